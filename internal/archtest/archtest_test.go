@@ -1,0 +1,231 @@
+// Package archtest holds the repository's import rules as tests, each with its reason.
+//
+// The layers, top to bottom; imports point down only:
+//
+//	cmd → app, bench → services and adapters → viewer, transfer → wire → domain
+//
+// Test files are exempt from the layer rules (a test may compose what it needs) but not from the one-owner rule of
+// the wire-facing dependencies in packages below the services.
+package archtest
+
+import (
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/leeway-video/leeway"
+
+// layers lists the rooms of each layer, lowest first. A package may import its own layer only where sameLayer says so.
+var layers = [][]string{
+	{"site", "segment", "certificate", "swarm", "schedule", "ledbat", "access", "netstat", "metric"},
+	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/arm"},
+	{"transfer", "viewer"},
+	{
+		"tracker", "seed", "relay", "probe", "load",
+		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "promreg", "jwtauth", "plot", "webdist", "netlab",
+	},
+	{"app", "bench"},
+}
+
+// services own their logic and meet each other only in app.
+var services = []string{"tracker", "seed", "relay", "probe", "load"}
+
+// adapters wrap one dependency each and meet each other only in app.
+var adapters = []string{"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "promreg", "jwtauth", "plot", "webdist"}
+
+// owners says which room alone may import a dependency, and why.
+var owners = []struct {
+	dependency string
+	rooms      []string
+	reason     string
+}{
+	{"github.com/pion/", []string{"rtclink", "turnd"}, "pion's types inside a service would make its transport impossible to exchange or to simulate"},
+	{"github.com/gorilla/websocket", []string{"wsconn"}, "socket handling (limits, deadlines, slow readers) has one place to be right in"},
+	{"github.com/nats-io/", []string{"natsbus"}, "services know a Bus port; NATS is how it is carried"},
+	{"github.com/prometheus/", []string{"promreg"}, "services define metrics as data, so that the page in spec/ can be compared with them"},
+	{"github.com/alecthomas/kong", []string{"app", "bench"}, "flags are known to composition roots only"},
+	{"github.com/goccy/go-yaml", []string{"app", "bench"}, "packages own their Config; the file format is known to composition roots only"},
+	{"github.com/mogiioin/hls-m3u8", []string{"seed"}, "only seeds read playlists in Go"},
+}
+
+// domainBans keeps the domain pure: no sockets, no clocks of its own, no processes.
+var domainBans = []struct{ path, reason string }{
+	{"net", "use net/netip: the domain names addresses and opens none"},
+	{"net/http", "the domain does not speak HTTP; originhttp does"},
+	{"os", "the domain reads no files or environment; composition hands values in"},
+	{"log/slog", "the domain returns errors and decisions; services log"},
+	{"context", "nothing in the domain blocks"},
+}
+
+type file struct {
+	path    string // relative to the module root
+	room    string // below internal/, or "cmd/leeway"
+	test    bool
+	imports []string
+}
+
+func TestLayers(t *testing.T) {
+	rank := map[string]int{}
+	for i, layer := range layers {
+		for _, room := range layer {
+			rank[room] = i
+		}
+	}
+	for _, f := range sources(t) {
+		from, known := rank[f.room]
+		if f.test || f.room == "archtest" || f.room == "testkit" || strings.HasPrefix(f.room, "cmd/") {
+			continue
+		}
+		if !known {
+			t.Errorf("%s: room %q has no layer; give it one in archtest, or put the file where it belongs", f.path, f.room)
+			continue
+		}
+		for _, imp := range f.imports {
+			to := roomOf(strings.TrimPrefix(imp, module+"/internal/"))
+			if !strings.HasPrefix(imp, module+"/internal/") || to == f.room {
+				continue
+			}
+			if r, ok := rank[to]; !ok || r > from {
+				t.Errorf("%s imports %s: imports point down only (design: cmd → app → services, adapters → viewer, transfer → wire → domain)", f.path, to)
+			}
+			if slices.Contains(services, f.room) && (slices.Contains(services, to) || slices.Contains(adapters, to)) {
+				t.Errorf("%s imports %s: a service states a port and never imports another service or an adapter; app joins them", f.path, to)
+			}
+			if slices.Contains(adapters, f.room) && slices.Contains(adapters, to) {
+				t.Errorf("%s imports %s: adapters meet only in app", f.path, to)
+			}
+		}
+	}
+}
+
+func TestDependenciesHaveOneOwner(t *testing.T) {
+	for _, f := range sources(t) {
+		for _, imp := range f.imports {
+			for _, o := range owners {
+				if strings.HasPrefix(imp, o.dependency) && !slices.Contains(o.rooms, f.room) && !f.test {
+					t.Errorf("%s imports %s, which belongs to %v: %s", f.path, imp, o.rooms, o.reason)
+				}
+			}
+		}
+	}
+}
+
+func TestDomainIsPure(t *testing.T) {
+	for _, f := range sources(t) {
+		if f.test || !slices.Contains(layers[0], f.room) && !strings.HasPrefix(f.room, "wire/") {
+			continue
+		}
+		for _, imp := range f.imports {
+			for _, ban := range domainBans {
+				if imp == ban.path {
+					t.Errorf("%s imports %s: %s", f.path, imp, ban.reason)
+				}
+			}
+		}
+		body, err := os.ReadFile(filepath.Join(root(t), f.path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, call := range []string{"time.Now(", "time.Since(", "time.Sleep(", "\tgo func"} {
+			if strings.Contains(string(body), call) {
+				t.Errorf("%s uses %s: time is an argument here and nothing runs beside the caller", f.path, strings.TrimSpace(call))
+			}
+		}
+	}
+}
+
+func TestTestsDoNotSleep(t *testing.T) {
+	for _, f := range sources(t) {
+		if !f.test || f.room == "archtest" {
+			continue
+		}
+		body, err := os.ReadFile(filepath.Join(root(t), f.path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(body), "time.Sleep(") {
+			t.Errorf("%s sleeps: wait for the event itself, or use an injected clock", f.path)
+		}
+	}
+}
+
+func TestMainOnlyDecidesTheExitCode(t *testing.T) {
+	for _, f := range sources(t) {
+		if f.room != "cmd/leeway" || f.test {
+			continue
+		}
+		for _, imp := range f.imports {
+			if strings.HasPrefix(imp, module) && imp != module+"/internal/app" && imp != module+"/internal/bench" {
+				t.Errorf("%s imports %s: main calls app and exits; everything else must be callable from a test", f.path, imp)
+			}
+		}
+	}
+}
+
+// roomOf names the room of an import path below internal/: two elements for wire codecs, one otherwise.
+func roomOf(path string) string {
+	parts := strings.SplitN(path, "/", 3)
+	if parts[0] == "wire" && len(parts) > 1 {
+		return parts[0] + "/" + parts[1]
+	}
+	return parts[0]
+}
+
+func root(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(filepath.Dir(dir))
+}
+
+// sources parses the imports of every Go file of the module's own packages.
+func sources(t *testing.T) []file {
+	t.Helper()
+	var files []file
+	base := root(t)
+	for _, top := range []string{"internal", "cmd"} {
+		err := filepath.WalkDir(filepath.Join(base, top), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || d.IsDir() || !strings.HasSuffix(path, ".go") {
+				return err
+			}
+			parsed, err := parser.ParseFile(token.NewFileSet(), path, nil, parser.ImportsOnly)
+			if err != nil {
+				return err
+			}
+			rel, err := filepath.Rel(base, path)
+			if err != nil {
+				return err
+			}
+			rel = filepath.ToSlash(rel)
+			f := file{path: rel, test: strings.HasSuffix(rel, "_test.go"), room: filepath.ToSlash(filepath.Dir(rel))}
+			if below, ok := strings.CutPrefix(rel, "internal/"); ok {
+				f.room = roomOf(filepath.ToSlash(filepath.Dir(below)))
+			}
+			for _, spec := range parsed.Imports {
+				imp, err := strconv.Unquote(spec.Path.Value)
+				if err != nil {
+					return err
+				}
+				f.imports = append(f.imports, imp)
+			}
+			files = append(files, f)
+			return nil
+		})
+		if err != nil && !os.IsNotExist(err) {
+			t.Fatal(err)
+		}
+	}
+	if len(files) == 0 {
+		t.Fatal("no Go files found: the rules would hold of nothing")
+	}
+	return files
+}
