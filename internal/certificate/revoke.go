@@ -1,0 +1,108 @@
+package certificate
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Revocation withdraws certificates: all that a key signed (KeyID set), or those of a site whose name begins with Prefix
+// and that were issued before MinIssuedAt.
+type Revocation struct {
+	KeyID       KeyID
+	Site        string
+	Prefix      string // "/" is the whole site
+	MinIssuedAt time.Time
+}
+
+// MaxRevocations is how many a set holds: more than any tracker sends, few enough to look through.
+const MaxRevocations = 4096
+
+// Revocations is a set of revocations, kept for a session. The zero value is empty, nil withdraws nothing. Not safe for
+// use while Add runs.
+type Revocations struct {
+	keys  map[KeyID]bool
+	sites map[string]map[string]int64 // site → prefix → ms below which certificates are withdrawn
+	count int
+}
+
+// Add takes revocations in; of two for one site and prefix the later time holds. It takes in what it can and fails for
+// those that name nothing and for what is above MaxRevocations.
+func (r *Revocations) Add(list ...Revocation) error {
+	var errs []error
+	for _, v := range list {
+		if err := r.add(v); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (r *Revocations) add(v Revocation) error {
+	byKey := !v.KeyID.IsZero()
+	if byKey == (v.Site != "") || !byKey && !strings.HasPrefix(v.Prefix, "/") {
+		return fmt.Errorf("revocation of key %s, site %q, prefix %q: name either a key or a site and a prefix that begins with /", v.KeyID, v.Site, v.Prefix)
+	}
+	if r.keys == nil {
+		r.keys, r.sites = map[KeyID]bool{}, map[string]map[string]int64{}
+	}
+	known := r.keys[v.KeyID]
+	if !byKey {
+		_, known = r.sites[v.Site][v.Prefix]
+	}
+	if !known && r.count >= MaxRevocations {
+		return fmt.Errorf("revocation of key %s, site %q, prefix %q: there are %d already (revoke the whole site)", v.KeyID, v.Site, v.Prefix, r.count)
+	}
+	if !known {
+		r.count++
+	}
+	if byKey {
+		r.keys[v.KeyID] = true
+		return nil
+	}
+	if r.sites[v.Site] == nil {
+		r.sites[v.Site] = map[string]int64{}
+	}
+	r.sites[v.Site][v.Prefix] = max(r.sites[v.Site][v.Prefix], v.MinIssuedAt.UnixMilli())
+	return nil
+}
+
+// Withdraws says whether a certificate is withdrawn.
+func (r *Revocations) Withdraws(c *Certificate) bool {
+	if r == nil {
+		return false
+	}
+	if r.keys[c.KeyID] {
+		return true
+	}
+	issued := c.IssuedAt.UnixMilli()
+	for prefix, least := range r.sites[c.Site] {
+		if issued < least && strings.HasPrefix(string(c.Name), prefix) {
+			return true
+		}
+	}
+	return false
+}
+
+// List is the set in a stable order: keys first, then sites and prefixes.
+func (r *Revocations) List() []Revocation {
+	if r == nil {
+		return nil
+	}
+	list := make([]Revocation, 0, r.count)
+	for k := range r.keys {
+		list = append(list, Revocation{KeyID: k})
+	}
+	for site, prefixes := range r.sites {
+		for prefix, ms := range prefixes {
+			list = append(list, Revocation{Site: site, Prefix: prefix, MinIssuedAt: time.UnixMilli(ms)})
+		}
+	}
+	slices.SortFunc(list, func(a, b Revocation) int {
+		return cmp.Or(cmp.Compare(a.Site, b.Site), cmp.Compare(a.Prefix, b.Prefix), slices.Compare(a.KeyID[:], b.KeyID[:]))
+	})
+	return list
+}

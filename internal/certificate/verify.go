@@ -1,0 +1,134 @@
+package certificate
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"errors"
+	"fmt"
+	"math/big"
+	"slices"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/segment"
+)
+
+// Outcome of a verification: a closed set, the same in both languages (spec/certificate.md, "Verification").
+type Outcome string
+
+// The outcomes, in the order in which they are tested for.
+const (
+	Malformed     Outcome = "malformed"
+	UnknownAlg    Outcome = "unknown-alg"
+	UnknownKey    Outcome = "unknown-key"
+	BadSignature  Outcome = "bad-signature"
+	WrongSite     Outcome = "wrong-site"
+	WrongName     Outcome = "wrong-name"
+	Revoked       Outcome = "revoked"
+	Expired       Outcome = "expired"
+	FromTheFuture Outcome = "from-the-future"
+	Valid         Outcome = "valid"
+)
+
+// Outcomes lists the closed set.
+var Outcomes = []Outcome{Malformed, UnknownAlg, UnknownKey, BadSignature, WrongSite, WrongName, Revoked, Expired, FromTheFuture, Valid}
+
+// MaxSkew is how far in the future of tracker time a certificate may have been issued.
+const MaxSkew = 5 * time.Minute
+
+// Error is why a certificate is refused.
+type Error struct {
+	Outcome Outcome
+	Cause   error
+}
+
+func (e *Error) Error() string { return fmt.Sprintf("certificate is %s: %v", e.Outcome, e.Cause) }
+
+// Unwrap is the cause.
+func (e *Error) Unwrap() error { return e.Cause }
+
+// OutcomeOf is the outcome that an error of Parse or Verify stands for; Valid for nil.
+func OutcomeOf(err error) Outcome {
+	var e *Error
+	switch {
+	case err == nil:
+		return Valid
+	case errors.As(err, &e):
+		return e.Outcome
+	}
+	return Malformed
+}
+
+// VerifyKey is a seed's public key and the sites that it may vouch for.
+type VerifyKey struct {
+	KeyID KeyID
+	Key   []byte   // the uncompressed point, 65 bytes
+	Sites []string // at least one
+}
+
+// KeySet holds the keys that certificates are verified with. It is immutable and safe for concurrent use; the zero value
+// and nil know no key.
+type KeySet struct {
+	keys map[KeyID]verifier
+}
+
+type verifier struct {
+	public *ecdsa.PublicKey
+	sites  []string
+}
+
+// NewKeySet checks keys and puts them together. A key that is listed twice vouches for the sites of both.
+func NewKeySet(keys ...VerifyKey) (*KeySet, error) {
+	s := &KeySet{keys: make(map[KeyID]verifier, len(keys))}
+	for _, k := range keys {
+		public, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), k.Key)
+		switch {
+		case err != nil:
+			return nil, fmt.Errorf("verify key %s: %w (the uncompressed P-256 point, 65 bytes)", k.KeyID, err)
+		case keyIDOfPoint(k.Key) != k.KeyID:
+			return nil, fmt.Errorf("verify key %s: the key's ID is %s", k.KeyID, keyIDOfPoint(k.Key))
+		case len(k.Sites) == 0:
+			return nil, fmt.Errorf("verify key %s: no sites (name those that it may vouch for)", k.KeyID)
+		}
+		s.keys[k.KeyID] = verifier{public, append(slices.Clone(s.keys[k.KeyID].sites), k.Sites...)}
+	}
+	return s, nil
+}
+
+// Verify says whether a parsed certificate vouches for the segment that the caller itself named, at tracker time now. It
+// fails with an *Error; revoked may be nil.
+func (s *KeySet) Verify(c *Certificate, site string, name segment.Name, now time.Time, revoked *Revocations) error {
+	refuse := func(o Outcome, format string, args ...any) error {
+		return &Error{Outcome: o, Cause: fmt.Errorf(format, args...)}
+	}
+	var key verifier
+	if s != nil {
+		key = s.keys[c.KeyID]
+	}
+	nowMs, issuedMs, endMs := now.UnixMilli(), c.IssuedAt.UnixMilli(), c.NotAfter.UnixMilli()
+	switch {
+	case key.public == nil || !slices.Contains(key.sites, site):
+		return refuse(UnknownKey, "key %s is none of site %q", c.KeyID, site)
+	case !c.signedBy(key.public):
+		return refuse(BadSignature, "key %s did not sign it", c.KeyID)
+	case c.Site != site:
+		return refuse(WrongSite, "it is of site %q, not %q", c.Site, site)
+	case c.Name != name:
+		return refuse(WrongName, "it names %q, not %q", c.Name, name)
+	case revoked.Withdraws(c):
+		return refuse(Revoked, "withdrawn by the tracker")
+	case nowMs > endMs:
+		return refuse(Expired, "it ended %d ms ago", nowMs-endMs)
+	case issuedMs > nowMs+MaxSkew.Milliseconds():
+		return refuse(FromTheFuture, "it is issued %d ms ahead of tracker time", issuedMs-nowMs)
+	}
+	return nil
+}
+
+func (c *Certificate) signedBy(key *ecdsa.PublicKey) bool {
+	if len(c.raw) < minSize {
+		return false // not made by Parse
+	}
+	body, sig := c.raw[:len(c.raw)-signatureSize], c.raw[len(c.raw)-signatureSize:]
+	digest := signedDigest(body)
+	return ecdsa.Verify(key, digest[:], new(big.Int).SetBytes(sig[:32]), new(big.Int).SetBytes(sig[32:]))
+}

@@ -1,0 +1,66 @@
+package metric
+
+import (
+	"strings"
+	"sync"
+)
+
+// Recorder is a Sink that keeps its figures in memory, for tests and for services that print a summary. The zero value is
+// ready to use. It checks label values only against a Def's closed sets; a label without Values takes anything.
+type Recorder struct {
+	mu      sync.Mutex
+	values  map[string]float64 // guarded by mu; sum of observations for histograms
+	counts  map[string]int     // guarded by mu; observations of histograms
+	dropped int                // guarded by mu
+}
+
+// Add implements Sink.
+func (r *Recorder) Add(d *Def, v float64, labels ...string) {
+	r.record(d, labels, d.Kind != Histogram && (d.Kind != Counter || v >= 0), func(k string) { r.values[k] += v })
+}
+
+// Set implements Sink.
+func (r *Recorder) Set(d *Def, v float64, labels ...string) {
+	r.record(d, labels, d.Kind == Gauge, func(k string) { r.values[k] = v })
+}
+
+// Observe implements Sink.
+func (r *Recorder) Observe(d *Def, v float64, labels ...string) {
+	r.record(d, labels, d.Kind == Histogram, func(k string) { r.values[k] += v; r.counts[k]++ })
+}
+
+// Value returns the figure of one series: the sum of the observations for a histogram, 0 for a series never touched.
+func (r *Recorder) Value(d *Def, labels ...string) float64 {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.values[seriesKey(d, labels)]
+}
+
+// Count returns the number of observations of one series of a histogram.
+func (r *Recorder) Count(d *Def, labels ...string) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.counts[seriesKey(d, labels)]
+}
+
+// Dropped returns how many observations did not fit their definition.
+func (r *Recorder) Dropped() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.dropped
+}
+
+func (r *Recorder) record(d *Def, labels []string, fits bool, f func(key string)) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !fits || !d.Accepts(labels) {
+		r.dropped++
+		return
+	}
+	if r.values == nil {
+		r.values, r.counts = map[string]float64{}, map[string]int{}
+	}
+	f(seriesKey(d, labels))
+}
+
+func seriesKey(d *Def, labels []string) string { return d.Name + "\x00" + strings.Join(labels, "\x00") }

@@ -1,0 +1,58 @@
+package schedule
+
+// Reason says why bytes did not come from a viewer: the closed set of spec/schedule.md.
+type Reason string
+
+// The reasons.
+const (
+	NoCert          Reason = "no-cert"
+	NoHolder        Reason = "no-holder"
+	UDPBlocked      Reason = "udp-blocked"
+	SymmetricNAT    Reason = "symmetric-nat"
+	LNADenied       Reason = "lna-denied"
+	InsecureContext Reason = "insecure-context"
+	ByPolicy        Reason = "policy"
+	Budget          Reason = "budget"
+	NeedsToken      Reason = "needs-token"
+	Urgent          Reason = "urgent"
+	ControlGroup    Reason = "control-group"
+)
+
+// Reasons lists the closed set.
+var Reasons = []Reason{
+	NoCert, NoHolder, UDPBlocked, SymmetricNAT, LNADenied, InsecureContext, ByPolicy, Budget, NeedsToken, Urgent, ControlGroup,
+}
+
+// ActionType is what to do.
+type ActionType string
+
+// The types of actions.
+const (
+	DoCertificate ActionType = "certificate"
+	DoRequest     ActionType = "request"
+	DoCancel      ActionType = "cancel"
+	DoPromote     ActionType = "promote"
+	DoOrigin      ActionType = "origin"
+	DoStopOrigin  ActionType = "stop-origin"
+	DoWake        ActionType = "wake"
+)
+
+// Why a request is made or canceled; for DoOrigin the Why of an action is a Reason.
+const (
+	WhyNear       = "near"
+	WhyRace       = "race"
+	WhyDuplicate  = "duplicate"
+	WhyBackground = "background"
+	WhyStalled    = "stalled"
+)
+
+// Action is one thing to do. Fields that its type does not have are zero.
+type Action struct {
+	Type    ActionType `json:"type"`
+	Segment string     `json:"segment"`
+	Piece   int        `json:"piece"`
+	Peer    string     `json:"peer"`
+	Lane    Lane       `json:"lane"`
+	Why     string     `json:"reason"`
+	AtUs    int64      `json:"at_us"` // of DoWake: the earliest time at which a wait ends
+}

@@ -1,0 +1,217 @@
+package schedule
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const (
+	pieceSize  = 16384     // bytes
+	leastRate  = 65_536    // bytes per second, of a peer whose rate is unknown or lower
+	leastStall = 1_000_000 // µs
+	// probation is the bytes outstanding to a peer whose rate is unknown; more would only be waited for if it never answers.
+	probation = 65_536
+)
+
+// Decide says what to do now. It keeps nothing of its input, and changes nothing in it; the same input gives the same
+// actions, in the same order. Its last action is a wake if anything waits.
+func Decide(in Input) []Action {
+	d := newDecision(&in)
+	for i := range in.Segments {
+		d.segment(&in.Segments[i])
+	}
+	if d.wake < math.MaxInt64 {
+		d.act(Action{Type: DoWake, AtUs: d.wake})
+	}
+	return d.actions
+}
+
+// peer is a working copy: slots and queues are counted down as pieces are assigned within a call.
+type peer struct {
+	Peer
+	stalled bool
+}
+
+// has says whether the peer holds a piece.
+func (p *peer) has(segment string, piece int) bool {
+	if h, ok := p.Holds[segment]; ok {
+		return h.has(piece)
+	}
+	return p.OnDemand
+}
+
+// partly says whether the peer announced the segment as partial.
+func (p *peer) partly(segment string) bool {
+	h, ok := p.Holds[segment]
+	return ok && !h.Complete
+}
+
+// eta is the time in µs after which one more piece would be here.
+func (p *peer) eta() int64 {
+	return p.RTTUs + (p.Queued+pieceSize)*1_000_000/max(p.Rate, leastRate)
+}
+
+// stallTime is how long in µs a request to the peer may go without progress.
+func (p *peer) stallTime() int64 {
+	return max(leastStall, 4*p.RTTUs+3_000_000*min(p.Queued, probation)/max(p.Rate, leastRate))
+}
+
+// quickest is the peer with the least eta; of equals the first, which has the lowest ID.
+func quickest(peers []*peer, ok func(*peer) bool) *peer {
+	var best *peer
+	for _, p := range peers {
+		if ok(p) && (best == nil || p.eta() < best.eta()) {
+			best = p
+		}
+	}
+	return best
+}
+
+// flight is the requests of one segment, by piece, in the order in which the input names the pieces.
+type flight struct {
+	order   []int
+	byPiece map[int][]Request
+}
+
+// pieces lists the pieces in flight; a segment without requests has none.
+func (f *flight) pieces() []int {
+	if f == nil {
+		return nil
+	}
+	return f.order
+}
+
+func (f *flight) of(piece int) []Request {
+	if f == nil {
+		return nil
+	}
+	return f.byPiece[piece]
+}
+
+// decision is one call of Decide on its way.
+type decision struct {
+	in       *Input
+	actions  []Action
+	peers    []*peer
+	viewers  []*peer
+	byID     map[string]*peer
+	flying   map[string]*flight // by segment, without the stalled
+	inFlight int
+	wake     int64
+}
+
+func newDecision(in *Input) *decision {
+	d := &decision{in: in, byID: make(map[string]*peer, len(in.Peers)), flying: map[string]*flight{}, wake: math.MaxInt64}
+	for i := range in.Peers {
+		p := &peer{Peer: in.Peers[i], stalled: in.Peers[i].StalledUntilUs > in.NowUs}
+		d.peers = append(d.peers, p)
+		d.byID[p.ID] = p
+		if p.Role == Viewer {
+			d.viewers = append(d.viewers, p)
+		}
+	}
+	d.cancelStalled()
+	return d
+}
+
+// cancelStalled is rule 1; what goes on is counted and remembered.
+func (d *decision) cancelStalled() {
+	for _, r := range d.in.Requests {
+		if p := d.byID[r.Peer]; p != nil && !d.waits(r.ProgressUs+p.stallTime()+1) {
+			d.act(Action{Type: DoCancel, Segment: r.Segment, Piece: r.Piece, Peer: r.Peer, Why: WhyStalled})
+			p.stalled = true
+			continue
+		}
+		d.inFlight++
+		f := d.flying[r.Segment]
+		if f == nil {
+			f = &flight{byPiece: map[int][]Request{}}
+			d.flying[r.Segment] = f
+		}
+		if f.byPiece[r.Piece] == nil {
+			f.order = append(f.order, r.Piece)
+		}
+		f.byPiece[r.Piece] = append(f.byPiece[r.Piece], r)
+	}
+	for _, p := range d.peers {
+		if p.stalled && p.StalledUntilUs > d.in.NowUs {
+			d.waits(p.StalledUntilUs)
+		}
+	}
+}
+
+func (d *decision) act(a Action) { d.actions = append(d.actions, a) }
+
+// waits remembers when a wait ends and says whether it still lasts.
+func (d *decision) waits(until int64) bool {
+	if d.in.NowUs >= until {
+		return false
+	}
+	d.wake = min(d.wake, until)
+	return true
+}
+
+// free says whether a peer may be given one more piece (rule 6).
+func (d *decision) free(p *peer) bool {
+	most := d.in.Policy.PeerCap
+	if p.Role == Seed && len(d.viewers) > 0 {
+		most = d.in.Policy.SeedCap
+	}
+	if p.Rate == 0 {
+		most = min(most, probation)
+	}
+	return !p.stalled && p.Slots > 0 && p.Queued < most
+}
+
+func (d *decision) full() bool { return d.inFlight >= d.in.Policy.PieceCap }
+
+func (d *decision) request(s *Segment, piece int, p *peer, why string) {
+	p.Slots--
+	p.Queued += pieceSize
+	d.inFlight++
+	lane := Foreground
+	if why == WhyBackground {
+		lane = Background
+	}
+	d.act(Action{Type: DoRequest, Segment: s.ID, Piece: piece, Peer: p.ID, Lane: lane, Why: why})
+}
+
+func (d *decision) origin(s *Segment, why Reason) {
+	if s.Origin == OriginIdle {
+		d.act(Action{Type: DoOrigin, Segment: s.ID, Why: string(why)})
+	}
+}
+
+// missing lists the pieces that are neither verified nor in flight.
+func (d *decision) missing(s *Segment) []int {
+	var out []int
+	for n := range s.Pieces {
+		if _, have := slices.BinarySearch(s.Have, n); !have && d.flying[s.ID].of(n) == nil {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// askCertificate asks the next peer for the certificate: holders first, then on-demand peers, the lowest round trip
+// first. It says whether there was one left to ask.
+func (d *decision) askCertificate(s *Segment) bool {
+	var next *peer
+	for _, holds := range []bool{true, false} {
+		for _, p := range d.peers {
+			_, holder := p.Holds[s.ID]
+			if p.stalled || slices.Contains(s.CertPeers, p.ID) || holds && !holder || !holds && !p.OnDemand {
+				continue
+			}
+			if next == nil || cmp.Or(cmp.Compare(p.RTTUs, next.RTTUs), cmp.Compare(p.ID, next.ID)) < 0 {
+				next = p
+			}
+		}
+		if next != nil {
+			d.act(Action{Type: DoCertificate, Segment: s.ID, Peer: next.ID})
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,225 @@
+package schedule
+
+import (
+	"cmp"
+	"slices"
+)
+
+// urgentWindow is how long before the playhead gets to a segment its origin must run, in µs.
+func urgentWindow(s *Segment, permille int64) int64 {
+	full := s.DurationUs * permille / 1000
+	if s.OriginUs < 0 {
+		return full
+	}
+	return min(full, s.DurationUs/4+3*s.OriginUs)
+}
+
+// segment decides for one segment (rules 0 and 2 to 5).
+func (d *decision) segment(s *Segment) {
+	urgent := urgentWindow(s, d.in.Policy.UrgentPermille)
+	asked := s.AskedUs >= 0
+	switch {
+	case s.Pieces > 0 && len(s.Have) >= s.Pieces:
+		if s.Origin == OriginRunning {
+			d.act(Action{Type: DoStopOrigin, Segment: s.ID})
+		}
+	case d.in.Off != "":
+		if asked {
+			d.origin(s, d.in.Off)
+		}
+	case !asked:
+		if s.Certificate == CertNone {
+			d.askCertificate(s)
+		} else if s.Certificate == CertHeld && d.in.Policy.Background {
+			d.assign(s, WhyBackground)
+		}
+	default:
+		d.promote(s)
+		if s.DeadlineUs-d.in.NowUs < urgent && s.Origin != OriginFailed {
+			d.urgent(s, urgent)
+		} else if s.Origin != OriginRunning {
+			d.near(s, urgent)
+		}
+	}
+}
+
+// promote is rule 8.
+func (d *decision) promote(s *Segment) {
+	f := d.flying[s.ID]
+	for _, n := range f.pieces() {
+		for _, r := range f.of(n) {
+			if r.Lane == Background {
+				d.act(Action{Type: DoPromote, Segment: s.ID, Piece: r.Piece, Peer: r.Peer})
+			}
+		}
+	}
+}
+
+// urgent is rule 3.
+func (d *decision) urgent(s *Segment, window int64) {
+	certified := s.Certificate == CertHeld
+	switch {
+	case !slices.ContainsFunc(d.peers, func(p *peer) bool { _, holds := p.Holds[s.ID]; return p.OnDemand || holds }):
+		d.origin(s, NoHolder)
+	case !certified && s.CertAskedUs >= 0:
+		d.origin(s, NoCert)
+	default:
+		d.origin(s, Urgent)
+	}
+	if s.Certificate == CertNone {
+		d.askCertificate(s)
+	}
+	if certified {
+		d.race(s, window)
+	}
+}
+
+// race asks the quickest holder alone, whoever it is, while the origin runs (rules 3 and 9).
+func (d *decision) race(s *Segment, window int64) {
+	best := func(piece int, but string) *peer {
+		return quickest(d.peers, func(p *peer) bool {
+			return p.ID != but && p.has(s.ID, piece) && !p.stalled && p.Slots > 0
+		})
+	}
+	for _, n := range d.missing(s) {
+		if p := best(n, ""); p != nil && !d.full() {
+			d.request(s, n, p, WhyRace)
+		}
+	}
+	if s.DeadlineUs-d.in.NowUs >= window/3 {
+		d.waits(s.DeadlineUs - window/3 + 1)
+		return
+	}
+	f := d.flying[s.ID]
+	pieces := slices.Clone(f.pieces())
+	slices.Sort(pieces)
+	for _, n := range pieces {
+		of := f.of(n)
+		if len(of) != 1 || d.full() {
+			continue
+		}
+		if p := best(n, of[0].Peer); p != nil {
+			d.request(s, n, p, WhyDuplicate)
+		}
+	}
+}
+
+// near is rules 4 and 5, for a segment whose origin does not run.
+func (d *decision) near(s *Segment, window int64) {
+	policy := &d.in.Policy
+	if s.Origin == OriginIdle {
+		d.waits(s.DeadlineUs - window + 1)
+	}
+	switch {
+	case s.Certificate == CertHeld:
+		d.nearCertified(s)
+	case s.Certificate == CertRefused:
+		d.origin(s, NoCert)
+	case len(d.peers) == 0:
+		if !d.in.Linking || !d.waits(s.AskedUs+policy.LinkPatienceUs) {
+			d.origin(s, NoHolder)
+		}
+	case s.Certificate == CertAsked:
+		if !d.waits(max(s.CertAskedUs, s.AskedUs) + policy.CertPatienceUs) {
+			d.origin(s, NoCert)
+		} else if !d.waits(s.CertAskedUs + int64(len(s.CertPeers))*(policy.CertPatienceUs/4)) {
+			d.askCertificate(s)
+		}
+	case d.askCertificate(s):
+	case len(s.CertPeers) > 0:
+		d.origin(s, NoCert)
+	case len(d.viewers) == 0 || !d.waits(s.AskedUs+policy.PatienceUs):
+		d.origin(s, NoHolder)
+	}
+}
+
+func (d *decision) nearCertified(s *Segment) {
+	if !d.assign(s, WhyNear) {
+		return
+	}
+	patience := d.in.Policy.PatienceUs
+	if owner(s.ID, wholeSegment, d.in.Self, d.interested(s)) != d.in.Self {
+		patience *= 2
+	}
+	if !d.waits(s.AskedUs + patience) {
+		d.origin(s, NoHolder)
+	}
+}
+
+// interested are the viewers that hold a part of the segment.
+func (d *decision) interested(s *Segment) []*peer {
+	var out []*peer
+	for _, p := range d.viewers {
+		if p.partly(s.ID) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// assign is rule 6. It says whether a piece stayed without any source.
+func (d *decision) assign(s *Segment, why string) (stranded bool) {
+	interested := d.interested(s)
+	var fromSeeds []int
+	for _, n := range d.missing(s) {
+		holds := func(p *peer) bool { return !p.stalled && p.has(s.ID, n) }
+		if best := quickest(d.viewers, func(p *peer) bool { return holds(p) && d.free(p) }); best != nil {
+			if !d.full() {
+				d.request(s, n, best, why)
+			}
+			continue
+		}
+		// A viewer that holds it is only busy: its next free slot is worth waiting for.
+		if slices.ContainsFunc(d.viewers, holds) && d.waits(s.AskedUs+d.in.Policy.MaxWaitUs) {
+			continue
+		}
+		if !slices.ContainsFunc(d.peers, func(p *peer) bool { return p.Role == Seed && holds(p) }) {
+			// Whoever holds it may wake up; the urgent window is what ends a hope in vain.
+			held := slices.ContainsFunc(d.peers, func(p *peer) bool { return p.has(s.ID, n) })
+			if !held || !d.waits(s.AskedUs+d.in.Policy.MaxWaitUs) {
+				stranded = true
+			}
+			continue
+		}
+		if !d.leaves(s, n, interested) {
+			fromSeeds = append(fromSeeds, n)
+		}
+	}
+	d.assignToSeeds(s, fromSeeds, why)
+	return stranded
+}
+
+// leaves says whether a piece is left to another viewer to fetch from a seed, for now.
+func (d *decision) leaves(s *Segment, piece int, interested []*peer) bool {
+	var waiting []*peer
+	for _, p := range interested {
+		if !p.has(s.ID, piece) {
+			waiting = append(waiting, p)
+		}
+	}
+	first := owner(s.ID, piece, d.in.Self, waiting)
+	if first == d.in.Self {
+		return false
+	}
+	heard := d.byID[first].Heard[s.ID]
+	policy := &d.in.Policy
+	return d.waits(min(max(s.AskedUs, heard)+policy.PatienceUs, s.AskedUs+policy.MaxWaitUs))
+}
+
+// assignToSeeds goes in an order of one's own, so that two viewers that start together take different pieces from the seed.
+func (d *decision) assignToSeeds(s *Segment, pieces []int, why string) {
+	if len(d.viewers) > 0 {
+		slices.SortFunc(pieces, func(a, b int) int {
+			return cmp.Or(cmp.Compare(Rank(s.ID, a, d.in.Self), Rank(s.ID, b, d.in.Self)), cmp.Compare(a, b))
+		})
+	}
+	for _, n := range pieces {
+		if d.full() {
+			return
+		}
+		seed := quickest(d.peers, func(p *peer) bool { return p.Role == Seed && p.has(s.ID, n) && d.free(p) })
+		if seed != nil {
+			d.request(s, n, seed, why)
+		}
+	}
+}

@@ -1,0 +1,57 @@
+package schedule
+
+import (
+	"encoding/json"
+	"os"
+	"slices"
+	"testing"
+)
+
+type vectors struct {
+	Ranks []struct {
+		Segment, Peer string
+		Piece         int
+		Rank          uint32
+	}
+	Cases []struct {
+		Name, Why string
+		Input     json.RawMessage
+		Actions   []Action
+	}
+}
+
+func readVectors(tb testing.TB) (v vectors) {
+	tb.Helper()
+	b, err := os.ReadFile("../../spec/vectors/schedule.json")
+	if err == nil {
+		err = json.Unmarshal(b, &v)
+	}
+	if err != nil || len(v.Ranks) == 0 || len(v.Cases) == 0 {
+		tb.Fatal("no vectors", err)
+	}
+	return v
+}
+
+func TestVectors(t *testing.T) {
+	v := readVectors(t)
+	for _, r := range v.Ranks {
+		if got := Rank(r.Segment, r.Piece, r.Peer); got != r.Rank {
+			t.Errorf("rank of %s %d %s is %d, want %d", r.Segment, r.Piece, r.Peer, got, r.Rank)
+		}
+	}
+	for _, c := range v.Cases {
+		t.Run(c.Name, func(t *testing.T) {
+			in, err := ParseInput(c.Input)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := Decide(in)
+			if !slices.Equal(got, c.Actions) {
+				t.Errorf("%s\ngot  %+v\nwant %+v", c.Why, got, c.Actions)
+			}
+			if problem := audit(in, got); problem != "" {
+				t.Error(problem)
+			}
+		})
+	}
+}

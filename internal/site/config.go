@@ -1,0 +1,62 @@
+package site
+
+// Config is what an operator says of a site (spec/site.md, "Site configuration"). What JSON leaves out stays on the
+// servers; the rest reaches viewers in `welcome`.
+type Config struct {
+	Name   string   `yaml:"name" json:"name"`               // label in metrics and certificates: 1–32 of a-z 0-9 -
+	Hosts  []string `yaml:"hosts" json:"hosts"`             // host or host:port that serve the same paths
+	Key    KeyRule  `yaml:"key,omitempty" json:"key"`       // how URLs become keys
+	Title  Titles   `yaml:"title,omitempty" json:"title"`   // how manifests' keys become titles
+	Access string   `yaml:"access,omitempty" json:"access"` // AccessPublic (default) or AccessToken
+	Policy Policy   `yaml:"policy,omitempty" json:"policy"` // what the site allows
+	// FetchBase is the URL below which seeds fetch the site's paths; empty where no seed serves the site.
+	FetchBase string `yaml:"fetch_base,omitempty" json:"-"`
+	// PageOrigins are the origins ("https://www.example.com") of pages that may join beside those on Hosts; "*" is any.
+	PageOrigins []string `yaml:"page_origins,omitempty" json:"-"`
+}
+
+// KeyRule says what of a URL does not select content.
+type KeyRule struct {
+	IgnoreQuery []string `yaml:"ignore_query,omitempty" json:"ignore_query,omitempty"` // names in percent form; a trailing * matches a prefix
+	Path        string   `yaml:"path,omitempty" json:"path,omitempty"`                 // pattern such as /t/{}/ for tokens in the path
+}
+
+// Titles is the title rule.
+type Titles struct {
+	Drop int `yaml:"drop,omitempty" json:"drop,omitempty"` // further elements dropped from the end of a manifest's path, 0–8
+}
+
+// Values of Config.Access, Policy.Relay, Policy.Local and Policy.SignedManifests.
+const (
+	AccessPublic = "public"
+	AccessToken  = "token"
+
+	RelayAllow = "allow"
+	RelayNever = "never"
+
+	LocalAsk       = "ask"
+	LocalNever     = "never"
+	LocalIfGranted = "if-granted"
+
+	SignedOff   = "off"
+	SignedShare = "share"
+)
+
+// Defaults and limits of Policy.
+const (
+	DefaultCertifyFrom = 2
+	DefaultMaxLinks    = 16
+	MaxLinks           = 32
+)
+
+// Policy is what a site allows (spec/tracker-protocol.md). New fills what is empty with the defaults named here.
+type Policy struct {
+	Prefetch             bool   `yaml:"prefetch,omitempty" json:"prefetch"`                             // background lane
+	WasteBytes           int64  `yaml:"waste_bytes,omitempty" json:"waste_bytes"`                       // bytes that a viewer may prefetch and never play
+	Relay                string `yaml:"relay,omitempty" json:"relay"`                                   // RelayAllow (default), RelayNever
+	Local                string `yaml:"local,omitempty" json:"local"`                                   // LocalIfGranted (default), LocalAsk, LocalNever
+	CertifyFrom          int    `yaml:"certify_from,omitempty" json:"certify_from"`                     // viewers in a swarm from which on seeds certify, ≥ 1
+	ControlGroupPermille int    `yaml:"control_group_permille,omitempty" json:"control_group_permille"` // viewers served by the origin alone, 0–1000
+	SignedManifests      string `yaml:"signed_manifests,omitempty" json:"signed_manifests"`             // SignedOff (default), SignedShare
+	MaxLinks             int    `yaml:"max_links,omitempty" json:"max_links"`                           // links of one viewer, 1–32
+}

@@ -1,0 +1,184 @@
+package site
+
+import (
+	"encoding/json"
+	"errors"
+	"strings"
+	"testing"
+)
+
+func valid() Config {
+	return Config{Name: "demo", Hosts: []string{"video.example.com"}}
+}
+
+func TestDefaults(t *testing.T) {
+	c := valid()
+	c.FetchBase = "https://origin.internal:8443/vod/"
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := s.Config()
+	want := Policy{Relay: RelayAllow, Local: LocalIfGranted, CertifyFrom: 2, SignedManifests: SignedOff, MaxLinks: 16}
+	if got.Policy != want || got.Access != AccessPublic || got.FetchBase != "https://origin.internal:8443/vod" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestServersSecretsStayOutOfJSON(t *testing.T) {
+	c := valid()
+	c.FetchBase, c.PageOrigins = "http://origin.internal", []string{"https://www.example.com"}
+	b, err := json.Marshal(c)
+	if err != nil || strings.Contains(string(b), "internal") || strings.Contains(string(b), "www.") {
+		t.Errorf("%s, %v", b, err)
+	}
+}
+
+func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
+	for _, c := range []struct {
+		path   string
+		change func(*Config)
+	}{
+		{"name", func(c *Config) { c.Name = "" }},
+		{"name", func(c *Config) { c.Name = "Demo" }},
+		{"name", func(c *Config) { c.Name = strings.Repeat("a", 33) }},
+		{"hosts", func(c *Config) { c.Hosts = nil }},
+		{"hosts", func(c *Config) { c.Hosts = make([]string, 65) }},
+		{"hosts[1]", func(c *Config) { c.Hosts = append(c.Hosts, "video.example.com") }},
+		{"hosts[0]", func(c *Config) { c.Hosts[0] = "https://video.example.com" }},
+		{"hosts[0]", func(c *Config) { c.Hosts[0] = "Video.example.com" }},
+		{"hosts[0]", func(c *Config) { c.Hosts[0] = "video.example.com/" }},
+		{"hosts[0]", func(c *Config) { c.Hosts[0] = "video.example.com:443" }},
+		{"hosts[0]", func(c *Config) { c.Hosts[0] = "video.example.com:" }},
+		{"hosts[0]", func(c *Config) { c.Hosts[0] = "video.example.com:08443" }},
+		{"hosts[0]", func(c *Config) { c.Hosts[0] = "[::1" }},
+		{"hosts[0]", func(c *Config) { c.Hosts[0] = "[0:0::1]" }},
+		{"hosts[0]", func(c *Config) { c.Hosts[0] = "fïlm.example.com" }},
+		{"key.ignore_query", func(c *Config) { c.Key.IgnoreQuery = make([]string, 65) }},
+		{"key.ignore_query[1]", func(c *Config) { c.Key.IgnoreQuery = []string{"a", ""} }},
+		{"key.ignore_query[0]", func(c *Config) { c.Key.IgnoreQuery = []string{"a=b"} }},
+		{"key.ignore_query[0]", func(c *Config) { c.Key.IgnoreQuery = []string{"a b"} }},
+		{"key.path", func(c *Config) { c.Key.Path = "t/{}/" }},
+		{"key.path", func(c *Config) { c.Key.Path = "/t/{}" }},
+		{"key.path", func(c *Config) { c.Key.Path = "/" }},
+		{"key.path", func(c *Config) { c.Key.Path = "/t/" }},
+		{"key.path", func(c *Config) { c.Key.Path = "/a{}/" }},
+		{"key.path", func(c *Config) { c.Key.Path = "/../{}/" }},
+		{"key.path", func(c *Config) { c.Key.Path = "//{}/" }},
+		{"key.path", func(c *Config) { c.Key.Path = "/" + strings.Repeat("a", 254) + "/{}/" }},
+		{"title.drop", func(c *Config) { c.Title.Drop = 9 }},
+		{"title.drop", func(c *Config) { c.Title.Drop = -1 }},
+		{"access", func(c *Config) { c.Access = "open" }},
+		{"policy.relay", func(c *Config) { c.Policy.Relay = "yes" }},
+		{"policy.local", func(c *Config) { c.Policy.Local = "always" }},
+		{"policy.signed_manifests", func(c *Config) { c.Policy.SignedManifests = "on" }},
+		{"policy.certify_from", func(c *Config) { c.Policy.CertifyFrom = -1 }},
+		{"policy.control_group_permille", func(c *Config) { c.Policy.ControlGroupPermille = 1001 }},
+		{"policy.max_links", func(c *Config) { c.Policy.MaxLinks = 33 }},
+		{"policy.waste_bytes", func(c *Config) { c.Policy.WasteBytes = -1 }},
+		{"fetch_base", func(c *Config) { c.FetchBase = "origin.internal" }},
+		{"fetch_base", func(c *Config) { c.FetchBase = "https://u:p@origin.internal" }},
+		{"fetch_base", func(c *Config) { c.FetchBase = "https://origin.internal/?a" }},
+		{"page_origins[1]", func(c *Config) { c.PageOrigins = []string{"*", "www.example.com"} }},
+		{"page_origins[0]", func(c *Config) { c.PageOrigins = []string{"https://www.example.com/"} }},
+	} {
+		config := valid()
+		c.change(&config)
+		_, err := New(config)
+		var field *FieldError
+		if !errors.As(err, &field) || field.Path != c.path || field.Hint == "" {
+			t.Errorf("%+v: got %v, want %s", config, err, c.path)
+		}
+	}
+}
+
+func TestAllowsOrigin(t *testing.T) {
+	c := valid()
+	c.Hosts = append(c.Hosts, "localhost:8080", "[::1]:8080")
+	c.PageOrigins = []string{"https://www.example.com"}
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for origin, want := range map[string]bool{
+		"https://video.example.com": true, "http://video.example.com": true, "https://video.example.com:443": true,
+		"http://localhost:8080": true, "http://[::1]:8080": true, "https://www.example.com": true,
+		"http://www.example.com": false, "https://www.example.com:8443": false, "https://evil.example": false,
+		"https://video.example.com.evil.example": false, "https://video.example.com@evil.example": false,
+		"http://localhost": false, "": false, "null": false, "file://": false, "https://": false,
+	} {
+		if got := s.AllowsOrigin(origin); got != want {
+			t.Errorf("%q: %v", origin, got)
+		}
+	}
+	c.PageOrigins = []string{"*"}
+	if s, err = New(c); err != nil || !s.AllowsOrigin("null") || !s.AllowsOrigin("") {
+		t.Errorf(`"*" does not allow every page: %v`, err)
+	}
+}
+
+func TestKeyOfPathHasNoTokens(t *testing.T) {
+	c := valid()
+	c.Key.Path = "/t/{}/"
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key, err := s.KeyOfPath("/t/x/%61.ts?b=1&a=2#f"); err != nil || key != "/t/x/a.ts?a=2&b=1" {
+		t.Errorf("%q, %v", key, err)
+	}
+	if _, err := s.KeyOfPath("a.ts"); !errors.Is(err, ErrBadPath) {
+		t.Errorf("a relative path: %v", err)
+	}
+}
+
+func FuzzKey(f *testing.F) {
+	v := readVectors(f)
+	sites := v.sites(f)
+	for _, c := range v.Keys {
+		f.Add(c.URL)
+	}
+	f.Fuzz(func(t *testing.T, url string) {
+		HasCredential(url)
+		for name, s := range sites {
+			key, err := s.Key(url)
+			if err != nil {
+				if key != "" {
+					t.Fatalf("%s: %q with %v", name, key, err)
+				}
+				continue
+			}
+			if len(key) > MaxKey || key[0] != '/' {
+				t.Fatalf("%s: key %q", name, key)
+			}
+			for i := range len(key) {
+				if key[i] <= 0x20 || key[i] >= 0x7f || key[i] == '#' {
+					t.Fatalf("%s: key %q has byte %#x", name, key, key[i])
+				}
+			}
+			if again, err := s.KeyOfPath(key); err != nil || again != key {
+				t.Fatalf("%s: the key of key %q is %q, %v", name, key, again, err)
+			}
+			if s.pattern == nil {
+				if again, err := s.Key("https://" + s.Hosts()[0] + key); err != nil || again != key {
+					t.Fatalf("%s: the key of key %q is %q, %v", name, key, again, err)
+				}
+			}
+			if title, err := s.Title(key, ""); err == nil && title[0] != '/' {
+				t.Fatalf("%s: title %q", name, title)
+			}
+		}
+	})
+}
+
+func BenchmarkKey(b *testing.B) {
+	s, err := New(Config{Name: "demo", Hosts: []string{"video.example.com"}, Key: KeyRule{IgnoreQuery: []string{"session", "utm_*"}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for b.Loop() {
+		if _, err := s.Key("https://video.example.com/media/bbb/720p/segment-00017.ts?session=81f2a&lang=de"); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,246 @@
+package site
+
+import (
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// FieldError says which field of a site's configuration is wrong, and what to do.
+type FieldError struct {
+	Site    string // the site's name as configured
+	Path    string // of the field, as in the file: hosts[2], key.path
+	Problem string
+	Hint    string
+}
+
+func (e *FieldError) Error() string {
+	return fmt.Sprintf("site %q: %s: %s (%s)", e.Site, e.Path, e.Problem, e.Hint)
+}
+
+// Limits of spec/site.md.
+const (
+	maxName   = 32
+	maxHosts  = 64
+	maxIgnore = 64
+	maxPath   = 256
+	maxDrop   = 8
+)
+
+// defaults fills the fields that were left empty.
+func (c *Config) defaults() {
+	fill := func(s *string, v string) {
+		if *s == "" {
+			*s = v
+		}
+	}
+	fill(&c.Access, AccessPublic)
+	fill(&c.Policy.Relay, RelayAllow)
+	fill(&c.Policy.Local, LocalIfGranted)
+	fill(&c.Policy.SignedManifests, SignedOff)
+	if c.Policy.CertifyFrom == 0 {
+		c.Policy.CertifyFrom = DefaultCertifyFrom
+	}
+	if c.Policy.MaxLinks == 0 {
+		c.Policy.MaxLinks = DefaultMaxLinks
+	}
+	c.FetchBase = strings.TrimRight(c.FetchBase, "/")
+}
+
+// validate returns the first thing wrong with a configuration whose defaults are filled in.
+func (c *Config) validate() error {
+	for _, check := range []func() *FieldError{
+		c.checkName, c.checkHosts, c.checkIgnore, c.checkPath, c.checkChoices, c.checkNumbers, c.checkFetchBase, c.checkPageOrigins,
+	} {
+		if err := check(); err != nil {
+			err.Site = c.Name
+			return err
+		}
+	}
+	return nil
+}
+
+func wrong(path, hint, problem string, args ...any) *FieldError {
+	return &FieldError{Path: path, Problem: fmt.Sprintf(problem, args...), Hint: hint}
+}
+
+func (c *Config) checkName() *FieldError {
+	const hint = "1–32 characters of a–z, 0–9 and -"
+	if c.Name == "" || len(c.Name) > maxName {
+		return wrong("name", hint, "has %d characters", len(c.Name))
+	}
+	for _, r := range c.Name {
+		if (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' {
+			return wrong("name", hint, "contains %q", r)
+		}
+	}
+	return nil
+}
+
+func (c *Config) checkHosts() *FieldError {
+	if len(c.Hosts) == 0 || len(c.Hosts) > maxHosts {
+		return wrong("hosts", "list the 1–64 hosts that serve the site's paths", "has %d entries", len(c.Hosts))
+	}
+	for i, h := range c.Hosts {
+		path := fmt.Sprintf("hosts[%d]", i)
+		if problem, hint := checkHost(h); problem != "" {
+			return wrong(path, hint, "%q %s", h, problem)
+		}
+		if slices.Contains(c.Hosts[:i], h) {
+			return wrong(path, "leave one of them out", "%q is listed twice", h)
+		}
+	}
+	return nil
+}
+
+// checkHost says what is wrong with `host` or `host:port` as browsers write it in a URL.
+func checkHost(h string) (problem, hint string) {
+	name, port := h, ""
+	if i := strings.LastIndexByte(h, ':'); i > strings.LastIndexByte(h, ']') {
+		name, port = h[:i], h[i+1:]
+		n, err := strconv.ParseUint(port, 10, 16)
+		switch {
+		case err != nil || n == 0 || port != strconv.FormatUint(n, 10):
+			return "has no port number after the colon", "write host or host:port, without scheme or path"
+		case n == 80 || n == 443:
+			return "names a default port", "write the host alone: http's 80 and https's 443 are left out of keys"
+		}
+	}
+	if v6, ok := strings.CutPrefix(name, "["); ok {
+		addr, err := netip.ParseAddr(strings.TrimSuffix(v6, "]"))
+		if err != nil || !strings.HasSuffix(v6, "]") || !addr.Is6() || addr.Zone() != "" || "["+addr.String()+"]" != name {
+			return "is no IPv6 address in its shortest form", "write it as browsers do: [2001:db8::1]"
+		}
+		return "", ""
+	}
+	if name == "" || len(name) > 253 {
+		return "has no host of 1–253 characters", "write host or host:port, without scheme or path"
+	}
+	for _, r := range name {
+		switch {
+		case r >= 'A' && r <= 'Z':
+			return "is not lower case", "write " + strings.ToLower(h)
+		case (r < 'a' || r > 'z') && (r < '0' || r > '9') && r != '-' && r != '.' && r != '_':
+			return fmt.Sprintf("contains %q", r), "write host or host:port, without scheme or path; international names in their xn-- form"
+		}
+	}
+	return "", ""
+}
+
+func (c *Config) checkIgnore() *FieldError {
+	if len(c.Key.IgnoreQuery) > maxIgnore {
+		return wrong("key.ignore_query", "at most 64; a trailing * matches a prefix", "has %d entries", len(c.Key.IgnoreQuery))
+	}
+	for i, name := range c.Key.IgnoreQuery {
+		path := fmt.Sprintf("key.ignore_query[%d]", i)
+		if name == "" || len(name) > maxPath {
+			return wrong(path, "1–256 bytes", "has %d bytes", len(name))
+		}
+		if strings.ContainsAny(name, "=&#") {
+			return wrong(path, "write the parameter's name alone", "%q is more than a name", name)
+		}
+		if form := percentForm(name, true); form != name {
+			return wrong(path, fmt.Sprintf("write %q", form), "%q is not in the percent form in which names are compared", name)
+		}
+	}
+	return nil
+}
+
+func (c *Config) checkPath() *FieldError {
+	p := c.Key.Path
+	if p == "" {
+		return nil
+	}
+	const hint = "a prefix such as /t/{}/: literal elements and {} between slashes, at most 256 bytes"
+	if len(p) > maxPath || !strings.HasPrefix(p, "/") || !strings.HasSuffix(p, "/") || p == "/" {
+		return wrong("key.path", hint, "%q does not begin and end with a slash, or is too long or empty", p)
+	}
+	tokens := 0
+	for element := range strings.SplitSeq(p[1:len(p)-1], "/") {
+		switch {
+		case element == "{}":
+			tokens++
+		case element == "" || element == "." || element == ".." || strings.ContainsAny(element, `\`) || percentForm(element, false) != element:
+			return wrong("key.path", hint, "element %q is neither {} nor a literal in percent form", element)
+		}
+	}
+	if tokens == 0 {
+		return wrong("key.path", hint, "%q has no {}, so it removes nothing", p)
+	}
+	return nil
+}
+
+func (c *Config) checkChoices() *FieldError {
+	for _, f := range []struct {
+		path, value string
+		choices     []string
+	}{
+		{"access", c.Access, []string{AccessPublic, AccessToken}},
+		{"policy.relay", c.Policy.Relay, []string{RelayAllow, RelayNever}},
+		{"policy.local", c.Policy.Local, []string{LocalIfGranted, LocalAsk, LocalNever}},
+		{"policy.signed_manifests", c.Policy.SignedManifests, []string{SignedOff, SignedShare}},
+	} {
+		if !slices.Contains(f.choices, f.value) {
+			return wrong(f.path, "one of "+strings.Join(f.choices, ", "), "%q is no choice", f.value)
+		}
+	}
+	return nil
+}
+
+func (c *Config) checkNumbers() *FieldError {
+	for _, f := range []struct {
+		path     string
+		v        int64
+		min, max int64
+	}{
+		{"title.drop", int64(c.Title.Drop), 0, maxDrop},
+		{"policy.waste_bytes", c.Policy.WasteBytes, 0, 1<<53 - 1},
+		{"policy.certify_from", int64(c.Policy.CertifyFrom), 1, 1 << 20},
+		{"policy.control_group_permille", int64(c.Policy.ControlGroupPermille), 0, 1000},
+		{"policy.max_links", int64(c.Policy.MaxLinks), 1, MaxLinks},
+	} {
+		if f.v < f.min || f.v > f.max {
+			return wrong(f.path, fmt.Sprintf("%d to %d", f.min, f.max), "%d is out of range", f.v)
+		}
+	}
+	return nil
+}
+
+func (c *Config) checkFetchBase() *FieldError {
+	if c.FetchBase == "" {
+		return nil
+	}
+	const hint = "an http or https URL such as https://origin.internal:8443/vod, below which the site's paths lie"
+	u, err := url.Parse(c.FetchBase)
+	switch {
+	case err != nil:
+		return wrong("fetch_base", hint, "is no URL")
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return wrong("fetch_base", hint, "%q is not http or https, or has no host", c.FetchBase)
+	case u.User != nil:
+		return wrong("fetch_base", hint, "carries user information")
+	case strings.ContainsAny(c.FetchBase, "?#"):
+		return wrong("fetch_base", hint, "carries a query or a fragment")
+	}
+	return nil
+}
+
+func (c *Config) checkPageOrigins() *FieldError {
+	const hint = `scheme and host as browsers write an Origin, such as https://www.example.com, or "*" for any page`
+	for i, o := range c.PageOrigins {
+		if o == "*" {
+			continue
+		}
+		scheme, host, ok := splitScheme(o)
+		if !ok || scheme+"://"+host != o {
+			return wrong(fmt.Sprintf("page_origins[%d]", i), hint, "%q is no http or https origin in lower case", o)
+		}
+		if problem, _ := checkHost(host); problem != "" {
+			return wrong(fmt.Sprintf("page_origins[%d]", i), hint, "%q %s", o, problem)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package site
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/leeway-video/leeway/internal/segment"
+)
+
+type vectors struct {
+	Sites map[string]Config
+	Keys  []struct {
+		Name, Site, URL string
+		URLHex          string `json:"url_hex"`
+		Key, Error      string
+	}
+	Titles      []struct{ Name, Site, Key, Explicit, Title, Error string }
+	Credentials []struct {
+		Name, URL  string
+		Credential bool
+	}
+	Segments []struct {
+		Site, Key string
+		Range     []int64
+		Name      segment.Name
+		ID        string
+	}
+	Pieces  []struct{ Length, Pieces, Last int64 }
+	Virtual []struct {
+		Length      int64
+		Count       int
+		First, Last [2]int64
+	}
+}
+
+var errorNames = map[string]error{
+	"not-http": ErrNotHTTP, "credentials": ErrCredentials, "foreign-host": ErrForeignHost, "bad-path": ErrBadPath,
+	"too-long": ErrTooLong, "bad-title": ErrBadTitle,
+}
+
+func readVectors(tb testing.TB) vectors {
+	tb.Helper()
+	b, err := os.ReadFile("../../spec/vectors/site.json")
+	if err != nil {
+		tb.Fatal(err)
+	}
+	var v vectors
+	if err := json.Unmarshal(b, &v); err != nil {
+		tb.Fatal(err)
+	}
+	return v
+}
+
+func (v vectors) sites(tb testing.TB) map[string]*Site {
+	tb.Helper()
+	sites := map[string]*Site{}
+	for name, c := range v.Sites {
+		s, err := New(c)
+		if err != nil {
+			tb.Fatal(err)
+		}
+		sites[name] = s
+	}
+	return sites
+}
+
+func expect(t *testing.T, got string, err error, want, wantError string) {
+	t.Helper()
+	if wantError != "" {
+		if errorNames[wantError] == nil || !errors.Is(err, errorNames[wantError]) {
+			t.Errorf("got %q, %v; want %s", got, err, wantError)
+		}
+		return
+	}
+	if err != nil || got != want {
+		t.Errorf("got %q, %v\nwant %q", got, err, want)
+	}
+}
+
+func TestVectorsOfKeys(t *testing.T) {
+	v := readVectors(t)
+	sites := v.sites(t)
+	for _, c := range v.Keys {
+		t.Run(c.Name, func(t *testing.T) {
+			url := c.URL
+			if c.URLHex != "" {
+				b, err := hex.DecodeString(c.URLHex)
+				if err != nil {
+					t.Fatal(err)
+				}
+				url = string(b)
+			}
+			got, err := sites[c.Site].Key(url)
+			expect(t, got, err, c.Key, c.Error)
+			if err != nil {
+				return
+			}
+			if again, err := sites[c.Site].KeyOfPath(got); err != nil || again != got {
+				t.Errorf("the key of key %q is %q, %v", got, again, err)
+			}
+		})
+	}
+}
+
+func TestVectorsOfTitles(t *testing.T) {
+	v := readVectors(t)
+	sites := v.sites(t)
+	for _, c := range v.Titles {
+		t.Run(c.Name, func(t *testing.T) {
+			got, err := sites[c.Site].Title(c.Key, c.Explicit)
+			expect(t, got, err, c.Title, c.Error)
+		})
+	}
+}
+
+func TestVectorsOfCredentials(t *testing.T) {
+	for _, c := range readVectors(t).Credentials {
+		if got := HasCredential(c.URL); got != c.Credential {
+			t.Errorf("%s: HasCredential(%q) is %v", c.Name, c.URL, got)
+		}
+	}
+}
+
+func TestVectorsOfSegments(t *testing.T) {
+	v := readVectors(t)
+	for _, c := range v.Segments {
+		n := segment.WholeName(c.Key)
+		if c.Range != nil {
+			n = segment.RangeName(c.Key, c.Range[0], c.Range[1])
+			if key, first, last, ok := n.Range(); !ok || key != c.Key || first != c.Range[0] || last != c.Range[1] {
+				t.Errorf("%s splits into %q %d %d %v", n, key, first, last, ok)
+			}
+		}
+		if n != c.Name || n.Key() != c.Key {
+			t.Errorf("name is %q of key %q; want %q of %q", n, n.Key(), c.Name, c.Key)
+		}
+		if id := segment.NewID(c.Site, n); id.String() != c.ID {
+			t.Errorf("ID of %q is %s, want %s", n, id, c.ID)
+		}
+	}
+	for _, c := range v.Pieces {
+		if got := segment.Pieces(c.Length); int64(got) != c.Pieces {
+			t.Errorf("Pieces(%d) is %d", c.Length, got)
+		}
+		if got := segment.PieceLen(c.Length, int(c.Pieces)-1); int64(got) != c.Last {
+			t.Errorf("the last piece of %d has %d bytes", c.Length, got)
+		}
+		if got := segment.PieceLen(c.Length, int(c.Pieces)); got != 0 {
+			t.Errorf("piece behind the last of %d has %d bytes", c.Length, got)
+		}
+	}
+	for _, c := range v.Virtual {
+		spans := segment.Virtual(c.Length)
+		if len(spans) != c.Count {
+			t.Errorf("Virtual(%d) has %d spans, want %d", c.Length, len(spans), c.Count)
+			continue
+		}
+		if c.Count > 0 && (spans[0] != segment.Span{First: c.First[0], Last: c.First[1]} || spans[c.Count-1] != segment.Span{First: c.Last[0], Last: c.Last[1]}) {
+			t.Errorf("Virtual(%d) is %v … %v", c.Length, spans[0], spans[c.Count-1])
+		}
+	}
+}

@@ -1,0 +1,314 @@
+// Package swarm is the membership of one title and the choice of who meets whom (spec/tracker-protocol.md, "Swarms").
+// Pure: time is an argument, and nothing is locked; its owner does that.
+package swarm
+
+import (
+	"cmp"
+	"encoding/binary"
+	"hash/fnv"
+	"slices"
+	"time"
+)
+
+// ID names a peer or a tracker: 128 bit.
+type ID [16]byte
+
+// Values of Member.Role.
+const (
+	RoleFull  = "full"
+	RoleLeech = "leech"
+	RoleRelay = "relay-only"
+	RoleOff   = "off"
+)
+
+// Retry is how long a pair that was introduced is left alone before it may be introduced again, in case the link was lost
+// since. A pair whose link never opened is not tried again.
+const Retry = time.Minute
+
+// Range is a stretch of the presentation timeline, ms; the zero value is unknown.
+type Range struct{ From, To int64 }
+
+// Member is one viewer of the title.
+type Member struct {
+	ID      ID
+	Tracker ID // holds the viewer's session
+	Role    string
+	// Group, Address, Subnet and Region are labels to be equal to or not; empty is unknown and equal to nothing.
+	Group, Address, Subnet, Region string
+
+	RTT       time.Duration // of the session's socket; 0 unknown
+	Range     Range
+	Saturated bool
+	Links     int
+	Want      int // further links the viewer would take
+	Manifest  string
+	Joined    time.Time
+	Seen      time.Time // last join or update
+}
+
+// failedLife is how long a failed pair is remembered after one of the two has left: as long as its session may come back.
+const failedLife = 15 * time.Minute
+
+// maxFailed bounds the failed pairs that a swarm remembers.
+const maxFailed = 1 << 14
+
+// Swarm is the members of one title. The zero value is not usable; New makes one.
+type Swarm struct {
+	members map[ID]*Member
+	met     map[ID]map[ID]time.Time // member → member → introduced; both ways
+	failed  map[pair]time.Time      // links that never opened, also of members that left a while ago
+}
+
+type pair struct{ low, high ID }
+
+// New makes an empty swarm.
+func New() *Swarm {
+	return &Swarm{members: map[ID]*Member{}, met: map[ID]map[ID]time.Time{}, failed: map[pair]time.Time{}}
+}
+
+// Len is the number of members.
+func (s *Swarm) Len() int { return len(s.members) }
+
+// Viewers counts the members that take part, those whose role is off left out.
+func (s *Swarm) Viewers() int {
+	n := 0
+	for _, m := range s.members {
+		if m.Role != RoleOff {
+			n++
+		}
+	}
+	return n
+}
+
+// Member returns a member, nil if there is none of that ID. The caller may change what an update carries.
+func (s *Swarm) Member(id ID) *Member { return s.members[id] }
+
+// Join adds a member or replaces what is known of it.
+func (s *Swarm) Join(m Member) {
+	if old := s.members[m.ID]; old != nil {
+		m.Joined = old.Joined
+	}
+	s.members[m.ID] = &m
+}
+
+// Leave removes a member. Whom it was introduced to is forgotten; which links failed is not, for it may come back.
+func (s *Swarm) Leave(id ID) {
+	for other := range s.met[id] {
+		delete(s.met[other], id)
+	}
+	delete(s.met, id)
+	delete(s.members, id)
+}
+
+// Expire removes the members that were last seen before a time and returns how many there were. now ends the memory of
+// failed pairs of members that left.
+func (s *Swarm) Expire(before, now time.Time) int {
+	n := 0
+	for id, m := range s.members {
+		if m.Seen.Before(before) {
+			s.Leave(id)
+			n++
+		}
+	}
+	for p, at := range s.failed {
+		if now.Sub(at) > failedLife && (s.members[p.low] == nil || s.members[p.high] == nil) {
+			delete(s.failed, p)
+		}
+	}
+	return n
+}
+
+// Failed notes that a link between two peers never opened: they are not introduced again.
+func (s *Swarm) Failed(a, b ID, now time.Time) {
+	if s.members[a] != nil && len(s.failed) < maxFailed {
+		s.failed[pairOf(a, b)] = now
+	}
+}
+
+// HasFailed says whether the link of two peers never opened. One of them may be a seed.
+func (s *Swarm) HasFailed(a, b ID) bool {
+	_, failed := s.failed[pairOf(a, b)]
+	return failed
+}
+
+func (s *Swarm) introduced(a, b ID, now time.Time) {
+	for range 2 {
+		if s.met[a] == nil {
+			s.met[a] = map[ID]time.Time{}
+		}
+		s.met[a][b] = now
+		a, b = b, a
+	}
+}
+
+// Manifest is the manifest that most members named, the one named first among equals; empty if nobody named one. One
+// member cannot lead the seeds astray once there are others.
+func (s *Swarm) Manifest() string {
+	type votes struct {
+		n     int
+		first time.Time
+	}
+	count := map[string]votes{}
+	for _, m := range s.members {
+		if m.Manifest == "" {
+			continue
+		}
+		v := count[m.Manifest]
+		if v.n == 0 || m.Joined.Before(v.first) {
+			v.first = m.Joined
+		}
+		v.n++
+		count[m.Manifest] = v
+	}
+	best := ""
+	for name, v := range count {
+		b := count[best]
+		if best == "" || cmp.Or(cmp.Compare(v.n, b.n), b.first.Compare(v.first), cmp.Compare(best, name)) > 0 {
+			best = name
+		}
+	}
+	return best
+}
+
+// Introduce picks up to n members for a member to offer to, best first, and notes the encounters. Those that cannot serve
+// or take anything, are saturated, or met the member before are left out.
+func (s *Swarm) Introduce(id ID, n int, now time.Time) []Member {
+	self := s.members[id]
+	if self == nil || self.Role == RoleOff || n <= 0 {
+		return nil
+	}
+	met := s.met[id]
+	best := make([]rank, 0, min(n, len(s.members))+1)
+	for _, m := range s.members {
+		if m.ID == id || m.Role == RoleOff || m.Saturated || m.Want <= 0 || m.Role == RoleLeech && self.Role == RoleLeech {
+			continue
+		}
+		if at, again := met[m.ID]; again && now.Sub(at) < Retry || len(s.failed) > 0 && s.HasFailed(id, m.ID) {
+			continue
+		}
+		best = insert(best, self.rank(m), n)
+	}
+	out := make([]Member, len(best))
+	for i, r := range best {
+		out[i] = *r.member
+		r.member.Want-- // until its next update says what it really has
+		s.introduced(id, r.member.ID, now)
+	}
+	return out
+}
+
+// insert adds a candidate to the n best, in order. Few are asked for of many: sorting all of them would cost more.
+func insert(best []rank, r rank, n int) []rank {
+	if len(best) == n {
+		if best[n-1].compare(&r) <= 0 {
+			return best
+		}
+		best = best[:n-1]
+	}
+	at := len(best)
+	for at > 0 && r.compare(&best[at-1]) < 0 {
+		at--
+	}
+	return slices.Insert(best, at, r)
+}
+
+// rank is how good a candidate is for one member: the criteria, worked out once.
+type rank struct {
+	overlap int64
+	labels  int // a bit for each label that both share, the criterion that counts most highest
+	rtt     time.Duration
+	mix     uint64
+	member  *Member
+}
+
+func (m *Member) rank(o *Member) rank {
+	labels := 0
+	for _, l := range [...]struct{ a, b string }{{m.Group, o.Group}, {m.Address, o.Address}, {m.Subnet, o.Subnet}, {m.Region, o.Region}} {
+		labels <<= 1
+		if l.a != "" && l.a == l.b {
+			labels |= 1
+		}
+	}
+	return rank{overlap(m.Range, o.Range), labels, rtt(m, o), mix(m.ID, o.ID), o}
+}
+
+// compare orders two candidates, the better one first.
+func (r *rank) compare(o *rank) int {
+	switch {
+	case r.overlap != o.overlap:
+		return cmp.Compare(o.overlap, r.overlap)
+	case r.labels != o.labels:
+		return cmp.Compare(o.labels, r.labels)
+	case r.rtt != o.rtt:
+		return cmp.Compare(r.rtt, o.rtt)
+	case r.mix != o.mix:
+		return cmp.Compare(r.mix, o.mix)
+	}
+	return slices.Compare(r.member.ID[:], o.member.ID[:])
+}
+
+// overlapStep is the coarseness of overlaps, ms: differences below it are left to the criteria that follow.
+const overlapStep = 10_000
+
+// overlap of two ranges in steps; what is unknown overlaps with nothing.
+func overlap(a, b Range) int64 {
+	return max(0, min(a.To, b.To)-max(a.From, b.From)+overlapStep-1) / overlapStep
+}
+
+// rtt estimates the way between two viewers by way of their trackers, in steps of 25 ms; unknown counts as far.
+func rtt(a, b *Member) time.Duration {
+	if a.RTT == 0 || b.RTT == 0 {
+		return time.Second
+	}
+	return (a.RTT + b.RTT) / 2 / (25 * time.Millisecond)
+}
+
+// mix spreads viewers of equal rank over each other, differently for each of them.
+func mix(a, b ID) uint64 {
+	h := fnv.New64a()
+	p := pairOf(a, b)
+	_, _ = h.Write(p.low[:])
+	_, _ = h.Write(p.high[:])
+	return finish(h.Sum64())
+}
+
+func pairOf(a, b ID) pair {
+	if slices.Compare(a[:], b[:]) > 0 {
+		a, b = b, a
+	}
+	return pair{a, b}
+}
+
+// Home picks one of the replicas for a key by rendezvous hashing: the highest hash of (replica, key) wins, so that a
+// replica's coming or going moves only its own share. ok is false without replicas.
+func Home(replicas []ID, key ID) (home ID, ok bool) {
+	best := uint64(0)
+	for _, r := range replicas {
+		h := fnv.New64a()
+		_, _ = h.Write(r[:])
+		_, _ = h.Write(key[:])
+		v := finish(h.Sum64())
+		if !ok || v > best || v == best && slices.Compare(r[:], home[:]) > 0 {
+			best, home, ok = v, r, true
+		}
+	}
+	return home, ok
+}
+
+// finish is MurmurHash3's 64-bit finalizer: FNV alone leaves the high bits of similar inputs alike.
+func finish(v uint64) uint64 {
+	v ^= v >> 33
+	v *= 0xff51afd7ed558ccd
+	v ^= v >> 33
+	v *= 0xc4ceb9fe1a85ec53
+	return v ^ v>>33
+}
+
+// Draw maps an ID to a permille, the same at every replica: which sessions belong to a control group.
+func Draw(id ID) int {
+	h := fnv.New64a()
+	_, _ = h.Write(id[:])
+	var b [8]byte
+	binary.BigEndian.PutUint64(b[:], finish(h.Sum64()))
+	return int(binary.BigEndian.Uint32(b[:4]) % 1000)
+}
