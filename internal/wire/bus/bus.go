@@ -1,0 +1,124 @@
+// Package bus is the codec of the messages between replicas: trackers among themselves and trackers with seeds
+// (spec/tracker-protocol.md, "Between replicas"). Bodies are JSON of at most 128 KiB; IDs are 22 characters of base64url in
+// bodies, as on the WebSocket, and 32 hexadecimal digits in subjects. Unknown fields are skipped.
+//
+// Subjects and bodies:
+//
+//	leeway.v1.beat.tracker           TrackerBeat
+//	{"tracker":ID,"started_ms":n,"sessions":n,"draining":false,"gone":false}
+//
+//	leeway.v1.beat.seed              SeedBeat
+//	{"seed":ID,"sites":["demo"],"verify_keys":[{"key_id":"8 bytes","alg":1,"key":"65 bytes","sites":["demo"]}],
+//	 "load_permille":n,"draining":false,"gone":false}
+//
+//	leeway.v1.tracker.<hex>.home     HomeRequest, answered with HomeAnswer
+//	{"op":"join","tracker":ID,"session":ID,"swarm":ID,"site":"demo","title":"/a","manifest":"/a/m.m3u8","role":"full",…}
+//
+//	leeway.v1.tracker.<hex>.deliver  Delivery: kind introduce, signal or replaced
+//	{"kind":"signal","signal":{"tracker":ID?,"swarm":ID,"from":ID,"to":ID,"role":"seed","link":ID,"kind":"answer","sdp":"…",
+//	 "plan":{"v":1,"data":2,"message":16384}}}
+//
+//	leeway.v1.seed.<hex>.deliver     SeedDelivery: kind title or signal
+//	{"kind":"title","title":{"site":"demo","title":"/a","manifest":"/a/m.m3u8","swarm":ID,"viewers":n}}
+//	{"kind":"signal","signal":{"tracker":ID,"swarm":ID,"from":ID,"to":ID,"role":"viewer","link":ID,"kind":"offer","sdp":"…",
+//	 "plan":{…}},"title":{…}}
+//
+//	leeway.v1.revoke                 RevokeMessage   {"revocations":[{"site":"demo","prefix":"/a/","min_issued_at":n}]}
+//	leeway.v1.revoke.list            request with any body, answered with RevokeList {"revocations":[…],"verify_keys":[…]}
+//
+// A seed is a peer whose ID is the seed's: what it signals carries from = its ID, role = "seed", and goes to the deliver
+// subject of the tracker named in the signal that it answers.
+package bus
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// MaxMessage is the size limit of a body in bytes.
+const MaxMessage = 128 << 10
+
+// The fixed subjects.
+const (
+	SubjectTrackerBeat = "leeway.v1.beat.tracker"
+	SubjectSeedBeat    = "leeway.v1.beat.seed"
+	SubjectRevoke      = "leeway.v1.revoke"
+	SubjectRevokeList  = "leeway.v1.revoke.list"
+)
+
+// SubjectHome is where a tracker takes requests as the home of swarms.
+func SubjectHome(tracker signal.ID) string { return "leeway.v1.tracker." + tracker.Hex() + ".home" }
+
+// SubjectDeliver is where a tracker takes what is for the sessions that it holds.
+func SubjectDeliver(tracker signal.ID) string {
+	return "leeway.v1.tracker." + tracker.Hex() + ".deliver"
+}
+
+// SubjectSeedDeliver is where a seed takes titles and signals.
+func SubjectSeedDeliver(seed signal.ID) string { return "leeway.v1.seed." + seed.Hex() + ".deliver" }
+
+// SubjectKinds is the closed set of values that Kind returns, for metrics.
+var SubjectKinds = []string{"beat-tracker", "beat-seed", "home", "tracker-deliver", "seed-deliver", "revoke", "revoke-list", "answer", "other"}
+
+// Kind maps a subject to its kind. Inboxes of requests are "answer", anything unknown is "other".
+func Kind(subject string) string {
+	switch subject {
+	case SubjectTrackerBeat:
+		return "beat-tracker"
+	case SubjectSeedBeat:
+		return "beat-seed"
+	case SubjectRevoke:
+		return "revoke"
+	case SubjectRevokeList:
+		return "revoke-list"
+	}
+	switch tracker := strings.HasPrefix(subject, "leeway.v1.tracker."); {
+	case tracker && strings.HasSuffix(subject, ".home"):
+		return "home"
+	case tracker && strings.HasSuffix(subject, ".deliver"):
+		return "tracker-deliver"
+	case strings.HasPrefix(subject, "leeway.v1.seed.") && strings.HasSuffix(subject, ".deliver"):
+		return "seed-deliver"
+	case strings.HasPrefix(subject, "_INBOX."):
+		return "answer"
+	}
+	return "other"
+}
+
+// Message is one of the bodies of this package.
+type Message interface {
+	// Validate returns the first thing that is wrong with the body, or nil.
+	Validate() error
+}
+
+// Encode writes a body and checks its limits.
+func Encode(m Message) ([]byte, error) {
+	if err := m.Validate(); err != nil {
+		return nil, fmt.Errorf("bus: encode %T: %w", m, err)
+	}
+	b, err := json.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("bus: encode %T: %w", m, err)
+	}
+	if len(b) > MaxMessage {
+		return nil, fmt.Errorf("bus: encode %T: %d bytes; a message has at most %d", m, len(b), MaxMessage)
+	}
+	return b, nil
+}
+
+// Decode reads a body into m, a pointer to a body of this package, and checks its limits.
+func Decode(b []byte, m Message) error {
+	if len(b) > MaxMessage {
+		return fmt.Errorf("bus: decode %T: %d bytes; a message has at most %d", m, len(b), MaxMessage)
+	}
+	if err := json.Unmarshal(b, m); err != nil {
+		return fmt.Errorf("bus: decode %T: %w", m, err)
+	}
+	if err := m.Validate(); err != nil {
+		return fmt.Errorf("bus: decode %T: %w", m, err)
+	}
+	return nil
+}

@@ -1,0 +1,134 @@
+package bus
+
+import (
+	"bytes"
+	"encoding/json"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+var (
+	one  = signal.ID{1}
+	two  = signal.ID{2}
+	link = signal.ID{3}
+	plan = &signal.Plan{V: 1, Data: 2, Message: 16384}
+)
+
+func offer() *Signal {
+	return &Signal{Tracker: one, Signal: signal.Signal{Swarm: two, From: one, To: two, Role: "viewer", Link: link, Kind: "offer", SDP: "v=0<>&", Plan: plan}}
+}
+
+func bodies() []Message {
+	key := SeedKey{signal.VerifyKey{KeyID: make([]byte, 8), Alg: 1, Key: make([]byte, 65)}, []string{"demo"}}
+	title := &Title{Site: "demo", Title: "/a", Manifest: "/a/m.m3u8", Swarm: two, Viewers: 2}
+	revoked := []signal.Revocation{{Site: "demo", Prefix: "/", MinIssuedAt: 9}, {KeyID: make([]byte, 8)}}
+	return []Message{
+		&TrackerBeat{Tracker: one, StartedMs: 5, Sessions: 3},
+		&SeedBeat{Seed: one, Sites: []string{"demo"}, VerifyKeys: []SeedKey{key}, LoadPermille: 10},
+		&HomeRequest{Op: OpJoin, Tracker: one, Session: two, Swarm: link, Site: "demo", Title: "/a", Role: "full", Want: 8, Offers: 2, Range: &signal.Range{From: 1, To: 2}},
+		&HomeRequest{Op: OpFailed, Tracker: one, Session: two, Swarm: link, Peer: one},
+		&HomeAnswer{Viewers: 2, Seeds: 1, Peers: []Target{{Peer: one, Role: "seed"}}, Offers: []Target{{Peer: one, Role: "viewer", Tracker: two}}},
+		&Delivery{Kind: KindSignal, Signal: offer()},
+		&Delivery{Kind: KindIntroduce, Session: one, Swarm: two, Peers: []Target{{Peer: one, Role: "seed"}}},
+		&Delivery{Kind: KindReplaced, Session: one, Tracker: two},
+		&SeedDelivery{Kind: KindTitle, Title: title},
+		&SeedDelivery{Kind: KindSignal, Title: title, Signal: offer()},
+		&RevokeMessage{Revocations: revoked},
+		&RevokeList{Revocations: revoked, VerifyKeys: []SeedKey{key}},
+	}
+}
+
+func TestBodiesSurviveTheBus(t *testing.T) {
+	for _, m := range bodies() {
+		b, err := Encode(m)
+		if err != nil {
+			t.Errorf("%T: %v", m, err)
+			continue
+		}
+		back := reflect.New(reflect.TypeOf(m).Elem()).Interface().(Message)
+		if err := Decode(b, back); err != nil || !reflect.DeepEqual(m, back) {
+			t.Errorf("%T: %v\n  sent %+v\n  came %+v", m, err, m, back)
+		}
+	}
+}
+
+func TestBadBodiesAreRefused(t *testing.T) {
+	long := offer()
+	long.SDP = strings.Repeat("x", signal.MaxSDP+1)
+	for name, m := range map[string]Message{
+		"beat without id":         &TrackerBeat{},
+		"load above 1000":         &SeedBeat{Seed: one, LoadPermille: 1001},
+		"short key":               &SeedBeat{Seed: one, VerifyKeys: []SeedKey{{VerifyKey: signal.VerifyKey{Alg: 1}}}},
+		"unknown operation":       &HomeRequest{Op: "grab", Tracker: one, Session: two, Swarm: link},
+		"join without site":       &HomeRequest{Op: OpJoin, Tracker: one, Session: two, Swarm: link, Title: "/a", Role: "full"},
+		"join with a wrong role":  &HomeRequest{Op: OpJoin, Tracker: one, Session: two, Swarm: link, Site: "demo", Title: "/a", Role: "king"},
+		"backward range":          &HomeRequest{Op: OpUpdate, Tracker: one, Session: two, Swarm: link, Range: &signal.Range{From: 2, To: 1}},
+		"viewer without tracker":  &HomeAnswer{Peers: []Target{{Peer: one, Role: "viewer"}}},
+		"seed with a tracker":     &HomeAnswer{Peers: []Target{{Peer: one, Role: "seed", Tracker: two}}},
+		"unknown kind":            &Delivery{Kind: "letter"},
+		"signal missing":          &Delivery{Kind: KindSignal},
+		"long sdp":                &Delivery{Kind: KindSignal, Signal: long},
+		"title missing":           &SeedDelivery{Kind: KindTitle},
+		"revocation of nothing":   &RevokeMessage{Revocations: []signal.Revocation{{Site: "demo", Prefix: "/"}}},
+		"revocation of key, site": &RevokeMessage{Revocations: []signal.Revocation{{KeyID: make([]byte, 8), Site: "demo", Prefix: "/", MinIssuedAt: 1}}},
+	} {
+		if err := m.Validate(); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+		if _, err := Encode(m); err == nil {
+			t.Errorf("%s: encoded", name)
+		}
+		if b, err := json.Marshal(m); err == nil && Decode(b, m) == nil {
+			t.Errorf("%s: decoded", name)
+		}
+	}
+	if err := Decode([]byte(strings.Repeat(" ", MaxMessage+1)), &TrackerBeat{}); err == nil {
+		t.Error("a body above the limit was decoded")
+	}
+}
+
+func TestEverySubjectHasAKind(t *testing.T) {
+	for subject, want := range map[string]string{
+		SubjectTrackerBeat: "beat-tracker", SubjectSeedBeat: "beat-seed", SubjectHome(one): "home", SubjectDeliver(one): "tracker-deliver",
+		SubjectSeedDeliver(one): "seed-deliver", SubjectRevoke: "revoke", SubjectRevokeList: "revoke-list", "_INBOX.x.y": "answer", "foo": "other",
+	} {
+		if got := Kind(subject); got != want || !slices.Contains(SubjectKinds, got) {
+			t.Errorf("%s is %s, want %s", subject, got, want)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, m := range bodies() {
+		b, err := Encode(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		for _, m := range []Message{&TrackerBeat{}, &SeedBeat{}, &HomeRequest{}, &HomeAnswer{}, &Delivery{}, &SeedDelivery{}, &RevokeMessage{}, &RevokeList{}} {
+			if Decode(b, m) != nil {
+				continue
+			}
+			once, err := json.Marshal(m)
+			if err != nil {
+				t.Fatalf("%T: decoded but not encoded: %v", m, err)
+			}
+			if len(once) > MaxMessage { // text that grows by escaping
+				continue
+			}
+			back := reflect.New(reflect.TypeOf(m).Elem()).Interface().(Message)
+			if err := Decode(once, back); err != nil {
+				t.Fatalf("%T: decoded once but not twice: %v\n%s", m, err, once)
+			}
+			if twice, err := Encode(back); err != nil || !bytes.Equal(once, twice) {
+				t.Fatalf("%T: does not survive encoding: %v\n%s\n%s", m, err, once, twice)
+			}
+		}
+	})
+}

@@ -1,0 +1,330 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"unicode/utf8"
+
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// Limits of bodies.
+const (
+	MaxSites   = 256 // of a seed
+	MaxPeers   = 64  // in an answer
+	MaxRevoked = 512 // in one message; a list that is longer is cut, the newest first
+)
+
+// TrackerBeat says that a tracker lives. It goes out every two seconds, when draining begins, and once on leaving; a tracker
+// that hears one of a tracker it did not know answers with its own at once.
+type TrackerBeat struct {
+	Tracker   signal.ID `json:"tracker"`
+	StartedMs int64     `json:"started_ms"` // ms since the Unix epoch
+	Sessions  int       `json:"sessions"`
+	Draining  bool      `json:"draining"` // takes no new swarms home
+	Gone      bool      `json:"gone"`     // the last beat
+}
+
+// SeedBeat says that a seed lives and what it can do. It goes out every two seconds, on change, when a tracker beats that was
+// not heard before, and once on leaving.
+type SeedBeat struct {
+	Seed         signal.ID `json:"seed"`
+	Sites        []string  `json:"sites"`
+	VerifyKeys   []SeedKey `json:"verify_keys"`
+	LoadPermille int       `json:"load_permille"` // of what its budgets allow; 1000 takes no new links
+	Draining     bool      `json:"draining"`      // is not introduced any more
+	Gone         bool      `json:"gone"`          // the last beat
+}
+
+// SeedKey is a verify key and the sites that it may sign for.
+type SeedKey struct {
+	signal.VerifyKey
+	Sites []string `json:"sites"`
+}
+
+// Operations of a HomeRequest.
+const (
+	OpJoin   = "join"
+	OpUpdate = "update"
+	OpLeave  = "leave"
+	OpFailed = "failed" // the link between Session and Peer never opened
+)
+
+// HomeRequest is what the tracker that holds a session asks of a swarm's home. A request without a reply inbox (a re-join
+// after the home changed, a keep-alive) is not answered.
+type HomeRequest struct {
+	Op       string    `json:"op"`
+	Tracker  signal.ID `json:"tracker"` // holds the session
+	Session  signal.ID `json:"session"`
+	Swarm    signal.ID `json:"swarm"`
+	Site     string    `json:"site,omitempty"`     // join
+	Title    string    `json:"title,omitempty"`    // join
+	Manifest string    `json:"manifest,omitempty"` // join
+	Role     string    `json:"role,omitempty"`     // join: full, leech, relay-only, off
+	Group    string    `json:"group,omitempty"`    // join: of the token
+	Address  string    `json:"address,omitempty"`  // join: keyed hash, never an address
+	Subnet   string    `json:"subnet,omitempty"`   // join: keyed hash
+	Region   string    `json:"region,omitempty"`   // join: label from configuration
+
+	RTTMs     int           `json:"rtt_ms,omitempty"` // of the session's socket; 0 unknown
+	Range     *signal.Range `json:"range,omitempty"`
+	Saturated bool          `json:"saturated,omitempty"`
+	Links     int           `json:"links,omitempty"`
+	Want      int           `json:"want,omitempty"`
+	Offers    int           `json:"offers,omitempty"` // join: how many ready offers there are
+	Rejoin    bool          `json:"rejoin,omitempty"` // the viewer did not ask: a join after the home changed, an update as keep-alive with all of a join
+	Peer      signal.ID     `json:"peer,omitzero"`    // failed
+}
+
+// HomeAnswer answers a HomeRequest.
+type HomeAnswer struct {
+	Viewers int      `json:"viewers"`
+	Seeds   int      `json:"seeds"`
+	Peers   []Target `json:"peers,omitempty"`   // to introduce to the session
+	Offers  []Target `json:"offers,omitempty"`  // one for each ready offer that found somebody
+	Unknown bool     `json:"unknown,omitempty"` // update: no such member here; join again
+	Code    string   `json:"code,omitempty"`    // of the error to send, such as swarm-full; empty: done
+}
+
+// Target is a peer and how to reach it.
+type Target struct {
+	Peer    signal.ID `json:"peer"`
+	Role    string    `json:"role"`             // viewer, seed
+	Tracker signal.ID `json:"tracker,omitzero"` // holds a viewer's session; zero for a seed
+}
+
+// Kinds of a Delivery and of a SeedDelivery.
+const (
+	KindIntroduce = "introduce" // peers for a session
+	KindSignal    = "signal"    // a signal for a session or a seed
+	KindReplaced  = "replaced"  // the session lives at another tracker now
+	KindTitle     = "title"     // a title to serve
+)
+
+// Delivery is for one session that the receiving tracker holds.
+type Delivery struct {
+	Kind    string    `json:"kind"`
+	Session signal.ID `json:"session,omitzero"` // introduce, replaced
+	Swarm   signal.ID `json:"swarm,omitzero"`   // introduce
+	Peers   []Target  `json:"peers,omitempty"`  // introduce
+	Tracker signal.ID `json:"tracker,omitzero"` // replaced: where the session is now
+	Signal  *Signal   `json:"signal,omitempty"` // signal
+}
+
+// Signal is a signal on its way. From and To are both set.
+type Signal struct {
+	Tracker signal.ID `json:"tracker,omitzero"` // holds From when that is a viewer; answers go there
+	signal.Signal
+}
+
+// SeedDelivery is for one seed.
+type SeedDelivery struct {
+	Kind   string  `json:"kind"`
+	Title  *Title  `json:"title,omitempty"`  // title; also with every offer, so that the order of arrival does not matter
+	Signal *Signal `json:"signal,omitempty"` // signal
+}
+
+// Title asks a seed to serve a title. It comes when the first viewer joins, when the number of viewers changes (at most
+// once a second above three), and every ten seconds; viewers = 0 says that the swarm is empty. A seed forgets a title that
+// was not named for 30 s. The seed decides whether it serves; it answers offers for what it does not serve with kind fail,
+// reason refused.
+type Title struct {
+	Site     string    `json:"site"`
+	Title    string    `json:"title"`
+	Manifest string    `json:"manifest"` // key without a query
+	Swarm    signal.ID `json:"swarm"`
+	Viewers  int       `json:"viewers"` // with a role other than off
+}
+
+// RevokeMessage adds revocations everywhere.
+type RevokeMessage struct {
+	Revocations []signal.Revocation `json:"revocations"`
+}
+
+// RevokeList answers a request to SubjectRevokeList: what a replica that has just started needs to know. Keys are there
+// because certificates outlive the seed that signed them. Seeds may ask for it too.
+type RevokeList struct {
+	Revocations []signal.Revocation `json:"revocations"`
+	VerifyKeys  []SeedKey           `json:"verify_keys"`
+}
+
+var errNoID = errors.New("an id is missing")
+
+// Validate implements Message.
+func (m *TrackerBeat) Validate() error {
+	if m.Tracker.IsZero() {
+		return errNoID
+	}
+	return nil
+}
+
+// Validate implements Message.
+func (m *SeedBeat) Validate() error {
+	if m.Seed.IsZero() {
+		return errNoID
+	}
+	if len(m.Sites) > MaxSites || m.LoadPermille < 0 || m.LoadPermille > 1000 {
+		return fmt.Errorf("%d sites, load %d; at most %d sites and 1000 permille", len(m.Sites), m.LoadPermille, MaxSites)
+	}
+	return validKeys(m.VerifyKeys)
+}
+
+// Validate implements Message.
+func (m *HomeRequest) Validate() error {
+	if m.Tracker.IsZero() || m.Session.IsZero() || m.Swarm.IsZero() {
+		return errNoID
+	}
+	if m.RTTMs < 0 || m.Links < 0 || m.Want < 0 || m.Want > signal.MaxWant || m.Offers < 0 || m.Offers > signal.MaxOffers {
+		return errors.New("a figure is out of its limits")
+	}
+	if m.Range != nil && (m.Range.From < 0 || m.Range.To < m.Range.From) {
+		return errors.New("range ends before it begins")
+	}
+	switch m.Op {
+	case OpJoin, OpUpdate:
+		if m.Op == OpUpdate && !m.Rejoin {
+			return nil
+		}
+		t := Title{Site: m.Site, Title: m.Title, Manifest: m.Manifest, Swarm: m.Swarm}
+		if !slices.Contains(signal.Roles, m.Role) {
+			return errors.New("role is none of the known values")
+		}
+		return t.validate()
+	case OpFailed:
+		if m.Peer.IsZero() {
+			return errNoID
+		}
+		return nil
+	case OpLeave:
+		return nil
+	}
+	return fmt.Errorf("operation %.16q is unknown", m.Op)
+}
+
+// Validate implements Message.
+func (m *HomeAnswer) Validate() error {
+	if m.Viewers < 0 || m.Seeds < 0 {
+		return errors.New("a figure is negative")
+	}
+	return errors.Join(validTargets(m.Peers), validTargets(m.Offers))
+}
+
+// Validate implements Message.
+func (m *Delivery) Validate() error {
+	switch m.Kind {
+	case KindIntroduce:
+		if m.Session.IsZero() || m.Swarm.IsZero() {
+			return errNoID
+		}
+		return validTargets(m.Peers)
+	case KindReplaced:
+		if m.Session.IsZero() || m.Tracker.IsZero() {
+			return errNoID
+		}
+		return nil
+	case KindSignal:
+		return m.Signal.validate()
+	}
+	return fmt.Errorf("kind %.16q is unknown", m.Kind)
+}
+
+// Validate implements Message.
+func (m *SeedDelivery) Validate() error {
+	switch m.Kind {
+	case KindTitle:
+		if m.Title == nil {
+			return errors.New("title is missing")
+		}
+		return m.Title.validate()
+	case KindSignal:
+		if m.Title != nil {
+			if err := m.Title.validate(); err != nil {
+				return err
+			}
+		}
+		return m.Signal.validate()
+	}
+	return fmt.Errorf("kind %.16q is unknown", m.Kind)
+}
+
+// Validate implements Message.
+func (m *RevokeMessage) Validate() error { return validRevocations(m.Revocations) }
+
+// Validate implements Message.
+func (m *RevokeList) Validate() error {
+	if err := validKeys(m.VerifyKeys); err != nil {
+		return err
+	}
+	return validRevocations(m.Revocations)
+}
+
+func (t *Title) validate() error {
+	switch {
+	case t.Swarm.IsZero():
+		return errNoID
+	case t.Site == "" || len(t.Site) > signal.MaxSite:
+		return errors.New("site is missing or too long")
+	case t.Title == "" || len(t.Title) > signal.MaxTitle || !utf8.ValidString(t.Title):
+		return errors.New("title is missing, too long or not UTF-8")
+	case len(t.Manifest) > signal.MaxManifest || t.Viewers < 0:
+		return errors.New("manifest is too long or viewers negative")
+	}
+	return nil
+}
+
+func (s *Signal) validate() error {
+	switch {
+	case s == nil:
+		return errors.New("signal is missing")
+	case s.Swarm.IsZero() || s.From.IsZero() || s.To.IsZero() || s.Link.IsZero():
+		return errNoID
+	case !slices.Contains(signal.Kinds, s.Kind) || !slices.Contains(signal.PeerRoles, s.Role):
+		return errors.New("kind or role is none of the known values")
+	case len(s.SDP) > signal.MaxSDP || len(s.Candidate) > signal.MaxCandidate || len(s.Mid) > signal.MaxMid:
+		return errors.New("sdp, candidate or sdp_mid is too long")
+	case (s.Kind == "offer" || s.Kind == "answer") && (s.SDP == "" || s.Plan == nil):
+		return errors.New("an offer or answer lacks its sdp or plan")
+	case s.Kind == "fail" && !slices.Contains(signal.FailReasons, s.Reason):
+		return errors.New("reason is none of the known values")
+	}
+	return nil
+}
+
+func validTargets(targets []Target) error {
+	if len(targets) > MaxPeers {
+		return fmt.Errorf("%d peers; at most %d", len(targets), MaxPeers)
+	}
+	for _, t := range targets {
+		if t.Peer.IsZero() || !slices.Contains(signal.PeerRoles, t.Role) || (t.Role == "viewer") == t.Tracker.IsZero() {
+			return errors.New("a peer lacks its id, its role or the tracker that holds it")
+		}
+	}
+	return nil
+}
+
+func validKeys(keys []SeedKey) error {
+	if len(keys) > signal.MaxKeys {
+		return fmt.Errorf("%d verify keys; at most %d", len(keys), signal.MaxKeys)
+	}
+	for _, k := range keys {
+		if k.Alg == 1 && (len(k.KeyID) != 8 || len(k.Key) != 65) || len(k.Sites) > MaxSites {
+			return errors.New("a verify key has the wrong size or too many sites")
+		}
+	}
+	return nil
+}
+
+func validRevocations(list []signal.Revocation) error {
+	if len(list) > MaxRevoked {
+		return fmt.Errorf("%d revocations; at most %d", len(list), MaxRevoked)
+	}
+	for _, r := range list {
+		byKey := len(r.KeyID) == 8 && r.Site == ""
+		byPrefix := len(r.KeyID) == 0 && r.Site != "" && r.Prefix != "" && len(r.Prefix) <= signal.MaxPrefix && r.MinIssuedAt > 0
+		if !byKey && !byPrefix {
+			return errors.New("a revocation names neither one key nor one site, prefix and time")
+		}
+	}
+	return nil
+}

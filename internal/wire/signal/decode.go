@@ -1,0 +1,224 @@
+package signal
+
+import (
+	"encoding/json"
+
+	"github.com/leeway-video/leeway/internal/metric"
+)
+
+// Decode reads a message of either direction. The error is always a *MalformedError. A message of a type that is not
+// known comes back as *Unknown without an error.
+func Decode(b []byte) (Message, error) {
+	f, err := parseMessage(b)
+	if err != nil {
+		return nil, err
+	}
+	id := int(f.integer("id", false, 1, MaxRequestID))
+	f.problem.Request = id
+	name := f.text("type", true, 1, MaxType)
+	var m Message
+	if f.problem.Problem == "" {
+		m = decodeType(name, id, f)
+	}
+	if f.problem.Problem != "" {
+		return nil, f.problem
+	}
+	return m, nil
+}
+
+func decodeType(name string, id int, f fields) Message {
+	switch name {
+	case "hello":
+		return &Hello{
+			Request: id, Version: int(f.integer("version", true, 1, 255)), Client: f.text("client", false, 0, MaxClient),
+			Site: f.text("site", false, 0, MaxSite), Token: f.text("token", false, 0, MaxToken), Ticket: f.text("ticket", false, 0, MaxTicket),
+		}
+	case "welcome":
+		return decodeWelcome(id, f)
+	case "join":
+		return decodeJoin(id, f)
+	case "joined":
+		return &Joined{Request: id, Swarm: f.id("swarm", true), Viewers: f.count("viewers", true), Seeds: f.count("seeds", true)}
+	case "introduce":
+		m := &Introduce{Peers: []Peer{}, Swarm: f.id("swarm", true)}
+		f.objects("peers", true, MaxPeers, func(p fields) {
+			m.Peers = append(m.Peers, Peer{Peer: p.id("peer", true), Role: p.oneOf("role", true, PeerRoles)})
+		})
+		return m
+	case "update":
+		return &Update{
+			Request: id, Swarm: f.id("swarm", true), Range: f.timeline("range"), Saturated: f.flag("saturated", false),
+			Links: int(f.integer("links", false, 0, 1024)), Want: int(f.integer("want", false, 0, MaxWant)),
+		}
+	case "leave":
+		return &Leave{Request: id, Swarm: f.id("swarm", true)}
+	case "signal":
+		return decodeSignal(id, f)
+	case "stats":
+		return decodeStats(id, f)
+	}
+	return decodePushed(name, id, f)
+}
+
+func decodePushed(name string, id int, f fields) Message {
+	switch name {
+	case "ticket":
+		return &Ticket{Ticket: f.text("ticket", true, 1, MaxTicket)}
+	case "keys":
+		return &Keys{VerifyKeys: f.verifyKeys("verify_keys")}
+	case "revoke":
+		return &Revoke{Revocations: f.revocations("revocations")}
+	case "policy":
+		return &SetPolicy{Policy: f.policy("policy")}
+	case "reconnect":
+		return &Reconnect{AfterMs: f.integer("after_ms", true, 0, MaxInteger)}
+	case "error":
+		return &Error{
+			Request: id, Code: f.text("code", true, 1, MaxType), Message: f.text("message", true, 0, MaxText),
+			Hint: f.text("hint", false, 0, MaxText), RetryAfterMs: f.integer("retry_after_ms", false, 0, MaxInteger),
+		}
+	}
+	return &Unknown{Name: name}
+}
+
+func decodeWelcome(id int, f fields) Message {
+	m := &Welcome{
+		ICEServers: []ICEServer{},
+		Request:    id, Session: f.id("session", true), Ticket: f.text("ticket", true, 1, MaxTicket), Resumed: f.flag("resumed", false),
+		ServerTime: f.integer("server_time_ms", true, 0, MaxInteger), Expire: f.integer("credentials_expire_ms", false, 0, MaxInteger),
+		VerifyKeys: f.verifyKeys("verify_keys"), Revocations: f.revocations("revocations"), Policy: f.policy("policy"),
+		UpdateEvery: f.integer("update_interval_ms", true, MinInterval, MaxInterval), StatsInterval: f.integer("stats_interval_ms", true, MinInterval, MaxInterval),
+	}
+	if _, ok := f.object("site", true); ok {
+		m.Site = json.RawMessage(f.members["site"])
+	}
+	f.objects("ice_servers", true, MaxServers, func(s fields) { m.ICEServers = append(m.ICEServers, s.iceServer()) })
+	if l, ok := f.object("limits", true); ok {
+		m.Limits = Limits{
+			MessageBytes: l.count("message_bytes", true), Swarms: l.count("swarms", true),
+			MessagesPerSecond: l.count("messages_per_second", true), Links: l.count("links", true),
+		}
+	}
+	return m
+}
+
+func (f fields) iceServer() ICEServer {
+	s := ICEServer{Username: f.text("username", false, 0, MaxText), Credential: f.text("credential", false, 0, MaxText)}
+	f.list("urls", true, MaxURLs, func(i int, raw json.RawMessage) {
+		one := fields{path: f.path, members: map[string]json.RawMessage{"urls": raw}, problem: f.problem}
+		s.URLs = append(s.URLs, one.text("urls", true, 1, MaxText))
+	})
+	return s
+}
+
+// count reads a number that Go holds as an int.
+func (f fields) count(name string, required bool) int {
+	return int(f.integer(name, required, 0, MaxRequestID))
+}
+
+func decodeJoin(id int, f fields) Message {
+	m := &Join{
+		Request: id, Title: f.text("title", true, 1, MaxTitle), Manifest: f.text("manifest", false, 0, MaxManifest),
+		Role: f.oneOf("role", true, Roles), Want: int(f.integer("want", false, 0, MaxWant)), Range: f.timeline("range"),
+	}
+	f.objects("offers", false, MaxOffers, func(o fields) {
+		m.Offers = append(m.Offers, Offer{Link: o.id("link", true), SDP: o.text("sdp", true, 1, MaxSDP), Plan: o.plan("plan", true)})
+	})
+	return m
+}
+
+func (f fields) timeline(name string) *Range {
+	r, ok := f.object(name, false)
+	if !ok {
+		return nil
+	}
+	out := &Range{From: r.integer("from_ms", true, 0, MaxInteger), To: r.integer("to_ms", true, 0, MaxInteger)}
+	if out.To < out.From {
+		r.fail("to_ms", "is before from_ms")
+	}
+	return out
+}
+
+func (f fields) plan(name string, required bool) *Plan {
+	p, ok := f.object(name, required)
+	if !ok {
+		return nil
+	}
+	return &Plan{
+		V: int(p.integer("v", true, 1, 255)), Data: int(p.integer("data", true, 1, 8)), Message: int(p.integer("message", true, 1200, 65535)),
+	}
+}
+
+func decodeSignal(id int, f fields) Message {
+	m := &Signal{
+		Request: id, Swarm: f.id("swarm", true), To: f.id("to", false), From: f.id("from", false), Role: f.oneOf("role", false, PeerRoles),
+		Link: f.id("link", true), Kind: f.oneOf("kind", true, Kinds),
+	}
+	if m.To.IsZero() == m.From.IsZero() {
+		f.fail("to", "or from must be there, and only one of them")
+	}
+	if !m.From.IsZero() && m.Role == "" {
+		f.fail("role", "is missing")
+	}
+	switch m.Kind {
+	case "offer", "answer":
+		m.SDP, m.Plan = f.text("sdp", true, 1, MaxSDP), f.plan("plan", true)
+	case "candidate":
+		m.Candidate, m.Mid = f.text("candidate", true, 0, MaxCandidate), f.text("sdp_mid", false, 0, MaxMid)
+		m.MLine = int(f.integer("sdp_m_line_index", false, 0, 255))
+	case "fail":
+		m.Reason = f.oneOf("reason", true, FailReasons)
+	}
+	return m
+}
+
+func decodeStats(id int, f fields) Message {
+	n := func(name string) int64 { return f.integer(name, false, 0, MaxInteger) }
+	return &Stats{
+		Request: id, Swarm: f.id("swarm", true), Interval: f.integer("interval_ms", true, 0, MaxInteger),
+		Bytes: f.counts("bytes", StatBytes), Uploaded: f.counts("uploaded", metric.Paths),
+		Segments: f.counts("segments", metric.Sources), Reasons: f.counts("reasons", metric.Reasons),
+		DuplicateBytes: n("duplicate_bytes"), WastedBytes: n("wasted_bytes"), RejectedBytes: n("rejected_bytes"),
+		Stalls: n("stalls"), StallMs: n("stall_ms"), PlayedMs: n("played_ms"), PlayedBits: n("played_bits"), Switches: n("switches"),
+		StartupMs: n("startup_ms"), Contradictions: n("contradictions"), LinkFailures: f.counts("link_failures", FailReasons),
+	}
+}
+
+func (f fields) verifyKeys(name string) []VerifyKey {
+	out := []VerifyKey{}
+	f.objects(name, true, MaxKeys, func(k fields) {
+		alg := int(k.integer("alg", true, 1, 255))
+		if alg == 1 { // keys of other algorithms are for later versions: skipped
+			out = append(out, VerifyKey{KeyID: k.binary("key_id", true, 8), Alg: alg, Key: k.binary("key", true, 65)})
+		}
+	})
+	return out
+}
+
+func (f fields) revocations(name string) []Revocation {
+	out := []Revocation{}
+	f.objects(name, true, MaxRevoked, func(r fields) {
+		v := Revocation{KeyID: r.binary("key_id", false, 8), Site: r.text("site", false, 1, MaxSite)}
+		if (v.KeyID == nil) == (v.Site == "") {
+			r.fail("key_id", "or site must be there, and only one of them")
+		}
+		if v.Site != "" {
+			v.Prefix, v.MinIssuedAt = r.text("prefix", true, 1, MaxPrefix), r.integer("min_issued_at", true, 0, MaxInteger)
+		}
+		out = append(out, v)
+	})
+	return out
+}
+
+func (f fields) policy(name string) Policy {
+	p, ok := f.object(name, true)
+	if !ok {
+		return Policy{}
+	}
+	return Policy{
+		Role: p.oneOf("role", true, Roles), ControlGroup: p.flag("control_group", false), Prefetch: p.flag("prefetch", false),
+		WasteBytes: p.integer("waste_bytes", false, 0, MaxInteger), MaxLinks: int(p.integer("max_links", true, 0, 1024)),
+		Relay: p.oneOf("relay", true, []string{"allow", "never"}), Local: p.oneOf("local", true, []string{"ask", "never", "if-granted"}),
+		SignedManifests: p.oneOf("signed_manifests", true, []string{"off", "share"}),
+	}
+}

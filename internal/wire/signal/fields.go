@@ -1,0 +1,230 @@
+package signal
+
+import (
+	"bytes"
+	"encoding/json"
+	"math"
+	"slices"
+	"strconv"
+	"unicode/utf8"
+)
+
+// fields reads the members of one JSON object by exact name. The first problem sticks; readers after it return zero
+// values, so that a decoder is a plain list of fields.
+type fields struct {
+	path    string // of this object, with a trailing dot unless it is the message
+	members map[string]json.RawMessage
+	problem *MalformedError // shared between an object and those inside it
+}
+
+func (f fields) fail(name, problem string) {
+	if f.problem.Problem == "" {
+		f.problem.Field, f.problem.Problem = f.path+name, problem
+	}
+}
+
+func (f fields) raw(name string, required bool) (json.RawMessage, bool) {
+	m, ok := f.members[name]
+	if !ok && required {
+		f.fail(name, "is missing")
+	}
+	return m, ok
+}
+
+// text reads a string of min to max bytes. Absent is "" when min is 0 or optional.
+func (f fields) text(name string, required bool, min, max int) string {
+	m, ok := f.raw(name, required)
+	if !ok {
+		return ""
+	}
+	var s string
+	if len(m) == 0 || m[0] != '"' || json.Unmarshal(m, &s) != nil {
+		f.fail(name, "is not a string")
+		return ""
+	}
+	if len(s) < min || len(s) > max {
+		f.fail(name, "has "+strconv.Itoa(len(s))+" bytes; allowed are "+strconv.Itoa(min)+" to "+strconv.Itoa(max))
+		return ""
+	}
+	return s
+}
+
+func (f fields) oneOf(name string, required bool, set []string) string {
+	s := f.text(name, required, 1, MaxType)
+	if s != "" && !slices.Contains(set, s) {
+		f.fail(name, "is none of the known values")
+		return ""
+	}
+	return s
+}
+
+func (f fields) id(name string, required bool) ID {
+	s := f.text(name, required, 22, 22)
+	if s == "" {
+		return ID{}
+	}
+	id, err := ParseID(s)
+	if err != nil {
+		f.fail(name, "is not 128 bit of base64url")
+	}
+	return id
+}
+
+// binary reads base64url of exactly size bytes.
+func (f fields) binary(name string, required bool, size int) Bytes {
+	s := f.text(name, required, 1, 4*size)
+	if s == "" {
+		return nil
+	}
+	var b Bytes
+	if b.UnmarshalText([]byte(s)) != nil || len(b) != size {
+		f.fail(name, "is not "+strconv.Itoa(size)+" bytes of base64url without padding")
+		return nil
+	}
+	return b
+}
+
+// integer reads a number; absent is 0.
+func (f fields) integer(name string, required bool, min, max int64) int64 {
+	m, ok := f.raw(name, required)
+	if !ok {
+		return 0
+	}
+	v, ok := parseInteger(m)
+	if !ok {
+		f.fail(name, "is not an integer")
+		return 0
+	}
+	if v < min || v > max {
+		f.fail(name, "is out of its limits; allowed are "+strconv.FormatInt(min, 10)+" to "+strconv.FormatInt(max, 10))
+		return 0
+	}
+	return v
+}
+
+func parseInteger(m json.RawMessage) (int64, bool) {
+	if len(m) == 0 || m[0] != '-' && (m[0] < '0' || m[0] > '9') {
+		return 0, false
+	}
+	v, err := strconv.ParseFloat(string(m), 64)
+	if err != nil || v != math.Trunc(v) || math.Abs(v) > MaxInteger {
+		return 0, false
+	}
+	return int64(v), true
+}
+
+func (f fields) flag(name string, required bool) bool {
+	m, ok := f.raw(name, required)
+	if ok && string(m) != "true" && string(m) != "false" {
+		f.fail(name, "is neither true nor false")
+	}
+	return string(m) == "true"
+}
+
+// object opens the object called name; ok is false when it is absent or none.
+func (f fields) object(name string, required bool) (inner fields, ok bool) {
+	m, ok := f.raw(name, required)
+	if !ok {
+		return fields{}, false
+	}
+	return f.open(name, m)
+}
+
+func (f fields) open(name string, m json.RawMessage) (fields, bool) {
+	inner := fields{path: f.path + name + ".", problem: f.problem}
+	if len(m) == 0 || m[0] != '{' || json.Unmarshal(m, &inner.members) != nil {
+		f.fail(name, "is not an object")
+		return fields{}, false
+	}
+	return inner, true
+}
+
+// list calls each for the elements of an array of at most max; it returns false when the array is absent.
+func (f fields) list(name string, required bool, max int, each func(i int, m json.RawMessage)) bool {
+	m, ok := f.raw(name, required)
+	if !ok {
+		return false
+	}
+	var elements []json.RawMessage
+	if len(m) == 0 || m[0] != '[' || json.Unmarshal(m, &elements) != nil {
+		f.fail(name, "is not an array")
+		return false
+	}
+	if len(elements) > max {
+		f.fail(name, "has "+strconv.Itoa(len(elements))+" elements; at most "+strconv.Itoa(max)+" are allowed")
+		return false
+	}
+	for i, e := range elements {
+		each(i, e)
+	}
+	return true
+}
+
+// objects is list for arrays of objects.
+func (f fields) objects(name string, required bool, max int, each func(fields)) bool {
+	return f.list(name, required, max, func(i int, m json.RawMessage) {
+		if inner, ok := f.open(name+"["+strconv.Itoa(i)+"]", m); ok {
+			each(inner)
+		}
+	})
+}
+
+// counts reads an object of integers; members outside the closed set are skipped.
+func (f fields) counts(name string, set []string) map[string]int64 {
+	inner, ok := f.object(name, false)
+	if !ok {
+		return nil
+	}
+	var out map[string]int64
+	for _, k := range set {
+		if _, ok := inner.members[k]; !ok {
+			continue
+		}
+		if out == nil {
+			out = map[string]int64{}
+		}
+		out[k] = inner.integer(k, true, 0, MaxInteger)
+	}
+	return out
+}
+
+// parseMessage checks size, encoding and depth, and opens the message's object.
+func parseMessage(b []byte) (fields, error) {
+	f := fields{problem: &MalformedError{}}
+	switch {
+	case len(b) > MaxMessage:
+		f.fail("", "is larger than "+strconv.Itoa(MaxMessage)+" bytes")
+	case !utf8.Valid(b):
+		f.fail("", "is not UTF-8")
+	case tooDeep(b):
+		f.fail("", "is nested more than "+strconv.Itoa(MaxDepth)+" levels deep")
+	case !bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) || json.Unmarshal(b, &f.members) != nil:
+		f.fail("", "is not a JSON object")
+	default:
+		return f, nil
+	}
+	return f, f.problem
+}
+
+// tooDeep counts brackets outside strings, before anything is allocated for them.
+func tooDeep(b []byte) bool {
+	depth, inside, escaped := 0, false, false
+	for _, c := range b {
+		switch {
+		case escaped:
+			escaped = false
+		case inside:
+			escaped = c == '\\'
+			inside = c != '"'
+		case c == '"':
+			inside = true
+		case c == '{' || c == '[':
+			if depth++; depth > MaxDepth {
+				return true
+			}
+		case c == '}' || c == ']':
+			depth--
+		}
+	}
+	return false
+}
