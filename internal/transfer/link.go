@@ -1,0 +1,69 @@
+// Package transfer moves pieces between two peers over a link: hello and keepalive, the upload queues of the
+// serving side with their lanes, and the requests of the fetching side with verification. It knows messages
+// (package wire/peer) and pieces, and nothing of WebRTC: a link is the port below, which rtclink satisfies.
+package transfer
+
+import (
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// Candidate is one trickled ICE candidate; End says that there are no more.
+type Candidate struct {
+	Candidate string
+	Mid       string
+	Line      uint16
+	End       bool
+}
+
+// Description is an offer or an answer: session description and channel plan.
+type Description struct {
+	SDP  string
+	Plan peer.Plan
+}
+
+// Path says how a link's packets travel.
+type Path string
+
+// The paths.
+const (
+	Direct Path = "direct"
+	Relay  Path = "relay"
+)
+
+// Link is an open or opening connection to one peer. All methods may be called from any goroutine, from the
+// callbacks of LinkEvents too.
+type Link interface {
+	// SendControl queues a control message. After the close it does nothing; a peer that does not read its
+	// control messages is closed (over-limit) instead of buffered for. The message is copied.
+	SendControl(message []byte)
+	// SendData hands a data message to the transport, or returns false when the link's bound of bytes in flight
+	// is reached; LinkEvents.Drain says when to try again. The message is copied.
+	SendData(message []byte) bool
+	// MaxMessage is the largest data message of the agreed plan, in bytes.
+	MaxMessage() int
+	// Path is known once the link is open.
+	Path() Path
+	// RTT is the transport's smoothed round-trip time, 0 while unknown.
+	RTT() time.Duration
+	// AddCandidate hands in a candidate of the other side.
+	AddCandidate(Candidate) error
+	// Close begins the end of the link. farewell, if any, is a control message that still goes out. It does not
+	// wait; Done does.
+	Close(reason peer.CloseReason, farewell []byte)
+	// Done is closed when nothing of the link runs any more.
+	Done() <-chan struct{}
+}
+
+// LinkEvents receives what happens on one link. Control calls come in order from one goroutine; Data calls may come
+// from several. The slices are valid during the call only.
+type LinkEvents interface {
+	Candidate(Candidate)
+	Open()
+	Control(message []byte)
+	Data(message []byte)
+	Drain()
+	// Closed comes exactly once, last.
+	Closed(reason peer.CloseReason)
+}

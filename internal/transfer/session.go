@@ -1,0 +1,193 @@
+package transfer
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// Times of the protocol (spec/peer-protocol.md).
+const (
+	HelloTimeout = 10 * time.Second // a link without the other side's hello ends
+	PingAfter    = 5 * time.Second  // of saying nothing
+	SilenceLimit = 15 * time.Second // of hearing nothing
+)
+
+// LinkError is why a link must end: the reason to count and the one to tell.
+type LinkError struct {
+	Close peer.CloseReason
+	Bye   peer.ByeReason
+	Cause error
+}
+
+func (e *LinkError) Error() string { return fmt.Sprintf("link ends (%s): %v", e.Close, e.Cause) }
+
+// Unwrap is the cause.
+func (e *LinkError) Unwrap() error { return e.Cause }
+
+// Handler receives what a session does not deal with itself: after the hellos, every message but hello, ping, pong
+// and bye. An error ends the link; one that is no *LinkError as protocol-error.
+type Handler interface {
+	Ready(hello peer.Hello) error
+	Message(peer.Message) error
+	Piece(peer.Data) error
+}
+
+// Session is the life of one link above its transport: hello, version, keepalive, limits. Its methods are safe for
+// concurrent use, except that Control must not run beside itself.
+type Session struct {
+	link    Link
+	hello   peer.Hello
+	theirs  peer.ID // the peer ID that the signal gave
+	handler Handler
+	now     func() time.Time
+
+	mu      sync.Mutex
+	ready   bool      // guarded by mu: the other hello is here
+	opened  time.Time // guarded by mu; zero before Open
+	sent    time.Time // guarded by mu: last control message out
+	heard   time.Time // guarded by mu: last message in
+	unknown int       // guarded by mu
+	nonce   uint32    // guarded by mu
+}
+
+// NewSession makes the session of a link; hello is what this side says, theirs the other side's peer ID.
+func NewSession(link Link, hello peer.Hello, theirs peer.ID, handler Handler, now func() time.Time) *Session {
+	return &Session{link: link, hello: hello, theirs: theirs, handler: handler, now: now}
+}
+
+// Open is called when the link has opened: the hello goes out.
+func (s *Session) Open() {
+	now := s.now()
+	s.mu.Lock()
+	s.opened, s.heard = now, now
+	s.mu.Unlock()
+	s.Send(s.hello)
+}
+
+// Send writes a control message. A message out of limits is a fault of the caller and is not sent.
+func (s *Session) Send(m peer.Message) {
+	b, err := peer.Append(nil, m)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	s.sent = s.now()
+	s.mu.Unlock()
+	s.link.SendControl(b)
+}
+
+// End closes the link and tells the other side why.
+func (s *Session) End(reason peer.CloseReason, bye peer.ByeReason) {
+	b, err := peer.Append(nil, peer.Bye{Reason: bye})
+	if err != nil {
+		b = nil
+	}
+	s.link.Close(reason, b)
+}
+
+// Control takes a message of the control channel.
+func (s *Session) Control(b []byte) {
+	m, err := peer.Decode(peer.Control, b)
+	if err == nil {
+		err = s.handle(m)
+	}
+	s.judge(err)
+}
+
+// Data takes a message of a data channel.
+func (s *Session) Data(b []byte) {
+	m, err := peer.DecodeData(b, s.link.MaxMessage())
+	if err == nil {
+		if s.hear() {
+			err = s.handler.Piece(m)
+		}
+	}
+	s.judge(err)
+}
+
+// hear notes that the other side lives; false before its hello, when nothing else is acted on.
+func (s *Session) hear() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.heard = s.now()
+	return s.ready
+}
+
+func (s *Session) judge(err error) {
+	var ending *LinkError
+	switch {
+	case err == nil:
+	case peer.IsUnknown(err):
+		s.mu.Lock()
+		s.unknown++
+		over := s.unknown > peer.MaxUnknown
+		s.heard = s.now()
+		s.mu.Unlock()
+		if over {
+			s.End(peer.CloseProtocol, peer.ByeProtocolError)
+		}
+	case errors.As(err, &ending):
+		s.End(ending.Close, ending.Bye)
+	default:
+		s.End(peer.CloseProtocol, peer.ByeProtocolError)
+	}
+}
+
+func (s *Session) handle(m peer.Message) error {
+	ready := s.hear()
+	hello, isHello := m.(peer.Hello)
+	switch {
+	case isHello && ready:
+		return errors.New("a second hello")
+	case isHello:
+		return s.meet(hello)
+	}
+	switch m := m.(type) {
+	case peer.Bye:
+		s.link.Close(peer.CloseClosed, nil)
+		return nil
+	case peer.Ping:
+		s.Send(peer.Pong(m))
+		return nil
+	case peer.Pong:
+		return nil
+	}
+	if !ready {
+		return errors.New("a message before hello")
+	}
+	return s.handler.Message(m)
+}
+
+func (s *Session) meet(hello peer.Hello) error {
+	if _, err := peer.Negotiate(s.hello, hello); err != nil {
+		return &LinkError{Close: peer.CloseVersion, Bye: peer.ByeProtocolError, Cause: err}
+	}
+	if hello.Peer != s.theirs || hello.Swarm != s.hello.Swarm {
+		return errors.New("hello with another peer or swarm than the signal")
+	}
+	s.mu.Lock()
+	s.ready = true
+	s.mu.Unlock()
+	return s.handler.Ready(hello)
+}
+
+// Tick keeps the link alive or ends it; call it about once a second.
+func (s *Session) Tick() {
+	now := s.now()
+	s.mu.Lock()
+	opened, ready, heard, sent := s.opened, s.ready, s.heard, s.sent
+	s.nonce++
+	nonce := s.nonce
+	s.mu.Unlock()
+	switch {
+	case opened.IsZero():
+	case !ready && now.Sub(opened) > HelloTimeout, now.Sub(heard) > SilenceLimit:
+		s.link.Close(peer.CloseTimeout, nil)
+	case now.Sub(sent) >= PingAfter:
+		s.Send(peer.Ping{Nonce: nonce, SentAt: uint32(now.UnixMicro())})
+	}
+}

@@ -1,0 +1,95 @@
+package transfer
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+type listener struct {
+	ready    []peer.Hello
+	messages []peer.Message
+	pieces   int
+}
+
+func (l *listener) Ready(h peer.Hello) error     { l.ready = append(l.ready, h); return nil }
+func (l *listener) Message(m peer.Message) error { l.messages = append(l.messages, m); return nil }
+func (l *listener) Piece(peer.Data) error        { l.pieces++; return nil }
+
+func newSession(now *time.Time) (*Session, *tape, *listener) {
+	link, h := &tape{room: -1}, &listener{}
+	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, MaxRequests: 8, Peer: peer.ID{1}, Swarm: peer.ID{9}}
+	s := NewSession(link, hello, peer.ID{2}, h, func() time.Time { return *now })
+	s.Open()
+	return s, link, h
+}
+
+func encode(m peer.Message) []byte { b, _ := peer.Append(nil, m); return b }
+
+var theirHello = peer.Hello{MinVersion: 1, MaxVersion: 3, MaxRequests: 8, Peer: peer.ID{2}, Swarm: peer.ID{9}}
+
+func TestSessionsEndForWhatTheProtocolForbids(t *testing.T) {
+	wrong := theirHello
+	wrong.Swarm = peer.ID{8}
+	future := theirHello
+	future.MinVersion = 2
+	for name, c := range map[string]struct {
+		in   []peer.Message
+		raw  [][]byte
+		want peer.CloseReason
+	}{
+		"message before hello": {in: []peer.Message{peer.Cancel{IDs: []uint32{1}}}, want: peer.CloseProtocol},
+		"two hellos":           {in: []peer.Message{theirHello, theirHello}, want: peer.CloseProtocol},
+		"another swarm":        {in: []peer.Message{wrong}, want: peer.CloseProtocol},
+		"no common version":    {in: []peer.Message{future}, want: peer.CloseVersion},
+		"bye":                  {in: []peer.Message{theirHello, peer.Bye{}}, want: peer.CloseClosed},
+		"garbage":              {raw: [][]byte{{0x02, 0x00}}, want: peer.CloseProtocol},
+		"64 unknown":           {in: []peer.Message{theirHello}, raw: slices.Repeat([][]byte{{0x7f}}, 64), want: ""},
+		"65 unknown":           {in: []peer.Message{theirHello}, raw: slices.Repeat([][]byte{{0x7f}}, 65), want: peer.CloseProtocol},
+	} {
+		now := time.Unix(0, 0)
+		s, link, _ := newSession(&now)
+		for _, m := range c.in {
+			s.Control(encode(m))
+		}
+		for _, b := range c.raw {
+			s.Control(b)
+		}
+		if link.ended != c.want {
+			t.Errorf("%s: ended %q, want %q", name, link.ended, c.want)
+		}
+	}
+}
+
+func TestSessionKeepsAliveAndEndsSilence(t *testing.T) {
+	now := time.Unix(100, 0)
+	s, link, h := newSession(&now)
+	s.Data(encode(peer.Data{Payload: []byte("x")}))
+	if h.pieces != 0 {
+		t.Error("data before hello was acted on")
+	}
+	s.Control(encode(theirHello))
+	s.Control(encode(peer.Ping{Nonce: 5, SentAt: 6}))
+	if pong, ok := link.control[len(link.control)-1].(peer.Pong); !ok || pong != (peer.Pong{Nonce: 5, SentAt: 6}) {
+		t.Errorf("ping was answered by %+v", link.control)
+	}
+	now = now.Add(PingAfter)
+	s.Tick()
+	if _, ok := link.control[len(link.control)-1].(peer.Ping); !ok {
+		t.Error("no ping after five silent seconds")
+	}
+	now = now.Add(SilenceLimit + 1 - PingAfter)
+	s.Tick()
+	if link.ended != peer.CloseTimeout {
+		t.Errorf("ended %q after fifteen seconds of silence", link.ended)
+	}
+	now = time.Unix(200, 0)
+	s, link, _ = newSession(&now)
+	now = now.Add(HelloTimeout + 1)
+	s.Tick()
+	if link.ended != peer.CloseTimeout {
+		t.Errorf("ended %q without a hello", link.ended)
+	}
+}

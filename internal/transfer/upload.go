@@ -1,0 +1,382 @@
+package transfer
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// maxQueueAge is how long a request waits for the budget before it is rejected, so that its sender can turn elsewhere.
+const maxQueueAge = 4 * time.Second
+
+// Pieces is where an upload takes its bytes from.
+type Pieces interface {
+	// Piece returns the bytes of a piece, which stay unchanged, or why they cannot be had.
+	Piece(segment peer.ID, piece int) ([]byte, Refusal)
+}
+
+// Refusal is a reason not to serve; Served is none.
+type Refusal int
+
+// The refusals, one above the reject reasons of the wire.
+const Served Refusal = 0
+
+// Refuse makes the refusal for a reject reason.
+func Refuse(r peer.RejectReason) Refusal { return Refusal(r) + 1 }
+
+// Budget decides whether bytes may be sent.
+type Budget interface {
+	// Take takes n bytes. With ok it has; else the caller tries again after wait, or rejects when wait is 0.
+	Take(n int) (wait time.Duration, ok bool)
+}
+
+// Observer counts what an upload does.
+type Observer interface {
+	Sent(bytes int)
+	Served()
+	Rejected(reason peer.RejectReason, n int)
+	Canceled(n int)
+}
+
+// UploadConfig says how one link is served.
+type UploadConfig struct {
+	Link        Link
+	Send        func(peer.Message) // control messages
+	Pieces      Pieces
+	Budget      Budget
+	Observer    Observer
+	MaxRequests int
+	Background  bool // the background lane is served
+}
+
+// Uploader serves the requests of many links, one message a turn, round robin.
+type Uploader struct {
+	now  func() time.Time
+	wake chan struct{}
+
+	mu   sync.Mutex
+	ring []*Upload // guarded by mu
+	next int       // guarded by mu
+	buf  []byte    // used by Run only
+}
+
+// NewUploader makes one; Run works it.
+func NewUploader(now func() time.Time) *Uploader {
+	return &Uploader{now: now, wake: make(chan struct{}, 1)}
+}
+
+// Upload is the queue of one link. All fields below cfg are guarded by Uploader.mu; sending is touched by Run alone.
+type Upload struct {
+	u       *Uploader
+	cfg     UploadConfig
+	lanes   [2][]queued
+	active  *uint32 // request being sent
+	stop    bool    // the active request was canceled
+	blocked bool    // the link's buffers are full; Drain lifts it
+	drains  uint64  // calls of Drain, so that one between a refusal and its note is not lost
+	until   time.Time
+	closed  bool
+
+	sending queued
+	data    []byte
+	offset  int
+	size    int
+}
+
+type queued struct {
+	segment peer.ID
+	id      uint32
+	piece   int
+	at      time.Time
+}
+
+// Add begins to serve a link.
+func (u *Uploader) Add(cfg UploadConfig) *Upload {
+	up := &Upload{u: u, cfg: cfg}
+	u.mu.Lock()
+	u.ring = append(u.ring, up)
+	u.mu.Unlock()
+	return up
+}
+
+// Remove ends it; queued requests are forgotten.
+func (up *Upload) Remove() {
+	u := up.u
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	up.closed = true
+	for i, o := range u.ring {
+		if o == up {
+			u.ring = append(u.ring[:i], u.ring[i+1:]...)
+			break
+		}
+	}
+}
+
+func (u *Uploader) nudge() {
+	select {
+	case u.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Request queues what a peer asked for; what cannot be queued is rejected at once. A request ID that is outstanding
+// is a protocol error.
+func (up *Upload) Request(m peer.Request) error {
+	if m.Lane == peer.Background && !up.cfg.Background {
+		up.reject(peer.RejectLaneOff, ids(m.Requests))
+		return nil
+	}
+	var busy []uint32
+	u := up.u
+	now := u.now()
+	u.mu.Lock()
+	for _, r := range m.Requests {
+		if up.outstanding(r.ID) {
+			u.mu.Unlock()
+			return errDuplicateID
+		}
+		if len(up.lanes[0])+len(up.lanes[1]) >= up.cfg.MaxRequests {
+			busy = append(busy, r.ID)
+			continue
+		}
+		up.lanes[m.Lane] = append(up.lanes[m.Lane], queued{segment: m.Segment, id: r.ID, piece: int(r.Piece), at: now})
+	}
+	u.mu.Unlock()
+	if busy != nil {
+		up.reject(peer.RejectBusy, busy)
+	}
+	u.nudge()
+	return nil
+}
+
+func ids(rs []peer.PieceRequest) []uint32 {
+	out := make([]uint32, len(rs))
+	for i, r := range rs {
+		out[i] = r.ID
+	}
+	return out
+}
+
+func (up *Upload) outstanding(id uint32) bool {
+	if up.active != nil && *up.active == id {
+		return true
+	}
+	for _, lane := range up.lanes {
+		for _, q := range lane {
+			if q.id == id {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (up *Upload) reject(reason peer.RejectReason, list []uint32) {
+	up.cfg.Send(peer.Reject{Reason: reason, IDs: list})
+	up.cfg.Observer.Rejected(reason, len(list))
+}
+
+// Cancel stops requests that are not fully sent.
+func (up *Upload) Cancel(m peer.Cancel) {
+	u, n := up.u, 0
+	u.mu.Lock()
+	for _, id := range m.IDs {
+		if up.active != nil && *up.active == id && !up.stop {
+			up.stop = true
+			n++
+		}
+		if _, ok := up.take(id); ok {
+			n++
+		}
+	}
+	u.mu.Unlock()
+	if n > 0 {
+		up.cfg.Observer.Canceled(n)
+	}
+	u.nudge()
+}
+
+// take removes a queued request. Under mu.
+func (up *Upload) take(id uint32) (queued, bool) {
+	for l, lane := range up.lanes {
+		for i, q := range lane {
+			if q.id == id {
+				up.lanes[l] = append(lane[:i:i], lane[i+1:]...)
+				return q, true
+			}
+		}
+	}
+	return queued{}, false
+}
+
+// Withdraw rejects the queued requests for a segment: it was revoked.
+func (up *Upload) Withdraw(segment peer.ID) {
+	var gone []uint32
+	up.u.mu.Lock()
+	for l, lane := range up.lanes {
+		var keep []queued
+		for _, q := range lane {
+			if q.segment == segment && len(gone) < 255 {
+				gone = append(gone, q.id)
+			} else {
+				keep = append(keep, q)
+			}
+		}
+		up.lanes[l] = keep
+	}
+	up.u.mu.Unlock()
+	if gone != nil {
+		up.reject(peer.RejectWithdrawn, gone)
+	}
+}
+
+// Promote moves background requests to the foreground, in place.
+func (up *Upload) Promote(m peer.Promote) {
+	u := up.u
+	u.mu.Lock()
+	for _, id := range m.IDs {
+		for _, q := range up.lanes[peer.Background] {
+			if q.id == id {
+				q, _ = up.take(id)
+				up.lanes[peer.Foreground] = append(up.lanes[peer.Foreground], q)
+				break
+			}
+		}
+	}
+	u.mu.Unlock()
+	u.nudge()
+}
+
+// Drain says that the link has room again.
+func (up *Upload) Drain() {
+	u := up.u
+	u.mu.Lock()
+	up.blocked = false
+	up.drains++
+	u.mu.Unlock()
+	u.nudge()
+}
+
+// Run serves until ctx is done.
+func (u *Uploader) Run(ctx context.Context) {
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		up, wait := u.pick()
+		if up != nil {
+			u.step(up)
+			continue
+		}
+		timer.Reset(wait)
+		select {
+		case <-ctx.Done():
+		case <-u.wake:
+		case <-timer.C:
+		}
+	}
+}
+
+// pick returns the next link that can be served, or how long nothing can be.
+func (u *Uploader) pick() (*Upload, time.Duration) {
+	now, wait := u.now(), time.Hour
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	for range u.ring {
+		u.next = (u.next + 1) % len(u.ring)
+		up := u.ring[u.next]
+		if up.blocked || up.active == nil && len(up.lanes[0])+len(up.lanes[1]) == 0 {
+			continue
+		}
+		if d := up.until.Sub(now); d > 0 {
+			wait = min(wait, d)
+			continue
+		}
+		if up.active == nil {
+			lane := peer.Foreground
+			if len(up.lanes[lane]) == 0 {
+				lane = peer.Background
+			}
+			up.sending = up.lanes[lane][0]
+			up.lanes[lane] = up.lanes[lane][1:]
+			up.data, up.offset, up.stop = nil, 0, false
+			id := up.sending.id
+			up.active = &id
+		}
+		return up, 0
+	}
+	return nil, wait
+}
+
+// step sends one message of a link's active request.
+func (u *Uploader) step(up *Upload) {
+	if up.data == nil && !u.begin(up) {
+		return
+	}
+	u.mu.Lock()
+	stop, drains := up.stop || up.closed, up.drains
+	u.mu.Unlock()
+	if stop {
+		u.finish(up)
+		return
+	}
+	end := min(up.offset+up.size, len(up.data))
+	b, err := peer.Append(u.buf[:0], peer.Data{
+		Request: up.sending.id, Offset: uint16(up.offset),
+		SentAt: uint32(u.now().UnixMicro()), Payload: up.data[up.offset:end],
+	})
+	u.buf = b
+	if err != nil { // a piece longer than a piece: not ours to send
+		up.reject(peer.RejectOutOfRange, []uint32{up.sending.id})
+		u.finish(up)
+		return
+	}
+	if !up.cfg.Link.SendData(b) {
+		u.mu.Lock()
+		up.blocked = up.drains == drains
+		u.mu.Unlock()
+		return
+	}
+	up.cfg.Observer.Sent(end - up.offset)
+	if up.offset = end; end == len(up.data) {
+		up.cfg.Observer.Served()
+		u.finish(up)
+	}
+}
+
+// begin gets the bytes of the active request and the right to send them.
+func (u *Uploader) begin(up *Upload) bool {
+	data, refusal := up.cfg.Pieces.Piece(up.sending.segment, up.sending.piece)
+	if refusal != Served {
+		up.reject(peer.RejectReason(refusal-1), []uint32{up.sending.id})
+		u.finish(up)
+		return false
+	}
+	wait, ok := up.cfg.Budget.Take(len(data))
+	if ok {
+		up.data, up.size = data, peer.CutSize(len(data), up.cfg.Link.MaxMessage())
+		return true
+	}
+	now := u.now()
+	if wait == 0 || now.Sub(up.sending.at) > maxQueueAge {
+		up.reject(peer.RejectBudget, []uint32{up.sending.id})
+		u.finish(up)
+		return false
+	}
+	u.mu.Lock()
+	up.until = now.Add(wait)
+	stop := up.stop || up.closed
+	u.mu.Unlock()
+	if stop {
+		u.finish(up)
+	}
+	return false
+}
+
+func (u *Uploader) finish(up *Upload) {
+	u.mu.Lock()
+	up.active, up.data = nil, nil
+	u.mu.Unlock()
+}
