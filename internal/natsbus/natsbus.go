@@ -1,0 +1,126 @@
+// Package natsbus carries messages between replicas over NATS. One replica runs an embedded server and talks to it in
+// process; many share a server of their own. The code from the first subscription on is the same.
+package natsbus
+
+import (
+	"fmt"
+	"log/slog"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats-server/v2/server"
+	"github.com/nats-io/nats.go"
+
+	"github.com/leeway-video/leeway/internal/metric"
+)
+
+// readyTimeout bounds the start of the embedded server.
+const readyTimeout = 10 * time.Second
+
+// Config says which server to use.
+type Config struct {
+	URL             string // of a server ("nats://host:4222", several with commas); empty: embedded
+	Listen          string // embedded only: host:port for further replicas; empty: in process only
+	User, Password  string // embedded too: what Listen asks of further replicas
+	CredentialsFile string // of a NATS account
+	CAFile          string // TLS roots; empty: the system's. Embedded: clients must show a certificate of these
+	CertFile        string // TLS certificate of this client; embedded: of the server, which then speaks TLS
+	KeyFile         string
+	Name            string // of this client, in the server's lists
+
+	Log     *slog.Logger
+	Metrics metric.Sink
+}
+
+// Bus is a connection to the server.
+type Bus struct {
+	conn     *nats.Conn
+	embedded *server.Server // nil with Config.URL
+	closed   chan struct{}
+	metrics  metric.Sink
+	once     sync.Once
+}
+
+// Open connects, starting the embedded server where no URL is given.
+func Open(cfg Config) (*Bus, error) {
+	if cfg.Log == nil {
+		cfg.Log = slog.New(slog.DiscardHandler)
+	}
+	if cfg.Metrics == nil {
+		cfg.Metrics = metric.Discard
+	}
+	b := &Bus{closed: make(chan struct{}), metrics: cfg.Metrics}
+	opts := b.options(cfg)
+	if cfg.URL == "" {
+		s, err := startServer(cfg)
+		if err != nil {
+			return nil, err
+		}
+		b.embedded = s
+		opts = append(opts, nats.InProcessServer(s))
+	}
+	conn, err := nats.Connect(cfg.URL, opts...)
+	if err != nil {
+		b.stopServer()
+		return nil, fmt.Errorf("natsbus: connect to %q: %w (is the server up, and are user and TLS settings its own?)", redacted(cfg.URL), err)
+	}
+	b.conn = conn
+	b.metrics.Set(defConnected, 1)
+	return b, nil
+}
+
+// redacted is a list of servers without the passwords that their URLs may hold; errors end up in logs.
+func redacted(servers string) string {
+	list := strings.Split(servers, ",")
+	for i, s := range list {
+		u, err := url.Parse(strings.TrimSpace(s))
+		if err != nil {
+			return "the configured servers"
+		}
+		list[i] = u.Redacted()
+	}
+	return strings.Join(list, ",")
+}
+
+func (b *Bus) options(cfg Config) []nats.Option {
+	log := cfg.Log
+	opts := []nats.Option{
+		nats.Name(cfg.Name),
+		nats.MaxReconnects(-1), // a replica without its bus goes on serving its sockets and waits
+		nats.ReconnectWait(500 * time.Millisecond),
+		nats.ReconnectJitter(500*time.Millisecond, time.Second),
+		nats.RetryOnFailedConnect(false),
+		nats.ClosedHandler(func(*nats.Conn) { close(b.closed) }),
+		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
+			b.metrics.Set(defConnected, 0)
+			if err != nil {
+				log.Warn("bus lost; sessions go on, introductions stay local until it is back", "error", err)
+			}
+		}),
+		nats.ReconnectHandler(func(*nats.Conn) {
+			b.metrics.Set(defConnected, 1)
+			log.Info("bus is back")
+		}),
+		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) {
+			log.Warn("bus", "error", err)
+		}),
+	}
+	if cfg.User != "" {
+		opts = append(opts, nats.UserInfo(cfg.User, cfg.Password))
+	}
+	if cfg.CredentialsFile != "" {
+		opts = append(opts, nats.UserCredentials(cfg.CredentialsFile))
+	}
+	if cfg.URL == "" {
+		return opts // in process: nobody listens in between
+	}
+	if cfg.CAFile != "" {
+		opts = append(opts, nats.RootCAs(cfg.CAFile))
+	}
+	if cfg.CertFile != "" {
+		opts = append(opts, nats.ClientCert(cfg.CertFile, cfg.KeyFile))
+	}
+	return opts
+}

@@ -1,0 +1,191 @@
+package originhttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/leeway-video/leeway/internal/seed"
+)
+
+// maxSkip is how far into a whole object the client reads when the origin ignores a Range, bytes.
+const maxSkip = 32 << 20
+
+// Get implements seed.Origin.
+func (c *Client) Get(ctx context.Context, f seed.Fetch) (*seed.Fetched, error) {
+	fail := func(o seed.Outcome, object int64, cause error) (*seed.Fetched, error) {
+		path, _, _ := strings.Cut(f.Path, "?") // queries may hold secrets, errors are logged
+		return nil, &seed.FetchError{Outcome: o, Path: path, ObjectLength: object, Cause: cause}
+	}
+	req, err := c.request(ctx, f)
+	if err != nil {
+		return fail(seed.OutcomeRefused, 0, err)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return fail(outcomeOf(ctx, err), 0, cause(err))
+	}
+	defer resp.Body.Close() //nolint:errcheck // what was needed has been read
+	if o, err := judge(resp); err != nil {
+		return fail(o, 0, err)
+	}
+	if f.Shared {
+		if err := shareable(resp.Header); err != nil {
+			return fail(seed.OutcomeRefused, 0, err)
+		}
+	}
+	got := &seed.Fetched{Validator: resp.Header.Get("ETag")}
+	if got.Validator == "" {
+		got.Validator = resp.Header.Get("Last-Modified")
+	}
+	got.Path, _ = below(c.base, resp.Request.URL)
+	var large *tooLargeError
+	if got.Data, got.ObjectLength, err = body(resp, f); err != nil {
+		switch {
+		case errors.As(err, &large):
+			return fail(seed.OutcomeTooLarge, large.object, err)
+		case errors.Is(err, errRefused):
+			return fail(seed.OutcomeRefused, 0, err)
+		}
+		return fail(outcomeOf(ctx, err), 0, cause(err))
+	}
+	return got, nil
+}
+
+func outcomeOf(ctx context.Context, err error) seed.Outcome {
+	var n net.Error
+	switch {
+	case errors.Is(err, errRefused):
+		return seed.OutcomeRefused
+	case ctx.Err() != nil, errors.As(err, &n) && n.Timeout():
+		return seed.OutcomeTimeout
+	}
+	return seed.OutcomeNetwork
+}
+
+// cause strips the URL, whose query may hold secrets, from an error of net/http.
+func cause(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return u.Err
+	}
+	return err
+}
+
+// judge sorts responses by status.
+func judge(resp *http.Response) (seed.Outcome, error) {
+	err := fmt.Errorf("status %d", resp.StatusCode)
+	switch s := resp.StatusCode; {
+	case s == http.StatusOK, s == http.StatusPartialContent && resp.Request.Header.Get("Range") != "":
+		return seed.OutcomeOK, nil
+	case s == http.StatusNotModified:
+		return seed.OutcomeNotModified, err
+	case s == http.StatusNotFound, s == http.StatusGone:
+		return seed.OutcomeNotFound, err
+	case s >= 500:
+		return seed.OutcomeServer, err
+	}
+	return seed.OutcomeClient, err
+}
+
+// shareable says whether the origin means a response for everyone.
+func shareable(h http.Header) error {
+	if len(h.Values("Set-Cookie")) > 0 {
+		return fmt.Errorf("%w: the response sets a cookie", errRefused)
+	}
+	for _, v := range h.Values("Cache-Control") {
+		for _, d := range strings.Split(v, ",") {
+			name, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(d)), "=")
+			if name == "private" {
+				return fmt.Errorf("%w: the response is private (Cache-Control)", errRefused)
+			}
+		}
+	}
+	for _, v := range h.Values("Vary") {
+		for _, name := range strings.Split(v, ",") {
+			switch strings.ToLower(strings.TrimSpace(name)) {
+			case "", "accept-encoding", "origin":
+			default:
+				return fmt.Errorf("%w: the response varies (Vary) by more than Accept-Encoding and Origin", errRefused)
+			}
+		}
+	}
+	if e := strings.ToLower(h.Get("Content-Encoding")); e != "" && e != "identity" {
+		return fmt.Errorf("%w: the response is encoded (Content-Encoding) although identity was asked for", errRefused)
+	}
+	return nil
+}
+
+type tooLargeError struct{ object int64 }
+
+func (e *tooLargeError) Error() string {
+	return fmt.Sprintf("the object is too large (%d bytes)", e.object)
+}
+
+// body reads the bytes that were asked for; no more than f.MaxBytes are kept.
+func body(resp *http.Response, f seed.Fetch) (data []byte, object int64, err error) {
+	if !f.Ranged {
+		if resp.ContentLength > f.MaxBytes {
+			return nil, 0, &tooLargeError{resp.ContentLength}
+		}
+		if data, err = read(resp.Body, resp.ContentLength, f.MaxBytes); err != nil {
+			return nil, 0, err
+		}
+		return data, int64(len(data)), nil
+	}
+	want := f.Last - f.First + 1
+	if f.First < 0 || want < 1 || want > f.MaxBytes {
+		return nil, 0, &tooLargeError{0}
+	}
+	if resp.StatusCode == http.StatusPartialContent {
+		first, last, total, ok := contentRange(resp.Header.Get("Content-Range"))
+		if !ok || first != f.First || last != f.Last {
+			return nil, 0, fmt.Errorf("%w: the response's Content-Range is not the range that was asked for", errRefused)
+		}
+		object = total
+	} else { // the whole object: the part is cut out, if it is not too far in
+		if object = resp.ContentLength; f.Last >= maxSkip || object <= f.Last {
+			return nil, 0, fmt.Errorf("%w: the origin ignores Range, or the object ends before it", errRefused)
+		}
+		if _, err := io.CopyN(io.Discard, resp.Body, f.First); err != nil {
+			return nil, 0, err
+		}
+	}
+	data = make([]byte, want)
+	if _, err := io.ReadFull(resp.Body, data); err != nil {
+		return nil, 0, err
+	}
+	return data, object, nil
+}
+
+// read reads a whole body of the given length, or of any length up to max when it is not known.
+func read(r io.Reader, length, max int64) ([]byte, error) {
+	if length >= 0 {
+		data := make([]byte, length)
+		_, err := io.ReadFull(r, data)
+		return data, err
+	}
+	data, err := io.ReadAll(io.LimitReader(r, max+1))
+	if err == nil && int64(len(data)) > max {
+		return nil, &tooLargeError{0}
+	}
+	return data, err
+}
+
+// contentRange reads "bytes first-last/total"; a total of "*" is not good enough for a certificate.
+func contentRange(v string) (first, last, total int64, ok bool) {
+	rest, ok := strings.CutPrefix(v, "bytes ")
+	span, size, ok2 := strings.Cut(rest, "/")
+	from, to, ok3 := strings.Cut(span, "-")
+	first, err1 := strconv.ParseInt(from, 10, 64)
+	last, err2 := strconv.ParseInt(to, 10, 64)
+	total, err3 := strconv.ParseInt(size, 10, 64)
+	ok = ok && ok2 && ok3 && err1 == nil && err2 == nil && err3 == nil && first <= last && last < total
+	return first, last, total, ok
+}

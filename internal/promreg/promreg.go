@@ -1,0 +1,144 @@
+// Package promreg turns metric definitions into Prometheus time series: a registry of its own, every series present at 0
+// from the start, labels outside their closed sets counted and dropped.
+package promreg
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/leeway-video/leeway/internal/metric"
+)
+
+var defDropped = &metric.Def{
+	Name: "leeway_metrics_dropped_total", Help: "Observations whose labels are outside their set", Kind: metric.Counter,
+}
+
+// Metrics lists what this package counts itself.
+func Metrics() []*metric.Def { return []*metric.Def{defDropped} }
+
+// Registry is a metric.Sink that Prometheus can scrape.
+type Registry struct {
+	prom     *prometheus.Registry
+	families map[*metric.Def]map[string]any // label values joined by 0xff → Counter, Gauge or Histogram
+	dropped  prometheus.Counter
+}
+
+var _ metric.Sink = (*Registry)(nil)
+
+// New registers definitions; sites are the values of the label "site".
+func New(sites []string, defs ...*metric.Def) (*Registry, error) {
+	r := &Registry{prom: prometheus.NewRegistry(), families: map[*metric.Def]map[string]any{}}
+	for _, d := range append([]*metric.Def{defDropped}, defs...) {
+		if _, twice := r.families[d]; twice {
+			continue
+		}
+		if err := r.add(d, sites); err != nil {
+			return nil, fmt.Errorf("promreg: %s: %w", d.Name, err)
+		}
+	}
+	r.dropped = r.families[defDropped][""].(prometheus.Counter)
+	return r, nil
+}
+
+// Process adds what an operator asks of any process: the Go runtime's figures (go_*) and, where the system tells them, those
+// of the process (process_*: CPU time, memory, open files). Call it once.
+func (r *Registry) Process() error {
+	for _, c := range []prometheus.Collector{
+		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}),
+	} {
+		if err := r.prom.Register(c); err != nil {
+			return fmt.Errorf("promreg: figures of the process: %w (are they there already?)", err)
+		}
+	}
+	return nil
+}
+
+func (r *Registry) add(d *metric.Def, sites []string) error {
+	names := make([]string, len(d.Labels))
+	combinations := [][]string{nil}
+	for i, l := range d.Labels {
+		names[i] = l.Name
+		values := l.Values
+		if l.Name == "site" {
+			values = sites
+		}
+		var next [][]string
+		for _, c := range combinations {
+			for _, v := range values {
+				next = append(next, append(append([]string(nil), c...), v))
+			}
+		}
+		combinations = next
+	}
+	with, err := r.vector(d, names)
+	if err != nil {
+		return err
+	}
+	series := make(map[string]any, len(combinations))
+	for _, c := range combinations {
+		series[key(c)] = with(c)
+	}
+	r.families[d] = series
+	return nil
+}
+
+// vector registers a family and returns how to make its series.
+func (r *Registry) vector(d *metric.Def, names []string) (func([]string) any, error) {
+	switch d.Kind {
+	case metric.Counter:
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Name: d.Name, Help: d.Help}, names)
+		return func(l []string) any { return v.WithLabelValues(l...) }, r.prom.Register(v)
+	case metric.Gauge:
+		v := prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: d.Name, Help: d.Help}, names)
+		return func(l []string) any { return v.WithLabelValues(l...) }, r.prom.Register(v)
+	case metric.Histogram:
+		v := prometheus.NewHistogramVec(prometheus.HistogramOpts{Name: d.Name, Help: d.Help, Buckets: d.Buckets}, names)
+		return func(l []string) any { return v.WithLabelValues(l...) }, r.prom.Register(v)
+	}
+	return nil, errors.New("kind is unknown")
+}
+
+func key(labels []string) string { return strings.Join(labels, "\xff") }
+
+// Add implements metric.Sink.
+func (r *Registry) Add(d *metric.Def, v float64, labels ...string) {
+	switch s := r.families[d][key(labels)].(type) {
+	case prometheus.Gauge: // a gauge also has Add, and is to be asked first
+		s.Add(v)
+	case prometheus.Counter:
+		if v < 0 {
+			r.dropped.Inc()
+			return
+		}
+		s.Add(v)
+	default:
+		r.dropped.Inc()
+	}
+}
+
+// Set implements metric.Sink.
+func (r *Registry) Set(d *metric.Def, v float64, labels ...string) {
+	if s, ok := r.families[d][key(labels)].(prometheus.Gauge); ok {
+		s.Set(v)
+		return
+	}
+	r.dropped.Inc()
+}
+
+// Observe implements metric.Sink.
+func (r *Registry) Observe(d *metric.Def, v float64, labels ...string) {
+	if s, ok := r.families[d][key(labels)].(prometheus.Histogram); ok {
+		s.Observe(v)
+		return
+	}
+	r.dropped.Inc()
+}
+
+// Handler serves the text format.
+func (r *Registry) Handler() http.Handler { return promhttp.HandlerFor(r.prom, promhttp.HandlerOpts{}) }

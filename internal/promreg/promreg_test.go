@@ -1,0 +1,230 @@
+package promreg_test
+
+import (
+	"bufio"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/natsbus"
+	"github.com/leeway-video/leeway/internal/promreg"
+	"github.com/leeway-video/leeway/internal/seed"
+	"github.com/leeway-video/leeway/internal/tracker"
+)
+
+var (
+	things = &metric.Def{
+		Name: "leeway_test_things_total", Help: "Things.", Kind: metric.Counter,
+		Labels: []metric.Label{metric.Site(), {Name: "source", Values: metric.Sources}},
+	}
+	open = &metric.Def{Name: "leeway_test_open", Help: "Open.", Kind: metric.Gauge}
+	wait = &metric.Def{Name: "leeway_test_wait_seconds", Help: "Wait.", Kind: metric.Histogram, Buckets: []float64{0.1, 1}}
+)
+
+// scrape returns the series as Prometheus sees them.
+func scrape(t *testing.T, r *promreg.Registry) map[string]string {
+	t.Helper()
+	w := httptest.NewRecorder()
+	r.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if w.Code != 200 {
+		t.Fatalf("scraped %d: %s", w.Code, w.Body)
+	}
+	series := map[string]string{}
+	for lines := bufio.NewScanner(w.Body); lines.Scan(); {
+		if name, value, ok := strings.Cut(lines.Text(), " "); ok && !strings.HasPrefix(name, "#") {
+			series[name] = value
+		}
+	}
+	return series
+}
+
+func TestEverySeriesIsThereFromTheStart(t *testing.T) {
+	r, err := promreg.New([]string{"demo", "film"}, things, open, wait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := scrape(t, r)
+	for _, site := range []string{"demo", "film"} {
+		for _, source := range metric.Sources {
+			if v := got[`leeway_test_things_total{site="`+site+`",source="`+source+`"}`]; v != "0" {
+				t.Errorf("%s, %s: %q", site, source, v)
+			}
+		}
+	}
+	for _, name := range []string{"leeway_test_open", "leeway_test_wait_seconds_count", "leeway_metrics_dropped_total"} {
+		if got[name] != "0" {
+			t.Errorf("%s: %q", name, got[name])
+		}
+	}
+	if len(got) != 6+1+5+1 {
+		t.Errorf("%d series: %v", len(got), got)
+	}
+}
+
+func TestObservationsThatDoNotFitAreDroppedAndCounted(t *testing.T) {
+	r, err := promreg.New([]string{"demo"}, things, open, wait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Add(things, 2, "demo", "peer")
+	r.Set(open, 7)
+	r.Add(open, -3)
+	r.Observe(wait, 0.5)
+	before := len(scrape(t, r))
+	dropped := 0
+	for _, f := range []func(){
+		func() { r.Add(things, 1, "elsewhere", "peer") },
+		func() { r.Add(things, 1, "demo", "moon") },
+		func() { r.Add(things, 1, "demo") },
+		func() { r.Add(things, 1, "demo", "peer", "more") },
+		func() { r.Add(things, -1, "demo", "peer") },
+		func() { r.Set(things, 1, "demo", "peer") },
+		func() { r.Observe(open, 1) },
+		func() { r.Add(wait, 1) },
+		func() { r.Add(&metric.Def{Name: "leeway_test_unheard_total"}, 1) },
+	} {
+		f()
+		dropped++
+	}
+	got := scrape(t, r)
+	for name, want := range map[string]string{
+		`leeway_test_things_total{site="demo",source="peer"}`: "2", "leeway_test_open": "4", "leeway_test_wait_seconds_sum": "0.5",
+		"leeway_metrics_dropped_total": "9",
+	} {
+		if got[name] != want {
+			t.Errorf("%s is %s, want %s (%d observations did not fit)", name, got[name], want, dropped)
+		}
+	}
+	if len(got) != before {
+		t.Errorf("series grew from %d to %d", before, len(got))
+	}
+}
+
+func TestRegistriesShareNothing(t *testing.T) {
+	for range 2 { // a global registry would refuse the second
+		if _, err := promreg.New([]string{"demo"}, things); err != nil {
+			t.Fatal(err)
+		}
+	}
+	twice := *things
+	if _, err := promreg.New([]string{"demo"}, things, &twice); err == nil {
+		t.Error("one name was defined twice")
+	}
+}
+
+// TestDefinitionsOfServicesFollowTheRules lints names, units and labels; internal/app compares them with spec/metrics.md.
+func TestDefinitionsOfServicesFollowTheRules(t *testing.T) {
+	var all []*metric.Def
+	for _, part := range [][]*metric.Def{tracker.Metrics(), seed.Metrics(), natsbus.Metrics(), promreg.Metrics()} {
+		all = append(all, part...)
+	}
+	for _, d := range all {
+		if err := d.Lint(); err != nil {
+			t.Error(err)
+		}
+	}
+	if _, err := promreg.New([]string{"demo"}, all...); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestFiguresOfTheProcess(t *testing.T) {
+	r, err := promreg.New([]string{"demo"}, things)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Process(); err != nil {
+		t.Fatal(err)
+	}
+	got := scrape(t, r)
+	names := []string{"go_goroutines", "go_memstats_heap_alloc_bytes"}
+	if runtime.GOOS == "linux" {
+		names = append(names, "process_resident_memory_bytes", "process_open_fds", "process_cpu_seconds_total")
+	}
+	for _, name := range names {
+		if got[name] == "" {
+			t.Errorf("%s is missing", name)
+		}
+	}
+	if got[`leeway_test_things_total{site="demo",source="peer"}`] != "0" {
+		t.Error("the services' own series are gone")
+	}
+	if err := r.Process(); err == nil {
+		t.Error("added twice")
+	}
+}
+
+// TestTextFormat reads an exposition line by line: help and type of each family, and escaped help.
+func TestTextFormat(t *testing.T) {
+	odd := &metric.Def{Name: "leeway_test_odd", Help: "A back\\slash and\na line", Kind: metric.Gauge}
+	r, err := promreg.New([]string{"demo"}, odd, wait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Set(odd, 1.5)
+	r.Observe(wait, 0.1) // a bound belongs to its bucket
+	r.Observe(wait, 7)
+	w := httptest.NewRecorder()
+	r.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	if kind := w.Header().Get("Content-Type"); !strings.HasPrefix(kind, "text/plain; version=0.0.4") {
+		t.Errorf("content type %q", kind)
+	}
+	const want = `# HELP leeway_metrics_dropped_total Observations whose labels are outside their set
+# TYPE leeway_metrics_dropped_total counter
+leeway_metrics_dropped_total 0
+# HELP leeway_test_odd A back\\slash and\na line
+# TYPE leeway_test_odd gauge
+leeway_test_odd 1.5
+# HELP leeway_test_wait_seconds Wait.
+# TYPE leeway_test_wait_seconds histogram
+leeway_test_wait_seconds_bucket{le="0.1"} 1
+leeway_test_wait_seconds_bucket{le="1"} 1
+leeway_test_wait_seconds_bucket{le="+Inf"} 2
+leeway_test_wait_seconds_sum 7.1
+leeway_test_wait_seconds_count 2
+`
+	if got := w.Body.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestSitesAreTheConfigurationsAlone(t *testing.T) {
+	none, err := promreg.New(nil, things)
+	if err != nil {
+		t.Fatal(err)
+	}
+	none.Add(things, 1, "demo", "peer")
+	got := scrape(t, none)
+	if got["leeway_metrics_dropped_total"] != "1" || len(got) != 1 {
+		t.Errorf("without sites: %v", got)
+	}
+}
+
+func TestCountingFromManyGoroutines(t *testing.T) {
+	r, err := promreg.New([]string{"demo"}, things, open, wait)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all sync.WaitGroup
+	for range 8 {
+		all.Go(func() {
+			for range 500 {
+				r.Add(things, 1, "demo", "seed")
+				r.Add(open, 1)
+				r.Observe(wait, 0.5)
+				r.Add(things, 1, "demo", "moon")
+			}
+		})
+	}
+	scrape(t, r)
+	all.Wait()
+	got := scrape(t, r)
+	for _, name := range []string{`leeway_test_things_total{site="demo",source="seed"}`, "leeway_test_open", "leeway_test_wait_seconds_count", "leeway_metrics_dropped_total"} {
+		if got[name] != "4000" {
+			t.Errorf("%s is %s", name, got[name])
+		}
+	}
+}

@@ -1,0 +1,77 @@
+// Package rtclink carries links over WebRTC data channels. It is the only place that imports pion.
+//
+// A Host owns one UDP socket for all its links (or one a link, for hosts that dial), with buffers of its own size;
+// a Link is one peer connection with its planned channels (spec/peer-protocol.md, Channels). Lock order: Host.mu
+// before Link.mu; neither is held while a callback is called.
+package rtclink
+
+import (
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// SocketBuffer is asked of the kernel for each direction of a socket, in bytes. Pion leaves the kernel's default of
+// 212,992 bytes, which a burst overflows; SCTP then waits out a retransmission timeout of a second or more.
+const SocketBuffer = 4 << 20
+
+// ICEServer is a STUN or TURN server.
+type ICEServer struct {
+	URLs                 []string
+	Username, Credential string
+}
+
+// Config of a Host.
+type Config struct {
+	// Listen is the address and port of the UDP socket, for example "127.0.0.1:4600" or ":4600".
+	Listen string
+	// Announce replaces the host candidates' addresses: what the outside sees of this host.
+	Announce []netip.Addr
+	// Loopback offers loopback candidates although Listen is not a loopback address.
+	Loopback bool
+	// SocketPerLink opens a socket for each link, on Listen's address and a free port. Hosts that hold several
+	// links to one other host need it: pion's mux tells links apart by the remote address.
+	SocketPerLink bool
+	// ICEServers and RelayOnly are for hosts that dial; a seed needs none.
+	ICEServers []ICEServer
+	RelayOnly  bool
+	// Plan is proposed, or answered with; the zero value is peer.DefaultPlan.
+	Plan peer.Plan
+	// InFlight bounds the bytes of a link's data channels that SCTP holds, sent or not. SCTP's own window is no brake:
+	// it grows without bound under load, and slow start then overshoots the path's queue. 0 is DefaultInFlight.
+	InFlight int
+	// OpenTimeout ends a link that has not opened; 0 is DefaultOpenTimeout.
+	OpenTimeout time.Duration
+	Log         *slog.Logger
+}
+
+// Defaults of Config.
+const (
+	DefaultInFlight    = 256 << 10
+	DefaultOpenTimeout = 30 * time.Second
+)
+
+func (c *Config) complete() error {
+	if c.Plan == (peer.Plan{}) {
+		c.Plan = peer.DefaultPlan
+	}
+	if err := c.Plan.Check(); err != nil {
+		return fmt.Errorf("rtclink: %w", err)
+	}
+	if c.InFlight == 0 {
+		c.InFlight = DefaultInFlight
+	}
+	if c.InFlight < 2*c.Plan.Message {
+		return fmt.Errorf("rtclink: in-flight bound of %d bytes is below two messages of %d", c.InFlight, c.Plan.Message)
+	}
+	if c.OpenTimeout == 0 {
+		c.OpenTimeout = DefaultOpenTimeout
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}

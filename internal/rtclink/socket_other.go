@@ -1,0 +1,7 @@
+//go:build !linux
+
+package rtclink
+
+import "net"
+
+func readBuffers(*net.UDPConn) Buffers { return Buffers{} }

@@ -1,0 +1,163 @@
+// Package webdist serves the browser bundle and the demo page that are embedded in the binary.
+//
+// `make build` copies them into files/, which is not committed. A binary built without that step (a plain `go build` on a
+// fresh clone) carries placeholders that say so, in the browser and in Built.
+package webdist
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"html"
+	"io/fs"
+	"net/http"
+	"path"
+	"regexp"
+	"strings"
+	"time"
+)
+
+//go:embed all:files
+var copied embed.FS
+
+//go:embed placeholder
+var placeholders embed.FS
+
+// Bundle is what one binary carries.
+type Bundle struct {
+	Built bool // false: placeholders
+
+	script   []byte
+	brotli   []byte // the same, compressed; empty when the build did not make it
+	scriptID string // hash of script
+	demo     fs.FS
+}
+
+// Load returns the embedded bundle, or the placeholders where there is none.
+func Load() (*Bundle, error) {
+	if _, err := fs.Stat(copied, "files/leeway.js"); err == nil {
+		return load(copied, "files", true)
+	}
+	return load(placeholders, "placeholder", false)
+}
+
+func load(all fs.FS, dir string, built bool) (*Bundle, error) {
+	root, err := fs.Sub(all, dir)
+	if err != nil {
+		return nil, err
+	}
+	b := &Bundle{Built: built}
+	if b.script, err = fs.ReadFile(root, "leeway.js"); err != nil {
+		return nil, err
+	}
+	b.brotli, _ = fs.ReadFile(root, "leeway.js.br") // optional: without it the script travels uncompressed
+	sum := sha256.Sum256(b.script)
+	b.scriptID = hex.EncodeToString(sum[:8])
+	b.demo, err = fs.Sub(root, "demo")
+	return b, err
+}
+
+// Script answers with the drop-in. Every site may load it from here, so CORS is open to all. A name that carries the
+// version never changes its content and is kept for a year; the plain name is asked for again after five minutes.
+func (b *Bundle) Script(immutable bool) http.Handler {
+	cache := "public, max-age=300"
+	if immutable {
+		cache = "public, max-age=31536000, immutable"
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !readOnly(w, r) {
+			return
+		}
+		h := w.Header()
+		h.Set("Access-Control-Allow-Origin", "*")
+		h.Set("Cross-Origin-Resource-Policy", "cross-origin")
+		h.Set("Timing-Allow-Origin", "*")
+		h.Set("Content-Type", "text/javascript; charset=utf-8")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", cache)
+		h.Set("Vary", "Accept-Encoding")
+		body, tag := b.script, b.scriptID
+		if len(b.brotli) > 0 && accepts(r.Header.Get("Accept-Encoding"), "br") {
+			h.Set("Content-Encoding", "br")
+			body, tag = b.brotli, tag+"-br"
+		}
+		h.Set("ETag", `"`+tag+`"`)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	})
+}
+
+// Film is what the demo page plays; empty fields keep what the page was built with.
+type Film struct {
+	Source      string // manifest, a path or an absolute URL
+	Title       string
+	Attribution string // a line below the player; hidden when empty and Source is not
+}
+
+// Page answers with the demo page and its assets, the film written into its meta elements.
+func (b *Bundle) Page(film Film) (http.Handler, error) {
+	index, err := fs.ReadFile(b.demo, "index.html")
+	if err != nil {
+		return nil, err
+	}
+	if film.Source != "" {
+		index = setMeta(index, "film-src", film.Source)
+		index = setMeta(index, "film-title", film.Title)
+		index = setMeta(index, "film-attribution", film.Attribution)
+	}
+	sum := sha256.Sum256(index)
+	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
+	files := http.FileServerFS(b.demo)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !readOnly(w, r) {
+			return
+		}
+		if r.URL.Path != "/" {
+			// Vite puts a hash of the content into the names of what it builds.
+			if strings.HasPrefix(r.URL.Path, "/assets/") {
+				w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+			}
+			if info, err := fs.Stat(b.demo, strings.TrimPrefix(path.Clean(r.URL.Path), "/")); err != nil || info.IsDir() {
+				w.Header().Del("Cache-Control")
+				http.Error(w, "Nothing here. The demo page is at /.", http.StatusNotFound)
+				return
+			}
+			files.ServeHTTP(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-cache")
+		w.Header().Set("ETag", tag)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(index))
+	}), nil
+}
+
+// setMeta replaces the content of <meta name="…" content="…">.
+func setMeta(page []byte, name, content string) []byte {
+	tag := regexp.MustCompile(`(<meta name="` + regexp.QuoteMeta(name) + `" content=")[^"]*(")`)
+	return tag.ReplaceAllFunc(page, func(found []byte) []byte {
+		parts := tag.FindSubmatch(found)
+		return []byte(string(parts[1]) + html.EscapeString(content) + string(parts[2]))
+	})
+}
+
+func readOnly(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return true
+	}
+	w.Header().Set("Allow", "GET, HEAD")
+	http.Error(w, "Only GET and HEAD are answered here.", http.StatusMethodNotAllowed)
+	return false
+}
+
+// accepts tells whether an Accept-Encoding header names coding without refusing it (q=0).
+func accepts(header, coding string) bool {
+	for part := range strings.SplitSeq(header, ",") {
+		name, params, _ := strings.Cut(strings.TrimSpace(part), ";")
+		if strings.EqualFold(strings.TrimSpace(name), coding) {
+			q := strings.ReplaceAll(params, " ", "")
+			return q != "q=0" && !strings.HasPrefix(q, "q=0.0")
+		}
+	}
+	return false
+}

@@ -1,0 +1,90 @@
+package webdist
+
+import (
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+func bundle(t *testing.T) *Bundle {
+	t.Helper()
+	b, err := load(fstest.MapFS{
+		"d/leeway.js":        {Data: []byte("plain")},
+		"d/leeway.js.br":     {Data: []byte("small")},
+		"d/demo/index.html":  {Data: []byte(`<meta name="film-src" content="/a" /><meta name="film-title" content="A" /><meta name="film-attribution" content="x" />`)},
+		"d/demo/assets/a.js": {Data: []byte("1")},
+	}, "d", true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func get(h http.Handler, path string, header ...string) *http.Response {
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	for i := 0; i < len(header); i += 2 {
+		r.Header.Set(header[i], header[i+1])
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+func TestEmbeddedBundleLoads(t *testing.T) {
+	b, err := Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.Page(Film{}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestScriptHeaders(t *testing.T) {
+	b := bundle(t)
+	r := get(b.Script(false), "/leeway.js")
+	if r.StatusCode != 200 || r.Header.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(r.Header.Get("Cache-Control"), "max-age=300") {
+		t.Errorf("plain name: %v", r.Header)
+	}
+	if again := get(b.Script(false), "/leeway.js", "If-None-Match", r.Header.Get("ETag")); again.StatusCode != http.StatusNotModified {
+		t.Errorf("same ETag: status %d, want 304", again.StatusCode)
+	}
+	small := get(b.Script(false), "/leeway.js", "Accept-Encoding", "gzip, br")
+	if small.Header.Get("Content-Encoding") != "br" || small.Header.Get("ETag") == r.Header.Get("ETag") {
+		t.Errorf("brotli: %v", small.Header)
+	}
+	if r := get(b.Script(false), "/leeway.js", "Accept-Encoding", "br;q=0"); r.Header.Get("Content-Encoding") != "" {
+		t.Error("a refused coding was used")
+	}
+	if r := get(b.Script(true), "/leeway-1.js"); !strings.Contains(r.Header.Get("Cache-Control"), "immutable") {
+		t.Errorf("name with version: %v", r.Header)
+	}
+	w := httptest.NewRecorder()
+	b.Script(false).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/leeway.js", nil))
+	if w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: status %d", w.Code)
+	}
+}
+
+func TestPageCarriesTheFilm(t *testing.T) {
+	h, err := bundle(t).Page(Film{Source: `/media/x"><script>/m.m3u8`, Title: "$1 & more"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	want := `<meta name="film-src" content="/media/x&#34;&gt;&lt;script&gt;/m.m3u8" /><meta name="film-title" content="$1 &amp; more" /><meta name="film-attribution" content="" />`
+	if got := w.Body.String(); got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if r := get(h, "/assets/a.js"); r.StatusCode != 200 || !strings.Contains(r.Header.Get("Cache-Control"), "immutable") {
+		t.Errorf("asset: %d %v", r.StatusCode, r.Header)
+	}
+	for _, path := range []string{"/assets/", "/none", "/../../etc/passwd"} {
+		if r := get(h, path); r.StatusCode != http.StatusNotFound || r.Header.Get("Cache-Control") != "" {
+			t.Errorf("%s: %d %v", path, r.StatusCode, r.Header)
+		}
+	}
+}

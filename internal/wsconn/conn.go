@@ -1,0 +1,197 @@
+package wsconn
+
+import (
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+func (c *Config) complete() {
+	if c.WriteQueue == 0 {
+		c.WriteQueue = 64
+	}
+	if c.WriteTimeout == 0 {
+		c.WriteTimeout = 10 * time.Second
+	}
+	if c.PingEvery == 0 {
+		c.PingEvery = 10 * time.Second
+	}
+	if c.PongTimeout == 0 {
+		c.PongTimeout = 30 * time.Second
+	}
+	if c.CheckOrigin == nil {
+		c.CheckOrigin = func(*http.Request) bool { return true }
+	}
+	if c.Refused == nil {
+		c.Refused = func(string) {}
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+}
+
+// How long and how much a closing connection still reads; a reader that is too slow has as long for the last words.
+const (
+	lingerTime  = time.Second
+	lingerBytes = 1 << 20
+)
+
+// Conn is one accepted connection. Read belongs to one goroutine; the rest may be called from any.
+type Conn struct {
+	ws  *websocket.Conn
+	cfg Config
+
+	mu     sync.Mutex
+	queue  chan []byte // closed by Close, under mu
+	closed bool        // guarded by mu
+	code   int         // guarded by mu until closed
+	reason string      // guarded by mu until closed
+	done   chan struct{}
+
+	pinged atomic.Int64 // when the last ping went out, ns since the Unix epoch
+	rtt    atomic.Int64 // ns, smoothed; 0 until the first pong
+}
+
+func newConn(ws *websocket.Conn, cfg Config) *Conn {
+	c := &Conn{ws: ws, cfg: cfg, queue: make(chan []byte, cfg.WriteQueue), done: make(chan struct{})}
+	ws.SetReadLimit(cfg.MaxMessage)
+	ws.SetPongHandler(func(string) error {
+		c.pong()
+		return c.alive()
+	})
+	_ = c.alive()
+	go c.write()
+	return c
+}
+
+// Read returns the next text message, whose bytes are the caller's. ErrTooBig and ErrText name what the other side did wrong;
+// any other error says that the connection is gone, ErrClosed that Close was called.
+func (c *Conn) Read() ([]byte, error) {
+	kind, b, err := c.ws.ReadMessage()
+	switch {
+	case errors.Is(err, websocket.ErrReadLimit):
+		return nil, ErrTooBig
+	case err != nil:
+		return nil, err
+	case kind != websocket.TextMessage:
+		return nil, ErrText
+	}
+	if err := c.alive(); err != nil {
+		return nil, err
+	}
+	return b, nil
+}
+
+// alive puts off the end that silence brings. A connection that was closed is not put off: whoever goes on sending would
+// hold it open for as long as they like.
+func (c *Conn) alive() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	return c.ws.SetReadDeadline(time.Now().Add(c.cfg.PongTimeout))
+}
+
+// pong takes a sample of the round trip: one quarter of the new one, three of what was known.
+func (c *Conn) pong() {
+	sent := c.pinged.Swap(0)
+	if sent == 0 {
+		return // not asked for
+	}
+	sample := max(1, time.Now().UnixNano()-sent)
+	if old := c.rtt.Load(); old != 0 {
+		sample = (3*old + sample) / 4
+	}
+	c.rtt.Store(sample)
+}
+
+// RTT is the round trip of the connection, 0 while no ping has been answered.
+func (c *Conn) RTT() time.Duration { return time.Duration(c.rtt.Load()) }
+
+// Write queues a message. ErrSlow says that the queue was full: the connection is ended, for whoever cannot read as fast as
+// the tracker speaks would make it hold messages without bound.
+func (c *Conn) Write(message []byte) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return ErrClosed
+	}
+	select {
+	case c.queue <- message:
+		return nil
+	default:
+		c.closeLocked(CloseOverloaded, "reader is too slow")
+		// A reader that is stuck would hold the writer for the timeout of a write. A deadline in the past would not end that
+		// for sure: the writer sets its own before each message.
+		time.AfterFunc(lingerTime, func() { _ = c.ws.NetConn().Close() })
+		return ErrSlow
+	}
+}
+
+// Close sends what is queued and a close message, and ends the connection. The first call counts.
+func (c *Conn) Close(code int, reason string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.closeLocked(code, reason)
+}
+
+func (c *Conn) closeLocked(code int, reason string) {
+	if c.closed {
+		return
+	}
+	c.closed, c.code, c.reason = true, code, reason
+	close(c.queue)
+}
+
+// wait returns when nothing of the connection runs any more.
+func (c *Conn) wait() { <-c.done }
+
+// linger ends the sending side and takes in what the other side still had on its way, for a bounded time. Closing a socket
+// with unread data resets it, and the last words (an error, reconnect) would be lost with it.
+func (c *Conn) linger() {
+	conn := c.ws.NetConn()
+	half, ok := conn.(interface{ CloseWrite() error })
+	if !ok || half.CloseWrite() != nil {
+		return
+	}
+	_ = conn.SetReadDeadline(time.Now().Add(lingerTime))
+	_, _ = io.Copy(io.Discard, io.LimitReader(conn, lingerBytes))
+}
+
+// write sends what is queued, pings in between, and ends the connection.
+func (c *Conn) write() {
+	defer close(c.done)
+	defer c.ws.Close()
+	ping := time.NewTicker(c.cfg.PingEvery)
+	defer ping.Stop()
+	c.pinged.Store(time.Now().UnixNano())
+	_ = c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.cfg.WriteTimeout)) // the round trip ranks introductions
+	for {
+		select {
+		case m, ok := <-c.queue:
+			_ = c.ws.SetWriteDeadline(time.Now().Add(c.cfg.WriteTimeout))
+			if !ok {
+				_ = c.ws.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(c.code, c.reason))
+				c.linger()
+				return
+			}
+			if c.ws.WriteMessage(websocket.TextMessage, m) != nil {
+				c.Close(CloseDone, "")
+				return
+			}
+		case <-ping.C:
+			c.pinged.Store(time.Now().UnixNano())
+			if c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.cfg.WriteTimeout)) != nil {
+				c.Close(CloseDone, "")
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,188 @@
+package wsconn
+
+import (
+	"bytes"
+	"errors"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// TestClosedConnectionEndsWhileTheOtherSideTalks: whoever goes on sending after a close must not hold the connection open.
+func TestClosedConnectionEndsWhileTheOtherSideTalks(t *testing.T) {
+	heard, ended := make(chan struct{}, 1), make(chan error, 1)
+	f := endpoint(t, Config{PongTimeout: time.Minute}, func(c *Conn, _ *http.Request) {
+		go func() {
+			<-heard
+			c.Close(CloseDraining, "draining")
+		}()
+		for {
+			_, err := c.Read()
+			select {
+			case heard <- struct{}{}:
+			default:
+			}
+			if err != nil {
+				c.wait()
+				ended <- err
+				return
+			}
+		}
+	})
+	c := dial(t, f)
+	c.SetCloseHandler(func(int, string) error { return nil }) // rude: does not answer the close
+	stop := make(chan struct{})
+	var talking sync.WaitGroup
+	talking.Go(func() {
+		for c.WriteMessage(websocket.TextMessage, []byte("still here")) == nil {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	})
+	err := receive(t, ended)
+	close(stop)
+	talking.Wait()
+	if err == nil {
+		t.Error("no error after the end")
+	}
+}
+
+// TestLastWordsComeThoughNothingWasRead: a socket that is closed with unread data is reset, and what was written is lost.
+func TestLastWordsComeThoughNothingWasRead(t *testing.T) {
+	sent := make(chan struct{})
+	f := endpoint(t, Config{}, func(c *Conn, _ *http.Request) {
+		<-sent
+		_ = c.Write([]byte("why"))
+		c.Close(ClosePolicy, "enough")
+	})
+	c := dial(t, f)
+	for range 100 {
+		if err := c.WriteMessage(websocket.TextMessage, make([]byte, 1000)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(sent)
+	if _, b, err := c.ReadMessage(); err != nil || string(b) != "why" {
+		t.Errorf("got %q, %v", b, err)
+	}
+	if code := closeCode(c); code != ClosePolicy {
+		t.Errorf("closed with %d", code)
+	}
+}
+
+func TestWritersAndClosersMayRace(t *testing.T) {
+	f := endpoint(t, Config{WriteQueue: 1 << 10}, func(c *Conn, _ *http.Request) {
+		var all sync.WaitGroup
+		for range 4 {
+			all.Go(func() {
+				for c.Write([]byte("x")) == nil {
+					c.RTT()
+				}
+				if err := c.Write([]byte("x")); !errors.Is(err, ErrClosed) {
+					t.Errorf("after the end: %v", err)
+				}
+			})
+		}
+		_, _ = c.Read()
+		for range 4 {
+			all.Go(func() { c.Close(CloseDone, "") })
+		}
+		all.Wait()
+	})
+	c := dial(t, f)
+	if err := c.WriteMessage(websocket.TextMessage, []byte("go")); err != nil {
+		t.Fatal(err)
+	}
+	closeCode(c)
+}
+
+func TestSizeLimitHoldsForWholeMessages(t *testing.T) {
+	type result struct {
+		size int
+		err  error
+	}
+	got := make(chan result, 2)
+	f := endpoint(t, Config{MaxMessage: 1024}, func(c *Conn, _ *http.Request) {
+		for range 2 {
+			b, err := c.Read()
+			got <- result{len(b), err}
+		}
+	})
+	c := dial(t, f)
+	if err := c.WriteMessage(websocket.TextMessage, make([]byte, 1024)); err != nil {
+		t.Fatal(err)
+	}
+	if r := receive(t, got); r.err != nil || r.size != 1024 {
+		t.Errorf("a message of the limit's size: %d bytes, %v", r.size, r.err)
+	}
+	w, err := c.NextWriter(websocket.TextMessage)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 64 { // larger than the client's buffer, so it goes out in fragments
+		if _, err := w.Write(bytes.Repeat([]byte("x"), 1000)); err != nil {
+			break // refused on the way already
+		}
+	}
+	_ = w.Close()
+	r := receive(t, got)
+	var oversized interface{ Oversized() bool }
+	if !errors.As(r.err, &oversized) || !oversized.Oversized() {
+		t.Errorf("fragments above the limit: %d bytes, %v", r.size, r.err)
+	}
+}
+
+func TestNoSubprotocolIsAnotherOne(t *testing.T) {
+	refused := make(chan string, 1)
+	f := endpoint(t, Config{Refused: func(reason string) { refused <- reason }}, func(*Conn, *http.Request) {
+		t.Error("served")
+	})
+	c, r, err := f("", "https://a.example")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = r.Body.Close()
+	if code := closeCode(c); code != ClosePolicy || receive(t, refused) != "version" {
+		t.Errorf("closed with %d", code)
+	}
+}
+
+// TestStuckReaderIsLetGo: the session of a slow reader ends within lingerTime, not after the timeout of a write.
+func TestStuckReaderIsLetGo(t *testing.T) {
+	ended := make(chan error, 1)
+	f := endpoint(t, Config{WriteQueue: 2, WriteTimeout: time.Hour}, func(c *Conn, _ *http.Request) {
+		message := []byte(strings.Repeat("x", 1<<20))
+		var err error
+		for err == nil {
+			err = c.Write(message)
+		}
+		_, _ = c.Read() // ends as well
+		c.wait()
+		ended <- err
+	})
+	c := dial(t, f)
+	if err := receive(t, ended); !errors.Is(err, ErrSlow) {
+		t.Errorf("ended with %v", err)
+	}
+	if code := closeCode(c); code != -1 && code != CloseOverloaded {
+		t.Errorf("closed with %d", code)
+	}
+}
+
+func TestDefaultsAreComplete(t *testing.T) {
+	var c Config
+	c.complete()
+	if c.WriteQueue <= 0 || c.WriteTimeout <= 0 || c.PingEvery <= 0 || c.PongTimeout < 2*c.PingEvery || c.Log == nil || c.Refused == nil {
+		t.Errorf("%+v", c)
+	}
+	if !c.CheckOrigin(nil) {
+		t.Error("without a check every origin is welcome")
+	}
+}
