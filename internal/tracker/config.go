@@ -1,0 +1,132 @@
+// Package tracker is the service that knows who watches what: it keeps the sessions of its own sockets, is home to its share
+// of the swarms, introduces peers to each other and carries their signaling (spec/tracker-protocol.md).
+//
+// A session's messages are handled one after the other by the goroutine that serves its socket. What a swarm needs goes
+// over the bus to the swarm's home, also when that is this tracker: one replica runs the path of many.
+//
+// Lock order: Tracker.mu or home.mu or session.mu, then roster.mu; otherwise no lock is held together with another, and none
+// while the bus or a socket is called.
+package tracker
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/metric"
+	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// Bus carries messages between replicas.
+type Bus interface {
+	Publish(subject string, data []byte) error
+	Subscribe(subject string, f func(subject string, data []byte, reply func([]byte) error)) (unsubscribe func(), err error)
+	Request(ctx context.Context, subject string, data []byte) ([]byte, error)
+}
+
+// Conn is one accepted socket. Read blocks and is called by one goroutine; Write queues and fails when the reader is too slow.
+type Conn interface {
+	Read() ([]byte, error)
+	Write(message []byte) error
+	Close(code int, reason string)
+}
+
+// Visitor is what the handshake says of who connects.
+type Visitor struct {
+	Origin  string     // header; empty outside browsers
+	Address netip.Addr // of the viewer, proxies taken off
+	Region  string     // label for ranking; empty is unknown
+}
+
+// Close codes of spec/tracker-protocol.md.
+const (
+	closeDone       = 1000
+	closeDraining   = 1001
+	closePolicy     = 1008
+	closeOverloaded = 1013
+)
+
+// Config of a tracker. Zero values take the defaults named.
+type Config struct {
+	Secret     []byte // shared by all trackers, at least 32 bytes: tickets, swarm IDs, hashed addresses
+	Sites      []*configured.Site
+	ICEServers []signal.ICEServer
+
+	UpdateInterval    time.Duration // 10 s
+	StatsInterval     time.Duration // 10 s
+	HelloTimeout      time.Duration // 5 s
+	TicketLife        time.Duration // 10 min, counted from the last ticket's half
+	BeatEvery         time.Duration // 2 s
+	MaxSessions       int           // 20,000
+	MaxSwarms         int           // of one session; 4
+	MaxMembers        int           // of one swarm; 2,000
+	MaxHomes          int           // swarms with a home here; 100,000
+	MessagesPerSecond int           // of one session; 50, with bursts of twice that
+	ConnectsPerSecond int           // of one address; 20, with bursts of five times that
+	DrainSpread       time.Duration // over which viewers come back after a drain; 5 s
+
+	Now     func() time.Time
+	Log     *slog.Logger
+	Metrics metric.Sink
+}
+
+func (c *Config) complete() error {
+	if len(c.Secret) < 32 {
+		return errors.New("tracker: secret has fewer than 32 bytes; make one with: head -c 32 /dev/urandom | base64")
+	}
+	if len(c.Sites) == 0 {
+		return errors.New("tracker: no site is configured; add one under sites")
+	}
+	for _, d := range []struct {
+		v *time.Duration
+		d time.Duration
+	}{
+		{&c.UpdateInterval, 10 * time.Second}, {&c.StatsInterval, 10 * time.Second}, {&c.HelloTimeout, 5 * time.Second},
+		{&c.TicketLife, 10 * time.Minute}, {&c.BeatEvery, 2 * time.Second}, {&c.DrainSpread, 5 * time.Second},
+	} {
+		if *d.v == 0 {
+			*d.v = d.d
+		}
+	}
+	for _, n := range []struct {
+		v *int
+		d int
+	}{
+		{&c.MaxSessions, 20_000}, {&c.MaxSwarms, 4}, {&c.MaxMembers, 2000}, {&c.MaxHomes, 100_000},
+		{&c.MessagesPerSecond, 50}, {&c.ConnectsPerSecond, 20},
+	} {
+		if *n.v == 0 {
+			*n.v = n.d
+		}
+	}
+	if c.Now == nil {
+		c.Now = time.Now
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	if c.Metrics == nil {
+		c.Metrics = metric.Discard
+	}
+	seen := map[string]bool{}
+	for _, s := range c.Sites {
+		if seen[s.Name()] {
+			return fmt.Errorf("tracker: two sites are named %q", s.Name())
+		}
+		seen[s.Name()] = true
+	}
+	return nil
+}
+
+// derive makes a key for one purpose from the secret.
+func (c *Config) derive(purpose string) []byte {
+	h := sha256.New()
+	h.Write([]byte("leeway tracker " + purpose + "\x00"))
+	h.Write(c.Secret)
+	return h.Sum(nil)
+}

@@ -1,0 +1,144 @@
+package tracker
+
+import (
+	"encoding/json"
+	"time"
+
+	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/swarm"
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// greet waits for hello and answers it; false when there is no session.
+func (s *session) greet() bool {
+	timeout := time.AfterFunc(s.t.cfg.HelloTimeout, func() {
+		s.t.cfg.Metrics.Add(defRejected, 1, "hello-timeout")
+		s.conn.Close(closePolicy, "no hello")
+	})
+	var hello *signal.Hello
+	for hello == nil {
+		m, ok := s.next()
+		if !ok {
+			timeout.Stop()
+			return false
+		}
+		if hello, _ = m.(*signal.Hello); hello == nil && m != nil {
+			s.fail(0, "not-ready", "The session is not open yet.", "Send hello first and wait for welcome.", 0)
+		}
+	}
+	if !timeout.Stop() {
+		return false
+	}
+	code, message, hint := s.identify(hello)
+	if code != "" {
+		s.fail(hello.Request, code, message, hint, 0)
+		s.conn.Close(closePolicy, code)
+		return false
+	}
+	return s.welcome(hello)
+}
+
+// identify settles the site and the ID; the answer is empty or the error to send.
+func (s *session) identify(h *signal.Hello) (code, message, hint string) {
+	if h.Version != signal.Version {
+		return "bad-version", "This tracker speaks version 1.", "Load the script from this tracker."
+	}
+	for _, c := range s.t.cfg.Sites {
+		// A program sends no Origin, could send any, and has to say which site it means.
+		program := s.visitor.Origin == "" && c.Name() == h.Site
+		if program || (h.Site == "" || c.Name() == h.Site) && c.AllowsOrigin(s.visitor.Origin) {
+			s.site = c
+			break
+		}
+	}
+	switch {
+	case s.site == nil && h.Site != "" && s.t.sites[h.Site] == nil:
+		return "bad-site", "This tracker has no such site.", "Check data-site against the tracker's configuration."
+	case s.site == nil:
+		return "bad-origin", "Pages of this origin do not belong to the site.", "Add the page's origin to page_origins of the site."
+	case s.site.Config().Access == configured.AccessToken:
+		// Tokens are checked by a part that this tracker does not have yet: closed is the only safe answer.
+		return "token-required", "This site is open to viewers with a token only.", "Token-only sites need a tracker with token keys."
+	}
+	return "", "", ""
+}
+
+// welcome registers the session and answers hello.
+func (s *session) welcome(h *signal.Hello) bool {
+	now := s.t.cfg.Now()
+	s.id = newID()
+	resumed := false
+	if h.Ticket != "" {
+		if old, err := s.t.tickets.open(h.Ticket, now); err == nil && old.site == s.site.Name() {
+			s.id, resumed = old.session, true
+			if old.tracker != s.t.id {
+				s.t.publish(bus.SubjectDeliver(old.tracker), &bus.Delivery{Kind: bus.KindReplaced, Session: s.id, Tracker: s.t.id})
+			}
+		}
+	}
+	s.policy = policyOf(s.site, s.id)
+	s.ticketed = now
+	config, err := json.Marshal(s.site.Config())
+	if err != nil {
+		s.fail(h.Request, "internal", "The site's configuration cannot be sent.", "Look at the tracker's log.", 0)
+		s.t.cfg.Log.Error("site configuration", "site", s.site.Name(), "error", err)
+		return false
+	}
+	if !s.register() {
+		return false
+	}
+	ice := s.t.cfg.ICEServers
+	if ice == nil {
+		ice = []signal.ICEServer{}
+	}
+	trust := s.t.trust.Load()
+	revoked := parts(s.t.revoked.forSite(s.site.Name()))
+	s.send(&signal.Welcome{
+		Request: h.Request, Session: s.id, Ticket: s.ticket(now), Resumed: resumed, ServerTime: now.UnixMilli(), Site: config,
+		ICEServers: ice, VerifyKeys: s.t.roster.keysFor(s.site.Name()), Revocations: revoked[0], Policy: s.policy,
+		Limits: signal.Limits{
+			MessageBytes: signal.MaxMessage, Swarms: s.t.cfg.MaxSwarms, MessagesPerSecond: s.t.cfg.MessagesPerSecond, Links: s.policy.MaxLinks,
+		},
+		UpdateEvery: s.t.cfg.UpdateInterval.Milliseconds(), StatsInterval: s.t.cfg.StatsInterval.Milliseconds(),
+	})
+	s.revoke(revoked[1:])
+	if s.t.trust.Load() != trust { // told before the welcome, when the client did not listen yet: once more
+		s.send(&signal.Keys{VerifyKeys: s.t.roster.keysFor(s.site.Name())})
+		s.revoke(parts(s.t.revoked.forSite(s.site.Name())))
+	}
+	return true
+}
+
+// register makes the session reachable; an older socket of the same session is replaced.
+func (s *session) register() bool {
+	s.t.mu.Lock()
+	if s.t.closed || s.t.draining.Load() {
+		s.t.mu.Unlock()
+		s.fail(0, "draining", "This tracker is going away.", "Reconnect.", 1000)
+		s.conn.Close(closeDraining, "draining")
+		return false
+	}
+	old := s.t.sessions[s.id]
+	s.t.sessions[s.id] = s
+	s.t.mu.Unlock()
+	s.t.cfg.Metrics.Add(defSessions, 1, s.site.Name())
+	if old != nil {
+		old.replaced()
+	}
+	return true
+}
+
+func (s *session) replaced() {
+	s.fail(0, "replaced", "Another connection took this session.", "", 0)
+	s.conn.Close(closePolicy, "replaced")
+}
+
+// policyOf is what the site allows one viewer. The control group is drawn from the session, the same at every tracker.
+func policyOf(c *configured.Site, session signal.ID) signal.Policy {
+	p := c.Config().Policy
+	return signal.Policy{
+		Role: "full", ControlGroup: swarm.Draw(swarm.ID(session)) < p.ControlGroupPermille, Prefetch: p.Prefetch, WasteBytes: p.WasteBytes,
+		MaxLinks: p.MaxLinks, Relay: p.Relay, Local: p.Local, SignedManifests: p.SignedManifests,
+	}
+}

@@ -1,0 +1,70 @@
+package tracker
+
+import (
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// rejections is the closed set of reasons for refusing a socket.
+var rejections = []string{"origin", "version", "rate", "total", "slow", "oversized", "hello-timeout"}
+
+// messageTypes are the protocol's types and what is counted for the rest.
+var messageTypes = append(append([]string(nil), signal.Types...), "unknown")
+
+func def(kind metric.Kind, name, help string, labels ...metric.Label) *metric.Def {
+	return &metric.Def{Name: name, Help: help, Kind: kind, Labels: labels}
+}
+
+func label(name string, values []string) metric.Label {
+	return metric.Label{Name: name, Values: values}
+}
+
+var (
+	site    = metric.Site()
+	source  = label("source", metric.Sources)
+	path    = label("path", metric.Paths)
+	variant = label("variant", metric.Variants)
+
+	defSessions      = def(metric.Gauge, "leeway_tracker_sessions", "Open native sessions", site)
+	defSwarms        = def(metric.Gauge, "leeway_tracker_swarms", "Swarms with a home here")
+	defMembers       = def(metric.Gauge, "leeway_tracker_members", "Members of those swarms", label("role", metric.Roles))
+	defMessages      = def(metric.Counter, "leeway_tracker_messages_total", "Protocol messages", label("type", messageTypes), label("direction", []string{"in", "out"}))
+	defErrors        = def(metric.Counter, "leeway_tracker_errors_total", "Error messages sent", label("code", signal.Codes))
+	defRejected      = def(metric.Counter, "leeway_tracker_rejected_total", "Handshakes and sockets refused", label("reason", rejections))
+	defIntroductions = def(metric.Counter, "leeway_tracker_introductions_total", "Peers introduced", label("role", metric.Roles))
+	defSignals       = def(metric.Counter, "leeway_tracker_signals_total", "Signals relayed", label("kind", signal.Kinds))
+	defClamped       = def(metric.Counter, "leeway_tracker_clamped_total", "Figures of viewers cut to what is possible")
+	defHandle        = &metric.Def{
+		Name: "leeway_tracker_handle_seconds", Help: "Time to handle one message", Kind: metric.Histogram,
+		Labels:  []metric.Label{label("type", messageTypes)},
+		Buckets: []float64{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1},
+	}
+
+	defReceived   = def(metric.Counter, "leeway_viewer_received_bytes_total", "Bytes that viewers received, by their own reports", site, source, path, variant)
+	defUploaded   = def(metric.Counter, "leeway_viewer_uploaded_bytes_total", "Bytes that viewers sent to others", site, path)
+	defSegments   = def(metric.Counter, "leeway_viewer_segments_total", "Segments by where most of them came from", site, source, variant)
+	defReasons    = def(metric.Counter, "leeway_viewer_segment_reasons_total", "Why a segment was not from a peer", site, label("reason", metric.Reasons))
+	defDuplicate  = def(metric.Counter, "leeway_viewer_duplicate_bytes_total", "Verified bytes that were there already", site)
+	defWasted     = def(metric.Counter, "leeway_viewer_wasted_bytes_total", "Bytes fetched and never played", site)
+	defRejectedB  = def(metric.Counter, "leeway_viewer_rejected_bytes_total", "Bytes that did not match their certificate", site)
+	defStalls     = def(metric.Counter, "leeway_viewer_stalls_total", "Stalls", site, variant)
+	defStallTime  = def(metric.Counter, "leeway_viewer_stall_seconds_total", "Time stalled", site, variant)
+	defPlayed     = def(metric.Counter, "leeway_viewer_played_seconds_total", "Time played", site, variant)
+	defPlayedBits = def(metric.Counter, "leeway_viewer_played_bits_total", "Bits played: time by bitrate", site, variant)
+	defSwitches   = def(metric.Counter, "leeway_viewer_switches_total", "Changes of rendition", site, variant)
+	defStartup    = &metric.Def{
+		Name: "leeway_viewer_startup_seconds", Help: "Startup delay", Kind: metric.Histogram, Labels: []metric.Label{site, variant},
+		Buckets: []float64{0.1, 0.2, 0.4, 0.7, 1, 1.5, 2, 3, 5, 10, 20},
+	}
+	defContradictions = def(metric.Counter, "leeway_viewer_contradictions_total", "Origin bytes that contradict a certificate", site)
+	defLinkFailures   = def(metric.Counter, "leeway_viewer_link_failures_total", "Links that never opened", label("reason", signal.FailReasons))
+)
+
+// Metrics lists what the tracker counts.
+func Metrics() []*metric.Def {
+	return []*metric.Def{
+		defSessions, defSwarms, defMembers, defMessages, defErrors, defRejected, defIntroductions, defSignals, defClamped, defHandle,
+		defReceived, defUploaded, defSegments, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
+		defPlayedBits, defSwitches, defStartup, defContradictions, defLinkFailures,
+	}
+}

@@ -1,0 +1,149 @@
+package tracker
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"slices"
+	"sync"
+
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// Bounds of revocations by the bytes that they take when encoded. All in force have to fit into the answer to a replica that
+// starts, beside the verify keys; a part of them into a welcome, beside the rest of it.
+const (
+	revokedBytes = bus.MaxMessage * 3 / 4
+	partBytes    = signal.MaxMessage / 2
+)
+
+// encodedSize is what a revocation adds to a list.
+func encodedSize(r signal.Revocation) int {
+	b, err := json.Marshal(r)
+	if err != nil {
+		return revokedBytes // never: bytes, text and a number
+	}
+	return len(b) + 1
+}
+
+// parts cuts a list so that each part fits into one message to a viewer; at least one, which may be empty.
+func parts(list []signal.Revocation) [][]signal.Revocation {
+	out, size := [][]signal.Revocation{{}}, 0
+	for _, r := range list {
+		n := encodedSize(r)
+		if size+n > partBytes {
+			out, size = append(out, nil), 0
+		}
+		out[len(out)-1], size = append(out[len(out)-1], r), size+n
+	}
+	return out
+}
+
+// revocations are those in force, the newest first.
+type revocations struct {
+	mu   sync.Mutex
+	list []signal.Revocation // guarded by mu
+}
+
+// add takes over what is new and returns it. One that withdraws more of the same prefix replaces the older one.
+func (r *revocations) add(more []signal.Revocation) (fresh []signal.Revocation) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, m := range more {
+		i := slices.IndexFunc(r.list, func(o signal.Revocation) bool {
+			return bytes.Equal(o.KeyID, m.KeyID) && o.Site == m.Site && o.Prefix == m.Prefix
+		})
+		if i >= 0 && r.list[i].MinIssuedAt >= m.MinIssuedAt {
+			continue
+		}
+		if i >= 0 {
+			r.list = slices.Delete(r.list, i, i+1)
+		}
+		r.list = slices.Insert(r.list, 0, m)
+		fresh = append(fresh, m)
+	}
+	r.list = r.list[:min(len(r.list), bus.MaxRevoked)]
+	size := 0
+	for i, o := range r.list {
+		if size += encodedSize(o); size > revokedBytes {
+			r.list = r.list[:i]
+			break
+		}
+	}
+	return fresh
+}
+
+func (r *revocations) all() []signal.Revocation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.list)
+}
+
+// forSite lists what concerns a site: its own, and keys.
+func (r *revocations) forSite(site string) []signal.Revocation {
+	return concerning(site, r.all())
+}
+
+func concerning(site string, list []signal.Revocation) []signal.Revocation {
+	out := []signal.Revocation{}
+	for _, r := range list {
+		if r.Site == "" || r.Site == site {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+func (t *Tracker) onRevoke(data []byte, _ func([]byte) error) {
+	var m bus.RevokeMessage
+	if !t.decode(data, &m) {
+		return
+	}
+	fresh := t.revoked.add(m.Revocations)
+	if len(fresh) == 0 {
+		return
+	}
+	t.trust.Add(1)
+	for _, s := range t.snapshot() {
+		if list := concerning(s.site.Name(), fresh); len(list) > 0 {
+			s.revoke(parts(list))
+		}
+	}
+}
+
+// revoke tells a viewer.
+func (s *session) revoke(parts [][]signal.Revocation) {
+	for _, part := range parts {
+		s.send(&signal.Revoke{Revocations: part})
+	}
+}
+
+// onRevokeList answers a replica that has just started.
+func (t *Tracker) onRevokeList(_ []byte, reply func([]byte) error) {
+	b, err := bus.Encode(&bus.RevokeList{Revocations: t.revoked.all(), VerifyKeys: t.roster.allKeys()})
+	if err == nil {
+		err = reply(b)
+	}
+	if err != nil {
+		t.cfg.Log.Warn("revocations not sent", "error", err)
+	}
+}
+
+// learnRevocations asks those who were here before. The first tracker finds nobody, which is no error.
+func (t *Tracker) learnRevocations(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	defer cancel()
+	b, err := t.bus.Request(ctx, bus.SubjectRevokeList, []byte("{}"))
+	if err != nil {
+		return
+	}
+	var l bus.RevokeList
+	if !t.decode(b, &l) {
+		return
+	}
+	t.revoked.add(l.Revocations)
+	t.roster.mu.Lock()
+	defer t.roster.mu.Unlock()
+	t.roster.learn(l.VerifyKeys, t.cfg.Now())
+}

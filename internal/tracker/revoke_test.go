@@ -1,0 +1,138 @@
+package tracker
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+func longRevocations(n int) []signal.Revocation {
+	out := make([]signal.Revocation, n)
+	for i := range out {
+		out[i] = signal.Revocation{Site: "demo", Prefix: fmt.Sprintf("/%03d/%s/", i, strings.Repeat("x", 200)), MinIssuedAt: 1_790_000_000_000}
+	}
+	return out
+}
+
+// TestManyRevocationsReachAViewerAndAnotherTracker: a welcome that holds all of them would pass the limit of a message, and
+// no viewer would get one.
+func TestManyRevocationsReachAViewerAndAnotherTracker(t *testing.T) {
+	w := newWorld(t)
+	n := w.tracker(nil)
+	all := longRevocations(360)
+	n.revoked.add(all)
+	v := n.socket()
+	v.send(&signal.Hello{Version: 1, Site: "demo"})
+	got := map[string]bool{}
+	count := func(list []signal.Revocation) {
+		for _, r := range list {
+			got[r.Prefix] = true
+		}
+	}
+	count(expect[*signal.Welcome](v).Revocations)
+	for len(got) < len(all) {
+		count(expect[*signal.Revoke](v).Revocations)
+	}
+	later := w.tracker(nil)
+	eventually(t, "a tracker that starts later knows the revocations", func() bool { return len(later.revoked.all()) == len(all) })
+}
+
+func TestManyRevocationsAtOnceReachWhoIsThere(t *testing.T) {
+	w := newWorld(t)
+	n := w.tracker(nil)
+	v := n.viewer("")
+	all := longRevocations(360)
+	b, err := bus.Encode(&bus.RevokeMessage{Revocations: all})
+	if err == nil {
+		err = w.bus.Publish(bus.SubjectRevoke, b)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	for got := 0; got < len(all); {
+		got += len(expect[*signal.Revoke](v).Revocations)
+	}
+}
+
+func TestRevocationsAreBoundedAndTheNewestStay(t *testing.T) {
+	var r revocations
+	long := longRevocations(bus.MaxRevoked)
+	for i := range long {
+		long[i].Prefix += strings.Repeat("<", 700) // each of which takes six bytes
+		r.add(long[i : i+1])
+	}
+	list := r.all()
+	if b, err := bus.Encode(&bus.RevokeList{Revocations: list}); err != nil || len(b) > bus.MaxMessage*3/4 {
+		t.Errorf("%d bytes, %v", len(b), err)
+	}
+	if len(list) < 10 || list[0].Prefix != long[len(long)-1].Prefix {
+		t.Errorf("%d are left", len(list))
+	}
+	if fresh := r.add(list[:1]); len(fresh) != 0 {
+		t.Errorf("%d were taken for new", len(fresh))
+	}
+	sum := 0
+	for _, part := range parts(list) {
+		if b, err := signal.Encode(&signal.Revoke{Revocations: part}); err != nil || len(b) > partBytes+1024 {
+			t.Errorf("a part of %d bytes: %v", len(b), err)
+		}
+		sum += len(part)
+	}
+	if sum != len(list) {
+		t.Errorf("%d of %d are in the parts", sum, len(list))
+	}
+	if p := parts(nil); len(p) != 1 || p[0] == nil {
+		t.Errorf("no revocations are one empty part: %v", p)
+	}
+}
+
+// interrupted calls a function once, when a welcome has been made and not yet been queued.
+type interrupted struct {
+	metric.Sink
+	once sync.Once
+	f    func()
+}
+
+func (i *interrupted) Add(d *metric.Def, v float64, labels ...string) {
+	i.Sink.Add(d, v, labels...)
+	if d == defMessages && labels[0] == "welcome" {
+		i.once.Do(i.f)
+	}
+}
+
+// TestNothingIsLostBeforeTheWelcome: what is pushed to a session whose client has no welcome yet is not heard.
+func TestNothingIsLostBeforeTheWelcome(t *testing.T) {
+	w := newWorld(t)
+	sink := &interrupted{Sink: &w.metrics}
+	n := w.tracker(func(c *Config) { c.Metrics = sink })
+	revocation := longRevocations(1)
+	key := signal.VerifyKey{KeyID: []byte("12345678"), Alg: 1, Key: make(signal.Bytes, 65)}
+	sink.f = func() {
+		b, err := bus.Encode(&bus.RevokeMessage{Revocations: revocation})
+		if err != nil {
+			t.Error(err)
+		}
+		n.onRevoke(b, nil)
+		b, err = bus.Encode(&bus.SeedBeat{Seed: newID(), Sites: []string{"demo"}, VerifyKeys: []bus.SeedKey{{VerifyKey: key, Sites: []string{"demo"}}}})
+		if err != nil {
+			t.Error(err)
+		}
+		n.onSeedBeat(b, nil)
+	}
+	v := n.socket()
+	v.send(&signal.Hello{Version: 1, Site: "demo"})
+	if m := expect[*signal.Welcome](v); len(m.Revocations)+len(m.VerifyKeys) != 0 {
+		t.Fatalf("the welcome knows already: %+v", m)
+	}
+	if m := expect[*signal.Keys](v); len(m.VerifyKeys) != 1 {
+		t.Errorf("keys after the welcome: %+v", m)
+	}
+	if m := expect[*signal.Revoke](v); len(m.Revocations) != 1 || m.Revocations[0].Prefix != revocation[0].Prefix {
+		t.Errorf("revocations after the welcome: %+v", m)
+	}
+}

@@ -1,0 +1,282 @@
+package tracker
+
+import (
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+const (
+	maxBad      = 8   // malformed messages that end a session
+	maxRateOver = 100 // refused messages that end a session
+	ticketHalf  = 5 * time.Minute
+	// maxKnown bounds the peers that a session may signal to: what it was introduced to and who signaled to it.
+	maxKnown = 512
+	// maxCandidates of one session to one peer and link (spec).
+	maxCandidates = 64
+)
+
+// session is one viewer's socket and what the tracker knows of it. The goroutine of Serve handles its messages; deliveries
+// from the bus come from others.
+type session struct {
+	t       *Tracker
+	conn    Conn
+	visitor Visitor
+	id      signal.ID
+	site    *configured.Site
+	policy  signal.Policy
+
+	limiter  *rate.Limiter
+	bad      int // malformed so far; only the serving goroutine
+	over     int // refused by the limiter so far; only the serving goroutine
+	ticketed time.Time
+
+	mu     sync.Mutex
+	swarms map[signal.ID]*membership   // guarded by mu
+	known  map[signal.ID]*acquaintance // guarded by mu
+}
+
+// membership is a session's part in one swarm. Guarded by session.mu.
+type membership struct {
+	join    bus.HomeRequest // as it was last sent, to be sent again when the home changes
+	viewers int
+	home    signal.ID
+	stats   time.Time     // of the last report, or of the join
+	slack   time.Duration // by which the next report may exceed the time since then
+	seen    time.Time     // when the home last heard of the member
+}
+
+// acquaintance is a peer that a session may signal to. Guarded by session.mu.
+type acquaintance struct {
+	bus.Target
+	link       signal.ID // of the latest attempt
+	candidates int       // of that link
+}
+
+// Serve handles one socket until it ends. It returns when nothing of the session is left.
+func (t *Tracker) Serve(c Conn, v Visitor) {
+	if reason, ok := t.admit(v.Address); !ok {
+		t.cfg.Metrics.Add(defRejected, 1, reason)
+		t.turnAway(c)
+		return
+	}
+	defer t.wg.Done()
+	s := &session{
+		t: t, conn: c, visitor: v, swarms: map[signal.ID]*membership{}, known: map[signal.ID]*acquaintance{},
+		limiter: rate.NewLimiter(rate.Limit(t.cfg.MessagesPerSecond), 2*t.cfg.MessagesPerSecond),
+	}
+	if !s.greet() {
+		return
+	}
+	defer s.end()
+	for {
+		m, ok := s.next()
+		if !ok {
+			return
+		}
+		if m != nil && !s.handle(m) {
+			return
+		}
+	}
+}
+
+// next reads a message; nil stands for one that was refused. ok is false when the session is over.
+func (s *session) next() (m signal.Message, ok bool) {
+	raw, err := s.conn.Read()
+	if err != nil {
+		s.ended(err)
+		return nil, false
+	}
+	if !s.limiter.AllowN(s.t.cfg.Now(), 1) {
+		s.over++
+		s.t.cfg.Metrics.Add(defMessages, 1, "unknown", "in")
+		s.fail(0, "rate-limited", "Too many messages.", "Send at most the number of messages a second that welcome names.", 1000)
+		if s.over > maxRateOver {
+			s.conn.Close(closePolicy, "rate-limited")
+			return nil, false
+		}
+		return nil, true
+	}
+	m, err = signal.Decode(raw)
+	var malformed *signal.MalformedError
+	switch {
+	case errors.As(err, &malformed):
+		s.bad++
+		s.t.cfg.Metrics.Add(defMessages, 1, "unknown", "in")
+		s.fail(malformed.Request, "bad-message", "The "+malformed.Error()+".", "See spec/tracker-protocol.md.", 0)
+		if s.bad >= maxBad {
+			s.conn.Close(closePolicy, "bad-message")
+			return nil, false
+		}
+		return nil, true
+	case err != nil:
+		return nil, false
+	}
+	if _, unknown := m.(*signal.Unknown); unknown {
+		s.t.cfg.Metrics.Add(defMessages, 1, "unknown", "in")
+		return nil, true
+	}
+	s.t.cfg.Metrics.Add(defMessages, 1, m.Type(), "in")
+	return m, true
+}
+
+// oversized is satisfied by errors of connections whose other side sent too much.
+type oversized interface{ Oversized() bool }
+
+// ended counts a socket whose other side broke the size limit.
+func (s *session) ended(err error) {
+	var o oversized
+	if errors.As(err, &o) && o.Oversized() {
+		s.t.cfg.Metrics.Add(defRejected, 1, "oversized")
+	}
+}
+
+// handle acts on one message and says whether the session goes on.
+func (s *session) handle(m signal.Message) bool {
+	began := s.t.cfg.Now()
+	defer func() { s.t.cfg.Metrics.Observe(defHandle, s.t.cfg.Now().Sub(began).Seconds(), m.Type()) }()
+	switch m := m.(type) {
+	case *signal.Join:
+		s.join(m)
+	case *signal.Update:
+		s.update(m)
+	case *signal.Leave:
+		s.leave(m)
+	case *signal.Signal:
+		s.signal(m)
+	case *signal.Stats:
+		s.stats(m)
+	case *signal.Hello:
+		s.fail(m.Request, "bad-message", "The session has been opened already.", "Send hello once a connection.", 0)
+	default:
+		s.bad++
+		s.fail(0, "bad-message", "A tracker sends messages of type "+m.Type()+", it does not take them.", "See spec/tracker-protocol.md.", 0)
+		return s.bad < maxBad
+	}
+	return true
+}
+
+// send queues a message. A reader that is too slow loses its socket; what was not said it learns when it is back.
+func (s *session) send(m signal.Message) {
+	b, err := signal.Encode(m)
+	if err != nil {
+		s.t.cfg.Log.Error("message not sent", "type", m.Type(), "error", err)
+		return
+	}
+	s.t.cfg.Metrics.Add(defMessages, 1, m.Type(), "out")
+	if err := s.conn.Write(b); err != nil && isSlow(err) {
+		s.t.cfg.Metrics.Add(defRejected, 1, "slow")
+	}
+}
+
+// slow is satisfied by errors of connections that ended because the other side did not read.
+type slow interface{ Slow() bool }
+
+func isSlow(err error) bool {
+	var s slow
+	return errors.As(err, &s) && s.Slow()
+}
+
+func (s *session) fail(request int, code, message, hint string, retryMs int64) {
+	s.t.cfg.Metrics.Add(defErrors, 1, code)
+	s.send(&signal.Error{Request: request, Code: code, Message: message, Hint: hint, RetryAfterMs: retryMs})
+}
+
+// turnAway ends a socket for which there is no room.
+func (t *Tracker) turnAway(c Conn) {
+	if t.draining.Load() {
+		refuse(t, c, &signal.Error{Code: "draining", Message: "This tracker is going away.", Hint: "Reconnect.", RetryAfterMs: 1000})
+		c.Close(closeDraining, "draining")
+		return
+	}
+	refuse(t, c, &signal.Error{Code: "overloaded", Message: "This tracker takes no further connections now.", Hint: "Try again later.", RetryAfterMs: 5000})
+	c.Close(closeOverloaded, "overloaded")
+}
+
+func refuse(t *Tracker, c Conn, e *signal.Error) {
+	t.cfg.Metrics.Add(defErrors, 1, e.Code)
+	if b, err := signal.Encode(e); err == nil {
+		_ = c.Write(b)
+	}
+}
+
+// end takes the session out of everything.
+func (s *session) end() {
+	s.t.mu.Lock()
+	current := s.t.sessions[s.id] == s
+	if current {
+		delete(s.t.sessions, s.id)
+	}
+	s.t.mu.Unlock()
+	s.t.cfg.Metrics.Add(defSessions, -1, s.site.Name())
+	s.conn.Close(closeDone, "")
+	if !current {
+		return // another socket took the session; its swarms are its own now
+	}
+	s.mu.Lock()
+	left := s.swarms
+	s.swarms = map[signal.ID]*membership{}
+	s.mu.Unlock()
+	for id, m := range left {
+		s.tellHome(m, &bus.HomeRequest{Op: bus.OpLeave, Tracker: s.t.id, Session: s.id, Swarm: id})
+	}
+}
+
+// maintain renews the ticket, and joins swarms again whose home has changed.
+func (s *session) maintain(now time.Time) {
+	s.mu.Lock()
+	renew := now.Sub(s.ticketed) >= ticketHalf
+	if renew {
+		s.ticketed = now
+	}
+	var again []*membership
+	var keep []keepAlive
+	for id, m := range s.swarms {
+		switch home := s.t.roster.homeOf(id); {
+		case home != m.home:
+			m.home, m.seen = home, now
+			again = append(again, m)
+		case now.Sub(m.seen) > s.t.cfg.UpdateInterval:
+			// The socket lives (its pings are answered) and the page says nothing, as throttled tabs do.
+			m.seen = now
+			r := m.join
+			r.Op, r.Rejoin = bus.OpUpdate, true
+			keep = append(keep, keepAlive{home, r})
+		}
+	}
+	s.mu.Unlock()
+	if renew {
+		s.send(&signal.Ticket{Ticket: s.ticket(now)})
+	}
+	for _, m := range again {
+		s.rejoin(m)
+	}
+	for _, k := range keep {
+		s.t.publish(bus.SubjectHome(k.home), &k.request)
+	}
+}
+
+// keepAlive is an update that the tracker sends for a silent viewer. It says all that a join does, so that a home that
+// forgot the member takes it in again.
+type keepAlive struct {
+	home    signal.ID
+	request bus.HomeRequest
+}
+
+// rttMs is the round trip of the socket, 0 while it is unknown.
+func (s *session) rttMs() int {
+	if c, ok := s.conn.(interface{ RTT() time.Duration }); ok {
+		return int(c.RTT().Milliseconds())
+	}
+	return 0
+}
+
+func (s *session) ticket(now time.Time) string {
+	return s.t.tickets.issue(stub{session: s.id, tracker: s.t.id, expires: now.Add(s.t.cfg.TicketLife + ticketHalf), site: s.site.Name()})
+}

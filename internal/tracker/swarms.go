@@ -1,0 +1,214 @@
+package tracker
+
+import (
+	"context"
+	"strings"
+
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// join enters a swarm through its home and hands over whom the home picked.
+func (s *session) join(m *signal.Join) {
+	if problem, hint := s.checkTitle(m); problem != "" {
+		s.fail(m.Request, "bad-title", problem, hint, 0)
+		return
+	}
+	id := s.t.swarmID(s.site.Name(), m.Title)
+	r := bus.HomeRequest{
+		Op: bus.OpJoin, Tracker: s.t.id, Session: s.id, Swarm: id, Site: s.site.Name(), Title: m.Title, Manifest: m.Manifest, Role: m.Role,
+		Address: s.t.hashed(s.visitor.Address, 32, 128), Subnet: s.t.hashed(s.visitor.Address, 24, 48), Region: s.visitor.Region,
+		Range: m.Range, Want: m.Want, Offers: len(m.Offers), RTTMs: s.rttMs(),
+	}
+	if s.policy.ControlGroup {
+		r.Role = "off" // counted, never introduced: the origin alone serves it
+	}
+	now := s.t.cfg.Now()
+	s.mu.Lock()
+	if s.swarms[id] == nil && len(s.swarms) >= s.t.cfg.MaxSwarms {
+		s.mu.Unlock()
+		s.fail(m.Request, "too-many-swarms", "The session is in too many swarms.", "Leave one first.", 0)
+		return
+	}
+	member := &membership{join: r, home: s.t.roster.homeOf(id), stats: now, slack: reportSlack, seen: now}
+	s.swarms[id] = member
+	s.mu.Unlock()
+	answer, ok := s.askHome(member, &r)
+	if answer.Code != "" {
+		s.mu.Lock()
+		delete(s.swarms, id)
+		s.mu.Unlock()
+		s.fail(m.Request, answer.Code, "The swarm takes nobody in now.", "Play from the origin and try again later.", 10_000)
+		return
+	}
+	s.mu.Lock()
+	member.viewers = answer.Viewers
+	member.join.Offers, member.join.Rejoin = 0, true
+	if !ok {
+		member.home = signal.ID{} // joined again at the next beat
+	}
+	s.mu.Unlock()
+	s.send(&signal.Joined{Request: m.Request, Swarm: id, Viewers: answer.Viewers, Seeds: answer.Seeds})
+	for i, target := range answer.Offers {
+		s.meet(target)
+		s.route(target, &signal.Signal{Swarm: id, To: target.Peer, Link: m.Offers[i].Link, Kind: "offer", SDP: m.Offers[i].SDP, Plan: m.Offers[i].Plan})
+	}
+	s.introduce(id, answer.Peers)
+}
+
+// checkTitle says what is wrong with a join's title and manifest, if anything. A title that looks like one of the title rule
+// must be the manifest's, so that nobody can bring another manifest into its swarm.
+func (s *session) checkTitle(m *signal.Join) (problem, hint string) {
+	if title, err := s.site.Title(m.Manifest, m.Title); err != nil || title != m.Title {
+		return "The title is not valid.", "Send 1 to 512 bytes of UTF-8 without control characters."
+	}
+	if m.Manifest == "" {
+		return "", ""
+	}
+	if key, err := s.site.KeyOfPath(m.Manifest); err != nil || key != m.Manifest || strings.Contains(key, "?") {
+		return "The manifest is not a key of this site.", "Send the manifest's key under the site's key rule, without a query."
+	}
+	if named, _, _ := strings.Cut(m.Title, "?"); strings.HasPrefix(named, "/") {
+		if rule, err := s.site.Title(m.Manifest, ""); err != nil || rule != named {
+			return "The title is not that of the manifest.", "An explicit title begins with something else than a slash."
+		}
+	}
+	return "", ""
+}
+
+// introduce tells the viewer whom to offer to.
+func (s *session) introduce(id signal.ID, targets []bus.Target) {
+	if len(targets) == 0 {
+		return
+	}
+	m := signal.Introduce{Swarm: id}
+	for _, target := range targets {
+		s.meet(target)
+		m.Peers = append(m.Peers, signal.Peer{Peer: target.Peer, Role: target.Role})
+		s.t.cfg.Metrics.Add(defIntroductions, 1, target.Role)
+	}
+	s.send(&m)
+}
+
+func (s *session) update(m *signal.Update) {
+	s.mu.Lock()
+	member := s.swarms[m.Swarm]
+	if member == nil {
+		s.mu.Unlock()
+		s.fail(m.Request, "not-joined", "The session is not in this swarm.", "Join first.", 0)
+		return
+	}
+	j := &member.join
+	if m.Range != nil {
+		j.Range = m.Range
+	}
+	j.Saturated, j.Links, j.Want, j.RTTMs = m.Saturated, m.Links, m.Want, s.rttMs()
+	member.seen = s.t.cfg.Now()
+	r := member.updateRequest()
+	s.mu.Unlock()
+	answer, ok := s.askHome(member, &r)
+	if !ok || answer.Unknown {
+		s.rejoin(member)
+		return
+	}
+	s.mu.Lock()
+	member.viewers = answer.Viewers
+	s.mu.Unlock()
+	s.introduce(m.Swarm, answer.Peers)
+}
+
+func (s *session) leave(m *signal.Leave) {
+	s.mu.Lock()
+	member := s.swarms[m.Swarm]
+	delete(s.swarms, m.Swarm)
+	s.mu.Unlock()
+	if member == nil {
+		s.fail(m.Request, "not-joined", "The session is not in this swarm.", "", 0)
+		return
+	}
+	s.tellHome(member, &bus.HomeRequest{Op: bus.OpLeave, Tracker: s.t.id, Session: s.id, Swarm: m.Swarm})
+}
+
+// rejoin registers a member with its home again; introductions come by delivery.
+func (s *session) rejoin(member *membership) {
+	s.mu.Lock()
+	member.home = s.t.roster.homeOf(member.join.Swarm)
+	r := member.join
+	s.mu.Unlock()
+	s.tellHome(member, &r)
+}
+
+// updateRequest says to the home what the viewer said last. Under session.mu.
+func (m *membership) updateRequest() bus.HomeRequest {
+	j := &m.join
+	return bus.HomeRequest{
+		Op: bus.OpUpdate, Tracker: j.Tracker, Session: j.Session, Swarm: j.Swarm, Range: j.Range, Saturated: j.Saturated,
+		Links: j.Links, Want: j.Want, RTTMs: j.RTTMs,
+	}
+}
+
+// askHome sends a request to a swarm's home and waits. A home that does not answer counts as silent, and the next in rank is
+// asked. ok is false when nobody answered: the viewer plays on, and the swarm is joined again once there is a home.
+func (s *session) askHome(member *membership, r *bus.HomeRequest) (answer bus.HomeAnswer, ok bool) {
+	for range 2 {
+		home := s.homeOf(member)
+		err := s.t.request(bus.SubjectHome(home), r, &answer)
+		if err == nil {
+			return answer, true
+		}
+		s.t.cfg.Log.Warn("home did not answer", "op", r.Op, "error", err)
+		s.t.roster.silent(home)
+		next := s.t.roster.homeOf(r.Swarm)
+		if next == home {
+			break
+		}
+		s.mu.Lock()
+		member.home = next
+		s.mu.Unlock()
+	}
+	return bus.HomeAnswer{}, false
+}
+
+// request asks another replica and reads its answer.
+func (t *Tracker) request(subject string, r, answer bus.Message) error {
+	b, err := bus.Encode(r)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
+	defer cancel()
+	if b, err = t.bus.Request(ctx, subject, b); err != nil {
+		return err
+	}
+	return bus.Decode(b, answer)
+}
+
+func (s *session) tellHome(member *membership, r *bus.HomeRequest) {
+	s.t.publish(bus.SubjectHome(s.homeOf(member)), r)
+}
+
+func (s *session) homeOf(member *membership) signal.ID {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return member.home
+}
+
+// onDelivery is for a session held here.
+func (t *Tracker) onDelivery(data []byte, _ func([]byte) error) {
+	var d bus.Delivery
+	if !t.decode(data, &d) {
+		return
+	}
+	switch d.Kind {
+	case bus.KindIntroduce:
+		if s := t.session(d.Session); s != nil {
+			s.introduce(d.Swarm, d.Peers)
+		}
+	case bus.KindReplaced:
+		if s := t.session(d.Session); s != nil {
+			s.replaced()
+		}
+	case bus.KindSignal:
+		t.deliver(d.Signal)
+	}
+}

@@ -1,0 +1,293 @@
+package tracker
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// requestTimeout bounds a request to another replica.
+const requestTimeout = 2 * time.Second
+
+// Tracker is one replica.
+type Tracker struct {
+	cfg      Config
+	id       signal.ID
+	started  time.Time
+	bus      Bus
+	tickets  *ticketer
+	swarmKey []byte
+	addrKey  []byte
+	sites    map[string]*configured.Site
+
+	roster  *roster
+	home    *home
+	revoked revocations
+	trust   atomic.Int64 // counts changes of keys and revocations, before sessions are told
+
+	draining atomic.Bool
+	cancel   context.CancelFunc
+	wg       sync.WaitGroup // the ticker and every served session
+	subs     []func()
+
+	mu        sync.Mutex
+	sessions  map[signal.ID]*session       // guarded by mu
+	addresses map[netip.Addr]*rate.Limiter // guarded by mu; emptied of the idle by the ticker
+	closed    bool                         // guarded by mu
+}
+
+// New starts a tracker on a bus. Close ends it.
+func New(cfg Config, b Bus) (*Tracker, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	tickets, err := newTicketer(cfg.derive("tickets"))
+	if err != nil {
+		return nil, err
+	}
+	t := &Tracker{
+		cfg: cfg, id: newID(), started: cfg.Now(), bus: b, tickets: tickets,
+		swarmKey: cfg.derive("swarms"), addrKey: cfg.derive("addresses"),
+		sites: map[string]*configured.Site{}, sessions: map[signal.ID]*session{}, addresses: map[netip.Addr]*rate.Limiter{},
+	}
+	for _, s := range cfg.Sites {
+		t.sites[s.Name()] = s
+	}
+	t.roster = newRoster(t.id, cfg)
+	t.home = newHome(t)
+	ctx, cancel := context.WithCancel(context.Background())
+	t.cancel = cancel
+	if err := t.subscribe(ctx); err != nil {
+		cancel()
+		t.unsubscribe()
+		return nil, err
+	}
+	t.wg.Add(1)
+	go func() {
+		defer t.wg.Done()
+		t.tick(ctx)
+	}()
+	return t, nil
+}
+
+// ID names this replica.
+func (t *Tracker) ID() signal.ID { return t.id }
+
+// Ready says whether new viewers are welcome, and if not why.
+func (t *Tracker) Ready() error {
+	if t.draining.Load() {
+		return errors.New("tracker: draining")
+	}
+	return nil
+}
+
+func (t *Tracker) subscribe(ctx context.Context) error {
+	t.learnRevocations(ctx)
+	for _, on := range []struct {
+		subject string
+		f       func([]byte, func([]byte) error)
+	}{
+		{bus.SubjectHome(t.id), t.home.onRequest},
+		{bus.SubjectDeliver(t.id), t.onDelivery},
+		{bus.SubjectRevoke, t.onRevoke},
+		{bus.SubjectRevokeList, t.onRevokeList},
+		{bus.SubjectSeedBeat, t.onSeedBeat},
+		// The last: a beat heard is answered, and whoever hears that sends members home.
+		{bus.SubjectTrackerBeat, t.onTrackerBeat},
+	} {
+		stop, err := t.bus.Subscribe(on.subject, func(_ string, data []byte, reply func([]byte) error) { on.f(data, reply) })
+		if err != nil {
+			return err
+		}
+		t.subs = append(t.subs, stop)
+	}
+	return nil
+}
+
+func (t *Tracker) unsubscribe() {
+	for _, stop := range t.subs {
+		stop()
+	}
+	t.subs = nil
+}
+
+// tick beats, and does what is due: expiring members, re-homing swarms, naming titles to seeds.
+func (t *Tracker) tick(ctx context.Context) {
+	beat := time.NewTicker(t.cfg.BeatEvery)
+	defer beat.Stop()
+	t.beat(false)
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-beat.C:
+			t.beat(false)
+			t.maintain()
+		}
+	}
+}
+
+// maintain does what time brings, once a beat.
+func (t *Tracker) maintain() {
+	now := t.cfg.Now()
+	t.roster.expire(now)
+	t.home.maintain(now)
+	for _, s := range t.snapshot() {
+		s.maintain(now)
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for a, l := range t.addresses {
+		if l.TokensAt(now) >= float64(l.Burst()) {
+			delete(t.addresses, a)
+		}
+	}
+}
+
+func (t *Tracker) beat(gone bool) {
+	t.mu.Lock()
+	n := len(t.sessions)
+	t.mu.Unlock()
+	t.publish(bus.SubjectTrackerBeat, &bus.TrackerBeat{
+		Tracker: t.id, StartedMs: t.started.UnixMilli(), Sessions: n, Draining: t.draining.Load(), Gone: gone,
+	})
+}
+
+// publish sends a message; what cannot be sent is logged, for everything on the bus is said again or asked again.
+func (t *Tracker) publish(subject string, m bus.Message) {
+	b, err := bus.Encode(m)
+	if err == nil {
+		err = t.bus.Publish(subject, b)
+	}
+	if err != nil {
+		t.cfg.Log.Warn("bus message not sent", "kind", bus.Kind(subject), "error", err)
+	}
+}
+
+// Drain stops taking sessions in, asks every viewer to come back after a time of its own within DrainSpread, and closes
+// the sockets. Links between viewers go on.
+func (t *Tracker) Drain() {
+	if t.draining.Swap(true) {
+		return
+	}
+	t.beat(false)
+	all := t.snapshot()
+	for i, s := range all {
+		after := t.cfg.DrainSpread * time.Duration(i+1) / time.Duration(len(all)+1)
+		s.send(&signal.Reconnect{AfterMs: after.Milliseconds()})
+		s.conn.Close(closeDraining, "draining")
+	}
+}
+
+// Close drains and returns when nothing of the tracker runs any more.
+func (t *Tracker) Close() error {
+	t.mu.Lock()
+	t.closed = true
+	t.mu.Unlock()
+	t.Drain()
+	t.beat(true)
+	t.cancel()
+	t.unsubscribe()
+	t.wg.Wait()
+	return nil
+}
+
+func (t *Tracker) snapshot() []*session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make([]*session, 0, len(t.sessions))
+	for _, s := range t.sessions {
+		all = append(all, s)
+	}
+	return all
+}
+
+func (t *Tracker) session(id signal.ID) *session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.sessions[id]
+}
+
+// admit says whether one more socket may come from an address, and if not under which reason it is counted. An IPv6 viewer
+// commands a whole /64, which counts as one address.
+func (t *Tracker) admit(a netip.Addr) (reason string, ok bool) {
+	if a.Is6() {
+		if p, err := a.Prefix(64); err == nil {
+			a = p.Addr()
+		}
+	}
+	now := t.cfg.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || t.draining.Load() || len(t.sessions) >= t.cfg.MaxSessions {
+		return "total", false
+	}
+	l := t.addresses[a]
+	if l == nil {
+		if len(t.addresses) >= 4*t.cfg.MaxSessions {
+			return "total", false
+		}
+		l = rate.NewLimiter(rate.Limit(t.cfg.ConnectsPerSecond), 5*t.cfg.ConnectsPerSecond)
+		t.addresses[a] = l
+	}
+	if !l.AllowN(now, 1) {
+		return "rate", false
+	}
+	t.wg.Add(1)
+	return "", true
+}
+
+// AllowsOrigin says whether any site takes pages of this origin; which one is settled by hello.
+func (t *Tracker) AllowsOrigin(origin string) bool {
+	return slices.ContainsFunc(t.cfg.Sites, func(s *configured.Site) bool { return s.AllowsOrigin(origin) })
+}
+
+// Rejected counts a handshake that was refused before there was a session: reason is origin or version.
+func (t *Tracker) Rejected(reason string) { t.cfg.Metrics.Add(defRejected, 1, reason) }
+
+// swarmID is computable by trackers only, so that nobody can ask for a swarm without naming its title.
+func (t *Tracker) swarmID(site, title string) signal.ID {
+	h := hmac.New(sha256.New, t.swarmKey)
+	h.Write([]byte(site))
+	h.Write([]byte{0})
+	h.Write([]byte(title))
+	return signal.ID(h.Sum(nil)[:16])
+}
+
+// hashed is an address, or its subnet of so many bits, as replicas may know it.
+func (t *Tracker) hashed(a netip.Addr, bits4, bits6 int) string {
+	if !a.IsValid() {
+		return ""
+	}
+	bits := bits6
+	if a.Is4() {
+		bits = bits4
+	}
+	p, err := a.Prefix(bits)
+	if err != nil {
+		return ""
+	}
+	h := hmac.New(sha256.New, t.addrKey)
+	h.Write([]byte(p.String()))
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
+}
+
+func newID() signal.ID {
+	var id signal.ID
+	_, _ = rand.Read(id[:]) // never fails
+	return id
+}

@@ -1,0 +1,260 @@
+package tracker
+
+import (
+	"bytes"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/goleak"
+
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/natsbus"
+	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+	"github.com/leeway-video/leeway/internal/wsconn"
+)
+
+const (
+	testOrigin   = "https://video.example.com"
+	testTitle    = "/media/bbb"
+	testManifest = "/media/bbb/master.m3u8"
+	patience     = 10 * time.Second // of a test, for what takes milliseconds
+)
+
+// clock is tracker time: real time, moved ahead by the test.
+type clock struct {
+	mu    sync.Mutex
+	ahead time.Duration
+}
+
+func (c *clock) now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return time.Now().Add(c.ahead)
+}
+
+func (c *clock) move(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.ahead += d
+}
+
+// world is trackers on a real NATS server, reached over real sockets.
+type world struct {
+	t       *testing.T
+	bus     *natsbus.Bus
+	clock   clock
+	metrics metric.Recorder
+}
+
+func newWorld(t *testing.T) *world {
+	t.Helper()
+	leaks := goleak.IgnoreCurrent()
+	b, err := natsbus.Open(natsbus.Config{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = b.Close()
+		goleak.VerifyNone(t, leaks)
+	})
+	return &world{t: t, bus: b}
+}
+
+// node is one tracker with its endpoint.
+type node struct {
+	*Tracker
+	world *world
+	url   string
+}
+
+func (w *world) tracker(change func(*Config)) *node {
+	w.t.Helper()
+	s, err := configured.New(configured.Config{Name: "demo", Hosts: []string{"video.example.com"}})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	cfg := Config{
+		Secret: bytes.Repeat([]byte("s"), 32), Sites: []*configured.Site{s}, Now: w.clock.now, Metrics: &w.metrics,
+		BeatEvery: 20 * time.Millisecond, MessagesPerSecond: 10_000, ConnectsPerSecond: 1000,
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	tr, err := New(cfg, w.bus)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	h := wsconn.Handler(wsconn.Config{
+		Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, WriteQueue: 256, Refused: tr.Rejected,
+		CheckOrigin: func(r *http.Request) bool { return tr.AllowsOrigin(r.Header.Get("Origin")) },
+	}, func(c *wsconn.Conn, r *http.Request) {
+		tr.Serve(c, Visitor{Origin: r.Header.Get("Origin"), Address: netip.MustParseAddrPort(r.RemoteAddr).Addr()})
+	})
+	server := httptest.NewServer(h)
+	w.t.Cleanup(func() {
+		_ = tr.Close()
+		server.Close()
+	})
+	return &node{tr, w, "ws" + strings.TrimPrefix(server.URL, "http")}
+}
+
+// seed beats as a seed does and collects what trackers send it.
+func (w *world) seed() (id signal.ID, received <-chan bus.SeedDelivery) {
+	w.t.Helper()
+	id = newID()
+	out := make(chan bus.SeedDelivery, 64)
+	stop, err := w.bus.Subscribe(bus.SubjectSeedDeliver(id), func(_ string, data []byte, _ func([]byte) error) {
+		var d bus.SeedDelivery
+		if err := bus.Decode(data, &d); err != nil {
+			w.t.Errorf("seed got %s: %v", data, err)
+			return
+		}
+		out <- d
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(stop)
+	w.beatSeed(id)
+	return id, out
+}
+
+func (w *world) beatSeed(id signal.ID) {
+	b, err := bus.Encode(&bus.SeedBeat{Seed: id, Sites: []string{"demo"}, VerifyKeys: []bus.SeedKey{{
+		VerifyKey: signal.VerifyKey{KeyID: id[:8], Alg: 1, Key: make(signal.Bytes, 65)}, Sites: []string{"demo"},
+	}}})
+	if err == nil {
+		err = w.bus.Publish(bus.SubjectSeedBeat, b)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// viewer is a client over a real socket.
+type viewer struct {
+	t  *testing.T
+	ws *websocket.Conn
+	id signal.ID
+	// ticket is the latest.
+	ticket string
+}
+
+func (n *node) dial(origin string) (*websocket.Conn, *http.Response, error) {
+	d := websocket.Dialer{Subprotocols: []string{signal.Subprotocol}}
+	return d.Dial(n.url, http.Header{"Origin": {origin}})
+}
+
+func (n *node) viewer(ticket string) *viewer {
+	n.world.t.Helper()
+	v := n.socket()
+	v.send(&signal.Hello{Version: 1, Client: "test/1", Site: "demo", Ticket: ticket})
+	w := expect[*signal.Welcome](v)
+	v.id, v.ticket = w.Session, w.Ticket
+	return v
+}
+
+func (n *node) socket() *viewer {
+	n.world.t.Helper()
+	ws, r, err := n.dial(testOrigin)
+	if err != nil {
+		n.world.t.Fatal(err)
+	}
+	_ = r.Body.Close()
+	v := &viewer{t: n.world.t, ws: ws}
+	n.world.t.Cleanup(func() { _ = ws.Close() })
+	return v
+}
+
+func (v *viewer) send(m signal.Message) {
+	v.t.Helper()
+	b, err := signal.Encode(m)
+	if err == nil {
+		err = v.ws.WriteMessage(websocket.TextMessage, b)
+	}
+	if err != nil {
+		v.t.Fatal(err)
+	}
+}
+
+// join enters the swarm and returns what came back.
+func (v *viewer) join() *signal.Joined {
+	v.t.Helper()
+	v.send(&signal.Join{Request: 7, Title: testTitle, Manifest: testManifest, Role: "full", Want: 8})
+	return expect[*signal.Joined](v)
+}
+
+// expect reads until a message of type M comes.
+func expect[M signal.Message](v *viewer) M {
+	v.t.Helper()
+	for {
+		_ = v.ws.SetReadDeadline(time.Now().Add(patience))
+		_, b, err := v.ws.ReadMessage()
+		if err != nil {
+			var want M
+			v.t.Fatalf("waiting for %T: %v", want, err)
+		}
+		m, err := signal.Decode(b)
+		if err != nil {
+			v.t.Fatalf("tracker sent %s: %v", b, err)
+		}
+		if m, ok := m.(M); ok {
+			return m
+		}
+	}
+}
+
+// closed reads until the socket ends and returns the close code.
+func (v *viewer) closed() int {
+	v.t.Helper()
+	for {
+		_ = v.ws.SetReadDeadline(time.Now().Add(patience))
+		if _, _, err := v.ws.ReadMessage(); err != nil {
+			var c *websocket.CloseError
+			if asClose(err, &c) {
+				return c.Code
+			}
+			return -1
+		}
+	}
+}
+
+func asClose(err error, c **websocket.CloseError) bool {
+	e, ok := err.(*websocket.CloseError)
+	*c = e
+	return ok
+}
+
+// receive takes from a channel or fails the test.
+func receive[T any](t *testing.T, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(patience):
+		t.Fatal("nothing came")
+		panic("unreachable")
+	}
+}
+
+// eventually waits for a condition that another goroutine brings about.
+func eventually(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(patience); !ok(); {
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatal("never: " + what)
+		}
+	}
+}
