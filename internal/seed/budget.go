@@ -1,0 +1,101 @@
+package seed
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+const (
+	// longestWait is how long a piece waits for a rate before its request is rejected instead.
+	longestWait = time.Second
+	// sessionAhead is how far ahead of real time a session may be served: a player's buffer.
+	sessionAhead = 60 * time.Second
+	// unknownBitrate of a title whose playlists name none, bits/s.
+	unknownBitrate = 20_000_000
+)
+
+// scope is a spender of the egress budgets: the seed, one of its sites, or one session.
+type scope struct {
+	name  string        // label of the refusal metric
+	rate  *rate.Limiter // bytes/s; nil: unlimited
+	quota *rate.Limiter // bytes over a long time: spent means refused, not delayed; nil: unlimited
+}
+
+// newScope bounds a seed or site: bytes/s and bytes a day, 0 for no bound.
+func newScope(name string, perSecond, daily int64) *scope {
+	s := &scope{name: name}
+	if perSecond > 0 {
+		s.rate = rate.NewLimiter(rate.Limit(perSecond), int(max(perSecond/4, 4*peer.PieceSize)))
+	}
+	if daily > 0 {
+		s.quota = rate.NewLimiter(rate.Limit(float64(daily)/86400), int(max(daily, peer.PieceSize)))
+	}
+	return s
+}
+
+// newSessionScope bounds one link by what its viewer can play: factor × bitrate (bits/s), with a minute in hand.
+func newSessionScope(factor float64, bitrate int64) *scope {
+	if bitrate <= 0 {
+		bitrate = unknownBitrate
+	}
+	perSecond := factor * float64(bitrate) / 8
+	burst := max(int(perSecond*sessionAhead.Seconds()), 2*peer.MaxSegment)
+	return &scope{name: "session", quota: rate.NewLimiter(rate.Limit(perSecond), burst)}
+}
+
+// budget is what one link draws on. It satisfies transfer.Budget.
+type budget struct {
+	mu     *sync.Mutex // shared by all links: a piece is taken from every scope or from none
+	scopes []*scope
+	now    func() time.Time
+	sink   metric.Sink
+}
+
+// Take implements transfer.Budget.
+func (b *budget) Take(n int) (time.Duration, bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	for _, s := range b.scopes {
+		if s.quota != nil && s.quota.TokensAt(now) < float64(n) {
+			b.sink.Add(mRefusals, 1, s.name)
+			return 0, false
+		}
+	}
+	for _, s := range b.scopes {
+		if s.rate == nil {
+			continue
+		}
+		if missing := float64(n) - s.rate.TokensAt(now); missing > 0 {
+			wait := time.Duration(missing / float64(s.rate.Limit()) * float64(time.Second))
+			if wait > longestWait {
+				b.sink.Add(mRefusals, 1, s.name)
+				return 0, false
+			}
+			return max(wait, time.Millisecond), false
+		}
+	}
+	for _, s := range b.scopes {
+		if s.quota != nil {
+			s.quota.AllowN(now, n)
+		}
+		if s.rate != nil {
+			s.rate.AllowN(now, n)
+		}
+	}
+	return 0, true
+}
+
+// load is the share of a rate that is in use, in permille.
+func (s *scope) load(now time.Time) int {
+	if s.rate == nil {
+		return 0
+	}
+	free := max(0, s.rate.TokensAt(now)/float64(s.rate.Burst()))
+	return int(1000 * (1 - min(1, free)))
+}

@@ -1,0 +1,233 @@
+package seed
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// Lives of certificates (spec/certificate.md), and how long an origin's failure is remembered.
+const (
+	lifeVOD    = 6 * time.Hour
+	lifeLive   = 10 * time.Minute
+	failedFor  = 2 * time.Second
+	refusedFor = time.Minute
+	maxLedger  = 65536
+)
+
+// verdict is what came of a wish for a certificate: a held segment, or why there is none.
+type verdict struct {
+	held   *held
+	none   peer.NoneReason
+	object int64 // bytes, for NoneTooLarge
+}
+
+// flight is one fetch that everybody who wants the segment waits for.
+type flight struct {
+	done    chan struct{}
+	verdict verdict // fixed once done is closed
+}
+
+// failure is a recent verdict without a certificate: the origin is not asked again at once.
+type failure struct {
+	verdict verdict
+	until   time.Time
+}
+
+// issued is what the seed vouched for: as long as it is valid, other content under the same name gets no certificate,
+// for two valid certificates would withdraw the name at every viewer.
+type issued struct {
+	cert    certificate.Certificate // without digests
+	content [32]byte
+}
+
+func contentOf(c *certificate.Certificate) [32]byte {
+	h := sha256.New()
+	for _, d := range c.Digests {
+		h.Write(d[:])
+	}
+	return [32]byte(h.Sum(nil))
+}
+
+// certify returns a segment's certificate with its bytes, fetching them if need be.
+func (s *Service) certify(ctx context.Context, t *title, r *ref) verdict {
+	if r.object > 0 {
+		return verdict{none: peer.NoneTooLarge, object: r.object}
+	}
+	now := s.cfg.Now()
+	h := s.store.get(r.id)
+	if h != nil && s.good(h.cert, now) {
+		if h.cert.NotAfter.Sub(now) < h.cert.NotAfter.Sub(h.cert.IssuedAt)/4 {
+			s.fly(t, r, h) // the old one is good until the new one is there
+		}
+		return verdict{held: h}
+	}
+	f, known := s.fly(t, r, h)
+	if f == nil {
+		return known
+	}
+	select {
+	case <-ctx.Done():
+		return verdict{none: peer.NoneOrigin}
+	case <-f.done:
+		return f.verdict
+	}
+}
+
+// good says whether a certificate may be handed out.
+func (s *Service) good(c *certificate.Certificate, now time.Time) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return now.Before(c.NotAfter) && !s.revoked.Withdraws(c)
+}
+
+// fly starts the fetch of a segment, or joins the one that is under way. Without a flight the verdict is a recent
+// failure.
+func (s *Service) fly(t *title, r *ref, old *held) (*flight, verdict) {
+	now := s.cfg.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if f := s.flights[r.id]; f != nil {
+		return f, verdict{}
+	}
+	if f, ok := s.failures[r.id]; ok {
+		if now.Before(f.until) {
+			return nil, f.verdict
+		}
+		delete(s.failures, r.id)
+	}
+	if s.stopping {
+		return nil, verdict{none: peer.NoneBudget}
+	}
+	f := &flight{done: make(chan struct{})}
+	s.flights[r.id] = f
+	s.wg.Go(func() {
+		ctx, cancel := context.WithTimeout(s.ctx, fetchTimeout)
+		defer cancel()
+		v, keep := s.obtain(ctx, t, r, old)
+		s.mu.Lock()
+		delete(s.flights, r.id)
+		if v.held == nil {
+			s.failures[r.id] = failure{v, s.cfg.Now().Add(keep)}
+		}
+		f.verdict = v
+		s.mu.Unlock()
+		close(f.done)
+	})
+	return f, verdict{}
+}
+
+// obtain fetches and certifies; for a verdict without a certificate, keep is how long it holds.
+func (s *Service) obtain(ctx context.Context, t *title, r *ref, old *held) (v verdict, keep time.Duration) {
+	f := Fetch{Path: r.seg.path, Ranged: r.seg.ranged, First: r.seg.first, Last: r.seg.last, MaxBytes: segment.MaxLength, Shared: true}
+	if old != nil {
+		f.Validator = old.cert.Validator
+	}
+	got, err := t.site.fetch(ctx, f)
+	var failed *FetchError
+	switch {
+	case err == nil && len(got.Data) == 0, r.seg.ranged && r.seg.last-r.seg.first >= segment.MaxLength:
+		return verdict{none: peer.NoneNotAllowed}, refusedFor
+	case err == nil:
+		return s.issue(t, r, got.Data, got.ObjectLength, got.Validator)
+	case !errors.As(err, &failed):
+		return verdict{none: peer.NoneOrigin}, failedFor
+	case failed.Outcome == OutcomeNotModified && old != nil:
+		return s.issue(t, r, old.data, old.cert.ObjectLength, old.cert.Validator)
+	case failed.Outcome == OutcomeTooLarge && failed.ObjectLength > segment.MaxLength && failed.ObjectLength <= segment.MaxObject && !r.seg.ranged:
+		t.tooLarge(r, failed.ObjectLength)
+		return verdict{none: peer.NoneTooLarge, object: failed.ObjectLength}, refusedFor
+	case failed.Outcome == OutcomeRefused || failed.Outcome == OutcomeTooLarge:
+		s.cfg.Metrics.Add(mCertificates, 1, t.site.name, "refused")
+		s.cfg.Log.Info("a segment may not be shared", "site", t.site.name, "cause", failed.Cause)
+		return verdict{none: peer.NoneNotAllowed}, refusedFor
+	}
+	return verdict{none: peer.NoneOrigin}, failedFor
+}
+
+// issue signs a certificate for bytes that were just fetched, or just found unchanged, and stores both.
+func (s *Service) issue(t *title, r *ref, data []byte, object int64, validator string) (verdict, time.Duration) {
+	now := s.cfg.Now()
+	life := lifeVOD
+	if r.live {
+		life = lifeLive
+	}
+	if len(validator) > 255 {
+		validator = ""
+	}
+	c := certificate.Certificate{
+		KeyID: s.keyID, IssuedAt: now, NotAfter: now.Add(life), ObjectLength: object, Length: int64(len(data)),
+		Site: t.site.name, Name: r.seg.name, Validator: validator, Digests: certificate.DigestPieces(data),
+	}
+	content := contentOf(&c)
+	if !s.vouch(r.id, c, content, now) {
+		s.cfg.Metrics.Add(mCertificates, 1, t.site.name, "refused")
+		s.cfg.Log.Warn("the origin's bytes differ from what is certified: withheld until the old certificate ends",
+			"site", t.site.name, "hint", "leeway purge withdraws the old one")
+		return verdict{none: peer.NoneWithdrawn}, refusedFor
+	}
+	raw, err := certificate.Issue(rand.Reader, s.key, c)
+	var cert *certificate.Certificate
+	if err == nil {
+		cert, err = certificate.Parse(raw)
+	}
+	if err != nil {
+		s.cfg.Metrics.Add(mCertificates, 1, t.site.name, "refused")
+		s.cfg.Log.Warn("a certificate could not be issued", "site", t.site.name, "error", err)
+		return verdict{none: peer.NoneNotAllowed}, refusedFor
+	}
+	s.cfg.Metrics.Add(mCertificates, 1, t.site.name, "issued")
+	h := newHeld(r.id, cert, data)
+	if err := s.store.put(h); err != nil {
+		s.cfg.Log.Warn("a segment could not be kept on disk", "error", err)
+	}
+	return verdict{held: h}, 0
+}
+
+// vouch notes that a certificate is issued, unless another one with other content still holds.
+func (s *Service) vouch(id segment.ID, c certificate.Certificate, content [32]byte, now time.Time) bool {
+	c.Digests = nil
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if old, ok := s.ledger[id]; ok && old.content != content && now.Before(old.cert.NotAfter) && !s.revoked.Withdraws(&old.cert) {
+		return false
+	}
+	if len(s.ledger) >= maxLedger {
+		s.pruneLedger(now)
+	}
+	s.ledger[id] = issued{c, content}
+	return true
+}
+
+// pruneLedger drops what has ended, and some of the rest if that is not enough. Under mu.
+func (s *Service) pruneLedger(now time.Time) {
+	for id, e := range s.ledger {
+		if !now.Before(e.cert.NotAfter) {
+			delete(s.ledger, id)
+		}
+	}
+	for id := range s.ledger {
+		if len(s.ledger) < maxLedger*3/4 {
+			return
+		}
+		delete(s.ledger, id)
+	}
+}
+
+// lookAhead fetches what a viewer of this rendition will want next, so that it need not wait for the origin.
+func (s *Service) lookAhead(t *title, r *ref) {
+	now := s.cfg.Now()
+	for _, next := range t.following(r, s.cfg.LookAhead) {
+		if next.object == 0 {
+			if h := s.store.get(next.id); h == nil || !s.good(h.cert, now) {
+				s.fly(t, next, h)
+			}
+		}
+	}
+}

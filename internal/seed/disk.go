@@ -1,0 +1,243 @@
+package seed
+
+import (
+	"bytes"
+	"cmp"
+	"container/list"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/segment"
+)
+
+// A file of the store: magic, length of the certificate u32, certificate, bytes of the segment, SHA-256 of all before. Its
+// name is the segment ID and the beginning of the certificate's hash, so that a file never changes its content.
+const (
+	fileMagic  = "LWS1"
+	fileSuffix = ".segment"
+	headBytes  = 4 + 4
+)
+
+// disk is the lower tier of the store: bounded, and there after a restart.
+type disk struct {
+	dir    string
+	limit  int64
+	sink   metric.Sink
+	log    *slog.Logger
+	accept func(*certificate.Certificate) bool // signed by this seed's key and not withdrawn
+
+	mu    sync.Mutex
+	bytes int64                        // guarded by mu
+	byID  map[segment.ID]*list.Element // guarded by mu; values are *diskFile
+	order *list.List                   // guarded by mu; front is the most recent
+}
+
+type diskFile struct {
+	id   segment.ID
+	name string
+	size int64
+}
+
+// openDisk indexes what an earlier run left; content is verified when it is loaded.
+func openDisk(dir string, limit int64, accept func(*certificate.Certificate) bool, sink metric.Sink, log *slog.Logger) (*disk, error) {
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("seed: store: %w", err)
+	}
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, fmt.Errorf("seed: store: %w", err)
+	}
+	d := &disk{dir: dir, limit: limit, accept: accept, sink: sink, log: log, byID: map[segment.ID]*list.Element{}, order: list.New()}
+	type found struct {
+		diskFile
+		used int64
+	}
+	var files []found
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		hexID, _, ok := strings.Cut(e.Name(), "-")
+		id, err := segment.ParseID(hexID)
+		if !ok || err != nil || !strings.HasSuffix(e.Name(), fileSuffix) {
+			if strings.HasPrefix(e.Name(), ".new-") { // a write that a crash cut off
+				_ = os.Remove(filepath.Join(dir, e.Name()))
+			}
+			continue
+		}
+		files = append(files, found{diskFile{id, e.Name(), info.Size()}, info.ModTime().UnixNano()})
+	}
+	slices.SortFunc(files, func(a, b found) int { return cmp.Compare(a.used, b.used) })
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for i := range files {
+		d.insert(&files[i].diskFile)
+	}
+	d.trim()
+	return d, nil
+}
+
+// insert makes f the most recent file of its ID. Under mu.
+func (d *disk) insert(f *diskFile) {
+	if e := d.byID[f.id]; e != nil {
+		if old := e.Value.(*diskFile); old.name != f.name {
+			d.remove(old)
+		} else {
+			d.order.Remove(e)
+			d.bytes -= old.size
+		}
+	}
+	d.byID[f.id] = d.order.PushFront(f)
+	d.bytes += f.size
+}
+
+// remove deletes a file. Under mu.
+func (d *disk) remove(f *diskFile) {
+	if e := d.byID[f.id]; e != nil && e.Value.(*diskFile) == f {
+		d.order.Remove(e)
+		delete(d.byID, f.id)
+		d.bytes -= f.size
+	}
+	_ = os.Remove(filepath.Join(d.dir, f.name))
+}
+
+// trim makes room. Under mu.
+func (d *disk) trim() {
+	for d.bytes > d.limit && d.order.Len() > 0 {
+		d.remove(d.order.Back().Value.(*diskFile))
+		d.sink.Add(mEvictions, 1, "disk")
+	}
+	d.sink.Set(mStoreBytes, float64(d.bytes), "disk")
+}
+
+func (d *disk) save(h *held) error {
+	raw := h.cert.Bytes()
+	if int64(len(raw)+len(h.data)) > d.limit/2 {
+		return nil // one segment must not push out everything
+	}
+	head := binary.BigEndian.AppendUint32([]byte(fileMagic), uint32(len(raw)))
+	sum := sha256.New()
+	for _, part := range [][]byte{head, raw, h.data} {
+		sum.Write(part)
+	}
+	of := sha256.Sum256(raw)
+	f := &diskFile{id: h.id, name: h.id.String() + "-" + hex.EncodeToString(of[:8]) + fileSuffix}
+	f.size = int64(headBytes + len(raw) + len(h.data) + sha256.Size)
+	if err := writeAtomic(filepath.Join(d.dir, f.name), head, raw, h.data, sum.Sum(nil)); err != nil {
+		return fmt.Errorf("seed: store: %w", err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.insert(f)
+	d.trim()
+	return nil
+}
+
+// load reads and verifies a segment; what does not verify is deleted and counted.
+func (d *disk) load(id segment.ID) *held {
+	d.mu.Lock()
+	e := d.byID[id]
+	if e == nil {
+		d.mu.Unlock()
+		return nil
+	}
+	d.order.MoveToFront(e)
+	f := e.Value.(*diskFile)
+	d.mu.Unlock()
+	b, err := os.ReadFile(filepath.Join(d.dir, f.name))
+	var h *held
+	if err == nil {
+		h, err = d.verify(id, b)
+	}
+	if err != nil {
+		d.log.Warn("a file of the store was dropped", "file", f.name, "error", err)
+		d.sink.Add(mCorrupt, 1)
+		d.mu.Lock()
+		d.remove(f)
+		d.trim()
+		d.mu.Unlock()
+		return nil
+	}
+	return h
+}
+
+func (d *disk) verify(id segment.ID, b []byte) (*held, error) {
+	if len(b) < headBytes+sha256.Size || string(b[:4]) != fileMagic {
+		return nil, errors.New("not a file of this store")
+	}
+	body, sum := b[:len(b)-sha256.Size], sha256.Sum256(b[:len(b)-sha256.Size])
+	if !bytes.Equal(sum[:], b[len(body):]) {
+		return nil, errors.New("checksum does not match")
+	}
+	n := int64(binary.BigEndian.Uint32(b[4:]))
+	if n > int64(len(body)-headBytes) {
+		return nil, errors.New("certificate is longer than the file")
+	}
+	cert, err := certificate.Parse(body[headBytes : headBytes+n])
+	if err != nil {
+		return nil, err
+	}
+	data := body[headBytes+n:]
+	switch {
+	case segment.NewID(cert.Site, cert.Name) != id || int64(len(data)) != cert.Length:
+		return nil, errors.New("certificate is of another segment")
+	case !slices.Equal(certificate.DigestPieces(data), cert.Digests):
+		return nil, errors.New("pieces do not match the certificate")
+	case !d.accept(cert):
+		return nil, errors.New("certificate is withdrawn or of another key")
+	}
+	return newHeld(id, cert, data), nil
+}
+
+// withdraw deletes files whose certificate is revoked; only their heads are read.
+func (d *disk) withdraw(revoked func(*certificate.Certificate) bool) []segment.ID {
+	d.mu.Lock()
+	files := make([]*diskFile, 0, len(d.byID))
+	for _, e := range d.byID {
+		files = append(files, e.Value.(*diskFile))
+	}
+	d.mu.Unlock()
+	var gone []segment.ID
+	for _, f := range files {
+		if cert := readCertificate(filepath.Join(d.dir, f.name)); cert != nil && !revoked(cert) {
+			continue
+		}
+		d.mu.Lock()
+		d.remove(f)
+		d.trim()
+		d.mu.Unlock()
+		gone = append(gone, f.id)
+	}
+	return gone
+}
+
+func readCertificate(path string) *certificate.Certificate {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close() //nolint:errcheck // only read
+	b := make([]byte, headBytes+certificate.MaxSize)
+	n, _ := f.ReadAt(b, 0)
+	if n < headBytes {
+		return nil
+	}
+	if size := int64(binary.BigEndian.Uint32(b[4:])); size <= int64(n-headBytes) {
+		if c, err := certificate.Parse(b[headBytes : headBytes+size]); err == nil {
+			return c
+		}
+	}
+	return nil
+}

@@ -1,0 +1,249 @@
+package seed
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"fmt"
+	"log/slog"
+	"os"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/site"
+)
+
+func testSite(t testing.TB) *site.Site {
+	t.Helper()
+	s, err := site.New(site.Config{
+		Name: "demo", Hosts: []string{"video.example.com"}, FetchBase: "https://origin.example.com",
+		Key: site.KeyRule{IgnoreQuery: []string{"session"}, Path: "/t/{}/"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestPlaylistsNameSegmentsAsViewersDo(t *testing.T) {
+	m, r, err := parsePlaylist(testSite(t), "/media/film/master.m3u8", []byte(`#EXTM3U
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="en",URI="audio/en.m3u8"
+#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="s",NAME="en",URI="subs/en.m3u8"
+#EXT-X-STREAM-INF:BANDWIDTH=800000,AUDIO="a",SUBTITLES="s"
+low.m3u8?session=5
+#EXT-X-STREAM-INF:BANDWIDTH=2400000,AUDIO="a",SUBTITLES="s"
+https://video.example.com/t/SECRET/media/film/high.m3u8
+#EXT-X-STREAM-INF:BANDWIDTH=9000000,AUDIO="a",SUBTITLES="s"
+https://elsewhere.example.net/ultra.m3u8
+`))
+	want := []string{"/media/film/low.m3u8?session=5", "/t/media/film/high.m3u8", "/media/film/audio/en.m3u8"}
+	if err != nil || r != nil || !slices.Equal(m.paths, want) || m.bitrate != 9_000_000 {
+		t.Fatalf("master: %+v, %v", m, err)
+	}
+	m, r, err = parsePlaylist(testSite(t), "/media/film/low.m3u8", []byte(`#EXTM3U
+#EXT-X-VERSION:7
+#EXT-X-TARGETDURATION:6
+#EXT-X-MAP:URI="all.mp4",BYTERANGE="720@0"
+#EXTINF:6,
+#EXT-X-BYTERANGE:1000@720
+all.mp4
+#EXTINF:6,
+#EXT-X-BYTERANGE:500
+all.mp4
+#EXT-X-MAP:URI="/ads/init.mp4"
+#EXTINF:3,
+../ads/1.m4s?session=9&v=2#t
+#EXTINF:3,
+https://elsewhere.example.net/2.m4s
+#EXT-X-ENDLIST
+`))
+	if err != nil || m != nil || r.live {
+		t.Fatalf("media: %+v, %v", r, err)
+	}
+	names := []segment.Name{
+		"/media/film/all.mp4#0-719", "/media/film/all.mp4#720-1719", "/media/film/all.mp4#1720-2219", "/ads/init.mp4", "/media/ads/1.m4s?v=2",
+	}
+	for i, l := range r.segments {
+		if i >= len(names) || l.name != names[i] {
+			t.Errorf("segment %d is %q", i, l.name)
+		}
+	}
+	if len(r.segments) != len(names) || r.segments[4].path != "/media/ads/1.m4s?session=9&v=2" {
+		t.Errorf("%d segments; the query that the key drops is still asked for: %+v", len(r.segments), r.segments)
+	}
+}
+
+func FuzzPlaylist(f *testing.F) {
+	f.Add([]byte("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\n#EXT-X-BYTERANGE:9@1\na.ts\n"))
+	f.Add([]byte("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nlow.m3u8\n"))
+	s := testSite(f)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, r, err := parsePlaylist(s, "/a/b.m3u8", b)
+		if err != nil || r == nil {
+			return
+		}
+		for _, l := range r.segments {
+			if l.name == "" || l.path == "" || l.path[0] != '/' || l.ranged && (l.first < 0 || l.last < l.first) {
+				t.Errorf("listed %+v", l)
+			}
+		}
+	})
+}
+
+type shelf struct {
+	key  *ecdsa.PrivateKey
+	dir  string
+	rec  *metric.Recorder
+	deny func(*certificate.Certificate) bool
+}
+
+func newShelf(t testing.TB) *shelf {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &shelf{key: key, dir: t.TempDir(), rec: &metric.Recorder{}, deny: func(*certificate.Certificate) bool { return false }}
+}
+
+func (s *shelf) open(t testing.TB, memory, onDisk int64) *store {
+	t.Helper()
+	d, err := openDisk(s.dir, onDisk, func(c *certificate.Certificate) bool { return !s.deny(c) }, s.rec, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newStore(d, memory, s.rec)
+}
+
+func (s *shelf) held(t testing.TB, i, size int) *held {
+	t.Helper()
+	data := make([]byte, size)
+	_, _ = rand.Read(data)
+	name := segment.WholeName(fmt.Sprintf("/film/%d.ts", i))
+	raw, err := certificate.Issue(rand.Reader, s.key, certificate.Certificate{
+		IssuedAt: time.Now(), NotAfter: time.Now().Add(time.Hour), ObjectLength: int64(size), Length: int64(size),
+		Site: "demo", Name: name, Digests: certificate.DigestPieces(data),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := certificate.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return newHeld(segment.NewID("demo", name), c, data)
+}
+
+func TestStoreIsBoundedInBothTiers(t *testing.T) {
+	s := newShelf(t)
+	st := s.open(t, 50_000, 100_000)
+	var all []*held
+	for i := range 10 {
+		h := s.held(t, i, 20_000)
+		all = append(all, h)
+		if err := st.put(h); err != nil {
+			t.Fatal(err)
+		}
+		st.get(all[0].id) // the first stays in use
+	}
+	if st.bytes > 50_000 || st.disk.bytes > 100_000 {
+		t.Errorf("%d bytes in memory, %d on disk", st.bytes, st.disk.bytes)
+	}
+	files, _ := os.ReadDir(s.dir)
+	if len(files) != 4 {
+		t.Errorf("%d files", len(files))
+	}
+	if st.get(all[0].id) == nil || st.get(all[9].id) == nil || st.get(all[3].id) != nil {
+		t.Error("it is not the least recently used that goes")
+	}
+	if s.rec.Value(mEvictions, "disk") != 6 || s.rec.Value(mEvictions, "memory") == 0 {
+		t.Errorf("evictions: %v on disk, %v in memory", s.rec.Value(mEvictions, "disk"), s.rec.Value(mEvictions, "memory"))
+	}
+	again := s.open(t, 50_000, 45_000) // a restart with less room
+	if again.disk.bytes > 45_000 {
+		t.Errorf("%d bytes on disk", again.disk.bytes)
+	}
+}
+
+func TestWithdrawnSegmentsLeaveBothTiers(t *testing.T) {
+	s := newShelf(t)
+	st := s.open(t, 30_000, 1<<20)
+	a, b := s.held(t, 1, 20_000), s.held(t, 2, 20_000)
+	_ = st.put(a)
+	_ = st.put(b) // pushes a out of memory
+	gone := st.withdraw(func(c *certificate.Certificate) bool { return c.Name == a.cert.Name })
+	if !slices.Contains(gone, a.id) || slices.Contains(gone, b.id) || st.get(a.id) != nil || st.get(b.id) == nil {
+		t.Errorf("gone: %v", gone)
+	}
+	st = s.open(t, 30_000, 1<<20)
+	s.deny = func(*certificate.Certificate) bool { return true }
+	if st.get(b.id) != nil || s.rec.Value(mCorrupt) != 1 {
+		t.Error("a file whose certificate is not accepted was loaded")
+	}
+}
+
+func FuzzStoreFile(f *testing.F) {
+	s := newShelf(f)
+	st := s.open(f, 1<<20, 1<<20)
+	h := s.held(f, 1, 40_000)
+	_ = st.put(h)
+	files, _ := os.ReadDir(s.dir)
+	good, err := os.ReadFile(s.dir + "/" + files[0].Name())
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(good)
+	f.Add(good[:100])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		got, err := st.disk.verify(h.id, b)
+		if err == nil && (got.cert.Name != h.cert.Name || !slices.Equal(certificate.DigestPieces(got.data), got.cert.Digests)) {
+			t.Error("a file passed whose bytes are not those of its certificate")
+		}
+	})
+}
+
+func TestBudgetsTakeFromAllOrNone(t *testing.T) {
+	now := time.Unix(1000, 0)
+	rec := &metric.Recorder{}
+	site, session := newScope("site", 1_000_000, 0), newSessionScope(1.5, 1_000_000)
+	b := &budget{mu: &sync.Mutex{}, scopes: []*scope{newScope("seed", 0, 0), site, session}, now: func() time.Time { return now }, sink: rec}
+	taken := 0
+	for {
+		wait, ok := b.Take(10_000)
+		if !ok {
+			if wait <= 0 || wait > longestWait {
+				t.Fatalf("wait %s", wait)
+			}
+			break
+		}
+		taken += 10_000
+	}
+	if taken != 250_000 { // a quarter of a second at once
+		t.Errorf("took %d bytes at once from 1 MB/s", taken)
+	}
+	if load := site.load(now); load < 990 {
+		t.Errorf("load %d‰ of a spent rate", load)
+	}
+	left := session.quota.TokensAt(now)
+	for session.quota.TokensAt(now) >= 10_000 {
+		now = now.Add(10 * time.Millisecond)
+		if _, ok := b.Take(10_000); !ok {
+			t.Fatal("a rate that was waited for refuses")
+		}
+	}
+	if wait, ok := b.Take(10_000); ok || wait != 0 || rec.Value(mRefusals, "session") != 1 {
+		t.Errorf("a session that had %.0f bytes ahead of its time is not refused", left)
+	}
+}
+
+func TestMetricsAreWellFormed(t *testing.T) {
+	for _, d := range Metrics() {
+		if err := d.Lint(); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,82 @@
+package seed
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+const keyFile = "seed-key.pem"
+
+// loadKey reads the signing key of a data directory, or makes it: ECDSA P-256, readable by its owner alone.
+func loadKey(dir string) (*ecdsa.PrivateKey, error) {
+	path := filepath.Join(dir, keyFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return makeKey(dir, path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("seed: read signing key %s: %w", path, err)
+	}
+	block, _ := pem.Decode(b)
+	if block == nil {
+		return nil, fmt.Errorf("seed: signing key %s is not PEM (remove it to have a new one made)", path)
+	}
+	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	if err != nil {
+		return nil, fmt.Errorf("seed: signing key %s: %w (remove it to have a new one made)", path, err)
+	}
+	key, ok := parsed.(*ecdsa.PrivateKey)
+	if !ok || key.Curve != elliptic.P256() {
+		return nil, fmt.Errorf("seed: signing key %s is not ECDSA P-256 (remove it to have a new one made)", path)
+	}
+	return key, nil
+}
+
+func makeKey(dir, path string) (*ecdsa.PrivateKey, error) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, fmt.Errorf("seed: make signing key: %w", err)
+	}
+	der, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, fmt.Errorf("seed: make signing key: %w", err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("seed: data directory: %w", err)
+	}
+	if err := writeAtomic(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})); err != nil {
+		return nil, fmt.Errorf("seed: write signing key: %w", err)
+	}
+	return key, nil
+}
+
+// writeAtomic writes a file that is either whole or not there, readable by its owner alone.
+func writeAtomic(path string, parts ...[]byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // 0600
+	if err != nil {
+		return err
+	}
+	for _, p := range parts {
+		if _, err = f.Write(p); err != nil {
+			break
+		}
+	}
+	if cerr := f.Close(); err == nil {
+		err = cerr
+	}
+	if err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(f.Name())
+	}
+	return err
+}

@@ -1,0 +1,148 @@
+package seed_test
+
+import (
+	"bytes"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/seed"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// jump is a clock that can be put forward.
+type jump struct{ offset atomic.Int64 }
+
+func (j *jump) now() time.Time                        { return time.Now().Add(time.Duration(j.offset.Load())) }
+func (j *jump) forward(d time.Duration)               { j.offset.Add(int64(d)) }
+func (j *jump) config(_ *site.Config, c *seed.Config) { c.Now = j.now }
+
+// until asks again and again, for at most the tests' patience, until ok.
+func until(t *testing.T, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("waited %s for %s", patience, what)
+		}
+	}
+}
+
+func TestCertificatesAreRenewedBeforeTheyEnd(t *testing.T) {
+	o := newOrigin(t)
+	o.film(1)
+	clock := &jump{}
+	w := newWorld(t, o, clock.config)
+	const name = "/film/low/0.m4s"
+	old, _ := w.connect(1, 1).certificate(name)
+	if life := old.NotAfter.Sub(old.IssuedAt); life != 6*time.Hour {
+		t.Errorf("a certificate of a playlist with an end lives %s", life)
+	}
+	clock.forward(5 * time.Hour)
+	v := w.connect(2, 1)
+	if c, _ := v.certificate(name); !bytes.Equal(c.Bytes(), old.Bytes()) {
+		t.Error("the old certificate is good for another hour, and was not handed out")
+	}
+	until(t, "a new certificate", func() bool {
+		c, _ := v.certificate(name)
+		return c != nil && c.IssuedAt.After(old.IssuedAt) && c.SameContent(old)
+	})
+	if n := o.count(path(name)); n != 2 {
+		t.Errorf("the origin was asked %d times: once for the bytes, once whether they are the same", n)
+	}
+}
+
+func TestChangedObjectIsWithheldUntilTheOldCertificateEnds(t *testing.T) {
+	o := newOrigin(t)
+	o.film(1)
+	clock := &jump{}
+	w := newWorld(t, o, clock.config)
+	const name = "/film/low/0.m4s"
+	old, _ := w.connect(1, 1).certificate(name)
+	o.put(path(name), noise(123_456))
+	clock.forward(5 * time.Hour)
+	v := w.connect(2, 1)
+	v.certificate(name)
+	until(t, "the refused renewal", func() bool { return o.count(path(name)) == 2 })
+	if c, none := v.certificate(name); c == nil || !c.SameContent(old) {
+		t.Errorf("two valid certificates would contradict each other: %+v", none)
+	}
+	clock.forward(2 * time.Hour)
+	v = w.connect(3, 1)
+	until(t, "the new content", func() bool {
+		c, _ := v.certificate(name)
+		return c != nil && !c.SameContent(old)
+	})
+}
+
+func TestLivePlaylistsAreFollowed(t *testing.T) {
+	o := newOrigin(t)
+	list := func(first, last int) {
+		s := fmt.Sprintf("#EXTM3U\n#EXT-X-VERSION:4\n#EXT-X-TARGETDURATION:1\n#EXT-X-MEDIA-SEQUENCE:%d\n", first)
+		for i := first; i <= last; i++ {
+			s += fmt.Sprintf("#EXTINF:1,\nlive%d.ts\n", i)
+			o.put(fmt.Sprintf("/vod/film/live%d.ts", i), noise(50_000+i))
+		}
+		o.put("/vod/film/master.m3u8", []byte(s))
+	}
+	list(1, 3)
+	w := newWorld(t, o, func(_ *site.Config, c *seed.Config) { c.LookAhead = 1 })
+	v := w.connect(1, 1)
+	c, none := v.certificate("/film/live1.ts")
+	if none != nil {
+		t.Fatalf("no certificate: reason %d", none.Reason)
+	}
+	if life := c.NotAfter.Sub(c.IssuedAt); life != 10*time.Minute {
+		t.Errorf("a live certificate lives %s", life)
+	}
+	until(t, "the segment ahead", func() bool { return o.count("/vod/film/live2.ts") == 1 })
+	list(2, 5)
+	if c, none = v.certificate("/film/live5.ts"); none != nil {
+		t.Fatalf("no certificate for a fresh segment: reason %d", none.Reason)
+	}
+	if data, _ := v.fetch(c); !bytes.Equal(data, o.files["/vod/film/live5.ts"]) {
+		t.Error("other bytes than the origin's")
+	}
+	if _, none = v.certificate("/film/live1.ts"); none != nil {
+		t.Errorf("a segment that just left the playlist: reason %d", none.Reason)
+	}
+	if n := o.count("/vod/film/live3.ts"); n != 0 {
+		t.Errorf("a segment that nobody wants was fetched %d times", n)
+	}
+}
+
+func TestSessionBudgetEndsInRejects(t *testing.T) {
+	o := newOrigin(t)
+	o.film(1)
+	w := newWorld(t, o, func(_ *site.Config, c *seed.Config) { c.BytesDaily = 100_000 })
+	v := w.connect(1, 1)
+	c, _ := v.certificate("/film/low/0.m4s")
+	_, rejected := v.fetch(c)
+	if len(rejected) != segment.Pieces(c.Length)-100_000/segment.PieceSize || rejected[0] != peer.RejectBudget {
+		t.Errorf("rejected: %v", rejected)
+	}
+}
+
+func TestManyViewersAskForOneSegmentAtOnce(t *testing.T) {
+	o := newOrigin(t)
+	o.film(1)
+	w := newWorld(t, o, nil)
+	var viewers []*viewer
+	for i := range byte(6) {
+		viewers = append(viewers, w.connect(i+1, int(i)+1))
+	}
+	id := peer.ID(w.id("/film/high/0.m4s"))
+	for _, v := range viewers {
+		v.session.Send(peer.CertificateRequest{Segments: []peer.ID{id}})
+	}
+	for _, v := range viewers {
+		if m, ok := wait(t, v.answers, "a certificate").(peer.Certificate); !ok || m.Segment != id {
+			t.Errorf("answer %+v", m)
+		}
+	}
+	if n := o.count("/vod/film/high/0.m4s"); n != 1 {
+		t.Errorf("the origin was asked %d times", n)
+	}
+}

@@ -1,0 +1,245 @@
+package seed
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+const askRevocations = 5 * time.Second // between attempts to learn them
+
+func outcomeOf(err error) Outcome {
+	var f *FetchError
+	if errors.As(err, &f) {
+		return f.Outcome
+	}
+	return OutcomeNetwork
+}
+
+// beat tells the trackers that the seed is there, what it signs with and how busy it is.
+func (s *Service) beat(gone bool) {
+	now := s.cfg.Now()
+	s.mu.Lock()
+	load, draining := 1000*len(s.viewers)/s.cfg.MaxLinks, s.stopping
+	s.mu.Unlock()
+	s.budgets.Lock()
+	load = min(max(load, s.scope.load(now)), 1000)
+	s.budgets.Unlock()
+	m := &bus.SeedBeat{Seed: s.id, LoadPermille: load, Draining: draining, Gone: gone}
+	for name := range s.sites {
+		m.Sites = append(m.Sites, name)
+	}
+	m.VerifyKeys = []bus.SeedKey{{VerifyKey: signal.VerifyKey{KeyID: s.keyID[:], Alg: 1, Key: s.point}, Sites: m.Sites}}
+	s.publish(bus.SubjectSeedBeat, m)
+}
+
+func (s *Service) publish(subject string, m bus.Message) {
+	b, err := bus.Encode(m)
+	if err == nil {
+		err = s.bus.Publish(subject, b)
+	}
+	if err != nil {
+		s.cfg.Log.Warn("a message did not go out", "subject", bus.Kind(subject), "error", err)
+	}
+}
+
+// signal sends one to the tracker that holds the viewer.
+func (s *Service) signal(tracker signal.ID, m *bus.Signal) {
+	s.publish(bus.SubjectDeliver(tracker), &bus.Delivery{Kind: bus.KindSignal, Signal: m})
+}
+
+func (s *Service) onTrackerBeat(data []byte) {
+	var m bus.TrackerBeat
+	if bus.Decode(data, &m) != nil {
+		return
+	}
+	now := s.cfg.Now()
+	s.mu.Lock()
+	_, known := s.trackers[m.Tracker]
+	s.trackers[m.Tracker] = now
+	if m.Gone {
+		delete(s.trackers, m.Tracker)
+	}
+	stopping := s.stopping
+	s.mu.Unlock()
+	if !known && !m.Gone && !stopping {
+		s.beat(false)
+	}
+}
+
+// deliver takes what trackers send to this seed.
+func (s *Service) deliver(data []byte) {
+	var m bus.SeedDelivery
+	if err := bus.Decode(data, &m); err != nil {
+		s.cfg.Log.Debug("a delivery was dropped", "error", err)
+		return
+	}
+	var t *title
+	if m.Title != nil {
+		t = s.named(m.Title)
+	}
+	if m.Kind == bus.KindSignal {
+		s.onSignal(m.Signal, t)
+	}
+}
+
+// named takes in that a title is wanted, and by how many.
+func (s *Service) named(m *bus.Title) *title {
+	site := s.sites[m.Site]
+	if site == nil || m.Manifest == "" {
+		return nil // no manifest: no seed serves the swarm
+	}
+	if key, err := site.rules.KeyOfPath(m.Manifest); err != nil || key != m.Manifest {
+		return nil // what the tracker sends is a key already; anything else asks the origin for what the site does not name
+	}
+	swarm := peer.ID(m.Swarm)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	t := s.titles[swarm]
+	if t == nil {
+		if s.stopping || m.Viewers == 0 || len(s.titles) >= s.cfg.MaxTitles {
+			return nil
+		}
+		t = s.newTitle(s.ctx, site, swarm, m.Manifest)
+		s.titles[swarm] = t
+	}
+	if t.site != site {
+		return nil
+	}
+	t.name(m.Viewers)
+	return t
+}
+
+func (s *Service) onSignal(m *bus.Signal, t *title) {
+	if m.To != s.id {
+		return
+	}
+	if m.Kind == "offer" {
+		s.onOffer(m, t)
+		return
+	}
+	s.mu.Lock()
+	v := s.viewers[m.Link]
+	s.mu.Unlock()
+	if v == nil || v.peer != m.From {
+		return // a signal of somebody else's link, or of one that is gone
+	}
+	switch m.Kind {
+	case "candidate":
+		v.remoteCandidate(transfer.Candidate{Candidate: m.Candidate, Mid: m.Mid, Line: uint16(m.MLine)})
+	case "end":
+		v.remoteCandidate(transfer.Candidate{End: true})
+	case "fail":
+		v.end(peer.CloseFailed, peer.ByeLeaving)
+	}
+}
+
+// onOffer begins a link, or says why not. A second one of a viewer in a swarm takes the place of the first.
+func (s *Service) onOffer(m *bus.Signal, t *title) {
+	v := &viewer{service: s, title: t, id: m.Link, peer: m.From, tracker: m.Tracker}
+	v.ctx, v.cancel = context.WithCancel(s.ctx)
+	s.mu.Lock()
+	if t == nil {
+		t = s.titles[peer.ID(m.Swarm)]
+		v.title = t
+	}
+	reason := ""
+	var old *viewer
+	switch {
+	case t == nil || t.swarm != peer.ID(m.Swarm) || s.stopping || s.viewers[m.Link] != nil:
+		reason = "refused"
+	case len(s.viewers) >= s.cfg.MaxLinks:
+		reason = "busy"
+	default:
+		for _, o := range s.viewers {
+			if o.peer == m.From && o.title == t {
+				old = o
+			}
+		}
+		s.viewers[m.Link] = v
+		s.wg.Go(func() { v.answer(m) })
+	}
+	s.mu.Unlock()
+	if reason != "" {
+		v.cancel()
+		s.signal(m.Tracker, &bus.Signal{Signal: signal.Signal{
+			Swarm: m.Swarm, From: s.id, To: m.From, Role: "seed", Link: m.Link, Kind: "fail", Reason: reason,
+		}})
+	}
+	if old != nil {
+		old.end(peer.CloseClosed, peer.ByeReplaced)
+	}
+}
+
+func (s *Service) onRevoke(data []byte) {
+	var m bus.RevokeMessage
+	if err := bus.Decode(data, &m); err != nil {
+		s.cfg.Log.Warn("revocations were dropped", "error", err)
+		return
+	}
+	s.revoke(m.Revocations)
+}
+
+// learnRevocations asks the trackers for what was revoked before this seed started.
+func (s *Service) learnRevocations(ctx context.Context) {
+	for {
+		attempt, cancel := context.WithTimeout(ctx, askRevocations)
+		b, err := s.bus.Request(attempt, bus.SubjectRevokeList, []byte("{}"))
+		var m bus.RevokeList
+		if err == nil {
+			err = bus.Decode(b, &m)
+		}
+		if err == nil {
+			cancel()
+			s.revoke(m.Revocations)
+			return
+		}
+		<-attempt.Done() // no tracker yet
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// revoke drops what is withdrawn: certificates, pieces, queued requests. Segments are fetched again when asked for.
+func (s *Service) revoke(list []signal.Revocation) {
+	if len(list) == 0 {
+		return
+	}
+	s.mu.Lock()
+	for _, r := range list {
+		v := certificate.Revocation{Site: r.Site, Prefix: r.Prefix}
+		if len(r.KeyID) == len(v.KeyID) {
+			v.KeyID = certificate.KeyID(r.KeyID)
+		} else {
+			v.MinIssuedAt = time.UnixMilli(r.MinIssuedAt)
+		}
+		if err := s.revoked.Add(v); err != nil {
+			s.cfg.Log.Warn("a revocation was dropped", "error", err)
+		}
+	}
+	clear(s.failures)
+	snapshot := &certificate.Revocations{}
+	_ = snapshot.Add(s.revoked.List()...) // what was taken in once is well-formed
+	viewers := make([]*viewer, 0, len(s.viewers))
+	for _, v := range s.viewers {
+		viewers = append(viewers, v)
+	}
+	s.mu.Unlock()
+	gone := s.store.withdraw(snapshot.Withdraws)
+	for _, v := range viewers {
+		_, upload := v.parts()
+		for _, id := range gone {
+			if upload != nil {
+				upload.Withdraw(peer.ID(id))
+			}
+		}
+	}
+}

@@ -1,0 +1,238 @@
+package seed_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/seed"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+func TestViewerFetchesACertifiedSegment(t *testing.T) {
+	o := newOrigin(t)
+	o.film(3)
+	w := newWorld(t, o, nil)
+	keys := w.keySet()
+	v := w.connect(1, 1)
+	for _, name := range []segment.Name{"/film/low/init.mp4", "/film/low/0.m4s", "/film/high/2.m4s"} {
+		c, none := v.certificate(name)
+		if none != nil {
+			t.Fatalf("%s: no certificate, reason %d", name, none.Reason)
+		}
+		if err := keys.Verify(c, "demo", name, time.Now(), nil); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if c.Validator == "" {
+			t.Errorf("%s: the origin's ETag is not in the certificate", name)
+		}
+		data, rejected := v.fetch(c)
+		if !bytes.Equal(data, o.files[path(name)]) || rejected != nil {
+			t.Errorf("%s: %d bytes came, rejected %v", name, len(data), rejected)
+		}
+	}
+	// A second viewer costs the origin nothing.
+	v2 := w.connect(2, 2)
+	c, none := v2.certificate("/film/low/0.m4s")
+	if none != nil {
+		t.Fatalf("no certificate for the second viewer, reason %d", none.Reason)
+	}
+	v2.fetch(c)
+	if n := o.count("/vod/film/low/0.m4s"); n != 1 {
+		t.Errorf("the origin was asked %d times for one segment", n)
+	}
+	if c, none := v.certificate("/film/low/99.m4s"); c != nil || none.Reason != peer.NoneUnknown {
+		t.Errorf("a segment of no playlist: %v %v", c, none)
+	}
+	if n := o.count("/vod/film/low/99.m4s"); n != 0 {
+		t.Error("the origin was asked for a segment that no playlist lists")
+	}
+	w.stop()
+	if r := wait(t, v.closed, "the farewell of a draining seed"); r != peer.CloseClosed {
+		t.Errorf("closed: %s", r)
+	}
+	if n := w.metrics.Dropped(); n != 0 {
+		t.Errorf("%d observations were outside their definitions", n)
+	}
+}
+
+func TestCertificatesWaitForEnoughViewers(t *testing.T) {
+	o := newOrigin(t)
+	o.film(1)
+	w := newWorld(t, o, func(s *site.Config, _ *seed.Config) { s.Policy.CertifyFrom = 2 })
+	v := w.connect(1, 1)
+	if _, none := v.certificate("/film/low/0.m4s"); none == nil || none.Reason != peer.NoneTooFewViewers {
+		t.Fatalf("certified for one viewer: %+v", none)
+	}
+	w.name(2)
+	if _, none := v.certificate("/film/low/0.m4s"); none != nil {
+		t.Errorf("not certified for two viewers: reason %d", none.Reason)
+	}
+}
+
+func TestLargeObjectsAreSharedInParts(t *testing.T) {
+	o := newOrigin(t)
+	o.film(1)
+	big := noise(9 << 20)
+	o.put("/vod/film/low/0.m4s", big)
+	w := newWorld(t, o, nil)
+	v := w.connect(1, 1)
+	_, none := v.certificate("/film/low/0.m4s")
+	if none == nil || none.Reason != peer.NoneTooLarge || none.ObjectLength != uint64(len(big)) {
+		t.Fatalf("answer for a large object: %+v", none)
+	}
+	name := segment.RangeName("/film/low/0.m4s", 4<<20, 8<<20-1)
+	c, none := v.certificate(name)
+	if none != nil {
+		t.Fatalf("no certificate for a virtual segment: reason %d", none.Reason)
+	}
+	if data, _ := v.fetch(c); !bytes.Equal(data, big[4<<20:8<<20]) || c.ObjectLength != int64(len(big)) {
+		t.Error("a virtual segment has other bytes than its part of the object")
+	}
+}
+
+func TestResponsesThatAreNotForEveryoneAreNotShared(t *testing.T) {
+	o := newOrigin(t)
+	o.film(1)
+	o.head.Set("Set-Cookie", "id=1")
+	w := newWorld(t, o, nil)
+	v := w.connect(1, 1)
+	if _, none := v.certificate("/film/low/0.m4s"); none == nil || none.Reason != peer.NoneNotAllowed {
+		t.Errorf("shared although the response sets a cookie: %+v", none)
+	}
+}
+
+func TestStoreSurvivesARestartAndCorruption(t *testing.T) {
+	o := newOrigin(t)
+	o.film(2)
+	w := newWorld(t, o, nil)
+	v := w.connect(1, 1)
+	first, _ := v.certificate("/film/low/0.m4s")
+	second, _ := v.certificate("/film/low/1.m4s")
+	w.stop()
+	files, err := filepath.Glob(filepath.Join(w.dir, "segments", w.id("/film/low/1.m4s").String()+"-*"))
+	if err != nil || len(files) != 1 {
+		t.Fatalf("files of a segment: %v, %v", files, err)
+	}
+	b, err := os.ReadFile(files[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[len(b)/2] ^= 1
+	if err := os.WriteFile(files[0], b, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	again := newWorld(t, o, func(_ *site.Config, c *seed.Config) { c.DataDir = w.dir })
+	v2 := again.connect(2, 1)
+	c, _ := v2.certificate("/film/low/0.m4s")
+	if c == nil || !bytes.Equal(c.Bytes(), first.Bytes()) {
+		t.Error("the certificate did not survive the restart")
+	}
+	if data, _ := v2.fetch(c); !bytes.Equal(data, o.files["/vod/film/low/0.m4s"]) {
+		t.Error("the pieces did not survive the restart")
+	}
+	if n := o.count("/vod/film/low/0.m4s"); n != 1 {
+		t.Errorf("the origin was asked %d times", n)
+	}
+	c, _ = v2.certificate("/film/low/1.m4s")
+	if c == nil || !c.SameContent(second) || o.count("/vod/film/low/1.m4s") != 2 {
+		t.Error("a corrupted file was not fetched again")
+	}
+}
+
+func TestPurgeHealsAChangedObject(t *testing.T) {
+	o := newOrigin(t)
+	o.film(1)
+	w := newWorld(t, o, nil)
+	v := w.connect(1, 1)
+	const name = "/film/low/0.m4s"
+	old, _ := v.certificate(name)
+	o.put(path(name), noise(150_000)) // encoded again under the same URL
+	if c, none := v.certificate(name); c == nil || !c.SameContent(old) {
+		t.Fatalf("the certificate changed while the old one holds: %+v", none)
+	}
+	b, err := bus.Encode(&bus.RevokeMessage{Revocations: []signal.Revocation{
+		{Site: "demo", Prefix: "/film/", MinIssuedAt: time.Now().Add(time.Millisecond).UnixMilli()},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = w.bus.Publish(bus.SubjectRevoke, b)
+	deadline := time.Now().Add(patience)
+	for {
+		c, none := v.certificate(name)
+		if c != nil && !c.SameContent(old) {
+			if data, rejected := v.fetch(c); !bytes.Equal(data, o.files[path(name)]) {
+				t.Errorf("the new bytes do not come, rejected %v", rejected)
+			}
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("no new certificate after the purge: %+v", none)
+		}
+	}
+}
+
+func TestOffersForWhatIsNotServedAreRefused(t *testing.T) {
+	o := newOrigin(t)
+	o.film(1)
+	w := newWorld(t, o, nil)
+	for _, c := range []struct {
+		title *bus.Title
+		want  string
+	}{
+		{nil, "refused"},
+		{&bus.Title{Site: "other", Title: "/film", Manifest: "/film/master.m3u8", Swarm: w.swarm, Viewers: 1}, "refused"},
+		{&bus.Title{Site: "demo", Title: "/film", Manifest: "", Swarm: w.swarm, Viewers: 1}, "refused"},
+		{&bus.Title{Site: "demo", Title: "/film", Manifest: "/film/../../etc/passwd", Swarm: w.swarm, Viewers: 1}, "refused"},
+	} {
+		v := w.newViewer(byte(len(w.viewers) + 1))
+		v.offer(c.title)
+		if r := wait(t, v.failed, "the refusal"); r != c.want {
+			t.Errorf("%+v: %s", c.title, r)
+		}
+		v.link.Close(peer.CloseClosed, nil)
+	}
+}
+
+func TestBeatSaysWhatTheSeedCanDo(t *testing.T) {
+	o := newOrigin(t)
+	w := newWorld(t, o, nil)
+	first := wait(t, w.keys, "the first beat")
+	if first.Seed != w.seed.ID() || len(first.Sites) != 1 || len(first.VerifyKeys) != 1 || first.Draining {
+		b, _ := json.Marshal(first)
+		t.Errorf("beat: %s", b)
+	}
+	w.stop()
+	for {
+		if m := wait(t, w.keys, "the last beat"); m.Gone {
+			if !m.Draining {
+				t.Error("gone, but not draining")
+			}
+			break
+		}
+	}
+	info, err := os.Stat(filepath.Join(w.dir, "seed-key.pem"))
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("signing key: %v, %v", info, err)
+	}
+}
+
+func TestBadKeyIsNamed(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "seed-key.pem"), []byte("not a key"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := seed.New(seed.Config{DataDir: dir}, &memoryBus{}, nil)
+	if err == nil || !strings.Contains(err.Error(), "seed-key.pem") {
+		t.Errorf("error: %v", err)
+	}
+}

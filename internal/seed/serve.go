@@ -1,0 +1,117 @@
+package seed
+
+import (
+	"errors"
+
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// Piece takes data from a viewer. A seed asks viewers for nothing, so all of it is unsolicited.
+func (v *viewer) Piece(m peer.Data) error {
+	v.mu.Lock()
+	v.unsolicited += len(m.Payload)
+	over := v.unsolicited > peer.MaxUnsolicited
+	v.mu.Unlock()
+	if over {
+		return &transfer.LinkError{Close: peer.CloseLimit, Bye: peer.ByeOverLimit, Cause: errors.New("unsolicited data")}
+	}
+	return nil
+}
+
+// wanted answers one certificate request, when the segment is there.
+func (v *viewer) wanted(id segment.ID) {
+	s := v.service
+	v.mu.Lock()
+	session := v.session
+	full := v.asked >= maxAsked
+	if !full {
+		v.asked++
+	}
+	v.mu.Unlock()
+	if full || !s.work(func() {
+		v.certify(session, id)
+		v.mu.Lock()
+		v.asked--
+		v.mu.Unlock()
+	}) {
+		session.Send(peer.CertificateNone{Segment: id, Reason: peer.NoneBudget})
+	}
+}
+
+func (v *viewer) certify(session *transfer.Session, id segment.ID) {
+	s, t := v.service, v.title
+	r := t.find(v.ctx, id)
+	if r == nil {
+		reason := peer.NoneUnknown
+		if t.empty() {
+			reason = peer.NoneOrigin // no playlist could be had yet
+		}
+		session.Send(peer.CertificateNone{Segment: id, Reason: reason})
+		return
+	}
+	if t.audience() < t.site.rules.Config().Policy.CertifyFrom {
+		session.Send(peer.CertificateNone{Segment: id, Reason: peer.NoneTooFewViewers})
+		return
+	}
+	got := s.certify(v.ctx, t, r)
+	if got.held == nil {
+		session.Send(peer.CertificateNone{Segment: id, Reason: got.none, ObjectLength: uint64(got.object)})
+		return
+	}
+	v.mu.Lock()
+	if v.sent == nil || len(v.sent) >= maxSentNoted {
+		v.sent = map[segment.ID][32]byte{}
+	}
+	v.sent[id] = got.held.sum
+	v.mu.Unlock()
+	session.Send(peer.Certificate{Segment: id, Raw: got.held.cert.Bytes()})
+	s.lookAhead(t, r)
+}
+
+// pieces is the view of the store that one link has. It satisfies transfer.Pieces.
+type pieces struct{ v *viewer }
+
+// Piece implements transfer.Pieces: bytes of segments of the link's own title, under the certificate that the viewer knows.
+func (p pieces) Piece(id peer.ID, piece int) ([]byte, transfer.Refusal) {
+	v := p.v
+	s := v.service
+	v.mu.Lock()
+	content, sent := v.sent[id]
+	v.mu.Unlock()
+	r := v.title.lookup(id)
+	if r == nil && !sent {
+		return nil, transfer.Refuse(peer.RejectNotHeld)
+	}
+	h := s.store.get(id)
+	switch {
+	case h == nil:
+		if r != nil && v.title.audience() >= v.title.site.rules.Config().Policy.CertifyFrom {
+			s.fly(v.title, r, nil) // it was pushed out; the next request finds it again
+		}
+		return nil, transfer.Refuse(peer.RejectNotHeld)
+	case sent && h.sum != content:
+		return nil, transfer.Refuse(peer.RejectWithdrawn) // other bytes than the viewer would verify
+	case piece >= segment.Pieces(h.cert.Length):
+		return nil, transfer.Refuse(peer.RejectOutOfRange)
+	}
+	from := piece * segment.PieceSize
+	return h.data[from : from+segment.PieceLen(h.cert.Length, piece)], transfer.Served
+}
+
+// Sent implements transfer.Observer.
+func (v *viewer) Sent(bytes int) {
+	v.service.cfg.Metrics.Add(mSent, float64(bytes), v.title.site.name, string(*v.path.Load()))
+}
+
+// Served implements transfer.Observer.
+func (v *viewer) Served() { v.service.cfg.Metrics.Add(mRequests, 1, "served") }
+
+// Rejected implements transfer.Observer.
+func (v *viewer) Rejected(_ peer.RejectReason, n int) {
+	v.service.cfg.Metrics.Add(mRequests, float64(n), "rejected")
+}
+
+// Canceled implements transfer.Observer.
+func (v *viewer) Canceled(n int) { v.service.cfg.Metrics.Add(mRequests, float64(n), "canceled") }

@@ -1,0 +1,321 @@
+package seed
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/rand"
+	"fmt"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+const (
+	beatEvery   = 2 * time.Second
+	tickEvery   = time.Second
+	drainWait   = 3 * time.Second // for farewells and links to end
+	originConns = 16              // concurrent requests to one site's origin
+	maxWork     = 1024            // certificate requests being answered at a time
+)
+
+// Service is one seed. New makes it, Run works it until its context ends.
+type Service struct {
+	cfg      Config
+	bus      Bus
+	links    Links
+	id       signal.ID
+	key      *ecdsa.PrivateKey
+	point    []byte // of the public key
+	keyID    certificate.KeyID
+	sites    map[string]*siteState
+	store    *store
+	uploader *transfer.Uploader
+	scope    *scope
+	budgets  sync.Mutex
+	working  chan struct{}
+	wg       sync.WaitGroup
+	ctx      context.Context // of the flights; ends with Run
+	stop     context.CancelFunc
+
+	mu       sync.Mutex
+	stopping bool                     // guarded by mu: nothing new begins
+	titles   map[peer.ID]*title       // guarded by mu; by swarm
+	viewers  map[signal.ID]*viewer    // guarded by mu; by link
+	trackers map[signal.ID]time.Time  // guarded by mu; when they last beat
+	revoked  *certificate.Revocations // guarded by mu
+	flights  map[segment.ID]*flight   // guarded by mu
+	failures map[segment.ID]failure   // guarded by mu
+	ledger   map[segment.ID]issued    // guarded by mu
+}
+
+// siteState is a site with its budget and the bound on its origin's load.
+type siteState struct {
+	rules   *site.Site
+	origin  Origin
+	name    string
+	scope   *scope
+	conns   chan struct{}
+	service *Service
+}
+
+// New makes a seed: it reads or makes the key and indexes the store. Errors name what to mend.
+func New(cfg Config, b Bus, links Links) (*Service, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	key, err := loadKey(cfg.DataDir)
+	if err != nil {
+		return nil, err
+	}
+	point, err := key.PublicKey.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("seed: signing key: %w", err)
+	}
+	s := &Service{
+		cfg: cfg, bus: b, links: links, key: key, point: point, keyID: certificate.KeyIDOf(&key.PublicKey),
+		sites: map[string]*siteState{}, uploader: transfer.NewUploader(cfg.Now), scope: newScope("seed", cfg.Rate, cfg.BytesDaily),
+		working: make(chan struct{}, maxWork),
+		titles:  map[peer.ID]*title{}, viewers: map[signal.ID]*viewer{}, trackers: map[signal.ID]time.Time{},
+		revoked: &certificate.Revocations{}, flights: map[segment.ID]*flight{}, failures: map[segment.ID]failure{}, ledger: map[segment.ID]issued{},
+	}
+	s.ctx, s.stop = context.WithCancel(context.Background())
+	if _, err := rand.Read(s.id[:]); err != nil {
+		return nil, fmt.Errorf("seed: make an ID: %w", err)
+	}
+	var names []string
+	for _, c := range cfg.Sites {
+		name := c.Site.Name()
+		names = append(names, name)
+		s.sites[name] = &siteState{
+			rules: c.Site, origin: c.Origin, name: name, service: s, scope: newScope("site", c.Rate, c.BytesDaily), conns: make(chan struct{}, originConns),
+		}
+	}
+	keys, err := certificate.NewKeySet()
+	if len(names) > 0 {
+		keys, err = certificate.NewKeySet(certificate.VerifyKey{KeyID: s.keyID, Key: point, Sites: names})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("seed: signing key: %w", err)
+	}
+	accept := func(c *certificate.Certificate) bool {
+		// An expired certificate still says which validator the bytes had: they may turn out unchanged.
+		err := keys.Verify(c, c.Site, c.Name, cfg.Now(), nil)
+		o := certificate.OutcomeOf(err)
+		return (o == certificate.Valid || o == certificate.Expired) && !s.withdraws(c)
+	}
+	d, err := openDisk(filepath.Join(cfg.DataDir, "segments"), cfg.DiskBytes, accept, cfg.Metrics, cfg.Log)
+	if err != nil {
+		return nil, err
+	}
+	s.store = newStore(d, cfg.MemoryBytes, cfg.Metrics)
+	cfg.Metrics.Set(mSocket, float64(cfg.SocketRead), "read")
+	cfg.Metrics.Set(mSocket, float64(cfg.SocketWrite), "write")
+	return s, nil
+}
+
+// ID is the seed's peer ID, new at each start.
+func (s *Service) ID() signal.ID { return s.id }
+
+func (s *Service) withdraws(c *certificate.Certificate) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.revoked.Withdraws(c)
+}
+
+// fetch asks the origin, counts, and bounds how much is asked at a time.
+func (st *siteState) fetch(ctx context.Context, f Fetch) (*Fetched, error) {
+	select {
+	case st.conns <- struct{}{}:
+	case <-ctx.Done():
+		return nil, &FetchError{Outcome: OutcomeTimeout, Path: f.Path, Cause: ctx.Err()}
+	}
+	defer func() { <-st.conns }()
+	got, err := st.origin.Get(ctx, f)
+	outcome, m := OutcomeOK, st.service.cfg.Metrics
+	if err != nil {
+		outcome = outcomeOf(err)
+	} else {
+		m.Add(mOriginBytes, float64(len(got.Data)), st.name)
+	}
+	m.Add(mOriginRequests, 1, st.name, string(outcome))
+	return got, err
+}
+
+// work runs f beside the caller, or returns false when too much is being done.
+func (s *Service) work(f func()) bool {
+	select {
+	case s.working <- struct{}{}:
+	default:
+		return false
+	}
+	s.mu.Lock()
+	stopping := s.stopping
+	if !stopping {
+		s.wg.Go(func() {
+			f()
+			<-s.working
+		})
+	}
+	s.mu.Unlock()
+	if stopping {
+		<-s.working
+	}
+	return !stopping
+}
+
+// Run serves until ctx ends, then drains: trackers are told, viewers get a farewell, and Run returns when nothing of the
+// seed runs any more. It is called once.
+func (s *Service) Run(ctx context.Context) error {
+	defer s.stop()
+	var undo []func()
+	defer func() {
+		for _, f := range undo {
+			f()
+		}
+	}()
+	for subject, f := range map[string]func([]byte){
+		bus.SubjectSeedDeliver(s.id): s.deliver, bus.SubjectRevoke: s.onRevoke, bus.SubjectTrackerBeat: s.onTrackerBeat,
+	} {
+		cancel, err := s.bus.Subscribe(subject, func(_ string, data []byte, _ func([]byte) error) { f(data) })
+		if err != nil {
+			return fmt.Errorf("seed: subscribe to %s: %w", subject, err)
+		}
+		undo = append(undo, cancel)
+	}
+	uploads, stopUploads := context.WithCancel(context.Background())
+	var uploading sync.WaitGroup
+	uploading.Go(func() { s.uploader.Run(uploads) })
+	s.wg.Go(func() { s.learnRevocations(ctx) })
+	s.beat(false)
+	beats, ticks := time.NewTicker(beatEvery), time.NewTicker(tickEvery)
+	defer beats.Stop()
+	defer ticks.Stop()
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-beats.C:
+			s.beat(false)
+		case <-ticks.C:
+			s.tick()
+		}
+	}
+	s.drain()
+	stopUploads()
+	uploading.Wait()
+	s.beat(true)
+	return nil
+}
+
+// drain ends all that goes on.
+func (s *Service) drain() {
+	s.mu.Lock()
+	s.stopping = true
+	viewers := make([]*viewer, 0, len(s.viewers))
+	for _, v := range s.viewers {
+		viewers = append(viewers, v)
+	}
+	for _, t := range s.titles {
+		t.cancel()
+	}
+	s.mu.Unlock()
+	s.beat(false)
+	s.stop()
+	for _, v := range viewers {
+		v.end(peer.CloseShutdown, peer.ByeDraining)
+	}
+	deadline := time.NewTimer(drainWait)
+	defer deadline.Stop()
+	for _, v := range viewers {
+		v.mu.Lock()
+		link := v.link
+		v.mu.Unlock()
+		if link == nil {
+			continue
+		}
+		select {
+		case <-link.Done():
+		case <-deadline.C:
+			s.wg.Wait()
+			return // the host that owns the links ends what is left
+		}
+	}
+	s.wg.Wait()
+}
+
+// tick keeps links alive and forgets titles that nobody wants.
+func (s *Service) tick() {
+	now := s.cfg.Now()
+	s.mu.Lock()
+	used := map[*title]bool{}
+	viewers := make([]*viewer, 0, len(s.viewers))
+	for _, v := range s.viewers {
+		used[v.title] = true
+		viewers = append(viewers, v)
+	}
+	for id, f := range s.failures {
+		if now.After(f.until) {
+			delete(s.failures, id)
+		}
+	}
+	for id, at := range s.trackers {
+		if now.Sub(at) > 5*beatEvery {
+			delete(s.trackers, id)
+		}
+	}
+	for swarm, t := range s.titles {
+		if !used[t] && t.stale(now) {
+			t.cancel()
+			delete(s.titles, swarm)
+		}
+	}
+	titles := len(s.titles)
+	s.mu.Unlock()
+	s.cfg.Metrics.Set(mTitles, float64(titles))
+	for _, v := range viewers {
+		v.tick()
+	}
+}
+
+func (v *viewer) tick() {
+	v.mu.Lock()
+	session, link, open := v.session, v.link, v.open
+	v.mu.Unlock()
+	if open {
+		path := link.Path()
+		v.path.Store(&path)
+		session.Tick()
+	}
+}
+
+// drop forgets a link.
+func (s *Service) drop(v *viewer) {
+	v.cancel()
+	s.mu.Lock()
+	if s.viewers[v.id] == v {
+		delete(s.viewers, v.id)
+	}
+	s.mu.Unlock()
+	s.countLinks()
+}
+
+func (s *Service) countLinks() {
+	s.mu.Lock()
+	open := 0
+	for _, v := range s.viewers {
+		v.mu.Lock()
+		if v.open {
+			open++
+		}
+		v.mu.Unlock()
+	}
+	s.mu.Unlock()
+	s.cfg.Metrics.Set(mLinks, float64(open))
+}

@@ -1,0 +1,168 @@
+package seed_test
+
+import (
+	"bytes"
+	"strings"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/rtclink"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// viewer is the other end of a link: pion, as the seed's own.
+type viewer struct {
+	w        *world
+	id       signal.ID
+	linkID   signal.ID
+	link     *rtclink.Link
+	session  *transfer.Session
+	download *transfer.Download
+
+	ready    chan peer.Hello
+	answers  chan peer.Message // certificates and their absence
+	failed   chan string
+	closed   chan peer.CloseReason
+	accepted bool
+}
+
+func (w *world) newViewer(n byte) *viewer {
+	return &viewer{
+		w: w, id: signal.ID{100, n}, linkID: signal.ID{200, n}, ready: make(chan peer.Hello, 1), answers: make(chan peer.Message, 1024),
+		failed: make(chan string, 4), closed: make(chan peer.CloseReason, 1),
+	}
+}
+
+// connect offers a link and waits for the seed's hello.
+func (w *world) connect(n byte, viewers int) *viewer {
+	w.t.Helper()
+	v := w.newViewer(n)
+	v.offer(w.title(viewers))
+	if h := wait(w.t, v.ready, "the seed's hello"); h.Flags&peer.OnDemand == 0 {
+		w.t.Errorf("a seed's hello without on-demand: %+v", h)
+	}
+	return v
+}
+
+func (v *viewer) offer(title *bus.Title) {
+	w := v.w
+	w.mu.Lock()
+	w.viewers[v.linkID] = v
+	w.mu.Unlock()
+	link, offer, err := w.dial.Offer(v)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	v.link = link
+	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, MaxRequests: 64, Peer: peer.ID(v.id), Swarm: peer.ID(w.swarm)}
+	v.session = transfer.NewSession(link, hello, peer.ID(w.seed.ID()), v, time.Now)
+	v.download = transfer.NewDownload(v.session.Send, time.Now)
+	m := v.message("offer")
+	m.SDP, m.Plan = offer.SDP, &signal.Plan{V: 1, Data: offer.Plan.Data, Message: offer.Plan.Message}
+	w.toSeed(&bus.SeedDelivery{Kind: bus.KindSignal, Signal: m, Title: title})
+}
+
+func (v *viewer) message(kind string) *bus.Signal {
+	return &bus.Signal{Tracker: v.w.tracker, Signal: signal.Signal{
+		Swarm: v.w.swarm, From: v.id, To: v.w.seed.ID(), Role: "viewer", Link: v.linkID, Kind: kind,
+	}}
+}
+
+func (v *viewer) signaled(m *bus.Signal) {
+	switch m.Kind {
+	case "answer":
+		plan := peer.Plan{V: m.Plan.V, Data: m.Plan.Data, Message: m.Plan.Message}
+		if err := v.link.Accept(transfer.Description{SDP: m.SDP, Plan: plan}); err != nil {
+			v.w.t.Error(err)
+		}
+		v.accepted = true
+	case "candidate":
+		if !v.accepted {
+			v.w.t.Error("a candidate came before the answer")
+		}
+		_ = v.link.AddCandidate(transfer.Candidate{Candidate: m.Candidate, Mid: m.Mid, Line: uint16(m.MLine)})
+	case "fail":
+		v.failed <- m.Reason
+	}
+}
+
+func (v *viewer) Candidate(c transfer.Candidate) {
+	m := v.message("candidate")
+	if c.End {
+		m.Kind = "end"
+	}
+	m.Candidate, m.Mid, m.MLine = c.Candidate, c.Mid, int(c.Line)
+	v.w.toSeed(&bus.SeedDelivery{Kind: bus.KindSignal, Signal: m})
+}
+
+func (v *viewer) Open()                     { v.session.Open() }
+func (v *viewer) Control(b []byte)          { v.session.Control(b) }
+func (v *viewer) Data(b []byte)             { v.session.Data(b) }
+func (v *viewer) Drain()                    {}
+func (v *viewer) Closed(r peer.CloseReason) { v.closed <- r }
+func (v *viewer) Ready(h peer.Hello) error  { v.ready <- h; return nil }
+func (v *viewer) Piece(m peer.Data) error   { return v.download.Data(m) }
+func (v *viewer) Message(m peer.Message) error {
+	switch m := m.(type) {
+	case peer.Certificate:
+		m.Raw = bytes.Clone(m.Raw)
+		v.answers <- m
+	case peer.CertificateNone:
+		v.answers <- m
+	case peer.Reject:
+		v.download.Reject(m)
+	}
+	return nil
+}
+
+// certificate asks for one and returns it parsed, or the reason why there is none.
+func (v *viewer) certificate(name segment.Name) (*certificate.Certificate, *peer.CertificateNone) {
+	v.w.t.Helper()
+	id := v.w.id(name)
+	v.session.Send(peer.CertificateRequest{Segments: []peer.ID{id}})
+	switch m := wait(v.w.t, v.answers, "an answer for "+string(name)).(type) {
+	case peer.Certificate:
+		if m.Segment != id {
+			v.w.t.Fatalf("asked for %s, got a certificate of another", name)
+		}
+		c, err := certificate.Parse(m.Raw)
+		if err != nil {
+			v.w.t.Fatal(err)
+		}
+		return c, nil
+	case peer.CertificateNone:
+		return nil, &m
+	}
+	panic("unreachable")
+}
+
+// fetch requests every piece of a certified segment.
+func (v *viewer) fetch(c *certificate.Certificate) ([]byte, []peer.RejectReason) {
+	v.w.t.Helper()
+	out := make([]byte, c.Length)
+	type outcome struct{ rejected *peer.RejectReason }
+	all := make(chan outcome, segment.MaxPieces)
+	target := &transfer.Target{
+		Segment: peer.ID(segment.NewID(c.Site, c.Name)), Length: c.Length, Digests: c.Digests,
+		Piece:    func(i int, data []byte) { copy(out[i*segment.PieceSize:], data); all <- outcome{} },
+		Rejected: func(_ int, r peer.RejectReason) { all <- outcome{&r} },
+	}
+	var pieces []int
+	for i := range c.Digests {
+		pieces = append(pieces, i)
+	}
+	v.download.Request(target, peer.Foreground, pieces...)
+	var rejected []peer.RejectReason
+	for range pieces {
+		if o := wait(v.w.t, all, "a piece of "+string(c.Name)); o.rejected != nil {
+			rejected = append(rejected, *o.rejected)
+		}
+	}
+	return out, rejected
+}
+
+func path(n segment.Name) string { return "/vod" + strings.SplitN(string(n), "#", 2)[0] }
