@@ -1,0 +1,22 @@
+// Command leeway runs every service of Leeway; see `leeway --help`.
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/leeway-video/leeway/internal/app"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	err := app.Run(ctx, os.Args[1:], app.Process())
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "leeway:", err)
+	}
+	os.Exit(app.ExitCode(err))
+}

@@ -1,0 +1,23 @@
+package app
+
+import (
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/natsbus"
+
+	"log/slog"
+)
+
+// openBus connects to the NATS server of the configuration, or starts one in this process.
+func openBus(c NATSConfig, name string, sink metric.Sink, log *slog.Logger) (*natsbus.Bus, error) {
+	bus, err := natsbus.Open(natsbus.Config{
+		URL: c.URL, Listen: c.Listen, User: c.User, Password: c.Password, CredentialsFile: c.CredentialsFile,
+		CAFile: c.CAFile, CertFile: c.CertFile, KeyFile: c.KeyFile, Name: name, Log: log, Metrics: sink,
+	})
+	if err != nil {
+		return nil, err
+	}
+	if bus.URL() != "" && c.User == "" && !loopback(c.Listen) {
+		log.Warn("the embedded NATS server asks for no password: keep nats.listen on a network of your own", "listen", c.Listen)
+	}
+	return bus, nil
+}

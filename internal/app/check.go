@@ -1,0 +1,168 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/site"
+)
+
+// keyProblem is something wrong with the value of one key.
+type keyProblem struct{ key, text string }
+
+// checker collects what is wrong with the values of a configuration.
+type checker struct{ found []keyProblem }
+
+func (k *checker) complain(key, format string, args ...any) {
+	k.found = append(k.found, keyProblem{key, fmt.Sprintf(format, args...)})
+}
+
+// check returns everything wrong with the values of a configuration, by key.
+func check(c *Config) []keyProblem {
+	k := &checker{}
+	k.sites(c)
+	k.places(c)
+	k.choices(c)
+	k.numbers(c)
+	sort.SliceStable(k.found, func(i, j int) bool { return k.found[i].key < k.found[j].key })
+	return k.found
+}
+
+func (k *checker) sites(c *Config) {
+	names := map[string]int{}
+	for i, s := range c.Sites {
+		key := fmt.Sprintf("sites[%d]", i)
+		var wrong *site.FieldError
+		if _, err := site.New(s); errors.As(err, &wrong) {
+			k.complain(key+"."+wrong.Path, "%s (%s)", wrong.Problem, wrong.Hint)
+		} else if err != nil {
+			k.complain(key, "%v", err)
+		}
+		if first, twice := names[s.Name]; twice {
+			k.complain(key+".name", "%q is already the name of sites[%d]; every site needs a name of its own", s.Name, first)
+		} else {
+			names[s.Name] = i
+		}
+	}
+}
+
+// places checks addresses and ranges of them.
+func (k *checker) places(c *Config) {
+	for _, a := range c.addresses() {
+		if text := addressProblem(a.value); text != "" && (a.value != "" || !a.optional) {
+			k.complain(a.key, "%s", text)
+		}
+	}
+	for key, list := range map[string][]string{"tracker.trusted_proxies": c.Tracker.TrustedProxies, "seed.private": c.Seed.Private} {
+		for i, p := range list {
+			if _, err := netip.ParsePrefix(p); err != nil {
+				k.complain(fmt.Sprintf("%s[%d]", key, i), "%q is no range of addresses (write CIDR, such as 10.0.0.0/8)", p)
+			}
+		}
+	}
+	for i, a := range c.Seed.Announce {
+		if _, err := netip.ParseAddr(a); err != nil {
+			k.complain(fmt.Sprintf("seed.announce[%d]", i), "%q is no IP address", a)
+		}
+	}
+	if c.NATS.URL != "" && c.NATS.Listen != "" {
+		k.complain("nats.listen", "is of the embedded server, which nats.url replaces (leave one of them out)")
+	}
+}
+
+func (k *checker) choices(c *Config) {
+	for _, choice := range []struct {
+		key, value string
+		of         []string
+	}{
+		{"log.level", c.Log.Level, []string{"debug", "info", "warn", "error"}},
+		{"log.format", c.Log.Format, []string{"auto", "text", "json"}},
+		{"up.origin_fault", c.Up.OriginFault, []string{faultNone, fault404, fault500, faultSlow}},
+	} {
+		if !slices.Contains(choice.of, choice.value) {
+			k.complain(choice.key, "%q is no choice (one of %s)", choice.value, strings.Join(choice.of, ", "))
+		}
+	}
+	if c.Tracker.Secret != "" {
+		if _, err := decodeSecret(c.Tracker.Secret, "tracker.secret"); err != nil {
+			k.complain("tracker.secret", "has fewer than %d bytes or is not base64url (make one: head -c 32 /dev/urandom | basenc --base64url)", secretBytes)
+		}
+	}
+}
+
+func (k *checker) numbers(c *Config) {
+	for _, d := range []struct {
+		key          string
+		value, least time.Duration
+	}{
+		{"tracker.update_interval", c.Tracker.UpdateInterval, time.Second},
+		{"tracker.stats_interval", c.Tracker.StatsInterval, time.Second},
+		{"tracker.ticket_life", c.Tracker.TicketLife, time.Second},
+		{"tracker.drain_spread", c.Tracker.DrainSpread, time.Millisecond},
+	} {
+		if d.value < d.least {
+			k.complain(d.key, "%s is below %s", d.value, d.least)
+		}
+	}
+	for _, n := range []struct {
+		key          string
+		value, least int64
+		meaning      string
+	}{
+		{"up.origin_rate", int64(c.Up.OriginRate), 0, "bytes per second; 0 is unshaped"},
+		{"tracker.max_sessions", int64(c.Tracker.MaxSessions), 1, "sessions"},
+		{"tracker.max_swarms", int64(c.Tracker.MaxSwarms), 1, "swarms"},
+		{"tracker.max_members", int64(c.Tracker.MaxMembers), 2, "members"},
+		{"tracker.messages_per_second", int64(c.Tracker.MessagesPerSecond), 1, "messages"},
+		{"tracker.connects_per_second", int64(c.Tracker.ConnectsPerSecond), 1, "connections"},
+		{"seed.memory_bytes", c.Seed.MemoryBytes, 16 << 20, "bytes; 16 MiB hold two segments of the largest size"},
+		{"seed.disk_bytes", c.Seed.DiskBytes, 16 << 20, "bytes; 16 MiB hold two segments of the largest size"},
+		{"seed.max_links", int64(c.Seed.MaxLinks), 1, "links"},
+		{"seed.max_titles", int64(c.Seed.MaxTitles), 1, "titles"},
+		{"seed.rate", c.Seed.Rate, 0, "bytes per second; 0 is unlimited"},
+		{"seed.daily_bytes", c.Seed.DailyBytes, 0, "bytes; 0 is unlimited"},
+		{"seed.look_ahead", int64(c.Seed.LookAhead), 0, "segments"},
+	} {
+		if n.value < n.least {
+			k.complain(n.key, "%d is below %d (%s)", n.value, n.least, n.meaning)
+		}
+	}
+	if c.Seed.SessionFactor < 1 {
+		k.complain("seed.session_factor", "%g is below 1, less than a viewer needs to play", c.Seed.SessionFactor)
+	}
+}
+
+// valid is check for a service about to start.
+func valid(c *Config) error {
+	found := check(c)
+	if len(found) == 0 {
+		return nil
+	}
+	errs := make([]error, len(found))
+	for i, p := range found {
+		errs[i] = fmt.Errorf("%s: %s", p.key, p.text)
+	}
+	return &usageError{fmt.Errorf("configuration: %w", errors.Join(errs...))}
+}
+
+// addressProblem says what is wrong with HOST:PORT, or nothing.
+func addressProblem(addr string) string {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Sprintf("%q is no address (write HOST:PORT, such as 127.0.0.1:8080 or :8080)", addr)
+	}
+	if n, err := strconv.Atoi(port); err != nil || n < 0 || n > 65535 {
+		return fmt.Sprintf("%q has no port from 0 to 65535 after the colon", addr)
+	}
+	if host != "" && host != "localhost" && net.ParseIP(host) == nil {
+		return fmt.Sprintf("%q is not the address of an interface (write an IP address, or nothing for all)", host)
+	}
+	return ""
+}

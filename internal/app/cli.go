@@ -1,0 +1,55 @@
+package app
+
+import (
+	"context"
+	"fmt"
+)
+
+// cli is the command line. A flag that is not given is nil and leaves the configuration alone; `key` names the key that
+// it overrides.
+type cli struct {
+	Config    string  `help:"Configuration file (YAML)." placeholder:"FILE" type:"path" short:"c"`
+	LogLevel  *string `help:"debug, info, warn or error." placeholder:"LEVEL" key:"log.level"`
+	LogFormat *string `help:"text, json, or auto: text on a terminal." placeholder:"FORMAT" key:"log.format"`
+
+	Up       upCmd      `cmd:"" help:"Everything in one process: tracker, seed, origin, demo page."`
+	Settings configCmd  `cmd:"" name:"config" help:"Check a configuration file, or print what is in force."`
+	Tracker  trackerCmd `cmd:"" help:"One tracker: WebSocket, introductions, signaling, statistics."`
+	Seed     seedCmd    `cmd:"" help:"One seed, joined to trackers by NATS."`
+	Purge    purgeCmd   `cmd:"" help:"Withdraw what was certified below a path."`
+	Film     filmCmd    `cmd:"" help:"Prepare the sample film, or one of yours, and print its folder."`
+	Version  versionCmd `cmd:"" help:"Print version and build."`
+}
+
+// run is what a command gets beside its own flags.
+type run struct {
+	env   Env
+	flags *cli
+}
+
+type versionCmd struct{}
+
+// Run prints version and build.
+func (versionCmd) Run(r *run) error {
+	_, err := fmt.Fprintln(r.env.Stdout, buildInfo())
+	return err
+}
+
+type filmCmd struct {
+	File string `arg:"" optional:"" help:"Video file; the sample film when left out." type:"existingfile"`
+}
+
+// Help is shown below the usage.
+func (filmCmd) Help() string {
+	return "Examples:\n  leeway film\n  leeway film holiday.mp4"
+}
+
+// Run prepares the film.
+func (c filmCmd) Run(ctx context.Context, r *run) error {
+	dir, err := prepareFilm(ctx, r.env, c.File)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(r.env.Stdout, dir)
+	return err
+}

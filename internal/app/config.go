@@ -1,0 +1,144 @@
+package app
+
+import (
+	"path/filepath"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/site"
+)
+
+// Config is the whole configuration: one file, a section a service. Fields tagged secret are never printed.
+type Config struct {
+	Log     LogConfig     `yaml:"log"`
+	Sites   []site.Config `yaml:"sites"`
+	Tracker TrackerConfig `yaml:"tracker"`
+	Seed    SeedConfig    `yaml:"seed"`
+	NATS    NATSConfig    `yaml:"nats"`
+	Up      UpConfig      `yaml:"up"`
+}
+
+// LogConfig says how logs are written, to standard error.
+type LogConfig struct {
+	Level  string `yaml:"level"`  // debug, info, warn, error
+	Format string `yaml:"format"` // text, json, auto: text on a terminal
+}
+
+// TrackerConfig is of `leeway tracker`; `leeway up` has addresses and folder of its own and takes the rest from here.
+type TrackerConfig struct {
+	Listen         string   `yaml:"listen"`               // HOST:PORT of WebSocket and script
+	Admin          string   `yaml:"admin"`                // HOST:PORT of metrics, health, purge
+	DataDir        string   `yaml:"data_dir"`             // the secret, when it is not given
+	Secret         string   `yaml:"secret" secret:"true"` // base64url, 32 bytes or more; the same on all trackers
+	TrustedProxies []string `yaml:"trusted_proxies"`      // CIDRs whose X-Forwarded-For is believed
+
+	ICEServers []ICEServer `yaml:"ice_servers"` // STUN and TURN servers told to viewers; none is public by default
+
+	UpdateInterval    time.Duration `yaml:"update_interval"`     // between a viewer's updates
+	StatsInterval     time.Duration `yaml:"stats_interval"`      // between a viewer's statistics
+	TicketLife        time.Duration `yaml:"ticket_life"`         // in which a lost session can be resumed
+	DrainSpread       time.Duration `yaml:"drain_spread"`        // over which viewers come back after a drain
+	MaxSessions       int           `yaml:"max_sessions"`        // sockets of this tracker
+	MaxSwarms         int           `yaml:"max_swarms"`          // of one session
+	MaxMembers        int           `yaml:"max_members"`         // of one swarm
+	MessagesPerSecond int           `yaml:"messages_per_second"` // of one session
+	ConnectsPerSecond int           `yaml:"connects_per_second"` // of one address
+}
+
+// ICEServer is a STUN or TURN server.
+type ICEServer struct {
+	URLs       []string `yaml:"urls"`
+	Username   string   `yaml:"username"`
+	Credential string   `yaml:"credential" secret:"true"`
+}
+
+// SeedConfig is of `leeway seed`; `leeway up` takes everything but data_dir and admin from here.
+type SeedConfig struct {
+	Listen        string   `yaml:"listen"`         // HOST:PORT, UDP; empty in up: the host of up.listen, port 4600
+	Admin         string   `yaml:"admin"`          // HOST:PORT of metrics, health
+	DataDir       string   `yaml:"data_dir"`       // signing key and store
+	Announce      []string `yaml:"announce"`       // addresses told to viewers instead of the machine's own
+	MemoryBytes   int64    `yaml:"memory_bytes"`   // pieces held in memory
+	DiskBytes     int64    `yaml:"disk_bytes"`     // pieces held on disk
+	MaxLinks      int      `yaml:"max_links"`      //
+	MaxTitles     int      `yaml:"max_titles"`     //
+	Rate          int64    `yaml:"rate"`           // bytes per second sent in all, 0 is unlimited
+	DailyBytes    int64    `yaml:"daily_bytes"`    // bytes a day sent in all, 0 is unlimited
+	SessionFactor float64  `yaml:"session_factor"` // what one viewer gets: factor × bitrate × time
+	LookAhead     int      `yaml:"look_ahead"`     // segments fetched before they are asked for
+	Redirects     []string `yaml:"redirects"`      // URL prefixes beside fetch_base that origins' redirects may lead to
+	Private       []string `yaml:"private"`        // CIDRs of private addresses that origins' names may resolve to
+}
+
+// NATSConfig joins replicas. Without a URL the process has a server of its own.
+type NATSConfig struct {
+	URL             string `yaml:"url"`                    // nats://HOST:PORT, several with commas
+	Listen          string `yaml:"listen"`                 // HOST:PORT on which the embedded server takes other processes; empty is none
+	User            string `yaml:"user"`                   //
+	Password        string `yaml:"password" secret:"true"` //
+	CredentialsFile string `yaml:"credentials_file"`       // of a NATS account
+	CAFile          string `yaml:"ca_file"`                // TLS roots instead of the system's
+	CertFile        string `yaml:"cert_file"`              // TLS client certificate
+	KeyFile         string `yaml:"key_file"`               // and its key
+}
+
+// UpConfig is of `leeway up` alone.
+type UpConfig struct {
+	Listen      string `yaml:"listen"`       // HOST:PORT of page, script, WebSocket and film
+	Admin       string `yaml:"admin"`        // HOST:PORT of metrics, health, purge
+	DataDir     string `yaml:"data_dir"`     // keys and the seed's store
+	Open        bool   `yaml:"open"`         // anyone who can reach Listen may join
+	Media       string `yaml:"media"`        // video file, or a folder with master.m3u8; empty is the sample film
+	Site        string `yaml:"site"`         // file with one site's configuration, served instead of the film
+	OriginRate  int    `yaml:"origin_rate"`  // bytes per second of a viewer's connection to the origin, 0 is unshaped
+	OriginFault string `yaml:"origin_fault"` // none, 404, 500, slow: what segments get instead
+}
+
+// Default ports; docs/operations.md has the table.
+const (
+	seedPort     = "4600"
+	defaultAdmin = "127.0.0.1:9464"
+)
+
+// defaults is the configuration with nothing said.
+func defaults(getenv func(string) string) *Config {
+	dir := dataDir(getenv)
+	return &Config{
+		Log: LogConfig{Level: "info", Format: "auto"},
+		Tracker: TrackerConfig{
+			Listen: ":8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "tracker"),
+			UpdateInterval: 10 * time.Second, StatsInterval: 10 * time.Second, TicketLife: 10 * time.Minute, DrainSpread: 5 * time.Second,
+			MaxSessions: 20_000, MaxSwarms: 4, MaxMembers: 2000, MessagesPerSecond: 50, ConnectsPerSecond: 20,
+		},
+		Seed: SeedConfig{
+			Admin: defaultAdmin, DataDir: filepath.Join(dir, "seed"),
+			MemoryBytes: 256 << 20, DiskBytes: 4 << 30, MaxLinks: 500, MaxTitles: 1000, SessionFactor: 1.5, LookAhead: 2,
+		},
+		Up: UpConfig{Listen: "127.0.0.1:8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "up"), OriginFault: faultNone},
+	}
+}
+
+// address is the value of a key that is listened on.
+type address struct {
+	key, value string
+	optional   bool // may be empty
+}
+
+func (c *Config) addresses() []address {
+	return []address{
+		{"tracker.listen", c.Tracker.Listen, false},
+		{"tracker.admin", c.Tracker.Admin, false},
+		{"seed.listen", c.Seed.Listen, true},
+		{"seed.admin", c.Seed.Admin, false},
+		{"nats.listen", c.NATS.Listen, true},
+		{"up.listen", c.Up.Listen, false},
+		{"up.admin", c.Up.Admin, false},
+	}
+}
+
+// dataDir is $XDG_DATA_HOME/leeway, else ~/.local/share/leeway.
+func dataDir(getenv func(string) string) string {
+	if dir := getenv("XDG_DATA_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "leeway")
+	}
+	return filepath.Join(getenv("HOME"), ".local", "share", "leeway")
+}

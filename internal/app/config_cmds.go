@@ -1,0 +1,130 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"reflect"
+	"sort"
+
+	"github.com/goccy/go-yaml"
+)
+
+type configCmd struct {
+	Check configCheckCmd `cmd:"" help:"Say what is wrong with a configuration file, a sentence a problem."`
+	Print configPrintCmd `cmd:"" help:"Print the configuration in force, secrets left out."`
+}
+
+type configCheckCmd struct {
+	File string `arg:"" help:"Configuration file."`
+}
+
+// Help is shown below the usage.
+func (configCheckCmd) Help() string {
+	return "Exits with 0 when the file is fine, with 2 when it is not.\n\nExamples:\n  leeway config check leeway.yaml"
+}
+
+// Run checks the file alone: neither the environment nor flags can mend it.
+func (c configCheckCmd) Run(r *run) error {
+	config := defaults(r.env.Getenv)
+	lines, err := loadFile(c.File, config)
+	if err == nil {
+		err = r.located(c.File, config, lines)
+	}
+	var found problems
+	if errors.As(err, &found) {
+		for _, p := range found {
+			fmt.Fprintln(r.env.Stdout, p.Error())
+		}
+		return &usageError{fmt.Errorf("config check: %s has %d %s", c.File, len(found), plural(len(found), "problem"))}
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(r.env.Stdout, "%s: ok, %d %s\n", c.File, len(config.Sites), plural(len(config.Sites), "site"))
+	return err
+}
+
+// located turns what check found into problems with lines of the file.
+func (r *run) located(file string, config *Config, lines map[string]int) error {
+	var found problems
+	for _, p := range check(config) {
+		key := p.key
+		for lines[key] == 0 && key != "" {
+			key = parent(key)
+		}
+		found = append(found, problem{file, lines[key], p.key + ": " + p.text})
+	}
+	if found == nil {
+		return nil
+	}
+	sort.SliceStable(found, func(i, j int) bool { return found[i].line < found[j].line })
+	return found
+}
+
+// parent is the key of the section or list that key is in.
+func parent(key string) string {
+	for i := len(key) - 1; i >= 0; i-- {
+		if key[i] == '.' || key[i] == '[' {
+			return key[:i]
+		}
+	}
+	return ""
+}
+
+type configPrintCmd struct{}
+
+// Help is shown below the usage.
+func (configPrintCmd) Help() string {
+	return "Flags win over LEEWAY_<SERVICE>_<KEY> variables, these over the file, this over defaults.\n\nExamples:\n  leeway config print\n  leeway --config leeway.yaml config print\n  LEEWAY_UP_LISTEN=127.0.0.1:9000 leeway config print"
+}
+
+// Run prints what a service would start with.
+func (c configPrintCmd) Run(_ context.Context, r *run) error {
+	config, _, err := r.load(&struct{}{})
+	if err != nil {
+		return err
+	}
+	redact(reflect.ValueOf(config).Elem())
+	text, err := yaml.MarshalWithOptions(config, yaml.Indent(2), yaml.IndentSequence(true))
+	if err != nil {
+		return fmt.Errorf("config print: %w", err)
+	}
+	if _, err := r.env.Stdout.Write(text); err != nil {
+		return err
+	}
+	return valid(config)
+}
+
+const redacted = "(secret)"
+
+// redact replaces the values of fields tagged as secret, and passwords inside URLs.
+func redact(v reflect.Value) {
+	switch v.Kind() {
+	case reflect.Struct:
+		for _, f := range fields(v.Type()) {
+			inner := v.FieldByIndex(f.index)
+			if f.secret && inner.Kind() == reflect.String && inner.String() != "" {
+				inner.SetString(redacted)
+				continue
+			}
+			redact(inner)
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			redact(v.Index(i))
+		}
+	case reflect.String:
+		if u, err := url.Parse(v.String()); err == nil && u.User != nil {
+			v.SetString(u.Redacted())
+		}
+	}
+}
+
+func plural(n int, word string) string {
+	if n == 1 {
+		return word
+	}
+	return word + "s"
+}

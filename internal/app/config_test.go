@@ -1,0 +1,203 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// leeway runs the command line as main does and returns what it printed, and its exit code.
+func leeway(t *testing.T, environ []string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	err := Run(t.Context(), args, Env{Stdout: &out, Stderr: &errs, Environ: append([]string{"HOME=/home/someone"}, environ...)})
+	if err != nil {
+		errs.WriteString(err.Error() + "\n")
+	}
+	return out.String(), errs.String(), ExitCode(err)
+}
+
+func golden(t *testing.T, file, got string) {
+	t.Helper()
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatalf("%v (go test -update writes it)", err)
+	}
+	if got != string(want) {
+		t.Errorf("%s:\ngot:\n%s\nwant:\n%s", file, got, want)
+	}
+}
+
+func TestConfigCheck(t *testing.T) {
+	files, err := filepath.Glob("testdata/check/*.yaml")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no cases: %v", err)
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			out, errs, code := leeway(t, nil, "config", "check", file)
+			fine := strings.Contains(out, ": ok,")
+			if fine != (code == 0) || !fine && code != 2 {
+				t.Errorf("exit code %d after\n%s%s", code, out, errs)
+			}
+			golden(t, strings.TrimSuffix(file, ".yaml")+".golden", out)
+		})
+	}
+}
+
+func TestConfigCheckOfAMissingFile(t *testing.T) {
+	out, errs, code := leeway(t, nil, "config", "check", "testdata/none.yaml")
+	if code != 2 || !strings.Contains(out, "testdata/none.yaml: cannot be read: no such file") {
+		t.Errorf("exit code %d, %q, %q", code, out, errs)
+	}
+}
+
+func TestConfigPrint(t *testing.T) {
+	out, errs, code := leeway(t, nil, "config", "print")
+	if code != 0 {
+		t.Fatalf("exit code %d: %s", code, errs)
+	}
+	golden(t, "testdata/print.golden", out)
+}
+
+func TestPrintedConfigurationIsFine(t *testing.T) {
+	out, _, _ := leeway(t, nil, "--config", "testdata/check/fine.yaml", "config", "print")
+	file := filepath.Join(t.TempDir(), "printed.yaml")
+	if err := os.WriteFile(file, []byte(out), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if out, _, code := leeway(t, nil, "config", "check", file); code != 0 {
+		t.Errorf("what config print wrote does not pass config check:\n%s", out)
+	}
+}
+
+func TestPrecedence(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "f.yaml")
+	if err := os.WriteFile(file, []byte("up: {listen: '127.0.0.1:1', admin: '127.0.0.1:1', open: true}\nlog: {level: warn}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	out, errs, code := leeway(t, []string{"LEEWAY_CONFIG=" + file, "LEEWAY_UP_LISTEN=127.0.0.1:2", "LEEWAY_LOG_LEVEL=debug"},
+		"--log-level=error", "config", "print")
+	if code != 0 {
+		t.Fatal(errs)
+	}
+	for _, want := range []string{"level: error", "listen: 127.0.0.1:2", "admin: 127.0.0.1:1", "open: true", "data_dir: /home/someone/.local/share/leeway"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("want %q in\n%s", want, out)
+		}
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	config := defaults(func(string) string { return "" })
+	warnings, err := loadEnviron([]string{"LEEWAY_UP_LISTN=x", "LEEWAY_UP_ORIGIN_RATE=9", "LEEWAY_UP_OPEN=true", "LEEWAY_CHROMIUM=/x", "LEEWAY_UP_SERVICE_HOST=10.0.0.1"}, config)
+	if err != nil || config.Up.OriginRate != 9 || !config.Up.Open {
+		t.Errorf("%v, %+v", err, config.Up)
+	}
+	if len(warnings) != 1 || !strings.Contains(warnings[0], `LEEWAY_UP_LISTN sets nothing; did you mean "listen"?`) {
+		t.Errorf("warnings: %q", warnings)
+	}
+	if _, err := loadEnviron([]string{"LEEWAY_UP_ORIGIN_RATE=fast"}, config); err == nil || !strings.Contains(err.Error(), "a whole number") {
+		t.Errorf("a wrong number: %v", err)
+	}
+}
+
+func TestSecretsAreNotPrinted(t *testing.T) {
+	type section struct {
+		Token string   `yaml:"token" secret:"true"`
+		URLs  []string `yaml:"urls"`
+	}
+	s := struct {
+		One section `yaml:"one"`
+	}{section{"hunter2", []string{"nats://leeway:hunter2@nats:4222"}}}
+	redact(reflect.ValueOf(&s).Elem())
+	if s.One.Token != redacted || strings.Contains(s.One.URLs[0], "hunter2") {
+		t.Errorf("%+v", s)
+	}
+}
+
+func TestUsageErrorsSayWhatToTry(t *testing.T) {
+	for _, c := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"confg"}, `did you mean "config"`},
+		{[]string{"up", "--listn=x"}, `did you mean "--listen"`},
+		{[]string{"up", "--listen=0.0.0.0:0"}, "--open"},
+		{[]string{"up", "--listen=nowhere"}, "HOST:PORT"},
+		{[]string{"up", "--origin-fault=403"}, "none, 404, 500, slow"},
+		{[]string{"--log-format=xml", "version"}, ""},
+		{[]string{"up", "--media=" + os.TempDir()}, "master.m3u8"},
+	} {
+		_, errs, code := leeway(t, nil, c.args...)
+		if c.want != "" && (code != 2 || !strings.Contains(errs, c.want)) {
+			t.Errorf("leeway %v: exit code %d, %q; want 2 and %q", c.args, code, errs, c.want)
+		}
+	}
+}
+
+func TestHelp(t *testing.T) {
+	for _, command := range []string{"up", "tracker", "seed", "purge", "film", "config check", "config print"} {
+		out, errs, code := leeway(t, nil, append(strings.Fields(command), "--help")...)
+		if code != 0 || !strings.Contains(out, "Examples:\n\n    leeway") {
+			t.Errorf("leeway %s --help: exit code %d, no examples in %q %q", command, code, out, errs)
+		}
+	}
+	if out, _, code := leeway(t, nil); code != 0 || !strings.Contains(out, "Usage: leeway") {
+		t.Errorf("leeway alone: %d %q", code, out)
+	}
+	if out, _, _ := leeway(t, nil, "version"); !strings.HasPrefix(out, "leeway "+Version) {
+		t.Errorf("version: %q", out)
+	}
+}
+
+func TestVersionIsThePackages(t *testing.T) {
+	text, err := os.ReadFile("../../web/packages/leeway/package.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(text), `"version": "`+Version+`"`) {
+		t.Errorf("package.json of the browser library has another version than %s", Version)
+	}
+}
+
+func TestExitCode(t *testing.T) {
+	for _, c := range []struct {
+		err  error
+		want int
+	}{{nil, 0}, {io.EOF, 1}, {&usageError{io.EOF}, 2}, {errors.Join(io.EOF, &usageError{io.EOF}), 2}} {
+		if got := ExitCode(c.err); got != c.want {
+			t.Errorf("ExitCode(%v) = %d, want %d", c.err, got, c.want)
+		}
+	}
+}
+
+func FuzzConfig(f *testing.F) {
+	files, _ := filepath.Glob("testdata/check/*.yaml")
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(text)
+	}
+	f.Fuzz(func(_ *testing.T, text []byte) {
+		config := defaults(func(string) string { return "" })
+		if _, err := loadYAML("f.yaml", text, config); err == nil {
+			check(config)
+		}
+	})
+}

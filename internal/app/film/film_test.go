@@ -1,0 +1,154 @@
+package film
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// tiny is a recipe that encodes in well under a second.
+func tiny() Recipe {
+	r := DefaultRecipe()
+	r.Renditions = []Rendition{
+		{Name: "90p", Height: 90, Video: 60_000, Audio: 32_000},
+		{Name: "120p", Height: 120, Video: 120_000, Audio: 32_000},
+	}
+	r.Repeat = 3
+	return r
+}
+
+// testFilm makes four seconds of ffmpeg's test picture with a tone.
+func testFilm(t *testing.T, sound bool) string {
+	t.Helper()
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("no ffmpeg on PATH (apt-get install ffmpeg)")
+	}
+	file := filepath.Join(t.TempDir(), "My Film (1).mp4")
+	args := []string{"-loglevel", "error", "-f", "lavfi", "-i", "testsrc=size=320x180:rate=24:duration=4"}
+	if sound {
+		args = append(args, "-f", "lavfi", "-i", "sine=duration=4", "-shortest")
+	}
+	args = append(args, "-pix_fmt", "yuv420p", file)
+	if out, err := exec.Command("ffmpeg", args...).CombinedOutput(); err != nil {
+		t.Fatalf("make a test film: %v: %s", err, out)
+	}
+	return file
+}
+
+func TestPrepareEncodesOnceAndRepeats(t *testing.T) {
+	file := testFilm(t, true)
+	var lines []string
+	o := Options{Cache: t.TempDir(), Recipe: tiny(), Progress: func(f string, a ...any) { lines = append(lines, f) }}
+	dir, err := Prepare(t.Context(), file, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	master, err := os.ReadFile(filepath.Join(dir, MasterName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"90p/index.m3u8", "120p/index.m3u8", `CODECS="avc1.4d401e,mp4a.40.2"`, "AVERAGE-BANDWIDTH=", "RESOLUTION=160x90,"} {
+		if !strings.Contains(string(master), want) {
+			t.Errorf("master playlist lacks %q:\n%s", want, master)
+		}
+	}
+	media, err := os.ReadFile(filepath.Join(dir, "90p", "index.m3u8"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(media), "#EXTINF:"); n < 3 || n > 4 {
+		t.Errorf("4 s three times in segments of 4 s: got %d segments:\n%s", n, media)
+	}
+	if !strings.Contains(string(media), "#EXT-X-ENDLIST") {
+		t.Error("the playlist has no end")
+	}
+	if len(lines) == 0 {
+		t.Error("no progress lines")
+	}
+
+	lines = nil
+	again, err := Prepare(t.Context(), file, o)
+	if err != nil || again != dir || len(lines) != 0 {
+		t.Errorf("second time: got %q, %v and %d progress lines, want the cached %q in silence", again, err, len(lines), dir)
+	}
+	if left, _ := filepath.Glob(filepath.Join(o.Cache, "film", ".making-*")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+func TestPrepareWithoutSound(t *testing.T) {
+	dir, err := Prepare(t.Context(), testFilm(t, false), Options{Cache: t.TempDir(), Recipe: tiny()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	master, err := os.ReadFile(filepath.Join(dir, MasterName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(string(master), "mp4a") {
+		t.Errorf("a silent film claims sound:\n%s", master)
+	}
+}
+
+func TestPrepareErrorsAreSentences(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "notes.txt")
+	if err := os.WriteFile(text, []byte("no film"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := exec.LookPath("ffmpeg"); err == nil {
+		_, err := Prepare(t.Context(), text, Options{Cache: t.TempDir(), Recipe: tiny()})
+		if err == nil || !strings.Contains(err.Error(), "holds no video") {
+			t.Errorf("a text file: got %v", err)
+		}
+	}
+	if _, err := Prepare(t.Context(), text+".gone", Options{Cache: t.TempDir(), Recipe: tiny()}); err == nil {
+		t.Error("a missing file: no error")
+	}
+}
+
+func TestPrepareCanceledLeavesNothing(t *testing.T) {
+	file := testFilm(t, true)
+	ctx, cancel := context.WithCancel(t.Context())
+	cache := t.TempDir()
+	_, err := Prepare(ctx, file, Options{Cache: cache, Recipe: tiny(), Progress: func(string, ...any) { cancel() }})
+	if err == nil {
+		t.Fatal("no error")
+	}
+	left, err := os.ReadDir(filepath.Join(cache, "film"))
+	if err != nil || len(left) != 0 {
+		t.Errorf("left behind: %v, %v", left, err)
+	}
+}
+
+func TestKeyDependsOnRecipeAndSource(t *testing.T) {
+	a, _ := DefaultRecipe().key("x")
+	b, _ := DefaultRecipe().key("y")
+	r := DefaultRecipe()
+	r.Renditions[0].Video++
+	c, _ := r.key("x")
+	if a == b || a == c || len(a) != 16 {
+		t.Errorf("keys %q %q %q", a, b, c)
+	}
+}
+
+func TestSlug(t *testing.T) {
+	for in, want := range map[string]string{"My Film (1).mp4": "my-film-1", "/a/b/x.mkv": "x", "§§§.mp4": "film"} {
+		if got := Slug(in); got != want {
+			t.Errorf("Slug(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+func TestCacheDir(t *testing.T) {
+	env := map[string]string{"XDG_CACHE_HOME": "/x", "HOME": "/h"}
+	if d, err := CacheDir(func(k string) string { return env[k] }); err != nil || d != "/x/leeway" {
+		t.Errorf("got %q, %v", d, err)
+	}
+	env["XDG_CACHE_HOME"] = ""
+	if d, err := CacheDir(func(k string) string { return env[k] }); err != nil || d != "/h/.cache/leeway" {
+		t.Errorf("got %q, %v", d, err)
+	}
+}

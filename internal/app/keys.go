@@ -1,0 +1,74 @@
+package app
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The tracker's secret in the data folder, readable by its owner alone: base64url, 32 bytes. It keys swarm IDs and tickets,
+// so it is the same on all trackers. (The seed keeps its signing key itself.)
+const (
+	secretFile  = "tracker.secret"
+	secretBytes = 32
+)
+
+// trackerSecret reads the secret from the data folder, or makes one.
+func trackerSecret(dir string) ([]byte, error) {
+	text, err := keep(dir, secretFile, func() ([]byte, error) {
+		secret := make([]byte, secretBytes)
+		if _, err := rand.Read(secret); err != nil {
+			return nil, err
+		}
+		return []byte(base64.RawURLEncoding.EncodeToString(secret) + "\n"), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return decodeSecret(string(text), filepath.Join(dir, secretFile))
+}
+
+// decodeSecret reads a secret of at least 32 bytes; where names its place in errors.
+func decodeSecret(text, where string) ([]byte, error) {
+	secret, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(text), "="))
+	if err != nil || len(secret) < secretBytes {
+		return nil, fmt.Errorf("%s: is no secret of %d bytes in base64url (remove it and a new one is made; viewers then rejoin)", where, secretBytes)
+	}
+	return secret, nil
+}
+
+// keep returns the content of a file, which it makes when it is missing: written whole under another name, then linked,
+// so that of two processes that start together one wins and both read the same.
+func keep(dir, name string, generate func() ([]byte, error)) ([]byte, error) {
+	path := filepath.Join(dir, name)
+	text, err := os.ReadFile(path)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return text, err
+	}
+	const hint = "choose a folder that can be written: --data-dir"
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return nil, fmt.Errorf("keys: make the data folder: %w (%s)", err, hint)
+	}
+	fresh, err := generate()
+	if err != nil {
+		return nil, fmt.Errorf("keys: make %s: %w", name, err)
+	}
+	temporary, err := os.CreateTemp(dir, "."+name+"-") // mode 0600
+	if err != nil {
+		return nil, fmt.Errorf("keys: write %s: %w (%s)", name, err, hint)
+	}
+	defer os.Remove(temporary.Name())
+	_, err = temporary.Write(fresh)
+	if err := errors.Join(err, temporary.Close()); err != nil {
+		return nil, fmt.Errorf("keys: write %s: %w (%s)", name, err, hint)
+	}
+	if err := os.Link(temporary.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, fmt.Errorf("keys: write %s: %w (%s)", name, err, hint)
+	}
+	return os.ReadFile(path)
+}

@@ -1,0 +1,50 @@
+package app
+
+import (
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/leeway-video/leeway/internal/promreg"
+)
+
+// TestMetricsAreThePages compares what is counted with spec/metrics.md: names, kinds and labels, in both directions.
+func TestMetricsAreThePages(t *testing.T) {
+	page, err := os.ReadFile("../../spec/metrics.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	type row struct{ kind, labels string }
+	rows := map[string]row{}
+	name := regexp.MustCompile("`(leeway_[a-z_]+)`")
+	for line := range strings.Lines(string(page)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 5 || !strings.HasPrefix(strings.TrimSpace(cells[1]), "`leeway_") {
+			continue
+		}
+		labels := strings.Split(cells[3], "/") // one set for all names of the row, or one each
+		for i, found := range name.FindAllStringSubmatch(cells[1], -1) {
+			rows[found[1]] = row{strings.TrimSpace(cells[2]), strings.ReplaceAll(strings.TrimSpace(labels[min(i, len(labels)-1)]), " ", "")}
+		}
+	}
+	for _, d := range append(definitions(), promreg.Metrics()...) {
+		var labels []string
+		for _, l := range d.Labels {
+			labels = append(labels, l.Name)
+		}
+		if err := d.Lint(); err != nil {
+			t.Error(err)
+		}
+		want, there := rows[d.Name]
+		delete(rows, d.Name)
+		if got := (row{d.Kind.String(), strings.Join(labels, ",")}); !there {
+			t.Errorf("%s is counted and not in spec/metrics.md", d.Name)
+		} else if got != want {
+			t.Errorf("%s is %v, in spec/metrics.md %v", d.Name, got, want)
+		}
+	}
+	for n := range rows {
+		t.Errorf("%s is in spec/metrics.md and nothing counts it", n)
+	}
+}

@@ -1,0 +1,284 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"path"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/metric"
+	"golang.org/x/time/rate"
+)
+
+// Who asked the origin, and for what; closed sets, labels of its metrics.
+const (
+	clientViewer = "viewer"
+	clientSeed   = "seed"
+
+	classPlaylist = "playlist"
+	classSegment  = "segment"
+	classOther    = "other"
+)
+
+var (
+	originRequests = &metric.Def{
+		Name: "leeway_origin_requests_total", Help: "Requests to the origin of `leeway up`", Kind: metric.Counter,
+		Labels: []metric.Label{{Name: "client", Values: []string{clientViewer, clientSeed}}, {Name: "class", Values: []string{classPlaylist, classSegment, classOther}}},
+	}
+	originSent = &metric.Def{
+		Name: "leeway_origin_sent_bytes_total", Help: "Body bytes sent by the origin of `leeway up`", Kind: metric.Counter,
+		Labels: originRequests.Labels,
+	}
+)
+
+// originMetrics returns what the origin counts.
+func originMetrics() []*metric.Def { return []*metric.Def{originRequests, originSent} }
+
+// Faults that the origin plays for media segments; experiments.
+const (
+	faultNone = "none"
+	fault404  = "404"
+	fault500  = "500"
+	faultSlow = "slow"
+
+	slowRate = 16 << 10 // bytes per second of fault "slow"
+)
+
+var contentTypes = map[string]string{
+	".m3u8": "application/vnd.apple.mpegurl",
+	".ts":   "video/mp2t",
+	".m4s":  "video/iso.segment",
+	".mp4":  "video/mp4",
+	".aac":  "audio/aac",
+	".vtt":  "text/vtt; charset=utf-8",
+}
+
+// origin serves a directory of HLS below a path, as a plain web server would, and keeps a ledger of who asked for what:
+// viewers and the seed come by different listeners, so nothing has to be guessed.
+type origin struct {
+	root   *os.Root
+	prefix string // "/media/bbb/"
+	sink   metric.Sink
+	fault  atomic.Value // string
+
+	mu     sync.Mutex
+	ledger ledger // guarded by mu
+}
+
+// ledger is what /demo/ledger answers. Its size is bounded by the number of files served.
+type ledger struct {
+	Requests map[string]int64            `json:"requests"` // by client, all classes
+	Bytes    map[string]int64            `json:"bytes"`    // by client, body bytes
+	Segments map[string]map[string]int64 `json:"segments"` // path → client → requests
+}
+
+// openOrigin serves dir below prefix, which begins and ends with a slash.
+func openOrigin(dir, prefix string, sink metric.Sink) (*origin, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("origin: open the film: %w", err)
+	}
+	o := &origin{root: root, prefix: prefix, sink: sink}
+	o.fault.Store(faultNone)
+	o.ledger = ledger{Requests: map[string]int64{}, Bytes: map[string]int64{}, Segments: map[string]map[string]int64{}}
+	return o, nil
+}
+
+// Close releases the directory.
+func (o *origin) Close() error { return o.root.Close() }
+
+// setFault makes the origin misbehave for media segments from now on, or behave again (faultNone).
+func (o *origin) setFault(kind string) error {
+	switch kind {
+	case faultNone, fault404, fault500, faultSlow:
+		o.fault.Store(kind)
+		return nil
+	}
+	return fmt.Errorf("origin: no fault %q (one of none, 404, 500, slow)", kind)
+}
+
+// handler answers one client's requests.
+func (o *origin) handler(client string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h.Set("Access-Control-Allow-Origin", "*")
+		h.Set("Access-Control-Expose-Headers", "ETag, Content-Length, Content-Range, Accept-Ranges")
+		h.Set("Timing-Allow-Origin", "*")
+		switch r.Method {
+		case http.MethodOptions:
+			h.Set("Access-Control-Allow-Methods", "GET, HEAD")
+			h.Set("Access-Control-Allow-Headers", "Range, If-None-Match")
+			h.Set("Access-Control-Max-Age", "600")
+			w.WriteHeader(http.StatusNoContent)
+			return
+		case http.MethodGet, http.MethodHead:
+		default:
+			h.Set("Allow", "GET, HEAD, OPTIONS")
+			http.Error(w, "The origin answers GET and HEAD.", http.StatusMethodNotAllowed)
+			return
+		}
+		o.serve(w, r, client)
+	})
+}
+
+func (o *origin) serve(w http.ResponseWriter, r *http.Request, client string) {
+	name, below := strings.CutPrefix(r.URL.Path, o.prefix)
+	class := classOf(name)
+	out := &countedWriter{ResponseWriter: w, ctx: r.Context()}
+	if client == clientViewer {
+		out.limit = limiterOf(r.Context())
+	}
+	known := false
+	defer func() { o.book(r.URL.Path, client, class, known, out.sent) }()
+	fault := o.fault.Load().(string)
+	if class == classSegment {
+		switch fault {
+		case fault404:
+			http.Error(out, "Not found, as asked for by --origin-fault.", http.StatusNotFound)
+			return
+		case fault500:
+			http.Error(out, "Failing, as asked for by --origin-fault.", http.StatusInternalServerError)
+			return
+		case faultSlow:
+			out.limit = newLimiter(slowRate)
+		}
+	}
+	if !below || name == "" || path.Clean(name) != name {
+		http.NotFound(out, r)
+		return
+	}
+	f, err := o.root.Open(name)
+	if err != nil {
+		http.NotFound(out, r)
+		return
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		http.NotFound(out, r)
+		return
+	}
+	known = true
+	h := w.Header()
+	if kind, ok := contentTypes[path.Ext(name)]; ok {
+		h.Set("Content-Type", kind)
+	}
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("ETag", fmt.Sprintf(`"%x-%x"`, info.Size(), info.ModTime().UnixNano()))
+	// Revalidated each time: a browser's own cache, shared by the windows of a demo, would hide what viewers ask for.
+	h.Set("Cache-Control", "public, no-cache")
+	http.ServeContent(out, r, "", info.ModTime(), f)
+}
+
+func (o *origin) book(urlPath, client, class string, known bool, sent int64) {
+	o.sink.Add(originRequests, 1, client, class)
+	o.sink.Add(originSent, float64(sent), client, class)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.ledger.Requests[client]++
+	o.ledger.Bytes[client] += sent
+	if class != classSegment || !known {
+		return
+	}
+	if o.ledger.Segments[urlPath] == nil {
+		o.ledger.Segments[urlPath] = map[string]int64{}
+	}
+	o.ledger.Segments[urlPath][client]++
+}
+
+// serveLedger answers with the ledger as JSON.
+func (o *origin) serveLedger(w http.ResponseWriter, _ *http.Request) {
+	o.mu.Lock()
+	text, err := json.Marshal(o.ledger)
+	o.mu.Unlock()
+	if err != nil {
+		http.Error(w, "The ledger cannot be written.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	_, _ = w.Write(text) // the client may be gone
+}
+
+// serveFault answers POST /origin/fault?kind=404 on the admin port: an experiment while viewers watch.
+func (o *origin) serveFault(w http.ResponseWriter, r *http.Request) {
+	if err := o.setFault(r.URL.Query().Get("kind")); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	w.WriteHeader(http.StatusNoContent)
+}
+
+func classOf(name string) string {
+	switch path.Ext(name) {
+	case ".m3u8":
+		return classPlaylist
+	case ".ts", ".m4s", ".mp4", ".aac":
+		return classSegment
+	}
+	return classOther
+}
+
+// countedWriter counts body bytes and paces them.
+type countedWriter struct {
+	http.ResponseWriter
+	ctx   context.Context // the request's; pacing ends with it
+	limit *rate.Limiter   // nil is unshaped
+	sent  int64
+}
+
+// Write implements io.Writer. It hides the inner ReaderFrom on purpose: a body copied past it would be neither counted
+// nor paced.
+func (w *countedWriter) Write(b []byte) (int, error) {
+	total := 0
+	for len(b) > 0 {
+		part := b
+		if w.limit != nil {
+			part = b[:min(len(b), w.limit.Burst())]
+			if err := w.limit.WaitN(w.ctx, len(part)); err != nil {
+				return total, err
+			}
+		}
+		n, err := w.ResponseWriter.Write(part)
+		total, w.sent = total+n, w.sent+int64(n)
+		if err != nil {
+			return total, err
+		}
+		if w.limit != nil {
+			if err := http.NewResponseController(w.ResponseWriter).Flush(); err != nil {
+				return total, err
+			}
+		}
+		b = b[n:]
+	}
+	return total, nil
+}
+
+// newLimiter paces at bytesPerSecond in steps of about 20 ms.
+func newLimiter(bytesPerSecond int) *rate.Limiter {
+	burst := max(bytesPerSecond/50, 256)
+	l := rate.NewLimiter(rate.Limit(bytesPerSecond), burst)
+	l.AllowN(time.Now(), burst) // begins empty: a full bucket would let the first bytes through in one go
+	return l
+}
+
+type limiterKey struct{}
+
+// shapeConnections gives each connection a limiter of its own: what a viewer's line to the origin can carry.
+func shapeConnections(bytesPerSecond int) func(context.Context, net.Conn) context.Context {
+	return func(ctx context.Context, _ net.Conn) context.Context {
+		return context.WithValue(ctx, limiterKey{}, newLimiter(bytesPerSecond))
+	}
+}
+
+func limiterOf(ctx context.Context) *rate.Limiter {
+	l, _ := ctx.Value(limiterKey{}).(*rate.Limiter)
+	return l
+}

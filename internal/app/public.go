@@ -1,0 +1,35 @@
+package app
+
+import (
+	"net/http"
+
+	"github.com/leeway-video/leeway/internal/webdist"
+)
+
+// publicMux routes the public port: WebSockets on / to the tracker, the script, and what up adds.
+func publicMux(bundle *webdist.Bundle, socket, page http.Handler) *http.ServeMux {
+	mux := http.NewServeMux()
+	mux.Handle("/leeway.js", bundle.Script(false))
+	mux.Handle("/leeway-"+Version+".js", bundle.Script(true))
+	mux.HandleFunc("/announce", func(w http.ResponseWriter, _ *http.Request) {
+		http.Error(w, "The WebTorrent protocol is not offered here. Leeway's own protocol is on /.", http.StatusNotFound)
+	})
+	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/" && r.Header.Get("Upgrade") != "" {
+			socket.ServeHTTP(w, r)
+			return
+		}
+		page.ServeHTTP(w, r)
+	})
+	return mux
+}
+
+// trackerPage is what a browser sees that opens a tracker's address.
+func trackerPage(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/" {
+		http.Error(w, "Nothing here. A tracker has WebSocket on / and the script on /leeway.js.", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Upgrade", "websocket")
+	http.Error(w, "This is a Leeway tracker. It speaks WebSocket (leeway.v1) here; the script is on /leeway.js.", http.StatusUpgradeRequired)
+}

@@ -1,0 +1,51 @@
+package app
+
+import (
+	"context"
+	"net"
+)
+
+type seedCmd struct {
+	Listen  *string `help:"UDP address for viewers; the default is :4600." placeholder:"HOST:PORT" key:"seed.listen"`
+	Admin   *string `help:"Address of metrics and health." placeholder:"HOST:PORT" key:"seed.admin"`
+	DataDir *string `help:"Folder of signing key and store." placeholder:"DIR" key:"seed.data_dir"`
+	NATS    *string `name:"nats" help:"NATS server that joins this seed to trackers." placeholder:"URL" key:"nats.url"`
+}
+
+// Help is shown below the usage.
+func (seedCmd) Help() string {
+	return "Sites come from the configuration file, the same for trackers and seeds.\n\nExamples:\n  leeway seed --config leeway.yaml --nats nats://10.0.0.5:4222\n  LEEWAY_SEED_ANNOUNCE=203.0.113.9 leeway seed --config leeway.yaml"
+}
+
+// Run serves until ctx ends.
+func (c *seedCmd) Run(ctx context.Context, r *run) error {
+	config, log, err := r.load(c)
+	if err != nil {
+		return err
+	}
+	if err := valid(config); err != nil {
+		return err
+	}
+	adminPort, err := listenTCP(ctx, "seed", config.Seed.Admin, false)
+	if err != nil {
+		return err
+	}
+	group := newServers(log)
+	defer group.stop()
+	defer adminPort.Close()
+	s, err := openServices(config, config.Sites, "seed", log)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	listen := config.Seed.Listen
+	if listen == "" {
+		listen = net.JoinHostPort("", seedPort)
+	}
+	if err := s.startSeed(listen, config.Seed.DataDir, false); err != nil {
+		return err
+	}
+	group.serve("admin", adminPort, s.admin().mux(), nil)
+	log.Info("seed is up", "udp", s.seedAddr, "admin", adminPort.Addr().String(), "sites", s.names)
+	return group.wait(ctx)
+}

@@ -1,0 +1,123 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/netip"
+
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/originhttp"
+	"github.com/leeway-video/leeway/internal/rtclink"
+	"github.com/leeway-video/leeway/internal/seed"
+	"github.com/leeway-video/leeway/internal/site"
+)
+
+// seedParts is what a seed is put together from.
+type seedParts struct {
+	config  SeedConfig
+	dataDir string
+	listen  string
+	next    bool // where the port is busy take the next free one
+	sites   []*site.Site
+	bus     seed.Bus
+	sink    metric.Sink
+	log     *slog.Logger
+}
+
+// startSeed opens the UDP socket and starts a seed. stop drains it and returns when nothing of it is left.
+func startSeed(p seedParts) (address string, stop func(), err error) {
+	host, err := p.listenUDP()
+	if err != nil {
+		return "", nil, err
+	}
+	sites, closeOrigins, err := p.origins()
+	if err != nil {
+		_ = host.Close()
+		return "", nil, err
+	}
+	ahead := p.config.LookAhead
+	if ahead == 0 {
+		ahead = -1 // to the seed, 0 is "not said"
+	}
+	buffers := host.Buffers()
+	service, err := seed.New(seed.Config{
+		DataDir: p.dataDir, Sites: sites,
+		MemoryBytes: p.config.MemoryBytes, DiskBytes: p.config.DiskBytes,
+		MaxLinks: p.config.MaxLinks, MaxTitles: p.config.MaxTitles,
+		Rate: p.config.Rate, BytesDaily: p.config.DailyBytes, SessionFactor: p.config.SessionFactor, LookAhead: ahead,
+		SocketRead: buffers.Read, SocketWrite: buffers.Write,
+		Metrics: p.sink, Log: p.log,
+	}, p.bus, host)
+	if err != nil {
+		closeOrigins()
+		_ = host.Close()
+		return "", nil, err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := service.Run(ctx); err != nil {
+			p.log.Error("seed stopped", "error", err)
+		}
+	}()
+	return host.Addr().String(), func() {
+		cancel()
+		<-done
+		if err := host.Close(); err != nil {
+			p.log.Warn("seed's socket did not close cleanly", "error", err)
+		}
+		closeOrigins()
+	}, nil
+}
+
+func (p seedParts) listenUDP() (host *rtclink.Host, err error) {
+	var announce []netip.Addr
+	for _, a := range p.config.Announce {
+		addr, err := netip.ParseAddr(a)
+		if err != nil {
+			return nil, &usageError{fmt.Errorf("seed.announce: %q is no IP address", a)}
+		}
+		announce = append(announce, addr)
+	}
+	err = tryPorts(p.listen, p.next, func(addr string) (err error) {
+		host, err = rtclink.Listen(rtclink.Config{Listen: addr, Announce: announce, Log: p.log})
+		return err
+	})
+	if err != nil {
+		return nil, listenError("seed", p.listen, err)
+	}
+	return host, nil
+}
+
+// origins makes a client for each site that has a fetch_base; the others are served by no seed.
+func (p seedParts) origins() (sites []seed.Site, closeAll func(), err error) {
+	private, err := prefixes("seed.private", p.config.Private)
+	if err != nil {
+		return nil, nil, err
+	}
+	var clients []*originhttp.Client
+	closeAll = func() {
+		for _, c := range clients {
+			c.Close()
+		}
+	}
+	for _, s := range p.sites {
+		base := s.Config().FetchBase
+		if base == "" {
+			p.log.Warn("no seed serves this site: it has no fetch_base", "site", s.Name())
+			continue
+		}
+		client, err := originhttp.New(originhttp.Config{
+			Base: base, Redirects: p.config.Redirects, Private: private, UserAgent: "leeway-seed/" + Version,
+		})
+		if err != nil {
+			closeAll()
+			return nil, nil, &usageError{fmt.Errorf("site %q: %w", s.Name(), err)}
+		}
+		clients = append(clients, client)
+		sites = append(sites, seed.Site{Site: s, Origin: client})
+	}
+	return sites, closeAll, nil
+}

@@ -1,0 +1,71 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// closing is how long requests in flight get at shutdown.
+const closing = 2 * time.Second
+
+// servers runs HTTP servers and ends them together; when stop returns, none of their goroutines is left.
+type servers struct {
+	log     *slog.Logger
+	wg      sync.WaitGroup
+	running []*http.Server
+	failed  chan error // first failure of a server
+}
+
+func newServers(log *slog.Logger) *servers { return &servers{log: log, failed: make(chan error, 1)} }
+
+// serve answers on l until stop. connContext may be nil.
+func (s *servers) serve(name string, l net.Listener, h http.Handler, connContext func(context.Context, net.Conn) context.Context) {
+	server := &http.Server{
+		Handler:           h,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    64 << 10,
+		ConnContext:       connContext,
+		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+	s.running = append(s.running, server)
+	s.wg.Go(func() {
+		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+			select {
+			case s.failed <- errors.Join(errors.New(name+": stopped answering"), err):
+			default:
+			}
+		}
+	})
+}
+
+// wait returns when ctx ends, or with the error of a server that failed.
+func (s *servers) wait(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case err := <-s.failed:
+		return err
+	}
+}
+
+// stop ends all servers: no new connections at once, requests in flight get a moment, then everything is cut.
+func (s *servers) stop() {
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	var wg sync.WaitGroup
+	for _, server := range s.running {
+		wg.Go(func() {
+			if server.Shutdown(ctx) != nil {
+				_ = server.Close() // the deadline has passed; what is left is cut
+			}
+		})
+	}
+	wg.Wait()
+	s.wg.Wait()
+}

@@ -1,0 +1,125 @@
+package app
+
+import (
+	"errors"
+	"log/slog"
+	"net/http"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/natsbus"
+	"github.com/leeway-video/leeway/internal/promreg"
+	"github.com/leeway-video/leeway/internal/seed"
+	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/tracker"
+)
+
+var buildInfoMetric = &metric.Def{
+	Name: "leeway_build_info", Help: "Always 1", Kind: metric.Gauge,
+	Labels: []metric.Label{{Name: "version", Values: []string{Version}}, {Name: "go_version", Values: []string{runtime.Version()}}},
+}
+
+// definitions lists what a process can count; spec/metrics.md has the same list.
+func definitions() []*metric.Def {
+	defs := []*metric.Def{buildInfoMetric}
+	for _, part := range [][]*metric.Def{tracker.Metrics(), seed.Metrics(), natsbus.Metrics(), originMetrics()} {
+		defs = append(defs, part...)
+	}
+	return defs
+}
+
+// services is what runs in one process behind its ports. One tracker, one seed or both: the same code.
+type services struct {
+	config   *Config
+	log      *slog.Logger
+	sites    []*site.Site
+	names    []string
+	registry *promreg.Registry
+	bus      *natsbus.Bus
+
+	socket       http.Handler // WebSockets on /; nil without a tracker
+	trackerReady func() error // nil without a tracker
+	seedAddr     string       // HOST:PORT of the UDP socket; empty without a seed
+
+	draining atomic.Bool
+	stops    []func() // one a service, run side by side
+}
+
+// openServices checks the sites, makes the registry and joins the bus.
+func openServices(config *Config, sites []site.Config, name string, log *slog.Logger) (*services, error) {
+	s := &services{config: config, log: log}
+	for _, c := range sites {
+		one, err := site.New(c)
+		if err != nil {
+			return nil, &usageError{err}
+		}
+		s.sites = append(s.sites, one)
+		s.names = append(s.names, one.Name())
+	}
+	if len(s.sites) == 0 {
+		return nil, &usageError{errors.New(name + ": no site is configured (list them in the file's section sites, and name the file by --config)")}
+	}
+	var err error
+	if s.registry, err = promreg.New(s.names, definitions()...); err != nil {
+		return nil, err
+	}
+	if err := s.registry.Process(); err != nil {
+		return nil, err
+	}
+	s.registry.Set(buildInfoMetric, 1, Version, runtime.Version())
+	if s.bus, err = openBus(config.NATS, "leeway-"+name, s.registry, log); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// startSeed adds a seed. Where next is set and the port is busy it takes the next free one.
+func (s *services) startSeed(listen, dataDir string, next bool) error {
+	address, stop, err := startSeed(seedParts{
+		config: s.config.Seed, dataDir: dataDir, listen: listen, next: next,
+		sites: s.sites, bus: s.bus, sink: s.registry, log: s.log,
+	})
+	if err != nil {
+		return err
+	}
+	s.seedAddr = address
+	s.stops = append(s.stops, stop)
+	return nil
+}
+
+// admin is the admin port of this process.
+func (s *services) admin() *admin {
+	return &admin{
+		metrics: s.registry.Handler(), ready: s.ready, publish: s.bus.Publish,
+		sites: s.names, now: time.Now, log: s.log,
+	}
+}
+
+// ready says why no work can be taken, or nil.
+func (s *services) ready() error {
+	switch {
+	case s.draining.Load():
+		return errors.New("draining")
+	case !s.bus.Connected():
+		return errors.New("the bus is down")
+	case s.trackerReady != nil:
+		return s.trackerReady()
+	}
+	return nil
+}
+
+// stop drains all services side by side, then leaves the bus, over which their farewells go.
+func (s *services) stop() {
+	s.draining.Store(true)
+	var wg sync.WaitGroup
+	for _, stop := range s.stops {
+		wg.Go(stop)
+	}
+	wg.Wait()
+	if err := s.bus.Close(); err != nil {
+		s.log.Warn("the bus did not close cleanly", "error", err)
+	}
+}

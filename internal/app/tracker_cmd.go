@@ -1,0 +1,64 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/leeway-video/leeway/internal/webdist"
+)
+
+type trackerCmd struct {
+	Listen     *string `help:"Address of WebSocket and script." placeholder:"HOST:PORT" key:"tracker.listen"`
+	Admin      *string `help:"Address of metrics, health and purge." placeholder:"HOST:PORT" key:"tracker.admin"`
+	DataDir    *string `help:"Folder of the secret, where none is configured." placeholder:"DIR" key:"tracker.data_dir"`
+	NATS       *string `name:"nats" help:"NATS server that joins this tracker to others; without it the process has its own." placeholder:"URL" key:"nats.url"`
+	NATSListen *string `name:"nats-listen" help:"Address on which the process's own NATS server takes seeds and trackers." placeholder:"HOST:PORT" key:"nats.listen"`
+}
+
+// Help is shown below the usage.
+func (trackerCmd) Help() string {
+	return "Sites come from the configuration file, the same for trackers and seeds. All trackers of a cluster share one tracker.secret.\n\nExamples:\n  leeway tracker --config leeway.yaml --nats-listen 127.0.0.1:4222\n  LEEWAY_TRACKER_SECRET=… leeway tracker --config leeway.yaml --nats nats://10.0.0.5:4222"
+}
+
+// Run serves until ctx ends.
+func (c *trackerCmd) Run(ctx context.Context, r *run) error {
+	config, log, err := r.load(c)
+	if err != nil {
+		return err
+	}
+	if err := valid(config); err != nil {
+		return err
+	}
+	bundle, err := webdist.Load()
+	if err != nil {
+		return fmt.Errorf("tracker: read the embedded bundle: %w", err)
+	}
+	if !bundle.Built {
+		log.Warn("this binary carries no browser bundle: /leeway.js is a placeholder (run make build)")
+	}
+	public, err := listenTCP(ctx, "tracker", config.Tracker.Listen, false)
+	if err != nil {
+		return err
+	}
+	defer public.Close()
+	adminPort, err := listenTCP(ctx, "tracker", config.Tracker.Admin, false)
+	if err != nil {
+		return err
+	}
+	defer adminPort.Close()
+	group := newServers(log)
+	defer group.stop()
+	s, err := openServices(config, config.Sites, "tracker", log)
+	if err != nil {
+		return err
+	}
+	defer s.stop()
+	if err := s.startTracker(config.Tracker.DataDir); err != nil {
+		return err
+	}
+	group.serve("public", public, publicMux(bundle, s.socket, http.HandlerFunc(trackerPage)), nil)
+	group.serve("admin", adminPort, s.admin().mux(), nil)
+	log.Info("tracker is up", "listen", public.Addr().String(), "admin", adminPort.Addr().String(), "sites", s.names)
+	return group.wait(ctx)
+}

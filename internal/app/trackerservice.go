@@ -1,0 +1,128 @@
+package app
+
+import (
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/leeway-video/leeway/internal/tracker"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+	"github.com/leeway-video/leeway/internal/wsconn"
+)
+
+// startTracker adds a tracker, whose secret comes from the configuration or is kept in dataDir.
+func (s *services) startTracker(dataDir string) error {
+	c := s.config.Tracker
+	secret, err := s.secret(dataDir)
+	if err != nil {
+		return err
+	}
+	proxies, err := prefixes("tracker.trusted_proxies", c.TrustedProxies)
+	if err != nil {
+		return err
+	}
+	var ice []signal.ICEServer
+	for _, i := range c.ICEServers {
+		ice = append(ice, signal.ICEServer{URLs: i.URLs, Username: i.Username, Credential: i.Credential})
+	}
+	t, err := tracker.New(tracker.Config{
+		Secret: secret, Sites: s.sites, ICEServers: ice,
+		UpdateInterval: c.UpdateInterval, StatsInterval: c.StatsInterval, TicketLife: c.TicketLife, DrainSpread: c.DrainSpread,
+		MaxSessions: c.MaxSessions, MaxSwarms: c.MaxSwarms, MaxMembers: c.MaxMembers,
+		MessagesPerSecond: c.MessagesPerSecond, ConnectsPerSecond: c.ConnectsPerSecond,
+		Log: s.log, Metrics: s.registry,
+	}, s.bus)
+	if err != nil {
+		return err
+	}
+	open := &gate{}
+	s.socket = open.guard(wsconn.Handler(wsconn.Config{
+		Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, Refused: t.Rejected, Log: s.log,
+		// Programs send no Origin and could send any; the check is there for the pages of other sites.
+		CheckOrigin: func(r *http.Request) bool { o := r.Header.Get("Origin"); return o == "" || t.AllowsOrigin(o) },
+	}, func(c *wsconn.Conn, r *http.Request) {
+		t.Serve(c, tracker.Visitor{Origin: r.Header.Get("Origin"), Address: clientAddress(r, proxies)})
+	}))
+	s.trackerReady = t.Ready
+	s.stops = append(s.stops, func() {
+		if err := t.Close(); err != nil {
+			s.log.Warn("tracker did not close cleanly", "error", err)
+		}
+		open.shut()
+	})
+	return nil
+}
+
+func (s *services) secret(dataDir string) ([]byte, error) {
+	if text := s.config.Tracker.Secret; text != "" {
+		return decodeSecret(text, "tracker.secret")
+	}
+	return trackerSecret(dataDir)
+}
+
+func prefixes(key string, list []string) ([]netip.Prefix, error) {
+	var all []netip.Prefix
+	for i, text := range list {
+		p, err := netip.ParsePrefix(text)
+		if err != nil {
+			return nil, &usageError{fmt.Errorf("%s[%d]: %q is no range of addresses (write CIDR, such as 10.0.0.0/8)", key, i, text)}
+		}
+		all = append(all, p.Masked())
+	}
+	return all, nil
+}
+
+// clientAddress is who connects: the socket's other end, or where that is a trusted proxy the nearest address in
+// X-Forwarded-For that is not one. What stands further left was written by the client and proves nothing.
+func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
+	at, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	addr := at.Addr().Unmap().WithZone("")
+	trusted := func(a netip.Addr) bool {
+		return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(a) })
+	}
+	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(hops) - 1; i >= 0 && trusted(addr); i-- {
+		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
+		if err != nil {
+			break // a proxy that is trusted and writes no address: it is all that is known
+		}
+		addr = hop.Unmap().WithZone("")
+	}
+	return addr
+}
+
+// gate counts requests on their way, for http.Server forgets connections that became WebSockets.
+type gate struct {
+	mu   sync.Mutex
+	off  bool // guarded by mu
+	busy sync.WaitGroup
+}
+
+func (g *gate) guard(h http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		g.mu.Lock()
+		if g.off {
+			g.mu.Unlock()
+			http.Error(w, "Draining; come back in a moment.", http.StatusServiceUnavailable)
+			return
+		}
+		g.busy.Add(1)
+		g.mu.Unlock()
+		defer g.busy.Done()
+		h.ServeHTTP(w, r)
+	})
+}
+
+// shut lets nothing more in and returns when nothing is on its way.
+func (g *gate) shut() {
+	g.mu.Lock()
+	g.off = true
+	g.mu.Unlock()
+	g.busy.Wait()
+}

@@ -1,0 +1,263 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
+
+	"github.com/leeway-video/leeway/internal/app/film"
+	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/webdist"
+)
+
+type upCmd struct {
+	Listen      *string `help:"Address of page, script, tracker and film." placeholder:"HOST:PORT" key:"up.listen"`
+	Admin       *string `help:"Address of metrics, health and purge." placeholder:"HOST:PORT" key:"up.admin"`
+	SeedListen  *string `help:"UDP address of the seed." placeholder:"HOST:PORT" key:"seed.listen"`
+	DataDir     *string `help:"Folder of keys and the seed's store." placeholder:"DIR" key:"up.data_dir"`
+	Open        *bool   `help:"Let anyone join who can reach the address." key:"up.open"`
+	Media       *string `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"up.media" xor:"what"`
+	Site        *string `help:"Serve a site of yours instead of the film: a file with its configuration." placeholder:"FILE" key:"up.site" xor:"what"`
+	OriginRate  *int    `help:"Experiment: bytes per second of each viewer's connection to the origin." placeholder:"N" key:"up.origin_rate" group:"Experiments"`
+	OriginFault *string `help:"Experiment: what segments get instead: none, 404, 500, slow." placeholder:"KIND" key:"up.origin_fault" group:"Experiments"`
+}
+
+// Help is shown below the usage.
+func (upCmd) Help() string {
+	return `Examples:
+  leeway up
+  leeway up --media holiday.mp4
+  leeway up --site my-site.yaml
+  leeway up --listen 0.0.0.0:8080 --open`
+}
+
+// Run serves until ctx ends.
+func (c *upCmd) Run(ctx context.Context, r *run) error {
+	config, log, err := r.load(c)
+	if err != nil {
+		return err
+	}
+	if err := valid(config); err != nil {
+		return err
+	}
+	if !loopback(config.Up.Listen) && !config.Up.Open {
+		return &usageError{fmt.Errorf("up: %s can be reached from other machines and nothing asks viewers for a token: add --open if anyone may join, or listen on 127.0.0.1", config.Up.Listen)}
+	}
+	u := &upRun{env: r.env, config: config, log: log, metrics: &laterSink{}}
+	defer u.close()
+	return u.run(ctx)
+}
+
+// upRun is one run of `leeway up`. What it opens it closes in close, in reverse.
+type upRun struct {
+	env     Env
+	config  *Config
+	log     *slog.Logger
+	metrics *laterSink
+	closers []func()
+}
+
+func (u *upRun) onClose(f func()) { u.closers = append(u.closers, f) }
+
+func (u *upRun) close() {
+	for i := len(u.closers) - 1; i >= 0; i-- {
+		u.closers[i]()
+	}
+}
+
+// shown is what an up serves: its film from an origin of its own, or somebody's site.
+type shown struct {
+	site   site.Config
+	page   http.Handler
+	origin *origin // nil for somebody's site
+}
+
+func (u *upRun) run(ctx context.Context) error {
+	bundle, err := webdist.Load()
+	if err != nil {
+		return fmt.Errorf("up: read the embedded bundle: %w", err)
+	}
+	film, err := u.openFilm(ctx)
+	if err != nil {
+		return err
+	}
+	public, err := listenTCP(ctx, "up", u.config.Up.Listen, true)
+	if err != nil {
+		return err
+	}
+	u.onClose(func() { _ = public.Close() })
+	adminPort, err := listenTCP(ctx, "up", u.config.Up.Admin, true)
+	if err != nil {
+		return err
+	}
+	u.onClose(func() { _ = adminPort.Close() })
+	group := newServers(u.log)
+	u.onClose(group.stop)
+	shows, err := u.shows(ctx, bundle, film, public, group)
+	if err != nil {
+		return err
+	}
+	services, err := u.startServices(shows.site, public.Addr())
+	if err != nil {
+		return err
+	}
+
+	mux := publicMux(bundle, services.socket, shows.page)
+	adminMux := services.admin().mux()
+	var shape func(context.Context, net.Conn) context.Context
+	if shows.origin != nil {
+		mux.Handle(shows.origin.prefix, shows.origin.handler(clientViewer))
+		mux.HandleFunc("GET /demo/ledger", shows.origin.serveLedger)
+		adminMux.HandleFunc("POST /origin/fault", shows.origin.serveFault)
+		if rate := u.config.Up.OriginRate; rate > 0 {
+			shape = shapeConnections(rate)
+		}
+	}
+	group.serve("public", public, mux, shape)
+	group.serve("admin", adminPort, adminMux, nil)
+	if err := u.announce(bundle, public.Addr(), adminPort.Addr(), services.seedAddr); err != nil {
+		return err
+	}
+	return group.wait(ctx)
+}
+
+// startServices runs tracker and seed, joined by a bus of their own unless the configuration names one.
+func (u *upRun) startServices(config site.Config, public net.Addr) (*services, error) {
+	s, err := openServices(u.config, []site.Config{config}, "up", u.log)
+	if err != nil {
+		return nil, err
+	}
+	u.onClose(s.stop)
+	u.metrics.set(s.registry)
+	if err := s.startTracker(filepath.Join(u.config.Up.DataDir, "tracker")); err != nil {
+		return nil, err
+	}
+	listen := u.config.Seed.Listen
+	if listen == "" {
+		host, _, err := net.SplitHostPort(public.String())
+		if err != nil {
+			return nil, fmt.Errorf("up: read the public address: %w", err)
+		}
+		listen = net.JoinHostPort(host, seedPort)
+	}
+	return s, s.startSeed(listen, filepath.Join(u.config.Up.DataDir, "seed"), true)
+}
+
+// openFilm prepares what the origin serves; nil where up serves somebody's site.
+func (u *upRun) openFilm(ctx context.Context) (*origin, error) {
+	if u.config.Up.Site != "" {
+		return nil, nil
+	}
+	dir, err := mediaDir(ctx, u.env, u.config.Up.Media)
+	if err != nil {
+		return nil, err
+	}
+	source, err := openOrigin(dir, "/media/"+filmSlug(u.config.Up.Media)+"/", u.metrics)
+	if err != nil {
+		return nil, err
+	}
+	u.onClose(func() { _ = source.Close() })
+	if err := source.setFault(u.config.Up.OriginFault); err != nil {
+		return nil, &usageError{err}
+	}
+	return source, nil
+}
+
+// shows puts together site and page. The seed gets a listener of its own to the film, on loopback, so that the ledger can
+// tell it from viewers and shaping leaves it alone.
+func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *origin, public net.Listener, group *servers) (shown, error) {
+	if source == nil {
+		config, err := loadSite(u.config.Up.Site)
+		return shown{site: config, page: sitePage(config.Name, shownAddress(public.Addr()))}, err
+	}
+	seeds, err := listenTCP(ctx, "up", "127.0.0.1:0", false)
+	if err != nil {
+		return shown{}, err
+	}
+	group.serve("origin", seeds, source.handler(clientSeed), nil)
+	config, err := demoSite(public.Addr(), "http://"+seeds.Addr().String())
+	if err != nil {
+		return shown{}, err
+	}
+	page, err := bundle.Page(filmShown(u.config.Up.Media))
+	if err != nil {
+		return shown{}, fmt.Errorf("up: read the embedded demo page: %w", err)
+	}
+	return shown{site: config, page: page, origin: source}, nil
+}
+
+// announce prints where everything is. The page's address is the only one with its scheme, to be found by people and
+// scripts alike.
+func (u *upRun) announce(bundle *webdist.Bundle, public, admin net.Addr, seed string) error {
+	w := u.env.Stdout
+	address := shownAddress(public)
+	if !bundle.Built {
+		fmt.Fprintln(w, "\n  This binary carries no browser bundle: run make build, then build/leeway up.")
+	}
+	_, err := fmt.Fprintf(w, `
+  Leeway %s
+
+  page     http://%s/
+  admin    %s  /metrics /healthz /readyz /debug/pprof
+  seed     %s/udp
+
+  For a page of your own, beside hls.js:
+  %s
+
+`, Version, address, admin, seed, scriptTag(address))
+	return err
+}
+
+// filmSlug is the path element that a film is served below.
+func filmSlug(media string) string {
+	if media == "" {
+		return "bbb"
+	}
+	return film.Slug(media)
+}
+
+// filmShown is what the page says of the film.
+func filmShown(media string) webdist.Film {
+	shown := webdist.Film{
+		Source: "/media/" + filmSlug(media) + "/" + film.MasterName,
+		Title:  "Big Buck Bunny", Attribution: "© Blender Foundation, CC BY 3.0",
+	}
+	if media != "" {
+		shown.Title, shown.Attribution = filepath.Base(media), ""
+	}
+	return shown
+}
+
+// mediaDir returns the folder to serve: media itself when it is one, else what is made of it.
+func mediaDir(ctx context.Context, env Env, media string) (string, error) {
+	if media != "" {
+		if info, err := os.Stat(media); err == nil && info.IsDir() {
+			if _, err := os.Stat(filepath.Join(media, film.MasterName)); err != nil {
+				return "", &usageError{fmt.Errorf("up: %s holds no %s (give a folder of HLS, or a video file)", media, film.MasterName)}
+			}
+			return media, nil
+		}
+	}
+	return prepareFilm(ctx, env, media)
+}
+
+// prepareFilm makes the HLS form of file, or of the sample film when file is empty.
+func prepareFilm(ctx context.Context, env Env, file string) (string, error) {
+	cache, err := film.CacheDir(env.Getenv)
+	if err != nil {
+		return "", err
+	}
+	options := film.Options{
+		Cache: cache, Recipe: film.DefaultRecipe(),
+		Progress: func(format string, args ...any) { _, _ = io.WriteString(env.Stderr, fmt.Sprintf(format, args...)+"\n") },
+	}
+	if file == "" {
+		return film.PrepareBunny(ctx, options)
+	}
+	return film.Prepare(ctx, file, options)
+}

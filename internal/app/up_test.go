@@ -1,0 +1,219 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+)
+
+// lockedBuffer is a bytes.Buffer that a test may read while a run writes to it.
+type lockedBuffer struct {
+	mu   sync.Mutex
+	b    bytes.Buffer // guarded by mu
+	grew chan struct{}
+}
+
+func newLockedBuffer() *lockedBuffer { return &lockedBuffer{grew: make(chan struct{}, 1)} }
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	select {
+	case l.grew <- struct{}{}:
+	default:
+	}
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// running is an up that a test started.
+type running struct {
+	page, admin string // http://HOST:PORT
+	out, errs   *lockedBuffer
+	stop        func() error // ends it as SIGTERM does and returns what Run returned
+}
+
+// startUp runs `leeway up` until the test ends, on free ports.
+func startUp(t *testing.T, args ...string) *running {
+	t.Helper()
+	ctx, cancel := context.WithCancel(context.Background())
+	r := &running{out: newLockedBuffer(), errs: newLockedBuffer()}
+	args = append([]string{"up", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--seed-listen=127.0.0.1:0", "--data-dir=" + t.TempDir()}, args...)
+	ended := make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, args, Env{Stdout: r.out, Stderr: r.errs, Environ: []string{"HOME=" + t.TempDir()}})
+	}()
+	once := sync.OnceValue(func() error { cancel(); return <-ended })
+	r.stop = once
+	t.Cleanup(func() { _ = once() })
+	address := regexp.MustCompile(`http://(\S+)/\n\s+admin\s+(\S+)`)
+	for {
+		if found := address.FindStringSubmatch(r.out.String()); found != nil {
+			r.page, r.admin = "http://"+found[1], "http://"+found[2]
+			return r
+		}
+		select {
+		case <-r.out.grew:
+		case err := <-ended:
+			t.Fatalf("up ended: %v\n%s", err, r.errs)
+		case <-time.After(30 * time.Second):
+			t.Fatalf("up printed no address:\n%s%s", r.out, r.errs)
+		}
+	}
+}
+
+func write(t *testing.T, file, text string) {
+	t.Helper()
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func fetch(t *testing.T, method, url string, body ...string) (int, string) {
+	t.Helper()
+	request, err := http.NewRequest(method, url, strings.NewReader(strings.Join(body, "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Content-Type", "application/json")
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	r, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Body.Close()
+	text, err := io.ReadAll(r.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r.StatusCode, string(text)
+}
+
+func TestUp(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	r := startUp(t, "--media="+tinyFilm(t))
+	if n := strings.Count(r.out.String()+r.errs.String(), "http://"); n != 1 {
+		t.Errorf("prints %d http:// addresses, want the page's alone:\n%s%s", n, r.out, r.errs)
+	}
+	for path, want := range map[string]string{"/": "film-src", "/leeway.js": "", "/leeway-" + Version + ".js": ""} {
+		if code, text := fetch(t, "GET", r.page+path); code != 200 || !strings.Contains(text, want) {
+			t.Errorf("%s: %d %s", path, code, text)
+		}
+	}
+	if code, text := fetch(t, "GET", r.page+"/announce"); code != 404 || !strings.Contains(text, "WebTorrent") {
+		t.Errorf("/announce: %d %s", code, text)
+	}
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/debug/pprof/"} {
+		if code, _ := fetch(t, "GET", r.admin+path); code != 200 {
+			t.Errorf("admin %s: %d", path, code)
+		}
+	}
+	_, page := fetch(t, "GET", r.page+"/")
+	source := regexp.MustCompile(`name="film-src" content="([^"]+)"`).FindStringSubmatch(page)
+	if source == nil {
+		t.Fatalf("no film in the page:\n%s", page)
+	}
+	if code, text := fetch(t, "GET", r.page+source[1]); code != 200 || !strings.HasPrefix(text, "#EXTM3U") {
+		t.Errorf("%s: %d %s", source[1], code, text)
+	}
+	segment := strings.TrimSuffix(source[1], "master.m3u8") + "240p/seg-00000.ts"
+	if code, _ := fetch(t, "POST", r.admin+"/origin/fault?kind=500"); code != 204 {
+		t.Errorf("fault: %d", code)
+	}
+	if code, _ := fetch(t, "GET", r.page+segment); code != 500 {
+		t.Errorf("with a fault: %d", code)
+	}
+	_, text := fetch(t, "GET", r.page+"/demo/ledger")
+	var l ledger
+	if err := json.Unmarshal([]byte(text), &l); err != nil || l.Requests[clientViewer] != 2 {
+		t.Errorf("ledger %s, %v", text, err)
+	}
+	begin := time.Now()
+	if err := r.stop(); err != nil || time.Since(begin) > 5*time.Second {
+		t.Errorf("stopped after %v: %v", time.Since(begin), err)
+	}
+	if strings.Contains(r.errs.String(), "level=ERROR") || strings.Contains(r.errs.String(), `"ERROR"`) {
+		t.Errorf("logged errors:\n%s", r.errs)
+	}
+}
+
+func TestUpTakesTheNextPort(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	r := startUp(t, "--media="+tinyFilm(t), "--listen="+busy.Addr().String())
+	if r.page == "http://"+busy.Addr().String() {
+		t.Errorf("claims to listen on a taken port: %s", r.page)
+	}
+	if code, _ := fetch(t, "GET", r.page+"/"); code != 200 {
+		t.Errorf("the page on %s: %d", r.page, code)
+	}
+	_ = r.stop()
+}
+
+func TestUpForASiteOfOnesOwn(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	file := t.TempDir() + "/site.yaml"
+	write(t, file, "name: mine\nhosts: [video.example.com]\nfetch_base: https://origin.example.com\n")
+	r := startUp(t, "--site="+file)
+	if _, text := fetch(t, "GET", r.page+"/"); !strings.Contains(text, `site "mine"`) || !strings.Contains(text, "<script async src=") {
+		t.Errorf("page: %s", text)
+	}
+	if code, _ := fetch(t, "GET", r.page+"/media/bbb/master.m3u8"); code != 404 {
+		t.Errorf("there is a film: %d", code)
+	}
+	_ = r.stop()
+
+	write(t, file, "name: mine\nhost: [video.example.com]\n")
+	if _, errs, code := leeway(t, nil, "up", "--site", file); code != 2 || !strings.Contains(errs, fmt.Sprintf(`%s:2: unknown key "host"; did you mean "hosts"?`, file)) {
+		t.Errorf("a wrong site: %d %s", code, errs)
+	}
+}
+
+func TestTheSeedTakesTheNextPort(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	busy, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	p := seedParts{listen: busy.LocalAddr().String(), log: slog.New(slog.DiscardHandler)}
+	if host, err := p.listenUDP(); err == nil {
+		_ = host.Close()
+		t.Error("listens on a taken port")
+	} else if !strings.Contains(err.Error(), "another process has the port") {
+		t.Errorf("no hint: %v", err)
+	}
+	p.next = true
+	host, err := p.listenUDP()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if host.Addr().String() == p.listen {
+		t.Errorf("claims the taken port %s", host.Addr())
+	}
+	if err := host.Close(); err != nil {
+		t.Error(err)
+	}
+}
