@@ -1,0 +1,114 @@
+/** The page as the library sees it. The only folder that touches globals. */
+
+import type { AddressSpace, Environment } from '../environment.ts';
+import { isLocalAddress } from '../link/candidates.ts';
+import type { Clock, Crypto } from '../ports.ts';
+import type { OpenSocket } from '../session/session.ts';
+
+const clock: Clock = {
+  now: () => performance.now(),
+  setTimer: (f, ms) => setTimeout(f, ms) as unknown as number,
+  clearTimer: (id) => clearTimeout(id),
+};
+
+const p256 = { name: 'ECDSA', namedCurve: 'P-256' };
+const imported = new Map<string, Promise<CryptoKey>>();
+
+/** Keys are few and used often: importing one costs as much as a verification. */
+function importKey(raw: Uint8Array): Promise<CryptoKey> {
+  const name = String(raw);
+  let key = imported.get(name);
+  if (!key) {
+    if (imported.size >= 64) imported.clear();
+    key = crypto.subtle.importKey('raw', raw as BufferSource, p256, false, ['verify']);
+    imported.set(name, key);
+  }
+  return key;
+}
+
+const webCrypto: Crypto = {
+  digest: async (data) => new Uint8Array(await crypto.subtle.digest('SHA-256', data as BufferSource)),
+  verify: async (key, signature, data) =>
+    crypto.subtle.verify(
+      { name: 'ECDSA', hash: 'SHA-256' },
+      await importKey(key),
+      signature as BufferSource,
+      data as BufferSource,
+    ),
+};
+
+const openSocket: OpenSocket = (url, protocol, handlers) => {
+  const socket = new WebSocket(url, protocol);
+  socket.onopen = () => handlers.open();
+  socket.onmessage = (event) => handlers.message(event.data);
+  socket.onclose = (event) => handlers.close(event.code);
+  return {
+    send: (text) => {
+      if (socket.readyState === WebSocket.OPEN) socket.send(text);
+    },
+    close: (code) => {
+      socket.onopen = socket.onmessage = socket.onclose = null;
+      socket.close(code);
+    },
+  };
+};
+
+function addressSpace(): AddressSpace {
+  const { hostname } = location;
+  if (hostname === 'localhost' || hostname.endsWith('.localhost') || /^127\.|^\[::1\]$/.test(hostname)) {
+    return 'loopback';
+  }
+  return isLocalAddress(hostname) ? 'private' : 'public';
+}
+
+/**
+ * Only public pages are gated, and only in browsers that know the permission: without the gate, or with the
+ * permission, private candidates prompt nobody.
+ */
+async function localAccess(): Promise<boolean> {
+  if (addressSpace() !== 'public') return true;
+  try {
+    const status = await navigator.permissions.query({ name: 'local-network' as PermissionName });
+    return status.state === 'granted';
+  } catch {
+    return true;
+  }
+}
+
+interface NetworkInformation {
+  saveData?: boolean;
+  type?: string;
+}
+
+function metered(): boolean {
+  const connection = (navigator as Navigator & { connection?: NetworkInformation }).connection;
+  return connection?.saveData === true || connection?.type === 'cellular';
+}
+
+function listen(target: EventTarget, event: string, f: () => void): () => void {
+  target.addEventListener(event, f);
+  return () => target.removeEventListener(event, f);
+}
+
+/** The environment of the page that this script runs on. */
+export function browserEnvironment(): Environment {
+  return {
+    clock,
+    crypto: webCrypto,
+    random: Math.random,
+    randomBytes: (length) => crypto.getRandomValues(new Uint8Array(length)),
+    openSocket,
+    createConnection: (configuration) => new RTCPeerConnection(configuration),
+    missing: () => {
+      if (!isSecureContext) return 'insecure-context';
+      if (!window.RTCPeerConnection) return 'no-webrtc';
+      return window.crypto?.subtle ? null : 'no-webcrypto';
+    },
+    addressSpace,
+    localAccess,
+    metered,
+    hidden: () => document.visibilityState === 'hidden',
+    onVisibility: (f) => listen(document, 'visibilitychange', f),
+    onPageHide: (f) => listen(window, 'pagehide', f),
+  };
+}

@@ -1,0 +1,9 @@
+export {
+  type Certificate,
+  type CertificateOutcome,
+  checkPiece,
+  parseCertificate,
+  sameContent,
+  verifyCertificate,
+  withdraws,
+} from './certificate.ts';

@@ -1,0 +1,391 @@
+/** Peer delivery of one joined title: the schedule decides, this does. */
+
+import { complete, createCache } from './cache/cache.ts';
+import { createEmitter } from './events.ts';
+import type { Clock, Crypto, Engine, EngineEvents, PeerLink, Reason, SegmentResult } from './ports.ts';
+import { byeLeaving, byePolicy, byeReplaced, flagNoUpload, type HaveEntry, laneForeground } from './protocol/peer.ts';
+import { decide, urgentWindow } from './schedule/decide.ts';
+import { type Action, defaultPolicy, type Policy, type ScheduleInput } from './schedule/input.ts';
+import { originTime, viewPeers, viewSegment } from './schedule/view.ts';
+import { pieceSize, type SiteRules } from './segment/index.ts';
+import { createCapacity } from './stats/capacity.ts';
+import { mergeRanges, snapshotPeer } from './stats/snapshot.ts';
+import { createStats } from './stats/stats.ts';
+import { createLoads } from './transfer/loads.ts';
+import { createPeer, type Peer } from './transfer/peer.ts';
+import { perform } from './transfer/perform.ts';
+import { createSegments, type Load, newSegment, type Segment } from './transfer/segments.ts';
+import { createVouch } from './transfer/vouch.ts';
+
+export interface EngineDeps {
+  clock: Clock;
+  crypto: Crypto;
+  rules: SiteRules;
+  /** Own peer ID, hex; read again whenever it is needed. */
+  self(): string;
+  /** Swarm ID, hex. */
+  swarm: string;
+  /** Whether this viewer sends to others. */
+  uploads(): boolean;
+  cacheBytes?: number;
+  policy?: Partial<Policy>;
+  /** Sees every input of the schedule and what came of it. */
+  record?(input: ScheduleInput, actions: Action[]): void;
+}
+
+const defaultCacheBytes = 64 << 20;
+const capacityFreshMs = 60_000;
+const longestSleepMs = 30_000;
+const mostUncertified = 4;
+
+export const createEngine = (deps: EngineDeps): Engine => {
+  const { clock, crypto, rules } = deps;
+  const policy = { ...defaultPolicy, ...deps.policy };
+  const stats = createStats();
+  const capacity = createCapacity();
+  const segments = createSegments(rules, crypto);
+  const peers = new Map<string, Peer>();
+  const banned = new Set<string>();
+  /** Segments that are none of the site's. */
+  const plain = new Set<Segment>();
+  let off: Reason | null = null;
+  let linking = false;
+  let stopped = false;
+  let upcoming: Segment[] = [];
+  /** Absolute playback time zero, µs: what a start time is added to for a deadline. */
+  let playheadUs = 0;
+  let timer = 0;
+  let due = false;
+  let compared = 0;
+  let contradicted = 0;
+  let inRow = 0;
+
+  const nowUs = () => Math.floor(clock.now() * 1000);
+  const { on, emit, clear } = createEmitter<EngineEvents>(() => stats.count('errors'));
+  const wanted = (s: Segment) => s.loads.size > 0;
+  const cache = createCache(
+    deps.cacheBytes ?? defaultCacheBytes,
+    (id) => wanted(segments.byId.get(id)!),
+    (id) => announce(id),
+  );
+  const announce = (id: string) => {
+    if (deps.uploads()) for (const p of peers.values()) p.announce(id);
+  };
+
+  /** Coalesces what happens in one turn into one decision. */
+  const changed = () => {
+    if (due || stopped) return;
+    due = true;
+    Promise.resolve().then(run);
+  };
+
+  const cancelDownloads = (match: (d: { segment: string; piece: number }) => boolean) => {
+    for (const p of peers.values()) p.cancel(match);
+  };
+
+  /** What is started without waiting for it; its failures are defects. */
+  const settled = (p: Promise<unknown>) => {
+    p.catch(() => stats.count('errors'));
+  };
+
+  // ---- vouching ----
+
+  const turnOff = (reason: Reason) => {
+    if (off) return;
+    off = reason;
+    emit('off', { reason });
+    changed();
+  };
+
+  const loads = createLoads({
+    clock,
+    stats,
+    capacity,
+    cache,
+    sharing: () => !off && !stopped,
+    deciding: () => !stopped,
+    cancel: (s) => cancelDownloads((d) => d.segment === s.id),
+    fromOrigin: (s, data) => settled(vouch.origin(s, data)),
+    delivered: (detail) => emit('segment', detail),
+    changed,
+  });
+
+  const vouch = createVouch({
+    clock,
+    crypto,
+    site: rules.config.name,
+    segment: (id) => segments.byId.get(id),
+    segments: () => segments.byId.values(),
+    accepted(s, n, data, from, d) {
+      const c = s.certificate!;
+      cache.open(s.id, c.length);
+      if (!cache.put(s.id, n, data)) {
+        if (from) stats.add('duplicate_bytes', data.length);
+        return changed();
+      }
+      s.sources[n] = from ? (from.link.role === 'seed' ? 'seed' : 'peer') : 'origin';
+      if (from) {
+        const { peer, role } = from.link;
+        from.downloaded += data.length;
+        stats.received(role, from.link.path(), data.length);
+        if (role === 'seed')
+          s.pieceReason ??= d?.reason === 'near' || d?.reason === 'background' ? 'no-holder' : 'urgent';
+        emit('piece', { peer, role, direction: 'in', bytes: data.length, segment: s.id });
+        cancelDownloads((x) => x.segment === s.id && x.piece === n);
+        if (s.origin !== 'running')
+          for (const l of s.loads) l.onProgress(Math.min(cache.get(s.id)!.count * pieceSize, c.length), c.length);
+      }
+      announce(s.id);
+      if (complete(cache.get(s.id))) loads.finish(s);
+      changed();
+    },
+    certified(s) {
+      if (s.uncertified) settled(vouch.origin(s, s.uncertified));
+    },
+    withdrawn(s) {
+      cache.drop(s.id);
+      s.pieceReason = undefined;
+      cancelDownloads((d) => d.segment === s.id);
+      announce(s.id);
+    },
+    contradicted(s, fromOrigin) {
+      stats.add('contradictions', 1);
+      emit('contradiction', { url: s.ref.url, segment: s.id });
+      if (!fromOrigin) return;
+      compared++;
+      contradicted++;
+      if (++inRow >= 3 || (compared >= 50 && contradicted * 100 > compared)) turnOff('policy');
+    },
+    agreed() {
+      compared++;
+      inRow = 0;
+    },
+    rejectedBytes: (n) => stats.add('rejected_bytes', n),
+    count: stats.count,
+    changed,
+  });
+
+  // ---- links ----
+
+  const announcement = (segment: string): HaveEntry | undefined => {
+    const e = cache.get(segment);
+    if (!e || !deps.uploads()) return undefined;
+    if (complete(e)) return { segment, state: 2, pieces: e.pieces };
+    if (!e.count && !wanted(segments.byId.get(segment)!)) return undefined;
+    return { segment, state: 1, pieces: e.pieces, bitmap: e.bitmap };
+  };
+
+  const addLink = (link: PeerLink) => {
+    const other = link.peer;
+    if (stopped || banned.has(other)) return link.close('policy', byePolicy);
+    peers.get(other)?.drop('closed', byeReplaced);
+    const peer = createPeer(link, deps.uploads() ? 0 : flagNoUpload, {
+      clock,
+      self: deps.self,
+      swarm: deps.swarm,
+      uploads: {
+        piece: cache.piece,
+        pieces: (id) => cache.get(id)?.pieces ?? 0,
+        allowed: (lane) => deps.uploads() && (lane === laneForeground || policy.background),
+      },
+      sent(p, bytes, segment) {
+        p.uploaded += bytes;
+        stats.uploaded(link.path(), bytes);
+        emit('piece', { peer: other, role: link.role, direction: 'out', bytes, segment });
+      },
+      announcement,
+      held: cache.ids,
+      ready() {
+        emit('link', { peer: other, role: link.role, path: link.path() });
+        changed();
+      },
+      closed(p, reason, ban) {
+        if (ban) banned.add(other);
+        if (peers.get(other) === p) peers.delete(other);
+        vouch.gone(p);
+        emit('unlink', { peer: other, role: link.role, reason, banned: ban });
+        changed();
+      },
+      piece: (p, d) => settled(vouch.piece(p, d)),
+      certificateRequest: vouch.asked,
+      certificate: (p, id, raw) => settled(vouch.certificate(p, id, raw)),
+      certificateNone: vouch.none,
+      count: stats.count,
+      wasted: (n) => stats.add('wasted_bytes', n),
+      changed,
+    });
+    peers.set(other, peer);
+  };
+
+  // ---- schedule ----
+
+  const deadlineUs = (s: Segment): number => {
+    let least = Number.POSITIVE_INFINITY;
+    for (const l of s.loads) least = Math.min(least, l.request.deadlineMs() * 1000);
+    return Math.floor(least < Number.POSITIVE_INFINITY ? nowUs() + least : playheadUs + s.ref.startMs * 1000);
+  };
+
+  const input = (): ScheduleInput => {
+    const list = [...segments.byId.values()].filter((s) => wanted(s) || upcoming.includes(s) || s.uncertified);
+    list.sort((a, b) => a.ref.startMs - b.ref.startMs || (a.id < b.id ? -1 : 1));
+    const { peers: view, requests } = viewPeers(peers.values());
+    const hellos = [...peers.values()].some((p) => !p.ready);
+    const estimate = capacity.estimate();
+    return {
+      now_us: nowUs(),
+      self: deps.self(),
+      policy,
+      linking: linking || hellos,
+      off,
+      segments: list.map((s) => viewSegment(s, cache, deadlineUs(s), originTime(s, estimate, loads.answerMs()))),
+      peers: view,
+      requests,
+    };
+  };
+
+  const run = () => {
+    due = false;
+    if (stopped) return;
+    clock.clearTimer(timer);
+    const view = input();
+    const actions = decide(view);
+    deps.record?.(view, actions);
+    perform(actions, view.now_us, {
+      segment: (id) => segments.byId.get(id),
+      peer: (id) => peers.get(id),
+      wake(ms) {
+        timer = clock.setTimer(changed, Math.min(Math.max(ms, 1), longestSleepMs));
+      },
+      startOrigin: loads.startOrigin,
+      finish: loads.finish,
+      begun(s, length) {
+        if (cache.get(s.id)) return;
+        cache.open(s.id, length);
+        announce(s.id);
+      },
+      stalled() {
+        stats.count('stalls');
+        changed();
+      },
+    });
+    const busy = new Set(view.requests.map((r) => r.segment));
+    for (const a of actions) if (a.type === 'request') busy.add(a.segment);
+    for (const w of view.segments) {
+      const s = segments.byId.get(w.id)!;
+      if (s.origin === 'failed' && wanted(s) && !busy.has(s.id)) loads.giveUp(s);
+    }
+  };
+
+  /** Whether the estimate is so old that a segment which can wait should come from the origin. */
+  const stale = (s: Segment, load: Load): boolean => {
+    const at = capacity.sampledAt();
+    if (!load.request.adaptive || off || (at !== undefined && clock.now() - at < capacityFreshMs)) return false;
+    for (const x of segments.byId.values()) if (x.origin === 'running') return false;
+    const view = viewSegment(s, cache, deadlineUs(s), originTime(s, capacity.estimate(), loads.answerMs()));
+    return !complete(cache.get(s.id)) && view.deadline_us - nowUs() >= urgentWindow(view, policy.urgent_permille);
+  };
+
+  const begin = async (load: Load, isOver: () => boolean) => {
+    const { request } = load;
+    playheadUs = nowUs() + (request.deadlineMs() - request.startMs) * 1000;
+    let s: Segment;
+    try {
+      s = await segments.resolve(request, request.rendition, request.bitrate);
+    } catch {
+      // Not one of the site's segments: plain HTTP.
+      s = newSegment('', '', request, request.rendition, request.bitrate);
+      plain.add(s);
+    }
+    if (isOver()) return;
+    for (const x of plain) if (x !== s && !wanted(x)) plain.delete(x);
+    if (!wanted(s)) s.askedUs = nowUs();
+    s.loads.add(load);
+    if (!s.id || stopped) return loads.startOrigin(s, 'policy');
+    loads.finish(s);
+    if (wanted(s) && stale(s, load)) loads.startOrigin(s, 'policy');
+    changed();
+    const next = await Promise.allSettled(
+      request.upcoming.map((ref) => segments.resolve(ref, request.rendition, request.bitrate)),
+    );
+    upcoming = next.flatMap((r) => (r.status === 'fulfilled' ? [r.value] : []));
+    const old = [...segments.byId.values()].filter((x) => x.uncertified).slice(0, -mostUncertified);
+    for (const x of old) x.uncertified = undefined;
+    segments.prune((x) => wanted(x) || upcoming.includes(x) || !!cache.get(x.id) || !!x.disputed);
+    changed();
+  };
+
+  return {
+    load(request, onProgress) {
+      let over = false;
+      let entry!: Load;
+      const result = new Promise<SegmentResult>((resolve, reject) => {
+        const end =
+          <T>(f: (v: T) => void) =>
+          (v: T) => {
+            over = true;
+            f(v);
+          };
+        entry = { request, onProgress, resolve: end(resolve), reject: end(reject), startedMs: clock.now() };
+        begin(entry, () => over).catch(end(reject));
+      });
+      return {
+        result,
+        abort() {
+          if (over) return;
+          entry.reject(new Error('aborted'));
+          for (const s of [...segments.byId.values(), ...plain]) {
+            if (!s.loads.delete(entry) || wanted(s)) continue;
+            loads.stopOrigin(s);
+            s.origin = 'idle';
+            cancelDownloads((d) => d.segment === s.id);
+            announce(s.id);
+          }
+          changed();
+        },
+      };
+    },
+    addLink,
+    setLinking(b) {
+      linking = b;
+      changed();
+    },
+    setOff(reason) {
+      off = reason;
+      changed();
+    },
+    setKeys(keys) {
+      vouch.keys = keys;
+      changed();
+    },
+    revoke: vouch.revoke,
+    setServerTime(offsetMs) {
+      vouch.serverOffsetMs = offsetMs;
+    },
+    capacity: capacity.estimate,
+    takeStats: stats.take,
+    snapshot: () => ({
+      peers: [...peers.values()].map(snapshotPeer),
+      totals: stats.totals(),
+      segments: [...cache.ids()].length,
+      cacheBytes: cache.bytes(),
+      capacity: capacity.estimate(),
+      linking,
+      off,
+      counters: { ...stats.counters },
+      ranges: mergeRanges(
+        [...cache.ids()].filter((id) => complete(cache.get(id))).map((id) => segments.byId.get(id)!.ref),
+      ),
+    }),
+    on,
+    stop() {
+      if (stopped) return;
+      stopped = true;
+      clock.clearTimer(timer);
+      // What the player waits for still comes, from the origin.
+      for (const s of segments.byId.values()) if (wanted(s)) loads.startOrigin(s, 'policy');
+      for (const p of [...peers.values()]) p.drop('shutdown', byeLeaving);
+      for (const id of [...cache.ids()]) cache.drop(id);
+      clear();
+    },
+  };
+};

@@ -1,0 +1,29 @@
+/** What the library needs of the page it runs on. `browser/` has the real one; tests bring their own. */
+
+import type { Clock, Crypto } from './ports.ts';
+import type { OpenSocket } from './session/session.ts';
+
+/** Where the page itself was loaded from, as the browser's local network checks see it. */
+export type AddressSpace = 'loopback' | 'private' | 'public';
+
+export interface Environment {
+  clock: Clock;
+  crypto: Crypto;
+  /** Uniform in [0, 1). */
+  random(): number;
+  randomBytes(length: number): Uint8Array;
+  openSocket: OpenSocket;
+  createConnection(configuration: RTCConfiguration): RTCPeerConnection;
+  /** What is missing for peer delivery, or null. */
+  missing(): 'insecure-context' | 'no-webrtc' | 'no-webcrypto' | null;
+  addressSpace(): AddressSpace;
+  /** Whether the page may reach the viewer's own network without a prompt. Asks nobody. */
+  localAccess(): Promise<boolean>;
+  /** The line is metered, or the viewer asked to save data. */
+  metered(): boolean;
+  hidden(): boolean;
+  /** Calls when visibility changes; returns a function that ends it. */
+  onVisibility(f: () => void): () => void;
+  /** Calls when the page is about to go. */
+  onPageHide(f: () => void): () => void;
+}

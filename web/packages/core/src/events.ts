@@ -1,0 +1,94 @@
+/** Events of the library: typed, and never a way for a listener's error to get back in. */
+
+import type { EngineEvents, LinkCloseReason, PeerRole, Reason } from './ports.ts';
+
+/**
+ * What the library says when peer delivery is off or impaired. Playback goes on in every case.
+ *
+ * - `insecure-context`, `no-webrtc`, `no-webcrypto`: the browser or page cannot.
+ * - `needs-token`, `policy-off`, `control-group`, `foreign-manifest`, `bad-manifest`: this title is not shared.
+ * - `tracker-refused`: the tracker does not take this client; `tracker-unreachable`: still trying.
+ * - `private-tracker`: a public page may not connect to a private address.
+ * - `no-player`: no usable player on the page (drop-in only). `consent-missing`: waiting for the viewer's consent.
+ * - `links-blocked`: no link to any peer opens. `internal`: a defect of the library, caught.
+ */
+export type NoticeCode =
+  | 'insecure-context'
+  | 'no-webrtc'
+  | 'no-webcrypto'
+  | 'needs-token'
+  | 'policy-off'
+  | 'control-group'
+  | 'foreign-manifest'
+  | 'bad-manifest'
+  | 'tracker-refused'
+  | 'tracker-unreachable'
+  | 'tracker-error'
+  | 'private-tracker'
+  | 'no-player'
+  | 'consent-missing'
+  | 'links-blocked'
+  | 'internal';
+
+/** One coded event: what happened, in a sentence, and what to do about it. */
+export interface Notice {
+  code: NoticeCode;
+  message: string;
+  hint: string;
+}
+
+/** `idle` before start, `connecting`, `ready` (session open), `waiting` (between attempts), `off`, `stopped`. */
+export type LeewayState = 'idle' | 'connecting' | 'ready' | 'waiting' | 'off' | 'stopped';
+
+export interface LeewayEvents {
+  state: { state: LeewayState };
+  notice: Notice;
+  /** A title's swarm has been joined. */
+  joined: { manifest: string; title: string; swarm: string; viewers: number; seeds: number };
+  /** A segment has been handed to the player by the engine. */
+  segment: EngineEvents['segment'] & { manifest: string };
+  /** A verified piece came in, or a piece went out. */
+  piece: EngineEvents['piece'] & { manifest: string };
+  /** A link is of use. */
+  link: EngineEvents['link'] & { manifest: string };
+  /** A link has ended. */
+  unlink: { manifest: string; peer: string; role: PeerRole; reason: LinkCloseReason; banned: boolean };
+  /** The origin's bytes differ from a certificate, or two certificates from each other. */
+  contradiction: EngineEvents['contradiction'] & { manifest: string };
+  /** A title's peer delivery went off (a reason) or on again (null). */
+  off: { manifest: string; reason: Reason | null };
+}
+
+export interface Emitter<Events> {
+  /** Returns a function that takes the listener off again. */
+  on<K extends keyof Events>(event: K, listener: (detail: Events[K]) => void): () => void;
+  emit<K extends keyof Events>(event: K, detail: Events[K]): void;
+  clear(): void;
+}
+
+/** `failed` hears of listeners that threw. */
+export function createEmitter<Events>(failed: (error: unknown) => void): Emitter<Events> {
+  let listeners: { event: keyof Events; listener: (detail: never) => void }[] = [];
+  return {
+    on(event, listener) {
+      const entry = { event, listener };
+      listeners = [...listeners, entry];
+      return () => {
+        listeners = listeners.filter((other) => other !== entry);
+      };
+    },
+    emit(event, detail) {
+      for (const entry of listeners) {
+        if (entry.event !== event) continue;
+        try {
+          entry.listener(detail as never);
+        } catch (error) {
+          failed(error);
+        }
+      }
+    },
+    clear() {
+      listeners = [];
+    },
+  };
+}

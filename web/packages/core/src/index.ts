@@ -1,0 +1,53 @@
+/**
+ * Leeway's core: peer-assisted delivery of media segments. Three lines join a player to it:
+ *
+ * ```ts
+ * const leeway = createLeeway({ tracker: 'wss://tracker.example.com' });
+ * leeway.start();
+ * attachHls(leeway, hls); // from @leeway/hlsjs
+ * ```
+ */
+
+import { browserEnvironment } from './browser/environment.ts';
+import { createClient, type Leeway, type LeewayOptions } from './client.ts';
+import { composeEngine, composeRules } from './compose.ts';
+import { hasCredential } from './segment/index.ts';
+
+export type { Leeway, LeewayOptions, LeewayStats } from './client.ts';
+export type { LeewayEvents, LeewayState, Notice, NoticeCode } from './events.ts';
+export type { Loading, Observation, Playback, TitleSnapshot } from './playback.ts';
+export type {
+  ByteRange,
+  Clock,
+  EngineSnapshot,
+  LinkCloseReason,
+  LinkPath,
+  OriginFetcher,
+  OriginResult,
+  PeerRole,
+  PeerSnapshot,
+  ProgressFunction,
+  Reason,
+  SegmentRef,
+  SegmentRequest,
+  SegmentResult,
+  Source,
+  StatsDelta,
+} from './ports.ts';
+export { linkCloseReasons, reasons } from './ports.ts';
+export type { FailReason } from './session/messages.ts';
+export type { TokenSource } from './session/session.ts';
+
+/** The version of the library. */
+export const version = '0.1.0';
+
+/** Makes the library for this page. Nothing happens before `start()`. */
+export function createLeeway(options: LeewayOptions): Leeway {
+  return createClient(options, {
+    environment: browserEnvironment(),
+    version,
+    createEngine: composeEngine,
+    rules: composeRules,
+    hasCredential,
+  });
+}

@@ -1,0 +1,138 @@
+/**
+ * The data channels of one link: in-band, reliable, `lw.data.*` and `lw.ack` unordered. Small send buffers, so that
+ * what is urgent never waits behind what was written long ago.
+ */
+
+import { ackLabel, controlLabel, dataLabels, maxControlMessage } from './plan.ts';
+
+/** A data channel takes no further message above this, bytes. */
+export const highWater = 131_072;
+/** Below this it reports room again, bytes. */
+export const lowWater = 65_536;
+/** A control channel whose reader is this far behind ends its link, bytes. */
+const controlBound = 4 << 20;
+/** Channels outside the plan that are closed and counted before the link ends. */
+const strangersAllowed = 8;
+/** Messages on the reserved ack channel before the link ends. */
+const acksAllowed = 64;
+
+export interface ChannelEvents {
+  /** Control and all data channels of the plan are open. */
+  ready(): void;
+  control(message: Uint8Array): void;
+  data(message: Uint8Array): void;
+  drain(): void;
+  /** A channel of the plan has closed, or the other side broke the protocol, or does not read. */
+  ended(reason: 'closed' | 'protocol-error' | 'over-limit'): void;
+}
+
+export interface Channels {
+  /** Channels that the plan does not know. */
+  strangers(): number;
+  /** The offerer's part: creates every channel of the plan, in-band. */
+  create(connection: RTCPeerConnection, data: number): void;
+  /** The answerer's part: a channel that the other side made. `offered` is the N of its offer. */
+  accept(channel: RTCDataChannel, offered: number): void;
+  /** Fixes the plan that both sides agreed on; `ready` cannot come before. */
+  agree(data: number, maxMessage: number): void;
+  sendControl(message: Uint8Array): void;
+  /** Writes to the emptiest data channel, if it has room. */
+  sendData(message: Uint8Array): boolean;
+  /** Detaches every handler; the connection's close ends the channels. */
+  dispose(): void;
+}
+
+export function createChannels(events: ChannelEvents): Channels {
+  const byLabel = new Map<string, RTCDataChannel>();
+  let data: RTCDataChannel[] = [];
+  let strangers = 0;
+  let acks = 0;
+  let agreed = 0;
+  let maxMessage = 0;
+  let over = false;
+
+  const check = () => {
+    if (data.length > 0 || over || agreed === 0) return;
+    const labels = [controlLabel, ...dataLabels(agreed)];
+    if (labels.some((label) => byLabel.get(label)?.readyState !== 'open')) return;
+    data = labels.slice(1).map((label) => byLabel.get(label)!);
+    events.ready();
+  };
+
+  const receive = (label: string, payload: unknown) => {
+    const control = label === controlLabel;
+    const bound = control || agreed === 0 ? maxControlMessage : maxMessage;
+    if (over) return;
+    if (!(payload instanceof ArrayBuffer) || payload.byteLength > bound || (label === ackLabel && ++acks > acksAllowed))
+      events.ended('protocol-error');
+    else if (control) events.control(new Uint8Array(payload));
+    else if (label !== ackLabel) events.data(new Uint8Array(payload));
+  };
+
+  const adopt = (channel: RTCDataChannel) => {
+    const { label } = channel;
+    byLabel.set(label, channel);
+    channel.binaryType = 'arraybuffer';
+    channel.bufferedAmountLowThreshold = lowWater;
+    channel.onopen = check;
+    channel.onclose = () => {
+      // Channels beyond the agreed plan may go.
+      if (!over && (label === controlLabel || data.length === 0 || data.includes(channel))) events.ended('closed');
+    };
+    channel.onmessage = (event) => receive(label, event.data);
+    channel.onbufferedamountlow = () => {
+      if (!over && data.includes(channel)) events.drain();
+    };
+    check();
+  };
+
+  return {
+    strangers: () => strangers,
+    create(connection, count) {
+      adopt(connection.createDataChannel(controlLabel));
+      for (const label of [ackLabel, ...dataLabels(count)]) {
+        adopt(connection.createDataChannel(label, { ordered: false }));
+      }
+    },
+    accept(channel, offered) {
+      const { label } = channel;
+      if (!byLabel.has(label) && [controlLabel, ackLabel, ...dataLabels(offered)].includes(label)) {
+        adopt(channel);
+        return;
+      }
+      strangers++;
+      channel.close();
+      if (!over && strangers > strangersAllowed) events.ended('protocol-error');
+    },
+    agree(count, most) {
+      agreed = count;
+      maxMessage = most;
+      check();
+    },
+    sendControl(message) {
+      const channel = byLabel.get(controlLabel)!;
+      if (channel.bufferedAmount > controlBound) events.ended('over-limit');
+      else send(channel, message);
+    },
+    sendData(message) {
+      const [best] = data
+        .filter((channel) => channel.readyState === 'open')
+        .sort((a, b) => a.bufferedAmount - b.bufferedAmount);
+      return best !== undefined && best.bufferedAmount + message.length <= highWater && send(best, message);
+    },
+    dispose() {
+      over = true;
+      for (const c of byLabel.values()) c.onopen = c.onclose = c.onmessage = c.onbufferedamountlow = null;
+    },
+  };
+}
+
+/** False: the channel is closing or full; its event follows. */
+function send(channel: RTCDataChannel, message: Uint8Array): boolean {
+  try {
+    channel.send(message as Uint8Array<ArrayBuffer>);
+    return true;
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,80 @@
+/** What getStats can tell of a link: which path it took, and why it never opened. */
+
+import type { LinkPath, Reason } from '../ports.ts';
+import type { FailReason } from '../session/messages.ts';
+import { parseCandidate } from './candidates.ts';
+
+type Stat = Record<string, unknown> & { id: string; type: string };
+
+async function stats(connection: RTCPeerConnection): Promise<Map<string, Stat>> {
+  const out = new Map<string, Stat>();
+  const report = await connection.getStats();
+  report.forEach((value: Stat) => {
+    out.set(value.id, value);
+  });
+  return out;
+}
+
+/** The path of the selected candidate pair; undefined while there is none. */
+export async function pathOf(connection: RTCPeerConnection): Promise<LinkPath | undefined> {
+  const all = await stats(connection);
+  let pair: Stat | undefined;
+  for (const stat of all.values()) {
+    if (stat.type === 'transport' && typeof stat.selectedCandidatePairId === 'string') {
+      pair = all.get(stat.selectedCandidatePairId);
+    }
+  }
+  for (const stat of all.values()) {
+    // Firefox has no transport entry that names the pair.
+    if (!pair && stat.type === 'candidate-pair' && (stat.selected === true || stat.nominated === true)) pair = stat;
+  }
+  if (!pair) return undefined;
+  const kinds = [pair.localCandidateId, pair.remoteCandidateId].map((id) => all.get(String(id))?.candidateType);
+  return kinds.includes('relay') ? 'relay' : 'direct';
+}
+
+export interface AttemptFacts {
+  /** Remote candidates that were handed to the connection. */
+  remoteAdded: string[];
+  /** Remote candidates left out because the page may not reach the viewer's own network. */
+  stripped: number;
+  /** The page lacks the permission for the local network. */
+  gated: boolean;
+  /** The configuration has a STUN or TURN server over UDP. */
+  udpServers: boolean;
+  /** All local candidates have been gathered. */
+  gathered: boolean;
+}
+
+export interface Diagnosis {
+  fail: FailReason;
+  /** What it means for segments, where it is the network's doing. */
+  reason?: Reason;
+}
+
+/** Why an attempt did not open. A guess from what the browser shows; `timeout` where it shows nothing. */
+export async function diagnose(connection: RTCPeerConnection, facts: AttemptFacts): Promise<Diagnosis> {
+  const all = [...(await stats(connection)).values()];
+  const of = (type: string) => all.filter((stat) => stat.type === type);
+  const remotesSeen = of('remote-candidate').length;
+  const state = connection.iceConnectionState;
+  if (facts.gated) {
+    // Chromium keeps gated candidates from ICE without a word: the state stays new and never fails.
+    const silent = state === 'new' && facts.remoteAdded.length > 0 && remotesSeen === 0;
+    const nothingLeft = facts.stripped > 0 && facts.remoteAdded.length === 0;
+    if (silent || nothingLeft) return { fail: 'lna-denied', reason: 'lna-denied' };
+  }
+  const locals = of('local-candidate');
+  const local = (type: string) => locals.filter((stat) => stat.candidateType === type);
+  if (facts.udpServers && facts.gathered && local('srflx').length === 0 && local('relay').length === 0) {
+    return { fail: 'udp-blocked', reason: 'udp-blocked' };
+  }
+  const remoteReflexive = facts.remoteAdded.some((line) => parseCandidate(line)?.type === 'srflx');
+  // One local port that two servers see as two: the address translation depends on the destination.
+  const reflexive = local('srflx');
+  const symmetric = new Set(reflexive.map((stat) => stat.relatedPort)).size < reflexive.length;
+  if (symmetric || (reflexive.length > 0 && remoteReflexive && state !== 'new')) {
+    return { fail: 'timeout', reason: 'symmetric-nat' };
+  }
+  return { fail: 'timeout' };
+}

@@ -1,0 +1,348 @@
+import { describe, expect, test, vi } from 'vitest';
+import { FakeClock, settle } from '../testing/clock.ts';
+import { FakeConnection } from '../testing/connection.ts';
+import { isLocalAddress, parseCandidate, stripLocalCandidates } from './candidates.ts';
+import { highWater, lowWater } from './channels.ts';
+import { createLink, establishMs, type LinkOptions } from './link.ts';
+
+const mdns = 'candidate:1 1 udp 2113937151 6a2f.local 50000 typ host generation 0';
+const reflexive = 'candidate:2 1 udp 1677729535 203.0.113.7 50000 typ srflx raddr 0.0.0.0 rport 0';
+const plan = { v: 1, data: 2, message: 16_384 };
+
+function setUp(more: Partial<LinkOptions> = {}) {
+  const clock = new FakeClock();
+  const connection = new FakeConnection();
+  const told = { signal: vi.fn(), opened: vi.fn(), failed: vi.fn(), closed: vi.fn() };
+  const link = createLink({
+    id: 'L',
+    peer: 'aa',
+    role: 'viewer',
+    connection: connection as unknown as RTCPeerConnection,
+    clock,
+    stripLocal: Promise.resolve(false),
+    udpServers: false,
+    relayOnly: false,
+    ...told,
+    ...more,
+  });
+  const offered = async (answer = plan) => {
+    link.offer();
+    await settle();
+    link.receive({ kind: 'answer', sdp: 'v=0', plan: answer });
+    await settle();
+  };
+  const open = async (answer = plan) => {
+    await offered(answer);
+    connection.openAll();
+    await settle();
+  };
+  return { clock, connection, link, ...told, offered, open };
+}
+
+describe('a link that offers', () => {
+  test('makes the channels of the plan in-band, control ordered and the others not', async () => {
+    const { link, connection, signal } = setUp();
+    link.offer();
+    await settle();
+    expect(signal).toHaveBeenCalledExactlyOnceWith({ kind: 'offer', sdp: 'v=0 offer', plan });
+    expect(connection.channels.map(({ label, ordered }) => [label, ordered])).toEqual([
+      ['lw.control', true],
+      ['lw.ack', false],
+      ['lw.data.0', false],
+      ['lw.data.1', false],
+    ]);
+  });
+
+  test('is given on once control and data are open', async () => {
+    const { connection, link, offered, opened } = setUp();
+    await offered();
+    for (const label of ['lw.control', 'lw.data.0', 'lw.ack']) connection.channel(label).open();
+    await settle();
+    expect(opened).not.toHaveBeenCalled();
+    connection.channel('lw.data.1').open();
+    await settle();
+    expect(opened).toHaveBeenCalledExactlyOnceWith(link);
+    expect(link.state).toBe('open');
+  });
+
+  test('takes the lower figures of the two plans', async () => {
+    const { connection, link, offered, opened } = setUp();
+    await offered({ v: 1, data: 1, message: 1_200 });
+    connection.channel('lw.control').open();
+    connection.channel('lw.data.0').open();
+    await settle();
+    expect(opened).toHaveBeenCalled();
+    expect(link.maxMessage).toBe(1_200);
+  });
+
+  test('signals candidates after the offer, and takes those of the other side after its answer', async () => {
+    const { connection, link, signal } = setUp();
+    connection.candidate(mdns);
+    connection.candidate(null);
+    expect(signal).not.toHaveBeenCalled();
+    link.offer();
+    await settle();
+    expect(signal.mock.calls.map(([body]) => body)).toEqual([
+      { kind: 'offer', sdp: 'v=0 offer', plan },
+      { kind: 'candidate', candidate: mdns, sdp_mid: '0', sdp_m_line_index: 0 },
+      { kind: 'end' },
+    ]);
+    link.receive({ kind: 'candidate', candidate: reflexive });
+    expect(connection.candidates).toEqual([]);
+    link.receive({ kind: 'answer', sdp: 'v=0', plan });
+    await settle();
+    expect(connection.candidates).toEqual([reflexive]);
+  });
+});
+
+describe('a link that answers', () => {
+  test('answers with the agreed plan and lets the surplus channels be', async () => {
+    const { connection, link, signal, opened } = setUp();
+    link.answer('v=0', { v: 1, data: 4, message: 8_000 });
+    await settle();
+    expect(signal).toHaveBeenCalledWith({
+      kind: 'answer',
+      sdp: 'v=0 answer',
+      plan: { v: 1, data: 2, message: 8_000 },
+    });
+    for (const label of ['lw.control', 'lw.ack', 'lw.data.0', 'lw.data.1', 'lw.data.2', 'lw.data.3']) {
+      connection.incoming(label);
+    }
+    await settle();
+    expect(opened).toHaveBeenCalled();
+    expect(connection.channels.every(({ readyState }) => readyState === 'open')).toBe(true);
+    expect(link.strangers()).toBe(0);
+  });
+
+  test('keeps what the peer sends before the engine listens', async () => {
+    const seen: number[][] = [];
+    const { connection, link } = setUp({
+      opened: (open) => {
+        open.onControl = (message) => seen.push([...message]);
+      },
+    });
+    link.answer('v=0', plan);
+    await settle();
+    const control = connection.incoming('lw.control');
+    control.say(1, 2, 3);
+    connection.incoming('lw.data.0');
+    connection.incoming('lw.data.1');
+    await settle();
+    control.say(4);
+    expect(seen).toEqual([[1, 2, 3], [4]]);
+  });
+
+  test('refuses an unknown version, and a description that the browser does not take', async () => {
+    for (const [sdp, version, reason] of [
+      ['v=0', 2, 'plan'],
+      ['bad', 1, 'refused'],
+    ] as const) {
+      const { connection, link, signal, failed } = setUp();
+      link.answer(sdp, { ...plan, v: version });
+      await settle();
+      expect(signal).toHaveBeenCalledWith({ kind: 'fail', reason });
+      expect(failed).toHaveBeenCalledWith(link, { fail: reason });
+      expect(connection.closed).toBe(true);
+    }
+  });
+});
+
+describe('channels', () => {
+  test('unknown ones are closed and counted; the ninth ends the link', async () => {
+    const { connection, link, open, closed } = setUp();
+    await open();
+    for (let i = 0; i < 8; i++) expect(connection.incoming(`x${i}`).readyState).toBe('closed');
+    expect(link.strangers()).toBe(8);
+    expect(closed).not.toHaveBeenCalled();
+    connection.incoming('lw.control');
+    expect(closed).toHaveBeenCalledWith(link, 'protocol-error');
+    expect(connection.closed).toBe(true);
+  });
+
+  test('data goes to the emptiest channel and stops at the bound', async () => {
+    const { connection, link, open } = setUp();
+    await open();
+    const drain = vi.fn();
+    link.onDrain = drain;
+    const message = new Uint8Array(16_384);
+    let sent = 0;
+    while (link.sendData(message)) sent++;
+    expect(sent).toBe((2 * highWater) / 16_384);
+    const channels = [connection.channel('lw.data.0'), connection.channel('lw.data.1')];
+    expect(channels.map(({ sent: s }) => s.length)).toEqual([8, 8]);
+    channels[0]!.drainTo(lowWater);
+    expect(drain).toHaveBeenCalledOnce();
+    expect(link.sendData(message)).toBe(true);
+    expect(channels[0]!.sent).toHaveLength(9);
+  });
+
+  test.each([
+    ['text', (c: FakeConnection) => c.channel('lw.control').onmessage?.({ data: 'hi' })],
+    ['a data message above the plan', (c: FakeConnection) => c.channel('lw.data.0').say(...new Array(2_000).fill(0))],
+  ])('%s ends the link', async (_name, act) => {
+    const { connection, link, open, closed } = setUp();
+    await open({ v: 1, data: 2, message: 1_200 });
+    const onClose = vi.fn();
+    link.onClose = onClose;
+    act(connection);
+    expect(closed).toHaveBeenCalledWith(link, 'protocol-error');
+    expect(onClose).toHaveBeenCalledWith('protocol-error');
+  });
+
+  test('a close says bye first and tells nobody but its caller', async () => {
+    const { clock, connection, link, open, closed } = setUp();
+    await open();
+    const onClose = vi.fn();
+    link.onClose = onClose;
+    link.close('idle', 2);
+    expect([...connection.channel('lw.control').sent[0]!]).toEqual([0x50, 2]);
+    expect(connection.closed).toBe(false);
+    await clock.advance(1_000);
+    expect(connection.closed).toBe(true);
+    expect(onClose).not.toHaveBeenCalled();
+    expect(closed).toHaveBeenCalledWith(link, 'idle');
+    expect(clock.pending).toBe(0);
+    link.sendControl(new Uint8Array([1]));
+    expect(link.sendData(new Uint8Array([1]))).toBe(false);
+  });
+
+  test('a connection that fails later closes the link', async () => {
+    const { connection, link, open, closed, clock } = setUp();
+    await open();
+    connection.become('failed');
+    expect(closed).toHaveBeenCalledWith(link, 'failed');
+    expect(clock.pending).toBe(0);
+  });
+
+  test('the path is that of the selected pair, and followed', async () => {
+    const { clock, connection, link, open } = setUp();
+    const pair = (type: string) => [
+      { id: 'T', type: 'transport', selectedCandidatePairId: 'P' },
+      { id: 'P', type: 'candidate-pair', localCandidateId: 'L', remoteCandidateId: 'R' },
+      { id: 'L', type: 'local-candidate', candidateType: type },
+      { id: 'R', type: 'remote-candidate', candidateType: 'host' },
+    ];
+    connection.stats = pair('relay');
+    await open();
+    expect(link.path()).toBe('relay');
+    connection.stats = pair('prflx');
+    await clock.advance(10_000);
+    expect(link.path()).toBe('direct');
+  });
+});
+
+describe('an attempt that does not open', () => {
+  async function attempt(
+    stats: FakeConnection['stats'],
+    state: RTCIceConnectionState,
+    more: Partial<LinkOptions> = {},
+    candidate = reflexive,
+  ) {
+    const s = setUp(more);
+    await s.offered();
+    s.connection.candidate(null);
+    s.link.receive({ kind: 'candidate', candidate });
+    s.connection.stats = stats;
+    s.connection.iceConnectionState = state;
+    await s.clock.advance(establishMs);
+    expect(s.connection.closed).toBe(true);
+    expect(s.clock.pending).toBe(0);
+    return s.failed.mock.calls[0]![1];
+  }
+  const local = (candidateType: string, more = {}) => ({
+    id: `${candidateType}${JSON.stringify(more)}`,
+    type: 'local-candidate',
+    candidateType,
+    ...more,
+  });
+
+  test('times out', async () => {
+    expect(await attempt([local('host'), { id: 'r', type: 'remote-candidate' }], 'checking')).toEqual({
+      fail: 'timeout',
+    });
+  });
+
+  test('is kept from the local network without a word', async () => {
+    const gated = { stripLocal: Promise.resolve(true) };
+    const lna = { fail: 'lna-denied', reason: 'lna-denied' };
+    expect(await attempt([local('host')], 'new', gated, reflexive)).toEqual(lna);
+    expect(await attempt([local('host')], 'new', gated, mdns)).toEqual(lna);
+  });
+
+  test('finds UDP blocked when no server answers', async () => {
+    const blocked = await attempt([local('host')], 'checking', { udpServers: true });
+    expect(blocked).toEqual({ fail: 'udp-blocked', reason: 'udp-blocked' });
+  });
+
+  test('sees a symmetric NAT by its two faces', async () => {
+    const found = await attempt(
+      [
+        local('srflx', { relatedAddress: '0.0.0.0', relatedPort: 5, address: '203.0.113.1', port: 1 }),
+        local('srflx', { relatedAddress: '0.0.0.0', relatedPort: 5, address: '203.0.113.1', port: 2 }),
+      ],
+      'checking',
+      { udpServers: true },
+    );
+    expect(found).toEqual({ fail: 'timeout', reason: 'symmetric-nat' });
+  });
+
+  test('hears the reason of the other side', async () => {
+    const { link, failed, signal, offered } = setUp();
+    await offered();
+    signal.mockClear();
+    link.receive({ kind: 'fail', reason: 'busy' });
+    expect(failed).toHaveBeenCalledWith(link, { fail: 'busy' });
+    expect(signal).not.toHaveBeenCalled();
+  });
+});
+
+describe('candidates', () => {
+  test('local addresses are known', () => {
+    for (const address of [
+      'ab.local',
+      '10.1.2.3',
+      '172.16.0.1',
+      '192.168.1.1',
+      '127.0.0.1',
+      '169.254.1.1',
+      '100.64.0.1',
+      '::1',
+      'fd00::1',
+      'fe80::1',
+      '::ffff:10.0.0.1',
+      'localhost',
+    ]) {
+      expect(isLocalAddress(address), address).toBe(true);
+    }
+    for (const address of ['203.0.113.1', '172.32.0.1', '100.128.0.1', '2001:db8::1', 'video.example.com']) {
+      expect(isLocalAddress(address), address).toBe(false);
+    }
+  });
+
+  test('are read, and stripped from a description', () => {
+    expect(parseCandidate(`a=${reflexive}`)).toEqual({ protocol: 'udp', address: '203.0.113.7', type: 'srflx' });
+    expect(parseCandidate('candidate:1 1 udp')).toBeUndefined();
+    const sdp = ['v=0', `a=${mdns}`, `a=${reflexive}`, 'a=mid:0', ''].join('\r\n');
+    expect(stripLocalCandidates(sdp)).toBe(['v=0', `a=${reflexive}`, 'a=mid:0', ''].join('\r\n'));
+  });
+
+  test('private ones are left out where the page may not use them', async () => {
+    const { connection, link, offered } = setUp({ stripLocal: Promise.resolve(true) });
+    await offered();
+    link.receive({ kind: 'candidate', candidate: mdns });
+    link.receive({ kind: 'candidate', candidate: reflexive });
+    await settle();
+    expect(connection.candidates).toEqual([reflexive]);
+  });
+
+  test('more than 64 are not taken', async () => {
+    const { connection, link, offered } = setUp();
+    await offered();
+    for (let i = 0; i < 100; i++) link.receive({ kind: 'candidate', candidate: reflexive });
+    await settle();
+    await settle();
+    await settle();
+    await settle();
+    expect(connection.candidates.length).toBeLessThanOrEqual(65);
+  });
+});

@@ -1,0 +1,299 @@
+/**
+ * One link: one RTCPeerConnection between this viewer and one peer, from the first signal to the close. It is a
+ * PeerLink for the engine once control and data channels are open.
+ */
+
+import type { Clock, LinkCloseReason, LinkPath, PeerLink, PeerRole } from '../ports.ts';
+import {
+  candidateBytes,
+  candidatesPerLink,
+  failReasons,
+  type PlanMessage,
+  type SignalBody,
+} from '../session/messages.ts';
+import { isLocalAddress, parseCandidate, stripLocalCandidates } from './candidates.ts';
+import { createChannels } from './channels.ts';
+import { type AttemptFacts, type Diagnosis, diagnose, pathOf } from './diagnose.ts';
+import { agree, defaultPlan } from './plan.ts';
+
+/** From the first signal to open channels. */
+export const establishMs = 12_000;
+const pathIntervalMs = 10_000;
+const statsTimeoutMs = 1_000;
+/** Time for a last `bye` to leave before the connection goes. */
+const byeMs = 150;
+/** Messages kept until the engine has set its callbacks; a peer sends nothing but `hello` before. */
+const backlogLength = 32;
+const byeType = 0x50;
+
+export interface LinkOptions {
+  /** The link ID of the signals. */
+  id: string;
+  /** The other side, hex. */
+  peer: string;
+  role: PeerRole;
+  connection: RTCPeerConnection;
+  clock: Clock;
+  /** Whether private and mDNS candidates of the other side are to be left out. */
+  stripLocal: Promise<boolean>;
+  /** The configuration has a STUN or TURN server over UDP. */
+  udpServers: boolean;
+  /** Paths can only be relayed (policy). */
+  relayOnly: boolean;
+  signal(body: SignalBody): void;
+  opened(link: Link): void;
+  /** The attempt failed; the connection is closed. */
+  failed(link: Link, diagnosis: Diagnosis): void;
+  /** An open link has closed, by either side. */
+  closed(link: Link, reason: LinkCloseReason): void;
+}
+
+export interface Link extends PeerLink {
+  maxMessage: number;
+  readonly id: string;
+  readonly state: 'opening' | 'open' | 'closed';
+  /** Channels outside the plan that the other side opened. */
+  strangers(): number;
+  /** Makes and signals the offer. */
+  offer(): void;
+  /** Answers an offer. */
+  answer(sdp: string, plan: PlanMessage): void;
+  /** A signal of the other side about this link. Offers are not for here. */
+  receive(body: SignalBody): void;
+}
+
+export function createLink(o: LinkOptions): Link {
+  const { connection, clock } = o;
+  const facts: AttemptFacts = { remoteAdded: [], stripped: 0, gated: false, udpServers: o.udpServers, gathered: false };
+  let state: Link['state'] = 'opening';
+  let path: LinkPath = o.relayOnly ? 'relay' : 'direct';
+  let offered = defaultPlan.data;
+  let answered = false;
+  let candidates = 0;
+  /** Operations on the connection run one after the other. */
+  let chain: Promise<unknown> = o.stripLocal.then(
+    (strip) => {
+      facts.gated = strip;
+    },
+    () => {
+      facts.gated = true;
+    },
+  );
+  /** Remote candidates that came before the description. */
+  let early: SignalBody[] = [];
+  /** Local candidates wait here until the description has been signaled. */
+  let held: SignalBody[] | undefined = [];
+  let backlog: (() => void)[] | undefined = [];
+  let timer = 0;
+
+  const deliver = (f: () => void) => {
+    if (!backlog) f();
+    else if (backlog.length < backlogLength) backlog.push(f);
+    else end('protocol-error');
+  };
+
+  const channels = createChannels({
+    ready: () => void ready(),
+    control: (message) => deliver(() => link.onControl?.(message)),
+    data: (message) => deliver(() => link.onData?.(message)),
+    drain: () => link.onDrain?.(),
+    ended: (reason) => end(reason),
+  });
+
+  /** Lets go of everything: timers, handlers, the connection (after a moment, for a last message to leave). */
+  const letGo = (delayMs = 0) => {
+    state = 'closed';
+    clock.clearTimer(timer);
+    channels.dispose();
+    held = backlog = undefined;
+    connection.onicecandidate = connection.ondatachannel = connection.onconnectionstatechange = null;
+    if (delayMs > 0) clock.setTimer(() => connection.close(), delayMs);
+    else connection.close();
+  };
+
+  const fail = (diagnosis: Diagnosis, tell = true) => {
+    if (state !== 'opening') return;
+    if (tell) o.signal({ kind: 'fail', reason: diagnosis.fail });
+    letGo();
+    o.failed(link, diagnosis);
+  };
+
+  /** The link ended from outside: an open one is reported, an opening one has failed. */
+  const end = (reason: LinkCloseReason) => {
+    fail({ fail: 'refused' });
+    if (state === 'closed') return;
+    letGo();
+    o.closed(link, reason);
+    link.onClose?.(reason);
+  };
+
+  /** What the browser's statistics say; the fallback if they say nothing in time. */
+  const ask = async <T>(question: Promise<T>, fallback: T): Promise<T> => {
+    let late = 0;
+    const patience = new Promise<T>((resolve) => {
+      late = clock.setTimer(() => resolve(fallback), statsTimeoutMs);
+    });
+    const found = await Promise.race([question.catch(() => fallback), patience]);
+    clock.clearTimer(late);
+    return found;
+  };
+
+  /** Time is up, or ICE failed: says why as far as the browser shows it. */
+  const giveUp = async () => fail(await ask(diagnose(connection, facts), { fail: 'timeout' }));
+
+  const watchPath = async () => {
+    path = (await ask(pathOf(connection), undefined)) ?? path;
+    clock.clearTimer(timer);
+    if (state !== 'closed') timer = clock.setTimer(() => void watchPath(), pathIntervalMs);
+  };
+
+  const ready = async () => {
+    await watchPath();
+    if (state !== 'opening') return;
+    state = 'open';
+    o.opened(link);
+    const kept = backlog ?? [];
+    backlog = undefined;
+    for (const f of kept) f();
+  };
+
+  /** Queues an operation; its failure ends the attempt. */
+  const run = (operation: () => unknown) => {
+    chain = chain.then(async () => {
+      try {
+        if (state !== 'closed') await operation();
+      } catch {
+        fail({ fail: 'refused' });
+      }
+    });
+  };
+
+  const take = (plan: PlanMessage): PlanMessage | undefined => {
+    const agreed = agree(plan, defaultPlan);
+    if (!agreed) fail({ fail: 'plan' });
+    else {
+      link.maxMessage = agreed.message;
+      channels.agree(agreed.data, agreed.message);
+    }
+    return agreed;
+  };
+
+  const describe = async (type: RTCSdpType, sdp: string) => {
+    const kept = facts.gated ? stripLocalCandidates(sdp) : sdp;
+    const found = kept.match(/^a=candidate:.*$/gm) ?? [];
+    facts.remoteAdded.push(...found);
+    facts.stripped += sdp.split('a=candidate:').length - 1 - found.length;
+    await connection.setRemoteDescription({ type, sdp: kept });
+  };
+
+  /** Hands the candidates that arrived before the description to the connection. */
+  const catchUp = () => {
+    const bodies = early;
+    early = [];
+    for (const body of bodies) run(() => addCandidate(body));
+  };
+
+  const addCandidate = async (body: SignalBody) => {
+    if (body.kind !== 'candidate') return;
+    const { candidate, sdp_mid, sdp_m_line_index } = body;
+    const info = parseCandidate(candidate);
+    if (!info) return;
+    if (facts.gated && isLocalAddress(info.address)) {
+      facts.stripped++;
+      return;
+    }
+    facts.remoteAdded.push(candidate);
+    const sdpMLineIndex = sdp_m_line_index ?? (sdp_mid === undefined ? 0 : null);
+    // A candidate that the browser does not take is one path fewer.
+    await connection.addIceCandidate({ candidate, sdpMid: sdp_mid ?? null, sdpMLineIndex }).catch(() => {});
+  };
+
+  const signalDescription = (kind: 'offer' | 'answer', plan: PlanMessage) => {
+    o.signal({ kind, sdp: connection.localDescription!.sdp, plan });
+    held?.forEach(o.signal);
+    held = undefined;
+  };
+
+  connection.onicecandidate = ({ candidate }) => {
+    if (facts.gathered) return;
+    let body: SignalBody = { kind: 'end' };
+    if (candidate?.candidate) {
+      if (candidate.candidate.length > candidateBytes) return;
+      const { sdpMid, sdpMLineIndex } = candidate;
+      body = {
+        kind: 'candidate',
+        candidate: candidate.candidate,
+        sdp_mid: sdpMid ?? undefined,
+        sdp_m_line_index: sdpMLineIndex ?? undefined,
+      };
+    } else facts.gathered = true;
+    if (held) held.push(body);
+    else o.signal(body);
+  };
+  connection.ondatachannel = ({ channel }) => channels.accept(channel, offered);
+  connection.onconnectionstatechange = () => {
+    const { connectionState } = connection;
+    if (connectionState !== 'failed' && connectionState !== 'closed') return;
+    if (state === 'opening') void giveUp();
+    else end(connectionState);
+  };
+  timer = clock.setTimer(() => void giveUp(), establishMs);
+
+  const link: Link = {
+    id: o.id,
+    peer: o.peer,
+    role: o.role,
+    maxMessage: defaultPlan.message,
+    get state() {
+      return state;
+    },
+    path: () => path,
+    strangers: channels.strangers,
+    offer() {
+      run(async () => {
+        channels.create(connection, defaultPlan.data);
+        await connection.setLocalDescription(await connection.createOffer());
+        signalDescription('offer', defaultPlan);
+      });
+    },
+    answer(sdp, plan) {
+      offered = plan.data;
+      const agreed = take(plan);
+      run(async () => {
+        await describe('offer', sdp);
+        await connection.setLocalDescription(await connection.createAnswer());
+        signalDescription('answer', agreed!);
+        catchUp();
+      });
+    },
+    receive(body) {
+      if (body.kind === 'answer') {
+        if (answered) return;
+        answered = true;
+        take(body.plan);
+        run(async () => {
+          await describe('answer', body.sdp);
+          catchUp();
+        });
+      } else if (body.kind === 'fail') {
+        fail({ fail: failReasons.find((reason) => reason === body.reason) ?? 'refused' }, false);
+      } else if (++candidates <= candidatesPerLink + 1) {
+        early.push(body);
+        if (connection.remoteDescription) catchUp();
+      }
+    },
+    sendControl(message) {
+      if (state === 'open') channels.sendControl(message);
+    },
+    sendData: (message) => state === 'open' && channels.sendData(message),
+    close(reason, bye) {
+      const was = state;
+      if (was === 'closed') return;
+      const farewell = was === 'open' && bye !== undefined;
+      if (farewell) channels.sendControl(new Uint8Array([byeType, bye]));
+      letGo(farewell ? byeMs : 0);
+      if (was === 'open') o.closed(link, reason);
+    },
+  };
+  return link;
+}

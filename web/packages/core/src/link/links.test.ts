@@ -1,0 +1,161 @@
+import { describe, expect, test, vi } from 'vitest';
+import type { Policy, SignalIn } from '../session/messages.ts';
+import { FakeClock, settle } from '../testing/clock.ts';
+import { FakeConnection } from '../testing/connection.ts';
+import { peerA, peerB } from '../testing/socket.ts';
+import { establishMs } from './link.ts';
+import { createLinks, type LinkSettings } from './links.ts';
+
+const plan = { v: 1, data: 2, message: 16_384 };
+const hexA = '00000000000000000000000000000001';
+const hexB = '00000000000000000000000000000002';
+
+const policy: Policy = {
+  role: 'full',
+  control_group: false,
+  max_links: 8,
+  relay: 'allow',
+  local: 'ask',
+  signed_manifests: 'off',
+};
+
+function setUp(more: Partial<LinkSettings> = {}, self = '00000000000000000000000000000009') {
+  const clock = new FakeClock();
+  const connections: FakeConnection[] = [];
+  let ids = 0;
+  const told = { signal: vi.fn(), opened: vi.fn(), failed: vi.fn(), changed: vi.fn(), caught: vi.fn() };
+  const links = createLinks({
+    environment: {
+      clock,
+      createConnection: (configuration) => {
+        const connection = new FakeConnection(configuration);
+        connections.push(connection);
+        return connection as unknown as RTCPeerConnection;
+      },
+      randomBytes: (length) => new Uint8Array(length).fill(++ids),
+      localAccess: async () => false,
+    },
+    ...told,
+  });
+  links.configure({ self, iceServers: [], policy, maxLinks: 3, ...more });
+  const signals = () => told.signal.mock.calls.map(([to, link, body]) => ({ to, link, ...body }));
+  return { clock, connections, links, ...told, signals };
+}
+
+const from = (peer: string, link: string, body: object) =>
+  ({ type: 'signal', swarm: '', from: peer, role: 'viewer', link, ...body }) as SignalIn;
+
+describe('links', () => {
+  test('offers to whom the tracker names, once', async () => {
+    const { links, signals, connections } = setUp();
+    links.introduce([
+      { peer: peerA, role: 'viewer' },
+      { peer: peerA, role: 'viewer' },
+    ]);
+    await settle();
+    expect(signals()).toMatchObject([{ to: peerA, kind: 'offer', plan }]);
+    expect(connections).toHaveLength(1);
+    expect(links.want).toBe(2);
+  });
+
+  test('opens, and counts what is open', async () => {
+    const { links, signals, connections, opened } = setUp();
+    links.introduce([{ peer: peerA, role: 'seed' }]);
+    await settle();
+    const { link } = signals()[0];
+    // Somebody else who guessed the link's ID is not heard.
+    links.signal(from(peerB, link, { kind: 'answer', sdp: 'v=0', plan }));
+    await settle();
+    expect(connections[0]!.remoteDescription).toBeNull();
+    links.signal(from(peerA, link, { kind: 'answer', sdp: 'v=0', plan }));
+    await settle();
+    connections[0]!.openAll();
+    await settle();
+    expect(opened).toHaveBeenCalledWith(expect.objectContaining({ peer: hexA, role: 'seed' }));
+    expect([links.open, links.opening]).toEqual([1, 0]);
+  });
+
+  test('answers offers up to its bound, then is busy', async () => {
+    const { links, signals } = setUp({ maxLinks: 1 });
+    links.signal(from(peerA, 'l1', { kind: 'offer', sdp: 'v=0', plan }));
+    links.signal(from(peerB, 'l2', { kind: 'offer', sdp: 'v=0', plan }));
+    await settle();
+    expect(signals()).toMatchObject([
+      { to: peerB, link: 'l2', kind: 'fail', reason: 'busy' },
+      { to: peerA, link: 'l1', kind: 'answer' },
+    ]);
+  });
+
+  test('of two offers at once the lower peer ID stands', async () => {
+    for (const [own, stands] of [
+      ['00000000000000000000000000000000', 'ours'],
+      ['00000000000000000000000000000009', 'theirs'],
+    ] as const) {
+      const { links, signals, connections } = setUp({}, own);
+      links.introduce([{ peer: peerA, role: 'viewer' }]);
+      await settle();
+      links.signal(from(peerA, 'theirs', { kind: 'offer', sdp: 'v=0', plan }));
+      await settle();
+      const last = signals().at(-1);
+      expect(last).toMatchObject(stands === 'ours' ? { kind: 'fail', reason: 'refused' } : { kind: 'answer' });
+      expect(connections[0]!.closed).toBe(stands === 'theirs');
+      expect(links.opening).toBe(1);
+    }
+  });
+
+  test('a banned peer is neither offered to nor answered', async () => {
+    const { links, signals, connections } = setUp();
+    links.avoid(hexB);
+    links.introduce([{ peer: peerB, role: 'viewer' }]);
+    links.signal(from(peerB, 'l', { kind: 'offer', sdp: 'v=0', plan }));
+    await settle();
+    expect(connections).toHaveLength(0);
+    expect(signals()).toMatchObject([{ kind: 'fail', reason: 'refused' }]);
+  });
+
+  test('relay-only shows no address to viewers, and the policy can forbid relays', () => {
+    const iceServers = [{ urls: ['turn:turn.example.com', 'stun:turn.example.com'], username: 'u', credential: 'c' }];
+    const relayed = setUp({ iceServers, policy: { ...policy, role: 'relay-only' } });
+    relayed.links.introduce([
+      { peer: peerA, role: 'viewer' },
+      { peer: peerB, role: 'seed' },
+    ]);
+    expect(relayed.connections.map(({ configuration }) => configuration.iceTransportPolicy)).toEqual(['relay', 'all']);
+    const direct = setUp({ iceServers, policy: { ...policy, relay: 'never' } });
+    direct.links.introduce([{ peer: peerA, role: 'viewer' }]);
+    expect(direct.connections[0]!.configuration.iceServers).toMatchObject([{ urls: ['stun:turn.example.com'] }]);
+  });
+
+  test('two attempts blocked alike are a reason; an open link lifts it', async () => {
+    const { clock, links, signals, connections, failed } = setUp({ policy: { ...policy, local: 'if-granted' } });
+    const candidate = 'candidate:1 1 udp 1 a.local 5 typ host';
+    for (const peer of [peerA, peerB]) {
+      links.introduce([{ peer, role: 'viewer' }]);
+      await settle();
+      const { link } = signals().findLast(({ kind }) => kind === 'offer')!;
+      links.signal(from(peer, link, { kind: 'answer', sdp: 'v=0', plan }));
+      links.signal(from(peer, link, { kind: 'candidate', candidate }));
+      await clock.advance(establishMs);
+    }
+    expect(failed.mock.calls).toEqual([['lna-denied'], ['lna-denied']]);
+    expect(links.blocked).toBe('lna-denied');
+    links.signal(from('AAAAAAAAAAAAAAAAAAAAAw', 'l', { kind: 'offer', sdp: 'v=0', plan }));
+    await settle();
+    for (const label of ['lw.control', 'lw.data.0', 'lw.data.1']) connections.at(-1)!.incoming(label);
+    await settle();
+    expect(links.blocked).toBeNull();
+  });
+
+  test('a stop closes everything and takes nothing new', async () => {
+    const { clock, links, connections } = setUp();
+    links.introduce([{ peer: peerA, role: 'viewer' }]);
+    await settle();
+    links.stop();
+    links.introduce([{ peer: peerB, role: 'viewer' }]);
+    links.signal(from(peerB, 'l', { kind: 'offer', sdp: 'v=0', plan }));
+    await clock.advance(60_000);
+    expect(connections).toHaveLength(1);
+    expect(connections[0]!.closed).toBe(true);
+    expect(clock.pending).toBe(0);
+  });
+});

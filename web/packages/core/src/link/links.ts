@@ -1,0 +1,217 @@
+/**
+ * The links of one swarm: offers to the peers that the tracker introduces, answers to those who offer, bounds, and a
+ * memory of who is not to be linked again.
+ */
+
+import type { Environment } from '../environment.ts';
+import type { LinkCloseReason, PeerLink, PeerRole, Reason } from '../ports.ts';
+import { idToHex, toBase64url } from '../session/base64.ts';
+import type { FailReason, IceServerMessage, Introduce, Policy, SignalBody, SignalIn } from '../session/messages.ts';
+import { createLink, type Link } from './link.ts';
+
+/** More links than this are never wanted at once by one message, whatever the policy (spec: want ≤ 32). */
+const wantBound = 32;
+/** Attempts under way at once; a burst of introductions must not open dozens of sockets. */
+const attemptsBound = 8;
+
+export interface LinksOptions {
+  environment: Pick<Environment, 'clock' | 'createConnection' | 'randomBytes' | 'localAccess'>;
+  signal(to: string, link: string, body: SignalBody): void;
+  /** An open link, for the engine. */
+  opened(link: PeerLink): void;
+  failed(reason: FailReason): void;
+  /** Links or attempts came or went. */
+  changed(): void;
+  /** The engine failed with a link. */
+  caught(where: string, error: unknown): void;
+}
+
+export interface LinkSettings {
+  /** Own peer ID, hex. */
+  self: string;
+  iceServers: IceServerMessage[];
+  policy: Policy;
+  maxLinks: number;
+}
+
+interface Entry {
+  link: Link;
+  /** The peer in the tracker's spelling. */
+  to: string;
+  offered: boolean;
+}
+
+export interface Links {
+  /** While true no link is wanted. */
+  resting: boolean;
+  readonly open: number;
+  readonly opening: number;
+  /** How many further links this viewer would take. */
+  readonly want: number;
+  /** Why no link opens, when two attempts in a row were blocked in the same way and none is open. */
+  readonly blocked: Reason | null;
+  configure(settings: LinkSettings): void;
+  /** Offers a link to each peer that the tracker named. */
+  introduce(peers: Introduce['peers']): void;
+  /** A signal from a peer. */
+  signal(message: SignalIn): void;
+  /** Never links to this peer again. */
+  avoid(peer: string): void;
+  closeAll(reason: LinkCloseReason, bye: number): void;
+  stop(): void;
+}
+
+export function createLinks(o: LinksOptions): Links {
+  const { environment } = o;
+  const entries = new Map<string, Entry>();
+  const avoided = new Set<string>();
+  let settings: LinkSettings | undefined;
+  let stopped = false;
+  /** What the last failed attempts say about the network, while no link is open. */
+  let blame: { reason: Reason; times: number } | undefined;
+
+  const count = (state: Link['state']) => [...entries.values()].filter(({ link }) => link.state === state).length;
+  const find = (hex: string) => [...entries.values()].find(({ link }) => link.peer === hex);
+
+  const forget = (link: Link) => {
+    if (entries.delete(link.id)) o.changed();
+  };
+
+  const discard = (entry: Entry) => {
+    entries.delete(entry.link.id);
+    entry.link.close('closed');
+  };
+
+  /** A connection for one attempt. Undefined if the browser does not give one. */
+  const create = (to: string, hex: string, role: PeerRole, id: string, offered: boolean): Entry | undefined => {
+    const { policy } = settings!;
+    const relayOnly = policy.role === 'relay-only' && role === 'viewer';
+    const iceServers = iceServersFor(settings!);
+    let connection: RTCPeerConnection;
+    try {
+      connection = environment.createConnection({ iceServers, iceTransportPolicy: relayOnly ? 'relay' : 'all' });
+    } catch {
+      return undefined;
+    }
+    const link = createLink({
+      id,
+      peer: hex,
+      role,
+      connection,
+      clock: environment.clock,
+      stripLocal:
+        policy.local === 'if-granted'
+          ? environment.localAccess().then((granted) => !granted)
+          : Promise.resolve(policy.local === 'never'),
+      udpServers: iceServers.some(({ urls }) => [urls].flat().some(overUdp)),
+      relayOnly,
+      signal: (body) => o.signal(to, id, body),
+      opened() {
+        blame = undefined;
+        try {
+          o.opened(link);
+        } catch (error) {
+          o.caught('addLink', error);
+          link.close('protocol-error');
+        }
+        o.changed();
+      },
+      failed(_link, { fail, reason }) {
+        forget(link);
+        if (reason) blame = { reason, times: blame?.reason === reason ? blame.times + 1 : 1 };
+        o.failed(fail);
+      },
+      closed: forget,
+    });
+    const entry: Entry = { to, offered, link };
+    entries.set(id, entry);
+    o.changed();
+    return entry;
+  };
+
+  const answer = ({ from, role, link: id, sdp, plan }: SignalIn & { kind: 'offer' }, hex: string) => {
+    const refuse = (reason: FailReason) => o.signal(from, id, { kind: 'fail', reason });
+    const s = settings;
+    const known = find(hex);
+    // Both offered: the offer of the lower peer ID stands, on both sides.
+    const ours = known?.link.state === 'opening' && known.offered && s !== undefined && s.self < hex;
+    if (!s || stopped || ours || avoided.has(hex) || hex === s.self || s.policy.role === 'off') {
+      refuse('refused');
+      return;
+    }
+    if (known) {
+      // The other side has begun anew, so an old link is dead there.
+      known.link.onClose?.('closed');
+      discard(known);
+    }
+    if (links.want === 0) refuse('busy');
+    else create(from, hex, role, id, false)?.link.answer(sdp, plan);
+  };
+
+  const links: Links = {
+    resting: false,
+    get open() {
+      return count('open');
+    },
+    get opening() {
+      return count('opening');
+    },
+    get want() {
+      const s = settings;
+      if (!s || stopped || links.resting || s.policy.role === 'off') return 0;
+      return Math.max(0, Math.min(wantBound, s.maxLinks - entries.size));
+    },
+    get blocked() {
+      return links.open === 0 && blame && blame.times >= 2 ? blame.reason : null;
+    },
+    configure(next) {
+      settings = next;
+      if (next.policy.role === 'off') links.closeAll('policy', 8);
+    },
+    introduce(peers) {
+      for (const { peer, role } of peers) {
+        const hex = idToHex(peer);
+        if (hex === settings?.self || avoided.has(hex) || find(hex)) continue;
+        if (links.want === 0 || links.opening >= attemptsBound) continue;
+        create(peer, hex, role, toBase64url(environment.randomBytes(16)), true)?.link.offer();
+      }
+    },
+    signal(message) {
+      const entry = entries.get(message.link);
+      if (!entry) {
+        if (message.kind === 'offer') answer(message, idToHex(message.from));
+      } else if (entry.to === message.from) {
+        // Only the peer that the link is with may speak about it.
+        entry.link.receive(message);
+      }
+    },
+    avoid: (peer) => void avoided.add(peer),
+    closeAll(reason, bye) {
+      for (const { link } of [...entries.values()]) {
+        if (link.state === 'open') link.onClose?.(reason);
+        link.close(reason, bye);
+      }
+      entries.clear();
+      blame = undefined;
+      if (!stopped) o.changed();
+    },
+    stop() {
+      stopped = true;
+      links.closeAll('shutdown', 0);
+    },
+  };
+  return links;
+}
+
+function iceServersFor({ iceServers, policy }: LinkSettings): RTCIceServer[] {
+  return iceServers
+    .map((server) => ({
+      ...server,
+      urls: server.urls.filter((url) => policy.relay === 'allow' || !/^turns?:/i.test(url)),
+    }))
+    .filter((server) => server.urls.length > 0);
+}
+
+function overUdp(url: string): boolean {
+  return /^(stun|turn):/i.test(url) && !/transport=tcp/i.test(url);
+}

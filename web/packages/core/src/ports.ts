@@ -1,0 +1,227 @@
+/**
+ * What the engine, the links and the player plug-ins say to each other. Everything that touches the page (clock,
+ * crypto, channels, fetch) comes in through these ports; nothing here has an implementation.
+ */
+
+/** Why a segment, or a part of it, did not come from a viewer: the closed set of spec/schedule.md. */
+export const reasons = [
+  'no-cert',
+  'no-holder',
+  'udp-blocked',
+  'symmetric-nat',
+  'lna-denied',
+  'insecure-context',
+  'policy',
+  'budget',
+  'needs-token',
+  'urgent',
+  'control-group',
+] as const;
+export type Reason = (typeof reasons)[number];
+
+/** Why a link ended, as the side that notices it says: the closed set of spec/peer-protocol.md. */
+export const linkCloseReasons = [
+  'closed',
+  'failed',
+  'timeout',
+  'version',
+  'protocol-error',
+  'bad-piece',
+  'false-have',
+  'stalled',
+  'over-limit',
+  'policy',
+  'idle',
+  'shutdown',
+] as const;
+export type LinkCloseReason = (typeof linkCloseReasons)[number];
+
+export type Source = 'origin' | 'seed' | 'peer';
+export type LinkPath = 'direct' | 'relay';
+export type PeerRole = 'viewer' | 'seed';
+
+/** Milliseconds, monotonic, fractional. */
+export interface Clock {
+  now(): number;
+  setTimer(f: () => void, ms: number): number;
+  clearTimer(id: number): void;
+}
+
+export interface Crypto {
+  /** SHA-256. */
+  digest(data: Uint8Array): Promise<Uint8Array>;
+  /** ECDSA P-256 with SHA-256; `key` is the uncompressed point (65 bytes), `signature` r ‖ s (64 bytes). */
+  verify(key: Uint8Array, signature: Uint8Array, data: Uint8Array): Promise<boolean>;
+}
+
+/** One open link, given to the engine once its channels are up. The engine sets the callbacks in `addLink`. */
+export interface PeerLink {
+  /** The other side's peer ID, 32 hex characters, as the signal named it. */
+  readonly peer: string;
+  readonly role: PeerRole;
+  /** Largest message on a data channel, bytes, agreed in the channel plan. */
+  readonly maxMessage: number;
+  path(): LinkPath;
+  /** Never throws; a no-op after the close. */
+  sendControl(message: Uint8Array): void;
+  /** False: every data channel's buffer is above its bound; the message was not sent, try again on drain. */
+  sendData(message: Uint8Array): boolean;
+  onControl?: (message: Uint8Array) => void;
+  onData?: (message: Uint8Array) => void;
+  onDrain?: () => void;
+  onClose?: (reason: LinkCloseReason) => void;
+  /** Sends `bye` first if one is given (the codes of spec/peer-protocol.md). `onClose` is not called for it. */
+  close(reason: LinkCloseReason, bye?: number): void;
+}
+
+export interface ByteRange {
+  first: number;
+  /** Inclusive. */
+  last: number;
+}
+
+export interface OriginResult {
+  data: ArrayBuffer;
+  status: number;
+  url: string;
+  /** From the first byte to the last, where the loader measured it: finer than progress shows. */
+  transferMs?: number;
+}
+
+/** Fetches the segment with the player's own loader settings. A rejection reaches the player unchanged. */
+export type OriginFetcher = (
+  signal: AbortSignal,
+  onProgress: (loaded: number, total: number) => void,
+) => Promise<OriginResult>;
+
+export interface SegmentRef {
+  url: string;
+  range?: ByteRange;
+  /** On the presentation timeline. */
+  startMs: number;
+  durationMs: number;
+}
+
+export interface SegmentRequest extends SegmentRef {
+  rendition: string;
+  /** Bits per second of the rendition. */
+  bitrate: number;
+  /** The player chooses among renditions itself. */
+  adaptive: boolean;
+  /** Milliseconds from now until the playhead is there. */
+  deadlineMs(): number;
+  /** The next few segments of the same rendition. */
+  upcoming: SegmentRef[];
+  origin: OriginFetcher;
+}
+
+export interface SegmentResult {
+  data: ArrayBuffer;
+  /** Where most of the bytes came from. */
+  source: Source;
+  /** Set unless every byte came from a viewer. */
+  reason?: Reason;
+  bytes: Record<Source, number>;
+  /** HTTP status, when the origin's response was handed on. */
+  status?: number;
+}
+
+export type ProgressFunction = (loaded: number, total: number) => void;
+
+/** A verify key as the tracker gives it, decoded from base64url. */
+export interface VerifyKey {
+  /** 16 hex characters. */
+  keyId: string;
+  /** Uncompressed point, 65 bytes. */
+  key: Uint8Array;
+}
+
+/** A revocation: of all that a key signed, or of a site's names below a prefix issued before a moment. */
+export type Revocation = { keyId: string } | { site: string; prefix: string; minIssuedAt: number };
+
+/** Deltas since the last take, the fields that the engine knows of the tracker's `stats` message. */
+export interface StatsDelta {
+  bytes: { origin: number; seed: number; peer: number; peer_relay: number; seed_relay: number };
+  uploaded: { direct: number; relay: number };
+  segments: Record<Source, number>;
+  reasons: Partial<Record<Reason, number>>;
+  duplicate_bytes: number;
+  wasted_bytes: number;
+  rejected_bytes: number;
+  contradictions: number;
+}
+
+export interface PeerSnapshot {
+  peer: string;
+  role: PeerRole;
+  path: LinkPath;
+  /** Estimated rate of what it sends, bytes per second; 0 unknown. */
+  rate: number;
+  rttMs: number;
+  /** Requests outstanding to it, and of it. */
+  downloads: number;
+  uploads: number;
+  /** Verified bytes. */
+  downloaded: number;
+  uploaded: number;
+  segments: number;
+}
+
+export interface EngineSnapshot {
+  peers: PeerSnapshot[];
+  /** Totals since the engine began. */
+  totals: StatsDelta;
+  segments: number;
+  cacheBytes: number;
+  capacity?: number;
+  linking: boolean;
+  off: Reason | null;
+  /** Counters of what was refused or skipped, by name. */
+  counters: Record<string, number>;
+  /** Presentation ranges held in the cache, merged. */
+  ranges: { fromMs: number; toMs: number }[];
+}
+
+export interface EngineEvents {
+  /** A segment has been handed to the player. */
+  segment: {
+    url: string;
+    startMs: number;
+    durationMs: number;
+    rendition: string;
+    result: Omit<SegmentResult, 'data'>;
+    /** From the player's request to the result. */
+    tookMs: number;
+  };
+  /** A verified piece came in, or a piece went out. */
+  piece: { peer: string; role: PeerRole; direction: 'in' | 'out'; bytes: number; segment: string };
+  /** A link is of use: hellos are exchanged. */
+  link: { peer: string; role: PeerRole; path: LinkPath };
+  /** A link has ended; `banned`: never link to this peer again in this session. */
+  unlink: { peer: string; role: PeerRole; reason: LinkCloseReason; banned: boolean };
+  /** The origin's bytes differ from a certificate, or two certificates from each other. */
+  contradiction: { url: string; segment: string };
+  /** The engine turned itself off for this title. */
+  off: { reason: Reason };
+}
+
+/** Peer delivery of one joined title. */
+export interface Engine {
+  load(request: SegmentRequest, onProgress: ProgressFunction): { result: Promise<SegmentResult>; abort(): void };
+  addLink(link: PeerLink): void;
+  /** True while a first link may still come up. */
+  setLinking(linking: boolean): void;
+  /** Peer delivery is off for a reason (segments come from the origin and carry it), or on. */
+  setOff(reason: Reason | null): void;
+  setKeys(keys: VerifyKey[]): void;
+  revoke(revocations: Revocation[]): void;
+  /** Milliseconds to add to `Clock.now()` for the tracker's time since the epoch. */
+  setServerTime(offsetMs: number): void;
+  /** Estimated capacity of the downlink, bits per second. */
+  capacity(): number | undefined;
+  takeStats(): StatsDelta;
+  snapshot(): EngineSnapshot;
+  on<K extends keyof EngineEvents>(event: K, f: (detail: EngineEvents[K]) => void): () => void;
+  /** Closes links, aborts fetches, forgets pieces. */
+  stop(): void;
+}

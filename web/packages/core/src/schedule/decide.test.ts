@@ -1,0 +1,41 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, it } from 'vitest';
+import { decide } from './decide.ts';
+import type { Action, ScheduleInput } from './input.ts';
+import { rank } from './rank.ts';
+import { createRecorder, replay } from './recorder.ts';
+
+interface Vectors {
+  ranks: { segment: string; piece: number; peer: string; rank: number }[];
+  cases: { name: string; why: string; input: ScheduleInput; actions: Action[] }[];
+}
+const file = new URL('../../../../../spec/vectors/schedule.json', import.meta.url);
+const vectors = JSON.parse(readFileSync(file, 'utf8')) as Vectors;
+
+describe('vectors of the schedule', () => {
+  it('ranks', () => {
+    for (const v of vectors.ranks) expect(rank(v.segment, v.piece, v.peer)).toBe(v.rank);
+  });
+
+  it.each(vectors.cases)('$name', ({ input, actions }) => {
+    const before = JSON.stringify(input);
+    expect(decide(input)).toEqual(actions);
+    expect(JSON.stringify(input)).toBe(before);
+  });
+
+  it('have names of their own, and a sentence', () => {
+    expect(new Set(vectors.cases.map((c) => c.name)).size).toBe(vectors.cases.length);
+    expect(vectors.cases.every((c) => c.why.endsWith('.'))).toBe(true);
+  });
+});
+
+describe('recorder', () => {
+  it('keeps the last inputs, which replay to the same actions', () => {
+    const recorder = createRecorder(3);
+    for (const { input } of vectors.cases) recorder.record(input, decide(input));
+    expect(recorder.dump().split('\n')).toHaveLength(3);
+    expect(replay(recorder.dump())).toEqual([]);
+    const forged = recorder.dump().replaceAll('"race"', '"near"').replaceAll('"duplicate"', '"near"');
+    expect(replay(forged).length).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,231 @@
+/** The schedule of spec/schedule.md: a pure function, the same in both languages, to the bit. */
+import type { Action, RequestReason, ScheduleInput, SchedulePeer, ScheduleRequest, WantedSegment } from './input.ts';
+import { owner, rank, wholeSegment } from './rank.ts';
+
+const piece = 16384;
+const leastRate = 65_536;
+/** Bytes outstanding to a peer whose rate is unknown; more would only be waited for if it never answers. */
+const probation = 65_536;
+
+type Peer = SchedulePeer & {
+  stalled: boolean;
+  /** Whether it holds a piece of the segment. */
+  has(segment: string, n: number): boolean;
+};
+
+export const urgentWindow = (s: WantedSegment, permille: number): number => {
+  const full = Math.floor((s.duration_us * permille) / 1000);
+  return s.origin_us < 0 ? full : Math.min(full, Math.floor(s.duration_us / 4) + 3 * s.origin_us);
+};
+
+const stallTime = (p: SchedulePeer): number =>
+  Math.max(
+    1_000_000,
+    4 * p.rtt_us + Math.floor((3_000_000 * Math.min(p.queued, probation)) / Math.max(p.rate, leastRate)),
+  );
+
+const eta = (p: SchedulePeer): number =>
+  p.rtt_us + Math.floor(((p.queued + piece) * 1_000_000) / Math.max(p.rate, leastRate));
+
+const quickest = (peers: Peer[]): Peer | undefined => {
+  let best: Peer | undefined;
+  for (const p of peers) if (!best || eta(p) < eta(best)) best = p;
+  return best;
+};
+
+/** Working copies: slots and queues are counted down as pieces are assigned. */
+const workingPeer = (p: SchedulePeer, now: number): Peer => {
+  const sets = new Map<string, Set<number>>();
+  return {
+    ...p,
+    stalled: p.stalled_until_us > now,
+    has(segment, n) {
+      const held = p.holds[segment];
+      if (held === 'complete') return true;
+      if (!held) return p.on_demand;
+      const set = sets.get(segment) ?? new Set(held);
+      sets.set(segment, set);
+      return set.has(n);
+    },
+  };
+};
+
+export const decide = (input: ScheduleInput): Action[] => {
+  const { now_us: now, policy, self } = input;
+  const actions: Action[] = [];
+  const peers = input.peers.map((p) => workingPeer(p, now));
+  const viewers = peers.filter((p) => p.role === 'viewer');
+  const byId = new Map(peers.map((p) => [p.id, p]));
+  let inFlight = 0;
+  let wake = Number.POSITIVE_INFINITY;
+  /** Remembers when a wait ends; says whether it still lasts. */
+  const waits = (until: number): boolean => {
+    if (now >= until) return false;
+    wake = Math.min(wake, until);
+    return true;
+  };
+
+  // Requests by segment and piece, without the stalled ones (rule 1).
+  const flying = new Map<string, Map<number, ScheduleRequest[]>>();
+  for (const r of input.requests) {
+    const p = byId.get(r.peer);
+    if (p && !waits(r.progress_us + stallTime(p) + 1)) {
+      actions.push({ type: 'cancel', segment: r.segment, piece: r.piece, peer: r.peer, reason: 'stalled' });
+      p.stalled = true;
+      continue;
+    }
+    inFlight++;
+    const of = flying.get(r.segment) ?? new Map<number, ScheduleRequest[]>();
+    flying.set(r.segment, of);
+    of.set(r.piece, [...(of.get(r.piece) ?? []), r]);
+  }
+  for (const p of peers) if (p.stalled && p.stalled_until_us > now) waits(p.stalled_until_us);
+
+  const free = (p: Peer): boolean => {
+    const most = p.role === 'seed' && viewers.length > 0 ? policy.seed_cap : policy.peer_cap;
+    return !p.stalled && p.slots > 0 && p.queued < (p.rate ? most : Math.min(most, probation));
+  };
+  const request = (s: WantedSegment, n: number, p: Peer, reason: RequestReason) => {
+    p.slots--;
+    p.queued += piece;
+    inFlight++;
+    actions.push({
+      type: 'request',
+      segment: s.id,
+      piece: n,
+      peer: p.id,
+      lane: reason === 'background' ? 1 : 0,
+      reason,
+    });
+  };
+
+  /** Asks the next peer for the certificate; false: there is none left to ask. */
+  const askCertificate = (s: WantedSegment): boolean => {
+    const fresh = peers.filter((p) => !s.cert_peers.includes(p.id) && !p.stalled);
+    const byRtt = (a: Peer, b: Peer) => a.rtt_us - b.rtt_us || (a.id < b.id ? -1 : 1);
+    const next = fresh.filter((p) => p.holds[s.id]).sort(byRtt)[0] ?? fresh.filter((p) => p.on_demand).sort(byRtt)[0];
+    if (next) actions.push({ type: 'certificate', segment: s.id, peer: next.id });
+    return !!next;
+  };
+
+  const missing = (s: WantedSegment): number[] => {
+    const have = new Set(s.have);
+    const out: number[] = [];
+    for (let n = 0; n < s.pieces; n++) if (!have.has(n) && !flying.get(s.id)?.has(n)) out.push(n);
+    return out;
+  };
+
+  /** Rule 6. Returns whether a piece stayed without any source. */
+  const assign = (s: WantedSegment, reason: 'near' | 'background'): boolean => {
+    const interested = viewers.filter((p) => Array.isArray(p.holds[s.id]));
+    const fromSeeds: number[] = [];
+    let stranded = false;
+    for (const n of missing(s)) {
+      const holders = viewers.filter((p) => p.has(s.id, n));
+      const best = quickest(holders.filter(free));
+      if (best) {
+        if (inFlight < policy.piece_cap) request(s, n, best, reason);
+        continue;
+      }
+      // A viewer that holds it is only busy: its next free slot is worth waiting for.
+      if (holders.some((p) => !p.stalled) && waits(s.asked_us + policy.max_wait_us)) continue;
+      const seeds = peers.filter((p) => p.role === 'seed' && p.has(s.id, n));
+      if (!seeds.some((p) => !p.stalled)) {
+        // Whoever holds it may wake up; the urgent window is what ends a hope in vain.
+        if (!(seeds.length || holders.length) || !waits(s.asked_us + policy.max_wait_us)) stranded = true;
+        continue;
+      }
+      const waiting = interested.filter((p) => !p.has(s.id, n));
+      const first = waiting.length ? owner(s.id, n, [self, ...waiting.map((p) => p.id)]) : self;
+      const heard = byId.get(first)?.heard[s.id] ?? 0;
+      const until = Math.min(Math.max(s.asked_us, heard) + policy.patience_us, s.asked_us + policy.max_wait_us);
+      if (first === self || !waits(until)) fromSeeds.push(n);
+    }
+    // In an order of one's own, so that two viewers that start together take different pieces from the seed.
+    if (viewers.length) {
+      const ranks = new Map(fromSeeds.map((n) => [n, rank(s.id, n, self)]));
+      fromSeeds.sort((a, b) => ranks.get(a)! - ranks.get(b)! || a - b);
+    }
+    for (const n of fromSeeds) {
+      if (inFlight >= policy.piece_cap) break;
+      const seed = quickest(peers.filter((p) => p.role === 'seed' && p.has(s.id, n) && free(p)));
+      if (seed) request(s, n, seed, reason);
+    }
+    return stranded;
+  };
+
+  /** Rules 3 and 9: the quickest holder alone, whoever it is, while the origin runs. */
+  const race = (s: WantedSegment, slack: number, urgent: number) => {
+    const best = (n: number, but?: string) =>
+      quickest(peers.filter((p) => p.id !== but && p.has(s.id, n) && !p.stalled && p.slots > 0));
+    for (const n of missing(s)) {
+      const p = best(n);
+      if (p && inFlight < policy.piece_cap) request(s, n, p, 'race');
+    }
+    if (slack >= Math.floor(urgent / 3)) return waits(s.deadline_us - Math.floor(urgent / 3) + 1);
+    for (const [n, of] of [...(flying.get(s.id) ?? [])].sort((a, b) => a[0] - b[0])) {
+      const p = of.length === 1 ? best(n, of[0]!.peer) : undefined;
+      if (p && inFlight < policy.piece_cap) request(s, n, p, 'duplicate');
+    }
+  };
+
+  const origin = (s: WantedSegment, reason: (Action & { type: 'origin' })['reason']) => {
+    if (s.origin === 'idle') actions.push({ type: 'origin', segment: s.id, reason });
+  };
+
+  for (const s of input.segments) {
+    const slack = s.deadline_us - now;
+    const urgent = urgentWindow(s, policy.urgent_permille);
+    const asked = s.asked_us >= 0;
+    const certified = s.certificate === 'held';
+    if (s.pieces > 0 && s.have.length >= s.pieces) {
+      if (s.origin === 'running') actions.push({ type: 'stop-origin', segment: s.id });
+      continue;
+    }
+    if (input.off) {
+      if (asked) origin(s, input.off);
+      continue;
+    }
+    const holders = peers.some((p) => p.on_demand || p.holds[s.id]);
+    if (!asked) {
+      if (s.certificate === 'none') askCertificate(s);
+      else if (certified && policy.background) assign(s, 'background');
+      continue;
+    }
+    for (const of of flying.get(s.id)?.values() ?? [])
+      for (const r of of)
+        if (r.lane === 1) actions.push({ type: 'promote', segment: s.id, piece: r.piece, peer: r.peer });
+
+    if (slack < urgent && s.origin !== 'failed') {
+      origin(s, !holders ? 'no-holder' : !certified && s.cert_asked_us >= 0 ? 'no-cert' : 'urgent');
+      // Too late for this load, in time for the others: what the origin sends can be shared once it is certified.
+      if (s.certificate === 'none') askCertificate(s);
+      if (certified) race(s, slack, urgent);
+      continue;
+    }
+    if (s.origin === 'running') continue;
+    if (s.origin === 'idle') waits(s.deadline_us - urgent + 1);
+    if (certified) {
+      if (!assign(s, 'near')) continue;
+      const mine = owner(s.id, wholeSegment, [
+        self,
+        ...viewers.filter((p) => Array.isArray(p.holds[s.id])).map((p) => p.id),
+      ]);
+      if (!waits(s.asked_us + policy.patience_us * (mine === self ? 1 : 2))) origin(s, 'no-holder');
+    } else if (s.certificate === 'refused') {
+      origin(s, 'no-cert');
+    } else if (!peers.length) {
+      if (!input.linking || !waits(s.asked_us + policy.link_patience_us)) origin(s, 'no-holder');
+    } else if (s.certificate === 'asked') {
+      const first = Math.max(s.cert_asked_us, s.asked_us);
+      if (!waits(first + policy.cert_patience_us)) origin(s, 'no-cert');
+      else if (!waits(s.cert_asked_us + s.cert_peers.length * Math.floor(policy.cert_patience_us / 4)))
+        askCertificate(s);
+    } else if (!askCertificate(s)) {
+      if (s.cert_peers.length) origin(s, 'no-cert');
+      else if (!viewers.length || !waits(s.asked_us + policy.patience_us)) origin(s, 'no-holder');
+    }
+  }
+  if (wake < Number.POSITIVE_INFINITY) actions.push({ type: 'wake', at_us: wake });
+  return actions;
+};

@@ -1,0 +1,70 @@
+import type { Cache } from '../cache/cache.ts';
+import { bitmapHas } from '../protocol/peer.ts';
+import { pieceCount } from '../segment/index.ts';
+import type { Peer } from '../transfer/peer.ts';
+import type { Segment } from '../transfer/segments.ts';
+import type { SchedulePeer, ScheduleRequest, WantedSegment } from './input.ts';
+
+/** What the origin takes to answer and to send at the estimated capacity, µs; -1 unknown. */
+export const originTime = (s: Segment, capacity: number | undefined, answerMs: number): number =>
+  capacity
+    ? Math.ceil(
+        answerMs * 1000 +
+          ((s.certificate ? s.certificate.length * 8000 : s.bitrate * s.ref.durationMs) * 1000) / capacity,
+      )
+    : -1;
+
+/** A segment as the schedule sees it. */
+export const viewSegment = (s: Segment, cache: Cache, deadlineUs: number, originUs: number): WantedSegment => {
+  const pieces = s.certificate ? pieceCount(s.certificate.length) : 0;
+  const bitmap = cache.get(s.id)?.bitmap;
+  const have: number[] = [];
+  if (bitmap) for (let n = 0; n < pieces; n++) if (bitmapHas(bitmap, n)) have.push(n);
+  return {
+    id: s.id,
+    deadline_us: deadlineUs,
+    duration_us: Math.round(s.ref.durationMs * 1000),
+    asked_us: s.loads.size ? s.askedUs : -1,
+    certificate: s.state,
+    cert_asked_us: s.certAskedUs,
+    cert_peers: [...s.certPeers],
+    pieces,
+    have,
+    origin: s.origin,
+    origin_us: originUs,
+  };
+};
+
+/** The peers and what was asked of them, as the schedule sees them. */
+export const viewPeers = (peers: Iterable<Peer>): { peers: SchedulePeer[]; requests: ScheduleRequest[] } => {
+  const requests: ScheduleRequest[] = [];
+  const view = [...peers]
+    .filter((p) => p.ready && !p.noUpload)
+    .sort((a, b) => (a.link.peer < b.link.peer ? -1 : 1))
+    .map((p) => {
+      for (const d of p.downloads.all.values()) {
+        requests.push({
+          segment: d.segment,
+          piece: d.piece,
+          peer: p.link.peer,
+          lane: d.lane,
+          sent_us: d.sentUs,
+          // What is being checked cannot stall.
+          progress_us: d.checking ? 2 ** 52 : Math.max(d.sentUs, p.dataUs),
+        });
+      }
+      return {
+        id: p.link.peer,
+        role: p.link.role,
+        rate: p.rate,
+        rtt_us: p.rttUs,
+        slots: p.maxRequests - p.downloads.all.size,
+        queued: p.downloads.queued(),
+        on_demand: p.onDemand,
+        stalled_until_us: p.stalledUntilUs,
+        holds: p.holdings.holds,
+        heard: p.holdings.heard,
+      };
+    });
+  return { peers: view, requests };
+};

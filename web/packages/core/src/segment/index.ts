@@ -1,0 +1,12 @@
+export {
+  hex,
+  maxLength,
+  maxObject,
+  pieceCount,
+  pieceLength,
+  pieceSize,
+  segmentId,
+  virtualLength,
+  virtualRanges,
+} from './segment.ts';
+export { hasCredential, type SiteConfig, SiteError, type SiteErrorCode, SiteRules, titleOf } from './site.ts';

@@ -1,0 +1,35 @@
+import type { ByteRange, Crypto } from '../ports.ts';
+
+/** Unit of request, verification and blame, bytes. */
+export const pieceSize = 16384;
+/** Longest segment that is shared whole, bytes. */
+export const maxLength = 8 << 20;
+/** Length of the parts in which a longer object is shared, bytes. */
+export const virtualLength = 4 << 20;
+/** Longest object that is shared at all, bytes. */
+export const maxObject = 2 ** 40;
+
+/** The number of pieces of a segment of `length` bytes. */
+export const pieceCount = (length: number): number => Math.ceil(length / pieceSize);
+
+/** The length in bytes of piece `i`; 0 when there is no such piece. */
+export const pieceLength = (length: number, i: number): number =>
+  i < 0 ? 0 : Math.max(0, Math.min(pieceSize, length - i * pieceSize));
+
+/** The parts in which an object is shared; none when it is shared whole, or too long to be shared at all. */
+export function virtualRanges(length: number): ByteRange[] {
+  const ranges: ByteRange[] = [];
+  if (length > maxLength && length <= maxObject)
+    for (let first = 0; first < length; first += virtualLength)
+      ranges.push({ first, last: Math.min(first + virtualLength, length) - 1 });
+  return ranges;
+}
+
+/** Lower-case hexadecimal. */
+export const hex = (bytes: Uint8Array): string => Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('');
+
+/** The segment ID of a name, 32 hex characters. */
+export async function segmentId(site: string, name: string, crypto: Crypto): Promise<string> {
+  const digest = await crypto.digest(new TextEncoder().encode(`leeway segment v1\0${site}\0${name}`));
+  return hex(digest.subarray(0, 16));
+}

@@ -1,0 +1,356 @@
+/**
+ * Messages of `leeway.v1` (spec/tracker-protocol.md), as they travel: JSON, snake_case. What arrives is validated
+ * field by field; unknown fields are dropped, so that nothing unchecked reaches the rest of the library.
+ */
+
+import { fromBase64url } from './base64.ts';
+
+/** Bounds of the protocol, bytes and counts. */
+const messageBytes = 65_536;
+const maxDepth = 16;
+const sdpBytes = 16_384;
+const ticketBytes = 512;
+export const candidateBytes = 512;
+export const candidatesPerLink = 64;
+
+export type RemoteRole = 'viewer' | 'seed';
+/** What this viewer may do: `leech` downloads only, `relay-only` never shows its address to another viewer. */
+export type ViewerRole = 'full' | 'leech' | 'relay-only' | 'off';
+
+/** What the tracker allows this viewer: the part that this library acts on. */
+export interface Policy {
+  role: ViewerRole;
+  control_group: boolean;
+  max_links: number;
+  relay: 'allow' | 'never';
+  local: 'ask' | 'never' | 'if-granted';
+  signed_manifests: 'off' | 'share';
+}
+
+/** Site configuration of spec/site.md: what names depend on. */
+export interface SiteMessage {
+  name: string;
+  hosts: string[];
+  key: { ignore_query: string[]; path: string };
+  title: { drop: number };
+}
+
+export interface IceServerMessage {
+  urls: string[];
+  username?: string;
+  credential?: string;
+}
+
+export interface VerifyKeyMessage {
+  key_id: string;
+  alg: number;
+  key: string;
+}
+
+export type RevocationMessage = { key_id: string } | { site: string; prefix: string; min_issued_at: number };
+
+export interface PlanMessage {
+  v: number;
+  data: number;
+  message: number;
+}
+
+export interface RangeMessage {
+  from_ms: number;
+  to_ms: number;
+}
+
+export const failReasons = ['gone', 'busy', 'timeout', 'lna-denied', 'udp-blocked', 'refused', 'plan'] as const;
+/** Why a link never opened, as it is signaled and counted. */
+export type FailReason = (typeof failReasons)[number];
+
+export interface Welcome {
+  type: 'welcome';
+  session: string;
+  ticket: string;
+  resumed: boolean;
+  server_time_ms: number;
+  site: SiteMessage;
+  ice_servers: IceServerMessage[];
+  verify_keys: VerifyKeyMessage[];
+  revocations: RevocationMessage[];
+  policy: Policy;
+  limits: { messages_per_second: number; links: number };
+  update_interval_ms: number;
+  stats_interval_ms: number;
+}
+
+export interface Joined {
+  type: 'joined';
+  id?: number;
+  swarm: string;
+  viewers: number;
+  seeds: number;
+}
+
+export interface Introduce {
+  type: 'introduce';
+  swarm: string;
+  peers: { peer: string; role: RemoteRole }[];
+}
+
+/** The body of a signal, the same in both directions. */
+export type SignalBody =
+  | { kind: 'offer'; sdp: string; plan: PlanMessage }
+  | { kind: 'answer'; sdp: string; plan: PlanMessage }
+  | { kind: 'candidate'; candidate: string; sdp_mid?: string; sdp_m_line_index?: number }
+  | { kind: 'end' }
+  | { kind: 'fail'; reason: FailReason };
+
+export type SignalIn = { type: 'signal'; swarm: string; from: string; role: RemoteRole; link: string } & SignalBody;
+export type SignalOut = { type: 'signal'; swarm: string; to: string; link: string } & SignalBody;
+
+export interface TrackerErrorMessage {
+  type: 'error';
+  id?: number;
+  code: string;
+  message: string;
+  hint: string;
+  retry_after_ms?: number;
+}
+
+export type Incoming =
+  | Welcome
+  | Joined
+  | Introduce
+  | SignalIn
+  | TrackerErrorMessage
+  | { type: 'ticket'; ticket: string }
+  | { type: 'keys'; verify_keys: VerifyKeyMessage[] }
+  | { type: 'revoke'; revocations: RevocationMessage[] }
+  | { type: 'policy'; policy: Policy }
+  | { type: 'reconnect'; after_ms: number };
+
+export interface Hello {
+  type: 'hello';
+  version: 1;
+  client: string;
+  site?: string;
+  token?: string;
+  ticket?: string;
+}
+
+export interface Join {
+  type: 'join';
+  id: number;
+  title: string;
+  manifest: string;
+  role: ViewerRole;
+  want: number;
+  range?: RangeMessage;
+}
+
+export interface Update {
+  type: 'update';
+  swarm: string;
+  range?: RangeMessage;
+  saturated: boolean;
+  links: number;
+  want: number;
+}
+
+/** Deltas since the last report; fields as in spec/tracker-protocol.md. */
+export type StatsMessage = { type: 'stats'; swarm: string; interval_ms: number } & Record<string, unknown>;
+
+export type Outgoing = Hello | Join | Update | SignalOut | StatsMessage | { type: 'leave'; swarm: string };
+
+/** What became of a text that arrived. */
+export type Parsed = Incoming | 'unknown' | 'malformed';
+
+type Reader<T> = (value: unknown) => T;
+
+function fail(): never {
+  throw new TypeError();
+}
+
+/** A reader of what passes a test. */
+const that =
+  <T>(test: (value: never) => unknown): Reader<T> =>
+  (value) =>
+    test(value as never) ? (value as T) : fail();
+
+/** Limits are in bytes of UTF-8. */
+const size = (value: string) => new TextEncoder().encode(value).length;
+
+const text = (max: number, min = 0): Reader<string> =>
+  that((value: unknown) => typeof value === 'string' && value.length >= min && size(value) <= max);
+
+const integer = (min: number, max: number): Reader<number> =>
+  that((value: number) => Number.isSafeInteger(value) && value >= min && value <= max);
+
+const flag: Reader<boolean> = that((value: unknown) => typeof value === 'boolean');
+
+const one = <T extends string>(...values: readonly T[]): Reader<T> => that((value: T) => values.includes(value));
+
+const bytes = (length: number): Reader<string> =>
+  that((value: unknown) => typeof value === 'string' && fromBase64url(value)?.length === length);
+
+const list =
+  <T>(item: Reader<T>, max: number): Reader<T[]> =>
+  (value) =>
+    Array.isArray(value) && value.length <= max ? value.map(item) : fail();
+
+/** A field that may be missing takes the fallback; null is a wrong type. */
+const or =
+  <T, F = undefined>(reader: Reader<T>, fallback?: F): Reader<T | F> =>
+  (value) =>
+    value === undefined ? (fallback as F) : reader(value);
+
+type Shape<T> = { [K in keyof T]-?: Reader<T[K]> };
+
+const object =
+  <T>(shape: Shape<T>): Reader<T> =>
+  (value) => {
+    if (typeof value !== 'object' || value === null || Array.isArray(value)) fail();
+    const out: Partial<T> = {};
+    for (const key in shape) {
+      const field = shape[key]((value as T)[key]);
+      if (field !== undefined) out[key] = field;
+    }
+    return out as T;
+  };
+
+/** An object all of whose fields may be missing, and which may be missing itself. */
+const optional = <T>(shape: Shape<T>): Reader<T> => {
+  const reader = object(shape);
+  return (value) => reader(value === undefined ? {} : value);
+};
+
+const id = bytes(16);
+const ms = integer(0, Number.MAX_SAFE_INTEGER);
+const interval = integer(100, 3_600_000);
+const int31 = 0x7fffffff;
+const requestId = or(integer(1, int31));
+const off = or(flag, false);
+const ticket = text(ticketBytes, 1);
+const remoteRole = one<RemoteRole>('viewer', 'seed');
+
+const policy = object<Policy>({
+  role: or(one('full', 'leech', 'relay-only', 'off'), 'full'),
+  control_group: off,
+  max_links: or(integer(0, 1024), 8),
+  relay: or(one('allow', 'never'), 'allow'),
+  local: or(one('ask', 'never', 'if-granted'), 'if-granted'),
+  signed_manifests: or(one('off', 'share'), 'off'),
+});
+
+const site = object<SiteMessage>({
+  name: text(32, 1),
+  hosts: list(text(255, 1), 64),
+  key: optional({ ignore_query: or(list(text(256), 64), []), path: or(text(256), '') }),
+  title: optional({ drop: or(integer(0, 8), 0) }),
+});
+
+const iceServer = object<IceServerMessage>({
+  urls: list(text(512, 1), 8),
+  username: or(text(512)),
+  credential: or(text(512)),
+});
+
+const algorithm = object({ alg: integer(1, 255) });
+const verifyKey = object<VerifyKeyMessage>({ key_id: bytes(8), alg: integer(1, 255), key: bytes(65) });
+/** Keys of other algorithms are for later versions: skipped. */
+const verifyKeys: Reader<VerifyKeyMessage[]> = (value) =>
+  list((key) => (algorithm(key).alg === 1 ? [verifyKey(key)] : []), 64)(value).flat();
+
+const absent: Reader<undefined> = that((value: unknown) => value === undefined);
+const byKey = object<{ key_id: string; site?: undefined }>({ key_id: bytes(8), site: absent });
+const byPrefix = object<{ site: string; prefix: string; min_issued_at: number }>({
+  site: text(32, 1),
+  prefix: text(1024, 1),
+  min_issued_at: ms,
+});
+const revocations = list<RevocationMessage>(
+  (value) => ((value as { key_id?: unknown } | null)?.key_id === undefined ? byPrefix : byKey)(value),
+  1024,
+);
+
+const plan = object<PlanMessage>({ v: integer(1, 255), data: integer(1, 8), message: integer(1_200, 65_535) });
+
+const sdp = text(sdpBytes, 1);
+const kinds: Record<string, Reader<object>> = {
+  offer: object({ sdp, plan }),
+  answer: object({ sdp, plan }),
+  candidate: object({
+    candidate: text(candidateBytes),
+    sdp_mid: or(text(64)),
+    sdp_m_line_index: or(integer(0, 255)),
+  }),
+  end: object({}),
+  fail: object({ reason: one(...failReasons) }),
+};
+
+const signalHead = object({ swarm: id, from: id, role: remoteRole, link: id });
+
+/** What a table has under a name that came from outside. */
+function own<T>(table: Record<string, T>, name: unknown): T | undefined {
+  return typeof name === 'string' && Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
+const signal: Reader<object> = (value) => {
+  const { kind } = value as { kind?: unknown };
+  return { ...signalHead(value), kind, ...(own(kinds, kind) ?? fail())(value) };
+};
+
+/** Readers of all fields but `type`. */
+const readers: Record<string, Reader<object>> = {
+  welcome: object<Omit<Welcome, 'type'>>({
+    session: id,
+    ticket,
+    resumed: off,
+    server_time_ms: ms,
+    site,
+    ice_servers: list(iceServer, 16),
+    verify_keys: verifyKeys,
+    revocations,
+    policy,
+    limits: optional({ messages_per_second: or(integer(0, int31), 50), links: or(integer(0, int31), 32) }),
+    update_interval_ms: interval,
+    stats_interval_ms: interval,
+  }),
+  joined: object<Omit<Joined, 'type'>>({ id: requestId, swarm: id, viewers: ms, seeds: ms }),
+  introduce: object({ swarm: id, peers: list(object({ peer: id, role: remoteRole }), 32) }),
+  signal,
+  error: object<Omit<TrackerErrorMessage, 'type'>>({
+    id: requestId,
+    code: text(32, 1),
+    message: text(512),
+    hint: or(text(512), ''),
+    retry_after_ms: or(ms),
+  }),
+  ticket: object({ ticket }),
+  keys: object({ verify_keys: verifyKeys }),
+  revoke: object({ revocations }),
+  policy: object({ policy }),
+  reconnect: object({ after_ms: ms }),
+};
+
+/** Whether brackets nest deeper than the protocol allows; asked before JSON.parse sees the text. */
+function tooDeep(json: string): boolean {
+  let depth = 0;
+  for (const bracket of json.replace(/"(\\.|[^"\\])*"/g, '').replace(/[^[\]{}]/g, '')) {
+    depth += bracket === '{' || bracket === '[' ? 1 : -1;
+    if (depth > maxDepth) return true;
+  }
+  return false;
+}
+
+/** Reads one message of the tracker. Never throws. */
+export function parseIncoming(json: unknown): Parsed {
+  try {
+    if (typeof json !== 'string' || size(json) > messageBytes || tooDeep(json)) return 'malformed';
+    const value: unknown = JSON.parse(json);
+    const type = (value as { type: unknown }).type;
+    const read = own(readers, type);
+    if (read) return { type, ...read(value) } as Incoming;
+    text(32, 1)(type);
+    return 'unknown';
+  } catch {
+    return 'malformed';
+  }
+}

@@ -1,0 +1,205 @@
+import { describe, expect, test, vi } from 'vitest';
+import { FakeClock, settle } from '../testing/clock.ts';
+import { FakeTracker, swarm, welcome } from '../testing/socket.ts';
+import { createSession, type SessionHandlers, type SessionOptions } from './session.ts';
+
+function setUp(more: Partial<SessionOptions> = {}) {
+  const clock = new FakeClock();
+  const tracker = new FakeTracker();
+  const handlers = {
+    welcome: vi.fn(),
+    introduce: vi.fn(),
+    signal: vi.fn(),
+    keys: vi.fn(),
+    revoke: vi.fn(),
+    policy: vi.fn(),
+    error: vi.fn(),
+    lost: vi.fn(),
+    refused: vi.fn(),
+  } satisfies SessionHandlers;
+  const session = createSession({
+    url: 'wss://tracker.example.com/',
+    client: 'leeway-js/test',
+    clock,
+    random: () => 0.5,
+    openSocket: tracker.open,
+    handlers,
+    ...more,
+  });
+  const ready = async (message = welcome()) => {
+    session.start();
+    tracker.last.handlers.open();
+    await settle();
+    tracker.last.say(message);
+  };
+  return { clock, tracker, handlers, session, ready };
+}
+
+describe('the tracker session', () => {
+  test('says hello and hands on the welcome', async () => {
+    const { tracker, handlers, session, ready } = setUp({ site: 'demo', token: () => Promise.resolve('t') });
+    await ready();
+    expect(tracker.last.protocol).toBe('leeway.v1');
+    expect(tracker.last.sent[0]).toEqual({
+      type: 'hello',
+      version: 1,
+      client: 'leeway-js/test',
+      site: 'demo',
+      token: 't',
+    });
+    expect(handlers.welcome).toHaveBeenCalledOnce();
+    expect(session.state).toBe('ready');
+  });
+
+  test('comes back with full jitter and shows its ticket', async () => {
+    const { clock, tracker, handlers, ready } = setUp();
+    await ready();
+    for (const delay of [250, 500, 1_000, 2_000, 4_000, 8_000, 15_000, 15_000]) {
+      const before = tracker.sockets.length;
+      tracker.last.handlers.close(1006);
+      await clock.advance(delay - 1);
+      expect(tracker.sockets.length).toBe(before);
+      await clock.advance(1);
+      expect(tracker.sockets.length).toBe(before + 1);
+    }
+    tracker.last.handlers.open();
+    await settle();
+    expect(tracker.last.sent[0]).toMatchObject({ type: 'hello', ticket: 'ticket-1' });
+    expect(handlers.lost).toHaveBeenLastCalledWith(8);
+  });
+
+  test('shows the ticket that came last', async () => {
+    const { clock, tracker, ready } = setUp();
+    await ready();
+    tracker.last.say({ type: 'ticket', ticket: 'ticket-2' });
+    tracker.last.handlers.close(1006);
+    await clock.advance(250);
+    tracker.last.handlers.open();
+    await settle();
+    expect(tracker.last.sent[0]).toMatchObject({ type: 'hello', ticket: 'ticket-2' });
+  });
+
+  test('starts the back-off anew after a minute of session', async () => {
+    const { clock, tracker, ready } = setUp();
+    await ready();
+    tracker.last.handlers.close(1006);
+    await clock.advance(250);
+    tracker.last.handlers.open();
+    await settle();
+    tracker.last.say(welcome({ resumed: true }));
+    await clock.advance(60_000);
+    tracker.last.handlers.close(1006);
+    const before = tracker.sockets.length;
+    await clock.advance(250);
+    expect(tracker.sockets.length).toBe(before + 1);
+  });
+
+  test('never comes back sooner than the tracker asked', async () => {
+    const { clock, tracker, ready } = setUp();
+    await ready();
+    tracker.last.say({ type: 'reconnect', after_ms: 7_000 });
+    expect(tracker.last.closed).toBe(1000);
+    await clock.advance(6_999);
+    expect(tracker.sockets).toHaveLength(1);
+    await clock.advance(1);
+    expect(tracker.sockets).toHaveLength(2);
+    tracker.last.say({ type: 'error', code: 'overloaded', message: 'full', retry_after_ms: 60_000 });
+    tracker.last.handlers.close(1013);
+    await clock.advance(59_999);
+    expect(tracker.sockets).toHaveLength(2);
+    await clock.advance(1);
+    expect(tracker.sockets).toHaveLength(3);
+  });
+
+  test('gives up where trying again is of no use', async () => {
+    const { clock, tracker, handlers, session } = setUp();
+    session.start();
+    tracker.last.handlers.open();
+    await settle();
+    tracker.last.say({ type: 'error', code: 'bad-origin', message: 'no', hint: 'add it' });
+    tracker.last.handlers.close(1008);
+    await clock.advance(120_000);
+    expect(tracker.sockets).toHaveLength(1);
+    expect(handlers.refused).toHaveBeenCalledWith(expect.objectContaining({ code: 'bad-origin' }));
+    expect(clock.pending).toBe(0);
+  });
+
+  test('renews an expired token once by the callback', async () => {
+    const token = vi.fn(() => 'new');
+    const { clock, tracker, handlers, session } = setUp({ token });
+    session.start();
+    for (let i = 0; i < 2; i++) {
+      tracker.last.handlers.open();
+      await settle();
+      tracker.last.say({ type: 'error', code: 'token-expired', message: 'old' });
+      await clock.advance(1_000);
+    }
+    expect(token).toHaveBeenCalledTimes(2);
+    expect(handlers.refused).toHaveBeenCalledOnce();
+  });
+
+  test('matches answers and errors to requests', async () => {
+    const { clock, tracker, session, ready } = setUp();
+    await ready();
+    const join = { title: '/t', manifest: '/t/m.m3u8', role: 'full', want: 8 } as const;
+    const one = session.join(join);
+    const two = session.join(join);
+    const three = session.join(join);
+    const rejected = [
+      expect(two).rejects.toMatchObject({ code: 'swarm-full', retry_after_ms: 500 }),
+      expect(three).rejects.toMatchObject({ code: 'timeout' }),
+    ];
+    const ids = tracker.last.sent.filter(({ type }) => type === 'join').map(({ id }) => id);
+    tracker.last.say({ type: 'error', id: ids[1], code: 'swarm-full', message: 'full', retry_after_ms: 500 });
+    tracker.last.say({ type: 'joined', id: ids[0], swarm, viewers: 2, seeds: 1 });
+    await expect(one).resolves.toMatchObject({ swarm, viewers: 2 });
+    await clock.advance(10_000);
+    await Promise.all(rejected);
+  });
+
+  test('keeps to the rate of the tracker', async () => {
+    const limits = { message_bytes: 65_536, swarms: 4, messages_per_second: 11, links: 32 };
+    const { clock, tracker, session, ready } = setUp();
+    await ready(welcome({ limits }));
+    for (let i = 0; i < 25; i++) session.send({ type: 'leave', swarm });
+    const left = () => tracker.last.sent.filter(({ type }) => type === 'leave').length;
+    expect(left()).toBe(10);
+    await clock.advance(1_000);
+    expect(left()).toBe(20);
+    await clock.advance(1_000);
+    expect(left()).toBe(25);
+  });
+
+  test('survives what is not a message and a socket that cannot be opened', async () => {
+    const { clock, tracker, session, ready } = setUp();
+    tracker.refuse = true;
+    session.start();
+    expect(session.state).toBe('waiting');
+    tracker.refuse = false;
+    await clock.advance(250);
+    tracker.last.handlers.open();
+    await settle();
+    tracker.last.handlers.message('{');
+    tracker.last.handlers.message(new ArrayBuffer(3));
+    tracker.last.say({ type: 'hologram' });
+    tracker.last.say({ type: 'introduce', swarm, peers: [] });
+    expect(session.counters).toMatchObject({ malformed: 2, unknown: 2 });
+    void ready;
+  });
+
+  test('a stop leaves nothing behind', async () => {
+    const { clock, tracker, handlers, session, ready } = setUp();
+    await ready();
+    const join = session.join({ title: '/t', manifest: '/t/m', role: 'full', want: 1 });
+    const ended = expect(join).rejects.toMatchObject({ code: 'lost' });
+    session.stop();
+    await ended;
+    tracker.last.handlers.close(1000);
+    tracker.last.say({ type: 'introduce', swarm, peers: [] });
+    await clock.advance(120_000);
+    expect(clock.pending).toBe(0);
+    expect(tracker.sockets).toHaveLength(1);
+    expect(handlers.introduce).not.toHaveBeenCalled();
+    expect(handlers.lost).not.toHaveBeenCalled();
+  });
+});

@@ -1,0 +1,297 @@
+/**
+ * The session with a tracker: one WebSocket at a time, `hello` and `welcome`, back-off with full jitter, resumption by
+ * ticket. Links do not depend on it once they are open; its loss costs introductions, nothing else.
+ */
+
+import type { Clock } from '../ports.ts';
+import {
+  type Introduce,
+  type Join,
+  type Joined,
+  type Outgoing,
+  parseIncoming,
+  type SignalIn,
+  type TrackerErrorMessage,
+  type Welcome,
+} from './messages.ts';
+
+/** What the session needs of a WebSocket. `open` may throw (a bad URL, a page that may not connect there). */
+export interface Socket {
+  send(text: string): void;
+  close(code: number): void;
+}
+export interface SocketHandlers {
+  open(): void;
+  message(data: unknown): void;
+  close(code: number): void;
+}
+export type OpenSocket = (url: string, protocol: string, handlers: SocketHandlers) => Socket;
+
+export type TokenSource = string | (() => string | Promise<string>);
+
+export interface SessionHandlers {
+  /** A session is open: the first, a resumed one, or a new one after the old was forgotten. */
+  welcome(message: Welcome): void;
+  introduce(message: Introduce): void;
+  signal(message: SignalIn): void;
+  keys(message: Pick<Welcome, 'verify_keys'>): void;
+  revoke(message: Pick<Welcome, 'revocations'>): void;
+  policy(message: Pick<Welcome, 'policy'>): void;
+  /** An error that answers no request. */
+  error(message: TrackerErrorMessage): void;
+  /** The socket is gone, or never came up; another comes after a while. `attempts` failed in a row. */
+  lost(attempts: number): void;
+  /** The tracker does not take this client; nothing is tried again. */
+  refused(message: TrackerErrorMessage): void;
+}
+
+export interface SessionOptions {
+  url: string;
+  client: string;
+  site?: string;
+  token?: TokenSource;
+  clock: Clock;
+  random: () => number;
+  openSocket: OpenSocket;
+  handlers: SessionHandlers;
+}
+
+export type SessionState = 'idle' | 'connecting' | 'ready' | 'waiting' | 'refused' | 'stopped';
+
+/** Why a request failed: the tracker's error, or `lost` and `timeout`. */
+export type Refusal = Pick<TrackerErrorMessage, 'code' | 'message' | 'hint' | 'retry_after_ms'>;
+
+export interface TrackerSession {
+  readonly state: SessionState;
+  /** What to add to the clock for the tracker's time, ms. */
+  readonly serverOffsetMs: number;
+  /** Messages that were not understood, by what was wrong with them; sockets lost. */
+  readonly counters: { malformed: number; unknown: number; dropped: number; reconnects: number };
+  start(): void;
+  /** Sends what is still queued, closes the socket and forgets the ticket. Nothing happens afterwards. */
+  stop(): void;
+  /** Sends a message if the session is ready, within the tracker's rate; at once for the last words of a page. */
+  send(message: Outgoing, atOnce?: boolean): boolean;
+  /** Joins a swarm. Rejects with a `Refusal`. */
+  join(message: Omit<Join, 'type' | 'id'>): Promise<Joined>;
+}
+
+const protocol = 'leeway.v1';
+/** For a welcome, and for the answer to a request. */
+const answerTimeoutMs = 10_000;
+/** After this much of a session the back-off starts from the beginning. */
+const settledMs = 60_000;
+const backoffBaseMs = 500;
+const backoffCapMs = 30_000;
+/** Outgoing messages kept while the tracker's rate limit holds them back; what comes beyond is dropped. */
+const queueLength = 500;
+const fatal = /^bad-(version|site|origin|token)$|^token-/;
+
+interface Pending {
+  resolve(joined: Joined): void;
+  reject(refusal: Refusal): void;
+  timer: number;
+}
+
+const refusal = (code: string): Refusal => ({ code, message: '', hint: '' });
+
+export function createSession(o: SessionOptions): TrackerSession {
+  const { clock, handlers } = o;
+  const counters = { malformed: 0, unknown: 0, dropped: 0, reconnects: 0 };
+  const pending = new Map<number, Pending>();
+  let state: SessionState = 'idle';
+  let serverOffsetMs = 0;
+  let socket: Socket | undefined;
+  /** Sockets are told apart by number: a late event of an old one is nobody's. */
+  let generation = 0;
+  /** Exponent of the back-off: attempts since the last settled session. */
+  let attempt = 0;
+  let notBefore = 0;
+  let readyAt = 0;
+  let ticket: string | undefined;
+  let timer = 0;
+  let tokenRenewed = false;
+  let nextId = 1;
+  let queue: string[] = [];
+  let queueTimer = 0;
+  /** Messages sent in this second, and how many may be. */
+  let sent = 0;
+  let rate = 0;
+
+  const write = (text: string) => {
+    try {
+      socket?.send(text);
+    } catch {
+      // The close event follows and starts the next attempt.
+    }
+  };
+
+  /** Sends what this second allows, and the rest in the next. */
+  const flush = () => {
+    while (sent < rate && queue.length > 0) {
+      sent++;
+      write(queue.shift()!);
+    }
+    queueTimer ||= clock.setTimer(() => {
+      queueTimer = sent = 0;
+      if (queue.length > 0) flush();
+    }, 1_000);
+  };
+
+  const settle = (id = 0) => {
+    const request = pending.get(id);
+    pending.delete(id);
+    if (request) clock.clearTimer(request.timer);
+    return request;
+  };
+
+  /** Closes the socket and ends what hangs on it. */
+  const drop = (next: SessionState) => {
+    state = next;
+    generation++;
+    clock.clearTimer(timer);
+    clock.clearTimer(queueTimer);
+    queueTimer = sent = 0;
+    queue = [];
+    try {
+      socket?.close(1000);
+    } catch {
+      // A socket that cannot be closed is closed.
+    }
+    socket = undefined;
+    for (const id of [...pending.keys()]) settle(id)?.reject(refusal('lost'));
+  };
+
+  /** The socket is of no use any more: back off, then try again. */
+  const lose = (afterMs = 0) => {
+    const now = clock.now();
+    notBefore = Math.max(notBefore, now + afterMs);
+    if (state === 'ready' && now - readyAt >= settledMs) attempt = 0;
+    drop('waiting');
+    const jitter = o.random() * Math.min(backoffCapMs, backoffBaseMs * 2 ** attempt);
+    attempt = Math.min(attempt + 1, 16);
+    counters.reconnects++;
+    timer = clock.setTimer(connect, Math.max(jitter, notBefore - now));
+    handlers.lost(attempt);
+  };
+
+  const connect = () => {
+    const own = ++generation;
+    const live = () => own === generation;
+    state = 'connecting';
+    timer = clock.setTimer(lose, answerTimeoutMs);
+    try {
+      socket = o.openSocket(o.url, protocol, {
+        open: () => {
+          if (live()) void hello(live);
+        },
+        message: (data) => {
+          if (live()) receive(data);
+        },
+        close: () => {
+          if (live()) lose();
+        },
+      });
+    } catch {
+      lose();
+    }
+  };
+
+  const hello = async (live: () => boolean) => {
+    const { client, site } = o;
+    let { token } = o;
+    try {
+      if (typeof token === 'function') token = await token();
+    } catch {
+      // Without a token the tracker says what is missing, in its own words.
+    }
+    if (live()) write(JSON.stringify({ type: 'hello', version: 1, client, site, token, ticket }));
+  };
+
+  const receive = (data: unknown) => {
+    const message = parseIncoming(data);
+    if (typeof message === 'string') counters[message]++;
+    else if (message.type === 'welcome') welcome(message);
+    else if (message.type === 'error') error(message);
+    else if (message.type === 'reconnect') lose(message.after_ms);
+    else if (state !== 'ready') counters.unknown++;
+    else if (message.type === 'ticket') ticket = message.ticket;
+    else if (message.type === 'joined') settle(message.id)?.resolve(message);
+    else handlers[message.type](message as never);
+  };
+
+  const welcome = (message: Welcome) => {
+    if (state !== 'connecting') return;
+    clock.clearTimer(timer);
+    state = 'ready';
+    tokenRenewed = false;
+    readyAt = clock.now();
+    serverOffsetMs = message.server_time_ms - readyAt;
+    ticket = message.ticket;
+    // One below the tracker's limit, so that its own clock never sees one too many.
+    rate = Math.max(1, message.limits.messages_per_second - 1);
+    handlers.welcome(message);
+  };
+
+  const error = (message: TrackerErrorMessage) => {
+    const { code, retry_after_ms = 0 } = message;
+    notBefore = Math.max(notBefore, clock.now() + retry_after_ms);
+    if (code === 'token-expired' && typeof o.token === 'function' && !tokenRenewed) {
+      // The page's callback may renew it, once a session.
+      tokenRenewed = true;
+      lose();
+      return;
+    }
+    if (fatal.test(code)) {
+      drop('refused');
+      handlers.refused(message);
+      return;
+    }
+    if (code === 'replaced') ticket = undefined;
+    if (code === 'rate-limited') sent = rate;
+    const request = settle(message.id);
+    if (request) request.reject(message);
+    else handlers.error(message);
+  };
+
+  const send = (message: Outgoing, atOnce = false) => {
+    if (state !== 'ready') return false;
+    const text = JSON.stringify(message);
+    if (atOnce) write(text);
+    else {
+      if (queue.length < queueLength) queue.push(text);
+      else counters.dropped++;
+      flush();
+    }
+    return true;
+  };
+
+  return {
+    get state() {
+      return state;
+    },
+    get serverOffsetMs() {
+      return serverOffsetMs;
+    },
+    counters,
+    send,
+    start() {
+      if (state === 'idle') connect();
+    },
+    stop() {
+      if (state === 'ready') queue.forEach(write);
+      drop('stopped');
+      ticket = undefined;
+    },
+    join: (message) =>
+      new Promise((resolve, reject) => {
+        const id = nextId++;
+        if (!send({ type: 'join', id, ...message })) {
+          reject(refusal('lost'));
+          return;
+        }
+        const late = clock.setTimer(() => settle(id)?.reject(refusal('timeout')), answerTimeoutMs);
+        pending.set(id, { resolve, reject, timer: late });
+      }),
+  };
+}

@@ -1,0 +1,216 @@
+import { createEngine, type EngineDeps } from '../engine.ts';
+import type { Engine, PeerLink, SegmentResult } from '../ports.ts';
+import { createPeer, type Peer, type PeerHost } from '../transfer/peer.ts';
+import { type Film, idOf, rules, type Signer } from './film.ts';
+import { crypto, type Network } from './world.ts';
+
+export const swarmId = '5'.repeat(32);
+
+const nothing = () => {};
+
+/** A seed: certifies what it fetches, once, and serves it. */
+export class Seed {
+  readonly peers: Peer[] = [];
+  sent = 0;
+  private readonly fetched = new Map<string, Promise<Uint8Array>>();
+  private readonly ready = new Map<string, Uint8Array>();
+  private readonly names = new Map<string, string>();
+
+  constructor(
+    readonly id: string,
+    private readonly network: Network,
+    private readonly film: Film,
+    private readonly signer: Signer,
+  ) {
+    for (const s of film.segments) this.names.set(idOf(s.name), s.name);
+  }
+
+  private fetch(id: string): Promise<Uint8Array> {
+    const name = this.names.get(id)!;
+    const known = this.fetched.get(id);
+    if (known) return known;
+    const fetching = this.film
+      .fetcher(
+        this.network,
+        this.id,
+        name,
+      )(new AbortController().signal, nothing)
+      .then(({ data }) => {
+        const bytes = new Uint8Array(data);
+        this.ready.set(id, bytes);
+        return bytes;
+      });
+    this.fetched.set(id, fetching);
+    return fetching;
+  }
+
+  addLink(link: PeerLink): void {
+    const host: PeerHost = {
+      clock: this.network.world,
+      self: () => this.id,
+      swarm: swarmId,
+      uploads: {
+        piece: (s, n) => {
+          const piece = this.ready.get(s)?.subarray(n * 16384, (n + 1) * 16384);
+          return piece?.length ? piece : undefined;
+        },
+        pieces: (s) => Math.ceil((this.ready.get(s)?.length ?? 0) / 16384),
+        allowed: () => true,
+      },
+      sent: (_, bytes) => {
+        this.sent += bytes;
+      },
+      announcement: nothing as () => undefined,
+      held: () => [],
+      ready: nothing,
+      closed: (p) => this.peers.splice(this.peers.indexOf(p), 1),
+      piece: nothing,
+      certificateRequest: (p, ids) => {
+        for (const segment of ids) {
+          this.fetch(segment).then(
+            (data) => {
+              const certificate = this.signer.certify(
+                this.names.get(segment)!,
+                data,
+                Math.floor(this.network.world.now()),
+              );
+              p.send({ type: 'certificate', segment, certificate });
+            },
+            () => p.send({ type: 'certificate-none', segment, reason: 3, objectLength: 0 }),
+          );
+        }
+      },
+      certificate: nothing,
+      certificateNone: nothing,
+      count: nothing,
+      wasted: nothing,
+      changed: nothing,
+    };
+    this.peers.push(createPeer(link, 1, host));
+  }
+
+  stop(): void {
+    for (const p of [...this.peers]) p.drop('shutdown', 0);
+  }
+}
+
+/** A viewer: an engine and a player that keeps its buffer full. */
+export class Viewer {
+  readonly engine: Engine;
+  readonly results: SegmentResult[] = [];
+  readonly errors: unknown[] = [];
+  readonly unlinked: { peer: string; reason: string; banned: boolean }[] = [];
+  wrong = 0;
+  stalls = 0;
+  stallMs = 0;
+  startupMs = -1;
+  adaptive = false;
+  private position = 0;
+  private bufferedMs = 0;
+  private updatedAt = 0;
+  private next = 0;
+  private joinedAt = 0;
+
+  constructor(
+    readonly id: string,
+    private readonly network: Network,
+    private readonly film: Film,
+    signer: Signer,
+    deps: Partial<EngineDeps> = {},
+    private readonly aheadMs = 30_000,
+  ) {
+    this.engine = createEngine({
+      clock: network.world,
+      crypto,
+      rules,
+      self: () => id,
+      swarm: swarmId,
+      uploads: () => true,
+      ...deps,
+    });
+    this.engine.setKeys([signer.verifyKey]);
+    this.engine.on('unlink', (u) => this.unlinked.push(u));
+  }
+
+  play(): void {
+    this.joinedAt = this.updatedAt = this.network.world.now();
+    this.loadNext();
+  }
+
+  private update(): void {
+    const now = this.network.world.now();
+    if (this.startupMs >= 0) {
+      this.position += now - this.updatedAt;
+      const over = this.position - this.bufferedMs;
+      if (over > 0 && this.next < this.film.segments.length) {
+        this.stalls++;
+        this.stallMs += over;
+      }
+      this.position = Math.min(this.position, this.bufferedMs);
+    }
+    this.updatedAt = now;
+  }
+
+  private loadNext(): void {
+    this.update();
+    const segment = this.film.segments[this.next];
+    if (!segment) return;
+    const wait = this.bufferedMs - this.position - this.aheadMs;
+    if (wait > 0) {
+      // At least a millisecond: a rounding error would not move the clock.
+      this.network.world.setTimer(() => this.loadNext(), Math.max(wait, 1));
+      return;
+    }
+    const { engine, film, network } = this;
+    const { result } = engine.load(
+      {
+        ...segment,
+        rendition: '480p',
+        bitrate: Math.round((film.bytes * 8000) / film.durationMs),
+        adaptive: this.adaptive,
+        deadlineMs: () => {
+          this.update();
+          return segment.startMs - this.position;
+        },
+        upcoming: film.segments.slice(this.next + 1, this.next + 3),
+        origin: film.fetcher(network, this.id, segment.name),
+      },
+      () => {},
+    );
+    result.then(
+      (r) => {
+        this.update();
+        this.results.push(r);
+        if (!Buffer.from(r.data).equals(film.content(segment.name))) this.wrong++;
+        this.bufferedMs = segment.startMs + segment.durationMs;
+        if (this.startupMs < 0) this.startupMs = network.world.now() - this.joinedAt;
+        this.next++;
+        this.loadNext();
+      },
+      (error) => this.errors.push(error),
+    );
+  }
+
+  bytes(from = 0): Record<'origin' | 'seed' | 'peer', number> {
+    const sum = { origin: 0, seed: 0, peer: 0 };
+    for (const r of this.results.slice(from)) for (const k of ['origin', 'seed', 'peer'] as const) sum[k] += r.bytes[k];
+    return sum;
+  }
+}
+
+export type Other = Viewer | { readonly id: string; addLink(link: PeerLink): void };
+
+/** Joins a viewer to others after the time that links take. */
+export const join = (network: Network, viewer: Viewer, others: Other[], afterMs = 400): void => {
+  viewer.engine.setLinking(true);
+  network.world.setTimer(() => {
+    viewer.engine.setLinking(false);
+    for (const other of others) {
+      const role = other instanceof Seed ? ('seed' as const) : ('viewer' as const);
+      const [mine, theirs] = network.link({ id: viewer.id, role: 'viewer' }, { id: other.id, role });
+      viewer.engine.addLink(mine);
+      if (other instanceof Viewer) other.engine.addLink(theirs);
+      else other.addLink(theirs);
+    }
+  }, afterMs);
+};

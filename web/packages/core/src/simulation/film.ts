@@ -1,0 +1,136 @@
+import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import type { OriginFetcher, SegmentRef, VerifyKey } from '../ports.ts';
+import { fromHex, toHex } from '../protocol/peer.ts';
+import { SiteRules } from '../segment/index.ts';
+import type { Network } from './world.ts';
+
+export const site = { name: 'demo', hosts: ['video.example.com'] };
+export const rules = new SiteRules({ ...site });
+const sha256 = (b: Uint8Array | string) => new Uint8Array(createHash('sha256').update(b).digest());
+
+export const idOf = (name: string): string => toHex(sha256(`leeway segment v1\0${site.name}\0${name}`).subarray(0, 16));
+
+/** Bytes that nothing else has, from a name. */
+const noise = (seed: string, length: number): Uint8Array => {
+  let x = new DataView(sha256(seed).buffer).getUint32(0) | 1;
+  const out = new Uint32Array(Math.ceil(length / 4));
+  for (let i = 0; i < out.length; i++) {
+    x ^= x << 13;
+    x ^= x >>> 17;
+    x ^= x << 5;
+    out[i] = x;
+  }
+  return new Uint8Array(out.buffer, 0, length);
+};
+
+export class Signer {
+  private readonly key: KeyObject;
+  readonly verifyKey: VerifyKey;
+  constructor() {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    this.key = privateKey;
+    const jwk = publicKey.export({ format: 'jwk' });
+    const point = Buffer.concat([Buffer.from([4]), Buffer.from(jwk.x!, 'base64url'), Buffer.from(jwk.y!, 'base64url')]);
+    this.verifyKey = { keyId: toHex(sha256(point).subarray(0, 8)), key: new Uint8Array(point) };
+  }
+
+  /** A certificate, version 1, of a whole object. */
+  certify(name: string, data: Uint8Array, issuedAt: number): Uint8Array {
+    const u64 = (n: number) => {
+      const b = Buffer.alloc(8);
+      b.writeBigUInt64BE(BigInt(n));
+      return b;
+    };
+    const length = Buffer.alloc(4);
+    length.writeUInt32BE(data.length);
+    const nameLength = Buffer.alloc(2);
+    nameLength.writeUInt16BE(name.length);
+    const digests: Uint8Array[] = [];
+    for (let at = 0; at < data.length; at += 16384) digests.push(sha256(data.subarray(at, at + 16384)));
+    const body = Buffer.concat([
+      Buffer.from('LWC1\x01'),
+      fromHex(this.verifyKey.keyId),
+      u64(issuedAt),
+      u64(issuedAt + 6 * 3_600_000),
+      u64(data.length),
+      length,
+      Buffer.from([site.name.length]),
+      Buffer.from(site.name),
+      nameLength,
+      Buffer.from(name),
+      Buffer.from([0]),
+      ...digests,
+    ]);
+    const signature = sign('sha256', Buffer.concat([Buffer.from('leeway certificate v1\0'), body]), {
+      key: this.key,
+      dsaEncoding: 'ieee-p1363',
+    });
+    return new Uint8Array(Buffer.concat([body, signature]));
+  }
+}
+
+/** A film of segments that are alike in length, and the origin that serves it. */
+export class Film {
+  readonly segments: (SegmentRef & { name: string })[] = [];
+  readonly ledger = new Map<string, number>();
+  /** Set: every request fails with it. */
+  broken?: Error;
+  private readonly contents = new Map<string, Uint8Array>();
+  constructor(
+    count: number,
+    readonly durationMs: number,
+    readonly bytes: number,
+  ) {
+    for (let n = 0; n < count; n++) {
+      const name = `/film/${n}.ts`;
+      const url = `https://video.example.com${name}`;
+      this.segments.push({ url, name, startMs: n * durationMs, durationMs });
+      this.contents.set(name, noise(name, bytes));
+    }
+  }
+
+  content(name: string): Uint8Array {
+    return this.contents.get(name)!;
+  }
+
+  replace(name: string, content: string): void {
+    this.contents.set(name, noise(content, this.bytes));
+  }
+
+  get requests(): number {
+    return [...this.ledger.values()].reduce((a, b) => a + b, 0);
+  }
+
+  count(name: string): void {
+    this.ledger.set(name, (this.ledger.get(name) ?? 0) + 1);
+  }
+
+  /** Fetches over the network, in chunks of 64 KiB, 20 ms to answer. */
+  fetcher(network: Network, node: string, name: string): OriginFetcher {
+    return (signal, onProgress) =>
+      new Promise((resolve, reject) => {
+        this.count(name);
+        signal.addEventListener('abort', () => reject(new Error('AbortError')));
+        network.world.setTimer(() => {
+          if (this.broken) return reject(this.broken);
+          const data = this.content(name).slice();
+          let left = data.length;
+          let loaded = 0;
+          const more = () => {
+            if (signal.aborted || left === 0) return;
+            const chunk = Math.min(left, 65_536);
+            left -= chunk;
+            const arrived = () => {
+              if (signal.aborted) return;
+              loaded += chunk;
+              onProgress(loaded, data.length);
+              if (loaded === data.length)
+                resolve({ data: data.buffer as ArrayBuffer, status: 200, url: `https://video.example.com${name}` });
+            };
+            network.send('origin', node, chunk, more, arrived);
+          };
+          more();
+        }, 20);
+      });
+  }
+}

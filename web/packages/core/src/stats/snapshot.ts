@@ -1,0 +1,27 @@
+import type { PeerSnapshot, SegmentRef } from '../ports.ts';
+import type { Peer } from '../transfer/peer.ts';
+
+export const snapshotPeer = (p: Peer): PeerSnapshot => ({
+  peer: p.link.peer,
+  role: p.link.role,
+  path: p.link.path(),
+  rate: p.rate,
+  rttMs: p.rttUs / 1000,
+  downloads: p.downloads.all.size,
+  uploads: p.uploads.size(),
+  downloaded: p.downloaded,
+  uploaded: p.uploaded,
+  segments: p.holdings.size(),
+});
+
+/** The spans of the timeline that the segments cover; sorted, merged. */
+export const mergeRanges = (refs: SegmentRef[]): { fromMs: number; toMs: number }[] => {
+  const out: { fromMs: number; toMs: number }[] = [];
+  for (const { startMs, durationMs } of refs.sort((a, b) => a.startMs - b.startMs)) {
+    const last = out.at(-1);
+    // Start times are rounded by playlists.
+    if (last && startMs <= last.toMs + 100) last.toMs = Math.max(last.toMs, startMs + durationMs);
+    else out.push({ fromMs: startMs, toMs: startMs + durationMs });
+  }
+  return out;
+};

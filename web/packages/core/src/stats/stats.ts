@@ -1,0 +1,74 @@
+import { type LinkPath, type PeerRole, type Reason, reasons, type Source, type StatsDelta } from '../ports.ts';
+
+export interface Stats {
+  /** Since the last take, and since the beginning. */
+  take(): StatsDelta;
+  totals(): StatsDelta;
+  /** What was refused, skipped or unusual, by a closed set of names. */
+  counters: Record<string, number>;
+  count(name: string, n?: number): void;
+  /** Verified bytes from a peer. */
+  received(role: PeerRole, path: LinkPath, bytes: number): void;
+  played(bytes: number): void;
+  uploaded(path: LinkPath, bytes: number): void;
+  segment(source: Source, reason: Reason | undefined): void;
+  add(field: 'duplicate_bytes' | 'wasted_bytes' | 'rejected_bytes' | 'contradictions', n: number): void;
+}
+
+const empty = (): StatsDelta => ({
+  bytes: { origin: 0, seed: 0, peer: 0, peer_relay: 0, seed_relay: 0 },
+  uploaded: { direct: 0, relay: 0 },
+  segments: { origin: 0, seed: 0, peer: 0 },
+  reasons: {},
+  duplicate_bytes: 0,
+  wasted_bytes: 0,
+  rejected_bytes: 0,
+  contradictions: 0,
+});
+
+export const createStats = (): Stats => {
+  let delta = empty();
+  const total = empty();
+  const both = (f: (s: StatsDelta) => void) => {
+    f(delta);
+    f(total);
+  };
+  const counters: Record<string, number> = {};
+  return {
+    take() {
+      const taken = delta;
+      delta = empty();
+      return taken;
+    },
+    totals: () => structuredCopy(total),
+    counters,
+    count(name, n = 1) {
+      counters[name] = (counters[name] ?? 0) + n;
+    },
+    received(role, path, bytes) {
+      const source: 'seed' | 'peer' = role === 'seed' ? 'seed' : 'peer';
+      both((s) => {
+        s.bytes[path === 'relay' ? (`${source}_relay` as const) : source] += bytes;
+      });
+    },
+    played: (bytes) =>
+      both((s) => {
+        s.bytes.origin += bytes;
+      }),
+    uploaded: (path, bytes) =>
+      both((s) => {
+        s.uploaded[path] += bytes;
+      }),
+    segment: (source, reason) =>
+      both((s) => {
+        s.segments[source]++;
+        if (reason && reasons.includes(reason)) s.reasons[reason] = (s.reasons[reason] ?? 0) + 1;
+      }),
+    add: (field, n) =>
+      both((s) => {
+        s[field] += n;
+      }),
+  };
+};
+
+const structuredCopy = (s: StatsDelta): StatsDelta => JSON.parse(JSON.stringify(s));

@@ -1,0 +1,92 @@
+/** An engine that does what a test says. */
+
+import type {
+  Engine,
+  EngineEvents,
+  EngineSnapshot,
+  PeerLink,
+  ProgressFunction,
+  Reason,
+  Revocation,
+  SegmentRequest,
+  SegmentResult,
+  StatsDelta,
+  VerifyKey,
+} from '../ports.ts';
+import { createStats } from '../stats/stats.ts';
+
+const emptyStats = (): StatsDelta => createStats().totals();
+
+export class FakeEngine implements Engine {
+  readonly links: PeerLink[] = [];
+  readonly loads: SegmentRequest[] = [];
+  linking = false;
+  off: Reason | null = null;
+  keys: VerifyKey[] = [];
+  revocations: Revocation[] = [];
+  serverTime = 0;
+  stopped = false;
+  bps: number | undefined;
+  delta: StatsDelta = emptyStats();
+  /** What `load` does; by default the origin serves. */
+  serve: (request: SegmentRequest, signal: AbortSignal, onProgress: ProgressFunction) => Promise<SegmentResult> =
+    async (request, signal, onProgress) => {
+      const { data, status } = await request.origin(signal, onProgress);
+      return { data, status, source: 'origin', reason: 'urgent', bytes: { origin: data.byteLength, seed: 0, peer: 0 } };
+    };
+  private readonly listeners = new Map<string, ((detail: never) => void)[]>();
+
+  load(request: SegmentRequest, onProgress: ProgressFunction): ReturnType<Engine['load']> {
+    this.loads.push(request);
+    const controller = new AbortController();
+    return { result: this.serve(request, controller.signal, onProgress), abort: () => controller.abort() };
+  }
+  addLink(link: PeerLink): void {
+    this.links.push(link);
+  }
+  setLinking(linking: boolean): void {
+    this.linking = linking;
+  }
+  setOff(reason: Reason | null): void {
+    this.off = reason;
+  }
+  setKeys(keys: VerifyKey[]): void {
+    this.keys = keys;
+  }
+  revoke(revocations: Revocation[]): void {
+    this.revocations.push(...revocations);
+  }
+  setServerTime(offsetMs: number): void {
+    this.serverTime = offsetMs;
+  }
+  capacity(): number | undefined {
+    return this.bps;
+  }
+  takeStats(): StatsDelta {
+    const taken = this.delta;
+    this.delta = emptyStats();
+    return taken;
+  }
+  snapshot(): EngineSnapshot {
+    return {
+      peers: [],
+      totals: emptyStats(),
+      segments: 0,
+      cacheBytes: 0,
+      linking: this.linking,
+      off: this.off,
+      counters: {},
+      ranges: [],
+    };
+  }
+  on<K extends keyof EngineEvents>(event: K, f: (detail: EngineEvents[K]) => void): () => void {
+    this.listeners.set(event, [...(this.listeners.get(event) ?? []), f]);
+    return () => {};
+  }
+  say<K extends keyof EngineEvents>(event: K, detail: EngineEvents[K]): void {
+    for (const f of this.listeners.get(event) ?? []) (f as (detail: EngineEvents[K]) => void)(detail);
+  }
+  stop(): void {
+    this.stopped = true;
+  }
+}

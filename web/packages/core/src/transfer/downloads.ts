@@ -1,0 +1,111 @@
+import type { DataMessage } from '../protocol/peer.ts';
+
+/** One piece asked of one peer. */
+export interface Download {
+  id: number;
+  segment: string;
+  piece: number;
+  /** Bytes of the piece. */
+  length: number;
+  lane: 0 | 1;
+  /** What the schedule asked for it for. */
+  reason: string;
+  sentUs: number;
+  data: Uint8Array;
+  /** Bytes in, and from where to where, sorted. */
+  received: number;
+  spans: [number, number][];
+  /** All bytes are in; the digest is being computed. */
+  checking: boolean;
+}
+
+export interface Downloads {
+  all: Map<number, Download>;
+  add(d: Pick<Download, 'segment' | 'piece' | 'length' | 'lane' | 'reason' | 'sentUs'>): Download;
+  remove(d: Download): void;
+  /** Ends it; data of it that is on the way is wasted, not unsolicited. */
+  cancel(d: Download, nowMs: number): void;
+  /** What a data message did. */
+  data(m: DataMessage, nowMs: number): Download | 'canceled' | 'unsolicited' | 'malformed';
+  /** Bytes outstanding. */
+  queued(): number;
+  find(segment: string, piece: number): Download | undefined;
+}
+
+/** A canceled ID stays known, and unused, for so long. */
+const canceledMs = 60_000;
+
+/** Adds [from, to) to sorted spans, joining neighbors; false when it overlaps one. */
+const addSpan = (spans: [number, number][], from: number, to: number): boolean => {
+  let i = spans.length;
+  while (i > 0 && spans[i - 1]![0] > from) i--;
+  const before = spans[i - 1];
+  const after = spans[i];
+  if ((before && before[1] > from) || (after && after[0] < to)) return false;
+  if (before && before[1] === from) {
+    before[1] = after && after[0] === to ? after[1] : to;
+    if (after && after[0] === to) spans.splice(i, 1);
+  } else if (after && after[0] === to) after[0] = from;
+  else spans.splice(i, 0, [from, to]);
+  return true;
+};
+
+/** What was asked of one peer, and the pieces as they come together. */
+export const createDownloads = (): Downloads => {
+  const all = new Map<number, Download>();
+  const canceled = new Map<number, number>();
+  let lastId = 0;
+  let queued = 0;
+  const remove = (d: Download) => {
+    if (all.delete(d.id) && !d.checking) queued -= d.length;
+  };
+  return {
+    all,
+    add(d) {
+      do lastId = (lastId + 1) >>> 0;
+      while (all.has(lastId) || canceled.has(lastId));
+      const full: Download = {
+        ...d,
+        id: lastId,
+        data: new Uint8Array(d.length),
+        received: 0,
+        spans: [],
+        checking: false,
+      };
+      all.set(lastId, full);
+      queued += d.length;
+      return full;
+    },
+    remove,
+    cancel(d, nowMs) {
+      remove(d);
+      if (d.checking) return;
+      for (const [id, at] of canceled) {
+        if (nowMs - at < canceledMs) break;
+        canceled.delete(id);
+      }
+      canceled.set(d.id, nowMs);
+    },
+    data(m, nowMs) {
+      const d = all.get(m.request);
+      if (!d) {
+        const at = canceled.get(m.request);
+        return at !== undefined && nowMs - at < canceledMs ? 'canceled' : 'unsolicited';
+      }
+      const end = m.offset + m.payload.length;
+      if (d.checking || end > d.length || !addSpan(d.spans, m.offset, end)) return 'malformed';
+      d.data.set(m.payload, m.offset);
+      d.received += m.payload.length;
+      if (d.received === d.length) {
+        d.checking = true;
+        queued -= d.length;
+      }
+      return d;
+    },
+    queued: () => queued,
+    find(segment, piece) {
+      for (const d of all.values()) if (d.segment === segment && d.piece === piece) return d;
+      return undefined;
+    },
+  };
+};

@@ -1,0 +1,357 @@
+import type { Clock, LinkCloseReason, PeerLink } from '../ports.ts';
+import {
+  byeOverLimit,
+  byePolicy,
+  byeProtocolError,
+  decode,
+  encode,
+  flagNoUpload,
+  flagOnDemand,
+  type HaveEntry,
+  Malformed,
+  type Message,
+  maxUnknown,
+  maxUnsolicited,
+  negotiate,
+  rejectBudget,
+  rejectLaneOff,
+  rejectNotHeld,
+  rejectOutOfRange,
+  rejectWithdrawn,
+} from '../protocol/peer.ts';
+import { createHoldings, type Holdings } from '../swarm/holdings.ts';
+import { createDownloads, type Download, type Downloads } from './downloads.ts';
+import { createUploads, type UploadHost, type Uploads } from './uploads.ts';
+
+/** What a peer tells its engine. */
+export interface PeerHost {
+  clock: Clock;
+  self(): string;
+  swarm: string;
+  uploads: Omit<UploadHost, 'reject' | 'nowUs' | 'sent'>;
+  sent(peer: Peer, bytes: number, segment: string): void;
+  /** What to announce of a segment; undefined: nothing is held, and it was not announced. */
+  announcement(segment: string): HaveEntry | undefined;
+  held(): Iterable<string>;
+  ready(peer: Peer): void;
+  closed(peer: Peer, reason: LinkCloseReason, ban: boolean): void;
+  /** All bytes of a piece are in. */
+  piece(peer: Peer, download: Download): void;
+  certificateRequest(peer: Peer, segments: string[]): void;
+  certificate(peer: Peer, segment: string, raw: Uint8Array): void;
+  certificateNone(peer: Peer, segment: string, reason: number): void;
+  count(name: string, n?: number): void;
+  wasted(bytes: number): void;
+  /** Something happened that the schedule may act on. */
+  changed(): void;
+}
+
+export interface Peer {
+  link: PeerLink;
+  ready: boolean;
+  onDemand: boolean;
+  noUpload: boolean;
+  /** Requests that it queues for us. */
+  maxRequests: number;
+  holdings: Holdings;
+  downloads: Downloads;
+  uploads: Uploads;
+  /** Bytes per second while busy, 0 unknown. */
+  rate: number;
+  rttUs: number;
+  /** µs of the last data. */
+  dataUs: number;
+  stalledUntilUs: number;
+  /** Stalls in a row without a byte. */
+  stalls: number;
+  falseHaves: number;
+  /** Verified bytes. */
+  downloaded: number;
+  uploaded: number;
+  send(m: Message): void;
+  /** A list of IDs in as many messages as it takes. */
+  sendIds(type: 'cancel' | 'promote' | 'reject', ids: number[], reason?: number): void;
+  /** Cancels those downloads that match and are not being checked; returns them. */
+  cancel(match: (d: Download) => unknown): Download[];
+  /** Announces what changed, at most every 50 ms. */
+  announce(segment: string): void;
+  drop(reason: LinkCloseReason, bye: number, ban?: boolean): void;
+}
+
+export const ownMaxRequests = 256;
+const unknownRttUs = 50_000;
+const helloMs = 10_000;
+const pingMs = 5_000;
+const silenceMs = 15_000;
+const announceMs = 50;
+const mostFalseHaves = 3;
+/** How long a peer that rejected something is left alone; a moment if nothing is said. */
+const rejectPauseUs: Record<number, number> = {
+  [rejectWithdrawn]: 0,
+  [rejectBudget]: 5_000_000,
+  [rejectLaneOff]: 30_000_000,
+};
+/** Least time or bytes for a sample of the rate. */
+const rateMs = 50;
+const rateBytes = 131_072;
+
+/** One link's side of the peer protocol. Sends hello at once; `host.ready` when the other's has come. */
+export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer => {
+  const { clock } = host;
+  const nowUs = () => Math.floor(clock.now() * 1000);
+  let open = true;
+  let unknown = 0;
+  let unsolicited = 0;
+  let heardAt = clock.now();
+  let sentAt = clock.now();
+  const dirty = new Set<string>();
+  let announcedAt = Number.NEGATIVE_INFINITY;
+  let announceTimer = 0;
+  const announced = new Set<string>();
+  let busySince = -1;
+  let busyBytes = 0;
+
+  const send = (m: Message) => {
+    if (!open) return;
+    sentAt = clock.now();
+    link.sendControl(encode(m));
+  };
+
+  const flush = () => {
+    announceTimer = 0;
+    announcedAt = clock.now();
+    const entries: HaveEntry[] = [];
+    for (const segment of dirty) {
+      const entry = host.announcement(segment);
+      if (entry) {
+        announced.add(segment);
+        entries.push(entry);
+      } else if (announced.delete(segment)) {
+        entries.push({ segment, state: 0, pieces: 0 });
+      }
+    }
+    dirty.clear();
+    for (let i = 0; i < entries.length; i += 255) send({ type: 'have', entries: entries.slice(i, i + 255) });
+  };
+
+  const end = (reason: LinkCloseReason, ban: boolean) => {
+    if (!open) return;
+    open = false;
+    for (const d of [...peer.downloads.all.values()]) {
+      if (!d.checking) host.wasted(d.received);
+      peer.downloads.remove(d);
+    }
+    clock.clearTimer(announceTimer);
+    clock.clearTimer(tick);
+    host.closed(peer, reason, ban);
+  };
+
+  const peer: Peer = {
+    link,
+    ready: false,
+    onDemand: false,
+    noUpload: false,
+    maxRequests: 0,
+    holdings: createHoldings(),
+    downloads: createDownloads(),
+    uploads: createUploads((m) => open && link.sendData(m), link.maxMessage, ownMaxRequests, {
+      ...host.uploads,
+      sent: (bytes, segment) => host.sent(peer, bytes, segment),
+      nowUs,
+      reject: (reason, ids) => peer.sendIds('reject', ids, reason),
+    }),
+    rate: 0,
+    rttUs: unknownRttUs,
+    dataUs: 0,
+    stalledUntilUs: 0,
+    stalls: 0,
+    falseHaves: 0,
+    downloaded: 0,
+    uploaded: 0,
+    send,
+    sendIds(type, ids, reason) {
+      for (let i = 0; i < ids.length; i += 255) send({ type, reason, ids: ids.slice(i, i + 255) } as Message);
+    },
+    cancel(match) {
+      const list = [...peer.downloads.all.values()].filter((d) => !d.checking && match(d));
+      for (const d of list) {
+        peer.downloads.cancel(d, clock.now());
+        host.wasted(d.received);
+      }
+      peer.sendIds(
+        'cancel',
+        list.map((d) => d.id),
+      );
+      return list;
+    },
+    announce(segment) {
+      // Seeds ask nobody.
+      if (!peer.ready || !open || link.role === 'seed') return;
+      dirty.add(segment);
+      if (announceTimer) return;
+      const wait = announcedAt + announceMs - clock.now();
+      if (wait <= 0) flush();
+      else announceTimer = clock.setTimer(flush, wait);
+    },
+    drop(reason, bye, ban = false) {
+      if (!open) return;
+      link.close(reason, bye);
+      end(reason, ban);
+    },
+  };
+
+  const ping = () => send({ type: 'ping', nonce: 1, sentAt: nowUs() % 2 ** 32 });
+
+  const onTick = () => {
+    const now = clock.now();
+    tick = clock.setTimer(onTick, pingMs);
+    if (!peer.ready ? now - heardAt >= helloMs : now - heardAt >= silenceMs) return peer.drop('timeout', byeOverLimit);
+    if (peer.ready && now - sentAt >= pingMs - 1) ping();
+  };
+  let tick = clock.setTimer(onTick, pingMs);
+
+  const hello = (m: Message & { type: 'hello' }) => {
+    if (m.peer !== link.peer || m.swarm !== host.swarm) return peer.drop('protocol-error', byeProtocolError);
+    if (!negotiate({ minVersion: 1, maxVersion: 1 }, m)) return peer.drop('version', byeProtocolError);
+    peer.ready = true;
+    peer.onDemand = link.role === 'seed' && (m.flags & flagOnDemand) !== 0;
+    peer.noUpload = (m.flags & flagNoUpload) !== 0;
+    peer.maxRequests = m.maxRequests;
+    ping();
+    for (const segment of host.held()) dirty.add(segment);
+    if (link.role !== 'seed') flush();
+    host.ready(peer);
+  };
+
+  const rejected = (reason: number, ids: number[]) => {
+    const list = ids.flatMap((id) => peer.downloads.all.get(id) ?? []).filter((d) => !d.checking);
+    host.count(`rejected_${reason}`, list.length);
+    if (reason === rejectNotHeld && list.some((d) => peer.holdings.holds[d.segment])) peer.falseHaves++;
+    for (const d of list) {
+      peer.downloads.remove(d);
+      // Not held (any more), or no such piece: what it announced is not true. Anything else may pass.
+      if (reason === rejectNotHeld || reason === rejectWithdrawn || reason === rejectOutOfRange)
+        peer.holdings.remove(d.segment, d.piece);
+    }
+    peer.stalledUntilUs = Math.max(peer.stalledUntilUs, nowUs() + (rejectPauseUs[reason] ?? 200_000));
+    if (peer.falseHaves >= mostFalseHaves) peer.drop('false-have', byePolicy, true);
+    host.changed();
+  };
+
+  const control = (m: Message) => {
+    if (m.type === 'hello') {
+      if (peer.ready) return peer.drop('protocol-error', byeProtocolError);
+      return hello(m);
+    }
+    if (!peer.ready) return host.count('early');
+    switch (m.type) {
+      case 'have':
+        if (link.role === 'viewer' && !peer.noUpload) peer.holdings.apply(m.entries, nowUs());
+        return host.changed();
+      case 'certificate-request':
+        return host.certificateRequest(peer, m.segments);
+      case 'certificate':
+        return host.certificate(peer, m.segment, m.certificate.slice());
+      case 'certificate-none':
+        return host.certificateNone(peer, m.segment, m.reason);
+      case 'request':
+        return peer.uploads.request(m.segment, m.lane, m.requests);
+      case 'cancel':
+        return peer.uploads.cancel(m.ids);
+      case 'promote':
+        return peer.uploads.promote(m.ids);
+      case 'reject':
+        return rejected(m.reason, m.ids);
+      case 'ping':
+        return send({ ...m, type: 'pong' });
+      case 'pong': {
+        const rtt = (nowUs() - m.sentAt) >>> 0;
+        return rtt < 60_000_000 && roundTrip(rtt);
+      }
+      case 'bye':
+        link.close('closed');
+        return end('closed', false);
+    }
+  };
+
+  const roundTrip = (us: number) => {
+    peer.rttUs = peer.rttUs === unknownRttUs ? us : Math.floor((7 * peer.rttUs + us) / 8);
+  };
+
+  /** The rate is that of arrival while something is outstanding; the first message only starts the watch. */
+  const measure = (bytes: number, d: Download) => {
+    const now = clock.now();
+    peer.dataUs = nowUs();
+    peer.stalls = 0;
+    if (busySince < 0) {
+      busySince = now;
+      // The answer to the first request of a burst: pings do not go out while there is traffic.
+      roundTrip(nowUs() - d.sentUs);
+    } else {
+      busyBytes += bytes;
+      const ms = now - busySince;
+      if (ms >= rateMs || (busyBytes >= rateBytes && ms > 0)) {
+        const sample = Math.floor((busyBytes * 1000) / ms);
+        peer.rate = peer.rate ? Math.floor((7 * peer.rate + 3 * sample) / 10) : sample;
+        busySince = now;
+        busyBytes = 0;
+      }
+    }
+    if (peer.downloads.queued() === 0) {
+      busySince = -1;
+      busyBytes = 0;
+    }
+  };
+
+  const data = (m: Message & { type: 'data' }, size: number) => {
+    if (size > link.maxMessage) throw new Malformed('long');
+    const d = peer.downloads.data(m, clock.now());
+    if (d === 'malformed') throw new Malformed('limit');
+    if (d === 'canceled') {
+      host.count('canceled_messages');
+      return host.wasted(m.payload.length);
+    }
+    if (d === 'unsolicited') {
+      host.count('unsolicited_messages');
+      unsolicited += m.payload.length;
+      return unsolicited > maxUnsolicited && peer.drop('over-limit', byeOverLimit, true);
+    }
+    measure(m.payload.length, d);
+    if (d.checking) host.piece(peer, d);
+  };
+
+  const receive = (channel: 'control' | 'data', bytes: Uint8Array) => {
+    if (!open) return;
+    heardAt = clock.now();
+    try {
+      const m = decode(channel, bytes);
+      if (!m) {
+        host.count('unknown_messages');
+        if (++unknown > maxUnknown) peer.drop('over-limit', byeOverLimit, true);
+      } else if (m.type === 'data') {
+        if (peer.ready) data(m, bytes.length);
+      } else {
+        control(m);
+      }
+    } catch (e) {
+      if (!(e instanceof Malformed)) throw e;
+      host.count(`malformed_${e.reason}`);
+      peer.drop('protocol-error', byeProtocolError, true);
+    }
+  };
+
+  link.onControl = (m) => receive('control', m);
+  link.onData = (m) => receive('data', m);
+  link.onDrain = () => peer.uploads.pump();
+  link.onClose = (reason) => end(reason, false);
+  send({
+    type: 'hello',
+    minVersion: 1,
+    maxVersion: 1,
+    flags,
+    maxRequests: ownMaxRequests,
+    peer: host.self(),
+    swarm: host.swarm,
+  });
+  return peer;
+};

@@ -1,0 +1,81 @@
+/** Does what the schedule says; requests to one peer travel together. */
+import type { Reason } from '../ports.ts';
+import { byePolicy } from '../protocol/peer.ts';
+import type { Action } from '../schedule/input.ts';
+import { pieceLength } from '../segment/index.ts';
+import type { Peer } from './peer.ts';
+import type { Segment } from './segments.ts';
+
+export interface PerformHost {
+  segment(id: string): Segment | undefined;
+  peer(id: string): Peer | undefined;
+  wake(ms: number): void;
+  startOrigin(s: Segment, reason: Reason): void;
+  finish(s: Segment): void;
+  /** Pieces of the segment are about to be asked for. */
+  begun(s: Segment, length: number): void;
+  stalled(): void;
+}
+
+const stallPauseUs = 2_000_000;
+/** Stalls in a row, without a byte, that end a link. */
+const mostStalls = 3;
+
+export const perform = (actions: Action[], now: number, host: PerformHost): void => {
+  const certificates = new Map<Peer, string[]>();
+  const batches = new Map<
+    string,
+    { peer: Peer; segment: string; lane: 0 | 1; requests: { id: number; piece: number }[] }
+  >();
+  const stalled = new Set<Peer>();
+  for (const a of actions) {
+    const s = 'segment' in a ? host.segment(a.segment) : undefined;
+    const peer = 'peer' in a ? host.peer(a.peer) : undefined;
+    if (a.type === 'wake') {
+      host.wake((a.at_us - now) / 1000);
+    } else if (a.type === 'origin' && s) {
+      host.startOrigin(s, a.reason);
+    } else if (a.type === 'stop-origin' && s) {
+      host.finish(s);
+    } else if (a.type === 'certificate' && s && peer) {
+      s.state = 'asked';
+      if (s.certAskedUs < 0) s.certAskedUs = now;
+      s.certPeers.push(a.peer);
+      certificates.set(peer, [...(certificates.get(peer) ?? []), s.id]);
+    } else if (a.type === 'request' && s?.certificate && peer) {
+      host.begun(s, s.certificate.length);
+      const length = pieceLength(s.certificate.length, a.piece);
+      const d = peer.downloads.add({
+        segment: s.id,
+        piece: a.piece,
+        length,
+        lane: a.lane,
+        reason: a.reason,
+        sentUs: now,
+      });
+      const key = a.peer + s.id + a.lane;
+      const batch = batches.get(key) ?? { peer, segment: s.id, lane: a.lane, requests: [] };
+      batches.set(key, batch);
+      batch.requests.push({ id: d.id, piece: a.piece });
+    } else if ((a.type === 'cancel' || a.type === 'promote') && peer) {
+      const d = peer.downloads.find(a.segment, a.piece);
+      if (!d) continue;
+      if (a.type === 'promote') {
+        d.lane = 0;
+        peer.sendIds('promote', [d.id]);
+      } else {
+        peer.cancel((x) => x === d);
+        stalled.add(peer);
+      }
+    }
+  }
+  for (const [peer, list] of certificates) peer.send({ type: 'certificate-request', segments: list.slice(0, 255) });
+  for (const { peer, segment, lane, requests } of batches.values())
+    for (let i = 0; i < requests.length; i += 255)
+      peer.send({ type: 'request', segment, lane, requests: requests.slice(i, i + 255) });
+  for (const peer of stalled) {
+    host.stalled();
+    peer.stalledUntilUs = now + stallPauseUs * 2 ** peer.stalls;
+    if (++peer.stalls >= mostStalls) peer.drop('stalled', byePolicy);
+  }
+};

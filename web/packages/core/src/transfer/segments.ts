@@ -1,0 +1,124 @@
+import type { Certificate } from '../certificate/index.ts';
+import type {
+  ByteRange,
+  Crypto,
+  ProgressFunction,
+  Reason,
+  SegmentRef,
+  SegmentRequest,
+  SegmentResult,
+} from '../ports.ts';
+import { type SiteRules, segmentId } from '../segment/index.ts';
+
+/** One request of the player. */
+export interface Load {
+  request: SegmentRequest;
+  onProgress: ProgressFunction;
+  resolve(result: SegmentResult): void;
+  reject(error: unknown): void;
+  startedMs: number;
+}
+
+/** What the engine knows of one segment. */
+export interface Segment {
+  id: string;
+  name: string;
+  ref: SegmentRef;
+  rendition: string;
+  bitrate: number;
+  loads: Set<Load>;
+  askedUs: number;
+  certificate?: Certificate;
+  state: 'none' | 'asked' | 'held' | 'refused';
+  certAskedUs: number;
+  certPeers: string[];
+  /** Certificates that disagree: origin only until a revocation covers the older. */
+  disputed?: [Certificate, Certificate];
+  origin: 'idle' | 'running' | 'failed';
+  abort?: AbortController;
+  originReason: Reason;
+  originError?: unknown;
+  /** Bytes in from the origin fetch that is running. */
+  originLoaded: number;
+  /** What the origin sent, until there is a certificate to hold it against. */
+  uncertified?: Uint8Array;
+  /** Piece number → source of verified pieces. */
+  sources: ('origin' | 'seed' | 'peer')[];
+  /** Reason of the first piece not taken from a viewer. */
+  pieceReason?: Reason;
+}
+
+export interface Segments {
+  byId: Map<string, Segment>;
+  /** Rejects with a SiteError when the URL is not one of the site's. */
+  resolve(ref: SegmentRef, rendition: string, bitrate: number): Promise<Segment>;
+  /** Forgets the oldest segments that nothing needs. */
+  prune(needed: (s: Segment) => boolean): void;
+}
+
+const maxSegments = 1024;
+
+export const newSegment = (id: string, name: string, ref: SegmentRef, rendition: string, bitrate: number): Segment => ({
+  id,
+  name,
+  ref,
+  rendition,
+  bitrate,
+  loads: new Set(),
+  askedUs: -1,
+  state: 'none',
+  certAskedUs: -1,
+  certPeers: [],
+  origin: 'idle',
+  originReason: 'no-holder',
+  originLoaded: 0,
+  sources: [],
+});
+
+const plainRange = (r: ByteRange | undefined) => r && { first: r.first, last: r.last };
+
+/** The segments by ID, and the way from a URL to one. */
+export const createSegments = (rules: SiteRules, crypto: Crypto): Segments => {
+  const byId = new Map<string, Segment>();
+  const ids = new Map<string, string>();
+  return {
+    byId,
+    async resolve(ref, rendition, bitrate) {
+      const name = rules.segmentName(rules.key(ref.url), ref.range);
+      const id = ids.get(name) ?? (await segmentId(rules.config.name, name, crypto));
+      ids.set(name, id);
+      let s = byId.get(id);
+      if (!s) {
+        const { url, startMs, durationMs } = ref;
+        s = newSegment(id, name, { url, range: plainRange(ref.range), startMs, durationMs }, rendition, bitrate);
+        byId.set(id, s);
+      }
+      return s;
+    },
+    prune(needed) {
+      if (byId.size <= maxSegments) return;
+      for (const [id, s] of byId) {
+        if (needed(s)) continue;
+        byId.delete(id);
+        ids.delete(s.name);
+        if (byId.size <= maxSegments / 2) return;
+      }
+    },
+  };
+};
+
+/** A limit on how many run at once: about eight digests in flight are quickest in every browser. */
+export const createLimiter = (most: number) => {
+  let running = 0;
+  const waiting: (() => void)[] = [];
+  return async <T>(f: () => Promise<T>): Promise<T> => {
+    if (running >= most) await new Promise<void>((go) => waiting.push(go));
+    running++;
+    try {
+      return await f();
+    } finally {
+      running--;
+      waiting.shift()?.();
+    }
+  };
+};

@@ -1,0 +1,135 @@
+import { describe, expect, it } from 'vitest';
+import { type DataMessage, decode, laneBackground, laneForeground } from '../protocol/peer.ts';
+import { createDownloads } from './downloads.ts';
+import { createUploads } from './uploads.ts';
+
+const message = (request: number, offset: number, length: number): DataMessage => ({
+  type: 'data',
+  request,
+  offset,
+  sentAt: 0,
+  payload: new Uint8Array(length).fill(offset & 255),
+});
+const wanted = { segment: 's', piece: 0, length: 100, lane: 0 as const, reason: 'near', sentUs: 0 };
+
+describe('downloads', () => {
+  it('put a piece together in any order', () => {
+    const downloads = createDownloads();
+    const d = downloads.add(wanted);
+    expect(downloads.queued()).toBe(100);
+    for (const offset of [50, 0, 75]) expect(downloads.data(message(d.id, offset, 25), 0)).toBe(d);
+    expect([d.checking, d.received]).toEqual([false, 75]);
+    downloads.data(message(d.id, 25, 25), 0);
+    expect([d.checking, d.spans, downloads.queued()]).toEqual([true, [[0, 100]], 0]);
+    expect([0, 25, 50, 75].map((n) => d.data[n])).toEqual([0, 25, 50, 75]);
+  });
+
+  it('refuse bytes that overlap, reach beyond the piece or come after it', () => {
+    const downloads = createDownloads();
+    const d = downloads.add(wanted);
+    downloads.data(message(d.id, 10, 20), 0);
+    for (const [at, n] of [
+      [10, 20],
+      [0, 11],
+      [29, 1],
+      [15, 5],
+      [0, 100],
+      [90, 11],
+    ] as const)
+      expect(downloads.data(message(d.id, at, n), 0)).toBe('malformed');
+    downloads.data(message(d.id, 0, 10), 0);
+    downloads.data(message(d.id, 30, 70), 0);
+    expect(downloads.data(message(d.id, 0, 1), 0)).toBe('malformed');
+  });
+
+  it('know what was canceled, for a minute, from what was never asked for', () => {
+    const downloads = createDownloads();
+    const d = downloads.add(wanted);
+    downloads.cancel(d, 1_000);
+    expect(downloads.queued()).toBe(0);
+    expect(downloads.data(message(d.id, 0, 10), 60_999)).toBe('canceled');
+    expect(downloads.data(message(d.id, 0, 10), 61_000)).toBe('unsolicited');
+    expect(downloads.data(message(77, 0, 10), 0)).toBe('unsolicited');
+    expect(downloads.add(wanted).id).not.toBe(d.id);
+  });
+});
+
+describe('uploads', () => {
+  const setUp = (maxRequests = 10) => {
+    const sent: string[] = [];
+    const rejected: [number, number[]][] = [];
+    const held = new Map([
+      ['a', new Uint8Array(16384).fill(1)],
+      ['b', new Uint8Array(3).fill(2)],
+    ]);
+    let room = 0;
+    const uploads = createUploads(
+      (m) => {
+        if (room === 0) return false;
+        room--;
+        const d = decode('data', m) as DataMessage;
+        sent.push(`${d.request}@${d.offset}+${d.payload.length}`);
+        return true;
+      },
+      16_384,
+      maxRequests,
+      {
+        piece: (s, n) => (n === 0 ? held.get(s) : undefined),
+        pieces: (s) => (held.has(s) ? 2 : 0),
+        allowed: () => true,
+        sent: () => {},
+        reject: (reason, ids) => rejected.push([reason, ids]),
+        nowUs: () => 0,
+      },
+    );
+    const pump = (n: number) => {
+      room = n;
+      uploads.pump();
+      return sent.splice(0);
+    };
+    return { uploads, rejected, held, pump };
+  };
+  const ask = (id: number, piece = 0) => [{ id, piece }];
+
+  it('go foreground first, in order, and stop when the link is full', () => {
+    const { uploads, pump } = setUp();
+    uploads.request('b', laneBackground, ask(1));
+    uploads.request('a', laneForeground, ask(2));
+    uploads.request('b', laneForeground, ask(3));
+    expect(pump(1)).toEqual(['2@0+8192']);
+    expect(pump(2)).toEqual(['2@8192+8192', '3@0+3']);
+    expect(pump(9)).toEqual(['1@0+3']);
+    expect(uploads.size()).toBe(0);
+  });
+
+  it('promote, cancel in the middle, and finish what was begun although it was dropped', () => {
+    const { uploads, held, pump } = setUp();
+    uploads.request('b', laneBackground, ask(1));
+    uploads.request('a', laneBackground, ask(2));
+    uploads.promote([2]);
+    expect(pump(1)).toEqual(['2@0+8192']);
+    held.delete('a');
+    expect(pump(1)).toEqual(['2@8192+8192']);
+    held.set('a', new Uint8Array(16384));
+    uploads.request('a', laneForeground, ask(3));
+    expect(pump(1)).toEqual(['3@0+8192']);
+    uploads.cancel([3]);
+    expect(pump(9)).toEqual(['1@0+3']);
+  });
+
+  it('say why not', () => {
+    const { uploads, rejected, held, pump } = setUp(2);
+    uploads.request('none', laneForeground, ask(1));
+    uploads.request('a', laneForeground, [...ask(2, 1), ...ask(3, 2), ...ask(4), ...ask(5), ...ask(6)]);
+    expect(rejected).toEqual([
+      [3, [1]],
+      [0, [2]],
+      [5, [3]],
+      [1, [6]],
+    ]);
+    held.clear();
+    // The one at the head had its bytes taken already.
+    expect(pump(5)).toHaveLength(2);
+    expect(rejected.at(-1)).toEqual([3, [5]]);
+  });
+});

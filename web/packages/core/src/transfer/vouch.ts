@@ -1,0 +1,220 @@
+/**
+ * Who vouches for what: certificates as they come from peers, pieces and origin responses held against them, blame,
+ * contradictions, revocations.
+ */
+import {
+  type Certificate,
+  checkPiece,
+  parseCertificate,
+  sameContent,
+  verifyCertificate,
+  withdraws,
+} from '../certificate/index.ts';
+import type { Clock, Crypto, Revocation, VerifyKey } from '../ports.ts';
+import { byeBadPiece, byeProtocolError, noneUnknown } from '../protocol/peer.ts';
+import { pieceCount, pieceSize } from '../segment/index.ts';
+import type { Download } from './downloads.ts';
+import type { Peer } from './peer.ts';
+import { createLimiter, type Segment } from './segments.ts';
+
+export interface VouchHost {
+  clock: Clock;
+  crypto: Crypto;
+  site: string;
+  segment(id: string): Segment | undefined;
+  segments(): Iterable<Segment>;
+  /** A piece passed. */
+  accepted(s: Segment, piece: number, data: Uint8Array, from: Peer | undefined, d?: Download): void;
+  certified(s: Segment): void;
+  /** What is held of the segment is no longer vouched for. */
+  withdrawn(s: Segment): void;
+  contradicted(s: Segment, fromOrigin: boolean): void;
+  agreed(): void;
+  rejectedBytes(n: number): void;
+  count(name: string): void;
+  changed(): void;
+}
+
+export interface Vouch {
+  keys: VerifyKey[];
+  serverOffsetMs: number;
+  revocations(): Revocation[];
+  certificate(peer: Peer, id: string, raw: Uint8Array): Promise<void>;
+  none(peer: Peer, id: string, reason: number): void;
+  asked(peer: Peer, ids: string[]): void;
+  piece(peer: Peer, d: Download): Promise<void>;
+  origin(s: Segment, data: Uint8Array): Promise<void>;
+  revoke(list: Revocation[]): void;
+  /** The peer is gone: its unanswered requests for certificates are open again. */
+  gone(peer: Peer): void;
+}
+
+/** How long a peer whose piece differs has to show a certificate under which it is right. */
+const suspectMs = 1_000;
+/** Outcomes that only a peer which forges or garbles brings about. */
+const dishonest = ['malformed', 'bad-signature', 'wrong-site', 'wrong-name'];
+
+export const createVouch = (host: VouchHost): Vouch => {
+  const { clock, crypto } = host;
+  const limited = createLimiter(8);
+  let revocations: Revocation[] = [];
+  /** Peers whose piece did not match, until they are cleared or dropped. */
+  const suspects = new Map<Peer, { segment: string; piece: number; data: Uint8Array; timer: number }>();
+  const check = (c: Certificate, n: number, data: Uint8Array) => limited(() => checkPiece(c, n, data, crypto));
+
+  const drop = (peer: Peer) => {
+    clock.clearTimer(suspects.get(peer)?.timer ?? 0);
+    suspects.delete(peer);
+    peer.drop('bad-piece', byeBadPiece, true);
+  };
+
+  const forget = (s: Segment, state: Segment['state']) => {
+    s.certificate = undefined;
+    s.state = state;
+    s.certPeers = [];
+    s.certAskedUs = -1;
+    s.sources = [];
+    host.withdrawn(s);
+  };
+
+  const dispute = (s: Segment, a: Certificate, b: Certificate) => {
+    s.disputed = a.issuedAt < b.issuedAt ? [a, b] : [b, a];
+    host.contradicted(s, false);
+    forget(s, 'refused');
+  };
+
+  /** A suspect answered: cleared if the piece is right under a valid certificate of its own. */
+  const hearSuspect = async (peer: Peer, s: Segment, c: Certificate | undefined) => {
+    const { piece, data } = suspects.get(peer)!;
+    const held = s.certificate ?? s.disputed?.[1];
+    if (!c || !held || sameContent(c, held) || !(await check(c, piece, data))) return drop(peer);
+    clock.clearTimer(suspects.get(peer)?.timer ?? 0);
+    suspects.delete(peer);
+    peer.stalledUntilUs = 0;
+    if (s.certificate) dispute(s, s.certificate, c);
+    host.changed();
+  };
+
+  const vouch: Vouch = {
+    keys: [],
+    serverOffsetMs: 0,
+    revocations: () => revocations,
+
+    async certificate(peer, id, raw) {
+      const s = host.segment(id);
+      const suspect = suspects.get(peer)?.segment === id;
+      if (!s || !(suspect || s.certPeers.includes(peer.link.peer))) return host.count('unasked_certificates');
+      const parsed = parseCertificate(raw);
+      const outcome =
+        typeof parsed === 'string'
+          ? parsed
+          : await verifyCertificate(
+              parsed,
+              { site: host.site, name: s.name },
+              vouch.keys,
+              revocations,
+              clock.now() + vouch.serverOffsetMs,
+              crypto,
+            );
+      const valid = outcome === 'valid' ? (parsed as Certificate) : undefined;
+      if (!valid) host.count(`certificate_${outcome}`);
+      if (dishonest.includes(outcome)) return peer.drop('protocol-error', byeProtocolError, true);
+      if (suspects.get(peer)?.segment === id) return hearSuspect(peer, s, valid);
+      if (!valid) return vouch.none(peer, id, noneUnknown);
+      if (s.disputed || (s.state === 'refused' && !s.loads.size)) return;
+      if (!s.certificate) {
+        s.certificate = valid;
+        s.state = 'held';
+        host.certified(s);
+      } else if (!sameContent(s.certificate, valid)) {
+        dispute(s, s.certificate, valid);
+      } else if (valid.notAfter > s.certificate.notAfter) {
+        s.certificate = valid;
+      }
+      host.changed();
+    },
+
+    none(peer, id, reason) {
+      const s = host.segment(id);
+      host.count(`certificate_none_${reason}`);
+      if (suspects.get(peer)?.segment === id) return drop(peer);
+      peer.holdings.forget(id);
+      // Nothing is outstanding any more unless another was asked later.
+      if (s?.state === 'asked' && s.certPeers.at(-1) === peer.link.peer) s.state = 'none';
+      host.changed();
+    },
+
+    asked(peer, ids) {
+      for (const segment of ids) {
+        const c = host.segment(segment)?.certificate;
+        if (c) peer.send({ type: 'certificate', segment, certificate: c.raw });
+        else peer.send({ type: 'certificate-none', segment, reason: noneUnknown, objectLength: 0 });
+      }
+    },
+
+    async piece(peer, d) {
+      const s = host.segment(d.segment);
+      const c = s?.certificate;
+      const ok = !!c && (await check(c, d.piece, d.data));
+      peer.downloads.remove(d);
+      // Withdrawn or replaced while it was on the way: nobody's fault.
+      if (!s || !c || s.certificate !== c) return host.changed();
+      if (ok) return host.accepted(s, d.piece, d.data, peer, d);
+      host.rejectedBytes(d.length);
+      if (suspects.has(peer)) return;
+      // Right under another certificate, perhaps: then the name is at fault, not the peer.
+      peer.stalledUntilUs = Number.MAX_SAFE_INTEGER;
+      const timer = clock.setTimer(() => drop(peer), suspectMs);
+      suspects.set(peer, { segment: s.id, piece: d.piece, data: d.data, timer });
+      peer.cancel(() => true);
+      peer.send({ type: 'certificate-request', segments: [s.id] });
+      host.changed();
+    },
+
+    async origin(s, data) {
+      const c = s.certificate;
+      if (!c) {
+        s.uncertified = data;
+        return;
+      }
+      s.uncertified = undefined;
+      const pieces = Array.from({ length: pieceCount(c.length) }, (_, n) =>
+        data.subarray(n * pieceSize, (n + 1) * pieceSize),
+      );
+      const checks = data.length === c.length ? await Promise.all(pieces.map((p, n) => check(c, n, p))) : [false];
+      if (s.certificate !== c) return;
+      if (checks.every(Boolean)) {
+        host.agreed();
+        for (const [n, p] of pieces.entries()) host.accepted(s, n, p, undefined);
+      } else {
+        host.contradicted(s, true);
+      }
+      host.changed();
+    },
+
+    revoke(list) {
+      revocations = [...revocations, ...list].slice(-1000);
+      for (const s of host.segments()) {
+        if (s.disputed && withdraws(revocations, s.disputed[0])) {
+          s.disputed = undefined;
+          forget(s, 'none');
+        } else if (s.certificate && withdraws(revocations, s.certificate)) {
+          forget(s, 'none');
+        }
+      }
+      host.changed();
+    },
+
+    gone(peer) {
+      clock.clearTimer(suspects.get(peer)?.timer ?? 0);
+      suspects.delete(peer);
+      for (const s of host.segments()) {
+        const i = s.certPeers.indexOf(peer.link.peer);
+        if (i < 0) continue;
+        s.certPeers.splice(i, 1);
+        if (s.state === 'asked' && !s.certPeers.length) s.state = 'none';
+      }
+    },
+  };
+  return vouch;
+};

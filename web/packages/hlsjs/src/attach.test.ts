@@ -1,0 +1,145 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { attachHls, attachHlsClass, isHlsClass } from './attach.ts';
+import { FakeHls, FakeMedia, fakeLeeway, PreviousLoader, TestClock } from './testing.ts';
+
+class Page extends FakeHls {}
+
+function setUp() {
+  const clock = new TestClock();
+  return { clock, hls: new FakeHls(), media: new FakeMedia(), ...fakeLeeway(clock) };
+}
+
+function show(hls: FakeHls, media: FakeMedia): void {
+  hls.media = media as unknown as HTMLMediaElement;
+  hls.trigger('hlsMediaAttached');
+}
+
+beforeEach(() => {
+  PreviousLoader.made = [];
+});
+
+describe('attaching', () => {
+  test('wraps the loader that is there, follows the source, and gives everything back', () => {
+    const { leeway, opened, hls } = setUp();
+    const detach = attachHls(leeway, hls);
+    expect(attachHls(leeway, hls)).toBe(detach);
+    hls.loadSource('https://a/m.m3u8');
+    hls.loadSource('https://a/m.m3u8');
+    hls.loadSource('https://b/m.m3u8');
+    expect(opened.map(({ manifest }) => manifest)).toEqual(['https://a/m.m3u8', 'https://b/m.m3u8']);
+    expect(opened[0]!.closed).toBe(true);
+    new hls.config.fLoader!(hls.config);
+    expect(PreviousLoader.made).toHaveLength(1);
+    detach();
+    expect(hls.config.fLoader).toBeUndefined();
+    expect(hls.listening()).toBe(0);
+    expect(opened[1]!.closed).toBe(true);
+  });
+
+  test('keeps a loader that the page had set itself', () => {
+    const { leeway, hls } = setUp();
+    class Own extends PreviousLoader {}
+    hls.config.fLoader = Own;
+    const detach = attachHls(leeway, hls);
+    new hls.config.fLoader(hls.config);
+    expect(PreviousLoader.made[0]).toBeInstanceOf(Own);
+    detach();
+    expect(hls.config.fLoader).toBe(Own);
+  });
+
+  test('a player that is destroyed is let go', () => {
+    const { leeway, hls, opened } = setUp();
+    attachHls(leeway, hls);
+    hls.loadSource('https://a/m.m3u8');
+    hls.trigger('hlsDestroying');
+    expect(opened[0]!.closed).toBe(true);
+    expect(hls.listening()).toBe(0);
+  });
+
+  test('a class brings players that exist and players to come', () => {
+    const { leeway, opened } = setUp();
+    const early = new Page();
+    early.loadSource('https://a/m.m3u8');
+    const original = Page.prototype.trigger;
+    const undo = attachHlsClass(leeway, Page);
+    early.trigger('hlsAnything');
+    const late = new Page();
+    late.loadSource('https://b/m.m3u8');
+    expect(opened.map(({ manifest }) => manifest)).toEqual(['https://a/m.m3u8', 'https://b/m.m3u8']);
+    undo();
+    expect(Page.prototype.trigger).toBe(original);
+    expect(opened.every(({ closed }) => closed)).toBe(true);
+    expect(early.config.fLoader).toBeUndefined();
+  });
+
+  test('knows a class by its shape', () => {
+    expect(isHlsClass(Page)).toBe(true);
+    for (const other of [undefined, null, {}, () => {}, class {}]) expect(isHlsClass(other)).toBe(false);
+  });
+});
+
+describe('observations', () => {
+  test('startup, time and bits played, stalls and switches', async () => {
+    const { leeway, opened, hls, media, clock } = setUp();
+    attachHls(leeway, hls);
+    hls.loadSource('https://a/m.m3u8');
+    show(hls, media);
+    media.paused = false;
+    media.fire('play');
+    clock.time += 800;
+    media.fire('playing');
+    hls.trigger('hlsLevelSwitched');
+    for (let i = 0; i < 8; i++) {
+      clock.time += 250;
+      media.currentTime += 0.25;
+      media.fire('timeupdate');
+    }
+    hls.trigger('hlsLevelSwitched');
+    hls.currentLevel = 1;
+    media.fire('waiting');
+    clock.time += 1_500;
+    media.fire('waiting');
+    media.currentTime += 0.25;
+    clock.time += 250;
+    media.fire('timeupdate');
+    opened[0]!.onCollect!();
+    expect(opened[0]!.observed).toEqual([
+      {
+        startup_ms: 800,
+        stalls: 1,
+        stall_ms: 1_750,
+        played_ms: 2_250,
+        played_bits: 2 * 500_000 + 0.25 * 1_500_000,
+        switches: 1,
+      },
+    ]);
+    opened[0]!.onCollect!();
+    expect(opened[0]!.observed[1]).toMatchObject({ stalls: 0, played_ms: 0 });
+    expect(opened[0]!.observed[1]).not.toHaveProperty('startup_ms');
+  });
+
+  test('seeks, pauses and the end are no stalls, and jumps are not played', () => {
+    const { leeway, opened, hls, media, clock } = setUp();
+    attachHls(leeway, hls);
+    hls.loadSource('https://a/m.m3u8');
+    show(hls, media);
+    media.paused = false;
+    media.fire('playing');
+    media.seeking = true;
+    media.currentTime = 300;
+    media.fire('seeking', 'waiting');
+    clock.time += 2_000;
+    media.seeking = false;
+    media.fire('timeupdate');
+    media.paused = true;
+    media.fire('pause', 'waiting');
+    expect(opened[0]!.paused).toBe(true);
+    media.paused = false;
+    media.fire('play');
+    expect(opened[0]!.paused).toBe(false);
+    media.currentTime = 599.8;
+    media.fire('waiting');
+    opened[0]!.onCollect!();
+    expect(opened[0]!.observed[0]).toMatchObject({ stalls: 0, played_ms: 0 });
+  });
+});

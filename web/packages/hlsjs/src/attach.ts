@@ -1,0 +1,136 @@
+/** Ties one hls.js player to the library, and unties it. */
+
+import type { Leeway, Playback } from '@leeway/core';
+import { destroying, type HlsClass, type HlsLike, type LoaderConstructor } from './hls.ts';
+import { wrapLoader } from './loader.ts';
+import { observePlayback } from './observe.ts';
+
+export interface AttachOptions {
+  /** Explicit title of what this player plays. */
+  title?: string;
+}
+
+const attached = new WeakMap<HlsLike, () => void>();
+
+/**
+ * Lets an hls.js player (any build since 1.5) share its segments. Its loader settings stay as they are; playlists and
+ * keys are not touched. Returns a function that gives the player its own loader back.
+ */
+export function attachHls(leeway: Leeway, player: unknown, options: AttachOptions = {}): () => void {
+  const hls = player as HlsLike;
+  const known = attached.get(hls);
+  if (known) return known;
+
+  let playback: Playback | undefined;
+  const caught = (where: string, error: unknown) => leeway.caught(`hls.js ${where}`, error);
+  const observer = observePlayback({
+    clock: leeway.clock,
+    bitrate: () => hls.levels[hls.currentLevel]?.bitrate ?? 0,
+    paused: (paused) => playback?.setPaused(paused),
+    caught,
+  });
+  const open = (url: string | null) => {
+    if (!url || playback?.manifest === url) return;
+    playback?.close();
+    playback = leeway.open(url, options);
+    const opened = playback;
+    opened.onCollect = () => opened.observe(observer.take());
+  };
+
+  // Events by name, as they have been since 1.0: importing them would import hls.js.
+  const listeners: Record<string, (event: string, data: never) => void> = {
+    hlsManifestLoading() {
+      observer.begin();
+      open(hls.url);
+    },
+    hlsMediaAttached() {
+      if (hls.media) observer.attach(hls.media);
+    },
+    hlsMediaDetaching: () => observer.detach(),
+    hlsLevelSwitched: () => observer.switched(),
+    [destroying]: () => detach(),
+  };
+  for (const [event, f] of Object.entries(listeners)) {
+    listeners[event] = guarded(f, caught);
+    hls.on(event, listeners[event]!);
+  }
+
+  const { config } = hls;
+  const before = config.fLoader;
+  const ours = wrapLoader(before ?? (config.loader as LoaderConstructor), {
+    hls,
+    clock: leeway.clock,
+    playback: () => playback,
+    caught,
+  });
+  config.fLoader = ours;
+  open(hls.url);
+  if (hls.media) observer.attach(hls.media);
+
+  const detach = () => {
+    if (!attached.delete(hls)) return;
+    for (const [event, f] of Object.entries(listeners)) hls.off(event, f);
+    // Somebody may have wrapped ours since; then it stays, and lets everything pass.
+    if (config.fLoader === ours) {
+      if (before) config.fLoader = before;
+      else delete config.fLoader;
+    }
+    playback?.close();
+    playback = undefined;
+    observer.detach();
+  };
+  attached.set(hls, detach);
+  return detach;
+}
+
+function guarded<A extends unknown[]>(
+  f: (...args: A) => void,
+  caught: (where: string, error: unknown) => void,
+): (...args: A) => void {
+  return (...args) => {
+    try {
+      f(...args);
+    } catch (error) {
+      caught('event', error);
+    }
+  };
+}
+
+/**
+ * Attaches every player of an hls.js class, those that exist already (at their next event) and those to come.
+ * Returns a function that undoes it for all of them.
+ */
+export function attachHlsClass(leeway: Leeway, hlsClass: unknown, options: AttachOptions = {}): () => void {
+  const { prototype } = hlsClass as HlsClass;
+  const trigger = prototype.trigger;
+  const detachers = new Set<() => void>();
+  let active = true;
+  const wrapped = function (this: HlsLike, event: string, data: unknown): boolean {
+    if (active && !attached.has(this) && event !== destroying) {
+      try {
+        const detach = attachHls(leeway, this, options);
+        detachers.add(detach);
+      } catch (error) {
+        leeway.caught('hls.js attach', error);
+      }
+    }
+    const detach = event === destroying ? attached.get(this) : undefined;
+    const result = trigger.call(this, event, data);
+    // Players that are gone are not kept for the sake of a later undo.
+    if (detach) detachers.delete(detach);
+    return result;
+  };
+  prototype.trigger = wrapped;
+  return () => {
+    active = false;
+    // A later wrapper of somebody else keeps calling ours, which then only passes on.
+    if (prototype.trigger === wrapped) prototype.trigger = trigger;
+    for (const detach of detachers) detach();
+    detachers.clear();
+  };
+}
+
+/** Whether a value is an hls.js class that this plug-in can work with. */
+export function isHlsClass(value: unknown): value is HlsClass {
+  return typeof value === 'function' && typeof (value as unknown as HlsClass).prototype?.trigger === 'function';
+}

@@ -1,0 +1,104 @@
+/** The parts of hls.js that the plug-in touches, by shape: it works with any build since 1.5, light ones too. */
+
+export interface LoadTiming {
+  start: number;
+  first: number;
+  end: number;
+}
+
+export interface LoaderStats {
+  aborted: boolean;
+  loaded: number;
+  total: number;
+  retry: number;
+  loading: LoadTiming;
+}
+
+export interface FragmentLike {
+  sn: number | 'initSegment';
+  start: number;
+  duration: number;
+  level: number;
+  /** `main`, `audio` or `subtitle`. */
+  type: string;
+  url: string;
+  bitrateTest?: boolean;
+  byteRangeStartOffset?: number | null;
+  byteRangeEndOffset?: number | null;
+}
+
+export interface PartLike {
+  duration: number;
+  fragOffset: number;
+}
+
+export interface FragmentContext {
+  frag: FragmentLike;
+  part: PartLike | null;
+  url: string;
+  headers?: Record<string, string>;
+  rangeStart?: number;
+  /** Exclusive; 0 with a start of 0 means the whole object. */
+  rangeEnd?: number;
+}
+
+export interface LoaderResponse {
+  url: string;
+  data?: unknown;
+  code?: number;
+  text?: string;
+}
+
+export interface LoaderCallbacks {
+  onSuccess(response: LoaderResponse, stats: LoaderStats, context: FragmentContext, details: unknown): void;
+  onError(error: { code: number; text: string }, context: FragmentContext, details: unknown, stats: LoaderStats): void;
+  onTimeout(stats: LoaderStats, context: FragmentContext, details: unknown): void;
+  onAbort?(stats: LoaderStats, context: FragmentContext, details: unknown): void;
+  onProgress?(stats: LoaderStats, context: FragmentContext, data: unknown, details: unknown): void;
+}
+
+export interface LoaderConfiguration {
+  timeout?: number;
+  loadPolicy?: { maxLoadTimeMs?: number };
+}
+
+export interface FragmentLoaderLike {
+  readonly stats: LoaderStats;
+  readonly context: FragmentContext | null;
+  load(context: FragmentContext, config: LoaderConfiguration, callbacks: LoaderCallbacks): void;
+  abort(): void;
+  destroy(): void;
+}
+
+export type LoaderConstructor = new (config: HlsConfig) => FragmentLoaderLike;
+
+export interface HlsConfig {
+  fLoader?: LoaderConstructor;
+  loader: LoaderConstructor;
+}
+
+export interface DetailsLike {
+  fragments: FragmentLike[];
+}
+
+export interface HlsLike {
+  readonly config: HlsConfig;
+  readonly url: string | null;
+  readonly media: HTMLMediaElement | null;
+  readonly levels: { bitrate: number; details?: DetailsLike }[];
+  readonly audioTracks?: { details?: DetailsLike; bitrate?: number }[];
+  readonly currentLevel: number;
+  readonly autoLevelEnabled: boolean;
+  readonly ttfbEstimate?: number;
+  on(event: string, f: (event: string, data: never) => void): void;
+  off(event: string, f: (event: string, data: never) => void): void;
+}
+
+/** A class that makes hls.js players: `Hls`. */
+export interface HlsClass {
+  prototype: { trigger(event: string, data: unknown): boolean };
+  readonly version?: string;
+}
+
+/** The last event of a player. */
+export const destroying = 'hlsDestroying';

@@ -1,0 +1,3 @@
+/** Leeway for hls.js: `attachHls(leeway, hls)`. */
+
+export { type AttachOptions, attachHls, attachHlsClass, isHlsClass } from './attach.ts';

@@ -1,0 +1,258 @@
+/**
+ * The fragment loader that hls.js makes for every fragment. It wraps the loader that was there before: whatever comes
+ * from the origin comes through that one, with its xhrSetup, credentials, CMCD and timeouts.
+ */
+
+import type { Clock, OriginResult, Playback, SegmentRequest, SegmentResult } from '@leeway/core';
+import type {
+  FragmentContext,
+  FragmentLoaderLike,
+  HlsConfig,
+  HlsLike,
+  LoaderCallbacks,
+  LoaderConfiguration,
+  LoaderConstructor,
+  LoaderStats,
+} from './hls.ts';
+import { bitrateOf, deadlineMs, rangeOf, upcomingOf } from './position.ts';
+
+export interface LoaderContext {
+  hls: HlsLike;
+  clock: Clock;
+  playback(): Playback | undefined;
+  caught(where: string, error: unknown): void;
+}
+
+/** How often the origin loader's progress is read: as often as hls.js looks at it. */
+const progressMs = 100;
+
+/** What the previous loader called instead of onSuccess; handed to hls.js as it was. */
+interface OriginFailure {
+  /** Calls the same callback of hls.js. */
+  tell(callbacks: LoaderCallbacks, context: FragmentContext, stats: LoaderStats): void;
+}
+
+/** One origin fetch by the previous loader. Rejects with an `OriginFailure`. */
+function fetchOrigin(
+  loader: FragmentLoaderLike,
+  clock: Clock,
+  context: FragmentContext,
+  config: LoaderConfiguration,
+  signal: AbortSignal,
+  onProgress: (loaded: number, total: number) => void,
+): Promise<OriginResult & { details: unknown }> {
+  const { stats } = loader;
+  let timer = 0;
+  return new Promise<OriginResult & { details: unknown }>((resolve, reject) => {
+    const fail = (tell: OriginFailure['tell']) => reject({ tell } satisfies OriginFailure);
+    const failAborted = (details: unknown) => fail((c, own, s) => c.onAbort?.(s, own, details));
+    const abort = () => {
+      loader.abort();
+      failAborted(null);
+    };
+    if (signal.aborted) return abort();
+    signal.addEventListener('abort', abort, { once: true });
+    const poll = () => {
+      if (stats.loaded > 0) onProgress(stats.loaded, stats.total);
+      timer = clock.setTimer(poll, progressMs);
+    };
+    timer = clock.setTimer(poll, progressMs);
+    // A copy: CMCD writes its parameters into the context, and the retry of a segment starts from a clean one.
+    loader.load({ ...context, headers: { ...context.headers } }, config, {
+      onSuccess({ data, code = 200, url }, _stats, _context, details) {
+        const bytes = bytesOf(data);
+        if (!bytes) return fail((c, own, s) => c.onError({ code: 0, text: 'no bytes' }, own, details, s));
+        const { first, end } = stats.loading;
+        const transferMs = first > 0 && end >= first ? end - first : undefined;
+        resolve({ data: bytes, status: code, url, transferMs, details });
+      },
+      onError: (info, _context, details) => fail((c, own, s) => c.onError(info, own, details, s)),
+      onTimeout: (_stats, _context, details) => fail((c, own, s) => c.onTimeout(s, own, details)),
+      onAbort: (_stats, _context, details) => failAborted(details),
+    });
+  }).finally(() => clock.clearTimer(timer));
+}
+
+function bytesOf(data: unknown): ArrayBuffer | undefined {
+  if (data instanceof ArrayBuffer) return data;
+  return ArrayBuffer.isView(data)
+    ? (new Uint8Array(data.buffer, data.byteOffset, data.byteLength).slice().buffer as ArrayBuffer)
+    : undefined;
+}
+
+/** Fragments that are shared: media and init segments of audio and video. A bandwidth test measures the origin. */
+function shared({ frag }: FragmentContext): boolean {
+  return !frag.bitrateTest && frag.type !== 'subtitle';
+}
+
+/** The request to the core. Init segments, and parts of a segment still being made, cannot wait: their deadline is now. */
+export function requestFor(
+  context: FragmentContext,
+  { hls }: LoaderContext,
+  origin: SegmentRequest['origin'],
+): SegmentRequest {
+  const { frag, part } = context;
+  const now = frag.sn === 'initSegment' || part !== null;
+  const start = frag.start + (part?.fragOffset ?? 0);
+  const request: SegmentRequest = {
+    url: context.url,
+    startMs: start * 1000,
+    durationMs: (part ?? frag).duration * 1000,
+    rendition: `${frag.type}-${frag.level}`,
+    bitrate: bitrateOf(hls, frag),
+    adaptive: hls.autoLevelEnabled && hls.levels.length > 1,
+    deadlineMs: () => (now ? 0 : deadlineMs(hls.media, start)),
+    upcoming: now ? [] : upcomingOf(hls, frag),
+    origin,
+  };
+  const range = rangeOf(context);
+  if (range) request.range = range;
+  return request;
+}
+
+/**
+ * Makes the timing that hls.js measures from say what the line can carry (bytes ÷ capacity), not how fast peers sent.
+ * Without an estimate there is nothing to say: the fragment is no sample.
+ */
+export function reportCapacity(stats: LoaderStats, bytes: number, now: number, bps = 0, ttfbMs = 0): void {
+  stats.loaded = stats.total = bytes;
+  stats.loading.end = now;
+  if (bps > 0) {
+    stats.loading.first = now - (bytes * 8000) / bps;
+    stats.loading.start = stats.loading.first - (Number.isFinite(ttfbMs) ? ttfbMs : 0);
+  } else {
+    stats.loading.first ||= now;
+    stats.aborted = true;
+  }
+}
+
+/** Wraps the loader class that was in use. */
+export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext): LoaderConstructor {
+  return function LeewayLoader(hlsConfig: HlsConfig): FragmentLoaderLike {
+    const { clock, hls, caught } = attached;
+    /** Serves what is none of our business, and lends its stats object to what is. */
+    const plain = new Previous(hlsConfig);
+    const { stats } = plain;
+    let own: FragmentContext | null = null;
+    /** Set while hls.js waits for an answer. */
+    let waiting: LoaderCallbacks | undefined;
+    let handle: ReturnType<Playback['load']> | undefined;
+    let origin: FragmentLoaderLike | undefined;
+    let originStats: LoaderStats | undefined;
+    let details: unknown = null;
+    let timer = 0;
+
+    /** Takes the callbacks, for the one answer that hls.js gets. */
+    const settle = () => {
+      const callbacks = waiting;
+      clock.clearTimer(timer);
+      waiting = undefined;
+      return callbacks;
+    };
+
+    const cancel = () => {
+      const callbacks = settle();
+      try {
+        handle?.abort();
+      } catch (error) {
+        caught('abort', error);
+      }
+      handle = undefined;
+      return callbacks;
+    };
+
+    /** A fragment that the origin alone delivered carries the origin loader's own timing. */
+    const adoptTiming = () => {
+      if (!originStats) return;
+      const { loading, loaded, total } = originStats;
+      Object.assign(stats.loading, loading);
+      Object.assign(stats, { loaded, total });
+    };
+
+    const succeed = (playback: Playback, { data, bytes, status = 200 }: SegmentResult) => {
+      const callbacks = settle();
+      if (!callbacks) return;
+      const pure = originStats && bytes.seed + bytes.peer === 0;
+      if (pure) adoptTiming();
+      else reportCapacity(stats, data.byteLength, clock.now(), playback.capacity(), hls.ttfbEstimate);
+      const network = pure ? details : null;
+      callbacks.onProgress?.(stats, own!, data, network);
+      callbacks.onSuccess({ url: own!.url, data, code: status }, stats, own!, network);
+    };
+
+    const fail = (error: Partial<OriginFailure> & Partial<Error>) => {
+      const callbacks = settle();
+      if (!callbacks) return;
+      adoptTiming();
+      if (error.tell) error.tell(callbacks, own!, stats);
+      else callbacks.onError({ code: 0, text: error.message ?? '' }, own!, null, stats);
+    };
+
+    const begin = (playback: Playback, context: FragmentContext, config: LoaderConfiguration) => {
+      const request = requestFor(context, attached, async (signal, onProgress) => {
+        origin = new Previous(hlsConfig);
+        originStats = origin.stats;
+        const result = await fetchOrigin(origin, clock, context, config, signal, onProgress);
+        details = result.details;
+        return result;
+      });
+      own = context;
+      stats.loading.start = clock.now();
+      handle = playback.load(request, (loaded, total) => {
+        // Live figures: hls.js abandons a fragment that comes too slowly by these.
+        if (!waiting) return;
+        if (loaded > 0) stats.loading.first ||= clock.now();
+        Object.assign(stats, { loaded, total });
+      });
+      handle.result.then((result) => succeed(playback, result), fail);
+      const limit = config.loadPolicy?.maxLoadTimeMs ?? config.timeout ?? 0;
+      if (limit > 0 && Number.isFinite(limit)) {
+        // The origin loader keeps its own times; this bounds the whole, waiting for peers included.
+        timer = clock.setTimer(() => cancel()?.onTimeout(stats, context, null), limit);
+      }
+    };
+
+    return {
+      stats,
+      get context() {
+        return own ?? plain.context;
+      },
+      load(context, config, callbacks) {
+        try {
+          const playback = attached.playback();
+          if (playback?.active && shared(context)) {
+            waiting = callbacks;
+            begin(playback, context, config);
+            return;
+          }
+        } catch (error) {
+          caught('loader', error);
+          cancel();
+          own = null;
+          stats.loading.start = 0;
+        }
+        plain.load(context, config, {
+          ...callbacks,
+          onSuccess(response, ...rest) {
+            try {
+              attached.playback()?.bypass(bytesOf(response.data)?.byteLength ?? 0);
+            } catch (error) {
+              caught('bypass', error);
+            }
+            callbacks.onSuccess(response, ...rest);
+          },
+        });
+      },
+      abort() {
+        if (!own) return plain.abort();
+        stats.aborted = true;
+        cancel()?.onAbort?.(stats, own, details);
+      },
+      destroy() {
+        cancel();
+        origin?.destroy();
+        plain.destroy();
+      },
+    };
+  } as unknown as LoaderConstructor;
+}

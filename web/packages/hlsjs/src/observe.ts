@@ -1,0 +1,154 @@
+/** What the viewer sees, from the media element's events: startup, stalls, time and bits played, switches. */
+
+import type { Clock, Observation } from '@leeway/core';
+
+/** Longer steps of the playhead between two looks are seeks or sleeps, not playback. */
+const stepBoundMs = 2_000;
+/** Waiting this close to the end is the end. */
+const endSeconds = 0.5;
+
+export interface PlaybackObserver {
+  /** A new presentation begins: the clock of the startup delay starts. */
+  begin(): void;
+  attach(media: HTMLMediaElement): void;
+  detach(): void;
+  /** The rendition on screen changed. */
+  switched(): void;
+  /** Deltas since the last take. */
+  take(): Partial<Observation>;
+}
+
+export interface ObserverOptions {
+  clock: Clock;
+  /** Bits per second of the rendition on screen. */
+  bitrate(): number;
+  paused(paused: boolean): void;
+  caught(where: string, error: unknown): void;
+}
+
+export function observePlayback(o: ObserverOptions): PlaybackObserver {
+  let media: HTMLMediaElement | undefined;
+  let beganAt = o.clock.now();
+  let started = false;
+  let stalledAt = 0;
+  let lastTime = 0;
+  let lastLook = 0;
+  let first = true;
+  let delta: Observation = fresh();
+
+  /** Counts how far the playhead has come since the last look, and ends a stall if it has. */
+  function look(): void {
+    if (!media) return;
+    const now = o.clock.now();
+    const step = (media.currentTime - lastTime) * 1000;
+    lastTime = media.currentTime;
+    const elapsed = now - lastLook;
+    lastLook = now;
+    if (step <= 0 || media.seeking) return;
+    start();
+    endStall(now);
+    if (step > Math.max(stepBoundMs, 2 * elapsed)) return;
+    delta.played_ms += step;
+    delta.played_bits += (step / 1000) * o.bitrate();
+  }
+
+  function start(): void {
+    if (started) return;
+    started = true;
+    delta.startup_ms = o.clock.now() - beganAt;
+  }
+
+  function endStall(now: number): void {
+    if (stalledAt > 0) delta.stall_ms += now - stalledAt;
+    stalledAt = 0;
+  }
+
+  const handlers: Record<string, () => void> = {
+    play: () => {
+      // A picture that was ready and waited for a click: that wait is the viewer's, not ours.
+      if (!started && media && media.readyState >= 3 && !media.autoplay) beganAt = o.clock.now();
+      o.paused(false);
+    },
+    playing: () => {
+      if (!media?.seeking) start();
+      look();
+    },
+    timeupdate: look,
+    waiting: () => {
+      look();
+      if (!media || !started || stalledAt > 0 || media.seeking || media.paused || media.ended) return;
+      if (media.duration - media.currentTime < endSeconds) return;
+      delta.stalls++;
+      stalledAt = o.clock.now();
+    },
+    pause: () => {
+      look();
+      endStall(o.clock.now());
+      o.paused(true);
+    },
+    seeking: () => {
+      // Waiting after a seek is the seek's; what went before counts up to here.
+      endStall(o.clock.now());
+      lastTime = media?.currentTime ?? 0;
+    },
+    ended: () => {
+      look();
+      endStall(o.clock.now());
+      o.paused(true);
+    },
+    emptied: () => {
+      endStall(o.clock.now());
+      lastTime = 0;
+    },
+  };
+  const guarded = (event: Event) => {
+    try {
+      handlers[event.type]!();
+    } catch (error) {
+      o.caught('observe', error);
+    }
+  };
+
+  function detach(): void {
+    for (const name in handlers) media?.removeEventListener(name, guarded);
+    media = undefined;
+  }
+
+  return {
+    begin() {
+      beganAt = lastLook = o.clock.now();
+      started = false;
+      first = true;
+      stalledAt = 0;
+    },
+    attach(element) {
+      detach();
+      media = element;
+      lastTime = element.currentTime;
+      lastLook = o.clock.now();
+      for (const name in handlers) element.addEventListener(name, guarded);
+      o.paused(element.paused && started);
+    },
+    detach,
+    switched() {
+      // The first rendition is no switch.
+      if (!first) delta.switches++;
+      first = false;
+    },
+    take() {
+      look();
+      const now = o.clock.now();
+      if (stalledAt > 0) {
+        delta.stall_ms += now - stalledAt;
+        stalledAt = now;
+      }
+      const taken = delta;
+      delta = fresh();
+      return taken;
+    },
+  };
+}
+
+function fresh(): Observation {
+  return { stalls: 0, stall_ms: 0, played_ms: 0, played_bits: 0, switches: 0 };
+}

@@ -1,0 +1,51 @@
+/** Where a fragment stands on the timeline of the playback, in the terms of the core. */
+
+import type { ByteRange, SegmentRef } from '@leeway/core';
+import type { DetailsLike, FragmentContext, FragmentLike, HlsLike } from './hls.ts';
+
+/** Fragments after the asked one that the library hears of. */
+const lookahead = 4;
+
+/** The byte range of a request, inclusive; hls.js has it exclusive, and 0–0 for none. */
+export function rangeOf(context: FragmentContext): ByteRange | undefined {
+  return context.rangeEnd ? { first: context.rangeStart ?? 0, last: context.rangeEnd - 1 } : undefined;
+}
+
+/**
+ * Milliseconds until the playhead reaches a moment of the timeline, at the present speed. Nothing buffered means that
+ * the player waits for whatever it asked for.
+ */
+export function deadlineMs(media: HTMLMediaElement | null, startSeconds: number): number {
+  if (!media || media.buffered.length === 0) return 0;
+  const rate = Math.abs(media.playbackRate) || 1;
+  return Math.max(0, ((startSeconds - media.currentTime) * 1000) / rate);
+}
+
+function detailsOf(hls: HlsLike, frag: FragmentLike): DetailsLike | undefined {
+  if (frag.type === 'main') return hls.levels[frag.level]?.details;
+  if (frag.type === 'audio') return hls.audioTracks?.[frag.level]?.details;
+  return undefined;
+}
+
+/** The next few fragments of the same rendition. */
+export function upcomingOf(hls: HlsLike, frag: FragmentLike): SegmentRef[] {
+  const fragments = detailsOf(hls, frag)?.fragments ?? [];
+  const at = fragments.findIndex((other) => other.sn === frag.sn);
+  if (at < 0) return [];
+  return fragments
+    .slice(at + 1, at + 1 + lookahead)
+    .filter((next) => next.url)
+    .map((next) => {
+      const ref: SegmentRef = { url: next.url, startMs: next.start * 1000, durationMs: next.duration * 1000 };
+      const { byteRangeStartOffset: first, byteRangeEndOffset: end } = next;
+      // Missing ones are null or undefined, and no number is less than those.
+      if (end! > first!) ref.range = { first: first!, last: end! - 1 };
+      return ref;
+    });
+}
+
+/** Bits per second of the rendition that a fragment belongs to; 0 unknown. */
+export function bitrateOf(hls: HlsLike, frag: FragmentLike): number {
+  if (frag.type === 'main') return hls.levels[frag.level]?.bitrate ?? 0;
+  return hls.audioTracks?.[frag.level]?.bitrate ?? 0;
+}

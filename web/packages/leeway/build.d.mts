@@ -1,0 +1,3 @@
+export const budget: number;
+export function dropin(): Promise<string>;
+export function measure(): Promise<{ bytes: number; brotli: number }>;

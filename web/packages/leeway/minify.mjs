@@ -1,0 +1,65 @@
+// Makes the drop-in small. Property names that never leave the bundle are shortened: those that are neither the
+// platform's, nor on the wire, nor part of what a page or a player sees.
+import { readdirSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+const packages = fileURLToPath(new URL('..', import.meta.url));
+
+/**
+ * Modules whose every word stays as it is: what pages, players and the tracker know by name, and the codec, whose
+ * layouts name fields in strings.
+ */
+const known = [
+  'core/src/session/messages.ts',
+  'core/src/protocol/peer.ts',
+  'core/src/ports.ts',
+  'core/src/events.ts',
+  'core/src/playback.ts',
+  'core/src/client.ts',
+  'hlsjs/src/hls.ts',
+  'leeway/src/tag.ts',
+  'leeway/src/dropin.ts',
+];
+
+/** Names of the platform that TypeScript's libraries do not list, and of counters that `stats()` shows. */
+const platform = `saveData candidateType relatedPort selectedCandidatePairId localCandidateId remoteCandidateId nominated
+  selected reconnects malformed unknown dropped`;
+
+/** Names of those modules that nobody outside uses all the same. */
+const inside =
+  /^(setTimer|clearTimer|send(Control|Data)|on(Control|Data|Drain|Visibility|PageHide)|maxMessage|addLink|set(Linking|Off|Keys|ServerTime|Resting)|takeStats|keyId|minIssuedAt|deadlineMs|transferMs|environment|createEngine|hasCredential|hasToken|openSocket|addressSpace|localAccess|pausedChanged|linkFailed|sendStats|serverOffsetMs|released|handles|collect|refused|opened|failed|accepted|stripped|caught|checking|configure|prepare|release|blocked|bypass|observe|upcoming|adaptive|onCollect|setPaused|loads|changed|on_demand|cert_peers|estimate|finish|originUs|attach|detach|begin|switched)$/;
+
+function words(file) {
+  return readFileSync(file, 'utf8').match(/[A-Za-z_$][\w$]*/g) ?? [];
+}
+
+function sources(folder) {
+  return readdirSync(folder, { recursive: true })
+    .filter((name) => name.endsWith('.ts') && !name.endsWith('.test.ts'))
+    .map((name) => join(folder, name));
+}
+
+/** A pattern of the names that may be shortened. */
+export function internalNames() {
+  const lib = dirname(fileURLToPath(import.meta.resolve('typescript')));
+  const kept = new Set(platform.split(/\s+/));
+  for (const name of readdirSync(lib)) {
+    if (/^lib\..*\.d\.ts$/.test(name)) for (const word of words(join(lib, name))) kept.add(word);
+  }
+  for (const file of known) for (const word of words(join(packages, file))) kept.add(word);
+  const names = new Set();
+  for (const folder of ['core/src', 'hlsjs/src']) {
+    for (const file of sources(join(packages, folder))) {
+      for (const word of words(file)) {
+        // Fields of the schedule's input are microseconds; the wire speaks in milliseconds.
+        const schedule = /_(us|permille|cap)$/.test(word);
+        // Events of hls.js are keys of a table.
+        if (/^hls[A-Z]/.test(word)) continue;
+        if (schedule || inside.test(word) || (word.length > 2 && !word.includes('_') && !kept.has(word)))
+          names.add(word);
+      }
+    }
+  }
+  return new RegExp(`^(${[...names].sort().join('|')})$`);
+}

@@ -1,0 +1,170 @@
+/**
+ * The drop-in as it goes out, names shortened, on a page made of fakes: whatever has a meaning outside of the bundle must
+ * have kept its name.
+ */
+
+import { webcrypto } from 'node:crypto';
+import { runInNewContext } from 'node:vm';
+import { expect, test } from 'vitest';
+import { dropin } from '../build.mjs';
+
+const id = (n: number) => Buffer.alloc(16, n).toString('base64url');
+
+class Page {
+  readonly sent: Record<string, unknown>[] = [];
+  readonly hlsListeners = new Map<string, (event: string, data: unknown) => void>();
+  readonly mediaListeners: string[] = [];
+  readonly windowListeners: string[] = [];
+  readonly timers: (() => void)[] = [];
+  readonly window: Record<string, unknown>;
+  socket: { onopen(): void; onmessage(event: { data: string }): void } | undefined;
+
+  constructor() {
+    const page = this;
+    class WebSocket {
+      static OPEN = 1;
+      readyState = 1;
+      constructor() {
+        page.socket = this as never;
+      }
+      send(text: string) {
+        page.sent.push(JSON.parse(text));
+      }
+      close() {}
+    }
+    const listen = (names: string[]) => (name: string) => void names.push(name);
+    this.window = {
+      document: {
+        currentScript: { dataset: { tracker: 'wss://t.example.com', site: 'demo' }, src: '' },
+        readyState: 'complete',
+        visibilityState: 'visible',
+        addEventListener: listen(this.windowListeners),
+        removeEventListener: () => {},
+      },
+      location: { hostname: 'video.example.com' },
+      navigator: { connection: { saveData: true } },
+      performance: { now: () => performance.now() },
+      crypto: webcrypto,
+      isSecureContext: true,
+      RTCPeerConnection: class {},
+      WebSocket,
+      AbortController,
+      TextEncoder,
+      URL,
+      atob,
+      btoa,
+      console: { info: () => {} },
+      setTimeout: (f: () => void) => this.timers.push(f),
+      clearTimeout: () => {},
+      addEventListener: listen(this.windowListeners),
+      removeEventListener: () => {},
+    };
+    this.window.window = this.window;
+  }
+
+  hls() {
+    const page = this;
+    const media = { addEventListener: (name: string) => page.mediaListeners.push(name), currentTime: 0, paused: true };
+    return class Hls {
+      config: Record<string, unknown> = {
+        loader: class {
+          stats = { loading: { start: 0 } };
+        },
+      };
+      levels = [];
+      media: unknown = null;
+      url = 'https://video.example.com/film/master.m3u8';
+      on(event: string, f: (event: string, data: unknown) => void) {
+        page.hlsListeners.set(event, f);
+      }
+      trigger(event: string) {
+        page.hlsListeners.get(event)?.(event, {});
+        return true;
+      }
+      start() {
+        this.trigger('hlsManifestLoading');
+        this.media = media;
+        this.trigger('hlsMediaAttached');
+      }
+    };
+  }
+}
+
+interface Global {
+  stats(): { session: object; titles: { playback: object; totals: object; engine: object; links: object }[] };
+}
+
+test('names that mean something outside of the bundle are kept', async () => {
+  const page = new Page();
+  runInNewContext(await dropin(), page.window);
+  expect(page.socket).toBeUndefined();
+  page.timers.shift()!();
+  const Hls = page.hls();
+  page.window.Hls = Hls;
+  const player = new Hls();
+  player.start();
+  page.socket!.onopen();
+  await new Promise(setImmediate);
+  expect(page.sent[0]).toEqual({ type: 'hello', version: 1, client: 'leeway-js/0.1.0', site: 'demo' });
+  page.socket!.onmessage({
+    data: JSON.stringify({
+      type: 'welcome',
+      session: id(9),
+      ticket: 't',
+      server_time_ms: 1,
+      site: { name: 'demo', hosts: ['video.example.com'] },
+      ice_servers: [],
+      verify_keys: [],
+      revocations: [],
+      policy: { role: 'full' },
+      update_interval_ms: 10_000,
+      stats_interval_ms: 10_000,
+    }),
+  });
+  await new Promise(setImmediate);
+  // The join waits for the first picture.
+  page.timers.at(-1)!();
+  await new Promise(setImmediate);
+  // A leech, since the viewer asked to save data.
+  expect(page.sent[1]).toEqual({
+    type: 'join',
+    id: 1,
+    title: '/film',
+    manifest: '/film/master.m3u8',
+    role: 'leech',
+    want: 8,
+  });
+  page.socket!.onmessage({ data: JSON.stringify({ type: 'joined', id: 1, swarm: id(1), viewers: 1, seeds: 0 }) });
+  await new Promise(setImmediate);
+
+  const leeway = page.window.leeway as Global;
+  expect(Object.keys(leeway)).toEqual(
+    expect.arrayContaining(['state', 'start', 'stop', 'consent', 'open', 'on', 'stats']),
+  );
+  const stats = leeway.stats();
+  expect(Object.keys(stats.session).sort()).toEqual(['dropped', 'malformed', 'reconnects', 'unknown']);
+  const [title] = stats.titles;
+  expect(title).toMatchObject({
+    manifest: player.url,
+    title: '/film',
+    swarm: '01010101010101010101010101010101',
+    viewers: 1,
+    seeds: 0,
+    links: { open: 0, opening: 0 },
+    linkFailures: {},
+    off: null,
+    totals: { bytes: { origin: 0, seed: 0, peer: 0 }, segments: { origin: 0 }, reasons: {}, wasted_bytes: 0 },
+    playback: { stalls: 0, stall_ms: 0, played_ms: 0, played_bits: 0, switches: 0 },
+    engine: { peers: [], cacheBytes: 0, linking: true, off: null, counters: {}, ranges: [], segments: 0 },
+  });
+  expect([...page.hlsListeners.keys()].sort()).toEqual([
+    'hlsDestroying',
+    'hlsLevelSwitched',
+    'hlsManifestLoading',
+    'hlsMediaAttached',
+    'hlsMediaDetaching',
+  ]);
+  expect(page.mediaListeners).toEqual(expect.arrayContaining(['play', 'playing', 'timeupdate', 'waiting', 'pause']));
+  expect(page.windowListeners.sort()).toEqual(['pagehide', 'visibilitychange']);
+  expect(typeof player.config.fLoader).toBe('function');
+});

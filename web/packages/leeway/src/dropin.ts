@@ -1,0 +1,61 @@
+/** The drop-in: `<script async src="…/leeway.js" data-tracker="wss://…"></script>` beside the player's script. */
+
+import { createLeeway, type Leeway } from '@leeway/core';
+import { type Hook, hookHls } from './hook.ts';
+import { readTag } from './tag.ts';
+
+/** What the page finds as `window.leeway`: the library, started. */
+export type LeewayGlobal = Leeway;
+
+declare global {
+  interface Window {
+    leeway?: LeewayGlobal;
+  }
+}
+
+/** How long after the page has loaded a player may take to show up before the log says that there is none. */
+const playerWaitMs = 10_000;
+
+function run(): void {
+  const script = (document.currentScript ?? document.querySelector('script[data-tracker]')) as HTMLScriptElement | null;
+  // A second tag, or a bundle beside the tag, would share everything twice.
+  if (window.leeway) return;
+  const options = readTag(script ? { ...script.dataset } : {}, script?.src ?? '');
+  const log = (...words: unknown[]) => console.info('[leeway]', ...words);
+  const { tracker, site, title, token, consent } = options;
+  const leeway = createLeeway({ tracker, site, title, token, consent });
+  let hook: Hook | undefined;
+  leeway.on('notice', ({ code, message, hint }) => log(`${code}: ${message} ${hint}`));
+  leeway.on('state', ({ state }) => {
+    // Without peer delivery the player gets its own loader back, as if this script were not there.
+    if (state === 'stopped' || state === 'off') hook?.undo();
+  });
+  if (options.debug) {
+    for (const event of ['state', 'joined', 'segment', 'link', 'unlink', 'off'] as const) {
+      leeway.on(event, (detail) => log(event, detail));
+    }
+  }
+  window.leeway = leeway;
+  hook = hookHls(leeway, window as unknown as Record<string, unknown>);
+  // After the page's own scripts: they start the player, and its first requests come before ours.
+  setTimeout(() => leeway.start());
+
+  const look = () =>
+    setTimeout(() => {
+      if (hook?.found || leeway.state === 'stopped') return;
+      leeway.notice({
+        code: 'no-player',
+        message: 'There is no window.Hls on this page.',
+        hint: 'Use the npm package and attachHls(leeway, hls); for other players see data-intercept.',
+      });
+    }, playerWaitMs);
+  if (document.readyState === 'complete') look();
+  else window.addEventListener('load', look, { once: true });
+}
+
+try {
+  run();
+} catch (error) {
+  // The page must not notice a library that cannot start.
+  console.info('[leeway] could not start:', error);
+}

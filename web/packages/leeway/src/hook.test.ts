@@ -1,0 +1,95 @@
+import type { Leeway } from '@leeway/core';
+import { describe, expect, test } from 'vitest';
+import { hookHls } from './hook.ts';
+import { readTag } from './tag.ts';
+
+function setUp() {
+  const opened: string[] = [];
+  const leeway = {
+    clock: { now: () => 0, setTimer: () => 0, clearTimer: () => {} },
+    open: (manifest: string) => {
+      opened.push(manifest);
+      return { manifest, close() {}, observe() {}, setPaused() {} };
+    },
+    caught: (where: string, error: unknown) => {
+      throw new Error(`${where}: ${error}`);
+    },
+  } as unknown as Leeway;
+  class Hls {
+    config = {};
+    levels = [];
+    url = '';
+    on() {}
+    off() {}
+    trigger() {
+      return true;
+    }
+    loadSource(url: string) {
+      this.url = url;
+      this.trigger();
+    }
+  }
+  return { leeway, opened, Hls };
+}
+
+describe('finding hls.js', () => {
+  test('that was loaded before', () => {
+    const { leeway, opened, Hls } = setUp();
+    const scope: Record<string, unknown> = { Hls };
+    const hook = hookHls(leeway, scope);
+    expect(hook.found).toBe(true);
+    new Hls().loadSource('a');
+    expect(opened).toEqual(['a']);
+    hook.undo();
+    expect(Object.getOwnPropertyDescriptor(scope, 'Hls')).toMatchObject({ value: Hls, writable: true });
+  });
+
+  test('that is loaded after, once or again', () => {
+    const { leeway, opened, Hls } = setUp();
+    const other = setUp();
+    const scope: Record<string, unknown> = {};
+    const hook = hookHls(leeway, scope);
+    expect(hook.found).toBe(false);
+    expect('Hls' in scope && scope.Hls).toBe(undefined);
+    scope.Hls = Hls;
+    scope.Hls = other.Hls;
+    scope.Hls = Hls;
+    new Hls().loadSource('a');
+    new other.Hls().loadSource('b');
+    expect(opened).toEqual(['a', 'b']);
+    expect(scope.Hls).toBe(Hls);
+    hook.undo();
+    new Hls().loadSource('c');
+    expect(opened).toEqual(['a', 'b']);
+  });
+
+  test('that never comes leaves no trace', () => {
+    const { leeway } = setUp();
+    const scope: Record<string, unknown> = {};
+    hookHls(leeway, scope).undo();
+    expect('Hls' in scope).toBe(false);
+  });
+});
+
+describe('the script tag', () => {
+  test('is read', () => {
+    const data = { tracker: ' wss://t ', site: 'demo', title: 'x', token: 'j', consent: 'required', debug: '' };
+    expect(readTag(data, 'https://cdn/leeway.js')).toEqual({
+      tracker: 'wss://t',
+      site: 'demo',
+      title: 'x',
+      token: 'j',
+      consent: 'required',
+      debug: true,
+    });
+  });
+
+  test('without a tracker means the host that served the script', () => {
+    expect(readTag({}, 'https://t.example.com/leeway.js')).toMatchObject({
+      tracker: 'https://t.example.com',
+      consent: 'given',
+      debug: false,
+    });
+    expect(readTag({}, '').tracker).toBe('');
+  });
+});
