@@ -1,0 +1,47 @@
+/** What this page plays and how: from the page's meta elements, overridden by its query. */
+export interface Film {
+  src: string;
+  title: string;
+  attribution: string;
+}
+
+/** The query parameters of the page. Those beyond `viewer` and `leeway` serve tests. */
+export interface PageOptions {
+  /** Number shown in the title; 1 for the first window. */
+  viewer: number;
+  /** False: the page leaves Leeway's script out. */
+  leeway: boolean;
+  /** Fixed rendition (index into the master playlist, lowest bitrate first), or undefined for adaptive. */
+  level: number | undefined;
+  /** hls.js maxBufferLength and maxMaxBufferLength, seconds. */
+  maxBuffer: number;
+  /** False: the page waits for the person to press play. */
+  autoplay: boolean;
+  /** Manifest that overrides the film's, or undefined. */
+  src: string | undefined;
+}
+
+/** Reads the page's options from a query string; what makes no sense counts as not given. */
+export function readOptions(search: string): PageOptions {
+  const query = new URLSearchParams(search);
+  const whole = (name: string): number | undefined => {
+    const text = query.get(name);
+    return text !== null && /^\d{1,4}$/.test(text) ? Number(text) : undefined;
+  };
+  return {
+    viewer: whole('viewer') || 1,
+    leeway: query.get('leeway') !== 'off',
+    level: whole('level'),
+    maxBuffer: whole('maxbuffer') || 30,
+    autoplay: query.get('autoplay') !== '0',
+    src: query.get('src') ?? undefined,
+  };
+}
+
+/** Reads the film from the page's meta elements; a film from the query has no known title or attribution. */
+export function readFilm(page: Document, override: string | undefined): Film {
+  const meta = (name: string) => page.querySelector<HTMLMetaElement>(`meta[name="film-${name}"]`)?.content ?? '';
+  const film = { src: meta('src'), title: meta('title'), attribution: meta('attribution') };
+  if (override === undefined || override === film.src) return film;
+  return { src: override, title: override.split('/').at(-2) ?? override, attribution: '' };
+}
