@@ -1,0 +1,67 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import puppeteer, { type Browser, type CDPSession, type Page } from 'puppeteer-core';
+import { chromium } from './paths.ts';
+
+/**
+ * Chromium with the flags of a user's browser: puppeteer's own defaults (no background throttling, no mDNS hiding …) are left out.
+ * What is added only keeps it from talking to its maker (the machine's network is closed) and from drawing with a GPU
+ * that is not there.
+ */
+const flags = [
+  '--headless',
+  '--no-sandbox',
+  '--no-first-run',
+  '--remote-debugging-pipe',
+  '--mute-audio',
+  '--disable-gpu',
+  '--disable-background-networking',
+  '--disable-component-update',
+  '--disable-sync',
+  '--disable-quic',
+];
+
+/** One Chromium with a fresh profile; every page is a window of its own, since hidden tabs pause. */
+export class Chromium {
+  private constructor(
+    private readonly browser: Browser,
+    private readonly cdp: CDPSession,
+    private readonly profile: string,
+  ) {}
+
+  static async start(extra: string[] = []): Promise<Chromium> {
+    const profile = mkdtempSync(join(tmpdir(), 'leeway-e2e-'));
+    const browser = await puppeteer.launch({
+      executablePath: chromium(),
+      ignoreDefaultArgs: true,
+      pipe: true,
+      defaultViewport: null,
+      args: [...flags, `--user-data-dir=${profile}`, ...extra],
+    });
+    return new Chromium(browser, await browser.target().createCDPSession(), profile);
+  }
+
+  /** Opens an empty page in a window and a browser context of its own: each viewer has his own cache and storage, as people have. */
+  async window(): Promise<Page> {
+    const { browserContextId } = await this.cdp.send('Target.createBrowserContext', { disposeOnDetach: true });
+    const { targetId } = await this.cdp.send('Target.createTarget', {
+      url: 'about:blank',
+      browserContextId,
+      newWindow: true,
+      width: 1280,
+      height: 800,
+    });
+    const target = await this.browser.waitForTarget(
+      (t) => (t as unknown as { _targetId: string })._targetId === targetId,
+    );
+    const page = await target.page();
+    if (!page) throw new Error(`e2e: window ${targetId} has no page`);
+    return page;
+  }
+
+  async stop(): Promise<void> {
+    await this.browser.close();
+    rmSync(this.profile, { recursive: true, force: true, maxRetries: 3 });
+  }
+}

@@ -1,0 +1,167 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { Front, publicAddress } from './front.ts';
+import { type Asker, Origin } from './origin.ts';
+import { installPage, type PageOptions, pagePath } from './page.ts';
+import { binary } from './paths.ts';
+import { dataDir, freePort, Service } from './service.ts';
+
+/** The folder of the demo's film, which is made if it is not there yet. */
+export function filmDir(): string {
+  return execFileSync(binary, ['film'], { encoding: 'utf8', stdio: ['ignore', 'pipe', 'inherit'] }).trim();
+}
+
+/** Addresses of one stack; the same ones again after a restart. */
+interface Ports {
+  listen: number;
+  admin: number;
+  seed: number;
+  seedAdmin: number;
+  nats: number;
+  front: number;
+}
+
+/**
+ * An origin of our own (ledger, faults, shaping) and Leeway for its site: one `leeway up`, or with `split` a tracker and a
+ * seed that can be killed one by one.
+ */
+export class Stack {
+  private tracked?: Service;
+  private seeded?: Service;
+
+  private constructor(
+    readonly origin: Origin,
+    private readonly ports: Ports,
+    private readonly data: ReturnType<typeof dataDir>,
+  ) {}
+
+  static async start(options: { split?: boolean } = {}): Promise<Stack> {
+    const origin = await Origin.start(filmDir());
+    installPage(origin);
+    const ports: Ports = {
+      listen: await freePort(),
+      admin: await freePort(),
+      seed: await freePort(),
+      seedAdmin: await freePort(),
+      nats: await freePort(),
+      front: await freePort(),
+    };
+    const stack = new Stack(origin, ports, dataDir());
+    try {
+      if (options.split) {
+        await stack.startTracker();
+        await stack.startSeed();
+      } else {
+        await stack.startUp();
+      }
+    } catch (error) {
+      await stack.stop();
+      throw error;
+    }
+    return stack;
+  }
+
+  /** Base URL of the tracker and of leeway.js. */
+  get tracker(): string {
+    return `http://127.0.0.1:${this.ports.listen}`;
+  }
+
+  /** Base URL of the admin port (the tracker's, with `split`). */
+  get admin(): string {
+    return `http://127.0.0.1:${this.ports.admin}`;
+  }
+
+  private async startUp(): Promise<void> {
+    const { listen, admin, seed } = this.ports;
+    const site = this.data.write('site.json', JSON.stringify(this.site()));
+    const addresses = ['--listen', local(listen), '--admin', local(admin), '--seed-listen', local(seed)];
+    const args = ['up', '--site', site, ...addresses, '--data-dir', join(this.data.path, 'up')];
+    this.tracked = await Service.start(args, `${this.admin}/readyz`);
+  }
+
+  async startTracker(): Promise<void> {
+    const { listen, admin, nats } = this.ports;
+    const config = this.data.write(
+      'tracker.json',
+      JSON.stringify({
+        sites: [this.site()],
+        tracker: { listen: local(listen), admin: local(admin), data_dir: join(this.data.path, 'tracker') },
+        nats: { listen: local(nats) },
+      }),
+    );
+    this.tracked = await Service.start(['tracker', '--config', config], `${this.admin}/readyz`);
+  }
+
+  async startSeed(): Promise<void> {
+    const { seed, seedAdmin, nats } = this.ports;
+    const config = this.data.write(
+      'seed.json',
+      JSON.stringify({
+        sites: [this.site()],
+        seed: { listen: local(seed), admin: local(seedAdmin), data_dir: join(this.data.path, 'seed') },
+        nats: { url: `nats://${local(nats)}` },
+      }),
+    );
+    this.seeded = await Service.start(['seed', '--config', config], `http://${local(seedAdmin)}/readyz`);
+  }
+
+  /** As a power cut would. */
+  async killTracker(): Promise<void> {
+    await this.tracked!.kill();
+  }
+
+  async killSeed(): Promise<void> {
+    await this.seeded!.kill();
+  }
+
+  /** Puts page, film, script and tracker on a public-looking https address; answers its base URL. */
+  async publish(): Promise<{ base: string; front: Front }> {
+    const { listen, front: port } = this.ports;
+    const front = await Front.start(port, (path, upgrade) =>
+      upgrade || path.startsWith('/leeway.js') ? listen : this.origin.port(),
+    );
+    return { base: `https://${publicAddress}:${port}`, front };
+  }
+
+  /** Path and query of the test page. */
+  path(options: PageOptions): string {
+    return pagePath(options);
+  }
+
+  /** URL of the test page with the drop-in. */
+  page(options: PageOptions = {}, asker: Asker = 'viewer'): string {
+    return this.origin.url(pagePath({ tracker: this.tracker, ...options }), asker);
+  }
+
+  /** URL of the same page without it. */
+  plain(options: PageOptions = {}, asker: Asker = 'viewer'): string {
+    return this.origin.url(pagePath(options), asker);
+  }
+
+  /** What the processes said, for a test that failed. */
+  logs(): string[] {
+    return [...(this.tracked?.lines ?? []), ...(this.seeded?.lines ?? [])];
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all([this.seeded?.stop(), this.tracked?.stop()]);
+    await this.origin.stop();
+    this.data.remove();
+  }
+
+  /** The site: the ports of one origin serve the same paths, and the seed has one to itself. */
+  private site(): unknown {
+    const hosts = (['viewer', 'shaped', 'control'] as const).map((asker) => local(this.origin.port(asker)));
+    hosts.push(`${publicAddress}:${this.ports.front}`);
+    return {
+      name: 'e2e',
+      hosts,
+      fetch_base: this.origin.url('', 'seed'),
+      policy: { certify_from: 1, control_group_permille: 0 },
+    };
+  }
+}
+
+function local(port: number): string {
+  return `127.0.0.1:${port}`;
+}

@@ -1,0 +1,34 @@
+import { defineConfig } from 'vitest/config';
+
+const root = import.meta.dirname;
+const base = { root, pool: 'forks' as const, testTimeout: 240_000, hookTimeout: 320_000 };
+
+// First what is compared with a clock, alone; then the rest, two files at a time: they wait more than they work.
+export default defineConfig({
+  test: {
+    root,
+    globalSetup: ['src/setup.ts'],
+    reporters: ['verbose'],
+    projects: [
+      {
+        test: {
+          ...base,
+          name: 'alone',
+          include: ['src/swarm.test.ts', 'src/startup.test.ts'],
+          maxWorkers: 1,
+          sequence: { groupOrder: 0 },
+        },
+      },
+      {
+        test: {
+          ...base,
+          name: 'cases',
+          include: ['src/*.test.ts'],
+          exclude: ['src/swarm.test.ts', 'src/startup.test.ts'],
+          maxWorkers: 2,
+          sequence: { groupOrder: 1 },
+        },
+      },
+    ],
+  },
+});
