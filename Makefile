@@ -1,0 +1,70 @@
+# Every target has a line of explanation after two hashes; `make help` prints them.
+
+# Further arguments of `leeway up`, e.g. make demo ARGS="--media holiday.mp4"
+ARGS ?=
+# What one fuzz target gets.
+FUZZTIME ?= 20s
+
+npm_installed := web/node_modules/.package-lock.json
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-go test-web e2e race fuzz bench lint format build film clean
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build ## sets up, prepares the film once, starts everything, prints the page's address
+	@build/leeway up $(ARGS)
+
+test: test-go test-web e2e ## every test, real browsers included
+
+test-go: ## Go tests with the race detector
+	@scripts/need go gcc
+	go test -race ./...
+
+test-web: $(npm_installed) ## tests of the browser library, types
+	cd web && npm run --silent typecheck && npm run --silent test
+
+e2e: build film ## end-to-end tests in real Chromium (needs root, for a network namespace)
+	@scripts/need chromium ip unshare openssl
+	web/apps/e2e/run
+
+race: ## Go tests with the race detector, five times over
+	@scripts/need go gcc
+	go test -race -count=5 ./internal/...
+
+fuzz: ## each fuzz target for FUZZTIME (20s)
+	@scripts/need go
+	@scripts/fuzz $(FUZZTIME)
+
+bench: ## Go benchmarks
+	@scripts/need go
+	go test -run '^$$' -bench . -benchmem ./internal/...
+
+lint: $(npm_installed) ## formatting, vet, staticcheck, Biome, types
+	@scripts/need go
+	@scripts/lint
+
+format: $(npm_installed) ## formats Go and TypeScript in place
+	gofmt -w cmd internal test
+	cd web && npm run --silent format
+
+build: $(npm_installed) ## browser bundle and build/leeway
+	@scripts/need go
+	cd web && npm run --silent build
+	node scripts/bundle.mjs
+	go build -trimpath -o build/leeway ./cmd/leeway
+
+film: build
+	@echo "film: $$(build/leeway film)"
+
+clean: ## removes what build made; the film stays in the cache
+	rm -rf build web/packages/*/dist web/apps/*/dist
+	find internal/webdist/files -mindepth 1 ! -name .gitignore -delete
+
+# Install scripts stay off: nothing here needs one.
+$(npm_installed): web/package-lock.json
+	@scripts/need node npm
+	@echo "npm: installing what the lockfile names"
+	cd web && npm ci --ignore-scripts --silent
+	@touch $@

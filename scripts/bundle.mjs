@@ -1,0 +1,25 @@
+// Copies the built browser side to where the Go binary embeds it from: node scripts/bundle.mjs
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { brotliCompressSync, constants } from 'node:zlib';
+
+const root = join(import.meta.dirname, '..');
+const script = join(root, 'web/packages/leeway/dist/leeway.js');
+const demo = join(root, 'web/apps/demo/dist');
+const target = join(root, 'internal/webdist/files');
+
+for (const path of [script, join(demo, 'index.html')]) {
+  if (!existsSync(path)) throw new Error(`bundle: ${path} is missing: run "npm run build" in web/ first`);
+}
+const text = readFileSync(script);
+const small = brotliCompressSync(text, {
+  params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: text.length },
+});
+writeFileSync(join(target, 'leeway.js'), text);
+writeFileSync(join(target, 'leeway.js.br'), small);
+cpSync(demo, join(target, 'demo'), { recursive: true });
+// What an earlier build left goes last, so that a go build beside this one finds what it listed.
+for (const name of readdirSync(join(target, 'demo'), { recursive: true })) {
+  if (!existsSync(join(demo, name))) rmSync(join(target, 'demo', name), { recursive: true, force: true });
+}
+console.log(`leeway.js: ${text.length} bytes, ${small.length} with brotli`);
