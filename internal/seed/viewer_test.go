@@ -22,6 +22,7 @@ type viewer struct {
 	link     *rtclink.Link
 	session  *transfer.Session
 	download *transfer.Download
+	fetched  chan fetched
 
 	ready    chan peer.Hello
 	answers  chan peer.Message // certificates and their absence
@@ -32,7 +33,7 @@ type viewer struct {
 
 func (w *world) newViewer(n byte) *viewer {
 	return &viewer{
-		w: w, id: signal.ID{100, n}, linkID: signal.ID{200, n}, ready: make(chan peer.Hello, 1), answers: make(chan peer.Message, 1024),
+		w: w, id: signal.ID{100, n}, linkID: signal.ID{200, n}, ready: make(chan peer.Hello, 1), answers: make(chan peer.Message, 1024), fetched: make(chan fetched, segment.MaxPieces),
 		failed: make(chan string, 4), closed: make(chan peer.CloseReason, 1),
 	}
 }
@@ -60,7 +61,7 @@ func (v *viewer) offer(title *bus.Title) {
 	v.link = link
 	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, MaxRequests: 64, Peer: peer.ID(v.id), Swarm: peer.ID(w.swarm)}
 	v.session = transfer.NewSession(link, hello, peer.ID(w.seed.ID()), v, time.Now)
-	v.download = transfer.NewDownload(v.session.Send, time.Now)
+	v.download = transfer.NewDownload(v.session.Send, time.Now, v)
 	m := v.message("offer")
 	m.SDP, m.Plan = offer.SDP, &signal.Plan{V: 1, Data: offer.Plan.Data, Message: offer.Plan.Message}
 	w.toSeed(&bus.SeedDelivery{Kind: bus.KindSignal, Signal: m, Title: title})
@@ -114,10 +115,31 @@ func (v *viewer) Message(m peer.Message) error {
 	case peer.CertificateNone:
 		v.answers <- m
 	case peer.Reject:
-		v.download.Reject(m)
+		for range v.download.Reject(m) {
+			v.fetched <- fetched{rejected: &m.Reason}
+		}
 	}
 	return nil
 }
+
+// fetched is what came of one request.
+type fetched struct {
+	piece    int
+	data     []byte
+	rejected *peer.RejectReason
+}
+
+// Arrived implements transfer.DownloadEvents.
+func (v *viewer) Arrived(o transfer.Order, data []byte, matches bool) {
+	v.download.Remove(o.ID)
+	if !matches {
+		v.w.t.Errorf("piece %d does not match its digest", o.Piece)
+	}
+	v.fetched <- fetched{piece: o.Piece, data: data}
+}
+
+// Wasted implements transfer.DownloadEvents.
+func (v *viewer) Wasted(int) {}
 
 // certificate asks for one and returns it parsed, or the reason why there is none.
 func (v *viewer) certificate(name segment.Name) (*certificate.Certificate, *peer.CertificateNone) {
@@ -144,23 +166,20 @@ func (v *viewer) certificate(name segment.Name) (*certificate.Certificate, *peer
 func (v *viewer) fetch(c *certificate.Certificate) ([]byte, []peer.RejectReason) {
 	v.w.t.Helper()
 	out := make([]byte, c.Length)
-	type outcome struct{ rejected *peer.RejectReason }
-	all := make(chan outcome, segment.MaxPieces)
-	target := &transfer.Target{
-		Segment: peer.ID(segment.NewID(c.Site, c.Name)), Length: c.Length, Digests: c.Digests,
-		Piece:    func(i int, data []byte) { copy(out[i*segment.PieceSize:], data); all <- outcome{} },
-		Rejected: func(_ int, r peer.RejectReason) { all <- outcome{&r} },
-	}
+	target := &transfer.Target{Segment: peer.ID(segment.NewID(c.Site, c.Name)), Length: c.Length, Digests: c.Digests}
 	var pieces []int
 	for i := range c.Digests {
 		pieces = append(pieces, i)
 	}
-	v.download.Request(target, peer.Foreground, pieces...)
+	v.download.Request(target, peer.Foreground, "test", pieces...)
 	var rejected []peer.RejectReason
 	for range pieces {
-		if o := wait(v.w.t, all, "a piece of "+string(c.Name)); o.rejected != nil {
-			rejected = append(rejected, *o.rejected)
+		f := wait(v.w.t, v.fetched, "a piece of "+string(c.Name))
+		if f.rejected != nil {
+			rejected = append(rejected, *f.rejected)
+			continue
 		}
+		copy(out[f.piece*segment.PieceSize:], f.data)
 	}
 	return out, rejected
 }

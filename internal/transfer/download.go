@@ -3,14 +3,14 @@ package transfer
 import (
 	"crypto/sha256"
 	"errors"
-	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-// canceledFor is how long data of a canceled request is known for what it is.
+// canceledFor is how long data of a canceled request is known for what it is, and its ID unused.
 const canceledFor = 60 * time.Second
 
 var errDuplicateID = errors.New("a request ID that is outstanding")
@@ -20,9 +20,6 @@ type Target struct {
 	Segment peer.ID
 	Length  int64
 	Digests [][32]byte
-	// Piece gets a verified piece, Rejected one that the peer refused. Both may be nil.
-	Piece    func(piece int, data []byte)
-	Rejected func(piece int, reason peer.RejectReason)
 }
 
 // pieceLen is the length of piece i, 0 out of range.
@@ -31,88 +28,214 @@ func (t *Target) pieceLen(i int) int {
 	return int(max(0, min(peer.PieceSize, t.Length-start)))
 }
 
-// Download is the fetching side of one link: requests, reassembly, verification. Safe for concurrent use; callbacks
-// run without its lock.
+// Order is one piece that was asked of the other side.
+type Order struct {
+	ID       uint32
+	Target   *Target
+	Piece    int
+	Length   int // bytes of the piece
+	Lane     peer.Lane
+	Why      string // what the requester asked for it for
+	Sent     time.Time
+	Received int  // bytes that are in
+	Checking bool // all bytes are in, and on their way to the owner
+}
+
+// DownloadEvents is who learns what came of requests. Its methods may be called from any goroutine.
+type DownloadEvents interface {
+	// Arrived hands over a whole piece and says whether it matches its digest. The order stays among the outstanding
+	// ones until Remove, so that nobody asks for the piece again in between.
+	Arrived(o Order, data []byte, matches bool)
+	// Wasted counts bytes that came for what had been canceled.
+	Wasted(bytes int)
+}
+
+// Download is the fetching side of one link: requests, reassembly, comparison with the digests, and how quick the other
+// side is. Safe for concurrent use; data is taken in the goroutine that reads the link, so that pieces of several links
+// are digested side by side. No lock is held while DownloadEvents are called.
 type Download struct {
-	send func(peer.Message)
-	now  func() time.Time
+	send   func(peer.Message)
+	now    func() time.Time
+	events DownloadEvents
 
 	mu          sync.Mutex
-	nextID      uint32
+	lastID      uint32
 	pending     map[uint32]*arriving
+	order       []uint32 // of pending, as they were asked for
 	canceled    map[uint32]time.Time
+	queued      int64 // bytes asked for and not all in
 	unsolicited int
-	wasted      int64
+	meter       meter
 }
 
 type arriving struct {
-	target *Target
-	piece  int
-	data   []byte
-	spans  []span // received, sorted, disjoint
+	Order
+	data  []byte
+	spans []span // received, sorted, disjoint
 }
 
 type span struct{ from, to int }
 
 // NewDownload makes the fetching side of a link; send writes control messages.
-func NewDownload(send func(peer.Message), now func() time.Time) *Download {
-	return &Download{send: send, now: now, pending: map[uint32]*arriving{}, canceled: map[uint32]time.Time{}}
+func NewDownload(send func(peer.Message), now func() time.Time, events DownloadEvents) *Download {
+	return &Download{send: send, now: now, events: events, pending: map[uint32]*arriving{}, canceled: map[uint32]time.Time{}}
 }
 
 // Request asks for pieces of a segment and returns the request IDs.
-func (d *Download) Request(t *Target, lane peer.Lane, pieces ...int) []uint32 {
-	m := peer.Request{Segment: t.Segment, Lane: lane}
+func (d *Download) Request(t *Target, lane peer.Lane, why string, pieces ...int) []uint32 {
+	var list []peer.PieceRequest
 	d.mu.Lock()
+	now := d.now()
 	for _, p := range pieces {
-		id := d.nextID
-		d.nextID++
-		d.pending[id] = &arriving{target: t, piece: p, data: make([]byte, t.pieceLen(p))}
-		m.Requests = append(m.Requests, peer.PieceRequest{ID: id, Piece: uint16(p)})
+		id := d.unusedID()
+		n := t.pieceLen(p)
+		d.pending[id] = &arriving{Order: Order{ID: id, Target: t, Piece: p, Length: n, Lane: lane, Why: why, Sent: now}}
+		d.order = append(d.order, id)
+		d.queued += int64(n)
+		list = append(list, peer.PieceRequest{ID: id, Piece: uint16(p)})
 	}
 	d.mu.Unlock()
-	for rest := m.Requests; len(rest) > 0; {
-		n := min(len(rest), 255)
-		d.send(peer.Request{Segment: t.Segment, Lane: lane, Requests: rest[:n]})
-		rest = rest[n:]
+	for part := range slices.Chunk(list, maxIDs) {
+		d.send(peer.Request{Segment: t.Segment, Lane: lane, Requests: part})
 	}
-	return ids(m.Requests)
+	return ids(list)
 }
 
-// Cancel takes requests back.
-func (d *Download) Cancel(list ...uint32) {
-	now := d.now()
-	d.mu.Lock()
-	for _, id := range list {
-		delete(d.pending, id)
-		d.canceled[id] = now
+// maxIDs is how many entries one control message may list.
+const maxIDs = 255
+
+// unusedID is under mu.
+func (d *Download) unusedID() uint32 {
+	for {
+		d.lastID++
+		_, canceled := d.canceled[d.lastID]
+		if d.pending[d.lastID] == nil && !canceled {
+			return d.lastID
+		}
 	}
-	for id, at := range d.canceled {
-		if now.Sub(at) > canceledFor {
-			delete(d.canceled, id)
+}
+
+// Cancel takes back the outstanding requests that match and returns them. Pieces that are being checked are left alone.
+func (d *Download) Cancel(match func(Order) bool) []Order {
+	now := d.now()
+	var gone []Order
+	var list []uint32
+	d.mu.Lock()
+	for _, id := range slices.Clone(d.order) {
+		if a := d.pending[id]; !a.Checking && match(a.Order) {
+			d.remove(id)
+			d.canceled[id] = now
+			gone = append(gone, a.Order)
+			list = append(list, id)
+		}
+	}
+	if len(gone) > 0 {
+		for id, at := range d.canceled {
+			if now.Sub(at) > canceledFor {
+				delete(d.canceled, id)
+			}
 		}
 	}
 	d.mu.Unlock()
-	d.send(peer.Cancel{IDs: list})
+	for part := range slices.Chunk(list, maxIDs) {
+		d.send(peer.Cancel{IDs: part})
+	}
+	d.waste(gone)
+	return gone
 }
 
-// Wasted is the bytes that came for canceled requests.
-func (d *Download) Wasted() int64 {
+func (d *Download) waste(gone []Order) {
+	n := 0
+	for _, o := range gone {
+		n += o.Received
+	}
+	if n > 0 {
+		d.events.Wasted(n)
+	}
+}
+
+// remove is under mu.
+func (d *Download) remove(id uint32) *arriving {
+	a := d.pending[id]
+	if a == nil {
+		return nil
+	}
+	if !a.Checking {
+		d.queued -= int64(a.Length)
+	}
+	delete(d.pending, id)
+	at := slices.Index(d.order, id)
+	d.order = slices.Delete(d.order, at, at+1)
+	return a
+}
+
+// Remove forgets an order that has arrived.
+func (d *Download) Remove(id uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.wasted
+	d.remove(id)
 }
 
-// Reject takes a peer's refusals.
-func (d *Download) Reject(m peer.Reject) {
-	for _, id := range m.IDs {
-		d.mu.Lock()
-		a := d.pending[id]
-		delete(d.pending, id)
-		d.mu.Unlock()
-		if a != nil && a.target.Rejected != nil {
-			a.target.Rejected(a.piece, m.Reason)
+// Promote moves the background requests for a piece to the foreground.
+func (d *Download) Promote(segment peer.ID, piece int) {
+	var list []uint32
+	d.mu.Lock()
+	for _, id := range d.order {
+		if a := d.pending[id]; a.Target.Segment == segment && a.Piece == piece && a.Lane == peer.Background {
+			a.Lane = peer.Foreground
+			list = append(list, id)
 		}
 	}
+	d.mu.Unlock()
+	if list != nil {
+		d.send(peer.Promote{IDs: list})
+	}
+}
+
+// Reject takes the other side's refusals and returns the orders that they ended.
+func (d *Download) Reject(m peer.Reject) []Order {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	var gone []Order
+	for _, id := range m.IDs {
+		if a := d.pending[id]; a != nil && !a.Checking {
+			d.remove(id)
+			gone = append(gone, a.Order)
+		}
+	}
+	return gone
+}
+
+// Orders lists what is outstanding, in the order in which it was asked for.
+func (d *Download) Orders() []Order {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	out := make([]Order, len(d.order))
+	for i, id := range d.order {
+		out[i] = d.pending[id].Order
+	}
+	return out
+}
+
+// Queued is how many bytes were asked for and have not all come.
+func (d *Download) Queued() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.queued
+}
+
+// Close forgets everything: the link is gone.
+func (d *Download) Close() {
+	d.mu.Lock()
+	var gone []Order
+	for _, id := range d.order {
+		if a := d.pending[id]; !a.Checking {
+			gone = append(gone, a.Order)
+		}
+	}
+	d.pending, d.order, d.queued = map[uint32]*arriving{}, nil, 0
+	d.mu.Unlock()
+	d.waste(gone)
 }
 
 // Data takes a part of a piece. A *LinkError says that the peer is to be dropped.
@@ -120,55 +243,71 @@ func (d *Download) Data(m peer.Data) error {
 	d.mu.Lock()
 	a := d.pending[m.Request]
 	if a == nil {
-		defer d.mu.Unlock()
-		if _, ok := d.canceled[m.Request]; ok {
-			d.wasted += int64(len(m.Payload))
+		err := d.stray(m)
+		d.mu.Unlock()
+		if err == errCanceled {
+			d.events.Wasted(len(m.Payload))
 			return nil
 		}
-		if d.unsolicited += len(m.Payload); d.unsolicited > peer.MaxUnsolicited {
-			return &LinkError{peer.CloseLimit, peer.ByeOverLimit, errors.New("unsolicited data")}
-		}
-		return nil
-	}
-	whole, err := a.add(m)
-	if whole || err != nil {
-		delete(d.pending, m.Request)
-	}
-	d.mu.Unlock()
-	if err != nil || !whole {
 		return err
 	}
-	if a.piece >= len(a.target.Digests) || sha256.Sum256(a.data) != a.target.Digests[a.piece] {
-		return &LinkError{peer.CloseBadPiece, peer.ByeBadPiece, fmt.Errorf("piece %d does not match its digest", a.piece)}
+	if a.Checking {
+		d.mu.Unlock()
+		return errors.New("data of a piece that is whole")
 	}
-	if a.target.Piece != nil {
-		a.target.Piece(a.piece, a.data)
+	if err := a.add(m); err != nil {
+		d.mu.Unlock()
+		return err
+	}
+	whole := a.Received == a.Length
+	if whole {
+		a.Checking = true
+		d.queued -= int64(a.Length)
+	}
+	now := d.now()
+	d.meter.arrived(len(m.Payload), now, now.Sub(a.Sent), d.queued == 0)
+	d.mu.Unlock()
+	if whole {
+		t := a.Target
+		d.events.Arrived(a.Order, a.data, a.Piece < len(t.Digests) && sha256.Sum256(a.data) == t.Digests[a.Piece])
 	}
 	return nil
 }
 
-// add puts a part in its place; whole says that nothing is missing.
-func (a *arriving) add(m peer.Data) (whole bool, err error) {
+// errCanceled marks data of a canceled request: late, and nobody's fault.
+var errCanceled = errors.New("data of a canceled request")
+
+// stray judges data that belongs to no order. Under mu.
+func (d *Download) stray(m peer.Data) error {
+	if at, ok := d.canceled[m.Request]; ok && d.now().Sub(at) <= canceledFor {
+		return errCanceled
+	}
+	if d.unsolicited += len(m.Payload); d.unsolicited > peer.MaxUnsolicited {
+		return &LinkError{peer.CloseLimit, peer.ByeOverLimit, errors.New("unsolicited data")}
+	}
+	return nil
+}
+
+// add puts a part in its place.
+func (a *arriving) add(m peer.Data) error {
 	from, to := int(m.Offset), int(m.Offset)+len(m.Payload)
-	if to > len(a.data) {
-		return false, errors.New("data beyond the end of its piece")
+	if to > a.Length {
+		return errors.New("data beyond the end of its piece")
 	}
 	at := len(a.spans)
 	for i, s := range a.spans {
 		if from < s.to && s.from < to {
-			return false, errors.New("data overlaps what was there")
+			return errors.New("data overlaps what was there")
 		}
 		if s.from > from && i < at {
 			at = i
 		}
 	}
-	copy(a.data[from:], m.Payload)
-	a.spans = append(a.spans, span{})
-	copy(a.spans[at+1:], a.spans[at:])
-	a.spans[at] = span{from, to}
-	got := 0
-	for _, s := range a.spans {
-		got += s.to - s.from
+	if a.data == nil {
+		a.data = make([]byte, a.Length) // not before something came: many requests end otherwise
 	}
-	return got == len(a.data), nil
+	copy(a.data[from:], m.Payload)
+	a.spans = slices.Insert(a.spans, at, span{from, to})
+	a.Received += len(m.Payload)
+	return nil
 }

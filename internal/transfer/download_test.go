@@ -11,66 +11,160 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-func target(got map[int][]byte, rejected *[]peer.RejectReason) *Target {
-	t := &Target{Segment: peer.ID{7}, Length: int64(len(content)) - 100, Piece: func(i int, d []byte) { got[i] = d }}
-	t.Rejected = func(_ int, r peer.RejectReason) { *rejected = append(*rejected, r) }
-	for from := 0; from < int(t.Length); from += peer.PieceSize {
-		t.Digests = append(t.Digests, sha256.Sum256(content[from:min(from+peer.PieceSize, int(t.Length))]))
+// fetching is a download under test with what it told.
+type fetching struct {
+	*Download
+	now    time.Time
+	target *Target
+	sent   []peer.Message
+	whole  map[int][]byte
+	wrong  []int
+	wasted int
+}
+
+func (f *fetching) Arrived(o Order, data []byte, matches bool) {
+	if matches {
+		f.whole[o.Piece] = data
+	} else {
+		f.wrong = append(f.wrong, o.Piece)
 	}
-	return t
+}
+
+func (f *fetching) Wasted(n int) { f.wasted += n }
+
+func newFetching() *fetching {
+	f := &fetching{now: time.Unix(1000, 0), whole: map[int][]byte{}, target: &Target{Segment: peer.ID{7}, Length: int64(len(content)) - 100}}
+	f.Download = NewDownload(func(m peer.Message) { f.sent = append(f.sent, m) }, func() time.Time { return f.now }, f)
+	for from := 0; from < int(f.target.Length); from += peer.PieceSize {
+		f.target.Digests = append(f.target.Digests, sha256.Sum256(content[from:min(from+peer.PieceSize, int(f.target.Length))]))
+	}
+	return f
+}
+
+func part(id uint32, piece, from, to int) peer.Data {
+	return peer.Data{Request: id, Offset: uint16(from), Payload: content[piece*peer.PieceSize+from : piece*peer.PieceSize+to]}
 }
 
 func TestPiecesArriveInAnyOrderAndAreVerified(t *testing.T) {
-	got, rejected := map[int][]byte{}, []peer.RejectReason(nil)
-	var sent []peer.Message
-	d := NewDownload(func(m peer.Message) { sent = append(sent, m) }, time.Now)
-	tg := target(got, &rejected)
-	ids := d.Request(tg, peer.Foreground, 0, 4, 1)
-	part := func(id uint32, piece, from, to int) peer.Data {
-		return peer.Data{Request: id, Offset: uint16(from), Payload: content[piece*peer.PieceSize+from : piece*peer.PieceSize+to]}
+	f := newFetching()
+	ids := f.Request(f.target, peer.Foreground, "near", 0, 4, 1)
+	if q := f.Queued(); q != 2*16384+16284 {
+		t.Errorf("%d bytes are queued", q)
 	}
 	for _, m := range []peer.Data{part(ids[0], 0, 8000, 16384), part(ids[1], 4, 0, 16284), part(ids[0], 0, 0, 4000), part(ids[0], 0, 4000, 8000)} {
-		if err := d.Data(m); err != nil {
+		if err := f.Data(m); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if !bytes.Equal(got[0], content[:16384]) || len(got[4]) != 16284 {
-		t.Errorf("pieces %d and %d bytes", len(got[0]), len(got[4]))
+	if !bytes.Equal(f.whole[0], content[:16384]) || len(f.whole[4]) != 16284 {
+		t.Errorf("pieces %d and %d bytes", len(f.whole[0]), len(f.whole[4]))
 	}
-	d.Reject(peer.Reject{Reason: peer.RejectBusy, IDs: []uint32{ids[2], ids[0], 999}})
-	if !slices.Equal(rejected, []peer.RejectReason{peer.RejectBusy}) {
-		t.Errorf("rejected %v", rejected)
+	if o := f.Orders(); len(o) != 3 || !o[0].Checking || !o[1].Checking || o[2].Checking || f.Queued() != 16384 {
+		t.Errorf("outstanding %+v, queued %d", o, f.Queued())
+	}
+	gone := f.Reject(peer.Reject{Reason: peer.RejectBusy, IDs: []uint32{ids[2], ids[0], 999}})
+	if len(gone) != 1 || gone[0].Piece != 1 {
+		t.Errorf("rejected %+v", gone)
+	}
+	f.Remove(ids[0])
+	f.Remove(ids[1])
+	if len(f.Orders()) != 0 || f.Queued() != 0 {
+		t.Errorf("left over: %+v", f.Orders())
+	}
+}
+
+func TestManyRequestsTravelInSeveralMessages(t *testing.T) {
+	f := newFetching()
+	f.target.Length = 300 * peer.PieceSize
+	pieces := make([]int, 300)
+	for i := range pieces {
+		pieces[i] = i
+	}
+	f.Request(f.target, peer.Background, "background", pieces...)
+	if len(f.sent) != 2 || len(f.sent[0].(peer.Request).Requests) != 255 {
+		t.Fatalf("%d messages", len(f.sent))
+	}
+	f.Promote(f.target.Segment, 3)
+	if o := f.Orders()[3]; o.Lane != peer.Foreground {
+		t.Errorf("after promotion: %+v", o)
+	}
+	f.Cancel(func(o Order) bool { return o.Piece != 3 })
+	if len(f.sent) != 5 || len(f.Orders()) != 1 {
+		t.Errorf("%d messages, %d left", len(f.sent), len(f.Orders()))
 	}
 }
 
 func TestBadDataIsBlamed(t *testing.T) {
-	var rejected []peer.RejectReason
-	d := NewDownload(func(peer.Message) {}, time.Now)
-	tg := target(map[int][]byte{}, &rejected)
-	var ending *LinkError
-	id := d.Request(tg, peer.Foreground, 0)[0]
-	if err := d.Data(peer.Data{Request: id, Payload: make([]byte, 16384)}); !errors.As(err, &ending) || ending.Close != peer.CloseBadPiece {
-		t.Errorf("wrong bytes: %v", err)
+	f := newFetching()
+	id := f.Request(f.target, peer.Foreground, "near", 0)[0]
+	if err := f.Data(peer.Data{Request: id, Payload: make([]byte, 16384)}); err != nil || !slices.Equal(f.wrong, []int{0}) {
+		t.Errorf("wrong bytes: %v, told of %v", err, f.wrong)
 	}
-	id = d.Request(tg, peer.Foreground, 0)[0]
-	_ = d.Data(peer.Data{Request: id, Payload: content[:100]})
-	if err := d.Data(peer.Data{Request: id, Offset: 99, Payload: content[:2]}); err == nil {
+	if err := f.Data(peer.Data{Request: id, Payload: content[:1]}); err == nil {
+		t.Error("data of a whole piece was taken")
+	}
+	id = f.Request(f.target, peer.Foreground, "near", 0)[0]
+	_ = f.Data(peer.Data{Request: id, Payload: content[:100]})
+	if err := f.Data(peer.Data{Request: id, Offset: 99, Payload: content[:2]}); err == nil {
 		t.Error("overlapping data was taken")
 	}
-	id = d.Request(tg, peer.Foreground, 4)[0]
-	if err := d.Data(peer.Data{Request: id, Offset: 16284, Payload: content[:1]}); err == nil {
+	id = f.Request(f.target, peer.Foreground, "near", 4)[0]
+	if err := f.Data(peer.Data{Request: id, Offset: 16284, Payload: content[:1]}); err == nil {
 		t.Error("data beyond a short last piece was taken")
-	}
-	id = d.Request(tg, peer.Foreground, 1)[0]
-	d.Cancel(id)
-	if err := d.Data(peer.Data{Request: id, Payload: content[:50]}); err != nil || d.Wasted() != 50 {
-		t.Errorf("data of a canceled request: %v, wasted %d", err, d.Wasted())
 	}
 	var err error
 	for range 65 {
-		err = d.Data(peer.Data{Request: 12345, Payload: content[:16384]})
+		err = f.Data(peer.Data{Request: 12345, Payload: content[:16384]})
 	}
+	var ending *LinkError
 	if !errors.As(err, &ending) || ending.Close != peer.CloseLimit {
 		t.Errorf("more than 1 MiB of unsolicited data: %v", err)
+	}
+}
+
+func TestCanceledDataIsWastedForAMinute(t *testing.T) {
+	f := newFetching()
+	ids := f.Request(f.target, peer.Foreground, "near", 1, 2)
+	_ = f.Data(part(ids[0], 1, 0, 40))
+	f.Cancel(func(o Order) bool { return o.Piece == 1 })
+	if err := f.Data(part(ids[0], 1, 40, 90)); err != nil || f.wasted != 90 {
+		t.Errorf("data of a canceled request: %v, wasted %d", err, f.wasted)
+	}
+	f.now = f.now.Add(canceledFor + time.Second)
+	if err := f.Data(part(ids[0], 1, 90, 100)); err != nil || f.wasted != 90 || f.unsolicited != 10 {
+		t.Errorf("a minute later: %v, wasted %d, unsolicited %d", err, f.wasted, f.unsolicited)
+	}
+	_ = f.Data(part(ids[1], 2, 0, 30))
+	f.Close()
+	if f.wasted != 120 || f.Queued() != 0 {
+		t.Errorf("after the end: wasted %d, queued %d", f.wasted, f.Queued())
+	}
+}
+
+func TestRateIsThatOfArrivalWhileSomethingIsOutstanding(t *testing.T) {
+	f := newFetching()
+	if f.Rate() != 0 || f.RTT() != unknownRTT {
+		t.Errorf("at first: %d bytes/s, %v", f.Rate(), f.RTT())
+	}
+	ids := f.Request(f.target, peer.Foreground, "near", 0, 1, 2, 3)
+	for i, id := range ids {
+		f.now = f.now.Add(20 * time.Millisecond) // 16 KiB each 20 ms
+		_ = f.Data(part(id, i, 0, 16384))
+	}
+	if r := f.Rate(); r != 819_200 {
+		t.Errorf("%d bytes/s, want 819200", r)
+	}
+	if f.RTT() != 20*time.Millisecond {
+		t.Errorf("round trip %v", f.RTT())
+	}
+	f.now = f.now.Add(time.Hour) // idle time is no part of it
+	id := f.Request(f.target, peer.Foreground, "near", 0)[0]
+	_ = f.Data(part(id, 0, 0, 16384))
+	if r := f.Rate(); r != 819_200 {
+		t.Errorf("%d bytes/s after an idle hour", r)
+	}
+	f.RoundTrip(100 * time.Millisecond)
+	if f.RTT() < 20*time.Millisecond {
+		t.Errorf("round trip %v", f.RTT())
 	}
 }

@@ -16,6 +16,9 @@ const (
 	SilenceLimit = 15 * time.Second // of hearing nothing
 )
 
+// maxRoundTrip in µs: a pong that claims more answers no ping of ours.
+const maxRoundTrip = 60_000_000
+
 // LinkError is why a link must end: the reason to count and the one to tell.
 type LinkError struct {
 	Close peer.CloseReason
@@ -39,6 +42,9 @@ type Handler interface {
 // Session is the life of one link above its transport: hello, version, keepalive, limits. Its methods are safe for
 // concurrent use, except that Control must not run beside itself.
 type Session struct {
+	// RoundTrip, if set before Open, gets the time that each pong took.
+	RoundTrip func(time.Duration)
+
 	link    Link
 	hello   peer.Hello
 	theirs  peer.ID // the peer ID that the signal gave
@@ -154,6 +160,9 @@ func (s *Session) handle(m peer.Message) error {
 		s.Send(peer.Pong(m))
 		return nil
 	case peer.Pong:
+		if us := uint32(s.now().UnixMicro()) - m.SentAt; s.RoundTrip != nil && us < maxRoundTrip {
+			s.RoundTrip(time.Duration(us) * time.Microsecond)
+		}
 		return nil
 	}
 	if !ready {
@@ -180,14 +189,21 @@ func (s *Session) Tick() {
 	now := s.now()
 	s.mu.Lock()
 	opened, ready, heard, sent := s.opened, s.ready, s.heard, s.sent
-	s.nonce++
-	nonce := s.nonce
 	s.mu.Unlock()
 	switch {
 	case opened.IsZero():
 	case !ready && now.Sub(opened) > HelloTimeout, now.Sub(heard) > SilenceLimit:
 		s.link.Close(peer.CloseTimeout, nil)
 	case now.Sub(sent) >= PingAfter:
-		s.Send(peer.Ping{Nonce: nonce, SentAt: uint32(now.UnixMicro())})
+		s.Ping()
 	}
+}
+
+// Ping asks for a pong.
+func (s *Session) Ping() {
+	s.mu.Lock()
+	s.nonce++
+	nonce := s.nonce
+	s.mu.Unlock()
+	s.Send(peer.Ping{Nonce: nonce, SentAt: uint32(s.now().UnixMicro())})
 }

@@ -45,7 +45,7 @@ type UploadConfig struct {
 	Link        Link
 	Send        func(peer.Message) // control messages
 	Pieces      Pieces
-	Budget      Budget
+	Budget      Budget // nil: unbounded
 	Observer    Observer
 	MaxRequests int
 	Background  bool // the background lane is served
@@ -160,6 +160,17 @@ func ids(rs []peer.PieceRequest) []uint32 {
 	return out
 }
 
+// Len is the number of requests that wait or are being served.
+func (up *Upload) Len() int {
+	up.u.mu.Lock()
+	defer up.u.mu.Unlock()
+	n := len(up.lanes[0]) + len(up.lanes[1])
+	if up.active != nil {
+		n++
+	}
+	return n
+}
+
 func (up *Upload) outstanding(id uint32) bool {
 	if up.active != nil && *up.active == id {
 		return true
@@ -260,6 +271,18 @@ func (up *Upload) Drain() {
 	u.nudge()
 }
 
+// Work serves what can be served now and returns after how long it is to be called again, at the latest. For owners with
+// a loop of their own, instead of Run: they call it after every request, promotion and drain.
+func (u *Uploader) Work() time.Duration {
+	for {
+		up, wait := u.pick()
+		if up == nil {
+			return wait
+		}
+		u.step(up)
+	}
+}
+
 // Run serves until ctx is done.
 func (u *Uploader) Run(ctx context.Context) {
 	timer := time.NewTimer(time.Hour)
@@ -354,7 +377,10 @@ func (u *Uploader) begin(up *Upload) bool {
 		u.finish(up)
 		return false
 	}
-	wait, ok := up.cfg.Budget.Take(len(data))
+	wait, ok := time.Duration(0), true
+	if up.cfg.Budget != nil {
+		wait, ok = up.cfg.Budget.Take(len(data))
+	}
 	if ok {
 		up.data, up.size = data, peer.CutSize(len(data), up.cfg.Link.MaxMessage())
 		return true
