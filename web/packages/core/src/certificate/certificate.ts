@@ -90,7 +90,7 @@ export function parseCertificate(raw: Uint8Array): Certificate | 'malformed' | '
 /** Whether a revocation withdraws a certificate. */
 export const withdraws = (revocations: readonly Revocation[], c: Certificate): boolean =>
   revocations.some((r) =>
-    'keyId' in r ? r.keyId === c.keyId : r.site === c.site && c.name.startsWith(r.prefix) && c.issuedAt < r.minIssuedAt,
+    'site' in r ? r.site === c.site && c.name.startsWith(r.prefix) && c.issuedAt < r.minIssuedAt : r.keyId === c.keyId,
   );
 
 /** Verifies a parsed certificate for the segment that the viewer itself named, at tracker time `nowMs`. */
