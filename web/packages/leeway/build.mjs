@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { minifySync } from 'vite';
-import { internalNames } from './minify.mjs';
+import { internalNames, quoted } from './minify.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 
@@ -45,7 +45,7 @@ export async function dropin() {
     codegen: { removeWhitespace: true },
   });
   if (small.errors.length > 0) throw new Error(small.errors[0].message);
-  return small.code;
+  return quoted(small.code);
 }
 
 /** Builds the drop-in in memory and tells its size. */

@@ -4,9 +4,11 @@
  */
 
 import { webcrypto } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
 import { dropin } from '../build.mjs';
+import { internalNames } from '../minify.mjs';
 
 const id = (n: number) => Buffer.alloc(16, n).toString('base64url');
 
@@ -167,4 +169,19 @@ test('names that mean something outside of the bundle are kept', async () => {
   expect(page.mediaListeners).toEqual(expect.arrayContaining(['play', 'playing', 'timeupdate', 'waiting', 'pause']));
   expect(page.windowListeners.sort()).toEqual(['pagehide', 'visibilitychange']);
   expect(typeof player.config.fLoader).toBe('function');
+});
+
+test('no property that is looked up by a string is shortened', () => {
+  const packages = new URL('../../', import.meta.url);
+  const shortened = internalNames();
+  const looked: string[] = [];
+  for (const folder of ['core/src', 'hlsjs/src', 'leeway/src']) {
+    for (const name of readdirSync(new URL(folder, packages), { recursive: true }) as string[]) {
+      if (!name.endsWith('.ts') || name.endsWith('.test.ts')) continue;
+      const source = readFileSync(new URL(`${folder}/${name}`, packages), 'utf8');
+      for (const [, property] of source.matchAll(/'(\w+)' in /g)) looked.push(property!);
+    }
+  }
+  expect(looked.length).toBeGreaterThan(3);
+  expect(looked.filter((property) => shortened.test(property))).toEqual([]);
 });

@@ -84,42 +84,35 @@ export interface DataMessage {
   payload: Uint8Array;
 }
 
-/**
- * The type byte, then the fields: a number of bytes is an unsigned integer, `i` an ID, `r` the rest, `[…]` a count and
- * so many entries, `b` the bitmap that only a partial entry has.
- */
-const layouts = Object.entries({
-  hello: '1 minVersion:1 maxVersion:1 flags:2 maxRequests:2 peer:i swarm:i',
-  have: '2 entries:[segment:i,state:1,pieces:2,bitmap:b]',
-  'certificate-request': '3 segments:[:i]',
-  certificate: '4 segment:i certificate:r',
-  'certificate-none': '5 segment:i reason:1 objectLength:8',
-  request: '16 segment:i lane:1 requests:[id:4,piece:2]',
-  cancel: '17 ids:[:4]',
-  reject: '18 reason:1 ids:[:4]',
-  promote: '19 ids:[:4]',
-  data: '32 request:4 offset:2 sentAt:4 payload:r',
-  ping: '64 nonce:4 sentAt:4',
-  pong: '65 nonce:4 sentAt:4',
-  bye: '80 reason:1',
-}).map(([type, layout]) => {
-  const [code, ...fields] = layout.split(' ');
-  return {
-    type: type as Message['type'],
-    code: Number(code),
-    // `requests:[id:4,piece:2]` is its name, then the fields of an entry.
-    fields: fields.map((f) =>
-      f
-        .replace(']', '')
-        .split(/:?\[|,/)
-        .map((g) => g.split(':') as [string, string]),
-    ),
-  };
-});
-const byCode = new Map(layouts.map((l) => [l.code, l]));
-const byType = new Map(layouts.map((l) => [l.type, l]));
+/** How a field travels: so many bytes of an unsigned integer, an ID, the rest, or the bitmap that only a partial entry has. */
+type Kind = number;
+const id: Kind = 16;
+const rest: Kind = 0;
+const bitmap: Kind = -1;
 
-const sizeOf = (kind: string | undefined): number => (kind === 'i' ? 16 : Number(kind) || 0);
+/** Fields in their order on the wire. */
+type Fields = Record<string, Kind>;
+
+/** Type, type byte, fields; a list is a count and so many entries. No name is in a string, so that they can be shortened. */
+const layouts: [Message['type'], number, Record<string, Kind | [Kind | Fields]>][] = [
+  ['hello', 1, { minVersion: 1, maxVersion: 1, flags: 2, maxRequests: 2, peer: id, swarm: id }],
+  ['have', 2, { entries: [{ segment: id, state: 1, pieces: 2, bitmap }] }],
+  ['certificate-request', 3, { segments: [id] }],
+  ['certificate', 4, { segment: id, certificate: rest }],
+  ['certificate-none', 5, { segment: id, reason: 1, objectLength: 8 }],
+  ['request', 16, { segment: id, lane: 1, requests: [{ id: 4, piece: 2 }] }],
+  ['cancel', 17, { ids: [4] }],
+  ['reject', 18, { reason: 1, ids: [4] }],
+  ['promote', 19, { ids: [4] }],
+  ['data', 32, { request: 4, offset: 2, sentAt: 4, payload: rest }],
+  ['ping', 64, { nonce: 4, sentAt: 4 }],
+  ['pong', 65, { nonce: 4, sentAt: 4 }],
+  ['bye', 80, { reason: 1 }],
+];
+
+/** The least that an entry takes. */
+const sizeOf = (of: Kind | Fields): number =>
+  typeof of === 'number' ? of : Object.values(of).reduce((sum, k) => sum + Math.max(k, 0), 0);
 
 type Value = number | string | Uint8Array | undefined;
 
@@ -215,9 +208,9 @@ const checkEntry = (e: HaveEntry): void => {
  */
 export const decode = (channel: Channel, b: Uint8Array): Message | undefined => {
   if (b.length === 0) fail('empty');
-  const layout = byCode.get(b[0]!);
+  const layout = layouts.find((l) => l[1] === b[0]);
   if (!layout) return undefined;
-  const { type, fields } = layout;
+  const [type, , fields] = layout;
   if (channel !== (type === 'data' ? 'data' : 'control')) fail('channel');
   if (b.length > maxControl) fail('long');
   let at = 1;
@@ -226,41 +219,36 @@ export const decode = (channel: Channel, b: Uint8Array): Message | undefined => 
     at += n;
     return b.subarray(at - n, at);
   };
-  const value = (kind: string): Value =>
-    kind === 'i'
-      ? toHex(bytes(16))
-      : kind === 'r'
-        ? bytes(b.length - at)
-        : bytes(Number(kind)).reduce((sum, x) => sum * 256 + x, 0);
-  const entry = (entryFields: [string, string][]): unknown => {
-    if (!entryFields[0]![0]) return value(entryFields[0]![1]);
-    const e: Record<string, Value> = {};
-    for (const [name, kind] of entryFields) {
-      if (kind !== 'b') {
+  const value = (kind: Kind): Value =>
+    kind === id ? toHex(bytes(id)) : kind ? bytes(kind).reduce((sum, x) => sum * 256 + x, 0) : bytes(b.length - at);
+  const entry = (kinds: Fields): HaveEntry => {
+    const e: Record<string, Value> & Partial<HaveEntry> = {};
+    for (const name in kinds) {
+      const kind = kinds[name]!;
+      if (kind >= 0) {
         e[name] = value(kind);
       } else if (e.state === holdsPartial) {
         // Its limits come first, so that a wrong count is not taken for a short message.
-        const pieces = e.pieces as number;
+        const pieces = e.pieces!;
         limit(pieces >= 1 && pieces <= maxPieces);
         e.bitmap = bytes(bitmapLength(pieces)).slice();
       }
     }
-    return e;
+    if (type === 'have') checkEntry(e as HaveEntry);
+    return e as HaveEntry;
   };
   const m: Record<string, unknown> = { type };
-  for (const [[name, kind], ...list] of fields as [[string, string], ...[string, string][]][]) {
-    if (kind) {
+  for (const name in fields) {
+    const kind = fields[name]!;
+    if (typeof kind === 'number') {
       m[name] = value(kind);
       continue;
     }
-    const n = value('1') as number;
+    const [of] = kind;
+    const n = value(1) as number;
     if (n === 0) fail('count');
-    if (b.length - at < n * list.reduce((sum, [, k]) => sum + sizeOf(k), 0)) fail('short');
-    m[name] = Array.from({ length: n }, () => {
-      const e = entry(list);
-      if (type === 'have') checkEntry(e as HaveEntry);
-      return e;
-    });
+    if (b.length - at < n * sizeOf(of)) fail('short');
+    m[name] = Array.from({ length: n }, () => (typeof of === 'number' ? value(of) : entry(of)));
   }
   if (at < b.length && type !== 'hello') fail('long');
   check(m as Message);
@@ -270,37 +258,39 @@ export const decode = (channel: Channel, b: Uint8Array): Message | undefined => 
 /** Writes one message. Throws Malformed when it is out of the protocol's limits. */
 export const encode = (m: Message): Uint8Array<ArrayBuffer> => {
   check(m);
-  const { code, fields } = byType.get(m.type)!;
+  const [, code, fields] = layouts.find((l) => l[0] === m.type)!;
   const head = [code];
-  let rest = new Uint8Array();
-  const put = (kind: string, v: Value) => {
+  let tail = new Uint8Array();
+  const put = (kind: Kind, v: Value) => {
     if (v instanceof Uint8Array) {
-      if (kind === 'r') rest = v as Uint8Array<ArrayBuffer>;
+      if (kind === rest) tail = v as Uint8Array<ArrayBuffer>;
       else head.push(...v);
-    } else if (kind === 'i') {
+    } else if (kind === id) {
       head.push(...fromHex(v as string));
-    } else if (kind !== 'b') {
-      for (let n = Number(kind) - 1; n >= 0; n--) head.push(Math.floor((v as number) / 2 ** (8 * n)) & 255);
+    } else {
+      for (let n = kind - 1; n >= 0; n--) head.push(Math.floor((v as number) / 2 ** (8 * n)) & 255);
     }
   };
-  for (const [[name, kind], ...list] of fields as [[string, string], ...[string, string][]][]) {
+  for (const name in fields) {
+    const kind = fields[name]!;
     const v = (m as unknown as Record<string, unknown>)[name];
-    if (kind) {
+    if (typeof kind === 'number') {
       put(kind, v as Value);
       continue;
     }
-    const entries = v as (Value & Record<string, Value>)[];
+    const [of] = kind;
+    const entries = v as (Value & HaveEntry & Record<string, Value>)[];
     if (entries.length < 1 || entries.length > 255) fail('count');
     head.push(entries.length);
-    for (const e of entries)
-      for (const [field, k] of list) {
-        // A complete entry has no bitmap on the wire, whatever the object has.
-        if (k !== 'b' || e.state === holdsPartial) put(k, field ? e[field] : e);
-      }
+    for (const e of entries) {
+      if (typeof of === 'number') put(of, e);
+      // A complete entry has no bitmap on the wire, whatever the object has.
+      else for (const field in of) if (of[field]! >= 0 || e.state === holdsPartial) put(of[field]!, e[field]);
+    }
   }
-  const out = new Uint8Array(head.length + rest.length);
+  const out = new Uint8Array(head.length + tail.length);
   if (out.length > maxControl) fail('long');
   out.set(head);
-  out.set(rest, head.length);
+  out.set(tail, head.length);
   return out;
 };

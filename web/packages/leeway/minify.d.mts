@@ -1,0 +1,4 @@
+/** A pattern of the names that may be shortened. */
+export function internalNames(): RegExp;
+/** The same code with ordinary strings in place of templates without a substitution. */
+export function quoted(code: string): string;
