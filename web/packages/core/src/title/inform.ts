@@ -1,0 +1,26 @@
+import type { Engine } from '../ports.ts';
+import { hex } from '../segment/index.ts';
+import { fromBase64url } from '../session/base64.ts';
+import type { Welcome } from '../session/messages.ts';
+
+const keyId = (base64url: string): string => hex(fromBase64url(base64url)!);
+
+/** Tells an engine what the tracker said of keys, revocations and the time. */
+export function inform(
+  engine: Engine,
+  { verify_keys, revocations }: Pick<Welcome, 'verify_keys' | 'revocations'>,
+  serverOffsetMs: number,
+): void {
+  engine.setKeys(
+    verify_keys.flatMap(({ key_id, alg, key }) => {
+      const bytes = fromBase64url(key);
+      return alg === 1 && bytes?.length === 65 ? [{ keyId: keyId(key_id), key: bytes }] : [];
+    }),
+  );
+  engine.revoke(
+    revocations.map((r) =>
+      'key_id' in r ? { keyId: keyId(r.key_id) } : { site: r.site, prefix: r.prefix, minIssuedAt: r.min_issued_at },
+    ),
+  );
+  engine.setServerTime(serverOffsetMs);
+}

@@ -1,0 +1,87 @@
+/**
+ * How one title's segments are loaded: by the engine once there is one, straight from the origin until then, and held
+ * for a moment where the time allows it while a session is coming up.
+ */
+
+import { fromOrigin, type Loading } from '../playback.ts';
+import type { Clock, Engine, ProgressFunction, Reason, SegmentRequest } from '../ports.ts';
+
+/** How long segments that can wait are held for a session that is just coming up. */
+export const startGraceMs = 2_500;
+/** Segments whose playhead is nearer than this many of their durations never wait. */
+const urgentDurations = 1.5;
+
+export interface LoadingHost {
+  clock: Clock;
+  engine(): Engine | undefined;
+  /** Whether a session, or the join, is on its way for the first time. */
+  mayStart(): boolean;
+  /** Counts a segment that came without the engine; says why. */
+  bypass(bytes: number): Reason;
+  caught(where: string, error: unknown): void;
+}
+
+export interface SegmentLoads {
+  /**
+   * By the engine if there is one, straight from the origin otherwise. A defect of the engine falls back to the origin
+   * too; the origin's own errors are the player's business.
+   */
+  load(request: SegmentRequest, onProgress: ProgressFunction): Loading;
+  /** It is clear whether there is an engine: what was held goes on. */
+  goOn(): void;
+}
+
+export function createLoading({ clock, engine, mayStart, bypass, caught }: LoadingHost): SegmentLoads {
+  /** Segments held back until it is clear whether there is an engine. */
+  const held = new Set<() => void>();
+
+  const hold = (request: SegmentRequest, signal: AbortSignal) =>
+    new Promise<void>((resolve, reject) => {
+      const slack = request.deadlineMs() - urgentDurations * request.durationMs;
+      if (slack <= 0 || !mayStart()) return resolve();
+      const go = () => {
+        held.delete(go);
+        clock.clearTimer(timer);
+        if (signal.aborted) reject(new Error('aborted'));
+        else resolve();
+      };
+      const timer = clock.setTimer(go, Math.min(startGraceMs, slack));
+      held.add(go);
+      signal.addEventListener('abort', go);
+    });
+
+  return {
+    load(request, onProgress) {
+      const controller = new AbortController();
+      const { signal } = controller;
+      let inner: Loading | undefined;
+      const run = async () => {
+        if (!engine()) await hold(request, signal);
+        let refusal: unknown;
+        const origin: SegmentRequest['origin'] = (...args) =>
+          request.origin(...args).catch((error: unknown) => {
+            refusal = error;
+            throw error;
+          });
+        try {
+          inner = engine()?.load({ ...request, origin }, onProgress);
+          if (inner) return await inner.result;
+        } catch (error) {
+          if (signal.aborted || error === refusal) throw error;
+          caught('load', error);
+        }
+        return fromOrigin(request, signal, onProgress, bypass);
+      };
+      return {
+        result: run(),
+        abort() {
+          controller.abort();
+          inner?.abort();
+        },
+      };
+    },
+    goOn() {
+      for (const go of [...held]) go();
+    },
+  };
+}

@@ -1,0 +1,314 @@
+/**
+ * One title's membership of its swarm: joining and coming back, what the tracker is told and what it says, the links,
+ * and the engine that they serve.
+ */
+
+import type { NoticeCode } from '../events.ts';
+import { createLinks, type Links } from '../link/links.ts';
+import type { Engine, Reason } from '../ports.ts';
+import { idToHex } from '../session/base64.ts';
+import type { Joined, RangeMessage, RevocationMessage, ViewerRole, Welcome } from '../session/messages.ts';
+import type { Refusal } from '../session/session.ts';
+import type { TitleOptions } from '../title.ts';
+import { inform } from './inform.ts';
+import { startGraceMs } from './loading.ts';
+
+export interface MembershipHost {
+  /** What the viewer holds and will want next, on the presentation timeline. */
+  range(): RangeMessage | undefined;
+  linkFailed(reason: string): void;
+  /** It is clear whether there is an engine. */
+  decided(): void;
+  sendStats(): void;
+}
+
+export interface Membership {
+  readonly links: Links;
+  engine(): Engine | undefined;
+  /** Why peer delivery is off, while it is. */
+  off(): Reason | null;
+  swarm(): string | undefined;
+  /** Whether a session, or the join, is on its way for the first time. */
+  mayStart(): boolean;
+  enter(welcome: Welcome): void;
+  lost(): void;
+  refused(): void;
+  amend(welcome: Welcome, revoked: RevocationMessage[]): void;
+  setResting(resting: boolean): void;
+  stop(): void;
+  snapshot(): { title?: string; swarm?: string; viewers: number; seeds: number };
+}
+
+/** After joining: how long a first link may take before segments stop waiting for one. */
+const linkGraceMs = 4_000;
+/** How long after the manifest joining waits, so that the first picture has the machine to itself. */
+const startupMs = 1_000;
+const rejoinMs = 5_000;
+const updateDebounceMs = 200;
+const seePolicy = "See the site's policy.";
+
+type TimerName = 'update' | 'stats' | 'soon' | 'rejoin' | 'linking';
+
+export function createMembership(o: TitleOptions, host: MembershipHost): Membership {
+  const { manifest, environment, session, events } = o;
+  const { clock } = environment;
+  const openedAt = clock.now();
+  const timers: Partial<Record<TimerName, number>> = {};
+  let engine: Engine | undefined;
+  let welcome: Welcome | undefined;
+  let name: string | undefined;
+  let swarm: string | undefined;
+  let viewers = 0;
+  let seeds = 0;
+  let off: Reason | null = null;
+  let stopped = false;
+  /** Counts joins: the answer to an old one is nobody's. */
+  let joining = 0;
+  let joinedAt = 0;
+  let lastWant = 0;
+
+  const links = createLinks({
+    environment,
+    signal: (to, link, body) => {
+      if (swarm) session.send({ type: 'signal', swarm, to, link, ...body });
+    },
+    opened: (link) => {
+      if (engine && !links.resting) engine.addLink(link);
+      else link.close('idle', 2);
+    },
+    failed(reason) {
+      host.linkFailed(reason);
+      const { blocked } = links;
+      if (!blocked || off) return;
+      leaveOut(
+        blocked,
+        'links-blocked',
+        `No link to another viewer or a seed opens (${blocked}).`,
+        blocked === 'lna-denied' ? 'The viewer can allow local network access.' : 'TURN helps.',
+      );
+    },
+    changed() {
+      if (stopped) return;
+      if (links.open > 0 && role() !== 'off') setOff(null);
+      if (links.want > lastWant || links.open === 0) updateSoon();
+      setLinking();
+    },
+    caught: o.caught,
+  });
+
+  const clearTimers = (...names: TimerName[]) => {
+    for (const timer of names) {
+      clock.clearTimer(timers[timer] ?? 0);
+      timers[timer] = 0;
+    }
+  };
+
+  const setTimer = (timer: TimerName, f: () => void, ms: number) => {
+    clearTimers(timer);
+    timers[timer] = clock.setTimer(() => {
+      timers[timer] = 0;
+      try {
+        f();
+      } catch (error) {
+        o.caught(timer, error);
+      }
+    }, ms);
+  };
+
+  // ---- whether peer delivery comes ----
+
+  const setOff = (reason: Reason | null) => {
+    if (off === reason) return;
+    off = reason;
+    engine?.setOff(reason);
+    events.emit('off', { manifest, reason });
+  };
+
+  /** Peer delivery does not come for this title, as things stand. */
+  const leaveOut = (reason: Reason, code?: NoticeCode, message = '', hint = '') => {
+    if (code && off !== reason) o.notice(code, message, hint);
+    setOff(reason);
+    host.decided();
+  };
+
+  const role = (): ViewerRole => {
+    const policy = welcome?.policy;
+    if (!policy || policy.control_group) return 'off';
+    // Nothing is sent over a line that the viewer pays for by the byte.
+    return policy.role === 'full' && environment.metered() ? 'leech' : policy.role;
+  };
+
+  const applyPolicy = () => {
+    const { session: id, ice_servers, policy, limits } = welcome!;
+    links.configure({
+      self: idToHex(id),
+      iceServers: ice_servers,
+      policy: { ...policy, role: role() },
+      maxLinks: Math.min(policy.max_links, limits.links),
+    });
+    if (role() !== 'off') setOff(links.blocked);
+    else if (policy.control_group) {
+      leaveOut('control-group', 'control-group', 'This viewer is in the control group.', seePolicy);
+    } else leaveOut('policy', 'policy-off', 'Peer delivery is off for this viewer.', seePolicy);
+  };
+
+  const setLinking = () => {
+    const fresh = clock.now() - joinedAt < linkGraceMs && role() !== 'off';
+    engine?.setLinking(links.open === 0 && (fresh || links.opening > 0));
+  };
+
+  // ---- the engine ----
+
+  const makeEngine = (swarmHex: string) => {
+    engine = o.createEngine(
+      {
+        welcome: welcome!,
+        swarm: swarmHex,
+        self: () => idToHex(welcome!.session),
+        uploads: () => role() !== 'leech',
+      },
+      environment,
+    );
+    for (const event of ['segment', 'piece', 'link', 'unlink', 'contradiction', 'off'] as const) {
+      engine.on(event, (detail) => events.emit(event, { manifest, ...detail } as never));
+    }
+    engine.on('unlink', ({ peer, banned }) => {
+      if (banned) links.avoid(peer);
+    });
+    inform(engine, welcome!, session.serverOffsetMs);
+    engine.setOff(off);
+  };
+
+  // ---- joining, and what the tracker is told ----
+
+  const join = async (key: string) => {
+    const attempt = ++joining;
+    const current = () => attempt === joining && !stopped;
+    clearTimers('rejoin');
+    try {
+      const answer = await session.join({
+        title: name!,
+        manifest: key,
+        role: role(),
+        want: links.want,
+        range: host.range(),
+      });
+      if (current()) joined(answer);
+    } catch (error) {
+      const { code, message, hint, retry_after_ms = 0 } = error as Refusal;
+      if (!current() || code === 'lost') return;
+      o.notice('tracker-error', `The tracker did not let this viewer join (${code}). ${message}`, hint);
+      const wait = Math.max(rejoinMs * (0.5 + environment.random()), retry_after_ms);
+      if (code !== 'bad-title') setTimer('rejoin', () => void join(key), wait);
+    }
+  };
+
+  const joined = (answer: Joined) => {
+    swarm = answer.swarm;
+    viewers = answer.viewers;
+    seeds = answer.seeds;
+    joinedAt = clock.now();
+    const swarmHex = idToHex(swarm);
+    if (!engine) makeEngine(swarmHex);
+    setTimer('update', update, welcome!.update_interval_ms);
+    setTimer('stats', statsTick, welcome!.stats_interval_ms);
+    setTimer('linking', setLinking, linkGraceMs);
+    setLinking();
+    events.emit('joined', { manifest, title: name!, swarm: swarmHex, viewers, seeds });
+    host.decided();
+  };
+
+  const update = () => {
+    setTimer('update', update, welcome!.update_interval_ms);
+    lastWant = links.want;
+    const message = { range: host.range(), saturated: lastWant === 0, links: links.open, want: lastWant };
+    session.send({ type: 'update', swarm: swarm!, ...message });
+  };
+
+  const updateSoon = () => {
+    if (!swarm || timers.soon || session.state !== 'ready' || stopped) return;
+    setTimer('soon', update, updateDebounceMs);
+  };
+
+  const statsTick = () => {
+    setTimer('stats', statsTick, welcome!.stats_interval_ms);
+    host.sendStats();
+  };
+
+  return {
+    links,
+    engine: () => engine,
+    off: () => off,
+    swarm: () => swarm,
+    mayStart: () =>
+      !stopped &&
+      !off &&
+      /^(connect|ready|wait)/.test(session.state) &&
+      clock.now() - openedAt < startGraceMs + linkGraceMs,
+    enter(message) {
+      welcome = message;
+      const { site, policy } = message;
+      let key: string;
+      try {
+        const rules = o.rules(message);
+        key = rules.key(manifest);
+        name = rules.title(key, o.title);
+      } catch (error) {
+        const why = (error as Error).message;
+        leaveOut(
+          'policy',
+          why === 'foreign-host' ? 'foreign-manifest' : 'bad-manifest',
+          `The manifest has no name on site ${site.name} (${why}).`,
+          "Check the site's hosts and rules.",
+        );
+        return;
+      }
+      if (o.hasCredential(manifest) && !o.hasToken && policy.signed_manifests !== 'share') {
+        leaveOut(
+          'needs-token',
+          'needs-token',
+          "The manifest's URL carries a credential, and there is no join token.",
+          'Pass data-token, or set policy.signed_manifests: share.',
+        );
+        return;
+      }
+      applyPolicy();
+      if (engine) inform(engine, message, session.serverOffsetMs);
+      // Links cost the page's thread some tens of milliseconds, and the first segments are too urgent to come by one.
+      setTimer('rejoin', () => void join(key.split('?')[0]!), Math.max(0, openedAt + startupMs - clock.now()));
+    },
+    lost() {
+      clearTimers('update', 'stats', 'soon', 'rejoin');
+      joining++;
+    },
+    refused() {
+      if (!engine) leaveOut('policy');
+    },
+    amend(message, revoked) {
+      const changed = welcome && welcome.policy !== message.policy;
+      welcome = message;
+      if (changed) {
+        applyPolicy();
+        updateSoon();
+      }
+      if (engine) inform(engine, { ...message, revocations: revoked }, session.serverOffsetMs);
+    },
+    setResting(resting) {
+      if (links.resting === resting) return;
+      links.resting = resting;
+      if (resting) links.closeAll('idle', 2);
+      updateSoon();
+    },
+    stop() {
+      stopped = true;
+      joining++;
+      if (swarm) session.send({ type: 'leave', swarm }, true);
+      clearTimers('update', 'stats', 'soon', 'rejoin', 'linking');
+      host.decided();
+      links.stop();
+      engine?.stop();
+      engine = undefined;
+    },
+    snapshot: () => ({ title: name, swarm: swarm && idToHex(swarm), viewers, seeds }),
+  };
+}
