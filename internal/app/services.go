@@ -78,15 +78,23 @@ func openServices(config *Config, sites []site.Config, name string, log *slog.Lo
 
 // startSeed adds a seed. Where next is set and the port is busy it takes the next free one.
 func (s *services) startSeed(listen, dataDir string, next bool) error {
+	release, err := lockFolder(dataDir)
+	if err != nil {
+		return err
+	}
 	address, stop, err := startSeed(seedParts{
 		config: s.config.Seed, dataDir: dataDir, listen: listen, next: next,
 		sites: s.sites, bus: s.bus, sink: s.registry, log: s.log,
 	})
 	if err != nil {
+		release()
 		return err
 	}
 	s.seedAddr = address
-	s.stops = append(s.stops, stop)
+	s.stops = append(s.stops, func() {
+		stop()
+		release()
+	})
 	return nil
 }
 

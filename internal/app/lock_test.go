@@ -1,0 +1,54 @@
+package app
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+func TestAFolderHasOneOwner(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "new")
+	release, err := lockFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = lockFolder(dir)
+	if usage := new(usageError); !errors.As(err, &usage) || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) || !strings.Contains(err.Error(), "--data-dir") {
+		t.Errorf("a second owner: %v", err)
+	}
+	release()
+	again, err := lockFolder(dir)
+	if err != nil {
+		t.Fatalf("after it was let go: %v", err)
+	}
+	again()
+}
+
+func TestALockFileLeftBehindLocksNobodyOut(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, lockFile), []byte("123456789 and more than a number"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	release, err := lockFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	release()
+}
+
+func TestTwoSeedsDoNotShareAStore(t *testing.T) {
+	dir, film := t.TempDir(), tinyFilm(t)
+	first := startUp(t, "--data-dir="+dir, "--media="+film)
+	err := Run(t.Context(), []string{"up", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--seed-listen=127.0.0.1:0", "--data-dir=" + dir, "--media=" + film},
+		Env{Stdout: newLockedBuffer(), Stderr: newLockedBuffer(), Environ: []string{"HOME=" + t.TempDir()}})
+	if err == nil || !strings.Contains(err.Error(), "in use by another Leeway") {
+		t.Errorf("the second one: %v", err)
+	}
+	if err := first.stop(); err != nil {
+		t.Errorf("the first one: %v", err)
+	}
+	startUp(t, "--data-dir="+dir, "--media="+film)
+}
