@@ -8,7 +8,7 @@ FUZZTIME ?= 20s
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-go test-web e2e race fuzz bench lint format build film clean
+.PHONY: help demo test test-go test-web e2e race fuzz bench bench-transfer lint format build film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -40,6 +40,10 @@ fuzz: ## each fuzz target for FUZZTIME (20s)
 bench: ## Go benchmarks
 	@scripts/need go
 	go test -run '^$$' -bench . -benchmem ./internal/...
+
+bench-transfer: ## goodput and CPU time of a link beside bare pion and TCP, every path
+	@scripts/need go
+	go run ./cmd/leeway bench transfer --check
 
 lint: $(npm_installed) ## formatting, vet, staticcheck, Biome, types
 	@scripts/need go

@@ -18,7 +18,10 @@ type cli struct {
 	Seed     seedCmd    `cmd:"" help:"One seed, joined to trackers by NATS."`
 	Purge    purgeCmd   `cmd:"" help:"Withdraw what was certified below a path."`
 	Film     filmCmd    `cmd:"" help:"Prepare the sample film, or one of yours, and print its folder."`
+	Bench    benchCmd   `cmd:"" help:"Measure, and compare with baselines of the same run."`
 	Version  versionCmd `cmd:"" help:"Print version and build."`
+
+	BenchChild benchChildCmd `cmd:"" hidden:"" name:"bench-child"`
 }
 
 // run is what a command gets beside its own flags.

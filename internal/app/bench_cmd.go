@@ -1,0 +1,63 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"strings"
+
+	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/bench/transferbench"
+)
+
+// benches are what `leeway bench` can run.
+func benches() []bench.Bench { return []bench.Bench{transferbench.Bench} }
+
+type benchCmd struct {
+	Name    string   `arg:"" optional:"" help:"Which bench; the list is printed when left out."`
+	Case    []string `help:"Only these cases; patterns as in sweep/*." placeholder:"NAME"`
+	Runs    int      `help:"Runs of each case; the median and the range are printed." default:"3" placeholder:"K"`
+	JSON    bool     `name:"json" help:"One object a line, one line a case."`
+	Check   bool     `help:"Exit 1 when a goal is missed."`
+	Profile string   `help:"Folder for CPU profiles of the processes that are started." placeholder:"DIR" type:"existingdir"`
+}
+
+// Help is shown below the usage.
+func (benchCmd) Help() string {
+	return "Examples:\n  leeway bench transfer\n  leeway bench transfer --case 'sweep/*' --runs 1 --json"
+}
+
+// Run runs one bench.
+func (c *benchCmd) Run(ctx context.Context, r *run) error {
+	for _, b := range benches() {
+		if b.Name == c.Name {
+			return bench.Execute(ctx, b, bench.Options{
+				Cases: c.Case, Runs: c.Runs, JSON: c.JSON, Check: c.Check, Profile: c.Profile,
+			}, r.env.Stdout, r.env.Stderr)
+		}
+	}
+	var list strings.Builder
+	for _, b := range benches() {
+		fmt.Fprintf(&list, "%-10s %s\n", b.Name, b.About)
+		for _, k := range b.Cases {
+			if !k.Extra {
+				fmt.Fprintf(&list, "  %-16s %s\n", k.Name, k.About)
+			}
+		}
+	}
+	if c.Name != "" {
+		return &usageError{fmt.Errorf("no bench is called %q; there is\n%s", c.Name, list.String())}
+	}
+	_, err := fmt.Fprint(r.env.Stdout, list.String())
+	return err
+}
+
+type benchChildCmd struct {
+	Bench string `arg:""`
+	Role  string `arg:""`
+}
+
+// Run is one process of a bench; the bench talks to it.
+func (c *benchChildCmd) Run(ctx context.Context, r *run) error {
+	return bench.Child(ctx, benches(), c.Bench, c.Role, os.Stdin, r.env.Stdout)
+}

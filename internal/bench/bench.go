@@ -1,0 +1,182 @@
+// Package bench is the frame of `leeway bench`: it runs the cases of a bench several times and prints each figure's
+// median and range beside its goal and the value published elsewhere.
+//
+// A bench is a value: a name and cases. A case's Run measures once and returns its figures by name; baselines run in
+// the same call and are figures too, so that a ratio compares two halves of one run. A new bench is a package of its
+// own below this one, with a variable of type Bench that internal/app lists.
+//
+// Parts that need a process of their own are roles: the bench starts this same program again (Start) and talks to it
+// in JSON lines. Lock-free: a bench runs one case at a time.
+package bench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Bench is one named bench.
+type Bench struct {
+	Name  string
+	About string // one sentence
+	Cases []Case
+	// Roles are what a child process of this bench can be (Start).
+	Roles map[string]Role
+}
+
+// Case is one situation that is measured.
+type Case struct {
+	Name  string // parts are joined by slashes
+	About string
+	// Extra cases run only when --case names them, or a pattern does.
+	Extra   bool
+	Figures []Figure
+	// Run measures once.
+	Run func(context.Context, *Run) (Sample, error)
+}
+
+// Figure is what a case reports under one name.
+type Figure struct {
+	Name, Unit string
+	Goal       string // ">= 0.85", "<= 1.15" or nothing
+	Reference  *Reference
+}
+
+// Reference is a value published elsewhere.
+type Reference struct {
+	Value  float64 `json:"value"`
+	Source string  `json:"source"`
+}
+
+// Sample is what one run measured.
+type Sample struct {
+	Values map[string]float64 // by the name of the figure; one that is missing was not measured
+	// Void says why nothing is claimed from this machine or run: goals are then neither met nor missed.
+	Void string
+}
+
+// Run is what a case gets.
+type Run struct {
+	Number  int       // 0 first
+	Log     io.Writer // progress, for people
+	Profile string    // folder for CPU profiles of child processes; empty is none
+}
+
+// Logf writes a line of progress.
+func (r *Run) Logf(format string, a ...any) { fmt.Fprintf(r.Log, format+"\n", a...) }
+
+// Options of Execute.
+type Options struct {
+	Cases   []string // names or patterns as path.Match has them; none is every case that is not Extra
+	Runs    int
+	JSON    bool
+	Check   bool
+	Profile string
+}
+
+// ErrMissed is returned with Options.Check when a goal was missed.
+var ErrMissed = errors.New("bench: a goal was missed")
+
+// Execute runs a bench. Results go to stdout as they come, progress to stderr.
+func Execute(ctx context.Context, b Bench, o Options, stdout, stderr io.Writer) error {
+	cases, err := b.choose(o.Cases)
+	if err != nil {
+		return err
+	}
+	machine := describe(ctx)
+	if !o.JSON {
+		fmt.Fprintf(stdout, "%s: %s\n%s\n", b.Name, b.About, machine)
+	}
+	missed := false
+	for _, c := range cases {
+		result, err := measure(ctx, b.Name, c, o, stderr)
+		if err != nil {
+			return fmt.Errorf("bench %s, case %s: %w", b.Name, c.Name, err)
+		}
+		result.Machine = machine
+		missed = missed || result.missed()
+		if o.JSON {
+			err = result.writeJSON(stdout)
+		} else {
+			err = result.writeTable(stdout)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if missed && o.Check {
+		return ErrMissed
+	}
+	return nil
+}
+
+// choose returns the cases that the patterns name, in the bench's order.
+func (b Bench) choose(patterns []string) ([]Case, error) {
+	var out []Case
+	matched := map[string]bool{}
+	for _, c := range b.Cases {
+		take := len(patterns) == 0 && !c.Extra
+		for _, p := range patterns {
+			ok, err := path.Match(p, c.Name)
+			if err != nil {
+				return nil, fmt.Errorf("bench %s: case pattern %q: %w", b.Name, p, err)
+			}
+			if ok {
+				matched[p], take = true, true
+			}
+		}
+		if take {
+			out = append(out, c)
+		}
+	}
+	for _, p := range patterns {
+		if !matched[p] {
+			return nil, fmt.Errorf("bench %s has no case %q; it has %s", b.Name, p, strings.Join(b.names(), ", "))
+		}
+	}
+	return out, nil
+}
+
+func (b Bench) names() []string {
+	names := make([]string, len(b.Cases))
+	for i, c := range b.Cases {
+		names[i] = c.Name
+	}
+	return names
+}
+
+func measure(ctx context.Context, name string, c Case, o Options, stderr io.Writer) (*Result, error) {
+	result := &Result{Bench: name, Case: c.Name, Runs: max(o.Runs, 1)}
+	values := map[string][]float64{}
+	for i := range result.Runs {
+		fmt.Fprintf(stderr, "%s %s: run %d of %d\n", name, c.Name, i+1, result.Runs)
+		started := time.Now()
+		sample, err := c.Run(ctx, &Run{Number: i, Log: stderr, Profile: o.Profile})
+		if err != nil {
+			return nil, err
+		}
+		if sample.Void != "" && !slices.Contains(result.Void, sample.Void) {
+			result.Void = append(result.Void, sample.Void)
+			fmt.Fprintf(stderr, "%s %s: nothing is claimed: %s\n", name, c.Name, sample.Void)
+		}
+		for k, v := range sample.Values {
+			values[k] = append(values[k], v)
+		}
+		fmt.Fprintf(stderr, "%s %s: %.1f s\n", name, c.Name, time.Since(started).Seconds())
+	}
+	for _, f := range c.Figures {
+		if v := values[f.Name]; len(v) > 0 {
+			result.Figures = append(result.Figures, f.of(v, len(result.Void) > 0))
+			delete(values, f.Name)
+		}
+	}
+	for k := range values {
+		return nil, fmt.Errorf("figure %q is not declared", k)
+	}
+	return result, nil
+}

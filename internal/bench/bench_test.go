@@ -1,0 +1,160 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"os"
+	"strings"
+	"testing"
+)
+
+// TestMain makes the test binary a child where Start asks for one.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == ChildCommand {
+		if err := Child(context.Background(), []Bench{echoBench}, os.Args[2], os.Args[3], os.Stdin, os.Stdout); err != nil {
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+var echoBench = Bench{Name: "echo", Roles: map[string]Role{
+	"echo": func(_ context.Context, in *json.Decoder, out *Writer) error {
+		for {
+			var v any
+			if err := in.Decode(&v); errors.Is(err, io.EOF) {
+				return nil
+			} else if err != nil {
+				return err
+			}
+			if err := out.Write(v); err != nil {
+				return err
+			}
+		}
+	},
+}}
+
+// fake measures the values of a list, one a run.
+func fake(name string, extra bool, goal string, void string, values ...float64) Case {
+	return Case{
+		Name: name, Extra: extra, Figures: []Figure{{Name: "x", Unit: "s", Goal: goal, Reference: &Reference{7, "a paper"}}},
+		Run: func(_ context.Context, r *Run) (Sample, error) {
+			return Sample{Values: map[string]float64{"x": values[r.Number]}, Void: void}, nil
+		},
+	}
+}
+
+func run(t *testing.T, o Options, cases ...Case) ([]Result, error) {
+	t.Helper()
+	var out bytes.Buffer
+	o.JSON = true
+	err := Execute(context.Background(), Bench{Name: "b", Cases: cases}, o, &out, io.Discard)
+	var results []Result
+	for line := range strings.Lines(out.String()) {
+		var r Result
+		if err := json.Unmarshal([]byte(line), &r); err != nil {
+			t.Fatalf("line %q: %v", line, err)
+		}
+		results = append(results, r)
+	}
+	return results, err
+}
+
+func TestMedianRangeAndGoal(t *testing.T) {
+	results, err := run(t, Options{Runs: 4, Check: true}, fake("a", false, ">= 3", "", 9, 1, 4, 2))
+	if err != nil || len(results) != 1 {
+		t.Fatalf("%v, %+v", err, results)
+	}
+	f := results[0].Figures[0]
+	if f.Median != 3 || f.Min != 1 || f.Max != 9 || f.Met == nil || !*f.Met || *f.Goal != ">= 3" || f.Reference.Value != 7 {
+		t.Errorf("%+v", f)
+	}
+	if r := results[0]; r.Bench != "b" || r.Case != "a" || r.Runs != 4 || r.Machine.Cores < 1 || r.Machine.Go == "" {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestAMissedGoalFailsOnlyACheck(t *testing.T) {
+	c := fake("a", false, "<= 1", "", 2)
+	if _, err := run(t, Options{Runs: 1}, c); err != nil {
+		t.Errorf("without check: %v", err)
+	}
+	if _, err := run(t, Options{Runs: 1, Check: true}, c); !errors.Is(err, ErrMissed) {
+		t.Errorf("with check: %v", err)
+	}
+}
+
+func TestAVoidRunClaimsNothing(t *testing.T) {
+	results, err := run(t, Options{Runs: 1, Check: true}, fake("a", false, "<= 1", "small buffers", 2))
+	if err != nil || results[0].Figures[0].Met != nil {
+		t.Errorf("%v, %+v", err, results)
+	}
+}
+
+func TestCasesAreChosenByPattern(t *testing.T) {
+	cases := []Case{fake("a", false, "", "", 1), fake("s/1", true, "", "", 1), fake("s/2", true, "", "", 1)}
+	for _, c := range []struct {
+		patterns []string
+		want     string
+	}{{nil, "a"}, {[]string{"s/*"}, "s/1 s/2"}, {[]string{"s/2", "a"}, "a s/2"}} {
+		results, err := run(t, Options{Cases: c.patterns}, cases...)
+		var got []string
+		for _, r := range results {
+			got = append(got, r.Case)
+		}
+		if err != nil || strings.Join(got, " ") != c.want {
+			t.Errorf("%v: %v, %v", c.patterns, got, err)
+		}
+	}
+	if _, err := run(t, Options{Cases: []string{"a", "b*"}}, cases...); err == nil || !strings.Contains(err.Error(), "s/1") {
+		t.Errorf("a pattern that nothing matches: %v", err)
+	}
+}
+
+func TestAnUndeclaredFigureIsAMistake(t *testing.T) {
+	c := fake("a", false, "", "", 1)
+	c.Figures[0].Name = "y"
+	if _, err := run(t, Options{Runs: 1}, c); err == nil {
+		t.Error("taken")
+	}
+}
+
+func TestTableNamesWhatIsMissed(t *testing.T) {
+	var out bytes.Buffer
+	b := Bench{Name: "b", Cases: []Case{fake("a", false, "<= 1", "", 2)}}
+	if err := Execute(context.Background(), b, Options{Runs: 1}, &out, io.Discard); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(out.String(), "MISSED") || !strings.Contains(out.String(), "a paper") {
+		t.Error(out.String())
+	}
+}
+
+func TestAChildAnswersAndEnds(t *testing.T) {
+	r := &Run{Log: io.Discard}
+	p, err := r.Start(nil, "echo", "echo", "the echo")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Send("hello"); err != nil {
+		t.Error(err)
+	}
+	var got string
+	if err := p.Receive(&got); err != nil || got != "hello" {
+		t.Errorf("%q, %v", got, err)
+	}
+	if err := p.Stop(); err != nil {
+		t.Error(err)
+	}
+	p, err = r.Start(nil, "echo", "no such role", "nobody")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Stop(); err == nil || !strings.Contains(err.Error(), "nobody") {
+		t.Errorf("a child that failed: %v", err)
+	}
+}

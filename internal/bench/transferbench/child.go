@@ -1,0 +1,163 @@
+package transferbench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/bench"
+)
+
+// end is the role of a child process: one end of the measured links.
+func end(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
+	var s setup
+	if err := in.Decode(&s); err != nil {
+		return fmt.Errorf("transfer end: setup: %w", err)
+	}
+	m := &meter{}
+	opened := make(chan int, 64)
+	stack, err := newStack(host{
+		setup:  s,
+		signal: func(link int, sig signal) { _ = out.Write(message{Type: "signal", Link: link, Signal: &sig}) },
+		open:   func(link int) { opened <- link },
+		got:    m.add,
+	})
+	if err != nil {
+		return err
+	}
+	c := &child{setup: s, out: out, stack: stack, meter: m}
+	c.wg.Go(func() { c.announce(ctx, opened) })
+	for i := range s.Links {
+		if err := stack.begin(i); err != nil {
+			return errors.Join(err, stack.close())
+		}
+	}
+	err = c.listen(ctx, in)
+	err = errors.Join(err, stack.close())
+	close(opened)
+	c.wg.Wait()
+	return err
+}
+
+type child struct {
+	setup setup
+	out   *bench.Writer
+	stack stack
+	meter *meter
+	wg    sync.WaitGroup
+}
+
+// announce tells of links that are open.
+func (c *child) announce(ctx context.Context, opened <-chan int) {
+	for {
+		select {
+		case link, ok := <-opened:
+			if !ok {
+				return
+			}
+			_ = c.out.Write(message{Type: "open", Link: link})
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// listen handles what the parent says until it closes the pipe.
+func (c *child) listen(ctx context.Context, in *json.Decoder) error {
+	var links []int
+	for {
+		var m message
+		err := in.Decode(&m)
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("transfer end: %w", err)
+		}
+		switch m.Type {
+		case "signal":
+			if err := c.stack.handle(m.Link, *m.Signal); err != nil {
+				return fmt.Errorf("transfer end: link %d: %w", m.Link, err)
+			}
+		case "open": // the parent repeats what is to be started
+			links = append(links, m.Link)
+		case "go":
+			c.wg.Go(func() { c.measure(ctx) })
+			for _, link := range links {
+				c.stack.start(link)
+			}
+		}
+	}
+}
+
+// measure reports what happened between warm-up and end.
+func (c *child) measure(ctx context.Context) {
+	if !pause(ctx, time.Duration(c.setup.WarmMS)*time.Millisecond) {
+		return
+	}
+	before, cpu, bytes := time.Now(), cpuTime(), c.meter.begin()
+	if !pause(ctx, time.Duration(c.setup.RunMS)*time.Millisecond) {
+		return
+	}
+	total, silence := c.meter.end()
+	_ = c.out.Write(message{Type: "report", Report: &report{
+		Bytes: total - bytes, Seconds: time.Since(before).Seconds(), CPU: cpuTime() - cpu,
+		Silence: silence.Seconds(), Buffers: c.stack.buffers(),
+	}})
+}
+
+func pause(ctx context.Context, d time.Duration) bool {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(d):
+		return true
+	}
+}
+
+// cpuTime is what this process has used, in seconds.
+func cpuTime() float64 {
+	var u syscall.Rusage
+	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
+		return 0
+	}
+	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
+}
+
+// meter counts what arrives, and the longest time in which nothing did.
+type meter struct {
+	bytes atomic.Int64
+	last  atomic.Int64 // Unix time of the last arrival, ns; 0 before the first
+	quiet atomic.Int64 // ns
+}
+
+func (m *meter) add(n int) {
+	m.bytes.Add(int64(n))
+	m.note(time.Now().UnixNano())
+}
+
+func (m *meter) note(now int64) {
+	if last := m.last.Swap(now); last != 0 {
+		for {
+			longest := m.quiet.Load()
+			if now-last <= longest || m.quiet.CompareAndSwap(longest, now-last) {
+				return
+			}
+		}
+	}
+}
+
+func (m *meter) begin() int64 { return m.bytes.Load() }
+
+func (m *meter) end() (int64, time.Duration) {
+	if m.last.Load() != 0 {
+		m.note(time.Now().UnixNano()) // a silence that lasts
+	}
+	return m.bytes.Load(), time.Duration(m.quiet.Load())
+}

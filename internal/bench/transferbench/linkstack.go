@@ -1,0 +1,234 @@
+package transferbench
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/rtclink"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// outstanding is how many pieces a receiver has asked for and not got: what a seed queues for one link.
+const outstanding = 256
+
+// askAtOnce is the number of pieces in one request.
+const askAtOnce = 16
+
+// linkStack is our path: a sender that serves pieces as a seed does, and a receiver that asks for them and verifies
+// them as a viewer does.
+type linkStack struct {
+	host
+	rtc      *rtclink.Host
+	content  *content
+	uploader *transfer.Uploader
+	stop     context.CancelFunc
+	wg       sync.WaitGroup
+
+	mu    sync.Mutex
+	links map[int]*linkEnd // guarded by mu
+}
+
+func newLinkStack(h host) (*linkStack, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	s := &linkStack{
+		host: h, content: newContent(), uploader: transfer.NewUploader(time.Now), stop: cancel, links: map[int]*linkEnd{},
+	}
+	cfg := rtclink.Config{
+		Listen: net.JoinHostPort(h.setup.Addr, "0"), Loopback: true, SocketPerLink: !h.setup.Send,
+		InFlight: h.setup.InFlight, Plan: peer.Plan{V: 1, Data: h.setup.Channels, Message: h.setup.Message},
+	}
+	var err error
+	if s.rtc, err = rtclink.Listen(cfg); err != nil {
+		cancel()
+		return nil, err
+	}
+	s.wg.Go(func() { s.uploader.Run(ctx) })
+	return s, nil
+}
+
+func (s *linkStack) begin(link int) error {
+	e := &linkEnd{stack: s, link: link}
+	l, offer, err := s.rtc.Offer(e)
+	if err != nil {
+		return err
+	}
+	e.attach(l, l)
+	s.mu.Lock()
+	s.links[link] = e
+	s.mu.Unlock()
+	s.signal(link, signal{Description: &offer})
+	return nil
+}
+
+func (s *linkStack) handle(link int, m signal) error {
+	s.mu.Lock()
+	e := s.links[link]
+	s.mu.Unlock()
+	switch {
+	case m.Candidate != nil && e != nil:
+		_ = e.transport.AddCandidate(*m.Candidate)
+		return nil
+	case m.Description == nil:
+		return fmt.Errorf("link %d: a signal before the offer", link)
+	case e != nil:
+		return e.offered.Accept(*m.Description)
+	}
+	e = &linkEnd{stack: s, link: link, hold: true}
+	l, answer, err := s.rtc.Answer(*m.Description, e)
+	if err != nil {
+		return err
+	}
+	e.attach(l, nil)
+	s.mu.Lock()
+	s.links[link] = e
+	s.mu.Unlock()
+	s.signal(link, signal{Description: &answer})
+	e.release()
+	return nil
+}
+
+func (s *linkStack) start(link int) {
+	s.mu.Lock()
+	e := s.links[link]
+	s.mu.Unlock()
+	if !s.setup.Send {
+		e.ask(outstanding)
+	}
+}
+
+func (s *linkStack) buffers() [2]int {
+	b := s.rtc.Buffers()
+	return [2]int{b.Read, b.Write}
+}
+
+func (s *linkStack) close() error {
+	s.stop()
+	s.wg.Wait()
+	return s.rtc.Close()
+}
+
+// linkEnd is one end of one link.
+type linkEnd struct {
+	stack     *linkStack
+	link      int
+	transport transfer.Link
+	offered   *rtclink.Link // the offerer's
+	session   *transfer.Session
+	upload    *transfer.Upload
+	download  *transfer.Download
+	target    *transfer.Target
+
+	mu      sync.Mutex
+	hold    bool                 // guarded by mu: the answer is not out yet
+	waiting []transfer.Candidate // guarded by mu
+	next    int                  // guarded by mu: piece to ask for
+	owed    int                  // guarded by mu: pieces to ask for again
+}
+
+func (e *linkEnd) attach(l transfer.Link, offered *rtclink.Link) {
+	e.transport, e.offered = l, offered
+	hello := peer.Hello{MinVersion: 1, MaxVersion: peer.Version, MaxRequests: outstanding}
+	e.session = transfer.NewSession(l, hello, peer.ID{}, e, time.Now)
+	e.download = transfer.NewDownload(e.session.Send, time.Now, e)
+	e.target = &transfer.Target{Segment: peer.ID{1}, Length: peer.MaxSegment, Digests: e.stack.content.digests}
+}
+
+// Arrived implements transfer.DownloadEvents.
+func (e *linkEnd) Arrived(o transfer.Order, data []byte, matches bool) {
+	e.download.Remove(o.ID)
+	if !matches {
+		return // nothing counts that does not verify
+	}
+	e.stack.got(len(data))
+	e.mu.Lock()
+	e.owed++
+	ask := e.owed >= askAtOnce
+	if ask {
+		e.owed -= askAtOnce
+	}
+	e.mu.Unlock()
+	if ask {
+		e.ask(askAtOnce)
+	}
+}
+
+// Wasted implements transfer.DownloadEvents.
+func (e *linkEnd) Wasted(int) {}
+
+func (e *linkEnd) ask(n int) {
+	e.mu.Lock()
+	pieces := make([]int, n)
+	for i := range pieces {
+		pieces[i] = (e.next + i) % peer.MaxPieces
+	}
+	e.next += n
+	e.mu.Unlock()
+	e.download.Request(e.target, peer.Foreground, "bench", pieces...)
+}
+
+// Candidate implements transfer.LinkEvents.
+func (e *linkEnd) Candidate(c transfer.Candidate) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.hold {
+		e.waiting = append(e.waiting, c)
+		return
+	}
+	e.stack.signal(e.link, signal{Candidate: &c})
+}
+
+func (e *linkEnd) release() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.hold = false
+	for _, c := range e.waiting {
+		e.stack.signal(e.link, signal{Candidate: &c})
+	}
+}
+
+// Open implements transfer.LinkEvents.
+func (e *linkEnd) Open() {
+	e.mu.Lock()
+	e.upload = e.stack.uploader.Add(transfer.UploadConfig{
+		Link: e.transport, Send: e.session.Send, Pieces: e.stack.content, Budget: unlimited{}, Observer: unobserved{},
+		MaxRequests: outstanding,
+	})
+	e.mu.Unlock()
+	e.session.Open()
+}
+
+// Control implements transfer.LinkEvents.
+func (e *linkEnd) Control(b []byte) { e.session.Control(b) }
+
+// Data implements transfer.LinkEvents.
+func (e *linkEnd) Data(b []byte) { e.session.Data(b) }
+
+// Drain implements transfer.LinkEvents.
+func (e *linkEnd) Drain() { e.upload.Drain() }
+
+// Closed implements transfer.LinkEvents.
+func (e *linkEnd) Closed(peer.CloseReason) {}
+
+// Ready implements transfer.Handler.
+func (e *linkEnd) Ready(peer.Hello) error {
+	e.stack.open(e.link)
+	return nil
+}
+
+// Message implements transfer.Handler.
+func (e *linkEnd) Message(m peer.Message) error {
+	switch m := m.(type) {
+	case peer.Request:
+		return e.upload.Request(m)
+	case peer.Reject:
+		return fmt.Errorf("%d requests were rejected (%d): the bench asked for too much", len(m.IDs), m.Reason)
+	}
+	return nil
+}
+
+// Piece implements transfer.Handler.
+func (e *linkEnd) Piece(m peer.Data) error { return e.download.Data(m) }

@@ -1,0 +1,48 @@
+package transferbench
+
+import "github.com/leeway-video/leeway/internal/transfer"
+
+// The kinds of path end that a child can be.
+const (
+	kindLink    = "link"         // ours: store, upload queue, rtclink, verification
+	kindDefault = "pion-default" // a bare data channel as pion comes
+	kindTuned   = "pion-tuned"   // a bare data channel with what pion offers
+	kindTCP     = "tcp"          // kernel TCP, CUBIC
+)
+
+// setup is the first message to a child.
+type setup struct {
+	Kind     string `json:"kind"`
+	Send     bool   `json:"send"`
+	Addr     string `json:"addr"`  // of this end
+	Links    int    `json:"links"` // that this end begins; 0 for senders
+	Channels int    `json:"channels"`
+	Message  int    `json:"message"` // bytes
+	InFlight int    `json:"in_flight"`
+	WarmMS   int    `json:"warm_ms"`
+	RunMS    int    `json:"run_ms"`
+}
+
+// message is every other message, either way.
+type message struct {
+	Type   string  `json:"type"` // signal, open, go, report
+	Link   int     `json:"link,omitempty"`
+	Signal *signal `json:"signal,omitempty"`
+	Report *report `json:"report,omitempty"`
+}
+
+// signal is what one end of a link tells the other before they are linked.
+type signal struct {
+	Description *transfer.Description `json:"description,omitempty"`
+	Candidate   *transfer.Candidate   `json:"candidate,omitempty"`
+	Address     string                `json:"address,omitempty"` // TCP
+}
+
+// report is what an end measured between warm-up and end.
+type report struct {
+	Bytes   int64   `json:"bytes"`   // payload that arrived, verified where the kind verifies
+	Seconds float64 `json:"seconds"` // of its own clock
+	CPU     float64 `json:"cpu"`     // seconds, user and system
+	Silence float64 `json:"silence"` // seconds: the longest time in which nothing arrived, from the first byte on
+	Buffers [2]int  `json:"buffers"` // what the kernel gave, read and write; 0 where it is not known
+}
