@@ -1,0 +1,178 @@
+package swarmbench
+
+import (
+	"slices"
+
+	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// Outcome is what one viewer says of its run: the statistics of spec/tracker-protocol.md, in all.
+type Outcome struct {
+	Plan  Plan
+	Stats signal.Stats
+	Wrong int // segments whose bytes were not the origin's
+}
+
+// Served is what the servers say, in bytes.
+type Served struct {
+	OriginToViewers, OriginToSeeds, Seed, Signaling int64
+}
+
+// Swarm is one run of a trace.
+type Swarm struct {
+	Outcomes []Outcome
+	Served   Served
+}
+
+// negligible is a stall ratio that nobody can feel, one frame in ten minutes: it keeps a ratio of two ratios finite.
+const negligible = 1e-4
+
+// figures lists what a pair of runs reports. goals only where the issue of a regular swarm is at stake.
+func declared(goals map[string]string) []bench.Figure {
+	var list []bench.Figure
+	add := func(unit string, names ...string) {
+		for _, n := range names {
+			list = append(list, bench.Figure{Name: n, Unit: unit, Goal: goals[n]})
+		}
+	}
+	add("", "offload_ratio", "egress_saved_ratio", "stalls", "stalls_origin_only", "stall_ratio", "stall_ratio_origin_only", "stall_ratio_vs_origin_only")
+	add("s", "startup_delay", "startup_delay_origin_only")
+	add("", "startup_delay_vs_origin_only")
+	add("Mbit/s", "mean_bitrate", "mean_bitrate_origin_only")
+	add("", "mean_bitrate_vs_origin_only")
+	add("bytes", "viewer_bytes", "origin_bytes", "origin_to_viewers_bytes", "origin_to_seeds_bytes", "seed_bytes", "peer_direct_bytes",
+		"relay_bytes", "signaling_bytes", "duplicate_bytes", "rejected_bytes", "wasted_bytes", "origin_bytes_origin_only")
+	add("", "duplicate_ratio", "wrong_segments", "contradictions")
+	for _, r := range metric.Reasons {
+		add("segments", reasonName(r))
+	}
+	return list
+}
+
+func reasonName(reason string) string {
+	name := []byte("not_from_peer_" + reason)
+	for i, c := range name {
+		if c == '-' {
+			name[i] = '_'
+		}
+	}
+	return string(name)
+}
+
+// compare makes the figures of a trace that was played with Leeway and by the origin alone.
+func compare(with, without Swarm) map[string]float64 {
+	a, b := with.sum(), without.sum()
+	viewers := float64(a.received())
+	v := map[string]float64{
+		"viewer_bytes":            viewers,
+		"origin_bytes":            float64(with.Served.OriginToViewers + with.Served.OriginToSeeds),
+		"origin_to_viewers_bytes": float64(with.Served.OriginToViewers),
+		"origin_to_seeds_bytes":   float64(with.Served.OriginToSeeds),
+		"seed_bytes":              float64(with.Served.Seed),
+		"signaling_bytes":         float64(with.Served.Signaling),
+		"peer_direct_bytes":       float64(a.Bytes["peer"]),
+		"relay_bytes":             float64(a.Bytes["peer_relay"] + a.Bytes["seed_relay"]),
+		"duplicate_bytes":         float64(a.DuplicateBytes),
+		"rejected_bytes":          float64(a.RejectedBytes),
+		"wasted_bytes":            float64(a.WastedBytes),
+		"wrong_segments":          float64(with.wrong()),
+		"contradictions":          float64(a.Contradictions),
+
+		"stalls":                     float64(a.Stalls),
+		"stalls_origin_only":         float64(b.Stalls),
+		"stall_ratio":                a.stallRatio(),
+		"stall_ratio_origin_only":    b.stallRatio(),
+		"stall_ratio_vs_origin_only": (a.stallRatio() + negligible) / (b.stallRatio() + negligible),
+
+		"origin_bytes_origin_only": float64(without.Served.OriginToViewers),
+	}
+	ratio := func(name string, above, below float64) {
+		if below > 0 {
+			v[name] = above / below
+		}
+	}
+	ratio("offload_ratio", float64(a.Bytes["peer"]), viewers)
+	ratio("egress_saved_ratio", float64(a.Bytes["peer"]-with.Served.OriginToSeeds), viewers)
+	ratio("duplicate_ratio", float64(a.DuplicateBytes), viewers)
+	v["startup_delay"], v["startup_delay_origin_only"] = with.startup(), without.startup()
+	ratio("startup_delay_vs_origin_only", with.startup(), without.startup())
+	v["mean_bitrate"], v["mean_bitrate_origin_only"] = a.bitrate(), b.bitrate()
+	ratio("mean_bitrate_vs_origin_only", a.bitrate(), b.bitrate())
+	for _, r := range metric.Reasons {
+		v[reasonName(r)] = float64(a.Reasons[r])
+	}
+	return v
+}
+
+// total is the statistics of all viewers of a run.
+type total struct{ signal.Stats }
+
+func (s Swarm) sum() total {
+	t := total{signal.Stats{Bytes: map[string]int64{}, Reasons: map[string]int64{}}}
+	for _, o := range s.Outcomes {
+		for k, n := range o.Stats.Bytes {
+			t.Bytes[k] += n
+		}
+		for k, n := range o.Stats.Reasons {
+			t.Reasons[k] += n
+		}
+		t.DuplicateBytes += o.Stats.DuplicateBytes
+		t.WastedBytes += o.Stats.WastedBytes
+		t.RejectedBytes += o.Stats.RejectedBytes
+		t.Stalls += o.Stats.Stalls
+		t.StallMs += o.Stats.StallMs
+		t.PlayedMs += o.Stats.PlayedMs
+		t.PlayedBits += o.Stats.PlayedBits
+		t.Contradictions += o.Stats.Contradictions
+	}
+	return t
+}
+
+func (s Swarm) wrong() (n int) {
+	for _, o := range s.Outcomes {
+		n += o.Wrong
+	}
+	return n
+}
+
+// startup is the median startup delay, seconds, of the viewers that had a picture.
+func (s Swarm) startup() float64 {
+	var all []int64
+	for _, o := range s.Outcomes {
+		if o.Stats.StartupMs > 0 {
+			all = append(all, o.Stats.StartupMs)
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	n := len(all)
+	return float64(all[(n-1)/2]+all[n/2]) / 2000
+}
+
+// received is all bytes that went to viewers.
+func (t total) received() (n int64) {
+	for _, k := range t.Bytes {
+		n += k
+	}
+	return n
+}
+
+// stallRatio is the share of the time of watching that was spent waiting.
+func (t total) stallRatio() float64 {
+	if t.PlayedMs+t.StallMs == 0 {
+		return 0
+	}
+	return float64(t.StallMs) / float64(t.PlayedMs+t.StallMs)
+}
+
+// bitrate is the mean of what was on screen, Mbit/s.
+func (t total) bitrate() float64 {
+	if t.PlayedMs == 0 {
+		return 0
+	}
+	return float64(t.PlayedBits) / float64(t.PlayedMs) / 1000
+}
