@@ -109,15 +109,33 @@ describe('a title', () => {
     expect(leeway.stats().titles).toMatchObject([{ title: '/film?x=1', viewers: 2, seeds: 1 }]);
   });
 
-  test('joins a second after the manifest: the first picture comes before links', async () => {
+  test.each([
+    ['at the first picture', 300],
+    ['a second after the manifest, if the picture takes longer', 2_000],
+  ])('joins %s: the first picture comes before links', async (_, pictureMs) => {
     const { clock, leeway, sent, tracker } = setUp();
     leeway.start();
-    leeway.open(manifest);
+    const playback = leeway.open(manifest);
+    clock.setTimer(() => playback.observe({ startup_ms: pictureMs }), pictureMs);
     tracker.last.handlers.open();
+    await settle();
     tracker.last.say(welcome());
-    await clock.advance(999);
+    await clock.advance(Math.min(pictureMs, 1_000) - 1);
     expect(sent('join')).toHaveLength(0);
     await clock.advance(1);
+    expect(sent('join')).toHaveLength(1);
+    await clock.advance(2_000);
+    expect(sent('join')).toHaveLength(1);
+  });
+
+  test('a picture that is there before the session joins with it', async () => {
+    const { clock, leeway, sent, tracker } = setUp();
+    leeway.start();
+    leeway.open(manifest).observe({ startup_ms: 200 });
+    tracker.last.handlers.open();
+    await settle();
+    tracker.last.say(welcome());
+    await clock.advance(0);
     expect(sent('join')).toHaveLength(1);
   });
 
@@ -167,6 +185,53 @@ describe('a title', () => {
     await joined();
     await expect(far.result).resolves.toMatchObject({ reason: 'urgent' });
     expect(engines[0]!.loads).toHaveLength(1);
+  });
+
+  test('learns the line from segments that come without the engine, and holds by it', async () => {
+    const { leeway, enter, joined, engines, contexts, clock } = setUp();
+    leeway.start();
+    const playback = leeway.open(manifest);
+    expect(playback.capacity()).toBeUndefined();
+    // 500 kB in 100 ms, answered at once: a segment of 4 s at 1 Mbit/s takes 150 ms, a guess of 50 ms for the answer included.
+    const origin = async () => ({ data: new ArrayBuffer(500_000), status: 200, url: 'x', transferMs: 100 });
+    await playback.load(request(0, origin)).result;
+    expect(playback.capacity()).toBeCloseTo(40_000_000);
+    // A quarter of its duration and three times what the origin takes: what is nearer than that does not wait.
+    await expect(playback.load(request(1_400)).result).resolves.toMatchObject({ reason: 'no-holder' });
+    // Of what bitrate is unknown, nothing is known.
+    await playback.load({ ...request(3_500), bitrate: 0 }).result;
+    const waits = vi.fn(request().origin);
+    const load = playback.load(request(3_500, waits));
+    await clock.advance(700);
+    expect(waits).not.toHaveBeenCalled();
+    await enter();
+    await joined();
+    await load.result;
+    expect(engines[0]!.loads).toHaveLength(1);
+    expect(contexts[0]!.line.estimate()).toBeCloseTo(40_000_000);
+  });
+
+  test('what was held for a session does not wait longer than the origin needs', async () => {
+    const { leeway, clock } = setUp();
+    leeway.start();
+    const playback = leeway.open(manifest);
+    const fast = async () => ({ data: new ArrayBuffer(500_000), status: 200, url: 'x', transferMs: 100 });
+    await playback.load(request(0, fast)).result;
+    const origin = vi.fn(request().origin);
+    let deadline = 3_500;
+    const load = playback.load({ ...request(0, origin), deadlineMs: () => deadline });
+    const before = clock.now();
+    const moving = () => {
+      deadline = 3_500 - (clock.now() - before);
+    };
+    for (let n = 0; n < 35 && !origin.mock.calls.length; n++) {
+      await clock.advance(100);
+      moving();
+    }
+    await load.result;
+    // Urgent with 1.45 s left: a quarter of the duration and three times 150 ms; the test looks every 100 ms.
+    expect(deadline).toBeGreaterThanOrEqual(1_350);
+    expect(deadline).toBeLessThanOrEqual(1_450);
   });
 
   test('a tracker that never answers holds nothing for long', async () => {

@@ -13,6 +13,6 @@ export function composeRules(welcome: Welcome): SiteRules {
 
 export function composeEngine(context: EngineContext, environment: Environment): Engine {
   const { clock, crypto } = environment;
-  const { welcome, swarm, self, uploads } = context;
-  return createEngine({ clock, crypto, rules: new SiteRules(welcome.site), swarm, self, uploads });
+  const { welcome, swarm, self, uploads, line } = context;
+  return createEngine({ clock, crypto, rules: new SiteRules(welcome.site), swarm, self, uploads, line });
 }

@@ -6,11 +6,11 @@ import type { Clock, Crypto, Engine, EngineEvents, PeerLink, Reason, SegmentResu
 import { byeLeaving, byePolicy, byeReplaced, flagNoUpload, type HaveEntry, laneForeground } from './protocol/peer.ts';
 import { decide, urgentWindow } from './schedule/decide.ts';
 import { type Action, defaultPolicy, type Policy, type ScheduleInput } from './schedule/input.ts';
-import { originTime, viewPeers, viewSegment } from './schedule/view.ts';
+import { viewPeers, viewSegment } from './schedule/view.ts';
 import { pieceSize, type SiteRules } from './segment/index.ts';
-import { createCapacity } from './stats/capacity.ts';
 import { mergeRanges, snapshotPeer } from './stats/snapshot.ts';
 import { createStats } from './stats/stats.ts';
+import { createLine, type Line } from './transfer/line.ts';
 import { createLoads } from './transfer/loads.ts';
 import { createPeer, type Peer } from './transfer/peer.ts';
 import { perform } from './transfer/perform.ts';
@@ -27,6 +27,8 @@ export interface EngineDeps {
   swarm: string;
   /** Whether this viewer sends to others. */
   uploads(): boolean;
+  /** What is known of the line already. */
+  line?: Line;
   cacheBytes?: number;
   policy?: Partial<Policy>;
   /** Sees every input of the schedule and what came of it. */
@@ -42,7 +44,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
   const { clock, crypto, rules } = deps;
   const policy = { ...defaultPolicy, ...deps.policy };
   const stats = createStats();
-  const capacity = createCapacity();
+  const line = deps.line ?? createLine(clock);
   const segments = createSegments(rules, crypto);
   const peers = new Map<string, Peer>();
   const banned = new Set<string>();
@@ -100,7 +102,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
   const loads = createLoads({
     clock,
     stats,
-    capacity,
+    line,
     cache,
     sharing: () => !off && !stopped,
     deciding: () => !stopped,
@@ -230,14 +232,13 @@ export const createEngine = (deps: EngineDeps): Engine => {
     list.sort((a, b) => a.ref.startMs - b.ref.startMs || (a.id < b.id ? -1 : 1));
     const { peers: view, requests } = viewPeers(peers.values());
     const hellos = [...peers.values()].some((p) => !p.ready);
-    const estimate = capacity.estimate();
     return {
       now_us: nowUs(),
       self: deps.self(),
       policy,
       linking: linking || hellos,
       off,
-      segments: list.map((s) => viewSegment(s, cache, deadlineUs(s), originTime(s, estimate, loads.answerMs()))),
+      segments: list.map((s) => viewSegment(s, cache, deadlineUs(s), line)),
       peers: view,
       requests,
     };
@@ -278,10 +279,10 @@ export const createEngine = (deps: EngineDeps): Engine => {
 
   /** Whether the estimate is so old that a segment which can wait should come from the origin. */
   const stale = (s: Segment, load: Load): boolean => {
-    const at = capacity.sampledAt();
+    const at = line.sampledAt();
     if (!load.request.adaptive || off || (at !== undefined && clock.now() - at < capacityFreshMs)) return false;
     for (const x of segments.byId.values()) if (x.origin === 'running') return false;
-    const view = viewSegment(s, cache, deadlineUs(s), originTime(s, capacity.estimate(), loads.answerMs()));
+    const view = viewSegment(s, cache, deadlineUs(s), line);
     return !complete(cache.get(s.id)) && view.deadline_us - nowUs() >= urgentWindow(view, policy.urgent_permille);
   };
 
@@ -304,10 +305,10 @@ export const createEngine = (deps: EngineDeps): Engine => {
     loads.finish(s);
     if (wanted(s) && stale(s, load)) loads.startOrigin(s, 'policy');
     changed();
-    const next = await Promise.allSettled(
-      request.upcoming.map((ref) => segments.resolve(ref, request.rendition, request.bitrate)),
+    const next = request.upcoming.map((ref) =>
+      segments.resolve(ref, request.rendition, request.bitrate).catch(() => []),
     );
-    upcoming = next.flatMap((r) => (r.status === 'fulfilled' ? [r.value] : []));
+    upcoming = (await Promise.all(next)).flat();
     const old = [...segments.byId.values()].filter((x) => x.uncertified).slice(0, -mostUncertified);
     for (const x of old) x.uncertified = undefined;
     segments.prune((x) => wanted(x) || upcoming.includes(x) || !!cache.get(x.id) || !!x.disputed);
@@ -361,14 +362,14 @@ export const createEngine = (deps: EngineDeps): Engine => {
     setServerTime(offsetMs) {
       vouch.serverOffsetMs = offsetMs;
     },
-    capacity: capacity.estimate,
+    capacity: line.estimate,
     takeStats: stats.take,
     snapshot: () => ({
       peers: [...peers.values()].map(snapshotPeer),
       totals: stats.totals(),
       segments: [...cache.ids()].length,
       cacheBytes: cache.bytes(),
-      capacity: capacity.estimate(),
+      capacity: line.estimate(),
       linking,
       off,
       counters: { ...stats.counters },

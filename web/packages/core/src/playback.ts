@@ -76,7 +76,7 @@ export function add(to: Figures, from: Figures): void {
 
 /** A segment straight from the origin. */
 export async function fromOrigin(
-  request: SegmentRequest,
+  request: Pick<SegmentRequest, 'origin'>,
   signal: AbortSignal,
   onProgress: ProgressFunction,
   count: (bytes: number) => Reason,

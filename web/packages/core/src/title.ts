@@ -14,6 +14,7 @@ import type { TrackerSession } from './session/session.ts';
 import { createLoading } from './title/loading.ts';
 import { createMembership } from './title/membership.ts';
 import { createReport } from './title/report.ts';
+import { createLine, type Line } from './transfer/line.ts';
 
 /** What the library knows of the site's rules; made from `welcome`. */
 export interface Rules {
@@ -30,6 +31,8 @@ export interface EngineContext {
   swarm: string;
   /** Whether this viewer sends to others. */
   uploads(): boolean;
+  /** What is known of the line to the origin. */
+  line: Line;
 }
 
 export interface TitleOptions {
@@ -86,6 +89,7 @@ export function createTitle(o: TitleOptions): Title {
   const { clock } = o.environment;
   const handles = new Set<Handle>();
   const report = createReport(() => clock.now());
+  const line = createLine(clock);
   let range: RangeMessage | undefined;
   let closed = false;
 
@@ -112,6 +116,7 @@ export function createTitle(o: TitleOptions): Title {
   };
 
   const member = createMembership(o, {
+    line,
     range: () => range,
     linkFailed: report.linkFailed,
     decided: () => loading.goOn(),
@@ -120,6 +125,7 @@ export function createTitle(o: TitleOptions): Title {
   const { links } = member;
   const loading = createLoading({
     clock,
+    line,
     ...member,
     bypass,
     caught: o.caught,
@@ -141,8 +147,11 @@ export function createTitle(o: TitleOptions): Title {
       return loading.load(request, onProgress);
     },
     bypass,
-    capacity: () => member.engine()?.capacity(),
-    observe: report.observe,
+    capacity: line.estimate,
+    observe(delta) {
+      report.observe(delta);
+      if (delta.startup_ms !== undefined) member.pictured();
+    },
     collect,
     owns: (swarm) => member.swarm() === swarm,
     sendStats,

@@ -27,6 +27,7 @@ export function attachHls(leeway: Leeway, player: unknown, options: AttachOption
     clock: leeway.clock,
     bitrate: () => hls.levels[hls.currentLevel]?.bitrate ?? 0,
     paused: (paused) => playback?.setPaused(paused),
+    started: () => playback?.onCollect?.(),
     caught,
   });
   const open = (url: string | null) => {

@@ -23,6 +23,8 @@ export interface ObserverOptions {
   /** Bits per second of the rendition on screen. */
   bitrate(): number;
   paused(paused: boolean): void;
+  /** The first picture is there. */
+  started(): void;
   caught(where: string, error: unknown): void;
 }
 
@@ -56,6 +58,7 @@ export function observePlayback(o: ObserverOptions): PlaybackObserver {
     if (started) return;
     started = true;
     delta.startup_ms = o.clock.now() - beganAt;
+    o.started();
   }
 
   function endStall(now: number): void {

@@ -13,7 +13,7 @@ type Peer = SchedulePeer & {
   has(segment: string, n: number): boolean;
 };
 
-export const urgentWindow = (s: WantedSegment, permille: number): number => {
+export const urgentWindow = (s: Pick<WantedSegment, 'duration_us' | 'origin_us'>, permille: number): number => {
   const full = Math.floor((s.duration_us * permille) / 1000);
   return s.origin_us < 0 ? full : Math.min(full, Math.floor(s.duration_us / 4) + 3 * s.origin_us);
 };

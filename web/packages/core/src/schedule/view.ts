@@ -1,21 +1,16 @@
 import type { Cache } from '../cache/cache.ts';
 import { bitmapHas } from '../protocol/peer.ts';
 import { pieceCount } from '../segment/index.ts';
+import type { Line } from '../transfer/line.ts';
 import type { Peer } from '../transfer/peer.ts';
 import type { Segment } from '../transfer/segments.ts';
 import type { SchedulePeer, ScheduleRequest, WantedSegment } from './input.ts';
 
-/** What the origin takes to answer and to send at the estimated capacity, µs; -1 unknown. */
-export const originTime = (s: Segment, capacity: number | undefined, answerMs: number): number =>
-  capacity
-    ? Math.ceil(
-        answerMs * 1000 +
-          ((s.certificate ? s.certificate.length * 8000 : s.bitrate * s.ref.durationMs) * 1000) / capacity,
-      )
-    : -1;
+/** Bytes of a segment, as far as they are known. */
+const sizeOf = (s: Segment): number => (s.certificate ? s.certificate.length : (s.bitrate * s.ref.durationMs) / 8000);
 
 /** A segment as the schedule sees it. */
-export const viewSegment = (s: Segment, cache: Cache, deadlineUs: number, originUs: number): WantedSegment => {
+export const viewSegment = (s: Segment, cache: Cache, deadlineUs: number, line: Line): WantedSegment => {
   const pieces = s.certificate ? pieceCount(s.certificate.length) : 0;
   const bitmap = cache.get(s.id)?.bitmap;
   const have: number[] = [];
@@ -31,7 +26,7 @@ export const viewSegment = (s: Segment, cache: Cache, deadlineUs: number, origin
     pieces,
     have,
     origin: s.origin,
-    origin_us: originUs,
+    origin_us: line.timeUs(sizeOf(s)),
   };
 };
 

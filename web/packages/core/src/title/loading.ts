@@ -5,14 +5,16 @@
 
 import { fromOrigin, type Loading } from '../playback.ts';
 import type { Clock, Engine, ProgressFunction, Reason, SegmentRequest } from '../ports.ts';
+import { urgentWindow } from '../schedule/decide.ts';
+import { defaultPolicy } from '../schedule/input.ts';
+import type { Line } from '../transfer/line.ts';
 
 /** How long segments that can wait are held for a session that is just coming up. */
 export const startGraceMs = 2_500;
-/** Segments whose playhead is nearer than this many of their durations never wait. */
-const urgentDurations = 1.5;
 
 export interface LoadingHost {
   clock: Clock;
+  line: Line;
   engine(): Engine | undefined;
   /** Whether a session, or the join, is on its way for the first time. */
   mayStart(): boolean;
@@ -31,13 +33,16 @@ export interface SegmentLoads {
   goOn(): void;
 }
 
-export function createLoading({ clock, engine, mayStart, bypass, caught }: LoadingHost): SegmentLoads {
+export function createLoading({ clock, line, engine, mayStart, bypass, caught }: LoadingHost): SegmentLoads {
   /** Segments held back until it is clear whether there is an engine. */
   const held = new Set<() => void>();
 
   const hold = (request: SegmentRequest, signal: AbortSignal) =>
     new Promise<void>((resolve, reject) => {
-      const slack = request.deadlineMs() - urgentDurations * request.durationMs;
+      // As long as the schedule would hold it, could it already decide.
+      const { durationMs, bitrate } = request;
+      const timing = { duration_us: durationMs * 1000, origin_us: line.timeUs((bitrate * durationMs) / 8000) };
+      const slack = request.deadlineMs() - urgentWindow(timing, defaultPolicy.urgent_permille) / 1000;
       if (slack <= 0 || !mayStart()) return resolve();
       const go = () => {
         held.delete(go);
@@ -70,7 +75,7 @@ export function createLoading({ clock, engine, mayStart, bypass, caught }: Loadi
           if (signal.aborted || error === refusal) throw error;
           caught('load', error);
         }
-        return fromOrigin(request, signal, onProgress, bypass);
+        return fromOrigin({ origin: (...how) => line.fetch(request, ...how) }, signal, onProgress, bypass);
       };
       return {
         result: run(),

@@ -10,10 +10,12 @@ import { idToHex } from '../session/base64.ts';
 import type { Joined, RangeMessage, RevocationMessage, ViewerRole, Welcome } from '../session/messages.ts';
 import type { Refusal } from '../session/session.ts';
 import type { TitleOptions } from '../title.ts';
+import type { Line } from '../transfer/line.ts';
 import { inform } from './inform.ts';
 import { startGraceMs } from './loading.ts';
 
 export interface MembershipHost {
+  line: Line;
   /** What the viewer holds and will want next, on the presentation timeline. */
   range(): RangeMessage | undefined;
   linkFailed(reason: string): void;
@@ -31,6 +33,8 @@ export interface Membership {
   /** Whether a session, or the join, is on its way for the first time. */
   mayStart(): boolean;
   enter(welcome: Welcome): void;
+  /** The first picture is there. */
+  pictured(): void;
   lost(): void;
   refused(): void;
   amend(welcome: Welcome, revoked: RevocationMessage[]): void;
@@ -41,7 +45,7 @@ export interface Membership {
 
 /** After joining: how long a first link may take before segments stop waiting for one. */
 const linkGraceMs = 4_000;
-/** How long after the manifest joining waits, so that the first picture has the machine to itself. */
+/** How long joining waits for the first picture, which has the machine to itself, after the manifest. */
 const startupMs = 1_000;
 const rejoinMs = 5_000;
 const updateDebounceMs = 200;
@@ -62,6 +66,9 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   let seeds = 0;
   let off: Reason | null = null;
   let stopped = false;
+  let joinBy = clock.now() + startupMs;
+  /** Joins as soon as the picture allows. */
+  let joinSoon = () => {};
   /** Counts joins: the answer to an old one is nobody's. */
   let joining = 0;
   let joinedAt = 0;
@@ -166,6 +173,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         swarm: swarmHex,
         self: () => idToHex(welcome!.session),
         uploads: () => role() !== 'leech',
+        line: host.line,
       },
       environment,
     );
@@ -274,8 +282,13 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       }
       applyPolicy();
       if (engine) inform(engine, message, session.serverOffsetMs);
-      // Links cost the page's thread some tens of milliseconds, and the first segments are too urgent to come by one.
-      setTimer('rejoin', () => void join(key.split('?')[0]!), Math.max(0, openedAt + startupMs - clock.now()));
+      // Links cost the page's thread some tens of milliseconds, and the first segment is too urgent to come by one.
+      joinSoon = () => setTimer('rejoin', () => void join(key.split('?')[0]!), Math.max(0, joinBy - clock.now()));
+      joinSoon();
+    },
+    pictured() {
+      joinBy = 0;
+      if (timers.rejoin && !joining) joinSoon();
     },
     lost() {
       clearTimers('update', 'stats', 'soon', 'rejoin');

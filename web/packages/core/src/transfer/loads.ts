@@ -2,14 +2,14 @@
 import { type Cache, complete } from '../cache/cache.ts';
 import type { Clock, EngineEvents, Reason, SegmentResult, Source } from '../ports.ts';
 import { pieceLength } from '../segment/index.ts';
-import type { Capacity } from '../stats/capacity.ts';
 import type { Stats } from '../stats/stats.ts';
+import type { Line } from './line.ts';
 import type { Segment } from './segments.ts';
 
 export interface LoadsHost {
   clock: Clock;
   stats: Stats;
-  capacity: Capacity;
+  line: Line;
   cache: Cache;
   /** Whether what the origin sends may be shared. */
   sharing(): boolean;
@@ -29,13 +29,10 @@ export interface Loads {
   stopOrigin(s: Segment): void;
   /** The origin failed and nobody else can help: its error is the player's. */
   giveUp(s: Segment): void;
-  /** How long the origin takes to answer, ms. */
-  answerMs(): number;
 }
 
 export const createLoads = (host: LoadsHost): Loads => {
-  const { clock, stats, capacity, cache } = host;
-  let answerMs = 100;
+  const { clock, stats, line, cache } = host;
 
   const settle = (s: Segment, data: () => ArrayBuffer, bytes: Record<Source, number>, status?: number) => {
     const source: Source = bytes.origin > 0 ? 'origin' : bytes.seed > bytes.peer ? 'seed' : 'peer';
@@ -76,36 +73,21 @@ export const createLoads = (host: LoadsHost): Loads => {
     const load = s.loads.values().next().value;
     if (!load || s.origin === 'running') return;
     const abort = new AbortController();
-    const startedMs = clock.now();
-    let firstMs = 0;
-    let firstLoaded = 0;
     s.abort = abort;
     s.origin = 'running';
     s.originReason = reason;
     s.originLoaded = 0;
     const progress = (loaded: number, total: number) => {
       if (s.abort !== abort) return;
-      if (!firstMs && loaded > 0) {
-        firstMs = clock.now();
-        firstLoaded = loaded;
-        answerMs = (3 * answerMs + firstMs - startedMs) / 4;
-      }
       s.originLoaded = loaded;
       for (const l of s.loads) l.onProgress(loaded, total);
     };
-    load.request.origin(abort.signal, progress).then(
-      ({ data, status, transferMs }) => {
+    line.fetch(load.request, abort.signal, progress).then(
+      ({ data, status }) => {
         if (s.abort !== abort) return;
         s.abort = undefined;
         s.origin = 'idle';
         const size = data.byteLength;
-        const now = clock.now();
-        // What the loader measured is finer than progress, which plug-ins may poll.
-        if (transferMs !== undefined) {
-          capacity.sample(size, transferMs, now);
-          if (!firstMs) answerMs = (3 * answerMs + now - startedMs - transferMs) / 4;
-        } else if (firstMs && size > firstLoaded) capacity.sample(size - firstLoaded, now - firstMs, now);
-        else capacity.sample(size, now - startedMs, now);
         // The player may transfer its buffer away: what is to be shared is a copy.
         const copy = s.disputed || !host.sharing() || !s.id ? undefined : new Uint8Array(data.slice(0));
         const held = cache.get(s.id);
@@ -139,5 +121,5 @@ export const createLoads = (host: LoadsHost): Loads => {
     host.cancel(s);
   };
 
-  return { finish, startOrigin, stopOrigin, giveUp, answerMs: () => answerMs };
+  return { finish, startOrigin, stopOrigin, giveUp };
 };
