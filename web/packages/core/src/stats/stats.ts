@@ -1,3 +1,4 @@
+import { add, type Figures } from '../playback.ts';
 import { type LinkPath, type PeerRole, type Reason, reasons, type Source, type StatsDelta } from '../ports.ts';
 
 export interface Stats {
@@ -29,9 +30,8 @@ const empty = (): StatsDelta => ({
 export const createStats = (): Stats => {
   let delta = empty();
   const total = empty();
-  const both = (f: (s: StatsDelta) => void) => {
-    f(delta);
-    f(total);
+  const tally = (figures: Figures) => {
+    for (const s of [delta, total]) add(s as unknown as Figures, figures);
   };
   const counters: Record<string, number> = {};
   return {
@@ -40,35 +40,19 @@ export const createStats = (): Stats => {
       delta = empty();
       return taken;
     },
-    totals: () => structuredCopy(total),
+    totals: () => JSON.parse(JSON.stringify(total)),
     counters,
     count(name, n = 1) {
       counters[name] = (counters[name] ?? 0) + n;
     },
     received(role, path, bytes) {
-      const source: 'seed' | 'peer' = role === 'seed' ? 'seed' : 'peer';
-      both((s) => {
-        s.bytes[path === 'relay' ? (`${source}_relay` as const) : source] += bytes;
-      });
+      const source = role === 'seed' ? 'seed' : 'peer';
+      tally({ bytes: { [path === 'relay' ? `${source}_relay` : source]: bytes } });
     },
-    played: (bytes) =>
-      both((s) => {
-        s.bytes.origin += bytes;
-      }),
-    uploaded: (path, bytes) =>
-      both((s) => {
-        s.uploaded[path] += bytes;
-      }),
+    played: (origin) => tally({ bytes: { origin } }),
+    uploaded: (path, bytes) => tally({ uploaded: { [path]: bytes } }),
     segment: (source, reason) =>
-      both((s) => {
-        s.segments[source]++;
-        if (reason && reasons.includes(reason)) s.reasons[reason] = (s.reasons[reason] ?? 0) + 1;
-      }),
-    add: (field, n) =>
-      both((s) => {
-        s[field] += n;
-      }),
+      tally({ segments: { [source]: 1 }, reasons: reason && reasons.includes(reason) ? { [reason]: 1 } : {} }),
+    add: (field, n) => tally({ [field]: n }),
   };
 };
-
-const structuredCopy = (s: StatsDelta): StatsDelta => JSON.parse(JSON.stringify(s));

@@ -62,9 +62,13 @@ export const createVouch = (host: VouchHost): Vouch => {
   const suspects = new Map<Peer, { segment: string; piece: number; data: Uint8Array; timer: number }>();
   const check = (c: Certificate, n: number, data: Uint8Array) => limited(() => checkPiece(c, n, data, crypto));
 
-  const drop = (peer: Peer) => {
+  const acquit = (peer: Peer) => {
     clock.clearTimer(suspects.get(peer)?.timer ?? 0);
     suspects.delete(peer);
+  };
+
+  const drop = (peer: Peer) => {
+    acquit(peer);
     peer.drop('bad-piece', byeBadPiece, true);
   };
 
@@ -88,8 +92,7 @@ export const createVouch = (host: VouchHost): Vouch => {
     const { piece, data } = suspects.get(peer)!;
     const held = s.certificate ?? s.disputed?.[1];
     if (!c || !held || sameContent(c, held) || !(await check(c, piece, data))) return drop(peer);
-    clock.clearTimer(suspects.get(peer)?.timer ?? 0);
-    suspects.delete(peer);
+    acquit(peer);
     peer.stalledUntilUs = 0;
     if (s.certificate) dispute(s, s.certificate, c);
     host.changed();
@@ -206,8 +209,7 @@ export const createVouch = (host: VouchHost): Vouch => {
     },
 
     gone(peer) {
-      clock.clearTimer(suspects.get(peer)?.timer ?? 0);
-      suspects.delete(peer);
+      acquit(peer);
       for (const s of host.segments()) {
         const i = s.certPeers.indexOf(peer.link.peer);
         if (i < 0) continue;
