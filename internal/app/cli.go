@@ -12,14 +12,16 @@ type cli struct {
 	LogLevel  *string `help:"debug, info, warn or error." placeholder:"LEVEL" key:"log.level"`
 	LogFormat *string `help:"text, json, or auto: text on a terminal." placeholder:"FORMAT" key:"log.format"`
 
-	Up       upCmd      `cmd:"" help:"Everything in one process: tracker, seed, origin, demo page."`
-	Settings configCmd  `cmd:"" name:"config" help:"Check a configuration file, or print what is in force."`
-	Tracker  trackerCmd `cmd:"" help:"One tracker: WebSocket, introductions, signaling, statistics."`
-	Seed     seedCmd    `cmd:"" help:"One seed, joined to trackers by NATS."`
-	Purge    purgeCmd   `cmd:"" help:"Withdraw what was certified below a path."`
-	Film     filmCmd    `cmd:"" help:"Prepare the sample film, or one of yours, and print its folder."`
-	Bench    benchCmd   `cmd:"" help:"Measure, and compare with baselines of the same run."`
-	Version  versionCmd `cmd:"" help:"Print version and build."`
+	Up       upCmd       `cmd:"" help:"Everything in one process: tracker, seed, origin, demo page."`
+	Settings configCmd   `cmd:"" name:"config" help:"Check a configuration file, or print what is in force."`
+	Tracker  trackerCmd  `cmd:"" help:"One tracker: WebSocket, introductions, signaling, statistics."`
+	Seed     seedCmd     `cmd:"" help:"One seed, joined to trackers by NATS."`
+	Viewer   viewerCmd   `cmd:"" help:"A headless viewer: plays a film through a tracker and says how it went."`
+	Schedule scheduleCmd `cmd:"" help:"Decide again what a viewer recorded."`
+	Purge    purgeCmd    `cmd:"" help:"Withdraw what was certified below a path."`
+	Film     filmCmd     `cmd:"" help:"Prepare the sample film, or one of yours, and print its folder."`
+	Bench    benchCmd    `cmd:"" help:"Measure, and compare with baselines of the same run."`
+	Version  versionCmd  `cmd:"" help:"Print version and build."`
 
 	BenchChild benchChildCmd `cmd:"" hidden:"" name:"bench-child"`
 }

@@ -52,7 +52,7 @@ var owners = []struct {
 	{"github.com/prometheus/", []string{"promreg"}, "services define metrics as data, so that the page in spec/ can be compared with them"},
 	{"github.com/alecthomas/kong", []string{"app", "bench"}, "flags are known to composition roots only"},
 	{"github.com/goccy/go-yaml", []string{"app", "bench"}, "packages own their Config; the file format is known to composition roots only"},
-	{"github.com/mogiioin/hls-m3u8", []string{"seed"}, "only seeds read playlists in Go"},
+	{"github.com/mogiioin/hls-m3u8", []string{"seed", "viewer"}, "only seeds and headless viewers read playlists in Go"},
 }
 
 // domainBans keeps the domain pure: no sockets, no clocks of its own, no processes.

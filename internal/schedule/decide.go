@@ -160,6 +160,8 @@ func (d *decision) free(p *peer) bool {
 	}
 	if p.Rate == 0 {
 		most = min(most, probation)
+	} else {
+		most = min(most, max(pieceSize, 4*p.Rate))
 	}
 	return !p.stalled && p.Slots > 0 && p.Queued < most
 }

@@ -175,7 +175,7 @@ func audit(in Input, actions []Action) string {
 func auditRequest(in Input, a Action, flying []string, canceled map[string]bool) string {
 	s := segmentOf(in, a.Segment)
 	slack := s.DeadlineUs - in.NowUs
-	window := urgentWindow(&s, in.Policy.UrgentPermille)
+	window := s.UrgentWindow(in.Policy.UrgentPermille)
 	if slices.Contains(flying, a.Peer) {
 		return "a piece asked twice from one peer"
 	}

@@ -162,6 +162,8 @@ const (
 	maxPeers    = 256
 	maxRequests = 4096
 	maxValue    = 1 << 40 // µs or bytes: products stay below 2^63, and below 2^53 for what really occurs
+	// maxMoment is for moments that stand for never: a piece that is being checked, a peer whose case is open.
+	maxMoment = 1<<53 - 1
 )
 
 // ParseInput reads a recorded input and refuses what no viewer records.
@@ -187,6 +189,7 @@ func (in *Input) check() error {
 	bounded := func(vs ...int64) bool {
 		return !slices.ContainsFunc(vs, func(v int64) bool { return v < -1 || v > maxValue })
 	}
+	moment := func(v int64) bool { return v >= -1 && v <= maxMoment }
 	ok := bounded(in.NowUs, p.PatienceUs, p.CertPatienceUs, p.LinkPatienceUs, p.MaxWaitUs, p.PeerCap, p.SeedCap) &&
 		p.UrgentPermille >= 0 && p.UrgentPermille <= 1_000_000
 	for i := range in.Segments {
@@ -196,13 +199,13 @@ func (in *Input) check() error {
 	}
 	for i := range in.Peers {
 		q := &in.Peers[i]
-		ok = ok && bounded(q.Rate, q.RTTUs, q.Queued, q.StalledUntilUs) && q.Queued <= 1<<32 && (i == 0 || in.Peers[i-1].ID < q.ID)
+		ok = ok && bounded(q.Rate, q.RTTUs, q.Queued) && moment(q.StalledUntilUs) && q.Queued <= 1<<32 && (i == 0 || in.Peers[i-1].ID < q.ID)
 		for _, h := range q.Holds {
 			ok = ok && slices.IsSorted(h.Pieces)
 		}
 	}
 	for i := range in.Requests {
-		ok = ok && bounded(in.Requests[i].ProgressUs)
+		ok = ok && moment(in.Requests[i].ProgressUs)
 	}
 	if !ok {
 		return errors.New("a value is out of range, or pieces or peers are not sorted")

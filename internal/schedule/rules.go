@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// urgentWindow is how long before the playhead gets to a segment its origin must run, in µs.
-func urgentWindow(s *Segment, permille int64) int64 {
+// UrgentWindow is how long before the playhead gets to a segment its origin must run, in µs.
+func (s *Segment) UrgentWindow(permille int64) int64 {
 	full := s.DurationUs * permille / 1000
 	if s.OriginUs < 0 {
 		return full
@@ -16,7 +16,7 @@ func urgentWindow(s *Segment, permille int64) int64 {
 
 // segment decides for one segment (rules 0 and 2 to 5).
 func (d *decision) segment(s *Segment) {
-	urgent := urgentWindow(s, d.in.Policy.UrgentPermille)
+	urgent := s.UrgentWindow(d.in.Policy.UrgentPermille)
 	asked := s.AskedUs >= 0
 	switch {
 	case s.Pieces > 0 && len(s.Have) >= s.Pieces:

@@ -42,7 +42,7 @@ const (
 	lingerBytes = 1 << 20
 )
 
-// Conn is one accepted connection. Read belongs to one goroutine; the rest may be called from any.
+// Conn is one connection. Read belongs to one goroutine; the rest may be called from any.
 type Conn struct {
 	ws  *websocket.Conn
 	cfg Config

@@ -1,4 +1,4 @@
-// Package wsconn is the server side of a WebSocket: subprotocol, origin check, size limit, keep-alive, and a bounded write
+// Package wsconn is a WebSocket, at the server and at a client: subprotocol, origin check, size limit, keep-alive, and a bounded write
 // queue whose slow reader is dropped.
 package wsconn
 

@@ -225,3 +225,45 @@ func TestSilenceEndsAConnectionAndPongsKeepIt(t *testing.T) {
 		t.Errorf("round trip %s", rtt)
 	}
 }
+
+func TestDial(t *testing.T) {
+	leaks := goleak.IgnoreCurrent()
+	server := httptest.NewServer(Handler(Config{Subprotocol: subprotocol, MaxMessage: 1024}, func(c *Conn, r *http.Request) {
+		for {
+			b, err := c.Read()
+			if err != nil {
+				return
+			}
+			_ = c.Write(append([]byte(r.Header.Get("Origin")+" "), b...))
+		}
+	}))
+	t.Cleanup(func() {
+		server.Close()
+		goleak.VerifyNone(t, leaks)
+	})
+	url := "ws" + strings.TrimPrefix(server.URL, "http")
+	cfg := Config{Subprotocol: subprotocol, MaxMessage: 1024}
+	c, err := Dial(t.Context(), url, cfg, DialConfig{Header: http.Header{"Origin": {"https://a.example"}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Write([]byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if b, err := c.Read(); err != nil || string(b) != "https://a.example hello" {
+		t.Errorf("read %q, %v", b, err)
+	}
+	c.Close(CloseDone, "")
+	c.Wait()
+	if _, err := c.Read(); err == nil {
+		t.Error("a closed connection reads on")
+	}
+	if _, err := Dial(t.Context(), url, Config{Subprotocol: "other.v1", MaxMessage: 1}, DialConfig{}); err == nil || !strings.Contains(err.Error(), "does not speak other.v1") {
+		t.Errorf("another subprotocol: %v", err)
+	}
+	plain := httptest.NewServer(http.NotFoundHandler())
+	t.Cleanup(plain.Close)
+	if _, err := Dial(t.Context(), "ws"+strings.TrimPrefix(plain.URL, "http"), cfg, DialConfig{}); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("no WebSocket there: %v", err)
+	}
+}

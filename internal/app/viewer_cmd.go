@@ -1,0 +1,206 @@
+package app
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/app/headless"
+	"github.com/leeway-video/leeway/internal/viewer"
+)
+
+// progressEvery is how often a line says how far viewers are.
+const progressEvery = 2 * time.Second
+
+type viewerCmd struct {
+	URL       string        `arg:"" help:"Manifest of an HLS film."`
+	Tracker   string        `help:"Tracker; the manifest's host when left out." placeholder:"URL"`
+	NoPeers   bool          `help:"The origin alone, for comparison." name:"no-peers"`
+	Count     int           `help:"Viewers that start together." default:"1"`
+	Stagger   time.Duration `help:"Time between the starts of two viewers." default:"0s"`
+	Rendition string        `help:"auto, lowest, highest or a rendition's name." default:"auto"`
+	Speed     float64       `help:"Show the film so many times as fast." default:"1"`
+	Buffer    time.Duration `help:"What the player keeps ahead." default:"30s"`
+	Seek      []string      `help:"Jump to a moment of the film so long after the first picture; may be repeated." placeholder:"AFTER=TO"`
+	Leave     time.Duration `help:"Leave after so long instead of at the film's end." placeholder:"DURATION"`
+	Site      string        `help:"Name of the site, where the tracker cannot tell it from the manifest's host." placeholder:"NAME"`
+	Token     string        `help:"Join token." env:"LEEWAY_VIEWER_TOKEN" placeholder:"TOKEN"`
+	Title     string        `help:"Explicit title." placeholder:"TITLE"`
+	Listen    string        `help:"UDP address of links; every address of the machine when left out." placeholder:"HOST:PORT"`
+	Record    string        `help:"Write what the schedule of the first viewer saw and decided, for leeway schedule replay." placeholder:"FILE"`
+}
+
+// Help is shown below the usage.
+func (viewerCmd) Help() string {
+	return `Plays a film as a browser with the library does, without a picture: real time, real links, real stalls. Prints a line
+every two seconds on standard error and a JSON summary on standard output, one object a viewer.
+
+Examples:
+  leeway viewer http://127.0.0.1:8080/media/bbb/master.m3u8
+  leeway viewer --count 4 --leave 1m http://127.0.0.1:8080/media/bbb/master.m3u8
+  leeway viewer --no-peers --rendition highest https://video.example.com/film/master.m3u8
+  leeway viewer --seek 20s=5m --seek 40s=1m --record run.jsonl https://video.example.com/film/master.m3u8`
+}
+
+// Run plays until the viewers are done or ctx ends.
+func (c *viewerCmd) Run(ctx context.Context, r *run) error {
+	config, network, err := c.config(r)
+	if err != nil {
+		return err
+	}
+	if c.Record != "" {
+		f, err := os.Create(c.Record)
+		if err != nil {
+			return fmt.Errorf("viewer: record: %w", err)
+		}
+		defer f.Close()
+		config.Record = f
+	}
+	var list []*headless.Viewer
+	defer func() {
+		var wg sync.WaitGroup
+		for _, v := range list {
+			wg.Go(v.Close)
+		}
+		wg.Wait()
+	}()
+	for i := range c.Count {
+		if i > 0 && !pause(ctx, c.Stagger) {
+			break
+		}
+		v, err := headless.Start(config, network)
+		if err != nil {
+			return &usageError{err}
+		}
+		list = append(list, v)
+		config.Record = nil
+	}
+	watch(ctx, r.env.Stderr, list)
+	return summarize(r.env.Stdout, list)
+}
+
+// pause waits, and says whether there is reason to go on.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+func (c *viewerCmd) config(r *run) (viewer.Config, headless.Network, error) {
+	fail := func(err error) (viewer.Config, headless.Network, error) {
+		return viewer.Config{}, headless.Network{}, &usageError{fmt.Errorf("viewer: %w", err)}
+	}
+	at, err := url.Parse(c.URL)
+	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {
+		return fail(fmt.Errorf("%q is no http or https URL of a manifest", c.URL))
+	}
+	if c.Count < 1 || c.Count > 1000 {
+		return fail(fmt.Errorf("--count %d (give 1 … 1000)", c.Count))
+	}
+	_, log, err := r.load(c)
+	if err != nil {
+		return viewer.Config{}, headless.Network{}, err
+	}
+	cfg := viewer.Config{
+		URL: c.URL, Site: c.Site, Token: c.Token, Title: c.Title, Client: "leeway-viewer/" + Version,
+		Rendition: c.Rendition, Speed: c.Speed, Buffer: c.Buffer, Leave: c.Leave,
+		OnNotice: func(code, text string) { log.Warn("viewer: "+text, "code", code) },
+	}
+	if c.Site == "" {
+		cfg.Origin = at.Scheme + "://" + at.Host // a page beside the film
+	}
+	if !c.NoPeers {
+		if cfg.Tracker, err = trackerURL(c.Tracker, at); err != nil {
+			return fail(err)
+		}
+	}
+	for _, text := range c.Seek {
+		after, to, ok := strings.Cut(text, "=")
+		a, err1 := time.ParseDuration(after)
+		b, err2 := time.ParseDuration(to)
+		if !ok || err1 != nil || err2 != nil || a < 0 || b < 0 {
+			return fail(fmt.Errorf("--seek %q (give two durations, such as 20s=5m)", text))
+		}
+		cfg.Seeks = append(cfg.Seeks, viewer.Seek{After: a, To: b})
+	}
+	network := headless.Network{Listen: c.Listen, Log: log, Loopback: loopback(at.Host) || loopback(at.Hostname()+":0")}
+	return cfg, network, nil
+}
+
+// trackerURL is where the tracker is: what was given, or / on the manifest's host, as `leeway up` has it.
+func trackerURL(given string, manifest *url.URL) (string, error) {
+	u := &url.URL{Scheme: manifest.Scheme, Host: manifest.Host, Path: "/"}
+	if given != "" {
+		var err error
+		if u, err = url.Parse(given); err != nil || u.Host == "" {
+			return "", fmt.Errorf("--tracker %q is no URL (give wss://HOST/)", given)
+		}
+	}
+	switch u.Scheme {
+	case "http", "ws":
+		u.Scheme = "ws"
+	case "https", "wss":
+		u.Scheme = "wss"
+	default:
+		return "", fmt.Errorf("--tracker %q is no WebSocket URL (give wss://HOST/)", given)
+	}
+	return u.String(), nil
+}
+
+// watch prints how things stand until all are done.
+func watch(ctx context.Context, w io.Writer, list []*headless.Viewer) {
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for _, v := range list {
+		for done := false; !done; {
+			select {
+			case <-v.Done():
+				done = true
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+				progress(w, list)
+			}
+		}
+	}
+}
+
+func progress(w io.Writer, list []*headless.Viewer) {
+	for i, v := range list {
+		s := v.Summary()
+		b := s.Stats.Bytes
+		fmt.Fprintf(w, "viewer %d  %s of %s  buffer %.0f s  %d kbit/s  stalls %d  links %d  origin %d kB  seed %d kB  peers %d kB  sent %d kB\n",
+			i+1, clock(s.PositionMs), clock(s.LengthMs), float64(s.BufferMs)/1000, s.MeanBitrate/1000, s.Stats.Stalls, s.Links,
+			b["origin"]/1000, (b["seed"]+b["seed_relay"])/1000, (b["peer"]+b["peer_relay"])/1000, (s.Stats.Uploaded["direct"]+s.Stats.Uploaded["relay"])/1000)
+	}
+}
+
+// clock writes a moment of the film.
+func clock(ms int64) string { return fmt.Sprintf("%d:%02d", ms/60_000, ms/1000%60) }
+
+// summarize prints one JSON object a viewer; the error is that of the first whose playback failed.
+func summarize(w io.Writer, list []*headless.Viewer) error {
+	out := json.NewEncoder(w)
+	var failed error
+	for _, v := range list {
+		v.Leave()
+		<-v.Done()
+		if err := out.Encode(v.Summary()); err != nil {
+			return fmt.Errorf("viewer: print the summary: %w", err)
+		}
+		failed = errors.Join(failed, v.Err())
+	}
+	return failed
+}

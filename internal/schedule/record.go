@@ -1,0 +1,152 @@
+package schedule
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+)
+
+// Recorded is one decision on the way: what the schedule saw and what came of it. A recording is one JSON object a
+// line, in the form of the cases of spec/vectors/schedule.json, the same from both languages.
+type Recorded struct {
+	Input   Input    `json:"input"`
+	Actions []Action `json:"actions"`
+}
+
+// Record writes one line of a recording.
+func Record(w io.Writer, in Input, actions []Action) error {
+	if actions == nil {
+		actions = []Action{}
+	}
+	b, err := json.Marshal(Recorded{in, actions})
+	if err != nil {
+		return fmt.Errorf("record the schedule: %w", err)
+	}
+	if _, err := w.Write(append(b, '\n')); err != nil {
+		return fmt.Errorf("record the schedule: %w", err)
+	}
+	return nil
+}
+
+// Difference is a decision that would be another one now.
+type Difference struct {
+	Line int // of the recording, from 1
+	Want []Action
+	Got  []Action
+}
+
+// Replay decides again what was recorded and returns how many decisions it read and those that differ now.
+func Replay(r io.Reader) (n int, differences []Difference, err error) {
+	lines := bufio.NewScanner(r)
+	lines.Buffer(nil, maxRecord+maxRecord/4)
+	for lines.Scan() {
+		n++
+		if len(lines.Bytes()) == 0 {
+			n--
+			continue
+		}
+		var rec struct {
+			Input   json.RawMessage `json:"input"`
+			Actions []Action        `json:"actions"`
+		}
+		if err := json.Unmarshal(lines.Bytes(), &rec); err != nil {
+			return n, differences, fmt.Errorf("recording, line %d: %w", n, err)
+		}
+		if rec.Input == nil || rec.Actions == nil {
+			return n, differences, fmt.Errorf("recording, line %d: input or actions are missing", n)
+		}
+		in, err := ParseInput(rec.Input)
+		if err != nil {
+			return n, differences, fmt.Errorf("recording, line %d: %w", n, err)
+		}
+		if got := Decide(in); !slices.Equal(got, rec.Actions) {
+			differences = append(differences, Difference{n, rec.Actions, got})
+		}
+	}
+	if err := lines.Err(); err != nil {
+		if errors.Is(err, bufio.ErrTooLong) {
+			err = fmt.Errorf("longer than %d bytes", maxRecord)
+		}
+		return n, differences, fmt.Errorf("recording, line %d: %w", n+1, err)
+	}
+	return n, differences, nil
+}
+
+// MarshalJSON writes an input as both languages read it: lists are never null, and off is null unless there is a reason.
+func (in Input) MarshalJSON() ([]byte, error) {
+	type plain Input
+	out := struct {
+		plain
+		Off *Reason `json:"off"`
+	}{plain: plain(in)}
+	if in.Off != "" {
+		out.Off = &in.Off
+	}
+	out.Segments, out.Peers, out.Requests = slices.Clone(in.Segments), slices.Clone(in.Peers), in.Requests
+	for i := range out.Segments {
+		s := &out.Segments[i]
+		s.CertPeers, s.Have = orEmpty(s.CertPeers), orEmpty(s.Have)
+	}
+	for i := range out.Peers {
+		p := &out.Peers[i]
+		if p.Holds == nil {
+			p.Holds = map[string]Holding{}
+		}
+		if p.Heard == nil {
+			p.Heard = map[string]int64{}
+		}
+	}
+	out.Segments, out.Peers, out.Requests = orEmpty(out.Segments), orEmpty(out.Peers), orEmpty(out.Requests)
+	return json.Marshal(out)
+}
+
+func orEmpty[T any](list []T) []T {
+	if list == nil {
+		return []T{}
+	}
+	return list
+}
+
+// MarshalJSON writes the fields that the action's type has, in the order of spec/schedule.md.
+func (a Action) MarshalJSON() ([]byte, error) {
+	switch a.Type {
+	case DoCertificate:
+		return json.Marshal(struct {
+			Type    ActionType `json:"type"`
+			Segment string     `json:"segment"`
+			Peer    string     `json:"peer"`
+		}{a.Type, a.Segment, a.Peer})
+	case DoRequest:
+		return json.Marshal(struct {
+			Type    ActionType `json:"type"`
+			Segment string     `json:"segment"`
+			Piece   int        `json:"piece"`
+			Peer    string     `json:"peer"`
+			Lane    Lane       `json:"lane"`
+			Why     string     `json:"reason"`
+		}{a.Type, a.Segment, a.Piece, a.Peer, a.Lane, a.Why})
+	case DoCancel, DoPromote:
+		return json.Marshal(struct {
+			Type    ActionType `json:"type"`
+			Segment string     `json:"segment"`
+			Piece   int        `json:"piece"`
+			Peer    string     `json:"peer"`
+			Why     string     `json:"reason,omitempty"`
+		}{a.Type, a.Segment, a.Piece, a.Peer, a.Why})
+	case DoOrigin, DoStopOrigin:
+		return json.Marshal(struct {
+			Type    ActionType `json:"type"`
+			Segment string     `json:"segment"`
+			Why     string     `json:"reason,omitempty"`
+		}{a.Type, a.Segment, a.Why})
+	case DoWake:
+		return json.Marshal(struct {
+			Type ActionType `json:"type"`
+			AtUs int64      `json:"at_us"`
+		}{a.Type, a.AtUs})
+	}
+	return nil, fmt.Errorf("an action of type %q", a.Type)
+}

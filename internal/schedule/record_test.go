@@ -1,0 +1,74 @@
+package schedule
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestRecordingsReplay records every case of the vectors and reads it back without a difference.
+func TestRecordingsReplay(t *testing.T) {
+	var tape bytes.Buffer
+	v := readVectors(t)
+	for _, c := range v.Cases {
+		in, err := ParseInput(c.Input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := Record(&tape, in, Decide(in)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if n, diffs, err := Replay(bytes.NewReader(tape.Bytes())); n != len(v.Cases) || len(diffs) > 0 || err != nil {
+		t.Errorf("replayed %d of %d: %v, %v", n, len(v.Cases), diffs, err)
+	}
+	forged := strings.ReplaceAll(tape.String(), `"race"`, `"near"`)
+	if _, diffs, err := Replay(strings.NewReader(forged)); len(diffs) == 0 || err != nil {
+		t.Errorf("a forged recording replays: %v", err)
+	}
+	if strings.Contains(tape.String(), "null") && !strings.Contains(tape.String(), `"off":null`) {
+		t.Error("something else than off is null")
+	}
+}
+
+// TestRecordingsAreAsTheVectorsAre compares what is written with the vectors themselves, field by field.
+func TestRecordingsAreAsTheVectorsAre(t *testing.T) {
+	for _, c := range readVectors(t).Cases {
+		in, err := ParseInput(c.Input)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var tape bytes.Buffer
+		if err := Record(&tape, in, c.Actions); err != nil {
+			t.Fatal(err)
+		}
+		var got struct {
+			Input, Actions any
+		}
+		var want any
+		if json.Unmarshal(tape.Bytes(), &got) != nil || json.Unmarshal(c.Input, &want) != nil {
+			t.Fatal("not JSON")
+		}
+		a, _ := json.Marshal(got.Input)
+		b, _ := json.Marshal(want)
+		if !bytes.Equal(a, b) {
+			t.Errorf("%s\ngot  %s\nwant %s", c.Name, a, b)
+		}
+	}
+}
+
+func TestBrokenRecordingsAreNamedByLine(t *testing.T) {
+	good := `{"input":{"now_us":1,"self":"a","policy":{},"segments":[],"peers":[],"requests":[]},"actions":[]}`
+	for text, want := range map[string]string{
+		good + "\n{\n":   "line 2",
+		`{"actions":[]}`: "line 1: input or actions are missing",
+		good + "\n" + strings.Replace(good, "1", `"x"`, 1):    "line 2",
+		strings.Repeat("x", maxRecord*2):                      "line 1: longer than",
+		strings.Replace(good, `"now_us":1`, `"now_us":-5`, 1): "out of range",
+	} {
+		if _, _, err := Replay(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.60q: %v, want %s", text, err, want)
+		}
+	}
+}

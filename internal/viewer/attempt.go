@@ -1,0 +1,282 @@
+package viewer
+
+import (
+	"bytes"
+	"sync/atomic"
+
+	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+const maxCandidates = 64 // of one link (spec/tracker-protocol.md)
+
+type attemptState string
+
+const (
+	attemptOpening attemptState = "opening"
+	attemptOpen    attemptState = "open"
+	attemptClosed  attemptState = "closed"
+)
+
+// attempt is one link from its first signal to its close. It receives the link's events, which come from other
+// goroutines and are posted; data alone goes to the peer's download at once.
+type attempt struct {
+	l       *links
+	id      signal.ID
+	peer    signal.ID
+	role    schedule.Role
+	offered bool
+	state   attemptState
+	link    transfer.Link   // nil until made
+	made    OfferedLink     // of ours, until answered
+	early   []signal.Signal // candidates that came before the description
+	ours    []transfer.Candidate
+	told    bool // our description has been signaled: candidates may follow
+	open    bool // their description is in: candidates may be added
+	heard   int  // candidates
+	facts   facts
+	timer   func()
+	remote  *remote                      // of an open link; the loop's
+	data    atomic.Pointer[func([]byte)] // takes data of an open link
+}
+
+var _ transfer.LinkEvents = (*attempt)(nil)
+
+func (l *links) newAttempt(id, to signal.ID, role string, offered bool) *attempt {
+	a := &attempt{l: l, id: id, peer: to, role: schedule.Role(role), offered: offered, state: attemptOpening}
+	a.timer = l.loop.After(establishTime, a.giveUp)
+	return a
+}
+
+func (a *attempt) tell(m signal.Signal) { a.l.events.signalTo(a.peer, a.id, m) }
+
+// offer makes and signals the offer.
+func (a *attempt) offer() {
+	var link OfferedLink
+	var offer transfer.Description
+	var err error
+	settings := a.settings()
+	a.l.loop.Go(func() { link, offer, err = a.l.maker.Offer(settings, a) }, func() {
+		if err != nil {
+			a.fail("refused", "", true)
+			return
+		}
+		a.link, a.made = link, link
+		if a.state == attemptClosed {
+			link.Close(peer.CloseShutdown, nil)
+			return
+		}
+		a.describe("offer", offer)
+	})
+}
+
+func (a *attempt) settings() LinkSettings {
+	s := a.l.settings
+	s.RelayOnly = a.l.role == "relay-only" && a.role == schedule.Viewer
+	return s
+}
+
+// answer answers an offer.
+func (a *attempt) answer(offer transfer.Description) {
+	var link transfer.Link
+	var answer transfer.Description
+	var err error
+	settings := a.settings()
+	a.l.loop.Go(func() { link, answer, err = a.l.maker.Answer(settings, offer, a) }, func() {
+		if err != nil {
+			a.fail("refused", "", true)
+			return
+		}
+		a.link = link
+		if a.state == attemptClosed {
+			link.Close(peer.CloseShutdown, nil)
+			return
+		}
+		a.describe("answer", answer)
+		a.catchUp()
+	})
+}
+
+func (a *attempt) describe(kind string, d transfer.Description) {
+	a.tell(signal.Signal{Kind: kind, SDP: d.SDP, Plan: &signal.Plan{V: d.Plan.V, Data: d.Plan.Data, Message: d.Plan.Message}})
+	a.told = true
+	for _, c := range a.ours {
+		a.tellCandidate(c)
+	}
+	a.ours = nil
+}
+
+func (a *attempt) tellCandidate(c transfer.Candidate) {
+	switch {
+	case c.End:
+		a.tell(signal.Signal{Kind: "end"})
+	case len(c.Candidate) <= signal.MaxCandidate:
+		a.tell(signal.Signal{Kind: "candidate", Candidate: c.Candidate, Mid: c.Mid, MLine: int(c.Line)})
+	}
+}
+
+// receive takes a signal about this link. Offers are not for here.
+func (a *attempt) receive(m *signal.Signal) {
+	switch m.Kind {
+	case "answer":
+		a.accept(m)
+	case "fail":
+		a.fail(m.Reason, "", false)
+	case "candidate", "end":
+		if a.heard++; a.heard <= maxCandidates+1 {
+			a.early = append(a.early, *m)
+			if a.open {
+				a.catchUp()
+			}
+		}
+	}
+}
+
+func (a *attempt) accept(m *signal.Signal) {
+	link := a.made
+	if link == nil || a.state == attemptClosed {
+		return // there is nothing of ours to answer, or it has been answered
+	}
+	a.made = nil
+	var err error
+	d := transfer.Description{SDP: m.SDP, Plan: peer.Plan{V: m.Plan.V, Data: m.Plan.Data, Message: m.Plan.Message}}
+	a.l.loop.Go(func() { err = link.Accept(d) }, func() {
+		if err != nil {
+			a.fail("plan", "", true)
+			return
+		}
+		a.catchUp()
+	})
+}
+
+// catchUp hands candidates to the link. One that it does not take is one path fewer.
+func (a *attempt) catchUp() {
+	a.open = true
+	for _, m := range a.early {
+		if a.link == nil || a.state == attemptClosed {
+			break
+		}
+		c := transfer.Candidate{Candidate: m.Candidate, Mid: m.Mid, Line: uint16(m.MLine), End: m.Kind == "end"}
+		a.facts.remote = a.facts.remote || bytes.Contains([]byte(m.Candidate), []byte(" typ srflx"))
+		_ = a.link.AddCandidate(c)
+	}
+	a.early = nil
+}
+
+func (a *attempt) giveUp() {
+	fail, cause := a.facts.diagnose(overUDP(a.l.settings.Servers))
+	a.fail(fail, cause, true)
+}
+
+// fail ends an attempt that has not opened.
+func (a *attempt) fail(reason string, cause schedule.Reason, tell bool) {
+	if a.state != attemptOpening {
+		return
+	}
+	if tell {
+		a.tell(signal.Signal{Kind: "fail", Reason: reason})
+	}
+	a.close(peer.CloseFailed, nil)
+	a.l.failed(a, reason, cause)
+}
+
+// close ends the link, open or not.
+func (a *attempt) close(reason peer.CloseReason, last []byte) {
+	if a.state == attemptClosed {
+		return
+	}
+	a.state = attemptClosed
+	a.timer()
+	if a.link != nil {
+		a.link.Close(reason, last)
+	}
+	a.over(reason)
+}
+
+// over lets go of the peer of an open link.
+func (a *attempt) over(reason peer.CloseReason) {
+	if a.remote != nil {
+		a.remote.e.linkEnded(a.remote, reason)
+	}
+}
+
+// Candidate implements transfer.LinkEvents.
+func (a *attempt) Candidate(c transfer.Candidate) {
+	a.l.loop.Post(func() {
+		a.facts.local(c.Candidate, c.End)
+		if a.told {
+			a.tellCandidate(c)
+		} else {
+			a.ours = append(a.ours, c)
+		}
+	})
+}
+
+// Open implements transfer.LinkEvents.
+func (a *attempt) Open() {
+	a.l.loop.Post(func() {
+		if a.state != attemptOpening || a.link == nil {
+			return
+		}
+		a.timer()
+		a.state = attemptOpen
+		a.l.blame, a.l.blamed = "", 0
+		if !a.l.events.opened(a) {
+			a.state = attemptClosed
+			a.link.Close(peer.CloseIdle, bye(peer.ByeIdle))
+			a.l.forget(a)
+			return
+		}
+		a.l.events.linksChanged()
+	})
+}
+
+// attach joins an open link to its peer.
+func (a *attempt) attach(r *remote) {
+	a.remote = r
+	take := r.session.Data
+	a.data.Store(&take)
+}
+
+// Control implements transfer.LinkEvents.
+func (a *attempt) Control(message []byte) {
+	b := bytes.Clone(message)
+	a.l.loop.Post(func() {
+		if a.remote != nil && !a.remote.gone {
+			a.remote.session.Control(b)
+		}
+	})
+}
+
+// Data implements transfer.LinkEvents, in the goroutine that reads the link.
+func (a *attempt) Data(message []byte) {
+	if take := a.data.Load(); take != nil {
+		(*take)(message)
+	}
+}
+
+// Drain implements transfer.LinkEvents.
+func (a *attempt) Drain() {
+	a.l.loop.Post(func() {
+		if r := a.remote; r != nil && !r.gone {
+			r.upload.Drain()
+			r.e.pump()
+		}
+	})
+}
+
+// Closed implements transfer.LinkEvents.
+func (a *attempt) Closed(reason peer.CloseReason) {
+	a.l.loop.Post(func() {
+		switch a.state {
+		case attemptOpening:
+			a.giveUp()
+		case attemptOpen:
+			a.state = attemptClosed
+			a.over(reason)
+			a.l.forget(a)
+		}
+	})
+}

@@ -1,0 +1,229 @@
+package viewer
+
+import (
+	"math"
+	"slices"
+
+	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+const (
+	stallPauseUs = 2_000_000
+	mostStalls   = 3       // in a row, without a byte, that end a link
+	never        = 1 << 52 // µs: what is being checked cannot stall
+)
+
+// input is what the schedule sees now.
+func (e *engine) input() schedule.Input {
+	in := schedule.Input{
+		NowUs: e.nowUs(), Policy: e.cfg.Policy, Linking: e.linking, Off: e.off,
+		Segments: []schedule.Segment{}, Peers: []schedule.Peer{}, Requests: []schedule.Request{},
+	}
+	self := e.self()
+	in.Self = segment.ID(self).String()
+	var list []*seg
+	for _, s := range e.segments.all() {
+		if s.wanted() || s.uncertified != nil || slices.Contains(e.upcoming, s) {
+			list = append(list, s)
+		}
+	}
+	inOrder(list)
+	for _, s := range list {
+		in.Segments = append(in.Segments, e.view(s))
+	}
+	for _, r := range e.peersInOrder() {
+		in.Linking = in.Linking || !r.ready
+		if !r.ready || r.noUpload {
+			continue
+		}
+		orders := r.download.Orders()
+		last := int64(math.MinInt64)
+		if at := r.download.LastData(); !at.IsZero() {
+			last = e.usOf(at)
+		}
+		for _, o := range orders {
+			sent := e.usOf(o.Sent)
+			progress := max(sent, last)
+			if o.Checking {
+				progress = never
+			}
+			in.Requests = append(in.Requests, schedule.Request{
+				Segment: segment.ID(o.Target.Segment).String(), Piece: o.Piece, Peer: r.id, Lane: schedule.Lane(o.Lane),
+				SentUs: sent, ProgressUs: progress,
+			})
+		}
+		in.Peers = append(in.Peers, schedule.Peer{
+			ID: r.id, Role: r.role, Rate: r.download.Rate(), RTTUs: r.download.RTT().Microseconds(), Slots: r.maxRequests - len(orders),
+			Queued: r.download.Queued(), OnDemand: r.onDemand, StalledUntilUs: r.stalledUs, Holds: r.holdings.holds, Heard: r.holdings.heard,
+		})
+	}
+	return in
+}
+
+// view is a segment as the schedule sees it.
+func (e *engine) view(s *seg) schedule.Segment {
+	v := schedule.Segment{
+		ID: s.id, DeadlineUs: e.deadlineUs(s), DurationUs: s.ref.Duration.Microseconds(), AskedUs: -1, Certificate: s.state,
+		CertAskedUs: s.certAsked, CertPeers: append([]string{}, s.certPeers...), Have: []int{}, Origin: s.origin, OriginUs: e.originUs(s),
+	}
+	if s.wanted() {
+		v.AskedUs = s.askedUs
+	}
+	if s.cert != nil {
+		v.Pieces = segment.Pieces(s.cert.Length)
+		v.Have = e.store.get(s.id).held()
+	}
+	return v
+}
+
+func (e *engine) deadlineUs(s *seg) int64 {
+	least := int64(math.MaxInt64)
+	for _, l := range s.loads {
+		least = min(least, e.nowUs()+l.request.deadline().Microseconds())
+	}
+	if least < math.MaxInt64 {
+		return least
+	}
+	return e.zeroUs + s.ref.Start.Microseconds()
+}
+
+// originUs is what the origin takes to answer and to send at the estimated capacity; -1 unknown.
+func (e *engine) originUs(s *seg) int64 {
+	estimate := e.capacity.estimate()
+	if estimate == 0 {
+		return -1
+	}
+	bits := float64(s.bitrate) * s.ref.Duration.Seconds()
+	if s.cert != nil {
+		bits = float64(s.cert.Length) * 8
+	}
+	return int64(math.Ceil(float64(e.answer.Microseconds()) + bits*1e6/estimate))
+}
+
+// run decides and does it.
+func (e *engine) run() {
+	e.due = false
+	if e.stopped {
+		return
+	}
+	if e.timer != nil {
+		e.timer()
+		e.timer = nil
+	}
+	in := e.input()
+	actions := schedule.Decide(in)
+	if e.cfg.Record != nil {
+		if err := schedule.Record(e.cfg.Record, in, actions); err != nil {
+			e.cfg.Record = nil
+			e.observer.recordFailed(err)
+		}
+	}
+	e.perform(in.NowUs, actions)
+	busy := map[string]bool{}
+	for _, r := range in.Requests {
+		busy[r.Segment] = true
+	}
+	for _, a := range actions {
+		if a.Type == schedule.DoRequest {
+			busy[a.Segment] = true
+		}
+	}
+	for _, v := range in.Segments {
+		if s := e.segments.byID[v.ID]; s.origin == schedule.OriginFailed && s.wanted() && !busy[v.ID] {
+			e.giveUp(s)
+		}
+	}
+}
+
+// batch is requests that travel together.
+type batch struct {
+	peer   *remote
+	target *transfer.Target
+	lane   schedule.Lane
+	why    string
+	pieces []int
+}
+
+// perform does what the schedule says; requests to one peer travel together.
+func (e *engine) perform(now int64, actions []schedule.Action) {
+	asks := map[*remote][]peer.ID{}
+	var batches []*batch
+	var stalled []*remote
+	for _, a := range actions {
+		s, r := e.segments.byID[a.Segment], e.peers[a.Peer]
+		switch a.Type {
+		case schedule.DoWake:
+			e.wake(a.AtUs - now)
+		case schedule.DoOrigin:
+			e.startOrigin(s, schedule.Reason(a.Why))
+		case schedule.DoStopOrigin:
+			e.finish(s)
+		case schedule.DoCertificate:
+			s.state = schedule.CertAsked
+			if s.certAsked < 0 {
+				s.certAsked = now
+			}
+			s.certPeers = append(s.certPeers, a.Peer)
+			asks[r] = append(asks[r], peer.ID(s.key))
+		case schedule.DoRequest:
+			if s.target != nil {
+				batches = e.collect(batches, s, r, a)
+			}
+		case schedule.DoPromote:
+			r.download.Promote(peer.ID(s.key), a.Piece)
+		case schedule.DoCancel:
+			e.cancelStalled(a)
+			if !slices.Contains(stalled, r) {
+				stalled = append(stalled, r)
+			}
+		}
+	}
+	for _, r := range e.peersInOrder() {
+		for part := range slices.Chunk(asks[r], 255) {
+			r.session.Send(peer.CertificateRequest{Segments: part})
+		}
+	}
+	for _, b := range batches {
+		b.peer.download.Request(b.target, peer.Lane(b.lane), b.why, b.pieces...)
+	}
+	for _, r := range stalled {
+		e.stalledPeer(r, now)
+	}
+}
+
+func (e *engine) collect(batches []*batch, s *seg, r *remote, a schedule.Action) []*batch {
+	if e.store.get(s.id) == nil {
+		e.store.open(s.id, s.cert.Length)
+		e.announce(s.id) // an empty bitmap: it is being fetched
+	}
+	for _, b := range batches {
+		if b.peer == r && b.target == s.target && b.lane == a.Lane && b.why == a.Why {
+			b.pieces = append(b.pieces, a.Piece)
+			return batches
+		}
+	}
+	return append(batches, &batch{r, s.target, a.Lane, a.Why, []int{a.Piece}})
+}
+
+func (e *engine) cancelStalled(a schedule.Action) {
+	r := e.peers[a.Peer]
+	r.download.Cancel(func(o transfer.Order) bool {
+		return o.Piece == a.Piece && segment.ID(o.Target.Segment).String() == a.Segment
+	})
+}
+
+// stalledPeer leaves a peer alone for a while, longer each time, and ends its link at the third in a row.
+func (e *engine) stalledPeer(r *remote, now int64) {
+	if at := r.download.LastData(); at.After(r.stallData) {
+		r.stalls, r.stallData = 0, at
+	}
+	r.stalledUs = now + stallPauseUs<<r.stalls
+	if r.stalls++; r.stalls >= mostStalls {
+		r.session.End(peer.CloseStalled, peer.ByePolicy)
+		e.linkEnded(r, peer.CloseStalled)
+	}
+	e.changed()
+}

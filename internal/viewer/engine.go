@@ -1,0 +1,255 @@
+package viewer
+
+import (
+	"encoding/hex"
+	"io"
+	"slices"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// Defaults of an engine.
+const (
+	defaultStore    = 64 << 20
+	capacityFresh   = time.Minute // an estimate that is older is refreshed at the origin
+	longestSleep    = 30 * time.Second
+	mostUncertified = 4 // origin responses kept for a certificate to come
+	tickEvery       = time.Second
+)
+
+// engineConfig says how an engine behaves.
+type engineConfig struct {
+	Policy     schedule.Policy
+	StoreBytes int64
+	Record     io.Writer // gets every decision, if set
+}
+
+// engine is peer delivery of one joined title: the schedule decides, this does. The twin of the library's engine.
+type engine struct {
+	loop     Loop
+	cfg      engineConfig
+	rules    *site.Site
+	self     func() peer.ID
+	swarm    peer.ID
+	uploads  func() bool
+	origin   Origin
+	ledger   *ledger
+	capacity *capacity
+	observer engineObserver
+
+	epoch    time.Time
+	store    *store
+	segments segments
+	upcoming []*seg
+	peers    map[string]*remote
+	banned   map[string]bool
+	uploader *transfer.Uploader
+
+	keys     *certificate.KeySet
+	revoked  *certificate.Revocations
+	offset   time.Duration // of tracker time
+	off      schedule.Reason
+	linking  bool
+	stopped  bool
+	zeroUs   int64 // when the presentation's time zero is played: what a start is added to for a deadline
+	answer   time.Duration
+	timer    func()
+	due      bool
+	stopTick func()
+
+	compared, contradicted, inRow int
+
+	opened int // links over which hellos were exchanged
+	closed map[peer.CloseReason]int
+}
+
+// engineObserver is told what only others can act on.
+type engineObserver interface {
+	// banned: this peer is not to be linked again in this session.
+	banned(peer string)
+	// turnedOff: peer delivery of the title is off, by the engine's own judgment.
+	turnedOff(schedule.Reason)
+	recordFailed(error)
+}
+
+// nowUs is the schedule's clock. It does not begin at zero, so that no moment looks like never.
+func (e *engine) nowUs() int64 { return e.usOf(e.loop.Now()) }
+
+func (e *engine) usOf(t time.Time) int64 { return t.Sub(e.epoch).Microseconds() + 1_000_000 }
+
+func (e *engine) start() {
+	e.segments = segments{rules: e.rules, byID: map[string]*seg{}}
+	e.peers, e.banned = map[string]*remote{}, map[string]bool{}
+	e.epoch, e.answer = e.loop.Now(), 100*time.Millisecond
+	e.uploader = transfer.NewUploader(e.loop.Now)
+	e.store = newStore(e.cfg.StoreBytes, func(id string) bool {
+		s := e.segments.byID[id]
+		return s != nil && s.wanted()
+	}, e.announce)
+	e.revoked, e.closed = &certificate.Revocations{}, map[peer.CloseReason]int{}
+	e.tick()
+}
+
+// tick keeps links alive and ends silent ones.
+func (e *engine) tick() {
+	for _, r := range e.peersInOrder() {
+		r.session.Tick()
+	}
+	e.stopTick = e.loop.After(tickEvery, e.tick)
+}
+
+// pump sends what the links take. Without a budget nothing waits for time, so a drain or a request is the next occasion.
+func (e *engine) pump() { e.uploader.Work() }
+
+func (e *engine) announce(id string) {
+	if e.uploads() {
+		for _, r := range e.peersInOrder() {
+			r.announce(id)
+		}
+	}
+}
+
+// announcement is what to tell of a segment; ok is false if nothing is held of it.
+func (e *engine) announcement(id string) (entry peer.HaveEntry, ok bool) {
+	_, _ = hex.Decode(entry.Segment[:], []byte(id))
+	held := e.store.get(id)
+	if held == nil || !e.uploads() {
+		return entry, false
+	}
+	entry.Pieces = uint16(len(held.pieces))
+	if held.complete() {
+		entry.State = peer.HoldsComplete
+		return entry, true
+	}
+	s := e.segments.byID[id]
+	if held.count == 0 && (s == nil || !s.wanted()) {
+		return entry, false
+	}
+	entry.State, entry.Bitmap = peer.HoldsPartial, slices.Clone(held.bitmap)
+	return entry, true
+}
+
+// changed coalesces what happens in one turn of the loop into one decision.
+func (e *engine) changed() {
+	if e.due || e.stopped {
+		return
+	}
+	e.due = true
+	e.loop.Post(e.run)
+}
+
+func (e *engine) cancelDownloads(s *seg, piece int) {
+	for _, r := range e.peersInOrder() {
+		r.download.Cancel(func(o transfer.Order) bool {
+			return o.Target.Segment == peer.ID(s.key) && (piece < 0 || o.Piece == piece)
+		})
+	}
+}
+
+// addLink takes over a link that has opened.
+func (e *engine) addLink(id peer.ID, role schedule.Role, link transfer.Link) *remote {
+	key := hex.EncodeToString(id[:])
+	if e.stopped || e.banned[key] {
+		link.Close(peer.ClosePolicy, bye(peer.ByePolicy))
+		return nil
+	}
+	if old := e.peers[key]; old != nil {
+		old.session.End(peer.CloseClosed, peer.ByeReplaced)
+		e.linkEnded(old, peer.CloseClosed)
+	}
+	r := newRemote(e, id, role, link)
+	e.peers[key] = r
+	r.session.Open()
+	return r
+}
+
+func bye(reason peer.ByeReason) []byte {
+	b, _ := peer.Append(nil, peer.Bye{Reason: reason})
+	return b
+}
+
+// blameworthy are the ends of a link that only a peer's misbehavior brings about.
+var blameworthy = []peer.CloseReason{peer.CloseProtocol, peer.CloseBadPiece, peer.CloseFalse, peer.CloseLimit}
+
+// linkEnded forgets a peer, however its link came to end.
+func (e *engine) linkEnded(r *remote, reason peer.CloseReason) {
+	if r.gone {
+		return
+	}
+	r.ended()
+	e.closed[reason]++
+	if e.peers[r.id] == r {
+		delete(e.peers, r.id)
+	}
+	if slices.Contains(blameworthy, reason) && !e.stopped {
+		e.banned[r.id] = true
+		e.observer.banned(r.id)
+	}
+	e.certifierGone(r)
+	e.changed()
+}
+
+// peersInOrder lists the peers by ID: what is done to several is done in one order, so that a run can be repeated.
+func (e *engine) peersInOrder() []*remote {
+	ids := make([]string, 0, len(e.peers))
+	for id := range e.peers {
+		ids = append(ids, id)
+	}
+	slices.Sort(ids)
+	out := make([]*remote, len(ids))
+	for i, id := range ids {
+		out[i] = e.peers[id]
+	}
+	return out
+}
+
+func (e *engine) setLinking(b bool) {
+	if e.linking != b {
+		e.linking = b
+		e.changed()
+	}
+}
+
+func (e *engine) setOff(reason schedule.Reason) {
+	if e.off != reason {
+		e.off = reason
+		e.changed()
+	}
+}
+
+// turnOff ends peer delivery of the title for what was seen in it.
+func (e *engine) turnOff(reason schedule.Reason) {
+	if e.off == "" {
+		e.setOff(reason)
+		e.observer.turnedOff(reason)
+	}
+}
+
+// stop closes links and forgets pieces. What the player waits for still comes, from the origin.
+func (e *engine) stop() {
+	if e.stopped {
+		return
+	}
+	e.stopped = true
+	e.stopTick()
+	if e.timer != nil {
+		e.timer()
+	}
+	for _, s := range e.segments.all() {
+		if s.wanted() {
+			e.startOrigin(s, schedule.ByPolicy)
+		}
+	}
+	for _, r := range e.peersInOrder() {
+		r.session.End(peer.CloseShutdown, peer.ByeLeaving)
+		e.linkEnded(r, peer.CloseShutdown)
+	}
+	for _, id := range e.store.ids() {
+		e.store.drop(id)
+	}
+}

@@ -1,0 +1,89 @@
+package viewer
+
+import (
+	"maps"
+
+	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// Source is where bytes came from: the closed set of spec/metrics.md.
+type Source string
+
+// The sources.
+const (
+	FromOrigin Source = "origin"
+	FromSeed   Source = "seed"
+	FromPeer   Source = "peer"
+)
+
+// ledger counts what spec/tracker-protocol.md ("Statistics") names: since the last report, and in all.
+type ledger struct{ delta, total signal.Stats }
+
+func (l *ledger) both(f func(*signal.Stats)) {
+	f(&l.delta)
+	f(&l.total)
+}
+
+// take returns what was counted since the last take.
+func (l *ledger) take() signal.Stats {
+	d := l.delta
+	l.delta = signal.Stats{}
+	return d
+}
+
+// sum is a copy of everything so far.
+func (l *ledger) sum() signal.Stats {
+	t := l.total
+	t.Bytes, t.Uploaded, t.Segments = maps.Clone(t.Bytes), maps.Clone(t.Uploaded), maps.Clone(t.Segments)
+	t.Reasons, t.LinkFailures = maps.Clone(t.Reasons), maps.Clone(t.LinkFailures)
+	return t
+}
+
+func bump(m *map[string]int64, key string, n int64) {
+	if *m == nil {
+		*m = map[string]int64{}
+	}
+	(*m)[key] += n
+}
+
+// received counts verified bytes from a peer.
+func (l *ledger) received(role schedule.Role, path transfer.Path, n int) {
+	key := string(FromPeer)
+	if role == schedule.Seed {
+		key = string(FromSeed)
+	}
+	if path == transfer.Relay {
+		key += "_relay"
+	}
+	l.both(func(s *signal.Stats) { bump(&s.Bytes, key, int64(n)) })
+}
+
+// played counts bytes of the origin that went to the player.
+func (l *ledger) played(n int) {
+	l.both(func(s *signal.Stats) { bump(&s.Bytes, string(FromOrigin), int64(n)) })
+}
+
+func (l *ledger) uploaded(path transfer.Path, n int) {
+	l.both(func(s *signal.Stats) { bump(&s.Uploaded, string(path), int64(n)) })
+}
+
+// segment counts a segment that went to the player; reason is empty when every byte came from viewers.
+func (l *ledger) segment(from Source, reason schedule.Reason) {
+	l.both(func(s *signal.Stats) {
+		bump(&s.Segments, string(from), 1)
+		if reason != "" {
+			bump(&s.Reasons, string(reason), 1)
+		}
+	})
+}
+
+func (l *ledger) linkFailed(reason string) {
+	l.both(func(s *signal.Stats) { bump(&s.LinkFailures, reason, 1) })
+}
+
+func (l *ledger) duplicate(n int) { l.both(func(s *signal.Stats) { s.DuplicateBytes += int64(n) }) }
+func (l *ledger) wasted(n int)    { l.both(func(s *signal.Stats) { s.WastedBytes += int64(n) }) }
+func (l *ledger) rejected(n int)  { l.both(func(s *signal.Stats) { s.RejectedBytes += int64(n) }) }
+func (l *ledger) contradiction()  { l.both(func(s *signal.Stats) { s.Contradictions++ }) }

@@ -1,0 +1,222 @@
+package viewer
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+const (
+	attemptsBound = 8 // attempts under way at once
+	establishTime = 12 * time.Second
+	farewell      = peer.ByeLeaving
+)
+
+// linkEvents is what links tell the title.
+type linkEvents interface {
+	signalTo(to, link signal.ID, m signal.Signal)
+	opened(*attempt) bool // false: nobody wants the link any more
+	linkFailed(reason string)
+	linksChanged()
+}
+
+// links are the links of one swarm: offers to the peers that the tracker introduces, answers to those who offer, bounds,
+// and a memory of who is not to be linked again.
+type links struct {
+	loop     Loop
+	maker    Links
+	events   linkEvents
+	newID    func() signal.ID
+	settings LinkSettings
+	self     signal.ID
+	role     string // of this viewer
+	most     int
+
+	entries map[signal.ID]*attempt // by link
+	order   []signal.ID
+	avoided map[signal.ID]bool
+	stopped bool
+	blame   schedule.Reason // what the last failed attempts say about the network, while no link is open
+	blamed  int             // times in a row
+}
+
+func (l *links) count(open bool) int {
+	n := 0
+	for _, a := range l.entries {
+		if (a.state == attemptOpen) == open {
+			n++
+		}
+	}
+	return n
+}
+
+// want is how many further links this viewer would take.
+func (l *links) want() int {
+	if l.stopped || l.role == "" || l.role == "off" {
+		return 0
+	}
+	return max(0, min(signal.MaxWant, l.most-len(l.entries)))
+}
+
+// blocked says why no link opens, when two attempts in a row were blocked in the same way and none is open.
+func (l *links) blocked() schedule.Reason {
+	if l.blamed >= 2 && l.count(true) == 0 {
+		return l.blame
+	}
+	return ""
+}
+
+func (l *links) find(id signal.ID) *attempt {
+	for _, key := range l.order {
+		if a := l.entries[key]; a.peer == id {
+			return a
+		}
+	}
+	return nil
+}
+
+func (l *links) add(a *attempt) {
+	l.entries[a.id] = a
+	l.order = append(l.order, a.id)
+	l.events.linksChanged()
+}
+
+func (l *links) forget(a *attempt) {
+	if l.entries[a.id] != a {
+		return
+	}
+	delete(l.entries, a.id)
+	l.order = slices.DeleteFunc(l.order, func(id signal.ID) bool { return id == a.id })
+	l.events.linksChanged()
+}
+
+// introduce offers a link to each peer that the tracker named.
+func (l *links) introduce(peers []signal.Peer) {
+	for _, p := range peers {
+		if p.Peer == l.self || l.avoided[p.Peer] || l.find(p.Peer) != nil || l.want() == 0 || l.count(false) >= attemptsBound {
+			continue
+		}
+		a := l.newAttempt(l.newID(), p.Peer, p.Role, true)
+		l.add(a)
+		a.offer()
+	}
+}
+
+// signal takes a message of a peer about a link.
+func (l *links) signal(m *signal.Signal) {
+	a := l.entries[m.Link]
+	switch {
+	case a == nil && m.Kind == "offer":
+		l.answer(m)
+	case a != nil && a.peer == m.From: // only the peer that the link is with may speak about it
+		a.receive(m)
+	}
+}
+
+func (l *links) answer(m *signal.Signal) {
+	refuse := func(reason string) {
+		l.events.signalTo(m.From, m.Link, signal.Signal{Kind: "fail", Reason: reason})
+	}
+	known := l.find(m.From)
+	// Both offered: the offer of the lower peer ID stands, on both sides.
+	ours := known != nil && known.state == attemptOpening && known.offered && slices.Compare(l.self[:], m.From[:]) < 0
+	if l.stopped || ours || l.avoided[m.From] || m.From == l.self || l.role == "" || l.role == "off" {
+		refuse("refused")
+		return
+	}
+	if known != nil { // the other side has begun anew, so an old link is dead there
+		known.close(peer.CloseClosed, nil)
+		l.forget(known)
+	}
+	plan := peer.Plan{V: m.Plan.V, Data: m.Plan.Data, Message: m.Plan.Message}
+	switch {
+	case plan.Check() != nil:
+		refuse("plan")
+	case l.want() == 0:
+		refuse("busy")
+	default:
+		a := l.newAttempt(m.Link, m.From, m.Role, false)
+		l.add(a)
+		a.answer(transfer.Description{SDP: m.SDP, Plan: plan})
+	}
+}
+
+func (l *links) failed(a *attempt, reason string, cause schedule.Reason) {
+	l.forget(a)
+	if cause != "" {
+		if cause != l.blame {
+			l.blame, l.blamed = cause, 0
+		}
+		l.blamed++
+	}
+	l.events.linkFailed(reason)
+}
+
+func (l *links) closeAll(reason peer.CloseReason, why peer.ByeReason) {
+	for _, id := range slices.Clone(l.order) {
+		a := l.entries[id]
+		a.close(reason, bye(why))
+		l.forget(a)
+	}
+	l.blame, l.blamed = "", 0
+}
+
+func (l *links) stop() {
+	l.stopped = true
+	l.closeAll(peer.CloseShutdown, farewell)
+}
+
+// facts of an attempt, from which its failure is explained.
+type facts struct {
+	gathered  bool
+	reflexive []string // local candidates as a STUN server saw them
+	relayed   bool
+	remote    bool // a reflexive candidate of the other side was heard of
+}
+
+func (f *facts) local(candidate string, end bool) {
+	switch {
+	case end:
+		f.gathered = true
+	case strings.Contains(candidate, " typ srflx"):
+		f.reflexive = append(f.reflexive, candidate)
+	case strings.Contains(candidate, " typ relay"):
+		f.relayed = true
+	}
+}
+
+// diagnose explains why an attempt did not open: a guess, and only a time-out where nothing shows.
+func (f *facts) diagnose(servers bool) (fail string, cause schedule.Reason) {
+	if servers && f.gathered && len(f.reflexive) == 0 && !f.relayed {
+		return "udp-blocked", schedule.UDPBlocked
+	}
+	// One local port that two servers see as two: the address translation depends on the destination.
+	ports := map[string]bool{}
+	for _, c := range f.reflexive {
+		if _, related, ok := strings.Cut(c, " rport "); ok {
+			port, _, _ := strings.Cut(related, " ")
+			ports[port] = true
+		}
+	}
+	if len(ports) > 0 && len(ports) < len(f.reflexive) || len(f.reflexive) > 0 && f.remote {
+		return "timeout", schedule.SymmetricNAT
+	}
+	return "timeout", ""
+}
+
+// overUDP says whether a list has a STUN or TURN server that is reached by UDP.
+func overUDP(servers []ICEServer) bool {
+	for _, s := range servers {
+		for _, u := range s.URLs {
+			if (strings.HasPrefix(u, "stun:") || strings.HasPrefix(u, "turn:")) && !strings.Contains(u, "transport=tcp") {
+				return true
+			}
+		}
+	}
+	return false
+}

@@ -1,0 +1,237 @@
+package viewer
+
+import (
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/segment"
+)
+
+// originFetch is one fetch from the origin on its way.
+type originFetch struct {
+	started time.Time
+	loaded  atomic.Int64
+	cancel  func()
+}
+
+// wake has the schedule asked again after some µs.
+func (e *engine) wake(us int64) {
+	d := min(max(time.Duration(us)*time.Microsecond, time.Millisecond), longestSleep)
+	e.timer = e.loop.After(d, func() {
+		e.timer = nil
+		e.changed()
+	})
+}
+
+// load begins what the player asks for. done comes once, later, unless it is aborted.
+func (e *engine) load(r request, done func(*Result, error)) *load {
+	l := &load{request: r, done: done, started: e.loop.Now()}
+	e.zeroUs = e.nowUs() + (r.deadline() - r.Start).Microseconds()
+	s, err := e.segments.resolve(r.Reference, r.bitrate)
+	if err != nil || e.stopped {
+		// Not one of the site's segments, or nobody to share with any more: plain HTTP.
+		if err != nil {
+			s = newSeg(r.Reference, r.bitrate)
+		}
+		l.seg = s
+		s.loads = append(s.loads, l)
+		e.startOrigin(s, schedule.ByPolicy)
+		return l
+	}
+	if !s.wanted() {
+		s.askedUs = e.nowUs()
+	}
+	l.seg = s
+	s.loads = append(s.loads, l)
+	e.finish(s)
+	if s.wanted() && e.stale(s, r) {
+		e.startOrigin(s, schedule.ByPolicy)
+	}
+	e.look(r)
+	e.changed()
+	return l
+}
+
+// look notes the segments that come next, and forgets what nothing needs any more.
+func (e *engine) look(r request) {
+	e.upcoming = e.upcoming[:0]
+	for _, ref := range r.upcoming {
+		if s, err := e.segments.resolve(ref, r.bitrate); err == nil {
+			e.upcoming = append(e.upcoming, s)
+		}
+	}
+	var uncertified []*seg
+	for _, s := range e.segments.all() {
+		if s.uncertified != nil {
+			uncertified = append(uncertified, s)
+		}
+	}
+	for _, s := range uncertified[:max(0, len(uncertified)-mostUncertified)] {
+		s.uncertified = nil
+	}
+	e.segments.prune(func(s *seg) bool {
+		return s.wanted() || slices.Contains(e.upcoming, s) || e.store.get(s.id) != nil || s.disputed != nil
+	})
+}
+
+// stale says whether the estimate is so old that a segment which can wait should come from the origin.
+func (e *engine) stale(s *seg, r request) bool {
+	c := e.capacity
+	if !r.adaptive || e.off != "" || c.known && e.loop.Now().Sub(c.at) < capacityFresh || e.store.get(s.id).complete() {
+		return false
+	}
+	for _, other := range e.segments.all() {
+		if other.origin == schedule.OriginRunning {
+			return false
+		}
+	}
+	v := e.view(s)
+	return v.DeadlineUs-e.nowUs() >= v.UrgentWindow(e.cfg.Policy.UrgentPermille)
+}
+
+// abort takes a load back.
+func (e *engine) abort(l *load) {
+	if l.over {
+		return
+	}
+	l.over = true
+	s := l.seg
+	if at := slices.Index(s.loads, l); at >= 0 {
+		s.loads = slices.Delete(s.loads, at, at+1)
+	}
+	if s.wanted() {
+		return
+	}
+	e.stopOrigin(s)
+	s.origin = schedule.OriginIdle
+	if s.id != "" {
+		e.cancelDownloads(s, -1)
+		e.announce(s.id)
+	}
+	e.changed()
+}
+
+// finish hands the pieces to the player, if they are all there and of one certificate.
+func (e *engine) finish(s *seg) {
+	held := e.store.get(s.id)
+	if !held.complete() || !s.wanted() {
+		return
+	}
+	e.stopOrigin(s)
+	bytes := map[Source]int64{}
+	for n, p := range held.pieces {
+		from, ok := s.sources[n]
+		if !ok {
+			from = FromPeer
+		}
+		bytes[from] += int64(len(p))
+	}
+	e.settle(s, held.pieces, bytes)
+	e.cancelDownloads(s, -1)
+}
+
+func (e *engine) settle(s *seg, pieces [][]byte, bytes map[Source]int64) {
+	result := Result{Reference: s.ref, Pieces: pieces, Source: FromPeer, Bytes: bytes}
+	switch {
+	case bytes[FromOrigin] > 0:
+		result.Source, result.Reason = FromOrigin, s.originReason
+	case bytes[FromSeed] > 0:
+		if result.Reason = s.pieceReason; result.Reason == "" {
+			result.Reason = schedule.NoHolder
+		}
+		if bytes[FromSeed] > bytes[FromPeer] {
+			result.Source = FromSeed
+		}
+	}
+	loads := s.loads
+	s.loads = nil
+	for _, l := range loads {
+		e.ledger.segment(result.Source, result.Reason)
+		own := result
+		own.Rendition, own.Took = l.request.rendition, e.loop.Now().Sub(l.started)
+		e.answerLoad(l, &own, nil)
+	}
+}
+
+// answerLoad tells the player in a turn of its own: what it does then must not happen in the midst of this.
+func (e *engine) answerLoad(l *load, r *Result, err error) {
+	e.loop.Post(func() {
+		if !l.over {
+			l.over = true
+			l.done(r, err)
+		}
+	})
+}
+
+func (e *engine) stopOrigin(s *seg) {
+	if s.origin != schedule.OriginRunning {
+		return
+	}
+	f := s.fetch
+	s.fetch, s.origin = nil, schedule.OriginIdle
+	f.cancel()
+	e.ledger.wasted(int(f.loaded.Load()))
+}
+
+func (e *engine) startOrigin(s *seg, reason schedule.Reason) {
+	if !s.wanted() || s.origin == schedule.OriginRunning {
+		return
+	}
+	f := &originFetch{started: e.loop.Now()}
+	s.fetch, s.origin, s.originReason = f, schedule.OriginRunning, reason
+	f.cancel = e.origin.Get(s.ref.fetch(), f.loaded.Store, func(got Fetched, err error) {
+		e.loop.Post(func() {
+			if s.fetch != f {
+				return
+			}
+			s.fetch = nil
+			if err != nil {
+				e.originFailed(s, err)
+			} else {
+				e.originCame(s, f, got)
+			}
+			e.changed()
+		})
+	})
+}
+
+func (e *engine) originFailed(s *seg, err error) {
+	s.origin, s.originErr = schedule.OriginFailed, err
+	if s.id == "" || e.stopped {
+		e.giveUp(s)
+	}
+}
+
+func (e *engine) originCame(s *seg, f *originFetch, got Fetched) {
+	s.origin = schedule.OriginIdle
+	size, now := len(got.Data), e.loop.Now()
+	e.capacity.sample(size, got.Transfer, now)
+	e.answer = (3*e.answer + now.Sub(f.started) - got.Transfer) / 4
+	if held := e.store.get(s.id); held != nil {
+		for n := range s.sources {
+			e.ledger.duplicate(segment.PieceLen(held.length, n))
+		}
+	}
+	if s.id != "" {
+		e.cancelDownloads(s, -1)
+	}
+	e.ledger.played(size)
+	e.settle(s, [][]byte{got.Data}, map[Source]int64{FromOrigin: int64(size)})
+	if s.id != "" && s.disputed == nil && e.off == "" && !e.stopped {
+		e.holdOrigin(s, got.Data)
+	}
+}
+
+// giveUp hands the origin's error to the player: nobody else can help.
+func (e *engine) giveUp(s *seg) {
+	loads := s.loads
+	s.loads, s.origin = nil, schedule.OriginIdle
+	for _, l := range loads {
+		e.answerLoad(l, nil, s.originErr)
+	}
+	if s.id != "" {
+		e.cancelDownloads(s, -1)
+	}
+}

@@ -1,0 +1,274 @@
+package viewer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+const (
+	lookahead  = 4 // segments after the asked one that the library hears of
+	retryFirst = time.Second
+	retryMost  = 8 * time.Second
+)
+
+// player is what hls.js is to the library: it asks for segments in order until its buffer is full, plays in real time
+// what is buffered, and stalls where nothing is. It keeps no media: a segment that has come is as good as played.
+type player struct {
+	loop   Loop
+	cfg    *Config
+	title  *title
+	origin Origin
+	ledger *ledger
+	ended  func(how string, err error)
+
+	tracks []*track // video first
+	begun  time.Time
+	over   bool
+
+	// Playback: the playhead was at position at the moment since, and has moved on from there while playing.
+	position time.Duration
+	since    time.Time
+	playing  bool
+	started  bool
+	seeking  bool
+	stalled  time.Time // zero: it does not stall
+	runOut   func()    // stops the timer of the end of the buffer
+
+	playedMs, playedBits float64 // of the current step's fraction
+	screen               *rendition
+	seeks                int
+	seekTime             time.Duration
+	soughtAt             time.Time
+	errors               int
+	lastError            error
+}
+
+// start asks for the manifest: the clock of the startup delay begins.
+func (p *player) start() {
+	p.begun = p.loop.Now()
+	p.fetch(p.cfg.URL, 0, func(got Fetched) error {
+		video, audio, list, err := parsePlaylist(got.URL, got.Data, p.cfg.Speed)
+		if err != nil {
+			return err
+		}
+		if list != nil {
+			video = []*rendition{{url: got.URL, list: list, fetched: true}}
+		}
+		main := newTrack(p, video)
+		if main.fixed, err = p.cfg.fixed(video); err != nil {
+			return err
+		}
+		p.tracks = []*track{main}
+		for _, a := range audio {
+			if a.audio == video[0].audio {
+				p.tracks = append(p.tracks, newTrack(p, []*rendition{a}))
+				break
+			}
+		}
+		p.fill()
+		return nil
+	})
+}
+
+// fetch gets a playlist, again and again if need be. An error of use ends the playback.
+func (p *player) fetch(url string, tries int, use func(Fetched) error) {
+	p.origin.Get(Fetch{URL: url}, func(int64) {}, func(got Fetched, err error) {
+		p.loop.Post(func() {
+			switch {
+			case p.over:
+			case err != nil:
+				p.failed(err)
+				p.loop.After(retryDelay(tries), func() {
+					if !p.over {
+						p.fetch(url, tries+1, use)
+					}
+				})
+			default:
+				if err := use(got); err != nil {
+					p.finish("error", fmt.Errorf("viewer: %w", err))
+				}
+			}
+		})
+	})
+}
+
+// retryDelay doubles from a second on, as hls.js has it.
+func retryDelay(tries int) time.Duration { return min(retryFirst<<min(tries, 8), retryMost) }
+
+func (p *player) failed(err error) {
+	p.errors++
+	p.lastError = err
+}
+
+func (p *player) fill() {
+	for _, t := range p.tracks {
+		t.fill()
+	}
+}
+
+// now is where the playhead is.
+func (p *player) now() time.Duration {
+	if !p.playing {
+		return p.position
+	}
+	return p.position + p.loop.Now().Sub(p.since)
+}
+
+// end of what can be played without a gap from the playhead on.
+func (p *player) end() time.Duration {
+	end := time.Duration(1<<63 - 1)
+	for _, t := range p.tracks {
+		end = min(end, t.bufferedTo(p.position))
+	}
+	return end
+}
+
+// length of the film, 0 while unknown.
+func (p *player) length() time.Duration {
+	if len(p.tracks) == 0 {
+		return 0
+	}
+	return p.tracks[0].end()
+}
+
+// buffered is called when a segment came: playback begins, goes on, or has further to go.
+func (p *player) buffered() {
+	p.look()
+	if !p.playing && p.end() > p.position {
+		now := p.loop.Now()
+		switch {
+		case !p.started:
+			p.started = true
+			ms := now.Sub(p.begun).Milliseconds()
+			p.ledger.both(func(s *signal.Stats) { s.StartupMs = ms })
+			p.plan()
+		case p.seeking:
+			p.seekTime += now.Sub(p.soughtAt)
+		}
+		p.endStall()
+		p.playing, p.seeking, p.since = true, false, now
+	}
+	p.watch()
+}
+
+// watch sets the timer to the end of the buffer.
+func (p *player) watch() {
+	if p.runOut != nil {
+		p.runOut()
+		p.runOut = nil
+	}
+	if p.playing {
+		p.runOut = p.loop.After(p.end()-p.now(), p.dry)
+	}
+}
+
+// dry is called where the buffer ends: the film's end, or a stall.
+func (p *player) dry() {
+	p.look()
+	if p.end() > p.position {
+		p.watch()
+		return
+	}
+	p.playing = false
+	if length := p.length(); length > 0 && p.position >= length {
+		p.finish("end", nil)
+		return
+	}
+	p.stalled = p.loop.Now()
+	p.ledger.both(func(s *signal.Stats) { s.Stalls++ })
+	p.fill()
+}
+
+func (p *player) endStall() {
+	if p.stalled.IsZero() {
+		return
+	}
+	ms := p.loop.Now().Sub(p.stalled).Milliseconds()
+	p.stalled = time.Time{}
+	p.ledger.both(func(s *signal.Stats) { s.StallMs += ms })
+}
+
+// look counts how far the playhead has come since the last look.
+func (p *player) look() {
+	if !p.playing {
+		return
+	}
+	to := min(p.now(), p.end())
+	main := p.tracks[0]
+	for at := p.position; at < to; {
+		shown, until := main.shown(at)
+		step := min(until, to) - at
+		at += step
+		p.playedMs += float64(step) / float64(time.Millisecond)
+		p.playedBits += step.Seconds() * float64(shown.bitrate)
+		if shown != p.screen {
+			if p.screen != nil { // the first rendition is no switch
+				p.ledger.both(func(s *signal.Stats) { s.Switches++ })
+			}
+			p.screen = shown
+		}
+	}
+	p.position, p.since = to, p.loop.Now()
+	ms, bits := int64(p.playedMs), int64(p.playedBits)
+	p.playedMs -= float64(ms)
+	p.playedBits -= float64(bits)
+	p.ledger.both(func(s *signal.Stats) { s.PlayedMs += ms; s.PlayedBits += bits })
+}
+
+// observe counts what has been seen until now, a stall that goes on among it.
+func (p *player) observe() {
+	p.look()
+	if !p.stalled.IsZero() {
+		p.endStall()
+		p.stalled = p.loop.Now()
+	}
+}
+
+// plan sets the timers of what the viewer is going to do.
+func (p *player) plan() {
+	for _, s := range p.cfg.Seeks {
+		p.loop.After(s.After, func() { p.seek(s.To) })
+	}
+}
+
+// seek moves the playhead. Waiting after it is the seek's, and no stall.
+func (p *player) seek(to time.Duration) {
+	if p.over || len(p.tracks) == 0 {
+		return
+	}
+	p.look()
+	p.endStall()
+	to = time.Duration(float64(to) / p.cfg.Speed)
+	if length := p.length(); length > 0 {
+		to = max(0, min(to, length-time.Millisecond))
+	}
+	p.position, p.since, p.soughtAt = to, p.loop.Now(), p.loop.Now()
+	p.seeks++
+	if p.end() <= to {
+		p.playing, p.seeking = false, p.started
+	} else if p.started {
+		p.playing, p.seeking = true, false
+	}
+	for _, t := range p.tracks {
+		t.sought()
+	}
+	p.watch()
+	p.fill()
+}
+
+func (p *player) finish(how string, err error) {
+	if p.over {
+		return
+	}
+	p.observe()
+	p.stalled, p.playing, p.over = time.Time{}, false, true
+	if p.runOut != nil {
+		p.runOut()
+	}
+	for _, t := range p.tracks {
+		t.stop()
+	}
+	p.ended(how, err)
+}

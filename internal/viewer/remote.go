@@ -1,0 +1,266 @@
+package viewer
+
+import (
+	"bytes"
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// Bounds of one link (spec/peer-protocol.md).
+const (
+	ownMaxRequests = 256
+	announceEvery  = 50 * time.Millisecond
+	mostFalseHaves = 3
+)
+
+// rejectPauses is how long a peer that rejected something is left alone, where it is not a moment.
+var rejectPauses = map[peer.RejectReason]time.Duration{
+	peer.RejectWithdrawn: 0, peer.RejectBudget: 5 * time.Second, peer.RejectLaneOff: 30 * time.Second,
+}
+
+const rejectPause = 200 * time.Millisecond
+
+// remote is a peer with an open link. Its session's messages are handled on the loop; data is taken by download in the
+// goroutine that reads the link.
+type remote struct {
+	e        *engine
+	id       string // hexadecimal
+	role     schedule.Role
+	link     transfer.Link
+	session  *transfer.Session
+	download *transfer.Download
+	upload   *transfer.Upload
+	path     transfer.Path
+
+	ready       bool
+	onDemand    bool
+	noUpload    bool // never ask it
+	maxRequests int
+	holdings    *holdings
+	stalledUs   int64 // until then it is left alone
+	stalls      int   // in a row without a byte
+	stallData   time.Time
+	falseHaves  int
+	suspect     *suspect
+	gone        bool
+
+	dirty      []string // segments to announce
+	announced  map[string]bool
+	announceAt time.Time
+	announcing func() // stops the timer
+
+	downloaded, uploaded int64
+}
+
+var (
+	_ transfer.Handler        = (*remote)(nil)
+	_ transfer.DownloadEvents = (*remote)(nil)
+	_ transfer.Observer       = (*remote)(nil)
+	_ transfer.Pieces         = served{}
+)
+
+// newRemote makes the peer of a link that has opened. open sends the hello.
+func newRemote(e *engine, id peer.ID, role schedule.Role, link transfer.Link) *remote {
+	r := &remote{
+		e: e, id: hex.EncodeToString(id[:]), role: role, link: link, path: link.Path(),
+		holdings: newHoldings(), announced: map[string]bool{},
+	}
+	hello := peer.Hello{MinVersion: 1, MaxVersion: peer.Version, MaxRequests: ownMaxRequests, Peer: e.self(), Swarm: e.swarm}
+	if !e.uploads() {
+		hello.Flags = peer.NoUpload
+	}
+	r.session = transfer.NewSession(link, hello, id, r, e.loop.Now)
+	r.download = transfer.NewDownload(r.session.Send, e.loop.Now, r)
+	r.session.RoundTrip = r.download.RoundTrip
+	r.upload = e.uploader.Add(transfer.UploadConfig{
+		Link: link, Send: r.session.Send, Pieces: served{e.store}, Observer: r, MaxRequests: ownMaxRequests, Background: e.cfg.Policy.Background,
+	})
+	return r
+}
+
+// Ready implements transfer.Handler: the other hello is here.
+func (r *remote) Ready(h peer.Hello) error {
+	r.ready = true
+	r.e.opened++
+	r.onDemand = r.role == schedule.Seed && h.Flags&peer.OnDemand != 0
+	r.noUpload = h.Flags&peer.NoUpload != 0
+	r.maxRequests = int(h.MaxRequests)
+	r.session.Ping()
+	if r.role == schedule.Viewer {
+		r.dirty = r.e.store.ids()
+		r.flush()
+	}
+	r.e.changed()
+	return nil
+}
+
+// Piece implements transfer.Handler, in the link's goroutine.
+func (r *remote) Piece(m peer.Data) error { return r.download.Data(m) }
+
+// Arrived implements transfer.DownloadEvents, in the link's goroutine.
+func (r *remote) Arrived(o transfer.Order, data []byte, matches bool) {
+	r.e.loop.Post(func() { r.e.arrived(r, o, data, matches) })
+}
+
+// Wasted implements transfer.DownloadEvents, in any goroutine.
+func (r *remote) Wasted(n int) { r.e.loop.Post(func() { r.e.ledger.wasted(n) }) }
+
+// Message implements transfer.Handler.
+func (r *remote) Message(m peer.Message) error {
+	e := r.e
+	switch m := m.(type) {
+	case peer.Have:
+		if r.role == schedule.Viewer && !r.noUpload {
+			r.holdings.apply(m.Entries, e.nowUs())
+		}
+		e.changed()
+	case peer.CertificateRequest:
+		e.certificateAsked(r, m.Segments)
+	case peer.Certificate:
+		e.certificateCame(r, hex.EncodeToString(m.Segment[:]), bytes.Clone(m.Raw))
+	case peer.CertificateNone:
+		e.certificateNone(r, hex.EncodeToString(m.Segment[:]))
+	case peer.Request:
+		if !e.uploads() {
+			r.session.Send(peer.Reject{Reason: peer.RejectLaneOff, IDs: requestIDs(m)})
+			return nil
+		}
+		err := r.upload.Request(m)
+		e.pump()
+		return err
+	case peer.Cancel:
+		r.upload.Cancel(m)
+		e.pump()
+	case peer.Promote:
+		r.upload.Promote(m)
+		e.pump()
+	case peer.Reject:
+		r.rejected(m)
+	}
+	return nil
+}
+
+func requestIDs(m peer.Request) []uint32 {
+	out := make([]uint32, len(m.Requests))
+	for i, q := range m.Requests {
+		out[i] = q.ID
+	}
+	return out
+}
+
+func (r *remote) rejected(m peer.Reject) {
+	gone := r.download.Reject(m)
+	untrue := false
+	for _, o := range gone {
+		id := hex.EncodeToString(o.Target.Segment[:])
+		_, announced := r.holdings.holds[id]
+		untrue = untrue || announced && m.Reason == peer.RejectNotHeld
+		// Not held (any more), or no such piece: what it announced is not true. Anything else may pass.
+		if m.Reason == peer.RejectNotHeld || m.Reason == peer.RejectWithdrawn || m.Reason == peer.RejectOutOfRange {
+			r.holdings.remove(id, o.Piece)
+		}
+	}
+	if untrue {
+		r.falseHaves++
+	}
+	pause, ok := rejectPauses[m.Reason]
+	if !ok {
+		pause = rejectPause
+	}
+	r.stalledUs = max(r.stalledUs, r.e.nowUs()+pause.Microseconds())
+	if r.falseHaves >= mostFalseHaves {
+		r.session.End(peer.CloseFalse, peer.ByePolicy)
+	}
+	r.e.changed()
+}
+
+// served is where uploads take their pieces from, on the loop.
+type served struct{ store *store }
+
+// Piece implements transfer.Pieces.
+func (s served) Piece(id peer.ID, n int) ([]byte, transfer.Refusal) {
+	key := hex.EncodeToString(id[:])
+	switch held := s.store.get(key); {
+	case held == nil:
+		return nil, transfer.Refuse(peer.RejectWithdrawn)
+	case n >= len(held.pieces):
+		return nil, transfer.Refuse(peer.RejectOutOfRange)
+	}
+	if data := s.store.piece(key, n); data != nil {
+		return data, transfer.Served
+	}
+	return nil, transfer.Refuse(peer.RejectNotHeld)
+}
+
+// announce tells the peer what is held of a segment, at most every announceEvery. Seeds ask nobody.
+func (r *remote) announce(id string) {
+	if !r.ready || r.gone || r.role == schedule.Seed {
+		return
+	}
+	if !slices.Contains(r.dirty, id) {
+		r.dirty = append(r.dirty, id)
+	}
+	if r.announcing != nil {
+		return
+	}
+	if wait := r.announceAt.Add(announceEvery).Sub(r.e.loop.Now()); wait > 0 {
+		r.announcing = r.e.loop.After(wait, r.flush)
+	} else {
+		r.flush()
+	}
+}
+
+func (r *remote) flush() {
+	r.announcing = nil
+	if r.gone {
+		return
+	}
+	r.announceAt = r.e.loop.Now()
+	var entries []peer.HaveEntry
+	for _, id := range r.dirty {
+		if entry, ok := r.e.announcement(id); ok {
+			r.announced[id] = true
+			entries = append(entries, entry)
+		} else if r.announced[id] {
+			delete(r.announced, id)
+			entries = append(entries, peer.HaveEntry{Segment: entry.Segment})
+		}
+	}
+	r.dirty = nil
+	for part := range slices.Chunk(entries, 255) {
+		r.session.Send(peer.Have{Entries: part})
+	}
+}
+
+// ended lets go of what the link held. It runs once, on the loop.
+func (r *remote) ended() {
+	r.gone = true
+	if r.announcing != nil {
+		r.announcing()
+	}
+	if r.suspect != nil {
+		r.suspect.stop()
+	}
+	r.upload.Remove()
+	r.download.Close()
+}
+
+// Sent implements transfer.Observer.
+func (r *remote) Sent(n int) {
+	r.uploaded += int64(n)
+	r.e.ledger.uploaded(r.path, n)
+}
+
+// Served implements transfer.Observer.
+func (r *remote) Served() {}
+
+// Rejected implements transfer.Observer.
+func (r *remote) Rejected(peer.RejectReason, int) {}
+
+// Canceled implements transfer.Observer.
+func (r *remote) Canceled(int) {}

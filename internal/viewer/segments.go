@@ -1,0 +1,166 @@
+package viewer
+
+import (
+	"cmp"
+	"slices"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/transfer"
+)
+
+// Reference is one segment of a playlist.
+type Reference struct {
+	URL         string
+	Ranged      bool // only bytes First to Last, inclusive
+	First, Last int64
+	Start       time.Duration // on the timeline of the presentation
+	Duration    time.Duration
+}
+
+func (r Reference) fetch() Fetch {
+	return Fetch{URL: r.URL, Ranged: r.Ranged, First: r.First, Last: r.Last}
+}
+
+// request is one segment that the player asks for.
+type request struct {
+	Reference
+	rendition string
+	bitrate   int64 // bits per second
+	adaptive  bool
+	deadline  func() time.Duration // from now until the playhead is there
+	upcoming  []Reference
+}
+
+// Result is a segment on its way to the player.
+type Result struct {
+	Reference
+	Rendition string
+	Pieces    [][]byte // in order; shared, not to be changed
+	Source    Source   // where most of the bytes came from
+	Reason    schedule.Reason
+	Bytes     map[Source]int64
+	Took      time.Duration // from the player's request
+}
+
+// Len is the number of bytes.
+func (r *Result) Len() int {
+	n := 0
+	for _, p := range r.Pieces {
+		n += len(p)
+	}
+	return n
+}
+
+// load is one request of the player on its way.
+type load struct {
+	request request
+	done    func(*Result, error)
+	started time.Time
+	seg     *seg
+	over    bool
+}
+
+// seg is what the engine knows of one segment.
+type seg struct {
+	id      string // hexadecimal; empty for what is none of the site's segments
+	key     segment.ID
+	name    segment.Name
+	ref     Reference
+	bitrate int64
+	loads   []*load
+	askedUs int64
+
+	cert      *certificate.Certificate
+	target    *transfer.Target // made of cert
+	state     schedule.Certification
+	certAsked int64 // µs; -1 never
+	certPeers []string
+	disputed  *[2]*certificate.Certificate // disagree, the older first: origin only until a revocation covers it
+
+	origin       schedule.Origin
+	fetch        *originFetch
+	originReason schedule.Reason
+	originErr    error
+
+	uncertified []byte         // what the origin sent, until there is a certificate to hold it against
+	sources     map[int]Source // of verified pieces
+	pieceReason schedule.Reason
+}
+
+func (s *seg) wanted() bool { return len(s.loads) > 0 }
+
+func newSeg(r Reference, bitrate int64) *seg {
+	return &seg{
+		ref: r, bitrate: bitrate, askedUs: -1, state: schedule.CertNone, certAsked: -1,
+		origin: schedule.OriginIdle, originReason: schedule.NoHolder, sources: map[int]Source{},
+	}
+}
+
+// maxSegments is how many segments are remembered.
+const maxSegments = 1024
+
+// segments are the known segments by ID, and the way from a URL to one.
+type segments struct {
+	rules *site.Site
+	byID  map[string]*seg
+	order []string // as they became known
+}
+
+// resolve returns the segment of a reference; it fails when the URL is none of the site's.
+func (b *segments) resolve(r Reference, bitrate int64) (*seg, error) {
+	key, err := b.rules.Key(r.URL)
+	if err != nil {
+		return nil, err
+	}
+	name := segment.WholeName(key)
+	if r.Ranged {
+		if name = segment.RangeName(key, r.First, r.Last); name == "" {
+			return nil, site.ErrBadPath
+		}
+	}
+	id := segment.NewID(b.rules.Name(), name)
+	if s := b.byID[id.String()]; s != nil {
+		return s, nil
+	}
+	s := newSeg(r, bitrate)
+	s.id, s.key, s.name = id.String(), id, name
+	b.byID[s.id] = s
+	b.order = append(b.order, s.id)
+	return s, nil
+}
+
+// all lists the segments in the order in which they became known.
+func (b *segments) all() []*seg {
+	out := make([]*seg, len(b.order))
+	for i, id := range b.order {
+		out[i] = b.byID[id]
+	}
+	return out
+}
+
+// prune forgets the oldest segments that nothing needs.
+func (b *segments) prune(needed func(*seg) bool) {
+	if len(b.order) <= maxSegments {
+		return
+	}
+	left := len(b.order)
+	b.order = slices.DeleteFunc(b.order, func(id string) bool {
+		if left <= maxSegments/2 || needed(b.byID[id]) {
+			return false
+		}
+		delete(b.byID, id)
+		left--
+		return true
+	})
+}
+
+// inOrder sorts segments as they are played.
+func inOrder(list []*seg) {
+	slices.SortFunc(list, func(a, b *seg) int {
+		return cmp.Or(cmp.Compare(a.ref.Start, b.ref.Start), cmp.Compare(a.id, b.id))
+	})
+}

@@ -1,0 +1,320 @@
+package viewer
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"strings"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// Times of a membership, the library's.
+const (
+	startGrace     = 2500 * time.Millisecond // segments that can wait are held so long for a session that comes up
+	linkGrace      = 4 * time.Second         // after joining: how long a first link may take
+	rejoinAfter    = 5 * time.Second
+	behind         = 30 * time.Second // kept behind the playhead in the range told to the tracker
+	updateDebounce = 200 * time.Millisecond
+	// urgentPermille of a segment's duration before its playhead nothing waits for a session.
+	urgentPermille = 1500
+)
+
+// title is the membership of one swarm: session, links, engine, statistics. The twin of the library's title.
+type title struct {
+	loop     Loop
+	cfg      *Config
+	links    *links
+	session  *session // nil without a tracker
+	engine   *engine  // nil until joined
+	ledger   *ledger
+	capacity *capacity
+	origin   Origin
+	observe  func() // has the player count what it has seen until now
+	notice   func(code, text string)
+
+	openedAt, joinedAt time.Time
+	welcomed           *signal.Welcome
+	rules              *site.Site
+	name, key          string
+	swarm              signal.ID
+	viewers, seeds     int
+	off                schedule.Reason
+	offByEngine        bool
+	closed             bool
+	joins              int // the answer to an old one is nobody's
+	span               *signal.Range
+	lastWant           int
+	statsAt            time.Time
+	timers             map[string]func()
+	waiting            []*held
+}
+
+// held is a segment that is held back until it is clear whether there is an engine.
+type held struct {
+	begin func()
+	stop  func()
+}
+
+func newTitle(cfg *Config, ports Ports, random *rand.Rand, counts *ledger) *title {
+	t := &title{
+		loop: ports.Loop, cfg: cfg, ledger: counts, capacity: &capacity{}, origin: ports.Origin,
+		openedAt: ports.Loop.Now(), timers: map[string]func(){},
+	}
+	t.statsAt = t.openedAt
+	t.links = &links{
+		loop: ports.Loop, maker: ports.Links, events: t, entries: map[signal.ID]*attempt{}, avoided: map[signal.ID]bool{},
+		newID: func() (id signal.ID) {
+			for i := range id {
+				id[i] = byte(random.Uint32())
+			}
+			return id
+		},
+	}
+	if ports.Dialer == nil || cfg.Tracker == "" {
+		t.off = schedule.ByPolicy
+		return t
+	}
+	t.session = &session{
+		loop: ports.Loop, dialer: ports.Dialer, random: random, events: t, url: cfg.Tracker, origin: cfg.Origin,
+		hello: signal.Hello{Version: signal.Version, Client: cfg.Client, Site: cfg.Site, Token: cfg.Token},
+	}
+	t.session.start()
+	return t
+}
+
+func (t *title) set(name string, d time.Duration, f func()) {
+	t.clear(name)
+	t.timers[name] = t.loop.After(d, func() {
+		delete(t.timers, name)
+		f()
+	})
+}
+
+func (t *title) clear(names ...string) {
+	for _, name := range names {
+		if stop := t.timers[name]; stop != nil {
+			stop()
+			delete(t.timers, name)
+		}
+	}
+}
+
+// role is what this viewer is in its swarm.
+func (t *title) role() string {
+	if t.welcomed == nil || t.welcomed.Policy.ControlGroup {
+		return "off"
+	}
+	return t.welcomed.Policy.Role
+}
+
+func (t *title) setOff(reason schedule.Reason) {
+	t.off = reason
+	if t.engine != nil {
+		t.engine.setOff(reason)
+	}
+}
+
+// leaveOut says that peer delivery does not come, as things stand.
+func (t *title) leaveOut(reason schedule.Reason, code, text string) {
+	if t.off != reason {
+		t.notice(code, text)
+	}
+	t.setOff(reason)
+	t.goOn()
+}
+
+// welcome implements sessionEvents.
+func (t *title) welcome(m *signal.Welcome) {
+	t.welcomed = m
+	var c site.Config
+	err := json.Unmarshal(m.Site, &c)
+	if err == nil {
+		t.rules, err = site.New(c)
+	}
+	if err == nil {
+		t.key, err = t.rules.Key(t.cfg.URL)
+	}
+	if err == nil {
+		t.name, err = t.rules.Title(t.key, t.cfg.Title)
+	}
+	if err != nil {
+		t.leaveOut(schedule.ByPolicy, "bad-manifest", "the manifest has no name on the tracker's site: "+err.Error())
+		return
+	}
+	if site.HasCredential(t.cfg.URL) && t.cfg.Token == "" && m.Policy.SignedManifests != site.SignedShare {
+		t.leaveOut(schedule.NeedsToken, "needs-token", "the manifest's URL carries a credential, and there is no join token")
+		return
+	}
+	t.applyPolicy()
+	t.inform(m.VerifyKeys, m.Revocations)
+	t.set("rejoin", max(0, t.openedAt.Add(t.cfg.JoinAfter).Sub(t.loop.Now())), t.join)
+}
+
+func (t *title) applyPolicy() {
+	m := t.welcomed
+	l := t.links
+	l.self, l.role, l.most = m.Session, t.role(), min(m.Policy.MaxLinks, m.Limits.Links)
+	l.settings = LinkSettings{}
+	for _, s := range m.ICEServers {
+		urls := s.URLs[:0:0]
+		for _, u := range s.URLs {
+			if m.Policy.Relay == site.RelayAllow || !strings.HasPrefix(u, "turn") {
+				urls = append(urls, u)
+			}
+		}
+		if len(urls) > 0 {
+			l.settings.Servers = append(l.settings.Servers, ICEServer{URLs: urls, Username: s.Username, Credential: s.Credential})
+		}
+	}
+	switch {
+	case t.role() != "off":
+		t.setOff(l.blocked())
+	case m.Policy.ControlGroup:
+		l.closeAll(peer.ClosePolicy, peer.ByePolicy)
+		t.leaveOut(schedule.ControlGroup, "control-group", "this viewer is in the control group")
+	default:
+		l.closeAll(peer.ClosePolicy, peer.ByePolicy)
+		t.leaveOut(schedule.ByPolicy, "policy-off", "peer delivery is off for this viewer")
+	}
+}
+
+// inform tells the engine what the tracker said of keys, revocations and the time.
+func (t *title) inform(keys []signal.VerifyKey, revocations []signal.Revocation) {
+	if t.engine == nil {
+		return
+	}
+	t.engine.offset = t.session.offset
+	if keys != nil {
+		var list []certificate.VerifyKey
+		for _, k := range keys {
+			if k.Alg == 1 && len(k.KeyID) == len(certificate.KeyID{}) {
+				list = append(list, certificate.VerifyKey{KeyID: certificate.KeyID(k.KeyID), Key: k.Key, Sites: []string{t.rules.Name()}})
+			}
+		}
+		set, err := certificate.NewKeySet(list...)
+		if err != nil {
+			t.notice("bad-keys", err.Error())
+		} else {
+			t.engine.keys = set
+		}
+	}
+	var list []certificate.Revocation
+	for _, r := range revocations {
+		v := certificate.Revocation{Site: r.Site, Prefix: r.Prefix, MinIssuedAt: time.UnixMilli(r.MinIssuedAt)}
+		if len(r.KeyID) == len(v.KeyID) {
+			v.KeyID = certificate.KeyID(r.KeyID)
+		}
+		list = append(list, v)
+	}
+	t.engine.revoke(list)
+}
+
+func (t *title) join() {
+	t.joins++
+	attempt := t.joins
+	path, _, _ := strings.Cut(t.key, "?")
+	m := signal.Join{Title: t.name, Manifest: path, Role: t.role(), Want: t.links.want(), Range: t.span}
+	t.session.join(m, func(answer *signal.Joined, refusal *signal.Error) {
+		switch {
+		case attempt != t.joins || t.closed:
+		case refusal == nil:
+			t.joined(answer)
+		case refusal.Code == "lost":
+		default:
+			t.notice("tracker-error", "the tracker did not let this viewer join ("+refusal.Code+"): "+refusal.Message)
+			if refusal.Code != "bad-title" {
+				wait := time.Duration(float64(rejoinAfter) * (0.5 + t.session.random.Float64()))
+				t.set("rejoin", max(wait, time.Duration(refusal.RetryAfterMs)*time.Millisecond), t.join)
+			}
+		}
+	})
+}
+
+func (t *title) joined(m *signal.Joined) {
+	t.swarm, t.viewers, t.seeds = m.Swarm, m.Viewers, m.Seeds
+	t.joinedAt = t.loop.Now()
+	if t.engine == nil {
+		t.engine = &engine{
+			loop: t.loop, rules: t.rules, swarm: peer.ID(m.Swarm), origin: t.origin, ledger: t.ledger, capacity: t.capacity, observer: t,
+			self:    func() peer.ID { return peer.ID(t.welcomed.Session) },
+			uploads: func() bool { return t.role() != "leech" },
+			cfg:     engineConfig{Policy: t.cfg.Policy, StoreBytes: t.cfg.StoreBytes, Record: t.cfg.Record},
+		}
+		t.engine.start()
+		t.inform(t.welcomed.VerifyKeys, t.welcomed.Revocations)
+		t.engine.setOff(t.off)
+	}
+	t.set("update", time.Duration(t.welcomed.UpdateEvery)*time.Millisecond, t.update)
+	t.set("stats", time.Duration(t.welcomed.StatsInterval)*time.Millisecond, t.statsTick)
+	t.set("linking", linkGrace, t.setLinking)
+	t.setLinking()
+	t.goOn()
+}
+
+func (t *title) setLinking() {
+	if t.engine == nil {
+		return
+	}
+	fresh := t.loop.Now().Sub(t.joinedAt) < linkGrace && t.role() != "off"
+	t.engine.setLinking(t.links.count(true) == 0 && (fresh || t.links.count(false) > 0))
+}
+
+func (t *title) update() {
+	t.set("update", time.Duration(t.welcomed.UpdateEvery)*time.Millisecond, t.update)
+	t.lastWant = t.links.want()
+	t.session.send(&signal.Update{
+		Swarm: t.swarm, Range: t.span, Saturated: t.lastWant == 0, Links: t.links.count(true), Want: t.lastWant,
+	}, false)
+}
+
+func (t *title) updateSoon() {
+	if t.swarm.IsZero() || t.timers["soon"] != nil || t.closed || t.session.state != sessionReady {
+		return
+	}
+	t.set("soon", updateDebounce, t.update)
+}
+
+func (t *title) statsTick() {
+	t.set("stats", time.Duration(t.welcomed.StatsInterval)*time.Millisecond, t.statsTick)
+	t.sendStats(false)
+}
+
+// sendStats reports what was counted since the last time.
+func (t *title) sendStats(last bool) {
+	if t.swarm.IsZero() || t.session == nil || t.session.state != sessionReady {
+		return
+	}
+	t.observe()
+	now := t.loop.Now()
+	m := t.ledger.take()
+	m.Swarm, m.Interval = t.swarm, max(1, now.Sub(t.statsAt).Milliseconds())
+	t.statsAt = now
+	t.session.send(&m, last)
+}
+
+// stop leaves the swarm and lets go of everything.
+func (t *title) stop() {
+	if t.closed {
+		return
+	}
+	t.sendStats(true)
+	t.closed = true
+	t.joins++
+	if t.session != nil && !t.swarm.IsZero() {
+		t.session.send(&signal.Leave{Swarm: t.swarm}, true)
+	}
+	t.clear("update", "stats", "soon", "rejoin", "linking")
+	t.goOn()
+	t.links.stop()
+	if t.engine != nil {
+		t.engine.stop()
+	}
+	if t.session != nil {
+		t.session.stop()
+	}
+}

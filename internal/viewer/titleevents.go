@@ -1,0 +1,245 @@
+package viewer
+
+import (
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+var (
+	_ sessionEvents  = (*title)(nil)
+	_ linkEvents     = (*title)(nil)
+	_ engineObserver = (*title)(nil)
+)
+
+// pushed implements sessionEvents.
+func (t *title) pushed(m signal.Message) {
+	switch m := m.(type) {
+	case *signal.Introduce:
+		if m.Swarm == t.swarm {
+			t.links.introduce(m.Peers)
+		}
+	case *signal.Signal:
+		if m.Swarm == t.swarm {
+			t.links.signal(m)
+		}
+	case *signal.Keys:
+		t.welcomed.VerifyKeys = m.VerifyKeys
+		t.inform(m.VerifyKeys, nil)
+	case *signal.Revoke:
+		t.welcomed.Revocations = append(t.welcomed.Revocations, m.Revocations...)
+		t.inform(nil, m.Revocations)
+	case *signal.SetPolicy:
+		t.welcomed.Policy = m.Policy
+		if t.rules != nil && t.name != "" {
+			t.applyPolicy()
+			t.updateSoon()
+		}
+	case *signal.Error:
+		t.notice("tracker-error", m.Code+": "+m.Message)
+	}
+}
+
+// lost implements sessionEvents: links and engine go on.
+func (t *title) lost() {
+	t.clear("update", "stats", "soon", "rejoin")
+	t.joins++
+}
+
+// refused implements sessionEvents.
+func (t *title) refused(m *signal.Error) {
+	t.notice("refused", "the tracker refused this viewer ("+m.Code+"): "+m.Message+" "+m.Hint)
+	if t.engine == nil {
+		t.leaveOut(schedule.ByPolicy, "", "")
+	}
+}
+
+// signalTo implements linkEvents.
+func (t *title) signalTo(to, link signal.ID, m signal.Signal) {
+	if t.swarm.IsZero() {
+		return
+	}
+	m.Swarm, m.To, m.Link = t.swarm, to, link
+	t.session.send(&m, false)
+}
+
+// opened implements linkEvents.
+func (t *title) opened(a *attempt) bool {
+	if t.engine == nil || t.closed {
+		return false
+	}
+	r := t.engine.addLink(peer.ID(a.peer), a.role, a.link)
+	if r == nil {
+		return false
+	}
+	a.attach(r)
+	return true
+}
+
+// linkFailed implements linkEvents.
+func (t *title) linkFailed(reason string) {
+	t.ledger.linkFailed(reason)
+	if blocked := t.links.blocked(); blocked != "" && t.off == "" {
+		t.leaveOut(blocked, "links-blocked", "no link to another viewer or a seed opens ("+string(blocked)+")")
+	}
+}
+
+// linksChanged implements linkEvents.
+func (t *title) linksChanged() {
+	if t.closed || t.welcomed == nil {
+		return
+	}
+	open := t.links.count(true)
+	if open > 0 && t.role() != "off" && t.off != "" && !t.offByEngine {
+		t.setOff("")
+	}
+	if t.links.want() > t.lastWant || open == 0 {
+		t.updateSoon()
+	}
+	t.setLinking()
+}
+
+// banned implements engineObserver.
+func (t *title) banned(id string) {
+	var key signal.ID
+	if b, err := hex.DecodeString(id); err == nil && len(b) == len(key) {
+		t.links.avoided[signal.ID(b)] = true
+	}
+}
+
+// turnedOff implements engineObserver.
+func (t *title) turnedOff(reason schedule.Reason) {
+	t.off, t.offByEngine = reason, true
+	t.notice("title-off", "peer delivery of this title is off ("+string(reason)+"): the origin contradicts the certificates")
+}
+
+// recordFailed implements engineObserver.
+func (t *title) recordFailed(err error) { t.notice("record", err.Error()) }
+
+// mayStart says whether a session, or the join, is on its way for the first time.
+func (t *title) mayStart() bool {
+	if t.off != "" || t.session == nil || t.closed {
+		return false
+	}
+	switch t.session.state {
+	case sessionConnecting, sessionReady, sessionWaiting:
+		return t.loop.Now().Sub(t.openedAt) < startGrace+linkGrace
+	}
+	return false
+}
+
+// pull is one segment on its way to the player, by the engine if there is one, straight from the origin otherwise.
+type pull struct {
+	t      *title
+	r      request
+	done   func(*Result, error)
+	began  time.Time
+	over   bool
+	hold   *held
+	inner  *load
+	direct func() // cancels
+}
+
+// load gets a segment.
+func (t *title) load(r request, done func(*Result, error)) *pull {
+	p := &pull{t: t, r: r, done: done, began: t.loop.Now()}
+	t.noteRange(r)
+	if slack := r.deadline() - r.Duration*urgentPermille/1000; t.engine == nil && slack > 0 && t.mayStart() {
+		p.hold = &held{begin: p.begin}
+		p.hold.stop = t.loop.After(min(startGrace, slack), func() { t.release(p.hold) })
+		t.waiting = append(t.waiting, p.hold)
+		return p
+	}
+	p.begin()
+	return p
+}
+
+func (t *title) release(h *held) {
+	if at := slices.Index(t.waiting, h); at >= 0 {
+		t.waiting = slices.Delete(t.waiting, at, at+1)
+		h.stop()
+		h.begin()
+	}
+}
+
+// goOn lets everything that is held back go.
+func (t *title) goOn() {
+	for _, h := range slices.Clone(t.waiting) {
+		t.release(h)
+	}
+}
+
+func (p *pull) begin() {
+	t := p.t
+	if p.over {
+		return
+	}
+	if t.engine != nil && !t.closed {
+		p.inner = t.engine.load(p.r, p.done)
+		return
+	}
+	p.direct = t.origin.Get(p.r.fetch(), func(int64) {}, func(got Fetched, err error) {
+		t.loop.Post(func() {
+			if p.over {
+				return
+			}
+			p.over = true
+			if err != nil {
+				p.done(nil, err)
+				return
+			}
+			p.done(p.bypassed(got), nil)
+		})
+	})
+}
+
+// bypassed counts a segment that came from the origin without an engine.
+func (p *pull) bypassed(got Fetched) *Result {
+	t, n := p.t, len(got.Data)
+	reason := t.off
+	if reason == "" {
+		reason = schedule.NoHolder
+	}
+	t.ledger.played(n)
+	t.ledger.segment(FromOrigin, reason)
+	now := t.loop.Now()
+	t.capacity.sample(n, got.Transfer, now)
+	return &Result{
+		Reference: p.r.Reference, Rendition: p.r.rendition, Pieces: [][]byte{got.Data}, Source: FromOrigin, Reason: reason,
+		Bytes: map[Source]int64{FromOrigin: int64(n)}, Took: now.Sub(p.began),
+	}
+}
+
+// abort takes it back; done is not called any more.
+func (p *pull) abort() {
+	if p.over {
+		return
+	}
+	p.over = true
+	switch {
+	case p.inner != nil:
+		p.t.engine.abort(p.inner)
+	case p.direct != nil:
+		p.direct()
+	case p.hold != nil:
+		p.hold.stop()
+		p.t.waiting = slices.DeleteFunc(p.t.waiting, func(h *held) bool { return h == p.hold })
+	}
+}
+
+func (t *title) noteRange(r request) {
+	last := r.Reference
+	if n := len(r.upcoming); n > 0 {
+		last = r.upcoming[n-1]
+	}
+	// The tracker knows the timeline of the film, whatever the speed at which it is shown here.
+	ms := func(d time.Duration) int64 { return max(0, int64(float64(d.Milliseconds())*t.cfg.Speed)) }
+	t.span = &signal.Range{From: ms(r.Start - r.deadline() - behind), To: ms(last.Start + last.Duration)}
+	if t.span.To < t.span.From {
+		t.span.To = t.span.From
+	}
+}

@@ -1,0 +1,46 @@
+package wsconn
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+
+	"github.com/gorilla/websocket"
+)
+
+// DialConfig says how a client connects.
+type DialConfig struct {
+	// NetDial opens the TCP connection, for clients that live in a network namespace of their own; nil is the process's.
+	NetDial func(ctx context.Context, network, address string) (net.Conn, error)
+	Header  http.Header
+}
+
+// Dial opens a connection to a server that speaks cfg.Subprotocol. CheckOrigin and Refused of cfg are not used. Close, and
+// then Wait, when it is no longer needed.
+func Dial(ctx context.Context, url string, cfg Config, dial DialConfig) (*Conn, error) {
+	cfg.complete()
+	d := websocket.Dialer{
+		NetDialContext: dial.NetDial, HandshakeTimeout: cfg.WriteTimeout, ReadBufferSize: 4096, WriteBufferSize: 4096,
+		WriteBufferPool: &writeBuffers, Subprotocols: []string{cfg.Subprotocol},
+	}
+	ws, response, err := d.DialContext(ctx, url, dial.Header)
+	if response != nil && response.Body != nil {
+		_ = response.Body.Close()
+	}
+	if err != nil {
+		if response != nil && errors.Is(err, websocket.ErrBadHandshake) {
+			return nil, fmt.Errorf("wsconn: dial %s: the server answered %s instead of a WebSocket", url, response.Status)
+		}
+		return nil, fmt.Errorf("wsconn: dial %s: %w", url, err)
+	}
+	if ws.Subprotocol() != cfg.Subprotocol {
+		_ = ws.Close()
+		return nil, fmt.Errorf("wsconn: dial %s: the server does not speak %s", url, cfg.Subprotocol)
+	}
+	return newConn(ws, cfg), nil
+}
+
+// Wait returns when nothing of the connection runs any more. The end comes by Close.
+func (c *Conn) Wait() { c.wait() }
