@@ -83,7 +83,7 @@ export const decide = (input: ScheduleInput): Action[] => {
 
   const free = (p: Peer): boolean => {
     const most = p.role === 'seed' && viewers.length > 0 ? policy.seed_cap : policy.peer_cap;
-    return !p.stalled && p.slots > 0 && p.queued < (p.rate ? most : Math.min(most, probation));
+    return !p.stalled && p.slots > 0 && p.queued < Math.min(most, p.rate ? Math.max(piece, 4 * p.rate) : probation);
   };
   const request = (s: WantedSegment, n: number, p: Peer, reason: RequestReason) => {
     p.slots--;
