@@ -13,6 +13,9 @@ import { createLink, type Link } from './link.ts';
 const wantBound = 32;
 /** Attempts under way at once; a burst of introductions must not open dozens of sockets. */
 const attemptsBound = 8;
+/** For so long a peer that fell silent is not linked again, and a further offer of one that has just made one not heard. */
+const silentMs = 60_000;
+const offersMs = 2_000;
 
 export interface LinksOptions {
   environment: Pick<Environment, 'clock' | 'createConnection' | 'randomBytes' | 'localAccess'>;
@@ -64,7 +67,8 @@ export interface Links {
 export function createLinks(o: LinksOptions): Links {
   const { environment } = o;
   const entries = new Map<string, Entry>();
-  const avoided = new Set<string>();
+  /** Until when a peer is not linked. */
+  const avoided = new Map<string, number>();
   let settings: LinkSettings | undefined;
   let stopped = false;
   /** What the last failed attempts say about the network, while no link is open. */
@@ -72,6 +76,12 @@ export function createLinks(o: LinksOptions): Links {
 
   const count = (state: Link['state']) => [...entries.values()].filter(({ link }) => link.state === state).length;
   const find = (hex: string) => [...entries.values()].find(({ link }) => link.peer === hex);
+
+  const avoid = (hex: string, ms: number) => {
+    const until = environment.clock.now() + ms;
+    if (!(avoided.get(hex)! > until)) avoided.set(hex, until);
+  };
+  const avoids = (hex: string) => avoided.get(hex)! > environment.clock.now();
 
   const forget = (link: Link) => {
     if (entries.delete(link.id)) o.changed();
@@ -121,7 +131,10 @@ export function createLinks(o: LinksOptions): Links {
         if (reason) blame = { reason, times: blame?.reason === reason ? blame.times + 1 : 1 };
         o.failed(fail);
       },
-      closed: forget,
+      closed(_link, reason) {
+        if (reason === 'stalled') avoid(hex, silentMs);
+        forget(link);
+      },
     });
     const entry: Entry = { to, offered, link };
     entries.set(id, entry);
@@ -135,10 +148,11 @@ export function createLinks(o: LinksOptions): Links {
     const known = find(hex);
     // Both offered: the offer of the lower peer ID stands, on both sides.
     const ours = known?.link.state === 'opening' && known.offered && s !== undefined && s.self < hex;
-    if (!s || stopped || ours || avoided.has(hex) || hex === s.self || s.policy.role === 'off') {
+    if (!s || stopped || ours || avoids(hex) || hex === s.self || s.policy.role === 'off') {
       refuse('refused');
       return;
     }
+    avoid(hex, offersMs);
     if (known) {
       // The other side has begun anew, so an old link is dead there.
       known.link.onClose?.('closed');
@@ -171,7 +185,7 @@ export function createLinks(o: LinksOptions): Links {
     introduce(peers) {
       for (const { peer, role } of peers) {
         const hex = idToHex(peer);
-        if (hex === settings?.self || avoided.has(hex) || find(hex)) continue;
+        if (hex === settings?.self || avoids(hex) || find(hex)) continue;
         if (links.want === 0 || links.opening >= attemptsBound) continue;
         create(peer, hex, role, toBase64url(environment.randomBytes(16)), true)?.link.offer();
       }
@@ -185,7 +199,7 @@ export function createLinks(o: LinksOptions): Links {
         entry.link.receive(message);
       }
     },
-    avoid: (peer) => void avoided.add(peer),
+    avoid: (peer) => avoid(peer, Number.POSITIVE_INFINITY),
     closeAll(reason, bye) {
       for (const { link } of [...entries.values()]) {
         if (link.state === 'open') link.onClose?.(reason);

@@ -1,5 +1,5 @@
 import { createEngine, type EngineDeps } from '../engine.ts';
-import type { Engine, PeerLink, SegmentResult } from '../ports.ts';
+import type { Clock, Engine, PeerLink, SegmentResult } from '../ports.ts';
 import { createPeer, type Peer, type PeerHost } from '../transfer/peer.ts';
 import { type Film, idOf, rules, type Signer } from './film.ts';
 import { crypto, type Network } from './world.ts';
@@ -54,7 +54,11 @@ export class Seed {
           const piece = this.ready.get(s)?.subarray(n * 16384, (n + 1) * 16384);
           return piece?.length ? piece : undefined;
         },
-        pieces: (s) => Math.ceil((this.ready.get(s)?.length ?? 0) / 16384),
+        pieces: (s) => {
+          // Who has the certificate from elsewhere asks again in a moment.
+          if (!this.ready.has(s)) this.fetch(s).catch(nothing);
+          return Math.ceil((this.ready.get(s)?.length ?? 0) / 16384);
+        },
         allowed: () => true,
       },
       sent: (_, bytes) => {
@@ -99,7 +103,7 @@ export class Viewer {
   readonly engine: Engine;
   readonly results: SegmentResult[] = [];
   readonly errors: unknown[] = [];
-  readonly unlinked: { peer: string; reason: string; banned: boolean }[] = [];
+  readonly unlinked: { peer: string; reason: string; banned: boolean; at: number }[] = [];
   wrong = 0;
   stalls = 0;
   stallMs = 0;
@@ -110,6 +114,7 @@ export class Viewer {
   private updatedAt = 0;
   private next = 0;
   private joinedAt = 0;
+  private readonly clock: Clock;
 
   constructor(
     readonly id: string,
@@ -119,6 +124,7 @@ export class Viewer {
     deps: Partial<EngineDeps> = {},
     private readonly aheadMs = 30_000,
   ) {
+    this.clock = deps.clock ?? network.world;
     this.engine = createEngine({
       clock: network.world,
       crypto,
@@ -129,16 +135,16 @@ export class Viewer {
       ...deps,
     });
     this.engine.setKeys([signer.verifyKey]);
-    this.engine.on('unlink', (u) => this.unlinked.push(u));
+    this.engine.on('unlink', (u) => this.unlinked.push({ ...u, at: network.world.now() }));
   }
 
   play(): void {
-    this.joinedAt = this.updatedAt = this.network.world.now();
+    this.joinedAt = this.updatedAt = this.clock.now();
     this.loadNext();
   }
 
   private update(): void {
-    const now = this.network.world.now();
+    const now = this.clock.now();
     if (this.startupMs >= 0) {
       this.position += now - this.updatedAt;
       const over = this.position - this.bufferedMs;
@@ -158,7 +164,7 @@ export class Viewer {
     const wait = this.bufferedMs - this.position - this.aheadMs;
     if (wait > 0) {
       // At least a millisecond: a rounding error would not move the clock.
-      this.network.world.setTimer(() => this.loadNext(), Math.max(wait, 1));
+      this.clock.setTimer(() => this.loadNext(), Math.max(wait, 1));
       return;
     }
     const { engine, film, network } = this;
@@ -183,7 +189,7 @@ export class Viewer {
         this.results.push(r);
         if (!Buffer.from(r.data).equals(film.content(segment.name))) this.wrong++;
         this.bufferedMs = segment.startMs + segment.durationMs;
-        if (this.startupMs < 0) this.startupMs = network.world.now() - this.joinedAt;
+        if (this.startupMs < 0) this.startupMs = this.clock.now() - this.joinedAt;
         this.next++;
         this.loadNext();
       },

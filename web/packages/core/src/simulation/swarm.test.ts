@@ -1,56 +1,7 @@
 import { describe, expect, it, vi } from 'vitest';
-import type { EngineDeps } from '../engine.ts';
-import { join, type Other, Seed, Viewer } from './actors.ts';
-import { Film, Signer } from './film.ts';
-import { Hostile, type Malice } from './hostile.ts';
-import { type Line, Network, World } from './world.ts';
-
-const fast: Line = { up: 12_500_000, down: 12_500_000 };
-const id = (n: number) => n.toString(16).repeat(32).slice(0, 32);
-const signer = new Signer();
-
-const setUp = (film: Film, line: Line = fast) => {
-  const world = new World();
-  const network = new Network(world);
-  network.addNode('origin', { up: 125_000_000, down: 125_000_000 });
-  network.addNode(id(15), fast);
-  const seed = new Seed(id(15), network, film, signer);
-  const viewers: Viewer[] = [];
-  /** A viewer that joins now and is linked to everybody else, unless said otherwise. */
-  const viewer = (others: Other[] = [seed, ...viewers], deps: Partial<EngineDeps> = {}, adaptive = false) => {
-    const n = viewers.length + 1;
-    network.addNode(id(n), line);
-    const v = new Viewer(id(n), network, film, signer, deps);
-    v.adaptive = adaptive;
-    join(network, v, others);
-    v.play();
-    viewers.push(v);
-    return v;
-  };
-  const run = (ms: number) => world.runUntil(world.now() + ms);
-  return { world, network, seed, viewers, viewer, run };
-};
-
-const figures = (viewers: Viewer[], film: Film) => {
-  const sum = { origin: 0, seed: 0, peer: 0 };
-  const later = { origin: 0, seed: 0, peer: 0 };
-  for (const v of viewers)
-    for (const k of ['origin', 'seed', 'peer'] as const) {
-      sum[k] += v.bytes()[k];
-      later[k] += v.bytes(2)[k];
-    }
-  const all = (b: typeof sum) => b.origin + b.seed + b.peer;
-  return {
-    offload: sum.peer / all(sum),
-    afterTwo: (later.seed + later.peer) / all(later),
-    originPerSegment: film.requests / film.ledger.size,
-    stalls: viewers.reduce((n, v) => n + v.stalls, 0),
-    wrong: viewers.reduce((n, v) => n + v.wrong, 0),
-    errors: viewers.reduce((n, v) => n + v.errors.length, 0),
-  };
-};
-
-const fine = { stalls: 0, wrong: 0, errors: 0 };
+import { type Other, Seed } from './actors.ts';
+import { Film } from './film.ts';
+import { fast, figures, fine, id, setUp, signer } from './scene.ts';
 
 // Virtual time costs real time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
@@ -94,41 +45,6 @@ describe('three viewers in step', () => {
     await run(60_000);
     expect(figures(viewers, film)).toMatchObject(fine);
     expect(seed.sent / (film.bytes * 14)).toBeLessThan(1.35);
-  });
-});
-
-describe('a hostile viewer', () => {
-  const kinds: [Malice, string][] = [
-    ['flip', 'bad-piece'],
-    ['flip-then-stall', 'bad-piece'],
-    ['false-have', 'false-have'],
-    ['silent', 'timeout'],
-    ['silent-mid-piece', 'stalled'],
-    ['garbage', 'protocol-error'],
-    ['forger', 'protocol-error'],
-    ['flood', 'over-limit'],
-  ];
-  it.each(kinds)('%s: no wrong byte, no stall, nobody else blamed', async (malice, end) => {
-    const film = new Film(16, 4000, 300_000);
-    const { network, seed, viewers, viewer, run } = setUp(film);
-    network.addNode(id(14), fast);
-    const hostile = new Hostile(id(14), network, film, signer, malice);
-    for (let n = 0; n < 3; n++) {
-      viewer([hostile, seed, ...viewers]);
-      await run(5_000);
-    }
-    await run(60_000);
-    const f = figures(viewers, film);
-    expect(viewers.map((v) => v.results.length)).toEqual([16, 16, 16]);
-    expect(f).toMatchObject(fine);
-    expect(f.offload).toBeGreaterThanOrEqual(0.5);
-    expect(viewers.some((v) => v.unlinked.length)).toBe(true);
-    for (const v of viewers) {
-      expect(v.unlinked.filter((u) => u.peer !== hostile.id)).toEqual([]);
-      // A viewer that has quicker holders may never have asked it for anything.
-      if (v.unlinked.length) expect(v.unlinked.map((u) => u.reason)).toEqual([end]);
-      if (end === 'bad-piece') expect(v.engine.snapshot().totals.rejected_bytes).toBeLessThanOrEqual(8 * 16384);
-    }
   });
 });
 

@@ -47,6 +47,30 @@ export class World implements Clock {
   }
 }
 
+/** The clock of a page whose timers go off only so often: hidden for a while, and for long. */
+export const throttled = (world: World, everyMs: number): Clock => ({
+  now: () => world.now(),
+  setTimer: (f, ms) => world.setTimer(f, Math.ceil((world.now() + ms) / everyMs) * everyMs - world.now()),
+  clearTimer: (id) => world.clearTimer(id),
+});
+
+/** The clock of a page that does not run until a moment; what came due meanwhile does then, ahead of messages. */
+export const sleeping = (world: World, wakesAt: () => number): Clock => {
+  const ids = new Map<number, number>();
+  return {
+    now: () => world.now(),
+    setTimer(f, ms) {
+      const fire = () => {
+        if (wakesAt() > world.now()) ids.set(id, world.setTimer(fire, wakesAt() - world.now()));
+        else f();
+      };
+      const id = world.setTimer(fire, ms);
+      return id;
+    },
+    clearTimer: (id) => world.clearTimer(ids.get(id) ?? id),
+  };
+};
+
 /** Real SHA-256 and ECDSA, done at once, so that virtual time does not race with them. */
 export const crypto: Crypto = {
   digest: async (data) => new Uint8Array(createHash('sha256').update(data).digest()),
@@ -64,9 +88,20 @@ export interface Line {
   down: number;
 }
 
+interface Item {
+  bytes: number;
+  sent: () => void;
+  arrived: () => void;
+  ahead: boolean;
+}
+
 interface Node extends Line {
-  upFree: number;
+  /** What waits to leave, by where it goes: each in turn, as separate connections share a line. */
+  queues: Map<string, Item[]>;
+  busy: boolean;
   downFree: number;
+  /** Nothing is taken in before. */
+  wakesAt: number;
 }
 
 export class Network {
@@ -77,21 +112,57 @@ export class Network {
   ) {}
 
   addNode(id: string, line: Line): void {
-    this.nodes.set(id, { ...line, upFree: 0, downFree: 0 });
+    this.nodes.set(id, { ...line, queues: new Map(), busy: false, downFree: 0, wakesAt: 0 });
   }
 
-  /** Sends so many bytes; `sent` when they have left, `arrived` when they are there. */
-  send(from: string, to: string, bytes: number, sent: () => void, arrived: () => void): void {
+  /** A laptop is closed for so long. */
+  sleep(id: string, ms: number): void {
+    this.nodes.get(id)!.wakesAt = this.world.now() + ms;
+  }
+
+  wakesAt(id: string): number {
+    return this.nodes.get(id)!.wakesAt;
+  }
+
+  /** Sends so many bytes; `sent` when they have left, `arrived` when they are there. `ahead` of data for the same node. */
+  send(from: string, to: string, bytes: number, sent: () => void, arrived: () => void, ahead = false): void {
     const a = this.nodes.get(from)!;
-    const b = this.nodes.get(to)!;
-    const now = this.world.now();
-    a.upFree = Math.max(now, a.upFree) + (bytes * 1000) / a.up;
+    const queue = a.queues.get(to) ?? [];
+    a.queues.set(to, queue);
+    let i = queue.length;
+    if (ahead) while (i > 0 && !queue[i - 1]!.ahead) i--;
+    queue.splice(i, 0, { bytes, sent, arrived, ahead });
+    if (!a.busy) this.transmit(a);
+  }
+
+  private transmit(a: Node): void {
+    const [to] = [...a.queues].find(([, queue]) => queue.length) ?? [];
+    a.busy = to !== undefined;
+    if (to === undefined) return;
+    const queue = a.queues.get(to)!;
+    const { bytes, sent, arrived } = queue.shift()!;
+    // To the end: it has had its turn.
+    a.queues.delete(to);
+    a.queues.set(to, queue);
+    this.world.setTimer(
+      () => {
+        sent();
+        const b = this.nodes.get(to)!;
+        const there = this.world.now() + this.delayMs;
+        b.downFree = Math.max(there, b.downFree) + (bytes * 1000) / b.down;
+        this.deliver(b, b.downFree, arrived);
+        this.transmit(a);
+      },
+      (bytes * 1000) / a.up,
+    );
+  }
+
+  /** At a moment, or when the node wakes. */
+  private deliver(to: Node, at: number, arrived: () => void): void {
     this.world.setTimer(() => {
-      sent();
-      const there = this.world.now() + this.delayMs;
-      b.downFree = Math.max(there, b.downFree) + (bytes * 1000) / b.down;
-      this.world.setTimer(arrived, b.downFree - this.world.now());
-    }, a.upFree - now);
+      if (to.wakesAt > this.world.now()) this.deliver(to, to.wakesAt + 0.001, arrived);
+      else arrived();
+    }, at - this.world.now());
   }
 
   /** Two ends of a link. */
@@ -149,7 +220,11 @@ export class SimLink implements PeerLink {
   }
 
   sendControl(message: Uint8Array): void {
-    if (this.open) this.carry(message, (m) => this.other.onControl?.(m));
+    if (!this.open) return;
+    const arrived = () => {
+      if (this.other.open) this.other.onControl?.(message);
+    };
+    this.network.send(this.self, this.peer, message.length + 60, () => {}, arrived, true);
   }
 
   sendData(message: Uint8Array): boolean {

@@ -7,8 +7,8 @@ export interface Holdings {
   /** µs of the last announcement of a segment held in part. */
   readonly heard: Record<string, number>;
   apply(entries: HaveEntry[], nowUs: number): void;
-  /** A piece turned out not to be held. */
-  remove(segment: string, piece: number): void;
+  /** A piece turned out not to be held. Says whether it was announced. */
+  remove(segment: string, piece: number): boolean;
   forget(segment: string): void;
   size(): number;
 }
@@ -44,9 +44,10 @@ export const createHoldings = (): Holdings => {
     },
     remove(segment, piece) {
       const held = holds[segment];
-      if (!held) return;
+      if (!held) return false;
       const all = held === 'complete' ? Array.from({ length: order.get(segment)! }, (_, n) => n) : held;
       holds[segment] = all.filter((n) => n !== piece);
+      return all.includes(piece);
     },
     forget,
     size: () => order.size,

@@ -53,7 +53,8 @@ const addSpan = (spans: [number, number][], from: number, to: number): boolean =
 /** What was asked of one peer, and the pieces as they come together. */
 export const createDownloads = (): Downloads => {
   const all = new Map<number, Download>();
-  const canceled = new Map<number, number>();
+  /** When, and how many bytes of it may still come. */
+  const canceled = new Map<number, { at: number; left: number }>();
   let lastId = 0;
   let queued = 0;
   const remove = (d: Download) => {
@@ -80,17 +81,19 @@ export const createDownloads = (): Downloads => {
     cancel(d, nowMs) {
       remove(d);
       if (d.checking) return;
-      for (const [id, at] of canceled) {
+      for (const [id, { at }] of canceled) {
         if (nowMs - at < canceledMs) break;
         canceled.delete(id);
       }
-      canceled.set(d.id, nowMs);
+      canceled.set(d.id, { at: nowMs, left: d.length - d.received });
     },
     data(m, nowMs) {
       const d = all.get(m.request);
       if (!d) {
-        const at = canceled.get(m.request);
-        return at !== undefined && nowMs - at < canceledMs ? 'canceled' : 'unsolicited';
+        const c = canceled.get(m.request);
+        if (!c || nowMs - c.at >= canceledMs) return 'unsolicited';
+        c.left -= m.payload.length;
+        return c.left < 0 ? 'unsolicited' : 'canceled';
       }
       const end = m.offset + m.payload.length;
       if (d.checking || end > d.length || !addSpan(d.spans, m.offset, end)) return 'malformed';

@@ -59,12 +59,9 @@ export interface Peer {
   /** Bytes per second while busy, 0 unknown. */
   rate: number;
   rttUs: number;
-  /** µs of the last data. */
+  /** Up to when its data pay for its silence, µs. */
   dataUs: number;
   stalledUntilUs: number;
-  /** Stalls in a row without a byte. */
-  stalls: number;
-  falseHaves: number;
   /** Verified bytes. */
   downloaded: number;
   uploaded: number;
@@ -75,22 +72,32 @@ export interface Peer {
   cancel(match: (d: Download) => unknown): Download[];
   /** Announces what changed, at most every 50 ms. */
   announce(segment: string): void;
+  /** Requests to it ran out of time: a pause, and later a ping whose answer shows that it could have sent. */
+  stalled(nowUs: number): void;
   drop(reason: LinkCloseReason, bye: number, ban?: boolean): void;
 }
 
 export const ownMaxRequests = 256;
 const unknownRttUs = 50_000;
-const helloMs = 10_000;
+const longestRttUs = 1_000_000;
 const pingMs = 5_000;
-const silenceMs = 15_000;
+/** Ticks of pingMs without a message that end a link; without the hello. */
+const silentTicks = 4;
+const helloTicks = 2;
 const announceMs = 50;
-const mostFalseHaves = 3;
+const stallPauseUs = 2_000_000;
+/** A byte is worth so many µs of waiting for the next: who sends less than 5 kB/s stalls, however often it sends. */
+const byteUs = 183;
+/** Stalls in a row, without a whole piece, that end a link. */
+const mostStalls = 3;
 /** How long a peer that rejected something is left alone; a moment if nothing is said. */
 const rejectPauseUs: Record<number, number> = {
-  [rejectWithdrawn]: 0,
   [rejectBudget]: 5_000_000,
   [rejectLaneOff]: 30_000_000,
 };
+const longestPauseUs = 30_000_000;
+/** How long a peer that has stalled and answers a ping may go on without data. */
+const muteMs = 3_000;
 /** Least time or bytes for a sample of the rate. */
 const rateMs = 50;
 const rateBytes = 131_072;
@@ -102,8 +109,16 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   let open = true;
   let unknown = 0;
   let unsolicited = 0;
-  let heardAt = clock.now();
+  /** Ticks since the last message. Not time: what a sleeping or throttled page did not hear is no silence. */
+  let quiet = 0;
   let sentAt = clock.now();
+  /** Stalls, and rejects, in a row without a whole piece. */
+  let stalls = 0;
+  let rejects = 0;
+  /** Pings, and one more, that were sent since the last stall without data since; the nonce of the latest. */
+  let mute = 0;
+  let nonce = 0;
+  let muteTimer = 0;
   const dirty = new Set<string>();
   let announcedAt = Number.NEGATIVE_INFINITY;
   let announceTimer = 0;
@@ -118,6 +133,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   };
 
   const flush = () => {
+    clock.clearTimer(announceTimer);
     announceTimer = 0;
     announcedAt = clock.now();
     const entries: HaveEntry[] = [];
@@ -143,6 +159,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     }
     clock.clearTimer(announceTimer);
     clock.clearTimer(tick);
+    clock.clearTimer(muteTimer);
     host.closed(peer, reason, ban);
   };
 
@@ -158,14 +175,16 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
       ...host.uploads,
       sent: (bytes, segment) => host.sent(peer, bytes, segment),
       nowUs,
-      reject: (reason, ids) => peer.sendIds('reject', ids, reason),
+      reject(reason, ids) {
+        // What is no longer held is said first: a reject of what is still announced is taken for a lie.
+        if (dirty.size) flush();
+        peer.sendIds('reject', ids, reason);
+      },
     }),
     rate: 0,
     rttUs: unknownRttUs,
     dataUs: 0,
     stalledUntilUs: 0,
-    stalls: 0,
-    falseHaves: 0,
     downloaded: 0,
     uploaded: 0,
     send,
@@ -178,6 +197,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
         peer.downloads.cancel(d, clock.now());
         host.wasted(d.received);
       }
+      idle();
       peer.sendIds(
         'cancel',
         list.map((d) => d.id),
@@ -193,6 +213,14 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
       if (wait <= 0) flush();
       else announceTimer = clock.setTimer(flush, wait);
     },
+    stalled(now) {
+      peer.stalledUntilUs = now + Math.min(longestPauseUs, stallPauseUs * 2 ** stalls++);
+      // A seed may be short of budget, and is its operator's business.
+      if (link.role === 'seed') return;
+      if (stalls >= mostStalls) return peer.drop('stalled', byePolicy);
+      mute = 1;
+      probe();
+    },
     drop(reason, bye, ban = false) {
       if (!open) return;
       link.close(reason, bye);
@@ -200,13 +228,17 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     },
   };
 
-  const ping = () => send({ type: 'ping', nonce: 1, sentAt: nowUs() % 2 ** 32 });
+  const ping = (n = 0) => send({ type: 'ping', nonce: n, sentAt: nowUs() % 2 ** 32 });
+  /** A ping that no other pong answers. */
+  const probe = () => {
+    clock.clearTimer(muteTimer);
+    ping(++nonce);
+  };
 
   const onTick = () => {
-    const now = clock.now();
     tick = clock.setTimer(onTick, pingMs);
-    if (!peer.ready ? now - heardAt >= helloMs : now - heardAt >= silenceMs) return peer.drop('timeout', byeOverLimit);
-    if (peer.ready && now - sentAt >= pingMs - 1) ping();
+    if (++quiet >= (peer.ready ? silentTicks : helloTicks)) return peer.drop('timeout', byeOverLimit);
+    if (peer.ready && (quiet > 1 || clock.now() - sentAt >= pingMs - 1)) ping();
   };
   let tick = clock.setTimer(onTick, pingMs);
 
@@ -214,6 +246,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     if (m.peer !== link.peer || m.swarm !== host.swarm) return peer.drop('protocol-error', byeProtocolError);
     if (!negotiate({ minVersion: 1, maxVersion: 1 }, m)) return peer.drop('version', byeProtocolError);
     peer.ready = true;
+    quiet = 0;
     peer.onDemand = link.role === 'seed' && (m.flags & flagOnDemand) !== 0;
     peer.noUpload = (m.flags & flagNoUpload) !== 0;
     peer.maxRequests = m.maxRequests;
@@ -224,17 +257,21 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   };
 
   const rejected = (reason: number, ids: number[]) => {
-    const list = ids.flatMap((id) => peer.downloads.all.get(id) ?? []).filter((d) => !d.checking);
-    host.count(`rejected_${reason}`, list.length);
-    if (reason === rejectNotHeld && list.some((d) => peer.holdings.holds[d.segment])) peer.falseHaves++;
-    for (const d of list) {
+    const gone = reason === rejectNotHeld || reason === rejectWithdrawn || reason === rejectOutOfRange;
+    let lie = false;
+    for (const id of ids) {
+      const d = peer.downloads.all.get(id);
+      if (!d || d.checking) continue;
+      host.count(`rejected_${reason}`);
+      host.wasted(d.received);
       peer.downloads.remove(d);
-      // Not held (any more), or no such piece: what it announced is not true. Anything else may pass.
-      if (reason === rejectNotHeld || reason === rejectWithdrawn || reason === rejectOutOfRange)
-        peer.holdings.remove(d.segment, d.piece);
+      // It would have said first that the piece is gone. Anything else may pass.
+      if (gone && peer.holdings.remove(d.segment, d.piece)) lie = true;
     }
-    peer.stalledUntilUs = Math.max(peer.stalledUntilUs, nowUs() + (rejectPauseUs[reason] ?? 200_000));
-    if (peer.falseHaves >= mostFalseHaves) peer.drop('false-have', byePolicy, true);
+    idle();
+    const pause = Math.min(longestPauseUs, (rejectPauseUs[reason] ?? 200_000) * 2 ** rejects++);
+    peer.stalledUntilUs = Math.max(peer.stalledUntilUs, nowUs() + pause);
+    if (lie) peer.drop('false-have', byePolicy, true);
     host.changed();
   };
 
@@ -264,25 +301,37 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
         return rejected(m.reason, m.ids);
       case 'ping':
         return send({ ...m, type: 'pong' });
-      case 'pong': {
-        const rtt = (nowUs() - m.sentAt) >>> 0;
-        return rtt < 60_000_000 && roundTrip(rtt);
-      }
+      case 'pong':
+        if (mute && m.nonce === nonce) {
+          // It runs, has had the requests since before the first ping, and time: it does not want to.
+          if (mute > 1) return peer.drop('stalled', byePolicy);
+          mute = 2;
+          muteTimer = clock.setTimer(probe, muteMs);
+        }
+        return roundTrip((nowUs() - m.sentAt) >>> 0);
       case 'bye':
         link.close('closed');
         return end('closed', false);
     }
   };
 
-  const roundTrip = (us: number) => {
+  /** Bounded, since it is the other side that makes it long, and stall times grow with it. */
+  const roundTrip = (sample: number) => {
+    const us = Math.min(sample, longestRttUs);
     peer.rttUs = peer.rttUs === unknownRttUs ? us : Math.floor((7 * peer.rttUs + us) / 8);
+  };
+
+  /** Nothing outstanding: the time until the next request is not its fault. */
+  const idle = () => {
+    if (peer.downloads.queued()) return;
+    busySince = -1;
+    busyBytes = 0;
   };
 
   /** The rate is that of arrival while something is outstanding; the first message only starts the watch. */
   const measure = (bytes: number, d: Download) => {
     const now = clock.now();
-    peer.dataUs = nowUs();
-    peer.stalls = 0;
+    if (d.checking) stalls = rejects = 0;
     if (busySince < 0) {
       busySince = now;
       // The answer to the first request of a burst: pings do not go out while there is traffic.
@@ -297,16 +346,18 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
         busyBytes = 0;
       }
     }
-    if (peer.downloads.queued() === 0) {
-      busySince = -1;
-      busyBytes = 0;
-    }
+    idle();
   };
 
   const data = (m: Message & { type: 'data' }, size: number) => {
     if (size > link.maxMessage) throw new Malformed('long');
     const d = peer.downloads.data(m, clock.now());
     if (d === 'malformed') throw new Malformed('limit');
+    if (d !== 'unsolicited') {
+      mute = 0;
+      const from = Math.max(peer.dataUs, d === 'canceled' ? 0 : d.sentUs);
+      peer.dataUs = Math.min(nowUs(), from + m.payload.length * byteUs);
+    }
     if (d === 'canceled') {
       host.count('canceled_messages');
       return host.wasted(m.payload.length);
@@ -322,7 +373,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
 
   const receive = (channel: 'control' | 'data', bytes: Uint8Array) => {
     if (!open) return;
-    heardAt = clock.now();
+    if (peer.ready) quiet = 0;
     try {
       const m = decode(channel, bytes);
       if (!m) {
@@ -343,7 +394,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   link.onControl = (m) => receive('control', m);
   link.onData = (m) => receive('data', m);
   link.onDrain = () => peer.uploads.pump();
-  link.onClose = (reason) => end(reason, false);
+  link.onClose = (reason) => end(reason, reason === 'protocol-error');
   send({
     type: 'hello',
     minVersion: 1,

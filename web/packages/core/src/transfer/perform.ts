@@ -1,6 +1,5 @@
 /** Does what the schedule says; requests to one peer travel together. */
 import type { Reason } from '../ports.ts';
-import { byePolicy } from '../protocol/peer.ts';
 import type { Action } from '../schedule/input.ts';
 import { pieceLength } from '../segment/index.ts';
 import type { Peer } from './peer.ts';
@@ -16,10 +15,6 @@ export interface PerformHost {
   begun(s: Segment, length: number): void;
   stalled(): void;
 }
-
-const stallPauseUs = 2_000_000;
-/** Stalls in a row, without a byte, that end a link. */
-const mostStalls = 3;
 
 export const perform = (actions: Action[], now: number, host: PerformHost): void => {
   const certificates = new Map<Peer, string[]>();
@@ -75,7 +70,6 @@ export const perform = (actions: Action[], now: number, host: PerformHost): void
       peer.send({ type: 'request', segment, lane, requests: requests.slice(i, i + 255) });
   for (const peer of stalled) {
     host.stalled();
-    peer.stalledUntilUs = now + stallPauseUs * 2 ** peer.stalls;
-    if (++peer.stalls >= mostStalls) peer.drop('stalled', byePolicy);
+    peer.stalled(now);
   }
 };

@@ -42,6 +42,15 @@ describe('downloads', () => {
     expect(downloads.data(message(d.id, 0, 1), 0)).toBe('malformed');
   });
 
+  it('take no more of what was canceled than was asked for', () => {
+    const downloads = createDownloads();
+    const d = downloads.add(wanted);
+    downloads.data(message(d.id, 0, 40), 0);
+    downloads.cancel(d, 0);
+    expect(downloads.data(message(d.id, 40, 60), 0)).toBe('canceled');
+    expect(downloads.data(message(d.id, 40, 60), 0)).toBe('unsolicited');
+  });
+
   it('know what was canceled, for a minute, from what was never asked for', () => {
     const downloads = createDownloads();
     const d = downloads.add(wanted);
