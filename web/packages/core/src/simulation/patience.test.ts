@@ -1,0 +1,111 @@
+import { describe, expect, it, vi } from 'vitest';
+import type { Clock } from '../ports.ts';
+import { join, Viewer } from './actors.ts';
+import { Film } from './film.ts';
+import { fast, figures, fine, id, setUp, signer } from './scene.ts';
+import { sleeping, throttled } from './world.ts';
+
+// Virtual time costs real time on a busy machine.
+vi.setConfig({ testTimeout: 60_000 });
+
+/** Four viewers, of whom some have a clock of their own; nobody may be dropped for it. */
+const watch = async (clocks: (Clock | undefined)[], film: Film, line = fast, delayMs = 10) => {
+  const s = setUp(film, line, delayMs);
+  for (const make of clocks) {
+    s.viewer(undefined, make && { clock: make });
+    await s.run(5_000);
+  }
+  await s.run(film.segments.length * film.durationMs);
+  return s;
+};
+
+describe('a viewer in a hidden tab', () => {
+  it.each([
+    ['with timers once a second', 1_000],
+    ['with timers once a minute', 60_000],
+  ])('%s is not dropped and drops nobody', async (_, everyMs) => {
+    const film = new Film(60, 4000, 300_000);
+    const { world, network, seed, viewers, run } = setUp(film);
+    const page = (n: number, clock?: Clock) => {
+      network.addNode(id(n), fast);
+      const v = new Viewer(id(n), network, film, signer, clock && { clock });
+      join(network, v, [seed, ...viewers]);
+      v.play();
+      viewers.push(v);
+    };
+    // The first two are hidden: between them there is at times nobody whose timers run.
+    for (const n of [1, 2]) {
+      page(n, throttled(world, everyMs));
+      await run(5_000);
+    }
+    page(3);
+    await run(240_000);
+    for (const v of viewers) expect(v.unlinked).toEqual([]);
+    expect(figures(viewers, film)).toMatchObject({ wrong: 0, errors: 0 });
+    expect(viewers[2]!.results.length).toBe(60);
+    expect(viewers[2]!.stalls).toBe(0);
+  });
+});
+
+describe('a viewer on a slow line', () => {
+  it.each([
+    ['of 100 kbit/s up', { up: 12_500, down: 625_000 }, 10],
+    ['of 1 Mbit/s up, 300 ms away', { up: 125_000, down: 1_250_000 }, 150],
+    ['of 2 Mbit/s each way, 600 ms away', { up: 250_000, down: 250_000 }, 300],
+  ])('%s is not dropped', async (_, line, delayMs) => {
+    const film = new Film(25, 4000, 300_000);
+    const { viewers } = await watch([undefined, undefined, undefined, undefined], film, line, delayMs);
+    for (const v of viewers) expect(v.unlinked).toEqual([]);
+    expect(figures(viewers, film)).toMatchObject(fine);
+  });
+});
+
+describe('a laptop that is closed', () => {
+  const doze = async (ms: number) => {
+    const film = new Film(30, 4000, 300_000);
+    const s = setUp(film);
+    const sleeper = id(2);
+    s.viewer();
+    await s.run(5_000);
+    s.viewer(undefined, { clock: sleeping(s.world, () => s.network.wakesAt(sleeper)) });
+    await s.run(5_000);
+    s.viewer();
+    await s.run(9_000);
+    s.network.sleep(sleeper, ms);
+    await s.run(100_000);
+    return { ...s, film };
+  };
+
+  it('for ten seconds keeps its links', async () => {
+    const { viewers, film } = await doze(10_000);
+    for (const v of viewers) expect(v.unlinked).toEqual([]);
+    expect(figures([viewers[0]!, viewers[2]!], film)).toMatchObject(fine);
+  });
+
+  it('for a minute loses them, and nobody is banned', async () => {
+    const { viewers, film, network } = await doze(60_000);
+    const [first, sleeper, third] = viewers as [Viewer, Viewer, Viewer];
+    for (const v of [first, third])
+      expect(v.unlinked).toMatchObject([{ peer: sleeper.id, reason: 'timeout', banned: false }]);
+    for (const u of sleeper.unlinked) expect(u.banned).toBe(false);
+    expect(figures([first, third], film)).toMatchObject(fine);
+    join(network, sleeper, [first, third]);
+    expect(sleeper.errors).toEqual([]);
+  });
+});
+
+describe('a viewer whose cache is small, far away', () => {
+  it('says what it gave up before it rejects', async () => {
+    const film = new Film(40, 4000, 300_000);
+    const { seed, viewers, viewer, run } = setUp(film, fast, 200);
+    for (let n = 0; n < 4; n++) {
+      viewer([seed, ...viewers], { cacheBytes: 1_000_000 });
+      await run(7_000);
+    }
+    await run(150_000);
+    expect(figures(viewers, film)).toMatchObject(fine);
+    for (const v of viewers) expect(v.unlinked).toEqual([]);
+    const rejected = viewers.reduce((n, v) => n + (v.engine.snapshot().counters.rejected_3 ?? 0), 0);
+    expect(rejected).toBeGreaterThan(0);
+  });
+});
