@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { minifySync } from 'vite';
-import { internalNames, quoted } from './minify.mjs';
+import { arrows, internalNames, quoted } from './minify.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 
@@ -38,7 +38,7 @@ export async function dropin() {
     minifyIdentifiers: true,
     mangleProps: internalNames(),
   });
-  const small = minifySync('leeway.js', code, {
+  const small = minifySync('leeway.js', arrows(code), {
     module: false,
     compress: { target, treeshake: { propertyReadSideEffects: false } },
     mangle: { toplevel: true },

@@ -63,22 +63,53 @@ export function internalNames() {
   return new RegExp(`^(${[...names].sort().join('|')})$`);
 }
 
+/** Nodes of a syntax tree for which `test` holds; what is inside of one for which `skip` holds is left out. */
+function nodes(tree, test, skip = () => false) {
+  const found = [];
+  const visit = (node) => {
+    if (!node || typeof node !== 'object') return;
+    if (test(node)) found.push(node);
+    if (node === tree || !skip(node)) Object.values(node).forEach(visit);
+  };
+  visit(tree);
+  return found;
+}
+
+/** Writes `text(node)` in place of each node; from the end, so that what is in front stays where it is. */
+function replaced(code, found, text) {
+  for (const node of found.toSorted((a, b) => b.start - a.start)) {
+    code = code.slice(0, node.start) + text(node) + code.slice(node.end);
+  }
+  return code;
+}
+
+/**
+ * The same bundle with its modules' functions as arrow functions, which need fewer words. None is called before its place in
+ * the bundle: modules come after what they import.
+ */
+export function arrows(code) {
+  const [bundle] = nodes(parseSync('leeway.js', code).program, (node) => node.type === 'ArrowFunctionExpression');
+  const own = (node) => /^Function/.test(node.type);
+  const plain = bundle.body.body.filter(
+    (node) =>
+      node.type === 'FunctionDeclaration' &&
+      !node.generator &&
+      nodes(node.body, (n) => n.type === 'ThisExpression' || n.name === 'arguments', own).length === 0,
+  );
+  return replaced(code, plain, ({ id, async, params, body }) => {
+    const list = params.map(({ start, end }) => code.slice(start, end));
+    return `const ${id.name} = ${async ? 'async ' : ''}(${list}) => ${code.slice(body.start, body.end)};`;
+  });
+}
+
 /**
  * The same code with ordinary strings where the minifier wrote templates without a substitution: brotli's dictionary knows
  * words in quotation marks.
  */
 export function quoted(code) {
-  const found = [];
-  const visit = (node) => {
-    if (!node || typeof node !== 'object') return;
-    if (node.type === 'TemplateLiteral' && node.expressions.length === 0) found.push(node);
-    for (const child of Object.values(node)) visit(child);
-  };
-  visit(parseSync('leeway.js', code).program);
-  // From the end, so that what is in front stays where it is.
-  for (const { start, end } of found.sort((a, b) => b.start - a.start)) {
-    const text = code.slice(start + 1, end - 1);
-    if (!/["\\\n]/.test(text)) code = `${code.slice(0, start)}"${text}"${code.slice(end)}`;
-  }
-  return code;
+  const plain = nodes(
+    parseSync('leeway.js', code).program,
+    (node) => node.type === 'TemplateLiteral' && !/["\\\n]|\$\{/.test(code.slice(node.start, node.end)),
+  );
+  return replaced(code, plain, ({ start, end }) => `"${code.slice(start + 1, end - 1)}"`);
 }

@@ -103,6 +103,9 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     caught: o.caught,
   });
 
+  // By a variable: the drop-in's property names are shortened, strings are not.
+  const isSet = (timer: TimerName) => !!timers[timer];
+
   const clearTimers = (...names: TimerName[]) => {
     for (const timer of names) {
       clock.clearTimer(timers[timer] ?? 0);
@@ -234,7 +237,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   };
 
   const updateSoon = () => {
-    if (!swarm || timers.soon || session.state !== 'ready' || stopped) return;
+    if (!swarm || isSet('soon') || session.state !== 'ready' || stopped) return;
     setTimer('soon', update, updateDebounceMs);
   };
 
@@ -288,7 +291,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     },
     pictured() {
       joinBy = 0;
-      if (timers.rejoin && !joining) joinSoon();
+      if (isSet('rejoin') && !joining) joinSoon();
     },
     lost() {
       clearTimers('update', 'stats', 'soon', 'rejoin');
