@@ -166,3 +166,15 @@ func (r Report) String() string {
 	fmt.Fprintf(&b, "; machine idle %.0f %%, stolen %.1f %%", 100*r.Idle, 100*r.Steal)
 	return b.String()
 }
+
+// Counters returns the direction's counters since the lab started.
+func (d *Direction) Counters() (Counters, error) {
+	if d.lab.emu == nil {
+		return Counters{}, fmt.Errorf("netlab: %s: not started", d.Name)
+	}
+	stats, err := d.lab.emu.Stats(false)
+	if err != nil {
+		return Counters{}, fmt.Errorf("netlab: %s: %w", d.Name, err)
+	}
+	return stats.Links[d.index], nil
+}
