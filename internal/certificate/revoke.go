@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/segment"
 )
 
 // Revocation withdraws certificates: all that a key signed (KeyID set), or those of a site whose name begins with Prefix
@@ -78,13 +80,24 @@ func (r *Revocations) Withdraws(c *Certificate) bool {
 	if r.keys[c.KeyID] {
 		return true
 	}
-	issued := c.IssuedAt.UnixMilli()
-	for prefix, least := range r.sites[c.Site] {
-		if issued < least && strings.HasPrefix(string(c.Name), prefix) {
-			return true
+	return c.IssuedAt.UnixMilli() < r.least(c.Site, c.Name)
+}
+
+// Since is the time before which certificates of a segment are withdrawn, 1970 where none are.
+func (r *Revocations) Since(site string, name segment.Name) time.Time {
+	if r == nil {
+		return time.UnixMilli(0)
+	}
+	return time.UnixMilli(r.least(site, name))
+}
+
+func (r *Revocations) least(site string, name segment.Name) (ms int64) {
+	for prefix, least := range r.sites[site] {
+		if strings.HasPrefix(string(name), prefix) {
+			ms = max(ms, least)
 		}
 	}
-	return false
+	return ms
 }
 
 // List is the set in a stable order: keys first, then sites and prefixes.

@@ -19,6 +19,7 @@ const (
 	failedFor  = 2 * time.Second
 	refusedFor = time.Minute
 	maxLedger  = 65536
+	overtaken  = 3 // fetches of one segment that purges may overtake
 )
 
 // verdict is what came of a wish for a certificate: a held segment, or why there is none.
@@ -123,8 +124,42 @@ func (s *Service) fly(t *title, r *ref, old *held) (*flight, verdict) {
 	return f, verdict{}
 }
 
-// obtain fetches and certifies; for a verdict without a certificate, keep is how long it holds.
+// obtain fetches and certifies; for a verdict without a certificate, keep is how long it holds. A purge that comes
+// meanwhile may be of the very bytes that are on their way: the origin is asked again.
 func (s *Service) obtain(ctx context.Context, t *title, r *ref, old *held) (v verdict, keep time.Duration) {
+	for range overtaken {
+		since := s.since(t, r)
+		if v, keep = s.attempt(ctx, t, r, old, since); s.since(t, r).Equal(since) {
+			return v, keep
+		}
+		s.disown(r.id)
+		old = nil
+	}
+	return verdict{none: peer.NoneWithdrawn}, failedFor
+}
+
+// since is the time of the last purge of a segment.
+func (s *Service) since(t *title, r *ref) time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.revoked.Since(t.site.name, r.seg.name)
+}
+
+// disown forgets a certificate that nobody has seen.
+func (s *Service) disown(id segment.ID) {
+	s.mu.Lock()
+	delete(s.ledger, id)
+	s.mu.Unlock()
+	s.store.drop(id)
+}
+
+// attempt asks the origin once. A certificate is as old as the question, for the answer may be; but not older than a purge
+// that the seed knew of when it asked, whose clock may be ahead of the seed's.
+func (s *Service) attempt(ctx context.Context, t *title, r *ref, old *held, purged time.Time) (v verdict, keep time.Duration) {
+	issuedAt := s.cfg.Now()
+	if issuedAt.Before(purged) {
+		issuedAt = purged
+	}
 	f := Fetch{Path: r.seg.path, Ranged: r.seg.ranged, First: r.seg.first, Last: r.seg.last, MaxBytes: segment.MaxLength, Shared: true}
 	if old != nil {
 		f.Validator = old.cert.Validator
@@ -135,11 +170,11 @@ func (s *Service) obtain(ctx context.Context, t *title, r *ref, old *held) (v ve
 	case err == nil && len(got.Data) == 0, r.seg.ranged && r.seg.last-r.seg.first >= segment.MaxLength:
 		return verdict{none: peer.NoneNotAllowed}, refusedFor
 	case err == nil:
-		return s.issue(t, r, got.Data, got.ObjectLength, got.Validator)
+		return s.issue(t, r, issuedAt, got)
 	case !errors.As(err, &failed):
 		return verdict{none: peer.NoneOrigin}, failedFor
 	case failed.Outcome == OutcomeNotModified && old != nil:
-		return s.issue(t, r, old.data, old.cert.ObjectLength, old.cert.Validator)
+		return s.issue(t, r, issuedAt, &Fetched{Data: old.data, ObjectLength: old.cert.ObjectLength, Validator: old.cert.Validator})
 	case failed.Outcome == OutcomeTooLarge && failed.ObjectLength > segment.MaxLength && failed.ObjectLength <= segment.MaxObject && !r.seg.ranged:
 		t.tooLarge(r, failed.ObjectLength)
 		return verdict{none: peer.NoneTooLarge, object: failed.ObjectLength}, refusedFor
@@ -152,8 +187,8 @@ func (s *Service) obtain(ctx context.Context, t *title, r *ref, old *held) (v ve
 }
 
 // issue signs a certificate for bytes that were just fetched, or just found unchanged, and stores both.
-func (s *Service) issue(t *title, r *ref, data []byte, object int64, validator string) (verdict, time.Duration) {
-	now := s.cfg.Now()
+func (s *Service) issue(t *title, r *ref, issuedAt time.Time, got *Fetched) (verdict, time.Duration) {
+	data, validator := got.Data, got.Validator
 	life := lifeVOD
 	if r.live {
 		life = lifeLive
@@ -162,11 +197,11 @@ func (s *Service) issue(t *title, r *ref, data []byte, object int64, validator s
 		validator = ""
 	}
 	c := certificate.Certificate{
-		KeyID: s.keyID, IssuedAt: now, NotAfter: now.Add(life), ObjectLength: object, Length: int64(len(data)),
+		KeyID: s.keyID, IssuedAt: issuedAt, NotAfter: issuedAt.Add(life), ObjectLength: got.ObjectLength, Length: int64(len(data)),
 		Site: t.site.name, Name: r.seg.name, Validator: validator, Digests: certificate.DigestPieces(data),
 	}
 	content := contentOf(&c)
-	if !s.vouch(r.id, c, content, now) {
+	if !s.vouch(r.id, c, content, s.cfg.Now()) {
 		s.cfg.Metrics.Add(mCertificates, 1, t.site.name, "refused")
 		s.cfg.Log.Warn("the origin's bytes differ from what is certified: withheld until the old certificate ends",
 			"site", t.site.name, "hint", "leeway purge withdraws the old one")

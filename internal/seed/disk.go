@@ -173,6 +173,16 @@ func (d *disk) load(id segment.ID) *held {
 	return h
 }
 
+// drop deletes a segment's file.
+func (d *disk) drop(id segment.ID) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if e := d.byID[id]; e != nil {
+		d.remove(e.Value.(*diskFile))
+		d.trim()
+	}
+}
+
 func (d *disk) verify(id segment.ID, b []byte) (*held, error) {
 	if len(b) < headBytes+sha256.Size || string(b[:4]) != fileMagic {
 		return nil, errors.New("not a file of this store")

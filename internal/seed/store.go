@@ -84,6 +84,16 @@ func (s *store) forget(id segment.ID) {
 	}
 }
 
+// drop forgets a segment in both tiers.
+func (s *store) drop(id segment.ID) {
+	s.mu.Lock()
+	s.forget(id)
+	bytes := s.bytes
+	s.mu.Unlock()
+	s.sink.Set(mStoreBytes, float64(bytes), "memory")
+	s.disk.drop(id)
+}
+
 // withdraw drops what is revoked, in memory and on disk, and returns the IDs.
 func (s *store) withdraw(revoked func(*certificate.Certificate) bool) []segment.ID {
 	var gone []segment.ID

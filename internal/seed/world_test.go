@@ -33,25 +33,39 @@ type memoryBus struct {
 }
 
 type subscriber struct {
-	in   chan []byte
+	in   chan delivered
 	done chan struct{}
 }
 
+type delivered struct {
+	data  []byte
+	taken func() // called when the subscriber has dealt with it
+}
+
 func (b *memoryBus) Publish(subject string, data []byte) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for _, s := range b.topics[subject] {
-		s.in <- bytes.Clone(data)
-	}
+	b.send(subject, data)
 	return nil
 }
 
+// send publishes; the group is done when every subscriber has dealt with it.
+func (b *memoryBus) send(subject string, data []byte) *sync.WaitGroup {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	all := &sync.WaitGroup{}
+	for _, s := range b.topics[subject] {
+		all.Add(1)
+		s.in <- delivered{bytes.Clone(data), all.Done}
+	}
+	return all
+}
+
 func (b *memoryBus) Subscribe(subject string, f func(string, []byte, func([]byte) error)) (func(), error) {
-	s := &subscriber{in: make(chan []byte, 4096), done: make(chan struct{})}
+	s := &subscriber{in: make(chan delivered, 4096), done: make(chan struct{})}
 	go func() {
 		defer close(s.done)
 		for m := range s.in {
-			f(subject, m, nil)
+			f(subject, m.data, nil)
+			m.taken()
 		}
 	}()
 	b.mu.Lock()
@@ -83,11 +97,12 @@ type origin struct {
 	mu    sync.Mutex
 	files map[string][]byte
 	asked map[string]int
+	gates map[string]chan struct{} // by path: a response is made when it is asked for, and goes out when the gate is closed
 	head  http.Header
 }
 
 func newOrigin(t *testing.T) *origin {
-	o := &origin{files: map[string][]byte{}, asked: map[string]int{}, head: http.Header{}}
+	o := &origin{files: map[string][]byte{}, asked: map[string]int{}, gates: map[string]chan struct{}{}, head: http.Header{}}
 	o.Server = httptest.NewServer(http.HandlerFunc(o.serve))
 	t.Cleanup(o.Close)
 	return o
@@ -97,10 +112,14 @@ func (o *origin) serve(w http.ResponseWriter, r *http.Request) {
 	o.mu.Lock()
 	o.asked[r.URL.Path]++
 	data, ok := o.files[r.URL.Path]
+	gate := o.gates[r.URL.Path]
 	for k, v := range o.head {
 		w.Header()[k] = v
 	}
 	o.mu.Unlock()
+	if gate != nil {
+		<-gate
+	}
 	if !ok {
 		http.NotFound(w, r)
 		return
@@ -113,6 +132,20 @@ func (o *origin) put(path string, data []byte) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.files[path] = data
+}
+
+// hold keeps responses for a path back until the returned function is called.
+func (o *origin) hold(path string) (release func()) {
+	gate := make(chan struct{})
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.gates[path] = gate
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		delete(o.gates, path)
+		close(gate)
+	}
 }
 
 func (o *origin) count(path string) int {
@@ -235,6 +268,16 @@ func (w *world) toSeed(m *bus.SeedDelivery) {
 		w.t.Fatal(err)
 	}
 	_ = w.bus.Publish(bus.SubjectSeedDeliver(w.seed.ID()), b)
+}
+
+// revoke publishes revocations and returns when the seed has taken them in.
+func (w *world) revoke(list ...signal.Revocation) {
+	w.t.Helper()
+	b, err := bus.Encode(&bus.RevokeMessage{Revocations: list})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.bus.send(bus.SubjectRevoke, b).Wait()
 }
 
 func (w *world) title(viewers int) *bus.Title {

@@ -1,0 +1,48 @@
+package seed_test
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+func purge(at time.Time) signal.Revocation {
+	return signal.Revocation{Site: "demo", Prefix: "/film/", MinIssuedAt: at.UnixMilli()}
+}
+
+// TestPurgeOvertakesAFetch: bytes that left the origin before a purge must not be certified after it, whatever the seed's
+// clock says.
+func TestPurgeOvertakesAFetch(t *testing.T) {
+	for name, skew := range map[string]time.Duration{"clocks agree": 0, "seed ahead": time.Minute, "seed behind": -time.Minute} {
+		t.Run(name, func(t *testing.T) {
+			o := newOrigin(t)
+			o.film(1)
+			clock := &jump{}
+			clock.forward(skew)
+			w := newWorld(t, o, clock.config)
+			v := w.connect(1, 1)
+			const name = "/film/low/0.m4s"
+			release := o.hold(path(name))
+			v.session.Send(peer.CertificateRequest{Segments: []peer.ID{peer.ID(w.id(name))}})
+			until(t, "the fetch", func() bool { return o.count(path(name)) == 1 })
+			o.put(path(name), noise(100_000))
+			now := time.Now()
+			w.revoke(purge(now))
+			release()
+			wait(t, v.answers, "the answer")
+			c, none := v.certificate(name)
+			if c == nil {
+				t.Fatalf("no certificate after the purge: %+v", none)
+			}
+			if c.IssuedAt.UnixMilli() < now.UnixMilli() {
+				t.Error("viewers will refuse the certificate: it is as old as the purge")
+			}
+			if data, rejected := v.fetch(c); !bytes.Equal(data, o.files[path(name)]) {
+				t.Errorf("what was purged came back certified, rejected %v", rejected)
+			}
+		})
+	}
+}
