@@ -68,27 +68,23 @@ export interface Emitter<Events> {
 
 /** `failed` hears of listeners that threw. */
 export function createEmitter<Events>(failed: (error: unknown) => void): Emitter<Events> {
-  let listeners: { event: keyof Events; listener: (detail: never) => void }[] = [];
+  const listeners = new Set<[event: keyof Events, listener: (detail: never) => void]>();
   return {
     on(event, listener) {
-      const entry = { event, listener };
-      listeners = [...listeners, entry];
-      return () => {
-        listeners = listeners.filter((other) => other !== entry);
-      };
+      const entry: [keyof Events, typeof listener] = [event, listener];
+      listeners.add(entry);
+      return () => void listeners.delete(entry);
     },
     emit(event, detail) {
-      for (const entry of listeners) {
-        if (entry.event !== event) continue;
+      for (const [name, listener] of [...listeners]) {
+        if (name !== event) continue;
         try {
-          entry.listener(detail as never);
+          listener(detail as never);
         } catch (error) {
           failed(error);
         }
       }
     },
-    clear() {
-      listeners = [];
-    },
+    clear: () => listeners.clear(),
   };
 }

@@ -46,7 +46,7 @@ function run(): void {
       leeway.notice({
         code: 'no-player',
         message: 'There is no window.Hls on this page.',
-        hint: 'Use the npm package and attachHls(leeway, hls); for other players see data-intercept.',
+        hint: 'Use the npm package: attachHls(leeway, hls).',
       });
     }, playerWaitMs);
   if (document.readyState === 'complete') look();

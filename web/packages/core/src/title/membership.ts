@@ -90,8 +90,8 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       leaveOut(
         blocked,
         'links-blocked',
-        `No link to another viewer or a seed opens (${blocked}).`,
-        blocked === 'lna-denied' ? 'The viewer can allow local network access.' : 'TURN helps.',
+        `No link to a peer opens (${blocked}).`,
+        blocked === 'lna-denied' ? 'Allow local network access.' : 'TURN helps.',
       );
     },
     changed() {
@@ -208,7 +208,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     } catch (error) {
       const { code, message, hint, retry_after_ms = 0 } = error as Refusal;
       if (!current() || code === 'lost') return;
-      o.notice('tracker-error', `The tracker did not let this viewer join (${code}). ${message}`, hint);
+      o.notice('tracker-error', `The tracker refused this join (${code}). ${message}`, hint);
       const wait = Math.max(rejoinMs * (0.5 + environment.random()), retry_after_ms);
       if (code !== 'bad-title') setTimer('rejoin', () => void join(key), wait);
     }
@@ -278,7 +278,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         leaveOut(
           'needs-token',
           'needs-token',
-          "The manifest's URL carries a credential, and there is no join token.",
+          "The manifest's URL carries a credential, and there is no token.",
           'Pass data-token, or set policy.signed_manifests: share.',
         );
         return;
