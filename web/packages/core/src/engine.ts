@@ -188,6 +188,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       uploads: {
         piece: cache.piece,
         pieces: (id) => cache.get(id)?.pieces ?? 0,
+        queued: () => [...peers.values()].reduce((n, p) => n + p.uploads.size(), 0),
         allowed: (lane) => deps.uploads() && (lane === laneForeground || policy.background),
       },
       sent(p, bytes, segment) {

@@ -1,16 +1,14 @@
 /** ICE candidates: whose address they show, and which of the other side's may be used. */
 
 export interface CandidateInfo {
-  protocol: string;
   address: string;
   type: string;
 }
 
 /** Reads a candidate attribute ("candidate:…", with or without "a="). Undefined if it is not one. */
 export function parseCandidate(line: string): CandidateInfo | undefined {
-  const parts = line.trim().replace(/^a=/, '').split(/\s+/);
-  if (parts.length < 8 || !parts[0]!.startsWith('candidate:') || parts[6] !== 'typ') return undefined;
-  return { protocol: parts[2]!.toLowerCase(), address: parts[4]!.toLowerCase(), type: parts[7]! };
+  const found = /^\s*(a=)?candidate:\S+(\s+\S+){3}\s+(\S+)\s+\S+\s+typ\s+(\S+)/.exec(line);
+  return found ? { address: found[3]!, type: found[4]! } : undefined;
 }
 
 const local =

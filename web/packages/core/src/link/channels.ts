@@ -27,8 +27,6 @@ export interface ChannelEvents {
 }
 
 export interface Channels {
-  /** Channels that the plan does not know. */
-  strangers(): number;
   /** The offerer's part: creates every channel of the plan, in-band. */
   create(connection: RTCPeerConnection, data: number): void;
   /** The answerer's part: a channel that the other side made. `offered` is the N of its offer. */
@@ -87,7 +85,6 @@ export function createChannels(events: ChannelEvents): Channels {
   };
 
   return {
-    strangers: () => strangers,
     create(connection, count) {
       adopt(connection.createDataChannel(controlLabel));
       for (const label of [ackLabel, ...dataLabels(count)]) {
@@ -100,9 +97,8 @@ export function createChannels(events: ChannelEvents): Channels {
         adopt(channel);
         return;
       }
-      strangers++;
       channel.close();
-      if (!over && strangers > strangersAllowed) events.ended('protocol-error');
+      if (!over && ++strangers > strangersAllowed) events.ended('protocol-error');
     },
     agree(count, most) {
       agreed = count;

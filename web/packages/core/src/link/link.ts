@@ -52,8 +52,6 @@ export interface Link extends PeerLink {
   maxMessage: number;
   readonly id: string;
   readonly state: 'opening' | 'open' | 'closed';
-  /** Channels outside the plan that the other side opened. */
-  strangers(): number;
   /** Makes and signals the offer. */
   offer(): void;
   /** Answers an offer. */
@@ -248,7 +246,6 @@ export function createLink(o: LinkOptions): Link {
       return state;
     },
     path: () => path,
-    strangers: channels.strangers,
     offer() {
       run(async () => {
         channels.create(connection, defaultPlan.data);
@@ -258,6 +255,8 @@ export function createLink(o: LinkOptions): Link {
     },
     answer(sdp, plan) {
       offered = plan.data;
+      // What answers an answer has nothing to say.
+      answered = true;
       const agreed = take(plan);
       run(async () => {
         await describe('offer', sdp);

@@ -60,6 +60,7 @@ export class Seed {
           return Math.ceil((this.ready.get(s)?.length ?? 0) / 16384);
         },
         allowed: () => true,
+        queued: () => 0,
       },
       sent: (_, bytes) => {
         this.sent += bytes;

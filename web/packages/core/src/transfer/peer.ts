@@ -14,10 +14,8 @@ import {
   maxUnsolicited,
   negotiate,
   rejectBudget,
+  rejectBusy,
   rejectLaneOff,
-  rejectNotHeld,
-  rejectOutOfRange,
-  rejectWithdrawn,
 } from '../protocol/peer.ts';
 import { createHoldings, type Holdings } from '../swarm/holdings.ts';
 import { createDownloads, type Download, type Downloads } from './downloads.ts';
@@ -68,8 +66,8 @@ export interface Peer {
   send(m: Message): void;
   /** A list of IDs in as many messages as it takes. */
   sendIds(type: 'cancel' | 'promote' | 'reject', ids: number[], reason?: number): void;
-  /** Cancels those downloads that match and are not being checked; returns them. */
-  cancel(match: (d: Download) => unknown): Download[];
+  /** Cancels those downloads that match and are not being checked. */
+  cancel(match: (d: Download) => unknown): void;
   /** Announces what changed, at most every 50 ms. */
   announce(segment: string): void;
   /** Requests to it ran out of time: a pause, and later a ping whose answer shows that it could have sent. */
@@ -90,8 +88,10 @@ const stallPauseUs = 2_000_000;
 const byteUs = 183;
 /** Stalls in a row, without a whole piece, that end a link. */
 const mostStalls = 3;
-/** How long a peer that rejected something is left alone; a moment if nothing is said. */
-const rejectPauseUs: Record<number, number> = {
+const rejectPauseUs = 200_000;
+/** How long a peer is left alone that has what it rejected. */
+const waitUs: Record<number, number> = {
+  [rejectBusy]: rejectPauseUs,
   [rejectBudget]: 5_000_000,
   [rejectLaneOff]: 30_000_000,
 };
@@ -111,7 +111,8 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   let unsolicited = 0;
   /** Ticks since the last message. Not time: what a sleeping or throttled page did not hear is no silence. */
   let quiet = 0;
-  let sentAt = clock.now();
+  /** Something was sent since the last tick. */
+  let spoke = false;
   /** Stalls, and rejects, in a row without a whole piece. */
   let stalls = 0;
   let rejects = 0;
@@ -120,7 +121,6 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   let nonce = 0;
   let muteTimer = 0;
   const dirty = new Set<string>();
-  let announcedAt = Number.NEGATIVE_INFINITY;
   let announceTimer = 0;
   const announced = new Set<string>();
   let busySince = -1;
@@ -128,14 +128,15 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
 
   const send = (m: Message) => {
     if (!open) return;
-    sentAt = clock.now();
+    spoke = true;
     link.sendControl(encode(m));
   };
 
   const flush = () => {
     clock.clearTimer(announceTimer);
     announceTimer = 0;
-    announcedAt = clock.now();
+    if (!dirty.size) return;
+    announceTimer = clock.setTimer(flush, announceMs);
     const entries: HaveEntry[] = [];
     for (const segment of dirty) {
       const entry = host.announcement(segment);
@@ -177,7 +178,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
       nowUs,
       reject(reason, ids) {
         // What is no longer held is said first: a reject of what is still announced is taken for a lie.
-        if (dirty.size) flush();
+        flush();
         peer.sendIds('reject', ids, reason);
       },
     }),
@@ -202,16 +203,12 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
         'cancel',
         list.map((d) => d.id),
       );
-      return list;
     },
     announce(segment) {
       // Seeds ask nobody.
       if (!peer.ready || !open || link.role === 'seed') return;
       dirty.add(segment);
-      if (announceTimer) return;
-      const wait = announcedAt + announceMs - clock.now();
-      if (wait <= 0) flush();
-      else announceTimer = clock.setTimer(flush, wait);
+      if (!announceTimer) flush();
     },
     stalled(now) {
       peer.stalledUntilUs = now + Math.min(longestPauseUs, stallPauseUs * 2 ** stalls++);
@@ -238,7 +235,8 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   const onTick = () => {
     tick = clock.setTimer(onTick, pingMs);
     if (++quiet >= (peer.ready ? silentTicks : helloTicks)) return peer.drop('timeout', byeOverLimit);
-    if (peer.ready && (quiet > 1 || clock.now() - sentAt >= pingMs - 1)) ping();
+    if (peer.ready && (quiet > 1 || !spoke)) ping();
+    spoke = false;
   };
   let tick = clock.setTimer(onTick, pingMs);
 
@@ -257,7 +255,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   };
 
   const rejected = (reason: number, ids: number[]) => {
-    const gone = reason === rejectNotHeld || reason === rejectWithdrawn || reason === rejectOutOfRange;
+    const wait = waitUs[reason];
     let lie = false;
     for (const id of ids) {
       const d = peer.downloads.all.get(id);
@@ -266,10 +264,10 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
       host.wasted(d.received);
       peer.downloads.remove(d);
       // It would have said first that the piece is gone. Anything else may pass.
-      if (gone && peer.holdings.remove(d.segment, d.piece)) lie = true;
+      if (!wait && peer.holdings.remove(d.segment, d.piece)) lie = true;
     }
     idle();
-    const pause = Math.min(longestPauseUs, (rejectPauseUs[reason] ?? 200_000) * 2 ** rejects++);
+    const pause = Math.min(longestPauseUs, (wait ?? rejectPauseUs) * 2 ** rejects++);
     peer.stalledUntilUs = Math.max(peer.stalledUntilUs, nowUs() + pause);
     if (lie) peer.drop('false-have', byePolicy, true);
     host.changed();

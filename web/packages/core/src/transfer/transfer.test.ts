@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type DataMessage, decode, laneBackground, laneForeground } from '../protocol/peer.ts';
 import { createDownloads } from './downloads.ts';
-import { createUploads } from './uploads.ts';
+import { createUploads, type Uploads } from './uploads.ts';
 
 const message = (request: number, offset: number, length: number): DataMessage => ({
   type: 'data',
@@ -64,7 +64,7 @@ describe('downloads', () => {
 });
 
 describe('uploads', () => {
-  const setUp = (maxRequests = 10) => {
+  const setUp = (maxRequests = 10, others = 0) => {
     const sent: string[] = [];
     const rejected: [number, number[]][] = [];
     const held = new Map([
@@ -72,7 +72,7 @@ describe('uploads', () => {
       ['b', new Uint8Array(3).fill(2)],
     ]);
     let room = 0;
-    const uploads = createUploads(
+    const uploads: Uploads = createUploads(
       (m) => {
         if (room === 0) return false;
         room--;
@@ -86,6 +86,7 @@ describe('uploads', () => {
         piece: (s, n) => (n === 0 ? held.get(s) : undefined),
         pieces: (s) => (held.has(s) ? 2 : 0),
         allowed: () => true,
+        queued: () => others + uploads.size(),
         sent: () => {},
         reject: (reason, ids) => rejected.push([reason, ids]),
         nowUs: () => 0,
@@ -124,6 +125,21 @@ describe('uploads', () => {
     expect(pump(1)).toEqual(['3@0+8192']);
     uploads.cancel([3]);
     expect(pump(9)).toEqual(['1@0+3']);
+  });
+
+  it('leave each link its share when all together are many', () => {
+    const many = Array.from({ length: 100 }, (_, id) => ({ id, piece: 0 }));
+    for (const [others, queued] of [
+      [0, 100],
+      [200, 56],
+      [256, 32],
+      [10_000, 32],
+    ] as const) {
+      const { uploads, rejected } = setUp(256, others);
+      uploads.request('a', laneForeground, many);
+      expect(uploads.size()).toBe(queued);
+      expect(rejected).toEqual(queued < 100 ? [[1, many.slice(queued).map(({ id }) => id)]] : []);
+    }
   });
 
   it('say why not', () => {

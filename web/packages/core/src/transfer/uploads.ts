@@ -17,6 +17,8 @@ export interface UploadHost {
   pieces(segment: string): number;
   /** Whether this side may send at all, and on the background lane. */
   allowed(lane: number): boolean;
+  /** Requests queued over all links. */
+  queued(): number;
   sent(bytes: number, segment: string): void;
   reject(reason: number, ids: number[]): void;
   /** µs, for the timestamp of data. */
@@ -31,6 +33,10 @@ interface Upload {
   data?: Uint8Array;
   offset: number;
 }
+
+/** Requests queued over all links, from which on a link gets no more than its share: 4 MiB and 512 KiB of pieces. */
+const mostQueued = 256;
+const share = 32;
 
 export interface Uploads {
   request(segment: string, lane: number, requests: { id: number; piece: number }[]): void;
@@ -97,7 +103,7 @@ export const createUploads = (
         else if (!pieces) reason = rejectWithdrawn;
         else if (piece >= pieces) reason = rejectOutOfRange;
         else if (!host.piece(segment, piece)) reason = rejectNotHeld;
-        else if (size() >= maxRequests) reason = rejectBusy;
+        else if (size() >= maxRequests || (size() >= share && host.queued() >= mostQueued)) reason = rejectBusy;
         if (reason === undefined) lanes[lane]!.push({ id, segment, piece, offset: 0 });
         else refused.set(reason, [...(refused.get(reason) ?? []), id]);
       }
