@@ -80,7 +80,8 @@ func (r *Revocations) Withdraws(c *Certificate) bool {
 	if r.keys[c.KeyID] {
 		return true
 	}
-	return c.IssuedAt.UnixMilli() < r.least(c.Site, c.Name)
+	least := r.least(c.Site, c.Name)
+	return least > 0 && c.IssuedAt.UnixMilli() < least
 }
 
 // Since is the time before which certificates of a segment are withdrawn, 1970 where none are.

@@ -97,6 +97,9 @@ func (s *Service) fly(t *title, r *ref, old *held) (*flight, verdict) {
 	if f := s.flights[r.id]; f != nil {
 		return f, verdict{}
 	}
+	if s.revoked.Withdraws(&certificate.Certificate{KeyID: s.keyID}) {
+		return nil, verdict{none: peer.NoneWithdrawn} // nobody would take what this key signs
+	}
 	if f, ok := s.failures[r.id]; ok {
 		if now.Before(f.until) {
 			return nil, f.verdict

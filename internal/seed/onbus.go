@@ -217,7 +217,9 @@ func (s *Service) revoke(list []signal.Revocation) {
 	for _, r := range list {
 		v := certificate.Revocation{Site: r.Site, Prefix: r.Prefix}
 		if len(r.KeyID) == len(v.KeyID) {
-			v.KeyID = certificate.KeyID(r.KeyID)
+			if v.KeyID = certificate.KeyID(r.KeyID); v.KeyID == s.keyID {
+				s.cfg.Log.Error("this seed's signing key is revoked: it certifies nothing", "hint", "remove "+keyFile+" from its data folder and start it again")
+			}
 		} else {
 			v.MinIssuedAt = time.UnixMilli(r.MinIssuedAt)
 		}

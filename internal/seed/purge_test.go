@@ -46,3 +46,26 @@ func TestPurgeOvertakesAFetch(t *testing.T) {
 		})
 	}
 }
+
+// TestRevokedKeySignsNothing: without the check each request would ask the origin for a certificate that nobody takes.
+func TestRevokedKeySignsNothing(t *testing.T) {
+	o := newOrigin(t)
+	o.film(1)
+	w := newWorld(t, o, nil)
+	beat := wait(t, w.keys, "a beat")
+	v := w.connect(1, 1)
+	const name = "/film/low/0.m4s"
+	c, _ := v.certificate(name)
+	w.revoke(signal.Revocation{KeyID: beat.VerifyKeys[0].KeyID})
+	for range 3 {
+		if c, none := v.certificate(name); c != nil || none.Reason != peer.NoneWithdrawn {
+			t.Errorf("after the key was revoked: %v, %+v", c, none)
+		}
+	}
+	if n := o.count(path(name)); n != 1 {
+		t.Errorf("the origin was asked %d times", n)
+	}
+	if _, rejected := v.fetch(c); len(rejected) != len(c.Digests) {
+		t.Errorf("%d of %d pieces were rejected", len(rejected), len(c.Digests))
+	}
+}

@@ -91,7 +91,7 @@ func (p pieces) Piece(id peer.ID, piece int) ([]byte, transfer.Refusal) {
 			s.fly(v.title, r, nil) // it was pushed out; the next request finds it again
 		}
 		return nil, transfer.Refuse(peer.RejectNotHeld)
-	case sent && h.sum != content:
+	case sent && h.sum != content, s.withdraws(h.cert):
 		return nil, transfer.Refuse(peer.RejectWithdrawn) // other bytes than the viewer would verify
 	case piece >= segment.Pieces(h.cert.Length):
 		return nil, transfer.Refuse(peer.RejectOutOfRange)
