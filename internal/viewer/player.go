@@ -2,6 +2,7 @@ package viewer
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -36,13 +37,14 @@ type player struct {
 	stalled  time.Time // zero: it does not stall
 	runOut   func()    // stops the timer of the end of the buffer
 
-	playedMs, playedBits float64 // of the current step's fraction
-	screen               *rendition
-	seeks                int
-	seekTime             time.Duration
-	soughtAt             time.Time
-	errors               int
-	lastError            error
+	playedTime time.Duration // not yet counted: less than a millisecond
+	playedBits float64       // not yet counted: less than one
+	screen     *rendition
+	seeks      int
+	seekTime   time.Duration
+	soughtAt   time.Time
+	errors     int
+	lastError  error
 }
 
 // start asks for the manifest: the clock of the startup delay begins.
@@ -201,7 +203,7 @@ func (p *player) look() {
 		shown, until := main.shown(at)
 		step := min(until, to) - at
 		at += step
-		p.playedMs += float64(step) / float64(time.Millisecond)
+		p.playedTime += step
 		p.playedBits += step.Seconds() * float64(shown.bitrate)
 		if shown != p.screen {
 			if p.screen != nil { // the first rendition is no switch
@@ -211,8 +213,8 @@ func (p *player) look() {
 		}
 	}
 	p.position, p.since = to, p.loop.Now()
-	ms, bits := int64(p.playedMs), int64(p.playedBits)
-	p.playedMs -= float64(ms)
+	ms, bits := p.playedTime.Milliseconds(), int64(math.Round(p.playedBits))
+	p.playedTime -= time.Duration(ms) * time.Millisecond
 	p.playedBits -= float64(bits)
 	p.ledger.both(func(s *signal.Stats) { s.PlayedMs += ms; s.PlayedBits += bits })
 }

@@ -1,0 +1,124 @@
+package viewer
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"testing"
+	"time"
+)
+
+// scene is a world with a film, a tracker, a seed and viewers.
+type scene struct {
+	t       *testing.T
+	w       *world
+	film    *film
+	tracker *simTracker
+	seed    *simSeed
+	viewers []*actor
+}
+
+// actor is one viewer of a scene.
+type actor struct {
+	*Viewer
+	node    *node
+	results []*Result
+	wrong   int
+	notices []string
+	ports   Ports
+}
+
+// line is a viewer's access, bytes per second.
+type line struct{ up, down float64 }
+
+var fast = line{up: 12.5e6, down: 12.5e6}
+
+func newScene(t *testing.T, f func(*world) *film) *scene {
+	s := &scene{t: t, w: newWorld()}
+	s.film = f(s.w)
+	s.tracker = newTracker(s.w, s.film)
+	s.seed = newSeed(s.w, s.film, 12.5e6)
+	s.tracker.seed = s.seed
+	return s
+}
+
+// viewer starts one more viewer.
+func (s *scene) viewer(l line, change func(*Config)) *actor {
+	s.t.Helper()
+	n := len(s.viewers)
+	a := &actor{node: &node{w: s.w, name: fmt.Sprintf("viewer %d", n), up: l.up, down: l.down}}
+	cfg := Config{
+		URL: filmURL, Tracker: "ws://tracker.test/", Rand: rand.New(rand.NewPCG(1, uint64(n))),
+		OnNotice: func(code, _ string) { a.notices = append(a.notices, code) },
+		OnSegment: func(r *Result) {
+			a.results = append(a.results, r)
+			if !s.film.correct(r) {
+				a.wrong++
+			}
+		},
+	}
+	if change != nil {
+		change(&cfg)
+	}
+	a.ports = Ports{Loop: s.w, Dialer: s.tracker, Links: a.node, Origin: origin{s.film, a.node}}
+	v, err := Start(cfg, a.ports)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	a.Viewer = v
+	s.viewers = append(s.viewers, a)
+	return a
+}
+
+// summary of a viewer as things stand.
+func (a *actor) now() Summary { return a.summary() }
+
+func (a *actor) isDone() bool {
+	select {
+	case <-a.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// check fails the test unless every viewer has ended well, with every byte as the origin has it.
+func (s *scene) check() {
+	s.t.Helper()
+	for i, a := range s.viewers {
+		sum := a.now()
+		if !a.isDone() || a.Err() != nil || a.wrong > 0 {
+			text, _ := json.Marshal(sum)
+			s.t.Errorf("viewer %d: done %v, %v, %d wrong segments: %s", i, a.isDone(), a.Err(), a.wrong, text)
+		}
+	}
+}
+
+// bytes sums what the viewers got from a source.
+func (s *scene) bytes(from string) int64 {
+	n := int64(0)
+	for _, a := range s.viewers {
+		n += a.now().Stats.Bytes[from]
+	}
+	return n
+}
+
+func fourSeconds(n int, sizes ...int) func(*world) *film {
+	return func(w *world) *film { return newFilm(w, n, 4*time.Second, sizes...) }
+}
+
+// run of four viewers who join five seconds apart; what it recorded goes to w.
+func fourViewers(t *testing.T, record io.Writer, l line) *scene {
+	s := newScene(t, fourSeconds(20, 750_000))
+	for i := range 4 {
+		s.viewer(l, func(c *Config) {
+			if i == 1 {
+				c.Record = record
+			}
+		})
+		s.w.run(5 * time.Second)
+	}
+	s.w.run(100 * time.Second)
+	return s
+}

@@ -1,0 +1,219 @@
+package viewer
+
+import (
+	"bytes"
+	"container/heap"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// world is virtual time: everything that happens in a simulation happens in it, in an order that only the inputs decide.
+// It is the Loop of every viewer in it.
+type world struct {
+	now   time.Time
+	queue events
+	seq   int
+}
+
+type event struct {
+	at  time.Time
+	seq int
+	f   func()
+}
+
+type events []event
+
+func (e events) Len() int { return len(e) }
+func (e events) Less(i, j int) bool {
+	return e[i].at.Before(e[j].at) || e[i].at.Equal(e[j].at) && e[i].seq < e[j].seq
+}
+func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
+func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
+func (e *events) Pop() any {
+	last := (*e)[len(*e)-1]
+	*e = (*e)[:len(*e)-1]
+	return last
+}
+
+var worldBegin = time.Unix(1_800_000_000, 0)
+
+func newWorld() *world { return &world{now: worldBegin} }
+
+func (w *world) Now() time.Time { return w.now }
+func (w *world) Post(f func())  { w.at(w.now, f) }
+
+func (w *world) at(t time.Time, f func()) {
+	w.seq++
+	heap.Push(&w.queue, event{t, w.seq, f})
+}
+
+func (w *world) After(d time.Duration, f func()) (stop func()) {
+	stopped := false
+	w.at(w.now.Add(max(d, 0)), func() {
+		if !stopped {
+			f()
+		}
+	})
+	return func() { stopped = true }
+}
+
+func (w *world) Go(work, done func()) {
+	work()
+	w.Post(done)
+}
+
+// run lets a stretch of time pass.
+func (w *world) run(d time.Duration) {
+	until := w.now.Add(d)
+	for len(w.queue) > 0 && !w.queue[0].at.After(until) {
+		e := heap.Pop(&w.queue).(event)
+		w.now = e.at
+		e.f()
+	}
+	w.now = until
+}
+
+// node is one machine with its line, bytes per second.
+type node struct {
+	w                *world
+	name             string
+	up, down         float64
+	upFree, downFree time.Time
+	pending          map[string]*simLink // offers, by description
+}
+
+const oneWay = 10 * time.Millisecond
+
+// send carries bytes from one node to another; left is called when they are out of the uplink.
+func (n *node) send(to *node, size int, left, arrived func()) {
+	w := n.w
+	n.upFree = later(n.upFree, w.now).Add(time.Duration(float64(size) / n.up * float64(time.Second)))
+	w.at(n.upFree, func() {
+		left()
+		to.downFree = later(to.downFree, w.now.Add(oneWay)).Add(time.Duration(float64(size) / to.down * float64(time.Second)))
+		w.at(to.downFree, arrived)
+	})
+}
+
+func later(a, b time.Time) time.Time {
+	if a.Before(b) {
+		return b
+	}
+	return a
+}
+
+// simLink is one end of a link in the world. It satisfies OfferedLink.
+type simLink struct {
+	w        *world
+	own, far *node
+	other    *simLink
+	events   transfer.LinkEvents
+	inFlight int
+	blocked  bool
+	closed   bool
+	garble   func([]byte) []byte // what becomes of data on its way; nil from it: nothing arrives
+	done     chan struct{}
+}
+
+const simInFlight = 256 << 10
+
+// Offer implements Links.
+func (n *node) Offer(_ LinkSettings, events transfer.LinkEvents) (OfferedLink, transfer.Description, error) {
+	l := &simLink{w: n.w, own: n, events: events, done: make(chan struct{})}
+	sdp := fmt.Sprintf("%s %d", n.name, n.w.seq)
+	n.w.seq++
+	simOffers[sdp] = l
+	return l, transfer.Description{SDP: sdp, Plan: peer.DefaultPlan}, nil
+}
+
+// simOffers is where answers find their offers; descriptions never repeat within a process.
+var simOffers = map[string]*simLink{}
+
+// Answer implements Links.
+func (n *node) Answer(_ LinkSettings, offer transfer.Description, events transfer.LinkEvents) (transfer.Link, transfer.Description, error) {
+	a := simOffers[offer.SDP]
+	if a == nil {
+		return nil, transfer.Description{}, fmt.Errorf("no offer %q", offer.SDP)
+	}
+	delete(simOffers, offer.SDP)
+	b := &simLink{w: n.w, own: n, far: a.own, other: a, events: events, done: make(chan struct{})}
+	a.far, a.other = n, b
+	return b, transfer.Description{SDP: "answer " + offer.SDP, Plan: offer.Plan}, nil
+}
+
+// Accept implements OfferedLink: two round trips later the link is open on both sides.
+func (l *simLink) Accept(d transfer.Description) error {
+	if !strings.HasPrefix(d.SDP, "answer ") {
+		return fmt.Errorf("%q is no answer", d.SDP)
+	}
+	l.w.After(4*oneWay, func() {
+		if !l.closed && !l.other.closed {
+			l.other.events.Open()
+			l.events.Open()
+		}
+	})
+	return nil
+}
+
+func (l *simLink) SendControl(m []byte) {
+	b := bytes.Clone(m)
+	if l.closed {
+		return
+	}
+	l.w.After(oneWay, func() {
+		if !l.other.closed {
+			l.other.events.Control(b)
+		}
+	})
+}
+
+func (l *simLink) SendData(m []byte) bool {
+	if l.closed || l.inFlight+len(m) > simInFlight {
+		l.blocked = !l.closed
+		return false
+	}
+	b := bytes.Clone(m)
+	if l.garble != nil {
+		if b = l.garble(b); b == nil {
+			return true
+		}
+	}
+	l.inFlight += len(b)
+	l.own.send(l.far, len(b), func() {
+		l.inFlight -= len(b)
+		if l.blocked && l.inFlight <= simInFlight/2 && !l.closed {
+			l.blocked = false
+			l.events.Drain()
+		}
+	}, func() {
+		if !l.other.closed {
+			l.other.events.Data(b)
+		}
+	})
+	return true
+}
+
+func (l *simLink) Close(reason peer.CloseReason, last []byte) {
+	if l.closed {
+		return
+	}
+	if last != nil {
+		l.SendControl(last)
+	}
+	l.closed = true
+	l.w.Post(func() { l.events.Closed(reason) })
+	if l.other != nil {
+		l.w.After(2*oneWay, func() { l.other.Close(peer.CloseClosed, nil) })
+	}
+	close(l.done)
+}
+
+func (l *simLink) MaxMessage() int                       { return peer.DefaultPlan.Message }
+func (l *simLink) Path() transfer.Path                   { return transfer.Direct }
+func (l *simLink) RTT() time.Duration                    { return 2 * oneWay }
+func (l *simLink) AddCandidate(transfer.Candidate) error { return nil }
+func (l *simLink) Done() <-chan struct{}                 { return l.done }
