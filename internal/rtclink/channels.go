@@ -6,6 +6,7 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/pion/webrtc/v4"
 
@@ -182,18 +183,20 @@ func (l *Link) complete() bool {
 	return true
 }
 
-// armDrain has events.Drain called when there is room again.
+// armDrain has events.Drain called when there is room again, and takes the first round-trip time: that of ICE's checks,
+// before there is any traffic of ours in the path's queue.
 func (l *Link) armDrain() {
-	// A data channel that fell to half its share of the bound says so. When SendData refuses, some channel holds more
-	// than that, so the call comes.
-	low := uint64(l.host.cfg.InFlight / (2 * len(l.data)))
 	for _, c := range l.data {
-		c.dc.SetBufferedAmountLowThreshold(low)
 		c.dc.OnBufferedAmountLow(func() {
 			if !l.closing.Load() {
 				l.events.Drain()
 			}
 		})
+	}
+	if s, ok := l.pc.SCTP().Transport().ICETransport().GetSelectedCandidatePairStats(); ok {
+		l.mu.Lock()
+		l.flight.sample(time.Now(), time.Duration(s.CurrentRoundTripTime*float64(time.Second)))
+		l.mu.Unlock()
 	}
 }
 

@@ -40,8 +40,8 @@ type Config struct {
 	RelayOnly  bool
 	// Plan is proposed, or answered with; the zero value is peer.DefaultPlan.
 	Plan peer.Plan
-	// InFlight bounds the bytes of a link's data channels that SCTP holds, sent or not. SCTP's own window is no brake:
-	// it grows without bound under load, and slow start then overshoots the path's queue. 0 is DefaultInFlight.
+	// InFlight is the highest bound of the bytes of a link's data channels that SCTP holds, sent or not; below it the
+	// bound follows the path (flight.go). 0 is DefaultInFlight.
 	InFlight int
 	// OpenTimeout ends a link that has not opened; 0 is DefaultOpenTimeout.
 	OpenTimeout time.Duration
@@ -50,7 +50,7 @@ type Config struct {
 
 // Defaults of Config.
 const (
-	DefaultInFlight    = 256 << 10
+	DefaultInFlight    = 4 << 20
 	DefaultOpenTimeout = 30 * time.Second
 )
 

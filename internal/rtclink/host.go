@@ -63,7 +63,7 @@ func Listen(cfg Config) (*Host, error) {
 	if cfg.SocketPerLink {
 		return h, nil
 	}
-	if h.socket, err = openSocket(cfg.Listen, loggers{cfg.Log}); err != nil {
+	if h.socket, err = openSocket(cfg.Listen, cfg.Loopback); err != nil {
 		return nil, err
 	}
 	h.buffers = h.socket.buffers
@@ -118,8 +118,9 @@ func (h *Host) newAPI(s *socket) (*webrtc.API, error) {
 	e.SetSCTPMaxReceiveBufferSize(receiveBuffer)
 	e.SetSCTPMaxMessageSize(sctpMessage)
 	e.SetSCTPMinCwnd(minCwnd)
-	e.EnableSctpSnap(true) // falls back where the other side has it not
-	e.DetachDataChannels() // else pion holds 64 KiB a channel to read into
+	e.EnableSCTPZeroChecksum(true) // DTLS authenticates what CRC-32 would check again
+	e.EnableSctpSnap(true)         // falls back where the other side has it not
+	e.DetachDataChannels()         // else pion holds 64 KiB a channel to read into
 	// An empty registry and engine: no media, no interceptors and none of their goroutines.
 	return webrtc.NewAPI(webrtc.WithSettingEngine(e), webrtc.WithMediaEngine(&webrtc.MediaEngine{}),
 		webrtc.WithInterceptorRegistry(&interceptor.Registry{})), nil
@@ -165,7 +166,7 @@ func (h *Host) connection() (*webrtc.PeerConnection, *socket, error) {
 		if err != nil {
 			return nil, nil, fmt.Errorf("rtclink: listen address %q: %w", h.cfg.Listen, err)
 		}
-		if own, err = openSocket(net.JoinHostPort(host, "0"), loggers{h.cfg.Log}); err != nil {
+		if own, err = openSocket(net.JoinHostPort(host, "0"), h.cfg.Loopback); err != nil {
 			return nil, nil, err
 		}
 		if api, err = h.newAPI(own); err != nil {

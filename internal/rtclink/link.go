@@ -40,6 +40,8 @@ type Link struct {
 	ack     *channel    // guarded by mu
 	strays  int         // guarded by mu
 	next    int         // guarded by mu: data channel to write to next
+	written int64       // guarded by mu: bytes handed to the data channels
+	flight  *flight     // guarded by mu
 }
 
 var _ transfer.Link = (*Link)(nil)
@@ -63,6 +65,7 @@ func (h *Host) newLink(plan peer.Plan, events transfer.LinkEvents) (*Link, error
 	}
 	l := &Link{host: h, pc: pc, own: own, events: events, plan: plan, gone: make(chan struct{}), done: make(chan struct{})}
 	l.data = make([]*channel, plan.Data)
+	l.flight = newFlight(h.cfg.InFlight, plan.Message)
 	pc.OnICECandidate(func(c *webrtc.ICECandidate) {
 		if l.closing.Load() {
 			return
@@ -150,22 +153,61 @@ func (l *Link) SendData(message []byte) bool {
 		return false
 	}
 	l.mu.Lock()
-	buffered := uint64(len(message))
-	for _, c := range l.data {
-		buffered += c.dc.BufferedAmount()
-	}
-	if buffered > uint64(l.host.cfg.InFlight) {
+	if !l.room(len(message)) {
 		l.mu.Unlock()
 		return false
 	}
 	c := l.data[l.next]
 	l.next = (l.next + 1) % len(l.data)
+	l.written += int64(len(message))
 	l.mu.Unlock()
 	if _, err := c.raw.Write(message); err != nil {
 		l.Close(peer.CloseFailed, nil)
 		return false
 	}
 	return true
+}
+
+// room says whether n more bytes may be handed to SCTP; if not, Drain will be called. Under mu.
+func (l *Link) room(n int) bool {
+	for {
+		buffered := l.buffered()
+		if now := time.Now(); l.flight.due(now) {
+			rtt := time.Duration(l.pc.SCTP().Stats().SmoothedRoundTripTime * float64(time.Second))
+			l.flight.advance(now, l.written-buffered, rtt)
+		}
+		if buffered+int64(n) <= int64(l.flight.bound()) {
+			return true
+		}
+		l.flight.held()
+		if l.awaitDrain() {
+			return false
+		}
+	}
+}
+
+// buffered is what SCTP holds of the data channels. Under mu.
+func (l *Link) buffered() int64 {
+	var sum uint64
+	for _, c := range l.data {
+		sum += c.dc.BufferedAmount()
+	}
+	return int64(sum)
+}
+
+// awaitDrain has Drain called when a channel has lost a quarter of what it holds; false says that one has already.
+// Under mu.
+func (l *Link) awaitDrain() bool {
+	var low [peer.MaxDataChannels]uint64
+	for i, c := range l.data {
+		low[i] = c.dc.BufferedAmount() / 4 * 3
+		c.dc.SetBufferedAmountLowThreshold(low[i])
+	}
+	armed := false
+	for i, c := range l.data {
+		armed = armed || c.dc.BufferedAmount() > low[i]
+	}
+	return armed
 }
 
 // Close implements transfer.Link.

@@ -1,21 +1,10 @@
 package rtclink
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"time"
-
-	"github.com/pion/ice/v4"
-	"github.com/pion/logging"
-	"github.com/pion/transport/v4/udp"
-)
-
-// The batch that pion's writer gathers before one sendmmsg: 2.6 times the throughput of a sendto per packet, at the
-// price of up to a millisecond.
-const (
-	batchSize     = 32
-	batchInterval = time.Millisecond
 )
 
 // Buffers are the sizes of a socket's kernel buffers, in bytes, as read back; 0 where they cannot be read.
@@ -23,19 +12,21 @@ type Buffers struct{ Read, Write int }
 
 // socket is a UDP socket with its mux.
 type socket struct {
-	mux     *ice.UDPMuxDefault
+	conn    *net.UDPConn
+	mux     *mux
 	addr    *net.UDPAddr
 	buffers Buffers
 }
 
-func openSocket(listen string, loggers logging.LoggerFactory) (*socket, error) {
+// openSocket opens a socket whose mux offers loopback addresses if loopback says so or listen is one.
+func openSocket(listen string, loopback bool) (*socket, error) {
 	addr, err := net.ResolveUDPAddr("udp", listen)
 	if err != nil {
 		return nil, fmt.Errorf("rtclink: listen address %q: %w (give ADDRESS:PORT)", listen, err)
 	}
 	network := "udp"
 	if addr.IP.To4() != nil {
-		network = "udp4" // the mux tells IPv4 remotes apart by their unmapped form
+		network = "udp4"
 	}
 	conn, err := net.ListenUDP(network, addr)
 	if err != nil {
@@ -44,14 +35,40 @@ func openSocket(listen string, loggers logging.LoggerFactory) (*socket, error) {
 	// What the kernel gives is read back: stock kernels cap silently.
 	_ = conn.SetReadBuffer(SocketBuffer)
 	_ = conn.SetWriteBuffer(SocketBuffer)
-	s := &socket{addr: conn.LocalAddr().(*net.UDPAddr), buffers: readBuffers(conn)}
-	s.mux = ice.NewUDPMuxDefault(ice.UDPMuxParams{
-		Logger:  loggers.NewLogger("mux"),
-		UDPConn: udp.NewBatchConn(conn, batchSize, batchInterval),
-	})
+	s := &socket{conn: conn, addr: conn.LocalAddr().(*net.UDPAddr), buffers: readBuffers(conn)}
+	addrs, err := offered(s.addr, loopback)
+	if err == nil {
+		s.mux, err = newMux(conn, addrs)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("rtclink: udp %s: %w", listen, err), conn.Close())
+	}
 	return s, nil
 }
 
+// offered lists the addresses that a socket on addr can be reached at.
+func offered(addr *net.UDPAddr, loopback bool) ([]net.Addr, error) {
+	if !addr.IP.IsUnspecified() {
+		return []net.Addr{addr}, nil
+	}
+	all, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, fmt.Errorf("list addresses: %w", err)
+	}
+	var out []net.Addr
+	for _, a := range all {
+		n, ok := a.(*net.IPNet)
+		switch {
+		case !ok, n.IP.IsLoopback() && !loopback, n.IP.IsLinkLocalUnicast(), n.IP.IsMulticast():
+		case n.IP.To4() == nil && addr.IP.To4() != nil:
+		default:
+			out = append(out, &net.UDPAddr{IP: n.IP, Port: addr.Port})
+		}
+	}
+	return out, nil
+}
+
+// close ends the socket and returns when nothing of it runs any more.
 func (s *socket) close() {
 	_ = s.mux.Close()
 }

@@ -1,0 +1,140 @@
+package rtclink
+
+import "time"
+
+// The bound of what a link has in flight follows what the path delivers. SCTP's own window is no brake: slow start
+// doubles it until the path's queue overflows by as much as was in it, hundreds of packets at once, and recovering them
+// takes seconds in which nothing new arrives. So a link hands SCTP no more than
+//
+//	delivery rate × max(gain × base round-trip time, leastDelay)
+//
+// bytes, sent or not. The rate is the highest of the last rounds; while it still grows, the gain is large enough to find
+// the path's rate within a few round trips and small enough that a queue of one bandwidth-delay product holds the rest.
+// SCTP's window stays in force below the bound: it answers to loss.
+const (
+	startGain   = 1.8
+	steadyGain  = 1.4
+	leastDelay  = 8 * time.Millisecond // on the shortest paths acknowledgements wait for batches and for a core
+	firstFlight = 64 << 10             // bytes, before anything is known
+	leastFlight = 32 << 10             // bytes: a slow path still has a piece on its way and one behind it
+	leastRound  = 5 * time.Millisecond
+	rateRounds  = 10 // rounds that a rate counts for
+	stalled     = 3  // rounds without growth that end the start
+	growth      = 1.25
+)
+
+// flight is the bound of one link. It is pure: time and what SCTP says are arguments.
+type flight struct {
+	least, most int // bytes
+
+	begun   time.Time // of the round; zero before the first
+	acked   int64     // bytes, when it began
+	limited bool      // the bound held something back in this round
+
+	rates   [rateRounds]float64 // bytes per second
+	round   int
+	best    float64 // highest when growth was last seen
+	steady  bool
+	without int // rounds without growth
+
+	base      [baseBuckets]time.Duration // lowest round-trip times, one a bucket; 0 is none
+	bucket    int
+	bucketEnd time.Time
+}
+
+// The base round-trip time is the lowest of the last five minutes: longer than any transfer fills a queue of its own,
+// short enough to follow a change of path.
+const (
+	baseBuckets = 10
+	baseBucket  = 30 * time.Second
+)
+
+func newFlight(most, message int) *flight {
+	return &flight{least: max(leastFlight, 2*message), most: most}
+}
+
+// sample takes a round-trip time; 0 is none.
+func (f *flight) sample(now time.Time, rtt time.Duration) {
+	if rtt <= 0 {
+		return
+	}
+	if now.After(f.bucketEnd) {
+		f.bucketEnd = now.Add(baseBucket)
+		f.bucket = (f.bucket + 1) % baseBuckets
+		f.base[f.bucket] = 0
+	}
+	if b := &f.base[f.bucket]; *b == 0 || rtt < *b {
+		*b = rtt
+	}
+}
+
+// baseRTT is 0 while unknown.
+func (f *flight) baseRTT() time.Duration {
+	var low time.Duration
+	for _, b := range f.base {
+		if b > 0 && (low == 0 || b < low) {
+			low = b
+		}
+	}
+	return low
+}
+
+// held notes that the bound kept something from being sent.
+func (f *flight) held() { f.limited = true }
+
+// due says whether a round is over: it is time for advance.
+func (f *flight) due(now time.Time) bool {
+	return now.Sub(f.begun) >= max(f.baseRTT(), leastRound)
+}
+
+// advance ends a round: acked is the bytes acknowledged since the link opened, rtt the smoothed round-trip time.
+func (f *flight) advance(now time.Time, acked int64, rtt time.Duration) {
+	took := now.Sub(f.begun)
+	came, limited := acked-f.acked, f.limited
+	first := f.begun.IsZero()
+	f.begun, f.acked, f.limited = now, acked, false
+	if first || took > 4*max(rtt, f.baseRTT(), leastRound) {
+		return // a pause of the application says nothing of the path
+	}
+	rate := float64(came) / took.Seconds()
+	if !limited {
+		// The application had no more to send: the path may have carried more.
+		if rate > f.rate() {
+			f.rates[f.round] = rate
+		}
+		return
+	}
+	f.sample(now, rtt)
+	f.round = (f.round + 1) % rateRounds
+	f.rates[f.round] = rate
+	switch {
+	case rate > f.best*growth:
+		f.best, f.without = rate, 0
+	case f.without < stalled:
+		f.without++
+		f.steady = f.steady || f.without == stalled
+	}
+}
+
+// rate is the highest of the last rounds, bytes per second.
+func (f *flight) rate() float64 {
+	high := 0.0
+	for _, r := range f.rates {
+		high = max(high, r)
+	}
+	return high
+}
+
+// bound is how many bytes SCTP may hold, sent or not.
+func (f *flight) bound() int {
+	rate, base := f.rate(), f.baseRTT()
+	if rate == 0 || base == 0 {
+		return min(firstFlight, f.most)
+	}
+	gain := startGain
+	if f.steady {
+		gain = steadyGain
+	}
+	delay := max(gain*base.Seconds(), leastDelay.Seconds())
+	return int(min(max(rate*delay, float64(f.least)), float64(f.most)))
+}

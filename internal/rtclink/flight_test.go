@@ -1,0 +1,157 @@
+package rtclink
+
+import (
+	"testing"
+	"time"
+)
+
+// pipe is a path with one drop-tail queue, in steps of a millisecond: what is sent waits for its turn at the rate, is
+// acknowledged a round trip later, and is lost where the queue is full.
+type pipe struct {
+	rate  float64 // bytes per second
+	rtt   time.Duration
+	queue int // bytes
+
+	now    time.Time
+	cwnd   int // the transport's window: doubles every round trip
+	inPipe []chunk
+	acked  int64
+	sent   int64
+	lost   int
+	free   time.Time // when the bottleneck is
+}
+
+type chunk struct {
+	bytes int
+	ackAt time.Time
+}
+
+// step lets a millisecond pass and sends what window and bound allow; it returns the smoothed round-trip time.
+func (p *pipe) step(bound int) time.Duration {
+	p.now = p.now.Add(time.Millisecond)
+	for len(p.inPipe) > 0 && !p.inPipe[0].ackAt.After(p.now) {
+		p.acked += int64(p.inPipe[0].bytes)
+		p.cwnd += p.inPipe[0].bytes
+		p.inPipe = p.inPipe[1:]
+	}
+	const packet = 1200
+	for int(p.sent-p.acked)+packet <= min(bound, p.cwnd) {
+		start := p.free
+		if start.Before(p.now) {
+			start = p.now
+		}
+		if p.rate*start.Sub(p.now).Seconds() > float64(p.queue) {
+			p.lost++
+			return 0
+		}
+		p.free = start.Add(time.Duration(packet / p.rate * float64(time.Second)))
+		p.inPipe = append(p.inPipe, chunk{packet, p.free.Add(p.rtt)})
+		p.sent += packet
+	}
+	return p.rtt + max(p.free.Sub(p.now), 0)
+}
+
+func TestFlightFillsAPathAndDoesNotOverflowIt(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		rate float64 // Mbit/s
+		rtt  time.Duration
+	}{
+		{"100 Mbit/s, 50 ms", 100, 50 * time.Millisecond}, {"100 Mbit/s, 100 ms", 100, 100 * time.Millisecond},
+		{"20 Mbit/s, 40 ms", 20, 40 * time.Millisecond}, {"1 Gbit/s, 10 ms", 1000, 10 * time.Millisecond},
+	} {
+		rate := c.rate * 1e6 / 8
+		p := &pipe{rate: rate, rtt: c.rtt, queue: int(rate * c.rtt.Seconds()), now: time.Unix(0, 0), cwnd: minCwnd}
+		f := newFlight(DefaultInFlight, 16384)
+		f.sample(p.now, c.rtt)
+		var rtt time.Duration
+		const seconds = 10
+		var late int64
+		for i := range seconds * 1000 {
+			rtt = p.step(f.bound())
+			f.held()
+			if f.due(p.now) {
+				f.advance(p.now, p.acked, rtt)
+			}
+			if i == seconds*500 {
+				late = p.acked
+			}
+		}
+		if p.lost > 0 {
+			t.Errorf("%s: %d packets lost to an overflowing queue", c.name, p.lost)
+		}
+		if got := float64(p.acked-late) / (seconds / 2); got < 0.9*rate {
+			t.Errorf("%s: %.0f of %.0f bytes per second", c.name, got, rate)
+		}
+		if most := int(2 * rate * c.rtt.Seconds()); f.bound() > most {
+			t.Errorf("%s: %d bytes in flight on a path of %d", c.name, f.bound(), most/2)
+		}
+	}
+}
+
+func TestFlightFollowsASlowerPath(t *testing.T) {
+	p := &pipe{rate: 12.5e6, rtt: 40 * time.Millisecond, queue: 500_000, now: time.Unix(0, 0), cwnd: minCwnd}
+	f := newFlight(DefaultInFlight, 16384)
+	f.sample(p.now, p.rtt)
+	for i := range 10_000 {
+		if i == 4000 {
+			p.rate /= 10
+		}
+		rtt := p.step(f.bound())
+		f.held()
+		if f.due(p.now) {
+			f.advance(p.now, p.acked, rtt)
+		}
+	}
+	if most := int(2 * p.rate * p.rtt.Seconds()); f.bound() > most {
+		t.Errorf("%d bytes in flight after the path became ten times slower, expected below %d", f.bound(), most)
+	}
+}
+
+func TestFlightIsNotFooledByPauses(t *testing.T) {
+	f := newFlight(DefaultInFlight, 16384)
+	now := time.Unix(0, 0)
+	f.sample(now, 20*time.Millisecond)
+	acked := int64(0)
+	for range 20 { // 10 MB/s
+		now = now.Add(20 * time.Millisecond)
+		acked += 200_000
+		f.held()
+		f.advance(now, acked, 25*time.Millisecond)
+	}
+	before := f.bound()
+	for range 50 { // a piece a second: the application has no more
+		now = now.Add(time.Second)
+		acked += 16384
+		f.advance(now, acked, 250*time.Millisecond)
+	}
+	if f.bound() != before {
+		t.Errorf("the bound went from %d to %d bytes although the path was never asked for more", before, f.bound())
+	}
+	if f.baseRTT() != 20*time.Millisecond {
+		t.Errorf("base round-trip time %s", f.baseRTT())
+	}
+}
+
+func TestFlightStaysWithinItsLimits(t *testing.T) {
+	f := newFlight(100_000, 40_000)
+	if f.bound() != firstFlight {
+		t.Errorf("%d at first", f.bound())
+	}
+	now := time.Unix(0, 0)
+	round := func(bytes int64) {
+		now = now.Add(10 * time.Millisecond)
+		f.held()
+		f.advance(now, f.acked+bytes, time.Millisecond)
+	}
+	for range 20 {
+		round(100)
+	}
+	if f.bound() != 80_000 {
+		t.Errorf("%d on a path that carries nothing: two messages must fit", f.bound())
+	}
+	round(10_000_000)
+	if f.bound() != 100_000 {
+		t.Errorf("%d on a path that carries all", f.bound())
+	}
+}

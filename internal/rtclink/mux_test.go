@@ -1,0 +1,237 @@
+package rtclink
+
+import (
+	"bytes"
+	"encoding/binary"
+	"net"
+	"net/netip"
+	"testing"
+
+	"github.com/pion/stun/v4"
+
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+func udp(t *testing.T) *net.UDPConn {
+	t.Helper()
+	c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	return c
+}
+
+func testMux(t *testing.T) *mux {
+	t.Helper()
+	c := udp(t)
+	m, err := newMux(c, []net.Addr{c.LocalAddr()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = m.Close() })
+	return m
+}
+
+func (m *mux) testHandle(t *testing.T, ufrag string) *handle {
+	t.Helper()
+	c, err := m.GetConn(ufrag, m.addrs[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.(*handle)
+}
+
+func binding(t *testing.T, class stun.MessageClass, user string) []byte {
+	t.Helper()
+	options := []stun.Setter{stun.TransactionID, stun.NewType(stun.MethodBinding, class)}
+	if user != "" {
+		options = append(options, stun.NewUsername(user))
+	}
+	m, err := stun.Build(options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return m.Raw
+}
+
+// heard fails the test unless h gets exactly what was sent to it.
+func heard(t *testing.T, h *handle, what []byte) netip.AddrPort {
+	t.Helper()
+	type got struct {
+		b    []byte
+		from netip.AddrPort
+		err  error
+	}
+	c := make(chan got, 1)
+	go func() {
+		b := make([]byte, 2048)
+		n, from, err := h.ReadFromAddrPort(b)
+		c <- got{b[:n], from, err}
+	}()
+	g := wait(t, c, "a packet")
+	if g.err != nil || !bytes.Equal(g.b, what) {
+		t.Fatalf("%q, %v; expected %q", g.b, g.err, what)
+	}
+	return g.from
+}
+
+func (h *handle) empty() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.head == len(h.queue)
+}
+
+func TestAnAddressGoesToWhoeverProvesIt(t *testing.T) {
+	leakCheck(t)
+	m := testMux(t)
+	old, young := m.testHandle(t, "old"), m.testHandle(t, "young")
+	viewer := udp(t)
+	to := m.conn.LocalAddr()
+	say := func(b []byte) {
+		t.Helper()
+		if _, err := viewer.WriteTo(b, to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	request := binding(t, stun.ClassRequest, "old:viewer")
+	say(request)
+	from := heard(t, old, request)
+	_, _ = old.WriteToAddrPort([]byte("first"), from)
+	say([]byte("data"))
+	heard(t, old, []byte("data"))
+
+	// Another viewer has the port now. Its request reaches its own agent, and the address stays where it was until
+	// that agent has said yes: a forged request moves nothing.
+	request = binding(t, stun.ClassRequest, "young:viewer")
+	say(request)
+	heard(t, young, request)
+	_, _ = young.WriteToAddrPort(binding(t, stun.ClassRequest, "viewer:young"), from)
+	say([]byte("still the old one's"))
+	heard(t, old, []byte("still the old one's"))
+	_, _ = young.WriteToAddrPort(binding(t, stun.ClassSuccessResponse, ""), from)
+	_, _ = old.WriteToAddrPort([]byte("a keepalive to somebody who is gone"), from)
+	say([]byte("the young one's"))
+	heard(t, young, []byte("the young one's"))
+	if !old.empty() {
+		t.Error("the dead link is still fed")
+	}
+
+	_ = young.Close()
+	if _, err := young.WriteToAddrPort([]byte("x"), from); err == nil {
+		t.Error("a closed handle writes")
+	}
+	m.RemoveConnByUfrag("old")
+	if _, _, err := old.ReadFromAddrPort(make([]byte, 100)); err == nil {
+		t.Error("a removed port reads")
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.ports)+len(m.owners) > 0 {
+		t.Errorf("%d ports and %d addresses are left", len(m.ports), len(m.owners))
+	}
+}
+
+// TestAViewerComesBackFromTheSamePort: the first viewer vanishes without a word, and the seed still thinks that it is
+// there when the second one takes its port.
+func TestAViewerComesBackFromTheSamePort(t *testing.T) {
+	leakCheck(t)
+	seed, first := listen(t, nil), listen(t, nil)
+	a, b := newEnd(), newEnd()
+	fed := make(chan []byte, 1)
+	b.data = func(m []byte) { fed <- m }
+	connect(t, first, seed, a, b)
+	addr := first.Addr()
+	_ = first.socket.conn.Close()
+	second := listen(t, func(c *Config) { c.Listen = addr.String() })
+	c, d := newEnd(), newEnd()
+	got := make(chan []byte, 1)
+	d.data = func(m []byte) { got <- bytes.Clone(m) }
+	connect(t, second, seed, c, d)
+	if !c.link.SendData([]byte("hello again")) {
+		t.Fatal("refused")
+	}
+	if m := wait(t, got, "data of the second viewer"); string(m) != "hello again" {
+		t.Errorf("%q", m)
+	}
+	select {
+	case m := <-fed:
+		t.Errorf("the dead link was fed %q", m)
+	case r := <-b.closed:
+		if r == peer.CloseProtocol {
+			t.Error("the dead link was fed what it could not read")
+		}
+	default:
+	}
+}
+
+// TestPacketsKeepOrderSizeAndAddress sends packets that can be joined, cannot be, and go to several receivers.
+func TestPacketsKeepOrderSizeAndAddress(t *testing.T) {
+	leakCheck(t)
+	from := testMux(t)
+	h := from.testHandle(t, "sender")
+	receivers := []*mux{testMux(t), testMux(t)}
+	var addrs []netip.AddrPort
+	var handles []*handle
+	for _, r := range receivers {
+		in := r.testHandle(t, "receiver")
+		addrs = append(addrs, r.conn.LocalAddr().(*net.UDPAddr).AddrPort())
+		_, _ = in.WriteToAddrPort([]byte("mine"), from.conn.LocalAddr().(*net.UDPAddr).AddrPort())
+		handles = append(handles, in)
+	}
+	const count = 600
+	var sent [2][]byte
+	for i := range uint32(count) {
+		size := 1200
+		if i%7 == 0 {
+			size = 4 + int(i)
+		}
+		b := binary.BigEndian.AppendUint32(nil, i)
+		b = append(b, bytes.Repeat([]byte{byte(i)}, size-4)...)
+		to := int(i/20) % 2
+		sent[to] = append(sent[to], b...)
+		if _, err := h.WriteToAddrPort(b, addrs[to]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for to, in := range handles {
+		c := make(chan []byte, 1)
+		go func() {
+			var all []byte
+			b := make([]byte, 2048)
+			for len(all) < len(sent[to]) {
+				n, _, err := in.ReadFromAddrPort(b)
+				if err != nil {
+					break
+				}
+				all = append(all, b[:n]...)
+			}
+			c <- all
+		}()
+		if got := wait(t, c, "every packet"); !bytes.Equal(got, sent[to]) {
+			t.Errorf("receiver %d got %d bytes that are not the %d sent", to, len(got), len(sent[to]))
+		}
+	}
+}
+
+func FuzzRequestFor(f *testing.F) {
+	m := stun.MustBuild(stun.TransactionID, stun.BindingRequest, stun.NewUsername("us:them"))
+	f.Add(m.Raw)
+	f.Add(m.Raw[:21])
+	f.Fuzz(func(t *testing.T, b []byte) {
+		ufrag, ok := requestFor(b)
+		if ok && !bytes.Contains(b, append(bytes.Clone(ufrag), ':')) {
+			t.Errorf("%q is not in %q", ufrag, b)
+		}
+		var m stun.Message
+		if m.Raw = bytes.Clone(b); m.Decode() != nil || m.Type != stun.BindingRequest || b[0] > 3 { // DTLS begins with more
+			return
+		}
+		if user, err := m.Get(stun.AttrUsername); err == nil {
+			want, _, cut := bytes.Cut(user, []byte{':'})
+			if ok != cut || !bytes.Equal(ufrag, want) {
+				t.Errorf("%q, %v; pion reads %q", ufrag, ok, want)
+			}
+		}
+	})
+}
