@@ -1,10 +1,12 @@
 package tracker
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/wire/bus"
@@ -14,7 +16,7 @@ import (
 func longRevocations(n int) []signal.Revocation {
 	out := make([]signal.Revocation, n)
 	for i := range out {
-		out[i] = signal.Revocation{Site: "demo", Prefix: fmt.Sprintf("/%03d/%s/", i, strings.Repeat("x", 200)), MinIssuedAt: 1_790_000_000_000}
+		out[i] = signal.Revocation{Site: "demo", Prefix: fmt.Sprintf("/%03d/%s/", i, strings.Repeat("x", 200)), MinIssuedAt: time.Now().UnixMilli()}
 	}
 	return out
 }
@@ -47,13 +49,7 @@ func TestManyRevocationsAtOnceReachWhoIsThere(t *testing.T) {
 	n := w.tracker(nil)
 	v := n.viewer("")
 	all := longRevocations(360)
-	b, err := bus.Encode(&bus.RevokeMessage{Revocations: all})
-	if err == nil {
-		err = w.bus.Publish(bus.SubjectRevoke, b)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	w.revoke(all...)
 	for got := 0; got < len(all); {
 		got += len(expect[*signal.Revoke](v).Revocations)
 	}
@@ -135,4 +131,37 @@ func TestNothingIsLostBeforeTheWelcome(t *testing.T) {
 	if m := expect[*signal.Revoke](v); len(m.Revocations) != 1 || m.Revocations[0].Prefix != revocation[0].Prefix {
 		t.Errorf("revocations after the welcome: %+v", m)
 	}
+}
+
+// late is a bus over which something happens right after the list of revocations was answered.
+type late struct {
+	Bus
+	f func()
+}
+
+func (l *late) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
+	b, err := l.Bus.Request(ctx, subject, data)
+	if subject == bus.SubjectRevokeList {
+		l.f()
+	}
+	return b, err
+}
+
+func (w *world) revoke(list ...signal.Revocation) {
+	w.t.Helper()
+	b, err := bus.Encode(&bus.RevokeMessage{Revocations: list})
+	if err == nil {
+		err = w.bus.Publish(bus.SubjectRevoke, b)
+	}
+	if err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+func TestRevocationWhileATrackerStartsIsNotLost(t *testing.T) {
+	w := newWorld(t)
+	revocation := longRevocations(1)
+	w.through = &late{w.bus, func() { w.revoke(revocation...) }}
+	n := w.tracker(nil)
+	eventually(t, "the tracker knows the revocation", func() bool { return len(n.revoked.all()) == 1 })
 }

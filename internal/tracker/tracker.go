@@ -96,7 +96,6 @@ func (t *Tracker) Ready() error {
 }
 
 func (t *Tracker) subscribe(ctx context.Context) error {
-	t.learnRevocations(ctx)
 	for _, on := range []struct {
 		subject string
 		f       func([]byte, func([]byte) error)
@@ -104,11 +103,16 @@ func (t *Tracker) subscribe(ctx context.Context) error {
 		{bus.SubjectHome(t.id), t.home.onRequest},
 		{bus.SubjectDeliver(t.id), t.onDelivery},
 		{bus.SubjectRevoke, t.onRevoke},
+		// Revocations are learnt once new ones are heard, or one that comes in between is lost; and before others are told of
+		// them, who would take nothing for an answer.
 		{bus.SubjectRevokeList, t.onRevokeList},
 		{bus.SubjectSeedBeat, t.onSeedBeat},
 		// The last: a beat heard is answered, and whoever hears that sends members home.
 		{bus.SubjectTrackerBeat, t.onTrackerBeat},
 	} {
+		if on.subject == bus.SubjectRevokeList {
+			t.learnRevocations(ctx)
+		}
 		stop, err := t.bus.Subscribe(on.subject, func(_ string, data []byte, reply func([]byte) error) { on.f(data, reply) })
 		if err != nil {
 			return err

@@ -137,14 +137,8 @@ func TestRevocationsReachSessionsAndNewReplicas(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(nil)
 	v := n.viewer("")
-	want := signal.Revocation{Site: "demo", Prefix: "/media/", MinIssuedAt: 1_790_000_000_000}
-	b, err := bus.Encode(&bus.RevokeMessage{Revocations: []signal.Revocation{want}})
-	if err == nil {
-		err = w.bus.Publish(bus.SubjectRevoke, b)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	want := signal.Revocation{Site: "demo", Prefix: "/media/", MinIssuedAt: time.Now().UnixMilli()}
+	w.revoke(want)
 	if r := expect[*signal.Revoke](v).Revocations; len(r) != 1 || r[0].Prefix != want.Prefix {
 		t.Errorf("pushed %+v", r)
 	}

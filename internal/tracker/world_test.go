@@ -52,6 +52,7 @@ type world struct {
 	bus     *natsbus.Bus
 	clock   clock
 	metrics metric.Recorder
+	through Bus // what trackers talk to instead of bus, if set
 }
 
 func newWorld(t *testing.T) *world {
@@ -88,7 +89,11 @@ func (w *world) tracker(change func(*Config)) *node {
 	if change != nil {
 		change(&cfg)
 	}
-	tr, err := New(cfg, w.bus)
+	var b Bus = w.bus
+	if w.through != nil {
+		b = w.through
+	}
+	tr, err := New(cfg, b)
 	if err != nil {
 		w.t.Fatal(err)
 	}
