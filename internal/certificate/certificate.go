@@ -37,6 +37,9 @@ const (
 	signedTag = "leeway certificate v1\x00"
 )
 
+// MaxLife is the longest that a seed lets a certificate live.
+const MaxLife = 6 * time.Hour
+
 // KeyID is the first 8 bytes of SHA-256 of a public key's uncompressed point.
 type KeyID [8]byte
 

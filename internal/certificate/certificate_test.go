@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -290,5 +291,39 @@ func BenchmarkParse(b *testing.B) {
 		if _, err := Parse(raw); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestEndedRevocationsMakeRoom: a process that lives for years hears more purges than a set holds.
+func TestEndedRevocationsMakeRoom(t *testing.T) {
+	now := time.UnixMilli(1_790_000_000_000)
+	r := &Revocations{}
+	key := Revocation{KeyID: KeyID{1}}
+	if err := r.Add(key); err != nil {
+		t.Fatal(err)
+	}
+	for i := range MaxRevocations - 1 {
+		if err := r.Add(Revocation{Site: "demo", Prefix: fmt.Sprintf("/%d/", i), MinIssuedAt: now}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	fresh := Revocation{Site: "demo", Prefix: "/fresh/", MinIssuedAt: now.Add(7 * time.Hour)}
+	if r.Add(fresh) == nil {
+		t.Fatal("more than a set holds was taken in")
+	}
+	r.Forget(now.Add(MaxLife + MaxSkew))
+	if r.Holds(fresh) || len(r.List()) != MaxRevocations {
+		t.Errorf("%d are left while they may still withdraw something", len(r.List()))
+	}
+	r.Forget(now.Add(MaxLife + MaxSkew + time.Millisecond))
+	if err := r.Add(fresh); err != nil || len(r.List()) != 2 || !r.Holds(fresh) || !r.Holds(key) {
+		t.Errorf("%v, %d are left", err, len(r.List()))
+	}
+	older := fresh
+	if older.MinIssuedAt = now; !r.Holds(older) {
+		t.Error("a later purge of the same prefix withdraws more")
+	}
+	if since := r.Since("demo", "/fresh/1.ts"); !since.Equal(fresh.MinIssuedAt) || r.Since("demo", "/other/").UnixMilli() != 0 {
+		t.Errorf("since %s", since)
 	}
 }

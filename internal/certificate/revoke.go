@@ -72,6 +72,32 @@ func (r *Revocations) add(v Revocation) error {
 	return nil
 }
 
+// Ended says whether a revocation of a site withdraws nothing any more: whatever was issued before minIssuedAt has expired.
+func Ended(minIssuedAt, now time.Time) bool {
+	return minIssuedAt.Before(now.Add(-MaxLife - MaxSkew))
+}
+
+// Holds says whether the set withdraws all that a revocation would.
+func (r *Revocations) Holds(v Revocation) bool {
+	if !v.KeyID.IsZero() {
+		return r.keys[v.KeyID]
+	}
+	least, known := r.sites[v.Site][v.Prefix]
+	return known && v.MinIssuedAt.UnixMilli() <= least
+}
+
+// Forget drops revocations that have ended, so that years of purges do not fill the set.
+func (r *Revocations) Forget(now time.Time) {
+	for _, prefixes := range r.sites {
+		for prefix, ms := range prefixes {
+			if Ended(time.UnixMilli(ms), now) {
+				delete(prefixes, prefix)
+				r.count--
+			}
+		}
+	}
+}
+
 // Withdraws says whether a certificate is withdrawn.
 func (r *Revocations) Withdraws(c *Certificate) bool {
 	if r == nil {

@@ -14,7 +14,7 @@ import (
 
 // Lives of certificates (spec/certificate.md), and how long an origin's failure is remembered.
 const (
-	lifeVOD    = 6 * time.Hour
+	lifeVOD    = certificate.MaxLife
 	lifeLive   = 10 * time.Minute
 	failedFor  = 2 * time.Second
 	refusedFor = time.Minute

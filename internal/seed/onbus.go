@@ -210,22 +210,28 @@ func (s *Service) learnRevocations(ctx context.Context) {
 
 // revoke drops what is withdrawn: certificates, pieces, queued requests. Segments are fetched again when asked for.
 func (s *Service) revoke(list []signal.Revocation) {
-	if len(list) == 0 {
-		return
-	}
+	now := s.cfg.Now()
 	s.mu.Lock()
+	news := false
 	for _, r := range list {
-		v := certificate.Revocation{Site: r.Site, Prefix: r.Prefix}
+		v := certificate.Revocation{Site: r.Site, Prefix: r.Prefix, MinIssuedAt: time.UnixMilli(r.MinIssuedAt)}
 		if len(r.KeyID) == len(v.KeyID) {
-			if v.KeyID = certificate.KeyID(r.KeyID); v.KeyID == s.keyID {
-				s.cfg.Log.Error("this seed's signing key is revoked: it certifies nothing", "hint", "remove "+keyFile+" from its data folder and start it again")
-			}
-		} else {
-			v.MinIssuedAt = time.UnixMilli(r.MinIssuedAt)
+			v.KeyID = certificate.KeyID(r.KeyID)
+		}
+		if s.revoked.Holds(v) || v.KeyID.IsZero() && certificate.Ended(v.MinIssuedAt, now) {
+			continue // trackers say them again and again
+		}
+		news = true
+		if v.KeyID == s.keyID {
+			s.cfg.Log.Error("this seed's signing key is revoked: it certifies nothing", "hint", "remove "+keyFile+" from its data folder and start it again")
 		}
 		if err := s.revoked.Add(v); err != nil {
 			s.cfg.Log.Warn("a revocation was dropped", "error", err)
 		}
+	}
+	if !news {
+		s.mu.Unlock()
+		return
 	}
 	clear(s.failures)
 	snapshot := &certificate.Revocations{}

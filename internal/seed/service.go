@@ -265,6 +265,7 @@ func (s *Service) tick() {
 			delete(s.failures, id)
 		}
 	}
+	s.revoked.Forget(now)
 	for id, at := range s.trackers {
 		if now.Sub(at) > 5*beatEvery {
 			delete(s.trackers, id)

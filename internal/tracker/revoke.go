@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"slices"
 	"sync"
+	"time"
 
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -17,6 +19,9 @@ const (
 	revokedBytes = bus.MaxMessage * 3 / 4
 	partBytes    = signal.MaxMessage / 2
 )
+
+// revokeAgain is how often a tracker says what is revoked: a replica that was cut off from the bus learns it.
+const revokeAgain = 30 * time.Second
 
 // encodedSize is what a revocation adds to a list.
 func encodedSize(r signal.Revocation) int {
@@ -44,13 +49,21 @@ func parts(list []signal.Revocation) [][]signal.Revocation {
 type revocations struct {
 	mu   sync.Mutex
 	list []signal.Revocation // guarded by mu
+	said time.Time           // guarded by mu: when others last heard the list
+}
+
+func ended(r signal.Revocation, now time.Time) bool {
+	return r.Site != "" && certificate.Ended(time.UnixMilli(r.MinIssuedAt), now)
 }
 
 // add takes over what is new and returns it. One that withdraws more of the same prefix replaces the older one.
-func (r *revocations) add(more []signal.Revocation) (fresh []signal.Revocation) {
+func (r *revocations) add(more []signal.Revocation, now time.Time) (fresh []signal.Revocation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, m := range more {
+		if ended(m, now) {
+			continue
+		}
 		i := slices.IndexFunc(r.list, func(o signal.Revocation) bool {
 			return bytes.Equal(o.KeyID, m.KeyID) && o.Site == m.Site && o.Prefix == m.Prefix
 		})
@@ -72,6 +85,18 @@ func (r *revocations) add(more []signal.Revocation) (fresh []signal.Revocation) 
 		}
 	}
 	return fresh
+}
+
+// due forgets what has ended, and returns the list when others are to hear it again.
+func (r *revocations) due(now time.Time) []signal.Revocation {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.list = slices.DeleteFunc(r.list, func(o signal.Revocation) bool { return ended(o, now) })
+	if now.Sub(r.said) < revokeAgain {
+		return nil
+	}
+	r.said = now
+	return slices.Clone(r.list)
 }
 
 func (r *revocations) all() []signal.Revocation {
@@ -100,7 +125,7 @@ func (t *Tracker) onRevoke(data []byte, _ func([]byte) error) {
 	if !t.decode(data, &m) {
 		return
 	}
-	fresh := t.revoked.add(m.Revocations)
+	fresh := t.revoked.add(m.Revocations, t.cfg.Now())
 	if len(fresh) == 0 {
 		return
 	}
@@ -142,7 +167,7 @@ func (t *Tracker) learnRevocations(ctx context.Context) {
 	if !t.decode(b, &l) {
 		return
 	}
-	t.revoked.add(l.Revocations)
+	t.revoked.add(l.Revocations, t.cfg.Now())
 	t.roster.mu.Lock()
 	defer t.roster.mu.Unlock()
 	t.roster.learn(l.VerifyKeys, t.cfg.Now())

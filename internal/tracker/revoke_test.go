@@ -27,7 +27,7 @@ func TestManyRevocationsReachAViewerAndAnotherTracker(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(nil)
 	all := longRevocations(360)
-	n.revoked.add(all)
+	n.revoked.add(all, time.Now())
 	v := n.socket()
 	v.send(&signal.Hello{Version: 1, Site: "demo"})
 	got := map[string]bool{}
@@ -60,7 +60,7 @@ func TestRevocationsAreBoundedAndTheNewestStay(t *testing.T) {
 	long := longRevocations(bus.MaxRevoked)
 	for i := range long {
 		long[i].Prefix += strings.Repeat("<", 700) // each of which takes six bytes
-		r.add(long[i : i+1])
+		r.add(long[i:i+1], time.Now())
 	}
 	list := r.all()
 	if b, err := bus.Encode(&bus.RevokeList{Revocations: list}); err != nil || len(b) > bus.MaxMessage*3/4 {
@@ -69,7 +69,7 @@ func TestRevocationsAreBoundedAndTheNewestStay(t *testing.T) {
 	if len(list) < 10 || list[0].Prefix != long[len(long)-1].Prefix {
 		t.Errorf("%d are left", len(list))
 	}
-	if fresh := r.add(list[:1]); len(fresh) != 0 {
+	if fresh := r.add(list[:1], time.Now()); len(fresh) != 0 {
 		t.Errorf("%d were taken for new", len(fresh))
 	}
 	sum := 0
@@ -164,4 +164,21 @@ func TestRevocationWhileATrackerStartsIsNotLost(t *testing.T) {
 	w.through = &late{w.bus, func() { w.revoke(revocation...) }}
 	n := w.tracker(nil)
 	eventually(t, "the tracker knows the revocation", func() bool { return len(n.revoked.all()) == 1 })
+}
+
+// TestReplicaThatWasCutOffLearnsRevocations: the bus keeps nothing for who is not there.
+func TestReplicaThatWasCutOffLearnsRevocations(t *testing.T) {
+	w := newWorld(t)
+	a, b := w.tracker(nil), w.tracker(nil)
+	v := b.viewer("")
+	a.revoked.add(longRevocations(1), w.clock.now()) // and nobody else heard it
+	w.clock.move(revokeAgain)
+	if r := expect[*signal.Revoke](v).Revocations; len(r) != 1 {
+		t.Errorf("pushed %+v", r)
+	}
+	if n := len(b.revoked.all()); n != 1 {
+		t.Errorf("%d revocations are known", n)
+	}
+	w.clock.move(7 * time.Hour) // the certificates that it withdraws have all expired
+	eventually(t, "the revocation is forgotten everywhere", func() bool { return len(a.revoked.all())+len(b.revoked.all()) == 0 })
 }

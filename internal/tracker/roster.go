@@ -7,14 +7,14 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// keyLife is how long a seed's verify key is handed out after its last beat: certificates, which live six hours at most,
-// outlive the seed that signed them.
-const keyLife = 6 * time.Hour
+// keyLife is how long a seed's verify key is handed out after its last beat: certificates outlive the seed that signed them.
+const keyLife = certificate.MaxLife
 
 // maxReplicas bounds what the bus can make a tracker remember.
 const maxReplicas = 1024

@@ -150,6 +150,9 @@ func (t *Tracker) maintain() {
 	now := t.cfg.Now()
 	t.roster.expire(now)
 	t.home.maintain(now)
+	if list := t.revoked.due(now); len(list) > 0 {
+		t.publish(bus.SubjectRevoke, &bus.RevokeMessage{Revocations: list})
+	}
 	for _, s := range t.snapshot() {
 		s.maintain(now)
 	}
