@@ -50,6 +50,8 @@ export interface Diagnosis {
   fail: FailReason;
   /** What it means for segments, where it is the network's doing. */
   reason?: Reason;
+  /** The other side broke the protocol. */
+  broken?: boolean;
 }
 
 /** Why an attempt did not open. A guess from what the browser shows; `timeout` where it shows nothing. */

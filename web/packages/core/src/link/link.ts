@@ -118,7 +118,7 @@ export function createLink(o: LinkOptions): Link {
 
   /** The link ended from outside: an open one is reported, an opening one has failed. */
   const end = (reason: LinkCloseReason) => {
-    fail({ fail: 'refused' });
+    fail({ fail: 'refused', broken: reason === 'protocol-error' });
     if (state === 'closed') return;
     letGo();
     o.closed(link, reason);

@@ -126,7 +126,8 @@ export function createLinks(o: LinksOptions): Links {
         }
         o.changed();
       },
-      failed(_link, { fail, reason }) {
+      failed(_link, { fail, reason, broken }) {
+        if (broken) links.avoid(hex);
         forget(link);
         if (reason) blame = { reason, times: blame?.reason === reason ? blame.times + 1 : 1 };
         o.failed(fail);
