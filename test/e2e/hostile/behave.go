@@ -1,10 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"math/rand/v2"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -40,23 +42,61 @@ type attack struct {
 	film        *film
 	wire        wire
 	self, swarm peer.ID
+	seed        bool // the other side is one: it is asked for certificates
+	vault       *vault
 	note        func(event string, detail any)
 
 	mu     sync.Mutex
-	served int // pieces answered so far, guarded by mu
-	asked  int // pieces asked so far, guarded by mu
+	served int       // pieces answered so far, guarded by mu
+	asked  int       // pieces asked so far, guarded by mu
+	opened time.Time // guarded by mu
+	first  time.Time // guarded by mu: the first request
+	gone   bool      // guarded by mu: the other side has ended the link
 	random *rand.Rand
+}
+
+// ended is what became of a link, as its JSON says.
+type ended struct {
+	Reason  string `json:"reason"`
+	Asked   int    `json:"asked"`
+	Served  int    `json:"served"`
+	OpenMs  int64  `json:"open_ms"`  // since it opened
+	AskedMs int64  `json:"asked_ms"` // since the first request, -1 without one
+}
+
+// out notes that the other side has ended the link, once; it says whether it was the first time.
+func (a *attack) out(reason string) bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.gone || a.seed || a.opened.IsZero() {
+		return false
+	}
+	a.gone = true
+	e := ended{
+		Reason: reason, Asked: a.asked, Served: a.served,
+		OpenMs: time.Since(a.opened).Milliseconds(), AskedMs: -1,
+	}
+	if !a.first.IsZero() {
+		e.AskedMs = time.Since(a.first).Milliseconds()
+	}
+	a.note("out", e)
+	return true
 }
 
 // open begins like an honest peer, so that the other side has a reason to ask.
 func (a *attack) open() error {
+	a.mu.Lock()
+	a.opened = time.Now()
+	a.mu.Unlock()
 	if err := a.send(peer.Hello{MinVersion: peer.Version, MaxVersion: peer.Version, MaxRequests: 64, Peer: a.self, Swarm: a.swarm}); err != nil {
 		return err
 	}
-	switch a.behave {
-	case "garbage":
+	switch {
+	case a.seed:
+		return nil
+	case a.behave == "garbage":
 		return a.garbage()
-	case "channels":
+	case a.behave == "channels":
 		return a.channels()
 	}
 	for chunk := range slices.Chunk(a.film.order, 200) {
@@ -82,13 +122,17 @@ func (a *attack) control(b []byte) error {
 	case peer.Ping:
 		return a.send(peer.Pong(m))
 	case peer.Bye:
-		a.note("bye", m.Reason)
-	case peer.CertificateRequest:
-		for _, id := range m.Segments {
-			if err := a.send(peer.CertificateNone{Segment: id, Reason: peer.NoneUnknown}); err != nil {
-				return err
-			}
+		a.out(fmt.Sprint("bye ", m.Reason))
+	case peer.Hello:
+		if a.seed {
+			return a.vault.seed(a)
 		}
+	case peer.CertificateRequest:
+		return a.vault.ask(a, m.Segments)
+	case peer.Certificate:
+		a.vault.got(m.Segment, bytes.Clone(m.Raw))
+	case peer.CertificateNone:
+		a.vault.got(m.Segment, nil)
 	case peer.Request:
 		return a.request(m)
 	}
@@ -98,6 +142,9 @@ func (a *attack) control(b []byte) error {
 func (a *attack) request(m peer.Request) error {
 	a.mu.Lock()
 	first := a.asked == 0
+	if first {
+		a.first = time.Now()
+	}
 	a.asked += len(m.Requests)
 	a.mu.Unlock()
 	if first {

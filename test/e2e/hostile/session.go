@@ -27,8 +27,14 @@ type session struct {
 	mu    sync.Mutex          // guards writes to ws too
 	self  signal.ID           // guarded by mu
 	swarm signal.ID           // guarded by mu
-	links map[signal.ID]*link // guarded by mu, by link ID
+	links map[signal.ID]*link // guarded by mu, by link ID; nil at the end
+	seeds map[signal.ID]bool  // guarded by mu
+	tries map[signal.ID]int   // guarded by mu: offers made to a viewer
+	vault *vault
 }
+
+// mostTries is how often a viewer is offered a link that it has ended.
+const mostTries = 6
 
 // join is the whole life of a hostile viewer; it ends with ctx.
 func join(ctx context.Context, o options, f *film, note func(string, any)) error {
@@ -41,7 +47,10 @@ func join(ctx context.Context, o options, f *film, note func(string, any)) error
 	if err != nil {
 		return fmt.Errorf("hostile: dial %s: %w", o.tracker, err)
 	}
-	s := &session{o: o, film: f, note: note, ws: ws, links: map[signal.ID]*link{}}
+	s := &session{
+		o: o, film: f, note: note, ws: ws, links: map[signal.ID]*link{},
+		seeds: map[signal.ID]bool{}, tries: map[signal.ID]int{}, vault: newVault(),
+	}
 	stop := context.AfterFunc(ctx, func() { ws.Close() })
 	defer stop()
 	defer s.close()
@@ -86,6 +95,9 @@ func (s *session) message(m signal.Message) error {
 		s.note("joined", m.Viewers)
 	case *signal.Introduce:
 		for _, p := range m.Peers {
+			s.mu.Lock()
+			s.seeds[p.Peer] = p.Role == "seed"
+			s.mu.Unlock()
 			if err := s.offer(p.Peer); err != nil {
 				return err
 			}
@@ -110,6 +122,22 @@ func (s *session) update(every time.Duration) {
 		}
 	}
 	time.AfterFunc(every, func() { s.update(every) })
+}
+
+// again offers a link to a viewer that has ended one: a hostile peer does not take no for an answer.
+func (s *session) again(to signal.ID) {
+	s.mu.Lock()
+	s.tries[to]++
+	enough := s.tries[to] >= mostTries || s.links == nil
+	s.mu.Unlock()
+	if enough {
+		return
+	}
+	time.AfterFunc(300*time.Millisecond, func() {
+		if err := s.offer(to); err != nil {
+			s.note("error", err.Error())
+		}
+	})
 }
 
 func (s *session) offer(to signal.ID) error {
@@ -151,28 +179,39 @@ func (s *session) signal(m *signal.Signal) error {
 		line := uint16(m.MLine)
 		return l.pc.AddICECandidate(webrtc.ICECandidateInit{Candidate: m.Candidate, SDPMid: &m.Mid, SDPMLineIndex: &line})
 	case m.Kind == "fail":
-		s.note("fail", m.Reason)
+		s.note("fail", map[string]any{"peer": m.From.Hex(), "value": m.Reason})
+		go func() { _ = l.pc.Close() }() // which ends it, and has it tried again
 	}
 	return nil
 }
 
 // link makes a link and what attacks over it.
 func (s *session) link(id, to signal.ID) (*link, error) {
-	l, err := newLink(func() { s.note("closed", to.Hex()) })
-	if err != nil {
-		return nil, err
-	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.links == nil {
+		return nil, errors.New("hostile: at its end")
+	}
 	a := &attack{
-		behave: s.o.behave, film: s.film, wire: l, self: peer.ID(s.self), swarm: peer.ID(s.swarm),
+		behave: s.o.behave, film: s.film, self: peer.ID(s.self), swarm: peer.ID(s.swarm),
+		seed: s.seeds[to], vault: s.vault,
 		random: rand.New(rand.NewPCG(1, uint64(len(s.links)))), //nolint:gosec // repeatable, not secret
 		note: func(event string, detail any) {
 			s.note(event, map[string]any{"peer": to.Hex(), "value": detail})
 		},
 	}
+	var l *link
+	l, err := newLink(sync.OnceFunc(func() { go s.ended(a, l, to) }))
+	if err != nil {
+		return nil, err
+	}
+	a.wire = l
 	l.ready = func() {
-		a.note("open", nil)
+		if a.seed {
+			a.note("seed", nil)
+		} else {
+			a.note("open", nil)
+		}
 		go func() {
 			if err := a.open(); err != nil {
 				a.note("refused", err.Error())
@@ -186,6 +225,19 @@ func (s *session) link(id, to signal.ID) (*link, error) {
 	}
 	s.links[id] = l
 	return l, nil
+}
+
+// ended is called when a link is gone, by whoever.
+func (s *session) ended(a *attack, l *link, to signal.ID) {
+	s.mu.Lock()
+	over := s.links == nil
+	s.mu.Unlock()
+	if over {
+		return
+	}
+	a.out("closed")
+	_ = l.pc.Close()
+	s.again(to)
 }
 
 func (s *session) to(to, link signal.ID, m signal.Signal) error {

@@ -6,6 +6,20 @@ import type { Stack } from './stack.ts';
 export const behaviors = ['flip', 'bad-then-stall', 'false-have', 'garbage', 'channels', 'silent'] as const;
 export type Behavior = (typeof behaviors)[number];
 
+/** Behaviors that show without being asked for anything. */
+export const unasked: readonly Behavior[] = ['garbage', 'channels'];
+
+/** The end of a link, as the hostile side saw it. */
+export interface Out {
+  peer: string;
+  reason: string;
+  asked: number;
+  served: number;
+  /** Since the link opened, and since the viewer's first request (-1 without one). */
+  open_ms: number;
+  asked_ms: number;
+}
+
 export interface Note {
   event: string;
   // biome-ignore lint/suspicious/noExplicitAny: depends on the event
@@ -52,15 +66,35 @@ export class Hostile {
     return String(this.of('session')[0]?.detail ?? '');
   }
 
+  /** Links to viewers that opened, by the viewer's peer ID. */
+  opened(): string[] {
+    return this.of('open').map(({ detail }) => detail.peer as string);
+  }
+
+  /** Viewers that asked it for pieces. */
+  askers(): string[] {
+    return [...new Set(this.of('asked').map(({ detail }) => detail.peer as string))];
+  }
+
+  /** How links to viewers ended, each by the viewer's doing. */
+  outs(): Out[] {
+    return this.of('out').map(({ detail }) => ({ peer: detail.peer, ...detail.value }));
+  }
+
+  /** Whether all that were wronged have ended their link: who asked, or where nobody need ask, whoever linked. */
+  settled(): boolean {
+    const wronged = unasked.includes(this.behave) ? this.opened() : this.askers();
+    const outs = new Set(this.outs().map(({ peer }) => peer));
+    return wronged.length > 0 && wronged.every((peer) => outs.has(peer));
+  }
+
   of(event: string): Note[] {
     return this.notes.filter((note) => note.event === event);
   }
 
-  done(): Promise<void> {
+  /** Ends it as a user would. */
+  stop(): Promise<void> {
+    this.child.kill('SIGTERM');
     return this.exited;
-  }
-
-  kill(): void {
-    this.child.kill('SIGKILL');
   }
 }
