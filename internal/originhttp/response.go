@@ -36,7 +36,7 @@ func (c *Client) Get(ctx context.Context, f seed.Fetch) (*seed.Fetched, error) {
 		return fail(o, 0, err)
 	}
 	if f.Shared {
-		if err := shareable(resp.Header); err != nil {
+		if err := shareable(resp); err != nil {
 			return fail(seed.OutcomeRefused, 0, err)
 		}
 	}
@@ -94,8 +94,12 @@ func judge(resp *http.Response) (seed.Outcome, error) {
 	return seed.OutcomeClient, err
 }
 
-// shareable says whether the origin means a response for everyone.
-func shareable(h http.Header) error {
+// shareable says whether the origin means a response for everyone, and whether its end can be told from a lost connection.
+func shareable(resp *http.Response) error {
+	h := resp.Header
+	if resp.ContentLength < 0 && resp.ProtoMajor < 2 && len(resp.TransferEncoding) == 0 {
+		return fmt.Errorf("%w: the response says neither its length nor where it ends (Content-Length)", errRefused)
+	}
 	if len(h.Values("Set-Cookie")) > 0 {
 		return fmt.Errorf("%w: the response sets a cookie", errRefused)
 	}
@@ -116,8 +120,10 @@ func shareable(h http.Header) error {
 			}
 		}
 	}
-	if e := strings.ToLower(h.Get("Content-Encoding")); e != "" && e != "identity" {
-		return fmt.Errorf("%w: the response is encoded (Content-Encoding) although identity was asked for", errRefused)
+	for _, v := range h.Values("Content-Encoding") {
+		if e := strings.ToLower(v); e != "" && e != "identity" {
+			return fmt.Errorf("%w: the response is encoded (Content-Encoding) although identity was asked for", errRefused)
+		}
 	}
 	return nil
 }
@@ -145,8 +151,8 @@ func body(resp *http.Response, f seed.Fetch) (data []byte, object int64, err err
 	}
 	if resp.StatusCode == http.StatusPartialContent {
 		first, last, total, ok := contentRange(resp.Header.Get("Content-Range"))
-		if !ok || first != f.First || last != f.Last {
-			return nil, 0, fmt.Errorf("%w: the response's Content-Range is not the range that was asked for", errRefused)
+		if !ok || first != f.First || last != f.Last || resp.ContentLength >= 0 && resp.ContentLength != want {
+			return nil, 0, fmt.Errorf("%w: the response is not the range that was asked for", errRefused)
 		}
 		object = total
 	} else { // the whole object: the part is cut out, if it is not too far in
@@ -160,6 +166,11 @@ func body(resp *http.Response, f seed.Fetch) (data []byte, object int64, err err
 	data = make([]byte, want)
 	if _, err := io.ReadFull(resp.Body, data); err != nil {
 		return nil, 0, err
+	}
+	if resp.StatusCode == http.StatusPartialContent {
+		if n, _ := io.ReadFull(resp.Body, make([]byte, 1)); n > 0 {
+			return nil, 0, fmt.Errorf("%w: the response is longer than the range that was asked for", errRefused)
+		}
 	}
 	return data, object, nil
 }
