@@ -228,6 +228,19 @@ func climbs(path string) bool {
 	return false
 }
 
+// browserQuery writes a query as browsers send it: a space in it would end the request's line.
+func browserQuery(query string) string {
+	var b strings.Builder
+	for i := range len(query) {
+		if c := query[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`"#<>'`, c) >= 0 {
+			fmt.Fprintf(&b, "%%%02X", c)
+		} else {
+			b.WriteByte(c)
+		}
+	}
+	return b.String()
+}
+
 // request builds the request for a path below fetch_base.
 func (c *Client) request(ctx context.Context, f seed.Fetch) (*http.Request, error) {
 	path, query, _ := strings.Cut(f.Path, "?")
@@ -238,7 +251,7 @@ func (c *Client) request(ctx context.Context, f seed.Fetch) (*http.Request, erro
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", errRefused, err)
 	}
-	u.RawQuery = query
+	u.RawQuery = browserQuery(query)
 	if _, ok := below(c.base, u); !ok {
 		return nil, fmt.Errorf("%w: the path is not below fetch_base", errRefused)
 	}

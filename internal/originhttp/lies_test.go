@@ -81,3 +81,13 @@ func TestOriginsThatLie(t *testing.T) {
 		}
 	}
 }
+
+// TestQueriesGoOutAsBrowsersWriteThem: a playlist may name a segment with spaces and umlauts in its query.
+func TestQueriesGoOutAsBrowsersWriteThem(t *testing.T) {
+	asked := ""
+	s := serve(t, func(_ http.ResponseWriter, r *http.Request) { asked = r.RequestURI })
+	_, err := client(t, Config{Base: s.URL}).Get(context.Background(), seed.Fetch{Path: "/a.ts?t=a b\u00fc&u=%20'\"x HTTP/1.0", MaxBytes: 10})
+	if err != nil || asked != "/a.ts?t=a%20b%C3%BC&u=%20%27%22x%20HTTP/1.0" {
+		t.Errorf("asked for %s: %v", asked, err)
+	}
+}
