@@ -126,8 +126,11 @@ var special = []netip.Prefix{
 	netip.MustParsePrefix("64:ff9b:1::/48"), netip.MustParsePrefix("100::/64"), netip.MustParsePrefix("2001:db8::/32"),
 }
 
-// metadata addresses answer with credentials; no configuration opens a way to them.
-var metadata = []netip.Addr{netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("fd00:ec2::254")}
+// metadata addresses answer with credentials; no configuration opens a way to them. Not all are link-local.
+var metadata = []netip.Addr{
+	netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("fd00:ec2::254"), netip.MustParseAddr("fd20:ce::254"),
+	netip.MustParseAddr("100.100.100.200"), netip.MustParseAddr("192.0.0.192"), netip.MustParseAddr("168.63.129.16"),
+}
 
 // allows says whether the client may connect to an address.
 func (c *Client) allows(a netip.Addr) bool {

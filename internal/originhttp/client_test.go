@@ -203,6 +203,11 @@ func TestAddressesAreCheckedWhenConnecting(t *testing.T) {
 		}
 	}
 	local := client(t, Config{Base: "http://localhost" + port, Private: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}})
+	for _, a := range []string{"100.100.100.200", "192.0.0.192", "168.63.129.16", "fd20:ce::254", "64:ff9b::a9fe:a9fe"} {
+		if local.allows(netip.MustParseAddr(a)) {
+			t.Errorf("the way to the metadata at %s is open", a)
+		}
+	}
 	if local.allows(netip.MustParseAddr("169.254.169.254")) || !local.allows(netip.MustParseAddr("127.0.0.1")) {
 		t.Error("localhost names loopback, and nothing opens the way to metadata")
 	}
