@@ -23,6 +23,7 @@ import (
 const (
 	dialTimeout   = 5 * time.Second
 	headerTimeout = 15 * time.Second
+	pingAfter     = 10 * time.Second // of hearing nothing on an HTTP/2 connection
 	maxHeader     = 64 << 10 // bytes of a response's header
 	maxRedirects  = 4
 	idleConns     = 16
@@ -88,6 +89,8 @@ func New(cfg Config) (*Client, error) {
 			MaxIdleConnsPerHost:    idleConns,
 			IdleConnTimeout:        time.Minute,
 			ForceAttemptHTTP2:      true,
+			// Without pings a connection that a balancer dropped silently takes every request for minutes, each until its timeout.
+			HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: dialTimeout},
 		},
 	}
 	return c, nil
