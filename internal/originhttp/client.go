@@ -24,7 +24,7 @@ const (
 	dialTimeout   = 5 * time.Second
 	headerTimeout = 15 * time.Second
 	pingAfter     = 10 * time.Second // of hearing nothing on an HTTP/2 connection
-	maxHeader     = 64 << 10 // bytes of a response's header
+	maxHeader     = 64 << 10         // bytes of a response's header
 	maxRedirects  = 4
 	idleConns     = 16
 )
