@@ -46,7 +46,7 @@ type Config struct {
 	// JoinAfter is how long after the manifest the viewer joins; 0 is DefaultJoinAfter, negative: at once.
 	JoinAfter time.Duration
 
-	Policy     schedule.Policy // the zero value is schedule.DefaultPolicy
+	Policy     schedule.Policy // the zero value is schedule.DefaultPolicy, its waits divided by Speed
 	StoreBytes int64           // pieces held; 0: 64 MiB
 	Record     io.Writer       // gets the schedule's inputs and actions, one JSON object a line
 	OnSegment  func(*Result)   // sees every segment that the player gets; on the loop
@@ -78,7 +78,7 @@ func (c *Config) complete() error {
 		c.JoinAfter = DefaultJoinAfter
 	}
 	if c.Policy == (schedule.Policy{}) {
-		c.Policy = schedule.DefaultPolicy
+		c.Policy = hurried(schedule.DefaultPolicy, c.Speed)
 	}
 	if c.StoreBytes == 0 {
 		c.StoreBytes = defaultStore
@@ -95,6 +95,15 @@ func (c *Config) complete() error {
 		c.Rand = rand.New(rand.NewChaCha8(seed))
 	}
 	return nil
+}
+
+// hurried shortens what a policy waits for, as much as a film that is shown faster leaves less time. Links come up no
+// faster for that.
+func hurried(p schedule.Policy, speed float64) schedule.Policy {
+	for _, us := range []*int64{&p.PatienceUs, &p.CertPatienceUs, &p.MaxWaitUs} {
+		*us = int64(float64(*us) / max(1, speed))
+	}
+	return p
 }
 
 // fixed is the index of the rendition that is always played, -1 for auto.

@@ -83,7 +83,6 @@ type node struct {
 	name             string
 	up, down         float64
 	upFree, downFree time.Time
-	pending          map[string]*simLink // offers, by description
 }
 
 const oneWay = 10 * time.Millisecond

@@ -1,0 +1,185 @@
+package app
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/leeway-video/leeway/internal/app/headless"
+	"github.com/leeway-video/leeway/internal/viewer"
+)
+
+// noisyFilm makes a film of n one-second segments of random bytes and returns its folder.
+func noisyFilm(t *testing.T, n, size int) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "a"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(dir, "master.m3u8"), fmt.Sprintf("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=%d\na/index.m3u8\n", 8*size))
+	list := "#EXTM3U\n#EXT-X-TARGETDURATION:1\n"
+	random := rand.NewChaCha8([32]byte{3})
+	for i := range n {
+		list += fmt.Sprintf("#EXTINF:1,\nseg-%d.ts\n", i)
+		b := make([]byte, size+i)
+		_, _ = random.Read(b)
+		write(t, filepath.Join(dir, "a", fmt.Sprintf("seg-%d.ts", i)), string(b))
+	}
+	write(t, filepath.Join(dir, "a", "index.m3u8"), list+"#EXT-X-ENDLIST\n")
+	return dir
+}
+
+// seen collects what viewers played and compares it with the files.
+type seen struct {
+	dir string
+
+	mu    sync.Mutex
+	wrong []string // guarded by mu
+	bytes int64    // guarded by mu
+}
+
+func (s *seen) take(r *viewer.Result) {
+	name := r.URL[strings.LastIndex(r.URL, "/a/"):]
+	want, err := os.ReadFile(filepath.Join(s.dir, name))
+	got := bytes.Join(r.Pieces, nil)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.bytes += int64(len(got))
+	if err != nil || !bytes.Equal(got, want) {
+		s.wrong = append(s.wrong, fmt.Sprintf("%s from %s: %v", name, r.Source, err))
+	}
+}
+
+// TestHeadlessViewersServeEachOther is the whole of it on loopback: tracker, seed and origin in one process, four
+// viewers over real links, every byte compared with the origin's.
+func TestHeadlessViewersServeEachOther(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	defer http.DefaultClient.CloseIdleConnections()
+	const segments, size, count = 24, 100_000, 4
+	s := &seen{dir: noisyFilm(t, segments, size)}
+	up := startUp(t, "--media="+s.dir)
+	_, page := fetch(t, "GET", up.page+"/")
+	manifest := up.page + page[strings.Index(page, "/media/"):strings.Index(page, "master.m3u8")] + "master.m3u8"
+	first := make(chan struct{})
+	var once sync.Once
+	var list []*headless.Viewer
+	for i := range count {
+		n := 0
+		cfg := viewer.Config{
+			URL: manifest, Tracker: "ws" + strings.TrimPrefix(up.page, "http") + "/", Origin: up.page, Speed: 4, JoinAfter: -1, Buffer: 3 * time.Second,
+			OnSegment: func(r *viewer.Result) {
+				s.take(r)
+				if n++; n == 6 {
+					once.Do(func() { close(first) })
+				}
+			},
+		}
+		v, err := headless.Start(cfg, headless.Network{Listen: "127.0.0.1:0"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer v.Close()
+		list = append(list, v)
+		if i == 0 {
+			<-first // the others come when there is something to take
+		}
+	}
+	var peers, all int64
+	for i, v := range list {
+		select {
+		case <-v.Done():
+		case <-time.After(60 * time.Second):
+			t.Fatalf("viewer %d still plays", i)
+		}
+		sum := v.Summary()
+		b := sum.Stats.Bytes
+		peers, all = peers+b["peer"], all+b["peer"]+b["seed"]+b["origin"]
+		if sum.Ended != "end" || sum.Error != "" || sum.Stats.PlayedMs != segments*1000/4 || sum.Banned > 0 || sum.Stats.RejectedBytes > 0 {
+			text, _ := json.Marshal(sum)
+			t.Errorf("viewer %d: %s", i, text)
+		}
+		t.Logf("viewer %d: %v %v dup %d waste %d", i, b, sum.Stats.Reasons, sum.Stats.DuplicateBytes, sum.Stats.WastedBytes)
+		if i > 0 && b["peer"] == 0 {
+			t.Errorf("viewer %d took nothing from viewers: %v, %v", i, b, sum.Stats.Reasons)
+		}
+	}
+	if offload := float64(peers) / float64(all); offload < 0.25 {
+		t.Errorf("offload %.2f of %d bytes", offload, all)
+	} else {
+		t.Logf("offload %.2f of %d bytes", offload, all)
+	}
+	if len(s.wrong) > 0 || s.bytes < count*segments*size {
+		t.Errorf("wrong segments: %v; %d bytes played", s.wrong, s.bytes)
+	}
+	for _, v := range list {
+		v.Close()
+	}
+	_ = up.stop()
+}
+
+// TestViewerCommand plays by the command line, records, and replays the recording.
+func TestViewerCommand(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	up := startUp(t, "--media="+noisyFilm(t, 8, 70_000))
+	_, page := fetch(t, "GET", up.page+"/")
+	manifest := up.page + page[strings.Index(page, "/media/"):strings.Index(page, "master.m3u8")] + "master.m3u8"
+	tape := filepath.Join(t.TempDir(), "run.jsonl")
+	out, errs, code := leeway(t, nil, "viewer", "--count=2", "--speed=2", "--seek=500ms=4s", "--listen=127.0.0.1:0", "--record="+tape, manifest)
+	if code != 0 {
+		t.Fatalf("%d: %s", code, errs)
+	}
+	lines := strings.Split(strings.TrimSpace(out), "\n")
+	if len(lines) != 2 {
+		t.Fatalf("prints %q", out)
+	}
+	for _, l := range lines {
+		var s viewer.Summary
+		if err := json.Unmarshal([]byte(l), &s); err != nil || s.Ended != "end" || s.Seeks != 1 || s.Title == "" || s.LengthMs != 8000 {
+			t.Errorf("%v: %s", err, l)
+		}
+	}
+	if out, errs, code := leeway(t, nil, "schedule", "replay", tape); code != 0 || !strings.Contains(out, " decisions, 0 differ") {
+		t.Errorf("replay: %d %s%s", code, out, errs)
+	}
+	text, err := os.ReadFile(tape)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, tape, strings.ReplaceAll(string(text), `"at_us":`, `"at_us":1`))
+	if out, _, code := leeway(t, nil, "schedule", "replay", tape); code != 1 || !strings.Contains(out, "recorded [") {
+		t.Errorf("a forged recording: %d %s", code, out)
+	}
+	out, errs, code = leeway(t, nil, "viewer", "--no-peers", "--leave=300ms", manifest)
+	var s viewer.Summary
+	if err := json.Unmarshal([]byte(out), &s); code != 0 || err != nil || s.Ended != "left" || s.Off != "policy" || s.Stats.Bytes["origin"] == 0 {
+		t.Errorf("the origin alone: %d %s%s", code, out, errs)
+	}
+	_ = up.stop()
+}
+
+func TestViewerCommandRefusesWhatItCannotDo(t *testing.T) {
+	for _, c := range []struct {
+		want string
+		args []string
+	}{
+		{"no http or https URL", []string{"film.m3u8"}},
+		{"--count 0", []string{"--count=0", "http://a.test/m.m3u8"}},
+		{"two durations", []string{"--seek=5", "http://a.test/m.m3u8"}},
+		{"no WebSocket URL", []string{"--tracker=ftp://x/", "http://a.test/m.m3u8"}},
+		{"speed", []string{"--speed=-1", "http://a.test/m.m3u8"}},
+	} {
+		if _, errs, code := leeway(t, nil, append([]string{"viewer"}, c.args...)...); code != 2 || !strings.Contains(errs, c.want) {
+			t.Errorf("%v: %d %s", c.args, code, errs)
+		}
+	}
+}
