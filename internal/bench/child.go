@@ -87,8 +87,14 @@ type Process struct {
 	w    *Writer
 }
 
-// Command makes the command of a child, for a place that the caller chooses: nil is this namespace.
-type Command func(name string, arg ...string) *exec.Cmd
+// Command makes the command of a child for a place that the caller chooses, and says how it is started there; nil is a
+// plain process beside this one.
+type Command func(name string, arg ...string) (cmd *exec.Cmd, start func() error)
+
+func beside(name string, arg ...string) (*exec.Cmd, func() error) {
+	cmd := exec.Command(name, arg...)
+	return cmd, cmd.Start
+}
 
 // Start runs this program again as a role of a bench.
 func (r *Run) Start(make Command, benchName, role, label string) (*Process, error) {
@@ -97,9 +103,9 @@ func (r *Run) Start(make Command, benchName, role, label string) (*Process, erro
 		return nil, fmt.Errorf("start %s: %w", label, err)
 	}
 	if make == nil {
-		make = exec.Command
+		make = beside
 	}
-	cmd := make(self, ChildCommand, benchName, role)
+	cmd, start := make(self, ChildCommand, benchName, role)
 	if cmd.Env == nil {
 		cmd.Env = os.Environ()
 	}
@@ -115,7 +121,7 @@ func (r *Run) Start(make Command, benchName, role, label string) (*Process, erro
 	if err != nil {
 		return nil, fmt.Errorf("start %s: %w", label, err)
 	}
-	if err := cmd.Start(); err != nil {
+	if err := start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", label, err)
 	}
 	return &Process{name: label, cmd: cmd, in: in, out: json.NewDecoder(bufio.NewReader(out)), w: NewWriter(in)}, nil

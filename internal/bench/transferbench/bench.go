@@ -54,6 +54,9 @@ func cases() []bench.Case {
 		},
 		Run: func(ctx context.Context, r *bench.Run) (bench.Sample, error) { return loopback(ctx, r) },
 	}}
+	for _, p := range paths {
+		list = append(list, p.bench())
+	}
 	for _, links := range []int{1, 4} {
 		for _, channels := range []int{1, 2, 4, 8} {
 			for _, size := range []int{4096, 8192, 16384, peer.PieceSize + peer.DataHeader, 65535} {
