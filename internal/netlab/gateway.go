@@ -120,7 +120,7 @@ func (g *Gateway) rules() string {
 	filter := []string{":INPUT DROP", ":FORWARD DROP", "-A INPUT -p icmp -j ACCEPT", "-A INPUT -i lo -j ACCEPT"}
 	var nat, mangle []string
 	if g.cfg.BlockUDP {
-		filter = append(filter, "-A FORWARD -p udp -j DROP")
+		filter = append(filter, fmt.Sprintf("-A FORWARD -i %s -p udp -j DROP", device), fmt.Sprintf("-A FORWARD -o %s -p udp -j DROP", device))
 	}
 	filter = append(filter,
 		"-A FORWARD -m conntrack --ctstate ESTABLISHED,RELATED -j ACCEPT",

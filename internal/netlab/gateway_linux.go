@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"os"
 	"os/exec"
 	"strconv"
 	"strings"
@@ -16,6 +17,14 @@ const mappingSeconds = 120
 
 // build makes the inside network and loads the rules.
 func (g *Gateway) build() error {
+	if err := g.space.Do(func() error {
+		if _, err := os.Stat(settingPath(bridgeFilter)); err != nil {
+			return nil
+		}
+		return sysctl(bridgeFilter, "0")
+	}); err != nil {
+		return err
+	}
 	if err := g.withLinks(g.bridge); err != nil {
 		return err
 	}
@@ -58,6 +67,10 @@ func (g *Gateway) build() error {
 		return sysctl("net.netfilter.nf_conntrack_udp_timeout_stream", seconds)
 	})
 }
+
+// bridgeFilter has iptables see what hosts on one Ethernet send each other, which no gateway would. It is there where
+// the kernel has that feature.
+const bridgeFilter = "net.bridge.bridge-nf-call-iptables"
 
 // bridge makes the Ethernet of the inside hosts.
 func (g *Gateway) bridge(l *netlink.Handle) error {
