@@ -1,0 +1,245 @@
+// Installs the packages as a user would, from their tarballs into an empty project without a registry, and uses them:
+// every example of the documents is type-checked, bundled and run against a page made of fakes.
+import assert from 'node:assert/strict';
+import { execFileSync, spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { runInNewContext } from 'node:vm';
+import { build } from 'esbuild';
+import { dropin } from '../packages/leeway/build.mjs';
+import { packages, web } from './declarations.mjs';
+import { pack, stage } from './pack.mjs';
+
+const documents = [
+  'docs/embedding.md',
+  'README.md',
+  'web/packages/leeway/README.md',
+  'web/packages/hlsjs/README.md',
+  'web/packages/core/README.md',
+];
+
+/** What a tarball holds, to the file: nothing of the sources, the tests or the tools goes out. */
+const always = ['LICENSE', 'README.md', 'dist/index.d.ts', 'dist/index.js', 'dist/index.js.map', 'package.json'];
+const contents = { core: always, hlsjs: always, leeway: [...always, 'dist/leeway.d.ts', 'dist/leeway.js'] };
+
+function checkTarballs(tarballs) {
+  const { version } = JSON.parse(readFileSync(join(web, 'package.json'), 'utf8'));
+  for (const [i, { folder, name }] of packages.entries()) {
+    const { files, ...tarball } = tarballs[i];
+    assert.equal(tarball.name, name);
+    assert.equal(tarball.version, version, `${name}: version`);
+    assert.deepEqual(files.map(({ path }) => path).sort(), [...contents[folder]].sort(), `${name}: files`);
+  }
+}
+
+/** An empty project with the tarballs and the workspace's hls.js; npm has neither a registry nor a cache. */
+function install(project, tarballs, from) {
+  const dependencies = { 'hls.js': `file:${join(web, 'node_modules/hls.js')}` };
+  for (const { name, filename } of tarballs) dependencies[name] = `file:${join(from, filename)}`;
+  mkdirSync(project);
+  writeFileSync(join(project, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }));
+  const options = ['--offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+  execFileSync('npm', ['install', ...options, '--cache', join(from, 'cache')], { cwd: project, stdio: 'pipe' });
+}
+
+/** Nothing came along, and no package asks for anything but the others. */
+function checkDependencies(project) {
+  const own = packages.map(({ name }) => name);
+  const modules = join(project, 'node_modules');
+  const lock = JSON.parse(readFileSync(join(modules, '.package-lock.json'), 'utf8'));
+  const installed = Object.keys(lock.packages).filter((path) => path.startsWith('node_modules/'));
+  assert.deepEqual(installed.sort(), [...own, 'hls.js'].map((name) => `node_modules/${name}`).sort());
+  for (const name of own) {
+    const manifest = JSON.parse(readFileSync(join(modules, name, 'package.json'), 'utf8'));
+    for (const [on, range] of Object.entries(manifest.dependencies ?? {})) {
+      assert(own.includes(on), `${name} depends on ${on}`);
+      assert.equal(range, manifest.version, `${name}: version of ${on}`);
+    }
+    assert.equal(manifest.private, undefined, `${name} cannot be published`);
+    for (const { types, default: code } of Object.values(manifest.exports)) {
+      for (const path of [types, code]) assert(existsSync(join(modules, name, path)), `${name}: there is no ${path}`);
+    }
+  }
+}
+
+/** The TypeScript and JavaScript examples of a document, each a module of its own. */
+function examples() {
+  return documents.flatMap((document) => {
+    const text = readFileSync(join(web, '..', document), 'utf8');
+    const blocks = [...text.matchAll(/^```(?:ts|js)\n(.*?)^```$/gms)].map(([, code]) => code);
+    assert(blocks.length > 0, `${document} has no example`);
+    return blocks.map((code) => ({ document, code }));
+  });
+}
+
+/** What an example takes for granted: a player, and the library where it does not make it itself. */
+function given({ code }, player) {
+  const lines = [];
+  if (/\bhls\b/.test(code.replaceAll(/import .*|\/\/.*/g, ''))) lines.push(player);
+  if (!code.includes('createLeeway(')) {
+    lines.push("import type { Leeway } from 'leeway';", 'declare const leeway: Leeway;');
+  }
+  return `${lines.join('\n')}\n${code}`;
+}
+
+const realPlayer = "import Hls from 'hls.js';\nconst hls = new Hls();";
+
+/** Uses that must not compile: were a type `any`, or missing, the compiler would say that an expected error is none. */
+const misuse = `
+import { attachHls, createLeeway, type Leeway } from 'leeway';
+import type { LeewayEvents } from '@leeway/core';
+declare const leeway: Leeway;
+// @ts-expect-error: no tracker
+createLeeway({});
+// @ts-expect-error: no such option
+createLeeway({ tracker: 'wss://tracker.example.com', trackers: 2 });
+// @ts-expect-error: the library comes first
+attachHls({}, {});
+// @ts-expect-error: no such event
+leeway.on('nothing', () => {});
+// @ts-expect-error: no such code
+leeway.on('notice', ({ code }) => code === 'no-such-code');
+// @ts-expect-error: a number
+leeway.stats().titles[0]!.viewers.length;
+// @ts-expect-error: a closed set
+export const event: LeewayEvents['off'] = { manifest: '', reason: 'no-such-reason' };
+// @ts-expect-error: internal
+import { createSession } from '@leeway/core';
+// @ts-expect-error: internal, though a public type mentions it
+import type { EngineEvents } from '@leeway/core';
+// @ts-expect-error: no way in but the front door
+import '@leeway/core/dist/index.js';
+import type {} from 'leeway/leeway.js';
+export const global: Leeway | undefined = window.leeway;
+`;
+
+/** Types as strict as they come, with the declarations themselves checked, as bundlers and as Node resolve them. */
+function checkTypes(project, codes) {
+  const src = join(project, 'src');
+  mkdirSync(src);
+  for (const [i, example] of codes.entries()) {
+    writeFileSync(join(src, `example${i}.ts`), given(example, realPlayer));
+  }
+  writeFileSync(join(src, 'misuse.ts'), misuse);
+  for (const [module, moduleResolution] of [
+    ['ESNext', 'Bundler'],
+    ['NodeNext', 'NodeNext'],
+  ]) {
+    const compilerOptions = {
+      ...{ module, moduleResolution, target: 'ES2022', lib: ['ES2022', 'DOM'], types: [], noEmit: true },
+      ...{ strict: true, exactOptionalPropertyTypes: true, noUncheckedIndexedAccess: true, skipLibCheck: false },
+    };
+    writeFileSync(join(project, 'tsconfig.json'), JSON.stringify({ compilerOptions, include: ['src'] }));
+    const tsc = join(web, 'node_modules/typescript/bin/tsc');
+    const { status, stdout } = spawnSync(process.execPath, [tsc, '-p', project, '--pretty', 'false'], {
+      cwd: project,
+      encoding: 'utf8',
+    });
+    assert.equal(status, 0, `types, ${moduleResolution}:\n${stdout}`);
+  }
+}
+
+/** Bundles a module of the project for the browser. */
+async function bundle(project, contents) {
+  const { outputFiles, metafile } = await build({
+    stdin: { contents, resolveDir: project, loader: 'ts' },
+    absWorkingDir: project,
+    bundle: true,
+    platform: 'browser',
+    format: 'esm',
+    minify: true,
+    metafile: true,
+    write: false,
+    logLevel: 'silent',
+  });
+  const [output] = Object.values(metafile.outputs);
+  assert.deepEqual(output.imports, [], 'imports are left in the bundle');
+  return { code: outputFiles[0].text, inputs: Object.keys(metafile.inputs), bytes: output.bytes };
+}
+
+/** The smallest page on which the library starts. */
+function page() {
+  const sockets = [];
+  const listeners = [];
+  const window = {
+    ...{ URL, AbortController, TextEncoder, crypto, performance, isSecureContext: true, RTCPeerConnection: class {} },
+    ...{ setTimeout: () => 1, clearTimeout: () => {}, navigator: {}, location: { hostname: 'video.example.com' } },
+    document: { visibilityState: 'visible', addEventListener: () => {}, removeEventListener: () => {} },
+    addEventListener: () => {},
+    removeEventListener: () => {},
+    WebSocket: class {
+      constructor(url) {
+        sockets.push(url);
+      }
+    },
+    hls: {
+      config: { loader: class {} },
+      ...{ url: null, media: null, levels: [], currentLevel: -1, autoLevelEnabled: true },
+      on: (event) => listeners.push(event),
+      off: () => {},
+    },
+  };
+  window.window = window;
+  return { window, sockets, listeners };
+}
+
+/** An example that makes the library must connect to the tracker, and one that has a player must be attached to it. */
+async function run(project, example) {
+  const { document, code } = example;
+  const real = await bundle(project, given(example, realPlayer));
+  const copies = real.inputs.filter((path) => path.endsWith('core/dist/index.js'));
+  assert.deepEqual(copies, ['node_modules/@leeway/core/dist/index.js'], `${document}: copies of the core`);
+  const fake = await bundle(project, given(example, 'declare const hls: object;'));
+  const { window, sockets, listeners } = page();
+  runInNewContext(fake.code, window);
+  assert.deepEqual(sockets, ['wss://tracker.example.com/'], `${document}: its example does not connect`);
+  if (code.includes('attachHls(')) {
+    assert(window.hls.config.fLoader, `${document}: its example does not put the loader in`);
+    assert(listeners.length > 0, `${document}: its example does not listen to the player`);
+  }
+}
+
+/** Without a page there is nothing to do, but a server that renders pages imports the module all the same. */
+async function checkModules(project) {
+  const { version } = JSON.parse(readFileSync(join(web, 'package.json'), 'utf8'));
+  const modules = join(project, 'node_modules');
+  for (const { folder, name } of packages) {
+    const dist = join(modules, name, 'dist');
+    const module = await import(pathToFileURL(join(dist, 'index.js')).href);
+    if (folder !== 'hlsjs') assert.equal(module.version, version, `${name}: what it says of its version`);
+    const declared = readFileSync(join(dist, 'index.d.ts'), 'utf8');
+    const values = [...declared.matchAll(/^export declare (?:const|function|class) (\w+)/gm)].map(([, value]) => value);
+    // The entry of `leeway` only passes on.
+    if (folder !== 'leeway') assert.deepEqual(Object.keys(module).sort(), values.sort(), `${name}: declared exports`);
+    const map = JSON.parse(readFileSync(join(dist, 'index.js.map'), 'utf8'));
+    assert.equal(map.sourcesContent.length, map.sources.length, `${name}: the map lacks sources`);
+    const { bytes } = await bundle(project, `import '${name}';`);
+    assert(bytes < 100, `${name}: a module that is imported and not used leaves ${bytes} bytes in a bundle`);
+  }
+  assert.equal(readFileSync(join(modules, 'leeway/dist/leeway.js'), 'utf8'), await dropin(), 'the drop-in differs');
+}
+
+async function main() {
+  const scratch = mkdtempSync(join(tmpdir(), 'leeway-pack-'));
+  try {
+    const begin = Date.now();
+    await stage(scratch);
+    const tarballs = pack(scratch);
+    checkTarballs(tarballs);
+    const project = join(scratch, 'project');
+    install(project, tarballs, scratch);
+    checkDependencies(project);
+    const codes = examples();
+    checkTypes(project, codes);
+    for (const example of codes) if (example.code.includes('createLeeway(')) await run(project, example);
+    await checkModules(project);
+    const sizes = tarballs.map(({ name, size }) => `${name} ${size}`).join(', ');
+    console.log(`packages: ${sizes} bytes packed; ${codes.length} examples; ${Date.now() - begin} ms`);
+  } finally {
+    rmSync(scratch, { recursive: true, force: true });
+  }
+}
+
+await main();
