@@ -42,6 +42,7 @@ type TrackerConfig struct {
 	MaxMembers        int           `yaml:"max_members"`         // of one swarm
 	MessagesPerSecond int           `yaml:"messages_per_second"` // of one session
 	ConnectsPerSecond int           `yaml:"connects_per_second"` // of one address
+	MaxPerAddress     int           `yaml:"max_per_address"`     // sockets of one address
 }
 
 // ICEServer is a STUN or TURN server.
@@ -107,7 +108,7 @@ func defaults(getenv func(string) string) *Config {
 		Tracker: TrackerConfig{
 			Listen: ":8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "tracker"),
 			UpdateInterval: 10 * time.Second, StatsInterval: 10 * time.Second, TicketLife: 10 * time.Minute, DrainSpread: 5 * time.Second,
-			MaxSessions: 20_000, MaxSwarms: 4, MaxMembers: 2000, MessagesPerSecond: 50, ConnectsPerSecond: 20,
+			MaxSessions: 20_000, MaxPerAddress: 2000, MaxSwarms: 4, MaxMembers: 2000, MessagesPerSecond: 50, ConnectsPerSecond: 20,
 		},
 		Seed: SeedConfig{
 			Admin: defaultAdmin, DataDir: filepath.Join(dir, "seed"),

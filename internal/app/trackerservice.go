@@ -31,7 +31,7 @@ func (s *services) startTracker(dataDir string) error {
 	t, err := tracker.New(tracker.Config{
 		Secret: secret, Sites: s.sites, ICEServers: ice,
 		UpdateInterval: c.UpdateInterval, StatsInterval: c.StatsInterval, TicketLife: c.TicketLife, DrainSpread: c.DrainSpread,
-		MaxSessions: c.MaxSessions, MaxSwarms: c.MaxSwarms, MaxMembers: c.MaxMembers,
+		MaxSessions: c.MaxSessions, MaxPerAddress: c.MaxPerAddress, MaxSwarms: c.MaxSwarms, MaxMembers: c.MaxMembers,
 		MessagesPerSecond: c.MessagesPerSecond, ConnectsPerSecond: c.ConnectsPerSecond,
 		Log: s.log, Metrics: s.registry,
 	}, s.bus)

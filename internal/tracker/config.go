@@ -62,7 +62,8 @@ type Config struct {
 	HelloTimeout      time.Duration // 5 s
 	TicketLife        time.Duration // 10 min, counted from the last ticket's half
 	BeatEvery         time.Duration // 2 s
-	MaxSessions       int           // 20,000
+	MaxSessions       int           // 20,000; sockets that have none yet count
+	MaxPerAddress     int           // of them from one address; a tenth of MaxSessions, at least 100
 	MaxSwarms         int           // of one session; 4
 	MaxMembers        int           // of one swarm; 2,000
 	MaxHomes          int           // swarms with a home here; 100,000
@@ -103,6 +104,9 @@ func (c *Config) complete() error {
 		if *n.v == 0 {
 			*n.v = n.d
 		}
+	}
+	if c.MaxPerAddress == 0 {
+		c.MaxPerAddress = max(100, c.MaxSessions/10)
 	}
 	if c.Now == nil {
 		c.Now = time.Now

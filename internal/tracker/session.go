@@ -61,12 +61,13 @@ type acquaintance struct {
 
 // Serve handles one socket until it ends. It returns when nothing of the session is left.
 func (t *Tracker) Serve(c Conn, v Visitor) {
-	if reason, ok := t.admit(v.Address); !ok {
+	of, reason := t.admit(v.Address)
+	if of == nil {
 		t.cfg.Metrics.Add(defRejected, 1, reason)
 		t.turnAway(c)
 		return
 	}
-	defer t.wg.Done()
+	defer t.leave(of)
 	s := &session{
 		t: t, conn: c, visitor: v, swarms: map[signal.ID]*membership{}, known: map[signal.ID]*acquaintance{},
 		limiter: rate.NewLimiter(rate.Limit(t.cfg.MessagesPerSecond), 2*t.cfg.MessagesPerSecond),

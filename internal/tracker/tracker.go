@@ -45,9 +45,16 @@ type Tracker struct {
 	subs     []func()
 
 	mu        sync.Mutex
-	sessions  map[signal.ID]*session       // guarded by mu
-	addresses map[netip.Addr]*rate.Limiter // guarded by mu; emptied of the idle by the ticker
-	closed    bool                         // guarded by mu
+	sessions  map[signal.ID]*session  // guarded by mu
+	sockets   int                     // guarded by mu: being served, those without a session yet among them
+	addresses map[netip.Addr]*address // guarded by mu; emptied of the idle by the ticker
+	closed    bool                    // guarded by mu
+}
+
+// address is what comes from one address. Guarded by Tracker.mu.
+type address struct {
+	connects *rate.Limiter
+	sockets  int
 }
 
 // New starts a tracker on a bus. Close ends it.
@@ -62,7 +69,7 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 	t := &Tracker{
 		cfg: cfg, id: newID(), started: cfg.Now(), bus: b, tickets: tickets,
 		swarmKey: cfg.derive("swarms"), addrKey: cfg.derive("addresses"),
-		sites: map[string]*configured.Site{}, sessions: map[signal.ID]*session{}, addresses: map[netip.Addr]*rate.Limiter{},
+		sites: map[string]*configured.Site{}, sessions: map[signal.ID]*session{}, addresses: map[netip.Addr]*address{},
 	}
 	for _, s := range cfg.Sites {
 		t.sites[s.Name()] = s
@@ -158,8 +165,8 @@ func (t *Tracker) maintain() {
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for a, l := range t.addresses {
-		if l.TokensAt(now) >= float64(l.Burst()) {
+	for a, of := range t.addresses {
+		if of.sockets == 0 && of.connects.TokensAt(now) >= float64(of.connects.Burst()) {
 			delete(t.addresses, a)
 		}
 	}
@@ -229,33 +236,49 @@ func (t *Tracker) session(id signal.ID) *session {
 	return t.sessions[id]
 }
 
-// admit says whether one more socket may come from an address, and if not under which reason it is counted. An IPv6 viewer
-// commands a whole /64, which counts as one address.
-func (t *Tracker) admit(a netip.Addr) (reason string, ok bool) {
-	if a.Is6() {
-		if p, err := a.Prefix(64); err == nil {
-			a = p.Addr()
-		}
-	}
+// admit says whether one more socket may come from an address, and if not under which reason it is counted. What it let in
+// ends with leave.
+func (t *Tracker) admit(a netip.Addr) (of *address, reason string) {
+	a = counted(a)
 	now := t.cfg.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.closed || t.draining.Load() || len(t.sessions) >= t.cfg.MaxSessions {
-		return "total", false
+	if t.closed || t.draining.Load() || t.sockets >= t.cfg.MaxSessions {
+		return nil, "total"
 	}
-	l := t.addresses[a]
-	if l == nil {
+	of = t.addresses[a]
+	if of == nil {
 		if len(t.addresses) >= 4*t.cfg.MaxSessions {
-			return "total", false
+			return nil, "total"
 		}
-		l = rate.NewLimiter(rate.Limit(t.cfg.ConnectsPerSecond), 5*t.cfg.ConnectsPerSecond)
-		t.addresses[a] = l
+		of = &address{connects: rate.NewLimiter(rate.Limit(t.cfg.ConnectsPerSecond), 5*t.cfg.ConnectsPerSecond)}
+		t.addresses[a] = of
 	}
-	if !l.AllowN(now, 1) {
-		return "rate", false
+	if !of.connects.AllowN(now, 1) || of.sockets >= t.cfg.MaxPerAddress {
+		return nil, "rate"
 	}
+	of.sockets++
+	t.sockets++
 	t.wg.Add(1)
-	return "", true
+	return of, ""
+}
+
+func (t *Tracker) leave(of *address) {
+	t.mu.Lock()
+	of.sockets--
+	t.sockets--
+	t.mu.Unlock()
+	t.wg.Done()
+}
+
+// counted is the address under which a viewer counts: one in IPv6 commands a whole /64.
+func counted(a netip.Addr) netip.Addr {
+	if a = a.Unmap(); a.Is6() {
+		if p, err := a.Prefix(64); err == nil {
+			return p.Addr()
+		}
+	}
+	return a
 }
 
 // AllowsOrigin says whether any site takes pages of this origin; which one is settled by hello.

@@ -1,0 +1,63 @@
+package tracker
+
+import (
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// refused says whether a further socket is turned away.
+func (n *node) refused() bool {
+	v := n.socket()
+	v.send(&signal.Hello{Version: 1, Site: "demo"})
+	_ = v.ws.SetReadDeadline(time.Now().Add(patience))
+	_, b, err := v.ws.ReadMessage()
+	if err != nil {
+		return true
+	}
+	m, err := signal.Decode(b)
+	if err != nil {
+		n.world.t.Fatal(err)
+	}
+	_, welcome := m.(*signal.Welcome)
+	_ = v.ws.Close()
+	return !welcome
+}
+
+// TestSocketsCountBeforeTheirHello: whoever says nothing holds a file and two goroutines all the same.
+func TestSocketsCountBeforeTheirHello(t *testing.T) {
+	w := newWorld(t)
+	n := w.tracker(func(c *Config) { c.MaxSessions, c.HelloTimeout = 2, time.Hour })
+	silent := n.socket()
+	n.socket()
+	eventually(t, "both are served", func() bool {
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		return n.sockets == 2
+	})
+	if !n.refused() {
+		t.Error("a third was taken in")
+	}
+	if w.metrics.Value(defRejected, "total") != 1 {
+		t.Error("the refusal is not counted")
+	}
+	_ = silent.ws.Close()
+	eventually(t, "room for another", func() bool { return !n.refused() })
+}
+
+func TestOneAddressCannotTakeAllSessions(t *testing.T) {
+	w := newWorld(t)
+	n := w.tracker(func(c *Config) { c.MaxPerAddress = 2 })
+	first := n.viewer("")
+	n.viewer("")
+	n.maintain() // must not forget an address that holds sockets
+	if !n.refused() {
+		t.Error("a third was taken in")
+	}
+	if w.metrics.Value(defRejected, "rate") != 1 {
+		t.Error("the refusal is not counted")
+	}
+	_ = first.ws.Close()
+	eventually(t, "room for another", func() bool { return !n.refused() })
+}
