@@ -3,6 +3,7 @@ package schedule
 import (
 	"bytes"
 	"encoding/json"
+	"os"
 	"strings"
 	"testing"
 )
@@ -69,6 +70,39 @@ func TestBrokenRecordingsAreNamedByLine(t *testing.T) {
 	} {
 		if _, _, err := Replay(strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.60q: %v, want %s", text, err, want)
+		}
+	}
+}
+
+// TestRecordingsOfBothLanguages replays what a viewer of either language recorded and this folder keeps. The other
+// language's tests read the same files.
+func TestRecordingsOfBothLanguages(t *testing.T) {
+	for _, name := range []string{"recorded-go.jsonl", "recorded-ts.jsonl"} {
+		b, err := os.ReadFile("../../spec/vectors/" + name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, diffs, err := Replay(bytes.NewReader(b))
+		if err != nil || n < 20 {
+			t.Fatalf("%s: %d decisions, %v", name, n, err)
+		}
+		for _, d := range diffs {
+			t.Errorf("%s:%d\ngot  %+v\nwant %+v", name, d.Line, d.Got, d.Want)
+		}
+		kinds := map[ActionType]bool{}
+		for line := range bytes.Lines(b) {
+			var r Recorded
+			if err := json.Unmarshal(line, &r); err != nil {
+				t.Fatal(err)
+			}
+			for _, a := range r.Actions {
+				kinds[a.Type] = true
+			}
+		}
+		for _, k := range []ActionType{DoCertificate, DoRequest, DoOrigin, DoWake} { // else nothing much is compared
+			if !kinds[k] {
+				t.Errorf("%s: nothing of type %s in it", name, k)
+			}
 		}
 	}
 }

@@ -1,0 +1,45 @@
+package schedule
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"testing"
+)
+
+// FuzzReplay: whatever a file holds, replaying it ends, and what it accepts can be recorded again and replays alike.
+func FuzzReplay(f *testing.F) {
+	for _, name := range []string{"recorded-go.jsonl", "recorded-ts.jsonl"} {
+		b, err := os.ReadFile("../../spec/vectors/" + name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for i, line := range bytes.Split(b, []byte("\n")) {
+			if i%8 == 0 {
+				f.Add(line)
+			}
+		}
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, _, err := Replay(bytes.NewReader(b))
+		if err != nil {
+			return
+		}
+		var first struct{ Input json.RawMessage }
+		line, _, _ := bytes.Cut(bytes.TrimLeft(b, "\n"), []byte("\n"))
+		if json.Unmarshal(line, &first) != nil {
+			return
+		}
+		in, err := ParseInput(first.Input)
+		if err != nil {
+			return
+		}
+		var tape bytes.Buffer
+		if err := Record(&tape, in, Decide(in)); err != nil {
+			t.Fatal(err)
+		}
+		if n, diffs, err := Replay(&tape); n != 1 || len(diffs) > 0 || err != nil {
+			t.Errorf("recorded again: %d, %v, %v", n, diffs, err)
+		}
+	})
+}

@@ -1,0 +1,41 @@
+package viewer
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/schedule"
+)
+
+var update = flag.Bool("update", false, "write spec/vectors/recorded-go.jsonl anew")
+
+// TestRecording records a viewer whose peers are of every kind: one that holds everything, one that falls silent, a seed,
+// and an origin that breaks off. -update keeps the recording for the tests of both languages, which replay it.
+func TestRecording(t *testing.T) {
+	var tape bytes.Buffer
+	s := newScene(t, fourSeconds(7, 80_000))
+	s.seed.node.up = 15_000 // below the bitrate: some segments become urgent
+	s.viewer(line{up: 20_000, down: 1e6}, nil)
+	s.w.run(4 * time.Second)
+	silent := s.viewer(fast, nil)
+	s.w.run(6 * time.Second)
+	s.viewer(line{up: 250_000, down: 100_000}, func(c *Config) { c.Record = &tape; c.Buffer = 9 * time.Second })
+	s.w.run(1700 * time.Millisecond)
+	for _, l := range silent.simLinks() {
+		l.garble = func([]byte) []byte { return nil }
+	}
+	s.w.run(90 * time.Second)
+	s.check()
+	n, diffs, err := schedule.Replay(bytes.NewReader(tape.Bytes()))
+	if n < 20 || len(diffs) > 0 || err != nil {
+		t.Errorf("replayed %d decisions: %d differ, %v", n, len(diffs), err)
+	}
+	if *update {
+		if err := os.WriteFile("../../spec/vectors/recorded-go.jsonl", tape.Bytes(), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
