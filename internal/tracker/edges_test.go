@@ -12,6 +12,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/leeway-video/leeway/internal/metric"
 	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -266,13 +267,36 @@ func TestManySmallReportsClaimNoMoreThanOne(t *testing.T) {
 	v := w.tracker(nil).viewer("")
 	swarm := v.join().Swarm
 	began := time.Now()
-	for range 200 {
-		v.send(&signal.Stats{Swarm: swarm, Interval: 600_000, Bytes: map[string]int64{"peer": 1 << 40}, PlayedMs: 1 << 40})
+	const reports = 200
+	for i := range reports {
+		switch i % 3 { // a new membership is no new allowance
+		case 1:
+			v.join()
+		case 2:
+			v.send(&signal.Leave{Swarm: swarm})
+			v.join()
+		}
+		v.send(&signal.Stats{
+			Swarm: swarm, Interval: 600_000, Bytes: map[string]int64{"peer": 1 << 40}, PlayedMs: 1 << 40, Stalls: 1 << 40, StartupMs: 300,
+		})
 	}
-	eventually(t, "all handled", func() bool { return w.metrics.Count(defHandle, "stats") == 200 })
-	most := maxBytesPerSecond * (2*reportSlack + 2*time.Since(began)).Seconds()
-	if got := w.metrics.Value(defReceived, "demo", "peer", "direct", "peer"); got > most {
-		t.Errorf("%.0f bytes were believed, at most %.0f are possible", got, most)
+	eventually(t, "all handled", func() bool { return w.metrics.Count(defHandle, "stats") == reports })
+	seconds := (2*reportSlack + 2*time.Since(began)).Seconds()
+	for _, c := range []struct {
+		def    *metric.Def
+		labels []string
+		most   float64
+	}{
+		{defReceived, []string{"demo", "peer", "direct", "peer"}, maxBytesPerSecond * seconds},
+		{defPlayed, []string{"demo", "peer"}, 2 * seconds},
+		{defStalls, []string{"demo", "peer"}, maxCount/10*seconds + reports},
+	} {
+		if got := w.metrics.Value(c.def, c.labels...); got > c.most {
+			t.Errorf("%s: %.0f were believed, at most %.0f are possible", c.def.Name, got, c.most)
+		}
+	}
+	if n := w.metrics.Count(defStartup, "demo", "peer"); n > 1+reports/3 {
+		t.Errorf("%d startups of %d memberships", n, 1+reports/3)
 	}
 }
 

@@ -40,6 +40,9 @@ type session struct {
 	mu     sync.Mutex
 	swarms map[signal.ID]*membership   // guarded by mu
 	known  map[signal.ID]*acquaintance // guarded by mu
+	// What a report of statistics may exceed the time since the one before.
+	slack   time.Duration // guarded by mu
+	slackAt time.Time     // guarded by mu: when slack was that
 }
 
 // membership is a session's part in one swarm. Guarded by session.mu.
@@ -47,9 +50,9 @@ type membership struct {
 	join    bus.HomeRequest // as it was last sent, to be sent again when the home changes
 	viewers int
 	home    signal.ID
-	stats   time.Time     // of the last report, or of the join
-	slack   time.Duration // by which the next report may exceed the time since then
-	seen    time.Time     // when the home last heard of the member
+	stats   time.Time // of the last report, or of the first join
+	started bool      // its startup delay is known
+	seen    time.Time // when the home last heard of the member
 }
 
 // acquaintance is a peer that a session may signal to. Guarded by session.mu.
@@ -71,6 +74,7 @@ func (t *Tracker) Serve(c Conn, v Visitor) {
 	s := &session{
 		t: t, conn: c, visitor: v, swarms: map[signal.ID]*membership{}, known: map[signal.ID]*acquaintance{},
 		limiter: rate.NewLimiter(rate.Limit(t.cfg.MessagesPerSecond), 2*t.cfg.MessagesPerSecond),
+		slack:   reportSlack, slackAt: t.cfg.Now(),
 	}
 	if !s.greet() {
 		return

@@ -9,6 +9,7 @@ import (
 const (
 	maxBytesPerSecond = 125_000_000 // 1 Gbit/s
 	maxCount          = 1000
+	maxPerSecond      = 100 // of what is counted
 	maxStartup        = 120_000 // ms
 	maxInterval       = 600_000 // ms that one report may speak of
 	reportSlack       = 2 * time.Second
@@ -34,20 +35,24 @@ func (c *clamp) bytes(v int64) float64 {
 
 func (c *clamp) seconds(ms int64) float64 { return c.to(ms, 2*c.interval.Milliseconds()) / 1000 }
 
-func (c *clamp) count(v int64) float64 { return c.to(v, maxCount) }
+func (c *clamp) count(v int64) float64 {
+	return c.to(v, min(maxCount, int64(maxPerSecond*c.interval.Seconds())))
+}
 
 // stats adds a viewer's report to the metrics of its site.
 func (s *session) stats(m *signal.Stats) {
 	now := s.t.cfg.Now()
 	s.mu.Lock()
 	member := s.swarms[m.Swarm]
-	c := &clamp{}
+	c, startup := &clamp{}, false
 	if member != nil {
-		// The viewer's own interval counts only as far as our clock agrees. What is allowed beyond grows back with time, so
-		// that many small reports claim no more than one.
-		since := now.Sub(member.stats)
-		c.interval = min(time.Duration(min(m.Interval, maxInterval))*time.Millisecond, since) + member.slack
-		member.stats, member.slack = now, min(reportSlack, since/2)
+		// The viewer's own interval counts only as far as our clock agrees. What is allowed beyond grows back with time, for
+		// all swarms of the session together: many small reports, or memberships, claim no more than one.
+		s.slack = min(reportSlack, s.slack+now.Sub(s.slackAt)/2)
+		c.interval = min(time.Duration(min(m.Interval, maxInterval))*time.Millisecond, now.Sub(member.stats)) + s.slack
+		member.stats, s.slack, s.slackAt = now, 0, now
+		startup = m.StartupMs > 0 && !member.started
+		member.started = member.started || startup
 	}
 	s.mu.Unlock()
 	if member == nil {
@@ -86,7 +91,7 @@ func (s *session) stats(m *signal.Stats) {
 	add(defPlayed, c.seconds(m.PlayedMs), site, variant)
 	add(defPlayedBits, 8*c.bytes(m.PlayedBits/8), site, variant)
 	add(defSwitches, c.count(m.Switches), site, variant)
-	if m.StartupMs > 0 {
+	if startup {
 		s.t.cfg.Metrics.Observe(defStartup, c.to(m.StartupMs, maxStartup)/1000, site, variant)
 	}
 	if c.cut > 0 {

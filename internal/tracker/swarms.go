@@ -25,12 +25,16 @@ func (s *session) join(m *signal.Join) {
 	}
 	now := s.t.cfg.Now()
 	s.mu.Lock()
-	if s.swarms[id] == nil && len(s.swarms) >= s.t.cfg.MaxSwarms {
+	old := s.swarms[id]
+	if old == nil && len(s.swarms) >= s.t.cfg.MaxSwarms {
 		s.mu.Unlock()
 		s.fail(m.Request, "too-many-swarms", "The session is in too many swarms.", "Leave one first.", 0)
 		return
 	}
-	member := &membership{join: r, home: s.t.roster.homeOf(id), stats: now, slack: reportSlack, seen: now}
+	member := &membership{join: r, home: s.t.roster.homeOf(id), stats: now, seen: now}
+	if old != nil {
+		member.stats, member.started = old.stats, old.started
+	}
 	s.swarms[id] = member
 	s.mu.Unlock()
 	answer, ok := s.askHome(member, &r)
