@@ -9,7 +9,7 @@ import (
 const (
 	maxBytesPerSecond = 125_000_000 // 1 Gbit/s
 	maxCount          = 1000
-	maxPerSecond      = 100 // of what is counted
+	maxPerSecond      = 100     // of what is counted
 	maxStartup        = 120_000 // ms
 	maxInterval       = 600_000 // ms that one report may speak of
 	reportSlack       = 2 * time.Second
