@@ -19,6 +19,12 @@ func (c *Config) complete() {
 	if c.WriteTimeout == 0 {
 		c.WriteTimeout = 10 * time.Second
 	}
+	if c.WriteBytes == 0 {
+		c.WriteBytes = 512 << 10
+	}
+	if c.Farewell == 0 {
+		c.Farewell = 5 * time.Second
+	}
 	if c.PingEvery == 0 {
 		c.PingEvery = 10 * time.Second
 	}
@@ -42,6 +48,9 @@ const (
 	lingerBytes = 1 << 20
 )
 
+// pongEvery is how often the other side's pings are answered: control frames pass by every limit of messages.
+const pongEvery = 100 * time.Millisecond
+
 // Conn is one connection. Read belongs to one goroutine; the rest may be called from any.
 type Conn struct {
 	ws  *websocket.Conn
@@ -49,9 +58,11 @@ type Conn struct {
 
 	mu     sync.Mutex
 	queue  chan []byte // closed by Close, under mu
+	queued int         // guarded by mu: bytes in the queue
 	closed bool        // guarded by mu
 	code   int         // guarded by mu until closed
 	reason string      // guarded by mu until closed
+	cut    *time.Timer // guarded by mu: ends a farewell that takes too long
 	done   chan struct{}
 
 	pinged atomic.Int64 // when the last ping went out, ns since the Unix epoch
@@ -65,6 +76,7 @@ func newConn(ws *websocket.Conn, cfg Config) *Conn {
 		c.pong()
 		return c.alive()
 	})
+	ws.SetPingHandler(c.ping())
 	_ = c.alive()
 	go c.write()
 	return c
@@ -99,6 +111,18 @@ func (c *Conn) alive() error {
 	return c.ws.SetReadDeadline(time.Now().Add(c.cfg.PongTimeout))
 }
 
+// ping answers the other side's pings, not all of a flood.
+func (c *Conn) ping() func(string) error {
+	var answered time.Time
+	return func(data string) error {
+		if now := time.Now(); now.Sub(answered) >= pongEvery {
+			answered = now
+			_ = c.ws.WriteControl(websocket.PongMessage, []byte(data), now.Add(time.Second)) // a writer that fails says so itself
+		}
+		return nil
+	}
+}
+
 // pong takes a sample of the round trip: one quarter of the new one, three of what was known.
 func (c *Conn) pong() {
 	sent := c.pinged.Swap(0)
@@ -123,31 +147,42 @@ func (c *Conn) Write(message []byte) error {
 	if c.closed {
 		return ErrClosed
 	}
-	select {
-	case c.queue <- message:
-		return nil
-	default:
-		c.closeLocked(CloseOverloaded, "reader is too slow")
-		// A reader that is stuck would hold the writer for the timeout of a write. A deadline in the past would not end that
-		// for sure: the writer sets its own before each message.
-		time.AfterFunc(lingerTime, func() { _ = c.ws.NetConn().Close() })
-		return ErrSlow
+	if c.queued == 0 || c.queued+len(message) <= c.cfg.WriteBytes {
+		select {
+		case c.queue <- message:
+			c.queued += len(message)
+			return nil
+		default:
+		}
 	}
+	// A reader that is stuck would hold the writer for the timeout of a write.
+	c.closeLocked(CloseOverloaded, "reader is too slow", lingerTime)
+	return ErrSlow
 }
 
 // Close sends what is queued and a close message, and ends the connection. The first call counts.
 func (c *Conn) Close(code int, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.closeLocked(code, reason)
+	c.closeLocked(code, reason, c.cfg.Farewell)
 }
 
-func (c *Conn) closeLocked(code int, reason string) {
+// closeLocked cuts the connection when the farewell takes longer than within. A deadline in the past would not end a write
+// for sure: the writer sets its own before each message.
+func (c *Conn) closeLocked(code int, reason string, within time.Duration) {
 	if c.closed {
 		return
 	}
 	c.closed, c.code, c.reason = true, code, reason
 	close(c.queue)
+	c.cut = time.AfterFunc(within, func() { _ = c.ws.NetConn().Close() })
+}
+
+// taken notes that the writer has a message out of the queue.
+func (c *Conn) taken(m []byte) {
+	c.mu.Lock()
+	c.queued -= len(m)
+	c.mu.Unlock()
 }
 
 // wait returns when nothing of the connection runs any more.
@@ -168,7 +203,12 @@ func (c *Conn) linger() {
 // write sends what is queued, pings in between, and ends the connection.
 func (c *Conn) write() {
 	defer close(c.done)
-	defer c.ws.Close()
+	defer func() {
+		_ = c.ws.Close()
+		c.mu.Lock()
+		c.cut.Stop() // every way out has closed the connection
+		c.mu.Unlock()
+	}()
 	ping := time.NewTicker(c.cfg.PingEvery)
 	defer ping.Stop()
 	c.pinged.Store(time.Now().UnixNano())
@@ -182,6 +222,7 @@ func (c *Conn) write() {
 				c.linger()
 				return
 			}
+			c.taken(m)
 			if c.ws.WriteMessage(websocket.TextMessage, m) != nil {
 				c.Close(CloseDone, "")
 				return

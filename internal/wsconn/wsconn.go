@@ -45,7 +45,9 @@ type Config struct {
 	Subprotocol  string
 	MaxMessage   int64                      // bytes
 	WriteQueue   int                        // messages; 64
+	WriteBytes   int                        // in the queue, one message apart; 512 KiB
 	WriteTimeout time.Duration              // of one message; 10 s
+	Farewell     time.Duration              // in which what is queued goes out once the connection is closed; 5 s
 	PingEvery    time.Duration              // 10 s
 	PongTimeout  time.Duration              // silence that ends a connection, without even a pong; 30 s
 	CheckOrigin  func(r *http.Request) bool // false refuses the handshake with 403
