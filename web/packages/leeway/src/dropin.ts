@@ -22,8 +22,7 @@ function run(): void {
   if (window.leeway) return;
   const options = readTag(script ? { ...script.dataset } : {}, script?.src ?? '');
   const log = (...words: unknown[]) => console.info('[leeway]', ...words);
-  const { tracker, site, title, token, consent } = options;
-  const leeway = createLeeway({ tracker, site, title, token, consent });
+  const leeway = createLeeway(options);
   let hook: Hook | undefined;
   leeway.on('notice', ({ code, message, hint }) => log(`${code}: ${message} ${hint}`));
   leeway.on('state', ({ state }) => {

@@ -105,10 +105,7 @@ export async function verifyCertificate(
   const key = keys.find((k) => k.keyId === c.keyId);
   if (!key) return 'unknown-key';
   const end = c.raw.length - signatureSize;
-  const tag = new TextEncoder().encode('leeway certificate v1\0');
-  const signed = new Uint8Array(tag.length + end);
-  signed.set(tag);
-  signed.set(c.raw.subarray(0, end), tag.length);
+  const signed = new Uint8Array([...new TextEncoder().encode('leeway certificate v1\0'), ...c.raw.subarray(0, end)]);
   // A point that is none makes WebCrypto reject: nothing was signed with it.
   const good = crypto.verify(key.key, c.raw.subarray(end), signed).catch(() => false);
   if (!(await good)) return 'bad-signature';

@@ -218,7 +218,7 @@ const object =
 /** An object all of whose fields may be missing, and which may be missing itself. */
 const optional = <T>(shape: Shape<T>): Reader<T> => {
   const reader = object(shape);
-  return (value) => reader(value === undefined ? {} : value);
+  return (value = {}) => reader(value);
 };
 
 const id = bytes(16);

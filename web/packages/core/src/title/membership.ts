@@ -169,6 +169,10 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
 
   // ---- the engine ----
 
+  const tell = (message: Parameters<typeof inform>[1]) => {
+    if (engine) inform(engine, message, session.serverOffsetMs);
+  };
+
   const makeEngine = (swarmHex: string) => {
     engine = o.createEngine(
       {
@@ -186,7 +190,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     engine.on('unlink', ({ peer, banned }) => {
       if (banned) links.avoid(peer);
     });
-    inform(engine, welcome!, session.serverOffsetMs);
+    tell(welcome!);
     engine.setOff(off);
   };
 
@@ -284,7 +288,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         return;
       }
       applyPolicy();
-      if (engine) inform(engine, message, session.serverOffsetMs);
+      tell(message);
       // Links cost the page's thread some tens of milliseconds, and the first segment is too urgent to come by one.
       joinSoon = () => setTimer('rejoin', () => void join(key.split('?')[0]!), Math.max(0, joinBy - clock.now()));
       joinSoon();
@@ -307,7 +311,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         applyPolicy();
         updateSoon();
       }
-      if (engine) inform(engine, { ...message, revocations: revoked }, session.serverOffsetMs);
+      tell({ ...message, revocations: revoked });
     },
     setResting(resting) {
       if (links.resting === resting) return;

@@ -1,13 +1,5 @@
 import type { Certificate } from '../certificate/index.ts';
-import type {
-  ByteRange,
-  Crypto,
-  ProgressFunction,
-  Reason,
-  SegmentRef,
-  SegmentRequest,
-  SegmentResult,
-} from '../ports.ts';
+import type { Crypto, ProgressFunction, Reason, SegmentRef, SegmentRequest, SegmentResult } from '../ports.ts';
 import { type SiteRules, segmentId } from '../segment/index.ts';
 
 /** One request of the player. */
@@ -75,8 +67,6 @@ export const newSegment = (id: string, name: string, ref: SegmentRef, rendition:
   sources: [],
 });
 
-const plainRange = (r: ByteRange | undefined) => r && { first: r.first, last: r.last };
-
 /** The segments by ID, and the way from a URL to one. */
 export const createSegments = (rules: SiteRules, crypto: Crypto): Segments => {
   const byId = new Map<string, Segment>();
@@ -89,8 +79,8 @@ export const createSegments = (rules: SiteRules, crypto: Crypto): Segments => {
       ids.set(name, id);
       let s = byId.get(id);
       if (!s) {
-        const { url, startMs, durationMs } = ref;
-        s = newSegment(id, name, { url, range: plainRange(ref.range), startMs, durationMs }, rendition, bitrate);
+        const { url, range, startMs, durationMs } = ref;
+        s = newSegment(id, name, { url, range, startMs, durationMs }, rendition, bitrate);
         byId.set(id, s);
       }
       return s;
