@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -27,6 +28,8 @@ const (
 	fileMagic  = "LWS1"
 	fileSuffix = ".segment"
 	headBytes  = 4 + 4
+	// readsAtOnce is how many files are read and verified at a time, of up to 8 MiB each.
+	readsAtOnce = 8
 )
 
 // disk is the lower tier of the store: bounded, and there after a restart.
@@ -36,6 +39,7 @@ type disk struct {
 	sink   metric.Sink
 	log    *slog.Logger
 	accept func(*certificate.Certificate) bool // signed by this seed's key and not withdrawn
+	reads  chan struct{}                       // bounds what is read at a time, and with it the memory
 
 	mu    sync.Mutex
 	bytes int64                        // guarded by mu
@@ -58,7 +62,7 @@ func openDisk(dir string, limit int64, accept func(*certificate.Certificate) boo
 	if err != nil {
 		return nil, fmt.Errorf("seed: store: %w", err)
 	}
-	d := &disk{dir: dir, limit: limit, accept: accept, sink: sink, log: log, byID: map[segment.ID]*list.Element{}, order: list.New()}
+	d := &disk{dir: dir, limit: limit, accept: accept, sink: sink, log: log, reads: make(chan struct{}, readsAtOnce), byID: map[segment.ID]*list.Element{}, order: list.New()}
 	type found struct {
 		diskFile
 		used int64
@@ -156,10 +160,16 @@ func (d *disk) load(id segment.ID) *held {
 	d.order.MoveToFront(e)
 	f := e.Value.(*diskFile)
 	d.mu.Unlock()
+	d.reads <- struct{}{}
+	defer func() { <-d.reads }()
 	b, err := os.ReadFile(filepath.Join(d.dir, f.name))
 	var h *held
-	if err == nil {
+	switch {
+	case err == nil:
 		h, err = d.verify(id, b)
+	case !errors.Is(err, fs.ErrNotExist):
+		d.log.Warn("a file of the store could not be read", "error", err)
+		return nil // it may be sound: what is missing may be a file descriptor
 	}
 	if err != nil {
 		d.log.Warn("a file of the store was dropped", "file", f.name, "error", err)

@@ -31,10 +31,17 @@ type store struct {
 	bytes int64                        // guarded by mu
 	byID  map[segment.ID]*list.Element // guarded by mu; values are *held
 	order *list.List                   // guarded by mu; front is the most recent
+	reads map[segment.ID]*reading      // guarded by mu: from disk, under way
+}
+
+// reading is one read from disk that everybody who wants the segment waits for.
+type reading struct {
+	done chan struct{}
+	held *held // fixed once done is closed
 }
 
 func newStore(d *disk, limit int64, sink metric.Sink) *store {
-	return &store{sink: sink, disk: d, limit: limit, byID: map[segment.ID]*list.Element{}, order: list.New()}
+	return &store{sink: sink, disk: d, limit: limit, byID: map[segment.ID]*list.Element{}, order: list.New(), reads: map[segment.ID]*reading{}}
 }
 
 // get returns a segment, from disk if need be; nil if it is not held.
@@ -45,12 +52,23 @@ func (s *store) get(id segment.ID) *held {
 		s.mu.Unlock()
 		return e.Value.(*held)
 	}
-	s.mu.Unlock()
-	h := s.disk.load(id)
-	if h != nil {
-		s.remember(h)
+	r := s.reads[id]
+	if r != nil {
+		s.mu.Unlock()
+		<-r.done
+		return r.held
 	}
-	return h
+	r = &reading{done: make(chan struct{})}
+	s.reads[id] = r
+	s.mu.Unlock()
+	if r.held = s.disk.load(id); r.held != nil {
+		s.remember(r.held)
+	}
+	s.mu.Lock()
+	delete(s.reads, id)
+	s.mu.Unlock()
+	close(r.done)
+	return r.held
 }
 
 // put takes in a segment, in memory at once and on disk; one held under the same ID is replaced.
