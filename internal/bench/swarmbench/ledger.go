@@ -1,7 +1,10 @@
 package swarmbench
 
 import (
+	"fmt"
+	"io"
 	"slices"
+	"text/tabwriter"
 
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/metric"
@@ -10,9 +13,9 @@ import (
 
 // Outcome is what one viewer says of its run: the statistics of spec/tracker-protocol.md, in all.
 type Outcome struct {
-	Plan  Plan
-	Stats signal.Stats
-	Wrong int // segments whose bytes were not the origin's
+	Plan   Plan
+	Stats  signal.Stats
+	Failed bool // playback ended for good before its time
 }
 
 // Served is what the servers say, in bytes.
@@ -44,7 +47,7 @@ func declared(goals map[string]string) []bench.Figure {
 	add("", "mean_bitrate_vs_origin_only")
 	add("bytes", "viewer_bytes", "origin_bytes", "origin_to_viewers_bytes", "origin_to_seeds_bytes", "seed_bytes", "peer_direct_bytes",
 		"relay_bytes", "signaling_bytes", "duplicate_bytes", "rejected_bytes", "wasted_bytes", "origin_bytes_origin_only")
-	add("", "duplicate_ratio", "wrong_segments", "contradictions")
+	add("", "duplicate_ratio", "failed_viewers", "failed_viewers_origin_only", "contradictions")
 	for _, r := range metric.Reasons {
 		add("segments", reasonName(r))
 	}
@@ -66,19 +69,20 @@ func compare(with, without Swarm) map[string]float64 {
 	a, b := with.sum(), without.sum()
 	viewers := float64(a.received())
 	v := map[string]float64{
-		"viewer_bytes":            viewers,
-		"origin_bytes":            float64(with.Served.OriginToViewers + with.Served.OriginToSeeds),
-		"origin_to_viewers_bytes": float64(with.Served.OriginToViewers),
-		"origin_to_seeds_bytes":   float64(with.Served.OriginToSeeds),
-		"seed_bytes":              float64(with.Served.Seed),
-		"signaling_bytes":         float64(with.Served.Signaling),
-		"peer_direct_bytes":       float64(a.Bytes["peer"]),
-		"relay_bytes":             float64(a.Bytes["peer_relay"] + a.Bytes["seed_relay"]),
-		"duplicate_bytes":         float64(a.DuplicateBytes),
-		"rejected_bytes":          float64(a.RejectedBytes),
-		"wasted_bytes":            float64(a.WastedBytes),
-		"wrong_segments":          float64(with.wrong()),
-		"contradictions":          float64(a.Contradictions),
+		"viewer_bytes":               viewers,
+		"origin_bytes":               float64(with.Served.OriginToViewers + with.Served.OriginToSeeds),
+		"origin_to_viewers_bytes":    float64(with.Served.OriginToViewers),
+		"origin_to_seeds_bytes":      float64(with.Served.OriginToSeeds),
+		"seed_bytes":                 float64(with.Served.Seed),
+		"signaling_bytes":            float64(with.Served.Signaling),
+		"peer_direct_bytes":          float64(a.Bytes["peer"]),
+		"relay_bytes":                float64(a.Bytes["peer_relay"] + a.Bytes["seed_relay"]),
+		"duplicate_bytes":            float64(a.DuplicateBytes),
+		"rejected_bytes":             float64(a.RejectedBytes),
+		"wasted_bytes":               float64(a.WastedBytes),
+		"failed_viewers":             float64(with.failed()),
+		"failed_viewers_origin_only": float64(without.failed()),
+		"contradictions":             float64(a.Contradictions),
 
 		"stalls":                     float64(a.Stalls),
 		"stalls_origin_only":         float64(b.Stalls),
@@ -130,9 +134,25 @@ func (s Swarm) sum() total {
 	return t
 }
 
-func (s Swarm) wrong() (n int) {
+// describe writes a line a viewer: bytes in kB, times in seconds.
+func (s Swarm) describe(w io.Writer) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(t, "viewer\tline\tcame\tstartup\tplayed\tstalls\twaited\tkbit/s\torigin\tseed\tpeers\tsent\ttwice\twasted\t")
+	for i, o := range s.Outcomes {
+		st := o.Stats
+		one := total{st}
+		fmt.Fprintf(t, "%d\t%s\t%.0f\t%.2f\t%.0f\t%d\t%.1f\t%.0f\t%d\t%d\t%d\t%d\t%d\t%d\t\n", i+1, o.Plan.Line.Name, o.Plan.Arrive.Seconds(),
+			float64(st.StartupMs)/1000, float64(st.PlayedMs)/1000, st.Stalls, float64(st.StallMs)/1000, 1000*one.bitrate(),
+			st.Bytes["origin"]/1000, st.Bytes["seed"]/1000, st.Bytes["peer"]/1000, st.Uploaded["direct"]/1000, st.DuplicateBytes/1000, st.WastedBytes/1000)
+	}
+	_ = t.Flush()
+}
+
+func (s Swarm) failed() (n int) {
 	for _, o := range s.Outcomes {
-		n += o.Wrong
+		if o.Failed {
+			n++
+		}
 	}
 	return n
 }

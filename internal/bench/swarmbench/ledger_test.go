@@ -7,7 +7,7 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-func viewer(origin, seed, peer, startup, stall, played, bits int64) Outcome {
+func outcome(origin, seed, peer, startup, stall, played, bits int64) Outcome {
 	return Outcome{Stats: signal.Stats{
 		Bytes:     map[string]int64{"origin": origin, "seed": seed, "peer": peer},
 		Reasons:   map[string]int64{"no-holder": 2, "urgent": 1},
@@ -17,11 +17,11 @@ func viewer(origin, seed, peer, startup, stall, played, bits int64) Outcome {
 
 func TestCompare(t *testing.T) {
 	with := Swarm{
-		Outcomes: []Outcome{viewer(100, 100, 300, 800, 0, 10_000, 10_000_000), viewer(0, 0, 500, 1200, 100, 9_900, 20_000_000)},
+		Outcomes: []Outcome{outcome(100, 100, 300, 800, 0, 10_000, 10_000_000), outcome(0, 0, 500, 1200, 100, 9_900, 20_000_000)},
 		Served:   Served{OriginToViewers: 100, OriginToSeeds: 200, Seed: 100, Signaling: 7},
 	}
 	without := Swarm{
-		Outcomes: []Outcome{viewer(500, 0, 0, 1000, 0, 10_000, 10_000_000), viewer(500, 0, 0, 1000, 0, 10_000, 10_000_000)},
+		Outcomes: []Outcome{outcome(500, 0, 0, 1000, 0, 10_000, 10_000_000), outcome(500, 0, 0, 1000, 0, 10_000, 10_000_000)},
 		Served:   Served{OriginToViewers: 1000},
 	}
 	got := compare(with, without)
@@ -47,7 +47,7 @@ func TestEveryFigureIsDeclared(t *testing.T) {
 		}
 		names[f.Name] = true
 	}
-	one := Swarm{Outcomes: []Outcome{viewer(1, 1, 1, 1, 1, 1, 1)}}
+	one := Swarm{Outcomes: []Outcome{outcome(1, 1, 1, 1, 1, 1, 1)}}
 	got := compare(one, one)
 	for name := range got {
 		if !names[name] {

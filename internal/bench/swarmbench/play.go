@@ -1,0 +1,219 @@
+package swarmbench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/netlab"
+	"github.com/leeway-video/leeway/internal/viewer"
+)
+
+// late is how long after the end of its film a viewer may still play: stalls and seeks take their time.
+const late = 2 * time.Minute
+
+// queueTime is what the buffers of access lines hold: as much as such lines are known for, and no bloat.
+const queueTime = 100 * time.Millisecond
+
+// stage is a lab with the servers in one place and a host for every viewer behind its own access line.
+type stage struct {
+	lab     *netlab.Lab
+	servers *servers
+	viewers []*netlab.Host
+}
+
+func (s *stage) close() error {
+	return errors.Join(s.servers.stop(), s.lab.Close())
+}
+
+// build makes the lab of a trace and starts the servers in it.
+func build(ctx context.Context, r *bench.Run, plans []Plan) (*stage, error) {
+	lab, err := netlab.New(netlab.Options{Seed: uint64(r.Number) + 1})
+	if err != nil {
+		return nil, err
+	}
+	s := &stage{lab: lab}
+	core := lab.Router("core")
+	place, _ := lab.Attach("servers", core, netlab.Path{})
+	for i, p := range plans {
+		link := func(rate int64) netlab.Link {
+			return netlab.Link{Rate: rate, Delay: p.Line.RTT / 2, Queue: max(32<<10, netlab.BDP(rate, queueTime))}
+		}
+		h, _ := lab.Attach(fmt.Sprintf("viewer-%d", i+1), core, netlab.Path{Down: link(p.Line.Down), Up: link(p.Line.Up)})
+		s.viewers = append(s.viewers, h)
+	}
+	if err = lab.Start(); err == nil {
+		s.servers, err = serve(ctx, place)
+	}
+	if err != nil {
+		return nil, errors.Join(err, lab.Close())
+	}
+	return s, nil
+}
+
+// play has a trace's viewers watch, with peers or by the origin alone, and asks everybody what came of it. void says why
+// nothing is claimed of the run.
+func play(ctx context.Context, r *bench.Run, plans []Plan, film time.Duration, peers bool, during func(context.Context, *servers) error) (swarm Swarm, void error, err error) {
+	s, err := build(ctx, r, plans)
+	if err != nil {
+		return swarm, nil, err
+	}
+	defer func() { err = errors.Join(err, s.close()) }()
+	if err := s.lab.Mark(); err != nil {
+		return swarm, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	swarm.Outcomes = make([]Outcome, len(plans))
+	errs := make([]error, len(plans)+1)
+	progress := &progress{log: r.Log, all: len(plans)}
+	var wg sync.WaitGroup
+	for i, p := range plans {
+		wg.Go(func() {
+			if !pause(ctx, p.Arrive) {
+				return
+			}
+			progress.add(1, 0)
+			defer progress.add(-1, 1)
+			patient, done := context.WithTimeout(ctx, film+late)
+			defer done()
+			swarm.Outcomes[i], errs[i] = watch(patient, s.viewers[i], p, s.servers.manifest(), peers)
+			if errs[i] != nil {
+				errs[i] = fmt.Errorf("viewer %d: %w", i+1, errs[i])
+				cancel()
+			}
+		})
+	}
+	over := make(chan struct{})
+	var beside sync.WaitGroup
+	if during != nil {
+		beside.Go(func() { errs[len(plans)] = during(ctx, s.servers) })
+	}
+	beside.Go(func() { progress.run(over) })
+	wg.Wait()
+	close(over)
+	cancel()
+	beside.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return swarm, nil, err
+	}
+	if swarm.Served, err = s.servers.served(); err != nil {
+		return swarm, nil, err
+	}
+	report, err := s.lab.Report()
+	if err != nil {
+		return swarm, nil, err
+	}
+	swarm.describe(r.Log)
+	r.Logf("lab: %v", report)
+	return swarm, report.Certify(), nil
+}
+
+// pause waits, and says whether there is reason to go on.
+func pause(ctx context.Context, d time.Duration) bool {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// watch is one viewer from its arrival to its end.
+func watch(ctx context.Context, host *netlab.Host, p Plan, manifest string, peers bool) (Outcome, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return Outcome{}, err
+	}
+	args := []string{"viewer", manifest}
+	if !peers {
+		args = append(args, "--no-peers")
+	}
+	if p.SeekAfter > 0 {
+		args = append(args, fmt.Sprintf("--seek=%v=%v", p.SeekAfter, p.SeekTo))
+	}
+	if p.LeaveAfter > 0 {
+		args = append(args, fmt.Sprintf("--leave=%v", p.LeaveAfter))
+	}
+	cmd := host.Command(ctx, self, args...)
+	text := &tail{}
+	cmd.Stderr = text
+	out, err := cmd.Output()
+	var s viewer.Summary
+	if unread := json.Unmarshal(out, &s); unread != nil {
+		return Outcome{}, fmt.Errorf("no summary: %w\n%s", errors.Join(err, unread), text)
+	}
+	// Playback that failed for good ends a viewer with an error; it is an outcome like others.
+	return Outcome{Plan: p, Stats: s.Stats, Failed: s.Error != ""}, nil
+}
+
+// tail keeps the last of what is written to it.
+type tail struct{ b []byte }
+
+const tailBytes = 2048
+
+func (t *tail) Write(p []byte) (int, error) {
+	t.b = append(t.b, p...)
+	if n := len(t.b) - tailBytes; n > tailBytes {
+		t.b = append(t.b[:0], t.b[n:]...)
+	}
+	return len(p), nil
+}
+
+func (t *tail) String() string { return string(t.b) }
+
+// progress says now and then how many are watching.
+type progress struct {
+	log io.Writer
+	all int
+
+	mu             sync.Mutex
+	watching, done int // guarded by mu
+}
+
+const progressEvery = 15 * time.Second
+
+func (p *progress) add(watching, done int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watching += watching
+	p.done += done
+}
+
+func (p *progress) run(over <-chan struct{}) {
+	began := time.Now()
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+			p.mu.Lock()
+			fmt.Fprintf(p.log, "  %3.0f s: %d watching, %d of %d done\n", time.Since(began).Seconds(), p.watching, p.done, p.all)
+			p.mu.Unlock()
+		}
+	}
+}
+
+// get asks a server inside the lab and decodes its JSON.
+func get(client *http.Client, url string, into any) error {
+	response, err := client.Get(url)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, response.Status)
+	}
+	return json.NewDecoder(response.Body).Decode(into)
+}

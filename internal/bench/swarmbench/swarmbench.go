@@ -1,0 +1,94 @@
+// Package swarmbench is `leeway bench swarm`: a trace of viewers behind access lines of a lab, played with Leeway and by
+// the origin alone in the same call, and a ledger of every byte.
+package swarmbench
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/bench"
+)
+
+// Bench is the bench.
+var Bench = bench.Bench{
+	Name:  "swarm",
+	About: "A trace of viewers behind access lines, with Leeway and by the origin alone.",
+	Cases: []bench.Case{
+		scenario{viewers: 30, film: filmLength, within: filmLength, goals: promised}.of("trace-30",
+			"Thirty viewers that come over the film's length; 30 % seek, 20 % leave early, 30 % have 5/1 Mbit/s, 40 % 20/5, 30 % 100/40."),
+		scenario{viewers: 3, film: filmLength, within: 20 * time.Second, watch: 2 * time.Minute, goals: few}.of("trace-3",
+			"Three viewers at a time: whether there is anything to save."),
+		extra(scenario{viewers: 8, film: filmLength, within: 30 * time.Second, watch: 90 * time.Second}.of("short",
+			"Eight viewers, a minute and a half: a quick look.")),
+		extra(scenario{viewers: 12, film: filmLength, within: time.Minute, watch: 3 * time.Minute, during: brownOut}.of("brown-out",
+			"The origin answers nothing but errors for a minute in mid-run; what the swarm survives, and what plain HTTP does.")),
+	},
+}
+
+// filmLength is that of the demo's film.
+const filmLength = 5 * time.Minute
+
+// promised is what a regular swarm has to keep.
+var promised = map[string]string{
+	"offload_ratio": ">= 0.75", "stall_ratio_vs_origin_only": "<= 1", "startup_delay_vs_origin_only": "<= 1.05",
+	"mean_bitrate_vs_origin_only": ">= 0.98", "duplicate_ratio": "<= 0.02", "rejected_bytes": "<= 0", "failed_viewers": "<= 0",
+}
+
+var few = map[string]string{"egress_saved_ratio": "> 0", "failed_viewers": "<= 0"}
+
+type scenario struct {
+	viewers  int
+	browsers int
+	film     time.Duration
+	within   time.Duration // arrivals
+	watch    time.Duration // everybody leaves after this; 0: at the film's end
+	goals    map[string]string
+	during   func(context.Context, *servers) error // beside the viewers
+}
+
+func extra(c bench.Case) bench.Case {
+	c.Extra = true
+	return c
+}
+
+func (s scenario) of(name, about string) bench.Case {
+	return bench.Case{Name: name, About: about, Figures: declared(s.goals), Run: s.run}
+}
+
+// run plays the trace twice: first by the origin alone, so that the film is in the machine's memory for both.
+func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
+	plans := Trace(uint64(r.Number)+1, s.viewers, s.film, s.within, s.browsers)
+	for i := range plans {
+		if s.watch > 0 && (plans[i].LeaveAfter == 0 || plans[i].LeaveAfter > s.watch) {
+			plans[i].LeaveAfter = s.watch
+		}
+	}
+	r.Logf("by the origin alone")
+	without, void1, err := play(ctx, r, plans, s.film, false, s.during)
+	if err != nil {
+		return bench.Sample{}, err
+	}
+	r.Logf("with Leeway")
+	with, void2, err := play(ctx, r, plans, s.film, true, s.during)
+	if err != nil {
+		return bench.Sample{}, err
+	}
+	sample := bench.Sample{Values: compare(with, without)}
+	if void := errors.Join(void1, void2); void != nil {
+		sample.Void = void.Error()
+	}
+	return sample, nil
+}
+
+// brownOut has the origin fail for a minute.
+func brownOut(ctx context.Context, s *servers) error {
+	if !pause(ctx, 90*time.Second) {
+		return nil
+	}
+	if err := s.fault("500"); err != nil {
+		return err
+	}
+	pause(ctx, time.Minute)
+	return s.fault("none")
+}
