@@ -148,6 +148,25 @@ func TestStoreSurvivesARestartAndCorruption(t *testing.T) {
 	}
 }
 
+// TestStoreSurvivesAClockThatIsBehind: a machine may start before it knows the time.
+func TestStoreSurvivesAClockThatIsBehind(t *testing.T) {
+	o := newOrigin(t)
+	o.film(1)
+	const name = "/film/low/0.m4s"
+	w := newWorld(t, o, nil)
+	first, _ := w.connect(1, 1).certificate(name)
+	w.stop()
+	clock := &jump{}
+	clock.forward(-24 * time.Hour)
+	again := newWorld(t, o, func(s *site.Config, c *seed.Config) {
+		clock.config(s, c)
+		c.DataDir = w.dir
+	})
+	if c, _ := again.connect(2, 1).certificate(name); c == nil || !bytes.Equal(c.Bytes(), first.Bytes()) || o.count(path(name)) != 1 {
+		t.Error("what was issued when the clock was right was thrown away")
+	}
+}
+
 func TestPurgeHealsAChangedObject(t *testing.T) {
 	o := newOrigin(t)
 	o.film(1)

@@ -106,10 +106,13 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 		return nil, fmt.Errorf("seed: signing key: %w", err)
 	}
 	accept := func(c *certificate.Certificate) bool {
-		// An expired certificate still says which validator the bytes had: they may turn out unchanged.
-		err := keys.Verify(c, c.Site, c.Name, cfg.Now(), nil)
-		o := certificate.OutcomeOf(err)
-		return (o == certificate.Valid || o == certificate.Expired) && !s.withdraws(c)
+		// An expired certificate still says which validator the bytes had: they may turn out unchanged. One from the future says
+		// that this machine does not know the time yet.
+		switch certificate.OutcomeOf(keys.Verify(c, c.Site, c.Name, cfg.Now(), nil)) {
+		case certificate.Valid, certificate.Expired, certificate.FromTheFuture:
+			return !s.withdraws(c)
+		}
+		return false
 	}
 	d, err := openDisk(filepath.Join(cfg.DataDir, "segments"), cfg.DiskBytes, accept, cfg.Metrics, cfg.Log)
 	if err != nil {
