@@ -139,7 +139,7 @@ func (d *disk) save(h *held) error {
 	of := sha256.Sum256(raw)
 	f := &diskFile{id: h.id, name: h.id.String() + "-" + hex.EncodeToString(of[:8]) + fileSuffix}
 	f.size = int64(headBytes + len(raw) + len(h.data) + sha256.Size)
-	if err := writeAtomic(filepath.Join(d.dir, f.name), head, raw, h.data, sum.Sum(nil)); err != nil {
+	if err := writeAtomic(filepath.Join(d.dir, f.name), false, head, raw, h.data, sum.Sum(nil)); err != nil {
 		return fmt.Errorf("seed: store: %w", err)
 	}
 	d.mu.Lock()

@@ -52,14 +52,15 @@ func makeKey(dir, path string) (*ecdsa.PrivateKey, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("seed: data directory: %w", err)
 	}
-	if err := writeAtomic(path, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})); err != nil {
+	if err := writeAtomic(path, true, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})); err != nil {
 		return nil, fmt.Errorf("seed: write signing key: %w", err)
 	}
 	return key, nil
 }
 
-// writeAtomic writes a file that is either whole or not there, readable by its owner alone.
-func writeAtomic(path string, parts ...[]byte) error {
+// writeAtomic writes a file that is either whole or not there, readable by its owner alone. After a loss of power that holds
+// only if it is durable; what is checked when it is read need not be.
+func writeAtomic(path string, durable bool, parts ...[]byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), ".new-*") // 0600
 	if err != nil {
 		return err
@@ -68,6 +69,9 @@ func writeAtomic(path string, parts ...[]byte) error {
 		if _, err = f.Write(p); err != nil {
 			break
 		}
+	}
+	if err == nil && durable {
+		err = f.Sync()
 	}
 	if cerr := f.Close(); err == nil {
 		err = cerr
