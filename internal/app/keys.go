@@ -64,7 +64,7 @@ func keep(dir, name string, generate func() ([]byte, error)) ([]byte, error) {
 	}
 	defer os.Remove(temporary.Name())
 	_, err = temporary.Write(fresh)
-	if err := errors.Join(err, temporary.Close()); err != nil {
+	if err := errors.Join(err, temporary.Sync(), temporary.Close()); err != nil {
 		return nil, fmt.Errorf("keys: write %s: %w (%s)", name, err, hint)
 	}
 	if err := os.Link(temporary.Name(), path); err != nil && !errors.Is(err, fs.ErrExist) {
