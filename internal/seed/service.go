@@ -23,7 +23,6 @@ const (
 	tickEvery   = time.Second
 	drainWait   = 3 * time.Second // for farewells and links to end
 	originConns = 16              // concurrent requests to one site's origin
-	maxWork     = 1024            // certificate requests being answered at a time
 )
 
 // Service is one seed. New makes it, Run works it until its context ends.
@@ -40,7 +39,6 @@ type Service struct {
 	uploader *transfer.Uploader
 	scope    *scope
 	budgets  sync.Mutex
-	working  chan struct{}
 	wg       sync.WaitGroup
 	ctx      context.Context // of the flights; ends with Run
 	stop     context.CancelFunc
@@ -82,8 +80,7 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 	s := &Service{
 		cfg: cfg, bus: b, links: links, key: key, point: point, keyID: certificate.KeyIDOf(&key.PublicKey),
 		sites: map[string]*siteState{}, uploader: transfer.NewUploader(cfg.Now), scope: newScope("seed", cfg.Rate, cfg.BytesDaily),
-		working: make(chan struct{}, maxWork),
-		titles:  map[peer.ID]*title{}, viewers: map[signal.ID]*viewer{}, trackers: map[signal.ID]time.Time{},
+		titles: map[peer.ID]*title{}, viewers: map[signal.ID]*viewer{}, trackers: map[signal.ID]time.Time{},
 		revoked: &certificate.Revocations{}, flights: map[segment.ID]*flight{}, failures: map[segment.ID]failure{}, ledger: map[segment.ID]issued{},
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -152,26 +149,16 @@ func (st *siteState) fetch(ctx context.Context, f Fetch) (*Fetched, error) {
 	return got, err
 }
 
-// work runs f beside the caller, or returns false when too much is being done.
+// work runs f beside the caller, or returns false when the seed is about to end. What each link may have under way bounds it:
+// in a bound for all links together, a few could keep the others waiting.
 func (s *Service) work(f func()) bool {
-	select {
-	case s.working <- struct{}{}:
-	default:
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.stopping {
 		return false
 	}
-	s.mu.Lock()
-	stopping := s.stopping
-	if !stopping {
-		s.wg.Go(func() {
-			f()
-			<-s.working
-		})
-	}
-	s.mu.Unlock()
-	if stopping {
-		<-s.working
-	}
-	return !stopping
+	s.wg.Go(f)
+	return true
 }
 
 // Run serves until ctx ends, then drains: trackers are told, viewers get a farewell, and Run returns when nothing of the

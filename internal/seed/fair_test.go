@@ -1,0 +1,48 @@
+package seed_test
+
+import (
+	"encoding/binary"
+	"testing"
+
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// settle returns when the seed has taken in what was sent before: messages of a link keep their order.
+func (v *viewer) settle() {
+	v.w.t.Helper()
+	v.download.Request(&transfer.Target{Segment: peer.ID{255}, Length: 1, Digests: make([][32]byte, 1)}, peer.Foreground, "test", 0)
+	if f := wait(v.w.t, v.fetched, "the reject"); f.rejected == nil {
+		v.w.t.Error("a piece of nothing came")
+	}
+}
+
+// TestViewersWhoAskForWhatIsNotListedKeepNobodyWaiting: such a request waits until the playlists are loaded again.
+func TestViewersWhoAskForWhatIsNotListedKeepNobodyWaiting(t *testing.T) {
+	o := newOrigin(t)
+	o.film(1)
+	release := o.hold("/vod/film/master.m3u8")
+	w := newWorld(t, o, nil)
+	const hostile, each = 16, 64
+	for i := range hostile {
+		v := w.connect(byte(i+1), hostile)
+		var ids []peer.ID
+		for j := range each {
+			id := peer.ID{1, byte(i)}
+			binary.BigEndian.PutUint32(id[4:], uint32(j))
+			ids = append(ids, id)
+		}
+		v.session.Send(peer.CertificateRequest{Segments: ids})
+		v.settle()
+	}
+	honest := w.connect(100, hostile+1)
+	const name segment.Name = "/film/low/0.m4s"
+	honest.session.Send(peer.CertificateRequest{Segments: []peer.ID{peer.ID(w.id(name))}})
+	honest.settle()
+	release()
+	m := wait(t, honest.answers, "a certificate")
+	if _, ok := m.(peer.Certificate); !ok {
+		t.Errorf("answer %+v", m)
+	}
+}
