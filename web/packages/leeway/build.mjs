@@ -5,7 +5,7 @@ import { fileURLToPath } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
 import { build } from 'esbuild';
 import { minifySync } from 'vite';
-import { arrows, internalNames, quoted } from './minify.mjs';
+import { internalNames, modern, quoted } from './minify.mjs';
 
 const here = fileURLToPath(new URL('.', import.meta.url));
 
@@ -34,11 +34,10 @@ async function bundle(entry, format, more = {}) {
 /** The drop-in: bundled by esbuild, made small by the minifier of Vite, which is the better of the two at that. */
 export async function dropin() {
   const code = await bundle('src/dropin.ts', 'iife', {
-    minifySyntax: true,
     minifyIdentifiers: true,
     mangleProps: internalNames(),
   });
-  const small = minifySync('leeway.js', arrows(code), {
+  const small = minifySync('leeway.js', modern(code), {
     module: false,
     compress: { target, treeshake: { propertyReadSideEffects: false } },
     mangle: { toplevel: true },
