@@ -8,6 +8,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 const (
@@ -38,7 +39,7 @@ func newScope(name string, perSecond, daily int64) *scope {
 	return s
 }
 
-// newSessionScope bounds one link by what its viewer can play: factor × bitrate (bits/s), with a minute in hand.
+// newSessionScope bounds one session by what its viewer can play: factor × bitrate (bits/s), with a minute in hand.
 func newSessionScope(factor float64, bitrate int64) *scope {
 	if bitrate <= 0 {
 		bitrate = unknownBitrate
@@ -47,6 +48,87 @@ func newSessionScope(factor float64, bitrate int64) *scope {
 	burst := max(int(perSecond*sessionAhead.Seconds()), 2*peer.MaxSegment)
 	return &scope{name: "session", quota: rate.NewLimiter(rate.Limit(perSecond), burst)}
 }
+
+// account is what one session may cost, over all its links in a swarm: a viewer that comes back has no more than before.
+type account struct {
+	sent    *scope // pieces and certificates
+	fetched *scope // from the origin, because the session asked
+	links   int    // open ones
+}
+
+type accountID struct {
+	session signal.ID
+	swarm   peer.ID
+}
+
+func (v *viewer) accountID() accountID { return accountID{v.peer, v.title.swarm} }
+
+// openAccount finds or makes the account of a link that has opened.
+func (s *Service) openAccount(v *viewer) *account {
+	bitrate := v.title.highest()
+	s.budgets.Lock()
+	defer s.budgets.Unlock()
+	a := s.accounts[v.accountID()]
+	if a == nil {
+		a = &account{sent: newSessionScope(s.cfg.SessionFactor, bitrate), fetched: newSessionScope(s.cfg.SessionFactor, bitrate)}
+		s.accounts[v.accountID()] = a
+	}
+	a.links++
+	return a
+}
+
+func (s *Service) closeAccount(a *account) {
+	s.budgets.Lock()
+	a.links--
+	s.budgets.Unlock()
+}
+
+// forgetAccounts drops those that a new one would be equal to.
+func (s *Service) forgetAccounts(now time.Time) {
+	s.budgets.Lock()
+	defer s.budgets.Unlock()
+	for id, a := range s.accounts {
+		if a.links == 0 && a.sent.full(now) && a.fetched.full(now) {
+			delete(s.accounts, id)
+		}
+	}
+}
+
+// mayFetch says whether the origin may be asked for the account's session; charge takes what came of it. nil is nobody's.
+func (s *Service) mayFetch(a *account) bool {
+	if a == nil {
+		return true
+	}
+	s.budgets.Lock()
+	ok := a.fetched.quota.TokensAt(s.cfg.Now()) >= peer.PieceSize
+	s.budgets.Unlock()
+	if !ok {
+		s.cfg.Metrics.Add(mRefusals, 1, a.fetched.name)
+	}
+	return ok
+}
+
+func (s *Service) charge(a *account, bytes int) {
+	if a == nil {
+		return
+	}
+	s.budgets.Lock()
+	defer s.budgets.Unlock()
+	a.fetched.quota.ReserveN(s.cfg.Now(), bytes) // below zero, if need be
+}
+
+// maySend takes the bytes of a certificate from an account.
+func (s *Service) maySend(a *account, bytes int) bool {
+	s.budgets.Lock()
+	ok := a.sent.quota.AllowN(s.cfg.Now(), bytes)
+	s.budgets.Unlock()
+	if !ok {
+		s.cfg.Metrics.Add(mRefusals, 1, a.sent.name)
+	}
+	return ok
+}
+
+func (s *scope) full(now time.Time) bool { return s.quota.TokensAt(now) >= float64(s.quota.Burst()) }
 
 // budget is what one link draws on. It satisfies transfer.Budget.
 type budget struct {

@@ -29,6 +29,13 @@ type verdict struct {
 	object int64 // bytes, for NoneTooLarge
 }
 
+// wish is a segment that is wanted, and the session that pays for the fetch.
+type wish struct {
+	title *title
+	ref   *ref
+	payer *account
+}
+
 // flight is one fetch that everybody who wants the segment waits for.
 type flight struct {
 	done    chan struct{}
@@ -57,7 +64,8 @@ func contentOf(c *certificate.Certificate) [32]byte {
 }
 
 // certify returns a segment's certificate with its bytes, fetching them if need be.
-func (s *Service) certify(ctx context.Context, t *title, r *ref) verdict {
+func (s *Service) certify(ctx context.Context, w wish) verdict {
+	r := w.ref
 	if r.object > 0 {
 		return verdict{none: peer.NoneTooLarge, object: r.object}
 	}
@@ -65,11 +73,11 @@ func (s *Service) certify(ctx context.Context, t *title, r *ref) verdict {
 	h := s.store.get(r.id)
 	if h != nil && s.good(h.cert, now) {
 		if h.cert.NotAfter.Sub(now) < h.cert.NotAfter.Sub(h.cert.IssuedAt)/4 {
-			s.fly(t, r, h) // the old one is good until the new one is there
+			s.fly(w, h) // the old one is good until the new one is there
 		}
 		return verdict{held: h}
 	}
-	f, known := s.fly(t, r, h)
+	f, known := s.fly(w, h)
 	if f == nil {
 		return known
 	}
@@ -90,8 +98,8 @@ func (s *Service) good(c *certificate.Certificate, now time.Time) bool {
 
 // fly starts the fetch of a segment, or joins the one that is under way. Without a flight the verdict is a recent
 // failure.
-func (s *Service) fly(t *title, r *ref, old *held) (*flight, verdict) {
-	now := s.cfg.Now()
+func (s *Service) fly(w wish, old *held) (*flight, verdict) {
+	now, r := s.cfg.Now(), w.ref
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f := s.flights[r.id]; f != nil {
@@ -106,7 +114,7 @@ func (s *Service) fly(t *title, r *ref, old *held) (*flight, verdict) {
 		}
 		delete(s.failures, r.id)
 	}
-	if s.stopping {
+	if s.stopping || !s.mayFetch(w.payer) {
 		return nil, verdict{none: peer.NoneBudget}
 	}
 	f := &flight{done: make(chan struct{})}
@@ -114,7 +122,7 @@ func (s *Service) fly(t *title, r *ref, old *held) (*flight, verdict) {
 	s.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(s.ctx, fetchTimeout)
 		defer cancel()
-		v, keep := s.obtain(ctx, t, r, old)
+		v, keep := s.obtain(ctx, w, old)
 		s.mu.Lock()
 		delete(s.flights, r.id)
 		if v.held == nil {
@@ -129,23 +137,23 @@ func (s *Service) fly(t *title, r *ref, old *held) (*flight, verdict) {
 
 // obtain fetches and certifies; for a verdict without a certificate, keep is how long it holds. A purge that comes
 // meanwhile may be of the very bytes that are on their way: the origin is asked again.
-func (s *Service) obtain(ctx context.Context, t *title, r *ref, old *held) (v verdict, keep time.Duration) {
+func (s *Service) obtain(ctx context.Context, w wish, old *held) (v verdict, keep time.Duration) {
 	for range overtaken {
-		since := s.since(t, r)
-		if v, keep = s.attempt(ctx, t, r, old, since); s.since(t, r).Equal(since) {
+		since := s.since(w)
+		if v, keep = s.attempt(ctx, w, old, since); s.since(w).Equal(since) {
 			return v, keep
 		}
-		s.disown(r.id)
+		s.disown(w.ref.id)
 		old = nil
 	}
 	return verdict{none: peer.NoneWithdrawn}, failedFor
 }
 
 // since is the time of the last purge of a segment.
-func (s *Service) since(t *title, r *ref) time.Time {
+func (s *Service) since(w wish) time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.revoked.Since(t.site.name, r.seg.name)
+	return s.revoked.Since(w.title.site.name, w.ref.seg.name)
 }
 
 // disown forgets a certificate that nobody has seen.
@@ -158,8 +166,8 @@ func (s *Service) disown(id segment.ID) {
 
 // attempt asks the origin once. A certificate is as old as the question, for the answer may be; but not older than a purge
 // that the seed knew of when it asked, whose clock may be ahead of the seed's.
-func (s *Service) attempt(ctx context.Context, t *title, r *ref, old *held, purged time.Time) (v verdict, keep time.Duration) {
-	issuedAt := s.cfg.Now()
+func (s *Service) attempt(ctx context.Context, w wish, old *held, purged time.Time) (v verdict, keep time.Duration) {
+	t, r, issuedAt := w.title, w.ref, s.cfg.Now()
 	if issuedAt.Before(purged) {
 		issuedAt = purged
 	}
@@ -168,6 +176,9 @@ func (s *Service) attempt(ctx context.Context, t *title, r *ref, old *held, purg
 		f.Validator = old.cert.Validator
 	}
 	got, err := t.site.fetch(ctx, f)
+	if err == nil {
+		s.charge(w.payer, len(got.Data))
+	}
 	var failed *FetchError
 	switch {
 	case err == nil && len(got.Data) == 0, r.seg.ranged && r.seg.last-r.seg.first >= segment.MaxLength:
@@ -259,12 +270,12 @@ func (s *Service) pruneLedger(now time.Time) {
 }
 
 // lookAhead fetches what a viewer of this rendition will want next, so that it need not wait for the origin.
-func (s *Service) lookAhead(t *title, r *ref) {
+func (s *Service) lookAhead(w wish) {
 	now := s.cfg.Now()
-	for _, next := range t.following(r, s.cfg.LookAhead) {
+	for _, next := range w.title.following(w.ref, s.cfg.LookAhead) {
 		if next.object == 0 {
 			if h := s.store.get(next.id); h == nil || !s.good(h.cert, now) {
-				s.fly(t, next, h)
+				s.fly(wish{w.title, next, w.payer}, h)
 			}
 		}
 	}

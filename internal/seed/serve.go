@@ -55,7 +55,11 @@ func (v *viewer) certify(session *transfer.Session, id segment.ID) {
 		session.Send(peer.CertificateNone{Segment: id, Reason: peer.NoneTooFewViewers})
 		return
 	}
-	got := s.certify(v.ctx, t, r)
+	w := wish{t, r, v.payer()}
+	got := s.certify(v.ctx, w)
+	if got.held != nil && !s.maySend(w.payer, len(got.held.cert.Bytes())) {
+		got = verdict{none: peer.NoneBudget}
+	}
 	if got.held == nil {
 		session.Send(peer.CertificateNone{Segment: id, Reason: got.none, ObjectLength: uint64(got.object)})
 		return
@@ -67,7 +71,7 @@ func (v *viewer) certify(session *transfer.Session, id segment.ID) {
 	v.sent[id] = got.held.sum
 	v.mu.Unlock()
 	session.Send(peer.Certificate{Segment: id, Raw: got.held.cert.Bytes()})
-	s.lookAhead(t, r)
+	s.lookAhead(w)
 }
 
 // pieces is the view of the store that one link has. It satisfies transfer.Pieces.
@@ -88,7 +92,7 @@ func (p pieces) Piece(id peer.ID, piece int) ([]byte, transfer.Refusal) {
 	switch {
 	case h == nil:
 		if r != nil && v.title.audience() >= v.title.site.rules.Config().Policy.CertifyFrom {
-			s.fly(v.title, r, nil) // it was pushed out; the next request finds it again
+			s.fly(wish{v.title, r, v.payer()}, nil) // it was pushed out; the next request finds it again
 		}
 		return nil, transfer.Refuse(peer.RejectNotHeld)
 	case sent && h.sum != content, s.withdraws(h.cert):

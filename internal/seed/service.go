@@ -39,6 +39,7 @@ type Service struct {
 	uploader *transfer.Uploader
 	scope    *scope
 	budgets  sync.Mutex
+	accounts map[accountID]*account // guarded by budgets
 	wg       sync.WaitGroup
 	ctx      context.Context // of the flights; ends with Run
 	stop     context.CancelFunc
@@ -80,7 +81,7 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 	s := &Service{
 		cfg: cfg, bus: b, links: links, key: key, point: point, keyID: certificate.KeyIDOf(&key.PublicKey),
 		sites: map[string]*siteState{}, uploader: transfer.NewUploader(cfg.Now), scope: newScope("seed", cfg.Rate, cfg.BytesDaily),
-		titles: map[peer.ID]*title{}, viewers: map[signal.ID]*viewer{}, trackers: map[signal.ID]time.Time{},
+		accounts: map[accountID]*account{}, titles: map[peer.ID]*title{}, viewers: map[signal.ID]*viewer{}, trackers: map[signal.ID]time.Time{},
 		revoked: &certificate.Revocations{}, flights: map[segment.ID]*flight{}, failures: map[segment.ID]failure{}, ledger: map[segment.ID]issued{},
 	}
 	s.ctx, s.stop = context.WithCancel(context.Background())
@@ -270,6 +271,7 @@ func (s *Service) tick() {
 	titles := len(s.titles)
 	s.mu.Unlock()
 	s.cfg.Metrics.Set(mTitles, float64(titles))
+	s.forgetAccounts(now)
 	for _, v := range viewers {
 		v.tick()
 	}

@@ -36,6 +36,7 @@ type viewer struct {
 	link        transfer.Link           // guarded by mu; nil until answered
 	session     *transfer.Session       // guarded by mu; nil until answered
 	upload      *transfer.Upload        // guarded by mu; nil until open
+	account     *account                // guarded by mu; nil until open
 	waiting     []transfer.Candidate    // guarded by mu: theirs, before there is a link
 	outgoing    []transfer.Candidate    // guarded by mu: ours, before the answer is out
 	answered    bool                    // guarded by mu
@@ -152,19 +153,20 @@ func (v *viewer) remoteCandidate(c transfer.Candidate) {
 // Open implements transfer.LinkEvents.
 func (v *viewer) Open() {
 	s := v.service
-	scopes := []*scope{s.scope, v.title.site.scope, newSessionScope(s.cfg.SessionFactor, v.title.highest())}
+	account := s.openAccount(v)
 	v.mu.Lock()
 	link, session := v.link, v.session
 	if link == nil || v.closed { // Answer has not returned yet: cannot be, for the viewer needs the answer
 		v.mu.Unlock()
+		s.closeAccount(account)
 		return
 	}
-	v.open = true
+	v.open, v.account = true, account
 	path := link.Path()
 	v.path.Store(&path)
 	v.upload = s.uploader.Add(transfer.UploadConfig{
 		Link: link, Send: session.Send, Pieces: pieces{v}, Observer: v, MaxRequests: maxRequests, Background: s.cfg.Background,
-		Budget: &budget{mu: &s.budgets, scopes: scopes, now: s.cfg.Now, sink: s.cfg.Metrics},
+		Budget: &budget{mu: &s.budgets, scopes: []*scope{s.scope, v.title.site.scope, account.sent}, now: s.cfg.Now, sink: s.cfg.Metrics},
 	})
 	v.mu.Unlock()
 	s.countLinks()
@@ -175,6 +177,12 @@ func (v *viewer) parts() (*transfer.Session, *transfer.Upload) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.session, v.upload
+}
+
+func (v *viewer) payer() *account {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	return v.account
 }
 
 // Control implements transfer.LinkEvents.
@@ -202,9 +210,12 @@ func (v *viewer) Drain() {
 func (v *viewer) Closed(reason peer.CloseReason) {
 	v.cancel()
 	v.mu.Lock()
-	upload := v.upload
+	upload, account := v.upload, v.account
 	v.closed, v.open = true, false
 	v.mu.Unlock()
+	if account != nil {
+		v.service.closeAccount(account)
+	}
 	if upload != nil {
 		upload.Remove()
 	}

@@ -2,6 +2,7 @@ package seed_test
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"time"
 
@@ -171,15 +172,17 @@ func (v *viewer) fetch(c *certificate.Certificate) ([]byte, []peer.RejectReason)
 	for i := range c.Digests {
 		pieces = append(pieces, i)
 	}
-	v.download.Request(target, peer.Foreground, "test", pieces...)
 	var rejected []peer.RejectReason
-	for range pieces {
-		f := wait(v.w.t, v.fetched, "a piece of "+string(c.Name))
-		if f.rejected != nil {
-			rejected = append(rejected, *f.rejected)
-			continue
+	for some := range slices.Chunk(pieces, 128) { // a seed queues 256 of a link
+		v.download.Request(target, peer.Foreground, "test", some...)
+		for range some {
+			f := wait(v.w.t, v.fetched, "a piece of "+string(c.Name))
+			if f.rejected != nil {
+				rejected = append(rejected, *f.rejected)
+				continue
+			}
+			copy(out[f.piece*segment.PieceSize:], f.data)
 		}
-		copy(out[f.piece*segment.PieceSize:], f.data)
 	}
 	return out, rejected
 }
