@@ -62,7 +62,7 @@ type Download struct {
 	lastID      uint32
 	pending     map[uint32]*arriving
 	order       []uint32 // of pending, as they were asked for
-	canceled    map[uint32]time.Time
+	canceled    map[uint32]canceled
 	queued      int64 // bytes asked for and not all in
 	unsolicited int
 	meter       meter
@@ -76,9 +76,15 @@ type arriving struct {
 
 type span struct{ from, to int }
 
+// canceled is what is remembered of a request that was taken back: when, and how many bytes of it may still come.
+type canceled struct {
+	at   time.Time
+	left int
+}
+
 // NewDownload makes the fetching side of a link; send writes control messages.
 func NewDownload(send func(peer.Message), now func() time.Time, events DownloadEvents) *Download {
-	return &Download{send: send, now: now, events: events, pending: map[uint32]*arriving{}, canceled: map[uint32]time.Time{}}
+	return &Download{send: send, now: now, events: events, pending: map[uint32]*arriving{}, canceled: map[uint32]canceled{}}
 }
 
 // Request asks for pieces of a segment and returns the request IDs.
@@ -124,17 +130,18 @@ func (d *Download) Cancel(match func(Order) bool) []Order {
 	for _, id := range slices.Clone(d.order) {
 		if a := d.pending[id]; !a.Checking && match(a.Order) {
 			d.remove(id)
-			d.canceled[id] = now
+			d.canceled[id] = canceled{now, a.Length - a.Received}
 			gone = append(gone, a.Order)
 			list = append(list, id)
 		}
 	}
 	if len(gone) > 0 {
-		for id, at := range d.canceled {
-			if now.Sub(at) > canceledFor {
+		for id, c := range d.canceled {
+			if now.Sub(c.at) > canceledFor {
 				delete(d.canceled, id)
 			}
 		}
+		d.rest()
 	}
 	d.mu.Unlock()
 	for part := range slices.Chunk(list, maxIDs) {
@@ -151,6 +158,13 @@ func (d *Download) waste(gone []Order) {
 	}
 	if n > 0 {
 		d.events.Wasted(n)
+	}
+}
+
+// rest ends the watch of the rate where nothing is outstanding any more. Under mu.
+func (d *Download) rest() {
+	if d.queued == 0 {
+		d.meter.idle()
 	}
 }
 
@@ -195,7 +209,6 @@ func (d *Download) Promote(segment peer.ID, piece int) {
 // Reject takes the other side's refusals and returns the orders that they ended.
 func (d *Download) Reject(m peer.Reject) []Order {
 	d.mu.Lock()
-	defer d.mu.Unlock()
 	var gone []Order
 	for _, id := range m.IDs {
 		if a := d.pending[id]; a != nil && !a.Checking {
@@ -203,6 +216,9 @@ func (d *Download) Reject(m peer.Reject) []Order {
 			gone = append(gone, a.Order)
 		}
 	}
+	d.rest()
+	d.mu.Unlock()
+	d.waste(gone)
 	return gone
 }
 
@@ -265,6 +281,7 @@ func (d *Download) Data(m peer.Data) error {
 		d.queued -= int64(a.Length)
 	}
 	now := d.now()
+	d.meter.pay(len(m.Payload), now, a.Sent)
 	d.meter.arrived(len(m.Payload), now, now.Sub(a.Sent), d.queued == 0)
 	d.mu.Unlock()
 	if whole {
@@ -279,7 +296,11 @@ var errCanceled = errors.New("data of a canceled request")
 
 // stray judges data that belongs to no order. Under mu.
 func (d *Download) stray(m peer.Data) error {
-	if at, ok := d.canceled[m.Request]; ok && d.now().Sub(at) <= canceledFor {
+	now := d.now()
+	if c, ok := d.canceled[m.Request]; ok && now.Sub(c.at) <= canceledFor && c.left >= len(m.Payload) {
+		c.left -= len(m.Payload)
+		d.canceled[m.Request] = c
+		d.meter.pay(len(m.Payload), now, time.Time{})
 		return errCanceled
 	}
 	if d.unsolicited += len(m.Payload); d.unsolicited > peer.MaxUnsolicited {

@@ -134,6 +134,13 @@ func TestCanceledDataIsWastedForAMinute(t *testing.T) {
 	if err := f.Data(part(ids[0], 1, 90, 100)); err != nil || f.wasted != 90 || f.unsolicited != 10 {
 		t.Errorf("a minute later: %v, wasted %d, unsolicited %d", err, f.wasted, f.unsolicited)
 	}
+	again := f.Request(f.target, peer.Foreground, "near", 3)[0]
+	f.Cancel(func(o Order) bool { return o.ID == again })
+	_ = f.Data(part(again, 3, 0, 16384))
+	if _ = f.Data(part(again, 3, 0, 1)); f.wasted != 90+16384 || f.unsolicited != 11 {
+		t.Errorf("more than was canceled: wasted %d, unsolicited %d", f.wasted, f.unsolicited)
+	}
+	f.wasted = 90
 	_ = f.Data(part(ids[1], 2, 0, 30))
 	f.Close()
 	if f.wasted != 120 || f.Queued() != 0 {
@@ -163,8 +170,30 @@ func TestRateIsThatOfArrivalWhileSomethingIsOutstanding(t *testing.T) {
 	if r := f.Rate(); r != 819_200 {
 		t.Errorf("%d bytes/s after an idle hour", r)
 	}
-	f.RoundTrip(100 * time.Millisecond)
-	if f.RTT() < 20*time.Millisecond {
-		t.Errorf("round trip %v", f.RTT())
+	before := f.RTT()
+	if f.RoundTrip(time.Hour); f.RTT() != (7*before+time.Second)/8 {
+		t.Errorf("round trip %v after one of an hour", f.RTT())
+	}
+}
+
+func TestTricklingDataDoNotPayForSilence(t *testing.T) {
+	f := newFetching()
+	sent := f.now
+	id := f.Request(f.target, peer.Foreground, "near", 0)[0]
+	for i := range 10 { // 100 bytes each second
+		f.now = f.now.Add(time.Second)
+		_ = f.Data(part(id, 0, 100*i, 100*(i+1)))
+	}
+	if got := f.Paid().Sub(sent); got != 1000*183*time.Microsecond {
+		t.Errorf("1,000 bytes in ten seconds pay for %v", got)
+	}
+	_ = f.Data(part(id, 0, 1000, 16384))
+	if got := f.Paid().Sub(sent); got != 16384*183*time.Microsecond {
+		t.Errorf("a piece pays for %v", got)
+	}
+	id = f.Request(f.target, peer.Foreground, "near", 1)[0]
+	_ = f.Data(part(id, 1, 0, 16384))
+	if !f.Paid().Equal(f.now) {
+		t.Errorf("data pay beyond now: %v", f.Paid().Sub(f.now))
 	}
 }

@@ -5,6 +5,13 @@ import "time"
 // unknownRTT is what a round trip is taken for before anything was measured.
 const unknownRTT = 50 * time.Millisecond
 
+// longestRTT bounds what is measured: it is the other side that makes it long, and stall times grow with it.
+const longestRTT = time.Second
+
+// byteWorth is what a byte pays of waiting for the next (spec/schedule.md): who sends less than 5 kB/s stalls, however
+// often it sends.
+const byteWorth = 183 * time.Microsecond
+
 // Least time or bytes for a sample of the rate.
 const (
 	rateTime  = 50 * time.Millisecond
@@ -16,6 +23,7 @@ type meter struct {
 	rate  int64 // bytes per second, 0 unknown
 	rtt   time.Duration
 	last  time.Time // of the last data
+	paid  time.Time // up to when data pay for silence
 	since time.Time // begin of the sample; zero while idle
 	bytes int64     // of the sample
 }
@@ -23,7 +31,6 @@ type meter struct {
 // arrived notes data: waited is the time since its request, idle says that nothing more is outstanding. The first
 // message of a burst only starts the watch, and is the answer to a request: pings do not go out while there is traffic.
 func (m *meter) arrived(bytes int, now time.Time, waited time.Duration, idle bool) {
-	m.last = now
 	if m.since.IsZero() {
 		m.since = now
 		m.roundTrip(waited)
@@ -39,11 +46,28 @@ func (m *meter) arrived(bytes int, now time.Time, waited time.Duration, idle boo
 		}
 	}
 	if idle {
-		m.since, m.bytes = time.Time{}, 0
+		m.idle()
 	}
 }
 
+// idle says that nothing is outstanding: the time until the next request is not the other side's fault.
+func (m *meter) idle() { m.since, m.bytes = time.Time{}, 0 }
+
+// pay notes data of what was asked for at a time, the zero time if it was canceled since.
+func (m *meter) pay(bytes int, now, asked time.Time) {
+	m.last = now
+	from := m.paid
+	if asked.After(from) {
+		from = asked
+	}
+	if from = from.Add(time.Duration(bytes) * byteWorth); from.After(now) {
+		from = now
+	}
+	m.paid = from
+}
+
 func (m *meter) roundTrip(sample time.Duration) {
+	sample = min(sample, longestRTT)
 	if m.rtt == 0 {
 		m.rtt = max(sample, time.Microsecond)
 	} else {
@@ -75,7 +99,14 @@ func (d *Download) RTT() time.Duration {
 	return d.meter.rtt
 }
 
-// LastData is when data came last, the zero time before any did.
+// Paid is up to when the data that came pay for silence, the zero time before any did.
+func (d *Download) Paid() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.meter.paid
+}
+
+// LastData is when data came last, of canceled requests too; the zero time before any did.
 func (d *Download) LastData() time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -16,9 +16,6 @@ const (
 	SilenceLimit = 15 * time.Second // of hearing nothing
 )
 
-// maxRoundTrip in µs: a pong that claims more answers no ping of ours.
-const maxRoundTrip = 60_000_000
-
 // LinkError is why a link must end: the reason to count and the one to tell.
 type LinkError struct {
 	Close peer.CloseReason
@@ -42,8 +39,8 @@ type Handler interface {
 // Session is the life of one link above its transport: hello, version, keepalive, limits. Its methods are safe for
 // concurrent use, except that Control must not run beside itself.
 type Session struct {
-	// RoundTrip, if set before Open, gets the time that each pong took.
-	RoundTrip func(time.Duration)
+	// Pong, if set before Open, hears of each pong: the nonce of its ping and the time that it took, as it claims.
+	Pong func(nonce uint32, took time.Duration)
 
 	link    Link
 	hello   peer.Hello
@@ -160,8 +157,8 @@ func (s *Session) handle(m peer.Message) error {
 		s.Send(peer.Pong(m))
 		return nil
 	case peer.Pong:
-		if us := uint32(s.now().UnixMicro()) - m.SentAt; s.RoundTrip != nil && us < maxRoundTrip {
-			s.RoundTrip(time.Duration(us) * time.Microsecond)
+		if s.Pong != nil {
+			s.Pong(m.Nonce, time.Duration(uint32(s.now().UnixMicro())-m.SentAt)*time.Microsecond)
 		}
 		return nil
 	}
@@ -199,11 +196,12 @@ func (s *Session) Tick() {
 	}
 }
 
-// Ping asks for a pong.
-func (s *Session) Ping() {
+// Ping asks for a pong and returns the nonce that it will carry, which no other does.
+func (s *Session) Ping() (nonce uint32) {
 	s.mu.Lock()
 	s.nonce++
-	nonce := s.nonce
+	nonce = s.nonce
 	s.mu.Unlock()
 	s.Send(peer.Ping{Nonce: nonce, SentAt: uint32(s.now().UnixMicro())})
+	return nonce
 }

@@ -53,6 +53,10 @@ type UploadConfig struct {
 
 // Uploader serves the requests of many links, one message a turn, round robin.
 type Uploader struct {
+	// MostQueued requests over all links together leave each link no more than Share. 0: only the links' own bounds hold.
+	// Set before the first Add.
+	MostQueued, Share int
+
 	now  func() time.Time
 	wake chan struct{}
 
@@ -138,7 +142,7 @@ func (up *Upload) Request(m peer.Request) error {
 			u.mu.Unlock()
 			return errDuplicateID
 		}
-		if len(up.lanes[0])+len(up.lanes[1]) >= up.cfg.MaxRequests {
+		if n := len(up.lanes[0]) + len(up.lanes[1]); n >= up.cfg.MaxRequests || u.MostQueued > 0 && n >= u.Share && u.queued() >= u.MostQueued {
 			busy = append(busy, r.ID)
 			continue
 		}
@@ -150,6 +154,15 @@ func (up *Upload) Request(m peer.Request) error {
 	}
 	u.nudge()
 	return nil
+}
+
+// queued is how many requests wait on all links. Under mu.
+func (u *Uploader) queued() int {
+	n := 0
+	for _, up := range u.ring {
+		n += len(up.lanes[0]) + len(up.lanes[1])
+	}
+	return n
 }
 
 func ids(rs []peer.PieceRequest) []uint32 {

@@ -281,3 +281,18 @@ func TestRunEndsWithItsContext(t *testing.T) {
 	cancel()
 	<-done
 }
+
+func TestAllLinksTogetherAreBounded(t *testing.T) {
+	b := newBench(nil)
+	b.u.MostQueued, b.u.Share = 6, 2
+	other := &tape{room: -1}
+	up := b.add(other, nil)
+	_ = b.up.Request(request(peer.Foreground, 1, 2, 3, 4, 5))
+	_ = up.Request(request(peer.Foreground, 1, 2, 3))
+	if got := other.control[len(other.control)-1].(peer.Reject); got.Reason != peer.RejectBusy || !slices.Equal(got.IDs, []uint32{3}) {
+		t.Errorf("beyond six in all: %+v", got)
+	}
+	if up.Len() != 2 || b.up.Len() != 5 {
+		t.Errorf("%d and %d are queued: a share stays", up.Len(), b.up.Len())
+	}
+}

@@ -272,8 +272,14 @@ func (a *attempt) Closed(reason peer.CloseReason) {
 	a.l.loop.Post(func() {
 		switch a.state {
 		case attemptOpening:
+			if reason == peer.CloseProtocol {
+				a.l.avoid(a.peer, forever)
+			}
 			a.giveUp()
 		case attemptOpen:
+			if reason == peer.CloseStalled {
+				a.l.avoid(a.peer, silentTime)
+			}
 			a.state = attemptClosed
 			a.over(reason)
 			a.l.forget(a)

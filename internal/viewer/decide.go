@@ -10,11 +10,8 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-const (
-	stallPauseUs = 2_000_000
-	mostStalls   = 3       // in a row, without a byte, that end a link
-	never        = 1 << 52 // µs: what is being checked cannot stall
-)
+// never in µs: what is being checked cannot stall.
+const never = 1 << 52
 
 // input is what the schedule sees now.
 func (e *engine) input() schedule.Input {
@@ -40,13 +37,13 @@ func (e *engine) input() schedule.Input {
 			continue
 		}
 		orders := r.download.Orders()
-		last := int64(math.MinInt64)
-		if at := r.download.LastData(); !at.IsZero() {
-			last = e.usOf(at)
+		paid := int64(math.MinInt64)
+		if at := r.download.Paid(); !at.IsZero() {
+			paid = e.usOf(at)
 		}
 		for _, o := range orders {
 			sent := e.usOf(o.Sent)
-			progress := max(sent, last)
+			progress := max(sent, paid)
 			if o.Checking {
 				progress = never
 			}
@@ -90,17 +87,17 @@ func (e *engine) deadlineUs(s *seg) int64 {
 	return e.zeroUs + s.ref.Start.Microseconds()
 }
 
-// originUs is what the origin takes to answer and to send at the estimated capacity; -1 unknown.
+// originUs is what the origin takes for a segment, as far as its size is known; -1 unknown.
 func (e *engine) originUs(s *seg) int64 {
-	estimate := e.capacity.estimate()
-	if estimate == 0 {
-		return -1
-	}
-	bits := float64(s.bitrate) * s.ref.Duration.Seconds()
 	if s.cert != nil {
-		bits = float64(s.cert.Length) * 8
+		return e.line.timeUs(float64(s.cert.Length))
 	}
-	return int64(math.Ceil(float64(e.answer.Microseconds()) + bits*1e6/estimate))
+	return e.line.timeUs(sizeGuess(s.bitrate, s.ref))
+}
+
+// sizeGuess is how many bytes a segment of a rendition has, roughly; 0 unknown.
+func sizeGuess(bitrate int64, r Reference) float64 {
+	return float64(bitrate) * r.Duration.Seconds() / 8
 }
 
 // run decides and does it.
@@ -190,7 +187,8 @@ func (e *engine) perform(now int64, actions []schedule.Action) {
 		b.peer.download.Request(b.target, peer.Lane(b.lane), b.why, b.pieces...)
 	}
 	for _, r := range stalled {
-		e.stalledPeer(r, now)
+		r.stall()
+		e.changed()
 	}
 }
 
@@ -213,17 +211,4 @@ func (e *engine) cancelStalled(a schedule.Action) {
 	r.download.Cancel(func(o transfer.Order) bool {
 		return o.Piece == a.Piece && segment.ID(o.Target.Segment).String() == a.Segment
 	})
-}
-
-// stalledPeer leaves a peer alone for a while, longer each time, and ends its link at the third in a row.
-func (e *engine) stalledPeer(r *remote, now int64) {
-	if at := r.download.LastData(); at.After(r.stallData) {
-		r.stalls, r.stallData = 0, at
-	}
-	r.stalledUs = now + stallPauseUs<<r.stalls
-	if r.stalls++; r.stalls >= mostStalls {
-		r.session.End(peer.CloseStalled, peer.ByePolicy)
-		e.linkEnded(r, peer.CloseStalled)
-	}
-	e.changed()
 }

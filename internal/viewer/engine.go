@@ -37,9 +37,8 @@ type engine struct {
 	self     func() peer.ID
 	swarm    peer.ID
 	uploads  func() bool
-	origin   Origin
+	line     *line
 	ledger   *ledger
-	capacity *capacity
 	observer engineObserver
 
 	epoch    time.Time
@@ -57,7 +56,6 @@ type engine struct {
 	linking  bool
 	stopped  bool
 	zeroUs   int64 // when the presentation's time zero is played: what a start is added to for a deadline
-	answer   time.Duration
 	timer    func()
 	due      bool
 	stopTick func()
@@ -85,8 +83,9 @@ func (e *engine) usOf(t time.Time) int64 { return t.Sub(e.epoch).Microseconds() 
 func (e *engine) start() {
 	e.segments = segments{rules: e.rules, byID: map[string]*seg{}}
 	e.peers, e.banned = map[string]*remote{}, map[string]bool{}
-	e.epoch, e.answer = e.loop.Now(), 100*time.Millisecond
+	e.epoch = e.loop.Now()
 	e.uploader = transfer.NewUploader(e.loop.Now)
+	e.uploader.MostQueued, e.uploader.Share = mostQueued, queueShare
 	e.store = newStore(e.cfg.StoreBytes, func(id string) bool {
 		s := e.segments.byID[id]
 		return s != nil && s.wanted()

@@ -57,17 +57,22 @@ func (h *holdings) apply(entries []peer.HaveEntry, nowUs int64) {
 	}
 }
 
-// remove notes that a piece turned out not to be held.
-func (h *holdings) remove(id string, piece int) {
+// remove notes that a piece turned out not to be held, and says whether it was announced.
+func (h *holdings) remove(id string, piece int) bool {
 	held, ok := h.holds[id]
 	if !ok {
-		return
+		return false
 	}
-	var left []int
+	announced := false
+	left := []int{}
 	for n := range h.pieces[id] {
-		if n != piece && (held.Complete || slices.Contains(held.Pieces, n)) {
+		switch has := held.Complete || slices.Contains(held.Pieces, n); {
+		case has && n == piece:
+			announced = true
+		case has:
 			left = append(left, n)
 		}
 	}
 	h.holds[id] = schedule.Holding{Pieces: left}
+	return announced
 }

@@ -15,6 +15,10 @@ const (
 	attemptsBound = 8 // attempts under way at once
 	establishTime = 12 * time.Second
 	farewell      = peer.ByeLeaving
+	// For so long a peer that fell silent is not linked again, and a further offer of one that has just made one not heard.
+	silentTime = time.Minute
+	offersTime = 2 * time.Second
+	forever    = 100 * 365 * 24 * time.Hour // a session's life
 )
 
 // linkEvents is what links tell the title.
@@ -39,7 +43,7 @@ type links struct {
 
 	entries map[signal.ID]*attempt // by link
 	order   []signal.ID
-	avoided map[signal.ID]bool
+	avoided map[signal.ID]time.Time // until when a peer is not linked
 	stopped bool
 	blame   schedule.Reason // what the last failed attempts say about the network, while no link is open
 	blamed  int             // times in a row
@@ -95,10 +99,19 @@ func (l *links) forget(a *attempt) {
 	l.events.linksChanged()
 }
 
+// avoid has a peer not linked for a while.
+func (l *links) avoid(id signal.ID, d time.Duration) {
+	if until := l.loop.Now().Add(d); until.After(l.avoided[id]) {
+		l.avoided[id] = until
+	}
+}
+
+func (l *links) avoids(id signal.ID) bool { return l.avoided[id].After(l.loop.Now()) }
+
 // introduce offers a link to each peer that the tracker named.
 func (l *links) introduce(peers []signal.Peer) {
 	for _, p := range peers {
-		if p.Peer == l.self || l.avoided[p.Peer] || l.find(p.Peer) != nil || l.want() == 0 || l.count(false) >= attemptsBound {
+		if p.Peer == l.self || l.avoids(p.Peer) || l.find(p.Peer) != nil || l.want() == 0 || l.count(false) >= attemptsBound {
 			continue
 		}
 		a := l.newAttempt(l.newID(), p.Peer, p.Role, true)
@@ -125,10 +138,11 @@ func (l *links) answer(m *signal.Signal) {
 	known := l.find(m.From)
 	// Both offered: the offer of the lower peer ID stands, on both sides.
 	ours := known != nil && known.state == attemptOpening && known.offered && slices.Compare(l.self[:], m.From[:]) < 0
-	if l.stopped || ours || l.avoided[m.From] || m.From == l.self || l.role == "" || l.role == "off" {
+	if l.stopped || ours || l.avoids(m.From) || m.From == l.self || l.role == "" || l.role == "off" {
 		refuse("refused")
 		return
 	}
+	l.avoid(m.From, offersTime)
 	if known != nil { // the other side has begun anew, so an old link is dead there
 		known.close(peer.CloseClosed, nil)
 		l.forget(known)

@@ -2,7 +2,6 @@ package viewer
 
 import (
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/schedule"
@@ -11,9 +10,8 @@ import (
 
 // originFetch is one fetch from the origin on its way.
 type originFetch struct {
-	started time.Time
-	loaded  atomic.Int64
-	cancel  func()
+	cancel func()
+	seen   *looks
 }
 
 // wake has the schedule asked again after some µs.
@@ -78,8 +76,8 @@ func (e *engine) look(r request) {
 
 // stale says whether the estimate is so old that a segment which can wait should come from the origin.
 func (e *engine) stale(s *seg, r request) bool {
-	c := e.capacity
-	if !r.adaptive || e.off != "" || c.known && e.loop.Now().Sub(c.at) < capacityFresh || e.store.get(s.id).complete() {
+	at := e.line.at
+	if !r.adaptive || e.off != "" || !at.IsZero() && e.loop.Now().Sub(at) < capacityFresh || e.store.get(s.id).complete() {
 		return false
 	}
 	for _, other := range e.segments.all() {
@@ -172,28 +170,23 @@ func (e *engine) stopOrigin(s *seg) {
 	f := s.fetch
 	s.fetch, s.origin = nil, schedule.OriginIdle
 	f.cancel()
-	e.ledger.wasted(int(f.loaded.Load()))
+	e.ledger.wasted(int(f.seen.loaded()))
 }
 
 func (e *engine) startOrigin(s *seg, reason schedule.Reason) {
 	if !s.wanted() || s.origin == schedule.OriginRunning {
 		return
 	}
-	f := &originFetch{started: e.loop.Now()}
+	f := &originFetch{}
 	s.fetch, s.origin, s.originReason = f, schedule.OriginRunning, reason
-	f.cancel = e.origin.Get(s.ref.fetch(), f.loaded.Store, func(got Fetched, err error) {
-		e.loop.Post(func() {
-			if s.fetch != f {
-				return
-			}
-			s.fetch = nil
-			if err != nil {
-				e.originFailed(s, err)
-			} else {
-				e.originCame(s, f, got)
-			}
-			e.changed()
-		})
+	f.cancel, f.seen = e.line.fetch(s.ref.fetch(), func(got Fetched, err error) {
+		s.fetch = nil
+		if err != nil {
+			e.originFailed(s, err)
+		} else {
+			e.originCame(s, got)
+		}
+		e.changed()
 	})
 }
 
@@ -204,11 +197,9 @@ func (e *engine) originFailed(s *seg, err error) {
 	}
 }
 
-func (e *engine) originCame(s *seg, f *originFetch, got Fetched) {
+func (e *engine) originCame(s *seg, got Fetched) {
 	s.origin = schedule.OriginIdle
-	size, now := len(got.Data), e.loop.Now()
-	e.capacity.sample(size, got.Transfer, now)
-	e.answer = (3*e.answer + now.Sub(f.started) - got.Transfer) / 4
+	size := len(got.Data)
 	if held := e.store.get(s.id); held != nil {
 		for n := range s.sources {
 			e.ledger.duplicate(segment.PieceLen(held.length, n))

@@ -65,7 +65,11 @@ func TestASilentPeerLosesItsRequestsAndThenItsLink(t *testing.T) {
 			l.garble = func([]byte) []byte { return nil }
 		}
 	}
-	s.w.run(100 * time.Second)
+	s.w.run(8 * time.Second)
+	if n := victim.now().LinksClosed[peer.CloseStalled]; n != 1 {
+		t.Errorf("eight seconds later %d links were closed: it answers pings, so it could have sent", n)
+	}
+	s.w.run(92 * time.Second)
 	s.check()
 	sum := victim.now()
 	if sum.LinksClosed[peer.CloseStalled] != 1 || sum.Stats.Stalls > 0 || sum.Banned > 0 {
@@ -182,7 +186,7 @@ func TestAnOriginThatContradictsTurnsTheTitleOff(t *testing.T) {
 		return raw
 	}
 	// A line on which every segment is urgent, so that it comes from the origin while its certificate is known.
-	a := s.viewer(line{up: 1e6, down: 333_000}, func(c *Config) { c.Buffer = 4 * time.Second })
+	a := s.viewer(access{up: 1e6, down: 333_000}, func(c *Config) { c.Buffer = 4 * time.Second })
 	s.w.run(120 * time.Second)
 	s.check()
 	sum := a.now()
@@ -242,4 +246,37 @@ func TestTheSwarmPlaysOnWithoutTheOrigin(t *testing.T) {
 	s.w.run(150 * time.Second)
 	s.check()
 	_ = first
+}
+
+func TestALiarIsDroppedAtItsFirstLie(t *testing.T) {
+	s := newScene(t, fourSeconds(20, 500_000))
+	liar := s.viewer(fast, nil)
+	s.w.run(12 * time.Second)
+	victim := s.viewer(fast, nil)
+	s.w.run(1200 * time.Millisecond)
+	e := liar.title.engine
+	for _, id := range e.store.ids() { // it has told what it holds, and will not say that it is gone
+		e.store.drop(id)
+	}
+	s.w.run(100 * time.Second)
+	s.check()
+	if sum := victim.now(); sum.LinksClosed[peer.CloseFalse] != 1 || sum.Banned != 1 || sum.Stats.Stalls > 0 {
+		t.Errorf("closed %v, %d banned, %d stalls", sum.LinksClosed, sum.Banned, sum.Stats.Stalls)
+	}
+}
+
+// TestASmallStoreIsNoLie has viewers that give up segments and say so: nobody blames them.
+func TestASmallStoreIsNoLie(t *testing.T) {
+	s := newScene(t, fourSeconds(20, 500_000))
+	for range 3 {
+		s.viewer(fast, func(c *Config) { c.StoreBytes = 1_300_000 })
+		s.w.run(9 * time.Second)
+	}
+	s.w.run(100 * time.Second)
+	s.check()
+	for i, a := range s.viewers {
+		if sum := a.now(); sum.Banned > 0 || sum.Stats.Stalls > 0 {
+			t.Errorf("viewer %d: %d banned, %v, %d stalls", i, sum.Banned, sum.LinksClosed, sum.Stats.Stalls)
+		}
+	}
 }

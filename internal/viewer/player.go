@@ -145,6 +145,7 @@ func (p *player) buffered() {
 			p.started = true
 			ms := now.Sub(p.begun).Milliseconds()
 			p.ledger.both(func(s *signal.Stats) { s.StartupMs = ms })
+			p.title.pictured()
 			p.plan()
 		case p.seeking:
 			p.seekTime += now.Sub(p.soughtAt)

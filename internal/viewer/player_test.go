@@ -12,7 +12,7 @@ func alone(c *Config) { c.Tracker = "" }
 
 func TestStartupAndStallsOfASlowLine(t *testing.T) {
 	s := newScene(t, fourSeconds(10, 500_000)) // 1 Mbit/s
-	slow := line{up: 1e6, down: 100_000}       // 0.8 Mbit/s: a segment takes 5 s
+	slow := access{up: 1e6, down: 100_000}       // 0.8 Mbit/s: a segment takes 5 s
 	a := s.viewer(slow, alone)
 	s.w.run(80 * time.Second)
 	s.check()
@@ -52,7 +52,7 @@ func TestThePlayerKeepsItsBufferAndNoMore(t *testing.T) {
 
 func TestSeeksWaitWithoutAStall(t *testing.T) {
 	s := newScene(t, fourSeconds(40, 500_000))
-	a := s.viewer(line{up: 1e6, down: 250_000}, func(c *Config) {
+	a := s.viewer(access{up: 1e6, down: 250_000}, func(c *Config) {
 		alone(c)
 		c.Seeks = []Seek{{After: 5 * time.Second, To: 2 * time.Minute}, {After: 15 * time.Second, To: time.Second}}
 		c.Leave = 30 * time.Second
@@ -97,7 +97,7 @@ func TestRenditionsFollowTheLine(t *testing.T) {
 		"20 Mbit/s": {2_500_000, "1x2", 3_000_000},
 	} {
 		s := newScene(t, fourSeconds(30, sizes...))
-		a := s.viewer(line{up: 1e6, down: c.down}, alone)
+		a := s.viewer(access{up: 1e6, down: c.down}, alone)
 		s.w.run(130 * time.Second)
 		s.check()
 		last, sum := a.results[len(a.results)-1], a.now()

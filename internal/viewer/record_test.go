@@ -18,11 +18,11 @@ func TestRecording(t *testing.T) {
 	var tape bytes.Buffer
 	s := newScene(t, fourSeconds(7, 80_000))
 	s.seed.node.up = 15_000 // below the bitrate: some segments become urgent
-	s.viewer(line{up: 20_000, down: 1e6}, nil)
+	s.viewer(access{up: 20_000, down: 1e6}, nil)
 	s.w.run(4 * time.Second)
 	silent := s.viewer(fast, nil)
 	s.w.run(6 * time.Second)
-	s.viewer(line{up: 250_000, down: 100_000}, func(c *Config) { c.Record = &tape; c.Buffer = 9 * time.Second })
+	s.viewer(access{up: 250_000, down: 100_000}, func(c *Config) { c.Record = &tape; c.Buffer = 9 * time.Second })
 	s.w.run(1700 * time.Millisecond)
 	for _, l := range silent.simLinks() {
 		l.garble = func([]byte) []byte { return nil }

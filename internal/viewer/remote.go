@@ -15,15 +15,21 @@ import (
 const (
 	ownMaxRequests = 256
 	announceEvery  = 50 * time.Millisecond
-	mostFalseHaves = 3
+	stallPause     = 2 * time.Second
+	mostStalls     = 3 // in a row, without a whole piece, that end a link
+	rejectPause    = 200 * time.Millisecond
+	longestPause   = 30 * time.Second
+	// muteTime is how long a peer that has stalled and answers a ping may go on without data.
+	muteTime = 3 * time.Second
+	// Requests queued over all links, from which on a link gets no more than its share: 4 MiB and 512 KiB of pieces.
+	mostQueued = 256
+	queueShare = 32
 )
 
-// rejectPauses is how long a peer that rejected something is left alone, where it is not a moment.
-var rejectPauses = map[peer.RejectReason]time.Duration{
-	peer.RejectWithdrawn: 0, peer.RejectBudget: 5 * time.Second, peer.RejectLaneOff: 30 * time.Second,
+// waits is how long a peer is left alone that has what it rejected.
+var waits = map[peer.RejectReason]time.Duration{
+	peer.RejectBusy: rejectPause, peer.RejectBudget: 5 * time.Second, peer.RejectLaneOff: 30 * time.Second,
 }
-
-const rejectPause = 200 * time.Millisecond
 
 // remote is a peer with an open link. Its session's messages are handled on the loop; data is taken by download in the
 // goroutine that reads the link.
@@ -43,9 +49,12 @@ type remote struct {
 	maxRequests int
 	holdings    *holdings
 	stalledUs   int64 // until then it is left alone
-	stalls      int   // in a row without a byte
-	stallData   time.Time
-	falseHaves  int
+	stalls      int   // in a row without a whole piece
+	rejects     int   // likewise
+	mute        int   // pings, and one more, sent since the last stall without data since
+	muteSince   time.Time
+	muteNonce   uint32 // of the latest of them
+	muteTimer   func()
 	suspect     *suspect
 	gone        bool
 
@@ -76,9 +85,9 @@ func newRemote(e *engine, id peer.ID, role schedule.Role, link transfer.Link) *r
 	}
 	r.session = transfer.NewSession(link, hello, id, r, e.loop.Now)
 	r.download = transfer.NewDownload(r.session.Send, e.loop.Now, r)
-	r.session.RoundTrip = r.download.RoundTrip
+	r.session.Pong = r.pong
 	r.upload = e.uploader.Add(transfer.UploadConfig{
-		Link: link, Send: r.session.Send, Pieces: served{e.store}, Observer: r, MaxRequests: ownMaxRequests, Background: e.cfg.Policy.Background,
+		Link: link, Send: r.refuse, Pieces: served{e.store}, Observer: r, MaxRequests: ownMaxRequests, Background: e.cfg.Policy.Background,
 	})
 	return r
 }
@@ -153,30 +162,83 @@ func requestIDs(m peer.Request) []uint32 {
 	return out
 }
 
+// refuse sends what the upload says. What is no longer held is said before: a reject of what is still announced is taken
+// for a lie.
+func (r *remote) refuse(m peer.Message) {
+	r.flush()
+	r.session.Send(m)
+}
+
 func (r *remote) rejected(m peer.Reject) {
-	gone := r.download.Reject(m)
-	untrue := false
-	for _, o := range gone {
-		id := hex.EncodeToString(o.Target.Segment[:])
-		_, announced := r.holdings.holds[id]
-		untrue = untrue || announced && m.Reason == peer.RejectNotHeld
-		// Not held (any more), or no such piece: what it announced is not true. Anything else may pass.
-		if m.Reason == peer.RejectNotHeld || m.Reason == peer.RejectWithdrawn || m.Reason == peer.RejectOutOfRange {
-			r.holdings.remove(id, o.Piece)
+	wait, has := waits[m.Reason]
+	lie := false
+	for _, o := range r.download.Reject(m) {
+		// It would have said first that the piece is gone. Anything else may pass.
+		if !has && r.holdings.remove(hex.EncodeToString(o.Target.Segment[:]), o.Piece) {
+			lie = true
 		}
 	}
-	if untrue {
-		r.falseHaves++
+	if !has {
+		wait = rejectPause
 	}
-	pause, ok := rejectPauses[m.Reason]
-	if !ok {
-		pause = rejectPause
-	}
-	r.stalledUs = max(r.stalledUs, r.e.nowUs()+pause.Microseconds())
-	if r.falseHaves >= mostFalseHaves {
-		r.session.End(peer.CloseFalse, peer.ByePolicy)
+	r.leaveAlone(wait, r.rejects)
+	r.rejects++
+	if lie {
+		r.e.drop(r, peer.CloseFalse, peer.ByePolicy)
 	}
 	r.e.changed()
+}
+
+// leaveAlone asks nothing of the peer for a while, longer each time.
+func (r *remote) leaveAlone(d time.Duration, times int) {
+	r.stalledUs = max(r.stalledUs, r.e.nowUs()+min(longestPause, d<<min(times, 16)).Microseconds())
+}
+
+// stall notes that requests to the peer ran out of time: a pause, and a ping whose answer shows that it could have sent.
+func (r *remote) stall() {
+	r.leaveAlone(stallPause, r.stalls)
+	r.stalls++
+	if r.role == schedule.Seed {
+		return // it may be short of budget, and is its operator's business
+	}
+	if r.stalls >= mostStalls {
+		r.e.drop(r, peer.CloseStalled, peer.ByePolicy)
+		return
+	}
+	r.mute, r.muteSince = 1, r.e.loop.Now()
+	r.probe()
+}
+
+// probe sends a ping that no other pong answers.
+func (r *remote) probe() {
+	r.stopMute()
+	if !r.gone {
+		r.muteNonce = r.session.Ping()
+	}
+}
+
+func (r *remote) stopMute() {
+	if r.muteTimer != nil {
+		r.muteTimer()
+		r.muteTimer = nil
+	}
+}
+
+// pong hears the answer to a ping.
+func (r *remote) pong(nonce uint32, took time.Duration) {
+	r.download.RoundTrip(took)
+	if r.mute > 0 && r.download.LastData().After(r.muteSince) {
+		r.mute = 0
+	}
+	if r.mute == 0 || nonce != r.muteNonce {
+		return
+	}
+	if r.mute > 1 { // it runs, has had the requests since before the first ping, and time: it does not want to
+		r.e.drop(r, peer.CloseStalled, peer.ByePolicy)
+		return
+	}
+	r.mute = 2
+	r.muteTimer = r.e.loop.After(muteTime, r.probe)
 }
 
 // served is where uploads take their pieces from, on the loop.
@@ -216,8 +278,11 @@ func (r *remote) announce(id string) {
 }
 
 func (r *remote) flush() {
-	r.announcing = nil
-	if r.gone {
+	if r.announcing != nil {
+		r.announcing()
+		r.announcing = nil
+	}
+	if r.gone || len(r.dirty) == 0 {
 		return
 	}
 	r.announceAt = r.e.loop.Now()
@@ -243,6 +308,7 @@ func (r *remote) ended() {
 	if r.announcing != nil {
 		r.announcing()
 	}
+	r.stopMute()
 	if r.suspect != nil {
 		r.suspect.stop()
 	}

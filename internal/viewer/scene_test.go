@@ -29,10 +29,10 @@ type actor struct {
 	ports   Ports
 }
 
-// line is a viewer's access, bytes per second.
-type line struct{ up, down float64 }
+// access is a viewer's line, bytes per second.
+type access struct{ up, down float64 }
 
-var fast = line{up: 12.5e6, down: 12.5e6}
+var fast = access{up: 12.5e6, down: 12.5e6}
 
 func newScene(t *testing.T, f func(*world) *film) *scene {
 	s := &scene{t: t, w: newWorld()}
@@ -44,7 +44,7 @@ func newScene(t *testing.T, f func(*world) *film) *scene {
 }
 
 // viewer starts one more viewer.
-func (s *scene) viewer(l line, change func(*Config)) *actor {
+func (s *scene) viewer(l access, change func(*Config)) *actor {
 	s.t.Helper()
 	n := len(s.viewers)
 	a := &actor{node: &node{w: s.w, name: fmt.Sprintf("viewer %d", n), up: l.up, down: l.down}}
@@ -109,7 +109,7 @@ func fourSeconds(n int, sizes ...int) func(*world) *film {
 }
 
 // run of four viewers who join five seconds apart; what it recorded goes to w.
-func fourViewers(t *testing.T, record io.Writer, l line) *scene {
+func fourViewers(t *testing.T, record io.Writer, l access) *scene {
 	s := newScene(t, fourSeconds(20, 750_000))
 	for i := range 4 {
 		s.viewer(l, func(c *Config) {

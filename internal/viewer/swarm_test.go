@@ -9,7 +9,7 @@ import (
 )
 
 func TestFourViewersShareOneCopy(t *testing.T) {
-	for name, l := range map[string]line{"fast": fast, "20/5": {up: 625_000, down: 2_500_000}} {
+	for name, l := range map[string]access{"fast": fast, "20/5": {up: 625_000, down: 2_500_000}} {
 		t.Run(name, func(t *testing.T) {
 			s := fourViewers(t, nil, l)
 			s.check()

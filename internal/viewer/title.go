@@ -20,24 +20,22 @@ const (
 	rejoinAfter    = 5 * time.Second
 	behind         = 30 * time.Second // kept behind the playhead in the range told to the tracker
 	updateDebounce = 200 * time.Millisecond
-	// urgentPermille of a segment's duration before its playhead nothing waits for a session.
-	urgentPermille = 1500
 )
 
 // title is the membership of one swarm: session, links, engine, statistics. The twin of the library's title.
 type title struct {
-	loop     Loop
-	cfg      *Config
-	links    *links
-	session  *session // nil without a tracker
-	engine   *engine  // nil until joined
-	ledger   *ledger
-	capacity *capacity
-	origin   Origin
-	observe  func() // has the player count what it has seen until now
-	notice   func(code, text string)
+	loop    Loop
+	cfg     *Config
+	links   *links
+	session *session // nil without a tracker
+	engine  *engine  // nil until joined
+	ledger  *ledger
+	line    *line
+	observe func() // has the player count what it has seen until now
+	notice  func(code, text string)
 
 	openedAt, joinedAt time.Time
+	joinBy             time.Time
 	welcomed           *signal.Welcome
 	rules              *site.Site
 	name, key          string
@@ -62,12 +60,12 @@ type held struct {
 
 func newTitle(cfg *Config, ports Ports, random *rand.Rand, counts *ledger) *title {
 	t := &title{
-		loop: ports.Loop, cfg: cfg, ledger: counts, capacity: &capacity{}, origin: ports.Origin,
+		loop: ports.Loop, cfg: cfg, ledger: counts, line: newLine(ports.Loop, ports.Origin),
 		openedAt: ports.Loop.Now(), timers: map[string]func(){},
 	}
-	t.statsAt = t.openedAt
+	t.statsAt, t.joinBy = t.openedAt, t.openedAt.Add(cfg.JoinAfter)
 	t.links = &links{
-		loop: ports.Loop, maker: ports.Links, events: t, entries: map[signal.ID]*attempt{}, avoided: map[signal.ID]bool{},
+		loop: ports.Loop, maker: ports.Links, events: t, entries: map[signal.ID]*attempt{}, avoided: map[signal.ID]time.Time{},
 		newID: func() (id signal.ID) {
 			for i := range id {
 				id[i] = byte(random.Uint32())
@@ -152,7 +150,18 @@ func (t *title) welcome(m *signal.Welcome) {
 	}
 	t.applyPolicy()
 	t.inform(m.VerifyKeys, m.Revocations)
-	t.set("rejoin", max(0, t.openedAt.Add(t.cfg.JoinAfter).Sub(t.loop.Now())), t.join)
+	t.joinSoon()
+}
+
+// joinSoon joins as soon as the picture allows.
+func (t *title) joinSoon() { t.set("rejoin", max(0, t.joinBy.Sub(t.loop.Now())), t.join) }
+
+// pictured notes that the first picture is there: joining need not wait any longer.
+func (t *title) pictured() {
+	t.joinBy = time.Time{}
+	if t.timers["rejoin"] != nil && t.joins == 0 {
+		t.joinSoon()
+	}
 }
 
 func (t *title) applyPolicy() {
@@ -240,7 +249,7 @@ func (t *title) joined(m *signal.Joined) {
 	t.joinedAt = t.loop.Now()
 	if t.engine == nil {
 		t.engine = &engine{
-			loop: t.loop, rules: t.rules, swarm: peer.ID(m.Swarm), origin: t.origin, ledger: t.ledger, capacity: t.capacity, observer: t,
+			loop: t.loop, rules: t.rules, swarm: peer.ID(m.Swarm), line: t.line, ledger: t.ledger, observer: t,
 			self:    func() peer.ID { return peer.ID(t.welcomed.Session) },
 			uploads: func() bool { return t.role() != "leech" },
 			cfg:     engineConfig{Policy: t.cfg.Policy, StoreBytes: t.cfg.StoreBytes, Record: t.cfg.Record},

@@ -107,7 +107,7 @@ func (t *title) linksChanged() {
 func (t *title) banned(id string) {
 	var key signal.ID
 	if b, err := hex.DecodeString(id); err == nil && len(b) == len(key) {
-		t.links.avoided[signal.ID(b)] = true
+		t.links.avoid(signal.ID(b), forever)
 	}
 }
 
@@ -148,7 +148,10 @@ type pull struct {
 func (t *title) load(r request, done func(*Result, error)) *pull {
 	p := &pull{t: t, r: r, done: done, began: t.loop.Now()}
 	t.noteRange(r)
-	if slack := r.deadline() - r.Duration*urgentPermille/1000; t.engine == nil && slack > 0 && t.mayStart() {
+	// As long as the schedule would hold it, could it already decide.
+	timing := schedule.Segment{DurationUs: r.Duration.Microseconds(), OriginUs: t.line.timeUs(sizeGuess(r.bitrate, r.Reference))}
+	slack := r.deadline() - time.Duration(timing.UrgentWindow(schedule.DefaultPolicy.UrgentPermille))*time.Microsecond
+	if t.engine == nil && slack > 0 && t.mayStart() {
 		p.hold = &held{begin: p.begin}
 		p.hold.stop = t.loop.After(min(startGrace, slack), func() { t.release(p.hold) })
 		t.waiting = append(t.waiting, p.hold)
@@ -182,18 +185,13 @@ func (p *pull) begin() {
 		p.inner = t.engine.load(p.r, p.done)
 		return
 	}
-	p.direct = t.origin.Get(p.r.fetch(), func(int64) {}, func(got Fetched, err error) {
-		t.loop.Post(func() {
-			if p.over {
-				return
-			}
-			p.over = true
-			if err != nil {
-				p.done(nil, err)
-				return
-			}
-			p.done(p.bypassed(got), nil)
-		})
+	p.direct, _ = t.line.fetch(p.r.fetch(), func(got Fetched, err error) {
+		p.over = true
+		if err != nil {
+			p.done(nil, err)
+			return
+		}
+		p.done(p.bypassed(got), nil)
 	})
 }
 
@@ -206,11 +204,9 @@ func (p *pull) bypassed(got Fetched) *Result {
 	}
 	t.ledger.played(n)
 	t.ledger.segment(FromOrigin, reason)
-	now := t.loop.Now()
-	t.capacity.sample(n, got.Transfer, now)
 	return &Result{
 		Reference: p.r.Reference, Rendition: p.r.rendition, Pieces: [][]byte{got.Data}, Source: FromOrigin, Reason: reason,
-		Bytes: map[Source]int64{FromOrigin: int64(n)}, Took: now.Sub(p.began),
+		Bytes: map[Source]int64{FromOrigin: int64(n)}, Took: t.loop.Now().Sub(p.began),
 	}
 }
 

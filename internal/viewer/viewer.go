@@ -43,7 +43,7 @@ type Config struct {
 	Buffer    time.Duration // what the player keeps ahead; 0 is DefaultBuffer
 	Seeks     []Seek
 	Leave     time.Duration // after the start; 0: at the film's end
-	// JoinAfter is how long after the manifest the viewer joins; 0 is DefaultJoinAfter, negative: at once.
+	// JoinAfter is how long joining waits for the first picture, at most; 0 is DefaultJoinAfter, negative: not at all.
 	JoinAfter time.Duration
 
 	Policy     schedule.Policy // the zero value is schedule.DefaultPolicy, its waits divided by Speed
@@ -232,7 +232,7 @@ func (v *Viewer) summary() Summary {
 		Manifest: v.cfg.URL, Title: t.name, Ended: v.how, Off: string(t.off),
 		PositionMs: film(p.position), LengthMs: film(p.length()), Seeks: p.seeks, SeekMs: p.seekTime.Milliseconds(),
 		Errors: p.errors, Viewers: t.viewers, Seeds: t.seeds, Links: t.links.count(true),
-		LinksClosed: map[peer.CloseReason]int{}, Capacity: int64(t.capacity.estimate()), Stats: v.ledger.sum(),
+		LinksClosed: map[peer.CloseReason]int{}, Capacity: int64(t.line.estimate()), Stats: v.ledger.sum(),
 	}
 	if len(p.tracks) > 0 {
 		s.BufferMs = (p.end() - p.position).Milliseconds()

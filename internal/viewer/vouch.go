@@ -147,6 +147,7 @@ func (e *engine) dispute(s *seg, a, b *certificate.Certificate) {
 // arrived takes a whole piece.
 func (e *engine) arrived(r *remote, o transfer.Order, data []byte, matches bool) {
 	r.download.Remove(o.ID)
+	r.stalls, r.rejects = 0, 0
 	s := e.segments.byID[segment.ID(o.Target.Segment).String()]
 	switch {
 	case s == nil || s.target != o.Target: // withdrawn or replaced while it was on the way: nobody's fault
@@ -191,6 +192,9 @@ func (e *engine) hearSuspect(r *remote, s *seg, c *certificate.Certificate) {
 
 // accepted stores a piece that passed. from is nil for one of the origin.
 func (e *engine) accepted(s *seg, n int, data []byte, from *remote, why string) {
+	if from != nil {
+		e.line.others(len(data))
+	}
 	e.store.open(s.id, s.cert.Length)
 	if !e.store.put(s.id, n, data) {
 		if from != nil {
