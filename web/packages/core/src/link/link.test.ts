@@ -344,3 +344,18 @@ describe('candidates', () => {
     expect(connection.candidates.length).toBeLessThanOrEqual(65);
   });
 });
+
+describe('an answer', () => {
+  test('to an answer changes nothing', async () => {
+    const { link, connection, closed } = setUp();
+    link.answer('v=0', plan);
+    await settle();
+    for (const label of ['lw.control', 'lw.data.0', 'lw.data.1']) connection.incoming(label);
+    await settle();
+    link.receive({ kind: 'answer', sdp: 'v=0 other', plan: { v: 1, data: 2, message: 1_200 } });
+    await settle();
+    expect(connection.remoteDescription!.sdp).toBe('v=0');
+    expect(link.maxMessage).toBe(16_384);
+    expect(closed).not.toHaveBeenCalled();
+  });
+});

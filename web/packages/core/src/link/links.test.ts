@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import type { PeerLink } from '../ports.ts';
 import type { Policy, SignalIn } from '../session/messages.ts';
 import { FakeClock, settle } from '../testing/clock.ts';
 import { FakeConnection } from '../testing/connection.ts';
@@ -157,5 +158,69 @@ describe('links', () => {
     expect(connections).toHaveLength(1);
     expect(connections[0]!.closed).toBe(true);
     expect(clock.pending).toBe(0);
+  });
+});
+
+describe('who is not linked again', () => {
+  const offer = (peer: string, link: string) => from(peer, link, { kind: 'offer', sdp: 'v=0', plan });
+  const answered = async (s: ReturnType<typeof setUp>, link: string) => {
+    s.links.signal(offer(peerA, link));
+    await settle();
+    for (const label of ['lw.control', 'lw.data.0', 'lw.data.1']) s.connections.at(-1)!.incoming(label);
+    await settle();
+    return s.opened.mock.calls.at(-1)![0] as PeerLink;
+  };
+  const last = (s: ReturnType<typeof setUp>) => s.signals().at(-1);
+
+  test('one that fell silent, for a minute', async () => {
+    const s = setUp();
+    const link = await answered(s, 'l1');
+    link.close('stalled', 8);
+    await s.clock.advance(59_999);
+    s.links.signal(offer(peerA, 'l2'));
+    s.links.introduce([{ peer: peerA, role: 'viewer' }]);
+    await settle();
+    expect(last(s)).toMatchObject({ link: 'l2', kind: 'fail', reason: 'refused' });
+    expect(s.connections).toHaveLength(1);
+    await s.clock.advance(1);
+    s.links.signal(offer(peerA, 'l3'));
+    await settle();
+    expect(last(s)).toMatchObject({ link: 'l3', kind: 'answer' });
+  });
+
+  test('one that ended its link is, after two seconds: a page may load again', async () => {
+    const s = setUp();
+    const link = await answered(s, 'l1');
+    s.links.signal(offer(peerA, 'l2'));
+    await settle();
+    expect(last(s)).toMatchObject({ link: 'l2', kind: 'fail', reason: 'refused' });
+    link.close('closed');
+    await s.clock.advance(2_000);
+    s.links.signal(offer(peerA, 'l3'));
+    await settle();
+    expect(last(s)).toMatchObject({ link: 'l3', kind: 'answer' });
+  });
+
+  test.each([
+    ['opens channels without end', (c: FakeConnection) => Array.from({ length: 9 }, (_, n) => c.incoming(`x${n}`))],
+    [
+      'talks ahead of readiness without end',
+      (c: FakeConnection) => {
+        const control = c.incoming('lw.control');
+        for (let n = 0; n < 33; n++) control.say(0x40);
+      },
+    ],
+  ])('one that %s while the link opens, ever', async (_, flood) => {
+    const s = setUp();
+    s.links.signal(offer(peerA, 'l1'));
+    await settle();
+    flood(s.connections[0]!);
+    await settle();
+    expect(s.connections[0]!.closed).toBe(true);
+    expect(s.failed).toHaveBeenCalledWith('refused');
+    await s.clock.advance(3_600_000);
+    s.links.signal(offer(peerA, 'l2'));
+    await settle();
+    expect(last(s)).toMatchObject({ link: 'l2', kind: 'fail', reason: 'refused' });
   });
 });

@@ -17,6 +17,7 @@ import {
   rejectBusy,
   rejectLaneOff,
 } from '../protocol/peer.ts';
+import { pieceSize } from '../segment/index.ts';
 import { createHoldings, type Holdings } from '../swarm/holdings.ts';
 import { createDownloads, type Download, type Downloads } from './downloads.ts';
 import { createUploads, type UploadHost, type Uploads } from './uploads.ts';
@@ -86,7 +87,7 @@ const announceMs = 50;
 const stallPauseUs = 2_000_000;
 /** A byte is worth so many µs of waiting for the next: who sends less than 5 kB/s stalls, however often it sends. */
 const byteUs = 183;
-/** Stalls in a row, without a whole piece, that end a link. */
+/** Stalls in a row, without as much as a piece in between, that end a link. */
 const mostStalls = 3;
 const rejectPauseUs = 200_000;
 /** How long a peer is left alone that has what it rejected. */
@@ -113,7 +114,8 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   let quiet = 0;
   /** Something was sent since the last tick. */
   let spoke = false;
-  /** Stalls, and rejects, in a row without a whole piece. */
+  /** Stalls, and rejects, in a row without as many bytes as a piece has, and the bytes so far. */
+  let got = 0;
   let stalls = 0;
   let rejects = 0;
   /** Pings, and one more, that were sent since the last stall without data since; the nonce of the latest. */
@@ -212,9 +214,11 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     },
     stalled(now) {
       peer.stalledUntilUs = now + Math.min(longestPauseUs, stallPauseUs * 2 ** stalls++);
+      got = 0;
       // A seed may be short of budget, and is its operator's business.
       if (link.role === 'seed') return;
       if (stalls >= mostStalls) return peer.drop('stalled', byePolicy);
+      if (mute) return;
       mute = 1;
       probe();
     },
@@ -329,7 +333,6 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   /** The rate is that of arrival while something is outstanding; the first message only starts the watch. */
   const measure = (bytes: number, d: Download) => {
     const now = clock.now();
-    if (d.checking) stalls = rejects = 0;
     if (busySince < 0) {
       busySince = now;
       // The answer to the first request of a burst: pings do not go out while there is traffic.
@@ -353,6 +356,8 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     if (d === 'malformed') throw new Malformed('limit');
     if (d !== 'unsolicited') {
       mute = 0;
+      got += m.payload.length;
+      if (got >= pieceSize) got = stalls = rejects = 0;
       const from = Math.max(peer.dataUs, d === 'canceled' ? 0 : d.sentUs);
       peer.dataUs = Math.min(nowUs(), from + m.payload.length * byteUs);
     }

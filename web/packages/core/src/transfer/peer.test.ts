@@ -1,0 +1,151 @@
+import { describe, expect, it } from 'vitest';
+import type { PeerLink } from '../ports.ts';
+import { decode, encode, type Message } from '../protocol/peer.ts';
+import { FakeClock } from '../testing/clock.ts';
+import { createPeer, type PeerHost } from './peer.ts';
+
+const self = '1'.repeat(32);
+const other = '2'.repeat(32);
+const swarm = '5'.repeat(32);
+const segment = 'a'.repeat(32);
+
+const setUp = async () => {
+  const clock = new FakeClock();
+  const said: Message[] = [];
+  const ended: [string, boolean][] = [];
+  const held = new Set([segment]);
+  const link: PeerLink = {
+    peer: other,
+    role: 'viewer',
+    maxMessage: 16_384,
+    path: () => 'direct',
+    sendControl: (b) => void said.push(decode('control', b)!),
+    sendData: () => true,
+    close: () => {},
+  };
+  const nothing = () => {};
+  const host: PeerHost = {
+    clock,
+    self: () => self,
+    swarm,
+    uploads: {
+      piece: (s) => (held.has(s) ? new Uint8Array(100) : undefined),
+      pieces: (s) => (held.has(s) ? 1 : 0),
+      allowed: () => true,
+      queued: () => 0,
+    },
+    sent: nothing,
+    announcement: (s) => (held.has(s) ? { segment: s, state: 2, pieces: 1 } : undefined),
+    held: () => held,
+    ready: nothing,
+    closed: (_, reason, ban) => ended.push([reason, ban]),
+    piece: nothing,
+    certificateRequest: nothing,
+    certificate: nothing,
+    certificateNone: nothing,
+    count: nothing,
+    wasted: nothing,
+    changed: nothing,
+  };
+  const peer = createPeer(link, 0, host);
+  const hear = (m: Message) => link.onControl!(encode(m));
+  const hello = { minVersion: 1, maxVersion: 1, flags: 0, maxRequests: 64, peer: other, swarm };
+  hear({ type: 'hello', ...hello });
+  const take = (type: Message['type']) => said.splice(0).filter((m) => m.type === type);
+  const ask = (piece = 0) => {
+    const d = { segment, piece, length: 100, lane: 0 as const, reason: 'near', sentUs: Math.floor(clock.now() * 1000) };
+    return peer.downloads.add(d);
+  };
+  return { clock, link, peer, said, ended, held, hear, take, ask };
+};
+
+describe('a peer that gave something up', () => {
+  it('says so before it rejects, however short ago it announced something else', async () => {
+    const { peer, said, held, hear, clock } = await setUp();
+    peer.announce('b'.repeat(32));
+    said.splice(0);
+    held.delete(segment);
+    peer.announce(segment);
+    expect(said).toEqual([]);
+    hear({ type: 'request', segment, lane: 0, requests: [{ id: 7, piece: 0 }] });
+    expect(said).toEqual([
+      { type: 'have', entries: [{ segment, state: 0, pieces: 0 }] },
+      { type: 'reject', reason: 3, ids: [7] },
+    ]);
+    peer.drop('shutdown', 0);
+    expect(clock.pending).toBe(0);
+  });
+});
+
+describe('a reject', () => {
+  it.each([
+    ['of what is announced is a lie', 2, 0, true],
+    ['of a piece above what is announced is none', 1, 1, false],
+    ['of what was taken back is none', 0, 0, false],
+  ])('%s', async (_, pieces, piece, lie) => {
+    const { hear, ask, ended } = await setUp();
+    hear({ type: 'have', entries: [{ segment, state: 2, pieces: Math.max(pieces, 1) }] });
+    const { id } = ask(piece);
+    if (!pieces) hear({ type: 'have', entries: [{ segment, state: 0, pieces: 0 }] });
+    for (const reason of [0, 3, 5]) hear({ type: 'reject', reason, ids: [id] });
+    expect(ended).toEqual(lie ? [['false-have', true]] : []);
+  });
+
+  it('that says busy pauses longer and longer, until something comes', async () => {
+    const { clock, hear, ask, peer, link, ended } = await setUp();
+    const pauses = [];
+    for (let n = 0; n < 9; n++) {
+      hear({ type: 'reject', reason: 1, ids: [ask().id] });
+      pauses.push(Math.round(peer.stalledUntilUs / 1000 - clock.now()));
+      for (let left = pauses.at(-1)!; left > 0; left -= 5_000) {
+        await clock.advance(Math.min(left, 5_000));
+        hear({ type: 'pong', nonce: 0, sentAt: 0 });
+      }
+    }
+    expect(pauses).toEqual([200, 400, 800, 1600, 3200, 6400, 12_800, 25_600, 30_000]);
+    for (let n = 0; n < 164; n++) {
+      const { id } = ask();
+      link.onData!(encode({ type: 'data', request: id, offset: 0, sentAt: 0, payload: new Uint8Array(100) }));
+    }
+    hear({ type: 'reject', reason: 1, ids: [ask().id] });
+    expect(peer.stalledUntilUs / 1000 - clock.now()).toBeCloseTo(200, 0);
+    expect(ended).toEqual([]);
+  });
+});
+
+describe('a link', () => {
+  it('is pinged every five seconds, also while this side talks and the other does not', async () => {
+    const { clock, peer, take, ended } = await setUp();
+    take('ping');
+    const pings = [];
+    for (let s = 1; s <= 21; s++) {
+      peer.announce(segment);
+      await clock.advance(1_000);
+      if (take('ping').length) pings.push(s);
+      if (ended.length) break;
+    }
+    expect(pings).toEqual([10, 15]);
+    expect(ended).toEqual([['timeout', false]]);
+    expect(clock.pending).toBe(0);
+  });
+
+  it('ends at the second pong after a stall, unless a byte came, of whatever was asked', async () => {
+    for (const late of [false, true]) {
+      const { clock, hear, ask, peer, link, take, ended } = await setUp();
+      const d = ask();
+      await clock.advance(1_100);
+      peer.cancel(() => true);
+      peer.stalled(clock.now() * 1000);
+      // The first answers the ping that followed hello, and proves nothing.
+      for (const ping of take('ping') as (Message & { type: 'ping' })[]) hear({ ...ping, type: 'pong' });
+      expect(ended).toEqual([]);
+      await clock.advance(2_900);
+      if (late) link.onData!(encode({ type: 'data', request: d.id, offset: 0, sentAt: 0, payload: new Uint8Array(1) }));
+      await clock.advance(200);
+      for (const ping of take('ping') as (Message & { type: 'ping' })[]) hear({ ...ping, type: 'pong' });
+      expect(ended).toEqual(late ? [] : [['stalled', false]]);
+      peer.drop('shutdown', 0);
+      expect(clock.pending).toBe(0);
+    }
+  });
+});
