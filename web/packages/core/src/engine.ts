@@ -120,6 +120,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     segments: () => segments.byId.values(),
     accepted(s, n, data, from, d) {
       const c = s.certificate!;
+      if (from) line.others(data.length);
       cache.open(s.id, c.length);
       if (!cache.put(s.id, n, data)) {
         if (from) stats.add('duplicate_bytes', data.length);
@@ -134,8 +135,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
           s.pieceReason ??= d?.reason === 'near' || d?.reason === 'background' ? 'no-holder' : 'urgent';
         emit('piece', { peer, role, direction: 'in', bytes: data.length, segment: s.id });
         cancelDownloads((x) => x.segment === s.id && x.piece === n);
-        if (s.origin !== 'running')
-          for (const l of s.loads) l.onProgress(Math.min(cache.get(s.id)!.count * pieceSize, c.length), c.length);
+        for (const l of s.loads) l.onProgress(Math.min(cache.get(s.id)!.count * pieceSize, c.length), c.length);
       }
       announce(s.id);
       if (complete(cache.get(s.id))) loads.finish(s);

@@ -45,7 +45,7 @@ export function createHandle(o: HandleOptions): Handle {
         abort: () => controller.abort(),
       };
     },
-    bypass: (bytes) => void title()?.bypass(bytes),
+    bypass: (...transfer) => void title()?.bypass(...transfer),
     capacity: () => title()?.capacity(),
     observe: (delta) => title()?.observe(delta),
     setPaused(next) {

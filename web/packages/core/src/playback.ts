@@ -47,8 +47,8 @@ export interface Playback {
   /** Whether segments should go through `load`; false: leave the player's own loader alone, and report by `bypass`. */
   readonly active: boolean;
   load(request: SegmentRequest, onProgress?: ProgressFunction): Loading;
-  /** A segment that the player fetched itself: bytes, for the statistics. */
-  bypass(bytes: number): void;
+  /** A segment that the player fetched itself: bytes, for the statistics, and ms from the first byte to the last. */
+  bypass(bytes: number, ms?: number): void;
   /** Estimated capacity of the downlink, bits per second, if it is known. */
   capacity(): number | undefined;
   observe(delta: Partial<Observation>): void;

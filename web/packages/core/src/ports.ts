@@ -86,6 +86,8 @@ export interface OriginResult {
   url: string;
   /** From the first byte to the last, where the loader measured it: finer than progress shows. */
   transferMs?: number;
+  /** Peers sent so much meanwhile that the timing says little of the line. Set by the engine. */
+  crowded?: boolean;
 }
 
 /** Fetches the segment with the player's own loader settings. A rejection reaches the player unchanged. */
@@ -124,6 +126,8 @@ export interface SegmentResult {
   bytes: Record<Source, number>;
   /** HTTP status, when the origin's response was handed on. */
   status?: number;
+  /** The origin's, but peers sent so much meanwhile that its timing says little of the line. */
+  crowded?: boolean;
 }
 
 export type ProgressFunction = (loaded: number, total: number) => void;

@@ -61,7 +61,7 @@ export interface Title {
   readonly active: boolean;
   load(request: SegmentRequest, onProgress: ProgressFunction): Loading;
   /** Counts a segment that came from the origin without the engine. Returns the reason why. */
-  bypass(bytes: number): Reason;
+  bypass(bytes: number, ms?: number): Reason;
   capacity(): number | undefined;
   observe(delta: Partial<Observation>): void;
   /** Has a player report what it has. */
@@ -109,7 +109,8 @@ export function createTitle(o: TitleOptions): Title {
     }
   };
 
-  const bypass = (bytes: number): Reason => {
+  const bypass = (bytes: number, ms?: number): Reason => {
+    if (ms) line.bypassed(bytes, ms);
     const reason = member.off() ?? 'no-holder';
     report.bypassed(bytes, reason);
     return reason;
@@ -147,7 +148,7 @@ export function createTitle(o: TitleOptions): Title {
       return loading.load(request, onProgress);
     },
     bypass,
-    capacity: line.estimate,
+    capacity: line.told,
     observe(delta) {
       report.observe(delta);
       if (delta.startup_ms !== undefined) member.pictured();

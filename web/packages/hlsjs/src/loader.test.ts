@@ -91,6 +91,27 @@ describe('the fragment loader', () => {
     expect(clock.timers.size).toBe(0);
   });
 
+  test('of origin and peers at the same time, the one ahead tells how far the segment is', () => {
+    const { load, playback, stats } = setUp();
+    load();
+    playback.progress(40_000, 100_000);
+    playback.progress(65_536, 100_000);
+    playback.progress(50_000, 100_000);
+    expect(stats).toMatchObject({ loaded: 65_536, total: 100_000 });
+  });
+
+  test('an origin’s segment beside which peers sent is told as the line’s capacity, not as its own timing', async () => {
+    const { load, playback, stats, clock } = setUp();
+    playback.bps = 8_000_000;
+    load();
+    playback.fromOrigin();
+    playback.crowded = true;
+    PreviousLoader.made[1]!.succeed(100_000);
+    await settle();
+    expect(stats.loading).toEqual({ start: clock.time - 150, first: clock.time - 100, end: clock.time });
+    expect(stats).toMatchObject({ loaded: 100_000, total: 100_000, aborted: false });
+  });
+
   test('without an estimate a peer’s segment is no sample', () => {
     const stats = newStats();
     reportCapacity(stats, 10, 500);
@@ -188,7 +209,7 @@ describe('the fragment loader', () => {
       expect(callbacks.onSuccess).toHaveBeenCalledOnce();
       expect(loader.stats).toBe(stats);
       expect(loader.context).toBe(plain.context);
-      expect(playback.bypassed).toBe(30);
+      expect(playback.bypassed).toEqual([30, 150]);
       loader.abort();
       expect(plain.aborted).toBe(1);
     }

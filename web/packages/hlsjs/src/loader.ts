@@ -29,12 +29,13 @@ const progressMs = 100;
 /** What the previous loader called instead of onSuccess; handed to hls.js as it was. */
 interface OriginFailure {
   /** Calls the same callback of hls.js. */
-  tell(callbacks: LoaderCallbacks, context: FragmentContext, stats: LoaderStats): void;
+  tell(callbacks: LoaderCallbacks): void;
 }
 
-/** One origin fetch by the previous loader. Rejects with an `OriginFailure`. */
+/** One origin fetch by the previous loader. Rejects with an `OriginFailure`, which tells the `shown` stats. */
 function fetchOrigin(
   loader: FragmentLoaderLike,
+  shown: LoaderStats,
   clock: Clock,
   context: FragmentContext,
   config: LoaderConfiguration,
@@ -45,7 +46,7 @@ function fetchOrigin(
   let timer = 0;
   return new Promise<OriginResult & { details: unknown }>((resolve, reject) => {
     const fail = (tell: OriginFailure['tell']) => reject({ tell } satisfies OriginFailure);
-    const failAborted = (details: unknown) => fail((c, own, s) => c.onAbort?.(s, own, details));
+    const failAborted = (details: unknown) => fail((c) => c.onAbort?.(shown, context, details));
     const abort = () => {
       loader.abort();
       failAborted(null);
@@ -61,16 +62,19 @@ function fetchOrigin(
     loader.load({ ...context, headers: { ...context.headers } }, config, {
       onSuccess({ data, code = 200, url }, _stats, _context, details) {
         const bytes = bytesOf(data);
-        if (!bytes) return fail((c, own, s) => c.onError({ code: 0, text: 'no bytes' }, own, details, s));
-        const { first, end } = stats.loading;
-        const transferMs = first > 0 && end >= first ? end - first : undefined;
-        resolve({ data: bytes, status: code, url, transferMs, details });
+        if (!bytes) return fail((c) => c.onError({ code: 0, text: 'no bytes' }, context, details, shown));
+        resolve({ data: bytes, status: code, url, transferMs: transferMs(stats), details });
       },
-      onError: (info, _context, details) => fail((c, own, s) => c.onError(info, own, details, s)),
-      onTimeout: (_stats, _context, details) => fail((c, own, s) => c.onTimeout(s, own, details)),
+      onError: (info, _context, details) => fail((c) => c.onError(info, context, details, shown)),
+      onTimeout: (_stats, _context, details) => fail((c) => c.onTimeout(shown, context, details)),
       onAbort: (_stats, _context, details) => failAborted(details),
     });
   }).finally(() => clock.clearTimer(timer));
+}
+
+/** From the first byte to the last, where the loader measured it. */
+function transferMs({ loading: { first, end } }: LoaderStats): number | undefined {
+  return first > 0 && end >= first ? end - first : undefined;
 }
 
 function bytesOf(data: unknown): ArrayBuffer | undefined {
@@ -119,7 +123,7 @@ export function reportCapacity(stats: LoaderStats, bytes: number, now: number, b
   stats.loading.end = now;
   if (bps > 0) {
     stats.loading.first = now - (bytes * 8000) / bps;
-    stats.loading.start = stats.loading.first - (Number.isFinite(ttfbMs) ? ttfbMs : 0);
+    stats.loading.start = stats.loading.first - (ttfbMs || 0);
   } else {
     stats.loading.first ||= now;
     stats.aborted = true;
@@ -165,15 +169,14 @@ export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext)
     const adoptTiming = () => {
       if (!originStats) return;
       const { loading, loaded, total } = originStats;
-      Object.assign(stats.loading, loading);
-      Object.assign(stats, { loaded, total });
+      Object.assign(stats, { loading, loaded, total });
     };
 
-    const succeed = (playback: Playback, { data, bytes, status = 200 }: SegmentResult) => {
+    const succeed = (playback: Playback, { data, bytes, status = 200, crowded }: SegmentResult) => {
       const callbacks = settle();
       if (!callbacks) return;
       const pure = originStats && bytes.seed + bytes.peer === 0;
-      if (pure) adoptTiming();
+      if (pure && !crowded) adoptTiming();
       else reportCapacity(stats, data.byteLength, clock.now(), playback.capacity(), hls.ttfbEstimate);
       const network = pure ? details : null;
       callbacks.onProgress?.(stats, own!, data, network);
@@ -184,7 +187,7 @@ export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext)
       const callbacks = settle();
       if (!callbacks) return;
       adoptTiming();
-      if (error.tell) error.tell(callbacks, own!, stats);
+      if (error.tell) error.tell(callbacks);
       else callbacks.onError({ code: 0, text: error.message ?? '' }, own!, null, stats);
     };
 
@@ -192,7 +195,7 @@ export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext)
       const request = requestFor(context, attached, async (signal, onProgress) => {
         origin = new Previous(hlsConfig);
         originStats = origin.stats;
-        const result = await fetchOrigin(origin, clock, context, config, signal, onProgress);
+        const result = await fetchOrigin(origin, stats, clock, context, config, signal, onProgress);
         details = result.details;
         return result;
       });
@@ -202,11 +205,12 @@ export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext)
         // Live figures: hls.js abandons a fragment that comes too slowly by these.
         if (!waiting) return;
         if (loaded > 0) stats.loading.first ||= clock.now();
-        Object.assign(stats, { loaded, total });
+        // Origin and peers may both be at it, each with a count of its own: the one ahead says how far the segment is.
+        if (loaded > stats.loaded) Object.assign(stats, { loaded, total });
       });
       handle.result.then((result) => succeed(playback, result), fail);
       const limit = config.loadPolicy?.maxLoadTimeMs ?? config.timeout ?? 0;
-      if (limit > 0 && Number.isFinite(limit)) {
+      if (limit > 0 && limit < Number.POSITIVE_INFINITY) {
         // The origin loader keeps its own times; this bounds the whole, waiting for peers included.
         timer = clock.setTimer(() => cancel()?.onTimeout(stats, context, null), limit);
       }
@@ -235,7 +239,7 @@ export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext)
           ...callbacks,
           onSuccess(response, ...rest) {
             try {
-              attached.playback()?.bypass(bytesOf(response.data)?.byteLength ?? 0);
+              attached.playback()?.bypass(bytesOf(response.data)?.byteLength ?? 0, transferMs(plain.stats));
             } catch (error) {
               caught('bypass', error);
             }

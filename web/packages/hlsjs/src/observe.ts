@@ -66,6 +66,17 @@ export function observePlayback(o: ObserverOptions): PlaybackObserver {
     stalledAt = 0;
   }
 
+  const rest = () => {
+    look();
+    endStall(o.clock.now());
+    o.paused(true);
+  };
+  /** Waiting after a seek is the seek's; what went before counts up to here. */
+  const leap = () => {
+    endStall(o.clock.now());
+    lastTime = media?.currentTime ?? 0;
+  };
+
   const handlers: Record<string, () => void> = {
     play: () => {
       // A picture that was ready and waited for a click: that wait is the viewer's, not ours.
@@ -84,25 +95,10 @@ export function observePlayback(o: ObserverOptions): PlaybackObserver {
       delta.stalls++;
       stalledAt = o.clock.now();
     },
-    pause: () => {
-      look();
-      endStall(o.clock.now());
-      o.paused(true);
-    },
-    seeking: () => {
-      // Waiting after a seek is the seek's; what went before counts up to here.
-      endStall(o.clock.now());
-      lastTime = media?.currentTime ?? 0;
-    },
-    ended: () => {
-      look();
-      endStall(o.clock.now());
-      o.paused(true);
-    },
-    emptied: () => {
-      endStall(o.clock.now());
-      lastTime = 0;
-    },
+    pause: rest,
+    ended: rest,
+    seeking: leap,
+    emptied: leap,
   };
   const guarded = (event: Event) => {
     try {

@@ -84,7 +84,8 @@ export class FakePlayback implements Playback {
   manifest = 'm';
   active = true;
   bps: number | undefined;
-  bypassed = 0;
+  bypassed: [bytes: number, ms?: number] | undefined;
+  crowded: boolean | undefined;
   paused: boolean | undefined;
   closed = false;
   observed: Partial<Observation>[] = [];
@@ -117,13 +118,13 @@ export class FakePlayback implements Playback {
         this.origin = origin;
         const { data, status } = origin;
         const bytes = { origin: data.byteLength, seed: 0, peer: 0 };
-        this.resolve({ data, status, source: 'origin', reason: 'urgent', bytes });
+        this.resolve({ data, status, source: 'origin', reason: 'urgent', bytes, crowded: this.crowded });
       },
       (error: unknown) => this.reject(error),
     );
   }
-  bypass(bytes: number): void {
-    this.bypassed += bytes;
+  bypass(...transfer: [bytes: number, ms?: number]): void {
+    this.bypassed = transfer;
   }
   capacity(): number | undefined {
     return this.bps;

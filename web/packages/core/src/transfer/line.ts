@@ -3,24 +3,36 @@ import type { Clock, OriginFetcher, SegmentRequest } from '../ports.ts';
 import { createCapacity } from '../stats/capacity.ts';
 
 export interface Line {
-  /** Fetches a segment with the player's own loader, and learns from it. */
+  /** Fetches a segment with the player's own loader, and learns from it, also if it is given up. */
   fetch(request: Pick<SegmentRequest, 'origin'>, ...how: Parameters<OriginFetcher>): ReturnType<OriginFetcher>;
+  /** Bytes came from a peer. */
+  others(bytes: number): void;
+  /** A transfer that the player made itself. */
+  bypassed(bytes: number, ms: number): void;
   /** Bits per second, once there is a sample. */
   estimate(): number | undefined;
-  /** Clock time of the last sample. */
+  /** What the player is told of it. */
+  told(): number | undefined;
+  /** Clock time of the last segment's sample. */
   sampledAt(): number | undefined;
   /** What the origin takes to answer and to send so many bytes, µs; -1 unknown. */
   timeUs(bytes: number): number;
 }
 
 export const createLine = (clock: Clock): Line => {
-  const { sample, estimate, sampledAt } = createCapacity();
+  const { sample, estimate, told, sampledAt } = createCapacity();
   let answerMs = 100;
+  let received = 0;
   const answered = (ms: number) => {
     answerMs = (3 * answerMs + ms) / 4;
   };
   return {
+    others(bytes) {
+      received += bytes;
+    },
+    bypassed: (bytes, ms) => sample(bytes, ms, 0),
     estimate,
+    told,
     sampledAt,
     timeUs(bytes) {
       const bps = estimate();
@@ -28,28 +40,35 @@ export const createLine = (clock: Clock): Line => {
     },
     async fetch({ origin }, signal, onProgress) {
       const startedMs = clock.now();
+      const before = received;
       let firstMs = 0;
       let firstLoaded = 0;
+      let lastMs = 0;
+      let lastLoaded = 0;
+      // Up to the last look, not to now: what came since then is not known.
+      signal.addEventListener('abort', () => sample(lastLoaded - firstLoaded, lastMs - firstMs, received - before));
       const result = await origin(signal, (loaded, total) => {
         if (signal.aborted) return;
+        lastMs = clock.now();
+        lastLoaded = loaded;
         if (!firstMs && loaded > 0) {
-          firstMs = clock.now();
+          firstMs = lastMs;
           firstLoaded = loaded;
           answered(firstMs - startedMs);
         }
         onProgress(loaded, total);
       });
-      const { data, transferMs } = result;
-      const size = data.byteLength;
-      const now = clock.now();
       if (signal.aborted) return result;
+      const { data, transferMs } = result;
+      const now = clock.now();
       // What the loader measured is finer than progress, which plug-ins may poll.
-      if (transferMs !== undefined) {
-        sample(size, transferMs, now);
-        if (!firstMs) answered(now - startedMs - transferMs);
-      } else if (firstMs && size > firstLoaded) sample(size - firstLoaded, now - firstMs, now);
-      else sample(size, now - startedMs, now);
-      return result;
+      const measured = transferMs !== undefined;
+      if (measured && !firstMs) answered(now - startedMs - transferMs);
+      const bytes = data.byteLength - (measured ? 0 : firstLoaded);
+      return {
+        ...result,
+        crowded: sample(bytes, measured ? transferMs : now - (firstMs || startedMs), received - before, now),
+      };
     },
   };
 };

@@ -34,13 +34,19 @@ export interface Loads {
 export const createLoads = (host: LoadsHost): Loads => {
   const { clock, stats, line, cache } = host;
 
-  const settle = (s: Segment, data: () => ArrayBuffer, bytes: Record<Source, number>, status?: number) => {
+  const settle = (
+    s: Segment,
+    data: () => ArrayBuffer,
+    bytes: Record<Source, number>,
+    status?: number,
+    crowded?: boolean,
+  ) => {
     const source: Source = bytes.origin > 0 ? 'origin' : bytes.seed > bytes.peer ? 'seed' : 'peer';
     const reason = bytes.origin > 0 ? s.originReason : bytes.seed > 0 ? (s.pieceReason ?? 'no-holder') : undefined;
     const { url, startMs, durationMs } = s.ref;
     for (const load of [...s.loads]) {
       s.loads.delete(load);
-      const result: SegmentResult = { data: data(), source, reason, bytes, status };
+      const result: SegmentResult = { data: data(), source, reason, bytes, status, crowded };
       stats.segment(source, reason);
       const { data: _, ...rest } = result;
       const tookMs = clock.now() - load.startedMs;
@@ -83,7 +89,7 @@ export const createLoads = (host: LoadsHost): Loads => {
       for (const l of s.loads) l.onProgress(loaded, total);
     };
     line.fetch(load.request, abort.signal, progress).then(
-      ({ data, status }) => {
+      ({ data, status, crowded }) => {
         if (s.abort !== abort) return;
         s.abort = undefined;
         s.origin = 'idle';
@@ -97,7 +103,7 @@ export const createLoads = (host: LoadsHost): Loads => {
         stats.played(size);
         // A second load at the same time gets a buffer of its own.
         const all = [...s.loads].length > 1;
-        settle(s, () => (all ? data.slice(0) : data), { origin: size, seed: 0, peer: 0 }, status);
+        settle(s, () => (all ? data.slice(0) : data), { origin: size, seed: 0, peer: 0 }, status, crowded);
         if (copy) host.fromOrigin(s, copy);
         host.changed();
       },
