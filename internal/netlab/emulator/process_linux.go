@@ -113,7 +113,7 @@ func Start(cfg Config, devices []*os.File) (*Process, error) {
 		return nil, fmt.Errorf("emulator: %w", err)
 	}
 	p := &Process{cmd: exec.Command(self), exited: make(chan struct{})}
-	p.cmd.Env = append(os.Environ(), roleVariable+"=1", "GOMAXPROCS=2", "GODEBUG=")
+	p.cmd.Env = append(os.Environ(), roleVariable+"=1", "GOMAXPROCS=2", "GODEBUG=", "GORACE=atexit_sleep_ms=0")
 	p.cmd.ExtraFiles = devices
 	p.cmd.Stderr = &p.stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
