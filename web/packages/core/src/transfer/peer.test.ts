@@ -114,6 +114,21 @@ describe('a reject', () => {
 });
 
 describe('a link', () => {
+  it('ends when the other side talks without end', async () => {
+    const { clock, hear, ended } = await setUp();
+    const ping = (n: number) => {
+      for (; n > 0; n--) hear({ type: 'ping', nonce: 0, sentAt: 0 });
+    };
+    ping(900);
+    await clock.advance(5_001);
+    // The requests of a quick download do not count.
+    for (let id = 0; id < 2_000; id++) hear({ type: 'request', segment, lane: 0, requests: [{ id, piece: 0 }] });
+    ping(1_000);
+    expect(ended).toEqual([]);
+    ping(1);
+    expect(ended).toEqual([['over-limit', true]]);
+  });
+
   it('is pinged every five seconds, also while this side talks and the other does not', async () => {
     const { clock, peer, take, ended } = await setUp();
     take('ping');

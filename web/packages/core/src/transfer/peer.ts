@@ -97,6 +97,9 @@ const waitUs: Record<number, number> = {
   [rejectLaneOff]: 30_000_000,
 };
 const longestPauseUs = 30_000_000;
+/** Control messages, but for those that data bring with them, in so much time: each costs the page a decision. */
+const mostChatter = 1_000;
+const chatterMs = 5_000;
 /** How long a peer that has stalled and answers a ping may go on without data. */
 const muteMs = 3_000;
 /** Least time or bytes for a sample of the rate. */
@@ -110,6 +113,8 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   let open = true;
   let unknown = 0;
   let unsolicited = 0;
+  let chatter = 0;
+  let chatterAt = 0;
   /** Ticks since the last message. Not time: what a sleeping or throttled page did not hear is no silence. */
   let quiet = 0;
   /** Something was sent since the last tick. */
@@ -278,6 +283,13 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   };
 
   const control = (m: Message) => {
+    if (m.type !== 'request' && m.type !== 'cancel') {
+      if (clock.now() - chatterAt > chatterMs) {
+        chatterAt = clock.now();
+        chatter = 0;
+      }
+      if (++chatter > mostChatter) return peer.drop('over-limit', byeOverLimit, true);
+    }
     if (m.type === 'hello') {
       if (peer.ready) return peer.drop('protocol-error', byeProtocolError);
       return hello(m);
