@@ -12,7 +12,7 @@ func alone(c *Config) { c.Tracker = "" }
 
 func TestStartupAndStallsOfASlowLine(t *testing.T) {
 	s := newScene(t, fourSeconds(10, 500_000)) // 1 Mbit/s
-	slow := access{up: 1e6, down: 100_000}       // 0.8 Mbit/s: a segment takes 5 s
+	slow := access{up: 1e6, down: 100_000}     // 0.8 Mbit/s: a segment takes 5 s
 	a := s.viewer(slow, alone)
 	s.w.run(80 * time.Second)
 	s.check()

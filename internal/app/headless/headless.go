@@ -23,6 +23,8 @@ import (
 type Network struct {
 	// Dial opens TCP connections, to the tracker and to the origin.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Enter runs what opens UDP sockets, such as in a network namespace; netlab's Host has both (DialContext, Do).
+	Enter func(func() error) error
 	// Listen is the address of the UDP socket of links; empty is every address of the machine.
 	Listen string
 	// Loopback offers loopback addresses to peers too, where Listen is not one.
@@ -115,8 +117,15 @@ func (h *hosts) host(settings viewer.LinkSettings) (*rtclink.Host, error) {
 	for _, s := range settings.Servers {
 		cfg.ICEServers = append(cfg.ICEServers, rtclink.ICEServer(s))
 	}
-	made, err := rtclink.Listen(cfg)
-	if err != nil {
+	var made *rtclink.Host
+	open := func() (err error) {
+		made, err = rtclink.Listen(cfg)
+		return err
+	}
+	if h.network.Enter == nil {
+		h.network.Enter = func(f func() error) error { return f() }
+	}
+	if err := h.network.Enter(open); err != nil {
 		return nil, err
 	}
 	h.list = append(h.list, host{settings, made})

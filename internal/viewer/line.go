@@ -1,0 +1,101 @@
+package viewer
+
+import (
+	"math"
+	"sync"
+	"time"
+)
+
+// line is what is known of the way to the origin: what it carries, and how soon the origin answers. It learns from every
+// fetch, also from one that is given up.
+type line struct {
+	loop   Loop
+	origin Origin
+	capacity
+	answer   time.Duration // until the first byte
+	received int64         // bytes from peers
+}
+
+func newLine(loop Loop, origin Origin) *line {
+	return &line{loop: loop, origin: origin, answer: 100 * time.Millisecond}
+}
+
+// others notes bytes from a peer.
+func (l *line) others(bytes int) { l.received += int64(bytes) }
+
+// timeUs is what the origin takes to answer and to send so many bytes; -1 unknown.
+func (l *line) timeUs(bytes float64) int64 {
+	bps := l.estimate()
+	if bps == 0 || bytes == 0 {
+		return -1
+	}
+	return int64(math.Ceil(float64(l.answer.Microseconds()) + bytes*8e6/bps))
+}
+
+// looks are what progress showed of one fetch, from other goroutines.
+type looks struct {
+	mu                sync.Mutex
+	first, last       time.Time // guarded by mu
+	begin, loadedLast int64     // guarded by mu
+}
+
+func (k *looks) note(loaded int64, now time.Time) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.first.IsZero() {
+		k.first, k.begin = now, loaded
+	}
+	k.last, k.loadedLast = now, loaded
+}
+
+// loaded is how many bytes were in at the last look.
+func (k *looks) loaded() int64 {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.loadedLast
+}
+
+// fetch asks the origin. done comes once, on the loop, unless cancel came first.
+func (l *line) fetch(f Fetch, done func(Fetched, error)) (cancel func(), seen *looks) {
+	started, before, over := l.loop.Now(), l.received, false
+	seen = &looks{}
+	stop := l.origin.Get(f, func(n int64) { seen.note(n, l.loop.Now()) }, func(got Fetched, err error) {
+		l.loop.Post(func() {
+			if over {
+				return
+			}
+			over = true
+			if err == nil {
+				now := l.loop.Now()
+				l.answered(now.Sub(started) - got.Transfer)
+				l.learn(int64(len(got.Data)), got.Transfer, l.received-before, now)
+			}
+			done(got, err)
+		})
+	})
+	return func() {
+		if over {
+			return
+		}
+		over = true
+		stop()
+		// Up to the last look, not to now: what came since then is not known.
+		seen.mu.Lock()
+		defer seen.mu.Unlock()
+		if !seen.first.IsZero() {
+			l.answered(seen.first.Sub(started))
+			l.learn(seen.loadedLast-seen.begin, seen.last.Sub(seen.first), l.received-before, time.Time{})
+		}
+	}, seen
+}
+
+func (l *line) answered(d time.Duration) { l.answer = (3*l.answer + max(d, 0)) / 4 }
+
+// learn takes a transfer; where peers sent much meanwhile its timing says little.
+func (l *line) learn(bytes int64, took time.Duration, others int64, now time.Time) {
+	if others > bytes/16 {
+		l.bound(bytes, took, others)
+	} else {
+		l.sample(bytes, took, now)
+	}
+}
