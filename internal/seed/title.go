@@ -33,14 +33,21 @@ type title struct {
 	kick     chan struct{} // somebody asked for a segment that is not listed
 
 	mu      sync.Mutex
-	viewers int                     // guarded by mu
-	named   time.Time               // guarded by mu: when a tracker last named it
-	bitrate int64                   // guarded by mu: highest, bits/s; 0 unknown
-	order   map[string][]segment.ID // guarded by mu: playlist path → its segments
-	refs    map[segment.ID]*ref     // guarded by mu; the refs are immutable
-	live    bool                    // guarded by mu: some playlist has no end
-	loads   uint64                  // guarded by mu: rounds of loading that have ended
-	loaded  chan struct{}           // guarded by mu: closed when the next round has ended
+	viewers int                 // guarded by mu
+	named   time.Time           // guarded by mu: when a tracker last named it
+	bitrate int64               // guarded by mu: highest, bits/s; 0 unknown
+	order   map[string]*listing // guarded by mu: by path of the playlist
+	refs    map[segment.ID]*ref // guarded by mu; the refs are immutable
+	live    bool                // guarded by mu: some playlist has no end
+	loads   uint64              // guarded by mu: rounds of loading that have ended
+	loaded  chan struct{}       // guarded by mu: closed when the next round has ended
+}
+
+// listing is what one playlist lists, in playback order.
+type listing struct {
+	ids  []segment.ID
+	live bool
+	seen time.Time
 }
 
 // ref is a listed segment.
@@ -51,14 +58,15 @@ type ref struct {
 	index    int
 	live     bool
 	seen     time.Time
-	object   int64 // bytes of an object that is too large to be shared whole; 0 otherwise or unknown
+	object   int64      // bytes of an object that is too large to be shared whole; 0 otherwise or unknown
+	whole    segment.ID // of the object that it is a part of; zero for what a playlist lists
 }
 
 func (s *Service) newTitle(ctx context.Context, site *siteState, swarm peer.ID, manifest string) *title {
 	ctx, cancel := context.WithCancel(ctx)
 	t := &title{
 		service: s, site: site, swarm: swarm, manifest: manifest, cancel: cancel, kick: make(chan struct{}, 1),
-		named: s.cfg.Now(), order: map[string][]segment.ID{}, refs: map[segment.ID]*ref{}, loaded: make(chan struct{}),
+		named: s.cfg.Now(), order: map[string]*listing{}, refs: map[segment.ID]*ref{}, loaded: make(chan struct{}),
 	}
 	s.wg.Go(func() { t.follow(ctx) })
 	return t
@@ -79,6 +87,7 @@ func (t *title) follow(ctx context.Context) {
 			}
 		} else {
 			failures = 0
+			t.forget()
 		}
 		t.mu.Lock()
 		t.loads++
@@ -191,14 +200,38 @@ func (t *title) take(path string, r *rendition) {
 		t.refs[id] = &ref{id: id, seg: l, playlist: path, index: i, live: r.live, seen: now, object: object}
 		order = append(order, id)
 	}
-	t.order[path] = order
-	t.live = t.live || r.live
-	for id, old := range t.refs {
-		if old.playlist == path && now.Sub(old.seen) > listingKept {
+	t.order[path] = &listing{order, r.live, now}
+	t.live = t.live || r.live // forget says when none is live any more
+}
+
+// forget drops what left the live playlists a while ago, and live playlists that are not named any more.
+func (t *title) forget() {
+	now := t.service.cfg.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.live = false
+	for path, l := range t.order {
+		if l.live && now.Sub(l.seen) > listingKept {
+			delete(t.order, path)
+			continue
+		}
+		t.live = t.live || l.live
+	}
+	for id, r := range t.refs {
+		if r.live && now.Sub(r.seen) > listingKept && r.whole == (segment.ID{}) {
+			delete(t.refs, id)
+			delete(t.order, virtual(r))
+		}
+	}
+	for id, r := range t.refs {
+		if r.whole != (segment.ID{}) && t.refs[r.whole] == nil {
 			delete(t.refs, id)
 		}
 	}
 }
+
+// virtual names the listing of an object's parts: a rendition of its own, in which they follow each other.
+func virtual(r *ref) string { return "virtual " + string(r.seg.name) }
 
 func (t *title) lookup(id segment.ID) *ref {
 	t.mu.Lock()
@@ -245,22 +278,25 @@ func (t *title) tooLarge(r *ref, object int64) {
 	whole.object = object
 	t.refs[r.id] = &whole
 	var order []segment.ID
-	path := "virtual " + string(r.seg.name) // a rendition of its own: its parts follow each other
+	path := virtual(r)
 	for i, s := range segment.Virtual(object) {
 		l := listed{name: segment.RangeName(key, s.First, s.Last), path: r.seg.path, ranged: true, first: s.First, last: s.Last}
 		id := segment.NewID(t.site.name, l.name)
-		t.refs[id] = &ref{id: id, seg: l, playlist: path, index: i, live: r.live, seen: r.seen}
+		t.refs[id] = &ref{id: id, seg: l, playlist: path, index: i, live: r.live, seen: r.seen, whole: r.id}
 		order = append(order, id)
 	}
-	t.order[path] = order
+	t.order[path] = &listing{ids: order}
 }
 
 // following returns the n segments behind r in its rendition.
 func (t *title) following(r *ref, n int) []*ref {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	order := t.order[r.playlist]
-	at := r.index
+	l := t.order[r.playlist]
+	if l == nil {
+		return nil
+	}
+	order, at := l.ids, r.index
 	if at >= len(order) || order[at] != r.id { // the playlist was reloaded since
 		at = slices.Index(order, r.id)
 	}

@@ -262,12 +262,12 @@ func (w *world) subscribe(subject string, f func([]byte)) {
 	w.t.Cleanup(undo)
 }
 
-func (w *world) toSeed(m *bus.SeedDelivery) {
+func (w *world) toSeed(m *bus.SeedDelivery) *sync.WaitGroup {
 	b, err := bus.Encode(m)
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	_ = w.bus.Publish(bus.SubjectSeedDeliver(w.seed.ID()), b)
+	return w.bus.send(bus.SubjectSeedDeliver(w.seed.ID()), b)
 }
 
 // revoke publishes revocations and returns when the seed has taken them in.
@@ -284,8 +284,9 @@ func (w *world) title(viewers int) *bus.Title {
 	return &bus.Title{Site: "demo", Title: "/film", Manifest: "/film/master.m3u8", Swarm: w.swarm, Viewers: viewers}
 }
 
+// name returns when the seed has taken it in.
 func (w *world) name(viewers int) {
-	w.toSeed(&bus.SeedDelivery{Kind: bus.KindTitle, Title: w.title(viewers)})
+	w.toSeed(&bus.SeedDelivery{Kind: bus.KindTitle, Title: w.title(viewers)}).Wait()
 }
 
 func (w *world) toViewers(b []byte) {

@@ -1,0 +1,57 @@
+package seed
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/segment"
+)
+
+// TestLiveTitlesStayBounded follows a channel for a day: objects above 8 MiB, and playlists under a new name each time, as
+// origins do that hand out sessions.
+func TestLiveTitlesStayBounded(t *testing.T) {
+	now := time.UnixMilli(1_790_000_000_000)
+	s := &Service{cfg: Config{Now: func() time.Time { return now }}}
+	c := &title{
+		service: s, site: &siteState{rules: testSite(t), name: "demo", service: s},
+		order: map[string]*listing{}, refs: map[segment.ID]*ref{},
+	}
+	const window, step = 6, 10 * time.Second
+	var oldest *ref
+	for i := range 8640 {
+		r := &rendition{live: true, target: step}
+		for n := i; n < i+window; n++ {
+			path := fmt.Sprintf("/live/%d.ts", n)
+			r.segments = append(r.segments, listed{name: segment.WholeName(path), path: path})
+		}
+		c.take(fmt.Sprintf("/live/index.m3u8?session=%d", i), r)
+		fresh := c.lookup(segment.NewID("demo", r.segments[window-1].name))
+		c.tooLarge(fresh, 20<<20)
+		if i == 0 {
+			oldest = fresh
+		}
+		if parts := c.following(&ref{id: segment.NewID("demo", "/live/9.ts#0-4194303"), playlist: "virtual /live/9.ts"}, 9); i > 10 && i < 16 && len(parts) != 4 {
+			t.Fatalf("%d parts follow the first of five", len(parts))
+		}
+		c.forget()
+		now = now.Add(step)
+	}
+	most := window + int(listingKept/step) + 2
+	if len(c.refs) > 6*most || len(c.order) > 2*most {
+		t.Errorf("%d segments and %d listings are kept of a window of %d", len(c.refs), len(c.order), window)
+	}
+	if c.lookup(oldest.id) != nil || c.lookup(segment.NewID("demo", "/live/5.ts#0-4194303")) != nil {
+		t.Error("what left the playlists a day ago is still listed")
+	}
+	if !c.live {
+		t.Error("not live")
+	}
+	ended := &rendition{segments: []listed{{name: segment.WholeName("/vod/1.ts"), path: "/vod/1.ts"}}}
+	c.take("/vod/index.m3u8", ended)
+	now = now.Add(24 * time.Hour)
+	c.forget()
+	if len(c.refs) != 1 || len(c.order) != 1 || c.live {
+		t.Errorf("%d segments and %d listings: a playlist with an end is loaded once, and stays", len(c.refs), len(c.order))
+	}
+}
