@@ -184,6 +184,9 @@ func progress(w io.Writer, list []*headless.Viewer) {
 		fmt.Fprintf(w, "viewer %d  %s of %s  buffer %.0f s  %d kbit/s  stalls %d  links %d  origin %d kB  seed %d kB  peers %d kB  sent %d kB\n",
 			i+1, clock(s.PositionMs), clock(s.LengthMs), float64(s.BufferMs)/1000, s.MeanBitrate/1000, s.Stats.Stalls, s.Links,
 			b["origin"]/1000, (b["seed"]+b["seed_relay"])/1000, (b["peer"]+b["peer_relay"])/1000, (s.Stats.Uploaded["direct"]+s.Stats.Uploaded["relay"])/1000)
+		if s.Errors > 0 {
+			fmt.Fprintf(w, "viewer %d  %d fetches failed, the last: %s\n", i+1, s.Errors, s.LastError)
+		}
 	}
 }
 

@@ -12,6 +12,9 @@ const (
 	lookahead  = 4 // segments after the asked one that the library hears of
 	retryFirst = time.Second
 	retryMost  = 8 * time.Second
+	// manifestTries end a playback that never began. What fails later is asked for again as long as the viewer stays, as by
+	// a page that has its player go on.
+	manifestTries = 4
 )
 
 // player is what hls.js is to the library: it asks for segments in order until its buffer is full, plays in real time
@@ -80,6 +83,9 @@ func (p *player) fetch(url string, tries int, use func(Fetched) error) {
 		p.loop.Post(func() {
 			switch {
 			case p.over:
+			case err != nil && p.tracks == nil && tries+1 == manifestTries:
+				p.failed(err)
+				p.finish("error", fmt.Errorf("viewer: the manifest cannot be had: %w", err))
 			case err != nil:
 				p.failed(err)
 				p.loop.After(retryDelay(tries), func() {

@@ -141,6 +141,20 @@ func TestAnOriginThatComesBackIsAskedAgain(t *testing.T) {
 	}
 }
 
+func TestAManifestThatCannotBeHadEndsIt(t *testing.T) {
+	s := newScene(t, fourSeconds(10, 100_000))
+	s.film.broken = true
+	a := s.viewer(fast, nil)
+	s.w.run(6 * time.Second)
+	if a.isDone() {
+		t.Error("gave up after six seconds")
+	}
+	s.w.run(3 * time.Second)
+	if sum := a.now(); a.Err() == nil || sum.Ended != "error" || sum.Errors != 4 || !strings.Contains(sum.Error, "the origin does not answer") {
+		t.Errorf("%v: %+v", a.Err(), sum)
+	}
+}
+
 func TestPlaylists(t *testing.T) {
 	base := "https://video.test/film/master.m3u8?session=1"
 	video, audio, list, err := parsePlaylist(base, []byte(`#EXTM3U
