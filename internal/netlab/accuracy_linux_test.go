@@ -219,11 +219,7 @@ func TestLossIsSeeded(t *testing.T) {
 func TestTCPFillsTheLine(t *testing.T) {
 	const rate, delay = 20_000_000, 10 * time.Millisecond
 	lab, a, b, line := pair(t, Both(Link{Rate: rate, Delay: delay, Queue: BDP(rate, 2*delay)}))
-	listener, err := b.Listen(t.Context(), "tcp", netip.AddrPortFrom(b.Addr(), 0).String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
+	listener := listen(t, b)
 	report := certified(t, lab, func() func() {
 		n, took := transfer(t, a, listener, 1500*time.Millisecond)
 		// 1448 bytes of payload in a packet of 1500. How much of that so short a run reaches depends on the time slices

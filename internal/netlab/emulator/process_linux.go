@@ -29,10 +29,14 @@ func init() {
 	}
 }
 
+// memoryLimit in bytes is where garbage is collected after all.
+const memoryLimit = 2 << 30
+
 // serve is the emulator process.
 func serve(in io.Reader, out io.Writer) error {
 	signal.Ignore(syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP) // the end of standard input is the end
-	debug.SetGCPercent(400)                                        // packets come from a pool; next to nothing is left to collect
+	debug.SetGCPercent(-1)                                         // packets come from a pool, and what figures leave behind is a matter of days
+	debug.SetMemoryLimit(memoryLimit)
 	decode, encode := json.NewDecoder(in), json.NewEncoder(out)
 	var cfg Config
 	if err := decode.Decode(&cfg); err != nil {
