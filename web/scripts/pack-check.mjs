@@ -2,7 +2,7 @@
 // every example of the documents is type-checked, bundled and run against a page made of fakes.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -34,9 +34,19 @@ function checkTarballs(tarballs) {
   }
 }
 
-/** An empty project with the tarballs and the workspace's hls.js; npm has neither a registry nor a cache. */
+/** The workspace's hls.js without the scripts of its makers: npm 10 runs those of a folder although it is told not to. */
+function copyOfHls(to) {
+  const from = join(web, 'node_modules/hls.js');
+  const { scripts: _, ...manifest } = JSON.parse(readFileSync(join(from, 'package.json'), 'utf8'));
+  mkdirSync(to);
+  writeFileSync(join(to, 'package.json'), JSON.stringify(manifest));
+  symlinkSync(join(from, 'dist'), join(to, 'dist'));
+  return to;
+}
+
+/** An empty project with the tarballs and hls.js; npm has neither a registry nor a cache. */
 function install(project, tarballs, from) {
-  const dependencies = { 'hls.js': `file:${join(web, 'node_modules/hls.js')}` };
+  const dependencies = { 'hls.js': `file:${copyOfHls(join(from, 'hls.js'))}` };
   for (const { name, filename } of tarballs) dependencies[name] = `file:${join(from, filename)}`;
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }));
