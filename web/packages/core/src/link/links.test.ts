@@ -20,7 +20,7 @@ const policy: Policy = {
   signed_manifests: 'off',
 };
 
-function setUp(more: Partial<LinkSettings> = {}, self = '00000000000000000000000000000009') {
+function setUp(more: Partial<LinkSettings> = {}, self = '00000000000000000000000000000009', before = () => {}) {
   const clock = new FakeClock();
   const connections: FakeConnection[] = [];
   let ids = 0;
@@ -29,6 +29,7 @@ function setUp(more: Partial<LinkSettings> = {}, self = '00000000000000000000000
     environment: {
       clock,
       createConnection: (configuration) => {
+        before();
         const connection = new FakeConnection(configuration);
         connections.push(connection);
         return connection as unknown as RTCPeerConnection;
@@ -85,6 +86,16 @@ describe('links', () => {
       { to: peerB, link: 'l2', kind: 'fail', reason: 'busy' },
       { to: peerA, link: 'l1', kind: 'answer' },
     ]);
+  });
+
+  test('says so when the browser gives no connection', async () => {
+    const { links, signals, connections } = setUp({}, undefined, () => {
+      throw new Error('Cannot create so many PeerConnections');
+    });
+    links.signal(from(peerA, 'l1', { kind: 'offer', sdp: 'v=0', plan }));
+    await settle();
+    expect(signals()).toMatchObject([{ link: 'l1', kind: 'fail', reason: 'busy' }]);
+    expect([connections.length, links.opening]).toEqual([0, 0]);
   });
 
   test('of two offers at once the lower peer ID stands', async () => {

@@ -159,8 +159,9 @@ export function createLinks(o: LinksOptions): Links {
       known.link.onClose?.('closed');
       discard(known);
     }
-    if (links.want === 0) refuse('busy');
-    else create(from, hex, role, id, false)?.link.answer(sdp, plan);
+    const made = links.want > 0 && create(from, hex, role, id, false);
+    if (made) made.link.answer(sdp, plan);
+    else refuse('busy');
   };
 
   const links: Links = {

@@ -83,13 +83,16 @@ describe('a laptop that is closed', () => {
   });
 
   it('for a minute loses them, and nobody is banned', async () => {
-    const { viewers, film, network } = await doze(60_000);
+    const { viewers, film, network, run } = await doze(60_000);
     const [first, sleeper, third] = viewers as [Viewer, Viewer, Viewer];
     for (const v of [first, third])
       expect(v.unlinked).toMatchObject([{ peer: sleeper.id, reason: 'timeout', banned: false }]);
     for (const u of sleeper.unlinked) expect(u.banned).toBe(false);
     expect(figures([first, third], film)).toMatchObject(fine);
     join(network, sleeper, [first, third]);
+    await run(2_000);
+    for (const v of [first, third]) expect(v.engine.snapshot().peers.map((p) => p.peer)).toContain(sleeper.id);
+    expect(sleeper.engine.snapshot().peers.map((p) => p.peer)).toEqual(expect.arrayContaining([first.id, third.id]));
     expect(sleeper.errors).toEqual([]);
   });
 });
