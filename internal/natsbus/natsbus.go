@@ -3,6 +3,7 @@
 package natsbus
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
@@ -64,24 +65,33 @@ func Open(cfg Config) (*Bus, error) {
 	conn, err := nats.Connect(cfg.URL, opts...)
 	if err != nil {
 		b.stopServer()
-		return nil, fmt.Errorf("natsbus: connect to %q: %w (is the server up, and are user and TLS settings its own?)", redacted(cfg.URL), err)
+		return nil, fmt.Errorf("natsbus: connect to %q: %w (is the server up, and are user and TLS settings its own?)", redacted(cfg.URL), plain(err))
 	}
 	b.conn = conn
 	b.metrics.Set(defConnected, 1)
 	return b, nil
 }
 
-// redacted is a list of servers without the passwords that their URLs may hold; errors end up in logs.
+// redacted is a list of servers without what stands before an @: user, password or token; errors end up in logs.
 func redacted(servers string) string {
 	list := strings.Split(servers, ",")
 	for i, s := range list {
-		u, err := url.Parse(strings.TrimSpace(s))
-		if err != nil {
-			return "the configured servers"
+		scheme, rest, ok := strings.Cut(strings.TrimSpace(s), "://")
+		if !ok {
+			scheme, rest = "nats", scheme
 		}
-		list[i] = u.Redacted()
+		list[i] = scheme + "://" + rest[strings.LastIndexByte(rest, '@')+1:]
 	}
 	return strings.Join(list, ",")
+}
+
+// plain is an error without the URL that the parser of URLs puts into its own.
+func plain(err error) error {
+	var u *url.Error
+	if errors.As(err, &u) {
+		return errors.New("the URL cannot be read")
+	}
+	return err
 }
 
 func (b *Bus) options(cfg Config) []nats.Option {
