@@ -8,7 +8,7 @@ FUZZTIME ?= 20s
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-go test-web e2e race fuzz bench bench-transfer lint format build film clean
+.PHONY: help demo test test-go test-web e2e race fuzz bench bench-transfer bench-idle lint format build film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -44,6 +44,10 @@ bench: ## Go benchmarks
 bench-transfer: ## goodput and CPU time of a link beside bare pion and TCP, every path
 	@scripts/need go
 	go run ./cmd/leeway bench transfer --check
+
+bench-idle: ## memory, goroutines and traffic of links that do nothing, up to 1000
+	@scripts/need go
+	go run ./cmd/leeway bench idle --check
 
 lint: $(npm_installed) ## formatting, vet, staticcheck, Biome, types
 	@scripts/need go

@@ -7,12 +7,15 @@ import (
 	"strings"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/bench/idlebench"
 	"github.com/leeway-video/leeway/internal/bench/swarmbench"
 	"github.com/leeway-video/leeway/internal/bench/transferbench"
 )
 
 // benches are what `leeway bench` can run.
-func benches() []bench.Bench { return []bench.Bench{swarmbench.Bench, transferbench.Bench} }
+func benches() []bench.Bench {
+	return []bench.Bench{swarmbench.Bench, transferbench.Bench, idlebench.Bench}
+}
 
 type benchCmd struct {
 	Name    string   `arg:"" optional:"" help:"Which bench; the list is printed when left out."`

@@ -43,6 +43,10 @@ type Config struct {
 	// InFlight is the highest bound of the bytes of a link's data channels that SCTP holds, sent or not; below it the
 	// bound follows the path (flight.go). 0 is DefaultInFlight.
 	InFlight int
+	// Keepalive is the interval of ICE's checks of an open path, data or not; pion takes at most 2 s. 0 is none: the
+	// sessions above ping when they have nothing else to say (transfer.PingAfter), which keeps a NAT's mapping as well
+	// and is quiet while data flows.
+	Keepalive time.Duration
 	// OpenTimeout ends a link that has not opened; 0 is DefaultOpenTimeout.
 	OpenTimeout time.Duration
 	Log         *slog.Logger
@@ -52,6 +56,9 @@ type Config struct {
 const (
 	DefaultInFlight    = 4 << 20
 	DefaultOpenTimeout = 30 * time.Second
+	// quietAfter is when a path on which nothing arrives counts as interrupted, LostAfter when it is given up.
+	quietAfter = 20 * time.Second
+	LostAfter  = 30 * time.Second
 )
 
 func (c *Config) complete() error {

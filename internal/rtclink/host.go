@@ -118,6 +118,7 @@ func (h *Host) newAPI(s *socket) (*webrtc.API, error) {
 	e.SetSCTPMaxReceiveBufferSize(receiveBuffer)
 	e.SetSCTPMaxMessageSize(sctpMessage)
 	e.SetSCTPMinCwnd(minCwnd)
+	e.SetICETimeouts(quietAfter, LostAfter-quietAfter, h.cfg.Keepalive)
 	e.EnableSCTPZeroChecksum(true) // DTLS authenticates what CRC-32 would check again
 	e.EnableSctpSnap(true)         // falls back where the other side has it not
 	e.DetachDataChannels()         // else pion holds 64 KiB a channel to read into

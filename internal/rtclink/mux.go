@@ -25,6 +25,8 @@ type mux struct {
 	out   *outbox
 	done  chan struct{} // closed when the reader has ended
 
+	received counter
+
 	mu     sync.Mutex
 	ports  map[portKey]*port
 	owners map[netip.AddrPort]*port
@@ -139,6 +141,7 @@ func (m *mux) run(in *inbox) {
 		case err != nil:
 			continue // an ICMP error of somebody's; the socket goes on
 		}
+		m.received.add((a.n+a.size-1)/a.size, a.n)
 		m.deliver(a)
 		a.slab.release()
 	}

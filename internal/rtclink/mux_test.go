@@ -179,12 +179,12 @@ func TestPacketsKeepOrderSizeAndAddress(t *testing.T) {
 		_, _ = in.WriteToAddrPort([]byte("mine"), from.conn.LocalAddr().(*net.UDPAddr).AddrPort())
 		handles = append(handles, in)
 	}
-	const count = 600
+	const count = 120 // fits the kernel's default buffer
 	var sent [2][]byte
 	for i := range uint32(count) {
 		size := 1200
 		if i%7 == 0 {
-			size = 4 + int(i)
+			size = 4 + int(i)*5
 		}
 		b := binary.BigEndian.AppendUint32(nil, i)
 		b = append(b, bytes.Repeat([]byte{byte(i)}, size-4)...)

@@ -27,6 +27,7 @@ const (
 // Lock order: sending before mu.
 type outbox struct {
 	conn *net.UDPConn
+	sent counter
 
 	sending sync.Mutex // held while a batch is handed to the kernel, so that order is kept
 	cut     bool       // guarded by sending: the kernel cuts joined packets
@@ -120,6 +121,7 @@ func (o *outbox) flush() {
 		return
 	}
 	o.send(b)
+	o.sent.add(len(b.packets), len(b.bytes))
 	b.bytes, b.packets = b.bytes[:0], b.packets[:0]
 	batches.Put(b)
 }

@@ -51,7 +51,7 @@ func newLinkStack(h host) (*linkStack, error) {
 }
 
 func (s *linkStack) begin(link int) error {
-	e := &linkEnd{stack: s, link: link}
+	e := &linkEnd{stack: s, link: link, hold: true}
 	l, offer, err := s.rtc.Offer(e)
 	if err != nil {
 		return err
@@ -61,6 +61,7 @@ func (s *linkStack) begin(link int) error {
 	s.links[link] = e
 	s.mu.Unlock()
 	s.signal(link, signal{Description: &offer})
+	e.release()
 	return nil
 }
 
@@ -123,7 +124,7 @@ type linkEnd struct {
 	target    *transfer.Target
 
 	mu      sync.Mutex
-	hold    bool                 // guarded by mu: the answer is not out yet
+	hold    bool                 // guarded by mu: the description is not out yet
 	waiting []transfer.Candidate // guarded by mu
 	next    int                  // guarded by mu: piece to ask for
 	owed    int                  // guarded by mu: pieces to ask for again
