@@ -17,6 +17,9 @@ import (
 	"github.com/leeway-video/leeway/internal/metric"
 )
 
+// pingEvery is how often the server is asked whether it is there.
+const pingEvery = 10 * time.Second
+
 // readyTimeout bounds the start of the embedded server.
 const readyTimeout = 10 * time.Second
 
@@ -102,6 +105,7 @@ func (b *Bus) options(cfg Config) []nats.Option {
 		nats.ReconnectWait(500 * time.Millisecond),
 		nats.ReconnectJitter(500*time.Millisecond, time.Second),
 		nats.RetryOnFailedConnect(false),
+		nats.PingInterval(pingEvery), // a server that is lost without a word is noticed after three of them
 		nats.ClosedHandler(func(*nats.Conn) { close(b.closed) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			b.metrics.Set(defConnected, 0)

@@ -27,6 +27,7 @@ type Bus interface {
 	Publish(subject string, data []byte) error
 	Subscribe(subject string, f func(subject string, data []byte, reply func([]byte) error)) (unsubscribe func(), err error)
 	Request(ctx context.Context, subject string, data []byte) ([]byte, error)
+	Connected() bool
 }
 
 // Conn is one accepted socket. Read blocks and is called by one goroutine; Write queues and fails when the reader is too slow.

@@ -196,7 +196,7 @@ func (h *home) maintain(now time.Time) {
 	var titles []naming
 	viewers, seeds, swarms := 0, 0, 0
 	for id, s := range h.swarms {
-		if h.t.roster.homeOf(id) != h.t.id {
+		if h.t.homeOf(id) != h.t.id {
 			delete(h.swarms, id)
 			continue
 		}

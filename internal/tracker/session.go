@@ -243,7 +243,7 @@ func (s *session) maintain(now time.Time) {
 	var again []*membership
 	var keep []keepAlive
 	for id, m := range s.swarms {
-		switch home := s.t.roster.homeOf(id); {
+		switch home := s.t.homeOf(id); {
 		case home != m.home:
 			m.home, m.seen = home, now
 			again = append(again, m)

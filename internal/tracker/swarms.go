@@ -31,7 +31,7 @@ func (s *session) join(m *signal.Join) {
 		s.fail(m.Request, "too-many-swarms", "The session is in too many swarms.", "Leave one first.", 0)
 		return
 	}
-	member := &membership{join: r, home: s.t.roster.homeOf(id), stats: now, seen: now}
+	member := &membership{join: r, home: s.t.homeOf(id), stats: now, seen: now}
 	if old != nil {
 		member.stats, member.started = old.stats, old.started
 	}
@@ -136,7 +136,7 @@ func (s *session) leave(m *signal.Leave) {
 // rejoin registers a member with its home again; introductions come by delivery.
 func (s *session) rejoin(member *membership) {
 	s.mu.Lock()
-	member.home = s.t.roster.homeOf(member.join.Swarm)
+	member.home = s.t.homeOf(member.join.Swarm)
 	r := member.join
 	s.mu.Unlock()
 	s.tellHome(member, &r)
@@ -154,6 +154,9 @@ func (m *membership) updateRequest() bus.HomeRequest {
 // askHome sends a request to a swarm's home and waits. A home that does not answer counts as silent, and the next in rank is
 // asked. ok is false when nobody answered: the viewer plays on, and the swarm is joined again once there is a home.
 func (s *session) askHome(member *membership, r *bus.HomeRequest) (answer bus.HomeAnswer, ok bool) {
+	if !s.t.bus.Connected() {
+		return s.t.home.handle(r), true
+	}
 	for range 2 {
 		home := s.homeOf(member)
 		err := s.t.request(bus.SubjectHome(home), r, &answer)
@@ -162,7 +165,7 @@ func (s *session) askHome(member *membership, r *bus.HomeRequest) (answer bus.Ho
 		}
 		s.t.cfg.Log.Warn("home did not answer", "op", r.Op, "error", err)
 		s.t.roster.silent(home)
-		next := s.t.roster.homeOf(r.Swarm)
+		next := s.t.homeOf(r.Swarm)
 		if next == home {
 			break
 		}

@@ -181,10 +181,27 @@ func (t *Tracker) beat(gone bool) {
 	})
 }
 
-// publish sends a message; what cannot be sent is logged, for everything on the bus is said again or asked again.
+// homeOf is the tracker that a swarm has its home at: this one while there is no bus to another.
+func (t *Tracker) homeOf(id signal.ID) signal.ID {
+	if !t.bus.Connected() {
+		return t.id
+	}
+	return t.roster.homeOf(id)
+}
+
+// noReply is for messages that want no answer.
+func noReply([]byte) error { return errors.New("no reply is wanted") }
+
+// publish sends a message. Without the bus a tracker still reaches itself, for the viewers of its own sockets. What cannot be sent is logged, for everything on the bus is said again or asked again.
 func (t *Tracker) publish(subject string, m bus.Message) {
 	b, err := bus.Encode(m)
-	if err == nil {
+	switch {
+	case err != nil:
+	case !t.bus.Connected() && subject == bus.SubjectHome(t.id):
+		t.home.onRequest(b, noReply)
+	case !t.bus.Connected() && subject == bus.SubjectDeliver(t.id):
+		t.onDelivery(b, noReply)
+	default:
 		err = t.bus.Publish(subject, b)
 	}
 	if err != nil {
