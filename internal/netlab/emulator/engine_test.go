@@ -20,7 +20,8 @@ type sent struct {
 // bench is an engine between two ports, in virtual time.
 type bench struct {
 	*Engine
-	out []sent
+	out  []sent
+	from int // the port where put puts
 }
 
 func address(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i + 1)}) }
@@ -60,7 +61,7 @@ func (b *bench) put(id, flow, size int, now time.Duration) {
 	binary.BigEndian.PutUint16(d[20:], uint16(flow))
 	binary.BigEndian.PutUint32(d[28:], uint32(id))
 	p.Size = size
-	b.Arrive(0, p, now)
+	b.Arrive(b.from, p, now)
 }
 
 func (b *bench) finish() []sent {
@@ -207,6 +208,33 @@ func TestAskingDoesNotChangeAnything(t *testing.T) {
 		if a, b := lazy.finish(), eager.finish(); !reflect.DeepEqual(a, b) {
 			t.Fatalf("seed %d: %+v: %d packets asked seldom, %d asked often, or at other times", seed, links, len(a), len(b))
 		}
+	}
+}
+
+// Traffic that comes from elsewhere meets, on a shared link, packets that are still on their way to it.
+func TestPacketsMeetInOrderOfTime(t *testing.T) {
+	var out []sent
+	e, err := NewEngine(Config{Links: []Link{{Delay: 10 * ms}, {Rate: 8_000_000, Queue: 100_000}}, Ports: []Port{
+		{Name: "far", Addresses: []netip.Addr{address(0)}, Routes: map[int][]int{2: {0, 1}}},
+		{Name: "near", Addresses: []netip.Addr{address(2)}, Routes: map[int][]int{2: {1}}},
+		{Name: "to", Addresses: []netip.Addr{address(1)}},
+	}}, func(_ int, p *Packet, due time.Duration) {
+		out = append(out, sent{int(binary.BigEndian.Uint32(p.Data[28:])), due})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := &bench{Engine: e}
+	for id, put := range []struct {
+		from int
+		at   time.Duration
+	}{{0, 0}, {1, 10*ms + 500*time.Microsecond}, {0, 100 * ms}, {1, 130 * ms}} {
+		b.from = put.from
+		b.put(id, 0, 1000, put.at)
+	}
+	e.Run(math.MaxInt64)
+	if want := []sent{{0, 11 * ms}, {1, 12 * ms}, {2, 111 * ms}, {3, 131 * ms}}; !reflect.DeepEqual(out, want) {
+		t.Errorf("%v, want %v", out, want)
 	}
 }
 

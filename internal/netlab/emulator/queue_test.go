@@ -1,6 +1,7 @@
 package emulator
 
 import (
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -56,7 +57,7 @@ func TestFairQueueTakesFromTheLongest(t *testing.T) {
 	}
 }
 
-// A flow that keeps to its share waits for about one packet of each other flow, however long their queues are.
+// A flow that keeps to its share waits for the packet that is being sent, however long the other's queue is.
 func TestFairQueueIsShortForTheModest(t *testing.T) {
 	b := chain(t, Link{Rate: 8_000_000, Queue: 200_000, Discipline: Fair})
 	const probe = 1 << 20
@@ -72,7 +73,7 @@ func TestFairQueueIsShortForTheModest(t *testing.T) {
 		}
 	}
 	for _, s := range b.finish() {
-		if at, is := came[s.id]; is && s.at-at > 2*1500*time.Microsecond+100*time.Microsecond {
+		if at, is := came[s.id]; is && s.at-at > 1500*time.Microsecond+100*time.Microsecond {
 			t.Errorf("a probe waited %v behind a greedy flow", s.at-at)
 		}
 	}
@@ -122,6 +123,28 @@ func TestCoDelKeepsTheQueueShort(t *testing.T) {
 		if tail < 5*wait || usedTail < 0.95 {
 			t.Errorf("%q: the median wait of %v ought to be far below drop-tail's %v (use %.0f %%)", discipline, wait, tail, 100*usedTail)
 		}
+	}
+}
+
+// In a queue that stays too long, the n-th drop follows the one before it after 100 ms / √n.
+func TestCoDelDropsByItsLaw(t *testing.T) {
+	f, control := &fifo{}, &codel{}
+	for range 10_000 {
+		f.push(&Packet{Size: 1000}, 0)
+	}
+	var drops []time.Duration
+	for now := 10 * ms; now < 2*time.Second; now += ms / 4 {
+		control.pop(f, now, func(*Packet) { drops = append(drops, now) })
+	}
+	due := 10*ms + codelInterval
+	for n, at := range drops {
+		if off := at - due; off < 0 || off > ms {
+			t.Fatalf("drop %d at %v, due at %v", n, at, due)
+		}
+		due += time.Duration(float64(codelInterval) / math.Sqrt(float64(n+1)))
+	}
+	if len(drops) < 80 {
+		t.Errorf("%d drops", len(drops))
 	}
 }
 
