@@ -13,13 +13,10 @@ import {
   maxUnknown,
   maxUnsolicited,
   negotiate,
-  rejectBudget,
-  rejectBusy,
-  rejectLaneOff,
 } from '../protocol/peer.ts';
-import { pieceSize } from '../segment/index.ts';
 import { createHoldings, type Holdings } from '../swarm/holdings.ts';
 import { createDownloads, type Download, type Downloads } from './downloads.ts';
+import { createPatience, saysGone } from './patience.ts';
 import { createUploads, type UploadHost, type Uploads } from './uploads.ts';
 
 /** What a peer tells its engine. */
@@ -84,24 +81,8 @@ const pingMs = 5_000;
 const silentTicks = 4;
 const helloTicks = 2;
 const announceMs = 50;
-const stallPauseUs = 2_000_000;
 /** A byte is worth so many µs of waiting for the next: who sends less than 5 kB/s stalls, however often it sends. */
 const byteUs = 183;
-/** Stalls in a row, without as much as a piece in between, that end a link. */
-const mostStalls = 3;
-const rejectPauseUs = 200_000;
-/** How long a peer is left alone that has what it rejected. */
-const waitUs: Record<number, number> = {
-  [rejectBusy]: rejectPauseUs,
-  [rejectBudget]: 5_000_000,
-  [rejectLaneOff]: 30_000_000,
-};
-const longestPauseUs = 30_000_000;
-/** Control messages, but for those that data bring with them, in so much time: each costs the page a decision. */
-const mostChatter = 1_000;
-const chatterMs = 5_000;
-/** How long a peer that has stalled and answers a ping may go on without data. */
-const muteMs = 3_000;
 /** Least time or bytes for a sample of the rate. */
 const rateMs = 50;
 const rateBytes = 131_072;
@@ -113,20 +94,10 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   let open = true;
   let unknown = 0;
   let unsolicited = 0;
-  let chatter = 0;
-  let chatterAt = 0;
   /** Ticks since the last message. Not time: what a sleeping or throttled page did not hear is no silence. */
   let quiet = 0;
   /** Something was sent since the last tick. */
   let spoke = false;
-  /** Stalls, and rejects, in a row without as many bytes as a piece has, and the bytes so far. */
-  let got = 0;
-  let stalls = 0;
-  let rejects = 0;
-  /** Pings, and one more, that were sent since the last stall without data since; the nonce of the latest. */
-  let mute = 0;
-  let nonce = 0;
-  let muteTimer = 0;
   const dirty = new Set<string>();
   let announceTimer = 0;
   const announced = new Set<string>();
@@ -167,7 +138,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     }
     clock.clearTimer(announceTimer);
     clock.clearTimer(tick);
-    clock.clearTimer(muteTimer);
+    patience.stop();
     host.closed(peer, reason, ban);
   };
 
@@ -218,14 +189,9 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
       if (!announceTimer) flush();
     },
     stalled(now) {
-      peer.stalledUntilUs = now + Math.min(longestPauseUs, stallPauseUs * 2 ** stalls++);
-      got = 0;
-      // A seed may be short of budget, and is its operator's business.
-      if (link.role === 'seed') return;
-      if (stalls >= mostStalls) return peer.drop('stalled', byePolicy);
-      if (mute) return;
-      mute = 1;
-      probe();
+      const pause = patience.stalled();
+      if (pause) peer.stalledUntilUs = now + pause;
+      else peer.drop('stalled', byePolicy);
     },
     drop(reason, bye, ban = false) {
       if (!open) return;
@@ -235,11 +201,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   };
 
   const ping = (n = 0) => send({ type: 'ping', nonce: n, sentAt: nowUs() % 2 ** 32 });
-  /** A ping that no other pong answers. */
-  const probe = () => {
-    clock.clearTimer(muteTimer);
-    ping(++nonce);
-  };
+  const patience = createPatience(clock, link.role === 'seed', ping);
 
   const onTick = () => {
     tick = clock.setTimer(onTick, pingMs);
@@ -264,7 +226,6 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   };
 
   const rejected = (reason: number, ids: number[]) => {
-    const wait = waitUs[reason];
     let lie = false;
     for (const id of ids) {
       const d = peer.downloads.all.get(id);
@@ -273,23 +234,18 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
       host.wasted(d.received);
       peer.downloads.remove(d);
       // It would have said first that the piece is gone. Anything else may pass.
-      if (!wait && peer.holdings.remove(d.segment, d.piece)) lie = true;
+      if (saysGone(reason) && peer.holdings.remove(d.segment, d.piece)) lie = true;
     }
     idle();
-    const pause = Math.min(longestPauseUs, (wait ?? rejectPauseUs) * 2 ** rejects++);
-    peer.stalledUntilUs = Math.max(peer.stalledUntilUs, nowUs() + pause);
+    peer.stalledUntilUs = Math.max(peer.stalledUntilUs, nowUs() + patience.rejected(reason));
     if (lie) peer.drop('false-have', byePolicy, true);
     host.changed();
   };
 
   const control = (m: Message) => {
-    if (m.type !== 'request' && m.type !== 'cancel') {
-      if (clock.now() - chatterAt > chatterMs) {
-        chatterAt = clock.now();
-        chatter = 0;
-      }
-      if (++chatter > mostChatter) return peer.drop('over-limit', byeOverLimit, true);
-    }
+    // Data bring those with them, however many.
+    if (m.type !== 'request' && m.type !== 'cancel' && patience.chatter())
+      return peer.drop('over-limit', byeOverLimit, true);
     if (m.type === 'hello') {
       if (peer.ready) return peer.drop('protocol-error', byeProtocolError);
       return hello(m);
@@ -316,12 +272,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
       case 'ping':
         return send({ ...m, type: 'pong' });
       case 'pong':
-        if (mute && m.nonce === nonce) {
-          // It runs, has had the requests since before the first ping, and time: it does not want to.
-          if (mute > 1) return peer.drop('stalled', byePolicy);
-          mute = 2;
-          muteTimer = clock.setTimer(probe, muteMs);
-        }
+        if (patience.pong(m.nonce)) return peer.drop('stalled', byePolicy);
         return roundTrip((nowUs() - m.sentAt) >>> 0);
       case 'bye':
         link.close('closed');
@@ -367,9 +318,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     const d = peer.downloads.data(m, clock.now());
     if (d === 'malformed') throw new Malformed('limit');
     if (d !== 'unsolicited') {
-      mute = 0;
-      got += m.payload.length;
-      if (got >= pieceSize) got = stalls = rejects = 0;
+      patience.data(m.payload.length);
       const from = Math.max(peer.dataUs, d === 'canceled' ? 0 : d.sentUs);
       peer.dataUs = Math.min(nowUs(), from + m.payload.length * byteUs);
     }
