@@ -173,8 +173,11 @@ func (b *budget) Take(n int) (time.Duration, bool) {
 	return 0, true
 }
 
-// load is the share of a rate that is in use, in permille.
+// load is the share of a rate that is in use, in permille; with nothing left of the day it is full.
 func (s *scope) load(now time.Time) int {
+	if s.quota != nil && s.quota.TokensAt(now) < peer.PieceSize {
+		return 1000
+	}
 	if s.rate == nil {
 		return 0
 	}

@@ -240,6 +240,23 @@ func TestBudgetsTakeFromAllOrNone(t *testing.T) {
 	}
 }
 
+// TestSpentDayIsFullLoad: a seed that may not send any more must not be introduced.
+func TestSpentDayIsFullLoad(t *testing.T) {
+	now := time.Unix(1000, 0)
+	for _, s := range []*scope{newScope("seed", 0, 1<<20), newScope("seed", 1<<30, 1<<20)} {
+		if load := s.load(now); load != 0 {
+			t.Errorf("load %d‰ of an untouched day", load)
+		}
+		s.quota.AllowN(now, 1<<20-1000)
+		if load := s.load(now); load != 1000 {
+			t.Errorf("load %d‰ of a day that is spent", load)
+		}
+		if load := s.load(now.Add(12 * time.Hour)); load != 0 {
+			t.Errorf("load %d‰ twelve hours later", load)
+		}
+	}
+}
+
 func TestMetricsAreWellFormed(t *testing.T) {
 	for _, d := range Metrics() {
 		if err := d.Lint(); err != nil {
