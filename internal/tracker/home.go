@@ -71,7 +71,7 @@ func (h *home) handle(r *bus.HomeRequest) bus.HomeAnswer {
 	case enters && s == nil:
 		if len(h.swarms) >= h.t.cfg.MaxHomes {
 			h.mu.Unlock()
-			return bus.HomeAnswer{Code: "overloaded"}
+			return bus.HomeAnswer{Code: "swarm-full"} // overloaded would be of the socket, and end it
 		}
 		s = &housed{Swarm: swarm.New(), site: r.Site, title: r.Title, met: map[signal.ID]map[signal.ID]time.Time{}}
 		h.swarms[r.Swarm] = s

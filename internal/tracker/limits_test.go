@@ -61,3 +61,23 @@ func TestOneAddressCannotTakeAllSessions(t *testing.T) {
 	_ = first.ws.Close()
 	eventually(t, "room for another", func() bool { return !n.refused() })
 }
+
+func TestErrorsOfAJoinLeaveTheSocketOpen(t *testing.T) {
+	w := newWorld(t)
+	v := w.tracker(func(c *Config) { c.MaxHomes, c.MaxSwarms = 2, 2 }).viewer("")
+	for _, c := range []struct{ title, code string }{{"a", ""}, {"b", ""}, {"c", "too-many-swarms"}} {
+		v.send(&signal.Join{Title: c.title, Role: "full"})
+		if c.code == "" {
+			expect[*signal.Joined](v)
+		} else if e := expect[*signal.Error](v); e.Code != c.code || e.RetryAfterMs == 0 {
+			t.Errorf("got %+v", e)
+		}
+	}
+	v = newWorld(t).tracker(func(c *Config) { c.MaxHomes = 1 }).viewer("")
+	v.send(&signal.Join{Title: "a", Role: "full"})
+	expect[*signal.Joined](v)
+	v.send(&signal.Join{Title: "b", Role: "full"})
+	if e := expect[*signal.Error](v); e.Code != "swarm-full" || e.RetryAfterMs == 0 {
+		t.Errorf("more swarms than have a home: %+v", e)
+	}
+}

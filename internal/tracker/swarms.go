@@ -28,7 +28,7 @@ func (s *session) join(m *signal.Join) {
 	old := s.swarms[id]
 	if old == nil && len(s.swarms) >= s.t.cfg.MaxSwarms {
 		s.mu.Unlock()
-		s.fail(m.Request, "too-many-swarms", "The session is in too many swarms.", "Leave one first.", 0)
+		s.fail(m.Request, "too-many-swarms", "The session is in too many swarms.", "Leave one first.", 10_000)
 		return
 	}
 	member := &membership{join: r, home: s.t.homeOf(id), stats: now, seen: now}
@@ -53,7 +53,7 @@ func (s *session) join(m *signal.Join) {
 	}
 	s.mu.Unlock()
 	s.send(&signal.Joined{Request: m.Request, Swarm: id, Viewers: answer.Viewers, Seeds: answer.Seeds})
-	for i, target := range answer.Offers {
+	for i, target := range answer.Offers[:min(len(answer.Offers), len(m.Offers))] {
 		s.meet(target)
 		s.route(target, &signal.Signal{Swarm: id, To: target.Peer, Link: m.Offers[i].Link, Kind: "offer", SDP: m.Offers[i].SDP, Plan: m.Offers[i].Plan})
 	}
