@@ -143,7 +143,7 @@ func (r Report) Timing() error {
 func (r Report) spare() error {
 	var errs []error
 	if r.Idle < IdleShare {
-		errs = append(errs, fmt.Errorf("the processors were idle %.0f %% of the time, at least %.0f %% are asked for", 100*r.Idle, 100*IdleShare))
+		errs = append(errs, fmt.Errorf("the processors were idle %.1f %% of the time, at least %.0f %% are asked for", 100*r.Idle, 100*IdleShare))
 	}
 	return uncertified(errs)
 }

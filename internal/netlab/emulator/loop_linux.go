@@ -15,6 +15,10 @@ import (
 // batch is how many packets are read from one device before deliveries have their turn again.
 const batch = 32
 
+// tick is the longest sleep. Nothing needs it but the emulator's honesty: a process that was stopped while it slept
+// learns it from the clock only.
+const tick = 2 * time.Millisecond
+
 // realTimePriority is low among real-time priorities, and above everything that has none.
 const realTimePriority = 10
 
@@ -72,7 +76,7 @@ func (l *loop) run() error {
 	_ = unix.Prctl(unix.PR_SET_TIMERSLACK, 1, 0, 0, 0) // matters without real-time priority only
 	events := make([]unix.EpollEvent, 64)
 	for !l.stop {
-		n, err := l.wait(events)
+		n, due, err := l.wait(events)
 		if err != nil {
 			return err
 		}
@@ -87,7 +91,7 @@ func (l *loop) run() error {
 				return err
 			}
 		}
-		l.stats.Rounds.add(l.now() - begin)
+		l.stats.Rounds.add(l.now() - min(begin, due))
 	}
 	return nil
 }
@@ -112,22 +116,23 @@ func prefer() error {
 	return nil
 }
 
-// wait sleeps until a device has something or a packet is due.
-func (l *loop) wait(events []unix.EpollEvent) (int, error) {
-	var timeout *unix.Timespec
+// wait sleeps until a device has something or a packet is due, and no longer than until due.
+func (l *loop) wait(events []unix.EpollEvent) (n int, due time.Duration, err error) {
+	now := l.now()
+	due = now + tick
 	if at, ok := l.engine.Next(); ok {
-		ts := unix.NsecToTimespec(int64(max(at-l.now(), 0)))
-		timeout = &ts
+		due = max(min(due, at), now)
 	}
-	n, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(l.epoll),
-		uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(unsafe.Pointer(timeout)), 0, 0)
+	timeout := unix.NsecToTimespec(int64(due - now))
+	ready, _, errno := unix.Syscall6(unix.SYS_EPOLL_PWAIT2, uintptr(l.epoll),
+		uintptr(unsafe.Pointer(&events[0])), uintptr(len(events)), uintptr(unsafe.Pointer(&timeout)), 0, 0)
 	if errno == unix.EINTR {
-		return 0, nil
+		return 0, due, nil
 	}
 	if errno != 0 {
-		return 0, os.NewSyscallError("epoll_pwait2", errno)
+		return 0, due, os.NewSyscallError("epoll_pwait2", errno)
 	}
-	return int(n), nil
+	return int(ready), due, nil
 }
 
 // read takes a batch from a device, and gives deliveries their turn as it goes.

@@ -144,6 +144,9 @@ func Start(cfg Config, devices []*os.File) (*Process, error) {
 	return p, nil
 }
 
+// PID of the emulator's process.
+func (p *Process) PID() int { return p.cmd.Process.Pid }
+
 // exchange sends one order and waits for its reply.
 func (p *Process) exchange(o any) (reply, error) {
 	p.mu.Lock()

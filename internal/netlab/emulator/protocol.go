@@ -39,8 +39,8 @@ type Stats struct {
 	RealTime bool
 	// Late says how long after its time each packet was handed to the kernel.
 	Late Histogram
-	// Rounds says how long the emulator was away from its devices: a packet that came meanwhile got its arrival time
-	// that much late, at most.
+	// Rounds says how long the emulator was away from its devices, other than to sleep until something comes: a packet
+	// that came meanwhile got its arrival time that much late, at most.
 	Rounds Histogram
 	// Read and Written count packets at the devices.
 	Read, Written uint64
