@@ -2,6 +2,8 @@ package netlab
 
 import (
 	"strings"
+	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -77,30 +79,21 @@ func TestAStoppedEmulatorIsNotCertified(t *testing.T) {
 // With every processor busy the lab itself may still be punctual, but what runs in it had no time of its own.
 func TestABusyMachineIsNotCertified(t *testing.T) {
 	lab, _, _, _ := pair(t, Path{})
-	burn := make(chan struct{})
-	done := make(chan struct{})
-	const burners = 16
-	for range burners {
-		go func() {
-			for {
-				select {
-				case <-burn:
-					done <- struct{}{}
-					return
-				default:
-				}
+	var stop atomic.Bool
+	var burning sync.WaitGroup
+	for range 16 {
+		burning.Go(func() {
+			for !stop.Load() {
 			}
-		}()
+		})
 	}
 	if err := lab.Mark(); err != nil {
 		t.Fatal(err)
 	}
 	<-time.After(500 * time.Millisecond)
 	r, err := lab.Report()
-	close(burn)
-	for range burners {
-		<-done
-	}
+	stop.Store(true)
+	burning.Wait()
 	if err != nil {
 		t.Fatal(err)
 	}
