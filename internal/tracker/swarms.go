@@ -31,7 +31,9 @@ func (s *session) join(m *signal.Join) {
 		s.fail(m.Request, "too-many-swarms", "The session is in too many swarms.", "Leave one first.", 10_000)
 		return
 	}
-	member := &membership{join: r, home: s.t.homeOf(id), stats: now, seen: now}
+	again := r
+	again.Offers, again.Rejoin = 0, true
+	member := &membership{join: again, home: s.t.homeOf(id), stats: now, seen: now}
 	if old != nil {
 		member.stats, member.started = old.stats, old.started
 	}
@@ -47,7 +49,6 @@ func (s *session) join(m *signal.Join) {
 	}
 	s.mu.Lock()
 	member.viewers = answer.Viewers
-	member.join.Offers, member.join.Rejoin = 0, true
 	if !ok {
 		member.home = signal.ID{} // joined again at the next beat
 	}
