@@ -57,38 +57,48 @@ type Swarm struct {
 	members map[ID]*Member
 	met     map[ID]map[ID]time.Time // member → member → introduced; both ways
 	failed  map[pair]time.Time      // links that never opened, also of members that left a while ago
+	// Counted as members come and go: both are asked for at every message.
+	viewers   int            // members whose role is not off
+	manifests map[string]int // members that name each
 }
 
 type pair struct{ low, high ID }
 
 // New makes an empty swarm.
 func New() *Swarm {
-	return &Swarm{members: map[ID]*Member{}, met: map[ID]map[ID]time.Time{}, failed: map[pair]time.Time{}}
+	return &Swarm{members: map[ID]*Member{}, met: map[ID]map[ID]time.Time{}, failed: map[pair]time.Time{}, manifests: map[string]int{}}
 }
 
 // Len is the number of members.
 func (s *Swarm) Len() int { return len(s.members) }
 
 // Viewers counts the members that take part, those whose role is off left out.
-func (s *Swarm) Viewers() int {
-	n := 0
-	for _, m := range s.members {
-		if m.Role != RoleOff {
-			n++
-		}
+func (s *Swarm) Viewers() int { return s.viewers }
+
+// count adds a member to the counts, or takes it out with -1.
+func (s *Swarm) count(m *Member, by int) {
+	if m.Role != RoleOff {
+		s.viewers += by
 	}
-	return n
+	if m.Manifest == "" {
+		return
+	}
+	if s.manifests[m.Manifest] += by; s.manifests[m.Manifest] == 0 {
+		delete(s.manifests, m.Manifest)
+	}
 }
 
-// Member returns a member, nil if there is none of that ID. The caller may change what an update carries.
+// Member returns a member, nil if there is none of that ID. The caller may change what an update carries, and nothing else.
 func (s *Swarm) Member(id ID) *Member { return s.members[id] }
 
 // Join adds a member or replaces what is known of it.
 func (s *Swarm) Join(m Member) {
 	if old := s.members[m.ID]; old != nil {
 		m.Joined = old.Joined
+		s.count(old, -1)
 	}
 	s.members[m.ID] = &m
+	s.count(&m, 1)
 }
 
 // Leave removes a member. Whom it was introduced to is forgotten; which links failed is not, for it may come back.
@@ -97,7 +107,10 @@ func (s *Swarm) Leave(id ID) {
 		delete(s.met[other], id)
 	}
 	delete(s.met, id)
-	delete(s.members, id)
+	if m := s.members[id]; m != nil {
+		s.count(m, -1)
+		delete(s.members, id)
+	}
 }
 
 // Expire removes the members that were last seen before a time and returns how many there were. now ends the memory of
@@ -144,30 +157,25 @@ func (s *Swarm) introduced(a, b ID, now time.Time) {
 // Manifest is the manifest that most members named, the one named first among equals; empty if nobody named one. One
 // member cannot lead the seeds astray once there are others.
 func (s *Swarm) Manifest() string {
-	type votes struct {
-		n     int
-		first time.Time
+	best, most, tied := "", 0, false
+	for name, n := range s.manifests {
+		if n >= most {
+			best, most, tied = name, n, n == most
+		}
 	}
-	count := map[string]votes{}
+	if !tied {
+		return best
+	}
+	var first *Member
 	for _, m := range s.members {
-		if m.Manifest == "" {
+		if s.manifests[m.Manifest] != most {
 			continue
 		}
-		v := count[m.Manifest]
-		if v.n == 0 || m.Joined.Before(v.first) {
-			v.first = m.Joined
-		}
-		v.n++
-		count[m.Manifest] = v
-	}
-	best := ""
-	for name, v := range count {
-		b := count[best]
-		if best == "" || cmp.Or(cmp.Compare(v.n, b.n), b.first.Compare(v.first), cmp.Compare(best, name)) > 0 {
-			best = name
+		if first == nil || cmp.Or(m.Joined.Compare(first.Joined), cmp.Compare(m.Manifest, first.Manifest)) < 0 {
+			first = m
 		}
 	}
-	return best
+	return first.Manifest
 }
 
 // Introduce picks up to n members for a member to offer to, best first, and notes the encounters. Those that cannot serve
