@@ -22,8 +22,8 @@ const (
 type meter struct {
 	rate  int64 // bytes per second, 0 unknown
 	rtt   time.Duration
-	last  time.Time // of the last data
 	paid  time.Time // up to when data pay for silence
+	total int64     // bytes of requests, canceled ones too
 	since time.Time // begin of the sample; zero while idle
 	bytes int64     // of the sample
 }
@@ -55,7 +55,7 @@ func (m *meter) idle() { m.since, m.bytes = time.Time{}, 0 }
 
 // pay notes data of what was asked for at a time, the zero time if it was canceled since.
 func (m *meter) pay(bytes int, now, asked time.Time) {
-	m.last = now
+	m.total += int64(bytes)
 	from := m.paid
 	if asked.After(from) {
 		from = asked
@@ -99,16 +99,16 @@ func (d *Download) RTT() time.Duration {
 	return d.meter.rtt
 }
 
+// Came is how many bytes came of what was asked for, of canceled requests too.
+func (d *Download) Came() int64 {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.meter.total
+}
+
 // Paid is up to when the data that came pay for silence, the zero time before any did.
 func (d *Download) Paid() time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.meter.paid
-}
-
-// LastData is when data came last, of canceled requests too; the zero time before any did.
-func (d *Download) LastData() time.Time {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.meter.last
 }

@@ -11,9 +11,12 @@ import (
 
 // Times of the protocol (spec/peer-protocol.md).
 const (
-	HelloTimeout = 10 * time.Second // a link without the other side's hello ends
-	PingAfter    = 5 * time.Second  // of saying nothing
-	SilenceLimit = 15 * time.Second // of hearing nothing
+	PingAfter    = 5 * time.Second // a round, after which a ping goes out when nothing else did, or nothing came
+	HelloRounds  = 2               // without the other side's hello end a link
+	SilentRounds = 4               // without a message end it
+	// Control messages that a side takes within chatterTime, apart from those that data bring with them.
+	maxChatter  = 1000
+	chatterTime = 5 * time.Second
 )
 
 // LinkError is why a link must end: the reason to count and the one to tell.
@@ -50,11 +53,13 @@ type Session struct {
 
 	mu      sync.Mutex
 	ready   bool      // guarded by mu: the other hello is here
-	opened  time.Time // guarded by mu; zero before Open
-	sent    time.Time // guarded by mu: last control message out
-	heard   time.Time // guarded by mu: last message in
+	round   time.Time // guarded by mu: when this round began; zero before Open
+	spoke   bool      // guarded by mu: something was sent in this round
+	quiet   int       // guarded by mu: rounds without a message, this one included
 	unknown int       // guarded by mu
 	nonce   uint32    // guarded by mu
+	said    int       // guarded by mu: control messages since saidAt
+	saidAt  time.Time // guarded by mu
 }
 
 // NewSession makes the session of a link; hello is what this side says, theirs the other side's peer ID.
@@ -66,7 +71,7 @@ func NewSession(link Link, hello peer.Hello, theirs peer.ID, handler Handler, no
 func (s *Session) Open() {
 	now := s.now()
 	s.mu.Lock()
-	s.opened, s.heard = now, now
+	s.round = now
 	s.mu.Unlock()
 	s.Send(s.hello)
 }
@@ -78,7 +83,7 @@ func (s *Session) Send(m peer.Message) {
 		return
 	}
 	s.mu.Lock()
-	s.sent = s.now()
+	s.spoke = true
 	s.mu.Unlock()
 	s.link.SendControl(b)
 }
@@ -116,8 +121,27 @@ func (s *Session) Data(b []byte) {
 func (s *Session) hear() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.heard = s.now()
+	if s.ready {
+		s.quiet = 0
+	}
 	return s.ready
+}
+
+// chatter says whether a control message is one too many: each costs whoever gets it a decision. Those that ask for data,
+// or take the asking back, are as many as the data are.
+func (s *Session) chatter(m peer.Message) bool {
+	switch m.(type) {
+	case peer.Request, peer.Cancel:
+		return false
+	}
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if now.Sub(s.saidAt) > chatterTime {
+		s.saidAt, s.said = now, 0
+	}
+	s.said++
+	return s.said > maxChatter
 }
 
 func (s *Session) judge(err error) {
@@ -128,7 +152,9 @@ func (s *Session) judge(err error) {
 		s.mu.Lock()
 		s.unknown++
 		over := s.unknown > peer.MaxUnknown
-		s.heard = s.now()
+		if s.ready {
+			s.quiet = 0
+		}
 		s.mu.Unlock()
 		if over {
 			s.End(peer.CloseProtocol, peer.ByeProtocolError)
@@ -142,6 +168,9 @@ func (s *Session) judge(err error) {
 
 func (s *Session) handle(m peer.Message) error {
 	ready := s.hear()
+	if s.chatter(m) {
+		return &LinkError{Close: peer.CloseLimit, Bye: peer.ByeOverLimit, Cause: errors.New("control messages without end")}
+	}
 	hello, isHello := m.(peer.Hello)
 	switch {
 	case isHello && ready:
@@ -176,22 +205,30 @@ func (s *Session) meet(hello peer.Hello) error {
 		return errors.New("hello with another peer or swarm than the signal")
 	}
 	s.mu.Lock()
-	s.ready = true
+	s.ready, s.quiet = true, 0
 	s.mu.Unlock()
 	return s.handler.Ready(hello)
 }
 
-// Tick keeps the link alive or ends it; call it about once a second.
+// Tick keeps the link alive or ends it; call it about once a second. Rounds are counted, not time: a side whose own timers
+// stood still blames nobody for what it did not hear.
 func (s *Session) Tick() {
 	now := s.now()
 	s.mu.Lock()
-	opened, ready, heard, sent := s.opened, s.ready, s.heard, s.sent
+	if s.round.IsZero() || now.Sub(s.round) < PingAfter {
+		s.mu.Unlock()
+		return
+	}
+	s.round = now
+	s.quiet++
+	over := s.quiet >= SilentRounds || !s.ready && s.quiet >= HelloRounds
+	ping := s.ready && (s.quiet > 1 || !s.spoke)
+	s.spoke = false
 	s.mu.Unlock()
 	switch {
-	case opened.IsZero():
-	case !ready && now.Sub(opened) > HelloTimeout, now.Sub(heard) > SilenceLimit:
-		s.link.Close(peer.CloseTimeout, nil)
-	case now.Sub(sent) >= PingAfter:
+	case over:
+		s.End(peer.CloseTimeout, peer.ByeOverLimit)
+	case ping:
 		s.Ping()
 	}
 }

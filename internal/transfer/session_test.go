@@ -75,21 +75,79 @@ func TestSessionKeepsAliveAndEndsSilence(t *testing.T) {
 	if pong, ok := link.control[len(link.control)-1].(peer.Pong); !ok || pong != (peer.Pong{Nonce: 5, SentAt: 6}) {
 		t.Errorf("ping was answered by %+v", link.control)
 	}
-	now = now.Add(PingAfter)
-	s.Tick()
-	if _, ok := link.control[len(link.control)-1].(peer.Ping); !ok {
-		t.Error("no ping after five silent seconds")
+	s.Send(peer.Cancel{IDs: []uint32{1}})
+	tick := func(d time.Duration) { now = now.Add(d); s.Tick() }
+	if tick(PingAfter - 1); len(link.control) != 3 {
+		t.Errorf("pinged within a round: %+v", link.control)
 	}
-	now = now.Add(SilenceLimit + 1 - PingAfter)
-	s.Tick()
+	if tick(1); len(link.control) != 3 {
+		t.Error("pinged although it had just spoken")
+	}
+	s.Control(encode(peer.Pong{}))
+	for round := range SilentRounds {
+		if link.ended != "" {
+			t.Errorf("ended %q after %d silent rounds", link.ended, round)
+		}
+		if round > 0 {
+			if _, ok := link.control[len(link.control)-1].(peer.Ping); !ok {
+				t.Error("no ping after a silent round")
+			}
+		}
+		tick(time.Hour) // however long it took: what a sleeping machine did not hear is no silence
+	}
 	if link.ended != peer.CloseTimeout {
-		t.Errorf("ended %q after fifteen seconds of silence", link.ended)
+		t.Errorf("ended %q after four silent rounds", link.ended)
 	}
 	now = time.Unix(200, 0)
 	s, link, _ = newSession(&now)
-	now = now.Add(HelloTimeout + 1)
-	s.Tick()
+	for range HelloRounds {
+		s.Data(encode(peer.Data{Payload: []byte("x")})) // is no hello
+		tick(PingAfter)
+	}
 	if link.ended != peer.CloseTimeout {
 		t.Errorf("ended %q without a hello", link.ended)
+	}
+}
+
+func TestSessionEndsForTalkWithoutEnd(t *testing.T) {
+	now := time.Unix(100, 0)
+	s, link, _ := newSession(&now)
+	s.Control(encode(theirHello))
+	for range 2000 {
+		s.Control(encode(peer.Request{Requests: []peer.PieceRequest{{ID: 1}}}))
+	}
+	for range 999 {
+		s.Control(encode(peer.Pong{}))
+	}
+	now = now.Add(chatterTime + 1)
+	for range maxChatter {
+		s.Control(encode(peer.Pong{}))
+	}
+	if link.ended != "" {
+		t.Fatalf("ended %q", link.ended)
+	}
+	if s.Control(encode(peer.Pong{})); link.ended != peer.CloseLimit {
+		t.Errorf("ended %q after %d messages in five seconds", link.ended, maxChatter+1)
+	}
+}
+
+func TestPongsTellNonceAndTime(t *testing.T) {
+	now := time.Unix(100, 0)
+	s, link, _ := newSession(&now)
+	var nonces []uint32
+	var times []time.Duration
+	s.Pong = func(nonce uint32, took time.Duration) { nonces, times = append(nonces, nonce), append(times, took) }
+	s.Control(encode(theirHello))
+	for i := range 2 {
+		n := s.Ping()
+		ping := link.control[len(link.control)-1].(peer.Ping)
+		now = now.Add(time.Duration(i+1) * 30 * time.Millisecond)
+		s.Control(encode(peer.Pong(ping)))
+		if ping.Nonce != n {
+			t.Errorf("pinged with %d, said %d", ping.Nonce, n)
+		}
+	}
+	if nonces[0] == nonces[1] || times[0] != 30*time.Millisecond || times[1] != 60*time.Millisecond {
+		t.Errorf("%v %v", nonces, times)
 	}
 }

@@ -68,7 +68,7 @@ func (l *line) fetch(f Fetch, done func(Fetched, error)) (cancel func(), seen *l
 			if err == nil {
 				now := l.loop.Now()
 				l.answered(now.Sub(started) - got.Transfer)
-				l.learn(int64(len(got.Data)), got.Transfer, l.received-before, now)
+				l.sample(int64(len(got.Data)), got.Transfer, l.received-before, now)
 			}
 			done(got, err)
 		})
@@ -84,18 +84,9 @@ func (l *line) fetch(f Fetch, done func(Fetched, error)) (cancel func(), seen *l
 		defer seen.mu.Unlock()
 		if !seen.first.IsZero() {
 			l.answered(seen.first.Sub(started))
-			l.learn(seen.loadedLast-seen.begin, seen.last.Sub(seen.first), l.received-before, time.Time{})
+			l.sample(seen.loadedLast-seen.begin, seen.last.Sub(seen.first), l.received-before, time.Time{})
 		}
 	}, seen
 }
 
 func (l *line) answered(d time.Duration) { l.answer = (3*l.answer + max(d, 0)) / 4 }
-
-// learn takes a transfer; where peers sent much meanwhile its timing says little.
-func (l *line) learn(bytes int64, took time.Duration, others int64, now time.Time) {
-	if others > bytes/16 {
-		l.bound(bytes, took, others)
-	} else {
-		l.sample(bytes, took, now)
-	}
-}

@@ -16,7 +16,7 @@ const (
 	ownMaxRequests = 256
 	announceEvery  = 50 * time.Millisecond
 	stallPause     = 2 * time.Second
-	mostStalls     = 3 // in a row, without a whole piece, that end a link
+	mostStalls     = 3 // in a row, without as many bytes as a piece has, that end a link
 	rejectPause    = 200 * time.Millisecond
 	longestPause   = 30 * time.Second
 	// muteTime is how long a peer that has stalled and answers a ping may go on without data.
@@ -48,11 +48,12 @@ type remote struct {
 	noUpload    bool // never ask it
 	maxRequests int
 	holdings    *holdings
-	stalledUs   int64 // until then it is left alone
-	stalls      int   // in a row without a whole piece
-	rejects     int   // likewise
-	mute        int   // pings, and one more, sent since the last stall without data since
-	muteSince   time.Time
+	stalledUs   int64  // until then it is left alone
+	stalls      int    // in a row without as many bytes as a piece has
+	rejects     int    // likewise
+	stallCame   int64  // bytes that had come by the last of them
+	mute        int    // pings, and one more, sent since the last stall without data since
+	muteCame    int64  // bytes that had come by then
 	muteNonce   uint32 // of the latest of them
 	muteTimer   func()
 	suspect     *suspect
@@ -181,12 +182,21 @@ func (r *remote) rejected(m peer.Reject) {
 	if !has {
 		wait = rejectPause
 	}
+	r.forgive()
 	r.leaveAlone(wait, r.rejects)
 	r.rejects++
 	if lie {
 		r.e.drop(r, peer.CloseFalse, peer.ByePolicy)
 	}
 	r.e.changed()
+}
+
+// forgive forgets stalls and rejects once as much came as a piece has.
+func (r *remote) forgive() {
+	if r.download.Came() >= r.stallCame+peer.PieceSize {
+		r.stalls, r.rejects = 0, 0
+		r.stallCame = r.download.Came()
+	}
 }
 
 // leaveAlone asks nothing of the peer for a while, longer each time.
@@ -196,6 +206,8 @@ func (r *remote) leaveAlone(d time.Duration, times int) {
 
 // stall notes that requests to the peer ran out of time: a pause, and a ping whose answer shows that it could have sent.
 func (r *remote) stall() {
+	r.forgive()
+	r.stallCame = r.download.Came()
 	r.leaveAlone(stallPause, r.stalls)
 	r.stalls++
 	if r.role == schedule.Seed {
@@ -205,13 +217,16 @@ func (r *remote) stall() {
 		r.e.drop(r, peer.CloseStalled, peer.ByePolicy)
 		return
 	}
-	r.mute, r.muteSince = 1, r.e.loop.Now()
-	r.probe()
+	if r.heardData(); r.mute == 0 {
+		r.mute, r.muteCame = 1, r.download.Came()
+		r.stopMute()
+		r.probe()
+	}
 }
 
 // probe sends a ping that no other pong answers.
 func (r *remote) probe() {
-	r.stopMute()
+	r.muteTimer = nil
 	if !r.gone {
 		r.muteNonce = r.session.Ping()
 	}
@@ -224,13 +239,17 @@ func (r *remote) stopMute() {
 	}
 }
 
+// heardData ends the suspicion of a peer that sent something since.
+func (r *remote) heardData() {
+	if r.download.Came() > r.muteCame {
+		r.mute = 0
+	}
+}
+
 // pong hears the answer to a ping.
 func (r *remote) pong(nonce uint32, took time.Duration) {
 	r.download.RoundTrip(took)
-	if r.mute > 0 && r.download.LastData().After(r.muteSince) {
-		r.mute = 0
-	}
-	if r.mute == 0 || nonce != r.muteNonce {
+	if r.heardData(); r.mute == 0 || nonce != r.muteNonce {
 		return
 	}
 	if r.mute > 1 { // it runs, has had the requests since before the first ping, and time: it does not want to

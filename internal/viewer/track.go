@@ -73,7 +73,7 @@ func (t *track) choose() int {
 	if t.fixed >= 0 {
 		return t.fixed
 	}
-	estimate := t.p.title.line.estimate()
+	estimate := t.p.title.line.told()
 	if estimate == 0 {
 		estimate = firstEstimate
 	}

@@ -147,7 +147,6 @@ func (e *engine) dispute(s *seg, a, b *certificate.Certificate) {
 // arrived takes a whole piece.
 func (e *engine) arrived(r *remote, o transfer.Order, data []byte, matches bool) {
 	r.download.Remove(o.ID)
-	r.stalls, r.rejects = 0, 0
 	s := e.segments.byID[segment.ID(o.Target.Segment).String()]
 	switch {
 	case s == nil || s.target != o.Target: // withdrawn or replaced while it was on the way: nobody's fault
