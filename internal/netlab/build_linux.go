@@ -1,14 +1,11 @@
 package netlab
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"os"
-	"strconv"
-	"strings"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -180,34 +177,4 @@ func (l *Lab) deviceDrops() (uint64, error) {
 		}
 	}
 	return drops, nil
-}
-
-// processor is the machine's processor time since it started, in ticks.
-type processor struct{ total, idle, steal uint64 }
-
-func readProcessor() (processor, error) {
-	body, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return processor{}, err
-	}
-	line, _, _ := bytes.Cut(body, []byte("\n"))
-	fields := strings.Fields(string(line)) // cpu user nice system idle iowait irq softirq steal …
-	if len(fields) < 9 || fields[0] != "cpu" {
-		return processor{}, fmt.Errorf("/proc/stat begins with %q", line)
-	}
-	var p processor
-	for i, f := range fields[1:9] {
-		n, err := strconv.ParseUint(f, 10, 64)
-		if err != nil {
-			return processor{}, fmt.Errorf("/proc/stat begins with %q", line)
-		}
-		p.total += n
-		switch i {
-		case 3, 4:
-			p.idle += n
-		case 7:
-			p.steal += n
-		}
-	}
-	return p, nil
 }

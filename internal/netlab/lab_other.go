@@ -4,6 +4,7 @@ package netlab
 
 import (
 	"errors"
+	"time"
 
 	"github.com/leeway-video/leeway/internal/netlab/emulator"
 )
@@ -14,8 +15,11 @@ func Available() error { return errors.New("netlab: network namespaces are there
 func (l *Lab) build(emulator.Config) error  { return Available() }
 func (l *Lab) deviceDrops() (uint64, error) { return 0, Available() }
 
-// processor is the machine's processor time since it started, in ticks.
-type processor struct{ total, idle, steal uint64 }
+// processor is how long the machine's processors have been idle or taken away.
+type processor struct {
+	idle, steal time.Duration
+	count       int
+}
 
 func readProcessor() (processor, error) { return processor{}, Available() }
 

@@ -93,11 +93,11 @@ func (l *Lab) Report() (Report, error) {
 		return Report{}, err
 	}
 	then := l.mark
-	total := float64(max(now.cpu.total-then.cpu.total, 1))
+	total := now.at.Sub(then.at).Seconds() * float64(now.cpu.count)
 	r := Report{
 		Took:        now.at.Sub(then.at),
-		Idle:        float64(now.cpu.idle-then.cpu.idle) / total,
-		Steal:       float64(now.cpu.steal-then.cpu.steal) / total,
+		Idle:        min((now.cpu.idle-then.cpu.idle).Seconds()/total, 1),
+		Steal:       min((now.cpu.steal-then.cpu.steal).Seconds()/total, 1),
 		RealTime:    now.stats.RealTime,
 		Late:        now.stats.Late.Since(then.stats.Late),
 		Rounds:      now.stats.Rounds.Since(then.stats.Rounds),
