@@ -4,9 +4,13 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // settle returns when the seed has taken in what was sent before: messages of a link keep their order.
@@ -44,5 +48,35 @@ func TestViewersWhoAskForWhatIsNotListedKeepNobodyWaiting(t *testing.T) {
 	m := wait(t, honest.answers, "a certificate")
 	if _, ok := m.(peer.Certificate); !ok {
 		t.Errorf("answer %+v", m)
+	}
+}
+
+// TestTitlesThatNobodyWatchesGiveWay: whoever names many titles must not keep out those that are watched.
+func TestTitlesThatNobodyWatchesGiveWay(t *testing.T) {
+	o := newOrigin(t)
+	o.film(1)
+	w := newWorld(t, o, func(_ *site.Config, c *seed.Config) { c.MaxTitles = 2 })
+	linked := w.connect(1, 1)
+	name := func(n byte, viewers int) *bus.Title {
+		title := w.title(viewers)
+		title.Swarm = signal.ID{50, n}
+		return title
+	}
+	w.toSeed(&bus.SeedDelivery{Kind: bus.KindTitle, Title: name(1, 1)}).Wait()
+	offer := func(n byte, title *bus.Title) *viewer {
+		v := w.newViewer(n)
+		v.swarm = title.Swarm
+		v.offer(title)
+		return v
+	}
+	turned := offer(10, name(2, 1))
+	if r := wait(t, turned.failed, "the refusal"); r != "busy" {
+		t.Errorf("no room for one as small as those that are there: %s", r)
+	}
+	turned.link.Close(peer.CloseClosed, nil)
+	taken := offer(11, name(3, 2))
+	wait(t, taken.ready, "the seed's hello: a title that nobody links to gives way")
+	if _, none := linked.certificate("/film/low/0.m4s"); none != nil {
+		t.Errorf("one that is linked to is gone: reason %d", none.Reason)
 	}
 }

@@ -81,47 +81,71 @@ func (s *Service) deliver(data []byte) {
 		return
 	}
 	var t *title
+	full := false
 	if m.Title != nil {
-		t = s.named(m.Title)
+		t, full = s.named(m.Title)
 	}
 	if m.Kind == bus.KindSignal {
-		s.onSignal(m.Signal, t)
+		s.onSignal(m.Signal, t, full)
 	}
 }
 
-// named takes in that a title is wanted, and by how many.
-func (s *Service) named(m *bus.Title) *title {
+// named takes in that a title is wanted, and by how many. full says that there is no room for it now.
+func (s *Service) named(m *bus.Title) (t *title, full bool) {
 	site := s.sites[m.Site]
 	if site == nil || m.Manifest == "" {
-		return nil // no manifest: no seed serves the swarm
+		return nil, false // no manifest: no seed serves the swarm
 	}
 	if key, err := site.rules.KeyOfPath(m.Manifest); err != nil || key != m.Manifest {
-		return nil // what the tracker sends is a key already; anything else asks the origin for what the site does not name
+		return nil, false // what the tracker sends is a key already; anything else asks the origin for what the site does not name
 	}
 	swarm := peer.ID(m.Swarm)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	t := s.titles[swarm]
-	if t == nil {
-		if s.stopping || m.Viewers == 0 || len(s.titles) >= s.cfg.MaxTitles {
-			return nil
+	if t = s.titles[swarm]; t == nil {
+		if s.stopping || m.Viewers == 0 {
+			return nil, false
+		}
+		if len(s.titles) >= s.cfg.MaxTitles && !s.makeRoom(m.Viewers) {
+			return nil, true
 		}
 		t = s.newTitle(s.ctx, site, swarm, m.Manifest)
 		s.titles[swarm] = t
 	}
 	if t.site != site {
-		return nil
+		return nil, false
 	}
 	t.name(m.Viewers)
-	return t
+	return t, false
 }
 
-func (s *Service) onSignal(m *bus.Signal, t *title) {
+// makeRoom drops a title without links that has fewer viewers than one that is wanted: whoever names a thousand titles that
+// nobody else watches must not keep out those that are watched. Under mu.
+func (s *Service) makeRoom(viewers int) bool {
+	used := map[*title]bool{}
+	for _, v := range s.viewers {
+		used[v.title] = true
+	}
+	var least *title
+	for _, t := range s.titles {
+		if n := t.audience(); !used[t] && n < viewers && (least == nil || n < least.audience()) {
+			least = t
+		}
+	}
+	if least == nil {
+		return false
+	}
+	least.cancel()
+	delete(s.titles, least.swarm)
+	return true
+}
+
+func (s *Service) onSignal(m *bus.Signal, t *title, full bool) {
 	if m.To != s.id {
 		return
 	}
 	if m.Kind == "offer" {
-		s.onOffer(m, t)
+		s.onOffer(m, t, full)
 		return
 	}
 	s.mu.Lock()
@@ -141,7 +165,7 @@ func (s *Service) onSignal(m *bus.Signal, t *title) {
 }
 
 // onOffer begins a link, or says why not. A second one of a viewer in a swarm takes the place of the first.
-func (s *Service) onOffer(m *bus.Signal, t *title) {
+func (s *Service) onOffer(m *bus.Signal, t *title, full bool) {
 	v := &viewer{service: s, title: t, id: m.Link, peer: m.From, tracker: m.Tracker}
 	v.ctx, v.cancel = context.WithCancel(s.ctx)
 	s.mu.Lock()
@@ -152,6 +176,8 @@ func (s *Service) onOffer(m *bus.Signal, t *title) {
 	reason := ""
 	var old *viewer
 	switch {
+	case t == nil && full:
+		reason = "busy" // to be tried again, unlike refused
 	case t == nil || t.swarm != peer.ID(m.Swarm) || s.stopping || s.viewers[m.Link] != nil:
 		reason = "refused"
 	case len(s.viewers) >= s.cfg.MaxLinks:

@@ -20,6 +20,7 @@ type viewer struct {
 	w        *world
 	id       signal.ID
 	linkID   signal.ID
+	swarm    signal.ID
 	link     *rtclink.Link
 	session  *transfer.Session
 	download *transfer.Download
@@ -34,7 +35,7 @@ type viewer struct {
 
 func (w *world) newViewer(n byte) *viewer {
 	return &viewer{
-		w: w, id: signal.ID{100, n}, linkID: signal.ID{200, n}, ready: make(chan peer.Hello, 1), answers: make(chan peer.Message, 1024), fetched: make(chan fetched, segment.MaxPieces),
+		w: w, id: signal.ID{100, n}, linkID: signal.ID{200, n}, swarm: w.swarm, ready: make(chan peer.Hello, 1), answers: make(chan peer.Message, 1024), fetched: make(chan fetched, segment.MaxPieces),
 		failed: make(chan string, 4), closed: make(chan peer.CloseReason, 1),
 	}
 }
@@ -60,7 +61,7 @@ func (v *viewer) offer(title *bus.Title) {
 		w.t.Fatal(err)
 	}
 	v.link = link
-	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, MaxRequests: 64, Peer: peer.ID(v.id), Swarm: peer.ID(w.swarm)}
+	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, MaxRequests: 64, Peer: peer.ID(v.id), Swarm: peer.ID(v.swarm)}
 	v.session = transfer.NewSession(link, hello, peer.ID(w.seed.ID()), v, time.Now)
 	v.download = transfer.NewDownload(v.session.Send, time.Now, v)
 	m := v.message("offer")
@@ -70,7 +71,7 @@ func (v *viewer) offer(title *bus.Title) {
 
 func (v *viewer) message(kind string) *bus.Signal {
 	return &bus.Signal{Tracker: v.w.tracker, Signal: signal.Signal{
-		Swarm: v.w.swarm, From: v.id, To: v.w.seed.ID(), Role: "viewer", Link: v.linkID, Kind: kind,
+		Swarm: v.swarm, From: v.id, To: v.w.seed.ID(), Role: "viewer", Link: v.linkID, Kind: kind,
 	}}
 }
 
