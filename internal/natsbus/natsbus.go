@@ -63,6 +63,10 @@ func Open(cfg Config) (*Bus, error) {
 			return nil, err
 		}
 		b.embedded = s
+		if exposed(cfg) {
+			cfg.Log.Warn("the bus takes everyone who reaches it: who does can vouch for any bytes", "listen", cfg.Listen,
+				"hint", "set nats.user and nats.password, or nats.ca_file for certificates of clients")
+		}
 		opts = append(opts, nats.InProcessServer(s))
 	}
 	conn, err := nats.Connect(cfg.URL, opts...)

@@ -23,3 +23,19 @@ func TestErrorsKeepPasswords(t *testing.T) {
 		t.Errorf("a URL that cannot be read comes out as %q", got)
 	}
 }
+
+func TestOpenBusIsWarnedOf(t *testing.T) {
+	for _, c := range []struct {
+		cfg  Config
+		want bool
+	}{
+		{Config{}, false}, {Config{Listen: "127.0.0.1:4222"}, false}, {Config{Listen: "[::1]:0"}, false}, {Config{Listen: "localhost:4222"}, false},
+		{Config{Listen: ":4222"}, true}, {Config{Listen: "10.0.0.5:4222"}, true}, {Config{Listen: "nats.internal:4222"}, true},
+		{Config{Listen: ":4222", User: "leeway", Password: "x"}, false}, {Config{Listen: ":4222", CertFile: "c", KeyFile: "k"}, true},
+		{Config{Listen: ":4222", CertFile: "c", KeyFile: "k", CAFile: "ca"}, false},
+	} {
+		if got := exposed(c.cfg); got != c.want {
+			t.Errorf("%+v: %v", c.cfg, got)
+		}
+	}
+}

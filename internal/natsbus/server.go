@@ -66,6 +66,16 @@ func startServer(cfg Config) (*server.Server, error) {
 	return s, nil
 }
 
+// exposed says whether others than this machine may join without a password or a certificate.
+func exposed(cfg Config) bool {
+	if cfg.Listen == "" || cfg.User != "" || cfg.CertFile != "" && cfg.CAFile != "" {
+		return false
+	}
+	host, _, _ := net.SplitHostPort(cfg.Listen)
+	ip := net.ParseIP(host)
+	return host != "localhost" && (ip == nil || !ip.IsLoopback())
+}
+
 // fatal is a logger that keeps what ends the server, a port in use above all; nothing else tells.
 type fatal chan error
 
