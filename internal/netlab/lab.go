@@ -259,13 +259,13 @@ func (l *Lab) Close() error {
 	var errs []error
 	for _, s := range l.spots {
 		if s.space != nil {
-			errs = append(errs, s.space.Close())
+			s.space.Release()
 		}
 	}
+	errs = append(errs, l.owner.Close()) // processes first, while their packets still go somewhere
 	if l.emu != nil {
 		errs = append(errs, l.emu.Close())
 	}
-	errs = append(errs, l.owner.Close())
 	l.owner = nil
 	if err := errors.Join(errs...); err != nil {
 		return fmt.Errorf("netlab: close: %w", err)

@@ -101,29 +101,61 @@ func (n *Namespace) Do(fn func() error) error {
 
 // Close removes the namespace and ends every process in it.
 func (n *Namespace) Close() error {
-	_ = n.file.Close()
+	n.Release()
 	return Remove(n.name)
 }
 
-// Remove ends every process in the namespace of this name and removes it.
-func Remove(name string) error {
-	path := filepath.Join(nameDir, name)
-	if err := end(path); err != nil {
-		return fmt.Errorf("namespace %s: %w", name, err)
+// Release gives up the file by which the namespace is entered, and leaves the rest to who removes it.
+func (n *Namespace) Release() { _ = n.file.Close() }
+
+// Remove ends every process in the namespaces of these names and removes them. It looks at all of them at once, because
+// looking means asking every process of the machine.
+func Remove(names ...string) error {
+	if err := end(names); err != nil {
+		return fmt.Errorf("namespaces %v: %w", names, err)
 	}
-	if err := unix.Unmount(path, unix.MNT_DETACH); err != nil && err != unix.EINVAL && err != unix.ENOENT {
-		return fmt.Errorf("namespace %s: %w", name, os.NewSyscallError("umount", err))
+	var errs []error
+	for _, name := range names {
+		path := filepath.Join(nameDir, name)
+		if err := unix.Unmount(path, unix.MNT_DETACH); err != nil && err != unix.EINVAL && err != unix.ENOENT {
+			errs = append(errs, fmt.Errorf("namespace %s: %w", name, os.NewSyscallError("umount", err)))
+		}
+		if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
+			errs = append(errs, fmt.Errorf("namespace %s: %w", name, err))
+		}
 	}
-	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("namespace %s: %w", name, err)
-	}
-	return nil
+	return errors.Join(errs...)
 }
 
-// end kills what runs in the namespace until nothing does.
-func end(path string) error {
+// identity tells namespaces apart.
+type identity struct{ dev, ino uint64 }
+
+func identify(path string) (identity, error) {
+	var s unix.Stat_t
+	if err := unix.Stat(path, &s); err != nil {
+		return identity{}, err
+	}
+	return identity{s.Dev, s.Ino}, nil
+}
+
+// end kills what runs in the namespaces until nothing does.
+func end(names []string) error {
+	spaces := map[identity]bool{}
+	for _, name := range names {
+		id, err := identify(filepath.Join(nameDir, name))
+		if err == unix.ENOENT {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		spaces[id] = true
+	}
+	if len(spaces) == 0 {
+		return nil
+	}
 	for deadline := time.Now().Add(killWait); ; {
-		running, err := processes(path)
+		running, err := processes(spaces)
 		if err != nil || len(running) == 0 {
 			return err
 		}
@@ -139,15 +171,8 @@ func end(path string) error {
 	}
 }
 
-// processes lists those in the namespace, without this one, of which a thread may be inside for the moment.
-func processes(path string) ([]int, error) {
-	var space unix.Stat_t
-	if err := unix.Stat(path, &space); err != nil {
-		if err == unix.ENOENT {
-			return nil, nil
-		}
-		return nil, err
-	}
+// processes lists those in the namespaces, without this one, of which a thread may be inside for the moment.
+func processes(spaces map[identity]bool) ([]int, error) {
 	entries, err := os.ReadDir("/proc")
 	if err != nil {
 		return nil, err
@@ -158,15 +183,14 @@ func processes(path string) ([]int, error) {
 		if err != nil || pid == os.Getpid() {
 			continue
 		}
-		var s unix.Stat_t
-		if unix.Stat(filepath.Join("/proc", e.Name(), "ns/net"), &s) == nil && s.Ino == space.Ino && s.Dev == space.Dev {
+		if id, err := identify(filepath.Join("/proc", e.Name(), "ns/net")); err == nil && spaces[id] {
 			found = append(found, pid)
 		}
 	}
 	return found, nil
 }
 
-// List returns the names of namespaces that begin with prefix.
+// list returns the names of namespaces that begin with prefix.
 func list(prefix string) []string {
 	entries, err := os.ReadDir(nameDir)
 	if err != nil {

@@ -13,6 +13,7 @@ var ErrLinux = errors.New("network namespaces are there on Linux only")
 func (n *Namespace) Path() string          { return "" }
 func (n *Namespace) Do(func() error) error { return ErrLinux }
 func (n *Namespace) Close() error          { return ErrLinux }
+func (n *Namespace) Release()              {}
 
 // Owner exists on Linux only.
 type Owner struct{}

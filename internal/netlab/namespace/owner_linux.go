@@ -51,13 +51,7 @@ func (o *Owner) Close() error {
 	return errors.Join(err, o.lock.Close())
 }
 
-func (o *Owner) clear() error {
-	var errs []error
-	for _, name := range list(o.name + "-") {
-		errs = append(errs, Remove(name))
-	}
-	return errors.Join(errs...)
-}
+func (o *Owner) clear() error { return Remove(list(o.name + "-")...) }
 
 // Sweep removes what owners of this kind left when their processes died.
 func Sweep(kind string) error {
