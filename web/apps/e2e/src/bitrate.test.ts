@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
-import { figures, round } from './figures.ts';
+import { figures, median, round } from './figures.ts';
+import { lines } from './origin.ts';
 import type { Player } from './page.ts';
 import { shape, unshape } from './shape.ts';
 import { Stack } from './stack.ts';
@@ -19,64 +20,102 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-/** Bits per second of what was on screen, by time, and how often it changed. */
-function choice(player: Player): { bitrate: number; switches: number } {
+/** Bits of what was on screen, its seconds, and how often the rendition changed. */
+function choice(player: Player): { bits: number; seconds: number; switches: number } {
   let [bits, seconds, switches] = [0, 0, 0];
   player.played.forEach((fragment, i) => {
     bits += fragment.bitrate * fragment.duration;
     seconds += fragment.duration;
     if (i > 0 && fragment.level !== player.played[i - 1]!.level) switches++;
   });
-  return { bitrate: bits / seconds, switches };
+  return { bits, seconds, switches };
 }
 
-// One pair of runs is compared, and the player's first choice hangs on one sample: a second pair may settle it.
-test('bitrate choice on a shaped line with peers: honest estimate, no worse picture', { retry: 1 }, async () => {
-  // hls.js takes what fits into 0.7 of its estimate: the best rendition (1.9 Mbit/s) fits this line with a margin, so that
-  // neither choice hangs on the noise of one sample.
-  const rate = 3_200_000;
-  // Others watch already, on a line of their own, and hold the best rendition.
-  const peers = [await Viewer.open(browser, stack.page({ level: 2 }), { name: 'peer' })];
-  await pause(6000);
-  // The same line twice: one for the viewer with Leeway, one for the viewer without, at the same time.
-  shape([
-    { port: stack.origin.port('shaped'), rate },
-    { port: stack.origin.port('control'), rate },
-  ]);
-  const [plain, leeway] = await Promise.all([
-    Viewer.open(browser, stack.plain({ level: -1 }, 'control'), { name: 'plain' }),
-    Viewer.open(browser, stack.page({ level: -1 }, 'shaped'), { name: 'with Leeway' }),
-  ]);
-  const estimates: number[] = [];
-  for (let i = 0; i < 12; i++) {
+interface Pair {
+  line: number;
+  /** hls.js's estimate ÷ the line's rate, every five seconds. */
+  estimate: { with: number[]; without: number[] };
+  bitrate: { with: number; without: number };
+  switches: { with: number; without: number };
+  /** Bytes of the viewer with Leeway that came from others, as a share. */
+  others: number;
+  stalls: { with: number; without: number };
+}
+
+const looks = 10;
+const kinds = ['with', 'without'] as const;
+
+/** On each line, a viewer with Leeway and one without, at the same time, each on a copy of the line for himself. */
+async function pairs(rates: number[]): Promise<Pair[]> {
+  shape(lines.map((line, i) => ({ port: stack.origin.port(line), rate: rates[i >> 1]! })));
+  const viewers = await Promise.all(
+    lines.map((line, i) => {
+      const page = i % 2 ? stack.plain({ level: -1 }, line) : stack.page({ level: -1 }, line);
+      return Viewer.open(browser, page, { name: `${kinds[i % 2]} Leeway on ${rates[i >> 1]}` });
+    }),
+  );
+  const estimates = viewers.map(() => [] as number[]);
+  for (let look = 0; look < looks; look++) {
     await pause(5000);
-    estimates.push((await leeway.player()).estimate);
+    for (const [i, viewer] of viewers.entries()) {
+      estimates[i]!.push(round((await viewer.player()).estimate / rates[i >> 1]!));
+    }
   }
-  const [without, withLeeway] = [choice(await plain.player()), choice(await leeway.player())];
-  const told = await leeway.told();
-  const bytes = { origin: 0, seed: 0, peer: 0 };
-  for (const s of told.segments) for (const k of ['origin', 'seed', 'peer'] as const) bytes[k] += s.bytes[k];
-  const stalls = [...(await leeway.seen()).stalls, ...(await peers[0]!.seen()).stalls];
-  figures('bitrate', {
-    line: rate,
-    estimate: estimates.map((e) => round(e / rate)),
-    plainEstimate: round((await plain.player()).estimate / rate),
-    without,
-    withLeeway,
-    ratio: round(withLeeway.bitrate / without.bitrate),
-    bytes,
-    stalls: stalls.length,
-    plainStalls: (await plain.seen()).stalls.length,
-  });
+  const choices = await Promise.all(viewers.map(async (viewer) => choice(await viewer.player())));
+  const stalls = await Promise.all(viewers.map(async (viewer) => (await viewer.seen()).stalls.length));
+  const told = await Promise.all(rates.map((_, i) => viewers[2 * i]!.told()));
   unshape();
-  await Promise.all([...peers, plain, leeway].map((v) => v.close()));
-  // The first two samples still hold the player's own start-up guess.
-  for (const estimate of estimates.slice(2)) {
-    expect(estimate).toBeGreaterThan(0.7 * rate);
-    expect(estimate).toBeLessThan(1.3 * rate);
+  await Promise.all(viewers.map((viewer) => viewer.close()));
+  return rates.map((line, i) => {
+    const both = <T>(values: T[]) => ({ with: values[2 * i]!, without: values[2 * i + 1]! });
+    const sum = { origin: 0, seed: 0, peer: 0 };
+    for (const { bytes } of told[i]!.segments) for (const k of ['origin', 'seed', 'peer'] as const) sum[k] += bytes[k];
+    return {
+      line,
+      estimate: both(estimates),
+      bitrate: both(choices.map(({ bits, seconds }) => Math.round(bits / seconds))),
+      switches: both(choices.map(({ switches }) => switches)),
+      others: round(1 - sum.origin / (sum.origin + sum.seed + sum.peer)),
+      stalls: both(stalls),
+    };
+  });
+}
+
+test('bitrate choice on shaped lines with peers: honest estimate, no worse picture', async () => {
+  // Others watch already, on lines of their own, and hold the two renditions that the lines are about.
+  const peers = await Promise.all(
+    [1, 2].map((level) => Viewer.open(browser, stack.page({ level }), { name: `peer with rendition ${level}` })),
+  );
+  await pause(6000);
+  // hls.js goes up to what fits into 0.7 of its estimate and stays at what fits into 0.95. The renditions have averages of
+  // 0.42, 0.81 and 1.48 Mbit/s and peaks of 0.49, 1.01 and 1.88: on 2.2 Mbit/s an estimate that is lower by 7 % costs the
+  // best one, on 1.25 one lower by 4 % the second; on 1.9 and 3.2 the choice has room.
+  const all = [...(await pairs([1_250_000, 2_200_000])), ...(await pairs([1_900_000, 3_200_000]))];
+  const peerStalls = await Promise.all(peers.map(async (peer) => (await peer.seen()).stalls.length));
+  await Promise.all(peers.map((peer) => peer.close()));
+  const sum = (of: (pair: Pair) => number) => all.reduce((total, pair) => total + of(pair), 0);
+  const ratio = round(sum((p) => p.bitrate.with) / sum((p) => p.bitrate.without));
+  const switches = { with: sum((p) => p.switches.with), without: sum((p) => p.switches.without) };
+  figures('bitrate', { ratio, switches, pairs: all });
+  for (const { line, estimate, others, stalls } of all) {
+    // The first two looks still hold the player's own guess.
+    const [ours, without] = [estimate.with.slice(2), estimate.without.slice(2)];
+    for (const value of ours) {
+      expect(value, `estimate on ${line}`).toBeGreaterThan(0.7);
+      expect(value, `estimate on ${line}`).toBeLessThan(1.3);
+    }
+    // Two viewers without Leeway differ by up to 0.05 here, what the machine has to do besides included; ours has a margin
+    // of up to 0.06, and no time of parsing in it.
+    expect(median(ours) / median(without), `estimates on ${line}, with / without`).toBeGreaterThan(0.92);
+    expect(median(ours) / median(without), `estimates on ${line}, with / without`).toBeLessThan(1.15);
+    expect(others, `share from others on ${line}`).toBeGreaterThan(0.5);
+    expect(stalls.with, `stalls on ${line}`).toBe(0);
   }
-  expect(withLeeway.bitrate).toBeGreaterThanOrEqual(0.98 * without.bitrate);
-  expect(withLeeway.switches).toBeLessThanOrEqual(1.1 * without.switches);
-  expect(bytes.peer + bytes.seed, 'peers took part').toBeGreaterThan(0);
-  expect(stalls).toEqual([]);
+  // The goal is 0.98 and 1.1 times the switches; packages/hlsjs/src/choice.test.ts holds to it, on lines that waver and with
+  // peers on the same line. These lines do not waver, the same choice is made every time, but a machine that halts one
+  // player for a second sends it down and up again (seen once in sixteen viewers without Leeway): that is two switches,
+  // and five of the fourteen segments of one of four viewers. An estimate wrong by a fifth costs at least 0.1.
+  expect(ratio).toBeGreaterThanOrEqual(0.98 - 0.05);
+  expect(switches.with).toBeLessThanOrEqual(1.1 * switches.without + 2);
+  expect(peerStalls).toEqual([0, 0]);
 });

@@ -4,8 +4,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from 'node:net';
 import { extname, join, normalize } from 'node:path';
 
+/** Ports that viewers come by, to be shaped one by one. */
+export const lines = ['line1', 'line2', 'line3', 'line4'] as const;
+
 /** Who asked: viewers and the seed come by different ports of the same origin, so nothing has to be guessed. */
-export type Asker = 'viewer' | 'shaped' | 'seed' | 'hostile' | 'control';
+export type Asker = 'viewer' | 'shaped' | 'seed' | 'hostile' | (typeof lines)[number];
 
 export interface Request {
   asker: Asker;
@@ -51,7 +54,7 @@ export class Origin {
   /** Serves the folder `film` under /media/film/ on loopback, and pages on all addresses. */
   static async start(film: string): Promise<Origin> {
     const origin = new Origin(film);
-    for (const asker of ['viewer', 'shaped', 'seed', 'hostile', 'control'] as const) {
+    for (const asker of ['viewer', 'shaped', 'seed', 'hostile', ...lines] as const) {
       const server = createServer((request, response) => {
         origin.serve(asker, request, response).catch((error: unknown) => response.destroy(error as Error));
       });

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { Front, publicAddress } from './front.ts';
-import { type Asker, Origin } from './origin.ts';
+import { type Asker, lines, Origin } from './origin.ts';
 import { installPage, type PageOptions, pagePath } from './page.ts';
 import { binary } from './paths.ts';
 import { dataDir, freePort, Service } from './service.ts';
@@ -151,7 +151,7 @@ export class Stack {
 
   /** The site: the ports of one origin serve the same paths, and the seed has one to itself. */
   private site(): unknown {
-    const hosts = (['viewer', 'shaped', 'control'] as const).map((asker) => local(this.origin.port(asker)));
+    const hosts = (['viewer', 'shaped', ...lines] as const).map((asker) => local(this.origin.port(asker)));
     hosts.push(`${publicAddress}:${this.ports.front}`);
     return {
       name: 'e2e',
