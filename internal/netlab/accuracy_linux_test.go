@@ -7,6 +7,7 @@ import (
 	"net"
 	"net/netip"
 	"slices"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -69,11 +70,26 @@ func offer(from socket, to netip.AddrPort, size int, rate float64, length time.D
 	return sent
 }
 
-// collect receives in the background until nothing comes any more.
-func collect(s socket) <-chan []arrival {
+// collect receives in the background. The function that it returns says that everything was sent, and waits until
+// nothing comes any more: a sender that was kept waiting in between does not end the collection.
+func collect(s socket) (finish func() []arrival) {
+	var all atomic.Bool
 	got := make(chan []arrival, 1)
-	go func() { got <- s.drain() }()
-	return got
+	go func() {
+		var arrivals []arrival
+		for {
+			sent := all.Load()
+			arrivals = append(arrivals, s.drain()...)
+			if sent {
+				got <- arrivals
+				return
+			}
+		}
+	}()
+	return func() []arrival {
+		all.Store(true)
+		return <-got
+	}
 }
 
 func TestDelayIsExact(t *testing.T) {
@@ -84,7 +100,7 @@ func TestDelayIsExact(t *testing.T) {
 		got := collect(to)
 		offer(from, to.addr(), 500, 2_000_000, 400*time.Millisecond)
 		var delays []time.Duration
-		for _, r := range <-got {
+		for _, r := range got() {
 			delays = append(delays, r.delay)
 		}
 		want := delay + 500*8*time.Second/50_000_000
@@ -109,7 +125,7 @@ func TestRateIsExact(t *testing.T) {
 			for i := range burst {
 				from.send(to.addr(), i, size)
 			}
-			all := <-got
+			all := got()
 			return func() {
 				if len(all) != burst {
 					t.Fatalf("%d packets of %d arrived", len(all), burst)
@@ -163,7 +179,7 @@ func TestReorderOnlyWhenAsked(t *testing.T) {
 		from, to := udp(t, a), udp(t, b)
 		got := collect(to)
 		sent := offer(from, to.addr(), 200, 1_600_000, 200*time.Millisecond)
-		all := <-got
+		all := got()
 		swaps := 0
 		for i := 1; i < len(all); i++ {
 			if all[i].number < all[i-1].number {
@@ -191,7 +207,7 @@ func TestLossIsSeeded(t *testing.T) {
 			from.send(to.addr(), i, 100)
 		}
 		next := 0
-		for _, r := range append(<-got, arrival{number: n}) {
+		for _, r := range append(got(), arrival{number: n}) {
 			for ; next < r.number; next++ {
 				numbers = append(numbers, next)
 			}

@@ -87,7 +87,7 @@ func TestBenchDelay(t *testing.T) {
 		offer(from, to.addr(), 200, 1_600_000, 2*time.Second)
 		var off []time.Duration
 		near := 0
-		for _, r := range <-got {
+		for _, r := range got() {
 			d := r.delay - delay
 			off = append(off, d)
 			if d.Abs() <= time.Millisecond {
@@ -113,7 +113,7 @@ func drainRate(from, to socket, size, burst int) (rate float64, came int) {
 	for i := range burst {
 		from.send(to.addr(), i, size)
 	}
-	all := <-got
+	all := got()
 	if len(all) < 2 {
 		return 0, len(all)
 	}

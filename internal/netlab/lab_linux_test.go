@@ -136,14 +136,16 @@ func (s socket) receive(wait time.Duration) (arrival, bool) {
 // quiet is how long nothing must come before a test takes it that nothing will.
 const quiet = 300 * time.Millisecond
 
+// drain receives until nothing came for a while, twice: the first time it may be this process that was kept waiting.
 func (s socket) drain() (all []arrival) {
-	for {
-		a, ok := s.receive(quiet)
-		if !ok {
-			return all
+	for silent := 0; silent < 2; {
+		if a, ok := s.receive(quiet / 2); ok {
+			all, silent = append(all, a), 0
+		} else {
+			silent++
 		}
-		all = append(all, a)
 	}
+	return all
 }
 
 func TestTCPAndProcesses(t *testing.T) {
@@ -192,7 +194,7 @@ func TestHostsSeeOnlyTheLab(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Unrouted == 1 {
+		if r.Unrouted > 0 {
 			break
 		}
 	}
