@@ -4,6 +4,7 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { brotliCompressSync } from 'node:zlib';
 import { build } from 'esbuild';
+import { minify } from 'terser';
 import { minifySync } from 'vite';
 import { internalNames, modern, quoted } from './minify.mjs';
 
@@ -31,13 +32,17 @@ async function bundle(entry, format, more = {}) {
   return outputFiles[0].text;
 }
 
-/** The drop-in: bundled by esbuild, made small by the minifier of Vite, which is the better of the two at that. */
+/**
+ * The drop-in: bundled and its properties renamed by esbuild, its functions and variables inlined where they are used once by
+ * terser, made small by the minifier of Vite: each is the best at that.
+ */
 export async function dropin() {
   const code = await bundle('src/dropin.ts', 'iife', {
     minifyIdentifiers: true,
     mangleProps: internalNames(),
   });
-  const small = minifySync('leeway.js', modern(code), {
+  const inlined = await minify(modern(code), { ecma: 2020, compress: { passes: 2 }, mangle: false });
+  const small = minifySync('leeway.js', inlined.code, {
     module: false,
     compress: { target, treeshake: { propertyReadSideEffects: false } },
     mangle: { toplevel: true },

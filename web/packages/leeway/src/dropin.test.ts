@@ -177,7 +177,8 @@ test('names that mean something outside of the bundle are kept', async () => {
     expect.arrayContaining(['play', 'playing', 'timeupdate', 'waiting', 'pause']),
   );
   expect(page.windowListeners.sort()).toEqual(['pagehide', 'visibilitychange']);
-  expect(typeof player.config.fLoader).toBe('function');
+  const Loader = player.config.fLoader as new (config: object) => { stats: object };
+  expect(new Loader(player.config).stats).toEqual({ loading: { start: 0 } });
 });
 
 test('no property that is looked up by a string is shortened', () => {
