@@ -278,13 +278,19 @@ export const createEngine = (deps: EngineDeps): Engine => {
     }
   };
 
-  /** Whether the estimate is so old that a segment which can wait should come from the origin. */
+  /** When a segment was last asked of the origin for the estimate's sake. */
+  let lookedMs = -capacityFreshMs;
+  /** Whether the estimate is so old that a segment which can wait should come from the origin: once in a while only. */
   const stale = (s: Segment, load: Load): boolean => {
-    const at = line.sampledAt();
-    if (!load.request.adaptive || off || (at !== undefined && clock.now() - at < capacityFreshMs)) return false;
+    const now = clock.now();
+    // Peers that send all the time leave no transfer the line to itself.
+    const at = Math.max(lookedMs, line.sampledAt() ?? lookedMs);
+    if (!load.request.adaptive || off || now - at < capacityFreshMs) return false;
     for (const x of segments.byId.values()) if (x.origin === 'running') return false;
     const view = viewSegment(s, cache, deadlineUs(s), line);
-    return !complete(cache.get(s.id)) && view.deadline_us - nowUs() >= urgentWindow(view, policy.urgent_permille);
+    const can = !complete(cache.get(s.id)) && view.deadline_us - nowUs() >= urgentWindow(view, policy.urgent_permille);
+    if (can) lookedMs = now;
+    return can;
   };
 
   const begin = async (load: Load, isOver: () => boolean) => {
