@@ -89,6 +89,10 @@ func TestRecordingsOfBothLanguages(t *testing.T) {
 		for _, d := range diffs {
 			t.Errorf("%s:%d\ngot  %+v\nwant %+v", name, d.Line, d.Got, d.Want)
 		}
+		if len(diffs) > 0 {
+			t.Log("When the rules have changed, record anew: go test ./internal/viewer -run TestRecording -update, and in web\n" +
+				"LEEWAY_UPDATE=1 npx vitest run packages/core/src/schedule/replay.test.ts")
+		}
 		kinds := map[ActionType]bool{}
 		for line := range bytes.Lines(b) {
 			var r Recorded
