@@ -55,7 +55,8 @@ type engine struct {
 	off      schedule.Reason
 	linking  bool
 	stopped  bool
-	zeroUs   int64 // when the presentation's time zero is played: what a start is added to for a deadline
+	zeroUs   int64     // when the presentation's time zero is played: what a start is added to for a deadline
+	looked   time.Time // when a segment was last asked of the origin for the estimate's sake
 	timer    func()
 	due      bool
 	stopTick func()

@@ -74,10 +74,14 @@ func (e *engine) look(r request) {
 	})
 }
 
-// stale says whether the estimate is so old that a segment which can wait should come from the origin.
+// stale says whether the estimate is so old that a segment which can wait should come from the origin: once in a while
+// only, for peers that send all the time leave no transfer the line to itself.
 func (e *engine) stale(s *seg, r request) bool {
-	at := e.line.at
-	if !r.adaptive || e.off != "" || !at.IsZero() && e.loop.Now().Sub(at) < capacityFresh || e.store.get(s.id).complete() {
+	now, last := e.loop.Now(), e.line.at
+	if e.looked.After(last) {
+		last = e.looked
+	}
+	if !r.adaptive || e.off != "" || !last.IsZero() && now.Sub(last) < capacityFresh || e.store.get(s.id).complete() {
 		return false
 	}
 	for _, other := range e.segments.all() {
@@ -86,7 +90,11 @@ func (e *engine) stale(s *seg, r request) bool {
 		}
 	}
 	v := e.view(s)
-	return v.DeadlineUs-e.nowUs() >= v.UrgentWindow(e.cfg.Policy.UrgentPermille)
+	if v.DeadlineUs-e.nowUs() < v.UrgentWindow(e.cfg.Policy.UrgentPermille) {
+		return false
+	}
+	e.looked = now
+	return true
 }
 
 // abort takes a load back.

@@ -124,6 +124,20 @@ func TestRenditionsFollowTheLine(t *testing.T) {
 	}
 }
 
+// TestTheLineIsLookedAtOnceAMinute has a viewer whose segments all come from others: the origin is asked now and then, so
+// that the choice of renditions follows the line.
+func TestTheLineIsLookedAtOnceAMinute(t *testing.T) {
+	s := newScene(t, fourSeconds(60, 150_000, 500_000))
+	s.viewer(fast, nil)
+	s.w.run(20 * time.Second)
+	a := s.viewer(fast, nil)
+	s.w.run(300 * time.Second)
+	s.check()
+	if n := a.now().Stats.Reasons["policy"]; n < 2 || n > 5 {
+		t.Errorf("%d looks in four minutes: %v", n, a.now().Stats.Reasons)
+	}
+}
+
 func TestAnOriginThatComesBackIsAskedAgain(t *testing.T) {
 	s := newScene(t, fourSeconds(10, 100_000))
 	a := s.viewer(fast, func(c *Config) { alone(c); c.Buffer = 10 * time.Second })
