@@ -53,6 +53,11 @@ func (r *rendition) at(t time.Duration) int {
 	return i
 }
 
+const (
+	longestSegment = 86_400    // seconds
+	maxOffset      = 1<<53 - 1 // of a byte range
+)
+
 // errLive is why a playlist is not played.
 var errLive = errors.New("the playlist has no end: live streams are not played by the headless viewer")
 
@@ -150,10 +155,13 @@ func mediaOf(p *m3u8.MediaPlaylist, base *url.URL, speed float64) []entryRef {
 			offset = end
 		}
 		previous, end = s.URI, offset+s.Limit
+		if !(s.Duration > 0 && s.Duration <= longestSegment) {
+			continue // nothing to be seen of it
+		}
 		r := reference(base, s.URI, s.Limit, offset)
-		r.Start, r.Duration = at, time.Duration(s.Duration/speed*float64(time.Second)).Round(time.Microsecond)
+		r.Start, r.Duration = at, max(time.Microsecond, time.Duration(s.Duration/speed*float64(time.Second)).Round(time.Microsecond))
 		at += r.Duration
-		if !s.Gap && r.Duration > 0 {
+		if !s.Gap {
 			list = append(list, entryRef{r, init})
 		}
 	}
@@ -162,7 +170,7 @@ func mediaOf(p *m3u8.MediaPlaylist, base *url.URL, speed float64) []entryRef {
 
 func reference(base *url.URL, ref string, limit, offset int64) Reference {
 	r := Reference{URL: resolve(base, ref)}
-	if limit > 0 {
+	if limit > 0 && limit <= maxOffset && offset >= 0 && offset <= maxOffset {
 		r.Ranged, r.First, r.Last = true, offset, offset+limit-1
 	}
 	return r
