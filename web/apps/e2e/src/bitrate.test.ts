@@ -97,7 +97,7 @@ test('bitrate choice on shaped lines with peers: honest estimate, no worse pictu
   const ratio = round(sum((p) => p.bitrate.with) / sum((p) => p.bitrate.without));
   const switches = { with: sum((p) => p.switches.with), without: sum((p) => p.switches.without) };
   figures('bitrate', { ratio, switches, pairs: all });
-  for (const { line, estimate, others, stalls } of all) {
+  for (const { line, estimate, bitrate, others, stalls } of all) {
     // The first two looks still hold the player's own guess.
     const [ours, without] = [estimate.with.slice(2), estimate.without.slice(2)];
     for (const value of ours) {
@@ -110,11 +110,13 @@ test('bitrate choice on shaped lines with peers: honest estimate, no worse pictu
     expect(median(ours) / median(without), `estimates on ${line}, with / without`).toBeLessThan(1.15);
     expect(others, `share from others on ${line}`).toBeGreaterThan(0.5);
     expect(stalls.with, `stalls on ${line}`).toBe(0);
+    expect(bitrate.with / bitrate.without, `bitrate on ${line}, with / without`).toBeGreaterThan(0.8);
   }
   // The goal is 0.98 and 1.1 times the switches; packages/hlsjs/src/choice.test.ts holds to it, on lines that waver and with
-  // peers on the same line. These lines do not waver, the same choice is made every time, but a machine that halts one
-  // player for a second sends it down and up again (seen once in sixteen viewers without Leeway): that is two switches,
-  // and five of the fourteen segments of one of four viewers. An estimate wrong by a fifth costs at least 0.1.
+  // peers on the same line. These lines do not waver: on 1.9 and above none of 39 viewers, with and without, changed the
+  // first choice, and on 1.25 the one without gave up the second rendition in three of four runs. What is allowed for is a
+  // machine that halts a player so long that it goes down and up again: five of fourteen segments of one viewer, two
+  // switches. An estimate that was wrong by a fifth gave 0.79 over all lines, and 0.52 and 0.62 on 1.25 and 2.2.
   expect(ratio).toBeGreaterThanOrEqual(0.98 - 0.05);
   expect(switches.with).toBeLessThanOrEqual(1.1 * switches.without + 2);
   expect(peerStalls).toEqual([0, 0]);
