@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/url"
 	"os"
 	"strings"
@@ -108,6 +109,9 @@ func (c *viewerCmd) config(r *run) (viewer.Config, headless.Network, error) {
 	}
 	if c.Count < 1 || c.Count > 1000 {
 		return fail(fmt.Errorf("--count %d (give 1 … 1000)", c.Count))
+	}
+	if _, port, err := net.SplitHostPort(c.Listen); c.Listen != "" && (err != nil || port != "0" && c.Count > 1) {
+		return fail(fmt.Errorf("--listen %q (give HOST:PORT; port 0 for several viewers, each of which has one of its own)", c.Listen))
 	}
 	_, log, err := r.load(c)
 	if err != nil {

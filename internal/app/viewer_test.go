@@ -171,6 +171,8 @@ func TestViewerCommandRefusesWhatItCannotDo(t *testing.T) {
 		{"--count 0", []string{"--count=0", "http://a.test/m.m3u8"}},
 		{"two durations", []string{"--seek=5", "http://a.test/m.m3u8"}},
 		{"no WebSocket URL", []string{"--tracker=ftp://x/", "http://a.test/m.m3u8"}},
+		{"port 0", []string{"--listen=127.0.0.1:5000", "--count=2", "http://a.test/m.m3u8"}},
+		{"HOST:PORT", []string{"--listen=5000", "http://a.test/m.m3u8"}},
 		{"speed", []string{"--speed=-1", "http://a.test/m.m3u8"}},
 	} {
 		if _, errs, code := leeway(t, nil, append([]string{"viewer"}, c.args...)...); code != 2 || !strings.Contains(errs, c.want) {

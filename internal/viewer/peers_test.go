@@ -54,6 +54,41 @@ func TestAPolluterIsDroppedAndNobodyElseBlamed(t *testing.T) {
 	}
 }
 
+// TestASwarmWithPolluters has three of ten viewers send nothing but wrong bytes.
+func TestASwarmWithPolluters(t *testing.T) {
+	s := newScene(t, fourSeconds(20, 500_000))
+	for i := range 10 {
+		a := s.viewer(access{up: 1.25e6, down: 2.5e6}, nil)
+		if i%3 == 1 {
+			a.node.garble = func(b []byte) []byte { b[len(b)-1] ^= 1; return b }
+		}
+		s.w.run(3 * time.Second)
+	}
+	s.w.run(120 * time.Second)
+	s.check()
+	var peers, all int64
+	banned := 0
+	for i, a := range s.viewers {
+		sum := a.now()
+		banned += sum.Banned
+		if i%3 != 1 {
+			peers += sum.Stats.Bytes["peer"]
+			all += sum.Stats.Bytes["peer"] + sum.Stats.Bytes["seed"] + sum.Stats.Bytes["origin"]
+		}
+		for id := range a.title.engine.banned {
+			if guilty := id[1] == '2' || id[1] == '5' || id[1] == '8'; !guilty {
+				t.Errorf("viewer %d banned %s, which sent nothing wrong", i, id)
+			}
+		}
+		if sum.Stats.Stalls > 0 {
+			t.Errorf("viewer %d: %d stalls", i, sum.Stats.Stalls)
+		}
+	}
+	if offload := float64(peers) / float64(all); offload < 0.5 || banned < 7 {
+		t.Errorf("offload %.2f, %d times somebody was banned", offload, banned)
+	}
+}
+
 func TestASilentPeerLosesItsRequestsAndThenItsLink(t *testing.T) {
 	s := newScene(t, fourSeconds(20, 500_000))
 	silent := s.viewer(fast, nil)

@@ -83,6 +83,7 @@ type node struct {
 	name             string
 	up, down         float64
 	upFree, downFree time.Time
+	garble           func([]byte) []byte // what becomes of all data that it sends
 }
 
 const oneWay = 10 * time.Millisecond
@@ -176,8 +177,11 @@ func (l *simLink) SendData(m []byte) bool {
 		return false
 	}
 	b := bytes.Clone(m)
-	if l.garble != nil {
-		if b = l.garble(b); b == nil {
+	for _, garble := range []func([]byte) []byte{l.garble, l.own.garble} {
+		if garble == nil {
+			continue
+		}
+		if b = garble(b); b == nil {
 			return true
 		}
 	}
