@@ -43,7 +43,7 @@ func TestBenchRates(t *testing.T) {
 	w := sheet(t, "kernel TCP (CUBIC), one flow, 1500-byte packets, 10 ms each way, one BDP of queue, 4 s each")
 	fmt.Fprintln(w, "Mbit/s\tline used\tlate p50\tp99\tlongest\temulator, cores\tidle\tverdict")
 	const delay = 10 * time.Millisecond
-	for _, mbit := range []int64{10, 50, 100, 150, 200, 300, 400, 500, 600, 800} {
+	for _, mbit := range []int64{10, 50, 100, 150, 200, 300, 400, 500, 600, 800, 1000} {
 		rate := mbit * 1_000_000
 		lab, a, b, line := pair(t, Both(Link{Rate: rate, Delay: delay, Queue: BDP(rate, 2*delay)}))
 		listener := listen(t, b)
