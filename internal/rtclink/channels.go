@@ -6,104 +6,69 @@ import (
 	"io"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
-	"github.com/pion/webrtc/v4"
+	"github.com/pion/datachannel"
+	"github.com/pion/sctp"
 
-	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-// firstRead is the size a control channel's read buffer begins with, bytes; it grows to what comes, so that an idle
-// link does not hold the 64 KiB that the largest message would take.
-const firstRead = 2048
+// turn is how many messages of one channel are handed on before the others are looked at again.
+const turn = 16
 
-func (l *Link) offer() (string, error) {
-	// In-band (DCEP), never negotiated: pion ignores the reliability settings of negotiated channels, and everything
-	// would run ordered.
-	ordered, unordered := true, false
+// messageBuffers hold a message each while it is handed on; links share them.
+var messageBuffers = sync.Pool{New: func() any { return new([sctpMessage]byte) }}
+
+// dial opens every channel of the plan. In-band (DCEP), never negotiated: pion ignores the reliability settings of
+// negotiated channels, and everything would run ordered.
+func (l *Link) dial(a *sctp.Association, client bool) error {
 	labels := []string{peer.ControlLabel, peer.AckLabel}
 	for i := range l.plan.Data {
 		labels = append(labels, peer.DataLabel+strconv.Itoa(i))
 	}
-	for _, label := range labels {
-		init := &webrtc.DataChannelInit{Ordered: &unordered}
+	for i, label := range labels {
+		id := uint16(2 * i) // RFC 8832: the DTLS client has the even numbers
+		if !client {
+			id++
+		}
+		kind := datachannel.ChannelTypeReliableUnordered
 		if label == peer.ControlLabel {
-			init.Ordered = &ordered
+			kind = datachannel.ChannelTypeReliable
 		}
-		dc, err := l.pc.CreateDataChannel(label, init)
+		dc, err := datachannel.Dial(a, id, &datachannel.Config{ChannelType: kind, Label: label, LoggerFactory: loggers{l.host.cfg.Log}})
 		if err != nil {
-			return "", fmt.Errorf("channel %s: %w", label, err)
+			return fmt.Errorf("rtclink: channel %s: %w", label, err)
 		}
-		dc.OnOpen(func() { l.adopt(dc) })
-	}
-	sdp, err := l.pc.CreateOffer(nil)
-	if err != nil {
-		return "", err
-	}
-	if err := l.pc.SetLocalDescription(sdp); err != nil {
-		return "", err
-	}
-	return sdp.SDP, nil
-}
-
-func (l *Link) answer(offer string) (string, error) {
-	if err := l.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeOffer, SDP: offer}); err != nil {
-		return "", err
-	}
-	sdp, err := l.pc.CreateAnswer(nil)
-	if err != nil {
-		return "", err
-	}
-	if err := l.pc.SetLocalDescription(sdp); err != nil {
-		return "", err
-	}
-	return sdp.SDP, nil
-}
-
-// Accept goes on with an offered link: answer is what the other side made of the offer.
-func (l *Link) Accept(answer transfer.Description) error {
-	if err := answer.Plan.Check(); err != nil {
-		return fmt.Errorf("rtclink: accept: %w", err)
-	}
-	if answer.Plan.Data > l.plan.Data {
-		return fmt.Errorf("rtclink: accept: answer plans %d data channels, the offer %d", answer.Plan.Data, l.plan.Data)
-	}
-	l.mu.Lock()
-	l.plan = l.plan.Agree(answer.Plan)
-	l.data = l.data[:l.plan.Data]
-	l.mu.Unlock()
-	if err := l.pc.SetRemoteDescription(webrtc.SessionDescription{Type: webrtc.SDPTypeAnswer, SDP: answer.SDP}); err != nil {
-		return fmt.Errorf("rtclink: accept: %w", err)
+		l.adopt(dc)
 	}
 	return nil
 }
 
-// AddCandidate implements transfer.Link.
-func (l *Link) AddCandidate(c transfer.Candidate) error {
-	if l.closing.Load() {
-		return nil
+// accept takes the channels of the other side until the association ends.
+func (l *Link) accept(a *sctp.Association) {
+	for {
+		dc, err := datachannel.Accept(a, &datachannel.Config{LoggerFactory: loggers{l.host.cfg.Log}})
+		switch {
+		case err == nil:
+			l.adopt(dc)
+		case errors.Is(err, io.EOF):
+			close(l.gone)
+			if !l.opened.Load() {
+				l.Close(peer.CloseClosed, nil) // nobody reads yet who would say so
+			}
+			return
+		default: // a stream that does not begin as a channel does
+			l.Close(peer.CloseProtocol, nil)
+		}
 	}
-	init := webrtc.ICECandidateInit{SDPMid: &c.Mid, SDPMLineIndex: &c.Line}
-	if !c.End {
-		init.Candidate = c.Candidate
-	}
-	if err := l.pc.AddICECandidate(init); err != nil {
-		return fmt.Errorf("rtclink: candidate: %w", err)
-	}
-	return nil
 }
 
-func (l *Link) acceptChannels() {
-	l.pc.OnDataChannel(func(dc *webrtc.DataChannel) {
-		dc.OnOpen(func() { l.adopt(dc) })
-	})
-}
-
-// adopt puts an open channel to its place, or closes it when the plan has none for it.
-func (l *Link) adopt(dc *webrtc.DataChannel) {
+// adopt puts a channel to its place, or closes it when the plan has none for it.
+func (l *Link) adopt(dc *datachannel.DataChannel) {
 	l.mu.Lock()
-	slot, known := l.slot(dc)
+	slot, known := l.slot(&dc.Config)
 	if !known {
 		l.strays++
 		strays := l.strays
@@ -118,39 +83,27 @@ func (l *Link) adopt(dc *webrtc.DataChannel) {
 		l.mu.Unlock()
 		return
 	}
-	raw, err := dc.Detach()
-	if err != nil {
-		l.mu.Unlock()
-		l.Close(peer.CloseFailed, nil)
-		return
-	}
-	*slot = &channel{dc: dc, raw: raw}
-	if slot == &l.ack { // acks are reserved; reading keeps the window open
-		l.readers.Add(1)
-		go l.read(l.ack, sctpMessage, func([]byte) {})
-	}
-	open := l.complete() && !l.opened.Load()
-	if open {
-		l.opened.Store(true)
-		l.readers.Add(1 + len(l.data)) // under mu, which shutdown takes before it waits for them
-	}
+	// From now on Read returns at once when there is nothing: one goroutine reads all channels of a link.
+	_ = dc.SetReadDeadline(time.Unix(1, 0))
+	*slot = dc
+	open := !l.offering && l.complete() && !l.opened.Load()
 	l.mu.Unlock()
 	if open {
-		l.armDrain()
-		l.events.Open()
-		l.startReaders()
+		l.open()
 	}
 }
 
 // slot returns where a channel belongs; known is false for a label outside the plan, a second channel of one label,
 // and a reliability other than the plan's. Under mu.
-func (l *Link) slot(dc *webrtc.DataChannel) (slot **channel, known bool) {
-	reliable := dc.MaxRetransmits() == nil && dc.MaxPacketLifeTime() == nil
-	ordered := dc.Label() == peer.ControlLabel
-	if !reliable || dc.Ordered() != ordered {
+func (l *Link) slot(c *datachannel.Config) (slot **datachannel.DataChannel, known bool) {
+	kind := datachannel.ChannelTypeReliableUnordered
+	if c.Label == peer.ControlLabel {
+		kind = datachannel.ChannelTypeReliable
+	}
+	if c.ChannelType != kind {
 		return nil, false
 	}
-	switch label := dc.Label(); {
+	switch label := c.Label; {
 	case label == peer.ControlLabel:
 		slot = &l.control
 	case label == peer.AckLabel:
@@ -170,9 +123,9 @@ func (l *Link) slot(dc *webrtc.DataChannel) (slot **channel, known bool) {
 	return slot, *slot == nil
 }
 
-// complete says whether control and every planned data channel are there. Under mu.
+// complete says whether control, ack and every planned data channel are there. Under mu.
 func (l *Link) complete() bool {
-	if l.control == nil {
+	if l.control == nil || l.ack == nil {
 		return false
 	}
 	for _, c := range l.data {
@@ -183,51 +136,99 @@ func (l *Link) complete() bool {
 	return true
 }
 
-// armDrain has events.Drain called when there is room again, and takes the first round-trip time: that of ICE's checks,
-// before there is any traffic of ours in the path's queue.
-func (l *Link) armDrain() {
+// open tells the owner and begins to read; what came before waits in SCTP. The channels are fixed now. It runs in the
+// goroutine of connect.
+func (l *Link) open() {
+	l.mu.Lock()
+	if l.closing.Load() {
+		l.mu.Unlock()
+		return
+	}
+	l.opened.Store(true)
+	l.running.Add(1) // under mu, which shutdown takes before it waits
+	// The first round-trip time is that of ICE's checks, before there is any traffic of ours in the path's queue.
+	l.flight.sample(time.Now(), l.roundTrip())
+	l.mu.Unlock()
 	for _, c := range l.data {
-		c.dc.OnBufferedAmountLow(func() {
+		c.OnBufferedAmountLow(func() {
 			if !l.closing.Load() {
 				l.events.Drain()
 			}
 		})
 	}
-	if s, ok := l.pc.SCTP().Transport().ICETransport().GetSelectedCandidatePairStats(); ok {
-		l.mu.Lock()
-		l.flight.sample(time.Now(), time.Duration(s.CurrentRoundTripTime*float64(time.Second)))
-		l.mu.Unlock()
+	l.events.Open()
+	go l.read()
+}
+
+// stir has the channels looked at: SCTP has dealt with what arrived before.
+func (l *Link) stir() {
+	select {
+	case l.arrived <- struct{}{}:
+	default:
 	}
 }
 
-// startReaders begins to read the channels; what came before waits in SCTP. Channels are fixed now.
-func (l *Link) startReaders() {
-	go l.read(l.control, peer.MaxControl, l.events.Control)
-	for _, c := range l.data {
-		go l.read(c, l.plan.Message, l.events.Data)
-	}
-}
-
-// read hands on a channel's messages of at most limit bytes until the link ends.
-func (l *Link) read(c *channel, limit int, handle func([]byte)) {
-	defer l.readers.Done()
-	buf := make([]byte, min(limit, firstRead))
-	for {
-		n, err := c.raw.Read(buf)
-		switch {
-		case errors.Is(err, io.ErrShortBuffer) && len(buf) >= limit:
-			l.Close(peer.CloseProtocol, nil)
-			return
-		case errors.Is(err, io.ErrShortBuffer):
-			buf = make([]byte, min(limit, 4*len(buf))) // pion keeps the message for the next read
-		case err != nil:
-			l.leave.Do(func() { close(l.gone) })
+// read hands on the messages of all channels until the link ends.
+func (l *Link) read() {
+	defer l.running.Done()
+	for l.poll() {
+		select {
+		case <-l.arrived:
+		case <-l.gone:
+			l.poll() // what was said last
 			l.Close(peer.CloseClosed, nil)
 			return
-		case l.closing.Load():
+		case <-l.ctx.Done():
 			return
-		default:
-			handle(buf[:n])
 		}
 	}
+}
+
+// poll hands on what there is; false says that the link has ended.
+func (l *Link) poll() bool {
+	buf := messageBuffers.Get().(*[sctpMessage]byte)
+	defer messageBuffers.Put(buf)
+	for more := true; more; {
+		more = false
+		for _, c := range [...]struct {
+			dc     *datachannel.DataChannel
+			limit  int
+			handle func([]byte)
+		}{{l.control, peer.MaxControl, l.events.Control}, {l.ack, sctpMessage, func([]byte) {}}} {
+			n, ok := l.drain(c.dc, buf[:c.limit], c.handle)
+			if !ok {
+				return false
+			}
+			more = more || n == turn
+		}
+		for _, dc := range l.data {
+			n, ok := l.drain(dc, buf[:l.plan.Message], l.events.Data)
+			if !ok {
+				return false
+			}
+			more = more || n == turn
+		}
+	}
+	return true
+}
+
+// drain hands on up to a turn of messages of one channel; false says that the link has ended.
+func (l *Link) drain(dc *datachannel.DataChannel, buf []byte, handle func([]byte)) (int, bool) {
+	for i := range turn {
+		n, err := dc.Read(buf)
+		switch {
+		case errors.Is(err, sctp.ErrReadDeadlineExceeded):
+			return i, true
+		case errors.Is(err, io.ErrShortBuffer):
+			l.Close(peer.CloseProtocol, nil)
+			return i, false
+		case err != nil:
+			l.Close(peer.CloseClosed, nil)
+			return i, false
+		case l.closing.Load():
+			return i, false
+		}
+		handle(buf[:n])
+	}
+	return turn, true
 }

@@ -1,24 +1,22 @@
 package rtclink
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"net"
 	"net/netip"
 	"sync"
+	"time"
 
-	"github.com/pion/ice/v4"
-	"github.com/pion/interceptor"
-	"github.com/pion/webrtc/v4"
+	"github.com/pion/transport/v4/stdnet"
 
 	"github.com/leeway-video/leeway/internal/transfer"
 )
 
 // ErrClosed is returned once the host is closing.
 var ErrClosed = errors.New("rtclink: host is closed")
+
+var errAnswered = errors.New("rtclink: accept: the link has an answer already")
 
 const (
 	// receiveBuffer of SCTP, bytes: with pion's default of 1 MiB a transfer stalls for good once channels × message
@@ -33,11 +31,11 @@ const (
 
 // Host makes links, all over one UDP socket unless Config.SocketPerLink is set.
 type Host struct {
-	cfg         Config
-	certificate webrtc.Certificate
-	socket      *socket // nil with SocketPerLink
-	api         *webrtc.API
-	buffers     Buffers
+	cfg      Config
+	identity *identity
+	net      *stdnet.Net
+	socket   *socket // nil with SocketPerLink
+	buffers  Buffers
 
 	mu     sync.Mutex
 	links  map[*Link]struct{} // guarded by mu
@@ -49,17 +47,18 @@ func Listen(cfg Config) (*Host, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	id, err := newIdentity(time.Now())
 	if err != nil {
-		return nil, fmt.Errorf("rtclink: DTLS key: %w", err)
+		return nil, err
 	}
-	// One identity for all links of a host: a key a link costs time at each offer and hides nothing, for the
-	// addresses are the same.
-	certificate, err := webrtc.GenerateCertificate(key)
+	interfaces, err := stdnet.NewNet()
 	if err != nil {
-		return nil, fmt.Errorf("rtclink: DTLS certificate: %w", err)
+		return nil, fmt.Errorf("rtclink: list interfaces: %w", err)
 	}
-	h := &Host{cfg: cfg, certificate: *certificate, links: map[*Link]struct{}{}}
+	h := &Host{cfg: cfg, identity: id, net: interfaces, links: map[*Link]struct{}{}}
+	if _, err := h.servers(); err != nil {
+		return nil, err
+	}
 	if cfg.SocketPerLink {
 		return h, nil
 	}
@@ -68,10 +67,6 @@ func Listen(cfg Config) (*Host, error) {
 	}
 	h.buffers = h.socket.buffers
 	warnBuffers(cfg.Log, h.buffers)
-	if h.api, err = h.newAPI(h.socket); err != nil {
-		h.socket.close()
-		return nil, err
-	}
 	return h, nil
 }
 
@@ -86,58 +81,31 @@ func (h *Host) Addr() netip.AddrPort {
 	return h.socket.addr.AddrPort()
 }
 
-// newAPI settles pion for links over s.
-func (h *Host) newAPI(s *socket) (*webrtc.API, error) {
-	var e webrtc.SettingEngine
-	e.LoggerFactory = loggers{h.cfg.Log}
-	e.SetICEUDPMux(s.mux)
-	e.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4, webrtc.NetworkTypeUDP6})
-	// A viewer's .local candidates are not looked up: its own checks reach us and make it a peer-reflexive candidate.
-	// A lookup costs a multicast socket and five goroutines a link.
-	e.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
-	e.SetIncludeLoopbackCandidate(h.cfg.Loopback || s.addr.IP.IsLoopback())
-	if len(h.cfg.Announce) > 0 {
-		external := make([]string, len(h.cfg.Announce))
-		for i, a := range h.cfg.Announce {
-			external[i] = a.String()
-		}
-		if err := e.SetICEAddressRewriteRules(webrtc.ICEAddressRewriteRule{
-			External: external, AsCandidateType: webrtc.ICECandidateTypeHost, Mode: webrtc.ICEAddressRewriteReplace,
-		}); err != nil {
-			return nil, fmt.Errorf("rtclink: announce %v: %w", external, err)
-		}
-	}
-	// Answering as DTLS server saves a round trip: the viewer's ClientHello can leave with its first check's answer.
-	// Hello-verify guards a server against forged source addresses that would make it amplify; here ICE's consent
-	// (a check signed with this link's password, answered from that address) has shown the address before the
-	// first DTLS packet is read, so the cookie's round trip would prove nothing more.
-	if err := e.SetAnsweringDTLSRole(webrtc.DTLSRoleServer); err != nil {
-		return nil, fmt.Errorf("rtclink: DTLS role: %w", err)
-	}
-	e.SetDTLSInsecureSkipHelloVerify(true)
-	e.SetSCTPMaxReceiveBufferSize(receiveBuffer)
-	e.SetSCTPMaxMessageSize(sctpMessage)
-	e.SetSCTPMinCwnd(minCwnd)
-	e.SetICETimeouts(quietAfter, LostAfter-quietAfter, h.cfg.Keepalive)
-	e.EnableSCTPZeroChecksum(true) // DTLS authenticates what CRC-32 would check again
-	e.EnableSctpSnap(true)         // falls back where the other side has it not
-	e.DetachDataChannels()         // else pion holds 64 KiB a channel to read into
-	// An empty registry and engine: no media, no interceptors and none of their goroutines.
-	return webrtc.NewAPI(webrtc.WithSettingEngine(e), webrtc.WithMediaEngine(&webrtc.MediaEngine{}),
-		webrtc.WithInterceptorRegistry(&interceptor.Registry{})), nil
-}
-
 // Answer accepts an offer. The answer's plan is the one that holds; candidates of this side come by events.
 func (h *Host) Answer(offer transfer.Description, events transfer.LinkEvents) (transfer.Link, transfer.Description, error) {
 	if err := offer.Plan.Check(); err != nil {
 		return nil, transfer.Description{}, fmt.Errorf("rtclink: answer: %w", err)
 	}
-	l, err := h.newLink(h.cfg.Plan.Agree(offer.Plan), events)
+	remote, err := parseDescription(offer.SDP)
+	if err != nil {
+		return nil, transfer.Description{}, fmt.Errorf("rtclink: answer: %w", err)
+	}
+	l, err := h.newLink(h.cfg.Plan.Agree(offer.Plan), false, remote.mid, events)
 	if err != nil {
 		return nil, transfer.Description{}, err
 	}
-	l.acceptChannels()
-	sdp, err := l.answer(offer.SDP)
+	// As DTLS server, where there is a choice: the viewer's ClientHello can leave with its first check's answer.
+	client, setup := remote.setup == "passive", "passive"
+	if client {
+		setup = "active"
+	}
+	sdp, err := l.describe(setup)
+	if err == nil {
+		err = l.start(remote, client)
+	}
+	if err == nil {
+		err = l.agent.GatherCandidates()
+	}
 	if err != nil {
 		l.abandon()
 		return nil, transfer.Description{}, fmt.Errorf("rtclink: answer: %w", err)
@@ -147,11 +115,14 @@ func (h *Host) Answer(offer transfer.Description, events transfer.LinkEvents) (t
 
 // Offer begins a link; Link.Accept goes on with the other side's answer.
 func (h *Host) Offer(events transfer.LinkEvents) (*Link, transfer.Description, error) {
-	l, err := h.newLink(h.cfg.Plan, events)
+	l, err := h.newLink(h.cfg.Plan, true, "0", events)
 	if err != nil {
 		return nil, transfer.Description{}, err
 	}
-	sdp, err := l.offer()
+	sdp, err := l.describe("actpass")
+	if err == nil {
+		err = l.agent.GatherCandidates()
+	}
 	if err != nil {
 		l.abandon()
 		return nil, transfer.Description{}, fmt.Errorf("rtclink: offer: %w", err)
@@ -159,37 +130,48 @@ func (h *Host) Offer(events transfer.LinkEvents) (*Link, transfer.Description, e
 	return l, transfer.Description{SDP: sdp, Plan: l.plan}, nil
 }
 
-// connection makes a peer connection, with a socket of its own where the host has none.
-func (h *Host) connection() (*webrtc.PeerConnection, *socket, error) {
-	api, own := h.api, (*socket)(nil)
-	if h.socket == nil {
-		host, _, err := net.SplitHostPort(h.cfg.Listen)
-		if err != nil {
-			return nil, nil, fmt.Errorf("rtclink: listen address %q: %w", h.cfg.Listen, err)
-		}
-		if own, err = openSocket(net.JoinHostPort(host, "0"), h.cfg.Loopback); err != nil {
-			return nil, nil, err
-		}
-		if api, err = h.newAPI(own); err != nil {
-			own.close()
-			return nil, nil, err
-		}
+// Accept goes on with an offered link: answer is what the other side made of the offer.
+func (l *Link) Accept(answer transfer.Description) error {
+	if err := answer.Plan.Check(); err != nil {
+		return fmt.Errorf("rtclink: accept: %w", err)
 	}
-	cfg := webrtc.Configuration{Certificates: []webrtc.Certificate{h.certificate}}
-	for _, s := range h.cfg.ICEServers {
-		cfg.ICEServers = append(cfg.ICEServers, webrtc.ICEServer{URLs: s.URLs, Username: s.Username, Credential: s.Credential})
-	}
-	if h.cfg.RelayOnly {
-		cfg.ICETransportPolicy = webrtc.ICETransportPolicyRelay
-	}
-	pc, err := api.NewPeerConnection(cfg)
+	remote, err := parseDescription(answer.SDP)
 	if err != nil {
-		if own != nil {
-			own.close()
-		}
-		return nil, nil, fmt.Errorf("rtclink: peer connection: %w", err)
+		return fmt.Errorf("rtclink: accept: %w", err)
 	}
-	return pc, own, nil
+	if remote.setup == "actpass" {
+		return errors.New("rtclink: accept: the answer leaves open who is the DTLS client")
+	}
+	l.mu.Lock()
+	if answer.Plan.Data > l.plan.Data {
+		l.mu.Unlock()
+		return fmt.Errorf("rtclink: accept: answer plans %d data channels, the offer %d", answer.Plan.Data, l.plan.Data)
+	}
+	if !l.connecting {
+		l.plan = l.plan.Agree(answer.Plan)
+		l.data = l.data[:l.plan.Data]
+	}
+	l.mu.Unlock()
+	return l.start(remote, remote.setup == "passive")
+}
+
+// openOwn opens the socket of one link.
+func (h *Host) openOwn() (*socket, error) {
+	host, _, err := net.SplitHostPort(h.cfg.Listen)
+	if err != nil {
+		return nil, fmt.Errorf("rtclink: listen address %q: %w", h.cfg.Listen, err)
+	}
+	return openSocket(net.JoinHostPort(host, "0"), h.cfg.Loopback)
+}
+
+// adopt notes a link; false when the host is closing.
+func (h *Host) adopt(l *Link) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !h.closed {
+		h.links[l] = struct{}{}
+	}
+	return !h.closed
 }
 
 // Close ends every link and the socket, and returns when nothing of them runs any more.

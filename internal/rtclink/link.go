@@ -1,12 +1,15 @@
 package rtclink
 
 import (
-	"io"
+	"context"
+	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"github.com/pion/webrtc/v4"
+	"github.com/pion/datachannel"
+	"github.com/pion/ice/v4"
+	"github.com/pion/sctp"
 
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -18,88 +21,79 @@ const controlBound = 1 << 20
 // farewellWait bounds how long a closing link waits for its last control message to be acknowledged.
 const farewellWait = 500 * time.Millisecond
 
-// Link is one peer connection. It satisfies transfer.Link.
+// Link is one peer connection: an ICE agent, DTLS and SCTP over it, and the planned channels. It satisfies transfer.Link.
 type Link struct {
-	host   *Host
-	pc     *webrtc.PeerConnection
-	own    *socket // this link's socket, nil when the host's is used
-	events transfer.LinkEvents
+	host     *Host
+	agent    *ice.Agent
+	own      *socket // this link's socket, nil when the host's is used
+	events   transfer.LinkEvents
+	offering bool
+	mid      string
+	sctpInit []byte // SNAP, nil without
 
 	plan    peer.Plan
 	opened  atomic.Bool
 	closing atomic.Bool
-	readers sync.WaitGroup
-	gone    chan struct{} // closed when the other side went away
-	leave   sync.Once     // closes gone
+	ctx     context.Context // ends when the link's machinery is to stop
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+	arrived chan struct{} // SCTP has taken in something
+	gone    chan struct{} // closed when the association has ended
 	done    chan struct{}
 
-	mu      sync.Mutex
-	timer   *time.Timer // guarded by mu: OpenTimeout
-	control *channel    // guarded by mu until opened, then fixed
-	data    []*channel  // guarded by mu until opened, then fixed; nil entries are awaited
-	ack     *channel    // guarded by mu
-	strays  int         // guarded by mu
-	next    int         // guarded by mu: data channel to write to next
-	written int64       // guarded by mu: bytes handed to the data channels
-	flight  *flight     // guarded by mu
+	mu          sync.Mutex
+	timer       *time.Timer                // guarded by mu: OpenTimeout
+	connecting  bool                       // guarded by mu
+	association *sctp.Association          // guarded by mu
+	control     *datachannel.DataChannel   // guarded by mu until opened, then fixed
+	ack         *datachannel.DataChannel   // guarded by mu until opened, then fixed
+	data        []*datachannel.DataChannel // guarded by mu until opened, then fixed; nil entries are awaited
+	strays      int                        // guarded by mu
+	next        int                        // guarded by mu: data channel to write to next
+	written     int64                      // guarded by mu: bytes handed to the data channels
+	flight      *flight                    // guarded by mu
 }
 
 var _ transfer.Link = (*Link)(nil)
 
-// channel is a detached data channel.
-type channel struct {
-	dc  *webrtc.DataChannel
-	raw io.ReadWriteCloser
-}
-
-func (h *Host) newLink(plan peer.Plan, events transfer.LinkEvents) (*Link, error) {
+func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfer.LinkEvents) (*Link, error) {
 	h.mu.Lock()
 	closed := h.closed
 	h.mu.Unlock()
 	if closed {
 		return nil, ErrClosed
 	}
-	pc, own, err := h.connection()
-	if err != nil {
+	l := &Link{
+		host: h, events: events, offering: offering, mid: mid, plan: plan,
+		data: make([]*datachannel.DataChannel, plan.Data), flight: newFlight(h.cfg.InFlight, plan.Message),
+		arrived: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{}),
+	}
+	s := h.socket
+	if s == nil {
+		var err error
+		if l.own, err = h.openOwn(); err != nil {
+			return nil, err
+		}
+		s = l.own
+	}
+	var err error
+	if l.agent, err = h.newAgent(s); err != nil {
+		if l.own != nil {
+			l.own.close()
+		}
 		return nil, err
 	}
-	l := &Link{host: h, pc: pc, own: own, events: events, plan: plan, gone: make(chan struct{}), done: make(chan struct{})}
-	l.data = make([]*channel, plan.Data)
-	l.flight = newFlight(h.cfg.InFlight, plan.Message)
-	pc.OnICECandidate(func(c *webrtc.ICECandidate) {
-		if l.closing.Load() {
-			return
-		}
-		if c == nil {
-			events.Candidate(transfer.Candidate{End: true})
-			return
-		}
-		init := c.ToJSON()
-		out := transfer.Candidate{Candidate: init.Candidate}
-		if init.SDPMid != nil {
-			out.Mid = *init.SDPMid
-		}
-		if init.SDPMLineIndex != nil {
-			out.Line = *init.SDPMLineIndex
-		}
-		events.Candidate(out)
-	})
-	pc.OnConnectionStateChange(func(s webrtc.PeerConnectionState) {
-		switch s {
-		case webrtc.PeerConnectionStateFailed:
-			l.Close(peer.CloseFailed, nil)
-		case webrtc.PeerConnectionStateClosed:
-			l.Close(peer.CloseClosed, nil)
-		}
-	})
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if h.closed {
-		l.closing.Store(true)
-		go l.shutdown(peer.CloseShutdown, nil, false)
+	// SNAP falls back where the other side has it not.
+	l.sctpInit, _ = sctp.GenerateOutOfBandToken(sctp.Config{MaxReceiveBufferSize: receiveBuffer, EnableZeroChecksum: true})
+	l.ctx, l.cancel = context.WithCancel(context.Background())
+	if err := l.watch(); err != nil {
+		l.abandon()
+		return nil, fmt.Errorf("rtclink: ICE agent: %w", err)
+	}
+	if !h.adopt(l) {
+		l.abandon()
 		return nil, ErrClosed
 	}
-	h.links[l] = struct{}{}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.timer = time.AfterFunc(h.cfg.OpenTimeout, func() {
@@ -110,6 +104,34 @@ func (h *Host) newLink(plan peer.Plan, events transfer.LinkEvents) (*Link, error
 	return l, nil
 }
 
+// describe is what this side signals of the link.
+func (l *Link) describe(setup string) (string, error) {
+	ufrag, password, err := l.agent.GetLocalUserCredentials()
+	if err != nil {
+		return "", err
+	}
+	d := description{
+		ufrag: ufrag, password: password, fingerprint: l.host.identity.fingerprint, setup: setup, mid: l.mid, sctpInit: l.sctpInit,
+	}
+	return d.String(), nil
+}
+
+// start begins to connect, once.
+func (l *Link) start(remote *description, client bool) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.connecting {
+		return errAnswered
+	}
+	if l.closing.Load() {
+		return ErrClosed
+	}
+	l.connecting = true
+	l.running.Add(1)
+	go l.connect(remote, client)
+	return nil
+}
+
 // MaxMessage implements transfer.Link.
 func (l *Link) MaxMessage() int { return l.plan.Message }
 
@@ -118,8 +140,8 @@ func (l *Link) Done() <-chan struct{} { return l.done }
 
 // Path implements transfer.Link.
 func (l *Link) Path() transfer.Path {
-	if pair, err := l.pc.SCTP().Transport().ICETransport().GetSelectedCandidatePair(); err == nil && pair != nil &&
-		(pair.Local.Typ == webrtc.ICECandidateTypeRelay || pair.Remote.Typ == webrtc.ICECandidateTypeRelay) {
+	pair, err := l.agent.GetSelectedCandidatePair()
+	if err == nil && pair != nil && (pair.Local.Type() == ice.CandidateTypeRelay || pair.Remote.Type() == ice.CandidateTypeRelay) {
 		return transfer.Relay
 	}
 	return transfer.Direct
@@ -127,10 +149,17 @@ func (l *Link) Path() transfer.Path {
 
 // RTT implements transfer.Link.
 func (l *Link) RTT() time.Duration {
-	if !l.opened.Load() || l.closing.Load() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.association == nil || l.closing.Load() {
 		return 0
 	}
-	return time.Duration(l.pc.SCTP().Stats().SmoothedRoundTripTime * float64(time.Second))
+	return l.smoothed()
+}
+
+// smoothed is SCTP's round-trip time. Under mu.
+func (l *Link) smoothed() time.Duration {
+	return time.Duration(l.association.SRTT() * float64(time.Millisecond))
 }
 
 // SendControl implements transfer.Link.
@@ -138,11 +167,11 @@ func (l *Link) SendControl(message []byte) {
 	if !l.opened.Load() || l.closing.Load() {
 		return
 	}
-	if l.control.dc.BufferedAmount() > controlBound {
+	if l.control.BufferedAmount() > controlBound {
 		l.Close(peer.CloseLimit, nil)
 		return
 	}
-	if _, err := l.control.raw.Write(message); err != nil {
+	if _, err := l.control.Write(message); err != nil {
 		l.Close(peer.CloseFailed, nil)
 	}
 }
@@ -161,7 +190,7 @@ func (l *Link) SendData(message []byte) bool {
 	l.next = (l.next + 1) % len(l.data)
 	l.written += int64(len(message))
 	l.mu.Unlock()
-	if _, err := c.raw.Write(message); err != nil {
+	if _, err := c.Write(message); err != nil {
 		l.Close(peer.CloseFailed, nil)
 		return false
 	}
@@ -173,8 +202,7 @@ func (l *Link) room(n int) bool {
 	for {
 		buffered := l.buffered()
 		if now := time.Now(); l.flight.due(now) {
-			rtt := time.Duration(l.pc.SCTP().Stats().SmoothedRoundTripTime * float64(time.Second))
-			l.flight.advance(now, l.written-buffered, rtt)
+			l.flight.advance(now, l.written-buffered, l.smoothed())
 		}
 		if buffered+int64(n) <= int64(l.flight.bound()) {
 			return true
@@ -190,7 +218,7 @@ func (l *Link) room(n int) bool {
 func (l *Link) buffered() int64 {
 	var sum uint64
 	for _, c := range l.data {
-		sum += c.dc.BufferedAmount()
+		sum += c.BufferedAmount()
 	}
 	return int64(sum)
 }
@@ -200,12 +228,12 @@ func (l *Link) buffered() int64 {
 func (l *Link) awaitDrain() bool {
 	var low [peer.MaxDataChannels]uint64
 	for i, c := range l.data {
-		low[i] = c.dc.BufferedAmount() / 4 * 3
-		c.dc.SetBufferedAmountLowThreshold(low[i])
+		low[i] = c.BufferedAmount() / 4 * 3
+		c.SetBufferedAmountLowThreshold(low[i])
 	}
 	armed := false
 	for i, c := range l.data {
-		armed = armed || c.dc.BufferedAmount() > low[i]
+		armed = armed || c.BufferedAmount() > low[i]
 	}
 	return armed
 }
@@ -226,16 +254,21 @@ func (l *Link) abandon() {
 }
 
 func (l *Link) shutdown(reason peer.CloseReason, farewell []byte, tell bool) {
-	l.mu.Lock() // an adopt that began before closing was set has counted its readers
+	l.mu.Lock() // an open or start that began before closing was set has counted its goroutine
 	if l.timer != nil {
 		l.timer.Stop()
 	}
+	association := l.association
 	l.mu.Unlock()
-	if farewell != nil && l.opened.Load() {
-		l.sayFarewell(farewell)
+	if l.opened.Load() {
+		if farewell != nil {
+			l.sayFarewell(farewell)
+		}
+		association.Abort("")
 	}
-	_ = l.pc.GracefulClose() // waits for pion's goroutines; the readers end with their channels
-	l.readers.Wait()
+	l.cancel() // ends what is coming up, and closes the records
+	_ = l.agent.GracefulClose()
+	l.running.Wait()
 	if l.own != nil {
 		l.own.close()
 	}
@@ -250,14 +283,14 @@ func (l *Link) shutdown(reason peer.CloseReason, farewell []byte, tell bool) {
 
 func (l *Link) sayFarewell(message []byte) {
 	sent := make(chan struct{}, 1)
-	l.control.dc.SetBufferedAmountLowThreshold(0)
-	l.control.dc.OnBufferedAmountLow(func() {
+	l.control.SetBufferedAmountLowThreshold(0)
+	l.control.OnBufferedAmountLow(func() {
 		select {
 		case sent <- struct{}{}:
 		default:
 		}
 	})
-	if _, err := l.control.raw.Write(message); err != nil {
+	if _, err := l.control.Write(message); err != nil {
 		return
 	}
 	t := time.NewTimer(farewellWait)

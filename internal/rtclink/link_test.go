@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pion/webrtc/v4"
+	"github.com/pion/datachannel"
 	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/transfer"
@@ -135,7 +135,7 @@ func TestInFlightIsBounded(t *testing.T) {
 		}
 		var buffered uint64
 		for _, c := range b.link.(*Link).data {
-			buffered += c.dc.BufferedAmount()
+			buffered += c.BufferedAmount()
 		}
 		if buffered > bound {
 			t.Fatalf("%d bytes in SCTP, the bound is %d", buffered, bound)
@@ -168,13 +168,14 @@ func TestAnswererRefusesStrayChannels(t *testing.T) {
 	seed, viewer := listen(t, nil), listen(t, nil)
 	a, b := newEnd(), newEnd()
 	connect(t, viewer, seed, a, b)
-	pc := a.link.(*Link).pc
+	association := a.link.(*Link).association
 	for i := range peer.MaxStrayChannels + 1 {
 		label := fmt.Sprintf("stray-%d", i)
 		if i == 0 {
 			label = peer.ControlLabel // a second one is a stray, too
 		}
-		if _, err := pc.CreateDataChannel(label, nil); err != nil {
+		c := &datachannel.Config{Label: label, LoggerFactory: loggers{slog.New(slog.DiscardHandler)}}
+		if _, err := datachannel.Dial(association, uint16(100+2*i), c); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -184,35 +185,23 @@ func TestAnswererRefusesStrayChannels(t *testing.T) {
 }
 
 func TestOrderedDataChannelIsAStray(t *testing.T) {
-	l := &Link{plan: peer.DefaultPlan, data: make([]*channel, 2)}
-	h := listen(t, nil)
-	pc, _, err := h.connection()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer pc.GracefulClose() //nolint:errcheck // nothing was opened
-	no, zero := false, uint16(0)
-	for label, c := range map[string]struct {
-		init  *webrtc.DataChannelInit
+	l := &Link{plan: peer.DefaultPlan, data: make([]*datachannel.DataChannel, 2)}
+	const (
+		ordered   = datachannel.ChannelTypeReliable
+		unordered = datachannel.ChannelTypeReliableUnordered
+	)
+	for _, c := range []struct {
+		label string
+		kind  datachannel.ChannelType
 		known bool
 	}{
-		"lw.control":  {nil, true},
-		"lw.ack":      {&webrtc.DataChannelInit{Ordered: &no}, true},
-		"lw.data.0":   {&webrtc.DataChannelInit{Ordered: &no}, true},
-		"lw.data.7":   {&webrtc.DataChannelInit{Ordered: &no}, true}, // beyond the plan: unused
-		"lw.data.8":   {&webrtc.DataChannelInit{Ordered: &no}, false},
-		"lw.data.01":  {&webrtc.DataChannelInit{Ordered: &no}, false},
-		"lw.data.1":   {nil, false},
-		"lw.data.":    {&webrtc.DataChannelInit{Ordered: &no}, false},
-		"lw.data.+1":  {&webrtc.DataChannelInit{Ordered: &no}, false},
-		"lw.data.0x0": {&webrtc.DataChannelInit{Ordered: &no, MaxRetransmits: &zero}, false},
+		{"lw.control", ordered, true}, {"lw.control", unordered, false}, {"lw.ack", unordered, true}, {"lw.data.0", unordered, true},
+		{"lw.data.7", unordered, true}, // beyond the plan: unused
+		{"lw.data.8", unordered, false}, {"lw.data.01", unordered, false}, {"lw.data.1", ordered, false}, {"lw.data.", unordered, false},
+		{"lw.data.+1", unordered, false}, {"lw.data.0x0", unordered, false}, {"lw.data.0", datachannel.ChannelTypePartialReliableRexmitUnordered, false},
 	} {
-		dc, err := pc.CreateDataChannel(label, c.init)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, known := l.slot(dc); known != c.known {
-			t.Errorf("%s %+v: known %v", label, c.init, known)
+		if _, known := l.slot(&datachannel.Config{Label: c.label, ChannelType: c.kind}); known != c.known {
+			t.Errorf("%s, type %v: known %v", c.label, c.kind, known)
 		}
 	}
 }

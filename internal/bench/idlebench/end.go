@@ -127,9 +127,15 @@ func (s *side) handle(m message) error {
 	return nil
 }
 
+// shrinkings is how many collections a goroutine's stack needs to shrink to what it uses: each halves it. An idle
+// process makes one every two minutes.
+const shrinkings = 5
+
 // usage returns what the process costs now, garbage aside.
 func (s *side) usage() usage {
-	debug.FreeOSMemory()
+	for range shrinkings {
+		debug.FreeOSMemory()
+	}
 	return usage{RSS: residentBytes(), Goroutines: runtime.NumGoroutine(), Traffic: s.host.Traffic()}
 }
 

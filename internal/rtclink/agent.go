@@ -1,0 +1,183 @@
+package rtclink
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/pion/ice/v4"
+	"github.com/pion/sctp"
+	"github.com/pion/stun/v4"
+
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// outboundMTU is the size of SCTP's packets, bytes: what Chromium takes for safe on any path.
+const outboundMTU = 1191
+
+// newAgent makes the ICE agent of a link over s.
+func (h *Host) newAgent(s *socket) (*ice.Agent, error) {
+	options := []ice.AgentOption{
+		ice.WithUDPMux(s.mux),
+		ice.WithNet(h.net), // one for all: each would list the machine's interfaces and keep the list
+		ice.WithNetworkTypes([]ice.NetworkType{ice.NetworkTypeUDP4, ice.NetworkTypeUDP6}),
+		// A viewer's .local candidates are not looked up: its own checks reach us and make it a peer-reflexive
+		// candidate. A lookup costs a multicast socket and five goroutines a link.
+		ice.WithMulticastDNSMode(ice.MulticastDNSModeDisabled),
+		ice.WithDisconnectedTimeout(quietAfter),
+		ice.WithFailedTimeout(LostAfter - quietAfter),
+		ice.WithKeepaliveInterval(h.cfg.Keepalive),
+		ice.WithLoggerFactory(loggers{h.cfg.Log}),
+	}
+	if h.cfg.Loopback || s.addr.IP.IsLoopback() {
+		options = append(options, ice.WithIncludeLoopback())
+	}
+	if h.cfg.RelayOnly {
+		options = append(options, ice.WithCandidateTypes([]ice.CandidateType{ice.CandidateTypeRelay}))
+	}
+	if len(h.cfg.Announce) > 0 {
+		external := make([]string, len(h.cfg.Announce))
+		for i, a := range h.cfg.Announce {
+			external[i] = a.String()
+		}
+		options = append(options, ice.WithAddressRewriteRules(ice.AddressRewriteRule{
+			External: external, AsCandidateType: ice.CandidateTypeHost, Mode: ice.AddressRewriteReplace,
+		}))
+	}
+	servers, err := h.servers()
+	if err != nil {
+		return nil, err
+	}
+	agent, err := ice.NewAgentWithOptions(append(options, ice.WithUrls(servers))...)
+	if err != nil {
+		return nil, fmt.Errorf("rtclink: ICE agent: %w", err)
+	}
+	return agent, nil
+}
+
+// servers reads the configured STUN and TURN servers.
+func (h *Host) servers() ([]*stun.URI, error) {
+	var out []*stun.URI
+	for _, s := range h.cfg.ICEServers {
+		for _, u := range s.URLs {
+			uri, err := stun.ParseURI(u)
+			if err != nil {
+				return nil, fmt.Errorf("rtclink: ICE server %q: %w", u, err)
+			}
+			uri.Username, uri.Password = s.Username, s.Credential
+			out = append(out, uri)
+		}
+	}
+	return out, nil
+}
+
+// watch connects the agent's callbacks with the link's events.
+func (l *Link) watch() error {
+	err := l.agent.OnCandidate(func(c ice.Candidate) {
+		switch {
+		case l.closing.Load():
+		case c == nil:
+			l.events.Candidate(transfer.Candidate{End: true})
+		default:
+			l.events.Candidate(transfer.Candidate{Candidate: "candidate:" + c.Marshal(), Mid: l.mid})
+		}
+	})
+	if err == nil {
+		err = l.agent.OnConnectionStateChange(func(s ice.ConnectionState) {
+			if s == ice.ConnectionStateFailed {
+				l.Close(peer.CloseFailed, nil)
+			}
+		})
+	}
+	return err
+}
+
+// AddCandidate implements transfer.Link.
+func (l *Link) AddCandidate(c transfer.Candidate) error {
+	if l.closing.Load() || c.End {
+		return nil
+	}
+	text, ok := strings.CutPrefix(strings.TrimPrefix(c.Candidate, "a="), "candidate:")
+	if !ok || text == "" {
+		return fmt.Errorf("rtclink: candidate: %q is none", c.Candidate)
+	}
+	candidate, err := ice.UnmarshalCandidate(text)
+	if err == nil && candidate.NetworkType().IsUDP() {
+		err = l.agent.AddRemoteCandidate(candidate)
+	}
+	if err != nil {
+		return fmt.Errorf("rtclink: candidate: %w", err)
+	}
+	return nil
+}
+
+// connect brings the link up: ICE, DTLS, SCTP, channels. client says that this side is the DTLS client.
+func (l *Link) connect(remote *description, client bool) {
+	defer l.running.Done()
+	association, err := l.associate(remote, client)
+	if err != nil {
+		l.host.cfg.Log.Debug("a link did not come up", "error", err)
+		l.Close(peer.CloseFailed, nil)
+		return
+	}
+	l.mu.Lock()
+	l.association = association
+	l.mu.Unlock()
+	if l.offering {
+		if err := l.dial(association, client); err != nil {
+			l.Close(peer.CloseFailed, nil)
+			return
+		}
+		l.open()
+	}
+	// In a goroutine of its own: the stack of this one has grown in the handshake.
+	l.running.Go(func() { l.accept(association) })
+}
+
+func (l *Link) associate(remote *description, client bool) (*sctp.Association, error) {
+	for _, c := range remote.candidates {
+		_ = l.AddCandidate(transfer.Candidate{Candidate: c}) // a bad candidate is a way that does not work; others may
+	}
+	reach := l.agent.Accept
+	if l.offering {
+		reach = l.agent.Dial
+	}
+	conn, err := reach(l.ctx, remote.ufrag, remote.password)
+	if err != nil {
+		return nil, fmt.Errorf("ICE: %w", err)
+	}
+	records, err := l.host.handshake(l.ctx, conn, client, remote.fingerprint, l.stir)
+	if err != nil {
+		return nil, err
+	}
+	context.AfterFunc(l.ctx, func() { _ = records.Close() })
+	options := []sctp.ClientOption{
+		sctp.WithNetConn(records),
+		sctp.WithLoggerFactory(loggers{l.host.cfg.Log}),
+		sctp.WithMTU(outboundMTU),
+		sctp.WithMaxMessageSize(sctpMessage),
+		sctp.WithMaxReceiveBufferSize(receiveBuffer),
+		sctp.WithMinCwnd(minCwnd),
+		sctp.WithEnableZeroChecksum(true), // DTLS authenticates what CRC-32 would check again
+	}
+	if l.sctpInit != nil && remote.sctpInit != nil {
+		options = append(options, sctp.WithSNAP(l.sctpInit, remote.sctpInit))
+	}
+	association, err := sctp.ClientWithOptions(options...)
+	if err != nil {
+		_ = records.Close()
+		return nil, fmt.Errorf("SCTP: %w", err)
+	}
+	return association, nil
+}
+
+// roundTrip is ICE's last measurement of the path, 0 without one.
+func (l *Link) roundTrip() time.Duration {
+	s, ok := l.agent.GetSelectedCandidatePairStats()
+	if !ok {
+		return 0
+	}
+	return time.Duration(s.CurrentRoundTripTime * float64(time.Second))
+}
