@@ -185,15 +185,20 @@ func (d *decision) origin(s *Segment, why Reason) {
 	}
 }
 
-// missing lists the pieces that are neither verified nor in flight.
-func (d *decision) missing(s *Segment) []int {
+// open lists the pieces that are not verified.
+func (d *decision) open(s *Segment) []int {
 	var out []int
 	for n := range s.Pieces {
-		if _, have := slices.BinarySearch(s.Have, n); !have && d.flying[s.ID].of(n) == nil {
+		if _, have := slices.BinarySearch(s.Have, n); !have {
 			out = append(out, n)
 		}
 	}
 	return out
+}
+
+// missing lists those of them that are not in flight.
+func (d *decision) missing(s *Segment) []int {
+	return slices.DeleteFunc(d.open(s), func(n int) bool { return d.flying[s.ID].of(n) != nil })
 }
 
 // askCertificate asks the next peer for the certificate: holders first, then on-demand peers, the lowest round trip

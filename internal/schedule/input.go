@@ -26,7 +26,7 @@ type Policy struct {
 // DefaultPolicy is spec/schedule.md's.
 var DefaultPolicy = Policy{
 	UrgentPermille: 1500, PatienceUs: 1_000_000, CertPatienceUs: 2_000_000, LinkPatienceUs: 1_500_000,
-	PieceCap: 128, PeerCap: 524_288, SeedCap: 131_072, MaxWaitUs: 4_000_000,
+	PieceCap: 128, PeerCap: 524_288, SeedCap: 131_072, MaxWaitUs: 2_000_000,
 }
 
 // Certification is how far a segment's certificate has come.

@@ -58,6 +58,9 @@ func (d *decision) promote(s *Segment) {
 // urgent is rule 3.
 func (d *decision) urgent(s *Segment, window int64) {
 	certified := s.Certificate == CertHeld
+	if certified && s.Origin == OriginIdle && d.rescue(s, window) {
+		return
+	}
 	switch {
 	case !slices.ContainsFunc(d.peers, func(p *peer) bool { _, holds := p.Holds[s.ID]; return p.OnDemand || holds }):
 		d.origin(s, NoHolder)
@@ -72,6 +75,56 @@ func (d *decision) urgent(s *Segment, window int64) {
 	if certified {
 		d.race(s, window)
 	}
+}
+
+// rescue asks a seed for all that is not in hand, if it would bring that in a quarter of the time left: the origin would
+// send the whole segment again for the sake of a few pieces. It says whether the origin can wait (rule 3).
+func (d *decision) rescue(s *Segment, window int64) bool {
+	if s.DeadlineUs-d.in.NowUs < window/2 {
+		return false
+	}
+	open := d.open(s)
+	// The seed that was asked already, lest two seeds take turns.
+	best := d.rescuer(s, open, 0)
+	if best == nil {
+		best = d.rescuer(s, open, len(open))
+	}
+	if best == nil {
+		return false
+	}
+	for _, n := range open {
+		if d.asked(s, n, best.ID) {
+			continue
+		}
+		for _, r := range d.flying[s.ID].of(n) {
+			d.act(Action{Type: DoCancel, Segment: s.ID, Piece: n, Peer: r.Peer, Why: WhyLate})
+		}
+		d.request(s, n, best, WhyRace)
+	}
+	d.waits(s.DeadlineUs - window/2 + 1)
+	return true
+}
+
+// rescuer is the quickest seed that would bring the pieces in time and has been asked for all but most of them.
+func (d *decision) rescuer(s *Segment, pieces []int, most int) *peer {
+	return quickest(d.peers, func(p *peer) bool {
+		more := 0
+		for _, n := range pieces {
+			if !p.has(s.ID, n) {
+				return false
+			}
+			if !d.asked(s, n, p.ID) {
+				more++
+			}
+		}
+		left := p.RTTUs + (p.Queued+int64(more)*pieceSize)*1_000_000/max(p.Rate, leastRate)
+		return p.Role == Seed && more <= most && d.inFlight+more <= d.in.Policy.PieceCap && p.Rate > 0 && !p.stalled && p.Slots >= more && left <= (s.DeadlineUs-d.in.NowUs)/4
+	})
+}
+
+// asked says whether a piece is in flight with a peer.
+func (d *decision) asked(s *Segment, piece int, from string) bool {
+	return slices.ContainsFunc(d.flying[s.ID].of(piece), func(r Request) bool { return r.Peer == from })
 }
 
 // race asks the quickest holder alone, whoever it is, while the origin runs (rules 3 and 9).
@@ -160,10 +213,14 @@ func (d *decision) interested(s *Segment) []*peer {
 // assign is rule 6. It says whether a piece stayed without any source.
 func (d *decision) assign(s *Segment, why string) (stranded bool) {
 	interested := d.interested(s)
+	// What a viewer would send too late is not asked of it. Without an origin to fall back on, late is better than never.
+	inTime := func(p *peer) bool {
+		return s.AskedUs < 0 || s.Origin == OriginFailed || p.eta() <= s.DeadlineUs-s.UrgentWindow(d.in.Policy.UrgentPermille)-d.in.NowUs
+	}
 	var fromSeeds []int
 	for _, n := range d.missing(s) {
 		holds := func(p *peer) bool { return !p.stalled && p.has(s.ID, n) }
-		if best := quickest(d.viewers, func(p *peer) bool { return holds(p) && d.free(p) }); best != nil {
+		if best := quickest(d.viewers, func(p *peer) bool { return holds(p) && d.free(p) && inTime(p) }); best != nil {
 			if !d.full() {
 				d.request(s, n, best, why)
 			}

@@ -172,8 +172,8 @@ func (e *engine) perform(now int64, actions []schedule.Action) {
 		case schedule.DoPromote:
 			r.download.Promote(peer.ID(s.key), a.Piece)
 		case schedule.DoCancel:
-			e.cancelStalled(a)
-			if !slices.Contains(stalled, r) {
+			e.cancel(a)
+			if a.Why == schedule.WhyStalled && !slices.Contains(stalled, r) {
 				stalled = append(stalled, r)
 			}
 		}
@@ -206,7 +206,7 @@ func (e *engine) collect(batches []*batch, s *seg, r *remote, a schedule.Action)
 	return append(batches, &batch{r, s.target, a.Lane, a.Why, []int{a.Piece}})
 }
 
-func (e *engine) cancelStalled(a schedule.Action) {
+func (e *engine) cancel(a schedule.Action) {
 	r := e.peers[a.Peer]
 	r.download.Cancel(func(o transfer.Order) bool {
 		return o.Piece == a.Piece && segment.ID(o.Target.Segment).String() == a.Segment

@@ -108,21 +108,27 @@ export const decide = (input: ScheduleInput): Action[] => {
     return !!next;
   };
 
-  const missing = (s: WantedSegment): number[] => {
+  const inFlightOf = (s: WantedSegment, n: number): ScheduleRequest[] => flying.get(s.id)?.get(n) ?? [];
+  /** Pieces that are not verified. */
+  const open = (s: WantedSegment): number[] => {
     const have = new Set(s.have);
-    const out: number[] = [];
-    for (let n = 0; n < s.pieces; n++) if (!have.has(n) && !flying.get(s.id)?.has(n)) out.push(n);
-    return out;
+    return [...Array(s.pieces).keys()].filter((n) => !have.has(n));
   };
+  const missing = (s: WantedSegment): number[] => open(s).filter((n) => !inFlightOf(s, n).length);
 
   /** Rule 6. Returns whether a piece stayed without any source. */
-  const assign = (s: WantedSegment, reason: 'near' | 'background'): boolean => {
+  const assign = (s: WantedSegment, reason: 'near' | 'background', urgent: number): boolean => {
     const interested = viewers.filter((p) => Array.isArray(p.holds[s.id]));
     const fromSeeds: number[] = [];
     let stranded = false;
     for (const n of missing(s)) {
       const holders = viewers.filter((p) => p.has(s.id, n));
-      const best = quickest(holders.filter(free));
+      // What a viewer would send too late is not asked of it. Without an origin to fall back on, late is better than never.
+      const best = quickest(
+        holders.filter(
+          (p) => free(p) && (s.asked_us < 0 || s.origin === 'failed' || eta(p) <= s.deadline_us - urgent - now),
+        ),
+      );
       if (best) {
         if (inFlight < policy.piece_cap) request(s, n, best, reason);
         continue;
@@ -152,6 +158,37 @@ export const decide = (input: ScheduleInput): Action[] => {
       if (seed) request(s, n, seed, reason);
     }
     return stranded;
+  };
+
+  /** Rule 3: a seed for all that is not in hand, if the origin can wait for it. */
+  const rescue = (s: WantedSegment, slack: number, urgent: number): boolean => {
+    const half = Math.floor(urgent / 2);
+    if (slack < half) return false;
+    const rest = open(s);
+    const others = (p: Peer) => rest.filter((n) => !inFlightOf(s, n).some((r) => r.peer === p.id));
+    const rescuer = (most: number) =>
+      quickest(
+        peers.filter((p) => {
+          const more = others(p).length;
+          const left = p.rtt_us + Math.floor(((p.queued + more * piece) * 1_000_000) / Math.max(p.rate, leastRate));
+          const able =
+            p.role === 'seed' &&
+            p.rate &&
+            !p.stalled &&
+            p.slots >= more &&
+            more <= Math.min(most, policy.piece_cap - inFlight);
+          return able && left <= Math.floor(slack / 4) && rest.every((n) => p.has(s.id, n));
+        }),
+      );
+    // The seed that was asked already, lest two seeds take turns.
+    const best = rescuer(0) ?? rescuer(rest.length);
+    if (!best) return false;
+    for (const n of others(best)) {
+      for (const r of inFlightOf(s, n))
+        actions.push({ type: 'cancel', segment: s.id, piece: n, peer: r.peer, reason: 'late' });
+      request(s, n, best, 'race');
+    }
+    return waits(s.deadline_us - half + 1);
   };
 
   /** Rules 3 and 9: the quickest holder alone, whoever it is, while the origin runs. */
@@ -189,7 +226,7 @@ export const decide = (input: ScheduleInput): Action[] => {
     const holders = peers.some((p) => p.on_demand || p.holds[s.id]);
     if (!asked) {
       if (s.certificate === 'none') askCertificate(s);
-      else if (certified && policy.background) assign(s, 'background');
+      else if (certified && policy.background) assign(s, 'background', urgent);
       continue;
     }
     for (const of of flying.get(s.id)?.values() ?? [])
@@ -197,6 +234,7 @@ export const decide = (input: ScheduleInput): Action[] => {
         if (r.lane === 1) actions.push({ type: 'promote', segment: s.id, piece: r.piece, peer: r.peer });
 
     if (slack < urgent && s.origin !== 'failed') {
+      if (certified && s.origin === 'idle' && rescue(s, slack, urgent)) continue;
       origin(s, !holders ? 'no-holder' : !certified && s.cert_asked_us >= 0 ? 'no-cert' : 'urgent');
       // Too late for this load, in time for the others: what the origin sends can be shared once it is certified.
       if (s.certificate === 'none') askCertificate(s);
@@ -206,7 +244,7 @@ export const decide = (input: ScheduleInput): Action[] => {
     if (s.origin === 'running') continue;
     if (s.origin === 'idle') waits(s.deadline_us - urgent + 1);
     if (certified) {
-      if (!assign(s, 'near')) continue;
+      if (!assign(s, 'near', urgent)) continue;
       const mine = owner(s.id, wholeSegment, [
         self,
         ...viewers.filter((p) => Array.isArray(p.holds[s.id])).map((p) => p.id),

@@ -28,7 +28,7 @@ export const defaultPolicy: Policy = {
   peer_cap: 524_288,
   seed_cap: 131_072,
   background: false,
-  max_wait_us: 4_000_000,
+  max_wait_us: 2_000_000,
 };
 
 export interface WantedSegment {
@@ -96,7 +96,7 @@ export type RequestReason = 'near' | 'race' | 'duplicate' | 'background';
 export type Action =
   | { type: 'certificate'; segment: string; peer: string }
   | { type: 'request'; segment: string; piece: number; peer: string; lane: 0 | 1; reason: RequestReason }
-  | { type: 'cancel'; segment: string; piece: number; peer: string; reason: 'stalled' }
+  | { type: 'cancel'; segment: string; piece: number; peer: string; reason: 'stalled' | 'late' }
   | { type: 'promote'; segment: string; piece: number; peer: string }
   | { type: 'origin'; segment: string; reason: Reason }
   | { type: 'stop-origin'; segment: string }

@@ -60,7 +60,7 @@ export const perform = (actions: Action[], now: number, host: PerformHost): void
         peer.sendIds('promote', [d.id]);
       } else {
         peer.cancel((x) => x === d);
-        stalled.add(peer);
+        if (a.reason === 'stalled') stalled.add(peer);
       }
     }
   }
