@@ -8,22 +8,23 @@ FUZZTIME ?= 20s
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-go test-web e2e race fuzz bench bench-transfer bench-idle lint format build film clean
+.PHONY: help demo test test-go test-web e2e race fuzz bench bench-transfer bench-idle bench-swarm bench-netlab lint format build film clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-9s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## sets up, prepares the film once, starts everything, prints the page's address
 	@build/leeway up $(ARGS)
 
 test: test-go test-web e2e ## every test, real browsers included
 
-test-go: ## Go tests with the race detector
+test-go: ## Go tests with the race detector (as root also those in network namespaces)
 	@scripts/need go gcc
+	@[ "$$(id -u)" != 0 ] || scripts/need ip iptables
 	go test -race ./...
 
 test-web: $(npm_installed) ## tests of the browser library, types
-	cd web && npm run --silent typecheck && npm run --silent test
+	cd web && npm run --silent typecheck && npm run --silent test && npm run --silent pack-check
 
 e2e: build film ## end-to-end tests in real Chromium (needs root, for a network namespace)
 	@scripts/need chromium ip unshare openssl
@@ -44,6 +45,14 @@ bench: ## Go benchmarks
 bench-transfer: ## goodput and CPU time of a link beside bare pion and TCP, every path
 	@scripts/need go
 	go run ./cmd/leeway bench transfer --check
+
+bench-swarm: build film ## thirty viewers behind access lines, with and without Leeway (root; 20 minutes a run)
+	@scripts/need ip iptables
+	build/leeway bench swarm --check
+
+bench-netlab: ## accuracy of the emulated networks, the highest rate that holds (root; 3 minutes)
+	@scripts/need go ip iptables
+	go test -run '^TestBench' -v -count=1 -timeout 20m ./internal/netlab -netlab.bench
 
 bench-idle: ## memory, goroutines and traffic of links that do nothing, up to 1000
 	@scripts/need go

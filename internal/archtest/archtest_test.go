@@ -50,6 +50,7 @@ var owners = []struct {
 	{"github.com/gorilla/websocket", []string{"wsconn"}, "socket handling (limits, deadlines, slow readers) has one place to be right in"},
 	{"github.com/nats-io/", []string{"natsbus"}, "services know a Bus port; NATS is how it is carried"},
 	{"github.com/prometheus/", []string{"promreg"}, "services define metrics as data, so that the page in spec/ can be compared with them"},
+	{"github.com/vishvananda/", []string{"netlab"}, "namespaces and devices have one place to be made and removed in"},
 	{"github.com/alecthomas/kong", []string{"app", "bench"}, "flags are known to composition roots only"},
 	{"github.com/goccy/go-yaml", []string{"app", "bench"}, "packages own their Config; the file format is known to composition roots only"},
 	{"github.com/mogiioin/hls-m3u8", []string{"seed", "viewer"}, "only seeds and headless viewers read playlists in Go"},
