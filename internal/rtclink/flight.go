@@ -6,15 +6,16 @@ import "time"
 // doubles it until the path's queue overflows by as much as was in it, hundreds of packets at once, and recovering them
 // takes seconds in which nothing new arrives. So a link hands SCTP no more than
 //
-//	delivery rate × max(gain × base round-trip time, leastDelay)
+//	delivery rate × gain × base round-trip time
 //
-// bytes, sent or not. The rate is the highest of the last rounds; while it still grows, the gain is large enough to find
+// bytes, sent or not, and a little more on the shortest paths. The rate is the highest of the last rounds; while it still grows, the gain is large enough to find
 // the path's rate within a few round trips and small enough that a queue of one bandwidth-delay product holds the rest.
 // SCTP's window stays in force below the bound: it answers to loss.
 const (
 	startGain   = 1.8
 	steadyGain  = 1.4
 	leastDelay  = 8 * time.Millisecond // on the shortest paths acknowledgements wait for batches and for a core
+	nearFlight  = 768 << 10            // bytes, of leastDelay at most: pion's ICE drops what waits beyond a megabyte
 	firstFlight = 64 << 10             // bytes, before anything is known
 	leastFlight = 32 << 10             // bytes: a slow path still has a piece on its way and one behind it
 	leastRound  = 5 * time.Millisecond
@@ -135,6 +136,6 @@ func (f *flight) bound() int {
 	if f.steady {
 		gain = steadyGain
 	}
-	delay := max(gain*base.Seconds(), leastDelay.Seconds())
-	return int(min(max(rate*delay, float64(f.least)), float64(f.most)))
+	near := min(rate*leastDelay.Seconds(), nearFlight)
+	return int(min(max(rate*gain*base.Seconds(), near, float64(f.least)), float64(f.most)))
 }

@@ -88,7 +88,7 @@ func listen(t *testing.T, change func(*Config)) *Host {
 }
 
 // connect links offerer and answerer; offering and answering may be prepared by the caller.
-func connect(t *testing.T, offerer, answerer *Host, offering, answering *end) {
+func connect(t testing.TB, offerer, answerer *Host, offering, answering *end) {
 	t.Helper()
 	offering.peer, answering.peer = answering, offering
 	l, offer, err := offerer.Offer(offering)
@@ -108,7 +108,7 @@ func connect(t *testing.T, offerer, answerer *Host, offering, answering *end) {
 	wait(t, answering.opened, "answerer to open")
 }
 
-func wait[T any](t *testing.T, c <-chan T, what string) T {
+func wait[T any](t testing.TB, c <-chan T, what string) T {
 	t.Helper()
 	select {
 	case v := <-c:

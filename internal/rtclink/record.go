@@ -113,7 +113,6 @@ type records struct {
 
 	// Of the reading goroutine.
 	early  [][]byte
-	in     []byte
 	rest   []byte // of the datagram that is being read
 	window replayWindow
 	nonceR [12]byte
@@ -143,7 +142,6 @@ func (r *records) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		r.begin = nil // and with it what the handshake held
-		r.in = make([]byte, maxDatagram)
 	}
 	for {
 		for len(r.rest) >= recordHeader {
@@ -156,11 +154,17 @@ func (r *records) Read(p []byte) (int, error) {
 			r.rest, r.early = r.early[0], r.early[1:]
 			continue
 		}
-		n, err := r.conn.Read(r.in)
-		if err != nil && !errors.Is(err, io.ErrShortBuffer) {
+		n, err := r.conn.Read(p)
+		switch {
+		case errors.Is(err, io.ErrShortBuffer):
+			continue
+		case err != nil:
 			return 0, err
 		}
-		r.rest = r.in[:n]
+		// Almost always a datagram is one record, which is decrypted where it is.
+		if r.rest = p[:n]; n >= recordHeader && recordHeader+int(binary.BigEndian.Uint16(p[recordHeader-2:])) < n {
+			r.rest = bytes.Clone(r.rest)
+		}
 	}
 }
 
@@ -192,16 +196,18 @@ func (r *records) open(p, record []byte) (n int, got bool, err error) {
 	copy(r.aadR[:], record[3:11])
 	copy(r.aadR[8:], record[:3])
 	binary.BigEndian.PutUint16(r.aadR[11:], uint16(length))
-	plain, err := r.keys.read.Open(p[:0], r.nonceR[:], sealed, r.aadR[:])
+	content := record[0]
+	plain, err := r.keys.read.Open(sealed[:0], r.nonceR[:], sealed, r.aadR[:])
 	if err != nil {
 		return 0, false, nil // forged: as if it had never come
 	}
+	copy(p, plain) // over its own header: forward, which copy allows
 	r.window.take(number)
-	switch record[0] {
+	switch content {
 	case contentApplication:
 		return len(plain), len(plain) > 0, nil
 	case contentAlert:
-		if len(plain) == 2 && (plain[0] == alertFatal || plain[1] == alertCloseNotify) {
+		if len(plain) == 2 && (p[0] == alertFatal || p[1] == alertCloseNotify) {
 			return 0, false, io.EOF
 		}
 	}

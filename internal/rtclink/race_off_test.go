@@ -1,0 +1,5 @@
+//go:build !race
+
+package rtclink
+
+const raceEnabled = false
