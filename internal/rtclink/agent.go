@@ -29,7 +29,7 @@ func (h *Host) newAgent(s *socket) (*ice.Agent, error) {
 		ice.WithDisconnectedTimeout(quietAfter),
 		ice.WithFailedTimeout(LostAfter - quietAfter),
 		ice.WithKeepaliveInterval(h.cfg.Keepalive),
-		ice.WithLoggerFactory(loggers{h.cfg.Log}),
+		ice.WithLoggerFactory(h.loggers),
 	}
 	if h.cfg.Loopback || s.addr.IP.IsLoopback() {
 		options = append(options, ice.WithIncludeLoopback())
@@ -155,7 +155,7 @@ func (l *Link) associate(remote *description, client bool) (*sctp.Association, e
 	context.AfterFunc(l.ctx, func() { _ = records.Close() })
 	options := []sctp.ClientOption{
 		sctp.WithNetConn(records),
-		sctp.WithLoggerFactory(loggers{l.host.cfg.Log}),
+		sctp.WithLoggerFactory(l.host.loggers),
 		sctp.WithMTU(outboundMTU),
 		sctp.WithMaxMessageSize(sctpMessage),
 		sctp.WithMaxReceiveBufferSize(receiveBuffer),
@@ -166,6 +166,7 @@ func (l *Link) associate(remote *description, client bool) (*sctp.Association, e
 		options = append(options, sctp.WithSNAP(l.sctpInit, remote.sctpInit))
 	}
 	association, err := sctp.ClientWithOptions(options...)
+	l.sctpInit = nil
 	if err != nil {
 		_ = records.Close()
 		return nil, fmt.Errorf("SCTP: %w", err)

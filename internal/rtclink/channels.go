@@ -37,7 +37,7 @@ func (l *Link) dial(a *sctp.Association, client bool) error {
 		if label == peer.ControlLabel {
 			kind = datachannel.ChannelTypeReliable
 		}
-		dc, err := datachannel.Dial(a, id, &datachannel.Config{ChannelType: kind, Label: label, LoggerFactory: loggers{l.host.cfg.Log}})
+		dc, err := datachannel.Dial(a, id, &datachannel.Config{ChannelType: kind, Label: label, LoggerFactory: l.host.loggers})
 		if err != nil {
 			return fmt.Errorf("rtclink: channel %s: %w", label, err)
 		}
@@ -49,7 +49,7 @@ func (l *Link) dial(a *sctp.Association, client bool) error {
 // accept takes the channels of the other side until the association ends.
 func (l *Link) accept(a *sctp.Association) {
 	for {
-		dc, err := datachannel.Accept(a, &datachannel.Config{LoggerFactory: loggers{l.host.cfg.Log}})
+		dc, err := datachannel.Accept(a, &datachannel.Config{LoggerFactory: l.host.loggers})
 		switch {
 		case err == nil:
 			l.adopt(dc)
@@ -145,6 +145,7 @@ func (l *Link) open() {
 		return
 	}
 	l.opened.Store(true)
+	l.timer.Stop()
 	l.running.Add(1) // under mu, which shutdown takes before it waits
 	// The first round-trip time is that of ICE's checks, before there is any traffic of ours in the path's queue.
 	l.flight.sample(time.Now(), l.roundTrip())

@@ -35,7 +35,7 @@ func (h *Host) handshake(ctx context.Context, conn datagrams, client bool, finge
 		dtls.WithExtendedMasterSecret(dtls.RequireExtendedMasterSecret),
 		// Browsers ask for media keys with data channels too, and pion refuses whom it shares no profile with.
 		dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM, dtls.SRTP_AES128_CM_HMAC_SHA1_80),
-		dtls.WithLoggerFactory(loggers{h.cfg.Log}),
+		dtls.WithLoggerFactory(h.loggers),
 		dtls.WithInsecureSkipVerify(true), // self-signed; the fingerprint says whose it is
 		dtls.WithVerifyPeerCertificate(func(raw [][]byte, _ [][]*x509.Certificate) error {
 			if len(raw) == 0 || sha256.Sum256(raw[0]) != fingerprint {

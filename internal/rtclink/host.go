@@ -21,7 +21,7 @@ var errAnswered = errors.New("rtclink: accept: the link has an answer already")
 const (
 	// receiveBuffer of SCTP, bytes: with pion's default of 1 MiB a transfer stalls for good once channels × message
 	// size come near it.
-	receiveBuffer = 4 << 20
+	receiveBuffer = 2 << 20
 	// minCwnd of SCTP, bytes, about 10 MTU: a timeout or an idle time does not strand the next burst. Much more is
 	// harmful.
 	minCwnd = 12 << 10
@@ -34,6 +34,7 @@ type Host struct {
 	cfg      Config
 	identity *identity
 	net      *stdnet.Net
+	loggers  loggers
 	socket   *socket // nil with SocketPerLink
 	buffers  Buffers
 
@@ -55,7 +56,7 @@ func Listen(cfg Config) (*Host, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rtclink: list interfaces: %w", err)
 	}
-	h := &Host{cfg: cfg, identity: id, net: interfaces, links: map[*Link]struct{}{}}
+	h := &Host{cfg: cfg, identity: id, net: interfaces, loggers: newLoggers(cfg.Log), links: map[*Link]struct{}{}}
 	if _, err := h.servers(); err != nil {
 		return nil, err
 	}

@@ -29,7 +29,7 @@ type Link struct {
 	events   transfer.LinkEvents
 	offering bool
 	mid      string
-	sctpInit []byte // SNAP, nil without
+	sctpInit []byte // SNAP, nil without; of the making, then of connect
 
 	plan    peer.Plan
 	opened  atomic.Bool

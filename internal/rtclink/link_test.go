@@ -174,7 +174,7 @@ func TestAnswererRefusesStrayChannels(t *testing.T) {
 		if i == 0 {
 			label = peer.ControlLabel // a second one is a stray, too
 		}
-		c := &datachannel.Config{Label: label, LoggerFactory: loggers{slog.New(slog.DiscardHandler)}}
+		c := &datachannel.Config{Label: label, LoggerFactory: newLoggers(slog.New(slog.DiscardHandler))}
 		if _, err := datachannel.Dial(association, uint16(100+2*i), c); err != nil {
 			t.Fatal(err)
 		}

@@ -120,7 +120,6 @@ type records struct {
 
 	mu       sync.Mutex // of writing
 	sequence uint64     // guarded by mu
-	out      []byte     // guarded by mu
 	nonceW   [12]byte   // guarded by mu
 	aadW     [recordHeader]byte
 	closed   bool // guarded by mu
@@ -224,6 +223,9 @@ func (r *records) Write(p []byte) (int, error) {
 	return len(p), r.seal(contentApplication, p)
 }
 
+// sealBuffers hold a record while it is written; links share them.
+var sealBuffers = sync.Pool{New: func() any { return new([maxDatagram]byte) }}
+
 // seal is under mu.
 func (r *records) seal(content byte, p []byte) error {
 	if len(p) > maxDatagram-recordCost {
@@ -231,7 +233,9 @@ func (r *records) seal(content byte, p []byte) error {
 	}
 	number := 1<<48 | r.sequence
 	r.sequence++
-	b := append(r.out[:0], content)
+	buf := sealBuffers.Get().(*[maxDatagram]byte)
+	defer sealBuffers.Put(buf)
+	b := append(buf[:0], content)
 	b = binary.BigEndian.AppendUint16(b, dtls12)
 	b = binary.BigEndian.AppendUint64(b, number)
 	b = binary.BigEndian.AppendUint16(b, uint16(explicit+len(p)+gcmTag))
@@ -241,8 +245,7 @@ func (r *records) seal(content byte, p []byte) error {
 	copy(r.aadW[:], b[3:11])
 	copy(r.aadW[8:], b[:3])
 	binary.BigEndian.PutUint16(r.aadW[11:], uint16(len(p)))
-	r.out = r.keys.write.Seal(b, r.nonceW[:], p, r.aadW[:])
-	_, err := r.conn.Write(r.out)
+	_, err := r.conn.Write(r.keys.write.Seal(b, r.nonceW[:], p, r.aadW[:]))
 	return err
 }
 
