@@ -1,8 +1,10 @@
 // Package rtclink carries links over WebRTC data channels. It is the only place that imports pion.
 //
-// A Host owns one UDP socket for all its links (or one a link, for hosts that dial), with buffers of its own size;
-// a Link is one peer connection with its planned channels (spec/peer-protocol.md, Channels). Lock order: Host.mu
-// before Link.mu; neither is held while a callback is called.
+// A Host owns one UDP socket for all its links (or one a link, for hosts that dial), with buffers of its own size. A
+// Link is an ICE agent on a mux of ours (mux.go), pion's DTLS handshake (handshake.go) and records of ours after it
+// (record.go), SCTP with the planned channels (channels.go; spec/peer-protocol.md, Channels), and a bound of what is in
+// flight (flight.go); docs/decisions/0011 says why there is no peer connection around them. Lock order: Host.mu before
+// Link.mu; neither is held while a callback is called.
 package rtclink
 
 import (
