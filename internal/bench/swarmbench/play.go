@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -203,17 +202,4 @@ func (p *progress) run(over <-chan struct{}) {
 			p.mu.Unlock()
 		}
 	}
-}
-
-// get asks a server inside the lab and decodes its JSON.
-func get(client *http.Client, url string, into any) error {
-	response, err := client.Get(url)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s", url, response.Status)
-	}
-	return json.NewDecoder(response.Body).Decode(into)
 }
