@@ -29,6 +29,7 @@ var (
 	defSwarms        = def(metric.Gauge, "leeway_tracker_swarms", "Swarms with a home here")
 	defMembers       = def(metric.Gauge, "leeway_tracker_members", "Members of those swarms", label("role", metric.Roles))
 	defMessages      = def(metric.Counter, "leeway_tracker_messages_total", "Protocol messages", label("type", messageTypes), label("direction", []string{"in", "out"}))
+	defSignaling     = def(metric.Counter, "leeway_tracker_message_bytes_total", "Bytes of protocol messages, without those of the sockets below", label("direction", []string{"in", "out"}))
 	defErrors        = def(metric.Counter, "leeway_tracker_errors_total", "Error messages sent", label("code", signal.Codes))
 	defRejected      = def(metric.Counter, "leeway_tracker_rejected_total", "Handshakes and sockets refused", label("reason", rejections))
 	defIntroductions = def(metric.Counter, "leeway_tracker_introductions_total", "Peers introduced", label("role", metric.Roles))
@@ -63,7 +64,7 @@ var (
 // Metrics lists what the tracker counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
-		defSessions, defSwarms, defMembers, defMessages, defErrors, defRejected, defIntroductions, defSignals, defClamped, defHandle,
+		defSessions, defSwarms, defMembers, defMessages, defSignaling, defErrors, defRejected, defIntroductions, defSignals, defClamped, defHandle,
 		defReceived, defUploaded, defSegments, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
 		defPlayedBits, defSwitches, defStartup, defContradictions, defLinkFailures,
 	}

@@ -98,6 +98,7 @@ func (s *session) next() (m signal.Message, ok bool) {
 		s.ended(err)
 		return nil, false
 	}
+	s.t.cfg.Metrics.Add(defSignaling, float64(len(raw)), "in")
 	if !s.limiter.AllowN(s.t.cfg.Now(), 1) {
 		s.over++
 		s.t.cfg.Metrics.Add(defMessages, 1, "unknown", "in")
@@ -175,6 +176,7 @@ func (s *session) send(m signal.Message) {
 		return
 	}
 	s.t.cfg.Metrics.Add(defMessages, 1, m.Type(), "out")
+	s.t.cfg.Metrics.Add(defSignaling, float64(len(b)), "out")
 	if err := s.conn.Write(b); err != nil && isSlow(err) {
 		s.t.cfg.Metrics.Add(defRejected, 1, "slow")
 	}

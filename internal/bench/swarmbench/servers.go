@@ -119,6 +119,7 @@ func (s *servers) served() (Served, error) {
 		OriginToViewers: sums(`leeway_origin_sent_bytes_total`, `client="viewer"`),
 		OriginToSeeds:   sums(`leeway_origin_sent_bytes_total`, `client="seed"`),
 		Seed:            sums(`leeway_seed_sent_bytes_total`),
+		Signaling:       sums(`leeway_tracker_message_bytes_total`),
 	}, nil
 }
 
