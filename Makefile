@@ -8,7 +8,7 @@ FUZZTIME ?= 20s
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-go test-web e2e race fuzz bench bench-transfer bench-idle bench-swarm bench-netlab lint format build film clean
+.PHONY: help demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-swarm bench-netlab lint format build film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,7 +16,7 @@ help: ## this list
 demo: build ## sets up, prepares the film once, starts everything, prints the page's address
 	@build/leeway up $(ARGS)
 
-test: test-go test-web e2e ## every test, real browsers included
+test: test-go test-web e2e test-netlab ## every test, real browsers included
 
 test-go: ## Go tests with the race detector (as root also those in network namespaces)
 	@scripts/need go gcc
@@ -29,6 +29,10 @@ test-web: $(npm_installed) ## tests of the browser library, types
 e2e: build film ## end-to-end tests in real Chromium (needs root, for a network namespace)
 	@scripts/need chromium ip unshare openssl
 	web/apps/e2e/run
+
+test-netlab: build film ## four viewers behind emulated access lines (needs root)
+	@if [ "$$(id -u)" = 0 ]; then scripts/need ip iptables && build/leeway bench swarm --case smoke --runs 1 --check; \
+	else echo "netlab: skipped: network namespaces need root (sudo make test-netlab)"; [ "$${CI:-}" != true ]; fi
 
 race: ## Go tests with the race detector, five times over
 	@scripts/need go gcc

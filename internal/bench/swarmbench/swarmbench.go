@@ -19,6 +19,8 @@ var Bench = bench.Bench{
 			"Thirty viewers that come over the film's length; 30 % seek, 20 % leave early, 30 % have 5/1 Mbit/s, 40 % 20/5, 30 % 100/40."),
 		scenario{viewers: 3, film: filmLength, within: 20 * time.Second, watch: 2 * time.Minute, goals: few}.of("trace-3",
 			"Three viewers at a time: whether there is anything to save."),
+		extra(scenario{viewers: 4, film: filmLength, within: 8 * time.Second, watch: 30 * time.Second, goals: alive}.of("smoke",
+			"Four viewers, half a minute: whether all of it works, for make test.")),
 		extra(scenario{viewers: 8, film: filmLength, within: 30 * time.Second, watch: 90 * time.Second}.of("short",
 			"Eight viewers, a minute and a half: a quick look.")),
 		extra(scenario{viewers: 12, film: filmLength, within: time.Minute, watch: 3 * time.Minute, during: brownOut}.of("brown-out",
@@ -34,6 +36,9 @@ var promised = map[string]string{
 	"offload_ratio": ">= 0.75", "stall_ratio_vs_origin_only": "<= 1", "startup_delay_vs_origin_only": "<= 1.05",
 	"mean_bitrate_vs_origin_only": ">= 0.98", "duplicate_ratio": "<= 0.02", "rejected_bytes": "<= 0", "failed_viewers": "<= 0",
 }
+
+// alive is kept by anything that works; a machine too busy for the lab to certify is asked for nothing.
+var alive = map[string]string{"offload_ratio": "> 0.05", "failed_viewers": "<= 0", "rejected_bytes": "<= 0"}
 
 var few = map[string]string{"egress_saved_ratio": "> 0", "failed_viewers": "<= 0"}
 
