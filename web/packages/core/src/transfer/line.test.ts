@@ -45,11 +45,16 @@ describe('a line', () => {
     expect(watched.line.sampledAt()).toBe(watched.clock.now());
   });
 
-  it('learns from a fetch that peers made needless, up to the last look', async () => {
+  it('learns from a fetch that peers made needless, up to the last look that found something', async () => {
     const { clock, line, stop, progress } = fetching();
     progress(10_000);
     await clock.advance(1_000);
     progress(510_000);
+    // Looks that find nothing new, because the page was busy or the line stood still, are none.
+    for (let i = 0; i < 5; i++) {
+      await clock.advance(100);
+      progress(510_000);
+    }
     await clock.advance(90);
     stop.abort();
     await settle();

@@ -45,12 +45,15 @@ export const createLine = (clock: Clock): Line => {
       let firstLoaded = 0;
       let lastMs = 0;
       let lastLoaded = 0;
-      // Up to the last look, not to now: what came since then is not known.
+      // Up to the last byte that was seen, not to now: what came since then is not known.
       signal.addEventListener('abort', () => sample(lastLoaded - firstLoaded, lastMs - firstMs, received - before));
       const result = await origin(signal, (loaded, total) => {
         if (signal.aborted) return;
-        lastMs = clock.now();
-        lastLoaded = loaded;
+        // A look that finds nothing new says nothing of the time since the last byte: progress may lag behind on a busy page.
+        if (loaded > lastLoaded) {
+          lastMs = clock.now();
+          lastLoaded = loaded;
+        }
         if (!firstMs && loaded > 0) {
           firstMs = lastMs;
           firstLoaded = loaded;
