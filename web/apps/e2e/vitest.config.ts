@@ -3,6 +3,8 @@ import { defineConfig } from 'vitest/config';
 const root = import.meta.dirname;
 const base = { root, pool: 'forks' as const, testTimeout: 240_000, hookTimeout: 320_000 };
 
+const alone = ['src/swarm.test.ts', 'src/startup.test.ts', 'src/bitrate.test.ts'];
+
 // First what is compared with a clock, alone; then the rest, two files at a time: they wait more than they work.
 export default defineConfig({
   test: {
@@ -14,7 +16,7 @@ export default defineConfig({
         test: {
           ...base,
           name: 'alone',
-          include: ['src/swarm.test.ts', 'src/startup.test.ts'],
+          include: alone,
           maxWorkers: 1,
           sequence: { groupOrder: 0 },
         },
@@ -24,7 +26,7 @@ export default defineConfig({
           ...base,
           name: 'cases',
           include: ['src/*.test.ts'],
-          exclude: ['src/swarm.test.ts', 'src/startup.test.ts'],
+          exclude: alone,
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
         },
