@@ -2,6 +2,7 @@ package schedule
 
 import (
 	"cmp"
+	"math"
 	"slices"
 )
 
@@ -214,13 +215,14 @@ func (d *decision) interested(s *Segment) []*peer {
 func (d *decision) assign(s *Segment, why string) (stranded bool) {
 	interested := d.interested(s)
 	// What a viewer would send too late is not asked of it. Without an origin to fall back on, late is better than never.
-	inTime := func(p *peer) bool {
-		return s.AskedUs < 0 || s.Origin == OriginFailed || p.eta() <= s.DeadlineUs-s.UrgentWindow(d.in.Policy.UrgentPermille)-d.in.NowUs
+	left := s.DeadlineUs - s.UrgentWindow(d.in.Policy.UrgentPermille) - d.in.NowUs
+	if s.AskedUs < 0 || s.Origin == OriginFailed {
+		left = math.MaxInt64
 	}
 	var fromSeeds []int
 	for _, n := range d.missing(s) {
 		holds := func(p *peer) bool { return !p.stalled && p.has(s.ID, n) }
-		if best := quickest(d.viewers, func(p *peer) bool { return holds(p) && d.free(p) && inTime(p) }); best != nil {
+		if best := quickest(d.viewers, func(p *peer) bool { return holds(p) && d.free(p) && p.eta() <= left }); best != nil {
 			if !d.full() {
 				d.request(s, n, best, why)
 			}
