@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { binary } from './paths.ts';
 import { Demo } from './service.ts';
-import { Viewer } from './viewer.ts';
+import { pause, Viewer } from './viewer.ts';
 
 let browser: Chromium;
 let demo: Demo;
@@ -41,7 +41,7 @@ function headless(leave: string): { summary: Promise<Summary> } {
 
 test('a headless viewer serves Chromium, and Chromium serves a headless viewer', async () => {
   const first = headless('45s');
-  await new Promise((resolve) => setTimeout(resolve, 8_000));
+  await pause(8_000);
   const viewer = await Viewer.open(browser, `${demo.url}/?level=2&maxbuffer=20`, { name: 'Chromium' });
   await viewer.until('30 s of film', (seen) => seen.currentTime >= 30, 90_000);
   const gone = await first.summary;
