@@ -24,7 +24,6 @@ const places = [
   ['web/package-lock.json', dependency],
   ['web/packages/core/src/index.ts', `version = '(${number})'`],
   ['web/packages/leeway/src/dropin.test.ts', `leeway-js/(${number})'`],
-  ['web/packages/leeway/build.mjs', `Leeway (${number}), `],
   ['internal/app/app.go', `Version = "(${number})"`],
 ];
 
