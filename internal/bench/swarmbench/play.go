@@ -76,7 +76,7 @@ func play(ctx context.Context, r *bench.Run, plans []Plan, film time.Duration, p
 	var wg sync.WaitGroup
 	for i, p := range plans {
 		wg.Go(func() {
-			if !pause(ctx, p.Arrive) {
+			if !bench.Pause(ctx, p.Arrive) {
 				return
 			}
 			progress.add(1, 0)
@@ -113,18 +113,6 @@ func play(ctx context.Context, r *bench.Run, plans []Plan, film time.Duration, p
 	swarm.describe(r.Log)
 	r.Logf("lab: %v", report)
 	return swarm, report.Certify(), nil
-}
-
-// pause waits, and says whether there is reason to go on.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 // watch is one viewer from its arrival to its end.

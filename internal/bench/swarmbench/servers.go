@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/netlab"
 )
 
@@ -72,7 +73,7 @@ func (s *servers) ready(ctx context.Context) error {
 		select {
 		case err := <-s.ended:
 			s.ended <- err
-			return fmt.Errorf("the servers ended: %w\n%s", errors.Join(err), s.log)
+			return fmt.Errorf("the servers ended before they were ready: %v\n%s", err, s.log)
 		default:
 		}
 		response, err := s.client.Get("http://" + s.address(adminPort) + "/readyz")
@@ -82,7 +83,7 @@ func (s *servers) ready(ctx context.Context) error {
 				return nil
 			}
 		}
-		if !pause(ctx, 200*time.Millisecond) {
+		if !bench.Pause(ctx, 200*time.Millisecond) {
 			return errors.New("the servers did not come up")
 		}
 	}

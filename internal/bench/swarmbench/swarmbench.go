@@ -88,12 +88,12 @@ func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 
 // brownOut has the origin fail for a minute.
 func brownOut(ctx context.Context, s *servers) error {
-	if !pause(ctx, 90*time.Second) {
+	if !bench.Pause(ctx, 90*time.Second) {
 		return nil
 	}
 	if err := s.fault("500"); err != nil {
 		return err
 	}
-	pause(ctx, time.Minute)
+	bench.Pause(ctx, time.Minute)
 	return s.fault("none")
 }

@@ -98,11 +98,11 @@ func (c *child) listen(ctx context.Context, in *json.Decoder) error {
 
 // measure reports what happened between warm-up and end.
 func (c *child) measure(ctx context.Context) {
-	if !pause(ctx, time.Duration(c.setup.WarmMS)*time.Millisecond) {
+	if !bench.Pause(ctx, time.Duration(c.setup.WarmMS)*time.Millisecond) {
 		return
 	}
 	before, cpu, bytes := time.Now(), cpuTime(), c.meter.begin()
-	if !pause(ctx, time.Duration(c.setup.RunMS)*time.Millisecond) {
+	if !bench.Pause(ctx, time.Duration(c.setup.RunMS)*time.Millisecond) {
 		return
 	}
 	total, silence := c.meter.end()
@@ -110,15 +110,6 @@ func (c *child) measure(ctx context.Context) {
 		Bytes: total - bytes, Seconds: time.Since(before).Seconds(), CPU: cpuTime() - cpu,
 		Silence: silence.Seconds(), Buffers: c.stack.buffers(),
 	}})
-}
-
-func pause(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(d):
-		return true
-	}
 }
 
 // cpuTime is what this process has used, in seconds.
