@@ -35,7 +35,7 @@ type purgeAnswer struct {
 type admin struct {
 	metrics http.Handler
 	ready   func() error                            // nil while work can be taken
-	publish func(subject string, data []byte) error // the bus; nil: no purging here
+	send    func(subject string, data []byte) error // over the bus, confirmed; nil: no purging here
 	sites   []string                                // names that may be purged
 	now     func() time.Time
 	log     *slog.Logger
@@ -69,7 +69,7 @@ func (a *admin) purge(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "Send the purge as application/json.", http.StatusUnsupportedMediaType)
 		return
 	}
-	if a.publish == nil {
+	if a.send == nil {
 		http.Error(w, "Nothing to purge from here: no bus.", http.StatusNotImplemented)
 		return
 	}
@@ -89,7 +89,7 @@ func (a *admin) purge(w http.ResponseWriter, r *http.Request) {
 		{Site: answer.Site, Prefix: answer.Prefix, MinIssuedAt: answer.MinIssuedAt},
 	}})
 	if err == nil {
-		err = a.publish(bus.SubjectRevoke, message)
+		err = a.send(bus.SubjectRevoke, message)
 	}
 	if err != nil {
 		a.log.Error("purge failed", "site", request.Site, "error", err)

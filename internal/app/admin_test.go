@@ -19,7 +19,7 @@ func TestAdminPurge(t *testing.T) {
 	a := &admin{
 		metrics: http.NotFoundHandler(), ready: func() error { return nil }, sites: []string{"demo"},
 		now: func() time.Time { return time.UnixMilli(1234) }, log: slog.New(slog.DiscardHandler),
-		publish: func(subject string, data []byte) error {
+		send: func(subject string, data []byte) error {
 			if down {
 				return errors.New("down")
 			}

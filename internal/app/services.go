@@ -101,7 +101,7 @@ func (s *services) startSeed(listen, dataDir string, next bool) error {
 // admin is the admin port of this process.
 func (s *services) admin() *admin {
 	return &admin{
-		metrics: s.registry.Handler(), ready: s.ready, publish: s.bus.Publish,
+		metrics: s.registry.Handler(), ready: s.ready, send: s.bus.Send,
 		sites: s.names, now: time.Now, log: s.log,
 	}
 }

@@ -72,6 +72,12 @@ func exercise(t *testing.T, a, b *Bus) {
 	if v := receive(t, got); v != "test.publish one" {
 		t.Errorf("got %q", v)
 	}
+	if err := b.Send("test.publish", []byte("sure")); err != nil {
+		t.Fatal(err)
+	}
+	if v := receive(t, got); v != "test.publish sure" {
+		t.Errorf("got %q", v)
+	}
 	unanswer, err := a.Subscribe("test.request", func(_ string, data []byte, reply func([]byte) error) {
 		if err := reply(append([]byte("re: "), data...)); err != nil {
 			t.Errorf("answering: %v", err)

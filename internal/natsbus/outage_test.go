@@ -59,6 +59,9 @@ func TestWithoutTheServerNothingHangs(t *testing.T) {
 	if err := b.Publish("test.outage", []byte("kept until the bus is back")); err != nil {
 		t.Errorf("publish: %v", err)
 	}
+	if err := b.Send("test.outage", nil); !errors.Is(err, ErrDown) {
+		t.Errorf("send: %v", err)
+	}
 	stop, err := b.Subscribe("test.outage", func(string, []byte, func([]byte) error) {})
 	if err != nil {
 		t.Errorf("subscribe: %v", err)

@@ -2,6 +2,7 @@ package natsbus
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -139,6 +140,27 @@ func (b *Bus) Publish(subject string, data []byte) error {
 	return nil
 }
 
+// flushWait is how long the server may take to say that it has all that was sent.
+const flushWait = 5 * time.Second
+
+// ErrDown is what Send returns while the bus is lost.
+var ErrDown = errors.New("natsbus: the bus is down")
+
+// Send is Publish that returns when the server has the message. Publish keeps messages while the bus is lost and sends
+// them when it is back, which is wrong for what is answered to somebody as done.
+func (b *Bus) Send(subject string, data []byte) error {
+	if !b.conn.IsConnected() {
+		return ErrDown
+	}
+	if err := b.Publish(subject, data); err != nil {
+		return err
+	}
+	if err := b.conn.FlushTimeout(flushWait); err != nil {
+		return fmt.Errorf("natsbus: send to %s: %w", bus.Kind(subject), err)
+	}
+	return nil
+}
+
 // Subscribe calls f for each message, one after the other. reply answers a request and fails for a message that is none.
 func (b *Bus) Subscribe(subject string, f func(subject string, data []byte, reply func([]byte) error)) (func(), error) {
 	sub, err := b.conn.Subscribe(subject, func(m *nats.Msg) {
@@ -154,7 +176,7 @@ func (b *Bus) Subscribe(subject string, f func(subject string, data []byte, repl
 	// The server must know of it before a request that expects to be heard goes out. While the bus is down it learns that when
 	// it is back; waiting would hold a replica that goes on without.
 	if b.conn.IsConnected() {
-		if err := b.conn.FlushTimeout(5 * time.Second); err != nil && b.conn.IsConnected() {
+		if err := b.conn.FlushTimeout(flushWait); err != nil && b.conn.IsConnected() {
 			_ = sub.Unsubscribe()
 			return nil, fmt.Errorf("natsbus: subscribe to %s: %w", bus.Kind(subject), err)
 		}
