@@ -42,7 +42,7 @@ func (c *seedCmd) Run(ctx context.Context, r *run) error {
 	if listen == "" {
 		listen = net.JoinHostPort("", seedPort)
 	}
-	if err := s.startSeed(listen, config.Seed.DataDir, false); err != nil {
+	if err := s.startSeed(listen, config.Seed.DataDir, false, group.fail); err != nil {
 		return err
 	}
 	group.serve("admin", adminPort, s.admin().mux(), nil)

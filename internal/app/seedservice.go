@@ -23,6 +23,7 @@ type seedParts struct {
 	bus     seed.Bus
 	sink    metric.Sink
 	log     *slog.Logger
+	failed  func(error) // the seed ended by itself
 }
 
 // startSeed opens the UDP socket and starts a seed. stop drains it and returns when nothing of it is left.
@@ -59,7 +60,7 @@ func startSeed(p seedParts) (address string, stop func(), err error) {
 	go func() {
 		defer close(done)
 		if err := service.Run(ctx); err != nil {
-			p.log.Error("seed stopped", "error", err)
+			p.failed(err)
 		}
 	}()
 	return host.Addr().String(), func() {

@@ -18,7 +18,7 @@ type servers struct {
 	log     *slog.Logger
 	wg      sync.WaitGroup
 	running []*http.Server
-	failed  chan error // first failure of a server
+	failed  chan error // first failure of a server or of a service beside them
 }
 
 func newServers(log *slog.Logger) *servers { return &servers{log: log, failed: make(chan error, 1)} }
@@ -36,15 +36,20 @@ func (s *servers) serve(name string, l net.Listener, h http.Handler, connContext
 	s.running = append(s.running, server)
 	s.wg.Go(func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
-			select {
-			case s.failed <- errors.Join(errors.New(name+": stopped answering"), err):
-			default:
-			}
+			s.fail(errors.Join(errors.New(name+": stopped answering"), err))
 		}
 	})
 }
 
-// wait returns when ctx ends, or with the error of a server that failed.
+// fail has wait return with err, unless something failed before.
+func (s *servers) fail(err error) {
+	select {
+	case s.failed <- err:
+	default:
+	}
+}
+
+// wait returns when ctx ends, or with the error of what failed.
 func (s *servers) wait(ctx context.Context) error {
 	select {
 	case <-ctx.Done():

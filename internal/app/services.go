@@ -77,14 +77,15 @@ func openServices(config *Config, sites []site.Config, name string, log *slog.Lo
 }
 
 // startSeed adds a seed. Where next is set and the port is busy it takes the next free one.
-func (s *services) startSeed(listen, dataDir string, next bool) error {
+// failed is called if the seed ends by itself.
+func (s *services) startSeed(listen, dataDir string, next bool, failed func(error)) error {
 	release, err := lockFolder(dataDir)
 	if err != nil {
 		return err
 	}
 	address, stop, err := startSeed(seedParts{
 		config: s.config.Seed, dataDir: dataDir, listen: listen, next: next,
-		sites: s.sites, bus: s.bus, sink: s.registry, log: s.log,
+		sites: s.sites, bus: s.bus, sink: s.registry, log: s.log, failed: failed,
 	})
 	if err != nil {
 		release()

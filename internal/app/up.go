@@ -102,7 +102,7 @@ func (u *upRun) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	services, err := u.startServices(shows.site, public.Addr())
+	services, err := u.startServices(shows.site, public.Addr(), group.fail)
 	if err != nil {
 		return err
 	}
@@ -127,7 +127,7 @@ func (u *upRun) run(ctx context.Context) error {
 }
 
 // startServices runs tracker and seed, joined by a bus of their own unless the configuration names one.
-func (u *upRun) startServices(config site.Config, public net.Addr) (*services, error) {
+func (u *upRun) startServices(config site.Config, public net.Addr, failed func(error)) (*services, error) {
 	s, err := openServices(u.config, []site.Config{config}, "up", u.log)
 	if err != nil {
 		return nil, err
@@ -145,7 +145,7 @@ func (u *upRun) startServices(config site.Config, public net.Addr) (*services, e
 		}
 		listen = net.JoinHostPort(host, seedPort)
 	}
-	return s, s.startSeed(listen, filepath.Join(u.config.Up.DataDir, "seed"), true)
+	return s, s.startSeed(listen, filepath.Join(u.config.Up.DataDir, "seed"), true, failed)
 }
 
 // openFilm prepares what the origin serves; nil where up serves somebody's site.

@@ -1,0 +1,44 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/leeway-video/leeway/internal/metric"
+)
+
+// deafBus takes no subscriptions.
+type deafBus struct{}
+
+var errDeaf = errors.New("deaf")
+
+func (deafBus) Publish(string, []byte) error { return nil }
+func (deafBus) Subscribe(string, func(string, []byte, func([]byte) error)) (func(), error) {
+	return nil, errDeaf
+}
+func (deafBus) Request(context.Context, string, []byte) ([]byte, error) { return nil, errDeaf }
+
+// TestASeedThatEndsByItselfEndsTheProcess: what supervises the process starts it again; a process that goes on without its
+// seed looks alive and serves nobody.
+func TestASeedThatEndsByItselfEndsTheProcess(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	log := slog.New(slog.DiscardHandler)
+	group := newServers(log)
+	defer group.stop()
+	_, stop, err := startSeed(seedParts{
+		config: defaults(func(string) string { return "" }).Seed, dataDir: t.TempDir(), listen: "127.0.0.1:0",
+		bus: deafBus{}, sink: metric.Discard, log: log, failed: group.fail,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if err := group.wait(t.Context()); !errors.Is(err, errDeaf) || !strings.Contains(err.Error(), "seed") {
+		t.Errorf("the process ended with %v", err)
+	}
+}
