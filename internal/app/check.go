@@ -31,6 +31,7 @@ func check(c *Config) []keyProblem {
 	k.places(c)
 	k.choices(c)
 	k.numbers(c)
+	k.budgets(c)
 	sort.SliceStable(k.found, func(i, j int) bool { return k.found[i].key < k.found[j].key })
 	return k.found
 }
@@ -137,6 +138,28 @@ func (k *checker) numbers(c *Config) {
 	}
 	if c.Seed.SessionFactor < 1 {
 		k.complain("seed.session_factor", "%g is below 1, less than a viewer needs to play", c.Seed.SessionFactor)
+	}
+}
+
+// budgets checks those of sites. `leeway up` serves a site that the file does not list, so that with an empty list any
+// name will do.
+func (k *checker) budgets(c *Config) {
+	seen := map[string]bool{}
+	for i, b := range c.Seed.SiteBudgets {
+		key := fmt.Sprintf("seed.site_budgets[%d]", i)
+		if len(c.Sites) > 0 && !slices.ContainsFunc(c.Sites, func(s site.Config) bool { return s.Name == b.Site }) {
+			k.complain(key+".site", "%q is no site of this file", b.Site)
+		}
+		if seen[b.Site] {
+			k.complain(key+".site", "%q has a budget already", b.Site)
+		}
+		seen[b.Site] = true
+		if b.Rate < 0 {
+			k.complain(key+".rate", "%d is below 0 (bytes per second; 0 is unlimited)", b.Rate)
+		}
+		if b.DailyBytes < 0 {
+			k.complain(key+".daily_bytes", "%d is below 0 (bytes; 0 is unlimited)", b.DailyBytes)
+		}
 	}
 }
 

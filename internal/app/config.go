@@ -54,20 +54,28 @@ type ICEServer struct {
 
 // SeedConfig is of `leeway seed`; `leeway up` takes everything but data_dir and admin from here.
 type SeedConfig struct {
-	Listen        string   `yaml:"listen"`         // HOST:PORT, UDP; empty in up: the host of up.listen, port 4600
-	Admin         string   `yaml:"admin"`          // HOST:PORT of metrics, health
-	DataDir       string   `yaml:"data_dir"`       // signing key and store
-	Announce      []string `yaml:"announce"`       // addresses told to viewers instead of the machine's own
-	MemoryBytes   int64    `yaml:"memory_bytes"`   // pieces held in memory
-	DiskBytes     int64    `yaml:"disk_bytes"`     // pieces held on disk
-	MaxLinks      int      `yaml:"max_links"`      //
-	MaxTitles     int      `yaml:"max_titles"`     //
-	Rate          int64    `yaml:"rate"`           // bytes per second sent in all, 0 is unlimited
-	DailyBytes    int64    `yaml:"daily_bytes"`    // bytes a day sent in all, 0 is unlimited
-	SessionFactor float64  `yaml:"session_factor"` // what one viewer gets: factor × bitrate × time
-	LookAhead     int      `yaml:"look_ahead"`     // segments fetched before they are asked for
-	Redirects     []string `yaml:"redirects"`      // URL prefixes beside fetch_base that origins' redirects may lead to
-	Private       []string `yaml:"private"`        // CIDRs of private addresses that origins' names may resolve to
+	Listen        string       `yaml:"listen"`         // HOST:PORT, UDP; empty in up: the host of up.listen, port 4600
+	Admin         string       `yaml:"admin"`          // HOST:PORT of metrics, health
+	DataDir       string       `yaml:"data_dir"`       // signing key and store
+	Announce      []string     `yaml:"announce"`       // addresses told to viewers instead of the machine's own
+	MemoryBytes   int64        `yaml:"memory_bytes"`   // pieces held in memory
+	DiskBytes     int64        `yaml:"disk_bytes"`     // pieces held on disk
+	MaxLinks      int          `yaml:"max_links"`      //
+	MaxTitles     int          `yaml:"max_titles"`     //
+	Rate          int64        `yaml:"rate"`           // bytes per second sent in all, 0 is unlimited
+	DailyBytes    int64        `yaml:"daily_bytes"`    // bytes a day sent in all, 0 is unlimited
+	SiteBudgets   []SiteBudget `yaml:"site_budgets"`   // what one site may have of rate and daily_bytes
+	SessionFactor float64      `yaml:"session_factor"` // what one viewer gets: factor × bitrate × time
+	LookAhead     int          `yaml:"look_ahead"`     // segments fetched before they are asked for
+	Redirects     []string     `yaml:"redirects"`      // URL prefixes beside fetch_base that origins' redirects may lead to
+	Private       []string     `yaml:"private"`        // CIDRs of private addresses that origins' names may resolve to
+}
+
+// SiteBudget bounds what a seed sends for one site.
+type SiteBudget struct {
+	Site       string `yaml:"site"`        // name, as in sites
+	Rate       int64  `yaml:"rate"`        // bytes per second, 0 is unlimited
+	DailyBytes int64  `yaml:"daily_bytes"` // bytes a day, 0 is unlimited
 }
 
 // NATSConfig joins replicas. Without a URL the process has a server of its own.

@@ -118,7 +118,13 @@ func (p seedParts) origins() (sites []seed.Site, closeAll func(), err error) {
 			return nil, nil, &usageError{fmt.Errorf("site %q: %w", s.Name(), err)}
 		}
 		clients = append(clients, client)
-		sites = append(sites, seed.Site{Site: s, Origin: client})
+		served := seed.Site{Site: s, Origin: client}
+		for _, b := range p.config.SiteBudgets {
+			if b.Site == s.Name() {
+				served.Rate, served.BytesDaily = b.Rate, b.DailyBytes
+			}
+		}
+		sites = append(sites, served)
 	}
 	return sites, closeAll, nil
 }

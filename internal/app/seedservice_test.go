@@ -10,6 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/site"
 )
 
 // deafBus takes no subscriptions.
@@ -40,5 +41,26 @@ func TestASeedThatEndsByItselfEndsTheProcess(t *testing.T) {
 	defer stop()
 	if err := group.wait(t.Context()); !errors.Is(err, errDeaf) || !strings.Contains(err.Error(), "seed") {
 		t.Errorf("the process ended with %v", err)
+	}
+}
+
+func TestASiteHasItsBudget(t *testing.T) {
+	one, err := site.New(site.Config{Name: "one", Hosts: []string{"a.example"}, FetchBase: "http://127.0.0.1:9"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	two, err := site.New(site.Config{Name: "two", Hosts: []string{"b.example"}, FetchBase: "http://127.0.0.1:9"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := seedParts{sites: []*site.Site{one, two}, log: slog.New(slog.DiscardHandler)}
+	p.config.SiteBudgets = []SiteBudget{{Site: "two", Rate: 7, DailyBytes: 8}}
+	sites, closeAll, err := p.origins()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer closeAll()
+	if len(sites) != 2 || sites[0].Rate != 0 || sites[0].BytesDaily != 0 || sites[1].Rate != 7 || sites[1].BytesDaily != 8 {
+		t.Errorf("%+v", sites)
 	}
 }
