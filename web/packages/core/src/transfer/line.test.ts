@@ -12,16 +12,18 @@ function fetching() {
   let answer: (result: OriginResult) => void = () => {};
   const result = line.fetch(
     {
-      origin: (_, onProgress) => {
+      origin: (signal, onProgress) => {
         progress = onProgress;
-        return new Promise((resolve) => {
+        return new Promise((resolve, reject) => {
           answer = resolve;
+          signal.addEventListener('abort', reject);
         });
       },
     },
     stop.signal,
     () => {},
   );
+  result.catch(() => {});
   const done = (bytes: number, transferMs?: number) => {
     answer({ data: new ArrayBuffer(bytes), status: 200, url: '', transferMs });
     return result;
@@ -61,6 +63,19 @@ describe('a line', () => {
     expect(line.estimate()).toBeCloseTo(4_000_000);
     // It was no whole segment: the next look at the line is not put off.
     expect(line.sampledAt()).toBeUndefined();
+  });
+
+  it('learns once from a fetch, though players abort what has ended too', async () => {
+    const { clock, line, stop, progress, done } = fetching();
+    progress(10_000);
+    await clock.advance(1_000);
+    // The last look was long ago, or found little of what had come.
+    progress(110_000);
+    await clock.advance(1_000);
+    await done(1_000_000, 2_000);
+    stop.abort();
+    await settle();
+    expect(line.estimate()).toBeCloseTo(4_000_000);
   });
 
   it('takes nothing for the capacity that had to share the line with peers', async () => {

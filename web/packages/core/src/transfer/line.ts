@@ -45,8 +45,6 @@ export const createLine = (clock: Clock): Line => {
       let firstLoaded = 0;
       let lastMs = 0;
       let lastLoaded = 0;
-      // Up to the last byte that was seen, not to now: what came since then is not known.
-      signal.addEventListener('abort', () => sample(lastLoaded - firstLoaded, lastMs - firstMs, received - before));
       const result = await origin(signal, (loaded, total) => {
         if (signal.aborted) return;
         // A look that finds nothing new says nothing of the time since the last byte: progress may lag behind on a busy page.
@@ -60,6 +58,10 @@ export const createLine = (clock: Clock): Line => {
           answered(firstMs - startedMs);
         }
         onProgress(loaded, total);
+      }).finally(() => {
+        // Up to the last byte that was seen, not to now: what came since then is not known. Not when the abort comes: players
+        // abort what has ended too, and looks are no second measurement of what was measured.
+        if (signal.aborted) sample(lastLoaded - firstLoaded, lastMs - firstMs, received - before);
       });
       if (signal.aborted) return result;
       const { data, transferMs } = result;
