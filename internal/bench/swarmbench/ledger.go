@@ -8,6 +8,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/netlab"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -27,6 +28,7 @@ type Served struct {
 type Swarm struct {
 	Outcomes []Outcome
 	Served   Served
+	Lab      netlab.Report
 }
 
 // negligible is a stall ratio that nobody can feel, one frame in ten minutes: it keeps a ratio of two ratios finite.

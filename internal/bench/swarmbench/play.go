@@ -57,14 +57,60 @@ func build(ctx context.Context, r *bench.Run, plans []Plan) (*stage, error) {
 	return s, nil
 }
 
-// play has a trace's viewers watch, with peers or by the origin alone, and asks everybody what came of it. void says why
-// nothing is claimed of the run.
-func play(ctx context.Context, r *bench.Run, plans []Plan, film time.Duration, peers bool, during func(context.Context, *servers) error) (swarm Swarm, void error, err error) {
-	s, err := build(ctx, r, plans)
-	if err != nil {
-		return swarm, nil, err
+// The two ways of playing a trace, as they are called in what is printed.
+const (
+	withLeeway = "with Leeway"
+	originOnly = "by the origin alone"
+)
+
+// both plays a trace in both ways in the same minutes, each in a lab of its own: what else the machine does is then the
+// same for both. void says why nothing is claimed of the run.
+func (s scenario) both(ctx context.Context, r *bench.Run, plans []Plan) (with, without Swarm, void, err error) {
+	var stages [2]*stage
+	defer func() {
+		for _, st := range stages {
+			if st != nil {
+				err = errors.Join(err, st.close())
+			}
+		}
+	}()
+	ways := [2]string{withLeeway, originOnly}
+	for i := range stages {
+		if stages[i], err = build(ctx, r, plans); err != nil {
+			return with, without, nil, err
+		}
 	}
-	defer func() { err = errors.Join(err, s.close()) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var swarms [2]Swarm
+	var voids, errs [2]error
+	var wg sync.WaitGroup
+	for i, st := range stages {
+		wg.Go(func() {
+			swarms[i], voids[i], errs[i] = st.play(ctx, r, plans, s, ways[i])
+			if errs[i] != nil {
+				errs[i] = fmt.Errorf("%s: %w", ways[i], errs[i])
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+	if err := errors.Join(errs[:]...); err != nil {
+		return with, without, nil, err
+	}
+	for i, swarm := range swarms {
+		r.Logf("%s", ways[i])
+		swarm.describe(r.Log)
+		r.Logf("lab: %v", swarm.Lab)
+		if voids[i] != nil {
+			voids[i] = fmt.Errorf("%s: %w", ways[i], voids[i])
+		}
+	}
+	return swarms[0], swarms[1], errors.Join(voids[:]...), nil
+}
+
+// play has a trace's viewers watch and asks everybody what came of it.
+func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenario, way string) (swarm Swarm, void, err error) {
 	if err := s.lab.Mark(); err != nil {
 		return swarm, nil, err
 	}
@@ -72,7 +118,7 @@ func play(ctx context.Context, r *bench.Run, plans []Plan, film time.Duration, p
 	defer cancel()
 	swarm.Outcomes = make([]Outcome, len(plans))
 	errs := make([]error, len(plans)+1)
-	progress := &progress{log: r.Log, all: len(plans)}
+	progress := &progress{log: r.Log, way: way, all: len(plans)}
 	var wg sync.WaitGroup
 	for i, p := range plans {
 		wg.Go(func() {
@@ -81,9 +127,9 @@ func play(ctx context.Context, r *bench.Run, plans []Plan, film time.Duration, p
 			}
 			progress.add(1, 0)
 			defer progress.add(-1, 1)
-			patient, done := context.WithTimeout(ctx, film+late)
+			patient, done := context.WithTimeout(ctx, sc.film+late)
 			defer done()
-			swarm.Outcomes[i], errs[i] = watch(patient, s.viewers[i], p, s.servers.manifest(), peers)
+			swarm.Outcomes[i], errs[i] = watch(patient, s.viewers[i], p, s.servers.manifest(), way == withLeeway)
 			if errs[i] != nil {
 				errs[i] = fmt.Errorf("viewer %d: %w", i+1, errs[i])
 				cancel()
@@ -92,8 +138,8 @@ func play(ctx context.Context, r *bench.Run, plans []Plan, film time.Duration, p
 	}
 	over := make(chan struct{})
 	var beside sync.WaitGroup
-	if during != nil {
-		beside.Go(func() { errs[len(plans)] = during(ctx, s.servers) })
+	if sc.during != nil {
+		beside.Go(func() { errs[len(plans)] = sc.during(ctx, s.servers) })
 	}
 	beside.Go(func() { progress.run(over) })
 	wg.Wait()
@@ -106,13 +152,10 @@ func play(ctx context.Context, r *bench.Run, plans []Plan, film time.Duration, p
 	if swarm.Served, err = s.servers.served(); err != nil {
 		return swarm, nil, err
 	}
-	report, err := s.lab.Report()
-	if err != nil {
+	if swarm.Lab, err = s.lab.Report(); err != nil {
 		return swarm, nil, err
 	}
-	swarm.describe(r.Log)
-	r.Logf("lab: %v", report)
-	return swarm, report.Certify(), nil
+	return swarm, swarm.Lab.Certify(), nil
 }
 
 // watch is one viewer from its arrival to its end.
@@ -161,6 +204,7 @@ func (t *tail) String() string { return string(t.b) }
 // progress says now and then how many are watching.
 type progress struct {
 	log io.Writer
+	way string
 	all int
 
 	mu             sync.Mutex
@@ -186,7 +230,7 @@ func (p *progress) run(over <-chan struct{}) {
 			return
 		case <-tick.C:
 			p.mu.Lock()
-			fmt.Fprintf(p.log, "  %3.0f s: %d watching, %d of %d done\n", time.Since(began).Seconds(), p.watching, p.done, p.all)
+			fmt.Fprintf(p.log, "  %3.0f s, %s: %d watching, %d of %d done\n", time.Since(began).Seconds(), p.way, p.watching, p.done, p.all)
 			p.mu.Unlock()
 		}
 	}

@@ -4,7 +4,6 @@ package swarmbench
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
@@ -61,7 +60,7 @@ func (s scenario) of(name, about string) bench.Case {
 	return bench.Case{Name: name, About: about, Figures: declared(s.goals), Run: s.run}
 }
 
-// run plays the trace twice: first by the origin alone, so that the film is in the machine's memory for both.
+// run plays the trace with Leeway and by the origin alone.
 func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 	plans := Trace(uint64(r.Number)+1, s.viewers, s.film, s.within, s.browsers)
 	for i := range plans {
@@ -69,18 +68,12 @@ func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 			plans[i].LeaveAfter = s.watch
 		}
 	}
-	r.Logf("by the origin alone")
-	without, void1, err := play(ctx, r, plans, s.film, false, s.during)
-	if err != nil {
-		return bench.Sample{}, err
-	}
-	r.Logf("with Leeway")
-	with, void2, err := play(ctx, r, plans, s.film, true, s.during)
+	with, without, void, err := s.both(ctx, r, plans)
 	if err != nil {
 		return bench.Sample{}, err
 	}
 	sample := bench.Sample{Values: compare(with, without)}
-	if void := errors.Join(void1, void2); void != nil {
+	if void != nil {
 		sample.Void = void.Error()
 	}
 	return sample, nil
