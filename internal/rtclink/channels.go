@@ -195,7 +195,7 @@ func (l *Link) poll() bool {
 			dc     *datachannel.DataChannel
 			limit  int
 			handle func([]byte)
-		}{{l.control, peer.MaxControl, l.events.Control}, {l.ack, sctpMessage, func([]byte) {}}} {
+		}{{l.control, peer.MaxControl, l.events.Control}, {l.ack, sctpMessage, l.acks}} {
 			n, ok := l.drain(c.dc, buf[:c.limit], c.handle)
 			if !ok {
 				return false

@@ -27,6 +27,7 @@ type Link struct {
 	agent    *ice.Agent
 	own      *socket // this link's socket, nil when the host's is used
 	events   transfer.LinkEvents
+	acks     func([]byte) // what comes on the ack channel
 	offering bool
 	mid      string
 	sctpInit []byte // SNAP, nil without; of the making, then of connect
@@ -66,7 +67,10 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 	l := &Link{
 		host: h, events: events, offering: offering, mid: mid, plan: plan,
 		data: make([]*datachannel.DataChannel, plan.Data), flight: newFlight(h.cfg.InFlight, plan.Message),
-		arrived: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{}),
+		arrived: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{}), acks: func([]byte) {},
+	}
+	if e, ok := events.(transfer.AckEvents); ok {
+		l.acks = e.Ack
 	}
 	s := h.socket
 	if s == nil {

@@ -67,3 +67,9 @@ type LinkEvents interface {
 	// Closed comes exactly once, last.
 	Closed(reason peer.CloseReason)
 }
+
+// AckEvents is what the receiver of a link's events has besides when it takes part in the background transport.
+type AckEvents interface {
+	// Ack is a message of the ack channel. Like Data's, the slice is valid during the call only.
+	Ack(message []byte)
+}
