@@ -8,7 +8,7 @@ FUZZTIME ?= 20s
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-swarm bench-netlab lint format build film clean
+.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-swarm bench-netlab lint format build film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -22,6 +22,7 @@ test-go: ## Go tests with the race detector (as root also those in network names
 	@scripts/need go gcc
 	@[ "$$(id -u)" != 0 ] || scripts/need ip iptables
 	go test -race ./...
+	go -C tools test ./...
 
 test-web: $(npm_installed) ## tests of the browser library, types
 	cd web && npm run --silent typecheck && npm run --silent test && npm run --silent pack-check
@@ -33,6 +34,10 @@ e2e: build film ## end-to-end tests in real Chromium (needs root, for a network 
 test-netlab: build film ## four viewers behind emulated access lines (needs root)
 	@if [ "$$(id -u)" = 0 ]; then scripts/need ip iptables && build/leeway bench swarm --case smoke --runs 1 --check; \
 	else echo "netlab: skipped: network namespaces need root (sudo make test-netlab)"; [ "$${CI:-}" != true ]; fi
+
+dashboards: ## writes dashboards/*.json anew from tools/dashboards
+	@scripts/need go
+	go -C tools run ./dashboards ../dashboards
 
 race: ## Go tests with the race detector, five times over
 	@scripts/need go gcc
@@ -67,7 +72,7 @@ lint: $(npm_installed) ## formatting, vet, staticcheck, Biome, types
 	@scripts/lint
 
 format: $(npm_installed) ## formats Go and TypeScript in place
-	gofmt -w cmd internal test
+	gofmt -w cmd internal test tools
 	cd web && npm run --silent format
 
 build: $(npm_installed) ## browser bundle and build/leeway

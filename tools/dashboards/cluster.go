@@ -1,0 +1,91 @@
+package main
+
+import "github.com/grafana/grafana-foundation-sdk/go/units"
+
+// cluster is the machines' side: who serves how much, what is refused, what is about to run out.
+var cluster = board{
+	uid: "leeway-cluster", title: "Leeway: Cluster",
+	about: "Trackers, seeds and the bus between them: what they carry, what they refuse, what they use.",
+	stats: []panel{
+		{title: "Sessions", unit: units.Number,
+			about:  "Viewers and programs with an open socket to a tracker. A sudden fall: a tracker ended; they come back within seconds.",
+			series: []series{{`sum(leeway_tracker_sessions)`, ""}}},
+		{title: "Links of seeds", unit: units.Number,
+			about:  "Open links between seeds and viewers. At seed.max_links × seeds: add seeds.",
+			series: []series{{`sum(leeway_seed_links)`, ""}}},
+		{title: "Seeds send", unit: units.BytesPerSecondSI,
+			about:  "Piece bytes. It is not offload: it is your own egress, on cheaper machines.",
+			series: []series{{`sum(rate(leeway_seed_sent_bytes_total[$__rate_interval]))`, ""}}},
+		{title: "Replicas without a bus", unit: units.Number,
+			about:  "Not zero: introductions are local to each replica until NATS is back; sessions stay. Look at NATS.",
+			series: []series{{`count(leeway_bus_connected == 0) or vector(0)`, ""}}},
+	},
+	rows: []row{
+		{"Trackers", []panel{
+			{title: "Sessions by tracker", unit: units.Number,
+				about:  "Should be even behind a balancer. One far above: the balancer is sticky, or the others were restarted.",
+				series: []series{{`sum by (instance) (leeway_tracker_sessions)`, "{{instance}}"}}},
+			{title: "Swarms and members", unit: units.Number,
+				about: "Titles with a home here and who is in them. Members far below sessions: viewers cannot join; see Refusals.",
+				series: []series{
+					{`sum(leeway_tracker_swarms)`, "swarms"},
+					{`sum by (role) (leeway_tracker_members)`, "{{role}}s"},
+				}},
+			{title: "Messages", unit: units.Number,
+				about:  "In a second, by type. Much hello with steady sessions: viewers reconnect in a loop.",
+				series: []series{{`sum by (type, direction) (rate(leeway_tracker_messages_total[$__rate_interval]))`, "{{type}} {{direction}}"}}},
+			{title: "Time to handle a message", unit: units.Seconds,
+				about:  "99th percentile by type. Above 50 ms: the tracker is out of CPU; add replicas.",
+				series: []series{{`histogram_quantile(0.99, sum by (le, type) (rate(leeway_tracker_handle_seconds_bucket[$__rate_interval])))`, "{{type}}"}}},
+			{title: "Refusals", unit: units.Number,
+				about: "Handshakes and sockets refused, and errors sent, in a second. origin: a page that is not in the site's page_origins; rate, total: limits, see operations.md; slow: viewers that do not read.",
+				series: []series{
+					{`sum by (reason) (rate(leeway_tracker_rejected_total[$__rate_interval]))`, "{{reason}}"},
+					{`sum by (code) (rate(leeway_tracker_errors_total[$__rate_interval]))`, "error {{code}}"},
+				}},
+			{title: "Introductions and signals", unit: units.Number,
+				about: "In a second. Introductions without answers: viewers cannot reach each other, or seeds are full.",
+				series: []series{
+					{`sum by (role) (rate(leeway_tracker_introductions_total[$__rate_interval]))`, "to a {{role}}"},
+					{`sum by (kind) (rate(leeway_tracker_signals_total[$__rate_interval]))`, "{{kind}}"},
+				}},
+		}},
+		{"Seeds", []panel{
+			{title: "Sent by site", unit: units.BytesPerSecondSI,
+				about:  "Against seed.rate and the line of the machine.",
+				series: []series{{`sum by (site, path) (rate(leeway_seed_sent_bytes_total[$__rate_interval]))`, "{{site}} {{path}}"}}},
+			{title: "Requests of viewers", unit: units.Number,
+				about: "In a second, by outcome, and refusals by budget. rejected: over a budget or not held; raise seed.daily_bytes, seed.rate or seed.site_budgets if that is meant to be served.",
+				series: []series{
+					{`sum by (outcome) (rate(leeway_seed_requests_total[$__rate_interval]))`, "{{outcome}}"},
+					{`sum by (scope) (rate(leeway_seed_budget_refusals_total[$__rate_interval]))`, "over the budget of {{scope}}"},
+				}},
+			{title: "Requests to the origin", unit: units.Number,
+				about:  "In a second, by outcome. server-error, timeout: the origin; refused: an address outside seed.private or a redirect that is not allowed; too-large: segments above 8 MiB are not carried.",
+				series: []series{{`sum by (outcome) (rate(leeway_seed_origin_requests_total[$__rate_interval]))`, "{{outcome}}"}}},
+			{title: "Store", unit: units.BytesIEC,
+				about:  "Bytes held, by tier. Full is normal; full with evictions of what is still asked for is not (next panel).",
+				series: []series{{`sum by (instance, tier) (leeway_seed_store_bytes)`, "{{instance}} {{tier}}"}}},
+			{title: "Evictions and damage", unit: units.Number,
+				about: "In a second. Evictions near the rate of requests to the origin: raise seed.disk_bytes. Corrupt above zero: the disk.",
+				series: []series{
+					{`sum by (tier) (rate(leeway_seed_store_evictions_total[$__rate_interval]))`, "evicted from {{tier}}"},
+					{`sum(rate(leeway_seed_store_corrupt_total[$__rate_interval]))`, "corrupt"},
+				}},
+			{title: "Socket buffers", unit: units.BytesIEC,
+				about:  "What the kernel gave. Below 4 MiB: set net.core.rmem_max and net.core.wmem_max to 4194304, or bursts are lost and links wait a second each time.",
+				series: []series{{`leeway_seed_socket_buffer_bytes`, "{{instance}} {{direction}}"}}},
+		}},
+		{"Processes", []panel{
+			{title: "CPU", unit: units.Number,
+				about:  "Cores used. At the machine's number: add replicas.",
+				series: []series{{`sum by (instance) (rate(process_cpu_seconds_total[$__rate_interval]))`, "{{instance}}"}}},
+			{title: "Memory", unit: units.BytesIEC,
+				about:  "Resident. A line that only rises over days with steady sessions is a leak: take /debug/pprof/heap from the admin port and tell us.",
+				series: []series{{`sum by (instance) (process_resident_memory_bytes)`, "{{instance}}"}}},
+			{title: "Bus", unit: units.Number,
+				about:  "Messages between replicas in a second, by kind.",
+				series: []series{{`sum by (subject, direction) (rate(leeway_bus_messages_total[$__rate_interval]))`, "{{subject}} {{direction}}"}}},
+		}},
+	},
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/grafana/grafana-foundation-sdk/go/cog/plugins"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/prometheus/common/model"
+	"github.com/prometheus/prometheus/promql/parser"
+)
+
+const root = "../.."
+
+// TestFilesAreGenerated: the files that people load are what this program writes, and Grafana's schema knows every field.
+func TestFilesAreGenerated(t *testing.T) {
+	plugins.RegisterDefaultPlugins()
+	for _, b := range boards {
+		want, err := b.encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := os.ReadFile(filepath.Join(root, "dashboards", b.file()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !bytes.Equal(got, want) {
+			t.Errorf("dashboards/%s is not what tools/dashboards writes (make dashboards)", b.file())
+		}
+		var d dashboard.Dashboard
+		if err := d.UnmarshalJSONStrict(got); err != nil {
+			t.Errorf("%s: %v", b.file(), err)
+		}
+	}
+	files, err := filepath.Glob(filepath.Join(root, "dashboards", "*.json"))
+	if err != nil || len(files) != len(boards) {
+		t.Errorf("%d files for %d dashboards: %v", len(files), len(boards), err)
+	}
+}
+
+// TestPanelsExplainThemselves: each has a unit, a legend where there is more than one line, and says what to do.
+func TestPanelsExplainThemselves(t *testing.T) {
+	for _, b := range boards {
+		titles := map[string]bool{}
+		for _, p := range b.panels() {
+			if p.unit == "" || len(p.about) < 40 || len(p.series) == 0 {
+				t.Errorf("%s: %q lacks a unit, a query or an explanation", b.uid, p.title)
+			}
+			for _, s := range p.series {
+				if len(p.series) > 1 && s.legend == "" {
+					t.Errorf("%s: %q has lines without a legend", b.uid, p.title)
+				}
+			}
+			titles[p.title] = true
+		}
+		if len(titles) < len(b.panels())-len(b.stats) {
+			t.Errorf("%s: two panels of a name", b.uid)
+		}
+	}
+}
+
+func (b board) panels() []panel {
+	all := append([]panel(nil), b.stats...)
+	for _, r := range b.rows {
+		all = append(all, r.panels...)
+	}
+	return all
+}
+
+// TestQueriesNameWhatIsExported reads the list of metrics that a test of the services compares with their code.
+func TestQueriesNameWhatIsExported(t *testing.T) {
+	known := metrics(t)
+	dashboardVariables := strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$site", "demo", "$price", "0.02")
+	for _, b := range boards {
+		for _, p := range b.panels() {
+			for _, s := range p.series {
+				expr, err := parser.NewParser(parser.Options{}).ParseExpr(dashboardVariables.Replace(s.expr))
+				if err != nil {
+					t.Errorf("%s: %q: %v", b.uid, p.title, err)
+					continue
+				}
+				available := map[string]bool{"le": true, "instance": true}
+				parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+					v, ok := n.(*parser.VectorSelector)
+					if !ok {
+						return nil
+					}
+					has, ok := known[v.Name]
+					if !ok {
+						t.Errorf("%s: %q asks for %s, which nobody exports", b.uid, p.title, v.Name)
+					}
+					for l := range has {
+						available[l] = true
+					}
+					for _, m := range v.LabelMatchers {
+						if m.Name != model.MetricNameLabel && !has[m.Name] {
+							t.Errorf("%s: %q: %s has no label %s", b.uid, p.title, v.Name, m.Name)
+						}
+					}
+					return nil
+				})
+				for _, l := range wanted(expr, s.legend) {
+					if !available[l] {
+						t.Errorf("%s: %q: nothing has the label %s", b.uid, p.title, l)
+					}
+				}
+			}
+		}
+	}
+}
+
+var inLegend = regexp.MustCompile(`\{\{(\w+)\}\}`)
+
+// wanted lists the labels that a query groups by and that its legend names.
+func wanted(expr parser.Expr, legend string) (all []string) {
+	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+		if a, ok := n.(*parser.AggregateExpr); ok {
+			all = append(all, a.Grouping...)
+		}
+		return nil
+	})
+	for _, m := range inLegend.FindAllStringSubmatch(legend, -1) {
+		all = append(all, m[1])
+	}
+	return all
+}
+
+// metrics reads spec/metrics.md: the labels of each series that Prometheus sees, those of a histogram by their suffixes.
+func metrics(t *testing.T) map[string]map[string]bool {
+	text, err := os.ReadFile(filepath.Join(root, "spec", "metrics.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]map[string]bool{"process_cpu_seconds_total": {}, "process_resident_memory_bytes": {}}
+	name := regexp.MustCompile("`(leeway_\\w+)`")
+	for line := range strings.Lines(string(text)) {
+		cells := strings.Split(line, "|")
+		if len(cells) < 5 {
+			continue
+		}
+		has := map[string]bool{}
+		for _, l := range regexp.MustCompile(`\w+`).FindAllString(cells[3], -1) {
+			has[l] = true
+		}
+		for _, m := range name.FindAllStringSubmatch(cells[1], -1) {
+			if strings.TrimSpace(cells[2]) != "histogram" {
+				known[m[1]] = has
+				continue
+			}
+			for _, suffix := range []string{"_sum", "_count"} {
+				known[m[1]+suffix] = has
+			}
+			buckets := map[string]bool{"le": true}
+			for l := range has {
+				buckets[l] = true
+			}
+			known[m[1]+"_bucket"] = buckets
+		}
+	}
+	if len(known) < 40 {
+		t.Fatalf("only %d metrics in spec/metrics.md: has its table changed?", len(known))
+	}
+	return known
+}

@@ -1,0 +1,109 @@
+package main
+
+import (
+	"github.com/grafana/grafana-foundation-sdk/go/cog"
+	"github.com/grafana/grafana-foundation-sdk/go/common"
+	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
+	"github.com/grafana/grafana-foundation-sdk/go/prometheus"
+	"github.com/grafana/grafana-foundation-sdk/go/stat"
+	"github.com/grafana/grafana-foundation-sdk/go/timeseries"
+)
+
+// Grid positions: a dashboard is 24 columns wide, a row of panels has three of them.
+const (
+	panelWidth, panelHeight = 8, 8
+	statWidth, statHeight   = 6, 4
+)
+
+// source is the data source of every query. Provisioned under any name and UID, it is picked by the dashboard's variable.
+var source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
+
+// board is one dashboard.
+type board struct {
+	uid, title, about string
+	perSite           bool // has the variable $site
+	priced            bool // has the variable $price, of one GB
+	stats             []panel
+	rows              []row
+}
+
+type row struct {
+	title  string
+	panels []panel
+}
+
+// panel is one panel. about says what it shows and what to do when it looks wrong.
+type panel struct {
+	title, unit, about string
+	series             []series
+	most               float64 // end of the axis; 0: as the data have it
+	stacked            bool
+}
+
+// series is one query. legend may name labels as {{label}}; a panel with one series without labels needs none.
+type series struct{ expr, legend string }
+
+func (b board) build() (dashboard.Dashboard, error) {
+	d := dashboard.NewDashboardBuilder(b.title).Uid(b.uid).Description(b.about).Tags([]string{"leeway"}).
+		Time("now-1h", "now").Refresh("10s").Timezone("browser").Tooltip(dashboard.DashboardCursorSyncCrosshair).
+		WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus"))
+	if b.perSite {
+		d.WithVariable(dashboard.NewQueryVariableBuilder("site").Label("Site").Datasource(source).
+			Query(dashboard.StringOrMap{String: cog.ToPtr("label_values(leeway_viewer_received_bytes_total, site)")}).
+			Refresh(dashboard.VariableRefreshOnTimeRangeChanged).Multi(true).IncludeAll(true).AllValue(".*"))
+	}
+	if b.priced {
+		d.WithVariable(dashboard.NewTextBoxVariableBuilder("price").Label("Price of a GB").
+			Description("What your CDN asks for 10⁹ bytes, in any currency.").DefaultValue(dashboard.StringOrMap{String: cog.ToPtr("0.02")}))
+	}
+	for _, p := range b.stats {
+		d.WithPanel(p.stat())
+	}
+	for _, r := range b.rows {
+		d.WithRow(dashboard.NewRowBuilder(r.title))
+		for _, p := range r.panels {
+			d.WithPanel(p.graph())
+		}
+	}
+	return d.Build()
+}
+
+func (p panel) graph() cog.Builder[dashboard.Panel] {
+	g := timeseries.NewPanelBuilder().Title(p.title).Description(p.about).Datasource(source).Unit(p.unit).Min(0).
+		Span(panelWidth).Height(panelHeight).FillOpacity(10).ShowPoints(common.VisibilityModeNever).
+		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(len(p.series) > 1 || p.series[0].legend != "").
+			DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom)).
+		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti))
+	if p.most > 0 {
+		g.Max(p.most)
+	}
+	if p.stacked {
+		g.Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal))
+	}
+	for _, q := range p.queries() {
+		g.WithTarget(q)
+	}
+	return g
+}
+
+func (p panel) stat() cog.Builder[dashboard.Panel] {
+	s := stat.NewPanelBuilder().Title(p.title).Description(p.about).Datasource(source).Unit(p.unit).
+		Span(statWidth).Height(statHeight).GraphMode(common.BigValueGraphModeArea).
+		ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"}))
+	for _, q := range p.queries() {
+		s.WithTarget(q)
+	}
+	return s
+}
+
+func (p panel) queries() []*prometheus.DataqueryBuilder {
+	var all []*prometheus.DataqueryBuilder
+	for i, s := range p.series {
+		legend := s.legend
+		if legend == "" {
+			legend = p.title
+		}
+		all = append(all, prometheus.NewDataqueryBuilder().Datasource(source).RefId(string(rune('A'+i))).Expr(s.expr).LegendFormat(legend).Range())
+	}
+	return all
+}
