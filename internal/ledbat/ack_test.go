@@ -1,0 +1,50 @@
+package ledbat_test
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/leeway-video/leeway/internal/ledbat"
+)
+
+// FuzzParseAck: what is read is written back to the same bytes, and nothing else is read.
+func FuzzParseAck(f *testing.F) {
+	f.Add(ledbat.Ack{Cumulative: 1, Highest: 9, Bitmap: 1 << 63, ReceivedAt: 1 << 31, Hold: 25_000}.Append(nil))
+	f.Add([]byte{ledbat.AckType})
+	f.Fuzz(func(t *testing.T, b []byte) {
+		a, ok := ledbat.ParseAck(b)
+		if ok != (len(b) == ledbat.AckLen && b[0] == ledbat.AckType) {
+			t.Fatalf("%x: ok is %v", b, ok)
+		}
+		if ok && !bytes.Equal(a.Append(nil), b) {
+			t.Fatalf("%x became %x", b, a.Append(nil))
+		}
+	})
+}
+
+// TestAcksTellWhatCame: what one end's Acker says is what the other end's Path takes out of its flight.
+func TestAcksTellWhatCame(t *testing.T) {
+	p := ledbat.New(ledbat.Config{}).Open(0, ledbat.PathConfig{})
+	acker := ledbat.NewAcker()
+	for i := range int64(6) {
+		stamp := p.OnSent(1000*i, 1200, 0)
+		if i == 1 { // lost on the way
+			continue
+		}
+		if !acker.OnData(50_000+1000*i, 1200, stamp) || acker.OnData(50_000+1000*i, 1200, stamp) {
+			t.Fatalf("message %d: not taken once", i)
+		}
+	}
+	ack, ok := acker.Make(60_000)
+	if want := (ledbat.Ack{Cumulative: 1, Highest: 5, Bitmap: 0b11101 << 59, ReceivedAt: 55_000, Hold: 5_000}); !ok || ack != want {
+		t.Fatalf("ack is %+v, want %+v", ack, want)
+	}
+	out := p.OnAck(110_000, ack)
+	want := ledbat.Outcome{Acked: 6000, Messages: 5, Lost: 1200, Sampled: true, RTT: 100_000}
+	if out != want || p.Stats().Flight != 0 {
+		t.Errorf("%+v, want %+v; flight %d", out, want, p.Stats().Flight)
+	}
+	if again := p.OnAck(111_000, ack); again != (ledbat.Outcome{}) {
+		t.Errorf("the same ack again did %+v", again)
+	}
+}

@@ -1,0 +1,41 @@
+package ledbat
+
+// What tunes the law. Figures from the simulated link stand beside each in spec/background-transport.md.
+const (
+	bucketTime     = 60_000_000  // µs, one bucket of the base history
+	bucketPatience = 360_000_000 // µs, a bucket in which the delay never was below the target
+	bucketSamples  = 120         // samples without which no bucket is closed
+	baseBuckets    = 10          // with the open one
+	maxSkew        = 12_000      // µs a bucket that one-way delays may fall while round trips do not: 200 ppm
+	freshTime      = 1_000_000   // µs that a sample speaks for the host, or two round trips if longer
+
+	slowdownWindow = 2 * Packet
+	slowdownDepth  = 8  // the window falls to this part in a slowdown
+	slowdownFactor = 19 // times its duration until the next: it may cost 5 %
+	slowdownFloor  = 18 // round trips at least until the next
+
+	fastAfter = 16 // round trips without queue or loss after which growth is a part of the window
+	fastPart  = 8  // that part, by how far the queue is below the target
+
+	lossLeast = 50  // permille of the window, without a queue
+	lossMost  = 200 // permille, from half the target on
+
+	lostAfter  = 3     // newer messages acked after which a missing one is lost
+	maxPending = 4096  // messages in flight on a link
+	timeoutMin = 1e6   // µs
+	timeoutMax = 8e6   // µs
+	idleMin    = 1e6   // µs
+	burstTime  = 4_000 // µs that pacing may be late without losing its turn
+	firstRTT   = 100_000
+)
+
+// Spacing of acks.
+const (
+	ackGap   = 2_000     // µs at least between two
+	rateTime = 200_000   // µs over which the rate of arrival is taken
+	slowRate = 250_000   // bytes/s
+	fastRate = 2_500_000 // bytes/s
+)
+
+// maxRequestInterval is the longest time (µs) between requests of a receiver whose window is below one request.
+const maxRequestInterval = 4_000_000

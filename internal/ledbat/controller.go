@@ -1,0 +1,52 @@
+package ledbat
+
+// Controller is the sending side of a host: the window that all its links share.
+type Controller struct {
+	host
+	cfg      Config
+	losses   int64 // bytes
+	timeouts int64
+}
+
+// New makes the controller of a host.
+func New(cfg Config) *Controller {
+	if cfg.Law == nil {
+		cfg.Law = NewLaw
+	}
+	return &Controller{host: newHost(cfg.Law(true), cfg.Parts), cfg: cfg}
+}
+
+// SetParts says among how many controllers the host's line is divided from now on.
+func (c *Controller) SetParts(n int64) { c.parts = max(1, n) }
+
+// Window is the number of bytes that may be in flight over all links.
+func (c *Controller) Window() int64 { return c.law.Window() }
+
+// PacingRate is the rate of all links together, in bytes/s.
+func (c *Controller) PacingRate() int64 { return pacing(c.law, c.view.RTT) }
+
+// Stats tells how the host stands.
+func (c *Controller) Stats() Stats {
+	s := c.stats()
+	s.Suspended = interval(c.law.Window(), c.view.RTT) >= SuspendAfter
+	s.PacingRate, s.Losses, s.Timeouts = c.PacingRate(), c.losses, c.timeouts
+	return s
+}
+
+// pacing spreads a window over a round trip, with some to spare, so that it is the window that limits.
+func pacing(l Law, rtt int64) int64 {
+	if rtt == 0 {
+		rtt = firstRTT
+	}
+	w := l.Window()
+	switch {
+	case w < 2*Packet:
+		return w * 1e6 / rtt
+	case l.State() == SlowStart || l.State() == Ramp:
+		return 2 * w * 1e6 / rtt
+	}
+	return w * 1_250_000 / rtt
+}
+
+// interval is the time between packets of a window that is below one packet.
+func interval(window, rtt int64) int64 { return min(rtt*Packet/window, MaxInterval) }

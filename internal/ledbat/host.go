@@ -1,0 +1,105 @@
+package ledbat
+
+// host is what both sides of the transport share: a law for all links of a host, and what the links' delays say together.
+type host struct {
+	law     Law
+	parts   int64
+	members []*delays
+
+	flight    int64 // bytes sent and not acked, or asked for and not come
+	next      int64 // pacing: before this moment nothing goes out
+	limitedAt int64 // when the window was last hit
+	lastAt    int64 // when something was last sent or acked
+	yields    int64
+
+	view    Signal // as of the last ack: queuing, target, base, RTT over the links
+	scratch []int64
+}
+
+func newHost(l Law, parts int64) host {
+	return host{law: l, parts: max(1, parts), limitedAt: -never, lastAt: -never, view: Signal{Target: MaxTarget, Parts: max(1, parts)}}
+}
+
+func (h *host) leave(d *delays, flight int64) {
+	for i, m := range h.members {
+		if m == d {
+			h.members = append(h.members[:i], h.members[i+1:]...)
+			h.flight -= flight
+			return
+		}
+	}
+}
+
+// alone says whether d is the only link that has been heard of lately.
+func (h *host) alone(now int64, d *delays) bool {
+	for _, m := range h.members {
+		if m != d && m.fresh(now) {
+			return false
+		}
+	}
+	return true
+}
+
+// restart begins anew after the host's way into the network changed.
+func (h *host) restart(l Law) {
+	h.law, h.next, h.limitedAt, h.view = l, 0, -never, Signal{Target: MaxTarget, Parts: h.parts}
+}
+
+// wake lets the law hear of an idle time, when there was one.
+func (h *host) wake(now int64) {
+	if h.flight == 0 && now-h.lastAt > max(idleMin, 4*h.view.RTT) && h.law.Window() >= Packet {
+		h.look(now)
+		h.law.OnIdle(h.view)
+	}
+	h.lastAt = now
+}
+
+func (h *host) stats() Stats {
+	return Stats{
+		State: h.law.State(), Window: h.law.Window(), Flight: h.flight,
+		Queuing: h.view.Queuing, Target: h.view.Target, Base: h.view.Base, RTT: h.view.RTT,
+		Slowdowns: h.law.Slowdowns(), Yields: h.yields,
+	}
+}
+
+// look takes the median over the links that were heard of lately: the host's own queue shows on all of them, a queue
+// farther out on one. Of two it is the lesser one.
+func (h *host) look(now int64) {
+	h.view.Now, h.view.Parts = now, h.parts
+	h.view.Limited = now-h.limitedAt <= max(h.view.RTT, firstRTT)
+	if rtt := h.median(now, func(d *delays) int64 { return d.srtt }); rtt > 0 {
+		h.view.RTT = rtt
+		h.view.Queuing = h.median(now, (*delays).queuing)
+		h.view.Base = h.median(now, (*delays).baseDelay)
+		h.view.Target = targetOf(h.view.Base)
+	}
+}
+
+func (h *host) median(now int64, of func(*delays) int64) int64 {
+	list := h.scratch[:0]
+	for _, d := range h.members {
+		if !d.fresh(now) {
+			continue
+		}
+		v, i := of(d), len(list)
+		list = append(list, v)
+		for ; i > 0 && list[i-1] > v; i-- {
+			list[i] = list[i-1]
+		}
+		list[i] = v
+	}
+	h.scratch = list
+	if len(list) == 0 {
+		return 0
+	}
+	return list[(len(list)-1)/2]
+}
+
+// act lets the host's law hear, and counts when it gives way.
+func (h *host) act(hear func(Signal), s Signal) {
+	before := h.law.Window()
+	hear(s)
+	if before > Packet && h.law.Window() <= Packet {
+		h.yields++
+	}
+}

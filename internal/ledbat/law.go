@@ -1,0 +1,179 @@
+package ledbat
+
+// law is LEDBAT++ with what the spec changes in it.
+type law struct {
+	host bool // runs slowdowns; the cap of a path does not
+
+	window, ssthresh int64
+	credit           int64 // part of a byte that the window is owed, in bytes × window
+	state            State
+
+	lossAt    int64 // when the window was last cut for a loss; -never: not yet
+	crowdedAt int64 // when the queue last held half the target, or a packet was lost
+	slowAt    int64 // when the next slowdown is due; never: none
+	beganAt   int64 // when the current slowdown began
+	until     int64 // when its hold ends
+	slowdowns int64
+}
+
+// NewLaw makes the law of the spec: the one of a host, or of a path's cap.
+func NewLaw(host bool) Law {
+	return &law{
+		host: host, window: InitialWindow, ssthresh: MaxWindow, state: SlowStart,
+		lossAt: -never, crowdedAt: -never, slowAt: never,
+	}
+}
+
+func (l *law) Window() int64    { return l.window }
+func (l *law) State() State     { return l.state }
+func (l *law) Slowdowns() int64 { return l.slowdowns }
+
+func (l *law) OnAck(s Signal) {
+	if 2*s.Queuing >= s.Target || l.crowdedAt == -never {
+		l.crowdedAt = s.Now
+	}
+	switch l.state {
+	case SlowStart:
+		l.start(s)
+	case Slowdown:
+		if s.Now >= l.until {
+			l.state = Ramp
+		}
+	case Ramp:
+		l.ramp(s)
+	case Avoidance:
+		if s.Now >= l.slowAt && l.window > slowdownWindow {
+			l.slow(s)
+			return
+		}
+		l.steer(s)
+	}
+}
+
+// start doubles the window each round trip until the queue is seen.
+func (l *law) start(s Signal) {
+	if 4*s.Queuing > 3*s.Target {
+		l.avoid(s, s.Now+2*s.RTT)
+		return
+	}
+	if s.Limited {
+		l.grow(s.Acked / gainDivisor(s))
+	}
+	if l.window >= l.ssthresh {
+		l.avoid(s, s.Now+2*s.RTT)
+	}
+}
+
+func (l *law) avoid(_ Signal, slowAt int64) {
+	l.state, l.credit = Avoidance, 0
+	if l.host {
+		l.slowAt = slowAt
+	}
+}
+
+// slow begins a slowdown: the host's own queue drains, so that everybody on the line sees the base delay.
+func (l *law) slow(s Signal) {
+	l.state, l.beganAt, l.until = Slowdown, s.Now, s.Now+2*s.RTT
+	l.ssthresh = l.window
+	l.window = max(slowdownWindow, l.window/slowdownDepth)
+	l.slowdowns++
+}
+
+// ramp leads back to where the slowdown began, or to where the queue is there again.
+func (l *law) ramp(s Signal) {
+	if s.Limited {
+		l.grow(s.Acked)
+	}
+	if l.window >= l.ssthresh || s.Queuing > s.Target {
+		l.window = min(l.window, l.ssthresh)
+		took := s.Now - l.beganAt
+		l.avoid(s, s.Now+max(slowdownFactor*took, slowdownFloor*s.RTT))
+	}
+}
+
+// steer is the law proper: up by a packet each round trip below the target, down in proportion above it.
+func (l *law) steer(s Signal) {
+	step := Packet / gainDivisor(s) / s.Parts
+	if s.Queuing < s.Target {
+		if !s.Limited {
+			return
+		}
+		if floor := Packet / s.Parts; l.window < floor {
+			l.window, l.credit = floor, 0
+			return
+		}
+		if s.Now-l.crowdedAt >= fastAfter*s.RTT {
+			step = max(step, l.window/fastPart*(s.Target-s.Queuing)/s.Target)
+		}
+		l.move(step, s.Acked)
+		return
+	}
+	step = min(step, l.window)
+	if !s.Limited {
+		step = 0
+	}
+	over := l.window * (s.Queuing - s.Target) / s.Target
+	l.move(max(step-over, -l.window/2), s.Acked)
+}
+
+// move changes the window by so much per round trip, in the part that the acked bytes are of the window.
+func (l *law) move(perRTT, acked int64) {
+	l.credit += perRTT * min(acked, l.window)
+	step := l.credit / l.window
+	l.credit -= step * l.window
+	l.grow(step)
+}
+
+func (l *law) grow(n int64) { l.window = min(max(l.window+n, MinWindow), MaxWindow) }
+
+func gainDivisor(s Signal) int64 {
+	base := max(1, s.Base)
+	return min(16, max(1, (2*s.Target+base-1)/base))
+}
+
+// OnLoss cuts the window little where no queue was, for then the loss is the path's nature, and more where there was one.
+func (l *law) OnLoss(s Signal) {
+	if s.Now-l.lossAt < s.RTT || l.state == Slowdown {
+		return
+	}
+	l.lossAt, l.crowdedAt = s.Now, s.Now
+	half := s.Target / 2
+	l.grow(-l.window * (lossLeast*half + (lossMost-lossLeast)*min(half, s.Queuing)) / (1000 * half))
+	l.credit = 0
+	if l.state == SlowStart || l.state == Ramp {
+		l.ssthresh = max(min(l.ssthresh, l.window), InitialWindow)
+		l.avoid(s, s.Now+max(2*s.RTT, l.due(s)))
+	}
+}
+
+// due is how far off the next slowdown must be when one is broken off by a loss.
+func (l *law) due(s Signal) int64 {
+	if l.state == Ramp {
+		return max(slowdownFactor*(s.Now-l.beganAt), slowdownFloor*s.RTT)
+	}
+	return 0
+}
+
+func (l *law) OnTimeout(s Signal) {
+	l.ssthresh = max(l.window/2, InitialWindow)
+	l.window, l.credit = min(l.window, max(Packet/s.Parts, MinWindow)), 0
+	l.state, l.lossAt, l.crowdedAt, l.beganAt = Ramp, s.Now, s.Now, s.Now
+}
+
+// OnIdle starts again from the initial window: what was known of the queue is old.
+func (l *law) OnIdle(s Signal) {
+	if l.state == SlowStart || l.window <= InitialWindow {
+		return
+	}
+	l.ssthresh = max(l.window, l.ssthreshOfPause())
+	l.window, l.credit = InitialWindow, 0
+	l.state, l.beganAt, l.crowdedAt = Ramp, s.Now, s.Now
+}
+
+// ssthreshOfPause keeps the goal of a slowdown that the pause came into.
+func (l *law) ssthreshOfPause() int64 {
+	if l.state == Slowdown || l.state == Ramp {
+		return l.ssthresh
+	}
+	return 0
+}

@@ -1,0 +1,224 @@
+package ledbat
+
+// Path is the sending side of one link of a host.
+type Path struct {
+	host    *Controller
+	cap     Law // nil: the link has none of its own
+	delays  delays
+	pending pending
+
+	payload, maxMessage int64
+	limitedAt           int64
+	losses, timeouts    int64
+	backoff             int64 // timeouts in a row
+
+	ackSentAt, ackCameAt int64 // of the newest ack: in the receiver's clock (32 bits), in ours
+	acked                bool
+}
+
+// Open adds a link to the host.
+func (c *Controller) Open(now int64, cfg PathConfig) *Path {
+	p := &Path{host: c, cap: c.cfg.Law(false), delays: newDelays(now, cfg.Base), limitedAt: -never}
+	p.SetPayload(cfg.Payload, cfg.MaxMessage)
+	c.members = append(c.members, &p.delays)
+	return p
+}
+
+// SetPayload says what one packet carries of a message, and the largest message, both in bytes; 0 is the default.
+func (p *Path) SetPayload(payload, maxMessage int64) {
+	if payload <= 0 {
+		payload = Packet
+	}
+	if maxMessage <= 0 {
+		maxMessage = MaxMessage
+	}
+	p.payload, p.maxMessage = min(payload, maxMessage), maxMessage
+}
+
+// Close takes the link from the host; what it had in flight no longer counts.
+func (p *Path) Close() {
+	p.host.leave(&p.delays, p.pending.flight)
+	p.pending = pending{}
+}
+
+// Reset forgets what was measured of the link: its packets take another way now (another candidate pair, a VPN).
+// Where it is the only link that sends, the host starts anew too.
+func (p *Path) Reset(now int64) {
+	c := p.host
+	p.delays = newDelays(now, 0)
+	p.pending.unsample()
+	p.cap = c.cfg.Law(false)
+	p.acked, p.backoff, p.limitedAt = false, 0, -never
+	if c.alone(now, &p.delays) {
+		c.restart(c.cfg.Law(true))
+	}
+}
+
+// MessageSize is the size of the next message in bytes, header included: what the host sends in MessageTime, in whole
+// packets, an even number of them from two on (a browser acknowledges every second packet at once), at most a quarter of
+// the window.
+func (p *Path) MessageSize() int64 {
+	want := min(p.host.PacingRate()*MessageTime/1e6, p.Window()/4, p.maxMessage)
+	n := max(1, want/p.payload)
+	if n > 1 {
+		n -= n % 2
+	}
+	return n * p.payload
+}
+
+// Window is what may be in flight on this link alone: the host's window or the link's own cap, whichever is less.
+func (p *Path) Window() int64 {
+	w := p.host.law.Window()
+	if p.cap != nil {
+		w = min(w, p.cap.Window())
+	}
+	return w
+}
+
+// MaySend says whether a message of size bytes may be sent on this link now. If not, at is the moment at which pacing
+// allows it, or 0 when the window is full: then an ack or a timeout says.
+func (p *Path) MaySend(now, size int64) (ok bool, at int64) {
+	c := p.host
+	switch {
+	case c.flight > 0 && c.flight+size > c.law.Window():
+		c.limitedAt = now
+		return false, 0
+	case p.pending.flight > 0 && p.pending.flight+size > p.Window():
+		p.limitedAt = now
+		return false, 0
+	case p.pending.len() >= maxPending:
+		return false, 0
+	case now < c.next:
+		return false, c.next
+	}
+	return true, 0
+}
+
+// OnSent notes a message that was handed to the data channel, and gives what its header says. waiting is how many bytes
+// of earlier messages still waited in the local buffer: behind more than a message of them the delay would be our own.
+func (p *Path) OnSent(now, size, waiting int64) Stamp {
+	c := p.host
+	c.wake(now)
+	seq := p.pending.add(now, size, waiting > size)
+	c.flight += size
+	c.pace(now, size)
+	full := c.flight+size > c.law.Window()
+	if full {
+		c.limitedAt = now
+	}
+	if p.pending.flight+size > p.Window() {
+		full, p.limitedAt = true, now
+	}
+	return Stamp{
+		Sequence: seq, SentAt: uint32(now), Echo: uint32(p.ackSentAt + now - p.ackCameAt), Echoes: p.acked && waiting <= size,
+		AckNow: full && p.Window() < 4*size+4*p.payload,
+	}
+}
+
+// pace sets the earliest moment of the next message. What timers lose is caught up with, up to burstTime.
+func (c *Controller) pace(now, size int64) {
+	c.next = max(c.next, now-burstTime)
+	if c.law.Window() < Packet && c.view.RTT > 0 {
+		c.next = now + interval(c.law.Window(), c.view.RTT)
+		return
+	}
+	c.next += size * 1e6 / max(1, c.PacingRate())
+}
+
+// OnAck takes in an ack that came over the link.
+func (p *Path) OnAck(now int64, a Ack) Outcome {
+	c := p.host
+	out, newest := p.pending.ack(a)
+	if out.Problem != "" {
+		return out
+	}
+	c.flight -= out.Acked + out.Lost
+	if newest != nil {
+		p.ackSentAt, p.ackCameAt, p.acked = int64(a.ReceivedAt+a.Hold), now, true
+		if rtt := now - newest.sentAt - int64(a.Hold); !newest.blind && rtt > 0 {
+			p.delays.sample(now, rtt, a.ReceivedAt-uint32(newest.sentAt))
+			out.Sampled, out.RTT = true, rtt
+		}
+	}
+	if out.Acked+out.Lost == 0 && !out.Sampled {
+		return out
+	}
+	c.lastAt = now
+	c.look(now)
+	host, own := c.view, p.signal(now)
+	host.Acked, own.Acked = out.Acked, out.Acked
+	if out.Lost > 0 {
+		p.lose(host, own, out)
+	}
+	if out.Acked > 0 {
+		p.backoff, p.pending.lastAt = 0, now
+		c.act(c.law.OnAck, host)
+		if p.cap != nil {
+			p.cap.OnAck(own)
+		}
+	}
+	return out
+}
+
+func (p *Path) lose(host, own Signal, out Outcome) {
+	p.losses += out.Lost
+	p.host.losses += out.Lost
+	p.host.law.OnLoss(host)
+	if p.cap != nil {
+		p.cap.OnLoss(own)
+	}
+}
+
+// signal is what the link's own cap hears.
+func (p *Path) signal(now int64) Signal {
+	d := &p.delays
+	return Signal{
+		Now: now, Queuing: d.queuing(), Target: d.target(), Base: d.baseDelay(), RTT: d.srtt,
+		Limited: now-p.limitedAt <= max(d.srtt, firstRTT), Parts: 1,
+	}
+}
+
+// Deadline is the moment at which OnTimeout is due if no ack comes before; 0: nothing is in flight.
+func (p *Path) Deadline() int64 {
+	if p.pending.flight == 0 {
+		return 0
+	}
+	wait := max(timeoutMin, p.delays.srtt*2+4*p.delays.rttvar) << min(p.backoff, 3)
+	return p.pending.lastAt + min(wait, timeoutMax)
+}
+
+// OnTimeout is called when Deadline has passed. What was in flight counts as lost; SCTP below still brings it.
+func (p *Path) OnTimeout(now int64) {
+	d := p.Deadline()
+	if d == 0 || now < d {
+		return
+	}
+	c := p.host
+	c.flight -= p.pending.flight
+	p.pending.giveUp()
+	p.backoff++
+	p.timeouts++
+	c.timeouts++
+	c.look(now)
+	if c.flight == 0 {
+		c.law.OnTimeout(c.view)
+	} else {
+		c.law.OnLoss(c.view)
+	}
+	if p.cap != nil {
+		p.cap.OnTimeout(p.signal(now))
+	}
+}
+
+// Stats tells how the link stands.
+func (p *Path) Stats() Stats {
+	s := Stats{
+		State: p.host.law.State(), Window: p.Window(), Flight: p.pending.flight, Queuing: p.delays.queuing(),
+		Target: p.delays.target(), Base: p.delays.baseDelay(), RTT: p.delays.srtt, Losses: p.losses, Timeouts: p.timeouts,
+		PacingRate: p.host.PacingRate(),
+	}
+	if p.cap != nil {
+		s.State = p.cap.State()
+	}
+	return s
+}

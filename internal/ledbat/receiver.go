@@ -1,0 +1,114 @@
+package ledbat
+
+// Receiver is the requesting side of a host: the bytes that it has asked for in the background lane over all its links
+// and that have not come yet are its flight, and the law bounds them. Many senders to one line yield together that way.
+type Receiver struct {
+	host
+	cfg Config
+}
+
+// Source is one link of a Receiver.
+type Source struct {
+	r       *Receiver
+	delays  delays
+	flight  int64
+	highest uint32
+	started bool
+}
+
+// NewReceiver makes the receiving side of a host.
+func NewReceiver(cfg Config) *Receiver {
+	if cfg.Law == nil {
+		cfg.Law = NewLaw
+	}
+	return &Receiver{host: newHost(cfg.Law(true), cfg.Parts), cfg: cfg}
+}
+
+// SetParts says among how many receivers the host's line is divided from now on.
+func (r *Receiver) SetParts(n int64) { r.parts = max(1, n) }
+
+// Window is the number of bytes that may be asked for and not come.
+func (r *Receiver) Window() int64 { return r.law.Window() }
+
+// Stats tells how the host stands.
+func (r *Receiver) Stats() Stats {
+	s := r.stats()
+	s.Suspended = interval(r.law.Window(), r.view.RTT) >= SuspendAfter
+	return s
+}
+
+// MayRequest says whether another size bytes may be asked for now, over any link: the window may be passed by less than
+// one request. If not, at is when to try again, or 0 when the window is full: then data say.
+func (r *Receiver) MayRequest(now, size int64) (ok bool, at int64) {
+	switch {
+	case r.flight > 0 && r.flight >= r.law.Window():
+		r.limitedAt = now
+		return false, 0
+	case now < r.next:
+		return false, r.next
+	}
+	return true, 0
+}
+
+// Open adds a link. base is as in PathConfig.
+func (r *Receiver) Open(now, base int64) *Source {
+	s := &Source{r: r, delays: newDelays(now, base)}
+	r.members = append(r.members, &s.delays)
+	return s
+}
+
+// Close takes the link from the host; what it still owes no longer counts.
+func (s *Source) Close() {
+	s.r.leave(&s.delays, s.flight)
+	s.flight = 0
+}
+
+// Reset forgets what was measured of the link, as Path.Reset does.
+func (s *Source) Reset(now int64) {
+	s.delays = newDelays(now, 0)
+	if s.r.alone(now, &s.delays) {
+		s.r.restart(s.r.cfg.Law(true))
+	}
+}
+
+// OnRequest notes that size bytes were asked for in the background lane.
+func (s *Source) OnRequest(now, size int64) {
+	r := s.r
+	r.wake(now)
+	s.flight += size
+	r.flight += size
+	if r.flight >= r.law.Window() {
+		r.limitedAt = now
+	}
+	if w := r.law.Window(); w < size && r.view.RTT > 0 {
+		r.next = now + min(r.view.RTT*size/w, maxRequestInterval)
+	}
+}
+
+// OnGone notes that size bytes that were asked for will not come in the background lane: rejected, canceled, promoted.
+func (s *Source) OnGone(size int64) {
+	size = min(size, s.flight)
+	s.flight -= size
+	s.r.flight -= size
+}
+
+// OnData notes a background message with size bytes of a request. As with acks, only the highest sequence so far gives a
+// delay sample. It returns whether it did.
+func (s *Source) OnData(now, size int64, t Stamp) bool {
+	r := s.r
+	s.OnGone(size)
+	sampled := false
+	if !s.started || int32(t.Sequence-s.highest) > 0 {
+		s.highest, s.started = t.Sequence, true
+		if rtt := int64(int32(uint32(now) - t.Echo)); t.Echoes && rtt > 0 {
+			s.delays.sample(now, rtt, uint32(now)-t.SentAt)
+			sampled = true
+		}
+	}
+	r.lastAt = now
+	r.look(now)
+	v := r.view
+	v.Acked = size
+	r.act(r.law.OnAck, v)
+	return sampled
+}
