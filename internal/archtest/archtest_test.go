@@ -26,7 +26,7 @@ const module = "github.com/leeway-video/leeway"
 var layers = [][]string{
 	{"site", "segment", "certificate", "swarm", "schedule", "ledbat", "access", "netstat", "metric"},
 	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/arm"},
-	{"transfer", "viewer"},
+	{"transfer", "background", "viewer"},
 	{
 		"tracker", "seed", "relay", "probe", "load",
 		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "promreg", "jwtauth", "plot", "webdist", "netlab",

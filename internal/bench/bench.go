@@ -65,6 +65,7 @@ type Run struct {
 	Number  int       // 0 first
 	Log     io.Writer // progress, for people
 	Profile string    // folder for CPU profiles of child processes; empty is none
+	Plot    string    // file for the picture of a case that draws one; empty is none
 }
 
 // Logf writes a line of progress.
@@ -77,6 +78,7 @@ type Options struct {
 	JSON    bool
 	Check   bool
 	Profile string
+	Plot    string
 }
 
 // ErrMissed is returned with Options.Check when a goal was missed.
@@ -156,7 +158,7 @@ func measure(ctx context.Context, name string, c Case, o Options, stderr io.Writ
 	for i := range result.Runs {
 		fmt.Fprintf(stderr, "%s %s: run %d of %d\n", name, c.Name, i+1, result.Runs)
 		started := time.Now()
-		sample, err := c.Run(ctx, &Run{Number: i, Log: stderr, Profile: o.Profile})
+		sample, err := c.Run(ctx, &Run{Number: i, Log: stderr, Profile: o.Profile, Plot: o.Plot})
 		if err != nil {
 			return nil, err
 		}

@@ -25,31 +25,38 @@ func (l *Link) SendAck(message []byte) {
 	}
 }
 
-// SendBackground hands SCTP a data message of the background lane, unless more than about one message would wait for
-// SCTP's own window. Less than that must not be asked for: SCTP lets its window grow only while something waits, and a
-// message longer than the first window would never go. behind says how many bytes waited already, so that the message's
-// delay begins in our own buffer and not on the path.
+// Room says whether SCTP takes n more bytes of background: as long as no more than about one message waits for its own
+// window. Less than that must not be asked for: SCTP lets its window grow only while something waits, and a message longer
+// than the first window would never go. behind says how many bytes wait already: the delay of a message behind them begins
+// in our own buffer and not on the path.
 //
 // Nothing says when there is room again: acks come as long as something is in flight, and with them the next try.
-func (l *Link) SendBackground(message []byte) (behind int, ok bool) {
-	if !l.opened.Load() || l.closing.Load() || len(message) > l.plan.Message {
+func (l *Link) Room(n int) (behind int, ok bool) {
+	if !l.opened.Load() || l.closing.Load() {
 		return 0, false
 	}
 	l.mu.Lock()
+	defer l.mu.Unlock()
 	held, window := int(l.buffered()), int(l.association.CWND())
-	if held+len(message) > window+l.plan.Message {
-		l.mu.Unlock()
-		return 0, false
+	return max(held-window, 0), held+n <= window+l.plan.Message
+}
+
+// SendBackground hands SCTP a data message of the background lane, whatever the room; false says that it is too long or
+// the link has ended.
+func (l *Link) SendBackground(message []byte) bool {
+	if !l.opened.Load() || l.closing.Load() || len(message) > l.plan.Message {
+		return false
 	}
+	l.mu.Lock()
 	c := l.data[l.next]
 	l.next = (l.next + 1) % len(l.data)
 	l.written += int64(len(message))
 	l.mu.Unlock()
 	if _, err := c.Write(message); err != nil {
 		l.Close(peer.CloseFailed, nil)
-		return 0, false
+		return false
 	}
-	return max(held-window, 0), true
+	return true
 }
 
 // Payload is how many bytes of a message one packet carries, 0 while the link is not open.

@@ -50,9 +50,9 @@ func TestBackgroundIsUnorderedFromTheAnswerer(t *testing.T) {
 	m, most := make([]byte, size), 0
 	for i := uint32(0); i < count; {
 		binary.BigEndian.PutUint32(m, i)
-		behind, ok := link.SendBackground(m)
+		behind, room := link.Room(len(m))
 		most = max(most, behind)
-		if ok {
+		if room && link.SendBackground(m) {
 			i++
 			continue
 		}
@@ -101,7 +101,7 @@ func connectAck(t *testing.T, offerer, answerer *Host, offering *end, answering 
 func TestAClosedLinkTakesNoBackground(t *testing.T) {
 	leakCheck(t)
 	l := &Link{plan: peer.DefaultPlan}
-	if _, ok := l.SendBackground(make([]byte, 10)); ok || l.Payload() != 0 {
+	if _, room := l.Room(10); room || l.SendBackground(make([]byte, 10)) || l.Payload() != 0 {
 		t.Error("a link that is not open took a message")
 	}
 	l.SendAck([]byte{1})

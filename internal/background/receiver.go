@@ -1,0 +1,76 @@
+package background
+
+import (
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/ledbat"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// Receiver takes the background messages of one link and acknowledges them.
+type Receiver struct {
+	link  Link
+	clock clock
+
+	mu     sync.Mutex
+	acker  *ledbat.Acker // guarded by mu
+	timer  *time.Timer   // guarded by mu; nil before the first message
+	closed bool          // guarded by mu
+	buf    []byte        // guarded by mu
+}
+
+// NewReceiver makes the receiving end of a link.
+func NewReceiver(link Link, now func() time.Time) *Receiver {
+	return &Receiver{link: link, clock: newClock(now), acker: ledbat.NewAcker()}
+}
+
+// Data takes a background message and returns what it carries; Payload aliases b. fresh is false for a message that came
+// before, or too far ahead of what is missing: what it carries is to be dropped.
+func (r *Receiver) Data(b []byte) (part peer.Data, fresh bool, err error) {
+	part, stamp, err := parseData(b, r.link.MaxMessage())
+	if err != nil {
+		return peer.Data{}, false, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	fresh = r.acker.OnData(r.clock.micros(), int64(len(b)), stamp)
+	r.answer()
+	return part, fresh, nil
+}
+
+// answer acknowledges, now or when it is due. Under mu.
+func (r *Receiver) answer() {
+	due := r.acker.Due()
+	if due == 0 || r.closed {
+		return
+	}
+	if wait := r.clock.until(due); wait > 0 {
+		if r.timer == nil {
+			r.timer = time.AfterFunc(wait, r.late)
+		} else {
+			r.timer.Reset(wait)
+		}
+		return
+	}
+	if a, ok := r.acker.Make(r.clock.micros()); ok {
+		r.buf = a.Append(r.buf[:0])
+		r.link.SendAck(r.buf)
+	}
+}
+
+func (r *Receiver) late() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.answer()
+}
+
+// Close ends it: no ack goes out any more.
+func (r *Receiver) Close() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+}

@@ -1,0 +1,152 @@
+package transportbench
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/netlab"
+)
+
+// together is case 5: background hosts among themselves, in the second half of their time.
+func together(name string, line netlab.Link, n int, length time.Duration) bench.Case {
+	goal := ">= 0.98"
+	if n > 2 {
+		goal = ">= 0.95"
+	}
+	return bench.Case{
+		Name: name, About: fmt.Sprintf("%d background hosts together on %.0f Mbit/s, in the last third of %.0f s.", n, float64(line.Rate)/1e6, length.Seconds()),
+		Figures: []bench.Figure{
+			{Name: "jain_index", Goal: goal}, {Name: "link_utilization_alone"}, {Name: "added_delay_p95", Unit: "ms"}, {Name: "added_delay_p95_vs_target"},
+		},
+		Run: measured(func(s *session) error {
+			sc := scene{name: "together", line: line, length: length}
+			all := make([]int, n)
+			for i := range n {
+				all[i] = i
+				sc.flows = append(sc.flows, flow{kind: ledbatLane, from: time.Duration(i) * time.Second})
+			}
+			rec, err := s.play(sc)
+			if err != nil {
+				return err
+			}
+			from := length * 2 / 3
+			s.values["jain_index"] = rec.jain(from, length, all...)
+			s.values["link_utilization_alone"] = rec.used(from, length, all...)
+			s.values["added_delay_p95"] = rec.addedP(0.95, from, length)
+			s.values["added_delay_p95_vs_target"] = rec.addedP(0.95, from, length) / rec.target(0, from, length)
+			return nil
+		}),
+	}
+}
+
+// late is case 6: a second background host that finds the queue of the first.
+func late(name string, after time.Duration) bench.Case {
+	const settled, length = 20 * time.Second, 20 * time.Second
+	return bench.Case{
+		Name: name, About: fmt.Sprintf("A latecomer after %.1f s, 10 Mbit/s and 40 ms: its share 20 to 40 s after it came.", after.Seconds()),
+		Figures: []bench.Figure{{Name: "latecomer_share", Goal: ">= 0.4"}, {Name: "latecomer_share_most", Goal: "<= 0.6"}, {Name: "jain_index"}},
+		Run: measured(func(s *session) error {
+			end := after + settled + length
+			rec, err := s.play(scene{name: "latecomer", line: ten, length: end, flows: []flow{
+				{kind: ledbatLane}, {kind: ledbatLane, from: after},
+			}})
+			if err != nil {
+				return err
+			}
+			share := rec.rate(after+settled, end, 1) / rec.rate(after+settled, end, 0, 1)
+			s.values["latecomer_share"], s.values["latecomer_share_most"] = share, share
+			s.values["jain_index"] = rec.jain(after+settled, end, 0, 1)
+			return nil
+		}),
+	}
+}
+
+// uplink is case 12: many links of one host, TCP of another behind the same line, and foreground of its own.
+func uplink(name string, peers int) bench.Case {
+	const before, length = 10 * time.Second, 30 * time.Second
+	return bench.Case{
+		Name: name, About: fmt.Sprintf("%d background peers on one uplink of 10 Mbit/s, 40 ms, beside CUBIC; then foreground segments of 2 MB of the same host.", peers),
+		Figures: []bench.Figure{
+			{Name: "tcp_kept_ratio", Goal: ">= 0.9"}, {Name: "background_share_beside_tcp"}, {Name: "link_utilization_alone"},
+			{Name: "added_delay_p95", Unit: "ms"}, {Name: "foreground_slowdown", Goal: "<= 1.05"},
+		},
+		Run: measured(func(s *session) error {
+			solo, err := s.solo(ten, cubic, length)
+			if err != nil {
+				return err
+			}
+			rec, err := s.play(scene{name: "uplink", line: ten, length: before + length, flows: []flow{
+				{kind: ledbatLane, peers: peers}, {kind: cubic, from: before},
+			}})
+			if err != nil {
+				return err
+			}
+			s.values["tcp_kept_ratio"] = rec.rate(before, before+length, 1) / solo
+			s.values["background_share_beside_tcp"] = rec.used(before, before+length, 0)
+			s.values["link_utilization_alone"] = rec.used(warm, before, 0)
+			s.values["added_delay_p95"] = rec.addedP(0.95, warm, before)
+			slowdown, err := s.foreground(ten, peers)
+			s.values["foreground_slowdown"] = slowdown
+			return err
+		}),
+	}
+}
+
+// foreground is how much longer foreground segments take with background on the same host's links than without.
+func (s *session) foreground(line netlab.Link, peers int) (float64, error) {
+	const segments, every, bytes = 5, 5 * time.Second, 2_000_000
+	var bursts []burst
+	for i := range segments {
+		bursts = append(bursts, burst{at: time.Duration(i+1) * every, bytes: bytes})
+	}
+	var times [2]float64
+	for i, k := range []kind{idle, ledbatLane} {
+		rec, err := s.play(scene{name: fmt.Sprintf("foreground beside %s", k), line: line, length: (segments + 1) * every, flows: []flow{
+			{kind: k, peers: peers, bursts: bursts},
+		}})
+		if err != nil {
+			return 0, err
+		}
+		took := rec.took(0)
+		if len(took) < segments {
+			return 0, fmt.Errorf("%d of %d foreground segments arrived", len(took), segments)
+		}
+		times[i] = took[len(took)/2]
+		s.run.Logf("    foreground beside %s: %.3f s", k, took)
+	}
+	return times[1] / times[0], nil
+}
+
+// downlink is case 13: many senders to one viewer, whose own download is TCP.
+func downlink(name string, senders int) bench.Case {
+	const before, length = 10 * time.Second, 30 * time.Second
+	return bench.Case{
+		Name: name, About: fmt.Sprintf("%d background hosts send to one downlink of 10 Mbit/s, 40 ms, beside CUBIC.", senders),
+		Figures: []bench.Figure{
+			{Name: "tcp_kept_ratio", Goal: ">= 0.9"}, {Name: "background_share_beside_tcp"}, {Name: "link_utilization_alone"}, {Name: "added_delay_p95", Unit: "ms"},
+		},
+		Run: measured(func(s *session) error {
+			solo, err := s.solo(ten, cubic, length)
+			if err != nil {
+				return err
+			}
+			sc := scene{name: "downlink", line: ten, length: before + length}
+			all := make([]int, senders)
+			for i := range senders {
+				all[i] = i
+				sc.flows = append(sc.flows, flow{kind: ledbatLane})
+			}
+			sc.flows = append(sc.flows, flow{kind: cubic, from: before})
+			rec, err := s.play(sc)
+			if err != nil {
+				return err
+			}
+			s.values["tcp_kept_ratio"] = rec.rate(before, before+length, senders) / solo
+			s.values["background_share_beside_tcp"] = rec.used(before, before+length, all...)
+			s.values["link_utilization_alone"] = rec.used(warm, before, all...)
+			s.values["added_delay_p95"] = rec.addedP(0.95, warm, before)
+			return nil
+		}),
+	}
+}

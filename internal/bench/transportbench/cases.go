@@ -1,0 +1,211 @@
+package transportbench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/netlab"
+)
+
+// The lines of the cases.
+var (
+	// reale is the line of Reale et al.: 100 ms of base round trip.
+	reale = netlab.Link{Rate: 1_000_000, Delay: 50 * time.Millisecond, Queue: 60_000}
+	// ten is the line of most published comparisons.
+	ten = netlab.Link{Rate: 10_000_000, Delay: 20 * time.Millisecond, Queue: 256_000}
+	// hundred has one bandwidth-delay product of queue.
+	hundred = netlab.Link{Rate: 100_000_000, Delay: 20 * time.Millisecond, Queue: 500_000}
+)
+
+// warm is how much of a flow's beginning is left out where its steady state is asked for.
+const warm = 5 * time.Second
+
+func cases() []bench.Case {
+	return []bench.Case{
+		paper("1", time.Minute, false), paper("1-short", 20*time.Second, true), smoke(),
+		figure2("R2", time.Minute, false), figure2("R2-short", 20*time.Second, true),
+		competitors("2", 20*time.Second, 40*time.Second, false), competitors("2-short", 10*time.Second, 20*time.Second, true),
+		bbrs(),
+		reaction("4", ten, false), reaction("4-fast", hundred, false),
+		together("5-slow", reale, 2, time.Minute), together("5-two", ten, 2, 30*time.Second), together("5-five", ten, 5, 90*time.Second),
+		late("6", 1500*time.Millisecond), late("6-minute", time.Minute),
+		alone("7", 30*time.Minute, true), alone("7-short", 4*time.Minute, false),
+		shallow(), lossy("9-one", 0.01, 5, 2.4), lossy("9-five", 0.05, 3, 1.6),
+		queues(), jitters(), slowPeer(), loadedBack(),
+		uplink("12-1", 1), uplink("12-5", 5), uplink("12-20", 20),
+		downlink("13-1", 1), downlink("13-5", 5), downlink("13-20", 20),
+	}
+}
+
+// session plays the scenes of one run of a case, and collects what they measured.
+type session struct {
+	ctx    context.Context
+	run    *bench.Run
+	values map[string]float64
+	void   string
+}
+
+// measured makes the Run of a case.
+func measured(measure func(*session) error) func(context.Context, *bench.Run) (bench.Sample, error) {
+	return func(ctx context.Context, r *bench.Run) (bench.Sample, error) {
+		s := &session{ctx: ctx, run: r, values: map[string]float64{}}
+		if err := measure(s); err != nil {
+			return bench.Sample{}, err
+		}
+		return bench.Sample{Values: s.values, Void: s.void}, nil
+	}
+}
+
+// play plays one scene.
+func (s *session) play(sc scene) (*record, error) {
+	rec, void, err := sc.play(s.ctx, s.run)
+	if void != nil && s.void == "" {
+		s.void = sc.name + ": " + void.Error()
+	}
+	return rec, err
+}
+
+// solo is what a TCP flow has alone on a line in its first while, bits per second.
+func (s *session) solo(line netlab.Link, k kind, length time.Duration) (float64, error) {
+	rec, err := s.play(scene{name: fmt.Sprintf("%s alone", k), line: line, length: length, flows: []flow{{kind: k}}})
+	if err != nil {
+		return 0, err
+	}
+	return rec.rate(0, length, 0), nil
+}
+
+// beside lets one flow have the line for a while and TCP come for another; the result is that of the scene, and what TCP
+// kept of what it has alone, its beginning included.
+func (s *session) beside(line netlab.Link, one, k kind, before, length time.Duration, solo float64) (*record, float64, error) {
+	rec, err := s.play(scene{
+		name: fmt.Sprintf("%s beside %s", k, one), line: line, length: before + length,
+		flows: []flow{{kind: one}, {kind: k, from: before}},
+	})
+	if err != nil {
+		return nil, 0, err
+	}
+	return rec, rec.rate(before, before+length, 1) / solo, nil
+}
+
+// kept is beside for where nothing but the ratio is asked for.
+func (s *session) kept(figure string, line netlab.Link, one, k kind, before, length time.Duration, solo float64) error {
+	_, kept, err := s.beside(line, one, k, before, length, solo)
+	s.values[figure] = kept
+	return err
+}
+
+// paper is R1: two background flows of two processes and TCP, a step apart.
+func paper(name string, d time.Duration, extra bool) bench.Case {
+	return bench.Case{
+		Name: name, Extra: extra,
+		About: fmt.Sprintf("Reale's first experiment: 1 Mbit/s, 100 ms, 60 KB; two background hosts and TCP, %.0f s apart.", d.Seconds()),
+		Figures: []bench.Figure{
+			{Name: "link_utilization_alone", Goal: ">= 0.95"},
+			{Name: "added_delay_p95_vs_target", Goal: "<= 1.5"},
+			{Name: "added_delay_p95_vs_target_two", Goal: "<= 2"},
+			{Name: "added_delay_p95", Unit: "ms", Reference: &bench.Reference{Value: 100, Source: "Reale 2014"}},
+			{Name: "tcp_kept_ratio", Goal: ">= 0.93"},
+			{Name: "tcp_kept_ratio_one", Goal: ">= 0.95"},
+			{Name: "tcp_kept_ratio_rfc6817"}, {Name: "tcp_kept_ratio_sctp"},
+			{Name: "background_share_beside_tcp"}, {Name: "jain_index"}, {Name: "latecomer_share"},
+		},
+		Run: measured(func(s *session) error { return s.paper(d) }),
+	}
+}
+
+func (s *session) paper(d time.Duration) error {
+	solo, err := s.solo(reale, cubic, d)
+	if err != nil {
+		return err
+	}
+	rec, err := s.play(scene{name: "R1", line: reale, length: 3 * d, flows: []flow{
+		{kind: ledbatLane}, {kind: ledbatLane, from: d}, {kind: cubic, from: 2 * d},
+	}})
+	if err != nil {
+		return err
+	}
+	v := s.values
+	v["link_utilization_alone"] = rec.used(warm, d, 0)
+	v["added_delay_p95"] = rec.addedP(0.95, warm, d)
+	v["added_delay_p95_vs_target"] = rec.addedP(0.95, warm, d) / rec.target(0, warm, d)
+	v["added_delay_p95_vs_target_two"] = rec.addedP(0.95, d+warm, 2*d) / rec.target(0, d+warm, 2*d)
+	v["tcp_kept_ratio"] = rec.rate(2*d, 3*d, 2) / solo
+	v["background_share_beside_tcp"] = rec.used(2*d, 3*d, 0, 1)
+	settled := d + d/3 // 20 s after the second one came, in the paper's steps
+	v["jain_index"] = rec.jain(settled, 2*d, 0, 1)
+	v["latecomer_share"] = rec.rate(settled, 2*d, 1) / rec.rate(settled, 2*d, 0, 1)
+	if err := s.picture(rec, "Two background flows and TCP"); err != nil {
+		return err
+	}
+	if err := s.kept("tcp_kept_ratio_one", reale, ledbatLane, cubic, d/2, d, solo); err != nil {
+		return err
+	}
+	if err := s.kept("tcp_kept_ratio_rfc6817", reale, rfcLane, cubic, d/2, d, solo); err != nil {
+		return err
+	}
+	return s.kept("tcp_kept_ratio_sctp", reale, plain, cubic, d/2, d, solo)
+}
+
+// picture draws what the paper draws, where it is asked for.
+func (s *session) picture(rec *record, title string) error {
+	if s.run.Plot == "" {
+		return nil
+	}
+	return rec.plotTo(s.run.Plot, title)
+}
+
+// smoke is the paper's first experiment in less than a minute: whether all of it works.
+func smoke() bench.Case {
+	const d = 15 * time.Second
+	return bench.Case{
+		Name: "smoke", Extra: true, About: "Three quarters of a minute of the paper's first experiment, for make test.",
+		Figures: []bench.Figure{
+			{Name: "link_utilization_alone", Goal: ">= 0.8"}, {Name: "added_delay_p95", Unit: "ms", Goal: "<= 250"},
+			{Name: "background_share_beside_tcp", Goal: "<= 0.35"},
+		},
+		Run: measured(func(s *session) error {
+			rec, err := s.play(scene{name: "R1", line: reale, length: 3 * d, flows: []flow{
+				{kind: ledbatLane}, {kind: ledbatLane, from: d}, {kind: cubic, from: 2 * d},
+			}})
+			if err != nil {
+				return err
+			}
+			s.values["link_utilization_alone"] = rec.used(warm, d, 0)
+			s.values["added_delay_p95"] = rec.addedP(0.95, warm, 2*d)
+			s.values["background_share_beside_tcp"] = rec.used(2*d+warm, 3*d, 0, 1)
+			return nil
+		}),
+	}
+}
+
+// figure2 is R2: data channels without a law beside TCP.
+func figure2(name string, d time.Duration, extra bool) bench.Case {
+	return bench.Case{
+		Name: name, Extra: extra,
+		About: fmt.Sprintf("Reale's second experiment: the same line with the foreground lane, which knows no yielding; %.0f s apart.", d.Seconds()),
+		Figures: []bench.Figure{
+			{Name: "link_utilization_alone"}, {Name: "added_delay_p95", Unit: "ms"}, {Name: "tcp_kept_ratio"}, {Name: "tcp_kept_ratio_sctp"},
+		},
+		Run: measured(func(s *session) error {
+			solo, err := s.solo(reale, cubic, d)
+			if err != nil {
+				return err
+			}
+			rec, err := s.play(scene{name: "R2", line: reale, length: 3 * d, flows: []flow{
+				{kind: foreground}, {kind: foreground, from: d}, {kind: cubic, from: 2 * d},
+			}})
+			if err != nil {
+				return err
+			}
+			s.values["link_utilization_alone"] = rec.used(warm, d, 0)
+			s.values["added_delay_p95"] = rec.addedP(0.95, 2*d, 3*d)
+			s.values["tcp_kept_ratio"] = rec.rate(2*d, 3*d, 2) / solo
+			if err := s.picture(rec, "Two foreground flows and TCP"); err != nil {
+				return err
+			}
+			return s.kept("tcp_kept_ratio_sctp", reale, plain, cubic, d/2, d, solo)
+		}),
+	}
+}

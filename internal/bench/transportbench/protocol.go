@@ -1,0 +1,36 @@
+package transportbench
+
+import "github.com/leeway-video/leeway/internal/transfer"
+
+// setup is the first message to a child.
+type setup struct {
+	Kind kind   `json:"kind"`
+	Send bool   `json:"send"`
+	Addr string `json:"addr"` // of this end
+}
+
+// The types of message.
+const (
+	saySignal = "signal"
+	sayOpen   = "open"  // from a child: this end of the link is open
+	sayStart  = "start" // to a sender
+	sayBurst  = "burst" // to a receiver: ask for a foreground segment
+	sayTook   = "took"  // from a receiver: it is here
+	sayState  = "state" // from a background sender, every step
+)
+
+// message is every other message, either way.
+type message struct {
+	Type   string   `json:"type"`
+	Link   int      `json:"link,omitempty"`
+	Signal *signal  `json:"signal,omitempty"`
+	Bytes  int      `json:"bytes,omitempty"`
+	Took   *arrival `json:"took,omitempty"`
+	State  *state   `json:"state,omitempty"`
+}
+
+// signal is what one end of a link tells the other before they are linked.
+type signal struct {
+	Description *transfer.Description `json:"description,omitempty"`
+	Candidate   *transfer.Candidate   `json:"candidate,omitempty"`
+}

@@ -1,0 +1,145 @@
+package transportbench
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/netlab"
+)
+
+// competitors is case 2: Reno and CUBIC come to a line that the background has.
+func competitors(name string, before, length time.Duration, extra bool) bench.Case {
+	return bench.Case{
+		Name: name, Extra: extra, About: "Against Reno and CUBIC: 10 Mbit/s, 40 ms, 256 KB of queue.",
+		Figures: []bench.Figure{
+			{Name: "link_utilization_alone"}, {Name: "added_delay_p95_vs_target"}, {Name: "added_delay_p95", Unit: "ms"},
+			{Name: "tcp_kept_ratio", Goal: ">= 0.95", Reference: &bench.Reference{Value: 0.84, Source: "utp-go, LEDBAT++ against a Reno-like flow"}},
+			{Name: "tcp_kept_ratio_reno", Goal: ">= 0.95"},
+			{Name: "tcp_kept_ratio_rfc6817"}, {Name: "tcp_kept_ratio_sctp"}, {Name: "background_share_beside_tcp"},
+		},
+		Run: measured(func(s *session) error {
+			for _, k := range []kind{cubic, reno} {
+				solo, err := s.solo(ten, k, length)
+				if err != nil {
+					return err
+				}
+				rec, kept, err := s.beside(ten, ledbatLane, k, before, length, solo)
+				if err != nil {
+					return err
+				}
+				if k == reno {
+					s.values["tcp_kept_ratio_reno"] = kept
+					return nil
+				}
+				s.values["tcp_kept_ratio"] = kept
+				s.values["link_utilization_alone"] = rec.used(warm, before, 0)
+				s.values["added_delay_p95"] = rec.addedP(0.95, warm, before)
+				s.values["added_delay_p95_vs_target"] = rec.addedP(0.95, warm, before) / rec.target(0, warm, before)
+				s.values["background_share_beside_tcp"] = rec.used(before, before+length, 0)
+				if err := s.kept("tcp_kept_ratio_rfc6817", ten, rfcLane, k, before, length, solo); err != nil {
+					return err
+				}
+				if err := s.kept("tcp_kept_ratio_sctp", ten, plain, k, before, length, solo); err != nil {
+					return err
+				}
+			}
+			return nil
+		}),
+	}
+}
+
+// bbrs is case 3: BBR, on a short, a middling and a long path.
+func bbrs() bench.Case {
+	trips := []int{20, 60, 120}
+	c := bench.Case{Name: "3", About: "Against BBR: 10 Mbit/s, 256 KB of queue, base round trips of 20, 60 and 120 ms."}
+	for _, ms := range trips {
+		c.Figures = append(c.Figures, bench.Figure{Name: fmt.Sprintf("tcp_kept_ratio_%dms", ms), Goal: ">= 0.92"},
+			bench.Figure{Name: fmt.Sprintf("tcp_kept_ratio_sctp_%dms", ms)})
+	}
+	const before, length = 10 * time.Second, 25 * time.Second
+	c.Run = measured(func(s *session) error {
+		for _, ms := range trips {
+			line := ten
+			line.Delay = time.Duration(ms) * time.Millisecond / 2
+			solo, err := s.solo(line, bbr, length)
+			if err != nil {
+				return err
+			}
+			for _, k := range []kind{ledbatLane, plain} {
+				figure := fmt.Sprintf("tcp_kept_ratio_%dms", ms)
+				if k == plain {
+					figure = fmt.Sprintf("tcp_kept_ratio_sctp_%dms", ms)
+				}
+				if err := s.kept(figure, line, k, bbr, before, length, solo); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+	return c
+}
+
+// leastReaction is the round trip below which the time to yield is told in units of it: 10 of yield_rtts are then within
+// 1 s, or within 10 round trips as they are at that moment, whichever is longer.
+const leastReaction = 100 * time.Millisecond
+
+// reaction is case 4: how soon TCP has the line, and how soon it is used again after.
+func reaction(name string, line netlab.Link, extra bool) bench.Case {
+	const before, beside, after = 15 * time.Second, 20 * time.Second, 15 * time.Second
+	return bench.Case{
+		Name: name, Extra: extra,
+		About: fmt.Sprintf("Time to yield and to recover: %d Mbit/s, 40 ms.", line.Rate/1e6),
+		Figures: []bench.Figure{
+			{Name: "yield_rtts", Goal: "<= 10"}, {Name: "yield_seconds", Unit: "s"}, {Name: "recover_seconds", Unit: "s", Goal: "< 5"},
+			{Name: "link_utilization_alone"}, {Name: "tcp_share"},
+		},
+		Run: measured(func(s *session) error {
+			rec, err := s.play(scene{name: "come and go", line: line, length: before + beside + after, flows: []flow{
+				{kind: ledbatLane}, {kind: cubic, from: before, to: before + beside},
+			}})
+			if err != nil {
+				return err
+			}
+			const window = 3 * step
+			yield := rec.until(before, beside, window, 0, func(share float64) bool { return share < 0.1 })
+			trip := rec.base() + time.Duration(rec.addedP(0.5, before, before+yield)*float64(time.Millisecond))
+			s.values["yield_seconds"] = yield.Seconds()
+			s.values["yield_rtts"] = yield.Seconds() / max(trip, leastReaction).Seconds()
+			s.values["recover_seconds"] = rec.until(before+beside, after, window, 0, func(share float64) bool { return share >= 0.8 }).Seconds()
+			s.values["link_utilization_alone"] = rec.used(warm, before, 0)
+			s.values["tcp_share"] = rec.used(before, before+beside, 1)
+			return nil
+		}),
+	}
+}
+
+// queues is case 10: a queue for each flow at the bottleneck, where no delay tells of others.
+func queues() bench.Case {
+	line := ten
+	line.Discipline = netlab.Fair
+	const before, length = 10 * time.Second, 30 * time.Second
+	return bench.Case{
+		Name: "10", About: "A queue a flow at the bottleneck (10 Mbit/s, 40 ms): one background host with four links beside CUBIC.",
+		Figures: []bench.Figure{
+			{Name: "background_share_beside_tcp", Goal: "<= 0.5"}, {Name: "tcp_kept_ratio"}, {Name: "link_utilization_alone"},
+		},
+		Run: measured(func(s *session) error {
+			solo, err := s.solo(line, cubic, length)
+			if err != nil {
+				return err
+			}
+			rec, err := s.play(scene{name: "fair queues", line: line, length: before + length, flows: []flow{
+				{kind: ledbatLane, peers: 4}, {kind: cubic, from: before},
+			}})
+			if err != nil {
+				return err
+			}
+			s.values["background_share_beside_tcp"] = rec.used(before, before+length, 0)
+			s.values["tcp_kept_ratio"] = rec.rate(before, before+length, 1) / solo
+			s.values["link_utilization_alone"] = rec.used(warm, before, 0)
+			return nil
+		}),
+	}
+}
