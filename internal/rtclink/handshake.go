@@ -9,6 +9,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash"
@@ -161,10 +162,23 @@ func (f *flights) WriteTo(p []byte, _ net.Addr) (int, error) {
 	f.mu.Lock()
 	over := f.over
 	f.mu.Unlock()
-	if over {
-		return len(p), nil // the handshake's farewell: the link goes on
+	if over || usesOurs(p) {
+		return len(p), nil // the handshake's farewell (the link goes on), or a number that is not its own
 	}
 	return f.conn.Write(p)
+}
+
+// usesOurs says whether a datagram has a record of epoch 1 with a number that is ours to give out. A server sends its last
+// flight again, under new numbers, for every handshake message that comes until the first application data do, forged
+// ones too: the keys are the same, and two records of one number would have one nonce, which gives AES-GCM away.
+func usesOurs(datagram []byte) bool {
+	for len(datagram) >= recordHeader {
+		if binary.BigEndian.Uint64(datagram[3:]) >= 1<<48|firstSequence {
+			return true
+		}
+		datagram = datagram[min(len(datagram), recordHeader+int(binary.BigEndian.Uint16(datagram[recordHeader-2:]))):]
+	}
+	return false
 }
 
 // SetReadDeadline implements net.PacketConn.

@@ -35,7 +35,7 @@ const (
 	alertCloseNotify   = 0
 
 	// firstSequence is where our numbers of epoch 1 begin: behind those that the handshake's last message can have, and
-	// within the receiver's replay window of them.
+	// within the receiver's replay window of them. The handshake is not let beyond it (usesOurs).
 	firstSequence = 32
 )
 

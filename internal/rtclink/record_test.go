@@ -258,6 +258,35 @@ func (w pionWire) ReadFrom(p []byte) (int, net.Addr, error) {
 
 func (w pionWire) Close() error { return w.conn.SetReadDeadline(time.Unix(1, 0)) }
 
+// TestNoRecordNumberIsUsedTwice: who can send to a server before the client's first data has it repeat its last flight as
+// often as he likes.
+func TestNoRecordNumberIsUsedTwice(t *testing.T) {
+	ours, _ := wires(t)
+	f := &flights{conn: ours}
+	record := func(epoch, number uint64) []byte {
+		b := binary.BigEndian.AppendUint64([]byte{contentHandshake, 0xfe, 0xfd}, epoch<<48|number)
+		return append(b, 0, 2, 1, 2)
+	}
+	for i, c := range []struct {
+		datagram []byte
+		passes   bool
+	}{
+		{record(0, 1000), true},
+		{record(1, firstSequence-1), true},
+		{record(1, firstSequence), false},
+		{append(record(0, 5), record(1, 1<<40)...), false},
+		{record(0, 5)[:14], true}, // no whole record
+	} {
+		if n, err := f.WriteTo(c.datagram, nil); err != nil || n != len(c.datagram) {
+			t.Errorf("%d: wrote %d, %v", i, n, err)
+		}
+		if passed := len(ours.sent) > 0; passed != c.passes {
+			t.Errorf("%d: passed %v", i, passed)
+		}
+		ours.sent = nil
+	}
+}
+
 func TestReplayWindow(t *testing.T) {
 	var w replayWindow
 	for _, c := range []struct {
