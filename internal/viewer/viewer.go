@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"time"
@@ -217,6 +218,7 @@ type Summary struct {
 	LinksOpened int                      `json:"links_opened"`
 	LinksClosed map[peer.CloseReason]int `json:"links_closed"`
 	Banned      int                      `json:"banned"`
+	BannedPeers []string                 `json:"banned_peers,omitempty"` // their sessions
 	Reconnects  int                      `json:"reconnects"`
 	Capacity    int64                    `json:"capacity"` // estimated downlink, bits per second; 0 unknown
 	StoreBytes  int64                    `json:"store_bytes"`
@@ -257,6 +259,7 @@ func (v *Viewer) summary() Summary {
 	}
 	if e := t.engine; e != nil {
 		s.LinksOpened, s.Banned, s.StoreBytes = e.opened, len(e.banned), e.store.bytes
+		s.BannedPeers = slices.Sorted(maps.Keys(e.banned))
 		for reason, n := range e.closed {
 			s.LinksClosed[reason] = n
 		}

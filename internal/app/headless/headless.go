@@ -29,7 +29,9 @@ type Network struct {
 	Listen string
 	// Loopback offers loopback addresses to peers too, where Listen is not one.
 	Loopback bool
-	Log      *slog.Logger
+	// Through, if any, stands between the viewer and its links: benches have peers misbehave there.
+	Through func(viewer.Links) viewer.Links
+	Log     *slog.Logger
 }
 
 // Viewer is a headless viewer with everything that it stands on.
@@ -52,8 +54,12 @@ func Start(cfg viewer.Config, n Network) (*Viewer, error) {
 	sockets := &dialer{network: n}
 	sockets.ctx, sockets.stop = context.WithCancel(context.Background())
 	v := &Viewer{stops: []func(){hosts.close, sockets.close, player.Close, stopLoop}}
+	var links viewer.Links = hosts
+	if n.Through != nil {
+		links = n.Through(links)
+	}
 	var err error
-	v.Viewer, err = viewer.Start(cfg, viewer.Ports{Loop: loop, Dialer: sockets, Links: hosts, Origin: player})
+	v.Viewer, err = viewer.Start(cfg, viewer.Ports{Loop: loop, Dialer: sockets, Links: links, Origin: player})
 	if err != nil {
 		v.Close()
 		return nil, err
