@@ -1,6 +1,5 @@
 // One version for the libraries and the binary. node scripts/version.mjs tells whether every place says what
 // web/package.json says; with a version as its argument it writes that one everywhere.
-import { execFileSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -22,7 +21,7 @@ const places = [
   ['web/package-lock.json', `"leeway-workspace",\\s+${own}`],
   ['web/package-lock.json', `"(?:packages|apps)/\\w+": {\\s+(?:"name": "[^"]+",\\s+)?${own}`],
   ['web/package-lock.json', dependency],
-  ['web/packages/core/src/index.ts', `version = '(${number})'`],
+  ['web/packages/core/src/index.ts', `version: string = '(${number})'`],
   ['web/packages/leeway/src/dropin.test.ts', `leeway-js/(${number})'`],
   ['internal/app/app.go', `Version = "(${number})"`],
 ];
@@ -50,5 +49,3 @@ for (const [file, pattern] of places) {
   if (found === 0) problem(file, `has no version where web/scripts/version.mjs looks for ${pattern}`);
   if (given && changed !== text) writeFileSync(path, changed);
 }
-// The API report shows the version too.
-if (given) execFileSync(process.execPath, [join(root, 'web/scripts/api.mjs')], { stdio: 'inherit' });

@@ -8,7 +8,13 @@ import type { Playback, TitleSnapshot } from './playback.ts';
 import type { Clock, Engine } from './ports.ts';
 import { idToHex } from './session/base64.ts';
 import type { RevocationMessage, Welcome } from './session/messages.ts';
-import { createSession, type SessionHandlers, type TokenSource, type TrackerSession } from './session/session.ts';
+import {
+  createSession,
+  type SessionCounters,
+  type SessionHandlers,
+  type TokenSource,
+  type TrackerSession,
+} from './session/session.ts';
 import { createTitle, type EngineContext, type Rules, type Title } from './title.ts';
 
 export interface LeewayOptions {
@@ -31,8 +37,7 @@ export interface LeewayStats {
   self: string | null;
   /** What was last said about delivery being off or impaired. */
   notice: Notice | null;
-  /** Messages not understood, by what was wrong with them; sockets lost. */
-  session: TrackerSession['counters'] | null;
+  session: SessionCounters | null;
   titles: TitleSnapshot[];
 }
 
@@ -182,7 +187,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
     const url = trackerUrl(o.tracker);
     if (missing === 'insecure-context')
       say(missing, 'This page is no secure context.', 'Serve it over https or from localhost.');
-    else if (missing) say(missing, `This browser has no ${missing.slice(3)}.`, 'The origin serves this viewer.');
+    else if (missing) say(missing, `There is no ${missing.slice(3)} here.`, 'The origin serves this viewer.');
     else if (!url || (environment.addressSpace() === 'public' && isLocalAddress(url.hostname))) {
       say(
         'private-tracker',

@@ -5,7 +5,7 @@ import type { EngineEvents, LinkCloseReason, PeerRole, Reason } from './ports.ts
 /**
  * What the library says when peer delivery is off or impaired. Playback goes on in every case.
  *
- * - `insecure-context`, `no-webrtc`, `no-webcrypto`: the browser or page cannot.
+ * - `insecure-context`, `no-webrtc`, `no-webcrypto`: the browser or page cannot, or there is no page (Node).
  * - `needs-token`, `policy-off`, `control-group`, `foreign-manifest`, `bad-manifest`: this title is not shared.
  * - `tracker-refused`: the tracker does not take this client; `tracker-unreachable`: still trying.
  * - `private-tracker`: a public page may not connect to a private address.

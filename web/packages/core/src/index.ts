@@ -36,13 +36,14 @@ export type {
 } from './ports.ts';
 export { linkCloseReasons, reasons } from './ports.ts';
 export type { FailReason } from './session/messages.ts';
-export type { TokenSource } from './session/session.ts';
+export type { SessionCounters, TokenSource } from './session/session.ts';
 
 /** The version of the library. */
-export const version = '0.1.0';
+export const version: string = '0.1.0';
 
-/** Makes the library for this page. Nothing happens before `start()`. */
+/** Makes the library for this page. Nothing happens before `start()`. Throws a `TypeError` if no tracker is named. */
 export function createLeeway(options: LeewayOptions): Leeway {
+  if (!options?.tracker) throw new TypeError('createLeeway needs { tracker: "wss://…" }.');
   return createClient(options, {
     environment: browserEnvironment(),
     version,

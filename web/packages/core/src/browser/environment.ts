@@ -100,9 +100,11 @@ export function browserEnvironment(): Environment {
     openSocket,
     createConnection: (configuration) => new RTCPeerConnection(configuration),
     missing: () => {
-      if (!isSecureContext) return 'insecure-context';
-      if (!window.RTCPeerConnection) return 'no-webrtc';
-      return window.crypto?.subtle ? null : 'no-webcrypto';
+      // Where there is no page, in Node say, there is none of these, and nothing insecure about it.
+      const { isSecureContext, RTCPeerConnection, crypto } = globalThis;
+      if (isSecureContext === false) return 'insecure-context';
+      if (!RTCPeerConnection) return 'no-webrtc';
+      return crypto?.subtle ? null : 'no-webcrypto';
     },
     addressSpace,
     localAccess,

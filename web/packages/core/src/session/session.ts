@@ -61,12 +61,19 @@ export type SessionState = 'idle' | 'connecting' | 'ready' | 'waiting' | 'refuse
 /** Why a request failed: the tracker's error, or `lost` and `timeout`. */
 export type Refusal = Pick<TrackerErrorMessage, 'code' | 'message' | 'hint' | 'retry_after_ms'>;
 
+/** Messages of the tracker that were not understood, by what was wrong with them; sockets lost. */
+export interface SessionCounters {
+  malformed: number;
+  unknown: number;
+  dropped: number;
+  reconnects: number;
+}
+
 export interface TrackerSession {
   readonly state: SessionState;
   /** What to add to the clock for the tracker's time, ms. */
   readonly serverOffsetMs: number;
-  /** Messages that were not understood, by what was wrong with them; sockets lost. */
-  readonly counters: { malformed: number; unknown: number; dropped: number; reconnects: number };
+  readonly counters: SessionCounters;
   start(): void;
   /** Sends what is still queued, closes the socket and forgets the ticket. Nothing happens afterwards. */
   stop(): void;
