@@ -98,15 +98,26 @@ const realPlayer = "import Hls from 'hls.js';\nconst hls = new Hls();";
 
 /** Uses that must not compile: were a type `any`, or missing, the compiler would say that an expected error is none. */
 const misuse = `
-import { attachHls, createLeeway, type Leeway } from 'leeway';
+import Hls from 'hls.js';
+import { attachHls, attachHlsClass, createLeeway, type HlsPlayer, type Leeway } from 'leeway';
 import type { LeewayEvents } from '@leeway/core';
 declare const leeway: Leeway;
 // @ts-expect-error: no tracker
 createLeeway({});
 // @ts-expect-error: no such option
 createLeeway({ tracker: 'wss://tracker.example.com', trackers: 2 });
+const player: HlsPlayer = new Hls();
+attachHlsClass(leeway, Hls);
+// @ts-expect-error: no tracker, nor anything else
+createLeeway();
 // @ts-expect-error: the library comes first
-attachHls({}, {});
+attachHls({}, player);
+// @ts-expect-error: no player
+attachHls(leeway, {});
+// @ts-expect-error: the class, not a player
+attachHls(leeway, Hls);
+// @ts-expect-error: a player, not the class
+attachHlsClass(leeway, player);
 // @ts-expect-error: no such event
 leeway.on('nothing', () => {});
 // @ts-expect-error: no such code

@@ -1,5 +1,7 @@
+import type { Leeway } from '@leeway/core';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { attachHls, attachHlsClass, isHlsClass } from './attach.ts';
+import type { HlsClass, HlsPlayer } from './hls.ts';
 import { FakeHls, FakeMedia, fakeLeeway, PreviousLoader, TestClock } from './testing.ts';
 
 class Page extends FakeHls {}
@@ -70,6 +72,29 @@ describe('attaching', () => {
     expect(Page.prototype.trigger).toBe(original);
     expect(opened.every(({ closed }) => closed)).toBe(true);
     expect(early.config.fLoader).toBeUndefined();
+  });
+
+  test('what is no player, or the class of players, or no library, is refused with what to do', () => {
+    const { leeway, hls } = setUp();
+    const player = FakeHls as unknown as HlsPlayer;
+    expect(() => attachHls(leeway, player)).toThrow(
+      new TypeError('attachHls(leeway, hls) needs a player, not the class: new Hls(), or attachHlsClass(leeway, Hls).'),
+    );
+    const others: unknown[] = [
+      undefined,
+      null,
+      {},
+      { config: {}, on() {}, off() {} },
+      { config: { loader: class {} } },
+    ];
+    for (const other of others) {
+      expect(() => attachHls(leeway, other as HlsPlayer)).toThrow(
+        /^attachHls\(leeway, hls\) needs a player of hls\.js/,
+      );
+    }
+    expect(() => attachHls(undefined as unknown as Leeway, hls)).toThrow(/what createLeeway\(\) returned/);
+    expect(() => attachHlsClass(leeway, hls as unknown as HlsClass)).toThrow(/needs the class Hls/);
+    expect(hls.listening()).toBe(0);
   });
 
   test('knows a class by its shape', () => {

@@ -1,7 +1,7 @@
 /** Ties one hls.js player to the library, and unties it. */
 
 import type { Leeway, Playback } from '@leeway/core';
-import { destroying, type HlsClass, type HlsLike, type LoaderConstructor } from './hls.ts';
+import { destroying, type HlsClass, type HlsLike, type HlsPlayer, type LoaderConstructor } from './hls.ts';
 import { wrapLoader } from './loader.ts';
 import { observePlayback } from './observe.ts';
 
@@ -10,14 +10,38 @@ export interface AttachOptions {
   title?: string;
 }
 
+/** Where all events of all players of a class pass. */
+interface Triggering {
+  trigger(event: string, data: unknown): boolean;
+}
+
 const attached = new WeakMap<HlsLike, () => void>();
 
 /**
  * Lets an hls.js player (any build since 1.5) share its segments. Its loader settings stay as they are; playlists and
- * keys are not touched. Returns a function that gives the player its own loader back.
+ * keys are not touched. Returns a function that gives the player its own loader back. Throws a `TypeError` if it is given
+ * something else.
  */
-export function attachHls(leeway: Leeway, player: unknown, options: AttachOptions = {}): () => void {
-  const hls = player as HlsLike;
+export function attachHls(leeway: Leeway, player: HlsPlayer, options: AttachOptions = {}): () => void {
+  if (typeof leeway?.open !== 'function') {
+    throw new TypeError('attachHls(leeway, hls) needs what createLeeway() returned first.');
+  }
+  if (isHlsClass(player)) {
+    throw new TypeError(
+      'attachHls(leeway, hls) needs a player, not the class: new Hls(), or attachHlsClass(leeway, Hls).',
+    );
+  }
+  const { config, on, off } = (player ?? {}) as Partial<HlsLike>;
+  if (!config?.loader || !on || !off) {
+    throw new TypeError(
+      'attachHls(leeway, hls) needs a player of hls.js, 1.5 or newer: this has no config.loader, on, off.',
+    );
+  }
+  return attachPlayer(leeway, player as HlsLike, options);
+}
+
+/** Attaches what is known to be a player. */
+function attachPlayer(leeway: Leeway, hls: HlsLike, options: AttachOptions): () => void {
   const known = attached.get(hls);
   if (known) return known;
 
@@ -101,15 +125,16 @@ function guarded<A extends unknown[]>(
  * Attaches every player of an hls.js class, those that exist already (at their next event) and those to come.
  * Returns a function that undoes it for all of them.
  */
-export function attachHlsClass(leeway: Leeway, hlsClass: unknown, options: AttachOptions = {}): () => void {
-  const { prototype } = hlsClass as HlsClass;
-  const trigger = prototype.trigger;
+export function attachHlsClass(leeway: Leeway, hlsClass: HlsClass, options: AttachOptions = {}): () => void {
+  if (!isHlsClass(hlsClass)) throw new TypeError('attachHlsClass needs the class Hls.');
+  const prototype = hlsClass.prototype as Triggering;
+  const { trigger } = prototype;
   const detachers = new Set<() => void>();
   let active = true;
   const wrapped = function (this: HlsLike, event: string, data: unknown): boolean {
     if (active && !attached.has(this) && event !== destroying) {
       try {
-        const detach = attachHls(leeway, this, options);
+        const detach = attachPlayer(leeway, this, options);
         detachers.add(detach);
       } catch (error) {
         leeway.caught('hls.js attach', error);
@@ -133,5 +158,5 @@ export function attachHlsClass(leeway: Leeway, hlsClass: unknown, options: Attac
 
 /** Whether a value is an hls.js class that this plug-in can work with. */
 export function isHlsClass(value: unknown): value is HlsClass {
-  return typeof value === 'function' && typeof (value as unknown as HlsClass).prototype?.trigger === 'function';
+  return typeof value === 'function' && typeof value.prototype?.trigger === 'function';
 }

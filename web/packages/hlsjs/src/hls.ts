@@ -81,23 +81,31 @@ export interface DetailsLike {
   fragments: FragmentLike[];
 }
 
-export interface HlsLike {
-  readonly config: HlsConfig;
+/** A player of hls.js, by what is used of it: every build since 1.5 has that, light ones too. */
+export interface HlsPlayer {
+  readonly config: { loader: new (config: never) => object; fLoader?: (new (config: never) => object) | undefined };
   readonly url: string | null;
   readonly media: HTMLMediaElement | null;
-  readonly levels: { bitrate: number; details?: DetailsLike }[];
-  readonly audioTracks?: { details?: DetailsLike; bitrate?: number }[];
+  readonly levels: readonly { readonly bitrate: number }[];
   readonly currentLevel: number;
   readonly autoLevelEnabled: boolean;
+  on(event: never, f: never): void;
+  off(event: never, f: never): void;
+}
+
+/** The class that makes such players: `Hls`. */
+export interface HlsClass {
+  readonly prototype: { trigger(event: never, data: never): boolean };
+}
+
+/** The same player from within, with what hls.js tells its loaders, and with what some builds lack. */
+export interface HlsLike extends HlsPlayer {
+  readonly config: HlsConfig;
+  readonly levels: { bitrate: number; details?: DetailsLike }[];
+  readonly audioTracks?: { details?: DetailsLike; bitrate?: number }[];
   readonly ttfbEstimate?: number;
   on(event: string, f: (event: string, data: never) => void): void;
   off(event: string, f: (event: string, data: never) => void): void;
-}
-
-/** A class that makes hls.js players: `Hls`. */
-export interface HlsClass {
-  prototype: { trigger(event: string, data: unknown): boolean };
-  readonly version?: string;
 }
 
 /** The last event of a player. */

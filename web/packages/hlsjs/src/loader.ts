@@ -118,10 +118,10 @@ export function requestFor(
  * Makes the timing that hls.js measures from say what the line can carry (bytes ÷ capacity), not how fast peers sent.
  * Without an estimate there is nothing to say: the fragment is no sample.
  */
-export function reportCapacity(stats: LoaderStats, bytes: number, now: number, bps = 0, ttfbMs = 0): void {
+export function reportCapacity(stats: LoaderStats, bytes: number, now: number, bps?: number, ttfbMs?: number): void {
   stats.loaded = stats.total = bytes;
   stats.loading.end = now;
-  if (bps > 0) {
+  if (bps) {
     stats.loading.first = now - (bytes * 8000) / bps;
     stats.loading.start = stats.loading.first - (ttfbMs || 0);
   } else {

@@ -1,4 +1,4 @@
 /** Leeway for npm: `createLeeway`, and `attachHls` for hls.js. */
 
 export * from '@leeway/core';
-export { type AttachOptions, attachHls, attachHlsClass } from '@leeway/hlsjs';
+export { type AttachOptions, attachHls, attachHlsClass, type HlsClass, type HlsPlayer } from '@leeway/hlsjs';
