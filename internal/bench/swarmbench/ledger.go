@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/leeway-video/leeway/internal/bench"
@@ -17,6 +18,11 @@ type Outcome struct {
 	Plan   Plan
 	Stats  signal.Stats
 	Failed bool // playback ended for good before its time
+
+	Session string   // as other viewers know it, while there were peers
+	Banned  []string // sessions of peers that it would not link again
+	Played  []played // what it was given; browsers do not say
+	Notices []string // what the library told a browser's page
 }
 
 // Served is what the servers say, in bytes.
@@ -29,6 +35,8 @@ type Swarm struct {
 	Outcomes []Outcome
 	Served   Served
 	Lab      netlab.Report
+	// WrongBytes are of segments that were played and were not the origin's.
+	WrongBytes int64
 }
 
 // negligible is a stall ratio that nobody can feel, one frame in ten minutes: it keeps a ratio of two ratios finite.
@@ -50,6 +58,8 @@ func declared(goals map[string]string) []bench.Figure {
 	add("bytes", "viewer_bytes", "origin_bytes", "origin_to_viewers_bytes", "origin_to_seeds_bytes", "seed_bytes", "peer_direct_bytes",
 		"relay_bytes", "signaling_bytes", "duplicate_bytes", "rejected_bytes", "wasted_bytes", "origin_bytes_origin_only")
 	add("", "duplicate_ratio", "failed_viewers", "failed_viewers_origin_only", "contradictions")
+	add("bytes", "wrong_bytes_played")
+	add("", "honest_blamed", "polluters", "polluters_found")
 	for _, r := range metric.Reasons {
 		add("segments", reasonName(r))
 	}
@@ -85,6 +95,7 @@ func compare(with, without Swarm) map[string]float64 {
 		"failed_viewers":             float64(with.failed()),
 		"failed_viewers_origin_only": float64(without.failed()),
 		"contradictions":             float64(a.Contradictions),
+		"wrong_bytes_played":         float64(with.WrongBytes + without.WrongBytes),
 
 		"stalls":                     float64(a.Stalls),
 		"stalls_origin_only":         float64(b.Stalls),
@@ -94,6 +105,8 @@ func compare(with, without Swarm) map[string]float64 {
 
 		"origin_bytes_origin_only": float64(without.Served.OriginToViewers),
 	}
+	blamed, polluters, found := with.blame()
+	v["honest_blamed"], v["polluters"], v["polluters_found"] = float64(blamed), float64(polluters), float64(found)
 	ratio := func(name string, above, below float64) {
 		if below > 0 {
 			v[name] = above / below
@@ -112,12 +125,40 @@ func compare(with, without Swarm) map[string]float64 {
 	return v
 }
 
+// honest are the outcomes of those that do not pollute: what they see is what is measured.
+func (s Swarm) honest() []Outcome {
+	return slices.DeleteFunc(slices.Clone(s.Outcomes), func(o Outcome) bool { return o.Plan.Pollutes != "" })
+}
+
+// blame counts how often an honest viewer would not link another one again, the polluters, and those of them that at
+// least one honest viewer has found out.
+func (s Swarm) blame() (honest, polluters, found int) {
+	guilty := map[string]bool{}
+	for _, o := range s.Outcomes {
+		if o.Plan.Pollutes != "" {
+			polluters++
+			guilty[o.Session] = true
+		}
+	}
+	foundOut := map[string]bool{}
+	for _, o := range s.honest() {
+		for _, id := range o.Banned {
+			if guilty[id] {
+				foundOut[id] = true
+			} else {
+				honest++
+			}
+		}
+	}
+	return honest, polluters, len(foundOut)
+}
+
 // total is the statistics of all viewers of a run.
 type total struct{ signal.Stats }
 
 func (s Swarm) sum() total {
 	t := total{signal.Stats{Bytes: map[string]int64{}, Reasons: map[string]int64{}}}
-	for _, o := range s.Outcomes {
+	for _, o := range s.honest() {
 		for k, n := range o.Stats.Bytes {
 			t.Bytes[k] += n
 		}
@@ -143,15 +184,20 @@ func (s Swarm) describe(w io.Writer) {
 	for i, o := range s.Outcomes {
 		st := o.Stats
 		one := total{st}
-		fmt.Fprintf(t, "%d\t%s\t%.0f\t%.2f\t%.0f\t%d\t%.1f\t%.0f\t%d\t%d\t%d\t%d\t%d\t%d\t\n", i+1, o.Plan.Line.Name, o.Plan.Arrive.Seconds(),
+		fmt.Fprintf(t, "%d%s\t%s\t%.0f\t%.2f\t%.0f\t%d\t%.1f\t%.0f\t%d\t%d\t%d\t%d\t%d\t%d\t\n", i+1, o.Plan.mark(), o.Plan.Line.Name, o.Plan.Arrive.Seconds(),
 			float64(st.StartupMs)/1000, float64(st.PlayedMs)/1000, st.Stalls, float64(st.StallMs)/1000, 1000*one.bitrate(),
 			st.Bytes["origin"]/1000, st.Bytes["seed"]/1000, st.Bytes["peer"]/1000, st.Uploaded["direct"]/1000, st.DuplicateBytes/1000, st.WastedBytes/1000)
 	}
 	_ = t.Flush()
+	for i, o := range s.Outcomes {
+		if len(o.Notices) > 0 {
+			fmt.Fprintf(w, "viewer %d was told: %s\n", i+1, strings.Join(o.Notices, ", "))
+		}
+	}
 }
 
 func (s Swarm) failed() (n int) {
-	for _, o := range s.Outcomes {
+	for _, o := range s.honest() {
 		if o.Failed {
 			n++
 		}
@@ -162,7 +208,7 @@ func (s Swarm) failed() (n int) {
 // startup is the median startup delay, seconds, of the viewers that had a picture.
 func (s Swarm) startup() float64 {
 	var all []int64
-	for _, o := range s.Outcomes {
+	for _, o := range s.honest() {
 		if o.Stats.StartupMs > 0 {
 			all = append(all, o.Stats.StartupMs)
 		}

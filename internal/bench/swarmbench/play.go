@@ -1,6 +1,7 @@
 package swarmbench
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,6 @@ import (
 
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/netlab"
-	"github.com/leeway-video/leeway/internal/viewer"
 )
 
 // late is how long after the end of its film a viewer may still play: stalls and seeks take their time.
@@ -26,6 +26,7 @@ type stage struct {
 	lab     *netlab.Lab
 	servers *servers
 	viewers []*netlab.Host
+	speed   float64 // of the film; 0 is 1
 }
 
 func (s *stage) close() error {
@@ -129,7 +130,7 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 			defer progress.add(-1, 1)
 			patient, done := context.WithTimeout(ctx, sc.film+late)
 			defer done()
-			swarm.Outcomes[i], errs[i] = watch(patient, s.viewers[i], p, s.servers.manifest(), way == withLeeway)
+			swarm.Outcomes[i], errs[i] = s.watch(patient, s.viewers[i], p, way == withLeeway)
 			if errs[i] != nil {
 				errs[i] = fmt.Errorf("viewer %d: %w", i+1, errs[i])
 				cancel()
@@ -155,35 +156,36 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 	if swarm.Lab, err = s.lab.Report(); err != nil {
 		return swarm, nil, err
 	}
+	if swarm.WrongBytes, err = s.servers.wrongBytes(swarm.Outcomes); err != nil {
+		return swarm, nil, err
+	}
 	return swarm, swarm.Lab.Certify(), nil
 }
 
 // watch is one viewer from its arrival to its end.
-func watch(ctx context.Context, host *netlab.Host, p Plan, manifest string, peers bool) (Outcome, error) {
+func (s *stage) watch(ctx context.Context, host *netlab.Host, p Plan, peers bool) (Outcome, error) {
+	if p.Browser {
+		return s.browse(ctx, host, p, peers)
+	}
 	self, err := os.Executable()
 	if err != nil {
 		return Outcome{}, err
 	}
-	args := []string{"viewer", manifest}
-	if !peers {
-		args = append(args, "--no-peers")
+	what, err := json.Marshal(order{Manifest: s.servers.manifest(), Peers: peers, Plan: p, Speed: s.speed})
+	if err != nil {
+		return Outcome{}, err
 	}
-	if p.SeekAfter > 0 {
-		args = append(args, fmt.Sprintf("--seek=%v=%v", p.SeekAfter, p.SeekTo))
-	}
-	if p.LeaveAfter > 0 {
-		args = append(args, fmt.Sprintf("--leave=%v", p.LeaveAfter))
-	}
-	cmd := host.Command(ctx, self, args...)
+	cmd := host.Command(ctx, self, bench.ChildCommand, benchName, roleViewer)
 	text := &tail{}
-	cmd.Stderr = text
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(what), text
 	out, err := cmd.Output()
-	var s viewer.Summary
-	if unread := json.Unmarshal(out, &s); unread != nil {
+	var answer told
+	if unread := json.Unmarshal(out, &answer); unread != nil {
 		return Outcome{}, fmt.Errorf("no summary: %w\n%s", errors.Join(err, unread), text)
 	}
-	// Playback that failed for good ends a viewer with an error; it is an outcome like others.
-	return Outcome{Plan: p, Stats: s.Stats, Failed: s.Error != ""}, nil
+	// Playback that failed for good is an outcome like others.
+	sum := answer.Summary
+	return Outcome{Plan: p, Stats: sum.Stats, Failed: sum.Error != "", Session: sum.Session, Banned: sum.BannedPeers, Played: answer.Played}, nil
 }
 
 // tail keeps the last of what is written to it.

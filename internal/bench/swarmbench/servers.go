@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"syscall"
@@ -23,6 +25,7 @@ const (
 	publicPort = 8080
 	adminPort  = 9464
 	seedPort   = 4600
+	stunPort   = 3478
 )
 
 // startWait is how long the servers may take to come up; the film may have to be prepared first.
@@ -33,12 +36,25 @@ const stopWait = 20 * time.Second
 
 // servers is `leeway up` in a place of the lab: tracker, seed and origin in one process.
 type servers struct {
-	host   *netlab.Host
-	cmd    *netlab.Cmd
-	dir    string
-	ended  chan error
-	client *http.Client
-	log    *tail
+	host    *netlab.Host
+	cmd     *netlab.Cmd
+	dir     string
+	ended   chan error
+	client  *http.Client
+	log     *tail
+	socket  *net.UDPConn // of the STUN server
+	stunned chan error
+}
+
+// stun runs a STUN server beside the others: two browsers that hide their addresses cannot find each other without one.
+func (s *servers) stun(ctx context.Context) error {
+	conn, err := s.host.ListenPacket(ctx, "udp4", s.address(stunPort))
+	if err != nil {
+		return err
+	}
+	s.socket = conn.(*net.UDPConn)
+	go func() { s.stunned <- netlab.ServeSTUN(s.socket) }()
+	return nil
 }
 
 func serve(ctx context.Context, host *netlab.Host) (*servers, error) {
@@ -50,13 +66,22 @@ func serve(ctx context.Context, host *netlab.Host) (*servers, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &servers{host: host, dir: dir, ended: make(chan error, 1), log: &tail{}}
+	s := &servers{host: host, dir: dir, ended: make(chan error, 1), stunned: make(chan error, 1), log: &tail{}}
 	s.client = &http.Client{Transport: &http.Transport{DialContext: host.DialContext, DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	at := func(port uint16) string { return netip.AddrPortFrom(host.Addr(), port).String() }
-	s.cmd = host.Command(ctx, self, "up", "--open", "--data-dir", dir, "--listen", at(publicPort), "--admin", at(adminPort), "--seed-listen", at(seedPort))
+	if err := s.stun(ctx); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	config := filepath.Join(dir, "leeway.yaml")
+	if err := os.WriteFile(config, fmt.Appendf(nil, "tracker:\n  ice_servers:\n    - urls: [\"stun:%s\"]\n", at(stunPort)), 0o600); err != nil {
+		return nil, errors.Join(err, s.socket.Close(), os.RemoveAll(dir))
+	}
+	// On every address: browsers come by loopback, through a proxy of their own, and the site's hosts are what is listened on.
+	s.cmd = host.Command(ctx, self, "--config", config, "up", "--open", "--data-dir", filepath.Join(dir, "data"),
+		"--listen", fmt.Sprintf("0.0.0.0:%d", publicPort), "--admin", at(adminPort), "--seed-listen", at(seedPort))
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
 	if err := s.cmd.Start(); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, s.socket.Close(), os.RemoveAll(dir))
 	}
 	go func() { s.ended <- s.cmd.Wait() }()
 	if err := s.ready(ctx); err != nil {
@@ -171,5 +196,5 @@ func (s *servers) stop() error {
 		_ = s.cmd.Process.Kill()
 		<-s.ended
 	}
-	return errors.Join(err, os.RemoveAll(s.dir))
+	return errors.Join(err, s.socket.Close(), <-s.stunned, os.RemoveAll(s.dir))
 }

@@ -9,19 +9,26 @@ import (
 	"github.com/leeway-video/leeway/internal/bench"
 )
 
+const benchName = "swarm"
+
 // Bench is the bench.
 var Bench = bench.Bench{
-	Name:  "swarm",
+	Name:  benchName,
 	About: "A trace of viewers behind access lines, with Leeway and by the origin alone.",
+	Roles: map[string]bench.Role{roleViewer: playRole},
 	Cases: []bench.Case{
-		scenario{viewers: 30, film: filmLength, within: filmLength, goals: promised}.of("trace-30",
-			"Thirty viewers that come over the film's length; 30 % seek, 20 % leave early, 30 % have 5/1 Mbit/s, 40 % 20/5, 30 % 100/40."),
+		scenario{viewers: 30, browsers: 3, film: filmLength, within: filmLength, goals: promised}.of("trace-30",
+			"Thirty viewers, three of them Chromium, that come over the film's length; 30 % seek, 20 % leave early, 30 % have 5/1 Mbit/s, 40 % 20/5, 30 % 100/40."),
 		scenario{viewers: 3, film: filmLength, within: 20 * time.Second, watch: 2 * time.Minute, goals: few}.of("trace-3",
 			"Three viewers at a time: whether there is anything to save."),
-		extra(scenario{viewers: 4, film: filmLength, within: 8 * time.Second, watch: 30 * time.Second, goals: alive}.of("smoke",
-			"Four viewers, half a minute: whether all of it works, for make test.")),
+		extra(scenario{viewers: 4, browsers: 1, film: filmLength, within: 8 * time.Second, watch: 30 * time.Second, goals: alive}.of("smoke",
+			"Four viewers, one of them Chromium, half a minute: whether all of it works, for make test.")),
 		extra(scenario{viewers: 8, film: filmLength, within: 30 * time.Second, watch: 90 * time.Second}.of("short",
 			"Eight viewers, a minute and a half: a quick look.")),
+		extra(scenario{viewers: 4, browsers: 2, film: filmLength, within: 20 * time.Second, watch: time.Minute, goals: alive}.of("browsers",
+			"Four viewers, a minute; two of them are Chromium.")),
+		extra(scenario{viewers: 20, polluters: 0.3, film: filmLength, within: time.Minute, watch: 2 * time.Minute, goals: clean}.of("polluted",
+			"Twenty viewers, two minutes each; six of them send wrong bytes.")),
 		extra(scenario{viewers: 12, film: filmLength, within: time.Minute, watch: 3 * time.Minute, during: brownOut}.of("brown-out",
 			"The origin answers nothing but errors for a minute in mid-run; what the swarm survives, and what plain HTTP does.")),
 	},
@@ -34,6 +41,12 @@ const filmLength = 5 * time.Minute
 var promised = map[string]string{
 	"offload_ratio": ">= 0.75", "stall_ratio_vs_origin_only": "<= 1", "startup_delay_vs_origin_only": "<= 1.05",
 	"mean_bitrate_vs_origin_only": ">= 0.98", "duplicate_ratio": "<= 0.02", "rejected_bytes": "<= 0", "failed_viewers": "<= 0",
+	"wrong_bytes_played": "<= 0", "honest_blamed": "<= 0",
+}
+
+// clean is what polluters must not change.
+var clean = map[string]string{
+	"offload_ratio": ">= 0.5", "wrong_bytes_played": "<= 0", "honest_blamed": "<= 0", "polluters_found": ">= 1", "failed_viewers": "<= 0",
 }
 
 // alive is kept by anything that works; a machine too busy for the lab to certify is asked for nothing.
@@ -42,13 +55,14 @@ var alive = map[string]string{"offload_ratio": "> 0.05", "failed_viewers": "<= 0
 var few = map[string]string{"egress_saved_ratio": "> 0", "failed_viewers": "<= 0"}
 
 type scenario struct {
-	viewers  int
-	browsers int
-	film     time.Duration
-	within   time.Duration // arrivals
-	watch    time.Duration // everybody leaves after this; 0: at the film's end
-	goals    map[string]string
-	during   func(context.Context, *servers) error // beside the viewers
+	viewers   int
+	browsers  int
+	polluters float64 // share
+	film      time.Duration
+	within    time.Duration // arrivals
+	watch     time.Duration // everybody leaves after this; 0: at the film's end
+	goals     map[string]string
+	during    func(context.Context, *servers) error // beside the viewers
 }
 
 func extra(c bench.Case) bench.Case {
@@ -63,6 +77,9 @@ func (s scenario) of(name, about string) bench.Case {
 // run plays the trace with Leeway and by the origin alone.
 func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 	plans := Trace(uint64(r.Number)+1, s.viewers, s.film, s.within, s.browsers)
+	if s.polluters > 0 {
+		pollute(plans, uint64(r.Number)+1, s.polluters)
+	}
 	for i := range plans {
 		if s.watch > 0 && (plans[i].LeaveAfter == 0 || plans[i].LeaveAfter > s.watch) {
 			plans[i].LeaveAfter = s.watch

@@ -38,7 +38,19 @@ type Plan struct {
 	SeekAfter, SeekTo time.Duration
 	// LeaveAfter is when the viewer leaves, in time of watching; 0: at the end of the film.
 	LeaveAfter time.Duration
-	Browser    bool // played by Chromium, with default flags
+	Browser    bool   // played by Chromium, with default flags
+	Pollutes   string // how, see pollutions; empty: it does not
+}
+
+// mark tells a viewer's kind in a table: c for Chromium, x for a polluter.
+func (p Plan) mark() string {
+	switch {
+	case p.Browser:
+		return "c"
+	case p.Pollutes != "":
+		return "x"
+	}
+	return ""
 }
 
 // Trace plans n viewers of a film, in the order of their arrival. The same seed gives the same plan.
@@ -81,6 +93,16 @@ func Trace(seed uint64, n int, film, within time.Duration, browsers int) []Plan 
 		}
 	}
 	return plans
+}
+
+// pollute turns a share of the viewers into polluters, of each kind as many. The first two viewers stay what they are:
+// a swarm begins with somebody who has something.
+func pollute(plans []Plan, seed uint64, part float64) {
+	r := rand.New(rand.NewPCG(seed, 0x706f6c6c757465))
+	const first = 2
+	for i, k := range r.Perm(len(plans) - first)[:share(part, len(plans))] {
+		plans[k+first].Pollutes = pollutions[i%len(pollutions)]
+	}
 }
 
 func share(of float64, n int) int { return int(of*float64(n) + 0.5) }

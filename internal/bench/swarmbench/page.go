@@ -1,0 +1,159 @@
+package swarmbench
+
+import (
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// reportPath is where the page tells how it goes. It is the proxy's own and does not cross the line.
+const reportPath = "/bench/report"
+
+//go:embed page.js
+var pageScript string
+
+// hush keeps the demo page's drawing out of the measurement: the page is the same with Leeway and without, its pictures
+// of the swarm are not.
+const hush = `<style>.picture, .share, .timeline, header { display: none !important }</style>`
+
+// report is what the page tells.
+type report struct {
+	Ended string `json:"ended"`
+	Bytes int64  `json:"bytes"` // of all segments that the player got
+	Demo  struct {
+		StartupMs  float64 `json:"startup_ms"` // from navigation on
+		Stalls     int64   `json:"stalls"`
+		StallMs    float64 `json:"stall_ms"`
+		PlayedMs   float64 `json:"played_ms"`
+		PlayedBits float64 `json:"played_bits"`
+		Switches   int64   `json:"switches"`
+		Notices    []struct {
+			Code string `json:"code"`
+		} `json:"notices"`
+	} `json:"demo"`
+	Leeway *struct {
+		Self   string `json:"self"`
+		Titles []struct {
+			Totals signal.Stats `json:"totals"`
+		} `json:"titles"`
+	} `json:"leeway"`
+}
+
+// stats are the report in the terms of the headless viewers.
+func (r report) stats() signal.Stats {
+	s := signal.Stats{}
+	if r.Leeway != nil && len(r.Leeway.Titles) > 0 {
+		s = r.Leeway.Titles[0].Totals
+	}
+	if s.Bytes == nil {
+		s.Bytes = map[string]int64{}
+	}
+	// What the player got and the library does not know came from the origin, before the library was there.
+	others := int64(0)
+	for k, n := range s.Bytes {
+		if k != "origin" {
+			others += n
+		}
+	}
+	s.Bytes["origin"] = max(s.Bytes["origin"], r.Bytes-others)
+	d := r.Demo
+	s.StartupMs, s.Stalls, s.StallMs, s.Switches = int64(d.StartupMs), d.Stalls, int64(d.StallMs), d.Switches
+	s.PlayedMs, s.PlayedBits = int64(d.PlayedMs), int64(d.PlayedBits)
+	return s
+}
+
+func (r report) outcome(p Plan, failed bool) Outcome {
+	o := Outcome{Plan: p, Stats: r.stats(), Failed: failed}
+	if r.Leeway != nil {
+		o.Session = r.Leeway.Self
+	}
+	for _, n := range r.Demo.Notices {
+		o.Notices = append(o.Notices, n.Code)
+	}
+	return o
+}
+
+// page is the proxy between a browser and the servers: page, script, tracker and film, unchanged but for the two lines
+// that have the page tell how it goes.
+type page struct {
+	forward http.Handler
+	told    chan report // the last one
+
+	mu   sync.Mutex
+	last report // guarded by mu
+}
+
+func newPage(dial func(ctx context.Context, network, address string) (net.Conn, error), servers string, leave time.Duration) *page {
+	p := &page{told: make(chan report, 1)}
+	p.forward = &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "http", Host: servers})
+			if r.In.URL.Path == "/" {
+				r.Out.Header.Del("Accept-Encoding")
+			}
+		},
+		Transport:     &http.Transport{DialContext: dial, DisableCompression: true, MaxIdleConnsPerHost: 8},
+		FlushInterval: -1, // as it comes
+		ModifyResponse: func(r *http.Response) error {
+			if r.Request.URL.Path != "/" || r.StatusCode != http.StatusOK {
+				return nil // the tracker's socket is at the same place
+			}
+			return inject(r, fmt.Sprintf(`%s<script data-leave="%d">%s</script>`, hush, leave.Milliseconds(), pageScript))
+		},
+		// A browser that gives up a request is nothing to report.
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}
+	return p
+}
+
+// inject puts text into the head of a page.
+func inject(r *http.Response, text string) error {
+	body, err := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	if err != nil {
+		return err
+	}
+	const head = "<head>"
+	if !bytes.Contains(body, []byte(head)) {
+		return errors.New("the page has no head to put a script into")
+	}
+	body = bytes.Replace(body, []byte(head), []byte(head+text), 1)
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	return nil
+}
+
+// ServeHTTP implements http.Handler.
+func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != reportPath {
+		p.forward.ServeHTTP(w, r)
+		return
+	}
+	var said report
+	if err := json.NewDecoder(r.Body).Decode(&said); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	p.mu.Lock()
+	p.last = said
+	p.mu.Unlock()
+	if said.Ended != "" {
+		select {
+		case p.told <- said:
+		default: // it has told already
+		}
+	}
+}
