@@ -71,8 +71,8 @@ function attachPlayer(leeway: Leeway, hls: HlsLike, options: AttachOptions): () 
     hlsMediaAttached() {
       if (hls.media) observer.attach(hls.media);
     },
-    hlsMediaDetaching: () => observer.detach(),
-    hlsLevelSwitched: () => observer.switched(),
+    hlsMediaDetaching: observer.detach,
+    hlsLevelSwitched: observer.switched,
     [destroying]: () => detach(),
   };
   for (const [event, f] of Object.entries(listeners)) {

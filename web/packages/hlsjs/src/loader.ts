@@ -57,7 +57,7 @@ function fetchOrigin(
       if (stats.loaded > 0) onProgress(stats.loaded, stats.total);
       timer = clock.setTimer(poll, progressMs);
     };
-    timer = clock.setTimer(poll, progressMs);
+    poll();
     // A copy: CMCD writes its parameters into the context, and the retry of a segment starts from a clean one.
     loader.load({ ...context, headers: { ...context.headers } }, config, {
       onSuccess({ data, code = 200, url }, _stats, _context, details) {
