@@ -64,11 +64,15 @@ function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Environment> 
   const notices: Notice[] = [];
   leeway.on('notice', (notice) => notices.push(notice));
   const sent = (type: string) => tracker.sockets.flatMap((socket) => socket.sent.filter((m) => m.type === type));
-  const enter = async (more: object = {}) => {
+  const welcomed = async (more: object = {}) => {
     tracker.last.handlers.open();
     await settle();
     tracker.last.say(welcome(more));
-    // Joining leaves the player's start-up alone.
+  };
+  const enter = async (more: object = {}) => {
+    // Connecting leaves the player's first requests alone, joining its first picture.
+    await clock.advance(1_000);
+    await welcomed(more);
     await clock.advance(1_000);
   };
   const joined = async () => {
@@ -77,7 +81,21 @@ function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Environment> 
     await settle();
   };
   const codes = () => notices.map(({ code }) => code);
-  return { leeway, clock, tracker, engines, contexts, connections, listeners, released, codes, sent, enter, joined };
+  return {
+    leeway,
+    clock,
+    tracker,
+    engines,
+    contexts,
+    connections,
+    listeners,
+    released,
+    codes,
+    sent,
+    welcomed,
+    enter,
+    joined,
+  };
 }
 
 function request(deadline = 20_000, origin?: SegmentRequest['origin']): SegmentRequest {
@@ -113,14 +131,14 @@ describe('a title', () => {
     ['at the first picture', 300],
     ['a second after the manifest, if the picture takes longer', 2_000],
   ])('joins %s: the first picture comes before links', async (_, pictureMs) => {
-    const { clock, leeway, sent, tracker } = setUp();
+    const { clock, leeway, sent, welcomed } = setUp();
     leeway.start();
     const playback = leeway.open(manifest);
     clock.setTimer(() => playback.observe({ startup_ms: pictureMs }), pictureMs);
-    tracker.last.handlers.open();
-    await settle();
-    tracker.last.say(welcome());
-    await clock.advance(Math.min(pictureMs, 1_000) - 1);
+    playback.load(request());
+    await clock.advance(0);
+    await welcomed();
+    await clock.advance(Math.min(pictureMs + 100, 1_000) - 1);
     expect(sent('join')).toHaveLength(0);
     await clock.advance(1);
     expect(sent('join')).toHaveLength(1);
@@ -129,14 +147,32 @@ describe('a title', () => {
   });
 
   test('a picture that is there before the session joins with it', async () => {
-    const { clock, leeway, sent, tracker } = setUp();
+    const { clock, leeway, sent, welcomed } = setUp();
     leeway.start();
     leeway.open(manifest).observe({ startup_ms: 200 });
-    tracker.last.handlers.open();
-    await settle();
-    tracker.last.say(welcome());
+    await clock.advance(1_000);
+    await welcomed();
     await clock.advance(0);
     expect(sent('join')).toHaveLength(1);
+  });
+
+  test.each([
+    ['the player has asked for its first segment', 300],
+    ['a second has passed without one', 2_000],
+  ])('the tracker is asked when %s', async (_, segmentMs) => {
+    const { clock, leeway, tracker } = setUp();
+    leeway.start();
+    const playback = leeway.open(manifest);
+    const origin = vi.fn(request().origin);
+    clock.setTimer(() => playback.load(request(0, origin)), segmentMs);
+    await clock.advance(Math.min(segmentMs, 1_000) - 1);
+    expect(leeway.state).toBe('connecting');
+    expect(tracker.sockets).toHaveLength(0);
+    await clock.advance(1);
+    expect(origin).toHaveBeenCalledTimes(segmentMs < 1_000 ? 1 : 0);
+    expect(tracker.sockets).toHaveLength(1);
+    await clock.advance(2_000);
+    expect(tracker.sockets).toHaveLength(1);
   });
 
   test('gives open links to the engine and heeds its bans', async () => {
@@ -188,7 +224,7 @@ describe('a title', () => {
   });
 
   test('learns the line from segments that come without the engine, and holds by it', async () => {
-    const { leeway, enter, joined, engines, contexts, clock } = setUp();
+    const { leeway, welcomed, joined, engines, contexts, clock } = setUp();
     leeway.start();
     const playback = leeway.open(manifest);
     expect(playback.capacity()).toBeUndefined();
@@ -205,7 +241,8 @@ describe('a title', () => {
     const load = playback.load(request(3_500, waits));
     await clock.advance(700);
     expect(waits).not.toHaveBeenCalled();
-    await enter();
+    await welcomed();
+    await clock.advance(300);
     await joined();
     await load.result;
     expect(engines[0]!.loads).toHaveLength(1);
@@ -409,10 +446,11 @@ describe('peer delivery that does not come', () => {
   });
 
   test('a refusal is one notice with the tracker’s hint', async () => {
-    const { leeway, tracker, codes } = setUp();
+    const { leeway, tracker, codes, clock } = setUp();
     leeway.start();
     const playback = leeway.open(manifest);
     const load = playback.load(request());
+    await clock.advance(0);
     tracker.last.handlers.open();
     await settle();
     tracker.last.say({ type: 'error', code: 'bad-origin', message: 'No.', hint: 'Add it.' });
@@ -439,6 +477,7 @@ describe('consent and stop', () => {
     expect(clock.pending).toBe(0);
     expect(playback.active).toBe(false);
     leeway.consent(true);
+    await clock.advance(1_000);
     expect(tracker.sockets).toHaveLength(2);
   });
 

@@ -71,6 +71,8 @@ export interface ClientParts {
 }
 
 const restMs = 60_000;
+/** How long connecting waits for the player's first segment, whose request is not to be held up by ours. */
+const connectMs = 1_000;
 const unreachableAfter = 3;
 const passing = /^(not-introduced|draining|overloaded|rate-limited)$/;
 
@@ -210,7 +212,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
         environment.onVisibility(() => guard('visibility', watchRest)),
       ];
       setState('connecting');
-      session.start();
+      session.start(connectMs);
       return;
     }
     setState('off');
@@ -277,6 +279,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       return createHandle({
         manifest,
         find: () => titleFor(key, manifest, explicit),
+        asked: () => session?.start(0),
         released(title) {
           if (title.handles.size > 0) return;
           if (titles.get(key) === title) titles.delete(key);

@@ -27,7 +27,8 @@ function setUp(more: Partial<SessionOptions> = {}) {
     ...more,
   });
   const ready = async (message = welcome()) => {
-    session.start();
+    session.start(0);
+    await clock.advance(0);
     tracker.last.handlers.open();
     await settle();
     tracker.last.say(message);
@@ -113,7 +114,8 @@ describe('the tracker session', () => {
 
   test('gives up where trying again is of no use', async () => {
     const { clock, tracker, handlers, session } = setUp();
-    session.start();
+    session.start(0);
+    await clock.advance(0);
     tracker.last.handlers.open();
     await settle();
     tracker.last.say({ type: 'error', code: 'bad-origin', message: 'no', hint: 'add it' });
@@ -127,7 +129,8 @@ describe('the tracker session', () => {
   test('renews an expired token once by the callback', async () => {
     const token = vi.fn(() => 'new');
     const { clock, tracker, handlers, session } = setUp({ token });
-    session.start();
+    session.start(0);
+    await clock.advance(0);
     for (let i = 0; i < 2; i++) {
       tracker.last.handlers.open();
       await settle();
@@ -173,7 +176,8 @@ describe('the tracker session', () => {
   test('survives what is not a message and a socket that cannot be opened', async () => {
     const { clock, tracker, session, ready } = setUp();
     tracker.refuse = true;
-    session.start();
+    session.start(0);
+    await clock.advance(0);
     expect(session.state).toBe('waiting');
     tracker.refuse = false;
     await clock.advance(250);

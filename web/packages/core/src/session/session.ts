@@ -74,7 +74,8 @@ export interface TrackerSession {
   /** What to add to the clock for the tracker's time, ms. */
   readonly serverOffsetMs: number;
   readonly counters: SessionCounters;
-  start(): void;
+  /** Connects in so many ms; until then a further call sets the time anew. */
+  start(inMs: number): void;
   /** Sends what is still queued, closes the socket and forgets the ticket. Nothing happens afterwards. */
   stop(): void;
   /** Sends a message if the session is ready, within the tracker's rate; at once for the last words of a page. */
@@ -282,8 +283,10 @@ export function createSession(o: SessionOptions): TrackerSession {
     },
     counters,
     send,
-    start() {
-      if (state === 'idle') connect();
+    start(inMs) {
+      if (state !== 'idle') return;
+      clock.clearTimer(timer);
+      timer = clock.setTimer(connect, inMs);
     },
     stop() {
       if (state === 'ready') queue.forEach(write);

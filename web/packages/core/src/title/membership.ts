@@ -45,8 +45,9 @@ export interface Membership {
 
 /** After joining: how long a first link may take before segments stop waiting for one. */
 const linkGraceMs = 4_000;
-/** How long joining waits for the first picture, which has the machine to itself, after the manifest. */
+/** How long joining waits for the first picture, which has the machine to itself, after the manifest; then for it to be on screen. */
 const startupMs = 1_000;
+const paintMs = 100;
 const rejoinMs = 5_000;
 const updateDebounceMs = 200;
 const seePolicy = "See the site's policy.";
@@ -66,7 +67,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   let seeds = 0;
   let off: Reason | null = null;
   let stopped = false;
-  let joinBy = clock.now() + startupMs;
+  let joinBy = openedAt + startupMs;
   /** Joins as soon as the picture allows. */
   let joinSoon = () => {};
   /** Counts joins: the answer to an old one is nobody's. */
@@ -255,11 +256,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     engine: () => engine,
     off: () => off,
     swarm: () => swarm,
-    mayStart: () =>
-      !stopped &&
-      !off &&
-      /^(connect|ready|wait)/.test(session.state) &&
-      clock.now() - openedAt < startGraceMs + linkGraceMs,
+    mayStart: () => !stopped && !off && clock.now() - openedAt < startGraceMs + linkGraceMs,
     enter(message) {
       welcome = message;
       const { site, policy } = message;
@@ -294,7 +291,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       joinSoon();
     },
     pictured() {
-      joinBy = 0;
+      joinBy = clock.now() + paintMs;
       if (isSet('rejoin') && !joining) joinSoon();
     },
     lost() {
