@@ -3,8 +3,11 @@ package transportbench
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/background"
@@ -72,11 +75,11 @@ func (l *foregroundLane) start() {
 type backgroundLane struct {
 	stack  *linkStack
 	sender *background.Sender // nil at receivers
+	begun  atomic.Bool
 
-	mu        sync.Mutex
+	mu        sync.Mutex                        // never held while the sender is called, which asks sources
 	lanes     map[*linkEnd]*background.Lane     // guarded by mu
 	receivers map[*linkEnd]*background.Receiver // guarded by mu
-	begun     time.Time                         // guarded by mu; zero before start
 }
 
 func newBackgroundLane(s *linkStack) *backgroundLane {
@@ -94,13 +97,16 @@ func newBackgroundLane(s *linkStack) *backgroundLane {
 }
 
 func (l *backgroundLane) add(e *linkEnd) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
 	if l.sender == nil {
+		l.mu.Lock()
 		l.receivers[e] = background.NewReceiver(e.transport, time.Now)
+		l.mu.Unlock()
 		return
 	}
-	l.lanes[e] = l.sender.Add(e.transport, &endless{lane: l}, 0)
+	lane := l.sender.Add(e.transport, &endless{lane: l}, 0)
+	l.mu.Lock()
+	l.lanes[e] = lane
+	l.mu.Unlock()
 }
 
 // endless is a source that always has more, once the lane was started.
@@ -110,11 +116,7 @@ type endless struct {
 }
 
 // Waiting implements background.Source.
-func (s *endless) Waiting() bool {
-	s.lane.mu.Lock()
-	defer s.lane.mu.Unlock()
-	return !s.lane.begun.IsZero()
-}
+func (s *endless) Waiting() bool { return s.lane.begun.Load() }
 
 // Next implements background.Source.
 func (s *endless) Next(n int) (peer.Data, bool) {
@@ -122,17 +124,17 @@ func (s *endless) Next(n int) (peer.Data, bool) {
 }
 
 func (l *backgroundLane) start() {
+	l.begun.Store(true)
 	l.mu.Lock()
-	l.begun = time.Now()
 	for _, lane := range l.lanes {
 		lane.Wake()
 	}
 	l.mu.Unlock()
-	l.stack.wg.Go(func() { l.tell(l.stack.ctx) })
+	l.stack.wg.Go(func() { l.tell(l.stack.ctx, time.Now()) })
 }
 
 // tell says every step how the sender stands.
-func (l *backgroundLane) tell(ctx context.Context) {
+func (l *backgroundLane) tell(ctx context.Context, begun time.Time) {
 	tick := time.NewTicker(step)
 	defer tick.Stop()
 	for {
@@ -143,7 +145,7 @@ func (l *backgroundLane) tell(ctx context.Context) {
 			st := l.sender.Stats()
 			sent, acked := l.sender.Totals()
 			l.stack.say(message{Type: sayState, State: &state{
-				AtMS: time.Since(l.begun).Milliseconds(), Window: st.Window, Flight: st.Flight, Sent: sent, Acked: acked,
+				AtMS: time.Since(begun).Milliseconds(), Window: st.Window, Flight: st.Flight, Sent: sent, Acked: acked,
 				Base: ms(st.Base), Queuing: ms(st.Queuing), Target: ms(st.Target), RTT: ms(st.RTT), Law: string(st.State),
 				Slowdowns: st.Slowdowns, Losses: st.Losses, Timeouts: st.Timeouts,
 			}})
@@ -179,11 +181,12 @@ func (l *backgroundLane) urgent(on bool) {
 
 func (l *backgroundLane) close() {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	for _, r := range l.receivers {
+	lanes, receivers := slices.Collect(maps.Values(l.lanes)), slices.Collect(maps.Values(l.receivers))
+	l.mu.Unlock()
+	for _, r := range receivers {
 		r.Close()
 	}
-	for _, lane := range l.lanes {
+	for _, lane := range lanes {
 		lane.Close()
 	}
 }
