@@ -81,10 +81,9 @@ export interface DetailsLike {
   fragments: FragmentLike[];
 }
 
-/** A player of hls.js, by what is used of it: every build since 1.5 has that, light ones too. */
+/** A player of hls.js, by what is used of it and public: every build since 1.5 has that, light ones too. */
 export interface HlsPlayer {
   readonly config: { loader: new (config: never) => object; fLoader?: (new (config: never) => object) | undefined };
-  readonly url: string | null;
   readonly media: HTMLMediaElement | null;
   readonly levels: readonly { readonly bitrate: number }[];
   readonly currentLevel: number;
@@ -101,6 +100,8 @@ export interface HlsClass {
 /** The same player from within, with what hls.js tells its loaders, and with what some builds lack. */
 export interface HlsLike extends HlsPlayer {
   readonly config: HlsConfig;
+  /** Declared as private up to 1.5. */
+  readonly url: string | null;
   readonly levels: { bitrate: number; details?: DetailsLike }[];
   readonly audioTracks?: { details?: DetailsLike; bitrate?: number }[];
   readonly ttfbEstimate?: number;
