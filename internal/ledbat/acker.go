@@ -74,10 +74,7 @@ func (a *Acker) measure(now, bytes int64) {
 
 // spacing says after how many messages, or how long, an ack is due at a rate.
 func spacing(rate int64) (every, delay int64) {
-	switch {
-	case rate < slowRate:
-		return 4, 50_000
-	case rate < fastRate:
+	if rate < fastRate {
 		return 2, 25_000
 	}
 	return 8, 10_000

@@ -10,12 +10,14 @@ const (
 	freshTime      = 1_000_000   // µs that a sample speaks for the host, or two round trips if longer
 
 	slowdownWindow = 2 * Packet
-	slowdownDepth  = 8  // the window falls to this part in a slowdown
-	slowdownFactor = 19 // times its duration until the next: it may cost 5 %
-	slowdownFloor  = 18 // round trips at least until the next
+	slowdownDepth  = 8          // the window falls to this part in a slowdown
+	slowdownFactor = 19         // times its duration until the next: it may cost 5 %
+	slowdownFloor  = 18         // round trips at least until the next
+	slowdownMost   = 30_000_000 // µs at most until the next, unless the floor is longer
 
-	fastAfter = 16 // round trips without queue or loss after which growth is a part of the window
-	fastPart  = 8  // that part, by how far the queue is below the target
+	quietAfter = 8  // round trips after one and a half times the target without growth: who came needs them to get going
+	fastAfter  = 16 // round trips without queue or loss after which growth is a part of the window
+	fastPart   = 8  // that part, by how far the queue is below the target
 
 	lossLeast = 50  // permille of the window, without a queue
 	lossMost  = 200 // permille, from half the target on
@@ -25,6 +27,7 @@ const (
 	timeoutMin = 1e6   // µs
 	timeoutMax = 8e6   // µs
 	idleMin    = 1e6   // µs
+	pacingGain = 1125  // permille of window ÷ round trip in steady state
 	burstTime  = 4_000 // µs that pacing may be late without losing its turn
 	firstRTT   = 100_000
 )
@@ -33,7 +36,6 @@ const (
 const (
 	ackGap   = 2_000     // µs at least between two
 	rateTime = 200_000   // µs over which the rate of arrival is taken
-	slowRate = 250_000   // bytes/s
 	fastRate = 2_500_000 // bytes/s
 )
 

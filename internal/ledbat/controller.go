@@ -45,7 +45,7 @@ func pacing(l Law, rtt int64) int64 {
 	case l.State() == SlowStart || l.State() == Ramp:
 		return 2 * w * 1e6 / rtt
 	}
-	return w * 1_250_000 / rtt
+	return w * pacingGain * 1000 / rtt
 }
 
 // interval is the time between packets of a window that is below one packet.

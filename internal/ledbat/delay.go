@@ -39,7 +39,7 @@ func (d *delays) sample(now, rtt int64, owd uint32) {
 		d.owdZero, d.owdKnown = owd, true
 	}
 	s := pair{rtt, int64(int32(owd - d.owdZero))}
-	d.smooth(rtt)
+	d.smooth(now, rtt)
 	d.turn(now)
 	d.half = d.half.min(s)
 	d.open = d.open.min(s)
@@ -51,17 +51,23 @@ func (d *delays) sample(now, rtt int64, owd uint32) {
 	d.close(now)
 }
 
-func (d *delays) smooth(rtt int64) {
+// smooth is TCP's filter, which supposes several samples in a round trip. Where they are rarer each weighs more: else a
+// host at the floor would know its round trip only after ten of them.
+func (d *delays) smooth(now, rtt int64) {
 	if d.srtt == 0 {
 		d.srtt, d.rttvar = max(1, rtt), rtt/2
 		return
+	}
+	weight := int64(8)
+	if 2*(now-d.sampledAt) >= d.srtt {
+		weight = 2
 	}
 	diff := d.srtt - rtt
 	if diff < 0 {
 		diff = -diff
 	}
 	d.rttvar = (3*d.rttvar + diff) / 4
-	d.srtt = max(1, (7*d.srtt+rtt)/8)
+	d.srtt = max(1, ((weight-1)*d.srtt+rtt)/weight)
 }
 
 // turn moves the window of the current delay on: it always covers between half and one smoothed round trip.

@@ -99,7 +99,11 @@ func (h *host) median(now int64, of func(*delays) int64) int64 {
 func (h *host) act(hear func(Signal), s Signal) {
 	before := h.law.Window()
 	hear(s)
-	if before > Packet && h.law.Window() <= Packet {
+	after := h.law.Window()
+	if before > Packet && after <= Packet {
 		h.yields++
+	}
+	if before < Packet && after >= Packet { // the long wait for the next probe is over
+		h.next = min(h.next, s.Now)
 	}
 }

@@ -9,6 +9,7 @@ type law struct {
 	state            State
 
 	lossAt    int64 // when the window was last cut for a loss; -never: not yet
+	deniedAt  int64 // when the queue was last so far above the target that it cannot be ours
 	crowdedAt int64 // when the queue last held half the target, or a packet was lost
 	slowAt    int64 // when the next slowdown is due; never: none
 	beganAt   int64 // when the current slowdown began
@@ -20,7 +21,7 @@ type law struct {
 func NewLaw(host bool) Law {
 	return &law{
 		host: host, window: InitialWindow, ssthresh: MaxWindow, state: SlowStart,
-		lossAt: -never, crowdedAt: -never, slowAt: never,
+		lossAt: -never, deniedAt: -never, crowdedAt: -never, slowAt: never,
 	}
 }
 
@@ -31,6 +32,9 @@ func (l *law) Slowdowns() int64 { return l.slowdowns }
 func (l *law) OnAck(s Signal) {
 	if 2*s.Queuing >= s.Target || l.crowdedAt == -never {
 		l.crowdedAt = s.Now
+	}
+	if 2*s.Queuing >= 3*s.Target {
+		l.deniedAt = s.Now
 	}
 	switch l.state {
 	case SlowStart:
@@ -53,18 +57,18 @@ func (l *law) OnAck(s Signal) {
 // start doubles the window each round trip until the queue is seen.
 func (l *law) start(s Signal) {
 	if 4*s.Queuing > 3*s.Target {
-		l.avoid(s, s.Now+2*s.RTT)
+		l.avoid(s.Now + 2*s.RTT)
 		return
 	}
 	if s.Limited {
 		l.grow(s.Acked / gainDivisor(s))
 	}
 	if l.window >= l.ssthresh {
-		l.avoid(s, s.Now+2*s.RTT)
+		l.avoid(s.Now + 2*s.RTT)
 	}
 }
 
-func (l *law) avoid(_ Signal, slowAt int64) {
+func (l *law) avoid(slowAt int64) {
 	l.state, l.credit = Avoidance, 0
 	if l.host {
 		l.slowAt = slowAt
@@ -86,14 +90,16 @@ func (l *law) ramp(s Signal) {
 	}
 	if l.window >= l.ssthresh || s.Queuing > s.Target {
 		l.window = min(l.window, l.ssthresh)
-		took := s.Now - l.beganAt
-		l.avoid(s, s.Now+max(slowdownFactor*took, slowdownFloor*s.RTT))
+		l.avoid(s.Now + l.rest(s))
 	}
 }
 
 // steer is the law proper: up by a packet each round trip below the target, down in proportion above it.
 func (l *law) steer(s Signal) {
 	step := Packet / gainDivisor(s) / s.Parts
+	if 2*s.Queuing > s.Target {
+		step /= 2 // what is sent shows in the delay only after a round trip and a half
+	}
 	if s.Queuing < s.Target {
 		if !s.Limited {
 			return
@@ -102,7 +108,10 @@ func (l *law) steer(s Signal) {
 			l.window, l.credit = floor, 0
 			return
 		}
-		if s.Now-l.crowdedAt >= fastAfter*s.RTT {
+		if s.Now-l.deniedAt < quietAfter*(s.Base+s.Queuing) {
+			return
+		}
+		if s.Now-l.crowdedAt >= fastAfter*(s.Base+s.Queuing) {
 			step = max(step, l.window/fastPart*(s.Target-s.Queuing)/s.Target)
 		}
 		l.move(step, s.Acked)
@@ -111,6 +120,9 @@ func (l *law) steer(s Signal) {
 	step = min(step, l.window)
 	if !s.Limited {
 		step = 0
+	}
+	if l.window <= Packet { // given way: there is no queue of our own to drain
+		l.slowAt = max(l.slowAt, s.Now+slowdownFloor*s.RTT)
 	}
 	over := l.window * (s.Queuing - s.Target) / s.Target
 	l.move(max(step-over, -l.window/2), s.Acked)
@@ -140,18 +152,17 @@ func (l *law) OnLoss(s Signal) {
 	half := s.Target / 2
 	l.grow(-l.window * (lossLeast*half + (lossMost-lossLeast)*min(half, s.Queuing)) / (1000 * half))
 	l.credit = 0
-	if l.state == SlowStart || l.state == Ramp {
-		l.ssthresh = max(min(l.ssthresh, l.window), InitialWindow)
-		l.avoid(s, s.Now+max(2*s.RTT, l.due(s)))
+	switch l.state {
+	case SlowStart:
+		l.avoid(s.Now + 2*s.RTT)
+	case Ramp:
+		l.avoid(s.Now + l.rest(s))
 	}
 }
 
-// due is how far off the next slowdown must be when one is broken off by a loss.
-func (l *law) due(s Signal) int64 {
-	if l.state == Ramp {
-		return max(slowdownFactor*(s.Now-l.beganAt), slowdownFloor*s.RTT)
-	}
-	return 0
+// rest is the time from a slowdown until the next.
+func (l *law) rest(s Signal) int64 {
+	return max(min(slowdownFactor*(s.Now-l.beganAt), slowdownMost), slowdownFloor*s.RTT)
 }
 
 func (l *law) OnTimeout(s Signal) {

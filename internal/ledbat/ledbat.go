@@ -26,7 +26,7 @@ const (
 
 	MaxMessage   = 16_384 // bytes; also what a piece has
 	MessageTime  = 7_000  // µs of pacing rate in one message
-	MaxInterval  = 2_000_000
+	MaxInterval  = 1_000_000
 	SuspendAfter = 1_000_000 // µs between packets from which a host counts as suspended
 
 	never = 1 << 52 // a moment or a delay that is not known

@@ -54,11 +54,13 @@ func (p *Path) Reset(now int64) {
 	}
 }
 
-// MessageSize is the size of the next message in bytes, header included: what the host sends in MessageTime, in whole
-// packets, an even number of them from two on (a browser acknowledges every second packet at once), at most a quarter of
-// the window.
+// MessageSize is the size of the next message in bytes, header included: what the host sends in MessageTime or in a
+// quarter of the target, in whole packets, an even number of them from two on (a browser acknowledges every second packet
+// at once), at most a quarter of the window. A message is a burst: it is queue that the host makes for itself.
 func (p *Path) MessageSize() int64 {
-	want := min(p.host.PacingRate()*MessageTime/1e6, p.Window()/4, p.maxMessage)
+	v := &p.host.view
+	rate := p.Window() * 1e6 / max(v.RTT, 1)
+	want := min(rate*min(MessageTime, v.Target/4)/1e6, p.Window()/4, p.maxMessage)
 	n := max(1, want/p.payload)
 	if n > 1 {
 		n -= n % 2
@@ -111,7 +113,7 @@ func (p *Path) OnSent(now, size, waiting int64) Stamp {
 	}
 	return Stamp{
 		Sequence: seq, SentAt: uint32(now), Echo: uint32(p.ackSentAt + now - p.ackCameAt), Echoes: p.acked && waiting <= size,
-		AckNow: full && p.Window() < 4*size+4*p.payload,
+		AckNow: full && (p.Window() < 8*p.payload || 4*c.view.Queuing < c.view.Target),
 	}
 }
 

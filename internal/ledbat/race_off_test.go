@@ -1,0 +1,5 @@
+//go:build !race
+
+package ledbat_test
+
+const raceDetector = false
