@@ -57,13 +57,7 @@ func cases() []bench.Case {
 	for _, p := range paths {
 		list = append(list, p.bench())
 	}
-	for _, links := range []int{1, 4} {
-		for _, channels := range []int{1, 2, 4, 8} {
-			for _, size := range []int{4096, 8192, 16384, peer.PieceSize + peer.DataHeader, 65535} {
-				list = append(list, sweep(channels, size, links))
-			}
-		}
-	}
+	list = append(list, sweeps()...)
 	return list
 }
 
@@ -110,27 +104,4 @@ func capped(buffers [2]int) string {
 	}
 	return fmt.Sprintf("the kernel caps socket buffers at %d and %d bytes (read, write): sysctl -w net.core.rmem_max=%d net.core.wmem_max=%d",
 		buffers[0], buffers[1], rtclink.SocketBuffer, rtclink.SocketBuffer)
-}
-
-// sweep is one point of the search for the library's defaults.
-func sweep(channels, size, links int) bench.Case {
-	return bench.Case{
-		Name:  fmt.Sprintf("sweep/%dx%dx%d", channels, size, links),
-		About: fmt.Sprintf("%d data channels, messages of %d bytes, %d links, on loopback.", channels, size, links),
-		Extra: true,
-		Figures: []bench.Figure{
-			{Name: "goodput", Unit: "MB/s"}, {Name: "cpu", Unit: "s/GB"}, {Name: "longest_silence", Unit: "s"},
-		},
-		Run: func(ctx context.Context, r *bench.Run) (bench.Sample, error) {
-			l := ours()
-			l.channels, l.message, l.links = channels, size, links
-			o, err := move(ctx, r, l, here, here)
-			if err != nil {
-				return bench.Sample{}, err
-			}
-			return bench.Sample{Void: capped(o.buffers), Values: map[string]float64{
-				"goodput": o.rate / mega, "cpu": o.cpu, "longest_silence": o.silence,
-			}}, nil
-		},
-	}
 }

@@ -34,12 +34,17 @@ var paths = []path{
 	{name: "peers/50ms", delay: 50 * time.Millisecond, peers: 4, goal: ">= 0.9"},
 }
 
-func (p path) bench() bench.Case {
-	about := fmt.Sprintf("%d link(s) over 100 Mbit/s, %d ms one way, one bandwidth-delay product of queue", p.peers, p.delay.Milliseconds())
+// about describes the path.
+func (p path) about() string {
+	about := fmt.Sprintf("100 Mbit/s, %d ms one way, one bandwidth-delay product of queue", p.delay.Milliseconds())
 	if p.loss > 0 {
 		about += fmt.Sprintf(", %.0f %% loss", 100*p.loss)
 	}
-	c := bench.Case{Name: p.name, About: about + ".", Figures: []bench.Figure{
+	return about + "."
+}
+
+func (p path) bench() bench.Case {
+	c := bench.Case{Name: p.name, About: fmt.Sprintf("%d link(s) over %s", p.peers, p.about()), Figures: []bench.Figure{
 		{Name: "goodput", Unit: "Mbit/s"},
 		{Name: "goodput_cubic", Unit: "Mbit/s"},
 		{Name: "goodput_vs_cubic", Goal: p.goal},
@@ -66,7 +71,12 @@ func (p path) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 	rates := map[string]float64{}
 	for i := range kinds {
 		kind := kinds[(i+r.Number)%len(kinds)]
-		o, void, err := p.move(ctx, r, kind)
+		l := ours()
+		l.warm, l.run, l.kind = 0, pathRun, kind
+		if kind != kindLink {
+			l.channels, l.message = 1, bareMessage
+		}
+		o, void, err := p.move(ctx, r, l)
 		if err != nil {
 			return sample, err
 		}
@@ -92,8 +102,8 @@ func (p path) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 	return sample, nil
 }
 
-// move measures one kind in a lab of its own; void says why the lab does not vouch for it.
-func (p path) move(ctx context.Context, r *bench.Run, kind string) (o *outcome, void string, err error) {
+// move measures l in a lab of its own; void says why the lab does not vouch for it.
+func (p path) move(ctx context.Context, r *bench.Run, l load) (o *outcome, void string, err error) {
 	lab, err := netlab.New(netlab.Options{Seed: uint64(r.Number) + 1})
 	if err != nil {
 		return nil, "", err
@@ -109,11 +119,6 @@ func (p path) move(ctx context.Context, r *bench.Run, kind string) (o *outcome, 
 	}
 	if err := lab.Start(); err != nil {
 		return nil, "", err
-	}
-	l := ours()
-	l.warm, l.run, l.kind = 0, pathRun, kind
-	if kind != kindLink {
-		l.channels, l.message = 1, bareMessage
 	}
 	if err := lab.Mark(); err != nil {
 		return nil, "", err
