@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/pion/ice/v4"
 	"github.com/pion/sctp"
@@ -17,10 +16,10 @@ import (
 // outboundMTU is the size of SCTP's packets, bytes: what Chromium takes for safe on any path.
 const outboundMTU = 1191
 
-// newAgent makes the ICE agent of a link over s.
-func (h *Host) newAgent(s *socket) (*ice.Agent, error) {
+// newAgent makes the ICE agent of a link over s; answered is called when a check of its was answered.
+func (h *Host) newAgent(s *socket, answered func()) (*ice.Agent, error) {
 	options := []ice.AgentOption{
-		ice.WithUDPMux(s.mux),
+		ice.WithUDPMux(share{s.mux, answered}),
 		ice.WithNet(h.net), // one for all: each would list the machine's interfaces and keep the list
 		ice.WithNetworkTypes([]ice.NetworkType{ice.NetworkTypeUDP4, ice.NetworkTypeUDP6}),
 		// A viewer's .local candidates are not looked up: its own checks reach us and make it a peer-reflexive
@@ -75,15 +74,7 @@ func (h *Host) servers() ([]*stun.URI, error) {
 
 // watch connects the agent's callbacks with the link's events.
 func (l *Link) watch() error {
-	err := l.agent.OnCandidate(func(c ice.Candidate) {
-		switch {
-		case l.closing.Load():
-		case c == nil:
-			l.events.Candidate(transfer.Candidate{End: true})
-		default:
-			l.events.Candidate(transfer.Candidate{Candidate: "candidate:" + c.Marshal(), Mid: l.mid})
-		}
-	})
+	err := l.agent.OnCandidate(l.candidate)
 	if err == nil {
 		err = l.agent.OnConnectionStateChange(func(s ice.ConnectionState) {
 			if s == ice.ConnectionStateFailed {
@@ -140,13 +131,9 @@ func (l *Link) associate(remote *description, client bool) (*sctp.Association, e
 	for _, c := range remote.candidates {
 		_ = l.AddCandidate(transfer.Candidate{Candidate: c}) // a bad candidate is a way that does not work; others may
 	}
-	reach := l.agent.Accept
-	if l.offering {
-		reach = l.agent.Dial
-	}
-	conn, err := reach(l.ctx, remote.ufrag, remote.password)
+	conn, err := l.reach(remote)
 	if err != nil {
-		return nil, fmt.Errorf("ICE: %w", err)
+		return nil, err
 	}
 	records, err := l.host.handshake(l.ctx, conn, client, remote.fingerprint, l.stir)
 	if err != nil {
@@ -172,13 +159,4 @@ func (l *Link) associate(remote *description, client bool) (*sctp.Association, e
 		return nil, fmt.Errorf("SCTP: %w", err)
 	}
 	return association, nil
-}
-
-// roundTrip is ICE's last measurement of the path, 0 without one.
-func (l *Link) roundTrip() time.Duration {
-	s, ok := l.agent.GetSelectedCandidatePairStats()
-	if !ok {
-		return 0
-	}
-	return time.Duration(s.CurrentRoundTripTime * float64(time.Second))
 }

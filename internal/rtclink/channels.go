@@ -148,7 +148,7 @@ func (l *Link) open() {
 	l.timer.Stop()
 	l.running.Add(1) // under mu, which shutdown takes before it waits
 	// The first round-trip time is that of ICE's checks, before there is any traffic of ours in the path's queue.
-	l.flight.sample(time.Now(), l.roundTrip())
+	l.flight.sample(time.Now(), l.firstRTT)
 	l.mu.Unlock()
 	for _, c := range l.data {
 		c.OnBufferedAmountLow(func() {

@@ -53,7 +53,7 @@ func (h *Host) handshake(ctx context.Context, conn datagrams, client bool, finge
 		for i, o := range options {
 			all[i] = o
 		}
-		peer, err = dtls.ClientWithOptions(f, conn.RemoteAddr(), all...)
+		peer, err = dtls.ClientWithOptions(f, path, all...)
 	} else {
 		// Hello-verify guards a server against forged source addresses that would make it amplify; here ICE's consent
 		// (a check signed with this link's password, answered from that address) has shown the address before the first
@@ -62,7 +62,7 @@ func (h *Host) handshake(ctx context.Context, conn datagrams, client bool, finge
 		for _, o := range options {
 			all = append(all, o)
 		}
-		peer, err = dtls.ServerWithOptions(f, conn.RemoteAddr(), all...)
+		peer, err = dtls.ServerWithOptions(f, path, all...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("rtclink: DTLS: %w", err)
@@ -78,8 +78,12 @@ func (h *Host) handshake(ctx context.Context, conn datagrams, client bool, finge
 		return nil, fmt.Errorf("rtclink: %w", err)
 	}
 	f.finish(client)
-	return newRecords(conn, k, func() ([][]byte, error) { return f.take(ctx, peer) }, idle), nil
+	ctx, stop := context.WithCancel(ctx) // a link may end before the handshake lets go
+	return newRecords(conn, k, func() ([][]byte, error) { return f.take(ctx, peer) }, stop, idle), nil
 }
+
+// path is where a handshake sends to: the ICE agent knows where that is.
+var path net.Addr = &net.UDPAddr{}
 
 // flights is what a handshake runs over: conn, less the application data, which it keeps. When the handshake is over and
 // cannot be needed again, it lets go of conn: a client at once; a server when the first application data shows that
@@ -148,7 +152,7 @@ func (f *flights) ReadFrom(p []byte) (int, net.Addr, error) {
 		case err != nil:
 			return 0, nil, err
 		}
-		return n, f.conn.RemoteAddr(), nil
+		return n, path, nil
 	}
 }
 

@@ -95,17 +95,13 @@ func (h *Host) Answer(offer transfer.Description, events transfer.LinkEvents) (t
 	if err != nil {
 		return nil, transfer.Description{}, err
 	}
-	// As DTLS server, where there is a choice: the viewer's ClientHello can leave with its first check's answer.
-	client, setup := remote.setup == "passive", "passive"
+	client, setup := remote.setup == "passive" || remote.setup != "active" && remote.addressed(), "passive"
 	if client {
 		setup = "active"
 	}
 	sdp, err := l.describe(setup)
 	if err == nil {
 		err = l.start(remote, client)
-	}
-	if err == nil {
-		err = l.agent.GatherCandidates()
 	}
 	if err != nil {
 		l.abandon()
@@ -121,9 +117,6 @@ func (h *Host) Offer(events transfer.LinkEvents) (*Link, transfer.Description, e
 		return nil, transfer.Description{}, err
 	}
 	sdp, err := l.describe("actpass")
-	if err == nil {
-		err = l.agent.GatherCandidates()
-	}
 	if err != nil {
 		l.abandon()
 		return nil, transfer.Description{}, fmt.Errorf("rtclink: offer: %w", err)

@@ -32,15 +32,19 @@ type Link struct {
 	mid      string
 	sctpInit []byte // SNAP, nil without; of the making, then of connect
 
-	plan    peer.Plan
-	opened  atomic.Bool
-	closing atomic.Bool
-	ctx     context.Context // ends when the link's machinery is to stop
-	cancel  context.CancelFunc
-	running sync.WaitGroup
-	arrived chan struct{} // SCTP has taken in something
-	gone    chan struct{} // closed when the association has ended
-	done    chan struct{}
+	plan         peer.Plan
+	opened       atomic.Bool
+	closing      atomic.Bool
+	ctx          context.Context // ends when the link's machinery is to stop
+	cancel       context.CancelFunc
+	running      sync.WaitGroup
+	arrived      chan struct{} // SCTP has taken in something
+	checked      chan struct{} // a check may have been answered
+	gathered     chan struct{} // closed when all addresses of this side are known
+	gatheredOnce sync.Once
+	firstRTT     time.Duration // that ICE measured; of connect
+	gone         chan struct{} // closed when the association has ended
+	done         chan struct{}
 
 	mu          sync.Mutex
 	timer       *time.Timer                // guarded by mu: OpenTimeout
@@ -53,6 +57,8 @@ type Link struct {
 	next        int                        // guarded by mu: data channel to write to next
 	written     int64                      // guarded by mu: bytes handed to the data channels
 	flight      *flight                    // guarded by mu
+	described   bool                       // guarded by mu: addresses go out by events
+	first       []string                   // guarded by mu: addresses for the description
 }
 
 var _ transfer.Link = (*Link)(nil)
@@ -67,7 +73,7 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 	l := &Link{
 		host: h, events: events, offering: offering, mid: mid, plan: plan,
 		data: make([]*datachannel.DataChannel, plan.Data), flight: newFlight(h.cfg.InFlight, plan.Message),
-		arrived: make(chan struct{}, 1), gone: make(chan struct{}), done: make(chan struct{}), acks: func([]byte) {},
+		arrived: make(chan struct{}, 1), checked: make(chan struct{}, 1), gathered: make(chan struct{}), gone: make(chan struct{}), done: make(chan struct{}), acks: func([]byte) {},
 	}
 	if e, ok := events.(transfer.AckEvents); ok {
 		l.acks = e.Ack
@@ -81,7 +87,7 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 		s = l.own
 	}
 	var err error
-	if l.agent, err = h.newAgent(s); err != nil {
+	if l.agent, err = h.newAgent(s, l.answered); err != nil {
 		if l.own != nil {
 			l.own.close()
 		}
@@ -108,14 +114,19 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 	return l, nil
 }
 
-// describe is what this side signals of the link.
+// describe gathers addresses and returns what this side signals of the link.
 func (l *Link) describe(setup string) (string, error) {
 	ufrag, password, err := l.agent.GetLocalUserCredentials()
 	if err != nil {
 		return "", err
 	}
+	candidates, err := l.gather()
+	if err != nil {
+		return "", err
+	}
 	d := description{
 		ufrag: ufrag, password: password, fingerprint: l.host.identity.fingerprint, setup: setup, mid: l.mid, sctpInit: l.sctpInit,
+		candidates: candidates,
 	}
 	return d.String(), nil
 }

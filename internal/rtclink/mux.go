@@ -9,7 +9,7 @@ import (
 	"github.com/pion/ice/v4"
 )
 
-// mux shares one UDP socket among the ICE agents of many links. It satisfies ice.UDPMux and replaces pion's, which
+// mux shares one UDP socket among the ICE agents of many links. With share it satisfies ice.UDPMux and replaces pion's, which
 // routes every packet by its sender's address: there, a viewer that comes back from the same port, or another one that
 // a NAT gave the port to, feeds the link of its predecessor until that times out.
 //
@@ -39,7 +39,7 @@ type portKey struct {
 	v6    bool
 }
 
-var _ ice.UDPMux = (*mux)(nil)
+var _ ice.UDPMux = share{}
 
 func newMux(conn *net.UDPConn, addrs []net.Addr) (*mux, error) {
 	in, err := newInbox(conn)
@@ -57,8 +57,8 @@ func newMux(conn *net.UDPConn, addrs []net.Addr) (*mux, error) {
 // GetListenAddresses implements ice.UDPMux.
 func (m *mux) GetListenAddresses() []net.Addr { return m.addrs }
 
-// GetConn implements ice.UDPMux: a handle on the port of an agent. The port goes with its last handle.
-func (m *mux) GetConn(ufrag string, addr net.Addr) (net.PacketConn, error) {
+// handle is what share's GetConn gives out: a handle on the port of an agent. The port goes with its last handle.
+func (m *mux) handle(ufrag string, addr net.Addr, answered func()) (net.PacketConn, error) {
 	udp, ok := addr.(*net.UDPAddr)
 	if !ok {
 		return nil, errNotUDP
@@ -74,7 +74,7 @@ func (m *mux) GetConn(ufrag string, addr net.Addr) (net.PacketConn, error) {
 		p = newPort(m, key)
 		m.ports[key] = p
 	}
-	return p.handle(), nil
+	return p.handle(answered), nil
 }
 
 // RemoveConnByUfrag implements ice.UDPMux: the agent has closed.

@@ -35,7 +35,7 @@ func testMux(t *testing.T) *mux {
 
 func (m *mux) testHandle(t *testing.T, ufrag string) *handle {
 	t.Helper()
-	c, err := m.GetConn(ufrag, m.addrs[0])
+	c, err := m.handle(ufrag, m.addrs[0], func() {})
 	if err != nil {
 		t.Fatal(err)
 	}

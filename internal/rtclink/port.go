@@ -115,8 +115,10 @@ func (p *port) close() {
 // handle is one candidate's hold on its agent's port: candidates of several addresses share it.
 type handle struct {
 	*port
-	done chan struct{}
-	once sync.Once
+	done     chan struct{}
+	once     sync.Once
+	answered func() // a check has been answered, and the agent has seen it
+	answer   bool   // what was read last is such an answer; of the reader
 }
 
 var (
@@ -125,17 +127,22 @@ var (
 	errNotUDP = errors.New("rtclink: mux: not a UDP address")
 )
 
-func (p *port) handle() *handle {
+func (p *port) handle(answered func()) *handle {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.handles++
-	return &handle{port: p, done: make(chan struct{})}
+	return &handle{port: p, done: make(chan struct{}), answered: answered}
 }
 
 // ReadFromAddrPort reads a packet; pion prefers it, since it makes no address on the heap.
 func (h *handle) ReadFromAddrPort(b []byte) (int, netip.AddrPort, error) {
+	if h.answer { // the agent deals with a packet before it reads the next
+		h.answer = false
+		h.answered()
+	}
 	for {
 		if q, ok := h.pop(); ok {
+			h.answer = isSuccess(q.data)
 			n := copy(b, q.data)
 			q.slab.release()
 			return n, q.from, nil

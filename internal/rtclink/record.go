@@ -109,6 +109,7 @@ type records struct {
 	conn  datagrams
 	keys  *keys
 	begin func() ([][]byte, error) // waits for the handshake to let go of conn; returns what came meanwhile
+	stop  func()                   // ends that waiting
 	idle  func()                   // called by each Read: all that was read before has been dealt with
 
 	// Of the reading goroutine.
@@ -127,8 +128,8 @@ type records struct {
 
 var _ net.Conn = (*records)(nil)
 
-func newRecords(conn datagrams, k *keys, begin func() ([][]byte, error), idle func()) *records {
-	return &records{conn: conn, keys: k, begin: begin, idle: idle, sequence: firstSequence}
+func newRecords(conn datagrams, k *keys, begin func() ([][]byte, error), stop, idle func()) *records {
+	return &records{conn: conn, keys: k, begin: begin, stop: stop, idle: idle, sequence: firstSequence}
 }
 
 // Read returns the payload of one record. Records that are forged, repeated or of the handshake are passed over;
@@ -258,6 +259,7 @@ func (r *records) Close() error {
 	}
 	_ = r.seal(contentAlert, []byte{1, alertCloseNotify}) // it may be gone already
 	r.closed = true
+	r.stop()
 	return r.conn.SetReadDeadline(time.Unix(1, 0))
 }
 

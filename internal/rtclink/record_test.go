@@ -310,7 +310,7 @@ func FuzzRecord(f *testing.F) {
 			t.Fatal(err)
 		}
 		conn := &oneDatagram{b: b}
-		r := newRecords(conn, &keys{read: gcm, write: gcm}, func() ([][]byte, error) { return nil, nil }, func() {})
+		r := newRecords(conn, &keys{read: gcm, write: gcm}, func() ([][]byte, error) { return nil, nil }, func() {}, func() {})
 		if n, err := r.Read(make([]byte, 100)); err == nil {
 			t.Errorf("a record of %d bytes was taken", n) // its key is known, but its number and tag would have to fit
 		}

@@ -1,0 +1,126 @@
+package rtclink
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/pion/ice/v4"
+
+	"github.com/leeway-video/leeway/internal/transfer"
+)
+
+// gatherWait is how long a description waits for the addresses of its own machine, which are there at once: sent with
+// it, they let the other side begin its checks when the description arrives.
+const gatherWait = 20 * time.Millisecond
+
+// share is one link's view of a socket's mux: its agent's port tells of answers to checks.
+type share struct {
+	*mux
+	answered func()
+}
+
+// GetConn implements ice.UDPMux.
+func (s share) GetConn(ufrag string, addr net.Addr) (net.PacketConn, error) {
+	return s.handle(ufrag, addr, s.answered)
+}
+
+// answered says that a check of this link's agent may have been answered.
+func (l *Link) answered() {
+	select {
+	case l.checked <- struct{}{}:
+	default:
+	}
+}
+
+// reach begins to connect and returns as soon as one pair of addresses works. Waiting until the agents have agreed on
+// the best one, as pion does before it gives its connection away, costs a round trip and up to 200 ms. Until then
+// packets take the best of those that work. A relay is not settled for before its time: what it carries is counted.
+func (l *Link) reach(remote *description) (*ice.Conn, error) {
+	begin := l.agent.StartAccept
+	if l.offering {
+		begin = l.agent.StartDial
+	}
+	conn, err := begin(remote.ufrag, remote.password)
+	if err != nil {
+		return nil, fmt.Errorf("ICE: %w", err)
+	}
+	ctx, cancel := context.WithCancel(l.ctx)
+	defer cancel()
+	agreed := make(chan error, 1)
+	l.running.Go(func() { agreed <- l.agent.AwaitConnect(ctx) })
+	for {
+		select {
+		case <-l.checked:
+			if rtt, ok := works(conn.GetCandidatePairsInfo()); ok {
+				l.firstRTT = rtt
+				return conn, nil
+			}
+		case err := <-agreed:
+			if err != nil {
+				return nil, fmt.Errorf("ICE: %w", err)
+			}
+			l.firstRTT = l.roundTrip()
+			return conn, nil
+		}
+	}
+}
+
+// works says whether a pair without a relay works, and what its round-trip time is.
+func works(pairs []ice.CandidatePairInfo) (time.Duration, bool) {
+	for _, p := range pairs {
+		if p.State == ice.CandidatePairStateSucceeded && p.LocalCandidateType != ice.CandidateTypeRelay && p.RemoteCandidateType != ice.CandidateTypeRelay {
+			return p.CurrentRoundTripTime, true
+		}
+	}
+	return 0, false
+}
+
+// roundTrip is ICE's last measurement of the path, 0 without one.
+func (l *Link) roundTrip() time.Duration {
+	s, ok := l.agent.GetSelectedCandidatePairStats()
+	if !ok {
+		return 0
+	}
+	return time.Duration(s.CurrentRoundTripTime * float64(time.Second))
+}
+
+// gather begins to gather and returns what is there at once; the rest goes to the owner by events.
+func (l *Link) gather() ([]string, error) {
+	if err := l.agent.GatherCandidates(); err != nil {
+		return nil, err
+	}
+	timer := time.NewTimer(gatherWait)
+	defer timer.Stop()
+	select {
+	case <-l.gathered:
+	case <-timer.C:
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	first := l.first
+	l.first, l.described = nil, true
+	return first, nil
+}
+
+// candidate tells of an address of this side: in the description, or later by an event.
+func (l *Link) candidate(c ice.Candidate) {
+	if l.closing.Load() {
+		return
+	}
+	if c == nil {
+		l.gatheredOnce.Do(func() { close(l.gathered) })
+		l.events.Candidate(transfer.Candidate{End: true})
+		return
+	}
+	text := "candidate:" + c.Marshal()
+	l.mu.Lock()
+	if !l.described {
+		l.first = append(l.first, text)
+		l.mu.Unlock()
+		return
+	}
+	l.mu.Unlock()
+	l.events.Candidate(transfer.Candidate{Candidate: text, Mid: l.mid})
+}
