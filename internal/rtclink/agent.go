@@ -135,10 +135,12 @@ func (l *Link) associate(remote *description, client bool) (*sctp.Association, e
 	if err != nil {
 		return nil, err
 	}
+	l.reaches(&l.stages.Reached)
 	records, err := l.host.handshake(l.ctx, conn, client, remote.fingerprint, l.stir)
 	if err != nil {
 		return nil, err
 	}
+	l.reaches(&l.stages.Secured)
 	context.AfterFunc(l.ctx, func() { _ = records.Close() })
 	options := []sctp.ClientOption{
 		sctp.WithNetConn(records),
@@ -158,5 +160,6 @@ func (l *Link) associate(remote *description, client bool) (*sctp.Association, e
 		_ = records.Close()
 		return nil, fmt.Errorf("SCTP: %w", err)
 	}
+	l.reaches(&l.stages.Associated)
 	return association, nil
 }

@@ -58,6 +58,7 @@ type Link struct {
 	written     int64                      // guarded by mu: bytes handed to the data channels
 	flight      *flight                    // guarded by mu
 	described   bool                       // guarded by mu: addresses go out by events
+	stages      Stages                     // guarded by mu
 	first       []string                   // guarded by mu: addresses for the description
 }
 
@@ -145,6 +146,27 @@ func (l *Link) start(remote *description, client bool) error {
 	l.running.Add(1)
 	go l.connect(remote, client)
 	return nil
+}
+
+// Stages are the moments at which a link had come so far; zero before.
+type Stages struct {
+	Reached    time.Time // a pair of addresses works
+	Secured    time.Time // the DTLS handshake is over
+	Associated time.Time // SCTP takes messages
+}
+
+// Stages says when each step of the set-up was done.
+func (l *Link) Stages() Stages {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stages
+}
+
+// reaches notes that a step of the set-up is done.
+func (l *Link) reaches(step *time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	*step = time.Now()
 }
 
 // MaxMessage implements transfer.Link.

@@ -31,7 +31,9 @@ type Network struct {
 	Loopback bool
 	// Through, if any, stands between the viewer and its links: benches have peers misbehave there.
 	Through func(viewer.Links) viewer.Links
-	Log     *slog.Logger
+	// Signaled, if any, stands between the viewer and its sockets to the tracker: benches look on there.
+	Signaled func(viewer.Dialer) viewer.Dialer
+	Log      *slog.Logger
 }
 
 // Viewer is a headless viewer with everything that it stands on.
@@ -54,12 +56,15 @@ func Start(cfg viewer.Config, n Network) (*Viewer, error) {
 	sockets := &dialer{network: n}
 	sockets.ctx, sockets.stop = context.WithCancel(context.Background())
 	v := &Viewer{stops: []func(){hosts.close, sockets.close, player.Close, stopLoop}}
-	var links viewer.Links = hosts
+	ports := viewer.Ports{Loop: loop, Dialer: sockets, Links: hosts, Origin: player}
 	if n.Through != nil {
-		links = n.Through(links)
+		ports.Links = n.Through(hosts)
+	}
+	if n.Signaled != nil {
+		ports.Dialer = n.Signaled(sockets)
 	}
 	var err error
-	v.Viewer, err = viewer.Start(cfg, viewer.Ports{Loop: loop, Dialer: sockets, Links: links, Origin: player})
+	v.Viewer, err = viewer.Start(cfg, ports)
 	if err != nil {
 		v.Close()
 		return nil, err

@@ -1,0 +1,138 @@
+// Package joinbench is `leeway bench join`: how long it takes from a viewer's hello to the tracker until the first piece
+// of a peer is there and verified, leg by leg, over paths that all have one round-trip time.
+package joinbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/app/headless"
+	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/netlab"
+	"github.com/leeway-video/leeway/internal/viewer"
+)
+
+// Bench is the bench.
+var Bench = bench.Bench{
+	Name:  "join",
+	About: "From hello to the first verified piece of a peer, leg by leg; every path has the same round-trip time.",
+	Cases: []bench.Case{pion(50*time.Millisecond, ""), pion(100*time.Millisecond, "<= 6")},
+}
+
+// legs are the moments that are told, in order: each in ms since hello, as this side sees it.
+var legs = []string{
+	"welcome", "join", "joined", "offer", "answer", "ice", "dtls", "sctp", "open", "peer_hello", "have", "certificate", "request", "data", "piece",
+}
+
+// pion is a headless viewer that joins two others and a seed.
+func pion(rtt time.Duration, goal string) bench.Case {
+	c := bench.Case{
+		Name:    fmt.Sprintf("pion/%dms", rtt.Milliseconds()),
+		About:   fmt.Sprintf("A headless viewer joins two others and a seed; %d ms of round-trip time between any two, the tracker included.", rtt.Milliseconds()),
+		Figures: []bench.Figure{{Name: "round_trips", Goal: goal}},
+		Run:     func(ctx context.Context, r *bench.Run) (bench.Sample, error) { return join(ctx, r, rtt) },
+	}
+	for _, leg := range legs {
+		c.Figures = append(c.Figures, bench.Figure{Name: leg, Unit: "ms"})
+	}
+	return c
+}
+
+const (
+	// ready is when the viewers that are joined have something to give: certified segments.
+	readyWait = time.Minute
+	joinWait  = 30 * time.Second
+	lookEvery = 200 * time.Millisecond
+	holders   = 2
+	holdBytes = 4 << 20
+	lineRate  = 100_000_000
+	lineQueue = 1 << 20
+)
+
+// join measures once.
+func join(ctx context.Context, r *bench.Run, rtt time.Duration) (sample bench.Sample, err error) {
+	lab, err := netlab.New(netlab.Options{Seed: uint64(r.Number) + 1})
+	if err != nil {
+		return sample, err
+	}
+	defer func() { err = errors.Join(err, lab.Close()) }()
+	core := lab.Router("core")
+	line := netlab.Both(netlab.Link{Rate: lineRate, Delay: rtt / 4, Queue: lineQueue})
+	place, _ := lab.Attach("servers", core, line)
+	hosts := make([]*netlab.Host, holders+1)
+	for i := range hosts {
+		hosts[i], _ = lab.Attach(fmt.Sprintf("viewer-%d", i+1), core, line)
+	}
+	if err := lab.Start(); err != nil {
+		return sample, err
+	}
+	s, err := serve(ctx, place)
+	if err != nil {
+		return sample, err
+	}
+	defer func() { err = errors.Join(err, s.stop()) }()
+	for _, h := range hosts[:holders] {
+		v, err := start(h, s, nil)
+		if err != nil {
+			return sample, err
+		}
+		defer v.Close()
+		if err := filled(ctx, v, h == hosts[holders-1]); err != nil {
+			return sample, err
+		}
+	}
+	if err := lab.Mark(); err != nil {
+		return sample, err
+	}
+	t := newTimeline()
+	v, err := start(hosts[holders], s, t)
+	if err != nil {
+		return sample, err
+	}
+	defer v.Close()
+	sample.Values, err = t.result(ctx, rtt, joinWait)
+	if err != nil {
+		return sample, err
+	}
+	r.Logf("%s", t)
+	report, err := lab.Report()
+	if err != nil {
+		return sample, err
+	}
+	if err := report.Certify(); err != nil {
+		sample.Void = err.Error()
+	}
+	return sample, nil
+}
+
+// start starts a viewer on a host; t, if there is one, sees what happens.
+func start(h *netlab.Host, s *servers, t *timeline) (*headless.Viewer, error) {
+	n := headless.Network{Dial: h.DialContext, Enter: h.Do, Listen: h.Addr().String() + ":0"}
+	if t != nil {
+		n.Through = func(l viewer.Links) viewer.Links { return tracedLinks{l, t} }
+		n.Signaled = func(d viewer.Dialer) viewer.Dialer { return tracedDialer{d, t} }
+	}
+	return headless.Start(viewer.Config{
+		URL: s.manifest(), Tracker: s.tracker(), Site: siteName, Rendition: "lowest", JoinAfter: -1,
+	}, n)
+}
+
+// filled waits until a viewer has something to give: certified pieces, of a seed or another viewer.
+func filled(ctx context.Context, v *headless.Viewer, last bool) error {
+	if !last {
+		return nil // certificates are made for two viewers and more
+	}
+	ctx, cancel := context.WithTimeout(ctx, readyWait)
+	defer cancel()
+	for {
+		b := v.Summary().Stats.Bytes
+		if b["seed"]+b["peer"] >= holdBytes {
+			return nil
+		}
+		if !bench.Pause(ctx, lookEvery) {
+			return fmt.Errorf("the viewers to be joined have got nothing from peers: %v", b)
+		}
+	}
+}

@@ -1,0 +1,97 @@
+package joinbench
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"syscall"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/netlab"
+)
+
+const (
+	publicPort = 8080
+	adminPort  = 9464
+	seedPort   = 4600
+	siteName   = "demo"
+
+	startWait = 5 * time.Minute // the film may have to be prepared first
+	stopWait  = 20 * time.Second
+)
+
+// servers is `leeway up` on a host of the lab: tracker, seed and origin in one process.
+type servers struct {
+	host  *netlab.Host
+	cmd   *netlab.Cmd
+	dir   string
+	ended chan error
+	log   bytes.Buffer // of the process; read when it has ended
+}
+
+func serve(ctx context.Context, host *netlab.Host) (*servers, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	dir, err := os.MkdirTemp("", "leeway-bench-join-")
+	if err != nil {
+		return nil, err
+	}
+	s := &servers{host: host, dir: dir, ended: make(chan error, 1)}
+	s.cmd = host.Command(ctx, self, "up", "--open", "--data-dir", dir,
+		"--listen", s.at(publicPort), "--admin", s.at(adminPort), "--seed-listen", s.at(seedPort))
+	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
+	if err := s.cmd.Start(); err != nil {
+		return nil, errors.Join(err, os.RemoveAll(dir))
+	}
+	go func() { s.ended <- s.cmd.Wait() }()
+	if err := s.ready(ctx); err != nil {
+		return nil, errors.Join(err, s.stop())
+	}
+	return s, nil
+}
+
+func (s *servers) at(port uint16) string { return netip.AddrPortFrom(s.host.Addr(), port).String() }
+
+func (s *servers) manifest() string { return "http://" + s.at(publicPort) + "/media/bbb/master.m3u8" }
+
+func (s *servers) tracker() string { return "ws://" + s.at(publicPort) + "/" }
+
+// ready waits until the servers take work.
+func (s *servers) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, startWait)
+	defer cancel()
+	client := http.Client{Transport: &http.Transport{DialContext: s.host.DialContext, DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	for {
+		response, err := client.Get("http://" + s.at(adminPort) + "/readyz")
+		if err == nil {
+			_ = response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case err := <-s.ended:
+			s.ended <- err
+			return fmt.Errorf("the servers ended before they were ready: %v\n%s", err, s.log.String())
+		default:
+		}
+		if !bench.Pause(ctx, lookEvery) {
+			return errors.New("the servers did not come up")
+		}
+	}
+}
+
+func (s *servers) stop() error {
+	_ = s.cmd.Process.Signal(syscall.SIGTERM)
+	late := time.AfterFunc(stopWait, func() { _ = s.cmd.Process.Kill() })
+	<-s.ended
+	late.Stop()
+	return os.RemoveAll(s.dir)
+}
