@@ -55,6 +55,8 @@ func (l *Link) accept(a *sctp.Association) {
 			l.adopt(dc)
 		case errors.Is(err, io.EOF):
 			close(l.gone)
+			l.ended.Store(true)
+			l.stir()
 			if !l.opened.Load() {
 				l.Close(peer.CloseClosed, nil) // nobody reads yet who would say so
 			}
@@ -158,28 +160,47 @@ func (l *Link) open() {
 		})
 	}
 	l.events.Open()
+	l.reading.Store(readerBusy)
 	go l.read()
 }
 
-// stir has the channels looked at: SCTP has dealt with what arrived before.
+// The reader is a goroutine while there is something to read: an idle link has none.
+const (
+	readerNone  = iota // the link is not open
+	readerIdle         // not running
+	readerBusy         // running
+	readerAgain        // running, and to look once more
+)
+
+// stir has the channels looked at: SCTP has dealt with what arrived before. It is called while accept runs, so that
+// running is not zero.
 func (l *Link) stir() {
-	select {
-	case l.arrived <- struct{}{}:
-	default:
+	for {
+		switch state := l.reading.Load(); {
+		case state == readerNone || state == readerAgain:
+			return
+		case state == readerBusy && l.reading.CompareAndSwap(readerBusy, readerAgain):
+			return
+		case state == readerIdle && l.reading.CompareAndSwap(readerIdle, readerBusy):
+			l.running.Add(1)
+			go l.read()
+			return
+		}
 	}
 }
 
-// read hands on the messages of all channels until the link ends.
+// read hands on what there is of all channels.
 func (l *Link) read() {
 	defer l.running.Done()
 	for l.poll() {
-		select {
-		case <-l.arrived:
-		case <-l.gone:
-			l.poll() // what was said last
+		if l.reading.CompareAndSwap(readerAgain, readerBusy) {
+			continue
+		}
+		if l.ended.Load() {
 			l.Close(peer.CloseClosed, nil)
 			return
-		case <-l.ctx.Done():
+		}
+		if l.reading.CompareAndSwap(readerBusy, readerIdle) {
 			return
 		}
 	}

@@ -110,15 +110,15 @@ func parseDescription(sdp string) (*description, error) {
 	return d, nil
 }
 
-// set takes one attribute. Those of the session count where its section has none, so that order does not matter.
+// set takes one attribute; what stays does not keep the whole description alive. Those of the session count where its section has none, so that order does not matter.
 func (d *description) set(name, value string) error {
 	switch name {
 	case "ice-ufrag":
-		d.ufrag = value
+		d.ufrag = strings.Clone(value)
 	case "ice-pwd":
-		d.password = value
+		d.password = strings.Clone(value)
 	case "mid":
-		d.mid = value
+		d.mid = strings.Clone(value)
 	case "setup":
 		if value != "actpass" && value != "active" && value != "passive" {
 			return fmt.Errorf("%q", value)

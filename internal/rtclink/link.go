@@ -38,7 +38,8 @@ type Link struct {
 	ctx          context.Context // ends when the link's machinery is to stop
 	cancel       context.CancelFunc
 	running      sync.WaitGroup
-	arrived      chan struct{} // SCTP has taken in something
+	reading      atomic.Int32  // state of the reader: channels.go
+	ended        atomic.Bool   // the association has: what is there is the last
 	checked      chan struct{} // a check may have been answered
 	gathered     chan struct{} // closed when all addresses of this side are known
 	gatheredOnce sync.Once
@@ -74,7 +75,7 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 	l := &Link{
 		host: h, events: events, offering: offering, mid: mid, plan: plan,
 		data: make([]*datachannel.DataChannel, plan.Data), flight: newFlight(h.cfg.InFlight, plan.Message),
-		arrived: make(chan struct{}, 1), checked: make(chan struct{}, 1), gathered: make(chan struct{}), gone: make(chan struct{}), done: make(chan struct{}), acks: func([]byte) {},
+		checked: make(chan struct{}, 1), gathered: make(chan struct{}), gone: make(chan struct{}), done: make(chan struct{}), acks: func([]byte) {},
 	}
 	if e, ok := events.(transfer.AckEvents); ok {
 		l.acks = e.Ack

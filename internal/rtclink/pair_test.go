@@ -53,6 +53,25 @@ func (e *end) Candidate(c transfer.Candidate) {
 	_ = e.peer.link.AddCandidate(c)
 }
 
+// rewritten is a description whose candidates are rewritten as those that follow it.
+func (e *end) rewritten(sdp string) string {
+	if e.rewrite == nil {
+		return sdp
+	}
+	var b strings.Builder
+	for line := range strings.Lines(sdp) {
+		if c, ok := strings.CutPrefix(line, "a=candidate:"); ok {
+			c, keep := e.rewrite("candidate:" + strings.TrimRight(c, "\r\n"))
+			if !keep {
+				continue
+			}
+			line = "a=" + c + "\r\n"
+		}
+		b.WriteString(line)
+	}
+	return b.String()
+}
+
 func (e *end) attach(l transfer.Link) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -95,10 +114,12 @@ func connect(t testing.TB, offerer, answerer *Host, offering, answering *end) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	offer.SDP = offering.rewritten(offer.SDP)
 	a, answer, err := answerer.Answer(offer, answering)
 	if err != nil {
 		t.Fatal(err)
 	}
+	answer.SDP = answering.rewritten(answer.SDP)
 	answering.attach(a)
 	if err := l.Accept(answer); err != nil {
 		t.Fatal(err)
