@@ -5,6 +5,9 @@
 //   - A Lane is the sending side of one link; its Source is asked for bytes only when they can go out, so what waits can
 //     still be promoted, canceled or reordered where it waits.
 //   - A Receiver is the other end of a Lane: it takes the messages' headers off and acknowledges them.
+//   - A Requester bounds what a host has asked for over all its links, so that many senders to one line yield together.
+//
+// Lock order: Receiver before Requester; a Sender's lock before those of its sources.
 //
 // It has its room between transfer and the wire: transfer decides what is sent, this package when, and neither knows what
 // carries it. It is no part of ledbat because that is pure, and none of rtclink because the law must not depend on pion.

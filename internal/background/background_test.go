@@ -148,7 +148,7 @@ func newHost(links, rate int, delay time.Duration) *host {
 	shared := &line{}
 	for range links {
 		w, s := &wire{rate: rate, delay: delay, line: shared}, &store{left: 1 << 40}
-		r := NewReceiver(w, time.Now)
+		r := NewReceiver(w, nil, time.Now)
 		w.deliver = func(b []byte) { _, _, _ = r.Data(b) }
 		var lane *Lane
 		ready := make(chan struct{})

@@ -146,7 +146,7 @@ func TestEverythingArrivesOnceOverRealLinks(t *testing.T) {
 	for i, s := range sides {
 		senders[i] = NewSender(ledbat.Config{}, time.Now)
 		running.Go(func() { senders[i].Run(ctx) })
-		receivers[i] = NewReceiver(s.link, time.Now)
+		receivers[i] = NewReceiver(s.link, nil, time.Now)
 		defer receivers[i].Close()
 		lanes[i] = senders[i].Add(s.link, &counting{count: count, short: 3000}, 0)
 	}

@@ -10,8 +10,9 @@ import (
 
 // Receiver takes the background messages of one link and acknowledges them.
 type Receiver struct {
-	link  Link
-	clock clock
+	link   Link
+	demand *Demand // nil: nothing is bounded
+	clock  clock
 
 	mu     sync.Mutex
 	acker  *ledbat.Acker // guarded by mu
@@ -20,9 +21,13 @@ type Receiver struct {
 	buf    []byte        // guarded by mu
 }
 
-// NewReceiver makes the receiving end of a link.
-func NewReceiver(link Link, now func() time.Time) *Receiver {
-	return &Receiver{link: link, clock: newClock(now), acker: ledbat.NewAcker()}
+// NewReceiver makes the receiving end of a link. demand is what was asked for over it; nil where nobody bounds that.
+func NewReceiver(link Link, demand *Demand, now func() time.Time) *Receiver {
+	r := &Receiver{link: link, demand: demand, clock: newClock(now), acker: ledbat.NewAcker()}
+	if demand != nil {
+		r.clock = demand.requester.clock // the sender tells us back what we say of our time
+	}
+	return r
 }
 
 // Data takes a background message and returns what it carries; Payload aliases b. fresh is false for a message that came
@@ -36,6 +41,9 @@ func (r *Receiver) Data(b []byte) (part peer.Data, fresh bool, err error) {
 	defer r.mu.Unlock()
 	fresh = r.acker.OnData(r.clock.micros(), int64(len(b)), stamp)
 	r.answer()
+	if fresh && r.demand != nil {
+		r.demand.arrived(len(part.Payload), stamp)
+	}
 	return part, fresh, nil
 }
 

@@ -14,7 +14,7 @@ import (
 type stack interface {
 	begin(link int) error            // the receiver's: offer a link
 	handle(link int, s signal) error // what the other end says
-	start()                          // the sender's: send until close
+	start()                          // send, or ask, until close
 	burst(bytes int)                 // the receiver's: ask for a foreground segment
 	close() error
 }
@@ -37,8 +37,10 @@ func end(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
 		return err
 	}
 	if !s.Send {
-		if err := st.begin(0); err != nil {
-			return errors.Join(err, st.close())
+		for i := range s.Links {
+			if err := st.begin(i); err != nil {
+				return errors.Join(err, st.close())
+			}
 		}
 	}
 	return errors.Join(listen(in, st), st.close())

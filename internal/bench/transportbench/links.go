@@ -12,12 +12,12 @@ import (
 	"github.com/leeway-video/leeway/internal/netlab"
 )
 
-// links is a flow over links: a sender and its receivers, each in a process of its own inside its host. Link i of the
-// sender is the only one of receiver i.
+// links is a flow over links: a sender and its receivers, or a receiver and its senders, each in a process of its own
+// inside its host. Link i of the one is the only one of the i-th of the others.
 type links struct {
 	flow      flow
 	tell      teller
-	sender    *bench.Process
+	senders   []*bench.Process
 	receivers []*bench.Process
 	failed    chan error
 	wg        sync.WaitGroup
@@ -31,21 +31,26 @@ type links struct {
 }
 
 func newLinks(ctx context.Context, r *bench.Run, label string, f flow, at site, tell teller) (*links, error) {
-	l := &links{flow: f, tell: tell, failed: make(chan error, len(at.far)+1), opened: make(chan struct{})}
-	var err error
-	if l.sender, err = l.begin(ctx, r, label+"-sender", at.near, true); err != nil {
-		return l, err
+	l := &links{flow: f, tell: tell, failed: make(chan error, len(at.near)+len(at.far)), opened: make(chan struct{})}
+	for i, h := range at.near {
+		p, err := l.begin(ctx, r, fmt.Sprintf("%s-sender%d", label, i), h, setup{Send: true})
+		if err != nil {
+			return l, err
+		}
+		l.senders = append(l.senders, p)
 	}
 	for i, h := range at.far {
-		p, err := l.begin(ctx, r, fmt.Sprintf("%s-receiver%d", label, i), h, false)
+		p, err := l.begin(ctx, r, fmt.Sprintf("%s-receiver%d", label, i), h, setup{Links: len(at.near)})
 		if err != nil {
 			return l, err
 		}
 		l.receivers = append(l.receivers, p)
 	}
-	l.wg.Go(func() { l.relay(l.sender, -1) })
+	for i, p := range l.senders {
+		l.wg.Go(func() { l.relay(p, i, len(l.senders), l.receivers) })
+	}
 	for i, p := range l.receivers {
-		l.wg.Go(func() { l.relay(p, i) })
+		l.wg.Go(func() { l.relay(p, i, len(l.receivers), l.senders) })
 	}
 	late := time.NewTimer(ready)
 	defer late.Stop()
@@ -62,7 +67,7 @@ func newLinks(ctx context.Context, r *bench.Run, label string, f flow, at site, 
 }
 
 // begin starts one end inside a host.
-func (l *links) begin(ctx context.Context, r *bench.Run, label string, h *netlab.Host, send bool) (*bench.Process, error) {
+func (l *links) begin(ctx context.Context, r *bench.Run, label string, h *netlab.Host, s setup) (*bench.Process, error) {
 	inside := func(name string, arg ...string) (*exec.Cmd, func() error) {
 		c := h.Command(ctx, name, arg...)
 		return c.Cmd, c.Start
@@ -71,14 +76,15 @@ func (l *links) begin(ctx context.Context, r *bench.Run, label string, h *netlab
 	if err != nil {
 		return nil, err
 	}
-	if err := child.Send(setup{Kind: l.flow.kind, Send: send, Addr: h.Addr().String()}); err != nil {
+	s.Kind, s.Addr = l.flow.kind, h.Addr().String()
+	if err := child.Send(s); err != nil {
 		return nil, errors.Join(err, child.Stop())
 	}
 	return child, nil
 }
 
-// relay passes on what an end says, until it ends; the sender is receiver -1.
-func (l *links) relay(from *bench.Process, receiver int) {
+// relay passes on what an end says, until it ends: it is number i of so many on its side.
+func (l *links) relay(from *bench.Process, i, of int, to []*bench.Process) {
 	for {
 		var m message
 		if err := from.Receive(&m); err != nil {
@@ -86,16 +92,20 @@ func (l *links) relay(from *bench.Process, receiver int) {
 			return
 		}
 		switch {
-		case m.Type == saySignal && receiver >= 0:
-			m.Link = receiver
-			_ = l.sender.Send(m)
 		case m.Type == saySignal:
-			to := l.receivers[m.Link]
-			m.Link = 0
-			_ = to.Send(m)
+			link := m.Link
+			if of > 1 {
+				link = i
+			}
+			other := to[0]
+			m.Link = link
+			if len(to) > 1 {
+				other, m.Link = to[link], 0
+			}
+			_ = other.Send(m)
 		case m.Type == sayOpen:
 			l.mu.Lock()
-			if l.open++; l.open == 2*len(l.receivers) {
+			if l.open++; l.open == 2*max(len(l.receivers), len(l.senders)) {
 				close(l.opened)
 			}
 			l.mu.Unlock()
@@ -115,10 +125,22 @@ func (l *links) start() error {
 			_ = l.receivers[0].Send(message{Type: sayBurst, Bytes: b.bytes})
 		}))
 	}
-	if l.flow.kind == idle {
-		return nil
+	var err error
+	for _, p := range l.beginners() {
+		err = errors.Join(err, p.Send(message{Type: sayStart}))
 	}
-	return l.sender.Send(message{Type: sayStart})
+	return err
+}
+
+// beginners are who is told to start.
+func (l *links) beginners() []*bench.Process {
+	switch l.flow.kind {
+	case idle:
+		return nil
+	case asked:
+		return l.receivers
+	}
+	return l.senders
 }
 
 // stop does not wait: what a process still has to say goodbye to is on the line.
@@ -127,7 +149,7 @@ func (l *links) stop() error {
 	return nil
 }
 
-// close ends the processes, the sender first.
+// close ends the processes, senders first.
 func (l *links) close() error {
 	l.ending.Do(func() {
 		l.mu.Lock()
@@ -135,10 +157,8 @@ func (l *links) close() error {
 			t.Stop()
 		}
 		l.mu.Unlock()
-		for _, child := range append([]*bench.Process{l.sender}, l.receivers...) {
-			if child != nil {
-				l.ended = errors.Join(l.ended, child.Stop())
-			}
+		for _, child := range append(l.senders, l.receivers...) {
+			l.ended = errors.Join(l.ended, child.Stop())
 		}
 		l.wg.Wait()
 	})

@@ -152,12 +152,27 @@ func (e *linkEnd) Open() {
 	e.stack.say(message{Type: sayOpen, Link: e.link})
 }
 
-// Control implements transfer.LinkEvents: the other end asks for a foreground segment of so many bytes.
+// What the other end asks for: so many bytes (32 bits) in a lane.
+const (
+	askForeground = 'f'
+	askBackground = 'b'
+)
+
+// Control implements transfer.LinkEvents.
 func (e *linkEnd) Control(b []byte) {
-	if len(b) == 4 {
-		bytes := int(binary.BigEndian.Uint32(b))
-		e.stack.wg.Go(func() { e.send(bytes) })
+	if len(b) != 5 {
+		return
 	}
+	bytes := int(binary.BigEndian.Uint32(b[1:]))
+	if b[0] == askBackground {
+		e.stack.lane.asked(e, bytes)
+		return
+	}
+	e.stack.wg.Go(func() { e.send(bytes) })
+}
+
+func (e *linkEnd) ask(lane byte, bytes int) {
+	e.transport.SendControl(binary.BigEndian.AppendUint32([]byte{lane}, uint32(bytes)))
 }
 
 // Drain implements transfer.LinkEvents.
@@ -196,7 +211,7 @@ func (e *linkEnd) expect(bytes int) {
 	e.mu.Lock()
 	e.asked, e.size, e.missing = time.Now(), bytes, bytes
 	e.mu.Unlock()
-	e.transport.SendControl(binary.BigEndian.AppendUint32(nil, uint32(bytes)))
+	e.ask(askForeground, bytes)
 }
 
 // send serves bytes in the foreground, as a piece's messages do.

@@ -4,16 +4,17 @@ import "github.com/leeway-video/leeway/internal/transfer"
 
 // setup is the first message to a child.
 type setup struct {
-	Kind kind   `json:"kind"`
-	Send bool   `json:"send"`
-	Addr string `json:"addr"` // of this end
+	Kind  kind   `json:"kind"`
+	Send  bool   `json:"send"`
+	Addr  string `json:"addr"`  // of this end
+	Links int    `json:"links"` // that a receiver offers
 }
 
 // The types of message.
 const (
 	saySignal = "signal"
 	sayOpen   = "open"  // from a child: this end of the link is open
-	sayStart  = "start" // to a sender
+	sayStart  = "start" // to those that begin: senders, or receivers that ask
 	sayBurst  = "burst" // to a receiver: ask for a foreground segment
 	sayTook   = "took"  // from a receiver: it is here
 	sayState  = "state" // from a background sender, every step

@@ -102,7 +102,7 @@ func (r *record) look(now time.Duration, report netlab.Report) {
 			sum += report.Directions["right→"+farName(i, k)].Bytes
 		}
 		if f.reverse {
-			sum = report.Directions["left→"+nearName(i)].Bytes
+			sum = report.Directions["left→"+nearName(i, 0)].Bytes
 		}
 		r.sent[i] = append(r.sent[i], sum)
 	}

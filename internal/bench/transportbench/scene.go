@@ -20,6 +20,7 @@ const (
 	rfcLane    kind = "rfc6817"    // the same pacing on the same link, under RFC 6817's law
 	foreground kind = "foreground" // our foreground lane over a link
 	plain      kind = "sctp"       // a bare pion data channel as it comes
+	asked      kind = "asked"      // our background lane, for which the receiver asks piece by piece within a window of its own
 	idle       kind = "idle"       // links that are open and carry nothing: for foreground bursts with nothing beside
 	cubic      kind = "cubic"      // kernel TCP
 	reno       kind = "reno"       // kernel TCP
@@ -35,6 +36,7 @@ type flow struct {
 	from    time.Duration // since the scene began
 	to      time.Duration // 0: to its end
 	peers   int           // receivers, with a link each; 0 is one
+	senders int           // hosts that send to one receiver, with a link each; 0 is one
 	slow    netlab.Link   // what the last peer has before it, of several
 	reverse bool          // TCP only: against the direction of the others
 	// bursts are foreground segments that the sender's first link carries beside.
@@ -106,10 +108,7 @@ func (s scene) play(ctx context.Context, r *bench.Run) (rec *record, void error,
 }
 
 // site is where a flow's ends are.
-type site struct {
-	near *netlab.Host
-	far  []*netlab.Host
-}
+type site struct{ near, far []*netlab.Host }
 
 // build makes the dumbbell: hosts for each flow, and a pair for the witness, which is the last.
 func (s scene) build(lab *netlab.Lab) []site {
@@ -121,8 +120,11 @@ func (s scene) build(lab *netlab.Lab) []site {
 	lab.Connect(left, right, netlab.Path{Up: s.line, Down: back})
 	var all []site
 	for i, f := range append(slices.Clone(s.flows), flow{}) {
-		near, _ := lab.Attach(nearName(i), left, netlab.Path{})
-		at := site{near: near}
+		var at site
+		for k := range max(f.senders, 1) {
+			near, _ := lab.Attach(nearName(i, k), left, netlab.Path{})
+			at.near = append(at.near, near)
+		}
 		for k := range max(f.peers, 1) {
 			access := netlab.Path{}
 			if k > 0 && k == f.peers-1 {
@@ -136,7 +138,7 @@ func (s scene) build(lab *netlab.Lab) []site {
 	return all
 }
 
-func nearName(flow int) string { return fmt.Sprintf("left-%d", flow+1) }
+func nearName(flow, sender int) string { return fmt.Sprintf("left-%d-%d", flow+1, sender+1) }
 
 func farName(flow, peer int) string { return fmt.Sprintf("right-%d-%d", flow+1, peer+1) }
 
@@ -148,9 +150,9 @@ func (s scene) drivers(ctx context.Context, r *bench.Run, sites []site, rec *rec
 		var err error
 		switch at := sites[i]; {
 		case f.kind.tcp() && f.reverse:
-			d, err = newTCP(ctx, f.kind, at.far[0], at.near)
+			d, err = newTCP(ctx, f.kind, at.far[0], at.near[0])
 		case f.kind.tcp():
-			d, err = newTCP(ctx, f.kind, at.near, at.far[0])
+			d, err = newTCP(ctx, f.kind, at.near[0], at.far[0])
 		default:
 			d, err = newLinks(ctx, r, fmt.Sprintf("%s-%d", f.kind, i+1), f, at, rec.flow(i))
 		}

@@ -34,7 +34,7 @@ func TestEveryKindIsSeenBehindTheBottleneck(t *testing.T) {
 	line := netlab.Link{Rate: 4_000_000, Delay: 5 * time.Millisecond, Queue: 30_000}
 	bytes := []burst{{at: 200 * time.Millisecond, bytes: 50_000}}
 	for _, f := range []flow{
-		{kind: ledbatLane, peers: 2, bursts: bytes}, {kind: rfcLane}, {kind: foreground}, {kind: plain}, {kind: cubic}, {kind: reno, reverse: true},
+		{kind: ledbatLane, peers: 2, bursts: bytes}, {kind: rfcLane}, {kind: asked, senders: 3}, {kind: foreground}, {kind: plain}, {kind: cubic}, {kind: reno, reverse: true},
 		{kind: idle, bursts: bytes},
 	} {
 		sc := scene{name: string(f.kind), line: line, length: 1500 * time.Millisecond, flows: []flow{f}}

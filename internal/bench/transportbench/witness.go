@@ -34,7 +34,7 @@ func newWitness(at site, rate int64) (*witness, error) {
 		w.every = witnessEverySlow
 	}
 	var err error
-	if w.near, err = at.near.ListenUDP(); err != nil {
+	if w.near, err = at.near[0].ListenUDP(); err != nil {
 		return nil, err
 	}
 	if w.far, err = at.far[0].ListenUDP(); err != nil {
