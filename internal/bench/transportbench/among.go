@@ -93,24 +93,49 @@ func uplink(name string, peers int) bench.Case {
 	}
 }
 
-// foreground is how much longer foreground segments take with background on the same host's links than without.
+// Foreground segments that are timed.
+const (
+	segmentCount = 5
+	segmentBytes = 2_000_000
+	segmentLeast = 4 * time.Second // between two
+)
+
+// segments is a foreground segment on the link that background has, at one rate and round trip.
+func segments(mbit, trip int) bench.Case {
+	rate := int64(mbit) * 1_000_000
+	delay := time.Duration(trip) * time.Millisecond / 2
+	line := netlab.Link{Rate: rate, Delay: delay, Queue: max(64_000, netlab.BDP(rate, 2*delay))}
+	return bench.Case{
+		Name: fmt.Sprintf("foreground-%d-%d", mbit, trip), About: fmt.Sprintf("A foreground segment of 2 MB with background on the same link, %d Mbit/s, %d ms.", mbit, trip),
+		Figures: []bench.Figure{{Name: "foreground_slowdown", Goal: "<= 1.05"}},
+		Run: measured(func(s *session) error {
+			slowdown, err := s.foreground(line, 1)
+			s.values["foreground_slowdown"] = slowdown
+			return err
+		}),
+	}
+}
+
+// foreground is how much longer foreground segments take with background on the same host's links than without, the
+// median of each.
 func (s *session) foreground(line netlab.Link, peers int) (float64, error) {
-	const segments, every, bytes = 5, 5 * time.Second, 2_000_000
+	alone := time.Duration(segmentBytes * 8 * float64(time.Second) / float64(line.Rate))
+	every := max(segmentLeast, 5*alone/2+10*line.Delay)
 	var bursts []burst
-	for i := range segments {
-		bursts = append(bursts, burst{at: time.Duration(i+1) * every, bytes: bytes})
+	for i := range segmentCount {
+		bursts = append(bursts, burst{at: time.Duration(i+1) * every, bytes: segmentBytes})
 	}
 	var times [2]float64
 	for i, k := range []kind{idle, ledbatLane} {
-		rec, err := s.play(scene{name: fmt.Sprintf("foreground beside %s", k), line: line, length: (segments + 1) * every, flows: []flow{
+		rec, err := s.play(scene{name: fmt.Sprintf("foreground beside %s", k), line: line, length: (segmentCount + 1) * every, flows: []flow{
 			{kind: k, peers: peers, bursts: bursts},
 		}})
 		if err != nil {
 			return 0, err
 		}
 		took := rec.took(0)
-		if len(took) < segments {
-			return 0, fmt.Errorf("%d of %d foreground segments arrived", len(took), segments)
+		if len(took) < segmentCount {
+			return 0, fmt.Errorf("%d of %d foreground segments arrived", len(took), segmentCount)
 		}
 		times[i] = took[len(took)/2]
 		s.run.Logf("    foreground beside %s: %.3f s", k, took)

@@ -36,6 +36,7 @@ func cases() []bench.Case {
 		queues(), jitters(), slowPeer(), loadedBack(),
 		uplink("12-1", 1), uplink("12-5", 5), uplink("12-20", 20),
 		downlink("13-1", 1), downlink("13-5", 5), downlink("13-20", 20),
+		segments(5, 20), segments(5, 100), segments(20, 20), segments(20, 100), segments(100, 20), segments(100, 100),
 	}
 }
 
@@ -110,6 +111,7 @@ func paper(name string, d time.Duration, extra bool) bench.Case {
 			{Name: "tcp_kept_ratio_one", Goal: ">= 0.95"},
 			{Name: "tcp_kept_ratio_rfc6817"}, {Name: "tcp_kept_ratio_sctp"},
 			{Name: "background_share_beside_tcp"}, {Name: "jain_index"}, {Name: "latecomer_share"},
+			{Name: "signal_follows", Goal: ">= 0.9"},
 		},
 		Run: measured(func(s *session) error { return s.paper(d) }),
 	}
@@ -133,6 +135,7 @@ func (s *session) paper(d time.Duration) error {
 	v["added_delay_p95_vs_target_two"] = rec.addedP(0.95, d+warm, 2*d) / rec.target(0, d+warm, 2*d)
 	v["tcp_kept_ratio"] = rec.rate(2*d, 3*d, 2) / solo
 	v["background_share_beside_tcp"] = rec.used(2*d, 3*d, 0, 1)
+	v["signal_follows"] = rec.follows(0, warm, 3*d)
 	settled := d + d/3 // 20 s after the second one came, in the paper's steps
 	v["jain_index"] = rec.jain(settled, 2*d, 0, 1)
 	v["latecomer_share"] = rec.rate(settled, 2*d, 1) / rec.rate(settled, 2*d, 0, 1)

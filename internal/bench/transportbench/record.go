@@ -222,6 +222,33 @@ func (r *record) told(flow int, from, to time.Duration) []state {
 	return in
 }
 
+// Bounds within which a sender's queuing delay follows the witness's, whichever is more.
+const (
+	signalBound = 10.0 // ms
+	signalShare = 0.1
+)
+
+// follows is the share of a sender's queuing delays that are those of the witness: the least that it saw in the round trip
+// before, since the sender's own is the least of about one.
+func (r *record) follows(flow int, from, to time.Duration) float64 {
+	told, near := r.told(flow, from, to), 0
+	for _, s := range told {
+		at := r.scene.flows[flow].from + time.Duration(s.AtMS)*time.Millisecond
+		trip := time.Duration(s.RTT * float64(time.Millisecond))
+		// An echo counts from when it was sent; what the sender knows now was sent a round trip ago.
+		seen := r.added(at-2*trip-step, at-trip/2)
+		if len(seen) == 0 {
+			continue
+		}
+		least, most := seen[0].Seconds()*1000, seen[len(seen)-1].Seconds()*1000
+		bound := max(signalBound, signalShare*s.Queuing)
+		if s.Queuing >= least-bound && s.Queuing <= most+bound {
+			near++
+		}
+	}
+	return float64(near) / float64(max(len(told), 1))
+}
+
 // target is the median of what a sender aims at, in milliseconds; 0 unknown.
 func (r *record) target(flow int, from, to time.Duration) float64 {
 	var all []float64
