@@ -26,6 +26,7 @@ type benchCmd struct {
 	JSON    bool     `name:"json" help:"One object a line, one line a case."`
 	Check   bool     `help:"Exit 1 when a goal is missed."`
 	Profile string   `help:"Folder for CPU profiles of the processes that are started." placeholder:"DIR" type:"existingdir"`
+	Plot    string   `help:"File for the picture of a case that draws one (transport: 1 and R2); the last run's stays." placeholder:"SVG" type:"path"`
 }
 
 // Help is shown below the usage.
@@ -38,7 +39,7 @@ func (c *benchCmd) Run(ctx context.Context, r *run) error {
 	for _, b := range benches() {
 		if b.Name == c.Name {
 			return bench.Execute(ctx, b, bench.Options{
-				Cases: c.Case, Runs: c.Runs, JSON: c.JSON, Check: c.Check, Profile: c.Profile,
+				Cases: c.Case, Runs: c.Runs, JSON: c.JSON, Check: c.Check, Profile: c.Profile, Plot: c.Plot,
 			}, r.env.Stdout, r.env.Stderr)
 		}
 	}
