@@ -79,12 +79,13 @@ func (l *line) fetch(f Fetch, done func(Fetched, error)) (cancel func(), seen *l
 		}
 		over = true
 		stop()
-		// Up to the last look, not to now: what came since then is not known.
+		// Up to the last look, not to now: what came since then is not known. Bytes behind a lost packet are there and not
+		// seen, so it is only a bound, as with peers beside it.
 		seen.mu.Lock()
 		defer seen.mu.Unlock()
 		if !seen.first.IsZero() {
 			l.answered(seen.first.Sub(started))
-			l.sample(seen.loadedLast-seen.begin, seen.last.Sub(seen.first), l.received-before, time.Time{})
+			l.sample(seen.loadedLast-seen.begin, seen.last.Sub(seen.first), l.received-before+seen.loadedLast/8, time.Time{})
 		}
 	}, seen
 }

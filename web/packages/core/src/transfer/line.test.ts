@@ -3,10 +3,8 @@ import type { OriginFetcher, OriginResult } from '../ports.ts';
 import { FakeClock, settle } from '../testing/clock.ts';
 import { createLine } from './line.ts';
 
-/** A line, and one fetch of a segment on it that answers when a test says so. */
-function fetching() {
-  const clock = new FakeClock();
-  const line = createLine(clock);
+/** One fetch of a segment that answers when a test says so, on a line of its own or on one that is given. */
+function fetching(clock = new FakeClock(), line = createLine(clock)) {
   const stop = new AbortController();
   let progress: Parameters<OriginFetcher>[1] = () => {};
   let answer: (result: OriginResult) => void = () => {};
@@ -47,21 +45,31 @@ describe('a line', () => {
     expect(watched.line.sampledAt()).toBe(watched.clock.now());
   });
 
-  it('learns from a fetch that peers made needless, up to the last look that found something', async () => {
-    const { clock, line, stop, progress } = fetching();
-    progress(10_000);
-    await clock.advance(1_000);
-    progress(510_000);
-    // Looks that find nothing new, because the page was busy or the line stood still, are none.
-    for (let i = 0; i < 5; i++) {
-      await clock.advance(100);
-      progress(510_000);
-    }
-    await clock.advance(90);
-    stop.abort();
-    await settle();
-    expect(line.estimate()).toBeCloseTo(4_000_000);
-    // It was no whole segment: the next look at the line is not put off.
+  it('is only bounded by a fetch that is given up, at its last look that found something', async () => {
+    const clock = new FakeClock();
+    const line = createLine(clock);
+    const giveUp = async (bytes: number, ms: number, idleMs = 0) => {
+      const { progress, stop } = fetching(clock, line);
+      progress(10_000);
+      await clock.advance(ms);
+      progress(10_000 + bytes);
+      await clock.advance(idleMs);
+      progress(10_000 + bytes);
+      stop.abort();
+      await settle();
+    };
+    await giveUp(500_000, 1_000);
+    expect(line.estimate()).toBeUndefined();
+    line.bypassed(500_000, 1_000);
+    // What came behind a lost packet was there and not seen; looks that find nothing new are none.
+    await giveUp(375_000, 1_000, 1_000);
+    expect(line.estimate()).toBe(4_000_000);
+    // So much was there for certain; and so little cannot be late alone.
+    await giveUp(1_000_000, 1_000);
+    expect(line.estimate()).toBeGreaterThan(5_000_000);
+    await giveUp(250_000, 4_000);
+    expect(line.estimate()).toBeLessThan(2_500_000);
+    // None was a whole segment: the next look at the line is not put off.
     expect(line.sampledAt()).toBeUndefined();
   });
 

@@ -51,29 +51,29 @@ export const createLine = (clock: Clock): Line => {
         if (loaded > lastLoaded) {
           lastMs = clock.now();
           lastLoaded = loaded;
-        }
-        if (!firstMs && loaded > 0) {
-          firstMs = lastMs;
-          firstLoaded = loaded;
-          answered(firstMs - startedMs);
+          if (!firstMs) {
+            firstMs = lastMs;
+            firstLoaded = loaded;
+            answered(firstMs - startedMs);
+          }
         }
         onProgress(loaded, total);
       }).finally(() => {
         // Up to the last byte that was seen, not to now: what came since then is not known. Not when the abort comes: players
-        // abort what has ended too, and looks are no second measurement of what was measured.
-        if (signal.aborted) sample(lastLoaded - firstLoaded, lastMs - firstMs, received - before);
+        // abort what has ended too, and looks are no second measurement of what was measured. Bytes behind a lost packet
+        // are there and not seen, so it is only a bound, as with peers beside it.
+        if (signal.aborted) sample(lastLoaded - firstLoaded, lastMs - firstMs, received - before + lastLoaded / 8);
       });
       if (signal.aborted) return result;
       const { data, transferMs } = result;
       const now = clock.now();
       // What the loader measured is finer than progress, which plug-ins may poll.
-      const measured = transferMs !== undefined;
-      if (measured && !firstMs) answered(now - startedMs - transferMs);
-      const bytes = data.byteLength - (measured ? 0 : firstLoaded);
-      return {
-        ...result,
-        crowded: sample(bytes, measured ? transferMs : now - (firstMs || startedMs), received - before, now),
-      };
+      if (transferMs !== undefined) {
+        if (!firstMs) answered(now - startedMs - transferMs);
+        firstLoaded = 0;
+      }
+      const ms = transferMs ?? now - (firstMs || startedMs);
+      return { ...result, crowded: sample(data.byteLength - firstLoaded, ms, received - before, now) };
     },
   };
 };
