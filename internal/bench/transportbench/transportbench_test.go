@@ -37,24 +37,26 @@ func TestEveryKindIsSeenBehindTheBottleneck(t *testing.T) {
 		{kind: ledbatLane, peers: 2, bursts: bytes}, {kind: rfcLane}, {kind: asked, senders: 3}, {kind: foreground}, {kind: plain}, {kind: cubic}, {kind: reno, reverse: true},
 		{kind: idle, bursts: bytes},
 	} {
-		sc := scene{name: string(f.kind), line: line, length: 1500 * time.Millisecond, flows: []flow{f}}
-		rec, _, err := sc.play(t.Context(), &bench.Run{Log: io.Discard})
-		if err != nil {
-			t.Errorf("%s: %v", f.kind, err)
-			continue
-		}
-		if rate := rec.rate(0, sc.length, 0); rate < 100_000 {
-			t.Errorf("%s: %.0f bit/s behind the bottleneck", f.kind, rate)
-		}
-		if n := len(rec.took(0)); n != len(f.bursts) {
-			t.Errorf("%s: %d foreground segments of %d arrived", f.kind, n, len(f.bursts))
-		}
-		if base := rec.base(); base < 10*time.Millisecond || base > time.Second {
-			t.Errorf("%s: the witness's shortest round trip is %s", f.kind, base)
-		}
-		if f.kind == ledbatLane && rec.goodput(0, 0, sc.length) <= 0 {
-			t.Errorf("%s: nothing was acknowledged: %+v", f.kind, rec.told(0, 0, sc.length))
-		}
+		t.Run(string(f.kind), func(t *testing.T) {
+			t.Parallel()
+			sc := scene{name: string(f.kind), line: line, length: 1500 * time.Millisecond, flows: []flow{f}}
+			rec, _, err := sc.play(t.Context(), &bench.Run{Log: io.Discard})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if rate := rec.rate(0, sc.length, 0); rate < 100_000 {
+				t.Errorf("%.0f bit/s behind the bottleneck", rate)
+			}
+			if n := len(rec.took(0)); n != len(f.bursts) {
+				t.Errorf("%d foreground segments of %d arrived", n, len(f.bursts))
+			}
+			if base := rec.base(); base < 10*time.Millisecond || base > time.Second {
+				t.Errorf("the witness's shortest round trip is %s", base)
+			}
+			if f.kind == ledbatLane && rec.goodput(0, 0, sc.length) <= 0 {
+				t.Errorf("nothing was acknowledged: %+v", rec.told(0, 0, sc.length))
+			}
+		})
 	}
 }
 
