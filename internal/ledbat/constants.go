@@ -22,14 +22,16 @@ const (
 	lossLeast = 50  // permille of the window, without a queue
 	lossMost  = 200 // permille, from half the target on
 
-	lostAfter  = 3     // newer messages acked after which a missing one is lost
-	maxPending = 4096  // messages in flight on a link
-	timeoutMin = 1e6   // µs
-	timeoutMax = 8e6   // µs
-	idleMin    = 1e6   // µs
-	pacingGain = 1125  // permille of window ÷ round trip in steady state
-	burstTime  = 4_000 // µs that pacing may be late without losing its turn
-	firstRTT   = 100_000
+	lostAfter  = 3          // newer messages acked after which a missing one is lost
+	maxPending = 4096       // messages in flight on a link
+	timeoutMin = 1e6        // µs
+	timeoutMax = 8e6        // µs
+	idleMin    = 1e6        // µs
+	pacingGain = 1125       // permille of window ÷ round trip in steady state
+	burstTime  = 4_000      // µs that pacing may be late without losing its turn
+	firstRTT   = 100_000    // µs that a round trip is taken for before the first is known
+	leastRTT   = 100        // µs: a shorter one is counted as this
+	mostRTT    = 60_000_000 // µs: a longer one is no sample
 )
 
 // Spacing of acks.

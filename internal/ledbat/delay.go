@@ -55,7 +55,7 @@ func (d *delays) sample(now, rtt int64, owd uint32) {
 // host at the floor would know its round trip only after ten of them.
 func (d *delays) smooth(now, rtt int64) {
 	if d.srtt == 0 {
-		d.srtt, d.rttvar = max(1, rtt), rtt/2
+		d.srtt, d.rttvar = max(leastRTT, rtt), rtt/2
 		return
 	}
 	weight := int64(8)
@@ -67,7 +67,7 @@ func (d *delays) smooth(now, rtt int64) {
 		diff = -diff
 	}
 	d.rttvar = (3*d.rttvar + diff) / 4
-	d.srtt = max(1, ((weight-1)*d.srtt+rtt)/weight)
+	d.srtt = max(leastRTT, ((weight-1)*d.srtt+rtt)/weight)
 }
 
 // turn moves the window of the current delay on: it always covers between half and one smoothed round trip.

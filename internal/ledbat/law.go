@@ -56,14 +56,11 @@ func (l *law) OnAck(s Signal) {
 
 // start doubles the window each round trip until the queue is seen.
 func (l *law) start(s Signal) {
-	if 4*s.Queuing > 3*s.Target {
-		l.avoid(s.Now + 2*s.RTT)
-		return
-	}
-	if s.Limited {
+	seen := 4*s.Queuing > 3*s.Target
+	if s.Limited && !seen {
 		l.grow(s.Acked / gainDivisor(s))
 	}
-	if l.window >= l.ssthresh {
+	if seen || l.window >= l.ssthresh {
 		l.avoid(s.Now + 2*s.RTT)
 	}
 }
@@ -101,20 +98,7 @@ func (l *law) steer(s Signal) {
 		step /= 2 // what is sent shows in the delay only after a round trip and a half
 	}
 	if s.Queuing < s.Target {
-		if !s.Limited {
-			return
-		}
-		if floor := Packet / s.Parts; l.window < floor {
-			l.window, l.credit = floor, 0
-			return
-		}
-		if s.Now-l.deniedAt < quietAfter*(s.Base+s.Queuing) {
-			return
-		}
-		if s.Now-l.crowdedAt >= fastAfter*(s.Base+s.Queuing) {
-			step = max(step, l.window/fastPart*(s.Target-s.Queuing)/s.Target)
-		}
-		l.move(step, s.Acked)
+		l.rise(s, step)
 		return
 	}
 	step = min(step, l.window)
@@ -126,6 +110,27 @@ func (l *law) steer(s Signal) {
 	}
 	over := l.window * (s.Queuing - s.Target) / s.Target
 	l.move(max(step-over, -l.window/2), s.Acked)
+}
+
+// rise grows the window by a step each round trip, and by a part of itself where nobody has been seen for long: a packet
+// each round trip would take 13 s to fill 100 Mbit/s again. The round trips are those of the way there: a queue on the way
+// back makes nobody slower to get going.
+func (l *law) rise(s Signal, step int64) {
+	if !s.Limited {
+		return
+	}
+	if floor := Packet / s.Parts; l.window < floor {
+		l.window, l.credit = floor, 0
+		return
+	}
+	way := s.Base + s.Queuing
+	if s.Now-l.deniedAt < quietAfter*way {
+		return
+	}
+	if s.Now-l.crowdedAt >= fastAfter*way {
+		step = max(step, l.window/fastPart*(s.Target-s.Queuing)/s.Target)
+	}
+	l.move(step, s.Acked)
 }
 
 // move changes the window by so much per round trip, in the part that the acked bytes are of the window.

@@ -59,7 +59,7 @@ func (p *Path) Reset(now int64) {
 // at once), at most a quarter of the window. A message is a burst: it is queue that the host makes for itself.
 func (p *Path) MessageSize() int64 {
 	v := &p.host.view
-	rate := p.Window() * 1e6 / max(v.RTT, 1)
+	rate := p.Window() * 1e6 / max(v.RTT, leastRTT)
 	want := min(rate*min(MessageTime, v.Target/4)/1e6, p.Window()/4, p.maxMessage)
 	n := max(1, want/p.payload)
 	if n > 1 {
@@ -111,10 +111,14 @@ func (p *Path) OnSent(now, size, waiting int64) Stamp {
 	if p.pending.flight+size > p.Window() {
 		full, p.limitedAt = true, now
 	}
-	return Stamp{
-		Sequence: seq, SentAt: uint32(now), Echo: uint32(p.ackSentAt + now - p.ackCameAt), Echoes: p.acked && waiting <= size,
+	stamp := Stamp{
+		Sequence: seq, SentAt: uint32(now),
 		AckNow: full && (p.Window() < 8*p.payload || 4*c.view.Queuing < c.view.Target),
 	}
+	if p.acked && waiting <= size {
+		stamp.Echo, stamp.Echoes = uint32(p.ackSentAt+now-p.ackCameAt), true
+	}
+	return stamp
 }
 
 // pace sets the earliest moment of the next message. What timers lose is caught up with, up to burstTime.
@@ -137,7 +141,7 @@ func (p *Path) OnAck(now int64, a Ack) Outcome {
 	c.flight -= out.Acked + out.Lost
 	if newest != nil {
 		p.ackSentAt, p.ackCameAt, p.acked = int64(a.ReceivedAt+a.Hold), now, true
-		if rtt := now - newest.sentAt - int64(a.Hold); !newest.blind && rtt > 0 {
+		if rtt := now - newest.sentAt - int64(a.Hold); !newest.blind && rtt > 0 && rtt <= mostRTT {
 			p.delays.sample(now, rtt, a.ReceivedAt-uint32(newest.sentAt))
 			out.Sampled, out.RTT = true, rtt
 		}

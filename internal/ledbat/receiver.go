@@ -100,7 +100,7 @@ func (s *Source) OnData(now, size int64, t Stamp) bool {
 	sampled := false
 	if !s.started || int32(t.Sequence-s.highest) > 0 {
 		s.highest, s.started = t.Sequence, true
-		if rtt := int64(int32(uint32(now) - t.Echo)); t.Echoes && rtt > 0 {
+		if rtt := int64(int32(uint32(now) - t.Echo)); t.Echoes && rtt > 0 && rtt <= mostRTT {
 			s.delays.sample(now, rtt, uint32(now)-t.SentAt)
 			sampled = true
 		}

@@ -19,6 +19,7 @@ type sender struct {
 	turn  int
 	on    bool
 	timer int64
+	tape  *tape // records what is done; nil: nothing
 }
 
 // bglink is a background link: a Path, the line that its messages take, and an Acker at the other end.
@@ -36,7 +37,6 @@ type bglink struct {
 	ackAt   int64
 	got     int64
 	mangle  func(ledbat.Ack) []ledbat.Ack // what a liar makes of its acks; nil: honest
-	tap     func(string, int64, any)      // for recordings; nil: none
 }
 
 func (s *sim) sender(cfg ledbat.Config) *sender {
@@ -45,7 +45,12 @@ func (s *sim) sender(cfg ledbat.Config) *sender {
 
 func (h *sender) link(flow int, l *line, back int64) *bglink {
 	b := &bglink{host: h, acker: ledbat.NewAcker(), flow: flow, line: l, back: back, offset: 3e9}
-	b.p = h.c.Open(h.s.now, ledbat.PathConfig{Payload: payload})
+	if h.tape != nil {
+		h.tape.do(h.s.now, "open", flow, payload, 0, 0)
+		b.p = h.tape.bench.paths[flow]
+	} else {
+		b.p = h.c.Open(h.s.now, ledbat.PathConfig{Payload: payload})
+	}
 	h.links = append(h.links, b)
 	h.pump()
 	return b
@@ -86,16 +91,39 @@ func (h *sender) tick() {
 	}
 	for _, b := range h.links {
 		if d := b.p.Deadline(); d > 0 && h.s.now >= d {
-			b.p.OnTimeout(h.s.now)
+			if h.tape != nil {
+				h.tape.do(h.s.now, "timeout", b.flow)
+			} else {
+				b.p.OnTimeout(h.s.now)
+			}
 		}
 	}
 	h.pump()
 }
 
+func (b *bglink) sent(size int64) ledbat.Stamp {
+	h := b.host
+	if h.tape == nil {
+		return b.p.OnSent(h.s.now, size, 0)
+	}
+	seen := h.tape.do(h.s.now, "send", b.flow, size, 0)
+	t := seen[len(seen)-5:]
+	return ledbat.Stamp{Sequence: uint32(t[0]), SentAt: uint32(t[1]), Echo: uint32(t[2]), Echoes: t[3] == 1, AckNow: t[4] == 1}
+}
+
+func (b *bglink) hear(a ledbat.Ack) {
+	h := b.host
+	if h.tape == nil {
+		b.p.OnAck(h.s.now, a)
+		return
+	}
+	h.tape.ack(h.s.now, b.flow, a)
+}
+
 // send puts a message on the wire in packets. What is dropped is sent again a round trip later, as SCTP does.
 func (b *bglink) send(size int64) {
 	s := b.host.s
-	stamp := b.p.OnSent(s.now, size, 0)
+	stamp := b.sent(size)
 	missing := (size + payload - 1) / payload
 	var put func(n int64)
 	put = func(n int64) {
@@ -150,7 +178,7 @@ func (b *bglink) tell() {
 	}
 	for _, a := range acks {
 		hear := func() {
-			b.p.OnAck(s.now, a)
+			b.hear(a)
 			b.host.pump()
 		}
 		if b.reverse != nil {

@@ -1,0 +1,193 @@
+package ledbat_test
+
+import "github.com/leeway-video/leeway/internal/ledbat"
+
+// scripts make the vectors: some play on the simulated link, some are written out.
+var scripts = []struct {
+	name, why string
+	play      func(*tape)
+}{
+	{"alone", "Slow start, its end, the first slowdown and the way back, on 1 Mbit/s and 60 ms.", func(t *tape) {
+		s, l := road{"", 1, 60_000, 60_000}.open(1)
+		t.host(s).link(0, l, 30_000)
+		s.run(2 * second)
+	}},
+	{"gives way", "TCP comes after 1.5 s and leaves after 4 s: the window goes below a packet, the host is suspended, and comes back.", func(t *tape) {
+		s, l := road{"", 1, 40_000, 60_000}.open(2)
+		t.host(s).link(0, l, 20_000)
+		tcp := s.rival(1, l, 20_000)
+		tcp.reno = true
+		s.at(1_500_000, tcp.pump)
+		s.at(4*second, func() { tcp.on = false })
+		s.run(7_500_000)
+	}},
+	{"lost packets", "4 % loss on 3 Mbit/s and 40 ms: gaps in the bitmaps, small cuts, at most one in a round trip.", func(t *tape) {
+		s, l := road{"", 3, 40_000, 100_000}.open(3)
+		l.loss = 0.04
+		t.host(s).link(0, l, 20_000)
+		s.run(1_500_000)
+	}},
+	{"two links", "One of two links is behind a slow line: its cap bounds it, the host goes by the lesser delay. Then it is closed.", func(t *tape) {
+		s, l := road{"", 2, 40_000, 100_000}.open(4)
+		h := t.host(s)
+		h.link(0, l, 20_000)
+		h.link(1, s.line(0.3, 64_000, 30_000), 30_000)
+		s.run(1_500_000)
+		h.links = h.links[:1]
+		t.do(s.now, "close", 1)
+		s.run(1_800_000)
+	}},
+	{"clocks wrap", "Half a second in, the low 32 bits of both clocks pass zero; the clock is a large number.", func(t *tape) {
+		s := newSim(5)
+		s.now = 400_000<<32 - 500_000
+		l := s.line(1, 60_000, 20_000)
+		t.host(s).link(0, l, 20_000).offset = 7<<32 - 100_000
+		s.run(s.now + second)
+	}},
+	{"acks that cannot be", "From the future, beyond their own highest, twice, out of order, with a hold longer than the round trip.", impossibleAcks},
+	{"silence", "A timeout, a second one with twice the wait, a late ack, an idle time, another path, a new payload, two tabs.", silence},
+	{"base history", "Minutes with another base each; a long queue of others does not become the base; a receiver's clock runs away.", history},
+	{"acks are made", "Order, holes, duplicates, what asks for its ack, what is too far ahead; a hole that stays is passed.", makeAcks},
+	{"requests", "The receiver's window: slow start, a queue on both links, requests apart in time, data that give no sample.", requests},
+}
+
+func (t *tape) host(s *sim) *sender {
+	h := s.sender(ledbat.Config{})
+	h.c, h.tape = t.bench.c, t
+	return h
+}
+
+func impossibleAcks(t *tape) {
+	t.do(0, "open", 0, 1156, 16_384, 0)
+	t.ack(10_000, 0, ledbat.Ack{})
+	for i := range int64(8) {
+		t.do(20_000+i*1000, "send", 0, 1156, 0)
+	}
+	good := ledbat.Ack{Cumulative: 2, Highest: 5, Bitmap: 0b10011 << 59, ReceivedAt: 66_000, Hold: 1000}
+	for _, a := range []ledbat.Ack{
+		{Cumulative: 8, Highest: 8, ReceivedAt: 60_000},
+		{Cumulative: 7, Highest: 5, ReceivedAt: 60_000},
+		{Cumulative: 0, Highest: 1<<32 - 1},
+		{Cumulative: 1<<32 - 5, Highest: 3},
+		good, good,
+		{Cumulative: 1, Highest: 0, ReceivedAt: 60_000},
+		{Cumulative: 7, Highest: 6, ReceivedAt: 70_000, Hold: 900_000},
+		{Cumulative: 8, Highest: 7, ReceivedAt: 1 << 31, Hold: 0},
+		{Cumulative: 8, Highest: 7, ReceivedAt: 1 << 31, Hold: 0},
+	} {
+		t.ack(100_000, 0, a)
+	}
+	t.do(101_000, "send", 0, 1156, 5000)
+	t.ack(161_000, 0, ledbat.Ack{Cumulative: 9, Highest: 8, ReceivedAt: 130_000})
+}
+
+func silence(t *tape) {
+	t.do(0, "open", 0, 1200, 0, 80_000)
+	t.do(0, "run", 0, 40, 5_000, 1200, 4_000, 2_000)
+	for i := range int64(3) {
+		t.do(300_000+i, "may", 0, 1200)
+		t.do(300_000+i, "send", 0, 1200, 0)
+	}
+	t.do(900_000, "timeout", 0)
+	t.do(1_305_000, "timeout", 0)
+	t.do(1_310_000, "may", 0, 1200)
+	t.do(1_310_000, "send", 0, 1200, 0)
+	t.do(2_400_000, "timeout", 0)
+	t.do(3_400_000, "timeout", 0)
+	t.ack(3_410_000, 0, ledbat.Ack{Cumulative: 44, Highest: 43, Bitmap: 1<<64 - 1, ReceivedAt: 3_400_000})
+	t.do(3_500_000, "run", 0, 60, 20_000, 2400, 60_000, 30_000)
+	t.do(9_000_000, "run", 0, 3, 20_000, 1200, 60_000, 30_000)
+	t.do(10_000_000, "send", 0, 1200, 0)
+	t.do(10_001_000, "reset", 0)
+	t.ack(10_060_000, 0, ledbat.Ack{Cumulative: 108, Highest: 107, Bitmap: 1<<64 - 1, ReceivedAt: 9})
+	t.do(10_100_000, "payload", 0, 1184, 12_000)
+	t.do(10_200_000, "run", 0, 100, 10_000, 2368, 30_000, 9_000)
+	t.do(11_300_000, "parts", 0, 2)
+	t.do(11_300_000, "run", 0, 30, 10_000, 2368, 90_000, 60_000)
+	t.do(11_700_000, "run", 0, 200, 10_000, 2368, 31_000, 9_000)
+}
+
+func history(t *tape) {
+	t.do(0, "open", 0, 0, 0, 0)
+	at := int64(1_000_000)
+	minute := func(rtt, owd int64) {
+		t.do(at, "run", 0, 130, 500_000, 1200, rtt, owd)
+		at += 66_000_000
+	}
+	for _, rtt := range []int64{50_000, 40_000, 60_000, 61_000} {
+		minute(rtt, rtt/2)
+	}
+	for range 10 {
+		minute(400_000, 380_000) // the base stays
+	}
+	for range 12 {
+		minute(70_000, 35_000) // the old ones leave, one after another
+	}
+	for i := range int64(4) {
+		minute(70_000, 1<<30-40_000*i) // the receiver's clock slows down by 600 ppm
+	}
+	minute(200_000, 1<<30-200_000) // and its one-way delays are not believed
+}
+
+func makeAcks(t *tape) {
+	t.do(0, "source", 0, 0)
+	at := int64(1000)
+	data := func(seq, now int64) {
+		t.do(at, "data", 0, 1156, seq, (at-20_000)&(1<<32-1), 0, 0, now)
+		at += 1500
+	}
+	for _, seq := range []int64{0, 1, 3, 2, 2, 6, 5, 8} {
+		data(seq, 0)
+	}
+	t.do(at, "make", 0)
+	t.do(at, "make", 0)
+	data(9, 1)
+	data(4, 1)
+	t.do(at+2000, "make", 0)
+	data(8192+40, 0)
+	data(1<<32-1, 0)
+	data(100, 0)
+	t.do(at+30_000, "make", 0)
+	data(4200, 0)
+	data(8100, 0)
+	t.do(at+30_000, "make", 0)
+	for i := range int64(40) {
+		at += 300_000
+		t.do(at, "data", 0, 1_000_000, 8101+i, at, 0, 0, 0)
+	}
+	t.do(at+30_000, "make", 0)
+}
+
+func requests(t *tape) {
+	t.do(0, "source", 0, 0)
+	t.do(0, "source", 1, 60_000)
+	at, seq, queue := int64(100_000), int64(0), int64(0)
+	step := func(link int, added int64) {
+		t.do(at, "mayrequest", link, 16_384)
+		t.do(at, "request", link, 16_384)
+		for range 4 {
+			queue += added
+			at += 5_000
+			rtt, owd := 50_000+queue, 1_000_000+queue
+			t.do(at, "data", link, 4096, seq, (at-owd)&(1<<32-1), (at-rtt)&(1<<32-1), 1, 0)
+			seq++
+		}
+	}
+	for i := range 12 {
+		step(i%2, 0)
+	}
+	for i := range 10 {
+		step(i%2, 4_000)
+	}
+	t.do(at, "request", 0, 16_384)
+	t.do(at, "gone", 0, 16_384)
+	t.do(at, "gone", 0, 16_384)
+	queue = 0
+	at += 1_500_000
+	for i := range 10 {
+		step(i%2, 100)
+		at += 200_000
+	}
+	t.do(at, "data", 0, 4096, seq-5, at&(1<<32-1), (at-10_000)&(1<<32-1), 1, 0) // not the highest: no sample
+	t.do(at, "data", 1, 4096, seq+5, at&(1<<32-1), 0, 0, 0)                     // without an echo: none either
+}

@@ -1,0 +1,53 @@
+/** The constants of the law; their reasons stand in spec/background-transport.md. Times in µs, sizes in bytes. */
+export const packet = 1200;
+export const initialWindow = 2 * packet;
+export const minWindow = packet / 16;
+export const maxWindow = 16 * 1024 * 1024;
+export const minTarget = 15_000;
+export const maxTarget = 60_000;
+export const maxMessage = 16_384;
+export const messageTime = 7_000;
+export const maxInterval = 1_000_000;
+export const suspendAfter = 1_000_000;
+
+/** A moment or a delay that is not known. */
+export const never = 2 ** 52;
+
+export const bucketTime = 60_000_000;
+export const bucketPatience = 360_000_000;
+export const bucketSamples = 120;
+export const baseBuckets = 10;
+export const maxSkew = 12_000;
+export const freshTime = 1_000_000;
+
+export const slowdownWindow = 2 * packet;
+export const slowdownDepth = 8;
+export const slowdownFactor = 19;
+export const slowdownFloor = 18;
+export const slowdownMost = 30_000_000;
+
+export const quietAfter = 8;
+export const fastAfter = 16;
+export const fastPart = 8;
+
+export const lossLeast = 50;
+export const lossMost = 200;
+
+export const lostAfter = 3;
+export const maxPending = 4096;
+export const timeoutMin = 1_000_000;
+export const timeoutMax = 8_000_000;
+export const idleMin = 1_000_000;
+export const pacingGain = 1125;
+export const burstTime = 4_000;
+export const firstRtt = 100_000;
+export const leastRtt = 100;
+export const mostRtt = 60_000_000;
+
+export const ackGap = 2_000;
+export const rateTime = 200_000;
+export const fastRate = 2_500_000;
+export const maxRequestInterval = 4_000_000;
+
+/** Division as integers have it: towards zero. Exact, since no operand passes 2^53. */
+export const div = (a: number, b: number): number => Math.trunc(a / b);

@@ -1,0 +1,172 @@
+import * as c from './constants.ts';
+
+/** The phases of the law; the last two are LEDBAT++'s periodic slowdown. */
+export type State = 'slow-start' | 'avoidance' | 'slowdown' | 'ramp';
+
+/** What a law hears with an ack, a loss or a timeout. Times in µs, sizes in bytes. */
+export interface Signal {
+  now: number;
+  acked: number;
+  queuing: number;
+  target: number;
+  base: number;
+  rtt: number;
+  /** The window was hit within the last round trip: only then may it grow. */
+  limited: boolean;
+  /** Among how many laws on this line the growth is divided: tabs of one browser. */
+  parts: number;
+}
+
+const gainDivisor = (s: Signal): number => {
+  const base = Math.max(1, s.base);
+  return Math.min(16, Math.max(1, c.div(2 * s.target + base - 1, base)));
+};
+
+/** LEDBAT++ with what the spec changes in it. A host's law runs slowdowns; the cap of a path does not. */
+export class Law {
+  window = c.initialWindow;
+  state: State = 'slow-start';
+  slowdowns = 0;
+  #host: boolean;
+  #ssthresh = c.maxWindow;
+  /** Part of a byte that the window is owed, in bytes × window. */
+  #credit = 0;
+  #lossAt = -c.never;
+  /** When the queue was last so far above the target that it cannot be ours. */
+  #deniedAt = -c.never;
+  /** When the queue last held half the target, or a packet was lost. */
+  #crowdedAt = -c.never;
+  #slowAt = c.never;
+  #beganAt = 0;
+  #until = 0;
+
+  constructor(host: boolean) {
+    this.#host = host;
+  }
+
+  onAck(s: Signal): void {
+    if (2 * s.queuing >= s.target || this.#crowdedAt === -c.never) this.#crowdedAt = s.now;
+    if (2 * s.queuing >= 3 * s.target) this.#deniedAt = s.now;
+    if (this.state === 'slow-start') this.#start(s);
+    else if (this.state === 'ramp') this.#ramp(s);
+    else if (this.state === 'avoidance') {
+      if (s.now >= this.#slowAt && this.window > c.slowdownWindow) this.#slow(s);
+      else this.#steer(s);
+    } else if (s.now >= this.#until) this.state = 'ramp';
+  }
+
+  /** Doubles the window each round trip until the queue is seen. */
+  #start(s: Signal): void {
+    const seen = 4 * s.queuing > 3 * s.target;
+    if (s.limited && !seen) this.#grow(c.div(s.acked, gainDivisor(s)));
+    if (seen || this.window >= this.#ssthresh) this.#avoid(s.now + 2 * s.rtt);
+  }
+
+  #avoid(slowAt: number): void {
+    this.state = 'avoidance';
+    this.#credit = 0;
+    if (this.#host) this.#slowAt = slowAt;
+  }
+
+  /** The host's own queue drains, so that everybody on the line sees the base delay. */
+  #slow(s: Signal): void {
+    this.state = 'slowdown';
+    this.#beganAt = s.now;
+    this.#until = s.now + 2 * s.rtt;
+    this.#ssthresh = this.window;
+    this.window = Math.max(c.slowdownWindow, c.div(this.window, c.slowdownDepth));
+    this.slowdowns++;
+  }
+
+  /** Leads back to where the slowdown began, or to where the queue is there again. */
+  #ramp(s: Signal): void {
+    if (s.limited) this.#grow(s.acked);
+    if (this.window >= this.#ssthresh || s.queuing > s.target) {
+      this.window = Math.min(this.window, this.#ssthresh);
+      this.#avoid(s.now + this.#rest(s));
+    }
+  }
+
+  /** The law proper: up by a packet each round trip below the target, down in proportion above it. */
+  #steer(s: Signal): void {
+    let step = c.div(c.div(c.packet, gainDivisor(s)), s.parts);
+    if (2 * s.queuing > s.target) step = c.div(step, 2);
+    if (s.queuing < s.target) {
+      this.#rise(s, step);
+      return;
+    }
+    step = s.limited ? Math.min(step, this.window) : 0;
+    if (this.window <= c.packet) this.#slowAt = Math.max(this.#slowAt, s.now + c.slowdownFloor * s.rtt);
+    const over = c.div(this.window * (s.queuing - s.target), s.target);
+    this.#move(Math.max(step - over, -c.div(this.window, 2)), s.acked);
+  }
+
+  #rise(s: Signal, step: number): void {
+    if (!s.limited) return;
+    const floor = c.div(c.packet, s.parts);
+    if (this.window < floor) {
+      this.window = floor;
+      this.#credit = 0;
+      return;
+    }
+    const way = s.base + s.queuing;
+    if (s.now - this.#deniedAt < c.quietAfter * way) return;
+    let rise = step;
+    if (s.now - this.#crowdedAt >= c.fastAfter * way) {
+      rise = Math.max(rise, c.div(c.div(this.window, c.fastPart) * (s.target - s.queuing), s.target));
+    }
+    this.#move(rise, s.acked);
+  }
+
+  /** Changes the window by so much per round trip, in the part that the acked bytes are of the window. */
+  #move(perRtt: number, acked: number): void {
+    this.#credit += perRtt * Math.min(acked, this.window);
+    const step = c.div(this.#credit, this.window);
+    this.#credit -= step * this.window;
+    this.#grow(step);
+  }
+
+  #grow(n: number): void {
+    this.window = Math.min(Math.max(this.window + n, c.minWindow), c.maxWindow);
+  }
+
+  /** Cuts the window little where no queue was, for then the loss is the path's nature, and more where there was one. */
+  onLoss(s: Signal): void {
+    if (s.now - this.#lossAt < s.rtt || this.state === 'slowdown') return;
+    this.#lossAt = s.now;
+    this.#crowdedAt = s.now;
+    const half = c.div(s.target, 2);
+    const cut = c.lossLeast * half + (c.lossMost - c.lossLeast) * Math.min(half, s.queuing);
+    this.#grow(c.div(-this.window * cut, 1000 * half));
+    this.#credit = 0;
+    if (this.state === 'slow-start') this.#avoid(s.now + 2 * s.rtt);
+    else if (this.state === 'ramp') this.#avoid(s.now + this.#rest(s));
+  }
+
+  /** The time from a slowdown until the next. */
+  #rest(s: Signal): number {
+    return Math.max(Math.min(c.slowdownFactor * (s.now - this.#beganAt), c.slowdownMost), c.slowdownFloor * s.rtt);
+  }
+
+  /** Nothing was heard for a retransmission timeout. */
+  onTimeout(s: Signal): void {
+    this.#ssthresh = Math.max(c.div(this.window, 2), c.initialWindow);
+    this.window = Math.min(this.window, Math.max(c.div(c.packet, s.parts), c.minWindow));
+    this.#credit = 0;
+    this.state = 'ramp';
+    this.#lossAt = s.now;
+    this.#crowdedAt = s.now;
+    this.#beganAt = s.now;
+  }
+
+  /** First message after nothing was in flight for long: what was known of the queue is old. */
+  onIdle(s: Signal): void {
+    if (this.state === 'slow-start' || this.window <= c.initialWindow) return;
+    this.#ssthresh = Math.max(this.window, this.state === 'avoidance' ? 0 : this.#ssthresh);
+    this.window = c.initialWindow;
+    this.#credit = 0;
+    this.state = 'ramp';
+    this.#beganAt = s.now;
+    this.#crowdedAt = s.now;
+  }
+}

@@ -1,0 +1,209 @@
+import type { LedbatAck, Stamp } from './ack.ts';
+import * as c from './constants.ts';
+import { Delays } from './delay.ts';
+import { Host, interval, type LedbatStats } from './host.ts';
+import { Law, type Signal } from './law.ts';
+import { Pending, type Problem } from './pending.ts';
+
+/** What an ack did: bytes acked and lost, messages acked, µs of its round trip if it gave a sample. */
+export interface Outcome {
+  acked: number;
+  lost: number;
+  messages: number;
+  rtt: number;
+  /** The ack is impossible and nothing was taken from it. */
+  problem?: Problem;
+}
+
+/** A link: what one packet carries of a message, the largest message (bytes), the base delay from an earlier link (µs). */
+export interface PathConfig {
+  payload?: number;
+  maxMessage?: number;
+  base?: number;
+}
+
+/** The sending side of a host: the window that all its links share. */
+export class Controller extends Host {
+  open(now: number, config: PathConfig = {}): Path {
+    return new Path(this, now, config);
+  }
+}
+
+/** The sending side of one link. */
+export class Path {
+  #host: Controller;
+  #cap = new Law(false);
+  #delays: Delays;
+  #pending = new Pending();
+  #payload = c.packet;
+  #maxMessage = c.maxMessage;
+  #limitedAt = -c.never;
+  /** Timeouts in a row. */
+  #backoff = 0;
+  /** The newest ack: when it was sent (receiver's clock), when it came (ours). */
+  #ack: { sentAt: number; cameAt: number } | undefined;
+
+  constructor(host: Controller, now: number, { payload, maxMessage, base = 0 }: PathConfig) {
+    this.#host = host;
+    this.#delays = new Delays(now, base);
+    host.members.push(this.#delays);
+    this.setPayload(payload, maxMessage);
+  }
+
+  setPayload(payload = 0, maxMessage = 0): void {
+    this.#maxMessage = maxMessage > 0 ? maxMessage : c.maxMessage;
+    this.#payload = Math.min(payload > 0 ? payload : c.packet, this.#maxMessage);
+  }
+
+  /** Takes the link from the host; what it had in flight no longer counts. */
+  close(): void {
+    this.#host.leave(this.#delays, this.#pending.flight);
+    this.#pending = new Pending();
+  }
+
+  /** Forgets what was measured: the packets take another way now. If no other link sends, the host starts anew too. */
+  reset(now: number): void {
+    const old = this.#delays;
+    this.#delays = new Delays(now, 0);
+    this.#pending.unsample();
+    this.#cap = new Law(false);
+    this.#ack = undefined;
+    this.#backoff = 0;
+    this.#limitedAt = -c.never;
+    this.#host.replace(old, this.#delays, now);
+  }
+
+  /** Size of the next message in bytes, header included. */
+  messageSize(): number {
+    const v = this.#host.view;
+    const rate = c.div(this.window() * 1_000_000, Math.max(v.rtt, c.leastRtt));
+    const span = Math.min(c.messageTime, c.div(v.target, 4));
+    const want = Math.min(c.div(rate * span, 1_000_000), c.div(this.window(), 4), this.#maxMessage);
+    let n = Math.max(1, c.div(want, this.#payload));
+    if (n > 1) n -= n % 2;
+    return n * this.#payload;
+  }
+
+  /** What may be in flight on this link alone. */
+  window(): number {
+    return Math.min(this.#host.law.window, this.#cap.window);
+  }
+
+  /** True: send. Otherwise the moment at which pacing allows it, or 0 while the window is full: then an ack says. */
+  maySend(now: number, size: number): true | number {
+    const h = this.#host;
+    if (h.flight > 0 && h.flight + size > h.law.window) {
+      h.limitedAt = now;
+      return 0;
+    }
+    if (this.#pending.flight > 0 && this.#pending.flight + size > this.window()) {
+      this.#limitedAt = now;
+      return 0;
+    }
+    if (this.#pending.length >= c.maxPending) return 0;
+    return now < h.next ? h.next : true;
+  }
+
+  /** Notes a message that was handed to the channel; `waiting`: bytes of earlier messages still in the local buffer. */
+  onSent(now: number, size: number, waiting: number): Stamp {
+    const h = this.#host;
+    h.wake(now);
+    const sequence = this.#pending.add(now, size, waiting > size);
+    h.flight += size;
+    this.#pace(now, size);
+    let full = h.flight + size > h.law.window;
+    if (full) h.limitedAt = now;
+    if (this.#pending.flight + size > this.window()) {
+      full = true;
+      this.#limitedAt = now;
+    }
+    const ackNow = full && (this.window() < 8 * this.#payload || 4 * h.view.queuing < h.view.target);
+    const echoes = this.#ack !== undefined && waiting <= size;
+    const echo = echoes ? (this.#ack!.sentAt + now - this.#ack!.cameAt) >>> 0 : 0;
+    return { sequence, sentAt: now >>> 0, echo, echoes, ackNow };
+  }
+
+  #pace(now: number, size: number): void {
+    const h = this.#host;
+    h.next = Math.max(h.next, now - c.burstTime);
+    if (h.law.window < c.packet && h.view.rtt > 0) h.next = now + interval(h.law.window, h.view.rtt);
+    else h.next += c.div(size * 1_000_000, Math.max(1, h.pacingRate()));
+  }
+
+  /** Takes in an ack that came over the link. */
+  onAck(now: number, a: LedbatAck): Outcome {
+    const h = this.#host;
+    const { newest, ...taken } = this.#pending.ack(a);
+    const out: Outcome = { ...taken, rtt: 0 };
+    if (out.problem) return out;
+    h.flight -= out.acked + out.lost;
+    if (newest) {
+      this.#ack = { sentAt: (a.receivedAt + a.hold) >>> 0, cameAt: now };
+      const rtt = now - newest.sentAt - a.hold;
+      if (!newest.blind && rtt > 0 && rtt <= c.mostRtt) {
+        this.#delays.sample(now, rtt, (a.receivedAt - newest.sentAt) >>> 0);
+        out.rtt = rtt;
+      }
+    }
+    if (out.acked + out.lost === 0 && !out.rtt) return out;
+    h.lastAt = now;
+    h.look(now);
+    const host = { ...h.view, acked: out.acked };
+    const own = { ...this.#signal(now), acked: out.acked };
+    if (out.lost) {
+      h.law.onLoss(host);
+      this.#cap.onLoss(own);
+    }
+    if (out.acked) {
+      this.#backoff = 0;
+      this.#pending.lastAt = now;
+      h.ack(host);
+      this.#cap.onAck(own);
+    }
+    return out;
+  }
+
+  /** What the link's own cap hears. */
+  #signal(now: number): Signal {
+    const d = this.#delays;
+    const limited = now - this.#limitedAt <= Math.max(d.srtt, c.firstRtt);
+    const { srtt: rtt } = d;
+    return { now, acked: 0, queuing: d.queuing(), target: d.target(), base: d.base(), rtt, limited, parts: 1 };
+  }
+
+  /** The moment at which `onTimeout` is due if no ack comes before; 0: nothing is in flight. */
+  deadline(): number {
+    if (this.#pending.flight === 0) return 0;
+    const wait =
+      Math.max(c.timeoutMin, 2 * this.#delays.srtt + 4 * this.#delays.rttvar) * 2 ** Math.min(this.#backoff, 3);
+    return this.#pending.lastAt + Math.min(wait, c.timeoutMax);
+  }
+
+  /** Called when the deadline has passed: what was in flight counts as lost; SCTP below still brings it. */
+  onTimeout(now: number): void {
+    const due = this.deadline();
+    if (due === 0 || now < due) return;
+    const h = this.#host;
+    h.flight -= this.#pending.flight;
+    this.#pending.giveUp();
+    this.#backoff++;
+    h.look(now);
+    if (h.flight === 0) h.law.onTimeout(h.view);
+    else h.law.onLoss(h.view);
+    this.#cap.onTimeout(this.#signal(now));
+  }
+
+  stats(): LedbatStats {
+    const d = this.#delays;
+    return {
+      ...this.#host.stats(),
+      state: this.#cap.state,
+      window: this.window(),
+      flight: this.#pending.flight,
+      queuing: d.queuing(),
+      target: d.target(),
+      base: d.base(),
+      rtt: d.srtt,
+    };
+  }
+}

@@ -1,0 +1,86 @@
+import type { Stamp } from './ack.ts';
+import * as c from './constants.ts';
+import { Delays } from './delay.ts';
+import { Host } from './host.ts';
+
+/** The requesting side of a host: the law over the bytes asked for in the background lane that have not come yet. */
+export class Receiver extends Host {
+  open(now: number, base = 0): Source {
+    return new Source(this, now, base);
+  }
+
+  /** True: ask. Otherwise when to try again, or 0 while the window is full: then data say. */
+  mayRequest(now: number): true | number {
+    if (this.flight > 0 && this.flight >= this.law.window) {
+      this.limitedAt = now;
+      return 0;
+    }
+    return now < this.next ? this.next : true;
+  }
+}
+
+/** One link of a receiver. */
+export class Source {
+  #r: Receiver;
+  #delays: Delays;
+  #flight = 0;
+  #highest: number | undefined;
+
+  constructor(r: Receiver, now: number, base: number) {
+    this.#r = r;
+    this.#delays = new Delays(now, base);
+    r.members.push(this.#delays);
+  }
+
+  /** Takes the link from the host; what it still owes no longer counts. */
+  close(): void {
+    this.#r.leave(this.#delays, this.#flight);
+    this.#flight = 0;
+  }
+
+  /** Forgets what was measured: the packets take another way now. */
+  reset(now: number): void {
+    const old = this.#delays;
+    this.#delays = new Delays(now, 0);
+    this.#r.replace(old, this.#delays, now);
+  }
+
+  /** So many bytes were asked for in the background lane. */
+  onRequest(now: number, size: number): void {
+    const r = this.#r;
+    r.wake(now);
+    this.#flight += size;
+    r.flight += size;
+    const { window } = r.law;
+    if (r.flight >= window) r.limitedAt = now;
+    if (window < size && r.view.rtt > 0) {
+      r.next = now + Math.min(c.div(r.view.rtt * size, window), c.maxRequestInterval);
+    }
+  }
+
+  /** So many bytes will not come in the background lane: rejected, canceled, promoted. */
+  onGone(size: number): void {
+    const gone = Math.min(size, this.#flight);
+    this.#flight -= gone;
+    this.#r.flight -= gone;
+  }
+
+  /** A background message with so many bytes of a request came; says whether it gave a delay sample. */
+  onData(now: number, size: number, t: Stamp): boolean {
+    const r = this.#r;
+    this.onGone(size);
+    let sampled = false;
+    if (this.#highest === undefined || ((t.sequence - this.#highest) | 0) > 0) {
+      this.#highest = t.sequence;
+      const rtt = (now - t.echo) | 0;
+      if (t.echoes && rtt > 0 && rtt <= c.mostRtt) {
+        this.#delays.sample(now, rtt, (now - t.sentAt) >>> 0);
+        sampled = true;
+      }
+    }
+    r.lastAt = now;
+    r.look(now);
+    r.ack({ ...r.view, acked: size });
+    return sampled;
+  }
+}
