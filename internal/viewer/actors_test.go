@@ -14,18 +14,19 @@ import (
 
 // simTracker introduces every newcomer to all who are there, and to the seed.
 type simTracker struct {
-	w        *world
-	film     *film
-	seed     *simSeed
-	policy   signal.Policy
-	sessions map[signal.ID]*simSocket
-	order    []signal.ID
-	known    map[string]signal.ID // tickets
-	next     byte
-	down     bool // sockets are refused
-	stats    signal.Stats
-	left     int
-	keys     []signal.VerifyKey
+	w          *world
+	film       *film
+	seed       *simSeed
+	policy     signal.Policy
+	sessions   map[signal.ID]*simSocket
+	order      []signal.ID
+	known      map[string]signal.ID // tickets
+	next       byte
+	down       bool // sockets are refused
+	stats      signal.Stats
+	left       int
+	introduced int // peers named to those who join
+	keys       []signal.VerifyKey
 }
 
 var swarmID = signal.ID{5, 5, 5}
@@ -125,6 +126,13 @@ func (t *simTracker) message(s *simSocket, m signal.Message) {
 			t.order = append(t.order, s.id)
 		}
 		t.sessions[s.id] = s
+		n := min(len(m.Offers), len(introduce.Peers)) // ready offers go to the first of them
+		for i, p := range introduce.Peers[:n] {
+			o := m.Offers[i]
+			t.message(s, &signal.Signal{Swarm: swarmID, To: p.Peer, Link: o.Link, Kind: "offer", SDP: o.SDP, Plan: o.Plan})
+		}
+		introduce.Peers = introduce.Peers[n:]
+		t.introduced += len(introduce.Peers)
 		s.push(introduce)
 	case *signal.Signal:
 		out := *m

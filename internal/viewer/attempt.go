@@ -54,6 +54,25 @@ func (a *attempt) tell(m signal.Signal) { a.l.events.signalTo(a.peer, a.id, m) }
 
 // offer makes and signals the offer.
 func (a *attempt) offer() {
+	a.make(func(d transfer.Description) { a.describe("offer", d) }, func() {})
+}
+
+// ready makes an offer for whomever the tracker picks. then comes once, without an offer when none could be made.
+func (a *attempt) ready(then func(*signal.Offer)) {
+	a.make(func(d transfer.Description) {
+		then(&signal.Offer{Link: a.id, SDP: d.SDP, Plan: &signal.Plan{V: d.Plan.V, Data: d.Plan.Data, Message: d.Plan.Message}})
+	}, func() { then(nil) })
+}
+
+// meet is called when a ready offer is answered: from now on the attempt has a peer.
+func (a *attempt) meet(id signal.ID, role string) {
+	a.peer, a.role = id, schedule.Role(role)
+	a.told = true
+	a.catchUpOurs()
+}
+
+// make makes an offer, beside the loop.
+func (a *attempt) make(made func(transfer.Description), failed func()) {
 	var link OfferedLink
 	var offer transfer.Description
 	var err error
@@ -61,20 +80,22 @@ func (a *attempt) offer() {
 	a.l.loop.Go(func() { link, offer, err = a.l.maker.Offer(settings, a) }, func() {
 		if err != nil {
 			a.fail("refused", "", true)
+			failed()
 			return
 		}
 		a.link, a.made = link, link
 		if a.state == attemptClosed {
 			link.Close(peer.CloseShutdown, nil)
+			failed()
 			return
 		}
-		a.describe("offer", offer)
+		made(offer)
 	})
 }
 
 func (a *attempt) settings() LinkSettings {
 	s := a.l.settings
-	s.RelayOnly = a.l.role == "relay-only" && a.role == schedule.Viewer
+	s.RelayOnly = a.l.role == "relay-only" && a.role != schedule.Seed // who takes a ready offer may be a viewer
 	return s
 }
 
@@ -102,6 +123,11 @@ func (a *attempt) answer(offer transfer.Description) {
 func (a *attempt) describe(kind string, d transfer.Description) {
 	a.tell(signal.Signal{Kind: kind, SDP: d.SDP, Plan: &signal.Plan{V: d.Plan.V, Data: d.Plan.Data, Message: d.Plan.Message}})
 	a.told = true
+	a.catchUpOurs()
+}
+
+// catchUpOurs signals the candidates that came before they could be.
+func (a *attempt) catchUpOurs() {
 	for _, c := range a.ours {
 		a.tellCandidate(c)
 	}
@@ -173,6 +199,11 @@ func (a *attempt) giveUp() {
 // fail ends an attempt that has not opened.
 func (a *attempt) fail(reason string, cause schedule.Reason, tell bool) {
 	if a.state != attemptOpening {
+		return
+	}
+	if a.peer.IsZero() { // a ready offer that found nobody: no link has failed
+		a.close(peer.CloseIdle, nil)
+		a.l.forget(a)
 		return
 	}
 	if tell {

@@ -49,10 +49,11 @@ type links struct {
 	blamed  int             // times in a row
 }
 
+// count is how many links are open, or on their way to somebody.
 func (l *links) count(open bool) int {
 	n := 0
 	for _, a := range l.entries {
-		if (a.state == attemptOpen) == open {
+		if (a.state == attemptOpen) == open && !a.peer.IsZero() {
 			n++
 		}
 	}
@@ -120,12 +121,48 @@ func (l *links) introduce(peers []signal.Peer) {
 	}
 }
 
+// ready makes up to n offers for whomever the tracker picks, and hands over what could be made.
+func (l *links) ready(n int, then func([]signal.Offer)) {
+	n = min(n, l.want(), signal.MaxOffers)
+	if n <= 0 {
+		then(nil)
+		return
+	}
+	var offers []signal.Offer
+	left := n
+	for range n {
+		a := l.newAttempt(l.newID(), signal.ID{}, "", true)
+		l.add(a)
+		a.ready(func(o *signal.Offer) {
+			if o != nil {
+				offers = append(offers, *o)
+			}
+			if left--; left == 0 {
+				then(offers)
+			}
+		})
+	}
+}
+
+// taken handles the first word of who got a ready offer.
+func (l *links) taken(a *attempt, m *signal.Signal) {
+	if m.Kind != "answer" || m.From == l.self || l.avoids(m.From) || l.find(m.From) != nil {
+		a.close(peer.CloseIdle, nil)
+		l.forget(a)
+		return
+	}
+	a.meet(m.From, m.Role)
+	a.receive(m)
+}
+
 // signal takes a message of a peer about a link.
 func (l *links) signal(m *signal.Signal) {
 	a := l.entries[m.Link]
 	switch {
 	case a == nil && m.Kind == "offer":
 		l.answer(m)
+	case a != nil && a.peer.IsZero():
+		l.taken(a, m)
 	case a != nil && a.peer == m.From: // only the peer that the link is with may speak about it
 		a.receive(m)
 	}

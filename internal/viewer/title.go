@@ -225,9 +225,20 @@ func (t *title) inform(keys []signal.VerifyKey, revocations []signal.Revocation)
 
 func (t *title) join() {
 	t.joins++
-	attempt := t.joins
+	attempt, want, offers := t.joins, t.links.want(), t.cfg.ReadyOffers
+	if attempt > 1 || t.role() == "off" {
+		offers = 0 // links that are there go on
+	}
+	t.links.ready(offers, func(ready []signal.Offer) {
+		if attempt == t.joins && !t.closed {
+			t.joinWith(ready, attempt, want)
+		}
+	})
+}
+
+func (t *title) joinWith(ready []signal.Offer, attempt, want int) {
 	path, _, _ := strings.Cut(t.key, "?")
-	m := signal.Join{Title: t.name, Manifest: path, Role: t.role(), Want: t.links.want(), Range: t.span}
+	m := signal.Join{Title: t.name, Manifest: path, Role: t.role(), Want: want, Range: t.span, Offers: ready}
 	t.session.join(m, func(answer *signal.Joined, refusal *signal.Error) {
 		switch {
 		case attempt != t.joins || t.closed:

@@ -55,6 +55,7 @@ func Start(cfg viewer.Config, n Network) (*Viewer, error) {
 	hosts := &hosts{network: n}
 	sockets := &dialer{network: n}
 	sockets.ctx, sockets.stop = context.WithCancel(context.Background())
+	cfg.ReadyOffers = signal.MaxOffers
 	v := &Viewer{stops: []func(){hosts.close, sockets.close, player.Close, stopLoop}}
 	ports := viewer.Ports{Loop: loop, Dialer: sockets, Links: hosts, Origin: player}
 	if n.Through != nil {

@@ -1,0 +1,56 @@
+package viewer
+
+import (
+	"testing"
+	"time"
+)
+
+// TestReadyOffersLinkWithoutAnIntroduction has a viewer join with two offers: the seed and the first viewer take them, and
+// the tracker has nobody left to name.
+func TestReadyOffersLinkWithoutAnIntroduction(t *testing.T) {
+	s := newScene(t, fourSeconds(20, 750_000))
+	ready := func(c *Config) { c.ReadyOffers, c.JoinAfter = 2, -1 }
+	s.viewer(fast, ready)
+	s.w.run(20 * time.Second)
+	if n := s.tracker.introduced; n != 0 {
+		t.Errorf("the first viewer was told of %d peers beside the seed, which took an offer", n)
+	}
+	late := s.viewer(fast, ready)
+	// Socket, welcome, and then no more than join, answer, and the link's own two round trips.
+	s.w.run(3*oneWay + 2*oneWay + 4*oneWay + 4*oneWay + 5*oneWay)
+	if n := late.now().Links; n != 2 {
+		t.Errorf("%d links are open as soon as they can be", n)
+	}
+	s.w.run(100 * time.Second)
+	s.check()
+	for i, a := range s.viewers {
+		if sum := a.now(); len(sum.Stats.LinkFailures) != 0 {
+			t.Errorf("viewer %d: links failed: %v", i, sum.Stats.LinkFailures)
+		}
+	}
+	if n := s.tracker.introduced; n != 0 {
+		t.Errorf("%d introductions beside ready offers", n)
+	}
+	if late.now().Stats.Bytes["peer"] == 0 {
+		t.Error("nothing came from the other viewer")
+	}
+}
+
+// TestReadyOffersThatNobodyTakesAreForgotten has one more offer out than there are peers.
+func TestReadyOffersThatNobodyTakesAreForgotten(t *testing.T) {
+	s := newScene(t, fourSeconds(20, 750_000))
+	only := s.viewer(fast, func(c *Config) { c.ReadyOffers, c.JoinAfter = 2, -1 })
+	s.w.run(establishTime / 2)
+	if n, under := only.title.links.count(true), only.title.links.count(false); n != 1 || under != 0 {
+		t.Errorf("%d links open, %d under way to somebody; expected the seed's alone", n, under)
+	}
+	s.w.run(establishTime)
+	if n := len(only.title.links.entries); n != 1 {
+		t.Errorf("%d links are remembered", n)
+	}
+	if sum := only.now(); len(sum.Stats.LinkFailures) != 0 || sum.Off != "" {
+		t.Errorf("failures %v, off %q", sum.Stats.LinkFailures, sum.Off)
+	}
+	s.w.run(100 * time.Second)
+	s.check()
+}
