@@ -49,6 +49,10 @@ const (
 	holdBytes = 4 << 20
 	lineRate  = 100_000_000
 	lineQueue = 1 << 20
+	// playlists is how many round trips the player has for its playlists, so that the viewer knows what it wants: the
+	// library too calls the tracker when the player has asked for its first segment. buffer is how much it wants.
+	playlists = 6
+	buffer    = 4 * time.Minute
 )
 
 // join measures once.
@@ -86,7 +90,7 @@ func join(ctx context.Context, r *bench.Run, rtt time.Duration) (sample bench.Sa
 	if err := lab.Mark(); err != nil {
 		return sample, err
 	}
-	t := newTimeline()
+	t := newTimeline(playlists * rtt)
 	v, err := start(hosts[holders], s, t)
 	if err != nil {
 		return sample, err
@@ -115,7 +119,7 @@ func start(h *netlab.Host, s *servers, t *timeline) (*headless.Viewer, error) {
 		n.Signaled = func(d viewer.Dialer) viewer.Dialer { return tracedDialer{d, t} }
 	}
 	return headless.Start(viewer.Config{
-		URL: s.manifest(), Tracker: s.tracker(), Site: siteName, Rendition: "lowest", JoinAfter: -1,
+		URL: s.manifest(), Tracker: s.tracker(), Site: siteName, Rendition: "lowest", JoinAfter: -1, Buffer: buffer,
 	}, n)
 }
 

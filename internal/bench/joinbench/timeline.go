@@ -21,6 +21,7 @@ import (
 // nothing, and takes the pieces' measure for itself: with the certificates that came over the links.
 type timeline struct {
 	done chan struct{} // closed with the first piece
+	hold time.Duration // how long the open socket waits for its hello
 
 	mu      sync.Mutex
 	start   time.Time            // guarded by mu: of the hello
@@ -32,9 +33,9 @@ type timeline struct {
 	first   *tracedLink                          // guarded by mu: whose piece was there first
 }
 
-func newTimeline() *timeline {
+func newTimeline(hold time.Duration) *timeline {
 	return &timeline{
-		done: make(chan struct{}), marks: map[string]time.Time{}, byOffer: map[string]*tracedLink{}, byID: map[signal.ID]*tracedLink{},
+		done: make(chan struct{}), hold: hold, marks: map[string]time.Time{}, byOffer: map[string]*tracedLink{}, byID: map[signal.ID]*tracedLink{},
 		certs: map[peer.ID]*certificate.Certificate{},
 	}
 }
@@ -71,6 +72,9 @@ type heard struct {
 	viewer.SocketEvents
 	t *timeline
 }
+
+// Opened implements viewer.SocketEvents.
+func (h heard) Opened() { time.AfterFunc(h.t.hold, h.SocketEvents.Opened) }
 
 // Message implements viewer.SocketEvents.
 func (h heard) Message(text []byte) {
