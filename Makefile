@@ -4,11 +4,13 @@
 ARGS ?=
 # What one fuzz target gets.
 FUZZTIME ?= 20s
+# How long a soak takes; 3 is the shortest.
+MINUTES ?= 30
 
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-swarm bench-netlab lint format build film clean
+.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-swarm bench-netlab soak lint format build film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,7 +34,7 @@ e2e: build film ## end-to-end tests in real Chromium (needs root, for a network 
 	web/apps/e2e/run
 
 test-netlab: build film ## four viewers behind emulated access lines (needs root)
-	@if [ "$$(id -u)" = 0 ]; then scripts/need ip iptables && build/leeway bench swarm --case smoke --runs 1 --check; \
+	@if [ "$$(id -u)" = 0 ]; then scripts/need ip iptables chromium && build/leeway bench swarm --case smoke --runs 1 --check; \
 	else echo "netlab: skipped: network namespaces need root (sudo make test-netlab)"; [ "$${CI:-}" != true ]; fi
 
 dashboards: ## writes dashboards/*.json anew from tools/dashboards
@@ -55,9 +57,13 @@ bench-transfer: ## goodput and CPU time of a link beside bare pion and TCP, ever
 	@scripts/need go
 	go run ./cmd/leeway bench transfer --check
 
-bench-swarm: build film ## thirty viewers behind access lines, with and without Leeway (root; 20 minutes a run)
-	@scripts/need ip iptables
+bench-swarm: build film ## thirty viewers behind access lines, with and without Leeway (root; 10 minutes a run)
+	@scripts/need ip iptables chromium
 	build/leeway bench swarm --check
+
+soak: build film ## viewers come and go for MINUTES (30): what servers and a viewer that stays keep of them (root)
+	@scripts/need ip iptables
+	LEEWAY_SOAK_MINUTES=$(MINUTES) build/leeway bench swarm --case soak --runs 1 --check
 
 bench-netlab: ## accuracy of the emulated networks, the highest rate that holds (root; 3 minutes)
 	@scripts/need go ip iptables

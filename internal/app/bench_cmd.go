@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/leeway-video/leeway/internal/bench"
@@ -31,7 +32,7 @@ type benchCmd struct {
 
 // Help is shown below the usage.
 func (benchCmd) Help() string {
-	return "Examples:\n  leeway bench transfer\n  leeway bench transfer --case 'sweep/*' --runs 1 --json"
+	return "Examples:\n  leeway bench transfer\n  leeway bench transfer --case 'sweep/*' --runs 1 --json\n  leeway bench swarm --case polluted --case brown-out --runs 1"
 }
 
 // Run runs one bench.
@@ -46,10 +47,21 @@ func (c *benchCmd) Run(ctx context.Context, r *run) error {
 	var list strings.Builder
 	for _, b := range benches() {
 		fmt.Fprintf(&list, "%-10s %s\n", b.Name, b.About)
+		var further []string // a family of cases by its pattern
 		for _, k := range b.Cases {
 			if !k.Extra {
 				fmt.Fprintf(&list, "  %-16s %s\n", k.Name, k.About)
+				continue
 			}
+			if family, _, several := strings.Cut(k.Name, "/"); several {
+				k.Name = family + "/*"
+			}
+			if !slices.Contains(further, k.Name) {
+				further = append(further, k.Name)
+			}
+		}
+		if len(further) > 0 {
+			fmt.Fprintf(&list, "  with --case only: %s\n", strings.Join(further, ", "))
 		}
 	}
 	if c.Name != "" {

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"time"
 
 	"github.com/leeway-video/leeway/internal/app/headless"
 	"github.com/leeway-video/leeway/internal/bench"
@@ -22,6 +23,7 @@ type order struct {
 	Peers    bool
 	Plan     Plan
 	Speed    float64
+	Stay     time.Duration // how long a guest stays
 }
 
 // played is one segment as the player got it.

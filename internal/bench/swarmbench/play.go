@@ -33,8 +33,8 @@ func (s *stage) close() error {
 	return errors.Join(s.servers.stop(), s.lab.Close())
 }
 
-// build makes the lab of a trace and starts the servers in it.
-func build(ctx context.Context, r *bench.Run, plans []Plan) (*stage, error) {
+// build makes the lab of a trace and starts the servers in it; settings are further variables of their environment.
+func build(ctx context.Context, r *bench.Run, plans []Plan, settings ...string) (*stage, error) {
 	lab, err := netlab.New(netlab.Options{Seed: uint64(r.Number) + 1})
 	if err != nil {
 		return nil, err
@@ -50,7 +50,7 @@ func build(ctx context.Context, r *bench.Run, plans []Plan) (*stage, error) {
 		s.viewers = append(s.viewers, h)
 	}
 	if err = lab.Start(); err == nil {
-		s.servers, err = serve(ctx, place)
+		s.servers, err = serve(ctx, place, settings...)
 	}
 	if err != nil {
 		return nil, errors.Join(err, lab.Close())
@@ -139,8 +139,8 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 	}
 	over := make(chan struct{})
 	var beside sync.WaitGroup
-	if sc.during != nil {
-		beside.Go(func() { errs[len(plans)] = sc.during(ctx, s.servers) })
+	if sc.outage.length > 0 {
+		beside.Go(func() { errs[len(plans)] = sc.outage.happen(ctx, s.servers) })
 	}
 	beside.Go(func() { progress.run(over) })
 	wg.Wait()

@@ -37,6 +37,7 @@ const stopWait = 20 * time.Second
 // servers is `leeway up` in a place of the lab: tracker, seed and origin in one process.
 type servers struct {
 	host    *netlab.Host
+	addr    netip.Addr
 	cmd     *netlab.Cmd
 	dir     string
 	ended   chan error
@@ -57,7 +58,7 @@ func (s *servers) stun(ctx context.Context) error {
 	return nil
 }
 
-func serve(ctx context.Context, host *netlab.Host) (*servers, error) {
+func serve(ctx context.Context, host *netlab.Host, settings ...string) (*servers, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -66,7 +67,7 @@ func serve(ctx context.Context, host *netlab.Host) (*servers, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &servers{host: host, dir: dir, ended: make(chan error, 1), stunned: make(chan error, 1), log: &tail{}}
+	s := &servers{host: host, addr: host.Addr(), dir: dir, ended: make(chan error, 1), stunned: make(chan error, 1), log: &tail{}}
 	s.client = &http.Client{Transport: &http.Transport{DialContext: host.DialContext, DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	at := func(port uint16) string { return netip.AddrPortFrom(host.Addr(), port).String() }
 	if err := s.stun(ctx); err != nil {
@@ -80,6 +81,7 @@ func serve(ctx context.Context, host *netlab.Host) (*servers, error) {
 	s.cmd = host.Command(ctx, self, "--config", config, "up", "--open", "--data-dir", filepath.Join(dir, "data"),
 		"--listen", fmt.Sprintf("0.0.0.0:%d", publicPort), "--admin", at(adminPort), "--seed-listen", at(seedPort))
 	s.cmd.Stdout, s.cmd.Stderr = s.log, s.log
+	s.cmd.Env = append(os.Environ(), settings...)
 	if err := s.cmd.Start(); err != nil {
 		return nil, errors.Join(err, s.socket.Close(), os.RemoveAll(dir))
 	}
@@ -115,7 +117,7 @@ func (s *servers) ready(ctx context.Context) error {
 }
 
 func (s *servers) address(port uint16) string {
-	return netip.AddrPortFrom(s.host.Addr(), port).String()
+	return netip.AddrPortFrom(s.addr, port).String()
 }
 
 func (s *servers) manifest() string {

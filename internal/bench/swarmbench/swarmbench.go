@@ -4,6 +4,7 @@ package swarmbench
 
 import (
 	"context"
+	"maps"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
@@ -15,7 +16,7 @@ const benchName = "swarm"
 var Bench = bench.Bench{
 	Name:  benchName,
 	About: "A trace of viewers behind access lines, with Leeway and by the origin alone.",
-	Roles: map[string]bench.Role{roleViewer: playRole},
+	Roles: map[string]bench.Role{roleViewer: playRole, roleGuest: guestRole},
 	Cases: []bench.Case{
 		scenario{viewers: 30, browsers: 3, film: filmLength, within: filmLength, goals: promised}.of("trace-30",
 			"Thirty viewers, three of them Chromium, that come over the film's length; 30 % seek, 20 % leave early, 30 % have 5/1 Mbit/s, 40 % 20/5, 30 % 100/40."),
@@ -29,8 +30,10 @@ var Bench = bench.Bench{
 			"Four viewers, a minute; two of them are Chromium.")),
 		extra(scenario{viewers: 20, polluters: 0.3, film: filmLength, within: time.Minute, watch: 2 * time.Minute, goals: clean}.of("polluted",
 			"Twenty viewers, two minutes each; six of them send wrong bytes.")),
-		extra(scenario{viewers: 12, film: filmLength, within: time.Minute, watch: 3 * time.Minute, during: brownOut}.of("brown-out",
-			"The origin answers nothing but errors for a minute in mid-run; what the swarm survives, and what plain HTTP does.")),
+		extra(scenario{viewers: 15, film: filmLength, within: 150 * time.Second, watch: 2 * time.Minute, goals: outlived,
+			outage: outage{kind: "500", from: 75 * time.Second, length: time.Minute}}.of("brown-out",
+			"Every segment of the origin is an error for a minute in mid-run, to seeds too; what the swarm survives, and what plain HTTP does.")),
+		soakCase(),
 	},
 }
 
@@ -52,6 +55,9 @@ var clean = map[string]string{
 // alive is kept by anything that works; a machine too busy for the lab to certify is asked for nothing.
 var alive = map[string]string{"offload_ratio": "> 0.05", "failed_viewers": "<= 0", "rejected_bytes": "<= 0"}
 
+// outlived is what a swarm makes of an origin that is gone.
+var outlived = map[string]string{"stall_ratio_vs_origin_only": "<= 1", "startup_in_outage_vs_origin_only": "<= 1", "failed_viewers": "<= 0"}
+
 var few = map[string]string{"egress_saved_ratio": "> 0", "failed_viewers": "<= 0"}
 
 type scenario struct {
@@ -62,7 +68,7 @@ type scenario struct {
 	within    time.Duration // arrivals
 	watch     time.Duration // everybody leaves after this; 0: at the film's end
 	goals     map[string]string
-	during    func(context.Context, *servers) error // beside the viewers
+	outage    outage
 }
 
 func extra(c bench.Case) bench.Case {
@@ -71,7 +77,11 @@ func extra(c bench.Case) bench.Case {
 }
 
 func (s scenario) of(name, about string) bench.Case {
-	return bench.Case{Name: name, About: about, Figures: declared(s.goals), Run: s.run}
+	figures := declared(s.goals)
+	if s.outage.length > 0 {
+		figures = append(figures, s.outage.declared(s.goals)...)
+	}
+	return bench.Case{Name: name, About: about, Figures: figures, Run: s.run}
 }
 
 // run plays the trace with Leeway and by the origin alone.
@@ -90,20 +100,11 @@ func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 		return bench.Sample{}, err
 	}
 	sample := bench.Sample{Values: compare(with, without)}
+	if s.outage.length > 0 {
+		maps.Copy(sample.Values, s.outage.compare(with, without))
+	}
 	if void != nil {
 		sample.Void = void.Error()
 	}
 	return sample, nil
-}
-
-// brownOut has the origin fail for a minute.
-func brownOut(ctx context.Context, s *servers) error {
-	if !bench.Pause(ctx, 90*time.Second) {
-		return nil
-	}
-	if err := s.fault("500"); err != nil {
-		return err
-	}
-	bench.Pause(ctx, time.Minute)
-	return s.fault("none")
 }
