@@ -97,40 +97,26 @@ func (l *law) steer(s Signal) {
 	if 2*s.Queuing > s.Target {
 		step /= 2 // what is sent shows in the delay only after a round trip and a half
 	}
-	if s.Queuing < s.Target {
-		l.rise(s, step)
-		return
-	}
-	step = min(step, l.window)
-	if !s.Limited {
+	// The round trips are those of the way there: a queue on the way back makes nobody slower to get going.
+	way, floor := s.Base+s.Queuing, Packet/s.Parts
+	if !s.Limited || l.window >= floor && s.Now-l.deniedAt < quietAfter*way {
 		step = 0
 	}
-	if l.window <= Packet { // given way: there is no queue of our own to drain
-		l.slowAt = max(l.slowAt, s.Now+slowdownFloor*s.RTT)
-	}
-	over := l.window * (s.Queuing - s.Target) / s.Target
-	l.move(max(step-over, -l.window/2), s.Acked)
-}
-
-// rise grows the window by a step each round trip, and by a part of itself where nobody has been seen for long: a packet
-// each round trip would take 13 s to fill 100 Mbit/s again. The round trips are those of the way there: a queue on the way
-// back makes nobody slower to get going.
-func (l *law) rise(s Signal, step int64) {
-	if !s.Limited {
-		return
-	}
-	if floor := Packet / s.Parts; l.window < floor {
+	switch {
+	case s.Queuing >= s.Target:
+		if l.window <= Packet { // given way: there is no queue of our own to drain
+			l.slowAt = max(l.slowAt, s.Now+slowdownFloor*s.RTT)
+		}
+		over, most := l.window*(s.Queuing-s.Target)/s.Target, max(l.window, floor)
+		l.move(max(min(step, most-l.window)-over, -l.window/2), s.Acked)
+	case step > 0 && l.window < floor:
 		l.window, l.credit = floor, 0
-		return
+	case step > 0:
+		if s.Now-l.crowdedAt >= fastAfter*way { // a packet each round trip would take 13 s to fill 100 Mbit/s again
+			step = max(step, l.window/fastPart*(s.Target-s.Queuing)/s.Target)
+		}
+		l.move(step, s.Acked)
 	}
-	way := s.Base + s.Queuing
-	if s.Now-l.deniedAt < quietAfter*way {
-		return
-	}
-	if s.Now-l.crowdedAt >= fastAfter*way {
-		step = max(step, l.window/fastPart*(s.Target-s.Queuing)/s.Target)
-	}
-	l.move(step, s.Acked)
 }
 
 // move changes the window by so much per round trip, in the part that the acked bytes are of the window.

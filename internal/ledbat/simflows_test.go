@@ -36,7 +36,9 @@ type bglink struct {
 	offset  int64
 	ackAt   int64
 	got     int64
-	mangle  func(ledbat.Ack) []ledbat.Ack // what a liar makes of its acks; nil: honest
+	source  *ledbat.Source // the receiver's view, where one asks; nil: there is always something to send
+	viewer  *viewer
+	asked   int64 // bytes that were asked for and not sent, where source is set
 }
 
 func (s *sim) sender(cfg ledbat.Config) *sender {
@@ -46,7 +48,7 @@ func (s *sim) sender(cfg ledbat.Config) *sender {
 func (h *sender) link(flow int, l *line, back int64) *bglink {
 	b := &bglink{host: h, acker: ledbat.NewAcker(), flow: flow, line: l, back: back, offset: 3e9}
 	if h.tape != nil {
-		h.tape.do(h.s.now, "open", flow, payload, 0, 0)
+		h.tape.do(h.s.now, "open", flow, max(payload, h.tape.payload), 0, 0)
 		b.p = h.tape.bench.paths[flow]
 	} else {
 		b.p = h.c.Open(h.s.now, ledbat.PathConfig{Payload: payload})
@@ -63,6 +65,12 @@ func (h *sender) pump() {
 		h.turn = (h.turn + 1) % len(h.links)
 		b := h.links[h.turn]
 		size := b.p.MessageSize()
+		if b.source != nil {
+			if size = min(size, b.asked); size == 0 {
+				idle++
+				continue
+			}
+		}
 		ok, later := b.p.MaySend(h.s.now, size)
 		if !ok {
 			idle++
@@ -107,7 +115,7 @@ func (b *bglink) sent(size int64) ledbat.Stamp {
 		return b.p.OnSent(h.s.now, size, 0)
 	}
 	seen := h.tape.do(h.s.now, "send", b.flow, size, 0)
-	t := seen[len(seen)-5:]
+	t := seen[len(seen)-5:] // the stamp
 	return ledbat.Stamp{Sequence: uint32(t[0]), SentAt: uint32(t[1]), Echo: uint32(t[2]), Echoes: t[3] == 1, AckNow: t[4] == 1}
 }
 
@@ -124,6 +132,9 @@ func (b *bglink) hear(a ledbat.Ack) {
 func (b *bglink) send(size int64) {
 	s := b.host.s
 	stamp := b.sent(size)
+	if b.source != nil {
+		b.asked -= size
+	}
 	missing := (size + payload - 1) / payload
 	var put func(n int64)
 	put = func(n int64) {
@@ -151,6 +162,10 @@ func (b *bglink) arrive(size int64, stamp ledbat.Stamp) {
 	if b.acker.OnData(b.clock(), size, stamp) {
 		b.got += size
 	}
+	if b.source != nil {
+		b.source.OnData(b.clock(), size, stamp)
+		b.viewer.ask()
+	}
 	b.tell()
 }
 
@@ -172,25 +187,19 @@ func (b *bglink) tell() {
 	if !ok {
 		return
 	}
-	acks := []ledbat.Ack{ack}
-	if b.mangle != nil {
-		acks = b.mangle(ack)
+	hear := func() {
+		b.hear(ack)
+		b.host.pump()
 	}
-	for _, a := range acks {
-		hear := func() {
-			b.hear(a)
-			b.host.pump()
-		}
-		if b.reverse != nil {
-			var put func()
-			put = func() {
-				b.reverse.send(packet{wire: 140, flow: b.flow, arrived: hear, dropped: func() { s.at(s.now+100_000, put) }})
-			}
-			put()
-			continue
-		}
+	if b.reverse == nil {
 		s.at(s.now+b.back, hear)
+		return
 	}
+	var put func()
+	put = func() {
+		b.reverse.send(packet{wire: 140, flow: b.flow, arrived: hear, dropped: func() { s.at(s.now+100_000, put) }})
+	}
+	put()
 }
 
 // rival is a loss-based TCP: CUBIC as Linux has it (HyStart, β 0.7, C 0.4), or Reno; every packet is acked.

@@ -78,7 +78,7 @@ func (b *bench) play(e vectorEvent) []int64 {
 		return []int64{bit(ok), at}
 	case "send":
 		t := p.OnSent(e.At, a(0), a(1))
-		return append(b.sender(e.Link), int64(t.Sequence), int64(t.SentAt), int64(t.Echo), bit(t.Echoes), bit(t.AckNow))
+		return append(b.sender(e.At, e.Link), int64(t.Sequence), int64(t.SentAt), int64(t.Echo), bit(t.Echoes), bit(t.AckNow))
 	case "run":
 		b.run(e)
 	case "ack":
@@ -87,14 +87,15 @@ func (b *bench) play(e vectorEvent) []int64 {
 			ReceivedAt: uint32(a(4)), Hold: uint32(a(5)),
 		}
 		o := p.OnAck(e.At, ack)
-		return append(b.sender(e.Link), o.Acked, o.Lost, o.Messages, o.RTT, bit(o.Problem == ledbat.ProblemFuture)+2*bit(o.Problem == ledbat.ProblemCumulative))
+		return append(b.sender(e.At, e.Link), o.Acked, o.Lost, o.Messages, o.RTT, bit(o.Problem == ledbat.ProblemFuture)+2*bit(o.Problem == ledbat.ProblemCumulative))
 	default:
 		return b.receive(e, s, k)
 	}
-	return b.sender(e.Link)
+	return b.sender(e.At, e.Link)
 }
 
-// run sends n messages of a size, one an interval, each acked a round trip later when it came after a one-way delay.
+// run sends n messages of a size, one an interval, each acked a round trip (not above the interval) later; it came after a
+// one-way delay.
 func (b *bench) run(e vectorEvent) {
 	n, interval, size, rtt, owd := e.Args[0], e.Args[1], e.Args[2], e.Args[3], e.Args[4]
 	p := b.paths[e.Link]
@@ -144,9 +145,11 @@ func bit(b bool) int64 {
 
 var stateNumber = map[ledbat.State]int64{ledbat.SlowStart: 0, ledbat.Avoidance: 1, ledbat.Slowdown: 2, ledbat.Ramp: 3}
 
-func (b *bench) sender(link int) []int64 {
+// sender is what is seen of the sending side; it asks whether the next message may go out.
+func (b *bench) sender(at int64, link int) []int64 {
 	h, p := b.c.Stats(), b.paths[link]
-	return append(hostSeen(h), h.PacingRate, p.Window(), p.Stats().Flight, p.MessageSize(), p.Deadline())
+	may, then := p.MaySend(at, p.MessageSize())
+	return append(hostSeen(h), h.PacingRate, p.Window(), p.Stats().Flight, p.MessageSize(), p.Deadline(), bit(may), then)
 }
 
 func (b *bench) receiver() []int64 { return hostSeen(b.r.Stats()) }
@@ -157,8 +160,9 @@ func hostSeen(s ledbat.Stats) []int64 {
 
 // tape records what a case does, with what is seen.
 type tape struct {
-	bench  *bench
-	events []vectorEvent
+	bench   *bench
+	events  []vectorEvent
+	payload int64 // of the links that the simulation opens; 0: that of a packet
 }
 
 func (t *tape) do(at int64, do string, link int, args ...int64) []int64 {

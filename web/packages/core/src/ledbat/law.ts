@@ -91,31 +91,24 @@ export class Law {
   #steer(s: Signal): void {
     let step = c.div(c.div(c.packet, gainDivisor(s)), s.parts);
     if (2 * s.queuing > s.target) step = c.div(step, 2);
-    if (s.queuing < s.target) {
-      this.#rise(s, step);
-      return;
-    }
-    step = s.limited ? Math.min(step, this.window) : 0;
-    if (this.window <= c.packet) this.#slowAt = Math.max(this.#slowAt, s.now + c.slowdownFloor * s.rtt);
-    const over = c.div(this.window * (s.queuing - s.target), s.target);
-    this.#move(Math.max(step - over, -c.div(this.window, 2)), s.acked);
-  }
-
-  #rise(s: Signal, step: number): void {
-    if (!s.limited) return;
+    // The round trips are those of the way there: a queue on the way back makes nobody slower to get going.
+    const way = s.base + s.queuing;
     const floor = c.div(c.packet, s.parts);
-    if (this.window < floor) {
+    if (!s.limited || (this.window >= floor && s.now - this.#deniedAt < c.quietAfter * way)) step = 0;
+    if (s.queuing >= s.target) {
+      if (this.window <= c.packet) this.#slowAt = Math.max(this.#slowAt, s.now + c.slowdownFloor * s.rtt);
+      const over = c.div(this.window * (s.queuing - s.target), s.target);
+      const most = Math.max(this.window, floor);
+      this.#move(Math.max(Math.min(step, most - this.window) - over, -c.div(this.window, 2)), s.acked);
+    } else if (step > 0 && this.window < floor) {
       this.window = floor;
       this.#credit = 0;
-      return;
+    } else if (step > 0) {
+      if (s.now - this.#crowdedAt >= c.fastAfter * way) {
+        step = Math.max(step, c.div(c.div(this.window, c.fastPart) * (s.target - s.queuing), s.target));
+      }
+      this.#move(step, s.acked);
     }
-    const way = s.base + s.queuing;
-    if (s.now - this.#deniedAt < c.quietAfter * way) return;
-    let rise = step;
-    if (s.now - this.#crowdedAt >= c.fastAfter * way) {
-      rise = Math.max(rise, c.div(c.div(this.window, c.fastPart) * (s.target - s.queuing), s.target));
-    }
-    this.#move(rise, s.acked);
   }
 
   /** Changes the window by so much per round trip, in the part that the acked bytes are of the window. */

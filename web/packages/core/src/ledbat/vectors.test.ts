@@ -41,9 +41,12 @@ const createBench = () => {
   const paths = new Map<number, Path>();
   const sources = new Map<number, Source>();
   const ackers = new Map<number, Acker>();
-  const sender = (link: number) => {
+  /** What is seen of the sending side; it asks whether the next message may go out. */
+  const sender = (at: number, link: number) => {
     const p = paths.get(link)!;
-    return [...seen(c.stats()), c.pacingRate(), p.window(), p.stats().flight, p.messageSize(), p.deadline()];
+    const size = p.messageSize();
+    const may = asked(p.maySend(at, size));
+    return [...seen(c.stats()), c.pacingRate(), p.window(), p.stats().flight, size, p.deadline(), ...may];
   };
 
   /** The events of the sending side: what they do, and what is seen beside the state. */
@@ -60,14 +63,14 @@ const createBench = () => {
       }
     } else if (kind === 'send') {
       const t = p.onSent(at, a[0]!, a[1]!);
-      return [...sender(link), t.sequence, t.sentAt, t.echo, +t.echoes, +t.ackNow];
+      return [...sender(at, link), t.sequence, t.sentAt, t.echo, +t.echoes, +t.ackNow];
     } else if (kind === 'ack') {
       const [cumulative, highest, high, low, receivedAt, hold] = a as [number, number, number, number, number, number];
       const o = p.onAck(at, { cumulative, highest, bitmap: [high, low], receivedAt, hold });
       const problem = o.problem ? { future: 1, cumulative: 2 }[o.problem] : 0;
-      return [...sender(link), o.acked, o.lost, o.messages, o.rtt, problem];
+      return [...sender(at, link), o.acked, o.lost, o.messages, o.rtt, problem];
     } else return undefined;
-    return sender(link);
+    return sender(at, link);
   };
 
   const receive = ({ at, do: kind, link, args: a = [] }: Event): number[] => {
@@ -94,7 +97,7 @@ const createBench = () => {
     const { at, do: kind, link, args: a = [] } = e;
     if (kind === 'open') {
       paths.set(link, c.open(at, { payload: a[0]!, maxMessage: a[1]!, base: a[2]! }));
-      return sender(link);
+      return sender(at, link);
     }
     if (kind === 'source') {
       sources.set(link, r.open(at, a[0]));
