@@ -1,6 +1,10 @@
 package rtclink
 
-import "time"
+import (
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
 
 // The bound of what a link has in flight follows what the path delivers. SCTP's own window is no brake: slow start
 // doubles it until the path's queue overflows by as much as was in it, hundreds of packets at once, and recovering them
@@ -17,7 +21,7 @@ const (
 	leastDelay  = 8 * time.Millisecond // on the shortest paths acknowledgements wait for batches and for a core
 	nearFlight  = 768 << 10            // bytes, of leastDelay at most: pion's ICE drops what waits beyond a megabyte
 	firstFlight = 64 << 10             // bytes, before anything is known
-	leastFlight = 32 << 10             // bytes: a slow path still has a piece on its way and one behind it
+	leastFlight = 17 << 10             // bytes: a piece and its headers; twice that from eight links fills a thin line's queue
 	leastRound  = 5 * time.Millisecond
 	rateRounds  = 10 // rounds that a rate counts for
 	stalled     = 3  // rounds without growth that end the start
@@ -50,8 +54,11 @@ const (
 	baseBucket  = 30 * time.Second
 )
 
+// newFlight makes the bound of a link that takes messages of message bytes: one of the largest must fit, and two of
+// those that a piece is cut into, so that one is on its way while the other is acknowledged.
 func newFlight(most, message int) *flight {
-	return &flight{least: max(leastFlight, 2*message), most: most}
+	cut := peer.CutSize(peer.PieceSize, message) + peer.DataHeader
+	return &flight{least: max(leastFlight, 2*cut, message), most: most}
 }
 
 // sample takes a round-trip time; 0 is none.

@@ -22,9 +22,10 @@ const (
 	// receiveBuffer of SCTP, bytes: with pion's default of 1 MiB a transfer stalls for good once channels × message
 	// size come near it.
 	receiveBuffer = 2 << 20
-	// minCwnd of SCTP, bytes, about 10 MTU: a timeout or an idle time does not strand the next burst. Much more is
-	// harmful.
-	minCwnd = 12 << 10
+	// minCwnd of SCTP, bytes: its first window, and its lowest. A piece and what is said with it, so that the first piece
+	// of a link needs no second round trip, nor one after a timeout or an idle time. Below it the bound in flight follows
+	// the path (flight.go).
+	minCwnd = 17 << 10
 	// sctpMessage is the largest message of a control channel (spec/peer-protocol.md).
 	sctpMessage = 65535
 )
