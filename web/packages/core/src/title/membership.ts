@@ -287,7 +287,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       applyPolicy();
       tell(message);
       // Links cost the page's thread some tens of milliseconds, and the first segment is too urgent to come by one.
-      joinSoon = () => setTimer('rejoin', () => void join(key.split('?')[0]!), Math.max(0, joinBy - clock.now()));
+      joinSoon = () => setTimer('rejoin', () => void join(key.split('?')[0]!), joinBy - clock.now());
       joinSoon();
     },
     pictured() {
