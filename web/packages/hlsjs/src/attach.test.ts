@@ -13,7 +13,7 @@ function setUp() {
 
 function show(hls: FakeHls, media: FakeMedia): void {
   hls.media = media as unknown as HTMLMediaElement;
-  hls.trigger('hlsMediaAttached');
+  hls.trigger('hlsMediaAttaching');
 }
 
 beforeEach(() => {
@@ -47,6 +47,23 @@ describe('attaching', () => {
     expect(PreviousLoader.made[0]).toBeInstanceOf(Own);
     detach();
     expect(hls.config.fLoader).toBe(Own);
+  });
+
+  test('the first segment need not wait for the media source, while there is an element that it is for', () => {
+    const { leeway, hls, media } = setUp();
+    hls.config.startFragPrefetch = false;
+    const detach = attachHls(leeway, hls);
+    hls.loadSource('https://a/m.m3u8');
+    expect(hls.config.startFragPrefetch).toBe(false);
+    show(hls, media);
+    expect(hls.config.startFragPrefetch).toBe(true);
+    hls.trigger('hlsMediaDetaching');
+    expect(hls.config.startFragPrefetch).toBe(false);
+    detach();
+    attachHls(leeway, hls);
+    expect(hls.config.startFragPrefetch).toBe(true);
+    hls.trigger('hlsDestroying');
+    expect(hls.config.startFragPrefetch).toBe(false);
   });
 
   test('a player that is destroyed is let go', () => {

@@ -19,8 +19,8 @@ const attached = new WeakMap<HlsLike, () => void>();
 
 /**
  * Lets an hls.js player (any build since 1.5) share its segments. Its loader settings stay as they are; playlists and
- * keys are not touched. Returns a function that gives the player its own loader back. Throws a `TypeError` if it is given
- * something else.
+ * keys are not touched; `startFragPrefetch` is on while it has a media element. Returns a function that gives the player
+ * its own loader and settings back. Throws a `TypeError` if it is given something else.
  */
 export function attachHls(leeway: Leeway, player: HlsPlayer, options: AttachOptions = {}): () => void {
   if (typeof leeway?.open !== 'function') {
@@ -68,10 +68,8 @@ function attachPlayer(leeway: Leeway, hls: HlsLike, options: AttachOptions): () 
       observer.begin();
       open(hls.url);
     },
-    hlsMediaAttached() {
-      if (hls.media) observer.attach(hls.media);
-    },
-    hlsMediaDetaching: observer.detach,
+    hlsMediaAttaching: () => attach(),
+    hlsMediaDetaching: () => release(),
     hlsLevelSwitched: observer.switched,
     [destroying]: () => detach(),
   };
@@ -81,7 +79,17 @@ function attachPlayer(leeway: Leeway, hls: HlsLike, options: AttachOptions): () 
   }
 
   const { config } = hls;
-  const before = config.fLoader;
+  const { startFragPrefetch, fLoader: before } = config;
+  const attach = () => {
+    if (!hls.media) return;
+    observer.attach(hls.media);
+    // A media source that opens after the playlist has come would make the player wait for its next look, 100 ms later.
+    config.startFragPrefetch = true;
+  };
+  const release = () => {
+    observer.detach();
+    config.startFragPrefetch = startFragPrefetch;
+  };
   const ours = wrapLoader(before ?? (config.loader as LoaderConstructor), {
     hls,
     clock: leeway.clock,
@@ -90,7 +98,7 @@ function attachPlayer(leeway: Leeway, hls: HlsLike, options: AttachOptions): () 
   });
   config.fLoader = ours;
   open(hls.url);
-  if (hls.media) observer.attach(hls.media);
+  attach();
 
   const detach = () => {
     if (!attached.delete(hls)) return;
@@ -102,7 +110,7 @@ function attachPlayer(leeway: Leeway, hls: HlsLike, options: AttachOptions): () 
     }
     playback?.close();
     playback = undefined;
-    observer.detach();
+    release();
   };
   attached.set(hls, detach);
   return detach;

@@ -75,6 +75,7 @@ export type LoaderConstructor = new (config: HlsConfig) => FragmentLoaderLike;
 export interface HlsConfig {
   fLoader?: LoaderConstructor;
   loader: LoaderConstructor;
+  startFragPrefetch?: boolean;
 }
 
 export interface DetailsLike {

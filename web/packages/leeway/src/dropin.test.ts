@@ -90,7 +90,7 @@ class Page {
       start() {
         this.trigger('hlsManifestLoading');
         this.media = media;
-        this.trigger('hlsMediaAttached');
+        this.trigger('hlsMediaAttaching');
       }
     };
   }
@@ -175,7 +175,7 @@ test('names that mean something outside of the bundle are kept', async () => {
     'hlsDestroying',
     'hlsLevelSwitched',
     'hlsManifestLoading',
-    'hlsMediaAttached',
+    'hlsMediaAttaching',
     'hlsMediaDetaching',
   ]);
   expect([...page.mediaListeners.keys()]).toEqual(
