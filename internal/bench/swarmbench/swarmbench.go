@@ -26,6 +26,8 @@ var Bench = bench.Bench{
 			"Four viewers, one of them Chromium, half a minute: whether all of it works, for make test.")),
 		extra(scenario{viewers: 8, film: filmLength, within: 30 * time.Second, watch: 90 * time.Second}.of("short",
 			"Eight viewers, a minute and a half: a quick look.")),
+		extra(scenario{viewers: 30, browsers: 3, film: filmLength, within: 150 * time.Second, watch: 2 * time.Minute}.of("rush",
+			"As many and the same kinds as in trace-30 in half the time, two minutes each.")),
 		extra(scenario{viewers: 4, browsers: 2, film: filmLength, within: 20 * time.Second, watch: time.Minute, goals: alive}.of("browsers",
 			"Four viewers, a minute; two of them are Chromium.")),
 		extra(scenario{viewers: 20, polluters: 0.3, film: filmLength, within: time.Minute, watch: 2 * time.Minute, goals: clean}.of("polluted",
