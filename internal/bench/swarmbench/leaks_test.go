@@ -117,7 +117,7 @@ func TestWhatIsLeftIsFound(t *testing.T) {
 	for want, list := range map[string][]reading{
 		"sessions_left": change(func(r *reading) { r.Sessions = 2 }),
 		"links_left":    change(func(r *reading) { r.Links = 3 }),
-		"store_most":    change(func(r *reading) { r.Store = soakMemory + soakDisk + 1 }),
+		"store_most":    change(func(r *reading) { r.Store = storeMost + 1 }),
 	} {
 		if missed := verdict(t, list, still); !slices.Equal(missed, []string{want}) {
 			t.Errorf("missed %v, want %s", missed, want)

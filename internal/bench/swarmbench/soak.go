@@ -28,7 +28,7 @@ const (
 	// a difference.
 	crowdsAtMost, crowdAtLeast = 12, 25 * time.Second
 	// missedAfter is what others need to miss who was killed: at the end of a crowd nobody is.
-	missedAfter = 15 * time.Second
+	missedAfter = 20 * time.Second
 	// restWait bounds how long the last of a crowd may take to be forgotten: who was killed has to be missed first.
 	restWait = 45 * time.Second
 )
