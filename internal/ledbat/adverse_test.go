@@ -123,6 +123,22 @@ func TestSlowPeer(t *testing.T) {
 	}
 }
 
+// TestLongDownload: half an hour of somebody else's TCP does not become the base delay; background keeps out of its way.
+func TestLongDownload(t *testing.T) {
+	t.Parallel()
+	s, l := slow.open(1)
+	h := s.sender(ledbat.Config{})
+	h.link(1, l, slow.rtt/2)
+	s.run(30 * second)
+	s.rival(0, l, slow.rtt/2).pump()
+	first := h.c.Stats().Base
+	late := share(l, 1500*second, 1830*second, 1)
+	s.run(1830 * second)
+	if base := h.c.Stats().Base; *late > 0.03 || base > first+5_000 {
+		t.Errorf("half an hour into a download: %.3f of the link, base %d µs, before it %d", *late, base, first)
+	}
+}
+
 // TestFairQueue is case 10: with a queue of its own a flow sees no delay of others, and all links of a host together must
 // not have more than one flow's share for that. Links of a host are one flow to a queue that goes by hosts only; where it
 // goes by links, what the host has in flight is what bounds it.

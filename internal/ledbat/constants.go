@@ -15,9 +15,8 @@ const (
 	slowdownFloor  = 18         // round trips at least until the next
 	slowdownMost   = 30_000_000 // µs at most until the next, unless the floor is longer
 
-	quietAfter = 8  // round trips after one and a half times the target without growth: who came needs them to get going
-	fastAfter  = 16 // round trips without queue or loss after which growth is a part of the window
-	fastPart   = 8  // that part, by how far the queue is below the target
+	fastAfter = 16 // round trips without queue or loss after which growth is a part of the window
+	fastPart  = 8  // that part, by how far the queue is below the target
 
 	lossLeast = 50  // permille of the window, without a queue
 	lossMost  = 200 // permille, from half the target on

@@ -9,7 +9,6 @@ type law struct {
 	state            State
 
 	lossAt    int64 // when the window was last cut for a loss; -never: not yet
-	deniedAt  int64 // when the queue was last so far above the target that it cannot be ours
 	crowdedAt int64 // when the queue last held half the target, or a packet was lost
 	slowAt    int64 // when the next slowdown is due; never: none
 	beganAt   int64 // when the current slowdown began
@@ -21,7 +20,7 @@ type law struct {
 func NewLaw(host bool) Law {
 	return &law{
 		host: host, window: InitialWindow, ssthresh: MaxWindow, state: SlowStart,
-		lossAt: -never, deniedAt: -never, crowdedAt: -never, slowAt: never,
+		lossAt: -never, crowdedAt: -never, slowAt: never,
 	}
 }
 
@@ -32,9 +31,6 @@ func (l *law) Slowdowns() int64 { return l.slowdowns }
 func (l *law) OnAck(s Signal) {
 	if 2*s.Queuing >= s.Target || l.crowdedAt == -never {
 		l.crowdedAt = s.Now
-	}
-	if 2*s.Queuing >= 3*s.Target {
-		l.deniedAt = s.Now
 	}
 	switch l.state {
 	case SlowStart:
@@ -97,11 +93,10 @@ func (l *law) steer(s Signal) {
 	if 2*s.Queuing > s.Target {
 		step /= 2 // what is sent shows in the delay only after a round trip and a half
 	}
-	// The round trips are those of the way there: a queue on the way back makes nobody slower to get going.
-	way, floor := s.Base+s.Queuing, Packet/s.Parts
-	if !s.Limited || l.window >= floor && s.Now-l.deniedAt < quietAfter*way {
+	if !s.Limited {
 		step = 0
 	}
+	floor := Packet / s.Parts
 	switch {
 	case s.Queuing >= s.Target:
 		if l.window <= Packet { // given way: there is no queue of our own to drain
@@ -112,7 +107,9 @@ func (l *law) steer(s Signal) {
 	case step > 0 && l.window < floor:
 		l.window, l.credit = floor, 0
 	case step > 0:
-		if s.Now-l.crowdedAt >= fastAfter*way { // a packet each round trip would take 13 s to fill 100 Mbit/s again
+		// A packet each round trip would take 13 s to fill 100 Mbit/s again. The round trips are those of the way there:
+		// a queue on the way back changes nothing.
+		if s.Now-l.crowdedAt >= fastAfter*(s.Base+s.Queuing) {
 			step = max(step, l.window/fastPart*(s.Target-s.Queuing)/s.Target)
 		}
 		l.move(step, s.Acked)

@@ -26,7 +26,6 @@ export const slowdownFactor = 19;
 export const slowdownFloor = 18;
 export const slowdownMost = 30_000_000;
 
-export const quietAfter = 8;
 export const fastAfter = 16;
 export const fastPart = 8;
 

@@ -32,8 +32,6 @@ export class Law {
   /** Part of a byte that the window is owed, in bytes × window. */
   #credit = 0;
   #lossAt = -c.never;
-  /** When the queue was last so far above the target that it cannot be ours. */
-  #deniedAt = -c.never;
   /** When the queue last held half the target, or a packet was lost. */
   #crowdedAt = -c.never;
   #slowAt = c.never;
@@ -46,7 +44,6 @@ export class Law {
 
   onAck(s: Signal): void {
     if (2 * s.queuing >= s.target || this.#crowdedAt === -c.never) this.#crowdedAt = s.now;
-    if (2 * s.queuing >= 3 * s.target) this.#deniedAt = s.now;
     if (this.state === 'slow-start') this.#start(s);
     else if (this.state === 'ramp') this.#ramp(s);
     else if (this.state === 'avoidance') {
@@ -91,10 +88,8 @@ export class Law {
   #steer(s: Signal): void {
     let step = c.div(c.div(c.packet, gainDivisor(s)), s.parts);
     if (2 * s.queuing > s.target) step = c.div(step, 2);
-    // The round trips are those of the way there: a queue on the way back makes nobody slower to get going.
-    const way = s.base + s.queuing;
+    if (!s.limited) step = 0;
     const floor = c.div(c.packet, s.parts);
-    if (!s.limited || (this.window >= floor && s.now - this.#deniedAt < c.quietAfter * way)) step = 0;
     if (s.queuing >= s.target) {
       if (this.window <= c.packet) this.#slowAt = Math.max(this.#slowAt, s.now + c.slowdownFloor * s.rtt);
       const over = c.div(this.window * (s.queuing - s.target), s.target);
@@ -104,7 +99,7 @@ export class Law {
       this.window = floor;
       this.#credit = 0;
     } else if (step > 0) {
-      if (s.now - this.#crowdedAt >= c.fastAfter * way) {
+      if (s.now - this.#crowdedAt >= c.fastAfter * (s.base + s.queuing)) {
         step = Math.max(step, c.div(c.div(this.window, c.fastPart) * (s.target - s.queuing), s.target));
       }
       this.#move(step, s.acked);
