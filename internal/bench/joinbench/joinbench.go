@@ -18,7 +18,11 @@ import (
 var Bench = bench.Bench{
 	Name:  "join",
 	About: "From hello to the first verified piece of a peer, leg by leg; every path has the same round-trip time.",
-	Cases: []bench.Case{pion(50*time.Millisecond, ""), pion(100*time.Millisecond, "<= 6")},
+	Cases: []bench.Case{
+		joining("pion", "A headless viewer", 50*time.Millisecond, "", headlessViewer),
+		joining("pion", "A headless viewer", 100*time.Millisecond, "<= 6", headlessViewer),
+		joining("chromium", "Chromium, by default flags,", 100*time.Millisecond, "<= 8", chromium),
+	},
 }
 
 // legs are the moments that are told, in order: each in ms since hello, as this side sees it.
@@ -26,29 +30,55 @@ var legs = []string{
 	"welcome", "join", "joined", "offer", "answer", "ice", "dtls", "sctp", "open", "peer_hello", "have", "certificate", "request", "data", "piece",
 }
 
-// pion is a headless viewer that joins two others and a seed.
-func pion(rtt time.Duration, goal string) bench.Case {
+// joiner joins what is there, and returns the legs of its way to the first piece.
+type joiner func(ctx context.Context, r *bench.Run, h *netlab.Host, s *servers, rtt time.Duration) (map[string]float64, error)
+
+// joining is the case of somebody who joins two headless viewers and a seed.
+func joining(name, who string, rtt time.Duration, goal string, j joiner) bench.Case {
 	c := bench.Case{
-		Name:    fmt.Sprintf("pion/%dms", rtt.Milliseconds()),
-		About:   fmt.Sprintf("A headless viewer joins two others and a seed; %d ms of round-trip time between any two, the tracker included.", rtt.Milliseconds()),
+		Name:    fmt.Sprintf("%s/%dms", name, rtt.Milliseconds()),
+		About:   fmt.Sprintf("%s joins two headless viewers and a seed; %d ms of round-trip time between any two, the tracker included.", who, rtt.Milliseconds()),
 		Figures: []bench.Figure{{Name: "round_trips", Goal: goal}},
-		Run:     func(ctx context.Context, r *bench.Run) (bench.Sample, error) { return join(ctx, r, rtt) },
+		Run:     func(ctx context.Context, r *bench.Run) (bench.Sample, error) { return join(ctx, r, rtt, j) },
 	}
 	for _, leg := range legs {
 		c.Figures = append(c.Figures, bench.Figure{Name: leg, Unit: "ms"})
 	}
+	c.Figures = append(c.Figures, bench.Figure{Name: "waited", Unit: "ms"})
 	return c
+}
+
+func headlessViewer(ctx context.Context, r *bench.Run, h *netlab.Host, s *servers, rtt time.Duration) (map[string]float64, error) {
+	t := newTimeline(playlists * rtt)
+	v, err := start(h, s, t)
+	if err != nil {
+		return nil, err
+	}
+	defer v.Close()
+	values, err := t.result(ctx, rtt, joinWait)
+	r.Logf("%s", t)
+	return values, err
+}
+
+func chromium(ctx context.Context, r *bench.Run, h *netlab.Host, s *servers, rtt time.Duration) (map[string]float64, error) {
+	t, err := browse(ctx, h, s.at(publicPort))
+	if err != nil {
+		return nil, err
+	}
+	r.Logf("  session %v\n  link %v", t.Session, t.Link)
+	return t.values(rtt)
 }
 
 const (
 	// ready is when the viewers that are joined have something to give: certified segments.
-	readyWait = time.Minute
-	joinWait  = 30 * time.Second
-	lookEvery = 200 * time.Millisecond
-	holders   = 2
-	holdBytes = 4 << 20
-	lineRate  = 100_000_000
-	lineQueue = 1 << 20
+	readyWait   = time.Minute
+	browserWait = 90 * time.Second
+	joinWait    = 30 * time.Second
+	lookEvery   = 200 * time.Millisecond
+	holders     = 2
+	holdBytes   = 4 << 20
+	lineRate    = 100_000_000
+	lineQueue   = 1 << 20
 	// playlists is how many round trips the player has for its playlists, so that the viewer knows what it wants: the
 	// library too calls the tracker when the player has asked for its first segment. buffer is how much it wants.
 	playlists = 6
@@ -56,7 +86,7 @@ const (
 )
 
 // join measures once.
-func join(ctx context.Context, r *bench.Run, rtt time.Duration) (sample bench.Sample, err error) {
+func join(ctx context.Context, r *bench.Run, rtt time.Duration, j joiner) (sample bench.Sample, err error) {
 	lab, err := netlab.New(netlab.Options{Seed: uint64(r.Number) + 1})
 	if err != nil {
 		return sample, err
@@ -90,17 +120,9 @@ func join(ctx context.Context, r *bench.Run, rtt time.Duration) (sample bench.Sa
 	if err := lab.Mark(); err != nil {
 		return sample, err
 	}
-	t := newTimeline(playlists * rtt)
-	v, err := start(hosts[holders], s, t)
-	if err != nil {
+	if sample.Values, err = j(ctx, r, hosts[holders], s, rtt); err != nil {
 		return sample, err
 	}
-	defer v.Close()
-	sample.Values, err = t.result(ctx, rtt, joinWait)
-	if err != nil {
-		return sample, err
-	}
-	r.Logf("%s", t)
 	report, err := lab.Report()
 	if err != nil {
 		return sample, err

@@ -44,8 +44,9 @@ func serve(ctx context.Context, host *netlab.Host) (*servers, error) {
 		return nil, err
 	}
 	s := &servers{host: host, dir: dir, ended: make(chan error, 1)}
+	// On every address: the browser comes by loopback, through a proxy of its own, and the site's hosts are what is listened on.
 	s.cmd = host.Command(ctx, self, "up", "--open", "--data-dir", dir,
-		"--listen", s.at(publicPort), "--admin", s.at(adminPort), "--seed-listen", s.at(seedPort))
+		"--listen", fmt.Sprintf("0.0.0.0:%d", publicPort), "--admin", s.at(adminPort), "--seed-listen", s.at(seedPort))
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	if err := s.cmd.Start(); err != nil {
 		return nil, errors.Join(err, os.RemoveAll(dir))

@@ -4,6 +4,10 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -132,6 +136,61 @@ func TestTheFirstPieceThatMatchesEndsTheTimeline(t *testing.T) {
 	}
 	if text := tl.String(); !strings.Contains(text, "viewer:") || !strings.Contains(text, "certificate_request") {
 		t.Error(text)
+	}
+}
+
+func TestABrowsersWayIsToldFromItsHello(t *testing.T) {
+	data := []byte("a short segment")
+	told := &told{
+		Session: map[string]float64{"hello": 1000, "welcome": 1100, "join": 1700, "joined": 1800},
+		Link:    map[string]any{"role": "seed", "offer": 1810.0, "answer": 2010.0, "open": 2410.0, "piece": 2700.0},
+		Piece:   data, Certificate: certified(t, data),
+	}
+	values, err := told.values(100 * time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for leg, want := range map[string]float64{
+		"welcome": 100, "waited": 600, "join": 100, "joined": 200, "offer": 210, "answer": 410, "open": 810, "piece": 1100, "round_trips": 11,
+	} {
+		if values[leg] != want {
+			t.Errorf("%s: %v, expected %v", leg, values[leg], want)
+		}
+	}
+	told.Piece = []byte("a wrong segment")
+	if _, err := told.values(time.Millisecond); err == nil {
+		t.Error("a piece that differs is taken")
+	}
+}
+
+// TestTheScriptIsPutIntoThePageAlone has the browser's proxy pass everything else on as it is.
+func TestTheScriptIsPutIntoThePageAlone(t *testing.T) {
+	const body = "<html><head></head></html>"
+	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
+	defer origin.Close()
+	said := make(chan *told, 1)
+	proxy := httptest.NewServer(page((&net.Dialer{}).DialContext, strings.TrimPrefix(origin.URL, "http://"), said))
+	defer proxy.Close()
+	for path, want := range map[string]string{"/": "<html><head><script>" + pageScript + "</script></head></html>", "/a.ts": body} {
+		response, err := http.Get(proxy.URL + path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %.60q, %v", path, got, err)
+		}
+	}
+	for _, said := range []string{`{"number":3}`, `{"number":4}`, `no report`} {
+		response, err := http.Post(proxy.URL+reportPath, "application/json", strings.NewReader(said))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+	}
+	if first := <-said; first.Number != 3 {
+		t.Errorf("%+v is not the first report", first)
 	}
 }
 

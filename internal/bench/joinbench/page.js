@@ -1,0 +1,126 @@
+// Put into the demo page by the bench: notes when the library's socket and links come how far, and hands over the first
+// pieces with the certificates, so that the bench verifies them for itself.
+(() => {
+  const session = {};
+  const links = [];
+  const certificates = {};
+  let told = false;
+  const note = (marks, what) => {
+    marks[what] ??= performance.now();
+  };
+  const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('');
+  const text = (bytes) => btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join(''));
+
+  const tell = (link, piece) => {
+    if (told || !certificates[piece.segment]) return;
+    told = true;
+    note(link.marks, 'piece');
+    const { segment, number, data } = piece;
+    fetch('/bench/join', {
+      method: 'POST',
+      body: JSON.stringify({ session, link: link.marks, piece: text(data), number, certificate: certificates[segment] }),
+    });
+  };
+
+  const control = (link, bytes) => {
+    if (bytes[0] === 0x01) note(link.marks, 'peer_hello');
+    if (bytes[0] === 0x02) note(link.marks, 'have');
+    if (bytes[0] !== 0x04) return;
+    note(link.marks, 'certificate');
+    certificates[hex(bytes.subarray(1, 17))] = text(bytes.subarray(17));
+    for (const other of links) for (const piece of other.whole) tell(other, piece);
+  };
+
+  const data = (link, bytes) => {
+    if (bytes[0] !== 0x20) return;
+    note(link.marks, 'data');
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    const piece = link.asked.get(view.getUint32(1));
+    if (!piece || piece.has === piece.data.length) return;
+    piece.data.set(bytes.subarray(11), view.getUint16(5));
+    piece.has += bytes.length - 11;
+    if (piece.has < piece.data.length) return;
+    link.whole.push(piece);
+    tell(link, piece);
+  };
+
+  const said = (link, bytes) => {
+    if (bytes[0] === 0x03) note(link.marks, 'certificate_request');
+    if (bytes[0] !== 0x10) return;
+    note(link.marks, 'request');
+    const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
+    const segment = hex(bytes.subarray(1, 17));
+    for (let at = 19, n = bytes[18]; n > 0; n--, at += 6) {
+      link.asked.set(view.getUint32(at), { segment, number: view.getUint16(at + 4), data: new Uint8Array(16384), has: 0 });
+    }
+  };
+
+  const bytesOf = (m) => (m instanceof ArrayBuffer ? new Uint8Array(m) : new Uint8Array(m.buffer, m.byteOffset, m.byteLength));
+
+  const Peer = RTCPeerConnection;
+  window.RTCPeerConnection = class extends Peer {
+    constructor(...rest) {
+      super(...rest);
+      const link = { pc: this, marks: {}, asked: new Map(), whole: [] };
+      links.push(link);
+      this.addEventListener('iceconnectionstatechange', () => {
+        if (/connected|completed/.test(this.iceConnectionState)) note(link.marks, 'ice');
+      });
+      this.addEventListener('connectionstatechange', () => {
+        if (this.connectionState === 'connected') note(link.marks, 'dtls');
+      });
+    }
+
+    createDataChannel(label, options) {
+      const channel = super.createDataChannel(label, options);
+      const link = links.find((l) => l.pc === this);
+      const hear = label === 'lw.control' ? control : data;
+      channel.addEventListener('open', () => note(link.marks, 'open'));
+      channel.addEventListener('message', (e) => hear(link, bytesOf(e.data)));
+      if (label === 'lw.control') {
+        const send = channel.send.bind(channel);
+        channel.send = (m) => {
+          said(link, bytesOf(m));
+          send(m);
+        };
+      }
+      return channel;
+    }
+  };
+
+  const signaled = (json) => {
+    let m;
+    try {
+      m = JSON.parse(json);
+    } catch {
+      return;
+    }
+    if (m.type !== 'signal') note(session, m.type);
+    for (const offer of [...(m.offers ?? []), ...(m.kind === 'offer' ? [m] : [])]) {
+      const link = links.find((l) => l.pc.localDescription?.sdp === offer.sdp) ?? links.find((l) => !l.id);
+      if (link) {
+        link.id = offer.link;
+        note(link.marks, 'offer');
+      }
+    }
+    if (m.kind === 'answer') {
+      const link = links.find((l) => l.id === m.link);
+      if (link) {
+        link.marks.role = m.role;
+        note(link.marks, 'answer');
+      }
+    }
+  };
+  const Socket = WebSocket;
+  window.WebSocket = class extends Socket {
+    constructor(...rest) {
+      super(...rest);
+      this.addEventListener('message', (e) => signaled(e.data));
+    }
+
+    send(m) {
+      signaled(m);
+      super.send(m);
+    }
+  };
+})();
