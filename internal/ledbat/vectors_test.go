@@ -2,6 +2,7 @@ package ledbat_test
 
 import (
 	"bytes"
+	"encoding/hex"
 	"encoding/json"
 	"flag"
 	"fmt"
@@ -18,7 +19,19 @@ const vectorFile = "../../spec/vectors/background.json"
 // vectors is the file. Every case is a list of events; each has what is done and what must be seen right after it.
 type vectors struct {
 	About string       `json:"about"`
+	Acks  []vectorAck  `json:"acks"`
 	Cases []vectorCase `json:"cases"`
+}
+
+// vectorAck is an ack (cumulative, highest, bitmap's upper and lower 32 bits, received at, hold) and its bytes in hex.
+type vectorAck struct {
+	Ack   [6]uint32 `json:"ack"`
+	Bytes string    `json:"bytes"`
+}
+
+func (v vectorAck) ack() ledbat.Ack {
+	a := v.Ack
+	return ledbat.Ack{Cumulative: a[0], Highest: a[1], Bitmap: uint64(a[2])<<32 | uint64(a[3]), ReceivedAt: a[4], Hold: a[5]}
 }
 
 type vectorCase struct {
@@ -188,8 +201,20 @@ func TestVectors(t *testing.T) {
 	if err == nil {
 		err = json.Unmarshal(raw, &v)
 	}
-	if err != nil || len(v.Cases) == 0 {
+	if err != nil || len(v.Cases) == 0 || len(v.Acks) == 0 {
 		t.Fatal("no vectors", err)
+	}
+	for _, a := range v.Acks {
+		want, err := hex.DecodeString(a.Bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := a.ack().Append(nil); !bytes.Equal(got, want) {
+			t.Errorf("%v became %x, want %x", a.Ack, got, want)
+		}
+		if got, ok := ledbat.ParseAck(want); !ok || got != a.ack() {
+			t.Errorf("%x was read as %+v, %v", want, got, ok)
+		}
 	}
 	for _, c := range v.Cases {
 		t.Run(c.Name, func(t *testing.T) {
@@ -207,7 +232,15 @@ func TestVectors(t *testing.T) {
 func writeVectors(t *testing.T) {
 	var out bytes.Buffer
 	about, _ := json.Marshal(aboutVectors)
-	fmt.Fprintf(&out, "{\n  \"about\": %s,\n  \"cases\": [\n", about)
+	fmt.Fprintf(&out, "{\n  \"about\": %s,\n  \"acks\": [\n", about)
+	acks := [][6]uint32{{}, {1, 9, 1 << 31, 1, 2, 3}, {1<<32 - 1, 1<<32 - 1, 1<<32 - 1, 1<<32 - 1, 1<<32 - 1, 1<<32 - 1}, {7, 12, 0x12345678, 0x9abcdef0, 0xfedcba98, 25_000}}
+	for i, a := range acks {
+		v := vectorAck{Ack: a}
+		v.Bytes = hex.EncodeToString(v.ack().Append(nil))
+		line, _ := json.Marshal(v)
+		fmt.Fprintf(&out, "    %s%s\n", line, comma(i, len(acks)))
+	}
+	out.WriteString("  ],\n  \"cases\": [\n")
 	for i, s := range scripts {
 		tp := &tape{bench: newBench()}
 		s.play(tp)

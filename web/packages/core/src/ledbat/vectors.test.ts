@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import type { Stamp } from './ack.ts';
+import { decodeAck, encodeAck, type Stamp } from './ack.ts';
 import { Acker } from './acker.ts';
 import type { LedbatStats } from './host.ts';
 import { Controller, type Path } from './path.ts';
@@ -14,6 +14,7 @@ interface Event {
   then: number[];
 }
 interface Vectors {
+  acks: { ack: [number, number, number, number, number, number]; bytes: string }[];
   cases: { name: string; why: string; events: Event[] }[];
 }
 const file = new URL('../../../../../spec/vectors/background.json', import.meta.url);
@@ -117,6 +118,15 @@ describe('vectors of the background transport', () => {
   it.each(vectors.cases)('$name', ({ events, why }) => {
     const play = createBench();
     for (const [i, e] of events.entries()) expect(play(e), `${why} Event ${i}: ${JSON.stringify(e)}`).toEqual(e.then);
+  });
+
+  it.each(vectors.acks)('ack $bytes', ({ ack: [cumulative, highest, high, low, receivedAt, hold], bytes }) => {
+    const ack = { cumulative, highest, bitmap: [high, low] as [number, number], receivedAt, hold };
+    const raw = new Uint8Array(Buffer.from(`00${bytes}`, 'hex')).subarray(1);
+    expect(Buffer.from(encodeAck(ack)).toString('hex')).toBe(bytes);
+    expect(decodeAck(raw)).toEqual(ack);
+    expect(decodeAck(raw.subarray(0, -1))).toBeUndefined();
+    expect(decodeAck(Uint8Array.of(0x31, ...raw.subarray(1)))).toBeUndefined();
   });
 
   it('have names of their own, and a sentence', () => {
