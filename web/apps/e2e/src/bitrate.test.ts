@@ -45,15 +45,23 @@ interface Pair {
 const looks = 10;
 const kinds = ['with', 'without'] as const;
 
-/** On each line, a viewer with Leeway and one without, at the same time, each on a copy of the line for himself. */
+/**
+ * On each line, a viewer with Leeway and one without, at the same time, each on a copy of the line for himself. The lines
+ * start one after another: a page that starts is busy.
+ */
 async function pairs(rates: number[]): Promise<Pair[]> {
   shape(lines.map((line, i) => ({ port: stack.origin.port(line), rate: rates[i >> 1]! })));
-  const viewers = await Promise.all(
-    lines.map((line, i) => {
-      const page = i % 2 ? stack.plain({ level: -1 }, line) : stack.page({ level: -1 }, line);
-      return Viewer.open(browser, page, { name: `${kinds[i % 2]} Leeway on ${rates[i >> 1]}` });
-    }),
-  );
+  const viewers: Viewer[] = [];
+  for (const rate of rates) {
+    const both = kinds.map(async (kind, i) => {
+      const line = lines[viewers.length + i]!;
+      const page = kind === 'with' ? stack.page({ level: -1 }, line) : stack.plain({ level: -1 }, line);
+      const viewer = await Viewer.open(browser, page, { name: `${kind} Leeway on ${rate}` });
+      await viewer.until('first picture', ({ startup }) => startup >= 0);
+      return viewer;
+    });
+    viewers.push(...(await Promise.all(both)));
+  }
   const estimates = viewers.map(() => [] as number[]);
   for (let look = 0; look < looks; look++) {
     await pause(5000);
@@ -81,10 +89,10 @@ async function pairs(rates: number[]): Promise<Pair[]> {
   });
 }
 
-// Where peers send everything after the first segment, the estimate rests on that one sample for a minute, and a machine
-// that was halted while it came has it low. Beside other tests 4 of 6 tries had 0.79 of a line and the lower rendition.
-// A wrong law fails every try.
-test('bitrate choice on shaped lines with peers: honest estimate, no worse picture', { retry: 2 }, async () => {
+// The second try is for the machine: hls.js counts the start of its worker and the first segment's parsing as time of the
+// line. That is 50 to 300 ms beside two busy loops; on 2.2 Mbit/s 260 ms cost the first choice, with Leeway and without. A
+// wrong law fails both tries.
+test('bitrate choice on shaped lines with peers: honest estimate, no worse picture', { retry: 1 }, async () => {
   // Others watch already, on lines of their own, and hold the two renditions that the lines are about.
   const peers = await Promise.all(
     [1, 2].map((level) => Viewer.open(browser, stack.page({ level }), { name: `peer with rendition ${level}` })),
@@ -92,8 +100,9 @@ test('bitrate choice on shaped lines with peers: honest estimate, no worse pictu
   await pause(6000);
   // hls.js goes up to what fits into 0.7 of its estimate and stays at what fits into 0.95. The renditions have averages of
   // 0.42, 0.81 and 1.48 Mbit/s and peaks of 0.49, 1.01 and 1.88: on 2.2 Mbit/s an estimate that is lower by 7 % costs the
-  // best one, on 1.25 one lower by 4 % the second; on 1.9 and 3.2 the choice has room.
-  const all = [...(await pairs([1_250_000, 2_200_000])), ...(await pairs([1_900_000, 3_200_000]))];
+  // best one, on 1.25 one lower by 4 % the second; on 1.7 and 3.2 the choice has room. (Not on 1.9: the first choice takes all
+  // of the estimate, and a bandwidth test that came out high by 3 % begins with the best one.)
+  const all = [...(await pairs([1_250_000, 2_200_000])), ...(await pairs([1_700_000, 3_200_000]))];
   const peerStalls = await Promise.all(peers.map(async (peer) => (await peer.seen()).stalls.length));
   await Promise.all(peers.map((peer) => peer.close()));
   const sum = (of: (pair: Pair) => number) => all.reduce((total, pair) => total + of(pair), 0);
@@ -103,23 +112,19 @@ test('bitrate choice on shaped lines with peers: honest estimate, no worse pictu
   for (const { line, estimate, bitrate, others, stalls } of all) {
     // The first two looks still hold the player's own guess.
     const [ours, without] = [estimate.with.slice(2), estimate.without.slice(2)];
-    for (const value of ours) {
-      expect(value, `estimate on ${line}`).toBeGreaterThan(0.7);
-      expect(value, `estimate on ${line}`).toBeLessThan(1.3);
-    }
+    const off = (values: number[]) => values.filter((value) => value < 0.7 || value > 1.3);
+    // Where the viewer without is off too, the machine halted the line for seconds, and it was not what it is said to be.
+    if (!off(without).length) expect(off(ours), `estimates on ${line}`).toEqual([]);
     // Not below what the viewer without makes of the same line; above it by our margin (up to 0.06) and by the time that a
     // busy machine takes to parse, which hls.js takes for the line's (up to 0.1 seen).
     expect(median(ours) / median(without), `estimates on ${line}, with / without`).toBeGreaterThan(0.9);
     expect(others, `share from others on ${line}`).toBeGreaterThan(0.5);
     expect(stalls.with, `stalls on ${line}`).toBe(0);
-    expect(bitrate.with / bitrate.without, `bitrate on ${line}, with / without`).toBeGreaterThan(0.8);
+    expect(bitrate.with / bitrate.without, `bitrate on ${line}, with / without`).toBeGreaterThan(0.9);
   }
-  // The goal is 0.98 and 1.1 times the switches; packages/hlsjs/src/choice.test.ts holds to it, on lines that waver and with
-  // peers on the same line. These lines do not waver: on 1.9 and above none of 39 viewers, with and without, changed the
-  // first choice, and on 1.25 the one without gave up the second rendition in three of four runs. What is allowed for is a
-  // machine that halts a player so long that it goes down and up again: five of fourteen segments of one viewer, two
-  // switches. An estimate that was wrong by a fifth gave 0.79 over all lines, and 0.52 and 0.62 on 1.25 and 2.2.
-  expect(ratio).toBeGreaterThanOrEqual(0.98 - 0.05);
-  expect(switches.with).toBeLessThanOrEqual(1.1 * switches.without + 2);
+  // packages/hlsjs/src/choice.test.ts holds to the same, on lines that waver and with peers on the same line. An estimate
+  // that was wrong by a fifth gave 0.79 over all lines, and 0.52 and 0.62 on 1.25 and 2.2.
+  expect(ratio).toBeGreaterThanOrEqual(0.98);
+  expect(switches.with).toBeLessThanOrEqual(1.1 * switches.without);
   expect(peerStalls).toEqual([0, 0]);
 });
