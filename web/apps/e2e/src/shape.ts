@@ -11,19 +11,21 @@ const queue = 131_072;
 const burst = (rate: number) => Math.max(3100, Math.ceil(rate / 8 / 250));
 
 /**
- * Shapes what servers on these ports send, by the kernel, each port at a rate of its own (bits per second, headers
- * included: about 0.957 of it is payload). As on a real line, it goes in packets of 1500 bytes: loopback's own of 64 KiB
+ * Shapes what servers on these ports send, by the kernel, each port at a rate of its own, or several on one line (bits per
+ * second, headers included: about 0.957 of it is payload). As on a real line, it goes in packets of 1500 bytes: loopback's own of 64 KiB
  * come in one lump, and a player that times its segments by their first and last byte takes the line for up to 1.8 times
  * as fast, the more so the shorter the segment.
  */
-export function shape(ports: { port: number; rate: number }[]): void {
+export function shape(lines: { port: number | number[]; rate: number }[]): void {
   unshape();
   run('ip link set lo mtu 1500');
   run('tc qdisc add dev lo root handle 1: htb default 0');
-  ports.forEach(({ port, rate }, i) => {
+  lines.forEach(({ port, rate }, i) => {
     run(`tc class add dev lo parent 1: classid 1:${10 + i} htb rate 10gbit`);
     run(`tc qdisc add dev lo parent 1:${10 + i} tbf rate ${rate}bit burst ${burst(rate)} limit ${queue}`);
-    run(`tc filter add dev lo parent 1: protocol ip u32 match ip sport ${port} 0xffff flowid 1:${10 + i}`);
+    for (const sport of [port].flat()) {
+      run(`tc filter add dev lo parent 1: protocol ip u32 match ip sport ${sport} 0xffff flowid 1:${10 + i}`);
+    }
   });
 }
 

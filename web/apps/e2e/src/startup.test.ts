@@ -18,7 +18,7 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-const loads = 16;
+const loads = 24;
 const bound = 1.05;
 /** A household's line, bits per second: on bare loopback a segment costs nothing and the page's scripts are all there is. */
 const line = 20_000_000;
@@ -40,14 +40,12 @@ test('startup delay of the same page with and without the script', async () => {
   // One viewer stays, so that there is somebody to link to.
   const host = await Viewer.open(browser, stack.page({ level: 2 }), { name: 'host' });
   await host.until('10 s of film', (seen) => seen.currentTime > 10);
-  shape([
-    { port: stack.origin.port('shaped'), rate: line },
-    { port: Number(new URL(stack.tracker).port), rate: line },
-  ]);
+  // Page, player, segments and script come by one line.
+  shape([{ port: [stack.origin.port('shaped'), Number(new URL(stack.tracker).port)], rate: line }]);
   const times = { with: [] as number[], without: [] as number[] };
   const ratio = () => median(times.with) / median(times.without);
-  // Medians of 16 loads still swing by several per cent when the machine has other work; more loads settle a close call.
-  for (let batch = 0; batch < 3 && (batch === 0 || ratio() > bound); batch++) {
+  // Medians of 24 loads still swing by several per cent when the machine has other work; more loads settle a close call.
+  for (let batch = 0; batch < 2 && (batch === 0 || ratio() > bound); batch++) {
     for (let i = 0; i < loads; i++) {
       // Alternating, since the machine's other work comes and goes; the order too, since one load warms the next.
       for (const kind of i % 2 ? (['with', 'without'] as const) : (['without', 'with'] as const)) {
@@ -69,7 +67,6 @@ test('startup delay of the same page with and without the script', async () => {
     times: { with: sorted(times.with), without: sorted(times.without) },
   });
   await host.close();
-  // What fails is a ratio above the goal by more than the noise of a shared machine, which is itself above 5 %: five runs
-  // gave 1.01 to 1.09 with lower bounds of 0.95 to 1.03. The goal is not held firmly; docs/benchmarks.md has the figure.
-  expect(lowerBound(times)).toBeLessThanOrEqual(bound + 0.05);
+  // What fails is a ratio that is above the goal for certain, not one that a busy machine explains.
+  expect(lowerBound(times)).toBeLessThanOrEqual(bound);
 });
