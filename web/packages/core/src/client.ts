@@ -46,7 +46,7 @@ export interface Leeway {
   readonly state: LeewayState;
   /** The time base of all events: monotonic milliseconds. */
   readonly clock: Clock;
-  /** Connects, unless consent is required and missing. */
+  /** Connects once a player asks for its first segment, or after a second, unless consent is required and missing. */
   start(): void;
   /** Ends links, session, timers and listeners. Players go on with the origin. Final. */
   stop(): void;
@@ -71,7 +71,7 @@ export interface ClientParts {
 }
 
 const restMs = 60_000;
-/** How long connecting waits for the player's first segment, whose request is not to be held up by ours. */
+/** How long connecting waits for the player's first segment, whose request comes before ours. */
 const connectMs = 1_000;
 const unreachableAfter = 3;
 const passing = /^(not-introduced|draining|overloaded|rate-limited)$/;

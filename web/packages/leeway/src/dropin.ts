@@ -36,7 +36,7 @@ function run(): void {
   }
   window.leeway = leeway;
   hook = hookHls(leeway, window as unknown as Record<string, unknown>);
-  // After the page's own scripts: they start the player, and its first requests come before ours.
+  // After the page's own scripts: they start the player, and listen to what is said.
   setTimeout(() => leeway.start());
 
   const look = () =>
