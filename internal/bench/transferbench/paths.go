@@ -23,6 +23,21 @@ type path struct {
 	loss  float64
 	peers int
 	goal  string // of goodput_vs_cubic
+	thin  bool   // an uplink of a home, with a queue of its own, instead of pathRate and one bandwidth-delay product
+}
+
+// What a thin path has.
+const (
+	thinRate  = 1_000_000
+	thinQueue = 32 << 10
+)
+
+// line is the bottleneck's rate and queue.
+func (p path) line() (rate int64, queue int) {
+	if p.thin {
+		return thinRate, thinQueue
+	}
+	return pathRate, netlab.BDP(pathRate, 2*p.delay)
 }
 
 var paths = []path{
@@ -32,11 +47,14 @@ var paths = []path{
 	{name: "path/50ms-loss", delay: 50 * time.Millisecond, loss: 0.01, peers: 1},
 	{name: "peers/25ms", delay: 25 * time.Millisecond, peers: 4, goal: ">= 0.9"},
 	{name: "peers/50ms", delay: 50 * time.Millisecond, peers: 4, goal: ">= 0.9"},
+	{name: "thin/1x30ms", delay: 30 * time.Millisecond, peers: 1, thin: true},
+	{name: "thin/8x30ms", delay: 30 * time.Millisecond, peers: 8, thin: true},
 }
 
 // about describes the path.
 func (p path) about() string {
-	about := fmt.Sprintf("100 Mbit/s, %d ms one way, one bandwidth-delay product of queue", p.delay.Milliseconds())
+	rate, queue := p.line()
+	about := fmt.Sprintf("%d Mbit/s, %d ms one way, %d kB of queue", rate/mega, p.delay.Milliseconds(), queue/1000)
 	if p.loss > 0 {
 		about += fmt.Sprintf(", %.0f %% loss", 100*p.loss)
 	}
@@ -44,7 +62,7 @@ func (p path) about() string {
 }
 
 func (p path) bench() bench.Case {
-	c := bench.Case{Name: p.name, About: fmt.Sprintf("%d link(s) over %s", p.peers, p.about()), Figures: []bench.Figure{
+	c := bench.Case{Name: p.name, About: fmt.Sprintf("%d link(s) over %s", p.peers, p.about()), Extra: p.thin, Figures: []bench.Figure{
 		{Name: "goodput", Unit: "Mbit/s"},
 		{Name: "goodput_cubic", Unit: "Mbit/s"},
 		{Name: "goodput_vs_cubic", Goal: p.goal},
@@ -80,7 +98,7 @@ func (p path) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 		if err != nil {
 			return sample, err
 		}
-		r.Logf("  %s: %.1f Mbit/s, %.1f CPU-s/GB, longest silence %.3f s", kind, o.rate*8/mega, o.cpu, o.silence)
+		r.Logf("  %s: %.3g Mbit/s, %.1f CPU-s/GB, longest silence %.3f s", kind, o.rate*8/mega, o.cpu, o.silence)
 		if void != "" {
 			sample.Void = void
 		}
@@ -109,9 +127,10 @@ func (p path) move(ctx context.Context, r *bench.Run, l load) (o *outcome, void 
 		return nil, "", err
 	}
 	defer lab.Close()
-	line := netlab.Link{Rate: pathRate, Delay: p.delay, Queue: netlab.BDP(pathRate, 2*p.delay), Loss: p.loss}
+	rate, queue := p.line()
+	line := netlab.Link{Rate: rate, Delay: p.delay, Queue: queue, Loss: p.loss}
 	core := lab.Router("core")
-	sender, _ := lab.Attach("sender", core, netlab.Path{Up: line, Down: netlab.Link{Rate: pathRate, Delay: p.delay, Queue: line.Queue}})
+	sender, _ := lab.Attach("sender", core, netlab.Path{Up: line, Down: netlab.Link{Rate: pathRate, Delay: p.delay, Queue: queue}})
 	var to []place
 	for i := range p.peers {
 		host, _ := lab.Attach(fmt.Sprintf("receiver-%d", i+1), core, netlab.Both(netlab.Link{}))
