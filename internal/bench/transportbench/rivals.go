@@ -57,7 +57,7 @@ func bbrs() bench.Case {
 		c.Figures = append(c.Figures, bench.Figure{Name: fmt.Sprintf("tcp_kept_ratio_%dms", ms), Goal: ">= 0.92"},
 			bench.Figure{Name: fmt.Sprintf("tcp_kept_ratio_sctp_%dms", ms)})
 	}
-	const before, length = 10 * time.Second, 25 * time.Second
+	const before, length = 8 * time.Second, 20 * time.Second
 	c.Run = measured(func(s *session) error {
 		for _, ms := range trips {
 			line := ten
@@ -93,9 +93,13 @@ func reaction(name string, line netlab.Link, extra bool) bench.Case {
 		About: fmt.Sprintf("Time to yield and to recover: %d Mbit/s, 40 ms.", line.Rate/1e6),
 		Figures: []bench.Figure{
 			{Name: "yield_rtts", Goal: "<= 10"}, {Name: "yield_seconds", Unit: "s"}, {Name: "recover_seconds", Unit: "s", Goal: "< 5"},
-			{Name: "link_utilization_alone"}, {Name: "tcp_share"},
+			{Name: "link_utilization_alone"}, {Name: "link_utilization_vs_foreground", Goal: ">= 0.9"}, {Name: "tcp_share"},
 		},
 		Run: measured(func(s *session) error {
+			fore, err := s.play(scene{name: "foreground alone", line: line, length: before, flows: []flow{{kind: foreground}}})
+			if err != nil {
+				return err
+			}
 			rec, err := s.play(scene{name: "come and go", line: line, length: before + beside + after, flows: []flow{
 				{kind: ledbatLane}, {kind: cubic, from: before, to: before + beside},
 			}})
@@ -109,6 +113,7 @@ func reaction(name string, line netlab.Link, extra bool) bench.Case {
 			s.values["yield_rtts"] = yield.Seconds() / max(trip, leastReaction).Seconds()
 			s.values["recover_seconds"] = rec.until(before+beside, after, window, 0, func(share float64) bool { return share >= 0.8 }).Seconds()
 			s.values["link_utilization_alone"] = rec.used(warm, before, 0)
+			s.values["link_utilization_vs_foreground"] = rec.used(warm, before, 0) / fore.used(warm, before, 0)
 			s.values["tcp_share"] = rec.used(before, before+beside, 1)
 			return nil
 		}),
