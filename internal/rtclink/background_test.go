@@ -23,7 +23,7 @@ func (e *ackEnd) Ack(b []byte) { e.acks <- append([]byte(nil), b...) }
 func TestBackgroundIsUnorderedFromTheAnswerer(t *testing.T) {
 	leakCheck(t)
 	viewer, seed := listen(t, nil), listen(t, func(c *Config) { c.Plan = peer.Plan{V: 1, Data: 2, Message: 2400} })
-	path := newLossyPath(t, net.UDPAddrFromAddrPort(viewer.Addr()), 100)
+	path := newLossyPath(t, net.UDPAddrFromAddrPort(viewer.Addr()), everyLarge(100))
 	t.Cleanup(path.close)
 	a, b := newEnd(), &ackEnd{newEnd(), make(chan []byte, 4096)}
 	a.rewrite = path.through // the seed, which answers, reaches the viewer through the path only

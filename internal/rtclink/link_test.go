@@ -76,7 +76,7 @@ func TestMessagesCrossBothWays(t *testing.T) {
 func TestDataIsUnordered(t *testing.T) {
 	leakCheck(t)
 	seed, viewer := listen(t, nil), listen(t, func(c *Config) { c.Plan = peer.Plan{V: 1, Data: 1, Message: 1200} })
-	path := newLossyPath(t, net.UDPAddrFromAddrPort(seed.Addr()), 50)
+	path := newLossyPath(t, net.UDPAddrFromAddrPort(seed.Addr()), everyLarge(50))
 	t.Cleanup(path.close)
 	a, b := newEnd(), newEnd()
 	a.rewrite = func(string) (string, bool) { return "", false } // the viewer is heard through the path only

@@ -140,13 +140,24 @@ func wait[T any](t testing.TB, c <-chan T, what string) T {
 	}
 }
 
-// lossyPath is a UDP path between one client and a server that loses every n-th large packet of the client.
+// lossyPath is a UDP path between one client and a server that loses some packets of the client.
 type lossyPath struct {
 	front, back *net.UDPConn
 	wg          sync.WaitGroup
 }
 
-func newLossyPath(t *testing.T, server net.Addr, n int) *lossyPath {
+// everyLarge loses every n-th large packet.
+func everyLarge(n int) func([]byte) bool {
+	large := 0
+	return func(b []byte) bool {
+		if len(b) > 1000 {
+			large++
+		}
+		return len(b) > 1000 && large%n == 0
+	}
+}
+
+func newLossyPath(t *testing.T, server net.Addr, lose func([]byte) bool) *lossyPath {
 	t.Helper()
 	front, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)})
 	if err != nil {
@@ -162,7 +173,7 @@ func newLossyPath(t *testing.T, server net.Addr, n int) *lossyPath {
 	p.wg.Add(2)
 	go func() {
 		defer p.wg.Done()
-		buf, large := make([]byte, 2048), 0
+		buf := make([]byte, 2048)
 		for {
 			k, from, err := front.ReadFrom(buf)
 			if err != nil {
@@ -171,10 +182,8 @@ func newLossyPath(t *testing.T, server net.Addr, n int) *lossyPath {
 			mu.Lock()
 			client = from
 			mu.Unlock()
-			if k > 1000 {
-				if large++; large%n == 0 {
-					continue
-				}
+			if lose(buf[:k]) {
+				continue
 			}
 			_, _ = back.WriteTo(buf[:k], server)
 		}

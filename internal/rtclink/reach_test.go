@@ -1,0 +1,65 @@
+package rtclink
+
+import (
+	"net"
+	"testing"
+
+	"github.com/pion/stun/v4"
+)
+
+// nominates says whether a packet asks to settle on its pair of addresses.
+func nominates(b []byte) bool {
+	m := &stun.Message{Raw: append([]byte(nil), b...)}
+	return isSTUN(b) && m.Decode() == nil && m.Contains(stun.AttrUseCandidate)
+}
+
+// TestALinkOpensBeforeAPairIsAgreedOn loses every request to settle on a pair: the one that works carries the link.
+func TestALinkOpensBeforeAPairIsAgreedOn(t *testing.T) {
+	leakCheck(t)
+	seed, viewer := listen(t, nil), listen(t, nil)
+	lost := make(chan struct{}, 1)
+	path := newLossyPath(t, net.UDPAddrFromAddrPort(seed.Addr()), func(b []byte) bool {
+		if !nominates(b) {
+			return false
+		}
+		select {
+		case lost <- struct{}{}:
+		default:
+		}
+		return true
+	})
+	t.Cleanup(path.close)
+	a, b := newEnd(), newEnd()
+	a.rewrite = func(string) (string, bool) { return "", false } // the viewer is heard through the path only
+	b.rewrite = path.through
+	connect(t, viewer, seed, a, b)
+	a.link.SendControl([]byte("hello"))
+	if m := wait(t, b.control, "a control message"); string(m) != "hello" {
+		t.Errorf("%q", m)
+	}
+	wait(t, lost, "the viewer's agent to settle on a pair")
+	if p := a.link.Path(); p != "direct" {
+		t.Errorf("path %q", p)
+	}
+	if rtt := a.link.(*Link).firstRTT; rtt <= 0 {
+		t.Errorf("a first round-trip time of %s", rtt)
+	}
+}
+
+// TestWhoAnswersAnAddressIsTheClient and a passive one who has none to send to.
+func TestWhoAnswersAnAddressIsTheClient(t *testing.T) {
+	for _, c := range []struct {
+		candidates []string
+		want       bool
+	}{
+		{nil, false},
+		{[]string{"candidate:1 1 udp 2113937151 8a5e9c2d-0000-4000-8000-000000000000.local 50000 typ host"}, false},
+		{[]string{"candidate:1 1 udp 2113937151 x.local 50000 typ host", "candidate:2 1 udp 2113937151 198.51.100.7 50000 typ host"}, true},
+		{[]string{"candidate:1 1 udp 1 2001:db8::1 50000 typ srflx"}, true},
+		{[]string{"candidate:1 1"}, false},
+	} {
+		if got := (&description{candidates: c.candidates}).addressed(); got != c.want {
+			t.Errorf("%q: %v", c.candidates, got)
+		}
+	}
+}
