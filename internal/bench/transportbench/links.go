@@ -4,7 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"os/exec"
+	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -143,6 +147,29 @@ func (l *links) beginners() []*bench.Process {
 	return l.senders
 }
 
+// ticks are the kernel's units of processor time, a second of it.
+const ticks = 100
+
+// cpu reads what the processes have used, user and system (proc(5): fields 14 and 15, counted behind the name).
+func (l *links) cpu() float64 {
+	sum := 0
+	for _, p := range append(slices.Clone(l.senders), l.receivers...) {
+		b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", p.PID()))
+		if err != nil {
+			continue // it has ended
+		}
+		_, after, _ := strings.Cut(string(b), ") ")
+		fields := strings.Fields(after)
+		for _, i := range []int{11, 12} {
+			if i < len(fields) {
+				n, _ := strconv.Atoi(fields[i]) // 0 for what is no number
+				sum += n
+			}
+		}
+	}
+	return float64(sum) / ticks
+}
+
 // stop does not wait: what a process still has to say goodbye to is on the line.
 func (l *links) stop() error {
 	go func() { _ = l.close() }()
@@ -157,7 +184,7 @@ func (l *links) close() error {
 			t.Stop()
 		}
 		l.mu.Unlock()
-		for _, child := range append(l.senders, l.receivers...) {
+		for _, child := range append(slices.Clone(l.senders), l.receivers...) {
 			l.ended = errors.Join(l.ended, child.Stop())
 		}
 		l.wg.Wait()

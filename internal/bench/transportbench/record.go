@@ -23,6 +23,8 @@ type record struct {
 	times []time.Duration
 	sent  [][]uint64 // by flow, at each time: IP bytes behind the bottleneck
 
+	cpu []float64 // by flow: seconds that its processes used
+
 	packets, drops, lost []uint64 // at each time: that came to the bottleneck, that found no room there, that it lost
 
 	mu     sync.Mutex
@@ -62,7 +64,7 @@ type arrival struct {
 
 func newRecord(s scene) *record {
 	n := len(s.flows)
-	return &record{scene: s, sent: make([][]uint64, n), states: make([][]state, n), bursts: make([][]arrival, n)}
+	return &record{scene: s, sent: make([][]uint64, n), cpu: make([]float64, n), states: make([][]state, n), bursts: make([][]arrival, n)}
 }
 
 // flow is where the driver of a flow tells what its ends say.
@@ -146,6 +148,12 @@ func (r *record) dropped(from, to time.Duration) float64 {
 		return 0
 	}
 	return (r.at(r.drops, to) - r.at(r.drops, from)) / packets
+}
+
+// cost is what a flow's processes used for a gigabyte of its packets, in seconds.
+func (r *record) cost(flow int) float64 {
+	sent := r.sent[flow]
+	return r.cpu[flow] / float64(sent[len(sent)-1]-sent[0]) * 1e9
 }
 
 // base is the witness's shortest round trip.

@@ -65,6 +65,7 @@ const ready = 30 * time.Second
 type driver interface {
 	start() error
 	stop() error
+	cpu() float64 // seconds that its processes have used; 0 where it has none
 	// close ends what is left; the driver has said all that it will.
 	close() error
 }
@@ -185,6 +186,11 @@ func (s scene) run(ctx context.Context, lab *netlab.Lab, drivers []driver, rec *
 			return err
 		}
 		rec.look(now, report)
+		if n == 0 || now >= s.length {
+			for i, d := range drivers {
+				rec.cpu[i] = d.cpu() - rec.cpu[i]
+			}
+		}
 		if now >= s.length {
 			return nil
 		}

@@ -92,6 +92,8 @@ func (f *tcpFlow) start() error {
 	return nil
 }
 
+func (*tcpFlow) cpu() float64 { return 0 }
+
 func (f *tcpFlow) stop() error { return f.close() }
 
 func (f *tcpFlow) close() error {

@@ -53,6 +53,9 @@ func TestEveryKindIsSeenBehindTheBottleneck(t *testing.T) {
 			if base := rec.base(); base < 10*time.Millisecond || base > time.Second {
 				t.Errorf("the witness's shortest round trip is %s", base)
 			}
+			if used := rec.cpu[0]; used < 0 || used > 60 || f.kind == foreground && used == 0 {
+				t.Errorf("the flow's processes used %v s", used)
+			}
 			if f.kind == ledbatLane && rec.goodput(0, 0, sc.length) <= 0 {
 				t.Errorf("nothing was acknowledged: %+v", rec.told(0, 0, sc.length))
 			}
