@@ -102,7 +102,10 @@ func TestAlone(t *testing.T) {
 // TestLongRun is case 7: half an hour alone, and the base has not moved.
 func TestLongRun(t *testing.T) {
 	t.Parallel()
-	for _, skew := range []int64{0, -100, 100} {
+	for _, skew := range []int64{-100, 0, 100} {
+		if raceDetector && skew >= 0 {
+			break
+		}
 		s, l := slow.open(1)
 		h := s.sender(ledbat.Config{})
 		b := h.link(0, l, slow.rtt/2)
