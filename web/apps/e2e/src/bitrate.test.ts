@@ -90,8 +90,8 @@ async function pairs(rates: number[]): Promise<Pair[]> {
 }
 
 // The second try is for the machine: hls.js counts the start of its worker and the first segment's parsing as time of the
-// line. That is 50 to 300 ms beside two busy loops; on 2.2 Mbit/s 260 ms cost the first choice, with Leeway and without. A
-// wrong law fails both tries.
+// line. Beside two busy loops that is 50 to 300 ms, now and then 0.8 s; on 2.2 Mbit/s 260 ms cost the first choice, with
+// Leeway and without. A wrong law fails both tries.
 test('bitrate choice on shaped lines with peers: honest estimate, no worse picture', { retry: 1 }, async () => {
   // Others watch already, on lines of their own, and hold the two renditions that the lines are about.
   const peers = await Promise.all(
