@@ -42,6 +42,7 @@ type Link struct {
 	ended        atomic.Bool   // the association has: what is there is the last
 	checked      chan struct{} // a check may have been answered
 	gathered     chan struct{} // closed when all addresses of this side are known
+	hosts        int           // addresses of the socket
 	gatheredOnce sync.Once
 	firstRTT     time.Duration // that ICE measured; of connect
 	gone         chan struct{} // closed when the association has ended
@@ -88,6 +89,7 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 		}
 		s = l.own
 	}
+	l.hosts = len(s.mux.addrs)
 	var err error
 	if l.agent, err = h.newAgent(s, l.answered); err != nil {
 		if l.own != nil {

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 )
@@ -24,30 +25,29 @@ type port struct {
 	gone   chan struct{} // closed with the port
 
 	mu      sync.Mutex
-	queue   []packet                // guarded by mu; from head on
-	head    int                     // guarded by mu
-	owned   map[netip.AddrPort]bool // guarded by mu
-	handles int                     // guarded by mu
-	closed  bool                    // guarded by mu
+	queue   []packet         // guarded by mu; from head on
+	head    int              // guarded by mu
+	owned   []netip.AddrPort // guarded by mu; one once a link is open, mostly
+	handles int              // guarded by mu
+	closed  bool             // guarded by mu
 }
 
 func newPort(m *mux, key portKey) *port {
-	return &port{mux: m, key: key, notify: make(chan struct{}, 1), gone: make(chan struct{}), owned: map[netip.AddrPort]bool{}}
+	return &port{mux: m, key: key, notify: make(chan struct{}, 1), gone: make(chan struct{})}
 }
 
 func (p *port) owns(addr netip.AddrPort) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.owned[addr]
+	return slices.Contains(p.owned, addr)
 }
 
 func (p *port) own(addr netip.AddrPort, yes bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	p.owned = slices.DeleteFunc(p.owned, func(a netip.AddrPort) bool { return a == addr })
 	if yes {
-		p.owned[addr] = true
-	} else {
-		delete(p.owned, addr)
+		p.owned = append(p.owned, addr)
 	}
 }
 

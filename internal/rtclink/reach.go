@@ -104,7 +104,8 @@ func (l *Link) gather() ([]string, error) {
 	return first, nil
 }
 
-// candidate tells of an address of this side: in the description, or later by an event.
+// candidate tells of an address of this side: in the description, if it is the machine's own and there in time, or by an
+// event. What servers say goes by events always: owners explain by it why a link does not open.
 func (l *Link) candidate(c ice.Candidate) {
 	if l.closing.Load() {
 		return
@@ -115,12 +116,22 @@ func (l *Link) candidate(c ice.Candidate) {
 		return
 	}
 	text := "candidate:" + c.Marshal()
-	l.mu.Lock()
-	if !l.described {
-		l.first = append(l.first, text)
-		l.mu.Unlock()
+	if c.Type() == ice.CandidateTypeHost && l.describes(text) {
 		return
 	}
-	l.mu.Unlock()
 	l.events.Candidate(transfer.Candidate{Candidate: text, Mid: l.mid})
+}
+
+// describes takes an address into the description; false when that is out. With the last of them there is no more to
+// wait for.
+func (l *Link) describes(text string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.described {
+		return false
+	}
+	if l.first = append(l.first, text); len(l.first) == l.hosts {
+		l.gatheredOnce.Do(func() { close(l.gathered) })
+	}
+	return true
 }

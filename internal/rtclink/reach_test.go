@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/pion/stun/v4"
+
+	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
 // nominates says whether a packet asks to settle on its pair of addresses.
@@ -44,6 +46,31 @@ func TestALinkOpensBeforeAPairIsAgreedOn(t *testing.T) {
 	if rtt := a.link.(*Link).firstRTT; rtt <= 0 {
 		t.Errorf("a first round-trip time of %s", rtt)
 	}
+}
+
+// TestADescriptionCarriesTheMachinesAddresses: the rest, of which there is none here, and the end of them go by events.
+func TestADescriptionCarriesTheMachinesAddresses(t *testing.T) {
+	leakCheck(t)
+	h := listen(t, nil)
+	own := make(chan string, 8)
+	e := newEnd()
+	e.peer = newEnd()
+	e.rewrite = func(c string) (string, bool) { own <- c; return c, true }
+	l, offer, err := h.Offer(e)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := parseDescription(offer.SDP)
+	if err != nil || len(d.candidates) != 1 || !d.addressed() {
+		t.Errorf("%v, %+v", err, d)
+	}
+	select {
+	case c := <-own:
+		t.Errorf("%q goes by an event too", c)
+	default:
+	}
+	l.Close(peer.CloseIdle, nil)
+	<-l.Done()
 }
 
 // TestWhoAnswersAnAddressIsTheClient and a passive one who has none to send to.

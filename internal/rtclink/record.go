@@ -142,6 +142,7 @@ func (r *records) Read(p []byte) (int, error) {
 			return 0, err
 		}
 		r.begin = nil // and with it what the handshake held
+		r.stop()
 	}
 	for {
 		for len(r.rest) >= recordHeader {
