@@ -119,7 +119,7 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 	defer cancel()
 	swarm.Outcomes = make([]Outcome, len(plans))
 	errs := make([]error, len(plans)+1)
-	progress := &progress{log: r.Log, way: way, all: len(plans)}
+	progress := &progress{log: r.Log, way: way, all: len(plans), lab: s.lab}
 	var wg sync.WaitGroup
 	for i, p := range plans {
 		wg.Go(func() {
@@ -159,7 +159,7 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 	if swarm.WrongBytes, err = s.servers.wrongBytes(swarm.Outcomes); err != nil {
 		return swarm, nil, err
 	}
-	return swarm, swarm.Lab.Certify(), nil
+	return swarm, errors.Join(swarm.Lab.Certify(), progress.spare.certify()), nil
 }
 
 // watch is one viewer from its arrival to its end.
@@ -208,6 +208,9 @@ type progress struct {
 	log io.Writer
 	way string
 	all int
+	lab *netlab.Lab
+
+	spare spare // of run
 
 	mu             sync.Mutex
 	watching, done int // guarded by mu
@@ -231,6 +234,9 @@ func (p *progress) run(over <-chan struct{}) {
 		case <-over:
 			return
 		case <-tick.C:
+			if r, err := p.lab.Report(); err == nil { // the last report fails the run if the emulator is gone
+				p.spare.look(r)
+			}
 			p.mu.Lock()
 			fmt.Fprintf(p.log, "  %3.0f s, %s: %d watching, %d of %d done\n", time.Since(began).Seconds(), p.way, p.watching, p.done, p.all)
 			p.mu.Unlock()
