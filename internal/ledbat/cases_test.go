@@ -158,6 +158,22 @@ func TestBesideTCP(t *testing.T) {
 	}
 }
 
+// TestBesideTCPOnShortQueues: where the queue is no longer than the path, TCP's window makes hardly a queue above the target
+// after a loss, and background has more of the line. This holds where that stands, well above RFC 6817's law.
+func TestBesideTCPOnShortQueues(t *testing.T) {
+	t.Parallel()
+	for _, r := range []road{{"10 Mbit/s, 40 ms, 50 KB", 10, 40_000, 50_000}, {"20 Mbit/s, 20 ms, 50 KB", 20, 20_000, 50_000}} {
+		for _, reno := range []bool{false, true} {
+			kept := median(3, func(seed uint64) float64 { return beside(r, 1, nil, seed, reno) })
+			yard := beside(r, 1, rfc6817.Law, 1, reno)
+			t.Logf("%s: TCP (Reno %v) keeps %.3f; RFC 6817's law %.3f", r.name, reno, kept, yard)
+			if kept < 0.9 || kept < yard+0.2 {
+				t.Errorf("%s: TCP (Reno %v) keeps %.3f, want ≥ 0.9; RFC 6817's law %.3f", r.name, reno, kept, yard)
+			}
+		}
+	}
+}
+
 // TestYieldsAndRecovers is case 4, from the moment at which TCP keeps the queue above the target.
 func TestYieldsAndRecovers(t *testing.T) {
 	t.Parallel()
