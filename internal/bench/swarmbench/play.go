@@ -64,6 +64,9 @@ const (
 	originOnly = "by the origin alone"
 )
 
+// apartVariable, if it is set, has the two ways played one after the other: for a machine that cannot carry both.
+const apartVariable = "LEEWAY_SWARM_APART"
+
 // both plays a trace in both ways in the same minutes, each in a lab of its own: what else the machine does is then the
 // same for both. void says why nothing is claimed of the run.
 func (s scenario) both(ctx context.Context, r *bench.Run, plans []Plan) (with, without Swarm, void, err error) {
@@ -94,6 +97,9 @@ func (s scenario) both(ctx context.Context, r *bench.Run, plans []Plan) (with, w
 				cancel()
 			}
 		})
+		if os.Getenv(apartVariable) != "" {
+			wg.Wait()
+		}
 	}
 	wg.Wait()
 	if err := errors.Join(errs[:]...); err != nil {
