@@ -68,27 +68,6 @@ func quickest(peers []*peer, ok func(*peer) bool) *peer {
 	return best
 }
 
-// flight is the requests of one segment, by piece, in the order in which the input names the pieces.
-type flight struct {
-	order   []int
-	byPiece map[int][]Request
-}
-
-// pieces lists the pieces in flight; a segment without requests has none.
-func (f *flight) pieces() []int {
-	if f == nil {
-		return nil
-	}
-	return f.order
-}
-
-func (f *flight) of(piece int) []Request {
-	if f == nil {
-		return nil
-	}
-	return f.byPiece[piece]
-}
-
 // decision is one call of Decide on its way.
 type decision struct {
 	in       *Input
@@ -96,13 +75,13 @@ type decision struct {
 	peers    []*peer
 	viewers  []*peer
 	byID     map[string]*peer
-	flying   map[string]*flight // by segment, without the stalled
+	flying   []Request // without the stalled
 	inFlight int
 	wake     int64
 }
 
 func newDecision(in *Input) *decision {
-	d := &decision{in: in, byID: make(map[string]*peer, len(in.Peers)), flying: map[string]*flight{}, wake: math.MaxInt64}
+	d := &decision{in: in, byID: make(map[string]*peer, len(in.Peers)), wake: math.MaxInt64}
 	for i := range in.Peers {
 		p := &peer{Peer: in.Peers[i], stalled: in.Peers[i].StalledUntilUs > in.NowUs}
 		d.peers = append(d.peers, p)
@@ -124,15 +103,7 @@ func (d *decision) cancelStalled() {
 			continue
 		}
 		d.inFlight++
-		f := d.flying[r.Segment]
-		if f == nil {
-			f = &flight{byPiece: map[int][]Request{}}
-			d.flying[r.Segment] = f
-		}
-		if f.byPiece[r.Piece] == nil {
-			f.order = append(f.order, r.Piece)
-		}
-		f.byPiece[r.Piece] = append(f.byPiece[r.Piece], r)
+		d.flying = append(d.flying, r)
 	}
 	for _, p := range d.peers {
 		if p.stalled && p.StalledUntilUs > d.in.NowUs {
@@ -196,9 +167,15 @@ func (d *decision) open(s *Segment) []int {
 	return out
 }
 
-// missing lists those of them that are not in flight.
-func (d *decision) missing(s *Segment) []int {
-	return slices.DeleteFunc(d.open(s), func(n int) bool { return d.flying[s.ID].of(n) != nil })
+// requested lists the requests for a piece.
+func (d *decision) requested(s *Segment, piece int) []Request {
+	var out []Request
+	for _, r := range d.flying {
+		if r.Piece == piece && r.Segment == s.ID {
+			out = append(out, r)
+		}
+	}
+	return out
 }
 
 // askCertificate asks the next peer for the certificate: holders first, then on-demand peers, the lowest round trip

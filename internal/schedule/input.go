@@ -80,7 +80,7 @@ type Segment struct {
 	Pieces      int           `json:"pieces"`        // 0 while unknown
 	Have        []int         `json:"have"`          // verified pieces, sorted
 	Origin      Origin        `json:"origin"`
-	OriginUs    int64         `json:"origin_us"` // what the origin would take at the estimated capacity; -1 unknown
+	OriginUs    int64         `json:"origin_us"` // what the origin would take for what is left at the estimated capacity; -1 unknown
 }
 
 // Holding is what a peer has of a segment: all of it, or the pieces listed (sorted).

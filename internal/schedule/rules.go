@@ -46,12 +46,9 @@ func (d *decision) segment(s *Segment) {
 
 // promote is rule 8.
 func (d *decision) promote(s *Segment) {
-	f := d.flying[s.ID]
-	for _, n := range f.pieces() {
-		for _, r := range f.of(n) {
-			if r.Lane == Background {
-				d.act(Action{Type: DoPromote, Segment: s.ID, Piece: r.Piece, Peer: r.Peer})
-			}
+	for _, r := range d.flying {
+		if r.Segment == s.ID && r.Lane == Background {
+			d.act(Action{Type: DoPromote, Segment: r.Segment, Piece: r.Piece, Peer: r.Peer})
 		}
 	}
 }
@@ -97,7 +94,7 @@ func (d *decision) rescue(s *Segment, window int64) bool {
 		if d.asked(s, n, best.ID) {
 			continue
 		}
-		for _, r := range d.flying[s.ID].of(n) {
+		for _, r := range d.requested(s, n) {
 			d.act(Action{Type: DoCancel, Segment: s.ID, Piece: n, Peer: r.Peer, Why: WhyLate})
 		}
 		d.request(s, n, best, WhyRace)
@@ -125,35 +122,29 @@ func (d *decision) rescuer(s *Segment, pieces []int, most int) *peer {
 
 // asked says whether a piece is in flight with a peer.
 func (d *decision) asked(s *Segment, piece int, from string) bool {
-	return slices.ContainsFunc(d.flying[s.ID].of(piece), func(r Request) bool { return r.Peer == from })
+	return slices.ContainsFunc(d.requested(s, piece), func(r Request) bool { return r.Peer == from })
 }
 
-// race asks the quickest holder alone, whoever it is, while the origin runs (rules 3 and 9).
+// race asks what is left of the quickest other holder, whoever it is, where peers had no time before or the origin may be late
+// (rules 3 and 9).
 func (d *decision) race(s *Segment, window int64) {
-	best := func(piece int, but string) *peer {
-		return quickest(d.peers, func(p *peer) bool {
-			return p.ID != but && p.has(s.ID, piece) && !p.stalled && p.Slots > 0
-		})
-	}
-	for _, n := range d.missing(s) {
-		if p := best(n, ""); p != nil && !d.full() {
-			d.request(s, n, p, WhyRace)
-		}
-	}
-	if s.DeadlineUs-d.in.NowUs >= window/3 {
-		d.waits(s.DeadlineUs - window/3 + 1)
+	late := !d.waits(s.DeadlineUs - window/3 + 1)
+	if !late && (len(s.Have) > 0 || s.DeadlineUs-s.AskedUs >= window) {
 		return
 	}
-	f := d.flying[s.ID]
-	pieces := slices.Clone(f.pieces())
-	slices.Sort(pieces)
-	for _, n := range pieces {
-		of := f.of(n)
-		if len(of) != 1 || d.full() {
+	for _, n := range d.open(s) {
+		of, why, first := d.requested(s, n), WhyRace, ""
+		if len(of) > 0 {
+			why, first = WhyDuplicate, of[0].Peer
+		}
+		if len(of) > 1 || len(of) > 0 && !late {
 			continue
 		}
-		if p := best(n, of[0].Peer); p != nil {
-			d.request(s, n, p, WhyDuplicate)
+		p := quickest(d.peers, func(p *peer) bool {
+			return p.ID != first && p.has(s.ID, n) && !p.stalled && p.Slots > 0
+		})
+		if p != nil && !d.full() {
+			d.request(s, n, p, why)
 		}
 	}
 }
@@ -220,7 +211,10 @@ func (d *decision) assign(s *Segment, why string) (stranded bool) {
 		left = math.MaxInt64
 	}
 	var fromSeeds []int
-	for _, n := range d.missing(s) {
+	for _, n := range d.open(s) {
+		if d.requested(s, n) != nil {
+			continue
+		}
 		holds := func(p *peer) bool { return !p.stalled && p.has(s.ID, n) }
 		if best := quickest(d.viewers, func(p *peer) bool { return holds(p) && d.free(p) && p.eta() <= left }); best != nil {
 			if !d.full() {

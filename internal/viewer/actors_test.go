@@ -7,6 +7,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -27,6 +28,7 @@ type simTracker struct {
 	left       int
 	introduced int // peers named to those who join
 	keys       []signal.VerifyKey
+	home       *swarm.Swarm // introduces as trackers do; nil: everybody to all
 }
 
 var swarmID = signal.ID{5, 5, 5}
@@ -50,11 +52,12 @@ type simSocket struct {
 	events SocketEvents
 	id     signal.ID
 	closed bool
+	delay  time.Duration
 }
 
 // Dial implements Dialer.
 func (t *simTracker) Dial(_, _ string, events SocketEvents) Socket {
-	s := &simSocket{t: t, events: events}
+	s := &simSocket{t: t, events: events, delay: oneWay}
 	t.w.After(3*oneWay, func() {
 		if t.down {
 			events.Lost()
@@ -92,6 +95,9 @@ func (s *simSocket) push(m signal.Message) {
 
 func (t *simTracker) gone(s *simSocket) {
 	if t.sessions[s.id] == s {
+		if t.home != nil {
+			t.home.Leave(swarm.ID(s.id))
+		}
 		delete(t.sessions, s.id)
 		t.order = slices.DeleteFunc(t.order, func(id signal.ID) bool { return id == s.id })
 	}
@@ -117,8 +123,12 @@ func (t *simTracker) message(s *simSocket, m signal.Message) {
 		if t.seed != nil {
 			introduce.Peers = append(introduce.Peers, signal.Peer{Peer: t.seed.id, Role: "seed"})
 		}
+		if t.home != nil {
+			t.home.Join(swarm.Member{ID: swarm.ID(s.id), Role: m.Role, Joined: t.w.now})
+			introduce.Peers = append(introduce.Peers, t.choose(s, m.Want-1, m.Range)...)
+		}
 		for _, id := range t.order {
-			if id != s.id {
+			if id != s.id && t.home == nil {
 				introduce.Peers = append(introduce.Peers, signal.Peer{Peer: id, Role: "viewer"})
 			}
 		}
@@ -142,11 +152,34 @@ func (t *simTracker) message(s *simSocket, m signal.Message) {
 		} else if to := t.sessions[m.To]; to != nil {
 			to.push(&out)
 		}
+	case *signal.Update:
+		if t.home != nil && t.sessions[s.id] == s {
+			if peers := t.choose(s, m.Want, m.Range); len(peers) > 0 {
+				s.push(&signal.Introduce{Swarm: swarmID, Peers: peers})
+			}
+		}
 	case *signal.Stats:
 		t.add(m)
 	case *signal.Leave:
 		t.left++
 	}
+}
+
+// perUpdate bounds what one introduction names.
+const perUpdate = 8
+
+// choose notes what a member says of itself and picks whom it is to offer to.
+func (t *simTracker) choose(s *simSocket, want int, span *signal.Range) []signal.Peer {
+	m := t.home.Member(swarm.ID(s.id))
+	m.Want, m.Saturated, m.RTT = want, want <= 0, 2*s.delay
+	if span != nil {
+		m.Range = swarm.Range{From: span.From, To: span.To}
+	}
+	var out []signal.Peer
+	for _, met := range t.home.Introduce(m.ID, min(want, perUpdate), t.w.now) {
+		out = append(out, signal.Peer{Peer: signal.ID(met.ID), Role: "viewer"})
+	}
+	return out
 }
 
 func (t *simTracker) add(m *signal.Stats) {
@@ -205,7 +238,7 @@ type simSeed struct {
 
 func newSeed(w *world, f *film, rate float64) *simSeed {
 	s := &simSeed{
-		id: signal.ID{0xff, 1}, w: w, film: f, node: &node{w: w, name: "seed", up: rate, down: 1e9},
+		id: signal.ID{0xff, 1}, w: w, film: f, node: newNode(w, "seed", rate, 1e9),
 		held: map[segment.ID][]byte{}, certs: map[segment.ID][]byte{}, waiting: map[segment.ID][]*transfer.Session{}, names: f.names(),
 	}
 	s.uploader = transfer.NewUploader(w.Now)

@@ -87,12 +87,16 @@ func (e *engine) deadlineUs(s *seg) int64 {
 	return e.zeroUs + s.ref.Start.Microseconds()
 }
 
-// originUs is what the origin takes for a segment, as far as its size is known; -1 unknown.
+// originUs is what the origin takes for what is left of a segment, as far as its size is known; -1 unknown.
 func (e *engine) originUs(s *seg) int64 {
-	if s.cert != nil {
-		return e.line.timeUs(float64(s.cert.Length))
+	if s.cert == nil {
+		return e.line.timeUs(sizeGuess(s.bitrate, s.ref))
 	}
-	return e.line.timeUs(sizeGuess(s.bitrate, s.ref))
+	left := s.cert.Length
+	if held := e.store.get(s.id); held != nil && !e.line.wholes {
+		left = max(1, left-int64(held.count)*segment.PieceSize)
+	}
+	return e.line.timeUs(float64(left))
 }
 
 // sizeGuess is how many bytes a segment of a rendition has, roughly; 0 unknown.

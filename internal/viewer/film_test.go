@@ -29,22 +29,33 @@ type film struct {
 
 // newFilm makes renditions of n segments, each of so many bytes.
 func newFilm(w *world, n int, duration time.Duration, sizes ...int) *film {
+	return newVaried(w, n, duration, []float64{1}, sizes...)
+}
+
+// noise is what films are cut from.
+var noise = sync.OnceValue(func() []byte {
+	b := make([]byte, 4<<20)
+	_, _ = rand.NewChaCha8([32]byte{1}).Read(b)
+	return b
+})
+
+// newVaried makes renditions of n segments, of a size at most, and of as much of it as the pattern says in turn.
+func newVaried(w *world, n int, duration time.Duration, pattern []float64, sizes ...int) *film {
 	rules, err := site.New(site.Config{Name: "test", Hosts: []string{"film.test"}})
 	if err != nil {
 		panic(err)
 	}
-	f := &film{node: &node{w: w, name: "origin", up: 1e9, down: 1e9}, files: map[string][]byte{}, sent: map[string]int{}, rules: rules}
-	random := rand.NewChaCha8([32]byte{1})
-	master := "#EXTM3U\n"
+	f := &film{node: newNode(w, "origin", 1e9, 1e9), files: map[string][]byte{}, sent: map[string]int{}, rules: rules}
+	master, from := "#EXTM3U\n", 0
 	for i, size := range sizes {
 		bandwidth := int64(float64(size) * 8 / duration.Seconds())
 		master += fmt.Sprintf("#EXT-X-STREAM-INF:BANDWIDTH=%d,RESOLUTION=1x%d\n%d/index.m3u8\n", bandwidth, i, i)
 		list := fmt.Sprintf("#EXTM3U\n#EXT-X-TARGETDURATION:%d\n", int(duration.Seconds()+1))
 		for s := range n {
 			list += fmt.Sprintf("#EXTINF:%.3f,\nseg-%d.ts\n", duration.Seconds(), s)
-			b := make([]byte, size)
-			_, _ = random.Read(b)
-			f.files[fmt.Sprintf("/media/film/%d/seg-%d.ts", i, s)] = b
+			bytes := int(pattern[s%len(pattern)] * float64(size))
+			from = (from + 4099) % (len(noise()) - bytes)
+			f.files[fmt.Sprintf("/media/film/%d/seg-%d.ts", i, s)] = noise()[from : from+bytes : from+bytes]
 		}
 		f.files[fmt.Sprintf("/media/film/%d/index.m3u8", i)] = []byte(list + "#EXT-X-ENDLIST\n")
 	}
@@ -70,7 +81,7 @@ func (o origin) Get(f Fetch, progress func(int64), done func(Fetched, error)) (c
 			done(got, err)
 		}
 	}
-	w.After(3*oneWay, func() { // connection and request
+	w.After(3*o.film.node.away(o.node), func() { // connection and request
 		data, ok := o.film.files[path(f.URL)]
 		switch {
 		case over:
@@ -86,13 +97,40 @@ func (o origin) Get(f Fetch, progress func(int64), done func(Fetched, error)) (c
 			o.film.sent[path(f.URL)]++
 			o.film.bytes += int64(len(data))
 		}
-		begin := w.now
-		o.film.node.send(o.node, len(data), func() {}, func() {
-			progress(int64(len(data)))
-			end(Fetched{Data: data, URL: f.URL, Transfer: w.now.Sub(begin) - oneWay}, nil)
+		o.transfer(data, func() bool { return over }, progress, func(took time.Duration) {
+			end(Fetched{Data: data, URL: f.URL, Transfer: took}, nil)
 		})
 	})
 	return func() { end(Fetched{}, errors.New("canceled")) }
+}
+
+// chunk is what a transfer is cut into.
+const chunk = 16 << 10
+
+// transfer sends data to the node with a window that fills the path and half a usual queue, as TCP would.
+func (o origin) transfer(data []byte, over func() bool, progress func(int64), done func(took time.Duration)) {
+	w, from, away := o.node.w, o.film.node, o.film.node.away(o.node)
+	begin, window := w.now, chunk+int(o.node.down*(2*away+50*time.Millisecond).Seconds())
+	sent, came := 0, 0
+	var pump func()
+	pump = func() {
+		for sent < len(data) && sent-came < window && !over() {
+			n := min(chunk, len(data)-sent)
+			sent += n
+			from.send(o.node, n, func() {}, func() {
+				if came += n; over() {
+					return
+				}
+				progress(int64(came))
+				if came == len(data) {
+					done(w.now.Sub(begin) - away)
+					return
+				}
+				w.After(away, pump)
+			})
+		}
+	}
+	pump()
 }
 
 // correct says whether a result is byte for byte what the origin has.

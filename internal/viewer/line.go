@@ -14,6 +14,7 @@ type line struct {
 	capacity
 	answer   time.Duration // until the first byte
 	received int64         // bytes from peers
+	wholes   bool          // the origin was asked for a part and did not send it
 }
 
 func newLine(loop Loop, origin Origin) *line {
@@ -55,8 +56,8 @@ func (k *looks) loaded() int64 {
 	return k.loadedLast
 }
 
-// fetch asks the origin. done comes once, on the loop, unless cancel came first.
-func (l *line) fetch(f Fetch, done func(Fetched, error)) (cancel func(), seen *looks) {
+// fetch asks the origin, for a part of a segment perhaps. done comes once, on the loop, unless cancel came first.
+func (l *line) fetch(f Fetch, part bool, done func(Fetched, error)) (cancel func(), seen *looks) {
 	started, before, over := l.loop.Now(), l.received, false
 	seen = &looks{}
 	stop := l.origin.Get(f, func(n int64) { seen.note(n, l.loop.Now()) }, func(got Fetched, err error) {
@@ -68,7 +69,11 @@ func (l *line) fetch(f Fetch, done func(Fetched, error)) (cancel func(), seen *l
 			if err == nil {
 				now := l.loop.Now()
 				l.answered(now.Sub(started) - got.Transfer)
-				l.sample(int64(len(got.Data)), got.Transfer, l.received-before, now)
+				others := l.received - before
+				if part { // too short for a measurement, but a bound
+					others += int64(len(got.Data)) / 8
+				}
+				l.sample(int64(len(got.Data)), got.Transfer, others, now)
 			}
 			done(got, err)
 		})

@@ -17,7 +17,7 @@ func TestAFetchThatIsGivenUpIsABound(t *testing.T) {
 	w, origin := newWorld(), &tap{}
 	l := newLine(w, origin)
 	giveUp := func(bytes int64, took time.Duration) {
-		cancel, _ := l.fetch(Fetch{}, func(Fetched, error) { t.Error("an answer after the cancel") })
+		cancel, _ := l.fetch(Fetch{}, false, func(Fetched, error) { t.Error("an answer after the cancel") })
 		origin.progress(10_000)
 		w.run(took)
 		origin.progress(10_000 + bytes)

@@ -8,10 +8,15 @@ import (
 	"github.com/leeway-video/leeway/internal/segment"
 )
 
-// originFetch is one fetch from the origin on its way.
+// bridge is how many pieces that are not left are taken along between two that are: asking twice takes longer.
+const bridge = 4
+
+// originFetch is one fetch from the origin on its way: of the whole, or of pieces from to until alone.
 type originFetch struct {
-	cancel func()
-	seen   *looks
+	cancel      func()
+	seen        *looks
+	part        bool
+	from, until int
 }
 
 // wake has the schedule asked again after some µs.
@@ -140,16 +145,20 @@ func (e *engine) finish(s *seg) {
 
 func (e *engine) settle(s *seg, pieces [][]byte, bytes map[Source]int64) {
 	result := Result{Reference: s.ref, Pieces: pieces, Source: FromPeer, Bytes: bytes}
+	origin, seed, peers := bytes[FromOrigin], bytes[FromSeed], bytes[FromPeer]
 	switch {
-	case bytes[FromOrigin] > 0:
-		result.Source, result.Reason = FromOrigin, s.originReason
-	case bytes[FromSeed] > 0:
+	case origin > 0:
+		result.Reason = s.originReason
+	case seed > 0:
 		if result.Reason = s.pieceReason; result.Reason == "" {
 			result.Reason = schedule.NoHolder
 		}
-		if bytes[FromSeed] > bytes[FromPeer] {
-			result.Source = FromSeed
-		}
+	}
+	switch {
+	case origin > seed+peers:
+		result.Source = FromOrigin
+	case seed > peers:
+		result.Source = FromSeed
 	}
 	loads := s.loads
 	s.loads = nil
@@ -185,21 +194,87 @@ func (e *engine) startOrigin(s *seg, reason schedule.Reason) {
 	if !s.wanted() || s.origin == schedule.OriginRunning {
 		return
 	}
-	f := &originFetch{}
+	f := e.stretch(s)
+	what := s.ref.fetch()
+	if f.part {
+		what = s.part(f.from, f.until)
+		for n := f.from; n < f.until; n++ {
+			e.cancelDownloads(s, n)
+		}
+	}
 	s.fetch, s.origin, s.originReason = f, schedule.OriginRunning, reason
-	f.cancel, f.seen = e.line.fetch(s.ref.fetch(), func(got Fetched, err error) {
+	f.cancel, f.seen = e.line.fetch(what, f.part, func(got Fetched, err error) {
 		s.fetch = nil
-		if err != nil {
+		switch {
+		case f.part:
+			e.partCame(s, f, got.Data, err)
+		case err != nil:
 			e.originFailed(s, err)
-		} else {
+		default:
 			e.originCame(s, got)
 		}
 		e.changed()
 	})
 }
 
+// stretch is what the origin is asked for: where pieces are in hand, those that are neither in hand nor on their way, or
+// that are on their way where there are no others; up to the first gap.
+func (e *engine) stretch(s *seg) *originFetch {
+	held := e.store.get(s.id)
+	if s.cert == nil || held == nil || held.count == 0 || held.complete() || e.line.wholes || e.off != "" || e.stopped {
+		return &originFetch{}
+	}
+	flying := map[int]bool{}
+	for _, r := range e.peersInOrder() {
+		for _, o := range r.download.Orders() {
+			if o.Target == s.target && held.pieces[o.Piece] == nil {
+				flying[o.Piece] = true
+			}
+		}
+	}
+	all := held.count+len(flying) == len(held.pieces)
+	var left []int
+	for n, p := range held.pieces {
+		if p == nil && (all || !flying[n]) {
+			left = append(left, n)
+		}
+	}
+	f := &originFetch{part: true, from: left[0], until: left[0] + 1}
+	for _, n := range left {
+		if n <= f.until+bridge {
+			f.until = n + 1
+		}
+	}
+	return f
+}
+
+// partCame takes the stretch that was asked for. What does not fit the certificate is asked for again, as the whole: that
+// will show whose fault it is.
+func (e *engine) partCame(s *seg, f *originFetch, data []byte, err error) {
+	s.origin = schedule.OriginIdle
+	if s.cert == nil || e.off != "" || e.stopped {
+		e.startOrigin(s, s.originReason)
+		return
+	}
+	fits := err == nil
+	for n := f.from; fits && n < f.until; n++ {
+		fits = len(data) > (n-f.from)*segment.PieceSize && s.cert.CheckPiece(n, pieceOf(data, n-f.from))
+	}
+	if !fits {
+		e.ledger.wasted(len(data))
+		e.line.wholes = true
+		e.startOrigin(s, s.originReason)
+		return
+	}
+	e.ledger.played(len(data))
+	for n := f.from; n < f.until; n++ {
+		e.accepted(s, n, pieceOf(data, n-f.from), nil, "")
+	}
+}
+
 func (e *engine) originFailed(s *seg, err error) {
 	s.origin, s.originErr = schedule.OriginFailed, err
+	e.line.wholes = false // that it sends nothing is not about parts
 	if s.id == "" || e.stopped {
 		e.giveUp(s)
 	}
@@ -208,11 +283,6 @@ func (e *engine) originFailed(s *seg, err error) {
 func (e *engine) originCame(s *seg, got Fetched) {
 	s.origin = schedule.OriginIdle
 	size := len(got.Data)
-	if held := e.store.get(s.id); held != nil {
-		for n := range s.sources {
-			e.ledger.duplicate(segment.PieceLen(held.length, n))
-		}
-	}
 	if s.id != "" {
 		e.cancelDownloads(s, -1)
 	}

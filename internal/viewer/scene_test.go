@@ -17,6 +17,7 @@ type scene struct {
 	tracker *simTracker
 	seed    *simSeed
 	viewers []*actor
+	wrap    func(origin) Origin // what viewers that come have for an origin; nil: itself
 }
 
 // actor is one viewer of a scene.
@@ -29,8 +30,11 @@ type actor struct {
 	ports   Ports
 }
 
-// access is a viewer's line, bytes per second.
-type access struct{ up, down float64 }
+// access is a viewer's line: bytes per second, and the delay to the core, half of oneWay if none is given.
+type access struct {
+	up, down float64
+	delay    time.Duration
+}
 
 var fast = access{up: 12.5e6, down: 12.5e6}
 
@@ -47,7 +51,10 @@ func newScene(t *testing.T, f func(*world) *film) *scene {
 func (s *scene) viewer(l access, change func(*Config)) *actor {
 	s.t.Helper()
 	n := len(s.viewers)
-	a := &actor{node: &node{w: s.w, name: fmt.Sprintf("viewer %d", n), up: l.up, down: l.down}}
+	a := &actor{node: newNode(s.w, fmt.Sprintf("viewer %d", n), l.up, l.down)}
+	if l.delay > 0 {
+		a.node.delay = l.delay
+	}
 	cfg := Config{
 		URL: filmURL, Tracker: "ws://tracker.test/", Rand: rand.New(rand.NewPCG(1, uint64(n))),
 		OnNotice: func(code, _ string) { a.notices = append(a.notices, code) },
@@ -62,6 +69,9 @@ func (s *scene) viewer(l access, change func(*Config)) *actor {
 		change(&cfg)
 	}
 	a.ports = Ports{Loop: s.w, Dialer: s.tracker, Links: a.node, Origin: origin{s.film, a.node}}
+	if s.wrap != nil {
+		a.ports.Origin = s.wrap(origin{s.film, a.node})
+	}
 	v, err := Start(cfg, a.ports)
 	if err != nil {
 		s.t.Fatal(err)

@@ -93,6 +93,15 @@ type seg struct {
 
 func (s *seg) wanted() bool { return len(s.loads) > 0 }
 
+// part is the fetch of pieces from to until alone.
+func (s *seg) part(from, until int) Fetch {
+	f := s.ref.fetch()
+	f.Ranged = true
+	f.Last = f.First + min(int64(until)*segment.PieceSize, s.cert.Length) - 1
+	f.First += int64(from) * segment.PieceSize
+	return f
+}
+
 func newSeg(r Reference, bitrate int64) *seg {
 	return &seg{
 		ref: r, bitrate: bitrate, askedUs: -1, state: schedule.CertNone, certAsked: -1,

@@ -185,7 +185,7 @@ func (p *pull) begin() {
 		p.inner = t.engine.load(p.r, p.done)
 		return
 	}
-	p.direct, _ = t.line.fetch(p.r.fetch(), func(got Fetched, err error) {
+	p.direct, _ = t.line.fetch(p.r.fetch(), false, func(got Fetched, err error) {
 		p.over = true
 		if err != nil {
 			p.done(nil, err)

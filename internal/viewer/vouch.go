@@ -196,9 +196,7 @@ func (e *engine) accepted(s *seg, n int, data []byte, from *remote, why string) 
 	}
 	e.store.open(s.id, s.cert.Length)
 	if !e.store.put(s.id, n, data) {
-		if from != nil {
-			e.ledger.duplicate(len(data))
-		}
+		e.ledger.duplicate(len(data))
 		e.changed()
 		return
 	}

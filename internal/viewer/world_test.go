@@ -77,16 +77,29 @@ func (w *world) run(d time.Duration) {
 	w.now = until
 }
 
-// node is one machine with its line, bytes per second.
+// node is one machine with its line: bytes per second, and the time that a packet takes between it and the core of the net.
 type node struct {
 	w                *world
 	name             string
 	up, down         float64
+	delay            time.Duration
 	upFree, downFree time.Time
 	garble           func([]byte) []byte // what becomes of all data that it sends
 }
 
+// oneWay is the delay between two nodes that are not said to be elsewhere.
 const oneWay = 10 * time.Millisecond
+
+// routerQueue is what the buffer of a line holds: more waits in the link's own.
+const routerQueue = 32 << 10
+
+// newNode has half of oneWay to the core.
+func newNode(w *world, name string, up, down float64) *node {
+	return &node{w: w, name: name, up: up, down: down, delay: oneWay / 2}
+}
+
+// away is the delay to another node.
+func (n *node) away(to *node) time.Duration { return n.delay + to.delay }
 
 // send carries bytes from one node to another; left is called when they are out of the uplink.
 func (n *node) send(to *node, size int, left, arrived func()) {
@@ -94,9 +107,14 @@ func (n *node) send(to *node, size int, left, arrived func()) {
 	n.upFree = later(n.upFree, w.now).Add(time.Duration(float64(size) / n.up * float64(time.Second)))
 	w.at(n.upFree, func() {
 		left()
-		to.downFree = later(to.downFree, w.now.Add(oneWay)).Add(time.Duration(float64(size) / to.down * float64(time.Second)))
+		to.downFree = later(to.downFree, w.now.Add(n.away(to))).Add(time.Duration(float64(size) / to.down * float64(time.Second)))
 		w.at(to.downFree, arrived)
 	})
+}
+
+// behind is how long a small packet waits behind what a line has to send: what does not fit into its buffer is behind it.
+func (w *world) behind(free time.Time, rate float64) time.Duration {
+	return max(0, min(free.Sub(w.now), time.Duration(routerQueue/rate*float64(time.Second))))
 }
 
 func later(a, b time.Time) time.Time {
@@ -113,13 +131,18 @@ type simLink struct {
 	other    *simLink
 	events   transfer.LinkEvents
 	inFlight int
+	lastly   time.Time // when the last control message arrives: they stay in order
 	blocked  bool
 	closed   bool
 	garble   func([]byte) []byte // what becomes of data on its way; nil from it: nothing arrives
 	done     chan struct{}
 }
 
-const simInFlight = 256 << 10
+// bound of what a link has in flight: what the path holds and as much again in its queue, as links have it.
+func (l *simLink) bound() int {
+	path := min(l.own.up, l.far.down) * 2.8 * l.own.away(l.far).Seconds()
+	return max(32<<10, min(int(path), 768<<10))
+}
 
 // Offer implements Links.
 func (n *node) Offer(_ LinkSettings, events transfer.LinkEvents) (OfferedLink, transfer.Description, error) {
@@ -150,7 +173,7 @@ func (l *simLink) Accept(d transfer.Description) error {
 	if !strings.HasPrefix(d.SDP, "answer ") {
 		return fmt.Errorf("%q is no answer", d.SDP)
 	}
-	l.w.After(4*oneWay, func() {
+	l.w.After(4*l.own.away(l.far), func() {
 		if !l.closed && !l.other.closed {
 			l.other.events.Open()
 			l.events.Open()
@@ -164,7 +187,9 @@ func (l *simLink) SendControl(m []byte) {
 	if l.closed {
 		return
 	}
-	l.w.After(oneWay, func() {
+	wait := l.w.behind(l.own.upFree, l.own.up) + l.own.away(l.far) + l.w.behind(l.far.downFree, l.far.down)
+	l.lastly = later(l.lastly, l.w.now.Add(wait))
+	l.w.at(l.lastly, func() {
 		if !l.other.closed {
 			l.other.events.Control(b)
 		}
@@ -172,7 +197,7 @@ func (l *simLink) SendControl(m []byte) {
 }
 
 func (l *simLink) SendData(m []byte) bool {
-	if l.closed || l.inFlight+len(m) > simInFlight {
+	if l.closed || l.inFlight+len(m) > l.bound() {
 		l.blocked = !l.closed
 		return false
 	}
@@ -188,7 +213,7 @@ func (l *simLink) SendData(m []byte) bool {
 	l.inFlight += len(b)
 	l.own.send(l.far, len(b), func() {
 		l.inFlight -= len(b)
-		if l.blocked && l.inFlight <= simInFlight/2 && !l.closed {
+		if l.blocked && l.inFlight <= l.bound()/4*3 && !l.closed {
 			l.blocked = false
 			l.events.Drain()
 		}
@@ -210,13 +235,13 @@ func (l *simLink) Close(reason peer.CloseReason, last []byte) {
 	l.closed = true
 	l.w.Post(func() { l.events.Closed(reason) })
 	if l.other != nil {
-		l.w.After(2*oneWay, func() { l.other.Close(peer.CloseClosed, nil) })
+		l.w.After(2*l.own.away(l.far), func() { l.other.Close(peer.CloseClosed, nil) })
 	}
 	close(l.done)
 }
 
 func (l *simLink) MaxMessage() int                       { return peer.DefaultPlan.Message }
 func (l *simLink) Path() transfer.Path                   { return transfer.Direct }
-func (l *simLink) RTT() time.Duration                    { return 2 * oneWay }
+func (l *simLink) RTT() time.Duration                    { return 2 * l.own.away(l.far) }
 func (l *simLink) AddCandidate(transfer.Candidate) error { return nil }
 func (l *simLink) Done() <-chan struct{}                 { return l.done }

@@ -56,7 +56,6 @@ export const decide = (input: ScheduleInput): Action[] => {
   const peers = input.peers.map((p) => workingPeer(p, now));
   const viewers = peers.filter((p) => p.role === 'viewer');
   const byId = new Map(peers.map((p) => [p.id, p]));
-  let inFlight = 0;
   let wake = Number.POSITIVE_INFINITY;
   /** Remembers when a wait ends; says whether it still lasts. */
   const waits = (until: number): boolean => {
@@ -65,21 +64,16 @@ export const decide = (input: ScheduleInput): Action[] => {
     return true;
   };
 
-  // Requests by segment and piece, without the stalled ones (rule 1).
-  const flying = new Map<string, Map<number, ScheduleRequest[]>>();
-  for (const r of input.requests) {
-    const p = byId.get(r.peer);
-    if (p && !waits(r.progress_us + stallTime(p) + 1)) {
-      actions.push({ type: 'cancel', segment: r.segment, piece: r.piece, peer: r.peer, reason: 'stalled' });
-      p.stalled = true;
-      continue;
-    }
-    inFlight++;
-    const of = flying.get(r.segment) ?? new Map<number, ScheduleRequest[]>();
-    flying.set(r.segment, of);
-    of.set(r.piece, [...(of.get(r.piece) ?? []), r]);
-  }
-  for (const p of peers) if (p.stalled && p.stalled_until_us > now) waits(p.stalled_until_us);
+  // Requests without the stalled ones (rule 1).
+  const flying = input.requests.filter(({ segment, piece, peer, progress_us }) => {
+    const p = byId.get(peer);
+    if (!p || waits(progress_us + stallTime(p) + 1)) return true;
+    actions.push({ type: 'cancel', segment, piece, peer, reason: 'stalled' });
+    p.stalled = true;
+    return false;
+  });
+  let inFlight = flying.length;
+  for (const p of peers) waits(p.stalled_until_us);
 
   const free = (p: Peer): boolean => {
     const most = p.role === 'seed' && viewers.length > 0 ? policy.seed_cap : policy.peer_cap;
@@ -102,26 +96,27 @@ export const decide = (input: ScheduleInput): Action[] => {
   /** Asks the next peer for the certificate; false: there is none left to ask. */
   const askCertificate = (s: WantedSegment): boolean => {
     const fresh = peers.filter((p) => !s.cert_peers.includes(p.id) && !p.stalled);
-    const byRtt = (a: Peer, b: Peer) => a.rtt_us - b.rtt_us || (a.id < b.id ? -1 : 1);
-    const next = fresh.filter((p) => p.holds[s.id]).sort(byRtt)[0] ?? fresh.filter((p) => p.on_demand).sort(byRtt)[0];
+    fresh.sort((a, b) => a.rtt_us - b.rtt_us || (a.id < b.id ? -1 : 1));
+    const next = fresh.find((p) => p.holds[s.id]) ?? fresh.find((p) => p.on_demand);
     if (next) actions.push({ type: 'certificate', segment: s.id, peer: next.id });
     return !!next;
   };
 
-  const inFlightOf = (s: WantedSegment, n: number): ScheduleRequest[] => flying.get(s.id)?.get(n) ?? [];
+  const inFlightOf = (s: WantedSegment, n: number): ScheduleRequest[] =>
+    flying.filter((r) => r.segment === s.id && r.piece === n);
   /** Pieces that are not verified. */
   const open = (s: WantedSegment): number[] => {
     const have = new Set(s.have);
     return [...Array(s.pieces).keys()].filter((n) => !have.has(n));
   };
-  const missing = (s: WantedSegment): number[] => open(s).filter((n) => !inFlightOf(s, n).length);
 
   /** Rule 6. Returns whether a piece stayed without any source. */
   const assign = (s: WantedSegment, reason: 'near' | 'background', urgent: number): boolean => {
     const interested = viewers.filter((p) => Array.isArray(p.holds[s.id]));
     const fromSeeds: number[] = [];
     let stranded = false;
-    for (const n of missing(s)) {
+    for (const n of open(s)) {
+      if (inFlightOf(s, n)[0]) continue;
       const holders = viewers.filter((p) => p.has(s.id, n));
       // What a viewer would send too late is not asked of it. Without an origin to fall back on, late is better than never.
       const best = quickest(
@@ -135,23 +130,20 @@ export const decide = (input: ScheduleInput): Action[] => {
       }
       // A viewer that holds it is only busy: its next free slot is worth waiting for.
       if (holders.some((p) => !p.stalled) && waits(s.asked_us + policy.max_wait_us)) continue;
-      const seeds = peers.filter((p) => p.role === 'seed' && p.has(s.id, n));
-      if (!seeds.some((p) => !p.stalled)) {
+      const all = peers.filter((p) => p.has(s.id, n));
+      if (!all.some((p) => p.role === 'seed' && !p.stalled)) {
         // Whoever holds it may wake up; the urgent window is what ends a hope in vain.
-        if (!(seeds.length || holders.length) || !waits(s.asked_us + policy.max_wait_us)) stranded = true;
+        if (!all.length || !waits(s.asked_us + policy.max_wait_us)) stranded = true;
         continue;
       }
       const waiting = interested.filter((p) => !p.has(s.id, n));
-      const first = waiting.length ? owner(s.id, n, [self, ...waiting.map((p) => p.id)]) : self;
+      const first = owner(s.id, n, [self, ...waiting.map((p) => p.id)]);
       const heard = byId.get(first)?.heard[s.id] ?? 0;
       const until = Math.min(Math.max(s.asked_us, heard) + policy.patience_us, s.asked_us + policy.max_wait_us);
       if (first === self || !waits(until)) fromSeeds.push(n);
     }
     // In an order of one's own, so that two viewers that start together take different pieces from the seed.
-    if (viewers.length) {
-      const ranks = new Map(fromSeeds.map((n) => [n, rank(s.id, n, self)]));
-      fromSeeds.sort((a, b) => ranks.get(a)! - ranks.get(b)! || a - b);
-    }
+    if (viewers.length) fromSeeds.sort((a, b) => rank(s.id, a, self) - rank(s.id, b, self) || a - b);
     for (const n of fromSeeds) {
       if (inFlight >= policy.piece_cap) break;
       const seed = quickest(peers.filter((p) => p.role === 'seed' && p.has(s.id, n) && free(p)));
@@ -171,39 +163,37 @@ export const decide = (input: ScheduleInput): Action[] => {
         peers.filter((p) => {
           const more = others(p).length;
           const left = p.rtt_us + Math.floor(((p.queued + more * piece) * 1_000_000) / Math.max(p.rate, leastRate));
-          const able =
+          return (
             p.role === 'seed' &&
             p.rate &&
             !p.stalled &&
-            p.slots >= more &&
-            more <= Math.min(most, policy.piece_cap - inFlight);
-          return able && left <= Math.floor(slack / 4) && rest.every((n) => p.has(s.id, n));
+            more <= Math.min(most, p.slots, policy.piece_cap - inFlight) &&
+            left <= Math.floor(slack / 4) &&
+            rest.every((n) => p.has(s.id, n))
+          );
         }),
       );
     // The seed that was asked already, lest two seeds take turns.
     const best = rescuer(0) ?? rescuer(rest.length);
     if (!best) return false;
     for (const n of others(best)) {
-      for (const r of inFlightOf(s, n))
-        actions.push({ type: 'cancel', segment: s.id, piece: n, peer: r.peer, reason: 'late' });
+      for (const { segment, piece, peer } of inFlightOf(s, n))
+        actions.push({ type: 'cancel', segment, piece, peer, reason: 'late' });
       request(s, n, best, 'race');
     }
     return waits(s.deadline_us - half + 1);
   };
 
-  /** Rules 3 and 9: the quickest holder alone, whoever it is, while the origin runs. */
-  const race = (s: WantedSegment, slack: number, urgent: number) => {
-    const best = (n: number, but?: string) =>
-      quickest(peers.filter((p) => p.id !== but && p.has(s.id, n) && !p.stalled && p.slots > 0));
-    for (const n of missing(s)) {
-      const p = best(n);
-      if (p && inFlight < policy.piece_cap) request(s, n, p, 'race');
-    }
-    if (slack >= Math.floor(urgent / 3)) return waits(s.deadline_us - Math.floor(urgent / 3) + 1);
-    for (const [n, of] of [...(flying.get(s.id) ?? [])].sort((a, b) => a[0] - b[0])) {
-      const p = of.length === 1 ? best(n, of[0]!.peer) : undefined;
-      if (p && inFlight < policy.piece_cap) request(s, n, p, 'duplicate');
-    }
+  /** Rules 3 and 9: what is left is asked of the quickest other holder, where peers had no time or the origin may be late. */
+  const race = (s: WantedSegment, urgent: number) => {
+    const late = !waits(s.deadline_us - Math.floor(urgent / 3) + 1);
+    if (late || (!s.have.length && s.deadline_us - s.asked_us < urgent))
+      for (const n of open(s)) {
+        const of = inFlightOf(s, n);
+        const p = quickest(peers.filter((p) => p.id !== of[0]?.peer && p.has(s.id, n) && !p.stalled && p.slots > 0));
+        if (p && (late ? !of[1] : !of[0]) && inFlight < policy.piece_cap)
+          request(s, n, p, of[0] ? 'duplicate' : 'race');
+      }
   };
 
   const origin = (s: WantedSegment, reason: (Action & { type: 'origin' })['reason']) => {
@@ -229,16 +219,15 @@ export const decide = (input: ScheduleInput): Action[] => {
       else if (certified && policy.background) assign(s, 'background', urgent);
       continue;
     }
-    for (const of of flying.get(s.id)?.values() ?? [])
-      for (const r of of)
-        if (r.lane === 1) actions.push({ type: 'promote', segment: s.id, piece: r.piece, peer: r.peer });
+    for (const { segment, piece, peer, lane } of flying)
+      if (segment === s.id && lane === 1) actions.push({ type: 'promote', segment, piece, peer });
 
     if (slack < urgent && s.origin !== 'failed') {
       if (certified && s.origin === 'idle' && rescue(s, slack, urgent)) continue;
       origin(s, !holders ? 'no-holder' : !certified && s.cert_asked_us >= 0 ? 'no-cert' : 'urgent');
       // Too late for this load, in time for the others: what the origin sends can be shared once it is certified.
       if (s.certificate === 'none') askCertificate(s);
-      if (certified) race(s, slack, urgent);
+      if (certified) race(s, urgent);
       continue;
     }
     if (s.origin === 'running') continue;

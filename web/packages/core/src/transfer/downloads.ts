@@ -12,7 +12,7 @@ export interface Download {
   reason: string;
   sentUs: number;
   data: Uint8Array;
-  /** Bytes in, and from where to where, sorted. */
+  /** Bytes in, and from where to where. */
   received: number;
   spans: [number, number][];
   /** All bytes are in; the digest is being computed. */
@@ -35,18 +35,12 @@ export interface Downloads {
 /** A canceled ID stays known, and unused, for so long. */
 const canceledMs = 60_000;
 
-/** Adds [from, to) to sorted spans, joining neighbors; false when it overlaps one. */
+/** Adds [from, to) to spans, joined to the latest where it goes on from there; false when it overlaps one. */
 const addSpan = (spans: [number, number][], from: number, to: number): boolean => {
-  let i = spans.length;
-  while (i > 0 && spans[i - 1]![0] > from) i--;
-  const before = spans[i - 1];
-  const after = spans[i];
-  if ((before && before[1] > from) || (after && after[0] < to)) return false;
-  if (before && before[1] === from) {
-    before[1] = after && after[0] === to ? after[1] : to;
-    if (after && after[0] === to) spans.splice(i, 1);
-  } else if (after && after[0] === to) after[0] = from;
-  else spans.splice(i, 0, [from, to]);
+  if (spans.some(([first, end]) => from < end && to > first)) return false;
+  const last = spans.at(-1);
+  if (last?.[1] === from) last[1] = to;
+  else spans.push([from, to]);
   return true;
 };
 

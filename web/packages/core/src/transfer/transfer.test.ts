@@ -20,7 +20,7 @@ describe('downloads', () => {
     for (const offset of [50, 0, 75]) expect(downloads.data(message(d.id, offset, 25), 0)).toBe(d);
     expect([d.checking, d.received]).toEqual([false, 75]);
     downloads.data(message(d.id, 25, 25), 0);
-    expect([d.checking, d.spans, downloads.queued()]).toEqual([true, [[0, 100]], 0]);
+    expect([d.checking, downloads.queued()]).toEqual([true, 0]);
     expect([0, 25, 50, 75].map((n) => d.data[n])).toEqual([0, 25, 50, 75]);
   });
 
