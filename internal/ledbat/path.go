@@ -170,16 +170,17 @@ func (p *Path) lose(host, own Signal, out Outcome) {
 	p.losses += out.Lost
 	p.host.losses += out.Lost
 	p.host.law.OnLoss(host)
-	if p.cap != nil {
+	if p.cap != nil && own.Queuing > 0 {
 		p.cap.OnLoss(own)
 	}
 }
 
-// signal is what the link's own cap hears.
+// signal is what the link's own cap hears: the delay by which the link is slower than the host's line. What all links share
+// is the host's business; a cap that heard it too would regrow only while its link is served.
 func (p *Path) signal(now int64) Signal {
 	d := &p.delays
 	return Signal{
-		Now: now, Queuing: d.queuing(), Target: d.target(), Base: d.baseDelay(), RTT: d.srtt,
+		Now: now, Queuing: max(0, d.queuing()-p.host.view.Queuing), Target: d.target(), Base: d.baseDelay(), RTT: d.srtt,
 		Limited: now-p.limitedAt <= max(d.srtt, firstRTT), Parts: 1,
 	}
 }

@@ -152,7 +152,7 @@ export class Path {
     const own = { ...this.#signal(now), acked: out.acked };
     if (out.lost) {
       h.law.onLoss(host);
-      this.#cap.onLoss(own);
+      if (own.queuing > 0) this.#cap.onLoss(own);
     }
     if (out.acked) {
       this.#backoff = 0;
@@ -163,12 +163,13 @@ export class Path {
     return out;
   }
 
-  /** What the link's own cap hears. */
+  /** What the link's own cap hears: the delay by which the link is slower than the host's line. */
   #signal(now: number): Signal {
     const d = this.#delays;
     const limited = now - this.#limitedAt <= Math.max(d.srtt, c.firstRtt);
     const { srtt: rtt } = d;
-    return { now, acked: 0, queuing: d.queuing(), target: d.target(), base: d.base(), rtt, limited, parts: 1 };
+    const queuing = Math.max(0, d.queuing() - this.#host.view.queuing);
+    return { now, acked: 0, queuing, target: d.target(), base: d.base(), rtt, limited, parts: 1 };
   }
 
   /** The moment at which `onTimeout` is due if no ack comes before; 0: nothing is in flight. */
