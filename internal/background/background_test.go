@@ -2,6 +2,7 @@ package background
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -279,6 +280,44 @@ func TestLinksShareOneBudgetInTurn(t *testing.T) {
 		wait(10 * time.Second)
 		if _, after := h.wires[0].sent(); after-before < 1_250_000*8 {
 			t.Errorf("a link alone sent %d bytes in 10 s", after-before)
+		}
+	})
+}
+
+// TestALinkKeepsItsTurn counts how often the link changes from one message to the next: where a bottleneck has a queue for
+// each flow, one link at a time has something waiting there.
+func TestALinkKeepsItsTurn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(4, 1_250_000, 40*time.Millisecond)
+		defer h.stop()
+		wait(10 * time.Second) // until each link is known not to be slower than the others
+		type sent struct {
+			at   time.Time
+			link int
+		}
+		var all []sent
+		for _, w := range h.wires {
+			w.mu.Lock()
+			w.at = nil
+			w.mu.Unlock()
+		}
+		wait(10 * time.Second)
+		for i, w := range h.wires {
+			w.mu.Lock()
+			for _, at := range w.at {
+				all = append(all, sent{at, i})
+			}
+			w.mu.Unlock()
+		}
+		slices.SortStableFunc(all, func(a, b sent) int { return a.at.Compare(b.at) })
+		changes := 0
+		for i := range all {
+			if i > 0 && all[i].link != all[i-1].link {
+				changes++
+			}
+		}
+		if most := 10 * 1_000_000 / turnLeast * 2; changes == 0 || changes > most {
+			t.Errorf("the link changed %d times in %d messages, want at most %d", changes, len(all), most)
 		}
 	})
 }

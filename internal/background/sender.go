@@ -2,7 +2,9 @@ package background
 
 import (
 	"context"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/ledbat"
@@ -13,6 +15,11 @@ const (
 	roomRetry = 5 * time.Millisecond
 	// idleWait is how long the loop sleeps when nothing is to be done; everything that gives it work wakes it.
 	idleWait = time.Hour
+	// A link keeps its turn for turnTrips round trips, within bounds: where the bottleneck has a queue for each flow, a
+	// host whose links all had something waiting there would have as many shares as links, and see no delay of others.
+	turnTrips = 4
+	turnLeast = 200_000 // µs
+	turnMost  = 500_000 // µs
 )
 
 // Sender is the background lane of a host, over all its links.
@@ -22,11 +29,15 @@ type Sender struct {
 
 	mu     sync.Mutex
 	law    *ledbat.Controller // guarded by mu
-	lanes  []*Lane            // guarded by mu
-	turn   int                // guarded by mu: lane that is next
+	active []*Lane            // guarded by mu: have something to send or in flight; the first has its turn
+	until  int64              // guarded by mu: the end of that turn
 	urgent int                // guarded by mu: reasons for which foreground has the line
 	buf    []byte             // guarded by mu
 	sent   int64              // guarded by mu: bytes of messages, headers included
+	acked  int64              // guarded by mu: bytes of them that were acknowledged
+
+	waking sync.Mutex
+	woken  []*Lane // guarded by waking: may have something again
 }
 
 // NewSender makes the background lane of a host; Run works it.
@@ -40,8 +51,10 @@ type Lane struct {
 	link   Link
 	source Source
 	path   *ledbat.Path // guarded by Sender.mu
+	active bool         // guarded by Sender.mu: is in the sender's list
 	closed bool         // guarded by Sender.mu
-	acked  int64        // guarded by Sender.mu: bytes
+
+	woken atomic.Bool // the source may have something again
 }
 
 // Add begins to serve an open link. base is the base delay of the route from an earlier link, 0 unknown.
@@ -51,9 +64,8 @@ func (s *Sender) Add(link Link, source Source, base time.Duration) *Lane {
 	l.path = s.law.Open(s.clock.micros(), ledbat.PathConfig{
 		Payload: int64(link.Payload()), MaxMessage: int64(link.MaxMessage()), Base: base.Microseconds(),
 	})
-	s.lanes = append(s.lanes, l)
 	s.mu.Unlock()
-	s.nudge()
+	l.Wake()
 	return l
 }
 
@@ -64,19 +76,18 @@ func (l *Lane) Close() {
 	if !l.closed {
 		l.closed = true
 		l.path.Close()
-		for i, o := range s.lanes {
-			if o == l {
-				s.lanes = append(s.lanes[:i], s.lanes[i+1:]...)
-				break
-			}
-		}
+		s.active = slices.DeleteFunc(s.active, func(o *Lane) bool { return o == l })
 	}
 	s.mu.Unlock()
 	s.nudge() // what it had in flight is room for others
 }
 
-// Wake says that the source has something again.
-func (l *Lane) Wake() { l.sender.nudge() }
+// Wake says that the source has something again. It takes no lock, so that a source may call it under its own.
+func (l *Lane) Wake() {
+	if !l.woken.Swap(true) {
+		l.sender.wakeUp(l)
+	}
+}
 
 // Reset forgets what was measured of the link: its packets take another way now.
 func (l *Lane) Reset() {
@@ -101,7 +112,7 @@ func (l *Lane) Ack(b []byte) bool {
 		return true
 	}
 	out := l.path.OnAck(s.clock.micros(), a)
-	l.acked += out.Acked
+	s.acked += out.Acked
 	s.mu.Unlock()
 	s.nudge()
 	return out.Problem == ""
@@ -130,14 +141,19 @@ func (s *Sender) Stats() ledbat.Stats {
 	return s.law.Stats()
 }
 
-// Totals are the bytes of messages that were sent, and those that links acknowledged and still exist.
+// Totals are the bytes of messages that were sent and that were acknowledged.
 func (s *Sender) Totals() (sent, acked int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for _, l := range s.lanes {
-		acked += l.acked
-	}
-	return s.sent, acked
+	return s.sent, s.acked
+}
+
+// wakeUp notes that a link has something again.
+func (s *Sender) wakeUp(l *Lane) {
+	s.waking.Lock()
+	s.woken = append(s.woken, l)
+	s.waking.Unlock()
+	s.nudge()
 }
 
 func (s *Sender) nudge() {
@@ -165,52 +181,111 @@ func (s *Sender) Run(ctx context.Context) {
 func (s *Sender) work() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.join()
 	now, wait := s.clock.micros(), idleWait
-	for _, l := range s.lanes {
+	for _, l := range s.active {
 		if at := l.path.Deadline(); at != 0 && at <= now {
 			l.path.OnTimeout(now)
 		}
 	}
-	for blocked := 0; s.urgent == 0 && blocked < len(s.lanes); {
-		s.turn = (s.turn + 1) % len(s.lanes)
-		sent, again := s.lanes[s.turn].send()
-		wait = min(wait, again)
-		blocked++
-		if sent {
-			blocked = 0
+	if s.urgent == 0 {
+		wait = s.serve()
+	}
+	s.active = slices.DeleteFunc(s.active, func(l *Lane) bool {
+		at := l.path.Deadline()
+		if at != 0 { // what was just sent has one, too
+			wait = min(wait, max(s.clock.until(at), 0))
+		}
+		l.active = at != 0 || l.source.Waiting()
+		return !l.active
+	})
+	return wait
+}
+
+// join takes in links that have something again. Under mu.
+func (s *Sender) join() {
+	s.waking.Lock()
+	woken := s.woken
+	s.woken = nil
+	s.waking.Unlock()
+	for _, l := range woken {
+		l.woken.Store(false)
+		if !l.active && !l.closed {
+			l.active = true
+			s.active = append(s.active, l)
 		}
 	}
-	for _, l := range s.lanes { // what was just sent has one, too
-		if at := l.path.Deadline(); at != 0 {
-			wait = min(wait, max(s.clock.until(at), 0))
+}
+
+// serve sends until nothing may go out any more: from the link that has its turn, and from the others in their order
+// what that one leaves room for. Under mu.
+func (s *Sender) serve() (wait time.Duration) {
+	wait = idleWait
+	for i := 0; i < len(s.active); i++ {
+		if i == 0 {
+			s.rotate()
+			wait = idleWait
+		}
+		did, again := s.active[i].send()
+		wait = min(wait, again)
+		switch did {
+		case sent:
+			i = -1
+		case full:
+			return wait
 		}
 	}
 	return wait
 }
 
+// rotate gives the turn to the next link when it is time, or when the one that has it has nothing to send. Under mu.
+func (s *Sender) rotate() {
+	now := s.clock.micros()
+	for range s.active {
+		if now < s.until && s.active[0].source.Waiting() {
+			return
+		}
+		s.active = append(s.active[1:], s.active[0])
+		s.until = now + min(max(turnTrips*s.law.Stats().RTT, turnLeast), turnMost)
+	}
+}
+
+// attempt is what came of an attempt to send.
+type attempt int
+
+const (
+	held attempt = iota // the link has nothing to send, or no room
+	sent                // a message went out
+	full                // no link of the host may send now
+)
+
 // send sends a message of the lane if it may, and says after how long to try again if not. Under mu.
-func (l *Lane) send() (sent bool, again time.Duration) {
+func (l *Lane) send() (did attempt, again time.Duration) {
 	s := l.sender
 	if !l.source.Waiting() {
-		return false, idleWait
+		return held, idleWait
 	}
 	now, size := s.clock.micros(), l.path.MessageSize()
-	if ok, at := l.path.MaySend(now, size); !ok {
-		if at == 0 {
-			return false, idleWait // an ack or a deadline comes first
-		}
-		return false, max(s.clock.until(at), 0)
+	switch ok, at := l.path.MaySend(now, size); {
+	case ok:
+	case at != 0: // pacing is the host's
+		return full, max(s.clock.until(at), 0)
+	case s.law.Stats().Flight > 0 && s.law.Stats().Flight+size > s.law.Window():
+		return full, idleWait // an ack or a deadline comes first
+	default:
+		return held, idleWait
 	}
 	behind, ok := l.link.Room(int(size))
 	if !ok {
-		return false, roomRetry
+		return held, roomRetry
 	}
 	part, ok := l.source.Next(int(size) - Header)
 	if !ok {
-		return false, idleWait
+		return held, idleWait
 	}
 	stamp := l.path.OnSent(now, int64(Header+len(part.Payload)), int64(behind))
 	s.buf = appendData(s.buf[:0], part, stamp)
 	s.sent += int64(len(s.buf))
-	return l.link.SendBackground(s.buf), idleWait // a link that takes nothing is closing
+	l.link.SendBackground(s.buf) // one that takes nothing is closing
+	return sent, idleWait
 }
