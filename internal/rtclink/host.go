@@ -25,7 +25,7 @@ const (
 	// minCwnd of SCTP, bytes: its first window, and its lowest. A piece and what is said with it, so that the first piece
 	// of a link needs no second round trip, nor one after a timeout or an idle time. Below it the bound in flight follows
 	// the path (flight.go).
-	minCwnd = 17 << 10
+	minCwnd = 18 << 10
 	// sctpMessage is the largest message of a control channel (spec/peer-protocol.md).
 	sctpMessage = 65535
 )
