@@ -10,7 +10,7 @@ MINUTES ?= 30
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-swarm bench-netlab soak lint format build film clean
+.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-swarm bench-netlab bench-transport soak lint format build film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -33,8 +33,9 @@ e2e: build film ## end-to-end tests in real Chromium (needs root, for a network 
 	@scripts/need chromium ip unshare openssl
 	web/apps/e2e/run
 
-test-netlab: build film ## four viewers behind emulated access lines (needs root)
-	@if [ "$$(id -u)" = 0 ]; then scripts/need ip iptables chromium && build/leeway bench swarm --case smoke --runs 1 --check; \
+test-netlab: build film ## four viewers behind emulated access lines; background beside TCP on one (needs root)
+	@if [ "$$(id -u)" = 0 ]; then scripts/need ip iptables chromium && build/leeway bench swarm --case smoke --runs 1 --check && \
+	build/leeway bench transport --case smoke --runs 1 --check; \
 	else echo "netlab: skipped: network namespaces need root (sudo make test-netlab)"; [ "$${CI:-}" != true ]; fi
 
 dashboards: ## writes dashboards/*.json anew from tools/dashboards
@@ -60,6 +61,10 @@ bench-transfer: ## goodput and CPU time of a link beside bare pion and TCP, ever
 bench-swarm: build film ## thirty viewers behind access lines, with and without Leeway (root; 10 minutes a run)
 	@scripts/need ip iptables chromium
 	build/leeway bench swarm --check
+
+bench-transport: build ## what background costs others on the line: TCP, foreground, each other (root; every case: an hour)
+	@scripts/need ip iptables
+	build/leeway bench transport --check
 
 soak: build film ## viewers come and go for MINUTES (30): what servers and a viewer that stays keep of them (root)
 	@scripts/need ip iptables
