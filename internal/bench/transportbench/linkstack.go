@@ -26,6 +26,9 @@ type linkStack struct {
 	links map[int]*linkEnd // guarded by mu
 }
 
+// keepalive is how often a link is checked; those that hear nothing for half a minute are given up.
+const keepalive = 2 * time.Second
+
 func newLinkStack(ctx context.Context, p place) (*linkStack, error) {
 	s := &linkStack{place: p, links: map[int]*linkEnd{}}
 	s.ctx, s.stop = context.WithCancel(ctx)
@@ -35,6 +38,7 @@ func newLinkStack(ctx context.Context, p place) (*linkStack, error) {
 	}
 	s.rtc, err = rtclink.Listen(rtclink.Config{
 		Listen: net.JoinHostPort(p.setup.Addr, "0"), Loopback: true, SocketPerLink: !p.setup.Send,
+		Keepalive: keepalive, // there is no session above that pings, and some flows begin after a minute
 	})
 	return s, err
 }
