@@ -1,7 +1,5 @@
 package rtclink
 
-import "github.com/leeway-video/leeway/internal/wire/peer"
-
 // What SCTP puts around user data in a packet, bytes: the common header, and the header of a chunk, which is longer where
 // both sides interleave messages (RFC 8260). Chunks are padded to a multiple of 4.
 const (
@@ -11,17 +9,10 @@ const (
 	chunkAlignment  = 4
 )
 
-// SendAck hands a message to the ack channel. A peer that does not read its acks is closed instead of buffered for.
+// SendAck hands a message to the ack channel.
 func (l *Link) SendAck(message []byte) {
-	if !l.opened.Load() || l.closing.Load() {
-		return
-	}
-	if l.ack.BufferedAmount() > controlBound {
-		l.Close(peer.CloseLimit, nil)
-		return
-	}
-	if _, err := l.ack.Write(message); err != nil {
-		l.Close(peer.CloseFailed, nil)
+	if l.usable() {
+		l.say(l.ack, message)
 	}
 }
 
@@ -32,7 +23,7 @@ func (l *Link) SendAck(message []byte) {
 //
 // Nothing says when there is room again: acks come as long as something is in flight, and with them the next try.
 func (l *Link) Room(n int) (behind int, ok bool) {
-	if !l.opened.Load() || l.closing.Load() {
+	if !l.usable() {
 		return 0, false
 	}
 	l.mu.Lock()
@@ -44,24 +35,18 @@ func (l *Link) Room(n int) (behind int, ok bool) {
 // SendBackground hands SCTP a data message of the background lane, whatever the room; false says that it is too long or
 // the link has ended.
 func (l *Link) SendBackground(message []byte) bool {
-	if !l.opened.Load() || l.closing.Load() || len(message) > l.plan.Message {
+	if !l.usable() || len(message) > l.plan.Message {
 		return false
 	}
 	l.mu.Lock()
-	c := l.data[l.next]
-	l.next = (l.next + 1) % len(l.data)
-	l.written += int64(len(message))
+	c := l.turn(len(message))
 	l.mu.Unlock()
-	if _, err := c.Write(message); err != nil {
-		l.Close(peer.CloseFailed, nil)
-		return false
-	}
-	return true
+	return l.carry(c, message)
 }
 
 // Payload is how many bytes of a message one packet carries, 0 while the link is not open.
 func (l *Link) Payload() int {
-	if !l.opened.Load() || l.closing.Load() {
+	if !l.usable() {
 		return 0
 	}
 	l.mu.Lock()

@@ -204,21 +204,27 @@ func (l *Link) smoothed() time.Duration {
 
 // SendControl implements transfer.Link.
 func (l *Link) SendControl(message []byte) {
-	if !l.opened.Load() || l.closing.Load() {
-		return
+	if l.usable() {
+		l.say(l.control, message)
 	}
-	if l.control.BufferedAmount() > controlBound {
+}
+
+func (l *Link) usable() bool { return l.opened.Load() && !l.closing.Load() }
+
+// say hands a message to the control or the ack channel. A peer that does not read them is closed instead of buffered for.
+func (l *Link) say(c *datachannel.DataChannel, message []byte) {
+	if c.BufferedAmount() > controlBound {
 		l.Close(peer.CloseLimit, nil)
 		return
 	}
-	if _, err := l.control.Write(message); err != nil {
+	if _, err := c.Write(message); err != nil {
 		l.Close(peer.CloseFailed, nil)
 	}
 }
 
 // SendData implements transfer.Link.
 func (l *Link) SendData(message []byte) bool {
-	if !l.opened.Load() || l.closing.Load() || len(message) > l.plan.Message {
+	if !l.usable() || len(message) > l.plan.Message {
 		return false
 	}
 	l.mu.Lock()
@@ -226,10 +232,21 @@ func (l *Link) SendData(message []byte) bool {
 		l.mu.Unlock()
 		return false
 	}
+	c := l.turn(len(message))
+	l.mu.Unlock()
+	return l.carry(c, message)
+}
+
+// turn is the data channel that takes the next n bytes. Under mu.
+func (l *Link) turn(n int) *datachannel.DataChannel {
 	c := l.data[l.next]
 	l.next = (l.next + 1) % len(l.data)
-	l.written += int64(len(message))
-	l.mu.Unlock()
+	l.written += int64(n)
+	return c
+}
+
+// carry hands a message to its data channel; false says that the link has ended.
+func (l *Link) carry(c *datachannel.DataChannel, message []byte) bool {
 	if _, err := c.Write(message); err != nil {
 		l.Close(peer.CloseFailed, nil)
 		return false
