@@ -1,21 +1,16 @@
 package swarmbench
 
 import (
-	"bytes"
 	"context"
 	_ "embed"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/http/httputil"
-	"net/url"
-	"strconv"
 	"sync"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/bench/demopage"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -97,43 +92,10 @@ type page struct {
 }
 
 func newPage(dial func(ctx context.Context, network, address string) (net.Conn, error), servers string, leave time.Duration) *page {
-	p := &page{told: make(chan report, 1)}
-	p.forward = &httputil.ReverseProxy{
-		Rewrite: func(r *httputil.ProxyRequest) {
-			r.SetURL(&url.URL{Scheme: "http", Host: servers})
-			if r.In.URL.Path == "/" {
-				r.Out.Header.Del("Accept-Encoding")
-			}
-		},
-		Transport:     &http.Transport{DialContext: dial, DisableCompression: true, MaxIdleConnsPerHost: 8},
-		FlushInterval: -1, // as it comes
-		ModifyResponse: func(r *http.Response) error {
-			if r.Request.URL.Path != "/" || r.StatusCode != http.StatusOK {
-				return nil // the tracker's socket is at the same place
-			}
-			return inject(r, fmt.Sprintf(`%s<script data-leave="%d">%s</script>`, hush, leave.Milliseconds(), pageScript))
-		},
-		// A browser that gives up a request is nothing to report.
-		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	return &page{
+		forward: demopage.Proxy(dial, servers, fmt.Sprintf(`%s<script data-leave="%d">%s</script>`, hush, leave.Milliseconds(), pageScript)),
+		told:    make(chan report, 1),
 	}
-	return p
-}
-
-// inject puts text into the head of a page.
-func inject(r *http.Response, text string) error {
-	body, err := io.ReadAll(r.Body)
-	_ = r.Body.Close()
-	if err != nil {
-		return err
-	}
-	const head = "<head>"
-	if !bytes.Contains(body, []byte(head)) {
-		return errors.New("the page has no head to put a script into")
-	}
-	body = bytes.Replace(body, []byte(head), []byte(head+text), 1)
-	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
-	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
-	return nil
 }
 
 // ServeHTTP implements http.Handler.

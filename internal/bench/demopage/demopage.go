@@ -1,0 +1,137 @@
+// Package demopage has the demo page watched by the machine's Chromium on a host of a lab, behind a proxy that lets the
+// page tell a bench how it goes.
+package demopage
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/netlab"
+)
+
+// address is where a viewer's browser finds the page: on loopback, because a page over plain HTTP from anywhere else is
+// not a secure context and has no WebCrypto. What is behind it comes over the viewer's line.
+const address = "127.0.0.1:8080"
+
+// flags are a user's defaults but for what a machine without a window server, a GPU and a way to the world needs.
+// Background throttling, mDNS names for addresses and local network access stay as users have them.
+var flags = []string{
+	"--headless", "--no-sandbox", "--no-first-run", "--mute-audio", "--disable-gpu", "--disable-background-networking",
+	"--disable-component-update", "--disable-sync", "--disable-quic",
+}
+
+// Proxy passes page, script, tracker and film of the servers (HOST:PORT) on, unchanged but for head, which is put into
+// the page's head.
+func Proxy(dial func(ctx context.Context, network, address string) (net.Conn, error), servers, head string) http.Handler {
+	return &httputil.ReverseProxy{
+		Rewrite: func(r *httputil.ProxyRequest) {
+			r.SetURL(&url.URL{Scheme: "http", Host: servers})
+			if r.In.URL.Path == "/" {
+				r.Out.Header.Del("Accept-Encoding")
+			}
+		},
+		Transport:     &http.Transport{DialContext: dial, DisableCompression: true, MaxIdleConnsPerHost: 8},
+		FlushInterval: -1, // as it comes
+		ModifyResponse: func(r *http.Response) error {
+			if r.Request.URL.Path != "/" || r.StatusCode != http.StatusOK {
+				return nil // the tracker's socket is at the same place
+			}
+			return inject(r, head)
+		},
+		// A browser that gives up a request is nothing to report.
+		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
+	}
+}
+
+// inject puts text into the head of a page.
+func inject(r *http.Response, text string) error {
+	body, err := io.ReadAll(r.Body)
+	_ = r.Body.Close()
+	if err != nil {
+		return err
+	}
+	const head = "<head>"
+	if !bytes.Contains(body, []byte(head)) {
+		return errors.New("the page has no head to put a script into")
+	}
+	body = bytes.Replace(body, []byte(head), []byte(head+text), 1)
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	r.Header.Set("Content-Length", strconv.Itoa(len(body)))
+	return nil
+}
+
+// Browser is a Chromium that has the page open.
+type Browser struct {
+	// Ended has one value when the browser ended by itself.
+	Ended <-chan error
+
+	cmd     *netlab.Cmd
+	profile string
+	server  *http.Server
+	served  chan error
+}
+
+// Open has Chromium on a host open what page answers, at "/" with the query. What it prints goes to output, if there is
+// one. A browser that was opened wants to be closed.
+func Open(ctx context.Context, host *netlab.Host, page http.Handler, query string, output io.Writer) (_ *Browser, err error) {
+	listener, err := host.Listen(ctx, "tcp", address)
+	if err != nil {
+		return nil, err
+	}
+	b := &Browser{server: &http.Server{Handler: page, ReadHeaderTimeout: time.Minute}, served: make(chan error, 1)}
+	go func() { b.served <- b.server.Serve(listener) }()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, b.clear())
+		}
+	}()
+	if b.profile, err = os.MkdirTemp("", "leeway-bench-browser-"); err != nil {
+		return nil, err
+	}
+	b.cmd = host.Command(ctx, command(), slices.Concat(flags, []string{"--user-data-dir=" + b.profile, "http://" + address + "/" + query})...)
+	b.cmd.Stdout, b.cmd.Stderr = output, output
+	b.cmd.Env = append(os.Environ(), "HOME="+b.profile)
+	if err = b.cmd.Start(); err != nil {
+		return nil, fmt.Errorf("start the browser: %w", err)
+	}
+	ended := make(chan error, 1)
+	b.Ended = ended
+	go func() { ended <- b.cmd.Wait(); close(ended) }()
+	return b, nil
+}
+
+// Close ends browser and proxy, and returns when both are gone.
+func (b *Browser) Close() error {
+	_ = b.cmd.Cancel()
+	for range b.Ended {
+	}
+	return b.clear()
+}
+
+func (b *Browser) clear() error {
+	_ = b.server.Close()
+	<-b.served
+	if b.profile == "" {
+		return nil
+	}
+	return os.RemoveAll(b.profile)
+}
+
+// command is the Chromium that the machine has.
+func command() string {
+	if named := os.Getenv("LEEWAY_CHROMIUM"); named != "" {
+		return named
+	}
+	return "chromium"
+}
