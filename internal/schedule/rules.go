@@ -222,6 +222,9 @@ func (d *decision) assign(s *Segment, why string) (stranded bool) {
 			}
 			continue
 		}
+		if s.AskedUs < 0 {
+			continue // what a seed sends is no offload, and a later viewer may hold it
+		}
 		// A viewer that holds it is only busy: its next free slot is worth waiting for.
 		if slices.ContainsFunc(d.viewers, holds) && d.waits(s.AskedUs+d.in.Policy.MaxWaitUs) {
 			continue

@@ -128,6 +128,7 @@ export const decide = (input: ScheduleInput): Action[] => {
         if (inFlight < policy.piece_cap) request(s, n, best, reason);
         continue;
       }
+      if (s.asked_us < 0) continue; // what a seed sends is no offload, and a later viewer may hold it
       // A viewer that holds it is only busy: its next free slot is worth waiting for.
       if (holders.some((p) => !p.stalled) && waits(s.asked_us + policy.max_wait_us)) continue;
       const all = peers.filter((p) => p.has(s.id, n));

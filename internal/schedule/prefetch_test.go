@@ -1,0 +1,58 @@
+package schedule
+
+import (
+	"encoding/json"
+	"math/rand/v2"
+	"os"
+	"testing"
+)
+
+func TestPrefetchVectors(t *testing.T) {
+	var v struct {
+		Cases []struct {
+			Name, Why string
+			Input     Ahead
+			Segments  int
+		}
+	}
+	b, err := os.ReadFile("../../spec/vectors/prefetch.json")
+	if err == nil {
+		err = json.Unmarshal(b, &v)
+	}
+	if err != nil || len(v.Cases) == 0 {
+		t.Fatal("no vectors", err)
+	}
+	for _, c := range v.Cases {
+		if got := Prefetch(c.Input); got != c.Segments {
+			t.Errorf("%s: %d segments, want %d (%s)", c.Name, got, c.Segments, c.Why)
+		}
+	}
+}
+
+// TestNoMoreIsLostThanTheBudget has viewers that lose all that they fetch ahead, again and again.
+func TestNoMoreIsLostThanTheBudget(t *testing.T) {
+	for seed := range uint64(500) {
+		r := rand.New(rand.NewPCG(seed, 7))
+		in := Ahead{Allowed: true, Role: "full", WasteBytes: r.Int64N(20 << 20), SaveData: r.IntN(4) == 0, Metered: r.IntN(4) == 0}
+		most := in.WasteBytes
+		if most == 0 {
+			most = defaultWaste
+		}
+		for range 50 {
+			in.Received += r.Int64N(4 << 20)
+			in.BufferedUs, in.Segments = r.Int64N(30_000_000), nil
+			for range r.IntN(12) {
+				in.Segments = append(in.Segments, AheadSegment{DurationUs: 1 + r.Int64N(8_000_000), Bytes: r.Int64N(2 << 20)})
+			}
+			n := Prefetch(in)
+			in.Running = n > 0
+			for _, s := range in.Segments[:n] {
+				in.Wasted += s.Bytes
+				in.Received += s.Bytes
+			}
+		}
+		if in.Wasted > most || in.Wasted > firstWaste+in.Received/10 {
+			t.Fatalf("seed %d: %d bytes of %d were lost, %d were allowed", seed, in.Wasted, in.Received, most)
+		}
+	}
+}
