@@ -1,0 +1,251 @@
+import { describe, expect, it } from 'vitest';
+import { encodeAck } from '../ledbat/ack.ts';
+import { pieceSize } from '../protocol/peer.ts';
+import { createBackground } from './background.ts';
+import { join, Line, Store, Time, Wire } from './line.ts';
+import type { Background, BackgroundLane, TabsPort } from './ports.ts';
+import { payload } from './sender.ts';
+
+const slow = 125_000;
+const ten = 1_250_000;
+
+const host = (time: Time, tabs?: TabsPort, grain?: number): Background =>
+  createBackground({ clock: time, alarm: time.alarm(grain), soon: time.soon, random: () => 0.5, tabs });
+
+/** A host with so many links over one line, and hosts that hear it. */
+const bench = (links: number, rate: number, delay: number, grain?: number) => {
+  const time = new Time();
+  const line = new Line(time, rate);
+  const sender = host(time, undefined, grain);
+  const wires: Wire[] = [];
+  const stores: Store[] = [];
+  const lanes: BackgroundLane[] = [];
+  for (let i = 0; i < links; i++) {
+    const wire = new Wire(line, delay);
+    const store = new Store(1e12);
+    lanes.push(join(sender, host(time, undefined, grain), wire, store)[0]);
+    wires.push(wire);
+    stores.push(store);
+  }
+  const total = () => wires.reduce((sum, w) => sum + w.bytes, 0);
+  /** Bytes sent in so many seconds. */
+  const during = (seconds: number) => {
+    const before = total();
+    time.pass(seconds * 1000);
+    return total() - before;
+  };
+  return { time, line, sender, wires, stores, lanes, during };
+};
+
+describe('the sending side', () => {
+  it('fills the line and keeps its queue short', () => {
+    const b = bench(1, slow, 100);
+    b.during(20);
+    let most = 0;
+    for (let i = 0; i < 400; i++) {
+      expect(b.during(0.1)).toBeLessThan(3 * 12_500);
+      most = Math.max(most, b.line.free - b.time.now());
+    }
+    const s = b.sender.stats().sender;
+    expect(b.wires[0]!.bytes / 60).toBeGreaterThan(0.9 * slow);
+    expect(s.base).toBeGreaterThan(100_000);
+    expect(s.base).toBeLessThan(150_000);
+    expect(s.target).toBeGreaterThan(50_000);
+    expect(most).toBeLessThan((2 * s.target) / 1000);
+  });
+
+  it('fills a faster line in whole, even packets, with alarms four milliseconds coarse', () => {
+    const b = bench(1, 12_500_000, 20, 4);
+    b.during(5);
+    expect(b.during(5)).toBeGreaterThan(0.85 * 5 * 12_500_000);
+    const [wire] = b.wires;
+    for (const size of wire!.sizes) {
+      expect(size % payload).toBe(0);
+      expect(size === payload || (size / payload) % 2 === 0, `${size}`).toBe(true);
+    }
+    expect(Math.max(...wire!.sizes)).toBeGreaterThanOrEqual(8 * payload);
+    expect(wire!.acks).toBeLessThan(wire!.sizes.length / 2);
+  });
+
+  it('stops for foreground at once, until all of it has gone', () => {
+    const b = bench(3, ten, 40);
+    b.during(2);
+    b.sender.urgent(true);
+    b.sender.urgent(true);
+    expect(b.during(1)).toBe(0);
+    b.sender.urgent(false);
+    expect(b.during(1)).toBe(0);
+    b.sender.urgent(false);
+    expect(b.during(2)).toBeGreaterThan(ten / 2);
+  });
+
+  it('lets foreground of the same task go first', () => {
+    const b = bench(1, ten, 40);
+    b.stores[0]!.left = 0;
+    b.during(5);
+    b.stores[0]!.left = 1e6;
+    b.lanes[0]!.wake();
+    b.sender.urgent(true);
+    expect(b.during(1)).toBe(0);
+  });
+
+  it('shares one window among its links, each in its turn', () => {
+    const b = bench(4, ten, 40);
+    const all = b.during(10);
+    for (const w of b.wires) {
+      expect(w.bytes).toBeGreaterThan(all / 8);
+      expect(w.bytes).toBeLessThan((all * 3) / 8);
+    }
+    const s = b.sender.stats().sender;
+    expect(s.flight).toBeLessThanOrEqual(s.window + 16_384);
+    const begun = b.time.now();
+    b.during(10);
+    const sent = b.wires.flatMap((w, link) => w.times.filter((at) => at > begun).map((at) => ({ at, link })));
+    sent.sort((x, y) => x.at - y.at);
+    const changes = sent.filter((m, i) => i > 0 && m.link !== sent[i - 1]!.link).length;
+    expect(changes).toBeGreaterThan(0);
+    expect(changes).toBeLessThanOrEqual((10 * 1000 * 2) / 200);
+    // Three links have no more: the fourth gets all of it.
+    for (const s of b.stores.slice(1)) s.left = 0;
+    expect(b.during(10)).toBeGreaterThan(ten * 8);
+  });
+
+  it('asks an empty source again when woken, and hears of the last message', () => {
+    const b = bench(1, ten, 40);
+    b.stores[0]!.left = 0;
+    b.during(5);
+    b.stores[0]!.left = 3000;
+    b.lanes[0]!.wake();
+    expect(b.during(1)).toBeGreaterThan(3000);
+    expect(b.sender.stats().sender.flight).toBe(0);
+    expect(b.sender.stats().acked).toBe(b.sender.stats().sent);
+  });
+
+  it('tries a link again that had no room, and serves the others meanwhile', () => {
+    const b = bench(2, ten, 40);
+    b.wires[0]!.buffered = 100_000;
+    b.during(2);
+    expect(b.wires[0]!.sizes.length).toBe(0);
+    expect(b.wires[1]!.sizes.length).toBeGreaterThan(100);
+    b.wires[0]!.buffered = 0;
+    b.during(2);
+    expect(b.wires[0]!.sizes.length).toBeGreaterThan(100);
+  });
+
+  it('takes no delay from what waited in the own buffer', () => {
+    const b = bench(1, slow, 100);
+    b.during(5);
+    const { rtt } = b.sender.stats().sender;
+    // Several messages wait from now on: it goes on, and learns nothing of them.
+    b.wires[0]!.buffered = 5_000;
+    b.during(1);
+    expect(b.sender.stats().sender.rtt).not.toBe(rtt);
+    const known = b.sender.stats().sender.rtt;
+    expect(b.during(5)).toBeGreaterThan(0);
+    expect(b.sender.stats().sender.rtt).toBe(known);
+  });
+
+  it('sees losses by their gap', () => {
+    const b = bench(1, ten, 40);
+    b.wires[0]!.lost = (n) => n > 100 && n % 200 === 0;
+    expect(b.during(10)).toBeGreaterThan(ten * 7);
+  });
+
+  it('times out on a silent path and comes back', () => {
+    const b = bench(1, ten, 40);
+    b.during(2);
+    b.wires[0]!.silent = true;
+    b.during(5);
+    expect(b.sender.stats().sender.flight).toBeLessThanOrEqual(4 * payload);
+    b.wires[0]!.silent = false;
+    expect(b.during(20)).toBeGreaterThan(ten * 10);
+  });
+
+  it('says of each message of the ack channel whether it can be', () => {
+    const b = bench(1, ten, 40);
+    b.during(1);
+    const future = encodeAck({ cumulative: 2 ** 20, highest: 2 ** 20, bitmap: [0, 0], receivedAt: 0, hold: 0 });
+    for (const m of [new Uint8Array(), new Uint8Array([0x30]), new Uint8Array(25), future]) {
+      expect(b.lanes[0]!.ack(m)).toBe(false);
+    }
+  });
+
+  it('forgets a path that is another one now', () => {
+    const b = bench(1, ten, 40);
+    b.during(5);
+    b.lanes[0]!.reset();
+    expect(b.sender.stats().sender.window).toBeLessThan(10_000);
+    expect(b.during(10)).toBeGreaterThan(ten * 7);
+  });
+
+  it('goes on with the other links when one is closed, and ends with the last', () => {
+    const b = bench(2, ten, 40);
+    b.during(5);
+    b.lanes[0]!.close();
+    b.lanes[0]!.close();
+    const before = b.wires[0]!.bytes;
+    expect(b.during(5)).toBeGreaterThan(ten * 3);
+    expect(b.wires[0]!.bytes).toBe(before);
+    b.sender.stop();
+    expect(b.during(5)).toBe(0);
+    expect(b.lanes[0]!.data(new Uint8Array(30))).toBe('malformed');
+  });
+});
+
+describe('the receiving side', () => {
+  it('has many senders be one flow', () => {
+    const time = new Time();
+    const line = new Line(time, ten);
+    const viewer = host(time);
+    const delay = 40;
+    const links = Array.from({ length: 8 }, () => {
+      const store = new Store(0);
+      const [near, far] = join(host(time), viewer, new Wire(line, delay), store);
+      return { store, near, far, wire: undefined };
+    });
+    let asked = 0;
+    let most = 0;
+    const ask = () => {
+      const may = viewer.mayRequest();
+      if (may !== true) {
+        time.setTimer(ask, Math.min(may, 5));
+        return;
+      }
+      const { store, near, far } = links[asked++ % links.length]!;
+      far.requested(pieceSize);
+      time.setTimer(() => {
+        store.left += pieceSize;
+        near.wake();
+      }, delay / 2);
+      if (time.now() > 6_000) most = Math.max(most, viewer.stats().receiver.flight);
+      time.setTimer(ask, 0);
+    };
+    ask();
+    time.pass(20_000);
+    const r = viewer.stats().receiver;
+    expect(asked * pieceSize).toBeGreaterThan(ten * 20 * 0.6);
+    expect(r.base).toBeGreaterThan(40_000);
+    expect(most).toBeLessThan((ten / 1000) * 40 + (4 * r.target * ten) / 1e6 + 4 * pieceSize);
+    for (const { far } of links) far.close();
+    expect(viewer.stats().receiver.flight).toBe(0);
+  });
+
+  it('hands on what is fresh, and takes back what will not come', () => {
+    const time = new Time();
+    const viewer = host(time);
+    const wire = new Wire(new Line(time, ten), 40);
+    const store = new Store(0);
+    const [near, far] = join(host(time), viewer, wire, store);
+    const seen: unknown[] = [];
+    wire.arrived = (m) => seen.push(far.data(m), far.data(m));
+    far.requested(1000);
+    expect(viewer.stats().receiver.flight).toBe(1000);
+    store.left = 600;
+    near.wake();
+    time.pass(1000);
+    expect(seen).toMatchObject([{ type: 'data', request: 7, offset: 0, payload: new Uint8Array(600) }, undefined]);
+    far.gone(400);
+    expect(viewer.stats().receiver.flight).toBe(0);
+    expect(wire.acks).toBe(1);
+  });
+});

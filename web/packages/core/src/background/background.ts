@@ -1,0 +1,206 @@
+import { encodeAck } from '../ledbat/ack.ts';
+import { Acker } from '../ledbat/acker.ts';
+import { Receiver, type Source } from '../ledbat/receiver.ts';
+import type { Clock } from '../ports.ts';
+import type { DataMessage } from '../protocol/peer.ts';
+import { decodeBackground } from './message.ts';
+import type { Alarm, Background, BackgroundLane, BackgroundLink, BackgroundStats, TabsPort } from './ports.ts';
+import { Sender, type SendingLane } from './sender.ts';
+import { Tabs } from './tabs.ts';
+
+export interface BackgroundOptions {
+  clock: Clock;
+  /** Makes the alarm that calls f. */
+  alarm(f: () => void): Alarm;
+  random(): number;
+  /** Other tabs of the browser; undefined: none are known. */
+  tabs?: TabsPort;
+  /** Runs f when the task that runs now is over: what it says of the foreground comes first. */
+  soon?(f: () => void): void;
+}
+
+const afterTask = (f: () => void): void => {
+  void Promise.resolve().then(f);
+};
+
+/** Makes the background of a host: what arrives drives it, and an alarm where nothing arrives. */
+export const createBackground = (o: BackgroundOptions): Background => {
+  const { clock, soon = afterTask } = o;
+  const zero = clock.now();
+  /** µs, never 0, which the law takes for "never". */
+  const now = () => Math.floor((clock.now() - zero) * 1000) + 1;
+  const sender = new Sender();
+  const receiver = new Receiver();
+  const lanes = new Set<Lane>();
+  let urgent = 0;
+  let elsewhere = false;
+  let due = false;
+  let stopped = false;
+
+  const run = () => {
+    due = false;
+    if (stopped) return;
+    const at = now();
+    let wait = sender.work(at);
+    for (const lane of lanes) wait = Math.min(wait, lane.answer(at));
+    if (Number.isFinite(wait)) alarm.set(Math.max(0, wait / 1000));
+  };
+  const later = (us: number) => alarm.set(us / 1000);
+  const kick = () => {
+    if (due) return;
+    due = true;
+    soon(run);
+  };
+  const alarm = o.alarm(run);
+
+  const tabs =
+    o.tabs &&
+    new Tabs({
+      port: o.tabs,
+      clock,
+      random: () => o.random(),
+      bases: () => [...lanes].flatMap((lane): [string, number][] => (lane.base ? [[lane.peer, lane.base]] : [])),
+      changed(parts, busy) {
+        sender.law.setParts(parts);
+        receiver.setParts(parts);
+        elsewhere = busy;
+        yieldLine();
+      },
+    });
+
+  /** Foreground of this tab or of another has the line, or no longer. */
+  const yieldLine = () => {
+    sender.stopped = urgent > 0 || elsewhere;
+    if (!sender.stopped) kick();
+  };
+
+  return {
+    add(link, source, peer = '') {
+      const at = now();
+      const sending = sender.add(at, link, source, tabs?.base(peer) ?? 0);
+      const lane = new Lane({ link, peer, sending, asked: receiver.open(at), now, kick, later });
+      lanes.add(lane);
+      lane.ended = () => {
+        tabs?.remember(peer, lane.base);
+        lanes.delete(lane);
+      };
+      lane.woken = () => sender.wake(sending);
+      lane.wake();
+      return lane;
+    },
+    urgent(on) {
+      urgent += on ? 1 : -1;
+      tabs?.urgent(urgent > 0);
+      yieldLine();
+    },
+    mayRequest() {
+      const at = now();
+      const may = receiver.mayRequest(at);
+      if (may === true) return true;
+      return may === 0 ? Number.POSITIVE_INFINITY : (may - at) / 1000;
+    },
+    stats(): BackgroundStats {
+      const { sent, acked, law } = sender;
+      return { sender: law.stats(), receiver: receiver.stats(), sent, acked, parts: law.parts };
+    },
+    stop() {
+      stopped = true;
+      for (const lane of lanes) lane.close();
+      alarm.stop();
+      tabs?.stop();
+    },
+  };
+};
+
+interface LaneOptions {
+  link: BackgroundLink;
+  peer: string;
+  sending: SendingLane;
+  asked: Source;
+  now(): number;
+  /** Has the host look what may be sent, after this task. */
+  kick(): void;
+  /** Has it look after so many µs. */
+  later(us: number): void;
+}
+
+/** One link: sends, acknowledges, and counts what was asked for. */
+class Lane implements BackgroundLane {
+  readonly peer: string;
+  ended?: () => void;
+  woken?: () => void;
+  #o: LaneOptions;
+  #acker = new Acker();
+  #closed = false;
+
+  constructor(o: LaneOptions) {
+    this.#o = o;
+    this.peer = o.peer;
+  }
+
+  /** The least round trip of the path, µs; 0 while it is not measured. */
+  get base(): number {
+    const { base, rtt } = this.#o.sending.path.stats();
+    return rtt > 0 ? base : 0;
+  }
+
+  wake(): void {
+    if (this.#closed) return;
+    this.woken?.();
+    this.#o.kick();
+  }
+
+  ack(message: Uint8Array): boolean {
+    const taken = this.#o.sending.ack(this.#o.now(), message);
+    this.#o.kick();
+    return taken;
+  }
+
+  data(message: Uint8Array): DataMessage | undefined | 'malformed' {
+    const { link, now, asked } = this.#o;
+    const read = decodeBackground(message, link.maxMessage);
+    if (!read) return 'malformed';
+    if (this.#closed) return undefined;
+    const at = now();
+    const fresh = this.#acker.onData(at, message.length, read.stamp);
+    this.answer(at);
+    if (this.#acker.due) this.#o.later(this.#acker.due - at);
+    if (!fresh) return undefined;
+    asked.onData(at, read.part.payload.length, read.stamp);
+    return read.part;
+  }
+
+  /** Acknowledges what is due; otherwise after how many µs it is. */
+  answer(now: number): number {
+    const { due } = this.#acker;
+    if (due === 0) return Number.POSITIVE_INFINITY;
+    if (due > now) return due - now;
+    const ack = this.#acker.make(now);
+    if (ack) this.#o.link.sendAck(encodeAck(ack));
+    return Number.POSITIVE_INFINITY;
+  }
+
+  requested(size: number): void {
+    if (!this.#closed) this.#o.asked.onRequest(this.#o.now(), size);
+  }
+
+  gone(size: number): void {
+    if (!this.#closed) this.#o.asked.onGone(size);
+  }
+
+  reset(): void {
+    if (this.#closed) return;
+    const at = this.#o.now();
+    this.#o.sending.path.reset(at);
+    this.#o.asked.reset(at);
+  }
+
+  close(): void {
+    if (this.#closed) return;
+    this.ended?.();
+    this.#closed = true;
+    this.#o.sending.close();
+    this.#o.asked.close();
+    this.#o.kick(); // what it had in flight is room for others
+  }
+}

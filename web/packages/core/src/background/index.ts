@@ -1,0 +1,11 @@
+export { type BackgroundOptions, createBackground } from './background.ts';
+export { backgroundHeader, backgroundType, decodeBackground, encodeBackground, type Part } from './message.ts';
+export type {
+  Alarm,
+  Background,
+  BackgroundLane,
+  BackgroundLink,
+  BackgroundSource,
+  BackgroundStats,
+  TabsPort,
+} from './ports.ts';

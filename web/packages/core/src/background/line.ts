@@ -1,0 +1,165 @@
+/** A line in simulated time, for tests: links share a bottleneck, and what they carry comes half a round trip later. */
+
+import type { Clock } from '../ports.ts';
+import type { Part } from './message.ts';
+import type { Alarm, Background, BackgroundLane, BackgroundLink, BackgroundSource } from './ports.ts';
+
+/** Time that passes when it is told to; events of one moment happen in the order in which they were asked for. */
+export class Time implements Clock {
+  #now = 1_000;
+  #next = 1;
+  #events: { at: number; id: number; f: () => void }[] = [];
+
+  now(): number {
+    return this.#now;
+  }
+
+  setTimer(f: () => void, ms: number): number {
+    const event = { at: this.#now + Math.max(0, ms), id: this.#next++, f };
+    let i = this.#events.length;
+    while (i > 0 && this.#events[i - 1]!.at > event.at) i--;
+    this.#events.splice(i, 0, event);
+    return event.id;
+  }
+
+  clearTimer(id: number): void {
+    const i = this.#events.findIndex((e) => e.id === id);
+    if (i >= 0) this.#events.splice(i, 1);
+  }
+
+  soon = (f: () => void): void => {
+    this.setTimer(f, 0);
+  };
+
+  /** An alarm on this time, in whole milliseconds and late by what the grain says, as a browser's are. */
+  alarm =
+    (grain = 1) =>
+    (f: () => void): Alarm => {
+      let at = Number.POSITIVE_INFINITY;
+      let id = 0;
+      return {
+        set: (ms) => {
+          if (this.#now + ms >= at) return;
+          at = this.#now + ms;
+          this.clearTimer(id);
+          id = this.setTimer(
+            () => {
+              at = Number.POSITIVE_INFINITY;
+              f();
+            },
+            Math.ceil(ms / grain) * grain,
+          );
+        },
+        stop: () => this.clearTimer(id),
+      };
+    };
+
+  get pending(): number {
+    return this.#events.length;
+  }
+
+  pass(ms: number): void {
+    const end = this.#now + ms;
+    while (this.#events[0] && this.#events[0].at <= end) {
+      const { at, f } = this.#events.shift()!;
+      this.#now = at;
+      f();
+    }
+    this.#now = end;
+  }
+}
+
+/** A bottleneck of so many bytes per second. */
+export class Line {
+  free = 0;
+  readonly time: Time;
+  readonly rate: number;
+
+  constructor(time: Time, rate: number) {
+    this.time = time;
+    this.rate = rate;
+  }
+
+  /** How long so many bytes take that come now, those before them included, ms. */
+  pass(bytes: number): number {
+    this.free = Math.max(this.free, this.time.now()) + (bytes / this.rate) * 1000;
+    return this.free - this.time.now();
+  }
+}
+
+/** One link: its sending end and what arrives at the other. */
+export class Wire implements BackgroundLink {
+  readonly maxMessage = 16_384;
+  readonly sizes: number[] = [];
+  readonly times: number[] = [];
+  bytes = 0;
+  acks = 0;
+  /** Bytes in the channel's buffer. */
+  buffered = 0;
+  /** Whether the n-th message is lost, from 1; it comes a round trip later, as SCTP sends it again. */
+  lost: (n: number) => boolean = () => false;
+  /** Acks do not arrive. */
+  silent = false;
+  arrived: (message: Uint8Array) => void = () => {};
+  acked: (message: Uint8Array) => void = () => {};
+  #line: Line;
+  #delay: number;
+
+  constructor(line: Line, delay: number) {
+    this.#line = line;
+    this.#delay = delay;
+  }
+
+  waiting(): number {
+    return this.buffered;
+  }
+
+  sendBackground(message: Uint8Array): boolean {
+    const { time } = this.#line;
+    this.sizes.push(message.length);
+    this.times.push(time.now());
+    this.bytes += message.length;
+    const again = this.lost(this.sizes.length) ? this.#delay : 0;
+    time.setTimer(() => this.arrived(message), this.#line.pass(message.length) + this.#delay / 2 + again);
+    return true;
+  }
+
+  sendAck(message: Uint8Array): void {
+    this.acks++;
+    this.#line.time.setTimer(() => this.silent || this.acked(message), this.#delay / 2);
+  }
+}
+
+/** A source of so many bytes. */
+export class Store implements BackgroundSource {
+  left: number;
+
+  constructor(left: number) {
+    this.left = left;
+  }
+
+  waiting(): boolean {
+    return this.left > 0;
+  }
+
+  next(n: number): Part | undefined {
+    const size = Math.min(n, this.left);
+    this.left -= size;
+    return size > 0 ? { request: 7, offset: 0, payload: new Uint8Array(size) } : undefined;
+  }
+}
+
+/** Joins two hosts by a link: what one sends of the store goes over the wire, and the acks come back. */
+export const join = (
+  from: Background,
+  to: Background,
+  wire: Wire,
+  store: Store,
+  peer = '',
+): [BackgroundLane, BackgroundLane] => {
+  const near = from.add(wire, store, peer);
+  const far = to.add(wire, new Store(0), peer);
+  wire.arrived = (m) => void far.data(m);
+  wire.acked = (m) => void near.ack(m);
+  return [near, far];
+};

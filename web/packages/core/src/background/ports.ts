@@ -1,0 +1,80 @@
+/** What background needs of the links and of the page, and what it is to the engine. */
+
+import type { LedbatStats } from '../ledbat/host.ts';
+import type { DataMessage } from '../protocol/peer.ts';
+import type { Part } from './message.ts';
+
+/** What is needed of an open link. */
+export interface BackgroundLink {
+  /** The largest data message of the agreed plan, bytes. */
+  readonly maxMessage: number;
+  /** Bytes that wait in the buffers of the data channels: sent, and not yet taken over by SCTP. */
+  waiting(): number;
+  /** Hands a data message to the emptiest channel, whatever the room; false: the link is closing. */
+  sendBackground(message: Uint8Array): boolean;
+  /** Hands over a message of the ack channel. */
+  sendAck(message: Uint8Array): void;
+}
+
+/** What one link has to send in the background. It is asked only when something can go out. */
+export interface BackgroundSource {
+  waiting(): boolean;
+  /** Takes the next part of a piece, of at most n bytes of payload; undefined when nothing waits after all. */
+  next(n: number): Part | undefined;
+}
+
+/** The background of one link, both ways. */
+export interface BackgroundLane {
+  /** The source has something again. */
+  wake(): void;
+  /** A message of the ack channel; false: it is none, or says what cannot be. */
+  ack(message: Uint8Array): boolean;
+  /** A background message: what it carries; undefined when it came before; 'malformed' ends the link. */
+  data(message: Uint8Array): DataMessage | undefined | 'malformed';
+  /** So many bytes of payload were asked for over this link. */
+  requested(size: number): void;
+  /** So many of them will not come in the background: rejected, canceled, promoted. */
+  gone(size: number): void;
+  /** The link's packets take another way now. */
+  reset(): void;
+  close(): void;
+}
+
+export interface BackgroundStats {
+  sender: LedbatStats;
+  receiver: LedbatStats;
+  /** Bytes of messages, headers included: handed to the channels, and acknowledged. */
+  sent: number;
+  acked: number;
+  /** Among how many tabs of this browser the line is divided. */
+  parts: number;
+}
+
+/** The background of a host: one window over all its links. */
+export interface Background {
+  /** Begins to serve an open link; `peer` names the route, for what was known of it before. */
+  add(link: BackgroundLink, source: BackgroundSource, peer?: string): BackgroundLane;
+  /** Foreground has something to send (true), or it has all gone out. In pairs; nothing follows a true before its false. */
+  urgent(on: boolean): void;
+  /** Whether another piece may be asked for, over any link; otherwise after how many ms to ask again, unless data come. */
+  mayRequest(): true | number;
+  stats(): BackgroundStats;
+  stop(): void;
+}
+
+/** Calls a function once, when it is time, in a hidden page too. */
+export interface Alarm {
+  /** Milliseconds from now; an earlier time that is set already stays, and is when it is set again. */
+  set(ms: number): void;
+  stop(): void;
+}
+
+/** What tabs of one browser that show the same site know of each other. */
+export interface TabsPort {
+  /** How many of them there are, this one included. */
+  count(): Promise<number>;
+  post(message: unknown): void;
+  /** Called with what another one posted. */
+  onMessage?: (message: unknown) => void;
+  close(): void;
+}

@@ -1,0 +1,141 @@
+import { decodeAck } from '../ledbat/ack.ts';
+import { Controller, type Path } from '../ledbat/path.ts';
+import { backgroundHeader, encodeBackground } from './message.ts';
+import type { BackgroundLink, BackgroundSource } from './ports.ts';
+
+/**
+ * What one packet carries of a message. A browser does not tell; both WebRTC stacks build packets of 1,191 bytes, less
+ * 12 and 20 where messages are interleaved, in multiples of 4. Where they are not, 4 bytes of each packet stay empty.
+ */
+export const payload = 1156;
+
+/** When a link is tried again whose buffer has no room, µs: nothing says when it has. */
+const roomRetry = 2_000;
+/** A link keeps its turn for so many round trips, within bounds (µs): a host is to be about one flow. */
+const turnTrips = 4;
+const turnLeast = 200_000;
+const turnMost = 500_000;
+
+/** What came of an attempt to send: a message went out; this link cannot, again after so many µs; no link may. */
+type Attempt = { sent: boolean; full: boolean; again: number };
+const never = Number.POSITIVE_INFINITY;
+const held = (again = never): Attempt => ({ sent: false, full: false, again });
+const full = (again = never): Attempt => ({ sent: false, full: true, again });
+
+/** The sending side of a host: one budget, shared by its links in turn. */
+export class Sender {
+  readonly law = new Controller();
+  /** Foreground has the line, here or in another tab. */
+  stopped = false;
+  sent = 0;
+  acked = 0;
+  /** Links that have something to send or in flight; the first has its turn, until then. */
+  #active: SendingLane[] = [];
+  #until = 0;
+
+  add(now: number, link: BackgroundLink, source: BackgroundSource, base: number): SendingLane {
+    const { maxMessage } = link;
+    return new SendingLane(this, link, source, this.law.open(now, { payload, maxMessage, base }));
+  }
+
+  /** Takes a link in that may have something again. */
+  wake(lane: SendingLane): void {
+    if (!lane.closed && !this.#active.includes(lane)) this.#active.push(lane);
+  }
+
+  drop(lane: SendingLane): void {
+    this.#active = this.#active.filter((l) => l !== lane);
+  }
+
+  /** Sends what may go out now, and says after how many µs there may be more. */
+  work(now: number): number {
+    let wait = never;
+    for (const lane of this.#active) lane.path.onTimeout(now);
+    if (!this.stopped) wait = this.#serve(now);
+    this.#active = this.#active.filter((lane) => {
+      const at = lane.path.deadline();
+      if (at) wait = Math.min(wait, at - now);
+      return !lane.closed && (at || lane.source.waiting());
+    });
+    return wait;
+  }
+
+  /** Sends from the link that has its turn, and from the others in their order what that one leaves room for. */
+  #serve(now: number): number {
+    let wait = never;
+    for (let i = 0; i < this.#active.length; i++) {
+      if (i === 0) {
+        this.#rotate(now);
+        wait = never;
+      }
+      const did = this.#active[i]!.send(now);
+      wait = Math.min(wait, did.again);
+      if (did.full) break;
+      if (did.sent) i = -1;
+    }
+    return wait;
+  }
+
+  /** Gives the turn to the next link when it is time, or when the one that has it has nothing to send. */
+  #rotate(now: number): void {
+    for (let n = this.#active.length; n > 0; n--) {
+      if (now < this.#until && this.#active[0]!.source.waiting()) return;
+      this.#active.push(this.#active.shift()!);
+      this.#until = now + Math.min(Math.max(turnTrips * this.law.view.rtt, turnLeast), turnMost);
+    }
+  }
+}
+
+/** The sending side of one link. */
+export class SendingLane {
+  readonly source: BackgroundSource;
+  readonly path: Path;
+  closed = false;
+  #sender: Sender;
+  #link: BackgroundLink;
+
+  constructor(sender: Sender, link: BackgroundLink, source: BackgroundSource, path: Path) {
+    this.source = source;
+    this.path = path;
+    this.#sender = sender;
+    this.#link = link;
+  }
+
+  /** A message of the ack channel; false: it is none, or says what cannot be. */
+  ack(now: number, message: Uint8Array): boolean {
+    const ack = decodeAck(message);
+    if (!ack) return false;
+    if (this.closed) return true;
+    const { acked, problem } = this.path.onAck(now, ack);
+    this.#sender.acked += acked;
+    return !problem;
+  }
+
+  /** Sends a message if it may. */
+  send(now: number): Attempt {
+    if (this.closed || !this.source.waiting()) return held();
+    const { law } = this.#sender;
+    const size = this.path.messageSize();
+    const may = this.path.maySend(now, size);
+    if (may !== true) {
+      if (may) return full(may - now); // pacing is the host's
+      return law.flight > 0 && law.flight + size > law.law.window ? full() : held();
+    }
+    const waiting = this.#link.waiting();
+    if (waiting > Math.max(size, this.#link.maxMessage - size)) return held(roomRetry);
+    const part = this.source.next(size - backgroundHeader);
+    if (!part) return held();
+    const bytes = backgroundHeader + part.payload.length;
+    this.#sender.sent += bytes;
+    // One that takes nothing is closing.
+    this.#link.sendBackground(encodeBackground(part, this.path.onSent(now, bytes, waiting)));
+    return { sent: true, full: false, again: never };
+  }
+
+  close(): void {
+    if (this.closed) return;
+    this.closed = true;
+    this.path.close();
+    this.#sender.drop(this);
+  }
+}

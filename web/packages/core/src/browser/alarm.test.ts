@@ -1,0 +1,105 @@
+import { describe, expect, it } from 'vitest';
+import { FakeClock } from '../testing/clock.ts';
+import { type AlarmParts, createAlarm } from './alarm.ts';
+
+/** A page whose own timers are as late as those of a hidden one, with a worker that runs when it is let. */
+const page = (forbidden?: 'throws' | 'fails') => {
+  const clock = new FakeClock();
+  let text = '';
+  let ended = false;
+  let timer = 0;
+  const worker = {
+    onmessage: undefined as ((e: unknown) => void) | undefined,
+    onerror: undefined as ((e: unknown) => void) | undefined,
+    postMessage(ms: number) {
+      clock.clearTimer(timer);
+      timer = clock.setTimer(() => {
+        if (forbidden) worker.onerror?.({ preventDefault() {} });
+        else if (!ended) worker.onmessage?.({});
+      }, ms);
+    },
+    terminate: () => {
+      ended = true;
+      clock.clearTimer(timer);
+    },
+  };
+  const parts: AlarmParts = {
+    now: () => clock.now(),
+    setTimer: (f, ms) => clock.setTimer(f, Math.max(1_000, ms)),
+    clearTimer: (id) => clock.clearTimer(id),
+    worker(program) {
+      if (forbidden === 'throws') throw new Error('forbidden');
+      text = program;
+      return worker as unknown as Worker;
+    },
+  };
+  const rung: number[] = [];
+  const begun = clock.now();
+  const alarm = createAlarm(parts)(() => rung.push(clock.now() - begun));
+  return { clock, alarm, rung, worker, text: () => text };
+};
+
+describe('the alarm', () => {
+  it('rings when it was set for, in a hidden page', async () => {
+    const p = page();
+    await p.clock.advance(0);
+    p.alarm.set(7.2);
+    p.alarm.set(30);
+    await p.clock.advance(100);
+    expect(p.rung).toEqual([8]);
+    p.alarm.set(50);
+    p.alarm.set(5);
+    await p.clock.advance(100);
+    expect(p.rung).toEqual([8, 105]);
+  });
+
+  it('keeps what was set before the worker ran', async () => {
+    const p = page();
+    p.alarm.set(20);
+    await p.clock.advance(2_000);
+    expect(p.rung).toEqual([20]);
+  });
+
+  it.each(['throws', 'fails'] as const)('falls back to the timers of the page where a worker %s', async (how) => {
+    const p = page(how);
+    p.alarm.set(20);
+    await p.clock.advance(5_000);
+    expect(p.rung).toEqual([1_000]);
+    p.alarm.set(1_500);
+    await p.clock.advance(5_000);
+    expect(p.rung).toEqual([1_000, 6_500]);
+  });
+
+  it('goes on when the worker dies', async () => {
+    const p = page();
+    await p.clock.advance(0);
+    p.alarm.set(100);
+    p.worker.onerror?.({ preventDefault() {} });
+    await p.clock.advance(3_000);
+    expect(p.rung).toEqual([1_000]);
+  });
+
+  it('is silent once stopped', async () => {
+    const p = page();
+    await p.clock.advance(0);
+    p.alarm.set(10);
+    p.alarm.stop();
+    await p.clock.advance(2_000);
+    expect(p.rung).toEqual([]);
+    expect(p.clock.pending).toBe(0);
+  });
+
+  it('has a worker that is a timer', async () => {
+    const said: number[] = [];
+    const waited: unknown[] = [];
+    const scope = {
+      clearTimeout() {},
+      setTimeout: (f: (v: number) => void, ms: number, v: number) => waited.push([ms, f(v)]),
+      postMessage: (v: number) => said.push(v),
+    };
+    const program = new Function(...Object.keys(scope), `let onmessage;${page().text()};return onmessage`);
+    program(...Object.values(scope))({ data: 12 });
+    expect(said).toEqual([0]);
+    expect(waited).toEqual([[12, 1]]);
+  });
+});

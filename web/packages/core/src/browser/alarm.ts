@@ -1,0 +1,94 @@
+import type { Alarm } from '../background/ports.ts';
+
+/** The worker's whole program: a timer. */
+const ticking = 'let t;onmessage=e=>{clearTimeout(t);t=setTimeout(postMessage,e.data,0)}';
+
+/** What a tick needs of the page; tests bring their own. */
+export interface AlarmParts {
+  now(): number;
+  setTimer(f: () => void, ms: number): number;
+  clearTimer(id: number): void;
+  /** A worker that runs the text, or an exception where the page's policy forbids it. */
+  worker(text: string): Worker;
+}
+
+/**
+ * An alarm that rings in hidden tabs as in visible ones: their own timers tick once a second, those of a worker do not.
+ * Until the worker has shown that it runs, and where it is not allowed, the page's timers stand in.
+ */
+export function createAlarm(parts: AlarmParts): (f: () => void) => Alarm {
+  return (f) => {
+    const { now, setTimer, clearTimer } = parts;
+    const never = Number.POSITIVE_INFINITY;
+    let worker: Worker | undefined;
+    let ticks = false;
+    let at = never;
+    let timer = 0;
+
+    const start = () => {
+      const ms = Math.max(0, Math.ceil(at - now()));
+      if (ticks) worker?.postMessage(ms);
+      else {
+        clearTimer(timer);
+        timer = setTimer(ring, ms);
+      }
+    };
+    const ring = () => {
+      if (at === never) return;
+      at = never;
+      f();
+    };
+    const stop = () => {
+      at = never;
+      clearTimer(timer);
+      worker?.terminate();
+    };
+
+    try {
+      worker = parts.worker(ticking);
+      worker.onmessage = () => {
+        if (ticks) return ring();
+        // It runs: what the page's timer was to do is its own from here on.
+        ticks = true;
+        clearTimer(timer);
+        if (at !== never) start();
+      };
+      worker.onerror = (e) => {
+        e.preventDefault();
+        worker?.terminate();
+        worker = undefined;
+        ticks = false;
+        if (at !== never) start();
+      };
+      worker.postMessage(0);
+    } catch {
+      // The page's timers it is.
+    }
+    return {
+      set(ms) {
+        const then = now() + ms;
+        if (then >= at) return;
+        at = then;
+        start();
+      },
+      stop,
+    };
+  };
+}
+
+/** The parts of this page. */
+export const pageAlarm = (): ((f: () => void) => Alarm) =>
+  createAlarm({
+    now: () => performance.now(),
+    setTimer: (f, ms) => setTimeout(f, ms) as unknown as number,
+    clearTimer: (id) => clearTimeout(id),
+    worker(text) {
+      const url = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
+      try {
+        return new Worker(url);
+      } finally {
+        // The fetch has begun; the name is needed no longer.
+        URL.revokeObjectURL(url);
+      }
+    },
+  });
