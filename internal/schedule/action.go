@@ -34,6 +34,7 @@ const (
 	DoPromote     ActionType = "promote"
 	DoOrigin      ActionType = "origin"
 	DoStopOrigin  ActionType = "stop-origin"
+	DoFail        ActionType = "fail"
 	DoWake        ActionType = "wake"
 )
 

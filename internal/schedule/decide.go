@@ -78,6 +78,7 @@ type decision struct {
 	flying   []Request // without the stalled
 	inFlight int
 	wake     int64
+	waiting  bool // for something that the segment at hand needs
 }
 
 func newDecision(in *Input) *decision {
@@ -120,6 +121,7 @@ func (d *decision) waits(until int64) bool {
 		return false
 	}
 	d.wake = min(d.wake, until)
+	d.waiting = true
 	return true
 }
 
@@ -176,6 +178,11 @@ func (d *decision) requested(s *Segment, piece int) []Request {
 		}
 	}
 	return out
+}
+
+// flies says whether any piece of the segment is in flight.
+func (d *decision) flies(s *Segment) bool {
+	return slices.ContainsFunc(d.flying, func(r Request) bool { return r.Segment == s.ID })
 }
 
 // askCertificate asks the next peer for the certificate: holders first, then on-demand peers, the lowest round trip

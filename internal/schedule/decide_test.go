@@ -163,6 +163,11 @@ func audit(in Input, actions []Action) string {
 				return fmt.Sprintf("origin of %+v for %s", s, a.Why)
 			}
 			started[a.Segment] = true
+		case DoFail:
+			s := segmentOf(in, a.Segment)
+			if s.AskedUs < 0 || s.Origin != OriginFailed || slices.ContainsFunc(actions, func(b Action) bool { return b.Type == DoRequest && b.Segment == s.ID }) {
+				return fmt.Sprintf("%+v is given up", s)
+			}
 		case DoWake:
 			if i != len(actions)-1 || a.AtUs <= in.NowUs {
 				return "a wake that is not last, or not ahead"

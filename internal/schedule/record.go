@@ -136,7 +136,7 @@ func (a Action) MarshalJSON() ([]byte, error) {
 			Peer    string     `json:"peer"`
 			Why     string     `json:"reason,omitempty"`
 		}{a.Type, a.Segment, a.Piece, a.Peer, a.Why})
-	case DoOrigin, DoStopOrigin:
+	case DoOrigin, DoStopOrigin, DoFail:
 		return json.Marshal(struct {
 			Type    ActionType `json:"type"`
 			Segment string     `json:"segment"`

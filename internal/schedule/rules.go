@@ -15,12 +15,21 @@ func (s *Segment) UrgentWindow(permille int64) int64 {
 	return min(full, s.DurationUs/4+3*s.OriginUs)
 }
 
-// segment decides for one segment (rules 0 and 2 to 5).
+func (s *Segment) complete() bool { return s.Pieces > 0 && len(s.Have) >= s.Pieces }
+
+// segment decides for one segment (rules 0, 2 to 5 and 10).
 func (d *decision) segment(s *Segment) {
+	before := len(d.actions)
+	d.waiting = false
+	defer func() {
+		if s.AskedUs >= 0 && s.Origin == OriginFailed && !d.waiting && len(d.actions) == before && !s.complete() && !d.flies(s) {
+			d.act(Action{Type: DoFail, Segment: s.ID})
+		}
+	}()
 	urgent := s.UrgentWindow(d.in.Policy.UrgentPermille)
 	asked := s.AskedUs >= 0
 	switch {
-	case s.Pieces > 0 && len(s.Have) >= s.Pieces:
+	case s.complete():
 		if s.Origin == OriginRunning {
 			d.act(Action{Type: DoStopOrigin, Segment: s.ID})
 		}

@@ -123,20 +123,6 @@ func (e *engine) run() {
 		}
 	}
 	e.perform(in.NowUs, actions)
-	busy := map[string]bool{}
-	for _, r := range in.Requests {
-		busy[r.Segment] = true
-	}
-	for _, a := range actions {
-		if a.Type == schedule.DoRequest {
-			busy[a.Segment] = true
-		}
-	}
-	for _, v := range in.Segments {
-		if s := e.segments.byID[v.ID]; s.origin == schedule.OriginFailed && s.wanted() && !busy[v.ID] {
-			e.giveUp(s)
-		}
-	}
 }
 
 // batch is requests that travel together.
@@ -162,6 +148,8 @@ func (e *engine) perform(now int64, actions []schedule.Action) {
 			e.startOrigin(s, schedule.Reason(a.Why))
 		case schedule.DoStopOrigin:
 			e.finish(s)
+		case schedule.DoFail:
+			e.giveUp(s)
 		case schedule.DoCertificate:
 			s.state = schedule.CertAsked
 			if s.certAsked < 0 {

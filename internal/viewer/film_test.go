@@ -25,6 +25,7 @@ type film struct {
 	sent   map[string]int // requests for segments, by path
 	bytes  int64          // of segments
 	broken bool           // every request fails
+	outage bool           // every request for a segment fails
 }
 
 // newFilm makes renditions of n segments, each of so many bytes.
@@ -86,7 +87,7 @@ func (o origin) Get(f Fetch, progress func(int64), done func(Fetched, error)) (c
 		switch {
 		case over:
 			return
-		case o.film.broken || !ok:
+		case o.film.broken || !ok || o.film.outage && strings.HasSuffix(f.URL, ".ts"):
 			end(Fetched{}, errors.New("the origin does not answer"))
 			return
 		}

@@ -293,10 +293,14 @@ func (e *engine) originCame(s *seg, got Fetched) {
 	}
 }
 
-// giveUp hands the origin's error to the player: nobody else can help.
+// giveUp hands the origin's error to the player: nobody else can help. Who had no certificate may have one when the player
+// tries again.
 func (e *engine) giveUp(s *seg) {
 	loads := s.loads
 	s.loads, s.origin = nil, schedule.OriginIdle
+	if s.cert == nil && s.state != schedule.CertRefused {
+		s.state, s.certPeers, s.certAsked = schedule.CertNone, nil, -1
+	}
 	for _, l := range loads {
 		e.answerLoad(l, nil, s.originErr)
 	}

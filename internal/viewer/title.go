@@ -50,6 +50,7 @@ type title struct {
 	statsAt            time.Time
 	timers             map[string]func()
 	waiting            []*held
+	early              []bypassed
 }
 
 // held is a segment that is held back until it is clear whether there is an engine.
@@ -268,6 +269,10 @@ func (t *title) joined(m *signal.Joined) {
 		t.engine.start()
 		t.inform(t.welcomed.VerifyKeys, t.welcomed.Revocations)
 		t.engine.setOff(t.off)
+		for _, b := range t.early {
+			t.engine.adopt(b)
+		}
+		t.early = nil
 	}
 	t.set("update", time.Duration(t.welcomed.UpdateEvery)*time.Millisecond, t.update)
 	t.set("stats", time.Duration(t.welcomed.StatsInterval)*time.Millisecond, t.statsTick)

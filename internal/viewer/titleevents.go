@@ -191,12 +191,32 @@ func (p *pull) begin() {
 			p.done(nil, err)
 			return
 		}
-		p.done(p.bypassed(got), nil)
+		p.t.keep(bypassed{p.r.Reference, p.r.bitrate, got.Data})
+		p.done(p.count(got), nil)
 	})
 }
 
-// bypassed counts a segment that came from the origin without an engine.
-func (p *pull) bypassed(got Fetched) *Result {
+// bypassed is a segment that came before there was an engine.
+type bypassed struct {
+	ref     Reference
+	bitrate int64
+	data    []byte
+}
+
+// keep has the engine share a segment that came without it, as soon as there is one: without the first segments of the first
+// viewers nobody could begin while the origin is down.
+func (t *title) keep(b bypassed) {
+	switch {
+	case t.closed || t.session == nil:
+	case t.engine != nil:
+		t.engine.adopt(b)
+	case len(t.early) < mostUncertified:
+		t.early = append(t.early, b)
+	}
+}
+
+// count counts a segment that came from the origin without an engine.
+func (p *pull) count(got Fetched) *Result {
 	t, n := p.t, len(got.Data)
 	reason := t.off
 	if reason == "" {

@@ -251,6 +251,16 @@ func (e *engine) holdOrigin(s *seg, data []byte) {
 	}
 }
 
+// adopt takes what the origin sent before the engine was there.
+func (e *engine) adopt(b bypassed) {
+	s, err := e.segments.resolve(b.ref, b.bitrate)
+	if err != nil || s.disputed != nil || e.off != "" || e.stopped || e.store.get(s.id).complete() {
+		return
+	}
+	e.holdOrigin(s, b.data)
+	e.changed()
+}
+
 func pieceOf(data []byte, n int) []byte {
 	from := n * segment.PieceSize
 	to := min(from+segment.PieceSize, len(data))

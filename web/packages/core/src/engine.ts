@@ -260,6 +260,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       },
       startOrigin: loads.startOrigin,
       finish: loads.finish,
+      giveUp: loads.giveUp,
       begun(s, length) {
         if (cache.get(s.id)) return;
         cache.open(s.id, length);
@@ -270,12 +271,6 @@ export const createEngine = (deps: EngineDeps): Engine => {
         changed();
       },
     });
-    const busy = new Set(view.requests.map((r) => r.segment));
-    for (const a of actions) if (a.type === 'request') busy.add(a.segment);
-    for (const w of view.segments) {
-      const s = segments.byId.get(w.id)!;
-      if (s.origin === 'failed' && wanted(s) && !busy.has(s.id)) loads.giveUp(s);
-    }
   };
 
   /** When a segment was last asked of the origin for the estimate's sake. */

@@ -57,10 +57,13 @@ export const decide = (input: ScheduleInput): Action[] => {
   const viewers = peers.filter((p) => p.role === 'viewer');
   const byId = new Map(peers.map((p) => [p.id, p]));
   let wake = Number.POSITIVE_INFINITY;
+  /** For something that the segment at hand needs. */
+  let waiting = false;
   /** Remembers when a wait ends; says whether it still lasts. */
   const waits = (until: number): boolean => {
     if (now >= until) return false;
     wake = Math.min(wake, until);
+    waiting = true;
     return true;
   };
 
@@ -201,40 +204,40 @@ export const decide = (input: ScheduleInput): Action[] => {
     if (s.origin === 'idle') actions.push({ type: 'origin', segment: s.id, reason });
   };
 
-  for (const s of input.segments) {
+  const segment = (s: WantedSegment) => {
     const slack = s.deadline_us - now;
     const urgent = urgentWindow(s, policy.urgent_permille);
     const asked = s.asked_us >= 0;
     const certified = s.certificate === 'held';
     if (s.pieces > 0 && s.have.length >= s.pieces) {
       if (s.origin === 'running') actions.push({ type: 'stop-origin', segment: s.id });
-      continue;
+      return;
     }
     if (input.off) {
       if (asked) origin(s, input.off);
-      continue;
+      return;
     }
     const holders = peers.some((p) => p.on_demand || p.holds[s.id]);
     if (!asked) {
       if (s.certificate === 'none') askCertificate(s);
       else if (certified && policy.background) assign(s, 'background', urgent);
-      continue;
+      return;
     }
     for (const { segment, piece, peer, lane } of flying)
       if (segment === s.id && lane === 1) actions.push({ type: 'promote', segment, piece, peer });
 
     if (slack < urgent && s.origin !== 'failed') {
-      if (certified && s.origin === 'idle' && rescue(s, slack, urgent)) continue;
+      if (certified && s.origin === 'idle' && rescue(s, slack, urgent)) return;
       origin(s, !holders ? 'no-holder' : !certified && s.cert_asked_us >= 0 ? 'no-cert' : 'urgent');
       // Too late for this load, in time for the others: what the origin sends can be shared once it is certified.
       if (s.certificate === 'none') askCertificate(s);
       if (certified) race(s, urgent);
-      continue;
+      return;
     }
-    if (s.origin === 'running') continue;
+    if (s.origin === 'running') return;
     if (s.origin === 'idle') waits(s.deadline_us - urgent + 1);
     if (certified) {
-      if (!assign(s, 'near', urgent)) continue;
+      if (!assign(s, 'near', urgent)) return;
       const mine = owner(s.id, wholeSegment, [
         self,
         ...viewers.filter((p) => Array.isArray(p.holds[s.id])).map((p) => p.id),
@@ -253,6 +256,15 @@ export const decide = (input: ScheduleInput): Action[] => {
       if (s.cert_peers.length) origin(s, 'no-cert');
       else if (!viewers.length || !waits(s.asked_us + policy.patience_us)) origin(s, 'no-holder');
     }
+  };
+
+  for (const s of input.segments) {
+    const before = actions.length;
+    waiting = false;
+    segment(s);
+    const over = !waiting && actions.length === before && !flying.some((r) => r.segment === s.id);
+    if (over && s.asked_us >= 0 && s.origin === 'failed' && !(s.pieces > 0 && s.have.length >= s.pieces))
+      actions.push({ type: 'fail', segment: s.id });
   }
   if (wake < Number.POSITIVE_INFINITY) actions.push({ type: 'wake', at_us: wake });
   return actions;

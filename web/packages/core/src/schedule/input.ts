@@ -100,4 +100,5 @@ export type Action =
   | { type: 'promote'; segment: string; piece: number; peer: string }
   | { type: 'origin'; segment: string; reason: Reason }
   | { type: 'stop-origin'; segment: string }
+  | { type: 'fail'; segment: string }
   | { type: 'wake'; at_us: number };

@@ -124,6 +124,12 @@ export const createLoads = (host: LoadsHost): Loads => {
       load.reject(s.originError);
     }
     s.origin = 'idle';
+    // Who had no certificate may have one when the player tries again.
+    if (!s.certificate && s.state !== 'refused') {
+      s.state = 'none';
+      s.certPeers = [];
+      s.certAskedUs = -1;
+    }
     host.cancel(s);
   };
 

@@ -11,6 +11,7 @@ export interface PerformHost {
   wake(ms: number): void;
   startOrigin(s: Segment, reason: Reason): void;
   finish(s: Segment): void;
+  giveUp(s: Segment): void;
   /** Pieces of the segment are about to be asked for. */
   begun(s: Segment, length: number): void;
   stalled(): void;
@@ -32,6 +33,8 @@ export const perform = (actions: Action[], now: number, host: PerformHost): void
       host.startOrigin(s, a.reason);
     } else if (a.type === 'stop-origin' && s) {
       host.finish(s);
+    } else if (a.type === 'fail' && s) {
+      host.giveUp(s);
     } else if (a.type === 'certificate' && s && peer) {
       s.state = 'asked';
       if (s.certAskedUs < 0) s.certAskedUs = now;
