@@ -36,6 +36,8 @@ type Case struct {
 	// Extra cases run only when --case names them, or a pattern does.
 	Extra   bool
 	Figures []Figure
+	// Needs, if there is one, says what this machine lacks for the case. It is then skipped, aloud; one that was named fails.
+	Needs func(context.Context) error
 	// Run measures once.
 	Run func(context.Context, *Run) (Sample, error)
 }
@@ -96,6 +98,12 @@ func Execute(ctx context.Context, b Bench, o Options, stdout, stderr io.Writer) 
 	}
 	missed := false
 	for _, c := range cases {
+		if lack := c.lack(ctx); lack != nil && len(o.Cases) == 0 {
+			fmt.Fprintf(stderr, "%s %s: skipped: %v\n", b.Name, c.Name, lack)
+			continue
+		} else if lack != nil {
+			return fmt.Errorf("bench %s, case %s: %w", b.Name, c.Name, lack)
+		}
 		result, err := measure(ctx, b.Name, c, o, stderr)
 		if err != nil {
 			return fmt.Errorf("bench %s, case %s: %w", b.Name, c.Name, err)
@@ -115,6 +123,13 @@ func Execute(ctx context.Context, b Bench, o Options, stdout, stderr io.Writer) 
 		return ErrMissed
 	}
 	return nil
+}
+
+func (c Case) lack(ctx context.Context) error {
+	if c.Needs == nil {
+		return nil
+	}
+	return c.Needs(ctx)
 }
 
 // choose returns the cases that the patterns name, in the bench's order.

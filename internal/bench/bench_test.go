@@ -115,6 +115,24 @@ func TestCasesAreChosenByPattern(t *testing.T) {
 	}
 }
 
+func TestACaseThatTheMachineCannotRunIsSkippedAloud(t *testing.T) {
+	lacking := fake("b", false, "", "", 1)
+	lacking.Needs = func(context.Context) error { return errors.New("no browser") }
+	able := fake("a", false, "", "", 1)
+	able.Needs = func(context.Context) error { return nil }
+	var out, said bytes.Buffer
+	b := Bench{Name: "x", Cases: []Case{lacking, able}}
+	if err := Execute(context.Background(), b, Options{Runs: 1, JSON: true}, &out, &said); err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(said.String(), "x b: skipped: no browser") || strings.Count(out.String(), "\n") != 1 {
+		t.Errorf("said %q, results %q", said.String(), out.String())
+	}
+	if err := Execute(context.Background(), b, Options{Cases: []string{"b"}, Runs: 1}, io.Discard, io.Discard); err == nil {
+		t.Error("a case that was named and cannot run is passed over")
+	}
+}
+
 func TestAnUndeclaredFigureIsAMistake(t *testing.T) {
 	c := fake("a", false, "", "", 1)
 	c.Figures[0].Name = "y"
