@@ -13,8 +13,10 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"os"
+	"os/exec"
 	"slices"
 	"strconv"
+	"syscall"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/netlab"
@@ -76,7 +78,7 @@ type Browser struct {
 	// Ended has one value when the browser ended by itself.
 	Ended <-chan error
 
-	cmd     *netlab.Cmd
+	cmd     *exec.Cmd
 	profile string
 	server  *http.Server
 	served  chan error
@@ -84,13 +86,32 @@ type Browser struct {
 
 // Open has Chromium on a host open what page answers, at "/" with the query. What it prints goes to output, if there is
 // one. A browser that was opened wants to be closed.
-func Open(ctx context.Context, host *netlab.Host, page http.Handler, query string, output io.Writer) (_ *Browser, err error) {
+func Open(ctx context.Context, host *netlab.Host, page http.Handler, query string, output io.Writer) (*Browser, error) {
 	listener, err := host.Listen(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}
-	b := &Browser{server: &http.Server{Handler: page, ReadHeaderTimeout: time.Minute}, served: make(chan error, 1)}
-	go func() { b.served <- b.server.Serve(listener) }()
+	start := func(cmd *exec.Cmd) error { return host.Do(cmd.Start) }
+	return Launch(ctx, Options{Listener: listener, Page: page, Query: query, Output: output, Start: start})
+}
+
+// Options of Launch.
+type Options struct {
+	Listener net.Listener // where the page is; closed with the browser
+	Page     http.Handler
+	Query    string
+	Flags    []string                  // beside a user's defaults
+	Output   io.Writer                 // what the browser prints; nil is nowhere
+	Start    func(cmd *exec.Cmd) error // nil starts it beside this process
+}
+
+// outputWait is how long a killed browser's children may keep its output open.
+const outputWait = 2 * time.Second
+
+// Launch is Open for any place that a process can be started in.
+func Launch(ctx context.Context, o Options) (_ *Browser, err error) {
+	b := &Browser{server: &http.Server{Handler: o.Page, ReadHeaderTimeout: time.Minute}, served: make(chan error, 1)}
+	go func() { b.served <- b.server.Serve(o.Listener) }()
 	defer func() {
 		if err != nil {
 			err = errors.Join(err, b.clear())
@@ -99,16 +120,34 @@ func Open(ctx context.Context, host *netlab.Host, page http.Handler, query strin
 	if b.profile, err = os.MkdirTemp("", "leeway-bench-browser-"); err != nil {
 		return nil, err
 	}
-	b.cmd = host.Command(ctx, command(), slices.Concat(flags, []string{"--user-data-dir=" + b.profile, "http://" + address + "/" + query})...)
-	b.cmd.Stdout, b.cmd.Stderr = output, output
+	at := "http://" + o.Listener.Addr().String() + "/" + o.Query
+	b.cmd = exec.CommandContext(ctx, command(), slices.Concat(flags, o.Flags, []string{"--user-data-dir=" + b.profile, at})...)
+	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	b.cmd.Cancel = func() error { return syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL) }
+	b.cmd.WaitDelay = outputWait
+	b.cmd.Stdout, b.cmd.Stderr = o.Output, o.Output
 	b.cmd.Env = append(os.Environ(), "HOME="+b.profile)
-	if err = b.cmd.Start(); err != nil {
+	if o.Start == nil {
+		o.Start = (*exec.Cmd).Start
+	}
+	if err = o.Start(b.cmd); err != nil {
 		return nil, fmt.Errorf("start the browser: %w", err)
 	}
 	ended := make(chan error, 1)
 	b.Ended = ended
 	go func() { ended <- b.cmd.Wait(); close(ended) }()
 	return b, nil
+}
+
+// PID is the browser's process; what it started are its children.
+func (b *Browser) PID() int { return b.cmd.Process.Pid }
+
+// Missing says what keeps this machine from running a browser.
+func Missing(context.Context) error {
+	if _, err := exec.LookPath(command()); err != nil {
+		return fmt.Errorf("no Chromium: %w (install it, or name it in LEEWAY_CHROMIUM)", err)
+	}
+	return nil
 }
 
 // Close ends browser and proxy, and returns when both are gone.
