@@ -6,9 +6,10 @@ import { brotliCompressSync, constants } from 'node:zlib';
 const root = join(import.meta.dirname, '..');
 const script = join(root, 'web/packages/leeway/dist/leeway.js');
 const demo = join(root, 'web/apps/demo/dist');
+const bench = join(root, 'web/apps/bench/dist/bench.js');
 const target = join(root, 'internal/webdist/files');
 
-for (const path of [script, join(demo, 'index.html')]) {
+for (const path of [script, join(demo, 'index.html'), bench]) {
   if (!existsSync(path)) throw new Error(`bundle: ${path} is missing: run "npm run build" in web/ first`);
 }
 const text = readFileSync(script);
@@ -17,6 +18,7 @@ const small = brotliCompressSync(text, {
 });
 writeFileSync(join(target, 'leeway.js'), text);
 writeFileSync(join(target, 'leeway.js.br'), small);
+cpSync(bench, join(target, 'bench.js'));
 cpSync(demo, join(target, 'demo'), { recursive: true });
 // What an earlier build left goes last, so that a go build beside this one finds what it listed.
 for (const name of readdirSync(join(target, 'demo'), { recursive: true })) {

@@ -32,6 +32,7 @@ type Bundle struct {
 	brotli   []byte // the same, compressed; empty when the build did not make it
 	scriptID string // hash of script
 	demo     fs.FS
+	bench    []byte // empty in placeholders
 }
 
 // Load returns the embedded bundle, or the placeholders where there is none.
@@ -54,9 +55,13 @@ func load(all fs.FS, dir string, built bool) (*Bundle, error) {
 	b.brotli, _ = fs.ReadFile(root, "leeway.js.br") // optional: without it the script travels uncompressed
 	sum := sha256.Sum256(b.script)
 	b.scriptID = hex.EncodeToString(sum[:8])
+	b.bench, _ = fs.ReadFile(root, "bench.js") // optional: only a bench asks for it
 	b.demo, err = fs.Sub(root, "demo")
 	return b, err
 }
+
+// Bench is the script of a page that is one end of a link in `leeway bench`; empty where it was not built.
+func (b *Bundle) Bench() []byte { return b.bench }
 
 // Script answers with the drop-in. Every site may load it from here, so CORS is open to all. A name that carries the
 // version never changes its content and is kept for a year; the plain name is asked for again after five minutes.

@@ -15,6 +15,7 @@ const places = [
   ['web/packages/hlsjs/package.json', dependency],
   ['web/packages/leeway/package.json', own],
   ['web/packages/leeway/package.json', dependency],
+  ['web/apps/bench/package.json', own],
   ['web/apps/demo/package.json', own],
   ['web/apps/demo/package.json', dependency],
   ['web/apps/e2e/package.json', own],

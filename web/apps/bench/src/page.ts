@@ -1,0 +1,43 @@
+/** One end of a measured link in a browser, for `leeway bench transfer`: ordered about by the process that opened it. */
+
+import { bareEnd } from './bare.ts';
+import { libraryEnd } from './library.ts';
+import { createMeter } from './meter.ts';
+import { type End, type EndEvents, hear, type Order, say } from './parent.ts';
+
+const meter = createMeter(() => performance.now());
+const events: EndEvents = {
+  signal: (link, body) => say({ type: 'signal', link, body }),
+  open: (link) => say({ type: 'open', link }),
+  got: meter.add,
+  failed: (why) => say({ type: 'failed', why }),
+};
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+
+async function measure(warmMs: number, runMs: number): Promise<void> {
+  await pause(warmMs);
+  const from = performance.now();
+  const before = meter.read().bytes;
+  await pause(runMs);
+  const { bytes, silence } = meter.read();
+  const seconds = (performance.now() - from) / 1000;
+  say({ type: 'report', bytes: bytes - before, seconds, silence: silence / 1000 });
+}
+
+let end: Promise<End> | undefined;
+
+async function obey(order: Order): Promise<void> {
+  if (order.type === 'setup') {
+    end = order.setup.bare ? Promise.resolve(bareEnd(order.setup, events)) : libraryEnd(order.setup, events);
+    await end;
+  } else if (order.type === 'measure') void measure(order.warm_ms, order.run_ms);
+  else if (order.type === 'signal') (await end)!.signal(order.link, order.body);
+  else (await end)![order.type](order.link);
+}
+
+/** Orders are followed one after the other. */
+let last: Promise<void> = Promise.resolve();
+hear((order) => {
+  last = last.then(() => obey(order)).catch((error) => events.failed(String(error)));
+});
