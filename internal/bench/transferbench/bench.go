@@ -1,5 +1,5 @@
 // Package transferbench is `leeway bench transfer`: goodput and CPU time of our data path beside a bare pion data
-// channel, as it comes and tuned, and beside kernel TCP (CUBIC), each pair of ends in processes of their own.
+// channel, as it comes and tuned, and beside kernel TCP (CUBIC), each pair of ends in processes of their own; either end may be a page in Chromium.
 package transferbench
 
 import (
@@ -57,6 +57,7 @@ func cases() []bench.Case {
 	for _, p := range paths {
 		list = append(list, p.bench())
 	}
+	list = append(list, browsers()...)
 	list = append(list, sweeps()...)
 	return list
 }

@@ -96,13 +96,27 @@ func (c *child) listen(ctx context.Context, in *json.Decoder) error {
 	}
 }
 
+// elsewhere is a stack whose end is in another process, which counts what arrives by itself.
+type elsewhere interface {
+	// measure returns what arrived between warm-up and end.
+	measure(ctx context.Context, warm, run time.Duration) (report, error)
+	// cpu is what the other process has used, in seconds.
+	cpu() float64
+}
+
 // measure reports what happened between warm-up and end.
 func (c *child) measure(ctx context.Context) {
-	if !bench.Pause(ctx, time.Duration(c.setup.WarmMS)*time.Millisecond) {
+	warm, run := time.Duration(c.setup.WarmMS)*time.Millisecond, time.Duration(c.setup.RunMS)*time.Millisecond
+	other, is := c.stack.(elsewhere)
+	if is {
+		c.wg.Go(func() { c.measureThere(ctx, other, warm, run) })
+		return
+	}
+	if !bench.Pause(ctx, warm) {
 		return
 	}
 	before, cpu, bytes := time.Now(), cpuTime(), c.meter.begin()
-	if !bench.Pause(ctx, time.Duration(c.setup.RunMS)*time.Millisecond) {
+	if !bench.Pause(ctx, run) {
 		return
 	}
 	total, silence := c.meter.end()
@@ -110,6 +124,28 @@ func (c *child) measure(ctx context.Context) {
 		Bytes: total - bytes, Seconds: time.Since(before).Seconds(), CPU: cpuTime() - cpu,
 		Silence: silence.Seconds(), Buffers: c.stack.buffers(),
 	}})
+}
+
+// measureThere is measure for an end in another process; CPU time is taken beside it, over the same time.
+func (c *child) measureThere(ctx context.Context, other elsewhere, warm, run time.Duration) {
+	used := make(chan float64, 1)
+	c.wg.Go(func() {
+		defer close(used)
+		if !bench.Pause(ctx, warm) {
+			return
+		}
+		before := other.cpu()
+		if bench.Pause(ctx, run) {
+			used <- other.cpu() - before
+		}
+	})
+	r, err := other.measure(ctx, warm, run)
+	cpu, ok := <-used
+	if err != nil || !ok {
+		return // the parent does not wait for ever
+	}
+	r.CPU = cpu
+	_ = c.out.Write(message{Type: "report", Report: &r})
 }
 
 // cpuTime is what this process has used, in seconds.

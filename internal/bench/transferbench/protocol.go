@@ -8,6 +8,8 @@ const (
 	kindDefault = "pion-default" // a bare data channel as pion comes
 	kindTuned   = "pion-tuned"   // a bare data channel with what pion offers
 	kindTCP     = "tcp"          // kernel TCP, CUBIC
+	kindPage    = "page"         // ours in Chromium: the library's link, uploads, downloads and verification
+	kindBare    = "page-bare"    // bare data channels in Chromium
 )
 
 // setup is the first message to a child.

@@ -1,6 +1,7 @@
 package transferbench
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,8 @@ type place struct {
 
 // load is what one measurement moves.
 type load struct {
-	kind              string
+	kind              string // of both ends
+	from, to          string // of the sender and the receivers, where they differ
 	channels, message int
 	inFlight          int // 0 is the library's default
 	links             int // of each receiver
@@ -61,19 +63,19 @@ func move(ctx context.Context, r *bench.Run, l load, from place, to ...place) (*
 	}
 	defer s.stop()
 	base := setup{
-		Kind: l.kind, Channels: l.channels, Message: l.message, InFlight: l.inFlight,
+		Channels: l.channels, Message: l.message, InFlight: l.inFlight,
 		WarmMS: int(l.warm.Milliseconds()), RunMS: int(l.run.Milliseconds()),
 	}
 	var err error
-	label := fmt.Sprintf("%s-%dx%d", l.kind, l.channels, l.message)
+	label := fmt.Sprintf("%s%s%s-%dx%d", l.kind, l.from, l.to, l.channels, l.message)
 	send := base
-	send.Send, send.Addr = true, from.addr
+	send.Kind, send.Send, send.Addr = cmp.Or(l.from, l.kind), true, from.addr
 	if s.sender, err = s.start(r, from, label+"-sender", send); err != nil {
 		return nil, err
 	}
 	for i, at := range to {
 		receive := base
-		receive.Addr, receive.Links = at.addr, l.links
+		receive.Kind, receive.Addr, receive.Links = cmp.Or(l.to, l.kind), at.addr, l.links
 		p, err := s.start(r, at, fmt.Sprintf("%s-receiver%d", label, i), receive)
 		if err != nil {
 			return nil, err

@@ -38,6 +38,8 @@ func newStack(h host) (stack, error) {
 		return &pionStack{host: h, peers: map[int]*bare.Peer{}}, nil
 	case kindTCP:
 		return newTCPStack(h)
+	case kindPage, kindBare:
+		return newPageStack(h)
 	}
 	return nil, fmt.Errorf("no path end is called %q", h.setup.Kind)
 }

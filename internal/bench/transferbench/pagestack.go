@@ -1,0 +1,295 @@
+package transferbench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/bench/demopage"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/webdist"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// pageStack is an end in a Chromium of its own, whose page (web/apps/bench) does as it is told.
+type pageStack struct {
+	host
+	browser *demopage.Browser
+	script  []byte
+	content []byte
+	orders  chan order
+	reports chan report
+	closed  chan struct{}
+
+	mu    sync.Mutex
+	begun map[int]bool // guarded by mu: links that this end offers
+}
+
+// order is what a page is told, in the words of web/apps/bench/src/parent.ts.
+type order struct {
+	Type   string     `json:"type"` // setup, begin, signal, start, measure
+	Link   int        `json:"link"`
+	Setup  *pageSetup `json:"setup,omitempty"`
+	Body   *body      `json:"body,omitempty"`
+	WarmMS int64      `json:"warm_ms,omitempty"`
+	RunMS  int64      `json:"run_ms,omitempty"`
+}
+
+type pageSetup struct {
+	Bare        bool `json:"bare"`
+	Send        bool `json:"send"`
+	Channels    int  `json:"channels"`
+	Message     int  `json:"message"`
+	Buffer      int  `json:"buffer"`
+	Outstanding int  `json:"outstanding"`
+	Batch       int  `json:"batch"`
+}
+
+// body is a signal as the library has it.
+type body struct {
+	Kind      string     `json:"kind"` // offer, answer, candidate, end, fail
+	SDP       string     `json:"sdp,omitempty"`
+	Plan      *peer.Plan `json:"plan,omitempty"`
+	Candidate string     `json:"candidate,omitempty"`
+	Mid       string     `json:"sdp_mid,omitempty"`
+	Line      uint16     `json:"sdp_m_line_index,omitempty"`
+	Reason    string     `json:"reason,omitempty"`
+}
+
+// word is what a page says.
+type word struct {
+	Type    string  `json:"type"` // signal, open, report, failed
+	Link    int     `json:"link"`
+	Body    body    `json:"body"`
+	Bytes   int64   `json:"bytes"`
+	Seconds float64 `json:"seconds"`
+	Silence float64 `json:"silence"`
+	Why     string  `json:"why"`
+}
+
+// pageFlags have the browser offer its addresses, loopback too, by number: nobody in a lab answers for mDNS names, and how
+// two ends find each other is measured by `leeway bench join`.
+var pageFlags = []string{"--disable-features=WebRtcHideLocalIpsWithMdns", "--allow-loopback-in-peer-connection"}
+
+// ordersBound is far above what one measurement has to say before its page is there.
+const ordersBound = 1024
+
+func newPageStack(h host) (*pageStack, error) {
+	bundle, err := webdist.Load()
+	if err != nil {
+		return nil, err
+	}
+	s := newPages(h, bundle.Bench())
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	// Not bound to a context: close ends it.
+	s.browser, err = demopage.Launch(context.Background(), demopage.Options{Listener: listener, Page: s.pages(), Flags: pageFlags})
+	return s, err
+}
+
+// newPages is a pageStack whose browser is still to come.
+func newPages(h host, script []byte) *pageStack {
+	s := &pageStack{
+		host: h, script: script, content: newContent().data, orders: make(chan order, ordersBound), reports: make(chan report, 1),
+		closed: make(chan struct{}), begun: map[int]bool{},
+	}
+	s.tell(order{Type: "setup", Setup: &pageSetup{
+		Bare: h.setup.Kind == kindBare, Send: h.setup.Send, Channels: h.setup.Channels, Message: h.setup.Message, Buffer: bareBuffer,
+		Outstanding: outstanding, Batch: askAtOnce,
+	}})
+	return s
+}
+
+// pages is what the browser finds.
+func (s *pageStack) pages() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = w.Write([]byte(`<!doctype html><title>one end of a link</title><script src="/bench.js"></script>`))
+	})
+	mux.HandleFunc("GET /bench.js", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+		_, _ = w.Write(s.script)
+	})
+	mux.HandleFunc("GET /content", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(s.content) })
+	mux.HandleFunc("GET /orders", s.giveOrders)
+	mux.HandleFunc("POST /said", s.hear)
+	return mux
+}
+
+func (s *pageStack) tell(o order) { s.orders <- o }
+
+// giveOrders is an event stream.
+func (s *pageStack) giveOrders(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	for {
+		select {
+		case o := <-s.orders:
+			text, err := json.Marshal(o)
+			if err == nil {
+				_, err = fmt.Fprintf(w, "data: %s\n\n", text)
+			}
+			if err != nil || out.Flush() != nil {
+				return
+			}
+		case <-r.Context().Done():
+			return
+		case <-s.closed:
+			return
+		}
+	}
+}
+
+func (s *pageStack) hear(w http.ResponseWriter, r *http.Request) {
+	var m word
+	if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	switch m.Type {
+	case "signal":
+		if sig, ok := m.Body.signal(); ok {
+			s.signal(m.Link, sig)
+		} else {
+			s.complain(fmt.Sprintf("link %d: %s %s", m.Link, m.Body.Kind, m.Body.Reason))
+		}
+	case "open":
+		s.open(m.Link)
+	case "report":
+		s.reports <- report{Bytes: m.Bytes, Seconds: m.Seconds, Silence: m.Silence}
+	case "failed":
+		s.complain(m.Why)
+	}
+}
+
+// complain says what went wrong in the page; the parent's patience ends the measurement.
+func (s *pageStack) complain(why string) {
+	select {
+	case <-s.closed: // links that are closed close
+	default:
+		fmt.Fprintf(os.Stderr, "transfer end in a browser: %s\n", why)
+	}
+}
+
+// signal is the body for the other end, if it is for that.
+func (b body) signal() (signal, bool) {
+	switch {
+	case (b.Kind == "offer" || b.Kind == "answer") && b.Plan != nil:
+		return signal{Description: &transfer.Description{SDP: b.SDP, Plan: *b.Plan}}, true
+	case b.Kind == "candidate":
+		return signal{Candidate: &transfer.Candidate{Candidate: b.Candidate, Mid: b.Mid, Line: b.Line}}, true
+	case b.Kind == "end":
+		return signal{Candidate: &transfer.Candidate{End: true}}, true
+	}
+	return signal{}, false
+}
+
+func (s *pageStack) begin(link int) error {
+	s.mu.Lock()
+	s.begun[link] = true
+	s.mu.Unlock()
+	s.tell(order{Type: "begin", Link: link})
+	return nil
+}
+
+func (s *pageStack) handle(link int, m signal) error {
+	b := &body{Kind: "end"}
+	switch {
+	case m.Description != nil:
+		s.mu.Lock()
+		b.Kind = "offer"
+		if s.begun[link] {
+			b.Kind = "answer"
+		}
+		s.mu.Unlock()
+		b.SDP, b.Plan = m.Description.SDP, &m.Description.Plan
+	case m.Candidate != nil && !m.Candidate.End:
+		b.Kind, b.Candidate, b.Mid, b.Line = "candidate", m.Candidate.Candidate, m.Candidate.Mid, m.Candidate.Line
+	}
+	s.tell(order{Type: "signal", Link: link, Body: b})
+	return nil
+}
+
+func (s *pageStack) start(link int) { s.tell(order{Type: "start", Link: link}) }
+
+// measure implements elsewhere.
+func (s *pageStack) measure(ctx context.Context, warm, run time.Duration) (report, error) {
+	s.tell(order{Type: "measure", WarmMS: warm.Milliseconds(), RunMS: run.Milliseconds()})
+	select {
+	case r := <-s.reports:
+		return r, nil
+	case <-s.closed:
+		return report{}, errors.New("the end was closed")
+	case <-ctx.Done():
+		return report{}, ctx.Err()
+	}
+}
+
+// cpu implements elsewhere: of the browser with all its children, and of this process.
+func (s *pageStack) cpu() float64 { return cpuTime() + treeTime(s.browser.PID()) }
+
+func (s *pageStack) buffers() [2]int { return [2]int{} }
+
+func (s *pageStack) close() error {
+	close(s.closed)
+	return s.browser.Close()
+}
+
+// userHertz is the unit of times in /proc, the same on every Linux that Go runs on.
+const userHertz = 100
+
+// treeTime is what a process and everything below it have used, in seconds.
+func treeTime(root int) float64 {
+	type used struct {
+		parent int
+		ticks  float64
+	}
+	all := map[int]used{}
+	entries, _ := os.ReadDir("/proc")
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		if b, err := os.ReadFile("/proc/" + e.Name() + "/stat"); err == nil {
+			parent, ticks := readStat(string(b))
+			all[pid] = used{parent, ticks}
+		}
+	}
+	sum := 0.0
+	for pid, u := range all {
+		for up, hops := pid, 0; up > 1 && hops < len(all); up, hops = all[up].parent, hops+1 {
+			if up == root {
+				sum += u.ticks
+				break
+			}
+		}
+	}
+	return sum / userHertz
+}
+
+// readStat reads the parent of a process and the ticks that it has used, with those of its children that are gone.
+func readStat(text string) (parent int, ticks float64) {
+	const state, cutime, cstime = 0, 13, 14 // fields behind the name, which may hold anything
+	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
+	if len(fields) <= cstime {
+		return 0, 0
+	}
+	parent, _ = strconv.Atoi(fields[state+1])
+	for _, field := range fields[cutime-2 : cstime+1] {
+		n, _ := strconv.ParseFloat(field, 64)
+		ticks += n
+	}
+	return parent, ticks
+}
