@@ -4,24 +4,28 @@ import { join } from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';
 
 const root = join(import.meta.dirname, '..');
-const script = join(root, 'web/packages/leeway/dist/leeway.js');
+const scripts = join(root, 'web/packages/leeway/dist');
 const demo = join(root, 'web/apps/demo/dist');
 const bench = join(root, 'web/apps/bench/dist/bench.js');
 const target = join(root, 'internal/webdist/files');
 
-for (const path of [script, join(demo, 'index.html'), bench]) {
+for (const path of [join(scripts, 'leeway.js'), join(demo, 'index.html'), bench]) {
   if (!existsSync(path)) throw new Error(`bundle: ${path} is missing: run "npm run build" in web/ first`);
 }
-const text = readFileSync(script);
-const small = brotliCompressSync(text, {
-  params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: text.length },
-});
-writeFileSync(join(target, 'leeway.js'), text);
-writeFileSync(join(target, 'leeway.js.br'), small);
+for (const file of readdirSync(scripts)) {
+  const text = readFileSync(join(scripts, file));
+  const small = brotliCompressSync(text, {
+    params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: text.length },
+  });
+  // The binary knows its version.
+  const name = file.endsWith('-engine.js') ? 'leeway-engine.js' : file;
+  writeFileSync(join(target, name), text);
+  writeFileSync(join(target, `${name}.br`), small);
+  console.log(`${file}: ${text.length} bytes, ${small.length} with brotli`);
+}
 cpSync(bench, join(target, 'bench.js'));
 cpSync(demo, join(target, 'demo'), { recursive: true });
 // What an earlier build left goes last, so that a go build beside this one finds what it listed.
 for (const name of readdirSync(join(target, 'demo'), { recursive: true })) {
   if (!existsSync(join(demo, name))) rmSync(join(target, 'demo', name), { recursive: true, force: true });
 }
-console.log(`leeway.js: ${text.length} bytes, ${small.length} with brotli`);

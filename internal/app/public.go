@@ -6,11 +6,12 @@ import (
 	"github.com/leeway-video/leeway/internal/webdist"
 )
 
-// publicMux routes the public port: WebSockets on / to the tracker, the script, and what up adds.
+// publicMux routes the public port: WebSockets on / to the tracker, the scripts, and what up adds.
 func publicMux(bundle *webdist.Bundle, socket, page http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("/leeway.js", bundle.Script(false))
 	mux.Handle("/leeway-"+Version+".js", bundle.Script(true))
+	mux.Handle("/leeway-"+Version+"-engine.js", bundle.Engine())
 	mux.HandleFunc("/announce", func(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "The WebTorrent protocol is not offered here. Leeway's own protocol is on /.", http.StatusNotFound)
 	})

@@ -1,4 +1,4 @@
-// Package webdist serves the browser bundle and the demo page that are embedded in the binary.
+// Package webdist serves the drop-in's two scripts and the demo page that are embedded in the binary.
 //
 // `make build` copies them into files/, which is not committed. A binary built without that step (a plain `go build` on a
 // fresh clone) carries placeholders that say so, in the browser and in Built.
@@ -28,16 +28,21 @@ var placeholders embed.FS
 type Bundle struct {
 	Built bool // false: placeholders
 
-	script   []byte
-	brotli   []byte // the same, compressed; empty when the build did not make it
-	scriptID string // hash of script
-	demo     fs.FS
-	bench    []byte // empty in placeholders
+	script, engine script
+	demo           fs.FS
+	bench          []byte // empty in placeholders
+}
+
+// script is one file as it goes out.
+type script struct {
+	body   []byte
+	brotli []byte // the same, compressed; empty when the build did not make it
+	id     string // hash of body
 }
 
 // Load returns the embedded bundle, or the placeholders where there is none.
 func Load() (*Bundle, error) {
-	if _, err := fs.Stat(copied, "files/leeway.js"); err == nil {
+	if _, err := fs.Stat(copied, "files/leeway-engine.js"); err == nil {
 		return load(copied, "files", true)
 	}
 	return load(placeholders, "placeholder", false)
@@ -49,15 +54,25 @@ func load(all fs.FS, dir string, built bool) (*Bundle, error) {
 		return nil, err
 	}
 	b := &Bundle{Built: built}
-	if b.script, err = fs.ReadFile(root, "leeway.js"); err != nil {
+	if b.script, err = readScript(root, "leeway.js"); err != nil {
 		return nil, err
 	}
-	b.brotli, _ = fs.ReadFile(root, "leeway.js.br") // optional: without it the script travels uncompressed
-	sum := sha256.Sum256(b.script)
-	b.scriptID = hex.EncodeToString(sum[:8])
+	if b.engine, err = readScript(root, "leeway-engine.js"); err != nil {
+		return nil, err
+	}
 	b.bench, _ = fs.ReadFile(root, "bench.js") // optional: only a bench asks for it
 	b.demo, err = fs.Sub(root, "demo")
 	return b, err
+}
+
+func readScript(root fs.FS, name string) (s script, err error) {
+	if s.body, err = fs.ReadFile(root, name); err != nil {
+		return s, err
+	}
+	s.brotli, _ = fs.ReadFile(root, name+".br") // optional: without it the script travels uncompressed
+	sum := sha256.Sum256(s.body)
+	s.id = hex.EncodeToString(sum[:8])
+	return s, nil
 }
 
 // Bench is the script of a page that is one end of a link in `leeway bench`; empty where it was not built.
@@ -65,7 +80,12 @@ func (b *Bundle) Bench() []byte { return b.bench }
 
 // Script answers with the drop-in. Every site may load it from here, so CORS is open to all. A name that carries the
 // version never changes its content and is kept for a year; the plain name is asked for again after five minutes.
-func (b *Bundle) Script(immutable bool) http.Handler {
+func (b *Bundle) Script(immutable bool) http.Handler { return b.script.serve(immutable) }
+
+// Engine answers with the script that the drop-in loads once there is a picture, under a name that carries the version.
+func (b *Bundle) Engine() http.Handler { return b.engine.serve(true) }
+
+func (s script) serve(immutable bool) http.Handler {
 	cache := "public, max-age=300"
 	if immutable {
 		cache = "public, max-age=31536000, immutable"
@@ -82,10 +102,10 @@ func (b *Bundle) Script(immutable bool) http.Handler {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", cache)
 		h.Set("Vary", "Accept-Encoding")
-		body, tag := b.script, b.scriptID
-		if len(b.brotli) > 0 && accepts(r.Header.Get("Accept-Encoding"), "br") {
+		body, tag := s.body, s.id
+		if len(s.brotli) > 0 && accepts(r.Header.Get("Accept-Encoding"), "br") {
 			h.Set("Content-Encoding", "br")
-			body, tag = b.brotli, tag+"-br"
+			body, tag = s.brotli, tag+"-br"
 		}
 		h.Set("ETag", `"`+tag+`"`)
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))

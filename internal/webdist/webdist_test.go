@@ -1,6 +1,7 @@
 package webdist
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -13,6 +14,7 @@ func bundle(t *testing.T) *Bundle {
 	b, err := load(fstest.MapFS{
 		"d/leeway.js":        {Data: []byte("plain")},
 		"d/leeway.js.br":     {Data: []byte("small")},
+		"d/leeway-engine.js": {Data: []byte("second")},
 		"d/demo/index.html":  {Data: []byte(`<meta name="film-src" content="/a" /><meta name="film-title" content="A" /><meta name="film-attribution" content="x" />`)},
 		"d/demo/assets/a.js": {Data: []byte("1")},
 	}, "d", true)
@@ -60,6 +62,12 @@ func TestScriptHeaders(t *testing.T) {
 	}
 	if r := get(b.Script(true), "/leeway-1.js"); !strings.Contains(r.Header.Get("Cache-Control"), "immutable") {
 		t.Errorf("name with version: %v", r.Header)
+	}
+	engine := get(b.Engine(), "/leeway-1-engine.js?1234")
+	body, _ := io.ReadAll(engine.Body)
+	// Both are fetched with an integrity attribute, which across origins asks for CORS.
+	if string(body) != "second" || engine.Header.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(engine.Header.Get("Cache-Control"), "immutable") {
+		t.Errorf("second script: %q %v", body, engine.Header)
 	}
 	w := httptest.NewRecorder()
 	b.Script(false).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/leeway.js", nil))

@@ -8,9 +8,17 @@ import { generateDtsBundle } from 'dts-bundle-generator';
 
 export const web = fileURLToPath(new URL('..', import.meta.url));
 
-/** The public packages, dependencies first, and the files that their users import: name in dist/ and source. */
+/**
+ * The public packages, dependencies first, and the files that their users import: name in dist/ and source; and the parts
+ * that those import later.
+ */
 export const packages = [
-  { folder: 'core', name: '@leeway/core', entries: [{ file: 'index', source: 'src/index.ts' }] },
+  {
+    folder: 'core',
+    name: '@leeway/core',
+    entries: [{ file: 'index', source: 'src/index.ts' }],
+    parts: [{ file: 'compose', source: 'src/compose.ts' }],
+  },
   { folder: 'hlsjs', name: '@leeway/hlsjs', entries: [{ file: 'index', source: 'src/index.ts' }] },
   {
     folder: 'leeway',

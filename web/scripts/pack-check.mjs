@@ -8,7 +8,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { runInNewContext } from 'node:vm';
 import { build } from 'esbuild';
-import { dropin } from '../packages/leeway/build.mjs';
+import { scripts } from '../packages/leeway/build.mjs';
 import { packages, web } from './declarations.mjs';
 import { pack, stage } from './pack.mjs';
 
@@ -22,7 +22,12 @@ const documents = [
 
 /** What a tarball holds, to the file: nothing of the sources, the tests or the tools goes out. */
 const always = ['LICENSE', 'README.md', 'dist/index.d.ts', 'dist/index.js', 'dist/index.js.map', 'package.json'];
-const contents = { core: always, hlsjs: always, leeway: [...always, 'dist/leeway.d.ts', 'dist/leeway.js'] };
+const dropin = Object.values(await scripts());
+const contents = {
+  core: [...always, 'dist/compose.js', 'dist/compose.js.map'],
+  hlsjs: always,
+  leeway: [...always, 'dist/leeway.d.ts', ...dropin.map(({ name }) => `dist/${name}`)],
+};
 
 function checkTarballs(tarballs) {
   const { version } = JSON.parse(readFileSync(join(web, 'package.json'), 'utf8'));
@@ -248,7 +253,23 @@ async function checkModules(project) {
     const { bytes } = await bundle(project, `import '${name}';`);
     assert(bytes < 100, `${name}: a module that is imported and not used leaves ${bytes} bytes in a bundle`);
   }
-  assert.equal(readFileSync(join(modules, 'leeway/dist/leeway.js'), 'utf8'), await dropin(), 'the drop-in differs');
+  const split = await build({
+    stdin: { contents: "import { createLeeway } from 'leeway'; createLeeway({ tracker: 'x' });", resolveDir: project },
+    ...{
+      absWorkingDir: project,
+      bundle: true,
+      splitting: true,
+      format: 'esm',
+      outdir: 'out',
+      write: false,
+      metafile: true,
+    },
+  });
+  const later = Object.values(split.metafile.outputs).find(({ entryPoint }) => entryPoint?.endsWith('compose.js'));
+  assert(later?.exports.includes('composeEngine'), 'a bundler that splits does not keep the engine apart');
+  for (const { name, code } of dropin) {
+    assert.equal(readFileSync(join(modules, 'leeway/dist', name), 'utf8'), code, `${name} differs`);
+  }
 }
 
 async function main() {

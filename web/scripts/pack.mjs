@@ -7,7 +7,7 @@ import { copyFileSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'no
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
-import { dropin } from '../packages/leeway/build.mjs';
+import { scripts } from '../packages/leeway/build.mjs';
 import { declarations, packages, web } from './declarations.mjs';
 
 const root = join(web, '..');
@@ -21,6 +21,16 @@ function manifest(folder) {
   return { ...rest, ...published, publishConfig: { access } };
 }
 
+/** What is imported while the page runs is a file of its own, for the page's bundler to keep apart. */
+const apart = {
+  name: 'apart',
+  setup({ onResolve }) {
+    onResolve({ filter: /^\.\// }, ({ kind, path }) =>
+      kind === 'dynamic-import' ? { path: path.replace(/\.ts$/, '.js'), external: true } : undefined,
+    );
+  },
+};
+
 /** One readable ES module with a source map; other packages stay imports, so that a page has each of them once. */
 async function bundle(folder, entry) {
   const absWorkingDir = join(web, 'packages', folder);
@@ -30,6 +40,7 @@ async function bundle(folder, entry) {
     outfile: `dist/${entry.file}.js`,
     bundle: true,
     packages: 'external',
+    plugins: [apart],
     format: 'esm',
     target: 'es2022',
     sourcemap: true,
@@ -38,10 +49,16 @@ async function bundle(folder, entry) {
   return outputFiles.map(({ path, text }) => [path.slice(absWorkingDir.length + 1), text]);
 }
 
+/** The files of an entry, by path and text. The drop-in is the very scripts that a tracker serves. */
+async function files(folder, entry) {
+  if (entry.file !== 'leeway') return bundle(folder, entry);
+  return Object.values(await scripts()).map(({ name, code }) => [`dist/${name}`, code]);
+}
+
 /** Writes each package, as it is published, to a folder of its own below `target`. */
 export async function stage(target) {
   const types = declarations();
-  for (const { folder, entries } of packages) {
+  for (const { folder, entries, parts = [] } of packages) {
     const to = join(target, folder);
     mkdirSync(join(to, 'dist'), { recursive: true });
     writeFileSync(join(to, 'package.json'), `${JSON.stringify(manifest(folder), null, 2)}\n`);
@@ -49,10 +66,10 @@ export async function stage(target) {
     copyFileSync(join(root, 'LICENSE'), join(to, 'LICENSE'));
     for (const entry of entries) {
       writeFileSync(join(to, 'dist', `${entry.file}.d.ts`), types[folder][entry.file]);
-      // The drop-in is the very script that a tracker serves.
-      const files = entry.file === 'leeway' ? [['dist/leeway.js', await dropin()]] : await bundle(folder, entry);
-      for (const [path, text] of files) writeFileSync(join(to, path), text);
+      for (const [path, text] of await files(folder, entry)) writeFileSync(join(to, path), text);
     }
+    for (const part of parts)
+      for (const [path, text] of await bundle(folder, part)) writeFileSync(join(to, path), text);
   }
 }
 

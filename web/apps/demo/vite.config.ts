@@ -7,5 +7,5 @@ export default defineConfig({
   // Relative, so that the page works under any path a person mounts it at.
   base: './',
   build: { target: 'es2022', modulePreload: { polyfill: false }, chunkSizeWarningLimit: 800 },
-  server: { proxy: { '/media': upstream, '/leeway.js': upstream } },
+  server: { proxy: { '/media': upstream, '/leeway': upstream } },
 });

@@ -1,3 +1,10 @@
-export const budget: number;
-export function dropin(): Promise<string>;
-export function measure(): Promise<{ bytes: number; brotli: number }>;
+export interface Script {
+  name: string;
+  code: string;
+  /** The modules that it was made of, relative to this folder. */
+  inputs: string[];
+}
+export type Kind = 'script' | 'engine';
+export const budgets: Record<Kind, number>;
+export function scripts(): Promise<Record<Kind, Script>>;
+export function sizes(script: Script): { bytes: number; brotli: number };

@@ -1,4 +1,4 @@
-// Makes the drop-in small. Property names that never leave the bundle are shortened: those that are neither the
+// Makes the drop-in's two scripts small. Property names that never leave them are shortened: those that are neither the
 // platform's, nor on the wire, nor part of what a page or a player sees.
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -27,7 +27,7 @@ const platform = `saveData candidateType relatedPort selectedCandidatePairId loc
 
 /** Names of those modules, and of the platform, that nobody outside uses on our objects all the same. */
 const inside =
-  /^(setTimer|clearTimer|send(Control|Data)|on(Control|Data|Drain|Visibility|PageHide)|maxMessage|addLink|set(Linking|Off|Keys|ServerTime|Resting)|takeStats|keyId|minIssuedAt|deadlineMs|transferMs|environment|createEngine|hasCredential|hasToken|openSocket|addressSpace|localAccess|pausedChanged|linkFailed|sendStats|serverOffsetMs|released|handles|collect|refused|opened|failed|accepted|stripped|caught|checking|configure|prepare|release|blocked|bypass|observe|upcoming|adaptive|onCollect|setPaused|loads|changed|on_demand|cert_peers|estimate|finish|originUs|attach|detach|begin|switched|certificate|pieces?|bitmap|ready|stalled|digests|played|queued|holds|amend|wake|record|raw|enter|lost|owns|begun|agreed|gone|asked|none|avoid|weight|sources|received|payload|nonce|flags|ids|offset|requests|count|line|fromOrigin|object|parts|large|last|remove|timer|rules|background|closed|snapshot|take|request|cancel|emit|address|reject|delivered|deciding|sharing|allowed|tell|others|sample|accept|dispose)$/;
+  /^(setTimer|clearTimer|send(Control|Data)|on(Control|Data|Drain|Visibility|PageHide)|maxMessage|addLink|set(Linking|Off|Keys|ServerTime|Resting)|takeStats|keyId|minIssuedAt|deadlineMs|transferMs|environment|createEngine|hasCredential|hasToken|openSocket|addressSpace|localAccess|pausedChanged|linkFailed|sendStats|serverOffsetMs|released|handles|collect|refused|opened|failed|accepted|stripped|caught|checking|configure|prepare|release|blocked|bypass|observe|upcoming|adaptive|onCollect|setPaused|loads|changed|on_demand|cert_peers|estimate|finish|originUs|attach|detach|begin|switched|certificate|pieces?|bitmap|ready|stalled|digests|played|queued|holds|amend|wake|record|raw|enter|lost|owns|begun|agreed|gone|asked|none|avoid|weight|sources|received|payload|flags|ids|offset|requests|count|line|fromOrigin|object|parts|large|last|remove|timer|rules|background|closed|snapshot|take|request|cancel|emit|address|reject|delivered|deciding|sharing|allowed|tell|others|sample|accept|dispose)$/;
 
 function words(file) {
   return readFileSync(file, 'utf8').match(/[A-Za-z_$][\w$]*/g) ?? [];

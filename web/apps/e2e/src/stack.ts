@@ -118,7 +118,7 @@ export class Stack {
   async publish(): Promise<{ base: string; front: Front }> {
     const { listen, front: port } = this.ports;
     const front = await Front.start(port, (path, upgrade) =>
-      upgrade || path.startsWith('/leeway.js') ? listen : this.origin.port(),
+      upgrade || path.startsWith('/leeway') ? listen : this.origin.port(),
     );
     return { base: `https://${publicAddress}:${port}`, front };
   }

@@ -5,7 +5,8 @@ import { createEmitter, type LeewayEvents, type LeewayState, type Notice, type N
 import { createHandle } from './handle.ts';
 import { isLocalAddress } from './link/candidates.ts';
 import type { Playback, TitleSnapshot } from './playback.ts';
-import type { Clock, Engine } from './ports.ts';
+import type { Clock } from './ports.ts';
+import type { SiteRules } from './segment/index.ts';
 import { idToHex } from './session/base64.ts';
 import type { RevocationMessage, Welcome } from './session/messages.ts';
 import {
@@ -15,7 +16,7 @@ import {
   type TokenSource,
   type TrackerSession,
 } from './session/session.ts';
-import { createTitle, type EngineContext, type Rules, type Title } from './title.ts';
+import { type CreateEngine, createTitle, type Title } from './title.ts';
 
 export interface LeewayOptions {
   /** The tracker's WebSocket address (`wss://…`; `https://…` is taken for it). */
@@ -65,8 +66,9 @@ export interface Leeway {
 export interface ClientParts {
   environment: Environment;
   version: string;
-  createEngine(context: EngineContext, environment: Environment): Engine;
-  rules(welcome: Welcome): Rules;
+  /** Fetches what engines are made with; the tracker has it if nobody else does. */
+  loadEngine(tracker: string): Promise<CreateEngine>;
+  rules(welcome: Welcome): SiteRules;
   hasCredential(url: string): boolean;
 }
 
@@ -90,6 +92,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
   let lastNotice: Notice | null = null;
   let releases: (() => void)[] = [];
   let restTimer = 0;
+  let engine: Promise<CreateEngine> | undefined;
 
   const notice = (detail: Notice) => {
     lastNotice = detail;
@@ -229,6 +232,16 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
     said.clear();
   };
 
+  const loadEngine = () => {
+    const loading = engine ?? parts.loadEngine(o.tracker);
+    engine = loading;
+    // What did not come may come the next time.
+    loading.catch(() => {
+      engine = undefined;
+    });
+    return loading;
+  };
+
   const titleFor = (key: string, manifest: string, explicit?: string): Title | undefined => {
     const known = titles.get(key);
     if (known || !session || session.state === 'refused') return known;
@@ -239,6 +252,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       hasToken: o.token !== undefined,
       session,
       events,
+      loadEngine,
       notice: say,
       caught,
     });

@@ -10,7 +10,7 @@ import { viewPeers, viewSegment } from './schedule/view.ts';
 import { pieceSize, type SiteRules } from './segment/index.ts';
 import { mergeRanges, snapshotPeer } from './stats/snapshot.ts';
 import { createStats } from './stats/stats.ts';
-import { createLine, type Line } from './transfer/line.ts';
+import type { Line } from './transfer/line.ts';
 import { createLoads } from './transfer/loads.ts';
 import { createPeer, type Peer } from './transfer/peer.ts';
 import { perform } from './transfer/perform.ts';
@@ -28,7 +28,7 @@ export interface EngineDeps {
   /** Whether this viewer sends to others. */
   uploads(): boolean;
   /** What is known of the line already. */
-  line?: Line;
+  line: Line;
   cacheBytes?: number;
   policy?: Partial<Policy>;
   /** Sees every input of the schedule and what came of it. */
@@ -41,10 +41,9 @@ const longestSleepMs = 30_000;
 const mostUncertified = 4;
 
 export const createEngine = (deps: EngineDeps): Engine => {
-  const { clock, crypto, rules } = deps;
+  const { clock, crypto, rules, line } = deps;
   const policy = { ...defaultPolicy, ...deps.policy };
   const stats = createStats();
-  const line = deps.line ?? createLine(clock);
   const segments = createSegments(rules, crypto);
   const peers = new Map<string, Peer>();
   const banned = new Set<string>();

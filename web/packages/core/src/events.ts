@@ -10,7 +10,7 @@ import type { EngineEvents, LinkCloseReason, PeerRole, Reason } from './ports.ts
  * - `tracker-refused`: the tracker does not take this client; `tracker-unreachable`: still trying.
  * - `private-tracker`: a public page may not connect to a private address.
  * - `no-player`: no usable player on the page (drop-in only). `consent-missing`: waiting for the viewer's consent.
- * - `links-blocked`: no link to any peer opens. `internal`: a defect of the library, caught.
+ * - `engine-missing`: the script's second file does not load. `links-blocked`: no link to any peer opens. `internal`: a defect of the library, caught.
  */
 export type NoticeCode =
   | 'insecure-context'
@@ -28,6 +28,7 @@ export type NoticeCode =
   | 'no-player'
   | 'consent-missing'
   | 'links-blocked'
+  | 'engine-missing'
   | 'internal';
 
 /** One coded event: what happened, in a sentence, and what to do about it. */

@@ -10,8 +10,8 @@
 
 import { browserEnvironment } from './browser/environment.ts';
 import { createClient, type Leeway, type LeewayOptions } from './client.ts';
-import { composeEngine, composeRules } from './compose.ts';
-import { hasCredential } from './segment/index.ts';
+import { loadEngine } from './load.ts';
+import { hasCredential, SiteRules } from './segment/index.ts';
 
 export type { Leeway, LeewayOptions, LeewayStats } from './client.ts';
 export type { LeewayEvents, LeewayState, Notice, NoticeCode } from './events.ts';
@@ -47,8 +47,8 @@ export function createLeeway(options: LeewayOptions): Leeway {
   return createClient(options, {
     environment: browserEnvironment(),
     version,
-    createEngine: composeEngine,
-    rules: composeRules,
+    loadEngine,
+    rules: ({ site }) => new SiteRules(site),
     hasCredential,
   });
 }

@@ -3,6 +3,61 @@ import { manifest, request, setUp } from './testing/client.ts';
 import { settle } from './testing/clock.ts';
 import { peerA, swarm } from './testing/socket.ts';
 
+describe('the engine, in a file of its own', () => {
+  test('comes with the first picture, once for all titles', async () => {
+    const { leeway, clock, loads, sent, welcomed, joined } = setUp();
+    leeway.start();
+    const first = leeway.open(manifest);
+    await clock.advance(500);
+    first.load(request()).result.catch(() => {});
+    await clock.advance(0);
+    await welcomed();
+    expect([loads.engine, sent('join').length]).toEqual([0, 0]);
+    first.observe({ startup_ms: 700 });
+    expect([loads.engine, sent('join').length]).toEqual([1, 0]);
+    await clock.advance(200);
+    await joined();
+    leeway.open('https://video.example.com/other/master.m3u8');
+    await clock.advance(2_000);
+    expect([loads.engine, sent('join').length]).toEqual([1, 2]);
+    leeway.stop();
+  });
+
+  test('leaves the origin to serve where it does not come, and is asked for again', async () => {
+    const { leeway, clock, loads, engines, sent, codes, enter, joined } = setUp();
+    loads.failing = true;
+    leeway.start();
+    const playback = leeway.open(manifest);
+    await enter();
+    expect(codes()).toEqual(['engine-missing']);
+    expect(sent('join')).toEqual([]);
+    expect(playback.active).toBe(false);
+    await expect(playback.load(request()).result).resolves.toMatchObject({ source: 'origin', reason: 'policy' });
+    await clock.advance(25_000);
+    expect(loads.engine).toBe(2);
+    loads.failing = false;
+    await clock.advance(10_000);
+    await joined();
+    expect([loads.engine, engines.length, codes().length]).toEqual([3, 1, 1]);
+    expect(engines[0]!.off).toBe(null);
+    expect(leeway.stats().titles[0]!.off).toBe(null);
+    leeway.stop();
+    await clock.advance(100_000);
+    expect(loads.engine).toBe(3);
+  });
+
+  test('is not waited for by a page that has stopped', async () => {
+    const { leeway, clock, loads, sent, enter } = setUp();
+    loads.failing = true;
+    leeway.start();
+    leeway.open(manifest);
+    await enter();
+    leeway.stop();
+    await clock.advance(60_000);
+    expect([loads.engine, sent('join').length]).toEqual([1, 0]);
+  });
+});
+
 describe('peer delivery that does not come', () => {
   test.each([
     'insecure-context',

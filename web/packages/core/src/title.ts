@@ -9,6 +9,7 @@ import type { Handle } from './handle.ts';
 import type { Links } from './link/links.ts';
 import type { Loading, Observation, TitleSnapshot } from './playback.ts';
 import type { Engine, ProgressFunction, Reason, SegmentRequest } from './ports.ts';
+import type { SiteRules } from './segment/index.ts';
 import type { RangeMessage, RevocationMessage, Welcome } from './session/messages.ts';
 import type { TrackerSession } from './session/session.ts';
 import { createLoading } from './title/loading.ts';
@@ -16,15 +17,9 @@ import { createMembership } from './title/membership.ts';
 import { createReport } from './title/report.ts';
 import { createLine, type Line } from './transfer/line.ts';
 
-/** What the library knows of the site's rules; made from `welcome`. */
-export interface Rules {
-  key(url: string): string;
-  title(manifestKey: string, explicit?: string): string;
-}
-
 /** What an engine is made from. */
 export interface EngineContext {
-  welcome: Welcome;
+  rules: SiteRules;
   /** Own peer ID, hex; read again whenever it is needed, since a lost session may bring a new one. */
   self(): string;
   /** Swarm ID, hex. */
@@ -35,15 +30,19 @@ export interface EngineContext {
   line: Line;
 }
 
+/** Makes a title's engine. It comes in a script of its own, once there is a picture (decision 0015). */
+export type CreateEngine = (context: EngineContext, environment: Environment) => Engine;
+
 export interface TitleOptions {
   manifest: string;
   title?: string;
   hasToken: boolean;
   environment: Environment;
   session: TrackerSession;
-  rules(welcome: Welcome): Rules;
+  rules(welcome: Welcome): SiteRules;
   hasCredential(url: string): boolean;
-  createEngine(context: EngineContext, environment: Environment): Engine;
+  /** Fetches the engine's script, once for all titles. */
+  loadEngine(): Promise<CreateEngine>;
   events: Emitter<LeewayEvents>;
   notice(code: NoticeCode, message: string, hint: string): void;
   caught(where: string, error: unknown): void;

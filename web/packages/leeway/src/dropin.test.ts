@@ -1,18 +1,30 @@
 /**
- * The drop-in as it goes out, names shortened, on a page made of fakes: whatever has a meaning outside of the bundle must
- * have kept its name.
+ * The drop-in's scripts as they go out, names shortened, on a page made of fakes: whatever has a meaning outside of them
+ * must have kept its name, and between the two it must be the same.
  */
 
-import { webcrypto } from 'node:crypto';
+import { createHash, webcrypto } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { runInNewContext } from 'node:vm';
 import { expect, test } from 'vitest';
-import { dropin } from '../build.mjs';
+import { scripts } from '../build.mjs';
 import { internalNames } from '../minify.mjs';
 
 const id = (n: number) => Buffer.alloc(16, n).toString('base64url');
 
+interface Element {
+  src: string;
+  integrity: string;
+  crossOrigin: string;
+  nonce: string;
+  onerror(): void;
+}
+
+const own = 'https://video.example.com/static/leeway.js';
+
 class Page {
+  /** Script elements that were put into the page. */
+  readonly elements: Element[] = [];
   readonly sent: Record<string, unknown>[] = [];
   readonly hlsListeners = new Map<string, (event: string, data: unknown) => void>();
   readonly mediaListeners = new Map<string, (event: { type: string }) => void>();
@@ -37,7 +49,9 @@ class Page {
     const listen = (names: string[]) => (name: string) => void names.push(name);
     this.window = {
       document: {
-        currentScript: { dataset: { tracker: 'wss://t.example.com', site: 'demo' }, src: '' },
+        currentScript: { dataset: { tracker: 'wss://t.example.com', site: 'demo' }, src: own, nonce: 'abc' },
+        createElement: () => ({}),
+        head: { append: (element: Element) => void this.elements.push(element) },
         readyState: 'complete',
         visibilityState: 'visible',
         addEventListener: listen(this.windowListeners),
@@ -62,6 +76,12 @@ class Page {
       removeEventListener: () => {},
     };
     this.window.window = this.window;
+  }
+
+  /** The element's script has come. */
+  run(element: Element, code: string) {
+    (this.window.document as { currentScript: unknown }).currentScript = element;
+    runInNewContext(code, this.window);
   }
 
   hls() {
@@ -102,7 +122,8 @@ interface Global {
 
 test('names that mean something outside of the bundle are kept', async () => {
   const page = new Page();
-  runInNewContext(await dropin(), page.window);
+  const { script, engine } = await scripts();
+  runInNewContext(script.code, page.window);
   expect(page.socket).toBeUndefined();
   page.timers.shift()!.f();
   expect(page.socket).toBeUndefined();
@@ -138,6 +159,18 @@ test('names that mean something outside of the bundle are kept', async () => {
   page.mediaListeners.get('playing')!({ type: 'playing' });
   expect(page.timers.at(-1)!.ms).toBeLessThanOrEqual(100);
   page.timers.at(-1)!.f();
+  await new Promise(setImmediate);
+  // The second script lies beside the first, on the page's host; the tracker has it too.
+  const name = `${engine.name}?${createHash('sha256').update(engine.code).digest('hex').slice(0, 8)}`;
+  const integrity = `sha256-${createHash('sha256').update(engine.code).digest('base64')}`;
+  expect(page.elements).toMatchObject([
+    { src: `https://video.example.com/static/${name}`, integrity, crossOrigin: 'anonymous', nonce: 'abc' },
+  ]);
+  page.elements[0]!.onerror();
+  await new Promise(setImmediate);
+  expect(page.elements[1]).toMatchObject({ src: `https://t.example.com/${name}`, integrity, nonce: 'abc' });
+  expect(page.sent).toHaveLength(1);
+  page.run(page.elements[1]!, engine.code);
   await new Promise(setImmediate);
   // A leech, since the viewer asked to save data.
   expect(page.sent[1]).toEqual({

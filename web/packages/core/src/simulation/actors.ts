@@ -1,5 +1,6 @@
 import { createEngine, type EngineDeps } from '../engine.ts';
 import type { Clock, Engine, PeerLink, SegmentResult } from '../ports.ts';
+import { createLine } from '../transfer/line.ts';
 import { createPeer, type Peer, type PeerHost } from '../transfer/peer.ts';
 import { type Film, idOf, rules, type Signer } from './film.ts';
 import { crypto, type Network } from './world.ts';
@@ -127,6 +128,7 @@ export class Viewer {
   ) {
     this.clock = deps.clock ?? network.world;
     this.engine = createEngine({
+      line: createLine(this.clock),
       clock: network.world,
       crypto,
       rules,

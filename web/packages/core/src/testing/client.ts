@@ -20,6 +20,8 @@ export function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Enviro
   const contexts: EngineContext[] = [];
   const connections: FakeConnection[] = [];
   const listeners = { hide: () => {}, visibility: () => {} };
+  /** How often the engine's script was asked for, and whether it comes. */
+  const loads = { engine: 0, failing: false };
   const released = vi.fn();
   let bytes = 0;
   const environment: Environment = {
@@ -53,10 +55,14 @@ export function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Enviro
     {
       environment,
       version: 'test',
-      createEngine: (context) => {
-        contexts.push(context);
-        engines.push(new FakeEngine());
-        return engines.at(-1)!;
+      loadEngine: async () => {
+        loads.engine++;
+        if (loads.failing) throw new Error('no script');
+        return (context) => {
+          contexts.push(context);
+          engines.push(new FakeEngine());
+          return engines.at(-1)!;
+        };
       },
       rules: ({ site }) => new SiteRules(site),
       hasCredential,
@@ -87,6 +93,7 @@ export function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Enviro
     clock,
     tracker,
     engines,
+    loads,
     contexts,
     connections,
     listeners,

@@ -6,10 +6,11 @@
 import type { NoticeCode } from '../events.ts';
 import { createLinks, type Links } from '../link/links.ts';
 import type { Engine, Reason } from '../ports.ts';
+import type { SiteRules } from '../segment/index.ts';
 import { idToHex } from '../session/base64.ts';
 import type { Joined, RangeMessage, RevocationMessage, ViewerRole, Welcome } from '../session/messages.ts';
 import type { Refusal } from '../session/session.ts';
-import type { TitleOptions } from '../title.ts';
+import type { CreateEngine, TitleOptions } from '../title.ts';
 import type { Line } from '../transfer/line.ts';
 import { inform } from './inform.ts';
 import { startGraceMs } from './loading.ts';
@@ -50,6 +51,8 @@ const startupMs = 1_000;
 const paintMs = 100;
 const rejoinMs = 5_000;
 const updateDebounceMs = 200;
+/** How long after the engine's script did not come it is tried again; twice as long each time. */
+const engineRetryMs = 10_000;
 const seePolicy = "See the site's policy.";
 
 type TimerName = 'update' | 'stats' | 'soon' | 'rejoin' | 'linking';
@@ -61,6 +64,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   const timers: Partial<Record<TimerName, number>> = {};
   let engine: Engine | undefined;
   let welcome: Welcome | undefined;
+  let rules: SiteRules;
   let name: string | undefined;
   let swarm: string | undefined;
   let viewers = 0;
@@ -74,6 +78,8 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   let joining = 0;
   let joinedAt = 0;
   let lastWant = 0;
+  /** Times that the engine's script did not come. */
+  let missed = 0;
 
   const links = createLinks({
     environment,
@@ -174,10 +180,10 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     if (engine) inform(engine, message, session.serverOffsetMs);
   };
 
-  const makeEngine = (swarmHex: string) => {
-    engine = o.createEngine(
+  const makeEngine = (create: CreateEngine, swarmHex: string) => {
+    engine = create(
       {
-        welcome: welcome!,
+        rules,
         swarm: swarmHex,
         self: () => idToHex(welcome!.session),
         uploads: () => role() !== 'leech',
@@ -201,6 +207,18 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     const attempt = ++joining;
     const current = () => attempt === joining && !stopped;
     clearTimers('rejoin');
+    let create: CreateEngine;
+    try {
+      create = await o.loadEngine();
+    } catch {
+      if (!current()) return;
+      leaveOut('policy', 'engine-missing', "Leeway's second script does not load.", 'Serve it beside the first.');
+      setTimer('rejoin', () => void join(key), engineRetryMs * 2 ** missed++);
+      return;
+    }
+    if (!current()) return;
+    if (missed) applyPolicy();
+    missed = 0;
     try {
       const answer = await session.join({
         title: name!,
@@ -209,7 +227,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         want: links.want,
         range: host.range(),
       });
-      if (current()) joined(answer);
+      if (current()) joined(create, answer);
     } catch (error) {
       const { code, message, hint, retry_after_ms = 0 } = error as Refusal;
       if (!current() || code === 'lost') return;
@@ -219,13 +237,13 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     }
   };
 
-  const joined = (answer: Joined) => {
+  const joined = (create: CreateEngine, answer: Joined) => {
     swarm = answer.swarm;
     viewers = answer.viewers;
     seeds = answer.seeds;
     joinedAt = clock.now();
     const swarmHex = idToHex(swarm);
-    if (!engine) makeEngine(swarmHex);
+    if (!engine) makeEngine(create, swarmHex);
     setTimer('update', update, welcome!.update_interval_ms);
     setTimer('stats', statsTick, welcome!.stats_interval_ms);
     setTimer('linking', setLinking, linkGraceMs);
@@ -262,7 +280,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       const { site, policy } = message;
       let key: string;
       try {
-        const rules = o.rules(message);
+        rules = o.rules(message);
         key = rules.key(manifest);
         name = rules.title(key, o.title);
       } catch (error) {
@@ -292,7 +310,10 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     },
     pictured() {
       joinBy = clock.now() + paintMs;
-      if (isSet('rejoin') && !joining) joinSoon();
+      if (!isSet('rejoin') || joining) return;
+      // While the picture is being painted, its script comes; what fails is seen when it is needed.
+      o.loadEngine().catch(() => {});
+      joinSoon();
     },
     lost() {
       clearTimers('update', 'stats', 'soon', 'rejoin');

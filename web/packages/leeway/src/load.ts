@@ -1,0 +1,36 @@
+/**
+ * How the drop-in gets the engine: by a second script of the same build (decision 0015), which takes the place of the core's
+ * `load.ts`. It lies beside this script; the tracker has it too, for a site that serves the first one itself and not the second.
+ */
+
+import type { CreateEngine } from '../../core/src/title.ts';
+
+/** Written by the build: the file's name with a tag for caches, and what it must hash to. */
+declare const engineFile: string;
+declare const engineIntegrity: string;
+
+/** The element of the second script, as that script finds it. */
+export interface EngineScript extends HTMLScriptElement {
+  take(create: CreateEngine): void;
+}
+
+const own = document.currentScript as HTMLScriptElement | null;
+
+const fetchFrom = (base: string | undefined): Promise<CreateEngine> =>
+  new Promise((take, reject) => {
+    const script = Object.assign(document.createElement('script'), {
+      // Names are shortened alike in the two scripts of one build only, so nothing else may run; and whoever vouches for
+      // this script by a hash vouches for the other with it.
+      src: new URL(engineFile, base).href,
+      integrity: engineIntegrity,
+      crossOrigin: 'anonymous',
+      nonce: own?.nonce,
+      take,
+      onload: reject,
+      onerror: reject,
+    });
+    document.head.append(script);
+  });
+
+export const loadEngine = (tracker: string): Promise<CreateEngine> =>
+  fetchFrom(own?.src).catch(() => fetchFrom(tracker.replace(/^ws/i, 'http')));
