@@ -134,11 +134,11 @@ func (d *decision) asked(s *Segment, piece int, from string) bool {
 	return slices.ContainsFunc(d.requested(s, piece), func(r Request) bool { return r.Peer == from })
 }
 
-// race asks what is left of the quickest other holder, whoever it is, where peers had no time before or the origin may be late
-// (rules 3 and 9).
+// race asks what is left of the quickest other holder, whoever it is, where the origin may be late: of what is left in any
+// case, or of a segment for which peers had no time before (rules 3 and 9).
 func (d *decision) race(s *Segment, window int64) {
 	late := !d.waits(s.DeadlineUs - window/3 + 1)
-	if !late && (len(s.Have) > 0 || s.DeadlineUs-s.AskedUs >= window) {
+	if !late && (len(s.Have) > 0 || s.DeadlineUs-s.AskedUs >= window || s.OriginUs >= 0 && d.waits(s.DeadlineUs-2*s.OriginUs+1)) {
 		return
 	}
 	for _, n := range d.open(s) {

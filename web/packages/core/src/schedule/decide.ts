@@ -191,7 +191,8 @@ export const decide = (input: ScheduleInput): Action[] => {
   /** Rules 3 and 9: what is left is asked of the quickest other holder, where peers had no time or the origin may be late. */
   const race = (s: WantedSegment, urgent: number) => {
     const late = !waits(s.deadline_us - Math.floor(urgent / 3) + 1);
-    if (late || (!s.have.length && s.deadline_us - s.asked_us < urgent))
+    const early = s.have.length || s.deadline_us - s.asked_us >= urgent;
+    if (late || !(early || (s.origin_us >= 0 && waits(s.deadline_us - 2 * s.origin_us + 1))))
       for (const n of open(s)) {
         const of = inFlightOf(s, n);
         const p = quickest(peers.filter((p) => p.id !== of[0]?.peer && p.has(s.id, n) && !p.stalled && p.slots > 0));
