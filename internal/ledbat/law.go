@@ -103,18 +103,26 @@ func (l *law) steer(s Signal) {
 			l.slowAt = max(l.slowAt, s.Now+slowdownFloor*s.RTT)
 		}
 		over, most := l.window*(s.Queuing-s.Target)/s.Target, max(l.window, floor)
-		l.move(max(min(step, most-l.window)-over, -l.window/2), s.Acked)
+		change := max(min(step, most-l.window)-over, -l.window/2)
+		if change < 0 {
+			change = there(change, s.Base+s.Queuing, s.RTT)
+		}
+		l.move(change, s.Acked)
 	case step > 0 && l.window < floor:
 		l.window, l.credit = floor, 0
 	case step > 0:
-		// A packet each round trip would take 13 s to fill 100 Mbit/s again. The round trips are those of the way there:
-		// a queue on the way back changes nothing.
+		// A packet each round trip would take 13 s to fill 100 Mbit/s again.
 		if s.Now-l.crowdedAt >= fastAfter*(s.Base+s.Queuing) {
-			step = max(step, l.window/fastPart*(s.Target-s.Queuing)/s.Target)
+			step = max(step, there(l.window/fastPart*(s.Target-s.Queuing)/s.Target, s.Base+s.Target, s.RTT))
 		}
 		l.move(step, s.Acked)
 	}
 }
+
+// there is the part of a change that falls to the way there, of a round trip that a queue on the way back makes longer. All
+// that is in flight on the way back is window too, but no queue: a change in proportion to the window is a multiple of
+// what the queue asks for, and what it does is seen a multiple of the time later.
+func there(change, trip, rtt int64) int64 { return change * min(trip, rtt) / max(1, rtt) }
 
 // move changes the window by so much per round trip, in the part that the acked bytes are of the window.
 func (l *law) move(perRTT, acked int64) {

@@ -22,6 +22,10 @@ const gainDivisor = (s: Signal): number => {
   return Math.min(16, Math.max(1, c.div(2 * s.target + base - 1, base)));
 };
 
+/** The part of a change that falls to the way there, of a round trip that a queue on the way back makes longer. */
+const there = (change: number, trip: number, rtt: number): number =>
+  c.div(change * Math.min(trip, rtt), Math.max(1, rtt));
+
 /** LEDBAT++ with what the spec changes in it. A host's law runs slowdowns; the cap of a path does not. */
 export class Law {
   window = c.initialWindow;
@@ -94,13 +98,15 @@ export class Law {
       if (this.window <= c.packet) this.#slowAt = Math.max(this.#slowAt, s.now + c.slowdownFloor * s.rtt);
       const over = c.div(this.window * (s.queuing - s.target), s.target);
       const most = Math.max(this.window, floor);
-      this.#move(Math.max(Math.min(step, most - this.window) - over, -c.div(this.window, 2)), s.acked);
+      const change = Math.max(Math.min(step, most - this.window) - over, -c.div(this.window, 2));
+      this.#move(change < 0 ? there(change, s.base + s.queuing, s.rtt) : change, s.acked);
     } else if (step > 0 && this.window < floor) {
       this.window = floor;
       this.#credit = 0;
     } else if (step > 0) {
       if (s.now - this.#crowdedAt >= c.fastAfter * (s.base + s.queuing)) {
-        step = Math.max(step, c.div(c.div(this.window, c.fastPart) * (s.target - s.queuing), s.target));
+        const part = c.div(c.div(this.window, c.fastPart) * (s.target - s.queuing), s.target);
+        step = Math.max(step, there(part, s.base + s.target, s.rtt));
       }
       this.#move(step, s.acked);
     }
