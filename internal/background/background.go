@@ -9,7 +9,7 @@
 //
 // Lock order: Receiver before Requester; a Sender's lock before those of its sources.
 //
-// It has its room between transfer and the wire: transfer decides what is sent, this package when, and neither knows what
+// It has its room between transfer and the wire: transfer decides what is sent and asks this package when; neither knows what
 // carries it. It is no part of ledbat because that is pure, and none of rtclink because the law must not depend on pion.
 package background
 

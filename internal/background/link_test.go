@@ -1,4 +1,4 @@
-package background
+package background_test
 
 import (
 	"context"
@@ -7,13 +7,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-var _ Link = (*rtclink.Link)(nil)
+var _ background.Link = (*rtclink.Link)(nil)
 
 const patience = 20 * time.Second
 
@@ -118,9 +119,9 @@ func TestEverythingArrivesOnceOverRealLinks(t *testing.T) {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	var senders [2]*Sender
+	var senders [2]*background.Sender
 	var done [2]chan struct{}
-	lanes, receivers := [2]*Lane{}, [2]*Receiver{}
+	lanes, receivers := [2]*background.Lane{}, [2]*background.Receiver{}
 	ready := make(chan struct{})
 	for i, s := range sides {
 		done[i] = make(chan struct{})
@@ -144,9 +145,9 @@ func TestEverythingArrivesOnceOverRealLinks(t *testing.T) {
 	}
 	connect(t, sides[0], sides[1])
 	for i, s := range sides {
-		senders[i] = NewSender(ledbat.Config{}, time.Now)
+		senders[i] = background.NewSender(ledbat.Config{}, time.Now)
 		running.Go(func() { senders[i].Run(ctx) })
-		receivers[i] = NewReceiver(s.link, nil, time.Now)
+		receivers[i] = background.NewReceiver(s.link, nil, time.Now)
 		defer receivers[i].Close()
 		lanes[i] = senders[i].Add(s.link, &counting{count: count, short: 3000}, 0)
 	}

@@ -2,7 +2,6 @@ package background
 
 import (
 	"encoding/binary"
-	"errors"
 
 	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -12,14 +11,12 @@ import (
 //
 //	type u8 (0x21) · request u32 · offset u16 · sequence u32 · sent at u32 · echo u32 · flags u8 · payload
 const (
-	DataType = 0x21
+	DataType = byte(peer.TypeBackgroundData)
 	Header   = 20 // bytes before the payload
 
 	flagEchoes = 1 << 0
 	flagAckNow = 1 << 1
 )
-
-var errMessage = errors.New("background: not a background message within its limits")
 
 func appendData(b []byte, d peer.Data, s ledbat.Stamp) []byte {
 	b = binary.BigEndian.AppendUint32(append(b, DataType), d.Request)
@@ -37,14 +34,23 @@ func appendData(b []byte, d peer.Data, s ledbat.Stamp) []byte {
 	return append(append(b, flags), d.Payload...)
 }
 
-// parseData reads a message of at most max bytes; the payload aliases b.
+func malformed(r peer.Reason) error {
+	return &peer.MalformedError{Type: peer.TypeBackgroundData, Reason: r}
+}
+
+// parseData reads a background message of at most max bytes; the payload aliases b.
 func parseData(b []byte, max int) (peer.Data, ledbat.Stamp, error) {
-	if len(b) <= Header || len(b) > max || b[0] != DataType {
-		return peer.Data{}, ledbat.Stamp{}, errMessage
+	switch {
+	case len(b) == 0 || b[0] != DataType:
+		return peer.Data{}, ledbat.Stamp{}, malformed(peer.ReasonEmpty)
+	case len(b) > max:
+		return peer.Data{}, ledbat.Stamp{}, malformed(peer.ReasonLong)
+	case len(b) <= Header:
+		return peer.Data{}, ledbat.Stamp{}, malformed(peer.ReasonShort)
 	}
 	d := peer.Data{Request: binary.BigEndian.Uint32(b[1:]), Offset: binary.BigEndian.Uint16(b[5:]), Payload: b[Header:]}
 	if int(d.Offset)+len(d.Payload) > peer.PieceSize {
-		return peer.Data{}, ledbat.Stamp{}, errMessage
+		return peer.Data{}, ledbat.Stamp{}, malformed(peer.ReasonLimit)
 	}
 	s := ledbat.Stamp{
 		Sequence: binary.BigEndian.Uint32(b[7:]), SentAt: binary.BigEndian.Uint32(b[11:]), Echo: binary.BigEndian.Uint32(b[15:]),

@@ -2,6 +2,12 @@ package background
 
 import (
 	"bytes"
+	"encoding/binary"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"os"
+	"reflect"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/ledbat"
@@ -40,4 +46,92 @@ func FuzzParseData(f *testing.F) {
 			t.Fatalf("%+v, %+v, %v", again, stamp, err)
 		}
 	})
+}
+
+type vectors struct {
+	Background []struct {
+		Name, Hex  string
+		DecodeOnly bool `json:"decode_only"`
+		Message    struct {
+			Request  uint32
+			Offset   uint16
+			Sequence uint32
+			SentAt   uint32 `json:"sent_at"`
+			Echo     uint32
+			Echoes   bool
+			AckNow   bool `json:"ack_now"`
+			Payload  string
+		}
+	}
+	BackgroundMalformed []struct {
+		Name, Hex string
+		Reason    peer.Reason
+		Message   int
+	} `json:"background_malformed"`
+	Acks []struct {
+		Name, Hex string
+		Ack       struct {
+			Cumulative, Highest uint32
+			Bitmap              string
+			ReceivedAt          uint32 `json:"received_at"`
+			Hold                uint32
+		}
+	}
+	AcksMalformed []struct{ Name, Hex string } `json:"acks_malformed"`
+}
+
+func readVectors(t *testing.T) (v vectors) {
+	t.Helper()
+	b, err := os.ReadFile("../../spec/vectors/peer.json")
+	if err == nil {
+		err = json.Unmarshal(b, &v)
+	}
+	if err != nil || len(v.Background) == 0 || len(v.BackgroundMalformed) == 0 || len(v.Acks) == 0 || len(v.AcksMalformed) == 0 {
+		t.Fatal("no vectors", err)
+	}
+	return v
+}
+
+func TestVectorsOfTheWire(t *testing.T) {
+	v := readVectors(t)
+	unhex := func(s string) []byte {
+		b, err := hex.DecodeString(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	for _, c := range v.Background {
+		m, b := c.Message, unhex(c.Hex)
+		want := peer.Data{Request: m.Request, Offset: m.Offset, SentAt: m.SentAt, Payload: unhex(m.Payload)}
+		stamp := ledbat.Stamp{Sequence: m.Sequence, SentAt: m.SentAt, Echo: m.Echo, Echoes: m.Echoes, AckNow: m.AckNow}
+		if got, s, err := parseData(b, maxMessage); err != nil || s != stamp || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, %+v, %v", c.Name, got, s, err)
+		}
+		if got := appendData(nil, want, stamp); !c.DecodeOnly && !bytes.Equal(got, b) {
+			t.Errorf("%s is written as %x", c.Name, got)
+		}
+	}
+	for _, c := range v.BackgroundMalformed {
+		most := c.Message
+		if most == 0 {
+			most = maxMessage
+		}
+		var bad *peer.MalformedError
+		if _, _, err := parseData(unhex(c.Hex), most); !errors.As(err, &bad) || bad.Reason != c.Reason {
+			t.Errorf("%s: %v, want %s", c.Name, err, c.Reason)
+		}
+	}
+	for _, c := range v.Acks {
+		a, ok := ledbat.ParseAck(unhex(c.Hex))
+		want := ledbat.Ack{Cumulative: c.Ack.Cumulative, Highest: c.Ack.Highest, Bitmap: binary.BigEndian.Uint64(unhex(c.Ack.Bitmap)), ReceivedAt: c.Ack.ReceivedAt, Hold: c.Ack.Hold}
+		if !ok || a != want || !bytes.Equal(want.Append(nil), unhex(c.Hex)) {
+			t.Errorf("%s: %+v, %v", c.Name, a, ok)
+		}
+	}
+	for _, c := range v.AcksMalformed {
+		if a, ok := ledbat.ParseAck(unhex(c.Hex)); ok {
+			t.Errorf("%s: %+v", c.Name, a)
+		}
+	}
 }

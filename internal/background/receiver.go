@@ -10,6 +10,10 @@ import (
 
 // Receiver takes the background messages of one link and acknowledges them.
 type Receiver struct {
+	// Asked, if set, says whether a request is of what demand bounds; foreground may come in the same messages. It is
+	// called under the receiver's lock. Set before the first Data.
+	Asked func(request uint32) bool
+
 	link   Link
 	demand *Demand // nil: nothing is bounded
 	clock  clock
@@ -42,7 +46,11 @@ func (r *Receiver) Data(b []byte) (part peer.Data, fresh bool, err error) {
 	fresh = r.acker.OnData(r.clock.micros(), int64(len(b)), stamp)
 	r.answer()
 	if fresh && r.demand != nil {
-		r.demand.arrived(len(part.Payload), stamp)
+		size := len(part.Payload)
+		if r.Asked != nil && !r.Asked(part.Request) {
+			size = 0
+		}
+		r.demand.arrived(size, stamp)
 	}
 	return part, fresh, nil
 }

@@ -24,6 +24,10 @@ const (
 
 // Sender is the background lane of a host, over all its links.
 type Sender struct {
+	// Awake, if set, is called instead of waking Run: Work has something to do. It may be called under locks, from any
+	// goroutine. Set before the first Add.
+	Awake func()
+
 	clock clock
 	wake  chan struct{}
 
@@ -157,6 +161,10 @@ func (s *Sender) wakeUp(l *Lane) {
 }
 
 func (s *Sender) nudge() {
+	if s.Awake != nil {
+		s.Awake()
+		return
+	}
 	select {
 	case s.wake <- struct{}{}:
 	default:
@@ -168,7 +176,7 @@ func (s *Sender) Run(ctx context.Context) {
 	timer := time.NewTimer(idleWait)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		timer.Reset(s.work())
+		timer.Reset(s.Work())
 		select {
 		case <-ctx.Done():
 		case <-s.wake:
@@ -177,8 +185,9 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
-// work sends what may go out now, and says after how long there may be more.
-func (s *Sender) work() time.Duration {
+// Work sends what may go out now, and says after how long there may be more. For owners with a loop of their own, instead
+// of Run.
+func (s *Sender) Work() time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.join()

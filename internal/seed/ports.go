@@ -114,8 +114,6 @@ type Config struct {
 	SessionFactor float64
 	// LookAhead is how many segments after one that was asked for are fetched before they are. Negative: none, 0: 1 (viewers ask ahead themselves).
 	LookAhead int
-	// Background serves the background lane.
-	Background bool
 	// SocketRead and SocketWrite are the socket's buffer sizes, for the metrics.
 	SocketRead, SocketWrite int
 	Metrics                 metric.Sink

@@ -20,6 +20,20 @@ func (v *viewer) Piece(m peer.Data) error {
 	return nil
 }
 
+// lane is the background transport of a link. It satisfies transfer.Lane.
+type lane struct{ v *viewer }
+
+// BackgroundData implements transfer.Lane: like all data, nothing that a seed asked for.
+func (l lane) BackgroundData(b []byte) error { return l.v.Piece(peer.Data{Payload: b}) }
+
+// Ack implements transfer.Lane.
+func (l lane) Ack(b []byte) error {
+	if _, upload := l.v.parts(); upload != nil {
+		return upload.Ack(b)
+	}
+	return nil
+}
+
 // wanted answers one certificate request, when the segment is there.
 func (v *viewer) wanted(id segment.ID) {
 	s := v.service

@@ -9,7 +9,9 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/transfer"
@@ -84,6 +86,7 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 		accounts: map[accountID]*account{}, titles: map[peer.ID]*title{}, viewers: map[signal.ID]*viewer{}, trackers: map[signal.ID]time.Time{},
 		revoked: &certificate.Revocations{}, flights: map[segment.ID]*flight{}, failures: map[segment.ID]failure{}, ledger: map[segment.ID]issued{},
 	}
+	s.uploader.Background = background.NewSender(ledbat.Config{}, cfg.Now)
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	if _, err := rand.Read(s.id[:]); err != nil {
 		return nil, fmt.Errorf("seed: make an ID: %w", err)

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/bus"
@@ -49,6 +50,8 @@ type viewer struct {
 
 var (
 	_ transfer.LinkEvents = (*viewer)(nil)
+	_ transfer.AckEvents  = (*viewer)(nil)
+	_ transfer.Lane       = lane{}
 	_ transfer.Handler    = (*viewer)(nil)
 	_ transfer.Pieces     = pieces{}
 	_ transfer.Observer   = (*viewer)(nil)
@@ -71,10 +74,11 @@ func (v *viewer) answer(offer *bus.Signal) {
 		return
 	}
 	hello := peer.Hello{
-		MinVersion: 1, MaxVersion: peer.Version, Flags: peer.OnDemand, MaxRequests: maxRequests,
+		MinVersion: 1, MaxVersion: peer.Version, Flags: peer.OnDemand | peer.AcksBackground, MaxRequests: maxRequests,
 		Peer: peer.ID(s.id), Swarm: v.title.swarm,
 	}
 	session := transfer.NewSession(link, hello, peer.ID(v.peer), v, s.cfg.Now)
+	session.Lane = lane{v}
 	v.mu.Lock()
 	v.link, v.session = link, session
 	waiting, stop := v.waiting, v.closed
@@ -165,8 +169,9 @@ func (v *viewer) Open() {
 	path := link.Path()
 	v.path.Store(&path)
 	v.upload = s.uploader.Add(transfer.UploadConfig{
-		Link: link, Send: session.Send, Pieces: pieces{v}, Observer: v, MaxRequests: maxRequests, Background: s.cfg.Background,
-		Budget: &budget{mu: &s.budgets, scopes: []*scope{s.scope, v.title.site.scope, account.sent}, now: s.cfg.Now, sink: s.cfg.Metrics},
+		Link: link, Send: session.Send, Pieces: pieces{v}, Observer: v, MaxRequests: maxRequests,
+		Background: v.title.site.rules.Config().Policy.Prefetch,
+		Budget:     &budget{mu: &s.budgets, scopes: []*scope{s.scope, v.title.site.scope, account.sent}, now: s.cfg.Now, sink: s.cfg.Metrics},
 	})
 	v.mu.Unlock()
 	s.countLinks()
@@ -196,6 +201,13 @@ func (v *viewer) Control(b []byte) {
 func (v *viewer) Data(b []byte) {
 	if s, _ := v.parts(); s != nil {
 		s.Data(b)
+	}
+}
+
+// Ack implements transfer.AckEvents.
+func (v *viewer) Ack(b []byte) {
+	if s, _ := v.parts(); s != nil {
+		s.Ack(b)
 	}
 }
 
@@ -235,7 +247,16 @@ func (v *viewer) end(reason peer.CloseReason, bye peer.ByeReason) {
 }
 
 // Ready implements transfer.Handler.
-func (v *viewer) Ready(peer.Hello) error { return nil }
+func (v *viewer) Ready(h peer.Hello) error {
+	v.mu.Lock()
+	wire, ok := v.link.(background.Link)
+	upload := v.upload
+	v.mu.Unlock()
+	if ok && upload != nil && h.Flags&peer.AcksBackground != 0 {
+		upload.Acknowledged(wire)
+	}
+	return nil
+}
 
 // Message implements transfer.Handler.
 func (v *viewer) Message(m peer.Message) error {

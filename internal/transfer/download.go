@@ -39,6 +39,7 @@ type Order struct {
 	Sent     time.Time
 	Received int  // bytes that are in
 	Checking bool // all bytes are in, and on their way to the owner
+	Promoted bool // it was asked for in the background
 }
 
 // DownloadEvents is who learns what came of requests. Its methods may be called from any goroutine.
@@ -63,8 +64,9 @@ type Download struct {
 	pending     map[uint32]*arriving
 	order       []uint32 // of pending, as they were asked for
 	canceled    map[uint32]canceled
-	queued      int64 // bytes asked for and not all in
+	queued      int64 // bytes asked for in the foreground and not all in
 	unsolicited int
+	behind      *behind // nil: nothing is taken in the background lane
 	meter       meter
 }
 
@@ -95,9 +97,10 @@ func (d *Download) Request(t *Target, lane peer.Lane, why string, pieces ...int)
 	for _, p := range pieces {
 		id := d.unusedID()
 		n := t.pieceLen(p)
-		d.pending[id] = &arriving{Order: Order{ID: id, Target: t, Piece: p, Length: n, Lane: lane, Why: why, Sent: now}}
+		a := &arriving{Order: Order{ID: id, Target: t, Piece: p, Length: n, Lane: lane, Why: why, Sent: now}}
+		d.pending[id] = a
 		d.order = append(d.order, id)
-		d.queued += int64(n)
+		d.owe(a)
 		list = append(list, peer.PieceRequest{ID: id, Piece: uint16(p)})
 	}
 	d.mu.Unlock()
@@ -175,7 +178,7 @@ func (d *Download) remove(id uint32) *arriving {
 		return nil
 	}
 	if !a.Checking {
-		d.queued -= int64(a.Length)
+		d.settle(a)
 	}
 	delete(d.pending, id)
 	at := slices.Index(d.order, id)
@@ -188,22 +191,6 @@ func (d *Download) Remove(id uint32) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.remove(id)
-}
-
-// Promote moves the background requests for a piece to the foreground.
-func (d *Download) Promote(segment peer.ID, piece int) {
-	var list []uint32
-	d.mu.Lock()
-	for _, id := range d.order {
-		if a := d.pending[id]; a.Target.Segment == segment && a.Piece == piece && a.Lane == peer.Background {
-			a.Lane = peer.Foreground
-			list = append(list, id)
-		}
-	}
-	d.mu.Unlock()
-	if list != nil {
-		d.send(peer.Promote{IDs: list})
-	}
 }
 
 // Reject takes the other side's refusals and returns the orders that they ended.
@@ -233,7 +220,7 @@ func (d *Download) Orders() []Order {
 	return out
 }
 
-// Queued is how many bytes were asked for and have not all come.
+// Queued is how many bytes were asked for in the foreground and have not all come.
 func (d *Download) Queued() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -252,6 +239,7 @@ func (d *Download) Close() {
 	d.pending, d.order, d.queued = map[uint32]*arriving{}, nil, 0
 	d.mu.Unlock()
 	d.waste(gone)
+	d.behind.close()
 }
 
 // Data takes a part of a piece. A *LinkError says that the peer is to be dropped.
@@ -278,11 +266,15 @@ func (d *Download) Data(m peer.Data) error {
 	whole := a.Received == a.Length
 	if whole {
 		a.Checking = true
-		d.queued -= int64(a.Length)
+		d.settle(a)
 	}
 	now := d.now()
 	d.meter.pay(len(m.Payload), now, a.Sent)
-	d.meter.arrived(len(m.Payload), now, now.Sub(a.Sent), d.queued == 0)
+	if a.Lane == peer.Foreground { // what gives way says nothing about how quick the other side is
+		d.meter.arrived(len(m.Payload), now, now.Sub(a.Sent), d.queued == 0)
+	} else {
+		d.rest()
+	}
 	d.mu.Unlock()
 	if whole {
 		t := a.Target

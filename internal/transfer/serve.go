@@ -2,34 +2,53 @@ package transfer
 
 import (
 	"context"
+	"sync"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
 // Work serves what can be served now and returns after how long it is to be called again, at the latest. For owners with
-// a loop of their own, instead of Run: they call it after every request, promotion and drain.
+// a loop of their own, instead of Run: they call it whenever Wake says so.
 func (u *Uploader) Work() time.Duration {
 	for {
-		up, wait := u.pick()
-		if up == nil {
+		wait := u.work()
+		if u.Background == nil {
 			return wait
 		}
-		u.step(up)
+		again := u.Background.Work()
+		if !u.wanting() {
+			return min(wait, again)
+		}
 	}
 }
 
-// Run serves until ctx is done.
-func (u *Uploader) Run(ctx context.Context) {
-	timer := time.NewTimer(time.Hour)
-	defer timer.Stop()
-	for ctx.Err() == nil {
+// work serves the foreground and fetches what the background needs, and says after how long there may be more.
+func (u *Uploader) work() time.Duration {
+	for {
 		up, wait := u.pick()
 		if up != nil {
 			u.step(up)
 			continue
 		}
-		timer.Reset(wait)
+		did, again := u.fetch()
+		if !did {
+			return min(wait, again)
+		}
+	}
+}
+
+// Run serves until ctx is done.
+func (u *Uploader) Run(ctx context.Context) {
+	var beside sync.WaitGroup
+	defer beside.Wait()
+	if u.Background != nil {
+		beside.Go(func() { u.Background.Run(ctx) })
+	}
+	timer := time.NewTimer(time.Hour)
+	defer timer.Stop()
+	for ctx.Err() == nil {
+		timer.Reset(u.work())
 		select {
 		case <-ctx.Done():
 		case <-u.wake:
@@ -38,42 +57,58 @@ func (u *Uploader) Run(ctx context.Context) {
 	}
 }
 
-// pick returns the next link that can be served, or how long nothing can be.
+// pick returns the next link that has foreground to send, or how long nothing can be. Once there is none at all, the
+// background may go on.
 func (u *Uploader) pick() (*Upload, time.Duration) {
 	now, wait := u.now(), time.Hour
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	busy := false
 	for range u.ring {
 		u.next = (u.next + 1) % len(u.ring)
 		up := u.ring[u.next]
-		if up.blocked || up.active == nil && len(up.lanes[0])+len(up.lanes[1]) == 0 {
+		if until := up.pressing(); until.After(now) {
+			busy, wait = true, min(wait, until.Sub(now))
+		}
+		if up.paced() || up.active == nil && len(up.lanes[peer.Foreground]) == 0 {
 			continue
 		}
+		if up.blocked {
+			// Not for ever: whoever reads nothing must not hold up what others wait for.
+			left := up.blockedAt.Add(mostBlocked).Sub(now)
+			if busy = busy || left > 0; left > 0 {
+				wait = min(wait, left)
+			}
+			continue
+		}
+		busy = true
 		if d := up.until.Sub(now); d > 0 {
 			wait = min(wait, d)
 			continue
 		}
 		if up.active == nil {
-			lane := peer.Foreground
-			if len(up.lanes[lane]) == 0 {
-				lane = peer.Background
+			up.sending = up.lanes[peer.Foreground][0]
+			up.lanes[peer.Foreground] = up.lanes[peer.Foreground][1:]
+			up.stop = false
+			if up.sending.data != nil { // promoted: it is paid for, and a part of it is there
+				up.size = peer.CutSize(len(up.sending.data)-up.sending.offset, up.cfg.Link.MaxMessage())
 			}
-			up.sending = up.lanes[lane][0]
-			up.lanes[lane] = up.lanes[lane][1:]
-			up.data, up.offset, up.stop = nil, 0, false
 			id := up.sending.id
 			up.active = &id
 		}
+		u.busy = true
 		return up, 0
 	}
+	u.release(busy)
 	return nil, wait
 }
 
 // step sends one message of a link's active request.
 func (u *Uploader) step(up *Upload) {
-	if up.data == nil && !u.begin(up) {
+	if up.sending.data == nil && !u.begin(up) {
 		return
 	}
+	q := &up.sending
 	u.mu.Lock()
 	stop, drains := up.stop || up.closed, up.drains
 	u.mu.Unlock()
@@ -81,25 +116,26 @@ func (u *Uploader) step(up *Upload) {
 		u.finish(up)
 		return
 	}
-	end := min(up.offset+up.size, len(up.data))
+	end := min(q.offset+up.size, len(q.data))
 	b, err := peer.Append(u.buf[:0], peer.Data{
-		Request: up.sending.id, Offset: uint16(up.offset),
-		SentAt: uint32(u.now().UnixMicro()), Payload: up.data[up.offset:end],
+		Request: q.id, Offset: uint16(q.offset), SentAt: uint32(u.now().UnixMicro()), Payload: q.data[q.offset:end],
 	})
 	u.buf = b
 	if err != nil { // a piece longer than a piece: not ours to send
-		up.reject(peer.RejectOutOfRange, []uint32{up.sending.id})
+		up.reject(peer.RejectOutOfRange, []uint32{q.id})
 		u.finish(up)
 		return
 	}
 	if !up.cfg.Link.SendData(b) {
 		u.mu.Lock()
-		up.blocked = up.drains == drains
+		if up.drains == drains {
+			up.blocked, up.blockedAt = true, u.now()
+		}
 		u.mu.Unlock()
 		return
 	}
-	up.cfg.Observer.Sent(end - up.offset)
-	if up.offset = end; end == len(up.data) {
+	up.cfg.Observer.Sent(end - q.offset)
+	if q.offset = end; end == len(q.data) {
 		up.cfg.Observer.Served()
 		u.finish(up)
 	}
@@ -118,7 +154,7 @@ func (u *Uploader) begin(up *Upload) bool {
 		wait, ok = up.cfg.Budget.Take(len(data))
 	}
 	if ok {
-		up.data, up.size = data, peer.CutSize(len(data), up.cfg.Link.MaxMessage())
+		up.sending.data, up.size = data, peer.CutSize(len(data), up.cfg.Link.MaxMessage())
 		return true
 	}
 	now := u.now()
@@ -139,6 +175,6 @@ func (u *Uploader) begin(up *Upload) bool {
 
 func (u *Uploader) finish(up *Upload) {
 	u.mu.Lock()
-	up.active, up.data = nil, nil
+	up.active, up.sending.data = nil, nil
 	u.mu.Unlock()
 }

@@ -39,11 +39,21 @@ type Handler interface {
 	Piece(peer.Data) error
 }
 
+// Lane receives the messages of the background transport, from the goroutines that read the link. Errors are as with
+// Handler.
+type Lane interface {
+	BackgroundData(b []byte) error
+	Ack(b []byte) error
+}
+
 // Session is the life of one link above its transport: hello, version, keepalive, limits. Its methods are safe for
 // concurrent use, except that Control must not run beside itself.
 type Session struct {
 	// Pong, if set before Open, hears of each pong: the nonce of its ping and the time that it took, as it claims.
 	Pong func(nonce uint32, took time.Duration)
+	// Lane, if set before Open, takes the messages of the background transport, and the hello must say so; without it they
+	// are unknown.
+	Lane Lane
 
 	link    Link
 	hello   peer.Hello
@@ -99,7 +109,11 @@ func (s *Session) End(reason peer.CloseReason, bye peer.ByeReason) {
 
 // Control takes a message of the control channel.
 func (s *Session) Control(b []byte) {
-	m, err := peer.Decode(peer.Control, b)
+	var m peer.Message
+	err := s.misplaced(b, 0)
+	if err == nil {
+		m, err = peer.Decode(peer.Control, b)
+	}
 	if err == nil {
 		err = s.handle(m)
 	}
@@ -108,13 +122,49 @@ func (s *Session) Control(b []byte) {
 
 // Data takes a message of a data channel.
 func (s *Session) Data(b []byte) {
-	m, err := peer.DecodeData(b, s.link.MaxMessage())
+	if s.Lane != nil && len(b) > 0 && peer.Type(b[0]) == peer.TypeBackgroundData {
+		if s.hear() {
+			s.judge(s.Lane.BackgroundData(b))
+		}
+		return
+	}
+	var m peer.Data
+	err := s.misplaced(b, peer.TypeBackgroundData)
+	if err == nil {
+		m, err = peer.DecodeData(b, s.link.MaxMessage())
+	}
 	if err == nil {
 		if s.hear() {
 			err = s.handler.Piece(m)
 		}
 	}
 	s.judge(err)
+}
+
+// Ack takes a message of the ack channel.
+func (s *Session) Ack(b []byte) {
+	if s.Lane != nil && len(b) > 0 && peer.Type(b[0]) == peer.TypeAck {
+		if s.hear() {
+			s.judge(s.Lane.Ack(b))
+		}
+		return
+	}
+	err := s.misplaced(b, peer.TypeAck)
+	if err == nil {
+		_, err = peer.Decode(peer.Ack, b)
+	}
+	s.judge(err)
+}
+
+// misplaced refuses a message of the background transport on a channel that is not its own.
+func (s *Session) misplaced(b []byte, own peer.Type) error {
+	if s.Lane == nil || len(b) == 0 {
+		return nil
+	}
+	if t := peer.Type(b[0]); t != own && (t == peer.TypeBackgroundData || t == peer.TypeAck) {
+		return &peer.MalformedError{Type: t, Reason: peer.ReasonChannel}
+	}
+	return nil
 }
 
 // hear notes that the other side lives; false before its hello, when nothing else is acted on.

@@ -1,9 +1,11 @@
 package transfer
 
 import (
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -47,11 +49,21 @@ type UploadConfig struct {
 	Budget      Budget // nil: unbounded
 	Observer    Observer
 	MaxRequests int
-	Background  bool // the background lane is served
+	Background  bool // the background lane is served, to who acks it
 }
 
-// Uploader serves the requests of many links, one message a turn, round robin.
+// Uploader serves the requests of many links, one message a turn, round robin; in the background, what the host's
+// background lane lets go, and nothing while there is foreground.
 type Uploader struct {
+	// Background is the host's background lane; nil: it is off, and such requests are rejected. Set before the first Add.
+	Background *background.Sender
+	// Paced has the foreground, too, go out under the law of the background lane, ahead of it, to whoever acks that: for
+	// hosts that share their uplink with somebody. Set before the first Add.
+	Paced bool
+	// Wake, if set, is called when Work has something to do again. It may be called under locks, from any goroutine.
+	// Set before the first Add.
+	Wake func()
+
 	// MostQueued requests over all links together leave each link no more than Share. 0: only the links' own bounds hold.
 	// Set before the first Add.
 	MostQueued, Share int
@@ -62,10 +74,11 @@ type Uploader struct {
 	mu   sync.Mutex
 	ring []*Upload // guarded by mu
 	next int       // guarded by mu
+	busy bool      // guarded by mu: there is foreground to send, so nothing of the background goes out
 	buf  []byte    // used by Run only
 }
 
-// NewUploader makes one; Run works it.
+// NewUploader makes one; Run works it, or its owner with Work.
 func NewUploader(now func() time.Time) *Uploader {
 	return &Uploader{now: now, wake: make(chan struct{}, 1)}
 }
@@ -78,21 +91,26 @@ type Upload struct {
 	active  *uint32 // request being sent
 	stop    bool    // the active request was canceled
 	blocked bool    // the link's buffers are full; Drain lifts it
-	drains  uint64  // calls of Drain, so that one between a refusal and its note is not lost
-	until   time.Time
-	closed  bool
+	// blockedAt is when the link last took nothing.
+	blockedAt time.Time
+	drains    uint64 // calls of Drain, so that one between a refusal and its note is not lost
+	until     time.Time
+	closed    bool
+	back      *backlog // nil: the background lane is off towards this peer
 
 	sending queued
-	data    []byte
-	offset  int
 	size    int
 }
 
+// queued is a request, and what is left of its piece once that is in hand.
 type queued struct {
 	segment peer.ID
 	id      uint32
 	piece   int
+	lane    peer.Lane
 	at      time.Time
+	data    []byte // all of the piece; nil: it is not in hand
+	offset  int    // bytes of it that are sent
 }
 
 // Add begins to serve a link.
@@ -108,7 +126,6 @@ func (u *Uploader) Add(cfg UploadConfig) *Upload {
 func (up *Upload) Remove() {
 	u := up.u
 	u.mu.Lock()
-	defer u.mu.Unlock()
 	up.closed = true
 	for i, o := range u.ring {
 		if o == up {
@@ -116,9 +133,19 @@ func (up *Upload) Remove() {
 			break
 		}
 	}
+	lane := up.lane()
+	u.mu.Unlock()
+	if lane != nil {
+		lane.Close()
+	}
+	u.nudge() // what it had may have held up others
 }
 
 func (u *Uploader) nudge() {
+	if u.Wake != nil {
+		u.Wake()
+		return
+	}
 	select {
 	case u.wake <- struct{}{}:
 	default:
@@ -128,24 +155,28 @@ func (u *Uploader) nudge() {
 // Request queues what a peer asked for; what cannot be queued is rejected at once. A request ID that is outstanding
 // is a protocol error.
 func (up *Upload) Request(m peer.Request) error {
-	if m.Lane == peer.Background && !up.cfg.Background {
-		up.reject(peer.RejectLaneOff, ids(m.Requests))
-		return nil
-	}
 	var busy []uint32
 	u := up.u
 	now := u.now()
 	u.mu.Lock()
+	if m.Lane == peer.Background && (up.back == nil || !up.cfg.Background) {
+		u.mu.Unlock()
+		up.reject(peer.RejectLaneOff, ids(m.Requests))
+		return nil
+	}
 	for _, r := range m.Requests {
 		if up.outstanding(r.ID) {
 			u.mu.Unlock()
 			return errDuplicateID
 		}
-		if n := len(up.lanes[0]) + len(up.lanes[1]); n >= up.cfg.MaxRequests || u.MostQueued > 0 && n >= u.Share && u.queued() >= u.MostQueued {
+		if n := up.waiting(); n >= up.cfg.MaxRequests || u.MostQueued > 0 && n >= u.Share && u.queued() >= u.MostQueued {
 			busy = append(busy, r.ID)
 			continue
 		}
-		up.lanes[m.Lane] = append(up.lanes[m.Lane], queued{segment: m.Segment, id: r.ID, piece: int(r.Piece), at: now})
+		if m.Lane == peer.Foreground {
+			up.press()
+		}
+		up.lanes[m.Lane] = append(up.lanes[m.Lane], queued{segment: m.Segment, id: r.ID, piece: int(r.Piece), lane: m.Lane, at: now})
 	}
 	u.mu.Unlock()
 	if busy != nil {
@@ -159,7 +190,16 @@ func (up *Upload) Request(m peer.Request) error {
 func (u *Uploader) queued() int {
 	n := 0
 	for _, up := range u.ring {
-		n += len(up.lanes[0]) + len(up.lanes[1])
+		n += up.waiting()
+	}
+	return n
+}
+
+// waiting is how many requests wait on the link. Under mu.
+func (up *Upload) waiting() int {
+	n := len(up.lanes[0]) + len(up.lanes[1])
+	if up.back != nil {
+		n += len(up.back.ready)
 	}
 	return n
 }
@@ -176,7 +216,7 @@ func ids(rs []peer.PieceRequest) []uint32 {
 func (up *Upload) Len() int {
 	up.u.mu.Lock()
 	defer up.u.mu.Unlock()
-	n := len(up.lanes[0]) + len(up.lanes[1])
+	n := up.waiting()
 	if up.active != nil {
 		n++
 	}
@@ -187,14 +227,8 @@ func (up *Upload) outstanding(id uint32) bool {
 	if up.active != nil && *up.active == id {
 		return true
 	}
-	for _, lane := range up.lanes {
-		for _, q := range lane {
-			if q.id == id {
-				return true
-			}
-		}
-	}
-	return false
+	is := func(q queued) bool { return q.id == id }
+	return slices.ContainsFunc(up.lanes[0], is) || slices.ContainsFunc(up.lanes[1], is) || up.back != nil && slices.ContainsFunc(up.back.ready, is)
 }
 
 func (up *Upload) reject(reason peer.RejectReason, list []uint32) {
@@ -222,12 +256,21 @@ func (up *Upload) Cancel(m peer.Cancel) {
 	u.nudge()
 }
 
+// queues are where requests wait. Under mu.
+func (up *Upload) queues() []*[]queued {
+	all := []*[]queued{&up.lanes[0], &up.lanes[1]}
+	if up.back != nil {
+		all = append(all, &up.back.ready)
+	}
+	return all
+}
+
 // take removes a queued request. Under mu.
 func (up *Upload) take(id uint32) (queued, bool) {
-	for l, lane := range up.lanes {
-		for i, q := range lane {
+	for _, list := range up.queues() {
+		for i, q := range *list {
 			if q.id == id {
-				up.lanes[l] = append(lane[:i:i], lane[i+1:]...)
+				*list = append((*list)[:i:i], (*list)[i+1:]...)
 				return q, true
 			}
 		}
@@ -239,38 +282,22 @@ func (up *Upload) take(id uint32) (queued, bool) {
 func (up *Upload) Withdraw(segment peer.ID) {
 	var gone []uint32
 	up.u.mu.Lock()
-	for l, lane := range up.lanes {
+	for _, list := range up.queues() {
 		var keep []queued
-		for _, q := range lane {
+		for _, q := range *list {
 			if q.segment == segment && len(gone) < 255 {
 				gone = append(gone, q.id)
 			} else {
 				keep = append(keep, q)
 			}
 		}
-		up.lanes[l] = keep
+		*list = keep
 	}
 	up.u.mu.Unlock()
 	if gone != nil {
 		up.reject(peer.RejectWithdrawn, gone)
+		up.u.nudge()
 	}
-}
-
-// Promote moves background requests to the foreground, in place.
-func (up *Upload) Promote(m peer.Promote) {
-	u := up.u
-	u.mu.Lock()
-	for _, id := range m.IDs {
-		for _, q := range up.lanes[peer.Background] {
-			if q.id == id {
-				q, _ = up.take(id)
-				up.lanes[peer.Foreground] = append(up.lanes[peer.Foreground], q)
-				break
-			}
-		}
-	}
-	u.mu.Unlock()
-	u.nudge()
 }
 
 // Drain says that the link has room again.

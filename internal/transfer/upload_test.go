@@ -152,20 +152,6 @@ func request(lane peer.Lane, list ...uint32) peer.Request {
 	return m
 }
 
-func TestForegroundGoesFirstAndPromotionMoves(t *testing.T) {
-	b := newBench(nil)
-	_ = b.up.Request(request(peer.Background, 10, 11, 12))
-	_ = b.up.Request(request(peer.Foreground, 1, 2))
-	b.up.Promote(peer.Promote{IDs: []uint32{12, 99}})
-	b.work(1000)
-	if got := b.link.sentIDs(); !slices.Equal(got, []uint32{1, 2, 12, 10, 11}) {
-		t.Errorf("served in order %v", got)
-	}
-	if b.c.served != 5 || b.c.sent != 5*peer.PieceSize {
-		t.Errorf("tally %+v", *b.c)
-	}
-}
-
 func TestLinksTakeTurns(t *testing.T) {
 	b := newBench(nil)
 	other := &tape{room: -1}
@@ -216,7 +202,7 @@ func TestCancelStopsQueuedAndRunningRequests(t *testing.T) {
 }
 
 func TestRequestsAreRejected(t *testing.T) {
-	b := newBench(func(c *UploadConfig) { c.Background = false })
+	b := newBench(nil)
 	_ = b.up.Request(request(peer.Background, 50))
 	_ = b.up.Request(request(peer.Foreground, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10))
 	if err := b.up.Request(request(peer.Foreground, 3)); err == nil {

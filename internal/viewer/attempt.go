@@ -38,11 +38,14 @@ type attempt struct {
 	heard   int  // candidates
 	facts   facts
 	timer   func()
-	remote  *remote                      // of an open link; the loop's
-	data    atomic.Pointer[func([]byte)] // takes data of an open link
+	remote  *remote                          // of an open link; the loop's
+	session atomic.Pointer[transfer.Session] // takes data and acks of an open link
 }
 
-var _ transfer.LinkEvents = (*attempt)(nil)
+var (
+	_ transfer.LinkEvents = (*attempt)(nil)
+	_ transfer.AckEvents  = (*attempt)(nil)
+)
 
 func (l *links) newAttempt(id, to signal.ID, role string, offered bool) *attempt {
 	a := &attempt{l: l, id: id, peer: to, role: schedule.Role(role), offered: offered, state: attemptOpening}
@@ -267,8 +270,7 @@ func (a *attempt) Open() {
 // attach joins an open link to its peer.
 func (a *attempt) attach(r *remote) {
 	a.remote = r
-	take := r.session.Data
-	a.data.Store(&take)
+	a.session.Store(r.session)
 }
 
 // Control implements transfer.LinkEvents.
@@ -283,8 +285,15 @@ func (a *attempt) Control(message []byte) {
 
 // Data implements transfer.LinkEvents, in the goroutine that reads the link.
 func (a *attempt) Data(message []byte) {
-	if take := a.data.Load(); take != nil {
-		(*take)(message)
+	if s := a.session.Load(); s != nil {
+		s.Data(message)
+	}
+}
+
+// Ack implements transfer.AckEvents, in the goroutine that reads the link.
+func (a *attempt) Ack(message []byte) {
+	if s := a.session.Load(); s != nil {
+		s.Ack(message)
 	}
 }
 

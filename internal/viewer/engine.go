@@ -4,9 +4,12 @@ import (
 	"encoding/hex"
 	"io"
 	"slices"
+	"sync/atomic"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/transfer"
@@ -25,6 +28,7 @@ const (
 // engineConfig says how an engine behaves.
 type engineConfig struct {
 	Policy     schedule.Policy
+	Prefetch   func() schedule.Ahead // as the site and the viewer's device have it; nil: nothing is fetched ahead
 	StoreBytes int64
 	Record     io.Writer // gets every decision, if set
 }
@@ -48,6 +52,10 @@ type engine struct {
 	peers    map[string]*remote
 	banned   map[string]bool
 	uploader *transfer.Uploader
+	// requester bounds what is asked for in the background, over all links.
+	requester *background.Requester
+	pumping   atomic.Bool // a call of pump is on its way
+	pumpTimer func()
 
 	keys     *certificate.KeySet
 	revoked  *certificate.Revocations
@@ -87,6 +95,10 @@ func (e *engine) start() {
 	e.epoch = e.loop.Now()
 	e.uploader = transfer.NewUploader(e.loop.Now)
 	e.uploader.MostQueued, e.uploader.Share = mostQueued, queueShare
+	sender := background.NewSender(ledbat.Config{}, e.loop.Now)
+	sender.Awake, e.uploader.Wake = e.pumpSoon, e.pumpSoon
+	e.uploader.Background, e.uploader.Paced = sender, true // a home's uplink carries its own requests, too
+	e.requester = background.NewRequester(ledbat.Config{}, e.loop.Now)
 	e.store = newStore(e.cfg.StoreBytes, func(id string) bool {
 		s := e.segments.byID[id]
 		return s != nil && s.wanted()
@@ -103,8 +115,29 @@ func (e *engine) tick() {
 	e.stopTick = e.loop.After(tickEvery, e.tick)
 }
 
-// pump sends what the links take. Without a budget nothing waits for time, so a drain or a request is the next occasion.
-func (e *engine) pump() { e.uploader.Work() }
+// pump sends what links and the law of the host let go.
+func (e *engine) pump() {
+	if e.stopped {
+		return
+	}
+	if e.pumpTimer != nil {
+		e.pumpTimer()
+		e.pumpTimer = nil
+	}
+	if wait := e.uploader.Work(); wait < longestSleep {
+		e.pumpTimer = e.loop.After(wait, e.pump)
+	}
+}
+
+// pumpSoon has pump called, from any goroutine.
+func (e *engine) pumpSoon() {
+	if !e.pumping.Swap(true) {
+		e.loop.Post(func() {
+			e.pumping.Store(false)
+			e.pump()
+		})
+	}
+}
 
 func (e *engine) announce(id string) {
 	if e.uploads() {
@@ -150,6 +183,9 @@ func (e *engine) cancelDownloads(s *seg, piece int) {
 		})
 	}
 }
+
+// background says whether anything may be asked for before the player does.
+func (e *engine) background() bool { return e.cfg.Prefetch != nil && e.cfg.Prefetch().Possible() }
 
 // addLink takes over a link that has opened.
 func (e *engine) addLink(id peer.ID, role schedule.Role, link transfer.Link) *remote {
@@ -239,6 +275,9 @@ func (e *engine) stop() {
 	e.stopTick()
 	if e.timer != nil {
 		e.timer()
+	}
+	if e.pumpTimer != nil {
+		e.pumpTimer()
 	}
 	for _, s := range e.segments.all() {
 		if s.wanted() {

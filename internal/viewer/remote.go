@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -42,6 +43,7 @@ type remote struct {
 	download *transfer.Download
 	upload   *transfer.Upload
 	path     transfer.Path
+	wire     background.Link // nil: the link carries nothing of the background transport
 
 	ready       bool
 	onDemand    bool
@@ -72,6 +74,7 @@ var (
 	_ transfer.DownloadEvents = (*remote)(nil)
 	_ transfer.Observer       = (*remote)(nil)
 	_ transfer.Pieces         = served{}
+	_ transfer.Lane           = (*remote)(nil)
 )
 
 // newRemote makes the peer of a link that has opened. open sends the hello.
@@ -84,11 +87,18 @@ func newRemote(e *engine, id peer.ID, role schedule.Role, link transfer.Link) *r
 	if !e.uploads() {
 		hello.Flags = peer.NoUpload
 	}
+	if r.wire, _ = link.(background.Link); r.wire != nil {
+		hello.Flags |= peer.AcksBackground
+	}
 	r.session = transfer.NewSession(link, hello, id, r, e.loop.Now)
 	r.download = transfer.NewDownload(r.session.Send, e.loop.Now, r)
+	if r.wire != nil {
+		r.session.Lane = r
+		r.download.Background(r.wire, e.requester)
+	}
 	r.session.Pong = r.pong
 	r.upload = e.uploader.Add(transfer.UploadConfig{
-		Link: link, Send: r.refuse, Pieces: served{e.store}, Observer: r, MaxRequests: ownMaxRequests, Background: e.cfg.Policy.Background,
+		Link: link, Send: r.refuse, Pieces: served{e.store}, Observer: r, MaxRequests: ownMaxRequests, Background: e.background(),
 	})
 	return r
 }
@@ -100,6 +110,9 @@ func (r *remote) Ready(h peer.Hello) error {
 	r.onDemand = r.role == schedule.Seed && h.Flags&peer.OnDemand != 0
 	r.noUpload = h.Flags&peer.NoUpload != 0
 	r.maxRequests = int(h.MaxRequests)
+	if r.wire != nil && h.Flags&peer.AcksBackground != 0 {
+		r.upload.Acknowledged(r.wire)
+	}
 	r.session.Ping()
 	if r.role == schedule.Viewer {
 		r.dirty = r.e.store.ids()
@@ -111,6 +124,12 @@ func (r *remote) Ready(h peer.Hello) error {
 
 // Piece implements transfer.Handler, in the link's goroutine.
 func (r *remote) Piece(m peer.Data) error { return r.download.Data(m) }
+
+// BackgroundData implements transfer.Lane, in the link's goroutine.
+func (r *remote) BackgroundData(b []byte) error { return r.download.BackgroundData(b) }
+
+// Ack implements transfer.Lane, in the link's goroutine.
+func (r *remote) Ack(b []byte) error { return r.upload.Ack(b) }
 
 // Arrived implements transfer.DownloadEvents, in the link's goroutine.
 func (r *remote) Arrived(o transfer.Order, data []byte, matches bool) {

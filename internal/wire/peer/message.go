@@ -13,6 +13,8 @@
 //	0x12 reject              reason u8, count u8, id u32…
 //	0x13 promote             count u8, id u32…
 //	0x20 data                id u32, offset u16, sent at u32, payload
+//	0x21 background-data     of the background transport (package background)
+//	0x30 ack                 of the background transport (package ledbat)
 //	0x40 ping                nonce u32, sent at u32
 //	0x41 pong                nonce u32, sent at u32
 //	0x50 bye                 reason u8
@@ -39,6 +41,8 @@ const (
 	TypeReject             Type = 0x12
 	TypePromote            Type = 0x13
 	TypeData               Type = 0x20
+	TypeBackgroundData     Type = 0x21 // for Decode unknown, as for who did not set AcksBackground
+	TypeAck                Type = 0x30 // likewise
 	TypePing               Type = 0x40
 	TypePong               Type = 0x41
 	TypeBye                Type = 0x50
@@ -74,6 +78,8 @@ type Flags uint16
 const (
 	OnDemand Flags = 1 << 0 // a seed: may be asked for the certificate of any segment of the title
 	NoUpload Flags = 1 << 1 // role leech: never ask it
+	// AcksBackground is set by who acks background data; nobody else gets any.
+	AcksBackground Flags = 1 << 2
 )
 
 // Lane is the lane of a request.

@@ -1,0 +1,307 @@
+package transfer
+
+import (
+	"errors"
+	"slices"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/background"
+	"github.com/leeway-video/leeway/internal/ledbat"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+const (
+	// mostReady pieces of a link are in hand for the background lane: the one that is being sent, and the next.
+	mostReady = 2
+	// mostBlocked is how long foreground that its link does not take holds up the background of all links.
+	mostBlocked = time.Second
+)
+
+var errAck = errors.New("no ack of the background transport")
+
+// backlog is what a link has waiting for the host's law. Guarded by Uploader.mu.
+type backlog struct {
+	link background.Link
+	// lane is nil before the first piece: a link that is asked for nothing has no state in the law.
+	lane  *background.Lane
+	ready []queued  // their pieces are in hand, those of the foreground first; the first is being sent
+	until time.Time // the budget allows nothing before
+	moved time.Time // when foreground last went out, or began to wait
+}
+
+// front is how many of what is ready are of the foreground. Under mu.
+func (b *backlog) front() int {
+	if n := slices.IndexFunc(b.ready, func(q queued) bool { return q.lane != peer.Foreground }); n >= 0 {
+		return n
+	}
+	return len(b.ready)
+}
+
+// add puts a request whose piece is in hand behind those of its lane. Under mu.
+func (b *backlog) add(q queued) {
+	at := len(b.ready)
+	if q.lane == peer.Foreground {
+		at = b.front()
+	}
+	b.ready = slices.Insert(b.ready, at, q)
+}
+
+// Acknowledged says that the other side acks background data: what it asks for in that lane is served from now on, and
+// what it asks for in the foreground gives way too, if Paced.
+func (up *Upload) Acknowledged(link background.Link) {
+	up.u.mu.Lock()
+	defer up.u.mu.Unlock()
+	if up.u.Background != nil && up.back == nil {
+		up.back = &backlog{link: link}
+	}
+}
+
+// lane is nil as long as nothing went out under the law. Under mu.
+func (up *Upload) lane() *background.Lane {
+	if up.back == nil {
+		return nil
+	}
+	return up.back.lane
+}
+
+// paced says whether foreground goes out under the law. Under mu.
+func (up *Upload) paced() bool { return up.u.Paced && up.back != nil }
+
+// pressing says until when foreground that goes out under the law keeps the background back; the zero time if there is
+// none. Under mu.
+func (up *Upload) pressing() time.Time {
+	if !up.paced() || len(up.lanes[peer.Foreground]) == 0 && up.back.front() == 0 {
+		return time.Time{}
+	}
+	return up.back.moved.Add(mostBlocked)
+}
+
+// Ack takes a message of the ack channel. What it says may be wrong, and then changes nothing.
+func (up *Upload) Ack(b []byte) error {
+	if _, ok := ledbat.ParseAck(b); !ok {
+		return errAck
+	}
+	up.u.mu.Lock()
+	lane := up.lane()
+	up.u.mu.Unlock()
+	if lane != nil {
+		lane.Ack(b)
+	}
+	return nil
+}
+
+// Moved says that the link's packets take another way now.
+func (up *Upload) Moved() {
+	up.u.mu.Lock()
+	lane := up.lane()
+	up.u.mu.Unlock()
+	if lane != nil {
+		lane.Reset()
+	}
+}
+
+// Promote moves background requests to the foreground, in place: a piece goes on where it was.
+func (up *Upload) Promote(m peer.Promote) {
+	u := up.u
+	u.mu.Lock()
+	for _, id := range m.IDs {
+		if !up.behind(id) {
+			continue
+		}
+		q, _ := up.take(id)
+		q.lane = peer.Foreground
+		up.press()
+		if up.paced() && q.data != nil {
+			up.back.add(q)
+			up.back.lane.Wake()
+		} else {
+			up.lanes[peer.Foreground] = append(up.lanes[peer.Foreground], q)
+		}
+	}
+	u.mu.Unlock()
+	u.nudge()
+}
+
+// press notes that the link has foreground now. Under mu.
+func (up *Upload) press() {
+	if up.paced() && up.pressing().IsZero() {
+		up.back.moved = up.u.now()
+	}
+	up.u.busy = true
+}
+
+// behind says whether a request waits in the background. Under mu.
+func (up *Upload) behind(id uint32) bool {
+	for _, list := range up.queues() {
+		for _, q := range *list {
+			if q.id == id {
+				return q.lane == peer.Background
+			}
+		}
+	}
+	return false
+}
+
+// release lets the background go on when there is no foreground any more. Under mu.
+func (u *Uploader) release(busy bool) {
+	was := u.busy
+	if u.busy = busy; busy || !was {
+		return
+	}
+	for _, up := range u.ring {
+		if lane := up.lane(); lane != nil && len(up.back.ready) > 0 {
+			lane.Wake()
+		}
+	}
+}
+
+// lacking returns a link that wants a piece in hand, and for which lane, or how long none does. Under mu.
+func (u *Uploader) lacking() (*Upload, peer.Lane, time.Duration) {
+	wait, now := time.Hour, u.now()
+	for _, lane := range []peer.Lane{peer.Foreground, peer.Background} {
+		if lane == peer.Background && u.busy {
+			break
+		}
+		for i := range u.ring {
+			up := u.ring[(u.next+1+i)%len(u.ring)]
+			if up.back == nil || len(up.lanes[lane]) == 0 || lane == peer.Foreground && (!u.Paced || up.back.front() >= mostReady) ||
+				lane == peer.Background && len(up.back.ready) >= mostReady {
+				continue
+			}
+			if d := up.back.until.Sub(now); d > 0 {
+				wait = min(wait, d)
+				continue
+			}
+			return up, lane, 0
+		}
+	}
+	return nil, 0, wait
+}
+
+func (u *Uploader) wanting() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	up, _, _ := u.lacking()
+	return up != nil
+}
+
+// fetch gets the bytes of one request that goes out under the law, and the right to send them. It says whether there was
+// one to try, and if not, after how long there may be.
+func (u *Uploader) fetch() (did bool, wait time.Duration) {
+	u.mu.Lock()
+	up, lane, wait := u.lacking()
+	if up == nil {
+		u.mu.Unlock()
+		return false, wait
+	}
+	q := up.lanes[lane][0] // it stays there: it may be canceled or promoted meanwhile
+	u.next = (u.next + 1) % len(u.ring)
+	u.mu.Unlock()
+
+	data, refusal := up.cfg.Pieces.Piece(q.segment, q.piece)
+	if refusal == Served && len(data) > peer.PieceSize {
+		refusal = Refuse(peer.RejectOutOfRange) // not ours to send
+	}
+	if refusal == Served && up.cfg.Budget != nil {
+		if again, ok := up.cfg.Budget.Take(len(data)); !ok {
+			now := u.now()
+			if again > 0 && (lane == peer.Background || now.Sub(q.at) <= maxQueueAge) {
+				u.mu.Lock()
+				up.back.until = now.Add(again)
+				u.mu.Unlock()
+				return true, 0
+			}
+			refusal = Refuse(peer.RejectBudget)
+		}
+	}
+	if refusal != Served {
+		u.mu.Lock()
+		_, there := up.take(q.id)
+		u.mu.Unlock()
+		if there {
+			up.reject(peer.RejectReason(refusal-1), []uint32{q.id})
+		}
+		return true, 0
+	}
+	up.keep(q.id, data)
+	return true, 0
+}
+
+// keep puts a piece in hand with its request, wherever that is now.
+func (up *Upload) keep(id uint32, data []byte) {
+	u := up.u
+	u.mu.Lock()
+	lane, back := up.lane(), up.back
+	if !up.paced() && !up.behind(id) {
+		for i, q := range up.lanes[peer.Foreground] {
+			if q.id == id { // promoted meanwhile
+				up.lanes[peer.Foreground][i].data = data
+			}
+		}
+		u.mu.Unlock()
+		return
+	}
+	q, there := up.take(id)
+	if there {
+		q.data = data
+		back.add(q)
+	}
+	u.mu.Unlock()
+	if lane == nil {
+		lane = u.Background.Add(back.link, source{up}, 0) // only here, and one at a time
+		u.mu.Lock()
+		back.lane = lane
+		gone := up.closed
+		u.mu.Unlock()
+		if gone {
+			lane.Close()
+		}
+	}
+	lane.Wake()
+}
+
+// source is a backlog as the law's sender sees it.
+type source struct{ up *Upload }
+
+// Waiting implements background.Source.
+func (s source) Waiting() bool {
+	u := s.up.u
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return s.up.may()
+}
+
+// may says whether anything of the link may go out under the law. Under mu.
+func (up *Upload) may() bool {
+	ready := up.back.ready
+	return len(ready) > 0 && (ready[0].lane == peer.Foreground || !up.u.busy)
+}
+
+// Next implements background.Source.
+func (s source) Next(n int) (part peer.Data, ok bool) {
+	up := s.up
+	u, back := up.u, up.back
+	u.mu.Lock()
+	if !up.may() {
+		u.mu.Unlock()
+		return peer.Data{}, false
+	}
+	q := &back.ready[0]
+	end := min(q.offset+n, len(q.data))
+	part = peer.Data{Request: q.id, Offset: uint16(q.offset), Payload: q.data[q.offset:end]}
+	q.offset = end
+	if q.lane == peer.Foreground {
+		back.moved = u.now()
+	}
+	whole := end == len(q.data)
+	if whole {
+		back.ready = back.ready[1:]
+	}
+	u.mu.Unlock()
+	up.cfg.Observer.Sent(len(part.Payload))
+	if whole {
+		up.cfg.Observer.Served()
+		u.nudge()
+	}
+	return part, true
+}
