@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { encodeAck } from '../ledbat/ack.ts';
-import { pieceSize } from '../protocol/peer.ts';
+import { Malformed, pieceSize } from '../protocol/peer.ts';
 import { createBackground } from './background.ts';
 import { join, Line, Store, Time, Wire } from './line.ts';
 import type { Background, BackgroundLane, TabsPort } from './ports.ts';
@@ -188,7 +188,7 @@ describe('the sending side', () => {
     expect(b.wires[0]!.bytes).toBe(before);
     b.sender.stop();
     expect(b.during(5)).toBe(0);
-    expect(b.lanes[0]!.data(new Uint8Array(30))).toBe('malformed');
+    expect(() => b.lanes[0]!.data(new Uint8Array(30))).toThrow(Malformed);
   });
 });
 

@@ -156,10 +156,9 @@ class Lane implements BackgroundLane {
     return taken;
   }
 
-  data(message: Uint8Array): DataMessage | undefined | 'malformed' {
+  data(message: Uint8Array): DataMessage | undefined {
     const { link, now, asked } = this.#o;
     const read = decodeBackground(message, link.maxMessage);
-    if (!read) return 'malformed';
     if (this.#closed) return undefined;
     const at = now();
     const fresh = this.#acker.onData(at, message.length, read.stamp);

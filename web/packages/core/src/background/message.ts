@@ -1,5 +1,5 @@
 import type { Stamp } from '../ledbat/ack.ts';
-import { type DataMessage, pieceSize } from '../protocol/peer.ts';
+import { type DataMessage, Malformed, pieceSize } from '../protocol/peer.ts';
 
 /*
  * A background data message, big-endian (spec/background-transport.md):
@@ -29,13 +29,15 @@ export const encodeBackground = (part: Part, s: Stamp): Uint8Array<ArrayBuffer> 
   return b;
 };
 
-/** Undefined when the bytes are no background message of at most so many bytes. The payload shares their memory. */
-export const decodeBackground = (b: Uint8Array, most: number): { part: DataMessage; stamp: Stamp } | undefined => {
-  if (b.length <= backgroundHeader || b.length > most || b[0] !== backgroundType) return undefined;
+/** Reads a background message of at most so many bytes, or throws Malformed. The payload shares their memory. */
+export const decodeBackground = (b: Uint8Array, most: number): { part: DataMessage; stamp: Stamp } => {
+  if (b[0] !== backgroundType) throw new Malformed('empty');
+  if (b.length > most) throw new Malformed('long');
+  if (b.length <= backgroundHeader) throw new Malformed('short');
   const view = new DataView(b.buffer, b.byteOffset);
   const offset = view.getUint16(5);
   const payload = b.subarray(backgroundHeader);
-  if (offset + payload.length > pieceSize) return undefined;
+  if (offset + payload.length > pieceSize) throw new Malformed('limit');
   const sentAt = view.getUint32(11);
   const flags = b[19]!;
   return {

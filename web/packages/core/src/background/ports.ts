@@ -29,8 +29,8 @@ export interface BackgroundLane {
   wake(): void;
   /** A message of the ack channel; false: it is none, or says what cannot be. */
   ack(message: Uint8Array): boolean;
-  /** A background message: what it carries; undefined when it came before; 'malformed' ends the link. */
-  data(message: Uint8Array): DataMessage | undefined | 'malformed';
+  /** A background message: what it carries; undefined when it came before. Throws Malformed. */
+  data(message: Uint8Array): DataMessage | undefined;
   /** So many bytes of payload were asked for over this link. */
   requested(size: number): void;
   /** So many of them will not come in the background: rejected, canceled, promoted. */
