@@ -63,15 +63,15 @@ func late(name string, after time.Duration) bench.Case {
 }
 
 // uplink is case 12: many links of one host, TCP of another behind the same line, and foreground of its own.
-func uplink(name string, peers int) bench.Case {
+func uplink(name string, peers int, p pages) bench.Case {
 	const before, length = 10 * time.Second, 30 * time.Second
 	return bench.Case{
-		Name: name, About: fmt.Sprintf("%d background peers on one uplink of 10 Mbit/s, 40 ms, beside CUBIC; then foreground segments of 2 MB of the same host.", peers),
+		Name: name, Needs: p.needs(), About: fmt.Sprintf("%d background peers on one uplink of 10 Mbit/s, 40 ms, beside CUBIC; then foreground segments of 2 MB of the same host%s.", peers, p.about()),
 		Figures: []bench.Figure{
 			{Name: "tcp_kept_ratio", Goal: ">= 0.9"}, {Name: "background_share_beside_tcp"}, {Name: "link_utilization_alone"},
 			{Name: "added_delay_p95", Unit: "ms"}, {Name: "foreground_slowdown", Goal: "<= 1.05"},
 		},
-		Run: measured(func(s *session) error {
+		Run: measuredIn(p, func(s *session) error {
 			solo, err := s.solo(ten, cubic, length)
 			if err != nil {
 				return err
@@ -144,15 +144,15 @@ func (s *session) foreground(line netlab.Link, peers int) (float64, error) {
 }
 
 // downlink is case 13: many senders to one viewer, which asks within a window of its own and has TCP come as well.
-func downlink(name string, senders int) bench.Case {
+func downlink(name string, senders int, p pages) bench.Case {
 	const before, length = 10 * time.Second, 30 * time.Second
 	return bench.Case{
-		Name: name, About: fmt.Sprintf("%d background hosts send to one viewer's downlink of 10 Mbit/s, 40 ms, beside CUBIC.", senders),
+		Name: name, Needs: p.needs(), About: fmt.Sprintf("%d background hosts send to one viewer's downlink of 10 Mbit/s, 40 ms, beside CUBIC%s.", senders, p.about()),
 		Figures: []bench.Figure{
 			{Name: "tcp_kept_ratio", Goal: ">= 0.9"}, {Name: "background_share_beside_tcp"}, {Name: "link_utilization_alone"},
 			{Name: "added_delay_p95", Unit: "ms"}, {Name: "tcp_kept_ratio_senders_alone"},
 		},
-		Run: measured(func(s *session) error {
+		Run: measuredIn(p, func(s *session) error {
 			solo, err := s.solo(ten, cubic, length)
 			if err != nil {
 				return err

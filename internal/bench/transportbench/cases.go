@@ -24,9 +24,9 @@ const warm = 5 * time.Second
 
 func cases() []bench.Case {
 	return []bench.Case{
-		paper("1", time.Minute, false), paper("1-short", 20*time.Second, true), smoke(),
+		paper("1", time.Minute, false, nil), paper("1-short", 20*time.Second, true, nil), smoke("smoke", nil), smoke("smoke-chromium", bothKinds),
 		figure2("R2", time.Minute, false), figure2("R2-short", 20*time.Second, true),
-		competitors("2", 20*time.Second, 40*time.Second, false), competitors("2-short", 10*time.Second, 20*time.Second, true),
+		competitors("2", 20*time.Second, 40*time.Second, false, nil), competitors("2-short", 10*time.Second, 20*time.Second, true, nil),
 		bbrs(),
 		reaction("4", ten, false), reaction("4-fast", hundred, false),
 		together("5-slow", reale, 2, time.Minute), together("5-two", ten, 2, 30*time.Second), together("5-five", ten, 5, 90*time.Second),
@@ -34,8 +34,12 @@ func cases() []bench.Case {
 		alone("7", 30*time.Minute, true), alone("7-short", 4*time.Minute, false),
 		shallow(), lossy("9-one", 0.01, 5, 2.4), lossy("9-five", 0.05, 3, 1.6),
 		queues(), jitters(), slowPeer(), loadedBack(),
-		uplink("12-1", 1), uplink("12-5", 5), uplink("12-20", 20),
-		downlink("13-1", 1), downlink("13-5", 5), downlink("13-20", 20),
+		uplink("12-1", 1, nil), uplink("12-5", 5, nil), uplink("12-20", 20, nil),
+		downlink("13-1", 1, nil), downlink("13-5", 5, nil), downlink("13-20", 20, nil),
+		paper("1-chromium", time.Minute, false, bothKinds), paper("1-short-chromium", 20*time.Second, true, bothKinds),
+		competitors("2-chromium", 20*time.Second, 40*time.Second, false, senders), competitors("2-short-chromium", 10*time.Second, 20*time.Second, true, senders),
+		uplink("12-1-chromium", 1, senders), uplink("12-5-chromium", 5, senders), uplink("12-20-chromium", 20, senders),
+		downlink("13-1-chromium", 1, viewers), downlink("13-5-chromium", 5, viewers), downlink("13-20-chromium", 20, viewers),
 		segments(5, 20), segments(5, 100), segments(20, 20), segments(20, 100), segments(100, 20), segments(100, 100),
 	}
 }
@@ -44,14 +48,20 @@ func cases() []bench.Case {
 type session struct {
 	ctx    context.Context
 	run    *bench.Run
+	pages  pages // which ends are in browsers
 	values map[string]float64
 	void   string
 }
 
 // measured makes the Run of a case.
 func measured(measure func(*session) error) func(context.Context, *bench.Run) (bench.Sample, error) {
+	return measuredIn(nil, measure)
+}
+
+// measuredIn is measured with ends in browsers.
+func measuredIn(p pages, measure func(*session) error) func(context.Context, *bench.Run) (bench.Sample, error) {
 	return func(ctx context.Context, r *bench.Run) (bench.Sample, error) {
-		s := &session{ctx: ctx, run: r, values: map[string]float64{}}
+		s := &session{ctx: ctx, run: r, pages: p, values: map[string]float64{}}
 		if err := measure(s); err != nil {
 			return bench.Sample{}, err
 		}
@@ -61,6 +71,7 @@ func measured(measure func(*session) error) func(context.Context, *bench.Run) (b
 
 // play plays one scene.
 func (s *session) play(sc scene) (*record, error) {
+	s.pages.in(&sc)
 	rec, void, err := sc.play(s.ctx, s.run)
 	if void != nil && s.void == "" {
 		s.void = sc.name + ": " + void.Error()
@@ -98,10 +109,10 @@ func (s *session) kept(figure string, line netlab.Link, one, k kind, before, len
 }
 
 // paper is R1: two background flows of two processes and TCP, a step apart.
-func paper(name string, d time.Duration, extra bool) bench.Case {
+func paper(name string, d time.Duration, extra bool, p pages) bench.Case {
 	return bench.Case{
-		Name: name, Extra: extra,
-		About: fmt.Sprintf("Reale's first experiment: 1 Mbit/s, 100 ms, 60 KB; two background hosts and TCP, %.0f s apart.", d.Seconds()),
+		Name: name, Extra: extra, Needs: p.needs(),
+		About: fmt.Sprintf("Reale's first experiment: 1 Mbit/s, 100 ms, 60 KB; two background hosts and TCP, %.0f s apart%s.", d.Seconds(), p.about()),
 		Figures: []bench.Figure{
 			{Name: "link_utilization_alone", Goal: ">= 0.95"},
 			{Name: "added_delay_p95_vs_target", Goal: "<= 1.5"},
@@ -113,7 +124,7 @@ func paper(name string, d time.Duration, extra bool) bench.Case {
 			{Name: "background_share_beside_tcp"}, {Name: "jain_index"}, {Name: "latecomer_share"},
 			{Name: "signal_follows", Goal: ">= 0.9"},
 		},
-		Run: measured(func(s *session) error { return s.paper(d) }),
+		Run: measuredIn(p, func(s *session) error { return s.paper(d) }),
 	}
 }
 
@@ -160,15 +171,15 @@ func (s *session) picture(rec *record, title string) error {
 }
 
 // smoke is the paper's first experiment in less than a minute: whether all of it works.
-func smoke() bench.Case {
+func smoke(name string, p pages) bench.Case {
 	const d = 15 * time.Second
 	return bench.Case{
-		Name: "smoke", Extra: true, About: "Three quarters of a minute of the paper's first experiment, for make test.",
+		Name: name, Extra: true, Needs: p.needs(), About: fmt.Sprintf("Three quarters of a minute of the paper's first experiment, for make test%s.", p.about()),
 		Figures: []bench.Figure{
 			{Name: "link_utilization_alone", Goal: ">= 0.8"}, {Name: "added_delay_p95", Unit: "ms", Goal: "<= 250"},
 			{Name: "background_share_beside_tcp", Goal: "<= 0.35"},
 		},
-		Run: measured(func(s *session) error {
+		Run: measuredIn(p, func(s *session) error {
 			rec, err := s.play(scene{name: "R1", line: reale, length: 3 * d, flows: []flow{
 				{kind: ledbatLane}, {kind: ledbatLane, from: d}, {kind: cubic, from: 2 * d},
 			}})

@@ -47,7 +47,10 @@ func end(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
 }
 
 func newStack(ctx context.Context, p place) (stack, error) {
-	if p.setup.Kind == plain {
+	switch {
+	case p.setup.Page != noPage:
+		return newPageStack(ctx, p)
+	case p.setup.Kind == plain:
 		return newPlainStack(p), nil
 	}
 	return newLinkStack(ctx, p)

@@ -37,14 +37,14 @@ type links struct {
 func newLinks(ctx context.Context, r *bench.Run, label string, f flow, at site, tell teller) (*links, error) {
 	l := &links{flow: f, tell: tell, failed: make(chan error, len(at.near)+len(at.far)), opened: make(chan struct{})}
 	for i, h := range at.near {
-		p, err := l.begin(ctx, r, fmt.Sprintf("%s-sender%d", label, i), h, setup{Send: true})
+		p, err := l.begin(ctx, r, fmt.Sprintf("%s-sender%d", label, i), h, setup{Send: true, Page: f.near})
 		if err != nil {
 			return l, err
 		}
 		l.senders = append(l.senders, p)
 	}
 	for i, h := range at.far {
-		p, err := l.begin(ctx, r, fmt.Sprintf("%s-receiver%d", label, i), h, setup{Links: len(at.near)})
+		p, err := l.begin(ctx, r, fmt.Sprintf("%s-receiver%d", label, i), h, setup{Links: len(at.near), Page: f.far})
 		if err != nil {
 			return l, err
 		}

@@ -8,7 +8,18 @@ type setup struct {
 	Send  bool   `json:"send"`
 	Addr  string `json:"addr"`  // of this end
 	Links int    `json:"links"` // that a receiver offers
+	Page  page   `json:"page"`
 }
+
+// page is whether an end is in a browser.
+type page string
+
+// The kinds of page.
+const (
+	noPage      page = ""        // the end is a process of ours
+	visiblePage page = "visible" // a Chromium, whose only tab it is
+	hiddenPage  page = "hidden"  // a Chromium with another tab before it
+)
 
 // The types of message.
 const (

@@ -9,16 +9,16 @@ import (
 )
 
 // competitors is case 2: Reno and CUBIC come to a line that the background has.
-func competitors(name string, before, length time.Duration, extra bool) bench.Case {
+func competitors(name string, before, length time.Duration, extra bool, p pages) bench.Case {
 	return bench.Case{
-		Name: name, Extra: extra, About: "Against Reno and CUBIC: 10 Mbit/s, 40 ms, 256 KB of queue.",
+		Name: name, Extra: extra, Needs: p.needs(), About: fmt.Sprintf("Against Reno and CUBIC: 10 Mbit/s, 40 ms, 256 KB of queue%s.", p.about()),
 		Figures: []bench.Figure{
 			{Name: "link_utilization_alone"}, {Name: "added_delay_p95_vs_target"}, {Name: "added_delay_p95", Unit: "ms"},
 			{Name: "tcp_kept_ratio", Goal: ">= 0.95", Reference: &bench.Reference{Value: 0.84, Source: "utp-go, LEDBAT++ against a Reno-like flow"}},
 			{Name: "tcp_kept_ratio_reno", Goal: ">= 0.95"},
 			{Name: "tcp_kept_ratio_rfc6817"}, {Name: "tcp_kept_ratio_sctp"}, {Name: "background_share_beside_tcp"},
 		},
-		Run: measured(func(s *session) error {
+		Run: measuredIn(p, func(s *session) error {
 			for _, k := range []kind{cubic, reno} {
 				solo, err := s.solo(ten, k, length)
 				if err != nil {

@@ -39,6 +39,8 @@ type flow struct {
 	senders int           // hosts that send to one receiver, with a link each; 0 is one
 	slow    netlab.Link   // what the last peer has before it, of several
 	reverse bool          // TCP only: against the direction of the others
+	near    page          // whether the senders are in browsers
+	far     page          // whether the receivers are
 	// bursts are foreground segments that the sender's first link carries beside.
 	bursts []burst
 }

@@ -1,9 +1,10 @@
-/** One end of a measured link in a browser, for `leeway bench transfer`: ordered about by the process that opened it. */
+/** One end of a measured link in a browser, for `leeway bench transfer` and `leeway bench transport`: ordered about by the process that opened it. */
 
 import { bareEnd } from './bare.ts';
 import { libraryEnd } from './library.ts';
 import { createMeter } from './meter.ts';
 import { type End, type EndEvents, hear, type Order, say } from './parent.ts';
+import { runTransportEnd } from './transport/page.ts';
 
 const meter = createMeter(() => performance.now());
 const events: EndEvents = {
@@ -38,6 +39,9 @@ async function obey(order: Order): Promise<void> {
 
 /** Orders are followed one after the other. */
 let last: Promise<void> = Promise.resolve();
-hear((order) => {
-  last = last.then(() => obey(order)).catch((error) => events.failed(String(error)));
-});
+if (location.search === '?transport') runTransportEnd();
+else {
+  hear((order) => {
+    last = last.then(() => obey(order)).catch((error) => events.failed(String(error)));
+  });
+}

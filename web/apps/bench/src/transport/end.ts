@@ -1,0 +1,178 @@
+/** One end of background links in a page: the twin of the bench's ends in Go. */
+
+import type { BackgroundLane } from '../../../../packages/core/src/background/index.ts';
+import { backgroundType, createBackground } from '../../../../packages/core/src/background/index.ts';
+import { pageAlarm } from '../../../../packages/core/src/browser/alarm.ts';
+import { browserEnvironment } from '../../../../packages/core/src/browser/environment.ts';
+import { pageTabs } from '../../../../packages/core/src/browser/tabs.ts';
+import { highWater } from '../../../../packages/core/src/link/channels.ts';
+import { cutSize, dataHeader, encode, pieceSize } from '../../../../packages/core/src/protocol/peer.ts';
+import { createPageLink, type PageLink } from './link.ts';
+import type { Setup, Signal, State, Word } from './parent.ts';
+
+/** What a control message asks for, of so many bytes (32 bits): the letters are those of the ends in Go. */
+const askForeground = 'f'.charCodeAt(0);
+const askBackground = 'b'.charCodeAt(0);
+/** More than any run sends. */
+const endless = 2 ** 50;
+/** How often a host says how it stands, ms. */
+const step = 100;
+
+interface LinkEnd {
+  link: PageLink;
+  lane?: BackgroundLane;
+  /** Bytes that the other end still wants in the background, and in the foreground. */
+  owed: number;
+  urgent: number;
+}
+
+export interface End {
+  begin(link: number): void;
+  signal(link: number, signal: Signal): void;
+  start(): void;
+  burst(bytes: number): void;
+}
+
+export function createEnd(setup: Setup, say: (word: Word) => void): End {
+  const { clock, random } = browserEnvironment();
+  const alarm = pageAlarm();
+  const background = createBackground({ clock, random, alarm, tabs: pageTabs() });
+  const links = new Map<number, LinkEnd>();
+  const payload = new Uint8Array(pieceSize);
+  /** The foreground segment that was asked for: when, of what size, and how much of it is missing. */
+  let burst = { at: 0, bytes: 0, missing: 0 };
+  let begun = -1;
+
+  /** Foreground of one link, as the library sends it: a small buffer, which is filled again when it has drained. */
+  const pump = (e: LinkEnd) => {
+    const size = cutSize(pieceSize, e.link.maxMessage);
+    while (e.urgent > 0) {
+      const n = Math.min(size, e.urgent);
+      const sentAt = Math.floor(clock.now() * 1000) % 2 ** 32;
+      const message = encode({ type: 'data', request: 0, offset: 0, sentAt, payload: payload.subarray(0, n) });
+      if (!e.link.sendData(message, highWater)) return;
+      e.urgent -= n;
+      if (e.urgent === 0) background.urgent(false);
+    }
+  };
+
+  const control = (e: LinkEnd, message: Uint8Array) => {
+    if (message.length !== 5) return;
+    const bytes = new DataView(message.buffer, message.byteOffset).getUint32(1);
+    if (message[0] === askBackground) {
+      e.owed += bytes;
+      e.lane?.wake();
+      return;
+    }
+    if (e.urgent === 0) background.urgent(true);
+    e.urgent += bytes;
+    pump(e);
+  };
+
+  const data = (e: LinkEnd, message: Uint8Array) => {
+    if (message[0] === backgroundType) {
+      e.lane?.data(message);
+      ask();
+      return;
+    }
+    if (burst.missing === 0) return;
+    burst.missing -= message.length - dataHeader;
+    if (burst.missing > 0) return;
+    burst.missing = 0;
+    say({ type: 'took', took: { bytes: burst.bytes, seconds: (clock.now() - burst.at) / 1000 } });
+  };
+
+  const create = (number: number): LinkEnd => {
+    const link = createPageLink({
+      signal: (signal) => say({ type: 'signal', link: number, signal }),
+      open() {
+        const source = {
+          waiting: () => e.owed > 0,
+          next(n: number) {
+            const size = Math.min(n, e.owed, pieceSize);
+            e.owed -= size;
+            return size > 0 ? { request: 0, offset: 0, payload: payload.subarray(0, size) } : undefined;
+          },
+        };
+        e.lane = background.add(link, source);
+        say({ type: 'open', link: number });
+      },
+      control: (message) => control(e, message),
+      ack(message) {
+        if (e.lane?.ack(message) === false) say({ type: 'failed', why: 'an ack that cannot be' });
+      },
+      data: (message) => data(e, message),
+      failed: (why) => say({ type: 'failed', why: `link ${number}: ${why}` }),
+    });
+    const e: LinkEnd = { link, owed: 0, urgent: 0 };
+    link.drained = () => pump(e);
+    links.set(number, e);
+    return e;
+  };
+
+  const request = (lane: number, bytes: number): Uint8Array => {
+    const message = new Uint8Array(5);
+    message[0] = lane;
+    new DataView(message.buffer).setUint32(1, bytes);
+    return message;
+  };
+
+  let turn = 0;
+  const again = alarm(() => ask());
+  /** Asks for pieces over all links in turn, as the window has room for them. */
+  const ask = () => {
+    if (begun < 0 || !setup.asks || setup.send) return;
+    const all = [...links.values()];
+    for (;;) {
+      const may = background.mayRequest();
+      if (may !== true) {
+        if (Number.isFinite(may)) again.set(may);
+        return;
+      }
+      const e = all[turn++ % all.length]!;
+      e.lane?.requested(pieceSize);
+      e.link.sendControl(request(askBackground, pieceSize));
+    }
+  };
+
+  const ms = (us: number) => us / 1000;
+  const watch = alarm(() => {
+    const { sender, receiver, sent, acked } = background.stats();
+    const s = setup.send ? sender : receiver;
+    const state: State = {
+      at_ms: Math.round(clock.now() - begun),
+      law: s.state,
+      window: s.window,
+      flight: s.flight,
+      sent,
+      acked,
+      base: ms(s.base),
+      queuing: ms(s.queuing),
+      target: ms(s.target),
+      rtt: ms(s.rtt),
+      slowdowns: s.slowdowns,
+    };
+    say({ type: 'state', state });
+    watch.set(step - ((clock.now() - begun) % step));
+  });
+
+  return {
+    begin: (number) => create(number).link.offer(),
+    signal: (number, signal) => (links.get(number) ?? create(number)).link.signal(signal),
+    start() {
+      begun = clock.now();
+      watch.set(step);
+      ask();
+      if (!setup.send || setup.asks) return;
+      for (const e of links.values()) {
+        e.owed = endless;
+        e.lane?.wake();
+      }
+    },
+    burst(bytes) {
+      const e = links.get(0)!;
+      burst = { at: clock.now(), bytes, missing: bytes };
+      e.link.sendControl(request(askForeground, bytes));
+    },
+  };
+}

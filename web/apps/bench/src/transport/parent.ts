@@ -1,0 +1,59 @@
+/** The process that opened this page: what it says, and what is said to it (internal/bench/transportbench/pagestack.go). */
+
+import type { PlanMessage } from '../../../../packages/core/src/session/messages.ts';
+
+export interface Setup {
+  /** This end sends; the other kind of end acknowledges, and asks where it is to. */
+  send: boolean;
+  /** A receiver asks piece by piece, within a window of its own. */
+  asks: boolean;
+}
+
+/** What one end of a link tells the other before they are linked. */
+export interface Signal {
+  description?: { SDP: string; Plan: PlanMessage };
+  candidate?: { Candidate: string; Mid: string; Line: number; End: boolean };
+}
+
+export type Order =
+  | { type: 'setup'; setup: Setup }
+  | { type: 'begin'; link: number }
+  | { type: 'signal'; link: number; signal: Signal }
+  | { type: 'start' }
+  /** Ask for a foreground segment over the first link. */
+  | { type: 'burst'; bytes: number };
+
+/** What a background host says of itself; times are milliseconds. */
+export interface State {
+  at_ms: number;
+  law: string;
+  window: number;
+  flight: number;
+  sent: number;
+  acked: number;
+  base: number;
+  queuing: number;
+  target: number;
+  rtt: number;
+  slowdowns: number;
+}
+
+export type Word =
+  | { type: 'ready'; hidden: boolean }
+  | { type: 'signal'; link: number; signal: Signal }
+  | { type: 'open'; link: number }
+  | { type: 'state'; state: State }
+  | { type: 'took'; took: { bytes: number; seconds: number } }
+  | { type: 'failed'; why: string };
+
+let last: Promise<unknown> = Promise.resolve();
+
+/** Says something, after what was said before. */
+export function say(word: Word): void {
+  last = last.then(() => fetch('/said', { method: 'POST', body: JSON.stringify(word) })).catch(() => {});
+}
+
+/** Hears what the process says, in order. */
+export function hear(handle: (order: Order) => void): void {
+  new EventSource('/orders').onmessage = (event) => handle(JSON.parse(event.data));
+}
