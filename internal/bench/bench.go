@@ -58,7 +58,8 @@ type Reference struct {
 // Sample is what one run measured.
 type Sample struct {
 	Values map[string]float64 // by the name of the figure; one that is missing was not measured
-	// Void says why nothing is claimed from this machine or run: goals are then neither met nor missed.
+	// Void says why nothing is claimed from this machine or run. Such runs are left out where there are others; where
+	// there are none, goals are neither met nor missed.
 	Void string
 }
 
@@ -97,6 +98,7 @@ func Execute(ctx context.Context, b Bench, o Options, stdout, stderr io.Writer) 
 		fmt.Fprintf(stdout, "%s: %s\n%s\n", b.Name, b.About, machine)
 	}
 	missed := false
+	var failed error
 	for _, c := range cases {
 		if lack := c.lack(ctx); lack != nil && len(o.Cases) == 0 {
 			fmt.Fprintf(stderr, "%s %s: skipped: %v\n", b.Name, c.Name, lack)
@@ -106,7 +108,12 @@ func Execute(ctx context.Context, b Bench, o Options, stdout, stderr io.Writer) 
 		}
 		result, err := measure(ctx, b.Name, c, o, stderr)
 		if err != nil {
-			return fmt.Errorf("bench %s, case %s: %w", b.Name, c.Name, err)
+			err = fmt.Errorf("bench %s, case %s: %w", b.Name, c.Name, err)
+			fmt.Fprintln(stderr, err)
+			if failed = errors.Join(failed, err); ctx.Err() != nil {
+				return failed
+			}
+			continue // the other cases may take an hour that is not lost
 		}
 		result.Machine = machine
 		missed = missed || result.missed()
@@ -119,10 +126,10 @@ func Execute(ctx context.Context, b Bench, o Options, stdout, stderr io.Writer) 
 			return err
 		}
 	}
-	if missed && o.Check {
+	if failed == nil && missed && o.Check {
 		return ErrMissed
 	}
-	return nil
+	return failed
 }
 
 func (c Case) lack(ctx context.Context) error {
@@ -168,27 +175,41 @@ func (b Bench) names() []string {
 }
 
 func measure(ctx context.Context, name string, c Case, o Options, stderr io.Writer) (*Result, error) {
-	result := &Result{Bench: name, Case: c.Name, Runs: max(o.Runs, 1)}
-	values := map[string][]float64{}
-	for i := range result.Runs {
-		fmt.Fprintf(stderr, "%s %s: run %d of %d\n", name, c.Name, i+1, result.Runs)
+	result := &Result{Bench: name, Case: c.Name}
+	var samples, void []Sample
+	for i := range max(o.Runs, 1) {
+		fmt.Fprintf(stderr, "%s %s: run %d of %d\n", name, c.Name, i+1, max(o.Runs, 1))
 		started := time.Now()
 		sample, err := c.Run(ctx, &Run{Number: i, Log: stderr, Profile: o.Profile, Plot: o.Plot})
 		if err != nil {
 			return nil, err
 		}
-		if sample.Void != "" && !slices.Contains(result.Void, sample.Void) {
-			result.Void = append(result.Void, sample.Void)
+		if samples = append(samples, sample); sample.Void != "" {
+			void = append(void, sample)
 			fmt.Fprintf(stderr, "%s %s: nothing is claimed: %s\n", name, c.Name, sample.Void)
-		}
-		for k, v := range sample.Values {
-			values[k] = append(values[k], v)
 		}
 		fmt.Fprintf(stderr, "%s %s: %.1f s\n", name, c.Name, time.Since(started).Seconds())
 	}
+	for _, v := range void {
+		if !slices.Contains(result.Void, v.Void) {
+			result.Void = append(result.Void, v.Void)
+		}
+	}
+	claimed := len(void) < len(samples)
+	if claimed { // what the others measured stands
+		result.LeftOut = len(void)
+		samples = slices.DeleteFunc(samples, func(s Sample) bool { return s.Void != "" })
+	}
+	result.Runs = len(samples)
+	values := map[string][]float64{}
+	for _, s := range samples {
+		for k, v := range s.Values {
+			values[k] = append(values[k], v)
+		}
+	}
 	for _, f := range c.Figures {
 		if v := values[f.Name]; len(v) > 0 {
-			result.Figures = append(result.Figures, f.of(v, len(result.Void) > 0))
+			result.Figures = append(result.Figures, f.of(v, !claimed))
 			delete(values, f.Name)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -91,6 +92,39 @@ func TestAMissedGoalFailsOnlyACheck(t *testing.T) {
 func TestAVoidRunClaimsNothing(t *testing.T) {
 	results, err := run(t, Options{Runs: 1, Check: true}, fake("a", false, "<= 1", "small buffers", 2))
 	if err != nil || results[0].Figures[0].Met != nil {
+		t.Errorf("%v, %+v", err, results)
+	}
+}
+
+func TestVoidRunsAreLeftOutWhereThereAreOthers(t *testing.T) {
+	c := fake("a", false, "<= 3", "", 9, 2, 3, 9)
+	measure := c.Run
+	c.Run = func(ctx context.Context, r *Run) (Sample, error) {
+		s, err := measure(ctx, r)
+		if s.Values["x"] == 9 {
+			s.Void = "busy"
+		}
+		return s, err
+	}
+	results, err := run(t, Options{Runs: 4, Check: true}, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := results[0]
+	if r.Runs != 2 || r.LeftOut != 2 || !slices.Equal(r.Void, []string{"busy"}) || r.Figures[0].Max != 3 || r.Figures[0].Met == nil {
+		t.Errorf("%+v", r)
+	}
+	var table bytes.Buffer
+	if err := r.writeTable(&table); err != nil || !strings.Contains(table.String(), "left out (2 in all): busy") {
+		t.Errorf("%v\n%s", err, table.String())
+	}
+}
+
+func TestACaseThatFailsDoesNotEndTheOthers(t *testing.T) {
+	broken, whole := fake("a", false, "", "", 1), fake("b", false, "", "", 1)
+	broken.Run = func(context.Context, *Run) (Sample, error) { return Sample{}, errors.New("the links did not open") }
+	results, err := run(t, Options{Runs: 1}, broken, whole)
+	if err == nil || !strings.Contains(err.Error(), "case a: the links") || len(results) != 1 || results[0].Case != "b" {
 		t.Errorf("%v, %+v", err, results)
 	}
 }

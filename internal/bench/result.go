@@ -16,10 +16,10 @@ type Result struct {
 	Bench   string     `json:"bench"`
 	Case    string     `json:"case"`
 	Machine Machine    `json:"machine"`
-	Runs    int        `json:"runs"`
+	Runs    int        `json:"runs"`               // that the figures are of
+	LeftOut int        `json:"left_out,omitempty"` // runs beside from which nothing is claimed
+	Void    []string   `json:"void,omitempty"`     // why: of these, or of all where none is left out
 	Figures []Measured `json:"figures"`
-
-	Void []string `json:"-"` // why nothing is claimed
 }
 
 // Measured is a figure over all runs.
@@ -95,6 +95,10 @@ func (r *Result) writeJSON(w io.Writer) error {
 func (r *Result) writeTable(w io.Writer) error {
 	fmt.Fprintf(w, "\n%s, median of %d (range)\n", r.Case, r.Runs)
 	for _, v := range r.Void {
+		if r.LeftOut > 0 {
+			fmt.Fprintf(w, "left out (%d in all): %s\n", r.LeftOut, v)
+			continue
+		}
 		fmt.Fprintf(w, "nothing is claimed: %s\n", v)
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
