@@ -10,9 +10,10 @@ import (
 // doubles it until the path's queue overflows by as much as was in it, hundreds of packets at once, and recovering them
 // takes seconds in which nothing new arrives. So a link hands SCTP no more than
 //
-//	delivery rate × gain × base round-trip time
+//	delivery rate × gain × base round-trip time + one message
 //
-// bytes, sent or not, and a little more on the shortest paths. The rate is the highest of the last rounds; while it still grows, the gain is large enough to find
+// bytes, sent or not, and a little more on the shortest paths. Without the message, what is handed over in whole messages
+// is below the product by half a message in the mean, which a thin line with a long way feels. The rate is the highest of the last rounds; while it still grows, the gain is large enough to find
 // the path's rate within a few round trips and small enough that a queue of one bandwidth-delay product holds the rest.
 // SCTP's window stays in force below the bound: it answers to loss.
 const (
@@ -20,7 +21,7 @@ const (
 	steadyGain  = 1.4
 	leastDelay  = 8 * time.Millisecond // on the shortest paths acknowledgements wait for batches and for a core
 	nearFlight  = 768 << 10            // bytes, of leastDelay at most: pion's ICE drops what waits beyond a megabyte
-	firstFlight = 64 << 10             // bytes, before anything is known
+	firstFlight = 18 << 10             // bytes, before anything is known: a piece and what is said with it
 	leastFlight = 17 << 10             // bytes: a piece and its headers; twice that from eight links fills a thin line's queue
 	leastRound  = 5 * time.Millisecond
 	rateRounds  = 10 // rounds that a rate counts for
@@ -31,6 +32,7 @@ const (
 // flight is the bound of one link. It is pure: time and what SCTP says are arguments.
 type flight struct {
 	least, most int // bytes
+	cut         int // bytes of a message
 
 	begun   time.Time // of the round; zero before the first
 	acked   int64     // bytes, when it began
@@ -58,7 +60,7 @@ const (
 // those that a piece is cut into, so that one is on its way while the other is acknowledged.
 func newFlight(most, message int) *flight {
 	cut := peer.CutSize(peer.PieceSize, message) + peer.DataHeader
-	return &flight{least: max(leastFlight, 2*cut, message), most: most}
+	return &flight{least: max(leastFlight, 2*cut, message), most: most, cut: cut}
 }
 
 // sample takes a round-trip time; 0 is none.
@@ -137,12 +139,12 @@ func (f *flight) rate() float64 {
 func (f *flight) bound() int {
 	rate, base := f.rate(), f.baseRTT()
 	if rate == 0 || base == 0 {
-		return min(firstFlight, f.most)
+		return min(max(firstFlight, f.least), f.most)
 	}
 	gain := startGain
 	if f.steady {
 		gain = steadyGain
 	}
 	near := min(rate*leastDelay.Seconds(), nearFlight)
-	return int(min(max(rate*gain*base.Seconds(), near, float64(f.least)), float64(f.most)))
+	return int(min(max(rate*gain*base.Seconds()+float64(f.cut), near, float64(f.least)), float64(f.most)))
 }

@@ -153,10 +153,41 @@ func TestAThinPathHasAPieceInFlight(t *testing.T) {
 	}
 }
 
+// TestALongThinPathIsFull plays a line of 1 Mbit/s and 100 ms, to which whole messages are handed.
+func TestALongThinPathIsFull(t *testing.T) {
+	const rate, rtt = 125_000.0, 100 * time.Millisecond
+	p := &pipe{rate: rate, rtt: rtt, queue: 32 << 10, now: time.Unix(0, 0), cwnd: minCwnd}
+	f := newFlight(DefaultInFlight, 16384)
+	f.sample(p.now, rtt)
+	var handed, late int64
+	for i := range 20_000 {
+		for int(handed-p.acked)+f.cut <= f.bound() {
+			handed += int64(f.cut)
+		}
+		f.held()
+		smoothed := p.step(int(handed - p.acked))
+		if f.due(p.now) {
+			f.advance(p.now, p.acked, smoothed)
+		}
+		if i == 10_000 {
+			late = p.acked
+		}
+	}
+	if got := float64(p.acked-late) / 10; got < 0.97*rate {
+		t.Errorf("%.0f of %.0f bytes per second", got, rate)
+	}
+	if p.lost > 0 || f.bound() > 2*int(rate*rtt.Seconds())+f.cut {
+		t.Errorf("%d packets lost, %d bytes in flight", p.lost, f.bound())
+	}
+}
+
 func TestFlightStaysWithinItsLimits(t *testing.T) {
 	f := newFlight(100_000, 40_000)
-	if f.bound() != firstFlight {
-		t.Errorf("%d at first", f.bound())
+	if f.bound() != 40_000 {
+		t.Errorf("%d at first: a message must fit", f.bound())
+	}
+	if most := newFlight(DefaultInFlight, 16384).bound(); most != firstFlight {
+		t.Errorf("%d at first", most)
 	}
 	now := time.Unix(0, 0)
 	round := func(bytes int64) {
