@@ -15,6 +15,7 @@ type line struct {
 	answer   time.Duration // until the first byte
 	received int64         // bytes from peers
 	wholes   bool          // the origin was asked for a part and did not send it
+	failing  bool          // the last fetch brought an error
 }
 
 func newLine(loop Loop, origin Origin) *line {
@@ -23,6 +24,14 @@ func newLine(loop Loop, origin Origin) *line {
 
 // others notes bytes from a peer.
 func (l *line) others(bytes int) { l.received += int64(bytes) }
+
+// byPeers notes a segment of which the origin sent nothing. While it fails, what peers bring is what there is to choose a
+// rendition by: who comes then would otherwise stay with the first, which nobody else plays.
+func (l *line) byPeers(bytes int64, took time.Duration) {
+	if l.failing {
+		l.sample(bytes, took, 0, time.Time{})
+	}
+}
 
 // timeUs is what the origin takes to answer and to send so many bytes; -1 unknown.
 func (l *line) timeUs(bytes float64) int64 {
@@ -66,6 +75,7 @@ func (l *line) fetch(f Fetch, part bool, done func(Fetched, error)) (cancel func
 				return
 			}
 			over = true
+			l.failing = err != nil
 			if err == nil {
 				now := l.loop.Now()
 				l.answered(now.Sub(started) - got.Transfer)

@@ -160,6 +160,9 @@ func (e *engine) settle(s *seg, pieces [][]byte, bytes map[Source]int64) {
 	case seed > peers:
 		result.Source = FromSeed
 	}
+	if origin == 0 {
+		e.line.byPeers(seed+peers, e.loop.Now().Sub(s.loads[0].started))
+	}
 	loads := s.loads
 	s.loads = nil
 	for _, l := range loads {
