@@ -21,6 +21,8 @@ export interface PageOptions {
   script?: string;
   /** Further attributes of the drop-in's tag. */
   attributes?: string;
+  /** Content security policy; every script of the page has the nonce `e2e` then. */
+  policy?: string;
 }
 
 const hlsScript = readFileSync(createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js'));
@@ -37,15 +39,19 @@ export function pagePath(options: PageOptions): string {
 }
 
 function html(options: PageOptions): string {
-  const player = options.player === 'none' ? '' : '<script src="/hls.js"></script>';
+  const nonce = options.policy ? ' nonce="e2e"' : '';
+  const policy = options.policy
+    ? `<meta http-equiv="Content-Security-Policy" content="${options.policy.replaceAll('"', '&quot;')}">`
+    : '';
+  const player = options.player === 'none' ? '' : `<script${nonce} src="/hls.js"></script>`;
   const leeway = options.tracker
-    ? `<script ${options.order ? '' : 'async '}src="${options.script ?? `${options.tracker}/leeway.js`}" data-tracker="${options.tracker.replace(/^http/, 'ws')}" ${options.attributes ?? ''}></script>`
+    ? `<script${nonce} ${options.order ? '' : 'async '}src="${options.script ?? `${options.tracker}/leeway.js`}" data-tracker="${options.tracker.replace(/^http/, 'ws')}" ${options.attributes ?? ''}></script>`
     : '';
   const scripts = options.order === 'before' ? leeway + player : player + leeway;
-  return `<!doctype html><meta charset="utf-8"><title>e2e</title>
+  return `<!doctype html><meta charset="utf-8">${policy}<title>e2e</title>
 <video muted playsinline width="854" height="480"></video>
 ${scripts}
-<script>(${play.toString()})(${JSON.stringify(options)})</script>`;
+<script${nonce}>(${play.toString()})(${JSON.stringify(options)})</script>`;
 }
 
 /** What the page's own script records about the player; see Viewer.player(). */

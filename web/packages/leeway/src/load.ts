@@ -16,12 +16,12 @@ export interface EngineScript extends HTMLScriptElement {
 
 const own = document.currentScript as HTMLScriptElement | null;
 
-const fetchFrom = (base: string | undefined): Promise<CreateEngine> =>
+const fetchFrom = (src: string): Promise<CreateEngine> =>
   new Promise((take, reject) => {
     const script = Object.assign(document.createElement('script'), {
       // Names are shortened alike in the two scripts of one build only, so nothing else may run; and whoever vouches for
       // this script by a hash vouches for the other with it.
-      src: new URL(engineFile, base).href,
+      src,
       integrity: engineIntegrity,
       crossOrigin: 'anonymous',
       nonce: own?.nonce,
@@ -32,5 +32,11 @@ const fetchFrom = (base: string | undefined): Promise<CreateEngine> =>
     document.head.append(script);
   });
 
-export const loadEngine = (tracker: string): Promise<CreateEngine> =>
-  fetchFrom(own?.src).catch(() => fetchFrom(tracker.replace(/^ws/i, 'http')));
+export const loadEngine = async (tracker: string): Promise<CreateEngine> => {
+  const host = tracker.replace(/^ws/i, 'http');
+  const [beside, there] = [own?.src || host, host].map((base) => new URL(engineFile, base).href) as [string, string];
+  return fetchFrom(beside).catch((error) => {
+    if (beside === there) throw error;
+    return fetchFrom(there);
+  });
+};

@@ -49,6 +49,8 @@ const linkGraceMs = 4_000;
 /** How long joining waits for the first picture, which has the machine to itself, after the manifest; then for it to be on screen. */
 const startupMs = 1_000;
 const paintMs = 100;
+/** How long before the join the engine's script is asked for. */
+const fetchMs = 50;
 const rejoinMs = 5_000;
 const updateDebounceMs = 200;
 /** How long after the engine's script did not come it is tried again; twice as long each time. */
@@ -78,7 +80,8 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   let joining = 0;
   let joinedAt = 0;
   let lastWant = 0;
-  /** Times that the engine's script did not come. */
+  /** The engine's script, asked for and not yet seen to fail; and the times that it did. */
+  let coming: ReturnType<TitleOptions['loadEngine']> | undefined;
   let missed = 0;
 
   const links = createLinks({
@@ -209,8 +212,10 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     clearTimers('rejoin');
     let create: CreateEngine;
     try {
-      create = await o.loadEngine();
+      coming ??= o.loadEngine();
+      create = await coming;
     } catch {
+      coming = undefined;
       if (!current()) return;
       leaveOut('policy', 'engine-missing', "Leeway's second script does not load.", 'Serve it beside the first.');
       setTimer('rejoin', () => void join(key), engineRetryMs * 2 ** missed++);
@@ -305,15 +310,18 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       applyPolicy();
       tell(message);
       // Links cost the page's thread some tens of milliseconds, and the first segment is too urgent to come by one.
-      joinSoon = () => setTimer('rejoin', () => void join(key.split('?')[0]!), joinBy - clock.now());
+      const soon = () => {
+        coming ??= o.loadEngine();
+        // What fails is seen when it is needed.
+        coming.catch(() => {});
+        setTimer('rejoin', () => void join(key.split('?')[0]!), joinBy - clock.now());
+      };
+      joinSoon = () => setTimer('rejoin', soon, joinBy - fetchMs - clock.now());
       joinSoon();
     },
     pictured() {
       joinBy = clock.now() + paintMs;
-      if (!isSet('rejoin') || joining) return;
-      // While the picture is being painted, its script comes; what fails is seen when it is needed.
-      o.loadEngine().catch(() => {});
-      joinSoon();
+      if (isSet('rejoin') && !joining) joinSoon();
     },
     lost() {
       clearTimers('update', 'stats', 'soon', 'rejoin');
