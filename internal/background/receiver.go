@@ -13,6 +13,8 @@ type Receiver struct {
 	// Asked, if set, says whether a request is of what demand bounds; foreground may come in the same messages. It is
 	// called under the receiver's lock. Set before the first Data.
 	Asked func(request uint32) bool
+	// After calls f once d has passed, unless stopped; time.AfterFunc if it is nil. Set before the first Data.
+	After func(d time.Duration, f func()) (stop func())
 
 	link   Link
 	demand *Demand // nil: nothing is bounded
@@ -20,7 +22,7 @@ type Receiver struct {
 
 	mu     sync.Mutex
 	acker  *ledbat.Acker // guarded by mu
-	timer  *time.Timer   // guarded by mu; nil before the first message
+	stop   func()        // guarded by mu: of the timer that runs; nil if none does
 	closed bool          // guarded by mu
 	buf    []byte        // guarded by mu
 }
@@ -62,10 +64,8 @@ func (r *Receiver) answer() {
 		return
 	}
 	if wait := r.clock.until(due); wait > 0 {
-		if r.timer == nil {
-			r.timer = time.AfterFunc(wait, r.late)
-		} else {
-			r.timer.Reset(wait)
+		if r.stop == nil { // one that comes too soon looks again
+			r.stop = r.after(wait)
 		}
 		return
 	}
@@ -75,9 +75,18 @@ func (r *Receiver) answer() {
 	}
 }
 
+func (r *Receiver) after(d time.Duration) (stop func()) {
+	if r.After != nil {
+		return r.After(d, r.late)
+	}
+	t := time.AfterFunc(d, r.late)
+	return func() { t.Stop() }
+}
+
 func (r *Receiver) late() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.stop = nil
 	r.answer()
 }
 
@@ -86,7 +95,7 @@ func (r *Receiver) Close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.closed = true
-	if r.timer != nil {
-		r.timer.Stop()
+	if r.stop != nil {
+		r.stop()
 	}
 }

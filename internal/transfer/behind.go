@@ -15,6 +15,7 @@ type behind struct {
 	requester *background.Requester
 	now       func() time.Time
 	asked     func(request uint32) bool // in the background
+	after     func(time.Duration, func()) (stop func())
 
 	mu       sync.Mutex
 	demand   *background.Demand   // guarded by mu
@@ -24,11 +25,11 @@ type behind struct {
 }
 
 // Background has what comes in the background lane of a link acknowledged and counted. requester bounds what is asked for
-// in that lane, over all links. To be called before anything is requested.
-func (d *Download) Background(link background.Link, requester *background.Requester) {
+// in that lane, over all links; after is a timer, nil for time.AfterFunc. To be called before anything is requested.
+func (d *Download) Background(link background.Link, requester *background.Requester, after func(time.Duration, func()) (stop func())) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.behind = &behind{link: link, requester: requester, now: d.now, asked: d.askedBehind}
+	d.behind = &behind{link: link, requester: requester, now: d.now, asked: d.askedBehind, after: after}
 }
 
 // askedBehind says whether a request is of the background: foreground may come in the same messages.
@@ -63,7 +64,7 @@ func (l *behind) open() *background.Receiver {
 	defer l.mu.Unlock()
 	if l.receiver == nil {
 		l.receiver = background.NewReceiver(l.link, l.want(), l.now)
-		l.receiver.Asked = l.asked
+		l.receiver.Asked, l.receiver.After = l.asked, l.after
 		if l.closed {
 			l.receiver.Close()
 		}

@@ -153,7 +153,7 @@ func newPairOf(t *testing.T, paced bool) *pair {
 			p.up.Cancel(m)
 		}
 	}, time.Now, p)
-	p.d.Background(p.pipe, p.requester)
+	p.d.Background(p.pipe, p.requester, nil)
 	p.target = &Target{Length: int64(len(content))}
 	for i := range len(content) / peer.PieceSize {
 		p.target.Digests = append(p.target.Digests, sha256.Sum256(content[i*peer.PieceSize:(i+1)*peer.PieceSize]))

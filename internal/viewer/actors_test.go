@@ -193,6 +193,8 @@ func (t *simTracker) add(m *signal.Stats) {
 	sum.PlayedMs += m.PlayedMs
 	sum.Stalls += m.Stalls
 	sum.StartupMs += m.StartupMs
+	sum.PrefetchedBytes += m.PrefetchedBytes
+	sum.PrefetchWasted += m.PrefetchWasted
 }
 
 func (t *simTracker) hello(s *simSocket, m *signal.Hello) {

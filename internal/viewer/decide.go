@@ -19,11 +19,12 @@ func (e *engine) input() schedule.Input {
 		NowUs: e.nowUs(), Policy: e.cfg.Policy, Linking: e.linking, Off: e.off,
 		Segments: []schedule.Segment{}, Peers: []schedule.Peer{}, Requests: []schedule.Request{},
 	}
+	in.Policy.Background = e.ahead.running
 	self := e.self()
 	in.Self = segment.ID(self).String()
 	var list []*seg
 	for _, s := range e.segments.all() {
-		if s.wanted() || s.uncertified != nil || slices.Contains(e.upcoming, s) {
+		if s.wanted() || s.uncertified != nil || e.listed(s) {
 			list = append(list, s)
 		}
 	}
@@ -44,7 +45,10 @@ func (e *engine) input() schedule.Input {
 		for _, o := range orders {
 			sent := e.usOf(o.Sent)
 			progress := max(sent, paid)
-			if o.Checking {
+			if o.Lane == peer.Background {
+				in.Policy.PieceCap++
+			}
+			if o.Checking || o.Lane == peer.Background { // who gives way does not stall
 				progress = never
 			}
 			in.Requests = append(in.Requests, schedule.Request{
@@ -114,6 +118,7 @@ func (e *engine) run() {
 		e.timer()
 		e.timer = nil
 	}
+	e.lookAhead()
 	in := e.input()
 	actions := schedule.Decide(in)
 	if e.cfg.Record != nil {
@@ -158,11 +163,11 @@ func (e *engine) perform(now int64, actions []schedule.Action) {
 			s.certPeers = append(s.certPeers, a.Peer)
 			asks[r] = append(asks[r], peer.ID(s.key))
 		case schedule.DoRequest:
-			if s.target != nil {
+			if s.target != nil && a.Lane == schedule.Foreground {
 				batches = e.collect(batches, s, r, a)
 			}
 		case schedule.DoPromote:
-			r.download.Promote(peer.ID(s.key), a.Piece)
+			e.ledger.promoted(r.download.Promote(peer.ID(s.key), a.Piece))
 		case schedule.DoCancel:
 			e.cancel(a)
 			if a.Why == schedule.WhyStalled && !slices.Contains(stalled, r) {
@@ -178,6 +183,7 @@ func (e *engine) perform(now int64, actions []schedule.Action) {
 	for _, b := range batches {
 		b.peer.download.Request(b.target, peer.Lane(b.lane), b.why, b.pieces...)
 	}
+	e.askBehind(actions)
 	for _, r := range stalled {
 		r.stall()
 		e.changed()

@@ -27,8 +27,10 @@ const (
 
 // engineConfig says how an engine behaves.
 type engineConfig struct {
-	Policy     schedule.Policy
-	Prefetch   func() schedule.Ahead // as the site and the viewer's device have it; nil: nothing is fetched ahead
+	Policy   schedule.Policy
+	Prefetch func() schedule.Ahead // as the site and the viewer's device have it; nil: nothing is fetched ahead
+	// Playhead tells where the player is, and what it has ahead of that.
+	Playhead   func() (position, buffered time.Duration)
 	StoreBytes int64
 	Record     io.Writer // gets every decision, if set
 }
@@ -48,7 +50,7 @@ type engine struct {
 	epoch    time.Time
 	store    *store
 	segments segments
-	upcoming []*seg
+	ahead    ahead
 	peers    map[string]*remote
 	banned   map[string]bool
 	uploader *transfer.Uploader
@@ -102,7 +104,8 @@ func (e *engine) start() {
 	e.store = newStore(e.cfg.StoreBytes, func(id string) bool {
 		s := e.segments.byID[id]
 		return s != nil && s.wanted()
-	}, e.announce)
+	}, e.evicted)
+	e.ahead = ahead{kept: map[string]*seg{}, coming: map[int][]*seg{}}
 	e.revoked, e.closed = &certificate.Revocations{}, map[peer.CloseReason]int{}
 	e.tick()
 }
@@ -137,6 +140,11 @@ func (e *engine) pumpSoon() {
 			e.pump()
 		})
 	}
+}
+
+func (e *engine) evicted(id string) {
+	e.lose(id)
+	e.announce(id)
 }
 
 func (e *engine) announce(id string) {
@@ -271,13 +279,16 @@ func (e *engine) stop() {
 	if e.stopped {
 		return
 	}
+	e.loseAll()
 	e.stopped = true
 	e.stopTick()
 	if e.timer != nil {
 		e.timer()
 	}
-	if e.pumpTimer != nil {
-		e.pumpTimer()
+	for _, stop := range []func(){e.pumpTimer, e.ahead.timer} {
+		if stop != nil {
+			stop()
+		}
 	}
 	for _, s := range e.segments.all() {
 		if s.wanted() {

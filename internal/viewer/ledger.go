@@ -83,6 +83,19 @@ func (l *ledger) linkFailed(reason string) {
 	l.both(func(s *signal.Stats) { bump(&s.LinkFailures, reason, 1) })
 }
 
+// came is how many bytes came in all.
+func (l *ledger) came() (n int64) {
+	for _, k := range l.total.Bytes {
+		n += k
+	}
+	return n
+}
+
+// prefetched counts bytes that came in the background; lost those of them that were fetched ahead and are not played.
+func (l *ledger) prefetched(n int) { l.both(func(s *signal.Stats) { s.PrefetchedBytes += int64(n) }) }
+func (l *ledger) lost(n int)       { l.both(func(s *signal.Stats) { s.PrefetchWasted += int64(n) }) }
+func (l *ledger) promoted(n int)   { l.both(func(s *signal.Stats) { s.Promotions += int64(n) }) }
+
 func (l *ledger) duplicate(n int) { l.both(func(s *signal.Stats) { s.DuplicateBytes += int64(n) }) }
 func (l *ledger) wasted(n int)    { l.both(func(s *signal.Stats) { s.WastedBytes += int64(n) }) }
 func (l *ledger) rejected(n int)  { l.both(func(s *signal.Stats) { s.RejectedBytes += int64(n) }) }

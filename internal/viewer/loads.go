@@ -59,12 +59,13 @@ func (e *engine) load(r request, done func(*Result, error)) *load {
 
 // look notes the segments that come next, and forgets what nothing needs any more.
 func (e *engine) look(r request) {
-	e.upcoming = e.upcoming[:0]
+	var coming []*seg
 	for _, ref := range r.upcoming {
 		if s, err := e.segments.resolve(ref, r.bitrate); err == nil {
-			e.upcoming = append(e.upcoming, s)
+			coming = append(coming, s)
 		}
 	}
+	e.ahead.coming[r.track] = coming
 	var uncertified []*seg
 	for _, s := range e.segments.all() {
 		if s.uncertified != nil {
@@ -74,8 +75,9 @@ func (e *engine) look(r request) {
 	for _, s := range uncertified[:max(0, len(uncertified)-mostUncertified)] {
 		s.uncertified = nil
 	}
+	next := e.next()
 	e.segments.prune(func(s *seg) bool {
-		return s.wanted() || slices.Contains(e.upcoming, s) || e.store.get(s.id) != nil || s.disputed != nil
+		return s.wanted() || slices.Contains(next, s) || e.store.get(s.id) != nil || s.disputed != nil
 	})
 }
 
@@ -163,6 +165,7 @@ func (e *engine) settle(s *seg, pieces [][]byte, bytes map[Source]int64) {
 	if origin == 0 {
 		e.line.byPeers(seed+peers, e.loop.Now().Sub(s.loads[0].started))
 	}
+	e.played(s)
 	loads := s.loads
 	s.loads = nil
 	for _, l := range loads {
@@ -290,6 +293,7 @@ func (e *engine) originCame(s *seg, got Fetched) {
 		e.cancelDownloads(s, -1)
 	}
 	e.ledger.played(size)
+	e.lose(s.id) // it came again, as a whole
 	e.settle(s, [][]byte{got.Data}, map[Source]int64{FromOrigin: int64(size)})
 	if s.id != "" && s.disputed == nil && e.off == "" && !e.stopped {
 		e.holdOrigin(s, got.Data)

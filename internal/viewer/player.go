@@ -9,7 +9,7 @@ import (
 )
 
 const (
-	lookahead  = 4 // segments after the asked one that the library hears of
+	lookahead  = 4 // segments after the asked one whose certificates are asked for ahead
 	retryFirst = time.Second
 	retryMost  = 8 * time.Second
 	// manifestTries end a playback that never began. What fails later is asked for again as long as the viewer stays, as by
@@ -69,6 +69,7 @@ func (p *player) start() {
 		for _, a := range audio {
 			if a.audio == video[0].audio {
 				p.tracks = append(p.tracks, newTrack(p, []*rendition{a}))
+				p.tracks[1].number = 1
 				break
 			}
 		}
@@ -131,6 +132,15 @@ func (p *player) end() time.Duration {
 		end = min(end, t.bufferedTo(p.position))
 	}
 	return end
+}
+
+// playhead is where the viewer is, and what is buffered ahead of that.
+func (p *player) playhead() (position, ready time.Duration) {
+	if len(p.tracks) == 0 {
+		return 0, 0
+	}
+	now := p.now()
+	return now, max(0, p.end()-now)
 }
 
 // length of the film, 0 while unknown.

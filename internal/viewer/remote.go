@@ -48,9 +48,11 @@ type remote struct {
 	ready       bool
 	onDemand    bool
 	noUpload    bool // never ask it
+	acks        bool // background data: it may be asked for some
 	maxRequests int
 	holdings    *holdings
 	stalledUs   int64  // until then it is left alone
+	behindUs    int64  // likewise, in the background
 	stalls      int    // in a row without as many bytes as a piece has
 	rejects     int    // likewise
 	stallCame   int64  // bytes that had come by the last of them
@@ -94,7 +96,7 @@ func newRemote(e *engine, id peer.ID, role schedule.Role, link transfer.Link) *r
 	r.download = transfer.NewDownload(r.session.Send, e.loop.Now, r)
 	if r.wire != nil {
 		r.session.Lane = r
-		r.download.Background(r.wire, e.requester)
+		r.download.Background(r.wire, e.requester, e.loop.After)
 	}
 	r.session.Pong = r.pong
 	r.upload = e.uploader.Add(transfer.UploadConfig{
@@ -111,6 +113,7 @@ func (r *remote) Ready(h peer.Hello) error {
 	r.noUpload = h.Flags&peer.NoUpload != 0
 	r.maxRequests = int(h.MaxRequests)
 	if r.wire != nil && h.Flags&peer.AcksBackground != 0 {
+		r.acks = true
 		r.upload.Acknowledged(r.wire)
 	}
 	r.session.Ping()
@@ -191,8 +194,17 @@ func (r *remote) refuse(m peer.Message) {
 
 func (r *remote) rejected(m peer.Reject) {
 	wait, has := waits[m.Reason]
-	lie := false
-	for _, o := range r.download.Reject(m) {
+	gone := r.download.Reject(m)
+	lie, urgent := false, len(gone) == 0
+	for _, o := range gone {
+		urgent = urgent || o.Lane == peer.Foreground
+		if o.Lane == peer.Background {
+			e := r.e
+			e.ledger.lost(o.Received)
+			if r.behindUs = e.nowUs() + max(wait, rejectPause).Microseconds(); m.Reason == peer.RejectLaneOff {
+				r.behindUs = never
+			}
+		}
 		// It would have said first that the piece is gone. Anything else may pass.
 		if !has && r.holdings.remove(hex.EncodeToString(o.Target.Segment[:]), o.Piece) {
 			lie = true
@@ -201,9 +213,10 @@ func (r *remote) rejected(m peer.Reject) {
 	if !has {
 		wait = rejectPause
 	}
-	r.forgive()
-	r.leaveAlone(wait, r.rejects)
-	r.rejects++
+	if r.forgive(); urgent {
+		r.leaveAlone(wait, r.rejects)
+		r.rejects++
+	}
 	if lie {
 		r.e.drop(r, peer.CloseFalse, peer.ByePolicy)
 	}

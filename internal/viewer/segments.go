@@ -32,7 +32,8 @@ type request struct {
 	bitrate   int64 // bits per second
 	adaptive  bool
 	deadline  func() time.Duration // from now until the playhead is there
-	upcoming  []Reference
+	track     int                  // of those that are played side by side
+	upcoming  []Reference          // up to mostAhead
 }
 
 // Result is a segment on its way to the player.
@@ -88,6 +89,7 @@ type seg struct {
 
 	uncertified []byte         // what the origin sent, until there is a certificate to hold it against
 	sources     map[int]Source // of verified pieces
+	ahead       map[int]int    // bytes of the pieces that came before anybody waited for them, until they are played or lost
 	pieceReason schedule.Reason
 }
 

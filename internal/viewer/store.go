@@ -30,6 +30,14 @@ type entry struct {
 
 func (e *entry) complete() bool { return e != nil && e.count == len(e.pieces) }
 
+// all are the pieces by number, nil for those that are not held.
+func (e *entry) all() [][]byte {
+	if e == nil {
+		return nil
+	}
+	return e.pieces
+}
+
 // held lists the numbers of the pieces, sorted.
 func (e *entry) held() []int {
 	out := []int{}

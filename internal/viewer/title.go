@@ -32,7 +32,9 @@ type title struct {
 	ledger  *ledger
 	line    *line
 	observe func() // has the player count what it has seen until now
-	notice  func(code, text string)
+	// playhead is the player's.
+	playhead func() (position, ready time.Duration)
+	notice   func(code, text string)
 
 	openedAt, joinedAt time.Time
 	joinBy             time.Time
@@ -224,6 +226,15 @@ func (t *title) inform(keys []signal.VerifyKey, revocations []signal.Revocation)
 	t.engine.revoke(list)
 }
 
+// prefetch is what the site and the device say of fetching ahead. What has no end is not played here.
+func (t *title) prefetch() schedule.Ahead {
+	d := t.cfg.Device
+	return schedule.Ahead{
+		Allowed: t.welcomed.Policy.Prefetch && !d.NoPrefetch, WasteBytes: t.welcomed.Policy.WasteBytes, Role: t.role(), Off: t.off != "",
+		SaveData: d.SaveData, Metered: d.Metered, Battery: d.Battery,
+	}
+}
+
 func (t *title) join() {
 	t.joins++
 	attempt, want, offers := t.joins, t.links.want(), t.cfg.ReadyOffers
@@ -264,7 +275,7 @@ func (t *title) joined(m *signal.Joined) {
 			loop: t.loop, rules: t.rules, swarm: peer.ID(m.Swarm), line: t.line, ledger: t.ledger, observer: t,
 			self:    func() peer.ID { return peer.ID(t.welcomed.Session) },
 			uploads: func() bool { return t.role() != "leech" },
-			cfg:     engineConfig{Policy: t.cfg.Policy, StoreBytes: t.cfg.StoreBytes, Record: t.cfg.Record},
+			cfg:     engineConfig{Policy: t.cfg.Policy, StoreBytes: t.cfg.StoreBytes, Record: t.cfg.Record, Prefetch: t.prefetch, Playhead: t.playhead},
 		}
 		t.engine.start()
 		t.inform(t.welcomed.VerifyKeys, t.welcomed.Revocations)
@@ -326,6 +337,9 @@ func (t *title) sendStats(last bool) {
 func (t *title) stop() {
 	if t.closed {
 		return
+	}
+	if t.engine != nil {
+		t.engine.loseAll()
 	}
 	t.sendStats(true)
 	t.closed = true

@@ -249,7 +249,7 @@ func (p *pull) abort() {
 
 func (t *title) noteRange(r request) {
 	last := r.Reference
-	if n := len(r.upcoming); n > 0 {
+	if n := min(lookahead, len(r.upcoming)); n > 0 {
 		last = r.upcoming[n-1]
 	}
 	// The tracker knows the timeline of the film, whatever the speed at which it is shown here.

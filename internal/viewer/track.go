@@ -15,6 +15,7 @@ const (
 // track is one of the streams that are played side by side: video, or audio of its own.
 type track struct {
 	p      *player
+	number int
 	levels []*rendition // the lowest bitrate first
 	fixed  int          // always this level; -1: by the estimate
 	level  int          // last asked for; -1 none
@@ -160,10 +161,10 @@ func (t *track) fetchList(l *rendition) {
 
 func (t *track) load(l *rendition, r Reference, index int, deadline func() time.Duration) {
 	req := request{
-		Reference: r, rendition: l.name, bitrate: l.bitrate, adaptive: t.fixed < 0 && len(t.levels) > 1, deadline: deadline,
+		Reference: r, track: t.number, rendition: l.name, bitrate: l.bitrate, adaptive: t.fixed < 0 && len(t.levels) > 1, deadline: deadline,
 	}
 	if index >= 0 {
-		for _, next := range l.list[index+1 : min(index+1+lookahead, len(l.list))] {
+		for _, next := range l.list[index+1 : min(index+1+mostAhead, len(l.list))] {
 			req.upcoming = append(req.upcoming, next.Reference)
 		}
 	}

@@ -50,12 +50,19 @@ type Config struct {
 	// JoinAfter is how long joining waits for the first picture, at most; 0 is DefaultJoinAfter, negative: not at all.
 	JoinAfter time.Duration
 
+	Device     Device
 	Policy     schedule.Policy // the zero value is schedule.DefaultPolicy, its waits divided by Speed
 	StoreBytes int64           // pieces held; 0: 64 MiB
 	Record     io.Writer       // gets the schedule's inputs and actions, one JSON object a line
 	OnSegment  func(*Result)   // sees every segment that the player gets; on the loop
 	OnNotice   func(code, text string)
 	Rand       *rand.Rand // jitter and link IDs; nil: from the system's randomness
+}
+
+// Device is what a page learns of the machine that it is shown on.
+type Device struct {
+	SaveData, Metered, Battery bool
+	NoPrefetch                 bool // whatever the site allows
 }
 
 // Defaults of Config.
@@ -159,7 +166,7 @@ func Start(cfg Config, ports Ports) (*Viewer, error) {
 		v.title = newTitle(&v.cfg, ports, cfg.Rand, &v.ledger)
 		v.title.notice = v.cfg.OnNotice
 		v.player = &player{loop: v.loop, cfg: &v.cfg, title: v.title, origin: ports.Origin, ledger: &v.ledger, ended: v.end}
-		v.title.observe = v.player.observe
+		v.title.observe, v.title.playhead = v.player.observe, v.player.playhead
 		v.player.start()
 		if v.cfg.Leave > 0 {
 			v.loop.After(v.cfg.Leave, func() { v.player.finish("left", nil) })

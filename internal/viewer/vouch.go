@@ -126,6 +126,7 @@ func (e *engine) certifierGone(r *remote) {
 func (e *engine) forget(s *seg, state schedule.Certification) {
 	s.cert, s.target, s.state, s.certPeers, s.certAsked = nil, nil, state, nil, -1
 	s.sources, s.pieceReason = map[int]Source{}, ""
+	e.lose(s.id)
 	e.store.drop(s.id)
 	e.cancelDownloads(s, -1)
 	for _, r := range e.peersInOrder() {
@@ -151,7 +152,11 @@ func (e *engine) arrived(r *remote, o transfer.Order, data []byte, matches bool)
 	switch {
 	case s == nil || s.target != o.Target: // withdrawn or replaced while it was on the way: nobody's fault
 	case matches:
+		first := e.store.piece(s.id, o.Piece) == nil
 		e.accepted(s, o.Piece, data, r, o.Why)
+		if first && o.Lane == peer.Background {
+			e.cameAhead(s, o.Piece, len(data))
+		}
 		return
 	default:
 		e.ledger.rejected(len(data))

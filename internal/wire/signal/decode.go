@@ -179,6 +179,7 @@ func decodeStats(id int, f fields) Message {
 		Bytes: f.counts("bytes", StatBytes), Uploaded: f.counts("uploaded", metric.Paths),
 		Segments: f.counts("segments", metric.Sources), Reasons: f.counts("reasons", metric.Reasons),
 		DuplicateBytes: n("duplicate_bytes"), WastedBytes: n("wasted_bytes"), RejectedBytes: n("rejected_bytes"),
+		PrefetchedBytes: n("prefetched_bytes"), PrefetchWasted: n("prefetch_wasted_bytes"), Promotions: n("promotions"),
 		Stalls: n("stalls"), StallMs: n("stall_ms"), PlayedMs: n("played_ms"), PlayedBits: n("played_bits"), Switches: n("switches"),
 		StartupMs: n("startup_ms"), Contradictions: n("contradictions"), LinkFailures: f.counts("link_failures", FailReasons),
 	}

@@ -170,14 +170,18 @@ type Stats struct {
 	DuplicateBytes int64            `json:"duplicate_bytes,omitempty"`
 	WastedBytes    int64            `json:"wasted_bytes,omitempty"`
 	RejectedBytes  int64            `json:"rejected_bytes,omitempty"`
-	Stalls         int64            `json:"stalls,omitempty"`
-	StallMs        int64            `json:"stall_ms,omitempty"`
-	PlayedMs       int64            `json:"played_ms,omitempty"`
-	PlayedBits     int64            `json:"played_bits,omitempty"`
-	Switches       int64            `json:"switches,omitempty"`
-	StartupMs      int64            `json:"startup_ms,omitempty"`
-	Contradictions int64            `json:"contradictions,omitempty"`
-	LinkFailures   map[string]int64 `json:"link_failures,omitempty"` // keys FailReasons
+	// Bytes of the background lane, and those of them that were fetched ahead and not played (part of WastedBytes, too).
+	PrefetchedBytes int64            `json:"prefetched_bytes,omitempty"`
+	PrefetchWasted  int64            `json:"prefetch_wasted_bytes,omitempty"`
+	Promotions      int64            `json:"promotions,omitempty"` // background requests that became foreground
+	Stalls          int64            `json:"stalls,omitempty"`
+	StallMs         int64            `json:"stall_ms,omitempty"`
+	PlayedMs        int64            `json:"played_ms,omitempty"`
+	PlayedBits      int64            `json:"played_bits,omitempty"`
+	Switches        int64            `json:"switches,omitempty"`
+	StartupMs       int64            `json:"startup_ms,omitempty"`
+	Contradictions  int64            `json:"contradictions,omitempty"`
+	LinkFailures    map[string]int64 `json:"link_failures,omitempty"` // keys FailReasons
 }
 
 // Ticket replaces the ticket of the welcome.
