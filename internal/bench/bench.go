@@ -66,6 +66,7 @@ type Sample struct {
 // Run is what a case gets.
 type Run struct {
 	Number  int       // 0 first
+	Claimed int       // runs of the case before this one that are not void
 	Log     io.Writer // progress, for people
 	Profile string    // folder for CPU profiles of child processes; empty is none
 	Plot    string    // file for the picture of a case that draws one; empty is none
@@ -180,7 +181,7 @@ func measure(ctx context.Context, name string, c Case, o Options, stderr io.Writ
 	for i := range max(o.Runs, 1) {
 		fmt.Fprintf(stderr, "%s %s: run %d of %d\n", name, c.Name, i+1, max(o.Runs, 1))
 		started := time.Now()
-		sample, err := c.Run(ctx, &Run{Number: i, Log: stderr, Profile: o.Profile, Plot: o.Plot})
+		sample, err := c.Run(ctx, &Run{Number: i, Claimed: len(samples) - len(void), Log: stderr, Profile: o.Profile, Plot: o.Plot})
 		if err != nil {
 			return nil, err
 		}

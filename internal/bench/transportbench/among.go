@@ -26,7 +26,7 @@ func together(name string, line netlab.Link, n int, length time.Duration) bench.
 				all[i] = i
 				sc.flows = append(sc.flows, flow{kind: ledbatLane, from: time.Duration(i) * time.Second})
 			}
-			rec, err := s.play(sc)
+			rec, err := s.one(sc)
 			if err != nil {
 				return err
 			}
@@ -48,7 +48,7 @@ func late(name string, after time.Duration) bench.Case {
 		Figures: []bench.Figure{{Name: "latecomer_share", Goal: ">= 0.4"}, {Name: "latecomer_share_most", Goal: "<= 0.6"}, {Name: "jain_index"}},
 		Run: measured(func(s *session) error {
 			end := after + settled + length
-			rec, err := s.play(scene{name: "latecomer", line: ten, length: end, flows: []flow{
+			rec, err := s.one(scene{name: "latecomer", line: ten, length: end, flows: []flow{
 				{kind: ledbatLane}, {kind: ledbatLane, from: after},
 			}})
 			if err != nil {
@@ -63,30 +63,30 @@ func late(name string, after time.Duration) bench.Case {
 }
 
 // uplink is case 12: many links of one host, TCP of another behind the same line, and foreground of its own.
-func uplink(name string, peers int, p pages) bench.Case {
-	const before, length = 10 * time.Second, 30 * time.Second
+func uplink(name string, peers int, short bool, p pages) bench.Case {
+	before, length, count := 10*time.Second, 30*time.Second, segmentCount
+	if short {
+		before, length, count = 8*time.Second, 15*time.Second, 3
+	}
 	return bench.Case{
-		Name: name, Needs: p.needs(), About: fmt.Sprintf("%d background peers on one uplink of 10 Mbit/s, 40 ms, beside CUBIC; then foreground segments of 2 MB of the same host%s.", peers, p.about()),
+		Name: name, Extra: short, Needs: p.needs(), About: fmt.Sprintf("%d background peers on one uplink of 10 Mbit/s, 40 ms, beside CUBIC; then foreground segments of 2 MB of the same host%s.", peers, p.about()),
 		Figures: []bench.Figure{
 			{Name: "tcp_kept_ratio", Goal: ">= 0.9"}, {Name: "background_share_beside_tcp"}, {Name: "link_utilization_alone"},
 			{Name: "added_delay_p95", Unit: "ms"}, {Name: "foreground_slowdown", Goal: "<= 1.05"},
 		},
 		Run: measuredIn(p, func(s *session) error {
-			solo, err := s.solo(ten, cubic, length)
-			if err != nil {
-				return err
-			}
-			rec, err := s.play(scene{name: "uplink", line: ten, length: before + length, flows: []flow{
+			all, err := s.play(solo(ten, cubic, length), scene{name: "uplink", line: ten, length: before + length, flows: []flow{
 				{kind: ledbatLane, peers: peers}, {kind: cubic, from: before},
 			}})
 			if err != nil {
 				return err
 			}
-			s.values["tcp_kept_ratio"] = rec.rate(before, before+length, 1) / solo
+			rec := all[1]
+			s.values["tcp_kept_ratio"] = rec.kept(all[0].rate(0, length, 0))
 			s.values["background_share_beside_tcp"] = rec.used(before, before+length, 0)
 			s.values["link_utilization_alone"] = rec.used(warm, before, 0)
 			s.values["added_delay_p95"] = rec.addedP(0.95, warm, before)
-			slowdown, err := s.foreground(ten, peers)
+			slowdown, err := s.foreground(ten, peers, count)
 			s.values["foreground_slowdown"] = slowdown
 			return err
 		}),
@@ -109,7 +109,7 @@ func segments(mbit, trip int) bench.Case {
 		Name: fmt.Sprintf("foreground-%d-%d", mbit, trip), About: fmt.Sprintf("A foreground segment of 2 MB with background on the same link, %d Mbit/s, %d ms.", mbit, trip),
 		Figures: []bench.Figure{{Name: "foreground_slowdown", Goal: "<= 1.05"}},
 		Run: measured(func(s *session) error {
-			slowdown, err := s.foreground(line, 1)
+			slowdown, err := s.foreground(line, 1, segmentCount)
 			s.values["foreground_slowdown"] = slowdown
 			return err
 		}),
@@ -118,61 +118,68 @@ func segments(mbit, trip int) bench.Case {
 
 // foreground is how much longer foreground segments take with background on the same host's links than without, the
 // median of each.
-func (s *session) foreground(line netlab.Link, peers int) (float64, error) {
+func (s *session) foreground(line netlab.Link, peers, count int) (float64, error) {
 	alone := time.Duration(segmentBytes * 8 * float64(time.Second) / float64(line.Rate))
 	every := max(segmentLeast, 5*alone/2+10*line.Delay)
 	var bursts []burst
-	for i := range segmentCount {
+	for i := range count {
 		bursts = append(bursts, burst{at: time.Duration(i+1) * every, bytes: segmentBytes})
 	}
+	var scenes []scene
+	for _, k := range []kind{idle, ledbatLane} {
+		scenes = append(scenes, scene{
+			name: fmt.Sprintf("foreground beside %s", k), line: line, length: time.Duration(count+1) * every,
+			flows: []flow{{kind: k, peers: peers, bursts: bursts}},
+		})
+	}
+	all, err := s.play(scenes...)
+	if err != nil {
+		return 0, err
+	}
 	var times [2]float64
-	for i, k := range []kind{idle, ledbatLane} {
-		rec, err := s.play(scene{name: fmt.Sprintf("foreground beside %s", k), line: line, length: (segmentCount + 1) * every, flows: []flow{
-			{kind: k, peers: peers, bursts: bursts},
-		}})
-		if err != nil {
-			return 0, err
-		}
+	for i, rec := range all {
 		took := rec.took(0)
-		if len(took) < segmentCount {
-			return 0, fmt.Errorf("%d of %d foreground segments arrived", len(took), segmentCount)
+		if len(took) < count {
+			return 0, fmt.Errorf("%d of %d foreground segments arrived", len(took), count)
 		}
 		times[i] = took[len(took)/2]
-		s.run.Logf("    foreground beside %s: %.3f s", k, took)
+		s.run.Logf("    %s: %.3f s", rec.scene.name, took)
 	}
 	return times[1] / times[0], nil
 }
 
 // downlink is case 13: many senders to one viewer, which asks within a window of its own and has TCP come as well.
-func downlink(name string, senders int, p pages) bench.Case {
-	const before, length = 10 * time.Second, 30 * time.Second
+func downlink(name string, senders int, short bool, p pages) bench.Case {
+	before, length := 10*time.Second, 30*time.Second
+	if short {
+		before, length = 8*time.Second, 15*time.Second
+	}
 	return bench.Case{
-		Name: name, Needs: p.needs(), About: fmt.Sprintf("%d background hosts send to one viewer's downlink of 10 Mbit/s, 40 ms, beside CUBIC%s.", senders, p.about()),
+		Name: name, Extra: short, Needs: p.needs(), About: fmt.Sprintf("%d background hosts send to one viewer's downlink of 10 Mbit/s, 40 ms, beside CUBIC%s.", senders, p.about()),
 		Figures: []bench.Figure{
 			{Name: "tcp_kept_ratio", Goal: ">= 0.9"}, {Name: "background_share_beside_tcp"}, {Name: "link_utilization_alone"},
 			{Name: "added_delay_p95", Unit: "ms"}, {Name: "tcp_kept_ratio_senders_alone"},
 		},
 		Run: measuredIn(p, func(s *session) error {
-			solo, err := s.solo(ten, cubic, length)
+			scenes := []scene{solo(ten, cubic, length)}
+			for _, k := range []kind{asked, ledbatLane} { // the latter without the viewer's own law
+				if k == asked || s.yardsticks() {
+					scenes = append(scenes, scene{name: fmt.Sprintf("%d senders, %s", senders, k), line: ten, length: before + length, flows: []flow{
+						{kind: k, senders: senders}, {kind: cubic, from: before},
+					}})
+				}
+			}
+			all, err := s.play(scenes...)
 			if err != nil {
 				return err
 			}
-			for _, k := range []kind{asked, ledbatLane} {
-				rec, err := s.play(scene{name: fmt.Sprintf("%d senders, %s", senders, k), line: ten, length: before + length, flows: []flow{
-					{kind: k, senders: senders}, {kind: cubic, from: before},
-				}})
-				if err != nil {
-					return err
-				}
-				kept := rec.rate(before, before+length, 1) / solo
-				if k == ledbatLane { // without the viewer's own law
-					s.values["tcp_kept_ratio_senders_alone"] = kept
-					continue
-				}
-				s.values["tcp_kept_ratio"] = kept
-				s.values["background_share_beside_tcp"] = rec.used(before, before+length, 0)
-				s.values["link_utilization_alone"] = rec.used(warm, before, 0)
-				s.values["added_delay_p95"] = rec.addedP(0.95, warm, before)
+			alone, rec := all[0].rate(0, length, 0), all[1]
+			s.values["tcp_kept_ratio"] = rec.kept(alone)
+			s.values["background_share_beside_tcp"] = rec.used(before, before+length, 0)
+			s.values["link_utilization_alone"] = rec.used(warm, before, 0)
+			s.values["added_delay_p95"] = rec.addedP(0.95, warm, before)
+			if len(all) > 2 {
+				s.values["tcp_kept_ratio_senders_alone"] = all[2].kept(alone)
 			}
 			return nil
 		}),

@@ -1,7 +1,6 @@
 package transportbench
 
 import (
-	"context"
 	"fmt"
 	"time"
 
@@ -34,78 +33,18 @@ func cases() []bench.Case {
 		alone("7", 30*time.Minute, true), alone("7-short", 4*time.Minute, false),
 		shallow(), lossy("9-one", 0.01, 5, 2.4), lossy("9-five", 0.05, 3, 1.6),
 		queues(), jitters(), slowPeer(), loadedBack(),
-		uplink("12-1", 1, nil), uplink("12-5", 5, nil), uplink("12-20", 20, nil),
-		downlink("13-1", 1, nil), downlink("13-5", 5, nil), downlink("13-20", 20, nil),
+		uplink("12-1", 1, false, nil), uplink("12-5", 5, false, nil), uplink("12-20", 20, false, nil),
+		uplink("12-1-short", 1, true, nil), uplink("12-20-short", 20, true, nil),
+		downlink("13-1", 1, false, nil), downlink("13-5", 5, false, nil), downlink("13-20", 20, false, nil),
+		downlink("13-5-short", 5, true, nil),
 		paper("1-chromium", time.Minute, false, bothKinds), paper("1-short-chromium", 20*time.Second, true, bothKinds),
 		competitors("2-chromium", 20*time.Second, 40*time.Second, false, senders), competitors("2-short-chromium", 10*time.Second, 20*time.Second, true, senders),
-		uplink("12-1-chromium", 1, senders), uplink("12-5-chromium", 5, senders), uplink("12-20-chromium", 20, senders),
-		downlink("13-1-chromium", 1, viewers), downlink("13-5-chromium", 5, viewers), downlink("13-20-chromium", 20, viewers),
+		uplink("12-1-chromium", 1, false, senders), uplink("12-5-chromium", 5, false, senders), uplink("12-20-chromium", 20, false, senders),
+		uplink("12-5-short-chromium", 5, true, senders),
+		downlink("13-1-chromium", 1, false, viewers), downlink("13-5-chromium", 5, false, viewers), downlink("13-20-chromium", 20, false, viewers),
+		downlink("13-5-short-chromium", 5, true, viewers),
 		segments(5, 20), segments(5, 100), segments(20, 20), segments(20, 100), segments(100, 20), segments(100, 100),
 	}
-}
-
-// session plays the scenes of one run of a case, and collects what they measured.
-type session struct {
-	ctx    context.Context
-	run    *bench.Run
-	pages  pages // which ends are in browsers
-	values map[string]float64
-	void   string
-}
-
-// measured makes the Run of a case.
-func measured(measure func(*session) error) func(context.Context, *bench.Run) (bench.Sample, error) {
-	return measuredIn(nil, measure)
-}
-
-// measuredIn is measured with ends in browsers.
-func measuredIn(p pages, measure func(*session) error) func(context.Context, *bench.Run) (bench.Sample, error) {
-	return func(ctx context.Context, r *bench.Run) (bench.Sample, error) {
-		s := &session{ctx: ctx, run: r, pages: p, values: map[string]float64{}}
-		if err := measure(s); err != nil {
-			return bench.Sample{}, err
-		}
-		return bench.Sample{Values: s.values, Void: s.void}, nil
-	}
-}
-
-// play plays one scene.
-func (s *session) play(sc scene) (*record, error) {
-	s.pages.in(&sc)
-	rec, void, err := sc.play(s.ctx, s.run)
-	if void != nil && s.void == "" {
-		s.void = sc.name + ": " + void.Error()
-	}
-	return rec, err
-}
-
-// solo is what a TCP flow has alone on a line in its first while, bits per second.
-func (s *session) solo(line netlab.Link, k kind, length time.Duration) (float64, error) {
-	rec, err := s.play(scene{name: fmt.Sprintf("%s alone", k), line: line, length: length, flows: []flow{{kind: k}}})
-	if err != nil {
-		return 0, err
-	}
-	return rec.rate(0, length, 0), nil
-}
-
-// beside lets one flow have the line for a while and TCP come for another; the result is that of the scene, and what TCP
-// kept of what it has alone, its beginning included.
-func (s *session) beside(line netlab.Link, one, k kind, before, length time.Duration, solo float64) (*record, float64, error) {
-	rec, err := s.play(scene{
-		name: fmt.Sprintf("%s beside %s", k, one), line: line, length: before + length,
-		flows: []flow{{kind: one}, {kind: k, from: before}},
-	})
-	if err != nil {
-		return nil, 0, err
-	}
-	return rec, rec.rate(before, before+length, 1) / solo, nil
-}
-
-// kept is beside for where nothing but the ratio is asked for.
-func (s *session) kept(figure string, line netlab.Link, one, k kind, before, length time.Duration, solo float64) error {
-	_, kept, err := s.beside(line, one, k, before, length, solo)
-	s.values[figure] = kept
-	return err
 }
 
 // paper is R1: two background flows of two processes and TCP, a step apart.
@@ -129,37 +68,37 @@ func paper(name string, d time.Duration, extra bool, p pages) bench.Case {
 }
 
 func (s *session) paper(d time.Duration) error {
-	solo, err := s.solo(reale, cubic, d)
+	scenes := []scene{
+		solo(reale, cubic, d),
+		{name: "R1", line: reale, length: 3 * d, flows: []flow{
+			{kind: ledbatLane}, {kind: ledbatLane, from: d}, {kind: cubic, from: 2 * d},
+		}},
+		beside(reale, ledbatLane, cubic, d/2, d),
+	}
+	if s.yardsticks() {
+		scenes = append(scenes, beside(reale, rfcLane, cubic, d/2, d), beside(reale, plain, cubic, d/2, d))
+	}
+	all, err := s.play(scenes...)
 	if err != nil {
 		return err
 	}
-	rec, err := s.play(scene{name: "R1", line: reale, length: 3 * d, flows: []flow{
-		{kind: ledbatLane}, {kind: ledbatLane, from: d}, {kind: cubic, from: 2 * d},
-	}})
-	if err != nil {
-		return err
-	}
-	v := s.values
+	v, alone, rec := s.values, all[0].rate(0, d, 0), all[1]
 	v["link_utilization_alone"] = rec.used(warm, d, 0)
 	v["added_delay_p95"] = rec.addedP(0.95, warm, d)
 	v["added_delay_p95_vs_target"] = rec.addedP(0.95, warm, d) / rec.target(0, warm, d)
 	v["added_delay_p95_vs_target_two"] = rec.addedP(0.95, d+warm, 2*d) / rec.target(0, d+warm, 2*d)
-	v["tcp_kept_ratio"] = rec.rate(2*d, 3*d, 2) / solo
+	v["tcp_kept_ratio"] = rec.rate(2*d, 3*d, 2) / alone
 	v["background_share_beside_tcp"] = rec.used(2*d, 3*d, 0, 1)
 	v["signal_follows"] = rec.follows(0, warm, 3*d)
 	settled := d + d/3 // 20 s after the second one came, in the paper's steps
 	v["jain_index"] = rec.jain(settled, 2*d, 0, 1)
 	v["latecomer_share"] = rec.rate(settled, 2*d, 1) / rec.rate(settled, 2*d, 0, 1)
-	if err := s.picture(rec, "Two background flows and TCP"); err != nil {
-		return err
+	for i, figure := range []string{"tcp_kept_ratio_one", "tcp_kept_ratio_rfc6817", "tcp_kept_ratio_sctp"} {
+		if i+2 < len(all) {
+			v[figure] = all[i+2].kept(alone)
+		}
 	}
-	if err := s.kept("tcp_kept_ratio_one", reale, ledbatLane, cubic, d/2, d, solo); err != nil {
-		return err
-	}
-	if err := s.kept("tcp_kept_ratio_rfc6817", reale, rfcLane, cubic, d/2, d, solo); err != nil {
-		return err
-	}
-	return s.kept("tcp_kept_ratio_sctp", reale, plain, cubic, d/2, d, solo)
+	return s.picture(rec, "Two background flows and TCP")
 }
 
 // picture draws what the paper draws, where it is asked for.
@@ -180,7 +119,7 @@ func smoke(name string, p pages) bench.Case {
 			{Name: "background_share_beside_tcp", Goal: "<= 0.35"},
 		},
 		Run: measuredIn(p, func(s *session) error {
-			rec, err := s.play(scene{name: "R1", line: reale, length: 3 * d, flows: []flow{
+			rec, err := s.one(scene{name: "R1", line: reale, length: 3 * d, flows: []flow{
 				{kind: ledbatLane}, {kind: ledbatLane, from: d}, {kind: cubic, from: 2 * d},
 			}})
 			if err != nil {
@@ -203,23 +142,24 @@ func figure2(name string, d time.Duration, extra bool) bench.Case {
 			{Name: "link_utilization_alone"}, {Name: "added_delay_p95", Unit: "ms"}, {Name: "tcp_kept_ratio"}, {Name: "tcp_kept_ratio_sctp"},
 		},
 		Run: measured(func(s *session) error {
-			solo, err := s.solo(reale, cubic, d)
-			if err != nil {
-				return err
-			}
-			rec, err := s.play(scene{name: "R2", line: reale, length: 3 * d, flows: []flow{
+			scenes := []scene{solo(reale, cubic, d), {name: "R2", line: reale, length: 3 * d, flows: []flow{
 				{kind: foreground}, {kind: foreground, from: d}, {kind: cubic, from: 2 * d},
-			}})
+			}}}
+			if s.yardsticks() {
+				scenes = append(scenes, beside(reale, plain, cubic, d/2, d))
+			}
+			all, err := s.play(scenes...)
 			if err != nil {
 				return err
 			}
+			alone, rec := all[0].rate(0, d, 0), all[1]
 			s.values["link_utilization_alone"] = rec.used(warm, d, 0)
 			s.values["added_delay_p95"] = rec.addedP(0.95, 2*d, 3*d)
-			s.values["tcp_kept_ratio"] = rec.rate(2*d, 3*d, 2) / solo
-			if err := s.picture(rec, "Two foreground flows and TCP"); err != nil {
-				return err
+			s.values["tcp_kept_ratio"] = rec.rate(2*d, 3*d, 2) / alone
+			if len(all) > 2 {
+				s.values["tcp_kept_ratio_sctp"] = all[2].kept(alone)
 			}
-			return s.kept("tcp_kept_ratio_sctp", reale, plain, cubic, d/2, d, solo)
+			return s.picture(rec, "Two foreground flows and TCP")
 		}),
 	}
 }

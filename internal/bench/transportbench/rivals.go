@@ -19,30 +19,26 @@ func competitors(name string, before, length time.Duration, extra bool, p pages)
 			{Name: "tcp_kept_ratio_rfc6817"}, {Name: "tcp_kept_ratio_sctp"}, {Name: "background_share_beside_tcp"},
 		},
 		Run: measuredIn(p, func(s *session) error {
-			for _, k := range []kind{cubic, reno} {
-				solo, err := s.solo(ten, k, length)
-				if err != nil {
-					return err
-				}
-				rec, kept, err := s.beside(ten, ledbatLane, k, before, length, solo)
-				if err != nil {
-					return err
-				}
-				if k == reno {
-					s.values["tcp_kept_ratio_reno"] = kept
-					return nil
-				}
-				s.values["tcp_kept_ratio"] = kept
-				s.values["link_utilization_alone"] = rec.used(warm, before, 0)
-				s.values["added_delay_p95"] = rec.addedP(0.95, warm, before)
-				s.values["added_delay_p95_vs_target"] = rec.addedP(0.95, warm, before) / rec.target(0, warm, before)
-				s.values["background_share_beside_tcp"] = rec.used(before, before+length, 0)
-				if err := s.kept("tcp_kept_ratio_rfc6817", ten, rfcLane, k, before, length, solo); err != nil {
-					return err
-				}
-				if err := s.kept("tcp_kept_ratio_sctp", ten, plain, k, before, length, solo); err != nil {
-					return err
-				}
+			scenes := []scene{
+				solo(ten, cubic, length), beside(ten, ledbatLane, cubic, before, length),
+				solo(ten, reno, length), beside(ten, ledbatLane, reno, before, length),
+			}
+			if s.yardsticks() {
+				scenes = append(scenes, beside(ten, rfcLane, cubic, before, length), beside(ten, plain, cubic, before, length))
+			}
+			all, err := s.play(scenes...)
+			if err != nil {
+				return err
+			}
+			alone, rec := all[0].rate(0, length, 0), all[1]
+			s.values["tcp_kept_ratio"] = rec.kept(alone)
+			s.values["link_utilization_alone"] = rec.used(warm, before, 0)
+			s.values["added_delay_p95"] = rec.addedP(0.95, warm, before)
+			s.values["added_delay_p95_vs_target"] = rec.addedP(0.95, warm, before) / rec.target(0, warm, before)
+			s.values["background_share_beside_tcp"] = rec.used(before, before+length, 0)
+			s.values["tcp_kept_ratio_reno"] = all[3].kept(all[2].rate(0, length, 0))
+			if len(all) > 4 {
+				s.values["tcp_kept_ratio_rfc6817"], s.values["tcp_kept_ratio_sctp"] = all[4].kept(alone), all[5].kept(alone)
 			}
 			return nil
 		}),
@@ -62,17 +58,17 @@ func bbrs() bench.Case {
 		for _, ms := range trips {
 			line := ten
 			line.Delay = time.Duration(ms) * time.Millisecond / 2
-			solo, err := s.solo(line, bbr, length)
+			scenes := []scene{solo(line, bbr, length), beside(line, ledbatLane, bbr, before, length)}
+			if s.yardsticks() {
+				scenes = append(scenes, beside(line, plain, bbr, before, length))
+			}
+			all, err := s.play(scenes...)
 			if err != nil {
 				return err
 			}
-			for _, k := range []kind{ledbatLane, plain} {
-				figure := fmt.Sprintf("tcp_kept_ratio_%dms", ms)
-				if k == plain {
-					figure = fmt.Sprintf("tcp_kept_ratio_sctp_%dms", ms)
-				}
-				if err := s.kept(figure, line, k, bbr, before, length, solo); err != nil {
-					return err
+			for i, figure := range []string{"tcp_kept_ratio_%dms", "tcp_kept_ratio_sctp_%dms"} {
+				if i+1 < len(all) {
+					s.values[fmt.Sprintf(figure, ms)] = all[i+1].kept(all[0].rate(0, length, 0))
 				}
 			}
 		}
@@ -101,16 +97,16 @@ func reaction(name string, line netlab.Link, extra bool) bench.Case {
 			{Name: "cpu", Unit: "s/GB"}, {Name: "cpu_vs_foreground", Goal: costGoal},
 		},
 		Run: measured(func(s *session) error {
-			fore, err := s.play(scene{name: "foreground alone", line: line, length: before, flows: []flow{{kind: foreground}}})
+			all, err := s.play(
+				scene{name: "foreground alone", line: line, length: before, flows: []flow{{kind: foreground}}},
+				scene{name: "come and go", line: line, length: before + beside + after, flows: []flow{
+					{kind: ledbatLane}, {kind: cubic, from: before, to: before + beside},
+				}},
+			)
 			if err != nil {
 				return err
 			}
-			rec, err := s.play(scene{name: "come and go", line: line, length: before + beside + after, flows: []flow{
-				{kind: ledbatLane}, {kind: cubic, from: before, to: before + beside},
-			}})
-			if err != nil {
-				return err
-			}
+			fore, rec := all[0], all[1]
 			const window = 3 * step
 			yield := rec.until(before, beside, window, 0, func(share float64) bool { return share < 0.1 })
 			trip := rec.base() + time.Duration(rec.addedP(0.5, before, before+yield)*float64(time.Millisecond))
@@ -137,18 +133,15 @@ func queues() bench.Case {
 			{Name: "background_share_beside_tcp", Goal: "<= 0.5"}, {Name: "tcp_kept_ratio"}, {Name: "link_utilization_alone"},
 		},
 		Run: measured(func(s *session) error {
-			solo, err := s.solo(line, cubic, length)
-			if err != nil {
-				return err
-			}
-			rec, err := s.play(scene{name: "fair queues", line: line, length: before + length, flows: []flow{
+			all, err := s.play(solo(line, cubic, length), scene{name: "fair queues", line: line, length: before + length, flows: []flow{
 				{kind: ledbatLane, peers: 4}, {kind: cubic, from: before},
 			}})
 			if err != nil {
 				return err
 			}
+			rec := all[1]
 			s.values["background_share_beside_tcp"] = rec.used(before, before+length, 0)
-			s.values["tcp_kept_ratio"] = rec.rate(before, before+length, 1) / solo
+			s.values["tcp_kept_ratio"] = rec.kept(all[0].rate(0, length, 0))
 			s.values["link_utilization_alone"] = rec.used(warm, before, 0)
 			return nil
 		}),
