@@ -79,6 +79,7 @@ func (v *viewer) answer(offer *bus.Signal) {
 	}
 	session := transfer.NewSession(link, hello, peer.ID(v.peer), v, s.cfg.Now)
 	session.Lane = lane{v}
+	session.Said = offer.Early
 	v.mu.Lock()
 	v.link, v.session = link, session
 	waiting, stop := v.waiting, v.closed
@@ -93,6 +94,9 @@ func (v *viewer) answer(offer *bus.Signal) {
 	}
 	out := v.message("answer")
 	out.SDP, out.Plan = answer.SDP, &signal.Plan{V: answer.Plan.V, Data: answer.Plan.Data, Message: answer.Plan.Message}
+	if offer.Early {
+		out.Said = transfer.Say(hello)
+	}
 	s.signal(v.tracker, out)
 	v.mu.Lock()
 	v.answered = true

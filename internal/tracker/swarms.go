@@ -10,9 +10,16 @@ import (
 
 // join enters a swarm through its home and hands over whom the home picked.
 func (s *session) join(m *signal.Join) {
+	if m.Ahead && !s.plain() {
+		s.fail(m.Request, "bad-title", "The site has rules of its own for names.", "Join again by the rules of the welcome.", 0)
+		return
+	}
 	if problem, hint := s.checkTitle(m); problem != "" {
 		s.fail(m.Request, "bad-title", problem, hint, 0)
 		return
+	}
+	if m.Ahead && !s.mayOfferAhead() {
+		m.Offers = nil
 	}
 	id := s.t.swarmID(s.site.Name(), m.Title)
 	r := bus.HomeRequest{
@@ -56,9 +63,23 @@ func (s *session) join(m *signal.Join) {
 	s.send(&signal.Joined{Request: m.Request, Swarm: id, Viewers: answer.Viewers, Seeds: answer.Seeds})
 	for i, target := range answer.Offers[:min(len(answer.Offers), len(m.Offers))] {
 		s.meet(target)
-		s.route(target, &signal.Signal{Swarm: id, To: target.Peer, Link: m.Offers[i].Link, Kind: "offer", SDP: m.Offers[i].SDP, Plan: m.Offers[i].Plan})
+		o := m.Offers[i]
+		s.route(target, &signal.Signal{Swarm: id, To: target.Peer, Link: o.Link, Kind: "offer", SDP: o.SDP, Plan: o.Plan, Early: o.Early})
 	}
 	s.introduce(id, answer.Peers)
+}
+
+// plain says whether the site names its content as every site does that is not told otherwise.
+func (s *session) plain() bool {
+	c := s.site.Config()
+	return len(c.Key.IgnoreQuery) == 0 && c.Key.Path == "" && c.Title.Drop == 0
+}
+
+// mayOfferAhead says whether offers that were made before the welcome may go on. They show the viewer's addresses, which
+// the site may not want, and none that the site's ICE servers would have told: there, offers made after an introduction are
+// worth more.
+func (s *session) mayOfferAhead() bool {
+	return len(s.t.cfg.ICEServers) == 0 && (s.policy.Role == "full" || s.policy.Role == "leech")
 }
 
 // checkTitle says what is wrong with a join's title and manifest, if anything. A title that looks like one of the title rule

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -116,6 +117,53 @@ func TestReadyOfferReachesThePeerThatTheHomePicks(t *testing.T) {
 	if s := expect[*signal.Signal](a); s.From != b.id || s.Link != link {
 		t.Errorf("ready offer arrived as %+v", s)
 	}
+}
+
+// ahead joins right behind its hello, in front of the welcome, with an offer.
+func (n *node) ahead(link signal.ID) *viewer {
+	v := n.socket()
+	v.send(&signal.Hello{Version: 1, Client: "test/1", Site: "demo"})
+	v.send(&signal.Join{
+		Request: 3, Title: testTitle, Manifest: testManifest, Role: "full", Want: 8, Ahead: true,
+		Offers: []signal.Offer{{Link: link, SDP: "v=0", Plan: testPlan, Early: true}},
+	})
+	v.id = expect[*signal.Welcome](v).Session
+	return v
+}
+
+func TestAJoinAheadOfTheWelcomeIsTakenWithItsOffer(t *testing.T) {
+	n := newWorld(t).tracker(nil)
+	first, link := n.viewer(""), newID()
+	first.join()
+	late := n.ahead(link)
+	expect[*signal.Joined](late)
+	if s := expect[*signal.Signal](first); s.From != late.id || s.Link != link || !s.Early {
+		t.Errorf("the offer arrived as %+v", s)
+	}
+}
+
+func TestAnOfferThatKnewNothingOfICEServersIsKeptBack(t *testing.T) {
+	n := newWorld(t).tracker(func(c *Config) { c.ICEServers = []signal.ICEServer{{URLs: []string{"stun:192.0.2.1"}}} })
+	first := n.viewer("")
+	first.join()
+	if m := expect[*signal.Introduce](n.ahead(newID())); len(m.Peers) != 1 || m.Peers[0].Peer != first.id {
+		t.Errorf("introduced to %+v", m.Peers)
+	}
+}
+
+func TestASiteWithRulesTakesNoGuesses(t *testing.T) {
+	n := newWorld(t).tracker(func(c *Config) {
+		s, err := configured.New(configured.Config{Name: "demo", Hosts: []string{"video.example.com"}, Key: configured.KeyRule{Path: "/t/{}/"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Sites = []*configured.Site{s}
+	})
+	late := n.ahead(newID())
+	if e := expect[*signal.Error](late); e.Code != "bad-title" || e.Request != 3 {
+		t.Errorf("%+v", e)
+	}
+	late.join()
 }
 
 func TestKeysOfSeedsReachViewers(t *testing.T) {

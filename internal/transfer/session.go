@@ -55,6 +55,9 @@ type Session struct {
 	// are unknown.
 	Lane Lane
 
+	// Said, if set before Open, is that the hello has gone out already, with the answer.
+	Said bool
+
 	link    Link
 	hello   peer.Hello
 	theirs  peer.ID // the peer ID that the signal gave
@@ -77,13 +80,15 @@ func NewSession(link Link, hello peer.Hello, theirs peer.ID, handler Handler, no
 	return &Session{link: link, hello: hello, theirs: theirs, handler: handler, now: now}
 }
 
-// Open is called when the link has opened: the hello goes out.
+// Open is called when the link has opened: the hello goes out, if it has not.
 func (s *Session) Open() {
 	now := s.now()
 	s.mu.Lock()
 	s.round = now
 	s.mu.Unlock()
-	s.Send(s.hello)
+	if !s.Said {
+		s.Send(s.hello)
+	}
 }
 
 // Send writes a control message. A message out of limits is a fault of the caller and is not sent.

@@ -28,6 +28,7 @@ type simTracker struct {
 	left       int
 	introduced int // peers named to those who join
 	keys       []signal.VerifyKey
+	rules      bool         // the site has rules for names: no join ahead of the welcome
 	home       *swarm.Swarm // introduces as trackers do; nil: everybody to all
 }
 
@@ -118,6 +119,10 @@ func (t *simTracker) message(s *simSocket, m signal.Message) {
 	case *signal.Hello:
 		t.hello(s, m)
 	case *signal.Join:
+		if m.Ahead && t.rules {
+			s.push(&signal.Error{Request: m.Request, Code: "bad-title", Message: "The site has rules of its own for names."})
+			return
+		}
 		s.push(&signal.Joined{Request: m.Request, Swarm: swarmID, Viewers: len(t.order) + 1, Seeds: 1})
 		introduce := &signal.Introduce{Swarm: swarmID}
 		if t.seed != nil {
@@ -139,7 +144,7 @@ func (t *simTracker) message(s *simSocket, m signal.Message) {
 		n := min(len(m.Offers), len(introduce.Peers)) // ready offers go to the first of them
 		for i, p := range introduce.Peers[:n] {
 			o := m.Offers[i]
-			t.message(s, &signal.Signal{Swarm: swarmID, To: p.Peer, Link: o.Link, Kind: "offer", SDP: o.SDP, Plan: o.Plan})
+			t.message(s, &signal.Signal{Swarm: swarmID, To: p.Peer, Link: o.Link, Kind: "offer", SDP: o.SDP, Plan: o.Plan, Early: o.Early})
 		}
 		introduce.Peers = introduce.Peers[n:]
 		t.introduced += len(introduce.Peers)

@@ -37,10 +37,15 @@ type attempt struct {
 	open    bool // their description is in: candidates may be added
 	heard   int  // candidates
 	facts   facts
+	said    []signal.Bytes // by their answer: the first messages of the link
+	greeted *greeted       // what our answer said; nil if it said nothing
 	timer   func()
 	remote  *remote                          // of an open link; the loop's
 	session atomic.Pointer[transfer.Session] // takes data and acks of an open link
 }
+
+// greeted is what an answer has said of what is held: segments.
+type greeted struct{ held []string }
 
 var (
 	_ transfer.LinkEvents = (*attempt)(nil)
@@ -57,13 +62,13 @@ func (a *attempt) tell(m signal.Signal) { a.l.events.signalTo(a.peer, a.id, m) }
 
 // offer makes and signals the offer.
 func (a *attempt) offer() {
-	a.make(func(d transfer.Description) { a.describe("offer", d) }, func() {})
+	a.make(func(d transfer.Description) { a.describe(signal.Signal{Kind: "offer", Early: true}, d) }, func() {})
 }
 
 // ready makes an offer for whomever the tracker picks. then comes once, without an offer when none could be made.
 func (a *attempt) ready(then func(*signal.Offer)) {
 	a.make(func(d transfer.Description) {
-		then(&signal.Offer{Link: a.id, SDP: d.SDP, Plan: &signal.Plan{V: d.Plan.V, Data: d.Plan.Data, Message: d.Plan.Message}})
+		then(&signal.Offer{Link: a.id, SDP: d.SDP, Plan: planOf(d), Early: true})
 	}, func() { then(nil) })
 }
 
@@ -102,8 +107,8 @@ func (a *attempt) settings() LinkSettings {
 	return s
 }
 
-// answer answers an offer.
-func (a *attempt) answer(offer transfer.Description) {
+// answer answers an offer; early says that the answer may say something.
+func (a *attempt) answer(offer transfer.Description, early bool) {
 	var link transfer.Link
 	var answer transfer.Description
 	var err error
@@ -118,13 +123,26 @@ func (a *attempt) answer(offer transfer.Description) {
 			link.Close(peer.CloseShutdown, nil)
 			return
 		}
-		a.describe("answer", answer)
+		m := signal.Signal{Kind: "answer"}
+		if early {
+			var held []string
+			if m.Said, held = a.l.events.greeting(link); m.Said != nil {
+				a.greeted = &greeted{held}
+			}
+		}
+		a.describe(m, answer)
 		a.catchUp()
 	})
 }
 
-func (a *attempt) describe(kind string, d transfer.Description) {
-	a.tell(signal.Signal{Kind: kind, SDP: d.SDP, Plan: &signal.Plan{V: d.Plan.V, Data: d.Plan.Data, Message: d.Plan.Message}})
+func planOf(d transfer.Description) *signal.Plan {
+	return &signal.Plan{V: d.Plan.V, Data: d.Plan.Data, Message: d.Plan.Message}
+}
+
+// describe signals an offer or an answer.
+func (a *attempt) describe(m signal.Signal, d transfer.Description) {
+	m.SDP, m.Plan = d.SDP, planOf(d)
+	a.tell(m)
 	a.told = true
 	a.catchUpOurs()
 }
@@ -168,7 +186,7 @@ func (a *attempt) accept(m *signal.Signal) {
 	if link == nil || a.state == attemptClosed {
 		return // there is nothing of ours to answer, or it has been answered
 	}
-	a.made = nil
+	a.made, a.said = nil, m.Said
 	var err error
 	d := transfer.Description{SDP: m.SDP, Plan: peer.Plan{V: m.Plan.V, Data: m.Plan.Data, Message: m.Plan.Message}}
 	a.l.loop.Go(func() { err = link.Accept(d) }, func() {

@@ -14,6 +14,7 @@ import (
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // Defaults of an engine.
@@ -195,8 +196,48 @@ func (e *engine) cancelDownloads(s *seg, piece int) {
 // background says whether anything may be asked for before the player does.
 func (e *engine) background() bool { return e.cfg.Prefetch != nil && e.cfg.Prefetch().Possible() }
 
-// addLink takes over a link that has opened.
-func (e *engine) addLink(id peer.ID, role schedule.Role, link transfer.Link) *remote {
+// greeting is what this viewer says first on a link that it answers: who it is, and what it has, as far as an answer takes
+// it. held is which segments that names.
+func (e *engine) greeting(link transfer.Link) (said []signal.Bytes, held []string) {
+	var have peer.Have
+	size := haveHeader
+	for _, id := range e.store.ids() {
+		entry, ok := e.announcement(id)
+		size += haveEntry + len(entry.Bitmap)
+		if size > signal.MaxSaidBytes || len(have.Entries) == maxEntries {
+			break
+		}
+		if ok {
+			have.Entries, held = append(have.Entries, entry), append(held, id)
+		}
+	}
+	if len(have.Entries) == 0 {
+		return transfer.Say(e.hello(link)), nil
+	}
+	return transfer.Say(e.hello(link), have), held
+}
+
+// Bytes of a have, and of each entry in it without its bitmap; and the most entries.
+const (
+	haveHeader = 2
+	haveEntry  = 19
+	maxEntries = 255
+)
+
+// hello is this viewer's on a link.
+func (e *engine) hello(link transfer.Link) peer.Hello {
+	hello := peer.Hello{MinVersion: 1, MaxVersion: peer.Version, MaxRequests: ownMaxRequests, Peer: e.self(), Swarm: e.swarm}
+	if !e.uploads() {
+		hello.Flags = peer.NoUpload
+	}
+	if _, acks := link.(background.Link); acks {
+		hello.Flags |= peer.AcksBackground
+	}
+	return hello
+}
+
+// addLink takes over a link that has opened. greeted is what was said of it with an answer of ours, if anything was.
+func (e *engine) addLink(id peer.ID, role schedule.Role, link transfer.Link, greeted *greeted) *remote {
 	key := hex.EncodeToString(id[:])
 	if e.stopped || e.banned[key] {
 		link.Close(peer.ClosePolicy, bye(peer.ByePolicy))
@@ -208,6 +249,12 @@ func (e *engine) addLink(id peer.ID, role schedule.Role, link transfer.Link) *re
 	}
 	r := newRemote(e, id, role, link)
 	e.peers[key] = r
+	if greeted != nil {
+		r.session.Said, r.dirty = true, greeted.held
+		for _, id := range greeted.held {
+			r.announced[id] = true
+		}
+	}
 	r.session.Open()
 	return r
 }

@@ -27,6 +27,7 @@ type linkEvents interface {
 	opened(*attempt) bool // false: nobody wants the link any more
 	linkFailed(reason string)
 	linksChanged()
+	greeting(link transfer.Link) (said []signal.Bytes, held []string) // what goes out with an answer, and the segments that it names
 }
 
 // links are the links of one swarm: offers to the peers that the tracker introduces, answers to those who offer, bounds,
@@ -193,7 +194,7 @@ func (l *links) answer(m *signal.Signal) {
 	default:
 		a := l.newAttempt(m.Link, m.From, m.Role, false)
 		l.add(a)
-		a.answer(transfer.Description{SDP: m.SDP, Plan: plan})
+		a.answer(transfer.Description{SDP: m.SDP, Plan: plan}, m.Early)
 	}
 }
 

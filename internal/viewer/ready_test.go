@@ -3,6 +3,8 @@ package viewer
 import (
 	"testing"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/schedule"
 )
 
 // TestReadyOffersLinkWithoutAnIntroduction has a viewer join with two offers: the seed and the first viewer take them, and
@@ -16,10 +18,15 @@ func TestReadyOffersLinkWithoutAnIntroduction(t *testing.T) {
 		t.Errorf("the first viewer was told of %d peers beside the seed, which took an offer", n)
 	}
 	late := s.viewer(fast, ready)
-	// Socket, welcome, and then no more than join, answer, and the link's own two round trips.
-	s.w.run(3*oneWay + 2*oneWay + 4*oneWay + 4*oneWay + 5*oneWay)
+	// Socket, and then no more than join, answer, and the link's own two round trips: nothing waits for the welcome.
+	s.w.run(3*oneWay + 4*oneWay + 4*oneWay + 5*oneWay)
 	if n := late.now().Links; n != 2 {
 		t.Errorf("%d links are open as soon as they can be", n)
+	}
+	for _, r := range late.title.engine.peers {
+		if r.role == schedule.Viewer && (!r.ready || len(r.holdings.holds) == 0) {
+			t.Error("what the first viewer said with its answer is not known when the link opens")
+		}
 	}
 	s.w.run(100 * time.Second)
 	s.check()
@@ -33,6 +40,35 @@ func TestReadyOffersLinkWithoutAnIntroduction(t *testing.T) {
 	}
 	if late.now().Stats.Bytes["peer"] == 0 {
 		t.Error("nothing came from the other viewer")
+	}
+}
+
+// TestASiteWithRulesIsJoinedByThem has the join ahead of the welcome refused.
+func TestASiteWithRulesIsJoinedByThem(t *testing.T) {
+	s := newScene(t, fourSeconds(20, 750_000))
+	s.tracker.rules = true
+	for range 2 {
+		s.viewer(fast, func(c *Config) { c.ReadyOffers, c.JoinAfter = 2, -1 })
+	}
+	s.w.run(20 * time.Second)
+	for i, a := range s.viewers {
+		if sum := a.now(); sum.Links != 2 || sum.Off != "" {
+			t.Errorf("viewer %d: %d links, off %q", i, sum.Links, sum.Off)
+		}
+	}
+	s.w.run(100 * time.Second)
+	s.check()
+}
+
+// TestATitleThatCannotBeGuessedWaitsForTheRules: a query may be content or a token, and a credential is told to nobody.
+func TestATitleThatCannotBeGuessedWaitsForTheRules(t *testing.T) {
+	for url, want := range map[string]bool{
+		"https://a.test/v/master.m3u8": true, "https://a.test/v/master.m3u8?quality=2": false, "https://a.test/v/master.m3u8?token=abcdefgh12345678": false, "file:///a": false,
+	} {
+		title := &title{cfg: &Config{URL: url}}
+		if got := title.guess(); got != want {
+			t.Errorf("%s: guessed %t, as %q", url, got, title.name)
+		}
 	}
 }
 

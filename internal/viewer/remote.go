@@ -85,14 +85,8 @@ func newRemote(e *engine, id peer.ID, role schedule.Role, link transfer.Link) *r
 		e: e, id: hex.EncodeToString(id[:]), role: role, link: link, path: link.Path(),
 		holdings: newHoldings(), announced: map[string]bool{},
 	}
-	hello := peer.Hello{MinVersion: 1, MaxVersion: peer.Version, MaxRequests: ownMaxRequests, Peer: e.self(), Swarm: e.swarm}
-	if !e.uploads() {
-		hello.Flags = peer.NoUpload
-	}
-	if r.wire, _ = link.(background.Link); r.wire != nil {
-		hello.Flags |= peer.AcksBackground
-	}
-	r.session = transfer.NewSession(link, hello, id, r, e.loop.Now)
+	r.wire, _ = link.(background.Link)
+	r.session = transfer.NewSession(link, e.hello(link), id, r, e.loop.Now)
 	r.download = transfer.NewDownload(r.session.Send, e.loop.Now, r)
 	if r.wire != nil {
 		r.session.Lane = r
@@ -118,7 +112,11 @@ func (r *remote) Ready(h peer.Hello) error {
 	}
 	r.session.Ping()
 	if r.role == schedule.Viewer {
-		r.dirty = r.e.store.ids()
+		for _, id := range r.e.store.ids() { // beside what an answer has said, which may be gone or more by now
+			if !r.announced[id] {
+				r.dirty = append(r.dirty, id)
+			}
+		}
 		r.flush()
 	}
 	r.e.changed()

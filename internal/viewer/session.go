@@ -32,6 +32,7 @@ const (
 
 // sessionEvents hears of a session.
 type sessionEvents interface {
+	greeted()                // hello is out; a join may follow it at once
 	welcome(*signal.Welcome) // a session is open: the first, a resumed one, or a new one after the old was forgotten
 	pushed(signal.Message)   // introduce, signal, keys, revoke, policy, and errors that answer no request
 	lost()                   // the socket is gone; another comes after a while
@@ -119,6 +120,7 @@ func (s *session) greet() {
 	hello := s.hello
 	hello.Ticket = s.ticket
 	s.write(&hello)
+	s.events.greeted()
 }
 
 func (s *session) write(m signal.Message) {
@@ -279,12 +281,14 @@ func (s *session) flush() {
 	}
 }
 
-// join asks to join a swarm. then comes once, with either.
+// join asks to join a swarm; ahead of the welcome too, if it says so. then comes once, with either.
 func (s *session) join(m signal.Join, then func(*signal.Joined, *signal.Error)) {
 	s.nextID++
 	id := s.nextID
 	m.Request = id
-	if !s.send(&m, false) {
+	if m.Ahead && s.state == sessionConnecting {
+		s.write(&m)
+	} else if !s.send(&m, false) {
 		then(nil, &signal.Error{Code: "lost"})
 		return
 	}

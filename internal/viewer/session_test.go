@@ -66,6 +66,7 @@ func (s *scripted) say(m signal.Message) {
 	s.events.Message(b)
 }
 
+func (p *script) greeted()                  {}
 func (p *script) welcome(m *signal.Welcome) { p.told = append(p.told, "welcome") }
 func (p *script) pushed(m signal.Message)   { p.told = append(p.told, m.Type()) }
 func (p *script) lost()                     { p.told = append(p.told, "lost") }

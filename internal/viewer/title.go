@@ -46,7 +46,8 @@ type title struct {
 	off                schedule.Reason
 	offByEngine        bool
 	closed             bool
-	joins              int // the answer to an old one is nobody's
+	joins              int  // the answer to an old one is nobody's
+	ahead              bool // the last join went out ahead of the welcome, by the rules of a site that has none of its own
 	span               *signal.Range
 	lastWant           int
 	statsAt            time.Time
@@ -132,6 +133,7 @@ func (t *title) leaveOut(reason schedule.Reason, code, text string) {
 // welcome implements sessionEvents.
 func (t *title) welcome(m *signal.Welcome) {
 	t.welcomed = m
+	guessedKey, guessedName := t.key, t.name
 	var c site.Config
 	err := json.Unmarshal(m.Site, &c)
 	if err == nil {
@@ -153,7 +155,9 @@ func (t *title) welcome(m *signal.Welcome) {
 	}
 	t.applyPolicy()
 	t.inform(m.VerifyKeys, m.Revocations)
-	t.joinSoon()
+	if !t.ahead || t.key != guessedKey || t.name != guessedName {
+		t.joinSoon()
+	}
 }
 
 // joinSoon joins as soon as the picture allows.
@@ -238,9 +242,10 @@ func (t *title) prefetch() schedule.Ahead {
 func (t *title) join() {
 	t.joins++
 	attempt, want, offers := t.joins, t.links.want(), t.cfg.ReadyOffers
-	if attempt > 1 || t.role() == "off" {
+	if attempt > 1 || t.links.role == "off" {
 		offers = 0 // links that are there go on
 	}
+	t.ahead = t.ahead && attempt == 1
 	t.links.ready(offers, func(ready []signal.Offer) {
 		if attempt == t.joins && !t.closed {
 			t.joinWith(ready, attempt, want)
@@ -250,13 +255,19 @@ func (t *title) join() {
 
 func (t *title) joinWith(ready []signal.Offer, attempt, want int) {
 	path, _, _ := strings.Cut(t.key, "?")
-	m := signal.Join{Title: t.name, Manifest: path, Role: t.role(), Want: want, Range: t.span, Offers: ready}
+	ahead := t.ahead
+	m := signal.Join{Title: t.name, Manifest: path, Role: t.links.role, Want: want, Range: t.span, Offers: ready, Ahead: ahead}
 	t.session.join(m, func(answer *signal.Joined, refusal *signal.Error) {
 		switch {
 		case attempt != t.joins || t.closed:
+			if answer != nil && answer.Swarm != t.swarm {
+				t.session.send(&signal.Leave{Swarm: answer.Swarm}, false) // of a title that it is not
+			}
 		case refusal == nil:
 			t.joined(answer)
 		case refusal.Code == "lost":
+		case ahead && t.welcomed != nil:
+			t.joinSoon() // by the rules of the welcome
 		default:
 			t.notice("tracker-error", "the tracker did not let this viewer join ("+refusal.Code+"): "+refusal.Message)
 			if refusal.Code != "bad-title" {

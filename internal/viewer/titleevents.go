@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -48,6 +49,7 @@ func (t *title) pushed(m signal.Message) {
 func (t *title) lost() {
 	t.clear("update", "stats", "soon", "rejoin")
 	t.joins++
+	t.ahead = false
 }
 
 // refused implements sessionEvents.
@@ -72,12 +74,26 @@ func (t *title) opened(a *attempt) bool {
 	if t.engine == nil || t.closed {
 		return false
 	}
-	r := t.engine.addLink(peer.ID(a.peer), a.role, a.link)
+	r := t.engine.addLink(peer.ID(a.peer), a.role, a.link, a.greeted)
 	if r == nil {
 		return false
 	}
 	a.attach(r)
+	for _, m := range a.said {
+		if !r.gone {
+			r.session.Control(m)
+		}
+	}
+	a.said = nil
 	return true
+}
+
+// greeting implements linkEvents.
+func (t *title) greeting(link transfer.Link) (said []signal.Bytes, held []string) {
+	if t.engine == nil {
+		return nil, nil
+	}
+	return t.engine.greeting(link)
 }
 
 // linkFailed implements linkEvents.

@@ -2,6 +2,7 @@ package signal
 
 import (
 	"encoding/json"
+	"strconv"
 
 	"github.com/leeway-video/leeway/internal/metric"
 )
@@ -122,8 +123,9 @@ func decodeJoin(id int, f fields) Message {
 		Role: f.oneOf("role", true, Roles), Want: int(f.integer("want", false, 0, MaxWant)), Range: f.timeline("range"),
 	}
 	f.objects("offers", false, MaxOffers, func(o fields) {
-		m.Offers = append(m.Offers, Offer{Link: o.id("link", true), SDP: o.text("sdp", true, 1, MaxSDP), Plan: o.plan("plan", true)})
+		m.Offers = append(m.Offers, Offer{Link: o.id("link", true), SDP: o.text("sdp", true, 1, MaxSDP), Plan: o.plan("plan", true), Early: o.flag("early", false)})
 	})
+	m.Ahead = f.flag("ahead", false)
 	return m
 }
 
@@ -161,8 +163,10 @@ func decodeSignal(id int, f fields) Message {
 		f.fail("role", "is missing")
 	}
 	switch m.Kind {
-	case "offer", "answer":
-		m.SDP, m.Plan = f.text("sdp", true, 1, MaxSDP), f.plan("plan", true)
+	case "offer":
+		m.SDP, m.Plan, m.Early = f.text("sdp", true, 1, MaxSDP), f.plan("plan", true), f.flag("early", false)
+	case "answer":
+		m.SDP, m.Plan, m.Said = f.text("sdp", true, 1, MaxSDP), f.plan("plan", true), f.said()
 	case "candidate":
 		m.Candidate, m.Mid = f.text("candidate", true, 0, MaxCandidate), f.text("sdp_mid", false, 0, MaxMid)
 		m.MLine = int(f.integer("sdp_m_line_index", false, 0, 255))
@@ -170,6 +174,21 @@ func decodeSignal(id int, f fields) Message {
 		m.Reason = f.oneOf("reason", true, FailReasons)
 	}
 	return m
+}
+
+// said reads the control messages of an answer.
+func (f fields) said() []Bytes {
+	var said []Bytes
+	f.list("said", false, MaxSaid, func(i int, raw json.RawMessage) {
+		name := "said[" + strconv.Itoa(i) + "]"
+		one := fields{path: f.path, members: map[string]json.RawMessage{name: raw}, problem: f.problem}
+		var b Bytes
+		if s := one.text(name, true, 1, (MaxSaidBytes*4+2)/3); s != "" && b.UnmarshalText([]byte(s)) != nil {
+			f.fail(name, "is not base64url without padding")
+		}
+		said = append(said, b)
+	})
+	return said
 }
 
 func decodeStats(id int, f fields) Message {

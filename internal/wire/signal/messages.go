@@ -91,6 +91,8 @@ type Offer struct {
 	Link ID     `json:"link"`
 	SDP  string `json:"sdp"`
 	Plan *Plan  `json:"plan,omitempty"`
+	// Early says that the answer may carry what its sender says first on the link.
+	Early bool `json:"early,omitempty"`
 }
 
 // Join enters the swarm of a title.
@@ -102,6 +104,7 @@ type Join struct {
 	Want     int     `json:"want"` // further links the viewer would take
 	Range    *Range  `json:"range,omitempty"`
 	Offers   []Offer `json:"offers,omitempty"`
+	Ahead    bool    `json:"ahead,omitempty"` // sent before the welcome was there
 }
 
 // Joined answers Join.
@@ -143,19 +146,21 @@ type Leave struct {
 // Signal is one message between two peers on the way to a link. To is set from client to tracker, From and Role from tracker
 // to client.
 type Signal struct {
-	Request   int    `json:"id,omitempty"`
-	Swarm     ID     `json:"swarm"`
-	To        ID     `json:"to,omitzero"`
-	From      ID     `json:"from,omitzero"`
-	Role      string `json:"role,omitempty"` // viewer, seed
-	Link      ID     `json:"link"`
-	Kind      string `json:"kind"`                       // offer, answer, candidate, end, fail
-	SDP       string `json:"sdp,omitempty"`              // offer, answer
-	Plan      *Plan  `json:"plan,omitempty"`             // offer, answer
-	Candidate string `json:"candidate,omitempty"`        // candidate
-	Mid       string `json:"sdp_mid,omitempty"`          // candidate
-	MLine     int    `json:"sdp_m_line_index,omitempty"` // candidate
-	Reason    string `json:"reason,omitempty"`           // fail
+	Request   int     `json:"id,omitempty"`
+	Swarm     ID      `json:"swarm"`
+	To        ID      `json:"to,omitzero"`
+	From      ID      `json:"from,omitzero"`
+	Role      string  `json:"role,omitempty"` // viewer, seed
+	Link      ID      `json:"link"`
+	Kind      string  `json:"kind"`                       // offer, answer, candidate, end, fail
+	SDP       string  `json:"sdp,omitempty"`              // offer, answer
+	Plan      *Plan   `json:"plan,omitempty"`             // offer, answer
+	Early     bool    `json:"early,omitempty"`            // offer: the answer may say something
+	Said      []Bytes `json:"said,omitempty"`             // answer: the first messages of its sender's control channel
+	Candidate string  `json:"candidate,omitempty"`        // candidate
+	Mid       string  `json:"sdp_mid,omitempty"`          // candidate
+	MLine     int     `json:"sdp_m_line_index,omitempty"` // candidate
+	Reason    string  `json:"reason,omitempty"`           // fail
 }
 
 // Stats are figures since the last Stats of the same swarm.

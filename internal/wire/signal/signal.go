@@ -36,7 +36,9 @@ const (
 	MaxManifest  = 1024
 	MaxWant      = 32
 	MaxOffers    = 2
-	MaxPeers     = 32 // in one introduction
+	MaxSaid      = 4    // messages in an answer
+	MaxSaidBytes = 8192 // of each
+	MaxPeers     = 32   // in one introduction
 	MaxSDP       = 16384
 	MaxCandidate = 512
 	MaxMid       = 64

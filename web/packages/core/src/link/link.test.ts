@@ -44,7 +44,7 @@ describe('a link that offers', () => {
     const { link, connection, signal } = setUp();
     link.offer();
     await settle();
-    expect(signal).toHaveBeenCalledExactlyOnceWith({ kind: 'offer', sdp: 'v=0 offer', plan });
+    expect(signal).toHaveBeenCalledExactlyOnceWith({ kind: 'offer', sdp: 'v=0 offer', plan, early: true });
     expect(connection.channels.map(({ label, ordered }) => [label, ordered])).toEqual([
       ['lw.control', true],
       ['lw.ack', false],
@@ -83,7 +83,7 @@ describe('a link that offers', () => {
     link.offer();
     await settle();
     expect(signal.mock.calls.map(([body]) => body)).toEqual([
-      { kind: 'offer', sdp: 'v=0 offer', plan },
+      { kind: 'offer', sdp: 'v=0 offer', plan, early: true },
       { kind: 'candidate', candidate: mdns, sdp_mid: '0', sdp_m_line_index: 0 },
       { kind: 'end' },
     ]);
@@ -92,6 +92,26 @@ describe('a link that offers', () => {
     link.receive({ kind: 'answer', sdp: 'v=0', plan });
     await settle();
     expect(connection.candidates).toEqual([reflexive]);
+  });
+
+  test('hears what the answer said once the link is open, before what the channels say', async () => {
+    const seen: number[][] = [];
+    const { connection, link } = setUp({
+      opened: (open) => {
+        open.onControl = (message) => seen.push([...message]);
+      },
+    });
+    link.offer();
+    await settle();
+    link.receive({ kind: 'answer', sdp: 'v=0', plan, said: ['AQID', 'BA'] });
+    await settle();
+    expect(seen).toEqual([]);
+    const control = connection.channel('lw.control');
+    control.open();
+    control.say(5);
+    for (const label of ['lw.ack', 'lw.data.0', 'lw.data.1']) connection.channel(label).open();
+    await settle();
+    expect(seen).toEqual([[1, 2, 3], [4], [5]]);
   });
 });
 

@@ -4,6 +4,7 @@
  */
 
 import type { Clock, LinkCloseReason, LinkPath, PeerLink, PeerRole } from '../ports.ts';
+import { fromBase64url } from '../session/base64.ts';
 import {
   candidateBytes,
   candidatesPerLink,
@@ -82,6 +83,8 @@ export function createLink(o: LinkOptions): Link {
   /** Local candidates wait here until the description has been signaled. */
   let held: SignalBody[] | undefined = [];
   let backlog: (() => void)[] | undefined = [];
+  /** What the answer said ahead of the channels: the first control messages. */
+  let said: string[] = [];
   let timer = 0;
 
   const deliver = (f: () => void) => {
@@ -150,6 +153,7 @@ export function createLink(o: LinkOptions): Link {
     if (state !== 'opening') return;
     state = 'open';
     o.opened(link);
+    for (const message of said) link.onControl?.(fromBase64url(message)!);
     const kept = backlog ?? [];
     backlog = undefined;
     for (const f of kept) f();
@@ -207,7 +211,8 @@ export function createLink(o: LinkOptions): Link {
   };
 
   const signalDescription = (kind: 'offer' | 'answer', plan: PlanMessage) => {
-    o.signal({ kind, sdp: connection.localDescription!.sdp, plan });
+    const { sdp } = connection.localDescription!;
+    o.signal(kind === 'offer' ? { kind, sdp, plan, early: true } : { kind, sdp, plan });
     held?.forEach(o.signal);
     held = undefined;
   };
@@ -269,6 +274,7 @@ export function createLink(o: LinkOptions): Link {
       if (body.kind === 'answer') {
         if (answered) return;
         answered = true;
+        said = body.said ?? [];
         take(body.plan);
         run(async () => {
           await describe('answer', body.sdp);

@@ -9,6 +9,8 @@ import { fromBase64url } from './base64.ts';
 const messageBytes = 65_536;
 const maxDepth = 16;
 const sdpBytes = 16_384;
+const saidMessages = 4;
+const saidBytes = 8_192;
 const ticketBytes = 512;
 export const candidateBytes = 512;
 export const candidatesPerLink = 64;
@@ -96,8 +98,8 @@ export interface Introduce {
 
 /** The body of a signal, the same in both directions. */
 export type SignalBody =
-  | { kind: 'offer'; sdp: string; plan: PlanMessage }
-  | { kind: 'answer'; sdp: string; plan: PlanMessage }
+  | { kind: 'offer'; sdp: string; plan: PlanMessage; early?: boolean }
+  | { kind: 'answer'; sdp: string; plan: PlanMessage; said?: string[] }
   | { kind: 'candidate'; candidate: string; sdp_mid?: string; sdp_m_line_index?: number }
   | { kind: 'end' }
   | { kind: 'fail'; reason: FailReason };
@@ -273,9 +275,14 @@ const revocations = list<RevocationMessage>(
 const plan = object<PlanMessage>({ v: integer(1, 255), data: integer(1, 8), message: integer(1_200, 65_535) });
 
 const sdp = text(sdpBytes, 1);
+/** A control message that came with an answer. */
+const said = that<string>((value: unknown) => {
+  const length = (typeof value === 'string' && fromBase64url(value)?.length) || 0;
+  return length > 0 && length <= saidBytes;
+});
 const kinds: Record<string, Reader<object>> = {
-  offer: object({ sdp, plan }),
-  answer: object({ sdp, plan }),
+  offer: object({ sdp, plan, early: or(flag) }),
+  answer: object({ sdp, plan, said: or(list(said, saidMessages)) }),
   candidate: object({
     candidate: text(candidateBytes),
     sdp_mid: or(text(64)),
