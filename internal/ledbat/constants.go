@@ -9,11 +9,18 @@ const (
 	maxSkew        = 12_000      // µs a bucket that one-way delays may fall while round trips do not: 200 ppm
 	freshTime      = 1_000_000   // µs that a sample speaks for the host, or two round trips if longer
 
+	startPart = 2 // slow start grows by this part of what is acked, or by GAIN's if that is less
+
 	slowdownWindow = 2 * Packet
 	slowdownDepth  = 8          // the window falls to this part in a slowdown
 	slowdownFactor = 19         // times its duration until the next: it may cost 5 %
 	slowdownFloor  = 18         // round trips at least until the next
 	slowdownMost   = 30_000_000 // µs at most until the next, unless the floor is longer
+
+	smoothTarget  = 10_000    // µs: what a host with a window of many packets bears, unless a third of the base is more
+	smoothPackets = 12        // or the time that this many packets take
+	leastTarget   = 3_000     // µs, and a fifth: what a host bears at least, however far it was pushed back
+	recallTime    = 3_000_000 // µs: the largest window of this and of the same time before is what it was pushed back from
 
 	fastAfter = 16 // round trips without queue or loss after which growth is a part of the window
 	fastPart  = 8  // that part, by how far the queue is below the target

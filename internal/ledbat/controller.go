@@ -4,6 +4,8 @@ package ledbat
 type Controller struct {
 	host
 	cfg      Config
+	bears    tolerance
+	held     bool  // what is sent next waited for the window, not for a timer
 	losses   int64 // bytes
 	timeouts int64
 }

@@ -50,11 +50,12 @@ func (l *law) OnAck(s Signal) {
 	}
 }
 
-// start doubles the window each round trip until the queue is seen.
+// start makes the window half as large again each round trip until the queue is seen: that is a round trip and a half later,
+// and a window that doubles is then three times what the line takes.
 func (l *law) start(s Signal) {
 	seen := 4*s.Queuing > 3*s.Target
 	if s.Limited && !seen {
-		l.grow(s.Acked / gainDivisor(s))
+		l.grow(s.Acked / max(startPart, gainDivisor(s)))
 	}
 	if seen || l.window >= l.ssthresh {
 		l.avoid(s.Now + 2*s.RTT)
@@ -162,7 +163,7 @@ func (l *law) rest(s Signal) int64 {
 }
 
 func (l *law) OnTimeout(s Signal) {
-	l.ssthresh = max(l.window/2, InitialWindow)
+	l.ssthresh = max(l.window/2, slowdownWindow)
 	l.window, l.credit = min(l.window, max(Packet/s.Parts, MinWindow)), 0
 	l.state, l.lossAt, l.crowdedAt, l.beganAt = Ramp, s.Now, s.Now, s.Now
 }

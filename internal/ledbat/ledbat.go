@@ -17,7 +17,7 @@ package ledbat
 // The constants of the law. The reasons stand in spec/background-transport.md.
 const (
 	Packet        = 1200 // bytes; the unit of growth and of the floor
-	InitialWindow = 2 * Packet
+	InitialWindow = 10 * Packet
 	MinWindow     = Packet / 16
 	MaxWindow     = 16 << 20
 

@@ -51,6 +51,7 @@ func (p *Path) Reset(now int64) {
 	p.acked, p.backoff, p.limitedAt = false, 0, -never
 	if c.alone(now, &p.delays) {
 		c.restart(c.cfg.Law(true))
+		c.bears = tolerance{}
 	}
 }
 
@@ -83,7 +84,7 @@ func (p *Path) MaySend(now, size int64) (ok bool, at int64) {
 	c := p.host
 	switch {
 	case c.flight > 0 && c.flight+size > c.law.Window():
-		c.limitedAt = now
+		c.limitedAt, c.held = now, true
 		return false, 0
 	case p.pending.flight > 0 && p.pending.flight+size > p.Window():
 		p.limitedAt = now
@@ -106,7 +107,7 @@ func (p *Path) OnSent(now, size, waiting int64) Stamp {
 	c.pace(now, size)
 	full := c.flight+size > c.law.Window()
 	if full {
-		c.limitedAt = now
+		c.limitedAt, c.held = now, true
 	}
 	if p.pending.flight+size > p.Window() {
 		full, p.limitedAt = true, now
@@ -121,9 +122,14 @@ func (p *Path) OnSent(now, size, waiting int64) Stamp {
 	return stamp
 }
 
-// pace sets the earliest moment of the next message. What timers lose is caught up with, up to burstTime.
+// pace sets the earliest moment of the next message. What timers lose is caught up with, up to burstTime; what waited for
+// the window is not late, and making up for that wait would be a burst with each ack.
 func (c *Controller) pace(now, size int64) {
-	c.next = max(c.next, now-burstTime)
+	late := int64(burstTime)
+	if c.held {
+		late, c.held = 0, false
+	}
+	c.next = max(c.next, now-late)
 	if c.law.Window() < Packet && c.view.RTT > 0 {
 		c.next = now + interval(c.law.Window(), c.view.RTT)
 		return
@@ -158,6 +164,9 @@ func (p *Path) OnAck(now int64, a Ack) Outcome {
 	}
 	if out.Acked > 0 {
 		p.backoff, p.pending.lastAt = 0, now
+		if c.law.State() == Avoidance {
+			host.Target = c.bears.of(host, c.law.Window())
+		}
 		c.act(c.law.OnAck, host)
 		if p.cap != nil {
 			p.cap.OnAck(own)

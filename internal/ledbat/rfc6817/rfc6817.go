@@ -7,7 +7,10 @@ package rfc6817
 
 import "github.com/leeway-video/leeway/internal/ledbat"
 
-const target = 100_000 // µs: TARGET, its upper bound in the RFC
+const (
+	target    = 100_000 // µs: TARGET, its upper bound in the RFC
+	minWindow = 2 * ledbat.Packet
+)
 
 type law struct {
 	window, credit int64
@@ -20,7 +23,7 @@ func Law(host bool) ledbat.Law {
 	if !host {
 		return nil
 	}
-	return &law{window: ledbat.InitialWindow}
+	return &law{window: minWindow}
 }
 
 func (l *law) Window() int64       { return l.window }
@@ -47,7 +50,7 @@ func (l *law) OnLoss(s ledbat.Signal) {
 	l.set(l.window / 2)
 }
 
-func (l *law) OnTimeout(ledbat.Signal) { l.window = ledbat.InitialWindow }
+func (l *law) OnTimeout(ledbat.Signal) { l.window = minWindow }
 func (l *law) OnIdle(ledbat.Signal)    {}
 
-func (l *law) set(w int64) { l.window = min(max(w, ledbat.InitialWindow), ledbat.MaxWindow) }
+func (l *law) set(w int64) { l.window = min(max(w, minWindow), ledbat.MaxWindow) }

@@ -1,6 +1,6 @@
 /** The constants of the law; their reasons stand in spec/background-transport.md. Times in µs, sizes in bytes. */
 export const packet = 1200;
-export const initialWindow = 2 * packet;
+export const initialWindow = 10 * packet;
 export const minWindow = packet / 16;
 export const maxWindow = 16 * 1024 * 1024;
 export const minTarget = 15_000;
@@ -25,6 +25,13 @@ export const slowdownDepth = 8;
 export const slowdownFactor = 19;
 export const slowdownFloor = 18;
 export const slowdownMost = 30_000_000;
+
+export const smoothTarget = 10_000;
+export const smoothPackets = 12;
+export const leastTarget = 3_000;
+export const recallTime = 3_000_000;
+
+export const startPart = 2;
 
 export const fastAfter = 16;
 export const fastPart = 8;

@@ -66,15 +66,16 @@ export class Host {
     this.flight -= flight;
   }
 
-  /** Puts the delays of a link that starts anew in the place of its old ones. */
-  replace(old: Delays, fresh: Delays, now: number): void {
+  /** Puts the delays of a link that starts anew in the place of its old ones. True: no other sends, and the host starts anew too. */
+  replace(old: Delays, fresh: Delays, now: number): boolean {
     const i = this.members.indexOf(old);
     if (i >= 0) this.members[i] = fresh;
-    if (this.members.some((m) => m !== fresh && m.fresh(now))) return;
+    if (this.members.some((m) => m !== fresh && m.fresh(now))) return false;
     this.law = new Law(true);
     this.next = 0;
     this.limitedAt = -c.never;
     this.view = freshView(this.parts);
+    return true;
   }
 
   /** Lets the law hear of an idle time, when there was one. */

@@ -56,10 +56,10 @@ export class Law {
     } else if (s.now >= this.#until) this.state = 'ramp';
   }
 
-  /** Doubles the window each round trip until the queue is seen. */
+  /** Makes the window half as large again each round trip until the queue is seen. */
   #start(s: Signal): void {
     const seen = 4 * s.queuing > 3 * s.target;
-    if (s.limited && !seen) this.#grow(c.div(s.acked, gainDivisor(s)));
+    if (s.limited && !seen) this.#grow(c.div(s.acked, Math.max(c.startPart, gainDivisor(s))));
     if (seen || this.window >= this.#ssthresh) this.#avoid(s.now + 2 * s.rtt);
   }
 
@@ -144,7 +144,7 @@ export class Law {
 
   /** Nothing was heard for a retransmission timeout. */
   onTimeout(s: Signal): void {
-    this.#ssthresh = Math.max(c.div(this.window, 2), c.initialWindow);
+    this.#ssthresh = Math.max(c.div(this.window, 2), c.slowdownWindow);
     this.window = Math.min(this.window, Math.max(c.div(c.packet, s.parts), c.minWindow));
     this.#credit = 0;
     this.state = 'ramp';

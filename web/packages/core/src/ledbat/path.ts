@@ -4,6 +4,7 @@ import { Delays } from './delay.ts';
 import { Host, interval, type LedbatStats } from './host.ts';
 import { Law, type Signal } from './law.ts';
 import { Pending, type Problem } from './pending.ts';
+import { Tolerance } from './tolerance.ts';
 
 /** What an ack did: bytes acked and lost, messages acked, µs of its round trip if it gave a sample. */
 export interface Outcome {
@@ -24,6 +25,10 @@ export interface PathConfig {
 
 /** The sending side of a host: the window that all its links share. */
 export class Controller extends Host {
+  bears = new Tolerance();
+  /** What is sent next waited for the window, not for a timer. */
+  held = false;
+
   open(now: number, config: PathConfig = {}): Path {
     return new Path(this, now, config);
   }
@@ -70,7 +75,7 @@ export class Path {
     this.#ack = undefined;
     this.#backoff = 0;
     this.#limitedAt = -c.never;
-    this.#host.replace(old, this.#delays, now);
+    if (this.#host.replace(old, this.#delays, now)) this.#host.bears = new Tolerance();
   }
 
   /** Size of the next message in bytes, header included. */
@@ -94,6 +99,7 @@ export class Path {
     const h = this.#host;
     if (h.flight > 0 && h.flight + size > h.law.window) {
       h.limitedAt = now;
+      h.held = true;
       return 0;
     }
     if (this.#pending.flight > 0 && this.#pending.flight + size > this.window()) {
@@ -112,7 +118,10 @@ export class Path {
     h.flight += size;
     this.#pace(now, size);
     let full = h.flight + size > h.law.window;
-    if (full) h.limitedAt = now;
+    if (full) {
+      h.limitedAt = now;
+      h.held = true;
+    }
     if (this.#pending.flight + size > this.window()) {
       full = true;
       this.#limitedAt = now;
@@ -125,7 +134,8 @@ export class Path {
 
   #pace(now: number, size: number): void {
     const h = this.#host;
-    h.next = Math.max(h.next, now - c.burstTime);
+    h.next = Math.max(h.next, h.held ? now : now - c.burstTime);
+    h.held = false;
     if (h.law.window < c.packet && h.view.rtt > 0) h.next = now + interval(h.law.window, h.view.rtt);
     else h.next += c.div(size * 1_000_000, Math.max(1, h.pacingRate()));
   }
@@ -157,6 +167,7 @@ export class Path {
     if (out.acked) {
       this.#backoff = 0;
       this.#pending.lastAt = now;
+      if (h.law.state === 'avoidance') host.target = h.bears.of(host, h.law.window);
       h.ack(host);
       this.#cap.onAck(own);
     }

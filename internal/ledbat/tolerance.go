@@ -1,0 +1,21 @@
+package ledbat
+
+// tolerance is how much of the target a sending host bears: less where the window is many packets, and less the farther
+// the host was pushed back lately.
+type tolerance struct {
+	peak, before int64 // largest windows of the current time and of the one before
+	since        int64 // when the current one began
+}
+
+// of gives the target for a signal to a law with that window.
+func (t *tolerance) of(s Signal, window int64) int64 {
+	if s.Now-t.since >= recallTime {
+		t.before, t.peak, t.since = t.peak, 0, s.Now
+	}
+	t.peak = max(t.peak, window)
+	most := max(t.peak, t.before)
+	target := min(s.Target, max(s.Base/3, smoothTarget, smoothPackets*Packet*s.RTT/most))
+	// At the window that leaves the line just full the queue is gone: down to there nobody needs to have come.
+	part := target * window / most * (s.Base + target) / max(1, s.Base) * 6 / 5
+	return min(target, max(part, target/5, leastTarget))
+}

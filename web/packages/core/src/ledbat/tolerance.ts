@@ -1,0 +1,25 @@
+import * as c from './constants.ts';
+import type { Signal } from './law.ts';
+
+/** How much of the target a sending host bears. */
+export class Tolerance {
+  /** Largest windows of the current time and of the one before, and when the current one began. */
+  #peak = 0;
+  #before = 0;
+  #since = 0;
+
+  /** The target for a signal to a law with that window. */
+  of(s: Signal, window: number): number {
+    if (s.now - this.#since >= c.recallTime) {
+      this.#before = this.#peak;
+      this.#peak = 0;
+      this.#since = s.now;
+    }
+    this.#peak = Math.max(this.#peak, window);
+    const most = Math.max(this.#peak, this.#before);
+    const packets = c.div(c.smoothPackets * c.packet * s.rtt, most);
+    const target = Math.min(s.target, Math.max(c.div(s.base, 3), c.smoothTarget, packets));
+    const pushed = c.div(c.div(target * window, most) * (s.base + target), Math.max(1, s.base));
+    return Math.min(target, Math.max(c.div(pushed * 6, 5), c.div(target, 5), c.leastTarget));
+  }
+}
