@@ -50,11 +50,19 @@ export interface LinkOptions {
 }
 
 export interface Link extends PeerLink {
+  peer: string;
+  role: PeerRole;
   maxMessage: number;
   readonly id: string;
   readonly state: 'opening' | 'open' | 'closed';
   /** Makes and signals the offer. */
   offer(): void;
+  /** Makes an offer for a peer that is not known yet. */
+  prepare(): void;
+  /** That offer, with the candidates so far; undefined while there is none. */
+  prepared(): { sdp: string; plan: PlanMessage; early: boolean } | undefined;
+  /** Somebody answers it: from now on the link has a peer. */
+  meet(peer: string, role: PeerRole): void;
   /** Answers an offer. */
   answer(sdp: string, plan: PlanMessage): void;
   /** A signal of the other side about this link. Offers are not for here. */
@@ -210,12 +218,18 @@ export function createLink(o: LinkOptions): Link {
     await connection.addIceCandidate({ candidate, sdpMid: sdp_mid ?? null, sdpMLineIndex }).catch(() => {});
   };
 
-  const signalDescription = (kind: 'offer' | 'answer', plan: PlanMessage) => {
-    const { sdp } = connection.localDescription!;
-    o.signal(kind === 'offer' ? { kind, sdp, plan, early: true } : { kind, sdp, plan });
+  /** The description is out: candidates may follow. */
+  const letOut = () => {
     held?.forEach(o.signal);
     held = undefined;
   };
+
+  const prepare = async () => {
+    channels.create(connection, defaultPlan.data);
+    await connection.setLocalDescription(await connection.createOffer());
+  };
+
+  const prepared = () => ({ sdp: connection.localDescription!.sdp, plan: defaultPlan, early: true });
 
   connection.onicecandidate = ({ candidate }) => {
     if (facts.gathered) return;
@@ -253,10 +267,22 @@ export function createLink(o: LinkOptions): Link {
     path: () => path,
     offer() {
       run(async () => {
-        channels.create(connection, defaultPlan.data);
-        await connection.setLocalDescription(await connection.createOffer());
-        signalDescription('offer', defaultPlan);
+        await prepare();
+        o.signal({ kind: 'offer', ...prepared() });
+        letOut();
       });
+    },
+    prepare: () => run(prepare),
+    prepared() {
+      if (state !== 'opening' || !connection.localDescription) return;
+      // Those are in the description.
+      held = [];
+      return prepared();
+    },
+    meet(peer, role) {
+      link.peer = peer;
+      link.role = role;
+      letOut();
     },
     answer(sdp, plan) {
       offered = plan.data;
@@ -266,7 +292,8 @@ export function createLink(o: LinkOptions): Link {
       run(async () => {
         await describe('offer', sdp);
         await connection.setLocalDescription(await connection.createAnswer());
-        signalDescription('answer', agreed!);
+        o.signal({ kind: 'answer', sdp: connection.localDescription!.sdp, plan: agreed! });
+        letOut();
         catchUp();
       });
     },

@@ -77,6 +77,46 @@ describe('links', () => {
     expect([links.open, links.opening]).toEqual([1, 0]);
   });
 
+  test('has offers ready for whomever the tracker picks', async () => {
+    const { links, signals, connections, opened, failed } = setUp();
+    links.prepare(2);
+    await settle();
+    connections[0]!.candidate('candidate:1 1 udp 1 203.0.113.7 5000 typ host');
+    const [first, second] = links.ready();
+    expect(first).toMatchObject({ sdp: 'v=0 offer', plan, early: true });
+    expect([links.want, links.opening, signals()]).toEqual([1, 0, []]);
+    // What the description did not have yet waits for a peer.
+    connections[0]!.candidate('candidate:2 1 udp 1 203.0.113.8 5000 typ host');
+    links.signal(from(peerA, first!.link, { kind: 'answer', sdp: 'v=0', plan }));
+    await settle();
+    expect(signals()).toMatchObject([
+      { to: peerA, kind: 'candidate', candidate: expect.stringContaining('candidate:2') },
+    ]);
+    expect(links.opening).toBe(1);
+    // The same peer needs no second link, and nobody else may speak about the first.
+    links.signal(from(peerA, second!.link, { kind: 'answer', sdp: 'v=0', plan }));
+    links.signal(from(peerB, first!.link, { kind: 'fail', reason: 'gone' }));
+    await settle();
+    expect([connections[0]!.closed, connections[1]!.closed]).toEqual([false, true]);
+    connections[0]!.openAll();
+    await settle();
+    expect(opened).toHaveBeenCalledWith(expect.objectContaining({ peer: hexA }));
+    expect(failed).not.toHaveBeenCalled();
+  });
+
+  test('forgets ready offers that found nobody, and blames no one', async () => {
+    const { clock, links, signals, connections, failed } = setUp();
+    links.prepare(2);
+    await settle();
+    const [first] = links.ready();
+    links.signal(from(peerA, first!.link, { kind: 'fail', reason: 'busy' }));
+    expect([connections[0]!.closed, links.want]).toEqual([true, 2]);
+    await clock.advance(establishMs + 1_000);
+    expect([connections[1]!.closed, links.want, links.ready()]).toEqual([true, 3, []]);
+    expect(signals()).toEqual([]);
+    expect(failed).not.toHaveBeenCalled();
+  });
+
   test('answers offers up to its bound, then is busy', async () => {
     const { links, signals } = setUp({ maxLinks: 1 });
     links.signal(from(peerA, 'l1', { kind: 'offer', sdp: 'v=0', plan }));

@@ -6,7 +6,15 @@
 import type { Environment } from '../environment.ts';
 import type { LinkCloseReason, PeerLink, PeerRole, Reason } from '../ports.ts';
 import { idToHex, toBase64url } from '../session/base64.ts';
-import type { FailReason, IceServerMessage, Introduce, Policy, SignalBody, SignalIn } from '../session/messages.ts';
+import type {
+  FailReason,
+  IceServerMessage,
+  Introduce,
+  Policy,
+  ReadyOffer,
+  SignalBody,
+  SignalIn,
+} from '../session/messages.ts';
 import { createLink, type Link } from './link.ts';
 
 /** More links than this are never wanted at once by one message, whatever the policy (spec: want ≤ 32). */
@@ -39,7 +47,7 @@ export interface LinkSettings {
 
 interface Entry {
   link: Link;
-  /** The peer in the tracker's spelling. */
+  /** The peer in the tracker's spelling; empty while a ready offer has found nobody. */
   to: string;
   offered: boolean;
 }
@@ -54,6 +62,10 @@ export interface Links {
   /** Why no link opens, when two attempts in a row were blocked in the same way and none is open. */
   readonly blocked: Reason | null;
   configure(settings: LinkSettings): void;
+  /** Makes offers for whomever the tracker picks. */
+  prepare(count: number): void;
+  /** Those offers. */
+  ready(): ReadyOffer[];
   /** Offers a link to each peer that the tracker named. */
   introduce(peers: Introduce['peers']): void;
   /** A signal from a peer. */
@@ -74,7 +86,8 @@ export function createLinks(o: LinksOptions): Links {
   /** What the last failed attempts say about the network, while no link is open. */
   let blame: { reason: Reason; times: number } | undefined;
 
-  const count = (state: Link['state']) => [...entries.values()].filter(({ link }) => link.state === state).length;
+  const count = (state: Link['state']) =>
+    [...entries.values()].filter(({ to, link }) => to && link.state === state).length;
   const find = (hex: string) => [...entries.values()].find(({ link }) => link.peer === hex);
 
   const avoid = (hex: string, ms: number) => {
@@ -115,7 +128,9 @@ export function createLinks(o: LinksOptions): Links {
           : Promise.resolve(policy.local === 'never'),
       udpServers: iceServers.some(({ urls }) => [urls].flat().some(overUdp)),
       relayOnly,
-      signal: (body) => o.signal(to, id, body),
+      signal: (body) => {
+        if (entry.to) o.signal(entry.to, id, body);
+      },
       opened() {
         blame = undefined;
         try {
@@ -127,13 +142,15 @@ export function createLinks(o: LinksOptions): Links {
         o.changed();
       },
       failed(_link, { fail, reason, broken }) {
-        if (broken) links.avoid(hex);
         forget(link);
+        // Nobody wanted it, so no link has failed.
+        if (!entry.to) return;
+        if (broken) links.avoid(link.peer);
         if (reason) blame = { reason, times: blame?.reason === reason ? blame.times + 1 : 1 };
         o.failed(fail);
       },
       closed(_link, reason) {
-        if (reason === 'stalled') avoid(hex, silentMs);
+        if (reason === 'stalled') avoid(link.peer, silentMs);
         forget(link);
       },
     });
@@ -141,6 +158,20 @@ export function createLinks(o: LinksOptions): Links {
     entries.set(id, entry);
     o.changed();
     return entry;
+  };
+
+  /** The first word about a ready offer. */
+  const taken = (entry: Entry, message: SignalIn) => {
+    const hex = idToHex(message.from);
+    if (message.kind !== 'answer' || hex === settings?.self || avoids(hex) || find(hex)) {
+      discard(entry);
+      o.changed();
+      return;
+    }
+    entry.to = message.from;
+    entry.link.meet(hex, message.role);
+    entry.link.receive(message);
+    o.changed();
   };
 
   const answer = ({ from, role, link: id, sdp, plan }: SignalIn & { kind: 'offer' }, hex: string) => {
@@ -184,6 +215,16 @@ export function createLinks(o: LinksOptions): Links {
       settings = next;
       if (next.policy.role === 'off') links.closeAll('policy', 8);
     },
+    prepare(count) {
+      for (let i = Math.min(count, links.want); i > 0; i--) {
+        create('', '', 'viewer', toBase64url(environment.randomBytes(16)), true)?.link.prepare();
+      }
+    },
+    ready: () =>
+      [...entries.values()].flatMap(({ to, link }) => {
+        const offer = to ? undefined : link.prepared();
+        return offer ? [{ link: link.id, ...offer }] : [];
+      }),
     introduce(peers) {
       for (const { peer, role } of peers) {
         const hex = idToHex(peer);
@@ -196,6 +237,8 @@ export function createLinks(o: LinksOptions): Links {
       const entry = entries.get(message.link);
       if (!entry) {
         if (message.kind === 'offer') answer(message, idToHex(message.from));
+      } else if (!entry.to) {
+        taken(entry, message);
       } else if (entry.to === message.from) {
         // Only the peer that the link is with may speak about it.
         entry.link.receive(message);

@@ -137,6 +137,14 @@ export interface Hello {
   ticket?: string;
 }
 
+/** An offer for whomever the tracker picks. */
+export interface ReadyOffer {
+  link: string;
+  sdp: string;
+  plan: PlanMessage;
+  early: boolean;
+}
+
 export interface Join {
   type: 'join';
   id: number;
@@ -145,6 +153,7 @@ export interface Join {
   role: ViewerRole;
   want: number;
   range?: RangeMessage;
+  offers?: ReadyOffer[];
 }
 
 export interface Update {

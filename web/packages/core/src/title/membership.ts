@@ -51,6 +51,8 @@ const startupMs = 1_000;
 const paintMs = 100;
 /** How long before the join the engine's script is asked for. */
 const fetchMs = 50;
+/** Offers that go out with the first join, and find their peers a round trip sooner than those who are introduced. */
+const readyOffers = 2;
 const rejoinMs = 5_000;
 const updateDebounceMs = 200;
 /** How long after the engine's script did not come it is tried again; twice as long each time. */
@@ -224,13 +226,15 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     if (!current()) return;
     if (missed) applyPolicy();
     missed = 0;
+    const offers = attempt > 1 ? [] : links.ready();
     try {
       const answer = await session.join({
         title: name!,
         manifest: key,
         role: role(),
-        want: links.want,
+        want: links.want + offers.length,
         range: host.range(),
+        offers,
       });
       if (current()) joined(create, answer);
     } catch (error) {
@@ -314,6 +318,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         coming ??= o.loadEngine();
         // What fails is seen when it is needed.
         coming.catch(() => {});
+        if (!joining) links.prepare(readyOffers);
         setTimer('rejoin', () => void join(key.split('?')[0]!), joinBy - clock.now());
       };
       joinSoon = () => setTimer('rejoin', soon, joinBy - fetchMs - clock.now());
