@@ -42,7 +42,7 @@ func TestTCPsStart(t *testing.T) {
 		road
 		reno        bool
 		most, least float64
-	}{{slow, false, 1.5, 0.95}, {fast, false, 2, 0.97}, {fast, true, 1, 0.98}, {hundred, false, 1, 0.97}, {hundred, true, 1, 0.96}} {
+	}{{slow, false, 3, 0.95}, {fast, false, 2, 0.97}, {fast, true, 1, 0.98}, {hundred, false, 1, 0.97}, {hundred, true, 1, 0.96}} {
 		if raceDetector && c.road == hundred {
 			continue
 		}
