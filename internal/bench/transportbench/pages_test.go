@@ -22,6 +22,7 @@ func TestPagesAreEnds(t *testing.T) {
 	bytes := []burst{{at: 200 * time.Millisecond, bytes: 50_000}}
 	for name, f := range map[string]flow{
 		"hidden sender":       {kind: ledbatLane, near: hiddenPage, peers: 2, bursts: bytes},
+		"one of two tabs":     {kind: ledbatLane, near: sharedPage},
 		"viewer that asks":    {kind: asked, far: visiblePage, senders: 2},
 		"browser and browser": {kind: ledbatLane, near: visiblePage, far: visiblePage, bursts: bytes},
 	} {
@@ -38,8 +39,10 @@ func TestPagesAreEnds(t *testing.T) {
 			if n := len(rec.took(0)); n != len(f.bursts) {
 				t.Errorf("%d foreground segments of %d arrived\n%s", n, len(f.bursts), log)
 			}
-			if told := rec.told(0, 0, sc.length); len(told) < 5 || told[len(told)-1].RTT <= 0 {
+			if told := rec.told(0, 0, sc.length); len(told) == 0 || told[len(told)-1].RTT <= 0 {
 				t.Errorf("the page says of itself %+v", told)
+			} else if parts := told[len(told)-1].Parts; (parts == 2) != (f.near == sharedPage) {
+				t.Errorf("the line is divided among %d tabs", parts)
 			}
 		})
 	}

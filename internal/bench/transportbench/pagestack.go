@@ -78,8 +78,12 @@ func newPageStack(ctx context.Context, p place) (*pageStack, error) {
 		return nil, err
 	}
 	o := demopage.Options{Listener: listener, Page: s.page, Query: "?transport"}
-	if p.setup.Page == hiddenPage {
-		if s.tabs, err = newTabs(); err != nil {
+	if p.setup.Page != visiblePage {
+		front := "about:blank"
+		if p.setup.Page == sharedPage {
+			front = "http://" + listener.Addr().String() + "/?tab"
+		}
+		if s.tabs, err = newTabs(front); err != nil {
 			return nil, errors.Join(err, listener.Close())
 		}
 		o.Flags, o.Start = []string{"--remote-debugging-pipe"}, s.tabs.start
@@ -122,7 +126,7 @@ func (s *pageStack) hear(b []byte) error {
 	switch w.Type {
 	case sayReady:
 		switch {
-		case w.Hidden == (s.setup.Page == hiddenPage):
+		case w.Hidden == (s.tabs != nil):
 			s.seen.Do(func() { close(s.shown) })
 		case s.tabs != nil:
 			return s.tabs.open() // which is in front of this one then
@@ -182,12 +186,13 @@ func (s *pageStack) close() error {
 // tabs opens tabs in a browser, through the pipe by which its makers' tools order it about: a page is hidden when another
 // one of its window is before it.
 type tabs struct {
+	front           string      // what is opened
 	orders, answers *os.File    // our ends
 	theirs          [2]*os.File // the browser's: what it reads, and writes
 }
 
-func newTabs() (*tabs, error) {
-	t := &tabs{}
+func newTabs(front string) (*tabs, error) {
+	t := &tabs{front: front}
 	var err error
 	if t.theirs[0], t.orders, err = os.Pipe(); err != nil {
 		return nil, err
@@ -209,9 +214,9 @@ func (t *tabs) start(cmd *exec.Cmd) error {
 	return err
 }
 
-// open opens an empty tab, before the others.
+// open opens the tab that is before the others.
 func (t *tabs) open() error {
-	_, err := t.orders.WriteString(`{"id":1,"method":"Target.createTarget","params":{"url":"about:blank"}}` + "\x00")
+	_, err := fmt.Fprintf(t.orders, `{"id":1,"method":"Target.createTarget","params":{"url":%q}}`+"\x00", t.front)
 	return err
 }
 

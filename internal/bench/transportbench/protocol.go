@@ -19,6 +19,7 @@ const (
 	noPage      page = ""        // the end is a process of ours
 	visiblePage page = "visible" // a Chromium, whose only tab it is
 	hiddenPage  page = "hidden"  // a Chromium with another tab before it
+	sharedPage  page = "shared"  // the same, and the other tab is of the same site, so that the line is divided
 )
 
 // The types of message.

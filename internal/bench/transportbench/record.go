@@ -54,6 +54,7 @@ type state struct {
 	Slowdowns int64   `json:"slowdowns"`
 	Losses    int64   `json:"losses"` // bytes
 	Timeouts  int64   `json:"timeouts"`
+	Parts     int     `json:"parts"` // among how many tabs the line is divided; 0 where there are none
 }
 
 // arrival is a foreground burst that has arrived.

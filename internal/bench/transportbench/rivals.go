@@ -82,21 +82,24 @@ func bbrs() bench.Case {
 const leastReaction = 100 * time.Millisecond
 
 // reaction is case 4: how soon TCP has the line, and how soon it is used again after.
-func reaction(name string, line netlab.Link, extra bool) bench.Case {
+func reaction(name string, line netlab.Link, extra bool, p pages) bench.Case {
 	const before, beside, after = 15 * time.Second, 20 * time.Second, 15 * time.Second
-	costGoal := "" // what a byte costs is asked for where there are many
-	if line.Rate >= hundred.Rate {
-		costGoal = "<= 1.1"
+	figures := []bench.Figure{
+		{Name: "yield_rtts", Goal: "<= 10"}, {Name: "yield_seconds", Unit: "s"}, {Name: "recover_seconds", Unit: "s", Goal: "< 5"},
+		{Name: "link_utilization_alone"}, {Name: "link_utilization_vs_foreground", Goal: ">= 0.9"}, {Name: "tcp_share"},
+	}
+	if p == nil { // a browser does much beside
+		costGoal := "" // what a byte costs is asked for where there are many
+		if line.Rate >= hundred.Rate {
+			costGoal = "<= 1.1"
+		}
+		figures = append(figures, bench.Figure{Name: "cpu", Unit: "s/GB"}, bench.Figure{Name: "cpu_vs_foreground", Goal: costGoal})
 	}
 	return bench.Case{
-		Name: name, Extra: extra,
-		About: fmt.Sprintf("Time to yield and to recover: %d Mbit/s, 40 ms.", line.Rate/1e6),
-		Figures: []bench.Figure{
-			{Name: "yield_rtts", Goal: "<= 10"}, {Name: "yield_seconds", Unit: "s"}, {Name: "recover_seconds", Unit: "s", Goal: "< 5"},
-			{Name: "link_utilization_alone"}, {Name: "link_utilization_vs_foreground", Goal: ">= 0.9"}, {Name: "tcp_share"},
-			{Name: "cpu", Unit: "s/GB"}, {Name: "cpu_vs_foreground", Goal: costGoal},
-		},
-		Run: measured(func(s *session) error {
+		Name: name, Extra: extra, Needs: p.needs(),
+		About:   fmt.Sprintf("Time to yield and to recover: %d Mbit/s, 40 ms%s.", line.Rate/1e6, p.about()),
+		Figures: figures,
+		Run: measuredIn(p, func(s *session) error {
 			all, err := s.play(
 				scene{name: "foreground alone", line: line, length: before, flows: []flow{{kind: foreground}}},
 				scene{name: "come and go", line: line, length: before + beside + after, flows: []flow{
@@ -116,7 +119,9 @@ func reaction(name string, line netlab.Link, extra bool) bench.Case {
 			s.values["link_utilization_alone"] = rec.used(warm, before, 0)
 			s.values["link_utilization_vs_foreground"] = rec.used(warm, before, 0) / fore.used(warm, before, 0)
 			s.values["tcp_share"] = rec.used(before, before+beside, 1)
-			s.values["cpu"], s.values["cpu_vs_foreground"] = rec.cost(0), rec.cost(0)/fore.cost(0)
+			if p == nil {
+				s.values["cpu"], s.values["cpu_vs_foreground"] = rec.cost(0), rec.cost(0)/fore.cost(0)
+			}
 			return nil
 		}),
 	}

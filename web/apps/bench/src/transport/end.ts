@@ -137,7 +137,7 @@ export function createEnd(setup: Setup, say: (word: Word) => void): End {
 
   const ms = (us: number) => us / 1000;
   const watch = alarm(() => {
-    const { sender, receiver, sent, acked } = background.stats();
+    const { sender, receiver, sent, acked, parts } = background.stats();
     const s = setup.send ? sender : receiver;
     const state: State = {
       at_ms: Math.round(clock.now() - begun),
@@ -151,6 +151,7 @@ export function createEnd(setup: Setup, say: (word: Word) => void): End {
       target: ms(s.target),
       rtt: ms(s.rtt),
       slowdowns: s.slowdowns,
+      parts,
     };
     say({ type: 'state', state });
     watch.set(step - ((clock.now() - begun) % step));

@@ -36,6 +36,8 @@ export interface State {
   target: number;
   rtt: number;
   slowdowns: number;
+  /** Among how many tabs the line is divided. */
+  parts: number;
 }
 
 export type Word =
