@@ -99,6 +99,7 @@ type UpConfig struct {
 	Media       string `yaml:"media"`        // video file, or a folder with master.m3u8; empty is the sample film
 	Site        string `yaml:"site"`         // file with one site's configuration, served instead of the film
 	OriginRate  int    `yaml:"origin_rate"`  // bytes per second of a viewer's connection to the origin, 0 is unshaped
+	Prefetch    bool   `yaml:"prefetch"`     // the film's viewers fetch ahead in the background
 	OriginFault string `yaml:"origin_fault"` // none, 404, 500, slow: what segments get instead
 }
 

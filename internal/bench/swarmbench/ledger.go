@@ -37,6 +37,8 @@ type Swarm struct {
 	Lab      netlab.Report
 	// WrongBytes are of segments that were played and were not the origin's.
 	WrongBytes int64
+	// UplinkWaits are what a packet would have waited behind the thinnest uplinks, ms, at moments when something went out there.
+	UplinkWaits []float64
 }
 
 // negligible is a stall ratio that nobody can feel, one frame in ten minutes: it keeps a ratio of two ratios finite.
@@ -58,6 +60,7 @@ func declared(goals map[string]string) []bench.Figure {
 	add("bytes", "viewer_bytes", "origin_bytes", "origin_to_viewers_bytes", "origin_to_seeds_bytes", "seed_bytes", "peer_direct_bytes",
 		"relay_bytes", "signaling_bytes", "duplicate_bytes", "rejected_bytes", "wasted_bytes", "origin_bytes_origin_only")
 	add("", "duplicate_ratio", "failed_viewers", "failed_viewers_origin_only", "contradictions")
+	add("ms", "uplink_wait_p95")
 	add("bytes", "wrong_bytes_played")
 	add("", "honest_blamed", "polluters", "polluters_found")
 	for _, r := range metric.Reasons {
@@ -104,6 +107,10 @@ func compare(with, without Swarm) map[string]float64 {
 		"stall_ratio_vs_origin_only": (a.stallRatio() + negligible) / (b.stallRatio() + negligible),
 
 		"origin_bytes_origin_only": float64(without.Served.OriginToViewers),
+		"uplink_wait_p95":          0,
+	}
+	if waits := slices.Sorted(slices.Values(with.UplinkWaits)); len(waits) > 0 {
+		v["uplink_wait_p95"] = waits[len(waits)*95/100]
 	}
 	blamed, polluters, found := with.blame()
 	v["honest_blamed"], v["polluters"], v["polluters_found"] = float64(blamed), float64(polluters), float64(found)
@@ -167,6 +174,9 @@ func (s Swarm) sum() total {
 		}
 		t.DuplicateBytes += o.Stats.DuplicateBytes
 		t.WastedBytes += o.Stats.WastedBytes
+		t.PrefetchedBytes += o.Stats.PrefetchedBytes
+		t.PrefetchWasted += o.Stats.PrefetchWasted
+		t.Promotions += o.Stats.Promotions
 		t.RejectedBytes += o.Stats.RejectedBytes
 		t.Stalls += o.Stats.Stalls
 		t.StallMs += o.Stats.StallMs

@@ -26,7 +26,8 @@ type stage struct {
 	lab     *netlab.Lab
 	servers *servers
 	viewers []*netlab.Host
-	speed   float64 // of the film; 0 is 1
+	uplinks []*uplink // of those that have the least
+	speed   float64   // of the film; 0 is 1
 }
 
 func (s *stage) close() error {
@@ -46,8 +47,11 @@ func build(ctx context.Context, r *bench.Run, plans []Plan, settings ...string) 
 		link := func(rate int64) netlab.Link {
 			return netlab.Link{Rate: rate, Delay: p.Line.RTT / 2, Queue: max(32<<10, netlab.BDP(rate, queueTime))}
 		}
-		h, _ := lab.Attach(fmt.Sprintf("viewer-%d", i+1), core, netlab.Path{Down: link(p.Line.Down), Up: link(p.Line.Up)})
+		h, line := lab.Attach(fmt.Sprintf("viewer-%d", i+1), core, netlab.Path{Down: link(p.Line.Down), Up: link(p.Line.Up)})
 		s.viewers = append(s.viewers, h)
+		if p.Line.Up <= thinUplink {
+			s.uplinks = append(s.uplinks, &uplink{name: line.Up.Name, rate: p.Line.Up})
+		}
 	}
 	if err = lab.Start(); err == nil {
 		s.servers, err = serve(ctx, place, settings...)
@@ -78,9 +82,9 @@ func (s scenario) both(ctx context.Context, r *bench.Run, plans []Plan) (with, w
 			}
 		}
 	}()
-	ways := [2]string{withLeeway, originOnly}
+	ways, settings := [2]string{withLeeway, originOnly}, [2][]string{s.settings(), nil}
 	for i := range stages {
-		if stages[i], err = build(ctx, r, plans); err != nil {
+		if stages[i], err = build(ctx, r, plans, settings[i]...); err != nil {
 			return with, without, nil, err
 		}
 	}
@@ -136,7 +140,7 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 			defer progress.add(-1, 1)
 			patient, done := context.WithTimeout(ctx, sc.film+late)
 			defer done()
-			swarm.Outcomes[i], errs[i] = s.watch(patient, s.viewers[i], p, way == withLeeway)
+			swarm.Outcomes[i], errs[i] = s.watch(patient, s.viewers[i], p, way != originOnly)
 			if errs[i] != nil {
 				errs[i] = fmt.Errorf("viewer %d: %w", i+1, errs[i])
 				cancel()
@@ -149,6 +153,7 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 		beside.Go(func() { errs[len(plans)] = sc.outage.happen(ctx, s.servers) })
 	}
 	beside.Go(func() { progress.run(over) })
+	beside.Go(func() { s.lookAtUplinks(over) })
 	wg.Wait()
 	close(over)
 	cancel()
@@ -162,6 +167,7 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 	if swarm.Lab, err = s.lab.Report(); err != nil {
 		return swarm, nil, err
 	}
+	swarm.UplinkWaits = s.waits()
 	if swarm.WrongBytes, err = s.servers.wrongBytes(swarm.Outcomes); err != nil {
 		return swarm, nil, err
 	}

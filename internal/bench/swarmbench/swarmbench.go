@@ -4,6 +4,7 @@ package swarmbench
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"time"
 
@@ -35,6 +36,10 @@ var Bench = bench.Bench{
 		extra(scenario{viewers: 15, film: filmLength, within: 150 * time.Second, watch: 2 * time.Minute, goals: outlived,
 			outage: outage{kind: "500", from: 75 * time.Second, length: time.Minute}}.of("brown-out",
 			"Every segment of the origin is an error for a minute in mid-run, to seeds too; what the swarm survives, and what plain HTTP does.")),
+		scenario{viewers: 30, browsers: 3, film: filmLength, within: filmLength, goals: ahead, prefetch: true}.of("prefetch",
+			"trace-30 with prefetch, and then without."),
+		extra(scenario{viewers: 8, film: filmLength, within: time.Minute, watch: 2 * time.Minute, prefetch: true}.of("prefetch-short",
+			"Eight viewers, two minutes each, with prefetch and then without: a quick look.")),
 		soakCase(),
 	},
 }
@@ -71,6 +76,7 @@ type scenario struct {
 	watch     time.Duration // everybody leaves after this; 0: at the film's end
 	goals     map[string]string
 	outage    outage
+	prefetch  bool // the site allows it, and the trace is played without it, too
 }
 
 func extra(c bench.Case) bench.Case {
@@ -82,6 +88,9 @@ func (s scenario) of(name, about string) bench.Case {
 	figures := declared(s.goals)
 	if s.outage.length > 0 {
 		figures = append(figures, s.outage.declared(s.goals)...)
+	}
+	if s.prefetch {
+		figures = append(figures, declaredAhead(s.goals)...)
 	}
 	return bench.Case{Name: name, About: about, Figures: figures, Run: s.run}
 }
@@ -104,6 +113,14 @@ func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 	sample := bench.Sample{Values: compare(with, without)}
 	if s.outage.length > 0 {
 		maps.Copy(sample.Values, s.outage.compare(with, without))
+	}
+	if s.prefetch {
+		behind, alsoVoid, err := s.withoutPrefetch(ctx, r, plans)
+		if err != nil {
+			return bench.Sample{}, err
+		}
+		void = errors.Join(void, alsoVoid)
+		maps.Copy(sample.Values, compareAhead(with, behind))
 	}
 	if void != nil {
 		sample.Void = void.Error()
