@@ -68,6 +68,11 @@ func (k *checker) places(c *Config) {
 			}
 		}
 	}
+	for i, h := range c.Tracker.WebTorrent.InfoHashes {
+		if _, err := infoHashes([]string{h}); err != nil {
+			k.complain(fmt.Sprintf("tracker.webtorrent.info_hashes[%d]", i), "%q is no info_hash (write 40 digits of hex)", h)
+		}
+	}
 	for i, a := range c.Seed.Announce {
 		if _, err := netip.ParseAddr(a); err != nil {
 			k.complain(fmt.Sprintf("seed.announce[%d]", i), "%q is no IP address", a)
@@ -106,6 +111,7 @@ func (k *checker) numbers(c *Config) {
 		{"tracker.update_interval", c.Tracker.UpdateInterval, time.Second},
 		{"tracker.stats_interval", c.Tracker.StatsInterval, time.Second},
 		{"tracker.ticket_life", c.Tracker.TicketLife, time.Second},
+		{"tracker.webtorrent.interval", c.Tracker.WebTorrent.Interval, time.Second},
 		{"tracker.drain_spread", c.Tracker.DrainSpread, time.Millisecond},
 	} {
 		if d.value < d.least {
@@ -121,6 +127,7 @@ func (k *checker) numbers(c *Config) {
 		{"tracker.max_sessions", int64(c.Tracker.MaxSessions), 1, "sessions"},
 		{"tracker.max_swarms", int64(c.Tracker.MaxSwarms), 1, "swarms"},
 		{"tracker.max_members", int64(c.Tracker.MaxMembers), 2, "members"},
+		{"tracker.webtorrent.max_swarms", int64(c.Tracker.WebTorrent.MaxSwarms), 1, "swarms"},
 		{"tracker.messages_per_second", int64(c.Tracker.MessagesPerSecond), 1, "messages"},
 		{"tracker.max_per_address", int64(c.Tracker.MaxPerAddress), 1, "sockets"},
 		{"tracker.connects_per_second", int64(c.Tracker.ConnectsPerSecond), 1, "connections"},

@@ -43,6 +43,16 @@ type TrackerConfig struct {
 	MessagesPerSecond int           `yaml:"messages_per_second"` // of one session
 	ConnectsPerSecond int           `yaml:"connects_per_second"` // of one address
 	MaxPerAddress     int           `yaml:"max_per_address"`     // sockets of one address
+
+	WebTorrent WebTorrentConfig `yaml:"webtorrent"`
+}
+
+// WebTorrentConfig is of the WebTorrent protocol on /announce, which is off until one of the first two is set.
+type WebTorrentConfig struct {
+	InfoHashes []string      `yaml:"info_hashes"`         // hex: what may be announced
+	Token      string        `yaml:"token" secret:"true"` // who may announce: /announce?token=…
+	Interval   time.Duration `yaml:"interval"`            // between a client's announces
+	MaxSwarms  int           `yaml:"max_swarms"`          // of one socket
 }
 
 // ICEServer is a STUN or TURN server.
@@ -118,6 +128,7 @@ func defaults(getenv func(string) string) *Config {
 			Listen: ":8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "tracker"),
 			UpdateInterval: 10 * time.Second, StatsInterval: 10 * time.Second, TicketLife: 10 * time.Minute, DrainSpread: 5 * time.Second,
 			MaxSessions: 20_000, MaxPerAddress: 2000, MaxSwarms: 4, MaxMembers: 2000, MessagesPerSecond: 50, ConnectsPerSecond: 20,
+			WebTorrent: WebTorrentConfig{Interval: 2 * time.Minute, MaxSwarms: 64},
 		},
 		Seed: SeedConfig{
 			Admin: defaultAdmin, DataDir: filepath.Join(dir, "seed"),

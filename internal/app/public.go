@@ -6,15 +6,13 @@ import (
 	"github.com/leeway-video/leeway/internal/webdist"
 )
 
-// publicMux routes the public port: WebSockets on / to the tracker, the scripts, and what up adds.
-func publicMux(bundle *webdist.Bundle, socket, page http.Handler) *http.ServeMux {
+// publicMux routes the public port: WebSockets on / and /announce to the tracker, the scripts, and what up adds.
+func publicMux(bundle *webdist.Bundle, socket, announce, page http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("/leeway.js", bundle.Script(false))
 	mux.Handle("/leeway-"+Version+".js", bundle.Script(true))
 	mux.Handle("/leeway-"+Version+"-engine.js", bundle.Engine())
-	mux.HandleFunc("/announce", func(w http.ResponseWriter, _ *http.Request) {
-		http.Error(w, "The WebTorrent protocol is not offered here. Leeway's own protocol is on /.", http.StatusNotFound)
-	})
+	mux.Handle("/announce", announce)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" && r.Header.Get("Upgrade") != "" {
 			socket.ServeHTTP(w, r)

@@ -41,6 +41,7 @@ type services struct {
 	bus      *natsbus.Bus
 
 	socket       http.Handler // WebSockets on /; nil without a tracker
+	announce     http.Handler // WebSockets on /announce; nil without a tracker
 	trackerReady func() error // nil without a tracker
 	seedAddr     string       // HOST:PORT of the UDP socket; empty without a seed
 

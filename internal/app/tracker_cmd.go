@@ -9,11 +9,12 @@ import (
 )
 
 type trackerCmd struct {
-	Listen     *string `help:"Address of WebSocket and script." placeholder:"HOST:PORT" key:"tracker.listen"`
-	Admin      *string `help:"Address of metrics, health and purge." placeholder:"HOST:PORT" key:"tracker.admin"`
-	DataDir    *string `help:"Folder of the secret, where none is configured." placeholder:"DIR" key:"tracker.data_dir"`
-	NATS       *string `name:"nats" help:"NATS server that joins this tracker to others; without it the process has its own." placeholder:"URL" key:"nats.url"`
-	NATSListen *string `name:"nats-listen" help:"Address on which the process's own NATS server takes seeds and trackers." placeholder:"HOST:PORT" key:"nats.listen"`
+	Listen     *string   `help:"Address of WebSocket and script." placeholder:"HOST:PORT" key:"tracker.listen"`
+	Admin      *string   `help:"Address of metrics, health and purge." placeholder:"HOST:PORT" key:"tracker.admin"`
+	DataDir    *string   `help:"Folder of the secret, where none is configured." placeholder:"DIR" key:"tracker.data_dir"`
+	WebTorrent *[]string `name:"webtorrent" help:"Offer the WebTorrent protocol on /announce, for these info_hashes (hex)." placeholder:"HASH" key:"tracker.webtorrent.info_hashes"`
+	NATS       *string   `name:"nats" help:"NATS server that joins this tracker to others; without it the process has its own." placeholder:"URL" key:"nats.url"`
+	NATSListen *string   `name:"nats-listen" help:"Address on which the process's own NATS server takes seeds and trackers." placeholder:"HOST:PORT" key:"nats.listen"`
 }
 
 // Help is shown below the usage.
@@ -57,7 +58,7 @@ func (c *trackerCmd) Run(ctx context.Context, r *run) error {
 	if err := s.startTracker(config.Tracker.DataDir); err != nil {
 		return err
 	}
-	group.serve("public", public, publicMux(bundle, s.socket, http.HandlerFunc(trackerPage)), nil)
+	group.serve("public", public, publicMux(bundle, s.socket, s.announce, http.HandlerFunc(trackerPage)), nil)
 	group.serve("admin", adminPort, s.admin().mux(), nil)
 	log.Info("tracker is up", "listen", public.Addr().String(), "admin", adminPort.Addr().String(), "sites", s.names)
 	return group.wait(ctx)

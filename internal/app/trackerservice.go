@@ -1,6 +1,7 @@
 package app
 
 import (
+	"encoding/hex"
 	"fmt"
 	"net/http"
 	"net/netip"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/tracker"
 	"github.com/leeway-video/leeway/internal/wire/signal"
+	"github.com/leeway-video/leeway/internal/wire/webtorrent"
 	"github.com/leeway-video/leeway/internal/wsconn"
 )
 
@@ -24,6 +26,10 @@ func (s *services) startTracker(dataDir string) error {
 	if err != nil {
 		return err
 	}
+	hashes, err := infoHashes(c.WebTorrent.InfoHashes)
+	if err != nil {
+		return err
+	}
 	var ice []signal.ICEServer
 	for _, i := range c.ICEServers {
 		ice = append(ice, signal.ICEServer{URLs: i.URLs, Username: i.Username, Credential: i.Credential})
@@ -33,19 +39,26 @@ func (s *services) startTracker(dataDir string) error {
 		UpdateInterval: c.UpdateInterval, StatsInterval: c.StatsInterval, TicketLife: c.TicketLife, DrainSpread: c.DrainSpread,
 		MaxSessions: c.MaxSessions, MaxPerAddress: c.MaxPerAddress, MaxSwarms: c.MaxSwarms, MaxMembers: c.MaxMembers,
 		MessagesPerSecond: c.MessagesPerSecond, ConnectsPerSecond: c.ConnectsPerSecond,
+		WebTorrent: tracker.WebTorrent{
+			InfoHashes: hashes, Token: c.WebTorrent.Token, Interval: c.WebTorrent.Interval, MaxSwarms: c.WebTorrent.MaxSwarms,
+		},
 		Log: s.log, Metrics: s.registry,
 	}, s.bus)
 	if err != nil {
 		return err
 	}
 	open := &gate{}
-	s.socket = open.guard(wsconn.Handler(wsconn.Config{
+	visitor := func(r *http.Request) tracker.Visitor {
+		return tracker.Visitor{Origin: r.Header.Get("Origin"), Address: clientAddress(r, proxies)}
+	}
+	sockets := wsconn.Config{
 		Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, Refused: t.Rejected, Log: s.log,
 		// Programs send no Origin and could send any; the check is there for the pages of other sites.
 		CheckOrigin: func(r *http.Request) bool { o := r.Header.Get("Origin"); return o == "" || t.AllowsOrigin(o) },
-	}, func(c *wsconn.Conn, r *http.Request) {
-		t.Serve(c, tracker.Visitor{Origin: r.Header.Get("Origin"), Address: clientAddress(r, proxies)})
-	}))
+	}
+	s.socket = open.guard(wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) { t.Serve(c, visitor(r)) }))
+	sockets.Subprotocol, sockets.MaxMessage = "", webtorrent.MaxMessage
+	s.announce = open.guard(announce(t, wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) { t.ServeWebTorrent(c, visitor(r)) })))
 	s.trackerReady = t.Ready
 	s.stops = append(s.stops, func() {
 		if err := t.Close(); err != nil {
@@ -54,6 +67,34 @@ func (s *services) startTracker(dataDir string) error {
 		open.shut()
 	})
 	return nil
+}
+
+// announce lets in who may speak the WebTorrent protocol.
+func announce(t *tracker.Tracker, socket http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case !t.WebTorrent():
+			http.Error(w, "The WebTorrent protocol is not offered here. Leeway's own protocol is on /.", http.StatusNotFound)
+		case !t.AllowsToken(r.URL.Query().Get("token")):
+			t.Rejected("token")
+			http.Error(w, "This address needs a token: /announce?token=…", http.StatusForbidden)
+		default:
+			socket.ServeHTTP(w, r)
+		}
+	})
+}
+
+// infoHashes reads those that may be announced.
+func infoHashes(list []string) ([]webtorrent.ID, error) {
+	var all []webtorrent.ID
+	for i, text := range list {
+		b, err := hex.DecodeString(text)
+		if err != nil || len(b) != len(webtorrent.ID{}) {
+			return nil, &usageError{fmt.Errorf("tracker.webtorrent.info_hashes[%d]: %q is no info_hash (write 40 digits of hex)", i, text)}
+		}
+		all = append(all, webtorrent.ID(b))
+	}
+	return all, nil
 }
 
 func (s *services) secret(dataDir string) ([]byte, error) {

@@ -108,7 +108,7 @@ func (u *upRun) run(ctx context.Context) error {
 		return err
 	}
 
-	mux := publicMux(bundle, services.socket, shows.page)
+	mux := publicMux(bundle, services.socket, services.announce, shows.page)
 	adminMux := services.admin().mux()
 	var shape func(context.Context, net.Conn) context.Context
 	if shows.origin != nil {

@@ -71,6 +71,7 @@ type Config struct {
 	MessagesPerSecond int           // of one session; 50, with bursts of twice that
 	ConnectsPerSecond int           // of one address; 20, with bursts of five times that
 	DrainSpread       time.Duration // over which viewers come back after a drain; 5 s
+	WebTorrent        WebTorrent    // off unless asked for
 
 	Now     func() time.Time
 	Log     *slog.Logger
@@ -106,6 +107,7 @@ func (c *Config) complete() error {
 			*n.v = n.d
 		}
 	}
+	c.WebTorrent.complete()
 	if c.MaxPerAddress == 0 {
 		c.MaxPerAddress = max(100, c.MaxSessions/10)
 	}

@@ -1,12 +1,14 @@
 package tracker
 
 import (
+	"slices"
+
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // rejections is the closed set of reasons for refusing a socket.
-var rejections = []string{"origin", "version", "rate", "total", "slow", "oversized", "hello-timeout"}
+var rejections = []string{"origin", "version", "rate", "total", "slow", "oversized", "hello-timeout", "token"}
 
 // messageTypes are the protocol's types and what is counted for the rest.
 var messageTypes = append(append([]string(nil), signal.Types...), "unknown")
@@ -41,6 +43,12 @@ var (
 		Buckets: []float64{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1},
 	}
 
+	defTorrentSockets  = def(metric.Gauge, "leeway_tracker_webtorrent_connections", "Open sockets of the WebTorrent protocol")
+	defTorrentSwarms   = def(metric.Gauge, "leeway_tracker_webtorrent_swarms", "Its swarms")
+	defTorrentPeers    = def(metric.Gauge, "leeway_tracker_webtorrent_peers", "Members of those swarms")
+	defTorrentMessages = def(metric.Counter, "leeway_tracker_webtorrent_messages_total", "Its messages", label("type", slices.DeleteFunc(slices.Clone(torrentMessages), func(n string) bool { return n == "" })))
+	defTorrentRefused  = def(metric.Counter, "leeway_tracker_webtorrent_refused_total", "Its messages that were not acted on", label("code", torrentCodes()))
+
 	defReceived   = def(metric.Counter, "leeway_viewer_received_bytes_total", "Bytes that viewers received, by their own reports", site, source, path, variant)
 	defUploaded   = def(metric.Counter, "leeway_viewer_uploaded_bytes_total", "Bytes that viewers sent to others", site, path)
 	defSegments   = def(metric.Counter, "leeway_viewer_segments_total", "Segments by where most of them came from", site, source, variant)
@@ -61,10 +69,19 @@ var (
 	defLinkFailures   = def(metric.Counter, "leeway_viewer_link_failures_total", "Links that never opened", label("reason", signal.FailReasons))
 )
 
+func torrentCodes() []string {
+	var all []string
+	for _, r := range torrentRefusals {
+		all = append(all, r.code)
+	}
+	return all
+}
+
 // Metrics lists what the tracker counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
 		defSessions, defSwarms, defMembers, defMessages, defSignaling, defErrors, defRejected, defIntroductions, defSignals, defClamped, defHandle,
+		defTorrentSockets, defTorrentSwarms, defTorrentPeers, defTorrentMessages, defTorrentRefused,
 		defReceived, defUploaded, defSegments, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
 		defPlayedBits, defSwitches, defStartup, defContradictions, defLinkFailures,
 	}

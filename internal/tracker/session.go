@@ -95,7 +95,7 @@ func (t *Tracker) Serve(c Conn, v Visitor) {
 func (s *session) next() (m signal.Message, ok bool) {
 	raw, err := s.conn.Read()
 	if err != nil {
-		s.ended(err)
+		s.t.endedWith(err)
 		return nil, false
 	}
 	s.t.cfg.Metrics.Add(defSignaling, float64(len(raw)), "in")
@@ -135,11 +135,11 @@ func (s *session) next() (m signal.Message, ok bool) {
 // oversized is satisfied by errors of connections whose other side sent too much.
 type oversized interface{ Oversized() bool }
 
-// ended counts a socket whose other side broke the size limit.
-func (s *session) ended(err error) {
+// endedWith counts a socket whose other side broke the size limit.
+func (t *Tracker) endedWith(err error) {
 	var o oversized
 	if errors.As(err, &o) && o.Oversized() {
-		s.t.cfg.Metrics.Add(defRejected, 1, "oversized")
+		t.cfg.Metrics.Add(defRejected, 1, "oversized")
 	}
 }
 

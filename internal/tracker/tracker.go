@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"maps"
 	"net/netip"
 	"slices"
 	"sync"
@@ -18,6 +19,7 @@ import (
 	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
+	"github.com/leeway-video/leeway/internal/wire/webtorrent"
 )
 
 // requestTimeout bounds a request to another replica.
@@ -48,7 +50,14 @@ type Tracker struct {
 	sessions  map[signal.ID]*session  // guarded by mu
 	sockets   int                     // guarded by mu: being served, those without a session yet among them
 	addresses map[netip.Addr]*address // guarded by mu; emptied of the idle by the ticker
-	closed    bool                    // guarded by mu
+
+	torrentSockets map[*torrentSession]struct{} // guarded by mu; part of sockets
+	closed         bool                         // guarded by mu
+
+	hashes          map[webtorrent.ID]struct{} // that may be announced; nil: any
+	torrents        torrents
+	torrentCounts   torrentCounts
+	torrentsExpired time.Time // only the ticker
 }
 
 // address is what comes from one address. Guarded by Tracker.mu.
@@ -70,9 +79,13 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 		cfg: cfg, id: newID(), started: cfg.Now(), bus: b, tickets: tickets,
 		swarmKey: cfg.derive("swarms"), addrKey: cfg.derive("addresses"),
 		sites: map[string]*configured.Site{}, sessions: map[signal.ID]*session{}, addresses: map[netip.Addr]*address{},
+		torrentSockets: map[*torrentSession]struct{}{}, hashes: map[webtorrent.ID]struct{}{},
 	}
 	for _, s := range cfg.Sites {
 		t.sites[s.Name()] = s
+	}
+	for _, h := range cfg.WebTorrent.InfoHashes {
+		t.hashes[h] = struct{}{}
 	}
 	t.roster = newRoster(t.id, cfg)
 	t.home = newHome(t)
@@ -157,6 +170,7 @@ func (t *Tracker) maintain() {
 	now := t.cfg.Now()
 	t.roster.expire(now)
 	t.home.maintain(now)
+	t.maintainTorrents(now)
 	if list := t.revoked.due(now); len(list) > 0 {
 		t.publish(bus.SubjectRevoke, &bus.RevokeMessage{Revocations: list})
 	}
@@ -222,6 +236,10 @@ func (t *Tracker) Drain() {
 		s.send(&signal.Reconnect{AfterMs: after.Milliseconds()})
 		s.conn.Close(closeDraining, "draining")
 	}
+	// The WebTorrent protocol has no word for it; its clients come back over minutes by themselves.
+	for _, s := range t.torrentSnapshot() {
+		s.conn.Close(closeDraining, "draining")
+	}
 }
 
 // Close drains and returns when nothing of the tracker runs any more.
@@ -245,6 +263,12 @@ func (t *Tracker) snapshot() []*session {
 		all = append(all, s)
 	}
 	return all
+}
+
+func (t *Tracker) torrentSnapshot() []*torrentSession {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return slices.Collect(maps.Keys(t.torrentSockets))
 }
 
 func (t *Tracker) session(id signal.ID) *session {
@@ -303,7 +327,7 @@ func (t *Tracker) AllowsOrigin(origin string) bool {
 	return slices.ContainsFunc(t.cfg.Sites, func(s *configured.Site) bool { return s.AllowsOrigin(origin) })
 }
 
-// Rejected counts a handshake that was refused before there was a session: reason is origin or version.
+// Rejected counts a handshake that was refused before there was a session: reason is origin, version or token.
 func (t *Tracker) Rejected(reason string) { t.cfg.Metrics.Add(defRejected, 1, reason) }
 
 // swarmID is computable by trackers only, so that nobody can ask for a swarm without naming its title.

@@ -1,0 +1,312 @@
+package tracker
+
+import (
+	"crypto/sha256"
+	"crypto/subtle"
+	"errors"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/leeway-video/leeway/internal/wire/webtorrent"
+)
+
+// WebTorrent says who may speak the WebTorrent protocol. It is off unless InfoHashes or Token is set; each that is set has
+// to be satisfied.
+type WebTorrent struct {
+	InfoHashes []webtorrent.ID // that may be announced
+	Token      string          // that the address has to carry
+	Interval   time.Duration   // between a client's announces; 120 s
+	MaxSwarms  int             // peers of one socket; 64
+}
+
+// On says whether the protocol is offered.
+func (w *WebTorrent) On() bool { return len(w.InfoHashes) > 0 || w.Token != "" }
+
+func (w *WebTorrent) complete() {
+	if w.Interval == 0 {
+		w.Interval = 2 * time.Minute
+	}
+	if w.MaxSwarms == 0 {
+		w.MaxSwarms = 64
+	}
+}
+
+// torrentRefusals are the codes of spec/webtorrent.md with the sentence that goes with each.
+var torrentRefusals = []struct{ code, sentence string }{
+	{"bad-message", ""}, // the problem found
+	{"not-allowed", "This tracker does not serve this torrent."},
+	{"peer-id-taken", "Another connection speaks for this peer_id."},
+	{"not-introduced", "No such offer of that peer was passed on to this one."},
+	{"too-many-swarms", "This connection is in as many swarms as one may be."},
+	{"swarm-full", "There is no room for another peer."},
+	{"rate-limited", "Too many messages."},
+	{"gone", ""}, // not told
+}
+
+// torrentMessages are the kinds of message that are counted, by webtorrent.Kind.
+var torrentMessages = []string{
+	webtorrent.Announce: "announce", webtorrent.Answer: "answer", webtorrent.Scrape: "scrape", webtorrent.Ack: "ack",
+	webtorrent.Offered: "offered", webtorrent.Answered: "answered", webtorrent.Scraped: "scraped", webtorrent.Failure: "failure",
+}
+
+// torrentCounts are what the hot path counts; the ticker hands them to the metrics.
+type torrentCounts struct {
+	messages [webtorrent.Failure + 1]atomic.Int64
+	refused  [8]atomic.Int64 // as torrentRefusals
+}
+
+// torrentSession is one socket of the WebTorrent protocol. It belongs to the goroutine that serves it; others write to conn.
+type torrentSession struct {
+	t       *Tracker
+	conn    Conn
+	limiter *rate.Limiter
+	bad     int // malformed so far
+	over    int // refused by the limiter so far
+	peers   []torrentMembership
+}
+
+// torrentMembership is a peer of this socket, which may have left.
+type torrentMembership struct {
+	hash webtorrent.ID
+	peer *torrentPeer
+}
+
+// work is what one message needs.
+type torrentWork struct {
+	request    webtorrent.Request
+	deliveries []torrentDelivery
+	files      []webtorrent.File
+}
+
+var torrentPool = sync.Pool{New: func() any { return &torrentWork{} }}
+
+// WebTorrent says whether the protocol is offered.
+func (t *Tracker) WebTorrent() bool { return t.cfg.WebTorrent.On() }
+
+// AllowsToken says whether a handshake of the WebTorrent protocol carries what it needs.
+func (t *Tracker) AllowsToken(token string) bool {
+	if !t.WebTorrent() {
+		return false
+	}
+	got, want := sha256.Sum256([]byte(token)), sha256.Sum256([]byte(t.cfg.WebTorrent.Token))
+	return t.cfg.WebTorrent.Token == "" || subtle.ConstantTimeCompare(got[:], want[:]) == 1
+}
+
+// ServeWebTorrent handles one socket of the WebTorrent protocol until it ends.
+func (t *Tracker) ServeWebTorrent(c Conn, v Visitor) {
+	of, reason := t.admit(v.Address)
+	if of == nil {
+		t.cfg.Metrics.Add(defRejected, 1, reason)
+		if t.draining.Load() {
+			c.Close(closeDraining, "draining")
+			return
+		}
+		c.Close(closeOverloaded, "overloaded")
+		return
+	}
+	defer t.leave(of)
+	s := &torrentSession{t: t, conn: c, limiter: rate.NewLimiter(rate.Limit(t.cfg.MessagesPerSecond), 2*t.cfg.MessagesPerSecond)}
+	if !t.enlist(s) {
+		c.Close(closeDraining, "draining")
+		return
+	}
+	defer s.end()
+	// Its offers hold all candidates, which takes a client a while to find.
+	silent := time.AfterFunc(6*t.cfg.HelloTimeout, func() {
+		t.cfg.Metrics.Add(defRejected, 1, "hello-timeout")
+		c.Close(closePolicy, "no announce")
+	})
+	defer silent.Stop()
+	for heard := false; ; {
+		raw, err := c.Read()
+		if err != nil {
+			t.endedWith(err)
+			return
+		}
+		if !s.handle(raw) {
+			return
+		}
+		if !heard && s.bad+s.over == 0 {
+			heard = true
+			silent.Stop()
+		}
+	}
+}
+
+// enlist notes the socket, so that a drain finds it.
+func (t *Tracker) enlist(s *torrentSession) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.closed || t.draining.Load() {
+		return false
+	}
+	t.torrentSockets[s] = struct{}{}
+	return true
+}
+
+func (s *torrentSession) end() {
+	s.t.mu.Lock()
+	delete(s.t.torrentSockets, s)
+	s.t.mu.Unlock()
+	for _, m := range s.peers {
+		s.t.torrents.leave(m)
+	}
+	s.conn.Close(closeDone, "")
+}
+
+// room says whether the socket may carry another peer.
+func (s *torrentSession) room() bool { return len(s.peers) < s.t.cfg.WebTorrent.MaxSwarms }
+
+// forget drops the peers that have left from the list.
+func (s *torrentSession) forget() {
+	s.peers = slices.DeleteFunc(s.peers, func(m torrentMembership) bool { return s.t.torrents.left(m) })
+}
+
+// handle acts on one message and says whether the session goes on.
+func (s *torrentSession) handle(raw []byte) bool {
+	now := s.t.cfg.Now()
+	if !s.limiter.AllowN(now, 1) {
+		s.over++
+		s.refuse(&webtorrent.Request{}, "rate-limited", "")
+		return s.over <= maxRateOver || s.violates("rate-limited")
+	}
+	w := torrentPool.Get().(*torrentWork)
+	defer torrentPool.Put(w)
+	r := &w.request
+	if err := webtorrent.Decode(raw, r); err != nil {
+		s.bad++
+		var malformed *webtorrent.MalformedError
+		if errors.As(err, &malformed) {
+			s.refuse(r, "bad-message", "The "+malformed.Error()+".")
+		}
+		return s.bad < maxBad || s.violates("bad-message")
+	}
+	s.t.torrentCounts.messages[r.Kind].Add(1)
+	switch r.Kind {
+	case webtorrent.Scrape:
+		s.scrape(w)
+	case webtorrent.Answer:
+		s.answer(r)
+	default:
+		s.announce(w, now)
+	}
+	return true
+}
+
+func (s *torrentSession) violates(reason string) bool {
+	s.conn.Close(closePolicy, reason)
+	return false
+}
+
+func (s *torrentSession) announce(w *torrentWork, now time.Time) {
+	r := &w.request
+	if !s.t.allowed(&r.InfoHash) {
+		s.refuse(r, "not-allowed", "")
+		return
+	}
+	if !s.room() {
+		s.forget()
+	}
+	ack, deliveries, code := s.t.torrents.announce(s, r, now, w.deliveries[:0])
+	w.deliveries = deliveries
+	if code != "" {
+		s.refuse(r, code, "")
+		return
+	}
+	ack.Interval = int(s.t.cfg.WebTorrent.Interval.Seconds())
+	s.write(&ack)
+	for i, d := range deliveries {
+		o := &r.Offers[d.offer]
+		d.to.write(&webtorrent.Reply{Kind: webtorrent.Offered, InfoHash: r.InfoHash, PeerID: r.PeerID, OfferID: o.ID, SDP: o.SDP})
+		deliveries[i].to = nil // the pool holds no socket
+	}
+}
+
+func (s *torrentSession) answer(r *webtorrent.Request) {
+	to, code := s.t.torrents.answered(s, r)
+	if code != "" {
+		s.refuse(r, code, "")
+		return
+	}
+	to.write(&webtorrent.Reply{Kind: webtorrent.Answered, InfoHash: r.InfoHash, PeerID: r.PeerID, OfferID: r.OfferID, SDP: r.SDP})
+}
+
+func (s *torrentSession) scrape(w *torrentWork) {
+	r := &w.request
+	if r.Own {
+		for _, m := range s.peers {
+			r.Hashes = append(r.Hashes, m.hash)
+		}
+	}
+	files := w.files[:0]
+	for i := range r.Hashes {
+		h := &r.Hashes[i]
+		if s.t.allowed(h) && !slices.Contains(r.Hashes[:i], *h) {
+			files = append(files, s.t.torrents.scrape(h))
+		}
+	}
+	w.files = files
+	s.write(&webtorrent.Reply{Kind: webtorrent.Scraped, Files: files})
+}
+
+// refuse counts a message that is not acted on, and says so: an answer to nobody is not worth words.
+func (s *torrentSession) refuse(r *webtorrent.Request, code, sentence string) {
+	for i, known := range torrentRefusals {
+		if known.code != code {
+			continue
+		}
+		s.t.torrentCounts.refused[i].Add(1)
+		if sentence == "" {
+			sentence = known.sentence
+		}
+	}
+	if sentence == "" {
+		return
+	}
+	failure := webtorrent.Reply{Kind: webtorrent.Failure, Reason: strconv.AppendQuote(nil, code+": "+sentence)}
+	if r.HasHash {
+		failure.InfoHash = r.InfoHash
+	}
+	s.write(&failure)
+}
+
+// write queues a message; any goroutine may. A reader that is too slow loses its socket.
+func (s *torrentSession) write(r *webtorrent.Reply) {
+	s.t.torrentCounts.messages[r.Kind].Add(1)
+	b := webtorrent.AppendReply(make([]byte, 0, 256+len(r.SDP)), r)
+	if err := s.conn.Write(b); err != nil && isSlow(err) {
+		s.t.cfg.Metrics.Add(defRejected, 1, "slow")
+	}
+}
+
+// maintainTorrents drops peers that are silent and hands over what was counted, once a beat.
+func (t *Tracker) maintainTorrents(now time.Time) {
+	if !t.WebTorrent() {
+		return
+	}
+	if every := t.cfg.WebTorrent.Interval; now.Sub(t.torrentsExpired) >= every/4 {
+		t.torrentsExpired = now
+		t.torrents.expire(now.Add(-3 * every))
+	}
+	t.mu.Lock()
+	sockets := len(t.torrentSockets)
+	t.mu.Unlock()
+	t.cfg.Metrics.Set(defTorrentSockets, float64(sockets))
+	t.cfg.Metrics.Set(defTorrentSwarms, float64(t.torrents.swarms.Load()))
+	t.cfg.Metrics.Set(defTorrentPeers, float64(t.torrents.peers.Load()))
+	for kind, name := range torrentMessages {
+		if n := t.torrentCounts.messages[kind].Swap(0); n > 0 {
+			t.cfg.Metrics.Add(defTorrentMessages, float64(n), name)
+		}
+	}
+	for i, r := range torrentRefusals {
+		if n := t.torrentCounts.refused[i].Swap(0); n > 0 {
+			t.cfg.Metrics.Add(defTorrentRefused, float64(n), r.code)
+		}
+	}
+}
