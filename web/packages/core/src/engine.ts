@@ -105,8 +105,11 @@ export const createEngine = (deps: EngineDeps): Engine => {
     cache,
     sharing: () => !off && !stopped,
     deciding: () => !stopped,
-    cancel: (s) => cancelDownloads((d) => d.segment === s.id),
-    fromOrigin: (s, data) => settled(vouch.origin(s, data)),
+    cancel: (s, [from, until] = [0, Number.POSITIVE_INFINITY]) =>
+      cancelDownloads((d) => d.segment === s.id && d.piece >= from && d.piece < until),
+    flying: (s, n) => [...peers.values()].some((p) => p.downloads.find(s.id, n)),
+    settled,
+    fromOrigin: (...sent) => vouch.origin(...sent),
     delivered: (detail) => emit('segment', detail),
     changed,
   });
@@ -122,7 +125,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       if (from) line.others(data.length);
       cache.open(s.id, c.length);
       if (!cache.put(s.id, n, data)) {
-        if (from) stats.add('duplicate_bytes', data.length);
+        stats.add('duplicate_bytes', data.length);
         return changed();
       }
       s.sources[n] = from ? (from.link.role === 'seed' ? 'seed' : 'peer') : 'origin';
@@ -304,7 +307,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     s.loads.add(load);
     if (!s.id || stopped) return loads.startOrigin(s, 'policy');
     loads.finish(s);
-    if (wanted(s) && stale(s, load)) loads.startOrigin(s, 'policy');
+    if (wanted(s) && stale(s, load)) loads.startOrigin(s, 'policy', true);
     changed();
     const next = request.upcoming.map((ref) =>
       segments.resolve(ref, request.rendition, request.bitrate).catch(() => []),

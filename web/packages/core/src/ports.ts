@@ -90,10 +90,14 @@ export interface OriginResult {
   crowded?: boolean;
 }
 
-/** Fetches the segment with the player's own loader settings. A rejection reaches the player unchanged. */
+/**
+ * Fetches the segment with the player's own loader settings. A rejection reaches the player unchanged, unless it was for a
+ * part: bytes of the resource that are left. A fetcher that knows no parts sends the segment.
+ */
 export type OriginFetcher = (
   signal: AbortSignal,
   onProgress: (loaded: number, total: number) => void,
+  part?: ByteRange,
 ) => Promise<OriginResult>;
 
 export interface SegmentRef {

@@ -45,6 +45,29 @@ beforeEach(() => {
 });
 
 describe('the fragment loader', () => {
+  test('fetches a part of a fragment with the loader that was there, by its range', async () => {
+    const { load, playback, own } = setUp({ headers: { 'x-own': '1' } });
+    load();
+    const controller = new AbortController();
+    const fetched = playback.request!.origin(controller.signal, () => {}, { first: 16_384, last: 49_151 });
+    const made = PreviousLoader.made.at(-1)!;
+    expect(made.context).toMatchObject({
+      url: `${own.url}#cmcd`,
+      headers: { 'x-own': '1' },
+      rangeStart: 16_384,
+      rangeEnd: 49_152,
+    });
+    made.callbacks!.onSuccess(
+      { url: own.url, data: new ArrayBuffer(32_768), code: 206 },
+      made.stats,
+      made.context!,
+      null,
+    );
+    expect((await fetched).data.byteLength).toBe(32_768);
+    // The fragment's own context stays as it was: the next request may be for all of it.
+    expect(own.rangeEnd).toBeUndefined();
+  });
+
   test('asks by name, range, position and rendition', () => {
     const { load, playback, hls } = setUp({ rangeStart: 100, rangeEnd: 300 });
     const media = new FakeMedia();

@@ -192,10 +192,11 @@ export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext)
     };
 
     const begin = (playback: Playback, context: FragmentContext, config: LoaderConfiguration) => {
-      const request = requestFor(context, attached, async (signal, onProgress) => {
+      const request = requestFor(context, attached, async (signal, onProgress, part) => {
         origin = new Previous(hlsConfig);
         originStats = origin.stats;
-        const result = await fetchOrigin(origin, stats, clock, context, config, signal, onProgress);
+        const asked = part ? { ...context, rangeStart: part.first, rangeEnd: part.last + 1 } : context;
+        const result = await fetchOrigin(origin, stats, clock, asked, config, signal, onProgress);
         details = result.details;
         return result;
       });

@@ -1,13 +1,16 @@
 import type { Cache } from '../cache/cache.ts';
 import { bitmapHas } from '../protocol/peer.ts';
-import { pieceCount } from '../segment/index.ts';
+import { pieceCount, pieceSize } from '../segment/index.ts';
 import type { Line } from '../transfer/line.ts';
 import type { Peer } from '../transfer/peer.ts';
 import type { Segment } from '../transfer/segments.ts';
 import type { SchedulePeer, ScheduleRequest, WantedSegment } from './input.ts';
 
-/** Bytes of a segment, as far as they are known. */
-const sizeOf = (s: Segment): number => (s.certificate ? s.certificate.length : (s.bitrate * s.ref.durationMs) / 8000);
+/** Bytes that the origin would have to send, as far as they are known. */
+const left = (s: Segment, held: number, line: Line): number =>
+  s.certificate
+    ? Math.max(1, s.certificate.length - (line.wholes ? 0 : held * pieceSize))
+    : (s.bitrate * s.ref.durationMs) / 8000;
 
 /** A segment as the schedule sees it. */
 export const viewSegment = (s: Segment, cache: Cache, deadlineUs: number, line: Line): WantedSegment => {
@@ -26,7 +29,7 @@ export const viewSegment = (s: Segment, cache: Cache, deadlineUs: number, line: 
     pieces,
     have,
     origin: s.origin,
-    origin_us: line.timeUs(sizeOf(s)),
+    origin_us: line.timeUs(left(s, have.length, line)),
   };
 };
 

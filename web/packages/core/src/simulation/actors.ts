@@ -16,6 +16,7 @@ export class Seed {
   private readonly fetched = new Map<string, Promise<Uint8Array>>();
   private readonly ready = new Map<string, Uint8Array>();
   private readonly names = new Map<string, string>();
+  private holder = false;
 
   constructor(
     readonly id: string,
@@ -26,7 +27,19 @@ export class Seed {
     for (const s of film.segments) this.names.set(idOf(s.name), s.name);
   }
 
+  /** From now on it is a viewer that holds everything, and says so. */
+  hold(): void {
+    this.holder = true;
+    for (const [id, name] of this.names) this.ready.set(id, this.film.content(name));
+  }
+
+  private pieces(id: string): number {
+    return Math.ceil((this.ready.get(id)?.length ?? 0) / 16384);
+  }
+
   private fetch(id: string): Promise<Uint8Array> {
+    const held = this.ready.get(id);
+    if (held) return Promise.resolve(held);
     const name = this.names.get(id)!;
     const known = this.fetched.get(id);
     if (known) return known;
@@ -58,7 +71,7 @@ export class Seed {
         pieces: (s) => {
           // Who has the certificate from elsewhere asks again in a moment.
           if (!this.ready.has(s)) this.fetch(s).catch(nothing);
-          return Math.ceil((this.ready.get(s)?.length ?? 0) / 16384);
+          return this.pieces(s);
         },
         allowed: () => true,
         queued: () => 0,
@@ -66,8 +79,8 @@ export class Seed {
       sent: (_, bytes) => {
         this.sent += bytes;
       },
-      announcement: nothing as () => undefined,
-      held: () => [],
+      announcement: (segment) => ({ segment, state: 2, pieces: this.pieces(segment) }),
+      held: () => (this.holder ? this.names.keys() : []),
       ready: nothing,
       closed: (p) => this.peers.splice(this.peers.indexOf(p), 1),
       piece: nothing,
@@ -92,7 +105,7 @@ export class Seed {
       wasted: nothing,
       changed: nothing,
     };
-    this.peers.push(createPeer(link, 1, host));
+    this.peers.push(createPeer(link, this.holder ? 0 : 1, host));
   }
 
   stop(): void {

@@ -75,6 +75,8 @@ export class Film {
   readonly ledger = new Map<string, number>();
   /** Set: every request fails with it. */
   broken?: Error;
+  /** Parts of a segment are answered with all of it. */
+  wholes = false;
   private readonly contents = new Map<string, Uint8Array>();
   constructor(
     count: number,
@@ -107,13 +109,14 @@ export class Film {
 
   /** Fetches over the network, in chunks of 64 KiB, 20 ms to answer. */
   fetcher(network: Network, node: string, name: string): OriginFetcher {
-    return (signal, onProgress) =>
+    return (signal, onProgress, part) =>
       new Promise((resolve, reject) => {
         this.count(name);
         signal.addEventListener('abort', () => reject(new Error('AbortError')));
         network.world.setTimer(() => {
           if (this.broken) return reject(this.broken);
-          const data = this.content(name).slice();
+          const all = this.content(name);
+          const data = part && !this.wholes ? all.slice(part.first, part.last + 1) : all.slice();
           let left = data.length;
           let loaded = 0;
           const more = () => {

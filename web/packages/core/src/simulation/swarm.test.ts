@@ -99,6 +99,28 @@ describe('what breaks', () => {
     expect(viewers[0]!.engine.snapshot().totals.reasons.policy).toBeGreaterThan(0);
   });
 
+  it.each([
+    ['asks the origin for what is left alone', false],
+    ['asks an origin without ranges for the whole', true],
+  ])('%s', async (_, wholes) => {
+    const film = new Film(6, 4000, 1_000_000);
+    film.wholes = wholes;
+    // An uplink that brings a part of a segment by the time that it becomes urgent.
+    const { viewer, run, seed } = setUp(film, { up: 60_000, down: 4_000_000 });
+    const first = viewer([seed]);
+    await run(30_000);
+    const late = viewer([first]);
+    await run(60_000);
+    const { bytes, duplicate_bytes } = late.engine.snapshot().totals;
+    expect([late.results.length, late.stalls, late.errors.length]).toEqual([6, 0, 0]);
+    for (const [n, { data }] of late.results.entries())
+      expect(Buffer.from(data).equals(film.content(film.segments[n]!.name))).toBe(true);
+    expect(bytes.peer).toBeGreaterThan(wholes ? 150_000 : 500_000);
+    if (wholes) expect(duplicate_bytes).toBeGreaterThan(150_000);
+    else expect(duplicate_bytes).toBeLessThan(100_000);
+    expect(bytes.peer + bytes.seed + bytes.origin - duplicate_bytes).toBe(6_000_000);
+  });
+
   it('hands on the failure of the origin as it is', async () => {
     const film = new Film(3, 4000, 300_000);
     const { viewer, run } = setUp(film);

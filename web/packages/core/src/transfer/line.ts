@@ -17,6 +17,8 @@ export interface Line {
   sampledAt(): number | undefined;
   /** What the origin takes to answer and to send so many bytes, µs; -1 unknown. */
   timeUs(bytes: number): number;
+  /** The origin was asked for a part and did not send it. */
+  wholes: boolean;
 }
 
 export const createLine = (clock: Clock): Line => {
@@ -27,6 +29,7 @@ export const createLine = (clock: Clock): Line => {
     answerMs = (3 * answerMs + ms) / 4;
   };
   return {
+    wholes: false,
     others(bytes) {
       received += bytes;
     },
@@ -38,27 +41,31 @@ export const createLine = (clock: Clock): Line => {
       const bps = estimate();
       return bps && bytes ? Math.ceil(answerMs * 1000 + (bytes * 8_000_000) / bps) : -1;
     },
-    async fetch({ origin }, signal, onProgress) {
+    async fetch({ origin }, signal, onProgress, part) {
       const startedMs = clock.now();
       const before = received;
       let firstMs = 0;
       let firstLoaded = 0;
       let lastMs = 0;
       let lastLoaded = 0;
-      const result = await origin(signal, (loaded, total) => {
-        if (signal.aborted) return;
-        // A look that finds nothing new says nothing of the time since the last byte: progress may lag behind on a busy page.
-        if (loaded > lastLoaded) {
-          lastMs = clock.now();
-          lastLoaded = loaded;
-          if (!firstMs) {
-            firstMs = lastMs;
-            firstLoaded = loaded;
-            answered(firstMs - startedMs);
+      const result = await origin(
+        signal,
+        (loaded, total) => {
+          if (signal.aborted) return;
+          // A look that finds nothing new says nothing of the time since the last byte: progress may lag behind on a busy page.
+          if (loaded > lastLoaded) {
+            lastMs = clock.now();
+            lastLoaded = loaded;
+            if (!firstMs) {
+              firstMs = lastMs;
+              firstLoaded = loaded;
+              answered(firstMs - startedMs);
+            }
           }
-        }
-        onProgress(loaded, total);
-      }).finally(() => {
+          onProgress(loaded, total);
+        },
+        part,
+      ).finally(() => {
         // Up to the last byte that was seen, not to now: what came since then is not known. Not when the abort comes: players
         // abort what has ended too, and looks are no second measurement of what was measured. Bytes behind a lost packet
         // are there and not seen, so it is only a bound, as with peers beside it.
@@ -73,7 +80,9 @@ export const createLine = (clock: Clock): Line => {
         firstLoaded = 0;
       }
       const ms = transferMs ?? now - (firstMs || startedMs);
-      return { ...result, crowded: sample(data.byteLength - firstLoaded, ms, received - before, now) };
+      // A part is too short for a measurement, but a bound.
+      const others = received - before + (part ? data.byteLength / 8 : 0);
+      return { ...result, crowded: sample(data.byteLength - firstLoaded, ms, others, now) };
     },
   };
 };

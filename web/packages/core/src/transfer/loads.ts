@@ -1,10 +1,13 @@
 /** What the player asked for: results, and the origin's part in them. */
 import { type Cache, complete } from '../cache/cache.ts';
-import type { Clock, EngineEvents, Reason, SegmentResult, Source } from '../ports.ts';
-import { pieceLength } from '../segment/index.ts';
+import type { ByteRange, Clock, EngineEvents, Reason, SegmentResult, Source } from '../ports.ts';
+import { pieceLength, pieceSize } from '../segment/index.ts';
 import type { Stats } from '../stats/stats.ts';
 import type { Line } from './line.ts';
-import type { Segment } from './segments.ts';
+import type { Segment, Stretch } from './segments.ts';
+
+/** Pieces that are not left are taken along between two that are, if they are so few: asking twice takes longer. */
+const bridge = 4;
 
 export interface LoadsHost {
   clock: Clock;
@@ -15,9 +18,14 @@ export interface LoadsHost {
   sharing(): boolean;
   /** Whether the schedule still runs: a failure may yet be made good by peers. */
   deciding(): boolean;
-  /** The segment is no longer asked of peers. */
-  cancel(s: Segment): void;
-  fromOrigin(s: Segment, data: Uint8Array): void;
+  /** The segment, or a part of it, is no longer asked of peers. */
+  cancel(s: Segment, part?: Stretch): void;
+  /** Whether a piece was asked of a peer. */
+  flying(s: Segment, piece: number): boolean;
+  /** What goes on without being waited for; its failures are defects. */
+  settled(p: Promise<unknown>): void;
+  /** False: it does not fit the certificate, or there is none. */
+  fromOrigin(s: Segment, data: Uint8Array, part?: Stretch): Promise<boolean>;
   delivered(detail: EngineEvents['segment']): void;
   changed(): void;
 }
@@ -25,7 +33,8 @@ export interface LoadsHost {
 export interface Loads {
   /** Hands the pieces to the player, if they are all there and of one certificate. */
   finish(s: Segment): void;
-  startOrigin(s: Segment, reason: Reason): void;
+  /** `whole`: nothing less, since it is to measure the line. */
+  startOrigin(s: Segment, reason: Reason, whole?: boolean): void;
   stopOrigin(s: Segment): void;
   /** The origin failed and nobody else can help: its error is the player's. */
   giveUp(s: Segment): void;
@@ -41,8 +50,9 @@ export const createLoads = (host: LoadsHost): Loads => {
     status?: number,
     crowded?: boolean,
   ) => {
-    const source: Source = bytes.origin > 0 ? 'origin' : bytes.seed > bytes.peer ? 'seed' : 'peer';
-    const reason = bytes.origin > 0 ? s.originReason : bytes.seed > 0 ? (s.pieceReason ?? 'no-holder') : undefined;
+    const { origin, seed, peer } = bytes;
+    const source: Source = origin > seed + peer ? 'origin' : seed > peer ? 'seed' : 'peer';
+    const reason = origin ? s.originReason : seed ? (s.pieceReason ?? 'no-holder') : undefined;
     const { url, startMs, durationMs } = s.ref;
     for (const load of [...s.loads]) {
       s.loads.delete(load);
@@ -75,46 +85,86 @@ export const createLoads = (host: LoadsHost): Loads => {
     stats.add('wasted_bytes', s.originLoaded);
   };
 
-  const startOrigin = (s: Segment, reason: Reason) => {
+  /**
+   * What the origin is asked for where pieces are in hand: those that are neither in hand nor on their way, or that are on
+   * their way where there are no others; up to the first gap. Undefined: the whole.
+   */
+  const stretch = (s: Segment): Stretch | undefined => {
+    const held = cache.get(s.id);
+    if (!s.certificate || !held?.count || complete(held) || line.wholes || !host.sharing()) return undefined;
+    const open = [...Array(held.pieces).keys()].filter((n) => !cache.has(s.id, n));
+    const rest = open.filter((n) => !host.flying(s, n));
+    const left = rest.length ? rest : open;
+    const gap = left.findIndex((n, i) => left[i + 1]! > n + 1 + bridge);
+    return [left[0]!, left.at(gap)! + 1];
+  };
+
+  const startOrigin = (s: Segment, reason: Reason, whole?: boolean) => {
     const load = s.loads.values().next().value;
     if (!load || s.origin === 'running') return;
+    const part = whole ? undefined : stretch(s);
+    let range: ByteRange | undefined;
+    let had = 0;
+    if (part) {
+      had = cache.get(s.id)!.count * pieceSize;
+      const at = (n: number) => (s.ref.range?.first ?? 0) + Math.min(n * pieceSize, s.certificate!.length);
+      range = { first: at(part[0]), last: at(part[1]) - 1 };
+      host.cancel(s, part);
+    }
     const abort = new AbortController();
     s.abort = abort;
     s.origin = 'running';
     s.originReason = reason;
     s.originLoaded = 0;
+    const end = (origin: Segment['origin']) => {
+      s.abort = undefined;
+      s.origin = origin;
+      host.changed();
+    };
+    /** A part that does not come, or does not fit, is asked for again, as the whole, which will show whose fault it is. */
+    const again = () => {
+      end('idle');
+      line.wholes = true;
+      startOrigin(s, reason);
+    };
     const progress = (loaded: number, total: number) => {
       if (s.abort !== abort) return;
       s.originLoaded = loaded;
-      for (const l of s.loads) l.onProgress(loaded, total);
+      for (const l of s.loads) l.onProgress(had + loaded, had + total);
     };
-    line.fetch(load.request, abort.signal, progress).then(
-      ({ data, status, crowded }) => {
-        if (s.abort !== abort) return;
-        s.abort = undefined;
-        s.origin = 'idle';
-        const size = data.byteLength;
-        // The player may transfer its buffer away: what is to be shared is a copy.
-        const copy = s.disputed || !host.sharing() || !s.id ? undefined : new Uint8Array(data.slice(0));
-        const held = cache.get(s.id);
-        if (held)
-          for (let n = 0; n < held.pieces; n++) if (s.sources[n]) stats.add('duplicate_bytes', pieceLength(size, n));
-        host.cancel(s);
-        stats.played(size);
-        // A second load at the same time gets a buffer of its own.
-        const all = [...s.loads].length > 1;
-        settle(s, () => (all ? data.slice(0) : data), { origin: size, seed: 0, peer: 0 }, status, crowded);
-        if (copy) host.fromOrigin(s, copy);
-        host.changed();
-      },
-      (error) => {
-        if (s.abort !== abort) return;
-        s.abort = undefined;
-        s.origin = 'failed';
-        s.originError = error;
-        if (!s.id || !host.deciding()) giveUp(s);
-        host.changed();
-      },
+    const fetched = line.fetch(load.request, abort.signal, progress, range);
+    host.settled(
+      fetched.then(
+        async ({ data, status, crowded }) => {
+          if (s.abort !== abort) return;
+          const size = data.byteLength;
+          if (part) {
+            s.originLoaded = 0;
+            const fits = await host.fromOrigin(s, new Uint8Array(data), part);
+            if (fits) stats.played(size);
+            else stats.add('wasted_bytes', size);
+            if (s.abort !== abort) return;
+            return fits ? end('idle') : again();
+          }
+          end('idle');
+          // The player may transfer its buffer away: what is to be shared is a copy.
+          const copy = s.disputed || !host.sharing() || !s.id ? undefined : new Uint8Array(data.slice(0));
+          host.cancel(s);
+          stats.played(size);
+          // A second load at the same time gets a buffer of its own.
+          const all = s.loads.size > 1;
+          settle(s, () => (all ? data.slice(0) : data), { origin: size, seed: 0, peer: 0 }, status, crowded);
+          if (copy) await host.fromOrigin(s, copy);
+        },
+        (error) => {
+          if (s.abort !== abort) return;
+          if (part) return again();
+          end('failed');
+          line.wholes = false; // that it sends nothing is not about parts
+          s.originError = error;
+          if (!s.id || !host.deciding()) giveUp(s);
+        },
+      ),
     );
   };
 

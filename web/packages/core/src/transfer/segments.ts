@@ -11,6 +11,9 @@ export interface Load {
   startedMs: number;
 }
 
+/** Pieces from one number until before another. */
+export type Stretch = [from: number, until: number];
+
 /** What the engine knows of one segment. */
 export interface Segment {
   id: string;

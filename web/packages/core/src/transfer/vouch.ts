@@ -15,7 +15,7 @@ import { byeBadPiece, byeProtocolError, noneUnknown } from '../protocol/peer.ts'
 import { pieceCount, pieceSize } from '../segment/index.ts';
 import type { Download } from './downloads.ts';
 import type { Peer } from './peer.ts';
-import { createLimiter, type Segment } from './segments.ts';
+import { createLimiter, type Segment, type Stretch } from './segments.ts';
 
 export interface VouchHost {
   clock: Clock;
@@ -43,7 +43,8 @@ export interface Vouch {
   none(peer: Peer, id: string, reason: number): void;
   asked(peer: Peer, ids: string[]): void;
   piece(peer: Peer, d: Download): Promise<void>;
-  origin(s: Segment, data: Uint8Array): Promise<void>;
+  /** Takes what the origin sent, all of it or a stretch of pieces; false: it does not fit the certificate, or there is none. */
+  origin(s: Segment, data: Uint8Array, part?: Stretch): Promise<boolean>;
   revoke(list: Revocation[]): void;
   /** The peer is gone: its unanswered requests for certificates are open again. */
   gone(peer: Peer): void;
@@ -174,25 +175,27 @@ export const createVouch = (host: VouchHost): Vouch => {
       host.changed();
     },
 
-    async origin(s, data) {
+    async origin(s, data, part) {
       const c = s.certificate;
       if (!c) {
-        s.uncertified = data;
-        return;
+        if (!part) s.uncertified = data;
+        return false;
       }
       s.uncertified = undefined;
-      const pieces = Array.from({ length: pieceCount(c.length) }, (_, n) =>
-        data.subarray(n * pieceSize, (n + 1) * pieceSize),
-      );
-      const checks = data.length === c.length ? await Promise.all(pieces.map((p, n) => check(c, n, p))) : [false];
-      if (s.certificate !== c) return;
-      if (checks.every(Boolean)) {
+      const [from, until] = part ?? [0, pieceCount(c.length)];
+      const pieces = Array.from({ length: until - from }, (_, n) => data.subarray(n * pieceSize, (n + 1) * pieceSize));
+      const fits =
+        data.length === Math.min(until * pieceSize, c.length) - from * pieceSize &&
+        (await Promise.all(pieces.map((p, n) => check(c, from + n, p)))).every(Boolean);
+      if (s.certificate !== c) return false;
+      if (fits) {
         host.agreed();
-        for (const [n, p] of pieces.entries()) host.accepted(s, n, p, undefined);
-      } else {
+        for (const [n, p] of pieces.entries()) host.accepted(s, from + n, p, undefined);
+      } else if (!part) {
         host.contradicted(s, true);
       }
       host.changed();
+      return fits;
     },
 
     revoke(list) {

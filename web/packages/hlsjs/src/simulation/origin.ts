@@ -34,7 +34,8 @@ export function originLoader(
         own = context;
         callbacks = given;
         stats.loading.start = world.now();
-        const data = film.content(new URL(context.url).pathname);
+        const { rangeStart, rangeEnd } = context;
+        const data = film.content(new URL(context.url).pathname).slice(rangeStart, rangeEnd || undefined);
         let left = data.length;
         const more = () => {
           if (!callbacks || left === 0) return;
