@@ -38,8 +38,8 @@ var Bench = bench.Bench{
 			"Every segment of the origin is an error for a minute in mid-run, to seeds too; what the swarm survives, and what plain HTTP does.")),
 		scenario{viewers: 30, browsers: 3, film: filmLength, within: filmLength, goals: ahead, prefetch: true}.of("prefetch",
 			"trace-30 with prefetch, and then without."),
-		extra(scenario{viewers: 8, film: filmLength, within: time.Minute, watch: 2 * time.Minute, prefetch: true}.of("prefetch-short",
-			"Eight viewers, two minutes each, with prefetch and then without: a quick look.")),
+		extra(scenario{viewers: 6, film: filmLength, within: 40 * time.Second, watch: 70 * time.Second, prefetch: true}.of("prefetch-short",
+			"Six viewers, seventy seconds each, with prefetch and then without: a quick look.")),
 		soakCase(),
 	},
 }
