@@ -30,19 +30,30 @@ type told struct {
 	Certificate []byte             `json:"certificate"`
 }
 
-// browse has Chromium open the demo page on a host, and returns what its library told of the first piece.
-func browse(ctx context.Context, host *netlab.Host, servers string) (_ *told, err error) {
-	said := make(chan *told, 1)
-	browser, err := demopage.Open(ctx, host, page(host.DialContext, servers, said), "", nil)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = errors.Join(err, browser.Close()) }()
+// tab is a Chromium that watches the demo page.
+type tab struct {
+	browser *demopage.Browser
+	said    chan *told
+}
+
+// open has Chromium open the demo page on a host. The page tells of the first piece that comes from a viewer or a seed,
+// or from anybody.
+func open(ctx context.Context, host *netlab.Host, servers, from string) (*tab, error) {
+	t := &tab{said: make(chan *told, 1)}
+	var err error
+	t.browser, err = demopage.Open(ctx, host, page(host.DialContext, servers, from, t.said), "", nil)
+	return t, err
+}
+
+// first waits for what the page tells.
+func (t *tab) first(ctx context.Context) (*told, error) {
 	late := time.NewTimer(browserWait)
 	defer late.Stop()
 	select {
-	case t := <-said:
-		return t, nil
+	case told := <-t.said:
+		return told, nil
+	case err := <-t.browser.Ended:
+		return nil, fmt.Errorf("the browser ended by itself: %v", err)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	case <-late.C:
@@ -50,9 +61,11 @@ func browse(ctx context.Context, host *netlab.Host, servers string) (_ *told, er
 	}
 }
 
+func (t *tab) close() { _ = t.browser.Close() } // a profile that is left behind is no reason to lose the run
+
 // page is the demo page with the script that tells.
-func page(dial func(ctx context.Context, network, address string) (net.Conn, error), servers string, said chan<- *told) http.Handler {
-	forward := demopage.Proxy(dial, servers, "<script>"+pageScript+"</script>")
+func page(dial func(ctx context.Context, network, address string) (net.Conn, error), servers, from string, said chan<- *told) http.Handler {
+	forward := demopage.Proxy(dial, servers, fmt.Sprintf("<script data-from=%q>%s</script>", from, pageScript))
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != reportPath {
 			forward.ServeHTTP(w, r)

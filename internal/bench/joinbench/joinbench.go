@@ -10,6 +10,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/app/headless"
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/bench/demopage"
 	"github.com/leeway-video/leeway/internal/netlab"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
@@ -19,9 +20,11 @@ var Bench = bench.Bench{
 	Name:  "join",
 	About: "From hello to the first verified piece of a peer, leg by leg; every path has the same round-trip time.",
 	Cases: []bench.Case{
-		joining("pion", "A headless viewer", 50*time.Millisecond, "", headlessViewer),
-		joining("pion", "A headless viewer", 100*time.Millisecond, "<= 6", headlessViewer),
-		joining("chromium", "Chromium, by default flags,", 100*time.Millisecond, "<= 8", chromium),
+		joining("pion", "A headless viewer", 50*time.Millisecond, "", scene{joiner: headlessViewer, holders: viewers}),
+		joining("pion", "A headless viewer", 100*time.Millisecond, "<= 6", scene{joiner: headlessViewer, holders: viewers}),
+		joining("chromium", "Chromium, by default flags,", 100*time.Millisecond, "<= 8", scene{joiner: chromium(""), holders: viewers, needs: demopage.Missing}),
+		joining("chromium-chromium", "Chromium, by default flags,", 100*time.Millisecond, "<= 8",
+			scene{joiner: chromium("viewer"), holders: tabs, stun: true, needs: demopage.Missing}),
 	},
 }
 
@@ -33,13 +36,29 @@ var legs = []string{
 // joiner joins what is there, and returns the legs of its way to the first piece.
 type joiner func(ctx context.Context, r *bench.Run, h *netlab.Host, s *servers, rtt time.Duration) (map[string]float64, error)
 
-// joining is the case of somebody who joins two headless viewers and a seed.
-func joining(name, who string, rtt time.Duration, goal string, j joiner) bench.Case {
+// holding brings up who is there already, and waits until they have something to give. What it returns ends them.
+type holding func(ctx context.Context, hosts []*netlab.Host, s *servers) (stop func(), err error)
+
+// scene is who joins whom.
+type scene struct {
+	joiner  joiner
+	holders holding
+	stun    bool // two browsers that hide their addresses do not find each other without
+	needs   func(context.Context) error
+}
+
+// joining is the case of somebody who joins two viewers and a seed.
+func joining(name, who string, rtt time.Duration, goal string, s scene) bench.Case {
+	whom := "two headless viewers"
+	if s.stun {
+		whom = "two more of them, beside a STUN server; the first piece of one of those two counts,"
+	}
 	c := bench.Case{
 		Name:    fmt.Sprintf("%s/%dms", name, rtt.Milliseconds()),
-		About:   fmt.Sprintf("%s joins two headless viewers and a seed; %d ms of round-trip time between any two, the tracker included.", who, rtt.Milliseconds()),
+		About:   fmt.Sprintf("%s joins %s and a seed; %d ms of round-trip time between any two, the tracker included.", who, whom, rtt.Milliseconds()),
+		Needs:   s.needs,
 		Figures: []bench.Figure{{Name: "round_trips", Goal: goal}},
-		Run:     func(ctx context.Context, r *bench.Run) (bench.Sample, error) { return join(ctx, r, rtt, j) },
+		Run:     func(ctx context.Context, r *bench.Run) (bench.Sample, error) { return s.join(ctx, r, rtt) },
 	}
 	for _, leg := range legs {
 		c.Figures = append(c.Figures, bench.Figure{Name: leg, Unit: "ms"})
@@ -60,13 +79,66 @@ func headlessViewer(ctx context.Context, r *bench.Run, h *netlab.Host, s *server
 	return values, err
 }
 
-func chromium(ctx context.Context, r *bench.Run, h *netlab.Host, s *servers, rtt time.Duration) (map[string]float64, error) {
-	t, err := browse(ctx, h, s.at(publicPort))
-	if err != nil {
-		return nil, err
+// chromium joins in a browser, and waits for a piece of a peer with the role, or of any.
+func chromium(role string) joiner {
+	return func(ctx context.Context, r *bench.Run, h *netlab.Host, s *servers, rtt time.Duration) (map[string]float64, error) {
+		page, err := open(ctx, h, s.at(publicPort), role)
+		if err != nil {
+			return nil, err
+		}
+		defer page.close()
+		t, err := page.first(ctx)
+		if err != nil {
+			return nil, err
+		}
+		r.Logf("  session %v\n  link %v", t.Session, t.Link)
+		return t.values(rtt)
 	}
-	r.Logf("  session %v\n  link %v", t.Session, t.Link)
-	return t.values(rtt)
+}
+
+// viewers are headless.
+func viewers(ctx context.Context, hosts []*netlab.Host, s *servers) (stop func(), err error) {
+	var started []*headless.Viewer
+	stop = func() {
+		for _, v := range started {
+			v.Close()
+		}
+	}
+	for i, h := range hosts {
+		v, err := start(h, s, nil)
+		if err != nil {
+			return stop, err
+		}
+		started = append(started, v)
+		if err := filled(ctx, v, i == len(hosts)-1); err != nil {
+			return stop, err
+		}
+	}
+	return stop, nil
+}
+
+// tabs are browsers. Certificates are made for two viewers and more, so the last has to have got something.
+func tabs(ctx context.Context, hosts []*netlab.Host, s *servers) (stop func(), err error) {
+	var opened []*tab
+	stop = func() {
+		for _, t := range opened {
+			t.close()
+		}
+	}
+	for _, h := range hosts {
+		t, err := open(ctx, h, s.at(publicPort), "")
+		if err != nil {
+			return stop, err
+		}
+		opened = append(opened, t)
+	}
+	for _, t := range opened {
+		if _, err := t.first(ctx); err != nil {
+			return stop, err
+		}
+	}
+	bench.Pause(ctx, ahead)
+	return stop, nil
 }
 
 const (
@@ -75,6 +147,7 @@ const (
 	browserWait = 90 * time.Second
 	joinWait    = 30 * time.Second
 	lookEvery   = 200 * time.Millisecond
+	ahead       = 5 * time.Second // of browsers that are joined: they then have more than their first segment
 	holders     = 2
 	holdBytes   = 4 << 20
 	lineRate    = 100_000_000
@@ -86,7 +159,7 @@ const (
 )
 
 // join measures once.
-func join(ctx context.Context, r *bench.Run, rtt time.Duration, j joiner) (sample bench.Sample, err error) {
+func (c scene) join(ctx context.Context, r *bench.Run, rtt time.Duration) (sample bench.Sample, err error) {
 	lab, err := netlab.New(netlab.Options{Seed: uint64(r.Number) + 1})
 	if err != nil {
 		return sample, err
@@ -102,25 +175,20 @@ func join(ctx context.Context, r *bench.Run, rtt time.Duration, j joiner) (sampl
 	if err := lab.Start(); err != nil {
 		return sample, err
 	}
-	s, err := serve(ctx, place)
+	s, err := serve(ctx, place, c.stun)
 	if err != nil {
 		return sample, err
 	}
 	defer func() { err = errors.Join(err, s.stop()) }()
-	for _, h := range hosts[:holders] {
-		v, err := start(h, s, nil)
-		if err != nil {
-			return sample, err
-		}
-		defer v.Close()
-		if err := filled(ctx, v, h == hosts[holders-1]); err != nil {
-			return sample, err
-		}
+	stop, err := c.holders(ctx, hosts[:holders], s)
+	defer stop()
+	if err != nil {
+		return sample, err
 	}
 	if err := lab.Mark(); err != nil {
 		return sample, err
 	}
-	if sample.Values, err = j(ctx, r, hosts[holders], s, rtt); err != nil {
+	if sample.Values, err = c.joiner(ctx, r, hosts[holders], s, rtt); err != nil {
 		return sample, err
 	}
 	report, err := lab.Report()

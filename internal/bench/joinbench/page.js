@@ -4,6 +4,8 @@
   const session = {};
   const links = [];
   const certificates = {};
+  // A piece of whom counts: a viewer's, a seed's, or anybody's.
+  const from = document.currentScript.dataset.from;
   let told = false;
   const note = (marks, what) => {
     marks[what] ??= performance.now();
@@ -12,7 +14,7 @@
   const text = (bytes) => btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join(''));
 
   const tell = (link, piece) => {
-    if (told || !certificates[piece.segment]) return;
+    if (told || !certificates[piece.segment] || (from && link.marks.role !== from)) return;
     told = true;
     note(link.marks, 'piece');
     const { segment, number, data } = piece;

@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"syscall"
 	"time"
 
@@ -19,6 +21,7 @@ const (
 	publicPort = 8080
 	adminPort  = 9464
 	seedPort   = 4600
+	stunPort   = 3478
 	siteName   = "demo"
 
 	startWait = 5 * time.Minute // the film may have to be prepared first
@@ -32,9 +35,24 @@ type servers struct {
 	dir   string
 	ended chan error
 	log   bytes.Buffer // of the process; read when it has ended
+
+	socket  *net.UDPConn // of the STUN server, if there is one
+	stunned chan error
 }
 
-func serve(ctx context.Context, host *netlab.Host) (*servers, error) {
+// stun runs a STUN server beside the others, and writes the configuration that names it.
+func (s *servers) stun(ctx context.Context) (config string, err error) {
+	conn, err := s.host.ListenPacket(ctx, "udp4", s.at(stunPort))
+	if err != nil {
+		return "", err
+	}
+	s.socket, s.stunned = conn.(*net.UDPConn), make(chan error, 1)
+	go func() { s.stunned <- netlab.ServeSTUN(s.socket) }()
+	config = filepath.Join(s.dir, "leeway.yaml")
+	return config, os.WriteFile(config, fmt.Appendf(nil, "tracker:\n  ice_servers:\n    - urls: [\"stun:%s\"]\n", s.at(stunPort)), 0o600)
+}
+
+func serve(ctx context.Context, host *netlab.Host, stun bool) (*servers, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -44,12 +62,21 @@ func serve(ctx context.Context, host *netlab.Host) (*servers, error) {
 		return nil, err
 	}
 	s := &servers{host: host, dir: dir, ended: make(chan error, 1)}
+	var args []string
+	if stun {
+		config, err := s.stun(ctx)
+		if err != nil {
+			return nil, errors.Join(err, s.clear())
+		}
+		args = []string{"--config", config}
+	}
 	// On every address: the browser comes by loopback, through a proxy of its own, and the site's hosts are what is listened on.
-	s.cmd = host.Command(ctx, self, "up", "--open", "--data-dir", dir,
+	args = append(args, "up", "--open", "--data-dir", filepath.Join(dir, "data"),
 		"--listen", fmt.Sprintf("0.0.0.0:%d", publicPort), "--admin", s.at(adminPort), "--seed-listen", s.at(seedPort))
+	s.cmd = host.Command(ctx, self, args...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	if err := s.cmd.Start(); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(dir))
+		return nil, errors.Join(err, s.clear())
 	}
 	go func() { s.ended <- s.cmd.Wait() }()
 	if err := s.ready(ctx); err != nil {
@@ -94,5 +121,14 @@ func (s *servers) stop() error {
 	late := time.AfterFunc(stopWait, func() { _ = s.cmd.Process.Kill() })
 	<-s.ended
 	late.Stop()
-	return os.RemoveAll(s.dir)
+	return s.clear()
+}
+
+// clear ends what is beside the process.
+func (s *servers) clear() error {
+	var err error
+	if s.socket != nil {
+		err = errors.Join(s.socket.Close(), <-s.stunned)
+	}
+	return errors.Join(err, os.RemoveAll(s.dir))
 }

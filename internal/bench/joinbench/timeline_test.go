@@ -169,9 +169,9 @@ func TestTheScriptIsPutIntoThePageAlone(t *testing.T) {
 	origin := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, body) }))
 	defer origin.Close()
 	said := make(chan *told, 1)
-	proxy := httptest.NewServer(page((&net.Dialer{}).DialContext, strings.TrimPrefix(origin.URL, "http://"), said))
+	proxy := httptest.NewServer(page((&net.Dialer{}).DialContext, strings.TrimPrefix(origin.URL, "http://"), "viewer", said))
 	defer proxy.Close()
-	for path, want := range map[string]string{"/": "<html><head><script>" + pageScript + "</script></head></html>", "/a.ts": body} {
+	for path, want := range map[string]string{"/": `<html><head><script data-from="viewer">` + pageScript + "</script></head></html>", "/a.ts": body} {
 		response, err := http.Get(proxy.URL + path)
 		if err != nil {
 			t.Fatal(err)
