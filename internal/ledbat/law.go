@@ -135,9 +135,10 @@ func (l *law) move(perRTT, acked int64) {
 
 func (l *law) grow(n int64) { l.window = min(max(l.window+n, MinWindow), MaxWindow) }
 
+// gainDivisor goes by the path's own target, not by what a host bears of it.
 func gainDivisor(s Signal) int64 {
 	base := max(1, s.Base)
-	return min(16, max(1, (2*s.Target+base-1)/base))
+	return min(16, max(1, (2*targetOf(base)+base-1)/base))
 }
 
 // OnLoss cuts the window little where no queue was, for then the loss is the path's nature, and more where there was one.

@@ -1,4 +1,5 @@
 import * as c from './constants.ts';
+import { targetOf } from './delay.ts';
 
 /** The phases of the law; the last two are LEDBAT++'s periodic slowdown. */
 export type State = 'slow-start' | 'avoidance' | 'slowdown' | 'ramp';
@@ -17,9 +18,10 @@ export interface Signal {
   parts: number;
 }
 
+/** Goes by the path's own target, not by what a host bears of it. */
 const gainDivisor = (s: Signal): number => {
   const base = Math.max(1, s.base);
-  return Math.min(16, Math.max(1, c.div(2 * s.target + base - 1, base)));
+  return Math.min(16, Math.max(1, c.div(2 * targetOf(base) + base - 1, base)));
 };
 
 /** The part of a change that falls to the way there, of a round trip that a queue on the way back makes longer. */
