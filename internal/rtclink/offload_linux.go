@@ -73,6 +73,7 @@ func newInbox(conn *net.UDPConn) (*inbox, error) {
 			return true
 		}
 		slabs.Put(i.slab)
+		i.slab = nil // or a socket that waits keeps it from the collector, wherever it is used next
 		return i.err != syscall.EAGAIN && i.err != syscall.EINTR
 	}
 	return i, nil
@@ -90,6 +91,7 @@ func (i *inbox) read() (arrival, error) {
 		return arrival{}, i.err
 	}
 	a := arrival{slab: i.slab, n: i.n, size: max(i.n, 1)}
+	i.slab = nil
 	a.slab.refs.Store(1)
 	switch from := i.from.(type) {
 	case *syscall.SockaddrInet4:
