@@ -1,0 +1,97 @@
+package tracker
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/leeway-video/leeway/internal/wire/webtorrent"
+)
+
+func TestTorrentLimits(t *testing.T) {
+	n := newWorld(t).torrents(func(c *Config) {
+		c.WebTorrent.MaxSwarms, c.MaxMembers = 2, 2
+	})
+	a, b, c := n.client(), n.client(), n.client()
+	a.enter("one", "a")
+	a.enter("two", "a")
+	a.send(announceOf("three", "a"))
+	a.refused("too-many-swarms")
+	stop := announceOf("one", "a")
+	stop.Event = webtorrent.Stopped
+	a.send(stop)
+	a.next(webtorrent.Ack)
+	a.enter("three", "a") // there is room again
+	b.enter("two", "b")
+	c.send(announceOf("two", "c"))
+	c.refused("swarm-full")
+	c.send(stop) // of a peer that never was
+	if ack := c.next(webtorrent.Ack); ack.Incomplete != 0 {
+		t.Errorf("ack %+v", ack)
+	}
+	for range maxBad {
+		b.text(`{"action":"announce","info_hash":7}`)
+	}
+	if r := b.refused("bad-message"); r.InfoHash != (webtorrent.ID{}) {
+		t.Errorf("failure %+v", r)
+	}
+	if code := b.closed(); code != closePolicy {
+		t.Errorf("close code %d", code)
+	}
+	a.text(strings.Repeat("x", webtorrent.MaxMessage+1))
+	a.closed()
+	eventually(t, "oversized counted", func() bool { return n.world.metrics.Value(defRejected, "oversized") == 1 })
+	for _, code := range []string{"too-many-swarms", "swarm-full", "bad-message"} {
+		n.counted(code)
+	}
+	n.counted("bad-message")
+	eventually(t, "messages counted", func() bool { return n.world.metrics.Value(defTorrentMessages, "announce") >= 8 })
+}
+
+func TestTorrentFloodsEnd(t *testing.T) {
+	n := newWorld(t).torrents(func(c *Config) { c.MessagesPerSecond = 1 })
+	a := n.client()
+	for range maxRateOver + 10 {
+		_ = a.ws.WriteMessage(websocket.TextMessage, webtorrent.AppendRequest(nil, &webtorrent.Request{Kind: webtorrent.Scrape, Own: true}))
+	}
+	if code := a.closed(); code != closePolicy {
+		t.Errorf("close code %d", code)
+	}
+	n.counted("rate-limited")
+}
+
+func TestSilentTorrentPeersAreDropped(t *testing.T) {
+	n := newWorld(t).torrents(nil)
+	a, b := n.client(), n.client()
+	a.enter("film", "a")
+	b.enter("film", "b")
+	n.world.clock.move(5 * time.Minute)
+	b.enter("film", "b")
+	n.world.clock.move(2 * time.Minute)
+	eventually(t, "the silent one gone", func() bool { return n.Tracker.torrents.peers.Load() == 1 })
+	if ack := a.enter("film", "a"); ack.Incomplete != 2 {
+		t.Errorf("ack %+v", ack)
+	}
+}
+
+func TestTorrentSocketsDrain(t *testing.T) {
+	w := newWorld(t)
+	silent := w.torrents(func(c *Config) { c.HelloTimeout = time.Millisecond }).client()
+	if code := silent.closed(); code != closePolicy {
+		t.Errorf("a socket that announces nothing was closed with %d", code)
+	}
+	n := w.torrents(nil)
+	a := n.client()
+	a.enter("film", "a")
+	n.Drain()
+	if code := a.closed(); code != closeDraining {
+		t.Errorf("close code %d", code)
+	}
+	late := n.client()
+	if code := late.closed(); code != closeDraining {
+		t.Errorf("close code %d of who comes late", code)
+	}
+	eventually(t, "nobody there", func() bool { return n.Tracker.torrents.swarms.Load() == 0 })
+}
