@@ -1,5 +1,6 @@
 /** Peer delivery of one joined title: the schedule decides, this does. */
 
+import type { Background } from './background/index.ts';
 import { complete, createCache } from './cache/cache.ts';
 import { createEmitter } from './events.ts';
 import type { Clock, Crypto, Engine, EngineEvents, PeerLink, Reason, SegmentResult } from './ports.ts';
@@ -31,6 +32,8 @@ export interface EngineDeps {
   line: Line;
   cacheBytes?: number;
   policy?: Partial<Policy>;
+  /** What paces the uploads of this host, if anything does. */
+  background?(): Background;
   /** Sees every input of the schedule and what came of it. */
   record?(input: ScheduleInput, actions: Action[]): void;
 }
@@ -192,7 +195,13 @@ export const createEngine = (deps: EngineDeps): Engine => {
         pieces: (id) => cache.get(id)?.pieces ?? 0,
         queued: () => [...peers.values()].reduce((n, p) => n + p.uploads.size(), 0),
         allowed: (lane) => deps.uploads() && (lane === laneForeground || policy.background),
+        idle: () => ![...peers.values()].some((p) => p.uploads.urgent()),
+        drained: () =>
+          queueMicrotask(() => {
+            for (const p of peers.values()) p.uploads.pump();
+          }),
       },
+      background: deps.background,
       sent(p, bytes, segment) {
         p.uploaded += bytes;
         stats.uploaded(link.path(), bytes);

@@ -66,8 +66,15 @@ export interface PeerLink {
   sendControl(message: Uint8Array): void;
   /** False: every data channel's buffer is above its bound; the message was not sent, try again on drain. */
   sendData(message: Uint8Array): boolean;
+  /** Bytes that were given to the data channels and wait in their buffers; where there is none of these three, nothing is paced. */
+  waiting?(): number;
+  /** Gives the emptiest data channel a message, whatever its room; false: the link is closing. */
+  sendBackground?(message: Uint8Array): boolean;
+  /** For the ack channel. */
+  sendAck?(message: Uint8Array): void;
   onControl?: (message: Uint8Array) => void;
   onData?: (message: Uint8Array) => void;
+  onAck?: (message: Uint8Array) => void;
   onDrain?: () => void;
   onClose?: (reason: LinkCloseReason) => void;
   /** Sends `bye` first if one is given (the codes of spec/peer-protocol.md). `onClose` is not called for it. */

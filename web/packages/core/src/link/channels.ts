@@ -13,14 +13,13 @@ export const lowWater = 65_536;
 const controlBound = 4 << 20;
 /** Channels outside the plan that are closed and counted before the link ends. */
 const strangersAllowed = 8;
-/** Messages on the reserved ack channel before the link ends. */
-const acksAllowed = 64;
 
 export interface ChannelEvents {
   /** Control and all data channels of the plan are open. */
   ready(): void;
   control(message: Uint8Array): void;
   data(message: Uint8Array): void;
+  ack(message: Uint8Array): void;
   drain(): void;
   /** A channel of the plan has closed, or the other side broke the protocol, or does not read. */
   ended(reason: 'closed' | 'protocol-error' | 'over-limit'): void;
@@ -36,6 +35,12 @@ export interface Channels {
   sendControl(message: Uint8Array): void;
   /** Writes to the emptiest data channel, if it has room. */
   sendData(message: Uint8Array): boolean;
+  /** Bytes that wait in the data channels' buffers. */
+  waiting(): number;
+  /** Writes to the emptiest data channel, whatever its room. */
+  sendBackground(message: Uint8Array): boolean;
+  /** Lost with the channel, like an ack that comes late. */
+  sendAck(message: Uint8Array): void;
   /** Detaches every handler; the connection's close ends the channels. */
   dispose(): void;
 }
@@ -44,7 +49,6 @@ export function createChannels(events: ChannelEvents): Channels {
   const byLabel = new Map<string, RTCDataChannel>();
   let data: RTCDataChannel[] = [];
   let strangers = 0;
-  let acks = 0;
   let agreed = 0;
   let maxMessage = 0;
   let over = false;
@@ -61,10 +65,8 @@ export function createChannels(events: ChannelEvents): Channels {
     const control = label === controlLabel;
     const bound = control || agreed === 0 ? maxControlMessage : maxMessage;
     if (over) return;
-    if (!(payload instanceof ArrayBuffer) || payload.byteLength > bound || (label === ackLabel && ++acks > acksAllowed))
-      events.ended('protocol-error');
-    else if (control) events.control(new Uint8Array(payload));
-    else if (label !== ackLabel) events.data(new Uint8Array(payload));
+    if (!(payload instanceof ArrayBuffer) || payload.byteLength > bound) events.ended('protocol-error');
+    else events[control ? 'control' : label === ackLabel ? 'ack' : 'data'](new Uint8Array(payload));
   };
 
   const adopt = (channel: RTCDataChannel) => {
@@ -83,6 +85,9 @@ export function createChannels(events: ChannelEvents): Channels {
     };
     check();
   };
+
+  const emptiest = () =>
+    data.filter((channel) => channel.readyState === 'open').sort((a, b) => a.bufferedAmount - b.bufferedAmount)[0];
 
   return {
     create(connection, count) {
@@ -111,10 +116,17 @@ export function createChannels(events: ChannelEvents): Channels {
       else send(channel, message);
     },
     sendData(message) {
-      const [best] = data
-        .filter((channel) => channel.readyState === 'open')
-        .sort((a, b) => a.bufferedAmount - b.bufferedAmount);
+      const best = emptiest();
       return best !== undefined && best.bufferedAmount + message.length <= highWater && send(best, message);
+    },
+    waiting: () => data.reduce((sum, channel) => sum + channel.bufferedAmount, 0),
+    sendBackground(message) {
+      const best = emptiest();
+      return best !== undefined && send(best, message);
+    },
+    sendAck(message) {
+      const channel = byLabel.get(ackLabel);
+      if (channel) send(channel, message);
     },
     dispose() {
       over = true;

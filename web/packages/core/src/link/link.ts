@@ -105,6 +105,7 @@ export function createLink(o: LinkOptions): Link {
     ready: () => void ready(),
     control: (message) => deliver(() => link.onControl?.(message)),
     data: (message) => deliver(() => link.onData?.(message)),
+    ack: (message) => link.onAck?.(message),
     drain: () => link.onDrain?.(),
     ended: (reason) => end(reason),
   });
@@ -318,6 +319,11 @@ export function createLink(o: LinkOptions): Link {
       if (state === 'open') channels.sendControl(message);
     },
     sendData: (message) => state === 'open' && channels.sendData(message),
+    waiting: channels.waiting,
+    sendBackground: (message) => state === 'open' && channels.sendBackground(message),
+    sendAck(message) {
+      if (state === 'open') channels.sendAck(message);
+    },
     close(reason, bye) {
       const was = state;
       if (was === 'closed') return;

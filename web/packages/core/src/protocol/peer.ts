@@ -18,6 +18,7 @@ export type MalformedReason = 'empty' | 'short' | 'long' | 'channel' | 'count' |
 
 export const flagOnDemand = 1;
 export const flagNoUpload = 2;
+export const flagBackground = 4;
 
 export const laneForeground = 0;
 export const laneBackground = 1;

@@ -1,3 +1,4 @@
+import { type Alarm, type Background, createBackground } from '../background/index.ts';
 import { createEngine, type EngineDeps } from '../engine.ts';
 import type { Clock, Engine, PeerLink, SegmentResult } from '../ports.ts';
 import { createLine } from '../transfer/line.ts';
@@ -8,6 +9,26 @@ import { crypto, type Network } from './world.ts';
 export const swarmId = '5'.repeat(32);
 
 const nothing = () => {};
+
+/** An alarm on simulated time. */
+const alarmOf =
+  (clock: Clock) =>
+  (f: () => void): Alarm => {
+    let timer = 0;
+    let at = Number.POSITIVE_INFINITY;
+    return {
+      set(ms) {
+        if (clock.now() + ms >= at) return;
+        at = clock.now() + ms;
+        clock.clearTimer(timer);
+        timer = clock.setTimer(() => {
+          at = Number.POSITIVE_INFINITY;
+          f();
+        }, ms);
+      },
+      stop: () => clock.clearTimer(timer),
+    };
+  };
 
 /** A seed: certifies what it fetches, once, and serves it. */
 export class Seed {
@@ -139,8 +160,15 @@ export class Viewer {
     deps: Partial<EngineDeps> = {},
     private readonly aheadMs = 30_000,
   ) {
-    this.clock = deps.clock ?? network.world;
+    const clock = deps.clock ?? network.world;
+    this.clock = clock;
+    // One home, one law over all its links.
+    let background: Background | undefined;
     this.engine = createEngine({
+      background() {
+        background ??= createBackground({ clock, random: () => 0.5, alarm: alarmOf(clock), soon: queueMicrotask });
+        return background;
+      },
       line: createLine(this.clock),
       clock: network.world,
       crypto,

@@ -83,6 +83,28 @@ describe('a player that chooses renditions itself', () => {
 });
 
 describe('what breaks', () => {
+  it.each([
+    ['by the law of their host leaves their uplinks free', true],
+    ['without it would fill them', false],
+  ])('what viewers send %s', async (_, lawful) => {
+    const film = new Film(12, 4000, 500_000);
+    const { network, viewer, run } = setUp(film, { up: 250_000, down: 12_500_000 });
+    const deps = lawful ? {} : { background: undefined };
+    const first = viewer(undefined, deps);
+    await run(8_000);
+    for (let i = 0; i < 3; i++) viewer(undefined, deps);
+    const waits: number[] = [];
+    for (let i = 0; i < 300; i++) {
+      await run(100);
+      waits.push(network.waiting(id(1)) / 250);
+    }
+    waits.sort((a, b) => a - b);
+    // ms, at the 95th percentile; a single message of 16 KiB is 65.
+    if (lawful) expect(waits[285]).toBeLessThan(200);
+    else expect(waits[285]).toBeGreaterThan(600);
+    expect(first.engine.snapshot().totals.uploaded.direct).toBeGreaterThan(lawful ? 1_500_000 : 3_000_000);
+  });
+
   it('goes on without the seed and without links', async () => {
     const film = new Film(20, 4000, 300_000);
     const { seed, viewers, viewer, run } = setUp(film);

@@ -165,6 +165,11 @@ export class Network {
     }, at - this.world.now());
   }
 
+  /** Bytes that wait for a node's uplink. */
+  waiting(id: string): number {
+    return [...this.nodes.get(id)!.queues.values()].flat().reduce((sum, { bytes }) => sum + bytes, 0);
+  }
+
   /** Two ends of a link. */
   link(a: { id: string; role: PeerRole }, b: { id: string; role: PeerRole }): [SimLink, SimLink] {
     const x = new SimLink(this, a.id, b.id, b.role);
@@ -176,6 +181,7 @@ export class Network {
 }
 
 const bufferBound = 262_144;
+const nothing = () => {};
 
 export class SimLink implements PeerLink {
   readonly maxMessage = 16_384;
@@ -184,6 +190,7 @@ export class SimLink implements PeerLink {
   closedWith?: LinkCloseReason;
   onControl?: (message: Uint8Array) => void;
   onData?: (message: Uint8Array) => void;
+  onAck?: (message: Uint8Array) => void;
   onDrain?: () => void;
   onClose?: (reason: LinkCloseReason) => void;
   private buffered = 0;
@@ -235,6 +242,20 @@ export class SimLink implements PeerLink {
     }
     this.carry(message, (m) => this.other.onData?.(m));
     return true;
+  }
+
+  waiting(): number {
+    return this.buffered;
+  }
+
+  sendBackground(message: Uint8Array): boolean {
+    if (this.open) this.carry(message, (m) => this.other.onData?.(m));
+    return this.open;
+  }
+
+  sendAck(message: Uint8Array): void {
+    if (this.open)
+      this.network.send(this.self, this.peer, message.length + 60, nothing, () => this.other.onAck?.(message));
   }
 
   close(reason: LinkCloseReason, bye?: number): void {

@@ -1,3 +1,4 @@
+import { type Background, type BackgroundLane, type BackgroundLink, backgroundType } from '../background/index.ts';
 import type { Clock, LinkCloseReason, PeerLink } from '../ports.ts';
 import {
   byeOverLimit,
@@ -5,6 +6,7 @@ import {
   byeProtocolError,
   decode,
   encode,
+  flagBackground,
   flagNoUpload,
   flagOnDemand,
   type HaveEntry,
@@ -25,6 +27,8 @@ export interface PeerHost {
   self(): string;
   swarm: string;
   uploads: Omit<UploadHost, 'reject' | 'nowUs' | 'sent'>;
+  /** What paces the uploads of this host, if anything does. */
+  background?(): Background;
   sent(peer: Peer, bytes: number, segment: string): void;
   /** What to announce of a segment; undefined: nothing is held, and it was not announced. */
   announcement(segment: string): HaveEntry | undefined;
@@ -52,6 +56,8 @@ export interface Peer {
   holdings: Holdings;
   downloads: Downloads;
   uploads: Uploads;
+  /** The background of this link, both ways, where both sides have one. */
+  lane?: BackgroundLane;
   /** Bytes per second while busy, 0 unknown. */
   rate: number;
   rttUs: number;
@@ -91,6 +97,7 @@ const rateBytes = 131_072;
 export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer => {
   const { clock } = host;
   const nowUs = () => Math.floor(clock.now() * 1000);
+  const paced = link.waiting && host.background;
   let open = true;
   let unknown = 0;
   let unsolicited = 0;
@@ -139,6 +146,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     clock.clearTimer(announceTimer);
     clock.clearTimer(tick);
     patience.stop();
+    peer.lane?.close();
     host.closed(peer, reason, ban);
   };
 
@@ -211,6 +219,16 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   };
   let tick = clock.setTimer(onTick, pingMs);
 
+  /** From here on the law of the host says when what the peer asks for goes out. */
+  const pace = (background: () => Background) => {
+    const lane = background().add(link as BackgroundLink, peer.uploads.source, link.peer);
+    peer.lane = lane;
+    link.onAck = (message) => {
+      if (open && !lane.ack(message)) host.count('malformed_acks');
+    };
+    peer.uploads.pace(lane.wake.bind(lane));
+  };
+
   const hello = (m: Message & { type: 'hello' }) => {
     if (m.peer !== link.peer || m.swarm !== host.swarm) return peer.drop('protocol-error', byeProtocolError);
     if (!negotiate({ minVersion: 1, maxVersion: 1 }, m)) return peer.drop('version', byeProtocolError);
@@ -219,6 +237,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     peer.onDemand = link.role === 'seed' && (m.flags & flagOnDemand) !== 0;
     peer.noUpload = (m.flags & flagNoUpload) !== 0;
     peer.maxRequests = m.maxRequests;
+    if (paced && m.flags & flagBackground) pace(paced);
     ping();
     for (const segment of host.held()) dirty.add(segment);
     if (link.role !== 'seed') flush();
@@ -339,6 +358,11 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     if (!open) return;
     if (peer.ready) quiet = 0;
     try {
+      if (peer.lane && channel === 'data' && bytes[0] === backgroundType) {
+        const part = peer.lane.data(bytes);
+        if (part) data(part, bytes.length);
+        return;
+      }
       const m = decode(channel, bytes);
       if (!m) {
         host.count('unknown_messages');
@@ -363,7 +387,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     type: 'hello',
     minVersion: 1,
     maxVersion: 1,
-    flags,
+    flags: paced ? flags | flagBackground : flags,
     maxRequests: ownMaxRequests,
     peer: host.self(),
     swarm: host.swarm,

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type DataMessage, decode, laneBackground, laneForeground } from '../protocol/peer.ts';
 import { createDownloads } from './downloads.ts';
-import { createUploads, type Uploads } from './uploads.ts';
+import { createUploads, type UploadHost, type Uploads } from './uploads.ts';
 
 const message = (request: number, offset: number, length: number): DataMessage => ({
   type: 'data',
@@ -64,7 +64,7 @@ describe('downloads', () => {
 });
 
 describe('uploads', () => {
-  const setUp = (maxRequests = 10, others = 0) => {
+  const setUp = (maxRequests = 10, others = 0, more: Partial<UploadHost> = {}) => {
     const sent: string[] = [];
     const rejected: [number, number[]][] = [];
     const held = new Map([
@@ -90,6 +90,7 @@ describe('uploads', () => {
         sent: () => {},
         reject: (reason, ids) => rejected.push([reason, ids]),
         nowUs: () => 0,
+        ...more,
       },
     );
     const pump = (n: number) => {
@@ -101,22 +102,20 @@ describe('uploads', () => {
   };
   const ask = (id: number, piece = 0) => [{ id, piece }];
 
-  it('go foreground first, in order, and stop when the link is full', () => {
-    const { uploads, pump } = setUp();
+  it('without a law are of the foreground alone, in order, and stop when the link is full', () => {
+    const { uploads, rejected, pump } = setUp();
     uploads.request('b', laneBackground, ask(1));
+    expect(rejected).toEqual([[4, [1]]]);
     uploads.request('a', laneForeground, ask(2));
     uploads.request('b', laneForeground, ask(3));
     expect(pump(1)).toEqual(['2@0+8192']);
     expect(pump(2)).toEqual(['2@8192+8192', '3@0+3']);
-    expect(pump(9)).toEqual(['1@0+3']);
     expect(uploads.size()).toBe(0);
   });
 
-  it('promote, cancel in the middle, and finish what was begun although it was dropped', () => {
+  it('finish what was begun although it was dropped, but for what is canceled', () => {
     const { uploads, held, pump } = setUp();
-    uploads.request('b', laneBackground, ask(1));
-    uploads.request('a', laneBackground, ask(2));
-    uploads.promote([2]);
+    uploads.request('a', laneForeground, ask(2));
     expect(pump(1)).toEqual(['2@0+8192']);
     held.delete('a');
     expect(pump(1)).toEqual(['2@8192+8192']);
@@ -124,7 +123,55 @@ describe('uploads', () => {
     uploads.request('a', laneForeground, ask(3));
     expect(pump(1)).toEqual(['3@0+8192']);
     uploads.cancel([3]);
-    expect(pump(9)).toEqual(['1@0+3']);
+    expect(pump(9)).toEqual([]);
+  });
+
+  it('are taken part by part where the law of the host paces them, foreground first, promoted in place', () => {
+    const { uploads, held, rejected, pump } = setUp();
+    let woken = 0;
+    uploads.pace(() => woken++);
+    expect([woken, uploads.source.next(9)]).toEqual([0, undefined]);
+    const take = (n: number) => {
+      const part = uploads.source.next(n);
+      return part && `${part.request}@${part.offset}+${part.payload.length}`;
+    };
+    uploads.request('b', laneBackground, ask(1));
+    uploads.request('a', laneBackground, ask(2));
+    expect([pump(9), woken, uploads.source.waiting()]).toEqual([[], 3, true]);
+    expect(take(2)).toBe('1@0+2');
+    uploads.promote([2]);
+    expect(take(1_000)).toBe('2@0+1000');
+    held.delete('a');
+    uploads.request('b', laneForeground, ask(3));
+    expect(take(65_536)).toBe('2@1000+15384');
+    uploads.cancel([3]);
+    expect(take(9)).toBe('1@2+1');
+    held.delete('b');
+    held.set('a', new Uint8Array(16384));
+    uploads.request('a', laneForeground, ask(4));
+    held.clear();
+    expect([take(9), rejected]).toEqual([undefined, [[3, [4]]]]);
+    expect([uploads.size(), uploads.source.waiting()]).toEqual([0, false]);
+  });
+
+  it('of the background wait for the foreground of other links, and hear when it has gone out', () => {
+    let idle = false;
+    let drained = 0;
+    const { uploads } = setUp(10, 0, { idle: () => idle, drained: () => drained++ });
+    uploads.pace(() => {});
+    uploads.request('b', laneBackground, ask(1));
+    uploads.request('b', laneForeground, ask(2));
+    expect(uploads.urgent()).toBe(true);
+    expect(uploads.source.next(9)?.request).toBe(2);
+    expect([drained, uploads.urgent(), uploads.source.waiting(), uploads.source.next(9)]).toEqual([
+      1,
+      false,
+      false,
+      undefined,
+    ]);
+    idle = true;
+    expect(uploads.source.next(9)?.request).toBe(1);
+    expect(drained).toBe(1);
   });
 
   it('leave each link its share when all together are many', () => {

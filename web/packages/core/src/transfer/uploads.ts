@@ -1,3 +1,4 @@
+import type { BackgroundSource, Part } from '../background/index.ts';
 import {
   cutSize,
   encode,
@@ -23,6 +24,10 @@ export interface UploadHost {
   reject(reason: number, ids: number[]): void;
   /** µs, for the timestamp of data. */
   nowUs(): number;
+  /** Whether the foreground of every link has gone out, but for those that take nothing. */
+  idle?(): boolean;
+  /** The foreground of this link has gone out. */
+  drained?(): void;
 }
 
 interface Upload {
@@ -37,12 +42,20 @@ interface Upload {
 /** Requests queued over all links, from which on a link gets no more than its share: 4 MiB and 512 KiB of pieces. */
 const mostQueued = 256;
 const share = 32;
+/** A link that takes nothing for so long holds nobody else up. */
+const stuckUs = 1_000_000;
 
 export interface Uploads {
   request(segment: string, lane: number, requests: { id: number; piece: number }[]): void;
   cancel(ids: number[]): void;
   promote(ids: number[]): void;
+  /** Sends what the link takes, or wakes who sends it. */
   pump(): void;
+  /** From now on parts are taken by `source`, when the law of the host has room, and not pushed. */
+  pace(wake: () => void): void;
+  source: BackgroundSource;
+  /** Whether foreground waits that the link takes. */
+  urgent(): boolean;
   size(): number;
 }
 
@@ -62,17 +75,22 @@ export const createUploads = (
     return taken;
   };
 
+  let wake: (() => void) | undefined;
+  /** When a part was last taken, µs. */
+  let takenUs = 0;
+
+  /** The bytes of an upload; undefined: no longer held, and rejected. */
+  const bytesOf = (u: Upload): Uint8Array | undefined => {
+    // A copy: what is half sent must not change when the cache drops or refills the segment.
+    u.data ??= host.piece(u.segment, u.piece)?.slice();
+    if (!u.data) host.reject(rejectWithdrawn, [u.id]);
+    return u.data;
+  };
+
   /** Sends what is left of an upload; false: the link takes no more. */
   const sendPiece = (u: Upload): boolean => {
-    if (!u.data) {
-      // A copy: what is half sent must not change when the cache drops or refills the segment.
-      u.data = host.piece(u.segment, u.piece)?.slice();
-      if (!u.data) {
-        host.reject(rejectWithdrawn, [u.id]);
-        return true;
-      }
-    }
-    const { data } = u;
+    const data = bytesOf(u);
+    if (!data) return true;
     const size = cutSize(data.length, maxMessage);
     while (u.offset < data.length) {
       const payload = data.subarray(u.offset, u.offset + size);
@@ -84,7 +102,41 @@ export const createUploads = (
     return true;
   };
 
+  const urgent = () => lanes[laneForeground]!.length > 0 && host.nowUs() - takenUs < stuckUs;
+
+  /** The next part of an upload, which ends with its last, or when it is no longer held. */
+  const cut = (u: Upload, n: number): Part | undefined => {
+    const data = bytesOf(u);
+    const payload = data?.subarray(u.offset, u.offset + n);
+    const { id: request, offset } = u;
+    takenUs = host.nowUs();
+    if (payload) u.offset += payload.length;
+    if (u.offset === data?.length || !payload) {
+      const was = lanes[laneForeground]!.length;
+      for (const lane of lanes) if (lane[0] === u) lane.shift();
+      if (was && !lanes[laneForeground]!.length) host.drained?.();
+      if (data) host.sent(data.length, u.segment);
+    }
+    return payload && { request, offset, payload };
+  };
+
+  const source: BackgroundSource = {
+    waiting: () => lanes[laneForeground]!.length > 0 || (lanes[laneBackground]!.length > 0 && (host.idle?.() ?? true)),
+    next(n) {
+      while (source.waiting()) {
+        const [u] = lanes[laneForeground]!.length ? lanes[laneForeground]! : lanes[laneBackground]!;
+        const part = cut(u!, n);
+        if (part) return part;
+      }
+      return undefined;
+    },
+  };
+
   const pump = () => {
+    if (wake) {
+      if (source.waiting()) wake();
+      return;
+    }
     for (const lane of lanes.keys()) {
       for (let u = lanes[lane]![0]; u; u = lanes[lane]![0]) {
         if (!sendPiece(u)) return;
@@ -99,7 +151,7 @@ export const createUploads = (
       const pieces = host.pieces(segment);
       for (const { id, piece } of requests) {
         let reason: number | undefined;
-        if (!host.allowed(lane)) reason = rejectLaneOff;
+        if (!host.allowed(lane) || (lane === laneBackground && !wake)) reason = rejectLaneOff;
         else if (!pieces) reason = rejectWithdrawn;
         else if (piece >= pieces) reason = rejectOutOfRange;
         else if (!host.piece(segment, piece)) reason = rejectNotHeld;
@@ -118,6 +170,13 @@ export const createUploads = (
       pump();
     },
     pump,
+    pace(f) {
+      wake = f;
+      takenUs = host.nowUs();
+      pump();
+    },
+    source,
+    urgent,
     size,
   };
 };
