@@ -182,8 +182,8 @@ test('names that mean something outside of the bundle are kept', async () => {
     title: '/film',
     manifest: '/film/master.m3u8',
     role: 'leech',
-    // Two links are being offered; this page's connections make no offer.
-    want: 6,
+    want: 8,
+    // This page's connections make none.
     offers: [],
   });
   page.socket!.onmessage({ data: JSON.stringify({ type: 'joined', id: 1, swarm: id(1), viewers: 1, seeds: 0 }) });
