@@ -110,6 +110,25 @@ describe('the sending side', () => {
     expect(b.during(10)).toBeGreaterThan(ten * 8);
   });
 
+  it('has foreground of one link go before what the others send in the background', () => {
+    const b = bench(4, ten, 40);
+    b.during(5);
+    const wire = new Wire(b.line, 40);
+    const store = new Store(0, true);
+    const [lane] = join(b.sender, host(b.time), wire, store);
+    b.during(1);
+    for (let i = 0; i < 4; i++) {
+      store.left = 1_000_000;
+      lane.wake();
+      let others = 0;
+      for (let ms = 0; store.left > 0 && ms < 20_000; ms += 10) others += b.during(0.01);
+      expect(store.left).toBe(0);
+      // At first the new link's own start leaves room for them.
+      if (i > 0) expect(others).toBeLessThan(150_000);
+      b.during(1);
+    }
+  });
+
   it('asks an empty source again when woken, and hears of the last message', () => {
     const b = bench(1, ten, 40);
     b.stores[0]!.left = 0;

@@ -133,9 +133,15 @@ export class Wire implements BackgroundLink {
 /** A source of so many bytes. */
 export class Store implements BackgroundSource {
   left: number;
+  #urgent: boolean;
 
-  constructor(left: number) {
+  constructor(left: number, urgent = false) {
     this.left = left;
+    this.#urgent = urgent;
+  }
+
+  urgent(): boolean {
+    return this.#urgent && this.left > 0;
   }
 
   waiting(): boolean {

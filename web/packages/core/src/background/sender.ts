@@ -62,18 +62,26 @@ export class Sender {
 
   /** Sends from the link that has its turn, and from the others in their order what that one leaves room for. */
   #serve(now: number): number {
-    let wait = never;
-    for (let i = 0; i < this.#active.length; i++) {
-      if (i === 0) {
-        this.#rotate(now);
-        wait = never;
+    for (;;) {
+      this.#rotate(now);
+      let wait = never;
+      let sent = false;
+      for (const lane of this.#order()) {
+        const did = lane.send(now);
+        wait = Math.min(wait, did.again);
+        if (did.full) return wait;
+        sent = did.sent;
+        if (sent) break;
       }
-      const did = this.#active[i]!.send(now);
-      wait = Math.min(wait, did.again);
-      if (did.full) break;
-      if (did.sent) i = -1;
+      if (!sent) return wait;
     }
-    return wait;
+  }
+
+  /** Foreground does not wait for its turn. */
+  #order(): SendingLane[] {
+    const urgent = (lane: SendingLane) => lane.source.urgent?.() === true;
+    if (!this.#active.some(urgent)) return this.#active;
+    return [...this.#active.filter(urgent), ...this.#active.filter((lane) => !urgent(lane))];
   }
 
   /** Gives the turn to the next link when it is time, or when the one that has it has nothing to send. */
