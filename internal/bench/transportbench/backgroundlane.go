@@ -81,6 +81,9 @@ type source struct {
 	payload [peer.PieceSize]byte
 }
 
+// foregroundRequest is what the parts of a foreground segment answer to, where it comes under the law; others answer to 0.
+const foregroundRequest = 1
+
 // endless is more than any run sends.
 const endless = 1 << 50
 
@@ -170,7 +173,10 @@ func (l *backgroundLane) data(e *linkEnd, b []byte) {
 	if h == nil {
 		return
 	}
-	_, _, _ = h.receiver.Data(b) // what it carries is nothing
+	// A message that does not parse, or that came before, carries nothing.
+	if part, fresh, err := h.receiver.Data(b); err == nil && fresh && part.Request == foregroundRequest {
+		e.arrived(len(part.Payload))
+	}
 	select {
 	case l.wake <- struct{}{}:
 	default:

@@ -22,6 +22,9 @@ func newLane(s *linkStack) (lane, error) {
 	case foreground:
 		return &foregroundLane{stack: s}, nil
 	case idle:
+		if s.setup.Paced {
+			return newBackgroundLane(s), nil
+		}
 		return noLane{}, nil
 	case ledbatLane, rfcLane, asked:
 		return newBackgroundLane(s), nil

@@ -80,7 +80,7 @@ func (l *links) begin(ctx context.Context, r *bench.Run, label string, h *netlab
 	if err != nil {
 		return nil, err
 	}
-	s.Kind, s.Addr = l.flow.kind, h.Addr().String()
+	s.Kind, s.Addr, s.Paced = l.flow.kind, h.Addr().String(), l.flow.near != noPage
 	if err := child.Send(s); err != nil {
 		return nil, errors.Join(err, child.Stop())
 	}

@@ -199,12 +199,17 @@ func (e *linkEnd) Data(b []byte) {
 		e.stack.lane.data(e, b)
 		return
 	}
+	e.arrived(len(b) - peer.DataHeader)
+}
+
+// arrived notes bytes of a foreground segment.
+func (e *linkEnd) arrived(n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.missing == 0 {
 		return // the endless foreground flow
 	}
-	if e.missing -= len(b) - peer.DataHeader; e.missing <= 0 {
+	if e.missing -= n; e.missing <= 0 {
 		e.missing = 0
 		e.stack.say(message{Type: sayTook, Link: e.link, Took: &arrival{Bytes: e.size, Seconds: time.Since(e.asked).Seconds()}})
 	}

@@ -5,14 +5,16 @@ import { backgroundType, createBackground } from '../../../../packages/core/src/
 import { pageAlarm } from '../../../../packages/core/src/browser/alarm.ts';
 import { browserEnvironment } from '../../../../packages/core/src/browser/environment.ts';
 import { pageTabs } from '../../../../packages/core/src/browser/tabs.ts';
-import { highWater } from '../../../../packages/core/src/link/channels.ts';
-import { cutSize, dataHeader, encode, pieceSize } from '../../../../packages/core/src/protocol/peer.ts';
+import { dataHeader, pieceSize } from '../../../../packages/core/src/protocol/peer.ts';
 import { createPageLink, type PageLink } from './link.ts';
 import type { Setup, Signal, State, Word } from './parent.ts';
 
 /** What a control message asks for, of so many bytes (32 bits): the letters are those of the ends in Go. */
 const askForeground = 'f'.charCodeAt(0);
 const askBackground = 'b'.charCodeAt(0);
+/** The requests that parts answer to, so that the other end can tell what it waits for. */
+const backgroundRequest = 0;
+const foregroundRequest = 1;
 /** More than any run sends. */
 const endless = 2 ** 50;
 /** How often a host says how it stands, ms. */
@@ -43,40 +45,26 @@ export function createEnd(setup: Setup, say: (word: Word) => void): End {
   let burst = { at: 0, bytes: 0, missing: 0 };
   let begun = -1;
 
-  /** Foreground of one link, as the library sends it: a small buffer, which is filled again when it has drained. */
-  const pump = (e: LinkEnd) => {
-    const size = cutSize(pieceSize, e.link.maxMessage);
-    while (e.urgent > 0) {
-      const n = Math.min(size, e.urgent);
-      const sentAt = Math.floor(clock.now() * 1000) % 2 ** 32;
-      const message = encode({ type: 'data', request: 0, offset: 0, sentAt, payload: payload.subarray(0, n) });
-      if (!e.link.sendData(message, highWater)) return;
-      e.urgent -= n;
-      if (e.urgent === 0) background.urgent(false);
-    }
-  };
-
   const control = (e: LinkEnd, message: Uint8Array) => {
     if (message.length !== 5) return;
     const bytes = new DataView(message.buffer, message.byteOffset).getUint32(1);
-    if (message[0] === askBackground) {
-      e.owed += bytes;
-      e.lane?.wake();
-      return;
-    }
-    if (e.urgent === 0) background.urgent(true);
-    e.urgent += bytes;
-    pump(e);
+    if (message[0] === askBackground) e.owed += bytes;
+    else e.urgent += bytes;
+    e.lane?.wake();
   };
 
   const data = (e: LinkEnd, message: Uint8Array) => {
     if (message[0] === backgroundType) {
-      e.lane?.data(message);
+      const part = e.lane?.data(message);
       ask();
-      return;
-    }
+      if (part?.request === foregroundRequest) arrived(part.payload.length);
+    } else arrived(message.length - dataHeader);
+  };
+
+  /** So many bytes of a foreground segment have come. */
+  const arrived = (bytes: number) => {
     if (burst.missing === 0) return;
-    burst.missing -= message.length - dataHeader;
+    burst.missing -= bytes;
     if (burst.missing > 0) return;
     burst.missing = 0;
     say({ type: 'took', took: { bytes: burst.bytes, seconds: (clock.now() - burst.at) / 1000 } });
@@ -87,11 +75,14 @@ export function createEnd(setup: Setup, say: (word: Word) => void): End {
       signal: (signal) => say({ type: 'signal', link: number, signal }),
       open() {
         const source = {
-          waiting: () => e.owed > 0,
+          waiting: () => e.urgent > 0 || e.owed > 0,
+          // Foreground goes first, and under the law as everything that a viewer sends.
           next(n: number) {
-            const size = Math.min(n, e.owed, pieceSize);
-            e.owed -= size;
-            return size > 0 ? { request: 0, offset: 0, payload: payload.subarray(0, size) } : undefined;
+            const request = e.urgent > 0 ? foregroundRequest : backgroundRequest;
+            const size = Math.min(n, e.urgent || e.owed, pieceSize);
+            if (e.urgent > 0) e.urgent -= size;
+            else e.owed -= size;
+            return size > 0 ? { request, offset: 0, payload: payload.subarray(0, size) } : undefined;
           },
         };
         e.lane = background.add(link, source);
@@ -105,7 +96,6 @@ export function createEnd(setup: Setup, say: (word: Word) => void): End {
       failed: (why) => say({ type: 'failed', why: `link ${number}: ${why}` }),
     });
     const e: LinkEnd = { link, owed: 0, urgent: 0 };
-    link.drained = () => pump(e);
     links.set(number, e);
     return e;
   };

@@ -17,9 +17,6 @@ export interface PageLink extends BackgroundLink {
   offer(): void;
   signal(signal: Signal): void;
   sendControl(message: Uint8Array): void;
-  /** Sends when no more than so many bytes wait; otherwise calls `drained` once there is room. */
-  sendData(message: Uint8Array, bound: number): boolean;
-  drained?: () => void;
 }
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -48,7 +45,6 @@ export function createPageLink(events: LinkEvents): PageLink {
     channels.set(label, channel);
     channel.binaryType = 'arraybuffer';
     channel.onmessage = (event: MessageEvent<ArrayBuffer>) => handle(new Uint8Array(event.data));
-    channel.onbufferedamountlow = () => link.drained?.();
     channel.onclose = () => events.failed(`${label} closed`);
     channel.onopen = check;
     check();
@@ -104,11 +100,6 @@ export function createPageLink(events: LinkEvents): PageLink {
     sendBackground: (message) => send(emptiest(), message),
     sendAck: (message) => void send(channels.get(ackLabel), message),
     sendControl: (message) => void send(channels.get(controlLabel), message),
-    sendData(message, bound) {
-      const channel = emptiest();
-      channel.bufferedAmountLowThreshold = bound >> 1;
-      return channel.bufferedAmount + message.length <= bound && send(channel, message);
-    },
     offer() {
       adopt(connection.createDataChannel(controlLabel));
       for (const label of [ackLabel, ...dataLabels(defaultPlan.data)]) {
