@@ -138,6 +138,13 @@ func (s *Sender) Urgent(on bool) {
 	}
 }
 
+// Eager says whether any source has foreground to send: the law then bears its whole target.
+func (s *Sender) Eager(on bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.law.Eager(on)
+}
+
 // Stats tells how the host stands.
 func (s *Sender) Stats() ledbat.Stats {
 	s.mu.Lock()

@@ -5,6 +5,7 @@ type Controller struct {
 	host
 	cfg      Config
 	bears    tolerance
+	eager    bool  // foreground goes out under the law
 	held     bool  // what is sent next waited for the window, not for a timer
 	losses   int64 // bytes
 	timeouts int64
@@ -20,6 +21,9 @@ func New(cfg Config) *Controller {
 
 // SetParts says among how many controllers the host's line is divided from now on.
 func (c *Controller) SetParts(n int64) { c.parts = max(1, n) }
+
+// Eager says whether foreground goes out under the law: the host then bears the whole target, as somebody waits for it.
+func (c *Controller) Eager(on bool) { c.eager = on }
 
 // Window is the number of bytes that may be in flight over all links.
 func (c *Controller) Window() int64 { return c.law.Window() }

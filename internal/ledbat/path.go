@@ -126,9 +126,10 @@ func (p *Path) OnSent(now, size, waiting int64) Stamp {
 // the window is not late, and making up for that wait would be a burst with each ack.
 func (c *Controller) pace(now, size int64) {
 	late := int64(burstTime)
-	if c.held {
-		late, c.held = 0, false
+	if c.held && !c.eager {
+		late = 0
 	}
+	c.held = false
 	c.next = max(c.next, now-late)
 	if c.law.Window() < Packet && c.view.RTT > 0 {
 		c.next = now + interval(c.law.Window(), c.view.RTT)
@@ -164,7 +165,7 @@ func (p *Path) OnAck(now int64, a Ack) Outcome {
 	}
 	if out.Acked > 0 {
 		p.backoff, p.pending.lastAt = 0, now
-		if c.law.State() == Avoidance {
+		if c.law.State() == Avoidance && !c.eager {
 			host.Target = c.bears.of(host, c.law.Window())
 		}
 		c.act(c.law.OnAck, host)

@@ -102,12 +102,13 @@ func (up *Upload) Moved() {
 
 // Promote moves background requests to the foreground, in place: a piece goes on where it was.
 func (up *Upload) Promote(m peer.Promote) {
-	u := up.u
+	u, n := up.u, 0
 	u.mu.Lock()
 	for _, id := range m.IDs {
 		if !up.behind(id) {
 			continue
 		}
+		n++
 		q, _ := up.take(id)
 		q.lane = peer.Foreground
 		up.press()
@@ -119,6 +120,9 @@ func (up *Upload) Promote(m peer.Promote) {
 		}
 	}
 	u.mu.Unlock()
+	if n > 0 {
+		up.cfg.Observer.Promoted(n)
+	}
 	u.nudge()
 }
 
@@ -153,6 +157,19 @@ func (u *Uploader) release(busy bool) {
 			lane.Wake()
 		}
 	}
+}
+
+// tell says to the law whether what goes out under it is foreground: as long as nothing of the background may go.
+func (u *Uploader) tell() {
+	if !u.Paced || u.Background == nil {
+		return
+	}
+	u.mu.Lock()
+	eager := u.busy || !slices.ContainsFunc(u.ring, func(up *Upload) bool {
+		return len(up.lanes[peer.Background]) > 0 || up.back != nil && len(up.back.ready) > 0
+	})
+	u.mu.Unlock()
+	u.Background.Eager(eager)
 }
 
 // lacking returns a link that wants a piece in hand, and for which lane, or how long none does. Under mu.
@@ -293,12 +310,12 @@ func (s source) Next(n int) (part peer.Data, ok bool) {
 	if q.lane == peer.Foreground {
 		back.moved = u.now()
 	}
-	whole := end == len(q.data)
+	lane, whole := q.lane, end == len(q.data)
 	if whole {
 		back.ready = back.ready[1:]
 	}
 	u.mu.Unlock()
-	up.cfg.Observer.Sent(len(part.Payload))
+	up.cfg.Observer.Sent(lane, len(part.Payload))
 	if whole {
 		up.cfg.Observer.Served()
 		u.nudge()

@@ -33,6 +33,7 @@ func (u *Uploader) work() time.Duration {
 		}
 		did, again := u.fetch()
 		if !did {
+			u.tell()
 			return min(wait, again)
 		}
 	}
@@ -134,7 +135,7 @@ func (u *Uploader) step(up *Upload) {
 		u.mu.Unlock()
 		return
 	}
-	up.cfg.Observer.Sent(end - q.offset)
+	up.cfg.Observer.Sent(q.lane, end-q.offset)
 	if q.offset = end; end == len(q.data) {
 		up.cfg.Observer.Served()
 		u.finish(up)
