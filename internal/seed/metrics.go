@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -43,10 +44,48 @@ var (
 		Labels: []metric.Label{{Name: "reason", Values: values(peer.CloseReasons)}}}
 )
 
+// The metrics of the background lane: gauges and counters of the one law that a seed has.
+var (
+	mLane = &metric.Def{Name: "leeway_seed_lane_bytes_total", Help: "Piece bytes sent, by the lane of their request", Kind: metric.Counter,
+		Labels: []metric.Label{{Name: "lane", Values: metric.Lanes}}}
+	mPromotions = &metric.Def{Name: "leeway_seed_promotions_total", Help: "Background requests that became foreground", Kind: metric.Counter}
+	mQueuing    = &metric.Def{Name: "leeway_seed_queuing_delay_seconds", Help: "Queue that the seed measures, once a second while it sends in the background",
+		Kind: metric.Histogram, Buckets: []float64{0.001, 0.003, 0.01, 0.02, 0.04, 0.06, 0.1, 0.2, 0.5, 1}}
+	mBase      = &metric.Def{Name: "leeway_seed_base_delay_seconds", Help: "Least round trip, the median over its links", Kind: metric.Gauge}
+	mTarget    = &metric.Def{Name: "leeway_seed_target_delay_seconds", Help: "Queue that the seed allows its background lane", Kind: metric.Gauge}
+	mWindow    = &metric.Def{Name: "leeway_seed_window_bytes", Help: "Window of the background lane", Kind: metric.Gauge}
+	mPacing    = &metric.Def{Name: "leeway_seed_pacing_second_bytes", Help: "Bytes that the background lane lets go in a second", Kind: metric.Gauge}
+	mYields    = &metric.Def{Name: "leeway_seed_yields_total", Help: "Times that the window fell to the floor for delay", Kind: metric.Counter}
+	mSlowdowns = &metric.Def{Name: "leeway_seed_slowdowns_total", Help: "Slowdowns, in which the own queue drains", Kind: metric.Counter}
+)
+
+// measured is what the law said when it was last looked at.
+type measured struct {
+	sent  int64
+	stats ledbat.Stats
+}
+
+// measure counts what the background lane did since the last time.
+func (s *Service) measure(last *measured) {
+	sent, _ := s.uploader.Background.Totals()
+	now, m := s.uploader.Background.Stats(), s.cfg.Metrics
+	if sent > last.sent {
+		m.Observe(mQueuing, float64(now.Queuing)/1e6)
+	}
+	m.Set(mBase, float64(now.Base)/1e6)
+	m.Set(mTarget, float64(now.Target)/1e6)
+	m.Set(mWindow, float64(now.Window))
+	m.Set(mPacing, float64(now.PacingRate))
+	m.Add(mYields, float64(now.Yields-last.stats.Yields))
+	m.Add(mSlowdowns, float64(now.Slowdowns-last.stats.Slowdowns))
+	last.sent, last.stats = sent, now
+}
+
 // Metrics lists what a seed counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
 		mLinks, mTitles, mSent, mOriginBytes, mOriginRequests, mCertificates, mRequests,
 		mStoreBytes, mEvictions, mCorrupt, mRefusals, mSocket, mClosed,
+		mLane, mPromotions, mQueuing, mBase, mTarget, mWindow, mPacing, mYields, mSlowdowns,
 	}
 }

@@ -3,6 +3,7 @@ package seed
 import (
 	"errors"
 
+	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -119,12 +120,16 @@ func (p pieces) Piece(id peer.ID, piece int) ([]byte, transfer.Refusal) {
 }
 
 // Sent implements transfer.Observer.
-func (v *viewer) Sent(bytes int) {
+func (v *viewer) Sent(lane peer.Lane, bytes int) {
+	v.service.cfg.Metrics.Add(mLane, float64(bytes), metric.Lanes[lane])
 	v.service.cfg.Metrics.Add(mSent, float64(bytes), v.title.site.name, string(*v.path.Load()))
 }
 
 // Served implements transfer.Observer.
 func (v *viewer) Served() { v.service.cfg.Metrics.Add(mRequests, 1, "served") }
+
+// Promoted implements transfer.Observer.
+func (v *viewer) Promoted(n int) { v.service.cfg.Metrics.Add(mPromotions, float64(n)) }
 
 // Rejected implements transfer.Observer.
 func (v *viewer) Rejected(_ peer.RejectReason, n int) {

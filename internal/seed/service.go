@@ -192,6 +192,7 @@ func (s *Service) Run(ctx context.Context) error {
 	beats, ticks := time.NewTicker(beatEvery), time.NewTicker(tickEvery)
 	defer beats.Stop()
 	defer ticks.Stop()
+	var last measured
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -199,6 +200,7 @@ func (s *Service) Run(ctx context.Context) error {
 			s.beat(false)
 		case <-ticks.C:
 			s.tick()
+			s.measure(&last)
 		}
 	}
 	s.drain()

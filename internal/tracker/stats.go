@@ -85,6 +85,15 @@ func (s *session) stats(m *signal.Stats) {
 	add(defDuplicate, c.bytes(m.DuplicateBytes), site)
 	add(defWasted, c.bytes(m.WastedBytes), site)
 	add(defRejectedB, c.bytes(m.RejectedBytes), site)
+	for lane, v := range m.Lanes {
+		add(defLanes, c.bytes(v), site, lane)
+	}
+	add(defPrefetched, c.bytes(m.PrefetchedBytes), site)
+	add(defPrefetchWasted, c.bytes(m.PrefetchWasted), site)
+	add(defPromotions, c.count(m.Promotions), site)
+	if m.Pacing != nil {
+		s.pacing(m.Pacing, c, site)
+	}
 	add(defContradictions, c.count(m.Contradictions), site)
 	add(defStalls, c.count(m.Stalls), site, variant)
 	add(defStallTime, c.seconds(m.StallMs), site, variant)
@@ -97,4 +106,22 @@ func (s *session) stats(m *signal.Stats) {
 	if c.cut > 0 {
 		add(defClamped, c.cut)
 	}
+}
+
+// What a figure of the law can be at most (spec/background-transport.md).
+const (
+	mostDelay  = 60_000_000 // µs
+	mostWindow = 16 << 20   // bytes
+)
+
+// pacing adds how a viewer's sending stands.
+func (s *session) pacing(p *signal.Pacing, c *clamp, site string) {
+	m := s.t.cfg.Metrics
+	m.Observe(defQueuing, c.to(p.Queuing, mostDelay)/1e6, site)
+	m.Observe(defBase, c.to(p.Base, mostDelay)/1e6, site)
+	m.Observe(defTarget, c.to(p.Target, mostDelay)/1e6, site)
+	m.Observe(defWindow, c.to(p.Window, mostWindow), site)
+	m.Observe(defPacing, c.to(p.Rate, maxBytesPerSecond), site)
+	m.Add(defYields, c.count(p.Yields), site)
+	m.Add(defSlowdowns, c.count(p.Slowdowns), site)
 }

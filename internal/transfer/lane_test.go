@@ -82,8 +82,9 @@ type counted struct {
 	t  tally
 }
 
-func (c *counted) Sent(n int) { c.mu.Lock(); c.t.Sent(n); c.mu.Unlock() }
-func (c *counted) Served()    { c.mu.Lock(); c.t.Served(); c.mu.Unlock() }
+func (c *counted) Sent(l peer.Lane, n int) { c.mu.Lock(); c.t.Sent(l, n); c.mu.Unlock() }
+func (c *counted) Promoted(n int)          { c.mu.Lock(); c.t.Promoted(n); c.mu.Unlock() }
+func (c *counted) Served()                 { c.mu.Lock(); c.t.Served(); c.mu.Unlock() }
 func (c *counted) Rejected(r peer.RejectReason, n int) {
 	c.mu.Lock()
 	c.t.Rejected(r, n)
@@ -192,6 +193,13 @@ func pass(d time.Duration) {
 	synctest.Wait()
 }
 
+// begun waits until something went out.
+func (p *pair) begun() {
+	for p.counts.read().sent == 0 {
+		pass(time.Millisecond)
+	}
+}
+
 func TestPiecesComeInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t)
@@ -228,7 +236,7 @@ func TestForegroundStopsTheBackgroundAtOnce(t *testing.T) {
 		p := newPair(t)
 		defer p.stop()
 		p.d.Request(p.target, peer.Background, "background", 1, 2, 3, 4)
-		pass(150 * time.Millisecond)
+		p.begun()
 		if p.good() == 4 || p.pipe.count(peer.TypeBackgroundData) == 0 {
 			t.Fatalf("%d of 4 pieces, %d messages: nothing to stop", p.good(), p.pipe.count(peer.TypeBackgroundData))
 		}
@@ -301,7 +309,7 @@ func TestPromotionGoesOnWhereTheBackgroundWas(t *testing.T) {
 		if n := p.pipe.count(peer.TypeBackgroundData); n != behind {
 			t.Errorf("%d background messages, %d before the promotion", n, behind)
 		}
-		if p.counts.read().sent != 3*peer.PieceSize || p.counts.read().served != 3 {
+		if c := p.counts.read(); c.sent != 3*peer.PieceSize || c.served != 3 || c.promoted != promoted || c.behind == 0 || c.behind >= c.sent {
 			t.Errorf("bytes went out twice, or not at all: %+v", p.counts.read())
 		}
 		if s := p.requester.Stats(); s.Flight != 0 || p.d.Queued() != 0 {
@@ -319,7 +327,7 @@ func TestPacedForegroundGoesAheadUnderTheLaw(t *testing.T) {
 		p := newPairOf(t, true)
 		defer p.stop()
 		p.d.Request(p.target, peer.Background, "background", 1, 2, 3, 4)
-		pass(100 * time.Millisecond)
+		p.begun()
 		p.d.Promote(p.target.Segment, 4)
 		p.d.Request(p.target, peer.Foreground, "near", 0)
 		if s := p.requester.Stats(); s.Flight == 0 || s.Flight > 3*peer.PieceSize {
@@ -360,8 +368,8 @@ func TestBackgroundOfOneLinkWaitsForForegroundOfAnother(t *testing.T) {
 		other.deliver = func(b []byte) { _, _, _ = r.Data(b) }
 		other.sending, p.pipe.sending = note, note
 		other.acked = func(b []byte) { _ = up.Ack(b) }
-		_ = up.Request(peer.Request{Lane: peer.Background, Requests: []peer.PieceRequest{{ID: 1000, Piece: 1}, {ID: 1001, Piece: 2}}})
-		pass(60 * time.Millisecond)
+		_ = up.Request(peer.Request{Lane: peer.Background, Requests: []peer.PieceRequest{{ID: 1000, Piece: 1}, {ID: 1001, Piece: 2}, {ID: 1002, Piece: 3}, {ID: 1003, Piece: 4}}})
+		p.begun()
 		before := len(kinds)
 		p.d.Request(p.target, peer.Foreground, "near", 0, 1, 2, 3, 4)
 		pass(20 * time.Second)
@@ -381,7 +389,7 @@ func TestCanceledBackgroundIsOwedNoMore(t *testing.T) {
 		p := newPair(t)
 		defer p.stop()
 		p.d.Request(p.target, peer.Background, "background", 0, 1, 2, 3, 4)
-		pass(200 * time.Millisecond)
+		p.begun()
 		gone := p.d.Cancel(func(o Order) bool { return o.Lane == peer.Background })
 		sent := p.counts.read().sent
 		pass(5 * time.Second)
@@ -426,7 +434,7 @@ func TestWithdrawnBackgroundIsRejected(t *testing.T) {
 		p := newPair(t)
 		defer p.stop()
 		p.d.Request(p.target, peer.Background, "background", 0, 1, 2, 3, 4)
-		pass(100 * time.Millisecond)
+		p.begun()
 		waiting := p.up.Len()
 		p.up.Withdraw(p.target.Segment)
 		if p.up.Len() != 0 || p.counts.read().rejected != waiting || waiting == 0 {

@@ -35,8 +35,9 @@ type Budget interface {
 
 // Observer counts what an upload does.
 type Observer interface {
-	Sent(bytes int)
+	Sent(lane peer.Lane, bytes int)
 	Served()
+	Promoted(n int)
 	Rejected(reason peer.RejectReason, n int)
 	Canceled(n int)
 }

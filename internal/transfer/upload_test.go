@@ -97,9 +97,14 @@ func (p *purse) Take(n int) (time.Duration, bool) {
 	return 0, true
 }
 
-type tally struct{ sent, served, rejected, canceled int }
+type tally struct{ sent, behind, served, promoted, rejected, canceled int }
 
-func (c *tally) Sent(n int)                          { c.sent += n }
+func (c *tally) Sent(lane peer.Lane, n int) {
+	if c.sent += n; lane == peer.Background {
+		c.behind += n
+	}
+}
+func (c *tally) Promoted(n int)                      { c.promoted += n }
 func (c *tally) Served()                             { c.served++ }
 func (c *tally) Rejected(_ peer.RejectReason, n int) { c.rejected += n }
 func (c *tally) Canceled(n int)                      { c.canceled += n }

@@ -302,7 +302,8 @@ func (l *seedLink) Drain()                       { l.upload.Drain(); l.s.uploade
 func (l *seedLink) Closed(peer.CloseReason)      { l.upload.Remove() }
 func (l *seedLink) Ready(peer.Hello) error       { return nil }
 func (l *seedLink) Piece(peer.Data) error        { return nil }
-func (l *seedLink) Sent(n int)                   { l.s.sent += int64(n) }
+func (l *seedLink) Sent(_ peer.Lane, n int)      { l.s.sent += int64(n) }
+func (l *seedLink) Promoted(int)                 {}
 func (l *seedLink) Served()                      {}
 func (l *seedLink) Canceled(int)                 {}
 

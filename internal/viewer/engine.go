@@ -59,6 +59,10 @@ type engine struct {
 	requester *background.Requester
 	pumping   atomic.Bool // a call of pump is on its way
 	pumpTimer func()
+	paced     struct { // at the last report
+		sent  int64
+		stats ledbat.Stats
+	}
 
 	keys     *certificate.KeySet
 	revoked  *certificate.Revocations
@@ -130,6 +134,20 @@ func (e *engine) pump() {
 	}
 	if wait := e.uploader.Work(); wait < longestSleep {
 		e.pumpTimer = e.loop.After(wait, e.pump)
+	}
+}
+
+// pacing is how sending stands under the law; nil if nothing was sent since the last time.
+func (e *engine) pacing() *signal.Pacing {
+	sent, _ := e.uploader.Background.Totals()
+	if sent == e.paced.sent {
+		return nil
+	}
+	now, was := e.uploader.Background.Stats(), e.paced.stats
+	e.paced.sent, e.paced.stats = sent, now
+	return &signal.Pacing{
+		Queuing: now.Queuing, Base: now.Base, Target: now.Target, Window: now.Window, Rate: now.PacingRate,
+		Yields: now.Yields - was.Yields, Slowdowns: now.Slowdowns - was.Slowdowns,
 	}
 }
 

@@ -3,8 +3,10 @@ package viewer
 import (
 	"maps"
 
+	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -36,6 +38,7 @@ func (l *ledger) take() signal.Stats {
 // sum is a copy of everything so far.
 func (l *ledger) sum() signal.Stats {
 	t := l.total
+	t.Lanes = maps.Clone(t.Lanes)
 	t.Bytes, t.Uploaded, t.Segments = maps.Clone(t.Bytes), maps.Clone(t.Uploaded), maps.Clone(t.Segments)
 	t.Reasons, t.LinkFailures = maps.Clone(t.Reasons), maps.Clone(t.LinkFailures)
 	return t
@@ -65,8 +68,11 @@ func (l *ledger) played(n int) {
 	l.both(func(s *signal.Stats) { bump(&s.Bytes, string(FromOrigin), int64(n)) })
 }
 
-func (l *ledger) uploaded(path transfer.Path, n int) {
-	l.both(func(s *signal.Stats) { bump(&s.Uploaded, string(path), int64(n)) })
+func (l *ledger) uploaded(path transfer.Path, lane peer.Lane, n int) {
+	l.both(func(s *signal.Stats) {
+		bump(&s.Uploaded, string(path), int64(n))
+		bump(&s.Lanes, metric.Lanes[lane], int64(n))
+	})
 }
 
 // segment counts a segment that went to the player; reason is empty when every byte came from viewers.

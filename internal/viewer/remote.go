@@ -366,10 +366,13 @@ func (r *remote) ended() {
 }
 
 // Sent implements transfer.Observer.
-func (r *remote) Sent(n int) {
+func (r *remote) Sent(lane peer.Lane, n int) {
 	r.uploaded += int64(n)
-	r.e.ledger.uploaded(r.path, n)
+	r.e.ledger.uploaded(r.path, lane, n)
 }
+
+// Promoted implements transfer.Observer: who asked counts it.
+func (r *remote) Promoted(int) {}
 
 // Served implements transfer.Observer.
 func (r *remote) Served() {}

@@ -339,6 +339,9 @@ func (t *title) sendStats(last bool) {
 	t.observe()
 	now := t.loop.Now()
 	m := t.ledger.take()
+	if t.engine != nil {
+		m.Pacing = t.engine.pacing()
+	}
 	m.Swarm, m.Interval = t.swarm, max(1, now.Sub(t.statsAt).Milliseconds())
 	t.statsAt = now
 	t.session.send(&m, last)

@@ -13,7 +13,7 @@ import (
 )
 
 // boards are all of them; a file is named after its UID, which has a prefix because a Grafana may hold others.
-var boards = []board{delivery, cluster}
+var boards = []board{delivery, cluster, transport}
 
 func main() {
 	if len(os.Args) != 2 {

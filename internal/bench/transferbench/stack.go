@@ -149,7 +149,8 @@ func (unlimited) Take(int) (time.Duration, bool) { return 0, true }
 
 type unobserved struct{}
 
-func (unobserved) Sent(int)                        {}
+func (unobserved) Sent(peer.Lane, int)             {}
+func (unobserved) Promoted(int)                    {}
 func (unobserved) Served()                         {}
 func (unobserved) Rejected(peer.RejectReason, int) {}
 func (unobserved) Canceled(int)                    {}

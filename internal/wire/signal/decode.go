@@ -198,9 +198,22 @@ func decodeStats(id int, f fields) Message {
 		Bytes: f.counts("bytes", StatBytes), Uploaded: f.counts("uploaded", metric.Paths),
 		Segments: f.counts("segments", metric.Sources), Reasons: f.counts("reasons", metric.Reasons),
 		DuplicateBytes: n("duplicate_bytes"), WastedBytes: n("wasted_bytes"), RejectedBytes: n("rejected_bytes"),
+		Lanes: f.counts("lanes", metric.Lanes), Pacing: f.pacing("pacing"),
 		PrefetchedBytes: n("prefetched_bytes"), PrefetchWasted: n("prefetch_wasted_bytes"), Promotions: n("promotions"),
 		Stalls: n("stalls"), StallMs: n("stall_ms"), PlayedMs: n("played_ms"), PlayedBits: n("played_bits"), Switches: n("switches"),
 		StartupMs: n("startup_ms"), Contradictions: n("contradictions"), LinkFailures: f.counts("link_failures", FailReasons),
+	}
+}
+
+func (f fields) pacing(name string) *Pacing {
+	p, ok := f.object(name, false)
+	if !ok {
+		return nil
+	}
+	n := func(name string, required bool) int64 { return p.integer(name, required, 0, MaxInteger) }
+	return &Pacing{
+		Queuing: n("queuing_us", true), Base: n("base_us", true), Target: n("target_us", true), Window: n("window_bytes", true), Rate: n("rate", true),
+		Yields: n("yields", false), Slowdowns: n("slowdowns", false),
 	}
 }
 

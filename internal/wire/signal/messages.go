@@ -175,6 +175,8 @@ type Stats struct {
 	DuplicateBytes int64            `json:"duplicate_bytes,omitempty"`
 	WastedBytes    int64            `json:"wasted_bytes,omitempty"`
 	RejectedBytes  int64            `json:"rejected_bytes,omitempty"`
+	Lanes          map[string]int64 `json:"lanes,omitempty"` // uploaded, keys metric.Lanes
+	Pacing         *Pacing          `json:"pacing,omitempty"`
 	// Bytes of the background lane, and those of them that were fetched ahead and not played (part of WastedBytes, too).
 	PrefetchedBytes int64            `json:"prefetched_bytes,omitempty"`
 	PrefetchWasted  int64            `json:"prefetch_wasted_bytes,omitempty"`
@@ -187,6 +189,18 @@ type Stats struct {
 	StartupMs       int64            `json:"startup_ms,omitempty"`
 	Contradictions  int64            `json:"contradictions,omitempty"`
 	LinkFailures    map[string]int64 `json:"link_failures,omitempty"` // keys FailReasons
+}
+
+// Pacing is how a viewer's sending stands under the law of the background transport; nil where nothing was sent since the
+// last report.
+type Pacing struct {
+	Queuing   int64 `json:"queuing_us"`
+	Base      int64 `json:"base_us"`
+	Target    int64 `json:"target_us"`
+	Window    int64 `json:"window_bytes"`
+	Rate      int64 `json:"rate"`                // bytes per second
+	Yields    int64 `json:"yields,omitempty"`    // since the last report, as are
+	Slowdowns int64 `json:"slowdowns,omitempty"` // these
 }
 
 // Ticket replaces the ticket of the welcome.

@@ -1,0 +1,96 @@
+package main
+
+import "github.com/grafana/grafana-foundation-sdk/go/units"
+
+// transport answers whether what is sent gives way to others, and what it brings.
+var transport = board{
+	uid: "leeway-transport", title: "Leeway: Transport", perSite: true,
+	about: "How uploads and prefetch share the lines of viewers: the queue that they make there, what gave way, and what prefetch brought and lost.",
+	stats: []panel{
+		{title: "Queue on uplinks, p95", unit: units.Seconds,
+			about:  "What viewers measure of the queue before their uplinks while they send. Above a tenth of a second for long: somebody else fills those lines, or a browser's clock misleads; below, calls and pages of the same home do not feel the uploads.",
+			series: []series{{spread("0.95", "queuing_delay_seconds", "$__range"), ""}}},
+		{title: "Prefetch lost", unit: units.PercentUnit,
+			about:  "Bytes that were fetched ahead and not played ÷ all bytes of viewers. The waste budget keeps it below a tenth; lower waste_bytes of the site if that is too much.",
+			series: []series{{`sum(increase(leeway_viewer_prefetch_wasted_bytes_total{site=~"$site"}[$__range])) / ` + received("$__range"), ""}}},
+		{title: "Fetched ahead", unit: units.PercentUnit,
+			about:  "Bytes of the background lane ÷ all bytes of viewers. 0 where the site's policy has prefetch off, or nobody is ahead of anybody.",
+			series: []series{{`sum(increase(leeway_viewer_prefetched_bytes_total{site=~"$site"}[$__range])) / ` + received("$__range"), ""}}},
+		{title: "Yields", unit: units.Number,
+			about:  "Times in an hour that a viewer's window fell to the floor because somebody else was sending. Many are a busy home, and the lane doing its work.",
+			series: []series{{`3600 * sum(rate(leeway_viewer_yields_total{site=~"$site"}[$__range]))`, ""}}},
+	},
+	rows: []row{
+		{"The lines", []panel{
+			{title: "Queue before uplinks", unit: units.Seconds,
+				about: "Median and 95th percentile of the viewers' queuing delay, once a report. The law holds it near the target; a p95 far above it that stays is other people's traffic.",
+				series: []series{
+					{spread("0.5", "queuing_delay_seconds", "$__rate_interval"), "p50"},
+					{spread("0.95", "queuing_delay_seconds", "$__rate_interval"), "p95"},
+					{spread("0.5", "target_delay_seconds", "$__rate_interval"), "target"},
+				}},
+			{title: "Base delay", unit: units.Seconds,
+				about: "Least round trip between viewers. A step up for all: another route, or viewers from farther away; half of it, 15 to 60 ms, is the target.",
+				series: []series{
+					{spread("0.5", "base_delay_seconds", "$__rate_interval"), "p50"},
+					{spread("0.95", "base_delay_seconds", "$__rate_interval"), "p95"},
+				}},
+			{title: "Window", unit: units.BytesSI,
+				about: "What a viewer may have in flight over all its links. At 1,200 bytes it is on the floor: it gives way, or its line has no room.",
+				series: []series{
+					{spread("0.5", "window_bytes", "$__rate_interval"), "p50"},
+					{spread("0.95", "window_bytes", "$__rate_interval"), "p95"},
+				}},
+			{title: "Pacing", unit: units.BytesPerSecondSI,
+				about: "What a viewer's pacing lets go. Far below the uplinks of your audience with a short queue: viewers are asked for little, which is no fault.",
+				series: []series{
+					{spread("0.5", "pacing_second_bytes", "$__rate_interval"), "p50"},
+					{spread("0.95", "pacing_second_bytes", "$__rate_interval"), "p95"},
+				}},
+			{title: "Yields and slowdowns", unit: units.Number,
+				about: "In an hour. Slowdowns are regular: a queue of one's own drains in them. Yields come when others send.",
+				series: []series{
+					{`3600 * sum(rate(leeway_viewer_yields_total{site=~"$site"}[$__rate_interval]))`, "yields"},
+					{`3600 * sum(rate(leeway_viewer_slowdowns_total{site=~"$site"}[$__rate_interval]))`, "slowdowns"},
+				}},
+			{title: "Uploads by lane", unit: units.BytesPerSecondSI, stacked: true,
+				about:  "What viewers send to others, by the lane of the request. Background without foreground at night is viewers who fetch ahead of each other; none by day where prefetch is on: waste budgets are spent, or buffers are short.",
+				series: []series{{`sum by (lane) (rate(leeway_viewer_lane_bytes_total{site=~"$site"}[$__rate_interval]))`, "{{lane}}"}}},
+		}},
+		{"Prefetch", []panel{
+			{title: "Fetched ahead and lost", unit: units.BytesPerSecondSI,
+				about: "Bytes of the background lane, and those that were fetched ahead and not played. Lost close to fetched: viewers leave or seek early; lower waste_bytes.",
+				series: []series{
+					{`sum(rate(leeway_viewer_prefetched_bytes_total{site=~"$site"}[$__rate_interval]))`, "fetched"},
+					{`sum(rate(leeway_viewer_prefetch_wasted_bytes_total{site=~"$site"}[$__rate_interval]))`, "lost"},
+				}},
+			{title: "Promotions", unit: units.Number,
+				about:  "Background requests a second that became foreground, since the player asked for their segment. Many: the background is too slow to be ahead, which is what yielding costs.",
+				series: []series{{`sum(rate(leeway_viewer_promotions_total{site=~"$site"}[$__rate_interval]))`, ""}}},
+		}},
+		{"Seeds", []panel{
+			{title: "Sent by lane", unit: units.BytesPerSecondSI, stacked: true,
+				about:  "Seeds send what is asked for in the foreground as fast as it goes, and give way in the background. Viewers do not ask seeds to be ahead: background here is another client.",
+				series: []series{{`sum by (lane) (rate(leeway_seed_lane_bytes_total[$__rate_interval]))`, "{{lane}}"}}},
+			{title: "Seeds' queue", unit: units.Seconds,
+				about: "Median and 95th percentile of the queue that seeds measure while they send in the background, and their base delay.",
+				series: []series{
+					{`histogram_quantile(0.5, sum by (le) (rate(leeway_seed_queuing_delay_seconds_bucket[$__rate_interval])))`, "p50"},
+					{`histogram_quantile(0.95, sum by (le) (rate(leeway_seed_queuing_delay_seconds_bucket[$__rate_interval])))`, "p95"},
+					{`max(leeway_seed_base_delay_seconds)`, "base"},
+					{`max(leeway_seed_target_delay_seconds)`, "target"},
+				}},
+			{title: "Seeds' window and pacing", unit: units.BytesSI,
+				about: "Of the background lane: bytes in flight, and bytes that pacing lets go in a second. Promotions, yields and slowdowns of seeds are exported beside them.",
+				series: []series{
+					{`max(leeway_seed_window_bytes)`, "window"},
+					{`max(leeway_seed_pacing_second_bytes)`, "in a second"},
+				}},
+		}},
+	},
+}
+
+// spread is a quantile over viewers of what they report.
+func spread(quantile, what, window string) string {
+	return `histogram_quantile(` + quantile + `, sum by (le) (rate(leeway_viewer_` + what + `_bucket{site=~"$site"}[` + window + `])))`
+}
