@@ -98,6 +98,7 @@ export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> 
       stripLocal: Promise.resolve(false),
       udpServers: false,
       relayOnly: false,
+      greeting: () => undefined,
       signal: (body) => events.signal(number, body),
       opened(open) {
         links.get(number)!.peer = createPeer(open, 0, host(number));

@@ -4,7 +4,17 @@ import type { Background } from './background/index.ts';
 import { complete, createCache } from './cache/cache.ts';
 import { createEmitter } from './events.ts';
 import type { Clock, Crypto, Engine, EngineEvents, PeerLink, Reason, SegmentResult } from './ports.ts';
-import { byeLeaving, byePolicy, byeReplaced, flagNoUpload, type HaveEntry, laneForeground } from './protocol/peer.ts';
+import {
+  byeLeaving,
+  byePolicy,
+  byeReplaced,
+  encode,
+  flagBackground,
+  flagNoUpload,
+  type HaveEntry,
+  laneForeground,
+  type Message,
+} from './protocol/peer.ts';
 import { decide, urgentWindow } from './schedule/decide.ts';
 import { type Action, defaultPolicy, type Policy, type ScheduleInput } from './schedule/input.ts';
 import { viewPeers, viewSegment } from './schedule/view.ts';
@@ -13,7 +23,7 @@ import { mergeRanges, snapshotPeer } from './stats/snapshot.ts';
 import { createStats } from './stats/stats.ts';
 import type { Line } from './transfer/line.ts';
 import { createLoads } from './transfer/loads.ts';
-import { createPeer, type Peer } from './transfer/peer.ts';
+import { createPeer, hello, type Peer } from './transfer/peer.ts';
 import { perform } from './transfer/perform.ts';
 import { createSegments, type Load, newSegment, type Segment } from './transfer/segments.ts';
 import { createVouch } from './transfer/vouch.ts';
@@ -42,6 +52,8 @@ const defaultCacheBytes = 64 << 20;
 const capacityFreshMs = 60_000;
 const longestSleepMs = 30_000;
 const mostUncertified = 4;
+/** As many segments as fit into a message that goes with an answer (8,192 bytes), each with the largest bitmap. */
+const mostGreeted = 98;
 
 export const createEngine = (deps: EngineDeps): Engine => {
   const { clock, crypto, rules, line } = deps;
@@ -182,11 +194,24 @@ export const createEngine = (deps: EngineDeps): Engine => {
     return { segment, state: 1, pieces: e.pieces, bitmap: e.bitmap };
   };
 
+  const flags = () => (deps.uploads() ? 0 : flagNoUpload);
+
+  const greeting = () => {
+    const entries: HaveEntry[] = [];
+    for (const id of cache.ids()) {
+      const entry = announcement(id);
+      if (entry && entries.length < mostGreeted) entries.push(entry);
+    }
+    const first: Message[] = [hello(flags() | (deps.background ? flagBackground : 0), deps.self(), deps.swarm)];
+    if (entries.length > 0) first.push({ type: 'have', entries });
+    return { said: first.map(encode), held: entries.map(({ segment }) => segment) };
+  };
+
   const addLink = (link: PeerLink) => {
     const other = link.peer;
     if (stopped || banned.has(other)) return link.close('policy', byePolicy);
     peers.get(other)?.drop('closed', byeReplaced);
-    const peer = createPeer(link, deps.uploads() ? 0 : flagNoUpload, {
+    const peer = createPeer(link, flags(), {
       clock,
       self: deps.self,
       swarm: deps.swarm,
@@ -359,6 +384,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       };
     },
     addLink,
+    greeting,
     setLinking(b) {
       linking = b;
       changed();

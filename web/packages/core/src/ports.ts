@@ -61,6 +61,8 @@ export interface PeerLink {
   readonly role: PeerRole;
   /** Largest message on a data channel, bytes, agreed in the channel plan. */
   readonly maxMessage: number;
+  /** The segments that this side's answer has announced, after its hello; undefined: nothing has been said yet. */
+  readonly greeted?: string[];
   path(): LinkPath;
   /** Never throws; a no-op after the close. */
   sendControl(message: Uint8Array): void;
@@ -221,9 +223,16 @@ export interface EngineEvents {
 }
 
 /** Peer delivery of one joined title. */
+export interface Greeting {
+  said: Uint8Array[];
+  held: string[];
+}
+
 export interface Engine {
   load(request: SegmentRequest, onProgress: ProgressFunction): { result: Promise<SegmentResult>; abort(): void };
   addLink(link: PeerLink): void;
+  /** What an answer says first on its link: hello and what is held, and of which segments. */
+  greeting(): Greeting;
   /** True while a first link may still come up. */
   setLinking(linking: boolean): void;
   /** Peer delivery is off for a reason (segments come from the origin and carry it), or on. */

@@ -22,6 +22,7 @@ function setUp(more: Partial<LinkOptions> = {}) {
     stripLocal: Promise.resolve(false),
     udpServers: false,
     relayOnly: false,
+    greeting: () => ({ said: [new Uint8Array([1, 2, 3])], held: ['ab'] }),
     ...told,
     ...more,
   });
@@ -149,6 +150,17 @@ describe('a link that answers', () => {
     await settle();
     control.say(4);
     expect(seen).toEqual([[1, 2, 3], [4]]);
+  });
+
+  test('says something with its answer where the offer takes it', async () => {
+    for (const early of [true, false]) {
+      const { link, signal } = setUp();
+      link.answer('v=0', plan, early);
+      await settle();
+      const said = early ? ['AQID'] : undefined;
+      expect(signal).toHaveBeenCalledWith({ kind: 'answer', sdp: 'v=0 answer', plan, said });
+      expect(link.greeted).toEqual(early ? ['ab'] : undefined);
+    }
   });
 
   test('refuses an unknown version, and a description that the browser does not take', async () => {

@@ -3,8 +3,8 @@
  * PeerLink for the engine once control and data channels are open.
  */
 
-import type { Clock, LinkCloseReason, LinkPath, PeerLink, PeerRole } from '../ports.ts';
-import { fromBase64url } from '../session/base64.ts';
+import type { Clock, Greeting, LinkCloseReason, LinkPath, PeerLink, PeerRole } from '../ports.ts';
+import { fromBase64url, toBase64url } from '../session/base64.ts';
 import {
   candidateBytes,
   candidatesPerLink,
@@ -42,6 +42,8 @@ export interface LinkOptions {
   /** Paths can only be relayed (policy). */
   relayOnly: boolean;
   signal(body: SignalBody): void;
+  /** What an answer may say ahead of the channels; undefined: nothing. */
+  greeting(): Greeting | undefined;
   opened(link: Link): void;
   /** The attempt failed; the connection is closed. */
   failed(link: Link, diagnosis: Diagnosis): void;
@@ -53,6 +55,7 @@ export interface Link extends PeerLink {
   peer: string;
   role: PeerRole;
   maxMessage: number;
+  greeted?: string[];
   readonly id: string;
   readonly state: 'opening' | 'open' | 'closed';
   /** Makes and signals the offer. */
@@ -63,8 +66,8 @@ export interface Link extends PeerLink {
   prepared(): { sdp: string; plan: PlanMessage; early: boolean } | undefined;
   /** Somebody answers it: from now on the link has a peer. */
   meet(peer: string, role: PeerRole): void;
-  /** Answers an offer. */
-  answer(sdp: string, plan: PlanMessage): void;
+  /** Answers an offer, which takes a greeting if it is early. */
+  answer(sdp: string, plan: PlanMessage, early?: boolean): void;
   /** A signal of the other side about this link. Offers are not for here. */
   receive(body: SignalBody): void;
 }
@@ -285,7 +288,7 @@ export function createLink(o: LinkOptions): Link {
       link.role = role;
       letOut();
     },
-    answer(sdp, plan) {
+    answer(sdp, plan, early) {
       offered = plan.data;
       // What answers an answer has nothing to say.
       answered = true;
@@ -293,7 +296,10 @@ export function createLink(o: LinkOptions): Link {
       run(async () => {
         await describe('offer', sdp);
         await connection.setLocalDescription(await connection.createAnswer());
-        o.signal({ kind: 'answer', sdp: connection.localDescription!.sdp, plan: agreed! });
+        const greeting = early ? o.greeting() : undefined;
+        link.greeted = greeting?.held;
+        const said = greeting?.said.map(toBase64url);
+        o.signal({ kind: 'answer', sdp: connection.localDescription!.sdp, plan: agreed!, said });
         letOut();
         catchUp();
       });

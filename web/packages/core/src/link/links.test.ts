@@ -37,6 +37,7 @@ function setUp(more: Partial<LinkSettings> = {}, self = '00000000000000000000000
       randomBytes: (length) => new Uint8Array(length).fill(++ids),
       localAccess: async () => false,
     },
+    greeting: () => undefined,
     ...told,
   });
   links.configure({ self, iceServers: [], policy, maxLinks: 3, ...more });

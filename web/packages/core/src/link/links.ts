@@ -4,7 +4,7 @@
  */
 
 import type { Environment } from '../environment.ts';
-import type { LinkCloseReason, PeerLink, PeerRole, Reason } from '../ports.ts';
+import type { Greeting, LinkCloseReason, PeerLink, PeerRole, Reason } from '../ports.ts';
 import { idToHex, toBase64url } from '../session/base64.ts';
 import type {
   FailReason,
@@ -28,6 +28,8 @@ const offersMs = 2_000;
 export interface LinksOptions {
   environment: Pick<Environment, 'clock' | 'createConnection' | 'randomBytes' | 'localAccess'>;
   signal(to: string, link: string, body: SignalBody): void;
+  /** What answers may say ahead of their links. */
+  greeting(): Greeting | undefined;
   /** An open link, for the engine. */
   opened(link: PeerLink): void;
   failed(reason: FailReason): void;
@@ -128,6 +130,7 @@ export function createLinks(o: LinksOptions): Links {
           : Promise.resolve(policy.local === 'never'),
       udpServers: iceServers.some(({ urls }) => [urls].flat().some(overUdp)),
       relayOnly,
+      greeting: o.greeting,
       signal: (body) => {
         if (entry.to) o.signal(entry.to, id, body);
       },
@@ -174,7 +177,7 @@ export function createLinks(o: LinksOptions): Links {
     o.changed();
   };
 
-  const answer = ({ from, role, link: id, sdp, plan }: SignalIn & { kind: 'offer' }, hex: string) => {
+  const answer = ({ from, role, link: id, sdp, plan, early }: SignalIn & { kind: 'offer' }, hex: string) => {
     const refuse = (reason: FailReason) => o.signal(from, id, { kind: 'fail', reason });
     const s = settings;
     const known = find(hex);
@@ -191,7 +194,7 @@ export function createLinks(o: LinksOptions): Links {
       discard(known);
     }
     const made = links.want > 0 && create(from, hex, role, id, false);
-    if (made) made.link.answer(sdp, plan);
+    if (made) made.link.answer(sdp, plan, early);
     else refuse('busy');
   };
 

@@ -4,6 +4,7 @@ import type {
   Engine,
   EngineEvents,
   EngineSnapshot,
+  Greeting,
   PeerLink,
   ProgressFunction,
   Reason,
@@ -40,6 +41,9 @@ export class FakeEngine implements Engine {
     this.loads.push(request);
     const controller = new AbortController();
     return { result: this.serve(request, controller.signal, onProgress), abort: () => controller.abort() };
+  }
+  greeting(): Greeting {
+    return { said: [], held: [] };
   }
   addLink(link: PeerLink): void {
     this.links.push(link);

@@ -91,6 +91,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     signal: (to, link, body) => {
       if (swarm) session.send({ type: 'signal', swarm, to, link, ...body });
     },
+    greeting: () => (links.resting ? undefined : engine?.greeting()),
     opened: (link) => {
       if (engine && !links.resting) engine.addLink(link);
       else link.close('idle', 2);

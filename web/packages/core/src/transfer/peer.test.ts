@@ -9,7 +9,7 @@ const other = '2'.repeat(32);
 const swarm = '5'.repeat(32);
 const segment = 'a'.repeat(32);
 
-const setUp = async () => {
+const setUp = async (greeted?: string[]) => {
   const clock = new FakeClock();
   const said: Message[] = [];
   const ended: [string, boolean][] = [];
@@ -18,6 +18,7 @@ const setUp = async () => {
     peer: other,
     role: 'viewer',
     maxMessage: 16_384,
+    greeted,
     path: () => 'direct',
     sendControl: (b) => void said.push(decode('control', b)!),
     sendData: () => true,
@@ -58,6 +59,20 @@ const setUp = async () => {
   };
   return { clock, link, peer, said, ended, held, hear, take, ask };
 };
+
+describe('a peer that an answer has greeted', () => {
+  it('says no second hello, and what is not held any more', async () => {
+    const gone = 'c'.repeat(32);
+    const { said } = await setUp([segment, gone]);
+    expect(said.map(({ type }) => type)).toEqual(['ping', 'have']);
+    expect(said[1]).toMatchObject({
+      entries: [
+        { segment, state: 2 },
+        { segment: gone, state: 0 },
+      ],
+    });
+  });
+});
 
 describe('a peer that gave something up', () => {
   it('says so before it rejects, however short ago it announced something else', async () => {

@@ -93,7 +93,18 @@ const byteUs = 183;
 const rateMs = 50;
 const rateBytes = 131_072;
 
-/** One link's side of the peer protocol. Sends hello at once; `host.ready` when the other's has come. */
+/** What this side says first on a link. */
+export const hello = (flags: number, self: string, swarm: string): Message => ({
+  type: 'hello',
+  minVersion: 1,
+  maxVersion: 1,
+  flags,
+  maxRequests: ownMaxRequests,
+  peer: self,
+  swarm,
+});
+
+/** One link's side of the peer protocol. Sends hello at once, unless an answer has said it; `host.ready` when the other's has come. */
 export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer => {
   const { clock } = host;
   const nowUs = () => Math.floor(clock.now() * 1000);
@@ -229,7 +240,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     peer.uploads.pace(lane.wake.bind(lane));
   };
 
-  const hello = (m: Message & { type: 'hello' }) => {
+  const meet = (m: Message & { type: 'hello' }) => {
     if (m.peer !== link.peer || m.swarm !== host.swarm) return peer.drop('protocol-error', byeProtocolError);
     if (!negotiate({ minVersion: 1, maxVersion: 1 }, m)) return peer.drop('version', byeProtocolError);
     peer.ready = true;
@@ -267,7 +278,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
       return peer.drop('over-limit', byeOverLimit, true);
     if (m.type === 'hello') {
       if (peer.ready) return peer.drop('protocol-error', byeProtocolError);
-      return hello(m);
+      return meet(m);
     }
     if (!peer.ready) return host.count('early');
     switch (m.type) {
@@ -383,14 +394,11 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   link.onData = (m) => receive('data', m);
   link.onDrain = () => peer.uploads.pump();
   link.onClose = (reason) => end(reason, reason === 'protocol-error');
-  send({
-    type: 'hello',
-    minVersion: 1,
-    maxVersion: 1,
-    flags: paced ? flags | flagBackground : flags,
-    maxRequests: ownMaxRequests,
-    peer: host.self(),
-    swarm: host.swarm,
-  });
+  if (link.greeted) {
+    for (const segment of link.greeted) {
+      announced.add(segment);
+      dirty.add(segment);
+    }
+  } else send(hello(paced ? flags | flagBackground : flags, host.self(), host.swarm));
   return peer;
 };
