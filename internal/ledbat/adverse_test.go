@@ -163,3 +163,29 @@ func TestFairQueue(t *testing.T) {
 		t.Errorf("fair queue: background has %.3f, want ≤ 0.5", *u)
 	}
 }
+
+// TestLinksFallSilent: a queue that all links saw goes while one of them sends alone, for a turn or for good. What the
+// others saw last does not hold it down.
+func TestLinksFallSilent(t *testing.T) {
+	t.Parallel()
+	part := median(3, func(seed uint64) float64 {
+		s, l := fast.open(seed)
+		h := s.sender(ledbat.Config{})
+		for i := range 5 {
+			h.link(i, l, fast.rtt/2)
+		}
+		s.run(10 * second)
+		for i := range int64(20) { // 24 ms of queue in 80 ms
+			s.at(s.now+4_000*i, func() { l.send(packet{wire: segment, flow: 5, arrived: func() {}, dropped: func() {}}) })
+		}
+		s.run(10_150_000)
+		h.links = h.links[:1]
+		u := share(l, 10_300_000, 12*second, 0)
+		s.run(12 * second)
+		return *u
+	})
+	t.Logf("one of five links alone after a queue: %.3f of the link in the next two seconds", part)
+	if part < 0.4 {
+		t.Errorf("one of five links alone after a queue: %.3f of the link in the next two seconds, want ≥ 0.4", part)
+	}
+}

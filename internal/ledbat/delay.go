@@ -141,3 +141,6 @@ func targetOf(base int64) int64 { return min(max(base/2, MinTarget), MaxTarget) 
 func (d *delays) fresh(now int64) bool {
 	return d.srtt > 0 && now-d.sampledAt <= max(2*d.srtt, freshTime)
 }
+
+// current says whether the link's queuing delay is of now: its samples cover the last round trip.
+func (d *delays) current(now int64) bool { return now-d.sampledAt <= max(d.srtt, firstRTT) }

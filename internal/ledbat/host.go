@@ -69,10 +69,28 @@ func (h *host) look(now int64) {
 	h.view.Limited = now-h.limitedAt <= max(h.view.RTT, firstRTT)
 	if rtt := h.median(now, func(d *delays) int64 { return d.srtt }); rtt > 0 {
 		h.view.RTT = rtt
-		h.view.Queuing = h.median(now, (*delays).queuing)
+		newest := h.newest().queuing()
+		h.view.Queuing = h.median(now, func(d *delays) int64 {
+			q := d.queuing()
+			if !d.current(now) {
+				q = min(q, newest) // it may have gone since; had it come, those that send would see it
+			}
+			return q
+		})
 		h.view.Base = h.median(now, (*delays).baseDelay)
 		h.view.Target = targetOf(h.view.Base)
 	}
+}
+
+// newest is the link sampled last.
+func (h *host) newest() *delays {
+	d := h.members[0]
+	for _, m := range h.members[1:] {
+		if m.sampledAt > d.sampledAt {
+			d = m
+		}
+	}
+	return d
 }
 
 func (h *host) median(now int64, of func(*delays) int64) int64 {

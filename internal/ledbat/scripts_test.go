@@ -37,6 +37,22 @@ var scripts = []struct {
 		t.do(s.now, "close", 1)
 		s.run(1_800_000)
 	}},
+	{"links fall silent", "Three links see a queue of others; then one sends alone, and what the others saw last does not hold it down.", func(t *tape) {
+		s, l := road{"", 3, 40_000, 100_000}.open(8)
+		l.jitter = func(now int64) int64 {
+			if now > 700_000 && now < 800_000 {
+				return 40_000
+			}
+			return 0
+		}
+		h := t.host(s)
+		for i := range 3 {
+			h.link(i, l, 20_000)
+		}
+		s.run(800_000)
+		h.links = h.links[:1]
+		s.run(1_800_000)
+	}},
 	{"clocks wrap", "Half a second in, the low 32 bits of both clocks pass zero; the clock is a large number.", func(t *tape) {
 		s := newSim(5)
 		s.now = 400_000<<32 - 500_000

@@ -16,7 +16,7 @@ export class Delays {
   /** µs; 0: no sample yet. */
   srtt = 0;
   rttvar = 0;
-  #sampledAt = 0;
+  sampledAt = 0;
   /** The first one-way delay; the others are counted from it, so that clocks that differ do not matter. */
   #owdZero: number | undefined;
   /** The clocks run apart: one-way delays say nothing. */
@@ -47,7 +47,7 @@ export class Delays {
     this.#half = least(this.#half, s);
     this.#open = least(this.#open, s);
     this.#samples++;
-    this.#sampledAt = now;
+    this.sampledAt = now;
     if (this.queuing() < this.target()) this.#low = true;
     this.#close(now);
   }
@@ -58,7 +58,7 @@ export class Delays {
       this.rttvar = c.div(rtt, 2);
       return;
     }
-    const weight = 2 * (now - this.#sampledAt) >= this.srtt ? 2 : 8;
+    const weight = 2 * (now - this.sampledAt) >= this.srtt ? 2 : 8;
     this.rttvar = c.div(3 * this.rttvar + Math.abs(this.srtt - rtt), 4);
     this.srtt = Math.max(c.leastRtt, c.div((weight - 1) * this.srtt + rtt, weight));
   }
@@ -114,6 +114,11 @@ export class Delays {
 
   /** Whether the link has been heard of lately enough to speak for the host. */
   fresh(now: number): boolean {
-    return this.srtt > 0 && now - this.#sampledAt <= Math.max(2 * this.srtt, c.freshTime);
+    return this.srtt > 0 && now - this.sampledAt <= Math.max(2 * this.srtt, c.freshTime);
+  }
+
+  /** Whether the queuing delay is of now: the samples cover the last round trip. */
+  current(now: number): boolean {
+    return now - this.sampledAt <= Math.max(this.srtt, c.firstRtt);
   }
 }

@@ -98,7 +98,9 @@ export class Host {
     if (!fresh.length) return;
     const median = (of: (d: Delays) => number) => fresh.map(of).sort((a, b) => a - b)[(fresh.length - 1) >> 1]!;
     v.rtt = median((d) => d.srtt);
-    v.queuing = median((d) => d.queuing());
+    const newest = this.members.reduce((a, d) => (d.sampledAt > a.sampledAt ? d : a)).queuing();
+    // A queue may have gone since a silent link saw it; had it come, those that send would see it.
+    v.queuing = median((d) => (d.current(now) ? d.queuing() : Math.min(d.queuing(), newest)));
     v.base = median((d) => d.base());
     v.target = targetOf(v.base);
   }

@@ -28,6 +28,8 @@ export class Controller extends Host {
   bears = new Tolerance();
   /** What is sent next waited for the window, not for a timer. */
   held = false;
+  /** Foreground goes out under the law, or nothing does: the host bears the whole target, as somebody waits for it. */
+  eager = false;
 
   open(now: number, config: PathConfig = {}): Path {
     return new Path(this, now, config);
@@ -134,7 +136,7 @@ export class Path {
 
   #pace(now: number, size: number): void {
     const h = this.#host;
-    h.next = Math.max(h.next, h.held ? now : now - c.burstTime);
+    h.next = Math.max(h.next, h.held && !h.eager ? now : now - c.burstTime);
     h.held = false;
     if (h.law.window < c.packet && h.view.rtt > 0) h.next = now + interval(h.law.window, h.view.rtt);
     else h.next += c.div(size * 1_000_000, Math.max(1, h.pacingRate()));
@@ -167,7 +169,7 @@ export class Path {
     if (out.acked) {
       this.#backoff = 0;
       this.#pending.lastAt = now;
-      if (h.law.state === 'avoidance') host.target = h.bears.of(host, h.law.window);
+      if (h.law.state === 'avoidance' && !h.eager) host.target = h.bears.of(host, h.law.window);
       h.ack(host);
       this.#cap.onAck(own);
     }
