@@ -4,7 +4,7 @@ import { Malformed, pieceSize } from '../protocol/peer.ts';
 import { createBackground } from './background.ts';
 import { join, Line, Store, Time, Wire } from './line.ts';
 import type { Background, BackgroundLane, TabsPort } from './ports.ts';
-import { payload } from './sender.ts';
+import { payload, Sender } from './sender.ts';
 
 const slow = 125_000;
 const ten = 1_250_000;
@@ -127,6 +127,22 @@ describe('the sending side', () => {
       if (i > 0) expect(others).toBeLessThan(150_000);
       b.during(1);
     }
+  });
+
+  it('tells the law whether somebody waits for what goes out', () => {
+    const time = new Time();
+    const sender = new Sender();
+    const stores = [new Store(0), new Store(0, true)];
+    for (const store of stores) sender.wake(sender.add(1, new Wire(new Line(time, ten), 40), store, 0));
+    const eager = (background: number, foreground: number) => {
+      stores[0]!.left = background;
+      stores[1]!.left = foreground;
+      sender.work(1);
+      return sender.law.eager;
+    };
+    sender.stopped = true; // nothing goes out meanwhile
+    expect([eager(9, 0), eager(9, 9), eager(0, 9)]).toEqual([false, true, true]);
+    expect(eager(0, 0)).toBe(true);
   });
 
   it('asks an empty source again when woken, and hears of the last message', () => {

@@ -22,6 +22,8 @@ const never = Number.POSITIVE_INFINITY;
 const held = (again = never): Attempt => ({ sent: false, full: false, again });
 const full = (again = never): Attempt => ({ sent: false, full: true, again });
 
+const urgent = (lane: SendingLane): boolean => lane.source.urgent?.() === true;
+
 /** The sending side of a host: one budget, shared by its links in turn. */
 export class Sender {
   readonly law = new Controller();
@@ -50,6 +52,8 @@ export class Sender {
   /** Sends what may go out now, and says after how many µs there may be more. */
   work(now: number): number {
     let wait = never;
+    const waiting = this.#active.filter((lane) => lane.source.waiting());
+    this.law.eager = !waiting.length || waiting.some(urgent);
     for (const lane of this.#active) lane.path.onTimeout(now);
     if (!this.stopped) wait = this.#serve(now);
     this.#active = this.#active.filter((lane) => {
@@ -79,7 +83,6 @@ export class Sender {
 
   /** Foreground does not wait for its turn. */
   #order(): SendingLane[] {
-    const urgent = (lane: SendingLane) => lane.source.urgent?.() === true;
     if (!this.#active.some(urgent)) return this.#active;
     return [...this.#active.filter(urgent), ...this.#active.filter((lane) => !urgent(lane))];
   }

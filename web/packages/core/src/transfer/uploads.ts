@@ -122,6 +122,7 @@ export const createUploads = (
 
   const source: BackgroundSource = {
     waiting: () => lanes[laneForeground]!.length > 0 || (lanes[laneBackground]!.length > 0 && (host.idle?.() ?? true)),
+    urgent: () => lanes[laneForeground]!.length > 0,
     next(n) {
       while (source.waiting()) {
         const [u] = lanes[laneForeground]!.length ? lanes[laneForeground]! : lanes[laneBackground]!;
