@@ -133,10 +133,11 @@ describe('the sending side', () => {
     const time = new Time();
     const sender = new Sender();
     const stores = [new Store(0), new Store(0, true)];
-    for (const store of stores) sender.wake(sender.add(1, new Wire(new Line(time, ten), 40), store, 0));
+    const lanes = stores.map((store) => sender.add(1, new Wire(new Line(time, ten), 40), store, 0));
     const eager = (background: number, foreground: number) => {
       stores[0]!.left = background;
       stores[1]!.left = foreground;
+      for (const lane of lanes) sender.wake(lane);
       sender.work(1);
       return sender.law.eager;
     };
