@@ -222,7 +222,7 @@ test('names that mean something outside of the bundle are kept', async () => {
   expect(page.windowListeners.sort()).toEqual(['pagehide', 'visibilitychange']);
   const Loader = player.config.fLoader as new (config: object) => { stats: object };
   expect(new Loader(player.config).stats).toEqual({ loading: { start: 0 } });
-});
+}, 60_000);
 
 test('no property that is looked up by a string is shortened', () => {
   const packages = new URL('../../', import.meta.url);
