@@ -19,10 +19,11 @@ import { decide, urgentWindow } from './schedule/decide.ts';
 import { type Action, defaultPolicy, type Policy, type ScheduleInput } from './schedule/input.ts';
 import { viewPeers, viewSegment } from './schedule/view.ts';
 import { pieceSize, type SiteRules } from './segment/index.ts';
-import { mergeRanges, snapshotPeer } from './stats/snapshot.ts';
+import { snapshotCache, snapshotPeer } from './stats/snapshot.ts';
 import { createStats } from './stats/stats.ts';
 import type { Line } from './transfer/line.ts';
 import { createLoads } from './transfer/loads.ts';
+import { createLook } from './transfer/look.ts';
 import { createPeer, hello, type Peer } from './transfer/peer.ts';
 import { perform } from './transfer/perform.ts';
 import { createSegments, type Load, newSegment, type Segment } from './transfer/segments.ts';
@@ -49,7 +50,6 @@ export interface EngineDeps {
 }
 
 const defaultCacheBytes = 64 << 20;
-const capacityFreshMs = 60_000;
 const longestSleepMs = 30_000;
 const mostUncertified = 4;
 /** As many segments as fit into a message that goes with an answer (8,192 bytes), each with the largest bitmap. */
@@ -221,10 +221,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
         queued: () => [...peers.values()].reduce((n, p) => n + p.uploads.size(), 0),
         allowed: (lane) => deps.uploads() && (lane === laneForeground || policy.background),
         idle: () => ![...peers.values()].some((p) => p.uploads.urgent()),
-        drained: () =>
-          queueMicrotask(() => {
-            for (const p of peers.values()) p.uploads.pump();
-          }),
+        drained: () => queueMicrotask(() => peers.forEach((p) => void p.uploads.pump())),
       },
       background: deps.background,
       sent(p, bytes, segment) {
@@ -309,19 +306,11 @@ export const createEngine = (deps: EngineDeps): Engine => {
     });
   };
 
-  /** When a segment was last asked of the origin for the estimate's sake. */
-  let lookedMs = -capacityFreshMs;
-  /** Whether the estimate is so old that a segment which can wait should come from the origin: once in a while only. */
-  const stale = (s: Segment, load: Load): boolean => {
-    const now = clock.now();
-    // Peers that send all the time leave no transfer the line to itself.
-    const at = Math.max(lookedMs, line.sampledAt() ?? lookedMs);
-    if (!load.request.adaptive || off || now - at < capacityFreshMs) return false;
-    for (const x of segments.byId.values()) if (x.origin === 'running') return false;
+  const stale = createLook(clock, line, () => segments.byId.values());
+  /** Whether the playhead leaves the time for it. */
+  const relaxed = (s: Segment): boolean => {
     const view = viewSegment(s, cache, deadlineUs(s), line);
-    const can = !complete(cache.get(s.id)) && view.deadline_us - nowUs() >= urgentWindow(view, policy.urgent_permille);
-    if (can) lookedMs = now;
-    return can;
+    return !complete(cache.get(s.id)) && view.deadline_us - nowUs() >= urgentWindow(view, policy.urgent_permille);
   };
 
   const begin = async (load: Load, isOver: () => boolean) => {
@@ -341,7 +330,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     s.loads.add(load);
     if (!s.id || stopped) return loads.startOrigin(s, 'policy');
     loads.finish(s);
-    if (wanted(s) && stale(s, load)) loads.startOrigin(s, 'policy', true);
+    if (wanted(s) && request.adaptive && !off && stale(() => relaxed(s))) loads.startOrigin(s, 'policy', true);
     changed();
     const next = request.upcoming.map((ref) =>
       segments.resolve(ref, request.rendition, request.bitrate).catch(() => []),
@@ -383,6 +372,14 @@ export const createEngine = (deps: EngineDeps): Engine => {
         },
       };
     },
+    adopt(request, data) {
+      const take = async (s: Segment) => {
+        if (!stopped && !off && !s.disputed && !complete(cache.get(s.id))) await vouch.origin(s, data);
+        changed();
+      };
+      // What has no name on the site is nobody's.
+      settled(segments.resolve(request, request.rendition, request.bitrate).then(take, () => {}));
+    },
     addLink,
     greeting,
     setLinking(b) {
@@ -406,15 +403,11 @@ export const createEngine = (deps: EngineDeps): Engine => {
     snapshot: () => ({
       peers: [...peers.values()].map(snapshotPeer),
       totals: stats.totals(),
-      segments: [...cache.ids()].length,
-      cacheBytes: cache.bytes(),
       capacity: line.estimate(),
       linking,
       off,
       counters: { ...stats.counters },
-      ranges: mergeRanges(
-        [...cache.ids()].filter((id) => complete(cache.get(id))).map((id) => segments.byId.get(id)!.ref),
-      ),
+      ...snapshotCache(cache, (id) => segments.byId.get(id)!.ref),
     }),
     on,
     stop() {

@@ -230,6 +230,8 @@ export interface Greeting {
 
 export interface Engine {
   load(request: SegmentRequest, onProgress: ProgressFunction): { result: Promise<SegmentResult>; abort(): void };
+  /** A segment that the origin sent before the engine was there, to be shared. */
+  adopt(request: Pick<SegmentRequest, keyof SegmentRef | 'rendition' | 'bitrate'>, data: Uint8Array): void;
   addLink(link: PeerLink): void;
   /** What an answer says first on its link: hello and what is held, and of which segments. */
   greeting(): Greeting;

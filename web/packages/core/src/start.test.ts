@@ -48,6 +48,26 @@ describe('the engine, in a file of its own', () => {
     expect(loads.engine).toBe(3);
   });
 
+  test('is given what came before it, and what comes without it is not kept where it is not coming', async () => {
+    const { leeway, engines, enter, joined, clock } = setUp();
+    leeway.start();
+    const playback = leeway.open(manifest);
+    for (let i = 0; i < 6; i++) await playback.load(request(0)).result;
+    await enter();
+    await joined();
+    expect(engines[0]!.adopted).toEqual(Array.from({ length: 4 }, () => ['https://video.example.com/film/1.ts', 100]));
+    leeway.stop();
+
+    const off = setUp();
+    off.leeway.start();
+    const other = off.leeway.open(manifest);
+    await other.load(request(0)).result;
+    await off.enter({ policy: { role: 'off' } });
+    await off.joined();
+    expect(off.engines.flatMap(({ adopted }) => adopted)).toEqual([]);
+    await clock.advance(0);
+  });
+
   test('is not waited for by a page that has stopped', async () => {
     const { leeway, clock, loads, sent, enter } = setUp();
     loads.failing = true;

@@ -1,3 +1,4 @@
+import { type Cache, complete } from '../cache/cache.ts';
 import type { PeerSnapshot, SegmentRef } from '../ports.ts';
 import type { Peer } from '../transfer/peer.ts';
 
@@ -15,7 +16,7 @@ export const snapshotPeer = (p: Peer): PeerSnapshot => ({
 });
 
 /** The spans of the timeline that the segments cover; sorted, merged. */
-export const mergeRanges = (refs: SegmentRef[]): { fromMs: number; toMs: number }[] => {
+const mergeRanges = (refs: SegmentRef[]): { fromMs: number; toMs: number }[] => {
   const out: { fromMs: number; toMs: number }[] = [];
   for (const { startMs, durationMs } of refs.sort((a, b) => a.startMs - b.startMs)) {
     const last = out.at(-1);
@@ -24,4 +25,13 @@ export const mergeRanges = (refs: SegmentRef[]): { fromMs: number; toMs: number 
     else out.push({ fromMs: startMs, toMs: startMs + durationMs });
   }
   return out;
+};
+
+export const snapshotCache = (cache: Cache, ref: (id: string) => SegmentRef) => {
+  const ids = [...cache.ids()];
+  return {
+    segments: ids.length,
+    cacheBytes: cache.bytes(),
+    ranges: mergeRanges(ids.filter((id) => complete(cache.get(id))).map(ref)),
+  };
 };

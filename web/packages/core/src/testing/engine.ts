@@ -21,6 +21,7 @@ const emptyStats = (): StatsDelta => createStats().totals();
 export class FakeEngine implements Engine {
   readonly links: PeerLink[] = [];
   readonly loads: SegmentRequest[] = [];
+  readonly adopted: [url: string, bytes: number][] = [];
   linking = false;
   off: Reason | null = null;
   keys: VerifyKey[] = [];
@@ -44,6 +45,9 @@ export class FakeEngine implements Engine {
   }
   greeting(): Greeting {
     return { said: [], held: [] };
+  }
+  adopt(request: { url: string }, data: Uint8Array): void {
+    this.adopted.push([request.url, data.length]);
   }
   addLink(link: PeerLink): void {
     this.links.push(link);

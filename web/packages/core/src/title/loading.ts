@@ -9,6 +9,9 @@ import { urgentWindow } from '../schedule/decide.ts';
 import { defaultPolicy } from '../schedule/input.ts';
 import type { Line } from '../transfer/line.ts';
 
+/** Segments from before there was an engine that it may share: players ask for two or three in that time. */
+const mostEarly = 4;
+
 /** How long segments that can wait are held for a session that is just coming up. */
 export const startGraceMs = 2_500;
 
@@ -36,6 +39,8 @@ export interface SegmentLoads {
 export function createLoading({ clock, line, engine, mayStart, bypass, caught }: LoadingHost): SegmentLoads {
   /** Segments held back until it is clear whether there is an engine. */
   const held = new Set<() => void>();
+  /** What came from the origin before it was. */
+  const early: [request: SegmentRequest, data: Uint8Array][] = [];
 
   const hold = (request: SegmentRequest, signal: AbortSignal) =>
     new Promise<void>((resolve, reject) => {
@@ -54,6 +59,18 @@ export function createLoading({ clock, line, engine, mayStart, bypass, caught }:
       held.add(go);
       signal.addEventListener('abort', go);
     });
+
+  /**
+   * Has the engine share a segment that came without it, as soon as there is one: without the first segments of the first
+   * viewers nobody could begin while the origin is down. A copy, since the player may transfer its buffer away.
+   */
+  const keep = (request: SegmentRequest, data: ArrayBuffer) => {
+    const now = engine();
+    if (!now && (!mayStart() || early.length === mostEarly)) return;
+    const copy = new Uint8Array(data.slice(0));
+    if (now) now.adopt(request, copy);
+    else early.push([request, copy]);
+  };
 
   return {
     load(request, onProgress) {
@@ -75,7 +92,14 @@ export function createLoading({ clock, line, engine, mayStart, bypass, caught }:
           if (signal.aborted || error === refusal) throw error;
           caught('load', error);
         }
-        return fromOrigin({ origin: (...how) => line.fetch(request, ...how) }, signal, onProgress, bypass);
+        const result = await fromOrigin(
+          { origin: (...how) => line.fetch(request, ...how) },
+          signal,
+          onProgress,
+          bypass,
+        );
+        keep(request, result.data);
+        return result;
       };
       return {
         result: run(),
@@ -87,6 +111,7 @@ export function createLoading({ clock, line, engine, mayStart, bypass, caught }:
     },
     goOn() {
       for (const go of [...held]) go();
+      for (const segment of early.splice(0)) engine()?.adopt(...segment);
     },
   };
 }

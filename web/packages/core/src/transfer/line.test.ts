@@ -8,12 +8,14 @@ function fetching(clock = new FakeClock(), line = createLine(clock)) {
   const stop = new AbortController();
   let progress: Parameters<OriginFetcher>[1] = () => {};
   let answer: (result: OriginResult) => void = () => {};
+  let refuse: (error: Error) => void = () => {};
   const result = line.fetch(
     {
       origin: (signal, onProgress) => {
         progress = onProgress;
         return new Promise((resolve, reject) => {
           answer = resolve;
+          refuse = reject;
           signal.addEventListener('abort', reject);
         });
       },
@@ -26,7 +28,11 @@ function fetching(clock = new FakeClock(), line = createLine(clock)) {
     answer({ data: new ArrayBuffer(bytes), status: 200, url: '', transferMs });
     return result;
   };
-  return { clock, line, stop, done, progress: (loaded: number) => progress(loaded, 1_000_000) };
+  const fail = () => {
+    refuse(new Error('503'));
+    return result;
+  };
+  return { clock, line, stop, done, fail, progress: (loaded: number) => progress(loaded, 1_000_000) };
 }
 
 describe('a line', () => {
@@ -43,6 +49,22 @@ describe('a line', () => {
     await watched.done(1_100_000);
     expect(watched.line.estimate()).toBeCloseTo(4_000_000);
     expect(watched.line.sampledAt()).toBe(watched.clock.now());
+  });
+
+  it('goes by what peers bring while the origin fails, and only then', async () => {
+    const clock = new FakeClock();
+    const line = createLine(clock);
+    line.byPeers(1_000_000, 1_000);
+    expect(line.estimate()).toBeUndefined();
+    const failed = fetching(clock, line);
+    await expect(failed.fail()).rejects.toThrow('503');
+    line.byPeers(1_000_000, 2_000);
+    expect(line.estimate()).toBeCloseTo(4_000_000);
+    const up = fetching(clock, line);
+    await up.done(1_000_000, 1_000);
+    const known = line.estimate();
+    line.byPeers(1_000_000, 10);
+    expect(line.estimate()).toBe(known);
   });
 
   it('is only bounded by a fetch that is given up, at its last look that found something', async () => {

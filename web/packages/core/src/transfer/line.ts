@@ -7,6 +7,8 @@ export interface Line {
   fetch(request: Pick<SegmentRequest, 'origin'>, ...how: Parameters<OriginFetcher>): ReturnType<OriginFetcher>;
   /** Bytes came from a peer. */
   others(bytes: number): void;
+  /** A segment came from peers alone, in so long. While the origin fails, that is what there is to go by. */
+  byPeers(bytes: number, ms: number): void;
   /** A transfer that the player made itself. */
   bypassed(bytes: number, ms: number): void;
   /** Bits per second, once there is a sample. */
@@ -25,6 +27,8 @@ export const createLine = (clock: Clock): Line => {
   const { sample, estimate, told, sampledAt } = createCapacity();
   let answerMs = 100;
   let received = 0;
+  /** The last fetch brought an error. */
+  let failing = false;
   const answered = (ms: number) => {
     answerMs = (3 * answerMs + ms) / 4;
   };
@@ -32,6 +36,9 @@ export const createLine = (clock: Clock): Line => {
     wholes: false,
     others(bytes) {
       received += bytes;
+    },
+    byPeers(bytes, ms) {
+      if (failing) sample(bytes, ms, 0);
     },
     bypassed: (bytes, ms) => sample(bytes, ms, 0),
     estimate,
@@ -70,8 +77,11 @@ export const createLine = (clock: Clock): Line => {
         // abort what has ended too, and looks are no second measurement of what was measured. Bytes behind a lost packet
         // are there and not seen, so it is only a bound, as with peers beside it.
         if (signal.aborted) sample(lastLoaded - firstLoaded, lastMs - firstMs, received - before + lastLoaded / 8);
+        // Until the result shows otherwise.
+        else failing = true;
       });
       if (signal.aborted) return result;
+      failing = false;
       const { data, transferMs } = result;
       const now = clock.now();
       // What the loader measured is finer than progress, which plug-ins may poll.

@@ -73,6 +73,8 @@ export const createLoads = (host: LoadsHost): Loads => {
     const bytes = { origin: 0, seed: 0, peer: 0 };
     for (let n = 0; n < pieces; n++) bytes[s.sources[n] ?? 'peer'] += pieceLength(data.length, n);
     for (const load of s.loads) load.onProgress(data.length, data.length);
+    const [first] = s.loads;
+    if (!bytes.origin) line.byPeers(data.length, clock.now() - first!.startedMs);
     settle(s, () => data.slice().buffer as ArrayBuffer, bytes);
     host.cancel(s);
   };
