@@ -121,7 +121,6 @@ export const createUploads = (
   };
 
   const source: BackgroundSource = {
-    urgent: () => lanes[laneForeground]!.length > 0,
     waiting: () => lanes[laneForeground]!.length > 0 || (lanes[laneBackground]!.length > 0 && (host.idle?.() ?? true)),
     urgent: () => lanes[laneForeground]!.length > 0,
     next(n) {
