@@ -284,4 +284,20 @@ describe('the receiving side', () => {
     expect(viewer.stats().receiver.flight).toBe(0);
     expect(wire.acks).toBe(1);
   });
+
+  it('counts nothing that came for the foreground', () => {
+    const time = new Time();
+    const viewer = host(time);
+    const wire = new Wire(new Line(time, ten), 40);
+    const store = new Store(600);
+    const near = host(time).add(wire, store);
+    const far = viewer.add(wire, { waiting: () => false, next: () => undefined, ours: (request) => request !== 7 });
+    wire.arrived = (m) => void far.data(m);
+    wire.acked = (m) => void near.ack(m);
+    far.requested(1000);
+    time.pass(1000);
+    expect(store.left).toBe(0);
+    expect(wire.acks).toBe(1);
+    expect(viewer.stats().receiver.flight).toBe(1000);
+  });
 });

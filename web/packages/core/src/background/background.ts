@@ -157,7 +157,7 @@ class Lane implements BackgroundLane {
   }
 
   data(message: Uint8Array): DataMessage | undefined {
-    const { link, now, asked } = this.#o;
+    const { link, now, asked, sending } = this.#o;
     const read = decodeBackground(message, link.maxMessage);
     if (this.#closed) return undefined;
     const at = now();
@@ -165,7 +165,9 @@ class Lane implements BackgroundLane {
     this.answer(at);
     if (this.#acker.due) this.#o.later(this.#acker.due - at);
     if (!fresh) return undefined;
-    asked.onData(at, read.part.payload.length, read.stamp);
+    const { request, payload } = read.part;
+    const ours = sending.source.ours?.(request) ?? true;
+    asked.onData(at, ours ? payload.length : 0, read.stamp);
     return read.part;
   }
 

@@ -23,6 +23,8 @@ export interface BackgroundSource {
   urgent?(): boolean;
   /** Takes the next part of a piece, of at most n bytes of payload; undefined when nothing waits after all. */
   next(n: number): Part | undefined;
+  /** Whether so numbered a request is one of ours, in the background: foreground comes under the law, too. Left out: all are. */
+  ours?(request: number): boolean;
 }
 
 /** The background of one link, both ways. */
