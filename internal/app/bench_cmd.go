@@ -11,13 +11,14 @@ import (
 	"github.com/leeway-video/leeway/internal/bench/idlebench"
 	"github.com/leeway-video/leeway/internal/bench/joinbench"
 	"github.com/leeway-video/leeway/internal/bench/swarmbench"
+	"github.com/leeway-video/leeway/internal/bench/trackerbench"
 	"github.com/leeway-video/leeway/internal/bench/transferbench"
 	"github.com/leeway-video/leeway/internal/bench/transportbench"
 )
 
 // benches are what `leeway bench` can run.
 func benches() []bench.Bench {
-	return []bench.Bench{swarmbench.Bench, transferbench.Bench, transportbench.Bench, joinbench.Bench, idlebench.Bench}
+	return []bench.Bench{swarmbench.Bench, transferbench.Bench, transportbench.Bench, joinbench.Bench, idlebench.Bench, trackerbench.Bench}
 }
 
 type benchCmd struct {

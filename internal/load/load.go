@@ -144,18 +144,20 @@ func (d *Driver) open(ctx context.Context, i int) (*session, error) {
 }
 
 // Saturate has every session announce itself as often as the tracker answers, for warm without counting and then for long.
-func (d *Driver) Saturate(ctx context.Context, warm, long time.Duration) (Result, error) {
+// counting, if there is one, is called when counting begins.
+func (d *Driver) Saturate(ctx context.Context, warm, long time.Duration, counting func()) (Result, error) {
 	d.mode.Store(int32(closed))
 	for _, s := range d.sessions {
 		s.announce()
 	}
-	r, err := d.measure(ctx, warm, long)
+	r, err := d.measure(ctx, warm, long, counting)
 	d.mode.Store(int32(quiet))
 	return r, err
 }
 
-// Pace has sessions announce themselves in turn, so many a second together, for long.
-func (d *Driver) Pace(ctx context.Context, perSecond int, long time.Duration) (Result, error) {
+// Pace has sessions announce themselves in turn, so many a second together, for long, and a tenth of that before
+// counting.
+func (d *Driver) Pace(ctx context.Context, perSecond int, long time.Duration, counting func()) (Result, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	paced := make(chan struct{})
@@ -175,7 +177,7 @@ func (d *Driver) Pace(ctx context.Context, perSecond int, long time.Duration) (R
 			}
 		}
 	}()
-	r, err := d.measure(ctx, long/10, long)
+	r, err := d.measure(ctx, long/10, long, counting)
 	cancel()
 	<-paced
 	return r, err
@@ -196,12 +198,15 @@ func (d *Driver) Quiet(ctx context.Context) error {
 	}
 }
 
-func (d *Driver) measure(ctx context.Context, warm, long time.Duration) (Result, error) {
+func (d *Driver) measure(ctx context.Context, warm, long time.Duration, counting func()) (Result, error) {
 	if !pause(ctx, warm) {
 		return Result{}, ctx.Err()
 	}
 	before, began := d.counts.read(), time.Now()
 	d.counts.latency.reset()
+	if counting != nil {
+		counting()
+	}
 	if !pause(ctx, long) {
 		return Result{}, ctx.Err()
 	}

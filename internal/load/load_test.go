@@ -90,14 +90,14 @@ func TestSessionsMeetThroughTheTracker(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer d.Close()
-				busy, err := d.Saturate(t.Context(), 50*time.Millisecond, 200*time.Millisecond)
+				busy, err := d.Saturate(t.Context(), 50*time.Millisecond, 200*time.Millisecond, nil)
 				if err != nil {
 					t.Fatal(err)
 				}
 				if err := d.Quiet(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				paced, err := d.Pace(t.Context(), 200, 500*time.Millisecond)
+				paced, err := d.Pace(t.Context(), 200, 500*time.Millisecond, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -1,0 +1,158 @@
+package trackerbench
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/load"
+)
+
+// sourceAddresses is how many addresses of loopback sessions come from.
+const sourceAddresses = 8
+
+// orders are what a driver opens.
+type orders struct {
+	Protocol                        load.Protocol
+	Address, Path                   string
+	CA                              string // file; empty: plaintext
+	First, Sessions, Swarms, Offers int
+}
+
+// phase is what it then does. PerSecond 0 is the closed loop.
+type phase struct {
+	Warm, Long time.Duration
+	PerSecond  int
+}
+
+// report is its answer: Error, or what came, and how the sessions began.
+type report struct {
+	Error  string
+	Began  bool // only: the phase begins to count
+	Result load.Result
+}
+
+// driver is the process that the sessions live in.
+type driver struct{ *bench.Process }
+
+func startDriver(r *bench.Run, o orders) (*driver, error) {
+	p, err := r.Start(on(driverCore), "tracker", "driver", "driver")
+	if err != nil {
+		return nil, err
+	}
+	d := &driver{p}
+	err = p.Send(o)
+	if err == nil {
+		_, err = d.receive()
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.Stop())
+	}
+	return d, nil
+}
+
+func (d *driver) receive() (report, error) {
+	var r report
+	err := d.Receive(&r)
+	if err == nil && r.Error != "" {
+		err = errors.New(r.Error)
+	}
+	return r, err
+}
+
+// phase runs one, and says what a server had of processors while it counted.
+func (d *driver) phase(ctx context.Context, p phase, server int) (load.Result, float64, error) {
+	if err := ctx.Err(); err != nil {
+		return load.Result{}, 0, err
+	}
+	if err := d.Send(p); err != nil {
+		return load.Result{}, 0, err
+	}
+	if _, err := d.receive(); err != nil {
+		return load.Result{}, 0, err
+	}
+	before, err := cpu(server)
+	if err != nil {
+		return load.Result{}, 0, err
+	}
+	r, err := d.receive()
+	if err != nil {
+		return load.Result{}, 0, err
+	}
+	after, err := cpu(server)
+	return r.Result, after - before, err
+}
+
+// driverRole opens sessions and runs phases until its input ends.
+func driverRole(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
+	var o orders
+	if err := in.Decode(&o); err != nil {
+		return err
+	}
+	d, err := open(ctx, o)
+	if err != nil {
+		return out.Write(report{Error: err.Error()})
+	}
+	defer d.Close()
+	if err := out.Write(report{}); err != nil {
+		return err
+	}
+	for {
+		var p phase
+		if err := in.Decode(&p); err == io.EOF {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		began := func() { _ = out.Write(report{Began: true}) }
+		var r load.Result
+		if p.PerSecond > 0 {
+			r, err = d.Pace(ctx, p.PerSecond, p.Long, began)
+		} else {
+			r, err = d.Saturate(ctx, p.Warm, p.Long, began)
+		}
+		answer := report{Result: r}
+		if err != nil {
+			answer.Error = err.Error()
+		}
+		if err := out.Write(answer); err != nil {
+			return err
+		}
+		if err := d.Quiet(ctx); err != nil {
+			return err
+		}
+	}
+}
+
+func open(ctx context.Context, o orders) (*load.Driver, error) {
+	address, err := netip.ParseAddrPort(o.Address)
+	if err != nil {
+		return nil, err
+	}
+	c := load.Config{
+		Protocol: o.Protocol, Address: address, Path: o.Path, Site: siteName,
+		First: o.First, Sessions: o.Sessions, Swarms: o.Swarms, Offers: o.Offers,
+	}
+	for i := range sourceAddresses {
+		c.Sources = append(c.Sources, netip.AddrFrom4([4]byte{127, 0, 0, byte(2 + i)}))
+	}
+	if o.CA != "" {
+		pem, err := os.ReadFile(o.CA)
+		if err != nil {
+			return nil, err
+		}
+		c.TLS = &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "127.0.0.1"}
+		if !c.TLS.RootCAs.AppendCertsFromPEM(pem) {
+			return nil, fmt.Errorf("%s holds no certificate", o.CA)
+		}
+	}
+	return load.Open(ctx, c)
+}
