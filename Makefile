@@ -10,7 +10,7 @@ MINUTES ?= 30
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-swarm bench-netlab bench-transport soak lint format build film clean
+.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-transport soak lint format build film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -73,6 +73,10 @@ soak: build film ## viewers come and go for MINUTES (30): what servers and a vie
 bench-netlab: ## accuracy of the emulated networks, the highest rate that holds (root; 3 minutes)
 	@scripts/need go ip iptables
 	go test -run '^TestBench' -v -count=1 -timeout 20m ./internal/netlab -netlab.bench
+
+bench-join: build film ## from hello to the first verified piece, leg by leg, headless and in Chromium (root)
+	@scripts/need ip iptables chromium
+	build/leeway bench join --check
 
 bench-idle: ## memory, goroutines and traffic of links that do nothing, up to 1000
 	@scripts/need go
