@@ -165,7 +165,9 @@ func (p *Path) OnAck(now int64, a Ack) Outcome {
 	}
 	if out.Acked > 0 {
 		p.backoff, p.pending.lastAt = 0, now
-		if c.law.State() == Avoidance && !c.eager {
+		if c.eager {
+			host.Target = min(host.Target, eagerTarget)
+		} else if c.law.State() == Avoidance {
 			host.Target = c.bears.of(host, c.law.Window())
 		}
 		c.act(c.law.OnAck, host)
