@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -30,6 +31,8 @@ type linkStack struct {
 
 	mu    sync.Mutex
 	links map[int]*linkEnd // guarded by mu
+
+	requester *background.Requester // of the background lane; nil: all is foreground
 }
 
 func newLinkStack(h host) (*linkStack, error) {
@@ -41,6 +44,7 @@ func newLinkStack(h host) (*linkStack, error) {
 		Listen: net.JoinHostPort(h.setup.Addr, "0"), Loopback: true, SocketPerLink: !h.setup.Send,
 		InFlight: h.setup.InFlight, Plan: peer.Plan{V: 1, Data: h.setup.Channels, Message: h.setup.Message},
 	}
+	s.lay()
 	var err error
 	if s.rtc, err = rtclink.Listen(cfg); err != nil {
 		cancel()
@@ -135,6 +139,7 @@ func (e *linkEnd) attach(l transfer.Link, offered *rtclink.Link) {
 	hello := peer.Hello{MinVersion: 1, MaxVersion: peer.Version, MaxRequests: outstanding}
 	e.session = transfer.NewSession(l, hello, peer.ID{}, e, time.Now)
 	e.download = transfer.NewDownload(e.session.Send, time.Now, e)
+	e.lay()
 	e.target = &transfer.Target{Segment: peer.ID{1}, Length: peer.MaxSegment, Digests: e.stack.content.digests}
 }
 
@@ -168,7 +173,7 @@ func (e *linkEnd) ask(n int) {
 	}
 	e.next += n
 	e.mu.Unlock()
-	e.download.Request(e.target, peer.Foreground, "bench", pieces...)
+	e.download.Request(e.target, e.stack.lane(), "bench", pieces...)
 }
 
 // Candidate implements transfer.LinkEvents.
@@ -196,8 +201,11 @@ func (e *linkEnd) Open() {
 	e.mu.Lock()
 	e.upload = e.stack.uploader.Add(transfer.UploadConfig{
 		Link: e.transport, Send: e.session.Send, Pieces: e.stack.content, Budget: unlimited{}, Observer: unobserved{},
-		MaxRequests: outstanding,
+		MaxRequests: outstanding, Background: e.stack.lane() == peer.Background,
 	})
+	if wire, ok := e.transport.(background.Link); ok && e.stack.lane() == peer.Background {
+		e.upload.Acknowledged(wire)
+	}
 	e.mu.Unlock()
 	e.session.Open()
 }

@@ -5,6 +5,7 @@ import "github.com/leeway-video/leeway/internal/transfer"
 // The kinds of path end that a child can be.
 const (
 	kindLink    = "link"         // ours: store, upload queue, rtclink, verification
+	kindLane    = "link-lane"    // the same in the background lane
 	kindDefault = "pion-default" // a bare data channel as pion comes
 	kindTuned   = "pion-tuned"   // a bare data channel with what pion offers
 	kindTCP     = "tcp"          // kernel TCP, CUBIC

@@ -32,7 +32,7 @@ type host struct {
 
 func newStack(h host) (stack, error) {
 	switch h.setup.Kind {
-	case kindLink:
+	case kindLink, kindLane:
 		return newLinkStack(h)
 	case kindDefault, kindTuned:
 		return &pionStack{host: h, peers: map[int]*bare.Peer{}}, nil
