@@ -224,6 +224,13 @@ test('names that mean something outside of the bundle are kept', async () => {
   expect(new Loader(player.config).stats).toEqual({ loading: { start: 0 } });
 }, 60_000);
 
+test('what the engine and its loader call on the platform is kept', () => {
+  const shortened = internalNames();
+  // navigator.locks.request was not: no link opened in a browser, and nothing made of fakes noticed.
+  for (const name of ['request', 'query', 'postMessage', 'terminate', 'nonce', 'integrity'])
+    expect(shortened.test(name), name).toBe(false);
+});
+
 test('no property that is looked up by a string is shortened', () => {
   const packages = new URL('../../', import.meta.url);
   const shortened = internalNames();
