@@ -20,8 +20,9 @@ const (
 	smoothTarget  = 10_000    // µs: what a host with a window of many packets bears, unless a third of the base is more
 	smoothPackets = 12        // or the time that this many packets take
 	leastTarget   = 3_000     // µs, and a fifth: what a host bears at least, however far it was pushed back
+	leastPackets  = 4         // and the time that this many packets take at the largest window
 	eagerTarget   = 35_000    // µs: what foreground bears; an uplink of a home is not its alone
-	recallTime    = 3_000_000 // µs: the largest window of this and of the same time before is what it was pushed back from
+	recallTime    = 1_000_000 // µs: the largest window of this and of the same time before is what it was pushed back from
 
 	fastAfter = 16 // round trips without queue or loss after which growth is a part of the window
 	fastPart  = 8  // that part, by how far the queue is below the target

@@ -17,5 +17,5 @@ func (t *tolerance) of(s Signal, window int64) int64 {
 	target := min(s.Target, max(s.Base/3, smoothTarget, smoothPackets*Packet*s.RTT/most))
 	// At the window that leaves the line just full the queue is gone: down to there nobody needs to have come.
 	part := target * window / most * (s.Base + target) / max(1, s.Base) * 6 / 5
-	return min(target, max(part, target/5, leastTarget))
+	return min(target, max(part, target/5, leastTarget, leastPackets*Packet*s.RTT/most))
 }

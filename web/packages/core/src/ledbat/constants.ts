@@ -29,7 +29,8 @@ export const slowdownMost = 30_000_000;
 export const smoothTarget = 10_000;
 export const smoothPackets = 12;
 export const leastTarget = 3_000;
-export const recallTime = 3_000_000;
+export const leastPackets = 4;
+export const recallTime = 1_000_000;
 
 export const startPart = 2;
 

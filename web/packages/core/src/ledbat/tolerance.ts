@@ -17,9 +17,10 @@ export class Tolerance {
     }
     this.#peak = Math.max(this.#peak, window);
     const most = Math.max(this.#peak, this.#before);
-    const packets = c.div(c.smoothPackets * c.packet * s.rtt, most);
-    const target = Math.min(s.target, Math.max(c.div(s.base, 3), c.smoothTarget, packets));
+    const packets = (n: number): number => c.div(n * c.packet * s.rtt, most);
+    const target = Math.min(s.target, Math.max(c.div(s.base, 3), c.smoothTarget, packets(c.smoothPackets)));
     const pushed = c.div(c.div(target * window, most) * (s.base + target), Math.max(1, s.base));
-    return Math.min(target, Math.max(c.div(pushed * 6, 5), c.div(target, 5), c.leastTarget));
+    const least = Math.max(c.div(target, 5), c.leastTarget, packets(c.leastPackets));
+    return Math.min(target, Math.max(c.div(pushed * 6, 5), least));
   }
 }
