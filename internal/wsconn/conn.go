@@ -53,8 +53,9 @@ const pongEvery = 100 * time.Millisecond
 
 // Conn is one connection. Read belongs to one goroutine; the rest may be called from any.
 type Conn struct {
-	ws  *websocket.Conn
-	cfg Config
+	ws     *websocket.Conn
+	cfg    Config
+	server bool
 
 	mu     sync.Mutex
 	queue  chan []byte // closed by Close, under mu
@@ -64,13 +65,16 @@ type Conn struct {
 	reason string      // guarded by mu until closed
 	cut    *time.Timer // guarded by mu: ends a farewell that takes too long
 	done   chan struct{}
+	pings  chan string // of the other side, to be answered by the writer: nobody else writes
 
 	pinged atomic.Int64 // when the last ping went out, ns since the Unix epoch
 	rtt    atomic.Int64 // ns, smoothed; 0 until the first pong
 }
 
-func newConn(ws *websocket.Conn, cfg Config) *Conn {
-	c := &Conn{ws: ws, cfg: cfg, queue: make(chan []byte, cfg.WriteQueue), done: make(chan struct{})}
+func newConn(ws *websocket.Conn, cfg Config, server bool) *Conn {
+	c := &Conn{
+		ws: ws, cfg: cfg, server: server, queue: make(chan []byte, cfg.WriteQueue), done: make(chan struct{}), pings: make(chan string, 1),
+	}
 	ws.SetReadLimit(cfg.MaxMessage)
 	ws.SetPongHandler(func(string) error {
 		c.pong()
@@ -85,7 +89,7 @@ func newConn(ws *websocket.Conn, cfg Config) *Conn {
 // Read returns the next text message, whose bytes are the caller's. ErrTooBig and ErrText name what the other side did wrong;
 // any other error says that the connection is gone, ErrClosed that Close was called.
 func (c *Conn) Read() ([]byte, error) {
-	kind, b, err := c.ws.ReadMessage()
+	kind, b, err := c.message()
 	switch {
 	case errors.Is(err, websocket.ErrReadLimit):
 		return nil, ErrTooBig
@@ -117,7 +121,10 @@ func (c *Conn) ping() func(string) error {
 	return func(data string) error {
 		if now := time.Now(); now.Sub(answered) >= pongEvery {
 			answered = now
-			_ = c.ws.WriteControl(websocket.PongMessage, []byte(data), now.Add(time.Second)) // a writer that fails says so itself
+			select {
+			case c.pings <- data:
+			default: // the one before is not answered yet
+			}
 		}
 		return nil
 	}
@@ -222,8 +229,12 @@ func (c *Conn) write() {
 				c.linger()
 				return
 			}
-			c.taken(m)
-			if c.ws.WriteMessage(websocket.TextMessage, m) != nil {
+			if c.send(m) != nil {
+				c.Close(CloseDone, "")
+				return
+			}
+		case data := <-c.pings:
+			if c.ws.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(c.cfg.WriteTimeout)) != nil {
 				c.Close(CloseDone, "")
 				return
 			}

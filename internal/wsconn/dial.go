@@ -39,7 +39,7 @@ func Dial(ctx context.Context, url string, cfg Config, dial DialConfig) (*Conn, 
 		_ = ws.Close()
 		return nil, fmt.Errorf("wsconn: dial %s: the server does not speak %s", url, cfg.Subprotocol)
 	}
-	return newConn(ws, cfg), nil
+	return newConn(ws, cfg, false), nil
 }
 
 // Wait returns when nothing of the connection runs any more. The end comes by Close.

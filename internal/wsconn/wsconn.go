@@ -80,7 +80,7 @@ func Handler(cfg Config, serve func(c *Conn, r *http.Request)) http.Handler {
 		if err != nil {
 			return // Upgrade has answered
 		}
-		c := newConn(ws, cfg)
+		c := newConn(ws, cfg, true)
 		if ws.Subprotocol() != cfg.Subprotocol {
 			cfg.Refused("version")
 			c.Close(ClosePolicy, "subprotocol "+cfg.Subprotocol+" is spoken here")

@@ -21,12 +21,22 @@ const (
 // endpoint serves with a function and returns how to dial it. Everything has to be gone when the test ends.
 func endpoint(t *testing.T, cfg Config, serve func(*Conn, *http.Request)) func(protocol, origin string) (*websocket.Conn, *http.Response, error) {
 	t.Helper()
+	return endpointOn(t, cfg, nil, serve)
+}
+
+// endpointOn is endpoint with the server's connections counted by l, if there is one.
+func endpointOn(t *testing.T, cfg Config, l *counted, serve func(*Conn, *http.Request)) func(protocol, origin string) (*websocket.Conn, *http.Response, error) {
+	t.Helper()
 	leaks := goleak.IgnoreCurrent()
 	cfg.Subprotocol = subprotocol
 	if cfg.MaxMessage == 0 {
 		cfg.MaxMessage = 1024
 	}
-	server := httptest.NewServer(Handler(cfg, serve))
+	server := httptest.NewUnstartedServer(Handler(cfg, serve))
+	if l != nil {
+		l.Listener, server.Listener = server.Listener, l
+	}
+	server.Start()
 	var open []*websocket.Conn
 	t.Cleanup(func() {
 		for _, c := range open {

@@ -1,7 +1,6 @@
 package trackerbench
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -33,23 +32,30 @@ type process struct {
 // starter starts a tracker on its core.
 type starter func(ctx context.Context, r *bench.Run, pair *certificate, secure bool) (*process, error)
 
-// ticksPerSecond is of /proc/PID/stat; Linux has told every program 100 for decades.
-const ticksPerSecond = 100
-
-// cpu is what a process has had of processors, seconds.
+// cpu is what a process has had of processors, seconds: of each thread, by the scheduler's own clock. The figures of
+// /proc/PID/stat are sampled by ticks, which a process that sleeps thousands of times a second slips through.
 func cpu(pid int) (float64, error) {
-	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
-	if err != nil {
-		return 0, err
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil || len(threads) == 0 {
+		return 0, errors.Join(err, fmt.Errorf("process %d is not there, or the kernel keeps no schedstat", pid))
 	}
-	// The name, in brackets, may hold anything; the state follows it, then numbers.
-	fields := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
-	if len(fields) < 13 {
-		return 0, fmt.Errorf("/proc/%d/stat has %d fields", pid, len(fields))
+	total := int64(0)
+	for _, file := range threads {
+		b, err := os.ReadFile(file)
+		if errors.Is(err, os.ErrNotExist) {
+			continue // it ended just now
+		}
+		if err != nil {
+			return 0, err
+		}
+		on, _, _ := strings.Cut(string(b), " ")
+		ns, err := strconv.ParseInt(on, 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%s: %w", file, err)
+		}
+		total += ns
 	}
-	user, err1 := strconv.ParseInt(fields[11], 10, 64)
-	system, err2 := strconv.ParseInt(fields[12], 10, 64)
-	return float64(user+system) / ticksPerSecond, errors.Join(err1, err2)
+	return float64(total) / 1e9, nil
 }
 
 // resident is the memory of a process that is there, bytes.

@@ -64,6 +64,10 @@ var rivalFigures = []bench.Figure{
 	{Name: "bittorrent_tracker_p99_seconds", Unit: "s"},
 }
 
+// leastBusy is how much of its core the server has to have for a claim. The driver does as much work for a response as the
+// server does, in a process that is not the one to be made fast: it is the limit of both.
+const leastBusy = 0.4
+
 const (
 	serverCore = "0"
 	driverCore = "1"
@@ -123,8 +127,8 @@ func (c speed) run(ctx context.Context, r *bench.Run) (sample bench.Sample, err 
 		"server_busy": ours.cpu / b.Seconds, "refused_permille": 1000 * float64(b.Failures) / float64(b.Responses()+b.Failures),
 		"p50_seconds": ours.paced.P50.Seconds(), "p99_seconds": ours.paced.P99.Seconds(),
 	}
-	if ours.cpu < 0.7*b.Seconds {
-		sample.Void = fmt.Sprintf("the server had %.2f of its core: something else was the limit", ours.cpu/b.Seconds)
+	if ours.cpu < leastBusy*b.Seconds {
+		sample.Void = fmt.Sprintf("the server had %.2f of its core: waking up was most of its work, or others had the machine", ours.cpu/b.Seconds)
 	}
 	if !c.rival {
 		return sample, nil
