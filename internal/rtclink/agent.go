@@ -82,6 +82,9 @@ func (l *Link) watch() error {
 			}
 		})
 	}
+	if e, ok := l.events.(transfer.PathEvents); ok && err == nil {
+		err = l.agent.OnSelectedCandidatePairChange(func(_, _ ice.Candidate) { e.Moved() })
+	}
 	return err
 }
 

@@ -13,7 +13,15 @@ import (
 // ackEnd hears acks too.
 type ackEnd struct {
 	*end
-	acks chan []byte
+	acks  chan []byte
+	moved chan struct{}
+}
+
+func (e *ackEnd) Moved() {
+	select {
+	case e.moved <- struct{}{}:
+	default:
+	}
 }
 
 func (e *ackEnd) Ack(b []byte) { e.acks <- append([]byte(nil), b...) }
@@ -25,7 +33,7 @@ func TestBackgroundIsUnorderedFromTheAnswerer(t *testing.T) {
 	viewer, seed := listen(t, nil), listen(t, func(c *Config) { c.Plan = peer.Plan{V: 1, Data: 2, Message: 2400} })
 	path := newLossyPath(t, net.UDPAddrFromAddrPort(viewer.Addr()), everyLarge(100))
 	t.Cleanup(path.close)
-	a, b := newEnd(), &ackEnd{newEnd(), make(chan []byte, 4096)}
+	a, b := newEnd(), &ackEnd{end: newEnd(), acks: make(chan []byte, 4096), moved: make(chan struct{}, 1)}
 	a.rewrite = path.through // the seed, which answers, reaches the viewer through the path only
 	b.rewrite = func(string) (string, bool) { return "", false }
 	const count = 1000
@@ -43,6 +51,7 @@ func TestBackgroundIsUnorderedFromTheAnswerer(t *testing.T) {
 	}
 	link := connectAck(t, viewer, seed, a, b)
 	close(linked)
+	wait(t, b.moved, "a pair to be selected")
 	size := 2 * link.Payload()
 	if size < 2000 || size%4 != 0 || size > 2400 {
 		t.Fatalf("two packets carry %d bytes", size)

@@ -51,6 +51,7 @@ type viewer struct {
 var (
 	_ transfer.LinkEvents = (*viewer)(nil)
 	_ transfer.AckEvents  = (*viewer)(nil)
+	_ transfer.PathEvents = (*viewer)(nil)
 	_ transfer.Lane       = lane{}
 	_ transfer.Handler    = (*viewer)(nil)
 	_ transfer.Pieces     = pieces{}
@@ -212,6 +213,13 @@ func (v *viewer) Data(b []byte) {
 func (v *viewer) Ack(b []byte) {
 	if s, _ := v.parts(); s != nil {
 		s.Ack(b)
+	}
+}
+
+// Moved implements transfer.PathEvents.
+func (v *viewer) Moved() {
+	if _, u := v.parts(); u != nil {
+		u.Moved()
 	}
 }
 

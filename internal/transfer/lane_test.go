@@ -384,6 +384,26 @@ func TestBackgroundOfOneLinkWaitsForForegroundOfAnother(t *testing.T) {
 	})
 }
 
+// TestAnotherPathIsMeasuredAnew has the path become longer: without a word that is a queue, after one it is a base.
+func TestAnotherPathIsMeasuredAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		defer p.stop()
+		p.d.Request(p.target, peer.Background, "background", 0, 1)
+		pass(2 * time.Second)
+		if base := p.u.Background.Stats().Base; base < 40_000 || base > 45_000 {
+			t.Fatalf("a base of %d µs on a path of 40 ms", base)
+		}
+		p.up.Moved()
+		p.pipe.delay = 100 * time.Millisecond
+		p.d.Request(p.target, peer.Background, "background", 2, 3)
+		pass(5 * time.Second)
+		if s := p.u.Background.Stats(); s.Base < 200_000 || s.Queuing > 10_000 {
+			t.Errorf("after the path became longer: %+v", s)
+		}
+	})
+}
+
 func TestCanceledBackgroundIsOwedNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t)

@@ -68,6 +68,12 @@ type LinkEvents interface {
 	Closed(reason peer.CloseReason)
 }
 
+// PathEvents is what the receiver of a link's events has besides when what it measures of the path matters to it.
+type PathEvents interface {
+	// Moved says that packets take another way from now on: ICE has selected a pair of addresses, the first one too.
+	Moved()
+}
+
 // AckEvents is what the receiver of a link's events has besides when it takes part in the background transport.
 type AckEvents interface {
 	// Ack is a message of the ack channel. Like Data's, the slice is valid during the call only.

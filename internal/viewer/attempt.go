@@ -50,6 +50,7 @@ type greeted struct{ held []string }
 var (
 	_ transfer.LinkEvents = (*attempt)(nil)
 	_ transfer.AckEvents  = (*attempt)(nil)
+	_ transfer.PathEvents = (*attempt)(nil)
 )
 
 func (l *links) newAttempt(id, to signal.ID, role string, offered bool) *attempt {
@@ -313,6 +314,15 @@ func (a *attempt) Ack(message []byte) {
 	if s := a.session.Load(); s != nil {
 		s.Ack(message)
 	}
+}
+
+// Moved implements transfer.PathEvents.
+func (a *attempt) Moved() {
+	a.l.loop.Post(func() {
+		if r := a.remote; r != nil && !r.gone {
+			r.upload.Moved()
+		}
+	})
 }
 
 // Drain implements transfer.LinkEvents.
