@@ -45,6 +45,8 @@ export function createEnd(setup: Setup, say: (word: Word) => void): End {
   let burst = { at: 0, bytes: 0, missing: 0 };
   let begun = -1;
 
+  const foreground = () => [...links.values()].some((e) => e.urgent > 0);
+
   const control = (e: LinkEnd, message: Uint8Array) => {
     if (message.length !== 5) return;
     const bytes = new DataView(message.buffer, message.byteOffset).getUint32(1);
@@ -75,13 +77,17 @@ export function createEnd(setup: Setup, say: (word: Word) => void): End {
       signal: (signal) => say({ type: 'signal', link: number, signal }),
       open() {
         const source = {
-          waiting: () => e.urgent > 0 || e.owed > 0,
-          // Foreground goes first, and under the law as everything that a viewer sends.
+          urgent: () => e.urgent > 0,
+          // Foreground goes under the law as everything that a viewer sends, and nothing of the background beside it.
+          waiting: () => e.urgent > 0 || (e.owed > 0 && !foreground()),
           next(n: number) {
             const request = e.urgent > 0 ? foregroundRequest : backgroundRequest;
             const size = Math.min(n, e.urgent || e.owed, pieceSize);
-            if (e.urgent > 0) e.urgent -= size;
-            else e.owed -= size;
+            if (request === backgroundRequest) e.owed -= size;
+            else {
+              e.urgent -= size;
+              if (!foreground()) for (const other of links.values()) other.lane?.wake();
+            }
             return size > 0 ? { request, offset: 0, payload: payload.subarray(0, size) } : undefined;
           },
         };
