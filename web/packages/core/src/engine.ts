@@ -4,27 +4,19 @@ import type { Background } from './background/index.ts';
 import { complete, createCache } from './cache/cache.ts';
 import { createEmitter } from './events.ts';
 import type { Clock, Crypto, Engine, EngineEvents, PeerLink, Reason, SegmentResult } from './ports.ts';
-import {
-  byeLeaving,
-  byePolicy,
-  byeReplaced,
-  encode,
-  flagBackground,
-  flagNoUpload,
-  type HaveEntry,
-  laneForeground,
-  type Message,
-} from './protocol/peer.ts';
+import { byeLeaving, byePolicy, byeReplaced, laneForeground } from './protocol/peer.ts';
 import { decide, urgentWindow } from './schedule/decide.ts';
 import { type Action, defaultPolicy, type Policy, type ScheduleInput } from './schedule/input.ts';
 import { viewPeers, viewSegment } from './schedule/view.ts';
 import { pieceSize, type SiteRules } from './segment/index.ts';
 import { snapshotCache, snapshotPeer } from './stats/snapshot.ts';
 import { createStats } from './stats/stats.ts';
+import { createGreeting } from './transfer/greeting.ts';
 import type { Line } from './transfer/line.ts';
 import { createLoads } from './transfer/loads.ts';
 import { createLook } from './transfer/look.ts';
-import { createPeer, hello, type Peer } from './transfer/peer.ts';
+import { createParts } from './transfer/parts.ts';
+import { createPeer, type Peer } from './transfer/peer.ts';
 import { perform } from './transfer/perform.ts';
 import { createSegments, type Load, newSegment, type Segment } from './transfer/segments.ts';
 import { createVouch } from './transfer/vouch.ts';
@@ -51,9 +43,7 @@ export interface EngineDeps {
 
 const defaultCacheBytes = 64 << 20;
 const longestSleepMs = 30_000;
-const mostUncertified = 4;
-/** As many segments as fit into a message that goes with an answer (8,192 bytes), each with the largest bitmap. */
-const mostGreeted = 98;
+const mostUncertifiedBytes = 32 << 20;
 
 export const createEngine = (deps: EngineDeps): Engine => {
   const { clock, crypto, rules, line } = deps;
@@ -124,7 +114,8 @@ export const createEngine = (deps: EngineDeps): Engine => {
       cancelDownloads((d) => d.segment === s.id && d.piece >= from && d.piece < until),
     flying: (s, n) => [...peers.values()].some((p) => p.downloads.find(s.id, n)),
     settled,
-    fromOrigin: (...sent) => vouch.origin(...sent),
+    released: (s) => announce(s.id),
+    fromOrigin: (s, data, part) => (part ? vouch.origin(s, data, part) : parts.share(s, data)),
     delivered: (detail) => emit('segment', detail),
     changed,
   });
@@ -161,6 +152,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     certified(s) {
       if (s.uncertified) settled(vouch.origin(s, s.uncertified));
     },
+    large: (s, length) => settled(parts.large(s, length)),
     withdrawn(s) {
       cache.drop(s.id);
       s.pieceReason = undefined;
@@ -184,28 +176,21 @@ export const createEngine = (deps: EngineDeps): Engine => {
     changed,
   });
 
+  const parts = createParts({
+    segments,
+    most: deps.cacheBytes ?? defaultCacheBytes,
+    loads,
+    fromOrigin: vouch.origin,
+    changed,
+  });
+
   // ---- links ----
 
-  const announcement = (segment: string): HaveEntry | undefined => {
-    const e = cache.get(segment);
-    if (!e || !deps.uploads()) return undefined;
-    if (complete(e)) return { segment, state: 2, pieces: e.pieces };
-    if (!e.count && !wanted(segments.byId.get(segment)!)) return undefined;
-    return { segment, state: 1, pieces: e.pieces, bitmap: e.bitmap };
-  };
-
-  const flags = () => (deps.uploads() ? 0 : flagNoUpload);
-
-  const greeting = () => {
-    const entries: HaveEntry[] = [];
-    for (const id of cache.ids()) {
-      const entry = announcement(id);
-      if (entry && entries.length < mostGreeted) entries.push(entry);
-    }
-    const first: Message[] = [hello(flags() | (deps.background ? flagBackground : 0), deps.self(), deps.swarm)];
-    if (entries.length > 0) first.push({ type: 'have', entries });
-    return { said: first.map(encode), held: entries.map(({ segment }) => segment) };
-  };
+  const { announcement, flags, greeting } = createGreeting({
+    ...deps,
+    cache,
+    wanted: (id) => wanted(segments.byId.get(id)!),
+  });
 
   const addLink = (link: PeerLink) => {
     const other = link.peer;
@@ -261,8 +246,10 @@ export const createEngine = (deps: EngineDeps): Engine => {
     return Math.floor(least < Number.POSITIVE_INFINITY ? nowUs() + least : playheadUs + s.ref.startMs * 1000);
   };
 
+  const ahead = (s: Segment) => upcoming.some((u) => u === s || u.parts?.includes(s));
+
   const input = (): ScheduleInput => {
-    const list = [...segments.byId.values()].filter((s) => wanted(s) || upcoming.includes(s) || s.uncertified);
+    const list = [...segments.byId.values()].filter((s) => wanted(s) || ahead(s) || s.uncertified);
     list.sort((a, b) => a.ref.startMs - b.ref.startMs || (a.id < b.id ? -1 : 1));
     const { peers: view, requests } = viewPeers(peers.values());
     const hellos = [...peers.values()].some((p) => !p.ready);
@@ -326,19 +313,17 @@ export const createEngine = (deps: EngineDeps): Engine => {
     }
     if (isOver()) return;
     for (const x of plain) if (x !== s && !wanted(x)) plain.delete(x);
-    if (!wanted(s)) s.askedUs = nowUs();
-    s.loads.add(load);
+    loads.ask(s, load);
     if (!s.id || stopped) return loads.startOrigin(s, 'policy');
-    loads.finish(s);
     if (wanted(s) && request.adaptive && !off && stale(() => relaxed(s))) loads.startOrigin(s, 'policy', true);
+    parts.split(s);
     changed();
     const next = request.upcoming.map((ref) =>
       segments.resolve(ref, request.rendition, request.bitrate).catch(() => []),
     );
     upcoming = (await Promise.all(next)).flat();
-    const old = [...segments.byId.values()].filter((x) => x.uncertified).slice(0, -mostUncertified);
-    for (const x of old) x.uncertified = undefined;
-    segments.prune((x) => wanted(x) || upcoming.includes(x) || !!cache.get(x.id) || !!x.disputed);
+    segments.shed(mostUncertifiedBytes);
+    segments.prune((x) => wanted(x) || ahead(x) || !!cache.get(x.id) || !!x.disputed);
     changed();
   };
 
@@ -361,20 +346,15 @@ export const createEngine = (deps: EngineDeps): Engine => {
         abort() {
           if (over) return;
           entry.reject(new Error('aborted'));
-          for (const s of [...segments.byId.values(), ...plain]) {
-            if (!s.loads.delete(entry) || wanted(s)) continue;
-            loads.stopOrigin(s);
-            s.origin = 'idle';
-            cancelDownloads((d) => d.segment === s.id);
-            announce(s.id);
-          }
+          entry.stop?.();
+          for (const s of [...segments.byId.values(), ...plain]) loads.release(s, entry);
           changed();
         },
       };
     },
     adopt(request, data) {
       const take = async (s: Segment) => {
-        if (!stopped && !off && !s.disputed && !complete(cache.get(s.id))) await vouch.origin(s, data);
+        if (!stopped && !off && !s.disputed && !complete(cache.get(s.id))) await parts.share(s, data);
         changed();
       };
       // What has no name on the site is nobody's.

@@ -6,11 +6,12 @@ import type { Peer } from '../transfer/peer.ts';
 import type { Segment } from '../transfer/segments.ts';
 import type { SchedulePeer, ScheduleRequest, WantedSegment } from './input.ts';
 
-/** Bytes that the origin would have to send, as far as they are known. */
+/** Bytes that the origin would have to send, as far as they are known; for a part of an object, those of the object. */
 const left = (s: Segment, held: number, line: Line): number =>
-  s.certificate
+  s.object ??
+  (s.certificate
     ? Math.max(1, s.certificate.length - (line.wholes ? 0 : held * pieceSize))
-    : (s.bitrate * s.ref.durationMs) / 8000;
+    : (s.bitrate * s.ref.durationMs) / 8000);
 
 /** A segment as the schedule sees it. */
 export const viewSegment = (s: Segment, cache: Cache, deadlineUs: number, line: Line): WantedSegment => {

@@ -1,6 +1,7 @@
 import { type Alarm, type Background, createBackground } from '../background/index.ts';
 import { createEngine, type EngineDeps } from '../engine.ts';
-import type { Clock, Engine, PeerLink, SegmentResult } from '../ports.ts';
+import type { ByteRange, Clock, Engine, PeerLink, SegmentResult } from '../ports.ts';
+import { maxLength, virtualRanges } from '../segment/index.ts';
 import { createLine } from '../transfer/line.ts';
 import { createPeer, type Peer, type PeerHost } from '../transfer/peer.ts';
 import { type Film, idOf, rules, type Signer } from './film.ts';
@@ -34,9 +35,14 @@ const alarmOf =
 export class Seed {
   readonly peers: Peer[] = [];
   sent = 0;
+  /** Certifies, but has nothing any more. */
+  silent = false;
+  /** Of the content, as certificates say. */
+  version = '';
   private readonly fetched = new Map<string, Promise<Uint8Array>>();
   private readonly ready = new Map<string, Uint8Array>();
   private readonly names = new Map<string, string>();
+  private readonly ranges = new Map<string, ByteRange>();
   private holder = false;
 
   constructor(
@@ -45,7 +51,14 @@ export class Seed {
     private readonly film: Film,
     private readonly signer: Signer,
   ) {
-    for (const s of film.segments) this.names.set(idOf(s.name), s.name);
+    for (const s of film.segments) {
+      this.names.set(idOf(s.name), s.name);
+      for (const range of virtualRanges(film.bytes)) {
+        const id = idOf(`${s.name}#${range.first}-${range.last}`);
+        this.names.set(id, s.name);
+        this.ranges.set(id, range);
+      }
+    }
   }
 
   /** From now on it is a viewer that holds everything, and says so. */
@@ -65,11 +78,7 @@ export class Seed {
     const known = this.fetched.get(id);
     if (known) return known;
     const fetching = this.film
-      .fetcher(
-        this.network,
-        this.id,
-        name,
-      )(new AbortController().signal, nothing)
+      .fetcher(this.network, this.id, name)(new AbortController().signal, nothing, this.ranges.get(id))
       .then(({ data }) => {
         const bytes = new Uint8Array(data);
         this.ready.set(id, bytes);
@@ -86,11 +95,13 @@ export class Seed {
       swarm: swarmId,
       uploads: {
         piece: (s, n) => {
+          if (this.silent) return undefined;
           const piece = this.ready.get(s)?.subarray(n * 16384, (n + 1) * 16384);
           return piece?.length ? piece : undefined;
         },
         pieces: (s) => {
           // Who has the certificate from elsewhere asks again in a moment.
+          if (this.silent) return 0;
           if (!this.ready.has(s)) this.fetch(s).catch(nothing);
           return this.pieces(s);
         },
@@ -107,12 +118,20 @@ export class Seed {
       piece: nothing,
       certificateRequest: (p, ids) => {
         for (const segment of ids) {
+          const { bytes } = this.film;
+          const range = this.ranges.get(segment);
+          if (bytes > maxLength && !range) {
+            p.send({ type: 'certificate-none', segment, reason: 4, objectLength: bytes });
+            continue;
+          }
           this.fetch(segment).then(
             (data) => {
               const certificate = this.signer.certify(
-                this.names.get(segment)!,
+                this.names.get(segment)! + (range ? `#${range.first}-${range.last}` : ''),
                 data,
                 Math.floor(this.network.world.now()),
+                bytes,
+                this.version,
               );
               p.send({ type: 'certificate', segment, certificate });
             },
@@ -145,6 +164,9 @@ export class Viewer {
   stallMs = 0;
   startupMs = -1;
   adaptive = false;
+  onProgress?: (loaded: number) => void;
+  /** Gives up what is being loaded. */
+  abort = nothing;
   private position = 0;
   private bufferedMs = 0;
   private updatedAt = 0;
@@ -212,7 +234,7 @@ export class Viewer {
       return;
     }
     const { engine, film, network } = this;
-    const { result } = engine.load(
+    const load = engine.load(
       {
         ...segment,
         rendition: '480p',
@@ -225,9 +247,10 @@ export class Viewer {
         upcoming: film.segments.slice(this.next + 1, this.next + 3),
         origin: film.fetcher(network, this.id, segment.name),
       },
-      () => {},
+      (loaded) => this.onProgress?.(loaded),
     );
-    result.then(
+    this.abort = load.abort;
+    load.result.then(
       (r) => {
         this.update();
         this.results.push(r);

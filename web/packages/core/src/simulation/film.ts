@@ -34,8 +34,8 @@ export class Signer {
     this.verifyKey = { keyId: toHex(sha256(point).subarray(0, 8)), key: new Uint8Array(point) };
   }
 
-  /** A certificate, version 1, of a whole object. */
-  certify(name: string, data: Uint8Array, issuedAt: number): Uint8Array {
+  /** A certificate, version 1, of a whole object or of a part of a longer one. */
+  certify(name: string, data: Uint8Array, issuedAt: number, objectLength = data.length, version = ''): Uint8Array {
     const u64 = (n: number) => {
       const b = Buffer.alloc(8);
       b.writeBigUInt64BE(BigInt(n));
@@ -52,13 +52,14 @@ export class Signer {
       fromHex(this.verifyKey.keyId),
       u64(issuedAt),
       u64(issuedAt + 6 * 3_600_000),
-      u64(data.length),
+      u64(objectLength),
       length,
       Buffer.from([site.name.length]),
       Buffer.from(site.name),
       nameLength,
       Buffer.from(name),
-      Buffer.from([0]),
+      Buffer.from([version.length]),
+      Buffer.from(version),
       ...digests,
     ]);
     const signature = sign('sha256', Buffer.concat([Buffer.from('leeway certificate v1\0'), body]), {
@@ -77,6 +78,10 @@ export class Film {
   broken?: Error;
   /** Parts of a segment are answered with all of it. */
   wholes = false;
+  /** Who gets everything when it asks for a range. */
+  rangeless = (_node: string) => this.wholes;
+  /** Ranges that were asked for, by name. */
+  readonly ranges = new Map<string, number>();
   private readonly contents = new Map<string, Uint8Array>();
   constructor(
     count: number,
@@ -109,14 +114,15 @@ export class Film {
 
   /** Fetches over the network, in chunks of 64 KiB, 20 ms to answer. */
   fetcher(network: Network, node: string, name: string): OriginFetcher {
-    return (signal, onProgress, part) =>
+    return (signal, onProgress, range) =>
       new Promise((resolve, reject) => {
-        this.count(name);
+        if (range) this.ranges.set(name, (this.ranges.get(name) ?? 0) + 1);
+        else this.count(name);
         signal.addEventListener('abort', () => reject(new Error('AbortError')));
         network.world.setTimer(() => {
           if (this.broken) return reject(this.broken);
-          const all = this.content(name);
-          const data = part && !this.wholes ? all.slice(part.first, part.last + 1) : all.slice();
+          const part = this.rangeless(node) ? undefined : range;
+          const data = this.content(name).slice(part?.first, part && part.last + 1);
           let left = data.length;
           let loaded = 0;
           const more = () => {

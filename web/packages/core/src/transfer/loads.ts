@@ -4,7 +4,7 @@ import type { ByteRange, Clock, EngineEvents, Reason, SegmentResult, Source } fr
 import { pieceLength, pieceSize } from '../segment/index.ts';
 import type { Stats } from '../stats/stats.ts';
 import type { Line } from './line.ts';
-import type { Segment, Stretch } from './segments.ts';
+import { type Load, type Segment, type Stretch, sourceOf } from './segments.ts';
 
 /** Pieces that are not left are taken along between two that are, if they are so few: asking twice takes longer. */
 const bridge = 4;
@@ -24,18 +24,25 @@ export interface LoadsHost {
   flying(s: Segment, piece: number): boolean;
   /** What goes on without being waited for; its failures are defects. */
   settled(p: Promise<unknown>): void;
-  /** False: it does not fit the certificate, or there is none. */
-  fromOrigin(s: Segment, data: Uint8Array, part?: Stretch): Promise<boolean>;
+  /** Nobody waits for the segment any more. */
+  released(s: Segment): void;
+  /** For a stretch, whether it fits the certificate. */
+  fromOrigin(s: Segment, data: Uint8Array, part?: Stretch): Promise<unknown>;
   delivered(detail: EngineEvents['segment']): void;
   changed(): void;
 }
 
 export interface Loads {
+  ask(s: Segment, load: Load): void;
+  /** Takes a load from its segment; what only that load needed stops. */
+  release(s: Segment, load: Load): void;
   /** Hands the pieces to the player, if they are all there and of one certificate. */
   finish(s: Segment): void;
   /** `whole`: nothing less, since it is to measure the line. */
   startOrigin(s: Segment, reason: Reason, whole?: boolean): void;
   stopOrigin(s: Segment): void;
+  /** Gives a load its result. */
+  hand(s: Segment, load: Load, result: SegmentResult): void;
   /** The origin failed and nobody else can help: its error is the player's. */
   giveUp(s: Segment): void;
 }
@@ -50,19 +57,24 @@ export const createLoads = (host: LoadsHost): Loads => {
     status?: number,
     crowded?: boolean,
   ) => {
-    const { origin, seed, peer } = bytes;
-    const source: Source = origin > seed + peer ? 'origin' : seed > peer ? 'seed' : 'peer';
+    const { origin, seed } = bytes;
+    const source = sourceOf(bytes);
     const reason = origin ? s.originReason : seed ? (s.pieceReason ?? 'no-holder') : undefined;
-    const { url, startMs, durationMs } = s.ref;
     for (const load of [...s.loads]) {
       s.loads.delete(load);
       const result: SegmentResult = { data: data(), source, reason, bytes, status, crowded };
       stats.segment(source, reason);
-      const { data: _, ...rest } = result;
-      const tookMs = clock.now() - load.startedMs;
-      load.resolve(result);
-      host.delivered({ url, startMs, durationMs, rendition: load.request.rendition, result: rest, tookMs });
+      hand(s, load, result);
     }
+  };
+
+  const hand = (s: Segment, load: Load, result: SegmentResult) => {
+    load.resolve(result);
+    if (load.part) return;
+    const { url, startMs, durationMs } = s.ref;
+    const { data: _, ...rest } = result;
+    const tookMs = clock.now() - load.startedMs;
+    host.delivered({ url, startMs, durationMs, rendition: load.request.rendition, result: rest, tookMs });
   };
 
   const finish = (s: Segment) => {
@@ -77,6 +89,20 @@ export const createLoads = (host: LoadsHost): Loads => {
     if (!bytes.origin) line.byPeers(data.length, clock.now() - first!.startedMs);
     settle(s, () => data.slice().buffer as ArrayBuffer, bytes);
     host.cancel(s);
+  };
+
+  const ask = (s: Segment, load: Load) => {
+    if (!s.loads.size) s.askedUs = Math.floor(clock.now() * 1000);
+    s.loads.add(load);
+    finish(s);
+  };
+
+  const release = (s: Segment, load: Load) => {
+    if (!s.loads.delete(load) || s.loads.size) return;
+    stopOrigin(s);
+    s.origin = 'idle';
+    host.cancel(s);
+    host.released(s);
   };
 
   const stopOrigin = (s: Segment) => {
@@ -150,7 +176,7 @@ export const createLoads = (host: LoadsHost): Loads => {
           }
           end('idle');
           // The player may transfer its buffer away: what is to be shared is a copy.
-          const copy = s.disputed || !host.sharing() || !s.id ? undefined : new Uint8Array(data.slice(0));
+          const copy = load.part || s.disputed || !host.sharing() || !s.id ? undefined : new Uint8Array(data.slice(0));
           host.cancel(s);
           stats.played(size);
           // A second load at the same time gets a buffer of its own.
@@ -185,5 +211,5 @@ export const createLoads = (host: LoadsHost): Loads => {
     host.cancel(s);
   };
 
-  return { finish, startOrigin, stopOrigin, giveUp };
+  return { ask, release, finish, startOrigin, stopOrigin, hand, giveUp };
 };

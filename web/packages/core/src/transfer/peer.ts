@@ -39,7 +39,7 @@ export interface PeerHost {
   piece(peer: Peer, download: Download): void;
   certificateRequest(peer: Peer, segments: string[]): void;
   certificate(peer: Peer, segment: string, raw: Uint8Array): void;
-  certificateNone(peer: Peer, segment: string, reason: number): void;
+  certificateNone(peer: Peer, segment: string, reason: number, objectLength: number): void;
   count(name: string, n?: number): void;
   wasted(bytes: number): void;
   /** Something happened that the schedule may act on. */
@@ -290,7 +290,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
       case 'certificate':
         return host.certificate(peer, m.segment, m.certificate.slice());
       case 'certificate-none':
-        return host.certificateNone(peer, m.segment, m.reason);
+        return host.certificateNone(peer, m.segment, m.reason, m.objectLength);
       case 'request':
         return peer.uploads.request(m.segment, m.lane, m.requests);
       case 'cancel':

@@ -1,5 +1,5 @@
 import type { Certificate } from '../certificate/index.ts';
-import type { Crypto, ProgressFunction, Reason, SegmentRef, SegmentRequest, SegmentResult } from '../ports.ts';
+import type { Crypto, ProgressFunction, Reason, SegmentRef, SegmentRequest, SegmentResult, Source } from '../ports.ts';
 import { type SiteRules, segmentId } from '../segment/index.ts';
 
 /** One request of the player. */
@@ -9,6 +9,10 @@ export interface Load {
   resolve(result: SegmentResult): void;
   reject(error: unknown): void;
   startedMs: number;
+  /** It is for a part of what the player asked for. */
+  part?: boolean;
+  /** Ends what was started for it beside its segment. */
+  stop?: () => void;
 }
 
 /** Pieces from one number until before another. */
@@ -35,6 +39,10 @@ export interface Segment {
   originError?: unknown;
   /** Bytes in from the origin fetch that is running. */
   originLoaded: number;
+  /** Length of the object that it is, or is a part of, once that is known to be too long to be shared whole. */
+  object?: number;
+  /** The virtual segments in which it is shared. */
+  parts?: Segment[];
   /** What the origin sent, until there is a certificate to hold it against. */
   uncertified?: Uint8Array;
   /** Piece number → source of verified pieces. */
@@ -47,6 +55,8 @@ export interface Segments {
   byId: Map<string, Segment>;
   /** Rejects with a SiteError when the URL is not one of the site's. */
   resolve(ref: SegmentRef, rendition: string, bitrate: number): Promise<Segment>;
+  /** Gives up the oldest of what waits for a certificate, down to so many bytes. */
+  shed(most: number): void;
   /** Forgets the oldest segments that nothing needs. */
   prune(needed: (s: Segment) => boolean): void;
 }
@@ -70,6 +80,10 @@ export const newSegment = (id: string, name: string, ref: SegmentRef, rendition:
   sources: [],
 });
 
+/** Where most of the bytes came from. */
+export const sourceOf = ({ origin, seed, peer }: Record<Source, number>): Source =>
+  origin > seed + peer ? 'origin' : seed > peer ? 'seed' : 'peer';
+
 /** The segments by ID, and the way from a URL to one. */
 export const createSegments = (rules: SiteRules, crypto: Crypto): Segments => {
   const byId = new Map<string, Segment>();
@@ -87,6 +101,13 @@ export const createSegments = (rules: SiteRules, crypto: Crypto): Segments => {
         byId.set(id, s);
       }
       return s;
+    },
+    shed(most) {
+      let kept = 0;
+      for (const s of [...byId.values()].reverse()) {
+        kept += s.uncertified?.length ?? 0;
+        if (kept > most) s.uncertified = undefined;
+      }
     },
     prune(needed) {
       if (byId.size <= maxSegments) return;

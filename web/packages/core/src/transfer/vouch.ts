@@ -26,6 +26,8 @@ export interface VouchHost {
   /** A piece passed. */
   accepted(s: Segment, piece: number, data: Uint8Array, from: Peer | undefined, d?: Download): void;
   certified(s: Segment): void;
+  /** A seed says that the object is so long that it is shared in parts. */
+  large(s: Segment, length: number): void;
   /** What is held of the segment is no longer vouched for. */
   withdrawn(s: Segment): void;
   contradicted(s: Segment, fromOrigin: boolean): void;
@@ -40,7 +42,7 @@ export interface Vouch {
   serverOffsetMs: number;
   revocations(): Revocation[];
   certificate(peer: Peer, id: string, raw: Uint8Array): Promise<void>;
-  none(peer: Peer, id: string, reason: number): void;
+  none(peer: Peer, id: string, reason: number, objectLength?: number): void;
   asked(peer: Peer, ids: string[]): void;
   piece(peer: Peer, d: Download): Promise<void>;
   /** Takes what the origin sent, all of it or a stretch of pieces; false: it does not fit the certificate, or there is none. */
@@ -124,7 +126,7 @@ export const createVouch = (host: VouchHost): Vouch => {
       if (!valid) host.count(`certificate_${outcome}`);
       if (dishonest.includes(outcome)) return peer.drop('protocol-error', byeProtocolError, true);
       if (suspects.get(peer)?.segment === id) return hearSuspect(peer, s, valid);
-      if (!valid) return vouch.none(peer, id, noneUnknown);
+      if (!valid || (s.object && s.object !== valid.objectLength)) return vouch.none(peer, id, noneUnknown);
       if (s.disputed || (s.state === 'refused' && !s.loads.size)) return;
       if (!s.certificate) {
         s.certificate = valid;
@@ -138,11 +140,12 @@ export const createVouch = (host: VouchHost): Vouch => {
       host.changed();
     },
 
-    none(peer, id, reason) {
+    none(peer, id, reason, objectLength = 0) {
       const s = host.segment(id);
       host.count(`certificate_none_${reason}`);
       if (suspects.get(peer)?.segment === id) return drop(peer);
       peer.holdings.forget(id);
+      if (s && objectLength && peer.link.role === 'seed') return host.large(s, objectLength);
       // Nothing is outstanding any more unless another was asked later.
       if (s?.state === 'asked' && s.certPeers.at(-1) === peer.link.peer) s.state = 'none';
       host.changed();
