@@ -11,6 +11,7 @@ import { viewPeers, viewSegment } from './schedule/view.ts';
 import { pieceSize, type SiteRules } from './segment/index.ts';
 import { snapshotCache, snapshotPeer } from './stats/snapshot.ts';
 import { createStats } from './stats/stats.ts';
+import { createAgreement } from './transfer/agreement.ts';
 import { createGreeting } from './transfer/greeting.ts';
 import type { Line } from './transfer/line.ts';
 import { createLoads } from './transfer/loads.ts';
@@ -62,9 +63,6 @@ export const createEngine = (deps: EngineDeps): Engine => {
   let playheadUs = 0;
   let timer = 0;
   let due = false;
-  let compared = 0;
-  let contradicted = 0;
-  let inRow = 0;
 
   const nowUs = () => Math.floor(clock.now() * 1000);
   const { on, emit, clear } = createEmitter<EngineEvents>(() => stats.count('errors'));
@@ -103,6 +101,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     changed();
   };
 
+  const agreement = createAgreement();
   const loads = createLoads({
     clock,
     stats,
@@ -162,15 +161,9 @@ export const createEngine = (deps: EngineDeps): Engine => {
     contradicted(s, fromOrigin) {
       stats.add('contradictions', 1);
       emit('contradiction', { url: s.ref.url, segment: s.id });
-      if (!fromOrigin) return;
-      compared++;
-      contradicted++;
-      if (++inRow >= 3 || (compared >= 50 && contradicted * 100 > compared)) turnOff('policy');
+      if (fromOrigin && agreement.differs()) turnOff('policy');
     },
-    agreed() {
-      compared++;
-      inRow = 0;
-    },
+    agreed: agreement.agrees,
     rejectedBytes: (n) => stats.add('rejected_bytes', n),
     count: stats.count,
     changed,

@@ -18,6 +18,7 @@ import {
 } from '../protocol/peer.ts';
 import { createHoldings, type Holdings } from '../swarm/holdings.ts';
 import { createDownloads, type Download, type Downloads } from './downloads.ts';
+import { createNews } from './news.ts';
 import { createPatience, saysGone } from './patience.ts';
 import { createUploads, type UploadHost, type Uploads } from './uploads.ts';
 
@@ -86,7 +87,6 @@ const pingMs = 5_000;
 /** Ticks of pingMs without a message that end a link; without the hello. */
 const silentTicks = 4;
 const helloTicks = 2;
-const announceMs = 50;
 /** A byte is worth so many µs of waiting for the next: who sends less than 5 kB/s stalls, however often it sends. */
 const byteUs = 183;
 /** Least time or bytes for a sample of the rate. */
@@ -116,9 +116,6 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   let quiet = 0;
   /** Something was sent since the last tick. */
   let spoke = false;
-  const dirty = new Set<string>();
-  let announceTimer = 0;
-  const announced = new Set<string>();
   let busySince = -1;
   let busyBytes = 0;
 
@@ -128,24 +125,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     link.sendControl(encode(m));
   };
 
-  const flush = () => {
-    clock.clearTimer(announceTimer);
-    announceTimer = 0;
-    if (!dirty.size) return;
-    announceTimer = clock.setTimer(flush, announceMs);
-    const entries: HaveEntry[] = [];
-    for (const segment of dirty) {
-      const entry = host.announcement(segment);
-      if (entry) {
-        announced.add(segment);
-        entries.push(entry);
-      } else if (announced.delete(segment)) {
-        entries.push({ segment, state: 0, pieces: 0 });
-      }
-    }
-    dirty.clear();
-    for (let i = 0; i < entries.length; i += 255) send({ type: 'have', entries: entries.slice(i, i + 255) });
-  };
+  const news = createNews(clock, host.announcement, (entries) => send({ type: 'have', entries }));
 
   const end = (reason: LinkCloseReason, ban: boolean) => {
     if (!open) return;
@@ -154,7 +134,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
       if (!d.checking) host.wasted(d.received);
       peer.downloads.remove(d);
     }
-    clock.clearTimer(announceTimer);
+    news.stop();
     clock.clearTimer(tick);
     patience.stop();
     peer.lane?.close();
@@ -175,7 +155,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
       nowUs,
       reject(reason, ids) {
         // What is no longer held is said first: a reject of what is still announced is taken for a lie.
-        flush();
+        news.flush();
         peer.sendIds('reject', ids, reason);
       },
     }),
@@ -204,8 +184,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     announce(segment) {
       // Seeds ask nobody.
       if (!peer.ready || !open || link.role === 'seed') return;
-      dirty.add(segment);
-      if (!announceTimer) flush();
+      news.tell(segment);
     },
     stalled(now) {
       const pause = patience.stalled();
@@ -250,8 +229,8 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     peer.maxRequests = m.maxRequests;
     if (paced && m.flags & flagBackground) pace(paced);
     ping();
-    for (const segment of host.held()) dirty.add(segment);
-    if (link.role !== 'seed') flush();
+    for (const segment of host.held()) news.add(segment);
+    if (link.role !== 'seed') news.flush();
     host.ready(peer);
   };
 
@@ -395,10 +374,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   link.onDrain = () => peer.uploads.pump();
   link.onClose = (reason) => end(reason, reason === 'protocol-error');
   if (link.greeted) {
-    for (const segment of link.greeted) {
-      announced.add(segment);
-      dirty.add(segment);
-    }
+    for (const segment of link.greeted) news.said(segment);
   } else send(hello(paced ? flags | flagBackground : flags, host.self(), host.swarm));
   return peer;
 };

@@ -1,0 +1,52 @@
+/** What a peer is told of what is held here, as it changes. */
+import type { Clock } from '../ports.ts';
+import type { HaveEntry } from '../protocol/peer.ts';
+
+/** The least time between two messages about it. */
+const everyMs = 50;
+const mostEntries = 255;
+
+export const createNews = (
+  clock: Clock,
+  entryOf: (segment: string) => HaveEntry | undefined,
+  send: (entries: HaveEntry[]) => void,
+) => {
+  const dirty = new Set<string>();
+  const announced = new Set<string>();
+  let timer = 0;
+  const flush = () => {
+    clock.clearTimer(timer);
+    timer = 0;
+    if (!dirty.size) return;
+    timer = clock.setTimer(flush, everyMs);
+    const entries: HaveEntry[] = [];
+    for (const segment of dirty) {
+      const entry = entryOf(segment);
+      if (entry) {
+        announced.add(segment);
+        entries.push(entry);
+      } else if (announced.delete(segment)) {
+        entries.push({ segment, state: 0, pieces: 0 });
+      }
+    }
+    dirty.clear();
+    for (let i = 0; i < entries.length; i += mostEntries) send(entries.slice(i, i + mostEntries));
+  };
+  return {
+    /** Says all of it now. */
+    flush,
+    /** To be said with the next. */
+    add: (segment: string) => void dirty.add(segment),
+    /** To be said at once, if nothing was said just now. */
+    tell(segment: string) {
+      dirty.add(segment);
+      if (!timer) flush();
+    },
+    /** Was said ahead of the link, and may have changed since. */
+    said(segment: string) {
+      announced.add(segment);
+      dirty.add(segment);
+    },
+    stop: () => clock.clearTimer(timer),
+  };
+};
