@@ -47,34 +47,65 @@ func (c *Conn) message() (kind int, message []byte, err error) {
 	}
 }
 
-// send writes a message, and those that are queued behind it as far as they fit into the same write. Only the writer calls
-// it, and the writer alone writes, so that whole frames follow each other.
-func (c *Conn) send(m []byte) error {
-	if !c.server { // a client masks what it sends
-		c.taken(m)
-		return c.ws.WriteMessage(websocket.TextMessage, m)
+// maxIdleQueue is how much of a queue is kept once it is empty, in messages.
+const maxIdleQueue = 16
+
+// send writes what is queued as far as it fits into one write, and says whether the connection is over: closed, and nothing
+// left to say. Only the writer calls it, and the writer alone writes, so that whole frames follow each other.
+func (c *Conn) send() (over bool, err error) {
+	if !c.server { // a client masks what it sends, and has little to say
+		m, over := c.take(nil, 1)
+		if over || m == nil {
+			return over, nil
+		}
+		_ = c.ws.SetWriteDeadline(time.Now().Add(c.cfg.WriteTimeout))
+		return false, c.ws.WriteMessage(websocket.TextMessage, m)
 	}
 	buffer := buffers.Get().(*[]byte)
 	b := (*buffer)[:0]
 	defer func() { release(buffer, b) }()
-	for more := true; more; {
-		c.taken(m)
-		b = appendFrame(b, m)
-		if more = len(b) < batchBytes; !more {
-			break
-		}
-		select {
-		case m, more = <-c.queue: // a queue that was closed is found closed again
-		default:
-			more = false
-		}
+	if b, over = c.take(b, batchBytes); over || len(b) == 0 {
+		return over, nil
 	}
 	conn := c.ws.NetConn()
 	if err := conn.SetWriteDeadline(time.Now().Add(c.cfg.WriteTimeout)); err != nil {
-		return err
+		return false, err
 	}
-	_, err := conn.Write(b)
-	return err
+	_, err = conn.Write(b)
+	return false, err
+}
+
+// take appends the frames of what is queued to b until that has most bytes, and rouses the writer again for the rest. With a
+// nil b it returns the first message alone, as it is.
+func (c *Conn) take(b []byte, most int) (out []byte, over bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	over = c.closed && c.head == len(c.queue)
+	for alone := b == nil; c.head < len(c.queue) && len(b) < most; {
+		m := c.queue[c.head]
+		c.queue[c.head] = nil
+		c.head++
+		c.queued -= len(m)
+		if alone {
+			b = m
+			break
+		}
+		b = appendFrame(b, m)
+	}
+	if c.head < len(c.queue) || c.closed {
+		c.rouse()
+	}
+	switch {
+	case c.head == len(c.queue):
+		c.queue, c.head = c.queue[:0], 0
+		if cap(c.queue) > maxIdleQueue {
+			c.queue = nil
+		}
+	case 2*c.head >= len(c.queue): // a queue that is never empty must not grow by what has gone
+		c.queue = c.queue[:copy(c.queue, c.queue[c.head:])]
+		c.head = 0
+	}
+	return b, over
 }
 
 // appendFrame adds a text message as a server sends it: whole and unmasked.

@@ -14,7 +14,7 @@ import (
 
 func (c *Config) complete() {
 	if c.WriteQueue == 0 {
-		c.WriteQueue = 64
+		c.WriteQueue = 256
 	}
 	if c.WriteTimeout == 0 {
 		c.WriteTimeout = 10 * time.Second
@@ -58,12 +58,14 @@ type Conn struct {
 	server bool
 
 	mu     sync.Mutex
-	queue  chan []byte // closed by Close, under mu
-	queued int         // guarded by mu: bytes in the queue
-	closed bool        // guarded by mu
-	code   int         // guarded by mu until closed
-	reason string      // guarded by mu until closed
-	cut    *time.Timer // guarded by mu: ends a farewell that takes too long
+	queue  [][]byte      // guarded by mu: to be written, from head on; nothing is held for a socket that is told nothing
+	head   int           // guarded by mu
+	queued int           // guarded by mu: bytes in the queue
+	closed bool          // guarded by mu
+	code   int           // guarded by mu until closed
+	reason string        // guarded by mu until closed
+	cut    *time.Timer   // guarded by mu: ends a farewell that takes too long
+	wake   chan struct{} // there is something in the queue, or the end
 	done   chan struct{}
 	pings  chan string // of the other side, to be answered by the writer: nobody else writes
 
@@ -73,7 +75,7 @@ type Conn struct {
 
 func newConn(ws *websocket.Conn, cfg Config, server bool) *Conn {
 	c := &Conn{
-		ws: ws, cfg: cfg, server: server, queue: make(chan []byte, cfg.WriteQueue), done: make(chan struct{}), pings: make(chan string, 1),
+		ws: ws, cfg: cfg, server: server, wake: make(chan struct{}, 1), done: make(chan struct{}), pings: make(chan string, 1),
 	}
 	ws.SetReadLimit(cfg.MaxMessage)
 	ws.SetPongHandler(func(string) error {
@@ -154,13 +156,14 @@ func (c *Conn) Write(message []byte) error {
 	if c.closed {
 		return ErrClosed
 	}
-	if c.queued == 0 || c.queued+len(message) <= c.cfg.WriteBytes {
-		select {
-		case c.queue <- message:
-			c.queued += len(message)
-			return nil
-		default:
+	waiting := len(c.queue) - c.head
+	if waiting < c.cfg.WriteQueue && (c.queued == 0 || c.queued+len(message) <= c.cfg.WriteBytes) {
+		c.queue = append(c.queue, message)
+		c.queued += len(message)
+		if waiting == 0 {
+			c.rouse()
 		}
+		return nil
 	}
 	// A reader that is stuck would hold the writer for the timeout of a write.
 	c.closeLocked(CloseOverloaded, "reader is too slow", lingerTime)
@@ -181,15 +184,16 @@ func (c *Conn) closeLocked(code int, reason string, within time.Duration) {
 		return
 	}
 	c.closed, c.code, c.reason = true, code, reason
-	close(c.queue)
+	c.rouse()
 	c.cut = time.AfterFunc(within, func() { _ = c.ws.NetConn().Close() })
 }
 
-// taken notes that the writer has a message out of the queue.
-func (c *Conn) taken(m []byte) {
-	c.mu.Lock()
-	c.queued -= len(m)
-	c.mu.Unlock()
+// rouse has the writer look at the queue.
+func (c *Conn) rouse() {
+	select {
+	case c.wake <- struct{}{}:
+	default: // it will
+	}
 }
 
 // wait returns when nothing of the connection runs any more.
@@ -222,15 +226,16 @@ func (c *Conn) write() {
 	_ = c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.cfg.WriteTimeout)) // the round trip ranks introductions
 	for {
 		select {
-		case m, ok := <-c.queue:
-			_ = c.ws.SetWriteDeadline(time.Now().Add(c.cfg.WriteTimeout))
-			if !ok {
-				_ = c.ws.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(c.code, c.reason))
-				c.linger()
+		case <-c.wake:
+			over, err := c.send()
+			if err != nil {
+				c.Close(CloseDone, "")
 				return
 			}
-			if c.send(m) != nil {
-				c.Close(CloseDone, "")
+			if over {
+				_ = c.ws.SetWriteDeadline(time.Now().Add(c.cfg.WriteTimeout))
+				_ = c.ws.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(c.code, c.reason))
+				c.linger()
 				return
 			}
 		case data := <-c.pings:

@@ -44,7 +44,7 @@ func (e Error) Oversized() bool { return e == ErrTooBig }
 type Config struct {
 	Subprotocol  string
 	MaxMessage   int64                      // bytes
-	WriteQueue   int                        // messages; 64
+	WriteQueue   int                        // messages; 256
 	WriteBytes   int                        // in the queue, one message apart; 512 KiB
 	WriteTimeout time.Duration              // of one message; 10 s
 	Farewell     time.Duration              // in which what is queued goes out once the connection is closed; 5 s
