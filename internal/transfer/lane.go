@@ -304,6 +304,9 @@ func (s source) Next(n int) (part peer.Data, ok bool) {
 		return peer.Data{}, false
 	}
 	q := &back.ready[0]
+	if rest := len(q.data) - q.offset; rest > n && rest-n < n/8 {
+		n = (rest + 1) / 2 // two halves, and no message for a few bytes
+	}
 	end := min(q.offset+n, len(q.data))
 	part = peer.Data{Request: q.id, Offset: uint16(q.offset), Payload: q.data[q.offset:end]}
 	q.offset = end

@@ -463,6 +463,17 @@ func TestWithdrawnBackgroundIsRejected(t *testing.T) {
 	})
 }
 
+func TestNoMessageIsForAFewBytes(t *testing.T) {
+	b := newBench(nil)
+	for _, c := range []struct{ n, want int }{{16364, 8192}, {16384, 16384}, {8000, 8000}, {1136, 1136}, {14564, 14564}, {14565, 8192}} {
+		b.up.back = &backlog{ready: []queued{{data: content[:peer.PieceSize], lane: peer.Foreground}}}
+		part, ok := source{b.up}.Next(c.n)
+		if rest, again := (source{b.up}).Next(c.n); !ok || len(part.Payload) != c.want || again != (c.want < peer.PieceSize) || again && int(rest.Offset) != c.want {
+			t.Errorf("of %d bytes at most: %d, then from %d", c.n, len(part.Payload), rest.Offset)
+		}
+	}
+}
+
 func TestWhatIsNoAckIsRefused(t *testing.T) {
 	b := newBench(nil)
 	for _, m := range [][]byte{nil, {0x30}, make([]byte, ledbat.AckLen)} {
