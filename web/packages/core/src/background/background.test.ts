@@ -129,6 +129,21 @@ describe('the sending side', () => {
     }
   });
 
+  it.each([15_000, 20_000, 20_050, 20_333, 60_000])('shares a slow line with a host that comes after %d ms', (late) => {
+    const time = new Time();
+    const line = new Line(time, slow);
+    const [first, second] = [new Wire(line, 100), new Wire(line, 100)];
+    join(host(time, undefined, 4), host(time), first, new Store(1e12));
+    time.pass(late);
+    join(host(time, undefined, 4), host(time), second, new Store(1e12));
+    time.pass(8_000);
+    const before = [first.bytes, second.bytes] as const;
+    time.pass(12_000);
+    const [one, two] = [first.bytes - before[0], second.bytes - before[1]];
+    expect(two / (one + two)).toBeGreaterThan(0.35);
+    expect(two / (one + two)).toBeLessThan(0.65);
+  });
+
   it('tells the law whether somebody waits for what goes out', () => {
     const time = new Time();
     const sender = new Sender();
