@@ -60,9 +60,14 @@ func (s *session) join(m *signal.Join) {
 		member.home = signal.ID{} // joined again at the next beat
 	}
 	s.mu.Unlock()
-	s.send(&signal.Joined{Request: m.Request, Swarm: id, Viewers: answer.Viewers, Seeds: answer.Seeds})
-	for i, target := range answer.Offers[:min(len(answer.Offers), len(m.Offers))] {
+	joined := &signal.Joined{Request: m.Request, Swarm: id, Viewers: answer.Viewers, Seeds: answer.Seeds}
+	targets := answer.Offers[:min(len(answer.Offers), len(m.Offers))]
+	for i, target := range targets {
 		s.meet(target)
+		joined.Offered = append(joined.Offered, signal.Offered{Link: m.Offers[i].Link, Peer: target.Peer, Role: target.Role})
+	}
+	s.send(joined)
+	for i, target := range targets {
 		o := m.Offers[i]
 		s.route(target, &signal.Signal{Swarm: id, To: target.Peer, Link: o.Link, Kind: "offer", SDP: o.SDP, Plan: o.Plan, Early: o.Early})
 	}

@@ -117,6 +117,14 @@ func TestReadyOfferReachesThePeerThatTheHomePicks(t *testing.T) {
 	if s := expect[*signal.Signal](a); s.From != b.id || s.Link != link {
 		t.Errorf("ready offer arrived as %+v", s)
 	}
+	j := expect[*signal.Joined](b)
+	if len(j.Offered) != 1 || j.Offered[0] != (signal.Offered{Link: link, Peer: a.id, Role: "viewer"}) {
+		t.Errorf("the joiner is told that it went to %+v", j.Offered)
+	}
+	b.send(&signal.Signal{Swarm: j.Swarm, To: a.id, Link: link, Kind: "candidate", Candidate: "candidate:1"})
+	if s := expect[*signal.Signal](a); s.Kind != "candidate" || s.Link != link {
+		t.Errorf("its candidate arrived as %+v", s)
+	}
 }
 
 // ahead joins right behind its hello, in front of the welcome, with an offer.

@@ -123,7 +123,7 @@ func (t *simTracker) message(s *simSocket, m signal.Message) {
 			s.push(&signal.Error{Request: m.Request, Code: "bad-title", Message: "The site has rules of its own for names."})
 			return
 		}
-		s.push(&signal.Joined{Request: m.Request, Swarm: swarmID, Viewers: len(t.order) + 1, Seeds: 1})
+		joined := &signal.Joined{Request: m.Request, Swarm: swarmID, Viewers: len(t.order) + 1, Seeds: 1}
 		introduce := &signal.Introduce{Swarm: swarmID}
 		if t.seed != nil {
 			introduce.Peers = append(introduce.Peers, signal.Peer{Peer: t.seed.id, Role: "seed"})
@@ -142,6 +142,10 @@ func (t *simTracker) message(s *simSocket, m signal.Message) {
 		}
 		t.sessions[s.id] = s
 		n := min(len(m.Offers), len(introduce.Peers)) // ready offers go to the first of them
+		for i, p := range introduce.Peers[:n] {
+			joined.Offered = append(joined.Offered, signal.Offered{Link: m.Offers[i].Link, Peer: p.Peer, Role: p.Role})
+		}
+		s.push(joined)
 		for i, p := range introduce.Peers[:n] {
 			o := m.Offers[i]
 			t.message(s, &signal.Signal{Swarm: swarmID, To: p.Peer, Link: o.Link, Kind: "offer", SDP: o.SDP, Plan: o.Plan, Early: o.Early})

@@ -73,7 +73,7 @@ func (a *attempt) ready(then func(*signal.Offer)) {
 	}, func() { then(nil) })
 }
 
-// meet is called when a ready offer is answered: from now on the attempt has a peer.
+// meet is called when a ready offer is on its way to somebody: from now on the attempt has a peer.
 func (a *attempt) meet(id signal.ID, role string) {
 	a.peer, a.role = id, schedule.Role(role)
 	a.told = true

@@ -145,15 +145,19 @@ func (l *links) ready(n int, then func([]signal.Offer)) {
 	}
 }
 
-// taken handles the first word of who got a ready offer.
-func (l *links) taken(a *attempt, m *signal.Signal) {
-	if m.Kind != "answer" || m.From == l.self || l.avoids(m.From) || l.find(m.From) != nil {
-		a.close(peer.CloseIdle, nil)
-		l.forget(a)
-		return
+// offered is told who got which ready offer.
+func (l *links) offered(list []signal.Offered) {
+	for _, o := range list {
+		a := l.entries[o.Link]
+		switch {
+		case a == nil || !a.peer.IsZero():
+		case o.Peer == l.self || l.avoids(o.Peer) || l.find(o.Peer) != nil:
+			a.close(peer.CloseIdle, nil)
+			l.forget(a)
+		default:
+			a.meet(o.Peer, o.Role)
+		}
 	}
-	a.meet(m.From, m.Role)
-	a.receive(m)
 }
 
 // signal takes a message of a peer about a link.
@@ -162,8 +166,6 @@ func (l *links) signal(m *signal.Signal) {
 	switch {
 	case a == nil && m.Kind == "offer":
 		l.answer(m)
-	case a != nil && a.peer.IsZero():
-		l.taken(a, m)
 	case a != nil && a.peer == m.From: // only the peer that the link is with may speak about it
 		a.receive(m)
 	}

@@ -281,6 +281,7 @@ func (t *title) joinWith(ready []signal.Offer, attempt, want int) {
 func (t *title) joined(m *signal.Joined) {
 	t.swarm, t.viewers, t.seeds = m.Swarm, m.Viewers, m.Seeds
 	t.joinedAt = t.loop.Now()
+	t.links.offered(m.Offered)
 	if t.engine == nil {
 		t.engine = &engine{
 			loop: t.loop, rules: t.rules, swarm: peer.ID(m.Swarm), line: t.line, ledger: t.ledger, observer: t,

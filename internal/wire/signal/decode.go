@@ -39,7 +39,7 @@ func decodeType(name string, id int, f fields) Message {
 	case "join":
 		return decodeJoin(id, f)
 	case "joined":
-		return &Joined{Request: id, Swarm: f.id("swarm", true), Viewers: f.count("viewers", true), Seeds: f.count("seeds", true)}
+		return decodeJoined(id, f)
 	case "introduce":
 		m := &Introduce{Peers: []Peer{}, Swarm: f.id("swarm", true)}
 		f.objects("peers", true, MaxPeers, func(p fields) {
@@ -126,6 +126,14 @@ func decodeJoin(id int, f fields) Message {
 		m.Offers = append(m.Offers, Offer{Link: o.id("link", true), SDP: o.text("sdp", true, 1, MaxSDP), Plan: o.plan("plan", true), Early: o.flag("early", false)})
 	})
 	m.Ahead = f.flag("ahead", false)
+	return m
+}
+
+func decodeJoined(id int, f fields) Message {
+	m := &Joined{Request: id, Swarm: f.id("swarm", true), Viewers: f.count("viewers", true), Seeds: f.count("seeds", true)}
+	f.objects("offered", false, MaxOffers, func(o fields) {
+		m.Offered = append(m.Offered, Offered{Link: o.id("link", true), Peer: o.id("peer", true), Role: o.oneOf("role", true, PeerRoles)})
+	})
 	return m
 }
 

@@ -113,6 +113,15 @@ type Joined struct {
 	Swarm   ID  `json:"swarm"`
 	Viewers int `json:"viewers"` // members with a role other than off, the joiner among them
 	Seeds   int `json:"seeds"`
+	// Offered says who got the ready offers.
+	Offered []Offered `json:"offered,omitempty"`
+}
+
+// Offered is a ready offer on its way to a peer.
+type Offered struct {
+	Link ID     `json:"link"`
+	Peer ID     `json:"peer"`
+	Role string `json:"role"` // viewer, seed
 }
 
 // Peer is one peer of an introduction.

@@ -64,7 +64,7 @@ export interface Link extends PeerLink {
   prepare(): void;
   /** That offer, with the candidates so far; undefined while there is none. */
   prepared(): { sdp: string; plan: PlanMessage; early: boolean } | undefined;
-  /** Somebody answers it: from now on the link has a peer. */
+  /** It is on its way to somebody: from now on the link has a peer. */
   meet(peer: string, role: PeerRole): void;
   /** Answers an offer, which takes a greeting if it is early. */
   answer(sdp: string, plan: PlanMessage, early?: boolean): void;

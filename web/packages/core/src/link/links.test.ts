@@ -88,17 +88,19 @@ describe('links', () => {
     expect([links.want, links.opening, signals()]).toEqual([1, 0, []]);
     // What the description did not have yet waits for a peer.
     connections[0]!.candidate('candidate:2 1 udp 1 203.0.113.8 5000 typ host');
-    links.signal(from(peerA, first!.link, { kind: 'answer', sdp: 'v=0', plan }));
-    await settle();
+    links.offered([
+      { link: first!.link, peer: peerA, role: 'viewer' },
+      { link: second!.link, peer: peerA, role: 'viewer' },
+    ]);
     expect(signals()).toMatchObject([
       { to: peerA, kind: 'candidate', candidate: expect.stringContaining('candidate:2') },
     ]);
     expect(links.opening).toBe(1);
     // The same peer needs no second link, and nobody else may speak about the first.
-    links.signal(from(peerA, second!.link, { kind: 'answer', sdp: 'v=0', plan }));
+    expect([connections[0]!.closed, connections[1]!.closed]).toEqual([false, true]);
+    links.signal(from(peerA, first!.link, { kind: 'answer', sdp: 'v=0', plan }));
     links.signal(from(peerB, first!.link, { kind: 'fail', reason: 'gone' }));
     await settle();
-    expect([connections[0]!.closed, connections[1]!.closed]).toEqual([false, true]);
     connections[0]!.openAll();
     await settle();
     expect(opened).toHaveBeenCalledWith(expect.objectContaining({ peer: hexA }));
@@ -110,10 +112,12 @@ describe('links', () => {
     links.prepare(2);
     await settle();
     const [first] = links.ready();
-    links.signal(from(peerA, first!.link, { kind: 'fail', reason: 'busy' }));
-    expect([connections[0]!.closed, links.want]).toEqual([true, 2]);
+    links.offered([]);
+    // It was given to nobody, so nobody has anything to say about it.
+    links.signal(from(peerA, first!.link, { kind: 'answer', sdp: 'v=0', plan }));
+    expect([connections[0]!.closed, links.want]).toEqual([false, 1]);
     await clock.advance(establishMs + 1_000);
-    expect([connections[1]!.closed, links.want, links.ready()]).toEqual([true, 3, []]);
+    expect([connections[0]!.closed && connections[1]!.closed, links.want, links.ready()]).toEqual([true, 3, []]);
     expect(signals()).toEqual([]);
     expect(failed).not.toHaveBeenCalled();
   });

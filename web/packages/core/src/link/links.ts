@@ -10,6 +10,7 @@ import type {
   FailReason,
   IceServerMessage,
   Introduce,
+  Joined,
   Policy,
   ReadyOffer,
   SignalBody,
@@ -68,6 +69,8 @@ export interface Links {
   prepare(count: number): void;
   /** Those offers. */
   ready(): ReadyOffer[];
+  /** Who got them. */
+  offered(list: NonNullable<Joined['offered']>): void;
   /** Offers a link to each peer that the tracker named. */
   introduce(peers: Introduce['peers']): void;
   /** A signal from a peer. */
@@ -163,20 +166,6 @@ export function createLinks(o: LinksOptions): Links {
     return entry;
   };
 
-  /** The first word about a ready offer. */
-  const taken = (entry: Entry, message: SignalIn) => {
-    const hex = idToHex(message.from);
-    if (message.kind !== 'answer' || hex === settings?.self || avoids(hex) || find(hex)) {
-      discard(entry);
-      o.changed();
-      return;
-    }
-    entry.to = message.from;
-    entry.link.meet(hex, message.role);
-    entry.link.receive(message);
-    o.changed();
-  };
-
   const answer = ({ from, role, link: id, sdp, plan, early }: SignalIn & { kind: 'offer' }, hex: string) => {
     const refuse = (reason: FailReason) => o.signal(from, id, { kind: 'fail', reason });
     const s = settings;
@@ -228,6 +217,19 @@ export function createLinks(o: LinksOptions): Links {
         const offer = to ? undefined : link.prepared();
         return offer ? [{ link: link.id, ...offer }] : [];
       }),
+    offered(list) {
+      for (const { link, peer, role } of list) {
+        const entry = entries.get(link);
+        const hex = idToHex(peer);
+        if (!entry || entry.to) continue;
+        if (hex === settings?.self || avoids(hex) || find(hex)) discard(entry);
+        else {
+          entry.to = peer;
+          entry.link.meet(hex, role);
+        }
+      }
+      o.changed();
+    },
     introduce(peers) {
       for (const { peer, role } of peers) {
         const hex = idToHex(peer);
@@ -240,8 +242,6 @@ export function createLinks(o: LinksOptions): Links {
       const entry = entries.get(message.link);
       if (!entry) {
         if (message.kind === 'offer') answer(message, idToHex(message.from));
-      } else if (!entry.to) {
-        taken(entry, message);
       } else if (entry.to === message.from) {
         // Only the peer that the link is with may speak about it.
         entry.link.receive(message);

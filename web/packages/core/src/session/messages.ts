@@ -88,6 +88,8 @@ export interface Joined {
   swarm: string;
   viewers: number;
   seeds: number;
+  /** Who got the ready offers. */
+  offered?: { link: string; peer: string; role: RemoteRole }[];
 }
 
 export interface Introduce {
@@ -313,6 +315,8 @@ const signal: Reader<object> = (value) => {
   return { ...signalHead(value), kind, ...(own(kinds, kind) ?? fail())(value) };
 };
 
+const offered = or(list(object({ link: id, peer: id, role: remoteRole }), 2));
+
 /** Readers of all fields but `type`. */
 const readers: Record<string, Reader<object>> = {
   welcome: object<Omit<Welcome, 'type'>>({
@@ -329,7 +333,7 @@ const readers: Record<string, Reader<object>> = {
     update_interval_ms: interval,
     stats_interval_ms: interval,
   }),
-  joined: object<Omit<Joined, 'type'>>({ id: requestId, swarm: id, viewers: ms, seeds: ms }),
+  joined: object<Omit<Joined, 'type'>>({ id: requestId, swarm: id, viewers: ms, seeds: ms, offered }),
   introduce: object({ swarm: id, peers: list(object({ peer: id, role: remoteRole }), 32) }),
   signal,
   error: object<Omit<TrackerErrorMessage, 'type'>>({

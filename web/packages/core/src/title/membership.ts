@@ -252,6 +252,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     viewers = answer.viewers;
     seeds = answer.seeds;
     joinedAt = clock.now();
+    links.offered(answer.offered ?? []);
     const swarmHex = idToHex(swarm);
     if (!engine) makeEngine(create, swarmHex);
     setTimer('update', update, welcome!.update_interval_ms);
