@@ -28,7 +28,6 @@ type end struct {
 	made     chan struct{}
 	ready    chan struct{}
 	uploader *transfer.Uploader
-	stop     func()
 
 	session  *transfer.Session
 	upload   *transfer.Upload
