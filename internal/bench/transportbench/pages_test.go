@@ -1,7 +1,6 @@
 package transportbench
 
 import (
-	"strings"
 	"testing"
 	"time"
 
@@ -31,16 +30,16 @@ func TestPagesAreEnds(t *testing.T) {
 			if f.near == sharedPage {
 				sc.length += 3 * time.Second // tabs are counted every two
 			}
-			log := &strings.Builder{}
+			log := &transcript{} // several processes write to it
 			rec, _, err := sc.play(t.Context(), &bench.Run{Log: log})
 			if err != nil {
-				t.Fatalf("%v\n%s", err, log)
+				t.Fatalf("%v\n%s", err, &log.text)
 			}
 			if rate := rec.rate(0, sc.length, 0); rate < 100_000 {
-				t.Errorf("%.0f bit/s behind the bottleneck\n%s", rate, log)
+				t.Errorf("%.0f bit/s behind the bottleneck\n%s", rate, &log.text)
 			}
 			if n := len(rec.took(0)); n != len(f.bursts) {
-				t.Errorf("%d foreground segments of %d arrived\n%s", n, len(f.bursts), log)
+				t.Errorf("%d foreground segments of %d arrived\n%s", n, len(f.bursts), &log.text)
 			}
 			if told := rec.told(0, 0, sc.length); len(told) == 0 || told[len(told)-1].RTT <= 0 {
 				t.Errorf("the page says of itself %+v", told)
