@@ -3,12 +3,10 @@
 import { readFileSync } from 'node:fs'
 import http from 'node:http'
 import https from 'node:https'
-import { createRequire } from 'node:module'
 import { pathToFileURL } from 'node:url'
 
 const [folder, cert, key] = process.argv.slice(2)
-const require = createRequire(`${folder}/`)
-const { default: Server } = await import(pathToFileURL(require.resolve('bittorrent-tracker/server')).href)
+const { default: Server } = await import(pathToFileURL(`${folder}/node_modules/bittorrent-tracker/server.js`).href)
 const server = cert ? https.createServer({ cert: readFileSync(cert), key: readFileSync(key) }) : http.createServer()
 const tracker = new Server({ http: false, udp: false, ws: { server, perMessageDeflate: false, clientTracking: false }, stats: false })
 tracker.on('error', (err) => { console.error(err.message); process.exit(1) })
