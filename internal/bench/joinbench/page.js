@@ -33,14 +33,18 @@
     for (const other of links) for (const piece of other.whole) tell(other, piece);
   };
 
+  /** Bytes in front of the payload: plain, and under the law of the sender's host. */
+  const headers = { 0x20: 11, 0x21: 20 };
+
   const data = (link, bytes) => {
-    if (bytes[0] !== 0x20) return;
+    const header = headers[bytes[0]];
+    if (!header) return;
     note(link.marks, 'data');
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     const piece = link.asked.get(view.getUint32(1));
     if (!piece || piece.has === piece.data.length) return;
-    piece.data.set(bytes.subarray(11), view.getUint16(5));
-    piece.has += bytes.length - 11;
+    piece.data.set(bytes.subarray(header), view.getUint16(5));
+    piece.has += bytes.length - header;
     if (piece.has < piece.data.length) return;
     link.whole.push(piece);
     tell(link, piece);
