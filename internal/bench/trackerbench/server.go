@@ -25,6 +25,7 @@ const (
 	torrentPath = "/announce?token=" + benchToken
 	siteName    = "demo"
 	unlimited   = 1 << 20 // of what bounds one client: the driver is many in few sockets
+	queueBytes  = 64 << 20
 )
 
 // service is what a server is told.
@@ -107,7 +108,9 @@ func endpoints(t *tracker.Tracker) http.Handler {
 		at, _ := netip.ParseAddrPort(r.RemoteAddr)
 		return tracker.Visitor{Address: at.Addr()}
 	}
-	sockets := wsconn.Config{Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, Refused: t.Rejected}
+	sockets := wsconn.Config{
+		Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, Refused: t.Rejected, WriteQueue: unlimited, WriteBytes: queueBytes,
+	}
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) { t.Serve(c, visitor(r)) }))
 	sockets.Subprotocol, sockets.MaxMessage = "", webtorrent.MaxMessage
