@@ -10,6 +10,7 @@ import {
   flagNoUpload,
   flagOnDemand,
   type HaveEntry,
+  laneBackground,
   Malformed,
   type Message,
   maxUnknown,
@@ -211,7 +212,8 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
 
   /** From here on the law of the host says when what the peer asks for goes out. */
   const pace = (background: () => Background) => {
-    const lane = background().add(link as BackgroundLink, peer.uploads.source, link.peer);
+    const ours = (id: number) => peer.downloads.all.get(id)?.lane === laneBackground;
+    const lane = background().add(link as BackgroundLink, { ...peer.uploads.source, ours }, link.peer);
     peer.lane = lane;
     link.onAck = (message) => {
       if (open && !lane.ack(message)) host.count('malformed_acks');
