@@ -184,7 +184,7 @@ func (l *simLink) Accept(d transfer.Description) error {
 
 func (l *simLink) SendControl(m []byte) {
 	b := bytes.Clone(m)
-	if l.closed {
+	if l.closed || l.far == nil { // an offer that nobody has answered
 		return
 	}
 	wait := l.w.behind(l.own.upFree, l.own.up) + l.own.away(l.far) + l.w.behind(l.far.downFree, l.far.down)
