@@ -134,7 +134,7 @@ func tabs(ctx context.Context, hosts []*netlab.Host, s *servers) (stop func(), e
 	}
 	for _, t := range opened {
 		if _, err := t.first(ctx); err != nil {
-			return stop, err
+			return stop, fmt.Errorf("who is to be joined: %w", err)
 		}
 	}
 	bench.Pause(ctx, ahead)
