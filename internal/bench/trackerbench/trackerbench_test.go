@@ -77,7 +77,7 @@ func TestServerAndDriver(t *testing.T) {
 		driver := start(t, driverRole)
 		var r report
 		driver.ask(orders{Protocol: protocol, Address: address, Path: path, CA: pair.cert, Sessions: 12, Swarms: 2, Offers: 2}, &r)
-		for _, p := range []phase{{Long: 400 * time.Millisecond, PerSecond: 100}, {Warm: 50 * time.Millisecond, Long: 200 * time.Millisecond}} {
+		for _, p := range []phase{{Long: 2 * time.Second, PerSecond: 100}, {Warm: 50 * time.Millisecond, Long: 2 * time.Second}} {
 			driver.ask(p, &r)
 			if !r.Began {
 				t.Errorf("%s, %+v: did not say that it began", protocol, p)
