@@ -10,7 +10,7 @@ MINUTES ?= 30
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-transport soak lint format build film clean
+.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-transport soak lint format build film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,15 +54,14 @@ bench: ## Go benchmarks
 	@scripts/need go
 	go test -run '^$$' -bench . -benchmem ./internal/...
 
-bench-transfer: ## goodput and CPU time of a link beside bare pion and TCP, every path
-	@scripts/need go
-	go run ./cmd/leeway bench transfer --check
+bench-transfer: build ## goodput and CPU time of a link beside bare pion and TCP, every path
+	build/leeway bench transfer --check
 
 bench-swarm: build film ## thirty viewers behind access lines, with and without Leeway (root; 10 minutes a run)
 	@scripts/need ip iptables chromium
 	build/leeway bench swarm --check
 
-bench-transport: build ## what background costs others on the line: TCP, foreground, each other (root; every case: an hour)
+bench-transport: build ## what background costs others on the line: TCP, foreground, each other (root; every case: hours)
 	@scripts/need ip iptables
 	build/leeway bench transport --check
 
@@ -77,6 +76,10 @@ bench-netlab: ## accuracy of the emulated networks, the highest rate that holds 
 bench-join: build film ## from hello to the first verified piece, leg by leg, headless and in Chromium (root)
 	@scripts/need ip iptables chromium
 	build/leeway bench join --check
+
+bench-tracker: build ## responses a second of one core, beside bittorrent-tracker (npm fetches it once)
+	@scripts/need node npm
+	build/leeway bench tracker --check
 
 bench-idle: ## memory, goroutines and traffic of links that do nothing, up to 1000
 	@scripts/need go
