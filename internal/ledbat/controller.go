@@ -22,7 +22,7 @@ func New(cfg Config) *Controller {
 // SetParts says among how many controllers the host's line is divided from now on.
 func (c *Controller) SetParts(n int64) { c.parts = max(1, n) }
 
-// Eager says whether foreground goes out under the law: the host then bears the whole target, as somebody waits for it.
+// Eager says whether foreground goes out under the law: the host then bears more, up to eagerTarget, as somebody waits for it.
 func (c *Controller) Eager(on bool) { c.eager = on }
 
 // Window is the number of bytes that may be in flight over all links.

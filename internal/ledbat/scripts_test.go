@@ -53,6 +53,14 @@ var scripts = []struct {
 		h.links = h.links[:1]
 		s.run(1_800_000)
 	}},
+	{"somebody waits", "1 Mbit/s and 100 ms: foreground bears 35 ms of a target of 43 ms and more, in every state, and makes up for late timers; then only background is left.", func(t *tape) {
+		s, l := road{"", 1, 60_000, 60_000}.open(9)
+		t.host(s).link(0, l, 45_000)
+		t.do(0, "eager", 0, 1)
+		s.run(3 * second / 2)
+		t.do(s.now, "eager", 0, 0)
+		s.run(5 * second / 2)
+	}},
 	{"clocks wrap", "Half a second in, the low 32 bits of both clocks pass zero; the clock is a large number.", func(t *tape) {
 		s := newSim(5)
 		s.now = 400_000<<32 - 500_000

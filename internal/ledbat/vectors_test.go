@@ -82,6 +82,9 @@ func (b *bench) play(e vectorEvent) []int64 {
 	case "parts":
 		b.c.SetParts(a(0))
 		return nil
+	case "eager":
+		b.c.Eager(a(0) == 1)
+		return nil
 	case "reset":
 		p.Reset(e.At)
 	case "timeout":

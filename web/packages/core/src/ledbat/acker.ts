@@ -1,8 +1,8 @@
 import type { LedbatAck, Stamp } from './ack.ts';
-import * as c from './constants.ts';
+import { ackGap, div, fastRate, maxPending, rateTime } from './constants.ts';
 
 /** After how many messages, or how long, an ack is due at a rate of arrival. */
-const spacing = (rate: number) => (rate < c.fastRate ? { every: 2, delay: 25_000 } : { every: 8, delay: 10_000 });
+const spacing = (rate: number) => (rate < fastRate ? { every: 2, delay: 25_000 } : { every: 8, delay: 10_000 });
 
 /** The receiving end of a link: hears of background messages and makes their acks. */
 export class Acker {
@@ -22,8 +22,8 @@ export class Acker {
   /** False for a message that came before or is impossibly far ahead; of the latter nothing is noted. */
   onData(now: number, bytes: number, stamp: Pick<Stamp, 'sequence' | 'ackNow'>): boolean {
     const seq = this.#cumulative + ((stamp.sequence - this.#cumulative) | 0);
-    if (seq < this.#cumulative || seq >= this.#cumulative + 2 * c.maxPending) return false;
-    while (seq >= this.#cumulative + c.maxPending) this.#pass(); // a hole that stays
+    if (seq < this.#cumulative || seq >= this.#cumulative + 2 * maxPending) return false;
+    while (seq >= this.#cumulative + maxPending) this.#pass(); // a hole that stays
     if (this.#came.has(seq)) return false;
     this.#came.add(seq);
     if (seq > this.#highest) {
@@ -34,7 +34,7 @@ export class Acker {
     this.#measure(now, bytes);
     this.#waiting++;
     const { every, delay } = spacing(this.#rate);
-    if (stamp.ackNow || this.#waiting >= every) this.due = Math.max(now, this.#sentAt + c.ackGap);
+    if (stamp.ackNow || this.#waiting >= every) this.due = Math.max(now, this.#sentAt + ackGap);
     else if (this.due === 0) this.due = now + delay;
     return true;
   }
@@ -46,8 +46,8 @@ export class Acker {
   #measure(now: number, bytes: number): void {
     this.#bytes += bytes;
     const span = now - this.#ratedAt;
-    if (span < c.rateTime) return;
-    this.#rate = c.div(this.#bytes * 1_000_000, span);
+    if (span < rateTime) return;
+    this.#rate = div(this.#bytes * 1_000_000, span);
     this.#bytes = 0;
     this.#ratedAt = now;
   }

@@ -30,6 +30,7 @@ export const smoothTarget = 10_000;
 export const smoothPackets = 12;
 export const leastTarget = 3_000;
 export const leastPackets = 4;
+export const eagerTarget = 35_000;
 export const recallTime = 1_000_000;
 
 export const startPart = 2;

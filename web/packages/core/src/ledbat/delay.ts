@@ -1,4 +1,17 @@
-import * as c from './constants.ts';
+import {
+  baseBuckets,
+  bucketPatience,
+  bucketSamples,
+  bucketTime,
+  div,
+  firstRtt,
+  freshTime,
+  leastRtt,
+  maxSkew,
+  maxTarget,
+  minTarget,
+  never,
+} from './constants.ts';
 
 /** The least round-trip time and one-way delay of some span, µs. */
 interface Pair {
@@ -6,10 +19,10 @@ interface Pair {
   owd: number;
 }
 
-const unknown: Pair = { rtt: c.never, owd: c.never };
+const unknown: Pair = { rtt: never, owd: never };
 const least = (a: Pair, b: Pair): Pair => ({ rtt: Math.min(a.rtt, b.rtt), owd: Math.min(a.owd, b.owd) });
 
-export const targetOf = (base: number): number => Math.min(Math.max(c.div(base, 2), c.minTarget), c.maxTarget);
+export const targetOf = (base: number): number => Math.min(Math.max(div(base, 2), minTarget), maxTarget);
 
 /** Filters what the acks of one link say: current delay, base delay, smoothed round-trip time. */
 export class Delays {
@@ -35,7 +48,7 @@ export class Delays {
   constructor(now: number, base: number) {
     this.#halfAt = now;
     this.#openedAt = now;
-    if (base > 0) this.#open = { rtt: base, owd: c.never };
+    if (base > 0) this.#open = { rtt: base, owd: never };
   }
 
   /** Takes in a round-trip time and a one-way delay as the clocks show it (32 bits, wrapping). */
@@ -54,13 +67,13 @@ export class Delays {
 
   #smooth(now: number, rtt: number): void {
     if (this.srtt === 0) {
-      this.srtt = Math.max(c.leastRtt, rtt);
-      this.rttvar = c.div(rtt, 2);
+      this.srtt = Math.max(leastRtt, rtt);
+      this.rttvar = div(rtt, 2);
       return;
     }
     const weight = 2 * (now - this.sampledAt) >= this.srtt ? 2 : 8;
-    this.rttvar = c.div(3 * this.rttvar + Math.abs(this.srtt - rtt), 4);
-    this.srtt = Math.max(c.leastRtt, c.div((weight - 1) * this.srtt + rtt, weight));
+    this.rttvar = div(3 * this.rttvar + Math.abs(this.srtt - rtt), 4);
+    this.srtt = Math.max(leastRtt, div((weight - 1) * this.srtt + rtt, weight));
   }
 
   /** The window of the current delay moves on: it always covers between half and one smoothed round trip. */
@@ -74,12 +87,12 @@ export class Delays {
 
   #close(now: number): void {
     const age = now - this.#openedAt;
-    if (age < c.bucketTime || this.#samples < c.bucketSamples || (!this.#low && age < c.bucketPatience)) return;
+    if (age < bucketTime || this.#samples < bucketSamples || (!this.#low && age < bucketPatience)) return;
     const last = this.#closed.at(-1);
     if (last) {
       const fell = last.owd - this.#open.owd - Math.max(0, last.rtt - this.#open.rtt);
-      this.#owdSkewed = fell > c.maxSkew * c.div(age, c.bucketTime);
-      if (this.#closed.length === c.baseBuckets - 1) this.#closed.shift();
+      this.#owdSkewed = fell > maxSkew * div(age, bucketTime);
+      if (this.#closed.length === baseBuckets - 1) this.#closed.shift();
     }
     this.#closed.push(this.#open);
     this.#open = unknown;
@@ -105,7 +118,7 @@ export class Delays {
   /** µs of the round trip; 0 while unknown. */
   base(): number {
     const { rtt } = this.#base();
-    return rtt === c.never ? 0 : Math.max(1, rtt);
+    return rtt === never ? 0 : Math.max(1, rtt);
   }
 
   target(): number {
@@ -114,11 +127,11 @@ export class Delays {
 
   /** Whether the link has been heard of lately enough to speak for the host. */
   fresh(now: number): boolean {
-    return this.srtt > 0 && now - this.sampledAt <= Math.max(2 * this.srtt, c.freshTime);
+    return this.srtt > 0 && now - this.sampledAt <= Math.max(2 * this.srtt, freshTime);
   }
 
   /** Whether the queuing delay is of now: the samples cover the last round trip. */
   current(now: number): boolean {
-    return now - this.sampledAt <= Math.max(this.srtt, c.firstRtt);
+    return now - this.sampledAt <= Math.max(this.srtt, firstRtt);
   }
 }

@@ -1,4 +1,14 @@
-import * as c from './constants.ts';
+import {
+  div,
+  firstRtt,
+  idleMin,
+  maxInterval,
+  maxTarget,
+  never,
+  pacingGain,
+  packet,
+  suspendAfter,
+} from './constants.ts';
 import { type Delays, targetOf } from './delay.ts';
 import { Law, type Signal, type State } from './law.ts';
 
@@ -23,7 +33,7 @@ const freshView = (parts: number): Signal => ({
   now: 0,
   acked: 0,
   queuing: 0,
-  target: c.maxTarget,
+  target: maxTarget,
   base: 0,
   rtt: 0,
   limited: false,
@@ -31,7 +41,7 @@ const freshView = (parts: number): Signal => ({
 });
 
 /** The time between packets of a window that is below one packet. */
-export const interval = (window: number, rtt: number): number => Math.min(c.div(rtt * c.packet, window), c.maxInterval);
+export const interval = (window: number, rtt: number): number => Math.min(div(rtt * packet, window), maxInterval);
 
 /** What both sides of the transport share: a law for all links of a host, and what the links' delays say together. */
 export class Host {
@@ -43,8 +53,8 @@ export class Host {
   /** Pacing: before this moment nothing goes out. */
   next = 0;
   /** When the window was last hit. */
-  limitedAt = -c.never;
-  lastAt = -c.never;
+  limitedAt = -never;
+  lastAt = -never;
   yields = 0;
   /** As of the last ack: queuing, target, base, round trip over the links. */
   view: Signal;
@@ -73,15 +83,15 @@ export class Host {
     if (this.members.some((m) => m !== fresh && m.fresh(now))) return false;
     this.law = new Law(true);
     this.next = 0;
-    this.limitedAt = -c.never;
+    this.limitedAt = -never;
     this.view = freshView(this.parts);
     return true;
   }
 
   /** Lets the law hear of an idle time, when there was one. */
   wake(now: number): void {
-    const idle = now - this.lastAt > Math.max(c.idleMin, 4 * this.view.rtt);
-    if (this.flight === 0 && idle && this.law.window >= c.packet) {
+    const idle = now - this.lastAt > Math.max(idleMin, 4 * this.view.rtt);
+    if (this.flight === 0 && idle && this.law.window >= packet) {
       this.look(now);
       this.law.onIdle(this.view);
     }
@@ -93,7 +103,7 @@ export class Host {
     const v = this.view;
     v.now = now;
     v.parts = this.parts;
-    v.limited = now - this.limitedAt <= Math.max(v.rtt, c.firstRtt);
+    v.limited = now - this.limitedAt <= Math.max(v.rtt, firstRtt);
     const fresh = this.members.filter((d) => d.fresh(now));
     if (!fresh.length) return;
     const median = (of: (d: Delays) => number) => fresh.map(of).sort((a, b) => a - b)[(fresh.length - 1) >> 1]!;
@@ -110,24 +120,24 @@ export class Host {
     const before = this.law.window;
     this.law.onAck(s);
     const after = this.law.window;
-    if (before > c.packet && after <= c.packet) this.yields++;
-    if (before < c.packet && after >= c.packet) this.next = Math.min(this.next, s.now);
+    if (before > packet && after <= packet) this.yields++;
+    if (before < packet && after >= packet) this.next = Math.min(this.next, s.now);
   }
 
   /** Bytes/s: the window spread over a round trip, with some to spare, so that it is the window that limits. */
   pacingRate(): number {
-    const rtt = this.view.rtt || c.firstRtt;
+    const rtt = this.view.rtt || firstRtt;
     const { window, state } = this.law;
-    if (window < 2 * c.packet) return c.div(window * 1_000_000, rtt);
-    if (state === 'slow-start' || state === 'ramp') return c.div(2 * window * 1_000_000, rtt);
-    return c.div(window * c.pacingGain * 1000, rtt);
+    if (window < 2 * packet) return div(window * 1_000_000, rtt);
+    if (state === 'slow-start' || state === 'ramp') return div(2 * window * 1_000_000, rtt);
+    return div(window * pacingGain * 1000, rtt);
   }
 
   stats(): LedbatStats {
     const { queuing, target, base, rtt } = this.view;
     return {
       state: this.law.state,
-      suspended: interval(this.law.window, rtt) >= c.suspendAfter,
+      suspended: interval(this.law.window, rtt) >= suspendAfter,
       window: this.law.window,
       flight: this.flight,
       pacingRate: this.pacingRate(),

@@ -1,4 +1,21 @@
-import * as c from './constants.ts';
+import {
+  div,
+  fastAfter,
+  fastPart,
+  initialWindow,
+  lossLeast,
+  lossMost,
+  maxWindow,
+  minWindow,
+  never,
+  packet,
+  slowdownDepth,
+  slowdownFactor,
+  slowdownFloor,
+  slowdownMost,
+  slowdownWindow,
+  startPart,
+} from './constants.ts';
 import { targetOf } from './delay.ts';
 
 /** The phases of the law; the last two are LEDBAT++'s periodic slowdown. */
@@ -21,26 +38,26 @@ export interface Signal {
 /** Goes by the path's own target, not by what a host bears of it. */
 const gainDivisor = (s: Signal): number => {
   const base = Math.max(1, s.base);
-  return Math.min(16, Math.max(1, c.div(2 * targetOf(base) + base - 1, base)));
+  return Math.min(16, Math.max(1, div(2 * targetOf(base) + base - 1, base)));
 };
 
 /** The part of a change that falls to the way there, of a round trip that a queue on the way back makes longer. */
 const there = (change: number, trip: number, rtt: number): number =>
-  c.div(change * Math.min(trip, rtt), Math.max(1, rtt));
+  div(change * Math.min(trip, rtt), Math.max(1, rtt));
 
 /** LEDBAT++ with what the spec changes in it. A host's law runs slowdowns; the cap of a path does not. */
 export class Law {
-  window = c.initialWindow;
+  window = initialWindow;
   state: State = 'slow-start';
   slowdowns = 0;
   #host: boolean;
-  #ssthresh = c.maxWindow;
+  #ssthresh = maxWindow;
   /** Part of a byte that the window is owed, in bytes × window. */
   #credit = 0;
-  #lossAt = -c.never;
+  #lossAt = -never;
   /** When the queue last held half the target, or a packet was lost. */
-  #crowdedAt = -c.never;
-  #slowAt = c.never;
+  #crowdedAt = -never;
+  #slowAt = never;
   #beganAt = 0;
   #until = 0;
 
@@ -49,11 +66,11 @@ export class Law {
   }
 
   onAck(s: Signal): void {
-    if (2 * s.queuing >= s.target || this.#crowdedAt === -c.never) this.#crowdedAt = s.now;
+    if (2 * s.queuing >= s.target || this.#crowdedAt === -never) this.#crowdedAt = s.now;
     if (this.state === 'slow-start') this.#start(s);
     else if (this.state === 'ramp') this.#ramp(s);
     else if (this.state === 'avoidance') {
-      if (s.now >= this.#slowAt && this.window > c.slowdownWindow) this.#slow(s);
+      if (s.now >= this.#slowAt && this.window > slowdownWindow) this.#slow(s);
       else this.#steer(s);
     } else if (s.now >= this.#until) this.state = 'ramp';
   }
@@ -61,7 +78,7 @@ export class Law {
   /** Makes the window half as large again each round trip until the queue is seen. */
   #start(s: Signal): void {
     const seen = 4 * s.queuing > 3 * s.target;
-    if (s.limited && !seen) this.#grow(c.div(s.acked, Math.max(c.startPart, gainDivisor(s))));
+    if (s.limited && !seen) this.#grow(div(s.acked, Math.max(startPart, gainDivisor(s))));
     if (seen || this.window >= this.#ssthresh) this.#avoid(s.now + 2 * s.rtt);
   }
 
@@ -77,7 +94,7 @@ export class Law {
     this.#beganAt = s.now;
     this.#until = s.now + 2 * s.rtt;
     this.#ssthresh = this.window;
-    this.window = Math.max(c.slowdownWindow, c.div(this.window, c.slowdownDepth));
+    this.window = Math.max(slowdownWindow, div(this.window, slowdownDepth));
     this.slowdowns++;
   }
 
@@ -92,22 +109,22 @@ export class Law {
 
   /** The law proper: up by a packet each round trip below the target, down in proportion above it. */
   #steer(s: Signal): void {
-    let step = c.div(c.div(c.packet, gainDivisor(s)), s.parts);
-    if (2 * s.queuing > s.target) step = c.div(step, 2);
+    let step = div(div(packet, gainDivisor(s)), s.parts);
+    if (2 * s.queuing > s.target) step = div(step, 2);
     if (!s.limited) step = 0;
-    const floor = c.div(c.packet, s.parts);
+    const floor = div(packet, s.parts);
     if (s.queuing >= s.target) {
-      if (this.window <= c.packet) this.#slowAt = Math.max(this.#slowAt, s.now + c.slowdownFloor * s.rtt);
-      const over = c.div(this.window * (s.queuing - s.target), s.target);
+      if (this.window <= packet) this.#slowAt = Math.max(this.#slowAt, s.now + slowdownFloor * s.rtt);
+      const over = div(this.window * (s.queuing - s.target), s.target);
       const most = Math.max(this.window, floor);
-      const change = Math.max(Math.min(step, most - this.window) - over, -c.div(this.window, 2));
+      const change = Math.max(Math.min(step, most - this.window) - over, -div(this.window, 2));
       this.#move(change < 0 ? there(change, s.base + s.queuing, s.rtt) : change, s.acked);
     } else if (step > 0 && this.window < floor) {
       this.window = floor;
       this.#credit = 0;
     } else if (step > 0) {
-      if (s.now - this.#crowdedAt >= c.fastAfter * (s.base + s.queuing)) {
-        const part = c.div(c.div(this.window, c.fastPart) * (s.target - s.queuing), s.target);
+      if (s.now - this.#crowdedAt >= fastAfter * (s.base + s.queuing)) {
+        const part = div(div(this.window, fastPart) * (s.target - s.queuing), s.target);
         step = Math.max(step, there(part, s.base + s.target, s.rtt));
       }
       this.#move(step, s.acked);
@@ -117,13 +134,13 @@ export class Law {
   /** Changes the window by so much per round trip, in the part that the acked bytes are of the window. */
   #move(perRtt: number, acked: number): void {
     this.#credit += perRtt * Math.min(acked, this.window);
-    const step = c.div(this.#credit, this.window);
+    const step = div(this.#credit, this.window);
     this.#credit -= step * this.window;
     this.#grow(step);
   }
 
   #grow(n: number): void {
-    this.window = Math.min(Math.max(this.window + n, c.minWindow), c.maxWindow);
+    this.window = Math.min(Math.max(this.window + n, minWindow), maxWindow);
   }
 
   /** Cuts the window little where no queue was, for then the loss is the path's nature, and more where there was one. */
@@ -131,9 +148,9 @@ export class Law {
     if (s.now - this.#lossAt < s.rtt || this.state === 'slowdown') return;
     this.#lossAt = s.now;
     this.#crowdedAt = s.now;
-    const half = c.div(s.target, 2);
-    const cut = c.lossLeast * half + (c.lossMost - c.lossLeast) * Math.min(half, s.queuing);
-    this.#grow(c.div(-this.window * cut, 1000 * half));
+    const half = div(s.target, 2);
+    const cut = lossLeast * half + (lossMost - lossLeast) * Math.min(half, s.queuing);
+    this.#grow(div(-this.window * cut, 1000 * half));
     this.#credit = 0;
     if (this.state === 'slow-start') this.#avoid(s.now + 2 * s.rtt);
     else if (this.state === 'ramp') this.#avoid(s.now + this.#rest(s));
@@ -141,13 +158,13 @@ export class Law {
 
   /** The time from a slowdown until the next. */
   #rest(s: Signal): number {
-    return Math.max(Math.min(c.slowdownFactor * (s.now - this.#beganAt), c.slowdownMost), c.slowdownFloor * s.rtt);
+    return Math.max(Math.min(slowdownFactor * (s.now - this.#beganAt), slowdownMost), slowdownFloor * s.rtt);
   }
 
   /** Nothing was heard for a retransmission timeout. */
   onTimeout(s: Signal): void {
-    this.#ssthresh = Math.max(c.div(this.window, 2), c.slowdownWindow);
-    this.window = Math.min(this.window, Math.max(c.div(c.packet, s.parts), c.minWindow));
+    this.#ssthresh = Math.max(div(this.window, 2), slowdownWindow);
+    this.window = Math.min(this.window, Math.max(div(packet, s.parts), minWindow));
     this.#credit = 0;
     this.state = 'ramp';
     this.#lossAt = s.now;
@@ -157,9 +174,9 @@ export class Law {
 
   /** First message after nothing was in flight for long: what was known of the queue is old. */
   onIdle(s: Signal): void {
-    if (this.state === 'slow-start' || this.window <= c.initialWindow) return;
+    if (this.state === 'slow-start' || this.window <= initialWindow) return;
     this.#ssthresh = Math.max(this.window, this.state === 'avoidance' ? 0 : this.#ssthresh);
-    this.window = c.initialWindow;
+    this.window = initialWindow;
     this.#credit = 0;
     this.state = 'ramp';
     this.#beganAt = s.now;

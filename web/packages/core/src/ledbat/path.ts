@@ -1,5 +1,19 @@
 import type { LedbatAck, Stamp } from './ack.ts';
-import * as c from './constants.ts';
+import {
+  burstTime,
+  div,
+  eagerTarget,
+  firstRtt,
+  leastRtt,
+  maxPending,
+  messageTime,
+  maxMessage as mostMessage,
+  mostRtt,
+  never,
+  packet,
+  timeoutMax,
+  timeoutMin,
+} from './constants.ts';
 import { Delays } from './delay.ts';
 import { Host, interval, type LedbatStats } from './host.ts';
 import { Law, type Signal } from './law.ts';
@@ -28,7 +42,7 @@ export class Controller extends Host {
   bears = new Tolerance();
   /** What is sent next waited for the window, not for a timer. */
   held = false;
-  /** Foreground goes out under the law, or nothing does: the host bears the whole target, as somebody waits for it. */
+  /** Foreground goes out under the law, or nothing does: the host bears more, as somebody waits for it. */
   eager = false;
 
   open(now: number, config: PathConfig = {}): Path {
@@ -42,9 +56,9 @@ export class Path {
   #cap = new Law(false);
   #delays: Delays;
   #pending = new Pending();
-  #payload = c.packet;
-  #maxMessage = c.maxMessage;
-  #limitedAt = -c.never;
+  #payload = packet;
+  #maxMessage = mostMessage;
+  #limitedAt = -never;
   /** Timeouts in a row. */
   #backoff = 0;
   /** The newest ack: when it was sent (receiver's clock), when it came (ours). */
@@ -58,8 +72,8 @@ export class Path {
   }
 
   setPayload(payload = 0, maxMessage = 0): void {
-    this.#maxMessage = maxMessage > 0 ? maxMessage : c.maxMessage;
-    this.#payload = Math.min(payload > 0 ? payload : c.packet, this.#maxMessage);
+    this.#maxMessage = maxMessage > 0 ? maxMessage : mostMessage;
+    this.#payload = Math.min(payload > 0 ? payload : packet, this.#maxMessage);
   }
 
   /** Takes the link from the host; what it had in flight no longer counts. */
@@ -76,17 +90,17 @@ export class Path {
     this.#cap = new Law(false);
     this.#ack = undefined;
     this.#backoff = 0;
-    this.#limitedAt = -c.never;
+    this.#limitedAt = -never;
     if (this.#host.replace(old, this.#delays, now)) this.#host.bears = new Tolerance();
   }
 
   /** Size of the next message in bytes, header included. */
   messageSize(): number {
     const v = this.#host.view;
-    const rate = c.div(this.window() * 1_000_000, Math.max(v.rtt, c.leastRtt));
-    const span = Math.min(c.messageTime, c.div(v.target, 4));
-    const want = Math.min(c.div(rate * span, 1_000_000), c.div(this.window(), 4), this.#maxMessage);
-    let n = Math.max(1, c.div(want, this.#payload));
+    const rate = div(this.window() * 1_000_000, Math.max(v.rtt, leastRtt));
+    const span = Math.min(messageTime, div(v.target, 4));
+    const want = Math.min(div(rate * span, 1_000_000), div(this.window(), 4), this.#maxMessage);
+    let n = Math.max(1, div(want, this.#payload));
     if (n > 1) n -= n % 2;
     return n * this.#payload;
   }
@@ -108,7 +122,7 @@ export class Path {
       this.#limitedAt = now;
       return 0;
     }
-    if (this.#pending.length >= c.maxPending) return 0;
+    if (this.#pending.length >= maxPending) return 0;
     return now < h.next ? h.next : true;
   }
 
@@ -136,10 +150,10 @@ export class Path {
 
   #pace(now: number, size: number): void {
     const h = this.#host;
-    h.next = Math.max(h.next, h.held && !h.eager ? now : now - c.burstTime);
+    h.next = Math.max(h.next, h.held && !h.eager ? now : now - burstTime);
     h.held = false;
-    if (h.law.window < c.packet && h.view.rtt > 0) h.next = now + interval(h.law.window, h.view.rtt);
-    else h.next += c.div(size * 1_000_000, Math.max(1, h.pacingRate()));
+    if (h.law.window < packet && h.view.rtt > 0) h.next = now + interval(h.law.window, h.view.rtt);
+    else h.next += div(size * 1_000_000, Math.max(1, h.pacingRate()));
   }
 
   /** Takes in an ack that came over the link. */
@@ -152,7 +166,7 @@ export class Path {
     if (newest) {
       this.#ack = { sentAt: (a.receivedAt + a.hold) >>> 0, cameAt: now };
       const rtt = now - newest.sentAt - a.hold;
-      if (!newest.blind && rtt > 0 && rtt <= c.mostRtt) {
+      if (!newest.blind && rtt > 0 && rtt <= mostRtt) {
         this.#delays.sample(now, rtt, (a.receivedAt - newest.sentAt) >>> 0);
         out.rtt = rtt;
       }
@@ -169,7 +183,8 @@ export class Path {
     if (out.acked) {
       this.#backoff = 0;
       this.#pending.lastAt = now;
-      if (h.law.state === 'avoidance' && !h.eager) host.target = h.bears.of(host, h.law.window);
+      if (h.eager) host.target = Math.min(host.target, eagerTarget);
+      else if (h.law.state === 'avoidance') host.target = h.bears.of(host, h.law.window);
       h.ack(host);
       this.#cap.onAck(own);
     }
@@ -179,7 +194,7 @@ export class Path {
   /** What the link's own cap hears: the delay by which the link is slower than the host's line. */
   #signal(now: number): Signal {
     const d = this.#delays;
-    const limited = now - this.#limitedAt <= Math.max(d.srtt, c.firstRtt);
+    const limited = now - this.#limitedAt <= Math.max(d.srtt, firstRtt);
     const { srtt: rtt } = d;
     const queuing = Math.max(0, d.queuing() - this.#host.view.queuing);
     return { now, acked: 0, queuing, target: d.target(), base: d.base(), rtt, limited, parts: 1 };
@@ -189,8 +204,8 @@ export class Path {
   deadline(): number {
     if (this.#pending.flight === 0) return 0;
     const wait =
-      Math.max(c.timeoutMin, 2 * this.#delays.srtt + 4 * this.#delays.rttvar) * 2 ** Math.min(this.#backoff, 3);
-    return this.#pending.lastAt + Math.min(wait, c.timeoutMax);
+      Math.max(timeoutMin, 2 * this.#delays.srtt + 4 * this.#delays.rttvar) * 2 ** Math.min(this.#backoff, 3);
+    return this.#pending.lastAt + Math.min(wait, timeoutMax);
   }
 
   /** Called when the deadline has passed: what was in flight counts as lost; SCTP below still brings it. */

@@ -1,5 +1,5 @@
 import type { Stamp } from './ack.ts';
-import * as c from './constants.ts';
+import { div, maxRequestInterval, mostRtt } from './constants.ts';
 import { Delays } from './delay.ts';
 import { Host } from './host.ts';
 
@@ -54,7 +54,7 @@ export class Source {
     const { window } = r.law;
     if (r.flight >= window) r.limitedAt = now;
     if (window < size && r.view.rtt > 0) {
-      r.next = now + Math.min(c.div(r.view.rtt * size, window), c.maxRequestInterval);
+      r.next = now + Math.min(div(r.view.rtt * size, window), maxRequestInterval);
     }
   }
 
@@ -73,7 +73,7 @@ export class Source {
     if (this.#highest === undefined || ((t.sequence - this.#highest) | 0) > 0) {
       this.#highest = t.sequence;
       const rtt = (now - t.echo) | 0;
-      if (t.echoes && rtt > 0 && rtt <= c.mostRtt) {
+      if (t.echoes && rtt > 0 && rtt <= mostRtt) {
         this.#delays.sample(now, rtt, (now - t.sentAt) >>> 0);
         sampled = true;
       }

@@ -1,4 +1,4 @@
-import * as c from './constants.ts';
+import { div, leastPackets, leastTarget, packet, recallTime, smoothPackets, smoothTarget } from './constants.ts';
 import type { Signal } from './law.ts';
 
 /** How much of the target a sending host bears. */
@@ -10,17 +10,17 @@ export class Tolerance {
 
   /** The target for a signal to a law with that window. */
   of(s: Signal, window: number): number {
-    if (s.now - this.#since >= c.recallTime) {
+    if (s.now - this.#since >= recallTime) {
       this.#before = this.#peak;
       this.#peak = 0;
       this.#since = s.now;
     }
     this.#peak = Math.max(this.#peak, window);
     const most = Math.max(this.#peak, this.#before);
-    const packets = (n: number): number => c.div(n * c.packet * s.rtt, most);
-    const target = Math.min(s.target, Math.max(c.div(s.base, 3), c.smoothTarget, packets(c.smoothPackets)));
-    const pushed = c.div(c.div(target * window, most) * (s.base + target), Math.max(1, s.base));
-    const least = Math.max(c.div(target, 5), c.leastTarget, packets(c.leastPackets));
-    return Math.min(target, Math.max(c.div(pushed * 6, 5), least));
+    const packets = (n: number): number => div(n * packet * s.rtt, most);
+    const target = Math.min(s.target, Math.max(div(s.base, 3), smoothTarget, packets(smoothPackets)));
+    const pushed = div(div(target * window, most) * (s.base + target), Math.max(1, s.base));
+    const least = Math.max(div(target, 5), leastTarget, packets(leastPackets));
+    return Math.min(target, Math.max(div(pushed * 6, 5), least));
   }
 }

@@ -108,6 +108,7 @@ const createBench = () => {
     const p = paths.get(link);
     if (kind === 'close') p!.close();
     else if (kind === 'parts') c.setParts(a[0]!);
+    else if (kind === 'eager') c.eager = a[0] === 1;
     else if (kind === 'may') return asked(p!.maySend(at, a[0]!));
     else return (p && send(e, p)) ?? receive(e);
     return [];
