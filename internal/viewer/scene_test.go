@@ -11,7 +11,7 @@ import (
 
 // scene is a world with a film, a tracker, a seed and viewers.
 type scene struct {
-	t       *testing.T
+	t       testing.TB
 	w       *world
 	film    *film
 	tracker *simTracker
@@ -38,7 +38,7 @@ type access struct {
 
 var fast = access{up: 12.5e6, down: 12.5e6}
 
-func newScene(t *testing.T, f func(*world) *film) *scene {
+func newScene(t testing.TB, f func(*world) *film) *scene {
 	s := &scene{t: t, w: newWorld()}
 	s.film = f(s.w)
 	s.tracker = newTracker(s.w, s.film)

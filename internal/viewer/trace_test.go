@@ -17,6 +17,7 @@ type audience struct {
 	seed         uint64
 	alone        bool    // no peers
 	thin         float64 // what the seed sends, bytes per second; 0: more than is asked of it
+	ahead        bool    // prefetch is on
 }
 
 var lines = []struct {
@@ -77,9 +78,10 @@ type tally struct {
 	startup                     float64 // s, median
 	saved                       float64 // share of all bytes that peers sent beyond what the seed fetched
 	requests                    float64 // to the origin, for each segment that was played anywhere
+	queue                       float64 // ms: p95 of what waits for the thinnest uplinks while they send
 }
 
-func (a audience) play(t *testing.T) tally {
+func (a audience) play(t testing.TB) tally {
 	plans := a.plans()
 	s := newScene(t, func(w *world) *film {
 		return newVaried(w, int(a.film/(4*time.Second)), 4*time.Second, shape, 242_862, 506_135, 938_681)
@@ -90,6 +92,8 @@ func (a audience) play(t *testing.T) tally {
 		s.seed.node.up = a.thin
 	}
 	s.tracker.home = swarm.New()
+	s.tracker.policy.Prefetch = a.ahead
+	waits := s.watchUplinks(lines[0].up)
 	for _, p := range plans {
 		s.w.run(p.arrive - s.w.now.Sub(worldBegin))
 		s.viewer(lines[p.line].access, func(c *Config) {
@@ -104,7 +108,27 @@ func (a audience) play(t *testing.T) tally {
 	}
 	s.w.run(2*a.film + a.within)
 	s.check()
-	return s.tally()
+	out := s.tally()
+	if slices.Sort(*waits); len(*waits) > 0 {
+		out.queue = (*waits)[len(*waits)*95/100].Seconds() * 1000
+	}
+	return out
+}
+
+// watchUplinks collects how long a packet would wait for the uplinks of a rate, ten times a second, where they send.
+func (s *scene) watchUplinks(rate float64) *[]time.Duration {
+	waits := &[]time.Duration{}
+	var look func()
+	look = func() {
+		for _, v := range s.viewers {
+			if wait := v.node.upFree.Sub(s.w.now); v.node.up == rate && wait > 0 {
+				*waits = append(*waits, wait)
+			}
+		}
+		s.w.After(100*time.Millisecond, look)
+	}
+	look()
+	return waits
 }
 
 func (s *scene) tally() (out tally) {
@@ -185,9 +209,29 @@ func (t *tally) add(o tally, n float64) {
 		from float64
 	}{
 		{&t.offload, o.offload}, {&t.saved, o.saved}, {&t.duplicates, o.duplicates}, {&t.wasted, o.wasted}, {&t.stall, o.stall},
-		{&t.bitrate, o.bitrate}, {&t.startup, o.startup}, {&t.requests, o.requests},
+		{&t.bitrate, o.bitrate}, {&t.startup, o.startup}, {&t.requests, o.requests}, {&t.queue, o.queue},
 	} {
 		*v.to += v.from / n
 	}
 	t.stalls += o.stalls
+}
+
+// BenchmarkAudience plays thirty viewers over five minutes without prefetch and with it, in virtual time.
+func BenchmarkAudience(b *testing.B) {
+	const traces = 1
+	for b.Loop() {
+		var sums [2]tally
+		for i := range sums {
+			for seed := range uint64(traces) {
+				sums[i].add(audience{viewers: 30, film: 5 * time.Minute, within: 5 * time.Minute, seed: seed + 1, ahead: i == 1}.play(b), traces)
+			}
+		}
+		for i, name := range []string{"", "-ahead"} {
+			b.ReportMetric(sums[i].offload, "offload"+name)
+			b.ReportMetric(sums[i].duplicates, "duplicates"+name)
+			b.ReportMetric(sums[i].wasted, "wasted"+name)
+			b.ReportMetric(sums[i].queue, "uplink-ms-p95"+name)
+		}
+		b.ReportMetric(sums[1].offload/sums[0].offload, "offload-ratio")
+	}
 }
