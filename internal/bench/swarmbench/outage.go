@@ -32,6 +32,7 @@ func (o outage) declared(goals map[string]string) []bench.Figure {
 	for _, f := range []struct{ name, unit string }{
 		{"startup_in_outage", "s"}, {"startup_in_outage_origin_only", "s"}, {"startup_in_outage_vs_origin_only", ""},
 		{"stalled_viewers", ""}, {"stalled_viewers_origin_only", ""}, {"longest_wait", "s"}, {"longest_wait_origin_only", "s"},
+		{"waited", "s"}, {"waited_origin_only", "s"}, {"waited_vs_origin_only", ""},
 	} {
 		list = append(list, bench.Figure{Name: f.name, Unit: f.unit, Goal: goals[f.name]})
 	}
@@ -47,11 +48,29 @@ func (o outage) compare(with, without Swarm) map[string]float64 {
 		v["startup_in_outage"+suffix] = came.startup()
 		stalled, longest := s.waits()
 		v["stalled_viewers"+suffix], v["longest_wait"+suffix] = float64(stalled), longest
+		v["waited"+suffix] = s.waited()
+	}
+	if below := v["waited_origin_only"]; below > 0 {
+		v["waited_vs_origin_only"] = v["waited"] / below
 	}
 	if below := v["startup_in_outage_origin_only"]; below > 0 {
 		v["startup_in_outage_vs_origin_only"] = v["startup_in_outage"] / below
 	}
 	return v
+}
+
+// waited is how long a viewer was without a picture that moves, seconds, on average: until the first and in stalls. Who
+// begins sooner may stall where others still wait for their first.
+func (s Swarm) waited() float64 {
+	var sum float64
+	for _, o := range s.honest() {
+		first := o.Stats.StartupMs
+		if first == 0 {
+			first = o.Stats.Interval
+		}
+		sum += float64(first+o.Stats.StallMs) / 1000
+	}
+	return sum / max(1, float64(len(s.honest())))
 }
 
 // newcomers are those who came in the outage. Who left without a picture waited as long as he stayed.

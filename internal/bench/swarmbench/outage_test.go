@@ -22,6 +22,7 @@ func TestOutageIsAboutWhoCameAndWhoWaited(t *testing.T) {
 	for name, want := range map[string]float64{
 		"came_in_outage": 2, "startup_in_outage": 3, "startup_in_outage_origin_only": 40, "startup_in_outage_vs_origin_only": 0.075,
 		"stalled_viewers": 1, "stalled_viewers_origin_only": 2, "longest_wait": 1.5, "longest_wait_origin_only": 30,
+		"waited": 8.7 / 4, "waited_origin_only": 113.2 / 4, "waited_vs_origin_only": 8.7 / 113.2,
 	} {
 		if math.Abs(got[name]-want) > 1e-9 {
 			t.Errorf("%s is %v, want %v", name, got[name], want)
@@ -34,7 +35,7 @@ func TestOutageIsAboutWhoCameAndWhoWaited(t *testing.T) {
 	if names := slices.Sorted(maps.Keys(got)); !slices.Equal(names, slices.Sorted(maps.Keys(declared))) {
 		t.Errorf("measured %v, declared %v", names, declared)
 	}
-	if got := o.compare(Swarm{}, Swarm{}); got["startup_in_outage_vs_origin_only"] != 0 {
+	if got := o.compare(Swarm{}, Swarm{}); got["startup_in_outage_vs_origin_only"] != 0 || got["waited_vs_origin_only"] != 0 {
 		t.Error("nobody came, and yet there is a ratio")
 	}
 }

@@ -63,7 +63,8 @@ var clean = map[string]string{
 var alive = map[string]string{"offload_ratio": "> 0.05", "failed_viewers": "<= 0", "rejected_bytes": "<= 0"}
 
 // outlived is what a swarm makes of an origin that is gone.
-var outlived = map[string]string{"stall_ratio_vs_origin_only": "<= 1", "startup_in_outage_vs_origin_only": "<= 1", "failed_viewers": "<= 0"}
+var outlived = map[string]string{"stall_ratio_vs_origin_only": "<= 1", "startup_in_outage_vs_origin_only": "<= 1", "waited_vs_origin_only": "<= 1",
+	"failed_viewers": "<= 0"}
 
 var few = map[string]string{"egress_saved_ratio": "> 0", "failed_viewers": "<= 0"}
 
