@@ -1,0 +1,200 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/background"
+	"github.com/leeway-video/leeway/internal/ledbat"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// pipe is a link whose messages arrive at the other end, in order, after a while. In a synctest bubble.
+type pipe struct {
+	*tape
+	delay   time.Duration
+	deliver func([]byte) // data messages of both lanes
+	acked   func([]byte)
+	sending func([]byte)
+	lost    func() bool // background messages that come 300 ms late, as what SCTP sends again
+
+	mu    sync.Mutex
+	types []peer.Type // of the data messages that were sent
+}
+
+func (p *pipe) after(b []byte, f func([]byte), late time.Duration) {
+	b = bytes.Clone(b)
+	time.AfterFunc(p.delay+late, func() { f(b) })
+}
+
+func (p *pipe) note(b []byte) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.types = append(p.types, peer.Type(b[0]))
+	if p.sending != nil {
+		p.sending(b)
+	}
+}
+
+func (p *pipe) kinds() []peer.Type {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.types)
+}
+
+func (p *pipe) SendData(b []byte) bool {
+	if !p.tape.SendData(b) {
+		return false
+	}
+	p.note(b)
+	p.after(b, p.deliver, 0)
+	return true
+}
+
+func (p *pipe) SendBackground(b []byte) bool {
+	p.note(b)
+	late := time.Duration(0)
+	if p.lost != nil && p.lost() {
+		late = 300 * time.Millisecond
+	}
+	p.after(b, p.deliver, late)
+	return true
+}
+
+func (p *pipe) SendAck(b []byte)     { p.after(b, p.acked, 0) }
+func (p *pipe) Room(int) (int, bool) { return 0, true }
+func (p *pipe) Payload() int         { return 1156 }
+func (p *pipe) whole() (n int)       { return len(p.kinds()) }
+func (p *pipe) count(t peer.Type) int {
+	return len(p.kinds()) - len(slices.DeleteFunc(p.kinds(), func(k peer.Type) bool { return k == t }))
+}
+
+// counted is a tally that two goroutines keep.
+type counted struct {
+	mu sync.Mutex
+	t  tally
+}
+
+func (c *counted) Sent(l peer.Lane, n int) { c.mu.Lock(); c.t.Sent(l, n); c.mu.Unlock() }
+func (c *counted) Promoted(n int)          { c.mu.Lock(); c.t.Promoted(n); c.mu.Unlock() }
+func (c *counted) Served()                 { c.mu.Lock(); c.t.Served(); c.mu.Unlock() }
+func (c *counted) Rejected(r peer.RejectReason, n int) {
+	c.mu.Lock()
+	c.t.Rejected(r, n)
+	c.mu.Unlock()
+}
+func (c *counted) Canceled(n int) { c.mu.Lock(); c.t.Canceled(n); c.mu.Unlock() }
+
+func (c *counted) read() tally {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.t
+}
+
+// pair is a download that asks an upload over a pipe.
+type pair struct {
+	*bench
+	counts    counted
+	pipe      *pipe
+	d         *Download
+	requester *background.Requester
+	target    *Target
+	whole     map[int]bool // pieces that came, and whether they match
+	orders    []Order
+	mu        sync.Mutex
+	stop      func()
+}
+
+func (p *pair) Arrived(o Order, _ []byte, matches bool) {
+	p.mu.Lock()
+	p.whole[o.Piece] = matches
+	p.orders = append(p.orders, o)
+	p.mu.Unlock()
+	p.d.Remove(o.ID)
+}
+func (p *pair) Wasted(int) {}
+
+func (p *pair) good() (n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, ok := range p.whole {
+		if ok {
+			n++
+		}
+	}
+	return n
+}
+
+// newPair runs in a bubble; stop ends it.
+func newPair(t *testing.T) *pair { return newPairOf(t, false) }
+
+func newPairOf(t *testing.T, paced bool) *pair {
+	p := &pair{pipe: &pipe{tape: &tape{room: -1}, delay: 20 * time.Millisecond}, whole: map[int]bool{}}
+	p.bench = &bench{link: p.pipe.tape, c: &tally{}, p: &purse{left: 1 << 30}, u: NewUploader(time.Now)}
+	p.u.Background, p.u.Paced = background.NewSender(ledbat.Config{}, time.Now), paced
+	p.up = p.add(p.pipe.tape, func(c *UploadConfig) { c.Link, c.Observer, c.MaxRequests = p.pipe, &p.counts, 256 })
+	p.up.Acknowledged(p.pipe)
+	p.requester = background.NewRequester(ledbat.Config{}, time.Now)
+	p.d = NewDownload(func(m peer.Message) {
+		switch m := m.(type) {
+		case peer.Request:
+			if err := p.up.Request(m); err != nil {
+				t.Error(err)
+			}
+		case peer.Promote:
+			p.up.Promote(m)
+		case peer.Cancel:
+			p.up.Cancel(m)
+		}
+	}, time.Now, p)
+	p.d.Background(p.pipe, p.requester, nil)
+	p.target = &Target{Length: int64(len(content))}
+	for i := range len(content) / peer.PieceSize {
+		p.target.Digests = append(p.target.Digests, sha256.Sum256(content[i*peer.PieceSize:(i+1)*peer.PieceSize]))
+	}
+	p.pipe.deliver = func(b []byte) {
+		err := error(nil)
+		if peer.Type(b[0]) == peer.TypeBackgroundData {
+			err = p.d.BackgroundData(b)
+		} else if m, bad := peer.DecodeData(b, p.pipe.MaxMessage()); bad == nil {
+			err = p.d.Data(m)
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}
+	p.pipe.acked = func(b []byte) {
+		if err := p.up.Ack(b); err != nil {
+			t.Error(err)
+		}
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	ran := make(chan struct{})
+	go func() { defer close(ran); p.u.Run(ctx) }()
+	p.stop = func() {
+		p.d.Close()
+		p.up.Remove()
+		cancel()
+		<-ran
+	}
+	return p
+}
+
+// pass lets the bubble's time pass.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+// begun waits until something went out.
+func (p *pair) begun() {
+	for p.counts.read().sent == 0 {
+		pass(time.Millisecond)
+	}
+}
