@@ -5,10 +5,12 @@ const (
 	defaultWaste  = 16 << 20 // bytes
 	firstWaste    = 1 << 20  // bytes that may be lost before anything was received
 	aheadUs       = 60_000_000
-	mostAhead     = 32
 	beginDuration = 3 // durations that the player must have to begin
 	goOnDuration  = 2 // and to go on
 )
+
+// MostAhead is how many segments behind the asked one Prefetch looks at.
+const MostAhead = 32
 
 // Ahead is what Prefetch sees.
 type Ahead struct {
@@ -48,7 +50,7 @@ func Prefetch(in Ahead) (n int) {
 	}
 	left, time := in.budget()-in.Wasted, int64(0)
 	for _, s := range in.Segments {
-		if n == mostAhead || time > aheadUs || s.Bytes > left {
+		if n == MostAhead || time > aheadUs || s.Bytes > left {
 			break
 		}
 		left -= s.Bytes

@@ -11,7 +11,6 @@ import (
 )
 
 const (
-	mostAhead   = 32 // segments behind the asked one that prefetch looks at
 	mostBehind  = 64 // requests of the background at a time
 	quietBehind = 30 * time.Second
 )
@@ -19,6 +18,7 @@ const (
 // ahead is what is fetched before the player asks for it (spec/schedule.md, "Prefetch").
 type ahead struct {
 	running bool
+	allowed bool            // the last look could have fetched something ahead
 	list    []*seg          // what the schedule may fetch ahead now
 	kept    map[string]*seg // with pieces that came ahead
 	again   time.Duration   // when the receiver's law may allow another request
@@ -62,8 +62,13 @@ func (e *engine) lookAhead() {
 	if e.cfg.Prefetch != nil {
 		in = e.cfg.Prefetch()
 	}
+	in.Off = e.off != ""
+	was := a.allowed
+	if a.allowed = in.Possible(); !a.allowed && !was && len(a.kept) == 0 {
+		return // nothing is asked for ahead, nor kept: most sites, and every decision
+	}
 	position, buffered := e.cfg.Playhead()
-	in.Off, in.Running, in.BufferedUs = e.off != "", a.running, buffered.Microseconds()
+	in.Running, in.BufferedUs = a.running, buffered.Microseconds()
 	in.Received, in.Wasted = e.ledger.came(), e.ledger.total.PrefetchWasted
 	next := e.next()
 	for _, s := range next {
@@ -81,7 +86,7 @@ func (e *engine) lookAhead() {
 			}
 		}
 	}
-	if !in.Possible() {
+	if !a.allowed {
 		next = nil
 	}
 	e.takeBack(next)

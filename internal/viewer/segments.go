@@ -33,7 +33,7 @@ type request struct {
 	adaptive  bool
 	deadline  func() time.Duration // from now until the playhead is there
 	track     int                  // of those that are played side by side
-	upcoming  []Reference          // up to mostAhead
+	upcoming  []Reference          // up to schedule.MostAhead
 }
 
 // Result is a segment on its way to the player.

@@ -2,6 +2,8 @@ package viewer
 
 import (
 	"time"
+
+	"github.com/leeway-video/leeway/internal/schedule"
 )
 
 // What hls.js multiplies its estimate with before a rendition has to fit into it.
@@ -164,7 +166,7 @@ func (t *track) load(l *rendition, r Reference, index int, deadline func() time.
 		Reference: r, track: t.number, rendition: l.name, bitrate: l.bitrate, adaptive: t.fixed < 0 && len(t.levels) > 1, deadline: deadline,
 	}
 	if index >= 0 {
-		for _, next := range l.list[index+1 : min(index+1+mostAhead, len(l.list))] {
+		for _, next := range l.list[index+1 : min(index+1+schedule.MostAhead, len(l.list))] {
 			req.upcoming = append(req.upcoming, next.Reference)
 		}
 	}
