@@ -19,7 +19,12 @@ const (
 func Decide(in Input) []Action {
 	d := newDecision(&in)
 	for i := range in.Segments {
-		d.segment(&in.Segments[i])
+		s, before := &in.Segments[i], len(d.actions)
+		d.waiting = false
+		d.segment(s)
+		if over := !d.waiting && len(d.actions) == before && !d.flies(s); over && s.AskedUs >= 0 && s.Origin == OriginFailed && !s.complete() {
+			d.act(Action{Type: DoFail, Segment: s.ID}) // rule 10
+		}
 	}
 	if d.wake < math.MaxInt64 {
 		d.act(Action{Type: DoWake, AtUs: d.wake})

@@ -17,15 +17,8 @@ func (s *Segment) UrgentWindow(permille int64) int64 {
 
 func (s *Segment) complete() bool { return s.Pieces > 0 && len(s.Have) >= s.Pieces }
 
-// segment decides for one segment (rules 0, 2 to 5 and 10).
+// segment decides for one segment (rules 0 and 2 to 5).
 func (d *decision) segment(s *Segment) {
-	before := len(d.actions)
-	d.waiting = false
-	defer func() {
-		if s.AskedUs >= 0 && s.Origin == OriginFailed && !d.waiting && len(d.actions) == before && !s.complete() && !d.flies(s) {
-			d.act(Action{Type: DoFail, Segment: s.ID})
-		}
-	}()
 	urgent := s.UrgentWindow(d.in.Policy.UrgentPermille)
 	asked := s.AskedUs >= 0
 	switch {
