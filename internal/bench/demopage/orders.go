@@ -1,11 +1,27 @@
 package demopage
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"sync"
+
+	"github.com/leeway-video/leeway/internal/webdist"
 )
+
+// MissingEnd says what is missing for an end of a link in a browser: the bundle's page, or a browser.
+func MissingEnd(ctx context.Context) error {
+	bundle, err := webdist.Load()
+	if err != nil {
+		return err
+	}
+	if len(bundle.Bench()) == 0 {
+		return errors.New("this program was built without its browser side: make build")
+	}
+	return Missing(ctx)
+}
 
 // Orders is a page that does as it is told: it runs a script, which hears orders on an event stream at /orders and says
 // what came of them at /said, both in JSON. It serves one page.

@@ -2,13 +2,11 @@ package transferbench
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/bench/demopage"
-	"github.com/leeway-video/leeway/internal/webdist"
 )
 
 // pair is who sends to whom, with a browser among them; links are ours at both ends, bare ones have nothing of ours.
@@ -59,7 +57,7 @@ func (p pair) bench(name, over, unit string, run func(context.Context, *bench.Ru
 	c := bench.Case{
 		Name:  p.name + "/" + name,
 		About: fmt.Sprintf("%s, one link %s, beside bare data channels between the same.", p.about, over),
-		Needs: needsBrowser, Run: run,
+		Needs: demopage.MissingEnd, Run: run,
 		Figures: []bench.Figure{{Name: "goodput", Unit: unit}, {Name: "cpu", Unit: "s/GB"}, {Name: "longest_silence", Unit: "s", Goal: "< 1"}},
 	}
 	for _, base := range []string{"default", "tuned", "bare"} {
@@ -72,18 +70,6 @@ func (p pair) bench(name, over, unit string, run func(context.Context, *bench.Ru
 		c.Figures = append(c.Figures, bench.Figure{Name: "goodput_cubic", Unit: unit}, bench.Figure{Name: "goodput_vs_cubic"})
 	}
 	return c
-}
-
-// needsBrowser says what is missing for these cases.
-func needsBrowser(ctx context.Context) error {
-	bundle, err := webdist.Load()
-	if err != nil {
-		return err
-	}
-	if len(bundle.Bench()) == 0 {
-		return errors.New("this program was built without its browser side: make build")
-	}
-	return demopage.Missing(ctx)
 }
 
 // loads are what the pair's figures come from, by name; ours has none.

@@ -23,9 +23,8 @@ import (
 type pageStack struct {
 	host
 	browser *demopage.Browser
-	script  []byte
+	page    *demopage.Orders
 	content []byte
-	orders  chan order
 	reports chan report
 	closed  chan struct{}
 
@@ -79,9 +78,6 @@ type word struct {
 // two ends find each other is measured by `leeway bench join`.
 var pageFlags = []string{"--disable-features=WebRtcHideLocalIpsWithMdns", "--allow-loopback-in-peer-connection"}
 
-// ordersBound is far above what one measurement has to say before its page is there.
-const ordersBound = 1024
-
 func newPageStack(h host) (*pageStack, error) {
 	bundle, err := webdist.Load()
 	if err != nil {
@@ -100,9 +96,9 @@ func newPageStack(h host) (*pageStack, error) {
 // newPages is a pageStack whose browser is still to come.
 func newPages(h host, script []byte) *pageStack {
 	s := &pageStack{
-		host: h, script: script, content: newContent().data, orders: make(chan order, ordersBound), reports: make(chan report, 1),
-		closed: make(chan struct{}), begun: map[int]bool{},
+		host: h, content: newContent().data, reports: make(chan report, 1), closed: make(chan struct{}), begun: map[int]bool{},
 	}
+	s.page = demopage.NewOrders(script, s.hear)
 	s.tell(order{Type: "setup", Setup: &pageSetup{
 		Bare: h.setup.Kind == kindBare, Send: h.setup.Send, Channels: h.setup.Channels, Message: h.setup.Message, Buffer: bareBuffer,
 		Outstanding: outstanding, Batch: askAtOnce,
@@ -113,49 +109,25 @@ func newPages(h host, script []byte) *pageStack {
 // pages is what the browser finds.
 func (s *pageStack) pages() http.Handler {
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		_, _ = w.Write([]byte(`<!doctype html><title>one end of a link</title><script src="/bench.js"></script>`))
-	})
-	mux.HandleFunc("GET /bench.js", func(w http.ResponseWriter, _ *http.Request) {
-		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
-		_, _ = w.Write(s.script)
-	})
+	mux.Handle("/", s.page)
 	mux.HandleFunc("GET /content", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(s.content) })
-	mux.HandleFunc("GET /orders", s.giveOrders)
-	mux.HandleFunc("POST /said", s.hear)
 	return mux
 }
 
-func (s *pageStack) tell(o order) { s.orders <- o }
-
-// giveOrders is an event stream.
-func (s *pageStack) giveOrders(w http.ResponseWriter, r *http.Request) {
-	w.Header().Set("Content-Type", "text/event-stream")
-	out := http.NewResponseController(w)
-	for {
-		select {
-		case o := <-s.orders:
-			text, err := json.Marshal(o)
-			if err == nil {
-				_, err = fmt.Fprintf(w, "data: %s\n\n", text)
-			}
-			if err != nil || out.Flush() != nil {
-				return
-			}
-		case <-r.Context().Done():
-			return
-		case <-s.closed:
-			return
-		}
+// tell gives the page an order.
+func (s *pageStack) tell(o order) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		s.complain(err.Error())
+		return
 	}
+	s.page.Tell(text)
 }
 
-func (s *pageStack) hear(w http.ResponseWriter, r *http.Request) {
+func (s *pageStack) hear(b []byte) error {
 	var m word
-	if err := json.NewDecoder(r.Body).Decode(&m); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+	if err := json.Unmarshal(b, &m); err != nil {
+		return err
 	}
 	switch m.Type {
 	case "signal":
@@ -171,6 +143,7 @@ func (s *pageStack) hear(w http.ResponseWriter, r *http.Request) {
 	case "failed":
 		s.complain(m.Why)
 	}
+	return nil
 }
 
 // complain says what went wrong in the page; the parent's patience ends the measurement.
@@ -242,8 +215,14 @@ func (s *pageStack) cpu() float64 { return cpuTime() + treeTime(s.browser.PID())
 func (s *pageStack) buffers() [2]int { return [2]int{} }
 
 func (s *pageStack) close() error {
-	close(s.closed)
+	s.stop()
 	return s.browser.Close()
+}
+
+// stop ends what waits for the page, and its orders.
+func (s *pageStack) stop() {
+	close(s.closed)
+	s.page.Close()
 }
 
 // userHertz is the unit of times in /proc, the same on every Linux that Go runs on.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/bench/demopage"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -30,7 +31,7 @@ func pagesFor(t *testing.T, kind string) (*pageStack, *httptest.Server, said) {
 	}, []byte("a script"))
 	server := httptest.NewServer(s.pages())
 	t.Cleanup(server.Close)
-	t.Cleanup(func() { close(s.closed) })
+	t.Cleanup(s.stop)
 	return s, server, told
 }
 
@@ -141,7 +142,7 @@ func TestProcessorTimeOfATreeHasItsRootIn(t *testing.T) {
 
 // TestPagesMove has a browser at both ends for a moment, where there is one.
 func TestPagesMove(t *testing.T) {
-	if lack := needsBrowser(t.Context()); lack != nil {
+	if lack := demopage.MissingEnd(t.Context()); lack != nil {
 		t.Skip(lack)
 	}
 	r := &bench.Run{Log: io.Discard}

@@ -2,6 +2,8 @@ package transportbench
 
 import (
 	"context"
+
+	"github.com/leeway-video/leeway/internal/bench/demopage"
 )
 
 // pages puts ends of our links into browsers: it gets the flows of a scene that are ours, in their order. Yardsticks stay
@@ -39,7 +41,7 @@ func (p pages) needs() func(context.Context) error {
 	if p == nil {
 		return nil
 	}
-	return needsBrowser
+	return demopage.MissingEnd
 }
 
 func (p pages) about() string {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/bench/demopage"
 	"github.com/leeway-video/leeway/internal/netlab"
 	"github.com/leeway-video/leeway/internal/transfer"
 )
@@ -14,7 +15,7 @@ func TestPagesAreEnds(t *testing.T) {
 	if err := netlab.Available(); err != nil {
 		t.Skip(err)
 	}
-	if err := needsBrowser(t.Context()); err != nil {
+	if err := demopage.MissingEnd(t.Context()); err != nil {
 		t.Skip(err)
 	}
 	line := netlab.Link{Rate: 4_000_000, Delay: 5 * time.Millisecond, Queue: 30_000}

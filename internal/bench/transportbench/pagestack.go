@@ -54,18 +54,6 @@ const (
 	sayFailed = "failed"
 )
 
-// needsBrowser says what is missing for an end in a browser.
-func needsBrowser(ctx context.Context) error {
-	bundle, err := webdist.Load()
-	if err != nil {
-		return err
-	}
-	if len(bundle.Bench()) == 0 {
-		return errors.New("this program was built without its browser side: make build")
-	}
-	return demopage.Missing(ctx)
-}
-
 func newPageStack(ctx context.Context, p place) (*pageStack, error) {
 	bundle, err := webdist.Load()
 	if err != nil {
