@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { encodeAck } from '../ledbat/ack.ts';
 import { Malformed, pieceSize } from '../protocol/peer.ts';
+import { join, Line, Store, Time, Wire } from '../testing/line.ts';
 import { createBackground } from './background.ts';
-import { join, Line, Store, Time, Wire } from './line.ts';
 import type { Background, BackgroundLane, TabsPort } from './ports.ts';
 import { payload, Sender } from './sender.ts';
 

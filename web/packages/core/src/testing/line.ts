@@ -1,8 +1,8 @@
 /** A line in simulated time, for tests: links share a bottleneck, and what they carry comes half a round trip later. */
 
+import type { Part } from '../background/message.ts';
+import type { Alarm, Background, BackgroundLane, BackgroundLink, BackgroundSource } from '../background/ports.ts';
 import type { Clock } from '../ports.ts';
-import type { Part } from './message.ts';
-import type { Alarm, Background, BackgroundLane, BackgroundLink, BackgroundSource } from './ports.ts';
 
 /** Time that passes when it is told to; events of one moment happen in the order in which they were asked for. */
 export class Time implements Clock {
