@@ -239,7 +239,7 @@ test('with shortened names, too, uploads are paced and arrive', async () => {
     stdin: {
       contents: `
         import { createBackground } from './background.ts';
-        import { join, Line, Store, Time, Wire } from './line.ts';
+        import { join, Line, Store, Time, Wire } from '../testing/line.ts';
         const time = new Time();
         const host = () => createBackground({ clock: time, random: () => 0, alarm: time.alarm(), soon: time.soon });
         const wire = new Wire(new Line(time, 125_000), 40);
