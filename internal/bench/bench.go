@@ -14,6 +14,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -25,6 +26,8 @@ type Bench struct {
 	Name  string
 	About string // one sentence
 	Cases []Case
+	// Sets are cases that are asked for together: names in the order in which they are measured, by a name that --case takes.
+	Sets map[string][]string
 	// Roles are what a child process of this bench can be (Start).
 	Roles map[string]Role
 }
@@ -38,6 +41,8 @@ type Case struct {
 	Figures []Figure
 	// Needs, if there is one, says what this machine lacks for the case. It is then skipped, aloud; one that was named fails.
 	Needs func(context.Context) error
+	// Takes, if there is one, is about how long a run takes after so many that count.
+	Takes func(claimed int) time.Duration
 	// Run measures once.
 	Run func(context.Context, *Run) (Sample, error)
 }
@@ -77,7 +82,7 @@ func (r *Run) Logf(format string, a ...any) { fmt.Fprintf(r.Log, format+"\n", a.
 
 // Options of Execute.
 type Options struct {
-	Cases   []string // names or patterns as path.Match has them; none is every case that is not Extra
+	Cases   []string // names, patterns as path.Match has them, or sets; none is every case that is not Extra
 	Runs    int
 	JSON    bool
 	Check   bool
@@ -98,6 +103,7 @@ func Execute(ctx context.Context, b Bench, o Options, stdout, stderr io.Writer) 
 	if !o.JSON {
 		fmt.Fprintf(stdout, "%s: %s\n%s\n", b.Name, b.About, machine)
 	}
+	plan(b.Name, cases, o.Runs, stderr)
 	missed := false
 	var failed error
 	for _, c := range cases {
@@ -114,6 +120,8 @@ func Execute(ctx context.Context, b Bench, o Options, stdout, stderr io.Writer) 
 			if failed = errors.Join(failed, err); ctx.Err() != nil {
 				return failed
 			}
+		}
+		if result == nil {
 			continue // the other cases may take an hour that is not lost
 		}
 		result.Machine = machine
@@ -140,10 +148,34 @@ func (c Case) lack(ctx context.Context) error {
 	return c.Needs(ctx)
 }
 
-// choose returns the cases that the patterns name, in the bench's order.
+// plan says what a long measurement will take, so that whoever starts it knows when to come back.
+func plan(name string, cases []Case, runs int, w io.Writer) {
+	var each []string
+	total := time.Duration(0)
+	for _, c := range cases {
+		if c.Takes == nil {
+			return
+		}
+		for n := range max(runs, 1) {
+			total += c.Takes(n)
+		}
+		each = append(each, fmt.Sprintf("%s %s", c.Name, c.Takes(1)))
+	}
+	fmt.Fprintf(w, "%s: about %s for %d runs of each case; a run: %s\n", name, total.Round(time.Minute), max(runs, 1), strings.Join(each, ", "))
+}
+
+// choose returns the cases that sets name, in their order, and then those that the patterns name, in the bench's.
 func (b Bench) choose(patterns []string) ([]Case, error) {
 	var out []Case
-	matched := map[string]bool{}
+	matched, taken := map[string]bool{}, map[string]bool{}
+	for _, p := range patterns {
+		for _, name := range b.Sets[p] {
+			i := slices.IndexFunc(b.Cases, func(c Case) bool { return c.Name == name })
+			if matched[p] = true; !taken[name] {
+				out, taken[name] = append(out, b.Cases[i]), true
+			}
+		}
+	}
 	for _, c := range b.Cases {
 		take := len(patterns) == 0 && !c.Extra
 		for _, p := range patterns {
@@ -155,7 +187,7 @@ func (b Bench) choose(patterns []string) ([]Case, error) {
 				matched[p], take = true, true
 			}
 		}
-		if take {
+		if take && !taken[c.Name] {
 			out = append(out, c)
 		}
 	}
@@ -168,40 +200,61 @@ func (b Bench) choose(patterns []string) ([]Case, error) {
 }
 
 func (b Bench) names() []string {
-	names := make([]string, len(b.Cases))
-	for i, c := range b.Cases {
-		names[i] = c.Name
+	names := slices.Sorted(maps.Keys(b.Sets))
+	for _, c := range b.Cases {
+		names = append(names, c.Name)
 	}
 	return names
 }
 
+// measure runs a case. A run that fails is told of in the error; what the others measured is there all the same.
 func measure(ctx context.Context, name string, c Case, o Options, stderr io.Writer) (*Result, error) {
 	result := &Result{Bench: name, Case: c.Name}
 	var samples, void []Sample
+	var took []float64
+	var failed error
 	for i := range max(o.Runs, 1) {
 		fmt.Fprintf(stderr, "%s %s: run %d of %d\n", name, c.Name, i+1, max(o.Runs, 1))
 		started := time.Now()
 		sample, err := c.Run(ctx, &Run{Number: i, Claimed: len(samples) - len(void), Log: stderr, Profile: o.Profile, Plot: o.Plot})
+		if ctx.Err() != nil {
+			return nil, errors.Join(failed, err, ctx.Err())
+		}
 		if err != nil {
-			return nil, err
+			fmt.Fprintf(stderr, "%s %s: run %d failed: %v\n", name, c.Name, i+1, err)
+			failed = errors.Join(failed, err)
+			result.Failed++
+			continue
 		}
 		if samples = append(samples, sample); sample.Void != "" {
 			void = append(void, sample)
 			fmt.Fprintf(stderr, "%s %s: nothing is claimed: %s\n", name, c.Name, sample.Void)
 		}
-		fmt.Fprintf(stderr, "%s %s: %.1f s\n", name, c.Name, time.Since(started).Seconds())
+		took = append(took, time.Since(started).Seconds())
+		fmt.Fprintf(stderr, "%s %s: %.1f s; %d of %d runs count\n", name, c.Name, took[len(took)-1], len(samples)-len(void), i+1)
+	}
+	if len(samples) == 0 {
+		return nil, failed
 	}
 	for _, v := range void {
 		if !slices.Contains(result.Void, v.Void) {
 			result.Void = append(result.Void, v.Void)
 		}
 	}
-	claimed := len(void) < len(samples)
-	if claimed { // what the others measured stands
+	result.Certified = len(samples) - len(void)
+	if result.Certified > 0 { // what the others measured stands
 		result.LeftOut = len(void)
 		samples = slices.DeleteFunc(samples, func(s Sample) bool { return s.Void != "" })
 	}
-	result.Runs = len(samples)
+	result.Runs, result.Seconds = len(samples), Figure{}.of(took, true).Median
+	if err := result.sum(c, samples); err != nil {
+		return nil, errors.Join(failed, err)
+	}
+	return result, failed
+}
+
+// sum makes the figures of what was measured.
+func (r *Result) sum(c Case, samples []Sample) error {
 	values := map[string][]float64{}
 	for _, s := range samples {
 		for k, v := range s.Values {
@@ -210,12 +263,12 @@ func measure(ctx context.Context, name string, c Case, o Options, stderr io.Writ
 	}
 	for _, f := range c.Figures {
 		if v := values[f.Name]; len(v) > 0 {
-			result.Figures = append(result.Figures, f.of(v, !claimed))
+			r.Figures = append(r.Figures, f.of(v, r.Certified == 0))
 			delete(values, f.Name)
 		}
 	}
 	for k := range values {
-		return nil, fmt.Errorf("figure %q is not declared", k)
+		return fmt.Errorf("figure %q is not declared", k)
 	}
-	return result, nil
+	return nil
 }

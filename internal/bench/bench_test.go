@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestMain makes the test binary a child where Start asks for one.
@@ -111,11 +112,12 @@ func TestVoidRunsAreLeftOutWhereThereAreOthers(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := results[0]
-	if r.Runs != 2 || r.LeftOut != 2 || !slices.Equal(r.Void, []string{"busy"}) || r.Figures[0].Max != 3 || r.Figures[0].Met == nil {
+	if r.Runs != 2 || r.LeftOut != 2 || r.Certified != 2 || !slices.Equal(r.Void, []string{"busy"}) || r.Figures[0].Max != 3 || r.Figures[0].Met == nil {
 		t.Errorf("%+v", r)
 	}
 	var table bytes.Buffer
-	if err := r.writeTable(&table); err != nil || !strings.Contains(table.String(), "left out (2 in all): busy") {
+	if err := r.writeTable(&table); err != nil || !strings.Contains(table.String(), "left out (2 in all): busy") ||
+		!strings.Contains(table.String(), "2 of 4 runs count") {
 		t.Errorf("%v\n%s", err, table.String())
 	}
 }
@@ -126,6 +128,43 @@ func TestACaseThatFailsDoesNotEndTheOthers(t *testing.T) {
 	results, err := run(t, Options{Runs: 1}, broken, whole)
 	if err == nil || !strings.Contains(err.Error(), "case a: the links") || len(results) != 1 || results[0].Case != "b" {
 		t.Errorf("%v, %+v", err, results)
+	}
+}
+
+func TestARunThatFailsDoesNotEndItsCase(t *testing.T) {
+	c := fake("a", false, "<= 3", "", 2, 0, 3)
+	measure := c.Run
+	c.Run = func(ctx context.Context, r *Run) (Sample, error) {
+		if r.Number == 1 {
+			return Sample{}, errors.New("the links did not open")
+		}
+		return measure(ctx, r)
+	}
+	results, err := run(t, Options{Runs: 3}, c)
+	if err == nil || !strings.Contains(err.Error(), "case a: the links") || len(results) != 1 {
+		t.Fatalf("%v, %+v", err, results)
+	}
+	if r := results[0]; r.Runs != 2 || r.Failed != 1 || r.Certified != 2 || r.Figures[0].Median != 2.5 {
+		t.Errorf("%+v", r)
+	}
+}
+
+func TestASetIsMeasuredInItsOrder(t *testing.T) {
+	b := Bench{Name: "x", Sets: map[string][]string{"first": {"c", "a"}}}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		b.Cases = append(b.Cases, fake(name, name == "c", "", "", 1, 1))
+		b.Cases[len(b.Cases)-1].Takes = func(claimed int) time.Duration { return time.Duration(3-claimed) * time.Minute }
+	}
+	var out, said bytes.Buffer
+	if err := Execute(context.Background(), b, Options{Cases: []string{"first", "b", "a"}, Runs: 2}, &out, &said); err != nil {
+		t.Fatal(err)
+	}
+	table := out.String()
+	if c, a, b := strings.Index(table, "\nc, "), strings.Index(table, "\na, "), strings.Index(table, "\nb, "); c < 0 || a < c || b < a || strings.Contains(table, "\nd, ") {
+		t.Error(table)
+	}
+	if plan, _, _ := strings.Cut(said.String(), "\n"); plan != "x: about 15m0s for 2 runs of each case; a run: c 2m0s, a 2m0s, b 2m0s" {
+		t.Errorf("the plan is %q", plan)
 	}
 }
 

@@ -18,8 +18,12 @@ type Result struct {
 	Machine Machine    `json:"machine"`
 	Runs    int        `json:"runs"`               // that the figures are of
 	LeftOut int        `json:"left_out,omitempty"` // runs beside from which nothing is claimed
-	Void    []string   `json:"void,omitempty"`     // why: of these, or of all where none is left out
+	Failed  int        `json:"failed,omitempty"`   // runs that measured nothing
+	Void    []string   `json:"void,omitempty"`     // why nothing is claimed: of those left out, or of all where none is
+	Seconds float64    `json:"seconds"`            // that a run took, the median
 	Figures []Measured `json:"figures"`
+
+	Certified int `json:"certified"` // runs from which something is claimed
 }
 
 // Measured is a figure over all runs.
@@ -93,7 +97,7 @@ func (r *Result) writeJSON(w io.Writer) error {
 }
 
 func (r *Result) writeTable(w io.Writer) error {
-	fmt.Fprintf(w, "\n%s, median of %d (range)\n", r.Case, r.Runs)
+	fmt.Fprintf(w, "\n%s, median of %d (range); %d of %d runs count, %.0f s each\n", r.Case, r.Runs, r.Certified, r.Runs+r.LeftOut+r.Failed, r.Seconds)
 	for _, v := range r.Void {
 		if r.LeftOut > 0 {
 			fmt.Fprintf(w, "left out (%d in all): %s\n", r.LeftOut, v)

@@ -8,36 +8,52 @@ import (
 	"github.com/leeway-video/leeway/internal/netlab"
 )
 
-// together is case 5: background hosts among themselves, in the second half of their time.
-func together(name string, line netlab.Link, n int, length time.Duration) bench.Case {
-	goal := ">= 0.98"
-	if n > 2 {
-		goal = ">= 0.95"
+// crowd is background hosts among themselves on one line.
+type crowd struct {
+	suffix string // of the figures
+	line   netlab.Link
+	hosts  int
+	length time.Duration
+}
+
+// together is case 5: background hosts among themselves, in the last third of their time.
+func together(name string, crowds ...crowd) bench.Case {
+	c := bench.Case{Name: name, Extra: len(crowds) > 1, About: "Background hosts together, in the last third of their time:"}
+	for _, m := range crowds {
+		goal := ">= 0.98"
+		if m.hosts > 2 {
+			goal = ">= 0.95"
+		}
+		c.About += fmt.Sprintf(" %d on %.0f Mbit/s, %.0f s.", m.hosts, float64(m.line.Rate)/1e6, m.length.Seconds())
+		c.Figures = append(c.Figures, bench.Figure{Name: "jain_index" + m.suffix, Goal: goal}, bench.Figure{Name: "link_utilization_alone" + m.suffix},
+			bench.Figure{Name: "added_delay_p95" + m.suffix, Unit: "ms"}, bench.Figure{Name: "added_delay_p95_vs_target" + m.suffix})
 	}
-	return bench.Case{
-		Name: name, About: fmt.Sprintf("%d background hosts together on %.0f Mbit/s, in the last third of %.0f s.", n, float64(line.Rate)/1e6, length.Seconds()),
-		Figures: []bench.Figure{
-			{Name: "jain_index", Goal: goal}, {Name: "link_utilization_alone"}, {Name: "added_delay_p95", Unit: "ms"}, {Name: "added_delay_p95_vs_target"},
-		},
-		Run: measured(func(s *session) error {
-			sc := scene{name: "together", line: line, length: length}
-			all := make([]int, n)
-			for i := range n {
-				all[i] = i
+	c.Run = measured(func(s *session) error {
+		var scenes []scene
+		for _, m := range crowds {
+			sc := scene{name: "together" + m.suffix, line: m.line, length: m.length}
+			for i := range m.hosts {
 				sc.flows = append(sc.flows, flow{kind: ledbatLane, from: time.Duration(i) * time.Second})
 			}
-			rec, err := s.one(sc)
-			if err != nil {
-				return err
+			scenes = append(scenes, sc)
+		}
+		all, err := s.play(scenes...)
+		if err != nil {
+			return err
+		}
+		for k, m := range crowds {
+			rec, from, hosts := all[k], m.length*2/3, make([]int, m.hosts)
+			for i := range hosts {
+				hosts[i] = i
 			}
-			from := length * 2 / 3
-			s.values["jain_index"] = rec.jain(from, length, all...)
-			s.values["link_utilization_alone"] = rec.used(from, length, all...)
-			s.values["added_delay_p95"] = rec.addedP(0.95, from, length)
-			s.values["added_delay_p95_vs_target"] = rec.addedP(0.95, from, length) / rec.target(0, from, length)
-			return nil
-		}),
-	}
+			s.values["jain_index"+m.suffix] = rec.jain(from, m.length, hosts...)
+			s.values["link_utilization_alone"+m.suffix] = rec.used(from, m.length, hosts...)
+			s.values["added_delay_p95"+m.suffix] = rec.addedP(0.95, from, m.length)
+			s.values["added_delay_p95_vs_target"+m.suffix] = rec.addedP(0.95, from, m.length) / rec.target(0, from, m.length)
+		}
+		return nil
+	})
+	return c
 }
 
 // late is case 6: a second background host that finds the queue of the first.
@@ -75,19 +91,18 @@ func uplink(name string, peers int, short bool, p pages) bench.Case {
 			{Name: "added_delay_p95", Unit: "ms"}, {Name: "foreground_slowdown", Goal: "<= 1.05"},
 		},
 		Run: measuredIn(p, func(s *session) error {
-			all, err := s.play(solo(ten, cubic, length), scene{name: "uplink", line: ten, length: before + length, flows: []flow{
-				{kind: ledbatLane, peers: peers}, {kind: cubic, from: before},
-			}})
+			all, err := s.play(append(segmentScenes(ten, peers, count), solo(ten, cubic, length), scene{
+				name: "uplink", line: ten, length: before + length, flows: []flow{{kind: ledbatLane, peers: peers}, {kind: cubic, from: before}},
+			})...)
 			if err != nil {
 				return err
 			}
-			rec := all[1]
-			s.values["tcp_kept_ratio"] = rec.kept(all[0].rate(0, length, 0))
+			rec := all[3]
+			s.values["tcp_kept_ratio"] = rec.kept(all[2].rate(0, length, 0))
 			s.values["background_share_beside_tcp"] = rec.used(before, before+length, 0)
 			s.values["link_utilization_alone"] = rec.used(warm, before, 0)
 			s.values["added_delay_p95"] = rec.addedP(0.95, warm, before)
-			slowdown, err := s.foreground(ten, peers, count)
-			s.values["foreground_slowdown"] = slowdown
+			s.values["foreground_slowdown"], err = s.slowdown(all[0], all[1], count)
 			return err
 		}),
 	}
@@ -109,16 +124,18 @@ func segments(mbit, trip int) bench.Case {
 		Name: fmt.Sprintf("foreground-%d-%d", mbit, trip), About: fmt.Sprintf("A foreground segment of 2 MB with background on the same link, %d Mbit/s, %d ms.", mbit, trip),
 		Figures: []bench.Figure{{Name: "foreground_slowdown", Goal: "<= 1.05"}},
 		Run: measured(func(s *session) error {
-			slowdown, err := s.foreground(line, 1, segmentCount)
-			s.values["foreground_slowdown"] = slowdown
+			all, err := s.play(segmentScenes(line, 1, segmentCount)...)
+			if err != nil {
+				return err
+			}
+			s.values["foreground_slowdown"], err = s.slowdown(all[0], all[1], segmentCount)
 			return err
 		}),
 	}
 }
 
-// foreground is how much longer foreground segments take with background on the same host's links than without, the
-// median of each.
-func (s *session) foreground(line netlab.Link, peers, count int) (float64, error) {
+// segmentScenes have foreground segments on a host's first link, once with nothing beside and once with background on all links.
+func segmentScenes(line netlab.Link, peers, count int) []scene {
 	alone := time.Duration(segmentBytes * 8 * float64(time.Second) / float64(line.Rate))
 	every := max(segmentLeast, 5*alone/2+10*line.Delay)
 	var bursts []burst
@@ -132,12 +149,13 @@ func (s *session) foreground(line netlab.Link, peers, count int) (float64, error
 			flows: []flow{{kind: k, peers: peers, bursts: bursts}},
 		})
 	}
-	all, err := s.play(scenes...)
-	if err != nil {
-		return 0, err
-	}
+	return scenes
+}
+
+// slowdown is how much longer foreground segments took with background beside than without, the median of each.
+func (s *session) slowdown(without, with *record, count int) (float64, error) {
 	var times [2]float64
-	for i, rec := range all {
+	for i, rec := range []*record{without, with} {
 		took := rec.took(0)
 		if len(took) < count {
 			return 0, fmt.Errorf("%d of %d foreground segments arrived", len(took), count)

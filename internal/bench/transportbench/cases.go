@@ -21,14 +21,36 @@ var (
 // warm is how much of a flow's beginning is left out where its steady state is asked for.
 const warm = 5 * time.Second
 
+// The crowds of case 5.
+var (
+	slowCrowd = crowd{line: reale, hosts: 2, length: time.Minute}
+	twoCrowd  = crowd{line: ten, hosts: 2, length: 30 * time.Second}
+	fiveCrowd = crowd{line: ten, hosts: 5, length: 90 * time.Second}
+)
+
+// everyCrowd is all of case 5 at once, in half the time.
+func everyCrowd() bench.Case {
+	all := []crowd{fiveCrowd, twoCrowd, slowCrowd}
+	for i, suffix := range []string{"_five", "_two", "_slow"} {
+		all[i].suffix = suffix
+	}
+	return together("5", all...)
+}
+
+// sets are what is measured together; table is what has to hold whatever else does, in less than an hour for five runs.
+var sets = map[string][]string{
+	"table":      {"1", "2", "5", "8", "12-1", "12-20"},
+	"foreground": {"foreground-5-20", "foreground-5-100", "foreground-20-20", "foreground-20-100", "foreground-100-20", "foreground-100-100"},
+}
+
 func cases() []bench.Case {
-	return []bench.Case{
+	all := []bench.Case{
 		paper("1", time.Minute, false, nil), paper("1-short", 20*time.Second, true, nil), smoke("smoke", nil), smoke("smoke-chromium", bothKinds),
 		figure2("R2", time.Minute, false), figure2("R2-short", 20*time.Second, true),
 		competitors("2", 20*time.Second, 40*time.Second, false, nil), competitors("2-short", 10*time.Second, 20*time.Second, true, nil),
 		bbrs(),
 		reaction("4", ten, false, nil), reaction("4-fast", hundred, false, nil),
-		together("5-slow", reale, 2, time.Minute), together("5-two", ten, 2, 30*time.Second), together("5-five", ten, 5, 90*time.Second),
+		together("5-slow", slowCrowd), together("5-two", twoCrowd), together("5-five", fiveCrowd), everyCrowd(),
 		late("6", 1500*time.Millisecond), late("6-minute", time.Minute),
 		alone("7", 30*time.Minute, true), alone("7-short", 4*time.Minute, false),
 		shallow(), lossy("9-one", 0.01, 5, 2.4), lossy("9-five", 0.05, 3, 1.6),
@@ -46,6 +68,10 @@ func cases() []bench.Case {
 		downlink("13-5-short-chromium", 5, true, viewers),
 		segments(5, 20), segments(5, 100), segments(20, 20), segments(20, 100), segments(100, 20), segments(100, 100),
 	}
+	for i, c := range all {
+		all[i] = planned(c)
+	}
+	return all
 }
 
 // paper is R1: two background flows of two processes and TCP, a step apart.

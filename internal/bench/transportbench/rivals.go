@@ -55,21 +55,24 @@ func bbrs() bench.Case {
 	}
 	const before, length = 8 * time.Second, 20 * time.Second
 	c.Run = measured(func(s *session) error {
+		var scenes []scene
 		for _, ms := range trips {
 			line := ten
 			line.Delay = time.Duration(ms) * time.Millisecond / 2
-			scenes := []scene{solo(line, bbr, length), beside(line, ledbatLane, bbr, before, length)}
+			scenes = append(scenes, solo(line, bbr, length), beside(line, ledbatLane, bbr, before, length))
 			if s.yardsticks() {
 				scenes = append(scenes, beside(line, plain, bbr, before, length))
 			}
-			all, err := s.play(scenes...)
-			if err != nil {
-				return err
-			}
-			for i, figure := range []string{"tcp_kept_ratio_%dms", "tcp_kept_ratio_sctp_%dms"} {
-				if i+1 < len(all) {
-					s.values[fmt.Sprintf(figure, ms)] = all[i+1].kept(all[0].rate(0, length, 0))
-				}
+		}
+		all, err := s.play(scenes...)
+		if err != nil {
+			return err
+		}
+		each := len(all) / len(trips)
+		for i, ms := range trips {
+			alone := all[i*each].rate(0, length, 0)
+			for k, figure := range []string{"tcp_kept_ratio_%dms", "tcp_kept_ratio_sctp_%dms"}[:each-1] {
+				s.values[fmt.Sprintf(figure, ms)] = all[i*each+1+k].kept(alone)
 			}
 		}
 		return nil

@@ -28,6 +28,32 @@ func TestSlowScenesPlayAtTheSameTime(t *testing.T) {
 	}
 }
 
+func TestACaseSaysHowLongItTakes(t *testing.T) {
+	long := map[string]time.Duration{}
+	for _, c := range Bench.Cases {
+		long[c.Name] = c.Takes(1)
+		if c.Takes(0) < long[c.Name] || long[c.Name] < 10*time.Second || long[c.Name] > 31*time.Minute {
+			t.Errorf("case %s takes %s, and %s with yardsticks", c.Name, long[c.Name], c.Takes(0))
+		}
+	}
+	// Three scenes of 1 Mbit/s at once; four of 10, two at a time.
+	if long["1"] != 3*time.Minute+around || long["2"] != 100*time.Second+2*around {
+		t.Errorf("case 1 takes %s, case 2 %s", long["1"], long["2"])
+	}
+	for name, set := range sets {
+		total := time.Duration(0)
+		for _, c := range set {
+			if long[c] == 0 {
+				t.Errorf("the set %s has a case %s", name, c)
+			}
+			total += 5 * long[c]
+		}
+		if total > time.Hour {
+			t.Errorf("five runs of %s take %s", name, total)
+		}
+	}
+}
+
 func TestYardsticksAreMeasuredUntilARunCounts(t *testing.T) {
 	for claimed, want := range []bool{true, false} {
 		if got := (&session{run: &bench.Run{Number: 3, Claimed: claimed}}).yardsticks(); got != want {

@@ -14,6 +14,7 @@ var Bench = bench.Bench{
 	Name:  "transport",
 	About: "The background lane beside other traffic: what it takes alone, what it leaves to others, the queue that it makes.",
 	Roles: map[string]bench.Role{roleEnd: end},
+	Sets:  sets,
 }
 
 func init() { Bench.Cases = cases() } // Bench's own functions name it
