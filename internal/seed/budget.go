@@ -63,8 +63,8 @@ type accountID struct {
 
 func (v *viewer) accountID() accountID { return accountID{v.peer, v.title.swarm} }
 
-// openAccount finds or makes the account of a link that has opened.
-func (s *Service) openAccount(v *viewer) *account {
+// accountOf finds or makes the account of a link's session, and counts so many open links more.
+func (s *Service) accountOf(v *viewer, links int) *account {
 	bitrate := v.title.highest()
 	s.budgets.Lock()
 	defer s.budgets.Unlock()
@@ -73,9 +73,12 @@ func (s *Service) openAccount(v *viewer) *account {
 		a = &account{sent: newSessionScope(s.cfg.SessionFactor, bitrate), fetched: newSessionScope(s.cfg.SessionFactor, bitrate)}
 		s.accounts[v.accountID()] = a
 	}
-	a.links++
+	a.links += links
 	return a
 }
+
+// openAccount is the account of a link that has opened.
+func (s *Service) openAccount(v *viewer) *account { return s.accountOf(v, 1) }
 
 func (s *Service) closeAccount(a *account) {
 	s.budgets.Lock()

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
@@ -61,6 +62,47 @@ func TestViewerFetchesACertifiedSegment(t *testing.T) {
 	}
 	if n := w.metrics.Dropped(); n != 0 {
 		t.Errorf("%d observations were outside their definitions", n)
+	}
+}
+
+// TestAnAnswerSaysTheCertificatesThatTheOfferWants, as far as they are there: what is not fetched is not fetched for an
+// offer, and what is long is asked for over the link.
+func TestAnAnswerSaysTheCertificatesThatTheOfferWants(t *testing.T) {
+	o := newOrigin(t)
+	o.film(3)
+	o.put("/vod/film/low/2.m4s", noise(5<<20))
+	w := newWorld(t, o, nil)
+	first := w.connect(1, 2)
+	for _, name := range []segment.Name{"/film/low/0.m4s", "/film/low/2.m4s"} {
+		if _, none := first.certificate(name); none != nil {
+			t.Fatalf("%s: no certificate, reason %d", name, none.Reason)
+		}
+	}
+	stranger := w.newViewer(2)
+	stranger.wanted = []signal.ID{{9}}
+	if got := w.answered(stranger, 2); len(got) != 0 {
+		t.Errorf("a certificate of a segment that nobody has: %v", got)
+	}
+	late := w.newViewer(3)
+	late.wanted = []signal.ID{signal.ID(w.id("/film/low/0.m4s")), signal.ID(w.id("/film/low/1.m4s"))}
+	got := w.answered(late, 2)
+	if len(got) != 1 || got[0].Segment != peer.ID(w.id("/film/low/0.m4s")) {
+		t.Fatalf("said with the answer: %v", got)
+	}
+	if n := o.count("/vod/film/low/1.m4s"); n != 0 {
+		t.Error("the origin was asked for the sake of an offer")
+	}
+	c, err := certificate.Parse(got[0].Raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if data, rejected := late.fetch(c); !bytes.Equal(data, o.files["/vod/film/low/0.m4s"]) || rejected != nil {
+		t.Errorf("%d bytes came under the certificate of the answer, rejected %v", len(data), rejected)
+	}
+	long := w.newViewer(4)
+	long.wanted = []signal.ID{signal.ID(w.id("/film/low/2.m4s"))}
+	if got := w.answered(long, 3); len(got) != 0 {
+		t.Errorf("a certificate of %d bytes went with an answer", len(got[0].Raw))
 	}
 }
 

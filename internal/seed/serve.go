@@ -7,6 +7,7 @@ import (
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // Piece takes data from a viewer. A seed asks viewers for nothing, so all of it is unsolicited.
@@ -79,14 +80,44 @@ func (v *viewer) certify(session *transfer.Session, id segment.ID) {
 		session.Send(peer.CertificateNone{Segment: id, Reason: got.none, ObjectLength: uint64(got.object)})
 		return
 	}
+	session.Send(v.show(got.held))
+	s.lookAhead(w)
+}
+
+// show makes the message that shows a certificate, and remembers its content: other bytes than that would verify are not
+// sent.
+func (v *viewer) show(h *held) peer.Certificate {
 	v.mu.Lock()
 	if v.sent == nil || len(v.sent) >= maxSentNoted {
 		v.sent = map[segment.ID][32]byte{}
 	}
-	v.sent[id] = got.held.sum
+	v.sent[h.id] = h.sum
 	v.mu.Unlock()
-	session.Send(peer.Certificate{Segment: id, Raw: got.held.cert.Bytes()})
-	s.lookAhead(w)
+	return peer.Certificate{Segment: peer.ID(h.id), Raw: h.cert.Bytes()}
+}
+
+// shown are the certificates that go with an answer: of the segments that the offer names, those that are at hand. For an
+// offer nothing is fetched: whoever makes it may not come.
+func (v *viewer) shown(wanted []signal.ID) []peer.Message {
+	s, t := v.service, v.title
+	if len(wanted) == 0 || t.audience() < t.site.rules.Config().Policy.CertifyFrom {
+		return nil
+	}
+	payer := s.accountOf(v, 0)
+	var out []peer.Message
+	for _, id := range wanted {
+		if t.lookup(segment.ID(id)) == nil {
+			continue
+		}
+		h := s.store.get(segment.ID(id))
+		if h == nil || !s.good(h.cert, s.cfg.Now()) {
+			continue
+		}
+		if n := len(h.cert.Bytes()); n <= transfer.MostShown && s.maySend(payer, n) {
+			out = append(out, v.show(h))
+		}
+	}
+	return out
 }
 
 // pieces is the view of the store that one link has. It satisfies transfer.Pieces.

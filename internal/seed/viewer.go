@@ -96,7 +96,7 @@ func (v *viewer) answer(offer *bus.Signal) {
 	out := v.message("answer")
 	out.SDP, out.Plan = answer.SDP, &signal.Plan{V: answer.Plan.V, Data: answer.Plan.Data, Message: answer.Plan.Message}
 	if offer.Early {
-		out.Said = transfer.Say(hello)
+		out.Said = transfer.Say(append([]peer.Message{hello}, v.shown(offer.Wanted)...)...)
 	}
 	s.signal(v.tracker, out)
 	v.mu.Lock()

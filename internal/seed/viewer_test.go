@@ -31,6 +31,9 @@ type viewer struct {
 	failed   chan string
 	closed   chan peer.CloseReason
 	accepted bool
+
+	wanted []signal.ID // by an early offer
+	said   []signal.Bytes
 }
 
 func (w *world) newViewer(n byte) *viewer {
@@ -66,7 +69,25 @@ func (v *viewer) offer(title *bus.Title) {
 	v.download = transfer.NewDownload(v.session.Send, time.Now, v)
 	m := v.message("offer")
 	m.SDP, m.Plan = offer.SDP, &signal.Plan{V: 1, Data: offer.Plan.Data, Message: offer.Plan.Message}
+	m.Early, m.Wanted = v.wanted != nil, v.wanted
 	w.toSeed(&bus.SeedDelivery{Kind: bus.KindSignal, Signal: m, Title: title})
+}
+
+// answered connects a viewer that wants certificates and returns those that came with the answer.
+func (w *world) answered(v *viewer, viewers int) (out []peer.Certificate) {
+	w.t.Helper()
+	v.offer(w.title(viewers))
+	wait(w.t, v.ready, "the hello that the answer says")
+	for _, b := range v.said {
+		m, err := peer.Decode(peer.Control, b)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		if c, ok := m.(peer.Certificate); ok {
+			out = append(out, c)
+		}
+	}
+	return out
 }
 
 func (v *viewer) message(kind string) *bus.Signal {
@@ -78,6 +99,7 @@ func (v *viewer) message(kind string) *bus.Signal {
 func (v *viewer) signaled(m *bus.Signal) {
 	switch m.Kind {
 	case "answer":
+		v.said = m.Said
 		plan := peer.Plan{V: m.Plan.V, Data: m.Plan.Data, Message: m.Plan.Message}
 		if err := v.link.Accept(transfer.Description{SDP: m.SDP, Plan: plan}); err != nil {
 			v.w.t.Error(err)
@@ -102,7 +124,13 @@ func (v *viewer) Candidate(c transfer.Candidate) {
 	v.w.toSeed(&bus.SeedDelivery{Kind: bus.KindSignal, Signal: m})
 }
 
-func (v *viewer) Open()                     { v.session.Open() }
+func (v *viewer) Open() {
+	v.session.Open()
+	for _, m := range v.said {
+		v.session.Control(m)
+	}
+}
+
 func (v *viewer) Control(b []byte)          { v.session.Control(b) }
 func (v *viewer) Data(b []byte)             { v.session.Data(b) }
 func (v *viewer) Drain()                    {}

@@ -69,7 +69,7 @@ func (s *session) join(m *signal.Join) {
 	s.send(joined)
 	for i, target := range targets {
 		o := m.Offers[i]
-		s.route(target, &signal.Signal{Swarm: id, To: target.Peer, Link: o.Link, Kind: "offer", SDP: o.SDP, Plan: o.Plan, Early: o.Early})
+		s.route(target, &signal.Signal{Swarm: id, To: target.Peer, Link: o.Link, Kind: "offer", SDP: o.SDP, Plan: o.Plan, Early: o.Early, Wanted: o.Wanted})
 	}
 	s.introduce(id, answer.Peers)
 }

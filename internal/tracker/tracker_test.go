@@ -133,7 +133,7 @@ func (n *node) ahead(link signal.ID) *viewer {
 	v.send(&signal.Hello{Version: 1, Client: "test/1", Site: "demo"})
 	v.send(&signal.Join{
 		Request: 3, Title: testTitle, Manifest: testManifest, Role: "full", Want: 8, Ahead: true,
-		Offers: []signal.Offer{{Link: link, SDP: "v=0", Plan: testPlan, Early: true}},
+		Offers: []signal.Offer{{Link: link, SDP: "v=0", Plan: testPlan, Early: true, Wanted: []signal.ID{{7}}}},
 	})
 	v.id = expect[*signal.Welcome](v).Session
 	return v
@@ -145,7 +145,7 @@ func TestAJoinAheadOfTheWelcomeIsTakenWithItsOffer(t *testing.T) {
 	first.join()
 	late := n.ahead(link)
 	expect[*signal.Joined](late)
-	if s := expect[*signal.Signal](first); s.From != late.id || s.Link != link || !s.Early {
+	if s := expect[*signal.Signal](first); s.From != late.id || s.Link != link || !s.Early || len(s.Wanted) != 1 {
 		t.Errorf("the offer arrived as %+v", s)
 	}
 }

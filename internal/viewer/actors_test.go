@@ -148,7 +148,7 @@ func (t *simTracker) message(s *simSocket, m signal.Message) {
 		s.push(joined)
 		for i, p := range introduce.Peers[:n] {
 			o := m.Offers[i]
-			t.message(s, &signal.Signal{Swarm: swarmID, To: p.Peer, Link: o.Link, Kind: "offer", SDP: o.SDP, Plan: o.Plan, Early: o.Early})
+			t.message(s, &signal.Signal{Swarm: swarmID, To: p.Peer, Link: o.Link, Kind: "offer", SDP: o.SDP, Plan: o.Plan, Early: o.Early, Wanted: o.Wanted})
 		}
 		introduce.Peers = introduce.Peers[n:]
 		t.introduced += len(introduce.Peers)

@@ -108,8 +108,8 @@ func (a *attempt) settings() LinkSettings {
 	return s
 }
 
-// answer answers an offer; early says that the answer may say something.
-func (a *attempt) answer(offer transfer.Description, early bool) {
+// answer answers an offer, which came with a signal that says what else the answer may say.
+func (a *attempt) answer(offer transfer.Description, asked *signal.Signal) {
 	var link transfer.Link
 	var answer transfer.Description
 	var err error
@@ -125,9 +125,9 @@ func (a *attempt) answer(offer transfer.Description, early bool) {
 			return
 		}
 		m := signal.Signal{Kind: "answer"}
-		if early {
+		if asked.Early {
 			var held []string
-			if m.Said, held = a.l.events.greeting(link); m.Said != nil {
+			if m.Said, held = a.l.events.greeting(link, asked.Wanted); m.Said != nil {
 				a.greeted = &greeted{held}
 			}
 		}

@@ -215,8 +215,9 @@ func (e *engine) cancelDownloads(s *seg, piece int) {
 func (e *engine) background() bool { return e.cfg.Prefetch != nil && e.cfg.Prefetch().Possible() }
 
 // greeting is what this viewer says first on a link that it answers: who it is, and what it has, as far as an answer takes
-// it. held is which segments that names.
-func (e *engine) greeting(link transfer.Link) (said []signal.Bytes, held []string) {
+// it, and the certificates of what the other side wants. held is which segments that names as held.
+func (e *engine) greeting(link transfer.Link, wanted []signal.ID) (said []signal.Bytes, held []string) {
+	first := []peer.Message{e.hello(link)}
 	var have peer.Have
 	size := haveHeader
 	for _, id := range e.store.ids() {
@@ -229,10 +230,19 @@ func (e *engine) greeting(link transfer.Link) (said []signal.Bytes, held []strin
 			have.Entries, held = append(have.Entries, entry), append(held, id)
 		}
 	}
-	if len(have.Entries) == 0 {
-		return transfer.Say(e.hello(link)), nil
+	if len(have.Entries) > 0 {
+		first = append(first, have)
 	}
-	return transfer.Say(e.hello(link), have), held
+	for _, id := range wanted {
+		s := e.segments.byID[hex.EncodeToString(id[:])]
+		if s == nil || s.cert == nil {
+			continue
+		}
+		if raw := s.cert.Bytes(); len(raw) <= transfer.MostShown {
+			first = append(first, peer.Certificate{Segment: peer.ID(id), Raw: raw})
+		}
+	}
+	return transfer.Say(first...), held
 }
 
 // Bytes of a have, and of each entry in it without its bitmap; and the most entries.

@@ -27,7 +27,9 @@ type linkEvents interface {
 	opened(*attempt) bool // false: nobody wants the link any more
 	linkFailed(reason string)
 	linksChanged()
-	greeting(link transfer.Link) (said []signal.Bytes, held []string) // what goes out with an answer, and the segments that it names
+	// greeting is what goes out with an answer, and the segments that it says are held. The certificates of those that are
+	// wanted are a part of it.
+	greeting(link transfer.Link, wanted []signal.ID) (said []signal.Bytes, held []string)
 }
 
 // links are the links of one swarm: offers to the peers that the tracker introduces, answers to those who offer, bounds,
@@ -196,7 +198,7 @@ func (l *links) answer(m *signal.Signal) {
 	default:
 		a := l.newAttempt(m.Link, m.From, m.Role, false)
 		l.add(a)
-		a.answer(transfer.Description{SDP: m.SDP, Plan: plan}, m.Early)
+		a.answer(transfer.Description{SDP: m.SDP, Plan: plan}, m)
 	}
 }
 

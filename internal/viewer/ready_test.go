@@ -1,10 +1,13 @@
 package viewer
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // TestReadyOffersLinkWithoutAnIntroduction has a viewer join with two offers: the seed and the first viewer take them, and
@@ -41,6 +44,43 @@ func TestReadyOffersLinkWithoutAnIntroduction(t *testing.T) {
 	if late.now().Stats.Bytes["peer"] == 0 {
 		t.Error("nothing came from the other viewer")
 	}
+}
+
+// TestAnAnswerSaysTheCertificatesThatTheOfferWants: those that are there, behind hello and holdings.
+func TestAnAnswerSaysTheCertificatesThatTheOfferWants(t *testing.T) {
+	s := newScene(t, fourSeconds(20, 750_000))
+	first := s.viewer(fast, nil)
+	s.viewer(fast, nil)
+	s.w.run(20 * time.Second)
+	e := first.title.engine
+	var certified, not signal.ID
+	for _, g := range e.segments.all() {
+		if g.cert != nil {
+			certified = signal.ID(g.key)
+		} else {
+			not = signal.ID(g.key)
+		}
+	}
+	if certified.IsZero() || not.IsZero() {
+		t.Fatal("the scene has no segment with a certificate, or none without")
+	}
+	said, held := e.greeting(nil, []signal.ID{not, certified})
+	var types []peer.Type
+	for _, b := range said {
+		m, err := peer.Decode(peer.Control, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		types = append(types, m.Type())
+		if c, ok := m.(peer.Certificate); ok && signal.ID(c.Segment) != certified {
+			t.Errorf("the certificate of %x is said", c.Segment)
+		}
+	}
+	if want := []peer.Type{peer.TypeHello, peer.TypeHave, peer.TypeCertificate}; !slices.Equal(types, want) || len(held) == 0 {
+		t.Errorf("said %v, of %d segments held; want %v", types, len(held), want)
+	}
+	s.w.run(100 * time.Second)
+	s.check()
 }
 
 // TestASiteWithRulesIsJoinedByThem has the join ahead of the welcome refused.

@@ -89,11 +89,11 @@ func (t *title) opened(a *attempt) bool {
 }
 
 // greeting implements linkEvents.
-func (t *title) greeting(link transfer.Link) (said []signal.Bytes, held []string) {
+func (t *title) greeting(link transfer.Link, wanted []signal.ID) (said []signal.Bytes, held []string) {
 	if t.engine == nil {
 		return nil, nil
 	}
-	return t.engine.greeting(link)
+	return t.engine.greeting(link, wanted)
 }
 
 // linkFailed implements linkEvents.

@@ -123,7 +123,9 @@ func decodeJoin(id int, f fields) Message {
 		Role: f.oneOf("role", true, Roles), Want: int(f.integer("want", false, 0, MaxWant)), Range: f.timeline("range"),
 	}
 	f.objects("offers", false, MaxOffers, func(o fields) {
-		m.Offers = append(m.Offers, Offer{Link: o.id("link", true), SDP: o.text("sdp", true, 1, MaxSDP), Plan: o.plan("plan", true), Early: o.flag("early", false)})
+		m.Offers = append(m.Offers, Offer{
+			Link: o.id("link", true), SDP: o.text("sdp", true, 1, MaxSDP), Plan: o.plan("plan", true), Early: o.flag("early", false), Wanted: o.wanted(),
+		})
 	})
 	m.Ahead = f.flag("ahead", false)
 	return m
@@ -173,6 +175,7 @@ func decodeSignal(id int, f fields) Message {
 	switch m.Kind {
 	case "offer":
 		m.SDP, m.Plan, m.Early = f.text("sdp", true, 1, MaxSDP), f.plan("plan", true), f.flag("early", false)
+		m.Wanted = f.wanted()
 	case "answer":
 		m.SDP, m.Plan, m.Said = f.text("sdp", true, 1, MaxSDP), f.plan("plan", true), f.said()
 	case "candidate":
@@ -184,12 +187,25 @@ func decodeSignal(id int, f fields) Message {
 	return m
 }
 
+// each opens the elements of an array of at most max one by one, as fields of the names that problems have.
+func (f fields) each(list string, max int, read func(one fields, name string)) {
+	f.list(list, false, max, func(i int, raw json.RawMessage) {
+		name := list + "[" + strconv.Itoa(i) + "]"
+		read(fields{path: f.path, members: map[string]json.RawMessage{name: raw}, problem: f.problem}, name)
+	})
+}
+
+// wanted reads the segments that an offer names.
+func (f fields) wanted() []ID {
+	var wanted []ID
+	f.each("wanted", MaxWanted, func(one fields, name string) { wanted = append(wanted, one.id(name, true)) })
+	return wanted
+}
+
 // said reads the control messages of an answer.
 func (f fields) said() []Bytes {
 	var said []Bytes
-	f.list("said", false, MaxSaid, func(i int, raw json.RawMessage) {
-		name := "said[" + strconv.Itoa(i) + "]"
-		one := fields{path: f.path, members: map[string]json.RawMessage{name: raw}, problem: f.problem}
+	f.each("said", MaxSaid, func(one fields, name string) {
 		var b Bytes
 		if s := one.text(name, true, 1, (MaxSaidBytes*4+2)/3); s != "" && b.UnmarshalText([]byte(s)) != nil {
 			f.fail(name, "is not base64url without padding")

@@ -93,6 +93,8 @@ type Offer struct {
 	Plan *Plan  `json:"plan,omitempty"`
 	// Early says that the answer may carry what its sender says first on the link.
 	Early bool `json:"early,omitempty"`
+	// Wanted are segments whose certificates may be among that.
+	Wanted []ID `json:"wanted,omitempty"`
 }
 
 // Join enters the swarm of a title.
@@ -165,6 +167,7 @@ type Signal struct {
 	SDP       string  `json:"sdp,omitempty"`              // offer, answer
 	Plan      *Plan   `json:"plan,omitempty"`             // offer, answer
 	Early     bool    `json:"early,omitempty"`            // offer: the answer may say something
+	Wanted    []ID    `json:"wanted,omitempty"`           // offer: segments whose certificates may be among that
 	Said      []Bytes `json:"said,omitempty"`             // answer: the first messages of its sender's control channel
 	Candidate string  `json:"candidate,omitempty"`        // candidate
 	Mid       string  `json:"sdp_mid,omitempty"`          // candidate

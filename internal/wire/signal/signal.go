@@ -38,6 +38,7 @@ const (
 	MaxOffers    = 2
 	MaxSaid      = 4    // messages in an answer
 	MaxSaidBytes = 8192 // of each
+	MaxWanted    = 2    // segments that an offer names
 	MaxPeers     = 32   // in one introduction
 	MaxSDP       = 16384
 	MaxCandidate = 512

@@ -1,4 +1,5 @@
 import { describe, expect, test, vi } from 'vitest';
+import { hexToId } from './session/base64.ts';
 import { manifest, request, setUp } from './testing/client.ts';
 import { settle } from './testing/clock.ts';
 import { peerA, swarm } from './testing/socket.ts';
@@ -16,6 +17,27 @@ describe('a title', () => {
     expect(engines[0]).toMatchObject({ linking: true, off: null });
     expect(engines[0]!.serverTime).toBeGreaterThan(1_789_999_000_000);
     expect(leeway.stats().titles).toMatchObject([{ title: '/film?x=1', viewers: 2, seeds: 1 }]);
+  });
+
+  test.each([
+    ['what it holds back and what comes next', [60_000], [1, 2]],
+    ['what comes next, while it fetches itself', [0], [2, 3]],
+    ['nothing that is none of the site', [60_000], [], 'https://other.example.com/'],
+  ])('joins with offers that want %s', async (_, deadlines, wanted, base = 'https://video.example.com/film/') => {
+    const digest = async (data: Uint8Array) => {
+      // The name tells one from the other.
+      const [n] = /\d+(?=\.ts$)/.exec(new TextDecoder().decode(data))!;
+      return new Uint8Array(32).fill(Number(n));
+    };
+    const { leeway, sent, enter, joined } = setUp({}, { crypto: { digest, verify: async () => true } });
+    leeway.start();
+    const playback = leeway.open(manifest);
+    const upcoming = [2, 3].map((n) => ({ url: `${base}${n}.ts`, startMs: n, durationMs: 1 }));
+    for (const ms of deadlines) playback.load({ ...request(ms), url: `${base}1.ts`, upcoming }).result.catch(() => {});
+    await enter();
+    const names = wanted.map((n) => hexToId(n.toString(16).padStart(2, '0').repeat(16)));
+    expect(sent('join')).toMatchObject([{ offers: [{ wanted: names }, { wanted: names }] }]);
+    await joined();
   });
 
   test.each([

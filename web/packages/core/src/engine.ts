@@ -183,6 +183,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     ...deps,
     cache,
     wanted: (id) => wanted(segments.byId.get(id)!),
+    certificate: (id) => segments.byId.get(id)?.certificate?.raw,
   });
 
   const addLink = (link: PeerLink) => {

@@ -63,6 +63,8 @@ export interface PeerLink {
   readonly maxMessage: number;
   /** The segments that this side's answer has announced, after its hello; undefined: nothing has been said yet. */
   readonly greeted?: string[];
+  /** The segments whose certificates this side's offer asked for. */
+  readonly wanted?: string[];
   path(): LinkPath;
   /** Never throws; a no-op after the close. */
   sendControl(message: Uint8Array): void;
@@ -233,8 +235,8 @@ export interface Engine {
   /** A segment that the origin sent before the engine was there, to be shared. */
   adopt(request: Pick<SegmentRequest, keyof SegmentRef | 'rendition' | 'bitrate'>, data: Uint8Array): void;
   addLink(link: PeerLink): void;
-  /** What an answer says first on its link: hello and what is held, and of which segments. */
-  greeting(): Greeting;
+  /** What an answer says first on its link: hello and what is held, and of which segments; and certificates of those wanted. */
+  greeting(wanted?: string[]): Greeting;
   /** True while a first link may still come up. */
   setLinking(linking: boolean): void;
   /** Peer delivery is off for a reason (segments come from the origin and carry it), or on. */

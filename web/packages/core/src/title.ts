@@ -118,6 +118,7 @@ export function createTitle(o: TitleOptions): Title {
   const member = createMembership(o, {
     line,
     range: () => range,
+    next: () => loading.next(),
     linkFailed: report.linkFailed,
     decided: () => loading.goOn(),
     sendStats,

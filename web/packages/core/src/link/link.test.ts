@@ -66,6 +66,25 @@ describe('a link that offers', () => {
     expect(link.state).toBe('open');
   });
 
+  test('is given on as soon as they are, where the path is known by then', async () => {
+    const { connection, link, offered, opened } = setUp();
+    connection.stats = [
+      { id: 'T', type: 'transport', selectedCandidatePairId: 'P' },
+      { id: 'P', type: 'candidate-pair', localCandidateId: 'L', remoteCandidateId: 'R' },
+      { id: 'L', type: 'local-candidate', candidateType: 'relay' },
+      { id: 'R', type: 'remote-candidate', candidateType: 'host' },
+    ];
+    await offered();
+    connection.become('connected');
+    await settle();
+    // Statistics that take a while hold nothing up any more.
+    connection.getStats = () => new Promise(() => {});
+    connection.openAll();
+    await settle();
+    expect(opened).toHaveBeenCalledExactlyOnceWith(link);
+    expect(link.path()).toBe('relay');
+  });
+
   test('takes the lower figures of the two plans', async () => {
     const { connection, link, offered, opened } = setUp();
     await offered({ v: 1, data: 1, message: 1_200 });
@@ -161,6 +180,14 @@ describe('a link that answers', () => {
       expect(signal).toHaveBeenCalledWith({ kind: 'answer', sdp: 'v=0 answer', plan, said });
       expect(link.greeted).toEqual(early ? ['ab'] : undefined);
     }
+  });
+
+  test('says the certificates that the offer wants', async () => {
+    const greeting = vi.fn(() => undefined);
+    const { link } = setUp({ greeting });
+    link.answer('v=0', plan, true, ['AQEBAQEBAQEBAQEBAQEBAQ']);
+    await settle();
+    expect(greeting).toHaveBeenCalledExactlyOnceWith(['01'.repeat(16)]);
   });
 
   test('refuses an unknown version, and a description that the browser does not take', async () => {

@@ -4,12 +4,13 @@
  */
 
 import type { Clock, Greeting, LinkCloseReason, LinkPath, PeerLink, PeerRole } from '../ports.ts';
-import { fromBase64url, toBase64url } from '../session/base64.ts';
+import { fromBase64url, hexToId, idToHex, toBase64url } from '../session/base64.ts';
 import {
   candidateBytes,
   candidatesPerLink,
   failReasons,
   type PlanMessage,
+  type ReadyOffer,
   type SignalBody,
 } from '../session/messages.ts';
 import { isLocalAddress, parseCandidate, stripLocalCandidates } from './candidates.ts';
@@ -43,7 +44,7 @@ export interface LinkOptions {
   relayOnly: boolean;
   signal(body: SignalBody): void;
   /** What an answer may say ahead of the channels; undefined: nothing. */
-  greeting(): Greeting | undefined;
+  greeting(wanted: string[]): Greeting | undefined;
   opened(link: Link): void;
   /** The attempt failed; the connection is closed. */
   failed(link: Link, diagnosis: Diagnosis): void;
@@ -56,18 +57,19 @@ export interface Link extends PeerLink {
   role: PeerRole;
   maxMessage: number;
   greeted?: string[];
+  wanted?: string[];
   readonly id: string;
   readonly state: 'opening' | 'open' | 'closed';
   /** Makes and signals the offer. */
   offer(): void;
   /** Makes an offer for a peer that is not known yet. */
   prepare(): void;
-  /** That offer, with the candidates so far; undefined while there is none. */
-  prepared(): { sdp: string; plan: PlanMessage; early: boolean } | undefined;
+  /** That offer, with the candidates so far; undefined while there is none. It asks for certificates. */
+  prepared(wanted: string[]): Omit<ReadyOffer, 'link'> | undefined;
   /** It is on its way to somebody: from now on the link has a peer. */
   meet(peer: string, role: PeerRole): void;
   /** Answers an offer, which takes a greeting if it is early. */
-  answer(sdp: string, plan: PlanMessage, early?: boolean): void;
+  answer(sdp: string, plan: PlanMessage, early?: boolean, wanted?: string[]): void;
   /** A signal of the other side about this link. Offers are not for here. */
   receive(body: SignalBody): void;
 }
@@ -96,6 +98,8 @@ export function createLink(o: LinkOptions): Link {
   let backlog: (() => void)[] | undefined = [];
   /** What the answer said ahead of the channels: the first control messages. */
   let said: string[] = [];
+  /** Asked for while the channels open, which would wait for it. */
+  let pathKnown: Promise<LinkPath | undefined> | undefined;
   let timer = 0;
 
   const deliver = (f: () => void) => {
@@ -154,16 +158,24 @@ export function createLink(o: LinkOptions): Link {
   /** Time is up, or ICE failed: says why as far as the browser shows it. */
   const giveUp = async () => fail(await ask(diagnose(connection, facts), { fail: 'timeout' }));
 
+  /** Whether it could be seen. */
+  const lookPath = async () => {
+    const seen = await ask(pathOf(connection), undefined);
+    path = seen ?? path;
+    return seen;
+  };
+
   const watchPath = async () => {
-    path = (await ask(pathOf(connection), undefined)) ?? path;
-    clock.clearTimer(timer);
-    if (state !== 'closed') timer = clock.setTimer(() => void watchPath(), pathIntervalMs);
+    await lookPath();
+    if (state === 'open') timer = clock.setTimer(() => void watchPath(), pathIntervalMs);
   };
 
   const ready = async () => {
-    await watchPath();
+    (await pathKnown) ?? (await lookPath());
     if (state !== 'opening') return;
     state = 'open';
+    clock.clearTimer(timer);
+    void watchPath();
     o.opened(link);
     for (const message of said) link.onControl?.(fromBase64url(message)!);
     const kept = backlog ?? [];
@@ -254,6 +266,7 @@ export function createLink(o: LinkOptions): Link {
   connection.ondatachannel = ({ channel }) => channels.accept(channel, offered);
   connection.onconnectionstatechange = () => {
     const { connectionState } = connection;
+    if (connectionState === 'connected') pathKnown ??= lookPath();
     if (connectionState !== 'failed' && connectionState !== 'closed') return;
     if (state === 'opening') void giveUp();
     else end(connectionState);
@@ -277,18 +290,19 @@ export function createLink(o: LinkOptions): Link {
       });
     },
     prepare: () => run(prepare),
-    prepared() {
+    prepared(wanted) {
       if (state !== 'opening' || !connection.localDescription) return;
       // Those are in the description.
       held = [];
-      return prepared();
+      link.wanted = wanted;
+      return { ...prepared(), wanted: wanted.map(hexToId) };
     },
     meet(peer, role) {
       link.peer = peer;
       link.role = role;
       letOut();
     },
-    answer(sdp, plan, early) {
+    answer(sdp, plan, early, wanted = []) {
       offered = plan.data;
       // What answers an answer has nothing to say.
       answered = true;
@@ -296,7 +310,7 @@ export function createLink(o: LinkOptions): Link {
       run(async () => {
         await describe('offer', sdp);
         await connection.setLocalDescription(await connection.createAnswer());
-        const greeting = early ? o.greeting() : undefined;
+        const greeting = early ? o.greeting(wanted.map(idToHex)) : undefined;
         link.greeted = greeting?.held;
         const said = greeting?.said.map(toBase64url);
         o.signal({ kind: 'answer', sdp: connection.localDescription!.sdp, plan: agreed!, said });

@@ -83,8 +83,8 @@ describe('links', () => {
     links.prepare(2);
     await settle();
     connections[0]!.candidate('candidate:1 1 udp 1 203.0.113.7 5000 typ host');
-    const [first, second] = links.ready();
-    expect(first).toMatchObject({ sdp: 'v=0 offer', plan, early: true });
+    const [first, second] = links.ready(['01'.repeat(16)]);
+    expect(first).toMatchObject({ sdp: 'v=0 offer', plan, early: true, wanted: ['AQEBAQEBAQEBAQEBAQEBAQ'] });
     expect([links.want, links.opening, signals()]).toEqual([1, 0, []]);
     // What the description did not have yet waits for a peer.
     connections[0]!.candidate('candidate:2 1 udp 1 203.0.113.8 5000 typ host');
@@ -103,7 +103,7 @@ describe('links', () => {
     await settle();
     connections[0]!.openAll();
     await settle();
-    expect(opened).toHaveBeenCalledWith(expect.objectContaining({ peer: hexA }));
+    expect(opened).toHaveBeenCalledWith(expect.objectContaining({ peer: hexA, wanted: ['01'.repeat(16)] }));
     expect(failed).not.toHaveBeenCalled();
   });
 
@@ -111,13 +111,13 @@ describe('links', () => {
     const { clock, links, signals, connections, failed } = setUp();
     links.prepare(2);
     await settle();
-    const [first] = links.ready();
+    const [first] = links.ready([]);
     links.offered([]);
     // It was given to nobody, so nobody has anything to say about it.
     links.signal(from(peerA, first!.link, { kind: 'answer', sdp: 'v=0', plan }));
     expect([connections[0]!.closed, links.want]).toEqual([false, 1]);
     await clock.advance(establishMs + 1_000);
-    expect([connections[0]!.closed && connections[1]!.closed, links.want, links.ready()]).toEqual([true, 3, []]);
+    expect([connections[0]!.closed && connections[1]!.closed, links.want, links.ready([])]).toEqual([true, 3, []]);
     expect(signals()).toEqual([]);
     expect(failed).not.toHaveBeenCalled();
   });

@@ -30,7 +30,7 @@ export interface LinksOptions {
   environment: Pick<Environment, 'clock' | 'createConnection' | 'randomBytes' | 'localAccess'>;
   signal(to: string, link: string, body: SignalBody): void;
   /** What answers may say ahead of their links. */
-  greeting(): Greeting | undefined;
+  greeting(wanted: string[]): Greeting | undefined;
   /** An open link, for the engine. */
   opened(link: PeerLink): void;
   failed(reason: FailReason): void;
@@ -67,8 +67,8 @@ export interface Links {
   configure(settings: LinkSettings): void;
   /** Makes offers for whomever the tracker picks. */
   prepare(count: number): void;
-  /** Those offers. */
-  ready(): ReadyOffer[];
+  /** Those offers, which ask for the certificates of these segments. */
+  ready(wanted: string[]): ReadyOffer[];
   /** Who got them. */
   offered(list: NonNullable<Joined['offered']>): void;
   /** Offers a link to each peer that the tracker named. */
@@ -166,7 +166,7 @@ export function createLinks(o: LinksOptions): Links {
     return entry;
   };
 
-  const answer = ({ from, role, link: id, sdp, plan, early }: SignalIn & { kind: 'offer' }, hex: string) => {
+  const answer = ({ from, role, link: id, sdp, plan, early, wanted }: SignalIn & { kind: 'offer' }, hex: string) => {
     const refuse = (reason: FailReason) => o.signal(from, id, { kind: 'fail', reason });
     const s = settings;
     const known = find(hex);
@@ -183,7 +183,7 @@ export function createLinks(o: LinksOptions): Links {
       discard(known);
     }
     const made = links.want > 0 && create(from, hex, role, id, false);
-    if (made) made.link.answer(sdp, plan, early);
+    if (made) made.link.answer(sdp, plan, early, wanted);
     else refuse('busy');
   };
 
@@ -212,9 +212,9 @@ export function createLinks(o: LinksOptions): Links {
         create('', '', 'viewer', toBase64url(environment.randomBytes(16)), true)?.link.prepare();
       }
     },
-    ready: () =>
+    ready: (wanted) =>
       [...entries.values()].flatMap(({ to, link }) => {
-        const offer = to ? undefined : link.prepared();
+        const offer = to ? undefined : link.prepared(wanted);
         return offer ? [{ link: link.id, ...offer }] : [];
       }),
     offered(list) {

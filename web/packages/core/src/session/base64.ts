@@ -26,3 +26,8 @@ export function toBase64url(bytes: Uint8Array): string {
 export function idToHex(id: string): string {
   return hex(fromBase64url(id)!);
 }
+
+/** The other way. */
+export function hexToId(text: string): string {
+  return toBase64url(Uint8Array.from(text.match(/../g)!, (byte) => Number.parseInt(byte, 16)));
+}

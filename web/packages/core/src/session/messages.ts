@@ -11,6 +11,8 @@ const maxDepth = 16;
 const sdpBytes = 16_384;
 const saidMessages = 4;
 const saidBytes = 8_192;
+/** Segments that an offer names. */
+export const wantedSegments = 2;
 const ticketBytes = 512;
 export const candidateBytes = 512;
 export const candidatesPerLink = 64;
@@ -100,7 +102,7 @@ export interface Introduce {
 
 /** The body of a signal, the same in both directions. */
 export type SignalBody =
-  | { kind: 'offer'; sdp: string; plan: PlanMessage; early?: boolean }
+  | { kind: 'offer'; sdp: string; plan: PlanMessage; early?: boolean; wanted?: string[] }
   | { kind: 'answer'; sdp: string; plan: PlanMessage; said?: string[] }
   | { kind: 'candidate'; candidate: string; sdp_mid?: string; sdp_m_line_index?: number }
   | { kind: 'end' }
@@ -145,6 +147,8 @@ export interface ReadyOffer {
   sdp: string;
   plan: PlanMessage;
   early: boolean;
+  /** Segments whose certificates its answer may say. */
+  wanted?: string[];
 }
 
 export interface Join {
@@ -292,7 +296,7 @@ const said = that<string>((value: unknown) => {
   return length > 0 && length <= saidBytes;
 });
 const kinds: Record<string, Reader<object>> = {
-  offer: object({ sdp, plan, early: or(flag) }),
+  offer: object({ sdp, plan, early: or(flag), wanted: or(list(id, wantedSegments)) }),
   answer: object({ sdp, plan, said: or(list(said, saidMessages)) }),
   candidate: object({
     candidate: text(candidateBytes),

@@ -4,7 +4,7 @@
  */
 
 import { fromOrigin, type Loading } from '../playback.ts';
-import type { Clock, Engine, ProgressFunction, Reason, SegmentRequest } from '../ports.ts';
+import type { Clock, Engine, ProgressFunction, Reason, SegmentRef, SegmentRequest } from '../ports.ts';
 import { urgentWindow } from '../schedule/decide.ts';
 import { defaultPolicy } from '../schedule/input.ts';
 import type { Line } from '../transfer/line.ts';
@@ -34,11 +34,14 @@ export interface SegmentLoads {
   load(request: SegmentRequest, onProgress: ProgressFunction): Loading;
   /** It is clear whether there is an engine: what was held goes on. */
   goOn(): void;
+  /** What is held, and what follows the last that was asked for. */
+  next(): SegmentRef[];
 }
 
 export function createLoading({ clock, line, engine, mayStart, bypass, caught }: LoadingHost): SegmentLoads {
   /** Segments held back until it is clear whether there is an engine. */
-  const held = new Set<() => void>();
+  const held = new Map<() => void, SegmentRef>();
+  let upcoming: SegmentRef[] = [];
   /** What came from the origin before it was. */
   const early: [request: SegmentRequest, data: Uint8Array][] = [];
 
@@ -56,7 +59,7 @@ export function createLoading({ clock, line, engine, mayStart, bypass, caught }:
         else resolve();
       };
       const timer = clock.setTimer(go, Math.min(startGraceMs, slack));
-      held.add(go);
+      held.set(go, request);
       signal.addEventListener('abort', go);
     });
 
@@ -73,7 +76,9 @@ export function createLoading({ clock, line, engine, mayStart, bypass, caught }:
   };
 
   return {
+    next: () => [...held.values(), ...upcoming],
     load(request, onProgress) {
+      ({ upcoming } = request);
       const controller = new AbortController();
       const { signal } = controller;
       let inner: Loading | undefined;
@@ -110,7 +115,7 @@ export function createLoading({ clock, line, engine, mayStart, bypass, caught }:
       };
     },
     goOn() {
-      for (const go of [...held]) go();
+      for (const go of [...held.keys()]) go();
       for (const segment of early.splice(0)) engine()?.adopt(...segment);
     },
   };

@@ -5,10 +5,17 @@
 
 import type { NoticeCode } from '../events.ts';
 import { createLinks, type Links } from '../link/links.ts';
-import type { Engine, Reason } from '../ports.ts';
-import type { SiteRules } from '../segment/index.ts';
+import type { Engine, Reason, SegmentRef } from '../ports.ts';
+import { type SiteRules, segmentId } from '../segment/index.ts';
 import { idToHex } from '../session/base64.ts';
-import type { Joined, RangeMessage, RevocationMessage, ViewerRole, Welcome } from '../session/messages.ts';
+import {
+  type Joined,
+  type RangeMessage,
+  type RevocationMessage,
+  type ViewerRole,
+  type Welcome,
+  wantedSegments,
+} from '../session/messages.ts';
 import type { Refusal } from '../session/session.ts';
 import type { CreateEngine, TitleOptions } from '../title.ts';
 import type { Line } from '../transfer/line.ts';
@@ -19,6 +26,8 @@ export interface MembershipHost {
   line: Line;
   /** What the viewer holds and will want next, on the presentation timeline. */
   range(): RangeMessage | undefined;
+  /** The segments that the engine will be asked for first. */
+  next(): SegmentRef[];
   linkFailed(reason: string): void;
   /** It is clear whether there is an engine. */
   decided(): void;
@@ -91,7 +100,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     signal: (to, link, body) => {
       if (swarm) session.send({ type: 'signal', swarm, to, link, ...body });
     },
-    greeting: () => (links.resting ? undefined : engine?.greeting()),
+    greeting: (wanted) => (links.resting ? undefined : engine?.greeting(wanted)),
     opened: (link) => {
       if (engine && !links.resting) engine.addLink(link);
       else link.close('idle', 2);
@@ -227,7 +236,8 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     if (!current()) return;
     if (missed) applyPolicy();
     missed = 0;
-    const offers = attempt > 1 ? [] : links.ready();
+    const offers = attempt > 1 ? [] : links.ready(await named(host.next().slice(0, wantedSegments)));
+    if (!current()) return;
     try {
       const answer = await session.join({
         title: name!,
@@ -244,6 +254,19 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       o.notice('tracker-error', `The tracker refused this join (${code}). ${message}`, hint);
       const wait = Math.max(rejoinMs * (0.5 + environment.random()), retry_after_ms);
       if (code !== 'bad-title') setTimer('rejoin', () => void join(key), wait);
+    }
+  };
+
+  /** The segments' IDs, as far as they are the site's. */
+  const named = async (list: SegmentRef[]): Promise<string[]> => {
+    try {
+      return await Promise.all(
+        list.map(({ url, range }) =>
+          segmentId(rules.config.name, rules.segmentName(rules.key(url), range), environment.crypto),
+        ),
+      );
+    } catch {
+      return [];
     }
   };
 

@@ -11,12 +11,15 @@ export interface GreetingHost {
   background?: unknown;
   /** Whether the player waits for a segment. */
   wanted(segment: string): boolean;
+  /** The certificate of a segment, if it is at hand. */
+  certificate(segment: string): Uint8Array | undefined;
 }
 
-/** As many segments as fit into a message that goes with an answer (8,192 bytes), each with the largest bitmap. */
+/** A message that goes with an answer, bytes; and as many segments as fit into one, each with the largest bitmap. */
+const mostSaid = 8_192;
 const mostGreeted = 98;
 
-export const createGreeting = ({ cache, self, swarm, uploads, background, wanted }: GreetingHost) => {
+export const createGreeting = ({ cache, self, swarm, uploads, background, wanted, certificate: of }: GreetingHost) => {
   const announcement = (segment: string): HaveEntry | undefined => {
     const e = cache.get(segment);
     if (!e || !uploads()) return undefined;
@@ -28,7 +31,7 @@ export const createGreeting = ({ cache, self, swarm, uploads, background, wanted
   return {
     announcement,
     flags,
-    greeting() {
+    greeting(asked: string[] = []) {
       const entries: HaveEntry[] = [];
       for (const id of cache.ids()) {
         const entry = announcement(id);
@@ -36,7 +39,15 @@ export const createGreeting = ({ cache, self, swarm, uploads, background, wanted
       }
       const first: Message[] = [hello(flags() | (background ? flagBackground : 0), self(), swarm)];
       if (entries.length > 0) first.push({ type: 'have', entries });
-      return { said: first.map(encode), held: entries.map(({ segment }) => segment) };
+      for (const segment of asked) {
+        const certificate = of(segment);
+        if (certificate) first.push({ type: 'certificate', segment, certificate });
+      }
+      // The certificate of a long segment does not go with an answer.
+      return {
+        said: first.map(encode).filter(({ length }) => length <= mostSaid),
+        held: entries.map(({ segment }) => segment),
+      };
     },
   };
 };

@@ -109,6 +109,13 @@ export const createVouch = (host: VouchHost): Vouch => {
     async certificate(peer, id, raw) {
       const s = host.segment(id);
       const suspect = suspects.get(peer)?.segment === id;
+      const { link } = peer;
+      if (s && link.wanted?.includes(id) && !s.certPeers.includes(link.peer)) {
+        // The offer has asked for it, and the answer said it.
+        s.certPeers.push(link.peer);
+        if (s.state === 'none') s.state = 'asked';
+        if (s.certAskedUs < 0) s.certAskedUs = Math.floor(clock.now() * 1000);
+      }
       if (!s || !(suspect || s.certPeers.includes(peer.link.peer))) return host.count('unasked_certificates');
       const parsed = parseCertificate(raw);
       const outcome =
