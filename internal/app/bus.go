@@ -10,7 +10,7 @@ import (
 // openBus connects to the NATS server of the configuration, or starts one in this process.
 func openBus(c NATSConfig, name string, sink metric.Sink, log *slog.Logger) (*natsbus.Bus, error) {
 	bus, err := natsbus.Open(natsbus.Config{
-		URL: c.URL, Listen: c.Listen, User: c.User, Password: c.Password, CredentialsFile: c.CredentialsFile,
+		URL: c.URL, Listen: c.Listen, User: c.User, Password: c.Password, CredentialsFile: c.CredentialsFile, NKeyFile: c.NKeyFile,
 		CAFile: c.CAFile, CertFile: c.CertFile, KeyFile: c.KeyFile, Name: name, Log: log, Metrics: sink,
 	})
 	if err != nil {

@@ -95,6 +95,7 @@ type NATSConfig struct {
 	User            string `yaml:"user"`                   //
 	Password        string `yaml:"password" secret:"true"` //
 	CredentialsFile string `yaml:"credentials_file"`       // of a NATS account
+	NKeyFile        string `yaml:"nkey_file"`              // of a NATS user known by its public key
 	CAFile          string `yaml:"ca_file"`                // TLS roots instead of the system's
 	CertFile        string `yaml:"cert_file"`              // TLS client certificate
 	KeyFile         string `yaml:"key_file"`               // and its key

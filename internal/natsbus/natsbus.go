@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
 	"strings"
 	"sync"
 	"time"
@@ -17,8 +18,12 @@ import (
 	"github.com/leeway-video/leeway/internal/metric"
 )
 
-// pingEvery is how often the server is asked whether it is there.
-const pingEvery = 10 * time.Second
+// pingEvery is how often the server is asked whether it is there. One that is lost without a word is noticed when it has not
+// answered maxPings of them.
+const (
+	pingEvery = 2 * time.Second
+	maxPings  = 2
+)
 
 // readyTimeout bounds the start of the embedded server.
 const readyTimeout = 10 * time.Second
@@ -28,7 +33,8 @@ type Config struct {
 	URL             string // of a server ("nats://host:4222", several with commas); empty: embedded
 	Listen          string // embedded only: host:port for further replicas; empty: in process only
 	User, Password  string // embedded too: what Listen asks of further replicas
-	CredentialsFile string // of a NATS account
+	CredentialsFile string // of a NATS account: token and key in one file, as nsc writes it
+	NKeyFile        string // of a NATS user known by its public key: a file with the seed
 	CAFile          string // TLS roots; empty: the system's. Embedded: clients must show a certificate of these
 	CertFile        string // TLS certificate of this client; embedded: of the server, which then speaks TLS
 	KeyFile         string
@@ -55,8 +61,14 @@ func Open(cfg Config) (*Bus, error) {
 	if cfg.Metrics == nil {
 		cfg.Metrics = metric.Discard
 	}
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
 	b := &Bus{closed: make(chan struct{}), metrics: cfg.Metrics}
-	opts := b.options(cfg)
+	opts, err := b.options(cfg)
+	if err != nil {
+		return nil, err
+	}
 	if cfg.URL == "" {
 		s, err := startServer(cfg)
 		if err != nil {
@@ -101,7 +113,7 @@ func plain(err error) error {
 	return err
 }
 
-func (b *Bus) options(cfg Config) []nats.Option {
+func (b *Bus) options(cfg Config) ([]nats.Option, error) {
 	log := cfg.Log
 	opts := []nats.Option{
 		nats.Name(cfg.Name),
@@ -109,7 +121,9 @@ func (b *Bus) options(cfg Config) []nats.Option {
 		nats.ReconnectWait(500 * time.Millisecond),
 		nats.ReconnectJitter(500*time.Millisecond, time.Second),
 		nats.RetryOnFailedConnect(false),
-		nats.PingInterval(pingEvery), // a server that is lost without a word is noticed after three of them
+		nats.PingInterval(pingEvery),
+		nats.MaxPingsOutstanding(maxPings),
+		nats.IgnoreAuthErrorAbort(), // credentials that were changed on the servers first come to the replicas in time
 		nats.ClosedHandler(func(*nats.Conn) { close(b.closed) }),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			b.metrics.Set(defConnected, 0)
@@ -131,8 +145,15 @@ func (b *Bus) options(cfg Config) []nats.Option {
 	if cfg.CredentialsFile != "" {
 		opts = append(opts, nats.UserCredentials(cfg.CredentialsFile))
 	}
+	if cfg.NKeyFile != "" {
+		key, err := nats.NkeyOptionFromSeed(cfg.NKeyFile)
+		if err != nil {
+			return nil, fmt.Errorf("natsbus: nkey_file %q: %w (it holds the seed of a user, which begins with SU)", cfg.NKeyFile, err)
+		}
+		opts = append(opts, key)
+	}
 	if cfg.URL == "" {
-		return opts // in process: nobody listens in between
+		return opts, nil // in process: nobody listens in between
 	}
 	if cfg.CAFile != "" {
 		opts = append(opts, nats.RootCAs(cfg.CAFile))
@@ -140,5 +161,36 @@ func (b *Bus) options(cfg Config) []nats.Option {
 	if cfg.CertFile != "" {
 		opts = append(opts, nats.ClientCert(cfg.CertFile, cfg.KeyFile))
 	}
-	return opts
+	return opts, nil
+}
+
+// check says which settings contradict each other.
+func (c *Config) check() error {
+	ways := 0
+	for _, way := range []string{c.User, c.CredentialsFile, c.NKeyFile} {
+		if way != "" {
+			ways++
+		}
+	}
+	switch {
+	case ways > 1:
+		return errors.New("natsbus: more than one of user, credentials_file and nkey_file is set; a server asks for one")
+	case c.User == "" && c.Password != "":
+		return errors.New("natsbus: a password without a user")
+	case (c.CertFile == "") != (c.KeyFile == ""):
+		return errors.New("natsbus: cert_file and key_file go together")
+	case c.URL == "" && (c.CredentialsFile != "" || c.NKeyFile != ""):
+		return errors.New("natsbus: credentials_file and nkey_file are for a server elsewhere; name it by url")
+	}
+	for _, file := range []struct{ key, name string }{
+		{"credentials_file", c.CredentialsFile}, {"nkey_file", c.NKeyFile}, {"ca_file", c.CAFile}, {"cert_file", c.CertFile}, {"key_file", c.KeyFile},
+	} {
+		if file.name == "" {
+			continue
+		}
+		if _, err := os.Stat(file.name); err != nil {
+			return fmt.Errorf("natsbus: %s: %w", file.key, err)
+		}
+	}
+	return nil
 }

@@ -277,7 +277,7 @@ func mix(a, b ID) uint64 {
 	p := pairOf(a, b)
 	_, _ = h.Write(p.low[:])
 	_, _ = h.Write(p.high[:])
-	return finish(h.Sum64())
+	return Finish(h.Sum64())
 }
 
 func pairOf(a, b ID) pair {
@@ -295,7 +295,7 @@ func Home(replicas []ID, key ID) (home ID, ok bool) {
 		h := fnv.New64a()
 		_, _ = h.Write(r[:])
 		_, _ = h.Write(key[:])
-		v := finish(h.Sum64())
+		v := Finish(h.Sum64())
 		if !ok || v > best || v == best && slices.Compare(r[:], home[:]) > 0 {
 			best, home, ok = v, r, true
 		}
@@ -303,8 +303,8 @@ func Home(replicas []ID, key ID) (home ID, ok bool) {
 	return home, ok
 }
 
-// finish is MurmurHash3's 64-bit finalizer: FNV alone leaves the high bits of similar inputs alike.
-func finish(v uint64) uint64 {
+// Finish is MurmurHash3's 64-bit finalizer: FNV alone leaves the high bits of similar inputs alike.
+func Finish(v uint64) uint64 {
 	v ^= v >> 33
 	v *= 0xff51afd7ed558ccd
 	v ^= v >> 33
@@ -317,6 +317,6 @@ func Draw(id ID) int {
 	h := fnv.New64a()
 	_, _ = h.Write(id[:])
 	var b [8]byte
-	binary.BigEndian.PutUint64(b[:], finish(h.Sum64()))
+	binary.BigEndian.PutUint64(b[:], Finish(h.Sum64()))
 	return int(binary.BigEndian.Uint32(b[:4]) % 1000)
 }

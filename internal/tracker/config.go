@@ -66,11 +66,11 @@ type Config struct {
 	MaxSessions       int           // 20,000; sockets that have none yet count
 	MaxPerAddress     int           // of them from one address; a tenth of MaxSessions, at least 100
 	MaxSwarms         int           // of one session; 4
-	MaxMembers        int           // of one swarm; 2,000
+	MaxMembers        int           // of a part of a swarm; 2,000
 	MaxHomes          int           // swarms with a home here; 100,000
 	MessagesPerSecond int           // of one session; 50, with bursts of twice that
 	ConnectsPerSecond int           // of one address; 20, with bursts of five times that
-	DrainSpread       time.Duration // over which viewers come back after a drain; 5 s
+	DrainSpread       time.Duration // over which a drain hands viewers over; 15 s
 	WebTorrent        WebTorrent    // off unless asked for
 
 	Now     func() time.Time
@@ -90,7 +90,7 @@ func (c *Config) complete() error {
 		d time.Duration
 	}{
 		{&c.UpdateInterval, 10 * time.Second}, {&c.StatsInterval, 10 * time.Second}, {&c.HelloTimeout, 5 * time.Second},
-		{&c.TicketLife, 10 * time.Minute}, {&c.BeatEvery, 2 * time.Second}, {&c.DrainSpread, 5 * time.Second},
+		{&c.TicketLife, 10 * time.Minute}, {&c.BeatEvery, 2 * time.Second}, {&c.DrainSpread, 15 * time.Second},
 	} {
 		if *d.v == 0 {
 			*d.v = d.d

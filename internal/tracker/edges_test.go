@@ -12,6 +12,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/metric"
 	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/swarm"
@@ -212,10 +213,13 @@ func TestManifestsOfOtherTitlesAreRefused(t *testing.T) {
 	}
 }
 
+// TestFullSwarmTakesNobodyIn: members behind one address cannot be parted, so that their part is full at some point.
 func TestFullSwarmTakesNobodyIn(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(func(c *Config) { c.MaxMembers = 1 })
-	n.viewer("").join()
+	for range 2 * (cluster.MaxLevel + 1) {
+		n.viewer("").send(&signal.Join{Title: testTitle, Manifest: testManifest, Role: "full"})
+	}
 	v := n.viewer("")
 	v.send(&signal.Join{Request: 9, Title: testTitle, Manifest: testManifest, Role: "full", Want: 1})
 	if e := expect[*signal.Error](v); e.Code != "swarm-full" || e.Request != 9 || e.RetryAfterMs == 0 {
@@ -350,8 +354,10 @@ func TestLogsAndBusHoldNoAddress(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer stop()
-	n.viewer("").join()
-	n.viewer("").join()
+	know(t, n, w.tracker(nil)) // one of the two has to ask the other for half of the titles
+	for i := range 16 {
+		n.viewer("").send(&signal.Join{Title: strconv.Itoa(i), Role: "full"})
+	}
 	eventually(t, "the bus was heard", func() bool {
 		mu.Lock()
 		defer mu.Unlock()

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -19,6 +20,8 @@ const (
 	fewViewers = 3
 	// secondSeedAbove is the number of viewers from which on a viewer meets two seeds.
 	secondSeedAbove = 50
+	// answerKept is how long an answer can be asked for again.
+	answerKept = 10 * time.Second
 	// perUpdate bounds the introductions that one update brings.
 	perUpdate = 8
 )
@@ -28,27 +31,41 @@ type home struct {
 	t *Tracker
 
 	mu     sync.Mutex
-	swarms map[signal.ID]*housed // guarded by mu
+	swarms map[signal.ID]*housed // guarded by mu, by the key of the part
 }
 
-// housed is a swarm with what its home remembers beside its members. Guarded by home.mu.
+// housed is a swarm, or a part of one, with what its home remembers beside its members. Guarded by home.mu.
 type housed struct {
 	*swarm.Swarm
+	id          signal.ID
+	part        cluster.Part
+	level       int       // that the part has been halved to
+	parted      time.Time // for the last time
+	asked       time.Time // latest request
 	site, title string
+	answered    map[signal.ID]answered
 	met         map[signal.ID]map[signal.ID]time.Time // member → seed → introduced
 	named       time.Time                             // last title message
 	told        int                                   // viewers in it
 }
 
+// answered is what a session was answered last: a request that comes again, for the answer was lost, gets the same.
+type answered struct {
+	tracker signal.ID // that asked: a session that moved counts anew
+	serial  uint64
+	answer  bus.HomeAnswer
+	at      time.Time
+}
+
 func newHome(t *Tracker) *home { return &home{t: t, swarms: map[signal.ID]*housed{}} }
 
-// onRequest answers one HomeRequest.
+// onRequest answers one HomeRequest of another tracker.
 func (h *home) onRequest(data []byte, reply func([]byte) error) {
 	var r bus.HomeRequest
 	if !h.t.decode(data, &r) {
 		return
 	}
-	answer := h.handle(&r)
+	answer := h.answer(&r)
 	b, err := bus.Encode(&answer)
 	if err == nil {
 		err = reply(b) // fails for a request without an inbox, which wants no answer
@@ -56,25 +73,42 @@ func (h *home) onRequest(data []byte, reply func([]byte) error) {
 	if err != nil && !r.Rejoin && r.Op == bus.OpJoin {
 		h.t.cfg.Log.Warn("home: join not answered", "error", err)
 	}
-	if r.Rejoin && len(answer.Peers) > 0 {
-		h.t.publish(bus.SubjectDeliver(r.Tracker), &bus.Delivery{Kind: bus.KindIntroduce, Session: r.Session, Swarm: r.Swarm, Peers: answer.Peers})
+}
+
+// answer handles a request; what is for a viewer that did not ask goes out by delivery.
+func (h *home) answer(r *bus.HomeRequest) bus.HomeAnswer {
+	answer := h.handle(r)
+	if r.Rejoin && len(answer.Peers) > 0 && h.t.roster.lives(r.Tracker) {
+		h.t.courier.send(r.Tracker, &bus.Delivery{Kind: bus.KindIntroduce, Session: r.Session, Swarm: r.Swarm, Peers: answer.Peers})
 	}
+	return answer
 }
 
 func (h *home) handle(r *bus.HomeRequest) bus.HomeAnswer {
 	now := h.t.cfg.Now()
+	part := cluster.Part{Number: r.Part, Level: r.Level}
+	key := keyOf(r.Swarm, part)
 	h.mu.Lock()
 	var answer bus.HomeAnswer
-	s := h.swarms[r.Swarm]
+	s := h.swarms[key]
 	enters := r.Op == bus.OpJoin || r.Rejoin
+	if s != nil && r.Serial != 0 && !r.Rejoin {
+		if a := s.answered[r.Session]; a.serial == r.Serial && a.tracker == r.Tracker {
+			h.mu.Unlock()
+			return a.answer
+		}
+	}
 	switch {
 	case enters && s == nil:
 		if len(h.swarms) >= h.t.cfg.MaxHomes {
 			h.mu.Unlock()
 			return bus.HomeAnswer{Code: "swarm-full"} // overloaded would be of the socket, and end it
 		}
-		s = &housed{Swarm: swarm.New(), site: r.Site, title: r.Title, met: map[signal.ID]map[signal.ID]time.Time{}}
-		h.swarms[r.Swarm] = s
+		s = &housed{
+			Swarm: swarm.New(), id: r.Swarm, part: part, level: part.Level, site: r.Site, title: r.Title,
+			met: map[signal.ID]map[signal.ID]time.Time{}, answered: map[signal.ID]answered{},
+		}
+		h.swarms[key] = s
 		fallthrough
 	case enters:
 		answer = h.join(s, r, now)
@@ -85,21 +119,76 @@ func (h *home) handle(r *bus.HomeRequest) bus.HomeAnswer {
 	case r.Op == bus.OpLeave:
 		// A session that went on to another tracker has joined from there; the old tracker's leave comes too late.
 		if m := s.Member(swarm.ID(r.Session)); m != nil && m.Tracker == swarm.ID(r.Tracker) {
-			s.Leave(swarm.ID(r.Session))
-			delete(s.met, r.Session)
+			s.leave(r.Session)
 		}
 	case r.Op == bus.OpFailed:
 		s.Failed(swarm.ID(r.Session), swarm.ID(r.Peer), now)
 	}
-	titles := h.due(r.Swarm, s, now)
+	if r.Tracker != h.t.id && r.Serial != 0 && !r.Rejoin && s != nil && s.Member(swarm.ID(r.Session)) != nil {
+		s.answered[r.Session] = answered{r.Tracker, r.Serial, answer, now}
+	}
+	if s != nil {
+		s.asked = now
+	}
+	titles := h.due(key, s, now)
 	h.mu.Unlock()
 	h.tell(titles)
 	return answer
 }
 
+func (s *housed) leave(session signal.ID) {
+	s.Leave(swarm.ID(session))
+	delete(s.met, session)
+	delete(s.answered, session)
+}
+
+// holder is the tracker that a member is registered at.
+func (h *home) holder(key, session signal.ID) (tracker signal.ID, ok bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	s := h.swarms[key]
+	if s == nil {
+		return signal.ID{}, false
+	}
+	m := s.Member(swarm.ID(session))
+	if m == nil {
+		return signal.ID{}, false
+	}
+	return signal.ID(m.Tracker), true
+}
+
+// sortedBy is what a member is sorted into parts by: those of a group stay together, and those behind one address.
+func sortedBy(group, address string, session signal.ID) []byte {
+	switch {
+	case group != "":
+		return []byte("group " + group)
+	case address != "":
+		return []byte("address " + address)
+	}
+	return session[:]
+}
+
+// elsewhere is the part that somebody belongs to by now, if that is not this one.
+func (s *housed) elsewhere(group, address string, session signal.ID) *bus.Part {
+	to := s.part.Toward(cluster.Hash(sortedBy(group, address, session)), s.level)
+	if to == s.part {
+		return nil
+	}
+	return &bus.Part{Part: to.Number, Level: to.Level}
+}
+
 func (h *home) join(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnswer {
-	if s.Member(swarm.ID(r.Session)) == nil && s.Len() >= h.t.cfg.MaxMembers {
-		return bus.HomeAnswer{Code: "swarm-full"}
+	if s.Member(swarm.ID(r.Session)) == nil {
+		if s.Len() >= h.t.cfg.MaxMembers && s.level < cluster.MaxLevel && now.Sub(s.parted) > 2*h.t.cfg.UpdateInterval {
+			s.level, s.parted = s.level+1, now // whoever belongs elsewhere has gone there before the next time
+		}
+		to := s.elsewhere(r.Group, r.Address, r.Session)
+		switch {
+		case to != nil && !r.Rejoin: // one that wants no answer is told at its next update
+			return bus.HomeAnswer{Split: to}
+		case s.Len() >= 2*h.t.cfg.MaxMembers:
+			return bus.HomeAnswer{Code: "swarm-full"}
+		}
 	}
 	m := swarm.Member{
 		ID: swarm.ID(r.Session), Tracker: swarm.ID(r.Tracker), Role: r.Role, Group: r.Group, Address: r.Address, Subnet: r.Subnet,
@@ -121,8 +210,13 @@ func (h *home) join(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnswer
 }
 
 func (h *home) update(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnswer {
-	if s.Member(swarm.ID(r.Session)) == nil {
+	m := s.Member(swarm.ID(r.Session))
+	if m == nil {
 		return bus.HomeAnswer{Unknown: true}
+	}
+	if to := s.elsewhere(m.Group, m.Address, r.Session); to != nil && !r.Rejoin {
+		s.leave(r.Session)
+		return bus.HomeAnswer{Split: to}
 	}
 	s.refresh(r, now)
 	answer := bus.HomeAnswer{Viewers: s.Viewers(), Peers: h.introduce(s, r, now)}
@@ -163,7 +257,7 @@ func (h *home) introduceSeeds(s *housed, r *bus.HomeRequest, now time.Time) []bu
 	if s.Viewers() > secondSeedAbove {
 		want = 2
 	}
-	able := slices.DeleteFunc(h.t.roster.seedsFor(s.site, r.Swarm), func(seed signal.ID) bool {
+	able := slices.DeleteFunc(h.t.roster.seedsFor(s.site, s.id), func(seed signal.ID) bool {
 		return s.HasFailed(swarm.ID(r.Session), swarm.ID(seed))
 	})
 	met := s.met[r.Session]
@@ -189,15 +283,17 @@ func (h *home) introduceSeeds(s *housed, r *bus.HomeRequest, now time.Time) []bu
 	return out
 }
 
-// maintain expires members, reminds seeds of their titles and forgets swarms that have their home elsewhere now: their
-// members are told there by who holds them, and seeds must not hear of them twice.
+// maintain expires members, reminds seeds of their titles and forgets swarms that have their home elsewhere now, once
+// nobody asks for them here: their members are told there by who holds them, and seeds must not hear of them twice.
 func (h *home) maintain(now time.Time) {
 	h.mu.Lock()
 	var titles []naming
 	viewers, seeds, swarms := 0, 0, 0
-	for id, s := range h.swarms {
-		if h.t.homeOf(id) != h.t.id {
-			delete(h.swarms, id)
+	for key, s := range h.swarms {
+		if h.t.homeOf(key) != h.t.id {
+			if now.Sub(s.asked) > h.t.roster.timeout { // who asks has heard, or not heard, what this tracker has yet to
+				delete(h.swarms, key)
+			}
 			continue
 		}
 		s.Expire(now.Add(-3*h.t.cfg.UpdateInterval), now)
@@ -206,7 +302,15 @@ func (h *home) maintain(now time.Time) {
 				delete(s.met, session)
 			}
 		}
-		titles = append(titles, h.due(id, s, now)...)
+		for session, a := range s.answered {
+			if now.Sub(a.at) > answerKept {
+				delete(s.answered, session)
+			}
+		}
+		if s.level > s.part.Level && s.Len() < h.t.cfg.MaxMembers/4 {
+			s.level--
+		}
+		titles = append(titles, h.due(key, s, now)...)
 		viewers += s.Len()
 		seeds += s.seedsInUse()
 		swarms++
@@ -236,21 +340,21 @@ type naming struct {
 }
 
 // due returns the title message that a swarm owes its seeds, if any, and forgets a swarm that is empty. Under mu.
-func (h *home) due(id signal.ID, s *housed, now time.Time) []naming {
+func (h *home) due(key signal.ID, s *housed, now time.Time) []naming {
 	if s == nil {
 		return nil
 	}
 	n, since := s.Viewers(), now.Sub(s.named)
 	manifest := s.Manifest()
 	if s.Len() == 0 {
-		delete(h.swarms, id)
-		if s.named.IsZero() {
+		delete(h.swarms, key)
+		if s.named.IsZero() || s.part.Number != 0 { // other parts go on
 			return nil
 		}
 	} else if manifest == "" || since < titleEvery && (n == s.told || since < titleHold && min(n, s.told) > fewViewers) {
 		return nil
 	}
-	seeds := h.t.roster.seedsFor(s.site, id)
+	seeds := h.t.roster.seedsFor(s.site, s.id)
 	want := 1
 	if n > secondSeedAbove {
 		want = 2
@@ -260,7 +364,7 @@ func (h *home) due(id signal.ID, s *housed, now time.Time) []naming {
 		return nil
 	}
 	s.named, s.told = now, n
-	return []naming{{seeds, bus.Title{Site: s.site, Title: s.title, Manifest: manifest, Swarm: id, Viewers: n}}}
+	return []naming{{seeds, bus.Title{Site: s.site, Title: s.title, Manifest: manifest, Swarm: s.id, Viewers: n}}}
 }
 
 func (h *home) tell(titles []naming) {

@@ -157,7 +157,7 @@ func (t *Tracker) onRevokeList(_ []byte, reply func([]byte) error) {
 
 // learnRevocations asks those who were here before. The first tracker finds nobody, which is no error.
 func (t *Tracker) learnRevocations(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, requestTimeout)
+	ctx, cancel := context.WithTimeout(ctx, learnTimeout)
 	defer cancel()
 	b, err := t.bus.Request(ctx, bus.SubjectRevokeList, []byte("{}"))
 	if err != nil {

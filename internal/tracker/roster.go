@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -16,18 +17,18 @@ import (
 // keyLife is how long a seed's verify key is handed out after its last beat: certificates outlive the seed that signed them.
 const keyLife = certificate.MaxLife
 
-// maxReplicas bounds what the bus can make a tracker remember.
-const maxReplicas = 1024
+// maxSeeds bounds what the bus can make a tracker remember.
+const maxSeeds = 1024
 
 // roster is who else is there: trackers, seeds and the seeds' verify keys, by their beats.
 type roster struct {
 	self    signal.ID
 	timeout time.Duration // of beats
 
-	mu       sync.Mutex
-	trackers map[signal.ID]time.Time // guarded by mu: last beat; self never expires
-	seeds    map[signal.ID]seedSeen  // guarded by mu
-	keys     map[string]keySeen      // guarded by mu, by key ID
+	mu    sync.Mutex
+	view  *cluster.View          // guarded by mu
+	seeds map[signal.ID]seedSeen // guarded by mu
+	keys  map[string]keySeen     // guarded by mu, by key ID
 }
 
 type seedSeen struct {
@@ -41,9 +42,10 @@ type keySeen struct {
 }
 
 func newRoster(self signal.ID, cfg Config) *roster {
+	timeout := 3 * cfg.BeatEvery
 	return &roster{
-		self: self, timeout: 3 * cfg.BeatEvery,
-		trackers: map[signal.ID]time.Time{self: {}}, seeds: map[signal.ID]seedSeen{}, keys: map[string]keySeen{},
+		self: self, timeout: timeout, view: cluster.NewView(swarm.ID(self), timeout),
+		seeds: map[signal.ID]seedSeen{}, keys: map[string]keySeen{},
 	}
 }
 
@@ -51,18 +53,11 @@ func newRoster(self signal.ID, cfg Config) *roster {
 func (r *roster) tracker(b bus.TrackerBeat, now time.Time) (isNew bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	_, known := r.trackers[b.Tracker]
-	switch {
-	case b.Tracker == r.self:
-		return false
-	case b.Gone || b.Draining:
-		delete(r.trackers, b.Tracker)
-		return false
-	case !known && len(r.trackers) >= maxReplicas:
+	if b.Gone {
+		r.view.Gone(swarm.ID(b.Tracker))
 		return false
 	}
-	r.trackers[b.Tracker] = now
-	return !known
+	return r.view.Beat(swarm.ID(b.Tracker), b.Sessions, b.Draining, now)
 }
 
 // seed notes a beat and says whether verify keys changed.
@@ -71,7 +66,7 @@ func (r *roster) seed(b bus.SeedBeat, now time.Time) (keysChanged bool) {
 	defer r.mu.Unlock()
 	if b.Gone {
 		delete(r.seeds, b.Seed)
-	} else if _, known := r.seeds[b.Seed]; known || len(r.seeds) < maxReplicas {
+	} else if _, known := r.seeds[b.Seed]; known || len(r.seeds) < maxSeeds {
 		r.seeds[b.Seed] = seedSeen{b, now}
 	}
 	return r.learn(b.VerifyKeys, now)
@@ -107,31 +102,50 @@ func (r *roster) dropOldestKey() {
 func (r *roster) silent(id signal.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if id != r.self {
-		delete(r.trackers, id)
-	}
+	r.view.Silent(swarm.ID(id))
 }
 
-// reachable says whether a peer's side of the bus beats: the seed itself, or the tracker that holds the viewer.
-func (r *roster) reachable(target bus.Target) bool {
+// drain notes that this tracker is home to nothing any more, as long as another one is there.
+func (r *roster) drain() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if target.Role == "seed" {
-		_, ok := r.seeds[target.Peer]
-		return ok
-	}
-	return target.Tracker == r.self || !r.trackers[target.Tracker].IsZero()
+	r.view.Drain()
+}
+
+// load counts the other trackers that take sessions, and the sessions that these said they have.
+func (r *roster) load() (trackers, sessions int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.view.Others()
+}
+
+// live counts the trackers that live, this one among them.
+func (r *roster) live() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.view.Trackers()
+}
+
+// lives says whether a tracker beats.
+func (r *roster) lives(id signal.ID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.view.Lives(swarm.ID(id))
+}
+
+// serves says whether a seed beats.
+func (r *roster) serves(seed signal.ID) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	_, ok := r.seeds[seed]
+	return ok
 }
 
 // expire forgets who has not beaten for a while.
 func (r *roster) expire(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for id, at := range r.trackers {
-		if id != r.self && now.Sub(at) > r.timeout {
-			delete(r.trackers, id)
-		}
-	}
+	r.view.Expire(now)
 	for id, s := range r.seeds {
 		if now.Sub(s.at) > r.timeout {
 			delete(r.seeds, id)
@@ -144,16 +158,11 @@ func (r *roster) expire(now time.Time) {
 	}
 }
 
-// homeOf is the tracker that a swarm has its home at.
-func (r *roster) homeOf(id signal.ID) signal.ID {
+// homeOf is the tracker that a swarm, or a part of one, has its home at.
+func (r *roster) homeOf(key signal.ID) signal.ID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	replicas := make([]swarm.ID, 0, len(r.trackers))
-	for t := range r.trackers {
-		replicas = append(replicas, swarm.ID(t))
-	}
-	home, _ := swarm.Home(replicas, swarm.ID(id)) // self is always there
-	return signal.ID(home)
+	return signal.ID(r.view.Home(swarm.ID(key)))
 }
 
 // seedsFor lists the seeds that would serve a swarm of a site, best first: the same one for every viewer of the swarm, so

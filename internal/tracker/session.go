@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/leeway-video/leeway/internal/cluster"
 	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -33,8 +34,9 @@ type session struct {
 	policy  signal.Policy
 
 	limiter  *rate.Limiter
-	bad      int // malformed so far; only the serving goroutine
-	over     int // refused by the limiter so far; only the serving goroutine
+	serial   uint64 // of requests to homes; only the serving goroutine
+	bad      int    // malformed so far; only the serving goroutine
+	over     int    // refused by the limiter so far; only the serving goroutine
 	ticketed time.Time
 
 	mu     sync.Mutex
@@ -50,9 +52,10 @@ type membership struct {
 	join    bus.HomeRequest // as it was last sent, to be sent again when the home changes
 	viewers int
 	home    signal.ID
-	stats   time.Time // of the last report, or of the first join
-	started bool      // its startup delay is known
-	seen    time.Time // when the home last heard of the member
+	part    cluster.Part // of the swarm
+	stats   time.Time    // of the last report, or of the first join
+	started bool         // its startup delay is known
+	seen    time.Time    // when the home last heard of the member
 }
 
 // acquaintance is a peer that a session may signal to. Guarded by session.mu.
@@ -230,8 +233,8 @@ func (s *session) end() {
 	left := s.swarms
 	s.swarms = map[signal.ID]*membership{}
 	s.mu.Unlock()
-	for id, m := range left {
-		s.tellHome(m, &bus.HomeRequest{Op: bus.OpLeave, Tracker: s.t.id, Session: s.id, Swarm: id})
+	for _, m := range left {
+		s.tellHome(m, &bus.HomeRequest{Op: bus.OpLeave})
 	}
 }
 
@@ -244,17 +247,17 @@ func (s *session) maintain(now time.Time) {
 	}
 	var again []*membership
 	var keep []keepAlive
-	for id, m := range s.swarms {
-		switch home := s.t.homeOf(id); {
+	for _, m := range s.swarms {
+		switch home := s.t.homeOf(m.key()); {
 		case home != m.home:
-			m.home, m.seen = home, now
+			m.seen = now
 			again = append(again, m)
 		case now.Sub(m.seen) > s.t.cfg.UpdateInterval:
 			// The socket lives (its pings are answered) and the page says nothing, as throttled tabs do.
 			m.seen = now
 			r := m.join
 			r.Op, r.Rejoin = bus.OpUpdate, true
-			keep = append(keep, keepAlive{home, r})
+			keep = append(keep, keepAlive{m, r})
 		}
 	}
 	s.mu.Unlock()
@@ -262,17 +265,17 @@ func (s *session) maintain(now time.Time) {
 		s.send(&signal.Ticket{Ticket: s.ticket(now)})
 	}
 	for _, m := range again {
-		s.rejoin(m)
+		s.rejoin(m, "home")
 	}
 	for _, k := range keep {
-		s.t.publish(bus.SubjectHome(k.home), &k.request)
+		s.tellHome(k.member, &k.request)
 	}
 }
 
 // keepAlive is an update that the tracker sends for a silent viewer. It says all that a join does, so that a home that
 // forgot the member takes it in again.
 type keepAlive struct {
-	home    signal.ID
+	member  *membership
 	request bus.HomeRequest
 }
 

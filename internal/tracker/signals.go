@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -49,7 +50,7 @@ func (s *session) signal(m *signal.Signal) {
 		s.fail(m.Request, "bad-message", "A link has at most 64 candidates.", "", 0)
 	default:
 		if m.Kind == "fail" && m.Reason != "busy" && m.Reason != "gone" {
-			s.tellHome(member, &bus.HomeRequest{Op: bus.OpFailed, Tracker: s.t.id, Session: s.id, Swarm: m.Swarm, Peer: m.To})
+			s.tellHome(member, &bus.HomeRequest{Op: bus.OpFailed, Peer: m.To})
 		}
 		s.route(target, m)
 	}
@@ -60,31 +61,35 @@ func (s *session) route(target bus.Target, m *signal.Signal) {
 	out := bus.Signal{Tracker: s.t.id, Signal: *m}
 	out.From, out.Role, out.Request = s.id, "viewer", 0
 	s.t.cfg.Metrics.Add(defSignals, 1, m.Kind)
-	if !s.t.roster.reachable(target) {
+	s.mu.Lock()
+	member := s.swarms[m.Swarm]
+	var title *bus.Title
+	if member != nil {
+		out.Part = member.part.Number
+		title = &bus.Title{
+			Site: member.join.Site, Title: member.join.Title, Manifest: member.join.Manifest, Swarm: m.Swarm, Viewers: max(1, member.viewers),
+		}
+	}
+	s.mu.Unlock()
+	switch {
+	case target.Role == "seed" && !s.t.roster.serves(target.Peer):
 		if m.Kind == "offer" || m.Kind == "answer" {
 			s.send(&signal.Signal{Swarm: m.Swarm, From: target.Peer, Role: target.Role, Link: m.Link, Kind: "fail", Reason: "gone"})
 		}
-		return
-	}
-	if target.Role != "seed" {
-		s.t.publish(bus.SubjectDeliver(target.Tracker), &bus.Delivery{Kind: bus.KindSignal, Signal: &out})
-		return
-	}
-	d := bus.SeedDelivery{Kind: bus.KindSignal, Signal: &out}
-	if m.Kind == "offer" {
-		s.mu.Lock()
-		if member := s.swarms[m.Swarm]; member != nil {
-			d.Title = &bus.Title{
-				Site: member.join.Site, Title: member.join.Title, Manifest: member.join.Manifest, Swarm: m.Swarm, Viewers: max(1, member.viewers),
-			}
+	case target.Role == "seed":
+		d := bus.SeedDelivery{Kind: bus.KindSignal, Signal: &out}
+		if m.Kind == "offer" {
+			d.Title = title
 		}
-		s.mu.Unlock()
+		s.t.publish(bus.SubjectSeedDeliver(target.Peer), &d)
+	case s.t.roster.lives(target.Tracker):
+		s.t.courier.send(target.Tracker, &bus.Delivery{Kind: bus.KindSignal, Signal: &out})
+	default:
+		s.t.seek(&out)
 	}
-	s.t.publish(bus.SubjectSeedDeliver(target.Peer), &d)
 }
 
-// deliver hands a signal to the session that it is for. To an offer or answer for a session that is not here any more the
-// answer is fail, gone; whatever else comes late has nobody to miss it.
+// deliver hands a signal to the session that it is for.
 func (t *Tracker) deliver(m *bus.Signal) {
 	s := t.session(m.To)
 	member := false
@@ -94,12 +99,7 @@ func (t *Tracker) deliver(m *bus.Signal) {
 		s.mu.Unlock()
 	}
 	if !member {
-		if (m.Kind == "offer" || m.Kind == "answer") && !m.Tracker.IsZero() {
-			back := bus.Signal{Tracker: t.id, Signal: signal.Signal{
-				Swarm: m.Swarm, From: m.To, To: m.From, Role: "viewer", Link: m.Link, Kind: "fail", Reason: "gone",
-			}}
-			t.publish(bus.SubjectDeliver(m.Tracker), &bus.Delivery{Kind: bus.KindSignal, Signal: &back})
-		}
+		t.seek(m)
 		return
 	}
 	if m.Role == "viewer" && !m.Tracker.IsZero() {
@@ -108,4 +108,38 @@ func (t *Tracker) deliver(m *bus.Signal) {
 	out := m.Signal
 	out.To = signal.ID{}
 	s.send(&out)
+}
+
+// seek passes on a signal for a session that is not where it was looked for: to the home of its swarm, and from there to the
+// tracker that the member is registered at. From a seed, which is no member, it goes no further.
+func (t *Tracker) seek(m *bus.Signal) {
+	next := *m
+	key := keyOf(m.Swarm, cluster.Part{Number: m.Part})
+	home := t.homeOf(key)
+	switch {
+	case m.Role != "viewer" || m.Hops >= 2:
+		t.sendGone(m)
+	case home != t.id && m.Hops == 0:
+		next.Hops = 1
+		t.courier.send(home, &bus.Delivery{Kind: bus.KindSignal, Signal: &next})
+	default:
+		next.Hops = 2
+		holder, ok := t.home.holder(key, m.To)
+		if !ok || holder == t.id && t.session(m.To) == nil || !t.roster.lives(holder) {
+			t.sendGone(m)
+			return
+		}
+		t.courier.send(holder, &bus.Delivery{Kind: bus.KindSignal, Signal: &next})
+	}
+}
+
+// sendGone answers an offer or an answer for a session that is not there any more with fail, gone; whatever else comes late
+// has nobody to miss it.
+func (t *Tracker) sendGone(m *bus.Signal) {
+	if m.Kind != "offer" && m.Kind != "answer" || m.Tracker.IsZero() || !t.roster.lives(m.Tracker) {
+		return
+	}
+	t.courier.send(m.Tracker, &bus.Delivery{Kind: bus.KindSignal, Signal: &bus.Signal{Hops: 2, Signal: signal.Signal{
+		Swarm: m.Swarm, From: m.To, To: m.From, Role: "viewer", Link: m.Link, Kind: "fail", Reason: "gone",
+	}}})
 }

@@ -2,8 +2,11 @@ package tracker
 
 import (
 	"context"
+	"errors"
 	"strings"
 
+	"github.com/leeway-video/leeway/internal/cluster"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -40,10 +43,11 @@ func (s *session) join(m *signal.Join) {
 	}
 	again := r
 	again.Offers, again.Rejoin = 0, true
-	member := &membership{join: again, home: s.t.homeOf(id), stats: now, seen: now}
+	member := &membership{join: again, stats: now, seen: now}
 	if old != nil {
-		member.stats, member.started = old.stats, old.started
+		member.stats, member.started, member.part = old.stats, old.started, old.part
 	}
+	member.home = s.t.homeOf(member.key())
 	s.swarms[id] = member
 	s.mu.Unlock()
 	answer, ok := s.askHome(member, &r)
@@ -138,8 +142,15 @@ func (s *session) update(m *signal.Update) {
 	r := member.updateRequest()
 	s.mu.Unlock()
 	answer, ok := s.askHome(member, &r)
-	if !ok || answer.Unknown {
-		s.rejoin(member)
+	switch {
+	case !ok || answer.Unknown:
+		s.rejoin(member, "unknown")
+		return
+	case answer.Split != nil:
+		s.mu.Lock()
+		member.part = cluster.Part{Number: answer.Split.Part, Level: answer.Split.Level}
+		s.mu.Unlock()
+		s.rejoin(member, "split")
 		return
 	}
 	s.mu.Lock()
@@ -157,15 +168,22 @@ func (s *session) leave(m *signal.Leave) {
 		s.fail(m.Request, "not-joined", "The session is not in this swarm.", "", 0)
 		return
 	}
-	s.tellHome(member, &bus.HomeRequest{Op: bus.OpLeave, Tracker: s.t.id, Session: s.id, Swarm: m.Swarm})
+	s.tellHome(member, &bus.HomeRequest{Op: bus.OpLeave})
 }
 
+// keyOf is what the home of a part of a swarm is found by.
+func keyOf(id signal.ID, part cluster.Part) signal.ID { return signal.ID(part.Key(swarm.ID(id))) }
+
+// key is what the member's home is found by. Under session.mu.
+func (m *membership) key() signal.ID { return keyOf(m.join.Swarm, m.part) }
+
 // rejoin registers a member with its home again; introductions come by delivery.
-func (s *session) rejoin(member *membership) {
+func (s *session) rejoin(member *membership, reason string) {
 	s.mu.Lock()
-	member.home = s.t.homeOf(member.join.Swarm)
+	member.home = s.t.homeOf(member.key())
 	r := member.join
 	s.mu.Unlock()
+	s.t.cfg.Metrics.Add(defMoves, 1, reason)
 	s.tellHome(member, &r)
 }
 
@@ -178,29 +196,63 @@ func (m *membership) updateRequest() bus.HomeRequest {
 	}
 }
 
-// askHome sends a request to a swarm's home and waits. A home that does not answer counts as silent, and the next in rank is
-// asked. ok is false when nobody answered: the viewer plays on, and the swarm is joined again once there is a home.
+// askHome asks a swarm's home and waits; where the swarm is parted, the home of the member's part. A home that does not answer
+// counts as silent, and the next in rank is asked. ok is false when nobody answered: the viewer plays on, and the swarm is
+// joined again once there is a home.
 func (s *session) askHome(member *membership, r *bus.HomeRequest) (answer bus.HomeAnswer, ok bool) {
-	if !s.t.bus.Connected() {
-		return s.t.home.handle(r), true
-	}
-	for range 2 {
-		home := s.homeOf(member)
-		err := s.t.request(bus.SubjectHome(home), r, &answer)
-		if err == nil {
+	for silent, parted := 0, 0; silent < 2 && parted <= cluster.MaxLevel; {
+		home := s.address(member, r)
+		answer = bus.HomeAnswer{}
+		switch err := s.askOnce(home, r, &answer); {
+		case err != nil:
+			silent++
+			s.t.cfg.Log.Warn("home did not answer", "op", r.Op, "error", err)
+			s.t.roster.silent(home)
+			s.mu.Lock()
+			member.home = s.t.homeOf(member.key())
+			again := member.home == home
+			s.mu.Unlock()
+			if again {
+				return bus.HomeAnswer{}, false
+			}
+		case r.Op == bus.OpJoin && answer.Split != nil:
+			parted++
+			s.mu.Lock()
+			member.part = cluster.Part{Number: answer.Split.Part, Level: answer.Split.Level}
+			member.home = s.t.homeOf(member.key())
+			s.mu.Unlock()
+		default:
 			return answer, true
 		}
-		s.t.cfg.Log.Warn("home did not answer", "op", r.Op, "error", err)
-		s.t.roster.silent(home)
-		next := s.t.homeOf(r.Swarm)
-		if next == home {
-			break
-		}
-		s.mu.Lock()
-		member.home = next
-		s.mu.Unlock()
 	}
 	return bus.HomeAnswer{}, false
+}
+
+// address writes on a request who asks about what, and says where it goes.
+func (s *session) address(member *membership, r *bus.HomeRequest) (home signal.ID) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r.Tracker, r.Session, r.Swarm = s.t.id, s.id, member.join.Swarm
+	r.Part, r.Level = member.part.Number, member.part.Level
+	if !s.t.bus.Connected() {
+		return s.t.id
+	}
+	return member.home
+}
+
+// askOnce asks one home: again when no answer came in time, for messages of the bus can be lost.
+func (s *session) askOnce(home signal.ID, r *bus.HomeRequest, answer *bus.HomeAnswer) error {
+	s.serial++
+	r.Serial = s.serial
+	if home == s.t.id {
+		*answer = s.t.home.handle(r)
+		return nil
+	}
+	err := s.t.request(bus.SubjectHome(home), r, answer)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = s.t.request(bus.SubjectHome(home), r, answer)
+	}
+	return err
 }
 
 // request asks another replica and reads its answer.
@@ -217,32 +269,11 @@ func (t *Tracker) request(subject string, r, answer bus.Message) error {
 	return bus.Decode(b, answer)
 }
 
+// tellHome tells a swarm's home what wants no answer.
 func (s *session) tellHome(member *membership, r *bus.HomeRequest) {
-	s.t.publish(bus.SubjectHome(s.homeOf(member)), r)
-}
-
-func (s *session) homeOf(member *membership) signal.ID {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return member.home
-}
-
-// onDelivery is for a session held here.
-func (t *Tracker) onDelivery(data []byte, _ func([]byte) error) {
-	var d bus.Delivery
-	if !t.decode(data, &d) {
+	if home := s.address(member, r); home != s.t.id {
+		s.t.publish(bus.SubjectHome(home), r)
 		return
 	}
-	switch d.Kind {
-	case bus.KindIntroduce:
-		if s := t.session(d.Session); s != nil {
-			s.introduce(d.Swarm, d.Peers)
-		}
-	case bus.KindReplaced:
-		if s := t.session(d.Session); s != nil {
-			s.replaced()
-		}
-	case bus.KindSignal:
-		t.deliver(d.Signal)
-	}
+	s.t.home.answer(r)
 }

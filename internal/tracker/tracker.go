@@ -22,8 +22,14 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/webtorrent"
 )
 
-// requestTimeout bounds a request to another replica.
-const requestTimeout = 2 * time.Second
+const (
+	// requestTimeout bounds a request to another replica, which is made twice before it counts as silent.
+	requestTimeout = 700 * time.Millisecond
+	// learnTimeout bounds the question for what a replica has to know at its start.
+	learnTimeout = 2 * time.Second
+	// turns is in how many parts of a beat sessions are looked after: not all of them speak at the same moment.
+	turns = 8
+)
 
 // Tracker is one replica.
 type Tracker struct {
@@ -38,6 +44,7 @@ type Tracker struct {
 
 	roster  *roster
 	home    *home
+	courier *courier
 	revoked revocations
 	trust   atomic.Int64 // counts changes of keys and revocations, before sessions are told
 
@@ -89,6 +96,7 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 	}
 	t.roster = newRoster(t.id, cfg)
 	t.home = newHome(t)
+	t.courier = newCourier(t)
 	ctx, cancel := context.WithCancel(context.Background())
 	t.cancel = cancel
 	if err := t.subscribe(ctx); err != nil {
@@ -96,11 +104,8 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 		t.unsubscribe()
 		return nil, err
 	}
-	t.wg.Add(1)
-	go func() {
-		defer t.wg.Done()
-		t.tick(ctx)
-	}()
+	t.wg.Go(func() { t.courier.run(ctx) })
+	t.wg.Go(func() { t.tick(ctx) })
 	return t, nil
 }
 
@@ -122,6 +127,7 @@ func (t *Tracker) subscribe(ctx context.Context) error {
 	}{
 		{bus.SubjectHome(t.id), t.home.onRequest},
 		{bus.SubjectDeliver(t.id), t.onDelivery},
+		{bus.SubjectAck(t.id), t.courier.onAck},
 		{bus.SubjectRevoke, t.onRevoke},
 		// Revocations are learnt once new ones are heard, or one that comes in between is lost; and before others are told of
 		// them, who would take nothing for an answer.
@@ -149,18 +155,30 @@ func (t *Tracker) unsubscribe() {
 	t.subs = nil
 }
 
-// tick beats, and does what is due: expiring members, re-homing swarms, naming titles to seeds.
+// tick beats, and does what is due: expiring members, naming titles to seeds, registering sessions with new homes.
 func (t *Tracker) tick(ctx context.Context) {
-	beat := time.NewTicker(t.cfg.BeatEvery)
-	defer beat.Stop()
+	every := time.NewTicker(t.cfg.BeatEvery / turns)
+	defer every.Stop()
 	t.beat(false)
-	for {
+	up := t.bus.Connected()
+	for turn := 1; ; turn++ {
 		select {
 		case <-ctx.Done():
 			return
-		case <-beat.C:
-			t.beat(false)
+		case <-every.C:
+		}
+		was := up
+		if up = t.bus.Connected(); up && !was || turn%turns == 0 {
+			t.beat(false) // at once when the bus is back: others have taken this tracker for dead
+		}
+		if turn%turns == 0 {
 			t.maintain()
+		}
+		now := t.cfg.Now()
+		for _, s := range t.snapshot() {
+			if int(s.id[0])%turns == turn%turns {
+				s.maintain(now)
+			}
 		}
 	}
 }
@@ -170,12 +188,11 @@ func (t *Tracker) maintain() {
 	now := t.cfg.Now()
 	t.roster.expire(now)
 	t.home.maintain(now)
+	t.courier.maintain()
 	t.maintainTorrents(now)
+	t.cfg.Metrics.Set(defTrackers, float64(t.roster.live()))
 	if list := t.revoked.due(now); len(list) > 0 {
 		t.publish(bus.SubjectRevoke, &bus.RevokeMessage{Revocations: list})
-	}
-	for _, s := range t.snapshot() {
-		s.maintain(now)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -195,50 +212,22 @@ func (t *Tracker) beat(gone bool) {
 	})
 }
 
-// homeOf is the tracker that a swarm has its home at: this one while there is no bus to another.
-func (t *Tracker) homeOf(id signal.ID) signal.ID {
+// homeOf is the tracker that a swarm, or a part of one, has its home at: this one while there is no bus to another.
+func (t *Tracker) homeOf(key signal.ID) signal.ID {
 	if !t.bus.Connected() {
 		return t.id
 	}
-	return t.roster.homeOf(id)
+	return t.roster.homeOf(key)
 }
 
-// noReply is for messages that want no answer.
-func noReply([]byte) error { return errors.New("no reply is wanted") }
-
-// publish sends a message. Without the bus a tracker still reaches itself, for the viewers of its own sockets. What cannot be sent is logged, for everything on the bus is said again or asked again.
+// publish sends a message. What cannot be sent is logged, for everything on the bus is said again or asked again.
 func (t *Tracker) publish(subject string, m bus.Message) {
 	b, err := bus.Encode(m)
-	switch {
-	case err != nil:
-	case !t.bus.Connected() && subject == bus.SubjectHome(t.id):
-		t.home.onRequest(b, noReply)
-	case !t.bus.Connected() && subject == bus.SubjectDeliver(t.id):
-		t.onDelivery(b, noReply)
-	default:
+	if err == nil {
 		err = t.bus.Publish(subject, b)
 	}
 	if err != nil {
 		t.cfg.Log.Warn("bus message not sent", "kind", bus.Kind(subject), "error", err)
-	}
-}
-
-// Drain stops taking sessions in, asks every viewer to come back after a time of its own within DrainSpread, and closes
-// the sockets. Links between viewers go on.
-func (t *Tracker) Drain() {
-	if t.draining.Swap(true) {
-		return
-	}
-	t.beat(false)
-	all := t.snapshot()
-	for i, s := range all {
-		after := t.cfg.DrainSpread * time.Duration(i+1) / time.Duration(len(all)+1)
-		s.send(&signal.Reconnect{AfterMs: after.Milliseconds()})
-		s.conn.Close(closeDraining, "draining")
-	}
-	// The WebTorrent protocol has no word for it; its clients come back over minutes by themselves.
-	for _, s := range t.torrentSnapshot() {
-		s.conn.Close(closeDraining, "draining")
 	}
 }
 

@@ -48,11 +48,7 @@ func TestTwoViewersMeetAndSignal(t *testing.T) {
 func know(t *testing.T, nodes ...*node) {
 	t.Helper()
 	for _, n := range nodes {
-		eventually(t, "trackers hear each other", func() bool {
-			n.roster.mu.Lock()
-			defer n.roster.mu.Unlock()
-			return len(n.roster.trackers) == len(nodes)
-		})
+		eventually(t, "trackers hear each other", func() bool { return n.roster.live() == len(nodes) })
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package bus is the codec of the messages between replicas: trackers among themselves and trackers with seeds
-// (spec/tracker-protocol.md, "Between replicas"). Bodies are JSON of at most 128 KiB; IDs are 22 characters of base64url in
+// (spec/cluster.md). Bodies are JSON of at most 128 KiB; IDs are 22 characters of base64url in
 // bodies, as on the WebSocket, and 32 hexadecimal digits in subjects. Unknown fields are skipped.
 //
 // Subjects and bodies:
@@ -14,9 +14,12 @@
 //	leeway.v1.tracker.<hex>.home     HomeRequest, answered with HomeAnswer
 //	{"op":"join","tracker":ID,"session":ID,"swarm":ID,"site":"demo","title":"/a","manifest":"/a/m.m3u8","role":"full",…}
 //
-//	leeway.v1.tracker.<hex>.deliver  Delivery: kind introduce, signal or replaced
+//	leeway.v1.tracker.<hex>.deliver  Delivery: kind introduce, signal or replaced; of another tracker with its place in a stream
 //	{"kind":"signal","signal":{"tracker":ID?,"swarm":ID,"from":ID,"to":ID,"role":"seed","link":ID,"kind":"answer","sdp":"…",
 //	 "plan":{"v":1,"data":2,"message":16384}}}
+//
+//	leeway.v1.tracker.<hex>.ack      Ack
+//	{"tracker":ID,"next":n}
 //
 //	leeway.v1.seed.<hex>.deliver     SeedDelivery: kind title or signal
 //	{"kind":"title","title":{"site":"demo","title":"/a","manifest":"/a/m.m3u8","swarm":ID,"viewers":n}}
@@ -57,11 +60,14 @@ func SubjectDeliver(tracker signal.ID) string {
 	return "leeway.v1.tracker." + tracker.Hex() + ".deliver"
 }
 
+// SubjectAck is where a tracker hears which of its deliveries have arrived.
+func SubjectAck(tracker signal.ID) string { return "leeway.v1.tracker." + tracker.Hex() + ".ack" }
+
 // SubjectSeedDeliver is where a seed takes titles and signals.
 func SubjectSeedDeliver(seed signal.ID) string { return "leeway.v1.seed." + seed.Hex() + ".deliver" }
 
 // SubjectKinds is the closed set of values that Kind returns, for metrics.
-var SubjectKinds = []string{"beat-tracker", "beat-seed", "home", "tracker-deliver", "seed-deliver", "revoke", "revoke-list", "answer", "other"}
+var SubjectKinds = []string{"beat-tracker", "beat-seed", "home", "tracker-deliver", "tracker-ack", "seed-deliver", "revoke", "revoke-list", "answer", "other"}
 
 // Kind maps a subject to its kind. Inboxes of requests are "answer", anything unknown is "other".
 func Kind(subject string) string {
@@ -80,6 +86,8 @@ func Kind(subject string) string {
 		return "home"
 	case tracker && strings.HasSuffix(subject, ".deliver"):
 		return "tracker-deliver"
+	case tracker && strings.HasSuffix(subject, ".ack"):
+		return "tracker-ack"
 	case strings.HasPrefix(subject, "leeway.v1.seed.") && strings.HasSuffix(subject, ".deliver"):
 		return "seed-deliver"
 	case strings.HasPrefix(subject, "_INBOX."):

@@ -34,7 +34,9 @@ func bodies() []Message {
 		&HomeAnswer{Viewers: 2, Seeds: 1, Peers: []Target{{Peer: one, Role: "seed"}}, Offers: []Target{{Peer: one, Role: "viewer", Tracker: two}}},
 		&Delivery{Kind: KindSignal, Signal: offer()},
 		&Delivery{Kind: KindIntroduce, Session: one, Swarm: two, Peers: []Target{{Peer: one, Role: "seed"}}},
-		&Delivery{Kind: KindReplaced, Session: one, Tracker: two},
+		&Delivery{Kind: KindReplaced, Session: one, Tracker: two, Stream: &Stream{From: two, N: 7, Base: 3}},
+		&Ack{Tracker: one, Next: 8},
+		&HomeAnswer{Split: &Part{Part: 3, Level: 2}},
 		&SeedDelivery{Kind: KindTitle, Title: title},
 		&SeedDelivery{Kind: KindSignal, Title: title, Signal: offer()},
 		&RevokeMessage{Revocations: revoked},
@@ -70,6 +72,11 @@ func TestBadBodiesAreRefused(t *testing.T) {
 		"viewer without tracker":  &HomeAnswer{Peers: []Target{{Peer: one, Role: "viewer"}}},
 		"seed with a tracker":     &HomeAnswer{Peers: []Target{{Peer: one, Role: "seed", Tracker: two}}},
 		"unknown kind":            &Delivery{Kind: "letter"},
+		"place below the base":    &Delivery{Kind: KindReplaced, Session: one, Tracker: two, Stream: &Stream{From: two, N: 2, Base: 3}},
+		"stream of nobody":        &Delivery{Kind: KindReplaced, Session: one, Tracker: two, Stream: &Stream{N: 2, Base: 2}},
+		"ack of nobody":           &Ack{Next: 1},
+		"part beyond its level":   &HomeRequest{Op: OpLeave, Tracker: one, Session: two, Swarm: link, Part: 2, Level: 1},
+		"split without end":       &HomeAnswer{Split: &Part{Level: 11}},
 		"signal missing":          &Delivery{Kind: KindSignal},
 		"long sdp":                &Delivery{Kind: KindSignal, Signal: long},
 		"title missing":           &SeedDelivery{Kind: KindTitle},
@@ -93,7 +100,7 @@ func TestBadBodiesAreRefused(t *testing.T) {
 
 func TestEverySubjectHasAKind(t *testing.T) {
 	for subject, want := range map[string]string{
-		SubjectTrackerBeat: "beat-tracker", SubjectSeedBeat: "beat-seed", SubjectHome(one): "home", SubjectDeliver(one): "tracker-deliver",
+		SubjectTrackerBeat: "beat-tracker", SubjectSeedBeat: "beat-seed", SubjectHome(one): "home", SubjectDeliver(one): "tracker-deliver", SubjectAck(one): "tracker-ack",
 		SubjectSeedDeliver(one): "seed-deliver", SubjectRevoke: "revoke", SubjectRevokeList: "revoke-list", "_INBOX.x.y": "answer", "foo": "other",
 	} {
 		if got := Kind(subject); got != want || !slices.Contains(SubjectKinds, got) {
@@ -111,7 +118,7 @@ func FuzzDecode(f *testing.F) {
 		f.Add(b)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		for _, m := range []Message{&TrackerBeat{}, &SeedBeat{}, &HomeRequest{}, &HomeAnswer{}, &Delivery{}, &SeedDelivery{}, &RevokeMessage{}, &RevokeList{}} {
+		for _, m := range []Message{&TrackerBeat{}, &SeedBeat{}, &HomeRequest{}, &HomeAnswer{}, &Delivery{}, &Ack{}, &SeedDelivery{}, &RevokeMessage{}, &RevokeList{}} {
 			if Decode(b, m) != nil {
 				continue
 			}

@@ -3,9 +3,11 @@ package bus
 import (
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"unicode/utf8"
 
+	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -58,6 +60,9 @@ type HomeRequest struct {
 	Tracker  signal.ID `json:"tracker"` // holds the session
 	Session  signal.ID `json:"session"`
 	Swarm    signal.ID `json:"swarm"`
+	Serial   uint64    `json:"serial,omitempty"`   // of the session's requests: one that comes again is answered as before
+	Part     uint32    `json:"part,omitempty"`     // of the swarm, where it is parted
+	Level    int       `json:"level,omitempty"`    // how many bits of part count
 	Site     string    `json:"site,omitempty"`     // join
 	Title    string    `json:"title,omitempty"`    // join
 	Manifest string    `json:"manifest,omitempty"` // join
@@ -85,6 +90,13 @@ type HomeAnswer struct {
 	Offers  []Target `json:"offers,omitempty"`  // one for each ready offer that found somebody
 	Unknown bool     `json:"unknown,omitempty"` // update: no such member here; join again
 	Code    string   `json:"code,omitempty"`    // of the error to send, such as swarm-full; empty: done
+	Split   *Part    `json:"split,omitempty"`   // the member belongs there: ask its home
+}
+
+// Part is a part of a swarm (cluster.Part).
+type Part struct {
+	Part  uint32 `json:"part"`
+	Level int    `json:"level"`
 }
 
 // Target is a peer and how to reach it.
@@ -110,11 +122,27 @@ type Delivery struct {
 	Peers   []Target  `json:"peers,omitempty"`  // introduce
 	Tracker signal.ID `json:"tracker,omitzero"` // replaced: where the session is now
 	Signal  *Signal   `json:"signal,omitempty"` // signal
+	Stream  *Stream   `json:"stream,omitempty"` // of another tracker
+}
+
+// Stream is a delivery's place among those of one tracker for another.
+type Stream struct {
+	From signal.ID `json:"from"`
+	N    uint64    `json:"n"`
+	Base uint64    `json:"base"` // the lowest number that still comes
+}
+
+// Ack says which deliveries of a stream have arrived.
+type Ack struct {
+	Tracker signal.ID `json:"tracker"` // that received them
+	Next    uint64    `json:"next"`    // the lowest number that has not
 }
 
 // Signal is a signal on its way. From and To are both set.
 type Signal struct {
 	Tracker signal.ID `json:"tracker,omitzero"` // holds From when that is a viewer; answers go there
+	Part    uint32    `json:"part,omitempty"`   // of the swarm that From is in
+	Hops    int       `json:"hops,omitempty"`   // 1: to the home, which knows where To is; 2: from there
 	signal.Signal
 }
 
@@ -149,7 +177,10 @@ type RevokeList struct {
 	VerifyKeys  []SeedKey           `json:"verify_keys"`
 }
 
-var errNoID = errors.New("an id is missing")
+var (
+	errNoID   = errors.New("an id is missing")
+	errNoPart = errors.New("there is no such part of a swarm")
+)
 
 // Validate implements Message.
 func (m *TrackerBeat) Validate() error {
@@ -181,6 +212,9 @@ func (m *HomeRequest) Validate() error {
 	if m.Range != nil && (m.Range.From < 0 || m.Range.To < m.Range.From) {
 		return errors.New("range ends before it begins")
 	}
+	if !(cluster.Part{Number: m.Part, Level: m.Level}).Valid() {
+		return errNoPart
+	}
 	switch m.Op {
 	case OpJoin, OpUpdate:
 		if m.Op == OpUpdate && !m.Rejoin {
@@ -207,11 +241,17 @@ func (m *HomeAnswer) Validate() error {
 	if m.Viewers < 0 || m.Seeds < 0 {
 		return errors.New("a figure is negative")
 	}
+	if m.Split != nil && !(cluster.Part{Number: m.Split.Part, Level: m.Split.Level}).Valid() {
+		return errNoPart
+	}
 	return errors.Join(validTargets(m.Peers), validTargets(m.Offers))
 }
 
 // Validate implements Message.
 func (m *Delivery) Validate() error {
+	if s := m.Stream; s != nil && (s.From.IsZero() || s.Base == 0 || s.N < s.Base || s.N == math.MaxUint64) {
+		return errors.New("the place in the stream is none")
+	}
 	switch m.Kind {
 	case KindIntroduce:
 		if m.Session.IsZero() || m.Swarm.IsZero() {
@@ -227,6 +267,14 @@ func (m *Delivery) Validate() error {
 		return m.Signal.validate()
 	}
 	return fmt.Errorf("kind %.16q is unknown", m.Kind)
+}
+
+// Validate implements Message.
+func (m *Ack) Validate() error {
+	if m.Tracker.IsZero() {
+		return errNoID
+	}
+	return nil
 }
 
 // Validate implements Message.
@@ -281,6 +329,8 @@ func (s *Signal) validate() error {
 		return errNoID
 	case !slices.Contains(signal.Kinds, s.Kind) || !slices.Contains(signal.PeerRoles, s.Role):
 		return errors.New("kind or role is none of the known values")
+	case s.Hops < 0 || s.Hops > 2:
+		return errors.New("more hops than there can be")
 	case len(s.SDP) > signal.MaxSDP || len(s.Candidate) > signal.MaxCandidate || len(s.Mid) > signal.MaxMid:
 		return errors.New("sdp, candidate or sdp_mid is too long")
 	case (s.Kind == "offer" || s.Kind == "answer") && (s.SDP == "" || s.Plan == nil):

@@ -1,0 +1,120 @@
+// Package cluster is what trackers that share swarms decide by themselves (spec/cluster.md): which of them live, which one is
+// home to a swarm, how a large swarm is parted, and what of a stream of messages is said again. Pure: time is an argument,
+// and nothing is locked; the owner does that.
+package cluster
+
+import (
+	"time"
+
+	"github.com/leeway-video/leeway/internal/swarm"
+)
+
+// maxTrackers bounds what the bus can make a tracker remember.
+const maxTrackers = 1024
+
+// View is which trackers one of them believes to live.
+type View struct {
+	self     swarm.ID
+	timeout  time.Duration // of beats
+	trackers map[swarm.ID]*tracker
+	homes    []swarm.ID // that take swarms; kept, for every message asks
+}
+
+type tracker struct {
+	heard            time.Time
+	sessions         int
+	draining, silent bool
+}
+
+// NewView makes the view of a tracker that has heard of no other. A tracker lives for timeout after its last beat; self always.
+func NewView(self swarm.ID, timeout time.Duration) *View {
+	v := &View{self: self, timeout: timeout, trackers: map[swarm.ID]*tracker{self: {}}}
+	v.settle()
+	return v
+}
+
+// settle works out which trackers take swarms.
+func (v *View) settle() {
+	v.homes = v.homes[:0]
+	for _, draining := range []bool{false, true} {
+		for id, t := range v.trackers {
+			if t.draining == draining && !t.silent {
+				v.homes = append(v.homes, id)
+			}
+		}
+		if len(v.homes) > 0 {
+			return
+		}
+	}
+}
+
+// Beat notes that a tracker lives and what it said of itself, and says whether it was unknown.
+func (v *View) Beat(id swarm.ID, sessions int, draining bool, now time.Time) (isNew bool) {
+	t := v.trackers[id]
+	isNew = t == nil
+	if id == v.self || isNew && len(v.trackers) >= maxTrackers {
+		return false
+	}
+	if isNew || t.draining != draining || t.silent {
+		t = &tracker{draining: draining}
+		v.trackers[id] = t
+		v.settle()
+	}
+	t.heard, t.sessions = now, sessions
+	return isNew
+}
+
+// Gone notes that a tracker has left.
+func (v *View) Gone(id swarm.ID) {
+	if id != v.self {
+		delete(v.trackers, id)
+		v.settle()
+	}
+}
+
+// Silent notes that a tracker did not answer: it is home to nothing until it beats again.
+func (v *View) Silent(id swarm.ID) {
+	if t := v.trackers[id]; t != nil && id != v.self {
+		t.silent = true
+		v.settle()
+	}
+}
+
+// Drain notes that this tracker takes no swarms any more, as long as another one does.
+func (v *View) Drain() {
+	v.trackers[v.self].draining = true
+	v.settle()
+}
+
+// Expire forgets who has not beaten for a while.
+func (v *View) Expire(now time.Time) {
+	for id, t := range v.trackers {
+		if id != v.self && now.Sub(t.heard) > v.timeout {
+			delete(v.trackers, id)
+		}
+	}
+	v.settle()
+}
+
+// Lives says whether a tracker's sessions can be reached.
+func (v *View) Lives(id swarm.ID) bool { return v.trackers[id] != nil }
+
+// Trackers counts those that live, this one among them.
+func (v *View) Trackers() int { return len(v.trackers) }
+
+// Others counts the other trackers that take sessions, and the sessions that these have.
+func (v *View) Others() (trackers, sessions int) {
+	for id, t := range v.trackers {
+		if id != v.self && !t.draining {
+			trackers++
+			sessions += t.sessions
+		}
+	}
+	return trackers, sessions
+}
+
+// Home is the tracker that a swarm, or a part of one, has its home at.
+func (v *View) Home(key swarm.ID) swarm.ID {
+	home, _ := swarm.Home(v.homes, key) // self is never silent, so there is one
+	return home
+}

@@ -1,0 +1,91 @@
+package natsbus
+
+import (
+	"fmt"
+	"net"
+	"net/url"
+	"strconv"
+
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/leeway-video/leeway/internal/wire/bus"
+)
+
+// NodeConfig is of one server of a NATS cluster.
+type NodeConfig struct {
+	Name    string
+	Listen  string   // HOST:PORT for clients
+	Cluster string   // HOST:PORT for the other servers
+	Routes  []string // HOST:PORT, the Cluster of others
+	User    string   // that clients have to name
+	Pass    string
+
+	CertFile, KeyFile string // TLS for clients; empty: plaintext
+}
+
+// Node is a server of a NATS cluster in this process: benches and tests take one away.
+type Node struct{ server *server.Server }
+
+// StartNode starts a server and returns when it takes clients. The others need not be there yet.
+func StartNode(cfg NodeConfig) (*Node, error) {
+	opts := &server.Options{
+		ServerName: cfg.Name, NoSigs: true, NoLog: true, MaxPayload: bus.MaxMessage + 4096, Username: cfg.User, Password: cfg.Pass,
+	}
+	opts.Cluster.Name = "leeway"
+	for _, at := range []struct {
+		address string
+		host    *string
+		port    *int
+	}{{cfg.Listen, &opts.Host, &opts.Port}, {cfg.Cluster, &opts.Cluster.Host, &opts.Cluster.Port}} {
+		host, port, err := net.SplitHostPort(at.address)
+		if err != nil {
+			return nil, fmt.Errorf("natsbus: node %s at %q: %w", cfg.Name, at.address, err)
+		}
+		*at.host = host
+		if *at.port, err = strconv.Atoi(port); err != nil {
+			return nil, fmt.Errorf("natsbus: node %s at %q: %w", cfg.Name, at.address, err)
+		}
+	}
+	for _, r := range cfg.Routes {
+		opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats", Host: r})
+	}
+	if err := serveTLS(opts, Config{CertFile: cfg.CertFile, KeyFile: cfg.KeyFile}); err != nil {
+		return nil, err
+	}
+	s, err := server.NewServer(opts)
+	if err != nil {
+		return nil, fmt.Errorf("natsbus: node %s: %w", cfg.Name, err)
+	}
+	failed := make(fatal, 1)
+	s.SetLogger(failed, false, false)
+	s.Start()
+	if err := failed.orReady(s); err != nil {
+		s.Shutdown()
+		s.WaitForShutdown()
+		return nil, fmt.Errorf("natsbus: node %s: %w", cfg.Name, err)
+	}
+	return &Node{s}, nil
+}
+
+// Joined says whether so many other servers are connected.
+func (n *Node) Joined(others int) bool {
+	routed := map[string]bool{}
+	z, err := n.server.Routez(nil)
+	if err != nil {
+		return false
+	}
+	for _, r := range z.Routes {
+		routed[r.RemoteID] = true
+	}
+	return len(routed) >= others
+}
+
+// URL is where clients find the server.
+func (n *Node) URL() string { return n.server.ClientURL() }
+
+// Close ends the server.
+func (n *Node) Close() error {
+	n.server.Shutdown()
+	n.server.WaitForShutdown()
+	return nil
+}

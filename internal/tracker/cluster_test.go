@@ -1,0 +1,258 @@
+package tracker
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// lossy is a real bus that loses some of what is published on it.
+type lossy struct {
+	Bus
+	mu   sync.Mutex
+	lose func(subject string) bool // guarded by mu
+}
+
+func (l *lossy) loses(subject string) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.lose != nil && l.lose(subject)
+}
+
+func (l *lossy) Publish(subject string, data []byte) error {
+	if l.loses(subject) {
+		return nil
+	}
+	return l.Bus.Publish(subject, data)
+}
+
+func (l *lossy) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
+	answer, err := l.Bus.Request(ctx, subject, data)
+	if err == nil && l.loses(subject) {
+		<-ctx.Done()
+		return nil, ctx.Err() // the home has heard the request, and its answer is lost
+	}
+	return answer, err
+}
+
+func (l *lossy) set(lose func(subject string) bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.lose = lose
+}
+
+func deliveries(subject string) bool { return strings.HasSuffix(subject, ".deliver") }
+
+// TestLostSignalsAreSaidAgain loses the first eight deliveries, six signals and two that are said again: all arrive, in order.
+func TestLostSignalsAreSaidAgain(t *testing.T) {
+	w := newWorld(t)
+	line := &lossy{Bus: w.bus}
+	w.through = line
+	near, far := w.tracker(nil), w.tracker(nil)
+	know(t, near, far)
+	a, b := near.viewer(""), far.viewer("")
+	a.join()
+	swarm := b.join().Swarm
+	expect[*signal.Introduce](b)
+	n := 0
+	line.set(func(subject string) bool {
+		if deliveries(subject) {
+			n++
+		}
+		return deliveries(subject) && n <= 8
+	})
+	link := newID()
+	b.send(&signal.Signal{Swarm: swarm, To: a.id, Link: link, Kind: "offer", SDP: "v=0", Plan: testPlan})
+	for i := range 5 {
+		b.send(&signal.Signal{Swarm: swarm, To: a.id, Link: link, Kind: "candidate", Candidate: strings.Repeat("c", i+1), Mid: "0"})
+	}
+	if s := expect[*signal.Signal](a); s.Kind != "offer" {
+		t.Errorf("first came %+v", s)
+	}
+	for i := range 5 {
+		if s := expect[*signal.Signal](a); len(s.Candidate) != i+1 {
+			t.Fatalf("candidate %d came as %+v", i, s)
+		}
+	}
+	if again, lost := w.metrics.Value(defDeliveries, "again"), w.metrics.Value(defDeliveries, "lost"); again == 0 || lost != 0 {
+		t.Errorf("%v said again, %v given up", again, lost)
+	}
+}
+
+// TestLostAnswerIsNotASecondJoin loses the home's answer to a join: asked again it says the same, introductions too.
+func TestLostAnswerIsNotASecondJoin(t *testing.T) {
+	w := newWorld(t)
+	line := &lossy{Bus: w.bus}
+	w.through = line
+	home, other := homed(t, w, nil)
+	first := home.viewer("")
+	first.join()
+	n := 0
+	line.set(func(subject string) bool {
+		if strings.HasSuffix(subject, ".home") {
+			n++
+		}
+		return strings.HasSuffix(subject, ".home") && n == 1
+	})
+	late := other.viewer("")
+	if j := late.join(); j.Viewers != 2 {
+		t.Errorf("joined as %+v", j)
+	}
+	if p := expect[*signal.Introduce](late).Peers; len(p) != 1 || p[0].Peer != first.id {
+		t.Errorf("introduced to %+v", p)
+	}
+}
+
+// TestSignalsFindAPeerThatMoved: who was met at one tracker lives at another now; the first is there, or is killed.
+func TestSignalsFindAPeerThatMoved(t *testing.T) {
+	for _, killed := range []bool{false, true} {
+		w := newWorld(t)
+		a, b, c := w.tracker(nil), w.tracker(nil), w.tracker(nil)
+		know(t, a, b, c)
+		x, y := a.viewer(""), b.viewer("")
+		y.join()
+		swarm := x.join().Swarm
+		expect[*signal.Introduce](x)
+		if killed {
+			b.kill()
+		}
+		moved := c.viewer(y.ticket)
+		moved.join()
+		if killed {
+			know(t, a, c)
+			eventually(t, "the swarm's home knows both", func() bool { return a.members(swarm)+c.members(swarm) == 2 })
+		} else {
+			eventually(t, "the old socket's session ends", func() bool { return b.session(y.id) == nil })
+		}
+		x.send(&signal.Signal{Swarm: swarm, To: y.id, Link: newID(), Kind: "offer", SDP: "v=0", Plan: testPlan})
+		if s := expect[*signal.Signal](moved); s.Kind != "offer" || s.From != x.id {
+			t.Errorf("killed %v: came %+v", killed, s)
+		}
+	}
+}
+
+// TestDrainHandsViewersOver: one after the other, while the rest are served and the swarms are at home elsewhere.
+func TestDrainHandsViewersOver(t *testing.T) {
+	const viewers = 20
+	w := newWorld(t)
+	old, next := w.tracker(nil), w.tracker(nil)
+	know(t, old, next)
+	var all []*viewer
+	for range viewers {
+		v := old.viewer("")
+		v.join()
+		all = append(all, v)
+	}
+	swarm := old.swarmID("demo", testTitle)
+	done := make(chan struct{})
+	began := time.Now()
+	go func() {
+		defer close(done)
+		old.Drain()
+	}()
+	var back sync.WaitGroup
+	for _, v := range all {
+		back.Go(func() {
+			if r := expect[*signal.Reconnect](v); r.AfterMs != 0 {
+				t.Errorf("told to stay away for %d ms", r.AfterMs)
+			}
+			if code := v.closed(); code != closeDraining {
+				t.Errorf("closed with %d", code)
+			}
+			next.viewer(v.ticket).join()
+		})
+	}
+	back.Wait()
+	receive(t, done)
+	if took := time.Since(began); took < viewers*drainEach/2 {
+		t.Errorf("all were sent away within %s", took)
+	}
+	eventually(t, "the other tracker has them all", func() bool { return next.members(swarm) == viewers && old.members(swarm) == 0 })
+}
+
+// from connects a viewer from an address of its own.
+func (n *node) from(address net.IP) *viewer {
+	n.world.t.Helper()
+	d := websocket.Dialer{Subprotocols: []string{signal.Subprotocol}, NetDialContext: (&net.Dialer{LocalAddr: &net.TCPAddr{IP: address}}).DialContext}
+	ws, r, err := d.Dial(n.url, http.Header{"Origin": {testOrigin}})
+	if err != nil {
+		n.world.t.Fatal(err)
+	}
+	_ = r.Body.Close()
+	v := &viewer{t: n.world.t, ws: ws}
+	n.world.t.Cleanup(func() { _ = ws.Close() })
+	v.send(&signal.Hello{Version: 1, Client: "test/1", Site: "demo"})
+	v.id = expect[*signal.Welcome](v).Session
+	return v
+}
+
+// TestLargeSwarmsAreParted fills a swarm to several times what a part takes. Viewers see one swarm.
+func TestLargeSwarmsAreParted(t *testing.T) {
+	const most, viewers = 8, 48
+	w := newWorld(t)
+	small := func(c *Config) { c.MaxMembers, c.UpdateInterval = most, 100*time.Millisecond }
+	nodes := []*node{w.tracker(small), w.tracker(small)}
+	know(t, nodes...)
+	swarm := nodes[0].swarmID("demo", testTitle)
+	var all []*viewer
+	for i := range viewers {
+		v := nodes[i%2].from(net.IPv4(127, 0, 1, byte(1+i/2)))
+		v.send(&signal.Join{Request: 7, Title: testTitle, Manifest: testManifest, Role: "full", Want: 4})
+		eventually(t, "taken in", func() bool { // a part that was just halved may be full for a moment
+			m := expectAny(v)
+			switch m := m.(type) {
+			case *signal.Joined:
+				if m.Swarm != swarm {
+					t.Errorf("viewers of one title are in %x and %x", m.Swarm, swarm)
+				}
+				return true
+			case *signal.Error:
+				w.clock.move(time.Second)
+				v.send(&signal.Join{Request: 7, Title: testTitle, Manifest: testManifest, Role: "full", Want: 4})
+			}
+			return false
+		})
+		w.clock.move(50 * time.Millisecond)
+		all = append(all, v)
+	}
+	eventually(t, "no part is too large", func() bool {
+		for _, v := range all {
+			v.send(&signal.Update{Swarm: swarm, Want: 4})
+		}
+		members, parts := 0, 0
+		for _, n := range nodes {
+			n.home.mu.Lock()
+			for _, s := range n.home.swarms {
+				parts++
+				if members += s.Len(); s.Len() > 2*most {
+					members = -1 << 20
+				}
+			}
+			n.home.mu.Unlock()
+		}
+		return members == viewers && parts >= viewers/most/2
+	})
+}
+
+// expectAny reads the next message.
+func expectAny(v *viewer) signal.Message {
+	v.t.Helper()
+	_ = v.ws.SetReadDeadline(time.Now().Add(patience))
+	_, b, err := v.ws.ReadMessage()
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	m, err := signal.Decode(b)
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return m
+}
