@@ -3,6 +3,7 @@ package rtclink
 import (
 	"context"
 	"fmt"
+	"net"
 	"strings"
 
 	"github.com/pion/ice/v4"
@@ -145,8 +146,19 @@ func (l *Link) associate(remote *description, client bool) (*sctp.Association, e
 	}
 	l.reaches(&l.stages.Secured)
 	context.AfterFunc(l.ctx, func() { _ = records.Close() })
+	association, err := l.overlay(records, remote)
+	if err != nil {
+		_ = records.Close()
+		return nil, fmt.Errorf("SCTP: %w", err)
+	}
+	l.reaches(&l.stages.Associated)
+	return association, nil
+}
+
+// overlay makes the association of a link over conn.
+func (l *Link) overlay(conn net.Conn, remote *description) (*sctp.Association, error) {
 	options := []sctp.ClientOption{
-		sctp.WithNetConn(records),
+		sctp.WithNetConn(conn),
 		sctp.WithLoggerFactory(l.host.loggers),
 		sctp.WithMTU(outboundMTU),
 		sctp.WithMaxMessageSize(sctpMessage),
@@ -157,12 +169,6 @@ func (l *Link) associate(remote *description, client bool) (*sctp.Association, e
 	if l.sctpInit != nil && remote.sctpInit != nil {
 		options = append(options, sctp.WithSNAP(l.sctpInit, remote.sctpInit))
 	}
-	association, err := sctp.ClientWithOptions(options...)
 	l.sctpInit = nil
-	if err != nil {
-		_ = records.Close()
-		return nil, fmt.Errorf("SCTP: %w", err)
-	}
-	l.reaches(&l.stages.Associated)
-	return association, nil
+	return sctp.ClientWithOptions(options...)
 }

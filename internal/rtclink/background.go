@@ -7,6 +7,8 @@ const (
 	dataHeader      = 16
 	interleavedData = 20
 	chunkAlignment  = 4
+	// packetPayload is how many bytes of a message one packet carries at least.
+	packetPayload = (outboundMTU - commonHeader - interleavedData) / chunkAlignment * chunkAlignment
 )
 
 // SendAck hands a message to the ack channel.

@@ -13,16 +13,22 @@ import (
 //	delivery rate × gain × base round-trip time + one message
 //
 // bytes, sent or not, and a little more on the shortest paths. Without the message, what is handed over in whole messages
-// is below the product by half a message in the mean, which a thin line with a long way feels. The rate is the highest of the last rounds; while it still grows, the gain is large enough to find
-// the path's rate within a few round trips and small enough that a queue of one bandwidth-delay product holds the rest.
-// SCTP's window stays in force below the bound: it answers to loss.
+// is below the product by half a message in the mean, which a thin line with a long way feels. The rate is the highest of
+// the last rounds; while it still grows, the gain is large enough to find the path's rate within a few round trips and
+// small enough that a queue of one bandwidth-delay product holds the rest. SCTP's window stays in force below the bound:
+// it answers to loss.
+//
+// A thin path, one on which the product is less than a piece, has packets under way and not pieces: eight links with a
+// piece each on 1 Mbit/s have three times what the line and its queue hold. What is lost then is lost again, and SCTP
+// waits 1, 2 and 4 seconds for it. So messages are short there (message), and few packets are the least.
 const (
 	startGain   = 1.8
 	steadyGain  = 1.4
 	leastDelay  = 8 * time.Millisecond // on the shortest paths acknowledgements wait for batches and for a core
 	nearFlight  = 768 << 10            // bytes, of leastDelay at most: pion's ICE drops what waits beyond a megabyte
 	firstFlight = 18 << 10             // bytes, before anything is known: a piece and what is said with it
-	leastFlight = 17 << 10             // bytes: a piece and its headers; twice that from eight links fills a thin line's queue
+	leastFlight = 17 << 10             // bytes: a piece and its headers, unless the path is thin
+	thinPackets = 3                    // on a thin path: two would wait for the receiver's delayed acknowledgement
 	leastRound  = 5 * time.Millisecond
 	rateRounds  = 10 // rounds that a rate counts for
 	stalled     = 3  // rounds without growth that end the start
@@ -32,7 +38,7 @@ const (
 // flight is the bound of one link. It is pure: time and what SCTP says are arguments.
 type flight struct {
 	least, most int // bytes
-	cut         int // bytes of a message
+	cut         int // bytes of a message of half a piece, or what the plan makes of it
 
 	begun   time.Time // of the round; zero before the first
 	acked   int64     // bytes, when it began
@@ -135,16 +141,39 @@ func (f *flight) rate() float64 {
 	return high
 }
 
-// bound is how many bytes SCTP may hold, sent or not.
+// product is what the path holds at a gain, bytes: what is delivered in a base round trip, and on the shortest paths in
+// the time that acknowledgements take.
+func (f *flight) product(gain float64) float64 {
+	rate := f.rate()
+	return max(rate*gain*f.baseRTT().Seconds(), min(rate*leastDelay.Seconds(), nearFlight))
+}
+
+// thin says whether the path holds less than a piece.
+func (f *flight) thin() bool {
+	product := f.product(steadyGain)
+	return product > 0 && product < leastFlight
+}
+
+// message is the length in bytes of the messages that suit the path.
+func (f *flight) message() int {
+	if f.thin() {
+		return min(packetPayload, f.cut)
+	}
+	return f.cut
+}
+
+// bound is how many bytes SCTP may hold, sent or not, unless it holds none.
 func (f *flight) bound() int {
-	rate, base := f.rate(), f.baseRTT()
-	if rate == 0 || base == 0 {
+	if f.rate() == 0 || f.baseRTT() == 0 {
 		return min(max(firstFlight, f.least), f.most)
 	}
 	gain := startGain
 	if f.steady {
 		gain = steadyGain
 	}
-	near := min(rate*leastDelay.Seconds(), nearFlight)
-	return int(min(max(rate*gain*base.Seconds()+float64(f.cut), near, float64(f.least)), float64(f.most)))
+	least := f.least
+	if f.thin() {
+		least = thinPackets * packetPayload
+	}
+	return min(max(int(f.product(gain))+f.message(), least), f.most)
 }

@@ -135,10 +135,13 @@ func TestFlightIsNotFooledByPauses(t *testing.T) {
 	}
 }
 
-// TestAThinPathHasAPieceInFlight: less stops and waits, more is a queue of its own once several links share the path.
-func TestAThinPathHasAPieceInFlight(t *testing.T) {
-	for _, message := range []int{1200, 16384, peer.PieceSize + peer.DataHeader} {
+// TestAThinPathHasPacketsInFlight: a piece would be a queue of its own once several links share the path.
+func TestAThinPathHasPacketsInFlight(t *testing.T) {
+	for _, message := range []int{1000, 1200, 16384, peer.PieceSize + peer.DataHeader} {
 		f := newFlight(DefaultInFlight, message)
+		if whole := peer.CutSize(peer.PieceSize, message) + peer.DataHeader; f.thin() || f.message() != whole {
+			t.Errorf("messages of %d bytes at first, expected %d", f.message(), whole)
+		}
 		now := time.Unix(0, 0)
 		f.sample(now, 60*time.Millisecond)
 		for range 20 { // 15 kB/s
@@ -146,8 +149,10 @@ func TestAThinPathHasAPieceInFlight(t *testing.T) {
 			f.held()
 			f.advance(now, f.acked+3000, 200*time.Millisecond)
 		}
-		cut := peer.CutSize(peer.PieceSize, message) + peer.DataHeader
-		if f.bound() < 2*cut || f.bound() > max(18<<10, 2*cut) {
+		if !f.thin() || f.message() > packetPayload {
+			t.Errorf("messages of %d: cut into %d bytes on a thin path", message, f.message())
+		}
+		if f.bound() < 2*f.message() || f.bound() > 4*packetPayload {
 			t.Errorf("messages of %d: %d bytes in flight", message, f.bound())
 		}
 	}
@@ -161,8 +166,8 @@ func TestALongThinPathIsFull(t *testing.T) {
 	f.sample(p.now, rtt)
 	var handed, late int64
 	for i := range 20_000 {
-		for int(handed-p.acked)+f.cut <= f.bound() {
-			handed += int64(f.cut)
+		for int(handed-p.acked)+f.message() <= f.bound() {
+			handed += int64(f.message())
 		}
 		f.held()
 		smoothed := p.step(int(handed - p.acked))
@@ -198,8 +203,8 @@ func TestFlightStaysWithinItsLimits(t *testing.T) {
 	for range 20 {
 		round(100)
 	}
-	if f.bound() != 40_000 {
-		t.Errorf("%d on a path that carries nothing: a message must fit", f.bound())
+	if f.bound() != thinPackets*packetPayload {
+		t.Errorf("%d on a path that carries nothing", f.bound())
 	}
 	round(10_000_000)
 	if f.bound() != 100_000 {

@@ -64,7 +64,10 @@ type Link struct {
 	first       []string                   // guarded by mu: addresses for the description
 }
 
-var _ transfer.Link = (*Link)(nil)
+var (
+	_ transfer.Link   = (*Link)(nil)
+	_ transfer.Cutter = (*Link)(nil)
+)
 
 func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfer.LinkEvents) (*Link, error) {
 	h.mu.Lock()
@@ -175,6 +178,16 @@ func (l *Link) reaches(step *time.Time) {
 // MaxMessage implements transfer.Link.
 func (l *Link) MaxMessage() int { return l.plan.Message }
 
+// Message implements transfer.Cutter.
+func (l *Link) Message() int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.flight.thin() {
+		return min(packetPayload, l.plan.Message)
+	}
+	return l.plan.Message
+}
+
 // Done implements transfer.Link.
 func (l *Link) Done() <-chan struct{} { return l.done }
 
@@ -261,7 +274,7 @@ func (l *Link) room(n int) bool {
 		if now := time.Now(); l.flight.due(now) {
 			l.flight.advance(now, l.written-buffered, l.smoothed())
 		}
-		if buffered+int64(n) <= int64(l.flight.bound()) {
+		if buffered == 0 || buffered+int64(n) <= int64(l.flight.bound()) {
 			return true
 		}
 		l.flight.held()

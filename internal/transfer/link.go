@@ -56,6 +56,12 @@ type Link interface {
 	Done() <-chan struct{}
 }
 
+// Cutter is what a link is besides that knows how long messages are that suit its path now.
+type Cutter interface {
+	// Message is the length in bytes of a data message to cut pieces into, at most the link's MaxMessage.
+	Message() int
+}
+
 // LinkEvents receives what happens on one link. Control calls come in order from one goroutine; Data calls may come
 // from several. The slices are valid during the call only.
 type LinkEvents interface {

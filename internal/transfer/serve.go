@@ -92,7 +92,7 @@ func (u *Uploader) pick() (*Upload, time.Duration) {
 			up.lanes[peer.Foreground] = up.lanes[peer.Foreground][1:]
 			up.stop = false
 			if up.sending.data != nil { // promoted: it is paid for, and a part of it is there
-				up.size = peer.CutSize(len(up.sending.data)-up.sending.offset, up.cfg.Link.MaxMessage())
+				up.size = peer.CutSize(len(up.sending.data)-up.sending.offset, up.message())
 			}
 			id := up.sending.id
 			up.active = &id
@@ -142,6 +142,14 @@ func (u *Uploader) step(up *Upload) {
 	}
 }
 
+// message is the length of the messages that pieces are cut into for the link.
+func (up *Upload) message() int {
+	if c, ok := up.cfg.Link.(Cutter); ok {
+		return c.Message()
+	}
+	return up.cfg.Link.MaxMessage()
+}
+
 // begin gets the bytes of the active request and the right to send them.
 func (u *Uploader) begin(up *Upload) bool {
 	data, refusal := up.cfg.Pieces.Piece(up.sending.segment, up.sending.piece)
@@ -155,7 +163,7 @@ func (u *Uploader) begin(up *Upload) bool {
 		wait, ok = up.cfg.Budget.Take(len(data))
 	}
 	if ok {
-		up.sending.data, up.size = data, peer.CutSize(len(data), up.cfg.Link.MaxMessage())
+		up.sending.data, up.size = data, peer.CutSize(len(data), up.message())
 		return true
 	}
 	now := u.now()

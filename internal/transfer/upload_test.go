@@ -169,6 +169,35 @@ func TestLinksTakeTurns(t *testing.T) {
 	}
 }
 
+// cutter is a tape whose path has messages of its own length.
+type cutter struct {
+	*tape
+	message int
+}
+
+func (l *cutter) Message() int { return l.message }
+
+func TestPiecesAreCutToSuitThePath(t *testing.T) {
+	b := newBench(nil)
+	link := &cutter{&tape{room: -1}, 1156}
+	up := b.add(link.tape, func(cfg *UploadConfig) { cfg.Link = link })
+	_ = up.Request(request(peer.Foreground, 1))
+	b.work(1)
+	link.message = 16384 // a piece that is begun goes on as it was cut
+	b.work(100)
+	_ = up.Request(request(peer.Foreground, 2))
+	b.work(100)
+	whole := map[uint32]int{}
+	for _, m := range link.data {
+		if whole[m.Request] += len(m.Payload); m.Request == 1 && len(m.Payload)+peer.DataHeader > 1156 {
+			t.Errorf("a message of %d bytes on a path of 1156", len(m.Payload)+peer.DataHeader)
+		}
+	}
+	if len(link.data) != 15+2 || whole[1] != peer.PieceSize || whole[2] != peer.PieceSize {
+		t.Errorf("%d messages, bytes of each request %v", len(link.data), whole)
+	}
+}
+
 func TestFullLinkWaitsForDrainAndHoldsUpNobody(t *testing.T) {
 	b := newBench(nil)
 	other := &tape{room: -1}

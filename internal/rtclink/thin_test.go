@@ -1,0 +1,61 @@
+package rtclink
+
+import (
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// payloadShare is the part of full packets on a line that is payload of pieces, with messages of one packet.
+const payloadShare = 0.9
+
+// TestALinkFillsItsLine plays links alone, over SCTP as it is.
+func TestALinkFillsItsLine(t *testing.T) {
+	for name, c := range map[string]struct {
+		line *line
+		took time.Duration
+	}{
+		"1 Mbit/s, 60 ms":          {&line{rate: 125e3, delay: 30 * time.Millisecond, queue: 32 << 10}, 20 * time.Second},
+		"1 Mbit/s, 100 ms":         {&line{rate: 125e3, delay: 50 * time.Millisecond, queue: 32 << 10}, 20 * time.Second},
+		"1 Mbit/s, 200 ms":         {&line{rate: 125e3, delay: 100 * time.Millisecond, queue: 32 << 10}, 20 * time.Second},
+		"1 Mbit/s, 10 ms, a queue": {&line{rate: 125e3, delay: 5 * time.Millisecond, queue: 256 << 10}, 20 * time.Second},
+		"50 Mbit/s, 50 ms":         {&line{rate: 6.25e6, delay: 25 * time.Millisecond, queue: 312_500}, 10 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				bytes, silence := c.line.crowd(t, 1, c.took)
+				if share := float64(bytes[0]) / c.took.Seconds() / c.line.rate; share < 0.95*payloadShare {
+					t.Errorf("%.3f of the line is pieces", share)
+				}
+				if silence > time.Second || 100*c.line.full > c.line.sent {
+					t.Errorf("silent for %s, %d of %d packets found the queue full", silence, c.line.full, c.line.full+c.line.sent)
+				}
+			})
+		})
+	}
+}
+
+// TestManyLinksShareAThinLine: with a piece under way on each, a third of all packets were lost, retransmissions too, and
+// a link was silent for 4 to 8 s of 30 while SCTP waited for its timeout again and again.
+func TestManyLinksShareAThinLine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const links, took = 8, 30 * time.Second
+		l := &line{rate: 125e3, delay: 30 * time.Millisecond, queue: 32 << 10}
+		bytes, silence := l.crowd(t, links, took)
+		sum := 0
+		for _, b := range bytes {
+			sum += b
+		}
+		t.Logf("pieces are %.3f of the line, %d packets of %d lost, longest silence %s", float64(sum)/took.Seconds()/l.rate, l.full, l.full+l.sent, silence)
+		if share := float64(sum) / took.Seconds() / l.rate; share < 0.98*payloadShare {
+			t.Errorf("%.3f of the line is pieces", share)
+		}
+		if lost := float64(l.full) / float64(l.full+l.sent); lost > 0.12 {
+			t.Errorf("%.2f of the packets found the queue full", lost)
+		}
+		if least := slices.Min(bytes); least < sum/links/4 {
+			t.Errorf("one link got %d bytes of %d", least, sum)
+		}
+	})
+}
