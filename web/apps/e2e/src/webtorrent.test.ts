@@ -1,0 +1,130 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { type Announce, startLeeway, startReference } from './announce.ts';
+import { Chromium } from './browser.ts';
+import { figures, round } from './figures.ts';
+import type { Seen } from './instrument.ts';
+import { Origin } from './origin.ts';
+import { filmDir } from './stack.ts';
+import {
+  type Contacts,
+  installTorrentPages,
+  leech,
+  play,
+  seed,
+  type TorrentWindow,
+  type Traffic,
+  watchContacts,
+} from './torrents.ts';
+import { Viewer } from './viewer.ts';
+
+let browser: Chromium;
+let origin: Origin;
+let trackers: Announce[];
+
+beforeAll(async () => {
+  origin = await Origin.start(filmDir());
+  installTorrentPages(origin);
+  trackers = [await startLeeway([`127.0.0.1:${origin.port()}`]), await startReference()];
+  browser = await Chromium.start();
+});
+afterAll(async () => {
+  await browser?.stop();
+  await Promise.all((trackers ?? []).map((tracker) => tracker.stop()));
+  await origin?.stop();
+});
+
+/** A page of the origin, once `ready` is in its window. */
+async function open(path: string, ready: 'WebTorrent' | 'P2PHls', name: string): Promise<Viewer> {
+  const viewer = await Viewer.open(browser, origin.url(path), { name, before: watchContacts });
+  await viewer.page.waitForFunction((field: string) => field in window, {}, ready);
+  return viewer;
+}
+
+interface Figures {
+  seen: Seen;
+  traffic: Traffic;
+  turned: Awaited<ReturnType<typeof contacts>>;
+}
+
+/** Bytes that a viewer has to have from the other. */
+const least = 500_000;
+
+/** Whom a page turned to: WebSockets, STUN and TURN servers, hosts of other requests. */
+async function contacts(viewer: Viewer): Promise<Contacts & { hosts: string[] }> {
+  return viewer.page.evaluate(() => ({
+    ...(window as unknown as TorrentWindow).__contacts,
+    hosts: [...new Set(performance.getEntriesByType('resource').map(({ name }) => new URL(name).host))].filter(
+      (host) => host !== '',
+    ),
+  }));
+}
+
+const traffic = (viewer: Viewer): Promise<Traffic> =>
+  viewer.page.evaluate(() => (window as unknown as TorrentWindow).__traffic);
+
+describe.each([
+  ['leeway', 0],
+  ['bittorrent-tracker', 1],
+])('%s', (_, i) => {
+  test('webtorrent: a file goes from page to page by its info_hash', async () => {
+    const announce = trackers[i]!.url;
+    const size = 3_000_001;
+    const first = await open('/torrent.html', 'WebTorrent', 'first');
+    const file = await first.page.evaluate(seed, { announce, size });
+    const second = await open('/torrent.html', 'WebTorrent', 'second');
+    const fetched = await second.page.evaluate(leech, { announce, infoHash: file.infoHash });
+    const turned = [await contacts(first), await contacts(second)];
+    // Who fetched it is a seed now; the first one is gone.
+    await first.close();
+    const third = await open('/torrent.html', 'WebTorrent', 'third');
+    const again = await third.page.evaluate(leech, { announce, infoHash: file.infoHash });
+    turned.push(await contacts(third));
+    figures('webtorrent', { tracker: trackers[i]!.name, file, fetched, again, turned });
+    await Promise.all([second.close(), third.close()]);
+    expect(file.announce).toEqual([announce]);
+    for (const f of [fetched, again]) {
+      expect(f).toMatchObject({ digest: file.digest, size });
+      expect(f.received).toBeGreaterThanOrEqual(size);
+    }
+    for (const t of turned) expect(t).toEqual({ sockets: [announce], ice: [], hosts: [`127.0.0.1:${origin.port()}`] });
+    for (const v of [first, second, third]) expect(v.consoleErrors(), v.name).toEqual([]);
+  });
+
+  test('p2p-media-loader: a viewer gets segments from another', async () => {
+    const announce = trackers[i]!.url;
+    const manifest = '/media/film/480p/index.m3u8';
+    const first = await open('/p2pml.html', 'P2PHls', 'first');
+    await first.page.evaluate(play, { announce, manifest });
+    await first.until('3 s of film', (seen) => seen.currentTime > 3);
+    const second = await open('/p2pml.html', 'P2PHls', 'second');
+    await second.page.evaluate(play, { announce, manifest });
+    await second.until('5 s of film', (seen) => seen.currentTime > 5);
+    await second.page.waitForFunction((n) => (window as unknown as TorrentWindow).__traffic.p2p > n, {}, least);
+    // Who sends counts before who receives.
+    const viewers: Figures[] = [];
+    for (const v of [second, first])
+      viewers.unshift({ seen: await v.seen(), traffic: await traffic(v), turned: await contacts(v) });
+    figures('p2p-media-loader', {
+      tracker: trackers[i]!.name,
+      viewers: viewers.map(({ seen, traffic, turned }) => ({
+        played: round(seen.currentTime, 1),
+        startup: Math.round(seen.startup),
+        stalls: seen.stalls,
+        traffic,
+        turned,
+      })),
+    });
+    await Promise.all([first.close(), second.close()]);
+    const [one, two] = viewers as [Figures, Figures];
+    expect(two.traffic.p2p).toBeGreaterThan(least);
+    expect(one.traffic.uploaded).toBeGreaterThanOrEqual(two.traffic.p2p);
+    for (const { turned, traffic } of viewers) {
+      // One socket for all of a page's swarms.
+      expect(turned).toEqual({ sockets: [announce], ice: [], hosts: [`127.0.0.1:${origin.port()}`] });
+      expect(traffic.warnings).toEqual([]);
+    }
+    for (const code of ['bad-message', 'peer-id-taken', 'rate-limited']) {
+      expect(await trackers[i]!.metric('leeway_tracker_webtorrent_refused_total', `code="${code}"`), code).toBe(0);
+    }
+  });
+});
