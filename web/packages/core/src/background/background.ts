@@ -1,8 +1,9 @@
-import { encodeAck } from '../ledbat/ack.ts';
+import { encodeAck, type Stamp } from '../ledbat/ack.ts';
 import { Acker } from '../ledbat/acker.ts';
 import { Receiver, type Source } from '../ledbat/receiver.ts';
 import type { Clock } from '../ports.ts';
 import type { DataMessage } from '../protocol/peer.ts';
+import { Beats } from './beats.ts';
 import { decodeBackground } from './message.ts';
 import type { Alarm, Background, BackgroundLane, BackgroundLink, BackgroundStats, TabsPort } from './ports.ts';
 import { Sender, type SendingLane } from './sender.ts';
@@ -10,8 +11,8 @@ import { Tabs } from './tabs.ts';
 
 export interface BackgroundOptions {
   clock: Clock;
-  /** Makes the alarm that calls f. */
-  alarm(f: () => void): Alarm;
+  /** Makes the alarm that calls f, and heard with each beat. */
+  alarm(f: () => void, heard: (ms: number) => void): Alarm;
   random(): number;
   /** Other tabs of the browser; undefined: none are known. */
   tabs?: TabsPort;
@@ -51,7 +52,13 @@ export const createBackground = (o: BackgroundOptions): Background => {
     due = true;
     soon(run);
   };
-  const alarm = o.alarm(run);
+  const beats = new Beats(() => alarm.beat?.());
+  const alarm = o.alarm(run, (ms) => {
+    const then = beats.heard(now(), ms * 1000);
+    let waited = false;
+    for (const lane of lanes) waited = lane.cameBy(then) || waited;
+    if (waited) run();
+  });
 
   const tabs =
     o.tabs &&
@@ -78,7 +85,7 @@ export const createBackground = (o: BackgroundOptions): Background => {
     add(link, source, peer = '') {
       const at = now();
       const sending = sender.add(at, link, source, tabs?.base(peer) ?? 0);
-      const lane = new Lane({ link, peer, sending, asked: receiver.open(at), now, kick, later });
+      const lane = new Lane({ link, peer, sending, asked: receiver.open(at), beats, now, kick, later });
       lanes.add(lane);
       lane.ended = () => {
         tabs?.remember(peer, lane.base);
@@ -117,11 +124,22 @@ interface LaneOptions {
   peer: string;
   sending: SendingLane;
   asked: Source;
+  beats: Beats;
   now(): number;
   /** Has the host look what may be sent, after this task. */
   kick(): void;
   /** Has it look after so many µs. */
   later(us: number): void;
+}
+
+/** How long a message waits for what tells when it came, µs, where that does not come. */
+const patience = 15_000;
+
+/** What came with a message, until it is known when. */
+interface Came {
+  at: number;
+  size: number;
+  stamp: Stamp;
 }
 
 /** One link: sends, acknowledges, and counts what was asked for. */
@@ -131,6 +149,7 @@ class Lane implements BackgroundLane {
   woken?: () => void;
   #o: LaneOptions;
   #acker = new Acker();
+  #came: Came[] = [];
   #closed = false;
 
   constructor(o: LaneOptions) {
@@ -157,22 +176,46 @@ class Lane implements BackgroundLane {
   }
 
   data(message: Uint8Array): DataMessage | undefined {
-    const { link, now, asked, sending } = this.#o;
+    const { link, now, beats, sending } = this.#o;
     const read = decodeBackground(message, link.maxMessage);
     if (this.#closed) return undefined;
     const at = now();
+    beats.want(at);
     const fresh = this.#acker.onData(at, message.length, read.stamp);
-    this.answer(at);
-    if (this.#acker.due) this.#o.later(this.#acker.due - at);
-    if (!fresh) return undefined;
-    const { request, payload } = read.part;
-    const ours = sending.source.ours?.(request) ?? true;
-    asked.onData(at, ours ? payload.length : 0, read.stamp);
-    return read.part;
+    if (fresh) {
+      const { request, payload } = read.part;
+      const ours = sending.source.ours?.(request) ?? true;
+      this.#came.push({ at, size: ours ? payload.length : 0, stamp: read.stamp });
+    }
+    const wait = this.answer(at);
+    if (Number.isFinite(wait)) this.#o.later(wait);
+    return fresh ? read.part : undefined;
+  }
+
+  /** All that is here had come by then; says whether that was waited for. */
+  cameBy(then: number): boolean {
+    for (const came of this.#came) came.at = Math.min(came.at, then);
+    this.#acker.cameBy(then);
+    return this.#take();
+  }
+
+  /** Has the receiver hear of what came, as of when it came. */
+  #take(): boolean {
+    const now = this.#o.now();
+    const list = this.#came.splice(0);
+    for (const { at, size, stamp } of list) {
+      const late = now - at;
+      this.#o.asked.onData(now, size, { ...stamp, sentAt: stamp.sentAt + late, echo: stamp.echo + late });
+    }
+    return list.length > 0;
   }
 
   /** Acknowledges what is due; otherwise after how many µs it is. */
   answer(now: number): number {
+    const [first] = this.#came;
+    const wait = first && this.#o.beats.overdue(now) ? first.at + patience - now : 0;
+    if (wait > 0) return wait;
+    this.#take();
     const { due } = this.#acker;
     if (due === 0) return Number.POSITIVE_INFINITY;
     if (due > now) return due - now;

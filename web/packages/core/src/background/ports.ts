@@ -66,10 +66,12 @@ export interface Background {
   stop(): void;
 }
 
-/** Calls a function once, when it is time, in a hidden page too. */
+/** Calls a function once, when it is time, in a hidden page too; and for a while another one, with each beat of a clock. */
 export interface Alarm {
   /** Milliseconds from now; an earlier time that is set already stays, and is when it is set again. */
   set(ms: number): void;
+  /** Has that other function called with what time it was on the clock, ms, every 10 ms for half a second. */
+  beat?(): void;
   stop(): void;
 }
 

@@ -15,7 +15,7 @@ const page = (forbidden?: 'throws' | 'fails') => {
       clock.clearTimer(timer);
       timer = clock.setTimer(() => {
         if (forbidden) worker.onerror?.({ preventDefault() {} });
-        else if (!ended) worker.onmessage?.({});
+        else if (!ended) worker.onmessage?.({ data: 0 });
       }, ms);
     },
     terminate: () => {
@@ -35,8 +35,12 @@ const page = (forbidden?: 'throws' | 'fails') => {
   };
   const rung: number[] = [];
   const begun = clock.now();
-  const alarm = createAlarm(parts)(() => rung.push(clock.now() - begun));
-  return { clock, alarm, rung, worker, text: () => text };
+  const beats: number[] = [];
+  const alarm = createAlarm(parts)(
+    () => rung.push(clock.now() - begun),
+    (ms) => beats.push(ms),
+  );
+  return { clock, alarm, rung, beats, worker, text: () => text };
 };
 
 describe('the alarm', () => {
@@ -101,5 +105,48 @@ describe('the alarm', () => {
     program(...Object.values(scope))({ data: 12 });
     expect(said).toEqual([0]);
     expect(waited).toEqual([[12, 1]]);
+  });
+
+  it('has one that beats for half a second, and longer when it is asked again', () => {
+    let beat: (() => void) | undefined;
+    let ms = 0;
+    const said: number[] = [];
+    const scope = {
+      performance: { now: () => 1_000 + ms },
+      postMessage: (v: number) => said.push(v),
+      setInterval(f: () => void, every: number) {
+        expect([beat, every]).toEqual([undefined, 10]);
+        beat = f;
+        return 1;
+      },
+      clearInterval() {
+        beat = undefined;
+      },
+    };
+    const program = new Function(...Object.keys(scope), `let onmessage;${page().text()};return onmessage`);
+    const onmessage = program(...Object.values(scope));
+    onmessage({ data: -1 });
+    for (; beat && ms < 2_000; ms += 10) {
+      if (ms === 250) onmessage({ data: -1 });
+      beat();
+    }
+    expect(ms).toBe(750);
+    expect([said[0], said.at(-1)]).toEqual([1_000, 1_740]);
+    onmessage({ data: -1 });
+    expect(beat).toBeDefined();
+  });
+
+  it('hears beats apart from the timer', async () => {
+    const p = page();
+    await p.clock.advance(0);
+    p.alarm.set(10);
+    p.worker.onmessage?.({ data: 123.5 });
+    expect([p.beats, p.rung]).toEqual([[123.5], []]);
+    await p.clock.advance(100);
+    expect(p.rung).toEqual([10]);
+    const asked: number[] = [];
+    p.worker.postMessage = (ms) => asked.push(ms);
+    p.alarm.beat?.();
+    expect(asked).toEqual([-1]);
   });
 });

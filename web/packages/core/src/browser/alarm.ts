@@ -1,7 +1,8 @@
+import { beatMs, beatsMs } from '../background/beats.ts';
 import type { Alarm } from '../background/ports.ts';
 
-/** The worker's whole program: a timer. */
-const ticking = 'let t;onmessage=e=>{clearTimeout(t);t=setTimeout(postMessage,e.data,0)}';
+/** The worker's whole program: a timer, which answers 0, and a clock that beats for a while when it is asked to by a time below 0. */
+const ticking = `let t,b,n;onmessage=({data:d})=>{if(d<0){n=${beatsMs / beatMs};b||=setInterval(()=>{postMessage(performance.now());--n||(b=clearInterval(b))},${beatMs})}else{clearTimeout(t);t=setTimeout(postMessage,d,0)}}`;
 
 /** What a tick needs of the page; tests bring their own. */
 export interface AlarmParts {
@@ -16,8 +17,8 @@ export interface AlarmParts {
  * An alarm that rings in hidden tabs as in visible ones: their own timers tick once a second, those of a worker do not.
  * Until the worker has shown that it runs, and where it is not allowed, the page's timers stand in.
  */
-export function createAlarm(parts: AlarmParts): (f: () => void) => Alarm {
-  return (f) => {
+export function createAlarm(parts: AlarmParts): (f: () => void, heard?: (ms: number) => void) => Alarm {
+  return (f, heard) => {
     const { now, setTimer, clearTimer } = parts;
     const never = Number.POSITIVE_INFINITY;
     let worker: Worker | undefined;
@@ -46,7 +47,8 @@ export function createAlarm(parts: AlarmParts): (f: () => void) => Alarm {
 
     try {
       worker = parts.worker(ticking);
-      worker.onmessage = () => {
+      worker.onmessage = ({ data }) => {
+        if (data) return heard?.(data);
         if (ticks) return ring();
         // It runs: what the page's timer was to do is its own from here on.
         ticks = true;
@@ -71,13 +73,14 @@ export function createAlarm(parts: AlarmParts): (f: () => void) => Alarm {
         at = then;
         start();
       },
+      beat: () => worker?.postMessage(-1),
       stop,
     };
   };
 }
 
 /** The parts of this page. */
-export const pageAlarm = (): ((f: () => void) => Alarm) =>
+export const pageAlarm = (): ReturnType<typeof createAlarm> =>
   createAlarm({
     now: () => performance.now(),
     setTimer: (f, ms) => setTimeout(f, ms) as unknown as number,

@@ -39,6 +39,11 @@ export class Acker {
     return true;
   }
 
+  /** Whatever has come was there by then: what hears of messages may have been busy. */
+  cameBy(then: number): void {
+    this.#highestAt = Math.min(this.#highestAt, then);
+  }
+
   #pass(): void {
     this.#came.delete(this.#cumulative++);
   }

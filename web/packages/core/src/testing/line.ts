@@ -1,5 +1,6 @@
 /** A line in simulated time, for tests: links share a bottleneck, and what they carry comes half a round trip later. */
 
+import { beatMs, beatsMs } from '../background/beats.ts';
 import type { Part } from '../background/message.ts';
 import type { Alarm, Background, BackgroundLane, BackgroundLink, BackgroundSource } from '../background/ports.ts';
 import type { Clock } from '../ports.ts';
@@ -67,6 +68,59 @@ export class Time implements Clock {
     }
     this.#now = end;
   }
+}
+
+/** The thread of a page that has other things to do: what comes meanwhile waits in line. */
+export class Thread {
+  readonly time: Time;
+  #free = 0;
+  #queue: (() => void)[] = [];
+
+  constructor(time: Time) {
+    this.time = time;
+  }
+
+  /** Has it busy for so long each time, in turn, and free for as long as it says in between, ms. */
+  work(tasks: number[], between: number): void {
+    let n = 0;
+    const next = () => {
+      const ms = tasks[n++ % tasks.length]!;
+      this.#free = this.time.now() + ms;
+      this.time.setTimer(() => {
+        for (const f of this.#queue.splice(0)) f();
+        this.time.setTimer(next, between);
+      }, ms);
+    };
+    next();
+  }
+
+  /** Runs f when its turn comes. */
+  run(f: () => void): void {
+    if (this.time.now() < this.#free) this.#queue.push(f);
+    else f();
+  }
+
+  /** An alarm that is heard on this thread, from a worker that beats, if it does. */
+  alarm =
+    (beats: boolean) =>
+    (f: () => void, heard: (ms: number) => void): Alarm => {
+      let left = 0;
+      let ticking = false;
+      const tick = () => {
+        const at = this.time.now() - 700; // its own zero
+        this.run(() => heard(at));
+        ticking = --left > 0;
+        if (ticking) this.time.setTimer(tick, beatMs);
+      };
+      const beat = () => {
+        left = beatsMs / beatMs;
+        if (ticking) return;
+        ticking = true;
+        this.time.setTimer(tick, beatMs);
+      };
+      const alarm = this.time.alarm()(() => this.run(f));
+      return beats ? { ...alarm, beat } : alarm;
+    };
 }
 
 /** A bottleneck of so many bytes per second. */
