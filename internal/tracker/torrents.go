@@ -127,7 +127,7 @@ func (sw *torrent) refresh(p *torrentPeer, r *webtorrent.Request, now time.Time)
 	if r.Event == webtorrent.Completed && !p.complete {
 		sw.downloaded++
 	}
-	if r.Complete != p.complete {
+	if (r.Complete || r.Partial) && r.Complete != p.complete {
 		if p.complete = r.Complete; p.complete {
 			sw.complete++
 		} else {

@@ -24,6 +24,10 @@ type WebTorrent struct {
 	MaxSwarms  int             // peers of one socket; 64
 }
 
+// claimAgain is when, in seconds, a peer_id that is another socket's may be claimed again. Mostly that socket is the claimant's own,
+// of a page that began anew: clients hold one for a second more when they have sent an answer on it, since an answer gets none.
+const claimAgain = 5
+
 // On says whether the protocol is offered.
 func (w *WebTorrent) On() bool { return len(w.InfoHashes) > 0 || w.Token != "" }
 
@@ -271,6 +275,9 @@ func (s *torrentSession) refuse(r *webtorrent.Request, code, sentence string) {
 	failure := webtorrent.Reply{Kind: webtorrent.Failure, Reason: strconv.AppendQuote(nil, code+": "+sentence)}
 	if r.HasHash {
 		failure.InfoHash = r.InfoHash
+	}
+	if code == "peer-id-taken" && r.Kind == webtorrent.Announce && r.Event != webtorrent.Stopped {
+		failure.Interval = claimAgain
 	}
 	s.write(&failure)
 }

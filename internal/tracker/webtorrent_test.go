@@ -186,8 +186,9 @@ func TestOnePeerSpeaksForItselfAlone(t *testing.T) {
 	stop.Event = webtorrent.Stopped
 	for _, claim := range []webtorrent.Request{announceOf("film", "a", "o2"), stop, answerOf("film", "a", "b", "o1")} {
 		thief.send(claim)
-		if r := thief.refused("peer-id-taken"); r.InfoHash != id20("film") {
-			t.Errorf("failure about %x", r.InfoHash)
+		r := thief.refused("peer-id-taken")
+		if again := claim.Kind == webtorrent.Announce && claim.Event != webtorrent.Stopped; r.InfoHash != id20("film") || again != (r.Interval == claimAgain) {
+			t.Errorf("failure about %x, again after %d s", r.InfoHash, r.Interval)
 		}
 	}
 	n.counted("peer-id-taken")
@@ -255,7 +256,13 @@ func TestOffersPassOverTheFullAndTheComplete(t *testing.T) {
 	}
 	full.nothing()
 	complete.nothing()
-	r.Complete = false // it lost something
+	r.Complete = false // not said again
+	other.send(r)
+	if ack := other.next(webtorrent.Ack); ack.Complete != 2 {
+		t.Errorf("ack %+v", ack)
+	}
+	complete.nothing()
+	r.Partial = true // it lost something
 	other.send(r)
 	if ack := other.next(webtorrent.Ack); ack.Complete != 1 || ack.Incomplete != 2 {
 		t.Errorf("ack %+v", ack)

@@ -55,6 +55,7 @@ func (d *requestDecoder) member(name []byte) bool {
 	case "left":
 		n, there, ok := d.optionalNumber("left")
 		r.Complete = there && zero(n)
+		r.Partial = there && !r.Complete
 		return ok
 	case "numwant":
 		n, there, ok := d.optionalNumber("numwant")
@@ -236,6 +237,7 @@ func (d *requestDecoder) check() bool {
 	if !d.answer {
 		r.SDP = nil
 		r.Complete = r.Complete || r.Event == Completed
+		r.Partial = r.Partial && !r.Complete
 		r.Full = r.Event == Periodic && (d.empty || d.most == 1)
 		if d.most > 0 {
 			r.Offers = r.Offers[:min(len(r.Offers), d.most-1)]
@@ -310,7 +312,7 @@ func (d *replyDecoder) member(name []byte) bool {
 		return d.figure("complete", &r.Complete)
 	case "incomplete":
 		return d.figure("incomplete", &r.Incomplete)
-	case "failure reason":
+	case "failure reason", "warning message":
 		if d.peek() != '"' {
 			return d.wrong("failure reason", "is not a string")
 		}

@@ -34,8 +34,14 @@ func AppendReply(b []byte, r *Reply) []byte {
 		} else {
 			b = AppendID(b, &r.InfoHash)
 		}
-		b = append(b, `,"failure reason":`...)
-		return append(append(b, r.Reason...), '}')
+		if r.Interval == 0 {
+			b = append(b, `,"failure reason":`...)
+			return append(append(b, r.Reason...), '}')
+		}
+		// Clients look at nothing else of a message that has a failure reason.
+		b = append(append(b, `,"warning message":`...), r.Reason...)
+		b = strconv.AppendInt(append(b, `,"interval":`...), int64(r.Interval), 10)
+		return append(b, '}')
 	}
 	b = append(b, `{"action":"announce","info_hash":`...)
 	b = AppendID(b, &r.InfoHash)
@@ -87,8 +93,11 @@ func AppendRequest(b []byte, r *Request) []byte {
 	if r.Event != Periodic {
 		b = append(append(append(b, `,"event":"`...), eventNames[r.Event]...), '"')
 	}
-	if r.Complete {
+	switch {
+	case r.Complete:
 		b = append(b, `,"left":0`...)
+	case r.Partial:
+		b = append(b, `,"left":1`...)
 	}
 	if len(r.Offers) == 0 && !r.Full {
 		return append(b, '}')

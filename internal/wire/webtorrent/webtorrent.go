@@ -63,7 +63,8 @@ type Request struct {
 	PeerID   ID
 
 	Event    Event
-	Complete bool // left is 0
+	Complete bool // left is 0, or the event is completed
+	Partial  bool // left is another number; with neither, the message does not say
 	Full     bool // periodic, and says by numwant 0 or an empty list that it wants nobody
 	Offers   []Offer
 
@@ -80,7 +81,7 @@ type Reply struct {
 	Kind                 Kind // Ack, Offered, Answered, Scraped, Failure
 	InfoHash, PeerID     ID
 	OfferID              ID
-	Interval             int // seconds
+	Interval             int // seconds; of a failure: 0, or when to try again, which makes it a warning
 	Complete, Incomplete int
 	SDP                  SDP
 	Reason               SDP // failure: a JSON string with its quotes

@@ -59,7 +59,7 @@ func shown(r *Request) map[string]any {
 	}
 	return map[string]any{
 		"kind": "announce", "info_hash": text(r.InfoHash), "peer_id": text(r.PeerID), "event": eventNames[r.Event],
-		"complete": r.Complete, "full": r.Full, "offers": offers,
+		"complete": r.Complete, "partial": r.Partial, "full": r.Full, "offers": offers,
 	}
 }
 
@@ -79,7 +79,7 @@ func shownReply(r *Reply) map[string]any {
 		}
 		return map[string]any{"kind": "scraped", "files": files}
 	case Failure:
-		return map[string]any{"kind": "failure", "info_hash": text(r.InfoHash), "reason": string(r.Reason)}
+		return map[string]any{"kind": "failure", "info_hash": text(r.InfoHash), "reason": string(r.Reason), "interval": float64(r.Interval)}
 	}
 	kind := "offered"
 	if r.Kind == Answered {
