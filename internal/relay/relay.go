@@ -1,0 +1,240 @@
+package relay
+
+import (
+	"context"
+	"errors"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/time/rate"
+
+	"github.com/leeway-video/leeway/internal/access"
+)
+
+// publishEvery is how often what packets counted reaches the metrics.
+const publishEvery = time.Second
+
+var (
+	errDraining = errors.New("relay: draining")
+	errFull     = errors.New("relay: no allocation is left")
+)
+
+// Relay decides. Its methods may be called from anywhere at once.
+type Relay struct {
+	cfg  Config
+	rate *rate.Limiter // bytes/s in all; nil: unlimited
+
+	draining atomic.Bool
+	traffic  traffic
+
+	mu          sync.Mutex
+	users       map[string]int     // guarded by mu: allocations of those who have any
+	addresses   map[netip.Addr]int // guarded by mu: likewise
+	connected   map[netip.Addr]int // guarded by mu: connections of those who have any
+	allocations int                // guarded by mu
+	connections int                // guarded by mu
+}
+
+// traffic is counted with every packet and published once in a while.
+type traffic struct {
+	bytes, packets [2]atomic.Int64 // in the order of directions
+	dropped        [3]atomic.Int64 // in the order of drops
+}
+
+// New checks the configuration.
+func New(cfg Config) (*Relay, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	return &Relay{
+		cfg: cfg, rate: limiter(cfg.Rate),
+		users: map[string]int{}, addresses: map[netip.Addr]int{}, connected: map[netip.Addr]int{},
+	}, nil
+}
+
+// limiter lets a quarter of a second through at once, and no less than a few packets.
+func limiter(perSecond int64) *rate.Limiter {
+	if perSecond <= 0 {
+		return nil
+	}
+	return rate.NewLimiter(rate.Limit(perSecond), int(max(perSecond/4, 16<<10)))
+}
+
+// Run publishes what packets counted until ctx ends, and once more then.
+func (r *Relay) Run(ctx context.Context) {
+	tick := time.NewTicker(publishEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			r.publish()
+			return
+		case <-tick.C:
+			r.publish()
+		}
+	}
+}
+
+func (r *Relay) publish() {
+	for i, d := range directions {
+		r.cfg.Metrics.Add(mBytes, float64(r.traffic.bytes[i].Swap(0)), d)
+		r.cfg.Metrics.Add(mPackets, float64(r.traffic.packets[i].Swap(0)), d)
+	}
+	for i, d := range drops {
+		r.cfg.Metrics.Add(mDropped, float64(r.traffic.dropped[i].Swap(0)), d)
+	}
+}
+
+// Buffers notes what the kernel gave a socket.
+func (r *Relay) Buffers(read, write int) {
+	r.cfg.Metrics.Set(mSocket, float64(read), "read")
+	r.cfg.Metrics.Set(mSocket, float64(write), "write")
+}
+
+// Authenticate says whose a username is and which password goes with it. Where fresh is false the request carries an
+// allocation on, which it may beyond the username's expiry.
+func (r *Relay) Authenticate(username string, fresh bool) (user, password string, ok bool) {
+	u, err := access.ParseRelayUser(username)
+	if err != nil {
+		r.cfg.Metrics.Add(mRequests, 1, authMalformed)
+		return "", "", false
+	}
+	until := u.Expires
+	if !fresh {
+		until = until.Add(carriedOn)
+	}
+	if !r.cfg.Now().Before(until) {
+		r.cfg.Metrics.Add(mRequests, 1, authExpired)
+		return "", "", false
+	}
+	secret, ok := r.cfg.Secrets.Of(u)
+	if !ok {
+		r.cfg.Metrics.Add(mRequests, 1, authUnknown)
+		return "", "", false
+	}
+	r.cfg.Metrics.Add(mRequests, 1, authKnown)
+	return u.Name(), secret.Password(username), true
+}
+
+// Admits says whether a user at an address may have one more allocation. It takes nothing yet: Open does.
+func (r *Relay) Admits(user string, client netip.Addr) bool {
+	r.mu.Lock()
+	outcome := r.outcome(user)
+	if outcome == allocationGranted && r.addresses[counted(client)] >= r.cfg.MaxPerAddress {
+		outcome = allocationAddress
+	}
+	r.mu.Unlock()
+	if outcome != allocationGranted {
+		r.cfg.Metrics.Add(mRequested, 1, outcome)
+	}
+	return outcome == allocationGranted
+}
+
+// outcome of a user's wish for an allocation. The caller holds mu.
+func (r *Relay) outcome(user string) string {
+	switch {
+	case r.draining.Load():
+		return allocationDraining
+	case r.users[user] >= r.cfg.MaxPerUser:
+		return allocationUser
+	case r.allocations >= r.cfg.MaxAllocations:
+		return allocationTotal
+	}
+	return allocationGranted
+}
+
+// Open begins an allocation; its Close ends it.
+func (r *Relay) Open(user string) (*Flow, error) {
+	r.mu.Lock()
+	outcome := r.outcome(user)
+	if outcome == allocationGranted {
+		r.users[user]++
+		r.allocations++
+	}
+	r.mu.Unlock()
+	r.cfg.Metrics.Add(mRequested, 1, outcome)
+	switch outcome {
+	case allocationGranted:
+		r.cfg.Metrics.Add(mAllocations, 1)
+		return &Flow{relay: r, user: user, rate: limiter(r.cfg.AllocationRate)}, nil
+	case allocationDraining:
+		return nil, errDraining
+	}
+	return nil, errFull
+}
+
+// Holds notes that an address of a client has an allocation more (1) or less (-1).
+func (r *Relay) Holds(client netip.Addr, n int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	change(r.addresses, counted(client), n)
+}
+
+// Connect says whether one more connection may come from an address. What it let in ends with Disconnect.
+func (r *Relay) Connect(client netip.Addr, transport string) bool {
+	a := counted(client)
+	r.mu.Lock()
+	reason := ""
+	switch {
+	case r.draining.Load():
+		reason = "draining"
+	case r.connections >= r.cfg.MaxConnections:
+		reason = "total"
+	case r.connected[a] >= r.cfg.MaxPerAddress:
+		reason = "address"
+	default:
+		r.connections++
+		r.connected[a]++
+	}
+	r.mu.Unlock()
+	if reason != "" {
+		r.cfg.Metrics.Add(mRefused, 1, reason)
+		return false
+	}
+	r.cfg.Metrics.Add(mConnections, 1, transport)
+	return true
+}
+
+// Disconnect ends what Connect let in.
+func (r *Relay) Disconnect(client netip.Addr, transport string) {
+	r.mu.Lock()
+	r.connections--
+	change(r.connected, counted(client), -1)
+	r.mu.Unlock()
+	r.cfg.Metrics.Add(mConnections, -1, transport)
+}
+
+// Drain refuses allocations and connections from now on.
+func (r *Relay) Drain() { r.draining.Store(true) }
+
+// Ready says whether allocations are given, and if not why.
+func (r *Relay) Ready() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch {
+	case r.draining.Load():
+		return errDraining
+	case r.allocations >= r.cfg.MaxAllocations:
+		return errFull
+	}
+	return nil
+}
+
+// change adds to a count, which is forgotten at 0.
+func change[K comparable](counts map[K]int, k K, n int) {
+	if counts[k] += n; counts[k] <= 0 {
+		delete(counts, k)
+	}
+}
+
+// counted is the address under which a client counts: one in IPv6 commands a whole /64.
+func counted(a netip.Addr) netip.Addr {
+	if a = a.Unmap().WithZone(""); a.Is6() {
+		if p, err := a.Prefix(64); err == nil {
+			return p.Addr()
+		}
+	}
+	return a
+}

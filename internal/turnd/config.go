@@ -1,0 +1,92 @@
+// Package turnd is the TURN server on the wire: pion's protocol machine between client sockets (UDP, several on one
+// port; TCP and TLS) and the relayed sockets of allocations. It asks a Policy for every decision. The sockets are its
+// own wrappers, since pion's bounds too little of what outsiders make grow: frames and idleness of connections, permissions and
+// channels of an allocation, ports that are reserved (decision 0021).
+package turnd
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"runtime"
+	"time"
+)
+
+// Policy decides who may do what. It is called from many goroutines at once.
+type Policy interface {
+	// Authenticate says whose a username is and which password it needs. Where fresh is false the request carries an
+	// allocation on.
+	Authenticate(username string, fresh bool) (user, password string, ok bool)
+	// Admits says whether a user may have one more allocation; Open takes it.
+	Admits(user string, client netip.Addr) bool
+	Open(user string) (Flow, error)
+	// Holds is told of a client's allocations that came (1) and went (-1).
+	Holds(client netip.Addr, n int)
+	// AllowsPeer says whether anything at an address may be reached.
+	AllowsPeer(a netip.Addr) bool
+	// Connect says whether a connection may come in, over "tcp" or "tls"; what it let in ends with Disconnect.
+	Connect(client netip.Addr, transport string) bool
+	Disconnect(client netip.Addr, transport string)
+}
+
+// Flow decides over one allocation's packets.
+type Flow interface {
+	// Send is asked for a packet to a peer. own: on an address of this server; open: that of an allocation.
+	Send(to netip.AddrPort, own, open bool, n int) bool
+	// Receive is asked for a packet to the client.
+	Receive(n int) bool
+	Close()
+}
+
+// Config of a server.
+type Config struct {
+	Listen    string      // HOST:PORT of UDP and TCP
+	ListenTLS string      // HOST:PORT of TLS; empty: none
+	TLS       *tls.Config //
+	Sockets   int         // UDP sockets on Listen's port, each with a goroutine of its own; 0: one a processor
+
+	// Announce is what relayed addresses are told as, at most one of each family. Without any it is Listen's host, or
+	// else the address from which this machine reaches others.
+	Announce         []netip.Addr
+	PortMin, PortMax uint16 // of relayed addresses; 49152–65535
+
+	Realm  string // "leeway"
+	Policy Policy
+	Log    *slog.Logger
+
+	// FirstFrame is in which a connection has to say something, Idle how long it may be silent then.
+	FirstFrame, Idle time.Duration // 10 s, 5 min
+}
+
+func (c *Config) complete() error {
+	if c.Policy == nil {
+		return errors.New("turnd: no policy")
+	}
+	if c.ListenTLS != "" && c.TLS == nil {
+		return errors.New("turnd: TLS needs a certificate")
+	}
+	if c.Sockets == 0 {
+		c.Sockets = runtime.GOMAXPROCS(0)
+	}
+	if c.PortMin == 0 && c.PortMax == 0 {
+		c.PortMin, c.PortMax = 49152, 65535
+	}
+	if c.PortMin == 0 || c.PortMax < c.PortMin {
+		return fmt.Errorf("turnd: %d–%d is no range of ports", c.PortMin, c.PortMax)
+	}
+	if c.Realm == "" {
+		c.Realm = "leeway"
+	}
+	if c.FirstFrame == 0 {
+		c.FirstFrame = 10 * time.Second
+	}
+	if c.Idle == 0 {
+		c.Idle = 5 * time.Minute
+	}
+	if c.Log == nil {
+		c.Log = slog.New(slog.DiscardHandler)
+	}
+	return nil
+}

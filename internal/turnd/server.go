@@ -1,0 +1,259 @@
+package turnd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/pion/stun/v4"
+	"github.com/pion/turn/v5"
+)
+
+// leaving is how long Close waits for pion's goroutines, which end when their sockets do.
+const leaving = 5 * time.Second
+
+// Server is one relay on the wire.
+type Server struct {
+	cfg      Config
+	pion     *turn.Server
+	clients  []*clientSocket
+	plain    net.Listener
+	secure   net.Listener       // nil without TLS
+	families map[string]*family // by network
+	closing  chan struct{}
+	gone     sync.WaitGroup // relayed addresses, until pion has forgotten them, and streams
+
+	mu       sync.Mutex
+	closed   bool                        // guarded by mu
+	relayed  map[netip.AddrPort]*relayed // guarded by mu: by announced address
+	byClient map[netip.AddrPort]*relayed // guarded by mu
+	streams  map[*stream]struct{}        // guarded by mu
+}
+
+// Listen opens the sockets and serves until Close.
+func Listen(cfg Config) (*Server, error) {
+	if err := cfg.complete(); err != nil {
+		return nil, err
+	}
+	s := &Server{
+		cfg: cfg, closing: make(chan struct{}),
+		relayed: map[netip.AddrPort]*relayed{}, byClient: map[netip.AddrPort]*relayed{}, streams: map[*stream]struct{}{},
+	}
+	err := s.listen()
+	if err == nil {
+		err = s.locate()
+	}
+	if err == nil {
+		err = s.start()
+	}
+	if err != nil {
+		s.unlisten()
+		return nil, err
+	}
+	return s, nil
+}
+
+// listen opens the sockets that clients send to. TCP is first: where the port is left to the kernel, it has to be free for both.
+func (s *Server) listen() (err error) {
+	if s.plain, err = net.Listen("tcp", s.cfg.Listen); err != nil {
+		return err
+	}
+	if s.cfg.ListenTLS != "" {
+		if s.secure, err = net.Listen("tcp", s.cfg.ListenTLS); err != nil {
+			return err
+		}
+	}
+	host, _, err := net.SplitHostPort(s.cfg.Listen)
+	if err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(s.plain.Addr().String())
+	if err != nil {
+		return err
+	}
+	sockets := s.cfg.Sockets
+	if !several {
+		sockets = 1
+	}
+	for range sockets {
+		conn, err := listenShared(net.JoinHostPort(host, port))
+		if err != nil {
+			return err
+		}
+		_, _ = conn.SetReadBuffer(clientBuffer), conn.SetWriteBuffer(clientBuffer) // the kernel gives what it allows
+		s.clients = append(s.clients, &clientSocket{UDPConn: conn})
+	}
+	return nil
+}
+
+func (s *Server) unlisten() {
+	for _, c := range s.clients {
+		_ = c.Close()
+	}
+	for _, l := range []net.Listener{s.plain, s.secure} {
+		if l != nil {
+			_ = l.Close()
+		}
+	}
+}
+
+// start hands the sockets to pion.
+func (s *Server) start() (err error) {
+	config := turn.ServerConfig{
+		Realm: s.cfg.Realm, LoggerFactory: silence{}, AuthHandler: s.authenticate,
+		QuotaHandler: func(user, _ string, client net.Addr) bool {
+			at, ok := place(client)
+			return ok && s.cfg.Policy.Admits(user, at.Addr())
+		},
+		EventHandler: s.events(),
+	}
+	for _, c := range s.clients {
+		config.PacketConnConfigs = append(config.PacketConnConfigs, turn.PacketConnConfig{
+			PacketConn: c, RelayAddressGenerator: generator{s}, PermissionHandler: s.permit,
+		})
+	}
+	streams := []*listener{{Listener: s.plain, server: s, kind: "tcp"}}
+	if s.secure != nil {
+		streams = append(streams, &listener{Listener: s.secure, server: s, kind: "tls", tls: s.cfg.TLS})
+	}
+	for _, l := range streams {
+		config.ListenerConfigs = append(config.ListenerConfigs, turn.ListenerConfig{
+			Listener: l, RelayAddressGenerator: generator{s}, PermissionHandler: s.permit,
+		})
+	}
+	s.pion, err = turn.NewServer(config)
+	return err
+}
+
+func (s *Server) authenticate(r *turn.RequestAttributes) (user string, key []byte, ok bool) {
+	user, password, ok := s.cfg.Policy.Authenticate(r.Username, r.Method == stun.MethodAllocate)
+	if !ok || r.Realm != s.cfg.Realm {
+		return "", nil, false
+	}
+	return user, turn.GenerateAuthKey(r.Username, r.Realm, password), true
+}
+
+// permit says whether a client may have a permission for a peer.
+func (s *Server) permit(client net.Addr, ip net.IP) bool {
+	peer, ok := netip.AddrFromSlice(ip)
+	from, known := place(client)
+	if !ok || !known {
+		return false
+	}
+	peer = peer.Unmap()
+	if !s.announces(peer) && !s.cfg.Policy.AllowsPeer(peer) {
+		return false
+	}
+	s.mu.Lock()
+	r := s.byClient[from]
+	s.mu.Unlock()
+	return r != nil && r.permits(peer)
+}
+
+// events keeps what pion makes for an allocation beside its socket.
+func (s *Server) events() turn.EventHandler {
+	of := func(relay net.Addr) *relayed {
+		at, _ := place(relay)
+		return s.relayedAt(at)
+	}
+	peers := func(relay net.Addr, peer net.IP, change func(*relayed, netip.Addr)) {
+		if a, ok := netip.AddrFromSlice(peer); ok {
+			if r := of(relay); r != nil {
+				r.mu.Lock()
+				change(r, a.Unmap())
+				r.mu.Unlock()
+			}
+		}
+	}
+	channels := func(relay net.Addr, n int) {
+		if r := of(relay); r != nil {
+			r.mu.Lock()
+			r.channels += n
+			r.mu.Unlock()
+		}
+	}
+	return turn.EventHandler{
+		OnAllocationCreated: func(client, _ net.Addr, _, _, _ string, relay net.Addr, _ int) { s.created(client, of(relay)) },
+		OnAllocationDeleted: func(client, _ net.Addr, _, _, _ string) { s.deleted(client) },
+		OnPermissionCreated: func(_, _ net.Addr, _, _, _ string, relay net.Addr, peer net.IP) {
+			peers(relay, peer, func(r *relayed, a netip.Addr) { r.peers[a] = struct{}{} })
+		},
+		OnPermissionDeleted: func(_, _ net.Addr, _, _, _ string, relay net.Addr, peer net.IP) {
+			peers(relay, peer, func(r *relayed, a netip.Addr) { delete(r.peers, a) })
+		},
+		OnChannelCreated: func(_, _ net.Addr, _, _, _ string, relay, _ net.Addr, _ uint16) { channels(relay, 1) },
+		OnChannelDeleted: func(_, _ net.Addr, _, _, _ string, relay, _ net.Addr, _ uint16) { channels(relay, -1) },
+	}
+}
+
+// Addr is where UDP and TCP are listened on, TLSAddr where TLS is; nil without.
+func (s *Server) Addr() net.Addr { return s.plain.Addr() }
+
+// TLSAddr is where TLS is listened on, nil without.
+func (s *Server) TLSAddr() net.Addr {
+	if s.secure == nil {
+		return nil
+	}
+	return s.secure.Addr()
+}
+
+// Buffers is what the kernel gave a socket that clients send to.
+func (s *Server) Buffers() (read, write int) { return buffers(s.clients[0].UDPConn) }
+
+// Allocations is how many there are.
+func (s *Server) Allocations() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.relayed)
+}
+
+// Drain returns when there is no allocation left, or ctx has ended. That none comes is the policy's to see to.
+func (s *Server) Drain(ctx context.Context) {
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for s.Allocations() > 0 {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// Close ends all sockets and returns when nothing of the server is left.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	close(s.closing)
+	var open []interface{ Close() error }
+	for r := range s.streams {
+		open = append(open, r)
+	}
+	for _, r := range s.relayed {
+		open = append(open, r)
+	}
+	s.mu.Unlock()
+	err := s.pion.Close()
+	for _, o := range open {
+		_ = o.Close() // pion may have been first
+	}
+	done := make(chan struct{})
+	go func() {
+		s.gone.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-time.After(leaving):
+		return errors.Join(err, fmt.Errorf("turnd: something is still running %s after the end", leaving))
+	}
+	return err
+}
