@@ -81,6 +81,8 @@ type seg struct {
 	certAsked int64 // µs; -1 never
 	certPeers []string
 	disputed  *[2]*certificate.Certificate // disagree, the older first: origin only until a revocation covers it
+	formerly  *certificate.Certificate     // under which pieces were sent until then
+	withdrawn time.Time                    // when that was
 
 	origin       schedule.Origin
 	fetch        *originFetch

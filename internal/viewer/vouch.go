@@ -15,6 +15,9 @@ import (
 // suspectTime is how long a peer whose piece differs has to show a certificate under which it is right.
 const suspectTime = time.Second
 
+// formerlyTime is how long after a dispute the certificate is still shown under which pieces were sent.
+const formerlyTime = 3 * time.Second
+
 // suspect is a peer's piece that did not match, until the peer is cleared or dropped.
 type suspect struct {
 	segment string
@@ -40,12 +43,24 @@ func (e *engine) drop(r *remote, reason peer.CloseReason, why peer.ByeReason) {
 // certificateAsked answers a peer that asks for certificates.
 func (e *engine) certificateAsked(r *remote, ids []peer.ID) {
 	for _, id := range ids {
-		if s := e.segments.byID[hex.EncodeToString(id[:])]; s != nil && s.cert != nil {
-			r.session.Send(peer.Certificate{Segment: id, Raw: s.cert.Bytes()})
+		if c := e.shows(e.segments.byID[hex.EncodeToString(id[:])]); c != nil {
+			r.session.Send(peer.Certificate{Segment: id, Raw: c.Bytes()})
 		} else {
 			r.session.Send(peer.CertificateNone{Segment: id, Reason: peer.NoneUnknown})
 		}
 	}
+}
+
+// shows is the certificate that peers are shown of a segment: for a moment also one that turned out to be disputed, since
+// two that find out at the same time suspect each other.
+func (e *engine) shows(s *seg) *certificate.Certificate {
+	switch {
+	case s == nil:
+		return nil
+	case s.cert == nil && s.disputed != nil && e.loop.Now().Sub(s.withdrawn) < formerlyTime:
+		return s.formerly
+	}
+	return s.cert
 }
 
 // certificateCame judges a certificate that a peer showed.
@@ -141,6 +156,7 @@ func (e *engine) dispute(s *seg, a, b *certificate.Certificate) {
 		a, b = b, a
 	}
 	s.disputed = &[2]*certificate.Certificate{a, b}
+	s.formerly, s.withdrawn = s.cert, e.loop.Now()
 	e.ledger.contradiction()
 	e.forget(s, schedule.CertRefused)
 }

@@ -33,6 +33,8 @@ export interface Segment {
   certPeers: string[];
   /** Certificates that disagree: origin only until a revocation covers the older. */
   disputed?: [Certificate, Certificate];
+  /** Under which pieces were sent until then, and when that was: who got one may still ask. */
+  formerly?: { certificate: Certificate; at: number };
   origin: 'idle' | 'running' | 'failed';
   abort?: AbortController;
   originReason: Reason;

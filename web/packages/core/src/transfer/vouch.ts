@@ -54,6 +54,8 @@ export interface Vouch {
 
 /** How long a peer whose piece differs has to show a certificate under which it is right. */
 const suspectMs = 1_000;
+/** For so long after a dispute the certificate is still shown under which pieces were sent. */
+const formerlyMs = 3_000;
 /** Outcomes that only a peer which forges or garbles brings about. */
 const dishonest = ['malformed', 'bad-signature', 'wrong-site', 'wrong-name'];
 
@@ -85,6 +87,7 @@ export const createVouch = (host: VouchHost): Vouch => {
   };
 
   const dispute = (s: Segment, a: Certificate, b: Certificate) => {
+    s.formerly = { certificate: a, at: clock.now() };
     s.disputed = a.issuedAt < b.issuedAt ? [a, b] : [b, a];
     host.contradicted(s, false);
     forget(s, 'refused');
@@ -160,7 +163,10 @@ export const createVouch = (host: VouchHost): Vouch => {
 
     asked(peer, ids) {
       for (const segment of ids) {
-        const c = host.segment(segment)?.certificate;
+        const s = host.segment(segment);
+        // Two that find out at the same time suspect each other.
+        const was = s?.disputed && s.formerly!.at + formerlyMs > clock.now() ? s.formerly!.certificate : undefined;
+        const c = s?.certificate ?? was;
         if (c) peer.send({ type: 'certificate', segment, certificate: c.raw });
         else peer.send({ type: 'certificate-none', segment, reason: noneUnknown, objectLength: 0 });
       }
