@@ -213,7 +213,7 @@ func (d *decision) assign(s *Segment, why string) (stranded bool) {
 		left = math.MaxInt64
 	}
 	var fromSeeds []int
-	for _, n := range d.open(s) {
+	for _, n := range d.order(s) {
 		if d.requested(s, n) != nil {
 			continue
 		}
@@ -245,6 +245,19 @@ func (d *decision) assign(s *Segment, why string) (stranded bool) {
 	}
 	d.assignToSeeds(s, fromSeeds, why)
 	return stranded
+}
+
+// order lists the pieces that are not verified as they are assigned. The last is the shortest: as long as no viewer has sent
+// anything it comes first, since it fits into the first flight of a path.
+func (d *decision) order(s *Segment) []int {
+	open, last := d.open(s), s.Pieces-1
+	n := len(open) - 1
+	fresh := !slices.ContainsFunc(d.viewers, func(p *peer) bool { return p.Rate > 0 })
+	if fresh && n > 0 && open[n] == last && slices.ContainsFunc(d.viewers, func(p *peer) bool { return p.has(s.ID, last) }) {
+		copy(open[1:], open[:n])
+		open[0] = last
+	}
+	return open
 }
 
 // leaves says whether a piece is left to another viewer to fetch from a seed, for now.

@@ -118,7 +118,12 @@ export const decide = (input: ScheduleInput): Action[] => {
     const interested = viewers.filter((p) => Array.isArray(p.holds[s.id]));
     const fromSeeds: number[] = [];
     let stranded = false;
-    for (const n of open(s)) {
+    const rest = open(s);
+    const last = s.pieces - 1;
+    // It is the shortest, and fits into the first flight of a path. Afterwards that is no matter.
+    if (rest.at(-1) === last && !viewers.some((p) => p.rate) && viewers.some((p) => p.has(s.id, last)))
+      rest.unshift(rest.pop()!);
+    for (const n of rest) {
       if (inFlightOf(s, n)[0]) continue;
       const holders = viewers.filter((p) => p.has(s.id, n));
       // What a viewer would send too late is not asked of it. Without an origin to fall back on, late is better than never.

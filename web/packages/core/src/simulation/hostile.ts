@@ -101,8 +101,8 @@ export class Hostile {
         if (sent > 0 && (malice === 'flip-then-stall' || malice === 'silent-mid-piece')) return;
         if (malice.startsWith('flip')) body[sent % body.length]! ^= 1;
         sent++;
+        if (malice === 'silent-mid-piece') return data(id, 0, body.subarray(0, body.length / 2));
         for (let offset = 0; offset < body.length; offset += 8192) {
-          if (malice === 'silent-mid-piece' && offset > 0) return;
           data(id, offset, body.subarray(offset, offset + 8192));
         }
       }
