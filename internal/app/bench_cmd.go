@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/bench/clusterbench"
 	"github.com/leeway-video/leeway/internal/bench/idlebench"
 	"github.com/leeway-video/leeway/internal/bench/joinbench"
 	"github.com/leeway-video/leeway/internal/bench/swarmbench"
@@ -18,7 +19,7 @@ import (
 
 // benches are what `leeway bench` can run.
 func benches() []bench.Bench {
-	return []bench.Bench{swarmbench.Bench, transferbench.Bench, transportbench.Bench, joinbench.Bench, idlebench.Bench, trackerbench.Bench}
+	return []bench.Bench{swarmbench.Bench, transferbench.Bench, transportbench.Bench, joinbench.Bench, idlebench.Bench, trackerbench.Bench, clusterbench.Bench}
 }
 
 type benchCmd struct {

@@ -126,6 +126,9 @@ func (r *roster) live() int {
 	return r.view.Trackers()
 }
 
+// Live counts the trackers that this one hears, itself among them.
+func (t *Tracker) Live() int { return t.roster.live() }
+
 // lives says whether a tracker beats.
 func (r *roster) lives(id signal.ID) bool {
 	r.mu.Lock()

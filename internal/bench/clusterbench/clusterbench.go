@@ -1,0 +1,202 @@
+// Package clusterbench is `leeway bench cluster`: what viewers notice when a tracker or a NATS server is taken away. Three
+// trackers and three NATS servers are processes of their own; thousands of sessions live in this one, some of them with real
+// links to each other.
+package clusterbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"syscall"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/load"
+)
+
+const benchName = "cluster"
+
+// Bench is the bench.
+var Bench = bench.Bench{
+	Name:  benchName,
+	About: "Three trackers, three NATS servers: one is killed, or drained. Which links, sessions and introductions survive, and when they are back.",
+	Roles: map[string]bench.Role{"tracker": trackerRole, "nats": natsRole},
+	Cases: []bench.Case{
+		taking("tracker", "kill -9 of one tracker of three", whole, killTracker, 10, false),
+		taking("nats", "kill -9 of one NATS server of three", whole, killServer, 10, false),
+		taking("drain", "SIGTERM of one tracker of three", whole, drainTracker, 16, false),
+		{
+			Name: "signal", About: "An offer and its answer between two sessions, at one tracker and at two that have a NATS server each, in turn.",
+			Figures: []bench.Figure{
+				{Name: "added_p50_seconds", Unit: "s", Goal: "<= 0.001"},
+				{Name: "near_p50_seconds", Unit: "s"}, {Name: "far_p50_seconds", Unit: "s"},
+				{Name: "near_p99_seconds", Unit: "s"}, {Name: "far_p99_seconds", Unit: "s"},
+			},
+			Run: signals,
+		},
+		taking("smoke", "kill -9 of one tracker, with a tenth of the sessions, for development", tenth, killTracker, 10, true),
+	},
+}
+
+// scale is how many there are, and how long links are watched after the loss.
+type scale struct {
+	sessions, swarms, linked int
+	watched                  time.Duration
+}
+
+// iceTime is longer than ICE takes to give a link up.
+const iceTime = 35 * time.Second
+
+var (
+	whole = scale{3000, 300, 100, iceTime}
+	tenth = scale{300, 30, 20, iceTime}
+)
+
+// rightWithin is how soon introductions have to be right; twice as long they are waited for.
+const rightWithin = 15 * time.Second
+
+// taking is the case of something that is taken away: all sessions are to be back within so many seconds.
+func taking(name, about string, s scale, take taker, back int, extra bool) bench.Case {
+	return bench.Case{
+		Name: name, About: fmt.Sprintf("%s: %d sessions in %d swarms, %d with real links.", about, s.sessions, s.swarms, s.linked), Extra: extra,
+		Figures: []bench.Figure{
+			{Name: "link_ends"}, {Name: "link_ends_lost", Goal: "<= 0"},
+			{Name: "sessions_lost_their_socket"},
+			{Name: "sessions_not_resumed", Goal: "<= 0"}, {Name: "sessions_absent", Goal: "<= 0"},
+			{Name: "all_back_seconds", Unit: "s", Goal: fmt.Sprintf("<= %d", back)},
+			{Name: "peak_returns_per_second", Unit: "1/s"},
+			{Name: "introductions_right_seconds", Unit: "s", Goal: "<= 15"}, {Name: "swarms_wrong", Goal: "<= 0"},
+		},
+		Run: func(ctx context.Context, r *bench.Run) (bench.Sample, error) { return run(ctx, r, s, take) },
+	}
+}
+
+// taker takes something away. It returns which trackers are left.
+type taker func(c *cluster) (left []int, err error)
+
+func killTracker(c *cluster) ([]int, error) { return []int{1, 2}, c.trackers[0].kill() }
+
+func drainTracker(c *cluster) ([]int, error) {
+	return []int{1, 2}, syscall.Kill(c.trackers[0].PID(), syscall.SIGTERM)
+}
+
+func killServer(c *cluster) ([]int, error) { return []int{0, 1, 2}, c.servers[0].kill() }
+
+func run(ctx context.Context, r *bench.Run, s scale, take taker) (sample bench.Sample, err error) {
+	c, err := start(ctx, r)
+	if err != nil {
+		return sample, err
+	}
+	defer func() { err = errors.Join(err, c.stop()) }()
+	links := newLinks()
+	defer func() { err = errors.Join(err, links.close()) }()
+	audience, err := load.OpenAudience(ctx, load.AudienceConfig{
+		Trackers: c.addresses, Sources: sources(s.sessions), Site: siteName, Sessions: s.sessions, Swarms: s.swarms, Want: 6, Update: 5 * time.Second, Opening: 32,
+		Linker: links.of(s.linked),
+	})
+	if err != nil {
+		return sample, err
+	}
+	defer func() { err = errors.Join(err, audience.Close()) }()
+	before, err := prober{audience, s, []int{0, 1, 2}}.until(ctx, time.Now().Add(rightWithin))
+	if err != nil || before.wrong > 0 {
+		return sample, errors.Join(err, fmt.Errorf("%d swarms are not right before anything happened: %s", before.wrong, before.example))
+	}
+	if !bench.Pause(ctx, 2*time.Second) { // links that probes began have ended, the last real ones are open
+		return sample, ctx.Err()
+	}
+	return measure(ctx, r, c, links, audience, s, take)
+}
+
+func measure(ctx context.Context, r *bench.Run, c *cluster, links *links, audience *load.Audience, s scale, take taker) (bench.Sample, error) {
+	open := links.open()
+	r.Logf("  %d sessions joined, %d on the first tracker; %d ends of links are open", s.sessions, len(audience.On(0)), len(open))
+	audience.Mark()
+	at := time.Now()
+	left, err := take(c)
+	if err != nil {
+		return bench.Sample{}, err
+	}
+	after, err := prober{audience, s, left}.until(ctx, at.Add(2*rightWithin))
+	if err != nil {
+		return bench.Sample{}, err
+	}
+	if !bench.Pause(ctx, time.Until(at.Add(s.watched))) {
+		return bench.Sample{}, ctx.Err()
+	}
+	back := audience.Returns()
+	if back.Failed != nil {
+		return bench.Sample{}, back.Failed
+	}
+	last := at
+	for _, t := range back.Back {
+		if t.After(last) {
+			last = t
+		}
+	}
+	sample := bench.Sample{Values: map[string]float64{
+		"link_ends": float64(len(open)), "link_ends_lost": float64(links.lost(open)),
+		"sessions_lost_their_socket": float64(back.Lost), "sessions_not_resumed": float64(back.Fresh), "sessions_absent": float64(back.Absent),
+		"all_back_seconds": last.Sub(at).Seconds(), "peak_returns_per_second": float64(peak(back.Back)),
+		"introductions_right_seconds": after.at.Sub(at).Seconds(), "swarms_wrong": float64(after.wrong),
+	}}
+	r.Logf("  %d sockets lost, all back after %.1f s, at most %d in one second; introductions right after %.1f s; %d swarms wrong %s",
+		back.Lost, last.Sub(at).Seconds(), peak(back.Back), after.at.Sub(at).Seconds(), after.wrong, after.example)
+	return sample, nil
+}
+
+// peak is the most of them within one second.
+func peak(all []time.Time) (most int) {
+	all = slices.SortedFunc(slices.Values(all), time.Time.Compare)
+	first := 0
+	for i, t := range all {
+		for t.Sub(all[first]) > time.Second {
+			first++
+		}
+		most = max(most, i-first+1)
+	}
+	return most
+}
+
+// trips is how often each way is measured.
+const trips = 2000
+
+func signals(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
+	c, err := start(ctx, r)
+	if err != nil {
+		return sample, err
+	}
+	defer func() { err = errors.Join(err, c.stop()) }()
+	took := map[string][]time.Duration{}
+	ways := map[string]*load.Trip{}
+	for name, to := range map[string]int{"near": 0, "far": 1} {
+		trip, err := load.OpenTrip(ctx, c.addresses[0], c.addresses[to], siteName, "/trip/"+name)
+		if err != nil {
+			return sample, err
+		}
+		defer func() { err = errors.Join(err, trip.Close()) }()
+		ways[name] = trip
+	}
+	for i := range trips + trips/10 {
+		for name, trip := range ways {
+			d, err := trip.Once()
+			if err != nil {
+				return sample, err
+			}
+			if i >= trips/10 {
+				took[name] = append(took[name], d)
+			}
+		}
+	}
+	sample.Values = map[string]float64{}
+	for name, all := range took {
+		slices.Sort(all)
+		sample.Values[name+"_p50_seconds"] = all[len(all)/2].Seconds()
+		sample.Values[name+"_p99_seconds"] = all[len(all)*99/100].Seconds()
+	}
+	// An offer and an answer: two signals, each of which went across.
+	sample.Values["added_p50_seconds"] = (sample.Values["far_p50_seconds"] - sample.Values["near_p50_seconds"]) / 2
+	r.Logf("  offer and answer: %.3f ms at one tracker, %.3f ms at two", 1e3*sample.Values["near_p50_seconds"], 1e3*sample.Values["far_p50_seconds"])
+	return sample, nil
+}

@@ -1,0 +1,65 @@
+package clusterbench
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/leeway-video/leeway/internal/bench"
+)
+
+// TestMain lets this program be the processes of the cluster.
+func TestMain(m *testing.M) {
+	if len(os.Args) == 4 && os.Args[1] == bench.ChildCommand {
+		if err := bench.Child(context.Background(), []bench.Bench{Bench}, os.Args[2], os.Args[3], os.Stdin, os.Stdout); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+// TestNothingIsLost takes one process away from a small cluster of real ones.
+func TestNothingIsLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("half a minute")
+	}
+	leaks := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
+	for name, take := range map[string]taker{"tracker": killTracker, "server": killServer, "drained tracker": drainTracker} {
+		t.Run(name, func(t *testing.T) {
+			sample, err := run(t.Context(), &bench.Run{Log: t.Output()}, scale{60, 6, 10, 3 * time.Second}, take)
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := sample.Values
+			for _, lost := range []string{"link_ends_lost", "sessions_not_resumed", "sessions_absent", "swarms_wrong"} {
+				if v[lost] != 0 {
+					t.Errorf("%s: %v", lost, v[lost])
+				}
+			}
+			if v["link_ends"] == 0 || (v["sessions_lost_their_socket"] == 0) != (name == "server") {
+				t.Errorf("%v ends of links, %v sessions that lost their socket", v["link_ends"], v["sessions_lost_their_socket"])
+			}
+		})
+	}
+}
+
+func TestPeak(t *testing.T) {
+	at := func(ms ...int) (all []time.Time) {
+		for _, n := range ms {
+			all = append(all, time.Unix(0, 0).Add(time.Duration(n)*time.Millisecond))
+		}
+		return all
+	}
+	for want, all := range map[int][]time.Time{0: nil, 1: at(5), 3: at(3000, 0, 999, 500, 2200), 2: at(0, 1001, 2000, 3500)} {
+		if got := peak(all); got != want {
+			t.Errorf("at most %d in a second, counted %d", want, got)
+		}
+	}
+}

@@ -1,0 +1,18 @@
+package clusterbench
+
+import (
+	"net/http"
+	"net/netip"
+
+	"github.com/leeway-video/leeway/internal/tracker"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+	"github.com/leeway-video/leeway/internal/wsconn"
+)
+
+func endpoint(t *tracker.Tracker) http.Handler {
+	sockets := wsconn.Config{Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, Refused: t.Rejected}
+	return wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) {
+		at, _ := netip.ParseAddrPort(r.RemoteAddr)
+		t.Serve(c, tracker.Visitor{Address: at.Addr()})
+	})
+}
