@@ -1,7 +1,9 @@
 package seed
 
 import (
+	"context"
 	"errors"
+	"time"
 
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/segment"
@@ -9,6 +11,10 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
+
+// answerWait is how long an answer waits for the certificates that the offer wants: less than what they save on any path
+// that is long enough to be felt.
+const answerWait = 20 * time.Millisecond
 
 // Piece takes data from a viewer. A seed asks viewers for nothing, so all of it is unsolicited.
 func (v *viewer) Piece(m peer.Data) error {
@@ -96,21 +102,24 @@ func (v *viewer) show(h *held) peer.Certificate {
 	return peer.Certificate{Segment: peer.ID(h.id), Raw: h.cert.Bytes()}
 }
 
-// shown are the certificates that go with an answer: of the segments that the offer names, those that are at hand. For an
-// offer nothing is fetched: whoever makes it may not come.
+// shown are the certificates that go with an answer: of the segments that the offer names, those that are at hand, or
+// fetched in no time. What comes later is there when the link asks for it.
 func (v *viewer) shown(wanted []signal.ID) []peer.Message {
 	s, t := v.service, v.title
 	if len(wanted) == 0 || t.audience() < t.site.rules.Config().Policy.CertifyFrom {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(v.ctx, answerWait)
+	defer cancel()
 	payer := s.accountOf(v, 0)
 	var out []peer.Message
 	for _, id := range wanted {
-		if t.lookup(segment.ID(id)) == nil {
+		r := t.lookup(segment.ID(id))
+		if r == nil {
 			continue
 		}
-		h := s.store.get(segment.ID(id))
-		if h == nil || !s.good(h.cert, s.cfg.Now()) {
+		h := s.certify(ctx, wish{t, r, payer}).held
+		if h == nil {
 			continue
 		}
 		if n := len(h.cert.Bytes()); n <= transfer.MostShown && s.maySend(payer, n) {
