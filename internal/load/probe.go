@@ -24,9 +24,9 @@ type Probe struct {
 	Trip       []time.Duration // from each offer until its answer
 }
 
-// Probe joins the swarm of a session by one of the trackers, offers to those that it is introduced to, as many as it wants, and
-// waits for their answers, at most for so long.
-func (a *Audience) Probe(ctx context.Context, tracker, number, want int, patience time.Duration) (p Probe, err error) {
+// Probe joins the swarm of a session by one of the trackers. Where it is one of so many viewers it asks to be introduced to
+// some, offers to them and waits for their answers, at most for so long: asking uses up what others want.
+func (a *Audience) Probe(ctx context.Context, tracker, number, viewers, want int, patience time.Duration) (p Probe, err error) {
 	var from netip.Addr
 	if n := len(a.cfg.Sources); n > 0 {
 		from = a.cfg.Sources[number%n]
@@ -63,12 +63,13 @@ func (a *Audience) Probe(ctx context.Context, tracker, number, want int, patienc
 		}
 		switch m := m.(type) {
 		case *signal.Welcome:
-			say(&signal.Join{Request: 1, Title: a.cfg.title(number), Role: "full", Want: want, Range: &signal.Range{From: 0, To: 30_000}})
+			say(&signal.Join{Request: 1, Title: a.cfg.title(number), Role: "full", Range: &signal.Range{From: 0, To: 30_000}})
 		case *signal.Joined:
 			joined, p.Viewers = true, m.Viewers
-			if m.Viewers == 1 {
+			if m.Viewers != viewers {
 				return p, nil
 			}
+			say(&signal.Update{Swarm: m.Swarm, Want: want})
 		case *signal.Introduce:
 			for _, o := range m.Peers {
 				link := newLink()

@@ -96,7 +96,7 @@ func (p prober) round(ctx context.Context, swarms []int) (wrong []int, example s
 // ask says what is wrong with a swarm, or nothing.
 func (p prober) ask(ctx context.Context, swarm int) string {
 	each := p.scale.sessions / p.scale.swarms
-	got, err := p.audience.Probe(ctx, p.trackers[swarm%len(p.trackers)], swarm*each, mostMet, probePatience)
+	got, err := p.audience.Probe(ctx, p.trackers[swarm%len(p.trackers)], swarm*each, each+1, mostMet, probePatience)
 	switch want := min(each, mostMet); {
 	case err != nil:
 		return fmt.Sprintf("(swarm %d: %v)", swarm, err)
