@@ -17,10 +17,10 @@ import (
 // outboundMTU is the size of SCTP's packets, bytes: what Chromium takes for safe on any path.
 const outboundMTU = 1191
 
-// newAgent makes the ICE agent of a link over s; answered is called when a check of its was answered.
-func (h *Host) newAgent(s *socket, answered func()) (*ice.Agent, error) {
+// newAgent makes the ICE agent of a link over s; answered is called when a check of its was answered, and in gets the data.
+func (h *Host) newAgent(s *socket, answered func(), in *intake) (*ice.Agent, error) {
 	options := []ice.AgentOption{
-		ice.WithUDPMux(share{s.mux, answered}),
+		ice.WithUDPMux(share{s.mux, answered, in}),
 		ice.WithNet(h.net), // one for all: each would list the machine's interfaces and keep the list
 		ice.WithNetworkTypes([]ice.NetworkType{ice.NetworkTypeUDP4, ice.NetworkTypeUDP6}),
 		// A viewer's .local candidates are not looked up: its own checks reach us and make it a peer-reflexive
@@ -140,7 +140,10 @@ func (l *Link) associate(remote *description, client bool) (*sctp.Association, e
 		return nil, err
 	}
 	l.reaches(&l.stages.Reached)
-	records, err := l.host.handshake(l.ctx, conn, client, remote.fingerprint, l.stir)
+	if len(l.host.cfg.ICEServers) > 0 {
+		l.running.Go(func() { l.collect(conn) })
+	}
+	records, err := l.host.handshake(l.ctx, way{conn, l.in}, client, remote.fingerprint, l.stir)
 	if err != nil {
 		return nil, err
 	}

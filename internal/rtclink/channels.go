@@ -46,13 +46,16 @@ func (l *Link) dial(a *sctp.Association, client bool) error {
 	return nil
 }
 
-// accept takes the channels of the other side until the association ends.
+// accept takes the channels of the other side until the association ends. It goes on in a new goroutine after each, whose
+// stack has not grown.
 func (l *Link) accept(a *sctp.Association) {
 	for {
 		dc, err := datachannel.Accept(a, &datachannel.Config{LoggerFactory: l.host.loggers})
 		switch {
 		case err == nil:
 			l.adopt(dc)
+			l.running.Go(func() { l.accept(a) })
+			return
 		case errors.Is(err, io.EOF):
 			close(l.gone)
 			l.ended.Store(true)

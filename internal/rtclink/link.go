@@ -26,6 +26,7 @@ type Link struct {
 	host     *Host
 	agent    *ice.Agent
 	own      *socket // this link's socket, nil when the host's is used
+	in       *intake // packets that are not ICE's
 	events   transfer.LinkEvents
 	acks     func([]byte) // what comes on the ack channel
 	offering bool
@@ -77,7 +78,7 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 		return nil, ErrClosed
 	}
 	l := &Link{
-		host: h, events: events, offering: offering, mid: mid, plan: plan,
+		host: h, events: events, offering: offering, mid: mid, plan: plan, in: newIntake(),
 		data: make([]*datachannel.DataChannel, plan.Data), flight: newFlight(h.cfg.InFlight, plan.Message),
 		checked: make(chan struct{}, 1), gathered: make(chan struct{}), gone: make(chan struct{}), done: make(chan struct{}), acks: func([]byte) {},
 	}
@@ -94,7 +95,7 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 	}
 	l.hosts = len(s.mux.addrs)
 	var err error
-	if l.agent, err = h.newAgent(s, l.answered); err != nil {
+	if l.agent, err = h.newAgent(s, l.answered, l.in); err != nil {
 		if l.own != nil {
 			l.own.close()
 		}
@@ -337,6 +338,7 @@ func (l *Link) shutdown(reason peer.CloseReason, farewell []byte, tell bool) {
 		association.Abort("")
 	}
 	l.cancel() // ends what is coming up, and closes the records
+	l.in.close()
 	_ = l.agent.GracefulClose()
 	l.running.Wait()
 	if l.own != nil {

@@ -57,8 +57,9 @@ func newMux(conn *net.UDPConn, addrs []net.Addr) (*mux, error) {
 // GetListenAddresses implements ice.UDPMux.
 func (m *mux) GetListenAddresses() []net.Addr { return m.addrs }
 
-// handle is what share's GetConn gives out: a handle on the port of an agent. The port goes with its last handle.
-func (m *mux) handle(ufrag string, addr net.Addr, answered func()) (net.PacketConn, error) {
+// handle is what share's GetConn gives out: a handle on the port of an agent, whose data go to in. The port goes with its
+// last handle.
+func (m *mux) handle(ufrag string, addr net.Addr, answered func(), in *intake) (net.PacketConn, error) {
 	udp, ok := addr.(*net.UDPAddr)
 	if !ok {
 		return nil, errNotUDP
@@ -71,7 +72,7 @@ func (m *mux) handle(ufrag string, addr net.Addr, answered func()) (net.PacketCo
 	}
 	p := m.ports[key]
 	if p == nil {
-		p = newPort(m, key)
+		p = newPort(m, key, in)
 		m.ports[key] = p
 	}
 	return p.handle(answered), nil

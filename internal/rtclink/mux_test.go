@@ -35,7 +35,7 @@ func testMux(t *testing.T) *mux {
 
 func (m *mux) testHandle(t *testing.T, ufrag string) *handle {
 	t.Helper()
-	c, err := m.handle(ufrag, m.addrs[0], func() {})
+	c, err := m.handle(ufrag, m.addrs[0], func() {}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +79,7 @@ func heard(t *testing.T, h *handle, what []byte) netip.AddrPort {
 func (h *handle) empty() bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return h.head == len(h.queue)
+	return h.queue.empty()
 }
 
 func TestAnAddressGoesToWhoeverProvesIt(t *testing.T) {

@@ -1,6 +1,7 @@
 package rtclink
 
 import (
+	"encoding/binary"
 	"errors"
 	"io"
 	"net"
@@ -10,30 +11,30 @@ import (
 	"time"
 )
 
-const (
-	// portBound is how many packets wait for an agent; more are dropped, as a full socket would.
-	portBound = 8192
-	// keptQueue is the longest queue whose memory a port keeps when it is empty, packets.
-	keptQueue = 128
-)
+// tellEvery is how often an agent hears that its link's path lives, while data arrive that it does not see.
+const tellEvery = quietAfter / 4
+
+// alive is what it hears: a binding indication (RFC 8489), which is for nothing else.
+var alive = append(binary.BigEndian.AppendUint32([]byte{0x00, 0x11, 0, 0}, stunCookie), make([]byte, stunHeader-8)...)
 
 // port is one agent's share of a socket.
 type port struct {
 	mux    *mux
 	key    portKey
+	in     *intake       // takes what is not STUN; nil: the agent does
 	notify chan struct{} // something is in the queue
 	gone   chan struct{} // closed with the port
 
 	mu      sync.Mutex
-	queue   []packet         // guarded by mu; from head on
-	head    int              // guarded by mu
+	queue   waiting          // guarded by mu
+	told    time.Time        // guarded by mu: when the agent last heard that the path lives
 	owned   []netip.AddrPort // guarded by mu; one once a link is open, mostly
 	handles int              // guarded by mu
 	closed  bool             // guarded by mu
 }
 
-func newPort(m *mux, key portKey) *port {
-	return &port{mux: m, key: key, notify: make(chan struct{}, 1), gone: make(chan struct{})}
+func newPort(m *mux, key portKey, in *intake) *port {
+	return &port{mux: m, key: key, in: in, notify: make(chan struct{}, 1), gone: make(chan struct{})}
 }
 
 func (p *port) owns(addr netip.AddrPort) bool {
@@ -61,16 +62,29 @@ func (p *port) push(a arrival, from, to int) {
 	if p.closed {
 		return
 	}
-	if p.head > keptQueue && 2*p.head > len(p.queue) {
-		n := copy(p.queue, p.queue[p.head:])
-		clear(p.queue[n:])
-		p.queue, p.head = p.queue[:n], 0
+	if p.in == nil {
+		a.each(from, to, p.queue.push)
+		p.wake()
+		return
 	}
-	for at := from; at < to && len(p.queue)-p.head < portBound; at += a.size {
-		a.slab.refs.Add(1)
-		p.queue = append(p.queue, packet{a.slab, a.slab.buf[at:min(at+a.size, to)], a.from})
+	data := false
+	p.in.put(func(push func(packet)) {
+		a.each(from, to, func(q packet) {
+			if isSTUN(q.data) {
+				p.queue.push(q)
+				return
+			}
+			data = true
+			push(q)
+		})
+	})
+	if now := time.Now(); data && now.Sub(p.told) >= tellEvery {
+		p.told = now
+		p.queue.push(packet{data: alive, from: a.from})
 	}
-	p.wake()
+	if !p.queue.empty() {
+		p.wake()
+	}
 }
 
 func (p *port) wake() {
@@ -84,17 +98,7 @@ func (p *port) wake() {
 func (p *port) pop() (q packet, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.head == len(p.queue) {
-		return packet{}, false
-	}
-	q, p.queue[p.head] = p.queue[p.head], packet{}
-	if p.head++; p.head == len(p.queue) {
-		p.queue, p.head = p.queue[:0], 0
-		if cap(p.queue) > keptQueue {
-			p.queue = nil
-		}
-	}
-	return q, true
+	return p.queue.pop()
 }
 
 // close ends the reading of every handle.
@@ -105,10 +109,7 @@ func (p *port) close() {
 		return
 	}
 	p.closed = true
-	for _, q := range p.queue[p.head:] {
-		q.slab.release()
-	}
-	p.queue, p.head = nil, 0
+	p.queue.drop()
 	close(p.gone)
 }
 
@@ -119,6 +120,7 @@ type handle struct {
 	once     sync.Once
 	answered func() // a check has been answered, and the agent has seen it
 	answer   bool   // what was read last is such an answer; of the reader
+	began    bool   // of the reader
 }
 
 var (
@@ -136,6 +138,10 @@ func (p *port) handle(answered func()) *handle {
 
 // ReadFromAddrPort reads a packet; pion prefers it, since it makes no address on the heap.
 func (h *handle) ReadFromAddrPort(b []byte) (int, netip.AddrPort, error) {
+	if !h.began {
+		h.began = true
+		giveBack(b[min(maxDatagram, len(b)):]) // the agent reads to the same 8 KiB as long as it lives
+	}
 	if h.answer { // the agent deals with a packet before it reads the next
 		h.answer = false
 		h.answered()
@@ -144,7 +150,7 @@ func (h *handle) ReadFromAddrPort(b []byte) (int, netip.AddrPort, error) {
 		if q, ok := h.pop(); ok {
 			h.answer = isSuccess(q.data)
 			n := copy(b, q.data)
-			q.slab.release()
+			q.release()
 			return n, q.from, nil
 		}
 		select {

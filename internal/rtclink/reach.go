@@ -15,15 +15,16 @@ import (
 // it, they let the other side begin its checks when the description arrives.
 const gatherWait = 20 * time.Millisecond
 
-// share is one link's view of a socket's mux: its agent's port tells of answers to checks.
+// share is one link's view of a socket's mux: its agent's port tells of answers to checks, and data go by the agent.
 type share struct {
 	*mux
 	answered func()
+	in       *intake
 }
 
 // GetConn implements ice.UDPMux.
 func (s share) GetConn(ufrag string, addr net.Addr) (net.PacketConn, error) {
-	return s.handle(ufrag, addr, s.answered)
+	return s.handle(ufrag, addr, s.answered, s.in)
 }
 
 // answered says that a check of this link's agent may have been answered.

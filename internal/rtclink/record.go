@@ -137,6 +137,7 @@ func newRecords(conn datagrams, k *keys, begin func() ([][]byte, error), stop, i
 func (r *records) Read(p []byte) (int, error) {
 	r.idle()
 	if r.begin != nil {
+		giveBack(p[min(maxDatagram, len(p)):]) // SCTP reads to the same 8 KiB as long as it lives
 		var err error
 		if r.early, err = r.begin(); err != nil {
 			return 0, err

@@ -32,9 +32,9 @@ type arrival struct {
 	from netip.AddrPort
 }
 
-// packet is one packet of an arrival.
-type packet struct {
-	slab *slab
-	data []byte
-	from netip.AddrPort
+// each hands on the packets between two offsets.
+func (a arrival) each(from, to int, take func(packet)) {
+	for at := from; at < to; at += a.size {
+		take(packet{a.slab, a.slab.buf[at:min(at+a.size, to)], a.from})
+	}
 }

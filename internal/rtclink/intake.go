@@ -1,0 +1,185 @@
+package rtclink
+
+import (
+	"io"
+	"net/netip"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/pion/ice/v4"
+)
+
+const (
+	// queueBound is how many packets wait for an agent or a link; more are dropped, as a full socket would.
+	queueBound = 8192
+	// keptQueue is the longest queue whose memory is kept when it is empty, packets.
+	keptQueue = 128
+)
+
+// packet is one packet of an arrival, or one that has memory of its own and no slab.
+type packet struct {
+	slab *slab
+	data []byte
+	from netip.AddrPort
+}
+
+func (q packet) release() {
+	if q.slab != nil {
+		q.slab.release()
+	}
+}
+
+// waiting is packets in the order in which they came.
+type waiting struct {
+	list []packet // from head on
+	head int
+}
+
+func (w *waiting) empty() bool { return w.head == len(w.list) }
+
+// push adds a packet, and holds on to its slab; a full queue drops it.
+func (w *waiting) push(q packet) {
+	if len(w.list)-w.head >= queueBound {
+		return
+	}
+	if w.head > keptQueue && 2*w.head > len(w.list) {
+		n := copy(w.list, w.list[w.head:])
+		clear(w.list[n:])
+		w.list, w.head = w.list[:n], 0
+	}
+	if q.slab != nil {
+		q.slab.refs.Add(1)
+	}
+	w.list = append(w.list, q)
+}
+
+// pop takes the first packet.
+func (w *waiting) pop() (q packet, ok bool) {
+	if w.empty() {
+		return packet{}, false
+	}
+	q, w.list[w.head] = w.list[w.head], packet{}
+	if w.head++; w.empty() {
+		w.list, w.head = w.list[:0], 0
+		if cap(w.list) > keptQueue {
+			w.list = nil
+		}
+	}
+	return q, true
+}
+
+// drop forgets all.
+func (w *waiting) drop() {
+	for _, q := range w.list[w.head:] {
+		q.release()
+	}
+	w.list, w.head = nil, 0
+}
+
+// intake is where a link's packets wait that are not ICE's. They come from the socket's mux without the way through the
+// agent, which would copy each twice and have a goroutine wake up for it.
+type intake struct {
+	wake chan struct{} // there is something to look at
+
+	mu     sync.Mutex
+	queue  waiting   // guarded by mu
+	until  time.Time // guarded by mu: of reading
+	closed bool      // guarded by mu
+}
+
+func newIntake() *intake { return &intake{wake: make(chan struct{}, 1)} }
+
+// put adds packets: those that add hands to its argument.
+func (in *intake) put(add func(push func(packet))) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.closed {
+		return
+	}
+	add(in.queue.push)
+	in.stir()
+}
+
+func (in *intake) stir() {
+	select {
+	case in.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Read returns the next packet.
+func (in *intake) Read(p []byte) (int, error) {
+	for {
+		q, ok, err := in.next()
+		switch {
+		case err != nil:
+			return 0, err
+		case !ok:
+			<-in.wake
+			continue
+		}
+		n := copy(p, q.data)
+		short := n < len(q.data)
+		q.release()
+		if short {
+			return n, io.ErrShortBuffer
+		}
+		return n, nil
+	}
+}
+
+func (in *intake) next() (q packet, ok bool, err error) {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if !in.until.IsZero() {
+		return packet{}, false, os.ErrDeadlineExceeded
+	}
+	if q, ok = in.queue.pop(); !ok && in.closed {
+		err = io.EOF
+	}
+	return q, ok, err
+}
+
+// SetReadDeadline interrupts reading, or with the zero time lets it go on: nobody here sets a time that is to come.
+func (in *intake) SetReadDeadline(t time.Time) error {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.until = t
+	in.stir()
+	return nil
+}
+
+func (in *intake) close() {
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	in.closed = true
+	in.queue.drop()
+	in.stir()
+}
+
+// way is what a link's records travel over: out by the agent's best pair of addresses, in by the intake.
+type way struct {
+	*ice.Conn
+	in *intake
+}
+
+var _ datagrams = way{}
+
+// Read implements datagrams.
+func (w way) Read(p []byte) (int, error) { return w.in.Read(p) }
+
+// SetReadDeadline implements datagrams.
+func (w way) SetReadDeadline(t time.Time) error { return w.in.SetReadDeadline(t) }
+
+// collect takes in what comes by other sockets than ours, those of relays, until the agent closes.
+func (l *Link) collect(conn *ice.Conn) {
+	buf := make([]byte, maxDatagram)
+	for {
+		n, err := conn.Read(buf)
+		if err != nil && err != io.ErrShortBuffer {
+			return
+		}
+		l.in.put(func(push func(packet)) { push(packet{data: append([]byte(nil), buf[:n]...)}) })
+	}
+}

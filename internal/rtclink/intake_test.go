@@ -1,0 +1,123 @@
+package rtclink
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net/netip"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/pion/stun/v4"
+)
+
+// arrive makes an arrival of packets of one size from one sender.
+func arrive(packets ...[]byte) arrival {
+	s := &slab{}
+	s.refs.Store(1)
+	a := arrival{slab: s, size: len(packets[0]), from: netip.MustParseAddrPort("192.0.2.1:5")}
+	for _, p := range packets {
+		a.n += copy(s.buf[a.n:], p)
+	}
+	return a
+}
+
+func TestDataGoByTheAgentWhichHearsThatTheyCome(t *testing.T) {
+	in := newIntake()
+	p := newPort(nil, portKey{}, in)
+	check := binding(t, stun.ClassRequest, "us:them")
+	record := bytes.Repeat([]byte{contentApplication}, len(check))
+	for range 3 {
+		a := arrive(record, check, record)
+		p.push(a, 0, a.n)
+		a.slab.release()
+	}
+	buf := make([]byte, maxDatagram)
+	for i := range 6 {
+		if n, err := in.Read(buf); err != nil || !bytes.Equal(buf[:n], record) {
+			t.Fatalf("record %d: %x, %v", i, buf[:n], err)
+		}
+	}
+	var heard [][]byte
+	for q, ok := p.pop(); ok; q, ok = p.pop() {
+		heard = append(heard, bytes.Clone(q.data))
+		q.release()
+	}
+	if len(heard) != 4 || !bytes.Equal(heard[0], check) || !bytes.Equal(heard[1], alive) || !bytes.Equal(heard[3], check) {
+		t.Errorf("the agent heard %x", heard)
+	}
+	m := &stun.Message{Raw: alive}
+	if err := m.Decode(); err != nil || m.Type != stun.NewType(stun.MethodBinding, stun.ClassIndication) {
+		t.Errorf("%s, %v", m.Type, err)
+	}
+}
+
+func TestAnIntakeCanBeInterruptedAndGoesOn(t *testing.T) {
+	leakCheck(t)
+	in := newIntake()
+	type got struct {
+		n   int
+		err error
+	}
+	read := func() <-chan got {
+		c := make(chan got, 1)
+		go func() {
+			n, err := in.Read(make([]byte, 10))
+			c <- got{n, err}
+		}()
+		return c
+	}
+	c := read()
+	_ = in.SetReadDeadline(time.Unix(1, 0))
+	if g := wait(t, c, "the interruption"); !errors.Is(g.err, os.ErrDeadlineExceeded) || !isTimeout(g.err) {
+		t.Errorf("%d, %v", g.n, g.err)
+	}
+	a := arrive(make([]byte, 8), make([]byte, 8))
+	b := arrive(make([]byte, 20))
+	in.put(func(push func(packet)) { a.each(0, a.n, push); b.each(0, b.n, push); push(packet{data: []byte("own")}) })
+	if g := wait(t, read(), "the interruption"); g.err == nil {
+		t.Error("read although it is interrupted")
+	}
+	_ = in.SetReadDeadline(time.Time{})
+	for _, want := range []got{{8, nil}, {8, nil}, {10, io.ErrShortBuffer}, {3, nil}} {
+		if g := wait(t, read(), "a packet"); g != want {
+			t.Errorf("%v, expected %v", g, want)
+		}
+	}
+	if a.slab.refs.Load() != 1 || b.slab.refs.Load() != 1 {
+		t.Errorf("slabs are held %d and %d times", a.slab.refs.Load(), b.slab.refs.Load())
+	}
+	in.put(func(push func(packet)) { a.each(0, a.n, push) })
+	in.close()
+	if g := wait(t, read(), "the end"); !errors.Is(g.err, io.EOF) || a.slab.refs.Load() != 1 {
+		t.Errorf("%v; the slab is held %d times", g.err, a.slab.refs.Load())
+	}
+	in.put(func(push func(packet)) { a.each(0, a.n, push) })
+	if a.slab.refs.Load() != 1 {
+		t.Error("a closed intake holds a slab")
+	}
+}
+
+func TestAQueueIsBounded(t *testing.T) {
+	var w waiting
+	a := arrive(make([]byte, 8))
+	for i := range queueBound + 10 {
+		w.push(packet{a.slab, a.slab.buf[:8], netip.AddrPort{}})
+		if i%3 == 0 {
+			if q, ok := w.pop(); ok {
+				q.release()
+			}
+		}
+	}
+	for range queueBound {
+		w.push(packet{a.slab, a.slab.buf[:8], netip.AddrPort{}})
+	}
+	if n := int(a.slab.refs.Load()) - 1; n != queueBound {
+		t.Errorf("%d packets wait", n)
+	}
+	w.drop()
+	if n := a.slab.refs.Load(); n != 1 {
+		t.Errorf("the slab is held %d times", n)
+	}
+}
