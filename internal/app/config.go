@@ -13,6 +13,7 @@ type Config struct {
 	Sites   []site.Config `yaml:"sites"`
 	Tracker TrackerConfig `yaml:"tracker"`
 	Seed    SeedConfig    `yaml:"seed"`
+	Turn    TurnConfig    `yaml:"turn"`
 	NATS    NATSConfig    `yaml:"nats"`
 	Up      UpConfig      `yaml:"up"`
 }
@@ -31,7 +32,8 @@ type TrackerConfig struct {
 	Secret         string   `yaml:"secret" secret:"true"` // base64url, 32 bytes or more; the same on all trackers
 	TrustedProxies []string `yaml:"trusted_proxies"`      // CIDRs whose X-Forwarded-For is believed
 
-	ICEServers []ICEServer `yaml:"ice_servers"` // STUN and TURN servers told to viewers; none is public by default
+	ICEServers      []ICEServer   `yaml:"ice_servers"`      // STUN and TURN servers told to viewers; none is public by default
+	CredentialsLife time.Duration `yaml:"credentials_life"` // of those made with a secret of ice_servers
 
 	UpdateInterval    time.Duration `yaml:"update_interval"`     // between a viewer's updates
 	StatsInterval     time.Duration `yaml:"stats_interval"`      // between a viewer's statistics
@@ -55,11 +57,12 @@ type WebTorrentConfig struct {
 	MaxSwarms  int           `yaml:"max_swarms"`          // of one socket
 }
 
-// ICEServer is a STUN or TURN server.
+// ICEServer is a STUN or TURN server. With a secret each session gets credentials of its own (spec/turn.md).
 type ICEServer struct {
 	URLs       []string `yaml:"urls"`
 	Username   string   `yaml:"username"`
 	Credential string   `yaml:"credential" secret:"true"`
+	Secret     string   `yaml:"secret" secret:"true"`
 }
 
 // SeedConfig is of `leeway seed`; `leeway up` takes everything but data_dir and admin from here.
@@ -86,6 +89,29 @@ type SiteBudget struct {
 	Site       string `yaml:"site"`        // name, as in sites
 	Rate       int64  `yaml:"rate"`        // bytes per second, 0 is unlimited
 	DailyBytes int64  `yaml:"daily_bytes"` // bytes a day, 0 is unlimited
+}
+
+// TurnConfig is of `leeway turn`.
+type TurnConfig struct {
+	Listen         string        `yaml:"listen"`                // HOST:PORT, UDP and TCP
+	ListenTLS      string        `yaml:"listen_tls"`            // HOST:PORT, TLS; only with cert_file
+	CertFile       string        `yaml:"cert_file"`             // TLS certificate, read again when it changes
+	KeyFile        string        `yaml:"key_file"`              // and its key
+	Admin          string        `yaml:"admin"`                 // HOST:PORT of metrics, health
+	Secrets        []string      `yaml:"secrets" secret:"true"` // credentials made with any of them are taken; the first is the one of usernames that do not say
+	Realm          string        `yaml:"realm"`                 //
+	Announce       []string      `yaml:"announce"`              // addresses told as relayed ones, at most one of each family, instead of the machine's own
+	PortMin        int           `yaml:"port_min"`              // of relayed addresses
+	PortMax        int           `yaml:"port_max"`              //
+	Sockets        int           `yaml:"sockets"`               // UDP sockets on the port of listen; 0: one a processor
+	Allow          []string      `yaml:"allow"`                 // ranges, addresses, addresses and ports that may be reached though they are private: seeds
+	MaxAllocations int           `yaml:"max_allocations"`       //
+	MaxPerUser     int           `yaml:"max_per_user"`          // allocations of one session
+	MaxPerAddress  int           `yaml:"max_per_address"`       // allocations, and connections, of one address of viewers
+	MaxConnections int           `yaml:"max_connections"`       // TCP and TLS
+	Rate           int64         `yaml:"rate"`                  // bytes per second relayed in all, 0 is unlimited
+	AllocationRate int64         `yaml:"allocation_rate"`       // bytes per second of one allocation, 0 is unlimited
+	Drain          time.Duration `yaml:"drain"`                 // for which allocations go on when the relay is to end
 }
 
 // NATSConfig joins replicas. Without a URL the process has a server of its own.
@@ -129,11 +155,16 @@ func defaults(getenv func(string) string) *Config {
 			Listen: ":8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "tracker"),
 			UpdateInterval: 10 * time.Second, StatsInterval: 10 * time.Second, TicketLife: 10 * time.Minute, DrainSpread: 5 * time.Second,
 			MaxSessions: 20_000, MaxPerAddress: 2000, MaxSwarms: 4, MaxMembers: 2000, MessagesPerSecond: 50, ConnectsPerSecond: 20,
-			WebTorrent: WebTorrentConfig{Interval: 2 * time.Minute, MaxSwarms: 64},
+			CredentialsLife: 10 * time.Minute,
+			WebTorrent:      WebTorrentConfig{Interval: 2 * time.Minute, MaxSwarms: 64},
 		},
 		Seed: SeedConfig{
 			Admin: defaultAdmin, DataDir: filepath.Join(dir, "seed"),
 			MemoryBytes: 256 << 20, DiskBytes: 4 << 30, MaxLinks: 500, MaxTitles: 1000, SessionFactor: 1.5, LookAhead: 2,
+		},
+		Turn: TurnConfig{
+			Listen: ":3478", ListenTLS: ":5349", Admin: defaultAdmin, Realm: "leeway", PortMin: 49152, PortMax: 65535,
+			MaxAllocations: 10_000, MaxPerUser: 40, MaxPerAddress: 1000, MaxConnections: 10_000, AllocationRate: 2_500_000, Drain: 30 * time.Second,
 		},
 		Up: UpConfig{Listen: "127.0.0.1:8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "up"), OriginFault: faultNone},
 	}
@@ -151,6 +182,9 @@ func (c *Config) addresses() []address {
 		{"tracker.admin", c.Tracker.Admin, false},
 		{"seed.listen", c.Seed.Listen, true},
 		{"seed.admin", c.Seed.Admin, false},
+		{"turn.listen", c.Turn.Listen, false},
+		{"turn.listen_tls", c.Turn.ListenTLS, false},
+		{"turn.admin", c.Turn.Admin, false},
 		{"nats.listen", c.NATS.Listen, true},
 		{"up.listen", c.Up.Listen, false},
 		{"up.admin", c.Up.Admin, false},

@@ -86,6 +86,7 @@ func (c configPrintCmd) Run(_ context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
+	wrong := valid(config) // before its secrets are replaced by what is none
 	redact(reflect.ValueOf(config).Elem())
 	text, err := yaml.MarshalWithOptions(config, yaml.Indent(2), yaml.IndentSequence(true))
 	if err != nil {
@@ -94,7 +95,7 @@ func (c configPrintCmd) Run(_ context.Context, r *run) error {
 	if _, err := r.env.Stdout.Write(text); err != nil {
 		return err
 	}
-	return valid(config)
+	return wrong
 }
 
 const redacted = "(secret)"
@@ -105,8 +106,8 @@ func redact(v reflect.Value) {
 	case reflect.Struct:
 		for _, f := range fields(v.Type()) {
 			inner := v.FieldByIndex(f.index)
-			if f.secret && inner.Kind() == reflect.String && inner.String() != "" {
-				inner.SetString(redacted)
+			if f.secret {
+				conceal(inner)
 				continue
 			}
 			redact(inner)
@@ -118,6 +119,18 @@ func redact(v reflect.Value) {
 	case reflect.String:
 		if u, err := url.Parse(v.String()); err == nil && u.User != nil {
 			v.SetString(u.Redacted())
+		}
+	}
+}
+
+// conceal replaces a secret, or each of a list of them, that is there.
+func conceal(v reflect.Value) {
+	switch {
+	case v.Kind() == reflect.String && v.String() != "":
+		v.SetString(redacted)
+	case v.Kind() == reflect.Slice:
+		for i := range v.Len() {
+			conceal(v.Index(i))
 		}
 	}
 }

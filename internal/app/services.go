@@ -12,6 +12,7 @@ import (
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/natsbus"
 	"github.com/leeway-video/leeway/internal/promreg"
+	"github.com/leeway-video/leeway/internal/relay"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/tracker"
@@ -25,7 +26,7 @@ var buildInfoMetric = &metric.Def{
 // definitions lists what a process can count; spec/metrics.md has the same list.
 func definitions() []*metric.Def {
 	defs := []*metric.Def{buildInfoMetric}
-	for _, part := range [][]*metric.Def{tracker.Metrics(), seed.Metrics(), natsbus.Metrics(), originMetrics()} {
+	for _, part := range [][]*metric.Def{tracker.Metrics(), seed.Metrics(), relay.Metrics(), natsbus.Metrics(), originMetrics()} {
 		defs = append(defs, part...)
 	}
 	return defs

@@ -49,7 +49,6 @@ type relayed struct {
 	once   sync.Once
 
 	mu       sync.Mutex
-	client   netip.AddrPort          // guarded by mu; invalid until pion has told
 	peers    map[netip.Addr]struct{} // guarded by mu: permissions
 	channels int                     // guarded by mu
 }

@@ -1,0 +1,72 @@
+package app
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+)
+
+// pairEvery is how often a certificate's files are looked at, when somebody connects.
+const pairEvery = 10 * time.Second
+
+// pair is a certificate and its key in files that somebody else renews.
+type pair struct {
+	cert, key string
+	log       *slog.Logger
+	now       func() time.Time
+
+	mu     sync.Mutex
+	loaded *tls.Certificate // guarded by mu
+	stamps [2]time.Time     // guarded by mu: of the files that loaded came from
+	looked time.Time        // guarded by mu
+}
+
+// openPair reads the files once, so that what is wrong with them is said at the start.
+func openPair(cert, key string, log *slog.Logger) (*pair, error) {
+	p := &pair{cert: cert, key: key, log: log, now: time.Now}
+	loaded, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("TLS certificate %s with key %s: %w", cert, key, err)}
+	}
+	p.loaded, p.looked = &loaded, p.now()
+	p.stamps, err = p.changed()
+	return p, err
+}
+
+func (p *pair) changed() (at [2]time.Time, err error) {
+	for i, file := range []string{p.cert, p.key} {
+		info, failed := os.Stat(file)
+		if failed != nil {
+			err = errors.Join(err, failed)
+			continue
+		}
+		at[i] = info.ModTime()
+	}
+	return at, err
+}
+
+// get implements tls.Config's GetCertificate. Files that cannot be read, or do not fit each other yet, change nothing: a
+// certificate that ends soon is better than none.
+func (p *pair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if now := p.now(); now.Sub(p.looked) >= pairEvery {
+		p.looked = now
+		stamps, err := p.changed()
+		if err == nil && stamps != p.stamps {
+			var loaded tls.Certificate
+			if loaded, err = tls.LoadX509KeyPair(p.cert, p.key); err == nil {
+				p.loaded, p.stamps = &loaded, stamps
+				p.log.Info("TLS certificate read again", "file", p.cert)
+			}
+		}
+		if err != nil {
+			p.log.Warn("TLS certificate cannot be read again; the one in use stays", "file", p.cert, "error", err)
+		}
+	}
+	return p.loaded, nil
+}

@@ -1,0 +1,145 @@
+package app
+
+import (
+	"context"
+	"crypto/tls"
+	"log/slog"
+	"net/netip"
+	"runtime"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/promreg"
+	"github.com/leeway-video/leeway/internal/relay"
+	"github.com/leeway-video/leeway/internal/turnd"
+)
+
+// wantedBuffer is below which a relay's socket drops packets in bursts.
+const wantedBuffer = 4 << 20
+
+// turnService is a relay on its sockets. It needs neither sites nor a bus: credentials say all.
+type turnService struct {
+	config   TurnConfig
+	log      *slog.Logger
+	registry *promreg.Registry
+	relay    *relay.Relay
+	server   *turnd.Server
+	end      context.CancelFunc
+	ended    chan struct{}
+}
+
+// relayPolicy has a relay decide over a server's packets.
+type relayPolicy struct{ *relay.Relay }
+
+// Open implements turnd.Policy.
+func (p relayPolicy) Open(user string) (turnd.Flow, error) {
+	flow, err := p.Relay.Open(user)
+	if err != nil {
+		return nil, err
+	}
+	return flow, nil
+}
+
+// startTurn opens the sockets and serves. stop ends it.
+func startTurn(c TurnConfig, log *slog.Logger) (*turnService, error) {
+	s := &turnService{config: c, log: log, ended: make(chan struct{})}
+	var err error
+	if s.registry, err = promreg.New(nil, append([]*metric.Def{buildInfoMetric}, relay.Metrics()...)...); err != nil {
+		return nil, err
+	}
+	if err := s.registry.Process(); err != nil {
+		return nil, err
+	}
+	s.registry.Set(buildInfoMetric, 1, Version, runtime.Version())
+	if s.relay, err = newRelay(c, s.registry, log); err != nil {
+		return nil, &usageError{err}
+	}
+	config := turnd.Config{
+		Listen: c.Listen, Sockets: c.Sockets, PortMin: uint16(c.PortMin), PortMax: uint16(c.PortMax), Realm: c.Realm,
+		Policy: relayPolicy{s.relay}, Log: log,
+	}
+	for _, text := range c.Announce {
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			return nil, &usageError{err}
+		}
+		config.Announce = append(config.Announce, a)
+	}
+	if c.CertFile != "" {
+		pair, err := openPair(c.CertFile, c.KeyFile, log)
+		if err != nil {
+			return nil, err
+		}
+		config.ListenTLS, config.TLS = c.ListenTLS, &tls.Config{GetCertificate: pair.get, MinVersion: tls.VersionTLS12}
+	}
+	if s.server, err = turnd.Listen(config); err != nil {
+		return nil, listenError("turn", c.Listen, err)
+	}
+	read, write := s.server.Buffers()
+	s.relay.Buffers(read, write)
+	if min(read, write) < wantedBuffer {
+		log.Warn("the kernel gives small socket buffers, which bursts overflow (docs/operations.md, UDP buffers)", "read", read, "write", write, "wanted", wantedBuffer)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	s.end = cancel
+	go func() {
+		defer close(s.ended)
+		s.relay.Run(ctx)
+	}()
+	return s, nil
+}
+
+// newRelay is the policy that a configuration says.
+func newRelay(c TurnConfig, sink metric.Sink, log *slog.Logger) (*relay.Relay, error) {
+	rules := relay.Config{
+		MaxAllocations: c.MaxAllocations, MaxPerUser: c.MaxPerUser, MaxPerAddress: c.MaxPerAddress, MaxConnections: c.MaxConnections,
+		Rate: c.Rate, AllocationRate: c.AllocationRate, Log: log, Metrics: sink,
+	}
+	for _, text := range c.Secrets {
+		secret, err := access.NewRelaySecret(text)
+		if err != nil {
+			return nil, err
+		}
+		rules.Secrets = append(rules.Secrets, secret)
+	}
+	for _, text := range c.Allow {
+		peer, err := relay.ParsePeer(text)
+		if err != nil {
+			return nil, err
+		}
+		rules.Allow = append(rules.Allow, peer)
+	}
+	return relay.New(rules)
+}
+
+// admin is the admin port of this process.
+func (s *turnService) admin() *admin {
+	return &admin{metrics: s.registry.Handler(), ready: s.relay.Ready, now: time.Now, log: s.log}
+}
+
+func (s *turnService) tlsAddr() string {
+	if a := s.server.TLSAddr(); a != nil {
+		return a.String()
+	}
+	return ""
+}
+
+// stop takes no new allocations, carries on those there are for a while, and ends.
+func (s *turnService) stop() {
+	s.relay.Drain()
+	if n := s.server.Allocations(); n > 0 {
+		s.log.Info("draining", "allocations", n, "for", s.config.Drain)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.config.Drain)
+	s.server.Drain(ctx)
+	left := s.server.Allocations()
+	if cancel(); left > 0 {
+		s.log.Info("drained; allocations that are left end", "allocations", left)
+	}
+	if err := s.server.Close(); err != nil {
+		s.log.Warn("turn did not close cleanly", "error", err)
+	}
+	s.end()
+	<-s.ended
+}
