@@ -52,19 +52,23 @@ func (s *services) startTracker(dataDir string) error {
 		return tracker.Visitor{Origin: r.Header.Get("Origin"), Address: clientAddress(r, proxies)}
 	}
 	sockets := wsconn.Config{
-		Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, Refused: t.Rejected, Log: s.log,
+		Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, Refused: t.Rejected, Crowded: t.Crowded, Log: s.log,
 		// Programs send no Origin and could send any; the check is there for the pages of other sites.
 		CheckOrigin: func(r *http.Request) bool { o := r.Header.Get("Origin"); return o == "" || t.AllowsOrigin(o) },
 	}
-	s.socket = open.guard(wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) { t.Serve(c, visitor(r)) }))
+	native := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return t.Accept(c, visitor(r)) })
+	s.socket = open.guard(native)
 	sockets.Subprotocol, sockets.MaxMessage = "", webtorrent.MaxMessage
-	s.announce = open.guard(announce(t, wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) { t.ServeWebTorrent(c, visitor(r)) })))
+	torrents := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return t.AcceptWebTorrent(c, visitor(r)) })
+	s.announce = open.guard(announce(t, torrents))
 	s.trackerReady = t.Ready
 	s.stops = append(s.stops, func() {
 		if err := t.Close(); err != nil {
 			s.log.Warn("tracker did not close cleanly", "error", err)
 		}
 		open.shut()
+		native.Wait()
+		torrents.Wait()
 	})
 	return nil
 }
@@ -138,7 +142,7 @@ func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
 	return addr
 }
 
-// gate counts requests on their way, for http.Server forgets connections that became WebSockets.
+// gate counts handshakes on their way, which become connections that http.Server knows nothing of.
 type gate struct {
 	mu   sync.Mutex
 	off  bool // guarded by mu

@@ -47,9 +47,9 @@ func serve(t *testing.T, secure bool, change func(*tracker.Config)) (addr netip.
 		return tracker.Visitor{Address: netip.MustParseAddrPort(r.RemoteAddr).Addr()}
 	}
 	sockets := wsconn.Config{Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, WriteQueue: 1024, WriteBytes: 4 << 20}
-	native := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) { tr.Serve(c, visitor(r)) })
+	native := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return tr.Accept(c, visitor(r)) })
 	sockets.Subprotocol, sockets.MaxMessage = "", webtorrent.MaxMessage
-	torrent := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) { tr.ServeWebTorrent(c, visitor(r)) })
+	torrent := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return tr.AcceptWebTorrent(c, visitor(r)) })
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", native)
 	mux.Handle("/announce", torrent)

@@ -1,7 +1,7 @@
 // Package tracker is the service that knows who watches what: it keeps the sessions of its own sockets, is home to its share
 // of the swarms, introduces peers to each other and carries their signaling (spec/tracker-protocol.md).
 //
-// A session's messages are handled one after the other by the goroutine that serves its socket. What a swarm needs goes
+// A session's messages are handled one after the other, by whoever read them off its socket. What a swarm needs goes
 // over the bus to the swarm's home, also when that is this tracker: one replica runs the path of many.
 //
 // Lock order: Tracker.mu or home.mu or session.mu, then roster.mu; otherwise no lock is held together with another, and none
@@ -30,11 +30,18 @@ type Bus interface {
 	Connected() bool
 }
 
-// Conn is one accepted socket. Read blocks and is called by one goroutine; Write queues and fails when the reader is too slow.
+// Conn is one accepted socket. Write queues a copy, and fails when the reader is too slow.
 type Conn interface {
-	Read() ([]byte, error)
 	Write(message []byte) error
 	Close(code int, reason string)
+}
+
+// Receiver is told what comes on a socket, one call after the other.
+type Receiver interface {
+	// Receive acts on a message, whose bytes are good during the call only; false says that the session is over.
+	Receive(message []byte) bool
+	// End is the last call, and says why.
+	End(err error)
 }
 
 // Visitor is what the handshake says of who connects.

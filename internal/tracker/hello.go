@@ -2,7 +2,6 @@ package tracker
 
 import (
 	"encoding/json"
-	"time"
 
 	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/swarm"
@@ -10,24 +9,14 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// greet waits for hello and answers it; false when there is no session.
-func (s *session) greet() bool {
-	timeout := time.AfterFunc(s.t.cfg.HelloTimeout, func() {
-		s.t.cfg.Metrics.Add(defRejected, 1, "hello-timeout")
-		s.conn.Close(closePolicy, "no hello")
-	})
-	var hello *signal.Hello
-	for hello == nil {
-		m, ok := s.next()
-		if !ok {
-			timeout.Stop()
-			return false
-		}
-		if hello, _ = m.(*signal.Hello); hello == nil && m != nil {
-			s.fail(0, "not-ready", "The session is not open yet.", "Send hello first and wait for welcome.", 0)
-		}
+// greet takes the first messages, of which hello opens the session; false when there is none.
+func (s *session) greet(m signal.Message) bool {
+	hello, _ := m.(*signal.Hello)
+	if hello == nil {
+		s.fail(0, "not-ready", "The session is not open yet.", "Send hello first and wait for welcome.", 0)
+		return true
 	}
-	if !timeout.Stop() {
+	if !s.greeted.Stop() {
 		return false
 	}
 	code, message, hint := s.identify(hello)
@@ -36,7 +25,11 @@ func (s *session) greet() bool {
 		s.conn.Close(closePolicy, code)
 		return false
 	}
-	return s.welcome(hello)
+	if !s.welcome(hello) {
+		return false
+	}
+	s.greeted = nil
+	return true
 }
 
 // identify settles the site and the ID; the answer is empty or the error to send.

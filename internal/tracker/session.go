@@ -23,20 +23,22 @@ const (
 	maxCandidates = 64
 )
 
-// session is one viewer's socket and what the tracker knows of it. The goroutine of Serve handles its messages; deliveries
-// from the bus come from others.
+// session is one viewer's socket and what the tracker knows of it. Receive handles its messages; deliveries from the bus
+// come from other goroutines.
 type session struct {
 	t       *Tracker
 	conn    Conn
+	of      *address
 	visitor Visitor
+	greeted *time.Timer // ends a socket without hello; nil once the session is open. Only Receive and End
 	id      signal.ID
 	site    *configured.Site
 	policy  signal.Policy
 
 	limiter  *rate.Limiter
-	serial   uint64 // of requests to homes; only the serving goroutine
-	bad      int    // malformed so far; only the serving goroutine
-	over     int    // refused by the limiter so far; only the serving goroutine
+	serial   uint64 // of requests to homes; only Receive
+	bad      int    // malformed so far; only Receive
+	over     int    // refused by the limiter so far; only Receive
 	ticketed time.Time
 
 	mu     sync.Mutex
@@ -65,42 +67,55 @@ type acquaintance struct {
 	candidates int       // of that link
 }
 
-// Serve handles one socket until it ends. It returns when nothing of the session is left.
-func (t *Tracker) Serve(c Conn, v Visitor) {
+// Accept takes a socket in, and says who receives what comes on it.
+func (t *Tracker) Accept(c Conn, v Visitor) Receiver {
 	of, reason := t.admit(v.Address)
 	if of == nil {
 		t.cfg.Metrics.Add(defRejected, 1, reason)
-		t.turnAway(c)
-		return
+		return t.turnAway(c, true)
 	}
-	defer t.leave(of)
 	s := &session{
-		t: t, conn: c, visitor: v, swarms: map[signal.ID]*membership{}, known: map[signal.ID]*acquaintance{},
+		t: t, conn: c, of: of, visitor: v, swarms: map[signal.ID]*membership{}, known: map[signal.ID]*acquaintance{},
 		limiter: rate.NewLimiter(rate.Limit(t.cfg.MessagesPerSecond), 2*t.cfg.MessagesPerSecond),
 		slack:   reportSlack, slackAt: t.cfg.Now(),
 	}
-	if !s.greet() {
-		return
-	}
-	defer s.end()
-	for {
-		m, ok := s.next()
-		if !ok {
-			return
-		}
-		if m != nil && !s.handle(m) {
-			return
-		}
-	}
+	s.greeted = t.silent(c, t.cfg.HelloTimeout, "no hello")
+	return s
 }
 
-// next reads a message; nil stands for one that was refused. ok is false when the session is over.
-func (s *session) next() (m signal.Message, ok bool) {
-	raw, err := s.conn.Read()
-	if err != nil {
-		s.t.endedWith(err)
-		return nil, false
+// silent ends a socket that says nothing for a time, unless the timer is stopped.
+func (t *Tracker) silent(c Conn, after time.Duration, reason string) *time.Timer {
+	return time.AfterFunc(after, func() {
+		t.cfg.Metrics.Add(defRejected, 1, "hello-timeout")
+		c.Close(closePolicy, reason)
+	})
+}
+
+// Receive implements Receiver.
+func (s *session) Receive(raw []byte) bool {
+	m, ok := s.decode(raw)
+	switch {
+	case !ok || m == nil:
+		return ok
+	case s.greeted != nil:
+		return s.greet(m)
 	}
+	return s.handle(m)
+}
+
+// End implements Receiver.
+func (s *session) End(err error) {
+	s.t.endedWith(err)
+	if s.greeted != nil {
+		s.greeted.Stop()
+	} else {
+		s.end()
+	}
+	s.t.leave(s.of)
+}
+
+// decode reads a message; nil stands for one that was refused. ok is false when the session is over.
+func (s *session) decode(raw []byte) (m signal.Message, ok bool) {
 	s.t.cfg.Metrics.Add(defSignaling, float64(len(raw)), "in")
 	if !s.limiter.AllowN(s.t.cfg.Now(), 1) {
 		s.over++
@@ -112,7 +127,7 @@ func (s *session) next() (m signal.Message, ok bool) {
 		}
 		return nil, true
 	}
-	m, err = signal.Decode(raw)
+	m, err := signal.Decode(raw)
 	var malformed *signal.MalformedError
 	switch {
 	case errors.As(err, &malformed):
@@ -196,24 +211,6 @@ func isSlow(err error) bool {
 func (s *session) fail(request int, code, message, hint string, retryMs int64) {
 	s.t.cfg.Metrics.Add(defErrors, 1, code)
 	s.send(&signal.Error{Request: request, Code: code, Message: message, Hint: hint, RetryAfterMs: retryMs})
-}
-
-// turnAway ends a socket for which there is no room.
-func (t *Tracker) turnAway(c Conn) {
-	if t.draining.Load() {
-		refuse(t, c, &signal.Error{Code: "draining", Message: "This tracker is going away.", Hint: "Reconnect.", RetryAfterMs: 1000})
-		c.Close(closeDraining, "draining")
-		return
-	}
-	refuse(t, c, &signal.Error{Code: "overloaded", Message: "This tracker takes no further connections now.", Hint: "Try again later.", RetryAfterMs: 5000})
-	c.Close(closeOverloaded, "overloaded")
-}
-
-func refuse(t *Tracker, c Conn, e *signal.Error) {
-	t.cfg.Metrics.Add(defErrors, 1, e.Code)
-	if b, err := signal.Encode(e); err == nil {
-		_ = c.Write(b)
-	}
 }
 
 // end takes the session out of everything.

@@ -49,6 +49,7 @@ type Tracker struct {
 	trust   atomic.Int64 // counts changes of keys and revocations, before sessions are told
 
 	draining atomic.Bool
+	turning  atomic.Int64 // sockets that are being told that there is no room
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup // the ticker and every served session
 	subs     []func()

@@ -64,10 +64,12 @@ type torrentCounts struct {
 	refused  [8]atomic.Int64 // as torrentRefusals
 }
 
-// torrentSession is one socket of the WebTorrent protocol. It belongs to the goroutine that serves it; others write to conn.
+// torrentSession is one socket of the WebTorrent protocol. Receive handles its messages; others write to conn.
 type torrentSession struct {
 	t       *Tracker
 	conn    Conn
+	of      *address
+	silent  *time.Timer // ends a socket without announce; nil once there was one
 	limiter *rate.Limiter
 	bad     int // malformed so far
 	over    int // refused by the limiter so far
@@ -87,7 +89,10 @@ type torrentWork struct {
 	files      []webtorrent.File
 }
 
-var torrentPool = sync.Pool{New: func() any { return &torrentWork{} }}
+var (
+	torrentPool = sync.Pool{New: func() any { return &torrentWork{} }}
+	replyPool   = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
+)
 
 // WebTorrent says whether the protocol is offered.
 func (t *Tracker) WebTorrent() bool { return t.cfg.WebTorrent.On() }
@@ -101,45 +106,45 @@ func (t *Tracker) AllowsToken(token string) bool {
 	return t.cfg.WebTorrent.Token == "" || subtle.ConstantTimeCompare(got[:], want[:]) == 1
 }
 
-// ServeWebTorrent handles one socket of the WebTorrent protocol until it ends.
-func (t *Tracker) ServeWebTorrent(c Conn, v Visitor) {
+// AcceptWebTorrent takes a socket of the WebTorrent protocol in.
+func (t *Tracker) AcceptWebTorrent(c Conn, v Visitor) Receiver {
 	of, reason := t.admit(v.Address)
 	if of == nil {
 		t.cfg.Metrics.Add(defRejected, 1, reason)
-		if t.draining.Load() {
-			c.Close(closeDraining, "draining")
-			return
-		}
-		c.Close(closeOverloaded, "overloaded")
-		return
+		return t.turnAway(c, false)
 	}
-	defer t.leave(of)
-	s := &torrentSession{t: t, conn: c, limiter: rate.NewLimiter(rate.Limit(t.cfg.MessagesPerSecond), 2*t.cfg.MessagesPerSecond)}
+	s := &torrentSession{
+		t: t, conn: c, of: of, limiter: rate.NewLimiter(rate.Limit(t.cfg.MessagesPerSecond), 2*t.cfg.MessagesPerSecond),
+	}
 	if !t.enlist(s) {
-		c.Close(closeDraining, "draining")
-		return
+		t.leave(of)
+		return t.turnAway(c, false)
 	}
-	defer s.end()
 	// Its offers hold all candidates, which takes a client a while to find.
-	silent := time.AfterFunc(6*t.cfg.HelloTimeout, func() {
-		t.cfg.Metrics.Add(defRejected, 1, "hello-timeout")
-		c.Close(closePolicy, "no announce")
-	})
-	defer silent.Stop()
-	for heard := false; ; {
-		raw, err := c.Read()
-		if err != nil {
-			t.endedWith(err)
-			return
-		}
-		if !s.handle(raw) {
-			return
-		}
-		if !heard && s.bad+s.over == 0 {
-			heard = true
-			silent.Stop()
-		}
+	s.silent = t.silent(c, 6*t.cfg.HelloTimeout, "no announce")
+	return s
+}
+
+// Receive implements Receiver.
+func (s *torrentSession) Receive(raw []byte) bool {
+	if !s.handle(raw) {
+		return false
 	}
+	if s.silent != nil && s.bad+s.over == 0 {
+		s.silent.Stop()
+		s.silent = nil
+	}
+	return true
+}
+
+// End implements Receiver.
+func (s *torrentSession) End(err error) {
+	s.t.endedWith(err)
+	if s.silent != nil {
+		s.silent.Stop()
+	}
+	s.end()
+	s.t.leave(s.of)
 }
 
 // enlist notes the socket, so that a drain finds it.
@@ -285,10 +290,12 @@ func (s *torrentSession) refuse(r *webtorrent.Request, code, sentence string) {
 // write queues a message; any goroutine may. A reader that is too slow loses its socket.
 func (s *torrentSession) write(r *webtorrent.Reply) {
 	s.t.torrentCounts.messages[r.Kind].Add(1)
-	b := webtorrent.AppendReply(make([]byte, 0, 256+len(r.SDP)), r)
-	if err := s.conn.Write(b); err != nil && isSlow(err) {
+	b := replyPool.Get().(*[]byte)
+	*b = webtorrent.AppendReply((*b)[:0], r)
+	if err := s.conn.Write(*b); err != nil && isSlow(err) {
 		s.t.cfg.Metrics.Add(defRejected, 1, "slow")
 	}
+	replyPool.Put(b)
 }
 
 // maintainTorrents drops peers that are silent and hands over what was counted, once a beat.

@@ -32,8 +32,8 @@ func (w *world) torrents(change func(*Config)) *torrentNode {
 			change(c)
 		}
 	})
-	server := httptest.NewServer(wsconn.Handler(wsconn.Config{MaxMessage: webtorrent.MaxMessage, WriteQueue: 256}, func(c *wsconn.Conn, r *http.Request) {
-		n.ServeWebTorrent(c, Visitor{Address: netip.MustParseAddrPort(r.RemoteAddr).Addr()})
+	server := httptest.NewServer(wsconn.Handler(wsconn.Config{MaxMessage: webtorrent.MaxMessage, WriteQueue: 256}, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver {
+		return n.AcceptWebTorrent(c, Visitor{Address: netip.MustParseAddrPort(r.RemoteAddr).Addr()})
 	}))
 	w.t.Cleanup(func() {
 		_ = n.Close()

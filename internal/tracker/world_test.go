@@ -98,10 +98,10 @@ func (w *world) tracker(change func(*Config)) *node {
 		w.t.Fatal(err)
 	}
 	h := wsconn.Handler(wsconn.Config{
-		Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, WriteQueue: 256, Refused: tr.Rejected,
+		Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, WriteQueue: 256, Refused: tr.Rejected, Crowded: tr.Crowded,
 		CheckOrigin: func(r *http.Request) bool { return tr.AllowsOrigin(r.Header.Get("Origin")) },
-	}, func(c *wsconn.Conn, r *http.Request) {
-		tr.Serve(c, Visitor{Origin: r.Header.Get("Origin"), Address: netip.MustParseAddrPort(r.RemoteAddr).Addr()})
+	}, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver {
+		return tr.Accept(c, Visitor{Origin: r.Header.Get("Origin"), Address: netip.MustParseAddrPort(r.RemoteAddr).Addr()})
 	})
 	server := httptest.NewServer(h)
 	w.t.Cleanup(func() {

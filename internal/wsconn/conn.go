@@ -1,46 +1,16 @@
 package wsconn
 
 import (
-	"errors"
+	"bufio"
 	"io"
-	"log/slog"
-	"net/http"
+	"net"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"time"
 
 	"github.com/gorilla/websocket"
 )
-
-func (c *Config) complete() {
-	if c.WriteQueue == 0 {
-		c.WriteQueue = 256
-	}
-	if c.WriteTimeout == 0 {
-		c.WriteTimeout = 10 * time.Second
-	}
-	if c.WriteBytes == 0 {
-		c.WriteBytes = 512 << 10
-	}
-	if c.Farewell == 0 {
-		c.Farewell = 5 * time.Second
-	}
-	if c.PingEvery == 0 {
-		c.PingEvery = 10 * time.Second
-	}
-	if c.PongTimeout == 0 {
-		c.PongTimeout = 30 * time.Second
-	}
-	if c.CheckOrigin == nil {
-		c.CheckOrigin = func(*http.Request) bool { return true }
-	}
-	if c.Refused == nil {
-		c.Refused = func(string) {}
-	}
-	if c.Log == nil {
-		c.Log = slog.New(slog.DiscardHandler)
-	}
-}
 
 // How long and how much a closing connection still reads; a reader that is too slow has as long for the last words.
 const (
@@ -51,94 +21,97 @@ const (
 // pongEvery is how often the other side's pings are answered: control frames pass by every limit of messages.
 const pongEvery = 100 * time.Millisecond
 
-// Conn is one connection. Read belongs to one goroutine; the rest may be called from any.
+// Conn is one connection. Its methods may be called from any goroutine; Read is for clients, and belongs to one.
 type Conn struct {
-	ws     *websocket.Conn
-	cfg    Config
-	server bool
+	e        *Endpoint
+	ws       *websocket.Conn
+	net      net.Conn // TLS and all
+	receiver Receiver // nil at a client
+	server   bool
+	br       bufio.Reader // lent to ws; without a buffer while nothing is read
 
-	mu     sync.Mutex
-	queue  [][]byte      // guarded by mu: to be written, from head on; nothing is held for a socket that is told nothing
-	head   int           // guarded by mu
-	queued int           // guarded by mu: bytes in the queue
-	closed bool          // guarded by mu
-	code   int           // guarded by mu until closed
-	reason string        // guarded by mu until closed
-	cut    *time.Timer   // guarded by mu: ends a farewell that takes too long
-	wake   chan struct{} // there is something in the queue, or the end
-	done   chan struct{}
-	pings  chan string // of the other side, to be answered by the writer: nobody else writes
+	raw      syscall.RawConn // to wait without reading; nil where that cannot be
+	below    *Socket         // under TLS; nil without
+	ready    func(uintptr) bool
+	woken    bool  // only who waits
+	answered int64 // only who reads: when a ping was answered last
 
-	pinged atomic.Int64 // when the last ping went out, ns since the Unix epoch
-	rtt    atomic.Int64 // ns, smoothed; 0 until the first pong
+	mu       sync.Mutex
+	out      *[]byte     // guarded by mu: frames to be written; nil: none
+	messages int         // guarded by mu: of them
+	writing  bool        // guarded by mu: somebody writes, and looks at out once more
+	closed   bool        // guarded by mu
+	mute     bool        // guarded by mu: the library has said the last words
+	unread   bool        // guarded by mu: nobody reads any more
+	unsaid   bool        // guarded by mu: nobody writes any more
+	pong     []byte      // guarded by mu: of a ping to be answered, if there is one
+	code     int         // guarded by mu until closed
+	reason   string      // guarded by mu until closed
+	cut      *time.Timer // guarded by mu: ends a farewell that takes too long
+
+	over    atomic.Bool  // closed, for those who need not be exact
+	heard   atomic.Int64 // when something came last, ns since the Unix epoch
+	since   atomic.Int64 // when the write under way began; 0: none is
+	pinged  atomic.Int64 // when the last ping went out that was not answered; 0: none
+	rtt     atomic.Int64 // ns, smoothed; 0 until the first pong
+	pingDue int64        // only the keeper
+	at      int          // guarded by the keeper's mu: in its list
 }
 
-func newConn(ws *websocket.Conn, cfg Config, server bool) *Conn {
-	c := &Conn{
-		ws: ws, cfg: cfg, server: server, wake: make(chan struct{}, 1), done: make(chan struct{}), pings: make(chan string, 1),
-	}
-	ws.SetReadLimit(cfg.MaxMessage)
+// begin makes the connection work, but for reading.
+func (c *Conn) begin(ws *websocket.Conn) {
+	c.ws, c.net = ws, ws.NetConn()
+	c.raw, c.below = waitable(c.net)
+	c.ready = c.readable
+	ws.SetReadLimit(c.e.cfg.MaxMessage)
 	ws.SetPongHandler(func(string) error {
-		c.pong()
-		return c.alive()
+		c.ponged()
+		return nil
 	})
-	ws.SetPingHandler(c.ping())
-	_ = c.alive()
-	go c.write()
-	return c
+	ws.SetPingHandler(func(data string) error {
+		c.pinging(append(make([]byte, 0, 1+len(data)), data...)) // not nil: a ping may be empty
+		return nil
+	})
+	ws.SetCloseHandler(func(int, string) error { return nil }) // Close answers
+	now := time.Now().UnixNano()
+	c.heard.Store(now)
+	c.e.keeper.add(c, now)
+	c.ping(now) // the round trip ranks introductions
 }
 
-// Read returns the next text message, whose bytes are the caller's. ErrTooBig and ErrText name what the other side did wrong;
-// any other error says that the connection is gone, ErrClosed that Close was called.
-func (c *Conn) Read() ([]byte, error) {
-	kind, b, err := c.message()
-	switch {
-	case errors.Is(err, websocket.ErrReadLimit):
-		return nil, ErrTooBig
-	case err != nil:
-		return nil, err
-	case kind != websocket.TextMessage:
-		return nil, ErrText
+// pinging answers the other side's pings, not all of a flood.
+func (c *Conn) pinging(data []byte) {
+	now := time.Now().UnixNano()
+	c.heard.Store(now)
+	if now-c.answered >= int64(pongEvery) {
+		c.answered = now
+		c.mu.Lock()
+		c.pong = data
+		c.rouse()
+		c.mu.Unlock()
 	}
-	if err := c.alive(); err != nil {
-		return nil, err
-	}
-	return b, nil
 }
 
-// alive puts off the end that silence brings. A connection that was closed is not put off: whoever goes on sending would
-// hold it open for as long as they like.
-func (c *Conn) alive() error {
+// ping asks whether the other side is there.
+func (c *Conn) ping(now int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.closed {
-		return ErrClosed
-	}
-	return c.ws.SetReadDeadline(time.Now().Add(c.cfg.PongTimeout))
-}
-
-// ping answers the other side's pings, not all of a flood.
-func (c *Conn) ping() func(string) error {
-	var answered time.Time
-	return func(data string) error {
-		if now := time.Now(); now.Sub(answered) >= pongEvery {
-			answered = now
-			select {
-			case c.pings <- data:
-			default: // the one before is not answered yet
-			}
-		}
-		return nil
+	if !c.closed {
+		c.pinged.Store(now)
+		c.queue(websocket.PingMessage, nil)
+		c.rouse()
 	}
 }
 
-// pong takes a sample of the round trip: one quarter of the new one, three of what was known.
-func (c *Conn) pong() {
+// ponged takes a sample of the round trip: one quarter of the new one, three of what was known.
+func (c *Conn) ponged() {
+	now := time.Now().UnixNano()
+	c.heard.Store(now)
 	sent := c.pinged.Swap(0)
 	if sent == 0 {
 		return // not asked for
 	}
-	sample := max(1, time.Now().UnixNano()-sent)
+	sample := max(1, now-sent)
 	if old := c.rtt.Load(); old != 0 {
 		sample = (3*old + sample) / 4
 	}
@@ -148,21 +121,18 @@ func (c *Conn) pong() {
 // RTT is the round trip of the connection, 0 while no ping has been answered.
 func (c *Conn) RTT() time.Duration { return time.Duration(c.rtt.Load()) }
 
-// Write queues a message. ErrSlow says that the queue was full: the connection is ended, for whoever cannot read as fast as
-// the tracker speaks would make it hold messages without bound.
+// Write queues a message, whose bytes stay the caller's. ErrSlow says that the queue was full: the connection is ended, for
+// whoever cannot read as fast as the tracker speaks would make it hold messages without bound.
 func (c *Conn) Write(message []byte) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
 		return ErrClosed
 	}
-	waiting := len(c.queue) - c.head
-	if waiting < c.cfg.WriteQueue && (c.queued == 0 || c.queued+len(message) <= c.cfg.WriteBytes) {
-		c.queue = append(c.queue, message)
-		c.queued += len(message)
-		if waiting == 0 {
-			c.rouse()
-		}
+	if c.messages < c.e.cfg.WriteQueue && (c.messages == 0 || len(*c.out)+len(message) <= c.e.cfg.WriteBytes) {
+		c.messages++
+		c.queue(websocket.TextMessage, message)
+		c.rouse()
 		return nil
 	}
 	// A reader that is stuck would hold the writer for the timeout of a write.
@@ -170,85 +140,124 @@ func (c *Conn) Write(message []byte) error {
 	return ErrSlow
 }
 
+// queue adds a frame. Under mu.
+func (c *Conn) queue(opcode byte, payload []byte) {
+	if c.out == nil {
+		c.out = buffers.Get().(*[]byte)
+	}
+	*c.out = appendFrame(*c.out, opcode, payload, !c.server)
+}
+
+// rouse has somebody write. Under mu.
+func (c *Conn) rouse() {
+	if !c.writing && !c.unsaid {
+		c.writing = true
+		c.e.crew.hand(job{c, true})
+	}
+}
+
 // Close sends what is queued and a close message, and ends the connection. The first call counts.
 func (c *Conn) Close(code int, reason string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.closeLocked(code, reason, c.cfg.Farewell)
+	c.closeLocked(code, reason, c.e.cfg.Farewell)
 }
 
-// closeLocked cuts the connection when the farewell takes longer than within. A deadline in the past would not end a write
-// for sure: the writer sets its own before each message.
+// closeLocked cuts the connection when the farewell takes longer than within.
 func (c *Conn) closeLocked(code int, reason string, within time.Duration) {
 	if c.closed {
 		return
 	}
 	c.closed, c.code, c.reason = true, code, reason
+	c.over.Store(true)
+	c.cut = time.AfterFunc(within, func() { _ = c.net.Close() })
 	c.rouse()
-	c.cut = time.AfterFunc(within, func() { _ = c.ws.NetConn().Close() })
 }
 
-// rouse has the writer look at the queue.
-func (c *Conn) rouse() {
-	select {
-	case c.wake <- struct{}{}:
-	default: // it will
-	}
-}
-
-// wait returns when nothing of the connection runs any more.
-func (c *Conn) wait() { <-c.done }
-
-// linger ends the sending side and takes in what the other side still had on its way, for a bounded time. Closing a socket
-// with unread data resets it, and the last words (an error, reconnect) would be lost with it.
-func (c *Conn) linger() {
-	conn := c.ws.NetConn()
-	half, ok := conn.(interface{ CloseWrite() error })
-	if !ok || half.CloseWrite() != nil {
-		return
-	}
-	_ = conn.SetReadDeadline(time.Now().Add(lingerTime))
-	_, _ = io.Copy(io.Discard, io.LimitReader(conn, lingerBytes))
-}
-
-// write sends what is queued, pings in between, and ends the connection.
+// write takes to the socket what is queued, until nothing is. One goroutine at a time does, so that whole frames follow each
+// other; what is queued meanwhile goes out in one piece, which is one record where there is TLS.
 func (c *Conn) write() {
-	defer close(c.done)
-	defer func() {
-		_ = c.ws.Close()
-		c.mu.Lock()
-		c.cut.Stop() // every way out has closed the connection
-		c.mu.Unlock()
-	}()
-	ping := time.NewTicker(c.cfg.PingEvery)
-	defer ping.Stop()
-	c.pinged.Store(time.Now().UnixNano())
-	_ = c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.cfg.WriteTimeout)) // the round trip ranks introductions
 	for {
-		select {
-		case <-c.wake:
-			over, err := c.send()
-			if err != nil {
-				c.Close(CloseDone, "")
-				return
+		c.mu.Lock()
+		if c.pong != nil {
+			c.queue(websocket.PongMessage, c.pong)
+			c.pong = nil
+		}
+		b, last := c.out, c.closed
+		c.out, c.messages = nil, 0
+		if b == nil && !last {
+			c.writing = false
+			c.mu.Unlock()
+			return
+		}
+		if last && !c.mute {
+			if b == nil {
+				b = buffers.Get().(*[]byte)
 			}
-			if over {
-				_ = c.ws.SetWriteDeadline(time.Now().Add(c.cfg.WriteTimeout))
-				_ = c.ws.WriteMessage(websocket.CloseMessage, websocket.FormatCloseMessage(c.code, c.reason))
-				c.linger()
-				return
-			}
-		case data := <-c.pings:
-			if c.ws.WriteControl(websocket.PongMessage, []byte(data), time.Now().Add(c.cfg.WriteTimeout)) != nil {
-				c.Close(CloseDone, "")
-				return
-			}
-		case <-ping.C:
-			c.pinged.Store(time.Now().UnixNano())
-			if c.ws.WriteControl(websocket.PingMessage, nil, time.Now().Add(c.cfg.WriteTimeout)) != nil {
-				c.Close(CloseDone, "")
-				return
-			}
+			*b = appendClose(*b, c.code, c.reason, !c.server)
+		}
+		c.mu.Unlock()
+		err := c.put(b)
+		if err != nil && !last {
+			c.Close(CloseDone, "")
+			_ = c.net.Close()
+		}
+		if err != nil || last {
+			c.said(err == nil)
+			return
 		}
 	}
+}
+
+// put writes a buffer and gives it back.
+func (c *Conn) put(b *[]byte) (err error) {
+	if b == nil {
+		return nil
+	}
+	for rest := *b; len(rest) > 0 && err == nil; {
+		n := min(len(rest), writeBytes)
+		c.since.Store(time.Now().UnixNano())
+		_, err = c.net.Write(rest[:n])
+		rest = rest[n:]
+	}
+	c.since.Store(0)
+	release(b)
+	return err
+}
+
+// said ends the sending side. What the other side still has on its way is taken in for a bounded time: closing a socket with
+// unread data resets it, and the last words (an error, reconnect) would be lost with it.
+func (c *Conn) said(whole bool) {
+	half, ok := c.net.(interface{ CloseWrite() error })
+	if whole && ok && half.CloseWrite() == nil {
+		_ = c.net.SetReadDeadline(time.Now().Add(lingerTime))
+		if !c.server {
+			c.drain()
+		}
+	} else {
+		_ = c.net.Close()
+	}
+	c.mu.Lock()
+	c.unsaid = true
+	last := c.unread || !c.server // a client's reader is not waited for: it may not read at all
+	c.mu.Unlock()
+	if last {
+		c.gone()
+	}
+}
+
+// drain reads and forgets.
+func (c *Conn) drain() { _, _ = io.Copy(io.Discard, io.LimitReader(c.net, lingerBytes)) }
+
+// gone is the end of all.
+func (c *Conn) gone() {
+	_ = c.net.Close()
+	c.mu.Lock()
+	c.cut.Stop() // whoever came here has closed the connection
+	if c.out != nil {
+		release(c.out)
+		c.out = nil
+	}
+	c.mu.Unlock()
+	c.e.keeper.remove(c)
 }

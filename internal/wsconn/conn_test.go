@@ -15,7 +15,7 @@ import (
 // TestClosedConnectionEndsWhileTheOtherSideTalks: whoever goes on sending after a close must not hold the connection open.
 func TestClosedConnectionEndsWhileTheOtherSideTalks(t *testing.T) {
 	heard, ended := make(chan struct{}, 1), make(chan error, 1)
-	f := endpoint(t, Config{PongTimeout: time.Minute}, func(c *Conn, _ *http.Request) {
+	f := endpoint(t, Config{PongTimeout: time.Minute}, func(c *talk, _ *http.Request) {
 		go func() {
 			<-heard
 			c.Close(CloseDraining, "draining")
@@ -57,7 +57,7 @@ func TestClosedConnectionEndsWhileTheOtherSideTalks(t *testing.T) {
 // TestLastWordsComeThoughNothingWasRead: a socket that is closed with unread data is reset, and what was written is lost.
 func TestLastWordsComeThoughNothingWasRead(t *testing.T) {
 	sent := make(chan struct{})
-	f := endpoint(t, Config{}, func(c *Conn, _ *http.Request) {
+	f := endpoint(t, Config{}, func(c *talk, _ *http.Request) {
 		<-sent
 		_ = c.Write([]byte("why"))
 		c.Close(ClosePolicy, "enough")
@@ -78,7 +78,7 @@ func TestLastWordsComeThoughNothingWasRead(t *testing.T) {
 }
 
 func TestWritersAndClosersMayRace(t *testing.T) {
-	f := endpoint(t, Config{WriteQueue: 1 << 10}, func(c *Conn, _ *http.Request) {
+	f := endpoint(t, Config{WriteQueue: 1 << 10}, func(c *talk, _ *http.Request) {
 		var all sync.WaitGroup
 		for range 4 {
 			all.Go(func() {
@@ -109,7 +109,7 @@ func TestSizeLimitHoldsForWholeMessages(t *testing.T) {
 		err  error
 	}
 	got := make(chan result, 2)
-	f := endpoint(t, Config{MaxMessage: 1024}, func(c *Conn, _ *http.Request) {
+	f := endpoint(t, Config{MaxMessage: 1024}, func(c *talk, _ *http.Request) {
 		for range 2 {
 			b, err := c.Read()
 			got <- result{len(b), err}
@@ -141,7 +141,7 @@ func TestSizeLimitHoldsForWholeMessages(t *testing.T) {
 
 func TestNoSubprotocolIsAnotherOne(t *testing.T) {
 	refused := make(chan string, 1)
-	f := endpoint(t, Config{Refused: func(reason string) { refused <- reason }}, func(*Conn, *http.Request) {
+	f := endpoint(t, Config{Refused: func(reason string) { refused <- reason }}, func(*talk, *http.Request) {
 		t.Error("served")
 	})
 	c, r, err := f("", "https://a.example")
@@ -157,7 +157,7 @@ func TestNoSubprotocolIsAnotherOne(t *testing.T) {
 // TestStuckReaderIsLetGo: the session of a slow reader ends within lingerTime, not after the timeout of a write.
 func TestStuckReaderIsLetGo(t *testing.T) {
 	ended := make(chan error, 1)
-	f := endpoint(t, Config{WriteQueue: 2, WriteTimeout: time.Hour}, func(c *Conn, _ *http.Request) {
+	f := endpoint(t, Config{WriteQueue: 2, WriteTimeout: time.Hour}, func(c *talk, _ *http.Request) {
 		message := []byte(strings.Repeat("x", 1<<20))
 		var err error
 		for err == nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"sync"
 
 	"github.com/gorilla/websocket"
 )
@@ -20,10 +21,11 @@ type DialConfig struct {
 // Dial opens a connection to a server that speaks cfg.Subprotocol. CheckOrigin and Refused of cfg are not used. Close, and
 // then Wait, when it is no longer needed.
 func Dial(ctx context.Context, url string, cfg Config, dial DialConfig) (*Conn, error) {
-	cfg.complete()
+	e := newEndpoint(cfg)
+	cfg = e.cfg
 	d := websocket.Dialer{
-		NetDialContext: dial.NetDial, HandshakeTimeout: cfg.WriteTimeout, ReadBufferSize: 4096, WriteBufferSize: 4096,
-		WriteBufferPool: &writeBuffers, Subprotocols: []string{cfg.Subprotocol},
+		NetDialContext: dial.NetDial, HandshakeTimeout: cfg.WriteTimeout, ReadBufferSize: 4096, WriteBufferPool: &sync.Pool{},
+		Subprotocols: []string{cfg.Subprotocol},
 	}
 	ws, response, err := d.DialContext(ctx, url, dial.Header)
 	if response != nil && response.Body != nil {
@@ -39,8 +41,10 @@ func Dial(ctx context.Context, url string, cfg Config, dial DialConfig) (*Conn, 
 		_ = ws.Close()
 		return nil, fmt.Errorf("wsconn: dial %s: the server does not speak %s", url, cfg.Subprotocol)
 	}
-	return newConn(ws, cfg, false), nil
+	c := &Conn{e: e}
+	c.begin(ws)
+	return c, nil
 }
 
-// Wait returns when nothing of the connection runs any more. The end comes by Close.
-func (c *Conn) Wait() { c.wait() }
+// Wait returns when nothing of a client's connection runs any more. The end comes by Close.
+func (c *Conn) Wait() { c.e.Wait() }

@@ -13,7 +13,7 @@ import (
 // every message that is queued for it.
 func TestFarewellIsBounded(t *testing.T) {
 	ended := make(chan struct{})
-	f := endpoint(t, Config{WriteTimeout: time.Hour, WriteBytes: 1 << 30, Farewell: 50 * time.Millisecond}, func(c *Conn, _ *http.Request) {
+	f := endpoint(t, Config{WriteTimeout: time.Hour, WriteBytes: 1 << 30, Farewell: 50 * time.Millisecond}, func(c *talk, _ *http.Request) {
 		for range 8 {
 			if err := c.Write(make([]byte, 4<<20)); err != nil {
 				t.Error(err)
@@ -31,7 +31,7 @@ func TestFarewellIsBounded(t *testing.T) {
 // TestQueueIsBoundedInBytes: few messages may be large ones.
 func TestQueueIsBoundedInBytes(t *testing.T) {
 	queued := make(chan int, 1)
-	f := endpoint(t, Config{WriteQueue: 1 << 20, WriteBytes: 1 << 20}, func(c *Conn, _ *http.Request) {
+	f := endpoint(t, Config{WriteQueue: 1 << 20, WriteBytes: 1 << 20}, func(c *talk, _ *http.Request) {
 		n := 0
 		for ; n < 1000; n++ {
 			if err := c.Write(make([]byte, 512<<10)); err != nil {
@@ -47,7 +47,7 @@ func TestQueueIsBoundedInBytes(t *testing.T) {
 	if n := receive(t, queued); n == 1000 {
 		t.Errorf("%d messages of 512 KiB were taken for a reader that reads nothing", n)
 	}
-	f = endpoint(t, Config{WriteBytes: 10}, func(c *Conn, _ *http.Request) {
+	f = endpoint(t, Config{WriteBytes: 10}, func(c *talk, _ *http.Request) {
 		if err := c.Write(make([]byte, 100)); err != nil {
 			t.Errorf("a message above the bound, alone in the queue: %v", err)
 		}
@@ -59,7 +59,7 @@ func TestQueueIsBoundedInBytes(t *testing.T) {
 
 // TestPingsAreAnsweredWithMeasure: control frames pass by every limit of messages.
 func TestPingsAreAnsweredWithMeasure(t *testing.T) {
-	f := endpoint(t, Config{}, func(c *Conn, _ *http.Request) { _, _ = c.Read() })
+	f := endpoint(t, Config{}, func(c *talk, _ *http.Request) { _, _ = c.Read() })
 	c := dial(t, f)
 	pongs := 0
 	c.SetPongHandler(func(string) error { pongs++; return nil })

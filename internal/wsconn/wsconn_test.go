@@ -19,20 +19,21 @@ const (
 )
 
 // endpoint serves with a function and returns how to dial it. Everything has to be gone when the test ends.
-func endpoint(t *testing.T, cfg Config, serve func(*Conn, *http.Request)) func(protocol, origin string) (*websocket.Conn, *http.Response, error) {
+func endpoint(t *testing.T, cfg Config, serve func(*talk, *http.Request)) func(protocol, origin string) (*websocket.Conn, *http.Response, error) {
 	t.Helper()
 	return endpointOn(t, cfg, nil, serve)
 }
 
 // endpointOn is endpoint with the server's connections counted by l, if there is one.
-func endpointOn(t *testing.T, cfg Config, l *counted, serve func(*Conn, *http.Request)) func(protocol, origin string) (*websocket.Conn, *http.Response, error) {
+func endpointOn(t *testing.T, cfg Config, l *counted, serve func(*talk, *http.Request)) func(protocol, origin string) (*websocket.Conn, *http.Response, error) {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
 	cfg.Subprotocol = subprotocol
 	if cfg.MaxMessage == 0 {
 		cfg.MaxMessage = 1024
 	}
-	server := httptest.NewUnstartedServer(Handler(cfg, serve))
+	handler := Handler(cfg, conversation(serve))
+	server := httptest.NewUnstartedServer(handler)
 	if l != nil {
 		l.Listener, server.Listener = server.Listener, l
 	}
@@ -43,6 +44,7 @@ func endpointOn(t *testing.T, cfg Config, l *counted, serve func(*Conn, *http.Re
 			_ = c.Close()
 		}
 		server.Close()
+		handler.Wait()
 		goleak.VerifyNone(t, leaks)
 	})
 	return func(protocol, origin string) (*websocket.Conn, *http.Response, error) {
@@ -55,6 +57,51 @@ func endpointOn(t *testing.T, cfg Config, l *counted, serve func(*Conn, *http.Re
 		return c, r, err
 	}
 }
+
+// talk is a connection whose test reads when it likes.
+type talk struct {
+	*Conn
+	in   chan []byte
+	end  chan error
+	over chan struct{} // the test has returned
+}
+
+// conversation has serve run beside the reader, to which it is a Receiver; the connection ends with it.
+func conversation(serve func(*talk, *http.Request)) func(*Conn, *http.Request) Receiver {
+	return func(c *Conn, r *http.Request) Receiver {
+		k := &talk{c, make(chan []byte), make(chan error, 1), make(chan struct{})}
+		go func() {
+			serve(k, r)
+			close(k.over)
+			c.Close(CloseDone, "")
+		}()
+		return k
+	}
+}
+
+func (k *talk) Receive(message []byte) bool {
+	select {
+	case k.in <- bytes.Clone(message):
+		return true
+	case <-k.over:
+		return false
+	}
+}
+
+func (k *talk) End(err error) { k.end <- err }
+
+func (k *talk) Read() ([]byte, error) {
+	select {
+	case m := <-k.in:
+		return m, nil
+	case err := <-k.end:
+		k.end <- err
+		return nil, err
+	}
+}
+
+// wait returns when nothing of the endpoint's connections runs any more.
+func (k *talk) wait() { k.e.Wait() }
 
 func dial(t *testing.T, f func(string, string) (*websocket.Conn, *http.Response, error)) *websocket.Conn {
 	t.Helper()
@@ -91,7 +138,7 @@ func closeCode(c *websocket.Conn) int {
 }
 
 func TestMessagesGoBothWays(t *testing.T) {
-	f := endpoint(t, Config{}, func(c *Conn, _ *http.Request) {
+	f := endpoint(t, Config{}, func(c *talk, _ *http.Request) {
 		for {
 			b, err := c.Read()
 			if err != nil {
@@ -118,7 +165,7 @@ func TestHandshakes(t *testing.T) {
 	f := endpoint(t, Config{
 		CheckOrigin: func(r *http.Request) bool { return r.Header.Get("Origin") == "https://a.example" },
 		Refused:     func(reason string) { refused <- reason },
-	}, func(*Conn, *http.Request) {})
+	}, func(*talk, *http.Request) {})
 	_, r, err := f(subprotocol, "https://evil.example")
 	if err == nil || r.StatusCode != http.StatusForbidden || receive(t, refused) != "origin" {
 		t.Errorf("a foreign origin: %v", err)
@@ -156,7 +203,7 @@ func TestWhatTheReaderRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := make(chan error, 1)
-			f := endpoint(t, Config{}, func(c *Conn, _ *http.Request) {
+			f := endpoint(t, Config{}, func(c *talk, _ *http.Request) {
 				_, err := c.Read()
 				got <- err
 			})
@@ -177,7 +224,7 @@ func TestWhatTheReaderRefuses(t *testing.T) {
 // TestSlowReaderIsDropped writes to a client that does not read: the queue fills, the connection ends, nothing waits.
 func TestSlowReaderIsDropped(t *testing.T) {
 	result := make(chan error, 1)
-	f := endpoint(t, Config{WriteQueue: 4}, func(c *Conn, _ *http.Request) {
+	f := endpoint(t, Config{WriteQueue: 4}, func(c *talk, _ *http.Request) {
 		message := bytes.Repeat([]byte("x"), 1<<20)
 		for range 10_000 { // far more than any socket buffer holds
 			if err := c.Write(message); err != nil {
@@ -196,7 +243,7 @@ func TestSlowReaderIsDropped(t *testing.T) {
 }
 
 func TestCloseSendsWhatIsQueued(t *testing.T) {
-	f := endpoint(t, Config{}, func(c *Conn, _ *http.Request) {
+	f := endpoint(t, Config{}, func(c *talk, _ *http.Request) {
 		_ = c.Write([]byte("last words"))
 		c.Close(CloseDraining, "draining")
 		c.Close(ClosePolicy, "the first call counts")
@@ -215,7 +262,7 @@ func TestCloseSendsWhatIsQueued(t *testing.T) {
 
 func TestSilenceEndsAConnectionAndPongsKeepIt(t *testing.T) {
 	ended := make(chan time.Duration, 1)
-	f := endpoint(t, Config{PingEvery: 10 * time.Millisecond, PongTimeout: 400 * time.Millisecond}, func(c *Conn, _ *http.Request) {
+	f := endpoint(t, Config{PingEvery: 10 * time.Millisecond, PongTimeout: 400 * time.Millisecond}, func(c *talk, _ *http.Request) {
 		_, _ = c.Read()
 		ended <- c.RTT()
 	})
@@ -238,7 +285,7 @@ func TestSilenceEndsAConnectionAndPongsKeepIt(t *testing.T) {
 
 func TestDial(t *testing.T) {
 	leaks := goleak.IgnoreCurrent()
-	server := httptest.NewServer(Handler(Config{Subprotocol: subprotocol, MaxMessage: 1024}, func(c *Conn, r *http.Request) {
+	server := httptest.NewServer(Handler(Config{Subprotocol: subprotocol, MaxMessage: 1024}, conversation(func(c *talk, r *http.Request) {
 		for {
 			b, err := c.Read()
 			if err != nil {
@@ -246,7 +293,7 @@ func TestDial(t *testing.T) {
 			}
 			_ = c.Write(append([]byte(r.Header.Get("Origin")+" "), b...))
 		}
-	}))
+	})))
 	t.Cleanup(func() {
 		server.Close()
 		goleak.VerifyNone(t, leaks)

@@ -10,9 +10,9 @@ import (
 )
 
 func endpoint(t *tracker.Tracker) http.Handler {
-	sockets := wsconn.Config{Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, Refused: t.Rejected}
-	return wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) {
+	sockets := wsconn.Config{Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, Refused: t.Rejected, Crowded: t.Crowded}
+	return wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver {
 		at, _ := netip.ParseAddrPort(r.RemoteAddr)
-		t.Serve(c, tracker.Visitor{Address: at.Addr()})
+		return t.Accept(c, tracker.Visitor{Address: at.Addr()})
 	})
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // sourceAddresses is how many addresses of loopback sessions come from.
-const sourceAddresses = 8
+const sourceAddresses = 64
 
 // orders are what a driver opens.
 type orders struct {
@@ -25,6 +25,7 @@ type orders struct {
 	Address, Path                   string
 	CA                              string // file; empty: plaintext
 	First, Sessions, Swarms, Offers int
+	Opening                         int // handshakes under way at a time; 0: as load likes
 }
 
 // phase is what it then does. PerSecond 0 is the closed loop.
@@ -43,20 +44,27 @@ type report struct {
 // driver is the process that the sessions live in.
 type driver struct{ *bench.Process }
 
+// startDriver returns when all sessions are open.
 func startDriver(r *bench.Run, o orders) (*driver, error) {
+	d, err := sendDriver(r, o)
+	if err == nil {
+		if _, err = d.receive(); err != nil {
+			return nil, errors.Join(err, d.Stop())
+		}
+	}
+	return d, err
+}
+
+// sendDriver does not wait for that.
+func sendDriver(r *bench.Run, o orders) (*driver, error) {
 	p, err := r.Start(on(driverCore), "tracker", "driver", "driver")
 	if err != nil {
 		return nil, err
 	}
-	d := &driver{p}
-	err = p.Send(o)
-	if err == nil {
-		_, err = d.receive()
-	}
-	if err != nil {
+	if err := p.Send(o); err != nil {
 		return nil, errors.Join(err, p.Stop())
 	}
-	return d, nil
+	return &driver{p}, nil
 }
 
 func (d *driver) receive() (report, error) {
@@ -139,7 +147,7 @@ func open(ctx context.Context, o orders) (*load.Driver, error) {
 	}
 	c := load.Config{
 		Protocol: o.Protocol, Address: address, Path: o.Path, Site: siteName,
-		First: o.First, Sessions: o.Sessions, Swarms: o.Swarms, Offers: o.Offers,
+		First: o.First, Sessions: o.Sessions, Swarms: o.Swarms, Offers: o.Offers, Opening: o.Opening,
 	}
 	for i := range sourceAddresses {
 		c.Sources = append(c.Sources, netip.AddrFrom4([4]byte{127, 0, 0, byte(2 + i)}))

@@ -6,9 +6,12 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"errors"
+	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/netip"
+	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/natsbus"
@@ -26,6 +29,8 @@ const (
 	siteName    = "demo"
 	unlimited   = 1 << 20 // of what bounds one client: the driver is many in few sockets
 	queueBytes  = 64 << 20
+	// headerTimeout is that of `leeway tracker`.
+	headerTimeout = 10 * time.Second
 )
 
 // service is what a server is told.
@@ -80,6 +85,8 @@ func serverRole(_ context.Context, in *json.Decoder, out *bench.Writer) (err err
 		return errors.Join(err, t.Close())
 	}
 	address := listener.Addr().String()
+	door := wsconn.NewDoor(listener, wsconn.DoorConfig{Refused: t.Rejected})
+	listener = door
 	if s.Cert != "" {
 		pair, err := tls.LoadX509KeyPair(s.Cert, s.Key)
 		if err != nil {
@@ -87,7 +94,9 @@ func serverRole(_ context.Context, in *json.Decoder, out *bench.Writer) (err err
 		}
 		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}})
 	}
-	server := &http.Server{Handler: endpoints(t)}
+	server := &http.Server{
+		Handler: door.Guard(endpoints(t)), ConnContext: door.Context, ReadHeaderTimeout: headerTimeout, ErrorLog: log.New(io.Discard, "", 0),
+	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	err = out.Write(address)
@@ -112,9 +121,9 @@ func endpoints(t *tracker.Tracker) http.Handler {
 		Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, Refused: t.Rejected, WriteQueue: unlimited, WriteBytes: queueBytes,
 	}
 	mux := http.NewServeMux()
-	mux.Handle("/{$}", wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) { t.Serve(c, visitor(r)) }))
+	mux.Handle("/{$}", wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return t.Accept(c, visitor(r)) }))
 	sockets.Subprotocol, sockets.MaxMessage = "", webtorrent.MaxMessage
-	torrents := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) { t.ServeWebTorrent(c, visitor(r)) })
+	torrents := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return t.AcceptWebTorrent(c, visitor(r)) })
 	mux.HandleFunc("/announce", func(w http.ResponseWriter, r *http.Request) {
 		if !t.AllowsToken(r.URL.Query().Get("token")) {
 			http.Error(w, "token", http.StatusForbidden)

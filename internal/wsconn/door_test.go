@@ -1,0 +1,194 @@
+package wsconn
+
+import (
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+	"go.uber.org/goleak"
+)
+
+// behind serves h behind a door, over TLS if secure, and returns its address.
+func behind(t *testing.T, cfg DoorConfig, h http.Handler, secure bool) (address string, refused <-chan string) {
+	t.Helper()
+	leaks := goleak.IgnoreCurrent()
+	reasons := make(chan string, 64)
+	cfg.Refused = func(reason string) { reasons <- reason }
+	server := httptest.NewUnstartedServer(nil)
+	d := NewDoor(server.Listener, cfg)
+	server.Listener = d
+	server.Config = &http.Server{Handler: d.Guard(h), ConnContext: d.Context}
+	if secure {
+		server.StartTLS()
+	} else {
+		server.Start()
+	}
+	t.Cleanup(func() {
+		server.Close()
+		if e, ok := h.(*Endpoint); ok {
+			e.Wait()
+		}
+		goleak.VerifyNone(t, leaks)
+	})
+	return d.Addr().String(), reasons
+}
+
+// connect returns nil for a connection that was reset before it was used.
+func connect(t *testing.T, address string) net.Conn {
+	t.Helper()
+	c, err := net.Dial("tcp", address)
+	if errors.Is(err, syscall.ECONNRESET) {
+		return nil
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	_ = c.SetDeadline(time.Now().Add(patience))
+	return c
+}
+
+// ended says whether the server ended a connection that said nothing.
+func ended(t *testing.T, c net.Conn) bool {
+	t.Helper()
+	if c == nil {
+		return true
+	}
+	_, err := c.Read(make([]byte, 1))
+	var late net.Error
+	return err != nil && !(errors.As(err, &late) && late.Timeout())
+}
+
+// get asks for a page and leaves the connection open.
+func get(t *testing.T, c net.Conn) {
+	t.Helper()
+	if _, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.ReadFull(c, make([]byte, len("HTTP/1.1 200"))); err != nil {
+		t.Fatalf("no answer: %v", err)
+	}
+}
+
+var nothing = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
+
+func TestSilentConnectionsOfOneAddressAreBounded(t *testing.T) {
+	address, refused := behind(t, DoorConfig{MaxPendingPerAddress: 2}, nothing, false)
+	connect(t, address)
+	connect(t, address)
+	if !ended(t, connect(t, address)) || receive(t, refused) != "half-open" {
+		t.Error("a third was let in")
+	}
+}
+
+func TestWhoIsSilentLosesItsPlaceToWhoComes(t *testing.T) {
+	address, refused := behind(t, DoorConfig{MaxPending: 2, MaxPendingPerAddress: 9, Patience: time.Millisecond}, nothing, false)
+	first := connect(t, address)
+	for range 8 {
+		get(t, connect(t, address))
+	}
+	second := connect(t, address)
+	for range 2 {
+		connect(t, address)
+	}
+	if !ended(t, first) || !ended(t, second) || receive(t, refused) != "half-open" || receive(t, refused) != "half-open" {
+		t.Error("the first are still there")
+	}
+}
+
+// TestWhoBeginsAndDoesNotGoOn: half a request is worth no more than none.
+func TestWhoBeginsAndDoesNotGoOn(t *testing.T) {
+	address, refused := behind(t, DoorConfig{MaxBusy: 1, Patience: time.Millisecond}, nothing, false)
+	slow := connect(t, address)
+	if _, err := io.WriteString(slow, "GET / HT"); err != nil {
+		t.Fatal(err)
+	}
+	get(t, connect(t, address))
+	get(t, connect(t, address))
+	if !ended(t, slow) || receive(t, refused) != "half-open" {
+		t.Error("it is still there")
+	}
+}
+
+func TestWhoNeverSpeaksIsGivenUp(t *testing.T) {
+	address, refused := behind(t, DoorConfig{Silence: time.Millisecond}, nothing, false)
+	if !ended(t, connect(t, address)) || receive(t, refused) != "half-open" {
+		t.Error("it is still there")
+	}
+}
+
+func TestAllConnectionsAreBounded(t *testing.T) {
+	address, refused := behind(t, DoorConfig{MaxOpen: 1}, nothing, false)
+	first := connect(t, address)
+	get(t, first)
+	if !ended(t, connect(t, address)) || receive(t, refused) != "total" {
+		t.Error("a second was let in")
+	}
+	_ = first.Close()
+	for tick := time.NewTicker(5 * time.Millisecond); ; <-tick.C {
+		c := connect(t, address)
+		if c == nil {
+			continue
+		}
+		_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+		if _, err := c.Read(make([]byte, 1)); err == nil {
+			return // there is room again
+		}
+	}
+}
+
+// TestMessagesUnderTLSThroughADoor: many frames come in one record, one frame in many records, and nothing is forgotten in
+// what TLS has read ahead. In between, the connection waits below TLS.
+func TestMessagesUnderTLSThroughADoor(t *testing.T) {
+	h := Handler(Config{Subprotocol: subprotocol, MaxMessage: 1 << 20}, conversation(func(c *talk, _ *http.Request) {
+		for {
+			b, err := c.Read()
+			if err != nil {
+				return
+			}
+			if err := c.Write(fmt.Appendf(nil, "%d", len(b))); err != nil {
+				return
+			}
+		}
+	}))
+	address, _ := behind(t, DoorConfig{}, h, true)
+	d := websocket.Dialer{Subprotocols: []string{subprotocol}, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
+	c, _, err := d.Dial("wss://"+address, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = c.SetReadDeadline(time.Now().Add(patience))
+	for round := range 20 {
+		var sizes []int
+		var all []byte
+		for i := range 1 + 10*(round%3) {
+			n := (i * 7919 * (round + 1)) % 40_000
+			if i%3 > 0 {
+				n %= 100
+			}
+			sizes = append(sizes, n)
+			all = appendFrame(all, websocket.TextMessage, []byte(strings.Repeat("x", n)), true)
+			if i%4 == 3 {
+				all = appendFrame(all, websocket.PingMessage, []byte("there?"), true)
+			}
+		}
+		if _, err := c.NetConn().Write(all); err != nil {
+			t.Fatal(err)
+		}
+		for _, n := range sizes {
+			if _, b, err := c.ReadMessage(); err != nil || string(b) != fmt.Sprint(n) {
+				t.Fatalf("round %d: %q, %v; want %d", round, b, err, n)
+			}
+		}
+	}
+}

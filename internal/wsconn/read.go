@@ -1,0 +1,217 @@
+package wsconn
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/gorilla/websocket"
+)
+
+// readBytes is how much is read at a time: a record of TLS.
+const readBytes = 16 << 10
+
+// intake is what reading takes: it is there while something is read.
+type intake struct {
+	reader  *bufio.Reader
+	message []byte
+}
+
+var intakes = sync.Pool{New: func() any {
+	return &intake{reader: bufio.NewReaderSize(nil, readBytes), message: make([]byte, 0, 4<<10)}
+}}
+
+// listen begins to read for r; nil is for a connection that was closed.
+func (c *Conn) listen(r Receiver) {
+	if c.receiver = r; r == nil {
+		c.receiver = nobody{}
+		c.Close(CloseDone, "")
+	}
+	go c.await()
+}
+
+// nobody receives on behalf of who was refused.
+type nobody struct{}
+
+func (nobody) Receive([]byte) bool { return false }
+func (nobody) End(error)           {}
+
+// await waits until something comes, with next to nothing on its stack, and hands over.
+func (c *Conn) await() {
+	if c.raw != nil {
+		c.woken = false
+		if err := c.raw.Read(c.ready); err != nil {
+			c.ended(err)
+			return
+		}
+	}
+	c.e.crew.hand(job{c, false})
+}
+
+// readable asks the system once, and then believes the poller.
+func (c *Conn) readable(fd uintptr) bool {
+	if c.woken {
+		return true
+	}
+	c.woken = true
+	return readable(fd)
+}
+
+// read hears what has come, and then waits again.
+func (c *Conn) read() {
+	in := intakes.Get().(*intake)
+	in.reader.Reset(c.net)
+	c.br = *in.reader
+	c.heard.Store(time.Now().UnixNano())
+	err := c.hear(in)
+	*in.reader = c.br // with its buffer
+	c.br = bufio.Reader{}
+	in.reader.Reset(nil)
+	if cap(in.message) <= keptBytes {
+		intakes.Put(in)
+	}
+	if err != nil {
+		c.ended(err)
+		return
+	}
+	go c.await()
+}
+
+// hear hands messages over until nothing more is there; the error ends the connection.
+func (c *Conn) hear(in *intake) error {
+	for {
+		for c.control() {
+			if !c.more() {
+				return nil
+			}
+		}
+		message, err := c.next(in.message[:0])
+		if err != nil {
+			return err
+		}
+		in.message = message
+		if c.raw == nil { // which reads for as long as the connection lives
+			c.heard.Store(time.Now().UnixNano())
+		}
+		if c.over.Load() {
+			return ErrClosed
+		}
+		if !c.receiver.Receive(message) {
+			c.Close(CloseDone, "")
+			return ErrClosed
+		}
+		if !c.more() {
+			return nil
+		}
+	}
+}
+
+// control takes in a ping or a pong that comes before the next message: the library would go on to wait for the message. It
+// is left to the library when it is not there as a whole, or not as it should be.
+func (c *Conn) control() bool {
+	if _, err := c.br.Peek(2); err != nil {
+		return false // the library finds the same
+	}
+	b, _ := c.br.Peek(c.br.Buffered())
+	n := int(b[1] & 0x7f)
+	if (b[0] != 0x80|websocket.PingMessage && b[0] != 0x80|websocket.PongMessage) || b[1]&0x80 == 0 || n > 125 || len(b) < 6+n {
+		return false
+	}
+	if b[0] == 0x80|websocket.PongMessage {
+		c.ponged()
+	} else {
+		data := make([]byte, n)
+		for i := range data {
+			data[i] = b[6+i] ^ b[2+i&3]
+		}
+		c.pinging(data)
+	}
+	_, _ = c.br.Discard(6 + n)
+	return true
+}
+
+// more says whether to go on reading: there is something already, or no way to wait but to read.
+func (c *Conn) more() bool {
+	switch {
+	case c.br.Buffered() > 0 || c.raw == nil:
+		return true
+	case c.below == nil:
+		return false
+	}
+	return c.below.without(func() bool { // has TLS anything left?
+		_, err := c.br.Peek(1)
+		return !errors.Is(err, errDry)
+	})
+}
+
+// next reads a message into b.
+func (c *Conn) next(b []byte) ([]byte, error) {
+	kind, r, err := c.ws.NextReader()
+	if err != nil {
+		return nil, c.readError(err)
+	}
+	if kind != websocket.TextMessage {
+		return nil, ErrText
+	}
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := r.Read(b[len(b):cap(b)])
+		b = b[:len(b)+n]
+		if err == io.EOF {
+			return b, nil
+		}
+		if err != nil {
+			return nil, c.readError(err)
+		}
+	}
+}
+
+// readError names what the other side did wrong, where the connection is not just gone.
+func (c *Conn) readError(err error) error {
+	if !errors.Is(err, websocket.ErrReadLimit) {
+		return err
+	}
+	c.mu.Lock()
+	c.mute = true // the library has sent the close message
+	c.mu.Unlock()
+	return ErrTooBig
+}
+
+// ended is the end of reading at a server.
+func (c *Conn) ended(err error) {
+	code := CloseDone
+	if c.over.Load() {
+		err = ErrClosed
+	}
+	var said *websocket.CloseError
+	if errors.As(err, &said) && said.Code != websocket.CloseNoStatusReceived {
+		code = said.Code
+	}
+	c.receiver.End(err)
+	c.Close(code, "")
+	c.drain()
+	c.mu.Lock()
+	c.unread = true
+	last := c.unsaid
+	c.mu.Unlock()
+	if last {
+		c.gone()
+	}
+}
+
+// Read returns a client's next message, whose bytes are the caller's; the errors are those of Receiver.End.
+func (c *Conn) Read() ([]byte, error) {
+	b, err := c.next(nil)
+	if err == nil && c.over.Load() {
+		err = ErrClosed
+	}
+	if err != nil {
+		return nil, err
+	}
+	c.heard.Store(time.Now().UnixNano())
+	return b, nil
+}

@@ -1,0 +1,145 @@
+package wsconn
+
+import (
+	"crypto/tls"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+)
+
+// Socket is a TCP connection that came through a Door. Under TLS it can be asked to give nothing, so that it shows what TLS
+// has left, and waited for without a reader above it.
+type Socket struct {
+	*net.TCPConn
+	door *Door
+	dry  bool // only who reads
+	stay
+}
+
+// stay is a socket's place at its door. Guarded by Door.mu, but from and trusted, which do not change.
+type stay struct {
+	from         netip.Addr // under which it counts
+	trusted      bool
+	state        stayState
+	since        time.Time
+	before, next *Socket
+}
+
+type stayState byte
+
+const (
+	away stayState = iota
+	silent
+	busy
+	through
+)
+
+// queue is sockets in the order in which they came.
+type queue struct {
+	first, last *Socket
+	n           int
+}
+
+func (q *queue) add(s *Socket, now time.Time) {
+	s.since = now
+	if s.before = q.last; q.last != nil {
+		q.last.next = s
+	} else {
+		q.first = s
+	}
+	q.last = s
+	q.n++
+}
+
+func (q *queue) remove(s *Socket) {
+	if s.before != nil {
+		s.before.next = s.next
+	} else {
+		q.first = s.next
+	}
+	if s.next != nil {
+		s.next.before = s.before
+	} else {
+		q.last = s.before
+	}
+	s.before, s.next = nil, nil
+	q.n--
+}
+
+// first waits for the first byte and hands the socket in.
+func (s *Socket) first() {
+	_ = s.SetReadDeadline(time.Now().Add(s.door.cfg.Silence))
+	if raw, _ := waitable(s); raw != nil {
+		asked := false
+		if raw.Read(func(fd uintptr) bool {
+			woken := asked
+			asked = true
+			return woken || readable(fd)
+		}) != nil {
+			_ = s.Close()
+			return
+		}
+	}
+	_ = s.SetReadDeadline(time.Time{})
+	select {
+	case s.door.in <- s:
+	case <-s.door.quit:
+		_ = s.Close()
+	}
+}
+
+// errDry is what a dry socket reads. TLS takes what is temporary for no reason to fail.
+var errDry net.Error = dryError{}
+
+type dryError struct{}
+
+func (dryError) Error() string   { return "wsconn: nothing there yet" }
+func (dryError) Timeout() bool   { return true }
+func (dryError) Temporary() bool { return true }
+
+// Read implements net.Conn.
+func (s *Socket) Read(b []byte) (int, error) {
+	if s.dry {
+		return 0, errDry
+	}
+	return s.TCPConn.Read(b)
+}
+
+// without calls f while the socket gives nothing.
+func (s *Socket) without(f func() bool) bool {
+	s.dry = true
+	defer func() { s.dry = false }()
+	return f()
+}
+
+// Close implements net.Conn.
+func (s *Socket) Close() error {
+	s.door.left(s)
+	return s.TCPConn.Close()
+}
+
+// reset ends a connection without farewell: the system keeps nothing of it either.
+func (s *Socket) reset() {
+	_ = s.SetLinger(0)
+	_ = s.TCPConn.Close()
+}
+
+// waitable is how to wait for a connection without reading, and the socket under its TLS.
+func waitable(conn net.Conn) (raw syscall.RawConn, below *Socket) {
+	if secure, ok := conn.(*tls.Conn); ok {
+		if below, ok = secure.NetConn().(*Socket); !ok {
+			return nil, nil // what TLS has read ahead cannot be told
+		}
+		conn = below
+	}
+	plain, ok := conn.(syscall.Conn)
+	if !ok || !canWait {
+		return nil, nil
+	}
+	raw, err := plain.SyscallConn()
+	if err != nil {
+		return nil, nil
+	}
+	return raw, below
+}

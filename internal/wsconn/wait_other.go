@@ -1,0 +1,8 @@
+//go:build !unix
+
+package wsconn
+
+// There is no way here to ask without reading: sockets wait inside their readers.
+func readable(uintptr) bool { return true }
+
+const canWait = false

@@ -1,0 +1,14 @@
+//go:build unix
+
+package wsconn
+
+import "golang.org/x/sys/unix"
+
+// readable asks the system whether there is something to read, or an end, without reading it.
+func readable(fd uintptr) bool {
+	of := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+	n, err := unix.Poll(of[:], 0)
+	return n > 0 || err != nil // whoever reads then is told what is wrong
+}
+
+const canWait = true
