@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/leeway-video/leeway/internal/access"
 	"github.com/leeway-video/leeway/internal/tracker"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 	"github.com/leeway-video/leeway/internal/wire/webtorrent"
@@ -31,11 +32,20 @@ func (s *services) startTracker(dataDir string) error {
 		return err
 	}
 	var ice []signal.ICEServer
+	var relays []tracker.TURNServer
 	for _, i := range c.ICEServers {
+		if i.Secret != "" {
+			secret, err := access.NewRelaySecret(i.Secret)
+			if err != nil {
+				return &usageError{fmt.Errorf("tracker.ice_servers: %w", err)}
+			}
+			relays = append(relays, tracker.TURNServer{URLs: i.URLs, Secret: secret})
+			continue
+		}
 		ice = append(ice, signal.ICEServer{URLs: i.URLs, Username: i.Username, Credential: i.Credential})
 	}
 	t, err := tracker.New(tracker.Config{
-		Secret: secret, Sites: s.sites, ICEServers: ice,
+		Secret: secret, Sites: s.sites, ICEServers: ice, TURNServers: relays, CredentialsLife: c.CredentialsLife,
 		UpdateInterval: c.UpdateInterval, StatsInterval: c.StatsInterval, TicketLife: c.TicketLife, DrainSpread: c.DrainSpread,
 		MaxSessions: c.MaxSessions, MaxPerAddress: c.MaxPerAddress, MaxSwarms: c.MaxSwarms, MaxMembers: c.MaxMembers,
 		MessagesPerSecond: c.MessagesPerSecond, ConnectsPerSecond: c.ConnectsPerSecond,

@@ -61,13 +61,15 @@ const (
 
 // Config of a tracker. Zero values take the defaults named.
 type Config struct {
-	Secret     []byte // shared by all trackers, at least 32 bytes: tickets, swarm IDs, hashed addresses
-	Sites      []*configured.Site
-	ICEServers []signal.ICEServer
+	Secret      []byte // shared by all trackers, at least 32 bytes: tickets, swarm IDs, hashed addresses
+	Sites       []*configured.Site
+	ICEServers  []signal.ICEServer
+	TURNServers []TURNServer // told beside ICEServers, with credentials of each session's own
 
 	UpdateInterval    time.Duration // 10 s
 	StatsInterval     time.Duration // 10 s
 	HelloTimeout      time.Duration // 5 s
+	CredentialsLife   time.Duration // of those for relays; 10 min
 	TicketLife        time.Duration // 10 min, counted from the last ticket's half
 	BeatEvery         time.Duration // 2 s
 	MaxSessions       int           // 20,000; sockets that have none yet count
@@ -97,7 +99,7 @@ func (c *Config) complete() error {
 		d time.Duration
 	}{
 		{&c.UpdateInterval, 10 * time.Second}, {&c.StatsInterval, 10 * time.Second}, {&c.HelloTimeout, 5 * time.Second},
-		{&c.TicketLife, 10 * time.Minute}, {&c.BeatEvery, 2 * time.Second}, {&c.DrainSpread, 15 * time.Second},
+		{&c.TicketLife, 10 * time.Minute}, {&c.CredentialsLife, 10 * time.Minute}, {&c.BeatEvery, 2 * time.Second}, {&c.DrainSpread, 15 * time.Second},
 	} {
 		if *d.v == 0 {
 			*d.v = d.d

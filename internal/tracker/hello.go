@@ -71,7 +71,7 @@ func (s *session) welcome(h *signal.Hello) bool {
 		}
 	}
 	s.policy = policyOf(s.site, s.id)
-	s.ticketed = now
+	s.ticketed, s.minted = now, now
 	config, err := json.Marshal(s.site.Config())
 	if err != nil {
 		s.fail(h.Request, "internal", "The site's configuration cannot be sent.", "Look at the tracker's log.", 0)
@@ -81,15 +81,12 @@ func (s *session) welcome(h *signal.Hello) bool {
 	if !s.register() {
 		return false
 	}
-	ice := s.t.cfg.ICEServers
-	if ice == nil {
-		ice = []signal.ICEServer{}
-	}
+	ice, expire := s.iceServers(now)
 	trust := s.t.trust.Load()
 	revoked := parts(s.t.revoked.forSite(s.site.Name()))
 	s.send(&signal.Welcome{
 		Request: h.Request, Session: s.id, Ticket: s.ticket(now), Resumed: resumed, ServerTime: now.UnixMilli(), Site: config,
-		ICEServers: ice, VerifyKeys: s.t.roster.keysFor(s.site.Name()), Revocations: revoked[0], Policy: s.policy,
+		ICEServers: ice, Expire: expire, VerifyKeys: s.t.roster.keysFor(s.site.Name()), Revocations: revoked[0], Policy: s.policy,
 		Limits: signal.Limits{
 			MessageBytes: signal.MaxMessage, Swarms: s.t.cfg.MaxSwarms, MessagesPerSecond: s.t.cfg.MessagesPerSecond, Links: s.policy.MaxLinks,
 		},

@@ -40,6 +40,7 @@ type session struct {
 	bad      int    // malformed so far; only Receive
 	over     int    // refused by the limiter so far; only Receive
 	ticketed time.Time
+	minted   time.Time // when the credentials for relays were made; as ticketed
 
 	mu     sync.Mutex
 	swarms map[signal.ID]*membership   // guarded by mu
@@ -242,6 +243,7 @@ func (s *session) maintain(now time.Time) {
 	if renew {
 		s.ticketed = now
 	}
+	mint := s.mintsAgain(now)
 	var again []*membership
 	var keep []keepAlive
 	for _, m := range s.swarms {
@@ -260,6 +262,10 @@ func (s *session) maintain(now time.Time) {
 	s.mu.Unlock()
 	if renew {
 		s.send(&signal.Ticket{Ticket: s.ticket(now)})
+	}
+	if mint {
+		ice, expire := s.iceServers(now)
+		s.send(&signal.SetServers{ICEServers: ice, Expire: expire})
 	}
 	for _, m := range again {
 		s.rejoin(m, "home")

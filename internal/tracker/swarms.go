@@ -88,7 +88,7 @@ func (s *session) plain() bool {
 // the site may not want, and none that the site's ICE servers would have told: there, offers made after an introduction are
 // worth more.
 func (s *session) mayOfferAhead() bool {
-	return len(s.t.cfg.ICEServers) == 0 && (s.policy.Role == "full" || s.policy.Role == "leech")
+	return len(s.t.cfg.ICEServers)+len(s.t.cfg.TURNServers) == 0 && (s.policy.Role == "full" || s.policy.Role == "leech")
 }
 
 // checkTitle says what is wrong with a join's title and manifest, if anything. A title that looks like one of the title rule

@@ -40,6 +40,11 @@ func (t *title) pushed(m signal.Message) {
 			t.applyPolicy()
 			t.updateSoon()
 		}
+	case *signal.SetServers:
+		t.welcomed.ICEServers, t.welcomed.Expire = m.ICEServers, m.Expire
+		if t.rules != nil && t.name != "" {
+			t.applyPolicy()
+		}
 	case *signal.Error:
 		t.notice("tracker-error", m.Code+": "+m.Message)
 	}

@@ -67,6 +67,8 @@ func decodePushed(name string, id int, f fields) Message {
 		return &Ticket{Ticket: f.text("ticket", true, 1, MaxTicket)}
 	case "keys":
 		return &Keys{VerifyKeys: f.verifyKeys("verify_keys")}
+	case "ice":
+		return &SetServers{ICEServers: f.iceServers(), Expire: f.integer("credentials_expire_ms", false, 0, MaxInteger)}
 	case "revoke":
 		return &Revoke{Revocations: f.revocations("revocations")}
 	case "policy":
@@ -84,7 +86,7 @@ func decodePushed(name string, id int, f fields) Message {
 
 func decodeWelcome(id int, f fields) Message {
 	m := &Welcome{
-		ICEServers: []ICEServer{},
+		ICEServers: f.iceServers(),
 		Request:    id, Session: f.id("session", true), Ticket: f.text("ticket", true, 1, MaxTicket), Resumed: f.flag("resumed", false),
 		ServerTime: f.integer("server_time_ms", true, 0, MaxInteger), Expire: f.integer("credentials_expire_ms", false, 0, MaxInteger),
 		VerifyKeys: f.verifyKeys("verify_keys"), Revocations: f.revocations("revocations"), Policy: f.policy("policy"),
@@ -93,7 +95,6 @@ func decodeWelcome(id int, f fields) Message {
 	if _, ok := f.object("site", true); ok {
 		m.Site = json.RawMessage(f.members["site"])
 	}
-	f.objects("ice_servers", true, MaxServers, func(s fields) { m.ICEServers = append(m.ICEServers, s.iceServer()) })
 	if l, ok := f.object("limits", true); ok {
 		m.Limits = Limits{
 			MessageBytes: l.count("message_bytes", true), Swarms: l.count("swarms", true),
@@ -101,6 +102,12 @@ func decodeWelcome(id int, f fields) Message {
 		}
 	}
 	return m
+}
+
+func (f fields) iceServers() []ICEServer {
+	all := []ICEServer{}
+	f.objects("ice_servers", true, MaxServers, func(s fields) { all = append(all, s.iceServer()) })
+	return all
 }
 
 func (f fields) iceServer() ICEServer {

@@ -225,6 +225,12 @@ type Keys struct {
 	VerifyKeys []VerifyKey `json:"verify_keys"`
 }
 
+// SetServers replaces the ICE servers, for links made from then on: their credentials are fresh.
+type SetServers struct {
+	ICEServers []ICEServer `json:"ice_servers"`
+	Expire     int64       `json:"credentials_expire_ms,omitempty"` // ms since the Unix epoch; 0: never
+}
+
 // Revoke adds revocations.
 type Revoke struct {
 	Revocations []Revocation `json:"revocations"`
@@ -253,26 +259,27 @@ type Error struct {
 type Unknown struct{ Name string }
 
 // Type implements Message.
-func (*Hello) Type() string     { return "hello" }
-func (*Welcome) Type() string   { return "welcome" }
-func (*Join) Type() string      { return "join" }
-func (*Joined) Type() string    { return "joined" }
-func (*Introduce) Type() string { return "introduce" }
-func (*Update) Type() string    { return "update" }
-func (*Leave) Type() string     { return "leave" }
-func (*Signal) Type() string    { return "signal" }
-func (*Stats) Type() string     { return "stats" }
-func (*Ticket) Type() string    { return "ticket" }
-func (*Keys) Type() string      { return "keys" }
-func (*Revoke) Type() string    { return "revoke" }
-func (*SetPolicy) Type() string { return "policy" }
-func (*Reconnect) Type() string { return "reconnect" }
-func (*Error) Type() string     { return "error" }
-func (u *Unknown) Type() string { return u.Name }
+func (*Hello) Type() string      { return "hello" }
+func (*Welcome) Type() string    { return "welcome" }
+func (*Join) Type() string       { return "join" }
+func (*Joined) Type() string     { return "joined" }
+func (*Introduce) Type() string  { return "introduce" }
+func (*Update) Type() string     { return "update" }
+func (*Leave) Type() string      { return "leave" }
+func (*Signal) Type() string     { return "signal" }
+func (*Stats) Type() string      { return "stats" }
+func (*Ticket) Type() string     { return "ticket" }
+func (*Keys) Type() string       { return "keys" }
+func (*SetServers) Type() string { return "ice" }
+func (*Revoke) Type() string     { return "revoke" }
+func (*SetPolicy) Type() string  { return "policy" }
+func (*Reconnect) Type() string  { return "reconnect" }
+func (*Error) Type() string      { return "error" }
+func (u *Unknown) Type() string  { return u.Name }
 
 // The closed sets of spec/tracker-protocol.md. Treat as constants.
 var (
-	Types       = []string{"hello", "welcome", "join", "joined", "introduce", "update", "leave", "signal", "stats", "ticket", "keys", "revoke", "policy", "reconnect", "error"}
+	Types       = []string{"hello", "welcome", "join", "joined", "introduce", "update", "leave", "signal", "stats", "ticket", "keys", "ice", "revoke", "policy", "reconnect", "error"}
 	Roles       = []string{"full", "leech", "relay-only", "off"} // of a viewer
 	PeerRoles   = []string{"viewer", "seed"}
 	Kinds       = []string{"offer", "answer", "candidate", "end", "fail"}

@@ -136,6 +136,8 @@ func withLists(m Message) Message {
 		return &Introduce{Swarm: m.Swarm, Peers: orEmpty(m.Peers)}
 	case *Keys:
 		return &Keys{VerifyKeys: orEmpty(m.VerifyKeys)}
+	case *SetServers:
+		return &SetServers{ICEServers: orEmpty(m.ICEServers), Expire: m.Expire}
 	case *Revoke:
 		return &Revoke{Revocations: orEmpty(m.Revocations)}
 	}
