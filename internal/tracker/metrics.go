@@ -39,6 +39,7 @@ var (
 	defSignaling     = def(metric.Counter, "leeway_tracker_message_bytes_total", "Bytes of protocol messages, without those of the sockets below", label("direction", []string{"in", "out"}))
 	defErrors        = def(metric.Counter, "leeway_tracker_errors_total", "Error messages sent", label("code", signal.Codes))
 	defRejected      = def(metric.Counter, "leeway_tracker_rejected_total", "Handshakes and sockets refused", label("reason", rejections))
+	defShed          = def(metric.Counter, "leeway_tracker_shed_total", "Sessions sent to other trackers, which have fewer")
 	defIntroductions = def(metric.Counter, "leeway_tracker_introductions_total", "Peers introduced", label("role", metric.Roles))
 	defSignals       = def(metric.Counter, "leeway_tracker_signals_total", "Signals relayed", label("kind", signal.Kinds))
 	defDeliveries    = def(metric.Counter, "leeway_tracker_deliveries_total", "Signals and introductions for sessions of other trackers", label("outcome", []string{"sent", "again", "lost"}))
@@ -99,7 +100,7 @@ func torrentCodes() []string {
 // Metrics lists what the tracker counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
-		defSessions, defSwarms, defMembers, defMessages, defSignaling, defErrors, defRejected, defIntroductions, defSignals, defDeliveries, defMoves, defTrackers, defClamped, defHandle,
+		defSessions, defSwarms, defMembers, defMessages, defSignaling, defErrors, defRejected, defShed, defIntroductions, defSignals, defDeliveries, defMoves, defTrackers, defClamped, defHandle,
 		defTorrentSockets, defTorrentSwarms, defTorrentPeers, defTorrentMessages, defTorrentRefused,
 		defReceived, defUploaded, defSegments, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
 		defLanes, defPrefetched, defPrefetchWasted, defPromotions, defYields, defSlowdowns, defQueuing, defBase, defTarget, defWindow, defPacing,

@@ -1,6 +1,20 @@
 package tracker
 
-import "github.com/leeway-video/leeway/internal/wire/signal"
+import (
+	"math/rand/v2"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+const (
+	// shedAbove is from which share of its sockets on a tracker sheds sessions, permille.
+	shedAbove = 900
+	// shedShare of its sessions goes at a time at most, permille: what others have is known a beat later.
+	shedShare = 50
+	// shedSpread is the time over which those that were sent away come back.
+	shedSpread = 5 * time.Second
+)
 
 // maxTurning is how many sockets are told at a time that there is no room. A handshake beyond it is refused without words.
 const maxTurning = 64
@@ -32,4 +46,43 @@ func (t *Tracker) turnAway(c Conn, words bool) Receiver {
 	}
 	c.Close(code, e.Code)
 	return turned{t}
+}
+
+// Room is how many connections to expect: sockets, those that are told that there is no room, and who asks for the script.
+func (t *Tracker) Room() int { return t.cfg.MaxSessions + t.cfg.MaxSessions/4 + maxTurning }
+
+// shed sends a share of the sessions away, each to come back after a time of its own, while there are nearly as many sockets
+// as may be and other trackers have fewer. It is called once a beat.
+func (t *Tracker) shed() {
+	others, theirs := t.roster.load()
+	t.mu.Lock()
+	sockets, mine := t.sockets, len(t.sessions)
+	t.mu.Unlock()
+	if others == 0 || t.draining.Load() || sockets < max(1, t.cfg.MaxSessions*shedAbove/1000) {
+		return
+	}
+	// Half of what is above the mean at a time: the others' own shedding is not known here.
+	mean := (mine + theirs) / (others + 1)
+	n := min((mine-mean+1)/2, max(1, mine*shedShare/1000))
+	if n <= 0 {
+		return
+	}
+	for _, s := range t.some(n) {
+		s.sendAway(rand.N(shedSpread))
+		t.cfg.Metrics.Add(defShed, 1)
+	}
+}
+
+// some are up to n sessions, any.
+func (t *Tracker) some(n int) []*session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make([]*session, 0, n)
+	for _, s := range t.sessions {
+		if len(all) == n {
+			break
+		}
+		all = append(all, s)
+	}
+	return all
 }

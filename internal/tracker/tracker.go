@@ -191,6 +191,7 @@ func (t *Tracker) maintain() {
 	t.home.maintain(now)
 	t.courier.maintain()
 	t.maintainTorrents(now)
+	t.shed()
 	t.cfg.Metrics.Set(defTrackers, float64(t.roster.live()))
 	if list := t.revoked.due(now); len(list) > 0 {
 		t.publish(bus.SubjectRevoke, &bus.RevokeMessage{Revocations: list})
