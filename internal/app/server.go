@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/wsconn"
 )
 
 // closing is how long requests in flight get at shutdown.
@@ -25,6 +27,9 @@ func newServers(log *slog.Logger) *servers { return &servers{log: log, failed: m
 
 // serve answers on l until stop. connContext may be nil.
 func (s *servers) serve(name string, l net.Listener, h http.Handler, connContext func(context.Context, net.Conn) context.Context) {
+	if d, ok := l.(*wsconn.Door); ok {
+		h, connContext = behind(d, h, connContext)
+	}
 	server := &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
@@ -39,6 +44,16 @@ func (s *servers) serve(name string, l net.Listener, h http.Handler, connContext
 			s.fail(errors.Join(errors.New(name+": stopped answering"), err))
 		}
 	})
+}
+
+// behind has the door know whose request has come.
+func behind(d *wsconn.Door, h http.Handler, connContext func(context.Context, net.Conn) context.Context) (http.Handler, func(context.Context, net.Conn) context.Context) {
+	return d.Guard(h), func(ctx context.Context, c net.Conn) context.Context {
+		if connContext != nil {
+			ctx = connContext(ctx, c)
+		}
+		return d.Context(ctx, c)
+	}
 }
 
 // fail has wait return with err, unless something failed before.

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"log/slog"
+	"net"
 	"net/http"
 	"runtime"
 	"sync"
@@ -41,10 +42,11 @@ type services struct {
 	registry *promreg.Registry
 	bus      *natsbus.Bus
 
-	socket       http.Handler // WebSockets on /; nil without a tracker
-	announce     http.Handler // WebSockets on /announce; nil without a tracker
-	trackerReady func() error // nil without a tracker
-	seedAddr     string       // HOST:PORT of the UDP socket; empty without a seed
+	socket       http.Handler                    // WebSockets on /; nil without a tracker
+	announce     http.Handler                    // WebSockets on /announce; nil without a tracker
+	trackerReady func() error                    // nil without a tracker
+	door         func(net.Listener) net.Listener // what admits to the public port; nil without a tracker
+	seedAddr     string                          // HOST:PORT of the UDP socket; empty without a seed
 
 	draining atomic.Bool
 	stops    []func() // one a service, run side by side

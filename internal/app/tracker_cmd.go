@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 
 	"github.com/leeway-video/leeway/internal/webdist"
@@ -58,8 +59,20 @@ func (c *trackerCmd) Run(ctx context.Context, r *run) error {
 	if err := s.startTracker(config.Tracker.DataDir); err != nil {
 		return err
 	}
-	group.serve("public", public, publicMux(bundle, s.socket, s.announce, http.HandlerFunc(trackerPage)), nil)
+	group.serve("public", s.door(public), publicMux(bundle, s.socket, s.announce, http.HandlerFunc(trackerPage)), nil)
 	group.serve("admin", adminPort, s.admin().mux(), nil)
+	checkFiles(log, config.Tracker.MaxSessions)
 	log.Info("tracker is up", "listen", public.Addr().String(), "admin", adminPort.Addr().String(), "sites", s.names)
 	return group.wait(ctx)
+}
+
+// spareFiles are for what is no session: handshakes, scripts, the bus, logs.
+const spareFiles = 100
+
+// checkFiles says when the system allows fewer sessions than the configuration does.
+func checkFiles(log *slog.Logger, sessions int) {
+	if files, ok := maxFiles(); ok && sessions > 0 && files < uint64(sessions)+spareFiles {
+		log.Warn("more sessions are configured than this process may have files", "sessions", sessions, "files", files,
+			"hint", "raise the limit (ulimit -n, LimitNOFILE=), or lower tracker.max_sessions")
+	}
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"encoding/hex"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -72,6 +73,14 @@ func (s *services) startTracker(dataDir string) error {
 	torrents := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return t.AcceptWebTorrent(c, visitor(r)) })
 	s.announce = open.guard(announce(t, torrents))
 	s.trackerReady = t.Ready
+	s.door = func(l net.Listener) net.Listener {
+		return wsconn.NewDoor(l, wsconn.DoorConfig{
+			MaxOpen: t.Room(), Refused: t.Rejected,
+			Trusted: func(a netip.Addr) bool {
+				return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(a) })
+			},
+		})
+	}
 	s.stops = append(s.stops, func() {
 		if err := t.Close(); err != nil {
 			s.log.Warn("tracker did not close cleanly", "error", err)

@@ -119,7 +119,7 @@ func (u *upRun) run(ctx context.Context) error {
 			shape = shapeConnections(rate)
 		}
 	}
-	group.serve("public", public, mux, shape)
+	group.serve("public", services.door(public), mux, shape)
 	group.serve("admin", adminPort, adminMux, nil)
 	if err := u.announce(bundle, public.Addr(), adminPort.Addr(), services.seedAddr); err != nil {
 		return err
