@@ -61,7 +61,7 @@ describe.each([
   test('clients announce, exchange offers and answers, are counted, and leave', async () => {
     const tracker = trackers[i]!;
     const a = client(tracker, 1, hash(i), peer(1), 0);
-    const b = client(tracker, 2, hash(i), peer(2), 5);
+    const b = client(tracker, 2, hash(i), peer(2)); // never says how much it has
     const other = client(tracker, 2, hash(100 + i), peer(3), 5); // another swarm on the same socket
     expect(await next<Counts>(a, 'update', () => a.start())).toMatchObject({
       complete: 1,
@@ -85,10 +85,8 @@ describe.each([
       infoHash: hash(100 + i),
     });
 
-    expect(await next<Counts>(b, 'update', () => b.complete({ left: 0 }))).toMatchObject({
-      complete: 2,
-      incomplete: 0,
-    });
+    expect(await next<Counts>(b, 'update', () => b.complete())).toMatchObject({ complete: 2, incomplete: 0 });
+    expect(await next<Counts>(b, 'update', () => b.update())).toMatchObject({ complete: 2, incomplete: 0 });
     const all: Counts[] = [];
     other.on('scrape', (counts: Counts) => all.push(counts));
     other.scrape({ infoHash: [hash(i), hash(100 + i)] });
@@ -111,13 +109,30 @@ describe('what bittorrent-tracker does otherwise', () => {
   test('a peer_id is of the socket that announced it first, until that is gone', async () => {
     const [tracker] = trackers;
     const owner = client(tracker!, 1, film, peer(1));
-    expect(await next<Counts>(owner, 'update', () => owner.start())).toMatchObject({ incomplete: 1, interval: 7 });
+    expect(await next<Counts>(owner, 'update', () => owner.start())).toMatchObject({ incomplete: 1, interval: 61 });
     const second = client(tracker!, 2, film, peer(1));
     const refused = await next<Error>(second, 'warning', () => second.start());
     expect(refused.message).toMatch(/^peer-id-taken: /);
     second.stop();
     await expect.poll(() => warnings.get(second)?.length).toBe(2);
     expect(await next<Counts>(owner, 'scrape', () => owner.scrape())).toMatchObject({ incomplete: 1 });
+    // It was told to come again soon, not only after the 30 s of its own.
+    const taken = once(second, 'update');
+    await gone(owner);
+    expect((await taken)[0]).toMatchObject({ incomplete: 1 });
+  });
+
+  test('a client that begins anew gets its peer_id back once its last socket is closed', async () => {
+    const [tracker] = trackers;
+    const [a, b] = [client(tracker!, 1, film, peer(1)), client(tracker!, 2, film, peer(2))];
+    await next(a, 'update', () => a.start());
+    await next(b, 'peer', () => b.start());
+    // It has sent an answer, to which none comes, so it holds its socket for a second.
+    const closed = gone(a);
+    const anew = client(tracker!, 1, film, peer(1));
+    expect(await next<Counts>(anew, 'update', () => anew.start())).toMatchObject({ incomplete: 2 });
+    for (const warning of warnings.get(anew) ?? []) expect(warning).toMatch(/^peer-id-taken: /);
+    await closed;
   });
 
   test('offers pass over the full and the complete', async () => {

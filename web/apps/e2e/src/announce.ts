@@ -26,7 +26,12 @@ export async function startLeeway(hosts: string[]): Promise<Announce> {
     'tracker.json',
     JSON.stringify({
       sites: [{ name: 'e2e', hosts }],
-      tracker: { listen, admin, data_dir: join(data.path, 'tracker'), webtorrent: { token: 'sesame', interval: '7s' } },
+      tracker: {
+        listen,
+        admin,
+        data_dir: join(data.path, 'tracker'),
+        webtorrent: { token: 'sesame', interval: '61s' },
+      },
       nats: { listen: `127.0.0.1:${await freePort()}` },
     }),
   );

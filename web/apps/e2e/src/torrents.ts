@@ -13,6 +13,10 @@ export interface TorrentWindow {
   P2PHls: any;
   __contacts: Contacts;
   __traffic: Traffic;
+  /** Goes to another rendition. */
+  __level(level: number): void;
+  /** Loads the stream anew, as a page does whose player was reset. */
+  __again(): void;
 }
 
 /** Whom a page's scripts turned to. */
@@ -144,7 +148,12 @@ export function play({ announce, manifest }: { announce: string; manifest: strin
       },
     },
   });
+  page.__level = (level) => {
+    hls.loadLevel = level;
+  };
+  page.__again = () => hls.loadSource(manifest);
   const video = document.querySelector('video')!;
+  hls.on('hlsManifestParsed', () => page.__level(1));
   hls.loadSource(manifest);
   hls.attachMedia(video);
   video.play().catch(() => {});

@@ -59,6 +59,13 @@ async function contacts(viewer: Viewer): Promise<Contacts & { hosts: string[] }>
   }));
 }
 
+/** A viewer of the film by p2p-media-loader. */
+async function watch(announce: string, name: string): Promise<Viewer> {
+  const viewer = await open('/p2pml.html', 'P2PHls', name);
+  await viewer.page.evaluate(play, { announce, manifest: '/media/film/master.m3u8' });
+  return viewer;
+}
+
 const traffic = (viewer: Viewer): Promise<Traffic> =>
   viewer.page.evaluate(() => (window as unknown as TorrentWindow).__traffic);
 
@@ -92,12 +99,9 @@ describe.each([
 
   test('p2p-media-loader: a viewer gets segments from another', async () => {
     const announce = trackers[i]!.url;
-    const manifest = '/media/film/480p/index.m3u8';
-    const first = await open('/p2pml.html', 'P2PHls', 'first');
-    await first.page.evaluate(play, { announce, manifest });
+    const first = await watch(announce, 'first');
     await first.until('3 s of film', (seen) => seen.currentTime > 3);
-    const second = await open('/p2pml.html', 'P2PHls', 'second');
-    await second.page.evaluate(play, { announce, manifest });
+    const second = await watch(announce, 'second');
     await second.until('5 s of film', (seen) => seen.currentTime > 5);
     await second.page.waitForFunction((n) => (window as unknown as TorrentWindow).__traffic.p2p > n, {}, least);
     // Who sends counts before who receives.
@@ -127,4 +131,25 @@ describe.each([
       expect(await trackers[i]!.metric('leeway_tracker_webtorrent_refused_total', `code="${code}"`), code).toBe(0);
     }
   });
+});
+
+test('p2p-media-loader: a swarm for each rendition on one socket, and a stream that is loaded anew finds its peers', async () => {
+  const [leeway] = trackers;
+  const gauge = (name: string) => leeway!.metric(`leeway_tracker_webtorrent_${name}`);
+  const first = await watch(leeway!.url, 'first');
+  await first.until('the first picture', (seen) => seen.currentTime > 0);
+  const second = await watch(leeway!.url, 'second');
+  await expect.poll(async () => (await traffic(first)).peers.length, { timeout: 20_000 }).toBe(1);
+  await second.page.evaluate(() => (window as unknown as TorrentWindow).__level(0));
+  const gauges = async () => [await gauge('swarms'), await gauge('peers'), await gauge('connections')];
+  await expect.poll(gauges, { timeout: 30_000 }).toEqual([2, 3, 2]);
+  await second.page.evaluate(() => (window as unknown as TorrentWindow).__level(1));
+  // It has answered an offer, so its client holds the last socket for a second, and its peer_id with it.
+  await first.page.evaluate(() => (window as unknown as TorrentWindow).__again());
+  await expect.poll(async () => (await traffic(first)).peers.length, { timeout: 25_000 }).toBe(2);
+  const { peers, warnings } = await traffic(first);
+  figures('p2p-media-loader anew', { peers, warnings });
+  await Promise.all([first.close(), second.close()]);
+  expect(peers[1]).toBe(peers[0]);
+  for (const warning of warnings) expect(warning).toContain('peer-id-taken');
 });
