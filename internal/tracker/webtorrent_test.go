@@ -282,6 +282,47 @@ func TestOffersPassOverTheFullAndTheComplete(t *testing.T) {
 	}
 }
 
+func TestWhoStoppedIsGone(t *testing.T) {
+	n := newWorld(t).torrents(nil)
+	a, b, c := n.client(), n.client(), n.client()
+	a.enter("film", "a")
+	b.enter("film", "b", "o1")
+	a.next(webtorrent.Offered)
+	stop := announceOf("film", "b")
+	stop.Event = webtorrent.Stopped
+	b.send(stop)
+	if ack := b.next(webtorrent.Ack); ack.Incomplete != 1 {
+		t.Errorf("ack of stopped %+v", ack)
+	}
+	a.send(answerOf("film", "a", "b", "o1")) // its offer went out before
+	a.nothing()
+	c.enter("film", "c", "o2", "o3")
+	a.next(webtorrent.Offered)
+	b.nothing()
+	b.send(answerOf("film", "b", "c", "o3"))
+	b.refused("not-introduced")
+	n.counted("gone")
+	// Its socket lives on, and may announce it anew.
+	if ack := b.enter("film", "b", "o4"); ack.Incomplete != 3 {
+		t.Errorf("ack %+v", ack)
+	}
+}
+
+func TestCompletedCountsOnce(t *testing.T) {
+	n := newWorld(t).torrents(nil)
+	a := n.client()
+	r := announceOf("film", "a")
+	for _, event := range []webtorrent.Event{webtorrent.Started, webtorrent.Completed, webtorrent.Completed, webtorrent.Periodic} {
+		r.Event = event
+		a.send(r)
+		a.next(webtorrent.Ack)
+	}
+	a.send(webtorrent.Request{Kind: webtorrent.Scrape, Own: true})
+	if s := a.next(webtorrent.Scraped); len(s.Files) != 1 || s.Files[0] != (webtorrent.File{InfoHash: id20("film"), Complete: 1, Downloaded: 1}) {
+		t.Errorf("scrape %+v", s.Files)
+	}
+}
+
 func TestTheLatestOffersAreHeld(t *testing.T) {
 	n := newWorld(t).torrents(nil)
 	a, b := n.client(), n.client()
