@@ -26,10 +26,15 @@ type Titles struct {
 	Drop int `yaml:"drop,omitempty" json:"drop,omitempty"` // further elements dropped from the end of a manifest's path, 0–8
 }
 
-// Values of Config.Access, Policy.Relay, Policy.Local and Policy.SignedManifests.
+// Values of Config.Access, Policy.Role, Policy.Relay, Policy.Local and Policy.SignedManifests.
 const (
 	AccessPublic = "public"
 	AccessToken  = "token"
+
+	RoleFull      = "full"
+	RoleLeech     = "leech"      // never uploads
+	RoleRelayOnly = "relay-only" // shows its address to no viewer
+	RoleOff       = "off"
 
 	RelayAllow = "allow"
 	RelayNever = "never"
@@ -53,6 +58,7 @@ const (
 type Policy struct {
 	Prefetch             bool   `yaml:"prefetch,omitempty" json:"prefetch"`                             // background lane
 	WasteBytes           int64  `yaml:"waste_bytes,omitempty" json:"waste_bytes"`                       // bytes that a viewer may prefetch and never play
+	Role                 string `yaml:"role,omitempty" json:"role"`                                     // RoleFull (default), RoleLeech, RoleRelayOnly, RoleOff
 	Relay                string `yaml:"relay,omitempty" json:"relay"`                                   // RelayAllow (default), RelayNever
 	Local                string `yaml:"local,omitempty" json:"local"`                                   // LocalIfGranted (default), LocalAsk, LocalNever
 	CertifyFrom          int    `yaml:"certify_from,omitempty" json:"certify_from"`                     // viewers in a swarm from which on seeds certify, ≥ 1

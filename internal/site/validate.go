@@ -38,6 +38,7 @@ func (c *Config) defaults() {
 		}
 	}
 	fill(&c.Access, AccessPublic)
+	fill(&c.Policy.Role, RoleFull)
 	fill(&c.Policy.Relay, RelayAllow)
 	fill(&c.Policy.Local, LocalIfGranted)
 	fill(&c.Policy.SignedManifests, SignedOff)
@@ -179,6 +180,7 @@ func (c *Config) checkChoices() *FieldError {
 		choices     []string
 	}{
 		{"access", c.Access, []string{AccessPublic, AccessToken}},
+		{"policy.role", c.Policy.Role, []string{RoleFull, RoleLeech, RoleRelayOnly, RoleOff}},
 		{"policy.relay", c.Policy.Relay, []string{RelayAllow, RelayNever}},
 		{"policy.local", c.Policy.Local, []string{LocalIfGranted, LocalAsk, LocalNever}},
 		{"policy.signed_manifests", c.Policy.SignedManifests, []string{SignedOff, SignedShare}},

@@ -128,7 +128,7 @@ func (s *session) replaced() {
 func policyOf(c *configured.Site, session signal.ID) signal.Policy {
 	p := c.Config().Policy
 	return signal.Policy{
-		Role: "full", ControlGroup: swarm.Draw(swarm.ID(session)) < p.ControlGroupPermille, Prefetch: p.Prefetch, WasteBytes: p.WasteBytes,
+		Role: p.Role, ControlGroup: swarm.Draw(swarm.ID(session)) < p.ControlGroupPermille, Prefetch: p.Prefetch, WasteBytes: p.WasteBytes,
 		MaxLinks: p.MaxLinks, Relay: p.Relay, Local: p.Local, SignedManifests: p.SignedManifests,
 	}
 }
