@@ -25,6 +25,24 @@ describe('the engine, in a file of its own', () => {
     leeway.stop();
   });
 
+  test('is on its way while the session opens', async () => {
+    const { leeway, clock, loads, sent, welcomed } = setUp();
+    leeway.start();
+    const playback = leeway.open(manifest);
+    playback.load(request()).result.catch(() => {});
+    await clock.advance(0);
+    playback.observe({ startup_ms: 10 });
+    await clock.advance(60);
+    expect(loads.engine).toBe(1);
+    await clock.advance(60);
+    await welcomed();
+    await clock.advance(0);
+    // And with it the join goes out, as soon as its offers are made.
+    expect([loads.engine, sent('join').length]).toEqual([1, 1]);
+    expect(sent('join')).toMatchObject([{ offers: [{ early: true }, { early: true }] }]);
+    leeway.stop();
+  });
+
   test('leaves the origin to serve where it does not come, and is asked for again', async () => {
     const { leeway, clock, loads, engines, sent, codes, enter, joined } = setUp();
     loads.failing = true;

@@ -63,7 +63,7 @@ export interface Link extends PeerLink {
   /** Makes and signals the offer. */
   offer(): void;
   /** Makes an offer for a peer that is not known yet. */
-  prepare(): void;
+  prepare(): Promise<unknown>;
   /** That offer, with the candidates so far; undefined while there is none. It asks for certificates. */
   prepared(wanted: string[]): Omit<ReadyOffer, 'link'> | undefined;
   /** It is on its way to somebody: from now on the link has a peer. */
@@ -289,7 +289,10 @@ export function createLink(o: LinkOptions): Link {
         letOut();
       });
     },
-    prepare: () => run(prepare),
+    prepare() {
+      run(prepare);
+      return chain;
+    },
     prepared(wanted) {
       if (state !== 'opening' || !connection.localDescription) return;
       // Those are in the description.

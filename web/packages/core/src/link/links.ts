@@ -66,7 +66,7 @@ export interface Links {
   readonly blocked: Reason | null;
   configure(settings: LinkSettings): void;
   /** Makes offers for whomever the tracker picks. */
-  prepare(count: number): void;
+  prepare(count: number): Promise<unknown>;
   /** Those offers, which ask for the certificates of these segments. */
   ready(wanted: string[]): ReadyOffer[];
   /** Who got them. */
@@ -207,11 +207,12 @@ export function createLinks(o: LinksOptions): Links {
       settings = next;
       if (next.policy.role === 'off') links.closeAll('policy', 8);
     },
-    prepare(count) {
-      for (let i = Math.min(count, links.want); i > 0; i--) {
-        create('', '', 'viewer', toBase64url(environment.randomBytes(16)), true)?.link.prepare();
-      }
-    },
+    prepare: (count) =>
+      Promise.all(
+        Array.from({ length: Math.min(count, links.want) }, () =>
+          create('', '', 'viewer', toBase64url(environment.randomBytes(16)), true)?.link.prepare(),
+        ),
+      ),
     ready: (wanted) =>
       [...entries.values()].flatMap(({ to, link }) => {
         const offer = to ? undefined : link.prepared(wanted);

@@ -6,7 +6,7 @@
 import type { NoticeCode } from '../events.ts';
 import { createLinks, type Links } from '../link/links.ts';
 import type { Engine, Reason, SegmentRef } from '../ports.ts';
-import { type SiteRules, segmentId } from '../segment/index.ts';
+import type { SiteRules } from '../segment/index.ts';
 import { idToHex } from '../session/base64.ts';
 import {
   type Joined,
@@ -21,6 +21,7 @@ import type { CreateEngine, TitleOptions } from '../title.ts';
 import type { Line } from '../transfer/line.ts';
 import { inform } from './inform.ts';
 import { startGraceMs } from './loading.ts';
+import { named } from './named.ts';
 
 export interface MembershipHost {
   line: Line;
@@ -58,8 +59,9 @@ const linkGraceMs = 4_000;
 /** How long joining waits for the first picture, which has the machine to itself, after the manifest; then for it to be on screen. */
 const startupMs = 1_000;
 const paintMs = 100;
-/** How long before the join the engine's script is asked for. */
-const fetchMs = 50;
+/** How long before the join the engine's script is asked for, and its offers are begun. */
+const fetchMs = 100;
+const prepareMs = 50;
 /** Offers that go out with the first join, and find their peers a round trip sooner than those who are introduced. */
 const readyOffers = 2;
 const rejoinMs = 5_000;
@@ -68,7 +70,7 @@ const updateDebounceMs = 200;
 const engineRetryMs = 10_000;
 const seePolicy = "See the site's policy.";
 
-type TimerName = 'update' | 'stats' | 'soon' | 'rejoin' | 'linking';
+type TimerName = 'update' | 'stats' | 'soon' | 'rejoin' | 'linking' | 'fetch';
 
 export function createMembership(o: TitleOptions, host: MembershipHost): Membership {
   const { manifest, environment, session, events } = o;
@@ -218,6 +220,18 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
 
   // ---- joining, and what the tracker is told ----
 
+  const fetchEngine = () => {
+    coming ??= o.loadEngine();
+    // What fails is seen when it is needed.
+    coming.catch(() => {});
+  };
+
+  /** Has it there when the title may join. */
+  const fetchSoon = () => {
+    const fetch = () => !off && /connecting|ready/.test(session.state) && fetchEngine();
+    setTimer('fetch', fetch, joinBy - fetchMs - clock.now());
+  };
+
   const join = async (key: string) => {
     const attempt = ++joining;
     const current = () => attempt === joining && !stopped;
@@ -236,7 +250,8 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     if (!current()) return;
     if (missed) applyPolicy();
     missed = 0;
-    const offers = attempt > 1 ? [] : links.ready(await named(host.next().slice(0, wantedSegments)));
+    const offers =
+      attempt > 1 ? [] : links.ready(await named(host.next().slice(0, wantedSegments), rules, environment.crypto));
     if (!current()) return;
     try {
       const answer = await session.join({
@@ -254,19 +269,6 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       o.notice('tracker-error', `The tracker refused this join (${code}). ${message}`, hint);
       const wait = Math.max(rejoinMs * (0.5 + environment.random()), retry_after_ms);
       if (code !== 'bad-title') setTimer('rejoin', () => void join(key), wait);
-    }
-  };
-
-  /** The segments' IDs, as far as they are the site's. */
-  const named = async (list: SegmentRef[]): Promise<string[]> => {
-    try {
-      return await Promise.all(
-        list.map(({ url, range }) =>
-          segmentId(rules.config.name, rules.segmentName(rules.key(url), range), environment.crypto),
-        ),
-      );
-    } catch {
-      return [];
     }
   };
 
@@ -303,6 +305,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     host.sendStats();
   };
 
+  fetchSoon();
   return {
     links,
     engine: () => engine,
@@ -340,17 +343,22 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       tell(message);
       // Links cost the page's thread some tens of milliseconds, and the first segment is too urgent to come by one.
       const soon = () => {
-        coming ??= o.loadEngine();
-        // What fails is seen when it is needed.
-        coming.catch(() => {});
-        if (!joining) links.prepare(readyOffers);
-        setTimer('rejoin', () => void join(key.split('?')[0]!), joinBy - clock.now());
+        fetchEngine();
+        const inTime = (least: number) =>
+          setTimer('rejoin', () => void join(key.split('?')[0]!), Math.max(least, joinBy - clock.now()));
+        inTime(joining ? 0 : prepareMs);
+        // No later than that, and sooner with the offers.
+        if (!joining)
+          void links.prepare(readyOffers).then(() => {
+            if (isSet('rejoin') && !joining) inTime(0);
+          });
       };
-      joinSoon = () => setTimer('rejoin', soon, joinBy - fetchMs - clock.now());
+      joinSoon = () => setTimer('rejoin', soon, joinBy - prepareMs - clock.now());
       joinSoon();
     },
     pictured() {
       joinBy = clock.now() + paintMs;
+      fetchSoon();
       if (isSet('rejoin') && !joining) joinSoon();
     },
     lost() {
@@ -379,7 +387,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       stopped = true;
       joining++;
       if (swarm) session.send({ type: 'leave', swarm }, true);
-      clearTimers('update', 'stats', 'soon', 'rejoin', 'linking');
+      clearTimers('update', 'stats', 'soon', 'rejoin', 'linking', 'fetch');
       host.decided();
       links.stop();
       engine?.stop();
