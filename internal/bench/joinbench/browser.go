@@ -84,7 +84,8 @@ func page(dial func(ctx context.Context, network, address string) (net.Conn, err
 }
 
 // values are the legs, in ms since the hello, once the piece is found to match. The library joins when the first picture
-// is there; what it waits for that is no leg, and is taken out.
+// and the engine's script are there; what it waits for those is no leg, and is taken out: until it begins with its offers,
+// and from when they are made until it joins.
 func (t *told) values(rtt time.Duration) (map[string]float64, error) {
 	c, err := certificate.Parse(t.Certificate)
 	if err != nil {
@@ -93,7 +94,9 @@ func (t *told) values(rtt time.Duration) (map[string]float64, error) {
 	if !c.CheckPiece(t.Number, t.Piece) {
 		return nil, errors.New("the piece that the browser got does not match its certificate")
 	}
-	waited := max(0, t.Session["join"]-t.Session["welcome"])
+	s := t.Session
+	begun := max(s["welcome"], s["prepared"])
+	waited := begun - s["welcome"] + max(0, s["join"]-max(begun, s["made"]))
 	values := map[string]float64{"waited": waited}
 	for _, leg := range legs {
 		at, ok := t.Session[leg]

@@ -91,7 +91,7 @@ func chromium(role string) joiner {
 		if err != nil {
 			return nil, err
 		}
-		r.Logf("  session %v\n  link %v", t.Session, t.Link)
+		r.Logf("  session %v\n  link %v\n  piece %d, %d bytes", t.Session, t.Link, t.Number, len(t.Piece))
 		return t.values(rtt)
 	}
 }

@@ -4,6 +4,8 @@
   const session = {};
   const links = [];
   const certificates = {};
+  const lengths = {};
+  const pieceSize = 16384;
   // A piece of whom counts: a viewer's, a seed's, or anybody's.
   const from = document.currentScript.dataset.from;
   let told = false;
@@ -12,15 +14,19 @@
   };
   const hex = (bytes) => Array.from(bytes, (b) => b.toString(16).padStart(2, '0')).join('');
   const text = (bytes) => btoa(Array.from(bytes, (b) => String.fromCharCode(b)).join(''));
+  const bytesIn = (base64url) =>
+    Uint8Array.from(atob(base64url.replace(/-/g, '+').replace(/_/g, '/')), (c) => c.charCodeAt(0));
+
+  const whole = ({ segment, number, has }) => has === Math.min(pieceSize, lengths[segment] - number * pieceSize);
 
   const tell = (link, piece) => {
-    if (told || !certificates[piece.segment] || (from && link.marks.role !== from)) return;
+    if (told || !whole(piece) || (from && link.marks.role !== from)) return;
     told = true;
     note(link.marks, 'piece');
     const { segment, number, data } = piece;
     fetch('/bench/join', {
       method: 'POST',
-      body: JSON.stringify({ session, link: link.marks, piece: text(data), number, certificate: certificates[segment] }),
+      body: JSON.stringify({ session, link: link.marks, piece: text(data.subarray(0, piece.has)), number, certificate: certificates[segment] }),
     });
   };
 
@@ -29,8 +35,11 @@
     if (bytes[0] === 0x02) note(link.marks, 'have');
     if (bytes[0] !== 0x04) return;
     note(link.marks, 'certificate');
-    certificates[hex(bytes.subarray(1, 17))] = text(bytes.subarray(17));
-    for (const other of links) for (const piece of other.whole) tell(other, piece);
+    const segment = hex(bytes.subarray(1, 17));
+    certificates[segment] = text(bytes.subarray(17));
+    // Behind magic, algorithm, key ID, two times and the object's length.
+    lengths[segment] = new DataView(bytes.buffer, bytes.byteOffset + 17 + 37).getUint32(0);
+    for (const other of links) for (const piece of other.asked.values()) tell(other, piece);
   };
 
   /** Bytes in front of the payload: plain, and under the law of the sender's host. */
@@ -42,11 +51,9 @@
     note(link.marks, 'data');
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     const piece = link.asked.get(view.getUint32(1));
-    if (!piece || piece.has === piece.data.length) return;
+    if (!piece) return;
     piece.data.set(bytes.subarray(header), view.getUint16(5));
     piece.has += bytes.length - header;
-    if (piece.has < piece.data.length) return;
-    link.whole.push(piece);
     tell(link, piece);
   };
 
@@ -57,7 +64,7 @@
     const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length);
     const segment = hex(bytes.subarray(1, 17));
     for (let at = 19, n = bytes[18]; n > 0; n--, at += 6) {
-      link.asked.set(view.getUint32(at), { segment, number: view.getUint16(at + 4), data: new Uint8Array(16384), has: 0 });
+      link.asked.set(view.getUint32(at), { segment, number: view.getUint16(at + 4), data: new Uint8Array(pieceSize), has: 0 });
     }
   };
 
@@ -67,14 +74,23 @@
   window.RTCPeerConnection = class extends Peer {
     constructor(...rest) {
       super(...rest);
-      const link = { pc: this, marks: {}, asked: new Map(), whole: [] };
+      const link = { pc: this, marks: {}, asked: new Map() };
       links.push(link);
+      note(session, 'prepared');
+      this.addEventListener('icecandidate', ({ candidate }) => {
+        if (candidate?.type === 'srflx') note(link.marks, 'reflexive');
+      });
       this.addEventListener('iceconnectionstatechange', () => {
         if (/connected|completed/.test(this.iceConnectionState)) note(link.marks, 'ice');
       });
       this.addEventListener('connectionstatechange', () => {
         if (this.connectionState === 'connected') note(link.marks, 'dtls');
       });
+    }
+
+    async setLocalDescription(description) {
+      await super.setLocalDescription(description);
+      if (!session.join) session.made = performance.now();
     }
 
     createDataChannel(label, options) {
@@ -114,6 +130,8 @@
       if (link) {
         link.marks.role = m.role;
         note(link.marks, 'answer');
+        // What it says of the link's first messages is there from now on, whenever the library takes it.
+        for (const message of m.said ?? []) control(link, bytesIn(message));
       }
     }
   };
