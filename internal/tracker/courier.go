@@ -211,6 +211,8 @@ func (t *Tracker) handleDelivery(d *bus.Delivery) {
 		}
 	case bus.KindSignal:
 		t.deliver(d.Signal)
+	case bus.KindTorrent:
+		t.onTorrent(d.Torrent)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
@@ -24,6 +25,7 @@ const maxSeeds = 1024
 type roster struct {
 	self    signal.ID
 	timeout time.Duration // of beats
+	alone   atomic.Bool   // no other tracker lives: asked for every message of the WebTorrent protocol
 
 	mu    sync.Mutex
 	view  *cluster.View          // guarded by mu
@@ -43,16 +45,19 @@ type keySeen struct {
 
 func newRoster(self signal.ID, cfg Config) *roster {
 	timeout := 3 * cfg.BeatEvery
-	return &roster{
+	r := &roster{
 		self: self, timeout: timeout, view: cluster.NewView(swarm.ID(self), timeout),
 		seeds: map[signal.ID]seedSeen{}, keys: map[string]keySeen{},
 	}
+	r.alone.Store(true)
+	return r
 }
 
 // tracker notes a beat and says whether the tracker was unknown.
 func (r *roster) tracker(b bus.TrackerBeat, now time.Time) (isNew bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	defer func() { r.alone.Store(r.view.Trackers() == 1) }()
 	if b.Gone {
 		r.view.Gone(swarm.ID(b.Tracker))
 		return false
@@ -149,6 +154,7 @@ func (r *roster) expire(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.view.Expire(now)
+	r.alone.Store(r.view.Trackers() == 1)
 	for id, s := range r.seeds {
 		if now.Sub(s.at) > r.timeout {
 			delete(r.seeds, id)

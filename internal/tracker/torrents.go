@@ -74,6 +74,10 @@ func (ts *torrents) announce(s *torrentSession, r *webtorrent.Request, now time.
 	if sw != nil {
 		p = sw.peers[r.PeerID]
 	}
+	if p != nil && p.socket != s && p.socket.vanished() {
+		ts.remove(sh, &r.InfoHash, p)
+		p, sw = nil, sh.swarms[r.InfoHash]
+	}
 	ack = webtorrent.Reply{Kind: webtorrent.Ack, InfoHash: r.InfoHash}
 	switch {
 	case p != nil && p.socket != s:
@@ -118,7 +122,7 @@ func (ts *torrents) enter(sh *torrentShard, s *torrentSession, r *webtorrent.Req
 	sw.peers[p.id] = p
 	sw.list = append(sw.list, p)
 	ts.peers.Add(1)
-	s.peers = append(s.peers, torrentMembership{r.InfoHash, p})
+	s.add(torrentMembership{hash: r.InfoHash, peer: p})
 	return p, ""
 }
 
@@ -211,6 +215,26 @@ func (ts *torrents) scrape(hash *webtorrent.ID) webtorrent.File {
 		f.Complete, f.Incomplete, f.Downloaded = sw.complete, len(sw.list)-sw.complete, sw.downloaded
 	}
 	return f
+}
+
+// take takes a peer of a socket out and returns what it said of itself.
+func (ts *torrents) take(s *torrentSession, r *webtorrent.Request) (request webtorrent.Request, ok bool) {
+	sh := ts.shard(&r.InfoHash)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sw := sh.swarms[r.InfoHash]
+	if sw == nil {
+		return request, false
+	}
+	p := sw.peers[r.PeerID]
+	if p == nil || p.socket != s {
+		return request, false
+	}
+	request = webtorrent.Request{
+		Kind: webtorrent.Announce, InfoHash: r.InfoHash, PeerID: r.PeerID, Complete: p.complete, Partial: !p.complete, Full: p.full,
+	}
+	ts.remove(sh, &r.InfoHash, p)
+	return request, true
 }
 
 // left says whether a peer has left, by stopped or by silence.

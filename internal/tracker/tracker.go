@@ -45,6 +45,7 @@ type Tracker struct {
 	roster  *roster
 	home    *home
 	courier *courier
+	guests  guests
 	revoked revocations
 	trust   atomic.Int64 // counts changes of keys and revocations, before sessions are told
 
@@ -98,6 +99,7 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 	t.roster = newRoster(t.id, cfg)
 	t.home = newHome(t)
 	t.courier = newCourier(t)
+	t.guests.own, t.guests.guest = map[uint64]*torrentSession{}, map[guestKey]*torrentSession{}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.cancel = cancel
 	if err := t.subscribe(ctx); err != nil {

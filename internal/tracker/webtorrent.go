@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/webtorrent"
 )
 
@@ -26,7 +27,7 @@ type WebTorrent struct {
 
 // claimAgain is when, in seconds, a peer_id that is another socket's may be claimed again. Mostly that socket is the claimant's own,
 // of a page that began anew: clients hold one for a second more when they have sent an answer on it, since an answer gets none.
-const claimAgain = 5
+const claimAgain = 3
 
 // On says whether the protocol is offered.
 func (w *WebTorrent) On() bool { return len(w.InfoHashes) > 0 || w.Token != "" }
@@ -71,15 +72,21 @@ type torrentSession struct {
 	of      *address
 	silent  *time.Timer // ends a socket without announce; nil once there was one
 	limiter *rate.Limiter
-	bad     int // malformed so far
-	over    int // refused by the limiter so far
-	peers   []torrentMembership
+	bad     int      // malformed so far
+	over    int      // refused by the limiter so far
+	guest   guestKey // of a socket of another tracker, which has no conn here
+	number  uint64   // guarded by guests.mu: by which other trackers know the socket; 0: they do not
+
+	mu    sync.Mutex          // after a shard's
+	peers []torrentMembership // guarded by mu
+	ended bool                // guarded by mu
 }
 
 // torrentMembership is a peer of this socket, which may have left.
 type torrentMembership struct {
 	hash webtorrent.ID
-	peer *torrentPeer
+	peer *torrentPeer // nil where away is set
+	away *away
 }
 
 // work is what one message needs.
@@ -162,18 +169,55 @@ func (s *torrentSession) end() {
 	s.t.mu.Lock()
 	delete(s.t.torrentSockets, s)
 	s.t.mu.Unlock()
-	for _, m := range s.peers {
-		s.t.torrents.leave(m)
-	}
+	s.mu.Lock()
+	s.ended = true
+	s.mu.Unlock()
+	s.leaveHomes()
+	s.leaveSwarms()
 	s.conn.Close(closeDone, "")
 }
 
+// leaveSwarms takes the peers of the socket out of the swarms of this tracker.
+func (s *torrentSession) leaveSwarms() {
+	for _, m := range s.here() {
+		s.t.torrents.leave(m)
+	}
+}
+
+// here lists the peers of the socket that are in swarms of this tracker.
+func (s *torrentSession) here() (all []torrentMembership) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.peers {
+		if m.peer != nil {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+func (s *torrentSession) add(m torrentMembership) {
+	s.mu.Lock()
+	s.peers = append(s.peers, m)
+	s.mu.Unlock()
+}
+
 // room says whether the socket may carry another peer.
-func (s *torrentSession) room() bool { return len(s.peers) < s.t.cfg.WebTorrent.MaxSwarms }
+func (s *torrentSession) room() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return len(s.peers) < s.t.cfg.WebTorrent.MaxSwarms
+}
 
 // forget drops the peers that have left from the list.
 func (s *torrentSession) forget() {
-	s.peers = slices.DeleteFunc(s.peers, func(m torrentMembership) bool { return s.t.torrents.left(m) })
+	left := map[*torrentPeer]bool{}
+	for _, m := range s.here() {
+		left[m.peer] = s.t.torrents.left(m)
+	}
+	s.mu.Lock()
+	s.peers = slices.DeleteFunc(s.peers, func(m torrentMembership) bool { return m.peer != nil && left[m.peer] })
+	s.mu.Unlock()
 }
 
 // handle acts on one message and says whether the session goes on.
@@ -221,6 +265,18 @@ func (s *torrentSession) announce(w *torrentWork, now time.Time) {
 	if !s.room() {
 		s.forget()
 	}
+	if home := s.t.torrentHome(&r.InfoHash); home != s.t.id {
+		if code := s.forward(r, home); code != "" {
+			s.refuse(r, code, "")
+		}
+		return
+	}
+	s.announceHere(w, now)
+}
+
+// announceHere is an announce in a swarm that is at home here.
+func (s *torrentSession) announceHere(w *torrentWork, now time.Time) {
+	r := &w.request
 	ack, deliveries, code := s.t.torrents.announce(s, r, now, w.deliveries[:0])
 	w.deliveries = deliveries
 	if code != "" {
@@ -237,6 +293,15 @@ func (s *torrentSession) announce(w *torrentWork, now time.Time) {
 }
 
 func (s *torrentSession) answer(r *webtorrent.Request) {
+	if home := s.t.torrentHome(&r.InfoHash); home != s.t.id {
+		s.tell(home, r, false)
+		return
+	}
+	s.answerHere(r)
+}
+
+// answerHere is an answer in a swarm that is at home here.
+func (s *torrentSession) answerHere(r *webtorrent.Request) {
 	to, code := s.t.torrents.answered(s, r)
 	if code != "" {
 		s.refuse(r, code, "")
@@ -248,16 +313,23 @@ func (s *torrentSession) answer(r *webtorrent.Request) {
 func (s *torrentSession) scrape(w *torrentWork) {
 	r := &w.request
 	if r.Own {
+		s.mu.Lock()
 		for _, m := range s.peers {
 			r.Hashes = append(r.Hashes, m.hash)
 		}
+		s.mu.Unlock()
 	}
 	files := w.files[:0]
 	for i := range r.Hashes {
 		h := &r.Hashes[i]
-		if s.t.allowed(h) && !slices.Contains(r.Hashes[:i], *h) {
-			files = append(files, s.t.torrents.scrape(h))
+		if !s.t.allowed(h) || slices.Contains(r.Hashes[:i], *h) {
+			continue
 		}
+		f, elsewhere := s.counts(h)
+		if !elsewhere {
+			f = s.t.torrents.scrape(h)
+		}
+		files = append(files, f)
 	}
 	w.files = files
 	s.write(&webtorrent.Reply{Kind: webtorrent.Scraped, Files: files})
@@ -290,6 +362,12 @@ func (s *torrentSession) refuse(r *webtorrent.Request, code, sentence string) {
 // write queues a message; any goroutine may. A reader that is too slow loses its socket.
 func (s *torrentSession) write(r *webtorrent.Reply) {
 	s.t.torrentCounts.messages[r.Kind].Add(1)
+	if s.guest.socket != 0 {
+		s.t.courier.send(s.guest.tracker, &bus.Delivery{Kind: bus.KindTorrent, Torrent: &bus.Torrent{
+			Op: bus.TorrentHear, Tracker: s.t.id, Socket: s.guest.socket, Message: webtorrent.AppendReply(nil, r),
+		}})
+		return
+	}
 	b := replyPool.Get().(*[]byte)
 	*b = webtorrent.AppendReply((*b)[:0], r)
 	if err := s.conn.Write(*b); err != nil && isSlow(err) {
@@ -307,6 +385,7 @@ func (t *Tracker) maintainTorrents(now time.Time) {
 		t.torrentsExpired = now
 		t.torrents.expire(now.Add(-3 * every))
 	}
+	t.maintainGuests(now)
 	t.mu.Lock()
 	sockets := len(t.torrentSockets)
 	t.mu.Unlock()

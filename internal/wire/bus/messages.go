@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math"
@@ -111,6 +112,7 @@ const (
 	KindIntroduce = "introduce" // peers for a session
 	KindSignal    = "signal"    // a signal for a session or a seed
 	KindReplaced  = "replaced"  // the session lives at another tracker now
+	KindTorrent   = "torrent"   // a message of the WebTorrent protocol
 	KindTitle     = "title"     // a title to serve
 )
 
@@ -122,7 +124,24 @@ type Delivery struct {
 	Peers   []Target  `json:"peers,omitempty"`  // introduce
 	Tracker signal.ID `json:"tracker,omitzero"` // replaced: where the session is now
 	Signal  *Signal   `json:"signal,omitempty"` // signal
+	Torrent *Torrent  `json:"torrent,omitempty"`
 	Stream  *Stream   `json:"stream,omitempty"` // of another tracker
+}
+
+// Operations of a Torrent.
+const (
+	TorrentSay  = "say"  // of a socket, to the home of a swarm
+	TorrentHear = "hear" // from there, to a socket
+	TorrentEnd  = "end"  // a socket has ended
+)
+
+// Torrent is a message of the WebTorrent protocol between the tracker of a socket and the home of a swarm.
+type Torrent struct {
+	Op      string          `json:"op"`
+	Tracker signal.ID       `json:"tracker"`           // that sends this
+	Socket  uint64          `json:"socket"`            // of the tracker that is not the home
+	Quiet   bool            `json:"quiet,omitempty"`   // say: the socket did not say so now, and hears of a refusal only
+	Message json.RawMessage `json:"message,omitempty"` // say, hear
 }
 
 // Stream is a delivery's place among those of one tracker for another.
@@ -265,8 +284,22 @@ func (m *Delivery) Validate() error {
 		return nil
 	case KindSignal:
 		return m.Signal.validate()
+	case KindTorrent:
+		return m.Torrent.validate()
 	}
 	return fmt.Errorf("kind %.16q is unknown", m.Kind)
+}
+
+func (m *Torrent) validate() error {
+	switch {
+	case m == nil || m.Tracker.IsZero() || m.Socket == 0:
+		return errNoID
+	case m.Op != TorrentSay && m.Op != TorrentHear && m.Op != TorrentEnd:
+		return fmt.Errorf("operation %.16q is unknown", m.Op)
+	case m.Op != TorrentEnd && len(m.Message) == 0:
+		return errors.New("the message is missing")
+	}
+	return nil
 }
 
 // Validate implements Message.

@@ -1,0 +1,316 @@
+package tracker
+
+import (
+	"crypto/sha256"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+	"github.com/leeway-video/leeway/internal/wire/webtorrent"
+)
+
+// guests joins the WebTorrent swarms of several trackers (spec/cluster.md, "WebTorrent"): a tracker passes on what its sockets
+// say of a swarm to the swarm's home, which sees a socket of another tracker as one of its own.
+type guests struct {
+	mu    sync.Mutex
+	last  uint64                       // guarded by mu: number of a socket of this tracker
+	own   map[uint64]*torrentSession   // guarded by mu: sockets of this tracker that have peers elsewhere
+	guest map[guestKey]*torrentSession // guarded by mu: sockets of other trackers, as this one sees them
+}
+
+// tellEvery is how often a home is told of a peer that says nothing itself, in beats: one that took this tracker for dead for a
+// moment has forgotten it.
+const tellEvery = 15
+
+// guestKey names a socket of another tracker.
+type guestKey struct {
+	tracker signal.ID
+	socket  uint64
+}
+
+// away is what a tracker keeps of a peer that is at another tracker's. Guarded by torrentSession.mu.
+type away struct {
+	home   signal.ID
+	told   time.Time          // that of the peer
+	last   webtorrent.Request // what the peer said of itself last, without offers
+	counts webtorrent.File    // that the home named last
+}
+
+// vanished says whether the socket went with its tracker.
+func (s *torrentSession) vanished() bool {
+	return s.guest.socket != 0 && !s.t.roster.lives(s.guest.tracker)
+}
+
+// torrentHome is the tracker that an info_hash has its home at.
+func (t *Tracker) torrentHome(hash *webtorrent.ID) signal.ID {
+	if t.roster.alone.Load() {
+		return t.id
+	}
+	sum := sha256.Sum256(append([]byte("webtorrent "), hash[:]...))
+	return t.homeOf(signal.ID(sum[:16]))
+}
+
+// forward passes on an announce to the home of its swarm, and remembers the peer, so that another home can be told of it.
+func (s *torrentSession) forward(r *webtorrent.Request, home signal.ID) (code string) {
+	s.mu.Lock()
+	m := s.elsewhere(r)
+	switch {
+	case r.Event == webtorrent.Stopped:
+		s.peers = without(s.peers, m)
+	case m != nil:
+		m.away.home, m.away.last, m.away.told = home, said(r), s.t.cfg.Now()
+	case len(s.peers) >= s.t.cfg.WebTorrent.MaxSwarms:
+		code = "too-many-swarms"
+	default:
+		s.peers = append(s.peers, torrentMembership{hash: r.InfoHash, away: &away{home: home, last: said(r), told: s.t.cfg.Now()}})
+	}
+	s.mu.Unlock()
+	if code == "" {
+		s.tell(home, r, false)
+	}
+	return code
+}
+
+// elsewhere finds the peer of this socket that a message speaks for, if it is at another tracker's. Under mu.
+func (s *torrentSession) elsewhere(r *webtorrent.Request) *torrentMembership {
+	for i := range s.peers {
+		if m := &s.peers[i]; m.away != nil && m.hash == r.InfoHash && m.away.last.PeerID == r.PeerID {
+			return m
+		}
+	}
+	return nil
+}
+
+// without is a list without one of its elements.
+func without(list []torrentMembership, m *torrentMembership) []torrentMembership {
+	for i := range list {
+		if &list[i] == m {
+			list[i] = list[len(list)-1]
+			list[len(list)-1] = torrentMembership{}
+			return list[:len(list)-1]
+		}
+	}
+	return list
+}
+
+// said is what an announce says of its peer: nothing that concerns the moment.
+func said(r *webtorrent.Request) webtorrent.Request {
+	return webtorrent.Request{
+		Kind: webtorrent.Announce, InfoHash: r.InfoHash, PeerID: r.PeerID, Complete: r.Complete, Partial: r.Partial, Full: r.Full,
+	}
+}
+
+// tell sends a message of this socket to a home. A quiet one is not answered.
+func (s *torrentSession) tell(home signal.ID, r *webtorrent.Request, quiet bool) {
+	s.t.courier.send(home, &bus.Delivery{Kind: bus.KindTorrent, Torrent: &bus.Torrent{
+		Op: bus.TorrentSay, Tracker: s.t.id, Socket: s.t.guests.numbered(s), Quiet: quiet, Message: webtorrent.AppendRequest(nil, r),
+	}})
+}
+
+// numbered is the number of a socket of this tracker, by which others speak to it.
+func (gs *guests) numbered(s *torrentSession) uint64 {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	if s.number == 0 {
+		gs.last++
+		s.number = gs.last
+		gs.own[s.number] = s
+	}
+	return s.number
+}
+
+// leaveHomes says of a socket that ended that its peers elsewhere have.
+func (s *torrentSession) leaveHomes() {
+	s.t.guests.mu.Lock()
+	number := s.number
+	delete(s.t.guests.own, number)
+	s.t.guests.mu.Unlock()
+	if number == 0 {
+		return
+	}
+	s.mu.Lock()
+	homes := map[signal.ID]bool{}
+	for _, m := range s.peers {
+		if m.away != nil {
+			homes[m.away.home] = true
+		}
+	}
+	s.mu.Unlock()
+	for home := range homes {
+		s.t.courier.send(home, &bus.Delivery{Kind: bus.KindTorrent, Torrent: &bus.Torrent{Op: bus.TorrentEnd, Tracker: s.t.id, Socket: number}})
+	}
+}
+
+// onTorrent acts on what another tracker says of the WebTorrent protocol.
+func (t *Tracker) onTorrent(m *bus.Torrent) {
+	key := guestKey{m.Tracker, m.Socket}
+	switch m.Op {
+	case bus.TorrentHear:
+		t.guests.mu.Lock()
+		s := t.guests.own[m.Socket]
+		t.guests.mu.Unlock()
+		if s != nil {
+			s.hear(m.Message)
+		}
+	case bus.TorrentEnd:
+		t.guests.mu.Lock()
+		s := t.guests.guest[key]
+		delete(t.guests.guest, key)
+		t.guests.mu.Unlock()
+		if s != nil {
+			s.leaveSwarms()
+		}
+	case bus.TorrentSay:
+		t.guests.mu.Lock()
+		s := t.guests.guest[key]
+		if s == nil {
+			s = &torrentSession{t: t, guest: key}
+			t.guests.guest[key] = s
+		}
+		t.guests.mu.Unlock()
+		s.asGuest(m)
+	}
+}
+
+// asGuest acts on a message of a socket of another tracker, which has looked at it: what it may say, and how often.
+func (s *torrentSession) asGuest(m *bus.Torrent) {
+	w := torrentPool.Get().(*torrentWork)
+	defer torrentPool.Put(w)
+	r, now := &w.request, s.t.cfg.Now()
+	if webtorrent.Decode(m.Message, r) != nil {
+		return
+	}
+	switch {
+	case r.Kind == webtorrent.Answer:
+		s.answerHere(r)
+	case r.Kind == webtorrent.Announce && m.Quiet:
+		if _, _, code := s.t.torrents.announce(s, r, now, nil); code != "" {
+			s.refuse(r, code, "")
+		}
+	case r.Kind == webtorrent.Announce:
+		s.announceHere(w, now)
+	}
+}
+
+// hear passes on to a socket of this tracker what the home of one of its swarms says.
+func (s *torrentSession) hear(message []byte) {
+	var r webtorrent.Reply
+	if webtorrent.DecodeReply(message, &r) != nil {
+		return
+	}
+	if r.Kind == webtorrent.Ack {
+		s.mu.Lock()
+		for _, m := range s.peers {
+			if m.away != nil && m.hash == r.InfoHash {
+				m.away.counts = webtorrent.File{InfoHash: r.InfoHash, Complete: r.Complete, Incomplete: r.Incomplete}
+			}
+		}
+		s.mu.Unlock()
+	}
+	if err := s.conn.Write(message); err != nil && isSlow(err) {
+		s.t.cfg.Metrics.Add(defRejected, 1, "slow")
+	}
+}
+
+// counts is what is known here of a swarm that is at another tracker's.
+func (s *torrentSession) counts(hash *webtorrent.ID) (f webtorrent.File, ok bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, m := range s.peers {
+		if m.away != nil && m.hash == *hash {
+			return m.away.counts, true
+		}
+	}
+	return f, false
+}
+
+// shift takes the peers of a socket of this tracker to where their swarms are at home now.
+func (s *torrentSession) shift(now time.Time) {
+	type move struct {
+		request  webtorrent.Request
+		from, to signal.ID
+	}
+	var moves []move
+	s.mu.Lock()
+	for i := len(s.peers) - 1; i >= 0; i-- {
+		m := &s.peers[i]
+		at, to := s.t.id, s.t.torrentHome(&m.hash)
+		if m.away != nil {
+			at = m.away.home
+		}
+		switch {
+		case at == to && (m.away == nil || now.Sub(m.away.told) < tellEvery*s.t.cfg.BeatEvery):
+		case m.away == nil:
+			moves = append(moves, move{webtorrent.Request{InfoHash: m.hash, PeerID: m.peer.id}, at, to})
+		case to == s.t.id:
+			moves = append(moves, move{m.away.last, at, to})
+			s.peers = without(s.peers, m)
+		default:
+			m.away.home, m.away.told = to, now
+			moves = append(moves, move{m.away.last, at, to})
+		}
+	}
+	s.mu.Unlock()
+	for _, m := range moves {
+		if m.from == m.to {
+			s.tell(m.to, &m.request, true)
+			continue
+		}
+		s.t.cfg.Metrics.Add(defMoves, 1, "home")
+		switch {
+		case m.from == s.t.id:
+			s.moveOut(&m.request, m.to)
+			continue
+		case m.to == s.t.id:
+			_, _, _ = s.t.torrents.announce(s, &m.request, now, nil) // where it is refused it is at its next announce, aloud
+		default:
+			s.tell(m.to, &m.request, true)
+		}
+		if s.t.roster.lives(m.from) {
+			m.request.Event = webtorrent.Stopped
+			s.tell(m.from, &m.request, true)
+		}
+	}
+	s.mu.Lock()
+	ended := s.ended
+	s.mu.Unlock()
+	if ended && len(moves) > 0 { // while its peers moved
+		s.leaveHomes()
+		s.leaveSwarms()
+	}
+}
+
+// moveOut takes a peer out of the swarms of this tracker and to another's.
+func (s *torrentSession) moveOut(r *webtorrent.Request, to signal.ID) {
+	request, ok := s.t.torrents.take(s, r)
+	s.forget()
+	if !ok {
+		return
+	}
+	s.mu.Lock()
+	if m := s.elsewhere(&request); m == nil {
+		s.peers = append(s.peers, torrentMembership{hash: request.InfoHash, away: &away{home: to, last: request, told: s.t.cfg.Now()}})
+	}
+	s.mu.Unlock()
+	s.tell(to, &request, true)
+}
+
+// maintainGuests moves peers whose swarms have another home, and ends the sockets of trackers that live no more.
+func (t *Tracker) maintainGuests(now time.Time) {
+	for _, s := range t.torrentSnapshot() {
+		s.shift(now)
+	}
+	t.guests.mu.Lock()
+	var ended []*torrentSession
+	for key, s := range t.guests.guest {
+		if !t.roster.lives(key.tracker) {
+			delete(t.guests.guest, key)
+			ended = append(ended, s)
+		}
+	}
+	t.guests.mu.Unlock()
+	for _, s := range ended {
+		s.leaveSwarms()
+	}
+}

@@ -1,0 +1,143 @@
+package tracker
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/signal"
+	"github.com/leeway-video/leeway/internal/wire/webtorrent"
+)
+
+// calm are beats that a busy machine does not miss.
+func calm(c *Config) { c.BeatEvery = 400 * time.Millisecond }
+
+// torrentNodes starts trackers that know each other.
+func torrentNodes(t *testing.T, w *world, n int) (all []*torrentNode) {
+	t.Helper()
+	for range n {
+		all = append(all, w.torrents(calm))
+	}
+	for _, n := range all {
+		eventually(t, "trackers hear each other", func() bool { return n.roster.live() == len(all) })
+	}
+	return all
+}
+
+// hashAt names a torrent that is at home at a tracker.
+func hashAt(n *torrentNode, home signal.ID, kind string) string {
+	for i := 0; ; i++ {
+		name := fmt.Sprintf("%s %d", kind, i)
+		hash := id20(name)
+		if n.torrentHome(&hash) == home {
+			return name
+		}
+	}
+}
+
+// meets says whether an offer of one client reaches the other, and its answer comes back.
+func meets(t *testing.T, from, to *torrentClient, hash, offerer, answerer, offer string) {
+	t.Helper()
+	from.enter(hash, offerer, offer)
+	if got := to.next(webtorrent.Offered); got.PeerID != id20(offerer) || string(got.SDP) != string(sdpOf(offer)) {
+		t.Fatalf("offered %+v", got)
+	}
+	to.send(answerOf(hash, answerer, offerer, offer))
+	if got := from.next(webtorrent.Answered); got.PeerID != id20(answerer) || got.OfferID != id20(offer) {
+		t.Fatalf("answered %+v", got)
+	}
+}
+
+// TestTorrentsSpanTrackers lets peers of two trackers meet, wherever their swarm is at home.
+func TestTorrentsSpanTrackers(t *testing.T) {
+	w := newWorld(t)
+	n := torrentNodes(t, w, 3)
+	for i, home := range n {
+		hash := hashAt(n[0], home.ID(), "one")
+		a, b := n[0].client(), n[1].client()
+		if ack := a.enter(hash, "a"); ack.Incomplete != 1 {
+			t.Errorf("home %d: first ack %+v", i, ack)
+		}
+		meets(t, b, a, hash, "b", "a", fmt.Sprintf("offer %d", i))
+		if ack := b.enter(hash, "b"); ack.Incomplete != 2 {
+			t.Errorf("home %d: ack %+v", i, ack)
+		}
+		b.send(webtorrent.Request{Kind: webtorrent.Scrape, Own: true})
+		if files := b.next(webtorrent.Scraped).Files; len(files) != 1 || files[0].Incomplete != 2 {
+			t.Errorf("home %d: scraped %+v", i, files)
+		}
+		thief := n[2].client()
+		thief.send(announceOf(hash, "a"))
+		thief.refused("peer-id-taken")
+		thief.send(answerOf(hash, "a", "b", "nothing"))
+		thief.refused("peer-id-taken")
+		_ = a.ws.Close()
+		eventually(t, "the peer ends with its socket", func() bool { return b.enter(hash, "b").Incomplete == 1 })
+		if got := n[2].client().enter(hash, "a"); got.Incomplete != 2 {
+			t.Errorf("home %d: the peer_id is not free: %+v", i, got)
+		}
+	}
+}
+
+// TestTorrentsMoveWithTheirHome takes the home away, and brings another: peers that say nothing move on their own.
+func TestTorrentsMoveWithTheirHome(t *testing.T) {
+	w := newWorld(t)
+	n := torrentNodes(t, w, 3)
+	hash := hashAt(n[0], n[2].ID(), "one")
+	a, b := n[0].client(), n[1].client()
+	a.enter(hash, "a")
+	b.enter(hash, "b")
+	n[2].cancel()
+	n[2].unsubscribe()
+	eventually(t, "the death is noticed", func() bool { return n[0].roster.live() == 2 && n[1].roster.live() == 2 })
+	counted := func() int {
+		f0, f1 := id20(hash), id20(hash)
+		return max(n[0].Tracker.torrents.scrape(&f0).Incomplete, n[1].Tracker.torrents.scrape(&f1).Incomplete)
+	}
+	eventually(t, "both are at the next home", func() bool { return counted() == 2 })
+	meets(t, b, a, hash, "b", "a", "after")
+
+	// A tracker that starts is home to some of what was elsewhere. The next of its kind gets what n[0] or n[1] has now.
+	next := w.torrents(calm)
+	eventually(t, "the newcomer is known", func() bool { return n[0].roster.live() == 3 && n[1].roster.live() == 3 })
+	moved := hashAt(n[0], next.ID(), "two")
+	c, d := n[0].client(), n[1].client()
+	c.enter(moved, "c")
+	d.enter(moved, "d")
+	_ = next.Close()
+	key := id20(moved)
+	eventually(t, "both are at home among the first two", func() bool {
+		return max(n[0].Tracker.torrents.scrape(&key).Incomplete, n[1].Tracker.torrents.scrape(&key).Incomplete) == 2
+	})
+	meets(t, d, c, moved, "d", "c", "again")
+}
+
+// TestTorrentsMoveToANewTracker: what was at home at the only tracker goes to the second that starts.
+func TestTorrentsMoveToANewTracker(t *testing.T) {
+	w := newWorld(t)
+	first := w.torrents(calm)
+	clients := map[string]*torrentClient{}
+	for i := range 16 {
+		hash := fmt.Sprintf("torrent %d", i)
+		clients[hash] = first.client()
+		clients[hash].enter(hash, "early")
+	}
+	second := w.torrents(calm)
+	eventually(t, "trackers hear each other", func() bool { return first.roster.live() == 2 && second.roster.live() == 2 })
+	moved := 0
+	for hash, early := range clients {
+		key := id20(hash)
+		home, other := first, second
+		if first.torrentHome(&key) == second.ID() {
+			home, other = second, first
+			moved++
+		}
+		eventually(t, "the peer is at home", func() bool {
+			return home.Tracker.torrents.scrape(&key).Incomplete == 1 && other.Tracker.torrents.scrape(&key).Incomplete == 0
+		})
+		meets(t, second.client(), early, hash, "late", "early", "offer")
+	}
+	if moved == 0 {
+		t.Error("no torrent of sixteen moved")
+	}
+}
