@@ -19,7 +19,7 @@ func (s *stage) browse(ctx context.Context, host *netlab.Host, p Plan, peers boo
 	if !peers {
 		query += "&leeway=off"
 	}
-	page := newPage(host.DialContext, s.servers.address(publicPort), p.LeaveAfter)
+	page := newPage(host.DialContext, s.servers.address(publicPort), p.LeaveAfter, p.Busy)
 	text := &tail{}
 	browser, err := demopage.Open(ctx, host, page, query, text)
 	if err != nil {

@@ -91,9 +91,9 @@ type page struct {
 	last report // guarded by mu
 }
 
-func newPage(dial func(ctx context.Context, network, address string) (net.Conn, error), servers string, leave time.Duration) *page {
+func newPage(dial func(ctx context.Context, network, address string) (net.Conn, error), servers string, leave time.Duration, busy float64) *page {
 	return &page{
-		forward: demopage.Proxy(dial, servers, fmt.Sprintf(`%s<script data-leave="%d">%s</script>`, hush, leave.Milliseconds(), pageScript)),
+		forward: demopage.Proxy(dial, servers, fmt.Sprintf(`%s<script data-leave="%d" data-busy="%g">%s</script>`, hush, leave.Milliseconds(), busy, pageScript)),
 		told:    make(chan report, 1),
 	}
 }

@@ -1,6 +1,6 @@
 // Put into the demo page by the bench's proxy: plays as long as planned, and tells the proxy how it went.
 (() => {
-  const { leave } = document.currentScript.dataset;
+  const { leave, busy } = document.currentScript.dataset;
   let over = false;
   const tell = (ended) => {
     const demo = window.__demo?.stats();
@@ -17,7 +17,15 @@
     // The page is left as a viewer leaves it, so that the library says goodbye.
     location.replace('about:blank');
   };
+  // A page that has more to do than to play: tasks of 20 to 100 ms, and pauses that leave them so much of the time.
+  const work = () => {
+    const began = performance.now();
+    const length = 20 + 80 * Math.random();
+    while (performance.now() < began + length);
+    setTimeout(work, length * (1 / busy - 1));
+  };
   addEventListener('DOMContentLoaded', () => {
+    if (busy > 0) work();
     const video = document.querySelector('video');
     video.loop = false;
     video.addEventListener('ended', () => finish('end'));

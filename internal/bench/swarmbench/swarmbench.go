@@ -31,6 +31,8 @@ var Bench = bench.Bench{
 			"As many and the same kinds as in trace-30 in half the time, two minutes each.")),
 		extra(scenario{viewers: 4, browsers: 2, film: filmLength, within: 20 * time.Second, watch: time.Minute, goals: alive}.of("browsers",
 			"Four viewers, a minute; two of them are Chromium.")),
+		extra(scenario{viewers: 4, busy: 0.5, film: filmLength, within: 20 * time.Second, watch: time.Minute, goals: alive}.of("busy",
+			"Four viewers, a minute; the last is Chromium behind 5/1 Mbit/s, and its page has other things to do half of the time.")),
 		extra(scenario{viewers: 20, polluters: 0.3, film: filmLength, within: time.Minute, watch: 2 * time.Minute, goals: clean}.of("polluted",
 			"Twenty viewers, two minutes each; six of them send wrong bytes.")),
 		extra(scenario{viewers: 15, film: filmLength, within: 150 * time.Second, watch: 2 * time.Minute, goals: outlived,
@@ -77,7 +79,8 @@ type scenario struct {
 	watch     time.Duration // everybody leaves after this; 0: at the film's end
 	goals     map[string]string
 	outage    outage
-	prefetch  bool // the site allows it, and the trace is played without it, too
+	prefetch  bool    // the site allows it, and the trace is played without it, too
+	busy      float64 // the last to come is a browser, whose page has other things to do for that share of the time
 }
 
 func extra(c bench.Case) bench.Case {
@@ -99,6 +102,10 @@ func (s scenario) of(name, about string) bench.Case {
 // run plays the trace with Leeway and by the origin alone.
 func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 	plans := Trace(uint64(r.Number)+1, s.viewers, s.film, s.within, s.browsers)
+	if s.busy > 0 { // the others are there before it, and have what it plays
+		last := &plans[len(plans)-1]
+		last.Browser, last.Busy, last.Line = true, s.busy, lines[0].Line
+	}
 	if s.polluters > 0 {
 		pollute(plans, uint64(r.Number)+1, s.polluters)
 	}

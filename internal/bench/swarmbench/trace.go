@@ -38,8 +38,10 @@ type Plan struct {
 	SeekAfter, SeekTo time.Duration
 	// LeaveAfter is when the viewer leaves, in time of watching; 0: at the end of the film.
 	LeaveAfter time.Duration
-	Browser    bool   // played by Chromium, with default flags
-	Pollutes   string // how, see pollutions; empty: it does not
+	Browser    bool // played by Chromium, with default flags
+	// Busy is the share of the time in which a browser's page has other things to do.
+	Busy     float64
+	Pollutes string // how, see pollutions; empty: it does not
 }
 
 // mark tells a viewer's kind in a table: c for Chromium, x for a polluter.
