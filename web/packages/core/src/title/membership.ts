@@ -59,8 +59,7 @@ const linkGraceMs = 4_000;
 /** How long joining waits for the first picture, which has the machine to itself, after the manifest; then for it to be on screen. */
 const startupMs = 1_000;
 const paintMs = 100;
-/** How long before the join the engine's script is asked for, and its offers are begun. */
-const fetchMs = 100;
+/** How long before the join its offers are begun, and the engine's script is asked for if there was no picture before. */
 const prepareMs = 50;
 /** Offers that go out with the first join, and find their peers a round trip sooner than those who are introduced. */
 const readyOffers = 2;
@@ -227,10 +226,8 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   };
 
   /** Has it there when the title may join. */
-  const fetchSoon = () => {
-    const fetch = () => !off && /connecting|ready/.test(session.state) && fetchEngine();
-    setTimer('fetch', fetch, joinBy - fetchMs - clock.now());
-  };
+  const fetchIn = (ms: number) =>
+    setTimer('fetch', () => !off && /connecting|ready/.test(session.state) && fetchEngine(), ms);
 
   const join = async (key: string) => {
     const attempt = ++joining;
@@ -305,7 +302,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     host.sendStats();
   };
 
-  fetchSoon();
+  fetchIn(startupMs - prepareMs);
   return {
     links,
     engine: () => engine,
@@ -358,7 +355,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     },
     pictured() {
       joinBy = clock.now() + paintMs;
-      fetchSoon();
+      fetchIn(0);
       if (isSet('rejoin') && !joining) joinSoon();
     },
     lost() {
