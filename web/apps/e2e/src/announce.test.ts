@@ -8,7 +8,7 @@ const clients: Client[] = [];
 
 beforeAll(async () => {
   TrackerClient = await clientClass();
-  trackers = [await startLeeway(['127.0.0.1:1']), await startReference()];
+  trackers = [await startLeeway(['127.0.0.1:1']), await startLeeway(['127.0.0.1:1'], 2), await startReference()];
 });
 afterEach(() => Promise.all(clients.splice(0).map(gone)));
 afterAll(() => Promise.all((trackers ?? []).map((tracker) => tracker.stop())));
@@ -17,9 +17,9 @@ afterAll(() => Promise.all((trackers ?? []).map((tracker) => tracker.stop())));
 const hash = (n: number) => `00221f5c7f80ff0a09c3a9e228a10d${n.toString(16).padStart(10, '0')}`;
 const peer = (n: number) => `2d5757303030302dff80005c2241${n.toString(16).padStart(12, '0')}`;
 
-/** Clients with one `page` share a socket, as those of a browser's page do. */
+/** Clients with one `page` share a socket, as those of a browser's page do. Pages take the tracker's processes in turn. */
 function client(tracker: Announce, page: number, infoHash: string, peerId: string, left?: number): Client {
-  const announce = [`${tracker.url}&page=${page}`];
+  const announce = [`${tracker.urls[page % tracker.urls.length]}&page=${page}`];
   const getAnnounceOpts = left === undefined ? undefined : () => ({ left });
   const c = new TrackerClient({ infoHash, peerId, announce, port: 6881, getAnnounceOpts });
   clients.push(c);
@@ -56,7 +56,8 @@ interface Peer {
 
 describe.each([
   ['leeway', 0],
-  ['bittorrent-tracker', 1],
+  ['two of leeway', 1],
+  ['bittorrent-tracker', 2],
 ])('%s', (_, i) => {
   test('clients announce, exchange offers and answers, are counted, and leave', async () => {
     const tracker = trackers[i]!;
@@ -103,14 +104,17 @@ describe.each([
   });
 });
 
-describe('what bittorrent-tracker does otherwise', () => {
+describe.each([
+  ['leeway', 0],
+  ['two of leeway', 1],
+])('what bittorrent-tracker does otherwise: %s', (_, i) => {
   const film = hash(7);
 
   test('a peer_id is of the socket that announced it first, until that is gone', async () => {
-    const [tracker] = trackers;
-    const owner = client(tracker!, 1, film, peer(1));
+    const tracker = trackers[i]!;
+    const owner = client(tracker, 1, film, peer(1));
     expect(await next<Counts>(owner, 'update', () => owner.start())).toMatchObject({ incomplete: 1, interval: 61 });
-    const second = client(tracker!, 2, film, peer(1));
+    const second = client(tracker, 2, film, peer(1));
     const refused = await next<Error>(second, 'warning', () => second.start());
     expect(refused.message).toMatch(/^peer-id-taken: /);
     second.stop();
@@ -123,23 +127,23 @@ describe('what bittorrent-tracker does otherwise', () => {
   });
 
   test('a client that begins anew gets its peer_id back once its last socket is closed', async () => {
-    const [tracker] = trackers;
-    const [a, b] = [client(tracker!, 1, film, peer(1)), client(tracker!, 2, film, peer(2))];
+    const tracker = trackers[i]!;
+    const [a, b] = [client(tracker, 1, film, peer(1)), client(tracker, 2, film, peer(2))];
     await next(a, 'update', () => a.start());
     await next(b, 'peer', () => b.start());
     // It has sent an answer, to which none comes, so it holds its socket for a second.
     const closed = gone(a);
-    const anew = client(tracker!, 1, film, peer(1));
+    const anew = client(tracker, 1, film, peer(1));
     expect(await next<Counts>(anew, 'update', () => anew.start())).toMatchObject({ incomplete: 2 });
     for (const warning of warnings.get(anew) ?? []) expect(warning).toMatch(/^peer-id-taken: /);
     await closed;
   });
 
   test('offers pass over the full and the complete', async () => {
-    const [tracker] = trackers;
+    const tracker = trackers[i]!;
     const met: string[] = [];
     const page = (n: number, name: string, peerId: number, left?: number) => {
-      const c = client(tracker!, n, film, peer(peerId), left);
+      const c = client(tracker, n, film, peer(peerId), left);
       c.on('peer', () => met.push(name));
       return c;
     };

@@ -6,42 +6,51 @@ import Server from 'bittorrent-tracker/server';
 import { build } from 'esbuild';
 import { dataDir, freePort, metrics, Service, sum } from './service.ts';
 
-/** A tracker of the WebTorrent protocol. */
+/** A tracker of the WebTorrent protocol, which may be several processes. */
 export interface Announce {
   readonly name: string;
-  /** Its address, as clients are given it. */
-  readonly url: string;
+  /** Its addresses, as clients are given them: one for each of its processes. */
+  readonly urls: string[];
   /** A tracker's metric, for those with a label; 0 where there are none. */
   metric(name: string, ...labels: string[]): Promise<number>;
   stop(): Promise<void>;
 }
 
-const query = 'token=sesame';
+const token = 'sesame';
 
-/** `leeway tracker` with /announce for pages of `hosts`. */
-export async function startLeeway(hosts: string[]): Promise<Announce> {
+/** `count` times `leeway tracker`, one cluster, with /announce for pages of `hosts`. */
+export async function startLeeway(hosts: string[], count = 1): Promise<Announce> {
   const data = dataDir();
-  const [listen, admin] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`];
-  const config = data.write(
-    'tracker.json',
-    JSON.stringify({
-      sites: [{ name: 'e2e', hosts }],
-      tracker: {
-        listen,
-        admin,
-        data_dir: join(data.path, 'tracker'),
-        webtorrent: { token: 'sesame', interval: '61s' },
-      },
-      nats: { listen: `127.0.0.1:${await freePort()}` },
-    }),
-  );
-  const service = await Service.start(['tracker', '--config', config], `http://${admin}/readyz`);
+  const bus = `127.0.0.1:${await freePort()}`;
+  const services: Service[] = [];
+  const [urls, admins]: [string[], string[]] = [[], []];
+  for (let n = 0; n < count; n++) {
+    const [listen, admin] = [`127.0.0.1:${await freePort()}`, `127.0.0.1:${await freePort()}`];
+    const config = data.write(
+      `tracker-${n}.json`,
+      JSON.stringify({
+        sites: [{ name: 'e2e', hosts }],
+        tracker: {
+          ...{ listen, admin, data_dir: join(data.path, `tracker-${n}`), secret: 'A'.repeat(43) },
+          webtorrent: { token, interval: '61s' },
+        },
+        // The first one's process has the bus.
+        nats: n === 0 ? { listen: bus } : { url: `nats://${bus}` },
+      }),
+    );
+    services.push(await Service.start(['tracker', '--config', config], `http://${admin}/readyz`));
+    urls.push(`ws://${listen}/announce?token=${token}`);
+    admins.push(`http://${admin}`);
+  }
   return {
-    name: 'leeway',
-    url: `ws://${listen}/announce?${query}`,
-    metric: async (name, ...labels) => sum(await metrics(`http://${admin}`), name, ...labels),
+    name: count === 1 ? 'leeway' : `${count} × leeway`,
+    urls,
+    async metric(name, ...labels) {
+      const all = await Promise.all(admins.map(metrics));
+      return all.reduce((total, samples) => total + sum(samples, name, ...labels), 0);
+    },
     async stop() {
-      await service.stop();
+      for (const service of services.reverse()) await service.stop();
       data.remove();
     },
   };
@@ -57,7 +66,7 @@ export async function startReference(): Promise<Announce> {
   });
   return {
     name: 'bittorrent-tracker',
-    url: `ws://127.0.0.1:${(server.http.address() as AddressInfo).port}/announce?${query}`,
+    urls: [`ws://127.0.0.1:${(server.http.address() as AddressInfo).port}/announce?token=${token}`],
     metric: async () => 0,
     async stop() {
       server.http.closeAllConnections();

@@ -24,7 +24,7 @@ let trackers: Announce[];
 beforeAll(async () => {
   origin = await Origin.start(filmDir());
   installTorrentPages(origin);
-  trackers = [await startLeeway([`127.0.0.1:${origin.port()}`]), await startReference()];
+  trackers = [await startLeeway([`127.0.0.1:${origin.port()}`], 2), await startReference()];
   browser = await Chromium.start();
 });
 afterAll(async () => {
@@ -70,38 +70,39 @@ const traffic = (viewer: Viewer): Promise<Traffic> =>
   viewer.page.evaluate(() => (window as unknown as TorrentWindow).__traffic);
 
 describe.each([
-  ['leeway', 0],
+  ['two of leeway', 0],
   ['bittorrent-tracker', 1],
 ])('%s', (_, i) => {
   test('webtorrent: a file goes from page to page by its info_hash', async () => {
-    const announce = trackers[i]!.url;
+    const { urls, name } = trackers[i]!;
     const size = 3_000_001;
     const first = await open('/torrent.html', 'WebTorrent', 'first');
-    const file = await first.page.evaluate(seed, { announce, size });
+    const file = await first.page.evaluate(seed, { announce: urls.at(0)!, size });
     const second = await open('/torrent.html', 'WebTorrent', 'second');
-    const fetched = await second.page.evaluate(leech, { announce, infoHash: file.infoHash });
+    const fetched = await second.page.evaluate(leech, { announce: urls.at(-1)!, infoHash: file.infoHash });
     const turned = [await contacts(first), await contacts(second)];
     // Who fetched it is a seed now; the first one is gone.
     await first.close();
     const third = await open('/torrent.html', 'WebTorrent', 'third');
-    const again = await third.page.evaluate(leech, { announce, infoHash: file.infoHash });
+    const again = await third.page.evaluate(leech, { announce: urls.at(0)!, infoHash: file.infoHash });
     turned.push(await contacts(third));
-    figures('webtorrent', { tracker: trackers[i]!.name, file, fetched, again, turned });
+    figures('webtorrent', { tracker: name, file, fetched, again, turned });
     await Promise.all([second.close(), third.close()]);
-    expect(file.announce).toEqual([announce]);
+    expect(file.announce).toEqual([urls.at(0)]);
     for (const f of [fetched, again]) {
       expect(f).toMatchObject({ digest: file.digest, size });
       expect(f.received).toBeGreaterThanOrEqual(size);
     }
-    for (const t of turned) expect(t).toEqual({ sockets: [announce], ice: [], hosts: [`127.0.0.1:${origin.port()}`] });
+    const hosts = [`127.0.0.1:${origin.port()}`];
+    expect(turned).toEqual([0, -1, 0].map((n) => ({ sockets: [urls.at(n)], ice: [], hosts })));
     for (const v of [first, second, third]) expect(v.consoleErrors(), v.name).toEqual([]);
   });
 
   test('p2p-media-loader: a viewer gets segments from another', async () => {
-    const announce = trackers[i]!.url;
-    const first = await watch(announce, 'first');
+    const { urls, name, metric } = trackers[i]!;
+    const first = await watch(urls.at(0)!, 'first');
     await first.until('3 s of film', (seen) => seen.currentTime > 3);
-    const second = await watch(announce, 'second');
+    const second = await watch(urls.at(-1)!, 'second');
     await second.until('5 s of film', (seen) => seen.currentTime > 5);
     await second.page.waitForFunction((n) => (window as unknown as TorrentWindow).__traffic.p2p > n, {}, least);
     // Who sends counts before who receives.
@@ -109,7 +110,7 @@ describe.each([
     for (const v of [second, first])
       viewers.unshift({ seen: await v.seen(), traffic: await traffic(v), turned: await contacts(v) });
     figures('p2p-media-loader', {
-      tracker: trackers[i]!.name,
+      tracker: name,
       viewers: viewers.map(({ seen, traffic, turned }) => ({
         played: round(seen.currentTime, 1),
         startup: Math.round(seen.startup),
@@ -122,23 +123,22 @@ describe.each([
     const [one, two] = viewers as [Figures, Figures];
     expect(two.traffic.p2p).toBeGreaterThan(least);
     expect(one.traffic.uploaded).toBeGreaterThanOrEqual(two.traffic.p2p);
-    for (const { turned, traffic } of viewers) {
-      // One socket for all of a page's swarms.
-      expect(turned).toEqual({ sockets: [announce], ice: [], hosts: [`127.0.0.1:${origin.port()}`] });
-      expect(traffic.warnings).toEqual([]);
-    }
+    const hosts = [`127.0.0.1:${origin.port()}`];
+    // One socket for all of a page's swarms.
+    expect(viewers.map((v) => v.turned)).toEqual([0, -1].map((n) => ({ sockets: [urls.at(n)], ice: [], hosts })));
+    expect(viewers.map((v) => v.traffic.warnings)).toEqual([[], []]);
     for (const code of ['bad-message', 'peer-id-taken', 'rate-limited']) {
-      expect(await trackers[i]!.metric('leeway_tracker_webtorrent_refused_total', `code="${code}"`), code).toBe(0);
+      expect(await metric('leeway_tracker_webtorrent_refused_total', `code="${code}"`), code).toBe(0);
     }
   });
 });
 
 test('p2p-media-loader: a swarm for each rendition on one socket, and a stream that is loaded anew finds its peers', async () => {
-  const [leeway] = trackers;
-  const gauge = (name: string) => leeway!.metric(`leeway_tracker_webtorrent_${name}`);
-  const first = await watch(leeway!.url, 'first');
+  const { urls, metric } = trackers[0]!;
+  const gauge = (name: string) => metric(`leeway_tracker_webtorrent_${name}`);
+  const first = await watch(urls[0]!, 'first');
   await first.until('the first picture', (seen) => seen.currentTime > 0);
-  const second = await watch(leeway!.url, 'second');
+  const second = await watch(urls[1]!, 'second');
   await expect.poll(async () => (await traffic(first)).peers.length, { timeout: 20_000 }).toBe(1);
   await second.page.evaluate(() => (window as unknown as TorrentWindow).__level(0));
   const gauges = async () => [await gauge('swarms'), await gauge('peers'), await gauge('connections')];
