@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/access"
+	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -64,6 +65,27 @@ func TestRelaysKeepBackOffersMadeBefore(t *testing.T) {
 	first := n.viewer("")
 	first.join()
 	if m := expect[*signal.Introduce](n.ahead(newID())); len(m.Peers) != 1 || m.Peers[0].Peer != first.id {
+		t.Errorf("introduced to %+v", m.Peers)
+	}
+}
+
+// TestRelayOnlyOffersAreNotHandedToJustAnybody: a seed would be linked by way of the relay.
+func TestRelayOnlyOffersAreNotHandedToJustAnybody(t *testing.T) {
+	n := newWorld(t).tracker(func(c *Config) {
+		s, err := configured.New(configured.Config{Name: "demo", Hosts: []string{"video.example.com"}, Policy: configured.Policy{Role: configured.RoleRelayOnly}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Sites = []*configured.Site{s}
+	})
+	first := n.viewer("")
+	first.join()
+	late := n.viewer("")
+	late.send(&signal.Join{
+		Request: 4, Title: testTitle, Manifest: testManifest, Role: "relay-only", Want: 4,
+		Offers: []signal.Offer{{Link: newID(), SDP: "v=0", Plan: testPlan}},
+	})
+	if m := expect[*signal.Introduce](late); len(m.Peers) != 1 || m.Peers[0].Peer != first.id {
 		t.Errorf("introduced to %+v", m.Peers)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/leeway-video/leeway/internal/cluster"
+	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -21,8 +22,8 @@ func (s *session) join(m *signal.Join) {
 		s.fail(m.Request, "bad-title", problem, hint, 0)
 		return
 	}
-	if m.Ahead && !s.mayOfferAhead() {
-		m.Offers = nil
+	if m.Ahead && !s.mayOfferAhead() || s.policy.Role == configured.RoleRelayOnly {
+		m.Offers = nil // who is relayed to viewers alone has to know whom it offers to
 	}
 	id := s.t.swarmID(s.site.Name(), m.Title)
 	r := bus.HomeRequest{

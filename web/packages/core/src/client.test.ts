@@ -40,6 +40,19 @@ describe('a title', () => {
     await joined();
   });
 
+  test('links made from then on use the credentials that the tracker renews', async () => {
+    const { leeway, enter, joined, connections, tracker } = setUp();
+    leeway.start();
+    leeway.open(manifest);
+    const servers = (credential: string) => [{ urls: ['turn:turn.example.com'], username: 'u', credential }];
+    await enter({ ice_servers: servers('old') });
+    await joined();
+    tracker.last.say({ type: 'ice', ice_servers: servers('new'), credentials_expire_ms: 1_800_000_000_000 });
+    tracker.last.say({ type: 'introduce', swarm, peers: [{ peer: peerA, role: 'viewer' }] });
+    await settle();
+    expect(connections.at(-1)!.configuration.iceServers).toMatchObject([{ credential: 'new' }]);
+  });
+
   test.each([
     ['at the first picture', 300],
     ['a second after the manifest, if the picture takes longer', 2_000],

@@ -158,6 +158,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
     introduce: ({ swarm, peers }) => of(swarm, (title) => title.links.introduce(peers)),
     signal: (message) => of(message.swarm, (title) => title.links.signal(message)),
     keys: amend,
+    ice: amend,
     revoke: ({ revocations }) => amend({ revocations: [...welcome!.revocations, ...revocations] }, revocations),
     policy: amend,
     error({ code, message, hint }) {

@@ -209,7 +209,8 @@ export function createLinks(o: LinksOptions): Links {
     },
     prepare: (count) =>
       Promise.all(
-        Array.from({ length: Math.min(count, links.want) }, () =>
+        // Who is relayed to viewers alone has to know whom it offers to.
+        Array.from({ length: settings?.policy.role === 'relay-only' ? 0 : Math.min(count, links.want) }, () =>
           create('', '', 'viewer', toBase64url(environment.randomBytes(16)), true)?.link.prepare(),
         ),
       ),

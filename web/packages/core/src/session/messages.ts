@@ -128,6 +128,7 @@ export type Incoming =
   | TrackerErrorMessage
   | { type: 'ticket'; ticket: string }
   | { type: 'keys'; verify_keys: VerifyKeyMessage[] }
+  | { type: 'ice'; ice_servers: IceServerMessage[] }
   | { type: 'revoke'; revocations: RevocationMessage[] }
   | { type: 'policy'; policy: Policy }
   | { type: 'reconnect'; after_ms: number };
@@ -269,6 +270,8 @@ const iceServer = object<IceServerMessage>({
   credential: or(text(512)),
 });
 
+const iceServers = list(iceServer, 16);
+
 const algorithm = object({ alg: integer(1, 255) });
 const verifyKey = object<VerifyKeyMessage>({ key_id: bytes(8), alg: integer(1, 255), key: bytes(65) });
 /** Keys of other algorithms are for later versions: skipped. */
@@ -329,7 +332,7 @@ const readers: Record<string, Reader<object>> = {
     resumed: off,
     server_time_ms: ms,
     site,
-    ice_servers: list(iceServer, 16),
+    ice_servers: iceServers,
     verify_keys: verifyKeys,
     revocations,
     policy,
@@ -349,6 +352,7 @@ const readers: Record<string, Reader<object>> = {
   }),
   ticket: object({ ticket }),
   keys: object({ verify_keys: verifyKeys }),
+  ice: object({ ice_servers: iceServers }),
   revoke: object({ revocations }),
   policy: object({ policy }),
   reconnect: object({ after_ms: ms }),

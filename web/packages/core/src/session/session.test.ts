@@ -11,6 +11,7 @@ function setUp(more: Partial<SessionOptions> = {}) {
     introduce: vi.fn(),
     signal: vi.fn(),
     keys: vi.fn(),
+    ice: vi.fn(),
     revoke: vi.fn(),
     policy: vi.fn(),
     error: vi.fn(),

@@ -35,6 +35,7 @@ export interface SessionHandlers {
   introduce(message: Introduce): void;
   signal(message: SignalIn): void;
   keys(message: Pick<Welcome, 'verify_keys'>): void;
+  ice(message: Pick<Welcome, 'ice_servers'>): void;
   revoke(message: Pick<Welcome, 'revocations'>): void;
   policy(message: Pick<Welcome, 'policy'>): void;
   /** An error that answers no request. */

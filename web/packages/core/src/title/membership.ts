@@ -366,7 +366,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       if (!engine) leaveOut('policy');
     },
     amend(message, revoked) {
-      const changed = welcome && welcome.policy !== message.policy;
+      const changed = welcome && (welcome.policy !== message.policy || welcome.ice_servers !== message.ice_servers);
       welcome = message;
       if (changed) {
         applyPolicy();
