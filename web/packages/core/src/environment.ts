@@ -1,5 +1,6 @@
 /** What the library needs of the page it runs on. `browser/` has the real one; tests bring their own. */
 
+import type { Alarm, TabsPort } from './background/ports.ts';
 import type { Clock, Crypto } from './ports.ts';
 import type { OpenSocket } from './session/session.ts';
 
@@ -21,6 +22,10 @@ export interface Environment {
   localAccess(): Promise<boolean>;
   /** The line is metered, or the viewer asked to save data. */
   metered(): boolean;
+  /** An alarm that calls f; and heard, with each beat of its clock. */
+  alarm(f: () => void, heard: (ms: number) => void): Alarm;
+  /** Takes part in the count of this site's tabs in the browser; undefined where there is none. */
+  tabs(): TabsPort | undefined;
   hidden(): boolean;
   /** Calls when visibility changes; returns a function that ends it. */
   onVisibility(f: () => void): () => void;

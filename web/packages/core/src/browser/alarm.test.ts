@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { beatMs, beatsMs } from '../background/beats.ts';
 import { FakeClock } from '../testing/clock.ts';
 import { type AlarmParts, createAlarm } from './alarm.ts';
 
@@ -115,7 +116,7 @@ describe('the alarm', () => {
       performance: { now: () => 1_000 + ms },
       postMessage: (v: number) => said.push(v),
       setInterval(f: () => void, every: number) {
-        expect([beat, every]).toEqual([undefined, 10]);
+        expect([beat, every]).toEqual([undefined, beatMs]);
         beat = f;
         return 1;
       },
@@ -130,7 +131,7 @@ describe('the alarm', () => {
       if (ms === 250) onmessage({ data: -1 });
       beat();
     }
-    expect(ms).toBe(750);
+    expect(ms).toBe(250 + beatsMs);
     expect([said[0], said.at(-1)]).toEqual([1_000, 1_740]);
     onmessage({ data: -1 });
     expect(beat).toBeDefined();

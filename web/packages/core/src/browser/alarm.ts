@@ -1,8 +1,8 @@
-import { beatMs, beatsMs } from '../background/beats.ts';
 import type { Alarm } from '../background/ports.ts';
 
 /** The worker's whole program: a timer, which answers 0, and a clock that beats for a while when it is asked to by a time below 0. */
-const ticking = `let t,b,n;onmessage=({data:d})=>{if(d<0){n=${beatsMs / beatMs};b||=setInterval(()=>{postMessage(performance.now());--n||(b=clearInterval(b))},${beatMs})}else{clearTimeout(t);t=setTimeout(postMessage,d,0)}}`;
+const ticking =
+  'let t,b,n;onmessage=({data:d})=>{if(d<0){n=50;b||=setInterval(()=>{postMessage(performance.now());--n||(b=clearInterval(b))},10)}else{clearTimeout(t);t=setTimeout(postMessage,d,0)}}';
 
 /** What a tick needs of the page; tests bring their own. */
 export interface AlarmParts {

@@ -4,6 +4,8 @@ import type { AddressSpace, Environment } from '../environment.ts';
 import { isLocalAddress } from '../link/candidates.ts';
 import type { Clock, Crypto } from '../ports.ts';
 import type { OpenSocket } from '../session/session.ts';
+import { pageAlarm } from './alarm.ts';
+import { pageTabs } from './tabs.ts';
 
 const clock: Clock = {
   now: () => performance.now(),
@@ -109,6 +111,8 @@ export function browserEnvironment(): Environment {
     addressSpace,
     localAccess,
     metered,
+    alarm: pageAlarm(),
+    tabs: pageTabs,
     hidden: () => document.visibilityState === 'hidden',
     onVisibility: (f) => listen(document, 'visibilitychange', f),
     onPageHide: (f) => listen(window, 'pagehide', f),
