@@ -26,6 +26,8 @@ const (
 	size     = 3 // trackers, and NATS servers
 	user     = "leeway"
 	password = "bench"
+
+	unlimited = 1 << 20
 )
 
 // cluster is the processes.
@@ -188,7 +190,10 @@ func trackerRole(_ context.Context, in *json.Decoder, out *bench.Writer) (err er
 		return err
 	}
 	defer func() { err = errors.Join(err, bus.Close()) }()
-	t, err := tracker.New(tracker.Config{Secret: bytes.Repeat([]byte("s"), 32), Sites: []*site.Site{one}, Metrics: registry}, bus)
+	t, err := tracker.New(tracker.Config{
+		Secret: bytes.Repeat([]byte("s"), 32), Sites: []*site.Site{one}, Metrics: registry,
+		MessagesPerSecond: unlimited, // how long signals take is measured with one session that never rests
+	}, bus)
 	if err != nil {
 		return err
 	}
