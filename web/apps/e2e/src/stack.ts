@@ -21,6 +21,15 @@ interface Ports {
   front: number;
 }
 
+export interface StackOptions {
+  /** A tracker and a seed as processes of their own. */
+  split?: boolean;
+  /** Beside the tracker's own settings; with `split` alone. */
+  tracker?: object;
+  /** Beside the site's own policy. */
+  policy?: object;
+}
+
 /**
  * An origin of our own (ledger, faults, shaping) and Leeway for its site: one `leeway up`, or with `split` a tracker and a
  * seed that can be killed one by one.
@@ -33,9 +42,10 @@ export class Stack {
     readonly origin: Origin,
     private readonly ports: Ports,
     private readonly data: ReturnType<typeof dataDir>,
+    private readonly options: StackOptions,
   ) {}
 
-  static async start(options: { split?: boolean } = {}): Promise<Stack> {
+  static async start(options: StackOptions = {}): Promise<Stack> {
     const origin = await Origin.start(filmDir());
     installPage(origin);
     const ports: Ports = {
@@ -46,7 +56,7 @@ export class Stack {
       nats: await freePort(),
       front: await freePort(),
     };
-    const stack = new Stack(origin, ports, dataDir());
+    const stack = new Stack(origin, ports, dataDir(), options);
     try {
       if (options.split) {
         await stack.startTracker();
@@ -85,7 +95,12 @@ export class Stack {
       'tracker.json',
       JSON.stringify({
         sites: [this.site()],
-        tracker: { listen: local(listen), admin: local(admin), data_dir: join(this.data.path, 'tracker') },
+        tracker: {
+          listen: local(listen),
+          admin: local(admin),
+          data_dir: join(this.data.path, 'tracker'),
+          ...this.options.tracker,
+        },
         nats: { listen: local(nats) },
       }),
     );
@@ -157,7 +172,7 @@ export class Stack {
       name: 'e2e',
       hosts,
       fetch_base: this.origin.url('', 'seed'),
-      policy: { certify_from: 1, control_group_permille: 0 },
+      policy: { certify_from: 1, control_group_permille: 0, ...this.options.policy },
     };
   }
 }
