@@ -343,12 +343,13 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         fetchEngine();
         const inTime = (least: number) =>
           setTimer('rejoin', () => void join(key.split('?')[0]!), Math.max(least, joinBy - clock.now()));
-        inTime(joining ? 0 : prepareMs);
+        if (joining) return inTime(0);
+        const made = links.prepare(readyOffers);
         // No later than that, and sooner with the offers.
-        if (!joining)
-          void links.prepare(readyOffers).then(() => {
-            if (isSet('rejoin') && !joining) inTime(0);
-          });
+        inTime(prepareMs);
+        void made.then(() => {
+          if (isSet('rejoin') && !joining) inTime(0);
+        });
       };
       joinSoon = () => setTimer('rejoin', soon, joinBy - prepareMs - clock.now());
       joinSoon();
