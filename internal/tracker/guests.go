@@ -2,6 +2,8 @@ package tracker
 
 import (
 	"crypto/sha256"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,10 +33,10 @@ type guestKey struct {
 
 // away is what a tracker keeps of a peer that is at another tracker's. Guarded by torrentSession.mu.
 type away struct {
-	home   signal.ID
-	told   time.Time          // that of the peer
-	last   webtorrent.Request // what the peer said of itself last, without offers
-	counts webtorrent.File    // that the home named last
+	home signal.ID
+	told time.Time          // that of the peer
+	said time.Time          // by the peer itself
+	last webtorrent.Request // what the peer said of itself last, without offers
 }
 
 // vanished says whether the socket went with its tracker.
@@ -59,17 +61,24 @@ func (s *torrentSession) forward(r *webtorrent.Request, home signal.ID) (code st
 	case r.Event == webtorrent.Stopped:
 		s.peers = without(s.peers, m)
 	case m != nil:
-		m.away.home, m.away.last, m.away.told = home, said(r), s.t.cfg.Now()
+		*m.away = s.awayAt(home, said(r))
 	case len(s.peers) >= s.t.cfg.WebTorrent.MaxSwarms:
 		code = "too-many-swarms"
 	default:
-		s.peers = append(s.peers, torrentMembership{hash: r.InfoHash, away: &away{home: home, last: said(r), told: s.t.cfg.Now()}})
+		a := s.awayAt(home, said(r))
+		s.peers = append(s.peers, torrentMembership{hash: r.InfoHash, away: &a})
 	}
 	s.mu.Unlock()
 	if code == "" {
 		s.tell(home, r, false)
 	}
 	return code
+}
+
+// awayAt is a peer that has just spoken.
+func (s *torrentSession) awayAt(home signal.ID, last webtorrent.Request) away {
+	now := s.t.cfg.Now()
+	return away{home: home, told: now, said: now, last: last}
 }
 
 // elsewhere finds the peer of this socket that a message speaks for, if it is at another tracker's. Under mu.
@@ -103,6 +112,12 @@ func said(r *webtorrent.Request) webtorrent.Request {
 
 // tell sends a message of this socket to a home. A quiet one is not answered.
 func (s *torrentSession) tell(home signal.ID, r *webtorrent.Request, quiet bool) {
+	s.mu.Lock()
+	if s.homes == nil {
+		s.homes = map[signal.ID]bool{}
+	}
+	s.homes[home] = true
+	s.mu.Unlock()
 	s.t.courier.send(home, &bus.Delivery{Kind: bus.KindTorrent, Torrent: &bus.Torrent{
 		Op: bus.TorrentSay, Tracker: s.t.id, Socket: s.t.guests.numbered(s), Quiet: quiet, Message: webtorrent.AppendRequest(nil, r),
 	}})
@@ -120,25 +135,19 @@ func (gs *guests) numbered(s *torrentSession) uint64 {
 	return s.number
 }
 
-// leaveHomes says of a socket that ended that its peers elsewhere have.
+// leaveHomes says of a socket that ended, to all who know of it, that it has.
 func (s *torrentSession) leaveHomes() {
 	s.t.guests.mu.Lock()
 	number := s.number
 	delete(s.t.guests.own, number)
 	s.t.guests.mu.Unlock()
-	if number == 0 {
-		return
-	}
 	s.mu.Lock()
-	homes := map[signal.ID]bool{}
-	for _, m := range s.peers {
-		if m.away != nil {
-			homes[m.away.home] = true
-		}
-	}
+	homes := slices.Collect(maps.Keys(s.homes))
 	s.mu.Unlock()
-	for home := range homes {
-		s.t.courier.send(home, &bus.Delivery{Kind: bus.KindTorrent, Torrent: &bus.Torrent{Op: bus.TorrentEnd, Tracker: s.t.id, Socket: number}})
+	for _, home := range homes {
+		if s.t.roster.lives(home) {
+			s.t.courier.send(home, &bus.Delivery{Kind: bus.KindTorrent, Torrent: &bus.Torrent{Op: bus.TorrentEnd, Tracker: s.t.id, Socket: number}})
+		}
 	}
 }
 
@@ -184,6 +193,8 @@ func (s *torrentSession) asGuest(m *bus.Torrent) {
 	switch {
 	case r.Kind == webtorrent.Answer:
 		s.answerHere(r)
+	case r.Kind == webtorrent.Scrape:
+		s.scrapeHere(w)
 	case r.Kind == webtorrent.Announce && m.Quiet:
 		if _, _, code := s.t.torrents.announce(s, r, now, nil); code != "" {
 			s.refuse(r, code, "")
@@ -195,37 +206,12 @@ func (s *torrentSession) asGuest(m *bus.Torrent) {
 
 // hear passes on to a socket of this tracker what the home of one of its swarms says.
 func (s *torrentSession) hear(message []byte) {
-	var r webtorrent.Reply
-	if webtorrent.DecodeReply(message, &r) != nil {
-		return
-	}
-	if r.Kind == webtorrent.Ack {
-		s.mu.Lock()
-		for _, m := range s.peers {
-			if m.away != nil && m.hash == r.InfoHash {
-				m.away.counts = webtorrent.File{InfoHash: r.InfoHash, Complete: r.Complete, Incomplete: r.Incomplete}
-			}
-		}
-		s.mu.Unlock()
-	}
 	if err := s.conn.Write(message); err != nil && isSlow(err) {
 		s.t.cfg.Metrics.Add(defRejected, 1, "slow")
 	}
 }
 
-// counts is what is known here of a swarm that is at another tracker's.
-func (s *torrentSession) counts(hash *webtorrent.ID) (f webtorrent.File, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, m := range s.peers {
-		if m.away != nil && m.hash == *hash {
-			return m.away.counts, true
-		}
-	}
-	return f, false
-}
-
-// shift takes the peers of a socket of this tracker to where their swarms are at home now.
+// shift takes the peers of a socket of this tracker to where their swarms are at home now, and those out that say nothing any more.
 func (s *torrentSession) shift(now time.Time) {
 	type move struct {
 		request  webtorrent.Request
@@ -240,6 +226,11 @@ func (s *torrentSession) shift(now time.Time) {
 			at = m.away.home
 		}
 		switch {
+		case m.away != nil && now.Sub(m.away.said) > 3*s.t.cfg.WebTorrent.Interval:
+			request := m.away.last
+			request.Event = webtorrent.Stopped
+			moves = append(moves, move{request, at, at})
+			s.peers = without(s.peers, m)
 		case at == to && (m.away == nil || now.Sub(m.away.told) < tellEvery*s.t.cfg.BeatEvery):
 		case m.away == nil:
 			moves = append(moves, move{webtorrent.Request{InfoHash: m.hash, PeerID: m.peer.id}, at, to})
@@ -290,7 +281,8 @@ func (s *torrentSession) moveOut(r *webtorrent.Request, to signal.ID) {
 	}
 	s.mu.Lock()
 	if m := s.elsewhere(&request); m == nil {
-		s.peers = append(s.peers, torrentMembership{hash: request.InfoHash, away: &away{home: to, last: request, told: s.t.cfg.Now()}})
+		a := s.awayAt(to, request)
+		s.peers = append(s.peers, torrentMembership{hash: request.InfoHash, away: &a})
 	}
 	s.mu.Unlock()
 	s.tell(to, &request, true)

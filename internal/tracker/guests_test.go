@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"fmt"
+	"maps"
 	"testing"
 	"time"
 
@@ -139,5 +140,76 @@ func TestTorrentsMoveToANewTracker(t *testing.T) {
 	}
 	if moved == 0 {
 		t.Error("no torrent of sixteen moved")
+	}
+}
+
+// TestGuestsEndWithTheirSocket: a home keeps nothing of a socket that has ended, whatever its peers said before.
+func TestGuestsEndWithTheirSocket(t *testing.T) {
+	w := newWorld(t)
+	n := torrentNodes(t, w, 2)
+	hash := hashAt(n[0], n[1].ID(), "one")
+	a := n[0].client()
+	a.enter(hash, "a")
+	stop := announceOf(hash, "a")
+	stop.Event = webtorrent.Stopped
+	a.send(stop)
+	a.next(webtorrent.Ack)
+	guests := func() int {
+		n[1].guests.mu.Lock()
+		defer n[1].guests.mu.Unlock()
+		return len(n[1].guests.guest)
+	}
+	if guests() != 1 {
+		t.Errorf("%d guests while the socket is open", guests())
+	}
+	_ = a.ws.Close()
+	eventually(t, "no guest", func() bool { return guests() == 0 })
+}
+
+// TestSilentGuestsAreDropped: who announces nothing for three intervals has left, though its socket and its tracker live.
+func TestSilentGuestsAreDropped(t *testing.T) {
+	w := newWorld(t)
+	n := torrentNodes(t, w, 2)
+	hash := hashAt(n[0], n[1].ID(), "one")
+	a := n[0].client()
+	a.enter(hash, "a")
+	key := id20(hash)
+	s := n[0].torrentSnapshot()[0]
+	s.mu.Lock()
+	s.peers[0].away.said = s.peers[0].away.said.Add(-3 * n[0].cfg.WebTorrent.Interval)
+	s.mu.Unlock()
+	eventually(t, "the peer gone", func() bool { return n[1].Tracker.torrents.scrape(&key).Incomplete == 0 })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.peers) != 0 {
+		t.Errorf("%d peers that could be told of again", len(s.peers))
+	}
+}
+
+// TestScrapesGoToTheHomes: counts are right at every tracker, for sockets outside the swarms, too.
+func TestScrapesGoToTheHomes(t *testing.T) {
+	w := newWorld(t)
+	n := torrentNodes(t, w, 3)
+	var names []string
+	for _, home := range n {
+		names = append(names, hashAt(n[0], home.ID(), "one"))
+		n[0].client().enter(names[len(names)-1], "a")
+	}
+	names = append(names, names[0], hashAt(n[0], n[2].ID(), "nobody's"))
+	request := webtorrent.Request{Kind: webtorrent.Scrape}
+	for _, name := range names {
+		request.Hashes = append(request.Hashes, id20(name))
+	}
+	c := n[1].client()
+	c.send(request)
+	got := map[webtorrent.ID]int{}
+	for range n {
+		for _, f := range c.next(webtorrent.Scraped).Files {
+			got[f.InfoHash] = f.Incomplete
+		}
+	}
+	want := map[webtorrent.ID]int{id20(names[0]): 1, id20(names[1]): 1, id20(names[2]): 1, id20(names[4]): 0}
+	if !maps.Equal(got, want) {
+		t.Errorf("scraped %v", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
 	"github.com/leeway-video/leeway/internal/wire/webtorrent"
 )
 
@@ -79,6 +80,7 @@ type torrentSession struct {
 
 	mu    sync.Mutex          // after a shard's
 	peers []torrentMembership // guarded by mu
+	homes map[signal.ID]bool  // guarded by mu: other trackers that know of the socket
 	ended bool                // guarded by mu
 }
 
@@ -308,31 +310,6 @@ func (s *torrentSession) answerHere(r *webtorrent.Request) {
 		return
 	}
 	to.write(&webtorrent.Reply{Kind: webtorrent.Answered, InfoHash: r.InfoHash, PeerID: r.PeerID, OfferID: r.OfferID, SDP: r.SDP})
-}
-
-func (s *torrentSession) scrape(w *torrentWork) {
-	r := &w.request
-	if r.Own {
-		s.mu.Lock()
-		for _, m := range s.peers {
-			r.Hashes = append(r.Hashes, m.hash)
-		}
-		s.mu.Unlock()
-	}
-	files := w.files[:0]
-	for i := range r.Hashes {
-		h := &r.Hashes[i]
-		if !s.t.allowed(h) || slices.Contains(r.Hashes[:i], *h) {
-			continue
-		}
-		f, elsewhere := s.counts(h)
-		if !elsewhere {
-			f = s.t.torrents.scrape(h)
-		}
-		files = append(files, f)
-	}
-	w.files = files
-	s.write(&webtorrent.Reply{Kind: webtorrent.Scraped, Files: files})
 }
 
 // refuse counts a message that is not acted on, and says so: an answer to nobody is not worth words.

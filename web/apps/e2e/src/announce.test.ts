@@ -92,10 +92,18 @@ describe.each([
     other.on('scrape', (counts: Counts) => all.push(counts));
     other.scrape({ infoHash: [hash(i), hash(100 + i)] });
     await expect.poll(() => all.length).toBe(2);
+    all.sort((x, y) => x.infoHash.localeCompare(y.infoHash));
     expect(all).toMatchObject([
       { infoHash: hash(i), complete: 2, incomplete: 0 },
       { infoHash: hash(100 + i), complete: 0, incomplete: 1 },
     ]);
+    for (const page of [3, 4]) {
+      const outside = client(tracker, page, hash(i), peer(9)); // is in no swarm
+      expect(await next<Counts>(outside, 'scrape', () => outside.scrape())).toMatchObject({
+        complete: 2,
+        incomplete: 0,
+      });
+    }
     expect(await next<Counts>(a, 'update', () => a.stop())).toMatchObject({ complete: 1, incomplete: 0 });
     await gone(b); // without a word, on a socket that was not its alone
     await gone(other);
