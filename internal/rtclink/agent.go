@@ -75,23 +75,25 @@ func (h *Host) servers() ([]*stun.URI, error) {
 
 // watch connects the agent's callbacks with the link's events.
 func (l *Link) watch() error {
-	err := l.agent.OnCandidate(l.candidate)
+	agent := l.agent.Load()
+	err := agent.OnCandidate(l.candidate)
 	if err == nil {
-		err = l.agent.OnConnectionStateChange(func(s ice.ConnectionState) {
+		err = agent.OnConnectionStateChange(func(s ice.ConnectionState) {
 			if s == ice.ConnectionStateFailed {
 				l.Close(peer.CloseFailed, nil)
 			}
 		})
 	}
 	if e, ok := l.events.(transfer.PathEvents); ok && err == nil {
-		err = l.agent.OnSelectedCandidatePairChange(func(_, _ ice.Candidate) { e.Moved() })
+		err = agent.OnSelectedCandidatePairChange(func(_, _ ice.Candidate) { e.Moved() })
 	}
 	return err
 }
 
 // AddCandidate implements transfer.Link.
 func (l *Link) AddCandidate(c transfer.Candidate) error {
-	if l.closing.Load() || c.End {
+	agent := l.agent.Load()
+	if l.closing.Load() || c.End || agent == nil {
 		return nil
 	}
 	text, ok := strings.CutPrefix(strings.TrimPrefix(c.Candidate, "a="), "candidate:")
@@ -100,7 +102,7 @@ func (l *Link) AddCandidate(c transfer.Candidate) error {
 	}
 	candidate, err := ice.UnmarshalCandidate(text)
 	if err == nil && candidate.NetworkType().IsUDP() {
-		err = l.agent.AddRemoteCandidate(candidate)
+		err = agent.AddRemoteCandidate(candidate)
 	}
 	if err != nil {
 		return fmt.Errorf("rtclink: candidate: %w", err)
@@ -140,10 +142,12 @@ func (l *Link) associate(remote *description, client bool) (*sctp.Association, e
 		return nil, err
 	}
 	l.reaches(&l.stages.Reached)
+	l.way = &way{in: l.in}
+	l.way.agent.Store(conn)
 	if len(l.host.cfg.ICEServers) > 0 {
 		l.running.Go(func() { l.collect(conn) })
 	}
-	records, err := l.host.handshake(l.ctx, way{conn, l.in}, client, remote.fingerprint, l.stir)
+	records, err := l.host.handshake(l.ctx, l.way, client, remote.fingerprint, l.stir)
 	if err != nil {
 		return nil, err
 	}

@@ -152,6 +152,9 @@ func (l *Link) open() {
 	l.opened.Store(true)
 	l.timer.Stop()
 	l.timer = nil
+	if l.host.cfg.Keepalive == 0 { // else somebody wants the agent's checks
+		l.timer = time.AfterFunc(settleEvery, l.settle)
+	}
 	l.running.Add(1) // under mu, which shutdown takes before it waits
 	// The first round-trip time is that of ICE's checks, before there is any traffic of ours in the path's queue.
 	l.flight.sample(time.Now(), l.firstRTT)

@@ -2,9 +2,11 @@ package rtclink
 
 import (
 	"io"
+	"net"
 	"net/netip"
 	"os"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pion/ice/v4"
@@ -158,19 +160,37 @@ func (in *intake) close() {
 	in.stir()
 }
 
-// way is what a link's records travel over: out by the agent's best pair of addresses, in by the intake.
+// way is what a link's records travel over: in by the intake, and out by the agent's best pair of addresses, or where the
+// settled link's other side is.
 type way struct {
-	*ice.Conn
-	in *intake
+	in      *intake
+	agent   atomic.Pointer[ice.Conn] // nil once the link is settled
+	settled atomic.Pointer[consent]  // nil before
 }
 
-var _ datagrams = way{}
+var _ datagrams = (*way)(nil)
 
 // Read implements datagrams.
-func (w way) Read(p []byte) (int, error) { return w.in.Read(p) }
+func (w *way) Read(p []byte) (int, error) { return w.in.Read(p) }
+
+// Write implements datagrams.
+func (w *way) Write(p []byte) (int, error) {
+	if conn := w.agent.Load(); conn != nil {
+		if n, err := conn.Write(p); err == nil || w.settled.Load() == nil {
+			return n, err
+		}
+	}
+	return w.settled.Load().Write(p) // the agent went just now, or long ago
+}
 
 // SetReadDeadline implements datagrams.
-func (w way) SetReadDeadline(t time.Time) error { return w.in.SetReadDeadline(t) }
+func (w *way) SetReadDeadline(t time.Time) error { return w.in.SetReadDeadline(t) }
+
+// LocalAddr implements datagrams.
+func (w *way) LocalAddr() net.Addr { return path }
+
+// RemoteAddr implements datagrams.
+func (w *way) RemoteAddr() net.Addr { return path }
 
 // collect takes in what comes by other sockets than ours, those of relays, until the agent closes.
 func (l *Link) collect(conn *ice.Conn) {

@@ -187,7 +187,7 @@ func (l *line) play(t *testing.T) (near, far *played) {
 	}
 	tokens := [2][]byte{token(), token()}
 	a, b := l.wire()
-	host := &Host{loggers: newLoggers(slog.New(slog.DiscardHandler))}
+	host := &Host{loggers: newLoggers(slog.New(slog.DiscardHandler)), cfg: Config{Keepalive: time.Second}} // there is no agent to let go
 	end := func(conn *wireEnd, own, other []byte, offers bool) *played {
 		p := &played{drained: make(chan struct{}, 1)}
 		p.Link = &Link{

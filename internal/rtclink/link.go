@@ -24,9 +24,10 @@ const farewellWait = 500 * time.Millisecond
 // Link is one peer connection: an ICE agent, DTLS and SCTP over it, and the planned channels. It satisfies transfer.Link.
 type Link struct {
 	host     *Host
-	agent    *ice.Agent
-	own      *socket // this link's socket, nil when the host's is used
-	in       *intake // packets that are not ICE's
+	agent    atomic.Pointer[ice.Agent] // nil once the link is settled
+	own      *socket                   // this link's socket, nil when the host's is used
+	in       *intake                   // packets that are not ICE's
+	way      *way                      // of connect, then fixed
 	events   transfer.LinkEvents
 	acks     func([]byte) // what comes on the ack channel
 	offering bool
@@ -50,7 +51,7 @@ type Link struct {
 	done         chan struct{}
 
 	mu          sync.Mutex
-	timer       *time.Timer                // guarded by mu: OpenTimeout
+	timer       *time.Timer                // guarded by mu: OpenTimeout, then settle and mourn
 	connecting  bool                       // guarded by mu
 	association *sctp.Association          // guarded by mu
 	control     *datachannel.DataChannel   // guarded by mu until opened, then fixed
@@ -94,13 +95,14 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 		s = l.own
 	}
 	l.hosts = len(s.mux.addrs)
-	var err error
-	if l.agent, err = h.newAgent(s, l.answered, l.in); err != nil {
+	agent, err := h.newAgent(s, l.answered, l.in)
+	if err != nil {
 		if l.own != nil {
 			l.own.close()
 		}
 		return nil, err
 	}
+	l.agent.Store(agent)
 	// SNAP falls back where the other side has it not.
 	l.sctpInit, _ = sctp.GenerateOutOfBandToken(sctp.Config{MaxReceiveBufferSize: receiveBuffer, EnableZeroChecksum: true})
 	l.ctx, l.cancel = context.WithCancel(context.Background())
@@ -124,7 +126,7 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 
 // describe gathers addresses and returns what this side signals of the link.
 func (l *Link) describe(setup string) (string, error) {
-	ufrag, password, err := l.agent.GetLocalUserCredentials()
+	ufrag, password, err := l.agent.Load().GetLocalUserCredentials()
 	if err != nil {
 		return "", err
 	}
@@ -194,7 +196,11 @@ func (l *Link) Done() <-chan struct{} { return l.done }
 
 // Path implements transfer.Link.
 func (l *Link) Path() transfer.Path {
-	pair, err := l.agent.GetSelectedCandidatePair()
+	agent := l.agent.Load()
+	if agent == nil {
+		return transfer.Direct // or it would not be settled
+	}
+	pair, err := agent.GetSelectedCandidatePair()
 	if err == nil && pair != nil && (pair.Local.Type() == ice.CandidateTypeRelay || pair.Remote.Type() == ice.CandidateTypeRelay) {
 		return transfer.Relay
 	}
@@ -339,8 +345,15 @@ func (l *Link) shutdown(reason peer.CloseReason, farewell []byte, tell bool) {
 	}
 	l.cancel() // ends what is coming up, and closes the records
 	l.in.close()
-	_ = l.agent.GracefulClose()
+	if agent := l.agent.Load(); agent != nil {
+		_ = agent.GracefulClose()
+	}
 	l.running.Wait()
+	if l.way != nil {
+		if c := l.way.settled.Load(); c != nil {
+			l.mux().end(c)
+		}
+	}
 	if l.own != nil {
 		l.own.close()
 	}

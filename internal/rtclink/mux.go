@@ -83,7 +83,36 @@ func (m *mux) RemoveConnByUfrag(ufrag string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, v6 := range []bool{false, true} {
-		if p := m.ports[portKey{ufrag, v6}]; p != nil {
+		if p := m.ports[portKey{ufrag, v6}]; p != nil && !p.settled() {
+			m.remove(p)
+		}
+	}
+}
+
+// settle gives the ports of an agent to what answers in its place, and that the one that its packets go out by; false
+// says that this is not there.
+func (m *mux) settle(c *consent) bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	out := m.ports[portKey{c.ufrag, c.to.Load().Addr().Is6()}]
+	if out == nil {
+		return false
+	}
+	c.port.Store(out)
+	for _, v6 := range []bool{false, true} {
+		if p := m.ports[portKey{c.ufrag, v6}]; p != nil {
+			p.settle(c)
+		}
+	}
+	return true
+}
+
+// end takes the ports of a settled link back.
+func (m *mux) end(c *consent) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, v6 := range []bool{false, true} {
+		if p := m.ports[portKey{c.ufrag, v6}]; p != nil {
 			m.remove(p)
 		}
 	}
@@ -106,7 +135,7 @@ func (m *mux) leave(p *port) {
 	defer m.mu.Unlock()
 	p.mu.Lock()
 	p.handles--
-	last := p.handles == 0
+	last := p.handles == 0 && p.consent == nil
 	p.mu.Unlock()
 	if last && m.ports[p.key] == p {
 		m.remove(p)
@@ -124,6 +153,7 @@ func (m *mux) Close() error {
 	m.mu.Unlock()
 	var err error
 	if !closed {
+		m.out.flush() // the last packets are the links' farewells
 		err = m.conn.Close()
 		m.out.close()
 	}

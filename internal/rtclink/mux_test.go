@@ -141,6 +141,7 @@ func TestAViewerComesBackFromTheSamePort(t *testing.T) {
 	fed := make(chan []byte, 1)
 	b.data = func(m []byte) { fed <- m }
 	connect(t, first, seed, a, b)
+	settled(t, b.link)
 	addr := first.Addr()
 	_ = first.socket.conn.Close()
 	second := listen(t, func(c *Config) { c.Listen = addr.String() })

@@ -30,6 +30,7 @@ type port struct {
 	told    time.Time        // guarded by mu: when the agent last heard that the path lives
 	owned   []netip.AddrPort // guarded by mu; one once a link is open, mostly
 	handles int              // guarded by mu
+	consent *consent         // guarded by mu: answers in the agent's place; nil before the link is settled
 	closed  bool             // guarded by mu
 }
 
@@ -57,34 +58,69 @@ func (p *port) push(a arrival, from, to int) {
 	if p == nil || from >= to {
 		return
 	}
+	if c := p.hand(a, from, to); c != nil {
+		a.each(from, to, func(q packet) {
+			if isSTUN(q.data) {
+				c.take(p, q.data, q.from)
+			}
+		})
+	}
+}
+
+// hand gives packets to who waits for them; if it returns somebody, checks are to be given to that one still.
+func (p *port) hand(a arrival, from, to int) *consent {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return
+		return nil
 	}
 	if p.in == nil {
 		a.each(from, to, p.queue.push)
 		p.wake()
-		return
+		return nil
 	}
 	data := false
 	p.in.put(func(push func(packet)) {
 		a.each(from, to, func(q packet) {
 			if isSTUN(q.data) {
-				p.queue.push(q)
+				if p.consent == nil {
+					p.queue.push(q)
+				}
 				return
 			}
 			data = true
 			push(q)
 		})
 	})
-	if now := time.Now(); data && now.Sub(p.told) >= tellEvery {
+	now := time.Now()
+	switch {
+	case p.consent != nil:
+		if data {
+			p.consent.heard.Store(now.UnixNano())
+		}
+		return p.consent
+	case data && now.Sub(p.told) >= tellEvery:
 		p.told = now
 		p.queue.push(packet{data: alive, from: a.from})
 	}
 	if !p.queue.empty() {
 		p.wake()
 	}
+	return nil
+}
+
+// settle has c answer in the agent's place. The agent's own closing leaves the port alone from now on.
+func (p *port) settle(c *consent) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.consent = c
+	p.queue.drop()
+}
+
+func (p *port) settled() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.consent != nil
 }
 
 func (p *port) wake() {

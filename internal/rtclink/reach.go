@@ -39,9 +39,10 @@ func (l *Link) answered() {
 // the best one, as pion does before it gives its connection away, costs a round trip and up to 200 ms. Until then
 // packets take the best of those that work. A relay is not settled for before its time: what it carries is counted.
 func (l *Link) reach(remote *description) (*ice.Conn, error) {
-	begin := l.agent.StartAccept
+	agent := l.agent.Load()
+	begin := agent.StartAccept
 	if l.offering {
-		begin = l.agent.StartDial
+		begin = agent.StartDial
 	}
 	conn, err := begin(remote.ufrag, remote.password)
 	if err != nil {
@@ -50,7 +51,7 @@ func (l *Link) reach(remote *description) (*ice.Conn, error) {
 	ctx, cancel := context.WithCancel(l.ctx)
 	defer cancel()
 	agreed := make(chan error, 1)
-	l.running.Go(func() { agreed <- l.agent.AwaitConnect(ctx) })
+	l.running.Go(func() { agreed <- agent.AwaitConnect(ctx) })
 	for {
 		select {
 		case <-l.checked:
@@ -80,7 +81,7 @@ func works(pairs []ice.CandidatePairInfo) (time.Duration, bool) {
 
 // roundTrip is ICE's last measurement of the path, 0 without one.
 func (l *Link) roundTrip() time.Duration {
-	s, ok := l.agent.GetSelectedCandidatePairStats()
+	s, ok := l.agent.Load().GetSelectedCandidatePairStats()
 	if !ok {
 		return 0
 	}
@@ -89,7 +90,7 @@ func (l *Link) roundTrip() time.Duration {
 
 // gather begins to gather and returns what is there at once; the rest goes to the owner by events.
 func (l *Link) gather() ([]string, error) {
-	if err := l.agent.GatherCandidates(); err != nil {
+	if err := l.agent.Load().GatherCandidates(); err != nil {
 		return nil, err
 	}
 	timer := time.NewTimer(gatherWait)

@@ -1,0 +1,168 @@
+package rtclink
+
+import (
+	"bytes"
+	"errors"
+	"net/netip"
+	"sync/atomic"
+	"time"
+
+	"github.com/pion/ice/v4"
+	"github.com/pion/stun/v4"
+
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// settleEvery is how long an open link waits before it lets its ICE agent go, and again as long as none of its pairs of
+// addresses is chosen. Soon, so that the links that are made next have the memory.
+const settleEvery = 50 * time.Millisecond
+
+// consent is what is left of ICE on a settled link: it answers the other side's checks (RFC 7675), follows it to another of
+// its addresses if it nominates one, and knows when something last came. Pion's agent would keep four goroutines and half
+// of an idle link's memory for it.
+type consent struct {
+	ufrag      string // of this side
+	user       string // of the requests that are ours to answer
+	password   string // their key
+	controlled bool   // the other side nominates
+	moved      func()
+
+	port  atomic.Pointer[port]           // that packets go out by
+	to    atomic.Pointer[netip.AddrPort] // where to
+	heard atomic.Int64                   // when something came that is the other side's, Unix ns
+}
+
+// chosen is the address of the other side in the agent's pair; none says that none is chosen yet, err that there is a
+// relay or a server's socket in it, which the agent has to keep up.
+func chosen(a *ice.Agent) (to netip.AddrPort, none bool, err error) {
+	pair, err := a.GetSelectedCandidatePair()
+	if err != nil || pair == nil {
+		return netip.AddrPort{}, err == nil, err
+	}
+	if pair.Local.Type() != ice.CandidateTypeHost || pair.Remote.Type() == ice.CandidateTypeRelay {
+		return netip.AddrPort{}, false, errServed
+	}
+	addr, err := netip.ParseAddr(pair.Remote.Address())
+	return netip.AddrPortFrom(addr.Unmap(), uint16(pair.Remote.Port())), false, err
+}
+
+var errServed = errors.New("rtclink: the pair needs a server")
+
+// newConsent takes over from an agent whose link's other side is at to. It has a port once it is given one.
+func newConsent(a *ice.Agent, controlled bool, to netip.AddrPort) (*consent, error) {
+	own, password, err := a.GetLocalUserCredentials()
+	if err != nil {
+		return nil, err
+	}
+	other, _, err := a.GetRemoteUserCredentials()
+	if err != nil {
+		return nil, err
+	}
+	c := &consent{ufrag: own, user: own + ":" + other, password: password, controlled: controlled, moved: func() {}}
+	c.to.Store(&to)
+	c.heard.Store(time.Now().UnixNano())
+	return c, nil
+}
+
+// Write sends a packet to where the other side is.
+func (c *consent) Write(b []byte) (int, error) {
+	p := c.port.Load()
+	p.mux.write(p, b, *c.to.Load())
+	return len(b), nil
+}
+
+// take deals with a STUN packet that came by p.
+func (c *consent) take(p *port, b []byte, from netip.AddrPort) {
+	m := &stun.Message{Raw: bytes.Clone(b)}
+	if m.Decode() != nil || m.Type != stun.BindingRequest {
+		return
+	}
+	user, err := m.Get(stun.AttrUsername)
+	key := stun.NewShortTermIntegrity(c.password)
+	if err != nil || string(user) != c.user || key.Check(m) != nil || c.conflicts(m) {
+		return
+	}
+	c.heard.Store(time.Now().UnixNano())
+	answer, err := stun.Build(m, stun.BindingSuccess, &stun.XORMappedAddress{IP: from.Addr().AsSlice(), Port: int(from.Port())}, key, stun.Fingerprint)
+	if err != nil {
+		return
+	}
+	p.mux.write(p, answer.Raw, from)
+	if c.controlled && m.Contains(stun.AttrUseCandidate) && from != *c.to.Load() {
+		c.port.Store(p)
+		c.to.Store(&from)
+		c.moved()
+	}
+}
+
+// conflicts says whether the other side believes to have this side's role, which is long settled.
+func (c *consent) conflicts(m *stun.Message) bool {
+	if c.controlled {
+		return m.Contains(stun.AttrICEControlled)
+	}
+	return m.Contains(stun.AttrICEControlling)
+}
+
+// settle lets the agent go once a pair is chosen, if that needs no server.
+func (l *Link) settle() {
+	l.mu.Lock()
+	if l.closing.Load() {
+		l.mu.Unlock()
+		return
+	}
+	l.running.Add(1) // under mu, which shutdown takes before it waits
+	l.mu.Unlock()
+	defer l.running.Done()
+	agent := l.agent.Load()
+	to, none, err := chosen(agent)
+	if none {
+		l.after(settleEvery, l.settle)
+		return
+	}
+	var c *consent
+	if err == nil {
+		c, err = newConsent(agent, !l.offering, to)
+	}
+	if err != nil {
+		return // the agent stays
+	}
+	if e, ok := l.events.(transfer.PathEvents); ok {
+		c.moved = e.Moved
+	}
+	if !l.mux().settle(c) {
+		return
+	}
+	l.way.settled.Store(c)
+	l.agent.Store(nil)
+	l.way.agent.Store(nil)
+	_ = agent.GracefulClose()
+	l.after(LostAfter, l.mourn)
+}
+
+// mourn ends a settled link on which nothing comes any more.
+func (l *Link) mourn() {
+	silent := time.Since(time.Unix(0, l.way.settled.Load().heard.Load()))
+	if silent >= LostAfter {
+		l.Close(peer.CloseFailed, nil)
+		return
+	}
+	l.after(LostAfter-silent, l.mourn)
+}
+
+// after has the link's timer call f, unless the link is closing.
+func (l *Link) after(d time.Duration, f func()) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.closing.Load() {
+		l.timer = time.AfterFunc(d, f)
+	}
+}
+
+// mux is that of the link's socket.
+func (l *Link) mux() *mux {
+	if l.own != nil {
+		return l.own.mux
+	}
+	return l.host.socket.mux
+}
