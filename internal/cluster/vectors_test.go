@@ -1,0 +1,123 @@
+package cluster
+
+import (
+	"encoding/hex"
+	"encoding/json"
+	"flag"
+	"math/rand/v2"
+	"os"
+	"testing"
+
+	"github.com/leeway-video/leeway/internal/swarm"
+)
+
+var update = flag.Bool("update", false, "write spec/vectors/cluster.json anew")
+
+const vectorsFile = "../../spec/vectors/cluster.json"
+
+type vectors struct {
+	About string       `json:"about"`
+	Homes []homeVector `json:"homes"`
+	Parts []partVector `json:"parts"`
+}
+
+// homeVector is where a part of a swarm has its home.
+type homeVector struct {
+	Trackers []string `json:"trackers"`
+	Swarm    string   `json:"swarm"`
+	Part     uint32   `json:"part"`
+	Home     string   `json:"home"`
+}
+
+// partVector is the part that a member belongs to when the part it was sent to has been halved to a level.
+type partVector struct {
+	Label string `json:"label"`
+	Hash  uint32 `json:"hash"`
+	Level int    `json:"level"`
+	Part  uint32 `json:"part"` // walked to from part 0
+}
+
+func TestVectors(t *testing.T) {
+	if *update {
+		write(t)
+	}
+	b, err := os.ReadFile(vectorsFile)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v vectors
+	if err := json.Unmarshal(b, &v); err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Homes) == 0 || len(v.Parts) == 0 {
+		t.Fatal("no vectors")
+	}
+	for i, h := range v.Homes {
+		view := NewView(id(t, h.Trackers[0]), beat)
+		for _, other := range h.Trackers[1:] {
+			view.Beat(id(t, other), 0, false, start)
+		}
+		if got := view.Home(Part{Number: h.Part, Level: MaxLevel}.Key(id(t, h.Swarm))); got != id(t, h.Home) {
+			t.Errorf("home %d is %x, want %s", i, got, h.Home)
+		}
+	}
+	for _, p := range v.Parts {
+		if hash := Hash([]byte(p.Label)); hash != p.Hash || walk(hash, p.Level) != p.Part {
+			t.Errorf("%q has hash %d and is in part %d of level %d, want %+v", p.Label, hash, walk(hash, p.Level), p.Level, p)
+		}
+	}
+}
+
+// walk goes from part 0 to a member's part where all have been halved to a level.
+func walk(hash uint32, level int) uint32 {
+	for at := (Part{}); ; {
+		next := at.Toward(hash, level)
+		if next == at {
+			return at.Number
+		}
+		at = next
+	}
+}
+
+func id(t *testing.T, text string) swarm.ID {
+	t.Helper()
+	b, err := hex.DecodeString(text)
+	if err != nil || len(b) != 16 {
+		t.Fatalf("%q is no ID", text)
+	}
+	return swarm.ID(b)
+}
+
+func write(t *testing.T) {
+	r := rand.New(rand.NewPCG(11, 12))
+	v := vectors{About: "Homes and parts of spec/cluster.md; IDs in hex. A part's hash is of its label: `group NAME`, `address KEYED-HASH` or the session's 16 bytes."}
+	for n := 1; n <= 5; n++ {
+		ids := draws(r, n)
+		for _, part := range []uint32{0, 5} {
+			h := homeVector{Swarm: text(draw(r)), Part: part}
+			for _, i := range ids {
+				h.Trackers = append(h.Trackers, text(i))
+			}
+			view := NewView(ids[0], beat)
+			for _, other := range ids[1:] {
+				view.Beat(other, 0, false, start)
+			}
+			h.Home = text(view.Home(Part{Number: part, Level: MaxLevel}.Key(id(t, h.Swarm))))
+			v.Homes = append(v.Homes, h)
+		}
+	}
+	for _, label := range []string{"group a", "group b", "address AAAA", "0123456789abcdef"} {
+		for _, level := range []int{0, 1, 4, MaxLevel} {
+			v.Parts = append(v.Parts, partVector{label, Hash([]byte(label)), level, walk(Hash([]byte(label)), level)})
+		}
+	}
+	b, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(vectorsFile, append(b, '\n'), 0o644); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func text(i swarm.ID) string { return hex.EncodeToString(i[:]) }
