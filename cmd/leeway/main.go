@@ -13,6 +13,7 @@ import (
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal does not wait for the drain
 	err := app.Run(ctx, os.Args[1:], app.Process())
 	stop()
 	if err != nil {

@@ -38,7 +38,7 @@ type TrackerConfig struct {
 	UpdateInterval    time.Duration `yaml:"update_interval"`     // between a viewer's updates
 	StatsInterval     time.Duration `yaml:"stats_interval"`      // between a viewer's statistics
 	TicketLife        time.Duration `yaml:"ticket_life"`         // in which a lost session can be resumed
-	DrainSpread       time.Duration `yaml:"drain_spread"`        // over which viewers come back after a drain
+	DrainSpread       time.Duration `yaml:"drain_spread"`        // in which a drain hands viewers over, or they come back
 	MaxSessions       int           `yaml:"max_sessions"`        // sockets of this tracker
 	MaxSwarms         int           `yaml:"max_swarms"`          // of one session
 	MaxMembers        int           `yaml:"max_members"`         // of one swarm
@@ -153,7 +153,7 @@ func defaults(getenv func(string) string) *Config {
 		Log: LogConfig{Level: "info", Format: "auto"},
 		Tracker: TrackerConfig{
 			Listen: ":8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "tracker"),
-			UpdateInterval: 10 * time.Second, StatsInterval: 10 * time.Second, TicketLife: 10 * time.Minute, DrainSpread: 5 * time.Second,
+			UpdateInterval: 10 * time.Second, StatsInterval: 10 * time.Second, TicketLife: 10 * time.Minute, DrainSpread: 15 * time.Second,
 			MaxSessions: 20_000, MaxPerAddress: 2000, MaxSwarms: 4, MaxMembers: 2000, MessagesPerSecond: 50, ConnectsPerSecond: 20,
 			CredentialsLife: 10 * time.Minute,
 			WebTorrent:      WebTorrentConfig{Interval: 2 * time.Minute, MaxSwarms: 64},
