@@ -53,7 +53,10 @@ func serve(t *testing.T, secure bool, change func(*tracker.Config)) (addr netip.
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", native)
 	mux.Handle("/announce", torrent)
-	server := httptest.NewUnstartedServer(mux)
+	server := httptest.NewUnstartedServer(nil)
+	door := wsconn.NewDoor(server.Listener, wsconn.DoorConfig{Refused: tr.Rejected, Silence: 2 * time.Second})
+	server.Listener = door
+	server.Config = &http.Server{Handler: door.Guard(mux), ConnContext: door.Context}
 	if secure {
 		server.StartTLS()
 		roots = &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "example.com"}
@@ -90,7 +93,7 @@ func TestSessionsMeetThroughTheTracker(t *testing.T) {
 					t.Fatal(err)
 				}
 				defer d.Close()
-				busy, err := d.Saturate(t.Context(), 50*time.Millisecond, 200*time.Millisecond, nil)
+				busy, err := d.Saturate(t.Context(), 50*time.Millisecond, time.Second, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -7,9 +7,12 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"runtime"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/time/rate"
 )
 
 // DoorConfig bounds what comes in before anything is spent on it but a file. Zero values take the defaults named.
@@ -18,6 +21,7 @@ type DoorConfig struct {
 	MaxPending           int                   // of them whose first request is not there yet; 4,096
 	MaxPendingPerAddress int                   // of those, from one address; a quarter of MaxPending
 	MaxBusy              int                   // of those, that have begun to say something; 1,024
+	PerSecond            int                   // of those that speak, that begin; 2,000 for each processor
 	Patience             time.Duration         // that one of them has when others want its place; 5 s
 	Silence              time.Duration         // after which one that says nothing is given up; 10 s
 	Trusted              func(netip.Addr) bool // says of a proxy that it is one: many stand behind its address
@@ -36,6 +40,9 @@ func (c *DoorConfig) complete() {
 	if c.MaxPendingPerAddress == 0 {
 		c.MaxPendingPerAddress = max(1, c.MaxPending/4)
 	}
+	if c.PerSecond == 0 {
+		c.PerSecond = 2000 * runtime.GOMAXPROCS(0)
+	}
 	if c.Patience == 0 {
 		c.Patience = 5 * time.Second
 	}
@@ -51,10 +58,10 @@ func (c *DoorConfig) complete() {
 }
 
 // Door is a listener that admits. A connection is silent until its first byte has come, and holds nothing but a small
-// goroutine; busy until the head of its first request has been read, which the server says by Context and Guard; and then
-// none of the door's business. What is refused is reset at once. When all places are taken, who has had one for longer than
-// Patience loses it to who comes; while nobody has, who comes waits: a storm of honest clients passes by the number of
-// handshakes that are worth having under way.
+// goroutine; then it waits for its turn; then it is busy until the head of its first request has been read, which the server
+// says by Context and Guard; and then none of the door's business. What is refused is reset at once. When all places are taken, who is silent or busy for longer
+// than Patience loses it to who comes; while nobody has, who comes waits. Handshakes begin at a pace that leaves a processor time
+// for those who are in: a thousand at once would each be short, and hold up everybody else for as long as all of them take.
 type Door struct {
 	net.Listener
 	cfg  DoorConfig
@@ -66,12 +73,25 @@ type Door struct {
 	room chan struct{} // a place may be free
 	wg   sync.WaitGroup
 
+	starts *rate.Limiter // of handshakes; only Accept
+	steps  *rate.Limiter // of what the system hands over; only admit
+
 	mu     sync.Mutex
 	open   int                // guarded by mu
 	silent queue              // guarded by mu
+	spoken int                // guarded by mu: that have begun to speak, and wait for their turn
 	busy   queue              // guarded by mu
-	from   map[netip.Addr]int // guarded by mu: silent and busy, by address
+	from   map[netip.Addr]int // guarded by mu: silent, spoken and busy, by address
 }
+
+const (
+	// atOnce is how many connections or handshakes may follow each other without a pause.
+	atOnce = 16
+	// stepsEach is how many connections are looked at for each handshake that may begin: most of a flood are none.
+	stepsEach = 5
+	// sendBytes is what the system holds for a reader that is slow, which it would else let grow to megabytes.
+	sendBytes = 128 << 10
+)
 
 // NewDoor puts a door before a listener of TCP. TLS goes above it.
 func NewDoor(l net.Listener, cfg DoorConfig) *Door {
@@ -80,6 +100,8 @@ func NewDoor(l net.Listener, cfg DoorConfig) *Door {
 		Listener: l, cfg: cfg, in: make(chan *Socket), quit: make(chan struct{}), done: make(chan struct{}),
 		room: make(chan struct{}, 1), from: map[netip.Addr]int{},
 	}
+	d.starts = rate.NewLimiter(rate.Limit(cfg.PerSecond), atOnce)
+	d.steps = rate.NewLimiter(rate.Limit(stepsEach*cfg.PerSecond), atOnce)
 	d.wg.Add(1)
 	go func() {
 		defer d.wg.Done()
@@ -94,7 +116,7 @@ func (d *Door) Accept() (net.Conn, error) {
 	for {
 		select {
 		case s := <-d.in:
-			if d.begin(s) {
+			if d.rest(d.starts) && d.begin(s) {
 				return s, nil
 			}
 			_ = s.Close()
@@ -159,12 +181,14 @@ func (d *Door) admit() {
 		}
 		after = 0
 		tcp, ok := conn.(*net.TCPConn)
-		if !ok {
+		if ok {
+			_ = tcp.SetWriteBuffer(sendBytes)
+		} else {
 			d.stop(errors.New("wsconn: a door takes connections of TCP only"))
 			_ = conn.Close()
 			return
 		}
-		if !d.take(&Socket{TCPConn: tcp, door: d}) {
+		if !d.take(&Socket{TCPConn: tcp, door: d}) || !d.rest(d.steps) {
 			return
 		}
 	}
@@ -201,6 +225,22 @@ func (d *Door) take(s *Socket) bool {
 	}
 }
 
+// rest keeps to a pace; false says that the door is closed.
+func (d *Door) rest(pace *rate.Limiter) bool {
+	wait := pace.Reserve().Delay()
+	if wait == 0 {
+		return true
+	}
+	t := time.NewTimer(wait)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return true
+	case <-d.quit:
+		return false
+	}
+}
+
 // pause waits for room, for some time; false says that the door is closed.
 func (d *Door) pause(most time.Duration) bool {
 	t := time.NewTimer(most)
@@ -224,7 +264,7 @@ func (d *Door) enter(s *Socket, now time.Time) (reason string, evicted *Socket, 
 		return "total", nil, 0
 	case !s.trusted && d.from[s.from] >= d.cfg.MaxPendingPerAddress:
 		return "half-open", nil, 0
-	case d.silent.n+d.busy.n >= d.cfg.MaxPending:
+	case d.silent.n+d.spoken+d.busy.n >= d.cfg.MaxPending:
 		if evicted, wait = d.evict(&d.silent, now); evicted == nil {
 			return "", nil, wait
 		}
@@ -260,8 +300,8 @@ func (d *Door) begin(s *Socket) bool {
 		if d.busy.n >= d.cfg.MaxBusy {
 			evicted, wait = d.evict(&d.busy, now)
 		}
-		if wait <= 0 && s.state == silent {
-			d.silent.remove(s)
+		if wait <= 0 && s.state == spoken {
+			d.spoken--
 			s.state = busy
 			d.busy.add(s, now)
 		}
@@ -280,11 +320,27 @@ func (d *Door) begin(s *Socket) bool {
 	}
 }
 
+// speaks notes that a socket has begun to speak; false says that it has lost its place already.
+func (d *Door) speaks(s *Socket) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if s.state != silent {
+		return false
+	}
+	d.silent.remove(s)
+	s.state = spoken
+	d.spoken++
+	return true
+}
+
 // settle takes a socket out of its queue. Under mu.
 func (d *Door) settle(s *Socket, state stayState) {
-	if s.state == silent {
+	switch s.state {
+	case silent:
 		d.silent.remove(s)
-	} else {
+	case spoken:
+		d.spoken--
+	case busy:
 		d.busy.remove(s)
 	}
 	s.state = state
@@ -328,7 +384,7 @@ func (d *Door) Guard(h http.Handler) http.Handler {
 func (d *Door) left(s *Socket) {
 	d.mu.Lock()
 	was := s.state
-	if was == silent || was == busy {
+	if was != away && was != through {
 		d.settle(s, away)
 	}
 	if was != away {
@@ -336,7 +392,7 @@ func (d *Door) left(s *Socket) {
 		d.open--
 	}
 	d.mu.Unlock()
-	if was == silent || was == busy {
+	if was != away && was != through {
 		d.cfg.Refused("half-open")
 	}
 }

@@ -31,6 +31,7 @@ type stayState byte
 const (
 	away stayState = iota
 	silent
+	spoken
 	busy
 	through
 )
@@ -80,6 +81,9 @@ func (s *Socket) first() {
 			_ = s.Close()
 			return
 		}
+	}
+	if !s.door.speaks(s) {
+		return
 	}
 	_ = s.SetReadDeadline(time.Time{})
 	select {
