@@ -1,6 +1,7 @@
 package trackerbench
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
@@ -25,7 +26,10 @@ type orders struct {
 	Address, Path                   string
 	CA                              string // file; empty: plaintext
 	First, Sessions, Swarms, Offers int
-	Opening                         int // handshakes under way at a time; 0: as load likes
+	Opening                         int      // handshakes under way at a time; 0: as load likes
+	Burdens                         []burden // for who is one
+	Addresses                       int      // that sessions come from; 0: sourceAddresses
+	Network                         byte     // third number of the addresses that sessions come from
 }
 
 // phase is what it then does. PerSecond 0 is the closed loop.
@@ -57,7 +61,11 @@ func startDriver(r *bench.Run, o orders) (*driver, error) {
 
 // sendDriver does not wait for that.
 func sendDriver(r *bench.Run, o orders) (*driver, error) {
-	p, err := r.Start(on(driverCore), "tracker", "driver", "driver")
+	return sendFrom(r, on(driverCore), o)
+}
+
+func sendFrom(r *bench.Run, where bench.Command, o orders) (*driver, error) {
+	p, err := r.Start(where, "tracker", "driver", "driver")
 	if err != nil {
 		return nil, err
 	}
@@ -141,26 +149,34 @@ func driverRole(ctx context.Context, in *json.Decoder, out *bench.Writer) error 
 }
 
 func open(ctx context.Context, o orders) (*load.Driver, error) {
-	address, err := netip.ParseAddrPort(o.Address)
+	c, err := o.config()
 	if err != nil {
 		return nil, err
 	}
-	c := load.Config{
+	return load.Open(ctx, c)
+}
+
+func (o *orders) config() (c load.Config, err error) {
+	address, err := netip.ParseAddrPort(o.Address)
+	if err != nil {
+		return c, err
+	}
+	c = load.Config{
 		Protocol: o.Protocol, Address: address, Path: o.Path, Site: siteName,
 		First: o.First, Sessions: o.Sessions, Swarms: o.Swarms, Offers: o.Offers, Opening: o.Opening,
 	}
-	for i := range sourceAddresses {
-		c.Sources = append(c.Sources, netip.AddrFrom4([4]byte{127, 0, 0, byte(2 + i)}))
+	for i := range cmp.Or(o.Addresses, sourceAddresses) {
+		c.Sources = append(c.Sources, netip.AddrFrom4([4]byte{127, 0, o.Network, byte(2 + i)}))
 	}
 	if o.CA != "" {
 		pem, err := os.ReadFile(o.CA)
 		if err != nil {
-			return nil, err
+			return c, err
 		}
 		c.TLS = &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "127.0.0.1"}
 		if !c.TLS.RootCAs.AppendCertsFromPEM(pem) {
-			return nil, fmt.Errorf("%s holds no certificate", o.CA)
+			return c, fmt.Errorf("%s holds no certificate", o.CA)
 		}
 	}
-	return load.Open(ctx, c)
+	return c, nil
 }

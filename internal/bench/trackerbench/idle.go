@@ -106,7 +106,7 @@ func startCrowd(r *bench.Run, ask orders) ([]*driver, error) {
 	var crowd []*driver
 	for i := range idleDrivers {
 		ask.First = liveSessions + i*ask.Sessions
-		d, err := sendDriver(r, ask)
+		d, err := sendFrom(r, behindOthers, ask)
 		if err != nil {
 			return crowd, err
 		}

@@ -36,22 +36,29 @@ const (
 // service is what a server is told.
 type service struct {
 	Cert, Key string // files; empty: plaintext
+	Limits    bool   // those of `leeway tracker` hold
 }
 
 func startServer(_ context.Context, r *bench.Run, pair *certificate, secure bool) (*process, error) {
-	p, err := r.Start(on(serverCore), "tracker", "server", "leeway-server")
-	if err != nil {
-		return nil, err
-	}
 	var s service
 	if secure {
-		s = service{pair.cert, pair.key}
+		s = service{Cert: pair.cert, Key: pair.key}
+	}
+	out, _, err := startService(r, s)
+	return out, err
+}
+
+// startService returns the child, too: it answers whatever it is sent with what it has counted.
+func startService(r *bench.Run, s service) (*process, *bench.Process, error) {
+	p, err := r.Start(on(serverCore), "tracker", "server", "leeway-server")
+	if err != nil {
+		return nil, nil, err
 	}
 	out := &process{name: "leeway", pid: p.PID(), stop: p.Stop}
 	if err := errors.Join(p.Send(s), p.Receive(&out.address)); err != nil {
-		return nil, errors.Join(err, p.Stop())
+		return nil, nil, errors.Join(err, p.Stop())
 	}
-	return out, nil
+	return out, p, nil
 }
 
 // serverRole is a tracker as `leeway tracker` composes it, with its counting, until its input ends.
@@ -73,10 +80,13 @@ func serverRole(_ context.Context, in *json.Decoder, out *bench.Writer) (err err
 		return err
 	}
 	defer func() { err = errors.Join(err, bus.Close()) }()
-	t, err := tracker.New(tracker.Config{
-		Secret: bytes.Repeat([]byte("s"), 32), Sites: []*site.Site{one}, Metrics: registry, MaxPerAddress: unlimited,
-		MessagesPerSecond: unlimited, ConnectsPerSecond: unlimited, WebTorrent: tracker.WebTorrent{Token: benchToken},
-	}, bus)
+	cfg := tracker.Config{
+		Secret: bytes.Repeat([]byte("s"), 32), Sites: []*site.Site{one}, Metrics: registry, WebTorrent: tracker.WebTorrent{Token: benchToken},
+	}
+	if !s.Limits {
+		cfg.MaxPerAddress, cfg.MessagesPerSecond, cfg.ConnectsPerSecond = unlimited, unlimited, unlimited
+	}
+	t, err := tracker.New(cfg, bus)
 	if err != nil {
 		return err
 	}
@@ -95,13 +105,14 @@ func serverRole(_ context.Context, in *json.Decoder, out *bench.Writer) (err err
 		listener = tls.NewListener(listener, &tls.Config{Certificates: []tls.Certificate{pair}})
 	}
 	server := &http.Server{
-		Handler: door.Guard(endpoints(t)), ConnContext: door.Context, ReadHeaderTimeout: headerTimeout, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: door.Guard(endpoints(t, s.Limits)), ConnContext: door.Context, ReadHeaderTimeout: headerTimeout, ErrorLog: log.New(io.Discard, "", 0),
 	}
 	failed := make(chan error, 1)
 	go func() { failed <- server.Serve(listener) }()
 	err = out.Write(address)
-	var end any
-	_ = in.Decode(&end) // until the input ends
+	for ask := struct{}{}; err == nil && in.Decode(&ask) == nil; { // until the input ends
+		err = out.Write(refusals(registry))
+	}
 	return errors.Join(err, t.Close(), server.Close(), closed(<-failed))
 }
 
@@ -112,13 +123,16 @@ func closed(err error) error {
 	return err
 }
 
-func endpoints(t *tracker.Tracker) http.Handler {
+func endpoints(t *tracker.Tracker, limits bool) http.Handler {
 	visitor := func(r *http.Request) tracker.Visitor {
 		at, _ := netip.ParseAddrPort(r.RemoteAddr)
 		return tracker.Visitor{Address: at.Addr()}
 	}
 	sockets := wsconn.Config{
-		Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, Refused: t.Rejected, WriteQueue: unlimited, WriteBytes: queueBytes,
+		Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, Refused: t.Rejected, Crowded: t.Crowded,
+	}
+	if !limits {
+		sockets.WriteQueue, sockets.WriteBytes = unlimited, queueBytes
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return t.Accept(c, visitor(r)) }))

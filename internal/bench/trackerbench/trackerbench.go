@@ -19,8 +19,8 @@ import (
 var Bench = bench.Bench{
 	Name:  "tracker",
 	About: "Announces, offers and answers over TLS: what one core of a tracker does, beside bittorrent-tracker.",
-	Roles: map[string]bench.Role{"server": serverRole, "driver": driverRole},
-	Cases: []bench.Case{
+	Roles: map[string]bench.Role{"server": serverRole, "driver": driverRole, "burden": burdenRole},
+	Cases: append([]bench.Case{
 		{
 			Name: "webtorrent", About: "1,000 sockets in 100 swarms, five offers with each announce; the rival in the same run.",
 			Needs: twoCores, Figures: append(figures(), rivalFigures...),
@@ -38,7 +38,7 @@ var Bench = bench.Bench{
 			Needs: twoCores, Figures: figures(),
 			Run: speed{protocol: load.WebTorrent, path: torrentPath, sessions: 200, swarms: 20, offers: 5, warm: 500 * time.Millisecond, long: 2 * time.Second, perSecond: 500}.run,
 		},
-	},
+	}, overloads()...),
 }
 
 func figures() []bench.Figure {

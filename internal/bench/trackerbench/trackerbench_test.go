@@ -72,7 +72,7 @@ func TestServerAndDriver(t *testing.T) {
 		}
 	})
 	var address string
-	start(t, serverRole).ask(service{pair.cert, pair.key}, &address)
+	start(t, serverRole).ask(service{Cert: pair.cert, Key: pair.key}, &address)
 	for protocol, path := range map[load.Protocol]string{load.WebTorrent: torrentPath, load.Native: "/"} {
 		driver := start(t, driverRole)
 		var r report
@@ -119,5 +119,34 @@ func TestWhatTheSystemTellsOfAProcess(t *testing.T) {
 	}
 	if _, err := cpu(-1); err == nil {
 		t.Error("there is no such process")
+	}
+}
+
+// TestBurdensAreToldByTheServer: server and burden as the flood has them, with fewer of each kind.
+func TestBurdensAreToldByTheServer(t *testing.T) {
+	leaks := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
+	var address string
+	server := start(t, serverRole)
+	server.ask(service{Limits: true}, &address)
+	o := orders{Protocol: load.WebTorrent, Address: address, Path: torrentPath, Network: burdenNet, Burdens: []burden{
+		{load.Malformed, 2, 200}, {load.Oversized, 2, 20}, {load.Flood, 2, 2000},
+	}}
+	if err := start(t, burdenRole).say.Write(o); err != nil {
+		t.Fatal(err)
+	}
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(30 * time.Second); ; {
+		counted := map[string]float64{}
+		server.ask(struct{}{}, &counted)
+		if counted["bad-message"] > 0 && counted["oversized"] > 0 && counted["rate-limited"] > 0 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-end:
+			t.Fatalf("counted %v", counted)
+		}
 	}
 }
