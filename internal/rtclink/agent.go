@@ -92,8 +92,7 @@ func (l *Link) watch() error {
 
 // AddCandidate implements transfer.Link.
 func (l *Link) AddCandidate(c transfer.Candidate) error {
-	agent := l.agent.Load()
-	if l.closing.Load() || c.End || agent == nil {
+	if l.closing.Load() || c.End {
 		return nil
 	}
 	text, ok := strings.CutPrefix(strings.TrimPrefix(c.Candidate, "a="), "candidate:")
@@ -102,7 +101,11 @@ func (l *Link) AddCandidate(c transfer.Candidate) error {
 	}
 	candidate, err := ice.UnmarshalCandidate(text)
 	if err == nil && candidate.NetworkType().IsUDP() {
-		err = agent.AddRemoteCandidate(candidate)
+		if agent := l.agent.Load(); agent != nil {
+			err = agent.AddRemoteCandidate(candidate)
+		} else {
+			l.way.settled.Load().learn(candidate)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("rtclink: candidate: %w", err)

@@ -31,6 +31,15 @@ type consent struct {
 	port  atomic.Pointer[port]           // that packets go out by
 	to    atomic.Pointer[netip.AddrPort] // where to
 	heard atomic.Int64                   // when something came that is the other side's, Unix ns
+	relay atomic.Bool                    // the other side says that this is where its relay is
+}
+
+// learn takes an address of the other side that is signaled late: the one that packets go to may turn out to be a relay's.
+func (c *consent) learn(candidate ice.Candidate) {
+	addr, err := netip.ParseAddr(candidate.Address())
+	if err == nil && candidate.Type() == ice.CandidateTypeRelay && netip.AddrPortFrom(addr.Unmap(), uint16(candidate.Port())) == *c.to.Load() {
+		c.relay.Store(true)
+	}
 }
 
 // chosen is the address of the other side in the agent's pair; none says that none is chosen yet, err that there is a

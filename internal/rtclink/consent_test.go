@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net"
 	"net/netip"
+	"strconv"
 	"testing"
 	"time"
 
@@ -51,6 +52,10 @@ func TestASettledLinkGoesOn(t *testing.T) {
 	}
 	if err := a.link.AddCandidate(transfer.Candidate{Candidate: "candidate:1 1 udp 1 192.0.2.1 5 typ host"}); err != nil || a.link.Path() != transfer.Direct {
 		t.Errorf("%v, path %s", err, a.link.Path())
+	}
+	port := strconv.Itoa(int(seed.Addr().Port()))
+	if _ = a.link.AddCandidate(transfer.Candidate{Candidate: "candidate:1 1 udp 1 127.0.0.1 " + port + " typ relay raddr 192.0.2.1 rport 9"}); a.link.Path() != transfer.Relay {
+		t.Errorf("path %s, and the other side is a relay", a.link.Path())
 	}
 	a.link.Close(peer.CloseIdle, []byte("bye"))
 	if m := wait(t, b.control, "the farewell"); string(m) != "bye" {

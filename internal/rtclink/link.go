@@ -198,7 +198,10 @@ func (l *Link) Done() <-chan struct{} { return l.done }
 func (l *Link) Path() transfer.Path {
 	agent := l.agent.Load()
 	if agent == nil {
-		return transfer.Direct // or it would not be settled
+		if l.way.settled.Load().relay.Load() {
+			return transfer.Relay
+		}
+		return transfer.Direct
 	}
 	pair, err := agent.GetSelectedCandidatePair()
 	if err == nil && pair != nil && (pair.Local.Type() == ice.CandidateTypeRelay || pair.Remote.Type() == ice.CandidateTypeRelay) {
