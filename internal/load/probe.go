@@ -26,70 +26,74 @@ type Probe struct {
 
 // Probe joins the swarm of a session by one of the trackers. Where it is one of so many viewers it asks to be introduced to
 // some, offers to them and waits for their answers, at most for so long: asking uses up what others want.
-func (a *Audience) Probe(ctx context.Context, tracker, number, viewers, want int, patience time.Duration) (p Probe, err error) {
+func (a *Audience) Probe(ctx context.Context, tracker, number, viewers, want int, patience time.Duration) (Probe, error) {
 	var from netip.Addr
 	if n := len(a.cfg.Sources); n > 0 {
 		from = a.cfg.Sources[number%n]
 	}
 	ws, err := dial(ctx, Config{Protocol: Native, Address: a.cfg.Trackers[tracker], Path: "/"}, from)
 	if err != nil {
-		return p, err
+		return Probe{}, err
 	}
 	defer ws.conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = ws.conn.Close() })()
 	_ = ws.conn.SetDeadline(time.Now().Add(patience))
-	say := func(m signal.Message) {
-		if b, err := signal.Encode(m); err == nil {
-			_, _ = ws.conn.Write(appendFrame(nil, opText, b)) // the reader learns of a socket that is lost
-		}
-	}
-	say(&signal.Hello{Version: signal.Version, Client: "leeway-load", Site: a.cfg.Site})
-	open := map[signal.ID]time.Time{}
-	for joined := false; ; {
-		op, payload, _, err := ws.next()
+	p := &probing{c: client{ws: ws}, title: a.cfg.title(number), viewers: viewers, want: want, open: map[signal.ID]time.Time{}}
+	p.say(&signal.Hello{Version: signal.Version, Client: "leeway-load", Site: a.cfg.Site})
+	for !p.done {
+		m, err := await[signal.Message](&p.c)
 		var late interface{ Timeout() bool }
 		if errors.As(err, &late) && late.Timeout() {
-			return p, nil // what is missing is missing
+			break // what is missing is missing
 		}
-		if err != nil || op == opClose {
-			return p, errors.Join(err, errors.New("load: the tracker ended a probe"))
-		}
-		if op != opText {
-			continue
-		}
-		m, err := signal.Decode(payload)
 		if err != nil {
-			return p, fmt.Errorf("the tracker sent %.200q: %w", payload, err)
+			return p.Probe, fmt.Errorf("load: a probe: %w", err)
 		}
-		switch m := m.(type) {
-		case *signal.Welcome:
-			say(&signal.Join{Request: 1, Title: a.cfg.title(number), Role: "full", Range: &signal.Range{From: 0, To: 30_000}})
-		case *signal.Joined:
-			joined, p.Viewers = true, m.Viewers
-			if m.Viewers != viewers {
-				return p, nil
-			}
-			say(&signal.Update{Swarm: m.Swarm, Want: want})
-		case *signal.Introduce:
-			for _, o := range m.Peers {
-				link := newLink()
-				open[link] = time.Now()
-				p.Introduced++
-				say(&signal.Signal{Swarm: m.Swarm, To: o.Peer, Link: link, Kind: "offer", SDP: sdp, Plan: plan})
-			}
-		case *signal.Signal:
-			if at, ok := open[m.Link]; ok && (m.Kind == "answer" || m.Kind == "fail") {
-				delete(open, m.Link)
-				if m.Kind == "answer" || m.Reason != "gone" {
-					p.Reached++
-					p.Trip = append(p.Trip, time.Since(at))
-				}
-			}
-		case *signal.Error:
-			return p, &refusedError{m.Code, m.Message}
+		p.hear(m)
+	}
+	return p.Probe, nil
+}
+
+// probing is a probe under way.
+type probing struct {
+	Probe
+	c             client
+	title         string
+	viewers, want int
+	open          map[signal.ID]time.Time // links that were offered, and when
+	done          bool
+}
+
+// say sends a message; the reader learns of a socket that is lost.
+func (p *probing) say(m signal.Message) { _ = p.c.say(m) }
+
+func (p *probing) hear(m signal.Message) {
+	switch m := m.(type) {
+	case *signal.Welcome:
+		p.say(&signal.Join{Request: 1, Title: p.title, Role: "full", Range: &signal.Range{From: 0, To: 30_000}})
+	case *signal.Joined:
+		if p.Viewers = m.Viewers; m.Viewers != p.viewers {
+			p.done = true
+			return
 		}
-		if joined && p.Introduced > 0 && len(open) == 0 {
-			return p, nil
+		p.say(&signal.Update{Swarm: m.Swarm, Want: p.want})
+	case *signal.Introduce:
+		for _, o := range m.Peers {
+			link := newLink()
+			p.open[link] = time.Now()
+			p.Introduced++
+			p.say(&signal.Signal{Swarm: m.Swarm, To: o.Peer, Link: link, Kind: "offer", SDP: sdp, Plan: plan})
 		}
+	case *signal.Signal:
+		at, ok := p.open[m.Link]
+		if !ok || m.Kind != "answer" && m.Kind != "fail" {
+			return
+		}
+		delete(p.open, m.Link)
+		if m.Kind == "answer" || m.Reason != "gone" {
+			p.Reached++
+			p.Trip = append(p.Trip, time.Since(at))
+		}
+		p.done = len(p.open) == 0
 	}
 }

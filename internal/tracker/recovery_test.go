@@ -19,17 +19,7 @@ func TestAllRecoversWhenTheBusIsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	url := server.URL()
-	var nodes []*node
-	var buses []*natsbus.Bus
-	for range 2 {
-		client, err := natsbus.Open(natsbus.Config{URL: url})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = client.Close() })
-		w.through = client
-		nodes, buses = append(nodes, w.tracker(calm)), append(buses, client)
-	}
+	nodes, buses := apart(t, w, url)
 	know(t, nodes...)
 	var all []*viewer
 	for i := range 2 * viewers {
@@ -54,15 +44,7 @@ func TestAllRecoversWhenTheBusIsBack(t *testing.T) {
 		eventually(t, "each has its own and believes to be alone", func() bool {
 			return !buses[i].Connected() && n.roster.live() == 1 && n.members(swarm) >= viewers
 		})
-		late := n.viewer("")
-		if j := late.join(); j.Viewers < viewers+1 {
-			t.Errorf("joined without the bus as %+v", j)
-		}
-		if p := expect[*signal.Introduce](late).Peers; len(p) == 0 {
-			t.Error("introduced to nobody without the bus")
-		}
-		_ = late.ws.Close()
-		eventually(t, "the late one is gone", func() bool { return n.session(late.id) == nil })
+		n.introducesItsOwn(viewers)
 	}
 	moved := w.metrics.Value(defMoves, "home") + w.metrics.Value(defMoves, "unknown")
 
@@ -89,4 +71,34 @@ func TestAllRecoversWhenTheBusIsBack(t *testing.T) {
 	if j := b.join(); j.Viewers != 2*viewers+2 {
 		t.Errorf("joined afterwards as %+v", j)
 	}
+}
+
+// apart starts two trackers with a connection to the bus each.
+func apart(t *testing.T, w *world, url string) (nodes []*node, buses []*natsbus.Bus) {
+	t.Helper()
+	for range 2 {
+		client, err := natsbus.Open(natsbus.Config{URL: url})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = client.Close() })
+		w.through = client
+		nodes, buses = append(nodes, w.tracker(calm)), append(buses, client)
+	}
+	return nodes, buses
+}
+
+// introducesItsOwn has a viewer come and go, which meets those that are there.
+func (n *node) introducesItsOwn(viewers int) {
+	t := n.world.t
+	t.Helper()
+	late := n.viewer("")
+	if j := late.join(); j.Viewers < viewers+1 {
+		t.Errorf("joined without the bus as %+v", j)
+	}
+	if p := expect[*signal.Introduce](late).Peers; len(p) == 0 {
+		t.Error("introduced to nobody without the bus")
+	}
+	_ = late.ws.Close()
+	eventually(t, "the late one is gone", func() bool { return n.session(late.id) == nil })
 }
