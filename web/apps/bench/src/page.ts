@@ -1,6 +1,6 @@
 /** One end of a measured link in a browser, for `leeway bench transfer` and `leeway bench transport`: ordered about by the process that opened it. */
 
-import { pageTabs } from '../../../packages/core/src/browser/tabs.ts';
+import { tabsPort } from '../../../packages/core/src/browser/tabs.ts';
 import { bareEnd } from './bare.ts';
 import { libraryEnd } from './library.ts';
 import { createMeter } from './meter.ts';
@@ -41,7 +41,7 @@ async function obey(order: Order): Promise<void> {
 /** Orders are followed one after the other. */
 let last: Promise<void> = Promise.resolve();
 if (location.search === '?transport') runTransportEnd();
-else if (location.search === '?tab') pageTabs();
+else if (location.search === '?tab') tabsPort();
 else {
   hear((order) => {
     last = last.then(() => obey(order)).catch((error) => events.failed(String(error)));

@@ -293,6 +293,19 @@ describe('a title', () => {
     expect(sent('update').at(-1)).toMatchObject({ want: 8, saturated: false });
   });
 
+  test('what the site and the device say of fetching ahead reaches the engine', async () => {
+    let metered = false;
+    const { leeway, enter, joined, contexts } = setUp({}, { battery: () => true, metered: () => metered });
+    leeway.start();
+    leeway.open(manifest);
+    await enter({ policy: { prefetch: true, waste_bytes: 5_000_000 } });
+    await joined();
+    const said = { allowed: true, waste_bytes: 5_000_000, role: 'full', battery: true };
+    expect(contexts[0]!.ahead()).toMatchObject(said);
+    metered = true;
+    expect(contexts[0]!.ahead()).toMatchObject({ ...said, role: 'leech' });
+  });
+
   test('a metered line downloads only', async () => {
     const { leeway, enter, joined, sent, contexts } = setUp({}, { metered: () => true });
     leeway.start();

@@ -15,7 +15,7 @@ export const composeEngine: CreateEngine = (context, { clock, crypto, random, al
     clock,
     crypto,
     background() {
-      background ??= createBackground({ clock, random, alarm, tabs: tabs() });
+      background ??= createBackground({ clock, random, alarm, tabs });
       return background;
     },
   });

@@ -5,13 +5,14 @@ import { complete, createCache } from './cache/cache.ts';
 import { createEmitter } from './events.ts';
 import type { Clock, Crypto, Engine, EngineEvents, PeerLink, Reason, SegmentResult } from './ports.ts';
 import { byeLeaving, byePolicy, byeReplaced, laneForeground } from './protocol/peer.ts';
-import { decide, urgentWindow } from './schedule/decide.ts';
+import { decide } from './schedule/decide.ts';
 import { type Action, defaultPolicy, type Policy, type ScheduleInput } from './schedule/input.ts';
-import { viewPeers, viewSegment } from './schedule/view.ts';
+import { createView } from './schedule/view.ts';
 import { pieceSize, type SiteRules } from './segment/index.ts';
 import { snapshotCache, snapshotPeer } from './stats/snapshot.ts';
-import { createStats } from './stats/stats.ts';
+import type { Stats } from './stats/stats.ts';
 import { createAgreement } from './transfer/agreement.ts';
+import { type AheadRules, createLookAhead } from './transfer/ahead.ts';
 import { createGreeting } from './transfer/greeting.ts';
 import type { Line } from './transfer/line.ts';
 import { createLoads } from './transfer/loads.ts';
@@ -34,10 +35,14 @@ export interface EngineDeps {
   uploads(): boolean;
   /** What is known of the line already. */
   line: Line;
+  /** What it counts in. */
+  stats: Stats;
   cacheBytes?: number;
   policy?: Partial<Policy>;
   /** What paces the uploads of this host, if anything does. */
   background?(): Background;
+  /** What the site and the device say of fetching ahead; left out: nothing is. */
+  ahead?(): AheadRules;
   /** Sees every input of the schedule and what came of it. */
   record?(input: ScheduleInput, actions: Action[]): void;
 }
@@ -47,9 +52,8 @@ const longestSleepMs = 30_000;
 const mostUncertifiedBytes = 32 << 20;
 
 export const createEngine = (deps: EngineDeps): Engine => {
-  const { clock, crypto, rules, line } = deps;
+  const { clock, crypto, rules, line, stats } = deps;
   const policy = { ...defaultPolicy, ...deps.policy };
-  const stats = createStats();
   const segments = createSegments(rules, crypto);
   const peers = new Map<string, Peer>();
   const banned = new Set<string>();
@@ -58,10 +62,8 @@ export const createEngine = (deps: EngineDeps): Engine => {
   let off: Reason | null = null;
   let linking = false;
   let stopped = false;
-  let upcoming: Segment[] = [];
-  /** Absolute playback time zero, µs: what a start time is added to for a deadline. */
-  let playheadUs = 0;
   let timer = 0;
+  let aheadTimer = 0;
   let due = false;
 
   const nowUs = () => Math.floor(clock.now() * 1000);
@@ -70,7 +72,10 @@ export const createEngine = (deps: EngineDeps): Engine => {
   const cache = createCache(
     deps.cacheBytes ?? defaultCacheBytes,
     (id) => wanted(segments.byId.get(id)!),
-    (id) => announce(id),
+    (id) => {
+      ahead.lost(segments.byId.get(id)!);
+      announce(id);
+    },
   );
   const announce = (id: string) => {
     if (deps.uploads()) for (const p of peers.values()) p.announce(id);
@@ -116,6 +121,8 @@ export const createEngine = (deps: EngineDeps): Engine => {
     released: (s) => announce(s.id),
     fromOrigin: (s, data, part) => (part ? vouch.origin(s, data, part) : parts.share(s, data)),
     delivered: (detail) => emit('segment', detail),
+    played: (s) => ahead.played(s),
+    lost: (s) => ahead.lost(s),
     changed,
   });
 
@@ -133,6 +140,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
         stats.add('duplicate_bytes', data.length);
         return changed();
       }
+      if (d?.lane) ahead.came(s, n, data.length);
       s.sources[n] = from ? (from.link.role === 'seed' ? 'seed' : 'peer') : 'origin';
       if (from) {
         const { peer, role } = from.link;
@@ -153,6 +161,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     },
     large: (s, length) => settled(parts.large(s, length)),
     withdrawn(s) {
+      ahead.lost(s);
       cache.drop(s.id);
       s.pieceReason = undefined;
       cancelDownloads((d) => d.segment === s.id);
@@ -198,7 +207,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
         piece: cache.piece,
         pieces: (id) => cache.get(id)?.pieces ?? 0,
         queued: () => [...peers.values()].reduce((n, p) => n + p.uploads.size(), 0),
-        allowed: (lane) => deps.uploads() && (lane === laneForeground || policy.background),
+        allowed: (lane) => deps.uploads() && (lane === laneForeground || ahead.allowed()),
         idle: () => ![...peers.values()].some((p) => p.uploads.urgent()),
         drained: () => queueMicrotask(() => peers.forEach((p) => void p.uploads.pump())),
       },
@@ -226,7 +235,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       certificate: (p, id, raw) => settled(vouch.certificate(p, id, raw)),
       certificateNone: vouch.none,
       count: stats.count,
-      wasted: (n) => stats.add('wasted_bytes', n),
+      wasted: stats.wasted,
       changed,
     });
     peers.set(other, peer);
@@ -234,39 +243,28 @@ export const createEngine = (deps: EngineDeps): Engine => {
 
   // ---- schedule ----
 
-  const deadlineUs = (s: Segment): number => {
-    let least = Number.POSITIVE_INFINITY;
-    for (const l of s.loads) least = Math.min(least, l.request.deadlineMs() * 1000);
-    return Math.floor(least < Number.POSITIVE_INFINITY ? nowUs() + least : playheadUs + s.ref.startMs * 1000);
-  };
+  const ahead = createLookAhead({
+    nowUs,
+    rules: deps.background && deps.ahead,
+    off: () => !!off,
+    stats,
+    cache,
+    segments: segments.byId,
+    peers,
+    mayRequest: () => deps.background!().mayRequest(),
+  });
 
-  const ahead = (s: Segment) => upcoming.some((u) => u === s || u.parts?.includes(s));
-
-  const input = (): ScheduleInput => {
-    const list = [...segments.byId.values()].filter((s) => wanted(s) || ahead(s) || s.uncertified);
-    list.sort((a, b) => a.ref.startMs - b.ref.startMs || (a.id < b.id ? -1 : 1));
-    const { peers: view, requests } = viewPeers(peers.values());
-    const hellos = [...peers.values()].some((p) => !p.ready);
-    return {
-      now_us: nowUs(),
-      self: deps.self(),
-      policy,
-      linking: linking || hellos,
-      off,
-      segments: list.map((s) => viewSegment(s, cache, deadlineUs(s), line)),
-      peers: view,
-      requests,
-    };
-  };
+  const view = createView({ nowUs, policy, line, cache, segments: segments.byId, peers, listed: ahead.listed });
 
   const run = () => {
     due = false;
     if (stopped) return;
     clock.clearTimer(timer);
-    const view = input();
-    const actions = decide(view);
-    deps.record?.(view, actions);
-    perform(actions, view.now_us, {
+    const hellos = [...peers.values()].some((p) => !p.ready);
+    const input = view.input(ahead.look(), { self: deps.self(), linking: linking || hellos, off });
+    const actions = decide(input);
+    deps.record?.(input, actions);
+    perform(actions, input.now_us, {
       segment: (id) => segments.byId.get(id),
       peer: (id) => peers.get(id),
       wake(ms) {
@@ -280,23 +278,22 @@ export const createEngine = (deps: EngineDeps): Engine => {
         cache.open(s.id, length);
         announce(s.id);
       },
+      mayAsk: ahead.mayAsk,
+      promoted: () => stats.add('promotions', 1),
       stalled() {
         stats.count('stalls');
         changed();
       },
     });
+    const wait = ahead.againMs();
+    clock.clearTimer(aheadTimer);
+    if (wait < longestSleepMs) aheadTimer = clock.setTimer(changed, Math.max(wait, 1));
   };
 
   const stale = createLook(clock, line, () => segments.byId.values());
-  /** Whether the playhead leaves the time for it. */
-  const relaxed = (s: Segment): boolean => {
-    const view = viewSegment(s, cache, deadlineUs(s), line);
-    return !complete(cache.get(s.id)) && view.deadline_us - nowUs() >= urgentWindow(view, policy.urgent_permille);
-  };
-
   const begin = async (load: Load, isOver: () => boolean) => {
     const { request } = load;
-    playheadUs = nowUs() + (request.deadlineMs() - request.startMs) * 1000;
+    view.asked(request);
     let s: Segment;
     try {
       s = await segments.resolve(request, request.rendition, request.bitrate);
@@ -309,15 +306,15 @@ export const createEngine = (deps: EngineDeps): Engine => {
     for (const x of plain) if (x !== s && !wanted(x)) plain.delete(x);
     loads.ask(s, load);
     if (!s.id || stopped) return loads.startOrigin(s, 'policy');
-    if (wanted(s) && request.adaptive && !off && stale(() => relaxed(s))) loads.startOrigin(s, 'policy', true);
+    if (wanted(s) && request.adaptive && !off && stale(() => view.relaxed(s))) loads.startOrigin(s, 'policy', true);
     parts.split(s);
     changed();
-    const next = request.upcoming.map((ref) =>
-      segments.resolve(ref, request.rendition, request.bitrate).catch(() => []),
-    );
-    upcoming = (await Promise.all(next)).flat();
+    const next = request.upcoming
+      .slice(0, ahead.reach())
+      .map((ref) => segments.resolve(ref, request.rendition, request.bitrate).catch(() => []));
+    ahead.asked(request, (await Promise.all(next)).flat());
     segments.shed(mostUncertifiedBytes);
-    segments.prune((x) => wanted(x) || ahead(x) || !!cache.get(x.id) || !!x.disputed);
+    segments.prune((x) => wanted(x) || ahead.follows(x) || !!cache.get(x.id) || !!x.disputed);
     changed();
   };
 
@@ -373,7 +370,10 @@ export const createEngine = (deps: EngineDeps): Engine => {
       vouch.serverOffsetMs = offsetMs;
     },
     capacity: line.estimate,
-    takeStats: stats.take,
+    takeStats(last) {
+      if (last) ahead.loseAll();
+      return stats.take();
+    },
     snapshot: () => ({
       peers: [...peers.values()].map(snapshotPeer),
       totals: stats.totals(),
@@ -388,6 +388,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       if (stopped) return;
       stopped = true;
       clock.clearTimer(timer);
+      clock.clearTimer(aheadTimer);
       // What the player waits for still comes, from the origin.
       for (const s of segments.byId.values()) if (wanted(s)) loads.startOrigin(s, 'policy');
       for (const p of [...peers.values()]) p.drop('shutdown', byeLeaving);

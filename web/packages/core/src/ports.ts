@@ -80,6 +80,8 @@ export interface PeerLink {
   onData?: (message: Uint8Array) => void;
   onAck?: (message: Uint8Array) => void;
   onDrain?: () => void;
+  /** Its packets take another way now. */
+  onMoved?: () => void;
   onClose?: (reason: LinkCloseReason) => void;
   /** Sends `bye` first if one is given (the codes of spec/peer-protocol.md). `onClose` is not called for it. */
   close(reason: LinkCloseReason, bye?: number): void;
@@ -127,8 +129,12 @@ export interface SegmentRequest extends SegmentRef {
   adaptive: boolean;
   /** Milliseconds from now until the playhead is there. */
   deadlineMs(): number;
-  /** The next few segments of the same rendition. */
+  /** The next segments of the same rendition, up to 32. */
   upcoming: SegmentRef[];
+  /** What the rendition is one of: a picture, a sound. What follows in one is told by its newest request. */
+  track?: string;
+  /** False: the presentation has an end, and what follows is there already. Nothing else is fetched ahead. */
+  live?: boolean;
   origin: OriginFetcher;
 }
 
@@ -168,6 +174,10 @@ export interface StatsDelta {
   wasted_bytes: number;
   rejected_bytes: number;
   contradictions: number;
+  /** Bytes of the background lane, those of them that are not played, and requests of it that became foreground. */
+  prefetched_bytes: number;
+  prefetch_wasted_bytes: number;
+  promotions: number;
 }
 
 export interface PeerSnapshot {
@@ -247,7 +257,8 @@ export interface Engine {
   setServerTime(offsetMs: number): void;
   /** Estimated capacity of the downlink, bits per second. */
   capacity(): number | undefined;
-  takeStats(): StatsDelta;
+  /** `last`: what was fetched ahead is not going to be played. */
+  takeStats(last?: boolean): StatsDelta;
   snapshot(): EngineSnapshot;
   on<K extends keyof EngineEvents>(event: K, f: (detail: EngineEvents[K]) => void): () => void;
   /** Closes links, aborts fetches, forgets pieces. */

@@ -12,9 +12,11 @@ import type { Engine, ProgressFunction, Reason, SegmentRequest } from './ports.t
 import type { SiteRules } from './segment/index.ts';
 import type { RangeMessage, RevocationMessage, Welcome } from './session/messages.ts';
 import type { TrackerSession } from './session/session.ts';
+import type { Stats } from './stats/stats.ts';
 import { createLoading } from './title/loading.ts';
 import { createMembership } from './title/membership.ts';
 import { createReport } from './title/report.ts';
+import type { AheadRules } from './transfer/ahead.ts';
 import { createLine, type Line } from './transfer/line.ts';
 
 /** What an engine is made from. */
@@ -28,6 +30,10 @@ export interface EngineContext {
   uploads(): boolean;
   /** What is known of the line to the origin. */
   line: Line;
+  /** What it counts in. */
+  stats: Stats;
+  /** What the site and the device say of fetching ahead. */
+  ahead(): AheadRules;
 }
 
 /** Makes a title's engine. It comes in a script of its own, once there is a picture (decision 0015). */
@@ -50,6 +56,8 @@ export interface TitleOptions {
 
 /** Kept behind the playhead in the range told to the tracker. */
 const behindMs = 30_000;
+/** Segments ahead of the asked one in it. */
+const toldAhead = 4;
 
 export interface Title {
   readonly links: Links;
@@ -104,7 +112,7 @@ export function createTitle(o: TitleOptions): Title {
     handles.forEach(collect);
     const swarm = member.swarm();
     if (swarm && session.state === 'ready') {
-      session.send({ type: 'stats', swarm, ...report.take(member.engine()) }, last);
+      session.send({ type: 'stats', swarm, ...report.take(member.engine(), last) }, last);
     }
   };
 
@@ -142,7 +150,7 @@ export function createTitle(o: TitleOptions): Title {
       return !closed && (member.engine() !== undefined || member.mayStart());
     },
     load(request, onProgress) {
-      const { startMs, durationMs } = request.upcoming.at(-1) ?? request;
+      const { startMs, durationMs } = request.upcoming.slice(0, toldAhead).at(-1) ?? request;
       const whole = (ms: number) => Math.max(0, Math.round(ms));
       range = { from_ms: whole(request.startMs - request.deadlineMs() - behindMs), to_ms: whole(startMs + durationMs) };
       return loading.load(request, onProgress);

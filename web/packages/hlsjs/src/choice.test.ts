@@ -8,6 +8,7 @@ import type { Playback } from '../../core/src/index.ts';
 import { Seed, swarmId } from '../../core/src/simulation/actors.ts';
 import { rules, Signer } from '../../core/src/simulation/film.ts';
 import { crypto, World } from '../../core/src/simulation/world.ts';
+import { createStats } from '../../core/src/stats/stats.ts';
 import { createLine } from '../../core/src/transfer/line.ts';
 import type { HlsLike } from './hls.ts';
 import { wrapLoader } from './loader.ts';
@@ -70,6 +71,7 @@ function addPeer(
     crypto,
     rules,
     line,
+    stats: createStats(),
     self: () => home,
     swarm: swarmId,
     uploads: () => true,

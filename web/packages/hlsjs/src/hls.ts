@@ -80,6 +80,8 @@ export interface HlsConfig {
 
 export interface DetailsLike {
   fragments: FragmentLike[];
+  /** More will come. */
+  live?: boolean;
 }
 
 /** A player of hls.js, by what is used of it and public: every build since 1.5 has that, light ones too. */

@@ -14,7 +14,7 @@ import type {
   LoaderConstructor,
   LoaderStats,
 } from './hls.ts';
-import { bitrateOf, deadlineMs, rangeOf, upcomingOf } from './position.ts';
+import { bitrateOf, deadlineMs, isLive, rangeOf, upcomingOf } from './position.ts';
 
 export interface LoaderContext {
   hls: HlsLike;
@@ -107,6 +107,8 @@ export function requestFor(
     adaptive: hls.autoLevelEnabled && hls.levels.length > 1,
     deadlineMs: () => (now ? 0 : deadlineMs(hls.media, start)),
     upcoming: now ? [] : upcomingOf(hls, frag),
+    track: frag.type,
+    live: isLive(hls, frag),
     origin,
   };
   const range = rangeOf(context);

@@ -3,8 +3,8 @@
 import type { ByteRange, SegmentRef } from '@leeway/core';
 import type { DetailsLike, FragmentContext, FragmentLike, HlsLike } from './hls.ts';
 
-/** Fragments after the asked one that the library hears of. */
-const lookahead = 4;
+/** Fragments after the asked one that the library hears of: as many as it fetches ahead. */
+const lookahead = 32;
 
 /** The byte range of a request, inclusive; hls.js has it exclusive, and 0–0 for none. */
 export function rangeOf(context: FragmentContext): ByteRange | undefined {
@@ -27,7 +27,10 @@ function detailsOf(hls: HlsLike, frag: FragmentLike): DetailsLike | undefined {
   return undefined;
 }
 
-/** The next few fragments of the same rendition. */
+/** Whether there may be more fragments later. */
+export const isLive = (hls: HlsLike, frag: FragmentLike): boolean => detailsOf(hls, frag)?.live !== false;
+
+/** The next fragments of the same rendition. */
 export function upcomingOf(hls: HlsLike, frag: FragmentLike): SegmentRef[] {
   const fragments = detailsOf(hls, frag)?.fragments ?? [];
   const at = fragments.findIndex((other) => other.sn === frag.sn);

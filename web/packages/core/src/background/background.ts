@@ -5,9 +5,9 @@ import type { Clock } from '../ports.ts';
 import type { DataMessage } from '../protocol/peer.ts';
 import { Beats } from './beats.ts';
 import { decodeBackground } from './message.ts';
-import type { Alarm, Background, BackgroundLane, BackgroundLink, BackgroundStats, TabsPort } from './ports.ts';
+import type { Alarm, Background, BackgroundLane, BackgroundLink, BackgroundStats } from './ports.ts';
 import { Sender, type SendingLane } from './sender.ts';
-import { Tabs } from './tabs.ts';
+import type { Tabs, TabsOptions } from './tabs.ts';
 
 export interface BackgroundOptions {
   clock: Clock;
@@ -15,7 +15,7 @@ export interface BackgroundOptions {
   alarm(f: () => void, heard: (ms: number) => void): Alarm;
   random(): number;
   /** Other tabs of the browser; undefined: none are known. */
-  tabs?: TabsPort;
+  tabs?(o: Omit<TabsOptions, 'port'>): Tabs | undefined;
   /** Runs f when the task that runs now is over: what it says of the foreground comes first. */
   soon?(f: () => void): void;
 }
@@ -60,20 +60,17 @@ export const createBackground = (o: BackgroundOptions): Background => {
     if (waited) run();
   });
 
-  const tabs =
-    o.tabs &&
-    new Tabs({
-      port: o.tabs,
-      clock,
-      random: () => o.random(),
-      bases: () => [...lanes].flatMap((lane): [string, number][] => (lane.base ? [[lane.peer, lane.base]] : [])),
-      changed(parts, busy) {
-        sender.law.setParts(parts);
-        receiver.setParts(parts);
-        elsewhere = busy;
-        yieldLine();
-      },
-    });
+  const tabs = o.tabs?.({
+    clock,
+    random: () => o.random(),
+    bases: () => [...lanes].flatMap((lane): [string, number][] => (lane.base ? [[lane.peer, lane.base]] : [])),
+    changed(parts, busy) {
+      sender.law.setParts(parts);
+      receiver.setParts(parts);
+      elsewhere = busy;
+      yieldLine();
+    },
+  });
 
   /** Foreground of this tab or of another has the line, or no longer. */
   const yieldLine = () => {

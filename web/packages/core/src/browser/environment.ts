@@ -87,6 +87,23 @@ function metered(): boolean {
   return connection?.saveData === true || connection?.type === 'cellular';
 }
 
+let power: { charging: boolean } | undefined;
+
+/** Known a moment after the first question, where it is known at all. */
+function battery(): boolean {
+  if (!power) {
+    power = { charging: true };
+    const { getBattery } = navigator as Navigator & { getBattery?(): Promise<{ charging: boolean }> };
+    getBattery?.call(navigator).then(
+      (known) => {
+        power = known;
+      },
+      () => {},
+    );
+  }
+  return !power.charging;
+}
+
 function listen(target: EventTarget, event: string, f: () => void): () => void {
   target.addEventListener(event, f);
   return () => target.removeEventListener(event, f);
@@ -111,6 +128,7 @@ export function browserEnvironment(): Environment {
     addressSpace,
     localAccess,
     metered,
+    battery,
     alarm: pageAlarm(),
     tabs: pageTabs,
     hidden: () => document.visibilityState === 'hidden',

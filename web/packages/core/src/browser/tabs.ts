@@ -1,9 +1,10 @@
 import type { TabsPort } from '../background/ports.ts';
+import { Tabs, type TabsOptions } from '../background/tabs.ts';
 
 const name = 'leeway-line';
 
-/** The other tabs of this origin in the same browser, or undefined where the browser does not count them. */
-export function pageTabs(): TabsPort | undefined {
+/** Takes part in the count of this origin's tabs in the same browser; undefined where the browser does not count them. */
+export function tabsPort(): TabsPort | undefined {
   const { locks } = navigator;
   if (!locks || typeof BroadcastChannel === 'undefined') return undefined;
   const channel = new BroadcastChannel(name);
@@ -27,3 +28,9 @@ export function pageTabs(): TabsPort | undefined {
   channel.onmessage = ({ data }) => port.onMessage?.(data);
   return port;
 }
+
+/** What divides the line among those tabs. */
+export const pageTabs = (o: Omit<TabsOptions, 'port'>): Tabs | undefined => {
+  const port = tabsPort();
+  return port && new Tabs({ ...o, port });
+};

@@ -40,6 +40,18 @@ function setUp(more: Partial<LinkOptions> = {}) {
   return { clock, connection, link, ...told, offered, open };
 }
 
+test('a link says when its packets take another way', async () => {
+  const { connection, link, open } = setUp();
+  const iceTransport: { onselectedcandidatepairchange?: () => void } = {};
+  Object.assign(connection, { sctp: { transport: { iceTransport } } });
+  await open();
+  const moved = vi.fn();
+  iceTransport.onselectedcandidatepairchange!();
+  link.onMoved = moved;
+  iceTransport.onselectedcandidatepairchange!();
+  expect(moved).toHaveBeenCalledTimes(1);
+});
+
 describe('a link that offers', () => {
   test('makes the channels of the plan in-band, control ordered and the others not', async () => {
     const { link, connection, signal } = setUp();

@@ -174,6 +174,9 @@ export function createLink(o: LinkOptions): Link {
     (await pathKnown) ?? (await lookPath());
     if (state !== 'opening') return;
     state = 'open';
+    // Not every browser has it; there what was measured of the old path ages out.
+    const ice = connection.sctp?.transport.iceTransport;
+    if (ice) ice.onselectedcandidatepairchange = () => link.onMoved?.();
     clock.clearTimer(timer);
     void watchPath();
     o.opened(link);

@@ -14,6 +14,8 @@ const hexB = '00000000000000000000000000000002';
 const policy: Policy = {
   role: 'full',
   control_group: false,
+  prefetch: false,
+  waste_bytes: 0,
   max_links: 8,
   relay: 'allow',
   local: 'ask',

@@ -4,7 +4,8 @@ const defaultWaste = 16 << 20;
 /** Bytes that may be lost before anything was received. */
 const firstWaste = 1 << 20;
 const aheadUs = 60_000_000;
-const mostAhead = 32;
+/** Segments. */
+export const mostAhead = 32;
 /** Durations of a segment that the player must have to begin, and to go on. */
 const toBegin = 3;
 const toGoOn = 2;

@@ -1,10 +1,12 @@
-import type { Cache } from '../cache/cache.ts';
+import { type Cache, complete } from '../cache/cache.ts';
+import type { SegmentRequest } from '../ports.ts';
 import { bitmapHas } from '../protocol/peer.ts';
 import { pieceCount, pieceSize } from '../segment/index.ts';
 import type { Line } from '../transfer/line.ts';
 import type { Peer } from '../transfer/peer.ts';
 import type { Segment } from '../transfer/segments.ts';
-import type { SchedulePeer, ScheduleRequest, WantedSegment } from './input.ts';
+import { urgentWindow } from './decide.ts';
+import type { Policy, ScheduleInput, SchedulePeer, ScheduleRequest, WantedSegment } from './input.ts';
 
 /** Bytes that the origin would have to send, as far as they are known; for a part of an object, those of the object. */
 const left = (s: Segment, held: number, line: Line): number =>
@@ -35,21 +37,25 @@ export const viewSegment = (s: Segment, cache: Cache, deadlineUs: number, line: 
 };
 
 /** The peers and what was asked of them, as the schedule sees them. */
-export const viewPeers = (peers: Iterable<Peer>): { peers: SchedulePeer[]; requests: ScheduleRequest[] } => {
+export const viewPeers = (
+  peers: Iterable<Peer>,
+): { peers: SchedulePeer[]; requests: ScheduleRequest[]; behind: number } => {
+  let behind = 0;
   const requests: ScheduleRequest[] = [];
   const view = [...peers]
     .filter((p) => p.ready && !p.noUpload)
     .sort((a, b) => (a.link.peer < b.link.peer ? -1 : 1))
     .map((p) => {
       for (const d of p.downloads.all.values()) {
+        behind += d.lane;
         requests.push({
           segment: d.segment,
           piece: d.piece,
           peer: p.link.peer,
           lane: d.lane,
           sent_us: d.sentUs,
-          // What is being checked cannot stall.
-          progress_us: d.checking ? 2 ** 52 : Math.max(d.sentUs, p.dataUs),
+          // What is being checked cannot stall, and who gives way does not.
+          progress_us: d.checking || d.lane ? 2 ** 52 : Math.max(d.sentUs, p.dataUs),
         });
       }
       return {
@@ -65,5 +71,54 @@ export const viewPeers = (peers: Iterable<Peer>): { peers: SchedulePeer[]; reque
         heard: p.holdings.heard,
       };
     });
-  return { peers: view, requests };
+  return { peers: view, requests, behind };
+};
+
+export interface ViewHost {
+  nowUs(): number;
+  policy: Policy;
+  line: Line;
+  cache: Cache;
+  segments: Map<string, Segment>;
+  peers: Map<string, Peer>;
+  /** Whether the schedule hears of a segment that nobody waits for. */
+  listed(s: Segment): boolean;
+}
+
+/** The engine as the schedule sees it. */
+export const createView = ({ nowUs, policy, line, cache, segments, peers, listed }: ViewHost) => {
+  /** Absolute playback time zero, µs: what a start time is added to for a deadline. */
+  let playheadUs = 0;
+
+  const deadlineUs = (s: Segment): number => {
+    let least = Number.POSITIVE_INFINITY;
+    for (const l of s.loads) least = Math.min(least, l.request.deadlineMs() * 1000);
+    return Math.floor(least < Number.POSITIVE_INFINITY ? nowUs() + least : playheadUs + s.ref.startMs * 1000);
+  };
+  const view = (s: Segment) => viewSegment(s, cache, deadlineUs(s), line);
+
+  return {
+    /** The player asks for a segment: it says where the playhead is. */
+    asked(request: SegmentRequest): void {
+      playheadUs = nowUs() + (request.deadlineMs() - request.startMs) * 1000;
+    },
+    /** Whether the playhead leaves the time to measure the line by a segment. */
+    relaxed(s: Segment): boolean {
+      const v = view(s);
+      return !complete(cache.get(s.id)) && v.deadline_us - nowUs() >= urgentWindow(v, policy.urgent_permille);
+    },
+    /** `background`: something is fetched ahead. */
+    input(background: boolean, rest: Pick<ScheduleInput, 'self' | 'linking' | 'off'>): ScheduleInput {
+      const list = [...segments.values()].filter((s) => s.loads.size || listed(s) || s.uncertified);
+      list.sort((a, b) => a.ref.startMs - b.ref.startMs || (a.id < b.id ? -1 : 1));
+      const { behind, ...seen } = viewPeers(peers.values());
+      return {
+        now_us: nowUs(),
+        ...rest,
+        policy: { ...policy, background, piece_cap: policy.piece_cap + behind },
+        segments: list.map(view),
+        ...seen,
+      };
+    },
+  };
 };

@@ -25,6 +25,9 @@ export type ViewerRole = 'full' | 'leech' | 'relay-only' | 'off';
 export interface Policy {
   role: ViewerRole;
   control_group: boolean;
+  /** Whether it may fetch ahead, and how many bytes it may lose by that; 0 the default. */
+  prefetch: boolean;
+  waste_bytes: number;
   max_links: number;
   relay: 'allow' | 'never';
   local: 'ask' | 'never' | 'if-granted';
@@ -251,6 +254,8 @@ const remoteRole = one<RemoteRole>('viewer', 'seed');
 const policy = object<Policy>({
   role: or(one('full', 'leech', 'relay-only', 'off'), 'full'),
   control_group: off,
+  prefetch: off,
+  waste_bytes: or(integer(0, Number.MAX_SAFE_INTEGER), 0),
   max_links: or(integer(0, 1024), 8),
   relay: or(one('allow', 'never'), 'allow'),
   local: or(one('ask', 'never', 'if-granted'), 'if-granted'),

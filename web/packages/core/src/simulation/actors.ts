@@ -2,6 +2,7 @@ import { type Alarm, type Background, createBackground } from '../background/ind
 import { createEngine, type EngineDeps } from '../engine.ts';
 import type { ByteRange, Clock, Engine, PeerLink, SegmentResult } from '../ports.ts';
 import { maxLength, virtualRanges } from '../segment/index.ts';
+import { createStats } from '../stats/stats.ts';
 import { createLine } from '../transfer/line.ts';
 import { createPeer, type Peer, type PeerHost } from '../transfer/peer.ts';
 import { type Film, idOf, rules, type Signer } from './film.ts';
@@ -164,6 +165,8 @@ export class Viewer {
   stallMs = 0;
   startupMs = -1;
   adaptive = false;
+  /** Segments behind the asked one that it tells of. */
+  tells = 2;
   onProgress?: (loaded: number) => void;
   /** Gives up what is being loaded. */
   abort = nothing;
@@ -192,6 +195,7 @@ export class Viewer {
         return background;
       },
       line: createLine(this.clock),
+      stats: createStats(),
       clock: network.world,
       crypto,
       rules,
@@ -244,7 +248,8 @@ export class Viewer {
           this.update();
           return segment.startMs - this.position;
         },
-        upcoming: film.segments.slice(this.next + 1, this.next + 3),
+        upcoming: film.segments.slice(this.next + 1, this.next + 1 + this.tells),
+        live: false,
         origin: film.fetcher(network, this.id, segment.name),
       },
       (loaded) => this.onProgress?.(loaded),
@@ -262,6 +267,15 @@ export class Viewer {
       },
       (error) => this.errors.push(error),
     );
+  }
+
+  /** Goes on from the n-th segment. */
+  seek(n: number): void {
+    this.update();
+    this.abort();
+    this.next = n;
+    this.position = this.bufferedMs = this.film.segments[n]!.startMs;
+    this.loadNext();
   }
 
   bytes(from = 0): Record<'origin' | 'seed' | 'peer', number> {

@@ -5,6 +5,8 @@ export interface Stats {
   /** Since the last take, and since the beginning. */
   take(): StatsDelta;
   totals(): StatsDelta;
+  /** The same, as it grows. */
+  readonly total: StatsDelta;
   /** What was refused, skipped or unusual, by a closed set of names. */
   counters: Record<string, number>;
   count(name: string, n?: number): void;
@@ -13,7 +15,9 @@ export interface Stats {
   played(bytes: number): void;
   uploaded(path: LinkPath, bytes: number): void;
   segment(source: Source, reason: Reason | undefined): void;
-  add(field: 'duplicate_bytes' | 'wasted_bytes' | 'rejected_bytes' | 'contradictions', n: number): void;
+  add(field: { [K in keyof StatsDelta]: StatsDelta[K] extends number ? K : never }[keyof StatsDelta], n: number): void;
+  /** Bytes that came and are of no use, in that lane. */
+  wasted(bytes: number, lane: number): void;
 }
 
 const empty = (): StatsDelta => ({
@@ -25,6 +29,9 @@ const empty = (): StatsDelta => ({
   wasted_bytes: 0,
   rejected_bytes: 0,
   contradictions: 0,
+  prefetched_bytes: 0,
+  prefetch_wasted_bytes: 0,
+  promotions: 0,
 });
 
 export const createStats = (): Stats => {
@@ -40,6 +47,7 @@ export const createStats = (): Stats => {
       delta = empty();
       return taken;
     },
+    total,
     totals: () => JSON.parse(JSON.stringify(total)),
     counters,
     count(name, n = 1) {
@@ -54,5 +62,6 @@ export const createStats = (): Stats => {
     segment: (source, reason) =>
       tally({ segments: { [source]: 1 }, reasons: reason && reasons.includes(reason) ? { [reason]: 1 } : {} }),
     add: (field, n) => tally({ [field]: n }),
+    wasted: (wasted_bytes, lane) => tally({ wasted_bytes, prefetch_wasted_bytes: lane ? wasted_bytes : 0 }),
   };
 };

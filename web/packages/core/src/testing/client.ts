@@ -39,6 +39,7 @@ export function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Enviro
     addressSpace: () => 'public',
     localAccess: async () => true,
     metered: () => false,
+    battery: () => false,
     alarm: () => ({ set() {}, stop() {} }),
     tabs: () => undefined,
     hidden: () => false,

@@ -17,6 +17,7 @@ import {
   wantedSegments,
 } from '../session/messages.ts';
 import type { Refusal } from '../session/session.ts';
+import { createStats } from '../stats/stats.ts';
 import type { CreateEngine, TitleOptions } from '../title.ts';
 import type { Line } from '../transfer/line.ts';
 import { inform } from './inform.ts';
@@ -204,6 +205,19 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         self: () => idToHex(welcome!.session),
         uploads: () => role() !== 'leech',
         line: host.line,
+        stats: createStats(),
+        ahead() {
+          const { prefetch, waste_bytes } = welcome!.policy;
+          // On a line that is paid for by the byte nobody is more than a leech.
+          return {
+            allowed: prefetch,
+            waste_bytes,
+            role: role(),
+            save_data: false,
+            metered: false,
+            battery: environment.battery(),
+          };
+        },
       },
       environment,
     );

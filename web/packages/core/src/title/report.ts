@@ -10,7 +10,7 @@ export interface Report {
   /** A segment came from the origin without the engine. */
   bypassed(bytes: number, reason: Reason): void;
   /** What has been counted since the last time, as the tracker's `stats` message has it. */
-  take(engine: Engine | undefined): Figures & { interval_ms: number };
+  take(engine: Engine | undefined, last?: boolean): Figures & { interval_ms: number };
   /** Totals since the title was opened. */
   totals(engine: EngineSnapshot | undefined): Pick<TitleSnapshot, 'totals' | 'playback' | 'linkFailures'>;
 }
@@ -34,11 +34,11 @@ export function createReport(now: () => number): Report {
       own.played(bytes);
       own.segment('origin', reason);
     },
-    take(engine) {
+    take(engine, last) {
       const interval_ms = Math.max(1, Math.round(now() - takenAt));
       const taken = { interval_ms, link_failures: {}, ...(own.take() as unknown as Figures) };
       add(taken, pending);
-      if (engine) add(taken, engine.takeStats() as unknown as Figures);
+      if (engine) add(taken, engine.takeStats(last) as unknown as Figures);
       pending = {};
       takenAt = now();
       return taken;

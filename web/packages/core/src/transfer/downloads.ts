@@ -23,11 +23,13 @@ export interface Downloads {
   all: Map<number, Download>;
   add(d: Pick<Download, 'segment' | 'piece' | 'length' | 'lane' | 'reason' | 'sentUs'>): Download;
   remove(d: Download): void;
+  /** It is of the foreground from now on. */
+  promote(d: Download, nowUs: number): void;
   /** Ends it; data of it that is on the way is wasted, not unsolicited. */
   cancel(d: Download, nowMs: number): void;
   /** What a data message did. */
   data(m: DataMessage, nowMs: number): Download | 'canceled' | 'unsolicited' | 'malformed';
-  /** Bytes outstanding. */
+  /** Bytes of the foreground outstanding. */
   queued(): number;
   find(segment: string, piece: number): Download | undefined;
 }
@@ -51,8 +53,11 @@ export const createDownloads = (): Downloads => {
   const canceled = new Map<number, { at: number; left: number }>();
   let lastId = 0;
   let queued = 0;
+  const owe = (d: Pick<Download, 'lane' | 'length'>, more: number) => {
+    if (!d.lane) queued += more * d.length;
+  };
   const remove = (d: Download) => {
-    if (all.delete(d.id) && !d.checking) queued -= d.length;
+    if (all.delete(d.id) && !d.checking) owe(d, -1);
   };
   return {
     all,
@@ -68,10 +73,15 @@ export const createDownloads = (): Downloads => {
         checking: false,
       };
       all.set(lastId, full);
-      queued += d.length;
+      owe(d, 1);
       return full;
     },
     remove,
+    promote(d, nowUs) {
+      d.lane = 0;
+      d.sentUs = nowUs;
+      owe(d, 1);
+    },
     cancel(d, nowMs) {
       remove(d);
       if (d.checking) return;
@@ -95,7 +105,7 @@ export const createDownloads = (): Downloads => {
       d.received += m.payload.length;
       if (d.received === d.length) {
         d.checking = true;
-        queued -= d.length;
+        owe(d, -1);
       }
       return d;
     },

@@ -29,6 +29,9 @@ export interface LoadsHost {
   /** For a stretch, whether it fits the certificate. */
   fromOrigin(s: Segment, data: Uint8Array, part?: Stretch): Promise<unknown>;
   delivered(detail: EngineEvents['segment']): void;
+  /** What came of it before it was asked for is the player's; or it came again, as a whole. */
+  played(s: Segment): void;
+  lost(s: Segment): void;
   changed(): void;
 }
 
@@ -58,6 +61,7 @@ export const createLoads = (host: LoadsHost): Loads => {
     crowded?: boolean,
   ) => {
     const { origin, seed } = bytes;
+    host.played(s);
     const source = sourceOf(bytes);
     const reason = origin ? s.originReason : seed ? (s.pieceReason ?? 'no-holder') : undefined;
     for (const load of [...s.loads]) {
@@ -179,6 +183,7 @@ export const createLoads = (host: LoadsHost): Loads => {
           const copy = load.part || s.disputed || !host.sharing() || !s.id ? undefined : new Uint8Array(data.slice(0));
           host.cancel(s);
           stats.played(size);
+          host.lost(s);
           // A second load at the same time gets a buffer of its own.
           const all = s.loads.size > 1;
           settle(s, () => (all ? data.slice(0) : data), { origin: size, seed: 0, peer: 0 }, status, crowded);

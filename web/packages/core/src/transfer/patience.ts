@@ -8,8 +8,8 @@ export interface Patience {
   data(bytes: number): void;
   /** Requests ran out of time. How long to leave the peer alone, µs; undefined: it is to go. */
   stalled(): number | undefined;
-  /** It rejected something. How long to leave it alone, µs. */
-  rejected(reason: number): number;
+  /** It rejected something. How long to leave it alone, µs; longer each time, if somebody waits. */
+  rejected(reason: number, urgent: boolean): number;
   /** Whether who answers this ping is to go: it runs, had the requests before the first ping, and had time. */
   pong(nonce: number): boolean;
   /** Whether a further message of those that data do not bring with them is one too many. */
@@ -68,7 +68,8 @@ export const createPatience = (clock: Clock, lenient: boolean, ping: (nonce: num
       }
       return pause;
     },
-    rejected: (reason) => Math.min(longestPauseUs, (waitUs[reason] ?? rejectPauseUs) * 2 ** rejects++),
+    rejected: (reason, urgent) =>
+      Math.min(longestPauseUs, (waitUs[reason] ?? rejectPauseUs) * 2 ** (urgent ? rejects++ : 0)),
     pong(n) {
       if (!mute || n !== nonce) return false;
       if (mute > 1) return true;

@@ -1,6 +1,7 @@
 import { describe, expect, it } from 'vitest';
+import type { Background, BackgroundLane } from '../background/index.ts';
 import type { PeerLink } from '../ports.ts';
-import { decode, encode, type Message } from '../protocol/peer.ts';
+import { decode, encode, flagBackground, type Message, rejectLaneOff } from '../protocol/peer.ts';
 import { FakeClock } from '../testing/clock.ts';
 import { createPeer, type PeerHost } from './peer.ts';
 
@@ -9,11 +10,12 @@ const other = '2'.repeat(32);
 const swarm = '5'.repeat(32);
 const segment = 'a'.repeat(32);
 
-const setUp = async (greeted?: string[]) => {
+const setUp = async (greeted?: string[], lane?: BackgroundLane) => {
   const clock = new FakeClock();
   const said: Message[] = [];
   const ended: [string, boolean][] = [];
   const held = new Set([segment]);
+  const lost: [number, number][] = [];
   const link: PeerLink = {
     peer: other,
     role: 'viewer',
@@ -22,6 +24,7 @@ const setUp = async (greeted?: string[]) => {
     path: () => 'direct',
     sendControl: (b) => void said.push(decode('control', b)!),
     sendData: () => true,
+    waiting: () => 0,
     close: () => {},
   };
   const nothing = () => {};
@@ -45,19 +48,20 @@ const setUp = async (greeted?: string[]) => {
     certificate: nothing,
     certificateNone: nothing,
     count: nothing,
-    wasted: nothing,
+    wasted: (bytes, lane) => lost.push([bytes, lane]),
     changed: nothing,
   };
+  if (lane) host.background = () => ({ add: () => lane }) as unknown as Background;
   const peer = createPeer(link, 0, host);
   const hear = (m: Message) => link.onControl!(encode(m));
-  const hello = { minVersion: 1, maxVersion: 1, flags: 0, maxRequests: 64, peer: other, swarm };
+  const hello = { minVersion: 1, maxVersion: 1, flags: lane ? flagBackground : 0, maxRequests: 64, peer: other, swarm };
   hear({ type: 'hello', ...hello });
   const take = (type: Message['type']) => said.splice(0).filter((m) => m.type === type);
-  const ask = (piece = 0) => {
-    const d = { segment, piece, length: 100, lane: 0 as const, reason: 'near', sentUs: Math.floor(clock.now() * 1000) };
+  const ask = (piece = 0, lane: 0 | 1 = 0) => {
+    const d = { segment, piece, length: 100, lane, reason: 'near', sentUs: Math.floor(clock.now() * 1000) };
     return peer.downloads.add(d);
   };
-  return { clock, link, peer, said, ended, held, hear, take, ask };
+  return { clock, link, peer, said, ended, held, lost, hear, take, ask };
 };
 
 describe('a peer that an answer has greeted', () => {
@@ -190,5 +194,51 @@ describe('a link', () => {
       peer.drop('shutdown', 0);
       expect(clock.pending).toBe(0);
     }
+  });
+});
+
+describe('the background of a link', () => {
+  const lane = () => {
+    const did: unknown[] = [];
+    const note =
+      (name: string) =>
+      (...with_: unknown[]) => {
+        did.push([name, ...with_]);
+      };
+    const fake = { wake: note('wake'), requested: note('requested'), gone: note('gone'), reset: note('reset') };
+    return { did, lane: { ...fake, close: note('close') } as unknown as BackgroundLane };
+  };
+
+  it('is measured anew when packets take another way', async () => {
+    const { did, lane: fake } = lane();
+    const { link } = await setUp(undefined, fake);
+    link.onMoved!();
+    expect(did).toEqual([['reset']]);
+  });
+
+  it('has requests that are no debt of the peer, and no fault when they are rejected', async () => {
+    const { did, lane: fake } = lane();
+    const { peer, hear, ask, lost, clock } = await setUp(undefined, fake);
+    const d = ask(0, 1);
+    expect(peer.downloads.queued()).toBe(0);
+    d.received = 30;
+    hear({ type: 'reject', reason: 4, ids: [d.id] });
+    expect([did, lost]).toEqual([[['gone', 70]], [[30, 1]]]);
+    expect(peer.stalledUntilUs).toBe(0);
+    expect(peer.behindUs).toBeGreaterThan(clock.now() * 1000);
+    hear({ type: 'reject', reason: rejectLaneOff, ids: [ask(1, 1).id] });
+    expect(peer.behindUs).toBe(Number.MAX_SAFE_INTEGER);
+    hear({ type: 'reject', reason: 4, ids: [ask(2).id] });
+    expect(peer.stalledUntilUs).toBeGreaterThan(0);
+  });
+
+  it('counts as foreground once a request is promoted', async () => {
+    const { peer, ask, clock } = await setUp();
+    const d = ask(0, 1);
+    await clock.advance(500);
+    peer.downloads.promote(d, 1_234);
+    expect([d.lane, d.sentUs, peer.downloads.queued()]).toEqual([0, 1_234, 100]);
+    peer.downloads.remove(d);
+    expect(peer.downloads.queued()).toBe(0);
   });
 });

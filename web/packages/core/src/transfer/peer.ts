@@ -11,11 +11,13 @@ import {
   flagOnDemand,
   type HaveEntry,
   laneBackground,
+  laneForeground,
   Malformed,
   type Message,
   maxUnknown,
   maxUnsolicited,
   negotiate,
+  rejectLaneOff,
 } from '../protocol/peer.ts';
 import { createHoldings, type Holdings } from '../swarm/holdings.ts';
 import { createDownloads, type Download, type Downloads } from './downloads.ts';
@@ -43,7 +45,7 @@ export interface PeerHost {
   certificate(peer: Peer, segment: string, raw: Uint8Array): void;
   certificateNone(peer: Peer, segment: string, reason: number, objectLength: number): void;
   count(name: string, n?: number): void;
-  wasted(bytes: number): void;
+  wasted(bytes: number, lane: number): void;
   /** Something happened that the schedule may act on. */
   changed(): void;
 }
@@ -66,6 +68,9 @@ export interface Peer {
   /** Up to when its data pay for its silence, µs. */
   dataUs: number;
   stalledUntilUs: number;
+  /** Nothing is asked of it in the background before, and when data of that last came, µs. */
+  behindUs: number;
+  cameBehindUs: number;
   /** Verified bytes. */
   downloaded: number;
   uploaded: number;
@@ -128,11 +133,17 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
 
   const news = createNews(clock, host.announcement, (entries) => send({ type: 'have', entries }));
 
+  /** What came of it is for nothing, and the rest does not come. */
+  const lose = (d: Download) => {
+    host.wasted(d.received, d.lane);
+    if (d.lane) peer.lane?.gone(d.length - d.received);
+  };
+
   const end = (reason: LinkCloseReason, ban: boolean) => {
     if (!open) return;
     open = false;
     for (const d of [...peer.downloads.all.values()]) {
-      if (!d.checking) host.wasted(d.received);
+      if (!d.checking) lose(d);
       peer.downloads.remove(d);
     }
     news.stop();
@@ -164,6 +175,8 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     rttUs: unknownRttUs,
     dataUs: 0,
     stalledUntilUs: 0,
+    behindUs: 0,
+    cameBehindUs: 0,
     downloaded: 0,
     uploaded: 0,
     send,
@@ -174,7 +187,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
       const list = [...peer.downloads.all.values()].filter((d) => !d.checking && match(d));
       for (const d of list) {
         peer.downloads.cancel(d, clock.now());
-        host.wasted(d.received);
+        lose(d);
       }
       idle();
       peer.sendIds(
@@ -238,17 +251,22 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
 
   const rejected = (reason: number, ids: number[]) => {
     let lie = false;
+    const lanes = new Set(ids.map((id) => peer.downloads.all.get(id)?.lane));
+    const urgent = !lanes.has(laneBackground) || lanes.has(laneForeground);
+    const until = nowUs() + patience.rejected(reason, urgent);
+    // Who gives way is not at fault.
+    if (lanes.has(laneBackground)) peer.behindUs = reason === rejectLaneOff ? Number.MAX_SAFE_INTEGER : until;
+    if (urgent) peer.stalledUntilUs = Math.max(peer.stalledUntilUs, until);
     for (const id of ids) {
       const d = peer.downloads.all.get(id);
       if (!d || d.checking) continue;
       host.count(`rejected_${reason}`);
-      host.wasted(d.received);
+      lose(d);
       peer.downloads.remove(d);
       // It would have said first that the piece is gone. Anything else may pass.
       if (saysGone(reason) && peer.holdings.remove(d.segment, d.piece)) lie = true;
     }
     idle();
-    peer.stalledUntilUs = Math.max(peer.stalledUntilUs, nowUs() + patience.rejected(reason));
     if (lie) peer.drop('false-have', byePolicy, true);
     host.changed();
   };
@@ -335,14 +353,15 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     }
     if (d === 'canceled') {
       host.count('canceled_messages');
-      return host.wasted(m.payload.length);
+      return host.wasted(m.payload.length, 0);
     }
     if (d === 'unsolicited') {
       host.count('unsolicited_messages');
       unsolicited += m.payload.length;
       return unsolicited > maxUnsolicited && peer.drop('over-limit', byeOverLimit, true);
     }
-    measure(m.payload.length, d);
+    if (d.lane) peer.cameBehindUs = nowUs();
+    else measure(m.payload.length, d);
     if (d.checking) host.piece(peer, d);
   };
 
@@ -374,6 +393,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   link.onControl = (m) => receive('control', m);
   link.onData = (m) => receive('data', m);
   link.onDrain = () => peer.uploads.pump();
+  link.onMoved = () => peer.lane?.reset();
   link.onClose = (reason) => end(reason, reason === 'protocol-error');
   if (link.greeted) {
     for (const segment of link.greeted) news.said(segment);

@@ -14,6 +14,9 @@ export interface PerformHost {
   giveUp(s: Segment): void;
   /** Pieces of the segment are about to be asked for. */
   begun(s: Segment, length: number): void;
+  /** Whether a piece may be asked of a peer in the background. */
+  mayAsk(peer: Peer): boolean;
+  promoted(): void;
   stalled(): void;
 }
 
@@ -41,6 +44,8 @@ export const perform = (actions: Action[], now: number, host: PerformHost): void
       s.certPeers.push(a.peer);
       certificates.set(peer, [...(certificates.get(peer) ?? []), s.id]);
     } else if (a.type === 'request' && s?.certificate && peer) {
+      // What may not be asked for now comes again with another decision.
+      if (a.lane && !host.mayAsk(peer)) continue;
       host.begun(s, s.certificate.length);
       const length = pieceLength(s.certificate.length, a.piece);
       const d = peer.downloads.add({
@@ -51,6 +56,7 @@ export const perform = (actions: Action[], now: number, host: PerformHost): void
         reason: a.reason,
         sentUs: now,
       });
+      if (a.lane) peer.lane!.requested(length);
       const key = a.peer + s.id + a.lane;
       const batch = batches.get(key) ?? { peer, segment: s.id, lane: a.lane, requests: [] };
       batches.set(key, batch);
@@ -59,7 +65,10 @@ export const perform = (actions: Action[], now: number, host: PerformHost): void
       const d = peer.downloads.find(a.segment, a.piece);
       if (!d) continue;
       if (a.type === 'promote') {
-        d.lane = 0;
+        if (!d.lane) continue;
+        peer.lane?.gone(d.length - d.received);
+        peer.downloads.promote(d, now);
+        host.promoted();
         peer.sendIds('promote', [d.id]);
       } else {
         peer.cancel((x) => x === d);

@@ -49,6 +49,8 @@ export interface Segment {
   uncertified?: Uint8Array;
   /** Piece number → source of verified pieces. */
   sources: ('origin' | 'seed' | 'peer')[];
+  /** Bytes of the pieces that came before the player asked. */
+  ahead?: number[];
   /** Reason of the first piece not taken from a viewer. */
   pieceReason?: Reason;
 }

@@ -1,0 +1,85 @@
+import { expect, test, vi } from 'vitest';
+import type { EngineDeps } from '../engine.ts';
+import type { AheadRules } from '../transfer/ahead.ts';
+import { Film } from './film.ts';
+import { figures, fine, setUp } from './scene.ts';
+
+// Virtual time costs real time on a busy machine.
+vi.setConfig({ testTimeout: 60_000 });
+
+const everything: AheadRules = {
+  allowed: true,
+  waste_bytes: 0,
+  role: 'full',
+  save_data: false,
+  metered: false,
+  battery: false,
+};
+
+/** A viewer of 100 kB/s, and one that comes 60 s later. */
+const scene = async (rules?: Partial<AheadRules>, deps: Partial<EngineDeps> = {}) => {
+  const film = new Film(60, 4000, 400_000);
+  const all = setUp(film);
+  const given = rules && (() => ({ ...everything, ...rules }));
+  all.viewer(undefined, { ahead: () => everything });
+  await all.run(60_000);
+  const late = all.viewer(undefined, { ahead: given, ...deps });
+  late.tells = 32;
+  const totals = () => late.engine.snapshot().totals;
+  /** Of what is held, ms. */
+  const end = () => Math.max(...late.engine.snapshot().ranges.map((r) => r.toMs));
+  return { ...all, film, late, totals, end };
+};
+
+test('what follows is fetched from viewers, behind everything else', async () => {
+  const { late, run, totals, end, viewers, film } = await scene({});
+  await run(80_000);
+  expect(totals().prefetched_bytes).toBeGreaterThan(1_000_000);
+  // The playhead is at 80 s, and the player takes 30 s ahead of it.
+  expect(end()).toBeGreaterThan(120_000);
+  expect(totals()).toMatchObject({ prefetch_wasted_bytes: 0, wasted_bytes: 0, duplicate_bytes: 0 });
+  await run(200_000);
+  expect(late.results.length).toBe(60);
+  expect(figures(viewers, film)).toMatchObject(fine);
+  expect(totals()).toMatchObject({ prefetch_wasted_bytes: 0, wasted_bytes: 0, duplicate_bytes: 0 });
+  expect(late.bytes(3)).toMatchObject({ origin: 0, seed: 0 });
+});
+
+test.each([
+  ['nobody says anything of it', undefined],
+  ['the site does not allow it', { allowed: false }],
+  ['the viewer gives nothing back', { role: 'leech' }],
+])('nothing is fetched ahead where %s', async (_, rules) => {
+  const { late, run, totals, end } = await scene(rules);
+  await run(80_000);
+  expect(late.results.length).toBeGreaterThan(25);
+  expect(totals()).toMatchObject({ prefetched_bytes: 0, promotions: 0 });
+  expect(end()).toBeLessThanOrEqual(120_000);
+});
+
+test('who leaves loses no more than the budget, and tells', async () => {
+  const lost: number[] = [];
+  for (const battery of [false, true]) {
+    const { late, run, totals } = await scene({ battery });
+    await run(80_000);
+    const received = Object.values(totals().bytes).reduce((a, b) => a + b);
+    late.engine.takeStats();
+    const { prefetch_wasted_bytes, wasted_bytes } = late.engine.takeStats(true);
+    expect(prefetch_wasted_bytes).toBeGreaterThan(0);
+    expect(prefetch_wasted_bytes).toBeLessThanOrEqual((1_048_576 + received / 10) / (battery ? 4 : 1));
+    expect(wasted_bytes).toBe(prefetch_wasted_bytes);
+    expect(late.engine.takeStats(true).prefetch_wasted_bytes).toBe(0);
+    lost.push(prefetch_wasted_bytes);
+  }
+  expect(lost[1]!).toBeLessThan(lost[0]!);
+});
+
+test('who seeks takes back what is on its way, and what is skipped is counted', async () => {
+  const { late, run, totals } = await scene({});
+  await run(80_000);
+  late.seek(50);
+  await run(500);
+  const { prefetched_bytes, prefetch_wasted_bytes } = totals();
+  expect(prefetch_wasted_bytes).toBeGreaterThan(500_000);
+  expect(prefetch_wasted_bytes).toBeLessThan(prefetched_bytes);
+});
