@@ -17,6 +17,7 @@ type View struct {
 	self     swarm.ID
 	timeout  time.Duration // of beats
 	trackers map[swarm.ID]*tracker
+	looked   time.Time  // when it was last asked who is dead
 	homes    []swarm.ID // that take swarms; kept, for every message asks
 }
 
@@ -86,8 +87,14 @@ func (v *View) Drain() {
 	v.settle()
 }
 
-// Expire forgets who has not beaten for a while.
+// Expire forgets who has not beaten for a while. It is called often: who was asleep for longer has beats to read first, and
+// judges nobody.
 func (v *View) Expire(now time.Time) {
+	slept := !v.looked.IsZero() && now.Sub(v.looked) > v.timeout/2
+	v.looked = now
+	if slept {
+		return
+	}
 	for id, t := range v.trackers {
 		if id != v.self && now.Sub(t.heard) > v.timeout {
 			delete(v.trackers, id)

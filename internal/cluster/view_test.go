@@ -154,3 +154,23 @@ func TestWhoLives(t *testing.T) {
 		t.Errorf("%d trackers are remembered", v.Trackers())
 	}
 }
+
+// TestWhoSleptJudgesNobody: beats that came while a tracker did not run are read after its clock.
+func TestWhoSleptJudgesNobody(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	self, alive, dead := draw(r), draw(r), draw(r)
+	v := NewView(self, 3*beat)
+	v.Beat(alive, 0, false, start)
+	v.Beat(dead, 0, false, start)
+	v.Expire(start)
+	awake := start.Add(time.Minute)
+	v.Expire(awake)
+	if v.Trackers() != 3 {
+		t.Error("who slept took others for dead")
+	}
+	v.Beat(alive, 0, false, awake)
+	v.Expire(awake.Add(beat))
+	if !v.Lives(alive) || v.Lives(dead) {
+		t.Error("a beat later it is known who lives")
+	}
+}
