@@ -1,6 +1,7 @@
 package signal
 
 import (
+	"bytes"
 	"encoding/json"
 	"strconv"
 
@@ -93,7 +94,8 @@ func decodeWelcome(id int, f fields) Message {
 		UpdateEvery: f.integer("update_interval_ms", true, MinInterval, MaxInterval), StatsInterval: f.integer("stats_interval_ms", true, MinInterval, MaxInterval),
 	}
 	if _, ok := f.object("site", true); ok {
-		m.Site = json.RawMessage(f.members["site"])
+		raw, _ := f.members.get("site")
+		m.Site = bytes.Clone(raw) // the message is the caller's
 	}
 	if l, ok := f.object("limits", true); ok {
 		m.Limits = Limits{
@@ -113,7 +115,7 @@ func (f fields) iceServers() []ICEServer {
 func (f fields) iceServer() ICEServer {
 	s := ICEServer{Username: f.text("username", false, 0, MaxText), Credential: f.text("credential", false, 0, MaxText)}
 	f.list("urls", true, MaxURLs, func(i int, raw json.RawMessage) {
-		one := fields{path: f.path, members: map[string]json.RawMessage{"urls": raw}, problem: f.problem}
+		one := fields{path: f.path, members: members{{"urls", raw}}, problem: f.problem}
 		s.URLs = append(s.URLs, one.text("urls", true, 1, MaxText))
 	})
 	return s
@@ -198,7 +200,7 @@ func decodeSignal(id int, f fields) Message {
 func (f fields) each(list string, max int, read func(one fields, name string)) {
 	f.list(list, false, max, func(i int, raw json.RawMessage) {
 		name := list + "[" + strconv.Itoa(i) + "]"
-		read(fields{path: f.path, members: map[string]json.RawMessage{name: raw}, problem: f.problem}, name)
+		read(fields{path: f.path, members: members{{name, raw}}, problem: f.problem}, name)
 	})
 }
 

@@ -1,7 +1,6 @@
 package signal
 
 import (
-	"bytes"
 	"encoding/json"
 	"math"
 	"slices"
@@ -13,7 +12,7 @@ import (
 // values, so that a decoder is a plain list of fields.
 type fields struct {
 	path    string // of this object, with a trailing dot unless it is the message
-	members map[string]json.RawMessage
+	members members
 	problem *MalformedError // shared between an object and those inside it
 }
 
@@ -24,7 +23,7 @@ func (f fields) fail(name, problem string) {
 }
 
 func (f fields) raw(name string, required bool) (json.RawMessage, bool) {
-	m, ok := f.members[name]
+	m, ok := f.members.get(name)
 	if !ok && required {
 		f.fail(name, "is missing")
 	}
@@ -37,11 +36,11 @@ func (f fields) text(name string, required bool, min, max int) string {
 	if !ok {
 		return ""
 	}
-	var s string
-	if len(m) == 0 || m[0] != '"' || json.Unmarshal(m, &s) != nil {
+	if m[0] != '"' {
 		f.fail(name, "is not a string")
 		return ""
 	}
+	s := unquote(m)
 	if len(s) < min || len(s) > max {
 		f.fail(name, "has "+strconv.Itoa(len(s))+" bytes; allowed are "+strconv.Itoa(min)+" to "+strconv.Itoa(max))
 		return ""
@@ -131,12 +130,12 @@ func (f fields) object(name string, required bool) (inner fields, ok bool) {
 }
 
 func (f fields) open(name string, m json.RawMessage) (fields, bool) {
-	inner := fields{path: f.path + name + ".", problem: f.problem}
-	if len(m) == 0 || m[0] != '{' || json.Unmarshal(m, &inner.members) != nil {
+	members, ok := split(m)
+	if !ok {
 		f.fail(name, "is not an object")
 		return fields{}, false
 	}
-	return inner, true
+	return fields{path: f.path + name + ".", members: members, problem: f.problem}, true
 }
 
 // list calls each for the elements of an array of at most max; it returns false when the array is absent.
@@ -145,16 +144,16 @@ func (f fields) list(name string, required bool, max int, each func(i int, m jso
 	if !ok {
 		return false
 	}
-	var elements []json.RawMessage
-	if len(m) == 0 || m[0] != '[' || json.Unmarshal(m, &elements) != nil {
+	all, ok := elements(m)
+	if !ok {
 		f.fail(name, "is not an array")
 		return false
 	}
-	if len(elements) > max {
-		f.fail(name, "has "+strconv.Itoa(len(elements))+" elements; at most "+strconv.Itoa(max)+" are allowed")
+	if len(all) > max {
+		f.fail(name, "has "+strconv.Itoa(len(all))+" elements; at most "+strconv.Itoa(max)+" are allowed")
 		return false
 	}
-	for i, e := range elements {
+	for i, e := range all {
 		each(i, e)
 	}
 	return true
@@ -177,7 +176,7 @@ func (f fields) counts(name string, set []string) map[string]int64 {
 	}
 	var out map[string]int64
 	for _, k := range set {
-		if _, ok := inner.members[k]; !ok {
+		if _, ok := inner.members.get(k); !ok {
 			continue
 		}
 		if out == nil {
@@ -198,10 +197,14 @@ func parseMessage(b []byte) (fields, error) {
 		f.fail("", "is not UTF-8")
 	case tooDeep(b):
 		f.fail("", "is nested more than "+strconv.Itoa(MaxDepth)+" levels deep")
-	case !bytes.HasPrefix(bytes.TrimLeft(b, " \t\r\n"), []byte("{")) || json.Unmarshal(b, &f.members) != nil:
+	case !json.Valid(b):
 		f.fail("", "is not a JSON object")
 	default:
-		return f, nil
+		var ok bool
+		if f.members, ok = split(b); ok {
+			return f, nil
+		}
+		f.fail("", "is not a JSON object")
 	}
 	return f, f.problem
 }

@@ -62,11 +62,10 @@ func ParseID(s string) (ID, error) {
 	if len(s) != 22 {
 		return id, fmt.Errorf("id of %d characters; it has 22 of base64url", len(s))
 	}
-	b, err := base64url.DecodeString(s)
-	if err != nil || len(b) != len(id) {
-		return id, errors.New("id is not 128 bit of base64url without padding")
+	if n, err := base64url.Decode(id[:], []byte(s)); err != nil || n != len(id) {
+		return ID{}, errors.New("id is not 128 bit of base64url without padding")
 	}
-	return ID(b), nil
+	return id, nil
 }
 
 // String returns the wire form.
