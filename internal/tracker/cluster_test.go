@@ -175,6 +175,9 @@ func TestDrainHandsViewersOver(t *testing.T) {
 	if took := time.Since(began); took < viewers*drainEach/2 {
 		t.Errorf("all were sent away within %s", took)
 	}
+	if !old.Crowded() || next.Crowded() {
+		t.Error("a handshake does not go to the next tracker")
+	}
 	eventually(t, "the other tracker has them all", func() bool { return next.members(swarm) == viewers && old.members(swarm) == 0 })
 }
 

@@ -45,6 +45,7 @@ func (t *Tracker) Drain() {
 		}
 		return
 	}
+	t.handing.Store(true)
 	steps := max(1, int(spread/drainStep))
 	step := time.NewTicker(drainStep)
 	defer step.Stop()

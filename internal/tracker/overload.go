@@ -19,8 +19,9 @@ const (
 // maxTurning is how many sockets are told at a time that there is no room. A handshake beyond it is refused without words.
 const maxTurning = 64
 
-// Crowded says whether there is not even room for saying so.
-func (t *Tracker) Crowded() bool { return t.turning.Load() >= maxTurning }
+// Crowded says whether there is not even room for saying so; or whether viewers are being handed over, for a handshake that
+// is refused goes to another tracker where a balancer or a browser has several, and one that was accepted does not.
+func (t *Tracker) Crowded() bool { return t.turning.Load() >= maxTurning || t.handing.Load() }
 
 // turned receives on behalf of a socket that was turned away.
 type turned struct{ t *Tracker }
