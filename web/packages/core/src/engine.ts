@@ -2,21 +2,17 @@
 
 import type { Background } from './background/index.ts';
 import { complete, createCache } from './cache/cache.ts';
-import { createEmitter } from './events.ts';
+import type { Kit } from './kit.ts';
 import type { Clock, Crypto, Engine, EngineEvents, PeerLink, Reason, SegmentResult } from './ports.ts';
 import { byeLeaving, byePolicy, byeReplaced, laneForeground } from './protocol/peer.ts';
 import { decide } from './schedule/decide.ts';
 import { type Action, defaultPolicy, type Policy, type ScheduleInput } from './schedule/input.ts';
 import { createView } from './schedule/view.ts';
 import { pieceSize, type SiteRules } from './segment/index.ts';
-import { snapshotCache, snapshotPeer } from './stats/snapshot.ts';
-import type { Stats } from './stats/stats.ts';
-import { createAgreement } from './transfer/agreement.ts';
 import { type AheadRules, createLookAhead } from './transfer/ahead.ts';
 import { createGreeting } from './transfer/greeting.ts';
 import type { Line } from './transfer/line.ts';
 import { createLoads } from './transfer/loads.ts';
-import { createLook } from './transfer/look.ts';
 import { createParts } from './transfer/parts.ts';
 import { createPeer, type Peer } from './transfer/peer.ts';
 import { perform } from './transfer/perform.ts';
@@ -35,8 +31,8 @@ export interface EngineDeps {
   uploads(): boolean;
   /** What is known of the line already. */
   line: Line;
-  /** What it counts in. */
-  stats: Stats;
+  /** What it counts and tells with. */
+  kit: Kit;
   cacheBytes?: number;
   policy?: Partial<Policy>;
   /** What paces the uploads of this host, if anything does. */
@@ -52,7 +48,8 @@ const longestSleepMs = 30_000;
 const mostUncertifiedBytes = 32 << 20;
 
 export const createEngine = (deps: EngineDeps): Engine => {
-  const { clock, crypto, rules, line, stats } = deps;
+  const { clock, crypto, rules, line } = deps;
+  const { stats, createAgreement, createEmitter, createLook, snapshotCache, snapshotPeer } = deps.kit;
   const policy = { ...defaultPolicy, ...deps.policy };
   const segments = createSegments(rules, crypto);
   const peers = new Map<string, Peer>();

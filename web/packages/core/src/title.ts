@@ -6,13 +6,13 @@
 import type { Environment } from './environment.ts';
 import type { Emitter, LeewayEvents, NoticeCode } from './events.ts';
 import type { Handle } from './handle.ts';
+import type { Kit } from './kit.ts';
 import type { Links } from './link/links.ts';
 import type { Loading, Observation, TitleSnapshot } from './playback.ts';
 import type { Engine, ProgressFunction, Reason, SegmentRequest } from './ports.ts';
 import type { SiteRules } from './segment/index.ts';
 import type { RangeMessage, RevocationMessage, Welcome } from './session/messages.ts';
 import type { TrackerSession } from './session/session.ts';
-import type { Stats } from './stats/stats.ts';
 import { createLoading } from './title/loading.ts';
 import { createMembership } from './title/membership.ts';
 import { createReport } from './title/report.ts';
@@ -30,8 +30,8 @@ export interface EngineContext {
   uploads(): boolean;
   /** What is known of the line to the origin. */
   line: Line;
-  /** What it counts in. */
-  stats: Stats;
+  /** What it counts and tells with. */
+  kit: Kit;
   /** What the site and the device say of fetching ahead. */
   ahead(): AheadRules;
 }

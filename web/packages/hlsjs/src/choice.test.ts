@@ -5,10 +5,10 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { createEngine } from '../../core/src/engine.ts';
 import type { Playback } from '../../core/src/index.ts';
+import { createKit } from '../../core/src/kit.ts';
 import { Seed, swarmId } from '../../core/src/simulation/actors.ts';
 import { rules, Signer } from '../../core/src/simulation/film.ts';
 import { crypto, World } from '../../core/src/simulation/world.ts';
-import { createStats } from '../../core/src/stats/stats.ts';
 import { createLine } from '../../core/src/transfer/line.ts';
 import type { HlsLike } from './hls.ts';
 import { wrapLoader } from './loader.ts';
@@ -71,7 +71,7 @@ function addPeer(
     crypto,
     rules,
     line,
-    stats: createStats(),
+    kit: createKit(),
     self: () => home,
     swarm: swarmId,
     uploads: () => true,

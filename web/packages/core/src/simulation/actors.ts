@@ -1,8 +1,8 @@
 import { type Alarm, type Background, createBackground } from '../background/index.ts';
 import { createEngine, type EngineDeps } from '../engine.ts';
+import { createKit } from '../kit.ts';
 import type { ByteRange, Clock, Engine, PeerLink, SegmentResult } from '../ports.ts';
 import { maxLength, virtualRanges } from '../segment/index.ts';
-import { createStats } from '../stats/stats.ts';
 import { createLine } from '../transfer/line.ts';
 import { createPeer, type Peer, type PeerHost } from '../transfer/peer.ts';
 import { type Film, idOf, rules, type Signer } from './film.ts';
@@ -195,7 +195,7 @@ export class Viewer {
         return background;
       },
       line: createLine(this.clock),
-      stats: createStats(),
+      kit: createKit(),
       clock: network.world,
       crypto,
       rules,

@@ -4,6 +4,7 @@
  */
 
 import type { NoticeCode } from '../events.ts';
+import { createKit } from '../kit.ts';
 import { createLinks, type Links } from '../link/links.ts';
 import type { Engine, Reason, SegmentRef } from '../ports.ts';
 import type { SiteRules } from '../segment/index.ts';
@@ -17,7 +18,6 @@ import {
   wantedSegments,
 } from '../session/messages.ts';
 import type { Refusal } from '../session/session.ts';
-import { createStats } from '../stats/stats.ts';
 import type { CreateEngine, TitleOptions } from '../title.ts';
 import type { Line } from '../transfer/line.ts';
 import { inform } from './inform.ts';
@@ -205,7 +205,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         self: () => idToHex(welcome!.session),
         uploads: () => role() !== 'leech',
         line: host.line,
-        stats: createStats(),
+        kit: createKit(),
         ahead() {
           const { prefetch, waste_bytes } = welcome!.policy;
           // On a line that is paid for by the byte nobody is more than a leech.
