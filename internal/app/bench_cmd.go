@@ -15,11 +15,12 @@ import (
 	"github.com/leeway-video/leeway/internal/bench/trackerbench"
 	"github.com/leeway-video/leeway/internal/bench/transferbench"
 	"github.com/leeway-video/leeway/internal/bench/transportbench"
+	"github.com/leeway-video/leeway/internal/bench/turnbench"
 )
 
 // benches are what `leeway bench` can run.
 func benches() []bench.Bench {
-	return []bench.Bench{swarmbench.Bench, transferbench.Bench, transportbench.Bench, joinbench.Bench, idlebench.Bench, trackerbench.Bench, clusterbench.Bench}
+	return []bench.Bench{swarmbench.Bench, transferbench.Bench, transportbench.Bench, joinbench.Bench, idlebench.Bench, trackerbench.Bench, clusterbench.Bench, turnbench.Bench}
 }
 
 type benchCmd struct {
