@@ -1,6 +1,7 @@
 package turnbench
 
 import (
+	"math"
 	"testing"
 	"time"
 
@@ -62,8 +63,8 @@ func TestPacketsComeBack(t *testing.T) {
 }
 
 func TestFigures(t *testing.T) {
-	m := measured{sent: 1000, back: 999, seconds: 1, cpu: 0.5}
-	if m.loss() != 1 || m.perCore() != 3998 || m.perGB(1000) != 0.5/(1999*1000/1e9) {
+	m := measured{sent: 1000, back: 1000 - 1, seconds: 1, cpu: 0.5}
+	if m.loss() != 1 || m.perCore() != 3998 || math.Abs(m.perGB(1000)-250.125) > 0.001 {
 		t.Errorf("%v %v %v", m.loss(), m.perCore(), m.perGB(1000))
 	}
 	if m.late(traffic{perSecond: 1000}) != "" || m.late(traffic{perSecond: 1100}) == "" {
