@@ -41,7 +41,7 @@ type TrackerConfig struct {
 	DrainSpread       time.Duration `yaml:"drain_spread"`        // in which a drain hands viewers over, or they come back
 	MaxSessions       int           `yaml:"max_sessions"`        // sockets of this tracker
 	MaxSwarms         int           `yaml:"max_swarms"`          // of one session
-	MaxMembers        int           `yaml:"max_members"`         // of one swarm
+	MaxMembers        int           `yaml:"max_members"`         // of one swarm; above it is parted
 	MessagesPerSecond int           `yaml:"messages_per_second"` // of one session
 	ConnectsPerSecond int           `yaml:"connects_per_second"` // of one address
 	MaxPerAddress     int           `yaml:"max_per_address"`     // sockets of one address

@@ -6,6 +6,8 @@ import (
 	"cmp"
 	"encoding/binary"
 	"hash/fnv"
+	"iter"
+	"maps"
 	"slices"
 	"time"
 )
@@ -90,6 +92,9 @@ func (s *Swarm) count(m *Member, by int) {
 
 // Member returns a member, nil if there is none of that ID. The caller may change what an update carries, and nothing else.
 func (s *Swarm) Member(id ID) *Member { return s.members[id] }
+
+// Members goes through all members, in any order.
+func (s *Swarm) Members() iter.Seq[*Member] { return maps.Values(s.members) }
 
 // Join adds a member or replaces what is known of it.
 func (s *Swarm) Join(m Member) {

@@ -209,21 +209,9 @@ func TestLargeSwarmsAreParted(t *testing.T) {
 	for i := range viewers {
 		v := nodes[i%2].from(net.IPv4(127, 0, 1, byte(1+i/2)))
 		v.send(&signal.Join{Request: 7, Title: testTitle, Manifest: testManifest, Role: "full", Want: 4})
-		eventually(t, "taken in", func() bool { // a part that was just halved may be full for a moment
-			m := expectAny(v)
-			switch m := m.(type) {
-			case *signal.Joined:
-				if m.Swarm != swarm {
-					t.Errorf("viewers of one title are in %x and %x", m.Swarm, swarm)
-				}
-				return true
-			case *signal.Error:
-				w.clock.move(time.Second)
-				v.send(&signal.Join{Request: 7, Title: testTitle, Manifest: testManifest, Role: "full", Want: 4})
-			}
-			return false
-		})
-		w.clock.move(50 * time.Millisecond)
+		if m := expect[*signal.Joined](v); m.Swarm != swarm { // all at once, and nobody is turned away
+			t.Errorf("viewers of one title are in %x and %x", m.Swarm, swarm)
+		}
 		all = append(all, v)
 	}
 	eventually(t, "no part is too large", func() bool {
@@ -243,19 +231,4 @@ func TestLargeSwarmsAreParted(t *testing.T) {
 		}
 		return members == viewers && parts >= viewers/most/2
 	})
-}
-
-// expectAny reads the next message.
-func expectAny(v *viewer) signal.Message {
-	v.t.Helper()
-	_ = v.ws.SetReadDeadline(time.Now().Add(patience))
-	_, b, err := v.ws.ReadMessage()
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	m, err := signal.Decode(b)
-	if err != nil {
-		v.t.Fatal(err)
-	}
-	return m
 }

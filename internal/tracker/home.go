@@ -40,7 +40,7 @@ type housed struct {
 	id          signal.ID
 	part        cluster.Part
 	level       int       // that the part has been halved to
-	parted      time.Time // for the last time
+	leaving     int       // members that belong elsewhere since, and have not gone yet; those that ended meanwhile may be among them
 	asked       time.Time // latest request
 	site, title string
 	answered    map[signal.ID]answered
@@ -168,6 +168,16 @@ func sortedBy(group, address string, session signal.ID) []byte {
 	return session[:]
 }
 
+// countLeaving counts the members that belong elsewhere.
+func (s *housed) countLeaving() {
+	s.leaving = 0
+	for m := range s.Members() {
+		if s.elsewhere(m.Group, m.Address, signal.ID(m.ID)) != nil {
+			s.leaving++
+		}
+	}
+}
+
 // elsewhere is the part that somebody belongs to by now, if that is not this one.
 func (s *housed) elsewhere(group, address string, session signal.ID) *bus.Part {
 	to := s.part.Toward(cluster.Hash(sortedBy(group, address, session)), s.level)
@@ -179,14 +189,15 @@ func (s *housed) elsewhere(group, address string, session signal.ID) *bus.Part {
 
 func (h *home) join(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnswer {
 	if s.Member(swarm.ID(r.Session)) == nil {
-		if s.Len() >= h.t.cfg.MaxMembers && s.level < cluster.MaxLevel && now.Sub(s.parted) > 2*h.t.cfg.UpdateInterval {
-			s.level, s.parted = s.level+1, now // whoever belongs elsewhere has gone there before the next time
+		if s.Len()-s.leaving >= h.t.cfg.MaxMembers && s.level < cluster.MaxLevel {
+			s.level++
+			s.countLeaving()
 		}
 		to := s.elsewhere(r.Group, r.Address, r.Session)
 		switch {
 		case to != nil && !r.Rejoin: // one that wants no answer is told at its next update
 			return bus.HomeAnswer{Split: to}
-		case s.Len() >= 2*h.t.cfg.MaxMembers:
+		case s.Len()-s.leaving >= 2*h.t.cfg.MaxMembers:
 			return bus.HomeAnswer{Code: "swarm-full"}
 		}
 	}
@@ -216,6 +227,7 @@ func (h *home) update(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnsw
 	}
 	if to := s.elsewhere(m.Group, m.Address, r.Session); to != nil && !r.Rejoin {
 		s.leave(r.Session)
+		s.leaving = max(0, s.leaving-1)
 		return bus.HomeAnswer{Split: to}
 	}
 	s.refresh(r, now)
@@ -309,6 +321,9 @@ func (h *home) maintain(now time.Time) {
 		}
 		if s.level > s.part.Level && s.Len() < h.t.cfg.MaxMembers/4 {
 			s.level--
+		}
+		if s.leaving > 0 {
+			s.countLeaving()
 		}
 		titles = append(titles, h.due(key, s, now)...)
 		viewers += s.Len()

@@ -50,7 +50,7 @@ type Tracker struct {
 	trust   atomic.Int64 // counts changes of keys and revocations, before sessions are told
 
 	draining atomic.Bool
-	handing  atomic.Bool // viewers over, to other trackers
+	handing  atomic.Bool  // viewers over, to other trackers
 	turning  atomic.Int64 // sockets that are being told that there is no room
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup // the ticker and every served session
