@@ -29,6 +29,7 @@ var Bench = bench.Bench{
 }
 
 const (
+	first    = time.Second      // after the first link has opened: it lets its ICE agent go
 	settle   = 10 * time.Second // after the last link has opened: the checks of set-up have ended
 	period   = 30 * time.Second // several keepalives long
 	patience = time.Minute
@@ -71,6 +72,9 @@ func run(ctx context.Context, r *bench.Run, n int) (bench.Sample, error) {
 	}
 	// One link more than is counted: what a first one brings to a process is not the cost of a link.
 	if err := p.open(ctx, 0, 1); err != nil {
+		return bench.Sample{}, err
+	}
+	if err := wait(ctx, first); err != nil {
 		return bench.Sample{}, err
 	}
 	before, err := p.usage(ctx)
