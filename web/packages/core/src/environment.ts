@@ -25,8 +25,8 @@ export interface Environment {
   metered(): boolean;
   /** The device runs on its battery, as far as the browser says. */
   battery(): boolean;
-  /** An alarm that calls f; and heard, with each beat of its clock. */
-  alarm(f: () => void, heard: (ms: number) => void): Alarm;
+  /** An alarm that calls f; and heard, with each beat of its clock, and without one where it was queued. */
+  alarm(f: () => void, heard: (ms?: number) => void): Alarm;
   /** Divides the line among the tabs of the browser; undefined where they cannot be counted. */
   tabs(o: Omit<TabsOptions, 'port'>): Tabs | undefined;
   hidden(): boolean;

@@ -12,7 +12,7 @@ import type { Tabs, TabsOptions } from './tabs.ts';
 export interface BackgroundOptions {
   clock: Clock;
   /** Makes the alarm that calls f, and heard with each beat. */
-  alarm(f: () => void, heard: (ms: number) => void): Alarm;
+  alarm(f: () => void, heard: (ms?: number) => void): Alarm;
   random(): number;
   /** Other tabs of the browser; undefined: none are known. */
   tabs?(o: Omit<TabsOptions, 'port'>): Tabs | undefined;
@@ -52,9 +52,12 @@ export const createBackground = (o: BackgroundOptions): Background => {
     due = true;
     soon(run);
   };
-  const beats = new Beats(() => alarm.beat?.());
+  const beats = new Beats(
+    () => alarm.beat?.(),
+    () => alarm.queue?.(),
+  );
   const alarm = o.alarm(run, (ms) => {
-    const then = beats.heard(now(), ms * 1000);
+    const then = ms ? beats.heard(now(), ms * 1000) : beats.passed(now());
     let waited = false;
     for (const lane of lanes) waited = lane.cameBy(then) || waited;
     if (waited) run();
@@ -128,9 +131,6 @@ interface LaneOptions {
   /** Has it look after so many µs. */
   later(us: number): void;
 }
-
-/** How long a message waits for what tells when it came, µs, where that does not come. */
-const patience = 15_000;
 
 /** What came with a message, until it is known when. */
 interface Came {
@@ -209,9 +209,7 @@ class Lane implements BackgroundLane {
 
   /** Acknowledges what is due; otherwise after how many µs it is. */
   answer(now: number): number {
-    const [first] = this.#came;
-    const wait = first && this.#o.beats.overdue(now) ? first.at + patience - now : 0;
-    if (wait > 0) return wait;
+    if (this.#came.length && this.#o.beats.overdue(now)) return Number.POSITIVE_INFINITY;
     this.#take();
     const { due } = this.#acker;
     if (due === 0) return Number.POSITIVE_INFINITY;

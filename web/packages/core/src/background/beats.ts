@@ -12,14 +12,18 @@ const overdueUs = 12_000;
  */
 export class Beats {
   #ask: () => void;
+  #queue: () => void;
+  #queued = false;
   /** Where that clock begins, by the beat that was heard soonest. */
   #zero = Number.POSITIVE_INFINITY;
   /** When the newest one was sent; 0: none is known of. */
   #sentAt = 0;
   #askedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(ask: () => void) {
+  /** ask has the clock beat; queue has `passed` called behind all that waits for the thread now. */
+  constructor(ask: () => void, queue: () => void) {
     this.#ask = ask;
+    this.#queue = queue;
   }
 
   /** Something came: for a while it is of interest when. */
@@ -38,8 +42,19 @@ export class Beats {
     return this.#sentAt;
   }
 
-  /** One that is due was not heard: whether what is found now has waited for the thread, the next one tells. */
+  /** One that is due was not heard: whether what is found now has waited for the thread, what waits behind it tells. */
   overdue(now: number): boolean {
-    return this.#sentAt > 0 && now - this.#sentAt > overdueUs;
+    const over = this.#sentAt > 0 && now - this.#sentAt > overdueUs;
+    if (over && !this.#queued) {
+      this.#queued = true;
+      this.#queue();
+    }
+    return over;
+  }
+
+  /** What waited has had its turn: a beat that was not among it is late itself. */
+  passed(now: number): number {
+    this.#queued = false;
+    return now;
   }
 }

@@ -72,6 +72,8 @@ export interface Alarm {
   set(ms: number): void;
   /** Has that other function called with what time it was on the clock, ms, every 10 ms for half a second. */
   beat?(): void;
+  /** Has it called without a time, behind all that waits for the thread now. */
+  queue?(): void;
   stop(): void;
 }
 

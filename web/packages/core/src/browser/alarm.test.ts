@@ -1,4 +1,4 @@
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
 import { beatMs, beatsMs } from '../background/beats.ts';
 import { FakeClock } from '../testing/clock.ts';
 import { type AlarmParts, createAlarm } from './alarm.ts';
@@ -28,6 +28,7 @@ const page = (forbidden?: 'throws' | 'fails') => {
     now: () => clock.now(),
     setTimer: (f, ms) => clock.setTimer(f, Math.max(1_000, ms)),
     clearTimer: (id) => clock.clearTimer(id),
+    channel: () => channel as unknown as MessageChannel,
     worker(program) {
       if (forbidden === 'throws') throw new Error('forbidden');
       text = program;
@@ -35,8 +36,10 @@ const page = (forbidden?: 'throws' | 'fails') => {
     },
   };
   const rung: number[] = [];
+  const port1 = { onmessage: () => {}, close: vi.fn() };
+  const channel = { port1, port2: { postMessage: () => clock.setTimer(() => port1.onmessage(), 0) } };
   const begun = clock.now();
-  const beats: number[] = [];
+  const beats: (number | undefined)[] = [];
   const alarm = createAlarm(parts)(
     () => rung.push(clock.now() - begun),
     (ms) => beats.push(ms),
@@ -149,5 +152,9 @@ describe('the alarm', () => {
     p.worker.postMessage = (ms) => asked.push(ms);
     p.alarm.beat?.();
     expect(asked).toEqual([-1]);
+    p.alarm.queue?.();
+    expect(p.beats).toHaveLength(1);
+    await p.clock.advance(0);
+    expect(p.beats).toEqual([123.5, undefined]);
   });
 });

@@ -9,6 +9,7 @@ export interface AlarmParts {
   now(): number;
   setTimer(f: () => void, ms: number): number;
   clearTimer(id: number): void;
+  channel(): MessageChannel;
   /** A worker that runs the text, or an exception where the page's policy forbids it. */
   worker(text: string): Worker;
 }
@@ -17,10 +18,12 @@ export interface AlarmParts {
  * An alarm that rings in hidden tabs as in visible ones: their own timers tick once a second, those of a worker do not.
  * Until the worker has shown that it runs, and where it is not allowed, the page's timers stand in.
  */
-export function createAlarm(parts: AlarmParts): (f: () => void, heard?: (ms: number) => void) => Alarm {
+export function createAlarm(parts: AlarmParts): (f: () => void, heard?: (ms?: number) => void) => Alarm {
   return (f, heard) => {
     const { now, setTimer, clearTimer } = parts;
     const never = Number.POSITIVE_INFINITY;
+    const { port1, port2 } = parts.channel();
+    port1.onmessage = () => heard?.();
     let worker: Worker | undefined;
     let ticks = false;
     let at = never;
@@ -43,6 +46,7 @@ export function createAlarm(parts: AlarmParts): (f: () => void, heard?: (ms: num
       at = never;
       clearTimer(timer);
       worker?.terminate();
+      port1.close();
     };
 
     try {
@@ -74,6 +78,7 @@ export function createAlarm(parts: AlarmParts): (f: () => void, heard?: (ms: num
         start();
       },
       beat: () => worker?.postMessage(-1),
+      queue: () => port2.postMessage(0),
       stop,
     };
   };
@@ -85,6 +90,7 @@ export const pageAlarm = (): ReturnType<typeof createAlarm> =>
     now: () => performance.now(),
     setTimer: (f, ms) => setTimeout(f, ms) as unknown as number,
     clearTimer: (id) => clearTimeout(id),
+    channel: () => new MessageChannel(),
     worker(text) {
       const url = URL.createObjectURL(new Blob([text], { type: 'text/javascript' }));
       try {

@@ -103,7 +103,7 @@ export class Thread {
   /** An alarm that is heard on this thread, from a worker that beats, if it does. */
   alarm =
     (beats: boolean) =>
-    (f: () => void, heard: (ms: number) => void): Alarm => {
+    (f: () => void, heard: (ms?: number) => void): Alarm => {
       let left = 0;
       let ticking = false;
       const tick = () => {
@@ -119,7 +119,8 @@ export class Thread {
         this.time.setTimer(tick, beatMs);
       };
       const alarm = this.time.alarm()(() => this.run(f));
-      return beats ? { ...alarm, beat } : alarm;
+      const queue = () => this.time.setTimer(() => this.run(() => heard()), 0);
+      return beats ? { ...alarm, beat, queue } : alarm;
     };
 }
 
