@@ -17,13 +17,17 @@ const (
 // reading because one packet could not be delivered would be gone for all.
 type clientSocket struct {
 	*net.UDPConn
-	last addressCache
+	server *Server
+	last   addressCache
 }
 
 // ReadFrom implements net.PacketConn; pion calls it from one goroutine.
 func (c *clientSocket) ReadFrom(p []byte) (int, net.Addr, error) {
 	for {
 		n, from, err := c.ReadFromUDPAddrPort(p)
+		if err == nil && n >= channelHeader && p[0]>>6 == 1 && c.server.pass(from, p[:n]) {
+			continue
+		}
 		if err == nil {
 			return n, c.last.of(from), nil
 		}

@@ -143,7 +143,9 @@ func TestAnAllocationMakesNoMoreGrowThanItNeeds(t *testing.T) {
 	defer w.mu.Unlock()
 	for _, r := range w.relayed {
 		r.mu.Lock()
-		r.channels = maxChannels
+		for i := range maxChannels {
+			r.channels[uint16(i)] = addrPort(peer(i))
+		}
 		r.mu.Unlock()
 		if r.permits(addrPort(peer(0)).Addr()) {
 			t.Error("channels are not bounded")

@@ -71,8 +71,8 @@ func (s *Server) announces(a netip.Addr) bool {
 
 // relayedAt is the open relayed address of this name, or nil.
 func (s *Server) relayedAt(at netip.AddrPort) *relayed {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	s.mu.RLock()
+	defer s.mu.RUnlock()
 	return s.relayed[at]
 }
 
@@ -104,6 +104,11 @@ func (s *Server) created(client net.Addr, r *relayed) {
 	s.mu.Lock()
 	if r != nil {
 		s.byClient[at] = r
+		if _, datagrams := client.(*net.UDPAddr); datagrams {
+			r.mu.Lock() // after Server.mu, never before
+			r.client, r.out = at, s.clients[int(at.Port())%len(s.clients)]
+			r.mu.Unlock()
+		}
 	}
 	s.mu.Unlock()
 	s.cfg.Policy.Holds(at.Addr(), 1)

@@ -49,8 +49,13 @@ type relayed struct {
 	once   sync.Once
 
 	mu       sync.Mutex
-	peers    map[netip.Addr]struct{} // guarded by mu: permissions
-	channels int                     // guarded by mu
+	peers    map[netip.Addr]struct{}   // guarded by mu: permissions
+	channels map[uint16]netip.AddrPort // guarded by mu: peers by the number of their channel
+	numbers  map[netip.AddrPort]uint16 // guarded by mu: the same the other way
+	client   netip.AddrPort            // guarded by mu; invalid: pion has not told of it yet, or it comes by a stream
+	out      *clientSocket             // guarded by mu: for client
+
+	frame [channelHeader + 1600]byte // only the reader
 }
 
 // generator gives pion the sockets of allocations.
@@ -106,7 +111,7 @@ func (s *Server) open(f *family, flow Flow) (*relayed, error) {
 			return nil, fmt.Errorf("turnd: relayed address: %w", err)
 		}
 		_, _ = conn.SetReadBuffer(relayBuffer), conn.SetWriteBuffer(relayBuffer) // the kernel gives what it allows
-		r := &relayed{UDPConn: conn, server: s, family: f, port: port, flow: flow, peers: map[netip.Addr]struct{}{}}
+		r := &relayed{UDPConn: conn, server: s, family: f, port: port, flow: flow, peers: map[netip.Addr]struct{}{}, channels: map[uint16]netip.AddrPort{}, numbers: map[netip.AddrPort]uint16{}}
 		if !s.enter(r) {
 			_ = conn.Close()
 			return nil, net.ErrClosed
@@ -124,6 +129,10 @@ func (r *relayed) WriteTo(p []byte, to net.Addr) (int, error) {
 	if !ok {
 		return 0, errPeer
 	}
+	return r.send(p, at)
+}
+
+func (r *relayed) send(p []byte, at netip.AddrPort) (int, error) {
 	own := r.server.announces(at.Addr())
 	open := own && r.server.relayedAt(at) != nil
 	if !r.flow.Send(at, own, open, len(p)) {
@@ -138,7 +147,7 @@ func (r *relayed) WriteTo(p []byte, to net.Addr) (int, error) {
 // ReadFrom implements net.PacketConn: a packet of a peer to the client. It ends when the socket is closed, and on nothing less.
 func (r *relayed) ReadFrom(p []byte) (int, net.Addr, error) {
 	for {
-		n, from, err := r.ReadFromUDPAddrPort(p)
+		n, from, err := r.ReadFromUDPAddrPort(r.frame[channelHeader:])
 		switch {
 		case errors.Is(err, net.ErrClosed):
 			return 0, nil, err
@@ -151,7 +160,9 @@ func (r *relayed) ReadFrom(p []byte) (int, net.Addr, error) {
 				from = own
 			}
 		}
-		return n, r.last.of(from), nil
+		if !r.back(from, n) {
+			return copy(p, r.frame[channelHeader:channelHeader+n]), r.last.of(from), nil
+		}
 	}
 }
 
@@ -171,5 +182,5 @@ func (r *relayed) permits(peer netip.Addr) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	_, known := r.peers[peer]
-	return (known || len(r.peers) < maxPeers) && r.channels < maxChannels
+	return (known || len(r.peers) < maxPeers) && len(r.channels) < maxChannels
 }

@@ -27,7 +27,7 @@ type Server struct {
 	closing  chan struct{}
 	gone     sync.WaitGroup // relayed addresses, until pion has forgotten them, and streams
 
-	mu       sync.Mutex
+	mu       sync.RWMutex
 	closed   bool                        // guarded by mu
 	relayed  map[netip.AddrPort]*relayed // guarded by mu: by announced address
 	byClient map[netip.AddrPort]*relayed // guarded by mu
@@ -85,7 +85,7 @@ func (s *Server) listen() (err error) {
 			return err
 		}
 		_, _ = conn.SetReadBuffer(clientBuffer), conn.SetWriteBuffer(clientBuffer) // the kernel gives what it allows
-		s.clients = append(s.clients, &clientSocket{UDPConn: conn})
+		s.clients = append(s.clients, &clientSocket{UDPConn: conn, server: s})
 	}
 	return nil
 }
@@ -148,9 +148,9 @@ func (s *Server) permit(client net.Addr, ip net.IP) bool {
 	if !s.announces(peer) && !s.cfg.Policy.AllowsPeer(peer) {
 		return false
 	}
-	s.mu.Lock()
+	s.mu.RLock()
 	r := s.byClient[from]
-	s.mu.Unlock()
+	s.mu.RUnlock()
 	return r != nil && r.permits(peer)
 }
 
@@ -169,13 +169,6 @@ func (s *Server) events() turn.EventHandler {
 			}
 		}
 	}
-	channels := func(relay net.Addr, n int) {
-		if r := of(relay); r != nil {
-			r.mu.Lock()
-			r.channels += n
-			r.mu.Unlock()
-		}
-	}
 	return turn.EventHandler{
 		OnAllocationCreated: func(client, _ net.Addr, _, _, _ string, relay net.Addr, _ int) { s.created(client, of(relay)) },
 		OnAllocationDeleted: func(client, _ net.Addr, _, _, _ string) { s.deleted(client) },
@@ -185,8 +178,17 @@ func (s *Server) events() turn.EventHandler {
 		OnPermissionDeleted: func(_, _ net.Addr, _, _, _ string, relay net.Addr, peer net.IP) {
 			peers(relay, peer, func(r *relayed, a netip.Addr) { delete(r.peers, a) })
 		},
-		OnChannelCreated: func(_, _ net.Addr, _, _, _ string, relay, _ net.Addr, _ uint16) { channels(relay, 1) },
-		OnChannelDeleted: func(_, _ net.Addr, _, _, _ string, relay, _ net.Addr, _ uint16) { channels(relay, -1) },
+		OnChannelCreated: func(_, _ net.Addr, _, _, _ string, relay, peer net.Addr, number uint16) {
+			at, ok := place(peer)
+			if r := of(relay); r != nil && ok {
+				r.bound(number, at)
+			}
+		},
+		OnChannelDeleted: func(_, _ net.Addr, _, _, _ string, relay, _ net.Addr, number uint16) {
+			if r := of(relay); r != nil {
+				r.unbound(number)
+			}
+		},
 	}
 }
 

@@ -45,6 +45,27 @@ func (w *world) drained() {
 	}
 }
 
+// TestRelaysOnAllAddresses: the socket is of both families then, and IPv4 travels in IPv6's clothes.
+func TestRelaysOnAllAddresses(t *testing.T) {
+	w := newWorld(t, func(c *Config, r *relay.Config) {
+		c.Listen, c.ListenTLS, c.Announce = ":0", "", []netip.Addr{netip.MustParseAddr("127.0.0.1")}
+		allowLoopback(c, r)
+	})
+	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(w.Addr().(*net.TCPAddr).Port))
+	username, password := w.secret.Mint("demo", "a", time.Now().Add(time.Minute))
+	conn, err := Allocate(at.String(), username, password)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	peer := echo(t, "127.0.0.1:0")
+	for range 3 {
+		if from, text := exchange(t, conn, peer, conn, "hello"); addrPort(from) != addrPort(peer) || text != "hello" {
+			t.Errorf("%q from %v", text, from)
+		}
+	}
+}
+
 func TestRelaysIPv6(t *testing.T) {
 	if l, err := net.Listen("tcp", "[::1]:0"); err != nil {
 		t.Skip("no IPv6 here")
