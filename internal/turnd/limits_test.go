@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"testing"
 	"time"
@@ -182,7 +183,7 @@ func TestPortsAreNotReservedAndTCPIsNotRelayed(t *testing.T) {
 func freePorts(t *testing.T, count int) (first int) {
 	t.Helper()
 search:
-	for first = 20_000; first < 32_000; first += count {
+	for first = 20_000 + count*rand.IntN(1000); first < 32_000; first += count {
 		for i := range count {
 			c, err := net.ListenUDP("udp4", &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1), Port: first + i})
 			if err != nil {
@@ -212,7 +213,16 @@ func TestPortsRunOut(t *testing.T) {
 	if _, err := w.client("udp", "more").Allocate(); err == nil {
 		t.Error("there are more allocations than ports")
 	}
-	_ = ports[first+2].Close()
+	_ = ports[first+2].Close() // says so to the server, and does not wait
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for deadline := time.After(patience); w.Allocations() == count; {
+		select {
+		case <-tick.C:
+		case <-deadline:
+			t.Fatal("an allocation that was given back is still there")
+		}
+	}
 	again := w.allocate("udp", "again")
 	if port := again.LocalAddr().(*net.UDPAddr).Port; port != first+2 {
 		t.Errorf("port %d, want %d", port, first+2)

@@ -7,11 +7,15 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/pion/stun/v4"
 	"github.com/pion/turn/v5"
 )
+
+// freeTries is how many ports of the kernel's choice are looked at for one that is free for UDP, too.
+const freeTries = 20
 
 // leaving is how long Close waits for pion's goroutines, which end when their sockets do.
 const leaving = 5 * time.Second
@@ -57,18 +61,31 @@ func Listen(cfg Config) (*Server, error) {
 	return s, nil
 }
 
-// listen opens the sockets that clients send to. TCP is first: where the port is left to the kernel, it has to be free for both.
-func (s *Server) listen() (err error) {
-	if s.plain, err = net.Listen("tcp", s.cfg.Listen); err != nil {
+// listen opens the sockets that clients send to. Where the port is left to the kernel, it has to be free for both protocols.
+func (s *Server) listen() error {
+	host, port, err := net.SplitHostPort(s.cfg.Listen)
+	if err != nil {
 		return err
 	}
-	if s.cfg.ListenTLS != "" {
-		if s.secure, err = net.Listen("tcp", s.cfg.ListenTLS); err != nil {
+	for try := 1; ; try++ {
+		err := s.listenPort(host)
+		if err == nil {
+			break
+		}
+		if port != "0" || try == freeTries || !errors.Is(err, syscall.EADDRINUSE) {
 			return err
 		}
+		s.unlisten()
 	}
-	host, _, err := net.SplitHostPort(s.cfg.Listen)
-	if err != nil {
+	if s.cfg.ListenTLS != "" {
+		s.secure, err = net.Listen("tcp", s.cfg.ListenTLS)
+	}
+	return err
+}
+
+// listenPort opens TCP and then UDP on the port that TCP got.
+func (s *Server) listenPort(host string) (err error) {
+	if s.plain, err = net.Listen("tcp", s.cfg.Listen); err != nil {
 		return err
 	}
 	_, port, err := net.SplitHostPort(s.plain.Addr().String())
@@ -94,6 +111,7 @@ func (s *Server) unlisten() {
 	for _, c := range s.clients {
 		_ = c.Close()
 	}
+	s.clients = nil
 	for _, l := range []net.Listener{s.plain, s.secure} {
 		if l != nil {
 			_ = l.Close()
