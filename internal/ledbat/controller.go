@@ -5,6 +5,7 @@ type Controller struct {
 	host
 	cfg      Config
 	bears    tolerance
+	ceiling  ceiling
 	eager    bool  // foreground goes out under the law
 	held     bool  // what is sent next waited for the window, not for a timer
 	losses   int64 // bytes
@@ -23,13 +24,14 @@ func New(cfg Config) *Controller {
 func (c *Controller) SetParts(n int64) { c.parts = max(1, n) }
 
 // Eager says whether foreground goes out under the law: the host then bears more, up to eagerTarget, as somebody waits for it.
+// A host that sent in that time keeps to what its line carries.
 func (c *Controller) Eager(on bool) { c.eager = on }
 
 // Window is the number of bytes that may be in flight over all links.
 func (c *Controller) Window() int64 { return c.law.Window() }
 
 // PacingRate is the rate of all links together, in bytes/s.
-func (c *Controller) PacingRate() int64 { return pacing(c.law, c.view.RTT) }
+func (c *Controller) PacingRate() int64 { return c.ceiling.of(pacing(c.law, c.view.RTT)) }
 
 // Stats tells how the host stands.
 func (c *Controller) Stats() Stats {

@@ -93,6 +93,18 @@ func (h *host) newest() *delays {
 	return d
 }
 
+// leastQueue is the least queuing delay of the links whose samples are of now; never if there are none. The host's own queue
+// is no longer than that.
+func (h *host) leastQueue(now int64) int64 {
+	q := int64(never)
+	for _, d := range h.members {
+		if d.fresh(now) && d.current(now) {
+			q = min(q, d.queuing())
+		}
+	}
+	return q
+}
+
 func (h *host) median(now int64, of func(*delays) int64) int64 {
 	list := h.scratch[:0]
 	for _, d := range h.members {

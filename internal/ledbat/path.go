@@ -51,7 +51,7 @@ func (p *Path) Reset(now int64) {
 	p.acked, p.backoff, p.limitedAt = false, 0, -never
 	if c.alone(now, &p.delays) {
 		c.restart(c.cfg.Law(true))
-		c.bears = tolerance{}
+		c.bears, c.ceiling = tolerance{}, ceiling{}
 	}
 }
 
@@ -130,12 +130,14 @@ func (c *Controller) pace(now, size int64) {
 		late = 0
 	}
 	c.held = false
+	c.ceiling.on = c.ceiling.on || c.eager
+	rate := c.ceiling.send(size, pacing(c.law, c.view.RTT), now-c.next)
 	c.next = max(c.next, now-late)
 	if c.law.Window() < Packet && c.view.RTT > 0 {
 		c.next = now + interval(c.law.Window(), c.view.RTT)
 		return
 	}
-	c.next += size * 1e6 / max(1, c.PacingRate())
+	c.next += size * 1e6 / max(1, rate)
 }
 
 // OnAck takes in an ack that came over the link.
@@ -158,6 +160,9 @@ func (p *Path) OnAck(now int64, a Ack) Outcome {
 	}
 	c.lastAt = now
 	c.look(now)
+	if c.ceiling.on {
+		c.ceiling.hear(now, out.Acked, c.leastQueue(now), c.view.RTT)
+	}
 	host, own := c.view, p.signal(now)
 	host.Acked, own.Acked = out.Acked, out.Acked
 	if out.Lost > 0 {

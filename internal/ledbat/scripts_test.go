@@ -61,6 +61,18 @@ var scripts = []struct {
 		t.do(s.now, "eager", 0, 0)
 		s.run(5 * second / 2)
 	}},
+	{"what the line carries", "Foreground on 2 Mbit/s: the ceiling is found and held to; acks are late for half a second; TCP comes and leaves, and the ceiling grows.", func(t *tape) {
+		s, l := road{"", 2, 40_000, 60_000}.open(10)
+		t.payload = 2312
+		b := t.host(s).link(0, l, 20_000)
+		t.do(0, "eager", 0, 1)
+		s.at(2*second, func() { b.back = 120_000 })
+		s.at(5*second/2, func() { b.back = 20_000 })
+		tcp := s.rival(1, l, 20_000)
+		s.at(3*second, tcp.pump)
+		s.at(4*second, func() { tcp.on = false })
+		s.run(7 * second)
+	}},
 	{"clocks wrap", "Half a second in, the low 32 bits of both clocks pass zero; the clock is a large number.", func(t *tape) {
 		s := newSim(5)
 		s.now = 400_000<<32 - 500_000

@@ -172,11 +172,11 @@ func TestAnAudienceServesItself(t *testing.T) {
 		audience
 		most tally // least of offload and saved
 	}{
-		// Measured 0.812, 0.726, 0.0005, 0.009 and 2.1.
+		// Measured 0.797, 0.710, 0.006, 0.006, 2.7 and 51; 106 of the last before viewers kept to what their lines carry.
 		"twelve come over a time": {audience{viewers: 12, film: 100 * time.Second, within: 50 * time.Second},
-			tally{offload: 0.78, saved: 0.69, duplicates: 0.01, wasted: 0.02, requests: 2.8}},
+			tally{offload: 0.78, saved: 0.69, duplicates: 0.01, wasted: 0.02, requests: 2.8, queue: 70}},
 		"eight come together, a thin seed": {audience{viewers: 8, film: 100 * time.Second, within: 20 * time.Second, thin: 1.25e6},
-			tally{offload: 0.55, saved: 0.35, duplicates: 0.02, wasted: 0.04, requests: 5}},
+			tally{offload: 0.55, saved: 0.35, duplicates: 0.02, wasted: 0.04, requests: 5, queue: 75}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			const traces = 4
@@ -192,7 +192,8 @@ func TestAnAudienceServesItself(t *testing.T) {
 				base.add(alone, traces)
 			}
 			t.Logf("on average %+v, by the origin alone %+v", sum, base)
-			if m := c.most; sum.offload < m.offload || sum.saved < m.saved || sum.duplicates > m.duplicates || sum.wasted > m.wasted || sum.requests > m.requests {
+			if m := c.most; sum.offload < m.offload || sum.saved < m.saved || sum.duplicates > m.duplicates || sum.wasted > m.wasted || sum.requests > m.requests ||
+				sum.queue > m.queue {
 				t.Errorf("on average %+v", sum)
 			}
 			if sum.stall > base.stall+0.001 || sum.bitrate < 0.98*base.bitrate || sum.startup > 1.05*base.startup {

@@ -33,6 +33,19 @@ export const leastPackets = 4;
 export const eagerTarget = 35_000;
 export const recallTime = 1_000_000;
 
+export const ceilingTime = 250_000;
+export const ceilingPause = 1_000_000;
+export const ceilingQueue = 10_000;
+export const ceilingDrain = 8;
+export const ceilingFall = 2;
+export const ceilingPart = 16;
+export const ceilingKeep = 95;
+export const ceilingBest = 5_000_000;
+export const ceilingSlow = 32;
+export const ceilingFast = 16;
+export const ceilingLong = 2_000_000;
+export const ceilingLate = 50_000;
+
 export const startPart = 2;
 
 export const fastAfter = 16;

@@ -115,6 +115,11 @@ export class Host {
     v.target = targetOf(v.base);
   }
 
+  /** The least queue of the links whose samples are of now; never if there are none. */
+  leastQueue(now: number): number {
+    return Math.min(never, ...this.members.filter((d) => d.fresh(now) && d.current(now)).map((d) => d.queuing()));
+  }
+
   /** The host's law hears of an ack; counts when it gives way. */
   ack(s: Signal): void {
     const before = this.law.window;

@@ -1,4 +1,5 @@
 import type { LedbatAck, Stamp } from './ack.ts';
+import { Ceiling } from './ceiling.ts';
 import {
   burstTime,
   div,
@@ -42,8 +43,19 @@ export class Controller extends Host {
   bears = new Tolerance();
   /** What is sent next waited for the window, not for a timer. */
   held = false;
+  ceiling = new Ceiling();
   /** Foreground goes out under the law, or nothing does: the host bears more, as somebody waits for it. */
   eager = false;
+
+  override pacingRate(): number {
+    return this.ceiling.of(super.pacingRate());
+  }
+
+  /** The time until the next message, after one of a size that might have gone out `late` µs ago. */
+  spacing(size: number, late: number): number {
+    this.ceiling.on ||= this.eager;
+    return div(size * 1_000_000, Math.max(1, this.ceiling.send(size, super.pacingRate(), late)));
+  }
 
   open(now: number, config: PathConfig = {}): Path {
     return new Path(this, now, config);
@@ -91,7 +103,10 @@ export class Path {
     this.#ack = undefined;
     this.#backoff = 0;
     this.#limitedAt = -never;
-    if (this.#host.replace(old, this.#delays, now)) this.#host.bears = new Tolerance();
+    const h = this.#host;
+    if (!h.replace(old, this.#delays, now)) return;
+    h.bears = new Tolerance();
+    h.ceiling = new Ceiling();
   }
 
   /** Size of the next message in bytes, header included. */
@@ -150,10 +165,10 @@ export class Path {
 
   #pace(now: number, size: number): void {
     const h = this.#host;
+    const spacing = h.spacing(size, now - h.next);
     h.next = Math.max(h.next, h.held && !h.eager ? now : now - burstTime);
     h.held = false;
-    if (h.law.window < packet && h.view.rtt > 0) h.next = now + interval(h.law.window, h.view.rtt);
-    else h.next += div(size * 1_000_000, Math.max(1, h.pacingRate()));
+    h.next = h.law.window < packet && h.view.rtt > 0 ? now + interval(h.law.window, h.view.rtt) : h.next + spacing;
   }
 
   /** Takes in an ack that came over the link. */
@@ -174,6 +189,7 @@ export class Path {
     if (out.acked + out.lost === 0 && !out.rtt) return out;
     h.lastAt = now;
     h.look(now);
+    if (h.ceiling.on) h.ceiling.hear(now, out.acked, h.leastQueue(now), h.view.rtt);
     const host = { ...h.view, acked: out.acked };
     const own = { ...this.#signal(now), acked: out.acked };
     if (out.lost) {

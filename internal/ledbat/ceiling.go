@@ -1,0 +1,111 @@
+package ledbat
+
+// What tunes the ceiling; spec/background-transport.md has the reasons.
+const (
+	ceilingTime  = 250_000   // µs of a stretch at least, over which rates are taken
+	ceilingPause = 1_000_000 // µs: a stretch that lasted longer had a pause in it
+	ceilingQueue = 10_000    // µs of queue on all links, or a packet's time, that say that the line is full
+	ceilingDrain = 8         // this part less while it is
+	ceilingFall  = 2         // the ceiling falls by this part at most in a stretch that was full all along
+	ceilingPart  = 16        // and by this one in a stretch that was full at its end alone
+	ceilingKeep  = 95        // percent of the best rate of the last one or two times of ceilingBest
+	ceilingBest  = 5_000_000 // µs
+	ceilingSlow  = 32        // it grows by this part in a stretch
+	ceilingFast  = 16        // and by this one when the line was not full for ceilingLong
+	ceilingLong  = 2_000_000 // µs
+	ceilingLate  = 50_000    // µs after its moment until which a message counts as one that waited for it
+)
+
+// ceiling is the rate that a host with foreground does not pass: what its line was seen to carry while full. A window is made
+// for the way of the link that filled it; where the next link's way is shorter, or its acks wait for nothing, the same window
+// is twice what the line takes. A rate is the line's, whatever the way.
+type ceiling struct {
+	on   bool  // the host had foreground once
+	rate int64 // bytes/s; 0: the line never was full
+
+	sent, acked int64 // bytes, in the current stretch
+	since       int64 // when it began
+	asked       int64 // bytes/s that the window asked for when something last went out
+	binding     bool  // the ceiling was less
+	pressed     bool  // and something had waited for it in this stretch
+	free        bool  // there was no queue at some moment of this stretch
+
+	full   bool  // a queue stands
+	fullAt int64 // when one last stood at the end of a stretch
+
+	best, before int64 // highest rates of the current time and of the one before
+	bestAt       int64 // when the current one began
+}
+
+// of bounds a rate that the window asks for.
+func (c *ceiling) of(rate int64) int64 {
+	if !c.on || c.rate == 0 {
+		return rate
+	}
+	most := c.rate
+	if c.full {
+		most -= most / ceilingDrain
+	}
+	return min(rate, most)
+}
+
+// send notes a message that might have gone out late µs ago, and gives the rate for the time until the next.
+func (c *ceiling) send(size, asked, late int64) int64 {
+	c.pressed = c.pressed || c.binding && late <= ceilingLate
+	c.sent += size
+	rate := c.of(asked)
+	c.asked, c.binding = asked, rate < asked
+	return rate
+}
+
+// hear takes in an ack: so many bytes, and the least queue of all links that were sampled in the last round trip.
+func (c *ceiling) hear(now, acked, queue, rtt int64) {
+	c.acked += acked
+	known := queue != never
+	if known {
+		least := int64(ceilingQueue)
+		if c.rate > 0 {
+			least = max(least, Packet*1e6/c.rate)
+		}
+		c.full = queue >= least
+		c.free = c.free || !c.full
+	}
+	span := now - c.since
+	if span < max(rtt, ceilingTime) {
+		return
+	}
+	rate, pressed, fall := min(c.sent, c.acked)*1e6/span, c.pressed, int64(ceilingFall)
+	if c.free {
+		fall = ceilingPart
+	}
+	c.sent, c.acked, c.since, c.pressed, c.free = 0, 0, now, false, false
+	if span > ceilingPause {
+		return
+	}
+	if now-c.bestAt > ceilingBest {
+		c.before, c.best, c.bestAt = c.best, 0, now
+	}
+	c.best = max(c.best, rate)
+	if known {
+		c.move(now, rate, fall, pressed)
+	}
+}
+
+// move takes the ceiling down to what came through a full line, and up where it held something back and no queue came of it.
+// Where the window holds back more, a queue says nothing of it: it is somebody else's.
+func (c *ceiling) move(now, rate, fall int64, pressed bool) {
+	switch {
+	case c.full:
+		c.fullAt = now
+		if c.rate == 0 { // in slow start the stretch began with less than the line carries
+			c.rate = max(rate, c.asked/2)
+		} else if pressed {
+			keep := max(c.best, c.before) * ceilingKeep / 100
+			c.rate = min(c.rate, max(rate, keep, c.rate-c.rate/fall))
+		}
+	case pressed && now-c.fullAt > ceilingLong:
+		c.rate += c.rate / ceilingFast
+	case pressed:
+		c.rate += c.rate / ceilingSlow
+	}
+}

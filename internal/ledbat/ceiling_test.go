@@ -1,0 +1,36 @@
+package ledbat_test
+
+import (
+	"testing"
+
+	"github.com/leeway-video/leeway/internal/ledbat"
+)
+
+// TestARateIsTheLines has a host with foreground whose acks wait in somebody's uplink for half of the time: the window that
+// fills the line then is twice what fills it otherwise, and is not to be used for that.
+func TestARateIsTheLines(t *testing.T) {
+	t.Parallel()
+	play := func(foreground bool) (p95 int64, used float64) {
+		s, l := slow.open(1)
+		h := s.sender(ledbat.Config{})
+		h.c.Eager(foreground)
+		b := h.link(0, l, slow.rtt/2)
+		late := false
+		s.every(2*second, func() {
+			if late = !late; late {
+				b.back = slow.rtt/2 + 100_000
+			} else {
+				b.back = slow.rtt / 2
+			}
+		})
+		u, p := share(l, 20*second, 120*second, 0), l.probe(20*second)
+		s.run(120 * second)
+		return p.percentile(95), *u
+	}
+	without, _ := play(false)
+	p95, used := play(true)
+	t.Logf("p95 of the queue %d µs, and %d where the window alone holds; %.3f of the line used", p95, without, used)
+	if p95 > 50_000 || without < 3*p95/2 || used < 0.85 {
+		t.Errorf("p95 of the queue %d µs, want ≤ 50000 and two thirds of %d at most; %.3f of the line used, want ≥ 0.85", p95, without, used)
+	}
+}

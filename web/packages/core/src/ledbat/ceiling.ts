@@ -1,0 +1,90 @@
+import {
+  ceilingBest,
+  ceilingDrain,
+  ceilingFall,
+  ceilingFast,
+  ceilingKeep,
+  ceilingLate,
+  ceilingLong,
+  ceilingPart,
+  ceilingPause,
+  ceilingQueue,
+  ceilingSlow,
+  ceilingTime,
+  div,
+  never,
+  packet,
+} from './constants.ts';
+
+/** The rate that a host with foreground does not pass: what its line was seen to carry while full. */
+export class Ceiling {
+  /** The host had foreground once. */
+  on = false;
+  /** Bytes/s; 0: the line never was full. */
+  #rate = 0;
+  /** Of the current stretch: bytes sent and acked, its begin; something waited for the ceiling, and by what part it may fall. */
+  #sent = 0;
+  #acked = 0;
+  #since = 0;
+  #pressed = false;
+  #fall = ceilingFall;
+  /** What the window asked for when something last went out, and whether the ceiling was less. */
+  #asked = 0;
+  #binding = false;
+  #full = false;
+  #fullAt = 0;
+  /** Highest rates of the current time and of the one before, and when the current one began. */
+  #best = 0;
+  #before = 0;
+  #bestAt = 0;
+
+  /** Bounds a rate that the window asks for. */
+  of(rate: number): number {
+    if (!this.on || !this.#rate) return rate;
+    return Math.min(rate, this.#rate - (this.#full ? div(this.#rate, ceilingDrain) : 0));
+  }
+
+  /** Notes a message that might have gone out `late` µs ago; gives the rate for the time until the next. */
+  send(size: number, asked: number, late: number): number {
+    this.#pressed ||= this.#binding && late <= ceilingLate;
+    this.#sent += size;
+    this.#asked = asked;
+    const rate = this.of(asked);
+    this.#binding = rate < asked;
+    return rate;
+  }
+
+  /** Takes in an ack, and the least queue of all links that were sampled in the last round trip. */
+  hear(now: number, acked: number, queue: number, rtt: number): void {
+    const old = this.#rate;
+    this.#acked += acked;
+    const known = queue < never;
+    if (known) {
+      this.#full = queue >= Math.max(ceilingQueue, old && div(packet * 1_000_000, old));
+      if (!this.#full) this.#fall = ceilingPart;
+    }
+    const span = now - this.#since;
+    if (span < Math.max(rtt, ceilingTime)) return;
+    const rate = div(Math.min(this.#sent, this.#acked) * 1_000_000, span);
+    const pressed = this.#pressed;
+    const fall = this.#fall;
+    this.#sent = this.#acked = 0;
+    this.#since = now;
+    this.#pressed = false;
+    this.#fall = ceilingFall;
+    if (span > ceilingPause) return;
+    if (now - this.#bestAt > ceilingBest) {
+      this.#before = this.#best;
+      this.#best = 0;
+      this.#bestAt = now;
+    }
+    this.#best = Math.max(this.#best, rate);
+    if (!known) return;
+    if (this.#full) this.#fullAt = now;
+    if (this.#full && !old) this.#rate = Math.max(rate, div(this.#asked, 2));
+    else if (pressed && this.#full) {
+      const keep = div(Math.max(this.#best, this.#before) * ceilingKeep, 100);
+      this.#rate = Math.min(old, Math.max(rate, keep, old - div(old, fall)));
+    } else if (pressed) this.#rate += div(old, now - this.#fullAt > ceilingLong ? ceilingFast : ceilingSlow);
+  }
+}
