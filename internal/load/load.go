@@ -10,6 +10,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -38,6 +39,7 @@ type Config struct {
 	Swarms   int // that sessions are spread over
 	Offers   int // with each announce or join
 	Opening  int // handshakes under way at a time; 64
+	Retries  int // of a session that is not let in, each after a time as a client's
 }
 
 // mode says what sessions do by themselves.
@@ -63,8 +65,8 @@ type Driver struct {
 
 // counts are what came, of all sessions.
 type counts struct {
-	announced, acks, offered, answered, failures, other atomic.Int64
-	latency                                             histogram
+	announced, acks, offered, answered, failures, other, retried atomic.Int64
+	latency                                                      histogram
 }
 
 // Result is what came in a time.
@@ -82,6 +84,12 @@ type Result struct {
 
 // Responses is how many messages the tracker sent, refusals left out.
 func (r Result) Responses() int64 { return r.Acks + r.Offered + r.Answered + r.Other }
+
+// retryUnit is what a client's first pause is drawn from; each further one has twice the room.
+const retryUnit = 500 * time.Millisecond
+
+// Retried is how often a session that was not let in came back.
+func (d *Driver) Retried() int64 { return d.counts.retried.Load() }
 
 // Open connects all sessions and has each join its swarm once, without offers. It returns when the last has its ack.
 func Open(ctx context.Context, cfg Config) (*Driver, error) {
@@ -104,6 +112,10 @@ func Open(ctx context.Context, cfg Config) (*Driver, error) {
 					return
 				}
 				s, err := d.open(ctx, i)
+				for n := 0; err != nil && n < cfg.Retries && pause(ctx, rand.N(retryUnit<<min(n, 6))); n++ {
+					d.counts.retried.Add(1)
+					s, err = d.open(ctx, i)
+				}
 				if err != nil {
 					cancel(fmt.Errorf("load: session %d: %w", cfg.First+i, err))
 					return

@@ -128,6 +128,21 @@ func TestTooManyFromOneAddressIsToldAsTheTrackerSaidIt(t *testing.T) {
 	}
 }
 
+// TestWhoIsNotLetInComesBack: a storm that is more than an address may begin at once is in after a while.
+func TestWhoIsNotLetInComesBack(t *testing.T) {
+	addr, _ := serve(t, false, func(c *tracker.Config) { c.ConnectsPerSecond = 20 })
+	d, err := Open(t.Context(), Config{
+		Protocol: WebTorrent, Address: addr, Path: "/announce", Sources: sources(1), Sessions: 110, Swarms: 1, Opening: 110, Retries: 100,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if d.Retried() == 0 {
+		t.Error("110 of one address were let in at once, where 100 are")
+	}
+}
+
 func TestHistogram(t *testing.T) {
 	var h histogram
 	if h.quantile(0.5) != 0 {

@@ -57,8 +57,8 @@ func TestIdleSessionIsCheap(t *testing.T) {
 	})
 	bytes, goroutines := cost(t, sessions, func() io.Closer { return n.bare(t) })
 	t.Logf("%.0f bytes and %.1f goroutines a session, %.0f bytes an idle connection of net/http: ratio %.1f", bytes, goroutines, baseline, bytes/baseline)
-	if goroutines > 3 || bytes > 128<<10 {
-		t.Error("a session holds more than it should: two goroutines and about 36 KB")
+	if goroutines > 2 || bytes > 48<<10 { // the race detector's own share is large
+		t.Error("a session holds more than it should: one goroutine and about 9 KB")
 	}
 }
 

@@ -28,6 +28,7 @@ type orders struct {
 	First, Sessions, Swarms, Offers int
 	Opening                         int      // handshakes under way at a time; 0: as load likes
 	Burdens                         []burden // for who is one
+	Retries                         int      // of a session that is not let in
 	Addresses                       int      // that sessions come from; 0: sourceAddresses
 	Network                         byte     // third number of the addresses that sessions come from
 }
@@ -40,9 +41,10 @@ type phase struct {
 
 // report is its answer: Error, or what came, and how the sessions began.
 type report struct {
-	Error  string
-	Began  bool // only: the phase begins to count
-	Result load.Result
+	Error   string
+	Began   bool  // only: the phase begins to count
+	Retried int64 // once all sessions are open
+	Result  load.Result
 }
 
 // driver is the process that the sessions live in.
@@ -118,7 +120,7 @@ func driverRole(ctx context.Context, in *json.Decoder, out *bench.Writer) error 
 		return out.Write(report{Error: err.Error()})
 	}
 	defer d.Close()
-	if err := out.Write(report{}); err != nil {
+	if err := out.Write(report{Retried: d.Retried()}); err != nil {
 		return err
 	}
 	for {
@@ -163,7 +165,7 @@ func (o *orders) config() (c load.Config, err error) {
 	}
 	c = load.Config{
 		Protocol: o.Protocol, Address: address, Path: o.Path, Site: siteName,
-		First: o.First, Sessions: o.Sessions, Swarms: o.Swarms, Offers: o.Offers, Opening: o.Opening,
+		First: o.First, Sessions: o.Sessions, Swarms: o.Swarms, Offers: o.Offers, Opening: o.Opening, Retries: o.Retries,
 	}
 	for i := range cmp.Or(o.Addresses, sourceAddresses) {
 		c.Sources = append(c.Sources, netip.AddrFrom4([4]byte{127, 0, o.Network, byte(2 + i)}))

@@ -14,6 +14,8 @@ const (
 	idleSockets = 15_000
 	idleDrivers = 2 // for no process may have more files than that
 	idleSettle  = 3 * time.Second
+	// crowdRetries is how often a session comes back that is not let in, as clients do.
+	crowdRetries = 10
 	// liveSessions announce themselves, livePerSecond times together, while the others say nothing.
 	liveSessions, livePerSecond = 200, 500
 	liveLong                    = 5 * time.Second
@@ -80,7 +82,7 @@ func idle(ctx context.Context, r *bench.Run, pair *certificate, start starter, s
 		return o, err
 	}
 	began := time.Now()
-	crowd, err := startCrowd(r, ask)
+	crowd, retried, err := startCrowd(r, ask)
 	defer func() { err = errors.Join(err, stopAll(crowd)) }()
 	if err != nil {
 		return o, err
@@ -95,29 +97,30 @@ func idle(ctx context.Context, r *bench.Run, pair *certificate, start starter, s
 	}
 	o.each = float64(after-before) / idleSockets
 	o.live, _, err = live.phase(ctx, phase{PerSecond: livePerSecond, Long: liveLong}, server.pid)
-	r.Logf("  %s: all there after %s; %.1f MB before, %.1f MB after: %.0f bytes a connection; announce %s, p99 %s", server.name,
-		o.connected.Round(time.Millisecond), float64(before)/1e6, float64(after)/1e6, o.each, o.live.P50, o.live.P99)
+	r.Logf("  %s: all there after %s, %d came back; %.1f MB before, %.1f MB after: %.0f bytes a connection; announce %s, p99 %s", server.name,
+		o.connected.Round(time.Millisecond), retried, float64(before)/1e6, float64(after)/1e6, o.each, o.live.P50, o.live.P99)
 	return o, err
 }
 
 // startCrowd opens idleSockets in several processes, all of a process at once, and returns when the last is there.
-func startCrowd(r *bench.Run, ask orders) ([]*driver, error) {
-	ask.Sessions, ask.Swarms, ask.Offers, ask.Opening = idleSockets/idleDrivers, idleSockets/10, 0, idleSockets
-	var crowd []*driver
+func startCrowd(r *bench.Run, ask orders) (crowd []*driver, retried int64, err error) {
+	ask.Sessions, ask.Swarms, ask.Offers, ask.Opening, ask.Retries = idleSockets/idleDrivers, idleSockets/10, 0, idleSockets, crowdRetries
 	for i := range idleDrivers {
 		ask.First = liveSessions + i*ask.Sessions
 		d, err := sendFrom(r, behindOthers, ask)
 		if err != nil {
-			return crowd, err
+			return crowd, retried, err
 		}
 		crowd = append(crowd, d)
 	}
 	for _, d := range crowd {
-		if _, err := d.receive(); err != nil {
-			return crowd, err
+		there, err := d.receive()
+		if err != nil {
+			return crowd, retried, err
 		}
+		retried += there.Retried
 	}
-	return crowd, nil
+	return crowd, retried, nil
 }
 
 func stopAll(drivers []*driver) (err error) {

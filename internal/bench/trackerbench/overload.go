@@ -20,6 +20,8 @@ import (
 const (
 	// underLong is how long the honest sessions are watched in quiet, and then under load.
 	underLong = 8 * time.Second
+	// floodLong is as long as it takes the largest queue to fill for who does not read.
+	floodLong = 2 * underLong
 	// beatWait is how long a tracker may keep what it has counted to itself.
 	beatWait = 2500 * time.Millisecond
 	// honestNet and burdenNet are the third numbers of the addresses that sessions come from.
@@ -29,7 +31,7 @@ const (
 
 // burdens are what a flood has of each kind: sockets, and messages or connections a second of all of them.
 var burdens = []burden{
-	{load.HalfOpen, 5000, 1000}, {load.Malformed, 50, 500}, {load.Oversized, 20, 50}, {load.Flood, 50, 10_000}, {load.Deaf, 10, 500},
+	{load.HalfOpen, 5000, 1000}, {load.Malformed, 50, 500}, {load.Oversized, 20, 50}, {load.Flood, 50, 10_000}, {load.Deaf, 10, 300},
 }
 
 type burden struct {
@@ -49,7 +51,7 @@ func overloads() []bench.Case {
 	return []bench.Case{
 		{
 			Name: "storm", About: fmt.Sprintf("%d sockets connect over TLS all at once: what %d others notice that announce themselves.", idleSockets, liveSessions),
-			Needs: twoCores, Figures: append(under, bench.Figure{Name: "connected_seconds", Unit: "s"}), Run: storm,
+			Needs: twoCores, Figures: append(under, bench.Figure{Name: "connected_seconds", Unit: "s"}, bench.Figure{Name: "retried"}), Run: storm,
 		},
 		{
 			Name: "flood", About: fmt.Sprintf("Half-open connections, messages that are none, too large or too many, and readers that do not read, all together, with the limits of `leeway tracker`: what %d honest sessions notice.", liveSessions),
@@ -94,11 +96,11 @@ func watch(ctx context.Context, r *bench.Run, limits bool, f func(*watched) erro
 }
 
 // under watches the honest sessions again.
-func (w *watched) under(ctx context.Context) (map[string]float64, error) {
-	r, busy, err := w.live.phase(ctx, phase{PerSecond: livePerSecond, Long: underLong}, w.server.pid)
+func (w *watched) under(ctx context.Context, long time.Duration) (map[string]float64, error) {
+	r, busy, err := w.live.phase(ctx, phase{PerSecond: livePerSecond, Long: long}, w.server.pid)
 	return map[string]float64{
 		"p99_ratio": r.P99.Seconds() / w.quiet.P99.Seconds(), "p99_seconds": r.P99.Seconds(), "quiet_p99_seconds": w.quiet.P99.Seconds(),
-		"server_busy": busy / underLong.Seconds(),
+		"server_busy": busy / long.Seconds(),
 	}, err
 }
 
@@ -106,23 +108,24 @@ func storm(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
 	err = watch(ctx, r, false, func(w *watched) (err error) {
 		began := time.Now()
 		var crowd []*driver
+		var retried int64
 		connected := make(chan time.Duration, 1)
 		failed := make(chan error, 1)
 		go func() {
 			var err error
-			crowd, err = startCrowd(r, w.ask)
+			crowd, retried, err = startCrowd(r, w.ask)
 			connected <- time.Since(began)
 			failed <- err
 		}()
-		sample.Values, err = w.under(ctx)
+		sample.Values, err = w.under(ctx, underLong)
 		took := <-connected
 		err = errors.Join(err, <-failed)
 		defer func() { err = errors.Join(err, stopAll(crowd)) }()
 		if err != nil {
 			return err
 		}
-		sample.Values["connected_seconds"] = took.Seconds()
-		r.Logf("  %d sockets there after %s; announce p99 %.6f s, in quiet %s", idleSockets, took.Round(time.Millisecond), sample.Values["p99_seconds"], w.quiet.P99)
+		sample.Values["connected_seconds"], sample.Values["retried"] = took.Seconds(), float64(retried)
+		r.Logf("  %d sockets there after %s, %d came back; announce p99 %.6f s, in quiet %s", idleSockets, took.Round(time.Millisecond), retried, sample.Values["p99_seconds"], w.quiet.P99)
 		return nil
 	})
 	return sample, err
@@ -140,7 +143,7 @@ func flood(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
 		if err := p.Send(ask); err != nil {
 			return err
 		}
-		if sample.Values, err = w.under(ctx); err != nil {
+		if sample.Values, err = w.under(ctx, floodLong); err != nil {
 			return err
 		}
 		if !bench.Pause(ctx, beatWait) {
