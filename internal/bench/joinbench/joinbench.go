@@ -11,6 +11,7 @@ import (
 	"github.com/leeway-video/leeway/internal/app/headless"
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/bench/demopage"
+	"github.com/leeway-video/leeway/internal/bench/demosite"
 	"github.com/leeway-video/leeway/internal/netlab"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
@@ -34,10 +35,10 @@ var legs = []string{
 }
 
 // joiner joins what is there, and returns the legs of its way to the first piece.
-type joiner func(ctx context.Context, r *bench.Run, h *netlab.Host, s *servers, rtt time.Duration) (map[string]float64, error)
+type joiner func(ctx context.Context, r *bench.Run, h *netlab.Host, s *demosite.Site, rtt time.Duration) (map[string]float64, error)
 
 // holding brings up who is there already, and waits until they have something to give. What it returns ends them.
-type holding func(ctx context.Context, hosts []*netlab.Host, s *servers) (stop func(), err error)
+type holding func(ctx context.Context, hosts []*netlab.Host, s *demosite.Site) (stop func(), err error)
 
 // scene is who joins whom.
 type scene struct {
@@ -67,7 +68,7 @@ func joining(name, who string, rtt time.Duration, goal string, s scene) bench.Ca
 	return c
 }
 
-func headlessViewer(ctx context.Context, r *bench.Run, h *netlab.Host, s *servers, rtt time.Duration) (map[string]float64, error) {
+func headlessViewer(ctx context.Context, r *bench.Run, h *netlab.Host, s *demosite.Site, rtt time.Duration) (map[string]float64, error) {
 	t := newTimeline(playlists * rtt)
 	v, err := start(h, s, t)
 	if err != nil {
@@ -81,8 +82,8 @@ func headlessViewer(ctx context.Context, r *bench.Run, h *netlab.Host, s *server
 
 // chromium joins in a browser, and waits for a piece of a peer with the role, or of any.
 func chromium(role string) joiner {
-	return func(ctx context.Context, r *bench.Run, h *netlab.Host, s *servers, rtt time.Duration) (map[string]float64, error) {
-		page, err := open(ctx, h, s.at(publicPort), role)
+	return func(ctx context.Context, r *bench.Run, h *netlab.Host, s *demosite.Site, rtt time.Duration) (map[string]float64, error) {
+		page, err := open(ctx, h, s.Public(), role)
 		if err != nil {
 			return nil, err
 		}
@@ -97,7 +98,7 @@ func chromium(role string) joiner {
 }
 
 // viewers are headless.
-func viewers(ctx context.Context, hosts []*netlab.Host, s *servers) (stop func(), err error) {
+func viewers(ctx context.Context, hosts []*netlab.Host, s *demosite.Site) (stop func(), err error) {
 	var started []*headless.Viewer
 	stop = func() {
 		for _, v := range started {
@@ -118,7 +119,7 @@ func viewers(ctx context.Context, hosts []*netlab.Host, s *servers) (stop func()
 }
 
 // tabs are browsers. Certificates are made for two viewers and more, so the last has to have got something.
-func tabs(ctx context.Context, hosts []*netlab.Host, s *servers) (stop func(), err error) {
+func tabs(ctx context.Context, hosts []*netlab.Host, s *demosite.Site) (stop func(), err error) {
 	var opened []*tab
 	stop = func() {
 		for _, t := range opened {
@@ -126,7 +127,7 @@ func tabs(ctx context.Context, hosts []*netlab.Host, s *servers) (stop func(), e
 		}
 	}
 	for _, h := range hosts {
-		t, err := open(ctx, h, s.at(publicPort), "")
+		t, err := open(ctx, h, s.Public(), "")
 		if err != nil {
 			return stop, err
 		}
@@ -175,11 +176,11 @@ func (c scene) join(ctx context.Context, r *bench.Run, rtt time.Duration) (sampl
 	if err := lab.Start(); err != nil {
 		return sample, err
 	}
-	s, err := serve(ctx, place, c.stun)
+	s, err := demosite.Open(ctx, place, demosite.Options{STUN: c.stun})
 	if err != nil {
 		return sample, err
 	}
-	defer func() { err = errors.Join(err, s.stop()) }()
+	defer func() { err = errors.Join(err, s.Close()) }()
 	stop, err := c.holders(ctx, hosts[:holders], s)
 	defer stop()
 	if err != nil {
@@ -202,14 +203,14 @@ func (c scene) join(ctx context.Context, r *bench.Run, rtt time.Duration) (sampl
 }
 
 // start starts a viewer on a host; t, if there is one, sees what happens.
-func start(h *netlab.Host, s *servers, t *timeline) (*headless.Viewer, error) {
+func start(h *netlab.Host, s *demosite.Site, t *timeline) (*headless.Viewer, error) {
 	n := headless.Network{Dial: h.DialContext, Enter: h.Do, Listen: h.Addr().String() + ":0"}
 	if t != nil {
 		n.Through = func(l viewer.Links) viewer.Links { return tracedLinks{l, t} }
 		n.Signaled = func(d viewer.Dialer) viewer.Dialer { return tracedDialer{d, t} }
 	}
 	return headless.Start(viewer.Config{
-		URL: s.manifest(), Tracker: s.tracker(), Site: siteName, Rendition: "lowest", JoinAfter: -1, Buffer: buffer,
+		URL: s.Manifest(), Tracker: s.Tracker(), Site: demosite.Name, Rendition: "lowest", JoinAfter: -1, Buffer: buffer,
 	}, n)
 }
 

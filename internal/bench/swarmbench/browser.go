@@ -19,8 +19,8 @@ func (s *stage) browse(ctx context.Context, host *netlab.Host, p Plan, peers boo
 	if !peers {
 		query += "&leeway=off"
 	}
-	page := newPage(host.DialContext, s.servers.address(publicPort), p.LeaveAfter, p.Busy)
-	text := &tail{}
+	page := newPage(host.DialContext, s.servers.Public(), p.LeaveAfter, p.Busy)
+	text := &bench.Tail{}
 	browser, err := demopage.Open(ctx, host, page, query, text)
 	if err != nil {
 		return Outcome{}, err

@@ -31,7 +31,7 @@ type stage struct {
 }
 
 func (s *stage) close() error {
-	return errors.Join(s.servers.stop(), s.lab.Close())
+	return errors.Join(s.servers.Close(), s.lab.Close())
 }
 
 // build makes the lab of a trace and starts the servers in it; settings are further variables of their environment.
@@ -183,12 +183,12 @@ func (s *stage) watch(ctx context.Context, host *netlab.Host, p Plan, peers bool
 	if err != nil {
 		return Outcome{}, err
 	}
-	what, err := json.Marshal(order{Manifest: s.servers.manifest(), Peers: peers, Plan: p, Speed: s.speed})
+	what, err := json.Marshal(order{Manifest: s.servers.Manifest(), Peers: peers, Plan: p, Speed: s.speed})
 	if err != nil {
 		return Outcome{}, err
 	}
 	cmd := host.Command(ctx, self, bench.ChildCommand, benchName, roleViewer)
-	text := &tail{}
+	text := &bench.Tail{}
 	cmd.Stdin, cmd.Stderr = bytes.NewReader(what), text
 	out, err := cmd.Output()
 	var answer told
@@ -199,21 +199,6 @@ func (s *stage) watch(ctx context.Context, host *netlab.Host, p Plan, peers bool
 	sum := answer.Summary
 	return Outcome{Plan: p, Stats: sum.Stats, Failed: sum.Error != "", Session: sum.Session, Banned: sum.BannedPeers, Played: answer.Played}, nil
 }
-
-// tail keeps the last of what is written to it.
-type tail struct{ b []byte }
-
-const tailBytes = 2048
-
-func (t *tail) Write(p []byte) (int, error) {
-	t.b = append(t.b, p...)
-	if n := len(t.b) - tailBytes; n > tailBytes {
-		t.b = append(t.b[:0], t.b[n:]...)
-	}
-	return len(p), nil
-}
-
-func (t *tail) String() string { return string(t.b) }
 
 // progress says now and then how many are watching.
 type progress struct {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/bench/demosite"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/viewer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -134,7 +135,7 @@ func TestWrongBytesAreSeen(t *testing.T) {
 		http.ServeContent(w, r, "a.ts", time.Time{}, bytes.NewReader(film))
 	}))
 	defer origin.Close()
-	s := &servers{client: origin.Client()}
+	s := &servers{&demosite.Site{Client: origin.Client()}}
 	given := func(url string, pieces ...string) played {
 		r := &viewer.Result{Reference: viewer.Reference{URL: url}}
 		for _, p := range pieces {

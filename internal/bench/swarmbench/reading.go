@@ -37,7 +37,7 @@ func (r reading) String() string {
 // reading collects garbage in the servers' process, and reads what is left.
 func (s *servers) reading() (reading, error) {
 	for range 2 { // what has a finalizer goes with the second
-		response, err := s.client.Get("http://" + s.address(adminPort) + "/debug/pprof/heap?gc=1")
+		response, err := s.Client.Get("http://" + s.Admin() + "/debug/pprof/heap?gc=1")
 		if err != nil {
 			return reading{}, err
 		}
@@ -140,7 +140,7 @@ func (s *stage) invite(r *bench.Run, host *netlab.Host, stay time.Duration) (*be
 	if err != nil {
 		return nil, err
 	}
-	if err := guest.Send(order{Manifest: s.servers.manifest(), Peers: true, Speed: s.speed, Stay: stay}); err != nil {
+	if err := guest.Send(order{Manifest: s.servers.Manifest(), Peers: true, Speed: s.speed, Stay: stay}); err != nil {
 		return nil, errors.Join(err, guest.Stop())
 	}
 	return guest, nil

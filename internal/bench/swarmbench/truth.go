@@ -43,7 +43,7 @@ func (s *servers) digest(of played) (string, error) {
 		request.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", of.First, of.Last))
 		expected = http.StatusPartialContent
 	}
-	response, err := s.client.Do(request)
+	response, err := s.Client.Do(request)
 	if err != nil {
 		return "", fmt.Errorf("compare with the origin: %w", err)
 	}
