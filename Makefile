@@ -10,7 +10,7 @@ MINUTES ?= 30
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-transport soak lint format build film clean
+.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-transport soak lint format build film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -80,6 +80,13 @@ bench-join: build film ## from hello to the first verified piece, leg by leg, he
 bench-tracker: build ## responses a second of one core, beside bittorrent-tracker (npm fetches it once)
 	@scripts/need node npm
 	build/leeway bench tracker --check
+
+bench-cluster: build ## three trackers and three NATS servers: one is killed, or drained; what viewers notice
+	build/leeway bench cluster --check
+
+bench-turn: build ## what a relay costs beside coturn
+	@scripts/need turnserver
+	build/leeway bench turn --check
 
 bench-idle: ## memory, goroutines and traffic of links that do nothing, up to 1000
 	@scripts/need go
