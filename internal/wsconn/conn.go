@@ -2,6 +2,7 @@ package wsconn
 
 import (
 	"bufio"
+	"crypto/tls"
 	"io"
 	"net"
 	"sync"
@@ -17,6 +18,9 @@ const (
 	lingerTime  = time.Second
 	lingerBytes = 1 << 20
 )
+
+// sendBytes is what the system holds for a reader that is slow, twice; it would else let that grow to megabytes.
+const sendBytes = 128 << 10
 
 // pongEvery is how often the other side's pings are answered: control frames pass by every limit of messages.
 const pongEvery = 100 * time.Millisecond
@@ -63,6 +67,7 @@ func (c *Conn) begin(ws *websocket.Conn) {
 	c.ws, c.net = ws, ws.NetConn()
 	c.raw, c.below = waitable(c.net)
 	c.ready = c.readable
+	c.boundSystem()
 	ws.SetReadLimit(c.e.cfg.MaxMessage)
 	ws.SetPongHandler(func(string) error {
 		c.ponged()
@@ -77,6 +82,17 @@ func (c *Conn) begin(ws *websocket.Conn) {
 	c.heard.Store(now)
 	c.e.keeper.add(c, now)
 	c.ping(now) // the round trip ranks introductions
+}
+
+// boundSystem bounds what the system queues. What else the port serves, such as a demo's film, keeps what it needs.
+func (c *Conn) boundSystem() {
+	conn := c.net
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	if tcp, ok := conn.(interface{ SetWriteBuffer(bytes int) error }); ok && c.server {
+		_ = tcp.SetWriteBuffer(sendBytes)
+	}
 }
 
 // pinging answers the other side's pings, not all of a flood.

@@ -89,8 +89,6 @@ const (
 	atOnce = 16
 	// stepsEach is how many connections are looked at for each handshake that may begin: most of a flood are none.
 	stepsEach = 5
-	// sendBytes is what the system holds for a reader that is slow, which it would else let grow to megabytes.
-	sendBytes = 128 << 10
 )
 
 // NewDoor puts a door before a listener of TCP. TLS goes above it.
@@ -181,9 +179,7 @@ func (d *Door) admit() {
 		}
 		after = 0
 		tcp, ok := conn.(*net.TCPConn)
-		if ok {
-			_ = tcp.SetWriteBuffer(sendBytes)
-		} else {
+		if !ok {
 			d.stop(errors.New("wsconn: a door takes connections of TCP only"))
 			_ = conn.Close()
 			return
