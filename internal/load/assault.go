@@ -138,7 +138,7 @@ func (a *Assault) burden(ctx context.Context, ws *socket, n int64) {
 		})
 	}
 	var peer webtorrent.ID
-	copy(peer[:], "-XX0000-")
+	copy(peer[:], "-XX0000-"+a.kind[:4]) // what another kind says is not for this one
 	binary.BigEndian.PutUint64(peer[12:], uint64(n))
 	for i := 0; ; i++ {
 		if i > 0 && a.pace.Wait(ctx) != nil {
