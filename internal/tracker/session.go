@@ -154,8 +154,11 @@ func (s *session) decode(raw []byte) (m signal.Message, ok bool) {
 // oversized is satisfied by errors of connections whose other side sent too much.
 type oversized interface{ Oversized() bool }
 
-// endedWith counts a socket whose other side broke the size limit.
+// endedWith counts a socket whose other side broke the size limit, or let a write wait too long.
 func (t *Tracker) endedWith(err error) {
+	if isSlow(err) {
+		t.cfg.Metrics.Add(defRejected, 1, "slow")
+	}
 	var o oversized
 	if errors.As(err, &o) && o.Oversized() {
 		t.cfg.Metrics.Add(defRejected, 1, "oversized")

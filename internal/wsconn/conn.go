@@ -53,6 +53,7 @@ type Conn struct {
 	reason   string      // guarded by mu until closed
 	cut      *time.Timer // guarded by mu: ends a farewell that takes too long
 
+	stuck   atomic.Bool  // a write took too long
 	over    atomic.Bool  // closed, for those who need not be exact
 	heard   atomic.Int64 // when something came last, ns since the Unix epoch
 	since   atomic.Int64 // when the write under way began; 0: none is

@@ -77,6 +77,7 @@ func (k *keeper) look(now int64, due []*Conn) []*Conn {
 			due = append(due, c)
 		}
 		if since := c.since.Load(); since != 0 && now-since > int64(cfg.WriteTimeout) {
+			c.stuck.Store(true)
 			_ = c.net.Close()
 		}
 		if now-c.heard.Load() > int64(cfg.PongTimeout) && !c.over.Load() {

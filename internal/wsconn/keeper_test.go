@@ -1,6 +1,7 @@
 package wsconn
 
 import (
+	"errors"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -25,8 +26,8 @@ func TestAStuckWriteEndsTheConnection(t *testing.T) {
 		ended <- err
 	})
 	dial(t, f)
-	if receive(t, ended) == nil {
-		t.Error("ended without an error")
+	if err := receive(t, ended); !errors.Is(err, ErrSlow) {
+		t.Errorf("ended with %v", err)
 	}
 }
 

@@ -184,7 +184,9 @@ func (c *Conn) readError(err error) error {
 // ended is the end of reading at a server.
 func (c *Conn) ended(err error) {
 	code := CloseDone
-	if c.over.Load() {
+	if c.stuck.Load() {
+		err = ErrSlow
+	} else if c.over.Load() {
 		err = ErrClosed
 	}
 	var said *websocket.CloseError

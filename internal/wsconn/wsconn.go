@@ -99,7 +99,7 @@ func (c *Config) complete() {
 type Receiver interface {
 	// Receive acts on a message, whose bytes are good during the call only; false ends the connection.
 	Receive(message []byte) bool
-	// End is the last call. ErrTooBig and ErrText name what the other side did wrong, ErrClosed says that Close was called; any
+	// End is the last call. ErrTooBig, ErrText and ErrSlow name what the other side did wrong, ErrClosed says that Close was called; any
 	// other error says that the connection is gone.
 	End(err error)
 }
