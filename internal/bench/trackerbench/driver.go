@@ -97,7 +97,7 @@ func (d *driver) phase(ctx context.Context, p phase, server int) (load.Result, f
 	if _, err := d.receive(); err != nil {
 		return load.Result{}, 0, err
 	}
-	before, err := cpu(server)
+	before, err := bench.CPU(server)
 	if err != nil {
 		return load.Result{}, 0, err
 	}
@@ -105,7 +105,7 @@ func (d *driver) phase(ctx context.Context, p phase, server int) (load.Result, f
 	if err != nil {
 		return load.Result{}, 0, err
 	}
-	after, err := cpu(server)
+	after, err := bench.CPU(server)
 	return r.Result, after - before, err
 }
 

@@ -77,7 +77,7 @@ func idle(ctx context.Context, r *bench.Run, pair *certificate, start starter, s
 		return o, err
 	}
 	defer func() { err = errors.Join(err, live.Stop()) }()
-	before, err := resident(server.pid)
+	before, err := bench.Resident(server.pid)
 	if err != nil {
 		return o, err
 	}
@@ -91,7 +91,7 @@ func idle(ctx context.Context, r *bench.Run, pair *certificate, start starter, s
 	if !bench.Pause(ctx, idleSettle) {
 		return o, ctx.Err()
 	}
-	after, err := resident(server.pid)
+	after, err := bench.Resident(server.pid)
 	if err != nil {
 		return o, err
 	}
