@@ -68,8 +68,8 @@ export interface Player {
 /** What the library told the page, by its events. */
 export interface Told {
   notices: { code: string; message: string; hint: string }[];
-  links: { peer: string; role: string }[];
-  unlinks: { peer: string; role: string; reason: string; banned: boolean }[];
+  links: { peer: string; role: string; at: number }[];
+  unlinks: { peer: string; role: string; reason: string; banned: boolean; at: number }[];
   segments: {
     url: string;
     source: string;
@@ -105,9 +105,11 @@ function play(options: PageOptions): void {
     const { notice } = leeway.stats();
     if (notice) told.notices.push({ ...notice });
     leeway.on('notice', (notice: Told['notices'][number]) => told.notices.push({ ...notice }));
-    leeway.on('link', ({ peer, role }: Told['links'][number]) => told.links.push({ peer, role }));
+    leeway.on('link', ({ peer, role }: Told['links'][number]) =>
+      told.links.push({ peer, role, at: performance.now() }),
+    );
     leeway.on('unlink', ({ peer, role, reason, banned }: Told['unlinks'][number]) =>
-      told.unlinks.push({ peer, role, reason, banned }),
+      told.unlinks.push({ peer, role, reason, banned, at: performance.now() }),
     );
     // biome-ignore lint/suspicious/noExplicitAny: the library's event
     leeway.on('segment', ({ url, result }: any) =>
