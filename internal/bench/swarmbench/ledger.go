@@ -39,6 +39,8 @@ type Swarm struct {
 	WrongBytes int64
 	// UplinkWaits are what a packet would have waited behind the thinnest uplinks, ms, at moments when something went out there.
 	UplinkWaits []float64
+	// HeadlessWaits are those of them behind which no browser plays.
+	HeadlessWaits []float64
 }
 
 // negligible is a stall ratio that nobody can feel, one frame in ten minutes: it keeps a ratio of two ratios finite.
@@ -60,7 +62,7 @@ func declared(goals map[string]string) []bench.Figure {
 	add("bytes", "viewer_bytes", "origin_bytes", "origin_to_viewers_bytes", "origin_to_seeds_bytes", "seed_bytes", "peer_direct_bytes",
 		"relay_bytes", "signaling_bytes", "duplicate_bytes", "rejected_bytes", "wasted_bytes", "origin_bytes_origin_only")
 	add("", "duplicate_ratio", "failed_viewers", "failed_viewers_origin_only", "contradictions")
-	add("ms", "uplink_wait_p95")
+	add("ms", "uplink_wait_p95", "uplink_wait_p95_headless")
 	add("bytes", "wrong_bytes_played")
 	add("", "honest_blamed", "polluters", "polluters_found")
 	for _, r := range metric.Reasons {
@@ -107,10 +109,8 @@ func compare(with, without Swarm) map[string]float64 {
 		"stall_ratio_vs_origin_only": (a.stallRatio() + negligible) / (b.stallRatio() + negligible),
 
 		"origin_bytes_origin_only": float64(without.Served.OriginToViewers),
-		"uplink_wait_p95":          0,
-	}
-	if waits := slices.Sorted(slices.Values(with.UplinkWaits)); len(waits) > 0 {
-		v["uplink_wait_p95"] = waits[len(waits)*95/100]
+		"uplink_wait_p95":          p95(with.UplinkWaits),
+		"uplink_wait_p95_headless": p95(with.HeadlessWaits),
 	}
 	blamed, polluters, found := with.blame()
 	v["honest_blamed"], v["polluters"], v["polluters_found"] = float64(blamed), float64(polluters), float64(found)
@@ -130,6 +130,14 @@ func compare(with, without Swarm) map[string]float64 {
 		v[reasonName(r)] = float64(a.Reasons[r])
 	}
 	return v
+}
+
+// p95 is what 95 of 100 values are below, 0 of none.
+func p95(values []float64) float64 {
+	if len(values) == 0 {
+		return 0
+	}
+	return slices.Sorted(slices.Values(values))[len(values)*95/100]
 }
 
 // honest are the outcomes of those that do not pollute: what they see is what is measured.

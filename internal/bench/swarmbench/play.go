@@ -50,7 +50,7 @@ func build(ctx context.Context, r *bench.Run, plans []Plan, settings ...string) 
 		h, line := lab.Attach(fmt.Sprintf("viewer-%d", i+1), core, netlab.Path{Down: link(p.Line.Down), Up: link(p.Line.Up)})
 		s.viewers = append(s.viewers, h)
 		if p.Line.Up <= thinUplink {
-			s.uplinks = append(s.uplinks, &uplink{name: line.Up.Name, rate: p.Line.Up})
+			s.uplinks = append(s.uplinks, &uplink{name: line.Up.Name, rate: p.Line.Up, browser: p.Browser})
 		}
 	}
 	if err = lab.Start(); err == nil {
@@ -167,7 +167,7 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 	if swarm.Lab, err = s.lab.Report(); err != nil {
 		return swarm, nil, err
 	}
-	swarm.UplinkWaits = s.waits()
+	swarm.UplinkWaits, swarm.HeadlessWaits = s.waits()
 	if swarm.WrongBytes, err = s.servers.wrongBytes(swarm.Outcomes); err != nil {
 		return swarm, nil, err
 	}

@@ -20,11 +20,12 @@ const (
 
 // uplink is a thin uplink and what was seen of its queue, from outside: by the emulator that has it.
 type uplink struct {
-	name  string
-	rate  int64
-	bytes uint64
-	at    time.Duration
-	waits []float64 // ms
+	name    string
+	rate    int64
+	browser bool // is behind it
+	bytes   uint64
+	at      time.Duration
+	waits   []float64 // ms
 }
 
 // look takes what the line had carried and had waiting at a moment.
@@ -57,12 +58,15 @@ func (s *stage) lookAtUplinks(over <-chan struct{}) {
 	}
 }
 
-// waits are those of all thin uplinks.
-func (s *stage) waits() (all []float64) {
+// waits are those of all thin uplinks, and of those without a browser behind them.
+func (s *stage) waits() (all, headless []float64) {
 	for _, u := range s.uplinks {
 		all = append(all, u.waits...)
+		if !u.browser {
+			headless = append(headless, u.waits...)
+		}
 	}
-	return all
+	return all, headless
 }
 
 // withoutPrefetch is how the second play of such a trace is called in what is printed.
