@@ -20,6 +20,7 @@ function fetchBundle() {
     execFileSync('npm', ['pack', '--silent', '--ignore-scripts', `webtorrent@${version}`], {
       cwd: work,
       stdio: ['ignore', 'ignore', 'inherit'],
+      timeout: 120_000,
     });
     const archive = join(work, readdirSync(work)[0]);
     const digest = createHash('sha512').update(readFileSync(archive)).digest('base64');

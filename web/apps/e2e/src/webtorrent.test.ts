@@ -6,6 +6,7 @@ import type { Seen } from './instrument.ts';
 import { Origin } from './origin.ts';
 import { filmDir } from './stack.ts';
 import {
+  bundle,
   type Contacts,
   installTorrentPages,
   leech,
@@ -74,7 +75,7 @@ describe.each([
   ['two of leeway', 0],
   ['bittorrent-tracker', 1],
 ])('%s', (_, i) => {
-  test('webtorrent: a file goes from page to page by its info_hash', async () => {
+  test.skipIf(!bundle)('webtorrent: a file goes from page to page by its info_hash', async () => {
     const { urls, name } = trackers[i]!;
     const size = 3_000_001;
     const first = await open('/torrent.html', 'WebTorrent', 'first');
