@@ -141,39 +141,43 @@ func (f *flight) rate() float64 {
 	return high
 }
 
-// product is what the path holds at a gain, bytes: what is delivered in a base round trip, and on the shortest paths in
+// path is what the path holds, bytes: what is delivered in a base round trip; and near, what is on the shortest paths in
 // the time that acknowledgements take.
-func (f *flight) product(gain float64) float64 {
+func (f *flight) path() (product, near float64) {
 	rate := f.rate()
-	return max(rate*gain*f.baseRTT().Seconds(), min(rate*leastDelay.Seconds(), nearFlight))
+	return rate * f.baseRTT().Seconds(), min(rate*leastDelay.Seconds(), nearFlight)
+}
+
+// thin says whether a path of such a product holds less than a piece.
+func thin(product, near float64) bool {
+	held := max(steadyGain*product, near)
+	return held > 0 && held < leastFlight
 }
 
 // thin says whether the path holds less than a piece.
-func (f *flight) thin() bool {
-	product := f.product(steadyGain)
-	return product > 0 && product < leastFlight
-}
+func (f *flight) thin() bool { return thin(f.path()) }
 
 // message is the length in bytes of the messages that suit the path.
-func (f *flight) message() int {
-	if f.thin() {
+func (f *flight) message(thin bool) int {
+	if thin {
 		return min(packetPayload, f.cut)
 	}
 	return f.cut
 }
 
-// bound is how many bytes SCTP may hold, sent or not, unless it holds none.
+// bound is how many bytes SCTP may hold, sent or not, unless it holds none. It is asked for before every message.
 func (f *flight) bound() int {
-	if f.rate() == 0 || f.baseRTT() == 0 {
+	product, near := f.path()
+	if product == 0 {
 		return min(max(firstFlight, f.least), f.most)
 	}
 	gain := startGain
 	if f.steady {
 		gain = steadyGain
 	}
-	least := f.least
-	if f.thin() {
+	least, narrow := f.least, thin(product, near)
+	if narrow {
 		least = thinPackets * packetPayload
 	}
-	return min(max(int(f.product(gain))+f.message(), least), f.most)
+	return min(max(int(max(gain*product, near))+f.message(narrow), least), f.most)
 }

@@ -139,8 +139,8 @@ func TestFlightIsNotFooledByPauses(t *testing.T) {
 func TestAThinPathHasPacketsInFlight(t *testing.T) {
 	for _, message := range []int{1000, 1200, 16384, peer.PieceSize + peer.DataHeader} {
 		f := newFlight(DefaultInFlight, message)
-		if whole := peer.CutSize(peer.PieceSize, message) + peer.DataHeader; f.thin() || f.message() != whole {
-			t.Errorf("messages of %d bytes at first, expected %d", f.message(), whole)
+		if whole := peer.CutSize(peer.PieceSize, message) + peer.DataHeader; f.thin() || f.message(f.thin()) != whole {
+			t.Errorf("messages of %d bytes at first, expected %d", f.message(f.thin()), whole)
 		}
 		now := time.Unix(0, 0)
 		f.sample(now, 60*time.Millisecond)
@@ -149,10 +149,10 @@ func TestAThinPathHasPacketsInFlight(t *testing.T) {
 			f.held()
 			f.advance(now, f.acked+3000, 200*time.Millisecond)
 		}
-		if !f.thin() || f.message() > packetPayload {
-			t.Errorf("messages of %d: cut into %d bytes on a thin path", message, f.message())
+		if !f.thin() || f.message(f.thin()) > packetPayload {
+			t.Errorf("messages of %d: cut into %d bytes on a thin path", message, f.message(f.thin()))
 		}
-		if f.bound() < 2*f.message() || f.bound() > 4*packetPayload {
+		if f.bound() < 2*f.message(f.thin()) || f.bound() > 4*packetPayload {
 			t.Errorf("messages of %d: %d bytes in flight", message, f.bound())
 		}
 	}
@@ -166,8 +166,8 @@ func TestALongThinPathIsFull(t *testing.T) {
 	f.sample(p.now, rtt)
 	var handed, late int64
 	for i := range 20_000 {
-		for int(handed-p.acked)+f.message() <= f.bound() {
-			handed += int64(f.message())
+		for int(handed-p.acked)+f.message(f.thin()) <= f.bound() {
+			handed += int64(f.message(f.thin()))
 		}
 		f.held()
 		smoothed := p.step(int(handed - p.acked))
@@ -209,5 +209,20 @@ func TestFlightStaysWithinItsLimits(t *testing.T) {
 	round(10_000_000)
 	if f.bound() != 100_000 {
 		t.Errorf("%d on a path that carries all", f.bound())
+	}
+}
+
+// BenchmarkBound is what is asked before every message of a link whose path is known.
+func BenchmarkBound(b *testing.B) {
+	f := newFlight(DefaultInFlight, 16384)
+	now := time.Unix(0, 0)
+	for i := range 20 {
+		f.held()
+		f.advance(now.Add(time.Duration(i)*25*time.Millisecond), int64(i)*250_000, 25*time.Millisecond)
+	}
+	for b.Loop() {
+		if f.bound() <= firstFlight {
+			b.Fatal("the path is not known")
+		}
 	}
 }
