@@ -171,7 +171,8 @@ func natsRole(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
 	return nil
 }
 
-// trackerRole is a tracker as `leeway tracker` composes it. SIGTERM drains it.
+// trackerRole is a tracker as `leeway tracker` composes it, but for the door before it: what comes back is counted as it comes.
+// SIGTERM drains it.
 func trackerRole(_ context.Context, in *json.Decoder, out *bench.Writer) (err error) {
 	var o trackerOrders
 	if err := in.Decode(&o); err != nil {

@@ -9,8 +9,6 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -136,30 +134,14 @@ func (s *side) usage() usage {
 	for range shrinkings {
 		debug.FreeOSMemory()
 	}
-	return usage{RSS: residentBytes(), Goroutines: runtime.NumGoroutine(), Traffic: s.host.Traffic()}
+	resident, _ := bench.Resident(os.Getpid()) // 0 where the system does not tell
+	return usage{RSS: resident, Goroutines: runtime.NumGoroutine(), Traffic: s.host.Traffic()}
 }
 
 func (s *side) close() error {
 	s.stop()
 	s.wg.Wait()
 	return s.host.Close()
-}
-
-// residentBytes is this process's memory, 0 where the system does not tell.
-func residentBytes() int64 {
-	b, err := os.ReadFile("/proc/self/statm")
-	if err != nil {
-		return 0
-	}
-	f := strings.Fields(string(b))
-	if len(f) < 2 {
-		return 0
-	}
-	pages, err := strconv.ParseInt(f[1], 10, 64)
-	if err != nil {
-		return 0
-	}
-	return pages * int64(os.Getpagesize())
 }
 
 // link is one end of a link that does nothing.

@@ -11,8 +11,6 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
-	"strconv"
-	"strings"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/app/headless"
@@ -111,22 +109,13 @@ func own(sum viewer.Summary) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
-	status, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		return reading{}, err
-	}
-	_, rest, _ := strings.Cut(string(status), "VmRSS:")
-	fields := strings.Fields(rest)
-	if len(fields) < 2 {
-		return reading{}, errors.New("/proc/self/status has no VmRSS")
-	}
-	kb, err := strconv.ParseInt(fields[0], 10, 64)
+	resident, err := bench.Resident(os.Getpid())
 	if err != nil {
 		return reading{}, err
 	}
 	store := float64(sum.StoreBytes)
 	return reading{
-		Goroutines: float64(runtime.NumGoroutine()), Files: float64(len(files)), Heap: float64(m.HeapAlloc) - store, RSS: float64(kb << 10),
+		Goroutines: float64(runtime.NumGoroutine()), Files: float64(len(files)), Heap: float64(m.HeapAlloc) - store, RSS: float64(resident),
 		Store: store, Links: float64(sum.Links),
 	}, nil
 }
