@@ -179,10 +179,8 @@ func (t *Tracker) tick(ctx context.Context) {
 			t.maintain()
 		}
 		now := t.cfg.Now()
-		for _, s := range t.snapshot() {
-			if int(s.id[0])%turns == turn%turns {
-				s.maintain(now)
-			}
+		for _, s := range t.sessionsOf(turn % turns) {
+			s.maintain(now)
 		}
 	}
 }
@@ -255,6 +253,19 @@ func (t *Tracker) snapshot() []*session {
 	all := make([]*session, 0, len(t.sessions))
 	for _, s := range t.sessions {
 		all = append(all, s)
+	}
+	return all
+}
+
+// sessionsOf are those that have the n-th of turns.
+func (t *Tracker) sessionsOf(n int) []*session {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make([]*session, 0, len(t.sessions)/turns)
+	for id, s := range t.sessions {
+		if int(id[0])%turns == n {
+			all = append(all, s)
+		}
 	}
 	return all
 }
