@@ -82,11 +82,21 @@ func (m *mux) handle(ufrag string, addr net.Addr, answered func(), in *intake) (
 func (m *mux) RemoveConnByUfrag(ufrag string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, v6 := range []bool{false, true} {
-		if p := m.ports[portKey{ufrag, v6}]; p != nil && !p.settled() {
+	for _, p := range m.portsOf(ufrag) {
+		if !p.settled() {
 			m.remove(p)
 		}
 	}
+}
+
+// portsOf are the ports of an agent, one for each address family that it has. Under mu.
+func (m *mux) portsOf(ufrag string) (all []*port) {
+	for _, v6 := range []bool{false, true} {
+		if p := m.ports[portKey{ufrag, v6}]; p != nil {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // settle gives the ports of an agent to what answers in its place, and that the one that its packets go out by; false
@@ -99,10 +109,8 @@ func (m *mux) settle(c *consent) bool {
 		return false
 	}
 	c.port.Store(out)
-	for _, v6 := range []bool{false, true} {
-		if p := m.ports[portKey{c.ufrag, v6}]; p != nil {
-			p.settle(c)
-		}
+	for _, p := range m.portsOf(c.ufrag) {
+		p.settle(c)
 	}
 	return true
 }
@@ -111,10 +119,8 @@ func (m *mux) settle(c *consent) bool {
 func (m *mux) end(c *consent) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for _, v6 := range []bool{false, true} {
-		if p := m.ports[portKey{c.ufrag, v6}]; p != nil {
-			m.remove(p)
-		}
+	for _, p := range m.portsOf(c.ufrag) {
+		m.remove(p)
 	}
 }
 
