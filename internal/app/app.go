@@ -108,9 +108,9 @@ func newLogger(w io.Writer, terminal bool, c LogConfig) (*slog.Logger, error) {
 	options := &slog.HandlerOptions{Level: level}
 	switch {
 	case c.Format == "text", c.Format == "auto" && terminal:
-		return slog.New(slog.NewTextHandler(w, options)), nil
+		return slog.New(discreet{slog.NewTextHandler(w, options)}), nil
 	case c.Format == "json", c.Format == "auto":
-		return slog.New(slog.NewJSONHandler(w, options)), nil
+		return slog.New(discreet{slog.NewJSONHandler(w, options)}), nil
 	}
 	return nil, &usageError{fmt.Errorf("log.format: %q is no format (auto, text or json)", c.Format)}
 }
