@@ -1,4 +1,5 @@
-// Package access says who may use what: the ephemeral credentials of relays (spec/turn.md).
+// Package access says who may use what: the join tokens of viewers (spec/access.md), and the ephemeral credentials of relays
+// (spec/turn.md).
 package access
 
 import (

@@ -1,0 +1,86 @@
+package jwtauth
+
+import (
+	"encoding/json"
+	"errors"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/access"
+)
+
+type vectors struct {
+	Keys   json.RawMessage
+	Tokens []struct {
+		Name, Site, Token string
+		Now               int64
+		Reason            access.Reason
+		Grant             *struct {
+			KeyID   string `json:"key_id"`
+			Expires int64
+			Titles  []string
+			Group   string
+			Role    string
+		}
+	}
+}
+
+func readVectors(t testing.TB) (v vectors, keys access.Keys) {
+	t.Helper()
+	b, err := os.ReadFile("../../spec/vectors/access.json")
+	if err == nil {
+		err = json.Unmarshal(b, &v)
+	}
+	if err == nil {
+		keys, err = access.ParseKeys(v.Keys)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(v.Tokens) < 60 {
+		t.Fatalf("%d vectors; the file is not whole", len(v.Tokens))
+	}
+	return v, keys
+}
+
+func TestVectors(t *testing.T) {
+	v, keys := readVectors(t)
+	seen := map[access.Reason]bool{}
+	for _, c := range v.Tokens {
+		g, err := Check(c.Token, c.Site, keys, time.Unix(c.Now, 0))
+		var refused *access.TokenError
+		if c.Grant == nil {
+			if !errors.As(err, &refused) || refused.Reason != c.Reason || g != nil {
+				t.Errorf("%s: %+v, %v; want it refused: %s", c.Name, g, err, c.Reason)
+			}
+			seen[c.Reason] = true
+			continue
+		}
+		if err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+			continue
+		}
+		want := c.Grant
+		if g.KeyID != want.KeyID || g.Expires.Unix() != want.Expires || g.Group != want.Group || g.Role != want.Role || !equal(g.Titles, want.Titles) {
+			t.Errorf("%s: %+v, want %+v", c.Name, g, want)
+		}
+	}
+	for _, r := range access.Reasons {
+		if !seen[r] {
+			t.Errorf("no vector is refused as %s", r)
+		}
+	}
+}
+
+func equal(a, b []string) bool {
+	if len(a) != len(b) {
+		return false
+	}
+	for i := range a {
+		if a[i] != b[i] {
+			return false
+		}
+	}
+	return true
+}
