@@ -13,10 +13,11 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// The library's back-off (spec/tracker-protocol.md).
+// When the library comes back (spec/tracker-protocol.md).
 const (
 	backoffBase  = 500 * time.Millisecond
 	backoffCap   = 30 * time.Second
+	lostSpread   = 6 * time.Second // of sessions that are lost without a word
 	settledAfter = time.Minute
 	answerWithin = 10 * time.Second
 )
@@ -146,12 +147,23 @@ func (m *member) live(ctx context.Context, joined func(error)) {
 		if time.Since(began) >= settledAfter {
 			m.attempt = 0
 		}
-		wait := time.Duration(rand.Float64() * float64(min(backoffCap, backoffBase<<m.attempt)))
+		spread := min(backoffCap, backoffBase<<m.attempt)
+		if m.wasIn() && !errors.Is(err, errAway) {
+			spread = max(spread, lostSpread)
+		}
+		wait := time.Duration(rand.Float64() * float64(spread))
 		m.attempt = min(m.attempt+1, 16)
 		if !pause(ctx, max(wait, time.Until(m.early))) {
 			return
 		}
 	}
+}
+
+// wasIn says whether the last socket brought the session into its swarm.
+func (m *member) wasIn() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return !m.swarm.IsZero()
 }
 
 // refusedError is an error message after which nothing is tried again.
@@ -161,6 +173,9 @@ func (e *refusedError) Error() string { return "the tracker refused: " + e.code 
 
 // visit is one socket's life.
 func (m *member) visit(ctx context.Context, joined func(error)) error {
+	m.mu.Lock()
+	m.swarm = signal.ID{}
+	m.mu.Unlock()
 	ws, at, err := m.dial(ctx)
 	if err != nil {
 		return err
@@ -169,7 +184,7 @@ func (m *member) visit(ctx context.Context, joined func(error)) error {
 	defer stop()
 	defer ws.conn.Close()
 	m.mu.Lock()
-	m.ws, m.at, m.swarm, m.out = ws, at, signal.ID{}, m.out[:0]
+	m.ws, m.at, m.out = ws, at, m.out[:0]
 	m.mu.Unlock()
 	defer func() {
 		m.mu.Lock()

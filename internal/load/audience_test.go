@@ -26,7 +26,7 @@ func TestAudienceComesBack(t *testing.T) {
 	for _, m := range a.all {
 		_ = m.socket().conn.Close()
 	}
-	for end := time.Now().Add(20 * time.Second); len(a.Returns().Back) < 12; {
+	for end := time.Now().Add(time.Minute); len(a.Returns().Back) < 12; {
 		if time.Now().After(end) {
 			t.Fatalf("not all came back: %+v", a.Returns())
 		}

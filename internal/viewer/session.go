@@ -15,7 +15,8 @@ const (
 	settledAfter  = time.Minute      // of a session: the back-off starts from the beginning
 	backoffBase   = 500 * time.Millisecond
 	backoffCap    = 30 * time.Second
-	queueLength   = 500 // outgoing messages kept while the tracker's rate limit holds them back
+	lostSpread    = 6 * time.Second // over which a session comes back that was lost without a word: mostly others were lost with it
+	queueLength   = 500             // outgoing messages kept while the tracker's rate limit holds them back
 )
 
 // sessionState of the connection to the tracker.
@@ -94,7 +95,7 @@ func (h heard) Opened() { h.on(h.s.greet) }
 func (h heard) Message(text []byte) { h.on(func() { h.s.receive(text) }) }
 
 // Lost implements SocketEvents.
-func (h heard) Lost() { h.on(func() { h.s.lose(0) }) }
+func (h heard) Lost() { h.on(h.s.vanish) }
 
 func (s *session) start() {
 	s.state, s.pending = sessionIdle, map[int]*joining{}
@@ -104,7 +105,7 @@ func (s *session) start() {
 func (s *session) connect() {
 	s.generation++
 	s.state = sessionConnecting
-	s.after(answerTimeout, func() { s.lose(0) })
+	s.after(answerTimeout, s.vanish)
 	s.socket = s.dialer.Dial(s.url, s.origin, heard{s, s.generation})
 }
 
@@ -155,15 +156,24 @@ func (s *session) drop(next sessionState) {
 	}
 }
 
-// lose backs off and tries again: the socket is of no use any more.
-func (s *session) lose(after time.Duration) {
+// vanish is the loss of a socket of which nobody said that it would end.
+func (s *session) vanish() {
+	if s.state == sessionReady {
+		s.lose(0, lostSpread)
+		return
+	}
+	s.lose(0, 0)
+}
+
+// lose backs off and tries again, over spread at least: the socket is of no use any more.
+func (s *session) lose(after, spread time.Duration) {
 	now := s.loop.Now()
 	s.hold(after)
 	if s.state == sessionReady && now.Sub(s.readyAt) >= settledAfter {
 		s.attempt = 0
 	}
 	s.drop(sessionWaiting)
-	jitter := time.Duration(s.random.Float64() * float64(min(backoffCap, backoffBase<<s.attempt)))
+	jitter := time.Duration(s.random.Float64() * float64(max(spread, min(backoffCap, backoffBase<<s.attempt))))
 	s.attempt = min(s.attempt+1, 16)
 	s.reconnects++
 	s.after(max(jitter, s.notBefore.Sub(now)), s.connect)
@@ -197,7 +207,7 @@ func (s *session) receive(text []byte) {
 	case *signal.Error:
 		s.failed(m)
 	case *signal.Reconnect:
-		s.lose(time.Duration(m.AfterMs) * time.Millisecond)
+		s.lose(time.Duration(m.AfterMs)*time.Millisecond, 0)
 	case *signal.Ticket:
 		s.ticket = m.Ticket
 	case *signal.Joined:

@@ -267,7 +267,7 @@ describe('a title', () => {
     await joined();
     tracker.last.handlers.close(1006);
     expect(leeway.state).toBe('waiting');
-    await clock.advance(250);
+    await clock.advance(6_000);
     await enter({ session: peerA });
     await joined();
     expect(sent('join')).toHaveLength(2);

@@ -92,6 +92,8 @@ const answerTimeoutMs = 10_000;
 const settledMs = 60_000;
 const backoffBaseMs = 500;
 const backoffCapMs = 30_000;
+/** Over which a session comes back that was lost without a word: mostly others were lost with it. */
+const lostSpreadMs = 6_000;
 /** Outgoing messages kept while the tracker's rate limit holds them back; what comes beyond is dropped. */
 const queueLength = 500;
 const fatal = /^bad-(version|site|origin|token)$|^token-/;
@@ -171,13 +173,15 @@ export function createSession(o: SessionOptions): TrackerSession {
     for (const id of [...pending.keys()]) settle(id)?.reject(refusal('lost'));
   };
 
-  /** The socket is of no use any more: back off, then try again. */
-  const lose = (afterMs = 0) => {
+  /** The socket is of no use any more: back off, then try again. Without a time nobody said that it would end. */
+  const lose = (afterMs?: number) => {
     const now = clock.now();
-    notBefore = Math.max(notBefore, now + afterMs);
-    if (state === 'ready' && now - readyAt >= settledMs) attempt = 0;
+    const ready = state === 'ready';
+    notBefore = Math.max(notBefore, now + (afterMs ?? 0));
+    if (ready && now - readyAt >= settledMs) attempt = 0;
     drop('waiting');
-    const jitter = o.random() * Math.min(backoffCapMs, backoffBaseMs * 2 ** attempt);
+    const spread = ready && afterMs === undefined ? lostSpreadMs : 0;
+    const jitter = o.random() * Math.max(spread, Math.min(backoffCapMs, backoffBaseMs * 2 ** attempt));
     attempt = Math.min(attempt + 1, 16);
     counters.reconnects++;
     timer = clock.setTimer(connect, Math.max(jitter, notBefore - now));
