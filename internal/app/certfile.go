@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -25,6 +26,14 @@ type pair struct {
 	looked time.Time        // guarded by mu
 }
 
+// publicPair is the certificate of the public port; nil: no TLS there.
+func publicPair(c TrackerConfig, log *slog.Logger) (*pair, error) {
+	if c.CertFile == "" {
+		return nil, nil
+	}
+	return openPair(c.CertFile, c.KeyFile, log)
+}
+
 // openPair reads the files once, so that what is wrong with them is said at the start.
 func openPair(cert, key string, log *slog.Logger) (*pair, error) {
 	p := &pair{cert: cert, key: key, log: log, now: time.Now}
@@ -35,6 +44,27 @@ func openPair(cert, key string, log *slog.Logger) (*pair, error) {
 	p.loaded, p.looked = &loaded, p.now()
 	p.stamps, err = p.changed()
 	return p, err
+}
+
+// config is how a server with this certificate speaks TLS. WebSockets are HTTP/1.1, so nothing else is offered.
+func (p *pair) config() *tls.Config {
+	return &tls.Config{GetCertificate: p.get, MinVersion: tls.VersionTLS12}
+}
+
+// names lists what the certificate is for, without wildcards; nothing where there is none.
+func (p *pair) names() []string {
+	if p == nil {
+		return nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	var names []string
+	for _, name := range p.loaded.Leaf.DNSNames {
+		if !strings.HasPrefix(name, "*.") {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 func (p *pair) changed() (at [2]time.Time, err error) {

@@ -79,6 +79,9 @@ func (k *checker) places(c *Config) {
 			k.complain(fmt.Sprintf("seed.announce[%d]", i), "%q is no IP address", a)
 		}
 	}
+	if (c.Tracker.CertFile == "") != (c.Tracker.KeyFile == "") {
+		k.complain("tracker.cert_file", "and tracker.key_file belong together: give both or none")
+	}
 	if c.NATS.URL != "" && c.NATS.Listen != "" {
 		k.complain("nats.listen", "is of the embedded server, which nats.url replaces (leave one of them out)")
 	}

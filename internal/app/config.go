@@ -31,6 +31,8 @@ type TrackerConfig struct {
 	DataDir        string   `yaml:"data_dir"`             // the secret, when it is not given
 	Secret         string   `yaml:"secret" secret:"true"` // base64url, 32 bytes or more; the same on all trackers
 	TrustedProxies []string `yaml:"trusted_proxies"`      // CIDRs whose X-Forwarded-For is believed
+	CertFile       string   `yaml:"cert_file"`            // TLS certificate of listen, read again when it changes; empty: no TLS
+	KeyFile        string   `yaml:"key_file"`             // and its key
 
 	ICEServers      []ICEServer   `yaml:"ice_servers"`      // STUN and TURN servers told to viewers; none is public by default
 	CredentialsLife time.Duration `yaml:"credentials_life"` // of those made with a secret of ice_servers

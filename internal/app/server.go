@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -27,8 +28,16 @@ func newServers(log *slog.Logger) *servers { return &servers{log: log, failed: m
 
 // serve answers on l until stop. connContext may be nil.
 func (s *servers) serve(name string, l net.Listener, h http.Handler, connContext func(context.Context, net.Conn) context.Context) {
+	s.serveTLS(name, l, h, connContext, nil)
+}
+
+// serveTLS is serve over TLS with a certificate, which may be nil.
+func (s *servers) serveTLS(name string, l net.Listener, h http.Handler, connContext func(context.Context, net.Conn) context.Context, certificate *pair) {
 	if d, ok := l.(*wsconn.Door); ok {
 		h, connContext = behind(d, h, connContext)
+	}
+	if certificate != nil {
+		l = tls.NewListener(l, certificate.config())
 	}
 	server := &http.Server{
 		Handler:           h,

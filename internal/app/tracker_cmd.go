@@ -11,6 +11,8 @@ import (
 
 type trackerCmd struct {
 	Listen     *string   `help:"Address of WebSocket and script." placeholder:"HOST:PORT" key:"tracker.listen"`
+	TLSCert    *string   `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"tracker.cert_file"`
+	TLSKey     *string   `name:"tls-key" help:"Its key." placeholder:"FILE" key:"tracker.key_file"`
 	Admin      *string   `help:"Address of metrics, health and purge." placeholder:"HOST:PORT" key:"tracker.admin"`
 	DataDir    *string   `help:"Folder of the secret, where none is configured." placeholder:"DIR" key:"tracker.data_dir"`
 	WebTorrent *[]string `name:"webtorrent" help:"Offer the WebTorrent protocol on /announce, for these info_hashes (hex)." placeholder:"HASH" key:"tracker.webtorrent.info_hashes"`
@@ -20,7 +22,7 @@ type trackerCmd struct {
 
 // Help is shown below the usage.
 func (trackerCmd) Help() string {
-	return "Sites come from the configuration file, the same for trackers and seeds. All trackers of a cluster share one tracker.secret.\n\nExamples:\n  leeway tracker --config leeway.yaml --nats-listen 127.0.0.1:4222\n  LEEWAY_TRACKER_SECRET=… leeway tracker --config leeway.yaml --nats nats://10.0.0.5:4222"
+	return "Sites come from the configuration file, the same for trackers and seeds. All trackers of a cluster share one tracker.secret.\n\nExamples:\n  leeway tracker --config leeway.yaml --nats-listen 127.0.0.1:4222\n  leeway tracker --config leeway.yaml --listen :443 --tls-cert fullchain.pem --tls-key privkey.pem\n  LEEWAY_TRACKER_SECRET=… leeway tracker --config leeway.yaml --nats nats://10.0.0.5:4222"
 }
 
 // Run serves until ctx ends.
@@ -38,6 +40,10 @@ func (c *trackerCmd) Run(ctx context.Context, r *run) error {
 	}
 	if !bundle.Built {
 		log.Warn("this binary carries no browser bundle: /leeway.js is a placeholder (run make build)")
+	}
+	certificate, err := publicPair(config.Tracker, log)
+	if err != nil {
+		return err
 	}
 	public, err := listenTCP(ctx, "tracker", config.Tracker.Listen, false)
 	if err != nil {
@@ -59,7 +65,7 @@ func (c *trackerCmd) Run(ctx context.Context, r *run) error {
 	if err := s.startTracker(config.Tracker.DataDir); err != nil {
 		return err
 	}
-	group.serve("public", s.door(public), publicMux(bundle, s.socket, s.announce, http.HandlerFunc(trackerPage)), nil)
+	group.serveTLS("public", s.door(public), publicMux(bundle, s.socket, s.announce, http.HandlerFunc(trackerPage)), nil, certificate)
 	group.serve("admin", adminPort, s.admin().mux(), nil)
 	checkFiles(log, config.Tracker.MaxSessions)
 	log.Info("tracker is up", "listen", public.Addr().String(), "admin", adminPort.Addr().String(), "sites", s.names)

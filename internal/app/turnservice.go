@@ -2,7 +2,6 @@ package app
 
 import (
 	"context"
-	"crypto/tls"
 	"log/slog"
 	"net/netip"
 	"runtime"
@@ -71,7 +70,7 @@ func startTurn(c TurnConfig, log *slog.Logger) (*turnService, error) {
 		if err != nil {
 			return nil, err
 		}
-		config.ListenTLS, config.TLS = c.ListenTLS, &tls.Config{GetCertificate: pair.get, MinVersion: tls.VersionTLS12}
+		config.ListenTLS, config.TLS = c.ListenTLS, pair.config()
 	}
 	if s.server, err = turnd.Listen(config); err != nil {
 		return nil, listenError("turn", c.Listen, err)

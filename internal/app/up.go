@@ -17,6 +17,8 @@ import (
 
 type upCmd struct {
 	Listen      *string `help:"Address of page, script, tracker and film." placeholder:"HOST:PORT" key:"up.listen"`
+	TLSCert     *string `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"tracker.cert_file"`
+	TLSKey      *string `name:"tls-key" help:"Its key." placeholder:"FILE" key:"tracker.key_file"`
 	Admin       *string `help:"Address of metrics, health and purge." placeholder:"HOST:PORT" key:"up.admin"`
 	SeedListen  *string `help:"UDP address of the seed." placeholder:"HOST:PORT" key:"seed.listen"`
 	DataDir     *string `help:"Folder of keys and the seed's store." placeholder:"DIR" key:"up.data_dir"`
@@ -34,7 +36,8 @@ func (upCmd) Help() string {
   leeway up
   leeway up --media holiday.mp4
   leeway up --site my-site.yaml
-  leeway up --listen 0.0.0.0:8080 --open`
+  leeway up --listen 0.0.0.0:8080 --open
+  leeway up --listen :8443 --open --tls-cert cert.pem --tls-key key.pem`
 }
 
 // Run serves until ctx ends.
@@ -87,6 +90,10 @@ func (u *upRun) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	certificate, err := publicPair(u.config.Tracker, u.log)
+	if err != nil {
+		return err
+	}
 	public, err := listenTCP(ctx, "up", u.config.Up.Listen, true)
 	if err != nil {
 		return err
@@ -99,7 +106,8 @@ func (u *upRun) run(ctx context.Context) error {
 	u.onClose(func() { _ = adminPort.Close() })
 	group := newServers(u.log)
 	u.onClose(group.stop)
-	shows, err := u.shows(ctx, bundle, film, public, group)
+	at := place{public.Addr(), certificate}
+	shows, err := u.shows(ctx, bundle, film, at, group)
 	if err != nil {
 		return err
 	}
@@ -119,9 +127,9 @@ func (u *upRun) run(ctx context.Context) error {
 			shape = shapeConnections(rate)
 		}
 	}
-	group.serve("public", services.door(public), mux, shape)
+	group.serveTLS("public", services.door(public), mux, shape, certificate)
 	group.serve("admin", adminPort, adminMux, nil)
-	if err := u.announce(bundle, public.Addr(), adminPort.Addr(), services.seedAddr); err != nil {
+	if err := u.announce(bundle, at, adminPort.Addr(), services.seedAddr); err != nil {
 		return err
 	}
 	return group.wait(ctx)
@@ -171,17 +179,17 @@ func (u *upRun) openFilm(ctx context.Context) (*origin, error) {
 
 // shows puts together site and page. The seed gets a listener of its own to the film, on loopback, so that the ledger can
 // tell it from viewers and shaping leaves it alone.
-func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *origin, public net.Listener, group *servers) (shown, error) {
+func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *origin, at place, group *servers) (shown, error) {
 	if source == nil {
 		config, err := loadSite(u.config.Up.Site)
-		return shown{site: config, page: sitePage(config.Name, shownAddress(public.Addr()))}, err
+		return shown{site: config, page: sitePage(config.Name, at)}, err
 	}
 	seeds, err := listenTCP(ctx, "up", "127.0.0.1:0", false)
 	if err != nil {
 		return shown{}, err
 	}
 	group.serve("origin", seeds, source.handler(clientSeed), nil)
-	config, err := demoSite(public.Addr(), "http://"+seeds.Addr().String())
+	config, err := demoSite(at, "http://"+seeds.Addr().String())
 	if err != nil {
 		return shown{}, err
 	}
@@ -195,23 +203,22 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *origi
 
 // announce prints where everything is. The page's address is the only one with its scheme, to be found by people and
 // scripts alike.
-func (u *upRun) announce(bundle *webdist.Bundle, public, admin net.Addr, seed string) error {
+func (u *upRun) announce(bundle *webdist.Bundle, public place, admin net.Addr, seed string) error {
 	w := u.env.Stdout
-	address := shownAddress(public)
 	if !bundle.Built {
 		fmt.Fprintln(w, "\n  This binary carries no browser bundle: run make build, then build/leeway up.")
 	}
 	_, err := fmt.Fprintf(w, `
   Leeway %s
 
-  page     http://%s/
+  page     %s
   admin    %s  /metrics /healthz /readyz /debug/pprof
   seed     %s/udp
 
   For a page of your own, beside hls.js:
   %s
 
-`, Version, address, admin, seed, scriptTag(address))
+`, Version, public.url(), admin, seed, public.scriptTag())
 	return err
 }
 

@@ -46,7 +46,7 @@ func (l *lockedBuffer) String() string {
 
 // running is an up that a test started.
 type running struct {
-	page, admin string // http://HOST:PORT
+	page, admin string // http://HOST:PORT; page https:// with a certificate
 	out, errs   *lockedBuffer
 	stop        func() error // ends it as SIGTERM does and returns what Run returned
 }
@@ -64,10 +64,10 @@ func startUp(t *testing.T, args ...string) *running {
 	once := sync.OnceValue(func() error { cancel(); return <-ended })
 	r.stop = once
 	t.Cleanup(func() { _ = once() })
-	address := regexp.MustCompile(`http://(\S+)/\n\s+admin\s+(\S+)`)
+	address := regexp.MustCompile(`(https?://\S+)/\n\s+admin\s+(\S+)`)
 	for {
 		if found := address.FindStringSubmatch(r.out.String()); found != nil {
-			r.page, r.admin = "http://"+found[1], "http://"+found[2]
+			r.page, r.admin = found[1], "http://"+found[2]
 			return r
 		}
 		select {

@@ -6,14 +6,15 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"github.com/leeway-video/leeway/internal/site"
 )
 
 // demoSite is the site of up's own film: hosts are what the public address is called by, and the seed fetches from a
 // listener of its own, so that the ledger can tell it from viewers.
-func demoSite(public net.Addr, seedOrigin string) (site.Config, error) {
-	hosts, err := hostsOf(public)
+func demoSite(public place, seedOrigin string) (site.Config, error) {
+	hosts, err := public.hosts()
 	if err != nil {
 		return site.Config{}, err
 	}
@@ -24,9 +25,15 @@ func demoSite(public net.Addr, seedOrigin string) (site.Config, error) {
 	}, nil
 }
 
-// hostsOf lists what browsers may call the address that was listened on, as they write it in a URL.
-func hostsOf(public net.Addr) ([]string, error) {
-	at, err := netip.ParseAddrPort(public.String())
+// place is where browsers reach the public port.
+type place struct {
+	addr        net.Addr
+	certificate *pair // nil: no TLS
+}
+
+// hosts lists what browsers may call the place, as they write it in a URL: the certificate's names before addresses.
+func (p place) hosts() ([]string, error) {
+	at, err := netip.ParseAddrPort(p.addr.String())
 	if err != nil {
 		return nil, fmt.Errorf("up: read the public address: %w", err)
 	}
@@ -43,32 +50,59 @@ func hostsOf(public net.Addr) ([]string, error) {
 			}
 		}
 	}
-	var hosts []string
+	names := p.certificate.names()
 	for _, a := range addrs {
-		hosts = append(hosts, hostPort(a.String(), at.Port()))
-		if a.IsLoopback() && !slices.Contains(hosts, hostPort("localhost", at.Port())) {
-			hosts = append(hosts, hostPort("localhost", at.Port()))
+		names = append(names, a.String())
+		if a.IsLoopback() {
+			names = append(names, "localhost")
+		}
+	}
+	var hosts []string
+	for _, name := range names {
+		if host := p.host(name, at.Port()); !slices.Contains(hosts, host) {
+			hosts = append(hosts, host)
 		}
 	}
 	return hosts[:min(len(hosts), 64)], nil // the limit of spec/site.md
 }
 
-// hostPort is host:port as a URL has it: IPv6 in brackets, http's own port left out.
-func hostPort(host string, port uint16) string {
-	joined := net.JoinHostPort(host, fmt.Sprint(port))
-	if port == 80 {
-		joined = joined[:len(joined)-len(":80")]
+// host is name:port as a URL has it: IPv6 in brackets, the scheme's own port left out.
+func (p place) host(name string, port uint16) string {
+	own := uint16(80)
+	if p.certificate != nil {
+		own = 443
+	}
+	joined := net.JoinHostPort(name, fmt.Sprint(port))
+	if port == own {
+		joined = strings.TrimSuffix(joined, fmt.Sprintf(":%d", own))
 	}
 	return joined
 }
 
-// shownAddress is what a person on this machine types to reach the address that was listened on.
-func shownAddress(public net.Addr) string {
-	hosts, err := hostsOf(public)
+// shown is what a person types to reach the place.
+func (p place) shown() string {
+	hosts, err := p.hosts()
 	if err != nil || len(hosts) == 0 {
-		return public.String()
+		return p.addr.String()
 	}
 	return hosts[0]
+}
+
+// url is where the page is.
+func (p place) url() string {
+	if p.certificate != nil {
+		return "https://" + p.shown() + "/"
+	}
+	return "http://" + p.shown() + "/"
+}
+
+// scriptTag is what a page of a site carries. The script's scheme is left to the page; the tracker has its own.
+func (p place) scriptTag() string {
+	scheme := "ws"
+	if p.certificate != nil {
+		scheme = "wss"
+	}
+	return fmt.Sprintf(`<script async src="//%s/leeway.js" data-tracker="%s://%s/"></script>`, p.shown(), scheme, p.shown())
 }
 
 // loadSite reads a file that holds one site's configuration.
@@ -83,19 +117,14 @@ func loadSite(file string) (site.Config, error) {
 	return c, nil
 }
 
-// scriptTag is what a page of a site on this machine carries. The scheme is left to the page.
-func scriptTag(address string) string {
-	return fmt.Sprintf(`<script async src="//%s/leeway.js" data-tracker="ws://%s/"></script>`, address, address)
-}
-
 // sitePage is the page of an up that serves a site of one's own: there is no film here to show.
-func sitePage(name, address string) http.Handler {
+func sitePage(name string, public place) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/" {
 			http.NotFound(w, r)
 			return
 		}
 		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-		fmt.Fprintf(w, "Leeway serves the site %q from here. Paste this into its page, beside hls.js:\n\n%s\n", name, scriptTag(address))
+		fmt.Fprintf(w, "Leeway serves the site %q from here. Paste this into its page, beside hls.js:\n\n%s\n", name, public.scriptTag())
 	})
 }
