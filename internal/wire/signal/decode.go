@@ -58,6 +58,10 @@ func decodeType(name string, id int, f fields) Message {
 		return decodeSignal(id, f)
 	case "stats":
 		return decodeStats(id, f)
+	case "token":
+		return &Token{Request: id, Token: f.text("token", true, 1, MaxToken)}
+	case "granted":
+		return &Granted{Request: id, TokenExpires: f.integer("token_expires_ms", true, 1, MaxInteger)}
 	}
 	return decodePushed(name, id, f)
 }
@@ -91,7 +95,8 @@ func decodeWelcome(id int, f fields) Message {
 		Request:    id, Session: f.id("session", true), Ticket: f.text("ticket", true, 1, MaxTicket), Resumed: f.flag("resumed", false),
 		ServerTime: f.integer("server_time_ms", true, 0, MaxInteger), Expire: f.integer("credentials_expire_ms", false, 0, MaxInteger),
 		VerifyKeys: f.verifyKeys("verify_keys"), Revocations: f.revocations("revocations"), Policy: f.policy("policy"),
-		UpdateEvery: f.integer("update_interval_ms", true, MinInterval, MaxInterval), StatsInterval: f.integer("stats_interval_ms", true, MinInterval, MaxInterval),
+		TokenExpires: f.integer("token_expires_ms", false, 0, MaxInteger),
+		UpdateEvery:  f.integer("update_interval_ms", true, MinInterval, MaxInterval), StatsInterval: f.integer("stats_interval_ms", true, MinInterval, MaxInterval),
 	}
 	if _, ok := f.object("site", true); ok {
 		raw, _ := f.members.get("site")

@@ -28,6 +28,19 @@ type Welcome struct {
 	Limits        Limits          `json:"limits"`
 	UpdateEvery   int64           `json:"update_interval_ms"`
 	StatsInterval int64           `json:"stats_interval_ms"`
+	TokenExpires  int64           `json:"token_expires_ms,omitempty"` // ms since the Unix epoch; 0: the site asks for no token
+}
+
+// Token shows another join token, before the one that was shown last runs out (spec/access.md).
+type Token struct {
+	Request int    `json:"id,omitempty"`
+	Token   string `json:"token"`
+}
+
+// Granted answers Token.
+type Granted struct {
+	Request      int   `json:"id,omitempty"`
+	TokenExpires int64 `json:"token_expires_ms"` // ms since the Unix epoch
 }
 
 // ICEServer is one STUN or TURN server, as RTCPeerConnection takes it.
@@ -274,12 +287,14 @@ func (*SetServers) Type() string { return "ice" }
 func (*Revoke) Type() string     { return "revoke" }
 func (*SetPolicy) Type() string  { return "policy" }
 func (*Reconnect) Type() string  { return "reconnect" }
+func (*Token) Type() string      { return "token" }
+func (*Granted) Type() string    { return "granted" }
 func (*Error) Type() string      { return "error" }
 func (u *Unknown) Type() string  { return u.Name }
 
 // The closed sets of spec/tracker-protocol.md. Treat as constants.
 var (
-	Types       = []string{"hello", "welcome", "join", "joined", "introduce", "update", "leave", "signal", "stats", "ticket", "keys", "ice", "revoke", "policy", "reconnect", "error"}
+	Types       = []string{"hello", "welcome", "join", "joined", "introduce", "update", "leave", "signal", "stats", "ticket", "keys", "ice", "revoke", "policy", "reconnect", "token", "granted", "error"}
 	Roles       = []string{"full", "leech", "relay-only", "off"} // of a viewer
 	PeerRoles   = []string{"viewer", "seed"}
 	Kinds       = []string{"offer", "answer", "candidate", "end", "fail"}

@@ -54,6 +54,7 @@ const finalNotices = new Set<string>([
   'no-webcrypto',
   'private-tracker',
   'tracker-refused',
+  'token-refused',
   'no-player',
 ]);
 

@@ -23,7 +23,7 @@ export interface LeewayOptions {
   tracker: string;
   /** Site name; the tracker knows it by the page's origin if it is left out. */
   site?: string;
-  /** Join token, or a callback that gives (and renews) one. */
+  /** Join token, or a callback that gives one: asked for the first, and for each next before the one in hand runs out. */
   token?: TokenSource;
   /** Explicit title for every manifest that is opened without one. */
   title?: string;
@@ -178,9 +178,10 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       each((title) => title.lost());
     },
     refused({ code, message, hint }) {
-      say('tracker-refused', `The tracker refused this page (${code}). ${message}`, hint);
+      const token = /token/.test(code);
+      say(token ? 'token-refused' : 'tracker-refused', `The tracker refused this page (${code}). ${message}`, hint);
       setState('off');
-      each((title) => title.refused());
+      each((title) => title.refused(token ? 'needs-token' : 'policy'));
     },
   };
   for (const name of Object.keys(handlers) as (keyof SessionHandlers)[]) {

@@ -7,6 +7,7 @@ import type { EngineEvents, LinkCloseReason, PeerRole, Reason } from './ports.ts
  *
  * - `insecure-context`, `no-webrtc`, `no-webcrypto`: the browser or page cannot, or there is no page (Node).
  * - `needs-token`, `policy-off`, `control-group`, `foreign-manifest`, `bad-manifest`: this title is not shared.
+ * - `token-refused`: the tracker does not take the join token, or misses one, and the page gives no better one.
  * - `tracker-refused`: the tracker does not take this client; `tracker-unreachable`: still trying.
  * - `private-tracker`: a public page may not connect to a private address.
  * - `no-player`: no usable player on the page (drop-in only). `consent-missing`: waiting for the viewer's consent.
@@ -21,6 +22,7 @@ export type NoticeCode =
   | 'control-group'
   | 'foreign-manifest'
   | 'bad-manifest'
+  | 'token-refused'
   | 'tracker-refused'
   | 'tracker-unreachable'
   | 'tracker-error'

@@ -178,6 +178,21 @@ describe('peer delivery that does not come', () => {
     expect(codes()).toEqual(['tracker-refused']);
     expect(leeway.stats().notice?.hint).toBe('Add it.');
   });
+
+  test('a refused token is one notice, and the origin serves', async () => {
+    const { leeway, tracker, codes, clock } = setUp({ token: 'mine' });
+    leeway.start();
+    const playback = leeway.open(manifest);
+    const load = playback.load(request());
+    await clock.advance(0);
+    tracker.last.handlers.open();
+    await settle();
+    expect(tracker.last.sent[0]).toMatchObject({ type: 'hello', token: 'mine' });
+    tracker.last.say({ type: 'error', code: 'bad-token', message: 'The token is of another site.', hint: 'Ask.' });
+    await expect(load.result).resolves.toMatchObject({ source: 'origin', reason: 'needs-token' });
+    expect(codes()).toEqual(['token-refused']);
+    expect(leeway.stats().notice?.message).toContain('another site');
+  });
 });
 
 describe('consent and stop', () => {

@@ -78,7 +78,7 @@ export interface Title {
   /** The session is gone; links and engine go on. */
   lost(): void;
   /** No session will come. */
-  refused(): void;
+  refused(reason: Reason): void;
   owns(swarm: string): boolean;
   /** The tracker changed something that `welcome` had said. `revoked` comes on top of what is revoked already. */
   amend(welcome: Welcome, revoked: RevocationMessage[]): void;

@@ -85,6 +85,8 @@ export interface Welcome {
   limits: { messages_per_second: number; links: number };
   update_interval_ms: number;
   stats_interval_ms: number;
+  /** Until when the token is good, in the tracker's time; absent where the site asks for none. */
+  token_expires_ms?: number;
 }
 
 export interface Joined {
@@ -134,7 +136,8 @@ export type Incoming =
   | { type: 'ice'; ice_servers: IceServerMessage[] }
   | { type: 'revoke'; revocations: RevocationMessage[] }
   | { type: 'policy'; policy: Policy }
-  | { type: 'reconnect'; after_ms: number };
+  | { type: 'reconnect'; after_ms: number }
+  | { type: 'granted'; token_expires_ms: number };
 
 export interface Hello {
   type: 'hello';
@@ -178,7 +181,14 @@ export interface Update {
 /** Deltas since the last report; fields as in spec/tracker-protocol.md. */
 export type StatsMessage = { type: 'stats'; swarm: string; interval_ms: number } & Record<string, unknown>;
 
-export type Outgoing = Hello | Join | Update | SignalOut | StatsMessage | { type: 'leave'; swarm: string };
+export type Outgoing =
+  | Hello
+  | Join
+  | Update
+  | SignalOut
+  | StatsMessage
+  | { type: 'leave'; swarm: string }
+  | { type: 'token'; token: string };
 
 /** What became of a text that arrived. */
 export type Parsed = Incoming | 'unknown' | 'malformed';
@@ -344,6 +354,7 @@ const readers: Record<string, Reader<object>> = {
     limits: optional({ messages_per_second: or(integer(0, int31), 50), links: or(integer(0, int31), 32) }),
     update_interval_ms: interval,
     stats_interval_ms: interval,
+    token_expires_ms: or(ms),
   }),
   joined: object<Omit<Joined, 'type'>>({ id: requestId, swarm: id, viewers: ms, seeds: ms, offered }),
   introduce: object({ swarm: id, peers: list(object({ peer: id, role: remoteRole }), 32) }),
@@ -361,6 +372,7 @@ const readers: Record<string, Reader<object>> = {
   revoke: object({ revocations }),
   policy: object({ policy }),
   reconnect: object({ after_ms: ms }),
+  granted: object({ token_expires_ms: ms }),
 };
 
 /** Whether brackets nest deeper than the protocol allows; asked before JSON.parse sees the text. */

@@ -98,21 +98,6 @@ describe('the tracker session', () => {
     expect(clock.pending).toBe(0);
   });
 
-  test('renews an expired token once by the callback', async () => {
-    const token = vi.fn(() => 'new');
-    const { clock, tracker, handlers, session } = setUp({ token });
-    session.start(0);
-    await clock.advance(0);
-    for (let i = 0; i < 2; i++) {
-      tracker.last.handlers.open();
-      await settle();
-      tracker.last.say({ type: 'error', code: 'token-expired', message: 'old' });
-      await clock.advance(1_000);
-    }
-    expect(token).toHaveBeenCalledTimes(2);
-    expect(handlers.refused).toHaveBeenCalledOnce();
-  });
-
   test('matches answers and errors to requests', async () => {
     const { clock, tracker, session, ready } = setUp();
     await ready();

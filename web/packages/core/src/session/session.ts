@@ -96,7 +96,11 @@ const backoffCapMs = 30_000;
 const lostSpreadMs = 6_000;
 /** Outgoing messages kept while the tracker's rate limit holds them back; what comes beyond is dropped. */
 const queueLength = 500;
-const fatal = /^bad-(version|site|origin|token)$|^token-/;
+const fatal = /^bad-(version|site|origin)$|token/;
+/** The page's callback is asked for a token that the tracker takes so often in a row, for one session after the other. */
+const tokenTries = 5;
+/** Timers hold no more than 2^31 ms. */
+const longestMs = 1e9;
 
 interface Pending {
   resolve(joined: Joined): void;
@@ -121,7 +125,10 @@ export function createSession(o: SessionOptions): TrackerSession {
   let readyAt = 0;
   let ticket: string | undefined;
   let timer = 0;
-  let tokenRenewed = false;
+  let token: string | undefined;
+  /** Until when the token in hand is shown again; then the page is asked for another. */
+  let renewAt = 0;
+  let renewals = 0;
   let nextId = 1;
   let queue: string[] = [];
   let queueTimer = 0;
@@ -210,14 +217,44 @@ export function createSession(o: SessionOptions): TrackerSession {
     }
   };
 
-  const hello = async (live: () => boolean) => {
-    const { client, site } = o;
-    let { token } = o;
+  const ask = async () => {
     try {
-      if (typeof token === 'function') token = await token();
+      return typeof o.token === 'function' ? await o.token() : o.token;
     } catch {
       // Without a token the tracker says what is missing, in its own words.
     }
+  };
+
+  /** While there is a session, its timer is that of the next token. */
+  const renewIn = (ms: number) => {
+    clock.clearTimer(timer);
+    if (typeof o.token === 'function') timer = clock.setTimer(renew, Math.min(ms, longestMs));
+  };
+
+  /** Shows another token on the open socket, again and again until the tracker grants it or ends the session. */
+  const renew = async () => {
+    const own = generation;
+    const next = await ask();
+    if (own !== generation) return;
+    renewIn((0.5 + o.random() / 2) * Math.min(backoffCapMs, 2_000 * 2 ** renewals++));
+    if (!next) return;
+    token = next;
+    send({ type: 'token', token });
+  };
+
+  /** The token in hand is good until then, by the tracker's clock: who came together does not renew together. */
+  const granted = (expiresMs = 0) => {
+    renewals = renewAt = 0;
+    if (!expiresMs) return;
+    const now = clock.now();
+    const inMs = (expiresMs - serverOffsetMs - now) * (0.5 + o.random() / 4);
+    renewAt = now + inMs;
+    renewIn(inMs);
+  };
+
+  const hello = async (live: () => boolean) => {
+    const { client, site } = o;
+    if (clock.now() >= renewAt) token = await ask();
     if (live()) write(JSON.stringify({ type: 'hello', version: 1, client, site, token, ticket }));
   };
 
@@ -229,6 +266,7 @@ export function createSession(o: SessionOptions): TrackerSession {
     else if (message.type === 'reconnect') lose(message.after_ms);
     else if (state !== 'ready') counters.unknown++;
     else if (message.type === 'ticket') ticket = message.ticket;
+    else if (message.type === 'granted') granted(message.token_expires_ms);
     else if (message.type === 'joined') settle(message.id)?.resolve(message);
     else handlers[message.type](message as never);
   };
@@ -237,23 +275,29 @@ export function createSession(o: SessionOptions): TrackerSession {
     if (state !== 'connecting') return;
     clock.clearTimer(timer);
     state = 'ready';
-    tokenRenewed = false;
     readyAt = clock.now();
     serverOffsetMs = message.server_time_ms - readyAt;
     ticket = message.ticket;
     // One below the tracker's limit, so that its own clock never sees one too many.
     rate = Math.max(1, message.limits.messages_per_second - 1);
+    granted(message.token_expires_ms);
     handlers.welcome(message);
   };
 
   const error = (message: TrackerErrorMessage) => {
     const { code, retry_after_ms = 0 } = message;
     notBefore = Math.max(notBefore, clock.now() + retry_after_ms);
-    if (code === 'token-expired' && typeof o.token === 'function' && !tokenRenewed) {
-      // The page's callback may renew it, once a session.
-      tokenRenewed = true;
-      lose();
-      return;
+    if (/token/.test(code) && typeof o.token === 'function') {
+      // The page may have another one: for this session, or a few times for the next.
+      if (state === 'ready') {
+        if (code === 'token-expired') renewIn(0);
+        return;
+      }
+      if (attempt < tokenTries - 1 || renewAt) {
+        renewAt = 0;
+        lose(0);
+        return;
+      }
     }
     if (fatal.test(code)) {
       drop('refused');

@@ -48,7 +48,7 @@ export interface Membership {
   /** The first picture is there. */
   pictured(): void;
   lost(): void;
-  refused(): void;
+  refused(reason: Reason): void;
   amend(welcome: Welcome, revoked: RevocationMessage[]): void;
   setResting(resting: boolean): void;
   stop(): void;
@@ -377,8 +377,8 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       clearTimers('update', 'stats', 'soon', 'rejoin');
       joining++;
     },
-    refused() {
-      if (!engine) leaveOut('policy');
+    refused(reason) {
+      if (!engine) leaveOut(reason);
     },
     amend(message, revoked) {
       const changed = welcome && (welcome.policy !== message.policy || welcome.ice_servers !== message.ice_servers);
