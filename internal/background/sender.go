@@ -15,6 +15,13 @@ const (
 	roomRetry = 5 * time.Millisecond
 	// idleWait is how long the loop sleeps when nothing is to be done; everything that gives it work wakes it.
 	idleWait = time.Hour
+	// Pacing that asks for less than a rest is given a rest, and what is due by then goes out together: each message by itself
+	// is a timer, a system call and the wake-up of a few goroutines. The law makes up for timers that are late by so much. A
+	// burst is no more than a part of the window that way, and than restMost takes.
+	restPart = 8     // of the round trip
+	restMost = 2_000 // µs, half of what the law makes up for
+	// restLong is the longest wait for pacing (µs) that nothing interrupts: whatever acks say, no message goes before.
+	restLong = 5_000
 	// A link keeps its turn for turnTrips round trips, within bounds: where the bottleneck has a queue for each flow, a
 	// host whose links all had something waiting there would have as many shares as links, and see no delay of others.
 	turnTrips = 4
@@ -35,6 +42,8 @@ type Sender struct {
 	law    *ledbat.Controller // guarded by mu
 	active []*Lane            // guarded by mu: have something to send or in flight; the first has its turn
 	until  int64              // guarded by mu: the end of that turn
+	rest   int64              // guarded by mu: nothing goes out before this moment, of the clock; in the past mostly
+	eager  bool               // guarded by mu
 	urgent int                // guarded by mu: reasons for which foreground has the line
 	buf    []byte             // guarded by mu
 	sent   int64              // guarded by mu: bytes of messages, headers included
@@ -117,8 +126,11 @@ func (l *Lane) Ack(b []byte) bool {
 	}
 	out := l.path.OnAck(s.clock.micros(), a)
 	s.acked += out.Acked
+	rests := s.clock.micros() < s.rest
 	s.mu.Unlock()
-	s.nudge()
+	if !rests {
+		s.nudge()
+	}
 	return out.Problem == ""
 }
 
@@ -142,7 +154,11 @@ func (s *Sender) Urgent(on bool) {
 func (s *Sender) Eager(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.eager = on
 	s.law.Eager(on)
+	if on {
+		s.rest = 0
+	}
 }
 
 // Stats tells how the host stands.
@@ -192,6 +208,9 @@ func (s *Sender) Run(ctx context.Context) {
 	}
 }
 
+// Woken has something when Work has something to do. For owners with a loop of their own, instead of Run.
+func (s *Sender) Woken() <-chan struct{} { return s.wake }
+
 // Work sends what may go out now, and says after how long there may be more. For owners with a loop of their own, instead
 // of Run.
 func (s *Sender) Work() time.Duration {
@@ -236,6 +255,9 @@ func (s *Sender) join() {
 // serve sends until nothing may go out any more: from the link that has its turn, and from the others in their order
 // what that one leaves room for. Under mu.
 func (s *Sender) serve() (wait time.Duration) {
+	if left := s.clock.until(s.rest); left > 0 {
+		return left
+	}
 	wait = idleWait
 	for i := 0; i < len(s.active); i++ {
 		if i == 0 {
@@ -285,7 +307,7 @@ func (l *Lane) send() (did attempt, again time.Duration) {
 	switch ok, at := l.path.MaySend(now, size); {
 	case ok:
 	case at != 0: // pacing is the host's
-		return full, max(s.clock.until(at), 0)
+		return full, s.pause(at)
 	case s.law.Stats().Flight > 0 && s.law.Stats().Flight+size > s.law.Window():
 		return full, idleWait // an ack or a deadline comes first
 	default:
@@ -304,4 +326,15 @@ func (l *Lane) send() (did attempt, again time.Duration) {
 	s.sent += int64(len(s.buf))
 	l.link.SendBackground(s.buf) // one that takes nothing is closing
 	return sent, idleWait
+}
+
+// pause is how long to wait for what pacing lets go at that moment. What somebody waits for has no rests. Under mu.
+func (s *Sender) pause(at int64) time.Duration {
+	now := s.clock.micros()
+	if !s.eager {
+		if at = max(at, now+min(s.law.Stats().RTT/restPart, restMost)); at-now <= restLong {
+			s.rest = at
+		}
+	}
+	return max(time.Duration(at-now)*time.Microsecond, 0)
 }

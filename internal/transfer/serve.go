@@ -2,7 +2,6 @@ package transfer
 
 import (
 	"context"
-	"sync"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -39,20 +38,20 @@ func (u *Uploader) work() time.Duration {
 	}
 }
 
-// Run serves until ctx is done.
+// Run serves until ctx is done. One loop has both lanes: of two, each would wake the other for every piece.
 func (u *Uploader) Run(ctx context.Context) {
-	var beside sync.WaitGroup
-	defer beside.Wait()
+	var behind <-chan struct{}
 	if u.Background != nil {
-		beside.Go(func() { u.Background.Run(ctx) })
+		behind = u.Background.Woken()
 	}
 	timer := time.NewTimer(time.Hour)
 	defer timer.Stop()
 	for ctx.Err() == nil {
-		timer.Reset(u.work())
+		timer.Reset(u.Work())
 		select {
 		case <-ctx.Done():
 		case <-u.wake:
+		case <-behind:
 		case <-timer.C:
 		}
 	}
