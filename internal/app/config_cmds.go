@@ -25,10 +25,10 @@ func (configCheckCmd) Help() string {
 	return "Exits with 0 when the file is fine, with 2 when it is not.\n\nExamples:\n  leeway config check leeway.yaml"
 }
 
-// Run checks the file alone: neither the environment nor flags can mend it.
+// Run checks the file alone: neither flags nor LEEWAY_ variables can mend it. What it refers to by ${NAME} has to be set.
 func (c configCheckCmd) Run(r *run) error {
 	config := defaults(r.env.Getenv)
-	lines, err := loadFile(c.File, config)
+	lines, err := loadFile(c.File, config, r.env)
 	if err == nil {
 		err = r.located(c.File, config, lines)
 	}

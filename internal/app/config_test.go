@@ -185,6 +185,18 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
+// TestTheFileRefersToTheEnvironment: ${NAME} in a text is what NAME is, in lists and sections alike; a lone dollar stays.
+func TestTheFileRefersToTheEnvironment(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "leeway.yaml")
+	write(t, file, "sites: [{name: demo, hosts: ['${PUBLIC_HOST}:8443'], fetch_base: 'http://${ORIGIN}'}]\nnats: {user: '$${USER}$'}\n")
+	out, errs, code := leeway(t, []string{"PUBLIC_HOST=video.test", "ORIGIN=origin.test:81", "USER=a${ORIGIN}"}, "--config", file, "config", "print")
+	for _, want := range []string{"video.test:8443", "http://origin.test:81", "$a${ORIGIN}$"} {
+		if code != 0 || !strings.Contains(out, want) {
+			t.Errorf("no %s (%d) in\n%s%s", want, code, out, errs)
+		}
+	}
+}
+
 func FuzzConfig(f *testing.F) {
 	files, _ := filepath.Glob("testdata/check/*.yaml")
 	for _, file := range files {
@@ -196,7 +208,7 @@ func FuzzConfig(f *testing.F) {
 	}
 	f.Fuzz(func(_ *testing.T, text []byte) {
 		config := defaults(func(string) string { return "" })
-		if _, err := loadYAML("f.yaml", text, config); err == nil {
+		if _, err := loadYAML("f.yaml", text, config, Env{}); err == nil {
 			check(config)
 		}
 	})

@@ -95,7 +95,7 @@ func (r *run) load(flags any) (*Config, *slog.Logger, error) {
 		file = r.env.Getenv("LEEWAY_CONFIG")
 	}
 	if file != "" {
-		if _, err := loadFile(file, config); err != nil {
+		if _, err := loadFile(file, config, r.env); err != nil {
 			return nil, nil, &usageError{err}
 		}
 	}

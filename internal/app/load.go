@@ -41,8 +41,8 @@ func (p problems) Error() string {
 }
 
 // loadFile sets in config what the YAML file says. It reads on after a problem, so that all are told at once; the error is
-// problems. lines maps each dotted key found to its line.
-func loadFile(file string, config any) (lines map[string]int, err error) {
+// problems. lines maps each dotted key found to its line. env says what ${NAME} in a text stands for.
+func loadFile(file string, config any, env Env) (lines map[string]int, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
 		var path *os.PathError
@@ -51,11 +51,11 @@ func loadFile(file string, config any) (lines map[string]int, err error) {
 		}
 		return nil, problems{{file, 0, "cannot be read: " + err.Error()}}
 	}
-	return loadYAML(file, text, config)
+	return loadYAML(file, text, config, env)
 }
 
-func loadYAML(file string, text []byte, config any) (lines map[string]int, err error) {
-	r := &reader{file: file, lines: map[string]int{}}
+func loadYAML(file string, text []byte, config any, env Env) (lines map[string]int, err error) {
+	r := &reader{file: file, lines: map[string]int{}, env: env}
 	tree, err := parser.ParseBytes(text, 0)
 	if err != nil {
 		line, message := syntaxError(err)
@@ -78,6 +78,7 @@ type reader struct {
 	file  string
 	lines map[string]int
 	found problems
+	env   Env
 }
 
 func (r *reader) complain(node ast.Node, format string, args ...any) {
@@ -104,7 +105,24 @@ func (r *reader) value(key string, node ast.Node, v reflect.Value) {
 		if err := yaml.NodeToValue(node, v.Addr().Interface()); err != nil {
 			r.complain(node, "%s: %q is not %s", key, strings.TrimSpace(node.String()), kindName(v.Type()))
 		}
+		if v.Kind() == reflect.String {
+			v.SetString(r.expand(key, node, v.String()))
+		}
 	}
+}
+
+// variable is how a text refers to the environment: ${NAME}, nothing shorter, for a lone dollar may be meant.
+var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
+
+// expand puts in what the environment says; a variable that is not set, or empty, is a problem.
+func (r *reader) expand(key string, node ast.Node, text string) string {
+	return variable.ReplaceAllStringFunc(text, func(name string) string {
+		value := r.env.Getenv(name[len("${") : len(name)-len("}")])
+		if value == "" {
+			r.complain(node, "%s: %s is not set in the environment", key, name)
+		}
+		return value
+	})
 }
 
 func (r *reader) section(key string, node ast.Node, v reflect.Value) {

@@ -181,7 +181,7 @@ func (u *upRun) openFilm(ctx context.Context) (*origin, error) {
 // tell it from viewers and shaping leaves it alone.
 func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *origin, at place, group *servers) (shown, error) {
 	if source == nil {
-		config, err := loadSite(u.config.Up.Site)
+		config, err := loadSite(u.config.Up.Site, u.env)
 		return shown{site: config, page: sitePage(config.Name, at)}, err
 	}
 	seeds, err := listenTCP(ctx, "up", "127.0.0.1:0", false)

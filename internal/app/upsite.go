@@ -106,9 +106,9 @@ func (p place) scriptTag() string {
 }
 
 // loadSite reads a file that holds one site's configuration.
-func loadSite(file string) (site.Config, error) {
+func loadSite(file string, env Env) (site.Config, error) {
 	var c site.Config
-	if _, err := loadFile(file, &c); err != nil {
+	if _, err := loadFile(file, &c, env); err != nil {
 		return c, &usageError{err}
 	}
 	if _, err := site.New(c); err != nil {
