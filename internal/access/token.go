@@ -39,10 +39,11 @@ const (
 	OtherSite  Reason = "site"
 	NotYet     Reason = "not-yet"
 	Expired    Reason = "expired"
+	OtherTitle Reason = "title" // of a join, or of what the holder of another token watches
 )
 
 // Reasons lists them.
-var Reasons = []Reason{Missing, TooLong, Malformed, Algorithm, UnknownKey, Signature, BadClaims, OtherSite, NotYet, Expired}
+var Reasons = []Reason{Missing, TooLong, Malformed, Algorithm, UnknownKey, Signature, BadClaims, OtherSite, NotYet, Expired, OtherTitle}
 
 // TokenError says why a token was refused. Its text quotes nothing of the token.
 type TokenError struct {

@@ -67,7 +67,7 @@ func TestVectors(t *testing.T) {
 		}
 	}
 	for _, r := range access.Reasons {
-		if !seen[r] {
+		if !seen[r] && r != access.OtherTitle { // a join's reason, not a token's
 			t.Errorf("no vector is refused as %s", r)
 		}
 	}

@@ -66,6 +66,9 @@ type Config struct {
 	ICEServers  []signal.ICEServer
 	TURNServers []TURNServer // told beside ICEServers, with credentials of each session's own
 
+	Tokens     Tokens        // of token-only sites; without it they are closed
+	TokenGrace time.Duration // in which a session whose token has run out may show another; 10 s
+
 	UpdateInterval    time.Duration // 10 s
 	StatsInterval     time.Duration // 10 s
 	HelloTimeout      time.Duration // 5 s
@@ -99,7 +102,7 @@ func (c *Config) complete() error {
 		d time.Duration
 	}{
 		{&c.UpdateInterval, 10 * time.Second}, {&c.StatsInterval, 10 * time.Second}, {&c.HelloTimeout, 5 * time.Second},
-		{&c.TicketLife, 10 * time.Minute}, {&c.CredentialsLife, 10 * time.Minute}, {&c.BeatEvery, 2 * time.Second}, {&c.DrainSpread, 15 * time.Second},
+		{&c.TicketLife, 10 * time.Minute}, {&c.CredentialsLife, 10 * time.Minute}, {&c.TokenGrace, 10 * time.Second}, {&c.BeatEvery, 2 * time.Second}, {&c.DrainSpread, 15 * time.Second},
 	} {
 		if *d.v == 0 {
 			*d.v = d.d
@@ -119,6 +122,9 @@ func (c *Config) complete() error {
 	c.WebTorrent.complete()
 	if c.MaxPerAddress == 0 {
 		c.MaxPerAddress = max(100, c.MaxSessions/10)
+	}
+	if c.Tokens == nil {
+		c.Tokens = noKeys{}
 	}
 	if c.Now == nil {
 		c.Now = time.Now

@@ -3,6 +3,7 @@ package tracker
 import (
 	"encoding/json"
 
+	"github.com/leeway-video/leeway/internal/access"
 	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
@@ -50,11 +51,8 @@ func (s *session) identify(h *signal.Hello) (code, message, hint string) {
 		return "bad-site", "This tracker has no such site.", "Check data-site against the tracker's configuration."
 	case s.site == nil:
 		return "bad-origin", "Pages of this origin do not belong to the site.", "Add the page's origin to page_origins of the site."
-	case s.site.Config().Access == configured.AccessToken:
-		// Tokens are checked by a part that this tracker does not have yet: closed is the only safe answer.
-		return "token-required", "This site is open to viewers with a token only.", "Token-only sites need a tracker with token keys."
 	}
-	return "", "", ""
+	return s.authorize(h.Token)
 }
 
 // welcome registers the session and answers hello.
@@ -70,7 +68,7 @@ func (s *session) welcome(h *signal.Hello) bool {
 			}
 		}
 	}
-	s.policy = policyOf(s.site, s.id)
+	s.policy = policyOf(s.site, s.id, s.grant)
 	s.ticketed, s.minted = now, now
 	config, err := json.Marshal(s.site.Config())
 	if err != nil {
@@ -91,6 +89,7 @@ func (s *session) welcome(h *signal.Hello) bool {
 			MessageBytes: signal.MaxMessage, Swarms: s.t.cfg.MaxSwarms, MessagesPerSecond: s.t.cfg.MessagesPerSecond, Links: s.policy.MaxLinks,
 		},
 		UpdateEvery: s.t.cfg.UpdateInterval.Milliseconds(), StatsInterval: s.t.cfg.StatsInterval.Milliseconds(),
+		TokenExpires: s.tokenEnd(),
 	})
 	s.revoke(revoked[1:])
 	if s.t.trust.Load() != trust { // told before the welcome, when the client did not listen yet: once more
@@ -124,11 +123,16 @@ func (s *session) replaced() {
 	s.conn.Close(closePolicy, "replaced")
 }
 
-// policyOf is what the site allows one viewer. The control group is drawn from the session, the same at every tracker.
-func policyOf(c *configured.Site, session signal.ID) signal.Policy {
+// policyOf is what the site, and the token where it asks for one, allow one viewer. The control group is drawn from the session,
+// the same at every tracker.
+func policyOf(c *configured.Site, session signal.ID, grant *access.Grant) signal.Policy {
 	p := c.Config().Policy
+	role := p.Role
+	if grant != nil {
+		role = configured.NarrowRole(role, grant.Role)
+	}
 	return signal.Policy{
-		Role: p.Role, ControlGroup: swarm.Draw(swarm.ID(session)) < p.ControlGroupPermille, Prefetch: p.Prefetch, WasteBytes: p.WasteBytes,
+		Role: role, ControlGroup: swarm.Draw(swarm.ID(session)) < p.ControlGroupPermille, Prefetch: p.Prefetch, WasteBytes: p.WasteBytes,
 		MaxLinks: p.MaxLinks, Relay: p.Relay, Local: p.Local, SignedManifests: p.SignedManifests,
 	}
 }

@@ -24,7 +24,7 @@ func (s *session) iceServers(now time.Time) (all []signal.ICEServer, expire int6
 		return all, 0
 	}
 	// Whole seconds, as usernames have them: what is told is what holds.
-	expires := now.Add(cfg.CredentialsLife).Truncate(time.Second)
+	expires := s.withinToken(now.Add(cfg.CredentialsLife)).Truncate(time.Second)
 	for _, r := range cfg.TURNServers {
 		username, credential := r.Secret.Mint(s.site.Name(), s.t.holder(s.id), expires)
 		all = append(all, signal.ICEServer{URLs: r.URLs, Username: username, Credential: credential})

@@ -39,11 +39,12 @@ var (
 	defSignaling     = def(metric.Counter, "leeway_tracker_message_bytes_total", "Bytes of protocol messages, without those of the sockets below", label("direction", []string{"in", "out"}))
 	defErrors        = def(metric.Counter, "leeway_tracker_errors_total", "Error messages sent", label("code", signal.Codes))
 	defRejected      = def(metric.Counter, "leeway_tracker_rejected_total", "Handshakes and sockets refused", label("reason", rejections))
+	defTokens        = def(metric.Counter, "leeway_tracker_tokens_total", "Join tokens, by what became of them", label("outcome", tokenOutcomes()))
 	defShed          = def(metric.Counter, "leeway_tracker_shed_total", "Sessions sent to other trackers, which have fewer")
 	defIntroductions = def(metric.Counter, "leeway_tracker_introductions_total", "Peers introduced", label("role", metric.Roles))
 	defSignals       = def(metric.Counter, "leeway_tracker_signals_total", "Signals relayed", label("kind", signal.Kinds))
 	defDeliveries    = def(metric.Counter, "leeway_tracker_deliveries_total", "Signals and introductions for sessions of other trackers", label("outcome", []string{"sent", "again", "lost"}))
-	defMoves         = def(metric.Counter, "leeway_tracker_moves_total", "Memberships registered with another home", label("reason", []string{"home", "unknown", "split"}))
+	defMoves         = def(metric.Counter, "leeway_tracker_moves_total", "Memberships registered with another home", label("reason", []string{"home", "unknown", "split", "token"}))
 	defTrackers      = def(metric.Gauge, "leeway_tracker_live_trackers", "Trackers that beat, this one among them")
 	defClamped       = def(metric.Counter, "leeway_tracker_clamped_total", "Figures of viewers cut to what is possible")
 	defHandle        = &metric.Def{
@@ -100,7 +101,7 @@ func torrentCodes() []string {
 // Metrics lists what the tracker counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
-		defSessions, defSwarms, defMembers, defMessages, defSignaling, defErrors, defRejected, defShed, defIntroductions, defSignals, defDeliveries, defMoves, defTrackers, defClamped, defHandle,
+		defSessions, defSwarms, defMembers, defMessages, defSignaling, defErrors, defRejected, defTokens, defShed, defIntroductions, defSignals, defDeliveries, defMoves, defTrackers, defClamped, defHandle,
 		defTorrentSockets, defTorrentSwarms, defTorrentPeers, defTorrentMessages, defTorrentRefused,
 		defReceived, defUploaded, defSegments, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
 		defLanes, defPrefetched, defPrefetchWasted, defPromotions, defYields, defSlowdowns, defQueuing, defBase, defTarget, defWindow, defPacing,

@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/leeway-video/leeway/internal/access"
 	"github.com/leeway-video/leeway/internal/cluster"
 	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/wire/bus"
@@ -43,6 +44,8 @@ type session struct {
 	minted   time.Time // when the credentials for relays were made; as ticketed
 
 	mu     sync.Mutex
+	grant  *access.Grant               // guarded by mu: what its token allows; nil where the site asks for none
+	lapsed time.Time                   // guarded by mu: when it was told that the token has run out
 	swarms map[signal.ID]*membership   // guarded by mu
 	known  map[signal.ID]*acquaintance // guarded by mu
 	// What a report of statistics may exceed the time since the one before.
@@ -53,6 +56,7 @@ type session struct {
 // membership is a session's part in one swarm. Guarded by session.mu.
 type membership struct {
 	join    bus.HomeRequest // as it was last sent, to be sent again when the home changes
+	asked   string          // the role that the viewer asked for
 	viewers int
 	home    signal.ID
 	part    cluster.Part // of the swarm
@@ -180,6 +184,8 @@ func (s *session) handle(m signal.Message) bool {
 		s.signal(m)
 	case *signal.Stats:
 		s.stats(m)
+	case *signal.Token:
+		return s.renew(m)
 	case *signal.Hello:
 		s.fail(m.Request, "bad-message", "The session has been opened already.", "Send hello once a connection.", 0)
 	default:
@@ -241,6 +247,7 @@ func (s *session) end() {
 
 // maintain renews the ticket, and joins swarms again whose home has changed.
 func (s *session) maintain(now time.Time) {
+	s.lapse(now)
 	s.mu.Lock()
 	renew := now.Sub(s.ticketed) >= ticketHalf
 	if renew {

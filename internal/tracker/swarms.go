@@ -27,12 +27,10 @@ func (s *session) join(m *signal.Join) {
 	}
 	id := s.t.swarmID(s.site.Name(), m.Title)
 	r := bus.HomeRequest{
-		Op: bus.OpJoin, Tracker: s.t.id, Session: s.id, Swarm: id, Site: s.site.Name(), Title: m.Title, Manifest: m.Manifest, Role: m.Role,
+		Op: bus.OpJoin, Tracker: s.t.id, Session: s.id, Swarm: id, Site: s.site.Name(), Title: m.Title, Manifest: m.Manifest,
+		Role: roleOf(s.policy, m.Role), Group: s.group(),
 		Address: s.t.hashed(s.visitor.Address, 32, 128), Subnet: s.t.hashed(s.visitor.Address, 24, 48), Region: s.visitor.Region,
 		Range: m.Range, Want: m.Want, Offers: len(m.Offers), RTTMs: s.rttMs(),
-	}
-	if s.policy.ControlGroup {
-		r.Role = "off" // counted, never introduced: the origin alone serves it
 	}
 	now := s.t.cfg.Now()
 	s.mu.Lock()
@@ -44,7 +42,7 @@ func (s *session) join(m *signal.Join) {
 	}
 	again := r
 	again.Offers, again.Rejoin = 0, true
-	member := &membership{join: again, stats: now, seen: now}
+	member := &membership{join: again, asked: m.Role, stats: now, seen: now}
 	if old != nil {
 		member.stats, member.started, member.part = old.stats, old.started, old.part
 	}
@@ -97,6 +95,10 @@ func (s *session) mayOfferAhead() bool {
 func (s *session) checkTitle(m *signal.Join) (problem, hint string) {
 	if title, err := s.site.Title(m.Manifest, m.Title); err != nil || title != m.Title {
 		return "The title is not valid.", "Send 1 to 512 bytes of UTF-8 without control characters."
+	}
+	if !s.mayJoin(m.Title) {
+		s.t.cfg.Metrics.Add(defTokens, 1, string(errOtherTitle.Reason))
+		return errOtherTitle.Problem, errOtherTitle.Hint
 	}
 	if m.Manifest == "" {
 		return "", ""
