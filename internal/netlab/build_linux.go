@@ -59,7 +59,10 @@ func (l *Lab) makeSpot(s *spot, devices *[]*os.File) error {
 		return err
 	}
 	for _, kv := range append([][2]string{
-		{"net.ipv6.conf.default.disable_ipv6", "1"}, // the lab is IPv4; ::1 stays
+		{"net.ipv6.conf.default.disable_ipv6", zeroOrOne(!s.addr6.IsValid())}, // ::1 stays
+		{"net.ipv6.conf.default.addr_gen_mode", "1"},                          // no link-local address, and nobody to be asked for one
+		{"net.ipv6.conf.default.accept_dad", "0"},
+		{"net.ipv6.conf.default.router_solicitations", "0"},
 		{congestionControl, l.opts.CongestionControl},
 		{"net.ipv4.tcp_no_metrics_save", "1"}, // a connection does not learn from the one before
 	}, s.settings...) {
@@ -81,8 +84,16 @@ func (l *Lab) makeSpot(s *spot, devices *[]*os.File) error {
 		if s.node == nil {
 			return nil
 		}
-		return l.configure(h, netip.PrefixFrom(s.addr, 32))
+		return l.configure(h, s.own())
 	})
+}
+
+// zeroOrOne is a switch as the kernel's settings have it.
+func zeroOrOne(on bool) string {
+	if on {
+		return "1"
+	}
+	return "0"
 }
 
 // withLinks lends a netlink handle in the spot's namespace.
@@ -95,24 +106,39 @@ func (s *spot) withLinks(fn func(*netlink.Handle) error) error {
 	return fn(h)
 }
 
-// configure gives the TUN device an address and the default route.
-func (l *Lab) configure(h *netlink.Handle, addr netip.Prefix) error {
+// configure gives the TUN device its addresses and the default routes.
+func (l *Lab) configure(h *netlink.Handle, addrs []netip.Addr) error {
 	link, err := h.LinkByName(device)
 	if err != nil {
 		return fmt.Errorf("device %s: %w", device, err)
 	}
-	_, everywhere, _ := net.ParseCIDR("0.0.0.0/0")
+	each := func(do func(netip.Addr) error) func() error {
+		return func() error {
+			for _, a := range addrs {
+				if err := do(a); err != nil {
+					return fmt.Errorf("%v: %w", a, err)
+				}
+			}
+			return nil
+		}
+	}
 	for _, step := range []struct {
 		what string
 		do   func() error
 	}{
 		{"mtu", func() error { return h.LinkSetMTU(link, l.opts.MTU) }},
 		{"queue", func() error { return h.LinkSetTxQLen(link, transmitQueue) }},
-		{"address", func() error { return h.AddrAdd(link, &netlink.Addr{IPNet: ipNet(addr)}) }},
 		{"up", func() error { return h.LinkSetUp(link) }},
-		{"route", func() error {
-			return h.RouteAdd(&netlink.Route{LinkIndex: link.Attrs().Index, Dst: everywhere, Scope: netlink.SCOPE_LINK, Src: addr.Addr().AsSlice()})
-		}},
+		{"address", each(func(a netip.Addr) error {
+			return h.AddrAdd(link, &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(a, a.BitLen()))})
+		})},
+		{"route", each(func(a netip.Addr) error {
+			way := &netlink.Route{LinkIndex: link.Attrs().Index, Dst: ipNet(netip.PrefixFrom(netip.IPv6Unspecified(), 0))}
+			if a.Is4() {
+				way.Dst, way.Scope, way.Src = ipNet(netip.PrefixFrom(netip.IPv4Unspecified(), 0)), netlink.SCOPE_LINK, a.AsSlice()
+			}
+			return h.RouteAdd(way)
+		})},
 	} {
 		if err := step.do(); err != nil {
 			return fmt.Errorf("device %s: %s: %w", device, step.what, err)
@@ -133,7 +159,7 @@ func up(h *netlink.Handle, name string) error {
 }
 
 func ipNet(p netip.Prefix) *net.IPNet {
-	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), 32)}
+	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
 // openTUN makes a TUN device in the namespace of the calling thread. It lives as long as somebody has the file. Without

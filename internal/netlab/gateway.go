@@ -26,8 +26,12 @@ const (
 // GatewayConfig says what a gateway does.
 type GatewayConfig struct {
 	NAT NAT
-	// Hairpin lets hosts behind a NAT reach each other's outside addresses, by the rules for outsiders.
+	// Hairpin lets hosts behind a NAT reach each other's outside addresses, by the rules for outsiders. Behind a symmetric
+	// one these let nobody in: each of two hosts would have to know a port that the other's NAT makes for it alone.
 	Hairpin bool
+	// Isolated keeps hosts behind the gateway from reaching each other on their own network, as guest networks and the NATs of
+	// carriers do: what is left is the way by the outside.
+	Isolated bool
 	// BlockUDP drops UDP in both directions. Hosts behind the gateway still reach each other on their own network.
 	BlockUDP bool
 	// UDPTimeout is how long a mapping or a permission outlives its last packet; 0 is the kernel's 30 s, or 120 s once
@@ -59,8 +63,8 @@ func (l *Lab) Gateway(name string, cfg GatewayConfig) *Gateway {
 	switch {
 	case cfg.NAT != NoNAT && cfg.NAT != FullCone && cfg.NAT != PortRestricted && cfg.NAT != Symmetric:
 		l.fail("%s: no NAT %q", name, cfg.NAT)
-	case cfg.Hairpin && cfg.NAT != FullCone && cfg.NAT != PortRestricted:
-		l.fail("%s: hairpinning needs a mapping that does not depend on the destination: full cone or port restricted", name)
+	case cfg.Hairpin && cfg.NAT == NoNAT:
+		l.fail("%s: hairpinning is about translated addresses, and this gateway translates none", name)
 	case cfg.UDPTimeout != 0 && cfg.UDPTimeout < time.Second:
 		l.fail("%s: a UDP timeout of %v is shorter than the second in which the kernel counts", name, cfg.UDPTimeout)
 	case g.number > 250:
@@ -138,7 +142,7 @@ func (g *Gateway) rules() string {
 		mangle = append(mangle, fmt.Sprintf("-A FORWARD -i %s -p udp -j SET --add-set %s src,src --exist", inDevice, coneSet))
 		filter = append(filter, fmt.Sprintf("-A FORWARD -p udp -m set --match-set %s dst,dst -j ACCEPT", coneSet))
 	}
-	if g.cfg.Hairpin {
+	if g.cfg.Hairpin && g.cfg.NAT != Symmetric {
 		nat = append(nat, g.forwards("-i "+inDevice)...)
 		nat = append(nat, fmt.Sprintf("-A POSTROUTING -o %s -p udp -m conntrack --ctstate DNAT -s %v -j SNAT --to-source %v",
 			inDevice, g.inside().Masked(), g.addr))

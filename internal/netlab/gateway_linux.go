@@ -107,6 +107,11 @@ func (g *Gateway) plug(l *netlink.Handle, i int, h *Host) error {
 	if err := l.LinkAdd(cable); err != nil {
 		return fmt.Errorf("cable: %w", err)
 	}
+	if g.cfg.Isolated {
+		if err := l.LinkSetIsolated(cable, true); err != nil {
+			return fmt.Errorf("cable: isolate: %w", err)
+		}
+	}
 	return up(l, attrs.Name)
 }
 

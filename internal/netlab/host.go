@@ -17,12 +17,23 @@ type spot struct {
 	*node    // nil behind a gateway
 	name     string
 	addr     netip.Addr
+	addr6    netip.Addr   // not valid without IPv6
 	routed   []netip.Addr // further addresses that are reached through it
 	settings [][2]string  // sysctl, value
 	space    *namespace.Namespace
 }
 
-func (s *spot) public() []netip.Addr { return append([]netip.Addr{s.addr}, s.routed...) }
+func (s *spot) public() []netip.Addr { return append(s.own(), s.routed...) }
+
+// own are the addresses of the spot itself.
+func (s *spot) own() (all []netip.Addr) {
+	for _, a := range []netip.Addr{s.addr, s.addr6} {
+		if a.IsValid() {
+			all = append(all, a)
+		}
+	}
+	return all
+}
 
 // Host is a machine of the lab: a namespace with lo and one device.
 type Host struct {
@@ -34,15 +45,31 @@ type Host struct {
 // Host adds a host with a public address. It needs a line.
 func (l *Lab) Host(name string) *Host {
 	h := &Host{lab: l, spot: &spot{node: l.node(name, true), name: name, addr: l.nextAddr()}}
+	if l.opts.IPv6 {
+		l.addr6 = l.addr6.Next()
+		h.addr6 = l.addr6
+	}
 	l.spots = append(l.spots, h.spot)
+	return h
+}
+
+// OnlyIPv6 takes the host's IPv4 address away.
+func (h *Host) OnlyIPv6() *Host {
+	if !h.addr6.IsValid() {
+		h.lab.fail("%s: only hosts with a line in a lab with IPv6 have such an address", h.name)
+	}
+	h.addr = netip.Addr{}
 	return h
 }
 
 // Name of the host.
 func (h *Host) Name() string { return h.name }
 
-// Addr is the host's IPv4 address: behind a NAT, its address there.
-func (h *Host) Addr() netip.Addr { return h.addr }
+// Addr is the host's IPv4 address: behind a NAT, its address there. A host that has none has its IPv6 address here.
+func (h *Host) Addr() netip.Addr { return h.own()[0] }
+
+// Addr6 is the host's IPv6 address, not valid if it has none.
+func (h *Host) Addr6() netip.Addr { return h.addr6 }
 
 // Namespace is the file of the host's network namespace, for nsenter --net=.
 func (h *Host) Namespace() string { return h.space.Path() }
@@ -83,7 +110,7 @@ func (h *Host) ListenPacket(ctx context.Context, network, address string) (c net
 
 // ListenUDP makes a UDP socket of the host, on its address and a port that the kernel chooses.
 func (h *Host) ListenUDP() (*net.UDPConn, error) {
-	c, err := h.ListenPacket(context.Background(), "udp4", netip.AddrPortFrom(h.addr, 0).String())
+	c, err := h.ListenPacket(context.Background(), "udp", netip.AddrPortFrom(h.Addr(), 0).String())
 	if err != nil {
 		return nil, err
 	}

@@ -37,7 +37,13 @@ type Options struct {
 	CongestionControl string
 	// Network is where addresses of hosts and gateways come from, 198.18.0.0/15 by default.
 	Network netip.Prefix
+	// IPv6 gives every host with a line an IPv6 address too, of 2001:2::/48, for which it is in a lab what 198.18.0.0/15
+	// is for IPv4. Gateways and what is behind them stay without.
+	IPv6 bool
 }
+
+// network6 is where IPv6 addresses come from (RFC 5180).
+var network6 = netip.MustParsePrefix("2001:2::/48")
 
 func (o *Options) complete() error {
 	if o.MTU == 0 {
@@ -64,6 +70,7 @@ func (o *Options) complete() error {
 type Lab struct {
 	opts     Options
 	addr     netip.Addr // the last one given away
+	addr6    netip.Addr // likewise
 	nodes    []*node
 	lines    []*Line
 	links    []Link // two per line: from the first node to the second, and back
@@ -110,7 +117,7 @@ func New(opts Options) (*Lab, error) {
 	if err != nil {
 		return nil, fmt.Errorf("netlab: %w", err)
 	}
-	return &Lab{opts: opts, addr: opts.Network.Masked().Addr(), owner: owner}, nil
+	return &Lab{opts: opts, addr: opts.Network.Masked().Addr(), addr6: network6.Addr(), owner: owner}, nil
 }
 
 var validName = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)

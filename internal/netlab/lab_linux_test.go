@@ -267,7 +267,7 @@ func TestMistakesAreTold(t *testing.T) {
 		"loss":        {func(l *Lab) { l.Connect(l.Router("a"), l.Router("b"), Both(Link{Loss: 1.5})) }, "a→b: loss 1.5"},
 		"queue":       {func(l *Lab) { l.Connect(l.Router("a"), l.Router("b"), Both(Link{Rate: 5})) }, "a rate needs a queue"},
 		"nat":         {func(l *Lab) { l.Gateway("g", GatewayConfig{NAT: "odd"}) }, `no NAT "odd"`},
-		"hairpin":     {func(l *Lab) { l.Gateway("g", GatewayConfig{NAT: Symmetric, Hairpin: true}) }, "hairpinning needs"},
+		"hairpin":     {func(l *Lab) { l.Gateway("g", GatewayConfig{Hairpin: true}) }, "hairpinning is"},
 		"addresses":   {func(l *Lab) { l.opts.Network = netip.MustParsePrefix("198.18.0.0/31"); l.Host("a"); l.Host("b") }, "no more addresses"},
 		"inside name": {func(l *Lab) { g := l.Gateway("g", GatewayConfig{NAT: Symmetric}); g.Host("g") }, `two nodes called "g"`},
 	} {

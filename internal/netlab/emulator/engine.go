@@ -17,7 +17,7 @@ type Config struct {
 // Port is one place where packets enter and leave: a TUN device.
 type Port struct {
 	Name string
-	// Addresses behind the port, IPv4.
+	// Addresses behind the port.
 	Addresses []netip.Addr
 	// Routes lists, for each other port's number, the links on the way there.
 	Routes map[int][]int
@@ -34,8 +34,9 @@ type route struct {
 type Engine struct {
 	links    []*link
 	order    timetable
-	ports    map[uint32]int // address → port
-	routes   [][]*route     // from port, to port
+	ports    map[uint32]int // IPv4 address → port
+	ports6   map[[16]byte]int
+	routes   [][]*route // from port, to port
 	pool     *Packet
 	unrouted uint64
 	out      func(port int, p *Packet, due time.Duration)
@@ -44,7 +45,7 @@ type Engine struct {
 // NewEngine prepares a network. out is called for each packet that leaves at a port, in order of due; the packet is the
 // engine's again when it returns.
 func NewEngine(cfg Config, out func(port int, p *Packet, due time.Duration)) (*Engine, error) {
-	e := &Engine{ports: map[uint32]int{}, out: out}
+	e := &Engine{ports: map[uint32]int{}, ports6: map[[16]byte]int{}, out: out}
 	for i, c := range cfg.Links {
 		if err := c.Check(); err != nil {
 			return nil, fmt.Errorf("link %d: %w", i, err)
@@ -54,10 +55,14 @@ func NewEngine(cfg Config, out func(port int, p *Packet, due time.Duration)) (*E
 	e.order = newTimetable(len(e.links))
 	for i, p := range cfg.Ports {
 		for _, a := range p.Addresses {
-			if !a.Is4() {
-				return nil, fmt.Errorf("port %s: %v is no IPv4 address", p.Name, a)
+			switch {
+			case a.Is4():
+				e.ports[number(a)] = i
+			case a.Is6() && !a.Is4In6():
+				e.ports6[a.As16()] = i
+			default:
+				return nil, fmt.Errorf("port %s: %v is no address", p.Name, a)
 			}
-			e.ports[number(a)] = i
 		}
 		row := make([]*route, len(cfg.Ports))
 		for to, links := range p.Routes {
@@ -102,10 +107,10 @@ func (e *Engine) Free(p *Packet) {
 func (e *Engine) Arrive(port int, p *Packet, now time.Duration) {
 	e.Run(now)
 	if !p.parse() {
-		e.Free(p) // IPv6 neighbor discovery and the like
+		e.Free(p) // neighbor discovery and the like
 		return
 	}
-	to, known := e.ports[p.flow.dst]
+	to, known := e.portOf(p)
 	if !known || e.routes[port][to] == nil {
 		e.unrouted++
 		e.Free(p)
@@ -113,6 +118,16 @@ func (e *Engine) Arrive(port int, p *Packet, now time.Duration) {
 	}
 	p.route, p.hop = e.routes[port][to], 0
 	e.enter(p, now)
+}
+
+// portOf is the port of a packet's destination.
+func (e *Engine) portOf(p *Packet) (port int, known bool) {
+	if p.six {
+		port, known = e.ports6[[16]byte(p.Data[24:header6])]
+		return port, known
+	}
+	port, known = e.ports[p.flow.dst]
+	return port, known
 }
 
 func (e *Engine) enter(p *Packet, now time.Duration) {

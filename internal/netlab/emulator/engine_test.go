@@ -301,7 +301,7 @@ func TestStrangersAreCounted(t *testing.T) {
 	p := b.Packet()
 	p.Data, p.Size = [MaxPacket]byte{0: 0x45, 16: 10, 19: 77}, 40 // to 10.0.0.77
 	b.Arrive(0, p, 0)
-	for _, odd := range []int{0, 1, 19, 48} { // too short, or IPv6
+	for _, odd := range []int{0, 1, 19, 39} { // too short, for IPv6 too
 		p := b.Packet()
 		p.Data, p.Size = [MaxPacket]byte{0: 0x60}, odd
 		b.Arrive(0, p, 0)
@@ -326,5 +326,37 @@ func TestSetKeepsWhatWaits(t *testing.T) {
 	}
 	if err := b.Set(1, Link{}, 0); err == nil {
 		t.Error("a link that is not there was set")
+	}
+}
+
+func TestIPv6FindsItsWay(t *testing.T) {
+	at := func(last byte) netip.Addr { return netip.AddrFrom16([16]byte{0x20, 1, 0, 2, 15: last}) }
+	var left []int
+	e, err := NewEngine(Config{Links: []Link{{Delay: time.Millisecond}}, Ports: []Port{
+		{Name: "a", Addresses: []netip.Addr{at(1)}, Routes: map[int][]int{1: {0}}},
+		{Name: "b", Addresses: []netip.Addr{address(1), at(2)}},
+	}}, func(port int, p *Packet, _ time.Duration) { left = append(left, port, p.Size) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	put := func(to netip.Addr, size int) {
+		p := e.Packet()
+		clear(p.Data[:])
+		p.Data[0], p.Data[6], p.Size = 0x60, protocolUDP, size
+		copy(p.Data[8:], at(1).AsSlice())
+		copy(p.Data[24:], to.AsSlice())
+		e.Arrive(0, p, 0)
+	}
+	put(at(2), 100)
+	put(at(3), 100)                                 // nobody's
+	put(netip.MustParseAddr("ff02::2"), 100)        // for groups, which stay at home
+	put(at(2), header6-1)                           // cut off
+	put(netip.MustParseAddr("::ffff:10.0.0.2"), 60) // an IPv4 address is reached by IPv4
+	e.Run(time.Second)
+	if !slices.Equal(left, []int{1, 100}) || e.unrouted != 2 {
+		t.Errorf("left: %v; %d went nowhere, want 2", left, e.unrouted)
+	}
+	if _, err := NewEngine(Config{Ports: []Port{{Name: "a", Addresses: []netip.Addr{netip.MustParseAddr("::ffff:10.0.0.2")}}}}, nil); err == nil {
+		t.Error("an address of both kinds was taken")
 	}
 }

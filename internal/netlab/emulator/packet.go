@@ -14,6 +14,7 @@ type Packet struct {
 	Size int
 
 	flow   flowKey
+	six    bool // IPv6
 	route  *route
 	hop    int           // index into route.links of the link it is on
 	seq    uint64        // order in which the present link sent it
@@ -21,7 +22,7 @@ type Packet struct {
 	next   *Packet       // in a queue or in the pool
 }
 
-// flowKey tells flows apart: addresses, protocol and, where there are any, ports.
+// flowKey tells flows apart: addresses (IPv6 ones folded), protocol and, where there are any, ports.
 type flowKey struct {
 	src, dst uint32
 	ports    uint32
@@ -33,9 +34,12 @@ const (
 	protocolUDP = 17
 )
 
-// parse reads what routing and per-flow queues need; false means that this is no IPv4 packet.
+// parse reads what routing and per-flow queues need; false means that this is nothing that a lab carries.
 func (p *Packet) parse() bool {
 	d := p.Data[:p.Size]
+	if p.six = len(d) >= header6 && d[0]>>4 == 6; p.six {
+		return p.parse6(d)
+	}
 	if len(d) < 20 || d[0]>>4 != 4 {
 		return false
 	}
@@ -50,6 +54,27 @@ func (p *Packet) parse() bool {
 		p.flow.ports = binary.BigEndian.Uint32(d[header:])
 	}
 	return true
+}
+
+// header6 is how long IPv6's header is, in bytes.
+const header6 = 40
+
+// parse6 reads an IPv6 packet. What goes to groups stays where it is: neighbor discovery, mostly.
+func (p *Packet) parse6(d []byte) bool {
+	const group = 0xff
+	if d[24] == group {
+		return false
+	}
+	p.flow = flowKey{src: fold(d[8:24]), dst: fold(d[24:header6]), protocol: d[6]}
+	if (d[6] == protocolTCP || d[6] == protocolUDP) && len(d) >= header6+4 {
+		p.flow.ports = binary.BigEndian.Uint32(d[header6:])
+	}
+	return true
+}
+
+// fold makes a number of an IPv6 address.
+func fold(a []byte) uint32 {
+	return binary.BigEndian.Uint32(a)*31 ^ binary.BigEndian.Uint32(a[4:])*17 ^ binary.BigEndian.Uint32(a[8:])*7 ^ binary.BigEndian.Uint32(a[12:])
 }
 
 // line holds the packets that were sent and have not arrived, ordered by arrival and then by when they were added. It

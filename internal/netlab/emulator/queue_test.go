@@ -198,7 +198,7 @@ func FuzzParse(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte) {
 		p := &Packet{Size: copy(make([]byte, MaxPacket), data)}
 		copy(p.Data[:], data)
-		if p.parse() && (p.Size < 20 || data[0]>>4 != 4) {
+		if p.parse() && (p.Size < 20 || data[0]>>4 != 4) && (p.Size < header6 || data[0]>>4 != 6) {
 			t.Errorf("%x passed for IPv4", data)
 		}
 	})
