@@ -106,6 +106,17 @@ func (v *View) Expire(now time.Time) {
 // Lives says whether a tracker's sessions can be reached.
 func (v *View) Lives(id swarm.ID) bool { return v.trackers[id] != nil }
 
+// Reached lists the trackers whose sessions can be reached now: those that live and are not silent.
+func (v *View) Reached() map[swarm.ID]bool {
+	all := make(map[swarm.ID]bool, len(v.trackers))
+	for id, t := range v.trackers {
+		if !t.silent {
+			all[id] = true
+		}
+	}
+	return all
+}
+
 // Trackers counts those that live, this one among them.
 func (v *View) Trackers() int { return len(v.trackers) }
 

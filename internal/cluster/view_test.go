@@ -137,6 +137,9 @@ func TestWhoLives(t *testing.T) {
 	if !v.Lives(other) || v.Home(draw(r)) == other {
 		t.Error("who is silent lives, and is home to nothing")
 	}
+	if reached := v.Reached(); len(reached) != 2 || !reached[self] || !reached[third] {
+		t.Errorf("reached are %v", reached)
+	}
 	v.Beat(other, 9, false, start.Add(beat))
 	if v.Home(draw(r)) != other {
 		t.Error("who speaks again is home again")

@@ -143,7 +143,7 @@ func (b *Bus) Publish(subject string, data []byte) error {
 // flushWait is how long the server may take to say that it has all that was sent.
 const flushWait = 5 * time.Second
 
-// ErrDown is what Send returns while the bus is lost.
+// ErrDown is what Send and Request return while the bus is lost.
 var ErrDown = errors.New("natsbus: the bus is down")
 
 // Send is Publish that returns when the server has the message. Publish keeps messages while the bus is lost and sends
@@ -184,8 +184,12 @@ func (b *Bus) Subscribe(subject string, f func(subject string, data []byte, repl
 	return func() { _ = sub.Unsubscribe() }, nil
 }
 
-// Request sends data and waits for one answer.
+// Request sends data and waits for one answer. One that cannot go out now fails at once: kept until the bus is back, it would
+// be acted on long after who asked has gone.
 func (b *Bus) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
+	if !b.conn.IsConnected() && !b.conn.IsClosed() {
+		return nil, fmt.Errorf("natsbus: request to %s: %w", bus.Kind(subject), ErrDown)
+	}
 	b.metrics.Add(defMessages, 1, bus.Kind(subject), "out")
 	m, err := b.conn.RequestWithContext(ctx, subject, data)
 	if err != nil {

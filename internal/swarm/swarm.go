@@ -46,6 +46,7 @@ type Member struct {
 	Manifest  string
 	Joined    time.Time
 	Seen      time.Time // last join or update
+	Away      bool      // its tracker cannot be reached: it is met again when it is back
 }
 
 // failedLife is how long a failed pair is remembered after one of the two has left: as long as its session may come back.
@@ -184,7 +185,7 @@ func (s *Swarm) Manifest() string {
 }
 
 // Introduce picks up to n members for a member to offer to, best first, and notes the encounters. Those that cannot serve
-// or take anything, are saturated, or met the member before are left out.
+// or take anything, are saturated or away, or met the member before are left out.
 func (s *Swarm) Introduce(id ID, n int, now time.Time) []Member {
 	self := s.members[id]
 	if self == nil || self.Role == RoleOff || n <= 0 {
@@ -193,7 +194,7 @@ func (s *Swarm) Introduce(id ID, n int, now time.Time) []Member {
 	met := s.met[id]
 	best := make([]rank, 0, min(n, len(s.members))+1)
 	for _, m := range s.members {
-		if m.ID == id || m.Role == RoleOff || m.Saturated || m.Want <= 0 || m.Role == RoleLeech && self.Role == RoleLeech {
+		if m.ID == id || m.Role == RoleOff || m.Saturated || m.Away || m.Want <= 0 || m.Role == RoleLeech && self.Role == RoleLeech {
 			continue
 		}
 		if at, again := met[m.ID]; again && now.Sub(at) < Retry || len(s.failed) > 0 && s.HasFailed(id, m.ID) {

@@ -239,7 +239,7 @@ func (h *home) update(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnsw
 // refresh takes over what both join and update carry.
 func (s *housed) refresh(r *bus.HomeRequest, now time.Time) {
 	m := s.Member(swarm.ID(r.Session))
-	m.Tracker, m.Seen, m.RTT = swarm.ID(r.Tracker), now, time.Duration(r.RTTMs)*time.Millisecond
+	m.Away, m.Tracker, m.Seen, m.RTT = false, swarm.ID(r.Tracker), now, time.Duration(r.RTTMs)*time.Millisecond
 	m.Saturated, m.Links, m.Want = r.Saturated, r.Links, r.Want
 	if r.Range != nil {
 		m.Range = swarm.Range{From: r.Range.From, To: r.Range.To}
@@ -298,6 +298,7 @@ func (h *home) introduceSeeds(s *housed, r *bus.HomeRequest, now time.Time) []bu
 // maintain expires members, reminds seeds of their titles and forgets swarms that have their home elsewhere now, once
 // nobody asks for them here: their members are told there by who holds them, and seeds must not hear of them twice.
 func (h *home) maintain(now time.Time) {
+	reached := h.t.reached()
 	h.mu.Lock()
 	var titles []naming
 	viewers, seeds, swarms := 0, 0, 0
@@ -309,6 +310,9 @@ func (h *home) maintain(now time.Time) {
 			continue
 		}
 		s.Expire(now.Add(-3*h.t.cfg.UpdateInterval), now)
+		for m := range s.Members() {
+			m.Away = !reached[m.Tracker]
+		}
 		for session := range s.met {
 			if s.Member(swarm.ID(session)) == nil {
 				delete(s.met, session)

@@ -141,6 +141,16 @@ func (r *roster) lives(id signal.ID) bool {
 	return r.view.Lives(swarm.ID(id))
 }
 
+// reached lists the trackers whose sessions can be reached, this one among them.
+func (t *Tracker) reached() map[swarm.ID]bool {
+	if !t.bus.Connected() {
+		return map[swarm.ID]bool{swarm.ID(t.id): true}
+	}
+	t.roster.mu.Lock()
+	defer t.roster.mu.Unlock()
+	return t.roster.view.Reached()
+}
+
 // serves says whether a seed beats.
 func (r *roster) serves(seed signal.ID) bool {
 	r.mu.Lock()

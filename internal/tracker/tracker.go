@@ -223,8 +223,12 @@ func (t *Tracker) homeOf(key signal.ID) signal.ID {
 	return t.roster.homeOf(key)
 }
 
-// publish sends a message. What cannot be sent is logged, for everything on the bus is said again or asked again.
+// publish sends a message. What cannot be sent is logged, for everything on the bus is said again or asked again; while the bus
+// is lost nothing is, for it would be said when it is not true any more.
 func (t *Tracker) publish(subject string, m bus.Message) {
+	if !t.bus.Connected() {
+		return
+	}
 	b, err := bus.Encode(m)
 	if err == nil {
 		err = t.bus.Publish(subject, b)
