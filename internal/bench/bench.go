@@ -51,6 +51,7 @@ type Case struct {
 type Figure struct {
 	Name, Unit string
 	Goal       string // ">= 0.85", "<= 1.15" or nothing
+	Every      bool   // the goal is of every run, not of the median
 	Reference  *Reference
 }
 

@@ -66,6 +66,18 @@ func run(t *testing.T, o Options, cases ...Case) ([]Result, error) {
 	return results, err
 }
 
+// TestGoalsOfEveryRun: one run of three that misses is a miss, where the median would be none.
+func TestGoalsOfEveryRun(t *testing.T) {
+	for _, every := range []bool{false, true} {
+		c := fake("c", false, "<= 3", "", 1, 2, 9)
+		c.Figures[0].Every = every
+		results, err := run(t, Options{Runs: 3, Check: true}, c)
+		if missed := errors.Is(err, ErrMissed); missed != every || *results[0].Figures[0].Met == every {
+			t.Errorf("every run %v: %v, %+v", every, err, results[0].Figures[0])
+		}
+	}
+}
+
 func TestMedianRangeAndGoal(t *testing.T) {
 	results, err := run(t, Options{Runs: 4, Check: true}, fake("a", false, ">= 3", "", 9, 1, 4, 2))
 	if err != nil || len(results) != 1 {

@@ -35,7 +35,8 @@ type Measured struct {
 	Max       float64    `json:"max"`
 	Reference *Reference `json:"reference"`
 	Goal      *string    `json:"goal"`
-	Met       *bool      `json:"met"` // of the median; null without a goal, and where nothing is claimed
+	Every     bool       `json:"every,omitempty"` // the goal is of every run
+	Met       *bool      `json:"met"`             // of the median, or of every run; null without a goal, and where nothing is claimed
 }
 
 // of sums up the values of a figure.
@@ -47,10 +48,20 @@ func (f Figure) of(values []float64, void bool) Measured {
 		Median: (values[(n-1)/2] + values[n/2]) / 2, Min: values[0], Max: values[n-1],
 	}
 	if f.Goal != "" {
-		m.Goal = &f.Goal
-		if met, ok := meets(f.Goal, m.Median); ok && !void {
-			m.Met = &met
+		m.Goal, m.Every = &f.Goal, f.Every
+		judged := []float64{m.Median}
+		if f.Every {
+			judged = values
 		}
+		all := true
+		for _, v := range judged {
+			met, ok := meets(f.Goal, v)
+			if !ok || void {
+				return m
+			}
+			all = all && met
+		}
+		m.Met = &all
 	}
 	return m
 }
@@ -110,6 +121,9 @@ func (r *Result) writeTable(w io.Writer) error {
 		goal, reference := "", ""
 		if m.Goal != nil {
 			goal = "goal " + *m.Goal
+			if m.Every && r.Runs > 1 {
+				goal += " in every run"
+			}
 			switch {
 			case m.Met == nil:
 				goal += ", open"

@@ -38,7 +38,7 @@ func TestAudienceComesBack(t *testing.T) {
 		t.Errorf("%+v", r)
 	}
 	for end := time.Now().Add(20 * time.Second); ; {
-		p, err := a.Probe(t.Context(), 1, 0, 5, 2, time.Second)
+		p, err := a.Probe(t.Context(), 1, 0, func(viewers int) bool { return viewers == 5 }, 2, time.Second)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -24,9 +24,9 @@ type Probe struct {
 	Trip       []time.Duration // from each offer until its answer
 }
 
-// Probe joins the swarm of a session by one of the trackers. Where it is one of so many viewers it asks to be introduced to
-// some, offers to them and waits for their answers, at most for so long: asking uses up what others want.
-func (a *Audience) Probe(ctx context.Context, tracker, number, viewers, want int, patience time.Duration) (Probe, error) {
+// Probe joins the swarm of a session by one of the trackers. Where there are as many viewers as should be it asks to be
+// introduced to some, offers to them and waits for their answers, at most for so long: asking uses up what others want.
+func (a *Audience) Probe(ctx context.Context, tracker, number int, enough func(viewers int) bool, want int, patience time.Duration) (Probe, error) {
 	var from netip.Addr
 	if n := len(a.cfg.Sources); n > 0 {
 		from = a.cfg.Sources[number%n]
@@ -38,7 +38,7 @@ func (a *Audience) Probe(ctx context.Context, tracker, number, viewers, want int
 	defer ws.conn.Close()
 	defer context.AfterFunc(ctx, func() { _ = ws.conn.Close() })()
 	_ = ws.conn.SetDeadline(time.Now().Add(patience))
-	p := &probing{c: client{ws: ws}, title: a.cfg.title(number), viewers: viewers, want: want, open: map[signal.ID]time.Time{}}
+	p := &probing{c: client{ws: ws}, title: a.cfg.title(number), enough: enough, want: want, open: map[signal.ID]time.Time{}}
 	p.say(&signal.Hello{Version: signal.Version, Client: "leeway-load", Site: a.cfg.Site})
 	for !p.done {
 		m, err := await[signal.Message](&p.c)
@@ -57,11 +57,12 @@ func (a *Audience) Probe(ctx context.Context, tracker, number, viewers, want int
 // probing is a probe under way.
 type probing struct {
 	Probe
-	c             client
-	title         string
-	viewers, want int
-	open          map[signal.ID]time.Time // links that were offered, and when
-	done          bool
+	c      client
+	title  string
+	enough func(viewers int) bool
+	want   int
+	open   map[signal.ID]time.Time // links that were offered, and when
+	done   bool
 }
 
 // say sends a message; the reader learns of a socket that is lost.
@@ -72,7 +73,7 @@ func (p *probing) hear(m signal.Message) {
 	case *signal.Welcome:
 		p.say(&signal.Join{Request: 1, Title: p.title, Role: "full", Range: &signal.Range{From: 0, To: 30_000}})
 	case *signal.Joined:
-		if p.Viewers = m.Viewers; m.Viewers != p.viewers {
+		if p.Viewers = m.Viewers; p.want == 0 || !p.enough(m.Viewers) {
 			p.done = true
 			return
 		}

@@ -24,26 +24,32 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestNothingIsLost takes one process away from a small cluster of real ones.
+// handful is a small audience.
+var handful = scale{60, 6, 10, 3 * time.Second}
+
+// TestNothingIsLost takes one process away from a small cluster of real ones, or all of NATS for some seconds.
 func TestNothingIsLost(t *testing.T) {
 	if testing.Short() {
-		t.Skip("half a minute")
+		t.Skip("a minute")
 	}
 	leaks := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, leaks) })
-	for name, take := range map[string]taker{"tracker": killTracker, "server": killServer, "drained tracker": drainTracker} {
+	for name, c := range map[string]bench.Case{
+		"tracker": taking("", "", handful, killTracker, 10, true), "server": taking("", "", handful, killServer, 10, true),
+		"drained tracker": taking("", "", handful, drainTracker, 16, true), "all servers": losing("", handful, 3*time.Second, true),
+	} {
 		t.Run(name, func(t *testing.T) {
-			sample, err := run(t.Context(), &bench.Run{Log: t.Output()}, scale{60, 6, 10, 3 * time.Second}, take)
+			sample, err := c.Run(t.Context(), &bench.Run{Log: t.Output()})
 			if err != nil {
 				t.Fatal(err)
 			}
 			v := sample.Values
-			for _, lost := range []string{"link_ends_lost", "sessions_not_resumed", "sessions_absent", "swarms_wrong"} {
-				if v[lost] != 0 {
-					t.Errorf("%s: %v", lost, v[lost])
+			for _, f := range c.Figures {
+				if f.Goal == "<= 0" && v[f.Name] != 0 {
+					t.Errorf("%s: %v", f.Name, v[f.Name])
 				}
 			}
-			if v["link_ends"] == 0 || (v["sessions_lost_their_socket"] == 0) != (name == "server") {
+			if gone := name != "server" && name != "all servers"; v["link_ends"] == 0 || (v["sessions_lost_their_socket"] == 0) == gone {
 				t.Errorf("%v ends of links, %v sessions that lost their socket", v["link_ends"], v["sessions_lost_their_socket"])
 			}
 		})

@@ -32,6 +32,7 @@ type prober struct {
 	audience *load.Audience
 	scale    scale
 	trackers []int // that newcomers come to
+	apart    bool  // each of them knows its own sessions alone
 }
 
 // found is what probes found.
@@ -95,13 +96,29 @@ func (p prober) round(ctx context.Context, swarms []int) (wrong []int, example s
 
 // ask says what is wrong with a swarm, or nothing.
 func (p prober) ask(ctx context.Context, swarm int) string {
-	each := p.scale.sessions / p.scale.swarms
-	got, err := p.audience.Probe(ctx, p.trackers[swarm%len(p.trackers)], swarm*each, each+1, mostMet, probePatience)
-	switch want := min(each, mostMet); {
+	each, tracker := p.scale.sessions/p.scale.swarms, p.trackers[swarm%len(p.trackers)]
+	there, counted := each, func(viewers int) bool { return viewers == each+1 }
+	if p.apart {
+		there = p.here(tracker, swarm)
+		counted = func(viewers int) bool { return viewers > there } // a home forgets those elsewhere after a while
+	}
+	want := min(there, mostMet)
+	switch got, err := p.audience.Probe(ctx, tracker, swarm*each, counted, want, probePatience); {
 	case err != nil:
 		return fmt.Sprintf("(swarm %d: %v)", swarm, err)
-	case got.Viewers != each+1 || got.Introduced != want || got.Reached != want:
-		return fmt.Sprintf("(swarm %d of %d: %d viewers, %d introduced, %d reached)", swarm, each, got.Viewers, got.Introduced, got.Reached)
+	case !counted(got.Viewers) || got.Introduced != want || got.Reached != want:
+		return fmt.Sprintf("(swarm %d of %d: %d viewers, %d introduced, %d reached)", swarm, there, got.Viewers, got.Introduced, got.Reached)
 	}
 	return ""
+}
+
+// here counts the sessions of a swarm that are at a tracker.
+func (p prober) here(tracker, swarm int) (n int) {
+	each := p.scale.sessions / p.scale.swarms
+	for _, number := range p.audience.On(tracker) {
+		if number/each == swarm {
+			n++
+		}
+	}
+	return n
 }

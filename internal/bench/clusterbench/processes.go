@@ -1,13 +1,11 @@
 package clusterbench
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"os"
 	"os/signal"
@@ -15,25 +13,27 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/bench/trackerside"
 	"github.com/leeway-video/leeway/internal/natsbus"
-	"github.com/leeway-video/leeway/internal/promreg"
-	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/tracker"
 )
 
 const (
-	siteName = "demo"
+	siteName = trackerside.Site
 	size     = 3 // trackers, and NATS servers
 	user     = "leeway"
 	password = "bench"
 
-	unlimited = 1 << 20
+	// serversAt is where NATS servers listen: at no address that connections of this machine come from, so that the ports of
+	// one that is gone are free when it comes back.
+	serversAt = "127.0.2.1"
 )
 
 // cluster is the processes.
 type cluster struct {
 	servers, trackers []*process
-	addresses         []netip.AddrPort // of trackers
+	configs           []natsbus.NodeConfig // of servers
+	addresses         []netip.AddrPort     // of trackers
 }
 
 // process is one that may be killed.
@@ -66,22 +66,13 @@ func start(ctx context.Context, r *bench.Run) (c *cluster, err error) {
 	}
 	urls := ""
 	for i := range size {
-		cfg := natsbus.NodeConfig{Name: fmt.Sprintf("nats-%d", i), Listen: at[i], Cluster: at[size+i], Routes: at[size:], User: user, Pass: password}
-		p, err := r.Start(nil, benchName, "nats", cfg.Name)
-		if err != nil {
-			return c, err
-		}
-		c.servers = append(c.servers, &process{Process: p})
-		if err := p.Send(server{cfg}); err != nil {
-			return c, err
-		}
+		c.configs = append(c.configs, natsbus.NodeConfig{
+			Name: fmt.Sprintf("nats-%d", i), Listen: at[i], Cluster: at[size+i], Routes: at[size:], User: user, Pass: password,
+		})
 		urls += ",nats://" + at[i]
 	}
-	for _, s := range c.servers {
-		var joined bool
-		if err := s.Receive(&joined); err != nil {
-			return c, err
-		}
+	if err := c.startServers(r); err != nil {
+		return c, err
 	}
 	for i := range size {
 		p, err := r.Start(nil, benchName, "tracker", fmt.Sprintf("tracker-%d", i))
@@ -106,6 +97,28 @@ func start(ctx context.Context, r *bench.Run) (c *cluster, err error) {
 		}
 	}
 	return c, nil
+}
+
+// startServers starts the NATS servers, and returns when they have found each other.
+func (c *cluster) startServers(r *bench.Run) error {
+	first := len(c.servers)
+	for _, cfg := range c.configs {
+		p, err := r.Start(nil, benchName, "nats", cfg.Name)
+		if err != nil {
+			return err
+		}
+		c.servers = append(c.servers, &process{Process: p})
+		if err := p.Send(server{cfg}); err != nil {
+			return err
+		}
+	}
+	for _, p := range c.servers[first:] {
+		var joined bool
+		if err := p.Receive(&joined); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // knows waits until a tracker has heard of all.
@@ -137,7 +150,7 @@ func (c *cluster) stop() (err error) {
 // free finds addresses that were free a moment ago.
 func free(n int) (all []string, err error) {
 	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+		l, err := net.Listen("tcp", serversAt+":0")
 		if err != nil {
 			return nil, err
 		}
@@ -171,42 +184,22 @@ func natsRole(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
 	return nil
 }
 
-// trackerRole is a tracker as `leeway tracker` composes it, but for the door before it: what comes back is counted as it comes.
-// SIGTERM drains it.
+// trackerRole is a tracker until its input ends. SIGTERM drains it.
 func trackerRole(_ context.Context, in *json.Decoder, out *bench.Writer) (err error) {
 	var o trackerOrders
 	if err := in.Decode(&o); err != nil {
 		return err
 	}
-	one, err := site.New(site.Config{Name: siteName, Hosts: []string{"video.example.com"}})
+	t, err := trackerside.Start(trackerside.Config{
+		Bus: natsbus.Config{URL: o.NATS, User: user, Password: password},
+		// How long signals take is measured with one session that never rests.
+		Tracker: tracker.Config{MessagesPerSecond: trackerside.Unlimited},
+	})
 	if err != nil {
 		return err
-	}
-	registry, err := promreg.New([]string{siteName}, append(tracker.Metrics(), natsbus.Metrics()...)...)
-	if err != nil {
-		return err
-	}
-	bus, err := natsbus.Open(natsbus.Config{URL: o.NATS, User: user, Password: password, Name: "bench", Metrics: registry})
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, bus.Close()) }()
-	t, err := tracker.New(tracker.Config{
-		Secret: bytes.Repeat([]byte("s"), 32), Sites: []*site.Site{one}, Metrics: registry,
-		MessagesPerSecond: unlimited, // how long signals take is measured with one session that never rests
-	}, bus)
-	if err != nil {
-		return err
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return errors.Join(err, t.Close())
 	}
 	term := make(chan os.Signal, 1)
 	signal.Notify(term, syscall.SIGTERM)
-	server := &http.Server{Handler: endpoint(t)}
-	failed := make(chan error, 1)
-	go func() { failed <- server.Serve(listener) }()
 	asked := make(chan string)
 	go func() {
 		defer close(asked)
@@ -215,7 +208,7 @@ func trackerRole(_ context.Context, in *json.Decoder, out *bench.Writer) (err er
 			asked <- word
 		}
 	}()
-	err = out.Write(listener.Addr().String())
+	err = out.Write(t.Address)
 	for open := true; open && err == nil; {
 		select {
 		case _, open = <-asked:
@@ -223,12 +216,8 @@ func trackerRole(_ context.Context, in *json.Decoder, out *bench.Writer) (err er
 				err = out.Write(t.Live())
 			}
 		case <-term:
-			err = errors.Join(t.Close(), server.Close())
+			err = t.Close()
 		}
 	}
-	err = errors.Join(err, t.Close(), server.Close())
-	if e := <-failed; !errors.Is(e, http.ErrServerClosed) {
-		err = errors.Join(err, e)
-	}
-	return err
+	return errors.Join(err, t.Close())
 }
