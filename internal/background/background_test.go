@@ -160,6 +160,23 @@ func TestALinkKeepsItsTurn(t *testing.T) {
 	})
 }
 
+// TestEveryLinkSeesTheBase has many links begin at once: by the time that the last of them has its turn, the first have made
+// a queue, which is no part of the path.
+func TestEveryLinkSeesTheBase(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(20, 1_250_000, 40*time.Millisecond)
+		defer h.stop()
+		wait(20 * time.Second)
+		h.sender.mu.Lock()
+		defer h.sender.mu.Unlock()
+		for i, l := range h.lanes {
+			if base := l.path.Stats().Base; base < 40_000 || base > 46_000 {
+				t.Errorf("link %d takes %d µs for the base of 40 ms", i, base)
+			}
+		}
+	})
+}
+
 func TestAnEmptySourceIsAskedAgainWhenWoken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(1, 1_250_000, 40*time.Millisecond)

@@ -276,15 +276,19 @@ func (s *Sender) serve() (wait time.Duration) {
 	return wait
 }
 
-// rotate gives the turn to the next link when it is time, or when the one that has it has nothing to send. Under mu.
+// rotate gives the turn to the next link when it is time, or when the one that has it has nothing to send; with every message
+// where the law empties the line. Under mu.
 func (s *Sender) rotate() {
-	now := s.clock.micros()
+	now, st := s.clock.micros(), s.law.Stats()
+	if st.State == ledbat.SlowStart || st.State == ledbat.Slowdown {
+		s.until = now // the host has no queue: every link is to see its base
+	}
 	for range s.active {
 		if now < s.until && s.active[0].source.Waiting() {
 			return
 		}
 		s.active = append(s.active[1:], s.active[0])
-		s.until = now + min(max(turnTrips*s.law.Stats().RTT, turnLeast), turnMost)
+		s.until = now + min(max(turnTrips*st.RTT, turnLeast), turnMost)
 	}
 }
 

@@ -30,8 +30,8 @@ func TestShallowQueue(t *testing.T) {
 	})
 	dropped := sortedMiddle(drops)
 	t.Logf("%s: %.2f Mbit/s, %.2f %% dropped", shallow.name, mbit, 100*dropped)
-	if mbit < 5 || dropped >= 0.005 {
-		t.Errorf("%s: %.2f Mbit/s (want ≥ 5), %.2f %% dropped (want < 0.5)", shallow.name, mbit, 100*dropped)
+	if mbit < 7 || dropped >= 0.0025 { // the bars are 5 and 0.5; real lines lose twice as much
+		t.Errorf("%s: %.2f Mbit/s (want ≥ 7), %.2f %% dropped (want < 0.25)", shallow.name, mbit, 100*dropped)
 	}
 }
 

@@ -30,6 +30,9 @@ const (
 	lossLeast = 50  // permille of the window, without a queue
 	lossMost  = 200 // permille, from half the target on
 
+	roomTime = 10_000_000 // µs for which a queue that overflowed is known to be that short
+	roomPart = 90         // percent of it that are borne then
+
 	lostAfter  = 3          // newer messages acked after which a missing one is lost
 	maxPending = 4096       // messages in flight on a link
 	timeoutMin = 1e6        // µs

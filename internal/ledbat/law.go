@@ -9,6 +9,8 @@ type law struct {
 	state            State
 
 	lossAt    int64 // when the window was last cut for a loss; -never: not yet
+	room      int64 // the queue, µs, to which one packet too many came; 0: none yet
+	fullAt    int64 // when that was
 	crowdedAt int64 // when the queue last held half the target, or a packet was lost
 	slowAt    int64 // when the next slowdown is due; never: none
 	beganAt   int64 // when the current slowdown began
@@ -29,6 +31,9 @@ func (l *law) State() State     { return l.state }
 func (l *law) Slowdowns() int64 { return l.slowdowns }
 
 func (l *law) OnAck(s Signal) {
+	if l.room > 0 && s.Now-l.fullAt < roomTime {
+		s.Target = min(s.Target, max(l.room*roomPart/100, leastTarget))
+	}
 	if 2*s.Queuing >= s.Target || l.crowdedAt == -never {
 		l.crowdedAt = s.Now
 	}
@@ -141,14 +146,22 @@ func gainDivisor(s Signal) int64 {
 	return min(16, max(1, (2*targetOf(base)+base-1)/base))
 }
 
-// OnLoss cuts the window little where no queue was, for then the loss is the path's nature, and more where there was one.
+// OnLoss cuts the window little where no queue was, for then the loss is the path's nature, and more where there was one. A
+// queue above the target that overflows is somebody else's doing; one below it is as long as it can be.
 func (l *law) OnLoss(s Signal) {
 	if s.Now-l.lossAt < s.RTT || l.state == Slowdown {
 		return
 	}
 	l.lossAt, l.crowdedAt = s.Now, s.Now
 	half := s.Target / 2
-	l.grow(-l.window * (lossLeast*half + (lossMost-lossLeast)*min(half, s.Queuing)) / (1000 * half))
+	if 4*s.Queuing >= s.Target {
+		l.room, l.fullAt = s.Queuing, s.Now
+	}
+	if s.Queuing >= s.Target {
+		l.grow(-l.window / 2)
+	} else {
+		l.grow(-l.window * (lossLeast*half + (lossMost-lossLeast)*min(half, s.Queuing)) / (1000 * half))
+	}
 	l.credit = 0
 	switch l.state {
 	case SlowStart:

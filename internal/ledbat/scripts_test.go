@@ -92,6 +92,16 @@ var scripts = []struct {
 		t.host(s).link(0, l, 10_000)
 		s.run(4 * second)
 	}},
+	{"queues overflow", "5 Mbit/s and 40 ms: Reno makes a queue of 24 KB overflow, above the target; then background makes one of 6 KB overflow, below it.", func(t *tape) {
+		s, l := road{"", 5, 40_000, 24_000}.open(11)
+		t.payload = 2312
+		t.host(s).link(0, l, 20_000)
+		tcp := s.rival(1, l, 20_000)
+		tcp.reno = true
+		s.at(700_000, tcp.pump)
+		s.at(1_500_000, func() { tcp.on, l.queue = false, 6_000 })
+		s.run(4 * second)
+	}},
 	{"acks that cannot be", "From the future, beyond their own highest, twice, out of order, with a hold longer than the round trip.", impossibleAcks},
 	{"silence", "A timeout, a second one with twice the wait, a late ack, an idle time, another path, a new payload, two tabs.", silence},
 	{"base history", "Minutes with another base each; a long queue of others does not become the base; a receiver's clock runs away.", baseHistory},

@@ -174,6 +174,7 @@ func (l *Link) overlay(conn net.Conn, remote *description) (*sctp.Association, e
 		sctp.WithMaxMessageSize(sctpMessage),
 		sctp.WithMaxReceiveBufferSize(receiveBuffer),
 		sctp.WithMinCwnd(minCwnd),
+		sctp.WithCwndCAStep(cwndStep),
 		sctp.WithEnableZeroChecksum(true), // DTLS authenticates what CRC-32 would check again
 	}
 	if l.sctpInit != nil && remote.sctpInit != nil {

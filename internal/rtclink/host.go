@@ -26,6 +26,10 @@ const (
 	// and on thin paths, so that the bound is the brake there: SCTP's own window, a dozen packets after a loss, is a tenth of
 	// what a path of 10 Mbit/s and 50 ms carries.
 	minCwnd = 64 << 10
+	// cwndStep is by how many bytes SCTP's window grows a round trip after a loss. Both lanes have windows of our own, which
+	// know the path; SCTP's packet a round trip takes 9 s back to what 100 Mbit/s and 40 ms hold, where one loss in the start
+	// halved it.
+	cwndStep = 8 * outboundMTU
 	// sctpMessage is the largest message of a control channel (spec/peer-protocol.md).
 	sctpMessage = 65535
 )

@@ -87,8 +87,14 @@ export class Sender {
     return [...this.#active.filter(urgent), ...this.#active.filter((lane) => !urgent(lane))];
   }
 
-  /** Gives the turn to the next link when it is time, or when the one that has it has nothing to send. */
+  /**
+   * Gives the turn to the next link when it is time, or when the one that has it has nothing to send; with every message
+   * where the law empties the line.
+   */
   #rotate(now: number): void {
+    const { state } = this.law.law;
+    // The host has no queue: every link is to see its base.
+    if (state === 'slow-start' || state === 'slowdown') this.#until = now;
     for (let n = this.#active.length; n > 0; n--) {
       if (now < this.#until && this.#active[0]!.source.waiting()) return;
       this.#active.push(this.#active.shift()!);

@@ -54,6 +54,9 @@ export const fastPart = 8;
 export const lossLeast = 50;
 export const lossMost = 200;
 
+export const roomTime = 10_000_000;
+export const roomPart = 90;
+
 export const lostAfter = 3;
 export const maxPending = 4096;
 export const timeoutMin = 1_000_000;

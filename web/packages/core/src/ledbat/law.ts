@@ -3,12 +3,15 @@ import {
   fastAfter,
   fastPart,
   initialWindow,
+  leastTarget,
   lossLeast,
   lossMost,
   maxWindow,
   minWindow,
   never,
   packet,
+  roomPart,
+  roomTime,
   slowdownDepth,
   slowdownFactor,
   slowdownFloor,
@@ -55,6 +58,9 @@ export class Law {
   /** Part of a byte that the window is owed, in bytes × window. */
   #credit = 0;
   #lossAt = -never;
+  /** The queue, µs, to which one packet too many came, and when that was; 0: none yet. */
+  #room = 0;
+  #fullAt = 0;
   /** When the queue last held half the target, or a packet was lost. */
   #crowdedAt = -never;
   #slowAt = never;
@@ -65,7 +71,10 @@ export class Law {
     this.#host = host;
   }
 
-  onAck(s: Signal): void {
+  onAck(heard: Signal): void {
+    const short = this.#room > 0 && heard.now - this.#fullAt < roomTime;
+    const borne = Math.max(div(this.#room * roomPart, 100), leastTarget);
+    const s = short ? { ...heard, target: Math.min(heard.target, borne) } : heard;
     if (2 * s.queuing >= s.target || this.#crowdedAt === -never) this.#crowdedAt = s.now;
     if (this.state === 'slow-start') this.#start(s);
     else if (this.state === 'ramp') this.#ramp(s);
@@ -143,14 +152,21 @@ export class Law {
     this.window = Math.min(Math.max(this.window + n, minWindow), maxWindow);
   }
 
-  /** Cuts the window little where no queue was, for then the loss is the path's nature, and more where there was one. */
+  /**
+   * Cuts the window little where no queue was, for then the loss is the path's nature, and more where there was one. A
+   * queue above the target that overflows is somebody else's doing; one below it is as long as it can be.
+   */
   onLoss(s: Signal): void {
     if (s.now - this.#lossAt < s.rtt || this.state === 'slowdown') return;
     this.#lossAt = s.now;
     this.#crowdedAt = s.now;
+    if (4 * s.queuing >= s.target) {
+      this.#room = s.queuing;
+      this.#fullAt = s.now;
+    }
     const half = div(s.target, 2);
     const cut = lossLeast * half + (lossMost - lossLeast) * Math.min(half, s.queuing);
-    this.#grow(div(-this.window * cut, 1000 * half));
+    this.#grow(s.queuing >= s.target ? div(-this.window, 2) : div(-this.window * cut, 1000 * half));
     this.#credit = 0;
     if (this.state === 'slow-start') this.#avoid(s.now + 2 * s.rtt);
     else if (this.state === 'ramp') this.#avoid(s.now + this.#rest(s));
