@@ -26,12 +26,12 @@ type pair struct {
 	looked time.Time        // guarded by mu
 }
 
-// publicPair is the certificate of the public port; nil: no TLS there.
-func publicPair(c TrackerConfig, log *slog.Logger) (*pair, error) {
-	if c.CertFile == "" {
+// publicPair is the certificate of a public port; nil where none is named: no TLS there.
+func publicPair(cert, key string, log *slog.Logger) (*pair, error) {
+	if cert == "" {
 		return nil, nil
 	}
-	return openPair(c.CertFile, c.KeyFile, log)
+	return openPair(cert, key, log)
 }
 
 // openPair reads the files once, so that what is wrong with them is said at the start.

@@ -79,8 +79,13 @@ func (k *checker) places(c *Config) {
 			k.complain(fmt.Sprintf("seed.announce[%d]", i), "%q is no IP address", a)
 		}
 	}
-	if (c.Tracker.CertFile == "") != (c.Tracker.KeyFile == "") {
-		k.complain("tracker.cert_file", "and tracker.key_file belong together: give both or none")
+	for section, files := range map[string][2]string{"tracker": {c.Tracker.CertFile, c.Tracker.KeyFile}, "origin": {c.Origin.CertFile, c.Origin.KeyFile}} {
+		if (files[0] == "") != (files[1] == "") {
+			k.complain(section+".cert_file", "and %s.key_file belong together: give both or none", section)
+		}
+	}
+	if t := c.Origin.Tracker; t != "" && !strings.HasPrefix(t, "ws://") && !strings.HasPrefix(t, "wss://") {
+		k.complain("origin.tracker", "%q is no tracker's address (such as wss://tracker.example.com)", t)
 	}
 	if c.NATS.URL != "" && c.NATS.Listen != "" {
 		k.complain("nats.listen", "is of the embedded server, which nats.url replaces (leave one of them out)")

@@ -17,6 +17,7 @@ type cli struct {
 	Tracker  trackerCmd  `cmd:"" help:"One tracker: WebSocket, introductions, signaling, statistics."`
 	Seed     seedCmd     `cmd:"" help:"One seed, joined to trackers by NATS."`
 	Turn     turnCmd     `cmd:"" help:"A TURN relay, for viewers who cannot reach each other directly."`
+	Origin   originCmd   `cmd:"" help:"A film and its page, where there is no site yet to try a tracker with."`
 	Viewer   viewerCmd   `cmd:"" help:"A headless viewer: plays a film through a tracker and says how it went."`
 	Schedule scheduleCmd `cmd:"" help:"Decide again what a viewer recorded."`
 	Purge    purgeCmd    `cmd:"" help:"Withdraw what was certified below a path."`

@@ -15,6 +15,7 @@ type Config struct {
 	Seed    SeedConfig    `yaml:"seed"`
 	Turn    TurnConfig    `yaml:"turn"`
 	NATS    NATSConfig    `yaml:"nats"`
+	Origin  OriginConfig  `yaml:"origin"`
 	Up      UpConfig      `yaml:"up"`
 }
 
@@ -130,6 +131,17 @@ type NATSConfig struct {
 }
 
 // UpConfig is of `leeway up` alone.
+// OriginConfig is of `leeway origin`, which stands in for a site's own where there is none.
+type OriginConfig struct {
+	Listen     string `yaml:"listen"`      // HOST:PORT of page and film
+	SeedListen string `yaml:"seed_listen"` // HOST:PORT of the film for seeds, without TLS, so that metrics tell them from viewers; empty: none
+	Admin      string `yaml:"admin"`       // HOST:PORT of metrics, health
+	Media      string `yaml:"media"`       // video file, or a folder with master.m3u8; empty is the sample film
+	Tracker    string `yaml:"tracker"`     // ws:// or wss:// address that the page's script is told
+	CertFile   string `yaml:"cert_file"`   // TLS certificate of listen, read again when it changes; empty: no TLS
+	KeyFile    string `yaml:"key_file"`    // and its key
+}
+
 type UpConfig struct {
 	Listen      string `yaml:"listen"`       // HOST:PORT of page, script, WebSocket and film
 	Admin       string `yaml:"admin"`        // HOST:PORT of metrics, health, purge
@@ -168,7 +180,8 @@ func defaults(getenv func(string) string) *Config {
 			Listen: ":3478", ListenTLS: ":5349", Admin: defaultAdmin, Realm: "leeway", PortMin: 49152, PortMax: 65535,
 			MaxAllocations: 10_000, MaxPerUser: 40, MaxPerAddress: 1000, MaxConnections: 10_000, AllocationRate: 2_500_000, Drain: 30 * time.Second,
 		},
-		Up: UpConfig{Listen: "127.0.0.1:8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "up"), OriginFault: faultNone},
+		Origin: OriginConfig{Listen: "127.0.0.1:8088", Admin: defaultAdmin},
+		Up:     UpConfig{Listen: "127.0.0.1:8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "up"), OriginFault: faultNone},
 	}
 }
 
@@ -189,6 +202,9 @@ func (c *Config) addresses() []address {
 		{"turn.admin", c.Turn.Admin, false},
 		{"nats.listen", c.NATS.Listen, true},
 		{"up.listen", c.Up.Listen, false},
+		{"origin.listen", c.Origin.Listen, false},
+		{"origin.seed_listen", c.Origin.SeedListen, true},
+		{"origin.admin", c.Origin.Admin, false},
 		{"up.admin", c.Up.Admin, false},
 	}
 }

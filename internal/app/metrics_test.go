@@ -3,9 +3,11 @@ package app
 import (
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
+	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/promreg"
 )
 
@@ -28,7 +30,7 @@ func TestMetricsAreThePages(t *testing.T) {
 			rows[found[1]] = row{strings.TrimSpace(cells[2]), strings.ReplaceAll(strings.TrimSpace(labels[min(i, len(labels)-1)]), " ", "")}
 		}
 	}
-	for _, d := range append(definitions(), promreg.Metrics()...) {
+	for _, d := range slices.Concat([]*metric.Def{buildInfoMetric}, definitions(), promreg.Metrics()) {
 		var labels []string
 		for _, l := range d.Labels {
 			labels = append(labels, l.Name)

@@ -24,9 +24,19 @@ var buildInfoMetric = &metric.Def{
 	Labels: []metric.Label{{Name: "version", Values: []string{Version}}, {Name: "go_version", Values: []string{runtime.Version()}}},
 }
 
-// definitions lists what a process can count; spec/metrics.md has the same list.
+// newRegistry is where a process counts: what defs list, and what is known of every process.
+func newRegistry(sites []string, defs ...*metric.Def) (*promreg.Registry, error) {
+	r, err := promreg.New(sites, append([]*metric.Def{buildInfoMetric}, defs...)...)
+	if err != nil {
+		return nil, err
+	}
+	r.Set(buildInfoMetric, 1, Version, runtime.Version())
+	return r, r.Process()
+}
+
+// definitions lists what a process with a tracker or a seed can count; spec/metrics.md has the same list.
 func definitions() []*metric.Def {
-	defs := []*metric.Def{buildInfoMetric}
+	var defs []*metric.Def
 	for _, part := range [][]*metric.Def{tracker.Metrics(), seed.Metrics(), relay.Metrics(), natsbus.Metrics(), originMetrics()} {
 		defs = append(defs, part...)
 	}
@@ -67,13 +77,9 @@ func openServices(config *Config, sites []site.Config, name string, log *slog.Lo
 		return nil, &usageError{errors.New(name + ": no site is configured (list them in the file's section sites, and name the file by --config)")}
 	}
 	var err error
-	if s.registry, err = promreg.New(s.names, definitions()...); err != nil {
+	if s.registry, err = newRegistry(s.names, definitions()...); err != nil {
 		return nil, err
 	}
-	if err := s.registry.Process(); err != nil {
-		return nil, err
-	}
-	s.registry.Set(buildInfoMetric, 1, Version, runtime.Version())
 	if s.bus, err = openBus(config.NATS, "leeway-"+name, s.registry, log); err != nil {
 		return nil, err
 	}

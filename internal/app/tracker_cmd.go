@@ -41,7 +41,7 @@ func (c *trackerCmd) Run(ctx context.Context, r *run) error {
 	if !bundle.Built {
 		log.Warn("this binary carries no browser bundle: /leeway.js is a placeholder (run make build)")
 	}
-	certificate, err := publicPair(config.Tracker, log)
+	certificate, err := publicPair(config.Tracker.CertFile, config.Tracker.KeyFile, log)
 	if err != nil {
 		return err
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"log/slog"
 	"net/netip"
-	"runtime"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/access"
@@ -44,13 +43,9 @@ func (p relayPolicy) Open(user string) (turnd.Flow, error) {
 func startTurn(c TurnConfig, log *slog.Logger) (*turnService, error) {
 	s := &turnService{config: c, log: log, ended: make(chan struct{})}
 	var err error
-	if s.registry, err = promreg.New(nil, append([]*metric.Def{buildInfoMetric}, relay.Metrics()...)...); err != nil {
+	if s.registry, err = newRegistry(nil, relay.Metrics()...); err != nil {
 		return nil, err
 	}
-	if err := s.registry.Process(); err != nil {
-		return nil, err
-	}
-	s.registry.Set(buildInfoMetric, 1, Version, runtime.Version())
 	if s.relay, err = newRelay(c, s.registry, log); err != nil {
 		return nil, &usageError{err}
 	}

@@ -90,7 +90,7 @@ func (u *upRun) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	certificate, err := publicPair(u.config.Tracker, u.log)
+	certificate, err := publicPair(u.config.Tracker.CertFile, u.config.Tracker.KeyFile, u.log)
 	if err != nil {
 		return err
 	}
@@ -194,7 +194,7 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *origi
 		return shown{}, err
 	}
 	config.Policy.Prefetch = u.config.Up.Prefetch
-	page, err := bundle.Page(filmShown(u.config.Up.Media))
+	page, err := bundle.Page(filmShown(u.config.Up.Media, ""))
 	if err != nil {
 		return shown{}, fmt.Errorf("up: read the embedded demo page: %w", err)
 	}
@@ -230,11 +230,12 @@ func filmSlug(media string) string {
 	return film.Slug(media)
 }
 
-// filmShown is what the page says of the film.
-func filmShown(media string) webdist.Film {
+// filmShown is what the page says of the film, and the tracker that its script asks; empty: the page's own host.
+func filmShown(media, tracker string) webdist.Film {
 	shown := webdist.Film{
-		Source: "/media/" + filmSlug(media) + "/" + film.MasterName,
-		Title:  "Big Buck Bunny", Attribution: "© Blender Foundation, CC BY 3.0",
+		Tracker: tracker,
+		Source:  "/media/" + filmSlug(media) + "/" + film.MasterName,
+		Title:   "Big Buck Bunny", Attribution: "© Blender Foundation, CC BY 3.0",
 	}
 	if media != "" {
 		shown.Title, shown.Attribution = filepath.Base(media), ""

@@ -117,6 +117,7 @@ type Film struct {
 	Source      string // manifest, a path or an absolute URL
 	Title       string
 	Attribution string // a line below the player; hidden when empty and Source is not
+	Tracker     string // WebSocket address; empty: the page's own host
 }
 
 // Page answers with the demo page and its assets, the film written into its meta elements.
@@ -129,6 +130,9 @@ func (b *Bundle) Page(film Film) (http.Handler, error) {
 		index = setMeta(index, "film-src", film.Source)
 		index = setMeta(index, "film-title", film.Title)
 		index = setMeta(index, "film-attribution", film.Attribution)
+	}
+	if film.Tracker != "" {
+		index = setMeta(index, "leeway-tracker", film.Tracker)
 	}
 	sum := sha256.Sum256(index)
 	tag := `"` + hex.EncodeToString(sum[:8]) + `"`

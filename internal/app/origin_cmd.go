@@ -1,0 +1,111 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+
+	"github.com/leeway-video/leeway/internal/promreg"
+	"github.com/leeway-video/leeway/internal/webdist"
+)
+
+type originCmd struct {
+	Listen     *string `help:"Address of page and film." placeholder:"HOST:PORT" key:"origin.listen"`
+	SeedListen *string `help:"Another address of the film, for seeds: the metrics tell them from viewers." placeholder:"HOST:PORT" key:"origin.seed_listen"`
+	TLSCert    *string `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"origin.cert_file"`
+	TLSKey     *string `name:"tls-key" help:"Its key." placeholder:"FILE" key:"origin.key_file"`
+	Admin      *string `help:"Address of metrics and health." placeholder:"HOST:PORT" key:"origin.admin"`
+	Media      *string `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"origin.media"`
+	Tracker    *string `help:"The tracker that the page's script asks." placeholder:"URL" key:"origin.tracker"`
+}
+
+// Help is shown below the usage.
+func (originCmd) Help() string {
+	return `A web server with a film and the demo's page. A site has its own; this one is for trying a cluster.
+
+Examples:
+  leeway origin --tracker ws://127.0.0.1:8080
+  leeway origin --listen :8443 --tls-cert cert.pem --tls-key key.pem --media film/ --tracker wss://tracker.example.com`
+}
+
+// Run serves until ctx ends.
+func (c *originCmd) Run(ctx context.Context, r *run) error {
+	config, log, err := r.load(c)
+	if err != nil {
+		return err
+	}
+	if err := valid(config); err != nil {
+		return err
+	}
+	o := config.Origin
+	registry, err := newRegistry(nil, originMetrics()...)
+	if err != nil {
+		return err
+	}
+	dir, err := mediaDir(ctx, r.env, o.Media)
+	if err != nil {
+		return err
+	}
+	source, err := openOrigin(dir, "/media/"+filmSlug(o.Media)+"/", registry)
+	if err != nil {
+		return err
+	}
+	defer source.Close()
+	group := newServers(log)
+	defer group.stop()
+	if err := serveOrigin(ctx, o, source, registry, group, log); err != nil {
+		return err
+	}
+	return group.wait(ctx)
+}
+
+// serveOrigin opens the ports of an origin.
+func serveOrigin(ctx context.Context, o OriginConfig, source *origin, registry *promreg.Registry, group *servers, log *slog.Logger) error {
+	page, err := originPage(o)
+	if err != nil {
+		return err
+	}
+	certificate, err := publicPair(o.CertFile, o.KeyFile, log)
+	if err != nil {
+		return err
+	}
+	public, err := listenTCP(ctx, "origin", o.Listen, false)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("/", page)
+	mux.Handle(source.prefix, source.handler(clientViewer))
+	mux.HandleFunc("GET /demo/ledger", source.serveLedger)
+	group.serveTLS("origin", public, mux, nil, certificate)
+	if o.SeedListen != "" {
+		seeds, err := listenTCP(ctx, "origin", o.SeedListen, false)
+		if err != nil {
+			return err
+		}
+		group.serve("seeds", seeds, source.handler(clientSeed), nil)
+	}
+	adminPort, err := listenTCP(ctx, "origin", o.Admin, false)
+	if err != nil {
+		return err
+	}
+	adminMux := (&admin{metrics: registry.Handler(), ready: func() error { return nil }, log: log}).mux()
+	adminMux.HandleFunc("POST /origin/fault", source.serveFault)
+	group.serve("admin", adminPort, adminMux, nil)
+	log.Info("origin is up", "page", place{public.Addr(), certificate}.url(), "film", source.prefix, "admin", adminPort.Addr().String())
+	return nil
+}
+
+// originPage is the demo's page, told of the film and the tracker.
+func originPage(o OriginConfig) (http.Handler, error) {
+	bundle, err := webdist.Load()
+	if err != nil {
+		return nil, fmt.Errorf("origin: read the embedded bundle: %w", err)
+	}
+	page, err := bundle.Page(filmShown(o.Media, o.Tracker))
+	if err != nil {
+		return nil, fmt.Errorf("origin: read the embedded demo page: %w", err)
+	}
+	return page, nil
+}
