@@ -23,6 +23,8 @@ type Outcome struct {
 	Banned  []string // sessions of peers that it would not link again
 	Played  []played // what it was given; browsers do not say
 	Notices []string // what the library told a browser's page
+
+	Downloaded int64 // by the other program on its machine, bytes
 }
 
 // Served is what the servers say, in bytes.

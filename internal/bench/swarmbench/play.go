@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"strconv"
 	"sync"
 	"time"
 
@@ -28,10 +29,11 @@ type stage struct {
 	viewers []*netlab.Host
 	uplinks []*uplink // of those that have the least
 	speed   float64   // of the film; 0 is 1
+	mirror  *mirror   // of what viewers download beside; nil where nobody does
 }
 
 func (s *stage) close() error {
-	return errors.Join(s.servers.Close(), s.lab.Close())
+	return errors.Join(s.mirror.close(), s.servers.Close(), s.lab.Close())
 }
 
 // build makes the lab of a trace and starts the servers in it; settings are further variables of their environment.
@@ -54,44 +56,64 @@ func build(ctx context.Context, r *bench.Run, plans []Plan, settings ...string) 
 		}
 	}
 	if err = lab.Start(); err == nil {
+		s.mirror, err = openMirror(ctx, place, plans)
+	}
+	if err == nil {
 		s.servers, err = serve(ctx, place, settings...)
 	}
 	if err != nil {
-		return nil, errors.Join(err, lab.Close())
+		return nil, errors.Join(err, s.mirror.close(), lab.Close())
 	}
 	return s, nil
 }
 
-// The two ways of playing a trace, as they are called in what is printed.
+// The ways of playing a trace, as they are called in what is printed.
 const (
-	withLeeway = "with Leeway"
-	originOnly = "by the origin alone"
+	withLeeway      = "with Leeway"
+	originOnly      = "by the origin alone"
+	withoutPrefetch = "with Leeway, without prefetch"
 )
 
-// apartVariable, if it is set, has the two ways played one after the other: for a machine that cannot carry both.
+// ways of playing the trace of a case; the first two are always compared.
+func (s scenario) ways() []string {
+	if s.prefetch {
+		return []string{withLeeway, originOnly, withoutPrefetch}
+	}
+	return []string{withLeeway, originOnly}
+}
+
+// settings of the servers of one way.
+func (s scenario) settings(way string) []string {
+	if !s.prefetch {
+		return nil
+	}
+	return []string{"LEEWAY_UP_PREFETCH=" + strconv.FormatBool(way == withLeeway)}
+}
+
+// apartVariable, if it is set, has the ways played one after the other: for a machine that cannot carry all at once.
 const apartVariable = "LEEWAY_SWARM_APART"
 
-// both plays a trace in both ways in the same minutes, each in a lab of its own: what else the machine does is then the
-// same for both. void says why nothing is claimed of the run.
-func (s scenario) both(ctx context.Context, r *bench.Run, plans []Plan) (with, without Swarm, void, err error) {
-	var stages [2]*stage
+// all plays a trace in all ways in the same minutes, each in a lab of its own with the same seed: what else the machine
+// does is then the same for all. void says why nothing is claimed of the run.
+func (s scenario) all(ctx context.Context, r *bench.Run, plans []Plan) (swarms []Swarm, void, err error) {
+	ways := s.ways()
+	var stages []*stage
 	defer func() {
 		for _, st := range stages {
-			if st != nil {
-				err = errors.Join(err, st.close())
-			}
+			err = errors.Join(err, st.close())
 		}
 	}()
-	ways, settings := [2]string{withLeeway, originOnly}, [2][]string{s.settings(), nil}
-	for i := range stages {
-		if stages[i], err = build(ctx, r, plans, settings[i]...); err != nil {
-			return with, without, nil, err
+	for _, way := range ways {
+		st, err := build(ctx, r, plans, s.settings(way)...)
+		if err != nil {
+			return nil, nil, err
 		}
+		stages = append(stages, st)
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	var swarms [2]Swarm
-	var voids, errs [2]error
+	swarms = make([]Swarm, len(ways))
+	voids, errs := make([]error, len(ways)), make([]error, len(ways))
 	var wg sync.WaitGroup
 	for i, st := range stages {
 		wg.Go(func() {
@@ -106,8 +128,8 @@ func (s scenario) both(ctx context.Context, r *bench.Run, plans []Plan) (with, w
 		}
 	}
 	wg.Wait()
-	if err := errors.Join(errs[:]...); err != nil {
-		return with, without, nil, err
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, err
 	}
 	for i, swarm := range swarms {
 		r.Logf("%s", ways[i])
@@ -117,7 +139,7 @@ func (s scenario) both(ctx context.Context, r *bench.Run, plans []Plan) (with, w
 			voids[i] = fmt.Errorf("%s: %w", ways[i], voids[i])
 		}
 	}
-	return swarms[0], swarms[1], errors.Join(voids[:]...), nil
+	return swarms, errors.Join(voids...), nil
 }
 
 // play has a trace's viewers watch and asks everybody what came of it.
@@ -174,11 +196,26 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 	return swarm, errors.Join(swarm.Lab.Certify(), progress.spare.certify()), nil
 }
 
-// watch is one viewer from its arrival to its end.
-func (s *stage) watch(ctx context.Context, host *netlab.Host, p Plan, peers bool) (Outcome, error) {
-	if p.Browser {
-		return s.browse(ctx, host, p, peers)
+// watch is one viewer from its arrival to its end, and what else its machine does.
+func (s *stage) watch(ctx context.Context, host *netlab.Host, p Plan, peers bool) (o Outcome, err error) {
+	var other sync.WaitGroup
+	var downloaded int64
+	var failed error
+	if p.DownloadFor > 0 {
+		other.Go(func() { downloaded, failed = s.mirror.download(ctx, host, p) })
 	}
+	if p.Browser {
+		o, err = s.browse(ctx, host, p, peers)
+	} else {
+		o, err = s.headless(ctx, host, p, peers)
+	}
+	other.Wait()
+	o.Downloaded = downloaded
+	return o, errors.Join(err, failed)
+}
+
+// headless has a process of this program watch.
+func (s *stage) headless(ctx context.Context, host *netlab.Host, p Plan, peers bool) (Outcome, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return Outcome{}, err

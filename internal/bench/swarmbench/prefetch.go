@@ -1,8 +1,6 @@
 package swarmbench
 
 import (
-	"context"
-	"errors"
 	"maps"
 	"time"
 
@@ -69,39 +67,12 @@ func (s *stage) waits() (all, headless []float64) {
 	return all, headless
 }
 
-// withoutPrefetch is how the second play of such a trace is called in what is printed.
-const withoutPrefetch = "with Leeway, without prefetch"
-
 // ahead is what prefetch has to keep, beside what a regular swarm has to.
 var ahead = func() map[string]string {
 	goals := maps.Clone(promised)
 	goals["offload_ratio_vs_without_prefetch"], goals["waste_ratio"], goals["uplink_wait_p95"] = "> 1", "<= 0.1", "<= 40"
 	return goals
 }()
-
-// settings of the servers of the play with Leeway.
-func (s scenario) settings() []string {
-	if s.prefetch {
-		return []string{"LEEWAY_UP_PREFETCH=true"}
-	}
-	return nil
-}
-
-// withoutPrefetch plays the trace with Leeway, and with nothing fetched ahead.
-func (s scenario) withoutPrefetch(ctx context.Context, r *bench.Run, plans []Plan) (swarm Swarm, void, err error) {
-	stage, err := build(ctx, r, plans)
-	if err != nil {
-		return swarm, nil, err
-	}
-	defer func() { err = errors.Join(err, stage.close()) }()
-	if swarm, void, err = stage.play(ctx, r, plans, s, withoutPrefetch); err != nil {
-		return swarm, nil, err
-	}
-	r.Logf("%s", withoutPrefetch)
-	swarm.describe(r.Log)
-	r.Logf("lab: %v", swarm.Lab)
-	return swarm, void, nil
-}
 
 // declaredAhead are the figures of a run with prefetch, beside those of every run.
 func declaredAhead(goals map[string]string) (list []bench.Figure) {

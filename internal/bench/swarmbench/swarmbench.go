@@ -4,7 +4,6 @@ package swarmbench
 
 import (
 	"context"
-	"errors"
 	"maps"
 	"time"
 
@@ -38,10 +37,14 @@ var Bench = bench.Bench{
 		extra(scenario{viewers: 15, film: filmLength, within: 150 * time.Second, watch: 2 * time.Minute, goals: outlived,
 			outage: outage{kind: "500", from: 75 * time.Second, length: time.Minute}}.of("brown-out",
 			"Every segment of the origin is an error for a minute in mid-run, to seeds too; what the swarm survives, and what plain HTTP does.")),
-		scenario{viewers: 30, browsers: 3, film: filmLength, within: filmLength, goals: ahead, prefetch: true}.of("prefetch",
-			"trace-30 with prefetch, and then without."),
-		extra(scenario{viewers: 6, film: filmLength, within: 40 * time.Second, watch: 70 * time.Second, prefetch: true}.of("prefetch-short",
-			"Six viewers, seventy seconds each, with prefetch and then without: a quick look.")),
+		scenario{viewers: 30, browsers: 2, film: filmLength, within: filmLength, goals: ahead, prefetch: true}.of("prefetch",
+			"trace-30 with prefetch and without, two of the viewers Chromium."),
+		extra(scenario{viewers: 6, browsers: 1, film: filmLength, within: 40 * time.Second, watch: 70 * time.Second, prefetch: true}.of("prefetch-short",
+			"Six viewers, one of them Chromium, seventy seconds each, with prefetch and without: a quick look.")),
+		extra(scenario{viewers: 3, film: filmLength, watch: 90 * time.Second, goals: beside, prefetch: true, download: time.Minute}.of("download",
+			"Kernel TCP downloads to the machine of a viewer behind 20/5 Mbit/s for a minute, while two others have what it fetches ahead.")),
+		extra(scenario{viewers: 3, browsers: 1, film: filmLength, watch: 90 * time.Second, goals: beside, prefetch: true, download: time.Minute}.of("download-browser",
+			"The same, and the viewer is Chromium.")),
 		soakCase(),
 	},
 }
@@ -79,8 +82,9 @@ type scenario struct {
 	watch     time.Duration // everybody leaves after this; 0: at the film's end
 	goals     map[string]string
 	outage    outage
-	prefetch  bool    // the site allows it, and the trace is played without it, too
-	busy      float64 // the last to come is a browser, whose page has other things to do for that share of the time
+	prefetch  bool          // the site allows it, and the trace is played without it, too
+	busy      float64       // the last to come is a browser, whose page has other things to do for that share of the time
+	download  time.Duration // the last to come has another program download something for so long, and the trace is a fixed one
 }
 
 func extra(c bench.Case) bench.Case {
@@ -96,12 +100,18 @@ func (s scenario) of(name, about string) bench.Case {
 	if s.prefetch {
 		figures = append(figures, declaredAhead(s.goals)...)
 	}
+	if s.download > 0 {
+		figures = append(figures, declaredDownloads(s.goals)...)
+	}
 	return bench.Case{Name: name, About: about, Figures: figures, Run: s.run}
 }
 
 // run plays the trace with Leeway and by the origin alone.
 func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 	plans := Trace(uint64(r.Number)+1, s.viewers, s.film, s.within, s.browsers)
+	if s.download > 0 {
+		plans = s.downloaders()
+	}
 	if s.busy > 0 { // the others are there before it, and have what it plays
 		last := &plans[len(plans)-1]
 		last.Browser, last.Busy, last.Line = true, s.busy, lines[0].Line
@@ -114,21 +124,20 @@ func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 			plans[i].LeaveAfter = s.watch
 		}
 	}
-	with, without, void, err := s.both(ctx, r, plans)
+	swarms, void, err := s.all(ctx, r, plans)
 	if err != nil {
 		return bench.Sample{}, err
 	}
+	with, without := swarms[0], swarms[1]
 	sample := bench.Sample{Values: compare(with, without)}
 	if s.outage.length > 0 {
 		maps.Copy(sample.Values, s.outage.compare(with, without))
 	}
 	if s.prefetch {
-		behind, alsoVoid, err := s.withoutPrefetch(ctx, r, plans)
-		if err != nil {
-			return bench.Sample{}, err
-		}
-		void = errors.Join(void, alsoVoid)
-		maps.Copy(sample.Values, compareAhead(with, behind))
+		maps.Copy(sample.Values, compareAhead(with, swarms[2]))
+	}
+	if s.download > 0 {
+		maps.Copy(sample.Values, compareDownloads(with, without, swarms[2]))
 	}
 	if void != nil {
 		sample.Void = void.Error()

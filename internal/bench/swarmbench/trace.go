@@ -42,6 +42,8 @@ type Plan struct {
 	// Busy is the share of the time in which a browser's page has other things to do.
 	Busy     float64
 	Pollutes string // how, see pollutions; empty: it does not
+	// DownloadFor is how long another program on the viewer's machine downloads something, DownloadAfter its arrival; 0: none does.
+	DownloadAfter, DownloadFor time.Duration
 }
 
 // mark tells a viewer's kind in a table: c for Chromium, x for a polluter.
