@@ -105,6 +105,9 @@ func (a *attempt) make(made func(transfer.Description), failed func()) {
 func (a *attempt) settings() LinkSettings {
 	s := a.l.settings
 	s.RelayOnly = a.l.role == "relay-only" && a.role != schedule.Seed // who takes a ready offer may be a viewer
+	if a.role == schedule.Seed {
+		s.Servers = withoutRelays(s.Servers) // the origin costs less than a seed behind a relay
+	}
 	return s
 }
 
@@ -320,6 +323,7 @@ func (a *attempt) Ack(message []byte) {
 func (a *attempt) Moved() {
 	a.l.loop.Post(func() {
 		if r := a.remote; r != nil && !r.gone {
+			r.path = r.link.Path()
 			r.upload.Moved()
 		}
 	})

@@ -22,6 +22,7 @@ func (e *engine) input() schedule.Input {
 	in.Policy.Background = e.ahead.running
 	self := e.self()
 	in.Self = segment.ID(self).String()
+	relays := e.asksRelays()
 	var list []*seg
 	for _, s := range e.segments.all() {
 		if s.wanted() || s.uncertified != nil || e.listed(s) {
@@ -38,6 +39,10 @@ func (e *engine) input() schedule.Input {
 			continue
 		}
 		orders := r.download.Orders()
+		unwanted := r.path == transfer.Relay && !relays
+		if unwanted && len(orders) == 0 {
+			continue
+		}
 		paid := int64(math.MinInt64)
 		if at := r.download.Paid(); !at.IsZero() {
 			paid = e.usOf(at)
@@ -56,10 +61,14 @@ func (e *engine) input() schedule.Input {
 				SentUs: sent, ProgressUs: progress,
 			})
 		}
-		in.Peers = append(in.Peers, schedule.Peer{
+		seen := schedule.Peer{
 			ID: r.id, Role: r.role, Rate: r.download.Rate(), RTTUs: r.download.RTT().Microseconds(), Slots: r.maxRequests - len(orders),
 			Queued: r.download.Queued(), OnDemand: r.onDemand, StalledUntilUs: r.stalledUs, Holds: r.holdings.holds, Heard: r.holdings.heard,
-		})
+		}
+		if unwanted {
+			seen = unasked(seen)
+		}
+		in.Peers = append(in.Peers, seen)
 	}
 	return in
 }

@@ -38,15 +38,16 @@ type engineConfig struct {
 
 // engine is peer delivery of one joined title: the schedule decides, this does. The twin of the library's engine.
 type engine struct {
-	loop     Loop
-	cfg      engineConfig
-	rules    *site.Site
-	self     func() peer.ID
-	swarm    peer.ID
-	uploads  func() bool
-	line     *line
-	ledger   *ledger
-	observer engineObserver
+	loop      Loop
+	cfg       engineConfig
+	rules     *site.Site
+	self      func() peer.ID
+	swarm     peer.ID
+	uploads   func() bool
+	relayOnly func() bool // viewers meet by relays alone
+	line      *line
+	ledger    *ledger
+	observer  engineObserver
 
 	epoch    time.Time
 	store    *store

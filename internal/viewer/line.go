@@ -16,6 +16,7 @@ type line struct {
 	received int64         // bytes from peers
 	wholes   bool          // the origin was asked for a part and did not send it
 	failing  bool          // the last fetch brought an error
+	failed   time.Time     // when one did last
 }
 
 func newLine(loop Loop, origin Origin) *line {
@@ -75,9 +76,10 @@ func (l *line) fetch(f Fetch, part bool, done func(Fetched, error)) (cancel func
 				return
 			}
 			over = true
-			l.failing = err != nil
-			if err == nil {
-				now := l.loop.Now()
+			now := l.loop.Now()
+			if l.failing = err != nil; l.failing {
+				l.failed = now
+			} else {
 				l.answered(now.Sub(started) - got.Transfer)
 				others := l.received - before
 				if part { // too short for a measurement, but a bound

@@ -286,8 +286,8 @@ func (t *title) joined(m *signal.Joined) {
 		t.engine = &engine{
 			loop: t.loop, rules: t.rules, swarm: peer.ID(m.Swarm), line: t.line, ledger: t.ledger, observer: t,
 			self:    func() peer.ID { return peer.ID(t.welcomed.Session) },
-			uploads: func() bool { return t.role() != "leech" },
-			cfg:     engineConfig{Policy: t.cfg.Policy, StoreBytes: t.cfg.StoreBytes, Record: t.cfg.Record, Prefetch: t.prefetch, Playhead: t.playhead},
+			uploads: func() bool { return t.role() != "leech" }, relayOnly: func() bool { return t.role() == "relay-only" },
+			cfg: engineConfig{Policy: t.cfg.Policy, StoreBytes: t.cfg.StoreBytes, Record: t.cfg.Record, Prefetch: t.prefetch, Playhead: t.playhead},
 		}
 		t.engine.start()
 		t.inform(t.welcomed.VerifyKeys, t.welcomed.Revocations)

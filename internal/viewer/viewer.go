@@ -226,6 +226,7 @@ type Summary struct {
 	Seeds       int                      `json:"seeds"`
 	Links       int                      `json:"links"`
 	LinksOpened int                      `json:"links_opened"`
+	Linked      map[string]int           `json:"linked,omitempty"` // open links by role and path: "seed/direct"
 	LinksClosed map[peer.CloseReason]int `json:"links_closed"`
 	Banned      int                      `json:"banned"`
 	BannedPeers []string                 `json:"banned_peers,omitempty"` // their sessions
@@ -274,6 +275,7 @@ func (v *Viewer) summary() Summary {
 			s.LinksClosed[reason] = n
 		}
 	}
+		s.Linked = e.linked()
 	s.ratios(v.cfg.Speed)
 	return s
 }

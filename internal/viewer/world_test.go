@@ -85,6 +85,7 @@ type node struct {
 	delay            time.Duration
 	upFree, downFree time.Time
 	garble           func([]byte) []byte // what becomes of all data that it sends
+	apart            bool                // meets others that are apart by a relay alone
 }
 
 // oneWay is the delay between two nodes that are not said to be elsewhere.
@@ -96,6 +97,14 @@ const routerQueue = 32 << 10
 // newNode has half of oneWay to the core.
 func newNode(w *world, name string, up, down float64) *node {
 	return &node{w: w, name: name, up: up, down: down, delay: oneWay / 2}
+}
+
+// pathTo is how a link to another node goes.
+func (n *node) pathTo(to *node) transfer.Path {
+	if n.apart && to != nil && to.apart {
+		return transfer.Relay
+	}
+	return transfer.Direct
 }
 
 // away is the delay to another node.
@@ -276,7 +285,7 @@ func (l *simLink) Close(reason peer.CloseReason, last []byte) {
 }
 
 func (l *simLink) MaxMessage() int                       { return peer.DefaultPlan.Message }
-func (l *simLink) Path() transfer.Path                   { return transfer.Direct }
+func (l *simLink) Path() transfer.Path                   { return l.own.pathTo(l.far) }
 func (l *simLink) RTT() time.Duration                    { return 2 * l.own.away(l.far) }
 func (l *simLink) AddCandidate(transfer.Candidate) error { return nil }
 func (l *simLink) Done() <-chan struct{}                 { return l.done }
