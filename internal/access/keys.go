@@ -77,7 +77,7 @@ func NewKey(alg, id string) (Key, error) {
 	return k, err
 }
 
-var errKeyID = fmt.Errorf("a kid has 1 to %d characters of A-Z a-z 0-9 - _ and .", maxKeyID)
+var errKeyID = fmt.Errorf("a kid has 1 to %d characters of A-Z a-z 0-9 and - . _", maxKeyID)
 
 // ParseKey reads a JWK that signs.
 func ParseKey(text []byte) (Key, error) {

@@ -121,6 +121,7 @@ func (k *checker) numbers(c *Config) {
 		{"tracker.stats_interval", c.Tracker.StatsInterval, time.Second},
 		{"tracker.ticket_life", c.Tracker.TicketLife, time.Second},
 		{"tracker.webtorrent.interval", c.Tracker.WebTorrent.Interval, time.Second},
+		{"tracker.token_grace", c.Tracker.TokenGrace, time.Second},
 		{"tracker.drain_spread", c.Tracker.DrainSpread, time.Millisecond},
 	} {
 		if d.value < d.least {

@@ -20,6 +20,7 @@ type cli struct {
 	Origin   originCmd   `cmd:"" help:"A film and its page, where there is no site yet to try a tracker with."`
 	Viewer   viewerCmd   `cmd:"" help:"A headless viewer: plays a film through a tracker and says how it went."`
 	Schedule scheduleCmd `cmd:"" help:"Decide again what a viewer recorded."`
+	Token    tokenCmd    `cmd:"" help:"Join tokens: keys, tokens, and what is wrong with one."`
 	Purge    purgeCmd    `cmd:"" help:"Withdraw what was certified below a path."`
 	Film     filmCmd     `cmd:"" help:"Prepare the sample film, or one of yours, and print its folder."`
 	Bench    benchCmd    `cmd:"" help:"Measure, and compare with baselines of the same run."`

@@ -38,6 +38,7 @@ type TrackerConfig struct {
 	ICEServers      []ICEServer   `yaml:"ice_servers"`      // STUN and TURN servers told to viewers; none is public by default
 	CredentialsLife time.Duration `yaml:"credentials_life"` // of those made with a secret of ice_servers
 
+	TokenGrace        time.Duration `yaml:"token_grace"`         // in which a session whose token has run out may show another
 	UpdateInterval    time.Duration `yaml:"update_interval"`     // between a viewer's updates
 	StatsInterval     time.Duration `yaml:"stats_interval"`      // between a viewer's statistics
 	TicketLife        time.Duration `yaml:"ticket_life"`         // in which a lost session can be resumed
@@ -130,7 +131,6 @@ type NATSConfig struct {
 	KeyFile         string `yaml:"key_file"`               // and its key
 }
 
-// UpConfig is of `leeway up` alone.
 // OriginConfig is of `leeway origin`, which stands in for a site's own where there is none.
 type OriginConfig struct {
 	Listen     string `yaml:"listen"`      // HOST:PORT of page and film
@@ -142,6 +142,7 @@ type OriginConfig struct {
 	KeyFile    string `yaml:"key_file"`    // and its key
 }
 
+// UpConfig is of `leeway up` alone.
 type UpConfig struct {
 	Listen      string `yaml:"listen"`       // HOST:PORT of page, script, WebSocket and film
 	Admin       string `yaml:"admin"`        // HOST:PORT of metrics, health, purge
@@ -169,8 +170,8 @@ func defaults(getenv func(string) string) *Config {
 			Listen: ":8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "tracker"),
 			UpdateInterval: 10 * time.Second, StatsInterval: 10 * time.Second, TicketLife: 10 * time.Minute, DrainSpread: 15 * time.Second,
 			MaxSessions: 20_000, MaxPerAddress: 2000, MaxSwarms: 4, MaxMembers: 2000, MessagesPerSecond: 50, ConnectsPerSecond: 20,
-			CredentialsLife: 10 * time.Minute,
-			WebTorrent:      WebTorrentConfig{Interval: 2 * time.Minute, MaxSwarms: 64},
+			CredentialsLife: 10 * time.Minute, TokenGrace: 10 * time.Second,
+			WebTorrent: WebTorrentConfig{Interval: 2 * time.Minute, MaxSwarms: 64},
 		},
 		Seed: SeedConfig{
 			Admin: defaultAdmin, DataDir: filepath.Join(dir, "seed"),
@@ -201,10 +202,10 @@ func (c *Config) addresses() []address {
 		{"turn.listen_tls", c.Turn.ListenTLS, false},
 		{"turn.admin", c.Turn.Admin, false},
 		{"nats.listen", c.NATS.Listen, true},
-		{"up.listen", c.Up.Listen, false},
 		{"origin.listen", c.Origin.Listen, false},
 		{"origin.seed_listen", c.Origin.SeedListen, true},
 		{"origin.admin", c.Origin.Admin, false},
+		{"up.listen", c.Up.Listen, false},
 		{"up.admin", c.Up.Admin, false},
 	}
 }

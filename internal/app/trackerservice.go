@@ -45,8 +45,12 @@ func (s *services) startTracker(dataDir string) error {
 		}
 		ice = append(ice, signal.ICEServer{URLs: i.URLs, Username: i.Username, Credential: i.Credential})
 	}
+	keys, err := openTokenKeys(s.sites, s.log)
+	if err != nil {
+		return err
+	}
 	t, err := tracker.New(tracker.Config{
-		Secret: secret, Sites: s.sites, ICEServers: ice, TURNServers: relays, CredentialsLife: c.CredentialsLife,
+		Secret: secret, Sites: s.sites, Tokens: keys, TokenGrace: c.TokenGrace, ICEServers: ice, TURNServers: relays, CredentialsLife: c.CredentialsLife,
 		UpdateInterval: c.UpdateInterval, StatsInterval: c.StatsInterval, TicketLife: c.TicketLife, DrainSpread: c.DrainSpread,
 		MaxSessions: c.MaxSessions, MaxPerAddress: c.MaxPerAddress, MaxSwarms: c.MaxSwarms, MaxMembers: c.MaxMembers,
 		MessagesPerSecond: c.MessagesPerSecond, ConnectsPerSecond: c.ConnectsPerSecond,

@@ -49,12 +49,29 @@ func (c *upCmd) Run(ctx context.Context, r *run) error {
 	if err := valid(config); err != nil {
 		return err
 	}
-	if !loopback(config.Up.Listen) && !config.Up.Open {
-		return &usageError{fmt.Errorf("up: %s can be reached from other machines and nothing asks viewers for a token: add --open if anyone may join, or listen on 127.0.0.1", config.Up.Listen)}
+	if err := upDecided(config.Up, r.env); err != nil {
+		return err
 	}
 	u := &upRun{env: r.env, config: config, log: log, metrics: &laterSink{}}
 	defer u.close()
 	return u.run(ctx)
+}
+
+// upDecided says whether it is clear who may join: anyone on this machine, anyone at all, or who has a token.
+func upDecided(c UpConfig, env Env) error {
+	if loopback(c.Listen) || c.Open {
+		return nil
+	}
+	if c.Site != "" {
+		config, err := loadSite(c.Site, env)
+		if err != nil {
+			return err
+		}
+		if s, err := site.New(config); err == nil && s.Config().Access == site.AccessToken {
+			return nil
+		}
+	}
+	return &usageError{fmt.Errorf("up: %s can be reached from other machines and nothing asks viewers for a token: add --open if anyone may join, listen on 127.0.0.1, or serve a --site with access: token", c.Listen)}
 }
 
 // upRun is one run of `leeway up`. What it opens it closes in close, in reverse.

@@ -7,8 +7,10 @@ type Config struct {
 	Hosts  []string `yaml:"hosts" json:"hosts"`             // host or host:port that serve the same paths
 	Key    KeyRule  `yaml:"key,omitempty" json:"key"`       // how URLs become keys
 	Title  Titles   `yaml:"title,omitempty" json:"title"`   // how manifests' keys become titles
-	Access string   `yaml:"access,omitempty" json:"access"` // AccessPublic (default) or AccessToken
+	Access string   `yaml:"access,omitempty" json:"access"` // AccessPublic or AccessToken; empty: AccessToken where there are token_keys
 	Policy Policy   `yaml:"policy,omitempty" json:"policy"` // what the site allows
+	// TokenKeys is the file of the keys that join tokens are checked with (spec/access.md); seeds need none.
+	TokenKeys string `yaml:"token_keys,omitempty" json:"-"`
 	// FetchBase is the URL below which seeds fetch the site's paths; empty where no seed serves the site.
 	FetchBase string `yaml:"fetch_base,omitempty" json:"-"`
 	// PageOrigins are the origins ("https://www.example.com") of pages that may join beside those on Hosts; "*" is any.

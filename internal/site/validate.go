@@ -37,6 +37,9 @@ func (c *Config) defaults() {
 			*s = v
 		}
 	}
+	if c.TokenKeys != "" {
+		fill(&c.Access, AccessToken)
+	}
 	fill(&c.Access, AccessPublic)
 	fill(&c.Policy.Role, RoleFull)
 	fill(&c.Policy.Relay, RelayAllow)

@@ -1,0 +1,221 @@
+package app
+
+import (
+	"crypto/rand"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/jwtauth"
+)
+
+type tokenCmd struct {
+	Keygen  tokenKeygenCmd  `cmd:"" help:"Make a key that signs join tokens, and add it to those that a tracker checks with."`
+	Mint    tokenMintCmd    `cmd:"" help:"Make a join token."`
+	Verify  tokenVerifyCmd  `cmd:"" help:"Say what a token allows, as a tracker would, or why it is refused."`
+	Inspect tokenInspectCmd `cmd:"" help:"Print what a token says, without asking who made it."`
+}
+
+type tokenKeygenCmd struct {
+	File string `arg:"" help:"File for the key that signs: it stays with who makes tokens. It must not exist." placeholder:"FILE"`
+	Keys string `help:"Tracker's file of keys (token_keys of a site) to add the key to; it is made when it is not there. Printed when left out." placeholder:"FILE"`
+	Alg  string `help:"EdDSA (Ed25519: a tracker can check and not sign), or HS256 for who has nothing else." enum:"EdDSA,HS256" default:"EdDSA"`
+	ID   string `help:"Name of the key (kid); at random when left out." placeholder:"NAME"`
+}
+
+// Help is shown below the usage.
+func (tokenKeygenCmd) Help() string {
+	return `Keys are JSON Web Keys; most JWT libraries read them. To replace a key: make a new one with --keys, sign with it from then on, and
+take the old one out of the file when the last token that it signed has run out. Trackers read the file again by themselves.
+
+Examples:
+  leeway token keygen signing.jwk --keys keys.json
+  leeway token keygen --alg HS256 --id 2026-11 signing.jwk --keys keys.json`
+}
+
+// Run makes both files.
+func (c *tokenKeygenCmd) Run(r *run) error {
+	id := c.ID
+	if id == "" {
+		var b [6]byte
+		_, _ = rand.Read(b[:]) // never fails
+		id = base64.RawURLEncoding.EncodeToString(b[:])
+	}
+	key, err := access.NewKey(c.Alg, id)
+	if err != nil {
+		return &usageError{fmt.Errorf("token keygen: %w", err)}
+	}
+	text, err := json.MarshalIndent(key, "", "  ")
+	if err != nil {
+		return err
+	}
+	f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	if errors.Is(err, fs.ErrExist) {
+		return &usageError{fmt.Errorf("token keygen: %s is there already; a key is not written over", c.File)}
+	}
+	if err != nil {
+		return fmt.Errorf("token keygen: %w", err)
+	}
+	_, err = f.Write(append(text, '\n'))
+	if err = errors.Join(err, f.Close()); err == nil && c.Keys != "" {
+		err = addKey(c.Keys, key)
+	}
+	if err != nil {
+		return fmt.Errorf("token keygen: %w", errors.Join(err, os.Remove(c.File)))
+	}
+	if c.Keys == "" {
+		_, err = r.env.Stdout.Write(keySet(access.Keys{key.Checking()}))
+		return err
+	}
+	_, err = fmt.Fprintf(r.env.Stdout, "Key %s: %s signs, %s checks.\n", key.ID, c.File, c.Keys)
+	return err
+}
+
+// keySet is a JWK Set as a file has it.
+func keySet(keys access.Keys) []byte {
+	text, err := json.MarshalIndent(map[string]access.Keys{"keys": keys}, "", "  ")
+	if err != nil {
+		panic(err) // text and bytes
+	}
+	return append(text, '\n')
+}
+
+// replaceFile writes a file whole, under another name first. It may hold secrets.
+func replaceFile(path string, text []byte) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // mode 0600
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(text)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = os.Rename(f.Name(), path)
+	}
+	if err != nil {
+		return errors.Join(err, os.Remove(f.Name()))
+	}
+	return nil
+}
+
+type tokenMintCmd struct {
+	Key   string        `help:"File of the key that signs." required:"" placeholder:"FILE"`
+	Site  string        `help:"Name of the site." required:"" placeholder:"NAME"`
+	Title []string      `help:"Title that may be joined; a * at its end stands for any rest. May be repeated; every title when left out." placeholder:"PATTERN" sep:"none"`
+	Group string        `help:"Viewers of one group meet each other first." placeholder:"NAME"`
+	Role  string        `help:"The most that the viewer is to others: full, leech, relay-only, off." placeholder:"ROLE"`
+	Life  time.Duration `help:"For how long it is good." default:"5m"`
+	After time.Duration `help:"From when on it is good, from now." default:"0s"`
+}
+
+// Help is shown below the usage.
+func (tokenMintCmd) Help() string {
+	return `A site's backend makes tokens itself, of these claims (spec/access.md); this is for trying, and for scripts.
+
+Examples:
+  leeway token mint --key signing.jwk --site demo
+  leeway token mint --key signing.jwk --site demo --title /media/bbb --title '/live/*' --group campus-1 --role leech --life 1h`
+}
+
+// Run prints a token.
+func (c *tokenMintCmd) Run(r *run) error {
+	text, err := os.ReadFile(c.Key)
+	if err != nil {
+		return &usageError{fmt.Errorf("token mint: %w", err)}
+	}
+	key, err := access.ParseKey(text)
+	if err != nil {
+		return &usageError{fmt.Errorf("token mint: %s %w", c.Key, err)}
+	}
+	now := time.Now()
+	claims := access.Claims{Site: c.Site, Titles: c.Title, Group: c.Group, Role: c.Role, Expires: now.Add(c.After + c.Life)}
+	if c.After > 0 {
+		claims.NotBefore = now.Add(c.After)
+	}
+	token, err := jwtauth.Sign(claims, key)
+	if err != nil {
+		return fmt.Errorf("token mint: %w", err)
+	}
+	// What a tracker would not take is not made.
+	if _, err := jwtauth.Check(token, c.Site, access.Keys{key}, now.Add(c.After)); err != nil {
+		return &usageError{fmt.Errorf("token mint: %w", err)}
+	}
+	_, err = fmt.Fprintln(r.env.Stdout, token)
+	return err
+}
+
+type tokenVerifyCmd struct {
+	Token string `arg:"" help:"The token."`
+	Keys  string `help:"Tracker's file of keys." required:"" placeholder:"FILE"`
+	Site  string `help:"Name of the site." required:"" placeholder:"NAME"`
+	Title string `help:"Whether it covers this title." placeholder:"TITLE"`
+}
+
+// Help is shown below the usage.
+func (tokenVerifyCmd) Help() string {
+	return "Exits with 0 when the token is good, with 1 when it is not.\n\nExamples:\n  leeway token verify --keys keys.json --site demo --title /media/bbb \"$TOKEN\""
+}
+
+// Run prints the grant.
+func (c *tokenVerifyCmd) Run(r *run) error {
+	text, err := os.ReadFile(c.Keys)
+	if err != nil {
+		return &usageError{fmt.Errorf("token verify: %w", err)}
+	}
+	keys, err := access.ParseKeys(text)
+	if err != nil {
+		return &usageError{fmt.Errorf("token verify: %s %w", c.Keys, err)}
+	}
+	now := time.Now()
+	grant, err := jwtauth.Check(strings.TrimSpace(c.Token), c.Site, keys, now)
+	if err == nil && c.Title != "" && !grant.Covers(c.Title) {
+		err = access.Refuse(access.OtherTitle, "It covers: "+strings.Join(grant.Titles, ", ")+".", "The token does not cover the title.")
+	}
+	var refused *access.TokenError
+	if errors.As(err, &refused) {
+		return fmt.Errorf("token verify: refused (%s): %w", refused.Reason, err)
+	}
+	if err != nil {
+		return fmt.Errorf("token verify: %w", err)
+	}
+	titles := grant.Titles
+	if titles == nil {
+		titles = []string{"*"}
+	}
+	return printJSON(r, map[string]any{
+		"site": c.Site, "titles": titles, "group": grant.Group, "role": grant.Role, "key_id": grant.KeyID,
+		"expires": grant.Expires.UTC().Format(time.RFC3339), "seconds_left": int(grant.Expires.Sub(now).Seconds()),
+	})
+}
+
+type tokenInspectCmd struct {
+	Token string `arg:"" help:"The token."`
+}
+
+// Help is shown below the usage.
+func (tokenInspectCmd) Help() string {
+	return "Nothing of what it prints has been checked; see leeway token verify.\n\nExamples:\n  leeway token inspect \"$TOKEN\""
+}
+
+// Run prints header and claims.
+func (c *tokenInspectCmd) Run(r *run) error {
+	header, claims, err := jwtauth.Peek(strings.TrimSpace(c.Token))
+	if err != nil {
+		return fmt.Errorf("token inspect: %w", err)
+	}
+	return printJSON(r, map[string]any{"header": header, "claims": claims, "verified": false})
+}
+
+func printJSON(r *run, v any) error {
+	text, err := json.MarshalIndent(v, "", "  ")
+	if err != nil {
+		return err
+	}
+	_, err = r.env.Stdout.Write(append(text, '\n'))
+	return err
+}

@@ -1,0 +1,159 @@
+package app
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/jwtauth"
+	"github.com/leeway-video/leeway/internal/site"
+)
+
+const (
+	// keysEvery is how often a file of token keys is looked at, when somebody shows a token or a session is looked after.
+	keysEvery = 10 * time.Second
+	// keysAgain is how soon, when a token names a key that is not there: it may have been added just now.
+	keysAgain = time.Second
+)
+
+// tokenKeys are the keys of token-only sites, in files that somebody else changes. It satisfies tracker.Tokens.
+type tokenKeys struct {
+	log *slog.Logger
+	now func() time.Time
+
+	mu    sync.Mutex
+	files map[string]*keyFile // guarded by mu, by the site's name
+}
+
+// keyFile is the file of one site. Guarded by tokenKeys.mu.
+type keyFile struct {
+	path   string
+	keys   access.Keys // never changed, only replaced
+	stamp  stamp       // of the file that keys came from
+	looked time.Time
+}
+
+// stamp tells one state of a file from another.
+type stamp struct {
+	at   time.Time
+	size int64
+}
+
+// openTokenKeys reads the files of all token-only sites, so that what is wrong with them is said at the start.
+func openTokenKeys(sites []*site.Site, log *slog.Logger) (*tokenKeys, error) {
+	t := &tokenKeys{log: log, now: time.Now, files: map[string]*keyFile{}}
+	for _, s := range sites {
+		c := s.Config()
+		if c.Access != site.AccessToken {
+			continue
+		}
+		if c.TokenKeys == "" {
+			return nil, &usageError{fmt.Errorf("site %q: access is token, and token_keys names no file of keys to check tokens with (leeway token keygen makes one)", c.Name)}
+		}
+		f := &keyFile{path: c.TokenKeys}
+		if err := f.read(); err != nil {
+			return nil, &usageError{fmt.Errorf("site %q: token_keys: %w", c.Name, err)}
+		}
+		f.looked = t.now()
+		t.files[c.Name] = f
+	}
+	return t, nil
+}
+
+// read takes the file's keys over if it is another one than the last.
+func (f *keyFile) read() error {
+	info, err := os.Stat(f.path)
+	if err != nil {
+		return err
+	}
+	is := stamp{info.ModTime(), info.Size()}
+	if is == f.stamp {
+		return nil
+	}
+	if is.size > access.MaxKeyFile {
+		return fmt.Errorf("%s has more than %d bytes", f.path, access.MaxKeyFile)
+	}
+	text, err := os.ReadFile(f.path)
+	if err != nil {
+		return err
+	}
+	keys, err := access.ParseKeys(text)
+	if err != nil {
+		return fmt.Errorf("%s %w", f.path, err)
+	}
+	f.keys, f.stamp = keys, is
+	return nil
+}
+
+// of is the keys of a site. A file that cannot be read, or is wrong, changes nothing.
+func (t *tokenKeys) of(site string, every time.Duration) access.Keys {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	f := t.files[site]
+	if f == nil {
+		return nil
+	}
+	if now := t.now(); now.Sub(f.looked) >= every {
+		f.looked = now
+		before := f.stamp
+		if err := f.read(); err != nil {
+			t.log.Warn("token keys cannot be read again; those in use stay", "site", site, "error", err)
+		} else if f.stamp != before {
+			t.log.Info("token keys read again", "site", site, "keys", len(f.keys))
+		}
+	}
+	return f.keys
+}
+
+// Check implements tracker.Tokens.
+func (t *tokenKeys) Check(site, token string, now time.Time) (*access.Grant, error) {
+	grant, err := jwtauth.Check(token, site, t.of(site, keysEvery), now)
+	var refused *access.TokenError
+	if errors.As(err, &refused) && refused.Reason == access.UnknownKey {
+		return jwtauth.Check(token, site, t.of(site, keysAgain), now)
+	}
+	return grant, err
+}
+
+// Holds implements tracker.Tokens.
+func (t *tokenKeys) Holds(site, keyID string) bool {
+	_, ok := t.of(site, keysEvery).Find(keyID)
+	return ok
+}
+
+// decided says whether all sites say who may join, where strangers reach the tracker.
+func decided(sites []site.Config, listen string) error {
+	if loopback(listen) {
+		return nil
+	}
+	for i, c := range sites {
+		if c.Access == "" && c.TokenKeys == "" {
+			return &usageError{fmt.Errorf("sites[%d]: %s can be reached from other machines, and site %q does not say who may join (access: token with token_keys, which leeway token keygen makes; or access: public if anyone may)", i, listen, c.Name)}
+		}
+	}
+	return nil
+}
+
+// addKey puts a key into a file of keys, which is made when it is not there: whole under another name, then renamed, so that
+// who reads it meanwhile sees the one or the other.
+func addKey(path string, key access.Key) error {
+	var keys access.Keys
+	text, err := os.ReadFile(path)
+	switch {
+	case err == nil:
+		if keys, err = access.ParseKeys(text); err != nil {
+			return fmt.Errorf("%s %w", path, err)
+		}
+		if _, twice := keys.Find(key.ID); twice {
+			return fmt.Errorf("%s has a key named %s already (choose another --id)", path, key.ID)
+		}
+	case !errors.Is(err, fs.ErrNotExist):
+		return err
+	}
+	return replaceFile(path, keySet(append(keys, key.Checking())))
+}
