@@ -225,8 +225,8 @@ type Summary struct {
 	Viewers     int                      `json:"viewers"` // in the swarm, when it joined
 	Seeds       int                      `json:"seeds"`
 	Links       int                      `json:"links"`
-	LinksOpened int                      `json:"links_opened"`
 	Linked      map[string]int           `json:"linked,omitempty"` // open links by role and path: "seed/direct"
+	LinksOpened int                      `json:"links_opened"`
 	LinksClosed map[peer.CloseReason]int `json:"links_closed"`
 	Banned      int                      `json:"banned"`
 	BannedPeers []string                 `json:"banned_peers,omitempty"` // their sessions
@@ -274,8 +274,8 @@ func (v *Viewer) summary() Summary {
 		for reason, n := range e.closed {
 			s.LinksClosed[reason] = n
 		}
-	}
 		s.Linked = e.linked()
+	}
 	s.ratios(v.cfg.Speed)
 	return s
 }
