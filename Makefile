@@ -7,10 +7,13 @@ FUZZTIME ?= 20s
 # How long a soak takes; 3 is the shortest.
 MINUTES ?= 30
 
+# Of binary and script; a test compares the two.
+VERSION := $(shell sed -n 's/^const Version = "\(.*\)"/\1/p' internal/app/app.go)
+
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-transport soak lint format build film clean
+.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-transport soak lint format build image film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -105,6 +108,14 @@ build: $(npm_installed) ## browser bundle and build/leeway
 	cd web && npm run --silent build
 	node scripts/bundle.mjs
 	go build -trimpath -o build/leeway ./cmd/leeway
+
+image: $(npm_installed) ## container image, as build/leeway-image.tar (PUSH=yes sends it where IMAGE says)
+	@scripts/need go
+	cd web && npm run --silent build
+	node scripts/bundle.mjs
+	CGO_ENABLED=0 go build -trimpath -buildvcs=auto -ldflags '-s -w' -o build/image/leeway ./cmd/leeway
+	@go -C tools run ./image -binary ../build/image/leeway -out ../build/leeway-image.tar -version $(VERSION) \
+		-commit "$$(git rev-parse HEAD 2>/dev/null)" -tag $(or $(IMAGE),leewayvideo/leeway:$(VERSION)) $(if $(PUSH),-push)
 
 film: build
 	@echo "film: $$(build/leeway film)"

@@ -8,6 +8,8 @@ import (
 	"os/signal"
 	"syscall"
 
+	_ "golang.org/x/crypto/x509roots/fallback" // roots of TLS where the system has none: the image holds this binary alone
+
 	"github.com/leeway-video/leeway/internal/app"
 )
 

@@ -1,0 +1,45 @@
+package main
+
+import (
+	"archive/tar"
+	"io"
+	"testing"
+
+	"github.com/google/go-containerregistry/pkg/v1/mutate"
+)
+
+// TestTheSameBinaryIsTheSameImage: one executable file, run by nobody, and a digest that another build gets as well.
+func TestTheSameBinaryIsTheSameImage(t *testing.T) {
+	first, err := pack([]byte("binary"), "1.2.3", "abc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	second, err := pack([]byte("binary"), "1.2.3", "abc")
+	if err != nil {
+		t.Fatal(err)
+	}
+	one, err := first.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if two, err := second.Digest(); err != nil || one != two {
+		t.Errorf("%s and %s: %v", one, two, err)
+	}
+	config, err := first.ConfigFile()
+	if err != nil || config.Config.User != nobody || len(config.Config.Entrypoint) != 1 || config.Config.Entrypoint[0] != "/leeway" {
+		t.Errorf("%+v: %v", config, err)
+	}
+	files := mutate.Extract(first)
+	defer files.Close()
+	in := tar.NewReader(files)
+	h, err := in.Next()
+	if err != nil || h.Name != "leeway" || h.Mode != 0o555 {
+		t.Fatalf("%+v: %v", h, err)
+	}
+	if text, err := io.ReadAll(in); err != nil || string(text) != "binary" {
+		t.Errorf("%q: %v", text, err)
+	}
+	if h, err := in.Next(); err != io.EOF {
+		t.Errorf("also %+v", h)
+	}
+}
