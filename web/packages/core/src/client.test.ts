@@ -306,6 +306,15 @@ describe('a title', () => {
     expect(contexts[0]!.ahead()).toMatchObject({ ...said, role: 'leech' });
   });
 
+  test('a page may be against fetching ahead', async () => {
+    const { leeway, enter, joined, contexts } = setUp({ prefetch: false });
+    leeway.start();
+    leeway.open(manifest);
+    await enter({ policy: { prefetch: true } });
+    await joined();
+    expect(contexts[0]!.ahead()).toMatchObject({ allowed: false });
+  });
+
   test('a metered line downloads only', async () => {
     const { leeway, enter, joined, sent, contexts } = setUp({}, { metered: () => true });
     leeway.start();

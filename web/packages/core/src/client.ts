@@ -29,6 +29,8 @@ export interface LeewayOptions {
   title?: string;
   /** `required`: nothing connects until `consent(true)`. */
   consent?: 'required' | 'given';
+  /** False: nothing is fetched before the player asks for it, whatever the site allows. */
+  prefetch?: boolean;
 }
 
 export interface LeewayStats {
@@ -252,6 +254,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       manifest,
       title: explicit,
       hasToken: o.token !== undefined,
+      prefetch: o.prefetch !== false,
       session,
       events,
       loadEngine,

@@ -204,7 +204,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
         piece: cache.piece,
         pieces: (id) => cache.get(id)?.pieces ?? 0,
         queued: () => [...peers.values()].reduce((n, p) => n + p.uploads.size(), 0),
-        allowed: (lane) => deps.uploads() && (lane === laneForeground || ahead.allowed()),
+        allowed: (lane) => deps.uploads() && (lane === laneForeground || ahead.serves()),
         idle: () => ![...peers.values()].some((p) => p.uploads.urgent()),
         drained: () => queueMicrotask(() => peers.forEach((p) => void p.uploads.pump())),
       },

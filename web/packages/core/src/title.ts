@@ -43,6 +43,8 @@ export interface TitleOptions {
   manifest: string;
   title?: string;
   hasToken: boolean;
+  /** The page has nothing against fetching ahead. */
+  prefetch: boolean;
   environment: Environment;
   session: TrackerSession;
   rules(welcome: Welcome): SiteRules;

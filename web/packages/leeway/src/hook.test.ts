@@ -80,6 +80,7 @@ describe('the script tag', () => {
       title: 'x',
       token: 'j',
       consent: 'required',
+      prefetch: true,
       debug: true,
     });
   });
@@ -91,5 +92,6 @@ describe('the script tag', () => {
       debug: false,
     });
     expect(readTag({}, '').tracker).toBe('');
+    expect(readTag({ prefetch: 'off' }, '').prefetch).toBe(false);
   });
 });

@@ -6,10 +6,11 @@ export interface TagOptions {
   title?: string;
   token?: string;
   consent: 'required' | 'given';
+  prefetch: boolean;
   debug: boolean;
 }
 
-/** Reads `data-tracker`, `data-site`, `data-title`, `data-token`, `data-consent`, `data-debug` of a script tag. */
+/** Reads `data-tracker`, `data-site`, `data-title`, `data-token`, `data-consent`, `data-prefetch`, `data-debug` of a script tag. */
 export function readTag(data: Record<string, string | undefined>, source: string): TagOptions {
   const text = (value: string | undefined) => value?.trim() || undefined;
   return {
@@ -19,6 +20,7 @@ export function readTag(data: Record<string, string | undefined>, source: string
     title: text(data.title),
     token: text(data.token),
     consent: data.consent !== undefined && data.consent !== 'given' ? 'required' : 'given',
+    prefetch: data.prefetch !== 'off',
     debug: data.debug !== undefined && data.debug !== 'false',
   };
 }

@@ -167,6 +167,8 @@ export class Viewer {
   adaptive = false;
   /** Segments behind the asked one that it tells of. */
   tells = 2;
+  /** What it plays has no end, as far as it knows. */
+  live = false;
   onProgress?: (loaded: number) => void;
   /** Gives up what is being loaded. */
   abort = nothing;
@@ -249,7 +251,7 @@ export class Viewer {
           return segment.startMs - this.position;
         },
         upcoming: film.segments.slice(this.next + 1, this.next + 1 + this.tells),
-        live: false,
+        live: this.live,
         origin: film.fetcher(network, this.id, segment.name),
       },
       (loaded) => this.onProgress?.(loaded),

@@ -17,11 +17,11 @@ const everything: AheadRules = {
 };
 
 /** A viewer of 100 kB/s, and one that comes 60 s later. */
-const scene = async (rules?: Partial<AheadRules>, deps: Partial<EngineDeps> = {}) => {
+const scene = async (rules?: Partial<AheadRules>, deps: Partial<EngineDeps> = {}, live = false) => {
   const film = new Film(60, 4000, 400_000);
   const all = setUp(film);
   const given = rules && (() => ({ ...everything, ...rules }));
-  all.viewer(undefined, { ahead: () => everything });
+  all.viewer(undefined, { ahead: () => everything }).live = live;
   await all.run(60_000);
   const late = all.viewer(undefined, { ahead: given, ...deps });
   late.tells = 32;
@@ -43,6 +43,13 @@ test('what follows is fetched from viewers, behind everything else', async () =>
   expect(figures(viewers, film)).toMatchObject(fine);
   expect(totals()).toMatchObject({ prefetch_wasted_bytes: 0, wasted_bytes: 0, duplicate_bytes: 0 });
   expect(late.bytes(3)).toMatchObject({ origin: 0, seed: 0 });
+});
+
+test('who fetches nothing ahead, since it may have no end, serves who does', async () => {
+  const { run, totals, viewers } = await scene({}, {}, true);
+  await run(80_000);
+  expect(totals().prefetched_bytes).toBeGreaterThan(1_000_000);
+  expect(viewers[0]!.engine.snapshot().totals.prefetched_bytes).toBe(0);
 });
 
 test.each([

@@ -210,7 +210,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
           const { prefetch, waste_bytes } = welcome!.policy;
           // On a line that is paid for by the byte nobody is more than a leech.
           return {
-            allowed: prefetch,
+            allowed: prefetch && o.prefetch,
             waste_bytes,
             role: role(),
             save_data: false,

@@ -26,6 +26,8 @@ export interface LookAheadHost {
 export interface LookAhead {
   /** Whether anything may be asked for before the player does. */
   allowed(): boolean;
+  /** Whether others are served in the background: whatever this viewer plays, or before it plays anything. */
+  serves(): boolean;
   /** How many of the segments behind the asked one are of interest. */
   reach(): number;
   /** The player asked for a segment, and these follow. */
@@ -72,8 +74,9 @@ export const createLookAhead = (host: LookAheadHost): LookAhead => {
   let outstanding = 0;
   let againMs = 0;
 
-  const rules = () => ({ off: host.off(), live: last?.live !== false, ...host.rules!() });
-  const allowed = () => !!host.rules && possible(rules());
+  const rules = (live = last?.live !== false) => ({ off: host.off(), live, ...host.rules!() });
+  const may = (live?: boolean) => !!host.rules && possible(rules(live));
+  const allowed = () => may();
   const among = (s: Segment, most: number) =>
     [...coming.values()].some((all) => all.slice(0, most).some((x) => x === s || x.parts?.includes(s)));
 
@@ -116,6 +119,7 @@ export const createLookAhead = (host: LookAheadHost): LookAhead => {
 
   return {
     allowed,
+    serves: () => may(false),
     reach: () => (allowed() ? mostAhead : nearest),
     asked(request, next) {
       // An init segment says nothing of what follows.
@@ -126,10 +130,10 @@ export const createLookAhead = (host: LookAheadHost): LookAhead => {
     follows: (s) => among(s, mostAhead),
     listed: (s) => list.includes(s) || (among(s, nearest) && (!running || s.state !== 'held')),
     look() {
-      const may = allowed();
+      const is = allowed();
       againMs = Number.POSITIVE_INFINITY;
-      if (!may && !was && !kept.size) return false; // most sites, and every decision
-      was = may;
+      if (!is && !was && !kept.size) return false; // where it is off, and every decision
+      was = is;
       const next = [...coming.values()].flat().filter((s) => !wanted(s));
       next.sort((a, b) => a.ref.startMs - b.ref.startMs);
       const { bytes, prefetch_wasted_bytes: wasted } = stats.total;
@@ -150,7 +154,7 @@ export const createLookAhead = (host: LookAheadHost): LookAhead => {
         list.push(s);
         if (s.certificate && !complete(held)) lacking += pieceCount(s.certificate.length) - (held?.count ?? 0);
       }
-      takeBack(may ? next : []);
+      takeBack(is ? next : []);
       const positionMs = last ? last.startMs - last.deadlineMs() : 0;
       for (const s of kept) if (!wanted(s) && s.ref.startMs + s.ref.durationMs <= positionMs) lost(s);
       outstanding = 0;
@@ -160,10 +164,10 @@ export const createLookAhead = (host: LookAheadHost): LookAhead => {
     },
     mayAsk(peer) {
       if (!peer.lane || peer.behindUs > host.nowUs() || outstanding >= mostBehind) return false;
-      const may = host.mayRequest();
-      if (may !== true) againMs = Math.min(againMs, may);
+      const now = host.mayRequest();
+      if (now !== true) againMs = Math.min(againMs, now);
       else outstanding++;
-      return may === true;
+      return now === true;
     },
     againMs: () => againMs,
     came(s, n, size) {
