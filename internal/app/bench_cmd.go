@@ -11,6 +11,7 @@ import (
 	"github.com/leeway-video/leeway/internal/bench/clusterbench"
 	"github.com/leeway-video/leeway/internal/bench/idlebench"
 	"github.com/leeway-video/leeway/internal/bench/joinbench"
+	"github.com/leeway-video/leeway/internal/bench/natbench"
 	"github.com/leeway-video/leeway/internal/bench/swarmbench"
 	"github.com/leeway-video/leeway/internal/bench/trackerbench"
 	"github.com/leeway-video/leeway/internal/bench/transferbench"
@@ -20,7 +21,7 @@ import (
 
 // benches are what `leeway bench` can run.
 func benches() []bench.Bench {
-	return []bench.Bench{swarmbench.Bench, transferbench.Bench, transportbench.Bench, joinbench.Bench, idlebench.Bench, trackerbench.Bench, clusterbench.Bench, turnbench.Bench}
+	return []bench.Bench{swarmbench.Bench, transferbench.Bench, transportbench.Bench, joinbench.Bench, idlebench.Bench, trackerbench.Bench, clusterbench.Bench, turnbench.Bench, natbench.Bench}
 }
 
 type benchCmd struct {

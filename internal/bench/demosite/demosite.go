@@ -53,6 +53,8 @@ type Site struct {
 // Options of a Site.
 type Options struct {
 	STUN     bool     // a STUN server runs beside: browsers that hide their addresses cannot find each other without one
+	Config   string   // the configuration file, where STUN does not write one
+	IPv6     bool     // it listens on IPv6 addresses too
 	Settings []string // further variables of the environment
 }
 
@@ -68,17 +70,10 @@ func Open(ctx context.Context, host *netlab.Host, o Options) (*Site, error) {
 	}
 	s := &Site{Addr: host.Addr(), host: host, dir: dir, ended: make(chan error, 1)}
 	s.Client = &http.Client{Transport: &http.Transport{DialContext: host.DialContext, DisableKeepAlives: true}, Timeout: 10 * time.Second}
-	var args []string
-	if o.STUN {
-		config, err := s.stun(ctx)
-		if err != nil {
-			return nil, errors.Join(err, s.clear())
-		}
-		args = []string{"--config", config}
+	args, err := s.arguments(ctx, o)
+	if err != nil {
+		return nil, errors.Join(err, s.clear())
 	}
-	// On every address: browsers come by loopback, through a proxy of their own, and the site's hosts are what is listened on.
-	args = append(args, "up", "--open", "--data-dir", filepath.Join(dir, "data"),
-		"--listen", fmt.Sprintf("0.0.0.0:%d", publicPort), "--admin", s.Admin(), "--seed-listen", s.at(seedPort))
 	s.cmd = host.Command(ctx, self, args...)
 	s.cmd.Stdout, s.cmd.Stderr = &s.log, &s.log
 	s.cmd.Env = append(os.Environ(), o.Settings...)
@@ -92,7 +87,30 @@ func Open(ctx context.Context, host *netlab.Host, o Options) (*Site, error) {
 	return s, nil
 }
 
-// stun runs a STUN server, and writes the configuration that names it.
+// arguments are those of the process, whose configuration file is then there.
+func (s *Site) arguments(ctx context.Context, o Options) (args []string, err error) {
+	if o.STUN {
+		if o.Config, err = s.stun(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if o.Config != "" {
+		file := filepath.Join(s.dir, "leeway.yaml")
+		if err := os.WriteFile(file, []byte(o.Config), 0o600); err != nil {
+			return nil, err
+		}
+		args = []string{"--config", file}
+	}
+	// On every address: browsers come by loopback, through a proxy of their own, and the site's hosts are what is listened on.
+	listen, seed := "0.0.0.0", s.at(seedPort)
+	if o.IPv6 {
+		listen, seed = "[::]", fmt.Sprintf("[::]:%d", seedPort)
+	}
+	return append(args, "up", "--open", "--data-dir", filepath.Join(s.dir, "data"),
+		"--listen", fmt.Sprintf("%s:%d", listen, publicPort), "--admin", s.Admin(), "--seed-listen", seed), nil
+}
+
+// stun runs a STUN server, and returns the configuration that names it.
 func (s *Site) stun(ctx context.Context) (config string, err error) {
 	conn, err := s.host.ListenPacket(ctx, "udp4", s.at(stunPort))
 	if err != nil {
@@ -100,8 +118,7 @@ func (s *Site) stun(ctx context.Context) (config string, err error) {
 	}
 	s.socket, s.stunned = conn.(*net.UDPConn), make(chan error, 1)
 	go func() { s.stunned <- netlab.ServeSTUN(s.socket) }()
-	config = filepath.Join(s.dir, "leeway.yaml")
-	return config, os.WriteFile(config, fmt.Appendf(nil, "tracker:\n  ice_servers:\n    - urls: [\"stun:%s\"]\n", s.at(stunPort)), 0o600)
+	return fmt.Sprintf("tracker:\n  ice_servers:\n    - urls: [\"stun:%s\"]\n", s.at(stunPort)), nil
 }
 
 func (s *Site) at(port uint16) string { return netip.AddrPortFrom(s.Addr, port).String() }
@@ -113,7 +130,12 @@ func (s *Site) Public() string { return s.at(publicPort) }
 func (s *Site) Admin() string { return s.at(adminPort) }
 
 // Manifest is the film's URL.
-func (s *Site) Manifest() string { return "http://" + s.Public() + "/media/bbb/master.m3u8" }
+func (s *Site) Manifest() string { return s.ManifestAt(s.Addr) }
+
+// ManifestAt is the film's URL at another address of the host.
+func (s *Site) ManifestAt(a netip.Addr) string {
+	return "http://" + netip.AddrPortFrom(a, publicPort).String() + "/media/bbb/master.m3u8"
+}
 
 // Tracker is the tracker's URL.
 func (s *Site) Tracker() string { return "ws://" + s.Public() + "/" }

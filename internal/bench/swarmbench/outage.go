@@ -10,7 +10,7 @@ import (
 // outage is a time in which the origin fails: all its segments, for viewers and seeds alike. Playlists are still
 // answered, as by an edge that has them.
 type outage struct {
-	kind         string // as servers.fault has it
+	kind         string // as Site.Fault has it
 	from, length time.Duration
 }
 
@@ -19,11 +19,11 @@ func (o outage) happen(ctx context.Context, s *servers) error {
 	if !bench.Pause(ctx, o.from) {
 		return nil
 	}
-	if err := s.fault(o.kind); err != nil {
+	if err := s.Fault(o.kind); err != nil {
 		return err
 	}
 	bench.Pause(ctx, o.length)
-	return s.fault("none")
+	return s.Fault("none")
 }
 
 // declared are the figures of a run with an outage, beside those of every run.

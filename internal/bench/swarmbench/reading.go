@@ -45,7 +45,7 @@ func (s *servers) reading() (reading, error) {
 			return reading{}, errors.Join(err, errors.New("collect garbage: "+response.Status))
 		}
 	}
-	sums, err := s.metrics()
+	sums, err := s.Metrics()
 	if err != nil {
 		return reading{}, err
 	}

@@ -1,0 +1,164 @@
+// Package natbench is `leeway bench nat`: two real viewers for every row of a table of networks, each behind a gateway of
+// that kind, meet through a real tracker, seed and relay, or do not. A row says how its newcomer is to be served and why not
+// better; what comes of it is seen by the viewers themselves.
+package natbench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+	"text/tabwriter"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/netlab"
+)
+
+const benchName = "nat"
+
+const (
+	// soon is by when a row has to be what it is to be, counted from the newcomer's start.
+	soon = 5 * time.Second
+	// atOnce is how many rows play at the same time.
+	atOnce = 6
+)
+
+// Bench is what `leeway bench` runs.
+var Bench = bench.Bench{
+	Name:  benchName,
+	About: "Pairs of viewers behind every combination of NATs: who meets whom, by which way, how soon, and why not.",
+	Cases: []bench.Case{
+		{Name: "table", About: "all rows", Figures: tableFigures, Needs: inLab, Run: tableOf(rows)},
+		{Name: "smoke", About: "four rows", Extra: true, Figures: tableFigures, Needs: inLab, Run: tableOf(some("cone-cone", "restricted-restricted", "symmetric-symmetric", "restricted-symmetric/plain"))},
+		{Name: "again", About: "pairs that cannot meet, for longer than a pair is left alone", Extra: true, Figures: tableFigures, Needs: inLab, Run: tableOf(longer(some("restricted-symmetric/plain", "symmetric-symmetric/plain")))},
+		{Name: "relayed", About: "two symmetric NATs, and neither seed nor origin can serve", Figures: relayedFigures, Needs: inLab, Run: relayed},
+	},
+	Roles: map[string]bench.Role{roleViewer: watchRole},
+}
+
+var tableFigures = []bench.Figure{
+	{Name: "rows", Unit: ""},
+	{Name: "as_expected", Unit: "of 1", Goal: ">= 1"},
+	{Name: "slowest", Unit: "s", Goal: "<= 5"},
+	{Name: "slowest_vs_open", Unit: "×"},
+	{Name: "stalls", Unit: "", Goal: "<= 0"},
+	{Name: "failed_again", Unit: "", Goal: "<= 0"},
+}
+
+func inLab(context.Context) error { return netlab.Available() }
+
+// some are the rows of these names.
+func some(names ...string) (out []row) {
+	for _, r := range rows {
+		if slices.Contains(names, r.name()) {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// longer has rows watched until a pair that failed could have been introduced again.
+func longer(list []row) []row {
+	for i := range list {
+		list[i].watch = 90 * time.Second
+	}
+	return list
+}
+
+// verdict is what came of a row.
+type verdict struct {
+	row
+	got    result        // when it was watched long enough
+	since  time.Duration // from when on it was so, by the newcomer's clock
+	stalls int64
+	failed int64 // links to viewers and seeds that never opened, of both
+	err    error
+}
+
+func (v verdict) good() bool { return v.err == nil && v.got == v.want }
+
+// tableOf measures rows.
+func tableOf(list []row) func(context.Context, *bench.Run) (bench.Sample, error) {
+	return func(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
+		s, err := build(ctx, list)
+		if err != nil {
+			return sample, err
+		}
+		defer func() { err = errors.Join(err, s.close()) }()
+		verdicts := s.play(ctx, r, list)
+		if ctx.Err() != nil {
+			return sample, ctx.Err()
+		}
+		describe(r.Log, verdicts)
+		report, err := s.lab.Report()
+		if err != nil {
+			return sample, err
+		}
+		r.Logf("lab: %v", report)
+		return figures(verdicts), nil
+	}
+}
+
+// play has all rows played, some at a time.
+func (s *stage) play(ctx context.Context, r *bench.Run, list []row) []verdict {
+	out := make([]verdict, len(list))
+	free := make(chan struct{}, atOnce)
+	var wg sync.WaitGroup
+	for i, w := range list {
+		free <- struct{}{}
+		wg.Go(func() {
+			defer func() { <-free }()
+			out[i] = s.watch(ctx, r, i, w)
+		})
+	}
+	wg.Wait()
+	return out
+}
+
+func figures(verdicts []verdict) bench.Sample {
+	var good, again float64
+	var stalls int64
+	var slowest, open time.Duration
+	for _, v := range verdicts {
+		if v.good() {
+			good++
+		}
+		stalls += v.stalls
+		slowest = max(slowest, v.since)
+		if v.a == public && v.b == public {
+			open = v.since
+		}
+		if pairs := int64(1); v.want.way == seedOnly && v.failed > 2*pairs { // each side counts the one attempt
+			again++
+		}
+	}
+	values := map[string]float64{
+		"rows": float64(len(verdicts)), "as_expected": good / float64(len(verdicts)), "slowest": slowest.Seconds(),
+		"stalls": float64(stalls), "failed_again": again,
+	}
+	if open > 0 {
+		values["slowest_vs_open"] = slowest.Seconds() / open.Seconds()
+	}
+	return bench.Sample{Values: values}
+}
+
+// describe prints the table.
+func describe(w io.Writer, verdicts []verdict) {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(t, "row\texpected\tcame to\tafter\tstalls\t")
+	for _, v := range verdicts {
+		remark := ""
+		switch {
+		case v.err != nil:
+			remark = strings.ReplaceAll(v.err.Error(), "\n", " ")
+		case !v.good():
+			remark = "NOT AS EXPECTED"
+		}
+		fmt.Fprintf(t, "%s\t%v\t%v\t%.1f s\t%d\t%s\n", v.name(), v.want, v.got, v.since.Seconds(), v.stalls, remark)
+	}
+	_ = t.Flush()
+}

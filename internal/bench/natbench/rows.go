@@ -1,0 +1,124 @@
+package natbench
+
+import (
+	"strings"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/netlab"
+)
+
+// edge is what stands between a viewer and the network.
+type edge string
+
+const (
+	public     edge = "public" // an address of its own
+	cone       edge = "cone"
+	restricted edge = "restricted"
+	symmetric  edge = "symmetric"
+	blocked    edge = "blocked" // a port-restricted NAT that lets no UDP through
+	six        edge = "ipv6"    // a public IPv6 address and nothing else
+)
+
+var nats = map[edge]netlab.NAT{cone: netlab.FullCone, restricted: netlab.PortRestricted, symmetric: netlab.Symmetric, blocked: netlab.PortRestricted}
+
+// way is how a newcomer is served, best first.
+type way string
+
+const (
+	direct     way = "direct"      // linked to the other viewer
+	byRelay    way = "relay"       // linked to it by way of the relay
+	seedOnly   way = "seed only"   // linked to the seed alone
+	originOnly way = "origin only" // no link at all
+)
+
+// result is a way, and the reason code why there is no better one: of a link that never opened, or of delivery that is off.
+type result struct {
+	way    way
+	reason string
+}
+
+func (r result) String() string {
+	if r.reason == "" {
+		return string(r.way)
+	}
+	return string(r.way) + " (" + r.reason + ")"
+}
+
+// row is one pair.
+type row struct {
+	a, b     edge // of who was there before, and of the newcomer, who offers
+	together bool // both behind one gateway
+	hairpin  bool
+	isolated bool // they do not reach each other on their own network
+	plain    bool // by a tracker that names no relay
+	want     result
+	watch    time.Duration // 0: until a link that does not open has been given up
+}
+
+// watchFor is longer than an attempt to link may take, with the time before the first picture, in which nobody joins.
+const watchFor = 16 * time.Second
+
+func (r row) name() string {
+	parts := []string{string(r.a) + "-" + string(r.b)}
+	for _, p := range []struct {
+		is   bool
+		name string
+	}{{r.together, "together"}, {r.isolated, "isolated"}, {r.hairpin, "hairpin"}, {r.plain, "plain"}} {
+		if p.is {
+			parts = append(parts, p.name)
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+var (
+	meets  = result{way: direct}
+	relays = result{way: byRelay}
+	bySeed = result{seedOnly, "timeout"}
+	alone  = result{originOnly, "udp-blocked"}
+)
+
+// rows is the table.
+var rows = []row{
+	{a: public, b: public, want: meets},
+	{a: public, b: cone, want: meets},
+	{a: public, b: restricted, want: meets},
+	{a: public, b: symmetric, want: meets},
+	{a: symmetric, b: public, want: meets},
+
+	{a: cone, b: cone, want: meets},
+	{a: cone, b: restricted, want: meets},
+	{a: restricted, b: cone, want: meets},
+	{a: cone, b: symmetric, want: meets},
+	{a: symmetric, b: cone, want: meets},
+	{a: restricted, b: restricted, want: meets},
+	{a: restricted, b: symmetric, want: relays},
+	{a: symmetric, b: restricted, want: relays},
+	{a: symmetric, b: symmetric, want: relays},
+	{a: restricted, b: symmetric, plain: true, want: bySeed},
+	{a: symmetric, b: restricted, plain: true, want: bySeed},
+	{a: symmetric, b: symmetric, plain: true, want: bySeed},
+
+	// Two viewers behind one public address.
+	{a: cone, b: cone, together: true, want: meets},
+	{a: restricted, b: restricted, together: true, want: meets},
+	{a: symmetric, b: symmetric, together: true, want: meets},
+	{a: cone, b: cone, together: true, isolated: true, hairpin: true, want: meets},
+	{a: restricted, b: restricted, together: true, isolated: true, hairpin: true, want: meets},
+	{a: symmetric, b: symmetric, together: true, isolated: true, hairpin: true, want: relays},
+	{a: cone, b: cone, together: true, isolated: true, want: relays},
+	{a: restricted, b: restricted, together: true, isolated: true, want: relays},
+	{a: symmetric, b: symmetric, together: true, isolated: true, want: relays},
+	{a: cone, b: cone, together: true, isolated: true, plain: true, want: bySeed},
+
+	// No UDP: the relay by TCP, or the origin.
+	{a: public, b: blocked, want: relays},
+	{a: blocked, b: blocked, want: relays},
+	{a: public, b: blocked, plain: true, want: alone},
+	{a: blocked, b: blocked, plain: true, want: alone},
+
+	// IPv6 and nothing else.
+	{a: six, b: six, want: meets},
+	{a: restricted, b: six, want: relays},
+	{a: restricted, b: six, plain: true, want: bySeed},
+}
