@@ -23,14 +23,21 @@ type record struct {
 	times []time.Duration
 	sent  [][]uint64 // by flow, at each time: IP bytes behind the bottleneck
 
-	cpu []float64 // by flow: seconds that its processes used
+	cpu [][]spent // by flow: when one began or ended
 
 	packets, drops, lost []uint64 // at each time: that came to the bottleneck, that found no room there, that it lost
 
 	mu     sync.Mutex
 	echoes []echo      // guarded by mu
+	queue  []standing  // guarded by mu: what the emulator had waiting
 	states [][]state   // guarded by mu; by flow
 	bursts [][]arrival // guarded by mu; by flow
+}
+
+// spent is what the processes of a flow had used at a moment, in seconds.
+type spent struct {
+	at      time.Duration
+	seconds float64
 }
 
 // echo is one round trip of the witness.
@@ -65,7 +72,7 @@ type arrival struct {
 
 func newRecord(s scene) *record {
 	n := len(s.flows)
-	return &record{scene: s, sent: make([][]uint64, n), cpu: make([]float64, n), states: make([][]state, n), bursts: make([][]arrival, n)}
+	return &record{scene: s, sent: make([][]uint64, n), cpu: make([][]spent, n), states: make([][]state, n), bursts: make([][]arrival, n)}
 }
 
 // flow is where the driver of a flow tells what its ends say.
@@ -151,10 +158,19 @@ func (r *record) dropped(from, to time.Duration) float64 {
 	return (r.at(r.drops, to) - r.at(r.drops, from)) / packets
 }
 
-// cost is what a flow's processes used for a gigabyte of its packets, in seconds.
-func (r *record) cost(flow int) float64 {
-	sent := r.sent[flow]
-	return r.cpu[flow] / float64(sent[len(sent)-1]-sent[0]) * 1e9
+func (r *record) spends(flow int, at time.Duration, seconds float64) {
+	r.cpu[flow] = append(r.cpu[flow], spent{at, seconds})
+}
+
+// cost is what a flow's processes used for a gigabyte of its packets, in seconds, from the scene's begin to a change of flows.
+func (r *record) cost(flow int, to time.Duration) float64 {
+	first, last := r.cpu[flow][0], r.cpu[flow][0]
+	for _, s := range r.cpu[flow] {
+		if s.at < to+step {
+			last = s
+		}
+	}
+	return (last.seconds - first.seconds) / (r.at(r.sent[flow], last.at) - r.at(r.sent[flow], first.at)) * 1e9
 }
 
 // base is the witness's shortest round trip.
@@ -229,33 +245,6 @@ func (r *record) told(flow int, from, to time.Duration) []state {
 		}
 	}
 	return in
-}
-
-// Bounds within which a sender's queuing delay follows the witness's, whichever is more.
-const (
-	signalBound = 10.0 // ms
-	signalShare = 0.1
-)
-
-// follows is the share of a sender's queuing delays that are those of the witness: the least that it saw in the round trip
-// before, since the sender's own is the least of about one.
-func (r *record) follows(flow int, from, to time.Duration) float64 {
-	told, near := r.told(flow, from, to), 0
-	for _, s := range told {
-		at := r.scene.flows[flow].from + time.Duration(s.AtMS)*time.Millisecond
-		trip := time.Duration(s.RTT * float64(time.Millisecond))
-		// An echo counts from when it was sent; what the sender knows now was sent a round trip ago.
-		seen := r.added(at-2*trip-step, at-trip/2)
-		if len(seen) == 0 {
-			continue
-		}
-		least, most := seen[0].Seconds()*1000, seen[len(seen)-1].Seconds()*1000
-		bound := max(signalBound, signalShare*s.Queuing)
-		if s.Queuing >= least-bound && s.Queuing <= most+bound {
-			near++
-		}
-	}
-	return float64(near) / float64(max(len(told), 1))
 }
 
 // target is the median of what a sender aims at, in milliseconds; 0 unknown.

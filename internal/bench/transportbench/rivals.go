@@ -123,7 +123,7 @@ func reaction(name string, line netlab.Link, extra bool, p pages) bench.Case {
 			s.values["link_utilization_vs_foreground"] = rec.used(warm, before, 0) / fore.used(warm, before, 0)
 			s.values["tcp_share"] = rec.used(before, before+beside, 1)
 			if p == nil {
-				s.values["cpu"], s.values["cpu_vs_foreground"] = rec.cost(0), rec.cost(0)/fore.cost(0)
+				s.values["cpu"], s.values["cpu_vs_foreground"] = rec.cost(0, before), rec.cost(0, before)/fore.cost(0, before)
 			}
 			return nil
 		}),

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
@@ -79,7 +80,7 @@ func (s scene) play(ctx context.Context, r *bench.Run) (rec *record, void error,
 		return nil, nil, err
 	}
 	defer func() { err = errors.Join(err, lab.Close()) }()
-	sites := s.build(lab)
+	sites, bottleneck := s.build(lab)
 	if err := lab.Start(); err != nil {
 		return nil, nil, err
 	}
@@ -98,7 +99,7 @@ func (s scene) play(ctx context.Context, r *bench.Run) (rec *record, void error,
 		return nil, nil, err
 	}
 	defer w.close()
-	if err := s.run(ctx, lab, drivers, rec, w); err != nil {
+	if err := s.run(ctx, lab, bottleneck, drivers, rec, w); err != nil {
 		return nil, nil, err
 	}
 	report, err := lab.Report()
@@ -113,14 +114,14 @@ func (s scene) play(ctx context.Context, r *bench.Run) (rec *record, void error,
 // site is where a flow's ends are.
 type site struct{ near, far []*netlab.Host }
 
-// build makes the dumbbell: hosts for each flow, and a pair for the witness, which is the last.
-func (s scene) build(lab *netlab.Lab) []site {
+// build makes the dumbbell: hosts for each flow, and a pair for the witness, which is the last; and the bottleneck between.
+func (s scene) build(lab *netlab.Lab) ([]site, *netlab.Direction) {
 	back := s.back
 	if back == (netlab.Link{}) {
 		back = netlab.Link{Rate: s.line.Rate, Delay: s.line.Delay, Queue: s.line.Queue}
 	}
 	left, right := lab.Router("left"), lab.Router("right")
-	lab.Connect(left, right, netlab.Path{Up: s.line, Down: back})
+	line := lab.Connect(left, right, netlab.Path{Up: s.line, Down: back})
 	var all []site
 	for i, f := range append(slices.Clone(s.flows), flow{}) {
 		var at site
@@ -138,7 +139,7 @@ func (s scene) build(lab *netlab.Lab) []site {
 		}
 		all = append(all, at)
 	}
-	return all
+	return all, line.Up
 }
 
 func nearName(flow, sender int) string { return fmt.Sprintf("left-%d-%d", flow+1, sender+1) }
@@ -170,7 +171,7 @@ func (s scene) drivers(ctx context.Context, r *bench.Run, sites []site, rec *rec
 }
 
 // run lets the scene's events happen and takes down what is seen.
-func (s scene) run(ctx context.Context, lab *netlab.Lab, drivers []driver, rec *record, w *witness) error {
+func (s scene) run(ctx context.Context, lab *netlab.Lab, bottleneck *netlab.Direction, drivers []driver, rec *record, w *witness) error {
 	if !bench.Pause(ctx, settle) { // what opening the links left in the queues
 		return ctx.Err()
 	}
@@ -180,7 +181,12 @@ func (s scene) run(ctx context.Context, lab *netlab.Lab, drivers []driver, rec *
 	rec.begin(time.Now())
 	w.run(rec)
 	defer w.close()
-	started, stopped := make([]bool, len(drivers)), make([]bool, len(drivers))
+	watching, enough := context.WithCancel(ctx)
+	var watch sync.WaitGroup
+	watch.Go(func() { rec.watchQueue(watching, bottleneck) })
+	defer watch.Wait()
+	defer enough()
+	started, stopped, last := make([]bool, len(drivers)), make([]bool, len(drivers)), time.Duration(0)
 	for n := 0; ; n++ {
 		now := time.Since(rec.begun)
 		report, err := lab.Report()
@@ -188,9 +194,9 @@ func (s scene) run(ctx context.Context, lab *netlab.Lab, drivers []driver, rec *
 			return err
 		}
 		rec.look(now, report)
-		if n == 0 || now >= s.length {
+		if changes := s.changes(now, last); n == 0 || changes || now >= s.length {
 			for i, d := range drivers {
-				rec.cpu[i] = d.cpu() - rec.cpu[i]
+				rec.spends(i, now, d.cpu())
 			}
 		}
 		if now >= s.length {
@@ -206,6 +212,7 @@ func (s scene) run(ctx context.Context, lab *netlab.Lab, drivers []driver, rec *
 				err = errors.Join(err, drivers[i].stop())
 			}
 		}
+		last = now
 		if err != nil {
 			return err
 		}
@@ -213,6 +220,11 @@ func (s scene) run(ctx context.Context, lab *netlab.Lab, drivers []driver, rec *
 			return ctx.Err()
 		}
 	}
+}
+
+// changes says whether a flow comes or goes between two moments.
+func (s scene) changes(now, last time.Duration) bool {
+	return slices.ContainsFunc(s.flows, func(f flow) bool { return f.from > last && f.from <= now || f.to > last && f.to <= now })
 }
 
 // settle is how long nothing happens before a scene begins.
