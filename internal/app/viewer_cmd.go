@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"net/url"
 	"os"
@@ -32,7 +33,8 @@ type viewerCmd struct {
 	Seek      []string      `help:"Jump to a moment of the film so long after the first picture; may be repeated." placeholder:"AFTER=TO"`
 	Leave     time.Duration `help:"Leave after so long instead of at the film's end." placeholder:"DURATION"`
 	Site      string        `help:"Name of the site, where the tracker cannot tell it from the manifest's host." placeholder:"NAME"`
-	Token     string        `help:"Join token." env:"LEEWAY_VIEWER_TOKEN" placeholder:"TOKEN"`
+	Token     string        `help:"Join token." env:"LEEWAY_VIEWER_TOKEN" placeholder:"TOKEN" xor:"token"`
+	TokenFile string        `help:"File with the join token, which somebody writes anew before it runs out." placeholder:"FILE" xor:"token"`
 	Title     string        `help:"Explicit title." placeholder:"TITLE"`
 	Listen    string        `help:"UDP address of links; every address of the machine when left out." placeholder:"HOST:PORT"`
 	Record    string        `help:"Write what the schedule of the first viewer saw and decided, for leeway schedule replay." placeholder:"FILE"`
@@ -46,6 +48,7 @@ every two seconds on standard error and a JSON summary on standard output, one o
 Examples:
   leeway viewer http://127.0.0.1:8080/media/bbb/master.m3u8
   leeway viewer --count 4 --leave 1m http://127.0.0.1:8080/media/bbb/master.m3u8
+  leeway viewer --token-file token.txt https://video.example.com/film/master.m3u8
   leeway viewer --no-peers --rendition highest https://video.example.com/film/master.m3u8
   leeway viewer --seek 20s=5m --seek 40s=1m --record run.jsonl https://video.example.com/film/master.m3u8`
 }
@@ -118,7 +121,7 @@ func (c *viewerCmd) config(r *run) (viewer.Config, headless.Network, error) {
 		return viewer.Config{}, headless.Network{}, err
 	}
 	cfg := viewer.Config{
-		URL: c.URL, Site: c.Site, Token: c.Token, Title: c.Title, Client: "leeway-viewer/" + Version,
+		URL: c.URL, Site: c.Site, Token: c.tokens(log), Title: c.Title, Client: "leeway-viewer/" + Version,
 		Rendition: c.Rendition, Speed: c.Speed, Buffer: c.Buffer, Leave: c.Leave,
 		OnNotice: func(code, text string) { log.Warn("viewer: "+text, "code", code) },
 	}
@@ -141,6 +144,23 @@ func (c *viewerCmd) config(r *run) (viewer.Config, headless.Network, error) {
 	}
 	network := headless.Network{Listen: c.Listen, Log: log, Loopback: loopback(at.Host) || loopback(at.Hostname()+":0")}
 	return cfg, network, nil
+}
+
+// tokens gives what the viewer shows; nil: nothing.
+func (c *viewerCmd) tokens(log *slog.Logger) func() string {
+	switch {
+	case c.TokenFile != "":
+		return func() string {
+			text, err := os.ReadFile(c.TokenFile)
+			if err != nil {
+				log.Warn("viewer: the join token cannot be read", "error", err)
+			}
+			return strings.TrimSpace(string(text))
+		}
+	case c.Token != "":
+		return func() string { return c.Token }
+	}
+	return nil
 }
 
 // trackerURL is where the tracker is: what was given, or / on the manifest's host, as `leeway up` has it.

@@ -30,6 +30,7 @@ type simTracker struct {
 	keys       []signal.VerifyKey
 	rules      bool         // the site has rules for names: no join ahead of the welcome
 	home       *swarm.Swarm // introduces as trackers do; nil: everybody to all
+	guard      *simGuard    // asks for join tokens; nil: nobody does
 }
 
 var swarmID = signal.ID{5, 5, 5}
@@ -118,6 +119,8 @@ func (t *simTracker) message(s *simSocket, m signal.Message) {
 	switch m := m.(type) {
 	case *signal.Hello:
 		t.hello(s, m)
+	case *signal.Token:
+		t.guard.renew(s, m)
 	case *signal.Join:
 		if m.Ahead && t.rules {
 			s.push(&signal.Error{Request: m.Request, Code: "bad-title", Message: "The site has rules of its own for names."})
@@ -207,6 +210,10 @@ func (t *simTracker) add(m *signal.Stats) {
 }
 
 func (t *simTracker) hello(s *simSocket, m *signal.Hello) {
+	tokenEnd, ok := t.guard.admit(s, m)
+	if !ok {
+		return
+	}
 	resumed := false
 	if s.id, resumed = t.known[m.Ticket]; !resumed {
 		t.next++
@@ -221,6 +228,7 @@ func (t *simTracker) hello(s *simSocket, m *signal.Hello) {
 	s.push(&signal.Welcome{
 		Session: s.id, Ticket: ticket, Resumed: resumed, ServerTime: t.w.now.UnixMilli(), Site: rules, Policy: t.policy, VerifyKeys: t.keys,
 		Limits: signal.Limits{MessageBytes: 65536, Swarms: 4, MessagesPerSecond: 50, Links: 32}, UpdateEvery: 10_000, StatsInterval: 10_000,
+		TokenExpires: tokenEnd,
 	})
 }
 

@@ -16,6 +16,8 @@ const (
 	backoffBase   = 500 * time.Millisecond
 	backoffCap    = 30 * time.Second
 	lostSpread    = 6 * time.Second // over which a session comes back that was lost without a word: mostly others were lost with it
+	tokenBackoff  = 2 * time.Second // the first, for another join token
+	tokenTries    = 5               // of one that the tracker takes, for one session after the other
 	queueLength   = 500             // outgoing messages kept while the tracker's rate limit holds them back
 )
 
@@ -50,6 +52,7 @@ type session struct {
 	url    string
 	origin string // of the handshake
 	hello  signal.Hello
+	token  func() string // gives join tokens; nil: none
 
 	state      sessionState
 	socket     Socket
@@ -66,6 +69,10 @@ type session struct {
 	sent, rate int // messages in this second, and how many may be
 	second     func()
 	reconnects int
+
+	tokenEnd int64     // of the token in hand, ms in the tracker's time; 0: none is asked for
+	renewAt  time.Time // until when it is shown again; then another is asked for
+	renewals int       // tries without success
 }
 
 // joining is a join that waits for its answer.
@@ -118,6 +125,9 @@ func (s *session) after(d time.Duration, f func()) {
 }
 
 func (s *session) greet() {
+	if s.token != nil && !s.loop.Now().Before(s.renewAt) {
+		s.hello.Token = s.token()
+	}
 	hello := s.hello
 	hello.Ticket = s.ticket
 	s.write(&hello)
@@ -210,6 +220,8 @@ func (s *session) receive(text []byte) {
 		s.lose(time.Duration(m.AfterMs)*time.Millisecond, 0)
 	case *signal.Ticket:
 		s.ticket = m.Ticket
+	case *signal.Granted:
+		s.granted(m.TokenExpires)
 	case *signal.Joined:
 		if j := s.settle(m.Request); j != nil {
 			j.then(m, nil)
@@ -233,12 +245,16 @@ func (s *session) welcomed(m *signal.Welcome) {
 	s.ticket = m.Ticket
 	// One below the tracker's limit, so that its own clock never sees one too many.
 	s.rate = max(1, m.Limits.MessagesPerSecond-1)
+	s.tokenEnd, s.renewAt, s.renewals = 0, time.Time{}, 0
+	s.granted(m.TokenExpires)
 	s.events.welcome(m)
 }
 
 func (s *session) failed(m *signal.Error) {
 	s.hold(time.Duration(m.RetryAfterMs) * time.Millisecond)
 	switch {
+	case strings.Contains(m.Code, "token") && s.token != nil && s.retry(m):
+		return
 	case m.Code == "bad-version", m.Code == "bad-site", m.Code == "bad-origin", m.Code == "bad-token", strings.HasPrefix(m.Code, "token-"):
 		s.drop(sessionRefused)
 		s.events.refused(m)

@@ -83,7 +83,7 @@ func newTitle(cfg *Config, ports Ports, random *rand.Rand, counts *ledger) *titl
 	}
 	t.session = &session{
 		loop: ports.Loop, dialer: ports.Dialer, random: random, events: t, url: cfg.Tracker, origin: cfg.Origin,
-		hello: signal.Hello{Version: signal.Version, Client: cfg.Client, Site: cfg.Site, Token: cfg.Token},
+		hello: signal.Hello{Version: signal.Version, Client: cfg.Client, Site: cfg.Site}, token: cfg.Token,
 	}
 	t.session.start()
 	return t
@@ -149,7 +149,7 @@ func (t *title) welcome(m *signal.Welcome) {
 		t.leaveOut(schedule.ByPolicy, "bad-manifest", "the manifest has no name on the tracker's site: "+err.Error())
 		return
 	}
-	if site.HasCredential(t.cfg.URL) && t.cfg.Token == "" && m.Policy.SignedManifests != site.SignedShare {
+	if site.HasCredential(t.cfg.URL) && t.cfg.Token == nil && m.Policy.SignedManifests != site.SignedShare {
 		t.leaveOut(schedule.NeedsToken, "needs-token", "the manifest's URL carries a credential, and there is no join token")
 		return
 	}

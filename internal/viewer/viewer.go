@@ -35,9 +35,10 @@ type Config struct {
 	Tracker string // ws or wss URL; empty: no peer delivery
 	Origin  string // header of the handshake; a program may leave it out and name its site
 	Site    string
-	Token   string
-	Title   string // explicit; empty: by the title rule
-	Client  string // name/version told to the tracker
+	// Token gives the join token, if there is one: the first, and each next before the one in hand runs out. It does not wait.
+	Token  func() string
+	Title  string // explicit; empty: by the title rule
+	Client string // name/version told to the tracker
 
 	Rendition string        // "auto" (default), "lowest", "highest", or a rendition's name
 	Speed     float64       // the film is shown so many times as fast; 0 is 1

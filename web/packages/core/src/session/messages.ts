@@ -188,7 +188,7 @@ export type Outgoing =
   | SignalOut
   | StatsMessage
   | { type: 'leave'; swarm: string }
-  | { type: 'token'; token: string };
+  | { type: 'token'; id: number; token: string };
 
 /** What became of a text that arrived. */
 export type Parsed = Incoming | 'unknown' | 'malformed';

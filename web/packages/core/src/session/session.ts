@@ -129,6 +129,7 @@ export function createSession(o: SessionOptions): TrackerSession {
   /** Until when the token in hand is shown again; then the page is asked for another. */
   let renewAt = 0;
   let renewals = 0;
+  let tokenEnd = 0;
   let nextId = 1;
   let queue: string[] = [];
   let queueTimer = 0;
@@ -239,13 +240,17 @@ export function createSession(o: SessionOptions): TrackerSession {
     renewIn((0.5 + o.random() / 2) * Math.min(backoffCapMs, 2_000 * 2 ** renewals++));
     if (!next) return;
     token = next;
-    send({ type: 'token', token });
+    send({ type: 'token', id: nextId++, token });
   };
 
-  /** The token in hand is good until then, by the tracker's clock: who came together does not renew together. */
+  /**
+   * The token in hand is good until then, by the tracker's clock: who came together does not renew together. One that brings
+   * no time is as good as none.
+   */
   const granted = (expiresMs = 0) => {
-    renewals = renewAt = 0;
-    if (!expiresMs) return;
+    if (expiresMs <= tokenEnd) return;
+    tokenEnd = expiresMs;
+    renewals = 0;
     const now = clock.now();
     const inMs = (expiresMs - serverOffsetMs - now) * (0.5 + o.random() / 4);
     renewAt = now + inMs;
@@ -280,6 +285,7 @@ export function createSession(o: SessionOptions): TrackerSession {
     ticket = message.ticket;
     // One below the tracker's limit, so that its own clock never sees one too many.
     rate = Math.max(1, message.limits.messages_per_second - 1);
+    tokenEnd = renewAt = 0;
     granted(message.token_expires_ms);
     handlers.welcome(message);
   };
@@ -290,7 +296,8 @@ export function createSession(o: SessionOptions): TrackerSession {
     if (/token/.test(code) && typeof o.token === 'function') {
       // The page may have another one: for this session, or a few times for the next.
       if (state === 'ready') {
-        if (code === 'token-expired') renewIn(0);
+        // Without an id it is the token in hand, with one that which was shown just now.
+        if (code === 'token-expired' && !message.id) renewIn(0);
         return;
       }
       if (attempt < tokenTries - 1 || renewAt) {

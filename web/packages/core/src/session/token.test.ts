@@ -75,7 +75,7 @@ class Door {
       return;
     }
     while (this.read < socket.sent.length) {
-      const { type, token, ticket } = socket.sent[this.read++]!;
+      const { type, id, token, ticket } = socket.sent[this.read++]!;
       if (type === 'hello' && ticket && token === this.seen.at(-1) && this.now() < this.until) {
         socket.say(welcome({ server_time_ms: this.now(), token_expires_ms: this.until }));
       } else if (type === 'hello') {
@@ -83,10 +83,10 @@ class Door {
         if (until) socket.say(welcome({ server_time_ms: this.now(), token_expires_ms: until }));
         else socket.say({ type: 'error', code: token ? 'bad-token' : 'token-required', message: 'No.' });
       } else if (type === 'token') {
-        const until = this.grant(token);
-        socket.say(
-          until ? { type: 'granted', token_expires_ms: until } : { type: 'error', code: 'bad-token', message: 'No.' },
-        );
+        // Who shows the token in hand once more is granted what is left of it.
+        const until = token === this.seen.at(-1) ? this.until : this.grant(token);
+        if (until && until > this.now()) socket.say({ type: 'granted', id, token_expires_ms: until });
+        else socket.say({ type: 'error', id, code: until ? 'token-expired' : 'bad-token', message: 'No.' });
       }
     }
     if (this.session.state !== 'ready') return;
@@ -184,6 +184,15 @@ describe('the join token', () => {
     await door.pass(minute);
     expect(door.tracker.sockets).toHaveLength(1);
     door.session.stop();
+  });
+
+  test('that is always the same is not shown faster and faster', async () => {
+    const token = vi.fn(async () => 'token-1');
+    const door = new Door(token);
+    await door.pass(20 * minute);
+    expect(door.handlers.refused).toHaveBeenCalledOnce();
+    expect(token.mock.calls.length).toBeLessThanOrEqual(20);
+    expect(door.clock.pending).toBe(0);
   });
 
   test('in hand is shown again after a lost socket, and not asked for anew', async () => {
