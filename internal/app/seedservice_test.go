@@ -18,6 +18,7 @@ type deafBus struct{}
 
 var errDeaf = errors.New("deaf")
 
+func (deafBus) Connected() bool              { return true }
 func (deafBus) Publish(string, []byte) error { return nil }
 func (deafBus) Subscribe(string, func(string, []byte, func([]byte) error)) (func(), error) {
 	return nil, errDeaf

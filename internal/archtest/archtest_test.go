@@ -26,7 +26,7 @@ const module = "github.com/leeway-video/leeway"
 var layers = [][]string{
 	{"site", "segment", "certificate", "swarm", "cluster", "schedule", "ledbat", "access", "netstat", "metric"},
 	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/arm"},
-	{"transfer", "background", "viewer"},
+	{"transfer", "background", "viewer", "courier"},
 	{
 		"tracker", "seed", "relay", "probe", "load",
 		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "promreg", "jwtauth", "plot", "webdist", "netlab",

@@ -33,6 +33,12 @@ type kept[M any] struct {
 	at time.Time
 }
 
+// OutboxAfter makes one whose first message has the number after last.
+func OutboxAfter[M any](last uint64) *Outbox[M] { return &Outbox[M]{last: last} }
+
+// Last is the number of the latest message.
+func (o *Outbox[M]) Last() uint64 { return o.last }
+
 // Base is the lowest number that is kept: the receiver waits for nothing below it.
 func (o *Outbox[M]) Base() uint64 { return o.last - uint64(len(o.kept)) + 1 }
 

@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"github.com/leeway-video/leeway/internal/courier"
 	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -40,6 +41,8 @@ var (
 		Labels: []metric.Label{{Name: "scope", Values: []string{"seed", "site", "session"}}}}
 	mSocket = &metric.Def{Name: "leeway_seed_socket_buffer_bytes", Help: "Size of the UDP socket's buffers that the kernel gave",
 		Kind: metric.Gauge, Labels: []metric.Label{{Name: "direction", Values: []string{"read", "write"}}}}
+	mSignals = &metric.Def{Name: "leeway_seed_signals_total", Help: "Signals for viewers", Kind: metric.Counter,
+		Labels: []metric.Label{{Name: "outcome", Values: courier.Outcomes}}}
 	mClosed = &metric.Def{Name: "leeway_seed_links_closed_total", Help: "Links ended, by reason", Kind: metric.Counter,
 		Labels: []metric.Label{{Name: "reason", Values: values(peer.CloseReasons)}}}
 )
@@ -85,7 +88,7 @@ func (s *Service) measure(last *measured) {
 func Metrics() []*metric.Def {
 	return []*metric.Def{
 		mLinks, mTitles, mSent, mOriginBytes, mOriginRequests, mCertificates, mRequests,
-		mStoreBytes, mEvictions, mCorrupt, mRefusals, mSocket, mClosed,
+		mStoreBytes, mEvictions, mCorrupt, mRefusals, mSocket, mSignals, mClosed,
 		mLane, mPromotions, mQueuing, mBase, mTarget, mWindow, mPacing, mYields, mSlowdowns,
 	}
 }

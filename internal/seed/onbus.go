@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/courier"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -49,9 +50,43 @@ func (s *Service) publish(subject string, m bus.Message) {
 	}
 }
 
+// newCourier carries signals to trackers, and theirs to this seed.
+func (s *Service) newCourier() *courier.Courier[*bus.Signal, *bus.SeedDelivery] {
+	return courier.New[*bus.Signal, *bus.SeedDelivery](courier.Config[*bus.Signal]{
+		Self: s.id, Now: s.cfg.Now, Connected: s.bus.Connected,
+		Lives: func(id signal.ID) bool {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			_, ok := s.trackers[id]
+			return ok
+		},
+		Say: func(to signal.ID, m *bus.Signal, at *bus.Stream) {
+			s.publish(bus.SubjectDeliver(to), &bus.Delivery{Kind: bus.KindSignal, Signal: m, Stream: at})
+		},
+		Ack:   func(to signal.ID, a *bus.Ack) { s.publish(bus.SubjectAck(to), a) },
+		Lost:  s.undelivered,
+		Count: func(outcome string) { s.cfg.Metrics.Add(mSignals, 1, outcome) },
+	})
+}
+
 // signal sends one to the tracker that holds the viewer.
-func (s *Service) signal(tracker signal.ID, m *bus.Signal) {
-	s.publish(bus.SubjectDeliver(tracker), &bus.Delivery{Kind: bus.KindSignal, Signal: m})
+func (s *Service) signal(tracker signal.ID, m *bus.Signal) { s.courier.Send(tracker, m) }
+
+// undelivered ends a link whose viewer did not get the answer.
+func (s *Service) undelivered(m *bus.Signal) {
+	s.mu.Lock()
+	v := s.viewers[m.Link]
+	s.mu.Unlock()
+	if v != nil && m.Kind == "answer" {
+		v.end(peer.CloseFailed, peer.ByeLeaving)
+	}
+}
+
+func (s *Service) onAck(data []byte) {
+	var a bus.Ack
+	if bus.Decode(data, &a) == nil {
+		s.courier.Acked(&a)
+	}
 }
 
 func (s *Service) onTrackerBeat(data []byte) {
@@ -75,11 +110,21 @@ func (s *Service) onTrackerBeat(data []byte) {
 
 // deliver takes what trackers send to this seed.
 func (s *Service) deliver(data []byte) {
-	var m bus.SeedDelivery
-	if err := bus.Decode(data, &m); err != nil {
+	m := &bus.SeedDelivery{}
+	if err := bus.Decode(data, m); err != nil {
 		s.cfg.Log.Debug("a delivery was dropped", "error", err)
 		return
 	}
+	if m.Stream == nil {
+		s.act(m)
+		return
+	}
+	for _, m := range s.courier.Take(m.Stream, m) {
+		s.act(m)
+	}
+}
+
+func (s *Service) act(m *bus.SeedDelivery) {
 	var t *title
 	full := false
 	if m.Title != nil {

@@ -24,6 +24,7 @@ type Bus interface {
 	Publish(subject string, data []byte) error
 	Subscribe(subject string, f func(subject string, data []byte, reply func([]byte) error)) (unsubscribe func(), err error)
 	Request(ctx context.Context, subject string, data []byte) ([]byte, error)
+	Connected() bool
 }
 
 // Links answers offers of viewers. Close ends all links and waits for them.

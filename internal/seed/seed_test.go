@@ -237,6 +237,27 @@ func TestPurgeHealsAChangedObject(t *testing.T) {
 	}
 }
 
+// TestLostSignalsAreSaidAgain loses the first signals to the viewer's tracker, the answer among them: the link comes up.
+func TestLostSignalsAreSaidAgain(t *testing.T) {
+	o := newOrigin(t)
+	o.film(1)
+	w := newWorld(t, o, nil)
+	lost := 0
+	w.bus.loses(func(subject string) bool {
+		if subject != bus.SubjectDeliver(w.tracker) || lost == 3 {
+			return false
+		}
+		lost++
+		return true
+	})
+	w.name(1)
+	w.connect(1, 1)
+	w.bus.loses(nil)
+	if lost != 3 {
+		t.Errorf("%d signals were lost", lost)
+	}
+}
+
 func TestOffersForWhatIsNotServedAreRefused(t *testing.T) {
 	o := newOrigin(t)
 	o.film(1)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/courier"
 	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
@@ -42,6 +43,7 @@ type Service struct {
 	scope    *scope
 	budgets  sync.Mutex
 	accounts map[accountID]*account // guarded by budgets
+	courier  *courier.Courier[*bus.Signal, *bus.SeedDelivery]
 	wg       sync.WaitGroup
 	ctx      context.Context // of the flights; ends with Run
 	stop     context.CancelFunc
@@ -91,6 +93,7 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 	if _, err := rand.Read(s.id[:]); err != nil {
 		return nil, fmt.Errorf("seed: make an ID: %w", err)
 	}
+	s.courier = s.newCourier()
 	var names []string
 	for _, c := range cfg.Sites {
 		name := c.Site.Name()
@@ -177,6 +180,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}()
 	for subject, f := range map[string]func([]byte){
 		bus.SubjectSeedDeliver(s.id): s.deliver, bus.SubjectRevoke: s.onRevoke, bus.SubjectTrackerBeat: s.onTrackerBeat,
+		bus.SubjectAck(s.id): s.onAck,
 	} {
 		cancel, err := s.bus.Subscribe(subject, func(_ string, data []byte, _ func([]byte) error) { f(data) })
 		if err != nil {
@@ -187,6 +191,7 @@ func (s *Service) Run(ctx context.Context) error {
 	uploads, stopUploads := context.WithCancel(context.Background())
 	var uploading sync.WaitGroup
 	uploading.Go(func() { s.uploader.Run(uploads) })
+	uploading.Go(func() { s.courier.Run(uploads) })
 	s.wg.Go(func() { s.learnRevocations(ctx) })
 	s.beat(false)
 	beats, ticks := time.NewTicker(beatEvery), time.NewTicker(tickEvery)
@@ -275,6 +280,7 @@ func (s *Service) tick() {
 	}
 	titles := len(s.titles)
 	s.mu.Unlock()
+	s.courier.Maintain()
 	s.cfg.Metrics.Set(mTitles, float64(titles))
 	s.forgetAccounts(now)
 	for _, v := range viewers {

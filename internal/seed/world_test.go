@@ -14,6 +14,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/originhttp"
 	"github.com/leeway-video/leeway/internal/rtclink"
@@ -30,6 +31,17 @@ const patience = 20 * time.Second
 type memoryBus struct {
 	mu     sync.Mutex
 	topics map[string][]*subscriber
+	lose   func(subject string) bool // guarded by mu; nil loses nothing
+}
+
+// Connected implements seed.Bus.
+func (b *memoryBus) Connected() bool { return true }
+
+// loses has what is published get lost where f says so.
+func (b *memoryBus) loses(f func(subject string) bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.lose = f
 }
 
 type subscriber struct {
@@ -52,6 +64,9 @@ func (b *memoryBus) send(subject string, data []byte) *sync.WaitGroup {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all := &sync.WaitGroup{}
+	if b.lose != nil && b.lose(subject) {
+		return all
+	}
 	for _, s := range b.topics[subject] {
 		all.Add(1)
 		s.in <- delivered{bytes.Clone(data), all.Done}
@@ -192,6 +207,7 @@ type world struct {
 	mu      sync.Mutex
 	viewers map[signal.ID]*viewer // by link
 	keys    chan bus.SeedBeat
+	inbox   cluster.Inbox[*bus.Delivery] // only the subscription to what is for viewers
 }
 
 func newWorld(t *testing.T, o *origin, change func(*site.Config, *seed.Config)) *world {
@@ -289,12 +305,24 @@ func (w *world) name(viewers int) {
 	w.toSeed(&bus.SeedDelivery{Kind: bus.KindTitle, Title: w.title(viewers)}).Wait()
 }
 
+// toViewers takes in what the seed says, as a tracker does.
 func (w *world) toViewers(b []byte) {
-	var m bus.Delivery
-	if err := bus.Decode(b, &m); err != nil {
+	m := &bus.Delivery{}
+	if err := bus.Decode(b, m); err != nil {
 		w.t.Errorf("delivery: %v", err)
 		return
 	}
+	for _, m := range w.inbox.Take(m.Stream.N, m.Stream.Base, m) {
+		w.toViewer(m)
+	}
+	ack, err := bus.Encode(&bus.Ack{From: w.tracker, Next: w.inbox.Next()})
+	if err != nil {
+		w.t.Error(err)
+	}
+	w.bus.send(bus.SubjectAck(m.Stream.From), ack)
+}
+
+func (w *world) toViewer(m *bus.Delivery) {
 	w.mu.Lock()
 	v := w.viewers[m.Signal.Link]
 	w.mu.Unlock()

@@ -151,7 +151,8 @@ func TestSignalsToPeersThatAreGoneComeBack(t *testing.T) {
 	if s := expect[*signal.Signal](b); s.Kind != "fail" || s.Reason != "gone" || s.From != a.id || s.Link != offer.Link {
 		t.Errorf("a viewer that is gone: %+v", s)
 	}
-	seed, _ := w.seed()
+	seed := newID()
+	w.beatSeed(seed)
 	eventually(t, "the seed is known", func() bool { return len(n.roster.seedsFor("demo", seed)) == 1 })
 	b.send(&signal.Update{Swarm: swarm, Want: 4})
 	expect[*signal.Introduce](b)

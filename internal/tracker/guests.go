@@ -19,10 +19,10 @@ type guests struct {
 	last  uint64                       // guarded by mu: number of a socket of this tracker
 	own   map[uint64]*torrentSession   // guarded by mu: sockets of this tracker that have peers elsewhere
 	guest map[guestKey]*torrentSession // guarded by mu: sockets of other trackers, as this one sees them
+	stale map[signal.ID]bool           // guarded by mu: trackers that may know something else of sockets than is so
 }
 
-// tellEvery is how often a home is told of a peer that says nothing itself, in beats: one that took this tracker for dead for a
-// moment has forgotten it.
+// tellEvery is how often a home is told of a peer that says nothing itself, in beats.
 const tellEvery = 15
 
 // guestKey names a socket of another tracker.
@@ -118,7 +118,7 @@ func (s *torrentSession) tell(home signal.ID, r *webtorrent.Request, quiet bool)
 	}
 	s.homes[home] = true
 	s.mu.Unlock()
-	s.t.courier.send(home, &bus.Delivery{Kind: bus.KindTorrent, Torrent: &bus.Torrent{
+	s.t.send(home, &bus.Delivery{Kind: bus.KindTorrent, Torrent: &bus.Torrent{
 		Op: bus.TorrentSay, Tracker: s.t.id, Socket: s.t.guests.numbered(s), Quiet: quiet, Message: webtorrent.AppendRequest(nil, r),
 	}})
 }
@@ -146,7 +146,7 @@ func (s *torrentSession) leaveHomes() {
 	s.mu.Unlock()
 	for _, home := range homes {
 		if s.t.roster.lives(home) {
-			s.t.courier.send(home, &bus.Delivery{Kind: bus.KindTorrent, Torrent: &bus.Torrent{Op: bus.TorrentEnd, Tracker: s.t.id, Socket: number}})
+			s.t.send(home, &bus.Delivery{Kind: bus.KindTorrent, Torrent: &bus.Torrent{Op: bus.TorrentEnd, Tracker: s.t.id, Socket: number}})
 		}
 	}
 }
@@ -162,6 +162,9 @@ func (t *Tracker) onTorrent(m *bus.Torrent) {
 		if s != nil {
 			s.hear(m.Message)
 		}
+	case bus.TorrentAnew:
+		t.endGuests(func(of signal.ID) bool { return of == m.Tracker })
+		t.tellAnew(m.Tracker)
 	case bus.TorrentEnd:
 		t.guests.mu.Lock()
 		s := t.guests.guest[key]
@@ -288,15 +291,59 @@ func (s *torrentSession) moveOut(r *webtorrent.Request, to signal.ID) {
 	s.tell(to, &request, true)
 }
 
+// differs notes that a tracker may know something else of the sockets here than is so: it was taken for dead, or something of
+// what it should have heard was given up.
+func (gs *guests) differs(tracker signal.ID) {
+	gs.mu.Lock()
+	defer gs.mu.Unlock()
+	gs.stale[tracker] = true
+}
+
+// agree has such trackers begin anew.
+func (t *Tracker) agree() {
+	if !t.bus.Connected() {
+		return
+	}
+	t.guests.mu.Lock()
+	stale := slices.Collect(maps.Keys(t.guests.stale))
+	clear(t.guests.stale)
+	t.guests.mu.Unlock()
+	for _, id := range stale {
+		if t.roster.lives(id) { // or it differs once it is heard again
+			t.send(id, &bus.Delivery{Kind: bus.KindTorrent, Torrent: &bus.Torrent{Op: bus.TorrentAnew, Tracker: t.id}})
+			t.tellAnew(id)
+		}
+	}
+}
+
+// tellAnew has a home told of all peers that sockets of this tracker have there, when their turn comes.
+func (t *Tracker) tellAnew(home signal.ID) {
+	for _, s := range t.torrentSnapshot() {
+		s.mu.Lock()
+		for _, m := range s.peers {
+			if m.away != nil && m.away.home == home {
+				m.away.told = time.Time{}
+			}
+		}
+		s.mu.Unlock()
+	}
+}
+
 // maintainGuests moves peers whose swarms have another home, and ends the sockets of trackers that live no more.
 func (t *Tracker) maintainGuests(now time.Time) {
+	t.agree()
 	for _, s := range t.torrentSnapshot() {
 		s.shift(now)
 	}
+	t.endGuests(func(of signal.ID) bool { return !t.roster.lives(of) })
+}
+
+// endGuests ends sockets of other trackers.
+func (t *Tracker) endGuests(which func(of signal.ID) bool) {
 	t.guests.mu.Lock()
 	var ended []*torrentSession
 	for key, s := range t.guests.guest {
-		if !t.roster.lives(key.tracker) {
+		if which(key.tracker) {
 			delete(t.guests.guest, key)
 			ended = append(ended, s)
 		}

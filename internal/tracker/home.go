@@ -79,7 +79,7 @@ func (h *home) onRequest(data []byte, reply func([]byte) error) {
 func (h *home) answer(r *bus.HomeRequest) bus.HomeAnswer {
 	answer := h.handle(r)
 	if r.Rejoin && len(answer.Peers) > 0 && h.t.roster.lives(r.Tracker) {
-		h.t.courier.send(r.Tracker, &bus.Delivery{Kind: bus.KindIntroduce, Session: r.Session, Swarm: r.Swarm, Peers: answer.Peers})
+		h.t.send(r.Tracker, &bus.Delivery{Kind: bus.KindIntroduce, Session: r.Session, Swarm: r.Swarm, Peers: answer.Peers})
 	}
 	return answer
 }

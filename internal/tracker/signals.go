@@ -73,17 +73,15 @@ func (s *session) route(target bus.Target, m *signal.Signal) {
 	s.mu.Unlock()
 	switch {
 	case target.Role == "seed" && !s.t.roster.serves(target.Peer):
-		if m.Kind == "offer" || m.Kind == "answer" {
-			s.send(&signal.Signal{Swarm: m.Swarm, From: target.Peer, Role: target.Role, Link: m.Link, Kind: "fail", Reason: "gone"})
-		}
+		s.t.sendSeedGone(&out)
 	case target.Role == "seed":
 		d := bus.SeedDelivery{Kind: bus.KindSignal, Signal: &out}
 		if m.Kind == "offer" {
 			d.Title = title
 		}
-		s.t.publish(bus.SubjectSeedDeliver(target.Peer), &d)
+		s.t.courier.Send(target.Peer, parcel{to: target.Peer, seed: &d})
 	case s.t.roster.lives(target.Tracker):
-		s.t.courier.send(target.Tracker, &bus.Delivery{Kind: bus.KindSignal, Signal: &out})
+		s.t.send(target.Tracker, &bus.Delivery{Kind: bus.KindSignal, Signal: &out})
 	default:
 		s.t.seek(&out)
 	}
@@ -121,7 +119,7 @@ func (t *Tracker) seek(m *bus.Signal) {
 		t.sendGone(m)
 	case home != t.id && m.Hops == 0:
 		next.Hops = 1
-		t.courier.send(home, &bus.Delivery{Kind: bus.KindSignal, Signal: &next})
+		t.send(home, &bus.Delivery{Kind: bus.KindSignal, Signal: &next})
 	default:
 		next.Hops = 2
 		holder, ok := t.home.holder(key, m.To)
@@ -129,7 +127,7 @@ func (t *Tracker) seek(m *bus.Signal) {
 			t.sendGone(m)
 			return
 		}
-		t.courier.send(holder, &bus.Delivery{Kind: bus.KindSignal, Signal: &next})
+		t.send(holder, &bus.Delivery{Kind: bus.KindSignal, Signal: &next})
 	}
 }
 
@@ -139,7 +137,14 @@ func (t *Tracker) sendGone(m *bus.Signal) {
 	if m.Kind != "offer" && m.Kind != "answer" || m.Tracker.IsZero() || !t.roster.lives(m.Tracker) {
 		return
 	}
-	t.courier.send(m.Tracker, &bus.Delivery{Kind: bus.KindSignal, Signal: &bus.Signal{Hops: 2, Signal: signal.Signal{
+	t.send(m.Tracker, &bus.Delivery{Kind: bus.KindSignal, Signal: &bus.Signal{Hops: 2, Signal: signal.Signal{
 		Swarm: m.Swarm, From: m.To, To: m.From, Role: "viewer", Link: m.Link, Kind: "fail", Reason: "gone",
 	}}})
+}
+
+// sendSeedGone answers an offer or an answer of a session here for a seed that cannot be reached.
+func (t *Tracker) sendSeedGone(m *bus.Signal) {
+	if s := t.session(m.From); s != nil && (m.Kind == "offer" || m.Kind == "answer") {
+		s.send(&signal.Signal{Swarm: m.Swarm, From: m.To, Role: "seed", Link: m.Link, Kind: "fail", Reason: "gone"})
+	}
 }

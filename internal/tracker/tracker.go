@@ -16,6 +16,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/leeway-video/leeway/internal/courier"
 	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -44,7 +45,7 @@ type Tracker struct {
 
 	roster  *roster
 	home    *home
-	courier *courier
+	courier *courier.Courier[parcel, *bus.Delivery]
 	guests  guests
 	revoked revocations
 	trust   atomic.Int64 // counts changes of keys and revocations, before sessions are told
@@ -100,7 +101,7 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 	t.roster = newRoster(t.id, cfg)
 	t.home = newHome(t)
 	t.courier = newCourier(t)
-	t.guests.own, t.guests.guest = map[uint64]*torrentSession{}, map[guestKey]*torrentSession{}
+	t.guests.own, t.guests.guest, t.guests.stale = map[uint64]*torrentSession{}, map[guestKey]*torrentSession{}, map[signal.ID]bool{}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.cancel = cancel
 	if err := t.subscribe(ctx); err != nil {
@@ -108,7 +109,7 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 		t.unsubscribe()
 		return nil, err
 	}
-	t.wg.Go(func() { t.courier.run(ctx) })
+	t.wg.Go(func() { t.courier.Run(ctx) })
 	t.wg.Go(func() { t.tick(ctx) })
 	return t, nil
 }
@@ -131,7 +132,7 @@ func (t *Tracker) subscribe(ctx context.Context) error {
 	}{
 		{bus.SubjectHome(t.id), t.home.onRequest},
 		{bus.SubjectDeliver(t.id), t.onDelivery},
-		{bus.SubjectAck(t.id), t.courier.onAck},
+		{bus.SubjectAck(t.id), t.onAck},
 		{bus.SubjectRevoke, t.onRevoke},
 		// Revocations are learnt once new ones are heard, or one that comes in between is lost; and before others are told of
 		// them, who would take nothing for an answer.
@@ -190,7 +191,7 @@ func (t *Tracker) maintain() {
 	now := t.cfg.Now()
 	t.roster.expire(now)
 	t.home.maintain(now)
-	t.courier.maintain()
+	t.courier.Maintain()
 	t.maintainTorrents(now)
 	t.shed()
 	t.cfg.Metrics.Set(defTrackers, float64(t.roster.live()))

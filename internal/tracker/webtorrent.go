@@ -340,7 +340,7 @@ func (s *torrentSession) refuse(r *webtorrent.Request, code, sentence string) {
 func (s *torrentSession) write(r *webtorrent.Reply) {
 	s.t.torrentCounts.messages[r.Kind].Add(1)
 	if s.guest.socket != 0 {
-		s.t.courier.send(s.guest.tracker, &bus.Delivery{Kind: bus.KindTorrent, Torrent: &bus.Torrent{
+		s.t.send(s.guest.tracker, &bus.Delivery{Kind: bus.KindTorrent, Torrent: &bus.Torrent{
 			Op: bus.TorrentHear, Tracker: s.t.id, Socket: s.guest.socket, Message: webtorrent.AppendReply(nil, r),
 		}})
 		return

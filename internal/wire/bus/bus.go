@@ -14,12 +14,12 @@
 //	leeway.v1.tracker.<hex>.home     HomeRequest, answered with HomeAnswer
 //	{"op":"join","tracker":ID,"session":ID,"swarm":ID,"site":"demo","title":"/a","manifest":"/a/m.m3u8","role":"full",…}
 //
-//	leeway.v1.tracker.<hex>.deliver  Delivery: kind introduce, signal or replaced; of another tracker with its place in a stream
+//	leeway.v1.tracker.<hex>.deliver  Delivery: kind introduce, signal or replaced; with its place in a stream
 //	{"kind":"signal","signal":{"tracker":ID?,"swarm":ID,"from":ID,"to":ID,"role":"seed","link":ID,"kind":"answer","sdp":"…",
 //	 "plan":{"v":1,"data":2,"message":16384}}}
 //
-//	leeway.v1.tracker.<hex>.ack      Ack
-//	{"tracker":ID,"next":n}
+//	leeway.v1.ack.<hex>              Ack, of a tracker to a tracker, and between trackers and seeds
+//	{"from":ID,"next":n}
 //
 //	leeway.v1.seed.<hex>.deliver     SeedDelivery: kind title or signal
 //	{"kind":"title","title":{"site":"demo","title":"/a","manifest":"/a/m.m3u8","swarm":ID,"viewers":n}}
@@ -60,14 +60,14 @@ func SubjectDeliver(tracker signal.ID) string {
 	return "leeway.v1.tracker." + tracker.Hex() + ".deliver"
 }
 
-// SubjectAck is where a tracker hears which of its deliveries have arrived.
-func SubjectAck(tracker signal.ID) string { return "leeway.v1.tracker." + tracker.Hex() + ".ack" }
+// SubjectAck is where a tracker or a seed hears which of its deliveries have arrived.
+func SubjectAck(replica signal.ID) string { return "leeway.v1.ack." + replica.Hex() }
 
 // SubjectSeedDeliver is where a seed takes titles and signals.
 func SubjectSeedDeliver(seed signal.ID) string { return "leeway.v1.seed." + seed.Hex() + ".deliver" }
 
 // SubjectKinds is the closed set of values that Kind returns, for metrics.
-var SubjectKinds = []string{"beat-tracker", "beat-seed", "home", "tracker-deliver", "tracker-ack", "seed-deliver", "revoke", "revoke-list", "answer", "other"}
+var SubjectKinds = []string{"beat-tracker", "beat-seed", "home", "tracker-deliver", "seed-deliver", "ack", "revoke", "revoke-list", "answer", "other"}
 
 // Kind maps a subject to its kind. Inboxes of requests are "answer", anything unknown is "other".
 func Kind(subject string) string {
@@ -86,8 +86,8 @@ func Kind(subject string) string {
 		return "home"
 	case tracker && strings.HasSuffix(subject, ".deliver"):
 		return "tracker-deliver"
-	case tracker && strings.HasSuffix(subject, ".ack"):
-		return "tracker-ack"
+	case strings.HasPrefix(subject, "leeway.v1.ack."):
+		return "ack"
 	case strings.HasPrefix(subject, "leeway.v1.seed.") && strings.HasSuffix(subject, ".deliver"):
 		return "seed-deliver"
 	case strings.HasPrefix(subject, "_INBOX."):

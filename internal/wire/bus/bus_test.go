@@ -35,12 +35,13 @@ func bodies() []Message {
 		&Delivery{Kind: KindSignal, Signal: offer()},
 		&Delivery{Kind: KindIntroduce, Session: one, Swarm: two, Peers: []Target{{Peer: one, Role: "seed"}}},
 		&Delivery{Kind: KindReplaced, Session: one, Tracker: two, Stream: &Stream{From: two, N: 7, Base: 3}},
-		&Ack{Tracker: one, Next: 8},
+		&Ack{From: one, Next: 8},
 		&Delivery{Kind: KindTorrent, Torrent: &Torrent{Op: TorrentSay, Tracker: one, Socket: 3, Quiet: true, Message: json.RawMessage(`{"action":"announce"}`)}},
 		&Delivery{Kind: KindTorrent, Torrent: &Torrent{Op: TorrentEnd, Tracker: one, Socket: 3}},
 		&HomeAnswer{Split: &Part{Part: 3, Level: 2}},
 		&SeedDelivery{Kind: KindTitle, Title: title},
-		&SeedDelivery{Kind: KindSignal, Title: title, Signal: offer()},
+		&SeedDelivery{Kind: KindSignal, Title: title, Signal: offer(), Stream: &Stream{From: one, N: 7, Base: 3}},
+		&Delivery{Kind: KindTorrent, Torrent: &Torrent{Op: TorrentAnew, Tracker: one}},
 		&RevokeMessage{Revocations: revoked},
 		&RevokeList{Revocations: revoked, VerifyKeys: []SeedKey{key}},
 	}
@@ -77,6 +78,9 @@ func TestBadBodiesAreRefused(t *testing.T) {
 		"place below the base":    &Delivery{Kind: KindReplaced, Session: one, Tracker: two, Stream: &Stream{From: two, N: 2, Base: 3}},
 		"stream of nobody":        &Delivery{Kind: KindReplaced, Session: one, Tracker: two, Stream: &Stream{N: 2, Base: 2}},
 		"torrent of no socket":    &Delivery{Kind: KindTorrent, Torrent: &Torrent{Op: TorrentEnd, Tracker: one}},
+		"anew of a socket":        &Delivery{Kind: KindTorrent, Torrent: &Torrent{Op: TorrentAnew, Tracker: one, Socket: 1}},
+		"torrent of no kind":      &Delivery{Kind: KindTorrent, Torrent: &Torrent{Op: "shout", Tracker: one, Socket: 1}},
+		"place of a seed's":       &SeedDelivery{Kind: KindSignal, Signal: offer(), Stream: &Stream{From: two, N: 2, Base: 3}},
 		"torrent without words":   &Delivery{Kind: KindTorrent, Torrent: &Torrent{Op: TorrentHear, Tracker: one, Socket: 1}},
 		"torrent missing":         &Delivery{Kind: KindTorrent},
 		"ack of nobody":           &Ack{Next: 1},
@@ -105,7 +109,7 @@ func TestBadBodiesAreRefused(t *testing.T) {
 
 func TestEverySubjectHasAKind(t *testing.T) {
 	for subject, want := range map[string]string{
-		SubjectTrackerBeat: "beat-tracker", SubjectSeedBeat: "beat-seed", SubjectHome(one): "home", SubjectDeliver(one): "tracker-deliver", SubjectAck(one): "tracker-ack",
+		SubjectTrackerBeat: "beat-tracker", SubjectSeedBeat: "beat-seed", SubjectHome(one): "home", SubjectDeliver(one): "tracker-deliver", SubjectAck(one): "ack",
 		SubjectSeedDeliver(one): "seed-deliver", SubjectRevoke: "revoke", SubjectRevokeList: "revoke-list", "_INBOX.x.y": "answer", "foo": "other",
 	} {
 		if got := Kind(subject); got != want || !slices.Contains(SubjectKinds, got) {

@@ -119,7 +119,7 @@ type Delivery struct {
 	Tracker signal.ID `json:"tracker,omitzero"` // replaced: where the session is now
 	Signal  *Signal   `json:"signal,omitempty"` // signal
 	Torrent *Torrent  `json:"torrent,omitempty"`
-	Stream  *Stream   `json:"stream,omitempty"` // of another tracker
+	Stream  *Stream   `json:"stream,omitempty"` // of another tracker, or of a seed
 }
 
 // Operations of a Torrent.
@@ -127,18 +127,19 @@ const (
 	TorrentSay  = "say"  // of a socket, to the home of a swarm
 	TorrentHear = "hear" // from there, to a socket
 	TorrentEnd  = "end"  // a socket has ended
+	TorrentAnew = "anew" // what either knows of the other's sockets is void, and is said again
 )
 
 // Torrent is a message of the WebTorrent protocol between the tracker of a socket and the home of a swarm.
 type Torrent struct {
 	Op      string          `json:"op"`
 	Tracker signal.ID       `json:"tracker"`           // that sends this
-	Socket  uint64          `json:"socket"`            // of the tracker that is not the home
+	Socket  uint64          `json:"socket,omitempty"`  // of the tracker that is not the home; not of anew
 	Quiet   bool            `json:"quiet,omitempty"`   // say: the socket did not say so now, and hears of a refusal only
 	Message json.RawMessage `json:"message,omitempty"` // say, hear
 }
 
-// Stream is a delivery's place among those of one tracker for another.
+// Stream is a delivery's place among those of one replica for another.
 type Stream struct {
 	From signal.ID `json:"from"`
 	N    uint64    `json:"n"`
@@ -147,8 +148,8 @@ type Stream struct {
 
 // Ack says which deliveries of a stream have arrived.
 type Ack struct {
-	Tracker signal.ID `json:"tracker"` // that received them
-	Next    uint64    `json:"next"`    // the lowest number that has not
+	From signal.ID `json:"from"` // who received them
+	Next uint64    `json:"next"` // the lowest number that has not
 }
 
 // Signal is a signal on its way. From and To are both set.
@@ -164,6 +165,7 @@ type SeedDelivery struct {
 	Kind   string  `json:"kind"`
 	Title  *Title  `json:"title,omitempty"`  // title; also with every offer, so that the order of arrival does not matter
 	Signal *Signal `json:"signal,omitempty"` // signal
+	Stream *Stream `json:"stream,omitempty"` // signal
 }
 
 // Title asks a seed to serve a title. It comes when the first viewer joins, when the number of viewers changes (at most

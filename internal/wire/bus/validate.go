@@ -83,8 +83,8 @@ func (m *HomeAnswer) Validate() error {
 
 // Validate implements Message.
 func (m *Delivery) Validate() error {
-	if s := m.Stream; s != nil && (s.From.IsZero() || s.Base == 0 || s.N < s.Base || s.N == math.MaxUint64) {
-		return errors.New("the place in the stream is none")
+	if err := m.Stream.validate(); err != nil {
+		return err
 	}
 	switch m.Kind {
 	case KindIntroduce:
@@ -105,21 +105,32 @@ func (m *Delivery) Validate() error {
 	return fmt.Errorf("kind %.16q is unknown", m.Kind)
 }
 
+func (s *Stream) validate() error {
+	if s != nil && (s.From.IsZero() || s.Base == 0 || s.N < s.Base || s.N == math.MaxUint64) {
+		return errors.New("the place in the stream is none")
+	}
+	return nil
+}
+
 func (m *Torrent) validate() error {
-	switch {
-	case m == nil || m.Tracker.IsZero() || m.Socket == 0:
+	if m == nil || m.Tracker.IsZero() || (m.Socket == 0) != (m.Op == TorrentAnew) {
 		return errNoID
-	case m.Op != TorrentSay && m.Op != TorrentHear && m.Op != TorrentEnd:
+	}
+	switch m.Op {
+	case TorrentSay, TorrentHear:
+		if len(m.Message) == 0 {
+			return errors.New("the message is missing")
+		}
+	case TorrentEnd, TorrentAnew:
+	default:
 		return fmt.Errorf("operation %.16q is unknown", m.Op)
-	case m.Op != TorrentEnd && len(m.Message) == 0:
-		return errors.New("the message is missing")
 	}
 	return nil
 }
 
 // Validate implements Message.
 func (m *Ack) Validate() error {
-	if m.Tracker.IsZero() {
+	if m.From.IsZero() {
 		return errNoID
 	}
 	return nil
@@ -127,6 +138,9 @@ func (m *Ack) Validate() error {
 
 // Validate implements Message.
 func (m *SeedDelivery) Validate() error {
+	if err := m.Stream.validate(); err != nil {
+		return err
+	}
 	switch m.Kind {
 	case KindTitle:
 		if m.Title == nil {
