@@ -270,10 +270,16 @@ func (up *Upload) queues() []*[]queued {
 func (up *Upload) take(id uint32) (queued, bool) {
 	for _, list := range up.queues() {
 		for i, q := range *list {
-			if q.id == id {
-				*list = append((*list)[:i:i], (*list)[i+1:]...)
-				return q, true
+			if q.id != id {
+				continue
 			}
+			if i == 0 { // mostly; a queue of hundreds is neither copied nor moved then
+				(*list)[0] = queued{}
+				*list = (*list)[1:]
+			} else {
+				*list = slices.Delete(*list, i, i+1)
+			}
+			return q, true
 		}
 	}
 	return queued{}, false
