@@ -110,12 +110,14 @@ type records struct {
 	keys  *keys
 	begin func() ([][]byte, error) // waits for the handshake to let go of conn; returns what came meanwhile
 	stop  func()                   // ends that waiting
-	idle  func()                   // called by each Read: all that was read before has been dealt with
+	idle  func()                   // called by Read: what was read before has been dealt with, and may have ended a message
 
 	// Of the reading goroutine.
 	early  [][]byte
 	rest   []byte // of the datagram that is being read
 	window replayWindow
+	unread unread
+	more   bool // what was read last may have ended a message
 	nonceR [12]byte
 	aadR   [recordHeader]byte
 
@@ -135,7 +137,10 @@ func newRecords(conn datagrams, k *keys, begin func() ([][]byte, error), stop, i
 // Read returns the payload of one record. Records that are forged, repeated or of the handshake are passed over;
 // the other side's alert that it closes is io.EOF.
 func (r *records) Read(p []byte) (int, error) {
-	r.idle()
+	if r.more {
+		r.more = false
+		r.idle()
+	}
 	if r.begin != nil {
 		giveBack(p[min(maxDatagram, len(p)):]) // SCTP reads to the same 8 KiB as long as it lives
 		var err error
@@ -207,6 +212,7 @@ func (r *records) open(p, record []byte) (n int, got bool, err error) {
 	r.window.take(number)
 	switch content {
 	case contentApplication:
+		r.more = r.unread.more(plain)
 		return len(plain), len(plain) > 0, nil
 	case contentAlert:
 		if len(plain) == 2 && (p[0] == alertFatal || p[1] == alertCloseNotify) {
