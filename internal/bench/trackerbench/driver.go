@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/bench/trackerside"
 	"github.com/leeway-video/leeway/internal/load"
 )
 
@@ -164,7 +165,7 @@ func (o *orders) config() (c load.Config, err error) {
 		return c, err
 	}
 	c = load.Config{
-		Protocol: o.Protocol, Address: address, Path: o.Path, Site: siteName,
+		Protocol: o.Protocol, Address: address, Path: o.Path, Site: trackerside.Site,
 		First: o.First, Sessions: o.Sessions, Swarms: o.Swarms, Offers: o.Offers, Opening: o.Opening, Retries: o.Retries,
 	}
 	for i := range cmp.Or(o.Addresses, sourceAddresses) {
