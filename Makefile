@@ -10,6 +10,9 @@ MINUTES ?= 30
 # Of binary and script; a test compares the two.
 VERSION := $(shell sed -n 's/^const Version = "\(.*\)"/\1/p' internal/app/app.go)
 
+# What both images are packed with.
+packed = -binary build/image/leeway -version $(VERSION) -commit "$$(git rev-parse HEAD 2>/dev/null)" $(if $(PUSH),-push)
+
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
@@ -109,13 +112,11 @@ build: $(npm_installed) ## browser bundle and build/leeway
 	node scripts/bundle.mjs
 	go build -trimpath -o build/leeway ./cmd/leeway
 
-image: $(npm_installed) ## container image, as build/leeway-image.tar (PUSH=yes sends it where IMAGE says)
-	@scripts/need go
-	cd web && npm run --silent build
-	node scripts/bundle.mjs
+image: film ## container images: build/leeway-image.tar, and with the film build/leeway-film-image.tar (PUSH=yes sends them where IMAGE says)
 	CGO_ENABLED=0 go build -trimpath -buildvcs=auto -ldflags '-s -w' -o build/image/leeway ./cmd/leeway
-	@go -C tools run ./image -binary ../build/image/leeway -out ../build/leeway-image.tar -version $(VERSION) \
-		-commit "$$(git rev-parse HEAD 2>/dev/null)" -tag $(or $(IMAGE),leewayvideo/leeway:$(VERSION)) $(if $(PUSH),-push)
+	@go -C tools build -o ../build/image/pack ./image
+	@build/image/pack $(packed) -out build/leeway-image.tar -tag $(or $(IMAGE),leewayvideo/leeway):$(VERSION)
+	@build/image/pack $(packed) -out build/leeway-film-image.tar -tag $(or $(IMAGE),leewayvideo/leeway)-film:$(VERSION) -film "$$(build/leeway film)"
 
 film: build
 	@echo "film: $$(build/leeway film)"

@@ -10,7 +10,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/google/go-containerregistry/pkg/authn"
@@ -38,13 +40,22 @@ func run() error {
 	commit := flag.String("commit", "", "commit that it was built from")
 	out := flag.String("out", "", "file for the image, in the format of docker save")
 	tag := flag.String("tag", "", "name of the image")
+	film := flag.String("film", "", "folder of a film to pack as well, as /film: an image for leeway origin")
 	push := flag.Bool("push", false, "send it to the registry that the tag names, with the credentials of docker login")
 	flag.Parse()
 	text, err := os.ReadFile(*binary)
 	if err != nil {
 		return err
 	}
-	image, err := pack(text, *version, *commit)
+	layers := [][]byte{}
+	if *film != "" {
+		files, err := folder(*film)
+		if err != nil {
+			return err
+		}
+		layers = append(layers, files)
+	}
+	image, err := pack(text, *version, *commit, layers...)
 	if err != nil {
 		return err
 	}
@@ -67,18 +78,21 @@ func run() error {
 }
 
 // pack makes the image. No time is written into it, so that whoever builds the binary again gets the same digest.
-func pack(binary []byte, version, commit string) (v1.Image, error) {
+// layers are further tar files.
+func pack(binary []byte, version, commit string, layers ...[]byte) (v1.Image, error) {
 	files, err := root(binary)
 	if err != nil {
 		return nil, err
 	}
-	layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(files)), nil })
-	if err != nil {
-		return nil, err
-	}
-	image, err := mutate.AppendLayers(empty.Image, layer)
-	if err != nil {
-		return nil, err
+	image := empty.Image
+	for _, text := range append(layers, files) { // what changes seldom comes first
+		layer, err := tarball.LayerFromOpener(func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil })
+		if err != nil {
+			return nil, err
+		}
+		if image, err = mutate.AppendLayers(image, layer); err != nil {
+			return nil, err
+		}
 	}
 	file, err := image.ConfigFile()
 	if err != nil {
@@ -100,12 +114,37 @@ func pack(binary []byte, version, commit string) (v1.Image, error) {
 func root(binary []byte) ([]byte, error) {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
-	header := &tar.Header{Typeflag: tar.TypeReg, Name: "leeway", Mode: 0o555, Size: int64(len(binary)), ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
-	if err := w.WriteHeader(header); err != nil {
-		return nil, err
-	}
-	if _, err := w.Write(binary); err != nil {
+	if err := add(w, "leeway", 0o555, binary); err != nil {
 		return nil, err
 	}
 	return out.Bytes(), w.Close()
+}
+
+// folder is a film's folder as /film.
+func folder(dir string) ([]byte, error) {
+	var out bytes.Buffer
+	w := tar.NewWriter(&out)
+	err := fs.WalkDir(os.DirFS(dir), ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := os.ReadFile(filepath.Join(dir, path))
+		if err != nil {
+			return err
+		}
+		return add(w, "film/"+path, 0o444, text)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return out.Bytes(), w.Close()
+}
+
+func add(w *tar.Writer, name string, mode int64, text []byte) error {
+	header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Mode: mode, Size: int64(len(text)), ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR}
+	if err := w.WriteHeader(header); err != nil {
+		return err
+	}
+	_, err := w.Write(text)
+	return err
 }

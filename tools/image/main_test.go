@@ -3,6 +3,8 @@ package main
 import (
 	"archive/tar"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
@@ -41,5 +43,42 @@ func TestTheSameBinaryIsTheSameImage(t *testing.T) {
 	}
 	if h, err := in.Next(); err != io.EOF {
 		t.Errorf("also %+v", h)
+	}
+}
+
+// TestAFilmIsPacked below /film, for everybody to read, with its folders' names.
+func TestAFilmIsPacked(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(dir, "240p"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"master.m3u8", "240p/seg-00000.ts"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(name), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	film, err := folder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := pack([]byte("binary"), "1.2.3", "abc", film)
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := mutate.Extract(image)
+	defer files.Close()
+	found := map[string]int64{}
+	for in := tar.NewReader(files); ; {
+		h, err := in.Next()
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		found[h.Name] = h.Mode
+	}
+	if len(found) != 3 || found["leeway"] != 0o555 || found["film/master.m3u8"] != 0o444 || found["film/240p/seg-00000.ts"] != 0o444 {
+		t.Errorf("%v", found)
 	}
 }
