@@ -1,6 +1,7 @@
 import { expect, it } from 'vitest';
 import { join, Line, Store, Thread, Time, Wire } from '../testing/line.ts';
 import { createBackground } from './background.ts';
+import { backgroundType } from './message.ts';
 
 /** What a page gets of 5 Mbit/s, 40 ms, whose thread is busy in between, as a part of the line. */
 const share = (tasks: number[], between: number, beats: boolean) => {
@@ -43,4 +44,45 @@ it('a page that is busy half of the time gets its share, for it says when its me
 it('a page that is busy all the time gets on, and a clock that stops is not waited for', () => {
   expect(share([400], 5, true).share).toBeGreaterThan(0.05);
   expect(share([12], 12, false).share).toBeGreaterThan(0.6);
+});
+
+/** Bytes a second over a cable of 100 Mbit/s between machines whose processors come to nothing for 15 to 40 ms at a time. */
+const near = (urgent: boolean, delay: number) => {
+  const time = new Time();
+  const line = new Line(time, 12_500_000);
+  const wire = new Wire(line, delay);
+  const machines = [new Thread(time), new Thread(time)] as const;
+  const host = (thread: Thread) =>
+    createBackground({ clock: time, alarm: thread.alarm(false), soon: time.soon, random: () => 0.5 });
+  const sender = host(machines[0]);
+  const [near] = join(sender, host(machines[1]), wire, new Store(1e12, urgent));
+  const { arrived, acked } = wire;
+  let came = 0;
+  wire.arrived = (m) =>
+    machines[1].run(() => {
+      came += m.length;
+      if (m[0] === backgroundType) arrived(m);
+    });
+  wire.acked = (m) => machines[0].run(() => acked(m));
+  wire.drained = () => machines[0].run(() => near.wake());
+  time.pass(500);
+  machines[0].work([20, 35, 15, 40, 25], 1);
+  machines[1].work([30, 15, 25, 20, 40, 35], 1);
+  time.pass(2_000);
+  const before = came;
+  let waiting = 0;
+  for (let i = 0; i < 500; i++) {
+    time.pass(10);
+    waiting = Math.max(waiting, wire.buffered);
+  }
+  return { rate: (came - before) / 5, waiting };
+};
+
+it('between two machines on a cable what somebody waits for is not paced, however late they are', () => {
+  const cable = near(true, 0.5);
+  expect(cable.rate).toBeGreaterThan(5_000_000);
+  expect(cable.waiting).toBeLessThan(262_144 + 16_384);
+  // A line is, and so is background.
+  expect(near(true, 10).rate).toBeLessThan(1_000_000);
+  expect(near(false, 0.5).rate).toBeLessThan(1_000_000);
 });

@@ -1,5 +1,6 @@
 import { decodeAck } from '../ledbat/ack.ts';
 import { Controller, type Path } from '../ledbat/path.ts';
+import { encode, pieceSize } from '../protocol/peer.ts';
 import { backgroundHeader, encodeBackground } from './message.ts';
 import type { BackgroundLink, BackgroundSource } from './ports.ts';
 
@@ -15,6 +16,12 @@ const roomRetry = 2_000;
 const turnTrips = 4;
 const turnLeast = 200_000;
 const turnMost = 500_000;
+
+/** A way there and back that is shorter, µs, is a cable or one machine: what is late there is late for processors, not for a line. */
+const nearBase = 2_000;
+/** So much of what goes out there may wait in the link's buffers, bytes, and after how long it is looked at when nothing tells, µs. */
+const nearRoom = 262_144;
+const nearRetry = 20_000;
 
 /** What came of an attempt to send: a message went out; this link cannot, again after so many µs; no link may. */
 type Attempt = { sent: boolean; full: boolean; again: number };
@@ -55,7 +62,10 @@ export class Sender {
     const waiting = this.#active.filter((lane) => lane.source.waiting());
     this.law.eager = !waiting.length || waiting.some(urgent);
     for (const lane of this.#active) lane.path.onTimeout(now);
-    if (!this.stopped) wait = this.#serve(now);
+    if (!this.stopped) {
+      for (const lane of this.#active) wait = Math.min(wait, lane.push(now));
+      wait = Math.min(wait, this.#serve(now));
+    }
     this.#active = this.#active.filter((lane) => {
       const at = lane.path.deadline();
       if (at) wait = Math.min(wait, at - now);
@@ -128,9 +138,25 @@ export class SendingLane {
     return !problem;
   }
 
+  /** Foreground goes out over it outside the law. */
+  get #near(): boolean {
+    const { base } = this.path;
+    return base > 0 && base < nearBase && urgent(this);
+  }
+
+  /** Sends what is outside the law as the link's buffers have room; says after how many µs to look again. */
+  push(now: number): number {
+    while (!this.closed && this.#near) {
+      if (this.#link.waiting() > nearRoom) return nearRetry;
+      const part = this.source.next(pieceSize / 2);
+      if (!part || !this.#link.sendBackground(encode({ type: 'data', sentAt: now >>> 0, ...part }))) break;
+    }
+    return never;
+  }
+
   /** Sends a message if it may. */
   send(now: number): Attempt {
-    if (this.closed || !this.source.waiting()) return held();
+    if (this.closed || !this.source.waiting() || this.#near) return held();
     const { law } = this.#sender;
     const size = this.path.messageSize();
     const may = this.path.maySend(now, size);

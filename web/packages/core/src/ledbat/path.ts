@@ -109,6 +109,11 @@ export class Path {
     h.ceiling = new Ceiling();
   }
 
+  /** The least round trip; 0 while unknown. */
+  get base(): number {
+    return this.#delays.base();
+  }
+
   /** Size of the next message in bytes, header included. */
   messageSize(): number {
     const v = this.#host.view;

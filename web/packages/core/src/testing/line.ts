@@ -153,6 +153,8 @@ export class Wire implements BackgroundLink {
   buffered = 0;
   /** Whether the n-th message is lost, from 1; it comes a round trip later, as SCTP sends it again. */
   lost: (n: number) => boolean = () => false;
+  /** Called when a message has left the buffer, which counts what waits for the line then. */
+  drained?: () => void;
   /** Acks do not arrive. */
   silent = false;
   arrived: (message: Uint8Array) => void = () => {};
@@ -175,7 +177,15 @@ export class Wire implements BackgroundLink {
     this.times.push(time.now());
     this.bytes += message.length;
     const again = this.lost(this.sizes.length) ? this.#delay : 0;
-    time.setTimer(() => this.arrived(message), this.#line.pass(message.length) + this.#delay / 2 + again);
+    const pass = this.#line.pass(message.length);
+    if (this.drained) {
+      this.buffered += message.length;
+      time.setTimer(() => {
+        this.buffered -= message.length;
+        this.drained?.();
+      }, pass);
+    }
+    time.setTimer(() => this.arrived(message), pass + this.#delay / 2 + again);
     return true;
   }
 
