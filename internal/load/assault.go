@@ -2,7 +2,6 @@ package load
 
 import (
 	"context"
-	"crypto/tls"
 	"encoding/binary"
 	"fmt"
 	"net"
@@ -90,20 +89,7 @@ func (a *Assault) one(ctx context.Context) {
 		stop()
 		_ = ws.conn.Close()
 	}()
-	if a.kind == Deaf {
-		small(ws.conn)
-	}
 	a.burden(ctx, ws, n)
-}
-
-// small has the system take in next to nothing for a socket that is not read.
-func small(conn net.Conn) {
-	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn()
-	}
-	if tcp, ok := conn.(*net.TCPConn); ok {
-		_ = tcp.SetReadBuffer(4096)
-	}
 }
 
 // hold keeps a connection for as long as the tracker does.
