@@ -1,11 +1,8 @@
 package wsconn
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
 	"net"
-	"net/http"
 	"net/netip"
 	"runtime"
 	"sync"
@@ -25,7 +22,9 @@ type DoorConfig struct {
 	Patience             time.Duration         // that one of them has when others want its place; 5 s
 	Silence              time.Duration         // after which one that says nothing is given up; 10 s
 	Trusted              func(netip.Addr) bool // says of a proxy that it is one: many stand behind its address
-	Refused              func(reason string)   // counts: total, half-open
+	Refused              func(reason string)   // counts: total, half-open, rate
+	Knock                func(netip.Addr) bool // takes a place of an address's budget before its handshake; false refuses it
+	Entered              func(netip.Addr)      // gives it back: the request is there, and counts as what it is
 }
 
 func (c *DoorConfig) complete() {
@@ -55,6 +54,12 @@ func (c *DoorConfig) complete() {
 	if c.Refused == nil {
 		c.Refused = func(string) {}
 	}
+	if c.Knock == nil {
+		c.Knock = func(netip.Addr) bool { return true }
+	}
+	if c.Entered == nil {
+		c.Entered = func(netip.Addr) {}
+	}
 }
 
 // Door is a listener that admits. A connection is silent until its first byte has come, and holds nothing but a small
@@ -73,6 +78,7 @@ type Door struct {
 	room chan struct{} // a place may be free
 	wg   sync.WaitGroup
 
+	turns  *turns
 	starts *rate.Limiter // of handshakes; only Accept
 	steps  *rate.Limiter // of what the system hands over; only admit
 
@@ -96,7 +102,7 @@ func NewDoor(l net.Listener, cfg DoorConfig) *Door {
 	cfg.complete()
 	d := &Door{
 		Listener: l, cfg: cfg, in: make(chan *Socket), quit: make(chan struct{}), done: make(chan struct{}),
-		room: make(chan struct{}, 1), from: map[netip.Addr]int{},
+		room: make(chan struct{}, 1), from: map[netip.Addr]int{}, turns: newTurns(),
 	}
 	d.starts = rate.NewLimiter(rate.Limit(cfg.PerSecond), atOnce)
 	d.steps = rate.NewLimiter(rate.Limit(stepsEach*cfg.PerSecond), atOnce)
@@ -142,6 +148,7 @@ func (d *Door) Close() error {
 		_ = s.Close()
 	}
 	d.wg.Wait()
+	d.turns.close()
 	return err
 }
 
@@ -187,6 +194,7 @@ func (d *Door) admit() {
 		if !d.take(&Socket{TCPConn: tcp, door: d}) || !d.rest(d.steps) {
 			return
 		}
+		d.turns.pass()
 	}
 }
 
@@ -346,49 +354,5 @@ func (d *Door) settle(s *Socket, state stayState) {
 	select {
 	case d.room <- struct{}{}:
 	default: // somebody looks already
-	}
-}
-
-type doorKey struct{}
-
-// Context is for http.Server.ConnContext; Guard finds the connection in it.
-func (d *Door) Context(ctx context.Context, conn net.Conn) context.Context {
-	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn()
-	}
-	if s, ok := conn.(*Socket); ok {
-		return context.WithValue(ctx, doorKey{}, s)
-	}
-	return ctx
-}
-
-// Guard notes that a request has come.
-func (d *Door) Guard(h http.Handler) http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if s, ok := r.Context().Value(doorKey{}).(*Socket); ok {
-			d.mu.Lock()
-			if s.state == busy {
-				d.settle(s, through)
-			}
-			d.mu.Unlock()
-		}
-		h.ServeHTTP(w, r)
-	})
-}
-
-// left notes that a socket is closed. One that was not through has been given up: it asked for nothing.
-func (d *Door) left(s *Socket) {
-	d.mu.Lock()
-	was := s.state
-	if was != away && was != through {
-		d.settle(s, away)
-	}
-	if was != away {
-		s.state = away
-		d.open--
-	}
-	d.mu.Unlock()
-	if was != away && was != through {
-		d.cfg.Refused("half-open")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"net"
 	"net/netip"
+	"sync/atomic"
 	"syscall"
 	"time"
 )
@@ -12,8 +13,10 @@ import (
 // has left, and waited for without a reader above it.
 type Socket struct {
 	*net.TCPConn
-	door *Door
-	dry  bool // only who reads
+	door   *Door
+	dry    bool        // only who reads
+	inside atomic.Bool // its request is there, or it is closed: what is done now is done for somebody
+	turn   atomic.Bool // to work on its handshake is its own
 	stay
 }
 
@@ -85,6 +88,10 @@ func (s *Socket) first() {
 	if !s.door.speaks(s) {
 		return
 	}
+	if !s.trusted && !s.door.cfg.Knock(s.from) {
+		s.refuse("rate")
+		return
+	}
 	_ = s.SetReadDeadline(time.Time{})
 	select {
 	case s.door.in <- s:
@@ -107,7 +114,39 @@ func (s *Socket) Read(b []byte) (int, error) {
 	if s.dry {
 		return 0, errDry
 	}
-	return s.TCPConn.Read(b)
+	if s.inside.Load() {
+		return s.TCPConn.Read(b)
+	}
+	s.rest()
+	n, err := s.TCPConn.Read(b)
+	s.work()
+	return n, err
+}
+
+// Write implements net.Conn.
+func (s *Socket) Write(b []byte) (int, error) {
+	s.rest() // what comes after the last words of a handshake is little, or nothing
+	return s.TCPConn.Write(b)
+}
+
+// work waits for a turn. Somebody else may end it at any time.
+func (s *Socket) work() {
+	if s.inside.Load() || !s.door.turns.take() {
+		return
+	}
+	if s.turn.Swap(true) { // of another goroutine of this connection
+		s.door.turns.give()
+	}
+	if s.inside.Load() {
+		s.rest()
+	}
+}
+
+// rest ends a turn, if there is one.
+func (s *Socket) rest() {
+	if s.turn.Load() && s.turn.Swap(false) {
+		s.door.turns.give()
+	}
 }
 
 // without calls f while the socket gives nothing.
@@ -119,14 +158,29 @@ func (s *Socket) without(f func() bool) bool {
 
 // Close implements net.Conn.
 func (s *Socket) Close() error {
-	s.door.left(s)
+	if was := s.door.left(s); was != away && was != through { // it asked for nothing
+		s.door.cfg.Refused("half-open")
+	}
+	return s.end()
+}
+
+func (s *Socket) end() error {
+	s.inside.Store(true)
+	s.rest()
 	return s.TCPConn.Close()
+}
+
+// refuse ends a connection that has a place.
+func (s *Socket) refuse(reason string) {
+	s.door.left(s)
+	s.reset()
+	s.door.cfg.Refused(reason)
 }
 
 // reset ends a connection without farewell: the system keeps nothing of it either.
 func (s *Socket) reset() {
 	_ = s.SetLinger(0)
-	_ = s.TCPConn.Close()
+	_ = s.end()
 }
 
 // waitable is how to wait for a connection without reading, and the socket under its TLS.

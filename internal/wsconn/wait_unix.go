@@ -11,4 +11,11 @@ func readable(fd uintptr) bool {
 	return n > 0 || err != nil // whoever reads then is told what is wrong
 }
 
+// swallow takes what there is; false says that there was nothing.
+func swallow(fd uintptr) bool {
+	var b [16]byte
+	n, _ := unix.Read(int(fd), b[:])
+	return n > 0
+}
+
 const canWait = true

@@ -1,0 +1,98 @@
+package wsconn
+
+import (
+	"os"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+const (
+	// mostCourtesy is how long who is in goes first without a pause: where there is no end of them, who comes gets on, too.
+	mostCourtesy = 2 * time.Millisecond
+	// mostTurn is how long one turn is waited for. Turns are work and no waiting, so nobody has one for so long.
+	mostTurn = 50 * time.Millisecond
+)
+
+// turns are what shaking hands is done in. It is expensive and comes in crowds: without turns, a message of somebody who is in
+// waits until the hands of all who came before it are shaken. So there are few at a time, each ends where its connection next
+// reads or writes, and before each everything has gone that was ready: messages wait for one piece of a handshake, not for many.
+type turns struct {
+	places chan struct{} // as many as go on at a time
+
+	mu    sync.Mutex // one round trip at a time
+	near  *os.File   // of a pipe; nil where there is none
+	far   *os.File
+	raw   syscall.RawConn // of near
+	most  time.Duration   // mostCourtesy, but in a test
+	asked bool            // guarded by mu
+	wake  func(uintptr) bool
+}
+
+// newTurns leaves half of the processors to who is in.
+func newTurns() *turns {
+	t := &turns{places: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), most: mostCourtesy}
+	near, far, err := os.Pipe()
+	if err != nil {
+		return t // without a file to spare there is less courtesy
+	}
+	raw, err := near.SyscallConn()
+	if err != nil || !canWait {
+		_, _ = near.Close(), far.Close()
+		return t
+	}
+	t.near, t.far, t.raw, t.wake = near, far, raw, t.back
+	return t
+}
+
+// take waits for a turn; false says that none came.
+func (t *turns) take() bool {
+	select {
+	case t.places <- struct{}{}:
+	default:
+		late := time.NewTimer(mostTurn)
+		defer late.Stop()
+		select {
+		case t.places <- struct{}{}:
+		case <-late.C:
+			return false
+		}
+	}
+	t.pass()
+	return true
+}
+
+func (t *turns) give() { <-t.places }
+
+// pass lets everything go first that is ready. The runtime looks at its sockets when nothing else is to be done, so who steps
+// aside for other goroutines alone still goes before messages that have come and were not looked at. A byte through a
+// pipe comes back once they were.
+func (t *turns) pass() {
+	if t.raw == nil {
+		runtime.Gosched()
+		return
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.asked = false
+	_ = t.near.SetReadDeadline(time.Now().Add(t.most))
+	_ = t.raw.Read(t.wake)
+	runtime.Gosched() // the last to be ready is the first to go
+}
+
+// back asks once, and is then called when there is an answer.
+func (t *turns) back(fd uintptr) bool {
+	if !t.asked {
+		t.asked = true
+		_, err := t.far.Write([]byte{0})
+		return err != nil
+	}
+	return swallow(fd)
+}
+
+func (t *turns) close() {
+	if t.near != nil {
+		_, _ = t.near.Close(), t.far.Close()
+	}
+}
