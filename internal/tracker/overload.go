@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"math/rand/v2"
+	"net/netip"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -22,6 +23,66 @@ const maxTurning = 64
 // Crowded says whether there is not even room for saying so; or whether viewers are being handed over, for a handshake that
 // is refused goes to another tracker where a balancer or a browser has several, and one that was accepted does not.
 func (t *Tracker) Crowded() bool { return t.turning.Load() >= maxTurning || t.handing.Load() }
+
+// budget is how many sockets an address may begin, and since when that is so.
+type budget struct {
+	left float64
+	at   time.Time
+}
+
+// mostConnects is what an address may begin at once; a session that is ended for what it did costs offence of those.
+func (t *Tracker) mostConnects() float64 { return 5 * float64(t.cfg.ConnectsPerSecond) }
+func (t *Tracker) offence() float64      { return float64(t.cfg.ConnectsPerSecond) }
+
+// connects is the budget of an address now. Under mu.
+func (t *Tracker) connects(of *address, now time.Time) float64 {
+	b := &of.connects
+	if passed := now.Sub(b.at); passed > 0 {
+		b.left, b.at = min(t.mostConnects(), b.left+passed.Seconds()*float64(t.cfg.ConnectsPerSecond)), now
+	}
+	return b.left
+}
+
+// addressOf knows an address from now on; nil says that there are too many. Under mu.
+func (t *Tracker) addressOf(a netip.Addr, now time.Time) *address {
+	of := t.addresses[a]
+	if of == nil && len(t.addresses) < 4*t.cfg.MaxSessions {
+		of = &address{connects: budget{t.mostConnects(), now}}
+		t.addresses[a] = of
+	}
+	return of
+}
+
+// Knock takes a place from an address's budget before hands are shaken with it, which costs more than all that its sockets
+// may say in a second; false is for an address that has none left.
+func (t *Tracker) Knock(a netip.Addr) bool {
+	now := t.cfg.Now()
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	of := t.addressOf(counted(a), now)
+	if of == nil || t.connects(of, now) < 1 {
+		return false
+	}
+	of.connects.left--
+	return true
+}
+
+// Entered gives the place back: the request has come, and a socket that it asks for takes its own.
+func (t *Tracker) Entered(a netip.Addr) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if of := t.addresses[counted(a)]; of != nil {
+		of.connects.left = min(t.mostConnects(), of.connects.left+1)
+	}
+}
+
+// offended has an address pay for a session that was ended for what it did: who comes back at once to do it again would cost
+// a handshake each time. The debt is that of one second at most.
+func (t *Tracker) offended(of *address) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	of.connects.left = max(-t.offence(), of.connects.left-t.offence())
+}
 
 // turned receives on behalf of a socket that was turned away.
 type turned struct{ t *Tracker }

@@ -110,7 +110,7 @@ func (s *session) Receive(raw []byte) bool {
 
 // End implements Receiver.
 func (s *session) End(err error) {
-	s.t.endedWith(err)
+	s.t.endedWith(err, s.of)
 	if s.greeted != nil {
 		s.greeted.Stop()
 	} else {
@@ -127,7 +127,7 @@ func (s *session) decode(raw []byte) (m signal.Message, ok bool) {
 		s.t.cfg.Metrics.Add(defMessages, 1, "unknown", "in")
 		s.fail(0, "rate-limited", "Too many messages.", "Send at most the number of messages a second that welcome names.", 1000)
 		if s.over > maxRateOver {
-			s.conn.Close(closePolicy, "rate-limited")
+			s.violates("rate-limited")
 			return nil, false
 		}
 		return nil, true
@@ -140,7 +140,7 @@ func (s *session) decode(raw []byte) (m signal.Message, ok bool) {
 		s.t.cfg.Metrics.Add(defMessages, 1, "unknown", "in")
 		s.fail(malformed.Request, "bad-message", "The "+malformed.Error()+".", "See spec/tracker-protocol.md.", 0)
 		if s.bad >= maxBad {
-			s.conn.Close(closePolicy, "bad-message")
+			s.violates("bad-message")
 			return nil, false
 		}
 		return nil, true
@@ -155,16 +155,23 @@ func (s *session) decode(raw []byte) (m signal.Message, ok bool) {
 	return m, true
 }
 
+// violates ends a session for what it did.
+func (s *session) violates(reason string) {
+	s.t.offended(s.of)
+	s.conn.Close(closePolicy, reason)
+}
+
 // oversized is satisfied by errors of connections whose other side sent too much.
 type oversized interface{ Oversized() bool }
 
 // endedWith counts a socket whose other side broke the size limit, or let a write wait too long.
-func (t *Tracker) endedWith(err error) {
+func (t *Tracker) endedWith(err error, of *address) {
 	if isSlow(err) {
 		t.cfg.Metrics.Add(defRejected, 1, "slow")
 	}
 	var o oversized
 	if errors.As(err, &o) && o.Oversized() {
+		t.offended(of)
 		t.cfg.Metrics.Add(defRejected, 1, "oversized")
 	}
 }
@@ -191,7 +198,10 @@ func (s *session) handle(m signal.Message) bool {
 	default:
 		s.bad++
 		s.fail(0, "bad-message", "A tracker sends messages of type "+m.Type()+", it does not take them.", "See spec/tracker-protocol.md.", 0)
-		return s.bad < maxBad
+		if s.bad >= maxBad {
+			s.violates("bad-message")
+			return false
+		}
 	}
 	return true
 }

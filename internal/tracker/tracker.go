@@ -14,8 +14,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/time/rate"
-
 	"github.com/leeway-video/leeway/internal/courier"
 	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/wire/bus"
@@ -73,7 +71,7 @@ type Tracker struct {
 
 // address is what comes from one address. Guarded by Tracker.mu.
 type address struct {
-	connects *rate.Limiter
+	connects budget
 	sockets  int
 }
 
@@ -201,7 +199,7 @@ func (t *Tracker) maintain() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for a, of := range t.addresses {
-		if of.sockets == 0 && of.connects.TokensAt(now) >= float64(of.connects.Burst()) {
+		if of.sockets == 0 && t.connects(of, now) >= t.mostConnects() {
 			delete(t.addresses, a)
 		}
 	}
@@ -297,15 +295,14 @@ func (t *Tracker) admit(a netip.Addr) (of *address, reason string) {
 	if t.closed || t.draining.Load() || t.sockets >= t.cfg.MaxSessions {
 		return nil, "total"
 	}
-	of = t.addresses[a]
-	if of == nil {
-		if len(t.addresses) >= 4*t.cfg.MaxSessions {
-			return nil, "total"
-		}
-		of = &address{connects: rate.NewLimiter(rate.Limit(t.cfg.ConnectsPerSecond), 5*t.cfg.ConnectsPerSecond)}
-		t.addresses[a] = of
+	if of = t.addressOf(a, now); of == nil {
+		return nil, "total"
 	}
-	if !of.connects.AllowN(now, 1) || of.sockets >= t.cfg.MaxPerAddress {
+	if t.connects(of, now) < 1 {
+		return nil, "rate"
+	}
+	of.connects.left--
+	if of.sockets >= t.cfg.MaxPerAddress {
 		return nil, "rate"
 	}
 	of.sockets++

@@ -148,7 +148,7 @@ func (s *torrentSession) Receive(raw []byte) bool {
 
 // End implements Receiver.
 func (s *torrentSession) End(err error) {
-	s.t.endedWith(err)
+	s.t.endedWith(err, s.of)
 	if s.silent != nil {
 		s.silent.Stop()
 	}
@@ -254,6 +254,7 @@ func (s *torrentSession) handle(raw []byte) bool {
 }
 
 func (s *torrentSession) violates(reason string) bool {
+	s.t.offended(s.of)
 	s.conn.Close(closePolicy, reason)
 	return false
 }
