@@ -27,13 +27,13 @@ func startServer(_ context.Context, r *bench.Run, pair *certificate, secure bool
 	if secure {
 		s = service{Cert: pair.cert, Key: pair.key}
 	}
-	out, _, err := startService(r, s)
+	out, _, err := startServiceOn(on(serverCore), r, s)
 	return out, err
 }
 
-// startService returns the child, too: it answers whatever it is sent with what it has counted.
-func startService(r *bench.Run, s service) (*process, *bench.Process, error) {
-	p, err := r.Start(on(serverCore), "tracker", "server", "leeway-server")
+// startServiceOn returns the child, too: it answers whatever it is sent with what it has counted.
+func startServiceOn(where bench.Command, r *bench.Run, s service) (*process, *bench.Process, error) {
+	p, err := r.Start(where, "tracker", "server", "leeway-server")
 	if err != nil {
 		return nil, nil, err
 	}

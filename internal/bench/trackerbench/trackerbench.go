@@ -77,8 +77,10 @@ func twoCores(context.Context) error {
 	if runtime.NumCPU() < 2 {
 		return errors.New("server and driver need a core each; this process has one")
 	}
-	if _, err := exec.LookPath("taskset"); err != nil {
-		return errors.New("taskset is not here; apt-get install util-linux")
+	for _, tool := range []string{"taskset", "chrt"} {
+		if _, err := exec.LookPath(tool); err != nil {
+			return fmt.Errorf("%s is not here; apt-get install util-linux", tool)
+		}
 	}
 	return nil
 }

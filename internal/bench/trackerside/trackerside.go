@@ -92,7 +92,7 @@ func (s *Service) listen(cfg Config) error {
 		return err
 	}
 	s.Address = listener.Addr().String()
-	door := wsconn.NewDoor(listener, wsconn.DoorConfig{MaxOpen: s.Room(), Refused: s.Rejected})
+	door := wsconn.NewDoor(listener, wsconn.DoorConfig{MaxOpen: s.Room(), Refused: s.Rejected, Knock: s.Knock, Entered: s.Entered})
 	listener = door
 	if secure != nil {
 		listener = tls.NewListener(listener, secure)
