@@ -28,6 +28,8 @@ export interface StackOptions {
   tracker?: object;
   /** Beside the site's own policy. */
   policy?: object;
+  /** Keys that join tokens are checked with, a JWK Set: the site is token-only. */
+  tokenKeys?: object;
 }
 
 /**
@@ -173,6 +175,9 @@ export class Stack {
       hosts,
       fetch_base: this.origin.url('', 'seed'),
       policy: { certify_from: 1, control_group_permille: 0, ...this.options.policy },
+      ...(this.options.tokenKeys && {
+        token_keys: this.data.write('keys.json', JSON.stringify(this.options.tokenKeys)),
+      }),
     };
   }
 }

@@ -20,7 +20,7 @@ function run(): void {
   const script = (document.currentScript ?? document.querySelector('script[data-tracker]')) as HTMLScriptElement | null;
   // A second tag, or a bundle beside the tag, would share everything twice.
   if (window.leeway) return;
-  const options = readTag(script ? { ...script.dataset } : {}, script?.src ?? '');
+  const options = readTag(script ? script.dataset : {}, script?.src ?? '');
   const log = (...words: unknown[]) => console.info('[leeway]', ...words);
   const leeway = createLeeway(options);
   let hook: Hook | undefined;

@@ -78,11 +78,22 @@ describe('the script tag', () => {
       tracker: 'wss://t',
       site: 'demo',
       title: 'x',
-      token: 'j',
+      token: expect.any(Function),
       consent: 'required',
       prefetch: true,
       debug: true,
     });
+  });
+
+  test('has its token read anew each time', () => {
+    const data: Record<string, string> = { token: ' j ' };
+    const { token } = readTag(data, '');
+    expect(token!()).toBe('j');
+    data.token = 'k';
+    expect(token!()).toBe('k');
+    delete data.token;
+    expect(token!()).toBe('');
+    expect(readTag({}, '').token).toBeUndefined();
   });
 
   test('without a tracker means the host that served the script', () => {

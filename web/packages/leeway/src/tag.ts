@@ -4,7 +4,8 @@ export interface TagOptions {
   tracker: string;
   site?: string;
   title?: string;
-  token?: string;
+  /** What the attribute says by then: a page with tokens of a few minutes writes the next one there. */
+  token?: () => string;
   consent: 'required' | 'given';
   prefetch: boolean;
   debug: boolean;
@@ -18,7 +19,7 @@ export function readTag(data: Record<string, string | undefined>, source: string
     tracker: text(data.tracker) ?? originOf(source),
     site: text(data.site),
     title: text(data.title),
-    token: text(data.token),
+    token: data.token === undefined ? undefined : () => text(data.token) ?? '',
     consent: data.consent !== undefined && data.consent !== 'given' ? 'required' : 'given',
     prefetch: data.prefetch !== 'off',
     debug: data.debug !== undefined && data.debug !== 'false',

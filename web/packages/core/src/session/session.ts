@@ -126,7 +126,7 @@ export function createSession(o: SessionOptions): TrackerSession {
   let ticket: string | undefined;
   let timer = 0;
   let token: string | undefined;
-  /** Until when the token in hand is shown again; then the page is asked for another. */
+  /** Until when the token in hand is shown again; then the page is asked for another. Below 0: the tracker took none. */
   let renewAt = 0;
   let renewals = 0;
   let tokenEnd = 0;
@@ -193,7 +193,8 @@ export function createSession(o: SessionOptions): TrackerSession {
     attempt = Math.min(attempt + 1, 16);
     counters.reconnects++;
     timer = clock.setTimer(connect, Math.max(jitter, notBefore - now));
-    handlers.lost(attempt);
+    // A tracker that refuses tokens is there.
+    handlers.lost(renewAt < 0 ? 0 : attempt);
   };
 
   const connect = () => {
@@ -300,8 +301,8 @@ export function createSession(o: SessionOptions): TrackerSession {
         if (code === 'token-expired' && !message.id) renewIn(0);
         return;
       }
-      if (attempt < tokenTries - 1 || renewAt) {
-        renewAt = 0;
+      if (attempt < tokenTries - 1 || renewAt > 0) {
+        renewAt = -1;
         lose(0);
         return;
       }

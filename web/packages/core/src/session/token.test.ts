@@ -186,6 +186,15 @@ describe('the join token', () => {
     door.session.stop();
   });
 
+  test('that the tracker does not take is no sign that it cannot be reached', async () => {
+    const token = vi.fn(() => 'bad');
+    const door = new Door(token);
+    await door.pass(minute);
+    expect(door.handlers.refused).toHaveBeenCalledOnce();
+    expect(token).toHaveBeenCalledTimes(5);
+    expect(door.handlers.lost.mock.calls).toEqual([[0], [0], [0], [0]]);
+  });
+
   test('that is always the same is not shown faster and faster', async () => {
     const token = vi.fn(async () => 'token-1');
     const door = new Door(token);
