@@ -17,13 +17,14 @@ const (
 
 // ahead is what is fetched before the player asks for it (spec/schedule.md, "Prefetch").
 type ahead struct {
-	running bool
-	allowed bool            // the last look could have fetched something ahead
-	list    []*seg          // what the schedule may fetch ahead now
-	kept    map[string]*seg // with pieces that came ahead
-	again   time.Duration   // when the receiver's law may allow another request
-	timer   func()          // has the schedule asked again then
-	coming  map[int][]*seg  // behind the last asked one, by track
+	running  bool
+	allowed  bool            // the last look could have fetched something ahead
+	list     []*seg          // what the schedule may fetch ahead now
+	kept     map[string]*seg // with pieces that came ahead
+	again    time.Duration   // when the receiver's law may allow another request
+	timer    func()          // has the schedule asked again then
+	coming   map[int][]*seg  // behind the last asked one, by track
+	adaptive bool            // who asked for that chooses among renditions itself
 }
 
 // next are the segments behind what the player has asked for last, in playback order.
@@ -76,9 +77,13 @@ func (e *engine) lookAhead() {
 	}
 	n := schedule.Prefetch(in)
 	a.running, a.list = n > 0, a.list[:0]
-	lacking := 0
+	lacking, left := 0, e.dated(a.adaptive)
 	for _, s := range next[:n] {
 		held := e.store.get(s.id)
+		if left && (held == nil || held.count == 0) {
+			left = false // for the player to ask for, and to measure the line by
+			continue
+		}
 		if lacking < mostBehind && (held != nil && held.count > 0 || e.near(s) || e.announced(s)) {
 			a.list = append(a.list, s)
 			if s.cert != nil && !held.complete() {

@@ -65,7 +65,7 @@ func (e *engine) look(r request) {
 			coming = append(coming, s)
 		}
 	}
-	e.ahead.coming[r.track] = coming
+	e.ahead.coming[r.track], e.ahead.adaptive = coming, r.adaptive
 	var uncertified []*seg
 	for _, s := range e.segments.all() {
 		if s.uncertified != nil {
@@ -84,11 +84,7 @@ func (e *engine) look(r request) {
 // stale says whether the estimate is so old that a segment which can wait should come from the origin: once in a while
 // only, for peers that send all the time leave no transfer the line to itself.
 func (e *engine) stale(s *seg, r request) bool {
-	now, last := e.loop.Now(), e.line.at
-	if e.looked.After(last) {
-		last = e.looked
-	}
-	if !r.adaptive || e.off != "" || !last.IsZero() && now.Sub(last) < capacityFresh || e.store.get(s.id).complete() {
+	if !e.dated(r.adaptive) || e.store.get(s.id).complete() {
 		return false
 	}
 	for _, other := range e.segments.all() {
@@ -100,8 +96,17 @@ func (e *engine) stale(s *seg, r request) bool {
 	if v.DeadlineUs-e.nowUs() < v.UrgentWindow(e.cfg.Policy.UrgentPermille) {
 		return false
 	}
-	e.looked = now
+	e.looked = e.loop.Now()
 	return true
+}
+
+// dated says whether the estimate is too old to choose renditions by.
+func (e *engine) dated(adaptive bool) bool {
+	last := e.line.at
+	if e.looked.After(last) {
+		last = e.looked
+	}
+	return adaptive && e.off == "" && (last.IsZero() || e.loop.Now().Sub(last) >= capacityFresh)
 }
 
 // abort takes a load back.

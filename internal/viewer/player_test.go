@@ -125,16 +125,23 @@ func TestRenditionsFollowTheLine(t *testing.T) {
 }
 
 // TestTheLineIsLookedAtOnceAMinute has a viewer whose segments all come from others: the origin is asked now and then, so
-// that the choice of renditions follows the line.
+// that the choice of renditions follows the line; what is fetched ahead leaves a segment out for that.
 func TestTheLineIsLookedAtOnceAMinute(t *testing.T) {
-	s := newScene(t, fourSeconds(60, 150_000, 500_000))
-	s.viewer(fast, nil)
-	s.w.run(20 * time.Second)
-	a := s.viewer(fast, nil)
-	s.w.run(300 * time.Second)
-	s.check()
-	if n := a.now().Stats.Reasons["policy"]; n < 2 || n > 5 {
-		t.Errorf("%d looks in four minutes: %v", n, a.now().Stats.Reasons)
+	for _, prefetch := range []bool{false, true} {
+		s := newScene(t, fourSeconds(60, 150_000, 500_000))
+		s.tracker.policy.Prefetch = prefetch
+		s.viewer(fast, nil)
+		s.w.run(20 * time.Second)
+		a := s.viewer(fast, nil)
+		s.w.run(300 * time.Second)
+		s.check()
+		st := a.now().Stats
+		if n := st.Reasons["policy"]; n < 2 || n > 5 {
+			t.Errorf("prefetch %v: %d looks in four minutes: %v", prefetch, n, st.Reasons)
+		}
+		if prefetch != (st.PrefetchedBytes > 5_000_000) {
+			t.Errorf("prefetch %v: %d bytes came ahead", prefetch, st.PrefetchedBytes)
+		}
 	}
 }
 

@@ -240,6 +240,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
 
   // ---- schedule ----
 
+  const { stale, dated } = createLook(clock, line, () => segments.byId.values());
   const ahead = createLookAhead({
     nowUs,
     rules: deps.background && deps.ahead,
@@ -249,6 +250,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     segments: segments.byId,
     peers,
     mayRequest: () => deps.background!().mayRequest(),
+    dated,
   });
 
   const view = createView({ nowUs, policy, line, cache, segments: segments.byId, peers, listed: ahead.listed });
@@ -287,7 +289,6 @@ export const createEngine = (deps: EngineDeps): Engine => {
     if (wait < longestSleepMs) aheadTimer = clock.setTimer(changed, Math.max(wait, 1));
   };
 
-  const stale = createLook(clock, line, () => segments.byId.values());
   const begin = async (load: Load, isOver: () => boolean) => {
     const { request } = load;
     view.asked(request);

@@ -17,13 +17,13 @@ const everything: AheadRules = {
 };
 
 /** A viewer of 100 kB/s, and one that comes 60 s later. */
-const scene = async (rules?: Partial<AheadRules>, deps: Partial<EngineDeps> = {}, live = false) => {
+const scene = async (rules?: Partial<AheadRules>, deps: Partial<EngineDeps> = {}, first = {}, adaptive = false) => {
   const film = new Film(60, 4000, 400_000);
   const all = setUp(film);
   const given = rules && (() => ({ ...everything, ...rules }));
-  all.viewer(undefined, { ahead: () => everything }).live = live;
+  Object.assign(all.viewer(undefined, { ahead: () => everything }), first);
   await all.run(60_000);
-  const late = all.viewer(undefined, { ahead: given, ...deps });
+  const late = all.viewer(undefined, { ahead: given, ...deps }, adaptive);
   late.tells = 32;
   const totals = () => late.engine.snapshot().totals;
   /** Of what is held, ms. */
@@ -46,10 +46,19 @@ test('what follows is fetched from viewers, behind everything else', async () =>
 });
 
 test('who fetches nothing ahead, since it may have no end, serves who does', async () => {
-  const { run, totals, viewers } = await scene({}, {}, true);
+  const { run, totals, viewers } = await scene({}, {}, { live: true });
   await run(80_000);
   expect(totals().prefetched_bytes).toBeGreaterThan(1_000_000);
   expect(viewers[0]!.engine.snapshot().totals.prefetched_bytes).toBe(0);
+});
+
+test('a segment is left out for the line to be measured by, once a minute, where renditions are chosen', async () => {
+  const { late, run, totals } = await scene({}, {}, {}, true);
+  await run(240_000);
+  const looks = late.results.filter(({ reason }) => reason === 'policy').length;
+  expect(looks).toBeGreaterThanOrEqual(2);
+  expect(looks).toBeLessThanOrEqual(5);
+  expect(totals().prefetched_bytes).toBeGreaterThan(5_000_000);
 });
 
 test.each([

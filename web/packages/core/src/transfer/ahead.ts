@@ -21,6 +21,8 @@ export interface LookAheadHost {
   peers: Map<string, Peer>;
   /** Whether the law allows another request; otherwise after how many ms to ask again. */
   mayRequest(): true | number;
+  /** Whether the estimate of the line is too old to choose renditions by. */
+  dated(): boolean;
 }
 
 export interface LookAhead {
@@ -148,8 +150,14 @@ export const createLookAhead = (host: LookAheadHost): LookAhead => {
       running = n > 0;
       list = [];
       let lacking = 0;
+      let left = last?.adaptive && host.dated();
       for (const s of next.slice(0, n)) {
         const held = cache.get(s.id);
+        // For the player to ask for, and to measure the line by.
+        if (left && !held?.count) {
+          left = false;
+          continue;
+        }
         if (lacking >= mostBehind || !(held?.count || among(s, nearest) || announced(s))) continue;
         list.push(s);
         if (s.certificate && !complete(held)) lacking += pieceCount(s.certificate.length) - (held?.count ?? 0);

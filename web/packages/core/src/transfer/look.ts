@@ -5,17 +5,20 @@ import type { Segment } from './segments.ts';
 
 const freshMs = 60_000;
 
-/** Whether the estimate is so old that a segment which `can` wait should come from the origin: once in a while only. */
 export const createLook = (clock: Clock, line: Line, segments: () => Iterable<Segment>) => {
   /** When a segment was last asked for that. */
   let lookedMs = -freshMs;
-  return (can: () => boolean): boolean => {
-    const now = clock.now();
-    // Peers that send all the time leave no transfer the line to itself.
-    if (now - Math.max(lookedMs, line.sampledAt() ?? lookedMs) < freshMs) return false;
-    for (const s of segments()) if (s.origin === 'running') return false;
-    if (!can()) return false;
-    lookedMs = now;
-    return true;
+  /** Whether the estimate is too old to choose renditions by: peers that send all the time leave no transfer the line to itself. */
+  const dated = () => clock.now() - Math.max(lookedMs, line.sampledAt() ?? lookedMs) >= freshMs;
+  return {
+    dated,
+    /** Whether a segment that `can` wait should come from the origin for that: once in a while only. */
+    stale(can: () => boolean): boolean {
+      if (!dated()) return false;
+      for (const s of segments()) if (s.origin === 'running') return false;
+      if (!can()) return false;
+      lookedMs = clock.now();
+      return true;
+    },
   };
 };
