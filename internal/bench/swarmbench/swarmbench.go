@@ -109,9 +109,6 @@ func (s scenario) of(name, about string) bench.Case {
 // run plays the trace with Leeway and by the origin alone.
 func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 	plans := Trace(uint64(r.Number)+1, s.viewers, s.film, s.within, s.browsers)
-	if s.download > 0 {
-		plans = s.downloaders()
-	}
 	if s.busy > 0 { // the others are there before it, and have what it plays
 		last := &plans[len(plans)-1]
 		last.Browser, last.Busy, last.Line = true, s.busy, lines[0].Line
@@ -123,6 +120,9 @@ func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 		if s.watch > 0 && (plans[i].LeaveAfter == 0 || plans[i].LeaveAfter > s.watch) {
 			plans[i].LeaveAfter = s.watch
 		}
+	}
+	if s.download > 0 {
+		plans = s.downloaders()
 	}
 	swarms, void, err := s.all(ctx, r, plans)
 	if err != nil {
