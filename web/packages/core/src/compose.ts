@@ -1,7 +1,33 @@
 /** Puts the engine together for a title: the one place where the facade knows what the engine is made of. */
 
+import { type Background, createBackground } from './background/index.ts';
 import { createEngine } from './engine.ts';
 import type { CreateEngine } from './title.ts';
 
-// Without `background`, so without flag bit 2 and without anything fetched ahead: decision 0017 says what it still waits for.
-export const composeEngine: CreateEngine = (context, { clock, crypto }) => createEngine({ ...context, clock, crypto });
+/** One for all titles of the page, since they share its line; and how many titles there are. */
+let background: Background | undefined;
+let engines = 0;
+
+export const composeEngine: CreateEngine = (context, { clock, crypto, random, alarm, tabs }) => {
+  engines++;
+  const engine = createEngine({
+    ...context,
+    clock,
+    crypto,
+    background() {
+      background ??= createBackground({ clock, random, alarm, tabs });
+      return background;
+    },
+  });
+  const { stop } = engine;
+  let stopped = false;
+  engine.stop = () => {
+    stop();
+    if (stopped) return;
+    stopped = true;
+    if (--engines) return;
+    background?.stop();
+    background = undefined;
+  };
+  return engine;
+};
