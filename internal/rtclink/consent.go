@@ -19,12 +19,14 @@ import (
 const settleEvery = 50 * time.Millisecond
 
 // consent is what is left of ICE on a settled link: it answers the other side's checks (RFC 7675), follows it to another of
-// its addresses if it nominates one, and knows when something last came. Pion's agent would keep four goroutines and half
+// its addresses if it nominates one, knows when something last came, and asks when nothing does (rebind.go). Pion's agent would keep four goroutines and half
 // of an idle link's memory for it.
 type consent struct {
 	ufrag      string // of this side
 	user       string // of the requests that are ours to answer
 	password   string // their key
+	request    string // the user of requests to the other side
+	theirs     string // their key
 	controlled bool   // the other side nominates
 	moved      func()
 
@@ -32,6 +34,7 @@ type consent struct {
 	to    atomic.Pointer[netip.AddrPort] // where to
 	heard atomic.Int64                   // when something came that is the other side's, Unix ns
 	relay atomic.Bool                    // the other side says that this is where its relay is
+	asked atomic.Pointer[question]       // this side's latest check, while it may be answered
 }
 
 // learn takes an address of the other side that is signaled late: the one that packets go to may turn out to be a relay's.
@@ -64,11 +67,14 @@ func newConsent(a *ice.Agent, controlled bool, to netip.AddrPort) (*consent, err
 	if err != nil {
 		return nil, err
 	}
-	other, _, err := a.GetRemoteUserCredentials()
+	other, theirs, err := a.GetRemoteUserCredentials()
 	if err != nil {
 		return nil, err
 	}
-	c := &consent{ufrag: own, user: own + ":" + other, password: password, controlled: controlled, moved: func() {}}
+	c := &consent{
+		ufrag: own, user: own + ":" + other, password: password, request: other + ":" + own, theirs: theirs,
+		controlled: controlled, moved: func() {},
+	}
 	c.to.Store(&to)
 	c.heard.Store(time.Now().UnixNano())
 	return c, nil
@@ -84,7 +90,14 @@ func (c *consent) Write(b []byte) (int, error) {
 // take deals with a STUN packet that came by p.
 func (c *consent) take(p *port, b []byte, from netip.AddrPort) {
 	m := &stun.Message{Raw: bytes.Clone(b)}
-	if m.Decode() != nil || m.Type != stun.BindingRequest {
+	if m.Decode() != nil {
+		return
+	}
+	if m.Type == stun.BindingSuccess {
+		c.answered(p, m, from)
+		return
+	}
+	if m.Type != stun.BindingRequest {
 		return
 	}
 	user, err := m.Get(stun.AttrUsername)
@@ -92,16 +105,23 @@ func (c *consent) take(p *port, b []byte, from netip.AddrPort) {
 	if err != nil || string(user) != c.user || key.Check(m) != nil || c.conflicts(m) {
 		return
 	}
-	c.heard.Store(time.Now().UnixNano())
+	elsewhere := from != *c.to.Load()
+	// Who is controlled and asks from elsewhere, where nothing comes from any more, has another address now. It is gone there
+	// once it has answered from there, and not before: whoever saw one request could send it again.
+	lost := elsewhere && !c.controlled && c.silent() >= checkAfter
+	if !lost {
+		c.heard.Store(time.Now().UnixNano())
+	}
 	answer, err := stun.Build(m, stun.BindingSuccess, &stun.XORMappedAddress{IP: from.Addr().AsSlice(), Port: int(from.Port())}, key, stun.Fingerprint)
 	if err != nil {
 		return
 	}
 	p.mux.write(p, answer.Raw, from)
-	if c.controlled && m.Contains(stun.AttrUseCandidate) && from != *c.to.Load() {
-		c.port.Store(p)
-		c.to.Store(&from)
-		c.moved()
+	switch {
+	case lost:
+		c.ask(p, from)
+	case elsewhere && c.controlled && m.Contains(stun.AttrUseCandidate):
+		c.follow(p, from)
 	}
 }
 
@@ -146,17 +166,21 @@ func (l *Link) settle() {
 	l.agent.Store(nil)
 	l.way.agent.Store(nil)
 	_ = agent.GracefulClose()
-	l.after(LostAfter, l.mourn)
+	l.after(checkAfter, l.mourn)
 }
 
-// mourn ends a settled link on which nothing comes any more.
+// mourn asks on a settled link on which nothing comes, and ends one on which nothing comes any more.
 func (l *Link) mourn() {
-	silent := time.Since(time.Unix(0, l.way.settled.Load().heard.Load()))
-	if silent >= LostAfter {
+	c := l.way.settled.Load()
+	switch silent := c.silent(); {
+	case silent >= LostAfter:
 		l.Close(peer.CloseFailed, nil)
-		return
+	case silent >= checkAfter:
+		c.ask(c.port.Load(), *c.to.Load())
+		l.after(checkEvery, l.mourn)
+	default:
+		l.after(checkAfter-silent, l.mourn)
 	}
-	l.after(LostAfter-silent, l.mourn)
 }
 
 // after has the link's timer call f, unless the link is closing.

@@ -183,11 +183,13 @@ func TestWhoNominatesFollowsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &consent{ufrag: "us", user: "us:them", password: "ours"}
+	c.heard.Store(time.Now().Add(-checkAfter / 2).UnixNano())
+	before := c.heard.Load()
 	to := netip.MustParseAddrPort("192.0.2.1:5")
 	c.to.Store(&to)
 	m.settle(c)
 	c.take(c.port.Load(), check("us:them", "ours", ice.UseCandidate(), ice.AttrControlled(1)), netip.MustParseAddrPort("127.0.0.1:9"))
-	if c.heard.Load() == 0 || *c.to.Load() != to {
+	if c.heard.Load() == before || *c.to.Load() != to || c.asked.Load() != nil {
 		t.Errorf("heard at %d, at %s", c.heard.Load(), c.to.Load())
 	}
 	c.heard.Store(0)
