@@ -26,7 +26,7 @@ beforeAll(async () => {
   origin = await Origin.start(filmDir());
   installTorrentPages(origin);
   const hosts = [`127.0.0.1:${origin.port()}`];
-  trackers = [await startLeeway(hosts, 2), await startReference(), await startLeeway(hosts)];
+  trackers = [await startLeeway(hosts, 2), await startReference()];
   browser = await Chromium.start();
 });
 afterAll(async () => {
@@ -136,11 +136,11 @@ describe.each([
 });
 
 test('p2p-media-loader: a swarm for each rendition on one socket, and a stream that is loaded anew finds its peers', async () => {
-  const { urls, metric } = trackers[2]!;
+  const { urls, metric } = trackers[0]!;
   const gauge = (name: string) => metric(`leeway_tracker_webtorrent_${name}`);
   const first = await watch(urls[0]!, 'first');
   await first.until('the first picture', (seen) => seen.currentTime > 0);
-  const second = await watch(urls[0]!, 'second');
+  const second = await watch(urls[1]!, 'second');
   await expect.poll(async () => (await traffic(first)).peers.length, { timeout: 20_000 }).toBe(1);
   await second.page.evaluate(() => (window as unknown as TorrentWindow).__level(0));
   const gauges = async () => [await gauge('swarms'), await gauge('peers'), await gauge('connections')];
@@ -148,10 +148,14 @@ test('p2p-media-loader: a swarm for each rendition on one socket, and a stream t
   await second.page.evaluate(() => (window as unknown as TorrentWindow).__level(1));
   // It has answered an offer, so its client holds the last socket for a second, and its peer_id with it.
   await first.page.evaluate(() => (window as unknown as TorrentWindow).__again());
-  await expect.poll(async () => (await traffic(first)).peers.length, { timeout: 25_000 }).toBe(2);
+  // The same peer again; in each swarm they have another name. Within the minute after which both announce themselves anyway.
+  const met = async () => {
+    const { peers } = await traffic(first);
+    return peers.filter((peer) => peer === peers[0]).length;
+  };
+  await expect.poll(met, { timeout: 45_000 }).toBeGreaterThan(1);
   const { peers, warnings } = await traffic(first);
   figures('p2p-media-loader anew', { peers, warnings });
   await Promise.all([first.close(), second.close()]);
-  expect(peers[1]).toBe(peers[0]);
   for (const warning of warnings) expect(warning).toContain('peer-id-taken');
 });
