@@ -111,7 +111,7 @@ func TestATokenOfFiveMinutesWatchesForFifteen(t *testing.T) {
 	if left := time.UnixMilli(welcome.TokenExpires).Sub(w.clock.now()); left < 4*time.Minute || left > 5*time.Minute {
 		t.Fatalf("the token is good for %v", left)
 	}
-	swarm := v.join().Swarm
+	joined := v.join().Swarm
 	for minute := 3; minute <= 15; minute += 3 {
 		w.clock.move(3 * time.Minute)
 		v.send(&signal.Token{Request: minute, Token: b.token(key, access.Claims{Titles: []string{"/media/*"}})})
@@ -119,14 +119,17 @@ func TestATokenOfFiveMinutesWatchesForFifteen(t *testing.T) {
 		if left := time.UnixMilli(g.TokenExpires).Sub(w.clock.now()); g.Request != minute || left < 4*time.Minute {
 			t.Fatalf("minute %d: %+v, which leaves %v", minute, g, left)
 		}
-		v.send(&signal.Update{Swarm: swarm, Want: 1})
+		// Time that jumps makes a silent member of it: who comes next waits until it has been heard again.
+		jumped := w.clock.now()
+		v.send(&signal.Update{Swarm: joined, Want: 1})
+		eventually(t, "the home has heard of the member", func() bool { return n.member(v.id).Seen.After(jumped) })
 		late, _ := n.enter(b.token(key, access.Claims{}), "")
 		late.join()
 		if p := expect[*signal.Introduce](late).Peers; !knows(p, v.id) {
 			t.Errorf("minute %d: a newcomer met %+v", minute, p)
 		}
 		link := newID()
-		late.send(&signal.Signal{Swarm: swarm, To: v.id, Link: link, Kind: "offer", SDP: "v=0", Plan: testPlan})
+		late.send(&signal.Signal{Swarm: joined, To: v.id, Link: link, Kind: "offer", SDP: "v=0", Plan: testPlan})
 		if offer := expect[*signal.Signal](v); offer.From != late.id || offer.Link != link {
 			t.Errorf("minute %d: %+v", minute, offer)
 		}
@@ -135,6 +138,18 @@ func TestATokenOfFiveMinutesWatchesForFifteen(t *testing.T) {
 	if granted, renewed, lapsed := w.metrics.Value(defTokens, tokenGranted), w.metrics.Value(defTokens, tokenRenewed), w.metrics.Value(defTokens, tokenLapsed); granted != 6 || renewed != 5 || lapsed != 0 {
 		t.Errorf("%v granted, %v renewed, %v lapsed", granted, renewed, lapsed)
 	}
+}
+
+// member is what this tracker's swarms know of a session.
+func (n *node) member(id signal.ID) (m swarm.Member) {
+	n.home.mu.Lock()
+	defer n.home.mu.Unlock()
+	for _, s := range n.home.swarms {
+		if found := s.Member(swarm.ID(id)); found != nil {
+			m = *found
+		}
+	}
+	return m
 }
 
 func knows(peers []signal.Peer, id signal.ID) bool {
@@ -261,16 +276,6 @@ func TestKeysAreReplacedWhileSessionsGoOn(t *testing.T) {
 func TestATokenNarrowsTitleRoleAndGroup(t *testing.T) {
 	_, n, b := guarded(t, nil, configured.Policy{})
 	key := b.key(access.EdDSA, "one")
-	member := func(v *viewer) (m swarm.Member) {
-		n.home.mu.Lock()
-		defer n.home.mu.Unlock()
-		for _, s := range n.home.swarms {
-			if found := s.Member(swarm.ID(v.id)); found != nil {
-				m = *found
-			}
-		}
-		return m
-	}
 	v, welcome := n.enter(b.token(key, access.Claims{Titles: []string{testTitle}, Role: "leech", Group: "campus"}), "")
 	if welcome.Policy.Role != "leech" {
 		t.Errorf("the policy says %s", welcome.Policy.Role)
@@ -280,7 +285,7 @@ func TestATokenNarrowsTitleRoleAndGroup(t *testing.T) {
 		t.Errorf("%+v", e)
 	}
 	v.join()
-	if m := member(v); m.Role != "leech" || m.Group != "campus" {
+	if m := n.member(v.id); m.Role != "leech" || m.Group != "campus" {
 		t.Errorf("joined as %+v", m)
 	}
 	v.send(&signal.Token{Token: b.token(key, access.Claims{Group: "library"})})
@@ -288,7 +293,7 @@ func TestATokenNarrowsTitleRoleAndGroup(t *testing.T) {
 		t.Errorf("by another token the policy says %+v", p.Policy)
 	}
 	eventually(t, "the home knows the new group and role", func() bool {
-		m := member(v)
+		m := n.member(v.id)
 		return m.Role == "full" && m.Group == "library"
 	})
 }
