@@ -66,6 +66,7 @@ type Download struct {
 	canceled    map[uint32]canceled
 	queued      int64 // bytes asked for in the foreground and not all in
 	unsolicited int
+	lateBehind  int     // bytes, see LateBehind
 	behind      *behind // nil: nothing is taken in the background lane
 	meter       meter
 }
@@ -82,6 +83,7 @@ type span struct{ from, to int }
 type canceled struct {
 	at   time.Time
 	left int
+	lane peer.Lane
 }
 
 // NewDownload makes the fetching side of a link; send writes control messages.
@@ -133,7 +135,7 @@ func (d *Download) Cancel(match func(Order) bool) []Order {
 	for _, id := range slices.Clone(d.order) {
 		if a := d.pending[id]; !a.Checking && match(a.Order) {
 			d.remove(id)
-			d.canceled[id] = canceled{now, a.Length - a.Received}
+			d.canceled[id] = canceled{now, a.Length - a.Received, a.Lane}
 			gone = append(gone, a.Order)
 			list = append(list, id)
 		}
@@ -283,6 +285,15 @@ func (d *Download) Data(m peer.Data) error {
 	return nil
 }
 
+// LateBehind is how many bytes came, since it was last asked, of what had been asked for in the background and canceled.
+func (d *Download) LateBehind() int {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	n := d.lateBehind
+	d.lateBehind = 0
+	return n
+}
+
 // errCanceled marks data of a canceled request: late, and nobody's fault.
 var errCanceled = errors.New("data of a canceled request")
 
@@ -291,6 +302,9 @@ func (d *Download) stray(m peer.Data) error {
 	now := d.now()
 	if c, ok := d.canceled[m.Request]; ok && now.Sub(c.at) <= canceledFor && c.left >= len(m.Payload) {
 		c.left -= len(m.Payload)
+		if c.lane == peer.Background {
+			d.lateBehind += len(m.Payload)
+		}
 		d.canceled[m.Request] = c
 		d.meter.pay(len(m.Payload), now, time.Time{})
 		return errCanceled

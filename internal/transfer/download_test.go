@@ -140,6 +140,15 @@ func TestCanceledDataIsWastedForAMinute(t *testing.T) {
 	if _ = f.Data(part(again, 3, 0, 1)); f.wasted != 90+16384 || f.unsolicited != 11 {
 		t.Errorf("more than was canceled: wasted %d, unsolicited %d", f.wasted, f.unsolicited)
 	}
+	if n := f.LateBehind(); n != 0 {
+		t.Errorf("%d bytes of the foreground came late in the background", n)
+	}
+	behind := f.Request(f.target, peer.Background, "background", 3)[0]
+	f.Cancel(func(o Order) bool { return o.ID == behind })
+	_ = f.Data(part(behind, 3, 0, 50))
+	if n, again := f.LateBehind(), f.LateBehind(); n != 50 || again != 0 {
+		t.Errorf("%d and %d bytes came of what had been taken back", n, again)
+	}
 	f.wasted = 90
 	_ = f.Data(part(ids[1], 2, 0, 30))
 	f.Close()

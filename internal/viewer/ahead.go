@@ -148,6 +148,7 @@ func (e *engine) takeBack(next []*seg) {
 		for _, o := range gone {
 			e.ledger.lost(o.Received)
 		}
+		e.ledger.lost(r.download.LateBehind())
 	}
 }
 

@@ -27,8 +27,8 @@ export interface Downloads {
   promote(d: Download, nowUs: number): void;
   /** Ends it; data of it that is on the way is wasted, not unsolicited. */
   cancel(d: Download, nowMs: number): void;
-  /** What a data message did. */
-  data(m: DataMessage, nowMs: number): Download | 'canceled' | 'unsolicited' | 'malformed';
+  /** What a data message did; `taken back`: it is of the background, and canceled. */
+  data(m: DataMessage, nowMs: number): Download | 'canceled' | 'taken back' | 'unsolicited' | 'malformed';
   /** Bytes of the foreground outstanding. */
   queued(): number;
   find(segment: string, piece: number): Download | undefined;
@@ -50,7 +50,7 @@ const addSpan = (spans: [number, number][], from: number, to: number): boolean =
 export const createDownloads = (): Downloads => {
   const all = new Map<number, Download>();
   /** When, and how many bytes of it may still come. */
-  const canceled = new Map<number, { at: number; left: number }>();
+  const canceled = new Map<number, { at: number; left: number; lane: number }>();
   let lastId = 0;
   let queued = 0;
   const owe = (d: Pick<Download, 'lane' | 'length'>, more: number) => {
@@ -89,7 +89,7 @@ export const createDownloads = (): Downloads => {
         if (nowMs - at < canceledMs) break;
         canceled.delete(id);
       }
-      canceled.set(d.id, { at: nowMs, left: d.length - d.received });
+      canceled.set(d.id, { at: nowMs, left: d.length - d.received, lane: d.lane });
     },
     data(m, nowMs) {
       const d = all.get(m.request);
@@ -97,7 +97,7 @@ export const createDownloads = (): Downloads => {
         const c = canceled.get(m.request);
         if (!c || nowMs - c.at >= canceledMs) return 'unsolicited';
         c.left -= m.payload.length;
-        return c.left < 0 ? 'unsolicited' : 'canceled';
+        return c.left < 0 ? 'unsolicited' : c.lane ? 'taken back' : 'canceled';
       }
       const end = m.offset + m.payload.length;
       if (d.checking || end > d.length || !addSpan(d.spans, m.offset, end)) return 'malformed';

@@ -346,14 +346,15 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     if (size > link.maxMessage) throw new Malformed('long');
     const d = peer.downloads.data(m, clock.now());
     if (d === 'malformed') throw new Malformed('limit');
+    const late = d === 'canceled' || d === 'taken back';
     if (d !== 'unsolicited') {
       patience.data(m.payload.length);
-      const from = Math.max(peer.dataUs, d === 'canceled' ? 0 : d.sentUs);
+      const from = Math.max(peer.dataUs, late ? 0 : d.sentUs);
       peer.dataUs = Math.min(nowUs(), from + m.payload.length * byteUs);
     }
-    if (d === 'canceled') {
+    if (late) {
       host.count('canceled_messages');
-      return host.wasted(m.payload.length, 0);
+      return host.wasted(m.payload.length, d === 'canceled' ? 0 : 1);
     }
     if (d === 'unsolicited') {
       host.count('unsolicited_messages');

@@ -49,6 +49,9 @@ describe('downloads', () => {
     downloads.cancel(d, 0);
     expect(downloads.data(message(d.id, 40, 60), 0)).toBe('canceled');
     expect(downloads.data(message(d.id, 40, 60), 0)).toBe('unsolicited');
+    const behind = downloads.add({ ...wanted, lane: 1 });
+    downloads.cancel(behind, 0);
+    expect(downloads.data(message(behind.id, 0, 60), 0)).toBe('taken back');
   });
 
   it('know what was canceled, for a minute, from what was never asked for', () => {
