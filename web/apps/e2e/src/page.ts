@@ -88,6 +88,8 @@ export interface PageWindow {
   leeway: any;
   // biome-ignore lint/suspicious/noExplicitAny: the demo's handle for tests
   __demo: any;
+  // biome-ignore lint/suspicious/noExplicitAny: the page's player, untyped here
+  __hls: any;
   __player: () => Promise<Player>;
   __told: Told;
 }
@@ -139,6 +141,7 @@ function play(options: PageOptions): void {
     maxMaxBufferLength: buffer,
     capLevelToPlayerSize: false,
   });
+  page.__hls = hls;
   const played: Player['played'] = [];
   const loaded: Promise<Player['loaded'][number]>[] = [];
   const errors: Player['errors'] = [];
