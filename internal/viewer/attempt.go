@@ -174,7 +174,11 @@ func (a *attempt) receive(m *signal.Signal) {
 	case "answer":
 		a.accept(m)
 	case "fail":
-		a.fail(m.Reason, "", false)
+		reason, cause := m.Reason, schedule.Reason("")
+		if reason == "timeout" { // the other side has heard nothing; this one may know why
+			reason, cause = a.diagnose()
+		}
+		a.fail(reason, cause, false)
 	case "candidate", "end":
 		if a.heard++; a.heard <= maxCandidates+1 {
 			a.early = append(a.early, *m)
@@ -217,8 +221,12 @@ func (a *attempt) catchUp() {
 }
 
 func (a *attempt) giveUp() {
-	fail, cause := a.facts.diagnose(overUDP(a.l.settings.Servers))
+	fail, cause := a.diagnose()
 	a.fail(fail, cause, true)
+}
+
+func (a *attempt) diagnose() (fail string, cause schedule.Reason) {
+	return a.facts.diagnose(overUDP(a.l.settings.Servers))
 }
 
 // fail ends an attempt that has not opened.

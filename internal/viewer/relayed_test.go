@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // apart starts a viewer who meets others of the kind by a relay alone.
@@ -98,5 +100,35 @@ func TestLinksToSeedsHaveNoRelay(t *testing.T) {
 	})
 	if len(got) != 1 || !slices.Equal(got[0].URLs, []string{"stun:a"}) || got[0].Username != "u" {
 		t.Errorf("%+v", got)
+	}
+}
+
+// failures is a title that takes down why links failed.
+type failures struct {
+	linkEvents
+	reasons []string
+}
+
+func (f *failures) linkFailed(reason string) { f.reasons = append(f.reasons, reason) }
+func (f *failures) linksChanged()            {}
+
+func TestWhoKnowsWhyALinkFailedSaysSo(t *testing.T) {
+	for _, c := range []struct {
+		said, counted string
+		blame         schedule.Reason
+	}{{"timeout", "udp-blocked", schedule.UDPBlocked}, {"busy", "busy", ""}} {
+		events := &failures{}
+		l := &links{
+			loop: newWorld(), events: events, entries: map[signal.ID]*attempt{}, avoided: map[signal.ID]time.Time{},
+			settings: LinkSettings{Servers: []ICEServer{{URLs: []string{"stun:a"}}}},
+		}
+		a := l.newAttempt(signal.ID{1}, signal.ID{2}, "seed", true)
+		l.add(a)
+		a.facts.local("candidate:1 1 udp 1 10.0.0.1 5000 typ host", false)
+		a.facts.local("", true) // and nothing from the server
+		a.receive(&signal.Signal{Kind: "fail", Reason: c.said})
+		if len(events.reasons) != 1 || events.reasons[0] != c.counted || l.blame != c.blame {
+			t.Errorf("the other side says %s: counted as %v, blamed on %q", c.said, events.reasons, l.blame)
+		}
 	}
 }
