@@ -31,12 +31,13 @@ const (
 var Bench = bench.Bench{
 	Name:  benchName,
 	About: "Pairs of viewers behind every combination of NATs: who meets whom, by which way, how soon, and why not.",
-	Cases: []bench.Case{
+	Cases: append([]bench.Case{
 		{Name: "table", About: "all rows", Figures: tableFigures, Needs: inLab, Run: tableOf(rows)},
 		{Name: "smoke", About: "four rows", Extra: true, Figures: tableFigures, Needs: inLab, Run: tableOf(some("cone-cone", "restricted-restricted", "symmetric-symmetric", "restricted-symmetric/plain"))},
 		{Name: "again", About: "pairs that cannot meet, for longer than a pair is left alone", Extra: true, Figures: tableFigures, Needs: inLab, Run: tableOf(longer(some("restricted-symmetric/plain", "symmetric-symmetric/plain")))},
 		{Name: "relayed", About: "two symmetric NATs, and neither seed nor origin can serve", Figures: relayedFigures, Needs: inLab, Run: relayed},
-	},
+		{Name: "rebinding", About: "a NAT forgets every mapping in mid-play", Figures: rebindingFigures, Needs: inLab, Run: rebinding},
+	}, single()...),
 	Roles: map[string]bench.Role{roleViewer: watchRole},
 }
 
@@ -47,6 +48,14 @@ var tableFigures = []bench.Figure{
 	{Name: "slowest_vs_open", Unit: "×"},
 	{Name: "stalls", Unit: "", Goal: "<= 0"},
 	{Name: "failed_again", Unit: "", Goal: "<= 0"},
+}
+
+// single are the rows, each as a case.
+func single() (out []bench.Case) {
+	for _, r := range rows {
+		out = append(out, bench.Case{Name: "row/" + r.name(), About: r.want.String(), Extra: true, Figures: tableFigures, Needs: inLab, Run: tableOf([]row{r})})
+	}
+	return out
 }
 
 func inLab(context.Context) error { return netlab.Available() }

@@ -40,7 +40,10 @@ type stage struct {
 	pairs        []pair
 }
 
-type pair struct{ a, b *netlab.Host }
+type pair struct {
+	a, b     *netlab.Host
+	gateways []*netlab.Gateway
+}
 
 // build makes the lab and starts the servers.
 func build(ctx context.Context, list []row) (s *stage, err error) {
@@ -90,16 +93,18 @@ func config(relay *netlab.Host, full bool) string {
 }
 
 // hosts adds a row's hosts to the lab.
-func (w row) hosts(lab *netlab.Lab, core *netlab.Router, n int) pair {
+func (w row) hosts(lab *netlab.Lab, core *netlab.Router, n int) (p pair) {
 	name := func(s string) string { return fmt.Sprintf("r%d-%s", n+1, s) }
 	gateway := func(e edge, at string) *netlab.Gateway {
 		g := lab.Gateway(name(at), netlab.GatewayConfig{NAT: nats[e], Hairpin: w.hairpin, Isolated: w.isolated, BlockUDP: e == blocked})
 		lab.Connect(g, core, netlab.Both(line))
+		p.gateways = append(p.gateways, g)
 		return g
 	}
 	if w.together {
 		g := gateway(w.a, "home")
-		return pair{g.Host(name("a")), g.Host(name("b"))}
+		p.a, p.b = g.Host(name("a")), g.Host(name("b"))
+		return p
 	}
 	one := func(e edge, at string) *netlab.Host {
 		if e != public && e != six {
@@ -111,7 +116,8 @@ func (w row) hosts(lab *netlab.Lab, core *netlab.Router, n int) pair {
 		}
 		return h
 	}
-	return pair{one(w.a, "a"), one(w.b, "b")}
+	p.a, p.b = one(w.a, "a"), one(w.b, "b")
+	return p
 }
 
 // startRelay starts `leeway turn`, which answers STUN too, and waits until it takes work.
