@@ -13,14 +13,8 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// When the library comes back (spec/tracker-protocol.md).
-const (
-	backoffBase  = 500 * time.Millisecond
-	backoffCap   = 30 * time.Second
-	lostSpread   = 6 * time.Second // of sessions that are lost without a word
-	settledAfter = time.Minute
-	answerWithin = 10 * time.Second
-)
+// answerWithin bounds what a tracker may take to answer.
+const answerWithin = 10 * time.Second
 
 // AudienceConfig is of an Audience.
 type AudienceConfig struct {
@@ -60,12 +54,12 @@ type Audience struct {
 
 // member is one session of an audience. It belongs to its goroutine, but what is guarded.
 type member struct {
-	a       *Audience
-	number  int
-	linker  Linker
-	ticket  string
-	attempt int
-	early   time.Time // before which it does not come back
+	a      *Audience
+	number int
+	linker Linker
+	ticket string
+	back   returning
+	early  time.Time // before which it does not come back
 
 	mu     sync.Mutex
 	ws     *socket   // guarded by mu: nil without one
@@ -144,26 +138,21 @@ func (m *member) live(ctx context.Context, joined func(error)) {
 		m.a.mu.Lock()
 		m.a.lost++
 		m.a.mu.Unlock()
-		if time.Since(began) >= settledAfter {
-			m.attempt = 0
-		}
-		spread := min(backoffCap, backoffBase<<m.attempt)
-		if m.wasIn() && !errors.Is(err, errAway) {
-			spread = max(spread, lostSpread)
-		}
-		wait := time.Duration(rand.Float64() * float64(spread))
-		m.attempt = min(m.attempt+1, 16)
+		wait := m.back.wait(rand.Float64(), m.inFor(began), errors.Is(err, errAway))
 		if !pause(ctx, max(wait, time.Until(m.early))) {
 			return
 		}
 	}
 }
 
-// wasIn says whether the last socket brought the session into its swarm.
-func (m *member) wasIn() bool {
+// inFor is how long the last socket was one, if it brought the session into its swarm.
+func (m *member) inFor(began time.Time) time.Duration {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	return !m.swarm.IsZero()
+	if m.swarm.IsZero() {
+		return 0
+	}
+	return time.Since(began)
 }
 
 // refusedError is an error message after which nothing is tried again.
