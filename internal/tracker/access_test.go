@@ -175,6 +175,7 @@ func TestWhoShowsNoGoodTokenIsTurnedAway(t *testing.T) {
 	}{
 		{"", "token-required", access.Missing},
 		{"sesame", "bad-token", access.Malformed},
+		{strings.Repeat("s", access.MaxToken+1), "bad-token", access.TooLong},
 		{b.token(stranger, access.Claims{}), "bad-token", access.Signature},
 		{b.token(key, access.Claims{Site: "other"}), "bad-token", access.OtherSite},
 		{b.token(key, past), "token-expired", access.Expired},

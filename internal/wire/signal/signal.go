@@ -30,7 +30,7 @@ const (
 	MaxInterval  = 3_600_000 // ms
 	MaxClient    = 64
 	MaxSite      = 32
-	MaxToken     = 4096
+	MaxToken     = 8192 // twice what access takes, so that one that is too long is told so
 	MaxTicket    = 512
 	MaxTitle     = 512
 	MaxManifest  = 1024
