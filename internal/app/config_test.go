@@ -197,6 +197,20 @@ func TestTheFileRefersToTheEnvironment(t *testing.T) {
 	}
 }
 
+// TestTheOverlaysConfigurations: what deploy/k8s gives the services is a configuration, once settings and secrets are there.
+func TestTheOverlaysConfigurations(t *testing.T) {
+	environ := []string{
+		"PUBLIC_HOST=192.0.2.1", "TRACKER_PORT=30443", "ORIGIN_PORT=30444", "SITE_HOST=video.example.com", "FETCH_BASE=https://origin.example.com",
+		"ACCESS=public", "PROXY_RANGE=10.244.0.0/16", "TURN_HOST=turn.example.com", "LEEWAY_TURN_SECRETS=" + strings.Repeat("s", 40),
+	}
+	for _, overlay := range []string{"dev", "production"} {
+		out, errs, code := leeway(t, environ, "config", "check", "../../deploy/k8s/overlays/"+overlay+"/leeway.yaml")
+		if code != 0 || !strings.Contains(out, ": ok, 1 site") {
+			t.Errorf("%s: %d\n%s%s", overlay, code, out, errs)
+		}
+	}
+}
+
 func FuzzConfig(f *testing.F) {
 	files, _ := filepath.Glob("testdata/check/*.yaml")
 	for _, file := range files {

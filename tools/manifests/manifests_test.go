@@ -1,0 +1,151 @@
+// Package manifests holds deploy/k8s to what it promises, as kubectl apply -k reads it.
+package manifests
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/kustomize/api/krusty"
+	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/kustomize/kyaml/filesys"
+)
+
+const root = "../.."
+
+// overlay is a copy of deploy/k8s and dashboards in which files of an overlay may be written.
+func overlay(t *testing.T, name string, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for _, part := range []string{"deploy/k8s", "dashboards"} {
+		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(root, part))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at := filepath.Join(dir, "deploy/k8s/overlays", name)
+	for _, own := range []string{"settings.env", "secrets.env", "tls.crt", "tls.key"} { // what an operator has here is not tested
+		if _, wanted := files[own]; !wanted && !(name == "production" && own == "settings.env") {
+			_ = os.Remove(filepath.Join(at, own))
+		}
+	}
+	for file, text := range files {
+		if err := os.WriteFile(filepath.Join(at, file), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return at
+}
+
+func build(dir string) (resmap.ResMap, error) {
+	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
+}
+
+const secrets = "LEEWAY_TRACKER_SECRET=a\nLEEWAY_NATS_PASSWORD=b\nLEEWAY_TURN_SECRETS=c\nGRAFANA_PASSWORD=d\n"
+
+func TestDevBuildsOncePrepared(t *testing.T) {
+	if _, err := build(overlay(t, "dev", nil)); err == nil || !strings.Contains(err.Error(), "settings.env") {
+		t.Errorf("without prepare: %v", err)
+	}
+	built, err := build(overlay(t, "dev", map[string]string{
+		"settings.env": "PUBLIC_HOST=192.0.2.1\nTRACKER_PORT=30443\nORIGIN_PORT=30444\n", "secrets.env": secrets, "tls.crt": "x", "tls.key": "x",
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	restricted(t, built)
+}
+
+// TestProductionRefusesWhatIsNotSaid takes one setting away at a time: the build fails and names it.
+func TestProductionRefusesWhatIsNotSaid(t *testing.T) {
+	text, err := os.ReadFile(filepath.Join(root, "deploy/k8s/overlays/production/settings.env"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	commented := regexp.MustCompile(`(?m)^#([A-Z_]+)=`)
+	if _, err := build(overlay(t, "production", map[string]string{"settings.env": string(text)})); err == nil || !strings.Contains(err.Error(), "secrets.env") {
+		t.Errorf("without secrets: %v", err)
+	}
+	all := commented.FindAllStringSubmatch(string(text), -1)
+	if len(all) == 0 {
+		t.Fatal("settings.env has no placeholder")
+	}
+	filled := commented.ReplaceAllString(string(text), "$1=")
+	for _, one := range all {
+		without := strings.Replace(filled, "\n"+one[1]+"=", "\n#"+one[1]+"=", 1)
+		if _, err := build(overlay(t, "production", map[string]string{"settings.env": without, "secrets.env": secrets})); err == nil || !strings.Contains(err.Error(), one[1]) {
+			t.Errorf("without %s: %v", one[1], err)
+		}
+	}
+	built, err := build(overlay(t, "production", map[string]string{"settings.env": filled, "secrets.env": secrets}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	restricted(t, built)
+}
+
+// TestEveryComponentCanBeLeftOut: production builds without any one of them.
+func TestEveryComponentCanBeLeftOut(t *testing.T) {
+	at := overlay(t, "production", map[string]string{"secrets.env": secrets})
+	edit(t, filepath.Join(at, "settings.env"), func(s string) string { return regexp.MustCompile(`(?m)^#([A-Z_]+=)`).ReplaceAllString(s, "$1") })
+	file := filepath.Join(at, "kustomization.yaml")
+	whole, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines := regexp.MustCompile(`(?m)^  - \.\./\.\./components/.*\n`).FindAllString(string(whole), -1)
+	if len(lines) < 5 {
+		t.Fatalf("only %q", lines)
+	}
+	for _, line := range lines {
+		edit(t, file, func(string) string { return strings.Replace(string(whole), line, "", 1) })
+		if _, err := build(at); err != nil {
+			t.Errorf("without%s: %v", strings.TrimSpace(line), err)
+		}
+	}
+}
+
+func edit(t *testing.T, file string, change func(string) string) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte(change(string(text))), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// restricted checks every pod: nobody's user, nothing writable, no privilege, an image with a version, bounded memory.
+func restricted(t *testing.T, built resmap.ResMap) {
+	t.Helper()
+	pods := 0
+	for _, r := range built.Resources() {
+		if !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, r.GetKind()) {
+			continue
+		}
+		pods++
+		text, err := r.AsYAML()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, want := range []string{
+			"runAsNonRoot: true", "readOnlyRootFilesystem: true", "allowPrivilegeEscalation: false", "- ALL", "type: RuntimeDefault",
+			"livenessProbe:", "readinessProbe:", "memory:",
+		} {
+			if !strings.Contains(string(text), want) {
+				t.Errorf("%s %s has no %q", r.GetKind(), r.GetName(), want)
+			}
+		}
+		for _, image := range regexp.MustCompile(`image: (\S+)`).FindAllStringSubmatch(string(text), -1) {
+			if name, tag, ok := strings.Cut(image[1], ":"); !ok || tag == "latest" || name == "" {
+				t.Errorf("%s %s: image %s has no version", r.GetKind(), r.GetName(), image[1])
+			}
+		}
+	}
+	if pods < 4 {
+		t.Errorf("only %d workloads", pods)
+	}
+}
