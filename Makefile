@@ -16,7 +16,7 @@ packed = -binary build/image/leeway -version $(VERSION) -commit "$$(git rev-pars
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-transport soak lint format build image film clean
+.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport soak lint format build image film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -39,9 +39,9 @@ e2e: build film ## end-to-end tests in real Chromium (needs root, for a network 
 	@scripts/need chromium ip unshare openssl
 	web/apps/e2e/run
 
-test-netlab: build film ## four viewers behind emulated access lines; background beside TCP on one (needs root)
+test-netlab: build film ## four viewers behind emulated access lines; background beside TCP on one; pairs behind NATs (needs root)
 	@if [ "$$(id -u)" = 0 ]; then scripts/need ip iptables chromium && build/leeway bench swarm --case smoke --runs 1 --check && \
-	build/leeway bench transport --case smoke --runs 1 --check; \
+	build/leeway bench transport --case smoke --runs 1 --check && build/leeway bench nat --case smoke --runs 1 --check; \
 	else echo "netlab: skipped: network namespaces need root (sudo make test-netlab)"; [ "$${CI:-}" != true ]; fi
 
 dashboards: ## writes dashboards/*.json anew from tools/dashboards
@@ -93,6 +93,10 @@ bench-cluster: build ## three trackers and three NATS servers: one is killed, or
 bench-turn: build ## what a relay costs beside coturn
 	@scripts/need turnserver
 	build/leeway bench turn --check
+
+bench-nat: build film ## pairs of viewers behind every combination of NATs: who meets whom, and how (root; 3 minutes)
+	@scripts/need ip iptables
+	build/leeway bench nat --runs 1 --check
 
 bench-idle: ## memory, goroutines and traffic of links that do nothing, up to 1000
 	@scripts/need go
