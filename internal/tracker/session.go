@@ -208,11 +208,14 @@ func (s *session) handle(m signal.Message) bool {
 
 // send queues a message. A reader that is too slow loses its socket; what was not said it learns when it is back.
 func (s *session) send(m signal.Message) {
-	b, err := signal.Encode(m)
+	p := replyPool.Get().(*[]byte)
+	defer replyPool.Put(p)
+	b, err := signal.Append((*p)[:0], m)
 	if err != nil {
 		s.t.cfg.Log.Error("message not sent", "type", m.Type(), "error", err)
 		return
 	}
+	*p = b
 	s.t.cfg.Metrics.Add(defMessages, 1, m.Type(), "out")
 	s.t.cfg.Metrics.Add(defSignaling, float64(len(b)), "out")
 	if err := s.conn.Write(b); err != nil && isSlow(err) {

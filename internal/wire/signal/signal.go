@@ -106,7 +106,26 @@ func (b *Bytes) UnmarshalText(t []byte) error {
 type Message interface{ Type() string }
 
 // Encode writes a message. It does not check limits, except the total size: the caller built the message.
-func Encode(m Message) ([]byte, error) {
+func Encode(m Message) ([]byte, error) { return Append(nil, m) }
+
+// Append is Encode behind what is in b already.
+func Append(b []byte, m Message) ([]byte, error) {
+	before := len(b)
+	b, ok := appendMessage(b, m)
+	if !ok {
+		var err error
+		if b, err = appendReflected(b, m); err != nil {
+			return nil, err
+		}
+	}
+	if n := len(b) - before; n > MaxMessage {
+		return nil, fmt.Errorf("signal: encode %s: %d bytes; a message has at most %d", m.Type(), n, MaxMessage)
+	}
+	return b, nil
+}
+
+// appendReflected writes what is not sent often.
+func appendReflected(b []byte, m Message) ([]byte, error) {
 	if u, ok := m.(*Unknown); ok {
 		return nil, fmt.Errorf("signal: encode: type %q is unknown to this codec", u.Name)
 	}
@@ -114,14 +133,11 @@ func Encode(m Message) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("signal: encode %s: %w", m.Type(), err)
 	}
-	head := `{"type":"` + m.Type() + `"`
+	b = append(append(append(b, `{"type":"`...), m.Type()...), '"')
 	if len(body) > 2 {
-		head += ","
+		b = append(b, ',')
 	}
-	if len(head)+len(body)-1 > MaxMessage {
-		return nil, fmt.Errorf("signal: encode %s: %d bytes; a message has at most %d", m.Type(), len(head)+len(body)-1, MaxMessage)
-	}
-	return append([]byte(head), body[1:]...), nil
+	return append(b, body[1:]...), nil
 }
 
 // withLists gives required lists that are nil the form [], since null is no value of any field.
