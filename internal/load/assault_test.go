@@ -52,7 +52,7 @@ func TestEveryBurdenIsCounted(t *testing.T) {
 					t.Fatal("never counted")
 				}
 			}
-			r, err := honest.Pace(t.Context(), 50, 300*time.Millisecond, nil)
+			r, err := honest.Pace(t.Context(), 50, time.Second, nil)
 			if err != nil || r.Acks == 0 {
 				t.Errorf("honest sessions: %+v, %v", r, err)
 			}

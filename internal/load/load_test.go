@@ -100,7 +100,7 @@ func TestSessionsMeetThroughTheTracker(t *testing.T) {
 				if err := d.Quiet(t.Context()); err != nil {
 					t.Fatal(err)
 				}
-				paced, err := d.Pace(t.Context(), 200, 500*time.Millisecond, nil)
+				paced, err := d.Pace(t.Context(), 200, time.Second, nil)
 				if err != nil {
 					t.Fatal(err)
 				}

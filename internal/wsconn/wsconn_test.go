@@ -262,7 +262,7 @@ func TestCloseSendsWhatIsQueued(t *testing.T) {
 
 func TestSilenceEndsAConnectionAndPongsKeepIt(t *testing.T) {
 	ended := make(chan time.Duration, 1)
-	f := endpoint(t, Config{PingEvery: 10 * time.Millisecond, PongTimeout: 400 * time.Millisecond}, func(c *talk, _ *http.Request) {
+	f := endpoint(t, Config{PingEvery: 10 * time.Millisecond, PongTimeout: 2 * time.Second}, func(c *talk, _ *http.Request) {
 		_, _ = c.Read()
 		ended <- c.RTT()
 	})
