@@ -305,7 +305,12 @@ func (s source) Next(n int) (part peer.Data, ok bool) {
 	}
 	q := &back.ready[0]
 	if rest := len(q.data) - q.offset; rest > n && rest-n < n/8 {
-		n = (rest + 1) / 2 // two halves, and no message for a few bytes
+		// Two halves, and no message for a few bytes.
+		if u.Paced { // the uplink of a home: equal ones are the smaller bursts
+			n = (rest + 1) / 2
+		} else { // of whole packets, since n is of an even number of them: a piece is 15 packets then instead of 16
+			n = (n+background.Header)/2 - background.Header
+		}
 	}
 	end := min(q.offset+n, len(q.data))
 	part = peer.Data{Request: q.id, Offset: uint16(q.offset), Payload: q.data[q.offset:end]}

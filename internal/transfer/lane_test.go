@@ -277,7 +277,14 @@ func TestWithdrawnBackgroundIsRejected(t *testing.T) {
 
 func TestNoMessageIsForAFewBytes(t *testing.T) {
 	b := newBench(nil)
-	for _, c := range []struct{ n, want int }{{16364, 8192}, {16384, 16384}, {8000, 8000}, {1136, 1136}, {14564, 14564}, {14565, 8192}} {
+	for _, c := range []struct {
+		n, want int
+		paced   bool
+	}{
+		{16164, 7*1156 - background.Header, false}, {16164, 8192, true}, {16384, 16384, false}, {8000, 8000, false}, {1136, 1136, false},
+		{14564, 14564, false}, {14565, 8192, true},
+	} {
+		b.u.Paced = c.paced
 		b.up.back = &backlog{ready: []queued{{data: content[:peer.PieceSize], lane: peer.Foreground}}}
 		part, ok := source{b.up}.Next(c.n)
 		if rest, again := (source{b.up}).Next(c.n); !ok || len(part.Payload) != c.want || again != (c.want < peer.PieceSize) || again && int(rest.Offset) != c.want {

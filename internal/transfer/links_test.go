@@ -21,7 +21,7 @@ const patience = 20 * time.Second
 
 // end is one end of a real link: it serves pieces of one segment, and fetches them.
 type end struct {
-	t        *testing.T
+	t        testing.TB
 	id       byte
 	link     *rtclink.Link
 	other    *end
@@ -123,7 +123,7 @@ func (e *end) begin(l *rtclink.Link) {
 }
 
 // connect makes two ends over a real link on loopback.
-func connect(t *testing.T) (asks, serves *end) {
+func connect(t testing.TB) (asks, serves *end) {
 	t.Helper()
 	var ends [2]*end
 	var hosts [2]*rtclink.Host
@@ -170,19 +170,19 @@ func connect(t *testing.T) (asks, serves *end) {
 	return ends[0], ends[1]
 }
 
-// fetch asks for the whole segment in the foreground and says how long it took.
-func (e *end) fetch() time.Duration {
+// fetch asks for the whole segment in a lane and says how long it took.
+func (e *end) fetch(in peer.Lane) time.Duration {
 	pieces := make([]int, len(segment.target.Digests))
 	for i := range pieces {
 		pieces[i] = i
 	}
 	began := time.Now()
-	e.download.Request(&segment.target, peer.Foreground, "near", pieces...)
+	e.download.Request(&segment.target, in, "near", pieces...)
 	late := time.After(patience)
 	for left := len(pieces); left > 0; {
 		select {
 		case o := <-e.came:
-			if o.Lane == peer.Foreground {
+			if o.Lane == in {
 				left--
 			}
 		case <-late:
@@ -200,7 +200,7 @@ func TestForegroundIsNotHeldUpByTheBackground(t *testing.T) {
 	const runs = 5
 	var alone, beside []time.Duration
 	for range runs {
-		alone = append(alone, asks.fetch())
+		alone = append(alone, asks.fetch(peer.Foreground))
 	}
 	again := &transfer.Target{Segment: peer.ID{8}, Length: segment.target.Length, Digests: segment.target.Digests}
 	for range runs {
@@ -212,7 +212,7 @@ func TestForegroundIsNotHeldUpByTheBackground(t *testing.T) {
 		case <-time.After(patience):
 			t.Fatal("nothing comes in the background")
 		}
-		beside = append(beside, asks.fetch())
+		beside = append(beside, asks.fetch(peer.Foreground))
 		asks.download.Cancel(func(o transfer.Order) bool { return o.Lane == peer.Background })
 	}
 	slices.Sort(alone)
