@@ -106,7 +106,7 @@ func (g *simGuard) renew(s *simSocket, m *signal.Token) {
 // TestAFilmOfFifteenMinutesByTokensOfFive plays one through real tokens in virtual time: no session and no link ends before the
 // film does, and viewers give to each other from its first minute to its last.
 func TestAFilmOfFifteenMinutesByTokensOfFive(t *testing.T) {
-	s := newScene(t, fourSeconds(225, 200_000))
+	s := newScene(t, fourSeconds(225, 64_000))
 	s.tracker.guard = newGuard(t, s.w)
 	for range 3 {
 		s.viewer(fast, func(c *Config) { c.Token = s.tracker.guard.mint })
@@ -148,7 +148,7 @@ func TestAFilmOfFifteenMinutesByTokensOfFive(t *testing.T) {
 
 // TestWhoHasNoOtherTokenPlaysFromTheOrigin: a token that ran out costs the session, and no picture.
 func TestWhoHasNoOtherTokenPlaysFromTheOrigin(t *testing.T) {
-	s := newScene(t, fourSeconds(110, 200_000))
+	s := newScene(t, fourSeconds(110, 64_000))
 	g := newGuard(t, s.w)
 	s.tracker.guard = g
 	once := g.mint()

@@ -12,9 +12,9 @@ const secret = Buffer.alloc(32, 'only-for-this-test');
 const key = { kty: 'oct', kid: 'e2e', alg: 'HS256', k: secret.toString('base64url') };
 
 /** A join token as a site's backend makes one, without any help of ours. */
-function mint(claims: object = {}): string {
+function mint(claims: object = {}, life = lifeSeconds): string {
   const encode = (part: object) => Buffer.from(JSON.stringify(part)).toString('base64url');
-  const exp = Math.floor(Date.now() / 1000) + lifeSeconds;
+  const exp = Math.floor(Date.now() / 1000) + life;
   const text = `${encode({ alg: 'HS256', kid: 'e2e' })}.${encode({ site: 'e2e', exp, ...claims })}`;
   return `${text}.${createHmac('sha256', secret).update(text).digest('base64url')}`;
 }
@@ -38,7 +38,8 @@ function open(name: string, token: string | undefined): Promise<Viewer> {
 
 /** A page that writes a fresh token into its tag each second. */
 async function renewing(name: string): Promise<{ viewer: Viewer; stop(): Promise<void> }> {
-  const viewer = await open(name, mint());
+  // The first is there before the page is, which may take its time.
+  const viewer = await open(name, mint({}, 20));
   let on = true;
   const renew = async () => {
     while (on) {
@@ -67,10 +68,10 @@ test('a token of seconds is renewed again and again, and no link ends', async ()
   await first.viewer.until('5 s of film', (seen) => seen.currentTime > 5);
   const second = await renewing('second');
   const viewers = [first.viewer, second.viewer];
-  // Four lives of the token after both were there.
+  // Three lives of the token after both were there.
   const began = Date.now();
   const deadline = began + 120_000;
-  while (Date.now() < deadline && (Date.now() - began < 4_000 * lifeSeconds || (await tokens('renewed')) < 8)) {
+  while (Date.now() < deadline && (Date.now() - began < 3_000 * lifeSeconds || (await tokens('renewed')) < 6)) {
     await pause(500);
   }
   const result = await Promise.all(
@@ -97,7 +98,7 @@ test('a token of seconds is renewed again and again, and no link ends', async ()
   await Promise.all([first.stop(), second.stop()]);
 
   expect(counted).toMatchObject({ granted: 2, lapsed: 0 });
-  expect(counted.renewed).toBeGreaterThanOrEqual(8);
+  expect(counted.renewed).toBeGreaterThanOrEqual(6);
   for (const r of result) {
     expect(r, r.name).toMatchObject({ reconnects: 0, unlinks: [], notices: [], stalls: [], errors: [] });
     expect(r.links, r.name).toBeGreaterThan(0);
