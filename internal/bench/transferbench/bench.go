@@ -57,7 +57,7 @@ func cases() []bench.Case {
 	for _, p := range paths {
 		list = append(list, p.bench())
 	}
-	list = append(list, lanes())
+	list = append(list, lanes()...)
 	list = append(list, browsers()...)
 	list = append(list, sweeps()...)
 	return list

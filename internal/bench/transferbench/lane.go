@@ -18,14 +18,23 @@ const (
 )
 
 // lanes compares the background lane with the foreground on a line that both can fill: what giving way costs, in time of
-// processors and in goodput, where there is nobody to give way to.
-func lanes() bench.Case {
-	over := path{name: "lane", delay: 20 * time.Millisecond, peers: 1}
+// processors and in goodput, where there is nobody to give way to. A goal for processors is set where there are many bytes: on
+// 10 Mbit/s an end is asleep nineteen twentieths of the time in either lane, and messages and acks are what wakes it.
+func lanes() []bench.Case {
+	cost := bench.Figure{Name: "cpu_vs_foreground"}
+	slow := compare(path{name: "lane/10mbit", rate: 10_000_000, delay: 20 * time.Millisecond, peers: 1}, cost)
+	slow.Extra = true
+	cost.Goal = "<= 1.1"
+	return []bench.Case{compare(path{name: "lane", delay: 20 * time.Millisecond, peers: 1}, cost), slow}
+}
+
+// compare is the case of one path.
+func compare(over path, cost bench.Figure) bench.Case {
 	return bench.Case{
 		Name: over.name, About: "One link in the background lane and in the foreground, each alone, over " + over.about(),
 		Figures: []bench.Figure{
 			{Name: "goodput", Unit: "Mbit/s"}, {Name: "goodput_foreground", Unit: "Mbit/s"}, {Name: "goodput_vs_foreground", Goal: ">= 0.9"},
-			{Name: "cpu", Unit: "s/GB"}, {Name: "cpu_foreground", Unit: "s/GB"}, {Name: "cpu_vs_foreground", Goal: "<= 1.1"},
+			{Name: "cpu", Unit: "s/GB"}, {Name: "cpu_foreground", Unit: "s/GB"}, cost,
 		},
 		Run: func(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 			kinds := []string{kindLane, kindLink}

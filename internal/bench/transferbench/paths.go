@@ -1,6 +1,7 @@
 package transferbench
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os/exec"
@@ -19,6 +20,7 @@ const pathRun = 10 * time.Second
 // path is an emulated path: a sender behind a line, and receivers on the other side of it.
 type path struct {
 	name  string
+	rate  int64         // bits per second; 0 is pathRate
 	delay time.Duration // one way
 	loss  float64
 	peers int
@@ -37,7 +39,8 @@ func (p path) line() (rate int64, queue int) {
 	if p.thin {
 		return thinRate, thinQueue
 	}
-	return pathRate, netlab.BDP(pathRate, 2*p.delay)
+	rate = cmp.Or(p.rate, pathRate)
+	return rate, netlab.BDP(rate, 2*p.delay)
 }
 
 var paths = []path{
