@@ -193,11 +193,15 @@ func parseMessage(b []byte) (fields, error) {
 	switch {
 	case len(b) > MaxMessage:
 		f.fail("", "is larger than "+strconv.Itoa(MaxMessage)+" bytes")
+		return f, f.problem
 	case !utf8.Valid(b):
 		f.fail("", "is not UTF-8")
-	case tooDeep(b):
+		return f, f.problem
+	}
+	switch check(b) {
+	case tooDeep:
 		f.fail("", "is nested more than "+strconv.Itoa(MaxDepth)+" levels deep")
-	case !json.Valid(b):
+	case broken:
 		f.fail("", "is not a JSON object")
 	default:
 		var ok bool
@@ -207,27 +211,4 @@ func parseMessage(b []byte) (fields, error) {
 		f.fail("", "is not a JSON object")
 	}
 	return f, f.problem
-}
-
-// tooDeep counts brackets outside strings, before anything is allocated for them.
-func tooDeep(b []byte) bool {
-	depth, inside, escaped := 0, false, false
-	for _, c := range b {
-		switch {
-		case escaped:
-			escaped = false
-		case inside:
-			escaped = c == '\\'
-			inside = c != '"'
-		case c == '"':
-			inside = true
-		case c == '{' || c == '[':
-			if depth++; depth > MaxDepth {
-				return true
-			}
-		case c == '}' || c == ']':
-			depth--
-		}
-	}
-	return false
 }

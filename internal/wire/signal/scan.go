@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 )
 
-// What follows takes apart what json.Valid has found to be JSON, so that nothing is looked at for being right twice, and no
+// What follows takes apart what check has found to be JSON, so that nothing is looked at for being right twice, and no
 // value is copied before it is read. encoding/json would go over each value once for every level that it is inside of.
 
 // members are those of one object, in the order of the text. Of a name that comes twice the last counts.
