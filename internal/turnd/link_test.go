@@ -48,12 +48,29 @@ func (s *side) Data([]byte)             {}
 func (s *side) Drain()                  {}
 func (s *side) Closed(peer.CloseReason) {}
 
-// TestLinksThatMayOnlyBeRelayed come up through the relay, show no other address to each other, and say that they are relayed.
+// TestLinksThatMayOnlyBeRelayed come up through the relay, show no other address to each other, and say that they are relayed,
+// on the side that has no relay of its own too.
 func TestLinksThatMayOnlyBeRelayed(t *testing.T) {
-	for _, transport := range []string{"udp", "tcp"} {
-		t.Run(transport, func(t *testing.T) {
-			w := newWorld(t, nil)
+	for _, c := range []struct {
+		name, transport string
+		both            bool // sides have a relay
+	}{{"udp", "udp", true}, {"tcp", "tcp", true}, {"to a side without, udp", "udp", false}, {"to a side without, tcp", "tcp", false}} {
+		transport := c.transport
+		t.Run(c.name, func(t *testing.T) {
+			change := allowLoopback // here the other side is on the relay's own machine
+			if c.both {
+				change = nil
+			}
+			w := newWorld(t, change)
 			host := func(holder string) *rtclink.Host {
+				if holder == "b" && !c.both {
+					h, err := rtclink.Listen(rtclink.Config{Listen: "127.0.0.1:0", Loopback: true})
+					if err != nil {
+						t.Fatal(err)
+					}
+					t.Cleanup(func() { _ = h.Close() })
+					return h
+				}
 				username, credential := w.secret.Mint("demo", holder, time.Now().Add(time.Minute))
 				h, err := rtclink.Listen(rtclink.Config{
 					Listen: "127.0.0.1:0", Loopback: true, RelayOnly: true,
@@ -100,8 +117,8 @@ func TestLinksThatMayOnlyBeRelayed(t *testing.T) {
 			case <-time.After(patience):
 				t.Error("nothing arrived")
 			}
-			if n := w.Allocations(); n != 2 {
-				t.Errorf("%d allocations for two ends", n)
+			if n := w.Allocations(); n != map[bool]int{true: 2, false: 1}[c.both] {
+				t.Errorf("%d allocations", n)
 			}
 		})
 	}

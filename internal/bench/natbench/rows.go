@@ -74,7 +74,6 @@ func (r row) name() string {
 var (
 	meets  = result{way: direct}
 	relays = result{way: byRelay}
-	noSeed = result{byRelay, "udp-blocked"} // links to seeds have no relay
 	bySeed = result{seedOnly, "timeout"}
 	alone  = result{originOnly, "udp-blocked"}
 )
@@ -113,8 +112,8 @@ var rows = []row{
 	{a: cone, b: cone, together: true, isolated: true, plain: true, want: bySeed},
 
 	// No UDP: the relay by TCP, or the origin.
-	{a: public, b: blocked, want: noSeed},
-	{a: blocked, b: blocked, want: noSeed},
+	{a: public, b: blocked, want: relays},
+	{a: blocked, b: blocked, want: relays},
 	{a: public, b: blocked, plain: true, want: alone},
 	{a: blocked, b: blocked, plain: true, want: alone},
 

@@ -127,7 +127,7 @@ func (s *stage) startRelay(ctx context.Context, host *netlab.Host) error {
 		return err
 	}
 	cmd := host.Command(ctx, self, "--log-level", "warn", "turn", "--listen", fmt.Sprintf("[::]:%d", relayPort), "--admin", relayAdmin,
-		"--allow", "198.18.0.0/15", "--allow", "2001:2::/48", "--drain", "0s")
+		"--allow", "198.18.0.0/15,2001:2::/48", "--drain", "0s")
 	cmd.Env = append(os.Environ(), "LEEWAY_TURN_SECRETS="+secret)
 	cmd.Stdout, cmd.Stderr = &s.log, &s.log
 	if err := cmd.Start(); err != nil {
