@@ -26,6 +26,7 @@ type AudienceConfig struct {
 	Want     int // links of each session
 	Opening  int // handshakes under way at a time, to begin with; 64
 	Update   time.Duration
+	Rash     bool // they come back as if each were the only one that was lost
 	// Linker gives a session links of its own, if it is not nil and does not return nil.
 	Linker func(number int) Linker
 }
@@ -83,7 +84,7 @@ func OpenAudience(ctx context.Context, cfg AudienceConfig) (*Audience, error) {
 	gate := make(chan struct{}, cfg.Opening)
 	joined := make(chan error, cfg.Sessions)
 	for i := range cfg.Sessions {
-		m := &member{a: a, number: i}
+		m := &member{a: a, number: i, back: returning{rash: cfg.Rash}}
 		if cfg.Linker != nil {
 			m.linker = cfg.Linker(i)
 		}

@@ -11,7 +11,10 @@ const (
 )
 
 // returning is how often a session has come back.
-type returning struct{ attempt int }
+type returning struct {
+	attempt int
+	rash    bool // it thinks of nobody else
+}
 
 // wait is how long it stays away now: draw is from [0, 1), session how long it was in its swarm, told whether it was sent away.
 func (r *returning) wait(draw float64, session time.Duration, told bool) time.Duration {
@@ -19,7 +22,7 @@ func (r *returning) wait(draw float64, session time.Duration, told bool) time.Du
 		r.attempt = 0
 	}
 	spread := min(backoffCap, backoffBase<<r.attempt)
-	if session > 0 && !told {
+	if session > 0 && !told && !r.rash {
 		spread = max(spread, lostSpread)
 	}
 	r.attempt = min(r.attempt+1, 16)

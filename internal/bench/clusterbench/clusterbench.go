@@ -27,6 +27,7 @@ var Bench = bench.Bench{
 		taking("nats", "kill -9 of one NATS server of three", whole, killServer, 10, false),
 		taking("drain", "SIGTERM of one tracker of three", whole, drainTracker, 16, false),
 		losing("nats-minute", whole, time.Minute, false),
+		taking("rash", fmt.Sprintf("kill -9 of one tracker of three, whose clients all come back at once to doors of %d handshakes a second", rash.door), rash, killTracker, 10, true),
 		{
 			Name: "signal", About: "An offer and its answer between two sessions, at one tracker and at two that have a NATS server each, in turn.",
 			Figures: []bench.Figure{
@@ -45,14 +46,16 @@ var Bench = bench.Bench{
 type scale struct {
 	sessions, swarms, linked int
 	watched                  time.Duration
+	door                     int // handshakes that a tracker begins in a second, for clients that all come back at once; 0: others
 }
 
 // iceTime is longer than ICE takes to give a link up.
 const iceTime = 35 * time.Second
 
 var (
-	whole = scale{3000, 300, 100, iceTime}
-	tenth = scale{300, 30, 20, iceTime}
+	whole = scale{sessions: 3000, swarms: 300, linked: 100, watched: iceTime}
+	tenth = scale{sessions: 300, swarms: 30, linked: 20, watched: iceTime}
+	rash  = scale{sessions: 3000, swarms: 300, linked: 100, watched: iceTime, door: 130}
 )
 
 // rightWithin is how soon introductions have to be right; twice as long they are waited for.
@@ -115,7 +118,7 @@ type stage struct {
 
 // staged sets a stage, and has f play on it.
 func staged(ctx context.Context, r *bench.Run, s scale, f func(*stage) (bench.Sample, error)) (sample bench.Sample, err error) {
-	c, err := start(ctx, r)
+	c, err := start(ctx, r, s)
 	if err != nil {
 		return sample, err
 	}
@@ -124,7 +127,7 @@ func staged(ctx context.Context, r *bench.Run, s scale, f func(*stage) (bench.Sa
 	defer func() { err = errors.Join(err, links.close()) }()
 	audience, err := load.OpenAudience(ctx, load.AudienceConfig{
 		Trackers: c.addresses, Sources: sources(s.sessions), Site: siteName, Sessions: s.sessions, Swarms: s.swarms, Want: 6, Update: 5 * time.Second, Opening: 32,
-		Linker: links.of(s.linked),
+		Linker: links.of(s.linked), Rash: s.door > 0,
 	})
 	if err != nil {
 		return sample, err
@@ -198,7 +201,7 @@ func peak(all []time.Time) (most int) {
 const trips = 2000
 
 func signals(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
-	c, err := start(ctx, r)
+	c, err := start(ctx, r, scale{})
 	if err != nil {
 		return sample, err
 	}

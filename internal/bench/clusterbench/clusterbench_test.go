@@ -25,7 +25,7 @@ func TestMain(m *testing.M) {
 }
 
 // handful is a small audience.
-var handful = scale{60, 6, 10, 3 * time.Second}
+var handful = scale{sessions: 60, swarms: 6, linked: 10, watched: 3 * time.Second}
 
 // TestNothingIsLost takes one process away from a small cluster of real ones, or all of NATS for some seconds.
 func TestNothingIsLost(t *testing.T) {

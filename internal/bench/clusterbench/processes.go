@@ -50,10 +50,13 @@ func (p *process) kill() error {
 // server is what a NATS server is told, trackerOrders what a tracker is told.
 type (
 	server        struct{ Config natsbus.NodeConfig }
-	trackerOrders struct{ NATS string }
+	trackerOrders struct {
+		NATS      string
+		PerSecond int // handshakes that the door begins
+	}
 )
 
-func start(ctx context.Context, r *bench.Run) (c *cluster, err error) {
+func start(ctx context.Context, r *bench.Run, s scale) (c *cluster, err error) {
 	c = &cluster{}
 	defer func() {
 		if err != nil {
@@ -82,7 +85,7 @@ func start(ctx context.Context, r *bench.Run) (c *cluster, err error) {
 		c.trackers = append(c.trackers, &process{Process: p})
 		// Each by another server first: what is said between trackers passes between servers.
 		var address string
-		if err := errors.Join(p.Send(trackerOrders{"nats://" + at[i] + urls}), p.Receive(&address)); err != nil {
+		if err := errors.Join(p.Send(trackerOrders{"nats://" + at[i] + urls, s.door}), p.Receive(&address)); err != nil {
 			return c, err
 		}
 		to, err := netip.ParseAddrPort(address)
@@ -191,7 +194,7 @@ func trackerRole(_ context.Context, in *json.Decoder, out *bench.Writer) (err er
 		return err
 	}
 	t, err := trackerside.Start(trackerside.Config{
-		Bus: natsbus.Config{URL: o.NATS, User: user, Password: password},
+		Bus: natsbus.Config{URL: o.NATS, User: user, Password: password}, PerSecond: o.PerSecond,
 		// How long signals take is measured with one session that never rests.
 		Tracker: tracker.Config{MessagesPerSecond: trackerside.Unlimited},
 	})

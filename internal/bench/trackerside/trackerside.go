@@ -39,6 +39,7 @@ type Config struct {
 	Tracker    tracker.Config // secret, sites and metrics are given to it
 	WriteQueue int            // messages and bytes that wait for one reader; 0: as `leeway tracker` has them
 	WriteBytes int
+	PerSecond  int // handshakes that the door begins; 0: as `leeway tracker` has it
 }
 
 // Service is a tracker that listens.
@@ -92,7 +93,7 @@ func (s *Service) listen(cfg Config) error {
 		return err
 	}
 	s.Address = listener.Addr().String()
-	door := wsconn.NewDoor(listener, wsconn.DoorConfig{MaxOpen: s.Room(), Refused: s.Rejected, Knock: s.Knock, Entered: s.Entered})
+	door := wsconn.NewDoor(listener, wsconn.DoorConfig{MaxOpen: s.Room(), PerSecond: cfg.PerSecond, Refused: s.Rejected, Knock: s.Knock, Entered: s.Entered})
 	listener = door
 	if secure != nil {
 		listener = tls.NewListener(listener, secure)
