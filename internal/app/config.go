@@ -182,7 +182,7 @@ func defaults(getenv func(string) string) *Config {
 			MaxAllocations: 10_000, MaxPerUser: 40, MaxPerAddress: 1000, MaxConnections: 10_000, AllocationRate: 2_500_000, Drain: 30 * time.Second,
 		},
 		Origin: OriginConfig{Listen: "127.0.0.1:8088", Admin: defaultAdmin},
-		Up:     UpConfig{Listen: "127.0.0.1:8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "up"), OriginFault: faultNone},
+		Up:     UpConfig{Listen: "127.0.0.1:8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "up"), OriginFault: faultNone, Prefetch: true},
 	}
 }
 

@@ -26,7 +26,7 @@ type upCmd struct {
 	Media       *string `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"up.media" xor:"what"`
 	Site        *string `help:"Serve a site of yours instead of the film: a file with its configuration." placeholder:"FILE" key:"up.site" xor:"what"`
 	OriginRate  *int    `help:"Experiment: bytes per second of each viewer's connection to the origin." placeholder:"N" key:"up.origin_rate" group:"Experiments"`
-	Prefetch    *bool   `help:"Have the film's viewers fetch ahead in the background lane." key:"up.prefetch" group:"Experiments"`
+	Prefetch    *bool   `help:"Whether the film's viewers fetch ahead in the background lane; they do." negatable:"" key:"up.prefetch" group:"Experiments"`
 	OriginFault *string `help:"Experiment: what segments get instead: none, 404, 500, slow." placeholder:"KIND" key:"up.origin_fault" group:"Experiments"`
 }
 
@@ -210,7 +210,9 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *origi
 	if err != nil {
 		return shown{}, err
 	}
-	config.Policy.Prefetch = u.config.Up.Prefetch
+	if !u.config.Up.Prefetch {
+		config.Policy.Prefetch = site.PrefetchNever
+	}
 	page, err := bundle.Page(filmShown(u.config.Up.Media, ""))
 	if err != nil {
 		return shown{}, fmt.Errorf("up: read the embedded demo page: %w", err)

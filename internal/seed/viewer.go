@@ -7,6 +7,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/segment"
+	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -175,7 +176,7 @@ func (v *viewer) Open() {
 	v.path.Store(&path)
 	v.upload = s.uploader.Add(transfer.UploadConfig{
 		Link: link, Send: session.Send, Pieces: pieces{v}, Observer: v, MaxRequests: maxRequests,
-		Background: v.title.site.rules.Config().Policy.Prefetch,
+		Background: v.title.site.rules.Config().Policy.Prefetch == configured.PrefetchAllow,
 		Budget:     &budget{mu: &s.budgets, scopes: []*scope{s.scope, v.title.site.scope, account.sent}, now: s.cfg.Now, sink: s.cfg.Metrics},
 	})
 	v.mu.Unlock()

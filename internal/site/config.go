@@ -28,7 +28,7 @@ type Titles struct {
 	Drop int `yaml:"drop,omitempty" json:"drop,omitempty"` // further elements dropped from the end of a manifest's path, 0–8
 }
 
-// Values of Config.Access, Policy.Role, Policy.Relay, Policy.Local and Policy.SignedManifests.
+// Values of Config.Access, Policy.Role, Policy.Prefetch, Policy.Relay, Policy.Local and Policy.SignedManifests.
 const (
 	AccessPublic = "public"
 	AccessToken  = "token"
@@ -37,6 +37,9 @@ const (
 	RoleLeech     = "leech"      // never uploads
 	RoleRelayOnly = "relay-only" // shows its address to no viewer
 	RoleOff       = "off"
+
+	PrefetchAllow = "allow"
+	PrefetchNever = "never"
 
 	RelayAllow = "allow"
 	RelayNever = "never"
@@ -58,7 +61,7 @@ const (
 
 // Policy is what a site allows (spec/tracker-protocol.md). New fills what is empty with the defaults named here.
 type Policy struct {
-	Prefetch             bool   `yaml:"prefetch,omitempty" json:"prefetch"`                             // background lane
+	Prefetch             string `yaml:"prefetch,omitempty" json:"prefetch"`                             // PrefetchAllow (default), PrefetchNever: the background lane
 	WasteBytes           int64  `yaml:"waste_bytes,omitempty" json:"waste_bytes"`                       // bytes that a viewer may prefetch and never play
 	Role                 string `yaml:"role,omitempty" json:"role"`                                     // RoleFull (default), RoleLeech, RoleRelayOnly, RoleOff
 	Relay                string `yaml:"relay,omitempty" json:"relay"`                                   // RelayAllow (default), RelayNever

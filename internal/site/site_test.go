@@ -19,7 +19,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.Config()
-	want := Policy{Role: RoleFull, Relay: RelayAllow, Local: LocalIfGranted, CertifyFrom: 2, SignedManifests: SignedOff, MaxLinks: 16}
+	want := Policy{Role: RoleFull, Prefetch: PrefetchAllow, Relay: RelayAllow, Local: LocalIfGranted, CertifyFrom: 2, SignedManifests: SignedOff, MaxLinks: 16}
 	if got.Policy != want || got.Access != AccessPublic || got.FetchBase != "https://origin.internal:8443/vod" {
 		t.Errorf("got %+v", got)
 	}
@@ -70,6 +70,7 @@ func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
 		{"title.drop", func(c *Config) { c.Title.Drop = -1 }},
 		{"access", func(c *Config) { c.Access = "open" }},
 		{"policy.role", func(c *Config) { c.Policy.Role = "king" }},
+		{"policy.prefetch", func(c *Config) { c.Policy.Prefetch = "true" }},
 		{"policy.relay", func(c *Config) { c.Policy.Relay = "yes" }},
 		{"policy.local", func(c *Config) { c.Policy.Local = "always" }},
 		{"policy.signed_manifests", func(c *Config) { c.Policy.SignedManifests = "on" }},

@@ -42,6 +42,7 @@ func (c *Config) defaults() {
 	}
 	fill(&c.Access, AccessPublic)
 	fill(&c.Policy.Role, RoleFull)
+	fill(&c.Policy.Prefetch, PrefetchAllow)
 	fill(&c.Policy.Relay, RelayAllow)
 	fill(&c.Policy.Local, LocalIfGranted)
 	fill(&c.Policy.SignedManifests, SignedOff)
@@ -184,6 +185,7 @@ func (c *Config) checkChoices() *FieldError {
 	}{
 		{"access", c.Access, []string{AccessPublic, AccessToken}},
 		{"policy.role", c.Policy.Role, []string{RoleFull, RoleLeech, RoleRelayOnly, RoleOff}},
+		{"policy.prefetch", c.Policy.Prefetch, []string{PrefetchAllow, PrefetchNever}},
 		{"policy.relay", c.Policy.Relay, []string{RelayAllow, RelayNever}},
 		{"policy.local", c.Policy.Local, []string{LocalIfGranted, LocalAsk, LocalNever}},
 		{"policy.signed_manifests", c.Policy.SignedManifests, []string{SignedOff, SignedShare}},

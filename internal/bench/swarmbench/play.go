@@ -82,12 +82,9 @@ func (s scenario) ways() []string {
 	return []string{withLeeway, originOnly}
 }
 
-// settings of the servers of one way.
+// settings of the servers of one way. Where prefetch is not what is asked about nothing is fetched ahead, as before there was any.
 func (s scenario) settings(way string) []string {
-	if !s.prefetch {
-		return nil
-	}
-	return []string{"LEEWAY_UP_PREFETCH=" + strconv.FormatBool(way == withLeeway)}
+	return []string{"LEEWAY_UP_PREFETCH=" + strconv.FormatBool(s.prefetch && way == withLeeway)}
 }
 
 // apartVariable, if it is set, has the ways played one after the other: for a machine that cannot carry all at once.

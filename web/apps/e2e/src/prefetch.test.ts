@@ -17,7 +17,7 @@ let browser: Chromium;
 let stack: Stack;
 
 beforeAll(async () => {
-  stack = await Stack.start({ policy: { prefetch: true, waste_bytes: waste } });
+  stack = await Stack.start({ policy: { waste_bytes: waste } });
   browser = await Chromium.start();
 });
 afterAll(async () => {
