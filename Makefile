@@ -16,7 +16,7 @@ packed = -binary build/image/leeway -version $(VERSION) -commit "$$(git rev-pars
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport soak lint format build image film clean
+.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport soak lint format build image kube-test film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -121,6 +121,9 @@ image: film ## container images: build/leeway-image.tar, and with the film build
 	@go -C tools build -o ../build/image/pack ./image
 	@build/image/pack $(packed) -out build/leeway-image.tar -tag $(or $(IMAGE),leewayvideo/leeway):$(VERSION)
 	@build/image/pack $(packed) -out build/leeway-film-image.tar -tag $(or $(IMAGE),leewayvideo/leeway)-film:$(VERSION) -film "$$(build/leeway film)"
+
+kube-test: image ## a cluster of its own, the dev overlay, viewers behind NATs while pods are killed (root; 15 minutes the first time, then 4)
+	test/kube/test
 
 film: build
 	@echo "film: $$(build/leeway film)"
