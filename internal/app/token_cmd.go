@@ -87,13 +87,18 @@ func keySet(keys access.Keys) []byte {
 	return append(text, '\n')
 }
 
-// replaceFile writes a file whole, under another name first. It may hold secrets.
+// replaceFile writes a file whole, under another name first. It may hold secrets: who may read it stays as it was.
 func replaceFile(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // mode 0600
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(text)
+	if info, was := os.Stat(path); was == nil {
+		err = f.Chmod(info.Mode().Perm())
+	}
+	if err == nil {
+		_, err = f.Write(text)
+	}
 	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}

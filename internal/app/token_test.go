@@ -53,8 +53,14 @@ func TestKeysAndTokensByCommand(t *testing.T) {
 		} else if _, err := os.Stat(other); err == nil {
 			t.Error("half of a key was left behind")
 		}
+		if err := os.Chmod(keys, 0o640); err != nil {
+			t.Fatal(err)
+		}
 		if _, errs, code := leeway(t, nil, "token", "keygen", other, "--keys", keys, "--id", "two"); code != 0 {
 			t.Errorf("%s: a second key: %s", alg, errs)
+		}
+		if info, err := os.Stat(keys); err != nil || info.Mode().Perm() != 0o640 {
+			t.Errorf("%s: the tracker's file is %v now, %v", alg, info.Mode(), err)
 		}
 		text, err := os.ReadFile(keys)
 		if set, wrong := access.ParseKeys(text); err != nil || wrong != nil || len(set) != 2 {
