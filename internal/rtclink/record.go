@@ -212,7 +212,7 @@ func (r *records) open(p, record []byte) (n int, got bool, err error) {
 	r.window.take(number)
 	switch content {
 	case contentApplication:
-		r.more = r.unread.more(plain)
+		r.more = r.unread.more(p[:len(plain)]) // plain has been moved
 		return len(plain), len(plain) > 0, nil
 	case contentAlert:
 		if len(plain) == 2 && (p[0] == alertFatal || p[1] == alertCloseNotify) {
