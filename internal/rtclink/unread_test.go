@@ -1,7 +1,9 @@
 package rtclink
 
 import (
+	"bytes"
 	"encoding/binary"
+	"net"
 	"testing"
 )
 
@@ -48,6 +50,62 @@ func TestMoreIsReadWhereAMessageMayHaveEnded(t *testing.T) {
 		if got := u.more(packet); got != c.more {
 			t.Errorf("packet %d: %v, want %v", i, got, c.more)
 		}
+	}
+}
+
+// looped is a path that brings back what was sent by it.
+type looped struct {
+	datagrams
+	sent [][]byte
+}
+
+func (l *looped) Write(b []byte) (int, error) {
+	l.sent = append(l.sent, bytes.Clone(b))
+	return len(b), nil
+}
+
+func (l *looped) Read(p []byte) (int, error) {
+	if len(l.sent) == 0 {
+		return 0, net.ErrClosed
+	}
+	n := copy(p, l.sent[0])
+	l.sent = l.sent[1:]
+	return n, nil
+}
+
+// TestARecordThatEndsAMessageHasChannelsLookedAt reads packets out of records: each is judged as it came, and once SCTP is done
+// with it, which is when it reads on.
+func TestARecordThatEndsAMessageHasChannelsLookedAt(t *testing.T) {
+	gcm, err := newGCM(make([]byte, 16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	looks := 0
+	path := &looped{}
+	r := newRecords(path, &keys{read: gcm, write: gcm}, func() ([][]byte, error) { return nil, nil }, func() {}, func() { looks++ })
+	header := make([]byte, commonHeader)
+	packets := []struct {
+		chunk []byte
+		looks int
+	}{
+		{makeChunk(chunkIData, flagEnd, 1, 900), 1}, {makeChunk(chunkIData, 0, 2, 900), 0}, {makeChunk(chunkSACK, 0, 0, 8), 0},
+		{makeChunk(chunkIData, flagEnd, 3, 17), 1}, {makeChunk(chunkIData, flagEnd, 4, 900), 1}, {makeChunk(chunkHeartbeat, 0, 0, 40), 0},
+	}
+	for _, p := range packets {
+		if _, err := r.Write(append(bytes.Clone(header), p.chunk...)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	buf, want := make([]byte, 8192), 0
+	for i, p := range packets {
+		n, err := r.Read(buf)
+		if err != nil || !bytes.Equal(buf[commonHeader:n], p.chunk) {
+			t.Fatalf("packet %d: %d bytes, %v", i, n, err)
+		}
+		if looks != want {
+			t.Errorf("before packet %d the channels were looked at %d times, want %d", i, looks, want)
+		}
+		want += p.looks
 	}
 }
 
