@@ -20,12 +20,8 @@ import (
 
 const benchName = "nat"
 
-const (
-	// soon is by when a row has to be what it is to be, counted from the newcomer's start.
-	soon = 5 * time.Second
-	// atOnce is how many rows play at the same time.
-	atOnce = 6
-)
+// atOnce is how many rows play at the same time.
+const atOnce = 6
 
 // Bench is what `leeway bench` runs.
 var Bench = bench.Bench{
@@ -33,7 +29,7 @@ var Bench = bench.Bench{
 	About: "Pairs of viewers behind every combination of NATs: who meets whom, by which way, how soon, and why not.",
 	Cases: append([]bench.Case{
 		{Name: "table", About: "all rows", Figures: tableFigures, Needs: inLab, Run: tableOf(rows)},
-		{Name: "smoke", About: "four rows", Extra: true, Figures: tableFigures, Needs: inLab, Run: tableOf(some("cone-cone", "restricted-restricted", "symmetric-symmetric", "restricted-symmetric/plain"))},
+		{Name: "smoke", About: "four rows", Extra: true, Figures: untimed(tableFigures), Needs: inLab, Run: tableOf(some("cone-cone", "restricted-restricted", "symmetric-symmetric", "restricted-symmetric/plain"))},
 		{Name: "again", About: "pairs that cannot meet, for longer than a pair is left alone", Extra: true, Figures: tableFigures, Needs: inLab, Run: tableOf(longer(some("restricted-symmetric/plain", "symmetric-symmetric/plain")))},
 		{Name: "relayed", About: "two symmetric NATs, and neither seed nor origin can serve", Figures: relayedFigures, Needs: inLab, Run: relayed},
 		{Name: "rebinding", About: "a NAT forgets every mapping in mid-play", Figures: rebindingFigures, Needs: inLab, Run: rebinding},
@@ -48,6 +44,17 @@ var tableFigures = []bench.Figure{
 	{Name: "slowest_vs_open", Unit: "×"},
 	{Name: "stalls", Unit: "", Goal: "<= 0"},
 	{Name: "failed_again", Unit: "", Goal: "<= 0"},
+}
+
+// untimed has nothing claimed that a machine with other work may miss by being slow.
+func untimed(figures []bench.Figure) []bench.Figure {
+	figures = slices.Clone(figures)
+	for i, f := range figures {
+		if f.Name == "slowest" || f.Name == "stalls" {
+			figures[i].Goal = ""
+		}
+	}
+	return figures
 }
 
 // single are the rows, each as a case.

@@ -68,17 +68,21 @@ func rebinding(ctx context.Context, r *bench.Run) (sample bench.Sample, err erro
 		return sample, err
 	}
 	said, _ = behind.all()
-	after := said[len(said)-1]
+	return kept(r, before, said[len(said)-1]), nil
+}
+
+// kept compares what a viewer says before and after.
+func kept(r *bench.Run, before, after viewer.Summary) bench.Sample {
 	r.Logf("links %v, then %v; opened %d, then %d; closed %v; reconnects %d", before.Linked, after.Linked, before.LinksOpened, after.LinksOpened, after.LinksClosed, after.Reconnects)
 	lost := 0
 	for _, n := range after.LinksClosed {
 		lost += n
 	}
-	kept := 0.0
+	session := 0.0
 	if after.Session == before.Session {
-		kept = 1
+		session = 1
 	}
 	return bench.Sample{Values: map[string]float64{
-		"links_before": float64(before.Links), "links_kept": 1 - float64(lost)/float64(before.Links), "stalls": float64(after.Stats.Stalls), "sessions_kept": kept,
-	}}, nil
+		"links_before": float64(before.Links), "links_kept": 1 - float64(lost)/float64(before.Links), "stalls": float64(after.Stats.Stalls), "sessions_kept": session,
+	}}
 }
