@@ -50,7 +50,7 @@ type scale struct {
 }
 
 // iceTime is longer than ICE takes to give a link up.
-const iceTime = 35 * time.Second
+const iceTime = 32 * time.Second
 
 var (
 	whole = scale{sessions: 3000, swarms: 300, linked: 100, watched: iceTime}
@@ -158,6 +158,12 @@ func (st *stage) measure(ctx context.Context, r *bench.Run, take taker) (bench.S
 	after, err := prober{audience: st.audience, scale: st.scale, trackers: left}.until(ctx, at.Add(2*rightWithin))
 	if err != nil {
 		return bench.Sample{}, err
+	}
+	// A swarm is right before the last of its sessions is back.
+	for st.audience.Returns().Absent > 0 && time.Since(at) < 2*rightWithin {
+		if !bench.Pause(ctx, 100*time.Millisecond) {
+			return bench.Sample{}, ctx.Err()
+		}
 	}
 	if !bench.Pause(ctx, time.Until(at.Add(st.scale.watched))) {
 		return bench.Sample{}, ctx.Err()
