@@ -79,7 +79,7 @@ func (s *services) startTracker(dataDir string) error {
 	s.trackerReady = t.Ready
 	s.door = func(l net.Listener) net.Listener {
 		return wsconn.NewDoor(l, wsconn.DoorConfig{
-			MaxOpen: t.Room(), Refused: t.Rejected, Knock: t.Knock, Entered: t.Entered,
+			MaxOpen: t.Room(), Refused: t.Rejected, Knock: t.Knock, Entered: t.Entered, Slack: wsconn.UsualSlack,
 			Trusted: func(a netip.Addr) bool {
 				return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(a) })
 			},

@@ -25,6 +25,7 @@ type DoorConfig struct {
 	Refused              func(reason string)   // counts: total, half-open, rate
 	Knock                func(netip.Addr) bool // takes a place of an address's budget before its handshake; false refuses it
 	Entered              func(netip.Addr)      // gives it back: the request is there, and counts as what it is
+	Slack                int                   // bytes; see UsualSlack
 }
 
 func (c *DoorConfig) complete() {
@@ -79,6 +80,7 @@ type Door struct {
 	wg   sync.WaitGroup
 
 	turns  *turns
+	slack  []byte        // never touched
 	starts *rate.Limiter // of handshakes; only Accept
 	steps  *rate.Limiter // of what the system hands over; only admit
 
@@ -89,6 +91,11 @@ type Door struct {
 	busy   queue              // guarded by mu
 	from   map[netip.Addr]int // guarded by mu: silent, spoken and busy, by address
 }
+
+// UsualSlack is by how much longer the collector leaves a process alone. A heap of a few megabytes is full of what handshakes
+// leave behind many times a second, and on one processor the collector keeps messages waiting. The system has no memory for
+// what nobody touches: it is a number that the collector counts.
+const UsualSlack = 32 << 20
 
 const (
 	// atOnce is how many connections or handshakes may follow each other without a pause.
@@ -103,6 +110,7 @@ func NewDoor(l net.Listener, cfg DoorConfig) *Door {
 	d := &Door{
 		Listener: l, cfg: cfg, in: make(chan *Socket), quit: make(chan struct{}), done: make(chan struct{}),
 		room: make(chan struct{}, 1), from: map[netip.Addr]int{}, turns: newTurns(),
+		slack: make([]byte, cfg.Slack),
 	}
 	d.starts = rate.NewLimiter(rate.Limit(cfg.PerSecond), atOnce)
 	d.steps = rate.NewLimiter(rate.Limit(stepsEach*cfg.PerSecond), atOnce)

@@ -93,7 +93,7 @@ func (s *Service) listen(cfg Config) error {
 		return err
 	}
 	s.Address = listener.Addr().String()
-	door := wsconn.NewDoor(listener, wsconn.DoorConfig{MaxOpen: s.Room(), PerSecond: cfg.PerSecond, Refused: s.Rejected, Knock: s.Knock, Entered: s.Entered})
+	door := wsconn.NewDoor(listener, wsconn.DoorConfig{MaxOpen: s.Room(), PerSecond: cfg.PerSecond, Refused: s.Rejected, Knock: s.Knock, Entered: s.Entered, Slack: wsconn.UsualSlack})
 	listener = door
 	if secure != nil {
 		listener = tls.NewListener(listener, secure)
