@@ -5,7 +5,7 @@ const (
 	ceilingTime  = 250_000   // µs of a stretch at least, over which rates are taken
 	ceilingPause = 1_000_000 // µs: a stretch that lasted longer had a pause in it
 	ceilingQueue = 10_000    // µs of queue on all links, or a packet's time, that say that the line is full
-	ceilingDrain = 8         // this part less while it is
+	ceilingDrain = 60_000    // µs of queue that hold back half of the rate; less holds back in proportion
 	ceilingFall  = 2         // the ceiling falls by this part at most in a stretch that was full all along
 	ceilingPart  = 16        // and by this one in a stretch that was full at its end alone
 	ceilingKeep  = 95        // percent of the best rate of the last one or two times of ceilingBest
@@ -31,6 +31,7 @@ type ceiling struct {
 	free        bool  // there was no queue at some moment of this stretch
 
 	full   bool  // a queue stands
+	queue  int64 // µs of it
 	fullAt int64 // when one last stood at the end of a stretch
 
 	best, before int64 // highest rates of the current time and of the one before
@@ -44,7 +45,7 @@ func (c *ceiling) of(rate int64) int64 {
 	}
 	most := c.rate
 	if c.full {
-		most -= most / ceilingDrain
+		most -= most * min(c.queue, ceilingDrain) / (2 * ceilingDrain)
 	}
 	return min(rate, most)
 }
@@ -67,7 +68,7 @@ func (c *ceiling) hear(now, acked, queue, rtt int64) {
 		if c.rate > 0 {
 			least = max(least, Packet*1e6/c.rate)
 		}
-		c.full = queue >= least
+		c.full, c.queue = queue >= least, queue
 		c.free = c.free || !c.full
 	}
 	span := now - c.since

@@ -13,13 +13,14 @@ const (
 
 // sender is a host with a controller. Its links take turns; each has all the bytes in the world to send while on is true.
 type sender struct {
-	s     *sim
-	c     *ledbat.Controller
-	links []*bglink
-	turn  int
-	on    bool
-	timer int64
-	tape  *tape // records what is done; nil: nothing
+	s       *sim
+	c       *ledbat.Controller
+	links   []*bglink
+	turn    int
+	on      bool
+	timer   int64
+	ticking bool
+	tape    *tape // records what is done; nil: nothing
 }
 
 // bglink is a background link: a Path, the line that its messages take, and an Acker at the other end.
@@ -73,6 +74,9 @@ func (h *sender) pump() {
 		}
 		ok, later := b.p.MaySend(h.s.now, size)
 		if !ok {
+			if h.tape != nil && h.ticking && later == 0 { // a refusal is remembered, and no event tells of this one
+				h.tape.do(h.s.now, "may", b.flow, size)
+			}
 			idle++
 			if later > 0 && (at == 0 || later < at) {
 				at = later
@@ -106,7 +110,9 @@ func (h *sender) tick() {
 			}
 		}
 	}
+	h.ticking = true
 	h.pump()
+	h.ticking = false
 }
 
 func (b *bglink) sent(size int64) ledbat.Stamp {

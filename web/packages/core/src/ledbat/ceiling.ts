@@ -32,6 +32,8 @@ export class Ceiling {
   #asked = 0;
   #binding = false;
   #full = false;
+  /** µs of queue, as of the last ack that told. */
+  #queue = 0;
   #fullAt = 0;
   /** Highest rates of the current time and of the one before, and when the current one began. */
   #best = 0;
@@ -41,7 +43,8 @@ export class Ceiling {
   /** Bounds a rate that the window asks for. */
   of(rate: number): number {
     if (!this.on || !this.#rate) return rate;
-    return Math.min(rate, this.#rate - (this.#full ? div(this.#rate, ceilingDrain) : 0));
+    const drain = this.#full ? div(this.#rate * Math.min(this.#queue, ceilingDrain), 2 * ceilingDrain) : 0;
+    return Math.min(rate, this.#rate - drain);
   }
 
   /** Notes a message that might have gone out `late` µs ago; gives the rate for the time until the next. */
@@ -60,6 +63,7 @@ export class Ceiling {
     this.#acked += acked;
     const known = queue < never;
     if (known) {
+      this.#queue = queue;
       this.#full = queue >= Math.max(ceilingQueue, old && div(packet * 1_000_000, old));
       if (!this.#full) this.#fall = ceilingPart;
     }
