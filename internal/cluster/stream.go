@@ -6,10 +6,12 @@ import (
 	"time"
 )
 
+// GiveUp is how long a message is said again: afterwards nothing of a stream that has ended comes any more.
+const GiveUp = 5 * time.Second
+
 // Times and bounds of a stream (spec/cluster.md, "Signals").
 const (
 	firstAgain = 300 * time.Millisecond // until what is not acknowledged is said again; doubled each time
-	giveUp     = 5 * time.Second        // until it is given up
 	maxKept    = 1024                   // messages of one stream that are not acknowledged
 	maxAhead   = maxKept                // how far ahead of its turn a receiver takes a message
 )
@@ -82,7 +84,7 @@ func (o *Outbox[M]) drop(n int) {
 // Due returns the messages that are to be said again, and those that are given up. can says whether anything can be said now.
 func (o *Outbox[M]) Due(now time.Time, can bool) (again []Numbered[M], lost []M) {
 	n := 0
-	for n < len(o.kept) && now.Sub(o.kept[n].at) >= giveUp {
+	for n < len(o.kept) && now.Sub(o.kept[n].at) >= GiveUp {
 		lost = append(lost, o.kept[n].m)
 		n++
 	}

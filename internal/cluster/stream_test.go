@@ -133,12 +133,12 @@ func TestOutboxIsBounded(t *testing.T) {
 		t.Errorf("%d wait, base %d", o.Waiting(), o.Base())
 	}
 	o.Add(1, start)
-	for at := start; at.Before(start.Add(giveUp)); at = at.Add(100 * time.Millisecond) {
+	for at := start; at.Before(start.Add(GiveUp)); at = at.Add(100 * time.Millisecond) {
 		if again, lost := o.Due(at, false); len(again)+len(lost) > 0 {
 			t.Fatal("said while nothing can be said")
 		}
 	}
-	if _, lost := o.Due(start.Add(giveUp), false); len(lost) != 1 || o.Waiting() != 0 {
+	if _, lost := o.Due(start.Add(GiveUp), false); len(lost) != 1 || o.Waiting() != 0 {
 		t.Error("kept for ever while nothing can be said")
 	}
 }

@@ -44,7 +44,8 @@ type Courier[Out, In any] struct {
 // incoming is a stream of another replica. Guarded by Courier.mu.
 type incoming[In any] struct {
 	cluster.Inbox[In]
-	owed bool // an acknowledgement
+	owed bool      // an acknowledgement
+	at   time.Time // of the latest message
 }
 
 // New makes a courier; Run works it.
@@ -98,7 +99,7 @@ func (c *Courier[Out, In]) Take(at *bus.Stream, m In) []In {
 		c.in[at.From] = i
 	}
 	ready := i.Take(at.N, at.Base, m)
-	i.owed = true
+	i.owed, i.at = true, c.cfg.Now()
 	c.mu.Unlock()
 	c.stir()
 	return ready
@@ -183,7 +184,10 @@ func (c *Courier[Out, In]) Maintain() {
 			continue
 		}
 		c.mu.Lock()
-		delete(c.in, id)
+		// What was not acknowledged is said again for a while, and was acted on already.
+		if i := c.in[id]; i != nil && c.cfg.Now().Sub(i.at) > cluster.GiveUp {
+			delete(c.in, id)
+		}
 		if o := c.out[id]; o != nil && o.Waiting() == 0 {
 			c.spent = max(c.spent, o.Last())
 			delete(c.out, id)

@@ -91,6 +91,6 @@ func (t *Tracker) undelivered(p parcel) {
 	case p.tracker.Kind == bus.KindSignal:
 		t.sendGone(p.tracker.Signal)
 	case p.tracker.Kind == bus.KindTorrent:
-		t.guests.differs(p.to)
+		t.differ(p.to)
 	}
 }

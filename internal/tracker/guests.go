@@ -19,7 +19,7 @@ type guests struct {
 	last  uint64                       // guarded by mu: number of a socket of this tracker
 	own   map[uint64]*torrentSession   // guarded by mu: sockets of this tracker that have peers elsewhere
 	guest map[guestKey]*torrentSession // guarded by mu: sockets of other trackers, as this one sees them
-	stale map[signal.ID]bool           // guarded by mu: trackers that may know something else of sockets than is so
+	stale map[signal.ID]time.Time      // guarded by mu: trackers that may know something else of sockets than is so, and since when
 }
 
 // tellEvery is how often a home is told of a peer that says nothing itself, in beats.
@@ -145,7 +145,9 @@ func (s *torrentSession) leaveHomes() {
 	homes := slices.Collect(maps.Keys(s.homes))
 	s.mu.Unlock()
 	for _, home := range homes {
-		if s.t.roster.lives(home) {
+		if !s.t.roster.lives(home) {
+			s.t.differ(home)
+		} else {
 			s.t.send(home, &bus.Delivery{Kind: bus.KindTorrent, Torrent: &bus.Torrent{Op: bus.TorrentEnd, Tracker: s.t.id, Socket: number}})
 		}
 	}
@@ -163,7 +165,7 @@ func (t *Tracker) onTorrent(m *bus.Torrent) {
 			s.hear(m.Message)
 		}
 	case bus.TorrentAnew:
-		t.endGuests(func(of signal.ID) bool { return of == m.Tracker })
+		t.endGuests(func(of signal.ID) bool { return of == m.Tracker }, func(signal.ID) {})
 		t.tellAnew(m.Tracker)
 	case bus.TorrentEnd:
 		t.guests.mu.Lock()
@@ -261,10 +263,12 @@ func (s *torrentSession) shift(now time.Time) {
 		default:
 			s.tell(m.to, &m.request, true)
 		}
-		if s.t.roster.lives(m.from) {
-			m.request.Event = webtorrent.Stopped
-			s.tell(m.from, &m.request, true)
+		if !s.t.roster.lives(m.from) {
+			s.t.differ(m.from)
+			continue
 		}
+		m.request.Event = webtorrent.Stopped
+		s.tell(m.from, &m.request, true)
 	}
 	s.mu.Lock()
 	ended := s.ended
@@ -291,12 +295,12 @@ func (s *torrentSession) moveOut(r *webtorrent.Request, to signal.ID) {
 	s.tell(to, &request, true)
 }
 
-// differs notes that a tracker may know something else of the sockets here than is so: it was taken for dead, or something of
-// what it should have heard was given up.
-func (gs *guests) differs(tracker signal.ID) {
-	gs.mu.Lock()
-	defer gs.mu.Unlock()
-	gs.stale[tracker] = true
+// differ notes that another tracker may know something else of sockets than is so: it was not told, or was forgotten, for it was
+// taken for dead; or something of what it should have heard was given up.
+func (t *Tracker) differ(other signal.ID) {
+	t.guests.mu.Lock()
+	defer t.guests.mu.Unlock()
+	t.guests.stale[other] = t.cfg.Now()
 }
 
 // agree has such trackers begin anew.
@@ -304,15 +308,21 @@ func (t *Tracker) agree() {
 	if !t.bus.Connected() {
 		return
 	}
+	var heard []signal.ID
 	t.guests.mu.Lock()
-	stale := slices.Collect(maps.Keys(t.guests.stale))
-	clear(t.guests.stale)
-	t.guests.mu.Unlock()
-	for _, id := range stale {
-		if t.roster.lives(id) { // or it differs once it is heard again
-			t.send(id, &bus.Delivery{Kind: bus.KindTorrent, Torrent: &bus.Torrent{Op: bus.TorrentAnew, Tracker: t.id}})
-			t.tellAnew(id)
+	for id, since := range t.guests.stale {
+		switch {
+		case t.roster.lives(id):
+			heard = append(heard, id)
+			delete(t.guests.stale, id)
+		case t.cfg.Now().Sub(since) > 3*t.cfg.WebTorrent.Interval: // by then peers that say nothing are dropped anyway
+			delete(t.guests.stale, id)
 		}
+	}
+	t.guests.mu.Unlock()
+	for _, id := range heard {
+		t.send(id, &bus.Delivery{Kind: bus.KindTorrent, Torrent: &bus.Torrent{Op: bus.TorrentAnew, Tracker: t.id}})
+		t.tellAnew(id)
 	}
 }
 
@@ -335,11 +345,11 @@ func (t *Tracker) maintainGuests(now time.Time) {
 	for _, s := range t.torrentSnapshot() {
 		s.shift(now)
 	}
-	t.endGuests(func(of signal.ID) bool { return !t.roster.lives(of) })
+	t.endGuests(func(of signal.ID) bool { return !t.roster.lives(of) }, t.differ)
 }
 
-// endGuests ends sockets of other trackers.
-func (t *Tracker) endGuests(which func(of signal.ID) bool) {
+// endGuests ends sockets of other trackers, and says of each whose it was.
+func (t *Tracker) endGuests(which func(of signal.ID) bool, each func(of signal.ID)) {
 	t.guests.mu.Lock()
 	var ended []*torrentSession
 	for key, s := range t.guests.guest {
@@ -351,5 +361,6 @@ func (t *Tracker) endGuests(which func(of signal.ID) bool) {
 	t.guests.mu.Unlock()
 	for _, s := range ended {
 		s.leaveSwarms()
+		each(s.guest.tracker)
 	}
 }

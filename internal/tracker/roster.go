@@ -233,7 +233,6 @@ func (t *Tracker) onTrackerBeat(data []byte, _ func([]byte) error) {
 	}
 	if t.roster.tracker(b, t.cfg.Now()) {
 		t.beat(false) // so that the newcomer knows us before its first viewer comes
-		t.guests.differs(b.Tracker)
 	}
 }
 

@@ -99,7 +99,7 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 	t.roster = newRoster(t.id, cfg)
 	t.home = newHome(t)
 	t.courier = newCourier(t)
-	t.guests.own, t.guests.guest, t.guests.stale = map[uint64]*torrentSession{}, map[guestKey]*torrentSession{}, map[signal.ID]bool{}
+	t.guests.own, t.guests.guest, t.guests.stale = map[uint64]*torrentSession{}, map[guestKey]*torrentSession{}, map[signal.ID]time.Time{}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.cancel = cancel
 	if err := t.subscribe(ctx); err != nil {
