@@ -18,7 +18,12 @@ func overlay(config *Config, flags any) error {
 		if err != nil {
 			return fmt.Errorf("app: flag %s: %w", v.Type().Field(i).Name, err)
 		}
-		field.Set(v.Field(i).Elem())
+		// Lists are no pointers: a flag that is repeated would keep its last value only.
+		if given := v.Field(i); given.Kind() == reflect.Slice {
+			field.Set(given)
+		} else {
+			field.Set(given.Elem())
+		}
 	}
 	return nil
 }

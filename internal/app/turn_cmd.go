@@ -11,8 +11,8 @@ type turnCmd struct {
 	TLSCert   *string        `name:"tls-cert" help:"TLS certificate (PEM), read again when it changes." placeholder:"FILE" key:"turn.cert_file"`
 	TLSKey    *string        `name:"tls-key" help:"And its key (PEM)." placeholder:"FILE" key:"turn.key_file"`
 	Admin     *string        `help:"Address of metrics and health." placeholder:"HOST:PORT" key:"turn.admin"`
-	Announce  *[]string      `help:"Addresses under which viewers reach this machine, at most one of each family." placeholder:"ADDRESS" key:"turn.announce"`
-	Allow     *[]string      `help:"What may be reached in private ranges: seeds. A range, an address, or an address and port." placeholder:"PEER" key:"turn.allow"`
+	Announce  []string       `help:"Addresses under which viewers reach this machine, at most one of each family." placeholder:"ADDRESS" key:"turn.announce"`
+	Allow     []string       `help:"What may be reached in private ranges: seeds. A range, an address, or an address and port." placeholder:"PEER" key:"turn.allow"`
 	Drain     *time.Duration `help:"How long allocations go on when the relay is to end." placeholder:"TIME" key:"turn.drain"`
 }
 

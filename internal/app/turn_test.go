@@ -117,6 +117,7 @@ func TestTurnSaysWhatIsMissing(t *testing.T) {
 		"no secret":      {nil, "no secret is configured"},
 		"no certificate": {[]string{"--tls-cert", "none.pem", "--tls-key", "none.pem"}, "TLS certificate none.pem"},
 		"half a pair":    {[]string{"--tls-cert", "none.pem"}, "belong together"},
+		"both of a flag": {[]string{"--announce", "203.0.113.1", "--announce", "203.0.113.2"}, "are of one family"},
 		"an address":     {[]string{"--announce", "turn.example.com"}, "is no IP address"},
 	} {
 		var environ []string
