@@ -37,13 +37,16 @@ func publicPair(cert, key string, log *slog.Logger) (*pair, error) {
 // openPair reads the files once, so that what is wrong with them is said at the start.
 func openPair(cert, key string, log *slog.Logger) (*pair, error) {
 	p := &pair{cert: cert, key: key, log: log, now: time.Now}
-	loaded, err := tls.LoadX509KeyPair(cert, key)
+	stamps, err := p.changed() // before reading: what is renewed in between is read again then, and not missed
+	var loaded tls.Certificate
+	if err == nil {
+		loaded, err = tls.LoadX509KeyPair(cert, key)
+	}
 	if err != nil {
 		return nil, &usageError{fmt.Errorf("TLS certificate %s with key %s: %w", cert, key, err)}
 	}
-	p.loaded, p.looked = &loaded, p.now()
-	p.stamps, err = p.changed()
-	return p, err
+	p.loaded, p.looked, p.stamps = &loaded, p.now(), stamps
+	return p, nil
 }
 
 // config is how a server with this certificate speaks TLS. WebSockets are HTTP/1.1, so nothing else is offered.

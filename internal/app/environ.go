@@ -117,3 +117,12 @@ func (r *run) load(flags any) (*Config, *slog.Logger, error) {
 	}
 	return config, log, nil
 }
+
+// service is load for a command that starts one: values that are wrong are an error, too.
+func (r *run) service(flags any) (*Config, *slog.Logger, error) {
+	config, log, err := r.load(flags)
+	if err == nil {
+		err = valid(config)
+	}
+	return config, log, err
+}

@@ -19,11 +19,8 @@ func (seedCmd) Help() string {
 
 // Run serves until ctx ends.
 func (c *seedCmd) Run(ctx context.Context, r *run) error {
-	config, log, err := r.load(c)
+	config, log, err := r.service(c)
 	if err != nil {
-		return err
-	}
-	if err := valid(config); err != nil {
 		return err
 	}
 	adminPort, err := listenTCP(ctx, "seed", config.Seed.Admin, false)

@@ -27,11 +27,8 @@ func (trackerCmd) Help() string {
 
 // Run serves until ctx ends.
 func (c *trackerCmd) Run(ctx context.Context, r *run) error {
-	config, log, err := r.load(c)
+	config, log, err := r.service(c)
 	if err != nil {
-		return err
-	}
-	if err := valid(config); err != nil {
 		return err
 	}
 	if err := decided(config.Sites, config.Tracker.Listen); err != nil {

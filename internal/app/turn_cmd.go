@@ -28,11 +28,8 @@ Examples:
 
 // Run serves until ctx ends.
 func (c *turnCmd) Run(ctx context.Context, r *run) error {
-	config, log, err := r.load(c)
+	config, log, err := r.service(c)
 	if err != nil {
-		return err
-	}
-	if err := valid(config); err != nil {
 		return err
 	}
 	adminPort, err := listenTCP(ctx, "turn", config.Turn.Admin, false)

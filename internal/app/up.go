@@ -42,11 +42,8 @@ func (upCmd) Help() string {
 
 // Run serves until ctx ends.
 func (c *upCmd) Run(ctx context.Context, r *run) error {
-	config, log, err := r.load(c)
+	config, log, err := r.service(c)
 	if err != nil {
-		return err
-	}
-	if err := valid(config); err != nil {
 		return err
 	}
 	if err := upDecided(config.Up, r.env); err != nil {
