@@ -121,6 +121,11 @@ func edit(t *testing.T, file string, change func(string) string) {
 // restricted checks every pod: nobody's user, nothing writable, no privilege, an image with a version, bounded memory.
 func restricted(t *testing.T, built resmap.ResMap) {
 	t.Helper()
+	source, err := os.ReadFile(filepath.Join(root, "internal/app/app.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	own := string(regexp.MustCompile(`(?m)^const Version = "(.*)"`).FindSubmatch(source)[1])
 	pods := 0
 	for _, r := range built.Resources() {
 		if !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, r.GetKind()) {
@@ -140,8 +145,12 @@ func restricted(t *testing.T, built resmap.ResMap) {
 			}
 		}
 		for _, image := range regexp.MustCompile(`image: (\S+)`).FindAllStringSubmatch(string(text), -1) {
-			if name, tag, ok := strings.Cut(image[1], ":"); !ok || tag == "latest" || name == "" {
+			name, tag, ok := strings.Cut(image[1], ":")
+			if !ok || tag == "latest" || name == "" {
 				t.Errorf("%s %s: image %s has no version", r.GetKind(), r.GetName(), image[1])
+			}
+			if strings.HasPrefix(name, "leewayvideo/") && tag != own {
+				t.Errorf("%s %s: image %s, and the binary is %s", r.GetKind(), r.GetName(), image[1], own)
 			}
 		}
 	}
