@@ -19,8 +19,8 @@ import (
 const settleEvery = 50 * time.Millisecond
 
 // consent is what is left of ICE on a settled link: it answers the other side's checks (RFC 7675), follows it to another of
-// its addresses if it nominates one, knows when something last came, and asks when nothing does (rebind.go). Pion's agent would keep four goroutines and half
-// of an idle link's memory for it.
+// its addresses if it nominates one, knows when something last came, and asks when nothing does (rebind.go). Pion's agent
+// would keep four goroutines and half of an idle link's memory for it.
 type consent struct {
 	ufrag      string // of this side
 	user       string // of the requests that are ours to answer
