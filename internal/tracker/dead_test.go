@@ -47,17 +47,24 @@ func TestWhoWasThoughtDeadHearsSignals(t *testing.T) {
 	}
 }
 
-// TestSocketsThatEndUnheard: a tracker takes the home of its sockets' peers for dead, and does not tell it when they end.
-func TestSocketsThatEndUnheard(t *testing.T) {
+// unheard are two trackers that know each other, and the line by which the first one speaks.
+func unheard(t *testing.T) (first, second *torrentNode, line *lossy) {
+	t.Helper()
 	w := newWorld(t)
-	line := &lossy{Bus: w.bus}
+	line = &lossy{Bus: w.bus}
 	w.through = line
-	home := w.torrents(calm)
+	first = w.torrents(calm)
 	w.through = nil
-	other := w.torrents(calm)
-	for _, n := range []*torrentNode{home, other} {
+	second = w.torrents(calm)
+	for _, n := range []*torrentNode{first, second} {
 		eventually(t, "trackers hear each other", func() bool { return n.roster.live() == 2 })
 	}
+	return first, second, line
+}
+
+// TestSocketsThatEndUnheard: a tracker takes the home of its sockets' peers for dead, and does not tell it when they end.
+func TestSocketsThatEndUnheard(t *testing.T) {
+	home, other, line := unheard(t)
 	hash := hashAt(home, home.ID(), "one")
 	key := id20(hash)
 	a := other.client()
@@ -76,14 +83,7 @@ func TestSocketsThatEndUnheard(t *testing.T) {
 
 // TestPeersOfWhoWasThoughtDeadAreToldAnew: a home takes the tracker of a peer for dead and forgets the peer.
 func TestPeersOfWhoWasThoughtDeadAreToldAnew(t *testing.T) {
-	w := newWorld(t)
-	home := w.torrents(calm)
-	line := &lossy{Bus: w.bus}
-	w.through = line
-	other := w.torrents(calm)
-	for _, n := range []*torrentNode{home, other} {
-		eventually(t, "trackers hear each other", func() bool { return n.roster.live() == 2 })
-	}
+	other, home, line := unheard(t)
 	hash := hashAt(home, home.ID(), "one")
 	key := id20(hash)
 	a := other.client()
