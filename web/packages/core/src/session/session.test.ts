@@ -1,23 +1,13 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { FakeClock, settle } from '../testing/clock.ts';
+import { sessionHandlers } from '../testing/session.ts';
 import { FakeTracker, swarm, welcome } from '../testing/socket.ts';
-import { createSession, type SessionHandlers, type SessionOptions } from './session.ts';
+import { createSession, type SessionOptions } from './session.ts';
 
 function setUp(more: Partial<SessionOptions> = {}) {
   const clock = new FakeClock();
   const tracker = new FakeTracker();
-  const handlers = {
-    welcome: vi.fn(),
-    introduce: vi.fn(),
-    signal: vi.fn(),
-    keys: vi.fn(),
-    ice: vi.fn(),
-    revoke: vi.fn(),
-    policy: vi.fn(),
-    error: vi.fn(),
-    lost: vi.fn(),
-    refused: vi.fn(),
-  } satisfies SessionHandlers;
+  const handlers = sessionHandlers();
   const session = createSession({
     url: 'wss://tracker.example.com/',
     client: 'leeway-js/test',

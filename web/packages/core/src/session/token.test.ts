@@ -1,7 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { FakeClock, settle } from '../testing/clock.ts';
+import { sessionHandlers } from '../testing/session.ts';
 import { FakeTracker, welcome } from '../testing/socket.ts';
-import { createSession, type SessionHandlers, type TokenSource } from './session.ts';
+import { createSession, type TokenSource } from './session.ts';
 
 const serverTime = 1_790_000_000_000;
 const minute = 60_000;
@@ -11,18 +12,7 @@ class Door {
   readonly clock = new FakeClock();
   readonly tracker = new FakeTracker();
   readonly seen: string[] = [];
-  readonly handlers = {
-    welcome: vi.fn(),
-    introduce: vi.fn(),
-    signal: vi.fn(),
-    keys: vi.fn(),
-    ice: vi.fn(),
-    revoke: vi.fn(),
-    policy: vi.fn(),
-    error: vi.fn(),
-    lost: vi.fn(),
-    refused: vi.fn(),
-  } satisfies SessionHandlers;
+  readonly handlers = sessionHandlers();
   life = 5 * minute;
   private readonly offset = serverTime - this.clock.now();
   private read = 0;
