@@ -124,9 +124,10 @@ func (l *Lane) Ack(b []byte) bool {
 		s.mu.Unlock()
 		return true
 	}
-	out := l.path.OnAck(s.clock.micros(), a)
+	now := s.clock.micros()
+	out := l.path.OnAck(now, a)
 	s.acked += out.Acked
-	rests := s.clock.micros() < s.rest
+	rests := now < s.rest
 	s.mu.Unlock()
 	if !rests {
 		s.nudge()
