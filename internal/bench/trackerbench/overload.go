@@ -41,17 +41,19 @@ type burden struct {
 
 // overloads are the cases of too much.
 func overloads() []bench.Case {
-	under := []bench.Figure{
-		{Name: "p99_ratio", Goal: "<= 2"}, {Name: "p99_seconds", Unit: "s"}, {Name: "quiet_p99_seconds", Unit: "s"}, {Name: "server_busy", Unit: "cores"},
+	quiet, busy := bench.Figure{Name: "quiet_p99_seconds", Unit: "s"}, bench.Figure{Name: "server_busy", Unit: "cores"}
+	// Viewers that come are no attack: what is asked is what is asked with them connected.
+	stormed := []bench.Figure{
+		{Name: "p99_seconds", Unit: "s", Goal: announceGoal}, {Name: "p99_ratio"}, quiet, busy, {Name: "connected_seconds", Unit: "s"}, {Name: "retried"},
 	}
-	flooded := append([]bench.Figure{{Name: "beside_p99_seconds", Unit: "s"}}, under...)
+	flooded := []bench.Figure{{Name: "beside_p99_seconds", Unit: "s"}, {Name: "p99_ratio", Goal: "<= 2"}, {Name: "p99_seconds", Unit: "s"}, quiet, busy}
 	for _, name := range []string{"half_open", "malformed", "oversized", "flood", "slow", "connects"} {
 		flooded = append(flooded, bench.Figure{Name: name + "_refused", Goal: ">= 1"})
 	}
 	return []bench.Case{
 		{
 			Name: "storm", About: fmt.Sprintf("%d sockets connect over TLS all at once: what %d others notice that announce themselves.", idleSockets, liveSessions),
-			Needs: twoCores, Figures: append(under, bench.Figure{Name: "connected_seconds", Unit: "s"}, bench.Figure{Name: "retried"}), Run: storm,
+			Needs: twoCores, Figures: stormed, Run: storm,
 		},
 		{
 			Name: "flood", About: fmt.Sprintf("Half-open connections, messages that are none, too large or too many, and readers that do not read, all together, with the limits of `leeway tracker`: what %d honest sessions notice.", liveSessions),
