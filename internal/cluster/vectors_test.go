@@ -6,6 +6,7 @@ import (
 	"flag"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/swarm"
@@ -19,6 +20,8 @@ type vectors struct {
 	About string       `json:"about"`
 	Homes []homeVector `json:"homes"`
 	Parts []partVector `json:"parts"`
+
+	Owners []ownerVector `json:"owners"`
 }
 
 // homeVector is where a part of a swarm has its home.
@@ -37,6 +40,33 @@ type partVector struct {
 	Part  uint32 `json:"part"` // walked to from part 0
 }
 
+// ownerVector is the order in which seeds of a title may own a segment: those of the list that live and do not drain.
+type ownerVector struct {
+	Seeds    []string `json:"seeds"` // on the title's list
+	Draining []string `json:"draining"`
+	Dead     []string `json:"dead"`
+	Segment  string   `json:"segment"`
+	Rank     []string `json:"rank"`
+}
+
+func (o ownerVector) rank(t *testing.T) (out []string) {
+	var view *View
+	var among []swarm.ID
+	for _, seed := range o.Seeds {
+		among = append(among, id(t, seed))
+		switch {
+		case view == nil:
+			view = NewView(id(t, seed), beat)
+		case !slices.Contains(o.Dead, seed):
+			view.Beat(id(t, seed), 0, slices.Contains(o.Draining, seed), start)
+		}
+	}
+	for _, seed := range view.Rank(id(t, o.Segment), among) {
+		out = append(out, text(seed))
+	}
+	return out
+}
+
 func TestVectors(t *testing.T) {
 	if *update {
 		write(t)
@@ -49,7 +79,7 @@ func TestVectors(t *testing.T) {
 	if err := json.Unmarshal(b, &v); err != nil {
 		t.Fatal(err)
 	}
-	if len(v.Homes) == 0 || len(v.Parts) == 0 {
+	if len(v.Homes) == 0 || len(v.Parts) == 0 || len(v.Owners) == 0 {
 		t.Fatal("no vectors")
 	}
 	for i, h := range v.Homes {
@@ -59,6 +89,11 @@ func TestVectors(t *testing.T) {
 		}
 		if got := view.Home(Part{Number: h.Part, Level: MaxLevel}.Key(id(t, h.Swarm))); got != id(t, h.Home) {
 			t.Errorf("home %d is %x, want %s", i, got, h.Home)
+		}
+	}
+	for i, o := range v.Owners {
+		if got := o.rank(t); !slices.Equal(got, o.Rank) {
+			t.Errorf("owners %d are %v, want %v", i, got, o.Rank)
 		}
 	}
 	for _, p := range v.Parts {
@@ -90,7 +125,7 @@ func id(t *testing.T, text string) swarm.ID {
 
 func write(t *testing.T) {
 	r := rand.New(rand.NewPCG(11, 12))
-	v := vectors{About: "Homes and parts of spec/cluster.md; IDs in hex. A part's hash is of its label: `group NAME`, `address KEYED-HASH` or the session's 16 bytes."}
+	v := vectors{About: "Homes, parts and owners of spec/cluster.md; IDs in hex. A part's hash is of its label: `group NAME`, `address KEYED-HASH` or the session's 16 bytes."}
 	for n := 1; n <= 5; n++ {
 		ids := draws(r, n)
 		for _, part := range []uint32{0, 5} {
@@ -110,6 +145,17 @@ func write(t *testing.T) {
 		for _, level := range []int{0, 1, 4, MaxLevel} {
 			v.Parts = append(v.Parts, partVector{label, Hash([]byte(label)), level, walk(Hash([]byte(label)), level)})
 		}
+	}
+	for n := 1; n <= 6; n++ {
+		o := ownerVector{Segment: text(draw(r)), Draining: []string{}, Dead: []string{}}
+		for _, seed := range draws(r, n) {
+			o.Seeds = append(o.Seeds, text(seed))
+		}
+		if n >= 4 {
+			o.Draining, o.Dead = o.Seeds[1:2], o.Seeds[2:3]
+		}
+		o.Rank = o.rank(t)
+		v.Owners = append(v.Owners, o)
 	}
 	b, err := json.MarshalIndent(v, "", " ")
 	if err != nil {

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/swarm"
@@ -12,7 +13,8 @@ import (
 // maxTrackers bounds what the bus can make a tracker remember.
 const maxTrackers = 1024
 
-// View is which trackers one of them believes to live.
+// View is which trackers one of them believes to live. Seeds of a fleet have one of each other by the same rules; their links
+// are what sessions are to trackers, segments what swarms are.
 type View struct {
 	self     swarm.ID
 	timeout  time.Duration // of beats
@@ -129,6 +131,12 @@ func (v *View) Others() (trackers, sessions int) {
 		}
 	}
 	return trackers, sessions
+}
+
+// Rank is the order in which a key would have its home at those of some replicas that take work: its home first.
+func (v *View) Rank(key swarm.ID, among []swarm.ID) []swarm.ID {
+	able := slices.DeleteFunc(slices.Clone(among), func(id swarm.ID) bool { return !slices.Contains(v.homes, id) })
+	return swarm.Order(able, key)
 }
 
 // Home is the tracker that a swarm, or a part of one, has its home at.

@@ -298,15 +298,28 @@ func pairOf(a, b ID) pair {
 func Home(replicas []ID, key ID) (home ID, ok bool) {
 	best := uint64(0)
 	for _, r := range replicas {
-		h := fnv.New64a()
-		_, _ = h.Write(r[:])
-		_, _ = h.Write(key[:])
-		v := Finish(h.Sum64())
+		v := weight(r, key)
 		if !ok || v > best || v == best && slices.Compare(r[:], home[:]) > 0 {
 			best, home, ok = v, r, true
 		}
 	}
 	return home, ok
+}
+
+// Order sorts replicas: the home of a key first, then who would be it without those before.
+func Order(replicas []ID, key ID) []ID {
+	out := slices.Clone(replicas)
+	slices.SortFunc(out, func(a, b ID) int {
+		return cmp.Or(cmp.Compare(weight(b, key), weight(a, key)), slices.Compare(b[:], a[:]))
+	})
+	return out
+}
+
+func weight(replica, key ID) uint64 {
+	h := fnv.New64a()
+	_, _ = h.Write(replica[:])
+	_, _ = h.Write(key[:])
+	return Finish(h.Sum64())
 }
 
 // Finish is MurmurHash3's 64-bit finalizer: FNV alone leaves the high bits of similar inputs alike.
