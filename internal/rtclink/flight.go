@@ -165,8 +165,10 @@ func (f *flight) message(thin bool) int {
 	return f.cut
 }
 
-// bound is how many bytes SCTP may hold, sent or not, unless it holds none. It is asked for before every message.
-func (f *flight) bound() int {
+// bound is how many bytes SCTP may hold, sent or not, unless it holds none. It is asked for before every message, which has next
+// bytes: where a path looks thin, one that is longer than those that suit it must not go out alone, each waiting for the last
+// one's acknowledgement. Its rate would be a message a round trip, and the path look thin for good.
+func (f *flight) bound(next int) int {
 	product, near := f.path()
 	if product == 0 {
 		return min(max(firstFlight, f.least), f.most)
@@ -179,5 +181,5 @@ func (f *flight) bound() int {
 	if narrow {
 		least = thinPackets * packetPayload
 	}
-	return min(max(int(max(gain*product, near))+f.message(narrow), least), f.most)
+	return min(max(int(max(gain*product, near))+max(f.message(narrow), next), least), f.most)
 }

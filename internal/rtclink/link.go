@@ -284,7 +284,7 @@ func (l *Link) room(n int) bool {
 		if now := time.Now(); l.flight.due(now) {
 			l.flight.advance(now, l.written-buffered, l.smoothed())
 		}
-		if buffered == 0 || buffered+int64(n) <= int64(l.flight.bound()) {
+		if buffered == 0 || buffered+int64(n) <= int64(l.flight.bound(n)) {
 			return true
 		}
 		l.flight.held()
