@@ -114,13 +114,18 @@ type linkEnd struct {
 	offered   *rtclink.Link // the offerer's
 	made      chan struct{} // closed when transport is set
 	drained   chan struct{}
+	sending   sync.Mutex // one burst goes out after another: drained wakes one
 
 	mu      sync.Mutex
 	hold    bool                 // guarded by mu: the description is not out yet
 	waiting []transfer.Candidate // guarded by mu
-	asked   time.Time            // guarded by mu
-	size    int                  // guarded by mu: of the burst asked for
-	missing int                  // guarded by mu: bytes of it
+	asked   []segment            // guarded by mu: foreground that has not come, in the order in which it was asked for
+}
+
+// segment is foreground that was asked for.
+type segment struct {
+	at            time.Time
+	size, missing int // bytes
 }
 
 func newLinkEnd(s *linkStack, link int) *linkEnd {
@@ -206,19 +211,21 @@ func (e *linkEnd) Data(b []byte) {
 func (e *linkEnd) arrived(n int) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.missing == 0 {
-		return // the endless foreground flow
-	}
-	if e.missing -= n; e.missing <= 0 {
-		e.missing = 0
-		e.stack.say(message{Type: sayTook, Link: e.link, Took: &arrival{Bytes: e.size, Seconds: time.Since(e.asked).Seconds()}})
+	for n > 0 && len(e.asked) > 0 { // of the endless foreground flow none was
+		s := &e.asked[0]
+		part := min(n, s.missing)
+		n -= part
+		if s.missing -= part; s.missing == 0 {
+			e.stack.say(message{Type: sayTook, Link: e.link, Took: &arrival{Bytes: s.size, Seconds: time.Since(s.at).Seconds()}})
+			e.asked = e.asked[1:]
+		}
 	}
 }
 
 // expect asks for a burst.
 func (e *linkEnd) expect(bytes int) {
 	e.mu.Lock()
-	e.asked, e.size, e.missing = time.Now(), bytes, bytes
+	e.asked = append(e.asked, segment{time.Now(), bytes, bytes})
 	e.mu.Unlock()
 	e.ask(askForeground, bytes)
 }
@@ -227,11 +234,12 @@ func (e *linkEnd) expect(bytes int) {
 func (e *linkEnd) send(bytes int) {
 	e.stack.lane.urgent(true)
 	defer e.stack.lane.urgent(false)
+	e.sending.Lock()
+	defer e.sending.Unlock()
 	var payload [peer.PieceSize]byte
-	largest := peer.CutSize(peer.PieceSize, e.transport.MaxMessage())
 	var b []byte
 	for bytes > 0 {
-		n := min(largest, bytes)
+		n := min(peer.CutSize(peer.PieceSize, e.transport.Message()), bytes)
 		b, _ = peer.Append(b[:0], peer.Data{SentAt: uint32(time.Now().UnixMicro()), Payload: payload[:n]}) // within limits
 		if !e.wait(b) {
 			return
