@@ -253,7 +253,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     dated,
   });
 
-  const view = createView({ nowUs, policy, line, cache, segments: segments.byId, peers, listed: ahead.listed });
+  const view = createView({ ...deps, nowUs, policy, cache, segments: segments.byId, peers, listed: ahead.listed });
 
   const run = () => {
     due = false;

@@ -8,6 +8,9 @@ import type { Segment } from '../transfer/segments.ts';
 import { urgentWindow } from './decide.ts';
 import type { Policy, ScheduleInput, SchedulePeer, ScheduleRequest, WantedSegment } from './input.ts';
 
+/** So long after an error the origin counts as unable to serve. Then the next segment is asked of it again, and not of a relay. */
+const originRestMs = 30_000;
+
 /** Bytes that the origin would have to send, as far as they are known; for a part of an object, those of the object. */
 const left = (s: Segment, held: number, line: Line): number =>
   s.object ??
@@ -36,16 +39,19 @@ export const viewSegment = (s: Segment, cache: Cache, deadlineUs: number, line: 
   };
 };
 
-/** The peers and what was asked of them, as the schedule sees them. */
+/** The peers and what was asked of them, as the schedule sees them. `relays`: those behind a relay are asked for something. */
 export const viewPeers = (
   peers: Iterable<Peer>,
+  relays: boolean,
 ): { peers: SchedulePeer[]; requests: ScheduleRequest[]; behind: number } => {
   let behind = 0;
   const requests: ScheduleRequest[] = [];
+  const asks = (p: Peer) => relays || p.link.path() !== 'relay';
   const view = [...peers]
-    .filter((p) => p.ready && !p.noUpload)
+    .filter((p) => p.ready && !p.noUpload && (asks(p) || p.downloads.all.size))
     .sort((a, b) => (a.link.peer < b.link.peer ? -1 : 1))
     .map((p) => {
+      const asked = asks(p);
       for (const d of p.downloads.all.values()) {
         behind += d.lane;
         requests.push({
@@ -63,12 +69,12 @@ export const viewPeers = (
         role: p.link.role,
         rate: p.rate,
         rtt_us: p.rttUs,
-        slots: p.maxRequests - p.downloads.all.size,
+        slots: asked ? p.maxRequests - p.downloads.all.size : 0,
         queued: p.downloads.queued(),
-        on_demand: p.onDemand,
+        on_demand: asked && p.onDemand,
         stalled_until_us: p.stalledUntilUs,
-        holds: p.holdings.holds,
-        heard: p.holdings.heard,
+        holds: asked ? p.holdings.holds : {},
+        heard: asked ? p.holdings.heard : {},
       };
     });
   return { peers: view, requests, behind };
@@ -81,12 +87,14 @@ export interface ViewHost {
   cache: Cache;
   segments: Map<string, Segment>;
   peers: Map<string, Peer>;
+  /** What the site says: `relay-only` viewers meet by relays alone. */
+  ahead?(): { role: string };
   /** Whether the schedule hears of a segment that nobody waits for. */
   listed(s: Segment): boolean;
 }
 
 /** The engine as the schedule sees it. */
-export const createView = ({ nowUs, policy, line, cache, segments, peers, listed }: ViewHost) => {
+export const createView = ({ nowUs, policy, line, cache, segments, peers, ahead, listed }: ViewHost) => {
   /** Absolute playback time zero, µs: what a start time is added to for a deadline. */
   let playheadUs = 0;
 
@@ -95,6 +103,11 @@ export const createView = ({ nowUs, policy, line, cache, segments, peers, listed
     for (const l of s.loads) least = Math.min(least, l.request.deadlineMs() * 1000);
     return Math.floor(least < Number.POSITIVE_INFINITY ? nowUs() + least : playheadUs + s.ref.startMs * 1000);
   };
+  /** Whether peers behind a relay are asked, each of whose bytes is paid for twice: where nobody else can serve. */
+  const asksRelays = () =>
+    ahead?.().role === 'relay-only' ||
+    (nowUs() / 1000 - line.failedAt < originRestMs &&
+      ![...peers.values()].some((p) => p.ready && p.link.role === 'seed' && p.link.path() === 'direct'));
   const view = (s: Segment) => viewSegment(s, cache, deadlineUs(s), line);
 
   return {
@@ -111,7 +124,7 @@ export const createView = ({ nowUs, policy, line, cache, segments, peers, listed
     input(background: boolean, rest: Pick<ScheduleInput, 'self' | 'linking' | 'off'>): ScheduleInput {
       const list = [...segments.values()].filter((s) => s.loads.size || listed(s) || s.uncertified);
       list.sort((a, b) => a.ref.startMs - b.ref.startMs || (a.id < b.id ? -1 : 1));
-      const { behind, ...seen } = viewPeers(peers.values());
+      const { behind, ...seen } = viewPeers(peers.values(), asksRelays());
       return {
         now_us: nowUs(),
         ...rest,

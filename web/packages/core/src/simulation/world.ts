@@ -3,7 +3,7 @@
  * happens in an order that only the inputs decide.
  */
 import { createHash, createPublicKey, verify } from 'node:crypto';
-import type { Clock, Crypto, LinkCloseReason, PeerLink, PeerRole } from '../ports.ts';
+import type { Clock, Crypto, LinkCloseReason, LinkPath, PeerLink, PeerRole } from '../ports.ts';
 import { encode } from '../protocol/peer.ts';
 
 interface Timer {
@@ -106,6 +106,8 @@ interface Node extends Line {
 
 export class Network {
   private readonly nodes = new Map<string, Node>();
+  /** Those who meet each other by a relay alone. */
+  readonly apart = new Set<string>();
   constructor(
     readonly world: World,
     readonly delayMs = 10,
@@ -203,8 +205,9 @@ export class SimLink implements PeerLink {
     readonly role: PeerRole,
   ) {}
 
-  path(): 'direct' {
-    return 'direct';
+  path(): LinkPath {
+    const { apart } = this.network;
+    return apart.has(this.self) && apart.has(this.peer) ? 'relay' : 'direct';
   }
 
   private carry(message: Uint8Array, receive: (m: Uint8Array) => void): void {

@@ -21,24 +21,25 @@ export interface Line {
   timeUs(bytes: number): number;
   /** The origin was asked for a part and did not send it. */
   wholes: boolean;
+  /** Clock time of the last fetch's error; NaN: it brought none. */
+  failedAt: number;
 }
 
 export const createLine = (clock: Clock): Line => {
   const { sample, estimate, told, sampledAt } = createCapacity();
   let answerMs = 100;
   let received = 0;
-  /** The last fetch brought an error. */
-  let failing = false;
   const answered = (ms: number) => {
     answerMs = (3 * answerMs + ms) / 4;
   };
-  return {
+  const line: Line = {
     wholes: false,
+    failedAt: Number.NaN,
     others(bytes) {
       received += bytes;
     },
     byPeers(bytes, ms) {
-      if (failing) sample(bytes, ms, 0);
+      if (line.failedAt) sample(bytes, ms, 0);
     },
     bypassed: (bytes, ms) => sample(bytes, ms, 0),
     estimate,
@@ -78,10 +79,10 @@ export const createLine = (clock: Clock): Line => {
         // are there and not seen, so it is only a bound, as with peers beside it.
         if (signal.aborted) sample(lastLoaded - firstLoaded, lastMs - firstMs, received - before + lastLoaded / 8);
         // Until the result shows otherwise.
-        else failing = true;
+        else line.failedAt = clock.now();
       });
       if (signal.aborted) return result;
-      failing = false;
+      line.failedAt = Number.NaN;
       const { data, transferMs } = result;
       const now = clock.now();
       // What the loader measured is finer than progress, which plug-ins may poll.
@@ -95,4 +96,5 @@ export const createLine = (clock: Clock): Line => {
       return { ...result, crowded: sample(data.byteLength - firstLoaded, ms, others, now) };
     },
   };
+  return line;
 };
