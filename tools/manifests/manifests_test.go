@@ -16,11 +16,11 @@ import (
 
 const root = "../.."
 
-// overlay is a copy of deploy/k8s and dashboards in which files of an overlay may be written.
+// overlay is a copy of deploy/k8s and what it refers to, in which files of an overlay may be written.
 func overlay(t *testing.T, name string, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, part := range []string{"deploy/k8s", "dashboards"} {
+	for _, part := range []string{"deploy/k8s", "dashboards", "test/kube/two-nodes"} {
 		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(root, part))); err != nil {
 			t.Fatal(err)
 		}
@@ -43,20 +43,29 @@ func build(dir string) (resmap.ResMap, error) {
 	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 }
 
-const secrets = "LEEWAY_TRACKER_SECRET=a\nLEEWAY_NATS_PASSWORD=b\nLEEWAY_TURN_SECRETS=c\nGRAFANA_PASSWORD=d\n"
+const secrets = "LEEWAY_TRACKER_SECRET=a\nLEEWAY_NATS_PASSWORD=b\nLEEWAY_TURN_SECRETS=c\nLEEWAY_SEED_FLEET_SECRET=e\nGRAFANA_PASSWORD=d\n"
 
 func TestDevBuildsOncePrepared(t *testing.T) {
 	if _, err := build(overlay(t, "dev", nil)); err == nil || !strings.Contains(err.Error(), "settings.env") {
 		t.Errorf("without prepare: %v", err)
 	}
-	built, err := build(overlay(t, "dev", map[string]string{
+	at := overlay(t, "dev", map[string]string{
 		"settings.env": "PUBLIC_HOST=192.0.2.1\nTRACKER_PORT=30443\nORIGIN_PORT=30444\n", "secrets.env": secrets, "tls.crt": "x", "tls.key": "x",
-	}))
-	if err != nil {
-		t.Fatal(err)
+	})
+	for _, dir := range []string{at, filepath.Join(at, "../../../../test/kube/two-nodes")} {
+		built, err := build(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		restricted(t, built)
+		wellFormed(t, built)
 	}
-	restricted(t, built)
 }
+
+var commented = regexp.MustCompile(`(?m)^#([A-Z_]+)=`)
+
+// filled is a settings.env in which everything that has to be said is said.
+func filled(settings string) string { return commented.ReplaceAllString(settings, "$1=") }
 
 // TestProductionRefusesWhatIsNotSaid takes one setting away at a time: the build fails and names it.
 func TestProductionRefusesWhatIsNotSaid(t *testing.T) {
@@ -64,7 +73,6 @@ func TestProductionRefusesWhatIsNotSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	commented := regexp.MustCompile(`(?m)^#([A-Z_]+)=`)
 	if _, err := build(overlay(t, "production", map[string]string{"settings.env": string(text)})); err == nil || !strings.Contains(err.Error(), "secrets.env") {
 		t.Errorf("without secrets: %v", err)
 	}
@@ -72,24 +80,25 @@ func TestProductionRefusesWhatIsNotSaid(t *testing.T) {
 	if len(all) == 0 {
 		t.Fatal("settings.env has no placeholder")
 	}
-	filled := commented.ReplaceAllString(string(text), "$1=")
+	whole := filled(string(text))
 	for _, one := range all {
-		without := strings.Replace(filled, "\n"+one[1]+"=", "\n#"+one[1]+"=", 1)
+		without := strings.Replace(whole, "\n"+one[1]+"=", "\n#"+one[1]+"=", 1)
 		if _, err := build(overlay(t, "production", map[string]string{"settings.env": without, "secrets.env": secrets})); err == nil || !strings.Contains(err.Error(), one[1]) {
 			t.Errorf("without %s: %v", one[1], err)
 		}
 	}
-	built, err := build(overlay(t, "production", map[string]string{"settings.env": filled, "secrets.env": secrets}))
+	built, err := build(overlay(t, "production", map[string]string{"settings.env": whole, "secrets.env": secrets}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	restricted(t, built)
+	wellFormed(t, built)
 }
 
 // TestEveryComponentCanBeLeftOut: production builds without any one of them.
 func TestEveryComponentCanBeLeftOut(t *testing.T) {
 	at := overlay(t, "production", map[string]string{"secrets.env": secrets})
-	edit(t, filepath.Join(at, "settings.env"), func(s string) string { return regexp.MustCompile(`(?m)^#([A-Z_]+=)`).ReplaceAllString(s, "$1") })
+	edit(t, filepath.Join(at, "settings.env"), filled)
 	file := filepath.Join(at, "kustomization.yaml")
 	whole, err := os.ReadFile(file)
 	if err != nil {
