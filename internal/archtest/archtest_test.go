@@ -24,7 +24,7 @@ const module = "github.com/leeway-video/leeway"
 
 // layers lists the rooms of each layer, lowest first. A package may import its own layer only where sameLayer says so.
 var layers = [][]string{
-	{"site", "segment", "certificate", "swarm", "cluster", "schedule", "ledbat", "access", "netstat", "metric"},
+	{"site", "segment", "certificate", "swarm", "cluster", "schedule", "ledbat", "access", "trial", "netstat", "metric"},
 	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/arm"},
 	{"transfer", "background", "viewer", "courier"},
 	{

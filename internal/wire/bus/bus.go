@@ -29,6 +29,9 @@
 //	leeway.v1.revoke                 RevokeMessage   {"revocations":[{"site":"demo","prefix":"/a/","min_issued_at":n}]}
 //	leeway.v1.revoke.list            request with any body, answered with RevokeList {"revocations":[…],"verify_keys":[…]}
 //
+//	leeway.v1.trial                  Trial
+//	{"site":"demo","since_ms":n,"permille":30,"parts":[{"tracker":ID,"windows":[{"number":n,"counts":[[[…],[…]],…]},…]}]}
+//
 // A seed is a peer whose ID is the seed's: what it signals carries from = its ID, role = "seed", and goes to the deliver
 // subject of the tracker named in the signal that it answers.
 package bus
@@ -50,6 +53,7 @@ const (
 	SubjectSeedBeat    = "leeway.v1.beat.seed"
 	SubjectRevoke      = "leeway.v1.revoke"
 	SubjectRevokeList  = "leeway.v1.revoke.list"
+	SubjectTrial       = "leeway.v1.trial"
 )
 
 // SubjectHome is where a tracker takes requests as the home of swarms.
@@ -67,7 +71,7 @@ func SubjectAck(replica signal.ID) string { return "leeway.v1.ack." + replica.He
 func SubjectSeedDeliver(seed signal.ID) string { return "leeway.v1.seed." + seed.Hex() + ".deliver" }
 
 // SubjectKinds is the closed set of values that Kind returns, for metrics.
-var SubjectKinds = []string{"beat-tracker", "beat-seed", "home", "tracker-deliver", "seed-deliver", "ack", "revoke", "revoke-list", "answer", "other"}
+var SubjectKinds = []string{"beat-tracker", "beat-seed", "home", "tracker-deliver", "seed-deliver", "ack", "revoke", "revoke-list", "trial", "answer", "other"}
 
 // Kind maps a subject to its kind. Inboxes of requests are "answer", anything unknown is "other".
 func Kind(subject string) string {
@@ -80,6 +84,8 @@ func Kind(subject string) string {
 		return "revoke"
 	case SubjectRevokeList:
 		return "revoke-list"
+	case SubjectTrial:
+		return "trial"
 	}
 	switch tracker := strings.HasPrefix(subject, "leeway.v1.tracker."); {
 	case tracker && strings.HasSuffix(subject, ".home"):

@@ -1,0 +1,74 @@
+package bus
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/leeway-video/leeway/internal/trial"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// Limits of a Trial.
+const (
+	MaxTrialParts = 64
+	maxObserved   = 1 << 40 // viewers
+)
+
+// Trial is what a tracker knows of the comparison of a site's viewers with its control group (spec/trial.md): what each tracker
+// has observed, those among them that are gone by now. It goes out every ten seconds; whoever hears it keeps the larger of what
+// it had and what it heard of each tracker.
+type Trial struct {
+	Site     string      `json:"site"`
+	SinceMs  int64       `json:"since_ms"` // when the site was last switched; 0: never. What came before counts for nothing
+	Permille int         `json:"permille"` // that are drawn into the control group
+	Parts    []TrialPart `json:"parts"`
+}
+
+// TrialPart is what one tracker has observed.
+type TrialPart struct {
+	Tracker signal.ID                       `json:"tracker"`
+	Windows [len(trial.Windows)]TrialWindow `json:"windows"` // in the order of trial.Windows
+}
+
+// TrialWindow is what was observed of the viewers that joined in one window.
+type TrialWindow struct {
+	Number int64        `json:"number"` // of windows of that length since the Unix epoch
+	Counts trial.Counts `json:"counts"`
+}
+
+// Validate implements Message.
+func (m *Trial) Validate() error {
+	if m.Site == "" || len(m.Site) > signal.MaxSite {
+		return errors.New("site is missing or too long")
+	}
+	if m.SinceMs < 0 || m.Permille < 1 || m.Permille > 999 || len(m.Parts) > MaxTrialParts {
+		return fmt.Errorf("since %d, %d permille, %d parts; at most %d parts, and somebody in both groups", m.SinceMs, m.Permille, len(m.Parts), MaxTrialParts)
+	}
+	for _, p := range m.Parts {
+		if p.Tracker.IsZero() {
+			return errNoID
+		}
+		for _, w := range p.Windows {
+			if err := w.validate(); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *TrialWindow) validate() error {
+	if w.Number < 0 {
+		return errors.New("a window is before all")
+	}
+	for _, test := range w.Counts {
+		for _, variant := range test {
+			for _, n := range variant {
+				if n < 0 || n > maxObserved {
+					return errors.New("a count is negative or beyond belief")
+				}
+			}
+		}
+	}
+	return nil
+}
