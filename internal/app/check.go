@@ -134,6 +134,7 @@ func (k *checker) numbers(c *Config) {
 		meaning      string
 	}{
 		{"up.origin_rate", int64(c.Up.OriginRate), 0, "bytes per second; 0 is unshaped"},
+		{"up.control_group_permille", int64(c.Up.Control), 0, "of a thousand viewers"},
 		{"tracker.max_sessions", int64(c.Tracker.MaxSessions), 1, "sessions"},
 		{"tracker.max_swarms", int64(c.Tracker.MaxSwarms), 1, "swarms"},
 		{"tracker.max_members", int64(c.Tracker.MaxMembers), 2, "members"},

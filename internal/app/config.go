@@ -144,15 +144,16 @@ type OriginConfig struct {
 
 // UpConfig is of `leeway up` alone.
 type UpConfig struct {
-	Listen      string `yaml:"listen"`       // HOST:PORT of page, script, WebSocket and film
-	Admin       string `yaml:"admin"`        // HOST:PORT of metrics, health, purge
-	DataDir     string `yaml:"data_dir"`     // keys and the seed's store
-	Open        bool   `yaml:"open"`         // anyone who can reach Listen may join
-	Media       string `yaml:"media"`        // video file, or a folder with master.m3u8; empty is the sample film
-	Site        string `yaml:"site"`         // file with one site's configuration, served instead of the film
-	OriginRate  int    `yaml:"origin_rate"`  // bytes per second of a viewer's connection to the origin, 0 is unshaped
-	Prefetch    bool   `yaml:"prefetch"`     // the film's viewers fetch ahead in the background
-	OriginFault string `yaml:"origin_fault"` // none, 404, 500, slow: what segments get instead
+	Listen      string `yaml:"listen"`                 // HOST:PORT of page, script, WebSocket and film
+	Admin       string `yaml:"admin"`                  // HOST:PORT of metrics, health, purge
+	DataDir     string `yaml:"data_dir"`               // keys and the seed's store
+	Open        bool   `yaml:"open"`                   // anyone who can reach Listen may join
+	Media       string `yaml:"media"`                  // video file, or a folder with master.m3u8; empty is the sample film
+	Site        string `yaml:"site"`                   // file with one site's configuration, served instead of the film
+	OriginRate  int    `yaml:"origin_rate"`            // bytes per second of a viewer's connection to the origin, 0 is unshaped
+	Prefetch    bool   `yaml:"prefetch"`               // the film's viewers fetch ahead in the background
+	Control     int    `yaml:"control_group_permille"` // of the film's viewers, served by the origin alone
+	OriginFault string `yaml:"origin_fault"`           // none, 404, 500, slow: what segments get instead
 }
 
 // Default ports; docs/operations.md has the table.

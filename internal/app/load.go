@@ -168,10 +168,18 @@ func (r *reader) list(key string, node ast.Node, v reflect.Value) {
 	list := reflect.MakeSlice(v.Type(), 0, 4)
 	for items := items.ArrayRange(); items.Next(); {
 		item := reflect.New(v.Type().Elem()).Elem()
+		preset(item)
 		r.value(fmt.Sprintf("%s[%d]", key, list.Len()), items.Value(), item)
 		list = reflect.Append(list, item)
 	}
 	v.Set(list)
+}
+
+// preset fills what the value itself says is meant where a file says nothing.
+func preset(v reflect.Value) {
+	if p, ok := v.Addr().Interface().(interface{ Preset() }); ok {
+		p.Preset()
+	}
 }
 
 // suggestion names the nearest of names, or lists them when none is near.

@@ -26,6 +26,7 @@ type upCmd struct {
 	Media       *string `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"up.media" xor:"what"`
 	Site        *string `help:"Serve a site of yours instead of the film: a file with its configuration." placeholder:"FILE" key:"up.site" xor:"what"`
 	OriginRate  *int    `help:"Experiment: bytes per second of each viewer's connection to the origin." placeholder:"N" key:"up.origin_rate" group:"Experiments"`
+	Control     *int    `help:"How many of a thousand viewers of the film the origin alone serves, for comparison; none." name:"control-group" placeholder:"PERMILLE" key:"up.control_group_permille" group:"Experiments"`
 	Prefetch    *bool   `help:"Whether the film's viewers fetch ahead in the background lane; they do." negatable:"" key:"up.prefetch" group:"Experiments"`
 	OriginFault *string `help:"Experiment: what segments get instead: none, 404, 500, slow." placeholder:"KIND" key:"up.origin_fault" group:"Experiments"`
 }
@@ -207,6 +208,7 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *origi
 	if err != nil {
 		return shown{}, err
 	}
+	config.Policy.ControlGroupPermille = u.config.Up.Control
 	if !u.config.Up.Prefetch {
 		config.Policy.Prefetch = site.PrefetchNever
 	}

@@ -20,8 +20,8 @@ func demoSite(public place, seedOrigin string) (site.Config, error) {
 	}
 	return site.Config{
 		Name: "demo", Hosts: hosts, FetchBase: seedOrigin,
-		// One viewer is enough to certify: the second window is then served at once. No control group among four tabs.
-		Policy: site.Policy{CertifyFrom: 1, ControlGroupPermille: 0},
+		// One viewer is enough to certify: the second window is then served at once.
+		Policy: site.Policy{CertifyFrom: 1},
 	}, nil
 }
 
@@ -108,6 +108,7 @@ func (p place) scriptTag() string {
 // loadSite reads a file that holds one site's configuration.
 func loadSite(file string, env Env) (site.Config, error) {
 	var c site.Config
+	c.Preset()
 	if _, err := loadFile(file, &c, env); err != nil {
 		return c, &usageError{err}
 	}

@@ -54,20 +54,24 @@ const (
 
 // Defaults and limits of Policy.
 const (
-	DefaultCertifyFrom = 2
-	DefaultMaxLinks    = 16
-	MaxLinks           = 32
+	DefaultCertifyFrom  = 2
+	DefaultMaxLinks     = 16
+	MaxLinks            = 32
+	DefaultControlGroup = 30 // permille, of a site that an operator wrote down
 )
+
+// Preset is what a file means by what it leaves out, where zero means something else.
+func (c *Config) Preset() { c.Policy.ControlGroupPermille = DefaultControlGroup }
 
 // Policy is what a site allows (spec/tracker-protocol.md). New fills what is empty with the defaults named here.
 type Policy struct {
-	Prefetch             string `yaml:"prefetch,omitempty" json:"prefetch"`                             // PrefetchAllow (default), PrefetchNever: the background lane
-	WasteBytes           int64  `yaml:"waste_bytes,omitempty" json:"waste_bytes"`                       // bytes that a viewer may prefetch and never play
-	Role                 string `yaml:"role,omitempty" json:"role"`                                     // RoleFull (default), RoleLeech, RoleRelayOnly, RoleOff
-	Relay                string `yaml:"relay,omitempty" json:"relay"`                                   // RelayAllow (default), RelayNever
-	Local                string `yaml:"local,omitempty" json:"local"`                                   // LocalIfGranted (default), LocalAsk, LocalNever
-	CertifyFrom          int    `yaml:"certify_from,omitempty" json:"certify_from"`                     // viewers in a swarm from which on seeds certify, ≥ 1
-	ControlGroupPermille int    `yaml:"control_group_permille,omitempty" json:"control_group_permille"` // viewers served by the origin alone, 0–1000
-	SignedManifests      string `yaml:"signed_manifests,omitempty" json:"signed_manifests"`             // SignedOff (default), SignedShare
-	MaxLinks             int    `yaml:"max_links,omitempty" json:"max_links"`                           // links of one viewer, 1–32
+	Prefetch             string `yaml:"prefetch,omitempty" json:"prefetch"`                   // PrefetchAllow (default), PrefetchNever: the background lane
+	WasteBytes           int64  `yaml:"waste_bytes,omitempty" json:"waste_bytes"`             // bytes that a viewer may prefetch and never play
+	Role                 string `yaml:"role,omitempty" json:"role"`                           // RoleFull (default), RoleLeech, RoleRelayOnly, RoleOff
+	Relay                string `yaml:"relay,omitempty" json:"relay"`                         // RelayAllow (default), RelayNever
+	Local                string `yaml:"local,omitempty" json:"local"`                         // LocalIfGranted (default), LocalAsk, LocalNever
+	CertifyFrom          int    `yaml:"certify_from,omitempty" json:"certify_from"`           // viewers in a swarm from which on seeds certify, ≥ 1
+	ControlGroupPermille int    `yaml:"control_group_permille" json:"control_group_permille"` // viewers served by the origin alone, 0–1000
+	SignedManifests      string `yaml:"signed_manifests,omitempty" json:"signed_manifests"`   // SignedOff (default), SignedShare
+	MaxLinks             int    `yaml:"max_links,omitempty" json:"max_links"`                 // links of one viewer, 1–32
 }
