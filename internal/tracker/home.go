@@ -47,6 +47,7 @@ type housed struct {
 	met         map[signal.ID]map[signal.ID]time.Time // member → seed → introduced
 	named       time.Time                             // last title message
 	told        int                                   // viewers in it
+	seeds       []signal.ID                           // that it went to
 }
 
 // answered is what a session was answered last: a request that comes again, for the answer was lost, gets the same.
@@ -265,11 +266,8 @@ func (h *home) introduceSeeds(s *housed, r *bus.HomeRequest, now time.Time) []bu
 	if s.Manifest() == "" {
 		return nil // seeds follow a manifest; without one they have nothing to certify
 	}
-	want := 1
-	if s.Viewers() > secondSeedAbove {
-		want = 2
-	}
-	able := slices.DeleteFunc(h.t.roster.seedsFor(s.site, s.id), func(seed signal.ID) bool {
+	want := seedsToMeet(s.Viewers())
+	able := slices.DeleteFunc(h.t.roster.meeting(s.site, s.id, r.Session, s.Viewers()), func(seed signal.ID) bool {
 		return s.HasFailed(swarm.ID(r.Session), swarm.ID(seed))
 	})
 	met := s.met[r.Session]
@@ -329,6 +327,9 @@ func (h *home) maintain(now time.Time) {
 		if s.leaving > 0 {
 			s.countLeaving()
 		}
+		if seeds, _ := h.t.roster.serving(s.site, s.id, s.Viewers()); !s.named.IsZero() && !slices.Equal(seeds, s.seeds) {
+			s.named = now.Add(-titleEvery) // who serves the swarm is to know of each other at once
+		}
 		titles = append(titles, h.due(key, s, now)...)
 		viewers += s.Len()
 		seeds += s.seedsInUse()
@@ -373,17 +374,22 @@ func (h *home) due(key signal.ID, s *housed, now time.Time) []naming {
 	} else if manifest == "" || since < titleEvery && (n == s.told || since < titleHold && min(n, s.told) > fewViewers) {
 		return nil
 	}
-	seeds := h.t.roster.seedsFor(s.site, s.id)
-	want := 1
-	if n > secondSeedAbove {
-		want = 2
-	}
-	seeds = seeds[:min(want, len(seeds))]
+	seeds, fleet := h.t.roster.serving(s.site, s.id, n)
 	if len(seeds) == 0 {
 		return nil
 	}
-	s.named, s.told = now, n
-	return []naming{{seeds, bus.Title{Site: s.site, Title: s.title, Manifest: manifest, Swarm: s.id, Viewers: n}}}
+	title := bus.Title{Site: s.site, Title: s.title, Manifest: manifest, Swarm: s.id, Viewers: n}
+	told := slices.Clone(seeds)
+	if fleet {
+		title.Seeds = seeds
+		for _, seed := range s.seeds { // who serves it no more is to know who does, for the viewers that it has
+			if !slices.Contains(told, seed) {
+				told = append(told, seed)
+			}
+		}
+	}
+	s.named, s.told, s.seeds = now, n, seeds
+	return []naming{{told, title}}
 }
 
 func (h *home) tell(titles []naming) {

@@ -184,8 +184,8 @@ func (r *roster) homeOf(key signal.ID) signal.ID {
 	return signal.ID(r.view.Home(swarm.ID(key)))
 }
 
-// seedsFor lists the seeds that would serve a swarm of a site, best first: the same one for every viewer of the swarm, so
-// that the origin is asked once.
+// seedsFor lists the seeds that would serve a swarm of a site, best first: the same for every viewer of the swarm, so that the
+// origin is asked once.
 func (r *roster) seedsFor(site string, id signal.ID) []signal.ID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -195,11 +195,9 @@ func (r *roster) seedsFor(site string, id signal.ID) []signal.ID {
 			able = append(able, swarm.ID(seed))
 		}
 	}
-	var out []signal.ID
-	for len(able) > 0 {
-		best, _ := swarm.Home(able, swarm.ID(id))
-		out = append(out, signal.ID(best))
-		able = slices.DeleteFunc(able, func(s swarm.ID) bool { return s == best })
+	out := make([]signal.ID, len(able))
+	for i, seed := range swarm.Order(able, swarm.ID(id)) {
+		out[i] = signal.ID(seed)
 	}
 	return out
 }

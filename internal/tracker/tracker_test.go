@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -81,7 +82,7 @@ func TestSeedIsIntroducedWithItsTitle(t *testing.T) {
 	}
 	title := receive(t, received)
 	want := bus.Title{Site: "demo", Title: testTitle, Manifest: testManifest, Swarm: swarm, Viewers: 1}
-	if title.Kind != bus.KindTitle || *title.Title != want {
+	if title.Kind != bus.KindTitle || !reflect.DeepEqual(*title.Title, want) {
 		t.Errorf("seed was told %+v", title.Title)
 	}
 	v.send(&signal.Signal{Swarm: swarm, To: seed, Link: newID(), Kind: "offer", SDP: "v=0", Plan: testPlan})

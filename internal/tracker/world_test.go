@@ -53,7 +53,8 @@ type world struct {
 	bus     *natsbus.Bus
 	clock   clock
 	metrics metric.Recorder
-	through Bus // what trackers talk to instead of bus, if set
+	through Bus            // what trackers talk to instead of bus, if set
+	fleet   *bus.SeedFleet // of the seeds, if any
 }
 
 func newWorld(t *testing.T) *world {
@@ -177,7 +178,7 @@ func (w *world) acknowledge(to signal.ID, a *bus.Ack) {
 func (w *world) beatSeed(id signal.ID) {
 	b, err := bus.Encode(&bus.SeedBeat{Seed: id, Sites: []string{"demo"}, VerifyKeys: []bus.SeedKey{{
 		VerifyKey: signal.VerifyKey{KeyID: id[:8], Alg: 1, Key: make(signal.Bytes, 65)}, Sites: []string{"demo"},
-	}}})
+	}}, Fleet: w.fleet})
 	if err == nil {
 		err = w.bus.Publish(bus.SubjectSeedBeat, b)
 	}

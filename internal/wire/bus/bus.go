@@ -9,7 +9,7 @@
 //
 //	leeway.v1.beat.seed              SeedBeat
 //	{"seed":ID,"sites":["demo"],"verify_keys":[{"key_id":"8 bytes","alg":1,"key":"65 bytes","sites":["demo"]}],
-//	 "load_permille":n,"draining":false,"gone":false}
+//	 "load_permille":n,"draining":false,"gone":false,"fleet":{"id":"8 bytes","address":"10.0.0.7:4602"}?}
 //
 //	leeway.v1.tracker.<hex>.home     HomeRequest, answered with HomeAnswer
 //	{"op":"join","tracker":ID,"session":ID,"swarm":ID,"site":"demo","title":"/a","manifest":"/a/m.m3u8","role":"full",…}

@@ -42,6 +42,8 @@ func bodies() []Message {
 		&SeedDelivery{Kind: KindTitle, Title: title},
 		&SeedDelivery{Kind: KindSignal, Title: title, Signal: offer(), Stream: &Stream{From: one, N: 7, Base: 3}},
 		&Delivery{Kind: KindTorrent, Torrent: &Torrent{Op: TorrentAnew, Tracker: one}},
+		&SeedBeat{Seed: one, Sites: []string{"demo"}, VerifyKeys: []SeedKey{key}, Fleet: &SeedFleet{ID: make([]byte, 8), Address: "[fd00::7]:4602"}},
+		&SeedDelivery{Kind: KindTitle, Title: &Title{Site: "demo", Title: "/a", Manifest: "/a/m.m3u8", Swarm: two, Viewers: 2, Seeds: []signal.ID{one, two}}},
 		&RevokeMessage{Revocations: revoked},
 		&RevokeList{Revocations: revoked, VerifyKeys: []SeedKey{key}},
 	}
@@ -89,6 +91,10 @@ func TestBadBodiesAreRefused(t *testing.T) {
 		"signal missing":          &Delivery{Kind: KindSignal},
 		"long sdp":                &Delivery{Kind: KindSignal, Signal: long},
 		"title missing":           &SeedDelivery{Kind: KindTitle},
+		"title of no seed":        &SeedDelivery{Kind: KindTitle, Title: &Title{Site: "demo", Title: "/a", Swarm: two, Seeds: []signal.ID{{}}}},
+		"fleet without id":        &SeedBeat{Seed: one, Fleet: &SeedFleet{Address: "10.0.0.7:4602"}},
+		"fleet by name":           &SeedBeat{Seed: one, Fleet: &SeedFleet{ID: make([]byte, 8), Address: "seed-0.seed:4602"}},
+		"fleet without port":      &SeedBeat{Seed: one, Fleet: &SeedFleet{ID: make([]byte, 8), Address: "10.0.0.7:0"}},
 		"revocation of nothing":   &RevokeMessage{Revocations: []signal.Revocation{{Site: "demo", Prefix: "/"}}},
 		"revocation of key, site": &RevokeMessage{Revocations: []signal.Revocation{{KeyID: make([]byte, 8), Site: "demo", Prefix: "/", MinIssuedAt: 1}}},
 	} {

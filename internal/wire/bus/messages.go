@@ -2,6 +2,7 @@ package bus
 
 import (
 	"encoding/json"
+	"net/netip"
 
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -32,6 +33,20 @@ type SeedBeat struct {
 	LoadPermille int       `json:"load_permille"` // of what its budgets allow; 1000 takes no new links
 	Draining     bool      `json:"draining"`      // is not introduced any more
 	Gone         bool      `json:"gone"`          // the last beat
+
+	Fleet *SeedFleet `json:"fleet,omitempty"` // nil: it is alone
+}
+
+// SeedFleet says which other seeds have segments of a seed, and where they ask for them.
+type SeedFleet struct {
+	ID      signal.Bytes `json:"id"`      // of the fleet, 8 bytes
+	Address string       `json:"address"` // IP address and port
+}
+
+// At is the address; the zero value for one that is none.
+func (f *SeedFleet) At() netip.AddrPort {
+	at, _ := netip.ParseAddrPort(f.Address)
+	return at
 }
 
 // SeedKey is a verify key and the sites that it may sign for.
@@ -178,6 +193,8 @@ type Title struct {
 	Manifest string    `json:"manifest"` // key without a query
 	Swarm    signal.ID `json:"swarm"`
 	Viewers  int       `json:"viewers"` // with a role other than off
+
+	Seeds []signal.ID `json:"seeds,omitempty"` // that serve the swarm, of one fleet; not with offers
 }
 
 // RevokeMessage adds revocations everywhere.

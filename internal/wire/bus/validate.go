@@ -32,6 +32,9 @@ func (m *SeedBeat) Validate() error {
 	if len(m.Sites) > MaxSites || m.LoadPermille < 0 || m.LoadPermille > 1000 {
 		return fmt.Errorf("%d sites, load %d; at most %d sites and 1000 permille", len(m.Sites), m.LoadPermille, MaxSites)
 	}
+	if f := m.Fleet; f != nil && (len(f.ID) != 8 || f.At().Port() == 0 || f.At().Addr().Zone() != "") {
+		return errors.New("the fleet lacks its id or its address and port")
+	}
 	return validKeys(m.VerifyKeys)
 }
 
@@ -179,6 +182,8 @@ func (t *Title) validate() error {
 		return errors.New("title is missing, too long or not UTF-8")
 	case len(t.Manifest) > signal.MaxManifest || t.Viewers < 0:
 		return errors.New("manifest is too long or viewers negative")
+	case len(t.Seeds) > MaxPeers || slices.ContainsFunc(t.Seeds, signal.ID.IsZero):
+		return fmt.Errorf("%d seeds of a title; at most %d, each with its id", len(t.Seeds), MaxPeers)
 	}
 	return nil
 }

@@ -1,0 +1,67 @@
+package tracker
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/leeway-video/leeway/internal/swarm"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// How many seeds of a fleet serve a swarm (spec/cluster.md, "Seeds").
+const (
+	fleetLeast     = 2 // one may be lost without a word
+	fleetMost      = 16
+	viewersPerSeed = 25
+)
+
+// seedsToMeet is how many seeds a viewer meets.
+func seedsToMeet(viewers int) int {
+	if viewers > secondSeedAbove {
+		return 2
+	}
+	return 1
+}
+
+// serving lists the seeds that serve a swarm with so many viewers. fleet says that they have segments from each other, so that
+// each of them may have viewers of its own; otherwise all viewers meet the same.
+func (r *roster) serving(site string, id signal.ID, viewers int) (seeds []signal.ID, fleet bool) {
+	order := r.seedsFor(site, id)
+	if len(order) == 0 {
+		return nil, false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	first := r.seeds[order[0]].beat.Fleet
+	if first == nil {
+		return order[:min(seedsToMeet(viewers), len(order))], false
+	}
+	want := min(fleetLeast+viewers/viewersPerSeed, fleetMost)
+	for _, seed := range order {
+		if f := r.seeds[seed].beat.Fleet; f != nil && bytes.Equal(f.ID, first.ID) && len(seeds) < want {
+			seeds = append(seeds, seed)
+		}
+	}
+	return seeds, true
+}
+
+// meeting lists the seeds that a viewer may meet, best first. Viewers are spread over those of a fleet that serve the swarm;
+// the rest is for who cannot reach these.
+func (r *roster) meeting(site string, id, session signal.ID, viewers int) []signal.ID {
+	out, fleet := r.serving(site, id, viewers)
+	if fleet {
+		ids := make([]swarm.ID, len(out))
+		for i, seed := range out {
+			ids[i] = swarm.ID(seed)
+		}
+		for i, seed := range swarm.Order(ids, swarm.ID(session)) {
+			out[i] = signal.ID(seed)
+		}
+	}
+	for _, seed := range r.seedsFor(site, id) {
+		if !slices.Contains(out, seed) {
+			out = append(out, seed)
+		}
+	}
+	return out
+}
