@@ -310,6 +310,17 @@ func (m *builder) verifyRevocations() {
 	revoked("prefix within an element", Revoked, vectorRevocation{Site: "demo", Prefix: "/media/b", MinIssuedAt: t0 + 1})
 	revoked("prefix in another case", Valid, vectorRevocation{Site: "demo", Prefix: "/Media/", MinIssuedAt: t0 + 1})
 	revoked("longer than the name", Valid, vectorRevocation{Site: "demo", Prefix: film + "#", MinIssuedAt: t0 + 1})
+	buried := func(name string, o Outcome, until, now int64) {
+		r := Tombstone("demo", "/media/bbb/", time.UnixMilli(until))
+		m.add(name, o, func(v *vectorVerify) {
+			v.Revocations, v.NowMs = []vectorRevocation{{Site: r.Site, Prefix: r.Prefix, MinIssuedAt: r.MinIssuedAt.UnixMilli()}}, now
+		})
+	}
+	buried("under a tombstone", Revoked, t0+3600000, t0+1000)
+	buried("from before a tombstone that has ended", Revoked, t0+3600000, t0+3600001)
+	buried("issued ahead of a tombstone's end", Revoked, t0-299999, t0-300000)
+	buried("issued at a tombstone's end, five minutes ahead", Valid, t0-300000, t0-300000)
+	buried("a tombstone before from the future", Revoked, t0, t0-400000)
 	revoked("one of several", Revoked, vectorRevocation{KeyID: b}, vectorRevocation{Site: "other", Prefix: "/", MinIssuedAt: t0 + 9},
 		vectorRevocation{Site: "demo", Prefix: "/media/", MinIssuedAt: t0 + 9}, vectorRevocation{Site: "demo", Prefix: "/media/", MinIssuedAt: 5})
 }

@@ -183,6 +183,28 @@ func TestRevocations(t *testing.T) {
 	}
 }
 
+func TestTombstones(t *testing.T) {
+	now, end := time.UnixMilli(t0), time.UnixMilli(t0+3600000)
+	tomb := Tombstone("demo", "/media/", end)
+	var r Revocations
+	if err := r.Add(tomb); err != nil {
+		t.Fatal(err)
+	}
+	least := r.Since("demo", film)
+	for at, buried := range map[time.Time]bool{now: true, end.Add(-time.Millisecond): true, end: false, end.Add(time.Hour): false} {
+		if Buried(least, at) != buried {
+			t.Errorf("%s after: buried %v", at.Sub(now), !buried)
+		}
+	}
+	if Buried(r.Since("demo", "/other/seg-1.ts"), now) || Buried(r.Since("other", film), now) {
+		t.Error("what is not below the prefix is buried")
+	}
+	// A purge by somebody whose clock is ahead is none.
+	if Buried(now.Add(MaxSkew), now) || Ended(least, end.Add(MaxLife)) || !Ended(least, end.Add(MaxLife+2*MaxSkew+1)) {
+		t.Error("a tombstone is forgotten when all that it withdraws has expired")
+	}
+}
+
 func TestCheckPiece(t *testing.T) {
 	data := filling(20000)
 	c := issued(t, len(data))

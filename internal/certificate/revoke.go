@@ -12,13 +12,26 @@ import (
 )
 
 // Revocation withdraws certificates: all that a key signed (KeyID set), or those of a site whose name begins with Prefix
-// and that were issued before MinIssuedAt.
+// and that were issued before MinIssuedAt. Where that is a good way ahead, nothing can be issued until then: a tombstone.
 type Revocation struct {
 	KeyID       KeyID
 	Site        string
 	Prefix      string // "/" is the whole site
 	MinIssuedAt time.Time
 }
+
+// MaxBuried is the longest that a tombstone is made for.
+const MaxBuried = 31 * 24 * time.Hour
+
+// Tombstone is the revocation under which nothing of a site below a prefix is certified, or counts as certified, until a
+// time. What is issued up to MaxSkew ahead of a clock is valid by it, so the revocation says as much more.
+func Tombstone(site, prefix string, until time.Time) Revocation {
+	return Revocation{Site: site, Prefix: prefix, MinIssuedAt: until.Add(MaxSkew)}
+}
+
+// Buried says whether a revocation of what was issued before minIssuedAt is a tombstone still. Less than MaxSkew ahead it is
+// a purge by somebody whose clock is ahead.
+func Buried(minIssuedAt, now time.Time) bool { return minIssuedAt.After(now.Add(MaxSkew)) }
 
 // MaxRevocations is how many a set holds: more than any tracker sends, few enough to look through.
 const MaxRevocations = 4096

@@ -26,8 +26,11 @@
 //	{"kind":"signal","signal":{"tracker":ID,"swarm":ID,"from":ID,"to":ID,"role":"viewer","link":ID,"kind":"offer","sdp":"…",
 //	 "plan":{…}},"title":{…}}
 //
-//	leeway.v1.revoke                 RevokeMessage   {"revocations":[{"site":"demo","prefix":"/a/","min_issued_at":n}]}
-//	leeway.v1.revoke.list            request with any body, answered with RevokeList {"revocations":[…],"verify_keys":[…]}
+//	leeway.v1.revoke                 RevokeMessage
+//	{"revocations":[{"site":"demo","prefix":"/a/","min_issued_at":n}],"switches":[{"site":"demo","reason":"operator","off":true,"at_ms":n}]}
+//
+//	leeway.v1.revoke.list            request with any body, answered with RevokeList
+//	{"revocations":[…],"verify_keys":[…],"switches":[…]}
 //
 //	leeway.v1.trial                  Trial
 //	{"site":"demo","since_ms":n,"permille":30,"parts":[{"tracker":ID,"windows":[{"number":n,"counts":[[[…],[…]],…]},…]}]}

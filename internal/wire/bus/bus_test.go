@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -46,6 +47,12 @@ func bodies() []Message {
 		&SeedDelivery{Kind: KindTitle, Title: &Title{Site: "demo", Title: "/a", Manifest: "/a/m.m3u8", Swarm: two, Viewers: 2, Seeds: []signal.ID{one, two}}},
 		&RevokeMessage{Revocations: revoked},
 		&RevokeList{Revocations: revoked, VerifyKeys: []SeedKey{key}},
+		&RevokeMessage{Revocations: revoked[:0], Switches: []Switch{
+			{Site: "demo", Reason: "operator", Off: true, At: 1790000000000},
+			{Site: "demo", Reason: "harm", Off: true, At: 1790000000000, Until: 1790086400000},
+			{Site: "other", Reason: "operator", At: 1790000000001},
+		}},
+		&RevokeList{Revocations: revoked, VerifyKeys: []SeedKey{key}, Switches: []Switch{{Site: "demo", Reason: "operator", At: 9}}},
 	}
 }
 
@@ -95,6 +102,10 @@ func TestBadBodiesAreRefused(t *testing.T) {
 		"fleet without id":        &SeedBeat{Seed: one, Fleet: &SeedFleet{Address: "10.0.0.7:4602"}},
 		"fleet by name":           &SeedBeat{Seed: one, Fleet: &SeedFleet{ID: make([]byte, 8), Address: "seed-0.seed:4602"}},
 		"fleet without port":      &SeedBeat{Seed: one, Fleet: &SeedFleet{ID: make([]byte, 8), Address: "10.0.0.7:0"}},
+		"switch of no site":       &RevokeMessage{Switches: []Switch{{Reason: "operator", At: 1}}},
+		"switch of no time":       &RevokeMessage{Switches: []Switch{{Site: "demo", Reason: "operator", Off: true}}},
+		"switch for no reason":    &RevokeList{Switches: []Switch{{Site: "demo", At: 1}}},
+		"too many switches":       &RevokeMessage{Switches: make([]Switch, cluster.MaxSwitches+1)},
 		"revocation of nothing":   &RevokeMessage{Revocations: []signal.Revocation{{Site: "demo", Prefix: "/"}}},
 		"revocation of key, site": &RevokeMessage{Revocations: []signal.Revocation{{KeyID: make([]byte, 8), Site: "demo", Prefix: "/", MinIssuedAt: 1}}},
 	} {

@@ -3,7 +3,9 @@ package bus
 import (
 	"encoding/json"
 	"net/netip"
+	"time"
 
+	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -197,9 +199,40 @@ type Title struct {
 	Seeds []signal.ID `json:"seeds,omitempty"` // that serve the swarm, of one fleet; not with offers
 }
 
-// RevokeMessage adds revocations everywhere.
+// RevokeMessage adds revocations and switches everywhere.
 type RevokeMessage struct {
 	Revocations []signal.Revocation `json:"revocations"`
+	Switches    []Switch            `json:"switches,omitempty"`
+}
+
+// Switch says that peer delivery of a site is off, or on again, for one reason (cluster.Switch).
+type Switch struct {
+	Site   string `json:"site"`
+	Reason string `json:"reason"`
+	Off    bool   `json:"off"`
+	At     int64  `json:"at_ms"`              // ms since the Unix epoch
+	Until  int64  `json:"until_ms,omitempty"` // off: ms since the Unix epoch at which it ends by itself
+}
+
+// Switches are statements as they travel.
+func Switches(list []cluster.Switch) []Switch {
+	out := make([]Switch, len(list))
+	for i, w := range list {
+		out[i] = Switch{Site: w.Site, Reason: w.Reason, Off: w.Off, At: w.At.UnixMilli()}
+		if !w.Until.IsZero() {
+			out[i].Until = w.Until.UnixMilli()
+		}
+	}
+	return out
+}
+
+// Statement is what a switch says.
+func (w Switch) Statement() cluster.Switch {
+	s := cluster.Switch{Site: w.Site, Reason: w.Reason, Off: w.Off, At: time.UnixMilli(w.At)}
+	if w.Until != 0 {
+		s.Until = time.UnixMilli(w.Until)
+	}
+	return s
 }
 
 // RevokeList answers a request to SubjectRevokeList: what a replica that has just started needs to know. Keys are there
@@ -207,4 +240,5 @@ type RevokeMessage struct {
 type RevokeList struct {
 	Revocations []signal.Revocation `json:"revocations"`
 	VerifyKeys  []SeedKey           `json:"verify_keys"`
+	Switches    []Switch            `json:"switches,omitempty"`
 }

@@ -162,11 +162,16 @@ func (m *SeedDelivery) Validate() error {
 }
 
 // Validate implements Message.
-func (m *RevokeMessage) Validate() error { return validRevocations(m.Revocations) }
+func (m *RevokeMessage) Validate() error {
+	if err := validSwitches(m.Switches); err != nil {
+		return err
+	}
+	return validRevocations(m.Revocations)
+}
 
 // Validate implements Message.
 func (m *RevokeList) Validate() error {
-	if err := validKeys(m.VerifyKeys); err != nil {
+	if err := errors.Join(validKeys(m.VerifyKeys), validSwitches(m.Switches)); err != nil {
 		return err
 	}
 	return validRevocations(m.Revocations)
@@ -241,6 +246,21 @@ func validRevocations(list []signal.Revocation) error {
 		byPrefix := len(r.KeyID) == 0 && r.Site != "" && r.Prefix != "" && len(r.Prefix) <= signal.MaxPrefix && r.MinIssuedAt > 0
 		if !byKey && !byPrefix {
 			return errors.New("a revocation names neither one key nor one site, prefix and time")
+		}
+	}
+	return nil
+}
+
+func validSwitches(list []Switch) error {
+	if len(list) > cluster.MaxSwitches {
+		return fmt.Errorf("%d switches; at most %d", len(list), cluster.MaxSwitches)
+	}
+	for _, w := range list {
+		switch {
+		case w.Site == "" || len(w.Site) > signal.MaxSite || w.Reason == "" || len(w.Reason) > signal.MaxSite:
+			return errors.New("a switch lacks its site or reason, or they are too long")
+		case w.At <= 0 || w.At > signal.MaxInteger || w.Until < 0 || w.Until > signal.MaxInteger:
+			return errors.New("a switch has a time that is none")
 		}
 	}
 	return nil
