@@ -9,6 +9,8 @@ type Config struct {
 	Title  Titles   `yaml:"title,omitempty" json:"title"`   // how manifests' keys become titles
 	Access string   `yaml:"access,omitempty" json:"access"` // AccessPublic or AccessToken; empty: AccessToken where there are token_keys
 	Policy Policy   `yaml:"policy,omitempty" json:"policy"` // what the site allows
+	// Off has no peer delivery at all, as the switch of a site has it; processes notice a change of it while they run.
+	Off bool `yaml:"off,omitempty" json:"-"`
 	// TokenKeys is the file of the keys that join tokens are checked with (spec/access.md); seeds need none.
 	TokenKeys string `yaml:"token_keys,omitempty" json:"-"`
 	// FetchBase is the URL below which seeds fetch the site's paths; empty where no seed serves the site.

@@ -98,9 +98,8 @@ func (s *session) renew(m *signal.Token) bool {
 		return true
 	}
 	grant, err := s.t.cfg.Tokens.Check(s.site.Name(), m.Token, s.t.cfg.Now())
-	var moved []*membership
 	if err == nil {
-		moved, err = s.regrant(grant)
+		err = s.regrant(grant)
 	}
 	if err != nil {
 		code, message, hint := s.refused(err)
@@ -112,39 +111,25 @@ func (s *session) renew(m *signal.Token) bool {
 	}
 	s.t.cfg.Metrics.Add(defTokens, 1, tokenRenewed)
 	s.send(&signal.Granted{Request: m.Request, TokenExpires: grant.Expires.UnixMilli()})
-	if policy := policyOf(s.site, s.id, grant); policy != s.policy {
-		s.policy = policy
-		s.send(&signal.SetPolicy{Policy: policy})
-	}
+	s.abide("token")
 	if len(s.t.cfg.TURNServers) > 0 {
 		ice, expire := s.iceServers(s.t.cfg.Now())
 		s.send(&signal.SetServers{ICEServers: ice, Expire: expire})
 	}
-	for _, member := range moved {
-		s.rejoin(member, "token")
-	}
 	return true
 }
 
-// regrant has another token hold from now on, unless it leaves out a title of the session. moved are the memberships that
-// are others by it.
-func (s *session) regrant(grant *access.Grant) (moved []*membership, err error) {
+// regrant has another token hold from now on, unless it leaves out a title of the session.
+func (s *session) regrant(grant *access.Grant) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, member := range s.swarms {
 		if !grant.Covers(member.join.Title) {
-			return nil, errOtherTitle
+			return errOtherTitle
 		}
 	}
 	s.grant, s.lapsed, s.minted = grant, time.Time{}, s.t.cfg.Now()
-	policy := policyOf(s.site, s.id, grant)
-	for _, member := range s.swarms {
-		if role := roleOf(policy, member.asked); member.join.Group != grant.Group || member.join.Role != role {
-			member.join.Group, member.join.Role = grant.Group, role
-			moved = append(moved, member)
-		}
-	}
-	return moved, nil
+	return nil
 }
 
 // roleOf is what a viewer is to others that asks to be something, where a policy holds.

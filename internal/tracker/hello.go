@@ -68,7 +68,7 @@ func (s *session) welcome(h *signal.Hello) bool {
 			}
 		}
 	}
-	s.policy = policyOf(s.site, s.id, s.grant)
+	policy := s.decide()
 	s.ticketed, s.minted = now, now
 	config, err := json.Marshal(s.site.Config())
 	if err != nil {
@@ -84,18 +84,21 @@ func (s *session) welcome(h *signal.Hello) bool {
 	revoked := parts(s.t.revoked.forSite(s.site.Name()))
 	s.send(&signal.Welcome{
 		Request: h.Request, Session: s.id, Ticket: s.ticket(now), Resumed: resumed, ServerTime: now.UnixMilli(), Site: config,
-		ICEServers: ice, Expire: expire, VerifyKeys: s.t.roster.keysFor(s.site.Name()), Revocations: revoked[0], Policy: s.policy,
+		ICEServers: ice, Expire: expire, VerifyKeys: s.t.keysFor(s.site.Name()), Revocations: revoked[0], Policy: policy,
 		Limits: signal.Limits{
-			MessageBytes: signal.MaxMessage, Swarms: s.t.cfg.MaxSwarms, MessagesPerSecond: s.t.cfg.MessagesPerSecond, Links: s.policy.MaxLinks,
+			MessageBytes: signal.MaxMessage, Swarms: s.t.cfg.MaxSwarms, MessagesPerSecond: s.t.cfg.MessagesPerSecond, Links: policy.MaxLinks,
 		},
 		UpdateEvery: s.t.cfg.UpdateInterval.Milliseconds(), StatsInterval: s.t.cfg.StatsInterval.Milliseconds(),
 		TokenExpires: s.tokenEnd(),
 	})
 	s.revoke(revoked[1:])
 	if s.t.trust.Load() != trust { // told before the welcome, when the client did not listen yet: once more
-		s.send(&signal.Keys{VerifyKeys: s.t.roster.keysFor(s.site.Name())})
+		s.send(&signal.Keys{VerifyKeys: s.t.keysFor(s.site.Name())})
 		s.revoke(parts(s.t.revoked.forSite(s.site.Name())))
 	}
+	s.mu.Lock()
+	s.welcomed = true
+	s.mu.Unlock()
 	return true
 }
 

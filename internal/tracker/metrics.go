@@ -45,8 +45,10 @@ var (
 	defIntroductions = def(metric.Counter, "leeway_tracker_introductions_total", "Peers introduced", label("role", metric.Roles))
 	defSignals       = def(metric.Counter, "leeway_tracker_signals_total", "Signals relayed", label("kind", signal.Kinds))
 	defDeliveries    = def(metric.Counter, "leeway_tracker_deliveries_total", "Signals and introductions for sessions of other trackers, and signals for seeds", label("outcome", courier.Outcomes))
-	defMoves         = def(metric.Counter, "leeway_tracker_moves_total", "Memberships registered with another home", label("reason", []string{"home", "unknown", "split", "token"}))
+	defMoves         = def(metric.Counter, "leeway_tracker_moves_total", "Memberships registered with another home", label("reason", []string{"home", "unknown", "split", "token", "switch"}))
 	defTrackers      = def(metric.Gauge, "leeway_tracker_live_trackers", "Trackers that beat, this one among them")
+	defRevocations   = def(metric.Gauge, "leeway_tracker_revocations", "Revocations in force", label("kind", []string{"key", "purge", "tombstone"}))
+	defOff           = def(metric.Gauge, "leeway_tracker_delivery_off", "1 while peer delivery of the site is off for this reason", site, label("reason", offReasons))
 	defClamped       = def(metric.Counter, "leeway_tracker_clamped_total", "Figures of viewers cut to what is possible")
 	defHandle        = &metric.Def{
 		Name: "leeway_tracker_handle_seconds", Help: "Time to handle one message", Kind: metric.Histogram,
@@ -87,7 +89,7 @@ var (
 	defTarget         = spread("leeway_viewer_target_delay_seconds", "Queue that viewers allow themselves, once a report", 0.015, 0.02, 0.03, 0.04, 0.06)
 	defWindow         = spread("leeway_viewer_window_bytes", "Window of viewers that sent something, once a report", 1200, 5000, 20_000, 80_000, 300_000, 1_200_000, 5_000_000)
 	defPacing         = spread("leeway_viewer_pacing_second_bytes", "Bytes that a viewer's pacing lets go in a second, once a report", 1200, 12_500, 50_000, 125_000, 500_000, 1_250_000, 5_000_000, 12_500_000)
-	defContradictions = def(metric.Counter, "leeway_viewer_contradictions_total", "Origin bytes that contradict a certificate", site)
+	defContradictions = def(metric.Counter, "leeway_viewer_contradictions_total", "Contents that contradict each other under one name", site, label("kind", []string{"origin", "certificates"}))
 	defLinkFailures   = def(metric.Counter, "leeway_viewer_link_failures_total", "Links that never opened", label("reason", signal.FailReasons))
 )
 
@@ -102,7 +104,7 @@ func torrentCodes() []string {
 // Metrics lists what the tracker counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
-		defSessions, defSwarms, defMembers, defMessages, defSignaling, defErrors, defRejected, defTokens, defShed, defIntroductions, defSignals, defDeliveries, defMoves, defTrackers, defClamped, defHandle,
+		defSessions, defSwarms, defMembers, defMessages, defSignaling, defErrors, defRejected, defTokens, defShed, defIntroductions, defSignals, defDeliveries, defMoves, defTrackers, defRevocations, defOff, defClamped, defHandle,
 		defTorrentSockets, defTorrentSwarms, defTorrentPeers, defTorrentMessages, defTorrentRefused,
 		defReceived, defUploaded, defSegments, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
 		defLanes, defPrefetched, defPrefetchWasted, defPromotions, defYields, defSlowdowns, defQueuing, defBase, defTarget, defWindow, defPacing,

@@ -3,7 +3,6 @@ package tracker
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"slices"
 	"sync"
 	"time"
@@ -23,27 +22,8 @@ const (
 // revokeAgain is how often a tracker says what is revoked: a replica that was cut off from the bus learns it.
 const revokeAgain = 30 * time.Second
 
-// encodedSize is what a revocation adds to a list.
-func encodedSize(r signal.Revocation) int {
-	b, err := json.Marshal(r)
-	if err != nil {
-		return revokedBytes // never: bytes, text and a number
-	}
-	return len(b) + 1
-}
-
 // parts cuts a list so that each part fits into one message to a viewer; at least one, which may be empty.
-func parts(list []signal.Revocation) [][]signal.Revocation {
-	out, size := [][]signal.Revocation{{}}, 0
-	for _, r := range list {
-		n := encodedSize(r)
-		if size+n > partBytes {
-			out, size = append(out, nil), 0
-		}
-		out[len(out)-1], size = append(out[len(out)-1], r), size+n
-	}
-	return out
-}
+func parts(list []signal.Revocation) [][]signal.Revocation { return signal.Parts(list, partBytes) }
 
 // revocations are those in force, the newest first.
 type revocations struct {
@@ -76,27 +56,80 @@ func (r *revocations) add(more []signal.Revocation, now time.Time) (fresh []sign
 		r.list = slices.Insert(r.list, 0, m)
 		fresh = append(fresh, m)
 	}
-	r.list = r.list[:min(len(r.list), bus.MaxRevoked)]
-	size := 0
-	for i, o := range r.list {
-		if size += encodedSize(o); size > revokedBytes {
-			r.list = r.list[:i]
-			break
-		}
-	}
+	r.trim(now)
 	return fresh
 }
 
+// trim drops what is too much: purges first, the oldest before others, then tombstones. A key that is out stays out.
+func (r *revocations) trim(now time.Time) {
+	size := 0
+	for _, o := range r.list {
+		size += o.Size()
+	}
+	purge := func(o signal.Revocation) bool { return o.Site != "" && !buries(o, now) }
+	for _, droppable := range []func(signal.Revocation) bool{purge, func(o signal.Revocation) bool { return o.Site != "" }, func(signal.Revocation) bool { return true }} {
+		for i := len(r.list) - 1; i >= 0 && (len(r.list) > bus.MaxRevoked || size > revokedBytes); i-- {
+			if droppable(r.list[i]) {
+				size -= r.list[i].Size()
+				r.list = slices.Delete(r.list, i, i+1)
+			}
+		}
+	}
+}
+
+// buries says whether a revocation is a tombstone.
+func buries(r signal.Revocation, now time.Time) bool {
+	return r.Site != "" && certificate.Buried(time.UnixMilli(r.MinIssuedAt), now)
+}
+
+// counted is how many of each kind are in force.
+func (r *revocations) counted(now time.Time) (keys, purges, tombstones int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, o := range r.list {
+		switch {
+		case o.Site == "":
+			keys++
+		case buries(o, now):
+			tombstones++
+		default:
+			purges++
+		}
+	}
+	return keys, purges, tombstones
+}
+
+// trusted leaves out the keys that are revoked.
+func (r *revocations) trusted(keys []signal.VerifyKey) []signal.VerifyKey {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.DeleteFunc(keys, func(k signal.VerifyKey) bool {
+		return slices.ContainsFunc(r.list, func(o signal.Revocation) bool { return o.Site == "" && bytes.Equal(o.KeyID, k.KeyID) })
+	})
+}
+
 // due forgets what has ended, and returns the list when others are to hear it again.
-func (r *revocations) due(now time.Time) []signal.Revocation {
+func (r *revocations) due(now time.Time) (list []signal.Revocation, due bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.list = slices.DeleteFunc(r.list, func(o signal.Revocation) bool { return ended(o, now) })
 	if now.Sub(r.said) < revokeAgain {
-		return nil
+		return nil, false
 	}
 	r.said = now
-	return slices.Clone(r.list)
+	return append([]signal.Revocation{}, r.list...), true
+}
+
+// repeat says all that is in force again, when it is time.
+func (t *Tracker) repeat(now time.Time) {
+	list, due := t.revoked.due(now)
+	if switched := t.switches.list(); due && len(list)+len(switched) > 0 {
+		t.publish(bus.SubjectRevoke, &bus.RevokeMessage{Revocations: list, Switches: switched})
+	}
+	keys, purges, tombstones := t.revoked.counted(now)
+	t.cfg.Metrics.Set(defRevocations, float64(keys), "key")
+	t.cfg.Metrics.Set(defRevocations, float64(purges), "purge")
+	t.cfg.Metrics.Set(defRevocations, float64(tombstones), "tombstone")
 }
 
 func (r *revocations) all() []signal.Revocation {
@@ -125,6 +158,7 @@ func (t *Tracker) onRevoke(data []byte, _ func([]byte) error) {
 	if !t.decode(data, &m) {
 		return
 	}
+	t.takeSwitches(m.Switches)
 	fresh := t.revoked.add(m.Revocations, t.cfg.Now())
 	if len(fresh) == 0 {
 		return
@@ -146,7 +180,9 @@ func (s *session) revoke(parts [][]signal.Revocation) {
 
 // onRevokeList answers a replica that has just started.
 func (t *Tracker) onRevokeList(_ []byte, reply func([]byte) error) {
-	b, err := bus.Encode(&bus.RevokeList{Revocations: t.revoked.all(), VerifyKeys: t.roster.allKeys()})
+	b, err := bus.Encode(&bus.RevokeList{
+		Revocations: t.revoked.all(), VerifyKeys: t.roster.allKeys(), Switches: t.switches.list(),
+	})
 	if err == nil {
 		err = reply(b)
 	}
@@ -168,6 +204,7 @@ func (t *Tracker) learnRevocations(ctx context.Context) {
 		return
 	}
 	t.revoked.add(l.Revocations, t.cfg.Now())
+	t.takeSwitches(l.Switches)
 	t.roster.mu.Lock()
 	defer t.roster.mu.Unlock()
 	t.roster.learn(l.VerifyKeys, t.cfg.Now())

@@ -87,6 +87,42 @@ func TestRevocationsAreBoundedAndTheNewestStay(t *testing.T) {
 	}
 }
 
+// TestPurgesDoNotPushOutKeysAndTombstones: a key that is out must not come back because a film was purged often.
+func TestPurgesDoNotPushOutKeysAndTombstones(t *testing.T) {
+	var r revocations
+	now := time.Now()
+	key := signal.Revocation{KeyID: []byte("12345678")}
+	tomb := signal.Revocation{Site: "demo", Prefix: "/gone/", MinIssuedAt: now.Add(time.Hour).UnixMilli()}
+	r.add([]signal.Revocation{key, tomb}, now)
+	purges := make([]signal.Revocation, 2*bus.MaxRevoked)
+	for i := range purges {
+		purges[i] = signal.Revocation{Site: "demo", Prefix: fmt.Sprintf("/%d/", i), MinIssuedAt: now.UnixMilli()}
+	}
+	r.add(purges, now)
+	keys, rest, tombstones := r.counted(now)
+	if keys != 1 || tombstones != 1 || rest != bus.MaxRevoked-2 {
+		t.Errorf("%d keys, %d tombstones, %d purges", keys, tombstones, rest)
+	}
+}
+
+// TestARevokedKeyIsNoKey: a viewer that comes now is not told a key that nothing counts under.
+func TestARevokedKeyIsNoKey(t *testing.T) {
+	w := newWorld(t)
+	n := w.tracker(nil)
+	seed, _ := w.seed()
+	eventually(t, "the key is known", func() bool { return len(n.keysFor("demo")) == 1 })
+	v := n.viewer("")
+	w.revoke(signal.Revocation{KeyID: seed[:8]})
+	if m := expect[*signal.Revoke](v); len(m.Revocations) != 1 {
+		t.Errorf("pushed %+v", m)
+	}
+	u := n.socket()
+	u.send(&signal.Hello{Version: 1, Site: "demo"})
+	if m := expect[*signal.Welcome](u); len(m.VerifyKeys) != 0 || len(m.Revocations) != 1 {
+		t.Errorf("a newcomer is told the keys %+v, revoked %+v", m.VerifyKeys, m.Revocations)
+	}
+}
+
 // interrupted calls a function once, when a welcome has been made and not yet been queued.
 type interrupted struct {
 	metric.Sink

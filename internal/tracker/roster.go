@@ -244,8 +244,13 @@ func (t *Tracker) onSeedBeat(data []byte, _ func([]byte) error) {
 func (t *Tracker) pushKeys() {
 	t.trust.Add(1)
 	for _, s := range t.snapshot() {
-		s.send(&signal.Keys{VerifyKeys: t.roster.keysFor(s.site.Name())})
+		s.send(&signal.Keys{VerifyKeys: t.keysFor(s.site.Name())})
 	}
+}
+
+// keysFor lists the verify keys of a site that are not revoked.
+func (t *Tracker) keysFor(site string) []signal.VerifyKey {
+	return t.revoked.trusted(t.roster.keysFor(site))
 }
 
 // decode reads a message of the bus. What is malformed is dropped: a replica of another version must not stop this one.

@@ -34,7 +34,6 @@ type session struct {
 	greeted *time.Timer // ends a socket without hello; nil once the session is open. Only Receive and End
 	id      signal.ID
 	site    *configured.Site
-	policy  signal.Policy
 
 	limiter  *rate.Limiter
 	serial   uint64 // of requests to homes; only Receive
@@ -43,11 +42,16 @@ type session struct {
 	ticketed time.Time
 	minted   time.Time // when the credentials for relays were made; as ticketed
 
-	mu     sync.Mutex
-	grant  *access.Grant               // guarded by mu: what its token allows; nil where the site asks for none
-	lapsed time.Time                   // guarded by mu: when it was told that the token has run out
-	swarms map[signal.ID]*membership   // guarded by mu
-	known  map[signal.ID]*acquaintance // guarded by mu
+	ruling sync.Mutex // held while a policy is made and said: the last one said is the one that holds
+
+	mu       sync.Mutex
+	policy   signal.Policy               // guarded by mu
+	switched int64                       // guarded by mu: Tracker.switches as the policy knows them
+	welcomed bool                        // guarded by mu: what is pushed is heard
+	grant    *access.Grant               // guarded by mu: what its token allows; nil where the site asks for none
+	lapsed   time.Time                   // guarded by mu: when it was told that the token has run out
+	swarms   map[signal.ID]*membership   // guarded by mu
+	known    map[signal.ID]*acquaintance // guarded by mu
 	// What a report of statistics may exceed the time since the one before.
 	slack   time.Duration // guarded by mu
 	slackAt time.Time     // guarded by mu: when slack was that
@@ -261,6 +265,7 @@ func (s *session) end() {
 // maintain renews the ticket, and joins swarms again whose home has changed.
 func (s *session) maintain(now time.Time) {
 	s.lapse(now)
+	s.obey()
 	s.mu.Lock()
 	renew := now.Sub(s.ticketed) >= ticketHalf
 	if renew {

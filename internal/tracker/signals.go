@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"github.com/leeway-video/leeway/internal/cluster"
+	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -49,7 +50,8 @@ func (s *session) signal(m *signal.Signal) {
 	case tooMany:
 		s.fail(m.Request, "bad-message", "A link has at most 64 candidates.", "", 0)
 	default:
-		if m.Kind == "fail" && m.Reason != "busy" && m.Reason != "gone" {
+		// Who is off refuses everybody: that says nothing of the pair.
+		if m.Kind == "fail" && m.Reason != "busy" && m.Reason != "gone" && s.allowed().Role != configured.RoleOff {
 			s.tellHome(member, &bus.HomeRequest{Op: bus.OpFailed, Peer: m.To})
 		}
 		s.route(target, m)

@@ -61,7 +61,7 @@ func (s *session) stats(m *signal.Stats) {
 	}
 	add, site := s.t.cfg.Metrics.Add, s.site.Name()
 	variant := "peer"
-	if s.policy.ControlGroup {
+	if s.allowed().ControlGroup {
 		variant = "control"
 	}
 	for _, b := range []struct{ key, source, path string }{
@@ -94,7 +94,8 @@ func (s *session) stats(m *signal.Stats) {
 	if m.Pacing != nil {
 		s.pacing(m.Pacing, c, site)
 	}
-	add(defContradictions, c.count(m.Contradictions), site)
+	add(defContradictions, c.count(max(0, m.Contradictions-m.Disputes)), site, "origin")
+	add(defContradictions, c.count(m.Disputes), site, "certificates")
 	add(defStalls, c.count(m.Stalls), site, variant)
 	add(defStallTime, c.seconds(m.StallMs), site, variant)
 	add(defPlayed, c.seconds(m.PlayedMs), site, variant)

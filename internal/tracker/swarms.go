@@ -22,14 +22,14 @@ func (s *session) join(m *signal.Join) {
 		s.fail(m.Request, "bad-title", problem, hint, 0)
 		return
 	}
-	if m.Ahead && !s.mayOfferAhead() || s.policy.Role == configured.RoleRelayOnly {
+	policy := s.allowed()
+	if m.Ahead && !s.mayOfferAhead(policy.Role) || policy.Role == configured.RoleRelayOnly {
 		m.Offers = nil // who is relayed to viewers alone has to know whom it offers to
 	}
 	id := s.t.swarmID(s.site.Name(), m.Title)
 	r := bus.HomeRequest{
 		Op: bus.OpJoin, Tracker: s.t.id, Session: s.id, Swarm: id, Site: s.site.Name(), Title: m.Title, Manifest: m.Manifest,
-		Role: roleOf(s.policy, m.Role), Group: s.group(),
-		Address: s.t.hashed(s.visitor.Address, 32, 128), Subnet: s.t.hashed(s.visitor.Address, 24, 48), Region: s.visitor.Region,
+		Group: s.group(), Address: s.t.hashed(s.visitor.Address, 32, 128), Subnet: s.t.hashed(s.visitor.Address, 24, 48), Region: s.visitor.Region,
 		Range: m.Range, Want: m.Want, Offers: len(m.Offers), RTTMs: s.rttMs(),
 	}
 	now := s.t.cfg.Now()
@@ -40,9 +40,13 @@ func (s *session) join(m *signal.Join) {
 		s.fail(m.Request, "too-many-swarms", "The session is in too many swarms.", "Leave one first.", 10_000)
 		return
 	}
+	r.Role = roleOf(s.policy, m.Role)
 	again := r
 	again.Offers, again.Rejoin = 0, true
 	member := &membership{join: again, asked: m.Role, stats: now, seen: now}
+	if s.policy.Role == configured.RoleOff {
+		member.asked = configured.RoleFull // it said what it was told, and not what it would be
+	}
 	if old != nil {
 		member.stats, member.started, member.part = old.stats, old.started, old.part
 	}
@@ -86,8 +90,8 @@ func (s *session) plain() bool {
 // mayOfferAhead says whether offers that were made before the welcome may go on. They show the viewer's addresses, which
 // the site may not want, and none that the site's ICE servers would have told: there, offers made after an introduction are
 // worth more.
-func (s *session) mayOfferAhead() bool {
-	return len(s.t.cfg.ICEServers)+len(s.t.cfg.TURNServers) == 0 && (s.policy.Role == "full" || s.policy.Role == "leech")
+func (s *session) mayOfferAhead(role string) bool {
+	return len(s.t.cfg.ICEServers)+len(s.t.cfg.TURNServers) == 0 && (role == configured.RoleFull || role == configured.RoleLeech)
 }
 
 // checkTitle says what is wrong with a join's title and manifest, if anything. A title that looks like one of the title rule

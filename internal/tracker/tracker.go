@@ -48,6 +48,8 @@ type Tracker struct {
 	revoked revocations
 	trust   atomic.Int64 // counts changes of keys and revocations, before sessions are told
 
+	switches switches
+
 	draining atomic.Bool
 	handing  atomic.Bool  // viewers over, to other trackers
 	turning  atomic.Int64 // sockets that are being told that there is no room
@@ -92,6 +94,7 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 	}
 	for _, s := range cfg.Sites {
 		t.sites[s.Name()] = s
+		t.Configure(s.Name(), s.Config().Off)
 	}
 	for _, h := range cfg.WebTorrent.InfoHashes {
 		t.hashes[h] = struct{}{}
@@ -193,9 +196,8 @@ func (t *Tracker) maintain() {
 	t.maintainTorrents(now)
 	t.shed()
 	t.cfg.Metrics.Set(defTrackers, float64(t.roster.live()))
-	if list := t.revoked.due(now); len(list) > 0 {
-		t.publish(bus.SubjectRevoke, &bus.RevokeMessage{Revocations: list})
-	}
+	t.repeat(now)
+	t.settle(now)
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for a, of := range t.addresses {

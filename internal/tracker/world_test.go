@@ -120,6 +120,8 @@ func (w *world) seed() (id signal.ID, received <-chan bus.SeedDelivery) {
 	id = newID()
 	out := make(chan bus.SeedDelivery, 64)
 	streams := map[signal.ID]*cluster.Inbox[bus.SeedDelivery]{}
+	var hearing sync.Mutex
+	over := false // guarded by hearing: what is under way when the subscription ends must not find the bus closed
 	stop, err := w.bus.Subscribe(bus.SubjectSeedDeliver(id), func(_ string, data []byte, _ func([]byte) error) {
 		var d bus.SeedDelivery
 		if err := bus.Decode(data, &d); err != nil {
@@ -128,6 +130,11 @@ func (w *world) seed() (id signal.ID, received <-chan bus.SeedDelivery) {
 		}
 		if d.Stream == nil {
 			out <- d
+			return
+		}
+		hearing.Lock()
+		defer hearing.Unlock()
+		if over {
 			return
 		}
 		from := d.Stream.From
@@ -161,6 +168,9 @@ func (w *world) seed() (id signal.ID, received <-chan bus.SeedDelivery) {
 		close(end)
 		<-ended
 		stop()
+		hearing.Lock()
+		defer hearing.Unlock()
+		over = true
 	})
 	return id, out
 }

@@ -213,6 +213,7 @@ type Stats struct {
 	Switches        int64            `json:"switches,omitempty"`
 	StartupMs       int64            `json:"startup_ms,omitempty"`
 	Contradictions  int64            `json:"contradictions,omitempty"`
+	Disputes        int64            `json:"disputes,omitempty"`      // contradictions of two certificates
 	LinkFailures    map[string]int64 `json:"link_failures,omitempty"` // keys FailReasons
 }
 
