@@ -16,7 +16,7 @@ packed = -binary build/image/leeway -version $(VERSION) -commit "$$(git rev-pars
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help dashboards demo test test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport soak lint format build image kube-test film clean
+.PHONY: help dashboards demo test test-alerts test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport soak lint format build image kube-test film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,7 +24,7 @@ help: ## this list
 demo: build ## sets up, prepares the film once, starts everything, prints the page's address
 	@build/leeway up $(ARGS)
 
-test: test-go test-web e2e test-netlab ## every test, real browsers included
+test: test-go test-web test-alerts e2e test-netlab ## every test, real browsers included
 
 test-go: ## Go tests with the race detector (as root also those in network namespaces)
 	@scripts/need go gcc
@@ -43,6 +43,11 @@ test-netlab: build film ## four viewers behind emulated access lines; background
 	@if [ "$$(id -u)" = 0 ]; then scripts/need ip iptables chromium && build/leeway bench swarm --case smoke --runs 1 --check && \
 	build/leeway bench transport --case smoke --runs 1 --check && build/leeway bench nat --case smoke --runs 1 --check; \
 	else echo "netlab: skipped: network namespaces need root (sudo make test-netlab)"; [ "$${CI:-}" != true ]; fi
+
+test-alerts: ## each alert in a case where it fires, and in one where it does not, by Prometheus' own promtool
+	@scripts/need promtool
+	@promtool check rules alerts/leeway.yml
+	@promtool test rules alerts/tests.yml
 
 dashboards: ## writes dashboards/*.json anew from tools/dashboards
 	@scripts/need go
