@@ -62,7 +62,7 @@ func (k *checker) places(c *Config) {
 			k.complain(a.key, "%s", text)
 		}
 	}
-	for key, list := range map[string][]string{"tracker.trusted_proxies": c.Tracker.TrustedProxies, "seed.private": c.Seed.Private} {
+	for key, list := range map[string][]string{"tracker.trusted_proxies": c.Tracker.TrustedProxies, "tracker.proxy_protocol": c.Tracker.ProxyProtocol, "seed.private": c.Seed.Private} {
 		for i, p := range list {
 			if _, err := netip.ParsePrefix(p); err != nil {
 				k.complain(fmt.Sprintf("%s[%d]", key, i), "%q is no range of addresses (write CIDR, such as 10.0.0.0/8)", p)
@@ -99,6 +99,7 @@ func (k *checker) choices(c *Config) {
 	}{
 		{"log.level", c.Log.Level, []string{"debug", "info", "warn", "error"}},
 		{"log.format", c.Log.Format, []string{"auto", "text", "json"}},
+		{"tracker.proxy_header", c.Tracker.ProxyHeader, []string{headerXForwardedFor, headerForwarded}},
 		{"up.origin_fault", c.Up.OriginFault, []string{faultNone, fault404, fault500, faultSlow}},
 	} {
 		if !slices.Contains(choice.of, choice.value) {

@@ -31,7 +31,9 @@ type TrackerConfig struct {
 	Admin          string   `yaml:"admin"`                // HOST:PORT of metrics, health, purge
 	DataDir        string   `yaml:"data_dir"`             // the secret, when it is not given
 	Secret         string   `yaml:"secret" secret:"true"` // base64url, 32 bytes or more; the same on all trackers
-	TrustedProxies []string `yaml:"trusted_proxies"`      // CIDRs whose X-Forwarded-For is believed
+	TrustedProxies []string `yaml:"trusted_proxies"`      // CIDRs whose proxy_header is believed
+	ProxyHeader    string   `yaml:"proxy_header"`         // x-forwarded-for, forwarded: where those say for whom they ask
+	ProxyProtocol  []string `yaml:"proxy_protocol"`       // CIDRs of balancers that begin each connection with a PROXY header, version 1 or 2
 	CertFile       string   `yaml:"cert_file"`            // TLS certificate of listen, read again when it changes; empty: no TLS
 	KeyFile        string   `yaml:"key_file"`             // and its key
 
@@ -168,7 +170,7 @@ func defaults(getenv func(string) string) *Config {
 	return &Config{
 		Log: LogConfig{Level: "info", Format: "auto"},
 		Tracker: TrackerConfig{
-			Listen: ":8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "tracker"),
+			Listen: ":8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "tracker"), ProxyHeader: headerXForwardedFor,
 			UpdateInterval: 10 * time.Second, StatsInterval: 10 * time.Second, TicketLife: 10 * time.Minute, DrainSpread: 15 * time.Second,
 			MaxSessions: 20_000, MaxPerAddress: 2000, MaxSwarms: 4, MaxMembers: 2000, MessagesPerSecond: 50, ConnectsPerSecond: 20,
 			CredentialsLife: 10 * time.Minute, TokenGrace: 10 * time.Second,

@@ -5,9 +5,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/netip"
-	"slices"
-	"strings"
 	"sync"
 
 	"github.com/leeway-video/leeway/internal/access"
@@ -24,7 +21,7 @@ func (s *services) startTracker(dataDir string) error {
 	if err != nil {
 		return err
 	}
-	proxies, err := prefixes("tracker.trusted_proxies", c.TrustedProxies)
+	between, err := newProxies(c)
 	if err != nil {
 		return err
 	}
@@ -64,7 +61,7 @@ func (s *services) startTracker(dataDir string) error {
 	}
 	open := &gate{}
 	visitor := func(r *http.Request) tracker.Visitor {
-		return tracker.Visitor{Origin: r.Header.Get("Origin"), Address: clientAddress(r, proxies)}
+		return tracker.Visitor{Origin: r.Header.Get("Origin"), Address: between.client(r)}
 	}
 	sockets := wsconn.Config{
 		Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, Refused: t.Rejected, Crowded: t.Crowded, Log: s.log,
@@ -80,9 +77,7 @@ func (s *services) startTracker(dataDir string) error {
 	s.door = func(l net.Listener) net.Listener {
 		return wsconn.NewDoor(l, wsconn.DoorConfig{
 			MaxOpen: t.Room(), Refused: t.Rejected, Knock: t.Knock, Entered: t.Entered, Slack: wsconn.UsualSlack,
-			Trusted: func(a netip.Addr) bool {
-				return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(a) })
-			},
+			Trusted: between.trusts, Introduces: between.isBalancer,
 		})
 	}
 	s.stops = append(s.stops, func() {
@@ -129,40 +124,6 @@ func (s *services) secret(dataDir string) ([]byte, error) {
 		return decodeSecret(text, "tracker.secret")
 	}
 	return trackerSecret(dataDir)
-}
-
-func prefixes(key string, list []string) ([]netip.Prefix, error) {
-	var all []netip.Prefix
-	for i, text := range list {
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			return nil, &usageError{fmt.Errorf("%s[%d]: %q is no range of addresses (write CIDR, such as 10.0.0.0/8)", key, i, text)}
-		}
-		all = append(all, p.Masked())
-	}
-	return all, nil
-}
-
-// clientAddress is who connects: the socket's other end, or where that is a trusted proxy the nearest address in
-// X-Forwarded-For that is not one. What stands further left was written by the client and proves nothing.
-func clientAddress(r *http.Request, proxies []netip.Prefix) netip.Addr {
-	at, err := netip.ParseAddrPort(r.RemoteAddr)
-	if err != nil {
-		return netip.Addr{}
-	}
-	addr := at.Addr().Unmap().WithZone("")
-	trusted := func(a netip.Addr) bool {
-		return slices.ContainsFunc(proxies, func(p netip.Prefix) bool { return p.Contains(a) })
-	}
-	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(hops) - 1; i >= 0 && trusted(addr); i-- {
-		hop, err := netip.ParseAddr(strings.TrimSpace(hops[i]))
-		if err != nil {
-			break // a proxy that is trusted and writes no address: it is all that is known
-		}
-		addr = hop.Unmap().WithZone("")
-	}
-	return addr
 }
 
 // gate counts handshakes on their way, which become connections that http.Server knows nothing of.

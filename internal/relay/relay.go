@@ -30,11 +30,11 @@ type Relay struct {
 	traffic  traffic
 
 	mu          sync.Mutex
-	users       map[string]int     // guarded by mu: allocations of those who have any
-	addresses   map[netip.Addr]int // guarded by mu: likewise
-	connected   map[netip.Addr]int // guarded by mu: connections of those who have any
-	allocations int                // guarded by mu
-	connections int                // guarded by mu
+	users       map[string]int       // guarded by mu: allocations of those who have any
+	addresses   map[netip.Prefix]int // guarded by mu: likewise, by network
+	connected   map[netip.Prefix]int // guarded by mu: connections of those who have any
+	allocations int                  // guarded by mu
+	connections int                  // guarded by mu
 }
 
 // traffic is counted with every packet and published once in a while.
@@ -50,7 +50,7 @@ func New(cfg Config) (*Relay, error) {
 	}
 	return &Relay{
 		cfg: cfg, rate: limiter(cfg.Rate),
-		users: map[string]int{}, addresses: map[netip.Addr]int{}, connected: map[netip.Addr]int{},
+		users: map[string]int{}, addresses: map[netip.Prefix]int{}, connected: map[netip.Prefix]int{},
 	}, nil
 }
 
@@ -122,7 +122,7 @@ func (r *Relay) Authenticate(username string, fresh bool) (user, password string
 func (r *Relay) Admits(user string, client netip.Addr) bool {
 	r.mu.Lock()
 	outcome := r.outcome(user)
-	if outcome == allocationGranted && r.addresses[counted(client)] >= r.cfg.MaxPerAddress {
+	if outcome == allocationGranted && r.addresses[access.Network(client)] >= r.cfg.MaxPerAddress {
 		outcome = allocationAddress
 	}
 	r.mu.Unlock()
@@ -169,12 +169,12 @@ func (r *Relay) Open(user string) (*Flow, error) {
 func (r *Relay) Holds(client netip.Addr, n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	change(r.addresses, counted(client), n)
+	change(r.addresses, access.Network(client), n)
 }
 
 // Connect says whether one more connection may come from an address. What it let in ends with Disconnect.
 func (r *Relay) Connect(client netip.Addr, transport string) bool {
-	a := counted(client)
+	a := access.Network(client)
 	r.mu.Lock()
 	reason := ""
 	switch {
@@ -201,7 +201,7 @@ func (r *Relay) Connect(client netip.Addr, transport string) bool {
 func (r *Relay) Disconnect(client netip.Addr, transport string) {
 	r.mu.Lock()
 	r.connections--
-	change(r.connected, counted(client), -1)
+	change(r.connected, access.Network(client), -1)
 	r.mu.Unlock()
 	r.cfg.Metrics.Add(mConnections, -1, transport)
 }
@@ -227,14 +227,4 @@ func change[K comparable](counts map[K]int, k K, n int) {
 	if counts[k] += n; counts[k] <= 0 {
 		delete(counts, k)
 	}
-}
-
-// counted is the address under which a client counts: one in IPv6 commands a whole /64.
-func counted(a netip.Addr) netip.Addr {
-	if a = a.Unmap().WithZone(""); a.Is6() {
-		if p, err := a.Prefix(64); err == nil {
-			return p.Addr()
-		}
-	}
-	return a
 }

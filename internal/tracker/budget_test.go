@@ -8,6 +8,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/leeway-video/leeway/internal/access"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -45,7 +46,7 @@ func TestAnAddressHasABudgetBeforeHandsAreShaken(t *testing.T) {
 		t.Errorf("%d in half a second", got)
 	}
 	n.mu.Lock()
-	of := n.addresses[a]
+	of := n.addresses[access.Network(a)]
 	n.mu.Unlock()
 	for range 10 {
 		n.offended(of)
@@ -63,6 +64,57 @@ func TestAnAddressHasABudgetBeforeHandsAreShaken(t *testing.T) {
 	defer n.mu.Unlock()
 	if len(n.addresses) > 0 {
 		t.Errorf("%d addresses are remembered that owe nothing", len(n.addresses))
+	}
+}
+
+// TestWhoHasManyNetworksHasNotTheirBudgets: each /64 of a /48 begins as often as any address, and all of them sixteen times that.
+func TestWhoHasManyNetworksHasNotTheirBudgets(t *testing.T) {
+	w := newWorld(t)
+	var passed atomic.Int64
+	began := time.Now()
+	n := w.tracker(func(c *Config) {
+		c.ConnectsPerSecond, c.MaxPerAddress, c.BeatEvery, c.Now = 2, 1, time.Hour, func() time.Time { return began.Add(time.Duration(passed.Load())) }
+	})
+	of := func(i int) netip.Addr {
+		b := netip.MustParseAddr("2001:db8:7::1").As16()
+		b[6], b[7] = byte(i>>8), byte(i)
+		return netip.AddrFrom16(b)
+	}
+	knocks := 0
+	for i := range 100 {
+		knocks += n.knocks(of(i))
+	}
+	if knocks != 160 {
+		t.Errorf("a /48 began %d times, want 16 × 10", knocks)
+	}
+	if got := n.knocks(netip.MustParseAddr("2001:db8:8::1")); got != 10 {
+		t.Errorf("its neighbor began %d times, want 10", got)
+	}
+	passed.Add(int64(time.Hour))
+	var held []*address
+	for i := range 100 {
+		if a, _ := n.admit(of(i)); a != nil {
+			held = append(held, a)
+		}
+	}
+	if len(held) != 16 {
+		t.Errorf("a /48 holds %d sockets, want 16 × 1", len(held))
+	}
+	n.maintain() // forgets nobody who has sockets
+	for _, a := range held {
+		n.leave(a)
+	}
+	if a, reason := n.admit(of(0)); a == nil {
+		t.Errorf("what was left is not free: %s", reason)
+	} else {
+		n.leave(a)
+	}
+	passed.Add(int64(time.Hour))
+	n.maintain()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if len(n.addresses) > 0 {
+		t.Errorf("%d networks are remembered that owe nothing", len(n.addresses))
 	}
 }
 
@@ -93,7 +145,7 @@ func TestASessionThatIsEndedForWhatItDidCosts(t *testing.T) {
 			eventually(t, "it has cost something", func() bool {
 				n.mu.Lock()
 				defer n.mu.Unlock()
-				return n.addresses[local].connects.left <= 50-1-10
+				return n.addresses[access.Network(local)].connects.left <= 50-1-10
 			})
 		})
 	}

@@ -9,7 +9,7 @@ import (
 )
 
 // rejections is the closed set of reasons for refusing a socket.
-var rejections = []string{"origin", "version", "rate", "total", "slow", "oversized", "hello-timeout", "token", "half-open"}
+var rejections = []string{"origin", "version", "rate", "total", "slow", "oversized", "hello-timeout", "token", "half-open", "proxy"}
 
 // messageTypes are the protocol's types and what is counted for the rest.
 var messageTypes = append(append([]string(nil), signal.Types...), "unknown")

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/access"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -30,27 +31,57 @@ type budget struct {
 	at   time.Time
 }
 
+// wideShare is how many times what one address may begin and hold is for the /48 around one in IPv6: who rents one has 65,536
+// networks, and a provider may have as many customers in it.
+const wideShare = 16
+
 // mostConnects is what an address may begin at once; a session that is ended for what it did costs offence of those.
-func (t *Tracker) mostConnects() float64 { return 5 * float64(t.cfg.ConnectsPerSecond) }
-func (t *Tracker) offence() float64      { return float64(t.cfg.ConnectsPerSecond) }
+func (t *Tracker) mostConnects(of *address) float64 {
+	return float64(5 * of.share * t.cfg.ConnectsPerSecond)
+}
+func (t *Tracker) offence() float64 { return float64(t.cfg.ConnectsPerSecond) }
 
 // connects is the budget of an address now. Under mu.
 func (t *Tracker) connects(of *address, now time.Time) float64 {
 	b := &of.connects
 	if passed := now.Sub(b.at); passed > 0 {
-		b.left, b.at = min(t.mostConnects(), b.left+passed.Seconds()*float64(t.cfg.ConnectsPerSecond)), now
+		b.left, b.at = min(t.mostConnects(of), b.left+passed.Seconds()*float64(of.share*t.cfg.ConnectsPerSecond)), now
 	}
 	return b.left
 }
 
 // addressOf knows an address from now on; nil says that there are too many. Under mu.
 func (t *Tracker) addressOf(a netip.Addr, now time.Time) *address {
-	of := t.addresses[a]
-	if of == nil && len(t.addresses) < 4*t.cfg.MaxSessions {
-		of = &address{connects: budget{t.mostConnects(), now}}
-		t.addresses[a] = of
+	of := t.networkOf(access.Network(a), 1, now)
+	if around := access.Wide(a); of != nil && of.sockets == 0 && around.IsValid() { // with sockets, the one it has is known still
+		if of.wide = t.networkOf(around, wideShare, now); of.wide == nil {
+			return nil
+		}
 	}
 	return of
+}
+
+func (t *Tracker) networkOf(p netip.Prefix, share int, now time.Time) *address {
+	of := t.addresses[p]
+	if of == nil && len(t.addresses) < 4*t.cfg.MaxSessions {
+		of = &address{share: share}
+		of.connects = budget{t.mostConnects(of), now}
+		t.addresses[p] = of
+	}
+	return of
+}
+
+// begins takes a place from the budgets of an address, if all have one. Under mu.
+func (t *Tracker) begins(of *address, now time.Time) bool {
+	for n := of; n != nil; n = n.wide {
+		if t.connects(n, now) < 1 {
+			return false
+		}
+	}
+	for n := of; n != nil; n = n.wide {
+		n.connects.left--
+	}
+	return true
 }
 
 // Knock takes a place from an address's budget before hands are shaken with it, which costs more than all that its sockets
@@ -59,20 +90,16 @@ func (t *Tracker) Knock(a netip.Addr) bool {
 	now := t.cfg.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	of := t.addressOf(counted(a), now)
-	if of == nil || t.connects(of, now) < 1 {
-		return false
-	}
-	of.connects.left--
-	return true
+	of := t.addressOf(a, now)
+	return of != nil && t.begins(of, now)
 }
 
 // Entered gives the place back: the request has come, and a socket that it asks for takes its own.
 func (t *Tracker) Entered(a netip.Addr) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if of := t.addresses[counted(a)]; of != nil {
-		of.connects.left = min(t.mostConnects(), of.connects.left+1)
+	for n := t.addresses[access.Network(a)]; n != nil; n = n.wide {
+		n.connects.left = min(t.mostConnects(n), n.connects.left+1)
 	}
 }
 
@@ -81,7 +108,9 @@ func (t *Tracker) Entered(a netip.Addr) {
 func (t *Tracker) offended(of *address) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	of.connects.left = max(-t.offence(), of.connects.left-t.offence())
+	for n := of; n != nil; n = n.wide {
+		n.connects.left = max(-t.offence(), n.connects.left-t.offence())
+	}
 }
 
 // turned receives on behalf of a socket that was turned away.

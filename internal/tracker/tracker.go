@@ -58,9 +58,9 @@ type Tracker struct {
 	subs     []func()
 
 	mu        sync.Mutex
-	sessions  map[signal.ID]*session  // guarded by mu
-	sockets   int                     // guarded by mu: being served, those without a session yet among them
-	addresses map[netip.Addr]*address // guarded by mu; emptied of the idle by the ticker
+	sessions  map[signal.ID]*session    // guarded by mu
+	sockets   int                       // guarded by mu: being served, those without a session yet among them
+	addresses map[netip.Prefix]*address // guarded by mu: by network, and in IPv6 by the wider one too; emptied of the idle by the ticker
 
 	torrentSockets map[*torrentSession]struct{} // guarded by mu; part of sockets
 	closed         bool                         // guarded by mu
@@ -71,10 +71,12 @@ type Tracker struct {
 	torrentsExpired time.Time // only the ticker
 }
 
-// address is what comes from one address. Guarded by Tracker.mu.
+// address is what comes from one network: an address, or a /64 in IPv6 and beside it the /48 around that. Guarded by Tracker.mu.
 type address struct {
 	connects budget
 	sockets  int
+	share    int      // of budgets: how many times what one address may
+	wide     *address // around it; nil in IPv4, and for one that is wide itself
 }
 
 // New starts a tracker on a bus. Close ends it.
@@ -89,7 +91,7 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 	t := &Tracker{
 		cfg: cfg, id: newID(), started: cfg.Now(), bus: b, tickets: tickets,
 		swarmKey: cfg.derive("swarms"), addrKey: cfg.derive("addresses"),
-		sites: map[string]*configured.Site{}, sessions: map[signal.ID]*session{}, addresses: map[netip.Addr]*address{},
+		sites: map[string]*configured.Site{}, sessions: map[signal.ID]*session{}, addresses: map[netip.Prefix]*address{},
 		torrentSockets: map[*torrentSession]struct{}{}, hashes: map[webtorrent.ID]struct{}{},
 	}
 	for _, s := range cfg.Sites {
@@ -201,7 +203,7 @@ func (t *Tracker) maintain() {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for a, of := range t.addresses {
-		if of.sockets == 0 && t.connects(of, now) >= t.mostConnects() {
+		if of.sockets == 0 && t.connects(of, now) >= t.mostConnects(of) {
 			delete(t.addresses, a)
 		}
 	}
@@ -290,7 +292,6 @@ func (t *Tracker) session(id signal.ID) *session {
 // admit says whether one more socket may come from an address, and if not under which reason it is counted. What it let in
 // ends with leave.
 func (t *Tracker) admit(a netip.Addr) (of *address, reason string) {
-	a = counted(a)
 	now := t.cfg.Now()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -300,14 +301,17 @@ func (t *Tracker) admit(a netip.Addr) (of *address, reason string) {
 	if of = t.addressOf(a, now); of == nil {
 		return nil, "total"
 	}
-	if t.connects(of, now) < 1 {
+	if !t.begins(of, now) {
 		return nil, "rate"
 	}
-	of.connects.left--
-	if of.sockets >= t.cfg.MaxPerAddress {
-		return nil, "rate"
+	for n := of; n != nil; n = n.wide {
+		if n.sockets >= n.share*t.cfg.MaxPerAddress {
+			return nil, "rate"
+		}
 	}
-	of.sockets++
+	for n := of; n != nil; n = n.wide {
+		n.sockets++
+	}
 	t.sockets++
 	t.wg.Add(1)
 	return of, ""
@@ -315,20 +319,12 @@ func (t *Tracker) admit(a netip.Addr) (of *address, reason string) {
 
 func (t *Tracker) leave(of *address) {
 	t.mu.Lock()
-	of.sockets--
+	for n := of; n != nil; n = n.wide {
+		n.sockets--
+	}
 	t.sockets--
 	t.mu.Unlock()
 	t.wg.Done()
-}
-
-// counted is the address under which a viewer counts: one in IPv6 commands a whole /64.
-func counted(a netip.Addr) netip.Addr {
-	if a = a.Unmap(); a.Is6() {
-		if p, err := a.Prefix(64); err == nil {
-			return p.Addr()
-		}
-	}
-	return a
 }
 
 // AllowsOrigin says whether any site takes pages of this origin; which one is settled by hello.

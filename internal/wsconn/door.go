@@ -22,7 +22,8 @@ type DoorConfig struct {
 	Patience             time.Duration         // that one of them has when others want its place; 5 s
 	Silence              time.Duration         // after which one that says nothing is given up; 10 s
 	Trusted              func(netip.Addr) bool // says of a proxy that it is one: many stand behind its address
-	Refused              func(reason string)   // counts: total, half-open, rate
+	Introduces           func(netip.Addr) bool // says of a balancer that each connection of its begins with a PROXY header, which says whose it is
+	Refused              func(reason string)   // counts: total, half-open, rate, proxy
 	Knock                func(netip.Addr) bool // takes a place of an address's budget before its handshake; false refuses it
 	Entered              func(netip.Addr)      // gives it back: the request is there, and counts as what it is
 	Slack                int                   // bytes; see UsualSlack
@@ -51,6 +52,9 @@ func (c *DoorConfig) complete() {
 	}
 	if c.Trusted == nil {
 		c.Trusted = func(netip.Addr) bool { return false }
+	}
+	if c.Introduces == nil {
+		c.Introduces = func(netip.Addr) bool { return false }
 	}
 	if c.Refused == nil {
 		c.Refused = func(string) {}
@@ -85,11 +89,11 @@ type Door struct {
 	steps  *rate.Limiter // of what the system hands over; only admit
 
 	mu     sync.Mutex
-	open   int                // guarded by mu
-	silent queue              // guarded by mu
-	spoken int                // guarded by mu: that have begun to speak, and wait for their turn
-	busy   queue              // guarded by mu
-	from   map[netip.Addr]int // guarded by mu: silent, spoken and busy, by address
+	open   int                  // guarded by mu
+	silent queue                // guarded by mu
+	spoken int                  // guarded by mu: that have begun to speak, and wait for their turn
+	busy   queue                // guarded by mu
+	from   map[netip.Prefix]int // guarded by mu: silent, spoken and busy, by network
 }
 
 // UsualSlack is by how much longer the collector leaves a process alone. A heap of a few megabytes is full of what handshakes
@@ -109,7 +113,7 @@ func NewDoor(l net.Listener, cfg DoorConfig) *Door {
 	cfg.complete()
 	d := &Door{
 		Listener: l, cfg: cfg, in: make(chan *Socket), quit: make(chan struct{}), done: make(chan struct{}),
-		room: make(chan struct{}, 1), from: map[netip.Addr]int{}, turns: newTurns(),
+		room: make(chan struct{}, 1), from: map[netip.Prefix]int{}, turns: newTurns(),
 		slack: make([]byte, cfg.Slack),
 	}
 	d.starts = rate.NewLimiter(rate.Limit(cfg.PerSecond), atOnce)
@@ -211,9 +215,8 @@ func (d *Door) take(s *Socket) bool {
 	if a, ok := s.RemoteAddr().(*net.TCPAddr); ok {
 		s.from = a.AddrPort().Addr().Unmap()
 	}
-	if s.trusted = d.cfg.Trusted(s.from); s.trusted {
-		s.from = netip.Addr{}
-	}
+	s.introduced = !d.cfg.Introduces(s.from)
+	s.counts(!s.introduced || d.cfg.Trusted(s.from))
 	for {
 		reason, evicted, wait := d.enter(s, time.Now())
 		if evicted != nil {
@@ -274,7 +277,7 @@ func (d *Door) enter(s *Socket, now time.Time) (reason string, evicted *Socket, 
 	switch {
 	case d.open >= d.cfg.MaxOpen:
 		return "total", nil, 0
-	case !s.trusted && d.from[s.from] >= d.cfg.MaxPendingPerAddress:
+	case !s.trusted && d.from[s.network] >= d.cfg.MaxPendingPerAddress:
 		return "half-open", nil, 0
 	case d.silent.n+d.spoken+d.busy.n >= d.cfg.MaxPending:
 		if evicted, wait = d.evict(&d.silent, now); evicted == nil {
@@ -282,7 +285,7 @@ func (d *Door) enter(s *Socket, now time.Time) (reason string, evicted *Socket, 
 		}
 	}
 	d.open++
-	d.from[s.from]++
+	d.from[s.network]++
 	s.state = silent
 	d.silent.add(s, now)
 	return "", evicted, 0
@@ -356,11 +359,16 @@ func (d *Door) settle(s *Socket, state stayState) {
 		d.busy.remove(s)
 	}
 	s.state = state
-	if d.from[s.from]--; d.from[s.from] == 0 {
-		delete(d.from, s.from)
-	}
+	d.discount(s)
 	select {
 	case d.room <- struct{}{}:
 	default: // somebody looks already
+	}
+}
+
+// discount takes a socket from what its network has. Under mu.
+func (d *Door) discount(s *Socket) {
+	if d.from[s.network]--; d.from[s.network] == 0 {
+		delete(d.from, s.network)
 	}
 }

@@ -20,10 +20,13 @@ type Socket struct {
 	stay
 }
 
-// stay is a socket's place at its door. Guarded by Door.mu, but from and trusted, which do not change.
+// stay is a socket's place at its door. Guarded by Door.mu; the first five do not change once it has begun to speak.
 type stay struct {
-	from         netip.Addr // under which it counts
-	trusted      bool
+	from         netip.Addr     // whose it is
+	network      netip.Prefix   // under which it counts; none: it is a proxy's
+	trusted      bool           // likewise
+	introduced   bool           // nobody is to say any more whose it is
+	client       netip.AddrPort // what was said; not valid without
 	state        stayState
 	since        time.Time
 	before, next *Socket
@@ -74,16 +77,19 @@ func (q *queue) remove(s *Socket) {
 // first waits for the first byte and hands the socket in.
 func (s *Socket) first() {
 	_ = s.SetReadDeadline(time.Now().Add(s.door.cfg.Silence))
-	if raw, _ := waitable(s); raw != nil {
-		asked := false
-		if raw.Read(func(fd uintptr) bool {
-			woken := asked
-			asked = true
-			return woken || readable(fd)
-		}) != nil {
-			_ = s.Close()
+	if !s.introduced {
+		// A balancer may say whose a connection is before that one says anything.
+		if client, err := readIntroduction(s.TCPConn); err != nil {
+			s.misled(err)
+			return
+		} else if client.IsValid() && !s.door.introduce(s, client) {
+			s.refuse("half-open")
 			return
 		}
+	}
+	if !s.waits() {
+		_ = s.Close()
+		return
 	}
 	if !s.door.speaks(s) {
 		return
@@ -98,6 +104,20 @@ func (s *Socket) first() {
 	case <-s.door.quit:
 		_ = s.Close()
 	}
+}
+
+// waits returns when there is something to read; false says that nothing will be.
+func (s *Socket) waits() bool {
+	raw, _ := waitable(s)
+	if raw == nil {
+		return true
+	}
+	asked := false
+	return raw.Read(func(fd uintptr) bool {
+		woken := asked
+		asked = true
+		return woken || readable(fd)
+	}) == nil
 }
 
 // errDry is what a dry socket reads. TLS takes what is temporary for no reason to fail.

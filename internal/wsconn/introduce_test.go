@@ -1,0 +1,250 @@
+package wsconn
+
+import (
+	"bytes"
+	"crypto/tls"
+	"encoding/binary"
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/pires/go-proxyproto"
+)
+
+// introduction is what a balancer writes for a client.
+func introduction(t testing.TB, version byte, client string, tlvs ...proxyproto.TLV) []byte {
+	t.Helper()
+	from := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(client))
+	to := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 80), Port: 443}
+	if from.IP.To4() == nil {
+		to.IP = net.ParseIP("2001:db8::80")
+	}
+	h := proxyproto.HeaderProxyFromAddrs(version, from, to)
+	if len(tlvs) > 0 {
+		if err := h.SetTLVs(tlvs); err != nil {
+			t.Fatal(err)
+		}
+	}
+	b, err := h.Format()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func local(t testing.TB) []byte {
+	b, err := (&proxyproto.Header{Version: 2, Command: proxyproto.LOCAL, TransportProtocol: proxyproto.UNSPEC}).Format()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func TestIntroductionsAreReadToTheByte(t *testing.T) {
+	for name, c := range map[string]struct {
+		header []byte
+		want   string
+	}{
+		"version 1":               {introduction(t, 1, "203.0.113.5:4711"), "203.0.113.5:4711"},
+		"version 1, IPv6":         {introduction(t, 1, "[2001:db9::7]:4711"), "[2001:db9::7]:4711"},
+		"version 1, unknown":      {[]byte("PROXY UNKNOWN\r\n"), "invalid AddrPort"},
+		"version 1, unknown, all": {[]byte("PROXY UNKNOWN ffff:f::1 ffff:f::2 65535 65535\r\n"), "invalid AddrPort"},
+		"version 2":               {introduction(t, 2, "203.0.113.5:4711"), "203.0.113.5:4711"},
+		"version 2, IPv6":         {introduction(t, 2, "[2001:db9::7]:4711"), "[2001:db9::7]:4711"},
+		"version 2, more": {introduction(t, 2, "203.0.113.5:4711", proxyproto.TLV{Type: proxyproto.PP2_TYPE_UNIQUE_ID, Value: []byte("one of many")}),
+			"203.0.113.5:4711"},
+		"version 2, its own": {local(t), "invalid AddrPort"},
+	} {
+		r := bytes.NewReader(append(c.header, "what follows"...))
+		got, err := readIntroduction(r)
+		rest, _ := io.ReadAll(r)
+		if err != nil || got.String() != c.want || string(rest) != "what follows" {
+			t.Errorf("%s: %v, %v, then %q", name, got, err, rest)
+		}
+	}
+}
+
+func TestWhatIsNoIntroduction(t *testing.T) {
+	long := introduction(t, 2, "203.0.113.5:1")
+	binary.BigEndian.PutUint16(long[14:], maxIntroductionV2+1)
+	unix, err := (&proxyproto.Header{
+		Version: 2, Command: proxyproto.PROXY, TransportProtocol: proxyproto.UnixStream,
+		SourceAddr: &net.UnixAddr{Net: "unix", Name: "a"}, DestinationAddr: &net.UnixAddr{Net: "unix", Name: "b"},
+	}).Format()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, b := range map[string][]byte{
+		"HTTP":             []byte("GET / HTTP/1.1\r\n\r\n"),
+		"TLS":              append([]byte{22, 3, 1, 2, 0, 1, 0, 1, 252, 3, 3}, make([]byte, 500)...),
+		"no line":          []byte("PROXY TCP4 " + strings.Repeat("1", 200)),
+		"no address":       []byte("PROXY TCP4 a b 1 2\r\n"),
+		"of another house": []byte("PROXY TCP4 2001:db8::1 2001:db8::2 1 2\r\n"),
+		"too long":         append(long, make([]byte, 4096)...),
+		"no network":       unix,
+	} {
+		if client, err := readIntroduction(bytes.NewReader(b)); !errors.Is(err, errIntroduction) {
+			t.Errorf("%s: %v, %v", name, client, err)
+		}
+	}
+	for _, version := range []byte{1, 2} {
+		if _, err := readIntroduction(bytes.NewReader(introduction(t, version, "203.0.113.5:4711")[:20])); !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+			t.Errorf("half of version %d: %v", version, err)
+		}
+	}
+}
+
+// FuzzIntroduction: whatever a balancer says is somebody, nobody, or an error, and no more is read than that took.
+func FuzzIntroduction(f *testing.F) {
+	for _, version := range []byte{1, 2} {
+		f.Add(introduction(f, version, "203.0.113.5:4711"))
+		f.Add(introduction(f, version, "[2001:db9::7]:4711"))
+	}
+	f.Add(local(f))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		r := bytes.NewReader(append(bytes.Clone(b), "what follows"...))
+		client, err := readIntroduction(r)
+		if took := len(b) + len("what follows") - r.Len(); took > introductionV2+maxIntroductionV2 {
+			t.Errorf("%d bytes were read", took)
+		}
+		if err != nil && client.IsValid() {
+			t.Errorf("%v, and %v", client, err)
+		}
+		if client.IsValid() && client.Addr().Is4In6() {
+			t.Errorf("%v counts apart from itself", client)
+		}
+	})
+}
+
+// whose answers with the address that a request came from.
+var whose = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.RemoteAddr) })
+
+func anyone(netip.Addr) bool { return true }
+
+func ask(t *testing.T, c net.Conn) string {
+	t.Helper()
+	if _, err := io.WriteString(c, "GET / HTTP/1.0\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, body, _ := strings.Cut(string(b), "\r\n\r\n")
+	return body
+}
+
+func TestABalancerSaysWhoseAConnectionIs(t *testing.T) {
+	for _, secure := range []bool{false, true} {
+		address, _ := behind(t, DoorConfig{Introduces: anyone}, whose, secure)
+		for _, version := range []byte{1, 2} {
+			for _, client := range []string{"203.0.113.5:4711", "[2001:db9::7]:4711"} {
+				c := connect(t, address)
+				if _, err := c.Write(introduction(t, version, client)); err != nil {
+					t.Fatal(err)
+				}
+				if secure {
+					c = tls.Client(c, &tls.Config{InsecureSkipVerify: true})
+				}
+				if got := ask(t, c); got != client {
+					t.Errorf("version %d, TLS %v: a request of %s, want %s", version, secure, got, client)
+				}
+			}
+		}
+		c := connect(t, address)
+		own := c.LocalAddr().String()
+		_, _ = c.Write(local(t))
+		if secure {
+			c = tls.Client(c, &tls.Config{InsecureSkipVerify: true})
+		}
+		if got := ask(t, c); got != own {
+			t.Errorf("the balancer's own connection is %s's, want %s's", got, own)
+		}
+	}
+}
+
+// TestNobodyElseSaysWhoseAConnectionIs: to whom no balancer is known, such words are no request.
+func TestNobodyElseSaysWhoseAConnectionIs(t *testing.T) {
+	knocks := make(chan netip.Addr, 8)
+	address, _ := behind(t, DoorConfig{
+		Introduces: func(a netip.Addr) bool { return a == netip.MustParseAddr("192.0.2.1") },
+		Knock:      func(a netip.Addr) bool { knocks <- a; return true },
+	}, whose, false)
+	c := connect(t, address)
+	_, _ = c.Write(introduction(t, 1, "203.0.113.5:4711"))
+	_, _ = io.WriteString(c, "GET / HTTP/1.0\r\n\r\n")
+	b, _ := io.ReadAll(c)
+	if !strings.Contains(string(b), " 400 ") {
+		t.Errorf("answered %q", b)
+	}
+	if got := receive(t, knocks); got != netip.MustParseAddr("127.0.0.1") {
+		t.Errorf("it counts as %v's", got)
+	}
+}
+
+func TestABalancerThatDoesNotSayIsRefused(t *testing.T) {
+	address, refused := behind(t, DoorConfig{Introduces: anyone, Silence: patience}, whose, false)
+	c := connect(t, address)
+	_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+	if !ended(t, c) || receive(t, refused) != "proxy" {
+		t.Error("it was let in")
+	}
+	address, refused = behind(t, DoorConfig{Introduces: anyone, Silence: time.Millisecond}, whose, false)
+	if c := connect(t, address); !ended(t, c) || receive(t, refused) != "half-open" {
+		t.Error("one that says nothing is still there")
+	}
+}
+
+// TestBudgetsAreOfWhomABalancerSpeaksFor: before TLS, and not the balancer's.
+func TestBudgetsAreOfWhomABalancerSpeaksFor(t *testing.T) {
+	greedy := netip.MustParseAddr("203.0.113.5")
+	entered := make(chan netip.Addr, 8)
+	address, refused := behind(t, DoorConfig{
+		Introduces: anyone, MaxPendingPerAddress: 2,
+		Knock:   func(a netip.Addr) bool { return a != greedy },
+		Entered: func(a netip.Addr) { entered <- a },
+	}, whose, false)
+	c := connect(t, address)
+	_, _ = c.Write(append(introduction(t, 2, "203.0.113.5:1"), "GET / HTTP/1.1\r\n"...))
+	if !ended(t, c) || receive(t, refused) != "rate" {
+		t.Error("an address without budget was let in")
+	}
+	// Silent ones of one house, whatever networks of it they come from: one of three is refused. Others are not.
+	for _, from := range []string{"[2001:db8:1:1::1]:1", "[2001:db8:1:2::1]:1", "[2001:db8:1:3::1]:1"} {
+		_, _ = connect(t, address).Write(introduction(t, 2, from))
+	}
+	if receive(t, refused) != "half-open" {
+		t.Error("a third was let in")
+	}
+	c = connect(t, address)
+	_, _ = c.Write(introduction(t, 2, "198.51.100.1:1"))
+	if got := ask(t, c); got != "198.51.100.1:1" {
+		t.Errorf("a request of %s", got)
+	}
+	if got := receive(t, entered); got != netip.MustParseAddr("198.51.100.1") {
+		t.Errorf("%v has come in", got)
+	}
+}
+
+// TestABalancersTrustedProxyIsOne: a balancer may stand before a proxy that says the rest in its headers.
+func TestABalancersTrustedProxyIsOne(t *testing.T) {
+	proxy := netip.MustParseAddr("10.0.0.1")
+	address, _ := behind(t, DoorConfig{
+		Introduces: anyone, MaxPendingPerAddress: 1, Trusted: func(a netip.Addr) bool { return a == proxy },
+		Knock: func(netip.Addr) bool { return false },
+	}, whose, false)
+	for range 3 {
+		c := connect(t, address)
+		_, _ = c.Write(introduction(t, 1, "10.0.0.1:99"))
+	}
+	c := connect(t, address)
+	_, _ = c.Write(introduction(t, 1, "10.0.0.1:99"))
+	if got := ask(t, c); got != "10.0.0.1:99" {
+		t.Errorf("a request of %s", got)
+	}
+}
