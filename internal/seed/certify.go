@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
@@ -100,13 +102,13 @@ func (s *Service) good(c *certificate.Certificate, now time.Time) bool {
 // failure.
 func (s *Service) fly(w wish, old *held) (*flight, verdict) {
 	now, r := s.cfg.Now(), w.ref
+	if why, no := s.refuses(w.title.site.name, r.seg.name, now); no {
+		return nil, verdict{none: why}
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if f := s.flights[r.id]; f != nil {
 		return f, verdict{}
-	}
-	if s.revoked.Withdraws(&certificate.Certificate{KeyID: s.keyID}) {
-		return nil, verdict{none: peer.NoneWithdrawn} // nobody would take what this key signs
 	}
 	if f, ok := s.failures[r.id]; ok {
 		if now.Before(f.until) {
@@ -139,8 +141,11 @@ func (s *Service) fly(w wish, old *held) (*flight, verdict) {
 // meanwhile may be of the very bytes that are on their way: the origin is asked again.
 func (s *Service) obtain(ctx context.Context, w wish, old *held) (v verdict, keep time.Duration) {
 	for range overtaken {
-		since := s.since(w)
-		if v, keep = s.attempt(ctx, w, old, since); s.since(w).Equal(since) {
+		if why, no := s.refuses(w.title.site.name, w.ref.seg.name, s.cfg.Now()); no {
+			return verdict{none: why}, failedFor
+		}
+		now := s.standing(w)
+		if v, keep = s.attempt(ctx, w, old, now); s.standing(w) == now {
 			return v, keep
 		}
 		s.disown(w.ref.id)
@@ -149,11 +154,16 @@ func (s *Service) obtain(ctx context.Context, w wish, old *held) (v verdict, kee
 	return verdict{none: peer.NoneWithdrawn}, failedFor
 }
 
-// since is the time of the last purge of a segment.
-func (s *Service) since(w wish) time.Time {
+// standing is under what a segment is certified: the time of its last purge, and the key.
+type standing struct {
+	purgedMs int64
+	signer   *signer
+}
+
+func (s *Service) standing(w wish) standing {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.revoked.Since(w.title.site.name, w.ref.seg.name)
+	return standing{s.revoked.Since(w.title.site.name, w.ref.seg.name).UnixMilli(), s.signer}
 }
 
 // disown forgets a certificate that nobody has seen.
@@ -166,9 +176,9 @@ func (s *Service) disown(id segment.ID) {
 
 // attempt asks the origin once. A certificate is as old as the question, for the answer may be; but not older than a purge
 // that the seed knew of when it asked, whose clock may be ahead of the seed's.
-func (s *Service) attempt(ctx context.Context, w wish, old *held, purged time.Time) (v verdict, keep time.Duration) {
+func (s *Service) attempt(ctx context.Context, w wish, old *held, under standing) (v verdict, keep time.Duration) {
 	t, r, issuedAt := w.title, w.ref, s.cfg.Now()
-	if issuedAt.Before(purged) {
+	if purged := time.UnixMilli(under.purgedMs); issuedAt.Before(purged) {
 		issuedAt = purged
 	}
 	f := Fetch{Path: r.seg.path, Ranged: r.seg.ranged, First: r.seg.first, Last: r.seg.last, MaxBytes: segment.MaxLength, Shared: true}
@@ -184,11 +194,11 @@ func (s *Service) attempt(ctx context.Context, w wish, old *held, purged time.Ti
 	case err == nil && len(got.Data) == 0, r.seg.ranged && r.seg.last-r.seg.first >= segment.MaxLength:
 		return verdict{none: peer.NoneNotAllowed}, refusedFor
 	case err == nil:
-		return s.issue(t, r, issuedAt, got)
+		return s.issue(t, r, under.signer, issuedAt, got)
 	case !errors.As(err, &failed):
 		return verdict{none: peer.NoneOrigin}, failedFor
 	case failed.Outcome == OutcomeNotModified && old != nil:
-		return s.issue(t, r, issuedAt, &Fetched{Data: old.data, ObjectLength: old.cert.ObjectLength, Validator: old.cert.Validator})
+		return s.issue(t, r, under.signer, issuedAt, &Fetched{Data: old.data, ObjectLength: old.cert.ObjectLength, Validator: old.cert.Validator})
 	case failed.Outcome == OutcomeTooLarge && failed.ObjectLength > segment.MaxLength && failed.ObjectLength <= segment.MaxObject && !r.seg.ranged:
 		t.tooLarge(r, failed.ObjectLength)
 		return verdict{none: peer.NoneTooLarge, object: failed.ObjectLength}, refusedFor
@@ -201,7 +211,7 @@ func (s *Service) attempt(ctx context.Context, w wish, old *held, purged time.Ti
 }
 
 // issue signs a certificate for bytes that were just fetched, or just found unchanged, and stores both.
-func (s *Service) issue(t *title, r *ref, issuedAt time.Time, got *Fetched) (verdict, time.Duration) {
+func (s *Service) issue(t *title, r *ref, by *signer, issuedAt time.Time, got *Fetched) (verdict, time.Duration) {
 	data, validator := got.Data, got.Validator
 	life := lifeVOD
 	if r.live {
@@ -211,17 +221,18 @@ func (s *Service) issue(t *title, r *ref, issuedAt time.Time, got *Fetched) (ver
 		validator = ""
 	}
 	c := certificate.Certificate{
-		KeyID: s.keyID, IssuedAt: issuedAt, NotAfter: issuedAt.Add(life), ObjectLength: got.ObjectLength, Length: int64(len(data)),
+		KeyID: by.id, IssuedAt: issuedAt, NotAfter: issuedAt.Add(life), ObjectLength: got.ObjectLength, Length: int64(len(data)),
 		Site: t.site.name, Name: r.seg.name, Validator: validator, Digests: certificate.DigestPieces(data),
 	}
 	content := contentOf(&c)
 	if !s.vouch(r.id, c, content, s.cfg.Now()) {
 		s.cfg.Metrics.Add(mCertificates, 1, t.site.name, "refused")
+		s.contradicted(t.site.name, r.id)
 		s.cfg.Log.Warn("the origin's bytes differ from what is certified: withheld until the old certificate ends",
 			"site", t.site.name, "hint", "leeway purge withdraws the old one")
 		return verdict{none: peer.NoneWithdrawn}, refusedFor
 	}
-	raw, err := certificate.Issue(rand.Reader, s.key, c)
+	raw, err := certificate.Issue(rand.Reader, by.key, c)
 	var cert *certificate.Certificate
 	if err == nil {
 		cert, err = certificate.Parse(raw)
@@ -237,6 +248,16 @@ func (s *Service) issue(t *title, r *ref, issuedAt time.Time, got *Fetched) (ver
 		s.cfg.Log.Warn("a segment could not be kept on disk", "error", err)
 	}
 	return verdict{held: h}, 0
+}
+
+// contradicted acts on a name of two contents: it is the origin's alone until the first certificate ends or is withdrawn.
+func (s *Service) contradicted(site string, id segment.ID) {
+	s.cfg.Metrics.Add(mContradictions, 1, site)
+	s.store.drop(id)
+	s.mu.Lock()
+	viewers := slices.Collect(maps.Values(s.viewers))
+	s.mu.Unlock()
+	withhold(viewers, id)
 }
 
 // vouch notes that a certificate is issued, unless another one with other content still holds.

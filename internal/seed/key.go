@@ -11,9 +11,44 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/leeway-video/leeway/internal/certificate"
 )
 
 const keyFile = "seed-key.pem"
+
+// signer is the key that certificates are signed with. It never changes; a revoked one is replaced.
+type signer struct {
+	key   *ecdsa.PrivateKey
+	id    certificate.KeyID
+	point []byte // of the public key
+}
+
+func newSigner(key *ecdsa.PrivateKey) (*signer, error) {
+	point, err := key.PublicKey.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("seed: signing key: %w", err)
+	}
+	return &signer{key, certificate.KeyIDOf(&key.PublicKey), point}, nil
+}
+
+// loadSigner reads the signing key of a data directory, or makes it.
+func loadSigner(dir string) (*signer, error) {
+	key, err := loadKey(dir)
+	if err != nil {
+		return nil, err
+	}
+	return newSigner(key)
+}
+
+// makeSigner puts another key in the place of the one that is there.
+func makeSigner(dir string) (*signer, error) {
+	key, err := makeKey(dir, filepath.Join(dir, keyFile))
+	if err != nil {
+		return nil, err
+	}
+	return newSigner(key)
+}
 
 // loadKey reads the signing key of a data directory, or makes it: ECDSA P-256, readable by its owner alone.
 func loadKey(dir string) (*ecdsa.PrivateKey, error) {

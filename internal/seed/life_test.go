@@ -66,8 +66,13 @@ func TestChangedObjectIsWithheldUntilTheOldCertificateEnds(t *testing.T) {
 	v := w.connect(2, 1)
 	v.certificate(name)
 	until(t, "the refused renewal", func() bool { return o.count(path(name)) == 2 })
-	if c, none := v.certificate(name); c == nil || !c.SameContent(old) {
-		t.Errorf("two valid certificates would contradict each other: %+v", none)
+	// Two valid certificates would contradict each other, and what the first says is not what the origin has.
+	until(t, "the name is the origin's alone", func() bool {
+		c, none := v.certificate(name)
+		return c == nil && none.Reason == peer.NoneWithdrawn
+	})
+	if _, rejected := v.fetch(old); len(rejected) != len(old.Digests) || w.metrics.Value(seed.Metrics()[contradictions(t)], "demo") != 1 {
+		t.Errorf("%d of %d pieces were rejected", len(rejected), len(old.Digests))
 	}
 	clock.forward(2 * time.Hour)
 	v = w.connect(3, 1)
@@ -75,6 +80,18 @@ func TestChangedObjectIsWithheldUntilTheOldCertificateEnds(t *testing.T) {
 		c, _ := v.certificate(name)
 		return c != nil && !c.SameContent(old)
 	})
+}
+
+// contradictions is the place of their metric.
+func contradictions(t *testing.T) int {
+	t.Helper()
+	for i, d := range seed.Metrics() {
+		if d.Name == "leeway_seed_contradictions_total" {
+			return i
+		}
+	}
+	t.Fatal("there is no such metric")
+	return 0
 }
 
 func TestLivePlaylistsAreFollowed(t *testing.T) {

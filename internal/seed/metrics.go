@@ -29,6 +29,8 @@ var (
 		Labels: []metric.Label{metric.Site(), {Name: "outcome", Values: values(Outcomes)}}}
 	mCertificates = &metric.Def{Name: "leeway_seed_certificates_total", Help: "Certificates issued or refused", Kind: metric.Counter,
 		Labels: []metric.Label{metric.Site(), {Name: "outcome", Values: []string{"issued", "refused"}}}}
+	mContradictions = &metric.Def{Name: "leeway_seed_contradictions_total", Help: "Origin bytes that differ from what is certified still", Kind: metric.Counter,
+		Labels: []metric.Label{metric.Site()}}
 	mRequests = &metric.Def{Name: "leeway_seed_requests_total", Help: "Requests for pieces by how they ended", Kind: metric.Counter,
 		Labels: []metric.Label{{Name: "outcome", Values: []string{"served", "rejected", "canceled"}}}}
 	mStoreBytes = &metric.Def{Name: "leeway_seed_store_bytes", Help: "Bytes held in the piece store", Kind: metric.Gauge,
@@ -87,7 +89,7 @@ func (s *Service) measure(last *measured) {
 // Metrics lists what a seed counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
-		mLinks, mTitles, mSent, mOriginBytes, mOriginRequests, mCertificates, mRequests,
+		mLinks, mTitles, mSent, mOriginBytes, mOriginRequests, mCertificates, mContradictions, mRequests,
 		mStoreBytes, mEvictions, mCorrupt, mRefusals, mSocket, mSignals, mClosed,
 		mLane, mPromotions, mQueuing, mBase, mTarget, mWindow, mPacing, mYields, mSlowdowns,
 	}

@@ -3,17 +3,13 @@ package seed
 import (
 	"context"
 	"errors"
-	"time"
 
-	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/courier"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
-
-const askRevocations = 5 * time.Second // between attempts to learn them
 
 func outcomeOf(err error) Outcome {
 	var f *FetchError
@@ -27,7 +23,7 @@ func outcomeOf(err error) Outcome {
 func (s *Service) beat(gone bool) {
 	now := s.cfg.Now()
 	s.mu.Lock()
-	load, draining := 1000*len(s.viewers)/s.cfg.MaxLinks, s.stopping
+	load, draining, signer := 1000*len(s.viewers)/s.cfg.MaxLinks, s.stopping, s.signer
 	s.mu.Unlock()
 	s.budgets.Lock()
 	load = min(max(load, s.scope.load(now)), 1000)
@@ -36,7 +32,7 @@ func (s *Service) beat(gone bool) {
 	for name := range s.sites {
 		m.Sites = append(m.Sites, name)
 	}
-	m.VerifyKeys = []bus.SeedKey{{VerifyKey: signal.VerifyKey{KeyID: s.keyID[:], Alg: 1, Key: s.point}, Sites: m.Sites}}
+	m.VerifyKeys = []bus.SeedKey{{VerifyKey: signal.VerifyKey{KeyID: signer.id[:], Alg: 1, Key: signer.point}, Sites: m.Sites}}
 	s.publish(bus.SubjectSeedBeat, m)
 }
 
@@ -101,9 +97,10 @@ func (s *Service) onTrackerBeat(data []byte) {
 	if m.Gone {
 		delete(s.trackers, m.Tracker)
 	}
-	stopping := s.stopping
+	isNew := !known && !m.Gone && !s.stopping
+	s.newcomers = s.newcomers || isNew
 	s.mu.Unlock()
-	if !known && !m.Gone && !stopping {
+	if isNew {
 		s.beat(false)
 	}
 }
@@ -221,7 +218,7 @@ func (s *Service) onOffer(m *bus.Signal, t *title, full bool) {
 	reason := ""
 	var old *viewer
 	switch {
-	case t == nil && full:
+	case t == nil && full, t != nil && s.offLocked(t.site.name, s.cfg.Now()):
 		reason = "busy" // to be tried again, unlike refused
 	case t == nil || t.swarm != peer.ID(m.Swarm) || s.stopping || s.viewers[m.Link] != nil:
 		reason = "refused"
@@ -245,80 +242,5 @@ func (s *Service) onOffer(m *bus.Signal, t *title, full bool) {
 	}
 	if old != nil {
 		old.end(peer.CloseClosed, peer.ByeReplaced)
-	}
-}
-
-func (s *Service) onRevoke(data []byte) {
-	var m bus.RevokeMessage
-	if err := bus.Decode(data, &m); err != nil {
-		s.cfg.Log.Warn("revocations were dropped", "error", err)
-		return
-	}
-	s.revoke(m.Revocations)
-}
-
-// learnRevocations asks the trackers for what was revoked before this seed started.
-func (s *Service) learnRevocations(ctx context.Context) {
-	for {
-		attempt, cancel := context.WithTimeout(ctx, askRevocations)
-		b, err := s.bus.Request(attempt, bus.SubjectRevokeList, []byte("{}"))
-		var m bus.RevokeList
-		if err == nil {
-			err = bus.Decode(b, &m)
-		}
-		if err == nil {
-			cancel()
-			s.revoke(m.Revocations)
-			return
-		}
-		<-attempt.Done() // no tracker yet
-		cancel()
-		if ctx.Err() != nil {
-			return
-		}
-	}
-}
-
-// revoke drops what is withdrawn: certificates, pieces, queued requests. Segments are fetched again when asked for.
-func (s *Service) revoke(list []signal.Revocation) {
-	now := s.cfg.Now()
-	s.mu.Lock()
-	news := false
-	for _, r := range list {
-		v := certificate.Revocation{Site: r.Site, Prefix: r.Prefix, MinIssuedAt: time.UnixMilli(r.MinIssuedAt)}
-		if len(r.KeyID) == len(v.KeyID) {
-			v.KeyID = certificate.KeyID(r.KeyID)
-		}
-		if s.revoked.Holds(v) || v.KeyID.IsZero() && certificate.Ended(v.MinIssuedAt, now) {
-			continue // trackers say them again and again
-		}
-		news = true
-		if v.KeyID == s.keyID {
-			s.cfg.Log.Error("this seed's signing key is revoked: it certifies nothing", "hint", "remove "+keyFile+" from its data folder and start it again")
-		}
-		if err := s.revoked.Add(v); err != nil {
-			s.cfg.Log.Warn("a revocation was dropped", "error", err)
-		}
-	}
-	if !news {
-		s.mu.Unlock()
-		return
-	}
-	clear(s.failures)
-	snapshot := &certificate.Revocations{}
-	_ = snapshot.Add(s.revoked.List()...) // what was taken in once is well-formed
-	viewers := make([]*viewer, 0, len(s.viewers))
-	for _, v := range s.viewers {
-		viewers = append(viewers, v)
-	}
-	s.mu.Unlock()
-	gone := s.store.withdraw(snapshot.Withdraws)
-	for _, v := range viewers {
-		_, upload := v.parts()
-		for _, id := range gone {
-			if upload != nil {
-				upload.Withdraw(peer.ID(id))
-			}
-		}
 	}
 }

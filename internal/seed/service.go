@@ -2,7 +2,6 @@ package seed
 
 import (
 	"context"
-	"crypto/ecdsa"
 	"crypto/rand"
 	"fmt"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/courier"
 	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/segment"
@@ -34,9 +34,6 @@ type Service struct {
 	bus      Bus
 	links    Links
 	id       signal.ID
-	key      *ecdsa.PrivateKey
-	point    []byte // of the public key
-	keyID    certificate.KeyID
 	sites    map[string]*siteState
 	store    *store
 	uploader *transfer.Uploader
@@ -44,19 +41,24 @@ type Service struct {
 	budgets  sync.Mutex
 	accounts map[accountID]*account // guarded by budgets
 	courier  *courier.Courier[*bus.Signal, *bus.SeedDelivery]
+	keeping  sync.Mutex // held while revocations are written to disk
 	wg       sync.WaitGroup
 	ctx      context.Context // of the flights; ends with Run
 	stop     context.CancelFunc
 
-	mu       sync.Mutex
-	stopping bool                     // guarded by mu: nothing new begins
-	titles   map[peer.ID]*title       // guarded by mu; by swarm
-	viewers  map[signal.ID]*viewer    // guarded by mu; by link
-	trackers map[signal.ID]time.Time  // guarded by mu; when they last beat
-	revoked  *certificate.Revocations // guarded by mu
-	flights  map[segment.ID]*flight   // guarded by mu
-	failures map[segment.ID]failure   // guarded by mu
-	ledger   map[segment.ID]issued    // guarded by mu
+	mu         sync.Mutex
+	stopping   bool                     // guarded by mu: nothing new begins
+	titles     map[peer.ID]*title       // guarded by mu; by swarm
+	viewers    map[signal.ID]*viewer    // guarded by mu; by link
+	trackers   map[signal.ID]time.Time  // guarded by mu; when they last beat
+	signer     *signer                  // guarded by mu
+	revoked    *certificate.Revocations // guarded by mu
+	switches   cluster.Switches         // guarded by mu
+	configured map[string]bool          // guarded by mu: sites that the configuration has off
+	newcomers  bool                     // guarded by mu: trackers were heard of that may not know what is revoked
+	flights    map[segment.ID]*flight   // guarded by mu
+	failures   map[segment.ID]failure   // guarded by mu
+	ledger     map[segment.ID]issued    // guarded by mu
 }
 
 // siteState is a site with its budget and the bound on its origin's load.
@@ -74,16 +76,12 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	key, err := loadKey(cfg.DataDir)
+	signer, err := loadSigner(cfg.DataDir)
 	if err != nil {
 		return nil, err
 	}
-	point, err := key.PublicKey.Bytes()
-	if err != nil {
-		return nil, fmt.Errorf("seed: signing key: %w", err)
-	}
 	s := &Service{
-		cfg: cfg, bus: b, links: links, key: key, point: point, keyID: certificate.KeyIDOf(&key.PublicKey),
+		cfg: cfg, bus: b, links: links, signer: signer, configured: map[string]bool{},
 		sites: map[string]*siteState{}, uploader: transfer.NewUploader(cfg.Now), scope: newScope("seed", cfg.Rate, cfg.BytesDaily),
 		accounts: map[accountID]*account{}, titles: map[peer.ID]*title{}, viewers: map[signal.ID]*viewer{}, trackers: map[signal.ID]time.Time{},
 		revoked: &certificate.Revocations{}, flights: map[segment.ID]*flight{}, failures: map[segment.ID]failure{}, ledger: map[segment.ID]issued{},
@@ -98,18 +96,27 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 	for _, c := range cfg.Sites {
 		name := c.Site.Name()
 		names = append(names, name)
+		s.configured[name] = c.Site.Config().Off
 		s.sites[name] = &siteState{
 			rules: c.Site, origin: c.Origin, name: name, service: s, scope: newScope("site", c.Rate, c.BytesDaily), conns: make(chan struct{}, originConns),
 		}
 	}
-	keys, err := certificate.NewKeySet()
-	if len(names) > 0 {
-		keys, err = certificate.NewKeySet(certificate.VerifyKey{KeyID: s.keyID, Key: point, Sites: names})
+	if err := s.loadRevoked(); err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("seed: signing key: %w", err)
+	if s.revoked.Withdraws(&certificate.Certificate{KeyID: signer.id}) {
+		if s.signer, err = makeSigner(cfg.DataDir); err != nil {
+			return nil, err
+		}
 	}
 	accept := func(c *certificate.Certificate) bool {
+		s.mu.Lock()
+		signer := s.signer
+		s.mu.Unlock()
+		keys, err := certificate.NewKeySet(certificate.VerifyKey{KeyID: signer.id, Key: signer.point, Sites: names})
+		if err != nil {
+			return false // no sites
+		}
 		// An expired certificate still says which validator the bytes had: they may turn out unchanged. One from the future says
 		// that this machine does not know the time yet.
 		switch certificate.OutcomeOf(keys.Verify(c, c.Site, c.Name, cfg.Now(), nil)) {
@@ -280,6 +287,8 @@ func (s *Service) tick() {
 	}
 	titles := len(s.titles)
 	s.mu.Unlock()
+	s.obey(now)
+	s.sayAgain()
 	s.courier.Maintain()
 	s.cfg.Metrics.Set(mTitles, float64(titles))
 	s.forgetAccounts(now)

@@ -296,6 +296,26 @@ func (w *world) revoke(list ...signal.Revocation) {
 	w.bus.send(bus.SubjectRevoke, b).Wait()
 }
 
+// say publishes switches and returns when the seed has taken them in.
+func (w *world) say(list ...bus.Switch) {
+	w.t.Helper()
+	b, err := bus.Encode(&bus.RevokeMessage{Switches: list})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.bus.send(bus.SubjectRevoke, b).Wait()
+}
+
+// beatTracker has the seed hear of a tracker.
+func (w *world) beatTracker(id signal.ID) {
+	w.t.Helper()
+	b, err := bus.Encode(&bus.TrackerBeat{Tracker: id})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.bus.send(bus.SubjectTrackerBeat, b).Wait()
+}
+
 func (w *world) title(viewers int) *bus.Title {
 	return &bus.Title{Site: "demo", Title: "/film", Manifest: "/film/master.m3u8", Swarm: w.swarm, Viewers: viewers}
 }
