@@ -3,6 +3,7 @@ package transfer
 import (
 	"encoding/binary"
 	"slices"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -170,8 +171,18 @@ func TestBackgroundOfOneLinkWaitsForForegroundOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPairOf(t, true)
 		defer p.stop()
-		var kinds []uint32 // request IDs of both links, as their messages went out; one goroutine sends
-		note := func(b []byte) { kinds = append(kinds, binary.BigEndian.Uint32(b[1:])) }
+		var mu sync.Mutex
+		var list []uint32 // guarded by mu: request IDs of both links, as their messages went out
+		note := func(b []byte) {
+			mu.Lock()
+			defer mu.Unlock()
+			list = append(list, binary.BigEndian.Uint32(b[1:]))
+		}
+		sent := func() []uint32 {
+			mu.Lock()
+			defer mu.Unlock()
+			return slices.Clone(list)
+		}
 		other := &pipe{tape: &tape{room: -1}, delay: 20 * time.Millisecond}
 		up := p.add(other.tape, func(c *UploadConfig) { c.Link, c.Observer = other, &p.counts })
 		up.Acknowledged(other)
@@ -182,10 +193,10 @@ func TestBackgroundOfOneLinkWaitsForForegroundOfAnother(t *testing.T) {
 		other.acked = func(b []byte) { _ = up.Ack(b) }
 		_ = up.Request(peer.Request{Lane: peer.Background, Requests: []peer.PieceRequest{{ID: 1000, Piece: 1}, {ID: 1001, Piece: 2}, {ID: 1002, Piece: 3}, {ID: 1003, Piece: 4}}})
 		p.begun()
-		before := len(kinds)
+		before := len(sent())
 		p.d.Request(p.target, peer.Foreground, "near", 0, 1, 2, 3, 4)
 		pass(20 * time.Second)
-		after := kinds[before:]
+		after := sent()[before:]
 		if first := slices.IndexFunc(after, func(id uint32) bool { return id >= 1000 }); first < 0 || slices.ContainsFunc(after[first:], func(id uint32) bool { return id < 1000 }) {
 			t.Errorf("requests in the order of their messages: %v", after)
 		}
