@@ -162,6 +162,13 @@ func (s *Sender) Eager(on bool) {
 	}
 }
 
+// Beside notes bytes that the host sends over its line outside the law.
+func (s *Sender) Beside(n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.law.Beside(s.clock.micros(), int64(n))
+}
+
 // Stats tells how the host stands.
 func (s *Sender) Stats() ledbat.Stats {
 	s.mu.Lock()

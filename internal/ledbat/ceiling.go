@@ -14,6 +14,7 @@ const (
 	ceilingFast  = 16        // and by this one when the line was not full for ceilingLong
 	ceilingLong  = 2_000_000 // µs
 	ceilingLate  = 50_000    // µs after its moment until which a message counts as one that waited for it
+	besideMost   = 100_000   // µs by which what goes out besides puts off the next message at most
 )
 
 // ceiling is the rate that a host with foreground does not pass: what its line was seen to carry while full. A window is made
@@ -24,6 +25,7 @@ type ceiling struct {
 	rate int64 // bytes/s; 0: the line never was full
 
 	sent, acked int64 // bytes, in the current stretch
+	beside      int64 // bytes that went out outside the law in it
 	since       int64 // when it began
 	asked       int64 // bytes/s that the window asked for when something last went out
 	binding     bool  // the ceiling was less
@@ -59,6 +61,17 @@ func (c *ceiling) send(size, asked, late int64) int64 {
 	return rate
 }
 
+// besides notes bytes that went out outside the law, and gives the time that they take of the line.
+func (c *ceiling) besides(size int64) int64 {
+	if c.on {
+		c.beside += size
+	}
+	if c.rate == 0 {
+		return 0
+	}
+	return size * 1e6 / c.rate
+}
+
 // hear takes in an ack: so many bytes, and the least queue of all links that were sampled in the last round trip.
 func (c *ceiling) hear(now, acked, queue, rtt int64) {
 	c.acked += acked
@@ -75,11 +88,11 @@ func (c *ceiling) hear(now, acked, queue, rtt int64) {
 	if span < max(rtt, ceilingTime) {
 		return
 	}
-	rate, pressed, fall := min(c.sent, c.acked)*1e6/span, c.pressed, int64(ceilingFall)
+	rate, pressed, fall := (min(c.sent, c.acked)+c.beside)*1e6/span, c.pressed, int64(ceilingFall)
 	if c.free {
 		fall = ceilingPart
 	}
-	c.sent, c.acked, c.since, c.pressed, c.free = 0, 0, now, false, false
+	c.sent, c.acked, c.beside, c.since, c.pressed, c.free = 0, 0, 0, now, false, false
 	if span > ceilingPause {
 		return
 	}

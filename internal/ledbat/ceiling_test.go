@@ -34,3 +34,34 @@ func TestARateIsTheLines(t *testing.T) {
 		t.Errorf("p95 of the queue %d µs, want ≤ 50000 and two thirds of %d at most; %.3f of the line used, want ≥ 0.85", p95, without, used)
 	}
 }
+
+// TestWhatGoesOutBesideHasItsPartOfTheLine has a host with foreground download something for a second of every four: what
+// acknowledges it has two fifths of the line then.
+func TestWhatGoesOutBesideHasItsPartOfTheLine(t *testing.T) {
+	t.Parallel()
+	const every, size = 9_000, 450
+	play := func(told bool) (p95 int64, used float64) {
+		s, l := slow.open(1)
+		h := s.sender(ledbat.Config{})
+		h.c.Eager(true)
+		h.link(0, l, slow.rtt/2)
+		s.every(every, func() {
+			if s.now%(4*second) > second {
+				return
+			}
+			l.send(packet{wire: size, flow: 1, arrived: func() {}, dropped: func() {}})
+			if told {
+				h.c.Beside(s.now, size)
+			}
+		})
+		u, p := share(l, 20*second, 120*second, 0, 1), l.probe(20*second)
+		s.run(120 * second)
+		return p.percentile(95), *u
+	}
+	untold, before := play(false)
+	p95, used := play(true)
+	t.Logf("p95 of the queue %d µs, %d untold; %.3f and %.3f of the line used", p95, untold, used, before)
+	if p95 > 2*untold/3 || used < 0.95*before {
+		t.Errorf("p95 of the queue %d µs, want two thirds of %d at most; %.3f of the line used, want 0.95 of %.3f", p95, untold, used, before)
+	}
+}

@@ -27,6 +27,14 @@ func (c *Controller) SetParts(n int64) { c.parts = max(1, n) }
 // A host that sent in that time keeps to what its line carries.
 func (c *Controller) Eager(on bool) { c.eager = on }
 
+// Beside notes bytes that the host sends over the same line outside the law: what acknowledges its own downloads, mostly. They
+// have their part of what the ceiling lets out.
+func (c *Controller) Beside(now, size int64) {
+	if takes := c.ceiling.besides(size); takes > 0 && c.law.Window() >= Packet {
+		c.next = max(c.next, min(max(c.next, now-burstTime)+takes, now+besideMost))
+	}
+}
+
 // Window is the number of bytes that may be in flight over all links.
 func (c *Controller) Window() int64 { return c.law.Window() }
 

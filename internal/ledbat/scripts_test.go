@@ -73,6 +73,18 @@ var scripts = []struct {
 		s.at(4*second, func() { tcp.on = false })
 		s.run(7 * second)
 	}},
+	{"what goes out besides", "Foreground on 1 Mbit/s; a download begins, and what acknowledges it has a third of the line: the messages leave it room.", func(t *tape) {
+		s, l := road{"", 1, 60_000, 40_000}.open(12)
+		t.host(s).link(0, l, 30_000)
+		t.do(0, "eager", 0, 1)
+		for at := int64(2 * second); at < 3*second; at += 9_000 {
+			s.at(at, func() {
+				l.send(packet{wire: 375, flow: 1, arrived: func() {}, dropped: func() {}})
+				t.do(s.now, "beside", 0, 375)
+			})
+		}
+		s.run(7 * second / 2)
+	}},
 	{"clocks wrap", "Half a second in, the low 32 bits of both clocks pass zero; the clock is a large number.", func(t *tape) {
 		s := newSim(5)
 		s.now = 400_000<<32 - 500_000

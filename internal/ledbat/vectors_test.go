@@ -85,6 +85,8 @@ func (b *bench) play(e vectorEvent) []int64 {
 	case "eager":
 		b.c.Eager(a(0) == 1)
 		return nil
+	case "beside":
+		b.c.Beside(e.At, a(0))
 	case "reset":
 		p.Reset(e.At)
 	case "timeout":

@@ -90,7 +90,7 @@ func newRemote(e *engine, id peer.ID, role schedule.Role, link transfer.Link) *r
 	r.download = transfer.NewDownload(r.session.Send, e.loop.Now, r)
 	if r.wire != nil {
 		r.session.Lane = r
-		r.download.Background(r.wire, e.requester, e.loop.After)
+		r.download.Background(acking{r.wire, e.uploader.Background}, e.requester, e.loop.After)
 	}
 	r.session.Pong = r.pong
 	r.upload = e.uploader.Add(transfer.UploadConfig{
@@ -124,10 +124,16 @@ func (r *remote) Ready(h peer.Hello) error {
 }
 
 // Piece implements transfer.Handler, in the link's goroutine.
-func (r *remote) Piece(m peer.Data) error { return r.download.Data(m) }
+func (r *remote) Piece(m peer.Data) error {
+	r.e.acknowledged(len(m.Payload))
+	return r.download.Data(m)
+}
 
 // BackgroundData implements transfer.Lane, in the link's goroutine.
-func (r *remote) BackgroundData(b []byte) error { return r.download.BackgroundData(b) }
+func (r *remote) BackgroundData(b []byte) error {
+	r.e.acknowledged(len(b))
+	return r.download.BackgroundData(b)
+}
 
 // Ack implements transfer.Lane, in the link's goroutine.
 func (r *remote) Ack(b []byte) error { return r.upload.Ack(b) }

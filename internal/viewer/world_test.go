@@ -117,8 +117,16 @@ func (n *node) send(to *node, size int, left, arrived func()) {
 	w.at(n.upFree, func() {
 		left()
 		to.downFree = later(to.downFree, w.now.Add(n.away(to))).Add(time.Duration(float64(size) / to.down * float64(time.Second)))
-		w.at(to.downFree, arrived)
+		w.at(to.downFree, func() {
+			to.acknowledge((size + packetBytes - 1) / packetBytes * sackBytes)
+			arrived()
+		})
 	})
+}
+
+// acknowledge has the uplink carry bytes that nobody waits for.
+func (n *node) acknowledge(size int) {
+	n.upFree = later(n.upFree, n.w.now).Add(time.Duration(float64(size) / n.up * float64(time.Second)))
 }
 
 // behind is how long a small packet waits behind what a line has to send: what does not fit into its buffer is behind it.
@@ -259,6 +267,7 @@ func (l *simLink) SendBackground(m []byte) bool {
 // SendAck implements background.Link.
 func (l *simLink) SendAck(m []byte) {
 	b := bytes.Clone(m)
+	l.own.acknowledge(len(b) + ackAround)
 	l.w.After(l.w.behind(l.own.upFree, l.own.up)+l.own.away(l.far)+l.w.behind(l.far.downFree, l.far.down), func() {
 		if events, ok := l.other.events.(transfer.AckEvents); ok && !l.other.closed {
 			events.Ack(b)

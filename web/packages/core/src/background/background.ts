@@ -20,6 +20,11 @@ export interface BackgroundOptions {
   soon?(f: () => void): void;
 }
 
+/** What a download costs the uplink, bytes: half a packet of SCTP's acknowledgement for each packet, and what is around an ack of ours. */
+const packetBytes = 1156;
+const sackBytes = 47;
+const ackAround = 100;
+
 const afterTask = (f: () => void): void => {
   void Promise.resolve().then(f);
 };
@@ -47,6 +52,7 @@ export const createBackground = (o: BackgroundOptions): Background => {
     if (Number.isFinite(wait)) alarm.set(Math.max(0, wait / 1000));
   };
   const later = (us: number) => alarm.set(us / 1000);
+  const beside = (size: number) => sender.law.beside(now(), size);
   const kick = () => {
     if (due) return;
     due = true;
@@ -85,7 +91,7 @@ export const createBackground = (o: BackgroundOptions): Background => {
     add(link, source, peer = '') {
       const at = now();
       const sending = sender.add(at, link, source, tabs?.base(peer) ?? 0);
-      const lane = new Lane({ link, peer, sending, asked: receiver.open(at), beats, now, kick, later });
+      const lane = new Lane({ link, peer, sending, asked: receiver.open(at), beats, now, kick, later, beside });
       lanes.add(lane);
       lane.ended = () => {
         tabs?.remember(peer, lane.base);
@@ -130,6 +136,8 @@ interface LaneOptions {
   kick(): void;
   /** Has it look after so many µs. */
   later(us: number): void;
+  /** So many bytes went out outside the law. */
+  beside(size: number): void;
 }
 
 /** What came with a message, until it is known when. */
@@ -170,6 +178,10 @@ class Lane implements BackgroundLane {
     const taken = this.#o.sending.ack(this.#o.now(), message);
     this.#o.kick();
     return taken;
+  }
+
+  took(size: number): void {
+    this.#o.beside(Math.ceil(size / packetBytes) * sackBytes);
   }
 
   data(message: Uint8Array): DataMessage | undefined {
@@ -215,7 +227,11 @@ class Lane implements BackgroundLane {
     if (due === 0) return Number.POSITIVE_INFINITY;
     if (due > now) return due - now;
     const ack = this.#acker.make(now);
-    if (ack) this.#o.link.sendAck(encodeAck(ack));
+    if (ack) {
+      const message = encodeAck(ack);
+      this.#o.link.sendAck(message);
+      this.#o.beside(message.length + ackAround);
+    }
     return Number.POSITIVE_INFINITY;
   }
 

@@ -33,6 +33,8 @@ export interface BackgroundLane {
   wake(): void;
   /** A message of the ack channel; false: it is none, or says what cannot be. */
   ack(message: Uint8Array): boolean;
+  /** A data message of so many bytes came, in either lane: what acknowledges it has its part of the line. */
+  took(size: number): void;
   /** A background message: what it carries; undefined when it came before. Throws Malformed. */
   data(message: Uint8Array): DataMessage | undefined;
   /** So many bytes of payload were asked for over this link. */

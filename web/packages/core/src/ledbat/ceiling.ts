@@ -22,9 +22,10 @@ export class Ceiling {
   on = false;
   /** Bytes/s; 0: the line never was full. */
   #rate = 0;
-  /** Of the current stretch: bytes sent and acked, its begin; something waited for the ceiling, and by what part it may fall. */
+  /** Of the current stretch: bytes sent, acked and beside the law, its begin; something waited for the ceiling, and by what part it may fall. */
   #sent = 0;
   #acked = 0;
+  #beside = 0;
   #since = 0;
   #pressed = false;
   #fall = ceilingFall;
@@ -57,6 +58,12 @@ export class Ceiling {
     return rate;
   }
 
+  /** Notes bytes that went out outside the law; gives the time that they take of the line, µs. */
+  beside(size: number): number {
+    if (this.on) this.#beside += size;
+    return this.#rate && div(size * 1_000_000, this.#rate);
+  }
+
   /** Takes in an ack, and the least queue of all links that were sampled in the last round trip. */
   hear(now: number, acked: number, queue: number, rtt: number): void {
     const old = this.#rate;
@@ -69,10 +76,10 @@ export class Ceiling {
     }
     const span = now - this.#since;
     if (span < Math.max(rtt, ceilingTime)) return;
-    const rate = div(Math.min(this.#sent, this.#acked) * 1_000_000, span);
+    const rate = div((Math.min(this.#sent, this.#acked) + this.#beside) * 1_000_000, span);
     const pressed = this.#pressed;
     const fall = this.#fall;
-    this.#sent = this.#acked = 0;
+    this.#sent = this.#acked = this.#beside = 0;
     this.#since = now;
     this.#pressed = false;
     this.#fall = ceilingFall;

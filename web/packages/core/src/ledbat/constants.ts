@@ -45,6 +45,7 @@ export const ceilingSlow = 32;
 export const ceilingFast = 16;
 export const ceilingLong = 2_000_000;
 export const ceilingLate = 50_000;
+export const besideMost = 100_000;
 
 export const startPart = 2;
 

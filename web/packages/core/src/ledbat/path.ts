@@ -1,6 +1,7 @@
 import type { LedbatAck, Stamp } from './ack.ts';
 import { Ceiling } from './ceiling.ts';
 import {
+  besideMost,
   burstTime,
   div,
   eagerTarget,
@@ -55,6 +56,13 @@ export class Controller extends Host {
   spacing(size: number, late: number): number {
     this.ceiling.on ||= this.eager;
     return div(size * 1_000_000, Math.max(1, this.ceiling.send(size, super.pacingRate(), late)));
+  }
+
+  /** Notes bytes that the host sends over the same line outside the law: acknowledgements of its downloads, mostly. */
+  beside(now: number, size: number): void {
+    const takes = this.ceiling.beside(size);
+    if (takes && this.law.window >= packet)
+      this.next = Math.max(this.next, Math.min(Math.max(this.next, now - burstTime) + takes, now + besideMost));
   }
 
   open(now: number, config: PathConfig = {}): Path {

@@ -54,6 +54,7 @@ const createBench = () => {
   const send = ({ at, do: kind, link, args: a = [] }: Event, p: Path): number[] | undefined => {
     if (kind === 'payload') p.setPayload(a[0], a[1]);
     else if (kind === 'reset') p.reset(at);
+    else if (kind === 'beside') c.beside(at, a[0]!);
     else if (kind === 'timeout') p.onTimeout(at);
     else if (kind === 'run') {
       const [n, interval, size, rtt, owd] = a as [number, number, number, number, number];

@@ -370,6 +370,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     if (!open) return;
     if (peer.ready) quiet = 0;
     try {
+      if (channel === 'data') peer.lane?.took(bytes.length);
       if (peer.lane && channel === 'data' && bytes[0] === backgroundType) {
         const part = peer.lane.data(bytes);
         if (part) data(part, bytes.length);
