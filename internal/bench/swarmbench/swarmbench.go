@@ -30,6 +30,8 @@ var Bench = bench.Bench{
 			"As many and the same kinds as in trace-30 in half the time, two minutes each.")),
 		extra(scenario{viewers: 4, browsers: 2, film: filmLength, within: 20 * time.Second, watch: time.Minute, goals: alive}.of("browsers",
 			"Four viewers, a minute; two of them are Chromium.")),
+		extra(scenario{viewers: 4, thin: true, film: filmLength, within: 10 * time.Second, watch: time.Minute, goals: map[string]string{"uplink_wait_p95": "<= 40"}}.of("uplinks",
+			"Four viewers, all behind 5/1 Mbit/s, a minute: what waits for their uplinks while they send.")),
 		extra(scenario{viewers: 4, busy: 0.5, film: filmLength, within: 20 * time.Second, watch: time.Minute, goals: alive}.of("busy",
 			"Four viewers, a minute; the last is Chromium behind 5/1 Mbit/s, and its page has other things to do half of the time.")),
 		extra(scenario{viewers: 20, polluters: 0.3, film: filmLength, within: time.Minute, watch: 2 * time.Minute, goals: clean}.of("polluted",
@@ -80,6 +82,7 @@ type scenario struct {
 	film      time.Duration
 	within    time.Duration // arrivals
 	watch     time.Duration // everybody leaves after this; 0: at the film's end
+	thin      bool          // all have the thinnest line
 	goals     map[string]string
 	outage    outage
 	prefetch  bool          // the site allows it, and the trace is played without it, too
@@ -112,6 +115,11 @@ func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 	if s.busy > 0 { // the others are there before it, and have what it plays
 		last := &plans[len(plans)-1]
 		last.Browser, last.Busy, last.Line = true, s.busy, lines[0].Line
+	}
+	for i := range plans {
+		if s.thin {
+			plans[i].Line = lines[0].Line
+		}
 	}
 	if s.polluters > 0 {
 		pollute(plans, uint64(r.Number)+1, s.polluters)
