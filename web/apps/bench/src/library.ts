@@ -2,6 +2,7 @@
 
 import { browserEnvironment } from '../../../packages/core/src/browser/environment.ts';
 import { type Certificate, checkPiece } from '../../../packages/core/src/certificate/certificate.ts';
+import { diagnose, pathOf } from '../../../packages/core/src/link/diagnose.ts';
 import { createLink, type Link } from '../../../packages/core/src/link/link.ts';
 import { laneForeground, maxPieces, maxSegment, pieceSize } from '../../../packages/core/src/protocol/peer.ts';
 import type { SignalBody } from '../../../packages/core/src/session/messages.ts';
@@ -95,9 +96,11 @@ export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> 
       role: 'viewer',
       connection: new RTCPeerConnection(),
       clock,
-      stripLocal: Promise.resolve(false),
+      gated: Promise.resolve(false),
+      asks: false,
       udpServers: false,
       relayOnly: false,
+      look: () => ({ diagnose, pathOf }),
       greeting: () => undefined,
       signal: (body) => events.signal(number, body),
       opened(open) {

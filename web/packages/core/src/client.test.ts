@@ -253,7 +253,7 @@ describe('a title', () => {
       },
     ]);
     playback.onCollect = () => {};
-    listeners.hide();
+    listeners.sleep(true);
     expect(sent('stats')[1]).toMatchObject({ bytes: { origin: 0, peer: 0 } });
     expect(sent('stats')[1]).not.toHaveProperty('startup_ms');
     expect(sent('stats')[1]).not.toHaveProperty('stalls');

@@ -5,7 +5,7 @@ import { createEmitter, type LeewayEvents, type LeewayState, type Notice, type N
 import { createHandle } from './handle.ts';
 import { isLocalAddress } from './link/candidates.ts';
 import type { Playback, TitleSnapshot } from './playback.ts';
-import type { Clock } from './ports.ts';
+import type { Clock, Reason } from './ports.ts';
 import type { SiteRules } from './segment/index.ts';
 import { idToHex } from './session/base64.ts';
 import type { RevocationMessage, Welcome } from './session/messages.ts';
@@ -149,6 +149,12 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       if (title.owns(swarm)) f(title);
     });
 
+  /** No session will come. */
+  const giveUp = (reason: Reason) => {
+    setState('off');
+    each((title) => title.refused(reason));
+  };
+
   const handlers: SessionHandlers = {
     welcome(message) {
       welcome = message;
@@ -182,14 +188,35 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
     refused({ code, message, hint }) {
       const token = /token/.test(code);
       say(token ? 'token-refused' : 'tracker-refused', `The tracker refused this page (${code}). ${message}`, hint);
-      setState('off');
-      each((title) => title.refused(token ? 'needs-token' : 'policy'));
+      giveUp(token ? 'needs-token' : 'policy');
+    },
+    forbidden(why) {
+      say(
+        'tracker-blocked',
+        `This page may not connect to ${o.tracker} (${why}).`,
+        'An https page needs wss:, and a policy connect-src.',
+      );
+      giveUp('policy');
     },
   };
   for (const name of Object.keys(handlers) as (keyof SessionHandlers)[]) {
     const handle = handlers[name] as (detail: unknown) => void;
     handlers[name] = (detail: unknown) => guard(name, () => handle(detail));
   }
+
+  /** Of a page that is put away or frozen nothing runs until it is back: nobody is to wait for it meanwhile. */
+  const sleep = (asleep: boolean) => {
+    if (asleep) {
+      each((title) => {
+        title.sendStats(true);
+        title.setResting(true, true);
+      });
+      session!.suspend();
+    } else {
+      watchRest();
+      session!.start(0);
+    }
+  };
 
   const begin = () => {
     const missing = environment.missing();
@@ -215,7 +242,12 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
         handlers,
       });
       releases = [
-        environment.onPageHide(() => each((title) => title.sendStats(true))),
+        environment.onSleep((asleep) => guard('sleep', () => sleep(asleep))),
+        environment.onForbidden(({ blockedURI, effectiveDirective }) => {
+          if (blockedURI.startsWith(url.origin)) guard('policy', () => session!.forbid(effectiveDirective));
+          else if (blockedURI === 'blob' && effectiveDirective === 'worker-src')
+            say('worker-blocked', 'This page may have no worker: hidden, it sends slowly.', 'Add blob: to worker-src.');
+        }),
         environment.onVisibility(() => guard('visibility', watchRest)),
       ];
       setState('connecting');

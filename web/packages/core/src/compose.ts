@@ -2,6 +2,7 @@
 
 import { type Background, createBackground } from './background/index.ts';
 import { createEngine } from './engine.ts';
+import { diagnose, pathOf } from './link/diagnose.ts';
 import type { CreateEngine } from './title.ts';
 
 /** One for all titles of the page, since they share its line; and how many titles there are. */
@@ -29,5 +30,5 @@ export const composeEngine: CreateEngine = (context, { clock, crypto, random, al
     background?.stop();
     background = undefined;
   };
-  return engine;
+  return Object.assign(engine, { diagnose, pathOf });
 };

@@ -32,6 +32,8 @@ export interface Environment {
   hidden(): boolean;
   /** Calls when visibility changes; returns a function that ends it. */
   onVisibility(f: () => void): () => void;
-  /** Calls when the page is about to go. */
-  onPageHide(f: () => void): () => void;
+  /** Calls with true when nothing of the page will run for a while, or ever, and with false when it does again. */
+  onSleep(f: (asleep: boolean) => void): () => void;
+  /** Calls when the page's content security policy has forbidden something, whoever wanted it. */
+  onForbidden(f: (what: Pick<SecurityPolicyViolationEvent, 'blockedURI' | 'effectiveDirective'>) => void): () => void;
 }

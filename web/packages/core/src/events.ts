@@ -9,9 +9,11 @@ import type { EngineEvents, LinkCloseReason, PeerRole, Reason } from './ports.ts
  * - `needs-token`, `policy-off`, `control-group`, `foreign-manifest`, `bad-manifest`: this title is not shared.
  * - `token-refused`: the tracker does not take the join token, or misses one, and the page gives no better one.
  * - `tracker-refused`: the tracker does not take this client; `tracker-unreachable`: still trying.
- * - `private-tracker`: a public page may not connect to a private address.
+ * - `private-tracker`: a public page may not connect to a private address. `tracker-blocked`: the browser forbids the socket,
+ *   for the page's content security policy or an https page's `ws:`.
  * - `no-player`: no usable player on the page (drop-in only). `consent-missing`: waiting for the viewer's consent.
- * - `engine-missing`: the script's second file does not load. `links-blocked`: no link to any peer opens. `internal`: a defect of the library, caught.
+ * - `engine-missing`: the script's second file does not load. `worker-blocked`: the policy forbids workers, so hidden tabs send slowly.
+ * - `links-blocked`: no link to any peer opens. `internal`: a defect of the library, caught.
  */
 export type NoticeCode =
   | 'insecure-context'
@@ -25,12 +27,14 @@ export type NoticeCode =
   | 'token-refused'
   | 'tracker-refused'
   | 'tracker-unreachable'
+  | 'tracker-blocked'
   | 'tracker-error'
   | 'private-tracker'
   | 'no-player'
   | 'consent-missing'
   | 'links-blocked'
   | 'engine-missing'
+  | 'worker-blocked'
   | 'internal';
 
 /** One coded event: what happened, in a sentence, and what to do about it. */

@@ -232,7 +232,7 @@ describe('consent and stop', () => {
     expect(connections.every(({ closed }) => closed)).toBe(true);
     expect(tracker.last.closed).toBe(1000);
     expect(clock.pending).toBe(0);
-    expect(released).toHaveBeenCalledTimes(2);
+    expect(released).toHaveBeenCalledTimes(3);
     expect(leeway.state).toBe('stopped');
     await expect(playback.load(request()).result).resolves.toMatchObject({ source: 'origin' });
     leeway.start();

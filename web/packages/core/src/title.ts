@@ -7,6 +7,7 @@ import type { Environment } from './environment.ts';
 import type { Emitter, LeewayEvents, NoticeCode } from './events.ts';
 import type { Handle } from './handle.ts';
 import type { Kit } from './kit.ts';
+import type { Look } from './link/diagnose.ts';
 import type { Links } from './link/links.ts';
 import type { Loading, Observation, TitleSnapshot } from './playback.ts';
 import type { Engine, ProgressFunction, Reason, SegmentRequest } from './ports.ts';
@@ -37,7 +38,7 @@ export interface EngineContext {
 }
 
 /** Makes a title's engine. It comes in a script of its own, once there is a picture (decision 0015). */
-export type CreateEngine = (context: EngineContext, environment: Environment) => Engine;
+export type CreateEngine = (context: EngineContext, environment: Environment) => Engine & Look;
 
 export interface TitleOptions {
   manifest: string;
@@ -84,8 +85,8 @@ export interface Title {
   owns(swarm: string): boolean;
   /** The tracker changed something that `welcome` had said. `revoked` comes on top of what is revoked already. */
   amend(welcome: Welcome, revoked: RevocationMessage[]): void;
-  /** Links close while nobody looks at a paused picture, and come back afterwards. */
-  setResting(resting: boolean): void;
+  /** Links close while nobody looks at a paused picture, and come back afterwards. `atOnce`: there is no time for a farewell. */
+  setResting(resting: boolean, atOnce?: boolean): void;
   /** Sends what has been counted since the last time. `last`: the page is going. */
   sendStats(last?: boolean): void;
   /** Leaves the swarm and lets go of everything. */

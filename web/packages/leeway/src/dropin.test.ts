@@ -222,7 +222,14 @@ test('names that mean something outside of the bundle are kept', async () => {
   expect([...page.mediaListeners.keys()]).toEqual(
     expect.arrayContaining(['play', 'playing', 'timeupdate', 'waiting', 'pause']),
   );
-  expect(page.windowListeners.sort()).toEqual(['pagehide', 'visibilitychange']);
+  expect(page.windowListeners.sort()).toEqual([
+    'freeze',
+    'pagehide',
+    'pageshow',
+    'resume',
+    'securitypolicyviolation',
+    'visibilitychange',
+  ]);
   const Loader = player.config.fLoader as new (config: object) => { stats: object };
   expect(new Loader(player.config).stats).toEqual({ loading: { start: 0 } });
 }, 60_000);

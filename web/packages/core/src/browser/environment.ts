@@ -5,6 +5,7 @@ import { isLocalAddress } from '../link/candidates.ts';
 import type { Clock, Crypto } from '../ports.ts';
 import type { OpenSocket } from '../session/session.ts';
 import { pageAlarm } from './alarm.ts';
+import { listen, onSleep } from './sleep.ts';
 import { pageTabs } from './tabs.ts';
 
 const clock: Clock = {
@@ -104,11 +105,6 @@ function battery(): boolean {
   return !power.charging;
 }
 
-function listen(target: EventTarget, event: string, f: () => void): () => void {
-  target.addEventListener(event, f);
-  return () => target.removeEventListener(event, f);
-}
-
 /** The environment of the page that this script runs on. */
 export function browserEnvironment(): Environment {
   return {
@@ -133,6 +129,12 @@ export function browserEnvironment(): Environment {
     tabs: pageTabs,
     hidden: () => document.visibilityState === 'hidden',
     onVisibility: (f) => listen(document, 'visibilitychange', f),
-    onPageHide: (f) => listen(window, 'pagehide', f),
+    onSleep,
+    onForbidden: (f) =>
+      listen(document, 'securitypolicyviolation', (event) => {
+        const violation = event as SecurityPolicyViolationEvent;
+        // What is only reported goes on.
+        if (violation.disposition !== 'report') f(violation);
+      }),
   };
 }

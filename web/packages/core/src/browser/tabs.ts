@@ -1,5 +1,6 @@
 import type { TabsPort } from '../background/ports.ts';
 import { Tabs, type TabsOptions } from '../background/tabs.ts';
+import { onSleep } from './sleep.ts';
 
 const name = 'leeway-line';
 
@@ -7,25 +8,37 @@ const name = 'leeway-line';
 export function tabsPort(): TabsPort | undefined {
   const { locks } = navigator;
   if (!locks || typeof BroadcastChannel === 'undefined') return undefined;
-  const channel = new BroadcastChannel(name);
+  let channel: BroadcastChannel | undefined;
   let release = () => {};
-  const held = new Promise<void>((resolve) => {
-    release = resolve;
-  });
-  // Held until the tab goes: the browser lets go of it then, however it ends.
-  locks.request(name, { mode: 'shared' }, () => held).catch(() => {});
+
+  const open = () => {
+    const held = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    // Held until the tab goes: the browser lets go of it then, however it ends.
+    locks.request(name, { mode: 'shared' }, () => held).catch(() => {});
+    channel = new BroadcastChannel(name);
+    channel.onmessage = ({ data }) => port.onMessage?.(data);
+  };
+  const shut = () => {
+    release();
+    channel?.close();
+    channel = undefined;
+  };
+  // A page that sleeps takes no part of the line.
+  const end = onSleep((asleep) => (asleep ? shut() : open()));
   const port: TabsPort = {
     async count() {
       const { held = [] } = await locks.query();
       return held.filter((lock) => lock.name === name).length;
     },
-    post: (message) => channel.postMessage(message),
+    post: (message) => channel?.postMessage(message),
     close() {
-      release();
-      channel.close();
+      end();
+      shut();
     },
   };
-  channel.onmessage = ({ data }) => port.onMessage?.(data);
+  open();
   return port;
 }
 

@@ -2,7 +2,6 @@
 
 import type { LinkPath, Reason } from '../ports.ts';
 import type { FailReason } from '../session/messages.ts';
-import { parseCandidate } from './candidates.ts';
 
 type Stat = Record<string, unknown> & { id: string; type: string };
 
@@ -13,6 +12,12 @@ async function stats(connection: RTCPeerConnection): Promise<Map<string, Stat>> 
     out.set(value.id, value);
   });
   return out;
+}
+
+/** What looks at connections: it comes with the engine, since no link is up, or given up, before (decision 0015). */
+export interface Look {
+  pathOf: typeof pathOf;
+  diagnose: typeof diagnose;
 }
 
 /** The path of the selected candidate pair; undefined while there is none. */
@@ -34,8 +39,9 @@ export async function pathOf(connection: RTCPeerConnection): Promise<LinkPath | 
 }
 
 export interface AttemptFacts {
-  /** Remote candidates that were handed to the connection. */
-  remoteAdded: string[];
+  /** How many remote candidates were handed to the connection, and whether a server's view of the other side was among them. */
+  added: number;
+  reflexive: boolean;
   /** Remote candidates left out because the page may not reach the viewer's own network. */
   stripped: number;
   /** The page lacks the permission for the local network. */
@@ -62,8 +68,8 @@ export async function diagnose(connection: RTCPeerConnection, facts: AttemptFact
   const state = connection.iceConnectionState;
   if (facts.gated) {
     // Chromium keeps gated candidates from ICE without a word: the state stays new and never fails.
-    const silent = state === 'new' && facts.remoteAdded.length > 0 && remotesSeen === 0;
-    const nothingLeft = facts.stripped > 0 && facts.remoteAdded.length === 0;
+    const silent = state === 'new' && facts.added > 0 && remotesSeen === 0;
+    const nothingLeft = facts.stripped > 0 && facts.added === 0;
     if (silent || nothingLeft) return { fail: 'lna-denied', reason: 'lna-denied' };
   }
   const locals = of('local-candidate');
@@ -71,11 +77,10 @@ export async function diagnose(connection: RTCPeerConnection, facts: AttemptFact
   if (facts.udpServers && facts.gathered && local('srflx').length === 0 && local('relay').length === 0) {
     return { fail: 'udp-blocked', reason: 'udp-blocked' };
   }
-  const remoteReflexive = facts.remoteAdded.some((line) => parseCandidate(line)?.type === 'srflx');
   // One local port that two servers see as two: the address translation depends on the destination.
   const reflexive = local('srflx');
   const symmetric = new Set(reflexive.map((stat) => stat.relatedPort)).size < reflexive.length;
-  if (symmetric || (reflexive.length > 0 && remoteReflexive && state !== 'new')) {
+  if (symmetric || (reflexive.length > 0 && facts.reflexive && state !== 'new')) {
     return { fail: 'timeout', reason: 'symmetric-nat' };
   }
   return { fail: 'timeout' };

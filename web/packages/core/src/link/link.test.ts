@@ -3,6 +3,7 @@ import { FakeClock, settle } from '../testing/clock.ts';
 import { FakeConnection } from '../testing/connection.ts';
 import { isLocalAddress, parseCandidate, stripLocalCandidates } from './candidates.ts';
 import { highWater, lowWater } from './channels.ts';
+import { diagnose, pathOf } from './diagnose.ts';
 import { createLink, establishMs, type LinkOptions } from './link.ts';
 
 const mdns = 'candidate:1 1 udp 2113937151 6a2f.local 50000 typ host generation 0';
@@ -19,9 +20,11 @@ function setUp(more: Partial<LinkOptions> = {}) {
     role: 'viewer',
     connection: connection as unknown as RTCPeerConnection,
     clock,
-    stripLocal: Promise.resolve(false),
+    gated: Promise.resolve(false),
+    asks: false,
     udpServers: false,
     relayOnly: false,
+    look: () => ({ diagnose, pathOf }),
     greeting: () => ({ said: [new Uint8Array([1, 2, 3])], held: ['ab'] }),
     ...told,
     ...more,
@@ -332,10 +335,15 @@ describe('an attempt that does not open', () => {
   });
 
   test('is kept from the local network without a word', async () => {
-    const gated = { stripLocal: Promise.resolve(true) };
+    const gated = { gated: Promise.resolve(true) };
     const lna = { fail: 'lna-denied', reason: 'lna-denied' };
     expect(await attempt([local('host')], 'new', gated, reflexive)).toEqual(lna);
     expect(await attempt([local('host')], 'new', gated, mdns)).toEqual(lna);
+    // Here it is the browser that says nothing, having asked the viewer perhaps.
+    expect(await attempt([local('host')], 'new', { ...gated, asks: true }, mdns)).toEqual(lna);
+    expect(await attempt([{ id: 'r', type: 'remote-candidate' }], 'checking', { ...gated, asks: true }, mdns)).toEqual({
+      fail: 'timeout',
+    });
   });
 
   test('finds UDP blocked when no server answers', async () => {
@@ -396,12 +404,14 @@ describe('candidates', () => {
   });
 
   test('private ones are left out where the page may not use them', async () => {
-    const { connection, link, offered } = setUp({ stripLocal: Promise.resolve(true) });
-    await offered();
-    link.receive({ kind: 'candidate', candidate: mdns });
-    link.receive({ kind: 'candidate', candidate: reflexive });
-    await settle();
-    expect(connection.candidates).toEqual([reflexive]);
+    for (const asks of [false, true]) {
+      const { connection, link, offered } = setUp({ gated: Promise.resolve(true), asks });
+      await offered();
+      link.receive({ kind: 'candidate', candidate: mdns });
+      link.receive({ kind: 'candidate', candidate: reflexive });
+      await settle();
+      expect(connection.candidates).toEqual(asks ? [mdns, reflexive] : [reflexive]);
+    }
   });
 
   test('more than 64 are not taken', async () => {

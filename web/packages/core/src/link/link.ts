@@ -15,7 +15,7 @@ import {
 } from '../session/messages.ts';
 import { isLocalAddress, parseCandidate, stripLocalCandidates } from './candidates.ts';
 import { createChannels } from './channels.ts';
-import { type AttemptFacts, type Diagnosis, diagnose, pathOf } from './diagnose.ts';
+import type { AttemptFacts, Diagnosis, Look } from './diagnose.ts';
 import { agree, defaultPlan } from './plan.ts';
 
 /** From the first signal to open channels. */
@@ -36,12 +36,16 @@ export interface LinkOptions {
   role: PeerRole;
   connection: RTCPeerConnection;
   clock: Clock;
-  /** Whether private and mDNS candidates of the other side are to be left out. */
-  stripLocal: Promise<boolean>;
+  /** Whether the page may not reach the viewer's own network, as things stand. */
+  gated: Promise<boolean>;
+  /** Then it is the browser that keeps private and mDNS candidates of the other side out, and may ask the viewer; else they are left out here. */
+  asks: boolean;
   /** The configuration has a STUN or TURN server over UDP. */
   udpServers: boolean;
   /** Paths can only be relayed (policy). */
   relayOnly: boolean;
+  /** What tells the path, and why there is none; once there is an engine. */
+  look(): Look | undefined;
   signal(body: SignalBody): void;
   /** What an answer may say ahead of the channels; undefined: nothing. */
   greeting(wanted: string[]): Greeting | undefined;
@@ -76,16 +80,23 @@ export interface Link extends PeerLink {
 
 export function createLink(o: LinkOptions): Link {
   const { connection, clock } = o;
-  const facts: AttemptFacts = { remoteAdded: [], stripped: 0, gated: false, udpServers: o.udpServers, gathered: false };
+  const facts: AttemptFacts = {
+    added: 0,
+    reflexive: false,
+    stripped: 0,
+    gated: false,
+    udpServers: o.udpServers,
+    gathered: false,
+  };
   let state: Link['state'] = 'opening';
   let path: LinkPath = o.relayOnly ? 'relay' : 'direct';
   let offered = defaultPlan.data;
   let answered = false;
   let candidates = 0;
   /** Operations on the connection run one after the other. */
-  let chain: Promise<unknown> = o.stripLocal.then(
-    (strip) => {
-      facts.gated = strip;
+  let chain: Promise<unknown> = o.gated.then(
+    (gated) => {
+      facts.gated = gated;
     },
     () => {
       facts.gated = true;
@@ -145,22 +156,22 @@ export function createLink(o: LinkOptions): Link {
   };
 
   /** What the browser's statistics say; the fallback if they say nothing in time. */
-  const ask = async <T>(question: Promise<T>, fallback: T): Promise<T> => {
+  const ask = async <T>(question: Promise<T> | undefined, fallback: T): Promise<T> => {
     let late = 0;
     const patience = new Promise<T>((resolve) => {
       late = clock.setTimer(() => resolve(fallback), statsTimeoutMs);
     });
-    const found = await Promise.race([question.catch(() => fallback), patience]);
+    const found = await Promise.race([question?.catch(() => fallback) ?? fallback, patience]);
     clock.clearTimer(late);
     return found;
   };
 
   /** Time is up, or ICE failed: says why as far as the browser shows it. */
-  const giveUp = async () => fail(await ask(diagnose(connection, facts), { fail: 'timeout' }));
+  const giveUp = async () => fail(await ask(o.look()?.diagnose(connection, facts), { fail: 'timeout' }));
 
   /** Whether it could be seen. */
   const lookPath = async () => {
-    const seen = await ask(pathOf(connection), undefined);
+    const seen = await ask(o.look()?.pathOf(connection), undefined);
     path = seen ?? path;
     return seen;
   };
@@ -208,9 +219,10 @@ export function createLink(o: LinkOptions): Link {
   };
 
   const describe = async (type: RTCSdpType, sdp: string) => {
-    const kept = facts.gated ? stripLocalCandidates(sdp) : sdp;
+    const kept = facts.gated && !o.asks ? stripLocalCandidates(sdp) : sdp;
     const found = kept.match(/^a=candidate:.*$/gm) ?? [];
-    facts.remoteAdded.push(...found);
+    facts.added += found.length;
+    facts.reflexive ||= / typ srflx/.test(kept);
     facts.stripped += sdp.split('a=candidate:').length - 1 - found.length;
     await connection.setRemoteDescription({ type, sdp: kept });
   };
@@ -227,11 +239,12 @@ export function createLink(o: LinkOptions): Link {
     const { candidate, sdp_mid, sdp_m_line_index } = body;
     const info = parseCandidate(candidate);
     if (!info) return;
-    if (facts.gated && isLocalAddress(info.address)) {
+    if (facts.gated && !o.asks && isLocalAddress(info.address)) {
       facts.stripped++;
       return;
     }
-    facts.remoteAdded.push(candidate);
+    facts.added++;
+    facts.reflexive ||= info.type === 'srflx';
     const sdpMLineIndex = sdp_m_line_index ?? (sdp_mid === undefined ? 0 : null);
     // A candidate that the browser does not take is one path fewer.
     await connection.addIceCandidate({ candidate, sdpMid: sdp_mid ?? null, sdpMLineIndex }).catch(() => {});

@@ -4,6 +4,7 @@ import type { Policy, SignalIn } from '../session/messages.ts';
 import { FakeClock, settle } from '../testing/clock.ts';
 import { FakeConnection } from '../testing/connection.ts';
 import { peerA, peerB } from '../testing/socket.ts';
+import { diagnose, pathOf } from './diagnose.ts';
 import { establishMs } from './link.ts';
 import { createLinks, type LinkSettings } from './links.ts';
 
@@ -39,6 +40,7 @@ function setUp(more: Partial<LinkSettings> = {}, self = '00000000000000000000000
       randomBytes: (length) => new Uint8Array(length).fill(++ids),
       localAccess: async () => false,
     },
+    look: () => ({ diagnose, pathOf }),
     greeting: () => undefined,
     ...told,
   });
@@ -182,6 +184,9 @@ describe('links', () => {
       { peer: peerB, role: 'seed' },
     ]);
     expect(relayed.connections.map(({ configuration }) => configuration.iceTransportPolicy)).toEqual(['relay', 'all']);
+    // Seeds have no relay, and no viewer who has one meets them by it.
+    const served = (connection: FakeConnection) => connection.configuration.iceServers!.flatMap(({ urls }) => urls);
+    expect(relayed.connections.map((c) => served(c).some((url) => url.startsWith('turn')))).toEqual([true, false]);
     const direct = setUp({ iceServers, policy: { ...policy, relay: 'never' } });
     direct.links.introduce([{ peer: peerA, role: 'viewer' }]);
     expect(direct.connections[0]!.configuration.iceServers).toMatchObject([{ urls: ['stun:turn.example.com'] }]);

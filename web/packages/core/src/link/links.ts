@@ -16,6 +16,7 @@ import type {
   SignalBody,
   SignalIn,
 } from '../session/messages.ts';
+import type { Look } from './diagnose.ts';
 import { createLink, type Link } from './link.ts';
 
 /** More links than this are never wanted at once by one message, whatever the policy (spec: want ≤ 32). */
@@ -29,6 +30,7 @@ const offersMs = 2_000;
 export interface LinksOptions {
   environment: Pick<Environment, 'clock' | 'createConnection' | 'randomBytes' | 'localAccess'>;
   signal(to: string, link: string, body: SignalBody): void;
+  look(): Look | undefined;
   /** What answers may say ahead of their links. */
   greeting(wanted: string[]): Greeting | undefined;
   /** An open link, for the engine. */
@@ -77,7 +79,7 @@ export interface Links {
   signal(message: SignalIn): void;
   /** Never links to this peer again. */
   avoid(peer: string): void;
-  closeAll(reason: LinkCloseReason, bye: number): void;
+  closeAll(reason: LinkCloseReason, bye?: number): void;
   stop(): void;
 }
 
@@ -114,7 +116,7 @@ export function createLinks(o: LinksOptions): Links {
   const create = (to: string, hex: string, role: PeerRole, id: string, offered: boolean): Entry | undefined => {
     const { policy } = settings!;
     const relayOnly = policy.role === 'relay-only' && role === 'viewer';
-    const iceServers = iceServersFor(settings!);
+    const iceServers = iceServersFor(settings!, role);
     let connection: RTCPeerConnection;
     try {
       connection = environment.createConnection({ iceServers, iceTransportPolicy: relayOnly ? 'relay' : 'all' });
@@ -127,12 +129,11 @@ export function createLinks(o: LinksOptions): Links {
       role,
       connection,
       clock: environment.clock,
-      stripLocal:
-        policy.local === 'if-granted'
-          ? environment.localAccess().then((granted) => !granted)
-          : Promise.resolve(policy.local === 'never'),
+      gated: environment.localAccess().then((granted) => !granted || policy.local === 'never'),
+      asks: policy.local === 'ask',
       udpServers: iceServers.some(({ urls }) => [urls].flat().some(overUdp)),
       relayOnly,
+      look: o.look,
       greeting: o.greeting,
       signal: (body) => {
         if (entry.to) o.signal(entry.to, id, body);
@@ -267,12 +268,11 @@ export function createLinks(o: LinksOptions): Links {
   return links;
 }
 
-function iceServersFor({ iceServers, policy }: LinkSettings): RTCIceServer[] {
+/** Without relays to seeds: the origin costs less than a seed behind one. */
+function iceServersFor({ iceServers, policy }: LinkSettings, role: PeerRole): RTCIceServer[] {
+  const relays = policy.relay === 'allow' && role !== 'seed';
   return iceServers
-    .map((server) => ({
-      ...server,
-      urls: server.urls.filter((url) => policy.relay === 'allow' || !/^turns?:/i.test(url)),
-    }))
+    .map((server) => ({ ...server, urls: server.urls.filter((url) => relays || !/^turns?:/i.test(url)) }))
     .filter((server) => server.urls.length > 0);
 }
 

@@ -120,14 +120,55 @@ describe('the tracker session', () => {
     expect(left()).toBe(25);
   });
 
-  test('survives what is not a message and a socket that cannot be opened', async () => {
-    const { clock, tracker, session, ready } = setUp();
+  test('does not try again what the browser forbids', async () => {
+    const { clock, tracker, handlers, session } = setUp();
     tracker.refuse = true;
     session.start(0);
     await clock.advance(0);
-    expect(session.state).toBe('waiting');
-    tracker.refuse = false;
-    await clock.advance(250);
+    expect(handlers.forbidden.mock.calls).toEqual([['refused']]);
+    const later = setUp();
+    await later.ready();
+    later.session.forbid('connect-src');
+    for (const { state } of [session, later.session]) expect(state).toBe('refused');
+    await clock.advance(100_000);
+    await later.clock.advance(100_000);
+    session.suspend();
+    session.start(0);
+    expect([clock.pending, tracker.sockets.length, later.tracker.sockets.length]).toEqual([0, 0, 1]);
+    expect([handlers.lost.mock.calls, later.handlers.forbidden.mock.calls]).toEqual([[], [['connect-src']]]);
+  });
+
+  test('is taken up again after the page slept, no sooner than the tracker asked', async () => {
+    const { clock, tracker, handlers, session, ready } = setUp();
+    await ready();
+    for (let i = 0; i < 60; i++) session.send({ type: 'leave', swarm });
+    session.suspend();
+    // What waited for its turn went out, and nothing happens until the page is back, however long that takes.
+    expect(tracker.last.sent.filter(({ type }) => type === 'leave')).toHaveLength(60);
+    expect([tracker.last.closed, clock.pending, session.state]).toEqual([1000, 0, 'idle']);
+    expect(handlers.lost.mock.calls).toEqual([[0]]);
+    await clock.advance(60_000);
+    session.start(0);
+    await clock.advance(0);
+    tracker.last.handlers.open();
+    await settle();
+    expect(tracker.last.sent[0]).toMatchObject({ type: 'hello', ticket: 'ticket-1' });
+    tracker.last.say(welcome({ resumed: true }));
+    tracker.last.say({ type: 'reconnect', after_ms: 5_000 });
+    session.suspend();
+    session.start(0);
+    await clock.advance(4_000);
+    expect(tracker.sockets).toHaveLength(2);
+    await clock.advance(1_000);
+    expect(tracker.sockets).toHaveLength(3);
+    session.stop();
+    expect(clock.pending).toBe(0);
+  });
+
+  test('survives what is not a message', async () => {
+    const { clock, tracker, session } = setUp();
+    session.start(0);
+    await clock.advance(0);
     tracker.last.handlers.open();
     await settle();
     tracker.last.handlers.message('{');
@@ -135,7 +176,6 @@ describe('the tracker session', () => {
     tracker.last.say({ type: 'hologram' });
     tracker.last.say({ type: 'introduce', swarm, peers: [] });
     expect(session.counters).toMatchObject({ malformed: 2, unknown: 2 });
-    void ready;
   });
 
   test('a stop leaves nothing behind', async () => {

@@ -44,6 +44,8 @@ export interface SessionHandlers {
   lost(attempts: number): void;
   /** The tracker does not take this client; nothing is tried again. */
   refused(message: TrackerErrorMessage): void;
+  /** The browser lets this page have no such socket, for what it says; nothing is tried again. */
+  forbidden(why: string): void;
 }
 
 export interface SessionOptions {
@@ -77,8 +79,12 @@ export interface TrackerSession {
   readonly counters: SessionCounters;
   /** Connects in so many ms; until then a further call sets the time anew. */
   start(inMs: number): void;
-  /** Sends what is still queued, closes the socket and forgets the ticket. Nothing happens afterwards. */
+  /** Sends what is still queued and closes the socket. `start` takes the session up again. */
+  suspend(): void;
+  /** The same, and forgets the ticket. Nothing happens afterwards. */
   stop(): void;
+  /** The page's own policy forbids this socket. */
+  forbid(why: string): void;
   /** Sends a message if the session is ready, within the tracker's rate; at once for the last words of a page. */
   send(message: Outgoing, atOnce?: boolean): boolean;
   /** Joins a swarm. Rejects with a `Refusal`. */
@@ -197,6 +203,11 @@ export function createSession(o: SessionOptions): TrackerSession {
     handlers.lost(renewAt < 0 ? 0 : attempt);
   };
 
+  const forbid = (why: string) => {
+    drop('refused');
+    handlers.forbidden(why);
+  };
+
   const connect = () => {
     const own = ++generation;
     const live = () => own === generation;
@@ -214,8 +225,8 @@ export function createSession(o: SessionOptions): TrackerSession {
           if (live()) lose();
         },
       });
-    } catch {
-      lose();
+    } catch (error) {
+      forbid((error as Error).message);
     }
   };
 
@@ -331,6 +342,11 @@ export function createSession(o: SessionOptions): TrackerSession {
     return true;
   };
 
+  const leave = (next: SessionState) => {
+    if (state === 'ready') queue.forEach(write);
+    drop(next);
+  };
+
   return {
     get state() {
       return state;
@@ -343,13 +359,18 @@ export function createSession(o: SessionOptions): TrackerSession {
     start(inMs) {
       if (state !== 'idle') return;
       clock.clearTimer(timer);
-      timer = clock.setTimer(connect, inMs);
+      timer = clock.setTimer(connect, Math.max(inMs, notBefore - clock.now()));
+    },
+    suspend() {
+      if (/refused|stopped/.test(state)) return;
+      leave('idle');
+      handlers.lost(0);
     },
     stop() {
-      if (state === 'ready') queue.forEach(write);
-      drop('stopped');
+      leave('stopped');
       ticket = undefined;
     },
+    forbid,
     join: (message) =>
       new Promise((resolve, reject) => {
         const id = nextId++;

@@ -19,7 +19,11 @@ export function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Enviro
   const engines: FakeEngine[] = [];
   const contexts: EngineContext[] = [];
   const connections: FakeConnection[] = [];
-  const listeners = { hide: () => {}, visibility: () => {} };
+  const listeners = {
+    sleep: (_asleep: boolean) => {},
+    forbidden: (_what: { blockedURI: string; effectiveDirective: string }) => {},
+    visibility: () => {},
+  };
   /** How often the engine's script was asked for, and whether it comes. */
   const loads = { engine: 0, failing: false };
   const released = vi.fn();
@@ -47,8 +51,12 @@ export function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Enviro
       listeners.visibility = f;
       return released;
     },
-    onPageHide: (f) => {
-      listeners.hide = f;
+    onSleep: (f) => {
+      listeners.sleep = f;
+      return released;
+    },
+    onForbidden: (f) => {
+      listeners.forbidden = f;
       return released;
     },
     ...page,

@@ -1,5 +1,6 @@
 /** An engine that does what a test says. */
 
+import { diagnose, type Look, pathOf } from '../link/diagnose.ts';
 import type {
   Engine,
   EngineEvents,
@@ -18,7 +19,9 @@ import { createStats } from '../stats/stats.ts';
 
 const emptyStats = (): StatsDelta => createStats().totals();
 
-export class FakeEngine implements Engine {
+export class FakeEngine implements Engine, Look {
+  readonly diagnose = diagnose;
+  readonly pathOf = pathOf;
   readonly links: PeerLink[] = [];
   readonly loads: SegmentRequest[] = [];
   readonly adopted: [url: string, bytes: number][] = [];

@@ -15,4 +15,5 @@ export const sessionHandlers = () =>
     error: vi.fn(),
     lost: vi.fn(),
     refused: vi.fn(),
+    forbidden: vi.fn(),
   }) satisfies SessionHandlers;

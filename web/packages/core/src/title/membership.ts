@@ -50,7 +50,7 @@ export interface Membership {
   lost(): void;
   refused(reason: Reason): void;
   amend(welcome: Welcome, revoked: RevocationMessage[]): void;
-  setResting(resting: boolean): void;
+  setResting(resting: boolean, atOnce?: boolean): void;
   stop(): void;
   snapshot(): { title?: string; swarm?: string; viewers: number; seeds: number };
 }
@@ -77,7 +77,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   const { clock } = environment;
   const openedAt = clock.now();
   const timers: Partial<Record<TimerName, number>> = {};
-  let engine: Engine | undefined;
+  let engine: ReturnType<CreateEngine> | undefined;
   let welcome: Welcome | undefined;
   let rules: SiteRules;
   let name: string | undefined;
@@ -102,6 +102,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     signal: (to, link, body) => {
       if (swarm) session.send({ type: 'signal', swarm, to, link, ...body });
     },
+    look: () => engine,
     greeting: (wanted) => (links.resting ? undefined : engine?.greeting(wanted)),
     opened: (link) => {
       if (engine && !links.resting) engine.addLink(link);
@@ -254,7 +255,12 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     } catch {
       coming = undefined;
       if (!current()) return;
-      leaveOut('policy', 'engine-missing', "Leeway's second script does not load.", 'Serve it beside the first.');
+      leaveOut(
+        'policy',
+        'engine-missing',
+        "Leeway's second script does not load.",
+        'Serve it beside the first; allow it in script-src.',
+      );
       setTimer('rejoin', () => void join(key), engineRetryMs * 2 ** missed++);
       return;
     }
@@ -389,10 +395,10 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       }
       tell({ ...message, revocations: revoked });
     },
-    setResting(resting) {
+    setResting(resting, atOnce) {
       if (links.resting === resting) return;
       links.resting = resting;
-      if (resting) links.closeAll('idle', 2);
+      if (resting) links.closeAll('idle', atOnce ? undefined : 2);
       updateSoon();
     },
     stop() {
