@@ -60,10 +60,12 @@ func (l *line) due(n int) (time.Time, bool) {
 type wireEnd struct {
 	due    func(n int) (time.Time, bool)
 	other  *wireEnd
-	idle   func() // called by each Read, as records call theirs
+	idle   func() // called by Read as records call theirs: where unread says so
 	wake   chan struct{}
 	closed chan struct{}
 	once   sync.Once
+	unread unread // of the reader
+	more   bool   // of the reader
 
 	mu    sync.Mutex
 	queue []onTheWay // guarded by mu
@@ -101,7 +103,10 @@ func (w *wireEnd) Write(b []byte) (int, error) {
 }
 
 func (w *wireEnd) Read(b []byte) (int, error) {
-	w.idle()
+	if w.more {
+		w.more = false
+		w.idle()
+	}
 	for {
 		wait := time.Hour
 		w.mu.Lock()
@@ -110,6 +115,7 @@ func (w *wireEnd) Read(b []byte) (int, error) {
 			if wait = time.Until(first.due); wait <= 0 {
 				w.queue = w.queue[1:]
 				w.mu.Unlock()
+				w.more = w.unread.more(first.data)
 				return copy(b, first.data), nil
 			}
 		}

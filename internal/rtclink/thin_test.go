@@ -1,10 +1,13 @@
 package rtclink
 
 import (
+	"math/rand/v2"
 	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
 // payloadShare is the part of full packets on a line that is payload of pieces, with messages of one packet.
@@ -58,4 +61,33 @@ func TestManyLinksShareAThinLine(t *testing.T) {
 			t.Errorf("one link got %d bytes of %d", least, sum)
 		}
 	})
+}
+
+// TestALossyLineIsReadToItsEnd: whatever is lost, sent again and put in order, nothing that has come waits for a look that unread
+// did not ask for.
+func TestALossyLineIsReadToItsEnd(t *testing.T) {
+	for _, loss := range []float64{0, 0.01, 0.1} {
+		synctest.Test(t, func(t *testing.T) {
+			const messages = 400
+			l := &line{rate: 1.25e6, delay: 20 * time.Millisecond, queue: 64 << 10, loss: loss, dice: rand.New(rand.NewPCG(1, 2))}
+			near, far := l.play(t)
+			message := make([]byte, peer.DefaultPlan.Message/2)
+			for range messages {
+				for !near.SendData(message) {
+					<-near.drained
+				}
+			}
+			<-time.After(time.Minute)
+			if got, _ := far.came(); got != messages*len(message) {
+				t.Errorf("%.2f lost on the way: %d of %d bytes were read", loss, got, messages*len(message))
+			}
+			far.mu.Lock()
+			if loss == 0 && far.silence > 100*time.Millisecond {
+				t.Errorf("nothing was read for %s, and nothing was lost", far.silence)
+			}
+			far.mu.Unlock()
+			near.end()
+			far.end()
+		})
+	}
 }
