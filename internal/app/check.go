@@ -75,8 +75,8 @@ func (k *checker) places(c *Config) {
 		}
 	}
 	for i, a := range c.Seed.Announce {
-		if _, err := netip.ParseAddr(a); err != nil {
-			k.complain(fmt.Sprintf("seed.announce[%d]", i), "%q is no IP address", a)
+		if problem := announceProblem(a, c.Seed.Node); problem != "" {
+			k.complain(fmt.Sprintf("seed.announce[%d]", i), "%s", problem)
 		}
 	}
 	for section, files := range map[string][2]string{"tracker": {c.Tracker.CertFile, c.Tracker.KeyFile}, "origin": {c.Origin.CertFile, c.Origin.KeyFile}} {

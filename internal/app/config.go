@@ -76,7 +76,9 @@ type SeedConfig struct {
 	Listen        string       `yaml:"listen"`         // HOST:PORT, UDP; empty in up: the host of up.listen, port 4600
 	Admin         string       `yaml:"admin"`          // HOST:PORT of metrics, health
 	DataDir       string       `yaml:"data_dir"`       // signing key and store
-	Announce      []string     `yaml:"announce"`       // addresses told to viewers instead of the machine's own
+	Announce      []string     `yaml:"announce"`       // addresses told to viewers instead of the machine's own; node: those of the Kubernetes node; stun:HOST:PORT: as which that server sees this machine
+	Node          string       `yaml:"node"`           // name of that node
+	Probe         bool         `yaml:"probe"`          // not ready, and no viewer sent here, before a tracker's packet has come to where the seed is announced
 	MemoryBytes   int64        `yaml:"memory_bytes"`   // pieces held in memory
 	DiskBytes     int64        `yaml:"disk_bytes"`     // pieces held on disk
 	MaxLinks      int          `yaml:"max_links"`      //
@@ -178,7 +180,7 @@ func defaults(getenv func(string) string) *Config {
 		},
 		Seed: SeedConfig{
 			Admin: defaultAdmin, DataDir: filepath.Join(dir, "seed"),
-			MemoryBytes: 256 << 20, DiskBytes: 4 << 30, MaxLinks: 500, MaxTitles: 1000, SessionFactor: 1.5, LookAhead: 2,
+			MemoryBytes: 256 << 20, DiskBytes: 4 << 30, MaxLinks: 500, MaxTitles: 1000, SessionFactor: 1.5, LookAhead: 2, Probe: true,
 		},
 		Turn: TurnConfig{
 			Listen: ":3478", ListenTLS: ":5349", Admin: defaultAdmin, Realm: "leeway", PortMin: 49152, PortMax: 65535,

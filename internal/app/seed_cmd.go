@@ -6,15 +6,16 @@ import (
 )
 
 type seedCmd struct {
-	Listen  *string `help:"UDP address for viewers; the default is :4600." placeholder:"HOST:PORT" key:"seed.listen"`
-	Admin   *string `help:"Address of metrics and health." placeholder:"HOST:PORT" key:"seed.admin"`
-	DataDir *string `help:"Folder of signing key and store." placeholder:"DIR" key:"seed.data_dir"`
-	NATS    *string `name:"nats" help:"NATS server that joins this seed to trackers." placeholder:"URL" key:"nats.url"`
+	Listen   *string  `help:"UDP address for viewers; the default is :4600." placeholder:"HOST:PORT" key:"seed.listen"`
+	Announce []string `help:"Where viewers find this seed, when that is not the machine's own address: an address, stun:HOST:PORT to ask a STUN server of yours, node for the Kubernetes node's ExternalIP." placeholder:"ADDRESS" key:"seed.announce"`
+	Admin    *string  `help:"Address of metrics and health." placeholder:"HOST:PORT" key:"seed.admin"`
+	DataDir  *string  `help:"Folder of signing key and store." placeholder:"DIR" key:"seed.data_dir"`
+	NATS     *string  `name:"nats" help:"NATS server that joins this seed to trackers." placeholder:"URL" key:"nats.url"`
 }
 
 // Help is shown below the usage.
 func (seedCmd) Help() string {
-	return "Sites come from the configuration file, the same for trackers and seeds.\n\nExamples:\n  leeway seed --config leeway.yaml --nats nats://10.0.0.5:4222\n  LEEWAY_SEED_ANNOUNCE=203.0.113.9 leeway seed --config leeway.yaml"
+	return "Sites come from the configuration file, the same for trackers and seeds.\n\nExamples:\n  leeway seed --config leeway.yaml --nats nats://10.0.0.5:4222\n  leeway seed --config leeway.yaml --announce 203.0.113.9\n  leeway seed --config leeway.yaml --announce stun:turn.example.com:3478"
 }
 
 // Run serves until ctx ends.

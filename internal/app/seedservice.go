@@ -26,16 +26,23 @@ type seedParts struct {
 	failed  func(error) // the seed ended by itself
 }
 
-// startSeed opens the UDP socket and starts a seed. stop drains it and returns when nothing of it is left.
-func startSeed(p seedParts) (address string, stop func(), err error) {
+// runningSeed is a seed on its socket. stop drains it and returns when nothing of it is left.
+type runningSeed struct {
+	address string       // HOST:PORT
+	ready   func() error // says why no viewer is sent to it, or nil
+	stop    func()
+}
+
+// startSeed opens the UDP socket and starts a seed.
+func startSeed(p seedParts) (running *runningSeed, err error) {
 	host, err := p.listenUDP()
 	if err != nil {
-		return "", nil, err
+		return nil, err
 	}
 	sites, closeOrigins, err := p.origins()
 	if err != nil {
 		_ = host.Close()
-		return "", nil, err
+		return nil, err
 	}
 	ahead := p.config.LookAhead
 	if ahead == 0 {
@@ -47,13 +54,13 @@ func startSeed(p seedParts) (address string, stop func(), err error) {
 		MemoryBytes: p.config.MemoryBytes, DiskBytes: p.config.DiskBytes,
 		MaxLinks: p.config.MaxLinks, MaxTitles: p.config.MaxTitles,
 		Rate: p.config.Rate, BytesDaily: p.config.DailyBytes, SessionFactor: p.config.SessionFactor, LookAhead: ahead,
-		SocketRead: buffers.Read, SocketWrite: buffers.Write,
+		Outside: p.outside(host), Bell: host, SocketRead: buffers.Read, SocketWrite: buffers.Write,
 		Metrics: p.sink, Log: p.log,
 	}, p.bus, host)
 	if err != nil {
 		closeOrigins()
 		_ = host.Close()
-		return "", nil, err
+		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
@@ -63,24 +70,33 @@ func startSeed(p seedParts) (address string, stop func(), err error) {
 			p.failed(err)
 		}
 	}()
-	return host.Addr().String(), func() {
+	return &runningSeed{host.Addr().String(), service.Ready, func() {
 		cancel()
 		<-done
 		if err := host.Close(); err != nil {
 			p.log.Warn("seed's socket did not close cleanly", "error", err)
 		}
 		closeOrigins()
-	}, nil
+	}}, nil
+}
+
+// outside is where a tracker is to try whether the seed can be reached. What is on loopback nobody outside is told to reach.
+func (p seedParts) outside(host *rtclink.Host) (all []netip.AddrPort) {
+	if !p.config.Probe {
+		return nil
+	}
+	for _, a := range host.Announced() {
+		if !a.Addr().IsLoopback() {
+			all = append(all, a)
+		}
+	}
+	return all
 }
 
 func (p seedParts) listenUDP() (host *rtclink.Host, err error) {
-	var announce []netip.Addr
-	for _, a := range p.config.Announce {
-		addr, err := netip.ParseAddr(a)
-		if err != nil {
-			return nil, &usageError{fmt.Errorf("seed.announce: %q is no IP address", a)}
-		}
-		announce = append(announce, addr)
+	announce, err := p.announced()
+	if err != nil {
+		return nil, err
 	}
 	err = tryPorts(p.listen, p.next, func(addr string) (err error) {
 		host, err = rtclink.Listen(rtclink.Config{Listen: addr, Announce: announce, Log: p.log})

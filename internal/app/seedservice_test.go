@@ -32,14 +32,14 @@ func TestASeedThatEndsByItselfEndsTheProcess(t *testing.T) {
 	log := slog.New(slog.DiscardHandler)
 	group := newServers(log)
 	defer group.stop()
-	_, stop, err := startSeed(seedParts{
+	running, err := startSeed(seedParts{
 		config: defaults(func(string) string { return "" }).Seed, dataDir: t.TempDir(), listen: "127.0.0.1:0",
 		bus: deafBus{}, sink: metric.Discard, log: log, failed: group.fail,
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer stop()
+	defer running.stop()
 	if err := group.wait(t.Context()); !errors.Is(err, errDeaf) || !strings.Contains(err.Error(), "seed") {
 		t.Errorf("the process ended with %v", err)
 	}

@@ -57,6 +57,7 @@ type services struct {
 	trackerReady func() error                    // nil without a tracker
 	door         func(net.Listener) net.Listener // what admits to the public port; nil without a tracker
 	seedAddr     string                          // HOST:PORT of the UDP socket; empty without a seed
+	seedReady    func() error                    // nil without a seed
 
 	draining atomic.Bool
 	stops    []func() // one a service, run side by side
@@ -93,7 +94,7 @@ func (s *services) startSeed(listen, dataDir string, next bool, failed func(erro
 	if err != nil {
 		return err
 	}
-	address, stop, err := startSeed(seedParts{
+	running, err := startSeed(seedParts{
 		config: s.config.Seed, dataDir: dataDir, listen: listen, next: next,
 		sites: s.sites, bus: s.bus, sink: s.registry, log: s.log, failed: failed,
 	})
@@ -101,9 +102,9 @@ func (s *services) startSeed(listen, dataDir string, next bool, failed func(erro
 		release()
 		return err
 	}
-	s.seedAddr = address
+	s.seedAddr, s.seedReady = running.address, running.ready
 	s.stops = append(s.stops, func() {
-		stop()
+		running.stop()
 		release()
 	})
 	return nil
@@ -124,8 +125,13 @@ func (s *services) ready() error {
 		return errors.New("draining")
 	case !s.bus.Connected():
 		return errors.New("the bus is down")
-	case s.trackerReady != nil:
-		return s.trackerReady()
+	}
+	for _, ready := range []func() error{s.trackerReady, s.seedReady} {
+		if ready != nil {
+			if err := ready(); err != nil {
+				return err
+			}
+		}
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/tracker"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 	"github.com/leeway-video/leeway/internal/wire/webtorrent"
@@ -54,7 +55,7 @@ func (s *services) startTracker(dataDir string) error {
 		WebTorrent: tracker.WebTorrent{
 			InfoHashes: hashes, Token: c.WebTorrent.Token, Interval: c.WebTorrent.Interval, MaxSwarms: c.WebTorrent.MaxSwarms,
 		},
-		Log: s.log, Metrics: s.registry,
+		Probe: rtclink.Probe, Log: s.log, Metrics: s.registry,
 	}, s.bus)
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/netip"
 	"sync"
+	"sync/atomic"
 
 	"github.com/pion/ice/v4"
 )
@@ -26,6 +27,7 @@ type mux struct {
 	done  chan struct{} // closed when the reader has ended
 
 	received counter
+	expected atomic.Pointer[expected] // nil: nothing
 
 	mu     sync.Mutex
 	ports  map[portKey]*port
@@ -201,6 +203,9 @@ func (m *mux) deliver(a arrival) {
 		m.mu.Lock()
 		p := m.ports[portKey{string(ufrag), a.from.Addr().Is6()}]
 		m.mu.Unlock()
+		if p == nil {
+			m.unclaimed(ufrag)
+		}
 		p.push(a, at, end)
 	}
 	owner.push(a, from, a.n)

@@ -19,9 +19,10 @@ func values[T ~string](set []T) []string {
 var (
 	tierLabel = metric.Label{Name: "tier", Values: []string{"memory", "disk"}}
 
-	mLinks  = &metric.Def{Name: "leeway_seed_links", Help: "Open links", Kind: metric.Gauge}
-	mTitles = &metric.Def{Name: "leeway_seed_titles", Help: "Titles served", Kind: metric.Gauge}
-	mSent   = &metric.Def{Name: "leeway_seed_sent_bytes_total", Help: "Piece bytes sent", Kind: metric.Counter,
+	mLinks   = &metric.Def{Name: "leeway_seed_links", Help: "Open links", Kind: metric.Gauge}
+	mReached = &metric.Def{Name: "leeway_seed_reached", Help: "1 once a packet from outside has come to the announced address", Kind: metric.Gauge}
+	mTitles  = &metric.Def{Name: "leeway_seed_titles", Help: "Titles served", Kind: metric.Gauge}
+	mSent    = &metric.Def{Name: "leeway_seed_sent_bytes_total", Help: "Piece bytes sent", Kind: metric.Counter,
 		Labels: []metric.Label{metric.Site(), {Name: "path", Values: []string{"direct", "relay"}}}}
 	mOriginBytes = &metric.Def{Name: "leeway_seed_origin_bytes_total", Help: "Bytes fetched from origins", Kind: metric.Counter,
 		Labels: []metric.Label{metric.Site()}}
@@ -89,7 +90,7 @@ func (s *Service) measure(last *measured) {
 // Metrics lists what a seed counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
-		mLinks, mTitles, mSent, mOriginBytes, mOriginRequests, mCertificates, mContradictions, mRequests,
+		mLinks, mReached, mTitles, mSent, mOriginBytes, mOriginRequests, mCertificates, mContradictions, mRequests,
 		mStoreBytes, mEvictions, mCorrupt, mRefusals, mSocket, mSignals, mClosed,
 		mLane, mPromotions, mQueuing, mBase, mTarget, mWindow, mPacing, mYields, mSlowdowns,
 	}

@@ -23,7 +23,7 @@ func outcomeOf(err error) Outcome {
 func (s *Service) beat(gone bool) {
 	now := s.cfg.Now()
 	s.mu.Lock()
-	load, draining, signer := 1000*len(s.viewers)/s.cfg.MaxLinks, s.stopping, s.signer
+	load, draining, signer := 1000*len(s.viewers)/s.cfg.MaxLinks, s.stopping || !s.outside.isReached(), s.signer
 	s.mu.Unlock()
 	s.budgets.Lock()
 	load = min(max(load, s.scope.load(now)), 1000)
@@ -101,6 +101,7 @@ func (s *Service) onTrackerBeat(data []byte) {
 	s.newcomers = s.newcomers || isNew
 	s.mu.Unlock()
 	if isNew {
+		s.outside.meets()
 		s.beat(false)
 	}
 }

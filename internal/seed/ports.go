@@ -12,6 +12,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/metric"
@@ -115,6 +116,9 @@ type Config struct {
 	SessionFactor float64
 	// LookAhead is how many segments after one that was asked for are fetched before they are. Negative: none, 0: 1 (viewers ask ahead themselves).
 	LookAhead int
+	// Outside is where viewers are told that the seed is, and Bell hears who reaches it there; without them nobody asks.
+	Outside []netip.AddrPort
+	Bell    Doorbell
 	// SocketRead and SocketWrite are the socket's buffer sizes, for the metrics.
 	SocketRead, SocketWrite int
 	Metrics                 metric.Sink

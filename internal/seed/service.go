@@ -42,6 +42,7 @@ type Service struct {
 	accounts map[accountID]*account // guarded by budgets
 	courier  *courier.Courier[*bus.Signal, *bus.SeedDelivery]
 	keeping  sync.Mutex // held while revocations are written to disk
+	outside  *reach
 	wg       sync.WaitGroup
 	ctx      context.Context // of the flights; ends with Run
 	stop     context.CancelFunc
@@ -92,6 +93,7 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 		return nil, fmt.Errorf("seed: make an ID: %w", err)
 	}
 	s.courier = s.newCourier()
+	s.outside = newReach(cfg.Outside, cfg.Bell)
 	var names []string
 	for _, c := range cfg.Sites {
 		name := c.Site.Name()
@@ -200,6 +202,7 @@ func (s *Service) Run(ctx context.Context) error {
 	uploading.Go(func() { s.uploader.Run(uploads) })
 	uploading.Go(func() { s.courier.Run(uploads) })
 	s.wg.Go(func() { s.learnRevocations(ctx) })
+	s.wg.Go(func() { s.awaitReached(ctx) })
 	s.beat(false)
 	beats, ticks := time.NewTicker(beatEvery), time.NewTicker(tickEvery)
 	defer beats.Stop()

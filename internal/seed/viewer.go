@@ -181,6 +181,7 @@ func (v *viewer) Open() {
 	})
 	v.mu.Unlock()
 	s.countLinks()
+	s.outside.reached()
 	session.Open()
 }
 

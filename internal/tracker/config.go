@@ -85,6 +85,9 @@ type Config struct {
 	DrainSpread       time.Duration // over which a drain hands viewers over; 15 s
 	WebTorrent        WebTorrent    // off unless asked for
 
+	// Probe sends a packet with a key to where a seed says that it is; nil: nobody can tell seeds whether they are reached.
+	Probe func(to netip.AddrPort, key string) error
+
 	Now     func() time.Time
 	Log     *slog.Logger
 	Metrics metric.Sink

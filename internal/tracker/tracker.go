@@ -45,6 +45,7 @@ type Tracker struct {
 	home    *home
 	courier *courier.Courier[parcel, *bus.Delivery]
 	guests  guests
+	prober  *prober
 	revoked revocations
 	trust   atomic.Int64 // counts changes of keys and revocations, before sessions are told
 
@@ -103,6 +104,7 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 	}
 	t.roster = newRoster(t.id, cfg)
 	t.home = newHome(t)
+	t.prober = newProber(cfg.Probe)
 	t.courier = newCourier(t)
 	t.guests.own, t.guests.guest, t.guests.stale = map[uint64]*torrentSession{}, map[guestKey]*torrentSession{}, map[signal.ID]time.Time{}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -136,6 +138,7 @@ func (t *Tracker) subscribe(ctx context.Context) error {
 		{bus.SubjectHome(t.id), t.home.onRequest},
 		{bus.SubjectDeliver(t.id), t.onDelivery},
 		{bus.SubjectAck(t.id), t.onAck},
+		{bus.SubjectProbe(t.id), t.onProbe},
 		{bus.SubjectRevoke, t.onRevoke},
 		// Revocations are learnt once new ones are heard, or one that comes in between is lost; and before others are told of
 		// them, who would take nothing for an answer.

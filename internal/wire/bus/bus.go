@@ -26,6 +26,8 @@
 //	{"kind":"signal","signal":{"tracker":ID,"swarm":ID,"from":ID,"to":ID,"role":"viewer","link":ID,"kind":"offer","sdp":"…",
 //	 "plan":{…}},"title":{…}}
 //
+//	leeway.v1.tracker.<hex>.probe    Probe           {"seed":ID,"address":"203.0.113.9:4600","key":"…"}
+//
 //	leeway.v1.revoke                 RevokeMessage
 //	{"revocations":[{"site":"demo","prefix":"/a/","min_issued_at":n}],"switches":[{"site":"demo","reason":"operator","off":true,"at_ms":n}]}
 //
@@ -74,7 +76,7 @@ func SubjectAck(replica signal.ID) string { return "leeway.v1.ack." + replica.He
 func SubjectSeedDeliver(seed signal.ID) string { return "leeway.v1.seed." + seed.Hex() + ".deliver" }
 
 // SubjectKinds is the closed set of values that Kind returns, for metrics.
-var SubjectKinds = []string{"beat-tracker", "beat-seed", "home", "tracker-deliver", "seed-deliver", "ack", "revoke", "revoke-list", "trial", "answer", "other"}
+var SubjectKinds = []string{"beat-tracker", "beat-seed", "home", "tracker-deliver", "seed-deliver", "ack", "probe", "revoke", "revoke-list", "trial", "answer", "other"}
 
 // Kind maps a subject to its kind. Inboxes of requests are "answer", anything unknown is "other".
 func Kind(subject string) string {
@@ -95,6 +97,8 @@ func Kind(subject string) string {
 		return "home"
 	case tracker && strings.HasSuffix(subject, ".deliver"):
 		return "tracker-deliver"
+	case tracker && strings.HasSuffix(subject, ".probe"):
+		return "probe"
 	case strings.HasPrefix(subject, "leeway.v1.ack."):
 		return "ack"
 	case strings.HasPrefix(subject, "leeway.v1.seed.") && strings.HasSuffix(subject, ".deliver"):

@@ -45,6 +45,7 @@ func bodies() []Message {
 		&Delivery{Kind: KindTorrent, Torrent: &Torrent{Op: TorrentAnew, Tracker: one}},
 		&SeedBeat{Seed: one, Sites: []string{"demo"}, VerifyKeys: []SeedKey{key}, Fleet: &SeedFleet{ID: make([]byte, 8), Address: "[fd00::7]:4602"}},
 		&SeedDelivery{Kind: KindTitle, Title: &Title{Site: "demo", Title: "/a", Manifest: "/a/m.m3u8", Swarm: two, Viewers: 2, Seeds: []signal.ID{one, two}}},
+		&Probe{Seed: one, Address: "203.0.113.9:4600", Key: strings.Repeat("aZ0+/9", 5)},
 		&RevokeMessage{Revocations: revoked},
 		&RevokeList{Revocations: revoked, VerifyKeys: []SeedKey{key}},
 		&RevokeMessage{Revocations: revoked[:0], Switches: []Switch{
@@ -126,7 +127,7 @@ func TestBadBodiesAreRefused(t *testing.T) {
 
 func TestEverySubjectHasAKind(t *testing.T) {
 	for subject, want := range map[string]string{
-		SubjectTrackerBeat: "beat-tracker", SubjectSeedBeat: "beat-seed", SubjectHome(one): "home", SubjectDeliver(one): "tracker-deliver", SubjectAck(one): "ack",
+		SubjectTrackerBeat: "beat-tracker", SubjectSeedBeat: "beat-seed", SubjectHome(one): "home", SubjectDeliver(one): "tracker-deliver", SubjectAck(one): "ack", SubjectProbe(one): "probe",
 		SubjectSeedDeliver(one): "seed-deliver", SubjectRevoke: "revoke", SubjectRevokeList: "revoke-list", "_INBOX.x.y": "answer", "foo": "other",
 	} {
 		if got := Kind(subject); got != want || !slices.Contains(SubjectKinds, got) {

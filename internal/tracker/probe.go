@@ -1,0 +1,47 @@
+package tracker
+
+import (
+	"net/netip"
+
+	"golang.org/x/time/rate"
+
+	"github.com/leeway-video/leeway/internal/wire/bus"
+)
+
+// A tracker sends this many packets a second for all seeds together, and at once. A seed asks for one a second until it had
+// one, so that a fleet that starts has to wait a moment, and what a stolen password of the bus buys is nothing.
+const (
+	probesPerSecond = 10
+	probesAtOnce    = 50
+)
+
+// prober sends packets for seeds that want to know whether they can be reached.
+type prober struct {
+	send func(to netip.AddrPort, key string) error // nil: nobody does
+	pace *rate.Limiter
+}
+
+func newProber(send func(to netip.AddrPort, key string) error) *prober {
+	return &prober{send, rate.NewLimiter(probesPerSecond, probesAtOnce)}
+}
+
+// onProbe sends a packet to where a seed says that it is: one for one that was asked for, shorter than the question, and to no
+// address at which this machine or this network segment would hear it alone.
+func (t *Tracker) onProbe(data []byte, _ func([]byte) error) {
+	var m bus.Probe
+	if t.prober.send == nil || !t.decode(data, &m) || !t.roster.serves(m.Seed) {
+		return
+	}
+	to, err := netip.ParseAddrPort(m.Address)
+	if err != nil || !probed(to.Addr().Unmap()) || !t.prober.pace.AllowN(t.cfg.Now(), 1) {
+		return
+	}
+	if err := t.prober.send(to, m.Key); err != nil {
+		t.cfg.Log.Warn("a seed's address could not be probed", "address", m.Address, "error", err)
+	}
+}
+
+// probed says whether packets are sent to an address.
+func probed(a netip.Addr) bool {
+	return !a.IsLoopback() && !a.IsUnspecified() && !a.IsMulticast() && !a.IsLinkLocalUnicast() && a != netip.AddrFrom4([4]byte{255, 255, 255, 255})
+}
