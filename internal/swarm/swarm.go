@@ -35,8 +35,9 @@ type Member struct {
 	ID      ID
 	Tracker ID // holds the viewer's session
 	Role    string
-	// Group, Address, Subnet and Region are labels to be equal to or not; empty is unknown and equal to nothing.
-	Group, Address, Subnet, Region string
+	// Group, Address, Subnet, Region and Subject (of its token) are labels to be equal to or not; empty is unknown and equal to
+	// nothing.
+	Group, Address, Subnet, Region, Subject string
 
 	RTT       time.Duration // of the session's socket; 0 unknown
 	Range     Range
@@ -47,6 +48,7 @@ type Member struct {
 	Joined    time.Time
 	Seen      time.Time // last join or update
 	Away      bool      // its tracker cannot be reached: it is met again when it is back
+	Banned    time.Time // until then it meets nobody; the swarm's to say
 }
 
 // failedLife is how long a failed pair is remembered after one of the two has left: as long as its session may come back.
@@ -54,6 +56,9 @@ const failedLife = 15 * time.Minute
 
 // maxFailed bounds the failed pairs that a swarm remembers.
 const maxFailed = 1 << 14
+
+// maxMet bounds the encounters that are remembered of a member: nobody can serve so many within Retry.
+const maxMet = 256
 
 // Swarm is the members of one title. The zero value is not usable; New makes one.
 type Swarm struct {
@@ -63,13 +68,19 @@ type Swarm struct {
 	// Counted as members come and go: both are asked for at every message.
 	viewers   int            // members whose role is not off
 	manifests map[string]int // members that name each
+
+	blamed blamed
+	claims claims
 }
 
 type pair struct{ low, high ID }
 
 // New makes an empty swarm.
 func New() *Swarm {
-	return &Swarm{members: map[ID]*Member{}, met: map[ID]map[ID]time.Time{}, failed: map[pair]time.Time{}, manifests: map[string]int{}}
+	return &Swarm{
+		members: map[ID]*Member{}, met: map[ID]map[ID]time.Time{}, failed: map[pair]time.Time{}, manifests: map[string]int{},
+		blamed: newBlamed(), claims: claims{flows: map[flowKey]*flow{}, begun: map[ID]int{}},
+	}
 }
 
 // Len is the number of members.
@@ -100,8 +111,10 @@ func (s *Swarm) Members() iter.Seq[*Member] { return maps.Values(s.members) }
 // Join adds a member or replaces what is known of it.
 func (s *Swarm) Join(m Member) {
 	if old := s.members[m.ID]; old != nil {
-		m.Joined = old.Joined
+		m.Joined, m.Banned = old.Joined, old.Banned
 		s.count(old, -1)
+	} else {
+		m.Banned = s.blamed.until(&m)
 	}
 	s.members[m.ID] = &m
 	s.count(&m, 1)
@@ -116,6 +129,7 @@ func (s *Swarm) Leave(id ID) {
 	if m := s.members[id]; m != nil {
 		s.count(m, -1)
 		delete(s.members, id)
+		s.blamed.leave(m)
 	}
 }
 
@@ -134,6 +148,8 @@ func (s *Swarm) Expire(before, now time.Time) int {
 			delete(s.failed, p)
 		}
 	}
+	s.blamed.expire(now)
+	s.claims.expire(now)
 	return n
 }
 
@@ -158,6 +174,19 @@ func (s *Swarm) introduced(a, b ID, now time.Time) {
 		s.met[a][b] = now
 		a, b = b, a
 	}
+}
+
+// encounters counts those of a member. Where there are many, those that are as good as forgotten go.
+func (s *Swarm) encounters(id ID, now time.Time) int {
+	if len(s.met[id]) >= maxMet {
+		for other, at := range s.met[id] {
+			if now.Sub(at) >= Retry {
+				delete(s.met[id], other)
+				delete(s.met[other], id)
+			}
+		}
+	}
+	return len(s.met[id])
 }
 
 // Manifest is the manifest that most members named, the one named first among equals; empty if nobody named one. One
@@ -188,13 +217,19 @@ func (s *Swarm) Manifest() string {
 // or take anything, are saturated or away, or met the member before are left out.
 func (s *Swarm) Introduce(id ID, n int, now time.Time) []Member {
 	self := s.members[id]
-	if self == nil || self.Role == RoleOff || n <= 0 {
+	if self == nil || self.Role == RoleOff || self.Banned.After(now) {
+		return nil
+	}
+	if n = min(n, maxMet-s.encounters(id, now)); n <= 0 {
 		return nil
 	}
 	met := s.met[id]
 	best := make([]rank, 0, min(n, len(s.members))+1)
 	for _, m := range s.members {
 		if m.ID == id || m.Role == RoleOff || m.Saturated || m.Away || m.Want <= 0 || m.Role == RoleLeech && self.Role == RoleLeech {
+			continue
+		}
+		if m.Banned.After(now) || len(s.met[m.ID]) >= maxMet && s.encounters(m.ID, now) >= maxMet {
 			continue
 		}
 		if at, again := met[m.ID]; again && now.Sub(at) < Retry || len(s.failed) > 0 && s.HasFailed(id, m.ID) {

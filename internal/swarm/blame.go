@@ -1,0 +1,168 @@
+package swarm
+
+import "time"
+
+// Of votes against a peer, and of bans (spec/tracker-protocol.md, "Blame").
+const (
+	BanVotes = 3                // subnets that have to agree: somebody at home has two, one of each family
+	VoteLife = 10 * time.Minute // how long a vote counts
+	BanLife  = 10 * time.Minute
+	MaxVotes = 8 // of one subnet that count at a time: who has few subnets cannot have many peers banned
+	// leftLife is how long votes about a member are taken after it was last seen: who pollutes and goes is gone sooner than reports come.
+	leftLife = 2 * time.Minute
+	maxLeft  = 1 << 12
+	maxBans  = 1 << 12
+)
+
+// Verdict is what became of a vote.
+type Verdict string
+
+// The closed set of verdicts.
+const (
+	Counted  Verdict = "counted"
+	Repeated Verdict = "repeated" // the voter's subnet, or subject, has voted against this peer, or the peer is banned already
+	Spent    Verdict = "spent"    // the voter's subnet has as many votes in force as it may, or the voter is banned
+	Stranger Verdict = "stranger" // one of the two is no member, or nothing is known of where the voter is
+)
+
+// Verdicts lists them.
+var Verdicts = []Verdict{Counted, Repeated, Spent, Stranger}
+
+type vote struct {
+	subnet, subject string
+	at              time.Time
+}
+
+// left is what is remembered of a member that has gone.
+type left struct {
+	address, subject string
+	seen             time.Time
+}
+
+// label is an address or a subject that newcomers are known by.
+type label struct{ kind, value string }
+
+// blamed is who was voted against, and who is banned.
+type blamed struct {
+	votes map[ID][]vote
+	cast  map[string]int // votes in force, by subnet
+	gone  map[ID]left
+	bans  map[ID]time.Time
+	// shunned are addresses and subjects of those who are banned: whoever comes from there while a ban is on is taken for them.
+	shunned map[label]time.Time
+}
+
+func newBlamed() blamed {
+	return blamed{
+		votes: map[ID][]vote{}, cast: map[string]int{}, gone: map[ID]left{}, bans: map[ID]time.Time{}, shunned: map[label]time.Time{},
+	}
+}
+
+// Blame takes in that one member had to ban another. Once as many subnets say so as it takes, the peer meets nobody for a while.
+func (s *Swarm) Blame(voter, target ID, now time.Time) (v Verdict, banned bool) {
+	b, from, about := &s.blamed, s.members[voter], left{}
+	if m := s.members[target]; m != nil {
+		about = left{address: m.Address, subject: m.Subject}
+	} else if l, ok := b.gone[target]; ok {
+		about = l
+	} else {
+		return Stranger, false
+	}
+	switch {
+	case from == nil || from.Subnet == "" || voter == target:
+		return Stranger, false
+	case from.Banned.After(now):
+		return Spent, false
+	case b.bans[target].After(now):
+		return Repeated, false
+	}
+	for _, v := range b.votes[target] {
+		if v.subnet == from.Subnet || v.subject != "" && v.subject == from.Subject {
+			return Repeated, false
+		}
+	}
+	if b.cast[from.Subnet] >= MaxVotes {
+		return Spent, false
+	}
+	b.votes[target] = append(b.votes[target], vote{from.Subnet, from.Subject, now})
+	b.cast[from.Subnet]++
+	if len(b.votes[target]) < BanVotes {
+		return Counted, false
+	}
+	b.forget(target, func(vote) bool { return true })
+	s.ban(target, about, now.Add(BanLife))
+	return Counted, true
+}
+
+func (s *Swarm) ban(target ID, about left, until time.Time) {
+	if len(s.blamed.bans) >= maxBans {
+		return
+	}
+	s.blamed.bans[target] = until
+	for _, l := range []label{{"address", about.address}, {"subject", about.subject}} {
+		if l.value != "" {
+			s.blamed.shunned[l] = until
+		}
+	}
+	for _, m := range s.members {
+		// Neighbors that were there before stay: they have done nothing. A subject is one person.
+		if m.ID == target || about.subject != "" && m.Subject == about.subject {
+			m.Banned = until
+		}
+	}
+}
+
+// until is when the ban ends that a newcomer comes under.
+func (b *blamed) until(m *Member) time.Time {
+	until := b.bans[m.ID]
+	for _, l := range []label{{"address", m.Address}, {"subject", m.Subject}} {
+		if at := b.shunned[l]; l.value != "" && at.After(until) {
+			until = at
+		}
+	}
+	return until
+}
+
+func (b *blamed) leave(m *Member) {
+	if len(b.gone) < maxLeft {
+		b.gone[m.ID] = left{m.Address, m.Subject, m.Seen}
+	}
+}
+
+// forget drops votes against a peer.
+func (b *blamed) forget(target ID, which func(vote) bool) {
+	var kept []vote
+	for _, v := range b.votes[target] {
+		if !which(v) {
+			kept = append(kept, v)
+			continue
+		}
+		if b.cast[v.subnet]--; b.cast[v.subnet] == 0 {
+			delete(b.cast, v.subnet)
+		}
+	}
+	if b.votes[target] = kept; len(kept) == 0 {
+		delete(b.votes, target)
+	}
+}
+
+func (b *blamed) expire(now time.Time) {
+	for target := range b.votes {
+		b.forget(target, func(v vote) bool { return now.Sub(v.at) >= VoteLife })
+	}
+	for id, l := range b.gone {
+		if now.Sub(l.seen) >= leftLife {
+			delete(b.gone, id)
+		}
+	}
+	for id, until := range b.bans {
+		if !until.After(now) {
+			delete(b.bans, id)
+		}
+	}
+	for l, until := range b.shunned {
+		if !until.After(now) {
+			delete(b.shunned, l)
+		}
+	}
+}

@@ -1,0 +1,88 @@
+package swarm
+
+import "time"
+
+const (
+	// ClaimTerm is how long a claim waits for the other side's at least; twice that at most. Reports come every ten seconds.
+	ClaimTerm = 30 * time.Second
+	// maxFlows bounds what is remembered of a swarm, maxBegun what one member brings in in a term: it has two ways to a peer, and two paths.
+	maxFlows = 1 << 17
+	maxBegun = 128
+)
+
+// Bytes are an amount, by the path that they took.
+type Bytes struct{ Direct, Relay int64 }
+
+// flowKey names what goes from one member to another by one path.
+type flowKey struct {
+	from, to ID
+	relay    bool
+}
+
+// flow is what only one side has claimed so far: in this term, and in the one before.
+type flow struct{ sent, received [2]int64 }
+
+// claims are what members say that they sent to each other and received from each other (spec/tracker-protocol.md,
+// "Statistics"). What both say is credited; what one alone says is forgotten after a while.
+type claims struct {
+	flows map[flowKey]*flow
+	begun map[ID]int // flows that each member was the first to claim, in this term
+	term  time.Time  // when this one began
+}
+
+// Claim takes in what a member says that it received from another, and sent to it, and returns what the two now agree on
+// that they did not before.
+func (s *Swarm) Claim(who, other ID, in, out Bytes) (credited Bytes) {
+	_, left := s.blamed.gone[other]
+	if s.members[who] == nil || s.members[other] == nil && !left || who == other {
+		return Bytes{}
+	}
+	c := &s.claims
+	return Bytes{
+		Direct: c.match(who, flowKey{other, who, false}, in.Direct) + c.match(who, flowKey{who, other, false}, out.Direct),
+		Relay:  c.match(who, flowKey{other, who, true}, in.Relay) + c.match(who, flowKey{who, other, true}, out.Relay),
+	}
+}
+
+// match holds one side's claim against what the other has claimed, the oldest first.
+func (c *claims) match(who ID, k flowKey, n int64) (credited int64) {
+	if n <= 0 {
+		return 0
+	}
+	f := c.flows[k]
+	if f == nil {
+		if len(c.flows) >= maxFlows || c.begun[who] >= maxBegun {
+			return 0
+		}
+		c.begun[who]++
+		f = &flow{}
+		c.flows[k] = f
+	}
+	mine, theirs := &f.received, &f.sent
+	if who == k.from {
+		mine, theirs = theirs, mine
+	}
+	for _, term := range [...]int{1, 0} {
+		both := min(n, theirs[term])
+		theirs[term] -= both
+		n -= both
+		credited += both
+	}
+	mine[0] += n
+	return credited
+}
+
+// expire begins another term when the last is over: what was claimed before the last is forgotten.
+func (c *claims) expire(now time.Time) {
+	if now.Sub(c.term) < ClaimTerm {
+		return
+	}
+	c.term = now
+	clear(c.begun)
+	for k, f := range c.flows {
+		f.sent, f.received = [2]int64{0, f.sent[0]}, [2]int64{0, f.received[0]}
+		if *f == (flow{}) {
+			delete(c.flows, k)
+		}
+	}
+}
