@@ -18,6 +18,7 @@ const (
 	maxPatterns = 16
 	maxGroup    = 64 // bytes
 	maxKeyID    = 64
+	maxSubject  = 128 // bytes
 	// maxLife is how far ahead a token's end may be; milliseconds are always further.
 	maxLife = 366 * 24 * time.Hour
 	// clockSkew is forgiven to a signer whose clock is ahead.
@@ -40,10 +41,12 @@ const (
 	NotYet     Reason = "not-yet"
 	Expired    Reason = "expired"
 	OtherTitle Reason = "title" // of a join, or of what the holder of another token watches
+	// OtherSubject is of a token that is to replace another's.
+	OtherSubject Reason = "subject"
 )
 
 // Reasons lists them.
-var Reasons = []Reason{Missing, TooLong, Malformed, Algorithm, UnknownKey, Signature, BadClaims, OtherSite, NotYet, Expired, OtherTitle}
+var Reasons = []Reason{Missing, TooLong, Malformed, Algorithm, UnknownKey, Signature, BadClaims, OtherSite, NotYet, Expired, OtherTitle, OtherSubject}
 
 // TokenError says why a token was refused. Its text quotes nothing of the token.
 type TokenError struct {
@@ -63,6 +66,7 @@ func Refuse(reason Reason, hint, problem string, args ...any) *TokenError {
 // Claims are what a token says. They are true once its signature was checked.
 type Claims struct {
 	Site      string
+	Subject   string   // who holds it, in the backend's words; empty: nobody says
 	Titles    []string // patterns; none: every title
 	Group     string
 	Role      string    // the most that its holder is to others; empty is full
@@ -72,6 +76,7 @@ type Claims struct {
 
 // Grant is what a token allows the session that shows it.
 type Grant struct {
+	Subject string   // empty: nobody says
 	Titles  []string // patterns; none: every title
 	Group   string
 	Role    string // never empty
@@ -87,7 +92,7 @@ func ParseClaims(payload []byte) (Claims, error) {
 	}
 	c := reader{claims: all}
 	out := Claims{
-		Site: c.text("site", 1, 32), Titles: c.patterns("title"), Group: c.text("group", 0, maxGroup), Role: c.text("role", 0, maxGroup),
+		Site: c.text("site", 1, 32), Subject: c.text("sub", 0, maxSubject), Titles: c.patterns("title"), Group: c.text("group", 0, maxGroup), Role: c.text("role", 0, maxGroup),
 		NotBefore: c.time("nbf", false), Expires: c.time("exp", true),
 	}
 	if out.Role != "" && !slices.Contains([]string{site.RoleFull, site.RoleLeech, site.RoleRelayOnly, site.RoleOff}, out.Role) {
@@ -187,7 +192,7 @@ func (c Claims) Grant(on, keyID string, now time.Time) (*Grant, error) {
 	case !now.Before(c.Expires):
 		return nil, Refuse(Expired, "Ask for another one.", "The token has run out.")
 	}
-	g := &Grant{Titles: c.Titles, Group: c.Group, Role: c.Role, KeyID: keyID, Expires: c.Expires}
+	g := &Grant{Subject: c.Subject, Titles: c.Titles, Group: c.Group, Role: c.Role, KeyID: keyID, Expires: c.Expires}
 	if g.Role == "" {
 		g.Role = site.RoleFull
 	}

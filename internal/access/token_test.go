@@ -119,7 +119,7 @@ func FuzzClaims(f *testing.F) {
 			}
 			return
 		}
-		if c.Site == "" || len(c.Group) > maxGroup || len(c.Titles) > maxPatterns || c.Expires.IsZero() {
+		if c.Site == "" || len(c.Subject) > maxSubject || len(c.Group) > maxGroup || len(c.Titles) > maxPatterns || c.Expires.IsZero() {
 			t.Fatalf("%+v", c)
 		}
 		if g, err := c.Grant(c.Site, "k", time.Unix(1_790_000_000, 0)); err == nil && g.Role == "" {

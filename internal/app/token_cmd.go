@@ -112,6 +112,7 @@ type tokenMintCmd struct {
 	Key   string        `help:"File of the key that signs." required:"" placeholder:"FILE"`
 	Site  string        `help:"Name of the site." required:"" placeholder:"NAME"`
 	Title []string      `help:"Title that may be joined; a * at its end stands for any rest. May be repeated; every title when left out." placeholder:"PATTERN" sep:"none"`
+	Sub   string        `help:"Who holds it, in the backend's words: a subject has only so many sessions at a time." placeholder:"NAME"`
 	Group string        `help:"Viewers of one group meet each other first." placeholder:"NAME"`
 	Role  string        `help:"The most that the viewer is to others: full, leech, relay-only, off." placeholder:"ROLE"`
 	Life  time.Duration `help:"For how long it is good." default:"5m"`
@@ -138,7 +139,7 @@ func (c *tokenMintCmd) Run(r *run) error {
 		return &usageError{fmt.Errorf("token mint: %s %w", c.Key, err)}
 	}
 	now := time.Now()
-	claims := access.Claims{Site: c.Site, Titles: c.Title, Group: c.Group, Role: c.Role, Expires: now.Add(c.After + c.Life)}
+	claims := access.Claims{Site: c.Site, Subject: c.Sub, Titles: c.Title, Group: c.Group, Role: c.Role, Expires: now.Add(c.After + c.Life)}
 	if c.After > 0 {
 		claims.NotBefore = now.Add(c.After)
 	}
@@ -193,7 +194,7 @@ func (c *tokenVerifyCmd) Run(r *run) error {
 		titles = []string{"*"}
 	}
 	return printJSON(r, map[string]any{
-		"site": c.Site, "titles": titles, "group": grant.Group, "role": grant.Role, "key_id": grant.KeyID,
+		"site": c.Site, "subject": grant.Subject, "titles": titles, "group": grant.Group, "role": grant.Role, "key_id": grant.KeyID,
 		"expires": grant.Expires.UTC().Format(time.RFC3339), "seconds_left": int(grant.Expires.Sub(now).Seconds()),
 	})
 }

@@ -105,7 +105,7 @@ func Sign(claims access.Claims, key access.Key) (string, error) {
 	if len(claims.Titles) > 0 {
 		all["title"] = claims.Titles
 	}
-	for name, value := range map[string]string{"group": claims.Group, "role": claims.Role} {
+	for name, value := range map[string]string{"sub": claims.Subject, "group": claims.Group, "role": claims.Role} {
 		if value != "" {
 			all[name] = value
 		}
