@@ -124,6 +124,7 @@ func (k *checker) numbers(c *Config) {
 		{"tracker.webtorrent.interval", c.Tracker.WebTorrent.Interval, time.Second},
 		{"tracker.token_grace", c.Tracker.TokenGrace, time.Second},
 		{"tracker.drain_spread", c.Tracker.DrainSpread, time.Millisecond},
+		{"tracker.harm_pause", c.Tracker.HarmPause, time.Minute},
 	} {
 		if d.value < d.least {
 			k.complain(d.key, "%s is below %s", d.value, d.least)

@@ -45,6 +45,7 @@ type TrackerConfig struct {
 	StatsInterval     time.Duration `yaml:"stats_interval"`      // between a viewer's statistics
 	TicketLife        time.Duration `yaml:"ticket_life"`         // in which a lost session can be resumed
 	DrainSpread       time.Duration `yaml:"drain_spread"`        // in which a drain hands viewers over, or they come back
+	HarmPause         time.Duration `yaml:"harm_pause"`          // for which peer delivery is off where it proved to hurt
 	MaxSessions       int           `yaml:"max_sessions"`        // sockets of this tracker
 	MaxSwarms         int           `yaml:"max_swarms"`          // of one session
 	MaxMembers        int           `yaml:"max_members"`         // of one swarm; above it is parted
@@ -173,7 +174,7 @@ func defaults(getenv func(string) string) *Config {
 		Log: LogConfig{Level: "info", Format: "auto"},
 		Tracker: TrackerConfig{
 			Listen: ":8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "tracker"), ProxyHeader: headerXForwardedFor,
-			UpdateInterval: 10 * time.Second, StatsInterval: 10 * time.Second, TicketLife: 10 * time.Minute, DrainSpread: 15 * time.Second,
+			UpdateInterval: 10 * time.Second, StatsInterval: 10 * time.Second, TicketLife: 10 * time.Minute, DrainSpread: 15 * time.Second, HarmPause: 24 * time.Hour,
 			MaxSessions: 20_000, MaxPerAddress: 2000, MaxSwarms: 4, MaxMembers: 2000, MessagesPerSecond: 50, ConnectsPerSecond: 20,
 			CredentialsLife: 10 * time.Minute, TokenGrace: 10 * time.Second,
 			WebTorrent: WebTorrentConfig{Interval: 2 * time.Minute, MaxSwarms: 64},

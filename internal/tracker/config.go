@@ -83,6 +83,7 @@ type Config struct {
 	MessagesPerSecond int           // of one session; 50, with bursts of twice that
 	ConnectsPerSecond int           // of one address; 20, with bursts of five times that
 	DrainSpread       time.Duration // over which a drain hands viewers over; 15 s
+	HarmPause         time.Duration // for which peer delivery is off at a site where it proved to hurt; 24 h
 	WebTorrent        WebTorrent    // off unless asked for
 
 	// Probe sends a packet with a key to where a seed says that it is; nil: nobody can tell seeds whether they are reached.
@@ -105,7 +106,7 @@ func (c *Config) complete() error {
 		d time.Duration
 	}{
 		{&c.UpdateInterval, 10 * time.Second}, {&c.StatsInterval, 10 * time.Second}, {&c.HelloTimeout, 5 * time.Second},
-		{&c.TicketLife, 10 * time.Minute}, {&c.CredentialsLife, 10 * time.Minute}, {&c.TokenGrace, 10 * time.Second}, {&c.BeatEvery, 2 * time.Second}, {&c.DrainSpread, 15 * time.Second},
+		{&c.TicketLife, 10 * time.Minute}, {&c.CredentialsLife, 10 * time.Minute}, {&c.TokenGrace, 10 * time.Second}, {&c.BeatEvery, 2 * time.Second}, {&c.DrainSpread, 15 * time.Second}, {&c.HarmPause, 24 * time.Hour},
 	} {
 		if *d.v == 0 {
 			*d.v = d.d

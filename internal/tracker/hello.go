@@ -68,6 +68,7 @@ func (s *session) welcome(h *signal.Hello) bool {
 			}
 		}
 	}
+	s.fresh = !resumed
 	policy := s.decide()
 	s.ticketed, s.minted = now, now
 	config, err := json.Marshal(s.site.Config())

@@ -5,6 +5,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/courier"
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/trial"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -89,6 +90,8 @@ var (
 	defTarget         = spread("leeway_viewer_target_delay_seconds", "Queue that viewers allow themselves, once a report", 0.015, 0.02, 0.03, 0.04, 0.06)
 	defWindow         = spread("leeway_viewer_window_bytes", "Window of viewers that sent something, once a report", 1200, 5000, 20_000, 80_000, 300_000, 1_200_000, 5_000_000)
 	defPacing         = spread("leeway_viewer_pacing_second_bytes", "Bytes that a viewer's pacing lets go in a second, once a report", 1200, 12_500, 50_000, 125_000, 500_000, 1_250_000, 5_000_000, 12_500_000)
+	defTrialViewers   = def(metric.Counter, "leeway_tracker_trial_viewers_total", "Viewers whose first minutes the trial of their site has counted", site, variant)
+	defTrialEvidence  = def(metric.Gauge, "leeway_tracker_trial_evidence_ratio", "How strongly viewers with peers seem worse off; 1 switches peer delivery off", site, label("outcome", trial.Names[:]))
 	defContradictions = def(metric.Counter, "leeway_viewer_contradictions_total", "Contents that contradict each other under one name", site, label("kind", []string{"origin", "certificates"}))
 	defLinkFailures   = def(metric.Counter, "leeway_viewer_link_failures_total", "Links that never opened", label("reason", signal.FailReasons))
 )
@@ -109,5 +112,6 @@ func Metrics() []*metric.Def {
 		defReceived, defUploaded, defSegments, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
 		defLanes, defPrefetched, defPrefetchWasted, defPromotions, defYields, defSlowdowns, defQueuing, defBase, defTarget, defWindow, defPacing,
 		defPlayedBits, defSwitches, defStartup, defContradictions, defLinkFailures,
+		defTrialViewers, defTrialEvidence,
 	}
 }

@@ -37,6 +37,7 @@ type session struct {
 
 	limiter  *rate.Limiter
 	serial   uint64 // of requests to homes; only Receive
+	fresh    bool   // not resumed, and has joined nothing yet; only Receive
 	bad      int    // malformed so far; only Receive
 	over     int    // refused by the limiter so far; only Receive
 	ticketed time.Time
@@ -52,6 +53,8 @@ type session struct {
 	lapsed   time.Time                   // guarded by mu: when it was told that the token has run out
 	swarms   map[signal.ID]*membership   // guarded by mu
 	known    map[signal.ID]*acquaintance // guarded by mu
+	// What the trial of its site sees of it; nil: nothing, or not any more.
+	watched *watched // guarded by mu
 	// What a report of statistics may exceed the time since the one before.
 	slack   time.Duration // guarded by mu
 	slackAt time.Time     // guarded by mu: when slack was that
@@ -242,6 +245,7 @@ func (s *session) fail(request int, code, message, hint string, retryMs int64) {
 
 // end takes the session out of everything.
 func (s *session) end() {
+	s.unwatch(s.t.cfg.Now(), true)
 	s.t.mu.Lock()
 	current := s.t.sessions[s.id] == s
 	if current {
@@ -266,6 +270,7 @@ func (s *session) end() {
 func (s *session) maintain(now time.Time) {
 	s.lapse(now)
 	s.obey()
+	s.unwatch(now, false)
 	s.mu.Lock()
 	renew := now.Sub(s.ticketed) >= ticketHalf
 	if renew {

@@ -97,13 +97,16 @@ func (s *session) stats(m *signal.Stats) {
 	add(defContradictions, c.count(max(0, m.Contradictions-m.Disputes)), site, "origin")
 	add(defContradictions, c.count(m.Disputes), site, "certificates")
 	add(defStalls, c.count(m.Stalls), site, variant)
-	add(defStallTime, c.seconds(m.StallMs), site, variant)
-	add(defPlayed, c.seconds(m.PlayedMs), site, variant)
+	stalled, played, began := c.seconds(m.StallMs), c.seconds(m.PlayedMs), 0.0
+	add(defStallTime, stalled, site, variant)
+	add(defPlayed, played, site, variant)
 	add(defPlayedBits, 8*c.bytes(m.PlayedBits/8), site, variant)
 	add(defSwitches, c.count(m.Switches), site, variant)
 	if startup {
-		s.t.cfg.Metrics.Observe(defStartup, c.to(m.StartupMs, maxStartup)/1000, site, variant)
+		began = c.to(m.StartupMs, maxStartup) / 1000
+		s.t.cfg.Metrics.Observe(defStartup, began, site, variant)
 	}
+	s.witness(played, stalled, began)
 	if c.cut > 0 {
 		add(defClamped, c.cut)
 	}

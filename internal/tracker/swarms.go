@@ -67,6 +67,7 @@ func (s *session) join(m *signal.Join) {
 		member.home = signal.ID{} // joined again at the next beat
 	}
 	s.mu.Unlock()
+	s.watch(now)
 	joined := &signal.Joined{Request: m.Request, Swarm: id, Viewers: answer.Viewers, Seeds: answer.Seeds}
 	targets := answer.Offers[:min(len(answer.Offers), len(m.Offers))]
 	for i, target := range targets {

@@ -47,6 +47,7 @@ type Tracker struct {
 	guests  guests
 	prober  *prober
 	revoked revocations
+	trials  *trials
 	trust   atomic.Int64 // counts changes of keys and revocations, before sessions are told
 
 	switches switches
@@ -105,6 +106,7 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 	t.roster = newRoster(t.id, cfg)
 	t.home = newHome(t)
 	t.prober = newProber(cfg.Probe)
+	t.trials = newTrials(cfg.Sites)
 	t.courier = newCourier(t)
 	t.guests.own, t.guests.guest, t.guests.stale = map[uint64]*torrentSession{}, map[guestKey]*torrentSession{}, map[signal.ID]time.Time{}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -144,6 +146,7 @@ func (t *Tracker) subscribe(ctx context.Context) error {
 		// them, who would take nothing for an answer.
 		{bus.SubjectRevokeList, t.onRevokeList},
 		{bus.SubjectSeedBeat, t.onSeedBeat},
+		{bus.SubjectTrial, t.onTrial},
 		// The last: a beat heard is answered, and whoever hears that sends members home.
 		{bus.SubjectTrackerBeat, t.onTrackerBeat},
 	} {
@@ -199,6 +202,7 @@ func (t *Tracker) maintain() {
 	t.home.maintain(now)
 	t.courier.Maintain()
 	t.maintainTorrents(now)
+	t.maintainTrials(now)
 	t.shed()
 	t.cfg.Metrics.Set(defTrackers, float64(t.roster.live()))
 	t.repeat(now)

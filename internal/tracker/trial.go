@@ -1,0 +1,322 @@
+package tracker
+
+import (
+	"crypto/sha256"
+	"maps"
+	"math"
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/cluster"
+	"github.com/leeway-video/leeway/internal/metric"
+	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/trial"
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+const (
+	trialSlot  = 10 * time.Second // viewers that joined in the same one are counted at the same moment
+	trialEvery = 10 * time.Second // what is known is told and judged
+	// subnetEvery is how often one viewer of a subnet is observed, in the whole cluster: what one subnet claims in a window cannot
+	// switch a site off.
+	subnetEvery = time.Hour
+	maxSubnets  = 100_000 // that are remembered; beyond, nobody is observed
+)
+
+// trials compare the viewers of each site with its control group.
+type trials struct {
+	mu      sync.Mutex
+	sites   map[string]*siteTrial      // guarded by mu; those that have both groups
+	subnets map[netip.Prefix]time.Time // guarded by mu: when one of it was last taken
+	told    time.Time                  // guarded by mu
+}
+
+// siteTrial is one site's. Guarded by trials.mu.
+type siteTrial struct {
+	permille int
+	home     signal.ID // what the tracker that decides is found by
+	since    time.Time // when the site was last switched: nobody who joined before counts
+	// pending are viewers that were watched to their end and wait for their slot's, so that nobody is counted sooner for what
+	// became of him.
+	pending map[int64]*trial.Counts
+	parts   map[signal.ID]*bus.TrialPart // by tracker, this one among them
+}
+
+// watched is a viewer under observation. Guarded by session.mu.
+type watched struct {
+	joined  time.Time
+	variant trial.Variant
+	seen    trial.Seen
+}
+
+func newTrials(sites []*configured.Site) *trials {
+	t := &trials{sites: map[string]*siteTrial{}, subnets: map[netip.Prefix]time.Time{}}
+	for _, s := range sites {
+		permille := s.Config().Policy.ControlGroupPermille
+		if permille <= 0 || permille >= 1000 {
+			continue
+		}
+		key := sha256.Sum256([]byte("leeway trial " + s.Name()))
+		t.sites[s.Name()] = &siteTrial{permille: permille, home: signal.ID(key[:16]), pending: map[int64]*trial.Counts{}, parts: map[signal.ID]*bus.TrialPart{}}
+	}
+	return t
+}
+
+// watch begins to observe a viewer that has joined its first swarm, unless another of its subnet was taken of late. Nothing of
+// what decides depends on the group that it was drawn into.
+func (s *session) watch(now time.Time) {
+	fresh, policy := s.fresh, s.allowed()
+	s.fresh = false
+	if !fresh || policy.Role == configured.RoleOff || !s.t.trials.takes(s.site.Name(), s.visitor.Address, now, s.t.subnetEvery()) {
+		return
+	}
+	w := &watched{joined: now, variant: trial.Peer}
+	if policy.ControlGroup {
+		w.variant = trial.Control
+	}
+	s.mu.Lock()
+	s.watched = w
+	s.mu.Unlock()
+}
+
+// subnetEvery is how often this tracker takes a viewer of one subnet, who may come to any.
+func (t *Tracker) subnetEvery() time.Duration {
+	return subnetEvery * time.Duration(max(1, t.roster.live()))
+}
+
+func (t *trials) takes(site string, a netip.Addr, now time.Time, every time.Duration) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.sites[site] == nil {
+		return false
+	}
+	net := subnetOf(a)
+	if last, ok := t.subnets[net]; ok && now.Sub(last) < every || !ok && len(t.subnets) >= maxSubnets {
+		return false
+	}
+	t.subnets[net] = now
+	return true
+}
+
+// subnetOf is what counts as one: /24, or /48 in IPv6.
+func subnetOf(a netip.Addr) netip.Prefix {
+	a = a.Unmap()
+	bits := 48
+	if a.Is4() {
+		bits = 24
+	}
+	p, _ := a.Prefix(bits) // an address that is none has the prefix that is none
+	return p
+}
+
+// witness takes over what a watched viewer reports; figures are in seconds and clamped.
+func (s *session) witness(played, stalled, startup float64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.watched == nil {
+		return
+	}
+	seen := &s.watched.seen
+	seen.PlayedMs += int64(played * 1000)
+	seen.StalledMs += int64(stalled * 1000)
+	if seen.StartupMs == 0 {
+		seen.StartupMs = int64(startup * 1000)
+	}
+}
+
+// unwatch ends a viewer's observation when its time is over, or the session is.
+func (s *session) unwatch(now time.Time, ended bool) {
+	s.mu.Lock()
+	w := s.watched
+	over := w != nil && (ended || now.Sub(w.joined) >= trial.Horizon)
+	if over {
+		s.watched = nil
+	}
+	s.mu.Unlock()
+	if !over {
+		return
+	}
+	t := s.t.trials
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	st, slot := t.sites[s.site.Name()], w.joined.UnixMilli()/trialSlot.Milliseconds()
+	if w.joined.Before(st.since) {
+		return
+	}
+	if st.pending[slot] == nil {
+		st.pending[slot] = &trial.Counts{}
+	}
+	st.pending[slot].Observe(w.variant, w.seen)
+}
+
+// maintainTrials counts those whose time is over; now and then it tells others and judges.
+func (t *Tracker) maintainTrials(now time.Time) {
+	every := t.subnetEvery()
+	since := map[string]time.Time{}
+	for _, s := range t.cfg.Sites {
+		_, since[s.Name()] = t.siteSwitch(s.Name())
+	}
+	var tell []*bus.Trial
+	t.trials.mu.Lock()
+	due := now.Sub(t.trials.told) >= trialEvery
+	if due {
+		t.trials.told = now
+		maps.DeleteFunc(t.trials.subnets, func(_ netip.Prefix, last time.Time) bool { return now.Sub(last) >= every })
+	}
+	for site, st := range t.trials.sites {
+		if !st.since.Equal(since[site]) {
+			st.begin(since[site])
+		}
+		for variant, n := range st.count(t.id, now) {
+			if n > 0 {
+				t.cfg.Metrics.Add(defTrialViewers, float64(n), site, metric.Variants[variant])
+			}
+		}
+		if due {
+			st.forget(now)
+			tell = append(tell, st.message(site))
+		}
+	}
+	t.trials.mu.Unlock()
+	for _, m := range tell {
+		if len(m.Parts) > 0 {
+			t.publish(bus.SubjectTrial, m)
+		}
+		t.judge(m, now)
+	}
+}
+
+// begin forgets everything.
+func (st *siteTrial) begin(since time.Time) {
+	st.since = since
+	clear(st.pending)
+	clear(st.parts)
+}
+
+// count moves slots that are over from pending into what this tracker has observed, and returns how many viewers that were, by
+// variant. A slot's last viewer is watched until a horizon after the slot's end, and each session is looked at once a beat.
+func (st *siteTrial) count(self signal.ID, now time.Time) (n [trial.Variants]int64) {
+	for slot, counts := range st.pending {
+		joined := time.UnixMilli(slot * trialSlot.Milliseconds())
+		if now.Before(joined.Add(2*trialSlot + trial.Horizon)) {
+			continue
+		}
+		delete(st.pending, slot)
+		if st.parts[self] == nil {
+			st.parts[self] = &bus.TrialPart{Tracker: self}
+		}
+		for i := range trial.Windows {
+			w := &st.parts[self].Windows[i]
+			switch number := windowOf(i, joined); {
+			case number > w.Number:
+				*w = bus.TrialWindow{Number: number, Counts: *counts}
+			case number == w.Number:
+				w.Counts.Add(counts)
+			}
+		}
+		for v := range n {
+			for _, m := range counts[trial.Failure][v] {
+				n[v] += m
+			}
+		}
+	}
+	return n
+}
+
+func windowOf(i int, at time.Time) int64 { return at.UnixMilli() / trial.Windows[i].Milliseconds() }
+
+// forget drops trackers of which nothing counts any more.
+func (st *siteTrial) forget(now time.Time) {
+	for id, p := range st.parts {
+		over := true
+		for i := range trial.Windows {
+			over = over && p.Windows[i].Number < windowOf(i, now)
+		}
+		if over {
+			delete(st.parts, id)
+		}
+	}
+}
+
+func (st *siteTrial) message(site string) *bus.Trial {
+	m := &bus.Trial{Site: site, Permille: st.permille}
+	if !st.since.IsZero() {
+		m.SinceMs = st.since.UnixMilli()
+	}
+	for _, p := range st.parts {
+		m.Parts = append(m.Parts, *p)
+	}
+	return m
+}
+
+// onTrial hears what others have observed.
+func (t *Tracker) onTrial(data []byte, _ func([]byte) error) {
+	var m bus.Trial
+	if !t.decode(data, &m) {
+		return
+	}
+	t.trials.mu.Lock()
+	defer t.trials.mu.Unlock()
+	st := t.trials.sites[m.Site]
+	if st == nil || st.permille != m.Permille || st.message(m.Site).SinceMs != m.SinceMs {
+		return
+	}
+	for i := range m.Parts {
+		st.hear(&m.Parts[i], t.id)
+	}
+}
+
+// hear keeps the larger of what is known of a tracker and what is said of it: its counts only grow.
+func (st *siteTrial) hear(p *bus.TrialPart, self signal.ID) {
+	have := st.parts[p.Tracker]
+	switch {
+	case p.Tracker == self:
+		return
+	case have == nil && len(st.parts) >= bus.MaxTrialParts-1: // one is this tracker's own
+		return
+	case have == nil:
+		have = &bus.TrialPart{Tracker: p.Tracker}
+		st.parts[p.Tracker] = have
+	}
+	for i := range p.Windows {
+		w, heard := &have.Windows[i], &p.Windows[i]
+		if heard.Number > w.Number || heard.Number == w.Number && heard.Counts.Viewers() > w.Counts.Viewers() {
+			*w = *heard
+		}
+	}
+}
+
+// judge says how strong the evidence is; the site's home, of all trackers the only one, switches peer delivery off where it is
+// strong enough.
+func (t *Tracker) judge(m *bus.Trial, now time.Time) {
+	strongest := [trial.Tests]float64{math.Inf(-1), math.Inf(-1), math.Inf(-1)}
+	for i := range trial.Windows {
+		var all trial.Counts
+		for _, p := range m.Parts {
+			if w := &p.Windows[i]; w.Number == windowOf(i, now) {
+				all.Add(&w.Counts)
+			}
+		}
+		for test, e := range all.Evidence(m.Permille) {
+			strongest[test] = max(strongest[test], e/trial.Threshold)
+		}
+	}
+	for test, e := range strongest {
+		t.cfg.Metrics.Set(defTrialEvidence, e, m.Site, trial.Names[test])
+	}
+	if t.homeOf(t.trials.sites[m.Site].home) != t.id {
+		return
+	}
+	for test, e := range strongest {
+		if e < 1 {
+			continue
+		}
+		t.cfg.Log.Error("viewers with peers are worse off than the control group: peer delivery is switched off", "site", m.Site, "test", trial.Names[test], "evidence", e, "for", t.cfg.HarmPause)
+		if err := t.Switch(m.Site, true, cluster.ByHarm, now.Add(t.cfg.HarmPause)); err != nil {
+			t.cfg.Log.Error("peer delivery not switched off", "site", m.Site, "error", err)
+		}
+		return
+	}
+}

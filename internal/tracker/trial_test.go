@@ -1,0 +1,239 @@
+package tracker
+
+import (
+	"math/rand/v2"
+	"net/netip"
+	"testing"
+	"time"
+
+	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/trial"
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// nowhere takes what the tracker sends.
+type nowhere struct{}
+
+func (nowhere) Write([]byte) error { return nil }
+func (nowhere) Close(int, string)  {}
+
+// onTrialBy is a tracker whose site has a control group of so many.
+func (w *world) onTrialBy(permille int) *node {
+	return w.tracker(func(c *Config) {
+		s, err := configured.New(configured.Config{
+			Name: "demo", Hosts: []string{"video.example.com"}, Policy: configured.Policy{ControlGroupPermille: permille},
+		})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		c.Sites = []*configured.Site{s}
+	})
+}
+
+// say has a session receive a message.
+func (n *node) say(s *session, m signal.Message) {
+	n.world.t.Helper()
+	b, err := signal.Encode(m)
+	if err != nil {
+		n.world.t.Fatal(err)
+	}
+	if !s.Receive(b) {
+		n.world.t.Errorf("%T ended the session", m)
+	}
+}
+
+// audience joins viewers from an address each, of a subnet of its own or all of one.
+func (n *node) audience(first, count int, address func(i int) netip.Addr) (all []*session) {
+	n.world.t.Helper()
+	for i := first; i < first+count; i++ {
+		s := n.enters(address(i), "")
+		n.world.t.Cleanup(func() { s.End(nil) })
+		all = append(all, s)
+	}
+	return all
+}
+
+// enters opens a session and joins the film.
+func (n *node) enters(from netip.Addr, ticket string) *session {
+	n.world.t.Helper()
+	s := n.Accept(nowhere{}, Visitor{Origin: testOrigin, Address: from}).(*session)
+	n.say(s, &signal.Hello{Version: 1, Client: "test/1", Site: "demo", Ticket: ticket})
+	n.say(s, &signal.Join{Title: testTitle, Manifest: testManifest, Role: "full"})
+	return s
+}
+
+func subnetEach(i int) netip.Addr  { return netip.AddrFrom4([4]byte{10, byte(i >> 8), byte(i), 1}) }
+func subnetOfAll(i int) netip.Addr { return netip.AddrFrom4([4]byte{10, 0, 0, byte(i)}) }
+
+// report says a minute of play; those with peers stalled for a part of it.
+func (n *node) report(all []*session, stalled time.Duration) {
+	n.world.t.Helper()
+	for _, s := range all {
+		m := &signal.Stats{Swarm: n.swarmID("demo", testTitle), Interval: 60_000, PlayedMs: 60_000, StartupMs: 400}
+		if !s.allowed().ControlGroup {
+			m.StallMs, m.Stalls = stalled.Milliseconds(), 1
+		}
+		n.say(s, m)
+	}
+}
+
+// isOff has the tracker tell and judge at its next beat, and says what came of the ones before.
+func (n *node) isOff() bool {
+	n.judges()
+	off, _ := n.siteSwitch("demo")
+	return off
+}
+
+func (n *node) judges() {
+	n.trials.mu.Lock()
+	defer n.trials.mu.Unlock()
+	n.trials.told = time.Time{}
+}
+
+func (w *world) counted() float64 {
+	return w.metrics.Value(defTrialViewers, "demo", "peer") + w.metrics.Value(defTrialViewers, "demo", "control")
+}
+
+// over lets the viewers' time pass.
+func (w *world) over(viewers int) {
+	w.t.Helper()
+	w.clock.move(trial.Horizon + 3*trialSlot)
+	eventually(w.t, "everybody is counted", func() bool { return w.counted() == float64(viewers) })
+}
+
+func TestHarmSwitchesASiteOff(t *testing.T) {
+	w := newWorld(t)
+	n := w.onTrialBy(500)
+	all := n.audience(0, 60, subnetEach)
+	w.clock.move(time.Minute)
+	n.report(all, 6*time.Second)
+	w.clock.move(trial.Horizon + 3*trialSlot)
+	eventually(t, "the site is off", n.isOff)
+	v := n.socket()
+	v.send(&signal.Hello{Version: 1, Site: "demo"})
+	if p := expect[*signal.Welcome](v).Policy; p.Role != "off" {
+		t.Errorf("a newcomer may be %s", p.Role)
+	}
+	w.clock.move(n.cfg.HarmPause + time.Second)
+	eventually(t, "the site is on again", func() bool { return !n.isOff() })
+	eventually(t, "and its trial begins anew", func() bool {
+		n.judges()
+		return w.metrics.Value(defTrialEvidence, "demo", "stall") == 0
+	})
+}
+
+func TestAGoodSiteStaysOn(t *testing.T) {
+	w := newWorld(t)
+	n := w.onTrialBy(500)
+	all := n.audience(0, 60, subnetEach)
+	w.clock.move(time.Minute)
+	n.report(all, 0)
+	w.over(60)
+	eventually(t, "the tracker has judged", func() bool {
+		n.judges()
+		return w.metrics.Value(defTrialEvidence, "demo", "stall") != 0
+	})
+	if off, _ := n.siteSwitch("demo"); off {
+		t.Error("switched off without harm")
+	}
+}
+
+// TestOneSubnetCannotSwitchASiteOff: a thousand sockets of one subnet that say the worst are one viewer.
+func TestOneSubnetCannotSwitchASiteOff(t *testing.T) {
+	w := newWorld(t)
+	n := w.onTrialBy(500)
+	all := n.audience(0, 200, subnetOfAll)
+	w.clock.move(time.Minute)
+	n.report(all, time.Minute)
+	w.clock.move(trial.Horizon + 3*trialSlot)
+	eventually(t, "one is counted", func() bool { return w.counted() > 0 })
+	eventually(t, "the tracker has judged", func() bool {
+		n.judges()
+		return w.metrics.Value(defTrialEvidence, "demo", "stall") != 0
+	})
+	if off, _ := n.siteSwitch("demo"); off || w.counted() != 1 {
+		t.Errorf("off: %v; %v viewers were counted", off, w.counted())
+	}
+}
+
+// TestWhoIsObserved: a session that is resumed is not a new viewer, nor is one that leaves and joins again.
+func TestWhoIsObserved(t *testing.T) {
+	w := newWorld(t)
+	n := w.onTrialBy(500)
+	s := n.enters(subnetEach(0), "")
+	n.say(s, &signal.Leave{Swarm: n.swarmID("demo", testTitle)})
+	w.clock.move(2 * subnetEvery)
+	n.say(s, &signal.Join{Title: testTitle, Manifest: testManifest, Role: "full"})
+	again := n.enters(subnetEach(1), s.ticket(w.clock.now()))
+	t.Cleanup(func() { again.End(nil) })
+	s.End(nil)
+	if again.id != s.id || again.watched != nil {
+		t.Errorf("a resumed session is watched: %+v", again.watched)
+	}
+	w.over(1)
+}
+
+// TestTrackersAddUpWhatTheySaw: each has half of the viewers, both know of all, one decides.
+func TestTrackersAddUpWhatTheySaw(t *testing.T) {
+	w := newWorld(t)
+	nodes := []*node{w.onTrialBy(500), w.onTrialBy(500)}
+	for _, n := range nodes {
+		eventually(t, "trackers know each other", func() bool { return n.roster.live() == 2 })
+	}
+	var halves [2][]*session
+	for i, n := range nodes {
+		halves[i] = n.audience(30*i, 30, subnetEach)
+	}
+	w.clock.move(time.Minute)
+	for i, n := range nodes {
+		n.report(halves[i], 6*time.Second)
+	}
+	w.clock.move(trial.Horizon + 3*trialSlot)
+	eventually(t, "the site is off everywhere", func() bool {
+		one, two := nodes[0].isOff(), nodes[1].isOff()
+		return one && two
+	})
+}
+
+// TestHearsayInAnyOrder: what is known of a tracker is the most that was ever said of it.
+func TestHearsayInAnyOrder(t *testing.T) {
+	other := signal.ID{9}
+	var said []*bus.TrialPart
+	for number := range int64(3) {
+		p := bus.TrialPart{Tracker: other}
+		p.Windows[0].Number, p.Windows[1].Number = number, 1
+		for range 4 {
+			p.Windows[0].Counts.Observe(trial.Peer, trial.Seen{PlayedMs: 1})
+			p.Windows[1].Counts.Observe(trial.Control, trial.Seen{PlayedMs: 1})
+			copied := p
+			said = append(said, &copied)
+		}
+	}
+	last := said[len(said)-1]
+	for seed := range uint64(20) {
+		st := &siteTrial{parts: map[signal.ID]*bus.TrialPart{}}
+		r := rand.New(rand.NewPCG(seed, 0))
+		for _, i := range append(r.Perm(len(said)), r.Perm(len(said))...) {
+			st.hear(said[i], signal.ID{1})
+		}
+		if *st.parts[other] != *last {
+			t.Fatalf("order %d ends at %+v", seed, st.parts[other])
+		}
+	}
+}
+
+func TestTrackersBeyondTheBoundAreNotRemembered(t *testing.T) {
+	st := &siteTrial{permille: 30, parts: map[signal.ID]*bus.TrialPart{}}
+	for i := range 2 * bus.MaxTrialParts {
+		st.hear(&bus.TrialPart{Tracker: signal.ID{1, byte(i)}}, signal.ID{1, 200})
+	}
+	st.parts[signal.ID{1, 200}] = &bus.TrialPart{Tracker: signal.ID{1, 200}}
+	if m := st.message("demo"); m.Validate() != nil {
+		t.Errorf("%d parts: %v", len(m.Parts), m.Validate())
+	}
+	st.forget(time.Now())
+	if len(st.parts) != 0 {
+		t.Errorf("%d are left of windows long ago", len(st.parts))
+	}
+}
