@@ -63,6 +63,9 @@ const (
 	OpUpdate = "update"
 	OpLeave  = "leave"
 	OpFailed = "failed" // the link between Session and Peer never opened
+	OpStats  = "stats"  // what Session says of peers
+	OpEnter  = "enter"  // Session is one of the subject's that Swarm stands for
+	OpQuit   = "quit"   // it is not any more
 )
 
 // HomeRequest is what the tracker that holds a session asks of a swarm's home. A request without a reply inbox (a re-join
@@ -83,6 +86,7 @@ type HomeRequest struct {
 	Address  string    `json:"address,omitempty"`  // join: keyed hash, never an address
 	Subnet   string    `json:"subnet,omitempty"`   // join: keyed hash
 	Region   string    `json:"region,omitempty"`   // join: label from configuration
+	Subject  string    `json:"subject,omitempty"`  // join: of the token, keyed hash
 
 	RTTMs     int           `json:"rtt_ms,omitempty"` // of the session's socket; 0 unknown
 	Range     *signal.Range `json:"range,omitempty"`
@@ -92,6 +96,13 @@ type HomeRequest struct {
 	Offers    int           `json:"offers,omitempty"` // join: how many ready offers there are
 	Rejoin    bool          `json:"rejoin,omitempty"` // the viewer did not ask: a join after the home changed, an update as keep-alive with all of a join
 	Peer      signal.ID     `json:"peer,omitzero"`    // failed
+	Claims    []Claim       `json:"claims,omitempty"` // stats
+}
+
+// Claim is what a session says of a peer. Both are members of one swarm, or were a moment ago.
+type Claim struct {
+	Peer signal.ID `json:"peer"`
+	signal.PeerStats
 }
 
 // HomeAnswer answers a HomeRequest.
@@ -103,6 +114,7 @@ type HomeAnswer struct {
 	Unknown bool     `json:"unknown,omitempty"` // update: no such member here; join again
 	Code    string   `json:"code,omitempty"`    // of the error to send, such as swarm-full; empty: done
 	Split   *Part    `json:"split,omitempty"`   // the member belongs there: ask its home
+	Banned  bool     `json:"banned,omitempty"`  // the member meets nobody for a while
 }
 
 // Part is a part of a swarm (cluster.Part).

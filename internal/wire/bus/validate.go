@@ -67,7 +67,9 @@ func (m *HomeRequest) Validate() error {
 			return errNoID
 		}
 		return nil
-	case OpLeave:
+	case OpStats:
+		return validClaims(m.Claims)
+	case OpLeave, OpEnter, OpQuit:
 		return nil
 	}
 	return fmt.Errorf("operation %.16q is unknown", m.Op)
@@ -209,6 +211,23 @@ func (s *Signal) validate() error {
 		return errors.New("an offer or answer lacks its sdp or plan")
 	case s.Kind == "fail" && !slices.Contains(signal.FailReasons, s.Reason):
 		return errors.New("reason is none of the known values")
+	}
+	return nil
+}
+
+func validClaims(claims []Claim) error {
+	if len(claims) > signal.MaxStatPeers {
+		return fmt.Errorf("claims of %d peers; at most %d", len(claims), signal.MaxStatPeers)
+	}
+	for _, c := range claims {
+		if c.Peer.IsZero() {
+			return errNoID
+		}
+		for _, n := range [...]int64{c.In, c.Out, c.RelayIn, c.RelayOut, c.Blame} {
+			if n < 0 || n > signal.MaxInteger {
+				return errors.New("a claim is out of its limits")
+			}
+		}
 	}
 	return nil
 }

@@ -240,7 +240,35 @@ func decodeStats(id int, f fields) Message {
 		PrefetchedBytes: n("prefetched_bytes"), PrefetchWasted: n("prefetch_wasted_bytes"), Promotions: n("promotions"),
 		Stalls: n("stalls"), StallMs: n("stall_ms"), PlayedMs: n("played_ms"), PlayedBits: n("played_bits"), Switches: n("switches"),
 		StartupMs: n("startup_ms"), Contradictions: n("contradictions"), Disputes: n("disputes"), LinkFailures: f.counts("link_failures", FailReasons),
+		Peers: f.peerStats("peers"),
 	}
+}
+
+// peerStats reads what a viewer says of single peers, by their IDs.
+func (f fields) peerStats(name string) map[ID]PeerStats {
+	all, ok := f.object(name, false)
+	if !ok || len(all.members) == 0 {
+		return nil
+	}
+	if len(all.members) > MaxStatPeers {
+		f.fail(name, "has "+strconv.Itoa(len(all.members))+" members; at most "+strconv.Itoa(MaxStatPeers)+" are allowed")
+		return nil
+	}
+	out := make(map[ID]PeerStats, len(all.members))
+	for _, m := range all.members {
+		id, err := ParseID(m.name)
+		if err != nil {
+			f.fail(name, "has a name that is not 128 bit of base64url")
+			return nil
+		}
+		p, ok := f.open(name+".peer", m.value)
+		if !ok {
+			return nil
+		}
+		n := func(name string) int64 { return p.integer(name, false, 0, MaxInteger) }
+		out[id] = PeerStats{In: n("in"), Out: n("out"), RelayIn: n("relay_in"), RelayOut: n("relay_out"), Blame: n("blame")}
+	}
+	return out
 }
 
 func (f fields) pacing(name string) *Pacing {

@@ -215,6 +215,17 @@ type Stats struct {
 	Contradictions  int64            `json:"contradictions,omitempty"`
 	Disputes        int64            `json:"disputes,omitempty"`      // contradictions of two certificates
 	LinkFailures    map[string]int64 `json:"link_failures,omitempty"` // keys FailReasons
+	// Peers are what the viewer says of single peers, who say the same of it or do not.
+	Peers map[ID]PeerStats `json:"peers,omitempty"`
+}
+
+// PeerStats is what a viewer says of one peer.
+type PeerStats struct {
+	In       int64 `json:"in,omitempty"`  // verified bytes from it, direct
+	Out      int64 `json:"out,omitempty"` // bytes to it
+	RelayIn  int64 `json:"relay_in,omitempty"`
+	RelayOut int64 `json:"relay_out,omitempty"`
+	Blame    int64 `json:"blame,omitempty"` // times that it was banned for what it did
 }
 
 // Pacing is how a viewer's sending stands under the law of the background transport; nil where nothing was sent since the
@@ -303,7 +314,7 @@ var (
 	StatBytes   = []string{"origin", "seed", "peer", "peer_relay", "seed_relay"}
 	Codes       = []string{
 		"bad-message", "bad-version", "bad-site", "bad-origin", "bad-token", "token-required", "token-expired", "not-ready",
-		"not-joined", "not-introduced", "bad-title", "rate-limited", "too-many-swarms", "swarm-full", "draining", "overloaded",
+		"not-joined", "not-introduced", "bad-title", "rate-limited", "too-many-swarms", "too-many-sessions", "swarm-full", "draining", "overloaded",
 		"replaced", "internal",
 	}
 )

@@ -40,6 +40,7 @@ const (
 	MaxSaidBytes = 8192 // of each
 	MaxWanted    = 2    // segments that an offer names
 	MaxPeers     = 32   // in one introduction
+	MaxStatPeers = 64   // that one report speaks of
 	MaxSDP       = 16384
 	MaxCandidate = 512
 	MaxMid       = 64
