@@ -308,6 +308,7 @@ func (e *engine) linkEnded(r *remote, reason peer.CloseReason) {
 	}
 	if slices.Contains(blameworthy, reason) && !e.stopped {
 		e.banned[r.id] = true
+		e.ledger.blamed(r.id)
 		e.observer.banned(r.id)
 	}
 	e.certifierGone(r)

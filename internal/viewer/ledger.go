@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"encoding/hex"
 	"maps"
 
 	"github.com/leeway-video/leeway/internal/metric"
@@ -52,7 +53,10 @@ func bump(m *map[string]int64, key string, n int64) {
 }
 
 // received counts verified bytes from a peer.
-func (l *ledger) received(role schedule.Role, path transfer.Path, n int) {
+func (l *ledger) received(from string, role schedule.Role, path transfer.Path, n int) {
+	if role == schedule.Viewer {
+		l.peer(from, func(p *signal.PeerStats) { *either(path, &p.In, &p.RelayIn) += int64(n) })
+	}
 	key := string(FromPeer)
 	if role == schedule.Seed {
 		key = string(FromSeed)
@@ -68,11 +72,40 @@ func (l *ledger) played(n int) {
 	l.both(func(s *signal.Stats) { bump(&s.Bytes, string(FromOrigin), int64(n)) })
 }
 
-func (l *ledger) uploaded(path transfer.Path, lane peer.Lane, n int) {
+func (l *ledger) uploaded(to string, path transfer.Path, lane peer.Lane, n int) {
+	l.peer(to, func(p *signal.PeerStats) { *either(path, &p.Out, &p.RelayOut) += int64(n) })
 	l.both(func(s *signal.Stats) {
 		bump(&s.Uploaded, string(path), int64(n))
 		bump(&s.Lanes, metric.Lanes[lane], int64(n))
 	})
+}
+
+// blamed notes that a peer was banned for what it did.
+func (l *ledger) blamed(id string) { l.peer(id, func(p *signal.PeerStats) { p.Blame++ }) }
+
+// peer notes what is to be said of one peer. Of more than a report has room for the first are told.
+func (l *ledger) peer(id string, f func(*signal.PeerStats)) {
+	var key signal.ID
+	if b, err := hex.DecodeString(id); err != nil || copy(key[:], b) != len(key) {
+		return
+	}
+	if l.delta.Peers == nil {
+		l.delta.Peers = map[signal.ID]signal.PeerStats{}
+	}
+	p, known := l.delta.Peers[key]
+	if !known && len(l.delta.Peers) >= signal.MaxStatPeers {
+		return
+	}
+	f(&p)
+	l.delta.Peers[key] = p
+}
+
+// either is what counts the bytes of a path.
+func either(path transfer.Path, direct, relay *int64) *int64 {
+	if path == transfer.Relay {
+		return relay
+	}
+	return direct
 }
 
 // segment counts a segment that went to the player; reason is empty when every byte came from viewers.

@@ -374,7 +374,7 @@ func (r *remote) ended() {
 // Sent implements transfer.Observer.
 func (r *remote) Sent(lane peer.Lane, n int) {
 	r.uploaded += int64(n)
-	r.e.ledger.uploaded(r.path, lane, n)
+	r.e.ledger.uploaded(r.id, r.path, lane, n)
 }
 
 // Promoted implements transfer.Observer: who asked counts it.

@@ -225,7 +225,7 @@ func (e *engine) accepted(s *seg, n int, data []byte, from *remote, why string) 
 	if from != nil {
 		s.sources[n] = FromPeer
 		from.downloaded += int64(len(data))
-		e.ledger.received(from.role, from.path, len(data))
+		e.ledger.received(from.id, from.role, from.path, len(data))
 		if from.role == schedule.Seed {
 			s.sources[n] = FromSeed
 			if s.pieceReason == "" {

@@ -9,6 +9,7 @@ import { decide } from './schedule/decide.ts';
 import { type Action, defaultPolicy, type Policy, type ScheduleInput } from './schedule/input.ts';
 import { createView } from './schedule/view.ts';
 import { pieceSize, type SiteRules } from './segment/index.ts';
+import { createPeerStats } from './stats/peers.ts';
 import { type AheadRules, createLookAhead } from './transfer/ahead.ts';
 import { createGreeting } from './transfer/greeting.ts';
 import type { Line } from './transfer/line.ts';
@@ -54,6 +55,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
   const segments = createSegments(rules, crypto);
   const peers = new Map<string, Peer>();
   const banned = new Set<string>();
+  const said = createPeerStats();
   /** Segments that are none of the site's. */
   const plain = new Set<Segment>();
   let off: Reason | null = null;
@@ -143,8 +145,8 @@ export const createEngine = (deps: EngineDeps): Engine => {
         const { peer, role } = from.link;
         from.downloaded += data.length;
         stats.received(role, from.link.path(), data.length);
-        if (role === 'seed')
-          s.pieceReason ??= d?.reason === 'near' || d?.reason === 'background' ? 'no-holder' : 'urgent';
+        if (role === 'viewer') said.received(peer, from.link.path(), data.length);
+        else s.pieceReason ??= d?.reason === 'near' || d?.reason === 'background' ? 'no-holder' : 'urgent';
         emit('piece', { peer, role, direction: 'in', bytes: data.length, segment: s.id });
         cancelDownloads((x) => x.segment === s.id && x.piece === n);
         for (const l of s.loads) l.onProgress(Math.min(cache.get(s.id)!.count * pieceSize, c.length), c.length);
@@ -212,6 +214,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       sent(p, bytes, segment) {
         p.uploaded += bytes;
         stats.uploaded(link.path(), bytes);
+        if (link.role === 'viewer') said.sent(other, link.path(), bytes);
         emit('piece', { peer: other, role: link.role, direction: 'out', bytes, segment });
       },
       announcement,
@@ -221,7 +224,10 @@ export const createEngine = (deps: EngineDeps): Engine => {
         changed();
       },
       closed(p, reason, ban) {
-        if (ban) banned.add(other);
+        if (ban) {
+          banned.add(other);
+          said.blamed(other);
+        }
         if (peers.get(other) === p) peers.delete(other);
         vouch.gone(p);
         emit('unlink', { peer: other, role: link.role, reason, banned: ban });
@@ -370,7 +376,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     capacity: line.estimate,
     takeStats(last) {
       if (last) ahead.loseAll();
-      return stats.take();
+      return { ...stats.take(), peers: said.take() };
     },
     snapshot: () => ({
       peers: [...peers.values()].map(snapshotPeer),

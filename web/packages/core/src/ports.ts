@@ -180,6 +180,20 @@ export interface StatsDelta {
   promotions: number;
 }
 
+/** Of single viewers, by their IDs as the tracker spells them; not among totals. */
+export interface PeersDelta {
+  peers?: Record<string, PeerFigures>;
+}
+
+/** What this viewer says of one peer: verified bytes from it, bytes to it, and times that it was banned. */
+export interface PeerFigures {
+  in?: number;
+  out?: number;
+  relay_in?: number;
+  relay_out?: number;
+  blame?: number;
+}
+
 export interface PeerSnapshot {
   peer: string;
   role: PeerRole;
@@ -258,7 +272,7 @@ export interface Engine {
   /** Estimated capacity of the downlink, bits per second. */
   capacity(): number | undefined;
   /** `last`: what was fetched ahead is not going to be played. */
-  takeStats(last?: boolean): StatsDelta;
+  takeStats(last?: boolean): StatsDelta & PeersDelta;
   snapshot(): EngineSnapshot;
   on<K extends keyof EngineEvents>(event: K, f: (detail: EngineEvents[K]) => void): () => void;
   /** Closes links, aborts fetches, forgets pieces. */
