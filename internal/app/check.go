@@ -143,6 +143,7 @@ func (k *checker) numbers(c *Config) {
 		{"tracker.webtorrent.max_swarms", int64(c.Tracker.WebTorrent.MaxSwarms), 1, "swarms"},
 		{"tracker.messages_per_second", int64(c.Tracker.MessagesPerSecond), 1, "messages"},
 		{"tracker.max_per_address", int64(c.Tracker.MaxPerAddress), 1, "sockets"},
+		{"tracker.max_per_subject", int64(c.Tracker.MaxPerSubject), 1, "sessions"},
 		{"tracker.connects_per_second", int64(c.Tracker.ConnectsPerSecond), 1, "connections"},
 		{"seed.memory_bytes", c.Seed.MemoryBytes, 16 << 20, "bytes; 16 MiB hold two segments of the largest size"},
 		{"seed.disk_bytes", c.Seed.DiskBytes, 16 << 20, "bytes; 16 MiB hold two segments of the largest size"},

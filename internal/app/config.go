@@ -52,6 +52,7 @@ type TrackerConfig struct {
 	MessagesPerSecond int           `yaml:"messages_per_second"` // of one session
 	ConnectsPerSecond int           `yaml:"connects_per_second"` // of one address
 	MaxPerAddress     int           `yaml:"max_per_address"`     // sockets of one address
+	MaxPerSubject     int           `yaml:"max_per_subject"`     // sessions of one subject of join tokens, at all trackers
 
 	WebTorrent WebTorrentConfig `yaml:"webtorrent"`
 }
@@ -175,7 +176,7 @@ func defaults(getenv func(string) string) *Config {
 		Tracker: TrackerConfig{
 			Listen: ":8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "tracker"), ProxyHeader: headerXForwardedFor,
 			UpdateInterval: 10 * time.Second, StatsInterval: 10 * time.Second, TicketLife: 10 * time.Minute, DrainSpread: 15 * time.Second, HarmPause: 24 * time.Hour,
-			MaxSessions: 20_000, MaxPerAddress: 2000, MaxSwarms: 4, MaxMembers: 2000, MessagesPerSecond: 50, ConnectsPerSecond: 20,
+			MaxSessions: 20_000, MaxPerAddress: 2000, MaxPerSubject: 16, MaxSwarms: 4, MaxMembers: 2000, MessagesPerSecond: 50, ConnectsPerSecond: 20,
 			CredentialsLife: 10 * time.Minute, TokenGrace: 10 * time.Second,
 			WebTorrent: WebTorrentConfig{Interval: 2 * time.Minute, MaxSwarms: 64},
 		},

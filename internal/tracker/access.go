@@ -81,6 +81,9 @@ func (s *session) refused(err error) (code, message, hint string) {
 // errOtherTitle refuses a token that leaves out what its holder watches.
 var errOtherTitle = access.Refuse(access.OtherTitle, "Ask for a token of this title.", "The token does not cover the title.")
 
+// errOtherSubject refuses a token that is not of whom the session began with: its votes and its place are the subject's.
+var errOtherSubject = access.Refuse(access.OtherSubject, "Open another session for another subject.", "The token is another subject's.")
+
 // mayJoin says whether the session's token covers a title.
 func (s *session) mayJoin(title string) bool {
 	s.mu.Lock()
@@ -123,6 +126,9 @@ func (s *session) renew(m *signal.Token) bool {
 func (s *session) regrant(grant *access.Grant) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if grant.Subject != s.grant.Subject {
+		return errOtherSubject
+	}
 	for _, member := range s.swarms {
 		if !grant.Covers(member.join.Title) {
 			return errOtherTitle

@@ -77,6 +77,7 @@ type Config struct {
 	BeatEvery         time.Duration // 2 s
 	MaxSessions       int           // 20,000; sockets that have none yet count
 	MaxPerAddress     int           // of them from one address; a tenth of MaxSessions, at least 100
+	MaxPerSubject     int           // sessions of one subject of join tokens, at all trackers; 16
 	MaxSwarms         int           // of one session; 4
 	MaxMembers        int           // of a part of a swarm; 2,000
 	MaxHomes          int           // swarms with a home here; 100,000
@@ -116,7 +117,7 @@ func (c *Config) complete() error {
 		v *int
 		d int
 	}{
-		{&c.MaxSessions, 20_000}, {&c.MaxSwarms, 4}, {&c.MaxMembers, 2000}, {&c.MaxHomes, 100_000},
+		{&c.MaxSessions, 20_000}, {&c.MaxPerSubject, 16}, {&c.MaxSwarms, 4}, {&c.MaxMembers, 2000}, {&c.MaxHomes, 100_000},
 		{&c.MessagesPerSecond, 50}, {&c.ConnectsPerSecond, 20},
 	} {
 		if *n.v == 0 {

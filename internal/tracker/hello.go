@@ -77,7 +77,11 @@ func (s *session) welcome(h *signal.Hello) bool {
 		s.t.cfg.Log.Error("site configuration", "site", s.site.Name(), "error", err)
 		return false
 	}
+	if !s.enter(h.Request, now) {
+		return false
+	}
 	if !s.register() {
+		s.quit()
 		return false
 	}
 	ice, expire := s.iceServers(now)

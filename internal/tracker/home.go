@@ -87,6 +87,13 @@ func (h *home) answer(r *bus.HomeRequest) bus.HomeAnswer {
 
 func (h *home) handle(r *bus.HomeRequest) bus.HomeAnswer {
 	now := h.t.cfg.Now()
+	switch r.Op {
+	case bus.OpStats:
+		h.hear(r, now)
+		return bus.HomeAnswer{}
+	case bus.OpEnter, bus.OpQuit:
+		return h.t.subjects.handle(r, h.t.cfg.MaxPerSubject, h.t.cfg.MaxHomes, now)
+	}
 	part := cluster.Part{Number: r.Part, Level: r.Level}
 	key := keyOf(r.Swarm, part)
 	h.mu.Lock()
@@ -204,7 +211,7 @@ func (h *home) join(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnswer
 	}
 	m := swarm.Member{
 		ID: swarm.ID(r.Session), Tracker: swarm.ID(r.Tracker), Role: r.Role, Group: r.Group, Address: r.Address, Subnet: r.Subnet,
-		Region: r.Region, Manifest: r.Manifest, Joined: now,
+		Region: r.Region, Subject: r.Subject, Manifest: r.Manifest, Joined: now,
 	}
 	s.Join(m)
 	s.refresh(r, now)
@@ -215,7 +222,7 @@ func (h *home) join(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnswer
 	if r.Op == bus.OpJoin { // a keep-alive asks for nothing
 		peers = h.introduce(s, r, now)
 	}
-	answer := bus.HomeAnswer{Viewers: s.Viewers(), Seeds: s.seedsMet(r.Session)}
+	answer := bus.HomeAnswer{Viewers: s.Viewers(), Seeds: s.seedsMet(r.Session), Banned: s.banned(r.Session, now)}
 	n := min(r.Offers, len(peers))
 	answer.Offers, answer.Peers = peers[:n], peers[n:]
 	return answer
@@ -232,7 +239,7 @@ func (h *home) update(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnsw
 		return bus.HomeAnswer{Split: to}
 	}
 	s.refresh(r, now)
-	answer := bus.HomeAnswer{Viewers: s.Viewers(), Peers: h.introduce(s, r, now)}
+	answer := bus.HomeAnswer{Viewers: s.Viewers(), Banned: s.banned(r.Session, now), Peers: h.introduce(s, r, now)}
 	answer.Seeds = s.seedsMet(r.Session)
 	return answer
 }
@@ -245,6 +252,10 @@ func (s *housed) refresh(r *bus.HomeRequest, now time.Time) {
 	if r.Range != nil {
 		m.Range = swarm.Range{From: r.Range.From, To: r.Range.To}
 	}
+}
+
+func (s *housed) banned(session signal.ID, now time.Time) bool {
+	return s.Member(swarm.ID(session)).Banned.After(now)
 }
 
 func (s *housed) seedsMet(session signal.ID) int { return len(s.met[session]) }

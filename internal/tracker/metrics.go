@@ -51,6 +51,8 @@ var (
 	defRevocations   = def(metric.Gauge, "leeway_tracker_revocations", "Revocations in force", label("kind", []string{"key", "purge", "tombstone"}))
 	defOff           = def(metric.Gauge, "leeway_tracker_delivery_off", "1 while peer delivery of the site is off for this reason", site, label("reason", offReasons))
 	defClamped       = def(metric.Counter, "leeway_tracker_clamped_total", "Figures of viewers cut to what is possible")
+	defReports       = def(metric.Counter, "leeway_tracker_reports_total", "Viewers' reports of peers that they had to ban", label("outcome", reportOutcomes()))
+	defBans          = def(metric.Counter, "leeway_tracker_bans_total", "Peers that meet nobody for a while, since viewers of several subnets reported them")
 	defHandle        = &metric.Def{
 		Name: "leeway_tracker_handle_seconds", Help: "Time to handle one message", Kind: metric.Histogram,
 		Labels:  []metric.Label{label("type", messageTypes)},
@@ -64,6 +66,7 @@ var (
 	defTorrentRefused  = def(metric.Counter, "leeway_tracker_webtorrent_refused_total", "Its messages that were not acted on", label("code", torrentCodes()))
 
 	defReceived   = def(metric.Counter, "leeway_viewer_received_bytes_total", "Bytes that viewers received, by their own reports", site, source, path, variant)
+	defCredited   = def(metric.Counter, "leeway_viewer_credited_bytes_total", "Bytes from viewer to viewer that both of them report", site, path)
 	defUploaded   = def(metric.Counter, "leeway_viewer_uploaded_bytes_total", "Bytes that viewers sent to others", site, path)
 	defSegments   = def(metric.Counter, "leeway_viewer_segments_total", "Segments by where most of them came from", site, source, variant)
 	defReasons    = def(metric.Counter, "leeway_viewer_segment_reasons_total", "Why a segment was not from a peer", site, label("reason", metric.Reasons))
@@ -107,9 +110,9 @@ func torrentCodes() []string {
 // Metrics lists what the tracker counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
-		defSessions, defSwarms, defMembers, defMessages, defSignaling, defErrors, defRejected, defTokens, defShed, defIntroductions, defSignals, defDeliveries, defMoves, defTrackers, defRevocations, defOff, defClamped, defHandle,
+		defSessions, defSwarms, defMembers, defMessages, defSignaling, defErrors, defRejected, defTokens, defShed, defIntroductions, defSignals, defDeliveries, defMoves, defTrackers, defRevocations, defOff, defClamped, defReports, defBans, defHandle,
 		defTorrentSockets, defTorrentSwarms, defTorrentPeers, defTorrentMessages, defTorrentRefused,
-		defReceived, defUploaded, defSegments, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
+		defReceived, defCredited, defUploaded, defSegments, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
 		defLanes, defPrefetched, defPrefetchWasted, defPromotions, defYields, defSlowdowns, defQueuing, defBase, defTarget, defWindow, defPacing,
 		defPlayedBits, defSwitches, defStartup, defContradictions, defLinkFailures,
 		defTrialViewers, defTrialEvidence,

@@ -42,6 +42,8 @@ type session struct {
 	over     int    // refused by the limiter so far; only Receive
 	ticketed time.Time
 	minted   time.Time // when the credentials for relays were made; as ticketed
+	subject  signal.ID // what the home of its token's subject is found by; zero: there is none. Set before the session is open
+	entered  inside    // there; once the session is open only the ticker
 
 	ruling sync.Mutex // held while a policy is made and said: the last one said is the one that holds
 
@@ -69,6 +71,7 @@ type membership struct {
 	part    cluster.Part // of the swarm
 	stats   time.Time    // of the last report, or of the first join
 	started bool         // its startup delay is known
+	banned  bool         // its home said so last
 	seen    time.Time    // when the home last heard of the member
 }
 
@@ -261,6 +264,7 @@ func (s *session) end() {
 	left := s.swarms
 	s.swarms = map[signal.ID]*membership{}
 	s.mu.Unlock()
+	s.quit()
 	for _, m := range left {
 		s.tellHome(m, &bus.HomeRequest{Op: bus.OpLeave})
 	}
@@ -271,6 +275,7 @@ func (s *session) maintain(now time.Time) {
 	s.lapse(now)
 	s.obey()
 	s.unwatch(now, false)
+	s.stay(now)
 	s.mu.Lock()
 	renew := now.Sub(s.ticketed) >= ticketHalf
 	if renew {

@@ -66,14 +66,17 @@ func (s *session) route(target bus.Target, m *signal.Signal) {
 	s.mu.Lock()
 	member := s.swarms[m.Swarm]
 	var title *bus.Title
+	banned := false
 	if member != nil {
-		out.Part = member.part.Number
+		out.Part, banned = member.part.Number, member.banned
 		title = &bus.Title{
 			Site: member.join.Site, Title: member.join.Title, Manifest: member.join.Manifest, Swarm: m.Swarm, Viewers: max(1, member.viewers),
 		}
 	}
 	s.mu.Unlock()
 	switch {
+	case banned && target.Role == "viewer" && m.Kind == "offer": // to whom it met before the ban
+		s.send(&signal.Signal{Swarm: m.Swarm, From: m.To, Role: target.Role, Link: m.Link, Kind: "fail", Reason: "refused"})
 	case target.Role == "seed" && !s.t.roster.serves(target.Peer):
 		s.t.sendSeedGone(&out)
 	case target.Role == "seed":

@@ -107,6 +107,7 @@ func (s *session) stats(m *signal.Stats) {
 		s.t.cfg.Metrics.Observe(defStartup, began, site, variant)
 	}
 	s.witness(played, stalled, began)
+	s.claim(member, m, c)
 	if c.cut > 0 {
 		add(defClamped, c.cut)
 	}

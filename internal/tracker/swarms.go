@@ -29,7 +29,7 @@ func (s *session) join(m *signal.Join) {
 	id := s.t.swarmID(s.site.Name(), m.Title)
 	r := bus.HomeRequest{
 		Op: bus.OpJoin, Tracker: s.t.id, Session: s.id, Swarm: id, Site: s.site.Name(), Title: m.Title, Manifest: m.Manifest,
-		Group: s.group(), Address: s.t.hashed(s.visitor.Address, 32, 128), Subnet: s.t.hashed(s.visitor.Address, 24, 48), Region: s.visitor.Region,
+		Group: s.group(), Address: s.t.hashed(s.visitor.Address, 32, 128), Subnet: s.t.hashed(s.visitor.Address, 24, 48), Region: s.visitor.Region, Subject: s.subjectHash(),
 		Range: m.Range, Want: m.Want, Offers: len(m.Offers), RTTMs: s.rttMs(),
 	}
 	now := s.t.cfg.Now()
@@ -62,7 +62,7 @@ func (s *session) join(m *signal.Join) {
 		return
 	}
 	s.mu.Lock()
-	member.viewers = answer.Viewers
+	member.viewers, member.banned = answer.Viewers, answer.Banned
 	if !ok {
 		member.home = signal.ID{} // joined again at the next beat
 	}
@@ -162,7 +162,7 @@ func (s *session) update(m *signal.Update) {
 		return
 	}
 	s.mu.Lock()
-	member.viewers = answer.Viewers
+	member.viewers, member.banned = answer.Viewers, answer.Banned
 	s.mu.Unlock()
 	s.introduce(m.Swarm, answer.Peers)
 }
@@ -279,9 +279,5 @@ func (t *Tracker) request(subject string, r, answer bus.Message) error {
 
 // tellHome tells a swarm's home what wants no answer.
 func (s *session) tellHome(member *membership, r *bus.HomeRequest) {
-	if home := s.address(member, r); home != s.t.id {
-		s.t.publish(bus.SubjectHome(home), r)
-		return
-	}
-	s.t.home.answer(r)
+	s.tell(s.address(member, r), r)
 }

@@ -52,6 +52,9 @@ type Tracker struct {
 
 	switches switches
 
+	subjects   subjects
+	subjectKey []byte // of hashes: what a backend calls its viewers stays off the bus
+
 	draining atomic.Bool
 	handing  atomic.Bool  // viewers over, to other trackers
 	turning  atomic.Int64 // sockets that are being told that there is no room
@@ -92,7 +95,7 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 	}
 	t := &Tracker{
 		cfg: cfg, id: newID(), started: cfg.Now(), bus: b, tickets: tickets,
-		swarmKey: cfg.derive("swarms"), addrKey: cfg.derive("addresses"),
+		swarmKey: cfg.derive("swarms"), addrKey: cfg.derive("addresses"), subjectKey: cfg.derive("subjects"),
 		sites: map[string]*configured.Site{}, sessions: map[signal.ID]*session{}, addresses: map[netip.Prefix]*address{},
 		torrentSockets: map[*torrentSession]struct{}{}, hashes: map[webtorrent.ID]struct{}{},
 	}
@@ -107,6 +110,7 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 	t.home = newHome(t)
 	t.prober = newProber(cfg.Probe)
 	t.trials = newTrials(cfg.Sites)
+	t.subjects.sessions = map[signal.ID]map[signal.ID]entry{}
 	t.courier = newCourier(t)
 	t.guests.own, t.guests.guest, t.guests.stale = map[uint64]*torrentSession{}, map[guestKey]*torrentSession{}, map[signal.ID]time.Time{}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -200,6 +204,7 @@ func (t *Tracker) maintain() {
 	now := t.cfg.Now()
 	t.roster.expire(now)
 	t.home.maintain(now)
+	t.subjects.expire(now.Add(-3 * t.cfg.UpdateInterval))
 	t.courier.Maintain()
 	t.maintainTorrents(now)
 	t.maintainTrials(now)
@@ -344,10 +349,15 @@ func (t *Tracker) Rejected(reason string) { t.cfg.Metrics.Add(defRejected, 1, re
 
 // swarmID is computable by trackers only, so that nobody can ask for a swarm without naming its title.
 func (t *Tracker) swarmID(site, title string) signal.ID {
-	h := hmac.New(sha256.New, t.swarmKey)
+	return keyed(t.swarmKey, site, title)
+}
+
+// keyed is an ID of something that a site has, which nobody computes without the key.
+func keyed(key []byte, site, name string) signal.ID {
+	h := hmac.New(sha256.New, key)
 	h.Write([]byte(site))
 	h.Write([]byte{0})
-	h.Write([]byte(title))
+	h.Write([]byte(name))
 	return signal.ID(h.Sum(nil)[:16])
 }
 

@@ -27,6 +27,8 @@ const (
 	testTitle    = "/media/bbb"
 	testManifest = "/media/bbb/master.m3u8"
 	patience     = 10 * time.Second // of a test, for what takes milliseconds
+
+	addressHeader = "X-Test-Address" // where a test's viewer says it is
 )
 
 // clock is tracker time: real time, moved ahead by the test.
@@ -104,7 +106,11 @@ func (w *world) tracker(change func(*Config)) *node {
 		Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, WriteQueue: 256, Refused: tr.Rejected, Crowded: tr.Crowded,
 		CheckOrigin: func(r *http.Request) bool { return tr.AllowsOrigin(r.Header.Get("Origin")) },
 	}, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver {
-		return tr.Accept(c, Visitor{Origin: r.Header.Get("Origin"), Address: netip.MustParseAddrPort(r.RemoteAddr).Addr()})
+		address := netip.MustParseAddrPort(r.RemoteAddr).Addr()
+		if a, err := netip.ParseAddr(r.Header.Get(addressHeader)); err == nil {
+			address = a
+		}
+		return tr.Accept(c, Visitor{Origin: r.Header.Get("Origin"), Address: address})
 	})
 	server := httptest.NewServer(h)
 	w.t.Cleanup(func() {
@@ -207,22 +213,30 @@ type viewer struct {
 }
 
 func (n *node) dial(origin string) (*websocket.Conn, *http.Response, error) {
-	d := websocket.Dialer{Subprotocols: []string{signal.Subprotocol}}
-	return d.Dial(n.url, http.Header{"Origin": {origin}})
+	return n.dialFrom(origin, "")
 }
 
-func (n *node) viewer(ticket string) *viewer {
+func (n *node) dialFrom(origin, address string) (*websocket.Conn, *http.Response, error) {
+	d := websocket.Dialer{Subprotocols: []string{signal.Subprotocol}}
+	return d.Dial(n.url, http.Header{"Origin": {origin}, addressHeader: {address}})
+}
+
+func (n *node) viewer(ticket string) *viewer { return n.viewerFrom("", ticket) }
+
+func (n *node) viewerFrom(address, ticket string) *viewer {
 	n.world.t.Helper()
-	v := n.socket()
+	v := n.socketFrom(address)
 	v.send(&signal.Hello{Version: 1, Client: "test/1", Site: "demo", Ticket: ticket})
 	w := expect[*signal.Welcome](v)
 	v.id, v.ticket = w.Session, w.Ticket
 	return v
 }
 
-func (n *node) socket() *viewer {
+func (n *node) socket() *viewer { return n.socketFrom("") }
+
+func (n *node) socketFrom(address string) *viewer {
 	n.world.t.Helper()
-	ws, r, err := n.dial(testOrigin)
+	ws, r, err := n.dialFrom(testOrigin, address)
 	if err != nil {
 		n.world.t.Fatal(err)
 	}
@@ -254,20 +268,39 @@ func (v *viewer) join() *signal.Joined {
 func expect[M signal.Message](v *viewer) M {
 	v.t.Helper()
 	for {
-		_ = v.ws.SetReadDeadline(time.Now().Add(patience))
-		_, b, err := v.ws.ReadMessage()
+		m, err := v.read()
 		if err != nil {
 			var want M
 			v.t.Fatalf("waiting for %T: %v", want, err)
-		}
-		m, err := signal.Decode(b)
-		if err != nil {
-			v.t.Fatalf("tracker sent %s: %v", b, err)
 		}
 		if m, ok := m.(M); ok {
 			return m
 		}
 	}
+}
+
+// next is what comes next.
+func (v *viewer) next() signal.Message {
+	v.t.Helper()
+	m, err := v.read()
+	if err != nil {
+		v.t.Fatal(err)
+	}
+	return m
+}
+
+func (v *viewer) read() (signal.Message, error) {
+	v.t.Helper()
+	_ = v.ws.SetReadDeadline(time.Now().Add(patience))
+	_, b, err := v.ws.ReadMessage()
+	if err != nil {
+		return nil, err
+	}
+	m, err := signal.Decode(b)
+	if err != nil {
+		v.t.Fatalf("tracker sent %s: %v", b, err)
+	}
+	return m, nil
 }
 
 // closed reads until the socket ends and returns the close code.
