@@ -10,52 +10,124 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 )
 
-func TestAdminPurge(t *testing.T) {
-	var sent bus.RevokeMessage
-	down := false
-	a := &admin{
+// adminPort serves the admin port of a process that knows of no switch yet, and keeps what it said last.
+func adminPort(t *testing.T) (a *admin, sent *bus.RevokeMessage, url string) {
+	t.Helper()
+	sent = &bus.RevokeMessage{}
+	var switches cluster.Switches
+	a = &admin{
 		metrics: http.NotFoundHandler(), ready: func() error { return nil }, sites: []string{"demo"},
 		now: func() time.Time { return time.UnixMilli(1234) }, log: slog.New(slog.DiscardHandler),
 		send: func(subject string, data []byte) error {
-			if down {
-				return errors.New("down")
-			}
 			if subject != bus.SubjectRevoke {
 				t.Errorf("subject %s", subject)
 			}
-			return bus.Decode(data, &sent)
+			*sent = bus.RevokeMessage{}
+			return bus.Decode(data, sent)
+		},
+		switched: func(site string, off bool, until time.Time) []bus.Switch {
+			return bus.Switches(switches.Say(site, off, cluster.ByOperator, until, time.UnixMilli(1234)))
 		},
 	}
 	s := httptest.NewServer(a.mux())
-	defer s.Close()
-	address := strings.TrimPrefix(s.URL, "http://")
+	t.Cleanup(func() {
+		s.Close()
+		http.DefaultClient.CloseIdleConnections()
+	})
+	return a, sent, s.URL
+}
 
-	out, errs, code := leeway(t, nil, "purge", "demo", "/media/x/", "--admin", address)
+// command runs one against an admin port.
+func command(t *testing.T, url string, args ...string) (out, errs string, code int) {
+	t.Helper()
+	return leeway(t, nil, append(args, "--admin", strings.TrimPrefix(url, "http://"))...)
+}
+
+func TestAdminPurge(t *testing.T) {
+	a, sent, url := adminPort(t)
+	out, errs, code := command(t, url, "purge", "demo", "/media/x/")
 	if code != 0 || out != "purged demo /media/x/\n" {
 		t.Fatalf("%d %q %q", code, out, errs)
 	}
 	if len(sent.Revocations) != 1 || sent.Revocations[0].Prefix != "/media/x/" || sent.Revocations[0].MinIssuedAt != 1234 {
 		t.Errorf("sent %+v", sent)
 	}
-	if _, errs, code := leeway(t, nil, "purge", "demmo", "/", "--admin", address); code != 1 || !strings.Contains(errs, `did you mean "demo"`) {
-		t.Errorf("an unknown site: %d %q", code, errs)
+	out, errs, code = command(t, url, "purge", "demo", "/media/x/", "--for", "24h")
+	if code != 0 || out != "purged demo /media/x/, down until 1970-01-02T00:00:01Z\n" {
+		t.Errorf("%d %q %q", code, out, errs)
 	}
-	if _, errs, code := leeway(t, nil, "purge", "demo", "media", "--admin", address); code != 1 || !strings.Contains(errs, "slash") {
-		t.Errorf("a prefix without slash: %d %q", code, errs)
+	if least := sent.Revocations[0].MinIssuedAt; least != 1234+(24*time.Hour+certificate.MaxSkew).Milliseconds() {
+		t.Errorf("a tombstone of %d", least)
 	}
-	down = true
-	if _, errs, code := leeway(t, nil, "purge", "demo", "/", "--admin", address); code != 1 || !strings.Contains(errs, "bus is down") {
+	out, errs, code = command(t, url, "purge", "--key", "0de41a437d6378b6")
+	if code != 0 || out != "revoked key 0de41a437d6378b6\n" || len(sent.Revocations[0].KeyID) != 8 || sent.Revocations[0].Site != "" {
+		t.Errorf("%d %q %q, sent %+v", code, out, errs, sent)
+	}
+	for _, c := range []struct {
+		code int
+		says string
+		args []string
+	}{
+		{1, `did you mean "demo"`, []string{"demmo", "/"}},
+		{1, "slash", []string{"demo", "media"}},
+		{1, "31 days", []string{"demo", "/", "--for", "745h"}},
+		{1, "no key ID", []string{"--key", "0de4"}},
+		{2, "--key ID alone", []string{"demo", "/", "--key", "0de41a437d6378b6"}},
+		{2, "--key ID alone", []string{"demo"}},
+		{2, "a second or more", []string{"demo", "/", "--for", "1ms"}},
+	} {
+		if _, errs, code := command(t, url, append([]string{"purge"}, c.args...)...); code != c.code || !strings.Contains(errs, c.says) {
+			t.Errorf("purge %v: %d %q", c.args, code, errs)
+		}
+	}
+	a.send = func(string, []byte) error { return errors.New("down") }
+	if _, errs, code := command(t, url, "purge", "demo", "/"); code != 1 || !strings.Contains(errs, "bus is down") {
 		t.Errorf("no bus: %d %q", code, errs)
 	}
-	r, err := http.Post(s.URL+"/purge", "text/plain", bytes.NewReader([]byte(`{"site":"demo","prefix":"/"}`)))
-	if err != nil || r.StatusCode != http.StatusUnsupportedMediaType {
-		t.Errorf("a form from a page: %v %v", r, err)
+	for _, path := range []string{"/purge", "/switch"} {
+		r, err := http.Post(url+path, "text/plain", bytes.NewReader([]byte(`{"site":"demo","prefix":"/"}`)))
+		if err != nil || r.StatusCode != http.StatusUnsupportedMediaType {
+			t.Errorf("a form from a page: %v %v", r, err)
+		}
+		_ = r.Body.Close()
 	}
-	_ = r.Body.Close()
-	http.DefaultClient.CloseIdleConnections()
+}
+
+func TestAdminSwitch(t *testing.T) {
+	_, sent, url := adminPort(t)
+	out, errs, code := command(t, url, "switch", "demo", "off")
+	if code != 0 || out != "peer delivery of demo is off\n" {
+		t.Fatalf("%d %q %q", code, out, errs)
+	}
+	if len(sent.Switches) != 1 || sent.Switches[0] != (bus.Switch{Site: "demo", Reason: cluster.ByOperator, Off: true, At: 1234}) {
+		t.Errorf("sent %+v", sent)
+	}
+	out, _, code = command(t, url, "switch", "demo", "off", "--for", "2h")
+	if code != 0 || out != "peer delivery of demo is off until 1970-01-01T02:00:01Z\n" || sent.Switches[0].Until != 1234+7_200_000 {
+		t.Errorf("%d %q, sent %+v", code, out, sent)
+	}
+	out, _, code = command(t, url, "switch", "demo", "on")
+	if code != 0 || out != "peer delivery of demo is on\n" || len(sent.Switches) != len(cluster.SwitchReasons) || sent.Switches[0].Off {
+		t.Errorf("%d %q, sent %+v", code, out, sent)
+	}
+	for _, c := range []struct {
+		code int
+		says string
+		args []string
+	}{
+		{1, `did you mean "demo"`, []string{"demmo", "off"}},
+		{2, "must be one of", []string{"demo", "maybe"}},
+		{2, "with off", []string{"demo", "on", "--for", "1h"}},
+	} {
+		if _, errs, code := command(t, url, append([]string{"switch"}, c.args...)...); code != c.code || !strings.Contains(errs, c.says) {
+			t.Errorf("switch %v: %d %q", c.args, code, errs)
+		}
+	}
 }
 
 func TestAdminHealth(t *testing.T) {

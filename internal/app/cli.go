@@ -21,7 +21,8 @@ type cli struct {
 	Viewer   viewerCmd   `cmd:"" help:"A headless viewer: plays a film through a tracker and says how it went."`
 	Schedule scheduleCmd `cmd:"" help:"Decide again what a viewer recorded."`
 	Token    tokenCmd    `cmd:"" help:"Join tokens: keys, tokens, and what is wrong with one."`
-	Purge    purgeCmd    `cmd:"" help:"Withdraw what was certified below a path."`
+	Purge    purgeCmd    `cmd:"" help:"Withdraw what was certified below a path, or by a key; take a film down."`
+	Switch   switchCmd   `cmd:"" help:"Switch peer delivery of a site off, or on again, for every viewer."`
 	Film     filmCmd     `cmd:"" help:"Prepare the sample film, or one of yours, and print its folder."`
 	Bench    benchCmd    `cmd:"" help:"Measure, and compare with baselines of the same run."`
 	Version  versionCmd  `cmd:"" help:"Print version and build."`

@@ -150,7 +150,7 @@ func TestUsageErrorsSayWhatToTry(t *testing.T) {
 }
 
 func TestHelp(t *testing.T) {
-	for _, command := range []string{"up", "tracker", "seed", "purge", "film", "config check", "config print"} {
+	for _, command := range []string{"up", "tracker", "seed", "purge", "switch", "film", "config check", "config print"} {
 		out, errs, code := leeway(t, nil, append(strings.Fields(command), "--help")...)
 		if code != 0 || !strings.Contains(out, "Examples:\n\n    leeway") {
 			t.Errorf("leeway %s --help: exit code %d, no examples in %q %q", command, code, out, errs)

@@ -87,14 +87,18 @@ func setText(v reflect.Value, text string) error {
 	return yaml.Unmarshal([]byte(text), v.Addr().Interface())
 }
 
+// file is the configuration's; empty: there is none.
+func (r *run) file() string {
+	if r.flags.Config != "" {
+		return r.flags.Config
+	}
+	return r.env.Getenv("LEEWAY_CONFIG")
+}
+
 // load returns the configuration in force: flags over environment over file over defaults.
 func (r *run) load(flags any) (*Config, *slog.Logger, error) {
 	config := defaults(r.env.Getenv)
-	file := r.flags.Config
-	if file == "" {
-		file = r.env.Getenv("LEEWAY_CONFIG")
-	}
-	if file != "" {
+	if file := r.file(); file != "" {
 		if _, err := loadFile(file, config, r.env); err != nil {
 			return nil, nil, &usageError{err}
 		}

@@ -8,7 +8,7 @@ import (
 type seedCmd struct {
 	Listen   *string  `help:"UDP address for viewers; the default is :4600." placeholder:"HOST:PORT" key:"seed.listen"`
 	Announce []string `help:"Where viewers find this seed, when that is not the machine's own address: an address, stun:HOST:PORT to ask a STUN server of yours, node for the Kubernetes node's ExternalIP." placeholder:"ADDRESS" key:"seed.announce"`
-	Admin    *string  `help:"Address of metrics and health." placeholder:"HOST:PORT" key:"seed.admin"`
+	Admin    *string  `help:"Address of metrics, health, purge and switch." placeholder:"HOST:PORT" key:"seed.admin"`
 	DataDir  *string  `help:"Folder of signing key and store." placeholder:"DIR" key:"seed.data_dir"`
 	NATS     *string  `name:"nats" help:"NATS server that joins this seed to trackers." placeholder:"URL" key:"nats.url"`
 }
@@ -43,6 +43,8 @@ func (c *seedCmd) Run(ctx context.Context, r *run) error {
 	if err := s.startSeed(listen, config.Seed.DataDir, false, group.fail); err != nil {
 		return err
 	}
+	path, read := r.sitesFile()
+	s.watchSites(path, config.Sites, read)
 	group.serve("admin", adminPort, s.admin().mux(), nil)
 	log.Info("seed is up", "udp", s.seedAddr, "admin", adminPort.Addr().String(), "sites", s.names)
 	return group.wait(ctx)

@@ -28,6 +28,7 @@ type seedParts struct {
 
 // runningSeed is a seed on its socket. stop drains it and returns when nothing of it is left.
 type runningSeed struct {
+	service *seed.Service
 	address string       // HOST:PORT
 	ready   func() error // says why no viewer is sent to it, or nil
 	stop    func()
@@ -70,7 +71,7 @@ func startSeed(p seedParts) (running *runningSeed, err error) {
 			p.failed(err)
 		}
 	}()
-	return &runningSeed{host.Addr().String(), service.Ready, func() {
+	return &runningSeed{service, host.Addr().String(), service.Ready, func() {
 		cancel()
 		<-done
 		if err := host.Close(); err != nil {

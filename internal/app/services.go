@@ -58,6 +58,7 @@ type services struct {
 	door         func(net.Listener) net.Listener // what admits to the public port; nil without a tracker
 	seedAddr     string                          // HOST:PORT of the UDP socket; empty without a seed
 	seedReady    func() error                    // nil without a seed
+	switchers    []switcher                      // tracker, seed: what knows of switches
 
 	draining atomic.Bool
 	stops    []func() // one a service, run side by side
@@ -103,6 +104,7 @@ func (s *services) startSeed(listen, dataDir string, next bool, failed func(erro
 		return err
 	}
 	s.seedAddr, s.seedReady = running.address, running.ready
+	s.switchers = append(s.switchers, running.service)
 	s.stops = append(s.stops, func() {
 		running.stop()
 		release()
@@ -113,7 +115,7 @@ func (s *services) startSeed(listen, dataDir string, next bool, failed func(erro
 // admin is the admin port of this process.
 func (s *services) admin() *admin {
 	return &admin{
-		metrics: s.registry.Handler(), ready: s.ready, send: s.bus.Send,
+		metrics: s.registry.Handler(), ready: s.ready, send: s.bus.Send, switched: s.statements,
 		sites: s.names, now: time.Now, log: s.log,
 	}
 }

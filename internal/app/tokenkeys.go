@@ -44,6 +44,14 @@ type stamp struct {
 	size int64
 }
 
+func stampOf(path string) (stamp, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return stamp{}, err
+	}
+	return stamp{info.ModTime(), info.Size()}, nil
+}
+
 // openTokenKeys reads the files of all token-only sites, so that what is wrong with them is said at the start.
 func openTokenKeys(sites []*site.Site, log *slog.Logger) (*tokenKeys, error) {
 	t := &tokenKeys{log: log, now: time.Now, files: map[string]*keyFile{}}
@@ -67,11 +75,10 @@ func openTokenKeys(sites []*site.Site, log *slog.Logger) (*tokenKeys, error) {
 
 // read takes the file's keys over if it is another one than the last.
 func (f *keyFile) read() error {
-	info, err := os.Stat(f.path)
+	is, err := stampOf(f.path)
 	if err != nil {
 		return err
 	}
-	is := stamp{info.ModTime(), info.Size()}
 	if is == f.stamp {
 		return nil
 	}

@@ -13,7 +13,7 @@ type trackerCmd struct {
 	Listen     *string  `help:"Address of WebSocket and script." placeholder:"HOST:PORT" key:"tracker.listen"`
 	TLSCert    *string  `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"tracker.cert_file"`
 	TLSKey     *string  `name:"tls-key" help:"Its key." placeholder:"FILE" key:"tracker.key_file"`
-	Admin      *string  `help:"Address of metrics, health and purge." placeholder:"HOST:PORT" key:"tracker.admin"`
+	Admin      *string  `help:"Address of metrics, health, purge and switch." placeholder:"HOST:PORT" key:"tracker.admin"`
 	DataDir    *string  `help:"Folder of the secret, where none is configured." placeholder:"DIR" key:"tracker.data_dir"`
 	WebTorrent []string `name:"webtorrent" help:"Offer the WebTorrent protocol on /announce, for these info_hashes (hex)." placeholder:"HASH" key:"tracker.webtorrent.info_hashes"`
 	NATS       *string  `name:"nats" help:"NATS server that joins this tracker to others; without it the process has its own." placeholder:"URL" key:"nats.url"`
@@ -65,6 +65,8 @@ func (c *trackerCmd) Run(ctx context.Context, r *run) error {
 	if err := s.startTracker(config.Tracker.DataDir); err != nil {
 		return err
 	}
+	path, read := r.sitesFile()
+	s.watchSites(path, config.Sites, read)
 	group.serveTLS("public", s.door(public), publicMux(bundle, s.socket, s.announce, http.HandlerFunc(trackerPage)), nil, certificate)
 	group.serve("admin", adminPort, s.admin().mux(), nil)
 	checkFiles(log, config.Tracker.MaxSessions)

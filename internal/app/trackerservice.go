@@ -75,6 +75,7 @@ func (s *services) startTracker(dataDir string) error {
 	torrents := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return t.AcceptWebTorrent(c, visitor(r)) })
 	s.announce = open.guard(announce(t, torrents))
 	s.trackerReady = t.Ready
+	s.switchers = append(s.switchers, t)
 	s.door = func(l net.Listener) net.Listener {
 		return wsconn.NewDoor(l, wsconn.DoorConfig{
 			MaxOpen: t.Room(), Refused: t.Rejected, Knock: t.Knock, Entered: t.Entered, Slack: wsconn.UsualSlack,

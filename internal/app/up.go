@@ -19,7 +19,7 @@ type upCmd struct {
 	Listen      *string `help:"Address of page, script, tracker and film." placeholder:"HOST:PORT" key:"up.listen"`
 	TLSCert     *string `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"tracker.cert_file"`
 	TLSKey      *string `name:"tls-key" help:"Its key." placeholder:"FILE" key:"tracker.key_file"`
-	Admin       *string `help:"Address of metrics, health and purge." placeholder:"HOST:PORT" key:"up.admin"`
+	Admin       *string `help:"Address of metrics, health, purge and switch." placeholder:"HOST:PORT" key:"up.admin"`
 	SeedListen  *string `help:"UDP address of the seed." placeholder:"HOST:PORT" key:"seed.listen"`
 	DataDir     *string `help:"Folder of keys and the seed's store." placeholder:"DIR" key:"up.data_dir"`
 	Open        *bool   `help:"Let anyone join who can reach the address." key:"up.open"`
@@ -169,7 +169,14 @@ func (u *upRun) startServices(config site.Config, public net.Addr, failed func(e
 		}
 		listen = net.JoinHostPort(host, seedPort)
 	}
-	return s, s.startSeed(listen, filepath.Join(u.config.Up.DataDir, "seed"), true, failed)
+	if err := s.startSeed(listen, filepath.Join(u.config.Up.DataDir, "seed"), true, failed); err != nil {
+		return nil, err
+	}
+	s.watchSites(u.config.Up.Site, []site.Config{config}, func() ([]site.Config, error) {
+		again, err := loadSite(u.config.Up.Site, u.env)
+		return []site.Config{again}, err
+	})
+	return s, nil
 }
 
 // openFilm prepares what the origin serves; nil where up serves somebody's site.

@@ -1,0 +1,57 @@
+package app
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestASiteIsSwitchedInItsFile(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "leeway.yaml")
+	at := time.Now()
+	put := func(text string) {
+		t.Helper()
+		write(t, file, text)
+		at = at.Add(time.Second) // the clock of some file systems is that coarse
+		if err := os.Chtimes(file, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const two = "sites:\n  - name: a\n    hosts: [a.example]\n    off: %\n  - name: b\n    hosts: [b.example]\n"
+	put(strings.Replace(two, "%", "false", 1))
+	r := &run{env: Env{}, flags: &cli{Config: file}}
+	path, read := r.sitesFile()
+	sites, err := read()
+	if err != nil || path != file {
+		t.Fatal(path, err)
+	}
+	var told []string
+	var log bytes.Buffer
+	w := openWatch(path, sites, read, func(site string, off bool) {
+		told = append(told, map[bool]string{true: "off ", false: "on "}[off]+site)
+	}, slog.New(slog.NewTextHandler(&log, nil)))
+	w.look()
+	put(strings.Replace(two, "%", "true", 1))
+	w.look()
+	w.look()
+	put(strings.Replace(two, "%", "perhaps", 1)) // half-written, or wrong
+	w.look()
+	if !strings.Contains(log.String(), "cannot be read again") {
+		t.Errorf("log: %s", &log)
+	}
+	if err := os.Remove(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+		t.Fatal(err)
+	}
+	w.look()
+	put(strings.Replace(two, "%", "false", 1) + "  - name: c\n    hosts: [c.example]\n    off: true\n")
+	w.look()
+	if want := []string{"off a", "on a"}; !slices.Equal(told, want) {
+		t.Errorf("told %v, not %v", told, want)
+	}
+}
