@@ -74,41 +74,48 @@ func (b board) panels() []panel {
 // TestQueriesNameWhatIsExported reads the list of metrics that a test of the services compares with their code.
 func TestQueriesNameWhatIsExported(t *testing.T) {
 	known := metrics(t)
-	dashboardVariables := strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$site", "demo", "$price", "0.02")
 	for _, b := range boards {
 		for _, p := range b.panels() {
-			for _, s := range p.series {
-				expr, err := parser.NewParser(parser.Options{}).ParseExpr(dashboardVariables.Replace(s.expr))
-				if err != nil {
-					t.Errorf("%s: %q: %v", b.uid, p.title, err)
-					continue
-				}
-				available := map[string]bool{"le": true, "instance": true}
-				parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
-					v, ok := n.(*parser.VectorSelector)
-					if !ok {
-						return nil
-					}
-					has, ok := known[v.Name]
-					if !ok {
-						t.Errorf("%s: %q asks for %s, which nobody exports", b.uid, p.title, v.Name)
-					}
-					for l := range has {
-						available[l] = true
-					}
-					for _, m := range v.LabelMatchers {
-						if m.Name != model.MetricNameLabel && !has[m.Name] {
-							t.Errorf("%s: %q: %s has no label %s", b.uid, p.title, v.Name, m.Name)
-						}
-					}
-					return nil
-				})
-				for _, l := range wanted(expr, s.legend) {
-					if !available[l] {
-						t.Errorf("%s: %q: nothing has the label %s", b.uid, p.title, l)
-					}
-				}
+			for _, q := range p.series {
+				asks(t, b.uid+": "+p.title, known, q.expr, q.legend)
 			}
+		}
+	}
+}
+
+var variables = strings.NewReplacer("$__rate_interval", "1m", "$__range", "1h", "$site", "demo", "$price", "0.02")
+
+// asks checks that a query is one, and that what it and its legend name is exported.
+func asks(t *testing.T, who string, known map[string]map[string]bool, query, legend string) {
+	t.Helper()
+	expr, err := parser.NewParser(parser.Options{}).ParseExpr(variables.Replace(query))
+	if err != nil {
+		t.Errorf("%s: %v", who, err)
+		return
+	}
+	available := map[string]bool{"le": true, "instance": true}
+	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+		v, ok := n.(*parser.VectorSelector)
+		if !ok {
+			return nil
+		}
+		has, ok := known[v.Name]
+		if !ok {
+			t.Errorf("%s asks for %s, which nobody exports", who, v.Name)
+		}
+		for l := range has {
+			available[l] = true
+		}
+		for _, m := range v.LabelMatchers {
+			if m.Name != model.MetricNameLabel && !has[m.Name] {
+				t.Errorf("%s: %s has no label %s", who, v.Name, m.Name)
+			}
+		}
+		return nil
+	})
+	for _, l := range wanted(expr, legend) {
+		if !available[l] {
+			t.Errorf("%s: nothing has the label %s", who, l)
 		}
 	}
 }

@@ -56,6 +56,21 @@ var delivery = board{
 			{title: "Switches of rendition", unit: units.Number,
 				about:  "In an hour of play. More than in the control group: the estimate of capacity is unsteady.",
 				series: []series{{`3600 * sum by (variant) (rate(leeway_viewer_switches_total{site=~"$site"}[$__rate_interval])) / sum by (variant) (rate(leeway_viewer_played_seconds_total{site=~"$site"}[$__rate_interval]))`, "{{variant}}"}}},
+			{title: "Evidence of harm", unit: units.PercentUnit, floorless: true,
+				about: "What the trackers make of all this (spec/trial.md): how strongly viewers with peers seem worse off, in stalls, startup, or no picture at all. At 100 % peer delivery is switched off by itself, and LeewayHarm says so; below 0 there is none. From half on, look for what was released today.",
+				series: []series{
+					{`max by (outcome) (leeway_tracker_trial_evidence_ratio{site=~"$site"})`, "{{outcome}}"},
+				}},
+			{title: "Viewers compared", unit: units.Number,
+				about: "In an hour, by group: one of a subnet counts, so they are fewer than viewers. Control near zero with many viewers: raise control_group_permille, or name your proxy in tracker.trusted_proxies.",
+				series: []series{
+					{`3600 * sum by (variant) (rate(leeway_tracker_trial_viewers_total{site=~"$site"}[$__rate_interval]))`, "{{variant}}"},
+				}},
+			{title: "Switched off", unit: units.Number, most: 1,
+				about: "1 while peer delivery of a site is off: by an operator, by the configuration, or for harm. Viewers play from the origin. leeway switch SITE on ends it.",
+				series: []series{
+					{`max by (site, reason) (leeway_tracker_delivery_off{site=~"$site"})`, "{{site}}: {{reason}}"},
+				}},
 			{title: "Wrong bytes", unit: units.BytesPerSecondSI,
 				about:  "Bytes that did not match their certificate; they were not played. A steady trickle is one broken or hostile viewer, who is put out; much of it after a purge or a re-encode under the same URL: purge the path.",
 				series: []series{{`sum(rate(leeway_viewer_rejected_bytes_total{site=~"$site"}[$__rate_interval]))`, ""}}},

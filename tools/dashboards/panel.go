@@ -38,6 +38,7 @@ type panel struct {
 	series             []series
 	most               float64 // end of the axis; 0: as the data have it
 	stacked            bool
+	floorless          bool // values may be below 0
 }
 
 // series is one query. legend may name labels as {{label}}; a panel with one series without labels needs none.
@@ -69,11 +70,14 @@ func (b board) build() (dashboard.Dashboard, error) {
 }
 
 func (p panel) graph() cog.Builder[dashboard.Panel] {
-	g := timeseries.NewPanelBuilder().Title(p.title).Description(p.about).Datasource(source).Unit(p.unit).Min(0).
+	g := timeseries.NewPanelBuilder().Title(p.title).Description(p.about).Datasource(source).Unit(p.unit).
 		Span(panelWidth).Height(panelHeight).FillOpacity(10).ShowPoints(common.VisibilityModeNever).
 		Legend(common.NewVizLegendOptionsBuilder().ShowLegend(len(p.series) > 1 || p.series[0].legend != "").
 			DisplayMode(common.LegendDisplayModeList).Placement(common.LegendPlacementBottom)).
 		Tooltip(common.NewVizTooltipOptionsBuilder().Mode(common.TooltipDisplayModeMulti))
+	if !p.floorless {
+		g.Min(0)
+	}
 	if p.most > 0 {
 		g.Max(p.most)
 	}
