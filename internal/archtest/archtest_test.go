@@ -25,11 +25,11 @@ const module = "github.com/leeway-video/leeway"
 // layers lists the rooms of each layer, lowest first. A package may import its own layer only where sameLayer says so.
 var layers = [][]string{
 	{"site", "segment", "certificate", "swarm", "cluster", "schedule", "ledbat", "access", "trial", "netstat", "metric"},
-	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/arm"},
+	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/arm", "wire/sibling"},
 	{"transfer", "background", "viewer", "courier"},
 	{
 		"tracker", "seed", "relay", "probe", "load",
-		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "promreg", "jwtauth", "plot", "webdist", "netlab",
+		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "plot", "webdist", "netlab",
 	},
 	{"app", "bench"},
 }
@@ -38,7 +38,7 @@ var layers = [][]string{
 var services = []string{"tracker", "seed", "relay", "probe", "load"}
 
 // adapters wrap one dependency each and meet each other only in app.
-var adapters = []string{"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "promreg", "jwtauth", "plot", "webdist"}
+var adapters = []string{"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "plot", "webdist"}
 
 // owners says which room alone may import a dependency, and why.
 var owners = []struct {

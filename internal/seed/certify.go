@@ -38,10 +38,11 @@ type wish struct {
 	payer *account
 }
 
-// flight is one fetch that everybody who wants the segment waits for.
+// flight is one way to a segment that everybody who wants it waits for.
 type flight struct {
 	done    chan struct{}
-	verdict verdict // fixed once done is closed
+	verdict verdict       // fixed once done is closed
+	keep    time.Duration // likewise: how long a verdict without a certificate holds
 }
 
 // failure is a recent verdict without a certificate: the origin is not asked again at once.
@@ -74,9 +75,10 @@ func (s *Service) certify(ctx context.Context, w wish) verdict {
 	now := s.cfg.Now()
 	h := s.store.get(r.id)
 	if h != nil && s.good(h.cert, now) {
-		if h.cert.NotAfter.Sub(now) < h.cert.NotAfter.Sub(h.cert.IssuedAt)/4 {
+		if ending(h.cert, now) {
 			s.fly(w, h) // the old one is good until the new one is there
 		}
+		s.cfg.Metrics.Add(mFetches, 1, w.title.site.name, fetchedCache)
 		return verdict{held: h}
 	}
 	f, known := s.fly(w, h)
@@ -98,39 +100,53 @@ func (s *Service) good(c *certificate.Certificate, now time.Time) bool {
 	return now.Before(c.NotAfter) && !s.revoked.Withdraws(c)
 }
 
-// fly starts the fetch of a segment, or joins the one that is under way. Without a flight the verdict is a recent
-// failure.
+// ending says whether it is time for a new certificate.
+func ending(c *certificate.Certificate, now time.Time) bool {
+	return c.NotAfter.Sub(now) < c.NotAfter.Sub(c.IssuedAt)/4
+}
+
+// fly begins to have a segment for a session, or joins what is under way. Without a flight the verdict is a recent failure.
 func (s *Service) fly(w wish, old *held) (*flight, verdict) {
-	now, r := s.cfg.Now(), w.ref
-	if why, no := s.refuses(w.title.site.name, r.seg.name, now); no {
+	return s.begin(s.flights, w, func(ctx context.Context) (verdict, time.Duration) { return s.bring(ctx, w, old) })
+}
+
+// pull is fly from the origin alone: what an owner does, and who has none. A flight may wait for a sibling that asks this
+// seed, so siblings wait for pulls, which wait for nobody.
+func (s *Service) pull(w wish, old *held) (*flight, verdict) {
+	return s.begin(s.pulls, w, func(ctx context.Context) (verdict, time.Duration) { return s.obtain(ctx, w, old) })
+}
+
+// begin starts a flight among those of one kind, or returns the one that is under way.
+func (s *Service) begin(all map[segment.ID]*flight, w wish, run func(context.Context) (verdict, time.Duration)) (*flight, verdict) {
+	now, id := s.cfg.Now(), w.ref.id
+	if why, no := s.refuses(w.title.site.name, w.ref.seg.name, now); no {
 		return nil, verdict{none: why}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if f := s.flights[r.id]; f != nil {
+	if f := all[id]; f != nil {
 		return f, verdict{}
 	}
-	if f, ok := s.failures[r.id]; ok {
+	if f, ok := s.failures[id]; ok {
 		if now.Before(f.until) {
 			return nil, f.verdict
 		}
-		delete(s.failures, r.id)
+		delete(s.failures, id)
 	}
 	if s.stopping || !s.mayFetch(w.payer) {
 		return nil, verdict{none: peer.NoneBudget}
 	}
 	f := &flight{done: make(chan struct{})}
-	s.flights[r.id] = f
+	all[id] = f
 	s.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(s.ctx, fetchTimeout)
 		defer cancel()
-		v, keep := s.obtain(ctx, w, old)
+		f.verdict, f.keep = run(ctx)
 		s.mu.Lock()
-		delete(s.flights, r.id)
-		if v.held == nil {
-			s.failures[r.id] = failure{v, s.cfg.Now().Add(keep)}
+		delete(all, id)
+		if f.verdict.held == nil {
+			s.failures[id] = failure{f.verdict, s.cfg.Now().Add(f.keep)}
 		}
-		f.verdict = v
 		s.mu.Unlock()
 		close(f.done)
 	})
@@ -243,6 +259,7 @@ func (s *Service) issue(t *title, r *ref, by *signer, issuedAt time.Time, got *F
 		return verdict{none: peer.NoneNotAllowed}, refusedFor
 	}
 	s.cfg.Metrics.Add(mCertificates, 1, t.site.name, "issued")
+	s.cfg.Metrics.Add(mFetches, 1, t.site.name, fetchedOrigin)
 	h := newHeld(r.id, cert, data)
 	if err := s.store.put(h); err != nil {
 		s.cfg.Log.Warn("a segment could not be kept on disk", "error", err)

@@ -38,14 +38,26 @@ type disk struct {
 	limit  int64
 	sink   metric.Sink
 	log    *slog.Logger
-	accept func(*certificate.Certificate) bool // signed by this seed's key and not withdrawn
-	reads  chan struct{}                       // bounds what is read at a time, and with it the memory
+	accept func(*certificate.Certificate) keeping
+	reads  chan struct{} // bounds what is read at a time, and with it the memory
 
 	mu    sync.Mutex
 	bytes int64                        // guarded by mu
 	byID  map[segment.ID]*list.Element // guarded by mu; values are *diskFile
 	order *list.List                   // guarded by mu; front is the most recent
 }
+
+// keeping is what becomes of a file by its certificate.
+type keeping int
+
+const (
+	bad     keeping = iota // withdrawn, or signed by nobody who is known to: the file is dropped
+	unknown                // of a key that is not known, perhaps not yet: siblings say theirs when they beat
+	good
+)
+
+// errUnknown is what a file is whose certificate cannot be verified now.
+var errUnknown = errors.New("certificate is of an unknown key")
 
 type diskFile struct {
 	id   segment.ID
@@ -54,7 +66,7 @@ type diskFile struct {
 }
 
 // openDisk indexes what an earlier run left; content is verified when it is loaded.
-func openDisk(dir string, limit int64, accept func(*certificate.Certificate) bool, sink metric.Sink, log *slog.Logger) (*disk, error) {
+func openDisk(dir string, limit int64, accept func(*certificate.Certificate) keeping, sink metric.Sink, log *slog.Logger) (*disk, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("seed: store: %w", err)
 	}
@@ -171,6 +183,9 @@ func (d *disk) load(id segment.ID) *held {
 		d.log.Warn("a file of the store could not be read", "error", err)
 		return nil // it may be sound: what is missing may be a file descriptor
 	}
+	if errors.Is(err, errUnknown) {
+		return nil
+	}
 	if err != nil {
 		d.log.Warn("a file of the store was dropped", "file", f.name, "error", err)
 		d.sink.Add(mCorrupt, 1)
@@ -215,10 +230,14 @@ func (d *disk) verify(id segment.ID, b []byte) (*held, error) {
 		return nil, errors.New("certificate is of another segment")
 	case !slices.Equal(certificate.DigestPieces(data), cert.Digests):
 		return nil, errors.New("pieces do not match the certificate")
-	case !d.accept(cert):
-		return nil, errors.New("certificate is withdrawn or of another key")
 	}
-	return newHeld(id, cert, data), nil
+	switch d.accept(cert) {
+	case good:
+		return newHeld(id, cert, data), nil
+	case unknown:
+		return nil, errUnknown
+	}
+	return nil, errors.New("certificate is withdrawn or badly signed")
 }
 
 // withdraw deletes files whose certificate is revoked; only their heads are read.

@@ -112,7 +112,12 @@ func newShelf(t testing.TB) *shelf {
 
 func (s *shelf) open(t testing.TB, memory, onDisk int64) *store {
 	t.Helper()
-	d, err := openDisk(s.dir, onDisk, func(c *certificate.Certificate) bool { return !s.deny(c) }, s.rec, slog.New(slog.DiscardHandler))
+	d, err := openDisk(s.dir, onDisk, func(c *certificate.Certificate) keeping {
+		if s.deny(c) {
+			return bad
+		}
+		return good
+	}, s.rec, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
 	}

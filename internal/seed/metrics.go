@@ -65,6 +65,26 @@ var (
 	mSlowdowns = &metric.Def{Name: "leeway_seed_slowdowns_total", Help: "Slowdowns, in which the own queue drains", Kind: metric.Counter}
 )
 
+// Where a segment came from that a viewer wanted.
+const (
+	fetchedCache   = "cache"
+	fetchedSibling = "sibling"
+	fetchedOrigin  = "origin"
+)
+
+// The metrics of a fleet.
+var (
+	mFleet   = &metric.Def{Name: "leeway_seed_fleet_size", Help: "Seeds of the fleet that live and can be asked, this one among them", Kind: metric.Gauge}
+	mFetches = &metric.Def{Name: "leeway_seed_fetches_total", Help: "Certified segments had for viewers and siblings, by where from", Kind: metric.Counter,
+		Labels: []metric.Label{metric.Site(), {Name: "from", Values: []string{fetchedOrigin, fetchedSibling, fetchedCache}}}}
+	mSiblingRequests = &metric.Def{Name: "leeway_seed_sibling_requests_total", Help: "Questions to siblings by what came of them", Kind: metric.Counter,
+		Labels: []metric.Label{{Name: "outcome", Values: values(SiblingOutcomes)}}}
+	mSiblingBytes = &metric.Def{Name: "leeway_seed_sibling_bytes_total", Help: "Bytes of segments and certificates between siblings", Kind: metric.Counter,
+		Labels: []metric.Label{{Name: "direction", Values: []string{"in", "out"}}}}
+	mSiblingTime = &metric.Def{Name: "leeway_seed_sibling_seconds", Help: "Time from the question until a sibling's segment is there", Kind: metric.Histogram,
+		Buckets: []float64{0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3}}
+)
+
 // measured is what the law said when it was last looked at.
 type measured struct {
 	sent  int64
@@ -92,6 +112,7 @@ func Metrics() []*metric.Def {
 	return []*metric.Def{
 		mLinks, mReached, mTitles, mSent, mOriginBytes, mOriginRequests, mCertificates, mContradictions, mRequests,
 		mStoreBytes, mEvictions, mCorrupt, mRefusals, mSocket, mSignals, mClosed,
+		mFleet, mFetches, mSiblingRequests, mSiblingBytes, mSiblingTime,
 		mLane, mPromotions, mQueuing, mBase, mTarget, mWindow, mPacing, mYields, mSlowdowns,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/courier"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/bus"
@@ -24,6 +25,7 @@ func (s *Service) beat(gone bool) {
 	now := s.cfg.Now()
 	s.mu.Lock()
 	load, draining, signer := 1000*len(s.viewers)/s.cfg.MaxLinks, s.stopping || !s.outside.isReached(), s.signer
+	signs := !s.revoked.Withdraws(&certificate.Certificate{KeyID: signer.id})
 	s.mu.Unlock()
 	s.budgets.Lock()
 	load = min(max(load, s.scope.load(now)), 1000)
@@ -33,6 +35,9 @@ func (s *Service) beat(gone bool) {
 		m.Sites = append(m.Sites, name)
 	}
 	m.VerifyKeys = []bus.SeedKey{{VerifyKey: signal.VerifyKey{KeyID: signer.id[:], Alg: 1, Key: signer.point}, Sites: m.Sites}}
+	if f := s.cfg.Fleet; f != nil && signs {
+		m.Fleet = &bus.SeedFleet{ID: f.ID[:], Address: f.Address.String()}
+	}
 	s.publish(bus.SubjectSeedBeat, m)
 }
 
@@ -158,7 +163,7 @@ func (s *Service) named(m *bus.Title) (t *title, full bool) {
 	if t.site != site {
 		return nil, false
 	}
-	t.name(m.Viewers)
+	t.name(m.Viewers, m.Seeds)
 	return t, false
 }
 

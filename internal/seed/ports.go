@@ -119,6 +119,8 @@ type Config struct {
 	// Outside is where viewers are told that the seed is, and Bell hears who reaches it there; without them nobody asks.
 	Outside []netip.AddrPort
 	Bell    Doorbell
+	// Fleet joins the seed with others; nil: it is alone.
+	Fleet *Fleet
 	// SocketRead and SocketWrite are the socket's buffer sizes, for the metrics.
 	SocketRead, SocketWrite int
 	Metrics                 metric.Sink
@@ -153,7 +155,7 @@ func (c *Config) complete() error {
 	return nil
 }
 
-func setDefault[T int | int64 | float64](v *T, d T) {
+func setDefault[T int | int64 | float64 | time.Duration](v *T, d T) {
 	if *v == 0 {
 		*v = d
 	}

@@ -48,6 +48,7 @@ func (s *Service) learnRevocations(ctx context.Context) {
 		}
 		if err == nil {
 			cancel()
+			s.learnKeys(m.VerifyKeys, s.cfg.Now())
 			s.revoke(m.Revocations, m.Switches)
 			return
 		}
@@ -130,6 +131,9 @@ func withhold(viewers []*viewer, gone ...segment.ID) {
 // the bus is trusted with it: who trusts its machine no more takes it off the bus.
 func (s *Service) rotate() {
 	fresh, err := makeSigner(s.cfg.DataDir)
+	if err == nil {
+		err = s.verifiers.own(certificate.VerifyKey{KeyID: fresh.id, Key: fresh.point, Sites: slices.Collect(maps.Keys(s.sites))})
+	}
 	if err != nil {
 		s.cfg.Log.Error("this seed's signing key is revoked and no other could be made: it certifies nothing", "error", err)
 		return

@@ -30,22 +30,25 @@ const (
 
 // Service is one seed. New makes it, Run works it until its context ends.
 type Service struct {
-	cfg      Config
-	bus      Bus
-	links    Links
-	id       signal.ID
-	sites    map[string]*siteState
-	store    *store
-	uploader *transfer.Uploader
-	scope    *scope
-	budgets  sync.Mutex
-	accounts map[accountID]*account // guarded by budgets
-	courier  *courier.Courier[*bus.Signal, *bus.SeedDelivery]
-	keeping  sync.Mutex // held while revocations are written to disk
-	outside  *reach
-	wg       sync.WaitGroup
-	ctx      context.Context // of the flights; ends with Run
-	stop     context.CancelFunc
+	cfg       Config
+	bus       Bus
+	links     Links
+	id        signal.ID
+	sites     map[string]*siteState
+	store     *store
+	verifiers *verifiers
+	uploader  *transfer.Uploader
+	scope     *scope
+	budgets   sync.Mutex
+	accounts  map[accountID]*account // guarded by budgets
+	courier   *courier.Courier[*bus.Signal, *bus.SeedDelivery]
+	fleet     *fleet
+	asking    chan struct{} // bounds the questions to siblings
+	outside   *reach
+	keeping   sync.Mutex // held while revocations are written to disk
+	wg        sync.WaitGroup
+	ctx       context.Context // of the flights; ends with Run
+	stop      context.CancelFunc
 
 	mu         sync.Mutex
 	stopping   bool                     // guarded by mu: nothing new begins
@@ -57,7 +60,8 @@ type Service struct {
 	switches   cluster.Switches         // guarded by mu
 	configured map[string]bool          // guarded by mu: sites that the configuration has off
 	newcomers  bool                     // guarded by mu: trackers were heard of that may not know what is revoked
-	flights    map[segment.ID]*flight   // guarded by mu
+	flights    map[segment.ID]*flight   // guarded by mu: for viewers, wherever a segment comes from
+	pulls      map[segment.ID]*flight   // guarded by mu: from the origin
 	failures   map[segment.ID]failure   // guarded by mu
 	ledger     map[segment.ID]issued    // guarded by mu
 }
@@ -85,13 +89,15 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 		cfg: cfg, bus: b, links: links, signer: signer, configured: map[string]bool{},
 		sites: map[string]*siteState{}, uploader: transfer.NewUploader(cfg.Now), scope: newScope("seed", cfg.Rate, cfg.BytesDaily),
 		accounts: map[accountID]*account{}, titles: map[peer.ID]*title{}, viewers: map[signal.ID]*viewer{}, trackers: map[signal.ID]time.Time{},
-		revoked: &certificate.Revocations{}, flights: map[segment.ID]*flight{}, failures: map[segment.ID]failure{}, ledger: map[segment.ID]issued{},
+		verifiers: newVerifiers(), asking: make(chan struct{}, maxAsking),
+		revoked: &certificate.Revocations{}, flights: map[segment.ID]*flight{}, pulls: map[segment.ID]*flight{}, failures: map[segment.ID]failure{}, ledger: map[segment.ID]issued{},
 	}
 	s.uploader.Background = background.NewSender(ledbat.Config{}, cfg.Now)
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	if _, err := rand.Read(s.id[:]); err != nil {
 		return nil, fmt.Errorf("seed: make an ID: %w", err)
 	}
+	s.fleet = newFleet(cfg.Fleet, s.id)
 	s.courier = s.newCourier()
 	s.outside = newReach(cfg.Outside, cfg.Bell)
 	var names []string
@@ -107,27 +113,15 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 		return nil, err
 	}
 	if s.revoked.Withdraws(&certificate.Certificate{KeyID: signer.id}) {
-		if s.signer, err = makeSigner(cfg.DataDir); err != nil {
+		if signer, err = makeSigner(cfg.DataDir); err != nil {
 			return nil, err
 		}
+		s.signer = signer
 	}
-	accept := func(c *certificate.Certificate) bool {
-		s.mu.Lock()
-		signer := s.signer
-		s.mu.Unlock()
-		keys, err := certificate.NewKeySet(certificate.VerifyKey{KeyID: signer.id, Key: signer.point, Sites: names})
-		if err != nil {
-			return false // no sites
-		}
-		// An expired certificate still says which validator the bytes had: they may turn out unchanged. One from the future says
-		// that this machine does not know the time yet.
-		switch certificate.OutcomeOf(keys.Verify(c, c.Site, c.Name, cfg.Now(), nil)) {
-		case certificate.Valid, certificate.Expired, certificate.FromTheFuture:
-			return !s.withdraws(c)
-		}
-		return false
+	if err := s.verifiers.own(certificate.VerifyKey{KeyID: signer.id, Key: signer.point, Sites: names}); err != nil {
+		return nil, fmt.Errorf("seed: signing key: %w", err)
 	}
-	d, err := openDisk(filepath.Join(cfg.DataDir, "segments"), cfg.DiskBytes, accept, cfg.Metrics, cfg.Log)
+	d, err := openDisk(filepath.Join(cfg.DataDir, "segments"), cfg.DiskBytes, s.judge, cfg.Metrics, cfg.Log)
 	if err != nil {
 		return nil, err
 	}
@@ -135,6 +129,20 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 	cfg.Metrics.Set(mSocket, float64(cfg.SocketRead), "read")
 	cfg.Metrics.Set(mSocket, float64(cfg.SocketWrite), "write")
 	return s, nil
+}
+
+// judge says what becomes of a certificate of the store. An expired one still says which validator the bytes had: they may
+// turn out unchanged. One from the future says that this machine does not know the time yet.
+func (s *Service) judge(c *certificate.Certificate) keeping {
+	switch s.verifiers.verify(c, c.Site, c.Name, s.cfg.Now()) {
+	case certificate.Valid, certificate.Expired, certificate.FromTheFuture:
+		if !s.withdraws(c) {
+			return good
+		}
+	case certificate.UnknownKey:
+		return unknown
+	}
+	return bad
 }
 
 // ID is the seed's peer ID, new at each start.
@@ -189,6 +197,7 @@ func (s *Service) Run(ctx context.Context) error {
 	}()
 	for subject, f := range map[string]func([]byte){
 		bus.SubjectSeedDeliver(s.id): s.deliver, bus.SubjectRevoke: s.onRevoke, bus.SubjectTrackerBeat: s.onTrackerBeat,
+		bus.SubjectSeedBeat:  s.onSeedBeat,
 		bus.SubjectAck(s.id): s.onAck,
 	} {
 		cancel, err := s.bus.Subscribe(subject, func(_ string, data []byte, _ func([]byte) error) { f(data) })
@@ -237,6 +246,7 @@ func (s *Service) drain() {
 		t.cancel()
 	}
 	s.mu.Unlock()
+	s.fleet.drain()
 	s.beat(false)
 	s.stop()
 	for _, v := range viewers {
@@ -294,6 +304,7 @@ func (s *Service) tick() {
 	s.sayAgain()
 	s.courier.Maintain()
 	s.cfg.Metrics.Set(mTitles, float64(titles))
+	s.cfg.Metrics.Set(mFleet, float64(s.fleet.expire(now)))
 	s.forgetAccounts(now)
 	for _, v := range viewers {
 		v.tick()

@@ -10,6 +10,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 const (
@@ -35,6 +36,7 @@ type title struct {
 	mu      sync.Mutex
 	viewers int                 // guarded by mu
 	named   time.Time           // guarded by mu: when a tracker last named it
+	seeds   []signal.ID         // guarded by mu: that serve the swarm, this one among them; nil: nobody said
 	bitrate int64               // guarded by mu: highest, bits/s; 0 unknown
 	order   map[string]*listing // guarded by mu: by path of the playlist
 	refs    map[segment.ID]*ref // guarded by mu; the refs are immutable
@@ -315,11 +317,22 @@ func (t *title) audience() int {
 	return t.viewers
 }
 
-func (t *title) name(viewers int) {
+// name notes that a tracker wants the title. Offers name it too, without saying who serves it.
+func (t *title) name(viewers int, seeds []signal.ID) {
 	now := t.service.cfg.Now()
 	t.mu.Lock()
 	t.viewers, t.named = viewers, now
+	if seeds != nil {
+		t.seeds = seeds
+	}
 	t.mu.Unlock()
+}
+
+// listedSeeds are those that serve the swarm, as its home last said.
+func (t *title) listedSeeds() []signal.ID {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.seeds
 }
 
 func (t *title) empty() bool {

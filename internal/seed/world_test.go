@@ -214,8 +214,14 @@ func newWorld(t *testing.T, o *origin, change func(*site.Config, *seed.Config)) 
 	t.Helper()
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+	return newWorldOn(t, &memoryBus{}, signal.ID{1}, o, change)
+}
+
+// newWorldOn is a world on a bus that others may be on, with a tracker of its own.
+func newWorldOn(t *testing.T, b *memoryBus, tracker signal.ID, o *origin, change func(*site.Config, *seed.Config)) *world {
+	t.Helper()
 	w := &world{
-		t: t, bus: &memoryBus{}, origin: o, metrics: &metric.Recorder{}, tracker: signal.ID{1}, swarm: signal.ID{2},
+		t: t, bus: b, origin: o, metrics: &metric.Recorder{}, tracker: tracker, swarm: signal.ID{2},
 		viewers: map[signal.ID]*viewer{}, keys: make(chan bus.SeedBeat, 4096),
 	}
 	siteConfig := site.Config{Name: "demo", Hosts: []string{"video.example.com"}, FetchBase: o.URL + "/vod", Policy: site.Policy{CertifyFrom: 1}}

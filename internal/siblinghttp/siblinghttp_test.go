@@ -1,0 +1,303 @@
+package siblinghttp
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/leeway-video/leeway/internal/seed"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/sibling"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+const patience = 20 * time.Second
+
+var (
+	asker, asked = signal.ID{1}, signal.ID{2}
+	loopback     = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
+	one          = sibling.Question{Segment: segment.ID{3}, Swarm: signal.ID{4}}
+)
+
+func secret(t *testing.T, text string) *sibling.Secret {
+	t.Helper()
+	s, err := sibling.NewSecret(strings.Repeat(text, 8))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// answerer is a seed that says what the test has it say.
+type answerer struct {
+	answer func(ctx context.Context, q sibling.Question) *sibling.Answer
+	sent   atomic.Int64
+}
+
+func (a *answerer) Answer(ctx context.Context, q sibling.Question) *sibling.Answer {
+	return a.answer(ctx, q)
+}
+func (a *answerer) Answered(n int) { a.sent.Add(int64(n)) }
+
+// world is a seed's port on loopback and another that asks it.
+type world struct {
+	client  *Client
+	handler *Handler
+	to      seed.Sibling
+	seed    *answerer
+}
+
+func newWorld(t *testing.T, answer func(context.Context, sibling.Question) *sibling.Answer) *world {
+	t.Helper()
+	before := goleak.IgnoreCurrent()
+	t.Cleanup(func() { goleak.VerifyNone(t, before) })
+	w := &world{client: NewClient(Config{Secret: secret(t, "ours"), Allow: loopback, Silence: patience}), seed: &answerer{answer: answer}}
+	w.handler = NewHandler(secret(t, "ours"), asked, w.seed, time.Now, slog.New(slog.DiscardHandler))
+	w.to = serve(t, w.handler)
+	t.Cleanup(w.client.Close)
+	return w
+}
+
+func serve(t *testing.T, h http.Handler) seed.Sibling {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	return seed.Sibling{ID: asked, Address: netip.MustParseAddrPort(s.Listener.Addr().String())}
+}
+
+func (w *world) ask(t *testing.T, to seed.Sibling, q sibling.Question) (*sibling.Answer, seed.SiblingOutcome) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	return w.askIn(ctx, to, q)
+}
+
+func (w *world) askIn(ctx context.Context, to seed.Sibling, q sibling.Question) (*sibling.Answer, seed.SiblingOutcome) {
+	a, err := w.client.Ask(ctx, asker, to, q, func([]byte, int) error { return nil })
+	var failed *seed.SiblingError
+	if errors.As(err, &failed) {
+		return nil, failed.Outcome
+	}
+	return a, seed.SiblingOK
+}
+
+func TestASegmentComesAsItIs(t *testing.T) {
+	data := bytes.Repeat([]byte("segment "), 1<<17)
+	content := sibling.Content{9}
+	w := newWorld(t, func(_ context.Context, q sibling.Question) *sibling.Answer {
+		switch {
+		case q.Held:
+			return &sibling.Answer{None: peer.NoneUnknown}
+		case q.Have != nil && *q.Have == content:
+			return &sibling.Answer{Certificate: []byte("certificate")}
+		}
+		return &sibling.Answer{Certificate: []byte("certificate"), Data: data}
+	})
+	a, o := w.ask(t, w.to, one)
+	if o != seed.SiblingOK || !bytes.Equal(a.Data, data) || string(a.Certificate) != "certificate" {
+		t.Fatalf("%s: %d bytes", o, len(a.Data))
+	}
+	if a, o := w.ask(t, w.to, sibling.Question{Segment: one.Segment, Swarm: one.Swarm, Held: true}); o != seed.SiblingOK || a.Certificate != nil || a.None != peer.NoneUnknown {
+		t.Errorf("not held: %s, %+v", o, a)
+	}
+	if a, o := w.ask(t, w.to, sibling.Question{Segment: one.Segment, Swarm: one.Swarm, Have: &content}); o != seed.SiblingOK || len(a.Data) != 0 || a.Certificate == nil {
+		t.Errorf("held already: %s, %+v", o, a)
+	}
+	if n := w.seed.sent.Load(); n < int64(len(data)) {
+		t.Errorf("%d bytes were counted", n)
+	}
+}
+
+// TestAtWorkIsNotSilent: an answer that takes its time comes, and nobody takes the sibling for dead meanwhile.
+func TestAtWorkIsNotSilent(t *testing.T) {
+	release := make(chan struct{})
+	w := newWorld(t, func(context.Context, sibling.Question) *sibling.Answer {
+		<-release
+		return &sibling.Answer{Certificate: []byte("certificate"), Data: []byte("data")}
+	})
+	w.client.silence, w.handler.every = 2*time.Second, 10*time.Millisecond
+	time.AfterFunc(w.client.silence+w.client.silence/4, func() { close(release) })
+	if a, o := w.ask(t, w.to, one); o != seed.SiblingOK || string(a.Data) != "data" {
+		t.Errorf("%s: %+v", o, a)
+	}
+}
+
+func TestWhoWorksTooLongIsSlow(t *testing.T) {
+	gone := make(chan struct{})
+	w := newWorld(t, func(ctx context.Context, _ sibling.Question) *sibling.Answer {
+		<-ctx.Done()
+		close(gone)
+		return &sibling.Answer{None: peer.NoneOrigin}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	if _, o := w.askIn(ctx, w.to, one); o != seed.SiblingSlow {
+		t.Errorf("slow: %s", o)
+	}
+	select {
+	case <-gone:
+	case <-time.After(patience):
+		t.Error("who is asked goes on with what nobody waits for")
+	}
+}
+
+// TestWhoIsNoSiblingIsFoundOut: whatever answers at the address, it is no seed of the fleet that is there and well.
+func TestWhoIsNoSiblingIsFoundOut(t *testing.T) {
+	w := newWorld(t, nil)
+	hang := make(chan struct{})
+	t.Cleanup(func() { close(hang) })
+	half := append((&sibling.Answer{Certificate: []byte("certificate"), Data: make([]byte, 1000)}).Head(), 1, 2, 3)
+	for name, c := range map[string]struct {
+		handler http.HandlerFunc
+		want    seed.SiblingOutcome
+	}{
+		"silent": {func(_ http.ResponseWriter, r *http.Request) {
+			select {
+			case <-hang:
+			case <-r.Context().Done():
+			}
+		}, seed.SiblingUnreachable},
+		"silent in the middle": {func(w http.ResponseWriter, r *http.Request) {
+			_, _ = w.Write(half)
+			_ = http.NewResponseController(w).Flush()
+			select {
+			case <-hang:
+			case <-r.Context().Done():
+			}
+		}, seed.SiblingUnreachable},
+		"breaks off":      {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(half); panic(http.ErrAbortHandler) }, seed.SiblingUnreachable},
+		"ends early":      {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(half) }, seed.SiblingUnreachable},
+		"says nothing":    {func(http.ResponseWriter, *http.Request) {}, seed.SiblingUnreachable},
+		"something else":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, seed.SiblingInvalid},
+		"another's place": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, seed.SiblingUnreachable},
+		"busy":            {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, seed.SiblingRefused},
+		"leads away": {func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
+		}, seed.SiblingUnreachable},
+	} {
+		w.client.silence = patience
+		if strings.HasPrefix(name, "silent") {
+			w.client.silence = 100 * time.Millisecond
+		}
+		if _, o := w.ask(t, serve(t, c.handler), one); o != c.want {
+			t.Errorf("%s: %s, want %s", name, o, c.want)
+		}
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := seed.Sibling{ID: asked, Address: netip.MustParseAddrPort(l.Addr().String())}
+	_ = l.Close()
+	if _, o := w.ask(t, nobody, one); o != seed.SiblingUnreachable {
+		t.Errorf("nobody there: %s", o)
+	}
+}
+
+// TestAddressesOutsideTheClusterAreNotAsked: the bus says where siblings are, and who reaches the bus could name any address.
+func TestAddressesOutsideTheClusterAreNotAsked(t *testing.T) {
+	usually := NewClient(Config{Secret: secret(t, "ours")})
+	everywhere := NewClient(Config{Secret: secret(t, "ours"), Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}})
+	for at, want := range map[string]struct{ usual, all bool }{
+		"10.1.2.3:4602": {true, true}, "192.168.1.1:4602": {true, true}, "[fd00::7]:4602": {true, true}, "[::ffff:10.1.2.3]:4602": {true, true},
+		"127.0.0.1:4602": {false, true}, "8.8.8.8:80": {false, true}, "[2001:db8::1]:80": {false, true},
+		"169.254.169.254:80": {}, "[fe80::1]:80": {}, "[fd00:ec2::254]:80": {}, "[::ffff:169.254.169.254]:80": {}, "100.100.100.200:80": {}, "10.1.2.3:0": {},
+	} {
+		a := netip.MustParseAddrPort(at)
+		if usually.allows(a) != want.usual || everywhere.allows(a) != want.all {
+			t.Errorf("%s: %t by default, %t where all are listed", at, usually.allows(a), everywhere.allows(a))
+		}
+	}
+	var connected atomic.Int32
+	to := serve(t, http.HandlerFunc(func(http.ResponseWriter, *http.Request) { connected.Add(1) }))
+	if _, err := usually.Ask(t.Context(), asker, to, one, nil); err == nil || connected.Load() != 0 {
+		t.Errorf("loopback was asked: %v", err)
+	}
+}
+
+// TestStrangersLearnNothing: a request without the secret, for another seed or another path is the same to who sends it.
+func TestStrangersLearnNothing(t *testing.T) {
+	w := newWorld(t, func(context.Context, sibling.Question) *sibling.Answer {
+		t.Error("a stranger was answered")
+		return &sibling.Answer{}
+	})
+	theirs := NewClient(Config{Secret: secret(t, "else"), Allow: loopback})
+	defer theirs.Close()
+	late := NewClient(Config{Secret: secret(t, "ours"), Allow: loopback, Now: func() time.Time { return time.Now().Add(-time.Hour) }})
+	defer late.Close()
+	for name, c := range map[string]*Client{"another secret": theirs, "another hour": late} {
+		if _, err := c.Ask(t.Context(), asker, w.to, one, nil); err == nil {
+			t.Errorf("%s: answered", name)
+		}
+	}
+	if _, o := w.ask(t, seed.Sibling{ID: signal.ID{7}, Address: w.to.Address}, one); o != seed.SiblingUnreachable {
+		t.Errorf("another seed's question: %s", o)
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	signed := secret(t, "ours")
+	for target, want := range map[string]int{
+		"/": 401, one.Target(): 401, "/leeway/v1/segments/../../../etc/passwd": 401,
+		"signed /": 404, "signed " + sibling.Path + "..%2f..%2fetc%2fpasswd?swarm=" + asker.Hex(): 404, "signed POST " + one.Target(): 401,
+	} {
+		rest, ours := strings.CutPrefix(target, "signed ")
+		rest, post := strings.CutPrefix(rest, "POST ")
+		req, err := http.NewRequestWithContext(t.Context(), map[bool]string{false: "GET", true: "POST"}[post], "http://"+w.to.Address.String()+rest, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ours {
+			req.Header.Set("Authorization", signed.Sign(asker, asked, req.URL.RequestURI(), time.Now()))
+		}
+		resp, err := client.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = resp.Body.Close()
+		if resp.StatusCode != want {
+			t.Errorf("%s: status %d, want %d", target, resp.StatusCode, want)
+		}
+	}
+}
+
+// TestQuestionsAreBounded: above so many at a time who asks is told to help itself.
+func TestQuestionsAreBounded(t *testing.T) {
+	release := make(chan struct{})
+	begun := make(chan struct{}, maxAnswers)
+	w := newWorld(t, func(context.Context, sibling.Question) *sibling.Answer {
+		begun <- struct{}{}
+		<-release
+		return &sibling.Answer{None: peer.NoneOrigin}
+	})
+	outcomes := make(chan seed.SiblingOutcome, maxAnswers)
+	for range maxAnswers {
+		go func() {
+			_, o := w.askIn(context.Background(), w.to, one)
+			outcomes <- o
+		}()
+	}
+	for range maxAnswers {
+		<-begun
+	}
+	if _, o := w.ask(t, w.to, one); o != seed.SiblingRefused {
+		t.Errorf("one too many: %s", o)
+	}
+	close(release)
+	for range maxAnswers {
+		if o := <-outcomes; o != seed.SiblingOK {
+			t.Errorf("one of those before: %s", o)
+		}
+	}
+}
