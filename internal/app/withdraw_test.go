@@ -20,8 +20,8 @@ import (
 	"github.com/leeway-video/leeway/internal/viewer"
 )
 
-// fleet is two trackers and a seed on one bus, each a run of its command, and an origin.
-type fleet struct {
+// replicas are two trackers and a seed on one bus, each a run of its command, and an origin.
+type replicas struct {
 	t        *testing.T
 	film     string // URL of the manifest
 	trackers [2]struct{ public, admin string }
@@ -30,11 +30,11 @@ type fleet struct {
 	stops    []func() error
 }
 
-func startFleet(t *testing.T, film string) *fleet {
+func startReplicas(t *testing.T, film string) *replicas {
 	t.Helper()
 	origin := httptest.NewServer(http.FileServer(http.Dir(film)))
 	t.Cleanup(origin.Close)
-	f := &fleet{t: t, film: origin.URL + "/master.m3u8", seed: freeAddress(t), seedDir: filepath.Join(t.TempDir(), "seed")}
+	f := &replicas{t: t, film: origin.URL + "/master.m3u8", seed: freeAddress(t), seedDir: filepath.Join(t.TempDir(), "seed")}
 	dir, bus := t.TempDir(), freeAddress(t)
 	config := func(name string, more map[string]any) string {
 		more["sites"] = []any{map[string]any{
@@ -70,7 +70,7 @@ func startFleet(t *testing.T, film string) *fleet {
 }
 
 // stop ends the processes, the one with the bus last.
-func (f *fleet) stop() {
+func (f *replicas) stop() {
 	for i := len(f.stops) - 1; i >= 0; i-- {
 		if err := f.stops[i](); err != nil {
 			f.t.Error(err)
@@ -79,7 +79,7 @@ func (f *fleet) stop() {
 	f.stops = nil
 }
 
-func (f *fleet) viewer(tracker int) *headless.Viewer {
+func (f *replicas) viewer(tracker int) *headless.Viewer {
 	f.t.Helper()
 	v, err := headless.Start(viewer.Config{
 		URL: f.film, Tracker: "ws://" + f.trackers[tracker].public + "/", Origin: strings.TrimSuffix(f.film, "/master.m3u8"), JoinAfter: -1, Speed: 2, Buffer: 3 * time.Second,
@@ -92,7 +92,7 @@ func (f *fleet) viewer(tracker int) *headless.Viewer {
 }
 
 // does runs a command against an admin port.
-func (f *fleet) does(admin string, args ...string) {
+func (f *replicas) does(admin string, args ...string) {
 	f.t.Helper()
 	if _, errs, code := leeway(f.t, nil, append(args, "--admin", admin)...); code != 0 {
 		f.t.Fatalf("%v: %d %s", args, code, errs)
@@ -100,7 +100,7 @@ func (f *fleet) does(admin string, args ...string) {
 }
 
 // until waits for what others bring about.
-func (f *fleet) until(what string, ok func() bool) {
+func (f *replicas) until(what string, ok func() bool) {
 	f.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
@@ -114,7 +114,7 @@ func (f *fleet) until(what string, ok func() bool) {
 }
 
 // key is the seed's, by its folder.
-func (f *fleet) key() string {
+func (f *replicas) key() string {
 	f.t.Helper()
 	text, err := os.ReadFile(filepath.Join(f.seedDir, "seed-key.pem"))
 	if err != nil {
@@ -139,7 +139,7 @@ func fromOthers(v *headless.Viewer) int64 {
 func TestWhatIsWithdrawnIsWithdrawnEverywhere(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) })
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	f := startFleet(t, noisyFilm(t, 240, 20_000))
+	f := startReplicas(t, noisyFilm(t, 240, 20_000))
 	one := f.viewer(0)
 	f.until("the first viewer has something from the seed", func() bool { return fromOthers(one) > 0 })
 	two := f.viewer(1)
