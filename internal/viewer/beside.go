@@ -8,6 +8,7 @@ const (
 	packetBytes = 1156 // of a message in a packet
 	sackBytes   = 47   // half a packet that has nothing but an acknowledgement in it
 	ackAround   = 100  // what is around a message of the ack channel
+	tcpPart     = 44   // of what comes by TCP: 66 bytes for two packets of 1,448
 )
 
 // acking is a link whose acks the law of the host hears of.
@@ -26,3 +27,6 @@ func (a acking) SendAck(message []byte) {
 func (e *engine) acknowledged(n int) {
 	e.uploader.Background.Beside((n + packetBytes - 1) / packetBytes * sackBytes)
 }
+
+// fetched has it hear what it costs to take n bytes of the origin.
+func (e *engine) fetched(n int) { e.uploader.Background.Beside(n / tcpPart) }

@@ -106,6 +106,7 @@ func (e *engine) start() {
 	sender := background.NewSender(ledbat.Config{}, e.loop.Now)
 	sender.Awake, e.uploader.Wake = e.pumpSoon, e.pumpSoon
 	e.uploader.Background, e.uploader.Paced = sender, true // a home's uplink carries its own requests, too
+	e.line.took = e.fetched
 	e.requester = background.NewRequester(ledbat.Config{}, e.loop.Now)
 	e.store = newStore(e.cfg.StoreBytes, func(id string) bool {
 		s := e.segments.byID[id]

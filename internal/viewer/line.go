@@ -11,6 +11,7 @@ import (
 type line struct {
 	loop   Loop
 	origin Origin
+	took   func(n int) // bytes came; from any goroutine
 	capacity
 	answer   time.Duration // until the first byte
 	received int64         // bytes from peers
@@ -20,7 +21,7 @@ type line struct {
 }
 
 func newLine(loop Loop, origin Origin) *line {
-	return &line{loop: loop, origin: origin, answer: 100 * time.Millisecond}
+	return &line{loop: loop, origin: origin, took: func(int) {}, answer: 100 * time.Millisecond}
 }
 
 // others notes bytes from a peer.
@@ -50,13 +51,16 @@ type looks struct {
 	begin, loadedLast int64     // guarded by mu
 }
 
-func (k *looks) note(loaded int64, now time.Time) {
+// note takes a look; it returns how much came since the last one.
+func (k *looks) note(loaded int64, now time.Time) (more int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	more = loaded - k.loadedLast
 	if k.first.IsZero() {
 		k.first, k.begin = now, loaded
 	}
 	k.last, k.loadedLast = now, loaded
+	return more
 }
 
 // loaded is how many bytes were in at the last look.
@@ -70,7 +74,7 @@ func (k *looks) loaded() int64 {
 func (l *line) fetch(f Fetch, part bool, done func(Fetched, error)) (cancel func(), seen *looks) {
 	started, before, over := l.loop.Now(), l.received, false
 	seen = &looks{}
-	stop := l.origin.Get(f, func(n int64) { seen.note(n, l.loop.Now()) }, func(got Fetched, err error) {
+	stop := l.origin.Get(f, func(n int64) { l.took(int(seen.note(n, l.loop.Now()))) }, func(got Fetched, err error) {
 		l.loop.Post(func() {
 			if over {
 				return
