@@ -50,12 +50,12 @@ const mostUncertifiedBytes = 32 << 20;
 
 export const createEngine = (deps: EngineDeps): Engine => {
   const { clock, crypto, rules, line } = deps;
-  const { stats, createAgreement, createEmitter, createLook, snapshotCache, snapshotPeer } = deps.kit;
+  const { stats, createAgreement, createEmitter, createLook, hexToId, snapshotCache, snapshotPeer } = deps.kit;
   const policy = { ...defaultPolicy, ...deps.policy };
   const segments = createSegments(rules, crypto);
   const peers = new Map<string, Peer>();
   const banned = new Set<string>();
-  const said = createPeerStats();
+  const said = createPeerStats(hexToId);
   /** Segments that are none of the site's. */
   const plain = new Set<Segment>();
   let off: Reason | null = null;
@@ -145,7 +145,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
         const { peer, role } = from.link;
         from.downloaded += data.length;
         stats.received(role, from.link.path(), data.length);
-        if (role === 'viewer') said.received(peer, from.link.path(), data.length);
+        if (role === 'viewer') said.moved(peer, 'in', from.link.path(), data.length);
         else s.pieceReason ??= d?.reason === 'near' || d?.reason === 'background' ? 'no-holder' : 'urgent';
         emit('piece', { peer, role, direction: 'in', bytes: data.length, segment: s.id });
         cancelDownloads((x) => x.segment === s.id && x.piece === n);
@@ -214,7 +214,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       sent(p, bytes, segment) {
         p.uploaded += bytes;
         stats.uploaded(link.path(), bytes);
-        if (link.role === 'viewer') said.sent(other, link.path(), bytes);
+        said.moved(other, 'out', link.path(), bytes);
         emit('piece', { peer: other, role: link.role, direction: 'out', bytes, segment });
       },
       announcement,

@@ -1,15 +1,16 @@
 import { expect, test } from 'vitest';
+import { hexToId } from '../session/base64.ts';
 import { createPeerStats } from './peers.ts';
 
 const [first, second] = ['01'.repeat(16), '02'.repeat(16)] as const;
 
 test('figures of single peers, by path, since the last time', () => {
-  const said = createPeerStats();
-  said.received(first, 'direct', 5);
-  said.received(first, 'direct', 6);
-  said.received(first, 'relay', 7);
-  said.sent(second, 'direct', 8);
-  said.sent(second, 'relay', 9);
+  const said = createPeerStats(hexToId);
+  said.moved(first, 'in', 'direct', 5);
+  said.moved(first, 'in', 'direct', 6);
+  said.moved(first, 'in', 'relay', 7);
+  said.moved(second, 'out', 'direct', 8);
+  said.moved(second, 'out', 'relay', 9);
   said.blamed(second);
   expect(said.take()).toEqual({
     AQEBAQEBAQEBAQEBAQEBAQ: { in: 11, relay_in: 7 },
@@ -19,7 +20,7 @@ test('figures of single peers, by path, since the last time', () => {
 });
 
 test('a report speaks of 64 peers at most', () => {
-  const said = createPeerStats();
-  for (let n = 0; n < 70; n++) said.sent(n.toString(16).padStart(32, '0'), 'direct', 1);
+  const said = createPeerStats(hexToId);
+  for (let n = 0; n < 70; n++) said.moved(n.toString(16).padStart(32, '0'), 'out', 'direct', 1);
   expect(Object.keys(said.take())).toHaveLength(64);
 });
