@@ -20,7 +20,7 @@ const root = "../.."
 func overlay(t *testing.T, name string, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
-	for _, part := range []string{"deploy/k8s", "dashboards", "test/kube/two-nodes"} {
+	for _, part := range []string{"deploy/k8s", "dashboards", "alerts", "test/kube/two-nodes"} {
 		if err := os.CopyFS(filepath.Join(dir, part), os.DirFS(filepath.Join(root, part))); err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,9 @@
 package manifests
 
 import (
+	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -15,6 +17,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/kustomize/api/resmap"
+	"sigs.k8s.io/yaml"
 )
 
 // known decodes what we use of Kubernetes and of the Prometheus operator by their own types: a field that they do not have, or of
@@ -61,6 +64,38 @@ func TestAWrongFieldIsFound(t *testing.T) {
 	}
 }
 
+// TestTheOperatorsRulesAreTheAlerts: one set of alerts, whoever evaluates them. LEEWAY_WRITE=yes writes the operator's anew.
+func TestTheOperatorsRulesAreTheAlerts(t *testing.T) {
+	read := func(path string) map[string]any {
+		text, err := os.ReadFile(filepath.Join(root, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out map[string]any
+		if err := yaml.Unmarshal(text, &out); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		return out
+	}
+	const rules = "deploy/k8s/components/prometheus-operator/rules.yaml"
+	alerts := read("alerts/leeway.yml")
+	if os.Getenv("LEEWAY_WRITE") == "yes" {
+		text, err := yaml.Marshal(map[string]any{
+			"apiVersion": "monitoring.coreos.com/v1", "kind": "PrometheusRule", "metadata": map[string]any{"name": "leeway"}, "spec": alerts,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		head := "# Made of alerts/leeway.yml: LEEWAY_WRITE=yes go -C tools test ./manifests\n"
+		if err := os.WriteFile(filepath.Join(root, rules), append([]byte(head), text...), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := read(rules)["spec"]; !reflect.DeepEqual(got, map[string]any(alerts)) {
+		t.Errorf("%s does not say what alerts/leeway.yml does: LEEWAY_WRITE=yes go -C tools test ./manifests", rules)
+	}
+}
+
 // TestTheOperatorTakesPrometheusPlace: production with components/prometheus-operator asks for one more setting.
 func TestTheOperatorTakesPrometheusPlace(t *testing.T) {
 	at := overlay(t, "production", map[string]string{"secrets.env": secrets})
@@ -83,7 +118,7 @@ func TestTheOperatorTakesPrometheusPlace(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"kind: PodMonitor", "kubernetes.io/metadata.name: monitoring"} {
+	for _, want := range []string{"kind: PodMonitor", "kind: PrometheusRule", "kubernetes.io/metadata.name: monitoring"} {
 		if !strings.Contains(string(text), want) {
 			t.Errorf("no %q", want)
 		}
