@@ -32,6 +32,7 @@ func check(c *Config) []keyProblem {
 	k.choices(c)
 	k.numbers(c)
 	k.budgets(c)
+	k.fleet(c.Seed.Fleet)
 	k.relays(c)
 	sort.SliceStable(k.found, func(i, j int) bool { return k.found[i].key < k.found[j].key })
 	return k.found

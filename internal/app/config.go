@@ -92,6 +92,15 @@ type SeedConfig struct {
 	LookAhead     int          `yaml:"look_ahead"`     // segments fetched before they are asked for
 	Redirects     []string     `yaml:"redirects"`      // URL prefixes beside fetch_base that origins' redirects may lead to
 	Private       []string     `yaml:"private"`        // CIDRs of private addresses that origins' names may resolve to
+	Fleet         FleetConfig  `yaml:"fleet"`          // other seeds
+}
+
+// FleetConfig makes a seed one of several that have segments from each other; of `leeway seed` alone.
+type FleetConfig struct {
+	Listen   string   `yaml:"listen"`               // HOST:PORT for the other seeds, within the cluster; empty: the seed is alone
+	Announce string   `yaml:"announce"`             // address that they are told; empty: the host of listen
+	Secret   string   `yaml:"secret" secret:"true"` // 32 characters or more, the same on all seeds of the fleet
+	Allow    []string `yaml:"allow"`                // CIDRs that the others' addresses may lie in; empty: private ranges
 }
 
 // SiteBudget bounds what a seed sends for one site.
@@ -205,6 +214,7 @@ func (c *Config) addresses() []address {
 		{"tracker.admin", c.Tracker.Admin, false},
 		{"seed.listen", c.Seed.Listen, true},
 		{"seed.admin", c.Seed.Admin, false},
+		{"seed.fleet.listen", c.Seed.Fleet.Listen, true},
 		{"turn.listen", c.Turn.Listen, false},
 		{"turn.listen_tls", c.Turn.ListenTLS, false},
 		{"turn.admin", c.Turn.Admin, false},

@@ -10,6 +10,7 @@ type seedCmd struct {
 	Announce []string `help:"Where viewers find this seed, when that is not the machine's own address: an address, stun:HOST:PORT to ask a STUN server of yours, node for the Kubernetes node's ExternalIP." placeholder:"ADDRESS" key:"seed.announce"`
 	Admin    *string  `help:"Address of metrics, health, purge and switch." placeholder:"HOST:PORT" key:"seed.admin"`
 	DataDir  *string  `help:"Folder of signing key and store." placeholder:"DIR" key:"seed.data_dir"`
+	Fleet    *string  `help:"TCP address for the other seeds of the fleet, within the cluster; without it the seed is alone." placeholder:"HOST:PORT" key:"seed.fleet.listen"`
 	NATS     *string  `name:"nats" help:"NATS server that joins this seed to trackers." placeholder:"URL" key:"nats.url"`
 }
 
@@ -31,11 +32,17 @@ func (c *seedCmd) Run(ctx context.Context, r *run) error {
 	group := newServers(log)
 	defer group.stop()
 	defer adminPort.Close()
+	fleet, err := openFleet(ctx, config.Seed.Fleet)
+	if err != nil {
+		return err
+	}
+	defer fleet.close()
 	s, err := openServices(config, config.Sites, "seed", log)
 	if err != nil {
 		return err
 	}
 	defer s.stop()
+	s.fleet = fleet
 	listen := config.Seed.Listen
 	if listen == "" {
 		listen = net.JoinHostPort("", seedPort)
@@ -46,6 +53,9 @@ func (c *seedCmd) Run(ctx context.Context, r *run) error {
 	path, read := r.sitesFile()
 	s.watchSites(path, config.Sites, read)
 	group.serve("admin", adminPort, s.admin().mux(), nil)
+	if fleet != nil {
+		group.serve("fleet", fleet.listener, fleet.handler, nil)
+	}
 	log.Info("seed is up", "udp", s.seedAddr, "admin", adminPort.Addr().String(), "sites", s.names)
 	return group.wait(ctx)
 }

@@ -24,6 +24,7 @@ type seedParts struct {
 	sink    metric.Sink
 	log     *slog.Logger
 	failed  func(error) // the seed ended by itself
+	fleet   *seedFleet  // nil: the seed is alone
 }
 
 // runningSeed is a seed on its socket. stop drains it and returns when nothing of it is left.
@@ -56,13 +57,14 @@ func startSeed(p seedParts) (running *runningSeed, err error) {
 		MaxLinks: p.config.MaxLinks, MaxTitles: p.config.MaxTitles,
 		Rate: p.config.Rate, BytesDaily: p.config.DailyBytes, SessionFactor: p.config.SessionFactor, LookAhead: ahead,
 		Outside: p.outside(host), Bell: host, SocketRead: buffers.Read, SocketWrite: buffers.Write,
-		Metrics: p.sink, Log: p.log,
+		Fleet: p.fleet.member(), Metrics: p.sink, Log: p.log,
 	}, p.bus, host)
 	if err != nil {
 		closeOrigins()
 		_ = host.Close()
 		return nil, err
 	}
+	p.fleet.serve(service, p.log)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {

@@ -58,6 +58,7 @@ type services struct {
 	door         func(net.Listener) net.Listener // what admits to the public port; nil without a tracker
 	seedAddr     string                          // HOST:PORT of the UDP socket; empty without a seed
 	seedReady    func() error                    // nil without a seed
+	fleet        *seedFleet                      // of the seed; nil: it is alone
 	switchers    []switcher                      // tracker, seed: what knows of switches
 
 	draining atomic.Bool
@@ -97,7 +98,7 @@ func (s *services) startSeed(listen, dataDir string, next bool, failed func(erro
 	}
 	running, err := startSeed(seedParts{
 		config: s.config.Seed, dataDir: dataDir, listen: listen, next: next,
-		sites: s.sites, bus: s.bus, sink: s.registry, log: s.log, failed: failed,
+		sites: s.sites, bus: s.bus, sink: s.registry, log: s.log, failed: failed, fleet: s.fleet,
 	})
 	if err != nil {
 		release()

@@ -1,0 +1,115 @@
+package app
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/seed"
+	"github.com/leeway-video/leeway/internal/siblinghttp"
+	"github.com/leeway-video/leeway/internal/wire/sibling"
+)
+
+// seedFleet is a seed's place among others: where they ask it, and how it asks them.
+type seedFleet struct {
+	secret   *sibling.Secret
+	listener net.Listener
+	address  netip.AddrPort // that siblings are told
+	client   *siblinghttp.Client
+	handler  http.Handler // set when the seed is there
+}
+
+// openFleet opens the fleet's port; nil where the configuration has none.
+func openFleet(ctx context.Context, c FleetConfig) (*seedFleet, error) {
+	if c.Listen == "" {
+		return nil, nil
+	}
+	secret, err := sibling.NewSecret(c.Secret)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("seed.fleet.secret: %w", err)}
+	}
+	allow, err := prefixes("seed.fleet.allow", c.Allow)
+	if err != nil {
+		return nil, err
+	}
+	host, err := c.host()
+	if err != nil {
+		return nil, &usageError{err}
+	}
+	l, err := listenTCP(ctx, "seed", c.Listen, false)
+	if err != nil {
+		return nil, err
+	}
+	if len(allow) == 0 && host.IsLoopback() {
+		allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")} // a fleet on one machine
+	}
+	port := netip.MustParseAddrPort(l.Addr().String()).Port()
+	return &seedFleet{
+		secret: secret, listener: l, address: netip.AddrPortFrom(host, port), client: siblinghttp.NewClient(siblinghttp.Config{Secret: secret, Allow: allow}),
+	}, nil
+}
+
+// host is the address that siblings are told.
+func (c FleetConfig) host() (netip.Addr, error) {
+	text, key := c.Announce, "seed.fleet.announce"
+	if text == "" {
+		var err error
+		if text, _, err = net.SplitHostPort(c.Listen); err != nil {
+			return netip.Addr{}, fmt.Errorf("seed.fleet.listen: %w", err)
+		}
+		key = "seed.fleet.listen"
+	}
+	a, err := netip.ParseAddr(text)
+	if err != nil || a.IsUnspecified() || a.Zone() != "" {
+		return netip.Addr{}, fmt.Errorf("%s: %q is no address that other seeds could reach (name this one's by seed.fleet.announce; on Kubernetes status.podIP)", key, text)
+	}
+	return a.Unmap(), nil
+}
+
+// member is what the seed is told of its fleet.
+func (f *seedFleet) member() *seed.Fleet {
+	if f == nil {
+		return nil
+	}
+	return &seed.Fleet{ID: f.secret.Fleet(), Address: f.address, Siblings: f.client}
+}
+
+// serve has the seed answer its siblings.
+func (f *seedFleet) serve(s *seed.Service, log *slog.Logger) {
+	if f != nil {
+		f.handler = siblinghttp.NewHandler(f.secret, s.ID(), s, time.Now, log)
+	}
+}
+
+// close lets the port and connections to siblings go.
+func (f *seedFleet) close() {
+	if f != nil {
+		_ = f.listener.Close()
+		f.client.Close()
+	}
+}
+
+// fleet checks what makes a seed one of several.
+func (k *checker) fleet(c FleetConfig) {
+	for i, p := range c.Allow {
+		if _, err := netip.ParsePrefix(p); err != nil {
+			k.complain(fmt.Sprintf("seed.fleet.allow[%d]", i), "%q is no range of addresses (write CIDR, such as 10.0.0.0/8)", p)
+		}
+	}
+	if c.Listen == "" {
+		return // the secret may be there all the same: all services of a cluster have one environment
+	}
+	if addressProblem(c.Listen) != "" {
+		return // said already
+	}
+	if _, err := sibling.NewSecret(c.Secret); err != nil {
+		k.complain("seed.fleet.secret", "%v", err)
+	}
+	if _, err := c.host(); err != nil {
+		k.complain("seed.fleet.announce", "%v", err)
+	}
+}
