@@ -18,6 +18,8 @@ const (
 	sessionAhead = 60 * time.Second
 	// unknownBitrate of a title whose playlists name none, bits/s.
 	unknownBitrate = 20_000_000
+	// maxAccounts bounds the sessions that are remembered for what they have cost; those beyond share one account.
+	maxAccounts = 1 << 15
 )
 
 // scope is a spender of the egress budgets: the seed, one of its sites, or one session.
@@ -68,10 +70,14 @@ func (s *Service) accountOf(v *viewer, links int) *account {
 	bitrate := v.title.highest()
 	s.budgets.Lock()
 	defer s.budgets.Unlock()
-	a := s.accounts[v.accountID()]
+	id := v.accountID()
+	if s.accounts[id] == nil && len(s.accounts) >= maxAccounts {
+		id = accountID{}
+	}
+	a := s.accounts[id]
 	if a == nil {
 		a = &account{sent: newSessionScope(s.cfg.SessionFactor, bitrate), fetched: newSessionScope(s.cfg.SessionFactor, bitrate)}
-		s.accounts[v.accountID()] = a
+		s.accounts[id] = a
 	}
 	a.links += links
 	return a
