@@ -21,6 +21,7 @@ export type Malice =
   | 'no-hello' // announces, and never says hello
   | 'garbage' // random bytes on every channel
   | 'forger' // certificates that nobody signed
+  | 'replayer' // certificates that are signed, of other segments
   | 'flood'; // unsolicited data
 
 const rejects: Partial<Record<Malice, number>> = { 'not-held': 0, busy: 1, withdrawn: 3, fickle: 3, 'out-of-range': 5 };
@@ -119,7 +120,8 @@ export class Hostile {
   private certify(segments: string[], say: (m: Message) => void): void {
     for (const segment of segments) {
       const name = this.names.get(segment)!;
-      const certificate = this.signer.certify(name, this.film.content(name), 1_000);
+      const shown = this.malice === 'replayer' ? [...this.names.values()].find((other) => other !== name)! : name;
+      const certificate = this.signer.certify(shown, this.film.content(shown), 1_000);
       if (this.malice === 'forger') certificate[certificate.length - 1]! ^= 1;
       say({ type: 'certificate', segment, certificate });
     }
