@@ -14,6 +14,9 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/sibling"
 )
 
+// lingerForSiblings is how long a seed that drains answers its siblings still: what its viewers want next is asked for there.
+const lingerForSiblings = 3 * time.Second
+
 // seedFleet is a seed's place among others: where they ask it, and how it asks them.
 type seedFleet struct {
 	secret   *sibling.Secret
@@ -75,7 +78,7 @@ func (f *seedFleet) member() *seed.Fleet {
 	if f == nil {
 		return nil
 	}
-	return &seed.Fleet{ID: f.secret.Fleet(), Address: f.address, Siblings: f.client}
+	return &seed.Fleet{ID: f.secret.Fleet(), Address: f.address, Siblings: f.client, Linger: lingerForSiblings}
 }
 
 // serve has the seed answer its siblings.

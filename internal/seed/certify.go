@@ -105,19 +105,28 @@ func ending(c *certificate.Certificate, now time.Time) bool {
 	return c.NotAfter.Sub(now) < c.NotAfter.Sub(c.IssuedAt)/4
 }
 
+// fresh is what is held by now, if that is better than what was held when somebody looked: a flight may have ended in between.
+func (s *Service) fresh(id segment.ID, old *held) *held {
+	h, now := s.store.get(id), s.cfg.Now()
+	if h == nil || !s.good(h.cert, now) || old != nil && !h.cert.NotAfter.After(old.cert.NotAfter) {
+		return nil
+	}
+	return h
+}
+
 // fly begins to have a segment for a session, or joins what is under way. Without a flight the verdict is a recent failure.
 func (s *Service) fly(w wish, old *held) (*flight, verdict) {
-	return s.begin(s.flights, w, func(ctx context.Context) (verdict, time.Duration) { return s.bring(ctx, w, old) })
+	return s.begin(s.flights, w, old, func(ctx context.Context) (verdict, time.Duration) { return s.bring(ctx, w, old) })
 }
 
 // pull is fly from the origin alone: what an owner does, and who has none. A flight may wait for a sibling that asks this
 // seed, so siblings wait for pulls, which wait for nobody.
 func (s *Service) pull(w wish, old *held) (*flight, verdict) {
-	return s.begin(s.pulls, w, func(ctx context.Context) (verdict, time.Duration) { return s.obtain(ctx, w, old) })
+	return s.begin(s.pulls, w, old, func(ctx context.Context) (verdict, time.Duration) { return s.obtain(ctx, w, old) })
 }
 
 // begin starts a flight among those of one kind, or returns the one that is under way.
-func (s *Service) begin(all map[segment.ID]*flight, w wish, run func(context.Context) (verdict, time.Duration)) (*flight, verdict) {
+func (s *Service) begin(all map[segment.ID]*flight, w wish, old *held, run func(context.Context) (verdict, time.Duration)) (*flight, verdict) {
 	now, id := s.cfg.Now(), w.ref.id
 	if why, no := s.refuses(w.title.site.name, w.ref.seg.name, now); no {
 		return nil, verdict{none: why}
@@ -141,7 +150,11 @@ func (s *Service) begin(all map[segment.ID]*flight, w wish, run func(context.Con
 	s.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(s.ctx, fetchTimeout)
 		defer cancel()
-		f.verdict, f.keep = run(ctx)
+		if h := s.fresh(id, old); h != nil {
+			f.verdict = verdict{held: h}
+		} else {
+			f.verdict, f.keep = run(ctx)
+		}
 		s.mu.Lock()
 		delete(all, id)
 		if f.verdict.held == nil {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -29,6 +30,7 @@ type Fleet struct {
 	Address  netip.AddrPort // where siblings reach this seed
 	Siblings Siblings
 	Patience time.Duration // within which an owner has a segment; 0: 5 s
+	Linger   time.Duration // for which a seed that drains stays for its siblings, if there are any
 }
 
 // Sibling is another seed of the fleet.
@@ -85,6 +87,7 @@ type fleet struct {
 // another is a sibling, and how asking it went.
 type another struct {
 	address  netip.AddrPort
+	draining bool
 	failures int
 	shunned  time.Time // until then its beats do not make it an owner
 }
@@ -117,7 +120,7 @@ func (f *fleet) heard(m *bus.SeedBeat, now time.Time) (isNew bool) {
 		s = &another{}
 		f.siblings[m.Seed] = s
 	}
-	s.address = m.Fleet.At()
+	s.address, s.draining = m.Fleet.At(), m.Draining
 	if now.Before(s.shunned) {
 		f.view.Silent(swarm.ID(m.Seed))
 	}
@@ -164,6 +167,29 @@ func (f *fleet) rank(id segment.ID, among []signal.ID) (out []Sibling) {
 		out = append(out, one)
 	}
 	return out
+}
+
+// holders lists whom the owner of a segment asks for what it does not hold: the next in rank, who were owners before it came,
+// and who drains.
+func (f *fleet) holders(rank []Sibling) []Sibling {
+	out := slices.Clone(rank[1:min(1+maxHolders, len(rank))])
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	reached := f.view.Reached()
+	for id, s := range f.siblings {
+		if s.draining && reached[swarm.ID(id)] && len(out) < 2*maxHolders {
+			out = append(out, Sibling{id, s.address})
+		}
+	}
+	return out
+}
+
+// others counts the siblings that go on when this seed drains.
+func (f *fleet) others() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	n, _ := f.view.Others()
+	return n
 }
 
 // drain has the seed own nothing any more, as long as another one is there.

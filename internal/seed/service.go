@@ -248,10 +248,17 @@ func (s *Service) drain() {
 	s.mu.Unlock()
 	s.fleet.drain()
 	s.beat(false)
-	s.stop()
 	for _, v := range viewers {
 		v.end(peer.CloseShutdown, peer.ByeDraining)
 	}
+	awaitLinks(viewers)
+	s.linger()
+	s.stop()
+	s.wg.Wait()
+}
+
+// awaitLinks waits until links have ended, for a while: the host that owns them ends what is left.
+func awaitLinks(viewers []*viewer) {
 	deadline := time.NewTimer(drainWait)
 	defer deadline.Stop()
 	for _, v := range viewers {
@@ -264,11 +271,19 @@ func (s *Service) drain() {
 		select {
 		case <-link.Done():
 		case <-deadline.C:
-			s.wg.Wait()
-			return // the host that owns the links ends what is left
+			return
 		}
 	}
-	s.wg.Wait()
+}
+
+// linger stays for siblings while there are any: they are asked now for what this seed holds, or has on its way.
+func (s *Service) linger() {
+	if s.cfg.Fleet == nil || s.cfg.Fleet.Linger == 0 || s.fleet.others() == 0 {
+		return
+	}
+	timer := time.NewTimer(s.cfg.Fleet.Linger)
+	defer timer.Stop()
+	<-timer.C
 }
 
 // tick keeps links alive and forgets titles that nobody wants.

@@ -15,7 +15,7 @@ import (
 // Bounds of asking siblings (spec/cluster.md, "Seeds").
 const (
 	maxOwners   = 3               // owners that are asked one after the other
-	maxHolders  = 2               // siblings that an owner asks for what it does not hold
+	maxHolders  = 2               // siblings that an owner asks for what it does not hold, and those that drain
 	ownerAnswer = 5 * time.Second // within which an owner has a segment, unless Fleet.Patience says otherwise
 	heldShare   = 16              // of that a sibling has a part to give what it holds already
 	maxAsking   = 64              // questions under way at a time
@@ -53,7 +53,7 @@ func (s *Service) fromSiblings(ctx context.Context, w wish, old *held) (v verdic
 			return verdict{}, 0, false
 		}
 		if rank[0].ID == s.id {
-			return s.fromHolders(ctx, w, old, rank[1:])
+			return s.fromHolders(ctx, w, old, s.fleet.holders(rank))
 		}
 		q := sibling.Question{Segment: w.ref.id, Swarm: signal.ID(w.title.swarm)}
 		if old != nil {
@@ -94,12 +94,12 @@ func (s *Service) ownersVerdict(w wish, a *sibling.Answer) (v verdict, keep time
 	return verdict{}, 0, false
 }
 
-// fromHolders asks the next in rank whether they hold what the owner does not: they owned it before this seed came.
-func (s *Service) fromHolders(ctx context.Context, w wish, old *held, rank []Sibling) (v verdict, keep time.Duration, ok bool) {
+// fromHolders asks siblings whether they hold what the owner does not.
+func (s *Service) fromHolders(ctx context.Context, w wish, old *held, holders []Sibling) (v verdict, keep time.Duration, ok bool) {
 	if old != nil {
 		return verdict{}, 0, false // the origin says whether the bytes are still the same
 	}
-	for _, to := range rank[:min(maxHolders, len(rank))] {
+	for _, to := range holders {
 		q := sibling.Question{Segment: w.ref.id, Swarm: signal.ID(w.title.swarm), Held: true}
 		if h, _, _ := s.ask(ctx, w, to, q, nil, s.fleet.cfg.Patience/heldShare); h != nil {
 			return verdict{held: h}, 0, true

@@ -45,11 +45,14 @@ func (r *roster) serving(site string, id signal.ID, viewers int) (seeds []signal
 	return seeds, true
 }
 
-// meeting lists the seeds that a viewer may meet, best first. Viewers are spread over those of a fleet that serve the swarm;
-// the rest is for who cannot reach these.
-func (r *roster) meeting(site string, id, session signal.ID, viewers int) []signal.ID {
+// meeting lists the seeds that a viewer may meet, best first. Viewers are spread over those of a fleet that serve the swarm and
+// were told so: who does not know the others fetches by itself. The rest is for who cannot reach these.
+func (r *roster) meeting(site string, id, session signal.ID, viewers int, told []signal.ID) []signal.ID {
 	out, fleet := r.serving(site, id, viewers)
 	if fleet {
+		if slices.ContainsFunc(out, func(seed signal.ID) bool { return slices.Contains(told, seed) }) {
+			out = slices.DeleteFunc(out, func(seed signal.ID) bool { return !slices.Contains(told, seed) })
+		}
 		ids := make([]swarm.ID, len(out))
 		for i, seed := range out {
 			ids[i] = swarm.ID(seed)

@@ -62,7 +62,7 @@ func TestViewersAreSpreadOverTheSeedsOfAFleet(t *testing.T) {
 	met, before := map[signal.ID]int{}, map[signal.ID]signal.ID{}
 	for range 2000 {
 		session := newID()
-		all := r.meeting("demo", swarm, session, viewers)
+		all := r.meeting("demo", swarm, session, viewers, nil)
 		if len(all) != 5 {
 			t.Fatalf("%d of 5 seeds may be met", len(all))
 		}
@@ -79,11 +79,16 @@ func TestViewersAreSpreadOverTheSeedsOfAFleet(t *testing.T) {
 	if len(met) != 4 {
 		t.Errorf("viewers at %d seeds", len(met))
 	}
+	for _, session := range sessions[:100] {
+		if first := r.meeting("demo", swarm, session, viewers, serving[2:])[0]; first != serving[2] && first != serving[3] {
+			t.Fatal("a viewer meets a seed that was not told whom it shares with")
+		}
+	}
 	drains := serving[1]
 	r.seed(bus.SeedBeat{Seed: drains, Sites: []string{"demo"}, Fleet: testFleet(1), Draining: true}, time.Unix(1, 0))
 	newcomer := ids[slices.IndexFunc(ids, func(id signal.ID) bool { return !slices.Contains(serving, id) })]
 	for _, session := range sessions {
-		now := r.meeting("demo", swarm, session, viewers)[0]
+		now := r.meeting("demo", swarm, session, viewers, nil)[0]
 		if now == drains || now != before[session] && before[session] != drains && now != newcomer {
 			t.Fatal("a viewer of another seed moved, or one stayed with what drains")
 		}

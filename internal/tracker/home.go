@@ -278,7 +278,7 @@ func (h *home) introduceSeeds(s *housed, r *bus.HomeRequest, now time.Time) []bu
 		return nil // seeds follow a manifest; without one they have nothing to certify
 	}
 	want := seedsToMeet(s.Viewers())
-	able := slices.DeleteFunc(h.t.roster.meeting(s.site, s.id, r.Session, s.Viewers()), func(seed signal.ID) bool {
+	able := slices.DeleteFunc(h.t.roster.meeting(s.site, s.id, r.Session, s.Viewers(), s.seeds), func(seed signal.ID) bool {
 		return s.HasFailed(swarm.ID(r.Session), swarm.ID(seed))
 	})
 	met := s.met[r.Session]
