@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import puppeteer, { type Browser, type CDPSession, type Page } from 'puppeteer-core';
@@ -60,8 +60,38 @@ export class Chromium {
     return page;
   }
 
+  /** How often pages have asked for a permission. Where there is somebody to see it that is a prompt; here it is denied at once. */
+  async permissionRequests(): Promise<number> {
+    const { histograms } = await this.cdp.send('Browser.getHistograms', { query: 'Permissions.Request.' });
+    return histograms.reduce((sum, { count }) => sum + count, 0);
+  }
+
+  /** Stops all of its processes, or has them go on, as a machine that sleeps. */
+  signal(name: 'SIGSTOP' | 'SIGCONT'): void {
+    const children = new Map<number, number[]>();
+    for (const pid of readdirSync('/proc').map(Number).filter(Boolean)) {
+      const parent = parentOf(pid);
+      children.set(parent, [...(children.get(parent) ?? []), pid]);
+    }
+    const send = (pid: number) => {
+      process.kill(pid, name);
+      children.get(pid)?.forEach(send);
+    };
+    send(this.browser.process()!.pid!);
+  }
+
   async stop(): Promise<void> {
     await this.browser.close();
     rmSync(this.profile, { recursive: true, force: true, maxRetries: 3 });
+  }
+}
+
+/** 0: the process has just ended. */
+function parentOf(pid: number): number {
+  try {
+    // After the command's name, which may hold anything: state and parent.
+    return Number(readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ')[1]);
+  } catch {
+    return 0;
   }
 }

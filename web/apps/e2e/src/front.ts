@@ -12,6 +12,10 @@ import { dataDir } from './service.ts';
  */
 export const publicAddress = '203.0.113.1';
 
+export function addPublicAddress(): void {
+  execFileSync('ip', ['addr', 'replace', `${publicAddress}/32`, 'dev', 'lan0']);
+}
+
 /** A page's public face over https: pages and film from the origin, the script and the WebSocket from the tracker. */
 export class Front {
   private constructor(
@@ -21,7 +25,7 @@ export class Front {
 
   /** `route` gives the port on loopback that answers a request. */
   static async start(port: number, route: (path: string, upgrade: boolean) => number): Promise<Front> {
-    execFileSync('ip', ['addr', 'replace', `${publicAddress}/32`, 'dev', 'lan0']);
+    addPublicAddress();
     const data = dataDir();
     const [key, cert] = [join(data.path, 'key.pem'), join(data.path, 'cert.pem')];
     const subject = ['-subj', `/CN=${publicAddress}`, '-addext', `subjectAltName=IP:${publicAddress}`];

@@ -123,6 +123,7 @@ test.concurrent("the browser's local-network checks for WebRTC switched on", asy
       );
       await pause(2500);
     }
+    const permitted = await viewers[0]!.permissions();
     await Promise.all(viewers.map((v) => v.until('10 s of film', (s) => s.currentTime > 10)));
     // An attempt that the browser keeps from the network says nothing; the library gives it twelve seconds.
     const denied = async (v: Viewer): Promise<number> =>
@@ -157,7 +158,11 @@ test.concurrent("the browser's local-network checks for WebRTC switched on", asy
         };
       }),
     );
-    figures('local-network checks', { viewers: result });
+    const asked = await checked.permissionRequests();
+    figures('local-network checks', { viewers: result, asked, permitted });
+    // By the policy's default the browser is given nothing to ask about.
+    expect([asked, permitted['local-network']]).toEqual([0, 'prompt']);
+    expect(await viewers[1]!.permissions()).toEqual(permitted);
     for (const r of result) {
       expect(r, r.name).toMatchObject({ stalls: [], errors: [] });
       // Links where the browser lets them be; where it does not, the library says so.

@@ -45,8 +45,8 @@ export class Origin {
   readonly faults: Fault[] = [];
   /** Bodies that replace files, by path: a re-encoded file under the same URL. */
   readonly replaced = new Map<string, Buffer>();
-  /** Pages and scripts, by path. */
-  readonly pages = new Map<string, (url: URL) => string | Buffer>();
+  /** Pages and scripts, by path; they may set headers of their answer. */
+  readonly pages = new Map<string, (url: URL, answer: ServerResponse) => string | Buffer>();
   private readonly servers = new Map<Asker, Server>();
 
   private constructor(private readonly film: string) {}
@@ -99,12 +99,11 @@ export class Origin {
     const entry: Request = { asker, path, status: 0, bytes: 0, at: Date.now() };
     this.ledger.push(entry);
     response.setHeader('Access-Control-Allow-Origin', '*');
-    response.setHeader('Access-Control-Expose-Headers', 'ETag, Content-Length, Content-Range');
     response.setHeader('Timing-Allow-Origin', '*');
     const page = this.pages.get(path);
     if (page) {
       response.setHeader('Content-Type', types[extname(path)] ?? 'text/html; charset=utf-8');
-      return void response.end(page(url));
+      return void response.end(page(url, response));
     }
     const fault = this.fault(asker, path);
     if (fault?.delayMs) await new Promise((resolve) => setTimeout(resolve, fault.delayMs));

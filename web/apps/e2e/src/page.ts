@@ -23,6 +23,8 @@ export interface PageOptions {
   attributes?: string;
   /** Content security policy; every script of the page has the nonce `e2e` then. */
   policy?: string;
+  /** Further headers of the page's answer. */
+  headers?: Record<string, string>;
 }
 
 const hlsScript = readFileSync(createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js'));
@@ -31,7 +33,17 @@ const hlsScript = readFileSync(createRequire(import.meta.url).resolve('hls.js/di
 export function installPage(origin: Origin): void {
   origin.pages.set('/hls.js', () => hlsScript);
   origin.pages.set('/favicon.ico', () => '');
-  origin.pages.set('/watch.html', (url) => html(JSON.parse(url.searchParams.get('o') ?? '{}') as PageOptions));
+  origin.pages.set('/watch.html', (url, answer) => {
+    const options = JSON.parse(url.searchParams.get('o') ?? '{}') as PageOptions;
+    if (options.policy) answer.setHeader('Content-Security-Policy', options.policy);
+    for (const [name, value] of Object.entries(options.headers ?? {})) answer.setHeader(name, value);
+    return html(options);
+  });
+  // Another site's page around it.
+  origin.pages.set('/frame.html', (url) => {
+    const src = url.searchParams.get('src')!.replaceAll('&', '&amp;').replaceAll('"', '&quot;');
+    return `<!doctype html><title>around</title><iframe allow="autoplay" width="900" height="560" src="${src}"></iframe>`;
+  });
 }
 
 export function pagePath(options: PageOptions): string {
@@ -40,15 +52,12 @@ export function pagePath(options: PageOptions): string {
 
 function html(options: PageOptions): string {
   const nonce = options.policy ? ' nonce="e2e"' : '';
-  const policy = options.policy
-    ? `<meta http-equiv="Content-Security-Policy" content="${options.policy.replaceAll('"', '&quot;')}">`
-    : '';
   const player = options.player === 'none' ? '' : `<script${nonce} src="/hls.js"></script>`;
   const leeway = options.tracker
     ? `<script${nonce} ${options.order ? '' : 'async '}src="${options.script ?? `${options.tracker}/leeway.js`}" data-tracker="${options.tracker.replace(/^http/, 'ws')}" ${options.attributes ?? ''}></script>`
     : '';
   const scripts = options.order === 'before' ? leeway + player : player + leeway;
-  return `<!doctype html><meta charset="utf-8">${policy}<title>e2e</title>
+  return `<!doctype html><meta charset="utf-8"><title>e2e</title>
 <video muted playsinline width="854" height="480"></video>
 ${scripts}
 <script${nonce}>(${play.toString()})(${JSON.stringify(options)})</script>`;

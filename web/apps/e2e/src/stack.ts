@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
-import { Front, publicAddress } from './front.ts';
+import { addPublicAddress, Front, publicAddress } from './front.ts';
 import { type Asker, lines, Origin } from './origin.ts';
 import { installPage, type PageOptions, pagePath } from './page.ts';
 import { binary } from './paths.ts';
@@ -28,6 +28,8 @@ export interface StackOptions {
   tracker?: object;
   /** Beside the site's own policy. */
   policy?: object;
+  /** The seed has a public-looking address; with `split` alone. */
+  publicSeed?: boolean;
   /** Keys that join tokens are checked with, a JWK Set: the site is token-only. */
   tokenKeys?: object;
 }
@@ -111,11 +113,13 @@ export class Stack {
 
   async startSeed(): Promise<void> {
     const { seed, seedAdmin, nats } = this.ports;
+    const listen = this.options.publicSeed ? `${publicAddress}:${seed}` : local(seed);
+    if (this.options.publicSeed) addPublicAddress();
     const config = this.data.write(
       'seed.json',
       JSON.stringify({
         sites: [this.site()],
-        seed: { listen: local(seed), admin: local(seedAdmin), data_dir: join(this.data.path, 'seed') },
+        seed: { listen, admin: local(seedAdmin), data_dir: join(this.data.path, 'seed') },
         nats: { url: `nats://${local(nats)}` },
       }),
     );
@@ -129,6 +133,11 @@ export class Stack {
 
   async killSeed(): Promise<void> {
     await this.seeded!.kill();
+  }
+
+  /** As an operator would: it says goodbye. */
+  async stopSeed(): Promise<void> {
+    await this.seeded!.stop();
   }
 
   /** Puts page, film, script and tracker on a public-looking https address; answers its base URL. */

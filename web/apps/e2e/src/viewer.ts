@@ -62,6 +62,21 @@ export class Viewer {
     return this.page.evaluate(() => (window as unknown as PageWindow).leeway?.stats?.() ?? null);
   }
 
+  /** What the page may do, by the names of the permissions that this browser knows. */
+  permissions(): Promise<Record<string, string>> {
+    return this.page.evaluate(async () => {
+      const names =
+        'local-network loopback-network local-network-access geolocation camera microphone notifications persistent-storage ' +
+        'storage-access midi clipboard-read clipboard-write window-management local-fonts idle-detection screen-wake-lock';
+      const states: Record<string, string> = {};
+      for (const name of names.split(' ')) {
+        const known = await navigator.permissions.query({ name: name as PermissionName }).catch(() => undefined);
+        if (known) states[name] = known.state;
+      }
+      return states;
+    });
+  }
+
   consoleErrors(): string[] {
     return this.console.filter((m) => m.type === 'error').map((m) => m.text);
   }
@@ -89,4 +104,13 @@ export class Viewer {
 /** Lets real time pass: a browser plays in real time, there is no clock to inject. */
 export function pause(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
+}
+
+/** Waits until `test` holds; rejects after `ms`. */
+export async function until(what: string, test: () => Promise<unknown>, ms = 45_000): Promise<void> {
+  const deadline = Date.now() + ms;
+  while (!(await test())) {
+    if (Date.now() > deadline) throw new Error(`e2e: ${what} not within ${ms} ms`);
+    await pause(250);
+  }
 }
