@@ -138,4 +138,5 @@ func (l *ledger) promoted(n int)   { l.both(func(s *signal.Stats) { s.Promotions
 func (l *ledger) duplicate(n int) { l.both(func(s *signal.Stats) { s.DuplicateBytes += int64(n) }) }
 func (l *ledger) wasted(n int)    { l.both(func(s *signal.Stats) { s.WastedBytes += int64(n) }) }
 func (l *ledger) rejected(n int)  { l.both(func(s *signal.Stats) { s.RejectedBytes += int64(n) }) }
+func (l *ledger) dispute()        { l.both(func(s *signal.Stats) { s.Contradictions++; s.Disputes++ }) }
 func (l *ledger) contradiction()  { l.both(func(s *signal.Stats) { s.Contradictions++ }) }

@@ -231,6 +231,77 @@ func TestAnOriginThatContradictsTurnsTheTitleOff(t *testing.T) {
 	if e := a.title.engine; len(e.store.ids()) > 0 || sum.Stats.Reasons["policy"] < 10 {
 		t.Errorf("%v, %d segments are held", sum.Stats.Reasons, len(e.store.ids()))
 	}
+	// Nothing that the tracker pushes lifts that: neither fresh credentials nor a site that is on again.
+	a.title.pushed(&signal.SetServers{})
+	a.title.pushed(&signal.SetPolicy{Policy: signal.Policy{Role: "off"}})
+	a.title.pushed(&signal.SetPolicy{Policy: signal.Policy{Role: "full", MaxLinks: 8}})
+	if a.title.off != "policy" || a.title.engine.off != "policy" {
+		t.Errorf("off %q, the engine's %q", a.title.off, a.title.engine.off)
+	}
+}
+
+func TestASiteIsSwitchedOffAndOnInMidSession(t *testing.T) {
+	s := newScene(t, fourSeconds(40, 500_000))
+	a := s.viewer(fast, nil)
+	s.w.run(8 * time.Second)
+	b := s.viewer(fast, nil)
+	s.w.run(8 * time.Second)
+	if a.now().Links == 0 || b.now().Links == 0 {
+		t.Fatal("nobody has a link")
+	}
+	policy := s.tracker.policy
+	policy.Role = "off"
+	s.tracker.everyone(&signal.SetPolicy{Policy: policy})
+	s.w.run(200 * time.Millisecond)
+	taken := map[*actor]int64{}
+	for _, v := range []*actor{a, b} {
+		sum := v.now()
+		taken[v] = sum.Stats.Bytes["peer"] + sum.Stats.Bytes["seed"]
+		if sum.Links != 0 || sum.Off != "policy" {
+			t.Errorf("%d links, off %q", sum.Links, sum.Off)
+		}
+	}
+	s.w.run(30 * time.Second)
+	for _, v := range []*actor{a, b} {
+		if sum := v.now(); sum.Stats.Bytes["peer"]+sum.Stats.Bytes["seed"] != taken[v] || sum.LinksOpened == 0 || sum.Stats.Stalls > 0 {
+			t.Errorf("while it was off: %v, %d stalls", sum.Stats.Bytes, sum.Stats.Stalls)
+		}
+	}
+	policy.Role = "full"
+	s.tracker.everyone(&signal.SetPolicy{Policy: policy})
+	c := s.viewer(fast, nil) // whom the tracker introduces
+	s.w.run(60 * time.Second)
+	for _, v := range []*actor{a, b, c} {
+		if sum := v.now(); sum.Off != "" || sum.Links == 0 {
+			t.Errorf("on again: off %q, %d links", sum.Off, sum.Links)
+		}
+	}
+	if c.now().Stats.Bytes["peer"] == 0 {
+		t.Error("what was held before nobody gives")
+	}
+	s.w.run(150 * time.Second)
+	s.check()
+}
+
+// TestATombstoneHoldsAgainstASeedThatDoesNotKnow: one that was cut off goes on certifying, and nobody takes it.
+func TestATombstoneHoldsAgainstASeedThatDoesNotKnow(t *testing.T) {
+	s := newScene(t, fourSeconds(20, 500_000))
+	a := s.viewer(fast, nil)
+	s.w.run(10 * time.Second)
+	tomb := certificate.Tombstone("test", "/media/", s.w.now.Add(time.Hour))
+	s.tracker.everyone(&signal.Revoke{Revocations: []signal.Revocation{{Site: tomb.Site, Prefix: tomb.Prefix, MinIssuedAt: tomb.MinIssuedAt.UnixMilli()}}})
+	s.w.run(100 * time.Millisecond)
+	held, taken := len(a.title.engine.store.ids()), a.now().Stats.Bytes["seed"]
+	s.seed.certs = map[segment.ID][]byte{} // it issues anew
+	s.w.run(80 * time.Second)
+	s.check()
+	sum := a.now()
+	if held != 0 || len(a.title.engine.store.ids()) != 0 || sum.Stats.Bytes["seed"] != taken {
+		t.Errorf("%d segments were held, %d now; %d bytes of the seed before, %d after", held, len(a.title.engine.store.ids()), taken, sum.Stats.Bytes["seed"])
+	}
+	if sum.Ended != "end" || sum.Stats.Stalls > 0 || sum.Banned > 0 {
+		t.Errorf("%+v", sum)
+	}
 }
 
 func TestTwoCertificatesForOneNameWithdrawIt(t *testing.T) {
@@ -253,7 +324,7 @@ func TestTwoCertificatesForOneNameWithdrawIt(t *testing.T) {
 	from := e.peersInOrder()[0]
 	held.certPeers = append(held.certPeers, from.id)
 	e.certificateCame(from, held.id, raw)
-	if held.disputed == nil || held.cert != nil || e.store.get(held.id) != nil || a.now().Stats.Contradictions != 1 {
+	if held.disputed == nil || held.cert != nil || e.store.get(held.id) != nil || a.now().Stats.Contradictions != 1 || a.now().Stats.Disputes != 1 {
 		t.Errorf("%+v", held)
 	}
 	id := certificate.KeyIDOf(&testKey().PublicKey)

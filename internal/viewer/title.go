@@ -44,7 +44,7 @@ type title struct {
 	swarm              signal.ID
 	viewers, seeds     int
 	off                schedule.Reason
-	offByEngine        bool
+	broken             schedule.Reason // the engine's own judgment, for the life of the title
 	closed             bool
 	joins              int  // the answer to an old one is nobody's
 	ahead              bool // the last join went out ahead of the welcome, by the rules of a site that has none of its own
@@ -115,6 +115,9 @@ func (t *title) role() string {
 }
 
 func (t *title) setOff(reason schedule.Reason) {
+	if reason == "" {
+		reason = t.broken
+	}
 	t.off = reason
 	if t.engine != nil {
 		t.engine.setOff(reason)

@@ -115,7 +115,7 @@ func (t *title) linksChanged() {
 		return
 	}
 	open := t.links.count(true)
-	if open > 0 && t.role() != "off" && t.off != "" && !t.offByEngine {
+	if open > 0 && t.role() != "off" && t.off != "" {
 		t.setOff("")
 	}
 	if t.links.want() > t.lastWant || open == 0 {
@@ -134,7 +134,7 @@ func (t *title) banned(id string) {
 
 // turnedOff implements engineObserver.
 func (t *title) turnedOff(reason schedule.Reason) {
-	t.off, t.offByEngine = reason, true
+	t.off, t.broken = reason, reason
 	t.notice("title-off", "peer delivery of this title is off ("+string(reason)+"): the origin contradicts the certificates")
 }
 

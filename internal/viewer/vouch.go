@@ -157,7 +157,7 @@ func (e *engine) dispute(s *seg, a, b *certificate.Certificate) {
 	}
 	s.disputed = &[2]*certificate.Certificate{a, b}
 	s.formerly, s.withdrawn = s.cert, e.loop.Now()
-	e.ledger.contradiction()
+	e.ledger.dispute()
 	e.forget(s, schedule.CertRefused)
 }
 
