@@ -59,6 +59,8 @@ export const createEngine = (deps: EngineDeps): Engine => {
   /** Segments that are none of the site's. */
   const plain = new Set<Segment>();
   let off: Reason | null = null;
+  /** The engine's own judgment, which holds for as long as it lives. */
+  let broken: Reason | null = null;
   let linking = false;
   let stopped = false;
   let timer = 0;
@@ -100,7 +102,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
 
   const turnOff = (reason: Reason) => {
     if (off) return;
-    off = reason;
+    off = broken = reason;
     emit('off', { reason });
     changed();
   };
@@ -168,6 +170,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     },
     contradicted(s, fromOrigin) {
       stats.add('contradictions', 1);
+      if (!fromOrigin) stats.add('disputes', 1);
       emit('contradiction', { url: s.ref.url, segment: s.id });
       if (fromOrigin && agreement.differs()) turnOff('policy');
     },
@@ -362,7 +365,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       changed();
     },
     setOff(reason) {
-      off = reason;
+      off = reason ?? broken;
       changed();
     },
     setKeys(keys) {

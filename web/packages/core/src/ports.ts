@@ -174,6 +174,8 @@ export interface StatsDelta {
   wasted_bytes: number;
   rejected_bytes: number;
   contradictions: number;
+  /** Contradictions of two certificates. */
+  disputes: number;
   /** Bytes of the background lane, those of them that are not played, and requests of it that became foreground. */
   prefetched_bytes: number;
   prefetch_wasted_bytes: number;

@@ -29,6 +29,7 @@ const empty = (): StatsDelta => ({
   wasted_bytes: 0,
   rejected_bytes: 0,
   contradictions: 0,
+  disputes: 0,
   prefetched_bytes: 0,
   prefetch_wasted_bytes: 0,
   promotions: 0,

@@ -40,7 +40,6 @@ export interface VouchHost {
 export interface Vouch {
   keys: VerifyKey[];
   serverOffsetMs: number;
-  revocations(): Revocation[];
   certificate(peer: Peer, id: string, raw: Uint8Array): Promise<void>;
   none(peer: Peer, id: string, reason: number, objectLength?: number): void;
   asked(peer: Peer, ids: string[]): void;
@@ -57,12 +56,13 @@ const suspectMs = 1_000;
 /** For so long after a dispute the certificate is still shown under which pieces were sent. */
 const formerlyMs = 3_000;
 /** Outcomes that only a peer which forges or garbles brings about. */
-const dishonest = ['malformed', 'bad-signature', 'wrong-site', 'wrong-name'];
+const dishonest = /^(malformed|bad|wrong)/;
 
 export const createVouch = (host: VouchHost): Vouch => {
   const { clock, crypto } = host;
   const limited = createLimiter(8);
-  let revocations: Revocation[] = [];
+  /** Grows in place: what comes while a signature is being checked counts. */
+  const revocations: Revocation[] = [];
   /** Peers whose piece did not match, until they are cleared or dropped. */
   const suspects = new Map<Peer, { segment: string; piece: number; data: Uint8Array; timer: number }>();
   const check = (c: Certificate, n: number, data: Uint8Array) => limited(() => checkPiece(c, n, data, crypto));
@@ -107,7 +107,6 @@ export const createVouch = (host: VouchHost): Vouch => {
   const vouch: Vouch = {
     keys: [],
     serverOffsetMs: 0,
-    revocations: () => revocations,
 
     async certificate(peer, id, raw) {
       const s = host.segment(id);
@@ -134,7 +133,7 @@ export const createVouch = (host: VouchHost): Vouch => {
             );
       const valid = outcome === 'valid' ? (parsed as Certificate) : undefined;
       if (!valid) host.count(`certificate_${outcome}`);
-      if (dishonest.includes(outcome)) return peer.drop('protocol-error', byeProtocolError, true);
+      if (dishonest.test(outcome)) return peer.drop('protocol-error', byeProtocolError, true);
       if (suspects.get(peer)?.segment === id) return hearSuspect(peer, s, valid);
       if (!valid || (s.object && s.object !== valid.objectLength)) return vouch.none(peer, id, noneUnknown);
       if (s.disputed || (s.state === 'refused' && !s.loads.size)) return;
@@ -215,7 +214,8 @@ export const createVouch = (host: VouchHost): Vouch => {
     },
 
     revoke(list) {
-      revocations = [...revocations, ...list].slice(-1000);
+      revocations.push(...list);
+      revocations.splice(0, revocations.length - 1000);
       for (const s of host.segments()) {
         if (s.disputed && withdraws(revocations, s.disputed[0])) {
           s.disputed = undefined;
