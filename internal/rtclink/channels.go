@@ -171,13 +171,17 @@ func (l *Link) open() {
 	go l.read()
 }
 
-// The reader is a goroutine while there is something to read: an idle link has none.
+// The reader is a goroutine while there is something to read, and for lingering after it: an idle link has none, and one on which
+// messages come every few milliseconds does not make a new one for each, whose stack has to grow again.
 const (
 	readerNone  = iota // the link is not open
 	readerIdle         // not running
+	readerWaits        // running, until it is woken or lingering is over
 	readerBusy         // running
 	readerAgain        // running, and to look once more
 )
+
+const lingering = 50 * time.Millisecond
 
 // stir has the channels looked at: SCTP has dealt with what arrived before. It is called while accept runs, so that
 // running is not zero.
@@ -187,6 +191,9 @@ func (l *Link) stir() {
 		case state == readerNone || state == readerAgain:
 			return
 		case state == readerBusy && l.reading.CompareAndSwap(readerBusy, readerAgain):
+			return
+		case state == readerWaits && l.reading.CompareAndSwap(readerWaits, readerBusy):
+			l.stirred <- struct{}{} // whoever waits takes it, and nobody else puts one there before
 			return
 		case state == readerIdle && l.reading.CompareAndSwap(readerIdle, readerBusy):
 			l.running.Add(1)
@@ -199,6 +206,8 @@ func (l *Link) stir() {
 // read hands on what there is of all channels.
 func (l *Link) read() {
 	defer l.running.Done()
+	timer := time.NewTimer(lingering)
+	defer timer.Stop()
 	for l.poll() {
 		if l.reading.CompareAndSwap(readerAgain, readerBusy) {
 			continue
@@ -207,8 +216,17 @@ func (l *Link) read() {
 			l.Close(peer.CloseClosed, nil)
 			return
 		}
-		if l.reading.CompareAndSwap(readerBusy, readerIdle) {
-			return
+		if !l.reading.CompareAndSwap(readerBusy, readerWaits) {
+			continue
+		}
+		timer.Reset(lingering)
+		select {
+		case <-l.stirred:
+		case <-timer.C:
+			if l.reading.CompareAndSwap(readerWaits, readerIdle) {
+				return
+			}
+			<-l.stirred // just now
 		}
 	}
 }

@@ -198,7 +198,7 @@ func (l *line) play(t *testing.T) (near, far *played) {
 		p := &played{drained: make(chan struct{}, 1)}
 		p.Link = &Link{
 			host: host, events: p, offering: offers, plan: peer.DefaultPlan, data: make([]*datachannel.DataChannel, peer.DefaultPlan.Data),
-			flight: newFlight(DefaultInFlight, peer.DefaultPlan.Message), gone: make(chan struct{}), acks: func([]byte) {},
+			flight: newFlight(DefaultInFlight, peer.DefaultPlan.Message), gone: make(chan struct{}), stirred: make(chan struct{}, 1), acks: func([]byte) {},
 			firstRTT: 2 * l.delay, timer: time.NewTimer(time.Hour), sctpInit: own,
 		}
 		conn.idle = p.stir

@@ -41,6 +41,7 @@ type Link struct {
 	cancel       context.CancelFunc
 	running      sync.WaitGroup
 	reading      atomic.Int32  // state of the reader: channels.go
+	stirred      chan struct{} // wakes a reader that waits
 	ended        atomic.Bool   // the association has: what is there is the last
 	checked      chan struct{} // a check may have been answered
 	gathered     chan struct{} // closed when all addresses of this side are known
@@ -81,7 +82,7 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 	l := &Link{
 		host: h, events: events, offering: offering, mid: mid, plan: plan, in: newIntake(),
 		data: make([]*datachannel.DataChannel, plan.Data), flight: newFlight(h.cfg.InFlight, plan.Message),
-		checked: make(chan struct{}, 1), gathered: make(chan struct{}), gone: make(chan struct{}), done: make(chan struct{}), acks: func([]byte) {},
+		stirred: make(chan struct{}, 1), checked: make(chan struct{}, 1), gathered: make(chan struct{}), gone: make(chan struct{}), done: make(chan struct{}), acks: func([]byte) {},
 	}
 	if e, ok := events.(transfer.AckEvents); ok {
 		l.acks = e.Ack
