@@ -8,88 +8,88 @@ var delivery = board{
 	about: "What peer delivery saves, and whether viewers pay for it: those with peers beside the control group, which the origin alone serves.",
 	stats: []panel{
 		{title: "Offload ratio", unit: units.PercentUnit,
-			about:  "Share of viewers' bytes that came from other viewers, directly; relayed bytes and those of seeds do not count. Low with many viewers: see the row Why not from peers.",
-			series: []series{{offload("$__range"), ""}}},
+			about:  "Share of viewers' bytes that came from other viewers, directly, as far as who sent and who received agree; relayed bytes and those of seeds do not count. Low with many viewers: see the row Why not from peers.",
+			series: []series{{expr: offload("$__range")}}},
 		{title: "Egress saved", unit: units.BytesSI,
 			about:  "Bytes that viewers had from viewers, less what the seeds fetched from the origin to make that possible. Negative: too few viewers at a time for seeds to pay; raise the number from which they certify, or leave them out.",
-			series: []series{{saved("increase", "$__range"), ""}}},
+			series: []series{{expr: saved("increase", "$__range")}}},
 		{title: "Money saved", unit: units.Number,
 			about:  "Egress saved at the price of a GB above. The price is yours to set, in your currency.",
-			series: []series{{saved("increase", "$__range") + " / 1e9 * $price", ""}}},
+			series: []series{{expr: saved("increase", "$__range") + " / 1e9 * $price"}}},
 		{title: "Stall ratio, peers ÷ control", unit: units.Number,
 			about:  "1 is what a viewer without peers has. Above 1 over hours: peer delivery costs stalls; look at Does it hurt?, and switch the site off until it is understood. Empty without a control group (control_group_permille of the site) or without any stall.",
-			series: []series{{stallRatio(`variant="peer"`, "$__range") + " / " + stallRatio(`variant="control"`, "$__range"), ""}}},
+			series: []series{{expr: stallRatio(`variant="peer"`, "$__range") + " / " + stallRatio(`variant="control"`, "$__range"), rare: true}}},
 	},
 	rows: []row{
 		{"What it saves", []panel{
 			{title: "Viewers' bytes by source", unit: units.BytesPerSecondSI, stacked: true,
 				about:  "Where viewers' bytes came from. The peers' share should grow with the number of viewers of one title; an origin that stays on top means short overlaps or few links.",
-				series: []series{{`sum by (source, path) (rate(leeway_viewer_received_bytes_total{site=~"$site"}[$__rate_interval]))`, "{{source}} {{path}}"}}},
+				series: []series{{expr: `sum by (source, path) (rate(leeway_viewer_received_bytes_total{site=~"$site"}[$__rate_interval]))`, legend: "{{source}} {{path}}"}}},
 			{title: "Offload ratio", unit: units.PercentUnit, most: 1,
 				about:  "As above, over time. A step down with steady viewers: a purge, a new player version, or a revoked key.",
-				series: []series{{offload("$__rate_interval"), ""}}},
+				series: []series{{expr: offload("$__rate_interval")}}},
 			{title: "Origin's bytes", unit: units.BytesPerSecondSI,
 				about: "What the origin or CDN sends, and what it would send without peers. Seeds fetch each segment about once; more means that their store is too small (Cluster, evictions) or that the origin's validators change.",
 				series: []series{
-					{`sum(rate(leeway_viewer_received_bytes_total{site=~"$site",source="origin"}[$__rate_interval]))`, "to viewers"},
-					{`sum(rate(leeway_seed_origin_bytes_total{site=~"$site"}[$__rate_interval]))`, "to seeds"},
-					{`sum(rate(leeway_viewer_received_bytes_total{site=~"$site"}[$__rate_interval]))`, "without peers"},
+					{expr: `sum(rate(leeway_viewer_received_bytes_total{site=~"$site",source="origin"}[$__rate_interval]))`, legend: "to viewers"},
+					{expr: `sum(rate(leeway_seed_origin_bytes_total{site=~"$site"}[$__rate_interval]))`, legend: "to seeds"},
+					{expr: `sum(rate(leeway_viewer_received_bytes_total{site=~"$site"}[$__rate_interval]))`, legend: "without peers"},
 				}},
 		}},
 		{"Does it hurt?", []panel{
 			{title: "Startup delay", unit: units.Seconds,
 				about: "Median and 95th percentile, with peers and in the control group. With peers it should not be above; if it is, look at the script's load time and at the tracker's distance.",
 				series: []series{
-					{`histogram_quantile(0.5, sum by (le, variant) (rate(leeway_viewer_startup_seconds_bucket{site=~"$site"}[$__rate_interval])))`, "{{variant}} p50"},
-					{`histogram_quantile(0.95, sum by (le, variant) (rate(leeway_viewer_startup_seconds_bucket{site=~"$site"}[$__rate_interval])))`, "{{variant}} p95"},
+					{expr: `histogram_quantile(0.5, sum by (le, variant) (rate(leeway_viewer_startup_seconds_bucket{site=~"$site"}[$__rate_interval])))`, legend: "{{variant}} p50"},
+					{expr: `histogram_quantile(0.95, sum by (le, variant) (rate(leeway_viewer_startup_seconds_bucket{site=~"$site"}[$__rate_interval])))`, legend: "{{variant}} p95"},
 				}},
 			{title: "Stall ratio", unit: units.PercentUnit,
 				about: "Time stalled ÷ time played. Both groups up: the origin. Peers alone up: peer delivery; switch the site off and read the reasons below.",
 				series: []series{
-					{`sum by (variant) (rate(leeway_viewer_stall_seconds_total{site=~"$site"}[$__rate_interval])) / sum by (variant) (rate(leeway_viewer_played_seconds_total{site=~"$site"}[$__rate_interval]))`, "{{variant}}"},
+					{expr: `sum by (variant) (rate(leeway_viewer_stall_seconds_total{site=~"$site"}[$__rate_interval])) / sum by (variant) (rate(leeway_viewer_played_seconds_total{site=~"$site"}[$__rate_interval]))`, legend: "{{variant}}"},
 				}},
 			{title: "Mean bitrate", unit: units.BitsPerSecondSI,
 				about: "Of what was played. Below the control group: the player is told too little capacity.",
 				series: []series{
-					{`sum by (variant) (rate(leeway_viewer_played_bits_total{site=~"$site"}[$__rate_interval])) / sum by (variant) (rate(leeway_viewer_played_seconds_total{site=~"$site"}[$__rate_interval]))`, "{{variant}}"},
+					{expr: `sum by (variant) (rate(leeway_viewer_played_bits_total{site=~"$site"}[$__rate_interval])) / sum by (variant) (rate(leeway_viewer_played_seconds_total{site=~"$site"}[$__rate_interval]))`, legend: "{{variant}}"},
 				}},
 			{title: "Switches of rendition", unit: units.Number,
 				about:  "In an hour of play. More than in the control group: the estimate of capacity is unsteady.",
-				series: []series{{`3600 * sum by (variant) (rate(leeway_viewer_switches_total{site=~"$site"}[$__rate_interval])) / sum by (variant) (rate(leeway_viewer_played_seconds_total{site=~"$site"}[$__rate_interval]))`, "{{variant}}"}}},
+				series: []series{{expr: `3600 * sum by (variant) (rate(leeway_viewer_switches_total{site=~"$site"}[$__rate_interval])) / sum by (variant) (rate(leeway_viewer_played_seconds_total{site=~"$site"}[$__rate_interval]))`, legend: "{{variant}}"}}},
 			{title: "Evidence of harm", unit: units.PercentUnit, floorless: true,
 				about: "What the trackers make of all this (spec/trial.md): how strongly viewers with peers seem worse off, in stalls, startup, or no picture at all. At 100 % peer delivery is switched off by itself, and LeewayHarm says so; below 0 there is none. From half on, look for what was released today.",
 				series: []series{
-					{`max by (outcome) (leeway_tracker_trial_evidence_ratio{site=~"$site"})`, "{{outcome}}"},
+					{expr: `max by (outcome) (leeway_tracker_trial_evidence_ratio{site=~"$site"})`, legend: "{{outcome}}"},
 				}},
 			{title: "Viewers compared", unit: units.Number,
 				about: "In an hour, by group: one of a subnet counts, so they are fewer than viewers. Control near zero with many viewers: raise control_group_permille, or name your proxy in tracker.trusted_proxies.",
 				series: []series{
-					{`3600 * sum by (variant) (rate(leeway_tracker_trial_viewers_total{site=~"$site"}[$__rate_interval]))`, "{{variant}}"},
+					{expr: `3600 * sum by (variant) (rate(leeway_tracker_trial_viewers_total{site=~"$site"}[$__rate_interval]))`, legend: "{{variant}}"},
 				}},
 			{title: "Switched off", unit: units.Number, most: 1,
 				about: "1 while peer delivery of a site is off: by an operator, by the configuration, or for harm. Viewers play from the origin. leeway switch SITE on ends it.",
 				series: []series{
-					{`max by (site, reason) (leeway_tracker_delivery_off{site=~"$site"})`, "{{site}}: {{reason}}"},
+					{expr: `max by (site, reason) (leeway_tracker_delivery_off{site=~"$site"})`, legend: "{{site}}: {{reason}}"},
 				}},
 			{title: "Wrong bytes", unit: units.BytesPerSecondSI,
 				about:  "Bytes that did not match their certificate; they were not played. A steady trickle is one broken or hostile viewer, who is put out; much of it after a purge or a re-encode under the same URL: purge the path.",
-				series: []series{{`sum(rate(leeway_viewer_rejected_bytes_total{site=~"$site"}[$__rate_interval]))`, ""}}},
+				series: []series{{expr: `sum(rate(leeway_viewer_rejected_bytes_total{site=~"$site"}[$__rate_interval]))`}}},
 			{title: "Contradictions", unit: units.Number,
 				about:  "Segments of the origin that contradict a certificate, in an hour. Anything but zero: files were replaced under their URL. Run leeway purge for the path.",
-				series: []series{{`3600 * sum(rate(leeway_viewer_contradictions_total{site=~"$site"}[$__rate_interval]))`, ""}}},
+				series: []series{{expr: `3600 * sum(rate(leeway_viewer_contradictions_total{site=~"$site"}[$__rate_interval]))`}}},
 		}},
 		{"Why not from peers", []panel{
 			{title: "Segments by reason", unit: units.Number, stacked: true,
 				about:  "Segments a second that were not from a peer, by reason. no-holder: nobody else has it yet; urgent: too late to ask; no-cert: no seed vouches (is one there?); budget: raise the seeds' budgets; udp-blocked, symmetric-nat: set up TURN; lna-denied: the viewer's browser asked and was told no.",
-				series: []series{{`sum by (reason) (rate(leeway_viewer_segment_reasons_total{site=~"$site"}[$__rate_interval]))`, "{{reason}}"}}},
+				series: []series{{expr: `sum by (reason) (rate(leeway_viewer_segment_reasons_total{site=~"$site"}[$__rate_interval]))`, legend: "{{reason}}"}}},
 			{title: "Links that never opened", unit: units.Number,
 				about:  "In a second, by reason. timeout above a tenth of all introductions: viewers behind NATs that cannot meet; TURN helps.",
-				series: []series{{`sum by (reason) (rate(leeway_viewer_link_failures_total[$__rate_interval]))`, "{{reason}}"}}},
+				series: []series{{expr: `sum by (reason) (rate(leeway_viewer_link_failures_total[$__rate_interval]))`, legend: "{{reason}}"}}},
 			{title: "Bytes for nothing", unit: units.PercentUnit,
 				about: "Share of viewers' bytes that came twice, and that were never played. Twice above 2 %: uplinks are too slow for what is asked of them.",
 				series: []series{
-					{`sum(rate(leeway_viewer_duplicate_bytes_total{site=~"$site"}[$__rate_interval])) / ` + received("$__rate_interval"), "twice"},
-					{`sum(rate(leeway_viewer_wasted_bytes_total{site=~"$site"}[$__rate_interval])) / ` + received("$__rate_interval"), "not played"},
+					{expr: `sum(rate(leeway_viewer_duplicate_bytes_total{site=~"$site"}[$__rate_interval])) / ` + received("$__rate_interval"), legend: "twice"},
+					{expr: `sum(rate(leeway_viewer_wasted_bytes_total{site=~"$site"}[$__rate_interval])) / ` + received("$__rate_interval"), legend: "not played"},
 				}},
 		}},
 	},
@@ -100,11 +100,11 @@ func received(over string) string {
 }
 
 func offload(over string) string {
-	return `sum(rate(leeway_viewer_received_bytes_total{site=~"$site",source="peer",path="direct"}[` + over + `])) / ` + received(over)
+	return `sum(rate(leeway_viewer_credited_bytes_total{site=~"$site",path="direct"}[` + over + `])) / ` + received(over)
 }
 
 func saved(f, over string) string {
-	return `(sum(` + f + `(leeway_viewer_received_bytes_total{site=~"$site",source="peer",path="direct"}[` + over + `])) - sum(` + f + `(leeway_seed_origin_bytes_total{site=~"$site"}[` + over + `])))`
+	return `(sum(` + f + `(leeway_viewer_credited_bytes_total{site=~"$site",path="direct"}[` + over + `])) - sum(` + f + `(leeway_seed_origin_bytes_total{site=~"$site"}[` + over + `])))`
 }
 
 func stallRatio(variant, over string) string {

@@ -42,7 +42,11 @@ type panel struct {
 }
 
 // series is one query. legend may name labels as {{label}}; a panel with one series without labels needs none.
-type series struct{ expr, legend string }
+// rare is one that has nothing to show where what it counts did not happen.
+type series struct {
+	expr, legend string
+	rare         bool
+}
 
 func (b board) build() (dashboard.Dashboard, error) {
 	d := dashboard.NewDashboardBuilder(b.title).Uid(b.uid).Description(b.about).Tags([]string{"leeway"}).
