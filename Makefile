@@ -16,7 +16,7 @@ packed = -binary build/image/leeway -version $(VERSION) -commit "$$(git rev-pars
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help dashboards demo test test-alerts test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport soak lint format build image kube-test film clean
+.PHONY: help dashboards dashboards-preview demo test test-alerts test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport soak lint format build image kube-test film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -52,6 +52,10 @@ test-alerts: ## each alert in a case where it fires, and in one where it does no
 dashboards: ## writes dashboards/*.json anew from tools/dashboards
 	@scripts/need go
 	go -C tools run ./dashboards ../dashboards
+
+dashboards-preview: build film ## plays a swarm under a real Prometheus, asks every panel's query, draws what comes back, with pictures for docs/ (root; 6 minutes)
+	@scripts/need ip iptables chromium prometheus
+	@scripts/dashboards-preview docs/dashboards
 
 race: ## Go tests with the race detector, five times over
 	@scripts/need go gcc

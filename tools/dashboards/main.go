@@ -1,11 +1,14 @@
 // Command dashboards writes Leeway's Grafana dashboards as JSON.
 //
 //	go -C tools run ./dashboards ../dashboards
+//
+// With preview it shows them: it asks a Prometheus every query of every panel, and draws what comes back (make dashboards-preview).
 package main
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -16,16 +19,25 @@ import (
 var boards = []board{delivery, cluster, transport}
 
 func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: dashboards FOLDER")
-		os.Exit(2)
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, "dashboards:", err)
+		os.Exit(1)
+	}
+}
+
+func run(args []string) error {
+	if len(args) > 0 && args[0] == "preview" {
+		return previewCommand(args[1:])
+	}
+	if len(args) != 1 {
+		return errors.New("usage: dashboards FOLDER, or dashboards preview …")
 	}
 	for _, b := range boards {
-		if err := write(os.Args[1], b); err != nil {
-			fmt.Fprintln(os.Stderr, "dashboards:", err)
-			os.Exit(1)
+		if err := write(args[0], b); err != nil {
+			return err
 		}
 	}
+	return nil
 }
 
 func write(folder string, b board) error {

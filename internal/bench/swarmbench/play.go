@@ -107,6 +107,11 @@ func (s scenario) all(ctx context.Context, r *bench.Run, plans []Plan) (swarms [
 		}
 		stages = append(stages, st)
 	}
+	stop, err := stages[0].scraped()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	swarms = make([]Swarm, len(ways))

@@ -1,0 +1,147 @@
+package main
+
+import (
+	_ "embed"
+	"errors"
+	"fmt"
+	"html/template"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+)
+
+//go:embed preview.html
+var page string
+
+var inLegend = regexp.MustCompile(`\{\{(\w+)\}\}`)
+
+// shownPanel is a panel as the page has it.
+type shownPanel struct {
+	Title, About, Value string // Value: of a stat
+	Idle                string // lines that were at zero all the time
+	Picture             template.HTML
+	Legend              []shownLegend
+}
+
+type shownLegend struct{ Color, Name, Last string }
+
+type shownRow struct {
+	Title  string
+	Panels []shownPanel
+}
+
+type shownBoard struct {
+	ID, Title, About string
+	Stats            []shownPanel
+	Rows             []shownRow
+}
+
+// preview asks every query of every panel, and writes pages that show what came: one with all dashboards, and one for each. What
+// comes back empty is an error, once all is written.
+func preview(r recording, folder string) error {
+	var all []shownBoard
+	var empty []error
+	for _, b := range boards {
+		s := shownBoard{ID: b.file(), Title: b.title, About: b.about}
+		show := func(p panel, stat bool) shownPanel {
+			shown, err := p.show(r, stat)
+			if err != nil {
+				empty = append(empty, fmt.Errorf("%s: %q: %w", b.uid, p.title, err))
+			}
+			return shown
+		}
+		for _, p := range b.stats {
+			s.Stats = append(s.Stats, show(p, true))
+		}
+		for _, row := range b.rows {
+			shown := shownRow{Title: row.title}
+			for _, p := range row.panels {
+				shown.Panels = append(shown.Panels, show(p, false))
+			}
+			s.Rows = append(s.Rows, shown)
+		}
+		all = append(all, s)
+		if err := render(filepath.Join(folder, strings.TrimSuffix(b.file(), ".json")+".html"), s); err != nil {
+			return err
+		}
+	}
+	if err := render(filepath.Join(folder, "index.html"), all...); err != nil {
+		return err
+	}
+	return errors.Join(empty...)
+}
+
+func render(file string, boards ...shownBoard) error {
+	t, err := template.New("page").Parse(page)
+	if err != nil {
+		return err
+	}
+	f, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	return errors.Join(t.Execute(f, boards), f.Close())
+}
+
+// show asks a panel's queries and draws what came. The error says which have nothing to show, though the panel expects them to.
+func (p panel) show(r recording, stat bool) (shownPanel, error) {
+	shown := shownPanel{Title: p.title, About: p.about}
+	var drawn []drawnLine
+	var empty []error
+	for _, s := range p.series {
+		lines, err := r.ask(s.expr)
+		if err != nil {
+			return shown, err
+		}
+		points := 0
+		for _, l := range lines {
+			if points += len(l.points); len(l.points) > 0 {
+				idle := !slices.ContainsFunc(l.points, func(p point) bool { return p.value != 0 })
+				drawn = append(drawn, drawnLine{name: l.named(s.legend), points: l.points, idle: idle})
+			}
+		}
+		if points == 0 && !s.rare {
+			empty = append(empty, fmt.Errorf("nothing comes of %s", s.expr))
+		}
+	}
+	c := chart{unit: p.unit, length: r.to.Sub(r.from), lines: drawn, stacked: p.stacked, most: p.most, width: 440, height: 170, axes: !stat}
+	if stat {
+		c.width, c.height = 320, 40
+		if shown.Value = "–"; len(drawn) > 0 {
+			shown.Value = format(p.unit, drawn[0].last())
+		}
+	} else {
+		var idle []string
+		for i, l := range drawn {
+			switch {
+			case l.idle:
+				idle = append(idle, l.name)
+			case l.name != "":
+				shown.Legend = append(shown.Legend, shownLegend{color(i), l.name, format(p.unit, l.last())})
+			}
+		}
+		shown.Idle = strings.Trim(strings.Join(idle, ", "), ", ")
+	}
+	shown.Picture = template.HTML(c.draw())
+	return shown, errors.Join(empty...)
+}
+
+// previewCommand is `dashboards preview PROMETHEUS SECONDS STEP FOLDER`: the last so many seconds, scraped every so many.
+func previewCommand(args []string) error {
+	if len(args) != 4 {
+		return errors.New("usage: dashboards preview URL LENGTH STEP FOLDER, such as http://127.0.0.1:9090 5m 5s build/dashboards")
+	}
+	length, err := time.ParseDuration(args[1])
+	if err != nil {
+		return err
+	}
+	step, err := time.ParseDuration(args[2])
+	if err != nil {
+		return err
+	}
+	to := time.Now().Truncate(step)
+	return preview(recording{address: strings.TrimRight(args[0], "/"), from: to.Add(-length), to: to, step: step}, args[3])
+}
