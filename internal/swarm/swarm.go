@@ -226,10 +226,7 @@ func (s *Swarm) Introduce(id ID, n int, now time.Time) []Member {
 	met := s.met[id]
 	best := make([]rank, 0, min(n, len(s.members))+1)
 	for _, m := range s.members {
-		if m.ID == id || m.Role == RoleOff || m.Saturated || m.Away || m.Want <= 0 || m.Role == RoleLeech && self.Role == RoleLeech {
-			continue
-		}
-		if m.Banned.After(now) || len(s.met[m.ID]) >= maxMet && s.encounters(m.ID, now) >= maxMet {
+		if m.ID == id || m.Role == RoleOff || m.Saturated || m.Away || m.Want <= 0 || m.Role == RoleLeech && self.Role == RoleLeech || m.Banned.After(now) {
 			continue
 		}
 		if at, again := met[m.ID]; again && now.Sub(at) < Retry || len(s.failed) > 0 && s.HasFailed(id, m.ID) {
@@ -237,9 +234,12 @@ func (s *Swarm) Introduce(id ID, n int, now time.Time) []Member {
 		}
 		best = insert(best, self.rank(m), n)
 	}
-	out := make([]Member, len(best))
-	for i, r := range best {
-		out[i] = *r.member
+	out := make([]Member, 0, len(best))
+	for _, r := range best {
+		if s.encounters(r.member.ID, now) >= maxMet { // of all members that would cost more than the one who is missing
+			continue
+		}
+		out = append(out, *r.member)
 		r.member.Want-- // until its next update says what it really has
 		s.introduced(id, r.member.ID, now)
 	}
