@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -67,7 +68,9 @@ func TestHeadlessViewersServeEachOther(t *testing.T) {
 	defer http.DefaultClient.CloseIdleConnections()
 	const segments, size, count, speed = 16, 60_000, 4, 2
 	s := &seen{dir: noisyFilm(t, segments, size)}
-	up := startUp(t, "--media="+s.dir)
+	config := filepath.Join(t.TempDir(), "leeway.yaml")
+	write(t, config, "tracker:\n  stats_interval: 1s\n")
+	up := startUp(t, "--config="+config, "--media="+s.dir)
 	_, page := fetch(t, "GET", up.page+"/")
 	manifest := up.page + page[strings.Index(page, "/media/"):strings.Index(page, "master.m3u8")] + "master.m3u8"
 	first := make(chan struct{})
@@ -119,7 +122,33 @@ func TestHeadlessViewersServeEachOther(t *testing.T) {
 	if len(s.wrong) > 0 || s.bytes < count*segments*size {
 		t.Errorf("wrong segments: %v; %d bytes played", s.wrong, s.bytes)
 	}
+	// Both ends of each link have told the tracker of it, and of the same bytes.
+	credited := up.counter(t, `leeway_viewer_credited_bytes_total{path="direct",site="demo"}`)
+	for end := time.Now().Add(20 * time.Second); credited < float64(peers)/2 && time.Now().Before(end); {
+		<-time.After(50 * time.Millisecond)
+		credited = up.counter(t, `leeway_viewer_credited_bytes_total{path="direct",site="demo"}`)
+	}
+	had := int64(0)
+	for _, v := range list {
+		had += v.Summary().Stats.Bytes["peer"]
+	}
+	if credited < float64(had)/2 || credited > float64(had) {
+		t.Errorf("%.0f bytes are credited of %d that viewers had from each other", credited, had)
+	}
 	_ = up.stop() // before the viewers are closed: they do not mind
+}
+
+// counter is a series of the metrics page.
+func (r *running) counter(t *testing.T, series string) float64 {
+	t.Helper()
+	_, text := fetch(t, "GET", r.admin+"/metrics")
+	_, after, found := strings.Cut(text, "\n"+series+" ")
+	value, _, _ := strings.Cut(after, "\n")
+	n, err := strconv.ParseFloat(value, 64)
+	if !found || err != nil {
+		t.Fatalf("%s is %q: %v", series, value, err)
+	}
+	return n
 }
 
 // TestViewerCommand plays by the command line, records, and replays the recording.
