@@ -94,6 +94,11 @@ func (h *home) handle(r *bus.HomeRequest) bus.HomeAnswer {
 	case bus.OpEnter, bus.OpQuit:
 		return h.t.subjects.handle(r, h.t.cfg.MaxPerSubject, h.t.cfg.MaxHomes, now)
 	}
+	return h.ofMember(r, now)
+}
+
+// ofMember handles what is of a member of a swarm, or of one that would be.
+func (h *home) ofMember(r *bus.HomeRequest, now time.Time) bus.HomeAnswer {
 	part := cluster.Part{Number: r.Part, Level: r.Level}
 	key := keyOf(r.Swarm, part)
 	h.mu.Lock()
@@ -163,36 +168,6 @@ func (h *home) holder(key, session signal.ID) (tracker signal.ID, ok bool) {
 		return signal.ID{}, false
 	}
 	return signal.ID(m.Tracker), true
-}
-
-// sortedBy is what a member is sorted into parts by: those of a group stay together, and those behind one address.
-func sortedBy(group, address string, session signal.ID) []byte {
-	switch {
-	case group != "":
-		return []byte("group " + group)
-	case address != "":
-		return []byte("address " + address)
-	}
-	return session[:]
-}
-
-// countLeaving counts the members that belong elsewhere.
-func (s *housed) countLeaving() {
-	s.leaving = 0
-	for m := range s.Members() {
-		if s.elsewhere(m.Group, m.Address, signal.ID(m.ID)) != nil {
-			s.leaving++
-		}
-	}
-}
-
-// elsewhere is the part that somebody belongs to by now, if that is not this one.
-func (s *housed) elsewhere(group, address string, session signal.ID) *bus.Part {
-	to := s.part.Toward(cluster.Hash(sortedBy(group, address, session)), s.level)
-	if to == s.part {
-		return nil
-	}
-	return &bus.Part{Part: to.Number, Level: to.Level}
 }
 
 func (h *home) join(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnswer {
