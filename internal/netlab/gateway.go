@@ -53,7 +53,14 @@ type Gateway struct {
 	lab    *Lab
 	cfg    GatewayConfig
 	number int // counts gateways from 1
-	hosts  []*Host
+	seats  []seat
+}
+
+// seat is a host's place behind a gateway.
+type seat struct {
+	host *Host
+	addr netip.Addr
+	free bool // kept for a host that is elsewhere
 }
 
 // Gateway adds a gateway. It needs a line, its access link.
@@ -86,18 +93,30 @@ func (g *Gateway) Host(name string) *Host {
 	g.lab.node(name, true) // keeps names apart; the host has no line
 	g.lab.nodes = g.lab.nodes[:len(g.lab.nodes)-1]
 	h := &Host{lab: g.lab, gateway: g, spot: &spot{name: name}}
-	if g.cfg.NAT == NoNAT {
-		h.addr = g.lab.nextAddr()
-		g.routed = append(g.routed, h.addr)
-	} else {
-		h.addr = netip.AddrFrom4([4]byte{192, 168, byte(g.number), byte(len(g.hosts) + 2)})
-	}
-	if len(g.hosts) == maxInside {
-		g.lab.fail("%s: more than %d hosts behind a gateway", g.name, maxInside)
-	}
-	g.hosts = append(g.hosts, h)
+	h.addr = g.seat(h, false)
 	g.lab.spots = append(g.lab.spots, h.spot)
 	return h
+}
+
+// Keep has a host of another gateway have a place behind this one, too, to which it may Move.
+func (g *Gateway) Keep(h *Host) {
+	if h.gateway == nil || h.gateway == g {
+		g.lab.fail("%s: keeps a place for %s, which is not behind another gateway", g.name, h.name)
+	}
+	g.seat(h, true)
+}
+
+func (g *Gateway) seat(h *Host, free bool) netip.Addr {
+	addr := netip.AddrFrom4([4]byte{192, 168, byte(g.number), byte(len(g.seats) + 2)})
+	if g.cfg.NAT == NoNAT {
+		addr = g.lab.nextAddr()
+		g.routed = append(g.routed, addr)
+	}
+	if len(g.seats) == maxInside {
+		g.lab.fail("%s: more than %d hosts behind a gateway", g.name, maxInside)
+	}
+	g.seats = append(g.seats, seat{h, addr, free})
+	return addr
 }
 
 // inside is the gateway's own address and network on the side of its hosts.
@@ -107,7 +126,7 @@ func (g *Gateway) inside() netip.Prefix {
 
 // ports returns the range that belongs to the inside host number i.
 func (g *Gateway) ports(i int) (first, last int) {
-	each := (lastPort - firstPort + 1) / len(g.hosts)
+	each := (lastPort - firstPort + 1) / len(g.seats)
 	return firstPort + i*each, firstPort + (i+1)*each - 1
 }
 
@@ -157,9 +176,9 @@ func (g *Gateway) rules() string {
 // forwards sends what comes for a port of the outside address to the inside host whose port it is.
 func (g *Gateway) forwards(from string) []string {
 	var lines []string
-	for i, h := range g.hosts {
+	for i, s := range g.seats {
 		first, last := g.ports(i)
-		lines = append(lines, fmt.Sprintf("-A PREROUTING %s -p udp -d %v --dport %d:%d -j DNAT --to-destination %v", from, g.addr, first, last, h.addr))
+		lines = append(lines, fmt.Sprintf("-A PREROUTING %s -p udp -d %v --dport %d:%d -j DNAT --to-destination %v", from, g.addr, first, last, s.addr))
 	}
 	return lines
 }

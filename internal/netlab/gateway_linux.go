@@ -6,6 +6,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,18 +29,12 @@ func (g *Gateway) build() error {
 	if err := g.withLinks(g.bridge); err != nil {
 		return err
 	}
-	for i, h := range g.hosts {
-		if err := g.withLinks(func(l *netlink.Handle) error { return g.plug(l, i, h) }); err != nil {
-			return fmt.Errorf("%s: %w", h.name, err)
+	for i, s := range g.seats {
+		if s.free {
+			continue
 		}
-		if err := h.withLinks(func(l *netlink.Handle) error { return g.address(l, h) }); err != nil {
-			return fmt.Errorf("%s: %w", h.name, err)
-		}
-		if err := h.space.Do(func() error {
-			first, last := g.ports(i)
-			return sysctl("net.ipv4.ip_local_port_range", fmt.Sprintf("%d %d", first, last))
-		}); err != nil {
-			return fmt.Errorf("%s: %w", h.name, err)
+		if err := g.connect(i); err != nil {
+			return fmt.Errorf("%s: %w", s.host.name, err)
 		}
 	}
 	if err := g.sets(); err != nil {
@@ -95,6 +90,51 @@ func (g *Gateway) bridge(l *netlink.Handle) error {
 	return nil
 }
 
+// connect gives a host its place.
+func (g *Gateway) connect(i int) error {
+	s := g.seats[i]
+	if err := g.withLinks(func(l *netlink.Handle) error { return g.plug(l, i, s.host) }); err != nil {
+		return err
+	}
+	if err := s.host.withLinks(func(l *netlink.Handle) error { return g.address(l, s.addr) }); err != nil {
+		return err
+	}
+	return s.host.space.Do(func() error {
+		first, last := g.ports(i)
+		return sysctl("net.ipv4.ip_local_port_range", fmt.Sprintf("%d %d", first, last))
+	})
+}
+
+// Move takes a host to the place that another gateway keeps for it: from one network to another, with the cable gone in
+// between, as a telephone leaves Wi-Fi. Its device and its address are new; sockets that were bound to no address stay. Addr is
+// the new one from then on, and not to be asked for meanwhile.
+func (h *Host) Move(to *Gateway) error {
+	i := slices.IndexFunc(to.seats, func(s seat) bool { return s.host == h && s.free })
+	if i < 0 || h.space == nil {
+		return fmt.Errorf("netlab: host %s: %s keeps no place for it, or the lab is not started", h.name, to.name)
+	}
+	from := h.gateway
+	at := slices.IndexFunc(from.seats, func(s seat) bool { return s.host == h })
+	err := from.withLinks(func(l *netlink.Handle) error {
+		cable, err := l.LinkByName(cableName(at))
+		if err != nil {
+			return err
+		}
+		return l.LinkDel(cable)
+	})
+	if err == nil {
+		err = to.connect(i)
+	}
+	if err != nil {
+		return fmt.Errorf("netlab: host %s: move to %s: %w", h.name, to.name, err)
+	}
+	from.seats[at].free, to.seats[i].free = true, false
+	h.gateway, h.addr = to, to.seats[i].addr
+	return nil
+}
+
+func cableName(i int) string { return fmt.Sprintf("lan%d", i+1) }
+
 // plug connects a host to the Ethernet.
 func (g *Gateway) plug(l *netlink.Handle, i int, h *Host) error {
 	lan, err := l.LinkByName(inDevice)
@@ -102,7 +142,7 @@ func (g *Gateway) plug(l *netlink.Handle, i int, h *Host) error {
 		return fmt.Errorf("bridge: %w", err)
 	}
 	attrs := netlink.NewLinkAttrs()
-	attrs.Name, attrs.MTU, attrs.MasterIndex = fmt.Sprintf("lan%d", i+1), g.lab.opts.MTU, lan.Attrs().Index
+	attrs.Name, attrs.MTU, attrs.MasterIndex = cableName(i), g.lab.opts.MTU, lan.Attrs().Index
 	cable := &netlink.Veth{LinkAttrs: attrs, PeerName: device, PeerNamespace: netlink.NsFd(h.space.FD()), PeerMTU: uint32(g.lab.opts.MTU)}
 	if err := l.LinkAdd(cable); err != nil {
 		return fmt.Errorf("cable: %w", err)
@@ -116,7 +156,7 @@ func (g *Gateway) plug(l *netlink.Handle, i int, h *Host) error {
 }
 
 // address gives a host its address and the way out.
-func (g *Gateway) address(l *netlink.Handle, h *Host) error {
+func (g *Gateway) address(l *netlink.Handle, addr netip.Addr) error {
 	link, err := l.LinkByName(device)
 	if err != nil {
 		return fmt.Errorf("device %s: %w", device, err)
@@ -125,7 +165,7 @@ func (g *Gateway) address(l *netlink.Handle, h *Host) error {
 	if g.cfg.NAT == NoNAT {
 		bits = 32
 	}
-	if err := l.AddrAdd(link, &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(h.addr, bits))}); err != nil {
+	if err := l.AddrAdd(link, &netlink.Addr{IPNet: ipNet(netip.PrefixFrom(addr, bits))}); err != nil {
 		return fmt.Errorf("address: %w", err)
 	}
 	if err := l.LinkSetUp(link); err != nil {

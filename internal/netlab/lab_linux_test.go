@@ -67,6 +67,12 @@ func udp(t testing.TB, h *Host) socket {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return stamped(t, conn)
+}
+
+// stamped has the kernel say when datagrams came.
+func stamped(t testing.TB, conn *net.UDPConn) socket {
+	t.Helper()
 	t.Cleanup(func() { _ = conn.Close() })
 	raw, err := conn.SyscallConn()
 	if err != nil {

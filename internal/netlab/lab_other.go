@@ -25,3 +25,6 @@ func readProcessor() (processor, error) { return processor{}, Available() }
 
 // Forget makes the gateway lose all mappings and permissions.
 func (g *Gateway) Forget() error { return Available() }
+
+// Move takes a host to another gateway.
+func (h *Host) Move(*Gateway) error { return Available() }

@@ -1,6 +1,7 @@
 package netlab
 
 import (
+	"net"
 	"net/netip"
 	"sync/atomic"
 	"testing"
@@ -179,4 +180,50 @@ func TestNoNATRoutesBothWays(t *testing.T) {
 		t.Errorf("came from %v, sent by %v", from, h.inner.addr())
 	}
 	must(t, h.inner, h.second, h.second.addr())
+}
+
+func TestAHostMoves(t *testing.T) {
+	t.Parallel()
+	for _, nat := range []NAT{NoNAT, PortRestricted, FullCone, Symmetric} {
+		lab := newLab(t, Options{})
+		core := lab.Router("core")
+		x, _ := lab.Attach("x", core, Path{})
+		home, away := lab.Gateway("home", GatewayConfig{NAT: PortRestricted}), lab.Gateway("away", GatewayConfig{NAT: nat})
+		lab.Connect(home, core, Both(Link{Delay: time.Millisecond}))
+		lab.Connect(away, core, Both(Link{Delay: time.Millisecond}))
+		h, stays := home.Host("h"), away.Host("stays")
+		away.Keep(h)
+		start(t, lab)
+		outside, neighbor := udp(t, x), udp(t, stays)
+		conn, err := h.ListenPacket(t.Context(), "udp4", ":0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		roaming := stamped(t, conn.(*net.UDPConn))
+		before := must(t, roaming, outside, outside.addr())
+		must(t, outside, roaming, before)
+		if err := h.Move(home); err == nil {
+			t.Error("a host moved to where it is")
+		}
+		old := h.Addr()
+		if err := h.Move(away); err != nil {
+			t.Fatal(err)
+		}
+		if h.Addr() == old {
+			t.Errorf("%s: its address is still %v", nat, old)
+		}
+		mustNot(t, "where it was", outside, roaming, before)
+		after := must(t, roaming, outside, outside.addr())
+		if want := away.Addr(); nat != NoNAT && after.Addr() != want || nat == NoNAT && after.Addr() != h.Addr() || after.Addr() == before.Addr() {
+			t.Errorf("%s: it comes from %v, and came from %v", nat, after, before)
+		}
+		must(t, outside, roaming, after)
+		must(t, roaming, neighbor, neighbor.addr())
+		if err := h.Move(home); err != nil {
+			t.Fatal(err)
+		}
+		if back := must(t, roaming, outside, outside.addr()); back.Addr() != before.Addr() {
+			t.Errorf("%s: back home it comes from %v, and came from %v", nat, back, before)
+		}
+	}
 }
