@@ -72,3 +72,32 @@ func refusedAs(m signal.Message, code string) bool {
 	e, ok := m.(*signal.Error)
 	return ok && e.Code == code
 }
+
+// TestViewersDoNotSpeakForTheTracker: what withdraws content, switches a site off or changes keys comes from its operator by the bus.
+func TestViewersDoNotSpeakForTheTracker(t *testing.T) {
+	w := newWorld(t)
+	n := w.tracker(nil)
+	honest, hostile := n.viewer(""), n.viewer("")
+	in := honest.join().Swarm
+	hostile.join()
+	for _, m := range []signal.Message{
+		&signal.Revoke{Revocations: []signal.Revocation{{Site: "demo", Prefix: "/", MinIssuedAt: 1_790_000_000_000}}},
+		&signal.SetPolicy{Policy: signal.Policy{Role: "off", Relay: "allow", Local: "never", SignedManifests: "off"}},
+		&signal.Keys{VerifyKeys: []signal.VerifyKey{{KeyID: make([]byte, 8), Alg: 1, Key: make([]byte, 65)}}},
+		&signal.SetServers{ICEServers: []signal.ICEServer{{URLs: []string{"turn:192.0.2.1"}}}},
+		&signal.Introduce{Swarm: in, Peers: []signal.Peer{{Peer: honest.id, Role: "viewer"}}},
+		&signal.Reconnect{AfterMs: 1},
+	} {
+		hostile.send(m)
+		if e := expect[*signal.Error](hostile); e.Code != "bad-message" {
+			t.Errorf("%s is answered %+v", m.Type(), e)
+		}
+	}
+	if list := n.revoked.forSite("demo"); len(list) > 0 || len(n.roster.keysFor("demo")) > 0 {
+		t.Errorf("the tracker has taken in %v", list)
+	}
+	honest.send(&signal.Leave{Request: 5, Swarm: newID()})
+	if m := honest.next(); !refusedAs(m, "not-joined") {
+		t.Errorf("another viewer is told %+v", m)
+	}
+}
