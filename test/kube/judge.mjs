@@ -1,23 +1,36 @@
-// What the viewers of test/kube/test say of themselves: a line each, and exit code 1 where one stalled, failed or had no seed.
+// What the viewers of test/kube/test say of themselves, as one verdict: judge.mjs HOW_MANY FILE…; exit code 1 where one is missing,
+// stalled, failed, had left before the end or had no link, or where less than half came from seeds and viewers.
 import { readFileSync } from 'node:fs';
 import { argv, exit } from 'node:process';
 
-const viewers = argv.slice(2).flatMap((file) => readFileSync(file, 'utf8').trim().split('\n').filter(Boolean).map((line) => JSON.parse(line)));
+const [expected, ...files] = argv.slice(2);
+const viewers = files.flatMap((file) => {
+  const name = file.replace(/^.*\/|\.json$/g, '');
+  const lines = readFileSync(file, 'utf8').trim().split('\n').filter(Boolean);
+  return lines.map((line, n) => ({ name: lines.length > 1 ? `${name}-${n + 1}` : name, ...JSON.parse(line) }));
+});
 const kB = (bytes = 0) => `${Math.round(bytes / 1000)} kB`;
-let total = 0;
-let others = 0;
-const bad = [];
-for (const [n, v] of viewers.entries()) {
-  const { bytes = {}, stalls = 0, startup_ms: startup } = v.stats;
-  total += (bytes.origin ?? 0) + (bytes.seed ?? 0) + (bytes.peer ?? 0);
-  others += (bytes.seed ?? 0) + (bytes.peer ?? 0);
-  console.log(
-    `viewer ${n + 1}: ${Math.round(v.watched_ms / 1000)} s, startup ${startup} ms, stalls ${stalls}, links ${v.links_opened}, reconnects ${v.reconnects}, ` +
-      `origin ${kB(bytes.origin)}, seed ${kB(bytes.seed)}, viewers ${kB(bytes.peer)}`,
-  );
-  if (stalls > 0 || v.stall_ratio > 0 || v.errors > 0 || v.ended !== 'left' || v.links_opened === 0) bad.push(n + 1);
+const sum = (list) => list.reduce((total, n) => total + (n ?? 0), 0);
+const line = ({ name, watched_ms, ended, links_opened, reconnects, stats: { bytes, stalls = 0, startup_ms } }) =>
+  `${name}: ${Math.round(watched_ms / 1000)} s, ${ended}, startup ${startup_ms} ms, stalls ${stalls}, links ${links_opened}, reconnects ${reconnects}, ` +
+  `origin ${kB(bytes.origin)}, seeds ${kB(bytes.seed)}, viewers ${kB(bytes.peer)}`;
+
+const faults = [];
+for (const v of viewers) {
+  const bad = v.stats.stalls > 0 || v.stall_ratio > 0 || v.errors > 0 || v.ended !== 'left' || !v.links_opened || !v.stats.startup_ms;
+  if (bad) faults.push(v.name);
+  if (bad || v.name === 'chromium') console.log(line(v));
+  if (v.last_error) console.log(`  ${v.last_error}`);
 }
-console.log(`${viewers.length} viewers, ${Math.round((100 * others) / total)} % from seed and viewers`);
-if (viewers.length === 0 || others < total / 2) bad.push('all: less than half came from seed and viewers');
-if (bad.length > 0) console.log(`failed: ${bad.join(', ')}`);
-exit(bad.length > 0 ? 1 : 0);
+if (viewers.length !== Number(expected)) faults.push(`${viewers.length} viewers of ${expected} said how it was`);
+const of = (source) => sum(viewers.map((v) => v.stats.bytes?.[source]));
+const others = of('seed') + of('peer') + of('seed_relay') + of('peer_relay');
+if (!(others > of('origin'))) faults.push('less than half came from seeds and viewers');
+const startups = viewers.map((v) => v.stats.startup_ms ?? Number.POSITIVE_INFINITY).sort((a, b) => a - b);
+console.log(
+  `${viewers.length} viewers, ${sum(viewers.map((v) => v.stats.stalls))} stalls, startup ${startups[startups.length >> 1]} ms (to ${startups.at(-1)} ms), ` +
+    `${sum(viewers.map((v) => v.reconnects))} reconnects, origin ${kB(of('origin'))}, seeds ${kB(of('seed'))}, viewers ${kB(of('peer'))}, ` +
+    `by relay ${kB(of('seed_relay') + of('peer_relay'))}`,
+);
+if (faults.length > 0) console.log(`failed: ${faults.join(', ')}`);
+exit(faults.length > 0 ? 1 : 0);
