@@ -45,9 +45,9 @@ test-netlab: build film ## four viewers behind emulated access lines; background
 	else echo "netlab: skipped: network namespaces need root (sudo make test-netlab)"; [ "$${CI:-}" != true ]; fi
 
 test-alerts: ## each alert in a case where it fires, and in one where it does not, by Prometheus' own promtool
-	@scripts/need promtool
-	@promtool check rules alerts/leeway.yml
-	@promtool test rules alerts/tests.yml
+	@if command -v promtool >/dev/null || [ "$${CI:-}" = true ]; then scripts/need promtool && \
+	promtool check rules alerts/leeway.yml && promtool test rules alerts/tests.yml; \
+	else echo "alerts: skipped: promtool is missing (apt-get install prometheus)"; fi
 
 dashboards: ## writes dashboards/*.json anew from tools/dashboards
 	@scripts/need go
