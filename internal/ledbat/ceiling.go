@@ -14,7 +14,7 @@ const (
 	ceilingFast  = 16        // and by this one when the line was not full for ceilingLong
 	ceilingLong  = 2_000_000 // µs
 	ceilingLate  = 50_000    // µs after its moment until which a message counts as one that waited for it
-	besideMost   = 100_000   // µs by which what goes out besides puts off the next message at most
+	besideMost   = 100_000   // µs by which what goes out besides puts off the next message at most, all of it together
 )
 
 // ceiling is the rate that a host with foreground does not pass: what its line was seen to carry while full. A window is made

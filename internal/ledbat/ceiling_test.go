@@ -65,3 +65,23 @@ func TestWhatGoesOutBesideHasItsPartOfTheLine(t *testing.T) {
 		t.Errorf("p95 of the queue %d µs, want two thirds of %d at most; %.3f of the line used, want 0.95 of %.3f", p95, untold, used, before)
 	}
 }
+
+// TestWhatGoesOutBesideEndsNoUpload: a download costs more than the ceiling, which was found where less fitted.
+func TestWhatGoesOutBesideEndsNoUpload(t *testing.T) {
+	t.Parallel()
+	s, l := slow.open(1)
+	h := s.sender(ledbat.Config{})
+	h.c.Eager(true)
+	b := h.link(0, l, slow.rtt/2)
+	s.run(20 * second)
+	if rate := h.c.PacingRate(); rate > 150_000 {
+		t.Fatalf("%d bytes/s, and no ceiling", rate)
+	}
+	l.rate *= 10
+	s.every(1_000, func() { h.c.Beside(s.now, 300) })
+	before := b.got
+	s.run(25 * second)
+	if got := b.got - before; got < 5*9*payload {
+		t.Errorf("%d bytes in five seconds, want nine packets a second at least", got)
+	}
+}

@@ -8,6 +8,7 @@ type Controller struct {
 	ceiling  ceiling
 	eager    bool  // foreground goes out under the law
 	held     bool  // what is sent next waited for the window, not for a timer
+	paced    int64 // the earliest moment of the next message, as the last one set it
 	losses   int64 // bytes
 	timeouts int64
 }
@@ -31,7 +32,7 @@ func (c *Controller) Eager(on bool) { c.eager = on }
 // have their part of what the ceiling lets out.
 func (c *Controller) Beside(now, size int64) {
 	if takes := c.ceiling.besides(size); takes > 0 && c.law.Window() >= Packet {
-		c.next = max(c.next, min(max(c.next, now-burstTime)+takes, now+besideMost))
+		c.next = max(c.next, min(max(c.next, now-burstTime)+takes, c.paced+besideMost))
 	}
 }
 

@@ -135,9 +135,10 @@ func (c *Controller) pace(now, size int64) {
 	c.next = max(c.next, now-late)
 	if c.law.Window() < Packet && c.view.RTT > 0 {
 		c.next = now + interval(c.law.Window(), c.view.RTT)
-		return
+	} else {
+		c.next += size * 1e6 / max(1, rate)
 	}
-	c.next += size * 1e6 / max(1, rate)
+	c.paced = c.next
 }
 
 // OnAck takes in an ack that came over the link.

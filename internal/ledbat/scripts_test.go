@@ -83,6 +83,7 @@ var scripts = []struct {
 				t.do(s.now, "beside", 0, 375)
 			})
 		}
+		s.at(3*second+100_000, func() { t.do(s.now, "beside", 0, 60_000) }) // more than the next message is put off by
 		s.run(7 * second / 2)
 	}},
 	{"clocks wrap", "Half a second in, the low 32 bits of both clocks pass zero; the clock is a large number.", func(t *tape) {

@@ -44,6 +44,8 @@ export class Controller extends Host {
   bears = new Tolerance();
   /** What is sent next waited for the window, not for a timer. */
   held = false;
+  /** The earliest moment of the next message, as the last one set it. */
+  paced = 0;
   ceiling = new Ceiling();
   /** Foreground goes out under the law, or nothing does: the host bears more, as somebody waits for it. */
   eager = false;
@@ -62,7 +64,7 @@ export class Controller extends Host {
   beside(now: number, size: number): void {
     const takes = this.ceiling.beside(size);
     if (takes && this.law.window >= packet)
-      this.next = Math.max(this.next, Math.min(Math.max(this.next, now - burstTime) + takes, now + besideMost));
+      this.next = Math.max(this.next, Math.min(Math.max(this.next, now - burstTime) + takes, this.paced + besideMost));
   }
 
   open(now: number, config: PathConfig = {}): Path {
@@ -181,7 +183,8 @@ export class Path {
     const spacing = h.spacing(size, now - h.next);
     h.next = Math.max(h.next, h.held && !h.eager ? now : now - burstTime);
     h.held = false;
-    h.next = h.law.window < packet && h.view.rtt > 0 ? now + interval(h.law.window, h.view.rtt) : h.next + spacing;
+    h.paced = h.next =
+      h.law.window < packet && h.view.rtt > 0 ? now + interval(h.law.window, h.view.rtt) : h.next + spacing;
   }
 
   /** Takes in an ack that came over the link. */
