@@ -16,7 +16,7 @@ packed = -binary build/image/leeway -version $(VERSION) -commit "$$(git rev-pars
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help dashboards dashboards-preview demo test test-alerts test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport soak lint format build image kube-test film clean
+.PHONY: help dashboards dashboards-preview demo test test-alerts test-go test-web test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport soak lint format build image image-check kube-test film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -131,7 +131,10 @@ image: film ## container images: build/leeway-image.tar, and with the film build
 	@build/image/pack $(packed) -out build/leeway-image.tar -tag $(or $(IMAGE),leewayvideo/leeway):$(VERSION)
 	@build/image/pack $(packed) -out build/leeway-film-image.tar -tag $(or $(IMAGE),leewayvideo/leeway)-film:$(VERSION) -film "$$(build/leeway film)"
 
-kube-test: image ## a cluster of its own, the dev overlay, viewers behind NATs while pods are killed (root; 15 minutes the first time, then 4)
+image-check: $(npm_installed) ## builds the images of this commit in two folders and compares their digests
+	scripts/reproducible
+
+kube-test: image ## two nodes, the dev overlay, viewers behind NATs while pods are killed and a node is drained (root; 15 minutes the first time, then 4; KUBECONFIG=F: your cluster)
 	test/kube/test
 
 film: build
