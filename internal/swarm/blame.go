@@ -107,7 +107,7 @@ func (s *Swarm) ban(target ID, about left, until time.Time) {
 	for _, m := range s.members {
 		// Neighbors that were there before stay: they have done nothing. A subject is one person.
 		if m.ID == target || about.subject != "" && m.Subject == about.subject {
-			m.Banned = until
+			m.Banned, m.barred = until, true
 		}
 	}
 }

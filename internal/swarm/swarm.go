@@ -48,6 +48,7 @@ type Member struct {
 	Joined    time.Time
 	Seen      time.Time // last join or update
 	Away      bool      // its tracker cannot be reached: it is met again when it is back
+	barred    bool      // there is a Banned to look at: it is asked for of all members at each introduction
 	Banned    time.Time // until then it meets nobody; the swarm's to say
 }
 
@@ -116,6 +117,7 @@ func (s *Swarm) Join(m Member) {
 	} else {
 		m.Banned = s.blamed.until(&m)
 	}
+	m.barred = !m.Banned.IsZero()
 	s.members[m.ID] = &m
 	s.count(&m, 1)
 }
@@ -226,7 +228,7 @@ func (s *Swarm) Introduce(id ID, n int, now time.Time) []Member {
 	met := s.met[id]
 	best := make([]rank, 0, min(n, len(s.members))+1)
 	for _, m := range s.members {
-		if m.ID == id || m.Role == RoleOff || m.Saturated || m.Away || m.Want <= 0 || m.Role == RoleLeech && self.Role == RoleLeech || m.Banned.After(now) {
+		if m.ID == id || m.Role == RoleOff || m.Saturated || m.Away || m.Want <= 0 || m.Role == RoleLeech && self.Role == RoleLeech || m.barred && m.Banned.After(now) {
 			continue
 		}
 		if at, again := met[m.ID]; again && now.Sub(at) < Retry || len(s.failed) > 0 && s.HasFailed(id, m.ID) {
