@@ -17,6 +17,7 @@ import (
 const (
 	playerConns   = 6 // to one host, as browsers have it
 	playerTimeout = 2 * time.Minute
+	silentFor     = 5 * time.Second // that the origin may leave what was sent unconfirmed
 	readChunk     = 64 << 10
 	maxBody       = 1 << 30
 )
@@ -39,8 +40,17 @@ func NewPlayer(dial func(ctx context.Context, network, address string) (net.Conn
 		dial = (&net.Dialer{Timeout: dialTimeout}).DialContext
 	}
 	ctx, stop := context.WithCancel(context.Background())
+	watched := func(ctx context.Context, network, address string) (net.Conn, error) {
+		conn, err := dial(ctx, network, address)
+		if tcp, ok := conn.(*net.TCPConn); ok && err == nil {
+			if raw, err := tcp.SyscallConn(); err == nil {
+				_ = giveUpSilent(raw) // without, it takes longer
+			}
+		}
+		return conn, err
+	}
 	return &Player{ctx: ctx, stop: stop, http: &http.Client{Transport: &http.Transport{
-		DialContext: dial, DisableCompression: true, ResponseHeaderTimeout: headerTimeout, TLSHandshakeTimeout: dialTimeout,
+		DialContext: watched, DisableCompression: true, ResponseHeaderTimeout: headerTimeout, TLSHandshakeTimeout: dialTimeout,
 		MaxResponseHeaderBytes: maxHeader, MaxConnsPerHost: playerConns, MaxIdleConnsPerHost: playerConns, IdleConnTimeout: time.Minute,
 		ForceAttemptHTTP2: true, ReadBufferSize: readChunk,
 	}}}

@@ -1,0 +1,7 @@
+//go:build !linux
+
+package originhttp
+
+import "syscall"
+
+func giveUpSilent(syscall.RawConn) error { return nil }
