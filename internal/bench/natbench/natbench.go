@@ -33,6 +33,7 @@ var Bench = bench.Bench{
 		{Name: "again", About: "pairs that cannot meet, for longer than a pair is left alone", Extra: true, Figures: tableFigures, Needs: inLab, Run: tableOf(longer(some("restricted-symmetric/plain", "symmetric-symmetric/plain")))},
 		{Name: "relayed", About: "two symmetric NATs, and neither seed nor origin can serve", Figures: relayedFigures, Needs: inLab, Run: relayed},
 		{Name: "rebinding", About: "a NAT forgets every mapping in mid-play", Figures: rebindingFigures, Needs: inLab, Run: rebinding},
+		{Name: "roaming", About: "a viewer changes its network in mid-play, or sleeps for a minute", Figures: roamingFigures, Needs: inLab, Run: roaming(roamers)},
 	}, single()...),
 	Roles: map[string]bench.Role{roleViewer: watchRole},
 }
@@ -61,6 +62,9 @@ func untimed(figures []bench.Figure) []bench.Figure {
 func single() (out []bench.Case) {
 	for _, r := range rows {
 		out = append(out, bench.Case{Name: "row/" + r.name(), About: r.want.String(), Extra: true, Figures: tableFigures, Needs: inLab, Run: tableOf([]row{r})})
+	}
+	for _, r := range roamers {
+		out = append(out, bench.Case{Name: "roaming/" + r.name, About: r.want.String(), Extra: true, Figures: roamingFigures, Needs: inLab, Run: roaming([]roamer{r})})
 	}
 	return out
 }
@@ -167,14 +171,18 @@ func describe(w io.Writer, verdicts []verdict) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(t, "row\texpected\tcame to\tafter\tstalls\t")
 	for _, v := range verdicts {
-		remark := ""
-		switch {
-		case v.err != nil:
-			remark = strings.ReplaceAll(v.err.Error(), "\n", " ")
-		case !v.good():
-			remark = "NOT AS EXPECTED"
-		}
-		fmt.Fprintf(t, "%s\t%v\t%v\t%.1f s\t%d\t%s\n", v.name(), v.want, v.got, v.since.Seconds(), v.stalls, remark)
+		fmt.Fprintf(t, "%s\t%v\t%v\t%.1f s\t%d\t%s\n", v.name(), v.want, v.got, v.since.Seconds(), v.stalls, remark(v.err, v.good()))
 	}
 	_ = t.Flush()
+}
+
+// remark is what is to be said of a row that is not as it should be.
+func remark(err error, good bool) string {
+	switch {
+	case err != nil:
+		return strings.ReplaceAll(err.Error(), "\n", " ")
+	case !good:
+		return "NOT AS EXPECTED"
+	}
+	return ""
 }

@@ -51,6 +51,7 @@ type row struct {
 	hairpin  bool
 	isolated bool // they do not reach each other on their own network
 	plain    bool // by a tracker that names no relay
+	moves    edge // where the newcomer goes in mid-play; empty: nowhere
 	want     result
 	watch    time.Duration // 0: until a link that does not open has been given up
 }

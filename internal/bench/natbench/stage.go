@@ -43,6 +43,8 @@ type stage struct {
 type pair struct {
 	a, b     *netlab.Host
 	gateways []*netlab.Gateway
+	lines    []*netlab.Line  // of the gateways
+	moves    *netlab.Gateway // where the newcomer may move to
 }
 
 // build makes the lab and starts the servers.
@@ -97,7 +99,7 @@ func (w row) hosts(lab *netlab.Lab, core *netlab.Router, n int) (p pair) {
 	name := func(s string) string { return fmt.Sprintf("r%d-%s", n+1, s) }
 	gateway := func(e edge, at string) *netlab.Gateway {
 		g := lab.Gateway(name(at), netlab.GatewayConfig{NAT: nats[e], Hairpin: w.hairpin, Isolated: w.isolated, BlockUDP: e == blocked})
-		lab.Connect(g, core, netlab.Both(line))
+		p.lines = append(p.lines, lab.Connect(g, core, netlab.Both(line)))
 		p.gateways = append(p.gateways, g)
 		return g
 	}
@@ -117,6 +119,10 @@ func (w row) hosts(lab *netlab.Lab, core *netlab.Router, n int) (p pair) {
 		return h
 	}
 	p.a, p.b = one(w.a, "a"), one(w.b, "b")
+	if w.moves != "" {
+		p.moves = gateway(w.moves, "b-next")
+		p.moves.Keep(p.b)
+	}
 	return p
 }
 
