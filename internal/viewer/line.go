@@ -11,7 +11,7 @@ import (
 type line struct {
 	loop   Loop
 	origin Origin
-	took   func(n int) // bytes came; from any goroutine
+	took   func(n int) // bytes came; on the loop
 	capacity
 	answer   time.Duration // until the first byte
 	received int64         // bytes from peers
@@ -74,7 +74,10 @@ func (k *looks) loaded() int64 {
 func (l *line) fetch(f Fetch, part bool, done func(Fetched, error)) (cancel func(), seen *looks) {
 	started, before, over := l.loop.Now(), l.received, false
 	seen = &looks{}
-	stop := l.origin.Get(f, func(n int64) { l.took(int(seen.note(n, l.loop.Now()))) }, func(got Fetched, err error) {
+	stop := l.origin.Get(f, func(n int64) {
+		more := int(seen.note(n, l.loop.Now()))
+		l.loop.Post(func() { l.took(more) })
+	}, func(got Fetched, err error) {
 		l.loop.Post(func() {
 			if over {
 				return

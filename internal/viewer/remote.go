@@ -44,6 +44,7 @@ type remote struct {
 	upload   *transfer.Upload
 	path     transfer.Path
 	wire     background.Link // nil: the link carries nothing of the background transport
+	acking   acking
 
 	ready       bool
 	onDemand    bool
@@ -86,11 +87,12 @@ func newRemote(e *engine, id peer.ID, role schedule.Role, link transfer.Link) *r
 		holdings: newHoldings(), announced: map[string]bool{},
 	}
 	r.wire, _ = link.(background.Link)
+	r.acking = acking{r.wire, e.uploader.Background}
 	r.session = transfer.NewSession(link, e.hello(link), id, r, e.loop.Now)
 	r.download = transfer.NewDownload(r.session.Send, e.loop.Now, r)
 	if r.wire != nil {
 		r.session.Lane = r
-		r.download.Background(acking{r.wire, e.uploader.Background}, e.requester, e.loop.After)
+		r.download.Background(r.acking, e.requester, e.loop.After)
 	}
 	r.session.Pong = r.pong
 	r.upload = e.uploader.Add(transfer.UploadConfig{
@@ -125,13 +127,13 @@ func (r *remote) Ready(h peer.Hello) error {
 
 // Piece implements transfer.Handler, in the link's goroutine.
 func (r *remote) Piece(m peer.Data) error {
-	r.e.acknowledged(len(m.Payload))
+	r.acking.took(len(m.Payload))
 	return r.download.Data(m)
 }
 
 // BackgroundData implements transfer.Lane, in the link's goroutine.
 func (r *remote) BackgroundData(b []byte) error {
-	r.e.acknowledged(len(b))
+	r.acking.took(len(b))
 	return r.download.BackgroundData(b)
 }
 
