@@ -121,6 +121,7 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 	if err := s.verifiers.own(certificate.VerifyKey{KeyID: signer.id, Key: signer.point, Sites: names}); err != nil {
 		return nil, fmt.Errorf("seed: signing key: %w", err)
 	}
+	cfg.Log.Info("seed signs", "key", signer.id.String()) // what leeway purge --key asks for
 	d, err := openDisk(filepath.Join(cfg.DataDir, "segments"), cfg.DiskBytes, s.judge, cfg.Metrics, cfg.Log)
 	if err != nil {
 		return nil, err
