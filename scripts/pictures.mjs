@@ -1,4 +1,4 @@
-// Writes pictures of local pages: pictures.mjs FOLDER PAGE.html…, each as FOLDER/PAGE.png, as long as the page is.
+// Writes pictures of local pages: pictures.mjs FOLDER PAGE.html…, each as FOLDER/PAGE.webp, as long as the page is.
 import { createRequire } from 'node:module';
 import { basename, join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -10,6 +10,6 @@ const tab = await browser.newPage();
 await tab.setViewport({ width: 1400, height: 900 });
 for (const page of pages) {
   await tab.goto(pathToFileURL(resolve(page)).href);
-  await tab.screenshot({ path: join(folder, `${basename(page, '.html')}.png`), fullPage: true });
+  await tab.screenshot({ path: join(folder, `${basename(page, '.html')}.webp`), type: 'webp', quality: 70, fullPage: true });
 }
 await browser.close();
