@@ -144,10 +144,10 @@ func (e *engine) forget(s *seg, state schedule.Certification) {
 	e.lose(s.id)
 	e.store.drop(s.id)
 	e.cancelDownloads(s, -1)
+	e.announce(s.id) // before the rejects: who refuses what it still announces is a liar
 	for _, r := range e.peersInOrder() {
 		r.upload.Withdraw(peer.ID(s.key))
 	}
-	e.announce(s.id)
 }
 
 // dispute withdraws a name for which there are two contents.
