@@ -43,6 +43,25 @@ describe('the engine, in a file of its own', () => {
     leeway.stop();
   });
 
+  test('waits for a picture that comes while offers are made, and makes no others', async () => {
+    const { leeway, clock, sent, welcomed, connections } = setUp();
+    leeway.start();
+    const playback = leeway.open(manifest);
+    playback.load(request()).result.catch(() => {});
+    await clock.advance(0);
+    await welcomed();
+    await clock.advance(970);
+    expect([connections.length, sent('join').length]).toEqual([2, 0]);
+    playback.observe({ startup_ms: 960 });
+    await clock.advance(60);
+    expect(sent('join')).toEqual([]);
+    await clock.advance(60);
+    // A tracker takes two.
+    expect(sent('join')).toMatchObject([{ offers: [{ early: true }, { early: true }] }]);
+    expect(connections).toHaveLength(2);
+    leeway.stop();
+  });
+
   test('leaves the origin to serve where it does not come, and is asked for again', async () => {
     const { leeway, clock, loads, engines, sent, codes, enter, joined } = setUp();
     loads.failing = true;

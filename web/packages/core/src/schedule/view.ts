@@ -51,7 +51,6 @@ export const viewPeers = (
     .filter((p) => p.ready && !p.noUpload && (asks(p) || p.downloads.all.size))
     .sort((a, b) => (a.link.peer < b.link.peer ? -1 : 1))
     .map((p) => {
-      const asked = asks(p);
       for (const d of p.downloads.all.values()) {
         behind += d.lane;
         requests.push({
@@ -69,12 +68,14 @@ export const viewPeers = (
         role: p.link.role,
         rate: p.rate,
         rtt_us: p.rttUs,
-        slots: asked ? p.maxRequests - p.downloads.all.size : 0,
+        slots: p.maxRequests - p.downloads.all.size,
         queued: p.downloads.queued(),
-        on_demand: asked && p.onDemand,
+        on_demand: p.onDemand,
         stalled_until_us: p.stalledUntilUs,
-        holds: asked ? p.holdings.holds : {},
-        heard: asked ? p.holdings.heard : {},
+        holds: p.holdings.holds,
+        heard: p.holdings.heard,
+        // What is on its way is waited for, and no more.
+        ...(!asks(p) && { slots: 0, on_demand: false, holds: {}, heard: {} }),
       };
     });
   return { peers: view, requests, behind };

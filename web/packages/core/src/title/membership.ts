@@ -89,6 +89,8 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   let joinBy = openedAt + startupMs;
   /** Joins as soon as the picture allows. */
   let joinSoon = () => {};
+  /** The offers that go out with the first join are being made. */
+  let made: Promise<unknown> | undefined;
   /** Counts joins: the answer to an old one is nobody's. */
   let joining = 0;
   let joinedAt = 0;
@@ -364,7 +366,8 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         const inTime = (least: number) =>
           setTimer('rejoin', () => void join(key.split('?')[0]!), Math.max(least, joinBy - clock.now()));
         if (joining) return inTime(0);
-        const made = links.prepare(readyOffers);
+        // Once: a picture may come while they are made.
+        made ??= links.prepare(readyOffers);
         // No later than that, and sooner with the offers.
         inTime(prepareMs);
         void made.then(() => {
