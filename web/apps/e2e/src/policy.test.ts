@@ -49,6 +49,7 @@ function policy(lines: Record<string, string> = {}): string {
 /** What a page saw and said. */
 interface Visit {
   codes: string[];
+  messages: string[];
   state: string;
   others: number;
   played: number;
@@ -62,6 +63,7 @@ async function look(): Promise<Visit> {
   const { errors } = await __player();
   return {
     codes: __told.notices.map(({ code }) => code),
+    messages: __told.notices.map(({ message }) => message),
     state: leeway.state,
     others: __told.segments.reduce((sum, { bytes }) => sum + bytes.seed + bytes.peer, 0),
     played: document.querySelector('video')!.currentTime,
