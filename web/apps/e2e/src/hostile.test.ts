@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures } from './figures.ts';
 import { type Behavior, behaviors, buildHostile, Hostile, unasked } from './hostile.ts';
+import { metrics, sum } from './service.ts';
 import { Stack } from './stack.ts';
 import { pause, Viewer } from './viewer.ts';
 
@@ -100,8 +101,14 @@ test('hostile viewers: asked, out in time, not linked again, no wrong byte, nobo
     refused: it.of('fail').map(({ detail }) => detail.value),
     linked: linked.length,
   }));
-  figures('hostile', { viewers, attacks });
+  // Both are behind one address, so what they report is one vote: nobody is banned for all by one network.
+  const tracked = await metrics(stack.admin);
+  const reports = (outcome: string) => sum(tracked, 'leeway_tracker_reports_total', `outcome="${outcome}"`);
+  figures('hostile', { viewers, attacks, reports: reports('counted'), repeated: reports('repeated') });
 
+  expect(reports('counted'), 'hostile viewers that the tracker heard of').toBeGreaterThan(0);
+  expect(sum(tracked, 'leeway_tracker_bans_total'), 'banned by one network').toBe(0);
+  expect(reports('seed'), 'reports of seeds').toBe(0);
   for (const v of viewers) {
     expect(v.segments, `${v.name}: segments compared`).toBeGreaterThan(10);
     expect(v.wrong, v.name).toEqual([]);
