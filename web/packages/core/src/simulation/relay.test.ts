@@ -68,7 +68,7 @@ it('viewers who meet by relays alone ask each other as any', async () => {
 });
 
 it('what is on its way from a relay is waited for, and not asked for elsewhere', async () => {
-  const film = new Film(30, 4000, 3_000_000);
+  const film = new Film(20, 4000, 800_000);
   let waited = 0;
   const record: EngineDeps['record'] = ({ peers, requests }, actions) => {
     for (const { id, slots, holds, on_demand } of peers) {
@@ -80,7 +80,7 @@ it('what is on its way from a relay is waited for, and not asked for elsewhere',
   };
   const { seed, viewers, apart, viewer, network, run } = scene(film);
   apart();
-  await run(30_000);
+  await run(15_000);
   seed.stop();
   film.broken = new Error('503');
   network.apart.add(id(2));
@@ -92,7 +92,7 @@ it('what is on its way from a relay is waited for, and not asked for elsewhere',
   const [mine, theirs] = network.link({ id: late.id, role: 'viewer' }, { id: seed.id, role: 'seed' });
   late.engine.addLink(mine);
   seed.addLink(theirs);
-  await run(20_000);
+  await run(6_000);
   expect(waited).toBeGreaterThan(0);
   expect(late.engine.snapshot().totals.duplicate_bytes).toBe(0);
   expect(figures(viewers, film)).toMatchObject({ wrong: 0 });
