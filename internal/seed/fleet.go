@@ -170,15 +170,23 @@ func (f *fleet) rank(id segment.ID, among []signal.ID) (out []Sibling) {
 }
 
 // holders lists whom the owner of a segment asks for what it does not hold: the next in rank, who were owners before it came,
-// and who drains.
-func (f *fleet) holders(rank []Sibling) []Sibling {
+// who drains, and others of the fleet, who may have served the title before.
+func (f *fleet) holders(id segment.ID, rank []Sibling) []Sibling {
 	out := slices.Clone(rank[1:min(1+maxHolders, len(rank))])
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	reached := f.view.Reached()
+	var others []swarm.ID
 	for id, s := range f.siblings {
 		if s.draining && reached[swarm.ID(id)] && len(out) < 2*maxHolders {
 			out = append(out, Sibling{id, s.address})
+		}
+		others = append(others, swarm.ID(id))
+	}
+	for _, other := range f.view.Rank(swarm.ID(id), others) {
+		one := Sibling{signal.ID(other), f.siblings[signal.ID(other)].address}
+		if len(out) < 2*maxHolders && !slices.Contains(out, one) {
+			out = append(out, one)
 		}
 	}
 	return out

@@ -53,7 +53,7 @@ func (s *Service) fromSiblings(ctx context.Context, w wish, old *held) (v verdic
 			return verdict{}, 0, false
 		}
 		if rank[0].ID == s.id {
-			return s.fromHolders(ctx, w, old, s.fleet.holders(rank))
+			return s.fromHolders(ctx, w, old, s.fleet.holders(w.ref.id, rank))
 		}
 		q := sibling.Question{Segment: w.ref.id, Swarm: signal.ID(w.title.swarm)}
 		if old != nil {
