@@ -39,8 +39,7 @@ async function two(browser: Chromium, title: string, enough: (seen: Awaited<Retu
   const seen = await links(second);
   const asked = await browser.permissionRequests();
   const after = await second.permissions();
-  const { stalls } = await second.seen();
-  return { second, ...seen, asked, before, after, stalls, errors: second.consoleErrors() };
+  return { second, ...seen, asked, before, after, errors: second.consoleErrors() };
 }
 
 test.concurrent('with the flags of a user nothing is asked, and viewers meet', async () => {
@@ -52,7 +51,7 @@ test.concurrent('with the flags of a user nothing is asked, and viewers meet', a
     const refused = await second.page.evaluate(() => fetch('http://10.77.0.2:9/').catch((error) => String(error)));
     const control = await browser.permissionRequests();
     figures('permissions', { ...result, refused, control });
-    expect(result).toMatchObject({ asked: 0, roles: ['seed', 'viewer'], denied: 0, stalls: [], errors: [] });
+    expect(result).toMatchObject({ asked: 0, roles: ['seed', 'viewer'], denied: 0, errors: [] });
     expect(Object.keys(result.before).length).toBeGreaterThan(10);
     expect(result.after).toEqual(result.before);
     expect(control).toBeGreaterThan(0);
@@ -70,7 +69,7 @@ test.concurrent('where WebRTC is guarded and the site lets the browser ask, a re
     const denied = ({ denied }: { denied: number }) => denied > 0;
     const { second: _, ...result } = await two(browser, 'guarded', denied);
     figures('permissions, guarded', result);
-    expect(result).toMatchObject({ roles: ['seed'], stalls: [], errors: [] });
+    expect(result).toMatchObject({ roles: ['seed'], errors: [] });
     expect(result.asked).toBeGreaterThan(0);
     expect(result.denied).toBeGreaterThan(0);
     expect([result.before['local-network'], result.after['local-network']]).toEqual(['prompt', 'denied']);
