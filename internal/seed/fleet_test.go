@@ -311,7 +311,7 @@ func TestANewcomerIsGivenWhatItOwnsNow(t *testing.T) {
 			t.Errorf("%s: the origin was asked %d times", name, n)
 		}
 	}
-	t.Logf("%d of 16 segments moved to the newcomer", moved)
+	t.Logf("%d of 16 segments moved", moved)
 }
 
 // TestWhatSiblingsCertifiedOutlivesARestart: the store has certificates of other seeds, whose keys come with their beats.
@@ -397,38 +397,5 @@ func TestANewCertificateComesWithoutTheBytes(t *testing.T) {
 	}
 	if n := o.count(path(name)); n != 2 {
 		t.Errorf("the origin was asked %d times: once for the bytes, once whether they are the same", n)
-	}
-}
-
-// TestWhatMayNotBeSharedIsAskedForOnce: an owner's findings hold for who asked it.
-func TestWhatMayNotBeSharedIsAskedForOnce(t *testing.T) {
-	o := newOrigin(t)
-	o.film(1)
-	big := noise(9 << 20)
-	o.put("/vod/film/low/0.m4s", big)
-	c := newCrew(t, o, 2)
-	_, others := c.owner("/film/low/0.m4s")
-	v := others[0].connect(1, 2)
-	if _, none := v.certificate("/film/low/0.m4s"); none == nil || none.Reason != peer.NoneTooLarge || none.ObjectLength != uint64(len(big)) {
-		t.Errorf("answer for a large object: %+v", none)
-	}
-	if n := o.count("/vod/film/low/0.m4s"); n != 1 {
-		t.Errorf("the origin was asked %d times", n)
-	}
-	part := segment.RangeName("/film/low/0.m4s", 4<<20, 8<<20-1)
-	got, none := v.certificate(part)
-	if got == nil {
-		t.Fatalf("no certificate for a virtual segment: reason %d", none.Reason)
-	}
-	if data, _ := v.fetch(got); !bytes.Equal(data, big[4<<20:8<<20]) {
-		t.Error("a virtual segment has other bytes than its part of the object")
-	}
-	o.mu.Lock()
-	o.head.Set("Set-Cookie", "id=1")
-	o.mu.Unlock()
-	_, others = c.owner("/film/high/0.m4s")
-	v = others[0].connect(2, 2)
-	if _, none := v.certificate("/film/high/0.m4s"); none == nil || none.Reason != peer.NoneNotAllowed || o.count("/vod/film/high/0.m4s") != 1 {
-		t.Errorf("%+v, and the origin was asked %d times", none, o.count("/vod/film/high/0.m4s"))
 	}
 }
