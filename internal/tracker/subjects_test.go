@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/access"
@@ -70,23 +71,29 @@ func TestASubjectHasSoManySessionsInTheWholeCluster(t *testing.T) {
 
 // TestPlacesOfASubjectMoveWithTheirHome: whichever tracker ends, the sessions that are left are counted.
 func TestPlacesOfASubjectMoveWithTheirHome(t *testing.T) {
-	few := func(c *Config) { c.MaxPerSubject = 2 }
-	w, a, backend := guarded(t, few, configured.Policy{})
+	one := func(c *Config) { c.MaxPerSubject = 1 }
+	w, a, backend := guarded(t, one, configured.Policy{})
 	key := backend.key(access.EdDSA, "k")
-	shared := backend.token(key, access.Claims{Subject: "user-7"})
-	for range 2 {
-		if _, m := a.opens(shared, ""); !welcomed(m) {
+	var tokens []string // of so many subjects that the second tracker is home to one
+	for i := range 16 {
+		tokens = append(tokens, backend.token(key, access.Claims{Subject: fmt.Sprint(i)}))
+		if _, m := a.opens(tokens[i], ""); !welcomed(m) {
 			t.Fatalf("%+v", m)
 		}
 	}
-	subject := keyed(a.subjectKey, "demo", "user-7")
-	nodes := []*node{a}
-	for a.homeOf(subject) == a.id {
-		nodes = append(nodes, w.tracker(func(c *Config) { few(c); c.Sites, c.Tokens = a.cfg.Sites, backend }))
-		know(t, nodes...)
+	b := w.tracker(func(c *Config) { one(c); c.Sites, c.Tokens = a.cfg.Sites, backend })
+	know(t, a, b)
+	moved := -1
+	for i := range tokens {
+		if a.homeOf(keyed(a.subjectKey, "demo", fmt.Sprint(i))) == b.id {
+			moved = i
+		}
 	}
-	eventually(t, "the new home has heard of both", func() bool {
-		v, m := nodes[len(nodes)-1].opens(shared, "")
+	if moved < 0 {
+		t.Fatal("the new tracker is home to none of sixteen subjects")
+	}
+	eventually(t, "the new home has heard of the session", func() bool {
+		v, m := b.opens(tokens[moved], "")
 		_ = v.ws.Close() // if it was let in, it is counted no more
 		return !welcomed(m)
 	})
