@@ -26,15 +26,19 @@ func seedsToMeet(viewers int) int {
 // serving lists the seeds that serve a swarm with so many viewers. fleet says that they have segments from each other, so that
 // each of them may have viewers of its own; otherwise all viewers meet the same.
 func (r *roster) serving(site string, id signal.ID, viewers int) (seeds []signal.ID, fleet bool) {
-	order := r.seedsFor(site, id)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.servingOf(r.able(site, id), viewers)
+}
+
+// servingOf is serving, of what able lists. Under mu, as able is: no seed may go in between.
+func (r *roster) servingOf(order []signal.ID, viewers int) (seeds []signal.ID, fleet bool) {
 	if len(order) == 0 {
 		return nil, false
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
 	first := r.seeds[order[0]].beat.Fleet
 	if first == nil {
-		return order[:min(seedsToMeet(viewers), len(order))], false
+		return slices.Clip(order[:min(seedsToMeet(viewers), len(order))]), false
 	}
 	want := min(fleetLeast+viewers/viewersPerSeed, fleetMost)
 	for _, seed := range order {
@@ -48,7 +52,10 @@ func (r *roster) serving(site string, id signal.ID, viewers int) (seeds []signal
 // meeting lists the seeds that a viewer may meet, best first. Viewers are spread over those of a fleet that serve the swarm and
 // were told so: who does not know the others fetches by itself. The rest is for who cannot reach these.
 func (r *roster) meeting(site string, id, session signal.ID, viewers int, told []signal.ID) []signal.ID {
-	out, fleet := r.serving(site, id, viewers)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	order := r.able(site, id)
+	out, fleet := r.servingOf(order, viewers)
 	if fleet {
 		if slices.ContainsFunc(out, func(seed signal.ID) bool { return slices.Contains(told, seed) }) {
 			out = slices.DeleteFunc(out, func(seed signal.ID) bool { return !slices.Contains(told, seed) })
@@ -61,7 +68,7 @@ func (r *roster) meeting(site string, id, session signal.ID, viewers int, told [
 			out[i] = signal.ID(seed)
 		}
 	}
-	for _, seed := range r.seedsFor(site, id) {
+	for _, seed := range order {
 		if !slices.Contains(out, seed) {
 			out = append(out, seed)
 		}

@@ -313,8 +313,10 @@ func (h *home) maintain(now time.Time) {
 		if s.leaving > 0 {
 			s.countLeaving()
 		}
-		if seeds, _ := h.t.roster.serving(s.site, s.id, s.Viewers()); !s.named.IsZero() && !slices.Equal(seeds, s.seeds) {
-			s.named = now.Add(-titleEvery) // who serves the swarm is to know of each other at once
+		if !s.named.IsZero() {
+			if seeds, _ := h.t.roster.serving(s.site, s.id, s.Viewers()); !slices.Equal(seeds, s.seeds) {
+				s.named = now.Add(-titleEvery) // who serves the swarm is to know of each other at once
+			}
 		}
 		titles = append(titles, h.due(key, s, now)...)
 		viewers += s.Len()

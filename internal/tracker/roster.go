@@ -189,6 +189,11 @@ func (r *roster) homeOf(key signal.ID) signal.ID {
 func (r *roster) seedsFor(site string, id signal.ID) []signal.ID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	return r.able(site, id)
+}
+
+// able is seedsFor. Under mu.
+func (r *roster) able(site string, id signal.ID) []signal.ID {
 	var able []swarm.ID
 	for seed, s := range r.seeds {
 		if !s.beat.Draining && s.beat.LoadPermille < 1000 && slices.Contains(s.beat.Sites, site) {
