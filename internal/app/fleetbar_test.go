@@ -189,18 +189,8 @@ func newSeaTrial(t *testing.T) *seaTrial {
 	s.server = httptest.NewServer(s.origin)
 	t.Cleanup(s.server.Close)
 	dir, bus, admin := t.TempDir(), freeAddress(t), freeAddress(t)
-	config := func(name, base string, more map[string]any) string {
-		more["sites"] = []any{map[string]any{
-			"name": "demo", "hosts": []string{strings.TrimPrefix(s.server.URL, "http://")}, "fetch_base": s.server.URL + base,
-			"policy": map[string]any{"certify_from": 2, "control_group_permille": 0},
-		}}
-		text, err := json.Marshal(more)
-		if err != nil {
-			t.Fatal(err)
-		}
-		file := filepath.Join(dir, name)
-		write(t, file, string(text))
-		return file
+	config := func(name, base string, sections map[string]any) string {
+		return writeSite(t, filepath.Join(dir, name), s.server.URL, base, 2, sections)
 	}
 	stop := startService(t, admin, "tracker", "--config", config("tracker.yaml", "", map[string]any{
 		"tracker": map[string]any{"listen": s.tracker, "admin": admin, "data_dir": filepath.Join(dir, "tracker"), "update_interval": "1s", "drain_spread": "100ms"},

@@ -24,6 +24,21 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
+// writeSite writes a configuration with one site, whose origin is a test's server, and sections beside it.
+func writeSite(t *testing.T, file, origin, base string, certifyFrom int, sections map[string]any) string {
+	t.Helper()
+	sections["sites"] = []any{map[string]any{
+		"name": "demo", "hosts": []string{strings.TrimPrefix(origin, "http://")}, "fetch_base": origin + base,
+		"policy": map[string]any{"certify_from": certifyFrom, "control_group_permille": 0},
+	}}
+	text, err := json.Marshal(sections)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, file, string(text))
+	return file
+}
+
 // startService runs a command until stop and waits until its admin port says that it is ready.
 func startService(t *testing.T, admin string, args ...string) (stop func() error) {
 	t.Helper()

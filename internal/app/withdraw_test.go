@@ -3,7 +3,6 @@ package app
 import (
 	"crypto/ecdsa"
 	"crypto/x509"
-	"encoding/json"
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
@@ -36,18 +35,8 @@ func startReplicas(t *testing.T, film string) *replicas {
 	t.Cleanup(origin.Close)
 	f := &replicas{t: t, film: origin.URL + "/master.m3u8", seed: freeAddress(t), seedDir: filepath.Join(t.TempDir(), "seed")}
 	dir, bus := t.TempDir(), freeAddress(t)
-	config := func(name string, more map[string]any) string {
-		more["sites"] = []any{map[string]any{
-			"name": "demo", "hosts": []string{strings.TrimPrefix(origin.URL, "http://")}, "fetch_base": origin.URL,
-			"policy": map[string]any{"certify_from": 1, "control_group_permille": 0},
-		}}
-		text, err := json.Marshal(more)
-		if err != nil {
-			t.Fatal(err)
-		}
-		file := filepath.Join(dir, name)
-		write(t, file, string(text))
-		return file
+	config := func(name string, sections map[string]any) string {
+		return writeSite(t, filepath.Join(dir, name), origin.URL, "", 1, sections)
 	}
 	for i := range f.trackers {
 		at := &f.trackers[i]
