@@ -37,6 +37,10 @@ func (s *session) claim(member *membership, m *signal.Stats, c *clamp) {
 	for id, p := range m.Peers {
 		s.mu.Lock()
 		known := s.known[id]
+		news := p.Blame > 0 && known != nil && !known.reported
+		if news {
+			known.reported = true
+		}
 		s.mu.Unlock()
 		switch {
 		case known == nil:
@@ -46,6 +50,8 @@ func (s *session) claim(member *membership, m *signal.Stats, c *clamp) {
 		case known.Role == "seed":
 			if p.Blame > 0 {
 				s.t.cfg.Metrics.Add(defReports, 1, reportOfSeed)
+			}
+			if news { // no viewer fills the log
 				s.t.cfg.Log.Warn("a viewer reports a seed", "seed", id.Hex(), "site", s.site.Name())
 			}
 		default:

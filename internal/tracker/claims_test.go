@@ -1,7 +1,11 @@
 package tracker
 
 import (
+	"bytes"
 	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -157,7 +161,9 @@ func TestVotesReachAHomeElsewhere(t *testing.T) {
 // TestReportsAboutSeedsAlarm: a seed is its operator's to judge.
 func TestReportsAboutSeedsAlarm(t *testing.T) {
 	w := newWorld(t)
-	n := w.tracker(nil)
+	var mu sync.Mutex
+	var said bytes.Buffer
+	n := w.tracker(func(c *Config) { c.Log = slog.New(slog.NewTextHandler(lockedWriter{&mu, &said}, nil)) })
 	seed, _ := w.seed()
 	eventually(t, "the seed is known", func() bool { return n.roster.serves(seed) })
 	for i := range 2 * swarm.BanVotes {
@@ -168,8 +174,15 @@ func TestReportsAboutSeedsAlarm(t *testing.T) {
 				met = met || p.Peer == seed
 			}
 		}
-		v.blames(in, seed)
-		w.reports(reportOfSeed, float64(i+1))
+		for range 2 {
+			v.blames(in, seed)
+		}
+		w.reports(reportOfSeed, float64(2*(i+1)))
+	}
+	mu.Lock()
+	defer mu.Unlock()
+	if n := strings.Count(said.String(), "reports a seed"); n != 2*swarm.BanVotes {
+		t.Errorf("%d lines of what %d viewers say twice each", n, 2*swarm.BanVotes)
 	}
 }
 

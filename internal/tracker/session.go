@@ -80,6 +80,7 @@ type acquaintance struct {
 	bus.Target
 	link       signal.ID // of the latest attempt
 	candidates int       // of that link
+	reported   bool      // by this session: said once in the log
 }
 
 // Accept takes a socket in, and says who receives what comes on it.
