@@ -153,8 +153,8 @@ func (o *countingOrigin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	<-r.Context().Done() // until the one that asked is gone
 }
 
-// again lists what seeds asked for although another one that was still there had: a segment is fetched once more when the seed
-// that fetched it has ended, by another one.
+// again lists what seeds asked for although they or one that was still there had it: a segment is fetched once more when the
+// seed that fetched it has ended, by another one, or by itself when it is back if it ended before it had all of it.
 func (o *countingOrigin) again(ended map[string]time.Time) (once, twice int, wrong []string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -163,7 +163,7 @@ func (o *countingOrigin) again(ended map[string]time.Time) (once, twice int, wro
 		case !strings.HasSuffix(name, ".m4s") || len(asks) == 0:
 		case len(asks) == 1:
 			once++
-		case len(asks) == 2 && asks[0].seed != asks[1].seed && asks[0].at.Before(ended[asks[0].seed]) && asks[1].at.After(ended[asks[0].seed]):
+		case len(asks) == 2 && (asks[0].seed != asks[1].seed || name == trapped) && asks[0].at.Before(ended[asks[0].seed]) && asks[1].at.After(ended[asks[0].seed]):
 			twice++
 		default:
 			wrong = append(wrong, fmt.Sprintf("%s: %v", name, asks))
