@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/proxy"
 )
 
 // Socket is a TCP connection that came through a Door. Under TLS it can be asked to give nothing, so that it shows what TLS
@@ -79,7 +81,7 @@ func (s *Socket) first() {
 	_ = s.SetReadDeadline(time.Now().Add(s.door.cfg.Silence))
 	if !s.introduced {
 		// A balancer may say whose a connection is before that one says anything.
-		if client, err := readIntroduction(s.TCPConn); err != nil {
+		if client, err := proxy.Read(s.TCPConn); err != nil {
 			s.misled(err)
 			return
 		} else if client.IsValid() && !s.door.introduce(s, client) {
