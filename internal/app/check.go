@@ -63,7 +63,10 @@ func (k *checker) places(c *Config) {
 			k.complain(a.key, "%s", text)
 		}
 	}
-	for key, list := range map[string][]string{"tracker.trusted_proxies": c.Tracker.TrustedProxies, "tracker.proxy_protocol": c.Tracker.ProxyProtocol, "seed.private": c.Seed.Private} {
+	for key, list := range map[string][]string{
+		"tracker.trusted_proxies": c.Tracker.TrustedProxies, "tracker.proxy_protocol": c.Tracker.ProxyProtocol,
+		"turn.proxy_protocol": c.Turn.ProxyProtocol, "seed.private": c.Seed.Private,
+	} {
 		for i, p := range list {
 			if _, err := netip.ParsePrefix(p); err != nil {
 				k.complain(fmt.Sprintf("%s[%d]", key, i), "%q is no range of addresses (write CIDR, such as 10.0.0.0/8)", p)

@@ -116,6 +116,7 @@ type TurnConfig struct {
 	ListenTLS      string        `yaml:"listen_tls"`            // HOST:PORT, TLS; only with cert_file
 	CertFile       string        `yaml:"cert_file"`             // TLS certificate, read again when it changes
 	KeyFile        string        `yaml:"key_file"`              // and its key
+	ProxyProtocol  []string      `yaml:"proxy_protocol"`        // CIDRs of balancers that begin each connection, TCP or TLS, with a PROXY header, version 1 or 2
 	Admin          string        `yaml:"admin"`                 // HOST:PORT of metrics, health
 	Secrets        []string      `yaml:"secrets" secret:"true"` // credentials made with any of them are taken; the first is the one of usernames that do not say
 	Realm          string        `yaml:"realm"`                 //

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/pion/logging"
+	"github.com/pion/stun/v4"
 	"github.com/pion/turn/v5"
 	"go.uber.org/goleak"
 
@@ -106,6 +107,45 @@ func TestTurnCommand(t *testing.T) {
 	begin := time.Now()
 	if err := stop(); err != nil || time.Since(begin) > 10*time.Second {
 		t.Errorf("stopped after %v: %v", time.Since(begin), err)
+	}
+}
+
+// TestTurnBehindABalancer: whom it names is who asks, and a connection of its without that is refused.
+func TestTurnBehindABalancer(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	listen, admin := freeAddress(t), freeAddress(t)
+	file := filepath.Join(t.TempDir(), "leeway.yaml")
+	write(t, file, "turn: {secrets: ["+turnSecret+"], proxy_protocol: [127.0.0.0/8]}\n")
+	stop := startService(t, admin, "turn", "--config", file, "--listen", listen, "--admin", admin, "--drain", "0s")
+	defer func() {
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	}()
+	for said, want := range map[string]string{"PROXY TCP4 203.0.113.5 192.0.2.80 4711 3478\r\n": "203.0.113.5:4711", "": ""} {
+		conn, err := net.Dial("tcp", listen)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+		if _, err := conn.Write(append([]byte(said), stun.MustBuild(stun.TransactionID, stun.BindingRequest).Raw...)); err != nil {
+			t.Fatal(err)
+		}
+		p := make([]byte, 1000)
+		n, _ := conn.Read(p)
+		answer, seen := &stun.Message{Raw: p[:n]}, stun.XORMappedAddress{}
+		got := ""
+		if answer.Decode() == nil && seen.GetFrom(answer) == nil {
+			got = seen.String()
+		}
+		if got != want {
+			t.Errorf("after %q %q is seen, want %q", said, got, want)
+		}
+	}
+	_, metrics := fetch(t, "GET", "http://"+admin+"/metrics")
+	if line := `leeway_turn_refused_connections_total{reason="proxy"} 1`; !strings.Contains(metrics, line+"\n") {
+		t.Errorf("no %s in the metrics", line)
 	}
 }
 

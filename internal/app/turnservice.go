@@ -53,6 +53,11 @@ func startTurn(c TurnConfig, log *slog.Logger) (*turnService, error) {
 		Listen: c.Listen, Sockets: c.Sockets, PortMin: uint16(c.PortMin), PortMax: uint16(c.PortMax), Realm: c.Realm,
 		Policy: relayPolicy{s.relay}, Log: log,
 	}
+	balancers, err := prefixes("turn.proxy_protocol", c.ProxyProtocol)
+	if err != nil {
+		return nil, err
+	}
+	config.Introduces = func(a netip.Addr) bool { return within(balancers, a) }
 	for _, text := range c.Announce {
 		a, err := netip.ParseAddr(text)
 		if err != nil {

@@ -55,7 +55,7 @@ var (
 	mConnections = &metric.Def{Name: "leeway_turn_connections", Help: "Open connections of clients", Kind: metric.Gauge,
 		Labels: []metric.Label{{Name: "transport", Values: []string{"tcp", "tls"}}}}
 	mRefused = &metric.Def{Name: "leeway_turn_refused_connections_total", Help: "Connections of clients refused", Kind: metric.Counter,
-		Labels: []metric.Label{{Name: "reason", Values: []string{"address", "total", "draining"}}}}
+		Labels: []metric.Label{{Name: "reason", Values: []string{"address", "total", "draining", "proxy"}}}}
 	mSocket = &metric.Def{Name: "leeway_turn_socket_buffer_bytes", Help: "Size of a client socket's buffers that the kernel gave", Kind: metric.Gauge,
 		Labels: []metric.Label{{Name: "direction", Values: []string{"read", "write"}}}}
 )

@@ -172,21 +172,17 @@ func (r *Relay) Holds(client netip.Addr, n int) {
 	change(r.addresses, access.Network(client), n)
 }
 
-// Connect says whether one more connection may come from an address. What it let in ends with Disconnect.
+// Connect says whether one more connection may come from an address. What it let in ends with Disconnect. A balancer's is nobody's,
+// its address not valid, until Introduce says whose.
 func (r *Relay) Connect(client netip.Addr, transport string) bool {
-	a := access.Network(client)
 	r.mu.Lock()
-	reason := ""
-	switch {
-	case r.draining.Load():
-		reason = "draining"
-	case r.connections >= r.cfg.MaxConnections:
+	reason := r.refusal(client)
+	if reason == "" && r.connections >= r.cfg.MaxConnections {
 		reason = "total"
-	case r.connected[a] >= r.cfg.MaxPerAddress:
-		reason = "address"
-	default:
+	}
+	if reason == "" {
 		r.connections++
-		r.connected[a]++
+		r.connects(client, 1)
 	}
 	r.mu.Unlock()
 	if reason != "" {
@@ -197,11 +193,47 @@ func (r *Relay) Connect(client netip.Addr, transport string) bool {
 	return true
 }
 
+// Introduce has one of nobody's connections count as a client's. Where that one may have no more it says no, and the connection
+// stays nobody's until Disconnect.
+func (r *Relay) Introduce(client netip.Addr) bool {
+	r.mu.Lock()
+	reason := r.refusal(client)
+	if reason == "" {
+		r.connects(client, 1)
+	}
+	r.mu.Unlock()
+	if reason != "" {
+		r.cfg.Metrics.Add(mRefused, 1, reason)
+	}
+	return reason == ""
+}
+
+// Misled counts a connection whose balancer did not say whose it is, or in no way that is understood.
+func (r *Relay) Misled() { r.cfg.Metrics.Add(mRefused, 1, "proxy") }
+
+// refusal is why a client may have no more connections. The caller holds mu.
+func (r *Relay) refusal(client netip.Addr) string {
+	switch {
+	case r.draining.Load():
+		return "draining"
+	case client.IsValid() && r.connected[access.Network(client)] >= r.cfg.MaxPerAddress:
+		return "address"
+	}
+	return ""
+}
+
+// connects changes how many connections a client has. The caller holds mu.
+func (r *Relay) connects(client netip.Addr, n int) {
+	if client.IsValid() {
+		change(r.connected, access.Network(client), n)
+	}
+}
+
 // Disconnect ends what Connect let in.
 func (r *Relay) Disconnect(client netip.Addr, transport string) {
 	r.mu.Lock()
 	r.connections--
-	change(r.connected, access.Network(client), -1)
+	r.connects(client, -1)
 	r.mu.Unlock()
 	r.cfg.Metrics.Add(mConnections, -1, transport)
 }

@@ -168,6 +168,38 @@ func TestConnections(t *testing.T) {
 	}
 }
 
+// TestABalancersConnectionsAreItsClients: they count in all at once, and under an address when it is known whose they are.
+func TestABalancersConnectionsAreItsClients(t *testing.T) {
+	client, other, nobody := netip.MustParseAddr("192.0.2.1"), netip.MustParseAddr("192.0.2.2"), netip.Addr{}
+	w := newWorld(t, func(c *Config) { c.MaxPerAddress, c.MaxConnections = 1, 3 })
+	for i := range 4 {
+		if w.Connect(nobody, "tls") != (i < 3) {
+			t.Errorf("connection %d of nobody", i)
+		}
+	}
+	if !w.Introduce(client) || w.Introduce(client) || !w.Introduce(other) {
+		t.Error("a client has one connection, and each has his own")
+	}
+	w.Disconnect(nobody, "tls") // the second of the client's
+	w.Disconnect(client, "tls")
+	if !w.Connect(nobody, "tls") || !w.Introduce(client) {
+		t.Error("what was disconnected is not free")
+	}
+	w.Misled()
+	w.Drain()
+	if w.Introduce(netip.MustParseAddr("192.0.2.3")) {
+		t.Error("a relay that drains takes somebody in")
+	}
+	for reason, want := range map[string]float64{"total": 1, "address": 1, "proxy": 1, "draining": 1} {
+		if n := w.metrics.Value(mRefused, reason); n != want {
+			t.Errorf("%s: %v, want %v", reason, n, want)
+		}
+	}
+	if n := w.metrics.Value(mConnections, "tls"); n != 2 {
+		t.Errorf("%v connections are counted, want 2", n)
+	}
+}
+
 func TestRates(t *testing.T) {
 	to := netip.MustParseAddrPort("93.184.216.34:5000")
 	w := newWorld(t, func(c *Config) { c.AllocationRate, c.Rate = 100_000, 150_000 })

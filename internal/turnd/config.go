@@ -26,8 +26,12 @@ type Policy interface {
 	Holds(client netip.Addr, n int)
 	// AllowsPeer says whether anything at an address may be reached.
 	AllowsPeer(a netip.Addr) bool
-	// Connect says whether a connection may come in, over "tcp" or "tls"; what it let in ends with Disconnect.
+	// Connect says whether a connection may come in, over "tcp" or "tls"; what it let in ends with Disconnect. A balancer's is
+	// nobody's at first, its address not valid: Introduce says whose it is, and whether that one may, and Misled that the
+	// balancer did not.
 	Connect(client netip.Addr, transport string) bool
+	Introduce(client netip.Addr) bool
+	Misled()
 	Disconnect(client netip.Addr, transport string)
 }
 
@@ -45,7 +49,9 @@ type Config struct {
 	Listen    string      // HOST:PORT of UDP and TCP
 	ListenTLS string      // HOST:PORT of TLS; empty: none
 	TLS       *tls.Config //
-	Sockets   int         // UDP sockets on Listen's port, each with a goroutine of its own; 0: one a processor
+	// Introduces says of a balancer that each connection of its begins with a PROXY header, before TLS, which says whose it is.
+	Introduces func(netip.Addr) bool
+	Sockets    int // UDP sockets on Listen's port, each with a goroutine of its own; 0: one a processor
 
 	// Announce is what relayed addresses are told as, at most one of each family. Without any it is Listen's host, or
 	// else the address from which this machine reaches others.
@@ -66,6 +72,9 @@ func (c *Config) complete() error {
 	}
 	if c.ListenTLS != "" && c.TLS == nil {
 		return errors.New("turnd: TLS needs a certificate")
+	}
+	if c.Introduces == nil {
+		c.Introduces = func(netip.Addr) bool { return false }
 	}
 	if c.Sockets == 0 {
 		c.Sockets = runtime.GOMAXPROCS(0)

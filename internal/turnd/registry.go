@@ -1,8 +1,6 @@
 package turnd
 
 import (
-	"bufio"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -123,39 +121,5 @@ func (s *Server) deleted(client net.Addr) {
 	delete(s.byClient, at)
 	s.mu.Unlock()
 	s.cfg.Policy.Holds(at.Addr(), -1)
-	s.gone.Done()
-}
-
-// welcome makes a stream of a connection, or nil where it may not come in.
-func (s *Server) welcome(conn net.Conn, l *listener) *stream {
-	at, ok := place(conn.RemoteAddr())
-	if !ok || !s.cfg.Policy.Connect(at.Addr(), l.kind) {
-		return nil
-	}
-	c := &stream{raw: conn, Conn: conn, server: s, client: at.Addr(), kind: l.kind}
-	if l.tls != nil {
-		c.Conn = tls.Server(conn, l.tls)
-	}
-	c.in = bufio.NewReaderSize(c.Conn, 4<<10)
-	s.mu.Lock()
-	closed := s.closed
-	if !closed {
-		s.streams[c] = struct{}{}
-		s.gone.Add(1)
-	}
-	s.mu.Unlock()
-	if closed {
-		s.cfg.Policy.Disconnect(c.client, c.kind)
-		return nil
-	}
-	return c
-}
-
-// forget notes that a stream has ended.
-func (s *Server) forget(c *stream) {
-	s.mu.Lock()
-	delete(s.streams, c)
-	s.mu.Unlock()
-	s.cfg.Policy.Disconnect(c.client, c.kind)
 	s.gone.Done()
 }

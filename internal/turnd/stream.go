@@ -30,9 +30,13 @@ type stream struct {
 	net.Conn // raw, or TLS over it
 	raw      net.Conn
 	server   *Server
-	client   netip.Addr
 	kind     string // "tcp" or "tls"
 	in       *bufio.Reader
+	expected bool // a balancer is to say whose it is; only the reader
+
+	said atomic.Pointer[net.TCPAddr] // what it said
+
+	client netip.Addr // guarded by Server.mu: whose it is; not valid while that is to be said
 
 	readUntil  time.Time    // only the reader
 	writeUntil atomic.Int64 // Unix ns
@@ -43,6 +47,11 @@ type stream struct {
 func (s *stream) Read(p []byte) (int, error) {
 	if err := s.extendRead(); err != nil {
 		return 0, err
+	}
+	if s.expected {
+		if err := s.introduce(); err != nil {
+			return 0, err
+		}
 	}
 	header, err := s.in.Peek(channelHeader)
 	if err != nil {
