@@ -56,6 +56,30 @@ func Proxy(dial func(ctx context.Context, network, address string) (net.Conn, er
 	}
 }
 
+// toldAt is the proxy's own: what is said there does not cross the line.
+const toldAt = "/bench/told"
+
+// toldBound is the most that a page may say at once, bytes.
+const toldBound = 1 << 20
+
+// Hush is for the head of a page whose drawing is to stay out of a measurement: it is the same with Leeway and without,
+// its pictures of the swarm are not.
+const Hush = `<style>.picture, .share, .timeline, header { display: none !important }</style>`
+
+// Telling is Proxy for a page that tells how it goes: what it posts to /bench/told is for told to read.
+func Telling(dial func(ctx context.Context, network, address string) (net.Conn, error), servers, head string, told func(io.Reader) error) http.Handler {
+	forward := Proxy(dial, servers, head)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != toldAt {
+			forward.ServeHTTP(w, r)
+			return
+		}
+		if err := told(http.MaxBytesReader(w, r.Body, toldBound)); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		}
+	})
+}
+
 // inject puts text into the head of a page.
 func inject(r *http.Response, text string) error {
 	body, err := io.ReadAll(r.Body)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"time"
@@ -14,9 +15,6 @@ import (
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/netlab"
 )
-
-// reportPath is the proxy's own and does not cross the line.
-const reportPath = "/bench/join"
 
 //go:embed page.js
 var pageScript string
@@ -65,21 +63,17 @@ func (t *tab) close() { _ = t.browser.Close() } // a profile that is left behind
 
 // page is the demo page with the script that tells.
 func page(dial func(ctx context.Context, network, address string) (net.Conn, error), servers, from string, said chan<- *told) http.Handler {
-	forward := demopage.Proxy(dial, servers, fmt.Sprintf("<script data-from=%q>%s</script>", from, pageScript))
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path != reportPath {
-			forward.ServeHTTP(w, r)
-			return
-		}
+	head := fmt.Sprintf("<script data-from=%q>%s</script>", from, pageScript)
+	return demopage.Telling(dial, servers, head, func(body io.Reader) error {
 		t := &told{}
-		if err := json.NewDecoder(r.Body).Decode(t); err != nil {
-			http.Error(w, err.Error(), http.StatusBadRequest)
-			return
+		if err := json.NewDecoder(body).Decode(t); err != nil {
+			return err
 		}
 		select {
 		case said <- t:
 		default: // it has told already
 		}
+		return nil
 	})
 }
 

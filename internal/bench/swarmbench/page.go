@@ -5,6 +5,7 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"sync"
@@ -14,15 +15,8 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// reportPath is where the page tells how it goes. It is the proxy's own and does not cross the line.
-const reportPath = "/bench/report"
-
 //go:embed page.js
 var pageScript string
-
-// hush keeps the demo page's drawing out of the measurement: the page is the same with Leeway and without, its pictures
-// of the swarm are not.
-const hush = `<style>.picture, .share, .timeline, header { display: none !important }</style>`
 
 // report is what the page tells.
 type report struct {
@@ -84,30 +78,25 @@ func (r report) outcome(p Plan, failed bool) Outcome {
 // page is the proxy between a browser and the servers: page, script, tracker and film, unchanged but for the two lines
 // that have the page tell how it goes.
 type page struct {
-	forward http.Handler
-	told    chan report // the last one
+	http.Handler
+	told chan report // the last one
 
 	mu   sync.Mutex
 	last report // guarded by mu
 }
 
 func newPage(dial func(ctx context.Context, network, address string) (net.Conn, error), servers string, leave time.Duration, busy float64) *page {
-	return &page{
-		forward: demopage.Proxy(dial, servers, fmt.Sprintf(`%s<script data-leave="%d" data-busy="%g">%s</script>`, hush, leave.Milliseconds(), busy, pageScript)),
-		told:    make(chan report, 1),
-	}
+	p := &page{told: make(chan report, 1)}
+	head := fmt.Sprintf(`%s<script data-leave="%d" data-busy="%g">%s</script>`, demopage.Hush, leave.Milliseconds(), busy, pageScript)
+	p.Handler = demopage.Telling(dial, servers, head, p.hear)
+	return p
 }
 
-// ServeHTTP implements http.Handler.
-func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.URL.Path != reportPath {
-		p.forward.ServeHTTP(w, r)
-		return
-	}
+// hear takes a report.
+func (p *page) hear(body io.Reader) error {
 	var said report
-	if err := json.NewDecoder(r.Body).Decode(&said); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+	if err := json.NewDecoder(body).Decode(&said); err != nil {
+		return err
 	}
 	p.mu.Lock()
 	p.last = said
@@ -118,4 +107,5 @@ func (p *page) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		default: // it has told already
 		}
 	}
+	return nil
 }

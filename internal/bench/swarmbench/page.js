@@ -5,7 +5,7 @@
   const tell = (ended) => {
     const demo = window.__demo?.stats();
     const bytes = demo?.segments.reduce((n, segment) => n + segment.bytes, 0) ?? 0;
-    return fetch('/bench/report', {
+    return fetch('/bench/told', {
       method: 'POST',
       body: JSON.stringify({ ended, bytes, demo: { ...demo, segments: undefined }, leeway: window.leeway?.stats() }),
     });

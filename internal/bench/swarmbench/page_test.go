@@ -67,7 +67,7 @@ func TestThePageTellsAndEverythingElseIsPassedOn(t *testing.T) {
 		return r
 	}
 	index := fetch(t, get("/?leeway=off"))
-	for _, want := range []string{"200 <html><head><style>", `<script data-leave="1500" data-busy="0.5">`, reportPath, "<title>t</title></head></html>"} {
+	for _, want := range []string{"200 <html><head><style>", `<script data-leave="1500" data-busy="0.5">`, "/bench/told", "<title>t</title></head></html>"} {
 		if !strings.Contains(index, want) {
 			t.Errorf("the page lacks %q:\n%s", want, index)
 		}
@@ -100,7 +100,7 @@ func TestTheSocketIsPassedOn(t *testing.T) {
 func TestTheLastReportCounts(t *testing.T) {
 	proxy, address := site(t)
 	post := func(body string) string {
-		r, _ := http.NewRequest(http.MethodPost, "http://"+address+reportPath, strings.NewReader(body))
+		r, _ := http.NewRequest(http.MethodPost, "http://"+address+"/bench/told", strings.NewReader(body))
 		return fetch(t, r)
 	}
 	for _, body := range []string{`{"demo":{"stalls":1}}`, `{"demo":{"stalls":2}}`} {
