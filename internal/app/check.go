@@ -104,6 +104,7 @@ func (k *checker) choices(c *Config) {
 		{"log.level", c.Log.Level, []string{"debug", "info", "warn", "error"}},
 		{"log.format", c.Log.Format, []string{"auto", "text", "json"}},
 		{"tracker.proxy_header", c.Tracker.ProxyHeader, []string{headerXForwardedFor, headerForwarded}},
+		{"up.role", c.Up.Role, []string{site.RoleFull, site.RoleLeech, site.RoleRelayOnly, site.RoleOff}},
 		{"up.origin_fault", c.Up.OriginFault, []string{faultNone, fault404, fault500, faultSlow}},
 	} {
 		if !slices.Contains(choice.of, choice.value) {

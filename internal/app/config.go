@@ -169,6 +169,7 @@ type UpConfig struct {
 	OriginRate  int    `yaml:"origin_rate"`            // bytes per second of a viewer's connection to the origin, 0 is unshaped
 	Prefetch    bool   `yaml:"prefetch"`               // the film's viewers fetch ahead in the background
 	Control     int    `yaml:"control_group_permille"` // of the film's viewers, served by the origin alone
+	Role        string `yaml:"role"`                   // of the film's viewers: full, leech, relay-only, off
 	OriginFault string `yaml:"origin_fault"`           // none, 404, 500, slow: what segments get instead
 }
 
@@ -199,7 +200,7 @@ func defaults(getenv func(string) string) *Config {
 			MaxAllocations: 10_000, MaxPerUser: 40, MaxPerAddress: 1000, MaxConnections: 10_000, AllocationRate: 2_500_000, Drain: 30 * time.Second,
 		},
 		Origin: OriginConfig{Listen: "127.0.0.1:8088", Admin: defaultAdmin},
-		Up:     UpConfig{Listen: "127.0.0.1:8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "up"), OriginFault: faultNone, Prefetch: true},
+		Up:     UpConfig{Listen: "127.0.0.1:8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "up"), OriginFault: faultNone, Prefetch: true, Role: site.RoleFull},
 	}
 }
 

@@ -105,8 +105,14 @@ func TestNoTokenIsMadeThatWouldBeRefused(t *testing.T) {
 // greeting is what a tracker answers to a hello with a token.
 func greeting(t *testing.T, addr, token string) signal.Message {
 	t.Helper()
+	return greetingOf(t, addr, "https://video.example.com", token)
+}
+
+// greetingOf is that of a page from somewhere else.
+func greetingOf(t *testing.T, addr, origin, token string) signal.Message {
+	t.Helper()
 	d := websocket.Dialer{Subprotocols: []string{signal.Subprotocol}}
-	ws, r, err := d.Dial("ws://"+addr+"/", http.Header{"Origin": {"https://video.example.com"}})
+	ws, r, err := d.Dial("ws://"+addr+"/", http.Header{"Origin": {origin}})
 	if err != nil {
 		t.Fatal(err)
 	}

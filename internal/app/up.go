@@ -28,6 +28,7 @@ type upCmd struct {
 	OriginRate  *int    `help:"Experiment: bytes per second of each viewer's connection to the origin." placeholder:"N" key:"up.origin_rate" group:"Experiments"`
 	Control     *int    `help:"How many of a thousand viewers of the film the origin alone serves, for comparison; none." name:"control-group" placeholder:"PERMILLE" key:"up.control_group_permille" group:"Experiments"`
 	Prefetch    *bool   `help:"Whether the film's viewers fetch ahead in the background lane; they do." negatable:"" key:"up.prefetch" group:"Experiments"`
+	Role        *string `help:"What the film's viewers are to each other: full, leech, relay-only, off." placeholder:"ROLE" key:"up.role" group:"Experiments"`
 	OriginFault *string `help:"Experiment: what segments get instead: none, 404, 500, slow." placeholder:"KIND" key:"up.origin_fault" group:"Experiments"`
 }
 
@@ -215,7 +216,7 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *origi
 	if err != nil {
 		return shown{}, err
 	}
-	config.Policy.ControlGroupPermille = u.config.Up.Control
+	config.Policy.ControlGroupPermille, config.Policy.Role = u.config.Up.Control, u.config.Up.Role
 	if !u.config.Up.Prefetch {
 		config.Policy.Prefetch = site.PrefetchNever
 	}

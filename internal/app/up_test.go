@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"go.uber.org/goleak"
+
+	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // lockedBuffer is a bytes.Buffer that a test may read while a run writes to it.
@@ -168,6 +170,16 @@ func TestUpTakesTheNextPort(t *testing.T) {
 	}
 	if code, _ := fetch(t, "GET", r.page+"/"); code != 200 {
 		t.Errorf("the page on %s: %d", r.page, code)
+	}
+	_ = r.stop()
+}
+
+func TestWhatTheFilmsViewersAreToEachOther(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	r := startUp(t, "--media="+tinyFilm(t), "--role=relay-only", "--no-prefetch")
+	w, ok := greetingOf(t, strings.TrimPrefix(r.page, "http://"), r.page, "").(*signal.Welcome)
+	if !ok || w.Policy.Role != "relay-only" || w.Policy.Prefetch {
+		t.Errorf("%+v", w)
 	}
 	_ = r.stop()
 }
