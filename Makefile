@@ -31,6 +31,7 @@ test-go: ## Go tests with the race detector (as root also those in network names
 	@[ "$$(id -u)" != 0 ] || scripts/need ip iptables
 	go test -race ./...
 	go -C tools test -count=1 ./... # it reads files above its module, which the cache does not look at
+	go -C tools/grafana test -count=1 ./...
 
 test-web: $(npm_installed) ## tests of the browser library, types
 	cd web && npm run --silent typecheck && npm run --silent test && npm run --silent pack-check

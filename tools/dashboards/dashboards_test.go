@@ -120,6 +120,8 @@ func asks(t *testing.T, who string, known map[string]map[string]bool, query, leg
 	}
 }
 
+var inLegend = regexp.MustCompile(`\{\{(\w+)\}\}`)
+
 // wanted lists the labels that a query groups by and that its legend names.
 func wanted(expr parser.Expr, legend string) (all []string) {
 	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {

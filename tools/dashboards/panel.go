@@ -1,6 +1,9 @@
 package main
 
 import (
+	"encoding/json"
+	"strings"
+
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
 	"github.com/grafana/grafana-foundation-sdk/go/common"
 	"github.com/grafana/grafana-foundation-sdk/go/dashboard"
@@ -17,6 +20,12 @@ const (
 
 // source is the data source of every query. Provisioned under any name and UID, it is picked by the dashboard's variable.
 var source = common.DataSourceRef{Type: cog.ToPtr("prometheus"), Uid: cog.ToPtr("${datasource}")}
+
+// siteQuery has the variable's values, and defaultPrice is what another one begins with.
+const (
+	siteQuery    = "label_values(leeway_viewer_received_bytes_total, site)"
+	defaultPrice = "0.02"
+)
 
 // board is one dashboard.
 type board struct {
@@ -54,12 +63,12 @@ func (b board) build() (dashboard.Dashboard, error) {
 		WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus"))
 	if b.perSite {
 		d.WithVariable(dashboard.NewQueryVariableBuilder("site").Label("Site").Datasource(source).
-			Query(dashboard.StringOrMap{String: cog.ToPtr("label_values(leeway_viewer_received_bytes_total, site)")}).
+			Query(dashboard.StringOrMap{String: cog.ToPtr(siteQuery)}).
 			Refresh(dashboard.VariableRefreshOnTimeRangeChanged).Multi(true).IncludeAll(true).AllValue(".*"))
 	}
 	if b.priced {
 		d.WithVariable(dashboard.NewTextBoxVariableBuilder("price").Label("Price of a GB").
-			Description("What your CDN asks for 10⁹ bytes, in any currency.").DefaultValue(dashboard.StringOrMap{String: cog.ToPtr("0.02")}))
+			Description("What your CDN asks for 10⁹ bytes, in any currency.").DefaultValue(dashboard.StringOrMap{String: cog.ToPtr(defaultPrice)}))
 	}
 	for _, p := range b.stats {
 		d.WithPanel(p.stat())
@@ -95,8 +104,12 @@ func (p panel) graph() cog.Builder[dashboard.Panel] {
 }
 
 func (p panel) stat() cog.Builder[dashboard.Panel] {
+	graph := common.BigValueGraphModeArea
+	if p.series[0].once() {
+		graph = common.BigValueGraphModeNone
+	}
 	s := stat.NewPanelBuilder().Title(p.title).Description(p.about).Datasource(source).Unit(p.unit).
-		Span(statWidth).Height(statHeight).GraphMode(common.BigValueGraphModeArea).
+		Span(statWidth).Height(statHeight).GraphMode(graph).
 		ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"}))
 	for _, q := range p.queries() {
 		s.WithTarget(q)
@@ -111,7 +124,37 @@ func (p panel) queries() []*prometheus.DataqueryBuilder {
 		if legend == "" {
 			legend = p.title
 		}
-		all = append(all, prometheus.NewDataqueryBuilder().Datasource(source).RefId(string(rune('A'+i))).Expr(s.expr).LegendFormat(legend).Range())
+		q := prometheus.NewDataqueryBuilder().Datasource(source).RefId(string(rune('A' + i))).Expr(s.expr).LegendFormat(legend)
+		if s.once() {
+			q.Instant()
+		} else {
+			q.Range()
+		}
+		all = append(all, q)
 	}
 	return all
+}
+
+// once says whether a query is of the dashboard's whole span: its one value at the span's end is what counts, and asking for it
+// at each point of a graph would have Prometheus read the span as many times.
+func (s series) once() bool { return strings.Contains(s.expr, "$__range") }
+
+// targets are the queries as the panel's JSON has them.
+func (p panel) targets() (all []target, err error) {
+	for _, b := range p.queries() {
+		built, err := b.Build()
+		if err != nil {
+			return nil, err
+		}
+		text, err := json.Marshal(built)
+		if err != nil {
+			return nil, err
+		}
+		var t target
+		if err := json.Unmarshal(text, &t); err != nil {
+			return nil, err
+		}
+		all = append(all, t)
+	}
+	return all, nil
 }

@@ -7,7 +7,6 @@ import (
 	"html/template"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -15,8 +14,6 @@ import (
 
 //go:embed preview.html
 var page string
-
-var inLegend = regexp.MustCompile(`\{\{(\w+)\}\}`)
 
 // shownPanel is a panel as the page has it.
 type shownPanel struct {
@@ -41,7 +38,7 @@ type shownBoard struct {
 
 // preview asks every query of every panel, and writes pages that show what came: one with all dashboards, and one for each. What
 // comes back empty is an error, once all is written.
-func preview(r recording, folder string) error {
+func preview(r *recording, folder string) error {
 	var all []shownBoard
 	var empty []error
 	for _, b := range boards {
@@ -86,13 +83,18 @@ func render(file string, boards ...shownBoard) error {
 	return errors.Join(t.Execute(f, boards), f.Close())
 }
 
-// show asks a panel's queries and draws what came. The error says which have nothing to show, though the panel expects them to.
-func (p panel) show(r recording, stat bool) (shownPanel, error) {
+// show asks a panel's queries and draws what came. The error says which have nothing to show, though the panel expects them to,
+// or show something else when every site is picked by its name.
+func (p panel) show(r *recording, stat bool) (shownPanel, error) {
 	shown := shownPanel{Title: p.title, About: p.about}
+	asked, err := p.targets()
+	if err != nil {
+		return shown, err
+	}
 	var drawn []drawnLine
-	var empty []error
-	for _, s := range p.series {
-		lines, err := r.ask(s.expr)
+	var wrong []error
+	for i, s := range p.series {
+		lines, err := r.ask(asked[i])
 		if err != nil {
 			return shown, err
 		}
@@ -100,14 +102,28 @@ func (p panel) show(r recording, stat bool) (shownPanel, error) {
 		for _, l := range lines {
 			if points += len(l.points); len(l.points) > 0 {
 				idle := !slices.ContainsFunc(l.points, func(p point) bool { return p.value != 0 })
-				drawn = append(drawn, drawnLine{name: l.named(s.legend), points: l.points, idle: idle})
+				drawn = append(drawn, drawnLine{name: l.name, points: l.points, idle: idle})
 			}
 		}
 		if points == 0 && !s.rare {
-			empty = append(empty, fmt.Errorf("nothing comes of %s", s.expr))
+			wrong = append(wrong, fmt.Errorf("nothing comes of %s", s.expr))
+		}
+		if strings.Contains(s.expr, "$site") {
+			picked, err := r.ask(asked[i], r.sites...)
+			if err != nil {
+				return shown, err
+			}
+			if len(picked) != len(lines) {
+				wrong = append(wrong, fmt.Errorf("%d series instead of %d come when the sites %q are picked, of %s", len(picked), len(lines), r.sites, s.expr))
+			}
 		}
 	}
-	c := chart{unit: p.unit, length: r.to.Sub(r.from), lines: drawn, stacked: p.stacked, most: p.most, width: 440, height: 170, axes: !stat}
+	p.draw(&shown, drawn, r.to.Sub(r.from), stat)
+	return shown, errors.Join(wrong...)
+}
+
+func (p panel) draw(shown *shownPanel, drawn []drawnLine, length time.Duration, stat bool) {
+	c := chart{unit: p.unit, length: length, lines: drawn, stacked: p.stacked, most: p.most, width: panelPoints, height: 170, axes: !stat}
 	if stat {
 		c.width, c.height = 320, 40
 		if shown.Value = "–"; len(drawn) > 0 {
@@ -119,29 +135,29 @@ func (p panel) show(r recording, stat bool) (shownPanel, error) {
 			switch {
 			case l.idle:
 				idle = append(idle, l.name)
-			case l.name != "":
+			case l.name != p.title:
 				shown.Legend = append(shown.Legend, shownLegend{color(i), l.name, format(p.unit, l.last())})
 			}
 		}
-		shown.Idle = strings.Trim(strings.Join(idle, ", "), ", ")
+		shown.Idle = strings.Join(idle, ", ")
 	}
 	shown.Picture = template.HTML(c.draw())
-	return shown, errors.Join(empty...)
 }
 
-// previewCommand is `dashboards preview PROMETHEUS SECONDS STEP FOLDER`: the last so many seconds, scraped every so many.
+// previewCommand is `dashboards preview LENGTH FOLDER`: of the last so much time, as the Grafana at $GRAFANA_URL has it.
 func previewCommand(args []string) error {
-	if len(args) != 4 {
-		return errors.New("usage: dashboards preview URL LENGTH STEP FOLDER, such as http://127.0.0.1:9090 5m 5s build/dashboards")
+	address := strings.TrimRight(os.Getenv("GRAFANA_URL"), "/")
+	if len(args) != 2 || address == "" {
+		return errors.New("usage: GRAFANA_URL=URL dashboards preview LENGTH FOLDER, such as 5m build/dashboards")
 	}
-	length, err := time.ParseDuration(args[1])
+	length, err := time.ParseDuration(args[0])
 	if err != nil {
 		return err
 	}
-	step, err := time.ParseDuration(args[2])
-	if err != nil {
+	to := time.Now()
+	r := &recording{address: address, from: to.Add(-length), to: to}
+	if err := r.open(); err != nil {
 		return err
 	}
-	to := time.Now().Truncate(step)
-	return preview(recording{address: strings.TrimRight(args[0], "/"), from: to.Add(-length), to: to, step: step}, args[3])
+	return preview(r, args[1])
 }

@@ -2,10 +2,11 @@ package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
-	"net/url"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -16,39 +17,68 @@ import (
 	"github.com/grafana/grafana-foundation-sdk/go/units"
 )
 
-// answering is a Prometheus that has an answer for each query; nil has none.
-func answering(t *testing.T, answer func(query string) []any) recording {
+// grafana answers as Grafana's backend does, with the series that come of each query.
+func grafana(t *testing.T, answer func(query string) []any) *recording {
 	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		q, err := url.ParseQuery(r.URL.RawQuery)
-		if err != nil || r.URL.Path != "/api/v1/query_range" {
-			t.Errorf("asked %s", r.URL)
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /api/datasources", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `[{"uid":"logs","type":"loki","jsonData":{}},{"uid":"here","type":"prometheus","jsonData":{"timeInterval":"5s"}}]`)
+	})
+	mux.HandleFunc("GET /api/datasources/uid/here/resources/api/v1/label/site/values", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = io.WriteString(w, `{"status":"success","data":["demo","a.b"]}`)
+	})
+	mux.HandleFunc("POST /api/ds/query", func(w http.ResponseWriter, r *http.Request) {
+		var asked struct {
+			Queries []struct {
+				RefID, Expr, LegendFormat string
+				Range, Instant            bool
+				IntervalMs, MaxDataPoints int
+				Datasource                struct{ UID string }
+			}
 		}
-		if strings.Contains(q.Get("query"), "$") {
-			t.Errorf("a variable is left in %s", q.Get("query"))
+		if err := json.NewDecoder(r.Body).Decode(&asked); err != nil || len(asked.Queries) != 1 {
+			t.Errorf("asked %+v: %v", asked, err)
+			return
 		}
-		_ = json.NewEncoder(w).Encode(map[string]any{"status": "success", "data": map[string]any{"result": answer(q.Get("query"))}})
-	}))
+		q := asked.Queries[0]
+		if strings.Contains(strings.ReplaceAll(q.Expr, "$__", ""), "$") || q.Datasource.UID != "here" || q.IntervalMs != 5000 || q.LegendFormat == "" || q.Range == q.Instant {
+			t.Errorf("asked %+v", q)
+		}
+		frames := answer(q.Expr)
+		for _, f := range frames {
+			f.(map[string]any)["schema"].(map[string]any)["fields"].([]any)[1].(map[string]any)["config"] = map[string]string{"displayNameFromDS": q.LegendFormat}
+		}
+		_ = json.NewEncoder(w).Encode(map[string]any{"results": map[string]any{q.RefID: map[string]any{"status": 200, "frames": frames}}})
+	})
+	server := httptest.NewServer(mux)
 	t.Cleanup(server.Close)
 	to := time.Unix(1_700_000_000, 0)
-	return recording{address: server.URL, from: to.Add(-5 * time.Minute), to: to, step: 5 * time.Second}
+	r := &recording{address: server.URL, from: to.Add(-5 * time.Minute), to: to}
+	if err := r.open(); err != nil || r.source != "here" || r.step != 5*time.Second || len(r.sites) != 2 {
+		t.Fatalf("%+v: %v", r, err)
+	}
+	return r
 }
 
-func aSeries(labels map[string]string, values ...string) any {
-	var points []any
-	for i, v := range values {
-		points = append(points, []any{1_700_000_000 - 300 + 5*i, v})
+// aSeries is a frame; what is no number is nil.
+func aSeries(values ...any) any {
+	var times []int
+	for i := range values {
+		times = append(times, (1_700_000_000-300+5*i)*1000)
 	}
-	return map[string]any{"metric": labels, "values": points}
+	return map[string]any{"schema": map[string]any{"fields": []any{map[string]any{}, map[string]any{}}}, "data": map[string]any{"values": []any{times, values}}}
+}
+
+// nothing is the frame that comes of a query without series.
+func nothing() any {
+	f := aSeries().(map[string]any)
+	f["data"] = map[string]any{"values": []any{}}
+	return f
 }
 
 // TestPreviewDrawsEveryPanel: each panel of each dashboard is on the page, with what its queries brought.
 func TestPreviewDrawsEveryPanel(t *testing.T) {
-	labels := map[string]string{}
-	for _, l := range []string{"site", "source", "path", "variant", "reason", "outcome", "type", "direction", "role", "kind", "lane", "instance", "tier", "scope", "code", "subject"} {
-		labels[l] = "a-" + l
-	}
-	r := answering(t, func(string) []any { return []any{aSeries(labels, "1", "NaN", "3.5")} })
+	r := grafana(t, func(string) []any { return []any{aSeries(1, nil, 3.5)} })
 	folder := t.TempDir()
 	if err := preview(r, folder); err != nil {
 		t.Fatal(err)
@@ -75,28 +105,60 @@ func TestPreviewDrawsEveryPanel(t *testing.T) {
 	}
 }
 
-// TestPreviewNamesWhatIsEmpty: a query that brings nothing, or no numbers, is an error, unless it may.
-func TestPreviewNamesWhatIsEmpty(t *testing.T) {
-	r := answering(t, func(query string) []any {
+// TestPreviewNamesWhatIsWrong: a query that brings nothing, or no numbers, is an error, unless it may; so is one that brings
+// other series where every site is picked by name.
+func TestPreviewNamesWhatIsWrong(t *testing.T) {
+	r := grafana(t, func(query string) []any {
 		switch query {
 		case "none":
-			return []any{}
+			return []any{nothing()}
 		case "nan":
-			return []any{aSeries(nil, "NaN", "+Inf")}
+			return []any{aSeries(nil, nil)}
+		case `fewer{site=~"(demo|a\\.b)"}`:
+			return []any{aSeries(1)}
 		}
-		return []any{aSeries(nil, "1", "2")}
+		return []any{aSeries(1, 2), aSeries(3)}
 	})
 	for _, c := range []struct {
 		series []series
-		empty  bool
+		wrong  string
 	}{
-		{[]series{{expr: "some"}}, false},
-		{[]series{{expr: "none"}}, true},
-		{[]series{{expr: "some"}, {expr: "nan"}}, true},
-		{[]series{{expr: "some"}, {expr: "nan", rare: true}}, false},
+		{[]series{{expr: "some"}}, ""},
+		{[]series{{expr: `some{site=~"$site"}`}}, ""},
+		{[]series{{expr: "none"}}, "nothing comes of none"},
+		{[]series{{expr: "some"}, {expr: "nan"}}, "nothing comes of nan"},
+		{[]series{{expr: "some"}, {expr: "nan", rare: true}}, ""},
+		{[]series{{expr: `fewer{site=~"$site"}`}}, "1 series instead of 2"},
 	} {
-		if _, err := (panel{title: "t", unit: units.Number, series: c.series}).show(r, false); (err != nil) != c.empty {
+		_, err := panel{title: "t", unit: units.Number, series: c.series}.show(r, false)
+		if (err != nil) != (c.wrong != "") || err != nil && !strings.Contains(err.Error(), c.wrong) {
 			t.Errorf("%+v: %v", c.series, err)
+		}
+	}
+}
+
+// TestAQueryThatFailsSaysWhere: what Prometheus refused, or the backend, ends the preview.
+func TestAQueryThatFailsSaysWhere(t *testing.T) {
+	r := grafana(t, func(string) []any { return nil })
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadRequest)
+		_, _ = io.WriteString(w, `{"results":{"A":{"error":"bad_data: parse error","errorSource":"downstream","status":400,"frames":[]}}}`)
+	}))
+	defer server.Close()
+	r.address = server.URL
+	_, err := panel{title: "t", series: []series{{expr: "sum("}}}.show(r, false)
+	var failed *QueryError
+	if !errors.As(err, &failed) || failed.Source != "downstream" || failed.Status != 400 || !strings.Contains(failed.Error(), "sum(: bad_data") {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestWholeSpansAreAskedOnce: what is added up over the dashboard's span is one value, what changes in it is many.
+func TestWholeSpansAreAskedOnce(t *testing.T) {
+	for expr, once := range map[string]bool{"increase(a[$__range])": true, "rate(a[$__rate_interval])": false, "a": false} {
+		q, err := panel{title: "t", series: []series{{expr: expr}}}.targets()
+		if err != nil || len(q) != 1 || (q[0]["instant"] == true) != once || (q[0]["range"] == true) == once {
+			t.Errorf("%s: %v, %v", expr, q, err)
 		}
 	}
 }
