@@ -108,7 +108,7 @@ func (c *consent) take(p *port, b []byte, from netip.AddrPort) {
 	elsewhere := from != *c.to.Load()
 	// Who is controlled and asks from elsewhere, where nothing comes from any more, has another address now. It is gone there
 	// once it has answered from there, and not before: whoever saw one request could send it again.
-	lost := elsewhere && !c.controlled && c.silent() >= checkAfter
+	lost := elsewhere && !c.controlled && c.silent() >= goneAfter
 	if !lost {
 		c.heard.Store(time.Now().UnixNano())
 	}

@@ -183,7 +183,7 @@ func TestWhoNominatesFollowsNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := &consent{ufrag: "us", user: "us:them", password: "ours"}
-	c.heard.Store(time.Now().Add(-checkAfter / 2).UnixNano())
+	c.heard.Store(time.Now().Add(-time.Millisecond).UnixNano())
 	before := c.heard.Load()
 	to := netip.MustParseAddrPort("192.0.2.1:5")
 	c.to.Store(&to)

@@ -15,6 +15,9 @@ const (
 	checkAfter = 8 * time.Second
 	// checkEvery is how often it asks then.
 	checkEvery = time.Second
+	// goneAfter is how long nothing may have come before an address from which the other side asks may take the old one's place: it
+	// asks from elsewhere because it has moved.
+	goneAfter = time.Second
 	// reflexivePriority is that of an address which nobody has signaled (RFC 8445, 5.1.2.1).
 	reflexivePriority = 110<<24 | 65535<<8 | 255
 )
@@ -27,6 +30,17 @@ type question struct {
 
 // silent is how long nothing has come that is the other side's.
 func (c *consent) silent() time.Duration { return time.Since(time.Unix(0, c.heard.Load())) }
+
+// Check asks at once where the other side of a settled link is, and by asking says where this one is. Owners call it who know
+// sooner than by checkAfter that something should have come. Links that an agent keeps up are left to it.
+func (l *Link) Check() {
+	if l.way == nil || l.closing.Load() {
+		return
+	}
+	if c := l.way.settled.Load(); c != nil {
+		c.ask(c.port.Load(), *c.to.Load())
+	}
+}
 
 // ask sends a check to an address of the other side. Who nominates nominates by it.
 func (c *consent) ask(p *port, to netip.AddrPort) {

@@ -87,14 +87,21 @@ func quietSince(l transfer.Link, d time.Duration) {
 
 // A NAT forgets its mapping while a link over it is open and settled on both sides, which then go on as before.
 func TestALinkOutlivesTheMappingOfItsNAT(t *testing.T) {
-	for _, offers := range []bool{true, false} {
-		t.Run(map[bool]string{true: "who offered is behind", false: "who answered is behind"}[offers], func(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		offers bool // who is behind
+		told   bool // it is told that nothing comes that should, and does not wait to notice
+	}{
+		{"who offered is behind", true, false}, {"who answered is behind", false, false},
+		{"who offered is told", true, true}, {"who answered is told", false, true},
+	} {
+		t.Run(c.name, func(t *testing.T) {
 			leakCheck(t)
 			viewer, seed := listen(t, nil), listen(t, nil)
 			v, s := newEnd(), newEnd()
 			g := newGateway(t, seed)
 			g.between(v, s)
-			if offers {
+			if c.offers {
 				connect(t, viewer, seed, v, s)
 			} else {
 				connect(t, seed, viewer, s, v)
@@ -102,9 +109,13 @@ func TestALinkOutlivesTheMappingOfItsNAT(t *testing.T) {
 			settled(t, v.link)
 			before := *settled(t, s.link).to.Load()
 			g.rebind()
-			quietSince(v.link, checkAfter)
-			quietSince(s.link, checkAfter)
-			v.link.(*Link).mourn()
+			quiet, ask := checkAfter, v.link.(*Link).mourn
+			if c.told {
+				quiet, ask = goneAfter, v.link.(*Link).Check
+			}
+			quietSince(v.link, quiet)
+			quietSince(s.link, quiet)
+			ask()
 			// Both say something until both have heard: what went to the old address is sent again by SCTP.
 			s.link.SendControl([]byte("from outside"))
 			v.link.SendControl([]byte("from behind"))

@@ -132,3 +132,42 @@ func TestIntroductionsHoldInEveryHistory(t *testing.T) {
 		}
 	}
 }
+
+// Who comes back from another address is in another network: what failed, and whom it met, was of the one before.
+func TestWhoMovedMeetsOthersAnew(t *testing.T) {
+	for name, leaves := range map[string]bool{"before its socket was missed": false, "after it": true} {
+		t.Run(name, func(t *testing.T) {
+			s := joined(Member{Address: "cafe"}, Member{Address: "home"}, Member{}, Member{Address: "office"})
+			if got := s.Introduce(id(0), 8, start); len(got) != 3 {
+				t.Fatalf("introduced %v", ids(got))
+			}
+			s.Failed(id(0), id(1), start)
+			s.Failed(id(1), id(3), start)
+			back := func(address string) int {
+				m := *s.Member(id(0))
+				m.Address = address
+				if leaves {
+					s.Leave(id(0))
+				}
+				s.Join(m)
+				return len(s.Introduce(id(0), 8, start.Add(time.Second)))
+			}
+			if !leaves && back("cafe") != 0 {
+				t.Error("from where it was, within the minute")
+			}
+			if leaves && back("cafe") != 2 {
+				t.Error("from where it was, after it had left: all but who it cannot link to")
+			}
+			if back("") != 0 && !leaves {
+				t.Error("an address that is not known is no other one")
+			}
+			s.Member(id(0)).Address = "cafe"
+			if n := back("train"); n != 3 {
+				t.Errorf("from elsewhere it met %d of three", n)
+			}
+			if !s.HasFailed(id(1), id(3)) {
+				t.Error("what others cannot do is forgotten with it")
+			}
+		})
+	}
+}

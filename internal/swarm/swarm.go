@@ -111,23 +111,38 @@ func (s *Swarm) Members() iter.Seq[*Member] { return maps.Values(s.members) }
 
 // Join adds a member or replaces what is known of it.
 func (s *Swarm) Join(m Member) {
+	was := s.blamed.gone[m.ID].address
 	if old := s.members[m.ID]; old != nil {
-		m.Joined, m.Banned = old.Joined, old.Banned
+		m.Joined, m.Banned, was = old.Joined, old.Banned, old.Address
 		s.count(old, -1)
 	} else {
 		m.Banned = s.blamed.until(&m)
+	}
+	if was != "" && m.Address != "" && was != m.Address {
+		s.moved(m.ID)
 	}
 	m.barred = !m.Banned.IsZero()
 	s.members[m.ID] = &m
 	s.count(&m, 1)
 }
 
-// Leave removes a member. Whom it was introduced to is forgotten; which links failed is not, for it may come back.
-func (s *Swarm) Leave(id ID) {
+func (s *Swarm) unmeet(id ID) {
 	for other := range s.met[id] {
 		delete(s.met[other], id)
 	}
 	delete(s.met, id)
+}
+
+// moved forgets whom a member was introduced to and which of its links never opened: it is in another network now, its links
+// are most likely lost, and what was in their way may not be there.
+func (s *Swarm) moved(id ID) {
+	s.unmeet(id)
+	maps.DeleteFunc(s.failed, func(p pair, _ time.Time) bool { return p.low == id || p.high == id })
+}
+
+// Leave removes a member. Whom it was introduced to is forgotten; which links failed is not, for it may come back.
+func (s *Swarm) Leave(id ID) {
+	s.unmeet(id)
 	if m := s.members[id]; m != nil {
 		s.count(m, -1)
 		delete(s.members, id)

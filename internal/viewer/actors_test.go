@@ -31,6 +31,7 @@ type simTracker struct {
 	rules      bool         // the site has rules for names: no join ahead of the welcome
 	home       *swarm.Swarm // introduces as trackers do; nil: everybody to all
 	guard      *simGuard    // asks for join tokens; nil: nobody does
+	from       string       // the address that sockets come from
 }
 
 var swarmID = signal.ID{5, 5, 5}
@@ -54,12 +55,14 @@ type simSocket struct {
 	events SocketEvents
 	id     signal.ID
 	closed bool
+	mute   bool // nothing comes through any more, either way
 	delay  time.Duration
+	from   string // address
 }
 
 // Dial implements Dialer.
 func (t *simTracker) Dial(_, _ string, events SocketEvents) Socket {
-	s := &simSocket{t: t, events: events, delay: oneWay}
+	s := &simSocket{t: t, events: events, delay: oneWay, from: t.from}
 	t.w.After(3*oneWay, func() {
 		if t.down {
 			events.Lost()
@@ -75,7 +78,11 @@ func (s *simSocket) Send(text []byte) {
 	if err != nil {
 		panic(err) // what a viewer sends is well-formed
 	}
-	s.t.w.After(oneWay, func() { s.t.message(s, m) })
+	s.t.w.After(oneWay, func() {
+		if !s.mute {
+			s.t.message(s, m)
+		}
+	})
 }
 
 func (s *simSocket) Close() {
@@ -89,7 +96,7 @@ func (s *simSocket) push(m signal.Message) {
 		panic(err)
 	}
 	s.t.w.After(oneWay, func() {
-		if !s.closed {
+		if !s.closed && !s.mute {
 			s.events.Message(b)
 		}
 	})
@@ -132,7 +139,7 @@ func (t *simTracker) message(s *simSocket, m signal.Message) {
 			introduce.Peers = append(introduce.Peers, signal.Peer{Peer: t.seed.id, Role: "seed"})
 		}
 		if t.home != nil {
-			t.home.Join(swarm.Member{ID: swarm.ID(s.id), Role: m.Role, Joined: t.w.now})
+			t.home.Join(swarm.Member{ID: swarm.ID(s.id), Role: m.Role, Address: s.from, Joined: t.w.now})
 			introduce.Peers = append(introduce.Peers, t.choose(s, m.Want-1, m.Range)...)
 		}
 		for _, id := range t.order {

@@ -42,6 +42,7 @@ type attempt struct {
 	timer   func()
 	remote  *remote                          // of an open link; the loop's
 	session atomic.Pointer[transfer.Session] // takes data and acks of an open link
+	came    atomic.Int64                     // messages of an open link
 }
 
 // greeted is what an answer has said of what is held: segments.
@@ -226,7 +227,11 @@ func (a *attempt) giveUp() {
 }
 
 func (a *attempt) diagnose() (fail string, cause schedule.Reason) {
-	return a.facts.diagnose(overUDP(a.l.settings.Servers))
+	fail, cause = a.facts.diagnose(overUDP(a.l.settings.Servers))
+	if a.made != nil && fail == "timeout" { // nobody answered the offer: that says nothing of the way between the two
+		return "gone", ""
+	}
+	return fail, cause
 }
 
 // fail ends an attempt that has not opened.
@@ -299,13 +304,14 @@ func (a *attempt) Open() {
 
 // attach joins an open link to its peer.
 func (a *attempt) attach(r *remote) {
-	a.remote = r
+	a.remote, r.came = r, &a.came
 	a.session.Store(r.session)
 }
 
 // Control implements transfer.LinkEvents.
 func (a *attempt) Control(message []byte) {
 	b := bytes.Clone(message)
+	a.came.Add(1)
 	a.l.loop.Post(func() {
 		if a.remote != nil && !a.remote.gone {
 			a.remote.session.Control(b)
@@ -315,6 +321,7 @@ func (a *attempt) Control(message []byte) {
 
 // Data implements transfer.LinkEvents, in the goroutine that reads the link.
 func (a *attempt) Data(message []byte) {
+	a.came.Add(1)
 	if s := a.session.Load(); s != nil {
 		s.Data(message)
 	}
@@ -322,6 +329,7 @@ func (a *attempt) Data(message []byte) {
 
 // Ack implements transfer.AckEvents, in the goroutine that reads the link.
 func (a *attempt) Ack(message []byte) {
+	a.came.Add(1)
 	if s := a.session.Load(); s != nil {
 		s.Ack(message)
 	}
@@ -362,7 +370,10 @@ func (a *attempt) Closed(reason peer.CloseReason) {
 			}
 			a.state = attemptClosed
 			a.over(reason)
-			a.l.forget(a)
+			a.l.lost(a, reason)
 		}
 	})
 }
+
+// silent says whether nothing comes on an open link that should.
+func (a *attempt) silent() bool { return a.remote != nil && a.remote.unheard >= checkFrom }

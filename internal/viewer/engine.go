@@ -65,17 +65,19 @@ type engine struct {
 		stats ledbat.Stats
 	}
 
-	keys     *certificate.KeySet
-	revoked  *certificate.Revocations
-	offset   time.Duration // of tracker time
-	off      schedule.Reason
-	linking  bool
-	stopped  bool
-	zeroUs   int64     // when the presentation's time zero is played: what a start is added to for a deadline
-	looked   time.Time // when a segment was last asked of the origin for the estimate's sake
-	timer    func()
-	due      bool
-	stopTick func()
+	keys      *certificate.KeySet
+	revoked   *certificate.Revocations
+	offset    time.Duration // of tracker time
+	off       schedule.Reason
+	linking   bool
+	stopped   bool
+	zeroUs    int64     // when the presentation's time zero is played: what a start is added to for a deadline
+	looked    time.Time // when a segment was last asked of the origin for the estimate's sake
+	timer     func()
+	due       bool
+	stopTick  func()
+	vigil     vigil
+	driftedAt time.Time // when this side was found adrift last
 
 	compared, contradicted, inRow int
 
@@ -87,6 +89,10 @@ type engine struct {
 type engineObserver interface {
 	// banned: this peer is not to be linked again in this session.
 	banned(peer string)
+	// adrift: nothing comes from anybody, so this side's own network has changed.
+	adrift()
+	// awoke: this side did not run for a while.
+	awoke()
 	// turnedOff: peer delivery of the title is off, by the engine's own judgment.
 	turnedOff(schedule.Reason)
 	recordFailed(error)
@@ -119,6 +125,7 @@ func (e *engine) start() {
 
 // tick keeps links alive and ends silent ones.
 func (e *engine) tick() {
+	e.listen()
 	for _, r := range e.peersInOrder() {
 		r.session.Tick()
 	}

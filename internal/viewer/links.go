@@ -18,6 +18,7 @@ const (
 	// For so long a peer that fell silent is not linked again, and a further offer of one that has just made one not heard.
 	silentTime = time.Minute
 	offersTime = 2 * time.Second
+	namedTime  = time.Minute                // for so long an introduction counts to whom there was a link
 	forever    = 100 * 365 * 24 * time.Hour // a session's life
 )
 
@@ -46,7 +47,8 @@ type links struct {
 
 	entries map[signal.ID]*attempt // by link
 	order   []signal.ID
-	avoided map[signal.ID]time.Time // until when a peer is not linked
+	avoided map[signal.ID]time.Time  // until when a peer is not linked
+	named   map[signal.ID]introduced // while there was an open link to it
 	stopped bool
 	blame   schedule.Reason // what the last failed attempts say about the network, while no link is open
 	blamed  int             // times in a row
@@ -99,6 +101,7 @@ func (l *links) forget(a *attempt) {
 		return
 	}
 	delete(l.entries, a.id)
+	delete(l.named, a.peer)
 	l.order = slices.DeleteFunc(l.order, func(id signal.ID) bool { return id == a.id })
 	l.events.linksChanged()
 }
@@ -115,12 +118,35 @@ func (l *links) avoids(id signal.ID) bool { return l.avoided[id].After(l.loop.No
 // introduce offers a link to each peer that the tracker named.
 func (l *links) introduce(peers []signal.Peer) {
 	for _, p := range peers {
+		if known := l.find(p.Peer); known != nil && known.state == attemptOpen {
+			if !known.silent() {
+				l.named[p.Peer] = introduced{p, l.loop.Now()}
+				continue
+			}
+			known.close(peer.CloseTimeout, nil)
+			l.forget(known)
+		}
 		if p.Peer == l.self || l.avoids(p.Peer) || l.find(p.Peer) != nil || l.want() == 0 || l.count(false) >= attemptsBound {
 			continue
 		}
 		a := l.newAttempt(l.newID(), p.Peer, p.Role, true)
 		l.add(a)
 		a.offer()
+	}
+}
+
+// introduced is a peer that was named while there was a link to it: one that has fallen silent may not be known for it yet.
+type introduced struct {
+	signal.Peer
+	at time.Time
+}
+
+// lost forgets a link that was open, and offers another to whom the tracker has just named.
+func (l *links) lost(a *attempt, reason peer.CloseReason) {
+	p, again := l.named[a.peer]
+	l.forget(a)
+	if again && (reason == peer.CloseTimeout || reason == peer.CloseFailed) && l.loop.Now().Sub(p.at) < namedTime {
+		l.introduce([]signal.Peer{p.Peer})
 	}
 }
 
@@ -180,8 +206,12 @@ func (l *links) answer(m *signal.Signal) {
 	known := l.find(m.From)
 	// Both offered: the offer of the lower peer ID stands, on both sides.
 	ours := known != nil && known.state == attemptOpening && known.offered && slices.Compare(l.self[:], m.From[:]) < 0
-	if l.stopped || ours || l.avoids(m.From) || m.From == l.self || l.role == "" || l.role == "off" {
+	switch {
+	case l.stopped || m.From == l.self || l.role == "" || l.role == "off" || l.avoided[m.From].Sub(l.loop.Now()) > silentTime:
 		refuse("refused")
+		return
+	case ours || l.avoids(m.From): // at another time it may be
+		refuse("busy")
 		return
 	}
 	l.avoid(m.From, offersTime)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/hex"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/background"
@@ -61,6 +62,10 @@ type remote struct {
 	muteCame    int64  // bytes that had come by then
 	muteNonce   uint32 // of the latest of them
 	muteTimer   func()
+	came        *atomic.Int64 // messages of any kind
+	cameBy      int64         // of them by the last look
+	stallHeard  int64         // likewise by the first stall in a row
+	unheard     int           // looks at which nothing had come that should have
 	suspect     *suspect
 	gone        bool
 
@@ -84,7 +89,7 @@ var (
 func newRemote(e *engine, id peer.ID, role schedule.Role, link transfer.Link) *remote {
 	r := &remote{
 		e: e, id: hex.EncodeToString(id[:]), role: role, link: link, path: link.Path(),
-		holdings: newHoldings(), announced: map[string]bool{},
+		holdings: newHoldings(), announced: map[string]bool{}, came: new(atomic.Int64),
 	}
 	r.wire, _ = link.(background.Link)
 	r.acking = acking{r.wire, e.uploader.Background}
@@ -240,62 +245,6 @@ func (r *remote) forgive() {
 // leaveAlone asks nothing of the peer for a while, longer each time.
 func (r *remote) leaveAlone(d time.Duration, times int) {
 	r.stalledUs = max(r.stalledUs, r.e.nowUs()+min(longestPause, d<<min(times, 16)).Microseconds())
-}
-
-// stall notes that requests to the peer ran out of time: a pause, and a ping whose answer shows that it could have sent.
-func (r *remote) stall() {
-	r.forgive()
-	r.stallCame = r.download.Came()
-	r.leaveAlone(stallPause, r.stalls)
-	r.stalls++
-	if r.role == schedule.Seed {
-		return // it may be short of budget, and is its operator's business
-	}
-	if r.stalls >= mostStalls {
-		r.e.drop(r, peer.CloseStalled, peer.ByePolicy)
-		return
-	}
-	if r.heardData(); r.mute == 0 {
-		r.mute, r.muteCame = 1, r.download.Came()
-		r.stopMute()
-		r.probe()
-	}
-}
-
-// probe sends a ping that no other pong answers.
-func (r *remote) probe() {
-	r.muteTimer = nil
-	if !r.gone {
-		r.muteNonce = r.session.Ping()
-	}
-}
-
-func (r *remote) stopMute() {
-	if r.muteTimer != nil {
-		r.muteTimer()
-		r.muteTimer = nil
-	}
-}
-
-// heardData ends the suspicion of a peer that sent something since.
-func (r *remote) heardData() {
-	if r.download.Came() > r.muteCame {
-		r.mute = 0
-	}
-}
-
-// pong hears the answer to a ping.
-func (r *remote) pong(nonce uint32, took time.Duration) {
-	r.download.RoundTrip(took)
-	if r.heardData(); r.mute == 0 || nonce != r.muteNonce {
-		return
-	}
-	if r.mute > 1 { // it runs, has had the requests since before the first ping, and time: it does not want to
-		r.e.drop(r, peer.CloseStalled, peer.ByePolicy)
-		return
-	}
-	r.mute = 2
-	r.muteTimer = r.e.loop.After(muteTime, r.probe)
 }
 
 // served is where uploads take their pieces from, on the loop.

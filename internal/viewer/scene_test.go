@@ -17,6 +17,7 @@ type scene struct {
 	tracker *simTracker
 	seed    *simSeed
 	viewers []*actor
+	drowsy  bool                // viewers that come may sleep
 	wrap    func(origin) Origin // what viewers that come have for an origin; nil: itself
 }
 
@@ -28,6 +29,7 @@ type actor struct {
 	wrong   int
 	notices []string
 	ports   Ports
+	sleeper *sleeper
 }
 
 // access is a viewer's line: bytes per second, and the delay to the core, half of oneWay if none is given.
@@ -69,6 +71,10 @@ func (s *scene) viewer(l access, change func(*Config)) *actor {
 		change(&cfg)
 	}
 	a.ports = Ports{Loop: s.w, Dialer: s.tracker, Links: a.node, Origin: origin{s.film, a.node}}
+	if s.drowsy {
+		a.sleeper = &sleeper{world: s.w}
+		a.ports.Loop = a.sleeper
+	}
 	if s.wrap != nil {
 		a.ports.Origin = s.wrap(origin{s.film, a.node})
 	}

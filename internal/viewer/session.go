@@ -60,6 +60,7 @@ type session struct {
 	attempt    int // exponent of the back-off
 	notBefore  time.Time
 	readyAt    time.Time
+	awokeAt    time.Time     // when this side ran again
 	offset     time.Duration // what to add to the clock for the tracker's time
 	ticket     string
 	timer      func()
@@ -168,11 +169,33 @@ func (s *session) drop(next sessionState) {
 
 // vanish is the loss of a socket of which nobody said that it would end.
 func (s *session) vanish() {
-	if s.state == sessionReady {
+	switch {
+	case s.state != sessionReady:
+		s.lose(0, 0)
+	case s.loop.Now().Sub(s.awokeAt) < asleepAfter:
+		s.hurry()
+	default:
 		s.lose(0, lostSpread)
-		return
 	}
-	s.lose(0, 0)
+}
+
+// hurry has another socket come soon: not the tracker has gone, but this side's network.
+func (s *session) hurry() {
+	switch s.state {
+	case sessionReady:
+		s.attempt = 0
+		s.lose(0, 0)
+	case sessionWaiting:
+		soon := time.Duration(s.random.Float64() * float64(backoffBase))
+		s.after(max(soon, s.notBefore.Sub(s.loop.Now())), s.connect)
+	}
+}
+
+// awoke notes that this side did not run for a while: a session that is lost now, or was lost then, was lost for that.
+func (s *session) awoke() {
+	if s.awokeAt = s.loop.Now(); s.state == sessionWaiting {
+		s.hurry()
+	}
 }
 
 // lose backs off and tries again, over spread at least: the socket is of no use any more.

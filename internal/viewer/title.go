@@ -70,6 +70,7 @@ func newTitle(cfg *Config, ports Ports, random *rand.Rand, counts *ledger) *titl
 	t.statsAt, t.joinBy = t.openedAt, t.openedAt.Add(cfg.JoinAfter)
 	t.links = &links{
 		loop: ports.Loop, maker: ports.Links, events: t, entries: map[signal.ID]*attempt{}, avoided: map[signal.ID]time.Time{},
+		named: map[signal.ID]introduced{},
 		newID: func() (id signal.ID) {
 			for i := range id {
 				id[i] = byte(random.Uint32())

@@ -132,6 +132,12 @@ func (t *title) banned(id string) {
 	}
 }
 
+// adrift implements engineObserver.
+func (t *title) adrift() { t.session.hurry() }
+
+// awoke implements engineObserver.
+func (t *title) awoke() { t.session.awoke() }
+
 // turnedOff implements engineObserver.
 func (t *title) turnedOff(reason schedule.Reason) {
 	t.off, t.broken = reason, reason

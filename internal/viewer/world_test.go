@@ -86,6 +86,7 @@ type node struct {
 	upFree, downFree time.Time
 	garble           func([]byte) []byte // what becomes of all data that it sends
 	apart            bool                // meets others that are apart by a relay alone
+	net              int                 // which network it is in: links made in another carry nothing any more
 }
 
 // oneWay is the delay between two nodes that are not said to be elsewhere.
@@ -145,6 +146,7 @@ func later(a, b time.Time) time.Time {
 type simLink struct {
 	w        *world
 	own, far *node
+	net      int // of own, when the link was made
 	other    *simLink
 	events   transfer.LinkEvents
 	inFlight int
@@ -163,7 +165,7 @@ func (l *simLink) bound() int {
 
 // Offer implements Links.
 func (n *node) Offer(_ LinkSettings, events transfer.LinkEvents) (OfferedLink, transfer.Description, error) {
-	l := &simLink{w: n.w, own: n, events: events, done: make(chan struct{})}
+	l := &simLink{w: n.w, own: n, net: n.net, events: events, done: make(chan struct{})}
 	sdp := fmt.Sprintf("%s %d", n.name, n.w.seq)
 	n.w.seq++
 	simOffers[sdp] = l
@@ -180,7 +182,7 @@ func (n *node) Answer(_ LinkSettings, offer transfer.Description, events transfe
 		return nil, transfer.Description{}, fmt.Errorf("no offer %q", offer.SDP)
 	}
 	delete(simOffers, offer.SDP)
-	b := &simLink{w: n.w, own: n, far: a.own, other: a, events: events, done: make(chan struct{})}
+	b := &simLink{w: n.w, own: n, net: n.net, far: a.own, other: a, events: events, done: make(chan struct{})}
 	a.far, a.other = n, b
 	return b, transfer.Description{SDP: "answer " + offer.SDP, Plan: offer.Plan}, nil
 }
@@ -199,9 +201,12 @@ func (l *simLink) Accept(d transfer.Description) error {
 	return nil
 }
 
+// cut says whether an end of the link has gone to another network, so that nothing arrives.
+func (l *simLink) cut() bool { return l.own.net != l.net || l.far.net != l.other.net }
+
 func (l *simLink) SendControl(m []byte) {
 	b := bytes.Clone(m)
-	if l.closed || l.far == nil { // an offer that nobody has answered
+	if l.closed || l.far == nil || l.cut() { // an offer that nobody has answered
 		return
 	}
 	wait := l.w.behind(l.own.upFree, l.own.up) + l.own.away(l.far) + l.w.behind(l.far.downFree, l.far.down)
@@ -214,7 +219,7 @@ func (l *simLink) SendControl(m []byte) {
 }
 
 func (l *simLink) SendData(m []byte) bool {
-	if l.closed || l.inFlight+len(m) > l.bound() {
+	if l.closed || l.cut() || l.inFlight+len(m) > l.bound() {
 		l.blocked = !l.closed
 		return false
 	}
@@ -247,6 +252,9 @@ func (l *simLink) SendBackground(m []byte) bool {
 	if l.closed {
 		return false
 	}
+	if l.cut() {
+		return true
+	}
 	b := bytes.Clone(m)
 	for _, garble := range []func([]byte) []byte{l.garble, l.own.garble} {
 		if garble == nil {
@@ -267,6 +275,9 @@ func (l *simLink) SendBackground(m []byte) bool {
 // SendAck implements background.Link.
 func (l *simLink) SendAck(m []byte) {
 	b := bytes.Clone(m)
+	if l.cut() {
+		return
+	}
 	l.own.acknowledge(len(b) + ackAround)
 	l.w.After(l.w.behind(l.own.upFree, l.own.up)+l.own.away(l.far)+l.w.behind(l.far.downFree, l.far.down), func() {
 		if events, ok := l.other.events.(transfer.AckEvents); ok && !l.other.closed {
@@ -287,7 +298,7 @@ func (l *simLink) Close(reason peer.CloseReason, last []byte) {
 	}
 	l.closed = true
 	l.w.Post(func() { l.events.Closed(reason) })
-	if l.other != nil {
+	if l.other != nil && !l.cut() {
 		l.w.After(2*l.own.away(l.far), func() { l.other.Close(peer.CloseClosed, nil) })
 	}
 	close(l.done)

@@ -1,0 +1,174 @@
+package viewer
+
+import (
+	"time"
+
+	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// Of silence (spec/peer-protocol.md, "Silence").
+const (
+	checkFrom   = 2                // looks at which nothing had come, from which on the transport asks where the other side is
+	adriftFrom  = 3                // looks at which nothing had come on any link, from which on this side is adrift
+	leastLinks  = 2                // that have to be silent for it
+	sleptAfter  = 3 * time.Second  // without a look: this side did not run
+	asleepAfter = 10 * time.Second // likewise, long enough for the session to be lost for it
+	noBlame     = 15 * time.Second // after being adrift nobody is blamed for silence
+	// latePong is how long a pong may take that says something about data: after an outage requests, and what took them back,
+	// arrive together.
+	latePong = 2 * time.Second
+)
+
+// checker is a link that can find the other side, or be found by it, where one of the two has another address.
+type checker interface{ Check() }
+
+// watched is one link at a look.
+type watched struct {
+	came    bool // something has since the last look
+	owed    bool // something was asked for
+	viewer  bool
+	unheard int // looks in a row at which nothing had come; 0: nobody minds
+}
+
+// vigil tells one peer's silence from this side's own.
+type vigil struct {
+	last   time.Time
+	adrift bool
+}
+
+// look counts what is unheard on, and says whether this side has just come adrift, and how long it did not look.
+func (v *vigil) look(now time.Time, all []*watched) (adrift bool, slept time.Duration) {
+	gap := now.Sub(v.last)
+	began := v.last.IsZero()
+	v.last = now
+	if !began && gap > sleptAfter {
+		for _, w := range all {
+			w.unheard = 1
+		}
+		v.adrift = false
+		return false, gap
+	}
+	quiet, owed := true, false
+	for _, w := range all {
+		switch {
+		case w.came:
+			w.unheard, quiet = 0, false
+		case w.unheard > 0:
+			w.unheard++
+		}
+		owed = owed || w.owed
+	}
+	lost, viewers := len(all) >= leastLinks, false
+	for _, w := range all {
+		if quiet && owed {
+			w.unheard = max(1, w.unheard)
+		}
+		lost, viewers = lost && w.unheard >= adriftFrom, viewers || w.viewer
+	}
+	was := v.adrift
+	v.adrift = lost && viewers
+	return v.adrift && !was, 0
+}
+
+// listen sees to links that have fallen silent.
+func (e *engine) listen() {
+	var peers []*remote
+	var all []*watched
+	for _, r := range e.peersInOrder() {
+		if r.ready {
+			came := r.came.Load()
+			all = append(all, &watched{came != r.cameBy, len(r.download.Orders()) > 0, r.role == schedule.Viewer, r.unheard})
+			peers, r.cameBy = append(peers, r), came
+		}
+	}
+	adrift, slept := e.vigil.look(e.loop.Now(), all)
+	for i, r := range peers {
+		r.unheard = all[i].unheard
+		if r.unheard == 1 {
+			r.session.Ping()
+		}
+		if c, ok := r.link.(checker); ok && r.unheard >= checkFrom {
+			c.Check()
+		}
+	}
+	if adrift {
+		e.driftedAt = e.loop.Now()
+		e.observer.adrift()
+	}
+	if slept >= asleepAfter {
+		e.observer.awoke()
+	}
+}
+
+// silence is what a link ends with on which three requests in a row have stalled. Who shows that it is there is to blame. Of
+// whom nothing comes any more is in another network, or asleep; or this side is.
+func (r *remote) silence() peer.CloseReason {
+	drifted := !r.e.driftedAt.IsZero() && r.e.loop.Now().Sub(r.e.driftedAt) < noBlame
+	if drifted || r.came.Load() == r.stallHeard && r.download.Came() >= peer.PieceSize {
+		return peer.CloseTimeout
+	}
+	return peer.CloseStalled
+}
+
+// stall notes that requests to the peer ran out of time: a pause, and a ping whose answer shows that it could have sent.
+func (r *remote) stall() {
+	if r.forgive(); r.stalls == 0 {
+		r.stallHeard = r.came.Load()
+	}
+	r.stallCame = r.download.Came()
+	r.leaveAlone(stallPause, r.stalls)
+	r.stalls++
+	if r.role == schedule.Seed {
+		return // it may be short of budget, and is its operator's business
+	}
+	if r.stalls >= mostStalls {
+		r.e.drop(r, r.silence(), peer.ByePolicy)
+		return
+	}
+	if r.heardData(); r.mute == 0 {
+		r.mute, r.muteCame = 1, r.download.Came()
+		r.stopMute()
+		r.probe()
+	}
+}
+
+// probe sends a ping that no other pong answers.
+func (r *remote) probe() {
+	r.muteTimer = nil
+	if !r.gone {
+		r.muteNonce = r.session.Ping()
+	}
+}
+
+func (r *remote) stopMute() {
+	if r.muteTimer != nil {
+		r.muteTimer()
+		r.muteTimer = nil
+	}
+}
+
+// heardData ends the suspicion of a peer that sent something since.
+func (r *remote) heardData() {
+	if r.download.Came() > r.muteCame {
+		r.mute = 0
+	}
+}
+
+// pong hears the answer to a ping.
+func (r *remote) pong(nonce uint32, took time.Duration) {
+	r.download.RoundTrip(took)
+	if r.heardData(); r.mute == 0 || nonce != r.muteNonce {
+		return
+	}
+	if took > latePong {
+		r.mute = 0
+		return
+	}
+	if r.mute > 1 { // it runs, has had the requests since before the first ping, and time: it does not want to
+		r.e.drop(r, peer.CloseStalled, peer.ByePolicy)
+		return
+	}
+	r.mute = 2
+	r.muteTimer = r.e.loop.After(muteTime, r.probe)
+}
