@@ -126,6 +126,9 @@ func (s *Site) at(port uint16) string { return netip.AddrPortFrom(s.Addr, port).
 // Public is the address and port of pages, film and tracker.
 func (s *Site) Public() string { return s.at(publicPort) }
 
+// PublicAt is that of another address of the host.
+func (s *Site) PublicAt(a netip.Addr) string { return netip.AddrPortFrom(a, publicPort).String() }
+
 // Admin is the address and port for whoever runs the site.
 func (s *Site) Admin() string { return s.at(adminPort) }
 
@@ -134,7 +137,7 @@ func (s *Site) Manifest() string { return s.ManifestAt(s.Addr) }
 
 // ManifestAt is the film's URL at another address of the host.
 func (s *Site) ManifestAt(a netip.Addr) string {
-	return "http://" + netip.AddrPortFrom(a, publicPort).String() + "/media/bbb/master.m3u8"
+	return "http://" + s.PublicAt(a) + "/media/bbb/master.m3u8"
 }
 
 // Tracker is the tracker's URL.

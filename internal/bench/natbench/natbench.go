@@ -16,6 +16,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/netlab"
+	"github.com/leeway-video/leeway/internal/viewer"
 )
 
 const benchName = "nat"
@@ -23,12 +24,16 @@ const benchName = "nat"
 // atOnce is how many rows play at the same time.
 const atOnce = 6
 
+// browsersAtOnce is how many of those with browsers do.
+const browsersAtOnce = 3
+
 // Bench is what `leeway bench` runs.
 var Bench = bench.Bench{
 	Name:  benchName,
 	About: "Pairs of viewers behind every combination of NATs: who meets whom, by which way, how soon, and why not.",
 	Cases: append([]bench.Case{
 		{Name: "table", About: "all rows", Figures: tableFigures, Needs: inLab, Run: tableOf(rows)},
+		{Name: "chromium", About: "rows with Chromium as one end, or both", Figures: tableFigures, Needs: inLabWithBrowser, Run: tableOf(browserRows)},
 		{Name: "smoke", About: "four rows", Extra: true, Figures: untimed(tableFigures), Needs: inLab, Run: tableOf(some("cone-cone", "restricted-restricted", "symmetric-symmetric", "restricted-symmetric/plain"))},
 		{Name: "again", About: "pairs that cannot meet, for longer than a pair is left alone", Extra: true, Figures: tableFigures, Needs: inLab, Run: tableOf(longer(some("restricted-symmetric/plain", "symmetric-symmetric/plain")))},
 		{Name: "relayed", About: "two symmetric NATs, and neither seed nor origin can serve", Figures: relayedFigures, Needs: inLab, Run: relayed},
@@ -45,6 +50,7 @@ var tableFigures = []bench.Figure{
 	{Name: "slowest_vs_open", Unit: "×"},
 	{Name: "stalls", Unit: "", Goal: "<= 0"},
 	{Name: "failed_again", Unit: "", Goal: "<= 0"},
+	{Name: "relay_as_offload", Unit: "of 1", Goal: "<= 0"}, // where a relay is the way
 }
 
 // untimed has nothing claimed that a machine with other work may miss by being slow.
@@ -62,6 +68,9 @@ func untimed(figures []bench.Figure) []bench.Figure {
 func single() (out []bench.Case) {
 	for _, r := range rows {
 		out = append(out, bench.Case{Name: "row/" + r.name(), About: r.want.String(), Extra: true, Figures: tableFigures, Needs: inLab, Run: tableOf([]row{r})})
+	}
+	for _, r := range browserRows {
+		out = append(out, bench.Case{Name: "row/" + r.name(), About: r.want.String(), Extra: true, Figures: tableFigures, Needs: inLabWithBrowser, Run: tableOf([]row{r})})
 	}
 	for _, r := range roamers {
 		out = append(out, bench.Case{Name: "roaming/" + r.name, About: r.want.String(), Extra: true, Figures: roamingFigures, Needs: inLab, Run: roaming([]roamer{r})})
@@ -96,10 +105,18 @@ type verdict struct {
 	since  time.Duration // from when on it was so, by the newcomer's clock
 	stalls int64
 	failed int64 // links to viewers and seeds that never opened, of both
+	lost   int   // links that ended when a NAT had lost its mappings, of both
 	err    error
+
+	newcomer viewer.Summary // its last word
+	course   string         // how links and failures of both came and went
 }
 
-func (v verdict) good() bool { return v.err == nil && v.got == v.want }
+func (v verdict) good() bool {
+	bytes := v.newcomer.Stats.Bytes
+	served := !v.hidden || bytes["peer_relay"] > 0 && bytes["peer"] == 0
+	return v.err == nil && v.got == v.want && v.lost == 0 && served
+}
 
 // tableOf measures rows.
 func tableOf(list []row) func(context.Context, *bench.Run) (bench.Sample, error) {
@@ -123,10 +140,18 @@ func tableOf(list []row) func(context.Context, *bench.Run) (bench.Sample, error)
 	}
 }
 
+// together is how many rows play at the same time.
+func together(list []row) int {
+	if slices.ContainsFunc(list, func(w row) bool { return w.by != headlessBoth }) {
+		return browsersAtOnce
+	}
+	return atOnce
+}
+
 // play has all rows played, some at a time.
 func (s *stage) play(ctx context.Context, r *bench.Run, list []row) []verdict {
 	out := make([]verdict, len(list))
-	free := make(chan struct{}, atOnce)
+	free := make(chan struct{}, together(list))
 	var wg sync.WaitGroup
 	for i, w := range list {
 		free <- struct{}{}
@@ -140,7 +165,7 @@ func (s *stage) play(ctx context.Context, r *bench.Run, list []row) []verdict {
 }
 
 func figures(verdicts []verdict) bench.Sample {
-	var good, again float64
+	var good, again, offload float64
 	var stalls int64
 	var slowest, open time.Duration
 	for _, v := range verdicts {
@@ -148,6 +173,9 @@ func figures(verdicts []verdict) bench.Sample {
 			good++
 		}
 		stalls += v.stalls
+		if v.want.way == byRelay {
+			offload = max(offload, v.newcomer.Offload)
+		}
 		slowest = max(slowest, v.since)
 		if v.a == public && v.b == public {
 			open = v.since
@@ -158,7 +186,7 @@ func figures(verdicts []verdict) bench.Sample {
 	}
 	values := map[string]float64{
 		"rows": float64(len(verdicts)), "as_expected": good / float64(len(verdicts)), "slowest": slowest.Seconds(),
-		"stalls": float64(stalls), "failed_again": again,
+		"stalls": float64(stalls), "failed_again": again, "relay_as_offload": offload,
 	}
 	if open > 0 {
 		values["slowest_vs_open"] = slowest.Seconds() / open.Seconds()
@@ -174,6 +202,11 @@ func describe(w io.Writer, verdicts []verdict) {
 		fmt.Fprintf(t, "%s\t%v\t%v\t%.1f s\t%d\t%s\n", v.name(), v.want, v.got, v.since.Seconds(), v.stalls, remark(v.err, v.good()))
 	}
 	_ = t.Flush()
+	for _, v := range verdicts {
+		if !v.good() {
+			fmt.Fprintf(w, "  %s:%s\n", v.name(), v.course)
+		}
+	}
 }
 
 // remark is what is to be said of a row that is not as it should be.

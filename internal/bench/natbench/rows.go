@@ -44,6 +44,20 @@ func (r result) String() string {
 	return string(r.way) + " (" + r.reason + ")"
 }
 
+// ends says which of a pair are Chromium with a user's flags; the others are headless.
+type ends string
+
+const (
+	headlessBoth     ends = ""
+	chromiumFirst    ends = "chromium-headless"
+	chromiumNewcomer ends = "headless-chromium"
+	chromiumBoth     ends = "chromium"
+)
+
+func (e ends) first() bool { return e == chromiumFirst || e == chromiumBoth }
+
+func (e ends) newcomer() bool { return e == chromiumNewcomer || e == chromiumBoth }
+
 // row is one pair.
 type row struct {
 	a, b     edge // of who was there before, and of the newcomer, who offers
@@ -51,6 +65,9 @@ type row struct {
 	hairpin  bool
 	isolated bool // they do not reach each other on their own network
 	plain    bool // by a tracker that names no relay
+	hidden   bool // viewers show each other no address (relay-only)
+	forgets  bool // the newcomer's NAT loses its mappings in mid-play
+	by       ends
 	moves    edge // where the newcomer goes in mid-play; empty: nowhere
 	want     result
 	watch    time.Duration // 0: until a link that does not open has been given up
@@ -59,12 +76,24 @@ type row struct {
 // watchFor is longer than an attempt to link may take, with the time before the first picture, in which nobody joins.
 const watchFor = 16 * time.Second
 
+// pageTakes is what a page takes to be there, beside that.
+const pageTakes = 4 * time.Second
+
+// length is how long its newcomer is watched.
+func (r row) length() time.Duration {
+	length := max(r.watch, watchFor)
+	if r.by.newcomer() {
+		length += pageTakes
+	}
+	return length
+}
+
 func (r row) name() string {
 	parts := []string{string(r.a) + "-" + string(r.b)}
 	for _, p := range []struct {
 		is   bool
 		name string
-	}{{r.together, "together"}, {r.isolated, "isolated"}, {r.hairpin, "hairpin"}, {r.plain, "plain"}} {
+	}{{r.together, "together"}, {r.isolated, "isolated"}, {r.hairpin, "hairpin"}, {r.plain, "plain"}, {r.hidden, "relay-only"}, {r.forgets, "rebinding"}, {r.by != headlessBoth, string(r.by)}} {
 		if p.is {
 			parts = append(parts, p.name)
 		}
@@ -123,4 +152,36 @@ var rows = []row{
 	// Pion's client asks a relay for an address of the family by which it reaches it, so that these two have none in common.
 	{a: restricted, b: six, want: bySeed},
 	{a: restricted, b: six, plain: true, want: bySeed},
+}
+
+// browserRows are those with Chromium. Its first attempts and its timers are its own; what is between is the same.
+var browserRows = []row{
+	{a: cone, b: cone, by: chromiumBoth, want: meets},
+	{a: cone, b: cone, by: chromiumFirst, want: meets},
+	{a: cone, b: cone, by: chromiumNewcomer, want: meets},
+	{a: restricted, b: restricted, by: chromiumBoth, want: meets},
+	{a: restricted, b: symmetric, plain: true, by: chromiumBoth, want: bySeed},
+	{a: symmetric, b: symmetric, by: chromiumBoth, want: relays},
+	{a: symmetric, b: symmetric, by: chromiumFirst, want: relays},
+	{a: symmetric, b: symmetric, by: chromiumNewcomer, want: relays},
+
+	{a: public, b: blocked, by: chromiumNewcomer, want: relays},
+	{a: blocked, b: blocked, by: chromiumBoth, want: relays},
+	{a: blocked, b: blocked, plain: true, by: chromiumBoth, want: alone},
+
+	{a: six, b: six, by: chromiumBoth, want: meets},
+	{a: six, b: six, by: chromiumNewcomer, want: meets},
+
+	// Behind one public address. Browsers hide their own addresses behind names that are heard on one network alone.
+	{a: restricted, b: restricted, together: true, by: chromiumBoth, want: meets},
+	{a: restricted, b: restricted, together: true, by: chromiumNewcomer, want: meets},
+	{a: restricted, b: restricted, together: true, isolated: true, hairpin: true, by: chromiumBoth, want: meets},
+	{a: restricted, b: restricted, together: true, isolated: true, by: chromiumBoth, want: relays},
+
+	{a: public, b: public, hidden: true, by: chromiumBoth, want: relays},
+	{a: public, b: public, hidden: true, by: chromiumNewcomer, want: relays},
+
+	{a: public, b: symmetric, forgets: true, by: chromiumBoth, want: meets},
+	{a: public, b: symmetric, forgets: true, by: chromiumNewcomer, want: meets},
+	{a: symmetric, b: symmetric, forgets: true, by: chromiumBoth, want: relays},
 }

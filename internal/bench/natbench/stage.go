@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"syscall"
 	"time"
 
@@ -36,6 +37,7 @@ type stage struct {
 	ended        chan error
 	log          bench.Tail
 	named, plain *demosite.Site
+	hidden       *demosite.Site // names it too; viewers meet by it alone. nil where no row asks for it
 	sites        map[*demosite.Site]*netlab.Host
 	pairs        []pair
 }
@@ -63,7 +65,7 @@ func build(ctx context.Context, list []row) (s *stage, err error) {
 		h, _ := s.lab.Attach(name, core, netlab.Path{})
 		return h
 	}
-	relay, named, plain := place("relay"), place("named"), place("plain")
+	relay, named, plain, hidden := place("relay"), place("named"), place("plain"), place("hidden")
 	for i, w := range list {
 		s.pairs = append(s.pairs, w.hosts(s.lab, core, i))
 	}
@@ -80,7 +82,24 @@ func build(ctx context.Context, list []row) (s *stage, err error) {
 		return nil, err
 	}
 	s.sites = map[*demosite.Site]*netlab.Host{s.named: named, s.plain: plain}
+	if slices.ContainsFunc(list, func(w row) bool { return w.hidden }) {
+		if s.hidden, err = demosite.Open(ctx, hidden, demosite.Options{IPv6: true, Config: config(relay, true) + "up:\n  role: relay-only\n"}); err != nil {
+			return nil, err
+		}
+		s.sites[s.hidden] = hidden
+	}
 	return s, nil
+}
+
+// siteOf is the site of a row's viewers.
+func (s *stage) siteOf(w row) *demosite.Site {
+	switch {
+	case w.hidden:
+		return s.hidden
+	case w.plain:
+		return s.plain
+	}
+	return s.named
 }
 
 // config names the relay, as one that answers STUN alone or in full.
@@ -159,7 +178,7 @@ func (s *stage) startRelay(ctx context.Context, host *netlab.Host) error {
 // close ends what runs and removes the lab.
 func (s *stage) close() error {
 	var errs []error
-	for _, site := range []*demosite.Site{s.named, s.plain} {
+	for _, site := range []*demosite.Site{s.named, s.plain, s.hidden} {
 		if site != nil {
 			errs = append(errs, site.Close())
 		}

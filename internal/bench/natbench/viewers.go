@@ -66,7 +66,9 @@ func watchRole(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
 
 // watcher is a running viewer, and all that it has said.
 type watcher struct {
-	process *bench.Process
+	name    string
+	process *bench.Process // nil: a browser
+	leave   func() error   // has it leave
 	read    sync.WaitGroup
 
 	mu   sync.Mutex
@@ -89,30 +91,41 @@ func start(ctx context.Context, r *bench.Run, host *netlab.Host, site *demosite.
 	if err := p.Send(order{Manifest: manifest, Origin: "http://" + origin, Tracker: "ws://" + origin + "/", Title: title}); err != nil {
 		return nil, fmt.Errorf("%w: %w", err, p.Stop())
 	}
-	w := &watcher{process: p}
+	w := &watcher{name: p.Name(), process: p}
+	w.leave = func() error {
+		err := p.Stop()
+		w.read.Wait()
+		return err
+	}
 	w.read.Go(func() {
 		for {
 			var s viewer.Summary
-			err := p.Receive(&s)
-			w.mu.Lock()
-			if w.err = err; err == nil {
-				w.said = append(w.said, s)
-			}
-			w.mu.Unlock()
-			if err != nil {
+			if err := p.Receive(&s); err != nil {
+				w.end(err)
 				return
 			}
+			w.hear(s)
 		}
 	})
 	return w, nil
 }
 
-// stop has the viewer leave.
-func (w *watcher) stop() error {
-	err := w.process.Stop()
-	w.read.Wait()
-	return err
+// hear keeps what it says.
+func (w *watcher) hear(s viewer.Summary) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.said = append(w.said, s)
 }
+
+// end keeps why no more comes.
+func (w *watcher) end(err error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.err = err
+}
+
+// stop has the viewer leave.
+func (w *watcher) stop() error { return w.leave() }
 
 // all is what it has said so far.
 func (w *watcher) all() ([]viewer.Summary, error) {
@@ -127,13 +140,13 @@ func (w *watcher) until(ctx context.Context, what string, within time.Duration, 
 		said, err := w.all()
 		switch {
 		case err != nil:
-			return fmt.Errorf("%s: %w", w.process.Name(), err)
+			return fmt.Errorf("%s: %w", w.name, err)
 		case len(said) > 0 && is(said[len(said)-1]):
 			return nil
 		case len(said) > 0 && said[len(said)-1].Error != "":
-			return fmt.Errorf("%s: %s", w.process.Name(), said[len(said)-1].Error)
+			return fmt.Errorf("%s: %s", w.name, said[len(said)-1].Error)
 		case time.Now().After(deadline):
-			return fmt.Errorf("%s: not within %s: %s", w.process.Name(), within, what)
+			return fmt.Errorf("%s: not within %s: %s", w.name, within, what)
 		case !bench.Pause(ctx, tellEvery/2):
 			return ctx.Err()
 		}
@@ -183,21 +196,35 @@ func failures(said []viewer.Summary) (n int64) {
 	return n
 }
 
+// last is the latest that it has said.
+func (w *watcher) last() (s viewer.Summary) {
+	if said, _ := w.all(); len(said) > 0 {
+		s = said[len(said)-1]
+	}
+	return s
+}
+
+// enter has one of a row's viewers play.
+func (s *stage) enter(ctx context.Context, r *bench.Run, i int, w row, newcomer bool) (*watcher, error) {
+	site, host, who, browser := s.siteOf(w), s.pairs[i].a, "first", w.by.first()
+	if newcomer {
+		host, who, browser = s.pairs[i].b, "newcomer", w.by.newcomer()
+	}
+	at := site.Addr // of the site, as this host reaches it
+	if host.Addr().Is6() {
+		at = s.sites[site].Addr6()
+	}
+	title, label := fmt.Sprintf("row %d", i+1), fmt.Sprintf("row-%d-%s", i+1, who)
+	if browser {
+		return browse(ctx, host, site.PublicAt(at), title, label)
+	}
+	return start(ctx, r, host, site, at, title, label)
+}
+
 // watch plays one row.
 func (s *stage) watch(ctx context.Context, r *bench.Run, i int, w row) (v verdict) {
 	v.row = w
-	site, hosts := s.named, s.pairs[i]
-	if w.plain {
-		site = s.plain
-	}
-	title := fmt.Sprintf("row %d", i+1)
-	at := func(h *netlab.Host) netip.Addr { // of the site, as this host reaches it
-		if h.Addr().Is6() {
-			return s.sites[site].Addr6()
-		}
-		return site.Addr
-	}
-	first, err := start(ctx, r, hosts.a, site, at(hosts.a), title, fmt.Sprintf("row-%d-first", i+1))
+	first, err := s.enter(ctx, r, i, w, false)
 	if err != nil {
 		v.err = err
 		return v
@@ -206,22 +233,57 @@ func (s *stage) watch(ctx context.Context, r *bench.Run, i int, w row) (v verdic
 	if v.err = first.until(ctx, "two seconds of film", patience, func(s viewer.Summary) bool { return s.PositionMs > 2000 }); v.err != nil {
 		return v
 	}
-	second, err := start(ctx, r, hosts.b, site, at(hosts.b), title, fmt.Sprintf("row-%d-newcomer", i+1))
+	second, err := s.enter(ctx, r, i, w, true)
 	if err != nil {
 		v.err = err
 		return v
 	}
 	defer func() { v.err = errors.Join(v.err, second.stop()) }()
-	length := max(w.watch, watchFor)
+	length := w.length()
 	v.err = second.until(ctx, "played so long", length+patience, func(s viewer.Summary) bool { return s.WatchedMs >= length.Milliseconds() })
+	if v.err == nil && w.forgets {
+		v.lost, v.err = s.forget(ctx, i, first, second)
+	}
 	mine, _ := second.all()
 	theirs, _ := first.all()
 	v.got, v.since = judge(mine)
 	v.failed = failures(mine) + failures(theirs)
-	for _, said := range [][]viewer.Summary{mine, theirs} {
-		if len(said) > 0 {
-			v.stalls += said[len(said)-1].Stats.Stalls
-		}
-	}
+	v.stalls = first.last().Stats.Stalls + second.last().Stats.Stalls
+	v.newcomer, v.course = second.last(), " first"+course(theirs)+"; newcomer"+course(mine)
 	return v
+}
+
+// forget has the newcomer's NAT lose its mappings in mid-play, and counts the links that end of it.
+func (s *stage) forget(ctx context.Context, i int, first, newcomer *watcher) (lost int, err error) {
+	gateways := s.pairs[i].gateways
+	before := newcomer.last()
+	closed := closes(before) + closes(first.last())
+	if err := gateways[len(gateways)-1].Forget(); err != nil {
+		return 0, err
+	}
+	until := before.WatchedMs + afterwards.Milliseconds()
+	err = newcomer.until(ctx, "half a minute more", afterwards+patience, func(s viewer.Summary) bool { return s.WatchedMs >= until })
+	return closes(newcomer.last()) + closes(first.last()) - closed, err
+}
+
+// course is how the links of a viewer came and went, by its clock.
+func course(said []viewer.Summary) string {
+	var b strings.Builder
+	was := ""
+	for _, s := range said {
+		now := fmt.Sprintf("%v opened %d closed %v failed %v %s %s", s.Linked, s.LinksOpened, s.LinksClosed, s.Stats.LinkFailures, s.Off, s.LastError)
+		if now != was {
+			fmt.Fprintf(&b, " %.1f s %s,", float64(s.WatchedMs)/1000, strings.ReplaceAll(now, "map", ""))
+		}
+		was = now
+	}
+	return b.String()
+}
+
+// closes is how many links of a viewer have ended.
+func closes(s viewer.Summary) (n int) {
+	for _, k := range s.LinksClosed {
+		n += k
+	}
+	return n
 }
