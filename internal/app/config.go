@@ -101,6 +101,7 @@ type FleetConfig struct {
 	Announce string   `yaml:"announce"`             // address that they are told; empty: the host of listen
 	Secret   string   `yaml:"secret" secret:"true"` // 32 characters or more, the same on all seeds of the fleet
 	Allow    []string `yaml:"allow"`                // CIDRs that the others' addresses may lie in; empty: private ranges
+	WarmUp   int64    `yaml:"warm_up"`              // bytes at most that a seed has of the others before viewers are sent to it; 0: none
 }
 
 // SiteBudget bounds what a seed sends for one site.
@@ -194,6 +195,7 @@ func defaults(getenv func(string) string) *Config {
 		Seed: SeedConfig{
 			Admin: defaultAdmin, DataDir: filepath.Join(dir, "seed"),
 			MemoryBytes: 256 << 20, DiskBytes: 4 << 30, MaxLinks: 500, MaxTitles: 1000, SessionFactor: 1.5, LookAhead: 2, Probe: true,
+			Fleet: FleetConfig{WarmUp: 64 << 20},
 		},
 		Turn: TurnConfig{
 			Listen: ":3478", ListenTLS: ":5349", Admin: defaultAdmin, Realm: "leeway", PortMin: 49152, PortMax: 65535,

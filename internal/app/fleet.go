@@ -17,12 +17,19 @@ import (
 // lingerForSiblings is how long a seed that drains answers its siblings still: what its viewers want next is asked for there.
 const lingerForSiblings = 3 * time.Second
 
+// A newcomer's warm-up: what a sibling of a hundred viewers has to spare, for as long as a rollout can wait for each seed.
+const (
+	warmUpRate    = 8 << 20 // bytes/s
+	warmUpLongest = 15 * time.Second
+)
+
 // seedFleet is a seed's place among others: where they ask it, and how it asks them.
 type seedFleet struct {
 	secret   *sibling.Secret
 	listener net.Listener
 	address  netip.AddrPort // that siblings are told
 	client   *siblinghttp.Client
+	warmUp   *seed.WarmUp
 	handler  http.Handler // set when the seed is there
 }
 
@@ -51,9 +58,13 @@ func openFleet(ctx context.Context, c FleetConfig) (*seedFleet, error) {
 		allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")} // a fleet on one machine
 	}
 	port := netip.MustParseAddrPort(l.Addr().String()).Port()
-	return &seedFleet{
+	fleet := &seedFleet{
 		secret: secret, listener: l, address: netip.AddrPortFrom(host, port), client: siblinghttp.NewClient(siblinghttp.Config{Secret: secret, Allow: allow}),
-	}, nil
+	}
+	if c.WarmUp > 0 {
+		fleet.warmUp = &seed.WarmUp{Bytes: c.WarmUp, Rate: warmUpRate, Longest: warmUpLongest}
+	}
+	return fleet, nil
 }
 
 // host is the address that siblings are told.
@@ -78,7 +89,7 @@ func (f *seedFleet) member() *seed.Fleet {
 	if f == nil {
 		return nil
 	}
-	return &seed.Fleet{ID: f.secret.Fleet(), Address: f.address, Siblings: f.client, Linger: lingerForSiblings}
+	return &seed.Fleet{ID: f.secret.Fleet(), Address: f.address, Siblings: f.client, Linger: lingerForSiblings, WarmUp: f.warmUp}
 }
 
 // serve has the seed answer its siblings.
@@ -98,6 +109,9 @@ func (f *seedFleet) close() {
 
 // fleet checks what makes a seed one of several.
 func (k *checker) fleet(c FleetConfig) {
+	if c.WarmUp < 0 {
+		k.complain("seed.fleet.warm_up", "%d is no number of bytes (0: siblings give a newcomer nothing beforehand)", c.WarmUp)
+	}
 	for i, p := range c.Allow {
 		if _, err := netip.ParsePrefix(p); err != nil {
 			k.complain(fmt.Sprintf("seed.fleet.allow[%d]", i), "%q is no range of addresses (write CIDR, such as 10.0.0.0/8)", p)

@@ -15,6 +15,7 @@ func TestAFleetThatCannotWorkIsNamed(t *testing.T) {
 		`"seed-0.seed"`:             {"LEEWAY_SEED_FLEET_LISTEN=:4602", secret, "LEEWAY_SEED_FLEET_ANNOUNCE=seed-0.seed"},
 		"seed.fleet.allow[0]":       {"LEEWAY_SEED_FLEET_LISTEN=127.0.0.1:0", secret, "LEEWAY_SEED_FLEET_ALLOW=10.0.0.1"},
 		"seed.fleet.listen":         {"LEEWAY_SEED_FLEET_LISTEN=4602", secret},
+		"seed.fleet.warm_up":        {"LEEWAY_SEED_FLEET_LISTEN=127.0.0.1:0", secret, "LEEWAY_SEED_FLEET_WARM_UP=-1"},
 		"no site is configured":     {"LEEWAY_SEED_FLEET_LISTEN=127.0.0.1:0", secret},
 		"no site is configured for": nil,
 	} {

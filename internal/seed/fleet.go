@@ -31,6 +31,7 @@ type Fleet struct {
 	Siblings Siblings
 	Patience time.Duration // within which an owner has a segment; 0: 5 s
 	Linger   time.Duration // for which a seed that drains stays for its siblings, if there are any
+	WarmUp   *WarmUp       // before viewers come; nil: none
 }
 
 // Sibling is another seed of the fleet.
@@ -43,6 +44,8 @@ type Sibling struct {
 // these are taken.
 type Siblings interface {
 	Ask(ctx context.Context, from signal.ID, to Sibling, q sibling.Question, accept func(certificate []byte, length int) error) (*sibling.Answer, error)
+	// Wanted asks what viewers of a sibling asked for of late; any error will do.
+	Wanted(ctx context.Context, from signal.ID, to Sibling) (sibling.Wanted, error)
 }
 
 // SiblingOutcome is what came of a question to a sibling: the closed set of the metric.
@@ -78,6 +81,8 @@ func (e *SiblingError) Unwrap() error { return e.Cause }
 type fleet struct {
 	cfg  *Fleet // nil: alone
 	self signal.ID
+	met  chan struct{} // closed once a sibling was heard
+	once sync.Once
 
 	mu       sync.Mutex
 	view     *cluster.View          // guarded by mu
@@ -96,7 +101,7 @@ func newFleet(cfg *Fleet, self signal.ID) *fleet {
 	if cfg != nil {
 		setDefault(&cfg.Patience, ownerAnswer)
 	}
-	return &fleet{cfg: cfg, self: self, view: cluster.NewView(swarm.ID(self), siblingLives), siblings: map[signal.ID]*another{}}
+	return &fleet{cfg: cfg, self: self, met: make(chan struct{}), view: cluster.NewView(swarm.ID(self), siblingLives), siblings: map[signal.ID]*another{}}
 }
 
 // heard notes a seed's beat, and says whether it is of a sibling that was unknown.
@@ -119,6 +124,7 @@ func (f *fleet) heard(m *bus.SeedBeat, now time.Time) (isNew bool) {
 	if s == nil {
 		s = &another{}
 		f.siblings[m.Seed] = s
+		f.once.Do(func() { close(f.met) })
 	}
 	s.address, s.draining = m.Fleet.At(), m.Draining
 	if now.Before(s.shunned) {
@@ -188,6 +194,16 @@ func (f *fleet) holders(id segment.ID, rank []Sibling) []Sibling {
 		if len(out) < 2*maxHolders && !slices.Contains(out, one) {
 			out = append(out, one)
 		}
+	}
+	return out
+}
+
+// heardOf lists the siblings that live, whatever they do now.
+func (f *fleet) heardOf() (out []Sibling) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for id, s := range f.siblings {
+		out = append(out, Sibling{id, s.address})
 	}
 	return out
 }

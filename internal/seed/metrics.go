@@ -75,7 +75,7 @@ const (
 // The metrics of a fleet.
 var (
 	mFleet   = &metric.Def{Name: "leeway_seed_fleet_size", Help: "Seeds of the fleet that live and can be asked, this one among them", Kind: metric.Gauge}
-	mFetches = &metric.Def{Name: "leeway_seed_fetches_total", Help: "Certified segments had for viewers and siblings, by where from", Kind: metric.Counter,
+	mFetches = &metric.Def{Name: "leeway_seed_fetches_total", Help: "Certified segments had for viewers, siblings and the warm-up, by where from", Kind: metric.Counter,
 		Labels: []metric.Label{metric.Site(), {Name: "from", Values: []string{fetchedOrigin, fetchedSibling, fetchedCache}}}}
 	mSiblingRequests = &metric.Def{Name: "leeway_seed_sibling_requests_total", Help: "Questions to siblings by what came of them", Kind: metric.Counter,
 		Labels: []metric.Label{{Name: "outcome", Values: values(SiblingOutcomes)}}}
@@ -83,6 +83,21 @@ var (
 		Labels: []metric.Label{{Name: "direction", Values: []string{"in", "out"}}}}
 	mSiblingTime = &metric.Def{Name: "leeway_seed_sibling_seconds", Help: "Time from the question until a sibling's segment is there", Kind: metric.Histogram,
 		Buckets: []float64{0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3}}
+)
+
+// What came of a segment that a newcomer wanted of its siblings.
+const (
+	warmFetched = "fetched"
+	warmHeld    = "held"
+	warmMissing = "missing"
+)
+
+// The metrics of a newcomer.
+var (
+	mWarm         = &metric.Def{Name: "leeway_seed_warm", Help: "1 once the seed has what siblings' viewers want most", Kind: metric.Gauge}
+	mWarmSegments = &metric.Def{Name: "leeway_seed_warm_up_segments_total", Help: "Segments that a newcomer wanted of its siblings", Kind: metric.Counter,
+		Labels: []metric.Label{{Name: "outcome", Values: []string{warmFetched, warmHeld, warmMissing}}}}
+	mWarmBytes = &metric.Def{Name: "leeway_seed_warm_up_bytes_total", Help: "Bytes that a newcomer had of its siblings before viewers came", Kind: metric.Counter}
 )
 
 // measured is what the law said when it was last looked at.
@@ -112,7 +127,7 @@ func Metrics() []*metric.Def {
 	return []*metric.Def{
 		mLinks, mReached, mTitles, mSent, mOriginBytes, mOriginRequests, mCertificates, mContradictions, mRequests,
 		mStoreBytes, mEvictions, mCorrupt, mRefusals, mSocket, mSignals, mClosed,
-		mFleet, mFetches, mSiblingRequests, mSiblingBytes, mSiblingTime,
+		mFleet, mFetches, mSiblingRequests, mSiblingBytes, mSiblingTime, mWarm, mWarmSegments, mWarmBytes,
 		mLane, mPromotions, mQueuing, mBase, mTarget, mWindow, mPacing, mYields, mSlowdowns,
 	}
 }

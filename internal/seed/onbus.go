@@ -24,7 +24,7 @@ func outcomeOf(err error) Outcome {
 func (s *Service) beat(gone bool) {
 	now := s.cfg.Now()
 	s.mu.Lock()
-	load, draining, signer := 1000*len(s.viewers)/s.cfg.MaxLinks, s.stopping || !s.outside.isReached(), s.signer
+	load, draining, signer := 1000*len(s.viewers)/s.cfg.MaxLinks, s.stopping || !s.outside.isReached() || !s.isWarm(), s.signer
 	signs := !s.revoked.Withdraws(&certificate.Certificate{KeyID: signer.id})
 	s.mu.Unlock()
 	s.budgets.Lock()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/netip"
 	"strings"
@@ -82,6 +83,9 @@ func (r *reach) String() string {
 // Ready says whether viewers can be sent here, and if not why.
 func (s *Service) Ready() error {
 	if s.outside.isReached() {
+		if !s.isWarm() {
+			return errors.New("seed: warming up: siblings give it what is wanted most, before viewers are sent here")
+		}
 		return nil
 	}
 	return fmt.Errorf("seed: not reached from outside: no tracker's packet has come to %s (is UDP open there, and is this where viewers find the seed? seed.announce says so)", s.outside)

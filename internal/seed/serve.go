@@ -77,6 +77,7 @@ func (v *viewer) certify(session *transfer.Session, id segment.ID) {
 		session.Send(peer.CertificateNone{Segment: id, Reason: peer.NoneTooFewViewers})
 		return
 	}
+	s.demand.note(wantedID{t.swarm, id}, s.cfg.Now())
 	w := wish{t, r, v.payer()}
 	got := s.certify(v.ctx, w)
 	if got.held != nil && !s.maySend(w.payer, len(got.held.cert.Bytes())) {
@@ -118,6 +119,7 @@ func (v *viewer) shown(wanted []signal.ID) []peer.Message {
 		if r == nil {
 			continue
 		}
+		s.demand.note(wantedID{t.swarm, r.id}, s.cfg.Now())
 		h := s.certify(ctx, wish{t, r, payer}).held
 		if h == nil {
 			continue

@@ -44,6 +44,8 @@ type Service struct {
 	courier   *courier.Courier[*bus.Signal, *bus.SeedDelivery]
 	fleet     *fleet
 	asking    chan struct{} // bounds the questions to siblings
+	warm      chan struct{} // closed once viewers may come, for all that siblings have to give
+	demand    *demand
 	outside   *reach
 	keeping   sync.Mutex // held while revocations are written to disk
 	wg        sync.WaitGroup
@@ -89,7 +91,7 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 		cfg: cfg, bus: b, links: links, signer: signer, configured: map[string]bool{},
 		sites: map[string]*siteState{}, uploader: transfer.NewUploader(cfg.Now), scope: newScope("seed", cfg.Rate, cfg.BytesDaily),
 		accounts: map[accountID]*account{}, titles: map[peer.ID]*title{}, viewers: map[signal.ID]*viewer{}, trackers: map[signal.ID]time.Time{},
-		verifiers: newVerifiers(), asking: make(chan struct{}, maxAsking),
+		verifiers: newVerifiers(), asking: make(chan struct{}, maxAsking), warm: make(chan struct{}), demand: newDemand(),
 		revoked: &certificate.Revocations{}, flights: map[segment.ID]*flight{}, pulls: map[segment.ID]*flight{}, failures: map[segment.ID]failure{}, ledger: map[segment.ID]issued{},
 	}
 	s.uploader.Background = background.NewSender(ledbat.Config{}, cfg.Now)
@@ -98,6 +100,10 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 		return nil, fmt.Errorf("seed: make an ID: %w", err)
 	}
 	s.fleet = newFleet(cfg.Fleet, s.id)
+	if cfg.Fleet == nil || cfg.Fleet.WarmUp == nil {
+		close(s.warm)
+		cfg.Metrics.Set(mWarm, 1)
+	}
 	s.courier = s.newCourier()
 	s.outside = newReach(cfg.Outside, cfg.Bell)
 	var names []string
@@ -214,6 +220,9 @@ func (s *Service) Run(ctx context.Context) error {
 	s.wg.Go(func() { s.learnRevocations(ctx) })
 	s.wg.Go(func() { s.awaitReached(ctx) })
 	s.beat(false)
+	if s.cfg.Fleet != nil && s.cfg.Fleet.WarmUp != nil {
+		s.wg.Go(func() { s.warmUp(ctx) })
+	}
 	beats, ticks := time.NewTicker(beatEvery), time.NewTicker(tickEvery)
 	defer beats.Stop()
 	defer ticks.Stop()

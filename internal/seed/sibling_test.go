@@ -32,6 +32,10 @@ func (l liar) Ask(_ context.Context, _ signal.ID, _ seed.Sibling, q sibling.Ques
 	return a, nil
 }
 
+func (l liar) Wanted(context.Context, signal.ID, seed.Sibling) (sibling.Wanted, error) {
+	return sibling.Wanted{}, nil
+}
+
 // TestASiblingIsNotBelieved: a certificate of nobody's, of another segment or for other bytes is as good as none, and the
 // segment comes from the origin.
 func TestASiblingIsNotBelieved(t *testing.T) {

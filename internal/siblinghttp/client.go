@@ -103,21 +103,16 @@ func (c *Client) allows(at netip.AddrPort) bool {
 
 // Ask implements seed.Siblings.
 func (c *Client) Ask(ctx context.Context, from signal.ID, to seed.Sibling, q sibling.Question, accept func([]byte, int) error) (*sibling.Answer, error) {
-	if !c.allows(to.Address) {
-		return nil, fail(seed.SiblingUnreachable, fmt.Errorf("%s is no address for a seed of the fleet (list its range in seed.fleet.allow)", to.Address))
-	}
 	patience := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	watch := &watch{limit: c.silence, cancel: cancel}
 	watch.timer = time.AfterFunc(c.silence, watch.end)
 	defer watch.timer.Stop()
-	target := q.Target()
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+to.Address.String()+target, nil)
+	req, err := c.request(ctx, from, to, q.Target())
 	if err != nil {
-		return nil, fail(seed.SiblingInvalid, err)
+		return nil, err
 	}
-	req.Header.Set("Authorization", c.secret.Sign(from, to.ID, target, c.now()))
 	resp, err := c.http.Do(req)
 	if err != nil {
 		return nil, fail(watch.outcome(patience, err), err)
@@ -137,6 +132,42 @@ func (c *Client) Ask(ctx context.Context, from signal.ID, to seed.Sibling, q sib
 	}
 	_, _ = io.CopyN(io.Discard, watch, 1) // its end, so that the connection can be used again
 	return a, nil
+}
+
+// request is one to a sibling, signed.
+func (c *Client) request(ctx context.Context, from signal.ID, to seed.Sibling, target string) (*http.Request, error) {
+	if !c.allows(to.Address) {
+		return nil, fail(seed.SiblingUnreachable, fmt.Errorf("%s is no address for a seed of the fleet (list its range in seed.fleet.allow)", to.Address))
+	}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+to.Address.String()+target, nil)
+	if err != nil {
+		return nil, fail(seed.SiblingInvalid, err)
+	}
+	req.Header.Set("Authorization", c.secret.Sign(from, to.ID, target, c.now()))
+	return req, nil
+}
+
+// Wanted implements seed.Siblings.
+func (c *Client) Wanted(ctx context.Context, from signal.ID, to seed.Sibling) (sibling.Wanted, error) {
+	ctx, cancel := context.WithTimeout(ctx, c.silence)
+	defer cancel()
+	req, err := c.request(ctx, from, to, sibling.WantedTarget)
+	if err != nil {
+		return sibling.Wanted{}, err
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return sibling.Wanted{}, err
+	}
+	defer resp.Body.Close() //nolint:errcheck // what was needed has been read
+	if resp.StatusCode != http.StatusOK {
+		return sibling.Wanted{}, fmt.Errorf("ask a sibling what is wanted: status %d", resp.StatusCode)
+	}
+	b, err := io.ReadAll(io.LimitReader(resp.Body, sibling.MaxWanted+1))
+	if err != nil {
+		return sibling.Wanted{}, err
+	}
+	return sibling.DecodeWanted(b)
 }
 
 func fail(o seed.SiblingOutcome, err error) error { return &seed.SiblingError{Outcome: o, Cause: err} }

@@ -22,6 +22,7 @@ const (
 type Answerer interface {
 	Answer(ctx context.Context, q sibling.Question) *sibling.Answer
 	Answered(bytes int)
+	Wanted() sibling.Wanted
 }
 
 // Handler answers the questions of siblings.
@@ -52,7 +53,7 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q, err := sibling.ParseTarget(target)
-	if err != nil {
+	if err != nil && target != sibling.WantedTarget {
 		http.Error(w, "There is nothing here.", http.StatusNotFound)
 		return
 	}
@@ -63,8 +64,12 @@ func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer func() { <-h.slots }()
-	w.Header().Set("Content-Type", "application/octet-stream")
 	w.Header().Set("Cache-Control", "no-store")
+	if target == sibling.WantedTarget {
+		h.wanted(w)
+		return
+	}
+	w.Header().Set("Content-Type", "application/octet-stream")
 	h.answer(w, r.Context(), q)
 }
 
@@ -94,6 +99,19 @@ func (h *Handler) answer(w http.ResponseWriter, ctx context.Context, q sibling.Q
 			}
 		}
 	}
+}
+
+// wanted says what is wanted of this seed.
+func (h *Handler) wanted(w http.ResponseWriter) {
+	b, err := sibling.EncodeWanted(h.seed.Wanted())
+	if err != nil {
+		h.log.Warn("what is wanted of this seed cannot be told", "error", err)
+		http.Error(w, "What is wanted cannot be told.", http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWait))
+	_, _ = w.Write(b) // who asked may have gone on
 }
 
 // stranger logs that somebody was refused, now and then: the wrong secret, or a clock that is off.

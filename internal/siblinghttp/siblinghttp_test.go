@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"reflect"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -19,6 +20,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/sibling"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -45,12 +47,14 @@ func secret(t *testing.T, text string) *sibling.Secret {
 type answerer struct {
 	answer func(ctx context.Context, q sibling.Question) *sibling.Answer
 	sent   atomic.Int64
+	wanted sibling.Wanted
 }
 
 func (a *answerer) Answer(ctx context.Context, q sibling.Question) *sibling.Answer {
 	return a.answer(ctx, q)
 }
-func (a *answerer) Answered(n int) { a.sent.Add(int64(n)) }
+func (a *answerer) Answered(n int)         { a.sent.Add(int64(n)) }
+func (a *answerer) Wanted() sibling.Wanted { return a.wanted }
 
 // world is a seed's port on loopback and another that asks it.
 type world struct {
@@ -118,6 +122,42 @@ func TestASegmentComesAsItIs(t *testing.T) {
 	}
 	if n := w.seed.sent.Load(); n < int64(len(data)) {
 		t.Errorf("%d bytes were counted", n)
+	}
+}
+
+func TestWhatIsWantedIsToldToSiblingsAlone(t *testing.T) {
+	w := newWorld(t, nil)
+	w.seed.wanted = sibling.Wanted{Titles: []sibling.WantedTitle{{
+		Title:    bus.Title{Site: "demo", Title: "/film", Manifest: "/film/master.m3u8", Swarm: signal.ID{4}, Viewers: 3, Seeds: []signal.ID{asked}},
+		Segments: []sibling.WantedSegment{{ID: signal.ID{3}, N: 7}},
+	}}}
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if got, err := w.client.Wanted(ctx, asker, w.to); err != nil || !reflect.DeepEqual(got, w.seed.wanted) {
+		t.Errorf("%+v, %v", got, err)
+	}
+	stranger := NewClient(Config{Secret: secret(t, "them"), Allow: loopback, Silence: patience})
+	t.Cleanup(stranger.Close)
+	if got, err := stranger.Wanted(ctx, asker, w.to); err == nil {
+		t.Errorf("a stranger was told %+v", got)
+	}
+	for name, h := range map[string]http.HandlerFunc{
+		"an older one": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNotFound) },
+		"no end":       func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(make([]byte, sibling.MaxWanted+1)) },
+		"no answer":    func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") },
+	} {
+		if got, err := w.client.Wanted(ctx, asker, serve(t, h)); err == nil {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+	w.client.allow = nil
+	if _, err := w.client.Wanted(ctx, asker, w.to); err == nil {
+		t.Error("an address that no sibling may have was asked")
+	}
+	w.seed.wanted.Titles[0].Segments[0].N = 0 // what cannot be written is not sent
+	w.client.allow = loopback
+	if got, err := w.client.Wanted(ctx, asker, w.to); err == nil {
+		t.Errorf("what nobody may say was said: %+v", got)
 	}
 }
 

@@ -4,15 +4,9 @@ import (
 	"bytes"
 	"slices"
 
+	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/signal"
-)
-
-// How many seeds of a fleet serve a swarm (spec/cluster.md, "Seeds").
-const (
-	fleetLeast     = 2 // one may be lost without a word
-	fleetMost      = 16
-	viewersPerSeed = 25
 )
 
 // seedsToMeet is how many seeds a viewer meets.
@@ -40,7 +34,7 @@ func (r *roster) servingOf(order []signal.ID, viewers int) (seeds []signal.ID, f
 	if first == nil {
 		return slices.Clip(order[:min(seedsToMeet(viewers), len(order))]), false
 	}
-	want := min(fleetLeast+viewers/viewersPerSeed, fleetMost)
+	want := cluster.Serving(viewers)
 	for _, seed := range order {
 		if f := r.seeds[seed].beat.Fleet; f != nil && bytes.Equal(f.ID, first.ID) && len(seeds) < want {
 			seeds = append(seeds, seed)

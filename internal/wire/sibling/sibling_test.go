@@ -60,6 +60,9 @@ type vectors struct {
 	Fleet     string         `json:"fleet"`
 	Questions []question     `json:"questions"`
 	Answers   []answerVector `json:"answers"`
+	// What is wanted of a seed: its authorization, and what it answers.
+	WantedAuthorization string          `json:"wanted_authorization"`
+	Wanted              json.RawMessage `json:"wanted"`
 }
 
 type question struct {
@@ -93,6 +96,10 @@ func TestVectors(t *testing.T) {
 		want.Answers = append(want.Answers, answerVector{
 			hex.EncodeToString(written(a)), hex.EncodeToString(a.Certificate), hex.EncodeToString(a.Data), int(a.None), a.Object,
 		})
+	}
+	want.WantedAuthorization = s.Sign(from, to, WantedTarget, at)
+	if want.Wanted, err = EncodeWanted(someWanted()); err != nil {
+		t.Fatal(err)
 	}
 	b, err := json.MarshalIndent(want, "", " ")
 	if err != nil {
