@@ -30,7 +30,7 @@ func TestMetricsAreThePages(t *testing.T) {
 			rows[found[1]] = row{strings.TrimSpace(cells[2]), strings.ReplaceAll(strings.TrimSpace(labels[min(i, len(labels)-1)]), " ", "")}
 		}
 	}
-	for _, d := range slices.Concat([]*metric.Def{buildInfoMetric}, definitions(), promreg.Metrics()) {
+	for _, d := range slices.Concat([]*metric.Def{buildInfoMetric}, counts["up"], counts["turn"], promreg.Metrics()) {
 		var labels []string
 		for _, l := range d.Labels {
 			labels = append(labels, l.Name)
@@ -48,5 +48,23 @@ func TestMetricsAreThePages(t *testing.T) {
 	}
 	for n := range rows {
 		t.Errorf("%s is in spec/metrics.md and nothing counts it", n)
+	}
+}
+
+// TestNobodyCountsWhatOthersDo: an alert about all trackers, or about none, hears of trackers alone.
+func TestNobodyCountsWhatOthersDo(t *testing.T) {
+	foreign := map[string]string{"tracker": "seed|turn|origin", "seed": "tracker|viewer|turn|origin", "turn": "tracker|viewer|seed|origin|bus", "origin": "tracker|viewer|seed|turn|bus", "up": "turn"}
+	for name, others := range foreign {
+		if len(counts[name]) == 0 {
+			t.Errorf("%s counts nothing", name)
+		}
+		for _, d := range counts[name] {
+			if regexp.MustCompile(`^leeway_(` + others + `)_`).MatchString(d.Name) {
+				t.Errorf("%s counts %s", name, d.Name)
+			}
+		}
+	}
+	if len(counts) != len(foreign) {
+		t.Errorf("counts are of %d commands, this test of %d", len(counts), len(foreign))
 	}
 }

@@ -36,7 +36,7 @@ func (c *originCmd) Run(ctx context.Context, r *run) error {
 		return err
 	}
 	o := config.Origin
-	registry, err := newRegistry(nil, originMetrics()...)
+	registry, err := newRegistry(nil, counts["origin"]...)
 	if err != nil {
 		return err
 	}

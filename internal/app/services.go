@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -34,13 +35,14 @@ func newRegistry(sites []string, defs ...*metric.Def) (*promreg.Registry, error)
 	return r, r.Process()
 }
 
-// definitions lists what a process with a tracker or a seed can count; spec/metrics.md has the same list.
-func definitions() []*metric.Def {
-	var defs []*metric.Def
-	for _, part := range [][]*metric.Def{tracker.Metrics(), seed.Metrics(), relay.Metrics(), natsbus.Metrics(), originMetrics()} {
-		defs = append(defs, part...)
-	}
-	return defs
+// What processes can count, by the command that begins them; spec/metrics.md lists all. None counts what only others do: a tracker
+// without seeds that said that it has none would be taken for a seed by whoever looks for the least, or for none at all.
+var counts = map[string][]*metric.Def{
+	"tracker": slices.Concat(tracker.Metrics(), natsbus.Metrics()),
+	"seed":    slices.Concat(seed.Metrics(), natsbus.Metrics()),
+	"up":      slices.Concat(tracker.Metrics(), seed.Metrics(), natsbus.Metrics(), originMetrics()),
+	"origin":  originMetrics(),
+	"turn":    relay.Metrics(),
 }
 
 // services is what runs in one process behind its ports. One tracker, one seed or both: the same code.
@@ -80,7 +82,7 @@ func openServices(config *Config, sites []site.Config, name string, log *slog.Lo
 		return nil, &usageError{errors.New(name + ": no site is configured (list them in the file's section sites, and name the file by --config)")}
 	}
 	var err error
-	if s.registry, err = newRegistry(s.names, definitions()...); err != nil {
+	if s.registry, err = newRegistry(s.names, counts[name]...); err != nil {
 		return nil, err
 	}
 	if s.bus, err = openBus(config.NATS, "leeway-"+name, s.registry, log); err != nil {

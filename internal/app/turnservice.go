@@ -43,7 +43,7 @@ func (p relayPolicy) Open(user string) (turnd.Flow, error) {
 func startTurn(c TurnConfig, log *slog.Logger) (*turnService, error) {
 	s := &turnService{config: c, log: log, ended: make(chan struct{})}
 	var err error
-	if s.registry, err = newRegistry(nil, relay.Metrics()...); err != nil {
+	if s.registry, err = newRegistry(nil, counts["turn"]...); err != nil {
 		return nil, err
 	}
 	if s.relay, err = newRelay(c, s.registry, log); err != nil {
