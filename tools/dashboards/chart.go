@@ -36,13 +36,13 @@ const (
 	grids                    = 4
 )
 
-var colors = []string{"#73bf69", "#f2cc0c", "#8ab8ff", "#ff780a", "#f2495c", "#b877d9", "#5794f2", "#fade2a", "#c8f2c2", "#ffa6b0"}
+var lineColors = []string{"#73bf69", "#f2cc0c", "#8ab8ff", "#ff780a", "#f2495c", "#b877d9", "#5794f2", "#fade2a", "#c8f2c2", "#ffa6b0"}
 
-func color(i int) string { return colors[i%len(colors)] }
+func lineColor(i int) string { return lineColors[i%len(lineColors)] }
 
 // dim is a color on the page's dark ground.
 func dim(i int) string {
-	rgb, _ := strconv.ParseUint(color(i)[1:], 16, 32)
+	rgb, _ := strconv.ParseUint(lineColor(i)[1:], 16, 32)
 	mix := func(shift int) uint64 { return (rgb>>shift&255)/4 + 20 }
 	return fmt.Sprintf("#%02x%02x%02x", mix(16), mix(8), mix(0))
 }
@@ -74,7 +74,7 @@ func (c chart) draw() string {
 		if c.stacked || !c.axes {
 			fmt.Fprintf(&b, `<path d="%sL%.1f %.1fL%.1f %.1fZ" fill="%s" stroke="none"/>`, path, x(l.points[len(l.points)-1].at), y(low), x(l.points[0].at), y(low), dim(i))
 		}
-		fmt.Fprintf(&b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.4"/>`, path, color(i))
+		fmt.Fprintf(&b, `<path d="%s" fill="none" stroke="%s" stroke-width="1.4"/>`, path, lineColor(i))
 	}
 	b.WriteString(`</svg>`)
 	return b.String()
@@ -162,7 +162,11 @@ func format(unit string, v float64) string {
 		}
 		return short(v) + " s"
 	}
-	return scaled(v, 1000, "", "k", "M", "G", "T")
+	return scaled(v, 1000, "", "k", "M", "G", "T") + perSecond[unit]
+}
+
+var perSecond = map[string]string{
+	units.CountsPerSecond: "/s", units.EventsPerSecond: "/s", units.MessagesPerSecond: "/s", units.RequestsPerSecond: "/s",
 }
 
 // scaled is a value with the prefix that keeps it short.

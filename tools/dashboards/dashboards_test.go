@@ -63,6 +63,37 @@ func TestPanelsExplainThemselves(t *testing.T) {
 	}
 }
 
+// TestStatsAreColoredByWhatTheyMean: one without colors of its own would be red from 80 on; and what is idle has no place in legends.
+func TestStatsAreColoredByWhatTheyMean(t *testing.T) {
+	for _, b := range boards {
+		for _, p := range b.stats {
+			built, err := p.thresholds().Build()
+			if err != nil || len(built.Steps) == 0 || built.Steps[0].Value != nil {
+				t.Errorf("%s: %q has the steps %+v: %v", b.uid, p.title, built.Steps, err)
+			}
+			for i, c := range p.colors {
+				if i > 0 && (*built.Steps[i].Value != c.from || c.from <= p.colors[i-1].from || p.judged(c.from) != c.name) {
+					t.Errorf("%s: %q: step %d is %+v", b.uid, p.title, i, built.Steps[i])
+				}
+			}
+		}
+		for _, p := range b.panels()[len(b.stats):] {
+			built, err := p.graph().Build()
+			if err != nil || (len(built.FieldConfig.Overrides) == 1) != p.quiet() {
+				t.Errorf("%s: %q: %+v: %v", b.uid, p.title, built.FieldConfig, err)
+			}
+		}
+	}
+	if (panel{colors: []color{{0, good}, {2, bad}}}).judged(-1) != good || (panel{}).judged(1) != neutral {
+		t.Error("colors are not by value")
+	}
+	for legend, quiet := range map[string]bool{"{{reason}}": true, "{{instance}} {{tier}}": false, "corrupt": false} {
+		if (panel{series: []series{{legend: legend}}}).quiet() != quiet {
+			t.Errorf("idle lines %s: quiet is not %v", legend, quiet)
+		}
+	}
+}
+
 func (b board) panels() []panel {
 	all := append([]panel(nil), b.stats...)
 	for _, r := range b.rows {

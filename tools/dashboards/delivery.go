@@ -1,6 +1,10 @@
 package main
 
-import "github.com/grafana/grafana-foundation-sdk/go/units"
+import (
+	"math"
+
+	"github.com/grafana/grafana-foundation-sdk/go/units"
+)
 
 // delivery answers an operator's two questions: what does it save, and does it hurt?
 var delivery = board{
@@ -12,13 +16,13 @@ var delivery = board{
 			series: []series{{expr: offload("$__range")}}},
 		{title: "Egress saved", unit: units.BytesSI,
 			about:  "Bytes that viewers had from viewers, less what the seeds fetched from the origin to make that possible. Negative: too few viewers at a time for seeds to pay; raise the number from which they certify, or leave them out.",
-			series: []series{{expr: saved("increase", "$__range")}}},
+			series: []series{{expr: saved("increase", "$__range")}}, colors: []color{{math.Inf(-1), bad}, {0, good}}},
 		{title: "Money saved", unit: units.Number,
 			about:  "Egress saved at the price of a GB above. The price is yours to set, in your currency.",
-			series: []series{{expr: saved("increase", "$__range") + " / 1e9 * $price"}}},
+			series: []series{{expr: saved("increase", "$__range") + " / 1e9 * $price"}}, colors: []color{{math.Inf(-1), bad}, {0, good}}},
 		{title: "Stall ratio, peers ÷ control", unit: units.Number,
 			about:  "1 is what a viewer without peers has. Above 1 over hours: peer delivery costs stalls; look at Does it hurt?, and switch the site off until it is understood. Empty without a control group (control_group_permille of the site) or without any stall.",
-			series: []series{{expr: stallRatio(`variant="peer"`, "$__range") + " / " + stallRatio(`variant="control"`, "$__range"), rare: true}}},
+			series: []series{{expr: stallRatio(`variant="peer"`, "$__range") + " / " + stallRatio(`variant="control"`, "$__range"), rare: true}}, colors: []color{{0, good}, {1.25, doubtful}, {2, bad}}},
 	},
 	rows: []row{
 		{"What it saves", []panel{
@@ -79,11 +83,11 @@ var delivery = board{
 				series: []series{{expr: `3600 * sum(rate(leeway_viewer_contradictions_total{site=~"$site"}[$__rate_interval]))`}}},
 		}},
 		{"Why not from peers", []panel{
-			{title: "Segments by reason", unit: units.Number, stacked: true,
-				about:  "Segments a second that were not from a peer, by reason. no-holder: nobody else has it yet; urgent: too late to ask; no-cert: no seed vouches (is one there?); budget: raise the seeds' budgets; udp-blocked, symmetric-nat: set up TURN; lna-denied: the viewer's browser asked and was told no.",
+			{title: "Segments by reason", unit: units.CountsPerSecond, stacked: true,
+				about:  "Segments that were not from a peer, by reason. no-holder: nobody else has it yet; urgent: too late to ask; no-cert: no seed vouches (is one there?); budget: raise the seeds' budgets; udp-blocked, symmetric-nat: set up TURN; lna-denied: the viewer's browser asked and was told no.",
 				series: []series{{expr: `sum by (reason) (rate(leeway_viewer_segment_reasons_total{site=~"$site"}[$__rate_interval]))`, legend: "{{reason}}"}}},
-			{title: "Links that never opened", unit: units.Number,
-				about:  "In a second, by reason. timeout above a tenth of all introductions: viewers behind NATs that cannot meet; TURN helps.",
+			{title: "Links that never opened", unit: units.EventsPerSecond,
+				about:  "By reason. timeout above a tenth of all introductions: viewers behind NATs that cannot meet; TURN helps.",
 				series: []series{{expr: `sum by (reason) (rate(leeway_viewer_link_failures_total[$__rate_interval]))`, legend: "{{reason}}"}}},
 			{title: "Bytes for nothing", unit: units.PercentUnit,
 				about: "Share of viewers' bytes that came twice, and that were never played. Twice above 2 %: uplinks are too slow for what is asked of them.",

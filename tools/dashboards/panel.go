@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 
 	"github.com/grafana/grafana-foundation-sdk/go/cog"
@@ -47,8 +48,21 @@ type panel struct {
 	series             []series
 	most               float64 // end of the axis; 0: as the data have it
 	stacked            bool
-	floorless          bool // values may be below 0
+	floorless          bool    // values may be below 0
+	colors             []color // of a stat, from values on; none: it is neither good nor bad
 }
+
+// color is what a stat has from a value on.
+type color struct {
+	from float64
+	name string
+}
+
+// Colors by what they say.
+const (
+	good, doubtful, bad = "green", "orange", "red"
+	neutral             = "text"
+)
 
 // series is one query. legend may name labels as {{label}}; a panel with one series without labels needs none.
 // rare is one that has nothing to show where what it counts did not happen.
@@ -97,10 +111,52 @@ func (p panel) graph() cog.Builder[dashboard.Panel] {
 	if p.stacked {
 		g.Stacking(common.NewStackingConfigBuilder().Mode(common.StackingModeNormal))
 	}
+	if p.quiet() {
+		g.WithOverride(idle, unnamed)
+	}
 	for _, q := range p.queries() {
 		g.WithTarget(q)
 	}
 	return g
+}
+
+// Lines at zero all the time are drawn, and not named: of thirty reasons why something is refused the two that count are to be seen.
+var (
+	idle    = dashboard.MatcherConfig{Id: "byValue", Options: map[string]any{"reducer": "allIsZero", "op": "gte", "value": 0}}
+	unnamed = []dashboard.DynamicConfigValue{{Id: "custom.hideFrom", Value: map[string]bool{"legend": true, "tooltip": true, "viz": false}}}
+)
+
+// quiet says whether a panel has lines for all of a set, of which most are idle. A replica that is idle is named.
+func (p panel) quiet() bool {
+	return slices.ContainsFunc(p.series, func(s series) bool {
+		return strings.Contains(s.legend, "{{") && !strings.Contains(s.legend, "{{instance}}")
+	})
+}
+
+// thresholds are a stat's. Grafana's own, where none are given, make everything above 80 red.
+func (p panel) thresholds() cog.Builder[dashboard.ThresholdsConfig] {
+	steps := []dashboard.Threshold{{Color: neutral}}
+	for i, c := range p.colors {
+		t := dashboard.Threshold{Color: c.name}
+		if i > 0 {
+			t.Value = &c.from
+		}
+		if steps = append(steps, t); i == 0 {
+			steps = steps[1:] // the first one holds for all below the second
+		}
+	}
+	return dashboard.NewThresholdsConfigBuilder().Mode(dashboard.ThresholdsModeAbsolute).Steps(steps)
+}
+
+// judged is the color of a stat's value.
+func (p panel) judged(v float64) string {
+	name := neutral
+	for i, c := range p.colors {
+		if i == 0 || v >= c.from {
+			name = c.name
+		}
+	}
+	return name
 }
 
 func (p panel) stat() cog.Builder[dashboard.Panel] {
@@ -109,7 +165,7 @@ func (p panel) stat() cog.Builder[dashboard.Panel] {
 		graph = common.BigValueGraphModeNone
 	}
 	s := stat.NewPanelBuilder().Title(p.title).Description(p.about).Datasource(source).Unit(p.unit).
-		Span(statWidth).Height(statHeight).GraphMode(graph).
+		Span(statWidth).Height(statHeight).GraphMode(graph).Thresholds(p.thresholds()).
 		ReduceOptions(common.NewReduceDataOptionsBuilder().Calcs([]string{"lastNotNull"}))
 	for _, q := range p.queries() {
 		s.WithTarget(q)

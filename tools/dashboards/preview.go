@@ -17,10 +17,10 @@ var page string
 
 // shownPanel is a panel as the page has it.
 type shownPanel struct {
-	Title, About, Value string // Value: of a stat
-	Idle                string // lines that were at zero all the time
-	Picture             template.HTML
-	Legend              []shownLegend
+	Title, About string
+	Value, Color string // of a stat
+	Picture      template.HTML
+	Legend       []shownLegend
 }
 
 type shownLegend struct{ Color, Name, Last string }
@@ -127,19 +127,14 @@ func (p panel) draw(shown *shownPanel, drawn []drawnLine, length time.Duration, 
 	if stat {
 		c.width, c.height = 320, 40
 		if shown.Value = "–"; len(drawn) > 0 {
-			shown.Value = format(p.unit, drawn[0].last())
+			shown.Value, shown.Color = format(p.unit, drawn[0].last()), p.judged(drawn[0].last())
 		}
 	} else {
-		var idle []string
 		for i, l := range drawn {
-			switch {
-			case l.idle:
-				idle = append(idle, l.name)
-			case l.name != p.title:
-				shown.Legend = append(shown.Legend, shownLegend{color(i), l.name, format(p.unit, l.last())})
+			if l.name != p.title && !(l.idle && p.quiet()) {
+				shown.Legend = append(shown.Legend, shownLegend{lineColor(i), l.name, format(p.unit, l.last())})
 			}
 		}
-		shown.Idle = strings.Join(idle, ", ")
 	}
 	shown.Picture = template.HTML(c.draw())
 }
