@@ -24,33 +24,59 @@ type server struct {
 	stop    func() error
 }
 
-// starter starts one on a free port of loopback.
-type starter func(ctx context.Context, r *bench.Run) (*server, error)
+// setup is what a measurement asks of a server beyond the bench's own.
+type setup struct {
+	core        string // the processor that it has alone; empty: all
+	allocations int    // over ports from lowPort; 0: as many as it gives by default
+}
 
-func startLeeway(ctx context.Context, r *bench.Run) (*server, error) {
+// lowPort is the first relayed port where the usual 16,384 are too few; below it listen other services.
+const lowPort = 10_240
+
+// starter starts one on a free port of loopback.
+type starter func(ctx context.Context, r *bench.Run, s setup) (*server, error)
+
+// hasRival says whether there is a coturn on this machine.
+func hasRival(r *bench.Run) bool {
+	_, err := exec.LookPath("turnserver")
+	if err != nil {
+		r.Logf("  no coturn: apt-get install coturn")
+	}
+	return err == nil
+}
+
+func startLeeway(ctx context.Context, r *bench.Run, s setup) (*server, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	return launch(ctx, r, "leeway", func(listen, admin string) *exec.Cmd {
-		cmd := exec.Command(self, "--log-level", "warn", "turn", "--listen", listen, "--admin", admin, "--allow", "127.0.0.1", "--drain", "0s")
-		// A user of the bench has more than one of a site.
-		cmd.Env = append(os.Environ(), "LEEWAY_TURN_SECRETS="+secret, "LEEWAY_TURN_ALLOCATION_RATE=0")
-		return cmd
+	// A user of the bench has more than one of a site.
+	environ := append(os.Environ(), "LEEWAY_TURN_SECRETS="+secret, "LEEWAY_TURN_ALLOCATION_RATE=0")
+	if s.allocations > 0 {
+		environ = append(environ, fmt.Sprint("LEEWAY_TURN_MAX_ALLOCATIONS=", s.allocations), fmt.Sprint("LEEWAY_TURN_PORT_MIN=", lowPort))
+	}
+	return launch(ctx, r, "leeway", s.core, environ, func(listen, admin string) []string {
+		return []string{self, "--log-level", "warn", "turn", "--listen", listen, "--admin", admin, "--allow", "127.0.0.1", "--drain", "0s"}
 	})
 }
 
-func startCoturn(ctx context.Context, r *bench.Run) (*server, error) {
-	return launch(ctx, r, "coturn", func(listen, _ string) *exec.Cmd {
+func startCoturn(ctx context.Context, r *bench.Run, s setup) (*server, error) {
+	first := 49152
+	if s.allocations > 0 {
+		first = lowPort
+	}
+	return launch(ctx, r, "coturn", s.core, nil, func(listen, _ string) []string {
 		host, port, _ := net.SplitHostPort(listen) // launch joined them
-		return exec.Command("turnserver", "-n", "--listening-ip", host, "--listening-port", port, "--relay-ip", host,
+		return []string{
+			"turnserver", "-n", "--listening-ip", host, "--listening-port", port, "--relay-ip", host,
 			"--use-auth-secret", "--static-auth-secret", secret, "--realm", "leeway", "--allow-loopback-peers", "--no-cli", "--no-tls", "--no-dtls",
-			"--min-port", "49152", "--max-port", "65535", "--log-file", "/dev/null", "--pidfile", "/dev/null", "--no-software-attribute")
+			"--min-port", fmt.Sprint(first), "--max-port", "65535", "--log-file", "/dev/null", "--pidfile", "/dev/null", "--no-software-attribute",
+		}
 	})
 }
 
 // launch starts a process and waits until it gives an allocation.
-func launch(ctx context.Context, r *bench.Run, name string, command func(listen, admin string) *exec.Cmd) (*server, error) {
+func launch(ctx context.Context, r *bench.Run, name, core string, environ []string, command func(listen, admin string) []string) (*server, error) {
 	listen, err := free()
 	if err != nil {
 		return nil, err
@@ -59,8 +85,12 @@ func launch(ctx context.Context, r *bench.Run, name string, command func(listen,
 	if err != nil {
 		return nil, err
 	}
-	cmd := command(listen, admin)
-	cmd.Stderr = r.Log
+	args := command(listen, admin)
+	if core != "" {
+		args = append([]string{"taskset", "-c", core}, args...)
+	}
+	cmd := exec.Command(args[0], args[1:]...)
+	cmd.Env, cmd.Stderr = environ, r.Log
 	if err := cmd.Start(); err != nil {
 		return nil, fmt.Errorf("start %s: %w", name, err)
 	}

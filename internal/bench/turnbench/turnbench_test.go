@@ -1,7 +1,10 @@
 package turnbench
 
 import (
+	"fmt"
 	"math"
+	"net/netip"
+	"strings"
 	"testing"
 	"time"
 
@@ -16,9 +19,9 @@ type policy struct{ *relay.Relay }
 
 func (p policy) Open(user string) (turnd.Flow, error) { return p.Relay.Open(user) }
 
-// TestPacketsComeBack has the bench's clients use a relay in this process.
-func TestPacketsComeBack(t *testing.T) {
-	defer goleak.VerifyNone(t)
+// relayHere is a relay in this process.
+func relayHere(t *testing.T) *turnd.Server {
+	t.Helper()
 	s, err := access.NewRelaySecret(secret)
 	if err != nil {
 		t.Fatal(err)
@@ -35,6 +38,13 @@ func TestPacketsComeBack(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	return server
+}
+
+// TestPacketsComeBack has the bench's clients use a relay.
+func TestPacketsComeBack(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	server := relayHere(t)
 	defer server.Close()
 	p, err := openPeer()
 	if err != nil {
@@ -59,6 +69,96 @@ func TestPacketsComeBack(t *testing.T) {
 	}
 	if server.Allocations() != 3 {
 		t.Errorf("%d allocations", server.Allocations())
+	}
+}
+
+// TestAGangCountsWhatComesBack of what it sends.
+func TestAGangCountsWhatComesBack(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	server := relayHere(t)
+	defer server.Close()
+	g, err := newGang()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer g.close()
+	for i := range 3 {
+		l, err := openLine(netip.MustParseAddrPort("127.0.0.1:0"), netip.MustParseAddrPort(server.Addr().String()), g.peer.LocalAddr(), fmt.Sprint(i))
+		if err != nil {
+			t.Fatal(err)
+		}
+		g.join(l)
+	}
+	all := int64(0)
+	for _, size := range []int{64, 1200} {
+		got, err := g.send(t.Context(), size, 1000, 50*time.Millisecond)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Sent == 0 || got.Sent > 50 || got.Back > got.Sent { // fewer where others have the machine for long
+			t.Errorf("of %d bytes: %+v", size, got)
+		}
+		all += got.Back
+	}
+	if all == 0 {
+		t.Error("nothing comes back")
+	}
+}
+
+// TestTheHighestRateIsFound of a server that has enough at a rate, and has one bad moment.
+func TestTheHighestRateIsFound(t *testing.T) {
+	const limit = 123_456
+	for name, c := range map[string]struct {
+		slow    bool // it is the clients who are the limit
+		dropped int64
+		void    string
+	}{"the server": {}, "slow clients": {slow: true, void: "the clients sent"}, "full sockets": {dropped: 1_000_000, void: "own sockets dropped"}} {
+		l, tries := ladder{name: "it", well: map[int]rung{}}, 0
+		if err := l.climb(func(rate int) (s rung, err error) {
+			tries++
+			s.tally = tally{Sent: int64(rate), Back: int64(rate), Seconds: 1, Dropped: c.dropped}
+			switch {
+			case tries == 3:
+				s.Back /= 2
+			case rate > limit && c.slow:
+				s.Seconds = 2
+			case rate > limit:
+				s.Back = limit / 2
+			}
+			return s, nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+		if l.best > limit || l.best < limit*95/100 || l.rate <= limit {
+			t.Errorf("%s: best %d, too much %d; it is %d", name, l.best, l.rate, limit)
+		}
+		if got := l.void(); (got == "") != (c.void == "") || !strings.Contains(got, c.void) {
+			t.Errorf("%s: void for %q", name, got)
+		}
+	}
+	none := ladder{well: map[int]rung{}}
+	if err := none.climb(func(rate int) (rung, error) {
+		return rung{tally: tally{Sent: int64(rate), Seconds: 1}}, nil
+	}); err != nil || none.best != 0 || none.void() == "" {
+		t.Errorf("of a server that relays nothing: %+v, %v", none, err)
+	}
+	if (ladder{best: 1}).void() == "" {
+		t.Error("a server that is never too slow has a highest rate")
+	}
+	one, other := ladder{well: map[int]rung{1: {}, 2: {}, 4: {}}}, ladder{well: map[int]rung{1: {}, 2: {}, 3: {}}}
+	if got := one.common(other); got != 2 {
+		t.Errorf("compared at %d", got)
+	}
+}
+
+func TestEachClientHasAPortOfItsOwn(t *testing.T) {
+	seen := map[netip.AddrPort]bool{}
+	for i := range mostMany {
+		at := clientAt(i)
+		if seen[at] || !at.Addr().IsLoopback() {
+			t.Fatalf("client %d is at %s", i, at)
+		}
+		seen[at] = true
 	}
 }
 
