@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -115,13 +116,18 @@ func Open(ctx context.Context, host *netlab.Host, page http.Handler, query strin
 	if err != nil {
 		return nil, err
 	}
-	start := func(cmd *exec.Cmd) error { return host.Do(cmd.Start) }
-	return Launch(ctx, Options{Listener: listener, Page: page, Query: query, Output: output, Start: start})
+	return Launch(ctx, Options{Listener: listener, Page: page, Query: query, Output: output, Start: inside(host)})
+}
+
+// inside starts processes in a host.
+func inside(host *netlab.Host) func(*exec.Cmd) error {
+	return func(cmd *exec.Cmd) error { return host.Do(cmd.Start) }
 }
 
 // Options of Launch.
 type Options struct {
 	Listener net.Listener // where the page is; closed with the browser
+	Secure   bool         // the listener speaks TLS
 	Page     http.Handler
 	Query    string
 	Flags    []string                  // beside a user's defaults
@@ -134,7 +140,10 @@ const outputWait = 2 * time.Second
 
 // Launch is Open for any place that a process can be started in.
 func Launch(ctx context.Context, o Options) (_ *Browser, err error) {
-	b := &Browser{server: &http.Server{Handler: o.Page, ReadHeaderTimeout: time.Minute}, served: make(chan error, 1)}
+	b := &Browser{
+		// A browser that begins to speak to it and thinks better of it is nothing to report.
+		server: &http.Server{Handler: o.Page, ReadHeaderTimeout: time.Minute, ErrorLog: log.New(io.Discard, "", 0)}, served: make(chan error, 1),
+	}
 	go func() { b.served <- b.server.Serve(o.Listener) }()
 	defer func() {
 		if err != nil {
@@ -144,7 +153,11 @@ func Launch(ctx context.Context, o Options) (_ *Browser, err error) {
 	if b.profile, err = os.MkdirTemp("", "leeway-bench-browser-"); err != nil {
 		return nil, err
 	}
-	at := "http://" + o.Listener.Addr().String() + "/" + o.Query
+	scheme := "http"
+	if o.Secure {
+		scheme = "https"
+	}
+	at := scheme + "://" + o.Listener.Addr().String() + "/" + o.Query
 	b.cmd = exec.CommandContext(ctx, command(), slices.Concat(flags, o.Flags, []string{"--user-data-dir=" + b.profile, at})...)
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	b.cmd.Cancel = func() error { return syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL) }

@@ -41,10 +41,13 @@ func telling(dial func(ctx context.Context, network, address string) (net.Conn, 
 	})
 }
 
-// browse has Chromium watch on a host, with a user's flags.
-func browse(ctx context.Context, host *netlab.Host, servers, title, label string) (*watcher, error) {
-	w, output := &watcher{name: label}, &bench.Tail{}
-	browser, err := demopage.Open(ctx, host, telling(host.DialContext, servers, title, w.hear), lowest, output)
+// browse has Chromium watch on a host, with a user's flags: a page on loopback, or one that counts as public.
+func browse(ctx context.Context, host *netlab.Host, public bool, servers, title, label string) (*watcher, error) {
+	w, output, open := &watcher{name: label}, &bench.Tail{}, demopage.Open
+	if public {
+		open = demopage.OpenPublic
+	}
+	browser, err := open(ctx, host, telling(host.DialContext, servers, title, w.hear), lowest, output)
 	if err != nil {
 		return nil, err
 	}

@@ -21,17 +21,22 @@ var relayedFigures = []bench.Figure{
 	{Name: "tracker_direct", Unit: "bytes", Goal: "<= 0"},
 }
 
-// relayed has a viewer fill its buffer, and then the seed be out of reach and the origin fail. Whoever comes now, behind a
+// relayed is relaying of viewers that are headless, or Chromium.
+func relayed(by ends) func(context.Context, *bench.Run) (bench.Sample, error) {
+	return func(ctx context.Context, r *bench.Run) (bench.Sample, error) {
+		return relaying(ctx, r, row{a: symmetric, b: symmetric, by: by})
+	}
+}
+
+// relaying has a viewer fill its buffer, and then the seed be out of reach and the origin fail. Whoever comes now, behind a
 // symmetric NAT as the first is, plays by way of the relay or not at all.
-func relayed(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
-	pairs := []row{{a: symmetric, b: symmetric}}
-	s, err := build(ctx, pairs)
+func relaying(ctx context.Context, r *bench.Run, w row) (sample bench.Sample, err error) {
+	s, err := build(ctx, []row{w})
 	if err != nil {
 		return sample, err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	const title = "relayed"
-	first, err := start(ctx, r, s.pairs[0].a, s.named, s.named.Addr, title, "relayed-first")
+	first, err := s.enter(ctx, r, 0, w, false)
 	if err != nil {
 		return sample, err
 	}
@@ -40,7 +45,7 @@ func relayed(ctx context.Context, r *bench.Run) (sample bench.Sample, err error)
 		return sample, err
 	}
 	// A second while all is well: it links to the first by the relay, and asks nothing of it.
-	calm, err := start(ctx, r, s.pairs[0].b, s.named, s.named.Addr, title, "relayed-calm")
+	calm, err := s.enter(ctx, r, 0, w, true)
 	if err != nil {
 		return sample, err
 	}
@@ -52,13 +57,14 @@ func relayed(ctx context.Context, r *bench.Run) (sample bench.Sample, err error)
 	if err := s.outage(ctx); err != nil {
 		return sample, err
 	}
-	late, err := start(ctx, r, s.pairs[0].b, s.named, s.named.Addr, title, "relayed-newcomer")
+	late, err := s.enter(ctx, r, 0, w, true)
 	if err != nil {
 		return sample, err
 	}
 	plays := late.until(ctx, "ten seconds of film", time.Minute, func(s viewer.Summary) bool { return s.PositionMs > 10_000 })
 	said, _ := late.all()
-	if err := errors.Join(late.stop()); err != nil {
+	told := s.hearsOfRelay(ctx, plays == nil)
+	if err := errors.Join(told, late.stop()); err != nil {
 		return sample, err
 	}
 	if len(said) == 0 || len(before) == 0 {
@@ -70,13 +76,29 @@ func relayed(ctx context.Context, r *bench.Run) (sample bench.Sample, err error)
 	if err != nil {
 		return sample, err
 	}
-	const received = "leeway_viewer_received_bytes_total"
 	return bench.Sample{Values: map[string]float64{
 		"relayed_before": float64(before[len(before)-1].Stats.Bytes["peer_relay"]),
 		"peer_relay":     float64(last.Stats.Bytes["peer_relay"]), "peer_direct": float64(last.Stats.Bytes["peer"]), "offload": last.Offload,
 		"first_picture": float64(last.Stats.StartupMs) / 1000, "stalls": float64(last.Stats.Stalls),
 		"tracker_relay": float64(sums(received, `source="peer"`, `path="relay"`)), "tracker_direct": float64(sums(received, `source="peer"`, `path="direct"`)),
 	}}, nil
+}
+
+const received = "leeway_viewer_received_bytes_total"
+
+// hearsOfRelay waits until the tracker has heard of relayed bytes, if there are any: a viewer says so every ten seconds, and a
+// browser that is ended says no last word.
+func (s *stage) hearsOfRelay(ctx context.Context, any bool) error {
+	for deadline := time.Now().Add(patience); any; {
+		sums, err := s.named.Metrics()
+		if err != nil || sums(received, `source="peer"`, `path="relay"`) > 0 || time.Now().After(deadline) {
+			return err
+		}
+		if !bench.Pause(ctx, time.Second/2) {
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // outage has the site's seed be out of reach, and its origin fail.

@@ -66,6 +66,7 @@ type row struct {
 	isolated bool // they do not reach each other on their own network
 	plain    bool // by a tracker that names no relay
 	hidden   bool // viewers show each other no address (relay-only)
+	guarded  bool // browsers keep the page from the viewer's own network, as they do with a public one
 	forgets  bool // the newcomer's NAT loses its mappings in mid-play
 	by       ends
 	moves    edge // where the newcomer goes in mid-play; empty: nowhere
@@ -78,6 +79,17 @@ const watchFor = 16 * time.Second
 
 // pageTakes is what a page takes to be there, beside that.
 const pageTakes = 4 * time.Second
+
+// weight is for how many rows of headless viewers it counts: browsers take more of the machine.
+func (r row) weight() int {
+	if r.by == headlessBoth {
+		return 1
+	}
+	return 2
+}
+
+// patience is how long one of its viewers may take for what it does at once on a machine that has nothing else to do.
+func (r row) patience() time.Duration { return time.Duration(r.weight()) * patience }
 
 // length is how long its newcomer is watched.
 func (r row) length() time.Duration {
@@ -93,7 +105,7 @@ func (r row) name() string {
 	for _, p := range []struct {
 		is   bool
 		name string
-	}{{r.together, "together"}, {r.isolated, "isolated"}, {r.hairpin, "hairpin"}, {r.plain, "plain"}, {r.hidden, "relay-only"}, {r.forgets, "rebinding"}, {r.by != headlessBoth, string(r.by)}} {
+	}{{r.together, "together"}, {r.isolated, "isolated"}, {r.hairpin, "hairpin"}, {r.plain, "plain"}, {r.hidden, "relay-only"}, {r.guarded, "public-page"}, {r.forgets, "rebinding"}, {r.by != headlessBoth, string(r.by)}} {
 		if p.is {
 			parts = append(parts, p.name)
 		}
@@ -160,6 +172,7 @@ var browserRows = []row{
 	{a: cone, b: cone, by: chromiumFirst, want: meets},
 	{a: cone, b: cone, by: chromiumNewcomer, want: meets},
 	{a: restricted, b: restricted, by: chromiumBoth, want: meets},
+	{a: public, b: symmetric, by: chromiumNewcomer, want: meets},
 	{a: restricted, b: symmetric, plain: true, by: chromiumBoth, want: bySeed},
 	{a: symmetric, b: symmetric, by: chromiumBoth, want: relays},
 	{a: symmetric, b: symmetric, by: chromiumFirst, want: relays},
@@ -177,6 +190,12 @@ var browserRows = []row{
 	{a: restricted, b: restricted, together: true, by: chromiumNewcomer, want: meets},
 	{a: restricted, b: restricted, together: true, isolated: true, hairpin: true, by: chromiumBoth, want: meets},
 	{a: restricted, b: restricted, together: true, isolated: true, by: chromiumBoth, want: relays},
+
+	// The same with a public page, which the browser keeps from the viewer's own network.
+	{a: restricted, b: restricted, together: true, guarded: true, by: chromiumBoth, want: relays},
+	{a: restricted, b: restricted, together: true, guarded: true, by: chromiumNewcomer, want: relays},
+	{a: restricted, b: restricted, together: true, hairpin: true, guarded: true, by: chromiumBoth, want: meets},
+	{a: restricted, b: restricted, together: true, plain: true, guarded: true, by: chromiumBoth, want: bySeed},
 
 	{a: public, b: public, hidden: true, by: chromiumBoth, want: relays},
 	{a: public, b: public, hidden: true, by: chromiumNewcomer, want: relays},

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/bench/demopage"
 	"github.com/leeway-video/leeway/internal/bench/demosite"
 	"github.com/leeway-video/leeway/internal/netlab"
 )
@@ -74,6 +75,13 @@ func build(ctx context.Context, list []row) (s *stage, err error) {
 	}
 	if err = s.startRelay(ctx, relay); err != nil {
 		return nil, err
+	}
+	for _, h := range []*netlab.Host{named, plain, hidden} {
+		if slices.ContainsFunc(list, func(w row) bool { return w.guarded }) {
+			if err = demopage.HavePublic(ctx, h); err != nil {
+				return nil, err
+			}
+		}
 	}
 	if s.named, err = demosite.Open(ctx, named, demosite.Options{IPv6: true, Config: config(relay, true)}); err != nil {
 		return nil, err

@@ -216,7 +216,7 @@ func (s *stage) enter(ctx context.Context, r *bench.Run, i int, w row, newcomer 
 	}
 	title, label := fmt.Sprintf("row %d", i+1), fmt.Sprintf("row-%d-%s", i+1, who)
 	if browser {
-		return browse(ctx, host, site.PublicAt(at), title, label)
+		return browse(ctx, host, w.guarded, site.PublicAt(at), title, label)
 	}
 	return start(ctx, r, host, site, at, title, label)
 }
@@ -230,7 +230,7 @@ func (s *stage) watch(ctx context.Context, r *bench.Run, i int, w row) (v verdic
 		return v
 	}
 	defer func() { v.err = errors.Join(v.err, first.stop()) }()
-	if v.err = first.until(ctx, "two seconds of film", patience, func(s viewer.Summary) bool { return s.PositionMs > 2000 }); v.err != nil {
+	if v.err = first.until(ctx, "two seconds of film", w.patience(), func(s viewer.Summary) bool { return s.PositionMs > 2000 }); v.err != nil {
 		return v
 	}
 	second, err := s.enter(ctx, r, i, w, true)
@@ -240,7 +240,7 @@ func (s *stage) watch(ctx context.Context, r *bench.Run, i int, w row) (v verdic
 	}
 	defer func() { v.err = errors.Join(v.err, second.stop()) }()
 	length := w.length()
-	v.err = second.until(ctx, "played so long", length+patience, func(s viewer.Summary) bool { return s.WatchedMs >= length.Milliseconds() })
+	v.err = second.until(ctx, "played so long", length+w.patience(), func(s viewer.Summary) bool { return s.WatchedMs >= length.Milliseconds() })
 	if v.err == nil && w.forgets {
 		v.lost, v.err = s.forget(ctx, i, first, second)
 	}
@@ -263,7 +263,11 @@ func (s *stage) forget(ctx context.Context, i int, first, newcomer *watcher) (lo
 	}
 	until := before.WatchedMs + afterwards.Milliseconds()
 	err = newcomer.until(ctx, "half a minute more", afterwards+patience, func(s viewer.Summary) bool { return s.WatchedMs >= until })
-	return closes(newcomer.last()) + closes(first.last()) - closed, err
+	after := newcomer.last()
+	if err == nil && others(after) == others(before) {
+		err = errors.New("nobody but the origin served it when the mappings were gone")
+	}
+	return closes(after) + closes(first.last()) - closed, err
 }
 
 // course is how the links of a viewer came and went, by its clock.
