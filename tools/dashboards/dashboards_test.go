@@ -87,7 +87,7 @@ func TestStatsAreColoredByWhatTheyMean(t *testing.T) {
 	if (panel{colors: []color{{0, good}, {2, bad}}}).judged(-1) != good || (panel{}).judged(1) != neutral {
 		t.Error("colors are not by value")
 	}
-	for legend, quiet := range map[string]bool{"{{reason}}": true, "{{instance}} {{tier}}": false, "corrupt": false} {
+	for legend, quiet := range map[string]bool{"{{reason}}": true, "error {{code}}": true, "{{instance}} {{reason}}": false, "{{variant}}": false, "corrupt": false} {
 		if (panel{series: []series{{legend: legend}}}).quiet() != quiet {
 			t.Errorf("idle lines %s: quiet is not %v", legend, quiet)
 		}
@@ -100,6 +100,36 @@ func (b board) panels() []panel {
 		all = append(all, r.panels...)
 	}
 	return all
+}
+
+// TestSharesAreOfOneKind: what is added up over a span is not divided by what a second of it brought.
+func TestSharesAreOfOneKind(t *testing.T) {
+	for _, b := range boards {
+		for _, p := range b.panels() {
+			for _, q := range p.series {
+				expr, err := parser.NewParser(parser.Options{}).ParseExpr(variables.Replace(q.expr))
+				if err != nil {
+					t.Fatal(err)
+				}
+				parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+					if d, ok := n.(*parser.BinaryExpr); ok && calls(d.LHS, "increase") != calls(d.RHS, "increase") && calls(d.LHS, "rate") != calls(d.RHS, "rate") {
+						t.Errorf("%s: %q mixes increase and rate: %s", b.uid, p.title, d)
+					}
+					return nil
+				})
+			}
+		}
+	}
+}
+
+// calls says whether a function is called in an expression.
+func calls(expr parser.Expr, name string) (found bool) {
+	parser.Inspect(expr, func(n parser.Node, _ []parser.Node) error {
+		c, ok := n.(*parser.Call)
+		found = found || ok && c.Func.Name == name
+		return nil
+	})
+	return found
 }
 
 // TestQueriesNameWhatIsExported reads the list of metrics that a test of the services compares with their code.
@@ -173,7 +203,10 @@ func metrics(t *testing.T) map[string]map[string]bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	known := map[string]map[string]bool{"process_cpu_seconds_total": {}, "process_resident_memory_bytes": {}}
+	known := map[string]map[string]bool{
+		"process_cpu_seconds_total": {}, "process_resident_memory_bytes": {}, "process_open_fds": {}, "process_max_fds": {},
+		"ALERTS": {"alertname": true, "alertstate": true},
+	}
 	name := regexp.MustCompile("`(leeway_\\w+)`")
 	for line := range strings.Lines(string(text)) {
 		cells := strings.Split(line, "|")

@@ -87,7 +87,7 @@ var delivery = board{
 				about:  "Segments that were not from a peer, by reason. no-holder: nobody else has it yet; urgent: too late to ask; no-cert: no seed vouches (is one there?); budget: raise the seeds' budgets; udp-blocked, symmetric-nat: set up TURN; lna-denied: the viewer's browser asked and was told no.",
 				series: []series{{expr: `sum by (reason) (rate(leeway_viewer_segment_reasons_total{site=~"$site"}[$__rate_interval]))`, legend: "{{reason}}"}}},
 			{title: "Links that never opened", unit: units.EventsPerSecond,
-				about:  "By reason. timeout above a tenth of all introductions: viewers behind NATs that cannot meet; TURN helps.",
+				about:  "Of all sites, by reason. timeout above a tenth of the introductions (Cluster, Introductions and signals): viewers behind NATs that cannot meet; TURN helps.",
 				series: []series{{expr: `sum by (reason) (rate(leeway_viewer_link_failures_total[$__rate_interval]))`, legend: "{{reason}}"}}},
 			{title: "Bytes for nothing", unit: units.PercentUnit,
 				about: "Share of viewers' bytes that came twice, and that were never played. Twice above 2 %: uplinks are too slow for what is asked of them.",

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -73,6 +74,7 @@ type series struct {
 
 func (b board) build() (dashboard.Dashboard, error) {
 	d := dashboard.NewDashboardBuilder(b.title).Uid(b.uid).Description(b.about).Tags([]string{"leeway"}).
+		Link(dashboard.NewDashboardLinkBuilder("Leeway").Type(dashboard.DashboardLinkTypeDashboards).Tags([]string{"leeway"}).KeepTime(true)).
 		Time("now-1h", "now").Refresh("10s").Timezone("browser").Tooltip(dashboard.DashboardCursorSyncCrosshair).
 		WithVariable(dashboard.NewDatasourceVariableBuilder("datasource").Label("Data source").Type("prometheus"))
 	if b.perSite {
@@ -126,12 +128,15 @@ var (
 	unnamed = []dashboard.DynamicConfigValue{{Id: "custom.hideFrom", Value: map[string]bool{"legend": true, "tooltip": true, "viz": false}}}
 )
 
-// quiet says whether a panel has lines for all of a set, of which most are idle. A replica that is idle is named.
+// quiet says whether a panel has lines for all of a long set, of which most are idle. Replicas and groups of viewers are named: that
+// one of them is at zero is worth knowing.
 func (p panel) quiet() bool {
 	return slices.ContainsFunc(p.series, func(s series) bool {
-		return strings.Contains(s.legend, "{{") && !strings.Contains(s.legend, "{{instance}}")
+		return longSet.MatchString(s.legend) && !strings.Contains(s.legend, "{{instance}}")
 	})
 }
+
+var longSet = regexp.MustCompile(`\{\{(code|kind|outcome|path|reason|subject|type)\}\}`)
 
 // thresholds are a stat's. Grafana's own, where none are given, make everything above 80 red.
 func (p panel) thresholds() cog.Builder[dashboard.ThresholdsConfig] {
