@@ -3,6 +3,7 @@ package viewer
 import (
 	"bytes"
 	"sync/atomic"
+	"time"
 
 	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/transfer"
@@ -28,6 +29,7 @@ type attempt struct {
 	peer    signal.ID
 	role    schedule.Role
 	offered bool
+	began   time.Time
 	state   attemptState
 	link    transfer.Link   // nil until made
 	made    OfferedLink     // of ours, until answered
@@ -55,7 +57,7 @@ var (
 )
 
 func (l *links) newAttempt(id, to signal.ID, role string, offered bool) *attempt {
-	a := &attempt{l: l, id: id, peer: to, role: schedule.Role(role), offered: offered, state: attemptOpening}
+	a := &attempt{l: l, id: id, peer: to, role: schedule.Role(role), offered: offered, began: l.loop.Now(), state: attemptOpening}
 	a.timer = l.loop.After(establishTime, a.giveUp)
 	return a
 }
@@ -375,5 +377,15 @@ func (a *attempt) Closed(reason peer.CloseReason) {
 	})
 }
 
+// rest is how long the peer would turn another offer down after this one.
+func (a *attempt) rest() time.Duration {
+	if !a.offered {
+		return 0
+	}
+	return a.began.Add(offersTime + offersSlack).Sub(a.l.loop.Now())
+}
+
 // silent says whether nothing comes on an open link that should.
-func (a *attempt) silent() bool { return a.remote != nil && a.remote.unheard >= checkFrom }
+func (a *attempt) silent() bool {
+	return a.state == attemptOpen && a.remote != nil && a.remote.unheard >= checkFrom && a.came.Load() == a.remote.cameBy
+}

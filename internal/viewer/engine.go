@@ -91,6 +91,8 @@ type engineObserver interface {
 	banned(peer string)
 	// adrift: nothing comes from anybody, so this side's own network has changed.
 	adrift()
+	// unheard: nothing comes from this peer that should.
+	unheard(peer string)
 	// awoke: this side did not run for a while.
 	awoke()
 	// turnedOff: peer delivery of the title is off, by the engine's own judgment.

@@ -18,8 +18,10 @@ const (
 	// For so long a peer that fell silent is not linked again, and a further offer of one that has just made one not heard.
 	silentTime = time.Minute
 	offersTime = 2 * time.Second
-	namedTime  = time.Minute                // for so long an introduction counts to whom there was a link
-	forever    = 100 * 365 * 24 * time.Hour // a session's life
+	// offersSlack is what an offer may have taken to the other side, whose clock it is.
+	offersSlack = 500 * time.Millisecond
+	namedTime   = time.Minute                // for so long an introduction counts to whom there was a link
+	forever     = 100 * 365 * 24 * time.Hour // a session's life
 )
 
 // linkEvents is what links tell the title.
@@ -119,12 +121,9 @@ func (l *links) avoids(id signal.ID) bool { return l.avoided[id].After(l.loop.No
 func (l *links) introduce(peers []signal.Peer) {
 	for _, p := range peers {
 		if known := l.find(p.Peer); known != nil && known.state == attemptOpen {
-			if !known.silent() {
-				l.named[p.Peer] = introduced{p, l.loop.Now()}
-				continue
-			}
-			known.close(peer.CloseTimeout, nil)
-			l.forget(known)
+			l.named[p.Peer] = introduced{p, l.loop.Now()}
+			l.giveWay(p.Peer)
+			continue
 		}
 		if p.Peer == l.self || l.avoids(p.Peer) || l.find(p.Peer) != nil || l.want() == 0 || l.count(false) >= attemptsBound {
 			continue
@@ -141,12 +140,28 @@ type introduced struct {
 	at time.Time
 }
 
+// giveWay has a link that has fallen silent replaced by another, if the tracker has named who it is to.
+func (l *links) giveWay(id signal.ID) {
+	p, named := l.named[id]
+	known := l.find(id)
+	if !named || l.loop.Now().Sub(p.at) >= namedTime || known == nil || !known.silent() {
+		return
+	}
+	if d := known.rest(); d > 0 {
+		l.loop.After(d, func() { l.giveWay(id) })
+		return
+	}
+	known.close(peer.CloseTimeout, nil)
+	l.forget(known)
+	l.introduce([]signal.Peer{p.Peer})
+}
+
 // lost forgets a link that was open, and offers another to whom the tracker has just named.
 func (l *links) lost(a *attempt, reason peer.CloseReason) {
 	p, again := l.named[a.peer]
 	l.forget(a)
 	if again && (reason == peer.CloseTimeout || reason == peer.CloseFailed) && l.loop.Now().Sub(p.at) < namedTime {
-		l.introduce([]signal.Peer{p.Peer})
+		l.loop.After(a.rest(), func() { l.introduce([]signal.Peer{p.Peer}) })
 	}
 }
 

@@ -85,6 +85,50 @@ func TestWhoMovesIsLinkedAgainWithinFiveSeconds(t *testing.T) {
 	}
 }
 
+// Who is told by its machine waits for nobody to know.
+func TestWhoIsToldThatItMovedIsLinkedAgainAtOnce(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(s *scene, a *actor)
+		opened int // anew
+	}{
+		"to another network":            {func(s *scene, a *actor) { s.moves(a) }, 3},
+		"to where its links still work": {func(s *scene, a *actor) { s.tracker.from += "'" }, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := roaming(t)
+			mover := s.viewers[1]
+			before := mover.now()
+			c.change(s, mover)
+			mover.Moved()
+			s.w.run(1500 * time.Millisecond)
+			after := mover.now()
+			if mover.linked() != 3 || after.LinksOpened-before.LinksOpened != c.opened || after.Reconnects != before.Reconnects+1 {
+				t.Errorf("%d links work, %d were opened, %d reconnects", mover.linked(), after.LinksOpened-before.LinksOpened, after.Reconnects-before.Reconnects)
+			}
+			s.w.run(20 * time.Second)
+			if n := mover.now().Reconnects - before.Reconnects; n != 1 {
+				t.Errorf("%d reconnects for one move", n)
+			}
+		})
+	}
+}
+
+// Who has just offered is not heard again for two seconds, and waits for that.
+func TestWhoMovesRightAfterItCameIsLinkedAgain(t *testing.T) {
+	s := roaming(t)
+	late := s.viewer(fast, nil)
+	s.w.run(time.Second)
+	if late.linked() != 4 {
+		t.Fatalf("%d links", late.linked())
+	}
+	s.moves(late)
+	late.Moved()
+	s.w.run(4 * time.Second)
+	if sum := late.now(); late.linked() != 4 || len(sum.Stats.LinkFailures) > 0 {
+		t.Errorf("%d links work, failures %v", late.linked(), sum.Stats.LinkFailures)
+	}
+}
+
 // sleeper is the loop of a machine that may sleep: what would run then runs when it wakes.
 type sleeper struct {
 	*world

@@ -185,6 +185,8 @@ func (s *session) hurry() {
 	case sessionReady:
 		s.attempt = 0
 		s.lose(0, 0)
+	case sessionConnecting: // from the network that is gone
+		s.lose(0, 0)
 	case sessionWaiting:
 		soon := time.Duration(s.random.Float64() * float64(backoffBase))
 		s.after(max(soon, s.notBefore.Sub(s.loop.Now())), s.connect)

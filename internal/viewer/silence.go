@@ -15,6 +15,9 @@ const (
 	sleptAfter  = 3 * time.Second  // without a look: this side did not run
 	asleepAfter = 10 * time.Second // likewise, long enough for the session to be lost for it
 	noBlame     = 15 * time.Second // after being adrift nobody is blamed for silence
+	// checkTime is how long the transport has to find the other side before it is pinged, pongTime how long it then has to answer.
+	checkTime = 200 * time.Millisecond
+	pongTime  = 500 * time.Millisecond
 	// latePong is how long a pong may take that says something about data: after an outage requests, and what took them back,
 	// arrive together.
 	latePong = 2 * time.Second
@@ -91,8 +94,11 @@ func (e *engine) listen() {
 		if c, ok := r.link.(checker); ok && r.unheard >= checkFrom {
 			c.Check()
 		}
+		if r.unheard >= checkFrom {
+			e.observer.unheard(r.id)
+		}
 	}
-	if adrift {
+	if adrift && !e.drifted() {
 		e.driftedAt = e.loop.Now()
 		e.observer.adrift()
 	}
@@ -101,11 +107,39 @@ func (e *engine) listen() {
 	}
 }
 
+// drifted says whether this side was adrift of late.
+func (e *engine) drifted() bool {
+	return !e.driftedAt.IsZero() && e.loop.Now().Sub(e.driftedAt) < noBlame
+}
+
+// moved is called when this side is known to be in another network: nobody has to be waited for to know.
+func (e *engine) moved() {
+	if e.stopped {
+		return
+	}
+	e.driftedAt = e.loop.Now()
+	all := e.peersInOrder()
+	for _, r := range all {
+		r.unheard, r.cameBy = 1, r.came.Load()
+		if c, ok := r.link.(checker); ok {
+			c.Check()
+		}
+	}
+	e.loop.After(checkTime, func() { // what is said before the other side knows where this one is now is lost
+		for _, r := range all {
+			if !r.gone && r.ready {
+				r.session.Ping()
+			}
+		}
+	})
+	e.stopTick()
+	e.stopTick = e.loop.After(checkTime+pongTime, e.tick)
+}
+
 // silence is what a link ends with on which three requests in a row have stalled. Who shows that it is there is to blame. Of
 // whom nothing comes any more is in another network, or asleep; or this side is.
 func (r *remote) silence() peer.CloseReason {
-	drifted := !r.e.driftedAt.IsZero() && r.e.loop.Now().Sub(r.e.driftedAt) < noBlame
-	if drifted || r.came.Load() == r.stallHeard && r.download.Came() >= peer.PieceSize {
+	if r.e.drifted() || r.came.Load() == r.stallHeard && r.download.Came() >= peer.PieceSize {
 		return peer.CloseTimeout
 	}
 	return peer.CloseStalled

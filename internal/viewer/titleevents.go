@@ -135,6 +135,24 @@ func (t *title) banned(id string) {
 // adrift implements engineObserver.
 func (t *title) adrift() { t.session.hurry() }
 
+// moved is called when this side is known to be in another network.
+func (t *title) moved() {
+	if t.closed || t.session == nil {
+		return
+	}
+	if t.engine != nil {
+		t.engine.moved()
+	}
+	t.session.hurry()
+}
+
+// unheard implements engineObserver.
+func (t *title) unheard(id string) {
+	if b, err := hex.DecodeString(id); err == nil && len(b) == len(signal.ID{}) {
+		t.links.giveWay(signal.ID(b))
+	}
+}
+
 // awoke implements engineObserver.
 func (t *title) awoke() { t.session.awoke() }
 

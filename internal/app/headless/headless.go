@@ -70,6 +70,13 @@ func Start(cfg viewer.Config, n Network) (*Viewer, error) {
 		v.Close()
 		return nil, err
 	}
+	if n.Enter == nil { // addresses of another network are not this process's to see
+		ctx, cancel := context.WithCancel(context.Background())
+		tick := time.NewTicker(lookEvery)
+		var busy sync.WaitGroup
+		busy.Go(func() { watchAddresses(ctx, tick.C, addresses, v.Moved) })
+		v.stops = append([]func(){cancel, tick.Stop, busy.Wait}, v.stops...)
+	}
 	return v, nil
 }
 
