@@ -83,7 +83,7 @@ func TestRowsHaveNamesOfTheirOwn(t *testing.T) {
 			}
 		}
 	}
-	if len(some("cone-cone", "restricted-restricted", "symmetric-symmetric", "restricted-symmetric/plain")) != 4 {
+	if len(some("restricted-restricted/chromium", "cone-cone", "restricted-restricted", "symmetric-symmetric", "restricted-symmetric/plain")) != 5 {
 		t.Error("a row of the smoke is not there")
 	}
 	if n := len(longer(some("restricted-symmetric/plain", "symmetric-symmetric/plain"))); n != 2 || rows[0].watch != 0 {

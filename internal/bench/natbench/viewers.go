@@ -264,7 +264,11 @@ func (s *stage) forget(ctx context.Context, i int, first, newcomer *watcher) (lo
 	until := before.WatchedMs + afterwards.Milliseconds()
 	err = newcomer.until(ctx, "half a minute more", afterwards+patience, func(s viewer.Summary) bool { return s.WatchedMs >= until })
 	after := newcomer.last()
-	if err == nil && others(after) == others(before) {
+	switch {
+	case err != nil:
+	case after.Session != before.Session:
+		err = errors.New("its session was lost with the mappings")
+	case others(after) == others(before):
 		err = errors.New("nobody but the origin served it when the mappings were gone")
 	}
 	return closes(after) + closes(first.last()) - closed, err
