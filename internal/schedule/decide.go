@@ -8,7 +8,8 @@ import (
 
 const (
 	pieceSize  = 16384     // bytes
-	leastRate  = 65_536    // bytes per second, of a peer whose rate is unknown or lower
+	leastRate  = 65_536    // bytes per second, of a peer whose rate is unknown, and of stalls
+	leastPace  = 16_384    // bytes per second, of a peer whose rate is known
 	leastStall = 1_000_000 // µs
 	// probation is the bytes outstanding to a peer whose rate is unknown; more would only be waited for if it never answers.
 	probation = 65_536
@@ -54,7 +55,16 @@ func (p *peer) partly(segment string) bool {
 
 // eta is the time in µs after which one more piece would be here.
 func (p *peer) eta() int64 {
-	return p.RTTUs + (p.Queued+pieceSize)*1_000_000/max(p.Rate, leastRate)
+	return p.after(1)
+}
+
+// after is the time in µs after which so many more pieces would be here.
+func (p *peer) after(pieces int) int64 {
+	pace := int64(leastRate)
+	if p.Rate > 0 {
+		pace = max(p.Rate, leastPace)
+	}
+	return p.RTTUs + (p.Queued+int64(pieces)*pieceSize)*1_000_000/pace
 }
 
 // stallTime is how long in µs a request to the peer may go without progress.

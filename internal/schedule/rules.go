@@ -117,8 +117,8 @@ func (d *decision) rescuer(s *Segment, pieces []int, most int) *peer {
 				more++
 			}
 		}
-		left := p.RTTUs + (p.Queued+int64(more)*pieceSize)*1_000_000/max(p.Rate, leastRate)
-		return p.Role == Seed && more <= most && d.inFlight+more <= d.in.Policy.PieceCap && p.Rate > 0 && !p.stalled && p.Slots >= more && left <= (s.DeadlineUs-d.in.NowUs)/4
+		return p.Role == Seed && more <= most && d.inFlight+more <= d.in.Policy.PieceCap && p.Rate > 0 && !p.stalled && p.Slots >= more &&
+			p.after(more) <= (s.DeadlineUs-d.in.NowUs)/4
 	})
 }
 
@@ -207,8 +207,9 @@ func (d *decision) interested(s *Segment) []*peer {
 // assign is rule 6. It says whether a piece stayed without any source.
 func (d *decision) assign(s *Segment, why string) (stranded bool) {
 	interested := d.interested(s)
-	// What a viewer would send too late is not asked of it. Without an origin to fall back on, late is better than never.
-	left := s.DeadlineUs - s.UrgentWindow(d.in.Policy.UrgentPermille) - d.in.NowUs
+	// What a viewer would send too late is not asked of it, nor what would take longer than the segment plays: the player asks for
+	// one after the other. Without an origin to fall back on, late is better than never.
+	left := min(s.DeadlineUs-s.UrgentWindow(d.in.Policy.UrgentPermille), s.AskedUs+s.DurationUs) - d.in.NowUs
 	if s.AskedUs < 0 || s.Origin == OriginFailed {
 		left = math.MaxInt64
 	}

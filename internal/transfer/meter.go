@@ -18,19 +18,34 @@ const (
 	rateBytes = 131_072
 )
 
+// What is outstanding for so long in all bounds the rate by its mean; both halves of the mean are halved beyond meanMost.
+const (
+	meanLeast = time.Second
+	meanMost  = 4 * time.Second
+)
+
 // meter watches how quick the other side is: the rate of arrival while something is outstanding, and the round trip.
+//
+// Who serves its links in turn seems to have its whole line for one of them while that has its turn, so that the mean with the
+// time between turns bounds the rate (spec/schedule.md).
 type meter struct {
-	rate  int64 // bytes per second, 0 unknown
+	burst int64 // bytes per second, 0 unknown
 	rtt   time.Duration
 	paid  time.Time // up to when data pay for silence
 	total int64     // bytes of requests, canceled ones too
 	since time.Time // begin of the sample; zero while idle
 	bytes int64     // of the sample
+	last  time.Time // when something came
+	due   struct {  // of the mean
+		time  time.Duration // in which an answer or further data were due
+		bytes int64
+	}
 }
 
 // arrived notes data: waited is the time since its request, idle says that nothing more is outstanding. The first
 // message of a burst only starts the watch, and is the answer to a request: pings do not go out while there is traffic.
 func (m *meter) arrived(bytes int, now time.Time, waited time.Duration, idle bool) {
+	m.average(bytes, now, waited)
 	if m.since.IsZero() {
 		m.since = now
 		m.roundTrip(waited)
@@ -39,15 +54,36 @@ func (m *meter) arrived(bytes int, now time.Time, waited time.Duration, idle boo
 		elapsed := now.Sub(m.since)
 		if elapsed >= rateTime || m.bytes >= rateBytes && elapsed >= time.Microsecond {
 			sample := m.bytes * int64(time.Second/time.Microsecond) / elapsed.Microseconds()
-			if m.rate > 0 {
-				sample = (7*m.rate + 3*sample) / 10
+			if m.burst > 0 {
+				sample = (7*m.burst + 3*sample) / 10
 			}
-			m.rate, m.since, m.bytes = sample, now, 0
+			m.burst, m.since, m.bytes = sample, now, 0
 		}
 	}
 	if idle {
 		m.idle()
 	}
+}
+
+func (m *meter) average(bytes int, now time.Time, waited time.Duration) {
+	gap := max(0, waited-m.rtt)
+	if !m.since.IsZero() {
+		gap = now.Sub(m.last)
+	}
+	m.last = now
+	m.due.time += gap
+	m.due.bytes += int64(bytes)
+	if m.due.time > meanMost {
+		m.due.time, m.due.bytes = m.due.time/2, m.due.bytes/2
+	}
+}
+
+// rate is in bytes per second, 0 unknown.
+func (m *meter) rate() int64 {
+	if m.burst == 0 || m.due.time < meanLeast {
+		return m.burst
+	}
+	return max(1, min(m.burst, m.due.bytes*int64(time.Second/time.Microsecond)/m.due.time.Microseconds()))
 }
 
 // idle says that nothing is outstanding: the time until the next request is not the other side's fault.
@@ -86,7 +122,7 @@ func (d *Download) RoundTrip(sample time.Duration) {
 func (d *Download) Rate() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.meter.rate
+	return d.meter.rate()
 }
 
 // RTT is the round trip, a guess while unknown.

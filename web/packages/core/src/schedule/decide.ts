@@ -4,6 +4,7 @@ import { owner, rank, wholeSegment } from './rank.ts';
 
 const piece = 16384;
 const leastRate = 65_536;
+const leastPace = 16_384;
 /** Bytes outstanding to a peer whose rate is unknown; more would only be waited for if it never answers. */
 const probation = 65_536;
 
@@ -24,8 +25,11 @@ const stallTime = (p: SchedulePeer): number =>
     4 * p.rtt_us + Math.floor((3_000_000 * Math.min(p.queued, probation)) / Math.max(p.rate, leastRate)),
   );
 
-const eta = (p: SchedulePeer): number =>
-  p.rtt_us + Math.floor(((p.queued + piece) * 1_000_000) / Math.max(p.rate, leastRate));
+/** The time after which so many more pieces would be here. */
+const after = (p: SchedulePeer, pieces: number): number =>
+  p.rtt_us + Math.floor(((p.queued + pieces * piece) * 1_000_000) / (p.rate ? Math.max(p.rate, leastPace) : leastRate));
+
+const eta = (p: SchedulePeer): number => after(p, 1);
 
 const quickest = (peers: Peer[]): Peer | undefined => {
   let best: Peer | undefined;
@@ -120,18 +124,17 @@ export const decide = (input: ScheduleInput): Action[] => {
     let stranded = false;
     const rest = open(s);
     const last = s.pieces - 1;
+    // What a viewer would send too late is not asked of it, nor what would take longer than the segment plays: the player asks
+    // for one after the other. Without an origin to fall back on, late is better than never.
+    const bounded = s.asked_us >= 0 && s.origin !== 'failed';
+    const left = Math.min(s.deadline_us - urgent, s.asked_us + s.duration_us) - now;
     // It is the shortest, and fits into the first flight of a path. Afterwards that is no matter.
     if (rest.at(-1) === last && !viewers.some((p) => p.rate) && viewers.some((p) => p.has(s.id, last)))
       rest.unshift(rest.pop()!);
     for (const n of rest) {
       if (inFlightOf(s, n)[0]) continue;
       const holders = viewers.filter((p) => p.has(s.id, n));
-      // What a viewer would send too late is not asked of it. Without an origin to fall back on, late is better than never.
-      const best = quickest(
-        holders.filter(
-          (p) => free(p) && (s.asked_us < 0 || s.origin === 'failed' || eta(p) <= s.deadline_us - urgent - now),
-        ),
-      );
+      const best = quickest(holders.filter((p) => free(p) && (!bounded || eta(p) <= left)));
       if (best) {
         if (inFlight < policy.piece_cap) request(s, n, best, reason);
         continue;
@@ -171,13 +174,12 @@ export const decide = (input: ScheduleInput): Action[] => {
       quickest(
         peers.filter((p) => {
           const more = others(p).length;
-          const left = p.rtt_us + Math.floor(((p.queued + more * piece) * 1_000_000) / Math.max(p.rate, leastRate));
           return (
             p.role === 'seed' &&
             p.rate &&
             !p.stalled &&
             more <= Math.min(most, p.slots, policy.piece_cap - inFlight) &&
-            left <= Math.floor(slack / 4) &&
+            after(p, more) <= Math.floor(slack / 4) &&
             rest.every((n) => p.has(s.id, n))
           );
         }),

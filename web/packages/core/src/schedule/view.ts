@@ -66,8 +66,8 @@ export const viewPeers = (
       return {
         id: p.link.peer,
         role: p.link.role,
-        rate: p.rate,
-        rtt_us: p.rttUs,
+        rate: p.meter.rate,
+        rtt_us: p.meter.rttUs,
         slots: p.maxRequests - p.downloads.all.size,
         queued: p.downloads.queued(),
         on_demand: p.onDemand,

@@ -152,11 +152,11 @@ describe('a link', () => {
     const { clock, hear, ask, peer, link } = await setUp();
     for (const late of [50_000_000, 4_000_000_000])
       hear({ type: 'pong', nonce: 0, sentAt: (Math.floor(clock.now() * 1000) - late) >>> 0 });
-    expect(peer.rttUs).toBe(1_000_000);
+    expect(peer.meter.rttUs).toBe(1_000_000);
     const { id } = ask();
     await clock.advance(3_000);
     link.onData!(encode({ type: 'data', request: id, offset: 0, sentAt: 0, payload: new Uint8Array(1) }));
-    expect(peer.rttUs).toBe(1_000_000);
+    expect(peer.meter.rttUs).toBe(1_000_000);
     // One byte a second ago pays for nothing.
     expect(peer.dataUs).toBe(Math.floor(clock.now() * 1000) - 3_000_000 + 183);
   });

@@ -21,6 +21,7 @@ import {
 } from '../protocol/peer.ts';
 import { createHoldings, type Holdings } from '../swarm/holdings.ts';
 import { createDownloads, type Download, type Downloads } from './downloads.ts';
+import { createMeter, type Meter } from './meter.ts';
 import { createNews } from './news.ts';
 import { createPatience, saysGone } from './patience.ts';
 import { createUploads, type UploadHost, type Uploads } from './uploads.ts';
@@ -62,9 +63,7 @@ export interface Peer {
   uploads: Uploads;
   /** The background of this link, both ways, where both sides have one. */
   lane?: BackgroundLane;
-  /** Bytes per second while busy, 0 unknown. */
-  rate: number;
-  rttUs: number;
+  meter: Meter;
   /** Up to when its data pay for its silence, µs. */
   dataUs: number;
   stalledUntilUs: number;
@@ -87,17 +86,12 @@ export interface Peer {
 }
 
 export const ownMaxRequests = 256;
-const unknownRttUs = 50_000;
-const longestRttUs = 1_000_000;
 const pingMs = 5_000;
 /** Ticks of pingMs without a message that end a link; without the hello. */
 const silentTicks = 4;
 const helloTicks = 2;
 /** A byte is worth so many µs of waiting for the next: who sends less than 5 kB/s stalls, however often it sends. */
 const byteUs = 183;
-/** Least time or bytes for a sample of the rate. */
-const rateMs = 50;
-const rateBytes = 131_072;
 
 /** What this side says first on a link. */
 export const hello = (flags: number, self: string, swarm: string): Message => ({
@@ -122,8 +116,6 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   let quiet = 0;
   /** Something was sent since the last tick. */
   let spoke = false;
-  let busySince = -1;
-  let busyBytes = 0;
 
   const send = (m: Message) => {
     if (!open) return;
@@ -171,8 +163,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
         peer.sendIds('reject', ids, reason);
       },
     }),
-    rate: 0,
-    rttUs: unknownRttUs,
+    meter: createMeter(clock),
     dataUs: 0,
     stalledUntilUs: 0,
     behindUs: 0,
@@ -302,44 +293,15 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
         return send({ ...m, type: 'pong' });
       case 'pong':
         if (patience.pong(m.nonce)) return peer.drop('stalled', byePolicy);
-        return roundTrip((nowUs() - m.sentAt) >>> 0);
+        return peer.meter.roundTrip((nowUs() - m.sentAt) >>> 0);
       case 'bye':
         link.close('closed');
         return end('closed', false);
     }
   };
 
-  /** Bounded, since it is the other side that makes it long, and stall times grow with it. */
-  const roundTrip = (sample: number) => {
-    const us = Math.min(sample, longestRttUs);
-    peer.rttUs = peer.rttUs === unknownRttUs ? us : Math.floor((7 * peer.rttUs + us) / 8);
-  };
-
-  /** Nothing outstanding: the time until the next request is not its fault. */
   const idle = () => {
-    if (peer.downloads.queued()) return;
-    busySince = -1;
-    busyBytes = 0;
-  };
-
-  /** The rate is that of arrival while something is outstanding; the first message only starts the watch. */
-  const measure = (bytes: number, d: Download) => {
-    const now = clock.now();
-    if (busySince < 0) {
-      busySince = now;
-      // The answer to the first request of a burst: pings do not go out while there is traffic.
-      roundTrip(nowUs() - d.sentUs);
-    } else {
-      busyBytes += bytes;
-      const ms = now - busySince;
-      if (ms >= rateMs || (busyBytes >= rateBytes && ms > 0)) {
-        const sample = Math.floor((busyBytes * 1000) / ms);
-        peer.rate = peer.rate ? Math.floor((7 * peer.rate + 3 * sample) / 10) : sample;
-        busySince = now;
-        busyBytes = 0;
-      }
-    }
-    idle();
+    if (!peer.downloads.queued()) peer.meter.idle();
   };
 
   const data = (m: Message & { type: 'data' }, size: number) => {
@@ -362,7 +324,10 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
       return unsolicited > maxUnsolicited && peer.drop('over-limit', byeOverLimit, true);
     }
     if (d.lane) peer.cameBehindUs = nowUs();
-    else measure(m.payload.length, d);
+    else {
+      peer.meter.arrived(m.payload.length, nowUs() - d.sentUs);
+      idle();
+    }
     if (d.checking) host.piece(peer, d);
   };
 

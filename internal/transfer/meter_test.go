@@ -1,0 +1,54 @@
+package transfer
+
+import (
+	"testing"
+	"time"
+)
+
+// TestOneOfSeveralThatAreServedInTurnSeesItsPart: a sender with 125 kB/s has four links, and gives each of them its whole line for
+// an eighth of a second.
+func TestOneOfSeveralThatAreServedInTurnSeesItsPart(t *testing.T) {
+	const message, each = 2048, 16384 * time.Microsecond
+	var m meter
+	now := time.Unix(1000, 0)
+	m.arrived(message, now, 60*time.Millisecond, false)
+	if m.rate() != 0 {
+		t.Errorf("%d bytes/s after one message", m.rate())
+	}
+	for turn := range 12 {
+		for range 8 {
+			now = now.Add(each)
+			m.arrived(message, now, 0, false)
+		}
+		if r := m.rate(); turn == 0 && r != 125_000 {
+			t.Errorf("%d bytes/s in the first turn, want 125000", r)
+		} else if turn >= 4 && (r < 25_000 || r > 40_000) {
+			t.Errorf("turn %d: %d bytes/s, want a quarter of 125000", turn, r)
+		}
+		now = now.Add(3 * 8 * each)
+	}
+	// Alone, it has the line soon.
+	for range 60 * 4 {
+		now = now.Add(each)
+		m.arrived(message, now, 0, false)
+	}
+	if r := m.rate(); r < 100_000 {
+		t.Errorf("%d bytes/s four seconds after the others went", r)
+	}
+}
+
+// TestTheTimeUntilAnAnswerIsDueIsNotHeldAgainstIt: a piece now and then, a round trip after each request.
+func TestTheTimeUntilAnAnswerIsDueIsNotHeldAgainstIt(t *testing.T) {
+	var m meter
+	now := time.Unix(1000, 0)
+	for range 40 {
+		now = now.Add(200 * time.Millisecond)
+		m.arrived(8192, now, 200*time.Millisecond, false)
+		now = now.Add(60 * time.Millisecond)
+		m.arrived(8192, now, 0, true)
+		now = now.Add(time.Second) // nothing is asked
+	}
+	if r := m.rate(); r < 130_000 {
+		t.Errorf("%d bytes/s, want about %d", r, 8192*1000/60)
+	}
+}

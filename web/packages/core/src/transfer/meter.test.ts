@@ -1,0 +1,46 @@
+import { describe, expect, it } from 'vitest';
+import { FakeClock } from '../testing/clock.ts';
+import { createMeter } from './meter.ts';
+
+describe('the rate of a peer', () => {
+  // A sender with 125 kB/s has four links, and gives each of them its whole line for an eighth of a second.
+  it('is its part, where several are served in turn', async () => {
+    const clock = new FakeClock();
+    const meter = createMeter(clock);
+    const each = 16.384;
+    meter.arrived(2048, 60_000);
+    expect(meter.rate).toBe(0);
+    for (let turn = 0; turn < 12; turn++) {
+      for (let n = 0; n < 8; n++) {
+        await clock.advance(each);
+        meter.arrived(2048, 0);
+      }
+      if (turn === 0) expect(meter.rate).toBeCloseTo(125_000, -1);
+      if (turn >= 4) {
+        expect(meter.rate).toBeGreaterThan(25_000);
+        expect(meter.rate).toBeLessThan(40_000);
+      }
+      await clock.advance(3 * 8 * each);
+    }
+    // Alone, it has the line soon.
+    for (let n = 0; n < 240; n++) {
+      await clock.advance(each);
+      meter.arrived(2048, 0);
+    }
+    expect(meter.rate).toBeGreaterThan(100_000);
+  });
+
+  it('does not count the time until an answer is due', async () => {
+    const clock = new FakeClock();
+    const meter = createMeter(clock);
+    for (let n = 0; n < 40; n++) {
+      await clock.advance(200);
+      meter.arrived(8192, 200_000);
+      await clock.advance(60);
+      meter.arrived(8192, 0);
+      meter.idle();
+      await clock.advance(1000);
+    }
+    expect(meter.rate).toBeGreaterThan(130_000);
+  });
+});

@@ -1,0 +1,75 @@
+/** How quick the other side of a link is: the rate of its data while something is asked of it (spec/schedule.md), and the round trip. */
+import type { Clock } from '../ports.ts';
+
+export interface Meter {
+  /** Bytes per second, 0 unknown. */
+  rate: number;
+  rttUs: number;
+  /** So many bytes of a request came, so long after it. */
+  arrived(bytes: number, waitedUs: number): void;
+  roundTrip(us: number): void;
+  /** Nothing is outstanding: the time until the next request is not its fault. */
+  idle(): void;
+}
+
+const unknownRttUs = 50_000;
+/** Bounded, since it is the other side that makes it long, and stall times grow with it. */
+const longestRttUs = 1_000_000;
+/** Least time or bytes for a sample of the rate. */
+const rateMs = 50;
+const rateBytes = 131_072;
+/** What was due for so long in all bounds the rate by its mean, and both halves of that are halved beyond this. */
+const meanLeastMs = 1_000;
+const meanMostMs = 4_000;
+
+const mean = (bytes: number, ms: number): number => Math.floor((bytes * 1000) / ms);
+
+export const createMeter = (clock: Clock): Meter => {
+  /** Of the sample; below 0 while idle. */
+  let since = -1;
+  let sampled = 0;
+  let burst = 0;
+  /** Of the mean: time in which an answer or further data were due, and what came. */
+  let dueMs = 0;
+  let dueBytes = 0;
+  let last = 0;
+  const meter: Meter = {
+    rate: 0,
+    rttUs: unknownRttUs,
+    arrived(bytes, waitedUs) {
+      const now = clock.now();
+      dueMs += since < 0 ? Math.max(0, (waitedUs - meter.rttUs) / 1000) : now - last;
+      dueBytes += bytes;
+      last = now;
+      if (dueMs > meanMostMs) {
+        dueMs /= 2;
+        dueBytes /= 2;
+      }
+      if (since < 0) {
+        since = now;
+        // The answer to the first request of a burst: pings do not go out while there is traffic.
+        meter.roundTrip(waitedUs);
+      } else {
+        sampled += bytes;
+        const ms = now - since;
+        if (ms >= rateMs || (sampled >= rateBytes && ms > 0)) {
+          const sample = mean(sampled, ms);
+          burst = burst ? Math.floor((7 * burst + 3 * sample) / 10) : sample;
+          since = now;
+          sampled = 0;
+        }
+      }
+      // Who serves its links in turn seems to have its whole line for one of them, while that has its turn.
+      meter.rate = burst && dueMs >= meanLeastMs ? Math.max(1, Math.min(burst, mean(dueBytes, dueMs))) : burst;
+    },
+    roundTrip(sample) {
+      const us = Math.min(sample, longestRttUs);
+      meter.rttUs = meter.rttUs === unknownRttUs ? us : Math.floor((7 * meter.rttUs + us) / 8);
+    },
+    idle() {
+      since = -1;
+      sampled = 0;
+    },
+  };
+  return meter;
+};
