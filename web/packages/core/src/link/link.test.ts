@@ -43,16 +43,24 @@ function setUp(more: Partial<LinkOptions> = {}) {
   return { clock, connection, link, ...told, offered, open };
 }
 
-test('a link says when its packets take another way', async () => {
+test('a link says when its packets take another way, and knows whether that is a relay', async () => {
   const { connection, link, open } = setUp();
   const iceTransport: { onselectedcandidatepairchange?: () => void } = {};
   Object.assign(connection, { sctp: { transport: { iceTransport } } });
   await open();
-  const moved = vi.fn();
   iceTransport.onselectedcandidatepairchange!();
-  link.onMoved = moved;
+  await settle();
+  const seen: string[] = [];
+  link.onMoved = () => seen.push(link.path());
+  connection.stats = [
+    { id: 'T', type: 'transport', selectedCandidatePairId: 'P' },
+    { id: 'P', type: 'candidate-pair', localCandidateId: 'L', remoteCandidateId: 'R' },
+    { id: 'L', type: 'local-candidate', candidateType: 'relay' },
+    { id: 'R', type: 'remote-candidate', candidateType: 'host' },
+  ];
   iceTransport.onselectedcandidatepairchange!();
-  expect(moved).toHaveBeenCalledTimes(1);
+  await settle();
+  expect(seen).toEqual(['relay']);
 });
 
 describe('a link that offers', () => {
@@ -312,7 +320,6 @@ describe('an attempt that does not open', () => {
   ) {
     const s = setUp(more);
     await s.offered();
-    s.connection.candidate(null);
     s.link.receive({ kind: 'candidate', candidate });
     s.connection.stats = stats;
     s.connection.iceConnectionState = state;
@@ -369,6 +376,18 @@ describe('an attempt that does not open', () => {
     signal.mockClear();
     link.receive({ kind: 'fail', reason: 'busy' });
     expect(failed).toHaveBeenCalledWith(link, { fail: 'busy' });
+    expect(signal).not.toHaveBeenCalled();
+  });
+
+  test('has a reason of its own where the other side saw a time-out alone', async () => {
+    const { clock, connection, link, failed, signal, offered } = setUp({ udpServers: true });
+    await offered();
+    signal.mockClear();
+    connection.stats = [local('host')];
+    connection.iceConnectionState = 'checking';
+    link.receive({ kind: 'fail', reason: 'timeout' });
+    await clock.advance(0);
+    expect(failed).toHaveBeenCalledWith(link, { fail: 'udp-blocked', reason: 'udp-blocked' });
     expect(signal).not.toHaveBeenCalled();
   });
 });

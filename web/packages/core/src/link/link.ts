@@ -86,13 +86,14 @@ export function createLink(o: LinkOptions): Link {
     stripped: 0,
     gated: false,
     udpServers: o.udpServers,
-    gathered: false,
   };
   let state: Link['state'] = 'opening';
   let path: LinkPath = o.relayOnly ? 'relay' : 'direct';
   let offered = defaultPlan.data;
   let answered = false;
   let candidates = 0;
+  /** All local candidates are known. */
+  let gathered = false;
   /** Operations on the connection run one after the other. */
   let chain: Promise<unknown> = o.gated.then(
     (gated) => {
@@ -167,7 +168,8 @@ export function createLink(o: LinkOptions): Link {
   };
 
   /** Time is up, or ICE failed: says why as far as the browser shows it. */
-  const giveUp = async () => fail(await ask(o.look()?.diagnose(connection, facts), { fail: 'timeout' }));
+  const giveUp = async (tell?: boolean) =>
+    fail(await ask(o.look()?.diagnose(connection, facts), { fail: 'timeout' }), tell);
 
   /** Whether it could be seen. */
   const lookPath = async () => {
@@ -187,7 +189,13 @@ export function createLink(o: LinkOptions): Link {
     state = 'open';
     // Not every browser has it; there what was measured of the old path ages out.
     const ice = connection.sctp?.transport.iceTransport;
-    if (ice) ice.onselectedcandidatepairchange = () => link.onMoved?.();
+    if (ice) {
+      ice.onselectedcandidatepairchange = async () => {
+        // What comes by a relay is counted apart from the start.
+        await lookPath();
+        link.onMoved?.();
+      };
+    }
     clock.clearTimer(timer);
     void watchPath();
     o.opened(link);
@@ -264,7 +272,7 @@ export function createLink(o: LinkOptions): Link {
   const prepared = () => ({ sdp: connection.localDescription!.sdp, plan: defaultPlan, early: true });
 
   connection.onicecandidate = ({ candidate }) => {
-    if (facts.gathered) return;
+    if (gathered) return;
     let body: SignalBody = { kind: 'end' };
     if (candidate?.candidate) {
       if (candidate.candidate.length > candidateBytes) return;
@@ -275,7 +283,7 @@ export function createLink(o: LinkOptions): Link {
         sdp_mid: sdpMid ?? undefined,
         sdp_m_line_index: sdpMLineIndex ?? undefined,
       };
-    } else facts.gathered = true;
+    } else gathered = true;
     if (held) held.push(body);
     else o.signal(body);
   };
@@ -348,7 +356,10 @@ export function createLink(o: LinkOptions): Link {
           catchUp();
         });
       } else if (body.kind === 'fail') {
-        fail({ fail: failReasons.find((reason) => reason === body.reason) ?? 'refused' }, false);
+        const told = failReasons.find((reason) => reason === body.reason) ?? 'refused';
+        // What the other side waited for in vain may have been kept from it here.
+        if (told === 'timeout') void giveUp(false);
+        else fail({ fail: told }, false);
       } else if (++candidates <= candidatesPerLink + 1) {
         early.push(body);
         if (connection.remoteDescription) catchUp();
