@@ -341,6 +341,16 @@ describe('an attempt that does not open', () => {
     });
   });
 
+  test('is of one who is gone, as long as nobody has answered', async () => {
+    const { clock, connection, link, failed } = setUp();
+    link.offer();
+    await settle();
+    connection.stats = [local('host'), { id: 'r', type: 'remote-candidate' }];
+    connection.iceConnectionState = 'checking';
+    await clock.advance(establishMs);
+    expect(failed).toHaveBeenCalledWith(link, { fail: 'gone' });
+  });
+
   test('is kept from the local network without a word', async () => {
     const gated = { gated: Promise.resolve(true) };
     const lna = { fail: 'lna-denied', reason: 'lna-denied' };

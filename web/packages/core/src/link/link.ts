@@ -168,8 +168,11 @@ export function createLink(o: LinkOptions): Link {
   };
 
   /** Time is up, or ICE failed: says why as far as the browser shows it. */
-  const giveUp = async (tell?: boolean) =>
-    fail(await ask(o.look()?.diagnose(connection, facts), { fail: 'timeout' }), tell);
+  const giveUp = async (tell?: boolean) => {
+    const why = await ask(o.look()?.diagnose(connection, facts), { fail: 'timeout' });
+    // Nobody answered the offer: that says nothing of the way between the two.
+    fail(why.fail === 'timeout' && !answered ? { ...why, fail: 'gone' } : why, tell);
+  };
 
   /** Whether it could be seen. */
   const lookPath = async () => {

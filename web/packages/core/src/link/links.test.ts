@@ -158,7 +158,7 @@ describe('links', () => {
       links.signal(from(peerA, 'theirs', { kind: 'offer', sdp: 'v=0', plan }));
       await settle();
       const last = signals().at(-1);
-      expect(last).toMatchObject(stands === 'ours' ? { kind: 'fail', reason: 'refused' } : { kind: 'answer' });
+      expect(last).toMatchObject(stands === 'ours' ? { kind: 'fail', reason: 'busy' } : { kind: 'answer' });
       expect(connections[0]!.closed).toBe(stands === 'theirs');
       expect(links.opening).toBe(1);
     }
@@ -171,7 +171,7 @@ describe('links', () => {
     links.signal(from(peerB, 'l', { kind: 'offer', sdp: 'v=0', plan }));
     await settle();
     expect(connections).toHaveLength(0);
-    expect(signals()).toMatchObject([{ kind: 'fail', reason: 'refused' }]);
+    expect(signals()).toMatchObject([{ kind: 'fail', reason: 'busy' }]);
   });
 
   test('relay-only shows no address to viewers, and the policy can forbid relays', () => {
@@ -245,7 +245,7 @@ describe('who is not linked again', () => {
     s.links.signal(offer(peerA, 'l2'));
     s.links.introduce([{ peer: peerA, role: 'viewer' }]);
     await settle();
-    expect(last(s)).toMatchObject({ link: 'l2', kind: 'fail', reason: 'refused' });
+    expect(last(s)).toMatchObject({ link: 'l2', kind: 'fail', reason: 'busy' });
     expect(s.connections).toHaveLength(1);
     await s.clock.advance(1);
     s.links.signal(offer(peerA, 'l3'));
@@ -258,7 +258,7 @@ describe('who is not linked again', () => {
     const link = await answered(s, 'l1');
     s.links.signal(offer(peerA, 'l2'));
     await settle();
-    expect(last(s)).toMatchObject({ link: 'l2', kind: 'fail', reason: 'refused' });
+    expect(last(s)).toMatchObject({ link: 'l2', kind: 'fail', reason: 'busy' });
     link.close('closed');
     await s.clock.advance(2_000);
     s.links.signal(offer(peerA, 'l3'));
@@ -286,6 +286,6 @@ describe('who is not linked again', () => {
     await s.clock.advance(3_600_000);
     s.links.signal(offer(peerA, 'l2'));
     await settle();
-    expect(last(s)).toMatchObject({ link: 'l2', kind: 'fail', reason: 'refused' });
+    expect(last(s)).toMatchObject({ link: 'l2', kind: 'fail', reason: 'busy' });
   });
 });

@@ -174,7 +174,8 @@ export function createLinks(o: LinksOptions): Links {
     // Both offered: the offer of the lower peer ID stands, on both sides.
     const ours = known?.link.state === 'opening' && known.offered && s !== undefined && s.self < hex;
     if (!s || stopped || ours || avoids(hex) || hex === s.self || s.policy.role === 'off') {
-      refuse('refused');
+      // At another time it may be; who is refused is not met again.
+      refuse('busy');
       return;
     }
     avoid(hex, offersMs);
