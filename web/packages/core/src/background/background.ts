@@ -41,6 +41,8 @@ export const createBackground = (o: BackgroundOptions): Background => {
   let urgent = 0;
   let elsewhere = false;
   let due = false;
+  /** When the alarm is to ring. */
+  let dueAt = Number.POSITIVE_INFINITY;
   let stopped = false;
 
   const run = () => {
@@ -49,9 +51,13 @@ export const createBackground = (o: BackgroundOptions): Background => {
     const at = now();
     let wait = sender.work(at);
     for (const lane of lanes) wait = Math.min(wait, lane.answer(at));
-    if (Number.isFinite(wait)) alarm.set(Math.max(0, wait / 1000));
+    if (Number.isFinite(wait)) later(wait);
   };
-  const later = (us: number) => alarm.set(us / 1000);
+  const later = (us: number) => {
+    const wait = Math.max(0, us);
+    dueAt = Math.min(dueAt, now() + wait);
+    alarm.set(wait / 1000);
+  };
   const beside = (size: number) => sender.law.beside(now(), size);
   const kick = () => {
     if (due) return;
@@ -62,7 +68,13 @@ export const createBackground = (o: BackgroundOptions): Background => {
     () => alarm.beat?.(),
     () => alarm.queue?.(),
   );
-  const alarm = o.alarm(run, (ms) => {
+  const ring = () => {
+    const at = now();
+    if (dueAt <= at) sender.heard(at, at - dueAt);
+    dueAt = Number.POSITIVE_INFINITY;
+    run();
+  };
+  const alarm = o.alarm(ring, (ms) => {
     const then = ms ? beats.heard(now(), ms * 1000) : beats.passed(now());
     let waited = false;
     for (const lane of lanes) waited = lane.cameBy(then) || waited;

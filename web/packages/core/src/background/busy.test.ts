@@ -46,6 +46,47 @@ it('a page that is busy all the time gets on, and a clock that stops is not wait
   expect(share([12], 12, false).share).toBeGreaterThan(0.6);
 });
 
+/** What a page whose thread is busy in between sends of a line, as a part of it, and the most that waits of what is not paced. */
+const sends = (tasks: number[], between: number, rate: number, urgent = true) => {
+  const time = new Time();
+  const thread = new Thread(time);
+  const wire = new Wire(new Line(time, rate), 30);
+  const host = (alarm: Parameters<typeof createBackground>[0]['alarm']) =>
+    createBackground({ clock: time, alarm, soon: time.soon, random: () => 0.5 });
+  const [lane] = join(host(thread.alarm(true)), host(time.alarm()), wire, new Store(1e12, urgent));
+  const { arrived, acked } = wire;
+  let came = 0;
+  let plain = 0;
+  wire.arrived = (m) => {
+    came += m.length;
+    if (m[0] === backgroundType) arrived(m);
+    else plain += m.length;
+  };
+  wire.acked = (m) => thread.run(() => acked(m));
+  wire.drained = () => thread.run(() => lane.wake());
+  thread.work(tasks, between);
+  time.pass(5_000);
+  const before = came;
+  let waiting = 0;
+  for (let i = 0; i < 2_000; i++) {
+    time.pass(10);
+    waiting = Math.max(waiting, wire.buffered);
+  }
+  return { share: (came - before) / 20 / rate, plain, waiting };
+};
+
+it('a page that comes to nothing for long at a time leaves to SCTP what somebody waits for', () => {
+  const starved = [100, 300, 200, 400, 150];
+  for (const rate of [625_000, 5_000_000]) {
+    const late = sends(starved, 15, rate);
+    expect(late.share).toBeGreaterThan(0.15); // paced, 9 kB/s
+    expect(late.waiting).toBeLessThan(262_144 + 16_384);
+    // Background waits, and a page that is busy half of the time can pace.
+    expect(sends(starved, 15, rate, false).plain).toBe(0);
+    expect(sends(tasks, 60, rate).plain).toBe(0);
+  }
+});
+
 /** Bytes a second over a cable of 100 Mbit/s between machines whose processors come to nothing for 15 to 40 ms at a time. */
 const near = (urgent: boolean, delay: number) => {
   const time = new Time();

@@ -22,6 +22,9 @@ const nearBase = 2_000;
 /** So much of what goes out there may wait in the link's buffers, bytes, and after how long it is looked at when nothing tells, µs. */
 const nearRoom = 262_144;
 const nearRetry = 20_000;
+/** A thread whose alarms are late by so much in the mean, µs, and for how long that is known: it cannot pace. */
+const lateMean = 25_000;
+const lateKnown = 5_000_000;
 
 /** What came of an attempt to send: a message went out; this link cannot, again after so many µs; no link may. */
 type Attempt = { sent: boolean; full: boolean; again: number };
@@ -38,6 +41,9 @@ export class Sender {
   stopped = false;
   sent = 0;
   acked = 0;
+  /** By how much alarms were late, and when one last was heard. */
+  #late = 0;
+  #heardAt = 0;
   /** Links that have something to send or in flight; the first has its turn, until then. */
   #active: SendingLane[] = [];
   #until = 0;
@@ -45,6 +51,17 @@ export class Sender {
   add(now: number, link: BackgroundLink, source: BackgroundSource, base: number): SendingLane {
     const { maxMessage } = link;
     return new SendingLane(this, link, source, this.law.open(now, { payload, maxMessage, base }));
+  }
+
+  /** An alarm was heard so many µs after its time. */
+  heard(now: number, late: number): void {
+    this.#late += (late - this.#late) / 8;
+    this.#heardAt = now;
+  }
+
+  /** Whether this thread comes to nothing for so long at a time that what it paces hardly goes out. */
+  late(now: number): boolean {
+    return this.#late > lateMean && now - this.#heardAt < lateKnown;
   }
 
   /** Takes a link in that may have something again. */
@@ -139,14 +156,14 @@ export class SendingLane {
   }
 
   /** Foreground goes out over it outside the law. */
-  get #near(): boolean {
+  #free(now: number): boolean {
     const { base } = this.path;
-    return base > 0 && base < nearBase && urgent(this);
+    return urgent(this) && ((base > 0 && base < nearBase) || this.#sender.late(now));
   }
 
   /** Sends what is outside the law as the link's buffers have room; says after how many µs to look again. */
   push(now: number): number {
-    while (!this.closed && this.#near) {
+    while (!this.closed && this.#free(now)) {
       if (this.#link.waiting() > nearRoom) return nearRetry;
       const part = this.source.next(pieceSize / 2);
       if (!part || !this.#link.sendBackground(encode({ type: 'data', sentAt: now >>> 0, ...part }))) break;
@@ -156,7 +173,7 @@ export class SendingLane {
 
   /** Sends a message if it may. */
   send(now: number): Attempt {
-    if (this.closed || !this.source.waiting() || this.#near) return held();
+    if (this.closed || !this.source.waiting() || this.#free(now)) return held();
     const { law } = this.#sender;
     const size = this.path.messageSize();
     const may = this.path.maySend(now, size);
