@@ -25,6 +25,8 @@ const nearRetry = 20_000;
 /** A thread whose alarms are late by so much in the mean, µs, and for how long that is known: it cannot pace. */
 const lateMean = 25_000;
 const lateKnown = 5_000_000;
+/** One alarm counts for no more: a page that slept for a minute is not a slow one. */
+const lateMost = 400_000;
 
 /** What came of an attempt to send: a message went out; this link cannot, again after so many µs; no link may. */
 type Attempt = { sent: boolean; full: boolean; again: number };
@@ -55,7 +57,7 @@ export class Sender {
 
   /** An alarm was heard so many µs after its time. */
   heard(now: number, late: number): void {
-    this.#late += (late - this.#late) / 8;
+    this.#late += (Math.min(late, lateMost) - this.#late) / 8;
     this.#heardAt = now;
   }
 
