@@ -42,8 +42,7 @@ func TestALockFileLeftBehindLocksNobodyOut(t *testing.T) {
 func TestTwoSeedsDoNotShareAStore(t *testing.T) {
 	dir, film := t.TempDir(), tinyFilm(t)
 	first := startUp(t, "--data-dir="+dir, "--media="+film)
-	err := Run(t.Context(), []string{"up", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--seed-listen=127.0.0.1:0", "--data-dir=" + dir, "--media=" + film},
-		Env{Stdout: newLockedBuffer(), Stderr: newLockedBuffer(), Environ: []string{"HOME=" + t.TempDir()}})
+	_, err := tryUp(t, "--data-dir="+dir, "--media="+film)
 	if err == nil || !strings.Contains(err.Error(), "in use by another Leeway") {
 		t.Errorf("the second one: %v", err)
 	}

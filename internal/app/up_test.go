@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -56,28 +57,39 @@ type running struct {
 // startUp runs `leeway up` until the test ends, on free ports.
 func startUp(t *testing.T, args ...string) *running {
 	t.Helper()
+	r, err := tryUp(t, args...)
+	if err != nil {
+		t.Fatalf("%v\n%s%s", err, r.out, r.errs)
+	}
+	return r
+}
+
+// tryUp is startUp for one that may end at once, with the error that it ended with.
+func tryUp(t *testing.T, args ...string) (*running, error) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{out: newLockedBuffer(), errs: newLockedBuffer()}
 	args = append([]string{"up", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--seed-listen=127.0.0.1:0", "--data-dir=" + t.TempDir()}, args...)
-	ended := make(chan error, 1)
+	var err error // Run's, once ended is closed
+	ended := make(chan struct{})
 	go func() {
-		ended <- Run(ctx, args, Env{Stdout: r.out, Stderr: r.errs, Environ: []string{"HOME=" + t.TempDir()}})
+		defer close(ended)
+		err = Run(ctx, args, Env{Stdout: r.out, Stderr: r.errs, Environ: []string{"HOME=" + t.TempDir()}})
 	}()
-	once := sync.OnceValue(func() error { cancel(); return <-ended })
-	r.stop = once
-	t.Cleanup(func() { _ = once() })
+	r.stop = func() error { cancel(); <-ended; return err }
+	t.Cleanup(func() { _ = r.stop() })
 	address := regexp.MustCompile(`(https?://\S+)/\n\s+admin\s+(\S+)`)
 	for {
 		if found := address.FindStringSubmatch(r.out.String()); found != nil {
 			r.page, r.admin = found[1], "http://"+found[2]
-			return r
+			return r, nil
 		}
 		select {
 		case <-r.out.grew:
-		case err := <-ended:
-			t.Fatalf("up ended: %v\n%s", err, r.errs)
+		case <-ended:
+			return r, fmt.Errorf("up ended: %w", err)
 		case <-time.After(30 * time.Second):
-			t.Fatalf("up printed no address:\n%s%s", r.out, r.errs)
+			return r, errors.New("up printed no address")
 		}
 	}
 }
