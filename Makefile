@@ -135,7 +135,7 @@ image: film ## container images: build/leeway-image.tar, and with the film build
 image-check: $(npm_installed) ## builds the images of this commit in two folders and compares their digests
 	scripts/reproducible
 
-kube-test: image ## two nodes, the dev overlay, viewers behind NATs while pods are killed and a node is drained (root; 15 minutes the first time, then 4; KUBECONFIG=F: your cluster)
+kube-test: image ## two nodes, the dev overlay, viewers behind NATs while pods are killed and a node is drained (root; 20 minutes the first time, then 4; KUBECONFIG=F: your cluster)
 	test/kube/test
 
 film: build

@@ -108,7 +108,7 @@ var cluster = board{
 					{expr: `count(leeway_seed_fleet_size)`, legend: "seeds that are scraped"},
 				}},
 			{title: "Ready for viewers", unit: units.Number,
-				about: "Seeds, those that were reached from outside, and those that have from their siblings what viewers want most. Not reached: its UDP port or its announced address is wrong, and no viewer is sent there. Not warm for more than 20 s: its siblings do not answer.",
+				about: "Seeds, those that were reached from outside, and those that have from their siblings what viewers want most. Not reached: its UDP port or its announced address is wrong, and no viewer is sent there. Not warm for two minutes: LeewaySeedCold; for some seconds every newcomer is.",
 				series: []series{
 					{expr: `count(leeway_seed_reached)`, legend: "seeds"},
 					{expr: `sum(leeway_seed_reached)`, legend: "reached"},
@@ -135,6 +135,9 @@ var cluster = board{
 			{title: "Warm-up of newcomers", unit: units.Number,
 				about:  "Segments that the seeds of now wanted of their siblings when they began, before viewers were sent to them. Much missing: siblings were busy, or began as lately; the origin is asked for these when a viewer wants them.",
 				series: []series{{expr: `sum by (outcome) (leeway_seed_warm_up_segments_total)`, legend: "{{outcome}}"}}},
+			{title: "Had before viewers came", unit: units.BytesIEC,
+				about:  "Bytes that each seed of now had of its siblings when it began. A part of Given to siblings. At seed.fleet.warm_up (64 MiB): viewers want more than it takes; raise it where bytes between seeds cost little. 0 is right for seeds that began together, or alone; for one that came to a fleet with viewers, its siblings gave nothing: Questions to siblings says why.",
+				series: []series{{expr: `sum by (instance) (leeway_seed_warm_up_bytes_total)`, legend: "{{instance}}"}}},
 			{title: "Signals to viewers", unit: units.MessagesPerSecond,
 				about:  "Of seeds, by what became of them. lost: viewers wait for answers of a seed in vain, for NATS is in trouble or the seed out of CPU; again: said twice, and got through.",
 				series: []series{{expr: `sum by (outcome) (rate(leeway_seed_signals_total[$__rate_interval]))`, legend: "{{outcome}}"}}},
