@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/app/headless"
+	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
 
@@ -76,7 +77,7 @@ func (c *viewerCmd) Run(ctx context.Context, r *run) error {
 		wg.Wait()
 	}()
 	for i := range c.Count {
-		if i > 0 && !pause(ctx, c.Stagger) {
+		if i > 0 && !pause.For(ctx, c.Stagger) {
 			break
 		}
 		v, err := headless.Start(config, network)
@@ -88,18 +89,6 @@ func (c *viewerCmd) Run(ctx context.Context, r *run) error {
 	}
 	watch(ctx, r.env.Stderr, list)
 	return summarize(r.env.Stdout, list)
-}
-
-// pause waits, and says whether there is reason to go on.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }
 
 func (c *viewerCmd) config(r *run) (viewer.Config, headless.Network, error) {

@@ -24,18 +24,6 @@ const profileVariable = "LEEWAY_BENCH_PROFILE"
 // patience bounds how long a child may take to end once its input is closed.
 const patience = 10 * time.Second
 
-// Pause waits, and says whether there is reason to go on: ctx has not ended.
-func Pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
-
 // Role is what a child process does: it reads messages from in and answers on out, and returns when in is closed.
 type Role func(ctx context.Context, in *json.Decoder, out *Writer) error
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/tracker"
 )
 
@@ -30,7 +31,7 @@ func TestAudienceComesBack(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("not all came back: %+v", a.Returns())
 		}
-		if !pause(t.Context(), 10*time.Millisecond) {
+		if !pause.For(t.Context(), 10*time.Millisecond) {
 			t.Fatal(t.Context().Err())
 		}
 	}

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 // Protocol is what sessions speak.
@@ -112,7 +114,7 @@ func Open(ctx context.Context, cfg Config) (*Driver, error) {
 					return
 				}
 				s, err := d.open(ctx, i)
-				for n := 0; err != nil && n < cfg.Retries && pause(ctx, rand.N(retryUnit<<min(n, 6))); n++ {
+				for n := 0; err != nil && n < cfg.Retries && pause.For(ctx, rand.N(retryUnit<<min(n, 6))); n++ {
 					d.counts.retried.Add(1)
 					s, err = d.open(ctx, i)
 				}
@@ -204,14 +206,14 @@ func (d *Driver) Quiet(ctx context.Context) error {
 		} else {
 			last = n
 		}
-		if !pause(ctx, 250*time.Millisecond) {
+		if !pause.For(ctx, 250*time.Millisecond) {
 			return ctx.Err()
 		}
 	}
 }
 
 func (d *Driver) measure(ctx context.Context, warm, long time.Duration, counting func()) (Result, error) {
-	if !pause(ctx, warm) {
+	if !pause.For(ctx, warm) {
 		return Result{}, ctx.Err()
 	}
 	before, began := d.counts.read(), time.Now()
@@ -219,7 +221,7 @@ func (d *Driver) measure(ctx context.Context, warm, long time.Duration, counting
 	if counting != nil {
 		counting()
 	}
-	if !pause(ctx, long) {
+	if !pause.For(ctx, long) {
 		return Result{}, ctx.Err()
 	}
 	r := d.counts.read()
@@ -268,16 +270,4 @@ func (d *Driver) Close() error {
 	}
 	d.wg.Wait()
 	return nil
-}
-
-// pause waits, and says whether there is reason to go on.
-func pause(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
 }

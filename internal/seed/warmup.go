@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/cluster"
+	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
@@ -51,7 +52,7 @@ func (s *Service) warmUp(ctx context.Context) {
 		run.bytes += n
 		run.segments++
 		if n > 0 {
-			sleep(ctx, time.Duration(float64(n)/float64(w.Rate)*float64(time.Second)))
+			pause.For(ctx, time.Duration(float64(n)/float64(w.Rate)*float64(time.Second)))
 		}
 	}
 	if run.segments > 0 {
@@ -86,8 +87,7 @@ func (s *Service) gather(ctx context.Context) bool {
 		return false
 	case <-s.fleet.met:
 	}
-	sleep(ctx, gathering)
-	return ctx.Err() == nil
+	return pause.For(ctx, gathering)
 }
 
 // askWanted asks siblings what is wanted of them. One that does not say wants nothing.
@@ -234,13 +234,4 @@ func (t *title) await(ctx context.Context) bool {
 		}
 	}
 	return !t.empty()
-}
-
-func sleep(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-	case <-timer.C:
-	}
 }

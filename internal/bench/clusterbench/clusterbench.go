@@ -13,6 +13,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/load"
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 const benchName = "cluster"
@@ -137,7 +138,7 @@ func staged(ctx context.Context, r *bench.Run, s scale, f func(*stage) (bench.Sa
 	if err != nil || before.wrong > 0 {
 		return sample, errors.Join(err, fmt.Errorf("%d swarms are not right before anything happened: %s", before.wrong, before.example))
 	}
-	if !bench.Pause(ctx, 2*time.Second) { // links that probes began have ended, the last real ones are open
+	if !pause.For(ctx, 2*time.Second) { // links that probes began have ended, the last real ones are open
 		return sample, ctx.Err()
 	}
 	return f(&stage{c, links, audience, s})
@@ -161,11 +162,11 @@ func (st *stage) measure(ctx context.Context, r *bench.Run, take taker) (bench.S
 	}
 	// A swarm is right before the last of its sessions is back.
 	for st.audience.Returns().Absent > 0 && time.Since(at) < 2*rightWithin {
-		if !bench.Pause(ctx, 100*time.Millisecond) {
+		if !pause.For(ctx, 100*time.Millisecond) {
 			return bench.Sample{}, ctx.Err()
 		}
 	}
-	if !bench.Pause(ctx, time.Until(at.Add(st.scale.watched))) {
+	if !pause.For(ctx, time.Until(at.Add(st.scale.watched))) {
 		return bench.Sample{}, ctx.Err()
 	}
 	back := st.audience.Returns()

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/load"
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 const (
@@ -58,7 +58,7 @@ func (p prober) until(ctx context.Context, deadline time.Time) (found, error) {
 		if f.wrong, f.example = len(wrong), example; len(wrong) == 0 || f.at.After(deadline) {
 			return f, nil
 		}
-		if left = wrong; !bench.Pause(ctx, 100*time.Millisecond) {
+		if left = wrong; !pause.For(ctx, 100*time.Millisecond) {
 			return f, ctx.Err()
 		}
 	}

@@ -17,6 +17,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/netlab"
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 // Name is what the tracker calls the site.
@@ -161,7 +162,7 @@ func (s *Site) ready(ctx context.Context) error {
 				return nil
 			}
 		}
-		if !bench.Pause(ctx, lookEvery) {
+		if !pause.For(ctx, lookEvery) {
 			return errors.New("the servers did not come up")
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/rtclink"
 )
 
@@ -74,8 +75,8 @@ func run(ctx context.Context, r *bench.Run, n int) (bench.Sample, error) {
 	if err := p.open(ctx, 0, 1); err != nil {
 		return bench.Sample{}, err
 	}
-	if err := wait(ctx, first); err != nil {
-		return bench.Sample{}, err
+	if !pause.For(ctx, first) {
+		return bench.Sample{}, ctx.Err()
 	}
 	before, err := p.usage(ctx)
 	if err != nil {
@@ -87,15 +88,15 @@ func run(ctx context.Context, r *bench.Run, n int) (bench.Sample, error) {
 		}
 	}
 	r.Logf("  %d links are open", n)
-	if err := wait(ctx, settle); err != nil {
-		return bench.Sample{}, err
+	if !pause.For(ctx, settle) {
+		return bench.Sample{}, ctx.Err()
 	}
 	begin, err := p.usage(ctx)
 	if err != nil {
 		return bench.Sample{}, err
 	}
-	if err := wait(ctx, period); err != nil {
-		return bench.Sample{}, err
+	if !pause.For(ctx, period) {
+		return bench.Sample{}, ctx.Err()
 	}
 	end, err := p.usage(ctx)
 	if err != nil {
@@ -126,15 +127,6 @@ func figures(before, begin, end map[string]usage, n int) map[string]float64 {
 		}
 	}
 	return v
-}
-
-func wait(ctx context.Context, d time.Duration) error {
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-time.After(d):
-		return nil
-	}
 }
 
 // pair is the two processes.

@@ -13,6 +13,7 @@ import (
 	"github.com/leeway-video/leeway/internal/bench/demopage"
 	"github.com/leeway-video/leeway/internal/bench/demosite"
 	"github.com/leeway-video/leeway/internal/netlab"
+	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
 
@@ -138,7 +139,7 @@ func tabs(ctx context.Context, hosts []*netlab.Host, s *demosite.Site) (stop fun
 			return stop, fmt.Errorf("who is to be joined: %w", err)
 		}
 	}
-	bench.Pause(ctx, ahead)
+	pause.For(ctx, ahead)
 	return stop, nil
 }
 
@@ -226,7 +227,7 @@ func filled(ctx context.Context, v *headless.Viewer, last bool) error {
 		if b["seed"]+b["peer"] >= holdBytes {
 			return nil
 		}
-		if !bench.Pause(ctx, lookEvery) {
+		if !pause.For(ctx, lookEvery) {
 			return fmt.Errorf("the viewers to be joined have got nothing from peers: %v", b)
 		}
 	}

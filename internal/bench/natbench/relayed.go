@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
 
@@ -94,7 +95,7 @@ func (s *stage) hearsOfRelay(ctx context.Context, any bool) error {
 		if err != nil || sums(received, `source="peer"`, `path="relay"`) > 0 || time.Now().After(deadline) {
 			return err
 		}
-		if !bench.Pause(ctx, time.Second/2) {
+		if !pause.For(ctx, time.Second/2) {
 			return ctx.Err()
 		}
 	}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
 
@@ -167,7 +168,7 @@ func (s *stage) change(ctx context.Context, at pair, w roamer, mover *watcher) e
 	home := at.lines[len(at.lines)-1] // no row both sleeps and moves
 	err := errors.Join(home.Up.Set(dark), home.Down.Set(dark))
 	if err == nil {
-		bench.Pause(ctx, w.sleeps)
+		pause.For(ctx, w.sleeps)
 	}
 	return errors.Join(err, home.Up.Set(line), home.Down.Set(line), syscall.Kill(pid, syscall.SIGCONT))
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/leeway-video/leeway/internal/bench/demopage"
 	"github.com/leeway-video/leeway/internal/bench/demosite"
 	"github.com/leeway-video/leeway/internal/netlab"
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 // secret is the relay's and the trackers'.
@@ -177,7 +178,7 @@ func (s *stage) startRelay(ctx context.Context, host *netlab.Host) error {
 				return nil
 			}
 		}
-		if time.Now().After(deadline) || !bench.Pause(ctx, 50*time.Millisecond) {
+		if time.Now().After(deadline) || !pause.For(ctx, 50*time.Millisecond) {
 			return fmt.Errorf("the relay does not come up: %w\n%s", err, &s.log)
 		}
 	}

@@ -17,6 +17,7 @@ import (
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/bench/demosite"
 	"github.com/leeway-video/leeway/internal/netlab"
+	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
 
@@ -147,7 +148,7 @@ func (w *watcher) until(ctx context.Context, what string, within time.Duration, 
 			return fmt.Errorf("%s: %s", w.name, said[len(said)-1].Error)
 		case time.Now().After(deadline):
 			return fmt.Errorf("%s: not within %s: %s", w.name, within, what)
-		case !bench.Pause(ctx, tellEvery/2):
+		case !pause.For(ctx, tellEvery/2):
 			return ctx.Err()
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/bench/demopage"
 	"github.com/leeway-video/leeway/internal/netlab"
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 // goodbye is how long a page that has been left may take for its last words.
@@ -28,7 +29,7 @@ func (s *stage) browse(ctx context.Context, host *netlab.Host, p Plan, peers boo
 	failed := false
 	select {
 	case <-page.told:
-		bench.Pause(ctx, goodbye)
+		pause.For(ctx, goodbye)
 	case <-ctx.Done():
 		failed = true
 	case err := <-browser.Ended:

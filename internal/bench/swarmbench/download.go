@@ -12,6 +12,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/netlab"
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 // mirror is where another program on a viewer's machine downloads from: a server beside the site's that sends without end,
@@ -100,7 +101,7 @@ func (m *mirror) close() error {
 
 // download is the other program: one connection, for as long as the plan has it. It answers how many bytes came.
 func (m *mirror) download(ctx context.Context, host *netlab.Host, p Plan) (int64, error) {
-	if !bench.Pause(ctx, p.DownloadAfter) {
+	if !pause.For(ctx, p.DownloadAfter) {
 		return 0, nil
 	}
 	c, err := host.DialContext(ctx, "tcp4", m.listener.Addr().String())

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 // outage is a time in which the origin fails: all its segments, for viewers and seeds alike. Playlists are still
@@ -16,13 +17,13 @@ type outage struct {
 
 // happen has the origin fail when it is time.
 func (o outage) happen(ctx context.Context, s *servers) error {
-	if !bench.Pause(ctx, o.from) {
+	if !pause.For(ctx, o.from) {
 		return nil
 	}
 	if err := s.Fault(o.kind); err != nil {
 		return err
 	}
-	bench.Pause(ctx, o.length)
+	pause.For(ctx, o.length)
 	return s.Fault("none")
 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/netlab"
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 // late is how long after the end of its film a viewer may still play: stalls and seeks take their time.
@@ -157,7 +158,7 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 	var wg sync.WaitGroup
 	for i, p := range plans {
 		wg.Go(func() {
-			if !bench.Pause(ctx, p.Arrive) {
+			if !pause.For(ctx, p.Arrive) {
 				return
 			}
 			progress.add(1, 0)

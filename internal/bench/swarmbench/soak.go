@@ -13,6 +13,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/netlab"
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 // soakVariable says how long a soak takes, in minutes.
@@ -154,7 +155,7 @@ func (s *stage) rest(ctx context.Context, guest *bench.Process) (servers, here r
 		} else {
 			same = 0
 		}
-		if !bench.Pause(patient, time.Second) {
+		if !pause.For(patient, time.Second) {
 			break
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/load"
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 const (
@@ -90,7 +91,7 @@ func idle(ctx context.Context, r *bench.Run, pair *certificate, start starter, s
 		return o, err
 	}
 	o.connected = time.Since(began)
-	if !bench.Pause(ctx, idleSettle) {
+	if !pause.For(ctx, idleSettle) {
 		return o, ctx.Err()
 	}
 	after, err := bench.Resident(server.pid)

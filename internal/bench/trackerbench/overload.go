@@ -14,6 +14,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/load"
+	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/promreg"
 )
 
@@ -149,7 +150,7 @@ func flood(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
 			return err
 		}
 		sample.Values["beside_p99_seconds"] = beside["p99_seconds"]
-		if !bench.Pause(ctx, beatWait) {
+		if !pause.For(ctx, beatWait) {
 			return ctx.Err()
 		}
 		var counted map[string]float64

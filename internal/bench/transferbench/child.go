@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 // end is the role of a child process: one end of the measured links.
@@ -112,11 +113,11 @@ func (c *child) measure(ctx context.Context) {
 		c.wg.Go(func() { c.measureThere(ctx, other, warm, run) })
 		return
 	}
-	if !bench.Pause(ctx, warm) {
+	if !pause.For(ctx, warm) {
 		return
 	}
 	before, cpu, bytes := time.Now(), cpuTime(), c.meter.begin()
-	if !bench.Pause(ctx, run) {
+	if !pause.For(ctx, run) {
 		return
 	}
 	total, silence := c.meter.end()
@@ -131,11 +132,11 @@ func (c *child) measureThere(ctx context.Context, other elsewhere, warm, run tim
 	used := make(chan float64, 1)
 	c.wg.Go(func() {
 		defer close(used)
-		if !bench.Pause(ctx, warm) {
+		if !pause.For(ctx, warm) {
 			return
 		}
 		before := other.cpu()
-		if bench.Pause(ctx, run) {
+		if pause.For(ctx, run) {
 			used <- other.cpu() - before
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/netlab"
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 // kind is what a flow is made of.
@@ -172,7 +173,7 @@ func (s scene) drivers(ctx context.Context, r *bench.Run, sites []site, rec *rec
 
 // run lets the scene's events happen and takes down what is seen.
 func (s scene) run(ctx context.Context, lab *netlab.Lab, bottleneck *netlab.Direction, drivers []driver, rec *record, w *witness) error {
-	if !bench.Pause(ctx, settle) { // what opening the links left in the queues
+	if !pause.For(ctx, settle) { // what opening the links left in the queues
 		return ctx.Err()
 	}
 	if err := lab.Mark(); err != nil {
@@ -216,7 +217,7 @@ func (s scene) run(ctx context.Context, lab *netlab.Lab, bottleneck *netlab.Dire
 		if err != nil {
 			return err
 		}
-		if !bench.Pause(ctx, time.Duration(n+1)*step-time.Since(rec.begun)) {
+		if !pause.For(ctx, time.Duration(n+1)*step-time.Since(rec.begun)) {
 			return ctx.Err()
 		}
 	}

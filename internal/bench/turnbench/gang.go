@@ -16,7 +16,7 @@ import (
 	"golang.org/x/net/ipv4"
 
 	"github.com/leeway-video/leeway/internal/access"
-	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/turnd"
 )
 
@@ -130,7 +130,7 @@ func (g *gang) send(ctx context.Context, size, perSecond int, long time.Duration
 		return t, err
 	}
 	t.Seconds = time.Since(began).Seconds()
-	for last := int64(-1); last != g.back.Load() && bench.Pause(ctx, quiet); {
+	for last := int64(-1); last != g.back.Load() && pause.For(ctx, quiet); {
 		if last = g.back.Load(); last-back == g.sent-sent {
 			break
 		}

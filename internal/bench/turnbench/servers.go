@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 // patience bounds how long a server may take to come up and to end.
@@ -116,7 +117,7 @@ func launch(ctx context.Context, r *bench.Run, name, core string, environ []stri
 			return nil, fmt.Errorf("%s ended at once", name)
 		default:
 		}
-		if time.Now().After(deadline) || !bench.Pause(ctx, 50*time.Millisecond) {
+		if time.Now().After(deadline) || !pause.For(ctx, 50*time.Millisecond) {
 			return nil, errors.Join(fmt.Errorf("%s does not come up: %w", name, err), s.stop())
 		}
 	}

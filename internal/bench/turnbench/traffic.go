@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 // late is below which part of their pace clients are too late for a claim.
@@ -96,7 +97,7 @@ func (c traffic) measure(ctx context.Context, r *bench.Run, start starter) (m me
 		return m, err
 	}
 	m.seconds = time.Since(began).Seconds()
-	bench.Pause(ctx, 200*time.Millisecond) // what is on its way
+	pause.For(ctx, 200*time.Millisecond) // what is on its way
 	after, err := bench.CPU(server.pid)
 	if err != nil {
 		return m, err
