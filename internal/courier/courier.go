@@ -158,9 +158,13 @@ func (c *Courier[Out, In]) step(now time.Time) (busy bool) {
 		busy = busy || o.Waiting() > 0
 	}
 	for from, i := range c.in {
-		if i.owed && connected {
+		switch {
+		case i.owed && connected:
 			acks[from], i.owed = i.Next(), false
+		case now.Sub(i.at) > cluster.GiveUp: // and so has the sender
+			i.owed = false
 		}
+		busy = busy || i.owed
 	}
 	c.mu.Unlock()
 	for to, next := range acks {

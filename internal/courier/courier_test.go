@@ -19,6 +19,8 @@ type pair struct {
 	mu     sync.Mutex
 	cut    bool // nothing passes, and both know it
 	lose   int  // so many of the next messages
+	alone  bool // b is off the bus, and a does not know
+	looks  int  // of b at the bus
 	dead   bool // neither believes that the other lives
 	got    []int
 	lost   []int
@@ -39,7 +41,12 @@ func (p *pair) replica(self signal.ID, other func() *Courier[int, int]) *Courier
 	return New[int, int](Config[int]{
 		Self: self, Now: time.Now,
 		Connected: func() (up bool) {
-			p.set(func() { up = !p.cut })
+			p.set(func() {
+				up = !p.cut && !(p.alone && self == idB)
+				if self == idB {
+					p.looks++
+				}
+			})
 			return up
 		},
 		Lives: func(signal.ID) (lives bool) {
@@ -49,7 +56,7 @@ func (p *pair) replica(self signal.ID, other func() *Courier[int, int]) *Courier
 		Say: func(_ signal.ID, m int, at *bus.Stream) {
 			passes := false
 			p.set(func() {
-				if passes = p.lose == 0; !passes {
+				if passes = p.lose == 0 && !p.alone; p.lose > 0 {
 					p.lose--
 				}
 			})
@@ -119,6 +126,33 @@ func TestWhatCannotBeSaidIsGivenUp(t *testing.T) {
 		after(6*time.Second, func() {
 			if !slices.Equal(p.got, []int{1}) || !slices.Equal(p.lost, []int{2}) {
 				t.Errorf("came %v, lost %v", p.got, p.lost)
+			}
+		})
+	})
+}
+
+// TestWhatArrivedIsNotGivenUp: who is back on the bus says what it has, for nobody may say it again before it is given up.
+func TestWhatArrivedIsNotGivenUp(t *testing.T) {
+	between(t, func(p *pair, after func(time.Duration, func())) {
+		p.a.Send(idB, 1)
+		p.set(func() { p.alone = true })
+		after(4700*time.Millisecond, func() { p.alone = false })
+		after(time.Minute, func() {
+			if !slices.Equal(p.got, []int{1}) || len(p.lost) > 0 {
+				t.Errorf("came %v, lost %v", p.got, p.lost)
+			}
+		})
+	})
+}
+
+func TestNobodyWaitsForAnAcknowledgementLongerThanTheSender(t *testing.T) {
+	between(t, func(p *pair, after func(time.Duration, func())) {
+		p.a.Send(idB, 1)
+		p.set(func() { p.alone = true })
+		after(10*time.Second, func() { p.looks = 0 })
+		after(time.Minute, func() {
+			if p.looks > 0 {
+				t.Errorf("%d looks for something to do", p.looks)
 			}
 		})
 	})
