@@ -49,7 +49,7 @@ var owners = []struct {
 	{"github.com/pion/", []string{"rtclink", "turnd"}, "pion's types inside a service would make its transport impossible to exchange or to simulate"},
 	{"github.com/gorilla/websocket", []string{"wsconn"}, "socket handling (limits, deadlines, slow readers) has one place to be right in"},
 	{"github.com/nats-io/", []string{"natsbus"}, "services know a Bus port; NATS is how it is carried"},
-	{"github.com/pires/go-proxyproto", []string{"wire/proxy"}, "what a balancer says is bounded and read to the byte in one place, for whatever a connection carries then"},
+	{"github.com/pires/go-proxyproto", []string{"wire/proxy", "testkit"}, "what a balancer says is bounded and read to the byte in one place, for whatever a connection carries then"},
 	{"github.com/golang-jwt/", []string{"jwtauth"}, "which algorithms and headers are taken has one place to be right in"},
 	{"github.com/prometheus/", []string{"promreg"}, "services define metrics as data, so that the page in spec/ can be compared with them"},
 	{"github.com/vishvananda/", []string{"netlab"}, "namespaces and devices have one place to be made and removed in"},

@@ -10,29 +10,10 @@ import (
 
 	"github.com/pion/stun/v4"
 	"github.com/pion/turn/v5"
-	"github.com/pires/go-proxyproto"
 
 	"github.com/leeway-video/leeway/internal/relay"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
-
-// header is what a balancer writes for a client; for none it speaks for itself.
-func header(t *testing.T, version byte, client string) []byte {
-	t.Helper()
-	h := &proxyproto.Header{Version: 2, Command: proxyproto.LOCAL, TransportProtocol: proxyproto.UNSPEC}
-	if client != "" {
-		from := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(client))
-		to := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 80), Port: 3478}
-		if from.IP.To4() == nil {
-			to.IP = net.ParseIP("2001:db8::80")
-		}
-		h = proxyproto.HeaderProxyFromAddrs(version, from, to)
-	}
-	b, err := h.Format()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 // behind lets loopback be a balancer.
 func behind(c *Config, r *relay.Config) {
@@ -91,12 +72,12 @@ func TestABalancerSaysWhoseAConnectionIs(t *testing.T) {
 	for _, transport := range []string{"tcp", "tls"} {
 		for _, version := range []byte{1, 2} {
 			for _, client := range []string{"203.0.113.5:4711", "[2001:db9::7]:4711"} {
-				if got := mapped(t, w.through(transport, header(t, version, client))); got != client {
+				if got := mapped(t, w.through(transport, testkit.Introduction(t, version, client))); got != client {
 					t.Errorf("%s, version %d: %q is seen, want %s", transport, version, got, client)
 				}
 			}
 		}
-		own := w.through(transport, header(t, 2, ""))
+		own := w.through(transport, testkit.Introduction(t, 2, ""))
 		if got := mapped(t, own); got != own.LocalAddr().String() {
 			t.Errorf("%s: the balancer's own connection is %q's", transport, got)
 		}
@@ -110,7 +91,7 @@ func TestABalancersClientIsRelayed(t *testing.T) {
 	for _, transport := range []string{"tcp", "tls"} {
 		username, password := w.secret.Mint("demo", transport, time.Now().Add(time.Minute))
 		c, err := turn.NewClient(&turn.ClientConfig{
-			TURNServerAddr: w.Addr().String(), Conn: turn.NewSTUNConn(w.through(transport, header(t, 2, "203.0.113.5:4711"))),
+			TURNServerAddr: w.Addr().String(), Conn: turn.NewSTUNConn(w.through(transport, testkit.Introduction(t, 2, "203.0.113.5:4711"))),
 			Username: username, Password: password, LoggerFactory: silence{},
 		})
 		if err != nil {
@@ -160,7 +141,7 @@ func TestNobodyElseSaysWhoseAConnectionIs(t *testing.T) {
 	})
 	for _, transport := range []string{"tcp", "tls"} {
 		for _, version := range []byte{1, 2} {
-			if got := mapped(t, w.through(transport, header(t, version, "203.0.113.5:4711"))); got != "" {
+			if got := mapped(t, w.through(transport, testkit.Introduction(t, version, "203.0.113.5:4711"))); got != "" {
 				t.Errorf("%s, version %d: served as %s", transport, version, got)
 			}
 		}
@@ -173,7 +154,7 @@ func TestNobodyElseSaysWhoseAConnectionIs(t *testing.T) {
 func TestABalancerThatDoesNotSayIsRefused(t *testing.T) {
 	w := newWorld(t, behind)
 	request := stun.MustBuild(stun.TransactionID, stun.BindingRequest).Raw
-	broken := header(t, 2, "203.0.113.5:4711")
+	broken := testkit.Introduction(t, 2, "203.0.113.5:4711")
 	broken[13] = 0xff // of no family that there is
 	refused := 0
 	for name, said := range map[string][]byte{
@@ -209,15 +190,15 @@ func TestBudgetsAreOfWhomABalancerSpeaksFor(t *testing.T) {
 		behind(c, r)
 		r.MaxPerAddress = 1
 	})
-	held := w.through("tcp", header(t, 2, "[2001:db9::7]:1"))
+	held := w.through("tcp", testkit.Introduction(t, 2, "[2001:db9::7]:1"))
 	if mapped(t, held) == "" {
 		t.Fatal("the first is not served")
 	}
-	if got := mapped(t, w.through("tls", header(t, 2, "[2001:db9::8]:1"))); got != "" { // of the same /64
+	if got := mapped(t, w.through("tls", testkit.Introduction(t, 2, "[2001:db9::8]:1"))); got != "" { // of the same /64
 		t.Errorf("a second of one network is served, as %s", got)
 	}
 	for _, other := range []string{"203.0.113.5:1", "203.0.113.6:1", "203.0.113.7:1"} {
-		if got := mapped(t, w.through("tcp", header(t, 1, other))); got != other {
+		if got := mapped(t, w.through("tcp", testkit.Introduction(t, 1, other))); got != other {
 			t.Errorf("%q is seen, want %s", got, other)
 		}
 	}
@@ -229,7 +210,7 @@ func TestBudgetsAreOfWhomABalancerSpeaksFor(t *testing.T) {
 func TestCloseDoesNotWaitForABalancer(t *testing.T) {
 	w := newWorld(t, behind)
 	w.through("tls", []byte("PROXY TCP4"))
-	w.through("tcp", header(t, 2, "203.0.113.5:1"))
+	w.through("tcp", testkit.Introduction(t, 2, "203.0.113.5:1"))
 	if err := w.Close(); err != nil {
 		t.Error(err)
 	}

@@ -10,31 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pires/go-proxyproto"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
-
-// introduction is what a balancer writes for a client.
-func introduction(t testing.TB, version byte, client string) []byte {
-	t.Helper()
-	from := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(client))
-	to := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 80), Port: 443}
-	if from.IP.To4() == nil {
-		to.IP = net.ParseIP("2001:db8::80")
-	}
-	b, err := proxyproto.HeaderProxyFromAddrs(version, from, to).Format()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func local(t testing.TB) []byte {
-	b, err := (&proxyproto.Header{Version: 2, Command: proxyproto.LOCAL, TransportProtocol: proxyproto.UNSPEC}).Format()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 // whose answers with the address that a request came from.
 var whose = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, r.RemoteAddr) })
@@ -60,7 +37,7 @@ func TestABalancerSaysWhoseAConnectionIs(t *testing.T) {
 		for _, version := range []byte{1, 2} {
 			for _, client := range []string{"203.0.113.5:4711", "[2001:db9::7]:4711"} {
 				c := connect(t, address)
-				if _, err := c.Write(introduction(t, version, client)); err != nil {
+				if _, err := c.Write(testkit.Introduction(t, version, client)); err != nil {
 					t.Fatal(err)
 				}
 				if secure {
@@ -73,7 +50,7 @@ func TestABalancerSaysWhoseAConnectionIs(t *testing.T) {
 		}
 		c := connect(t, address)
 		own := c.LocalAddr().String()
-		_, _ = c.Write(local(t))
+		_, _ = c.Write(testkit.Introduction(t, 2, ""))
 		if secure {
 			c = tls.Client(c, &tls.Config{InsecureSkipVerify: true})
 		}
@@ -91,7 +68,7 @@ func TestNobodyElseSaysWhoseAConnectionIs(t *testing.T) {
 		Knock:      func(a netip.Addr) bool { knocks <- a; return true },
 	}, whose, false)
 	c := connect(t, address)
-	_, _ = c.Write(introduction(t, 1, "203.0.113.5:4711"))
+	_, _ = c.Write(testkit.Introduction(t, 1, "203.0.113.5:4711"))
 	_, _ = io.WriteString(c, "GET / HTTP/1.0\r\n\r\n")
 	b, _ := io.ReadAll(c)
 	if !strings.Contains(string(b), " 400 ") {
@@ -125,19 +102,19 @@ func TestBudgetsAreOfWhomABalancerSpeaksFor(t *testing.T) {
 		Entered: func(a netip.Addr) { entered <- a },
 	}, whose, false)
 	c := connect(t, address)
-	_, _ = c.Write(append(introduction(t, 2, "203.0.113.5:1"), "GET / HTTP/1.1\r\n"...))
+	_, _ = c.Write(append(testkit.Introduction(t, 2, "203.0.113.5:1"), "GET / HTTP/1.1\r\n"...))
 	if !ended(t, c) || receive(t, refused) != "rate" {
 		t.Error("an address without budget was let in")
 	}
 	// Silent ones of one house, whatever networks of it they come from: one of three is refused. Others are not.
 	for _, from := range []string{"[2001:db8:1:1::1]:1", "[2001:db8:1:2::1]:1", "[2001:db8:1:3::1]:1"} {
-		_, _ = connect(t, address).Write(introduction(t, 2, from))
+		_, _ = connect(t, address).Write(testkit.Introduction(t, 2, from))
 	}
 	if receive(t, refused) != "half-open" {
 		t.Error("a third was let in")
 	}
 	c = connect(t, address)
-	_, _ = c.Write(introduction(t, 2, "198.51.100.1:1"))
+	_, _ = c.Write(testkit.Introduction(t, 2, "198.51.100.1:1"))
 	if got := ask(t, c); got != "198.51.100.1:1" {
 		t.Errorf("a request of %s", got)
 	}
@@ -155,10 +132,10 @@ func TestABalancersTrustedProxyIsOne(t *testing.T) {
 	}, whose, false)
 	for range 3 {
 		c := connect(t, address)
-		_, _ = c.Write(introduction(t, 1, "10.0.0.1:99"))
+		_, _ = c.Write(testkit.Introduction(t, 1, "10.0.0.1:99"))
 	}
 	c := connect(t, address)
-	_, _ = c.Write(introduction(t, 1, "10.0.0.1:99"))
+	_, _ = c.Write(testkit.Introduction(t, 1, "10.0.0.1:99"))
 	if got := ask(t, c); got != "10.0.0.1:99" {
 		t.Errorf("a request of %s", got)
 	}

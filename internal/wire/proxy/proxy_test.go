@@ -6,56 +6,28 @@ import (
 	"errors"
 	"io"
 	"net"
-	"net/netip"
 	"strings"
 	"testing"
 
 	"github.com/pires/go-proxyproto"
+
+	"github.com/leeway-video/leeway/internal/testkit"
 )
-
-// header is what a balancer writes for a client.
-func header(t testing.TB, version byte, client string, tlvs ...proxyproto.TLV) []byte {
-	t.Helper()
-	from := net.TCPAddrFromAddrPort(netip.MustParseAddrPort(client))
-	to := &net.TCPAddr{IP: net.IPv4(192, 0, 2, 80), Port: 443}
-	if from.IP.To4() == nil {
-		to.IP = net.ParseIP("2001:db8::80")
-	}
-	h := proxyproto.HeaderProxyFromAddrs(version, from, to)
-	if len(tlvs) > 0 {
-		if err := h.SetTLVs(tlvs); err != nil {
-			t.Fatal(err)
-		}
-	}
-	b, err := h.Format()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func local(t testing.TB) []byte {
-	b, err := (&proxyproto.Header{Version: 2, Command: proxyproto.LOCAL, TransportProtocol: proxyproto.UNSPEC}).Format()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
 
 func TestHeadersAreReadToTheByte(t *testing.T) {
 	for name, c := range map[string]struct {
 		header []byte
 		want   string
 	}{
-		"version 1":               {header(t, 1, "203.0.113.5:4711"), "203.0.113.5:4711"},
-		"version 1, IPv6":         {header(t, 1, "[2001:db9::7]:4711"), "[2001:db9::7]:4711"},
+		"version 1":               {testkit.Introduction(t, 1, "203.0.113.5:4711"), "203.0.113.5:4711"},
+		"version 1, IPv6":         {testkit.Introduction(t, 1, "[2001:db9::7]:4711"), "[2001:db9::7]:4711"},
 		"version 1, unknown":      {[]byte("PROXY UNKNOWN\r\n"), "invalid AddrPort"},
 		"version 1, unknown, all": {[]byte("PROXY UNKNOWN ffff:f::1 ffff:f::2 65535 65535\r\n"), "invalid AddrPort"},
-		"version 2":               {header(t, 2, "203.0.113.5:4711"), "203.0.113.5:4711"},
-		"version 2, IPv6":         {header(t, 2, "[2001:db9::7]:4711"), "[2001:db9::7]:4711"},
-		"version 2, more": {header(t, 2, "203.0.113.5:4711", proxyproto.TLV{Type: proxyproto.PP2_TYPE_UNIQUE_ID, Value: []byte("one of many")}),
+		"version 2":               {testkit.Introduction(t, 2, "203.0.113.5:4711"), "203.0.113.5:4711"},
+		"version 2, IPv6":         {testkit.Introduction(t, 2, "[2001:db9::7]:4711"), "[2001:db9::7]:4711"},
+		"version 2, more": {testkit.Introduction(t, 2, "203.0.113.5:4711", proxyproto.TLV{Type: proxyproto.PP2_TYPE_UNIQUE_ID, Value: []byte("one of many")}),
 			"203.0.113.5:4711"},
-		"version 2, its own": {local(t), "invalid AddrPort"},
+		"version 2, its own": {testkit.Introduction(t, 2, ""), "invalid AddrPort"},
 	} {
 		r := bytes.NewReader(append(c.header, "what follows"...))
 		got, err := Read(r)
@@ -67,7 +39,7 @@ func TestHeadersAreReadToTheByte(t *testing.T) {
 }
 
 func TestWhatIsNoHeader(t *testing.T) {
-	long := header(t, 2, "203.0.113.5:1")
+	long := testkit.Introduction(t, 2, "203.0.113.5:1")
 	binary.BigEndian.PutUint16(long[14:], maxV2+1)
 	unix, err := (&proxyproto.Header{
 		Version: 2, Command: proxyproto.PROXY, TransportProtocol: proxyproto.UnixStream,
@@ -90,7 +62,7 @@ func TestWhatIsNoHeader(t *testing.T) {
 		}
 	}
 	for _, version := range []byte{1, 2} {
-		if _, err := Read(bytes.NewReader(header(t, version, "203.0.113.5:4711")[:20])); !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
+		if _, err := Read(bytes.NewReader(testkit.Introduction(t, version, "203.0.113.5:4711")[:20])); !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 			t.Errorf("half of version %d: %v", version, err)
 		}
 	}
@@ -99,10 +71,10 @@ func TestWhatIsNoHeader(t *testing.T) {
 // FuzzRead: whatever a balancer says is somebody, nobody, or an error, and no more is read than that took.
 func FuzzRead(f *testing.F) {
 	for _, version := range []byte{1, 2} {
-		f.Add(header(f, version, "203.0.113.5:4711"))
-		f.Add(header(f, version, "[2001:db9::7]:4711"))
+		f.Add(testkit.Introduction(f, version, "203.0.113.5:4711"))
+		f.Add(testkit.Introduction(f, version, "[2001:db9::7]:4711"))
 	}
-	f.Add(local(f))
+	f.Add(testkit.Introduction(f, 2, ""))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		r := bytes.NewReader(append(bytes.Clone(b), "what follows"...))
 		client, err := Read(r)
