@@ -1,9 +1,11 @@
 // Writes docs/benchmarks.md from build/e2e.json, which `make e2e` leaves behind (the latest line of each test), and from
-// build/bench.jsonl, to which `leeway bench NAME --json >>build/bench.jsonl` was written (the latest line of each case).
+// build/bench.jsonl, to which `leeway bench NAME --json >>build/bench.jsonl` was written (the latest line of each case). Figures of those
+// cases that docs/operations.md has are written anew, too.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus, release, totalmem } from 'node:os';
 import { brotliCompressSync } from 'node:zlib';
+import { fill } from './sizing.mjs';
 
 const at = (path) => new URL(`../${path}`, import.meta.url);
 const latest = {};
@@ -102,6 +104,9 @@ if (existsSync(at('build/bench.jsonl'))) {
       ),
     );
   }
+  const sizing = at('docs/operations.md');
+  const missing = (row) => console.error(`docs/operations.md: no run of ${row} counts; what stands there stays`);
+  writeFileSync(sizing, fill(readFileSync(sizing, 'utf8'), cases, missing));
 }
 const built = (name) => readFileSync(at(`web/packages/leeway/dist/${name}`));
 const packed = (name) => brotliCompressSync(built(name)).length;
