@@ -12,6 +12,7 @@ export type Asker = 'viewer' | 'shaped' | 'seed' | 'hostile' | (typeof lines)[nu
 
 export interface Request {
   asker: Asker;
+  method: string;
   path: string;
   status: number;
   bytes: number;
@@ -45,6 +46,8 @@ export class Origin {
   readonly faults: Fault[] = [];
   /** Bodies that replace files, by path: a re-encoded file under the same URL. */
   readonly replaced = new Map<string, Buffer>();
+  /** What a port does to an answer whose usual headers are set; true: it has answered by itself. */
+  readonly manners = new Map<Asker, (request: IncomingMessage, response: ServerResponse, path: string) => boolean>();
   /** Pages and scripts, by path; they may set headers of their answer. */
   readonly pages = new Map<string, (url: URL, answer: ServerResponse) => string | Buffer>();
   private readonly servers = new Map<Asker, Server>();
@@ -96,10 +99,14 @@ export class Origin {
   private async serve(asker: Asker, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', this.url('/', asker));
     const path = decodeURIComponent(url.pathname);
-    const entry: Request = { asker, path, status: 0, bytes: 0, at: Date.now() };
+    const entry: Request = { asker, method: request.method ?? '', path, status: 0, bytes: 0, at: Date.now() };
     this.ledger.push(entry);
     response.setHeader('Access-Control-Allow-Origin', '*');
     response.setHeader('Timing-Allow-Origin', '*');
+    if (this.manners.get(asker)?.(request, response, path)) {
+      entry.status = response.statusCode;
+      return;
+    }
     const page = this.pages.get(path);
     if (page) {
       response.setHeader('Content-Type', types[extname(path)] ?? 'text/html; charset=utf-8');

@@ -21,6 +21,8 @@ export interface PageOptions {
   script?: string;
   /** Further attributes of the drop-in's tag. */
   attributes?: string;
+  /** A header that the player's requests carry by its own xhrSetup: each is asked for by a preflight. */
+  header?: string;
   /** Content security policy; every script of the page has the nonce `e2e` then. */
   policy?: string;
   /** Further headers of the page's answer. */
@@ -149,6 +151,7 @@ function play(options: PageOptions): void {
     maxBufferLength: buffer,
     maxMaxBufferLength: buffer,
     capLevelToPlayerSize: false,
+    ...(options.header && { xhrSetup: (xhr: XMLHttpRequest) => xhr.setRequestHeader(options.header!, '1') }),
   });
   page.__hls = hls;
   const played: Player['played'] = [];
