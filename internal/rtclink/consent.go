@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"net/netip"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -33,26 +35,45 @@ type consent struct {
 	port  atomic.Pointer[port]           // that packets go out by
 	to    atomic.Pointer[netip.AddrPort] // where to
 	heard atomic.Int64                   // when something came that is the other side's, Unix ns
-	relay atomic.Bool                    // the other side says that this is where its relay is
 	asked atomic.Pointer[question]       // this side's latest check, while it may be answered
+
+	mu     sync.Mutex
+	relays []netip.AddrPort // where the other side says that its relays are
 }
 
-// learn takes an address of the other side that is signaled late: the one that packets go to may turn out to be a relay's.
+// mostRelays is how many addresses of relays are kept of another side.
+const mostRelays = 8
+
+// learn takes an address of the other side, which may be signaled late: the one that packets go to, now or after the other
+// side has nominated another, may turn out to be a relay's.
 func (c *consent) learn(candidate ice.Candidate) {
 	addr, err := netip.ParseAddr(candidate.Address())
-	if err == nil && candidate.Type() == ice.CandidateTypeRelay && netip.AddrPortFrom(addr.Unmap(), uint16(candidate.Port())) == *c.to.Load() {
-		c.relay.Store(true)
+	if err != nil || candidate.Type() != ice.CandidateTypeRelay {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := netip.AddrPortFrom(addr.Unmap(), uint16(candidate.Port()))
+	if len(c.relays) < mostRelays && !slices.Contains(c.relays, at) {
+		c.relays = append(c.relays, at)
 	}
 }
 
-// chosen is the address of the other side in the agent's pair; none says that none is chosen yet, err that there is a
-// relay or a server's socket in it, which the agent has to keep up.
+// relayed says whether packets go to a relay of the other side.
+func (c *consent) relayed() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Contains(c.relays, *c.to.Load())
+}
+
+// chosen is the address of the other side in the agent's pair; none says that none is chosen yet, err that this side's half of
+// it is a relay or a server's socket, which the agent has to keep up. The other side's relay is the other side's to keep up.
 func chosen(a *ice.Agent) (to netip.AddrPort, none bool, err error) {
 	pair, err := a.GetSelectedCandidatePair()
 	if err != nil || pair == nil {
 		return netip.AddrPort{}, err == nil, err
 	}
-	if pair.Local.Type() != ice.CandidateTypeHost || pair.Remote.Type() == ice.CandidateTypeRelay {
+	if pair.Local.Type() != ice.CandidateTypeHost {
 		return netip.AddrPort{}, false, errServed
 	}
 	addr, err := netip.ParseAddr(pair.Remote.Address())
@@ -165,6 +186,10 @@ func (l *Link) settle() {
 	l.way.settled.Store(c)
 	l.agent.Store(nil)
 	l.way.agent.Store(nil)
+	known, _ := agent.GetRemoteCandidates() // those that are signaled from now on come to c
+	for _, candidate := range known {
+		c.learn(candidate)
+	}
 	_ = agent.GracefulClose()
 	l.after(checkAfter, l.mourn)
 }

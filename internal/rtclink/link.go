@@ -199,7 +199,7 @@ func (l *Link) Done() <-chan struct{} { return l.done }
 func (l *Link) Path() transfer.Path {
 	agent := l.agent.Load()
 	if agent == nil {
-		if l.way.settled.Load().relay.Load() {
+		if l.way.settled.Load().relayed() {
 			return transfer.Relay
 		}
 		return transfer.Direct

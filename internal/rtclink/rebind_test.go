@@ -133,6 +133,39 @@ func TestALinkOutlivesTheMappingOfItsNAT(t *testing.T) {
 	}
 }
 
+// The other side's relay is its own to keep up: a link that began by way of it is settled as any other, and goes where the
+// other side nominates, past the relay too.
+func TestALinkLeavesTheOtherSidesRelay(t *testing.T) {
+	leakCheck(t)
+	viewer, seed := listen(t, nil), listen(t, nil)
+	v, s := newEnd(), newEnd()
+	g := newGateway(t, seed)
+	g.between(v, s)
+	mapped := g.mapping.Load().LocalAddr().(*net.UDPAddr).Port
+	v.rewrite = func(string) (string, bool) {
+		return "candidate:1 1 udp 16777215 127.0.0.1 " + strconv.Itoa(mapped) + " typ relay raddr 192.0.2.1 rport 9", true
+	}
+	connect(t, viewer, seed, v, s)
+	settled(t, v.link)
+	settled(t, s.link)
+	if path := s.link.Path(); path != transfer.Relay {
+		t.Errorf("path %s, and the other side is at its relay", path)
+	}
+	g.rebind()
+	v.link.(*Link).Check()
+	v.link.SendControl([]byte("from behind"))
+	if m := wait(t, s.control, "what was said behind"); string(m) != "from behind" {
+		t.Errorf("%q", m)
+	}
+	s.link.SendControl([]byte("from outside"))
+	if m := wait(t, v.control, "what was said outside"); string(m) != "from outside" {
+		t.Errorf("%q", m)
+	}
+	if path := s.link.Path(); path != transfer.Direct {
+		t.Errorf("path %s, and the other side has left its relay", path)
+	}
+}
+
 // Who was not answered from an address does not go there, whatever came from it.
 func TestOnlyAnAnswerMovesALink(t *testing.T) {
 	m := testMux(t)
