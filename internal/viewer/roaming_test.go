@@ -113,6 +113,14 @@ func TestWhoIsToldThatItMovedIsLinkedAgainAtOnce(t *testing.T) {
 	}
 }
 
+// The machine may tell before anything has begun.
+func TestWhoMovesAsItBeginsPlays(t *testing.T) {
+	s := newScene(t, fourSeconds(5, 750_000))
+	s.viewer(fast, nil).Moved()
+	s.w.run(30 * time.Second)
+	s.check()
+}
+
 // Who has just offered is not heard again for two seconds, and waits for that.
 func TestWhoMovesRightAfterItCameIsLinkedAgain(t *testing.T) {
 	s := roaming(t)

@@ -190,7 +190,7 @@ func (v *Viewer) end(how string, err error) {
 func (v *Viewer) Seek(to time.Duration) { v.loop.Post(func() { v.player.seek(to) }) }
 
 // Moved tells that the machine has lost an address of its own: it is in another network now.
-func (v *Viewer) Moved() { v.loop.Post(v.title.moved) }
+func (v *Viewer) Moved() { v.loop.Post(func() { v.title.moved() }) }
 
 // Leave ends the playback as a viewer does who closes the page.
 func (v *Viewer) Leave() { v.loop.Post(func() { v.player.finish("left", nil) }) }
