@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -109,6 +110,27 @@ func TestATitleThatCannotBeGuessedWaitsForTheRules(t *testing.T) {
 		if got := title.guess(); got != want {
 			t.Errorf("%s: guessed %t, as %q", url, got, title.name)
 		}
+	}
+}
+
+// TestAGuessThatTheSiteDoesNotConfirmIsTakenBack: the join went out ahead, and the welcome says that the manifest is not the site's.
+func TestAGuessThatTheSiteDoesNotConfirmIsTakenBack(t *testing.T) {
+	s := newScene(t, fourSeconds(5, 750_000))
+	other := *s.film
+	var err error
+	if other.rules, err = site.New(site.Config{Name: "demo", Hosts: []string{"elsewhere.test"}}); err != nil {
+		t.Fatal(err)
+	}
+	s.tracker.film = &other
+	a := s.viewer(fast, func(c *Config) { c.ReadyOffers, c.JoinAfter = 2, -1 })
+	s.w.run(2 * time.Second)
+	if sum := a.now(); sum.Off != string(schedule.ByPolicy) || a.title.engine != nil || s.tracker.left != 1 || !slices.Equal(a.notices, []string{"bad-manifest"}) {
+		t.Errorf("off %q, engine %v, left %d times, notices %q", sum.Off, a.title.engine != nil, s.tracker.left, a.notices)
+	}
+	s.w.run(30 * time.Second)
+	s.check()
+	if n := len(a.title.links.entries); n != 0 {
+		t.Errorf("%d links of a swarm that it is not in", n)
 	}
 }
 

@@ -248,6 +248,9 @@ func (s *session) receive(text []byte) {
 	case *signal.Granted:
 		s.granted(m.TokenExpires)
 	case *signal.Joined:
+		if s.state != sessionReady {
+			return // nobody is joined before the welcome, whatever went out ahead of it
+		}
 		if j := s.settle(m.Request); j != nil {
 			j.then(m, nil)
 		}

@@ -213,3 +213,27 @@ func TestJoinsAreAnsweredOnce(t *testing.T) {
 		t.Errorf("%v, want %v", codes, want)
 	}
 }
+
+// TestNobodyIsJoinedBeforeTheWelcome: a join may go out ahead, its answer not come ahead.
+func TestNobodyIsJoinedBeforeTheWelcome(t *testing.T) {
+	p := newScript(func(*scripted, signal.Message) {})
+	p.w.run(time.Millisecond)
+	joined := 0
+	p.join(signal.Join{Title: "t", Manifest: "m", Role: "full", Ahead: true}, func(m *signal.Joined, e *signal.Error) {
+		if joined++; m == nil {
+			t.Errorf("the join failed: %v", e)
+		}
+	})
+	answer := &signal.Joined{Request: 1, Swarm: signal.ID{1}}
+	p.sockets[0].say(answer)
+	p.w.run(time.Second)
+	if joined > 0 {
+		t.Error("joined without a session")
+	}
+	greet(p.sockets[0], &signal.Hello{})
+	p.sockets[0].say(answer)
+	p.w.run(time.Second)
+	if joined != 1 {
+		t.Errorf("joined %d times", joined)
+	}
+}

@@ -150,6 +150,7 @@ func (t *title) welcome(m *signal.Welcome) {
 		t.name, err = t.rules.Title(t.key, t.cfg.Title)
 	}
 	if err != nil {
+		t.joins++ // the guess was wrong: the answer to a join that went out ahead is nobody's
 		t.leaveOut(schedule.ByPolicy, "bad-manifest", "the manifest has no name on the tracker's site: "+err.Error())
 		return
 	}
