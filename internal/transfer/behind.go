@@ -99,19 +99,21 @@ func (l *behind) requested(more, less int) {
 	}
 }
 
-// close ends it with its link.
+// close ends it with its link. The receiver asks the download, under its own lock, what a message is of, and the download asks
+// here for the demand: so its lock is not waited for under this one.
 func (l *behind) close() {
 	if l == nil {
 		return
 	}
 	l.mu.Lock()
-	defer l.mu.Unlock()
 	l.closed = true
-	if l.receiver != nil {
-		l.receiver.Close()
+	receiver, demand := l.receiver, l.demand
+	l.mu.Unlock()
+	if receiver != nil {
+		receiver.Close()
 	}
-	if l.demand != nil {
-		l.demand.Close()
+	if demand != nil {
+		demand.Close()
 	}
 }
 
