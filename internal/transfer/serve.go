@@ -105,17 +105,17 @@ func (u *Uploader) pick() (*Upload, time.Duration) {
 
 // step sends one message of a link's active request.
 func (u *Uploader) step(up *Upload) {
+	u.mu.Lock()
+	stop, drains := up.stop || up.closed, up.drains
+	u.mu.Unlock()
+	if stop { // before it takes of the budget
+		u.finish(up)
+		return
+	}
 	if up.sending.data == nil && !u.begin(up) {
 		return
 	}
 	q := &up.sending
-	u.mu.Lock()
-	stop, drains := up.stop || up.closed, up.drains
-	u.mu.Unlock()
-	if stop {
-		u.finish(up)
-		return
-	}
 	end := min(q.offset+up.size, len(q.data))
 	b, err := peer.Append(u.buf[:0], peer.Data{
 		Request: q.id, Offset: uint16(q.offset), SentAt: uint32(u.now().UnixMicro()), Payload: q.data[q.offset:end],

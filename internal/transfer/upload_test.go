@@ -281,6 +281,20 @@ func TestBudgetDelaysForAWhileThenRejects(t *testing.T) {
 	}
 }
 
+// TestWhatIsCanceledWhileItWaitsTakesNoBudget: what there is then is for the next request.
+func TestWhatIsCanceledWhileItWaitsTakesNoBudget(t *testing.T) {
+	b := newBench(nil)
+	b.p.left, b.p.wait = 0, 500*time.Millisecond
+	_ = b.up.Request(request(peer.Foreground, 1, 2))
+	b.work(10)
+	b.up.Cancel(peer.Cancel{IDs: []uint32{1}})
+	b.p.left, b.now = peer.PieceSize, b.now.Add(time.Second)
+	b.work(10)
+	if got := b.link.sentIDs(); !slices.Equal(got, []uint32{2}) || b.c.served != 1 || b.p.left != 0 {
+		t.Errorf("served %v, %d bytes of the budget are left, tally %+v", got, b.p.left, *b.c)
+	}
+}
+
 func TestWithdrawnSegmentsAreRejected(t *testing.T) {
 	b := newBench(nil)
 	_ = b.up.Request(peer.Request{Segment: peer.ID{1}, Requests: []peer.PieceRequest{{ID: 1}}})
