@@ -200,7 +200,7 @@ func TestTheFileRefersToTheEnvironment(t *testing.T) {
 // TestTheOverlaysConfigurations: what deploy/k8s gives the services is a configuration, once settings and secrets are there.
 func TestTheOverlaysConfigurations(t *testing.T) {
 	environ := []string{
-		"PUBLIC_HOST=192.0.2.1", "TRACKER_PORT=30443", "ORIGIN_PORT=30444", "SITE_HOST=video.example.com", "FETCH_BASE=https://origin.example.com",
+		"PUBLIC_HOST=192.0.2.1", "NODE_ADDRESS=192.0.2.1", "TRACKER_PORT=30443", "ORIGIN_PORT=30444", "SITE_HOST=video.example.com", "FETCH_BASE=https://origin.example.com",
 		"ACCESS=public", "PROXY_RANGE=10.244.0.0/16", "TURN_HOST=turn.example.com", "LEEWAY_TURN_SECRETS=" + strings.Repeat("s", 40),
 	}
 	for _, overlay := range []string{"dev", "production"} {

@@ -50,7 +50,7 @@ func TestDevBuildsOncePrepared(t *testing.T) {
 		t.Errorf("without prepare: %v", err)
 	}
 	at := overlay(t, "dev", map[string]string{
-		"settings.env": "PUBLIC_HOST=192.0.2.1\nTRACKER_PORT=30443\nORIGIN_PORT=30444\n", "secrets.env": secrets, "tls.crt": "x", "tls.key": "x",
+		"settings.env": "PUBLIC_HOST=192.0.2.1\nNODE_ADDRESS=192.0.2.1\nTRACKER_PORT=30443\nORIGIN_PORT=30444\n", "secrets.env": secrets, "tls.crt": "x", "tls.key": "x",
 	})
 	for _, dir := range []string{at, filepath.Join(at, "../../../../test/kube/two-nodes")} {
 		built, err := build(dir)
@@ -63,6 +63,9 @@ func TestDevBuildsOncePrepared(t *testing.T) {
 }
 
 var commented = regexp.MustCompile(`(?m)^#([A-Z_]+)=`)
+
+// registry is where settings.env has the image, once all is said.
+const registry = "registry.example.com/leeway"
 
 // filled is a settings.env in which everything that has to be said is said.
 func filled(settings string) string { return commented.ReplaceAllString(settings, "$1=") }
@@ -91,7 +94,11 @@ func TestProductionRefusesWhatIsNotSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	restricted(t, built)
+	for _, name := range restricted(t, built) {
+		if name != registry {
+			t.Errorf("an image is had from %s, not from where the settings say", name)
+		}
+	}
 	wellFormed(t, built)
 }
 
@@ -128,7 +135,8 @@ func edit(t *testing.T, file string, change func(string) string) {
 }
 
 // restricted checks every pod: nobody's user, nothing writable, no privilege, an image with a version, bounded memory.
-func restricted(t *testing.T, built resmap.ResMap) {
+// It lists our images' names.
+func restricted(t *testing.T, built resmap.ResMap) []string {
 	t.Helper()
 	source, err := os.ReadFile(filepath.Join(root, "internal/app/app.go"))
 	if err != nil {
@@ -136,6 +144,7 @@ func restricted(t *testing.T, built resmap.ResMap) {
 	}
 	own := string(regexp.MustCompile(`(?m)^const Version = "(.*)"`).FindSubmatch(source)[1])
 	pods := 0
+	var ours []string
 	for _, r := range built.Resources() {
 		if !slices.Contains([]string{"Deployment", "StatefulSet", "DaemonSet"}, r.GetKind()) {
 			continue
@@ -158,12 +167,16 @@ func restricted(t *testing.T, built resmap.ResMap) {
 			if !ok || tag == "latest" || name == "" {
 				t.Errorf("%s %s: image %s has no version", r.GetKind(), r.GetName(), image[1])
 			}
-			if strings.HasPrefix(name, "leewayvideo/") && tag != own {
-				t.Errorf("%s %s: image %s, and the binary is %s", r.GetKind(), r.GetName(), image[1], own)
+			if strings.HasPrefix(name, "leewayvideo/") || name == registry {
+				ours = append(ours, name)
+				if tag != own {
+					t.Errorf("%s %s: image %s, and the binary is %s", r.GetKind(), r.GetName(), image[1], own)
+				}
 			}
 		}
 	}
-	if pods < 4 {
-		t.Errorf("only %d workloads", pods)
+	if pods < 4 || len(ours) < 3 {
+		t.Errorf("only %d workloads, of which ours are %v", pods, ours)
 	}
+	return ours
 }
