@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/bench/pairing"
 	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -22,21 +22,18 @@ import (
 type side struct {
 	offers bool
 	host   *rtclink.Host
+	links  *pairing.Links[*link]
 	say    func(message)
 	stop   context.CancelFunc
 	wg     sync.WaitGroup
-
-	mu    sync.Mutex
-	links map[int]*link // guarded by mu
 }
 
 // message is what the sides and the parent tell each other.
 type message struct {
-	Type        string                `json:"type"` // begin, signal, ready, usage
-	Link        int                   `json:"link,omitempty"`
-	Description *transfer.Description `json:"description,omitempty"`
-	Candidate   *transfer.Candidate   `json:"candidate,omitempty"`
-	Usage       *usage                `json:"usage,omitempty"`
+	Type   string          `json:"type"` // begin, signal, ready, usage
+	Link   int             `json:"link,omitempty"`
+	Signal *pairing.Signal `json:"signal,omitempty"`
+	Usage  *usage          `json:"usage,omitempty"`
 }
 
 // usage is what a side costs at one moment.
@@ -52,7 +49,8 @@ func newSide(offers bool, say func(message)) (*side, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &side{offers: offers, host: host, say: say, stop: cancel, links: map[int]*link{}}
+	s := &side{offers: offers, host: host, say: say, stop: cancel}
+	s.links = pairing.New(host, func(n int, m pairing.Signal) { say(message{Type: "signal", Link: n, Signal: &m}) }, func() *link { return &link{side: s} })
 	s.wg.Go(func() { s.tick(ctx) })
 	return s, nil
 }
@@ -67,62 +65,10 @@ func (s *side) tick(ctx context.Context) {
 			return
 		case <-every.C:
 		}
-		s.mu.Lock()
-		for _, l := range s.links {
-			if l.session != nil {
-				l.session.Tick()
-			}
+		for l := range s.links.All() {
+			l.session.Tick()
 		}
-		s.mu.Unlock()
 	}
-}
-
-// begin makes an offer.
-func (s *side) begin(id int) error {
-	l := &link{side: s, id: id, held: true}
-	offered, offer, err := s.host.Offer(l)
-	if err != nil {
-		return err
-	}
-	l.offered = offered
-	s.add(l, offered)
-	s.say(message{Type: "signal", Link: id, Description: &offer})
-	l.release()
-	return nil
-}
-
-func (s *side) add(l *link, t transfer.Link) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	l.transport = t
-	hello := peer.Hello{MinVersion: 1, MaxVersion: peer.Version, MaxRequests: 1}
-	l.session = transfer.NewSession(t, hello, peer.ID{}, l, time.Now)
-	s.links[l.id] = l
-}
-
-// handle takes a signal of the other side.
-func (s *side) handle(m message) error {
-	s.mu.Lock()
-	l := s.links[m.Link]
-	s.mu.Unlock()
-	switch {
-	case m.Description == nil && l != nil:
-		_ = l.transport.AddCandidate(*m.Candidate)
-		return nil
-	case m.Description == nil:
-		return fmt.Errorf("link %d: a candidate before the offer", m.Link)
-	case l != nil:
-		return l.offered.Accept(*m.Description)
-	}
-	l = &link{side: s, id: m.Link, held: true}
-	t, answer, err := s.host.Answer(*m.Description, l)
-	if err != nil {
-		return err
-	}
-	s.add(l, t)
-	s.say(message{Type: "signal", Link: m.Link, Description: &answer})
-	l.release()
-	return nil
 }
 
 // shrinkings is how many collections a goroutine's stack needs to shrink to what it uses: each halves it. An idle
@@ -146,46 +92,19 @@ func (s *side) close() error {
 
 // link is one end of a link that does nothing.
 type link struct {
+	pairing.Base
 	side    *side
-	id      int
-	offered *rtclink.Link
-
-	transport transfer.Link     // guarded by side.mu until it is added
-	session   *transfer.Session // guarded by side.mu until it is added
-
-	mu      sync.Mutex
-	held    bool                 // guarded by mu: the description is not out yet
-	waiting []transfer.Candidate // guarded by mu
+	session *transfer.Session
 }
 
-func (l *link) release() {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.held = false
-	for _, c := range l.waiting {
-		l.side.say(message{Type: "signal", Link: l.id, Candidate: &c})
-	}
-	l.waiting = nil
+// Made implements pairing.End.
+func (l *link) Made() {
+	hello := peer.Hello{MinVersion: 1, MaxVersion: peer.Version, MaxRequests: 1}
+	l.session = transfer.NewSession(l.Link, hello, peer.ID{}, l, time.Now)
 }
 
-// Candidate implements transfer.LinkEvents.
-func (l *link) Candidate(c transfer.Candidate) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.held {
-		l.waiting = append(l.waiting, c)
-		return
-	}
-	l.side.say(message{Type: "signal", Link: l.id, Candidate: &c})
-}
-
-// Open implements transfer.LinkEvents.
-func (l *link) Open() {
-	l.side.mu.Lock()
-	session := l.session
-	l.side.mu.Unlock()
-	session.Open()
-}
+// Opened implements pairing.End.
+func (l *link) Opened() { l.session.Open() }
 
 // Control implements transfer.LinkEvents.
 func (l *link) Control(b []byte) { l.session.Control(b) }
@@ -198,12 +117,12 @@ func (l *link) Drain() {}
 
 // Closed implements transfer.LinkEvents.
 func (l *link) Closed(reason peer.CloseReason) {
-	l.side.say(message{Type: "closed", Link: l.id})
+	l.side.say(message{Type: "closed", Link: l.Number})
 }
 
 // Ready implements transfer.Handler.
 func (l *link) Ready(peer.Hello) error {
-	l.side.say(message{Type: "ready", Link: l.id})
+	l.side.say(message{Type: "ready", Link: l.Number})
 	return nil
 }
 
@@ -227,9 +146,9 @@ func role(offers bool) bench.Role {
 			}
 			switch m.Type {
 			case "begin":
-				err = s.begin(m.Link)
+				err = s.links.Begin(m.Link)
 			case "signal":
-				err = s.handle(m)
+				err = s.links.Handle(m.Link, *m.Signal)
 			case "usage":
 				u := s.usage()
 				err = out.Write(message{Type: "usage", Usage: &u})

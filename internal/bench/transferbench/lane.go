@@ -81,9 +81,9 @@ func (s *linkStack) lay() {
 
 // lay has one link carry it.
 func (e *linkEnd) lay() {
-	if wire, ok := e.transport.(background.Link); ok && e.stack.requester != nil {
+	if e.stack.requester != nil {
 		e.session.Lane = laneEnd{e}
-		e.download.Background(wire, e.stack.requester, nil)
+		e.download.Background(e.Link, e.stack.requester, nil)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/background"
+	"github.com/leeway-video/leeway/internal/bench/pairing"
 	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -23,23 +24,19 @@ const askAtOnce = 16
 // them as a viewer does.
 type linkStack struct {
 	host
+	*pairing.Links[*linkEnd]
 	rtc      *rtclink.Host
 	content  *content
 	uploader *transfer.Uploader
 	stop     context.CancelFunc
 	wg       sync.WaitGroup
 
-	mu    sync.Mutex
-	links map[int]*linkEnd // guarded by mu
-
 	requester *background.Requester // of the background lane; nil: all is foreground
 }
 
 func newLinkStack(h host) (*linkStack, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	s := &linkStack{
-		host: h, content: newContent(), uploader: transfer.NewUploader(time.Now), stop: cancel, links: map[int]*linkEnd{},
-	}
+	s := &linkStack{host: h, content: newContent(), uploader: transfer.NewUploader(time.Now), stop: cancel}
 	cfg := rtclink.Config{
 		Listen: net.JoinHostPort(h.setup.Addr, "0"), Loopback: true, SocketPerLink: !h.setup.Send,
 		InFlight: h.setup.InFlight, Plan: peer.Plan{V: 1, Data: h.setup.Channels, Message: h.setup.Message},
@@ -50,57 +47,21 @@ func newLinkStack(h host) (*linkStack, error) {
 		cancel()
 		return nil, err
 	}
+	s.Links = pairing.New(s.rtc, func(link int, m pairing.Signal) {
+		s.signal(link, signal{Description: m.Description, Candidate: m.Candidate})
+	}, func() *linkEnd { return &linkEnd{stack: s} })
 	s.wg.Go(func() { s.uploader.Run(ctx) })
 	return s, nil
 }
 
-func (s *linkStack) begin(link int) error {
-	e := &linkEnd{stack: s, link: link, hold: true}
-	l, offer, err := s.rtc.Offer(e)
-	if err != nil {
-		return err
-	}
-	e.attach(l, l)
-	s.mu.Lock()
-	s.links[link] = e
-	s.mu.Unlock()
-	s.signal(link, signal{Description: &offer})
-	e.release()
-	return nil
-}
+func (s *linkStack) begin(link int) error { return s.Begin(link) }
 
 func (s *linkStack) handle(link int, m signal) error {
-	s.mu.Lock()
-	e := s.links[link]
-	s.mu.Unlock()
-	switch {
-	case m.Candidate != nil && e != nil:
-		_ = e.transport.AddCandidate(*m.Candidate)
-		return nil
-	case m.Description == nil:
-		return fmt.Errorf("link %d: a signal before the offer", link)
-	case e != nil:
-		return e.offered.Accept(*m.Description)
-	}
-	e = &linkEnd{stack: s, link: link, hold: true}
-	l, answer, err := s.rtc.Answer(*m.Description, e)
-	if err != nil {
-		return err
-	}
-	e.attach(l, nil)
-	s.mu.Lock()
-	s.links[link] = e
-	s.mu.Unlock()
-	s.signal(link, signal{Description: &answer})
-	e.release()
-	return nil
+	return s.Handle(link, pairing.Signal{Description: m.Description, Candidate: m.Candidate})
 }
 
 func (s *linkStack) start(link int) {
-	s.mu.Lock()
-	e := s.links[link]
-	s.mu.Unlock()
-	if !s.setup.Send {
+	if e, ok := s.Get(link); ok && !s.setup.Send {
 		e.ask(outstanding)
 	}
 }
@@ -118,26 +79,22 @@ func (s *linkStack) close() error {
 
 // linkEnd is one end of one link.
 type linkEnd struct {
-	stack     *linkStack
-	link      int
-	transport transfer.Link
-	offered   *rtclink.Link // the offerer's
-	session   *transfer.Session
-	upload    *transfer.Upload
-	download  *transfer.Download
-	target    *transfer.Target
+	pairing.Base
+	stack    *linkStack
+	session  *transfer.Session
+	upload   *transfer.Upload
+	download *transfer.Download
+	target   *transfer.Target
 
-	mu      sync.Mutex
-	hold    bool                 // guarded by mu: the description is not out yet
-	waiting []transfer.Candidate // guarded by mu
-	next    int                  // guarded by mu: piece to ask for
-	owed    int                  // guarded by mu: pieces to ask for again
+	mu   sync.Mutex
+	next int // guarded by mu: piece to ask for
+	owed int // guarded by mu: pieces to ask for again
 }
 
-func (e *linkEnd) attach(l transfer.Link, offered *rtclink.Link) {
-	e.transport, e.offered = l, offered
+// Made implements pairing.End.
+func (e *linkEnd) Made() {
 	hello := peer.Hello{MinVersion: 1, MaxVersion: peer.Version, MaxRequests: outstanding}
-	e.session = transfer.NewSession(l, hello, peer.ID{}, e, time.Now)
+	e.session = transfer.NewSession(e.Link, hello, peer.ID{}, e, time.Now)
 	e.download = transfer.NewDownload(e.session.Send, time.Now, e)
 	e.lay()
 	e.target = &transfer.Target{Segment: peer.ID{1}, Length: peer.MaxSegment, Digests: e.stack.content.digests}
@@ -176,35 +133,15 @@ func (e *linkEnd) ask(n int) {
 	e.download.Request(e.target, e.stack.lane(), "bench", pieces...)
 }
 
-// Candidate implements transfer.LinkEvents.
-func (e *linkEnd) Candidate(c transfer.Candidate) {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	if e.hold {
-		e.waiting = append(e.waiting, c)
-		return
-	}
-	e.stack.signal(e.link, signal{Candidate: &c})
-}
-
-func (e *linkEnd) release() {
-	e.mu.Lock()
-	defer e.mu.Unlock()
-	e.hold = false
-	for _, c := range e.waiting {
-		e.stack.signal(e.link, signal{Candidate: &c})
-	}
-}
-
-// Open implements transfer.LinkEvents.
-func (e *linkEnd) Open() {
+// Opened implements pairing.End.
+func (e *linkEnd) Opened() {
 	e.mu.Lock()
 	e.upload = e.stack.uploader.Add(transfer.UploadConfig{
-		Link: e.transport, Send: e.session.Send, Pieces: e.stack.content, Budget: unlimited{}, Observer: unobserved{},
+		Link: e.Link, Send: e.session.Send, Pieces: e.stack.content, Budget: unlimited{}, Observer: unobserved{},
 		MaxRequests: outstanding, Background: e.stack.lane() == peer.Background,
 	})
-	if wire, ok := e.transport.(background.Link); ok && e.stack.lane() == peer.Background {
-		e.upload.Acknowledged(wire)
+	if e.stack.lane() == peer.Background {
+		e.upload.Acknowledged(e.Link)
 	}
 	e.mu.Unlock()
 	e.session.Open()
@@ -224,7 +161,7 @@ func (e *linkEnd) Closed(peer.CloseReason) {}
 
 // Ready implements transfer.Handler.
 func (e *linkEnd) Ready(peer.Hello) error {
-	e.stack.open(e.link)
+	e.stack.open(e.Number)
 	return nil
 }
 

@@ -58,7 +58,7 @@ func newBackgroundLane(s *linkStack) *backgroundLane {
 func (l *backgroundLane) add(e *linkEnd) {
 	if l.sender != nil {
 		s := &source{}
-		lane := l.sender.Add(e.transport, s, 0)
+		lane := l.sender.Add(e.Link, s, 0)
 		l.mu.Lock()
 		l.lanes[e], l.owed[e] = lane, s
 		l.mu.Unlock()
@@ -68,7 +68,7 @@ func (l *backgroundLane) add(e *linkEnd) {
 	if l.requester != nil {
 		h.demand = l.requester.Add(0)
 	}
-	h.receiver = background.NewReceiver(e.transport, h.demand, time.Now)
+	h.receiver = background.NewReceiver(e.Link, h.demand, time.Now)
 	l.mu.Lock()
 	l.heard[e] = h
 	l.ends = append(l.ends, e)

@@ -1,6 +1,6 @@
 package transportbench
 
-import "github.com/leeway-video/leeway/internal/transfer"
+import "github.com/leeway-video/leeway/internal/bench/pairing"
 
 // setup is the first message to a child.
 type setup struct {
@@ -44,7 +44,4 @@ type message struct {
 }
 
 // signal is what one end of a link tells the other before they are linked.
-type signal struct {
-	Description *transfer.Description `json:"description,omitempty"`
-	Candidate   *transfer.Candidate   `json:"candidate,omitempty"`
-}
+type signal = pairing.Signal
