@@ -5,7 +5,7 @@ import { join, Line, Store, Time, Wire } from '../testing/line.ts';
 import { createBackground } from './background.ts';
 import type { Background, BackgroundLane, TabsPort } from './ports.ts';
 import { payload, Sender } from './sender.ts';
-import { Tabs } from './tabs.ts';
+import { createTabs } from './tabs.ts';
 
 const slow = 125_000;
 const ten = 1_250_000;
@@ -16,7 +16,7 @@ const host = (time: Time, port?: TabsPort, grain?: number): Background =>
     alarm: time.alarm(grain),
     soon: time.soon,
     random: () => 0.5,
-    tabs: (o) => port && new Tabs({ ...o, port }),
+    tabs: (o) => port && createTabs({ ...o, port }),
   });
 
 /** A host with so many links over one line, and hosts that hear it. */

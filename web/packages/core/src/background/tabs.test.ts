@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { FakeClock } from '../testing/clock.ts';
 import type { TabsPort } from './ports.ts';
-import { Tabs } from './tabs.ts';
+import { createTabs } from './tabs.ts';
 
 /** A browser whose tabs hear each other. */
 const browser = () => {
@@ -21,7 +21,7 @@ const browser = () => {
     ports.add(port);
     const seen = { parts: 0, urgent: false };
     const bases: [string, number][] = [];
-    const tabs = new Tabs({
+    const tabs = createTabs({
       port,
       clock,
       random: () => ++named / 1000,

@@ -33,92 +33,90 @@ export interface TabsOptions {
   changed(parts: number, urgent: boolean): void;
 }
 
-/** Divides the line among the tabs of one browser. There is no leader: each counts the others, and says what it does. */
-export class Tabs {
-  #o: TabsOptions;
-  #tab: number;
-  #parts = 1;
-  #urgent = false;
-  /** Until when other tabs have foreground, by their names. */
-  #others = new Map<number, number>();
-  #known = new Map<string, { base: number; until: number }>();
-  #timer = 0;
-  #pause = 0;
-  #told = false;
-  #stopped = false;
-
-  constructor(o: TabsOptions) {
-    this.#o = o;
-    this.#tab = Math.floor(o.random() * 2 ** 32);
-    o.port.onMessage = (message) => this.#hear(message);
-    this.#round();
-  }
-
+export interface Tabs {
   /** What is known of the way to a peer; 0: nothing. */
-  base(peer: string): number {
-    const known = this.#known.get(peer);
-    return known && known.until > this.#o.clock.now() ? known.base : 0;
-  }
-
+  base(peer: string): number;
   /** Keeps what was measured of the way to a peer. */
-  remember(peer: string, base: number): void {
-    if (base <= 0) return;
-    const now = this.#o.clock.now();
-    const least = Math.min(base, this.base(peer) || base);
-    this.#known.delete(peer);
-    this.#known.set(peer, { base: least, until: now + baseMs });
-    if (this.#known.size > routes) this.#known.delete(this.#known.keys().next().value!);
-  }
-
+  remember(peer: string, base: number): void;
   /** Foreground begins or ends here. The beginning is told at once, the end when it has lasted, for most are short. */
-  urgent(on: boolean): void {
-    const { clock } = this.#o;
-    this.#urgent = on;
-    clock.clearTimer(this.#pause);
-    if (on && !this.#told) this.#tell();
-    if (!on && this.#told) this.#pause = clock.setTimer(() => this.#tell(), pauseMs);
-  }
+  urgent(on: boolean): void;
+  stop(): void;
+}
 
-  #tell(): void {
-    if (this.#parts < 2 && !this.#told) return;
-    this.#told = this.#urgent;
-    this.#o.port.post({ leeway: 1, tab: this.#tab, urgent: this.#urgent, bases: this.#o.bases() } satisfies Said);
-  }
+/** Divides the line among the tabs of one browser. There is no leader: each counts the others, and says what it does. */
+export function createTabs({ port, clock, random, bases, changed }: TabsOptions): Tabs {
+  const tab = Math.floor(random() * 2 ** 32);
+  let parts = 1;
+  let urgent = false;
+  /** Until when other tabs have foreground, by their names. */
+  const others = new Map<number, number>();
+  const known = new Map<string, { base: number; until: number }>();
+  let timer = 0;
+  let pause = 0;
+  let told = false;
+  let stopped = false;
 
-  #hear(message: unknown): void {
-    const m = message as Partial<Said> | null;
-    if (this.#stopped || m?.leeway !== 1 || typeof m.tab !== 'number') return;
-    if (m.urgent === true) this.#others.set(m.tab, this.#o.clock.now() + urgentMs);
-    else this.#others.delete(m.tab);
-    for (const [peer, base] of Array.isArray(m.bases) ? m.bases.slice(0, routes) : []) {
-      if (typeof peer === 'string' && typeof base === 'number') this.remember(peer, base);
-    }
-    this.#change();
-  }
+  const tell = () => {
+    if (parts < 2 && !told) return;
+    told = urgent;
+    port.post({ leeway: 1, tab, urgent, bases: bases() } satisfies Said);
+  };
 
-  #change(): void {
-    const now = this.#o.clock.now();
-    for (const [tab, until] of this.#others) if (until <= now) this.#others.delete(tab);
-    this.#o.changed(this.#parts, this.#others.size > 0);
-  }
+  const change = () => {
+    const now = clock.now();
+    for (const [name, until] of others) if (until <= now) others.delete(name);
+    changed(parts, others.size > 0);
+  };
 
-  #round(): void {
-    this.#o.port.count().then(
+  const round = () => {
+    port.count().then(
       (n) => {
-        if (this.#stopped) return;
-        this.#parts = Math.max(1, n);
-        this.#tell();
-        this.#change();
+        if (stopped) return;
+        parts = Math.max(1, n);
+        tell();
+        change();
       },
       () => {}, // a browser that does not count has one tab
     );
-    this.#timer = this.#o.clock.setTimer(() => this.#round(), roundMs);
-  }
+    timer = clock.setTimer(round, roundMs);
+  };
 
-  stop(): void {
-    this.#stopped = true;
-    this.#o.clock.clearTimer(this.#timer);
-    this.#o.clock.clearTimer(this.#pause);
-    this.#o.port.close();
-  }
+  const tabs: Tabs = {
+    base(peer) {
+      const way = known.get(peer);
+      return way && way.until > clock.now() ? way.base : 0;
+    },
+    remember(peer, base) {
+      if (base <= 0) return;
+      const least = Math.min(base, tabs.base(peer) || base);
+      known.delete(peer);
+      known.set(peer, { base: least, until: clock.now() + baseMs });
+      if (known.size > routes) known.delete(known.keys().next().value!);
+    },
+    urgent(on) {
+      urgent = on;
+      clock.clearTimer(pause);
+      if (on && !told) tell();
+      if (!on && told) pause = clock.setTimer(tell, pauseMs);
+    },
+    stop() {
+      stopped = true;
+      clock.clearTimer(timer);
+      clock.clearTimer(pause);
+      port.close();
+    },
+  };
+
+  port.onMessage = (message) => {
+    const m = message as Partial<Said> | null;
+    if (stopped || m?.leeway !== 1 || typeof m.tab !== 'number') return;
+    if (m.urgent === true) others.set(m.tab, clock.now() + urgentMs);
+    else others.delete(m.tab);
+    for (const [peer, base] of Array.isArray(m.bases) ? m.bases.slice(0, routes) : []) {
+      if (typeof peer === 'string' && typeof base === 'number') tabs.remember(peer, base);
+    }
+    change();
+  };
+  round();
+  return tabs;
 }

@@ -1,5 +1,5 @@
 import type { TabsPort } from '../background/ports.ts';
-import { Tabs, type TabsOptions } from '../background/tabs.ts';
+import { createTabs, type Tabs, type TabsOptions } from '../background/tabs.ts';
 import { onSleep } from './sleep.ts';
 
 const name = 'leeway-line';
@@ -45,5 +45,5 @@ export function tabsPort(): TabsPort | undefined {
 /** What divides the line among those tabs. */
 export const pageTabs = (o: Omit<TabsOptions, 'port'>): Tabs | undefined => {
   const port = tabsPort();
-  return port && new Tabs({ ...o, port });
+  return port && createTabs({ ...o, port });
 };
