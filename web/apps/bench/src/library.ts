@@ -67,6 +67,7 @@ export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> 
     announcement: () => undefined,
     held: () => [],
     ready: () => events.open(number),
+    drifted: () => false,
     closed: (_peer, reason) => events.failed(`link ${number} closed: ${reason}`),
     piece(peer, download) {
       void limited(() => checkPiece(certificate, download.piece, download.data, crypto)).then((good) => {

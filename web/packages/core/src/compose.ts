@@ -1,6 +1,7 @@
 /** Puts the engine together for a title: the one place where the facade knows what the engine is made of. */
 
 import { type Background, createBackground } from './background/index.ts';
+import { onMoved } from './browser/moved.ts';
 import { createEngine } from './engine.ts';
 import { diagnose, pathOf } from './link/diagnose.ts';
 import type { CreateEngine } from './title.ts';
@@ -15,6 +16,7 @@ export const composeEngine: CreateEngine = (context, { clock, crypto, random, al
     ...context,
     clock,
     crypto,
+    onMoved,
     background() {
       background ??= createBackground({ clock, random, alarm, tabs });
       return background;

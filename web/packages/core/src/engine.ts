@@ -18,9 +18,10 @@ import { createParts } from './transfer/parts.ts';
 import { createPeer, type Peer } from './transfer/peer.ts';
 import { perform } from './transfer/perform.ts';
 import { createSegments, type Load, newSegment, type Segment } from './transfer/segments.ts';
+import { createSilence, type SilenceHost } from './transfer/silence.ts';
 import { createVouch } from './transfer/vouch.ts';
 
-export interface EngineDeps {
+export interface EngineDeps extends Pick<SilenceHost, 'hurry' | 'onMoved'> {
   clock: Clock;
   crypto: Crypto;
   rules: SiteRules;
@@ -54,6 +55,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
   const policy = { ...defaultPolicy, ...deps.policy };
   const segments = createSegments(rules, crypto);
   const peers = new Map<string, Peer>();
+  const linked = () => [...peers.values()];
   const banned = new Set<string>();
   const said = createPeerStats(hexToId);
   /** Segments that are none of the site's. */
@@ -79,7 +81,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     },
   );
   const announce = (id: string) => {
-    if (deps.uploads()) for (const p of peers.values()) p.announce(id);
+    if (deps.uploads()) for (const p of linked()) p.announce(id);
   };
 
   /** Coalesces what happens in one turn into one decision. */
@@ -90,7 +92,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
   };
 
   const cancelDownloads = (match: (d: { segment: string; piece: number }) => boolean) => {
-    for (const p of peers.values()) p.cancel(match);
+    for (const p of linked()) p.cancel(match);
   };
 
   /** What is started without waiting for it; its failures are defects. */
@@ -117,7 +119,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     deciding: () => !stopped,
     cancel: (s, [from, until] = [0, Number.POSITIVE_INFINITY]) =>
       cancelDownloads((d) => d.segment === s.id && d.piece >= from && d.piece < until),
-    flying: (s, n) => [...peers.values()].some((p) => p.downloads.find(s.id, n)),
+    flying: (s, n) => linked().some((p) => p.downloads.find(s.id, n)),
     settled,
     released: (s) => announce(s.id),
     fromOrigin: (s, data, part) => (part ? vouch.origin(s, data, part) : parts.share(s, data)),
@@ -197,6 +199,8 @@ export const createEngine = (deps: EngineDeps): Engine => {
     certificate: (id) => segments.byId.get(id)?.certificate?.raw,
   });
 
+  const silence = createSilence({ ...deps, linked });
+
   const addLink = (link: PeerLink) => {
     const other = link.peer;
     if (stopped || banned.has(other)) return link.close('policy', byePolicy);
@@ -208,9 +212,9 @@ export const createEngine = (deps: EngineDeps): Engine => {
       uploads: {
         piece: cache.piece,
         pieces: (id) => cache.get(id)?.pieces ?? 0,
-        queued: () => [...peers.values()].reduce((n, p) => n + p.uploads.size(), 0),
+        queued: () => linked().reduce((n, p) => n + p.uploads.size(), 0),
         allowed: (lane) => deps.uploads() && (lane === laneForeground || ahead.serves()),
-        idle: () => ![...peers.values()].some((p) => p.uploads.urgent()),
+        idle: () => !linked().some((p) => p.uploads.urgent()),
         drained: () => queueMicrotask(() => peers.forEach((p) => void p.uploads.pump())),
       },
       background: deps.background,
@@ -234,8 +238,10 @@ export const createEngine = (deps: EngineDeps): Engine => {
         if (peers.get(other) === p) peers.delete(other);
         vouch.gone(p);
         emit('unlink', { peer: other, role: link.role, reason, banned: ban });
+        silence.gone(p, reason);
         changed();
       },
+      drifted: silence.drifted,
       piece: (p, d) => settled(vouch.piece(p, d)),
       certificateRequest: vouch.asked,
       certificate: (p, id, raw) => settled(vouch.certificate(p, id, raw)),
@@ -245,6 +251,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       changed,
     });
     peers.set(other, peer);
+    link.onNamed = (again) => silence.named(peer, again);
   };
 
   // ---- schedule ----
@@ -268,7 +275,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     due = false;
     if (stopped) return;
     clock.clearTimer(timer);
-    const hellos = [...peers.values()].some((p) => !p.ready);
+    const hellos = linked().some((p) => !p.ready);
     const input = view.input(ahead.look(), { self: deps.self(), linking: linking || hellos, off });
     const actions = decide(input);
     deps.record?.(input, actions);
@@ -382,7 +389,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       return { ...stats.take(), peers: said.take() };
     },
     snapshot: () => ({
-      peers: [...peers.values()].map(snapshotPeer),
+      peers: linked().map(snapshotPeer),
       totals: stats.totals(),
       capacity: line.estimate(),
       linking,
@@ -396,9 +403,10 @@ export const createEngine = (deps: EngineDeps): Engine => {
       stopped = true;
       clock.clearTimer(timer);
       clock.clearTimer(aheadTimer);
+      silence.stop();
       // What the player waits for still comes, from the origin.
       for (const s of segments.byId.values()) if (wanted(s)) loads.startOrigin(s, 'policy');
-      for (const p of [...peers.values()]) p.drop('shutdown', byeLeaving);
+      for (const p of linked()) p.drop('shutdown', byeLeaving);
       for (const id of [...cache.ids()]) cache.drop(id);
       clear();
     },

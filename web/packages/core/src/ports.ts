@@ -82,6 +82,8 @@ export interface PeerLink {
   onDrain?: () => void;
   /** Its packets take another way now. */
   onMoved?: () => void;
+  /** The tracker has named its peer; `again` offers another link, once this one has ended. */
+  onNamed?: (again: () => void) => void;
   onClose?: (reason: LinkCloseReason) => void;
   /** Sends `bye` first if one is given (the codes of spec/peer-protocol.md). `onClose` is not called for it. */
   close(reason: LinkCloseReason, bye?: number): void;

@@ -97,6 +97,27 @@ test('wakes hidden and paused, and then has no links until it is looked at', asy
   leeway.stop();
 });
 
+test('finds itself adrift, and comes back to the same session and swarm with its links', async () => {
+  const { leeway, clock, tracker, contexts, engines, sent, welcomed, joined, codes } = await linked();
+  contexts[0]!.hurry();
+  expect([leeway.state, tracker.last.closed]).toEqual(['waiting', 1000]);
+  await clock.advance(500);
+  expect(tracker.sockets).toHaveLength(2);
+  await welcomed({ resumed: true });
+  expect(tracker.last.sent[0]).toMatchObject({ type: 'hello', ticket: 'ticket-1' });
+  await clock.advance(0);
+  expect(sent('join')).toHaveLength(2);
+  await joined();
+  let named = 0;
+  engines[0]!.links[0]!.onNamed = () => named++;
+  tracker.last.say({ type: 'introduce', swarm, peers: [{ peer: peerA, role: 'viewer' }] });
+  expect([named, engines.length, codes()]).toEqual([1, 1, []]);
+  leeway.stop();
+  // For a last word.
+  await clock.advance(150);
+  expect(clock.pending).toBe(0);
+});
+
 test.each([
   ['connect-src', 'wss://tracker.example.com/', 'tracker-blocked', 'off'],
   ['worker-src', 'blob', 'worker-blocked', 'ready'],

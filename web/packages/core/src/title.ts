@@ -35,6 +35,8 @@ export interface EngineContext {
   kit: Kit;
   /** What the site and the device say of fetching ahead. */
   ahead(): AheadRules;
+  /** Another socket to the tracker, soon. */
+  hurry(woke?: boolean): void;
 }
 
 /** Makes a title's engine. It comes in a script of its own, once there is a picture (decision 0015). */

@@ -75,6 +75,7 @@ function addPeer(
     self: () => home,
     swarm: swarmId,
     uploads: () => true,
+    hurry: () => {},
     policy: { background },
   });
   engine.setKeys([signer.verifyKey]);

@@ -61,7 +61,7 @@ class Page {
         removeEventListener: () => {},
       },
       location: { hostname: 'video.example.com' },
-      navigator: { connection: { saveData: true } },
+      navigator: { connection: { saveData: true, addEventListener: () => {} } },
       performance: { now: () => performance.now() },
       crypto: webcrypto,
       isSecureContext: true,
@@ -224,6 +224,7 @@ test('names that mean something outside of the bundle are kept', async () => {
   );
   expect(page.windowListeners.sort()).toEqual([
     'freeze',
+    'online',
     'pagehide',
     'pageshow',
     'resume',

@@ -11,6 +11,7 @@ test('the scripts of the drop-in stay within their budgets, and hold nothing twi
   // Functions and constants: two copies behave as one. What is made once a page or a title belongs to one script.
   const twice = made.engine.inputs.filter((path) => made.script.inputs.includes(path));
   expect(twice.map((path) => path.replace('../core/src/', '')).sort()).toEqual([
+    'browser/sleep.ts',
     'schedule/decide.ts',
     'schedule/input.ts',
     'schedule/rank.ts',

@@ -82,6 +82,36 @@ describe('links', () => {
     expect([links.open, links.opening]).toEqual([1, 0]);
   });
 
+  test('tells an open link that its peer was named, which is offered another when it asks for it', async () => {
+    const { links, signals, connections, opened } = setUp();
+    const name = () => links.introduce([{ peer: peerA, role: 'viewer' }]);
+    name();
+    await settle();
+    const { link } = signals()[0];
+    links.signal(from(peerA, link, { kind: 'answer', sdp: 'v=0', plan }));
+    await settle();
+    connections[0]!.openAll();
+    await settle();
+    const open = opened.mock.calls[0]![0] as PeerLink;
+    let again: (() => void) | undefined;
+    open.onNamed = (f) => {
+      again = f;
+    };
+    name();
+    again!();
+    await settle();
+    // It is there still.
+    expect(connections).toHaveLength(1);
+    open.onNamed = (f) => {
+      open.close('timeout');
+      f();
+    };
+    name();
+    await settle();
+    expect(signals().filter(({ kind }) => kind === 'offer')).toMatchObject([{ to: peerA }, { to: peerA }]);
+    expect([links.open, links.opening]).toEqual([0, 1]);
+  });
+
   test('has offers ready for whomever the tracker picks', async () => {
     const { links, signals, connections, opened, failed } = setUp();
     links.prepare(2);

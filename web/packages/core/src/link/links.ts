@@ -112,8 +112,9 @@ export function createLinks(o: LinksOptions): Links {
     entry.link.close('closed');
   };
 
-  /** A connection for one attempt. Undefined if the browser does not give one. */
-  const create = (to: string, hex: string, role: PeerRole, id: string, offered: boolean): Entry | undefined => {
+  /** A connection for one attempt, which offers unless it has the link ID of an offer. Undefined if the browser does not give one. */
+  const create = (to: string, hex: string, role: PeerRole, theirs?: string): Entry | undefined => {
+    const id = theirs ?? toBase64url(environment.randomBytes(16));
     const { policy } = settings!;
     const relayOnly = policy.role === 'relay-only' && role === 'viewer';
     const iceServers = iceServersFor(settings!, role);
@@ -161,7 +162,7 @@ export function createLinks(o: LinksOptions): Links {
         forget(link);
       },
     });
-    const entry: Entry = { to, offered, link };
+    const entry: Entry = { to, offered: !theirs, link };
     entries.set(id, entry);
     o.changed();
     return entry;
@@ -171,9 +172,15 @@ export function createLinks(o: LinksOptions): Links {
     const refuse = (reason: FailReason) => o.signal(from, id, { kind: 'fail', reason });
     const s = settings;
     const known = find(hex);
-    // Both offered: the offer of the lower peer ID stands, on both sides.
-    const ours = known?.link.state === 'opening' && known.offered && s !== undefined && s.self < hex;
-    if (!s || stopped || ours || avoids(hex) || hex === s.self || s.policy.role === 'off') {
+    if (
+      !s ||
+      stopped ||
+      avoids(hex) ||
+      hex === s.self ||
+      s.policy.role === 'off' ||
+      // Both offered: the offer of the lower peer ID stands, on both sides.
+      (known?.offered && known.link.state === 'opening' && s.self < hex)
+    ) {
       // At another time it may be; who is refused is not met again.
       refuse('busy');
       return;
@@ -184,7 +191,7 @@ export function createLinks(o: LinksOptions): Links {
       known.link.onClose?.('closed');
       discard(known);
     }
-    const made = links.want > 0 && create(from, hex, role, id, false);
+    const made = links.want > 0 && create(from, hex, role, id);
     if (made) made.link.answer(sdp, plan, early, wanted);
     else refuse('busy');
   };
@@ -213,7 +220,7 @@ export function createLinks(o: LinksOptions): Links {
       Promise.all(
         // Who is relayed to viewers alone has to know whom it offers to.
         Array.from({ length: settings?.policy.role === 'relay-only' ? 0 : Math.min(count, links.want) }, () =>
-          create('', '', 'viewer', toBase64url(environment.randomBytes(16)), true)?.link.prepare(),
+          create('', '', 'viewer')?.link.prepare(),
         ),
       ),
     ready: (wanted) =>
@@ -237,9 +244,12 @@ export function createLinks(o: LinksOptions): Links {
     introduce(peers) {
       for (const { peer, role } of peers) {
         const hex = idToHex(peer);
-        if (hex === settings?.self || avoids(hex) || find(hex)) continue;
+        const known = find(hex);
+        // It may have fallen silent, and gives way then.
+        known?.link.onNamed?.(() => links.introduce([{ peer, role }]));
+        if (known || hex === settings?.self || avoids(hex)) continue;
         if (links.want === 0 || links.opening >= attemptsBound) continue;
-        create(peer, hex, role, toBase64url(environment.randomBytes(16)), true)?.link.offer();
+        create(peer, hex, role)?.link.offer();
       }
     },
     signal(message) {

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { FakeClock, settle } from '../testing/clock.ts';
 import { sessionHandlers } from '../testing/session.ts';
 import { FakeTracker, swarm, welcome } from '../testing/socket.ts';
-import { createSession, type SessionOptions } from './session.ts';
+import { createSession, type SessionOptions, type TrackerSession } from './session.ts';
 
 function setUp(more: Partial<SessionOptions> = {}) {
   const clock = new FakeClock();
@@ -55,6 +55,61 @@ describe('the tracker session', () => {
     await settle();
     expect(tracker.last.sent[0]).toMatchObject({ type: 'hello', ticket: 'ticket-2' });
     expect(handlers.lost).toHaveBeenLastCalledWith(2);
+  });
+
+  test.each([
+    ['lost without a word', () => {}, 6_000],
+    ['adrift', (s: TrackerSession) => s.hurry(), 500],
+    ['awake, then lost', (s: TrackerSession) => s.hurry(true), 500],
+  ])('comes back when %s', async (_, hurry, spread) => {
+    for (const random of [0, 0.999]) {
+      const { clock, tracker, session, ready } = setUp({ random: () => random });
+      await ready();
+      hurry(session);
+      if (session.state === 'ready') {
+        await clock.advance(spread === 500 ? 9_999 : 0);
+        tracker.last.handlers.close(1006);
+      }
+      expect([session.state, session.counters.reconnects]).toEqual(['waiting', 1]);
+      await clock.advance(Math.max(0, random * spread - 1));
+      expect(tracker.sockets).toHaveLength(random ? 1 : 2);
+      await clock.advance(1);
+      expect(tracker.sockets).toHaveLength(2);
+    }
+  });
+
+  test('that waits already waits no longer when this side turns out adrift, or awake', async () => {
+    for (const woke of [false, true]) {
+      const { clock, tracker, session, ready } = setUp({ random: () => 0.999 });
+      await ready();
+      tracker.last.handlers.close(1006);
+      await clock.advance(100);
+      session.hurry(woke);
+      await clock.advance(500);
+      expect([tracker.sockets.length, session.counters.reconnects, session.state]).toEqual([2, 1, 'connecting']);
+      // A socket from the network that is gone; who woke waits for it.
+      session.hurry(woke);
+      await clock.advance(500);
+      expect(tracker.sockets).toHaveLength(woke ? 2 : 3);
+    }
+  });
+
+  test('does not hurry past what the tracker asked, nor when there is nothing to come back to', async () => {
+    const { clock, tracker, session, ready } = setUp();
+    session.hurry();
+    await clock.advance(1_000);
+    expect(tracker.sockets).toEqual([]);
+    await ready();
+    tracker.last.say({ type: 'reconnect', after_ms: 3_000 });
+    session.hurry();
+    await clock.advance(2_999);
+    expect(tracker.sockets).toHaveLength(1);
+    await clock.advance(1);
+    expect(tracker.sockets).toHaveLength(2);
+    session.stop();
+    session.hurry();
+    await clock.advance(1_000);
+    expect([tracker.sockets.length, session.state, clock.pending]).toEqual([2, 'stopped', 0]);
   });
 
   test('never comes back sooner than the tracker asked', async () => {

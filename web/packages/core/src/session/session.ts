@@ -85,6 +85,8 @@ export interface TrackerSession {
   stop(): void;
   /** The page's own policy forbids this socket. */
   forbid(why: string): void;
+  /** Another socket, soon: this side has moved; or (`woke`) did not run, and what is lost about now is lost for that. */
+  hurry(woke?: boolean): void;
   /** Sends a message if the session is ready, within the tracker's rate; at once for the last words of a page. */
   send(message: Outgoing, atOnce?: boolean): boolean;
   /** Joins a swarm. Rejects with a `Refusal`. */
@@ -100,6 +102,8 @@ const backoffBaseMs = 500;
 const backoffCapMs = 30_000;
 /** Over which a session comes back that was lost without a word: mostly others were lost with it. */
 const lostSpreadMs = 6_000;
+/** After it woke, a page that loses its session does not wait so long. */
+const wokeMs = 10_000;
 /** Outgoing messages kept while the tracker's rate limit holds them back; what comes beyond is dropped. */
 const queueLength = 500;
 const fatal = /^bad-(version|site|origin)$|token/;
@@ -129,6 +133,7 @@ export function createSession(o: SessionOptions): TrackerSession {
   let attempt = 0;
   let notBefore = 0;
   let readyAt = 0;
+  let calmAt = 0;
   let ticket: string | undefined;
   let timer = 0;
   let token: string | undefined;
@@ -193,11 +198,11 @@ export function createSession(o: SessionOptions): TrackerSession {
     const ready = state === 'ready';
     notBefore = Math.max(notBefore, now + (afterMs ?? 0));
     if (ready && now - readyAt >= settledMs) attempt = 0;
+    if (socket) counters.reconnects++;
     drop('waiting');
-    const spread = ready && afterMs === undefined ? lostSpreadMs : 0;
+    const spread = ready && afterMs === undefined && now >= calmAt ? lostSpreadMs : 0;
     const jitter = o.random() * Math.max(spread, Math.min(backoffCapMs, backoffBaseMs * 2 ** attempt));
     attempt = Math.min(attempt + 1, 16);
-    counters.reconnects++;
     timer = clock.setTimer(connect, Math.max(jitter, notBefore - now));
     // A tracker that refuses tokens is there.
     handlers.lost(renewAt < 0 ? 0 : attempt);
@@ -371,6 +376,11 @@ export function createSession(o: SessionOptions): TrackerSession {
       ticket = undefined;
     },
     forbid,
+    hurry(woke) {
+      attempt = 0;
+      if (woke) calmAt = clock.now() + wokeMs;
+      if (state === 'waiting' || (socket && !woke)) lose(0);
+    },
     join: (message) =>
       new Promise((resolve, reject) => {
         const id = nextId++;

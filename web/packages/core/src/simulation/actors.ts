@@ -115,6 +115,7 @@ export class Seed {
       announcement: (segment) => ({ segment, state: 2, pieces: this.pieces(segment) }),
       held: () => (this.holder ? this.names.keys() : []),
       ready: nothing,
+      drifted: () => false,
       closed: (p) => this.peers.splice(this.peers.indexOf(p), 1),
       piece: nothing,
       certificateRequest: (p, ids) => {
@@ -204,6 +205,7 @@ export class Viewer {
       self: () => id,
       swarm: swarmId,
       uploads: () => true,
+      hurry: nothing,
       ...deps,
     });
     this.engine.setKeys([signer.verifyKey]);

@@ -102,6 +102,8 @@ interface Node extends Line {
   downFree: number;
   /** Nothing is taken in before. */
   wakesAt: number;
+  /** Counts the networks that it has been in. */
+  net: number;
 }
 
 export class Network {
@@ -114,12 +116,21 @@ export class Network {
   ) {}
 
   addNode(id: string, line: Line): void {
-    this.nodes.set(id, { ...line, queues: new Map(), busy: false, downFree: 0, wakesAt: 0 });
+    this.nodes.set(id, { ...line, queues: new Map(), busy: false, downFree: 0, wakesAt: 0, net: 0 });
   }
 
   /** A laptop is closed for so long. */
   sleep(id: string, ms: number): void {
     this.nodes.get(id)!.wakesAt = this.world.now() + ms;
+  }
+
+  /** A viewer is in another network: its links carry nothing any more, and nobody is told. */
+  moves(id: string): void {
+    this.nodes.get(id)!.net++;
+  }
+
+  net(id: string): number {
+    return this.nodes.get(id)!.net;
   }
 
   wakesAt(id: string): number {
@@ -194,7 +205,9 @@ export class SimLink implements PeerLink {
   onData?: (message: Uint8Array) => void;
   onAck?: (message: Uint8Array) => void;
   onDrain?: () => void;
+  onNamed?: (again: () => void) => void;
   onClose?: (reason: LinkCloseReason) => void;
+  private readonly nets: string;
   private buffered = 0;
   private full = false;
 
@@ -203,7 +216,18 @@ export class SimLink implements PeerLink {
     readonly self: string,
     readonly peer: string,
     readonly role: PeerRole,
-  ) {}
+  ) {
+    this.nets = this.where();
+  }
+
+  private where(): string {
+    return [this.self, this.peer].map((id) => this.network.net(id)).join();
+  }
+
+  /** It carries something. */
+  get works(): boolean {
+    return this.open && this.nets === this.where();
+  }
 
   path(): LinkPath {
     const { apart } = this.network;
@@ -224,7 +248,7 @@ export class SimLink implements PeerLink {
         }
       },
       () => {
-        if (this.other.open) receive(message);
+        if (this.other.works) receive(message);
       },
     );
   }
@@ -232,7 +256,7 @@ export class SimLink implements PeerLink {
   sendControl(message: Uint8Array): void {
     if (!this.open) return;
     const arrived = () => {
-      if (this.other.open) this.other.onControl?.(message);
+      if (this.other.works) this.other.onControl?.(message);
     };
     this.network.send(this.self, this.peer, message.length + 60, () => {}, arrived, true);
   }
@@ -258,7 +282,9 @@ export class SimLink implements PeerLink {
 
   sendAck(message: Uint8Array): void {
     if (this.open)
-      this.network.send(this.self, this.peer, message.length + 60, nothing, () => this.other.onAck?.(message));
+      this.network.send(this.self, this.peer, message.length + 60, nothing, () => {
+        if (this.other.works) this.other.onAck?.(message);
+      });
   }
 
   close(reason: LinkCloseReason, bye?: number): void {
@@ -267,7 +293,7 @@ export class SimLink implements PeerLink {
     this.open = false;
     this.closedWith = reason;
     this.network.world.setTimer(() => {
-      if (!this.other.open) return;
+      if (!this.other.works) return;
       this.other.open = false;
       this.other.onClose?.('closed');
     }, 50);

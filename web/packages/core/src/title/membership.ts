@@ -209,6 +209,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         uploads: () => role() !== 'leech',
         line: host.line,
         kit: createKit(),
+        hurry: session.hurry,
         ahead() {
           const { prefetch, waste_bytes } = welcome!.policy;
           // On a line that is paid for by the byte nobody is more than a leech.
@@ -408,7 +409,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       stopped = true;
       joining++;
       if (swarm) session.send({ type: 'leave', swarm }, true);
-      clearTimers('update', 'stats', 'soon', 'rejoin', 'linking', 'fetch');
+      clearTimers(...(Object.keys(timers) as TimerName[]));
       host.decided();
       links.stop();
       engine?.stop();

@@ -4,14 +4,16 @@ import { rejectBudget, rejectBusy, rejectLaneOff } from '../protocol/peer.ts';
 import { pieceSize } from '../segment/index.ts';
 
 export interface Patience {
+  /** Something came, whatever it was. */
+  heard(): void;
   /** Data came, if only of what was canceled. */
   data(bytes: number): void;
-  /** Requests ran out of time. How long to leave the peer alone, µs; undefined: it is to go. */
-  stalled(): number | undefined;
+  /** Requests ran out of time. How long to leave the peer alone, µs, or why it is to go; `excused`: it is not to blame for its silence. */
+  stalled(excused: boolean): number | 'stalled' | 'timeout';
   /** It rejected something. How long to leave it alone, µs; longer each time, if somebody waits. */
   rejected(reason: number, urgent: boolean): number;
-  /** Whether who answers this ping is to go: it runs, had the requests before the first ping, and had time. */
-  pong(nonce: number): boolean;
+  /** Whether who answers this ping, after so many µs, is to go: it runs, had the requests before the first ping, and had time. */
+  pong(nonce: number, tookUs: number): boolean;
   /** Whether a further message of those that data do not bring with them is one too many. */
   chatter(): boolean;
   stop(): void;
@@ -29,6 +31,8 @@ const waitUs: Record<number, number> = {
 };
 /** How long a peer that has stalled and answers a ping may go on without data. */
 const muteMs = 3_000;
+/** A pong that took longer says nothing: after an outage requests, and what took them back, arrive together. */
+const latePongUs = 2_000_000;
 /** Control messages in so much time: each costs the page a decision. */
 const mostChatter = 1_000;
 const chatterMs = 5_000;
@@ -42,6 +46,9 @@ export const createPatience = (clock: Clock, lenient: boolean, ping: (nonce: num
   let stalls = 0;
   let rejects = 0;
   let got = 0;
+  /** All data of the link, and whether nothing at all has come since the first of the stalls. */
+  let served = 0;
+  let silent = false;
   /** Pings, and one more, since the last stall without data since; the nonce of the latest. */
   let mute = 0;
   let nonce = 0;
@@ -51,16 +58,22 @@ export const createPatience = (clock: Clock, lenient: boolean, ping: (nonce: num
   /** A ping that no other pong answers. */
   const probe = () => ping(++nonce);
   return {
+    heard() {
+      silent = false;
+    },
     data(bytes) {
       mute = 0;
       got += bytes;
+      served += bytes;
       if (got >= pieceSize) got = stalls = rejects = 0;
     },
-    stalled() {
+    stalled(excused) {
+      silent ||= !stalls;
       const pause = Math.min(longestPauseUs, stallPauseUs * 2 ** stalls++);
       got = 0;
       if (lenient) return pause;
-      if (stalls >= mostStalls) return undefined;
+      // Who shows that it is there is to blame. Of whom nothing comes any more is in another network, or asleep.
+      if (stalls >= mostStalls) return excused || (silent && served >= pieceSize) ? 'timeout' : 'stalled';
       if (!mute) {
         mute = 1;
         clock.clearTimer(timer);
@@ -70,8 +83,12 @@ export const createPatience = (clock: Clock, lenient: boolean, ping: (nonce: num
     },
     rejected: (reason, urgent) =>
       Math.min(longestPauseUs, (waitUs[reason] ?? rejectPauseUs) * 2 ** (urgent ? rejects++ : 0)),
-    pong(n) {
+    pong(n, tookUs) {
       if (!mute || n !== nonce) return false;
+      if (tookUs > latePongUs) {
+        mute = 0;
+        return false;
+      }
       if (mute > 1) return true;
       mute = 2;
       timer = clock.setTimer(probe, muteMs);

@@ -10,7 +10,7 @@ const other = '2'.repeat(32);
 const swarm = '5'.repeat(32);
 const segment = 'a'.repeat(32);
 
-const setUp = async (greeted?: string[], lane?: BackgroundLane) => {
+const setUp = async (greeted?: string[], lane?: BackgroundLane, drifted = false) => {
   const clock = new FakeClock();
   const said: Message[] = [];
   const ended: [string, boolean][] = [];
@@ -42,6 +42,7 @@ const setUp = async (greeted?: string[], lane?: BackgroundLane) => {
     announcement: (s) => (held.has(s) ? { segment: s, state: 2, pieces: 1 } : undefined),
     held: () => held,
     ready: nothing,
+    drifted: () => drifted,
     closed: (_, reason, ban) => ended.push([reason, ban]),
     piece: nothing,
     certificateRequest: nothing,
@@ -176,6 +177,27 @@ describe('a link', () => {
     expect(clock.pending).toBe(0);
   });
 
+  it('does not end for a pong that took long: requests, and what took them back, may have come together', async () => {
+    const { clock, hear, peer, take, ended } = await setUp();
+    take('ping');
+    const answer = () => {
+      for (const ping of take('ping') as (Message & { type: 'ping' })[]) hear({ ...ping, type: 'pong' });
+    };
+    peer.stalled(clock.now() * 1000);
+    answer();
+    await clock.advance(3_000 + 2_001);
+    // Suspicion ends, until the next stall.
+    answer();
+    await clock.advance(4_000);
+    answer();
+    expect(ended).toEqual([]);
+    peer.stalled(clock.now() * 1000);
+    answer();
+    await clock.advance(3_000);
+    answer();
+    expect(ended).toEqual([['stalled', false]]);
+  });
+
   it('ends at the second pong after a stall, unless a byte came, of whatever was asked', async () => {
     for (const late of [false, true]) {
       const { clock, hear, ask, peer, link, take, ended } = await setUp();
@@ -194,6 +216,28 @@ describe('a link', () => {
       peer.drop('shutdown', 0);
       expect(clock.pending).toBe(0);
     }
+  });
+});
+
+describe('three stalls in a row', () => {
+  it.each([
+    ['of who served, and of whom nothing came since, are nobody’s fault', true, false, false, 'timeout'],
+    ['of who served, and says something, end the link for it', true, true, false, 'stalled'],
+    ['of who never served end the link for it', false, false, false, 'stalled'],
+    ['while this side was adrift are nobody’s fault', false, true, true, 'timeout'],
+  ])('%s', async (_, served, speaks, drifted, reason) => {
+    const { clock, hear, ask, peer, link, ended } = await setUp(undefined, undefined, drifted);
+    for (let n = 0; served && n < 164; n++) {
+      const { id } = ask();
+      link.onData!(encode({ type: 'data', request: id, offset: 0, sentAt: 0, payload: new Uint8Array(100) }));
+    }
+    for (let n = 0; n < 3; n++) {
+      expect(ended).toEqual([]);
+      peer.stalled(clock.now() * 1000);
+      if (speaks && n === 1) hear({ type: 'ping', nonce: 0, sentAt: 0 });
+    }
+    expect(ended).toEqual([[reason, false]]);
+    expect(clock.pending).toBe(0);
   });
 });
 

@@ -24,6 +24,7 @@ import { createDownloads, type Download, type Downloads } from './downloads.ts';
 import { createMeter, type Meter } from './meter.ts';
 import { createNews } from './news.ts';
 import { createPatience, saysGone } from './patience.ts';
+import type { Watched } from './silence.ts';
 import { createUploads, type UploadHost, type Uploads } from './uploads.ts';
 
 /** What a peer tells its engine. */
@@ -40,6 +41,8 @@ export interface PeerHost {
   held(): Iterable<string>;
   ready(peer: Peer): void;
   closed(peer: Peer, reason: LinkCloseReason, ban: boolean): void;
+  /** Nobody is to blame for silence. */
+  drifted(): boolean;
   /** All bytes of a piece are in. */
   piece(peer: Peer, download: Download): void;
   certificateRequest(peer: Peer, segments: string[]): void;
@@ -73,7 +76,13 @@ export interface Peer {
   /** Verified bytes. */
   downloaded: number;
   uploaded: number;
+  readonly watched: Watched;
+  /** When its link opened, ms. */
+  readonly since: number;
+  /** When the tracker named it last, and what offers another link to it. */
+  named?: { at: number; again(): void };
   send(m: Message): void;
+  ping(nonce?: number): void;
   /** A list of IDs in as many messages as it takes. */
   sendIds(type: 'cancel' | 'promote' | 'reject', ids: number[], reason?: number): void;
   /** Cancels those downloads that match and are not being checked. */
@@ -170,7 +179,10 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     cameBehindUs: 0,
     downloaded: 0,
     uploaded: 0,
+    watched: { came: false, owed: false, viewer: link.role === 'viewer', unheard: 0 },
+    since: clock.now(),
     send,
+    ping: (n = 0) => send({ type: 'ping', nonce: n, sentAt: nowUs() % 2 ** 32 }),
     sendIds(type, ids, reason) {
       for (let i = 0; i < ids.length; i += 255) send({ type, reason, ids: ids.slice(i, i + 255) } as Message);
     },
@@ -192,9 +204,9 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
       news.tell(segment);
     },
     stalled(now) {
-      const pause = patience.stalled();
-      if (pause) peer.stalledUntilUs = now + pause;
-      else peer.drop('stalled', byePolicy);
+      const pause = patience.stalled(host.drifted());
+      if (typeof pause === 'number') peer.stalledUntilUs = now + pause;
+      else peer.drop(pause, byePolicy);
     },
     drop(reason, bye, ban = false) {
       if (!open) return;
@@ -203,13 +215,12 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     },
   };
 
-  const ping = (n = 0) => send({ type: 'ping', nonce: n, sentAt: nowUs() % 2 ** 32 });
-  const patience = createPatience(clock, link.role === 'seed', ping);
+  const patience = createPatience(clock, link.role === 'seed', peer.ping);
 
   const onTick = () => {
     tick = clock.setTimer(onTick, pingMs);
     if (++quiet >= (peer.ready ? silentTicks : helloTicks)) return peer.drop('timeout', byeOverLimit);
-    if (peer.ready && (quiet > 1 || !spoke)) ping();
+    if (peer.ready && (quiet > 1 || !spoke)) peer.ping();
     spoke = false;
   };
   let tick = clock.setTimer(onTick, pingMs);
@@ -220,6 +231,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     const lane = background().add(link as BackgroundLink, { ...peer.uploads.source, ours }, link.peer);
     peer.lane = lane;
     link.onAck = (message) => {
+      heard();
       if (open && !lane.ack(message)) host.count('malformed_acks');
     };
     peer.uploads.pace(lane.wake.bind(lane));
@@ -234,7 +246,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     peer.noUpload = (m.flags & flagNoUpload) !== 0;
     peer.maxRequests = m.maxRequests;
     if (paced && m.flags & flagBackground) pace(paced);
-    ping();
+    peer.ping();
     for (const segment of host.held()) news.add(segment);
     if (link.role !== 'seed') news.flush();
     host.ready(peer);
@@ -291,9 +303,11 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
         return rejected(m.reason, m.ids);
       case 'ping':
         return send({ ...m, type: 'pong' });
-      case 'pong':
-        if (patience.pong(m.nonce)) return peer.drop('stalled', byePolicy);
-        return peer.meter.roundTrip((nowUs() - m.sentAt) >>> 0);
+      case 'pong': {
+        const took = (nowUs() - m.sentAt) >>> 0;
+        if (patience.pong(m.nonce, took)) return peer.drop('stalled', byePolicy);
+        return peer.meter.roundTrip(took);
+      }
       case 'bye':
         link.close('closed');
         return end('closed', false);
@@ -331,8 +345,14 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     if (d.checking) host.piece(peer, d);
   };
 
+  const heard = () => {
+    peer.watched.came = true;
+    patience.heard();
+  };
+
   const receive = (channel: 'control' | 'data', bytes: Uint8Array) => {
     if (!open) return;
+    heard();
     if (peer.ready) quiet = 0;
     try {
       if (channel === 'data') peer.lane?.took(bytes.length);
