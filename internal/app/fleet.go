@@ -50,7 +50,7 @@ func openFleet(ctx context.Context, c FleetConfig) (*seedFleet, error) {
 	if err != nil {
 		return nil, &usageError{err}
 	}
-	l, err := listenTCP(ctx, "seed", c.Listen, false)
+	l, err := listenTCP(ctx, "seed --fleet", c.Listen, false)
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,8 @@ import (
 // nextPorts is how many ports above a busy one are tried.
 const nextPorts = 50
 
-// listenTCP opens addr. Where the port is busy and next is true it takes the next free one above it.
+// listenTCP opens addr. what names it to who has to choose another: the command and its flag. Where the port is busy and next
+// is true it takes the next free one above it.
 func listenTCP(ctx context.Context, what, addr string, next bool) (net.Listener, error) {
 	var l net.Listener
 	err := tryPorts(addr, next, func(addr string) (err error) {
@@ -28,6 +29,9 @@ func listenTCP(ctx context.Context, what, addr string, next bool) (net.Listener,
 
 func listenError(what, addr string, err error) error {
 	hint := "check the address"
+	if op, ok := err.(*net.OpError); ok {
+		err = op.Err // without the address once more
+	}
 	if errors.Is(err, syscall.EADDRINUSE) {
 		hint = "another process has the port; choose another one"
 	}

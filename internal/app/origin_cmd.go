@@ -67,7 +67,7 @@ func serveOrigin(ctx context.Context, o OriginConfig, source *origin, registry *
 	if err != nil {
 		return err
 	}
-	public, err := listenTCP(ctx, "origin", o.Listen, false)
+	public, err := listenTCP(ctx, "origin --listen", o.Listen, false)
 	if err != nil {
 		return err
 	}
@@ -77,13 +77,13 @@ func serveOrigin(ctx context.Context, o OriginConfig, source *origin, registry *
 	mux.HandleFunc("GET /demo/ledger", source.serveLedger)
 	group.serveTLS("origin", public, mux, nil, certificate)
 	if o.SeedListen != "" {
-		seeds, err := listenTCP(ctx, "origin", o.SeedListen, false)
+		seeds, err := listenTCP(ctx, "origin --seed-listen", o.SeedListen, false)
 		if err != nil {
 			return err
 		}
 		group.serve("seeds", seeds, source.handler(clientSeed), nil)
 	}
-	adminPort, err := listenTCP(ctx, "origin", o.Admin, false)
+	adminPort, err := listenTCP(ctx, "origin --admin", o.Admin, false)
 	if err != nil {
 		return err
 	}

@@ -57,6 +57,7 @@ func TestOriginSaysWhatIsWrong(t *testing.T) {
 	for want, args := range map[string][]string{
 		"is no tracker's address": {"--tracker=tracker.test"},
 		"holds no master.m3u8":    {"--media=" + t.TempDir()},
+		"give a video file":       {"--media=none.mp4"},
 		"belong together":         {"--tls-key=key.pem"},
 	} {
 		if _, errs, code := leeway(t, nil, append([]string{"origin"}, args...)...); code != 2 || !strings.Contains(errs, want) {

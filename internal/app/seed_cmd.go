@@ -25,7 +25,7 @@ func (c *seedCmd) Run(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	adminPort, err := listenTCP(ctx, "seed", config.Seed.Admin, false)
+	adminPort, err := listenTCP(ctx, "seed --admin", config.Seed.Admin, false)
 	if err != nil {
 		return err
 	}

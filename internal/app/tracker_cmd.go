@@ -45,12 +45,12 @@ func (c *trackerCmd) Run(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	public, err := listenTCP(ctx, "tracker", config.Tracker.Listen, false)
+	public, err := listenTCP(ctx, "tracker --listen", config.Tracker.Listen, false)
 	if err != nil {
 		return err
 	}
 	defer public.Close()
-	adminPort, err := listenTCP(ctx, "tracker", config.Tracker.Admin, false)
+	adminPort, err := listenTCP(ctx, "tracker --admin", config.Tracker.Admin, false)
 	if err != nil {
 		return err
 	}

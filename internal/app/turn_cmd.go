@@ -32,7 +32,7 @@ func (c *turnCmd) Run(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	adminPort, err := listenTCP(ctx, "turn", config.Turn.Admin, false)
+	adminPort, err := listenTCP(ctx, "turn --admin", config.Turn.Admin, false)
 	if err != nil {
 		return err
 	}

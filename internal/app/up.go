@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/leeway-video/leeway/internal/app/film"
 	"github.com/leeway-video/leeway/internal/site"
@@ -110,12 +111,12 @@ func (u *upRun) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	public, err := listenTCP(ctx, "up", u.config.Up.Listen, true)
+	public, err := listenTCP(ctx, "up --listen", u.config.Up.Listen, true)
 	if err != nil {
 		return err
 	}
 	u.onClose(func() { _ = public.Close() })
-	adminPort, err := listenTCP(ctx, "up", u.config.Up.Admin, true)
+	adminPort, err := listenTCP(ctx, "up --admin", u.config.Up.Admin, true)
 	if err != nil {
 		return err
 	}
@@ -145,7 +146,7 @@ func (u *upRun) run(ctx context.Context) error {
 	}
 	group.serveTLS("public", services.door(public), mux, shape, certificate)
 	group.serve("admin", adminPort, adminMux, nil)
-	if err := u.announce(bundle, at, adminPort.Addr(), services.seedAddr); err != nil {
+	if err := u.announce(bundle, at, adminPort.Addr().String(), services.seedAddr); err != nil {
 		return err
 	}
 	return group.wait(ctx)
@@ -229,7 +230,7 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *origi
 
 // announce prints where everything is. The page's address is the only one with its scheme, to be found by people and
 // scripts alike.
-func (u *upRun) announce(bundle *webdist.Bundle, public place, admin net.Addr, seed string) error {
+func (u *upRun) announce(bundle *webdist.Bundle, public place, admin, seed string) error {
 	w := u.env.Stdout
 	if !bundle.Built {
 		fmt.Fprintln(w, "\n  This binary carries no browser bundle: run make build, then build/leeway up.")
@@ -240,12 +241,31 @@ func (u *upRun) announce(bundle *webdist.Bundle, public place, admin net.Addr, s
   page     %s
   admin    %s  /metrics /healthz /readyz /debug/pprof
   seed     %s/udp
-
+%s
   For a page of your own, beside hls.js:
   %s
 
-`, Version, public.url(), admin, seed, public.scriptTag())
+`, Version, public.url(), admin, seed, u.elsewhere(public.addr.String(), admin, seed), public.scriptTag())
 	return err
+}
+
+// elsewhere says which ports were busy, so that nobody looks for this run at another's: empty, or a paragraph.
+func (u *upRun) elsewhere(public, admin, seed string) string {
+	wanted := u.config.Seed.Listen
+	if wanted == "" {
+		wanted = net.JoinHostPort("", seedPort)
+	}
+	var busy []string
+	for _, at := range [][2]string{{u.config.Up.Listen, public}, {u.config.Up.Admin, admin}, {wanted, seed}} {
+		_, was, _ := net.SplitHostPort(at[0])
+		if _, is, _ := net.SplitHostPort(at[1]); was != is && was != "0" {
+			busy = append(busy, was)
+		}
+	}
+	if busy == nil {
+		return ""
+	}
+	return fmt.Sprintf("\n  In use by other programs: %s; the next free ports are taken.\n", strings.Join(busy, ", "))
 }
 
 // filmSlug is the path element that a film is served below.
@@ -272,9 +292,13 @@ func filmShown(media, tracker string) webdist.Film {
 // mediaDir returns the folder to serve: media itself when it is one, else what is made of it.
 func mediaDir(ctx context.Context, env Env, media string) (string, error) {
 	if media != "" {
-		if info, err := os.Stat(media); err == nil && info.IsDir() {
+		info, err := os.Stat(media)
+		if err != nil {
+			return "", &usageError{fmt.Errorf("--media: %w (give a video file, or a folder of HLS)", err)}
+		}
+		if info.IsDir() {
 			if _, err := os.Stat(filepath.Join(media, film.MasterName)); err != nil {
-				return "", &usageError{fmt.Errorf("up: %s holds no %s (give a folder of HLS, or a video file)", media, film.MasterName)}
+				return "", &usageError{fmt.Errorf("--media: %s holds no %s (give a folder of HLS, or a video file)", media, film.MasterName)}
 			}
 			return media, nil
 		}

@@ -215,6 +215,28 @@ func TestUpForASiteOfOnesOwn(t *testing.T) {
 	}
 }
 
+func TestUpSaysWhichPortsWereTaken(t *testing.T) {
+	defer goleak.VerifyNone(t)
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer busy.Close()
+	_, port, _ := net.SplitHostPort(busy.Addr().String())
+	r := startUp(t, "--listen=127.0.0.1:"+port, "--media="+tinyFilm(t))
+	defer func() { _ = r.stop() }()
+	if r.page == "http://127.0.0.1:"+port {
+		t.Errorf("claims the taken port %s", port)
+	}
+	if want := "In use by other programs: " + port + "; "; !strings.Contains(r.out.String(), want) {
+		t.Errorf("no %q:\n%s", want, r.out)
+	}
+	_, errs, code := leeway(t, nil, "tracker", "--listen=127.0.0.1:"+port, "--data-dir="+t.TempDir())
+	if want := "tracker --listen: listen on 127.0.0.1:" + port + ": bind: address already in use (another process"; code != 1 || !strings.Contains(errs, want) {
+		t.Errorf("a tracker on it: %d %s", code, errs)
+	}
+}
+
 func TestTheSeedTakesTheNextPort(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	busy, err := net.ListenPacket("udp", "127.0.0.1:0")
