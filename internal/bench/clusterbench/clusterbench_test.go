@@ -1,28 +1,17 @@
 package clusterbench
 
 import (
-	"context"
-	"fmt"
-	"os"
 	"testing"
 	"time"
 
 	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/bench/benchtest"
 )
 
 // TestMain lets this program be the processes of the cluster.
-func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == bench.ChildCommand {
-		if err := bench.Child(context.Background(), []bench.Bench{Bench}, os.Args[2], os.Args[3], os.Stdin, os.Stdout); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { benchtest.Main(m, Bench) }
 
 // handful is a small audience.
 var handful = scale{sessions: 60, swarms: 6, linked: 10, watched: 3 * time.Second}

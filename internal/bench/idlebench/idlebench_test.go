@@ -1,26 +1,16 @@
 package idlebench
 
 import (
-	"context"
 	"io"
-	"os"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/bench/benchtest"
 	"github.com/leeway-video/leeway/internal/rtclink"
 )
 
 // TestMain makes the test binary a side where the bench asks for one.
-func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == bench.ChildCommand {
-		if err := bench.Child(context.Background(), []bench.Bench{Bench}, os.Args[2], os.Args[3], os.Stdin, os.Stdout); err != nil {
-			_, _ = io.WriteString(os.Stderr, err.Error()+"\n")
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { benchtest.Main(m, Bench) }
 
 func TestLinksOpenBetweenTheSides(t *testing.T) {
 	p := &pair{ready: make(chan int, 16), usages: map[string]chan usage{}, failed: make(chan error, 2)}

@@ -1,26 +1,16 @@
 package transferbench
 
 import (
-	"context"
 	"io"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/bench/benchtest"
 )
 
 // TestMain makes the test binary an end of a path where a bench asks for one.
-func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == bench.ChildCommand {
-		if err := bench.Child(context.Background(), []bench.Bench{Bench}, os.Args[2], os.Args[3], os.Stdin, os.Stdout); err != nil {
-			_, _ = io.WriteString(os.Stderr, err.Error()+"\n")
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { benchtest.Main(m, Bench) }
 
 // TestEveryKindMoves runs each kind of path end for a moment, in processes as the bench does.
 func TestEveryKindMoves(t *testing.T) {

@@ -1,30 +1,20 @@
 package transportbench
 
 import (
-	"context"
 	"encoding/xml"
 	"errors"
 	"io"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
+	"github.com/leeway-video/leeway/internal/bench/benchtest"
 	"github.com/leeway-video/leeway/internal/netlab"
 )
 
 // TestMain makes the test binary an end of a flow where a bench asks for one.
-func TestMain(m *testing.M) {
-	if len(os.Args) == 4 && os.Args[1] == bench.ChildCommand {
-		if err := bench.Child(context.Background(), []bench.Bench{Bench}, os.Args[2], os.Args[3], os.Stdin, os.Stdout); err != nil {
-			_, _ = io.WriteString(os.Stderr, err.Error()+"\n")
-			os.Exit(1)
-		}
-		os.Exit(0)
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { benchtest.Main(m, Bench) }
 
 // TestEveryKindIsSeenBehindTheBottleneck plays a second and a half of each kind of flow on a line of its own.
 func TestEveryKindIsSeenBehindTheBottleneck(t *testing.T) {
