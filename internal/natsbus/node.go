@@ -52,16 +52,8 @@ func StartNode(cfg NodeConfig) (*Node, error) {
 	if err := serveTLS(opts, Config{CertFile: cfg.CertFile, KeyFile: cfg.KeyFile}); err != nil {
 		return nil, err
 	}
-	s, err := server.NewServer(opts)
+	s, err := begin(opts)
 	if err != nil {
-		return nil, fmt.Errorf("natsbus: node %s: %w", cfg.Name, err)
-	}
-	failed := make(fatal, 1)
-	s.SetLogger(failed, false, false)
-	s.Start()
-	if err := failed.orReady(s); err != nil {
-		s.Shutdown()
-		s.WaitForShutdown()
 		return nil, fmt.Errorf("natsbus: node %s: %w", cfg.Name, err)
 	}
 	return &Node{s}, nil

@@ -52,9 +52,18 @@ func startServer(cfg Config) (*server.Server, error) {
 			return nil, err
 		}
 	}
+	s, err := begin(opts)
+	if err != nil {
+		return nil, fmt.Errorf("natsbus: embedded server on %q: %w (is the address this machine's, and free?)", cfg.Listen, err)
+	}
+	return s, nil
+}
+
+// begin starts a server and returns it when it takes connections.
+func begin(opts *server.Options) (*server.Server, error) {
 	s, err := server.NewServer(opts)
 	if err != nil {
-		return nil, fmt.Errorf("natsbus: embedded server: %w", err)
+		return nil, err
 	}
 	failed := make(fatal, 1)
 	s.SetLogger(failed, false, false)
@@ -62,7 +71,7 @@ func startServer(cfg Config) (*server.Server, error) {
 	if err := failed.orReady(s); err != nil {
 		s.Shutdown()
 		s.WaitForShutdown()
-		return nil, fmt.Errorf("natsbus: embedded server on %q: %w (is the address this machine's, and free?)", cfg.Listen, err)
+		return nil, err
 	}
 	return s, nil
 }
