@@ -101,8 +101,8 @@ func (c *child) listen(ctx context.Context, in *json.Decoder) error {
 type elsewhere interface {
 	// measure returns what arrived between warm-up and end.
 	measure(ctx context.Context, warm, run time.Duration) (report, error)
-	// cpu is what the other process has used, in seconds.
-	cpu() float64
+	// spent is what the other process has used until now.
+	spent() spent
 }
 
 // measure reports what happened between warm-up and end.
@@ -129,23 +129,23 @@ func (c *child) measure(ctx context.Context) {
 
 // measureThere is measure for an end in another process; CPU time is taken beside it, over the same time.
 func (c *child) measureThere(ctx context.Context, other elsewhere, warm, run time.Duration) {
-	used := make(chan float64, 1)
+	used := make(chan spent, 1)
 	c.wg.Go(func() {
 		defer close(used)
 		if !pause.For(ctx, warm) {
 			return
 		}
-		before := other.cpu()
+		before := other.spent()
 		if pause.For(ctx, run) {
-			used <- other.cpu() - before
+			used <- other.spent().since(before)
 		}
 	})
 	r, err := other.measure(ctx, warm, run)
-	cpu, ok := <-used
+	cost, ok := <-used
 	if err != nil || !ok {
 		return // the parent does not wait for ever
 	}
-	r.CPU = cpu
+	r.CPU, r.Threads = cost.all, cost.threads
 	_ = c.out.Write(message{Type: "report", Report: &r})
 }
 

@@ -8,8 +8,6 @@ import (
 	"net"
 	"net/http"
 	"os"
-	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -44,6 +42,8 @@ type order struct {
 
 type pageSetup struct {
 	Bare        bool `json:"bare"`
+	Law         bool `json:"law"`
+	Lane        int  `json:"lane"`
 	Send        bool `json:"send"`
 	Channels    int  `json:"channels"`
 	Message     int  `json:"message"`
@@ -99,8 +99,12 @@ func newPages(h host, script []byte) *pageStack {
 		host: h, content: newContent().data, reports: make(chan report, 1), closed: make(chan struct{}), begun: map[int]bool{},
 	}
 	s.page = demopage.NewOrders(script, s.hear)
+	lane := 0
+	if h.setup.Kind == kindPageLane {
+		lane = 1
+	}
 	s.tell(order{Type: "setup", Setup: &pageSetup{
-		Bare: h.setup.Kind == kindBare, Send: h.setup.Send, Channels: h.setup.Channels, Message: h.setup.Message, Buffer: bareBuffer,
+		Bare: h.setup.Kind == kindBare, Law: h.setup.Kind == kindPageLaw || h.setup.Kind == kindPageLane, Lane: lane, Send: h.setup.Send, Channels: h.setup.Channels, Message: h.setup.Message, Buffer: bareBuffer,
 		Outstanding: outstanding, Batch: askAtOnce,
 	}})
 	return s
@@ -209,8 +213,12 @@ func (s *pageStack) measure(ctx context.Context, warm, run time.Duration) (repor
 	}
 }
 
-// cpu implements elsewhere: of the browser with all its children, and of this process.
-func (s *pageStack) cpu() float64 { return cpuTime() + treeTime(s.browser.PID()) }
+// spent implements elsewhere: of the browser with all its children, and of this process.
+func (s *pageStack) spent() spent {
+	all := tree(s.browser.PID())
+	all.all += cpuTime()
+	return all
+}
 
 func (s *pageStack) buffers() [2]int { return [2]int{} }
 
@@ -223,52 +231,4 @@ func (s *pageStack) close() error {
 func (s *pageStack) stop() {
 	close(s.closed)
 	s.page.Close()
-}
-
-// userHertz is the unit of times in /proc, the same on every Linux that Go runs on.
-const userHertz = 100
-
-// treeTime is what a process and everything below it have used, in seconds.
-func treeTime(root int) float64 {
-	type used struct {
-		parent int
-		ticks  float64
-	}
-	all := map[int]used{}
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		if b, err := os.ReadFile("/proc/" + e.Name() + "/stat"); err == nil {
-			parent, ticks := readStat(string(b))
-			all[pid] = used{parent, ticks}
-		}
-	}
-	sum := 0.0
-	for pid, u := range all {
-		for up, hops := pid, 0; up > 1 && hops < len(all); up, hops = all[up].parent, hops+1 {
-			if up == root {
-				sum += u.ticks
-				break
-			}
-		}
-	}
-	return sum / userHertz
-}
-
-// readStat reads the parent of a process and the ticks that it has used, with those of its children that are gone.
-func readStat(text string) (parent int, ticks float64) {
-	const state, cutime, cstime = 0, 13, 14 // fields behind the name, which may hold anything
-	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
-	if len(fields) <= cstime {
-		return 0, 0
-	}
-	parent, _ = strconv.Atoi(fields[state+1])
-	for _, field := range fields[cutime-2 : cstime+1] {
-		n, _ := strconv.ParseFloat(field, 64)
-		ticks += n
-	}
-	return parent, ticks
 }

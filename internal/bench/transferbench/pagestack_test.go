@@ -3,6 +3,7 @@ package transferbench
 import (
 	"bufio"
 	"io"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -125,18 +126,23 @@ func TestAPageFindsItsScriptAndTheContent(t *testing.T) {
 }
 
 func TestProcessorTimeOfATreeHasItsRootIn(t *testing.T) {
-	parent, ticks := readStat("7 (a (b) c) S 3 7 7 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0")
-	if parent != 3 || ticks != 100 {
-		t.Errorf("parent %d, %g ticks", parent, ticks)
+	name, parent, ticks := readStat("7 (a (b) c) S 3 7 7 0 -1 4194560 1 2 3 4 10 20 30 40 20 0 1 0")
+	if name != "a (b) c" || parent != 3 || ticks != 100 {
+		t.Errorf("%q, parent %d, %g ticks", name, parent, ticks)
 	}
-	if _, ticks := readStat("7 (short) S 3"); ticks != 0 {
+	if _, _, ticks := readStat("7 (short) S 3"); ticks != 0 {
 		t.Errorf("%g ticks of half a line", ticks)
 	}
 	for cpuTime() < 0.1 { // until a tick of the kernel's must have counted it
 		_ = newContent()
 	}
-	if own := treeTime(os.Getpid()); own < 0.02 {
-		t.Errorf("%g s of this process", own)
+	own := tree(os.Getpid())
+	sum := 0.0
+	for _, s := range own.threads {
+		sum += s
+	}
+	if own.all < 0.02 || sum < 0.02 {
+		t.Errorf("%g s of this process, %g of its threads", own.all, sum)
 	}
 }
 
@@ -190,5 +196,29 @@ func TestAPairHasAllItsFigures(t *testing.T) {
 		if len(declared) > 0 {
 			t.Errorf("%s: not measured: %v", p.name, declared)
 		}
+	}
+}
+
+// TestAComparisonHasAllItsFigures compares ends that are none.
+func TestAComparisonHasAllItsFigures(t *testing.T) {
+	b := between{foreground: kindPage, background: kindPageLane, law: kindPageLaw}
+	values := b.figures(map[string]*outcome{
+		kindPage: {rate: mega, cpu: 100}, kindPageLane: {rate: 0.5 * mega, cpu: 130}, kindPageLaw: {rate: 0.9 * mega, cpu: 120},
+	})
+	for name, want := range map[string]float64{
+		"goodput_law": 7.2, "goodput_vs_foreground": 0.5, "cpu_vs_foreground": 1.3, "cpu_law_vs_foreground": 1.2,
+	} {
+		if got := values[name]; math.Abs(got-want) > 1e-9 {
+			t.Errorf("%s is %g, not %g", name, got, want)
+		}
+	}
+	for _, f := range b.compare(path{name: "a path"}, bench.Figure{Name: "cpu_vs_foreground"}).Figures {
+		if _, is := values[f.Name]; !is {
+			t.Errorf("%s is not measured", f.Name)
+		}
+		delete(values, f.Name)
+	}
+	if len(values) > 0 {
+		t.Errorf("not declared: %v", values)
 	}
 }

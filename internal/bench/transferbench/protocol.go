@@ -4,13 +4,15 @@ import "github.com/leeway-video/leeway/internal/transfer"
 
 // The kinds of path end that a child can be.
 const (
-	kindLink    = "link"         // ours: store, upload queue, rtclink, verification
-	kindLane    = "link-lane"    // the same in the background lane
-	kindDefault = "pion-default" // a bare data channel as pion comes
-	kindTuned   = "pion-tuned"   // a bare data channel with what pion offers
-	kindTCP     = "tcp"          // kernel TCP, CUBIC
-	kindPage    = "page"         // ours in Chromium: the library's link, uploads, downloads and verification
-	kindBare    = "page-bare"    // bare data channels in Chromium
+	kindLink     = "link"         // ours: store, upload queue, rtclink, verification
+	kindLane     = "link-lane"    // the same in the background lane
+	kindDefault  = "pion-default" // a bare data channel as pion comes
+	kindTuned    = "pion-tuned"   // a bare data channel with what pion offers
+	kindTCP      = "tcp"          // kernel TCP, CUBIC
+	kindPage     = "page"         // ours in Chromium: the library's link, uploads, downloads and verification
+	kindPageLaw  = "page-law"     // the same under the law of the background, in the foreground as a viewer sends it
+	kindPageLane = "page-lane"    // the same in the background lane
+	kindBare     = "page-bare"    // bare data channels in Chromium
 )
 
 // setup is the first message to a child.
@@ -43,9 +45,10 @@ type signal struct {
 
 // report is what an end measured between warm-up and end.
 type report struct {
-	Bytes   int64   `json:"bytes"`   // payload that arrived, verified where the kind verifies
-	Seconds float64 `json:"seconds"` // of its own clock
-	CPU     float64 `json:"cpu"`     // seconds, user and system
-	Silence float64 `json:"silence"` // seconds: the longest time in which nothing arrived, from the first byte on
-	Buffers [2]int  `json:"buffers"` // what the kernel gave, read and write; 0 where it is not known
+	Bytes   int64              `json:"bytes"`             // payload that arrived, verified where the kind verifies
+	Seconds float64            `json:"seconds"`           // of its own clock
+	CPU     float64            `json:"cpu"`               // seconds, user and system
+	Silence float64            `json:"silence"`           // seconds: the longest time in which nothing arrived, from the first byte on
+	Buffers [2]int             `json:"buffers"`           // what the kernel gave, read and write; 0 where it is not known
+	Threads map[string]float64 `json:"threads,omitempty"` // seconds by name, of an end in other processes
 }

@@ -36,10 +36,11 @@ type load struct {
 
 // outcome is what one measurement saw.
 type outcome struct {
-	rate    float64 // bytes per second, all receivers together
-	cpu     float64 // seconds per 10⁹ bytes, all ends together
-	silence float64 // seconds, the longest of all receivers
-	buffers [2]int  // of the sender's socket
+	rate    float64               // bytes per second, all receivers together
+	cpu     float64               // seconds per 10⁹ bytes, all ends together
+	silence float64               // seconds, the longest of all receivers
+	buffers [2]int                // of the sender's socket
+	threads [2]map[string]float64 // like cpu, by thread: of the sender, of the receivers; of ends that know it
 }
 
 // session is one measurement in progress.
@@ -164,13 +165,16 @@ func (s *session) measure(ctx context.Context) (*outcome, error) {
 	out := &outcome{}
 	var cpu float64
 	var bytes int64
+	out.threads = [2]map[string]float64{{}, {}}
 	for range len(s.receivers) + 1 {
 		select {
 		case r := <-s.sent:
 			cpu += r.CPU
 			out.buffers = r.Buffers
+			addTo(out.threads[0], r.Threads)
 		case r := <-s.got:
 			cpu += r.CPU
+			addTo(out.threads[1], r.Threads)
 			bytes += r.Bytes
 			out.rate += float64(r.Bytes) / r.Seconds
 			out.silence = max(out.silence, r.Silence)
@@ -184,8 +188,19 @@ func (s *session) measure(ctx context.Context) (*outcome, error) {
 	}
 	if bytes > 0 {
 		out.cpu = cpu / float64(bytes) * 1e9
+		for _, threads := range out.threads {
+			for name := range threads {
+				threads[name] *= 1e9 / float64(bytes)
+			}
+		}
 	}
 	return out, nil
+}
+
+func addTo(sum, more map[string]float64) {
+	for name, n := range more {
+		sum[name] += n
+	}
 }
 
 func (s *session) stop() {

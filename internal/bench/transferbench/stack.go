@@ -38,7 +38,7 @@ func newStack(h host) (stack, error) {
 		return &pionStack{host: h, peers: map[int]*bare.Peer{}}, nil
 	case kindTCP:
 		return newTCPStack(h)
-	case kindPage, kindBare:
+	case kindPage, kindPageLaw, kindPageLane, kindBare:
 		return newPageStack(h)
 	}
 	return nil, fmt.Errorf("no path end is called %q", h.setup.Kind)

@@ -1,10 +1,11 @@
 /** Our path: the library's own links, uploads and downloads, and its check of every piece. */
 
+import { createBackground } from '../../../packages/core/src/background/index.ts';
 import { browserEnvironment } from '../../../packages/core/src/browser/environment.ts';
 import { type Certificate, checkPiece } from '../../../packages/core/src/certificate/certificate.ts';
 import { diagnose, pathOf } from '../../../packages/core/src/link/diagnose.ts';
 import { createLink, type Link } from '../../../packages/core/src/link/link.ts';
-import { laneForeground, maxPieces, maxSegment, pieceSize } from '../../../packages/core/src/protocol/peer.ts';
+import { maxPieces, maxSegment, pieceSize } from '../../../packages/core/src/protocol/peer.ts';
 import type { SignalBody } from '../../../packages/core/src/session/messages.ts';
 import { createPeer, type Peer, type PeerHost } from '../../../packages/core/src/transfer/peer.ts';
 import { createLimiter } from '../../../packages/core/src/transfer/segments.ts';
@@ -27,7 +28,8 @@ async function certify(content: Uint8Array): Promise<Certificate> {
 }
 
 export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> {
-  const { clock, crypto } = browserEnvironment();
+  const { clock, crypto, random, alarm } = browserEnvironment();
+  const background = setup.law ? createBackground({ clock, random, alarm }) : undefined;
   const content = new Uint8Array(await (await fetch('/content')).arrayBuffer());
   const certificate = await certify(content);
   const limited = createLimiter(digests);
@@ -43,20 +45,38 @@ export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> 
           segment,
           piece,
           length: pieceSize,
-          lane: laneForeground,
+          lane: setup.lane,
           reason: 'bench',
           sentUs: Math.floor(clock.now() * 1000),
         });
+        if (setup.lane) peer.lane!.requested(pieceSize);
         return { id, piece };
       });
-      peer.send({ type: 'request', segment, lane: laneForeground, requests });
+      peer.send({ type: 'request', segment, lane: setup.lane, requests });
     }
   };
+
+  /** Asks for pieces of the background as the window has room for them. */
+  const askBehind = () => {
+    for (;;) {
+      const may = background!.mayRequest();
+      if (may !== true) {
+        if (Number.isFinite(may)) again.set(may);
+        return;
+      }
+      for (const number of links.keys()) ask(number, 1);
+    }
+  };
+  const again = alarm(
+    () => askBehind(),
+    () => {},
+  );
 
   const host = (number: number): PeerHost => ({
     clock,
     self: () => nobody,
     swarm: nobody,
+    background: background && (() => background),
     uploads: {
       piece: (_segment, piece) => content.subarray(piece * pieceSize, (piece + 1) * pieceSize),
       pieces: () => maxPieces,
@@ -74,6 +94,7 @@ export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> 
         peer.downloads.remove(download);
         if (!good) return events.failed(`piece ${download.piece} does not match`);
         events.got(download.length);
+        if (setup.lane) return askBehind();
         const own = links.get(number)!;
         if (++own.owed < setup.batch) return;
         own.owed -= setup.batch;
@@ -121,7 +142,9 @@ export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> 
       else links.get(number)?.link.receive(body);
     },
     start(number) {
-      if (!setup.send) ask(number, setup.outstanding);
+      if (setup.send) return;
+      if (setup.lane) askBehind();
+      else ask(number, setup.outstanding);
     },
   };
 }
