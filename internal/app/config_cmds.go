@@ -9,6 +9,8 @@ import (
 	"sort"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/leeway-video/leeway/internal/site"
 )
 
 type configCmd struct {
@@ -17,7 +19,7 @@ type configCmd struct {
 }
 
 type configCheckCmd struct {
-	File string `arg:"" help:"Configuration file."`
+	File string `arg:"" help:"Configuration file, or one that up --site takes."`
 }
 
 // Help is shown below the usage.
@@ -29,8 +31,13 @@ func (configCheckCmd) Help() string {
 func (c configCheckCmd) Run(r *run) error {
 	config := defaults(r.env.Getenv)
 	lines, err := loadFile(c.File, config, r.env)
-	if err == nil {
+	sites := len(config.Sites)
+	switch {
+	case err == nil:
 		err = r.located(c.File, config, lines)
+	case c.holdsOneSite(r.env):
+		_, err = loadSite(c.File, r.env)
+		sites = 1
 	}
 	var found problems
 	if errors.As(err, &found) {
@@ -42,8 +49,15 @@ func (c configCheckCmd) Run(r *run) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(r.env.Stdout, "%s: ok, %d %s\n", c.File, len(config.Sites), plural(len(config.Sites), "site"))
+	_, err = fmt.Fprintf(r.env.Stdout, "%s: ok, %d %s\n", c.File, sites, plural(sites, "site"))
 	return err
+}
+
+// holdsOneSite tells a file for up --site from a configuration, which has no name at its top.
+func (c configCheckCmd) holdsOneSite(env Env) bool {
+	var one site.Config
+	lines, _ := loadFile(c.File, &one, env)
+	return lines["name"] != 0
 }
 
 // located turns what check found into problems with lines of the file.

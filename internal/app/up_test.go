@@ -208,8 +208,14 @@ func TestUpForASiteOfOnesOwn(t *testing.T) {
 		t.Errorf("there is a film: %d", code)
 	}
 	_ = r.stop()
+	if out, errs, code := leeway(t, nil, "config", "check", file); code != 0 || out != file+": ok, 1 site\n" {
+		t.Errorf("config check: %d %s%s", code, out, errs)
+	}
 
 	write(t, file, "name: mine\nhost: [video.example.com]\n")
+	if out, _, code := leeway(t, nil, "config", "check", file); code != 2 || !strings.Contains(out, fmt.Sprintf(`%s:2: unknown key "host"; did you mean "hosts"?`, file)) {
+		t.Errorf("config check of a wrong site: %d %s", code, out)
+	}
 	if _, errs, code := leeway(t, nil, "up", "--site", file); code != 2 || !strings.Contains(errs, fmt.Sprintf(`%s:2: unknown key "host"; did you mean "hosts"?`, file)) {
 		t.Errorf("a wrong site: %d %s", code, errs)
 	}
