@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -22,6 +23,7 @@ const (
 	offersSlack = 500 * time.Millisecond
 	namedTime   = time.Minute                // for so long an introduction counts to whom there was a link
 	forever     = 100 * 365 * 24 * time.Hour // a session's life
+	manyAvoided = 256
 )
 
 // linkEvents is what links tell the title.
@@ -108,9 +110,13 @@ func (l *links) forget(a *attempt) {
 	l.events.linksChanged()
 }
 
-// avoid has a peer not linked for a while.
+// avoid has a peer not linked for a while. Who offers is avoided, too: of many those are forgotten whose time is over.
 func (l *links) avoid(id signal.ID, d time.Duration) {
-	if until := l.loop.Now().Add(d); until.After(l.avoided[id]) {
+	now := l.loop.Now()
+	if len(l.avoided) >= manyAvoided {
+		maps.DeleteFunc(l.avoided, func(_ signal.ID, until time.Time) bool { return !until.After(now) })
+	}
+	if until := now.Add(d); until.After(l.avoided[id]) {
 		l.avoided[id] = until
 	}
 }

@@ -121,6 +121,23 @@ func TestWhoMovesAsItBeginsPlays(t *testing.T) {
 	s.check()
 }
 
+// TestWhoOfferedOnceIsNotRememberedForGood: but who is banned is, however many come.
+func TestWhoOfferedOnceIsNotRememberedForGood(t *testing.T) {
+	w := newWorld()
+	l := &links{loop: w, avoided: map[signal.ID]time.Time{}}
+	bad := signal.ID{0xff}
+	l.avoid(bad, forever)
+	most := 0
+	for n := range 10_000 {
+		l.avoid(signal.ID{byte(n >> 8), byte(n), 1}, offersTime)
+		most = max(most, len(l.avoided))
+		w.run(50 * time.Millisecond)
+	}
+	if most > 2*manyAvoided || !l.avoids(bad) {
+		t.Errorf("%d are remembered at a time, the banned one: %t", most, l.avoids(bad))
+	}
+}
+
 // Who has just offered is not heard again for two seconds, and waits for that.
 func TestWhoMovesRightAfterItCameIsLinkedAgain(t *testing.T) {
 	s := roaming(t)
