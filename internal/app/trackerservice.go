@@ -66,8 +66,7 @@ func (s *services) startTracker(dataDir string) error {
 	}
 	sockets := wsconn.Config{
 		Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, Refused: t.Rejected, Crowded: t.Crowded, Log: s.log,
-		// Programs send no Origin and could send any; the check is there for the pages of other sites.
-		CheckOrigin: func(r *http.Request) bool { o := r.Header.Get("Origin"); return o == "" || t.AllowsOrigin(o) },
+		CheckOrigin: pageOrigin(t.AllowsOrigin, s.log),
 	}
 	native := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return t.Accept(c, visitor(r)) })
 	s.socket = open.guard(native)
