@@ -65,7 +65,7 @@ export const createBackground = (o: BackgroundOptions): Background => {
     soon(run);
   };
   const beats = new Beats(
-    () => alarm.beat?.(),
+    (ms) => alarm.beat?.(ms),
     () => alarm.queue?.(),
   );
   const ring = () => {

@@ -72,8 +72,8 @@ export interface Background {
 export interface Alarm {
   /** Milliseconds from now; an earlier time that is set already stays, and is when it is set again. */
   set(ms: number): void;
-  /** Has that other function called with what time it was on the clock, ms, every 10 ms for half a second. */
-  beat?(): void;
+  /** Has that other function called with what time it was on the clock, ms, every so many ms for half a second. */
+  beat?(ms: number): void;
   /** Has it called without a time, behind all that waits for the thread now. */
   queue?(): void;
   stop(): void;

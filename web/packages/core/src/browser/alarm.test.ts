@@ -1,11 +1,12 @@
-import { describe, expect, it, vi } from 'vitest';
-import { beatMs, beatsMs } from '../background/beats.ts';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { beatsMs, calmMs } from '../background/beats.ts';
 import { FakeClock } from '../testing/clock.ts';
 import { type AlarmParts, createAlarm } from './alarm.ts';
 
 /** A page whose own timers are as late as those of a hidden one, with a worker that runs when it is let. */
-const page = (forbidden?: 'throws' | 'fails') => {
+const page = (forbidden?: 'throws' | 'fails', seen = { hidden: true }) => {
   const clock = new FakeClock();
+  vi.stubGlobal('document', seen);
   let text = '';
   let ended = false;
   let timer = 0;
@@ -26,7 +27,7 @@ const page = (forbidden?: 'throws' | 'fails') => {
   };
   const parts: AlarmParts = {
     now: () => clock.now(),
-    setTimer: (f, ms) => clock.setTimer(f, Math.max(1_000, ms)),
+    setTimer: (f, ms) => clock.setTimer(f, seen.hidden ? Math.max(1_000, ms) : ms),
     clearTimer: (id) => clock.clearTimer(id),
     channel: () => channel as unknown as MessageChannel,
     worker(program) {
@@ -47,6 +48,8 @@ const page = (forbidden?: 'throws' | 'fails') => {
   return { clock, alarm, rung, beats, worker, text: () => text };
 };
 
+afterEach(() => vi.unstubAllGlobals());
+
 describe('the alarm', () => {
   it('rings when it was set for, in a hidden page', async () => {
     const p = page();
@@ -59,6 +62,27 @@ describe('the alarm', () => {
     p.alarm.set(5);
     await p.clock.advance(100);
     expect(p.rung).toEqual([8, 105]);
+  });
+
+  it('leaves the worker alone while the page is seen', async () => {
+    const seen = { hidden: false };
+    const p = page(undefined, seen);
+    await p.clock.advance(0);
+    const asked = vi.spyOn(p.worker, 'postMessage');
+    p.alarm.set(7.2);
+    await p.clock.advance(100);
+    expect([p.rung, asked.mock.calls]).toEqual([[8], []]);
+    // What the page's timer was to do is the worker's from the next time on.
+    p.alarm.set(500);
+    seen.hidden = true;
+    p.alarm.set(20);
+    await p.clock.advance(2_000);
+    expect([p.rung, asked.mock.calls]).toEqual([[8, 120], [[20]]]);
+    p.alarm.set(30);
+    seen.hidden = false;
+    p.alarm.set(10);
+    await p.clock.advance(2_000);
+    expect(p.rung).toEqual([8, 120, 2_110]);
   });
 
   it('keeps what was set before the worker ran', async () => {
@@ -114,13 +138,15 @@ describe('the alarm', () => {
   it('has one that beats for half a second, and longer when it is asked again', () => {
     let beat: (() => void) | undefined;
     let ms = 0;
+    let every = 0;
     const said: number[] = [];
     const scope = {
       performance: { now: () => 1_000 + ms },
       postMessage: (v: number) => said.push(v),
-      setInterval(f: () => void, every: number) {
-        expect([beat, every]).toEqual([undefined, beatMs]);
+      setInterval(f: () => void, ms: number) {
+        expect(beat).toBe(undefined);
         beat = f;
+        every = ms;
         return 1;
       },
       clearInterval() {
@@ -129,15 +155,17 @@ describe('the alarm', () => {
     };
     const program = new Function(...Object.keys(scope), `let onmessage;${page().text()};return onmessage`);
     const onmessage = program(...Object.values(scope));
-    onmessage({ data: -1 });
+    onmessage({ data: -10 });
     for (; beat && ms < 2_000; ms += 10) {
-      if (ms === 250) onmessage({ data: -1 });
+      if (ms === 250) onmessage({ data: -10 });
       beat();
     }
-    expect(ms).toBe(250 + beatsMs);
+    expect([ms, every]).toEqual([250 + beatsMs, 10]);
     expect([said[0], said.at(-1)]).toEqual([1_000, 1_740]);
-    onmessage({ data: -1 });
-    expect(beat).toBeDefined();
+    onmessage({ data: -calmMs });
+    said.length = 0;
+    while (beat && said.length < 100) beat();
+    expect([every, said.length]).toEqual([calmMs, Math.ceil(beatsMs / calmMs)]);
   });
 
   it('hears beats apart from the timer', async () => {
@@ -150,8 +178,8 @@ describe('the alarm', () => {
     expect(p.rung).toEqual([10]);
     const asked: number[] = [];
     p.worker.postMessage = (ms) => asked.push(ms);
-    p.alarm.beat?.();
-    expect(asked).toEqual([-1]);
+    p.alarm.beat?.(40);
+    expect(asked).toEqual([-40]);
     p.alarm.queue?.();
     expect(p.beats).toHaveLength(1);
     await p.clock.advance(0);

@@ -1,8 +1,11 @@
 import type { Alarm } from '../background/ports.ts';
 
-/** The worker's whole program: a timer, which answers 0, and a clock that beats for a while when it is asked to by a time below 0. */
+/**
+ * The worker's whole program: a timer, which answers 0, and a clock that beats every so many ms for half a second when it
+ * is asked to by a time below 0.
+ */
 const ticking =
-  'let t,b,n;onmessage=({data:d})=>{if(d<0){n=50;b||=setInterval(()=>{postMessage(performance.now());--n||(b=clearInterval(b))},10)}else{clearTimeout(t);t=setTimeout(postMessage,d,0)}}';
+  'let t,b,n;onmessage=({data:d})=>{if(d<0){n=-500/d;clearInterval(b);b=setInterval(()=>{--n>0||clearInterval(b);postMessage(performance.now())},-d)}else{clearTimeout(t);t=setTimeout(postMessage,d,0)}}';
 
 /** What a tick needs of the page; tests bring their own. */
 export interface AlarmParts {
@@ -15,8 +18,9 @@ export interface AlarmParts {
 }
 
 /**
- * An alarm that rings in hidden tabs as in visible ones: their own timers tick once a second, those of a worker do not.
- * Until the worker has shown that it runs, and where it is not allowed, the page's timers stand in.
+ * An alarm that rings in hidden tabs as in visible ones: their own timers tick once a second, those of a worker do not. A
+ * page that is seen has its own timers do it, which takes no other thread, no message there and none back; until the worker
+ * has shown that it runs, and where it is not allowed, so does a hidden one.
  */
 export function createAlarm(parts: AlarmParts): (f: () => void, heard?: (ms?: number) => void) => Alarm {
   return (f, heard) => {
@@ -24,49 +28,41 @@ export function createAlarm(parts: AlarmParts): (f: () => void, heard?: (ms?: nu
     const never = Number.POSITIVE_INFINITY;
     const { port1, port2 } = parts.channel();
     port1.onmessage = () => heard?.();
+    let made: Worker | undefined;
+    /** The same, once it has shown that it runs. */
     let worker: Worker | undefined;
-    let ticks = false;
     let at = never;
     let timer = 0;
 
     const start = () => {
+      if (at === never) return;
       const ms = Math.max(0, Math.ceil(at - now()));
-      if (ticks) worker?.postMessage(ms);
-      else {
-        clearTimer(timer);
-        timer = setTimer(ring, ms);
-      }
+      clearTimer(timer);
+      if (worker && document.hidden) worker.postMessage(ms);
+      else timer = setTimer(ring, ms);
     };
     const ring = () => {
       if (at === never) return;
       at = never;
       f();
     };
-    const stop = () => {
-      at = never;
-      clearTimer(timer);
-      worker?.terminate();
-      port1.close();
-    };
 
     try {
-      worker = parts.worker(ticking);
-      worker.onmessage = ({ data }) => {
+      made = parts.worker(ticking);
+      made.onmessage = ({ data }) => {
         if (data) return heard?.(data);
-        if (ticks) return ring();
+        if (worker) return ring();
         // It runs: what the page's timer was to do is its own from here on.
-        ticks = true;
-        clearTimer(timer);
-        if (at !== never) start();
+        worker = made;
+        start();
       };
-      worker.onerror = (e) => {
+      made.onerror = (e) => {
         e.preventDefault();
-        worker?.terminate();
+        made!.terminate();
         worker = undefined;
-        ticks = false;
-        if (at !== never) start();
+        start();
       };
-      worker.postMessage(0);
+      made.postMessage(0);
     } catch {
       // The page's timers it is.
     }
@@ -77,9 +73,14 @@ export function createAlarm(parts: AlarmParts): (f: () => void, heard?: (ms?: nu
         at = then;
         start();
       },
-      beat: () => worker?.postMessage(-1),
+      beat: (ms) => worker?.postMessage(-ms),
       queue: () => port2.postMessage(0),
-      stop,
+      stop() {
+        at = never;
+        clearTimer(timer);
+        made?.terminate();
+        port1.close();
+      },
     };
   };
 }

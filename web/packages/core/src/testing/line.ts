@@ -1,6 +1,6 @@
 /** A line in simulated time, for tests: links share a bottleneck, and what they carry comes half a round trip later. */
 
-import { beatMs, beatsMs } from '../background/beats.ts';
+import { beatsMs } from '../background/beats.ts';
 import type { Part } from '../background/message.ts';
 import type { Alarm, Background, BackgroundLane, BackgroundLink, BackgroundSource } from '../background/ports.ts';
 import type { Clock } from '../ports.ts';
@@ -105,18 +105,16 @@ export class Thread {
     (beats: boolean) =>
     (f: () => void, heard: (ms?: number) => void): Alarm => {
       let left = 0;
-      let ticking = false;
-      const tick = () => {
-        const at = this.time.now() - 700; // its own zero
-        this.run(() => heard(at));
-        ticking = --left > 0;
-        if (ticking) this.time.setTimer(tick, beatMs);
-      };
-      const beat = () => {
-        left = beatsMs / beatMs;
-        if (ticking) return;
-        ticking = true;
-        this.time.setTimer(tick, beatMs);
+      let id = 0;
+      const beat = (ms: number) => {
+        left = beatsMs / ms;
+        const tick = () => {
+          const at = this.time.now() - 700; // its own zero
+          this.run(() => heard(at));
+          if (--left > 0) id = this.time.setTimer(tick, ms);
+        };
+        this.time.clearTimer(id);
+        id = this.time.setTimer(tick, ms);
       };
       const alarm = this.time.alarm()(() => this.run(f));
       const queue = () => this.time.setTimer(() => this.run(() => heard()), 0);
