@@ -265,7 +265,7 @@ func (u *upRun) elsewhere(public, admin, seed string) string {
 	if busy == nil {
 		return ""
 	}
-	return fmt.Sprintf("\n  In use by other programs: %s; the next free ports are taken.\n", strings.Join(busy, ", "))
+	return fmt.Sprintf("\n  In use by other programs: %s; the next free ports are used instead.\n", strings.Join(busy, ", "))
 }
 
 // filmSlug is the path element that a film is served below.
