@@ -3,10 +3,13 @@ package app
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -16,13 +19,23 @@ import (
 // freeAddress is an address that was free a moment ago.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		address := fmt.Sprintf("127.0.0.1:%d", 20_000+lastPort.Add(1)%12_000)
+		if l, err := net.Listen("tcp", address); err == nil {
+			_ = l.Close()
+			return address
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
+
+// lastPort is the last one that was given away, above 20,000: below those that the kernel gives to whoever asks for any.
+var lastPort = func() *atomic.Uint32 {
+	var n atomic.Uint32
+	n.Store(rand.Uint32N(12_000))
+	return &n
+}()
 
 // writeSite writes a configuration with one site, whose origin is a test's server, and sections beside it.
 func writeSite(t *testing.T, file, origin, base string, certifyFrom int, sections map[string]any) string {
