@@ -1,6 +1,7 @@
 package seed
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -267,5 +268,16 @@ func TestMetricsAreWellFormed(t *testing.T) {
 		if err := d.Lint(); err != nil {
 			t.Error(err)
 		}
+	}
+}
+
+func TestWhatIsTakenForGrantedIsNotLogged(t *testing.T) {
+	var out bytes.Buffer
+	s := &Service{cfg: Config{Log: slog.New(slog.NewTextHandler(&out, nil)), Metrics: metric.Discard}, outside: newReach(nil, nil)}
+	for range 30 { // which of two that are ready comes first is chance
+		s.awaitReached(t.Context())
+	}
+	if out.Len() > 0 {
+		t.Errorf("logs:\n%s", &out)
 	}
 }

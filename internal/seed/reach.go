@@ -101,7 +101,7 @@ func (s *Service) awaitReached(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case <-s.outside.yes:
-			if probes > 0 {
+			if s.outside.key != "" && probes > 0 { // else it was taken for granted, and nobody was asked
 				s.cfg.Log.Info("reached from outside", "address", s.outside.String())
 				s.beat(false)
 			}
