@@ -199,7 +199,17 @@ export const createEngine = (deps: EngineDeps): Engine => {
     certificate: (id) => segments.byId.get(id)?.certificate?.raw,
   });
 
-  const silence = createSilence({ ...deps, linked });
+  const silence = createSilence({
+    ...deps,
+    linked,
+    hurry(woke) {
+      deps.hurry(woke);
+      if (woke) return;
+      // What the origin was asked from the network that is gone does not come; where it still is needed it is asked anew.
+      for (const s of segments.byId.values()) loads.stopOrigin(s);
+      changed();
+    },
+  });
 
   const addLink = (link: PeerLink) => {
     const other = link.peer;

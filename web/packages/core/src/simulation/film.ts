@@ -119,6 +119,8 @@ export class Film {
         if (range) this.ranges.set(name, (this.ranges.get(name) ?? 0) + 1);
         else this.count(name);
         signal.addEventListener('abort', () => reject(new Error('AbortError')));
+        // What was asked from another network does not come.
+        const net = network.net(node);
         network.world.setTimer(() => {
           if (this.broken) return reject(this.broken);
           const part = this.rangeless(node) ? undefined : range;
@@ -130,7 +132,7 @@ export class Film {
             const chunk = Math.min(left, 65_536);
             left -= chunk;
             const arrived = () => {
-              if (signal.aborted) return;
+              if (signal.aborted || network.net(node) !== net) return;
               loaded += chunk;
               onProgress(loaded, data.length);
               if (loaded === data.length)

@@ -72,3 +72,22 @@ it('who is told by the browser that it moved waits for nobody to know', async ()
   await run(1_600);
   expect([linked(), hurries.length]).toEqual([3, 1]);
 });
+
+it('who moves asks the origin anew for what it was sending', async () => {
+  const film = new Film(3, 4000, 2_000_000);
+  const { network, viewer, run } = setUp(film);
+  let moved = () => {};
+  const v = viewer([], {
+    onMoved(f) {
+      moved = f;
+      return () => {};
+    },
+  });
+  await run(100);
+  expect([film.requests, v.results.length]).toEqual([1, 0]);
+  network.moves(v.id);
+  moved();
+  await run(3_000);
+  expect([film.ledger.get('/film/0.ts'), v.results[0]?.source, v.errors]).toEqual([2, 'origin', []]);
+  expect(v.engine.snapshot().totals.wasted_bytes).toBeGreaterThan(0);
+});

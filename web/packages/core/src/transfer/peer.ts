@@ -79,8 +79,9 @@ export interface Peer {
   readonly watched: Watched;
   /** When its link opened, ms. */
   readonly since: number;
-  /** When the tracker named it last, and what offers another link to it. */
-  named?: { at: number; again(): void };
+  /** Until when it counts that the tracker has named it, ms; and what offers another link to it. */
+  namedUntil: number;
+  again?: () => void;
   send(m: Message): void;
   ping(nonce?: number): void;
   /** A list of IDs in as many messages as it takes. */
@@ -181,6 +182,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     uploaded: 0,
     watched: { came: false, owed: false, viewer: link.role === 'viewer', unheard: 0 },
     since: clock.now(),
+    namedUntil: 0,
     send,
     ping: (n = 0) => send({ type: 'ping', nonce: n, sentAt: nowUs() % 2 ** 32 }),
     sendIds(type, ids, reason) {

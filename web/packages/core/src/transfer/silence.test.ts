@@ -46,6 +46,7 @@ function setUp() {
       watched: { came: false, owed: false, viewer: true, unheard: 0 },
       downloads: { all: new Map(name === 'b' ? [[1, {}]] : []) },
       since: clock.now(),
+      namedUntil: 0,
       ping: () => told.push(`ping ${name}`),
       drop: (reason: LinkCloseReason) => {
         told.push(`${reason} ${name}`);

@@ -79,7 +79,7 @@ export const createSilence = ({ clock, linked, hurry, onMoved }: SilenceHost): S
   const ready = () => linked().filter((p) => p.ready);
 
   const restMs = ({ since }: Peer) => since + offersMs - clock.now();
-  const fresh = ({ named }: Peer) => named && clock.now() - named.at < namedMs;
+  const fresh = ({ namedUntil }: Peer) => namedUntil > clock.now();
   /** A silent link is replaced, if the tracker has named who it is to. */
   const giveWay = (p: Peer) => {
     const { unheard, came } = p.watched;
@@ -108,26 +108,24 @@ export const createSilence = ({ clock, linked, hurry, onMoved }: SilenceHost): S
 
   const release = onMoved?.(() => {
     drift();
-    const all = ready();
-    for (const { watched } of all) {
+    clock.clearTimer(timer);
+    timer = clock.setTimer(watch, checkMs + pongMs);
+    for (const { watched, ping } of ready()) {
       watched.unheard = 1;
       watched.came = false;
+      clock.setTimer(ping, checkMs);
     }
-    clock.clearTimer(timer);
-    timer = clock.setTimer(() => {
-      timer = clock.setTimer(watch, pongMs);
-      for (const p of all) p.ping();
-    }, checkMs);
   });
 
   return {
     drifted,
     named(p, again) {
-      p.named = { at: clock.now(), again };
+      p.namedUntil = clock.now() + namedMs;
+      p.again = again;
       giveWay(p);
     },
     gone(p, reason) {
-      if (/timeout|failed/.test(reason) && fresh(p)) clock.setTimer(p.named!.again, restMs(p));
+      if (/timeout|failed/.test(reason) && fresh(p)) clock.setTimer(p.again!, restMs(p));
     },
     stop() {
       clock.clearTimer(timer);
