@@ -24,6 +24,13 @@ const (
 	meanMost  = 4 * time.Second
 )
 
+// A rate below what an unknown one is taken for (spec/schedule.md) is believed for so long without data: who was slow once, for
+// want of processor time perhaps, would never be asked again otherwise, and stay slow.
+const (
+	rateAge     = 10 * time.Second
+	unknownPace = 65_536
+)
+
 // meter watches how quick the other side is: the rate of arrival while something is outstanding, and the round trip.
 //
 // Who serves its links in turn seems to have its whole line for one of them while that has its turn, so that the mean with the
@@ -45,6 +52,9 @@ type meter struct {
 // arrived notes data: waited is the time since its request, idle says that nothing more is outstanding. The first
 // message of a burst only starts the watch, and is the answer to a request: pings do not go out while there is traffic.
 func (m *meter) arrived(bytes int, now time.Time, waited time.Duration, idle bool) {
+	if m.stale(now) {
+		m.burst, m.due.time, m.due.bytes = 0, 0, 0
+	}
 	m.average(bytes, now, waited)
 	if m.since.IsZero() {
 		m.since = now
@@ -78,8 +88,20 @@ func (m *meter) average(bytes int, now time.Time, waited time.Duration) {
 	}
 }
 
+// stale says that the rate is measured anew.
+func (m *meter) stale(now time.Time) bool {
+	return m.burst > 0 && m.measured() < unknownPace && now.Sub(m.last) >= rateAge
+}
+
 // rate is in bytes per second, 0 unknown.
-func (m *meter) rate() int64 {
+func (m *meter) rate(now time.Time) int64 {
+	if m.stale(now) {
+		return 0
+	}
+	return m.measured()
+}
+
+func (m *meter) measured() int64 {
 	if m.burst == 0 || m.due.time < meanLeast {
 		return m.burst
 	}
@@ -122,7 +144,7 @@ func (d *Download) RoundTrip(sample time.Duration) {
 func (d *Download) Rate() int64 {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.meter.rate()
+	return d.meter.rate(d.now())
 }
 
 // RTT is the round trip, a guess while unknown.

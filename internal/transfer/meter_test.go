@@ -12,15 +12,15 @@ func TestOneOfSeveralThatAreServedInTurnSeesItsPart(t *testing.T) {
 	var m meter
 	now := time.Unix(1000, 0)
 	m.arrived(message, now, 60*time.Millisecond, false)
-	if m.rate() != 0 {
-		t.Errorf("%d bytes/s after one message", m.rate())
+	if m.rate(now) != 0 {
+		t.Errorf("%d bytes/s after one message", m.rate(now))
 	}
 	for turn := range 12 {
 		for range 8 {
 			now = now.Add(each)
 			m.arrived(message, now, 0, false)
 		}
-		if r := m.rate(); turn == 0 && r != 125_000 {
+		if r := m.rate(now); turn == 0 && r != 125_000 {
 			t.Errorf("%d bytes/s in the first turn, want 125000", r)
 		} else if turn >= 4 && (r < 25_000 || r > 40_000) {
 			t.Errorf("turn %d: %d bytes/s, want a quarter of 125000", turn, r)
@@ -32,7 +32,7 @@ func TestOneOfSeveralThatAreServedInTurnSeesItsPart(t *testing.T) {
 		now = now.Add(each)
 		m.arrived(message, now, 0, false)
 	}
-	if r := m.rate(); r < 100_000 {
+	if r := m.rate(now); r < 100_000 {
 		t.Errorf("%d bytes/s four seconds after the others went", r)
 	}
 }
@@ -48,7 +48,40 @@ func TestTheTimeUntilAnAnswerIsDueIsNotHeldAgainstIt(t *testing.T) {
 		m.arrived(8192, now, 0, true)
 		now = now.Add(time.Second) // nothing is asked
 	}
-	if r := m.rate(); r < 130_000 {
+	if r := m.rate(now); r < 130_000 {
 		t.Errorf("%d bytes/s, want about %d", r, 8192*1000/60)
+	}
+}
+
+// TestALowRateIsMeasuredAnew: whom it keeps from being asked would stay slow for good.
+func TestALowRateIsMeasuredAnew(t *testing.T) {
+	var m meter
+	now := time.Unix(1000, 0)
+	serve := func(bytes int) {
+		m.arrived(bytes, now, 20*time.Millisecond, false)
+		for i := range 20 {
+			now = now.Add(60 * time.Millisecond)
+			m.arrived(bytes, now, 0, i == 19)
+		}
+	}
+	serve(1200)
+	if r := m.rate(now); r < 19_000 || r > 21_000 {
+		t.Fatalf("%d bytes/s, want about 20000", r)
+	}
+	now = now.Add(rateAge - time.Microsecond)
+	if m.rate(now) == 0 {
+		t.Error("forgotten too soon")
+	}
+	now = now.Add(time.Microsecond)
+	if r := m.rate(now); r != 0 {
+		t.Errorf("%d bytes/s, and nothing came for %s", r, rateAge)
+	}
+	serve(6000)
+	if r := m.rate(now); r < 95_000 || r > 105_000 {
+		t.Errorf("%d bytes/s when it was measured anew, want about 100000", r)
+	}
+	now = now.Add(time.Minute)
+	if m.rate(now) == 0 {
+		t.Error("who is quicker than one who is not known is forgotten")
 	}
 }

@@ -43,4 +43,27 @@ describe('the rate of a peer', () => {
     }
     expect(meter.rate).toBeGreaterThan(130_000);
   });
+
+  it('is measured anew where it was low and nothing came for ten seconds', async () => {
+    const clock = new FakeClock();
+    const meter = createMeter(clock);
+    const serve = async (bytes: number) => {
+      meter.arrived(bytes, 20_000);
+      for (let n = 0; n < 20; n++) {
+        await clock.advance(60);
+        meter.arrived(bytes, 0);
+      }
+      meter.idle();
+    };
+    await serve(1200); // 20 kB/s
+    expect(meter.rate).toBeCloseTo(20_000, -3);
+    await clock.advance(9_999);
+    expect(meter.rate).toBeGreaterThan(0);
+    await clock.advance(1);
+    expect(meter.rate).toBe(0);
+    await serve(6000);
+    expect(meter.rate).toBeCloseTo(100_000, -4);
+    await clock.advance(60_000);
+    expect(meter.rate).toBeGreaterThan(90_000);
+  });
 });

@@ -3,7 +3,7 @@ import type { Clock } from '../ports.ts';
 
 export interface Meter {
   /** Bytes per second, 0 unknown. */
-  rate: number;
+  readonly rate: number;
   rttUs: number;
   /** So many bytes of a request came, so long after it. */
   arrived(bytes: number, waitedUs: number): void;
@@ -21,6 +21,12 @@ const rateBytes = 131_072;
 /** What was due for so long in all bounds the rate by its mean, and both halves of that are halved beyond this. */
 const meanLeastMs = 1_000;
 const meanMostMs = 4_000;
+/**
+ * A rate below what an unknown one is taken for (spec/schedule.md) is believed for so long without data: who was slow once, for
+ * want of processor time perhaps, would never be asked again otherwise, and stay slow.
+ */
+const rateAgeMs = 10_000;
+const unknownPace = 65_536;
 
 const mean = (bytes: number, ms: number): number => Math.floor((bytes * 1000) / ms);
 
@@ -33,11 +39,18 @@ export const createMeter = (clock: Clock): Meter => {
   let dueMs = 0;
   let dueBytes = 0;
   let last = 0;
+  const measured = () =>
+    // Who serves its links in turn seems to have its whole line for one of them, while that has its turn.
+    burst && dueMs >= meanLeastMs ? Math.max(1, Math.min(burst, mean(dueBytes, dueMs))) : burst;
+  const stale = () => measured() < unknownPace && clock.now() - last >= rateAgeMs;
   const meter: Meter = {
-    rate: 0,
+    get rate() {
+      return stale() ? 0 : measured();
+    },
     rttUs: unknownRttUs,
     arrived(bytes, waitedUs) {
       const now = clock.now();
+      if (burst && stale()) burst = dueMs = dueBytes = 0;
       dueMs += since < 0 ? Math.max(0, (waitedUs - meter.rttUs) / 1000) : now - last;
       dueBytes += bytes;
       last = now;
@@ -59,8 +72,6 @@ export const createMeter = (clock: Clock): Meter => {
           sampled = 0;
         }
       }
-      // Who serves its links in turn seems to have its whole line for one of them, while that has its turn.
-      meter.rate = burst && dueMs >= meanLeastMs ? Math.max(1, Math.min(burst, mean(dueBytes, dueMs))) : burst;
     },
     roundTrip(sample) {
       const us = Math.min(sample, longestRttUs);
