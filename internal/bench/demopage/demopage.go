@@ -34,17 +34,28 @@ var flags = []string{
 	"--disable-component-update", "--disable-sync", "--disable-quic",
 }
 
+// Page is what a browser opens.
+type Page struct {
+	http.Handler
+
+	transport *http.Transport
+}
+
+// Moved has no connection used again that was made in another network, as a browser does that is told of a change.
+func (p *Page) Moved() { p.transport.CloseIdleConnections() }
+
 // Proxy passes page, script, tracker and film of the servers (HOST:PORT) on, unchanged but for head, which is put into
 // the page's head.
-func Proxy(dial func(ctx context.Context, network, address string) (net.Conn, error), servers, head string) http.Handler {
-	return &httputil.ReverseProxy{
+func Proxy(dial func(ctx context.Context, network, address string) (net.Conn, error), servers, head string) *Page {
+	transport := &http.Transport{DialContext: dial, DisableCompression: true, MaxIdleConnsPerHost: 8}
+	return &Page{transport: transport, Handler: &httputil.ReverseProxy{
 		Rewrite: func(r *httputil.ProxyRequest) {
 			r.SetURL(&url.URL{Scheme: "http", Host: servers})
 			if r.In.URL.Path == "/" {
 				r.Out.Header.Del("Accept-Encoding")
 			}
 		},
-		Transport:     &http.Transport{DialContext: dial, DisableCompression: true, MaxIdleConnsPerHost: 8},
+		Transport:     transport,
 		FlushInterval: -1, // as it comes
 		ModifyResponse: func(r *http.Response) error {
 			if r.Request.URL.Path != "/" || r.StatusCode != http.StatusOK {
@@ -54,7 +65,7 @@ func Proxy(dial func(ctx context.Context, network, address string) (net.Conn, er
 		},
 		// A browser that gives up a request is nothing to report.
 		ErrorHandler: func(w http.ResponseWriter, _ *http.Request, _ error) { w.WriteHeader(http.StatusBadGateway) },
-	}
+	}}
 }
 
 // toldAt is the proxy's own: what is said there does not cross the line.
@@ -68,9 +79,9 @@ const toldBound = 1 << 20
 const Hush = `<style>.picture, .share, .timeline, header { display: none !important }</style>`
 
 // Telling is Proxy for a page that tells how it goes: what it posts to /bench/told is for told to read.
-func Telling(dial func(ctx context.Context, network, address string) (net.Conn, error), servers, head string, told func(io.Reader) error) http.Handler {
+func Telling(dial func(ctx context.Context, network, address string) (net.Conn, error), servers, head string, told func(io.Reader) error) *Page {
 	forward := Proxy(dial, servers, head)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+	return &Page{transport: forward.transport, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != toldAt {
 			forward.ServeHTTP(w, r)
 			return
@@ -78,7 +89,7 @@ func Telling(dial func(ctx context.Context, network, address string) (net.Conn, 
 		if err := told(http.MaxBytesReader(w, r.Body, toldBound)); err != nil {
 			http.Error(w, err.Error(), http.StatusBadRequest)
 		}
-	})
+	})}
 }
 
 // inject puts text into the head of a page.

@@ -9,7 +9,6 @@ import (
 	"html"
 	"io"
 	"net"
-	"net/http"
 
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/bench/demopage"
@@ -27,7 +26,7 @@ const pageTells = 2 * tellEvery
 const lowest = "?level=0"
 
 // telling is the demo page, played under a title. What it says of itself is in the form of a headless viewer's summary.
-func telling(dial func(ctx context.Context, network, address string) (net.Conn, error), servers, title string, said func(viewer.Summary)) http.Handler {
+func telling(dial func(ctx context.Context, network, address string) (net.Conn, error), servers, title string, said func(viewer.Summary)) *demopage.Page {
 	head := fmt.Sprintf(`%s<script data-title="%s" data-every="%d">%s</script>`, demopage.Hush, html.EscapeString(title), pageTells.Milliseconds(), pageScript)
 	return demopage.Telling(dial, servers, head, func(body io.Reader) error {
 		var s viewer.Summary
@@ -47,7 +46,9 @@ func browse(ctx context.Context, host *netlab.Host, public bool, servers, title,
 	if public {
 		open = demopage.OpenPublic
 	}
-	browser, err := open(ctx, host, telling(host.DialContext, servers, title, w.hear), lowest, output)
+	page := telling(host.DialContext, servers, title, w.hear)
+	w.moved = page.Moved
+	browser, err := open(ctx, host, page, lowest, output)
 	if err != nil {
 		return nil, err
 	}

@@ -40,6 +40,7 @@ var Bench = bench.Bench{
 		{Name: "relayed/chromium", About: "the same, and both are Chromium", Figures: relayedFigures, Needs: inLabWithBrowser, Run: relayed(chromiumBoth)},
 		{Name: "rebinding", About: "a NAT forgets every mapping in mid-play", Figures: rebindingFigures, Needs: inLab, Run: rebinding},
 		{Name: "roaming", About: "a viewer changes its network in mid-play, or sleeps for a minute", Figures: roamingFigures, Needs: inLab, Run: roaming(roamers)},
+		{Name: "roaming/chromium", About: "the same, and the viewer is Chromium", Figures: roamingFigures, Needs: inLabWithBrowser, Run: roaming(browserRoamers)},
 	}, single()...),
 	Roles: map[string]bench.Role{roleViewer: watchRole},
 }
@@ -73,8 +74,12 @@ func single() (out []bench.Case) {
 	for _, r := range browserRows {
 		out = append(out, bench.Case{Name: "row/" + r.name(), About: r.want.String(), Extra: true, Figures: tableFigures, Needs: inLabWithBrowser, Run: tableOf([]row{r})})
 	}
-	for _, r := range roamers {
-		out = append(out, bench.Case{Name: "roaming/" + r.name, About: r.want.String(), Extra: true, Figures: roamingFigures, Needs: inLab, Run: roaming([]roamer{r})})
+	for _, r := range slices.Concat(roamers, browserRoamers) {
+		c := bench.Case{Name: "roaming/" + r.title(), About: r.want.String(), Extra: true, Figures: roamingFigures, Needs: inLab, Run: roaming([]roamer{r})}
+		if r.browser {
+			c.Needs = inLabWithBrowser
+		}
+		out = append(out, c)
 	}
 	return out
 }

@@ -54,6 +54,7 @@
       linked,
       links_opened: opened,
       links_closed: closed,
+      reconnects: all?.session?.reconnects ?? 0,
       store_bytes: known?.engine?.cacheBytes ?? 0,
       stats: {
         bytes,

@@ -24,6 +24,8 @@ const (
 	asleep = time.Minute
 	// lag is within what came before is counted.
 	lag = 500 * time.Millisecond
+	// enough is the buffer with which hls.js asks for nothing.
+	enough = 30 * time.Second
 )
 
 // roamer is a viewer in mid-play whose network goes from under it.
@@ -35,6 +37,15 @@ type roamer struct {
 	want          result // how it is served in the end
 	stalls        int64  // that it may have
 	alone         bool   // what it is linked to in the end serves it while the origin does not: a relay
+	browser       bool   // it is Chromium with a user's flags
+}
+
+// title is its name among the cases.
+func (w roamer) title() string {
+	if w.browser {
+		return w.name + "/chromium"
+	}
+	return w.name
 }
 
 var roamers = []roamer{
@@ -48,6 +59,14 @@ var roamers = []roamer{
 	// stall. A browser's film stops with it.
 	{name: "sleep/public", other: public, before: restricted, sleeps: asleep, want: meets, stalls: 1},
 	{name: "sleep/restricted", other: restricted, before: symmetric, sleeps: asleep, want: relays, stalls: 1},
+}
+
+// browserRoamers are Chromium, to whom the machine says that its network has changed, and who says so to the page or does not.
+var browserRoamers = []roamer{
+	{name: "wifi-cellular/public", other: public, before: restricted, after: symmetric, want: meets, browser: true},
+	{name: "wifi-cellular/restricted", other: restricted, before: restricted, after: symmetric, want: relays, browser: true},
+	{name: "cellular-wifi/restricted", other: restricted, before: symmetric, after: restricted, want: meets, browser: true},
+	{name: "wifi-hotel/public", other: public, before: restricted, after: blocked, want: relays, alone: true, browser: true},
 }
 
 var roamingFigures = []bench.Figure{
@@ -125,7 +144,7 @@ func (s *stage) roam(ctx context.Context, r *bench.Run, i int, w roamer) (v roam
 	if v.err = first.until(ctx, "two seconds of film", patience, func(s viewer.Summary) bool { return s.PositionMs > 2000 }); v.err != nil {
 		return v
 	}
-	mover, err := start(ctx, r, at.b, s.named, s.named.Addr, title, fmt.Sprintf("roaming-%d-mover", i+1))
+	mover, err := s.settle(ctx, r, i, w, title)
 	if err != nil {
 		v.err = err
 		return v
@@ -153,10 +172,23 @@ func (s *stage) roam(ctx context.Context, r *bench.Run, i int, w roamer) (v roam
 	return v
 }
 
+// settle has the one play whose network changes.
+func (s *stage) settle(ctx context.Context, r *bench.Run, i int, w roamer, title string) (*watcher, error) {
+	label := fmt.Sprintf("roaming-%d-mover", i+1)
+	if w.browser {
+		return browse(ctx, s.pairs[i].b, false, s.named.PublicAt(s.named.Addr), title, label)
+	}
+	return start(ctx, r, s.pairs[i].b, s.named, s.named.Addr, title, label)
+}
+
 // change does to a viewer what the row is about, and returns when that is over.
 func (s *stage) change(ctx context.Context, at pair, w roamer, mover *watcher) error {
 	if w.sleeps == 0 {
-		return at.b.Move(at.moves)
+		err := at.b.Move(at.moves)
+		if mover.moved != nil {
+			mover.moved()
+		}
+		return err
 	}
 	// A machine that sleeps answers nothing, not even what its kernel would.
 	pid := mover.process.PID()
@@ -194,6 +226,7 @@ func (v *roamed) judge(said []viewer.Summary, began int64) {
 		v.again = 0
 	}
 	var base int64 = -1
+	from := began // when it last had all that it wants
 	for _, s := range said {
 		if s.WatchedMs < began+lag.Milliseconds() {
 			continue
@@ -201,8 +234,11 @@ func (v *roamed) judge(said []viewer.Summary, began int64) {
 		if base < 0 {
 			base = others(s)
 		} else if others(s) > base && !v.alone {
-			v.again = time.Duration(s.WatchedMs-began) * time.Millisecond
+			v.again = time.Duration(s.WatchedMs-from) * time.Millisecond
 			break
+		}
+		if s.BufferMs >= enough.Milliseconds() {
+			from = s.WatchedMs
 		}
 	}
 	for i := len(said) - 1; i >= 0 && said[i].WatchedMs >= began && wayOf(said[i]) == v.got.way; i-- {
@@ -269,12 +305,12 @@ func describeRoaming(r *bench.Run, all []roamed) {
 		if !v.kept {
 			session = "new"
 		}
-		fmt.Fprintf(t, "%s\t%v\t%v\t%v\t%.1f s\t%.1f s\t%d (%.1f s)\t%d\t%s\t%s\n", v.name, wayOf(v.before), v.want, v.got, v.again.Seconds(), v.linked.Seconds(),
+		fmt.Fprintf(t, "%s\t%v\t%v\t%v\t%.1f s\t%.1f s\t%d (%.1f s)\t%d\t%s\t%s\n", v.title(), wayOf(v.before), v.want, v.got, v.again.Seconds(), v.linked.Seconds(),
 			v.stalls, v.stall.Seconds(), v.failed, session, remark(v.err, v.good()))
 	}
 	_ = t.Flush()
 	for _, v := range all {
-		r.Logf("  %s: links%s; closed %v; %d reconnects; failures %v, then %v", v.name, v.links, v.last.LinksClosed,
+		r.Logf("  %s: links%s; closed %v; %d reconnects; failures %v, then %v", v.title(), v.links, v.last.LinksClosed,
 			v.last.Reconnects-v.before.Reconnects, v.before.Stats.LinkFailures, v.last.Stats.LinkFailures)
 	}
 }

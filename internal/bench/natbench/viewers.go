@@ -70,6 +70,7 @@ type watcher struct {
 	name    string
 	process *bench.Process // nil: a browser
 	leave   func() error   // has it leave
+	moved   func()         // what the machine does for a browser whose network has changed
 	read    sync.WaitGroup
 
 	mu   sync.Mutex
