@@ -36,6 +36,7 @@ type consent struct {
 	to    atomic.Pointer[netip.AddrPort] // where to
 	heard atomic.Int64                   // when something came that is the other side's, Unix ns
 	asked atomic.Pointer[question]       // this side's latest check, while it may be answered
+	tried atomic.Pointer[question]       // the same, of another address than to: neither takes the other back
 
 	mu     sync.Mutex
 	relays []netip.AddrPort // where the other side says that its relays are
@@ -56,6 +57,14 @@ func (c *consent) learn(candidate ice.Candidate) {
 	at := netip.AddrPortFrom(addr.Unmap(), uint16(candidate.Port()))
 	if len(c.relays) < mostRelays && !slices.Contains(c.relays, at) {
 		c.relays = append(c.relays, at)
+	}
+}
+
+// learnAll takes what an agent knows of the other side.
+func (c *consent) learnAll(a *ice.Agent) {
+	known, _ := a.GetRemoteCandidates()
+	for _, candidate := range known {
+		c.learn(candidate)
 	}
 }
 
@@ -180,16 +189,14 @@ func (l *Link) settle() {
 	if e, ok := l.events.(transfer.PathEvents); ok {
 		c.moved = e.Moved
 	}
+	c.learnAll(agent) // or the path to a relay would seem direct for a moment
 	if !l.mux().settle(c) {
 		return
 	}
 	l.way.settled.Store(c)
 	l.agent.Store(nil)
 	l.way.agent.Store(nil)
-	known, _ := agent.GetRemoteCandidates() // those that are signaled from now on come to c
-	for _, candidate := range known {
-		c.learn(candidate)
-	}
+	c.learnAll(agent) // what was signaled meanwhile; from now on it comes to c
 	_ = agent.GracefulClose()
 	l.after(checkAfter, l.mourn)
 }

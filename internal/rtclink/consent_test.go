@@ -189,7 +189,7 @@ func TestWhoNominatesFollowsNobody(t *testing.T) {
 	c.to.Store(&to)
 	m.settle(c)
 	c.take(c.port.Load(), check("us:them", "ours", ice.UseCandidate(), ice.AttrControlled(1)), netip.MustParseAddrPort("127.0.0.1:9"))
-	if c.heard.Load() == before || *c.to.Load() != to || c.asked.Load() != nil {
+	if c.heard.Load() == before || *c.to.Load() != to || c.asked.Load() != nil || c.tried.Load() != nil {
 		t.Errorf("heard at %d, at %s", c.heard.Load(), c.to.Load())
 	}
 	c.heard.Store(0)

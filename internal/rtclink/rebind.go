@@ -56,17 +56,25 @@ func (c *consent) ask(p *port, to netip.AddrPort) {
 	if err != nil {
 		return
 	}
-	c.asked.Store(&question{m.TransactionID, to})
+	slot := &c.asked
+	if to != *c.to.Load() {
+		slot = &c.tried
+	}
+	slot.Store(&question{m.TransactionID, to})
 	p.mux.write(p, m.Raw, to)
 }
 
 // answered takes the answer to a check: the other side is there. Who nominates goes where the check went.
 func (c *consent) answered(p *port, m *stun.Message, from netip.AddrPort) {
-	q := c.asked.Load()
+	slot := &c.asked
+	if q := c.tried.Load(); q != nil && q.id == m.TransactionID {
+		slot = &c.tried
+	}
+	q := slot.Load()
 	if q == nil || q.id != m.TransactionID || q.to != from || stun.NewShortTermIntegrity(c.theirs).Check(m) != nil {
 		return
 	}
-	c.asked.Store(nil)
+	slot.Store(nil)
 	c.heard.Store(time.Now().UnixNano())
 	if !c.controlled && from != *c.to.Load() {
 		c.follow(p, from)

@@ -179,7 +179,8 @@ func TestOnlyAnAnswerMovesALink(t *testing.T) {
 	m.settle(c)
 	p := c.port.Load()
 	c.take(p, check("us:them", "ours", ice.AttrControlled(1)), second)
-	q := c.asked.Load()
+	c.ask(p, first) // as it does each second
+	q := c.tried.Load()
 	if q == nil || q.to != second || c.heard.Load() != 0 || moved > 0 {
 		t.Fatalf("asked %+v, heard at %d, moved %d times", q, c.heard.Load(), moved)
 	}
@@ -193,7 +194,7 @@ func TestOnlyAnAnswerMovesALink(t *testing.T) {
 		t.Fatal("it moved for what answers nothing")
 	}
 	c.take(p, answer(q.id, "theirs"), second)
-	if moved != 1 || *c.to.Load() != second || c.heard.Load() == 0 || c.asked.Load() != nil {
+	if moved != 1 || *c.to.Load() != second || c.heard.Load() == 0 || c.tried.Load() != nil {
 		t.Errorf("moved %d times, to %v", moved, *c.to.Load())
 	}
 	c.take(p, answer(q.id, "theirs"), second) // again
