@@ -45,6 +45,7 @@ func (r *Receiver) Data(b []byte) (part peer.Data, fresh bool, err error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	r.acker.Foreground = r.Asked != nil && !r.Asked(part.Request)
 	fresh = r.acker.OnData(r.clock.micros(), int64(len(b)), stamp)
 	r.answer()
 	if fresh && r.demand != nil {

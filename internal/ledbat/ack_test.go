@@ -48,3 +48,29 @@ func TestAcksTellWhatCame(t *testing.T) {
 		t.Errorf("the same ack again did %+v", again)
 	}
 }
+
+// TestForegroundIsAcknowledgedLessOften: with every eighth message instead of every second, and no later than background.
+func TestForegroundIsAcknowledgedLessOften(t *testing.T) {
+	const start, gap = 1_000_000, 3_000
+	for _, c := range []struct {
+		foreground bool
+		every      int64
+	}{{false, 2}, {true, 8}} {
+		acker := ledbat.NewAcker()
+		acker.Foreground = c.foreground
+		p := ledbat.New(ledbat.Config{}).Open(0, ledbat.PathConfig{})
+		for n := range c.every {
+			now := start + n*gap
+			stamp := p.OnSent(now, 1200, 0)
+			stamp.AckNow = false
+			acker.OnData(now, 1200, stamp)
+			want := int64(start + 25_000) // one alone
+			if n == c.every-1 {
+				want = now
+			}
+			if got := acker.Due(); got != want {
+				t.Errorf("foreground %v, message %d: due at %d, want %d", c.foreground, n+1, got, want)
+			}
+		}
+	}
+}

@@ -2,6 +2,9 @@ package ledbat
 
 // Acker is the receiving end of a link: it hears of background messages and makes their acks.
 type Acker struct {
+	// Foreground is set while what comes is foreground, whose senders bear more of a queue: it is acknowledged less often.
+	Foreground bool
+
 	came       []uint64 // bitmap of the sequences from cumulative on, least significant bit first
 	cumulative int64    // unwrapped
 	highest    int64    // unwrapped; -1: none
@@ -40,7 +43,7 @@ func (a *Acker) OnData(now, bytes int64, s Stamp) bool {
 	}
 	a.measure(now, bytes)
 	a.waiting++
-	every, delay := spacing(a.rate)
+	every, delay := a.spacing()
 	switch {
 	case s.AckNow || a.waiting >= every:
 		a.due = max(now, a.sentAt+ackGap)
@@ -72,12 +75,15 @@ func (a *Acker) measure(now, bytes int64) {
 	}
 }
 
-// spacing says after how many messages, or how long, an ack is due at a rate.
-func spacing(rate int64) (every, delay int64) {
-	if rate < fastRate {
-		return 2, 25_000
+// spacing says after how many messages, or how long, an ack is due.
+func (a *Acker) spacing() (every, delay int64) {
+	switch {
+	case a.rate >= fastRate:
+		return 8, 10_000
+	case a.Foreground:
+		return 8, 25_000
 	}
-	return 8, 10_000
+	return 2, 25_000
 }
 
 // Due is the moment at which the next ack goes out; 0 while there is nothing to tell.

@@ -202,10 +202,11 @@ class Lane implements BackgroundLane {
     if (this.#closed) return undefined;
     const at = now();
     beats.want(at);
+    const { request, payload } = read.part;
+    const ours = sending.source.ours?.(request) ?? true;
+    this.#acker.foreground = !ours;
     const fresh = this.#acker.onData(at, message.length, read.stamp);
     if (fresh) {
-      const { request, payload } = read.part;
-      const ours = sending.source.ours?.(request) ?? true;
       this.#came.push({ at, size: ours ? payload.length : 0, stamp: read.stamp });
     }
     const wait = this.answer(at);

@@ -1,13 +1,12 @@
 import type { LedbatAck, Stamp } from './ack.ts';
 import { ackGap, div, fastRate, maxPending, rateTime } from './constants.ts';
 
-/** After how many messages, or how long, an ack is due at a rate of arrival. */
-const spacing = (rate: number) => (rate < fastRate ? { every: 2, delay: 25_000 } : { every: 8, delay: 10_000 });
-
 /** The receiving end of a link: hears of background messages and makes their acks. */
 export class Acker {
   /** When the next ack must go out; 0: nothing to tell. */
   due = 0;
+  /** What comes is foreground, whose senders bear more of a queue: it is acknowledged less often. */
+  foreground = false;
   /** The sequences above `#cumulative` that have come. */
   #came = new Set<number>();
   #cumulative = 0;
@@ -33,9 +32,10 @@ export class Acker {
     while (this.#came.has(this.#cumulative)) this.#pass();
     this.#measure(now, bytes);
     this.#waiting++;
-    const { every, delay } = spacing(this.#rate);
+    const fast = this.#rate >= fastRate;
+    const every = fast || this.foreground ? 8 : 2;
     if (stamp.ackNow || this.#waiting >= every) this.due = Math.max(now, this.#sentAt + ackGap);
-    else if (this.due === 0) this.due = now + delay;
+    else if (this.due === 0) this.due = now + (fast ? 10_000 : 25_000);
     return true;
   }
 
