@@ -49,27 +49,41 @@ func TestAcksTellWhatCame(t *testing.T) {
 	}
 }
 
-// TestForegroundIsAcknowledgedLessOften: with every eighth message instead of every second, and no later than background.
+// TestForegroundIsAcknowledgedLessOften: with every eighth message instead of every second, and no later than background; but not
+// where little comes.
 func TestForegroundIsAcknowledgedLessOften(t *testing.T) {
-	const start, gap = 1_000_000, 3_000
+	const gap, warm = 3_000, 200
 	for _, c := range []struct {
 		foreground bool
+		bytes      int64
 		every      int64
-	}{{false, 2}, {true, 8}} {
+	}{{false, 1200, 2}, {true, 1200, 8}, {true, 150, 2}} {
 		acker := ledbat.NewAcker()
 		acker.Foreground = c.foreground
 		p := ledbat.New(ledbat.Config{}).Open(0, ledbat.PathConfig{})
-		for n := range c.every {
-			now := start + n*gap
-			stamp := p.OnSent(now, 1200, 0)
+		now := int64(1_000_000)
+		next := func() {
+			now += gap
+			stamp := p.OnSent(now, c.bytes, 0)
 			stamp.AckNow = false
-			acker.OnData(now, 1200, stamp)
-			want := int64(start + 25_000) // one alone
+			acker.OnData(now, c.bytes, stamp)
+		}
+		for range warm {
+			next()
+			if due := acker.Due(); due != 0 && due <= now {
+				acker.Make(now)
+			}
+		}
+		acker.Make(now)
+		alone := now + gap + 25_000
+		for n := range c.every {
+			next()
+			want := alone
 			if n == c.every-1 {
 				want = now
 			}
 			if got := acker.Due(); got != want {
-				t.Errorf("foreground %v, message %d: due at %d, want %d", c.foreground, n+1, got, want)
+				t.Errorf("foreground %v, %d bytes, message %d: due at %d, want %d", c.foreground, c.bytes, n+1, got, want)
 			}
 		}
 	}

@@ -2,7 +2,8 @@ package ledbat
 
 // Acker is the receiving end of a link: it hears of background messages and makes their acks.
 type Acker struct {
-	// Foreground is set while what comes is foreground, whose senders bear more of a queue: it is acknowledged less often.
+	// Foreground is set while what comes is foreground, whose senders bear more of a queue: it is acknowledged less often, unless
+	// it comes so slowly that acks are few.
 	Foreground bool
 
 	came       []uint64 // bitmap of the sequences from cumulative on, least significant bit first
@@ -80,7 +81,7 @@ func (a *Acker) spacing() (every, delay int64) {
 	switch {
 	case a.rate >= fastRate:
 		return 8, 10_000
-	case a.Foreground:
+	case a.Foreground && a.rate >= rareRate:
 		return 8, 25_000
 	}
 	return 2, 25_000

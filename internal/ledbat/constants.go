@@ -50,6 +50,9 @@ const (
 	ackGap   = 2_000     // µs at least between two
 	rateTime = 200_000   // µs over which the rate of arrival is taken
 	fastRate = 2_500_000 // bytes/s
+	// From this rate on, foreground is acknowledged as seldom: below it acks are few, and who serves several links in turn is near
+	// the rate at which a peer stalls.
+	rareRate = 65_536 // bytes/s
 )
 
 // maxRequestInterval is the longest time (µs) between requests of a receiver whose window is below one request.

@@ -14,7 +14,7 @@ const { version } = JSON.parse(readFileSync(`${here}package.json`, 'utf8'));
 const names = { script: 'leeway.js', engine: `leeway-${version}-engine.js` };
 
 /** The largest that go out, bytes after brotli: what the first picture waits beside, and what comes after it. */
-export const budgets = { script: 18_000, engine: 21_800 };
+export const budgets = { script: 18_000, engine: 21_900 };
 
 const target = 'es2022';
 

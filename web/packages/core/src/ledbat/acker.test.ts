@@ -2,18 +2,26 @@ import { expect, test } from 'vitest';
 import { Acker } from './acker.ts';
 
 test.each([
-  { foreground: false, every: 2 },
-  { foreground: true, every: 8 },
-])('acks go out with every $every messages (foreground: $foreground), and no later than 25 ms', ({
-  foreground,
-  every,
-}) => {
-  const start = 1_000_000;
+  { foreground: false, bytes: 1200, every: 2 },
+  { foreground: true, bytes: 1200, every: 8 },
+  { foreground: true, bytes: 150, every: 2 },
+])('acks go out with every $every messages of $bytes bytes (foreground: $foreground), and no later than 25 ms', (c) => {
   const acker = new Acker();
-  acker.foreground = foreground;
-  for (let sequence = 0; sequence < every; sequence++) {
-    const now = start + sequence * 3_000;
-    acker.onData(now, 1200, { sequence, ackNow: false });
-    expect(acker.due).toBe(sequence === every - 1 ? now : start + 25_000);
+  acker.foreground = c.foreground;
+  let now = 1_000_000;
+  let sequence = 0;
+  const next = () => {
+    now += 3_000;
+    acker.onData(now, c.bytes, { sequence: sequence++, ackNow: false });
+  };
+  while (sequence < 200) {
+    next();
+    if (acker.due && acker.due <= now) acker.make(now);
+  }
+  acker.make(now);
+  const alone = now + 28_000;
+  for (let n = 1; n <= c.every; n++) {
+    next();
+    expect(acker.due).toBe(n === c.every ? now : alone);
   }
 });

@@ -1,11 +1,11 @@
 import type { LedbatAck, Stamp } from './ack.ts';
-import { ackGap, div, fastRate, maxPending, rateTime } from './constants.ts';
+import { ackGap, div, fastRate, maxPending, rareRate, rateTime } from './constants.ts';
 
 /** The receiving end of a link: hears of background messages and makes their acks. */
 export class Acker {
   /** When the next ack must go out; 0: nothing to tell. */
   due = 0;
-  /** What comes is foreground, whose senders bear more of a queue: it is acknowledged less often. */
+  /** What comes is foreground, whose senders bear more of a queue: it is acknowledged less often, unless acks are few anyway. */
   foreground = false;
   /** The sequences above `#cumulative` that have come. */
   #came = new Set<number>();
@@ -33,7 +33,7 @@ export class Acker {
     this.#measure(now, bytes);
     this.#waiting++;
     const fast = this.#rate >= fastRate;
-    const every = fast || this.foreground ? 8 : 2;
+    const every = fast || (this.foreground && this.#rate >= rareRate) ? 8 : 2;
     if (stamp.ackNow || this.#waiting >= every) this.due = Math.max(now, this.#sentAt + ackGap);
     else if (this.due === 0) this.due = now + (fast ? 10_000 : 25_000);
     return true;

@@ -72,6 +72,11 @@ export const mostRtt = 60_000_000;
 export const ackGap = 2_000;
 export const rateTime = 200_000;
 export const fastRate = 2_500_000;
+/**
+ * Bytes/s from which on foreground is acknowledged as seldom: below it acks are few, and who serves several links in turn is near
+ * the rate at which a peer stalls.
+ */
+export const rareRate = 65_536;
 export const maxRequestInterval = 4_000_000;
 
 /** Division as integers have it: towards zero. Exact, since no operand passes 2^53. */
