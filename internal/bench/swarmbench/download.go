@@ -115,10 +115,11 @@ func (m *mirror) download(ctx context.Context, host *netlab.Host, p Plan) (int64
 func drain(ctx context.Context, c net.Conn, length time.Duration) (int64, error) {
 	defer context.AfterFunc(ctx, func() { _ = c.Close() })()
 	defer c.Close()
-	if err := c.SetReadDeadline(time.Now().Add(length)); err != nil {
-		return 0, err
+	var n int64
+	err := c.SetReadDeadline(time.Now().Add(length))
+	if err == nil {
+		n, err = io.Copy(io.Discard, c)
 	}
-	n, err := io.Copy(io.Discard, c)
 	if errors.Is(err, os.ErrDeadlineExceeded) || ctx.Err() != nil {
 		return n, nil
 	}
