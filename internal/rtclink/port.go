@@ -79,7 +79,7 @@ func (p *port) hand(a arrival, from, to int) *consent {
 		p.wake()
 		return nil
 	}
-	data := false
+	data, now := false, time.Now()
 	p.in.put(func(push func(packet)) {
 		a.each(from, to, func(q packet) {
 			if isSTUN(q.data) {
@@ -88,16 +88,15 @@ func (p *port) hand(a arrival, from, to int) *consent {
 				}
 				return
 			}
+			if !data && p.consent != nil {
+				p.consent.heard.Store(now.UnixNano()) // before anybody can act on it
+			}
 			data = true
 			push(q)
 		})
 	})
-	now := time.Now()
 	switch {
 	case p.consent != nil:
-		if data {
-			p.consent.heard.Store(now.UnixNano())
-		}
 		return p.consent
 	case data && now.Sub(p.told) >= tellEvery:
 		p.told = now
