@@ -91,6 +91,16 @@ func (r row) weight() int {
 // patience is how long one of its viewers may take for what it does at once on a machine that has nothing else to do.
 func (r row) patience() time.Duration { return time.Duration(r.weight()) * patience }
 
+// after is how long its newcomer is watched once its NAT has lost the mappings: until a direct link would have been given up. An
+// allocation at a relay is bound to the address that asked for it (RFC 8656, 3), so that a relayed link may end with the mapping, and
+// who has just met is left alone for a minute.
+func (r row) after() time.Duration {
+	if r.want == relays {
+		return afterwards + 80*time.Second
+	}
+	return afterwards
+}
+
 // length is how long its newcomer is watched.
 func (r row) length() time.Duration {
 	length := max(r.watch, watchFor)

@@ -243,28 +243,33 @@ func (s *stage) watch(ctx context.Context, r *bench.Run, i int, w row) (v verdic
 	defer func() { v.err = errors.Join(v.err, second.stop()) }()
 	length := w.length()
 	v.err = second.until(ctx, "played so long", length+w.patience(), func(s viewer.Summary) bool { return s.WatchedMs >= length.Milliseconds() })
-	if v.err == nil && w.forgets {
-		v.lost, v.err = s.forget(ctx, i, first, second)
-	}
 	mine, _ := second.all()
-	theirs, _ := first.all()
 	v.got, v.since = judge(mine)
+	if v.err == nil && w.forgets {
+		v.lost, v.err = s.forget(ctx, i, w.after(), first, second)
+		if w.want == relays {
+			v.lost = 0 // it may end, and has to be there again
+		}
+		mine, _ = second.all()
+		v.got, _ = judge(mine)
+	}
+	theirs, _ := first.all()
 	v.failed = failures(mine) + failures(theirs)
 	v.stalls = first.last().Stats.Stalls + second.last().Stats.Stalls
 	v.newcomer, v.course = second.last(), " first"+course(theirs)+"; newcomer"+course(mine)
 	return v
 }
 
-// forget has the newcomer's NAT lose its mappings in mid-play, and counts the links that end of it.
-func (s *stage) forget(ctx context.Context, i int, first, newcomer *watcher) (lost int, err error) {
+// forget has the newcomer's NAT lose its mappings in mid-play, and counts the links that end of it within a time.
+func (s *stage) forget(ctx context.Context, i int, within time.Duration, first, newcomer *watcher) (lost int, err error) {
 	gateways := s.pairs[i].gateways
 	before := newcomer.last()
 	closed := closes(before) + closes(first.last())
 	if err := gateways[len(gateways)-1].Forget(); err != nil {
 		return 0, err
 	}
-	until := before.WatchedMs + afterwards.Milliseconds()
-	err = newcomer.until(ctx, "half a minute more", afterwards+patience, func(s viewer.Summary) bool { return s.WatchedMs >= until })
+	until := before.WatchedMs + within.Milliseconds()
+	err = newcomer.until(ctx, "played on", within+patience, func(s viewer.Summary) bool { return s.WatchedMs >= until })
 	after := newcomer.last()
 	switch {
 	case err != nil:
