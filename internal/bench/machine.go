@@ -7,13 +7,15 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
 )
 
-// Machine is where a result comes from.
+// Machine is where a result comes from, and what ran there.
 type Machine struct {
+	Commit      string   `json:"commit"` // of the binary, 12 hexadecimal digits, with a + where its tree had changes; empty when not built from a clone
 	CPU         string   `json:"cpu"`
 	Cores       int      `json:"cores"`
 	MemoryBytes int64    `json:"memory_bytes"`
@@ -30,6 +32,7 @@ func (m Machine) String() string {
 // describe reads what the system tells; what it does not tell stays empty.
 func describe(ctx context.Context) Machine {
 	m := Machine{Cores: runtime.NumCPU(), Go: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH, Browsers: []string{}}
+	m.Commit = commit()
 	m.CPU = field("/proc/cpuinfo", "model name")
 	if kb, err := strconv.ParseInt(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 10, 64); err == nil {
 		m.MemoryBytes = kb << 10
@@ -49,6 +52,24 @@ func describe(ctx context.Context) Machine {
 		cancel()
 	}
 	return m
+}
+
+// commit reads what the go command noted of the tree.
+func commit() string {
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	noted := map[string]string{}
+	for _, s := range info.Settings {
+		noted[s.Key] = s.Value
+	}
+	revision := noted["vcs.revision"]
+	revision = revision[:min(12, len(revision))]
+	if noted["vcs.modified"] == "true" {
+		revision += "+"
+	}
+	return revision
 }
 
 // field returns the value of the first line of a "name : value" file that has the name.
