@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/url"
+	"os"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/app/headless"
@@ -24,6 +25,7 @@ type order struct {
 	Plan     Plan
 	Speed    float64
 	Stay     time.Duration // how long a guest stays
+	Record   string        // file for what the schedule saw and decided; empty: none
 }
 
 // played is one segment as the player got it.
@@ -50,6 +52,14 @@ func playRole(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
 	cfg, err := o.config()
 	if err != nil {
 		return err
+	}
+	if o.Record != "" {
+		tape, err := os.Create(o.Record)
+		if err != nil {
+			return err
+		}
+		defer tape.Close()
+		cfg.Record = tape
 	}
 	var answer told
 	cfg.OnSegment = func(r *viewer.Result) { answer.Played = append(answer.Played, witness(r)) } // on the viewer's loop

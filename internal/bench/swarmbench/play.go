@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -31,6 +32,7 @@ type stage struct {
 	uplinks []*uplink // of those that have the least
 	speed   float64   // of the film; 0 is 1
 	mirror  *mirror   // of what viewers download beside; nil where nobody does
+	records string    // how files begin that headless viewers write their decisions to; empty: none
 }
 
 func (s *stage) close() error {
@@ -91,6 +93,10 @@ func (s scenario) settings(way string) []string {
 // apartVariable, if it is set, has the ways played one after the other: for a machine that cannot carry all at once.
 const apartVariable = "LEEWAY_SWARM_APART"
 
+// recordVariable, if it is set, is a folder for what the schedules of headless viewers saw and decided, a file each, for
+// leeway schedule replay.
+const recordVariable = "LEEWAY_SWARM_RECORD"
+
 // all plays a trace in all ways in the same minutes, each in a lab of its own with the same seed: what else the machine
 // does is then the same for all. void says why nothing is claimed of the run.
 func (s scenario) all(ctx context.Context, r *bench.Run, plans []Plan) (swarms []Swarm, void, err error) {
@@ -107,6 +113,9 @@ func (s scenario) all(ctx context.Context, r *bench.Run, plans []Plan) (swarms [
 			return nil, nil, err
 		}
 		stages = append(stages, st)
+		if folder := os.Getenv(recordVariable); folder != "" {
+			st.records = filepath.Join(folder, fmt.Sprintf("run %d %s ", r.Number, way))
+		}
 	}
 	stop, err := stages[0].scraped()
 	if err != nil {
@@ -223,7 +232,11 @@ func (s *stage) headless(ctx context.Context, host *netlab.Host, p Plan, peers b
 	if err != nil {
 		return Outcome{}, err
 	}
-	what, err := json.Marshal(order{Manifest: s.servers.Manifest(), Peers: peers, Plan: p, Speed: s.speed})
+	o := order{Manifest: s.servers.Manifest(), Peers: peers, Plan: p, Speed: s.speed}
+	if s.records != "" && peers {
+		o.Record = s.records + host.Name() + ".jsonl"
+	}
+	what, err := json.Marshal(o)
 	if err != nil {
 		return Outcome{}, err
 	}
