@@ -74,7 +74,11 @@ export class Chromium {
       children.set(parent, [...(children.get(parent) ?? []), pid]);
     }
     const send = (pid: number) => {
-      process.kill(pid, name);
+      try {
+        process.kill(pid, name);
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error; // it ended in the meantime
+      }
       children.get(pid)?.forEach(send);
     };
     send(this.browser.process()!.pid!);
