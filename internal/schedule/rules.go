@@ -15,6 +15,14 @@ func (s *Segment) UrgentWindow(permille int64) int64 {
 	return min(full, s.DurationUs/4+3*s.OriginUs)
 }
 
+// turnUs is when a segment becomes urgent: when its window begins; or earlier, where it is waited for longer than it plays. A
+// player asks for one after the other, and that time is the buffer's. The last duration before the deadline is the window of a
+// segment that the origin would now just bring in the time that it plays; a duration and a quarter are waited at most.
+func (s *Segment) turnUs(permille int64) int64 {
+	inTime := s.AskedUs + s.DurationUs - max(0, s.OriginUs)
+	return min(s.DeadlineUs-s.UrgentWindow(permille), max(inTime, s.DeadlineUs-s.DurationUs), s.AskedUs+s.DurationUs*5/4)
+}
+
 func (s *Segment) complete() bool { return s.Pieces > 0 && len(s.Have) >= s.Pieces }
 
 // segment decides for one segment (rules 0 and 2 to 5).
@@ -38,10 +46,11 @@ func (d *decision) segment(s *Segment) {
 		}
 	default:
 		d.promote(s)
-		if s.DeadlineUs-d.in.NowUs < urgent && s.Origin != OriginFailed {
+		turn := s.turnUs(d.in.Policy.UrgentPermille)
+		if d.in.NowUs > turn && s.Origin != OriginFailed {
 			d.urgent(s, urgent)
 		} else if s.Origin != OriginRunning {
-			d.near(s, urgent)
+			d.near(s, turn)
 		}
 	}
 }
@@ -77,7 +86,7 @@ func (d *decision) urgent(s *Segment, window int64) {
 	}
 }
 
-// rescue asks a seed for all that is not in hand, if it would bring that in a quarter of the time left: the origin would
+// rescue asks a seed for all that is not in hand, if it would bring that in a quarter of the time left, or of its duration: the origin would
 // send the whole segment again for the sake of a few pieces. It says whether the origin can wait (rule 3).
 func (d *decision) rescue(s *Segment, window int64) bool {
 	if s.DeadlineUs-d.in.NowUs < window/2 {
@@ -118,7 +127,7 @@ func (d *decision) rescuer(s *Segment, pieces []int, most int) *peer {
 			}
 		}
 		return p.Role == Seed && more <= most && d.inFlight+more <= d.in.Policy.PieceCap && p.Rate > 0 && !p.stalled && p.Slots >= more &&
-			p.after(more) <= (s.DeadlineUs-d.in.NowUs)/4
+			p.after(more) <= min(s.DeadlineUs-d.in.NowUs, s.DurationUs)/4
 	})
 }
 
@@ -152,10 +161,10 @@ func (d *decision) race(s *Segment, window int64) {
 }
 
 // near is rules 4 and 5, for a segment whose origin does not run.
-func (d *decision) near(s *Segment, window int64) {
+func (d *decision) near(s *Segment, turn int64) {
 	policy := &d.in.Policy
 	if s.Origin == OriginIdle {
-		d.waits(s.DeadlineUs - window + 1)
+		d.waits(turn + 1)
 	}
 	switch {
 	case s.Certificate == CertHeld:
@@ -209,7 +218,7 @@ func (d *decision) assign(s *Segment, why string) (stranded bool) {
 	interested := d.interested(s)
 	// What a viewer would send too late is not asked of it, nor what would take longer than the segment plays: the player asks for
 	// one after the other. Without an origin to fall back on, late is better than never.
-	left := min(s.DeadlineUs-s.UrgentWindow(d.in.Policy.UrgentPermille), s.AskedUs+s.DurationUs) - d.in.NowUs
+	left := min(s.turnUs(d.in.Policy.UrgentPermille), s.AskedUs+s.DurationUs) - d.in.NowUs
 	if s.AskedUs < 0 || s.Origin == OriginFailed {
 		left = math.MaxInt64
 	}

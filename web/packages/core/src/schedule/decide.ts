@@ -19,6 +19,14 @@ export const urgentWindow = (s: Pick<WantedSegment, 'duration_us' | 'origin_us'>
   return s.origin_us < 0 ? full : Math.min(full, Math.floor(s.duration_us / 4) + 3 * s.origin_us);
 };
 
+/** When it becomes urgent: a player asks for one after the other, and what takes longer than it plays takes what the buffer has. */
+const turnOf = ({ asked_us, deadline_us, duration_us, origin_us }: WantedSegment, urgent: number): number =>
+  Math.min(
+    deadline_us - urgent,
+    Math.max(asked_us + duration_us - Math.max(0, origin_us), deadline_us - duration_us),
+    asked_us + Math.floor((duration_us * 5) / 4),
+  );
+
 const stallTime = (p: SchedulePeer): number =>
   Math.max(
     1_000_000,
@@ -118,7 +126,7 @@ export const decide = (input: ScheduleInput): Action[] => {
   };
 
   /** Rule 6. Returns whether a piece stayed without any source. */
-  const assign = (s: WantedSegment, reason: 'near' | 'background', urgent: number): boolean => {
+  const assign = (s: WantedSegment, reason: 'near' | 'background', turn: number): boolean => {
     const interested = viewers.filter((p) => Array.isArray(p.holds[s.id]));
     const fromSeeds: number[] = [];
     let stranded = false;
@@ -127,7 +135,7 @@ export const decide = (input: ScheduleInput): Action[] => {
     // What a viewer would send too late is not asked of it, nor what would take longer than the segment plays: the player asks
     // for one after the other. Without an origin to fall back on, late is better than never.
     const bounded = s.asked_us >= 0 && s.origin !== 'failed';
-    const left = Math.min(s.deadline_us - urgent, s.asked_us + s.duration_us) - now;
+    const left = Math.min(turn, s.asked_us + s.duration_us) - now;
     // It is the shortest, and fits into the first flight of a path. Afterwards that is no matter.
     if (rest.at(-1) === last && !viewers.some((p) => p.rate) && viewers.some((p) => p.has(s.id, last)))
       rest.unshift(rest.pop()!);
@@ -179,7 +187,7 @@ export const decide = (input: ScheduleInput): Action[] => {
             p.rate &&
             !p.stalled &&
             more <= Math.min(most, p.slots, policy.piece_cap - inFlight) &&
-            after(p, more) <= Math.floor(slack / 4) &&
+            after(p, more) <= Math.floor(Math.min(slack, s.duration_us) / 4) &&
             rest.every((n) => p.has(s.id, n))
           );
         }),
@@ -215,6 +223,7 @@ export const decide = (input: ScheduleInput): Action[] => {
   const segment = (s: WantedSegment) => {
     const slack = s.deadline_us - now;
     const urgent = urgentWindow(s, policy.urgent_permille);
+    const turn = turnOf(s, urgent);
     const asked = s.asked_us >= 0;
     const certified = s.certificate === 'held';
     if (s.pieces > 0 && s.have.length >= s.pieces) {
@@ -228,13 +237,13 @@ export const decide = (input: ScheduleInput): Action[] => {
     const holders = peers.some((p) => p.on_demand || p.holds[s.id]);
     if (!asked) {
       if (s.certificate === 'none') askCertificate(s);
-      else if (certified && policy.background) assign(s, 'background', urgent);
+      else if (certified && policy.background) assign(s, 'background', turn);
       return;
     }
     for (const { segment, piece, peer, lane } of flying)
       if (segment === s.id && lane === 1) actions.push({ type: 'promote', segment, piece, peer });
 
-    if (slack < urgent && s.origin !== 'failed') {
+    if (now > turn && s.origin !== 'failed') {
       if (certified && s.origin === 'idle' && rescue(s, slack, urgent)) return;
       origin(s, !holders ? 'no-holder' : !certified && s.cert_asked_us >= 0 ? 'no-cert' : 'urgent');
       // Too late for this load, in time for the others: what the origin sends can be shared once it is certified.
@@ -243,9 +252,9 @@ export const decide = (input: ScheduleInput): Action[] => {
       return;
     }
     if (s.origin === 'running') return;
-    if (s.origin === 'idle') waits(s.deadline_us - urgent + 1);
+    if (s.origin === 'idle') waits(turn + 1);
     if (certified) {
-      if (!assign(s, 'near', urgent)) return;
+      if (!assign(s, 'near', turn)) return;
       const mine = owner(s.id, wholeSegment, [
         self,
         ...viewers.filter((p) => Array.isArray(p.holds[s.id])).map((p) => p.id),
