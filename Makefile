@@ -104,8 +104,8 @@ bench-turn: build ## what a relay costs beside coturn
 	@scripts/need turnserver
 	build/leeway bench turn --check
 
-bench-nat: build film ## pairs of viewers behind every combination of NATs: who meets whom, and how (root; 3 minutes)
-	@scripts/need ip iptables
+bench-nat: build film ## pairs of viewers behind every combination of NATs: who meets whom, and how (root; 15 minutes)
+	@scripts/need ip iptables chromium
 	build/leeway bench nat --runs 1 --check
 
 bench-idle: ## memory, goroutines and traffic of links that do nothing, up to 1000

@@ -86,8 +86,9 @@ func (d *decision) urgent(s *Segment, window int64) {
 	}
 }
 
-// rescue asks a seed for all that is not in hand, if it would bring that in a quarter of the time left, or of its duration: the origin would
-// send the whole segment again for the sake of a few pieces. It says whether the origin can wait (rule 3).
+// rescue asks a seed for all that is not in hand, if it would bring that in a quarter of the time left, or of the segment's
+// duration: the origin would send the whole segment again for the sake of a few pieces. It says whether the origin can wait
+// (rule 3).
 func (d *decision) rescue(s *Segment, window int64) bool {
 	if s.DeadlineUs-d.in.NowUs < window/2 {
 		return false
