@@ -9,12 +9,13 @@ const turned = {
   '': (count) => count,
 };
 
-// fill puts in what cases (by "BENCH CASE") measured, to two digits. missing is told of rows that have no run that counts; what
-// stands there stays.
+// fill puts in what cases (by "BENCH CASE") measured, to two digits. What is of other cases stays; so does a row without a run
+// that counts, of which missing is told.
 export const fill = (text, cases, missing) =>
   text.replace(figure, (old, unit = '', bench, name, row) => {
     const found = cases[`${bench} ${name}`];
-    const measured = found?.certified === 0 ? undefined : found?.figures.find((f) => f.name === row);
+    if (!found) return old;
+    const measured = found.certified === 0 ? undefined : found.figures.find((f) => f.name === row);
     if (!measured) {
       missing(`${bench} ${name} ${row}`);
       return old;
