@@ -6,7 +6,7 @@ import { figures } from './figures.ts';
 import type { Asker } from './origin.ts';
 import type { PageOptions } from './page.ts';
 import { Stack } from './stack.ts';
-import { until, Viewer } from './viewer.ts';
+import { pause, until, Viewer } from './viewer.ts';
 
 let browser: Chromium;
 let stack: Stack;
@@ -221,4 +221,53 @@ test('what a player may not read it hears of as it would without Leeway', async 
     ).toEqual([]);
     expect(leeway.codes, name).toEqual([]);
   }
+});
+
+/** Plays what may not be read until the player gives up, and what it was told, and what was asked for it, until then. */
+async function giveUp(folder: string, asker: Asker, withLeeway: boolean) {
+  stack.origin.manners.set(asker, (_, response, path) => {
+    if (segment.test(path)) mute(response);
+    return false;
+  });
+  const since = stack.origin.ledger.length;
+  const options = { level: 0, buffer: 12, manifest: stack.origin.url(`${folder}index.m3u8`, asker) };
+  const url = withLeeway ? stack.page(options) : stack.plain(options);
+  const viewer = await Viewer.open(browser, url, { name: withLeeway ? 'with Leeway' : 'without' });
+  await until('the player gives up', async () => (await look(viewer)).fatal > 0, 90_000).catch(() => {});
+  // Longer than the player's longest wait: who went on by itself would be seen.
+  await pause(10_000);
+  const [{ errors, loaded }, told] = await Promise.all([viewer.player(), viewer.told()]);
+  const console = viewer.consoleErrors();
+  await viewer.close();
+  const requests = stack.origin.ledger.slice(since).filter((r) => r.asker === asker && segment.test(r.path));
+  return {
+    errors,
+    given: loaded.length,
+    requests: requests.map(({ method, path, status }) => `${method} ${path} ${status}`),
+    spanMs: requests.length && requests.at(-1)!.at - requests[0]!.at,
+    // The only ones who are told why: scripts see a network error, whatever it was.
+    explained: console.filter((text) => text.includes("No 'Access-Control-Allow-Origin' header")).length,
+    uncaught: console.filter((text) => text.startsWith('uncaught')),
+    told,
+  };
+}
+
+test('where nobody else has the segments, player and origin see what they would see without Leeway, to the end', async () => {
+  const folder = '/media/film/360p/';
+  // The seed is there to be blamed, and has none of these either.
+  stack.origin.faults.push({ match: new RegExp(`^${folder}.*\\.ts$`), askers: ['seed'], status: 403 });
+  const [plain, leeway] = await Promise.all([giveUp(folder, 'line1', false), giveUp(folder, 'line2', true)]);
+  figures('segments that may not be read, to the end', { plain, leeway });
+
+  expect(plain.errors.length).toBeGreaterThan(2);
+  expect(plain.errors.at(-1)).toEqual({ type: 'networkError', details: 'fragLoadError', fatal: true, code: 0 });
+  expect(leeway.errors).toEqual(plain.errors);
+  expect(leeway.requests).toEqual(plain.requests);
+  expect(leeway.spanMs).toBeLessThan(plain.spanMs + 10_000);
+  for (const seen of [plain, leeway]) {
+    expect(seen).toMatchObject({ given: 0, explained: seen.requests.length, uncaught: [] });
+  }
+  // A link to the seed stands and stays.
+  expect(leeway.told.links.map(({ role }) => role)).toEqual(['seed']);
+  expect(leeway.told).toMatchObject({ unlinks: [], notices: [], segments: [], contradictions: 0 });
 });
