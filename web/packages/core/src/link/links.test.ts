@@ -1,5 +1,6 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
 import type { PeerLink } from '../ports.ts';
+import { hexToId } from '../session/base64.ts';
 import type { Policy, SignalIn } from '../session/messages.ts';
 import { FakeClock, settle } from '../testing/clock.ts';
 import { FakeConnection } from '../testing/connection.ts';
@@ -294,6 +295,34 @@ describe('who is not linked again', () => {
     s.links.signal(offer(peerA, 'l3'));
     await settle();
     expect(last(s)).toMatchObject({ link: 'l3', kind: 'answer' });
+  });
+
+  test('is forgotten once that is over, and remembered while it is not', async () => {
+    const kept = new Set<Map<unknown, unknown>>();
+    const { set } = Map.prototype;
+    const spy = vi.spyOn(Map.prototype, 'set').mockImplementation(function (this: Map<unknown, unknown>, key, value) {
+      // Of all maps this one has peers for keys.
+      if (key === hexA) kept.add(this);
+      return set.call(this, key, value);
+    });
+    onTestFinished(() => spy.mockRestore());
+    const s = setUp();
+    s.links.avoid(hexB);
+    (await answered(s, 'l1')).close('stalled', 8);
+    expect(kept.size).toBe(1);
+    for (let n = 10; n < 50; n++) {
+      s.links.signal(offer(hexToId(n.toString(16).padStart(32, '0')), `of ${n}`));
+      await s.clock.advance(1_400);
+    }
+    const [avoided] = [...kept];
+    // The banned one, the silent one, and who has offered within two seconds.
+    expect(avoided!.size).toBe(4);
+    for (const peer of [peerB, peerA]) {
+      s.links.signal(offer(peer, `again ${peer}`));
+      await settle();
+      expect(last(s)).toMatchObject({ to: peer, kind: 'fail', reason: 'busy' });
+    }
+    s.links.stop();
   });
 
   test.each([

@@ -98,6 +98,8 @@ export function createLinks(o: LinksOptions): Links {
   const find = (hex: string) => [...entries.values()].find(({ link }) => link.peer === hex);
 
   const avoid = (hex: string, ms: number) => {
+    // Most who come to be avoided never come back, so nothing else would forget them.
+    for (const peer of avoided.keys()) if (!avoids(peer)) avoided.delete(peer);
     const until = environment.clock.now() + ms;
     if (!(avoided.get(hex)! > until)) avoided.set(hex, until);
   };
