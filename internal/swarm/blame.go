@@ -23,10 +23,11 @@ const (
 	Repeated Verdict = "repeated" // the voter's subnet, or subject, has voted against this peer, or the peer is banned already
 	Spent    Verdict = "spent"    // the voter's subnet has as many votes in force as it may, or the voter is banned
 	Stranger Verdict = "stranger" // one of the two is no member, or nothing is known of where the voter is
+	Full     Verdict = "full"     // it would have banned the peer, and as many are banned as may be; it is not kept
 )
 
 // Verdicts lists them.
-var Verdicts = []Verdict{Counted, Repeated, Spent, Stranger}
+var Verdicts = []Verdict{Counted, Repeated, Spent, Stranger, Full}
 
 type vote struct {
 	subnet, subject string
@@ -84,9 +85,13 @@ func (s *Swarm) Blame(voter, target ID, now time.Time) (v Verdict, banned bool) 
 	if b.cast[from.Subnet] >= MaxVotes {
 		return Spent, false
 	}
+	decides := len(b.votes[target])+1 >= BanVotes
+	if decides && !b.room(target) {
+		return Full, false
+	}
 	b.votes[target] = append(b.votes[target], vote{from.Subnet, from.Subject, now})
 	b.cast[from.Subnet]++
-	if len(b.votes[target]) < BanVotes {
+	if !decides {
 		return Counted, false
 	}
 	b.forget(target, func(vote) bool { return true })
@@ -94,10 +99,13 @@ func (s *Swarm) Blame(voter, target ID, now time.Time) (v Verdict, banned bool) 
 	return Counted, true
 }
 
+// room says whether one more may be banned; whose ban is over but not forgotten yet has a place.
+func (b *blamed) room(target ID) bool {
+	_, has := b.bans[target]
+	return has || len(b.bans) < maxBans
+}
+
 func (s *Swarm) ban(target ID, about left, until time.Time) {
-	if len(s.blamed.bans) >= maxBans {
-		return
-	}
 	s.blamed.bans[target] = until
 	for _, l := range []label{{"address", about.address}, {"subject", about.subject}} {
 		if l.value != "" {

@@ -148,6 +148,45 @@ func TestABanIsOfTheSubject(t *testing.T) {
 	}
 }
 
+// TestAVoteThatFindsNoRoomForABanSaysSo: nobody is banned by it, and the votes before it stay.
+func TestAVoteThatFindsNoRoomForABanSaysSo(t *testing.T) {
+	s := crowd(6)
+	s.blames(t, 1, 0, start, Counted, false)
+	s.blames(t, 2, 0, start, Counted, false)
+	end := start.Add(BanLife / 2)
+	for i := range maxBans {
+		s.blamed.bans[id(100+i)] = end
+	}
+	s.blames(t, 3, 0, start, Full, false)
+	s.blames(t, 3, 0, start, Full, false)
+	if len(s.blamed.bans) != maxBans || len(s.blamed.shunned) > 0 || s.blamed.cast["s3"] != 0 {
+		t.Errorf("%d bans, %d shunned, %d votes of the last subnet", len(s.blamed.bans), len(s.blamed.shunned), s.blamed.cast["s3"])
+	}
+	if !meets(s, 4, 0, start) {
+		t.Error("who was not banned meets nobody")
+	}
+	s.Expire(start, end)
+	s.blames(t, 3, 0, end, Counted, true)
+	if meets(s, 4, 0, end.Add(Retry)) {
+		t.Error("who is banned is introduced")
+	}
+}
+
+// TestABanThatIsOverTakesItsOwnPlace: it is renewed though the list is full, for it does not grow by that.
+func TestABanThatIsOverTakesItsOwnPlace(t *testing.T) {
+	s := crowd(6)
+	for i := range maxBans - 1 {
+		s.blamed.bans[id(100+i)] = start.Add(BanLife)
+	}
+	s.blamed.bans[id(0)] = start
+	for i := 1; i <= BanVotes; i++ {
+		s.blames(t, i, 0, start, Counted, i == BanVotes)
+	}
+	if len(s.blamed.bans) != maxBans || meets(s, 4, 0, start) {
+		t.Errorf("%d bans", len(s.blamed.bans))
+	}
+}
+
 func TestEncountersAreBounded(t *testing.T) {
 	s := crowd(3 * maxMet)
 	for range 200 {
