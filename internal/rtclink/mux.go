@@ -129,12 +129,9 @@ func (m *mux) end(c *consent) {
 // remove is under mu.
 func (m *mux) remove(p *port) {
 	delete(m.ports, p.key)
-	for addr := range m.owners {
-		if m.owners[addr] == p {
-			delete(m.owners, addr)
-		}
+	for _, addr := range p.close() {
+		delete(m.owners, addr)
 	}
-	p.close()
 }
 
 // leave takes back a handle; the port goes with its last one.

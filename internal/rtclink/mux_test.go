@@ -3,6 +3,8 @@ package rtclink
 import (
 	"bytes"
 	"encoding/binary"
+	"maps"
+	"math/rand/v2"
 	"net"
 	"net/netip"
 	"testing"
@@ -211,6 +213,58 @@ func TestPacketsKeepOrderSizeAndAddress(t *testing.T) {
 		}()
 		if got := wait(t, c, "every packet"); !bytes.Equal(got, sent[to]) {
 			t.Errorf("receiver %d got %d bytes that are not the %d sent", to, len(got), len(sent[to]))
+		}
+	}
+}
+
+// bareMux has no socket: nothing is sent.
+func bareMux() *mux {
+	return &mux{ports: map[portKey]*port{}, owners: map[netip.AddrPort]*port{}}
+}
+
+func (m *mux) testPort(tb testing.TB, ufrag string) *port {
+	tb.Helper()
+	c, err := m.handle(ufrag, &net.UDPAddr{IP: net.IPv4(127, 0, 0, 1)}, func() {}, nil)
+	if err != nil {
+		tb.Fatal(err)
+	}
+	return c.(*handle).port
+}
+
+func testAddr(n int) netip.AddrPort {
+	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 51, byte(n >> 8), byte(n)}), 9)
+}
+
+// TestAPortTakesItsAddressesWithIt and no others, whatever was claimed by whom before.
+func TestAPortTakesItsAddressesWithIt(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		m, ports := bareMux(), map[string]*port{}
+		for range 100 {
+			ufrag := string(rune('a' + rng.IntN(6)))
+			p := ports[ufrag]
+			switch {
+			case p == nil:
+				ports[ufrag] = m.testPort(t, ufrag)
+			case rng.IntN(8) == 0:
+				m.RemoveConnByUfrag(ufrag)
+				m.claim(p, testAddr(rng.IntN(10)), true) // a port that is gone gets nothing
+				delete(ports, ufrag)
+			default:
+				m.claim(p, testAddr(rng.IntN(10)), rng.IntN(2) == 0)
+			}
+			owned := map[netip.AddrPort]*port{}
+			for _, p := range ports {
+				for _, addr := range p.owned {
+					if owned[addr] != nil {
+						t.Fatalf("%v has two owners", addr)
+					}
+					owned[addr] = p
+				}
+			}
+			if !maps.Equal(owned, m.owners) {
+				t.Fatalf("%v are on record, the ports own %v", m.owners, owned)
+			}
 		}
 	}
 }

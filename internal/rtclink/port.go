@@ -136,16 +136,18 @@ func (p *port) pop() (q packet, ok bool) {
 	return p.queue.pop()
 }
 
-// close ends the reading of every handle.
-func (p *port) close() {
+// close ends the reading of every handle, and gives back the addresses that the port owned.
+func (p *port) close() (owned []netip.AddrPort) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return
+		return nil
 	}
 	p.closed = true
 	p.queue.drop()
 	close(p.gone)
+	owned, p.owned = p.owned, nil
+	return owned
 }
 
 // handle is one candidate's hold on its agent's port: candidates of several addresses share it.
