@@ -4,6 +4,21 @@
  */
 
 import { fromBase64url } from './base64.ts';
+import {
+  bytes,
+  fail,
+  flag,
+  integer,
+  list,
+  object,
+  one,
+  optional,
+  or,
+  type Reader,
+  size,
+  text,
+  that,
+} from './reader.ts';
 
 /** Bounds of the protocol, bytes and counts. */
 const messageBytes = 65_536;
@@ -192,65 +207,6 @@ export type Outgoing =
 
 /** What became of a text that arrived. */
 export type Parsed = Incoming | 'unknown' | 'malformed';
-
-type Reader<T> = (value: unknown) => T;
-
-function fail(): never {
-  throw new TypeError();
-}
-
-/** A reader of what passes a test. */
-const that =
-  <T>(test: (value: never) => unknown): Reader<T> =>
-  (value) =>
-    test(value as never) ? (value as T) : fail();
-
-/** Limits are in bytes of UTF-8. */
-const size = (value: string) => new TextEncoder().encode(value).length;
-
-const text = (max: number, min = 0): Reader<string> =>
-  that((value: unknown) => typeof value === 'string' && value.length >= min && size(value) <= max);
-
-const integer = (min: number, max: number): Reader<number> =>
-  that((value: number) => Number.isSafeInteger(value) && value >= min && value <= max);
-
-const flag: Reader<boolean> = that((value: unknown) => typeof value === 'boolean');
-
-const one = <T extends string>(...values: readonly T[]): Reader<T> => that((value: T) => values.includes(value));
-
-const bytes = (length: number): Reader<string> =>
-  that((value: unknown) => typeof value === 'string' && fromBase64url(value)?.length === length);
-
-const list =
-  <T>(item: Reader<T>, max: number): Reader<T[]> =>
-  (value) =>
-    Array.isArray(value) && value.length <= max ? value.map(item) : fail();
-
-/** A field that may be missing takes the fallback; null is a wrong type. */
-const or =
-  <T, F = undefined>(reader: Reader<T>, fallback?: F): Reader<T | F> =>
-  (value) =>
-    value === undefined ? (fallback as F) : reader(value);
-
-type Shape<T> = { [K in keyof T]-?: Reader<T[K]> };
-
-const object =
-  <T>(shape: Shape<T>): Reader<T> =>
-  (value) => {
-    if (typeof value !== 'object' || value === null || Array.isArray(value)) fail();
-    const out: Partial<T> = {};
-    for (const key in shape) {
-      const field = shape[key]((value as T)[key]);
-      if (field !== undefined) out[key] = field;
-    }
-    return out as T;
-  };
-
-/** An object all of whose fields may be missing, and which may be missing itself. */
-const optional = <T>(shape: Shape<T>): Reader<T> => {
-  const reader = object(shape);
-  return (value = {}) => reader(value);
-};
 
 const id = bytes(16);
 const ms = integer(0, Number.MAX_SAFE_INTEGER);
