@@ -44,6 +44,7 @@ func (c *turnCmd) Run(ctx context.Context, r *run) error {
 		return err
 	}
 	defer s.stop()
+	defer beThrifty(r.env)() // once it has a socket for each processor
 	group.serve("admin", adminPort, s.admin().mux(), nil)
 	log.Info("turn is up", "listen", s.server.Addr().String(), "tls", s.tlsAddr(), "admin", adminPort.Addr().String())
 	return group.wait(ctx)
