@@ -10,10 +10,11 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
-	"runtime/debug"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/leeway-video/leeway/internal/self"
 )
 
 // Version of the Go binary and of the script that it serves; a test compares it with the npm package's.
@@ -117,16 +118,12 @@ func newLogger(w io.Writer, terminal bool, c LogConfig) (*slog.Logger, error) {
 
 // buildInfo is what `leeway version` prints.
 func buildInfo() string {
-	commit := ""
-	if info, ok := debug.ReadBuildInfo(); ok {
-		for _, s := range info.Settings {
-			switch {
-			case s.Key == "vcs.revision":
-				commit += " commit " + s.Value[:min(12, len(s.Value))]
-			case s.Key == "vcs.modified" && s.Value == "true":
-				commit += " with local changes"
-			}
-		}
+	commit, changed := self.Commit()
+	if commit != "" {
+		commit = " commit " + commit
+	}
+	if changed {
+		commit += " with local changes"
 	}
 	return fmt.Sprintf("leeway %s%s %s %s/%s", Version, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

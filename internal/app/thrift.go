@@ -5,6 +5,8 @@ import (
 	"runtime"
 	"sync"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/self"
 )
 
 // thrift is how many processors the runtime uses: as many as the load wants. Every packet that finds all goroutines waiting
@@ -59,7 +61,7 @@ func (t *thrift) run(ctx context.Context, ticks <-chan time.Time, used func() ti
 // the system does not say what the process has used.
 func beThrifty(env Env) (stop func()) {
 	t := &thrift{procs: thriftLeast, most: runtime.GOMAXPROCS(0)}
-	if _, ok := processorTime(); !ok || t.most <= t.procs || env.Getenv("GOMAXPROCS") != "" {
+	if self.Processors() == 0 || t.most <= t.procs || env.Getenv("GOMAXPROCS") != "" {
 		return func() {}
 	}
 	use := func(n int) { runtime.GOMAXPROCS(n) }
@@ -67,9 +69,7 @@ func beThrifty(env Env) (stop func()) {
 	ctx, end := context.WithCancel(context.Background())
 	ticker := time.NewTicker(thriftEvery)
 	var over sync.WaitGroup
-	over.Go(func() {
-		t.run(ctx, ticker.C, func() time.Duration { d, _ := processorTime(); return d }, use)
-	})
+	over.Go(func() { t.run(ctx, ticker.C, self.Processors, use) })
 	return func() {
 		end()
 		over.Wait()

@@ -16,7 +16,7 @@ func (t *thrift) settle(load float64) (seen []int) {
 	return seen
 }
 
-// TestThriftFollowsTheLoad: up within three looks, down a step in five seconds, and still where the load is.
+// TestThriftFollowsTheLoad: up within five looks, down a step in five seconds, and still where the load is.
 func TestThriftFollowsTheLoad(t *testing.T) {
 	for _, most := range []int{3, 4, 16, 64} {
 		u := &thrift{procs: thriftLeast, most: most}

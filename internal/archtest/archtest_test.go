@@ -26,7 +26,7 @@ const module = "github.com/leeway-video/leeway"
 var layers = [][]string{
 	{"site", "segment", "certificate", "swarm", "cluster", "schedule", "ledbat", "access", "trial", "netstat", "metric"},
 	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/arm", "wire/sibling", "wire/proxy"},
-	{"transfer", "background", "viewer", "courier", "pause"},
+	{"transfer", "background", "viewer", "courier", "pause", "self"},
 	{
 		"tracker", "seed", "relay", "probe", "load",
 		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "plot", "webdist", "netlab",

@@ -7,10 +7,11 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/self"
 )
 
 // Machine is where a result comes from, and what ran there.
@@ -32,7 +33,10 @@ func (m Machine) String() string {
 // describe reads what the system tells; what it does not tell stays empty.
 func describe(ctx context.Context) Machine {
 	m := Machine{Cores: runtime.NumCPU(), Go: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH, Browsers: []string{}}
-	m.Commit = commit()
+	commit, changed := self.Commit()
+	if m.Commit = commit; changed {
+		m.Commit += "+"
+	}
 	m.CPU = field("/proc/cpuinfo", "model name")
 	if kb, err := strconv.ParseInt(strings.TrimSuffix(field("/proc/meminfo", "MemTotal"), " kB"), 10, 64); err == nil {
 		m.MemoryBytes = kb << 10
@@ -52,24 +56,6 @@ func describe(ctx context.Context) Machine {
 		cancel()
 	}
 	return m
-}
-
-// commit reads what the go command noted of the tree.
-func commit() string {
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return ""
-	}
-	noted := map[string]string{}
-	for _, s := range info.Settings {
-		noted[s.Key] = s.Value
-	}
-	revision := noted["vcs.revision"]
-	revision = revision[:min(12, len(revision))]
-	if noted["vcs.modified"] == "true" {
-		revision += "+"
-	}
-	return revision
 }
 
 // field returns the value of the first line of a "name : value" file that has the name.

@@ -8,11 +8,11 @@ import (
 	"io"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench"
 	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/self"
 )
 
 // end is the role of a child process: one end of the measured links.
@@ -116,13 +116,13 @@ func (c *child) measure(ctx context.Context) {
 	if !pause.For(ctx, warm) {
 		return
 	}
-	before, cpu, bytes := time.Now(), cpuTime(), c.meter.begin()
+	before, cpu, bytes := time.Now(), self.Processors().Seconds(), c.meter.begin()
 	if !pause.For(ctx, run) {
 		return
 	}
 	total, silence := c.meter.end()
 	_ = c.out.Write(message{Type: "report", Report: &report{
-		Bytes: total - bytes, Seconds: time.Since(before).Seconds(), CPU: cpuTime() - cpu,
+		Bytes: total - bytes, Seconds: time.Since(before).Seconds(), CPU: self.Processors().Seconds() - cpu,
 		Silence: silence.Seconds(), Buffers: c.stack.buffers(),
 	}})
 }
@@ -147,15 +147,6 @@ func (c *child) measureThere(ctx context.Context, other elsewhere, warm, run tim
 	}
 	r.CPU, r.Threads = cost.all, cost.threads
 	_ = c.out.Write(message{Type: "report", Report: &r})
-}
-
-// cpuTime is what this process has used, in seconds.
-func cpuTime() float64 {
-	var u syscall.Rusage
-	if syscall.Getrusage(syscall.RUSAGE_SELF, &u) != nil {
-		return 0
-	}
-	return float64(u.Utime.Nano()+u.Stime.Nano()) / 1e9
 }
 
 // meter counts what arrives, and the longest time in which nothing did.

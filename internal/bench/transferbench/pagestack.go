@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/bench/demopage"
+	"github.com/leeway-video/leeway/internal/self"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/webdist"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -216,7 +217,7 @@ func (s *pageStack) measure(ctx context.Context, warm, run time.Duration) (repor
 // spent implements elsewhere: of the browser with all its children, and of this process.
 func (s *pageStack) spent() spent {
 	all := tree(s.browser.PID())
-	all.all += cpuTime()
+	all.all += self.Processors().Seconds()
 	return all
 }
 

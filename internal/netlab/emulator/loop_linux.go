@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/leeway-video/leeway/internal/self"
 )
 
 // batch is how many packets are read from one device before deliveries have their turn again.
@@ -187,10 +189,7 @@ func (l *loop) snapshot(now time.Duration, mark bool) *Stats {
 	s := l.stats
 	s.Links = l.engine.Counters(now, mark)
 	s.Unrouted = l.engine.unrouted
-	var used unix.Rusage
-	if unix.Getrusage(unix.RUSAGE_SELF, &used) == nil {
-		s.CPU = time.Duration(used.Utime.Nano() + used.Stime.Nano())
-	}
+	s.CPU = self.Processors()
 	if mark {
 		l.stats.Late.Max, l.stats.Rounds.Max = 0, 0
 	}
