@@ -8,7 +8,7 @@ import { brotliCompressSync } from 'node:zlib';
 import { fill } from './sizing.mjs';
 
 const at = (path) => new URL(`../${path}`, import.meta.url);
-const linesOf = (path) => (existsSync(at(path)) ? readFileSync(at(path), 'utf8').trim().split('\n').map((line) => JSON.parse(line)) : []);
+const linesOf = (path) => (existsSync(at(path)) ? readFileSync(at(path), 'utf8').split('\n').filter(Boolean).map((line) => JSON.parse(line)) : []);
 const latest = Object.fromEntries(linesOf('build/e2e.json').map((figures) => [figures.test, figures]));
 const run = (command, ...args) => execFileSync(command, args, { encoding: 'utf8' }).trim();
 const percent = (ratio) => `${(100 * ratio).toFixed(1)} %`;
@@ -83,8 +83,8 @@ for (const [name, { runs: made, certified, figures, machine: m }] of Object.entr
   );
 }
 const sizing = at('docs/operations.md');
-const text = readFileSync(sizing, 'utf8');
-if (Object.keys(cases).length > 0) writeFileSync(sizing, fill(text, cases, (row) => console.error(`docs/operations.md: no run of ${row} counts; what stands there stays`)));
+const missing = (row) => console.error(`docs/operations.md: no run of ${row} counts; what stands there stays`);
+writeFileSync(sizing, fill(readFileSync(sizing, 'utf8'), cases, missing));
 
 const built = (name) => readFileSync(at(`web/packages/leeway/dist/${name}`));
 const packed = (name) => brotliCompressSync(built(name)).length;
