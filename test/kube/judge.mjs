@@ -1,5 +1,6 @@
 // What the viewers of test/kube/test say of themselves, as one verdict: judge.mjs HOW_MANY FILE…; exit code 1 where one is missing,
-// stalled, failed, had left before the end or had no link, or where less than half came from seeds and viewers.
+// stalled, failed, had left before the end or had no link, where less than half came from seeds and viewers, or where Chromium, which is
+// alone at home, had nothing from viewers: homes do not meet then.
 import { readFileSync } from 'node:fs';
 import { argv, exit } from 'node:process';
 
@@ -26,6 +27,7 @@ if (viewers.length !== Number(expected)) faults.push(`${viewers.length} viewers 
 const of = (source) => sum(viewers.map((v) => v.stats.bytes?.[source]));
 const others = of('seed') + of('peer') + of('seed_relay') + of('peer_relay');
 if (!(others > of('origin'))) faults.push('less than half came from seeds and viewers');
+if (viewers.some((v) => v.name === 'chromium' && !v.stats.bytes?.peer)) faults.push('nothing came to chromium from viewers');
 const startups = viewers.map((v) => v.stats.startup_ms ?? Number.POSITIVE_INFINITY).sort((a, b) => a - b);
 console.log(
   `${viewers.length} viewers, ${sum(viewers.map((v) => v.stats.stalls))} stalls, startup ${startups[startups.length >> 1]} ms (to ${startups.at(-1)} ms), ` +
