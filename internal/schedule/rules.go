@@ -48,7 +48,7 @@ func (d *decision) segment(s *Segment) {
 		d.promote(s)
 		turn := s.turnUs(d.in.Policy.UrgentPermille)
 		if d.in.NowUs > turn && s.Origin != OriginFailed {
-			d.urgent(s, urgent)
+			d.urgent(s, turn, urgent)
 		} else if s.Origin != OriginRunning {
 			d.near(s, turn)
 		}
@@ -65,7 +65,7 @@ func (d *decision) promote(s *Segment) {
 }
 
 // urgent is rule 3.
-func (d *decision) urgent(s *Segment, window int64) {
+func (d *decision) urgent(s *Segment, turn, window int64) {
 	certified := s.Certificate == CertHeld
 	if certified && s.Origin == OriginIdle && d.rescue(s, window) {
 		return
@@ -82,7 +82,7 @@ func (d *decision) urgent(s *Segment, window int64) {
 		d.askCertificate(s)
 	}
 	if certified {
-		d.race(s, window)
+		d.race(s, turn, window)
 	}
 }
 
@@ -138,10 +138,15 @@ func (d *decision) asked(s *Segment, piece int, from string) bool {
 }
 
 // race asks what is left of the quickest other holder, whoever it is, where the origin may be late: of what is left in any
-// case, or of a segment for which peers had no time before (rules 3 and 9).
-func (d *decision) race(s *Segment, window int64) {
+// case, or of a segment for which peers had no time before (rules 3 and 9). As long as the origin is within its time nobody is
+// asked: what peers send then comes over the same line.
+func (d *decision) race(s *Segment, turn, window int64) {
+	due := max(s.AskedUs, turn) + min(s.OriginUs*3/2, s.DurationUs)
+	if s.OriginUs >= 0 && d.waits(due+1) {
+		return
+	}
 	late := !d.waits(s.DeadlineUs - window/3 + 1)
-	if !late && (len(s.Have) > 0 || s.DeadlineUs-s.AskedUs >= window || s.OriginUs >= 0 && d.waits(s.DeadlineUs-2*s.OriginUs+1)) {
+	if !late && (len(s.Have) > 0 || s.DeadlineUs-s.AskedUs >= window) {
 		return
 	}
 	for _, n := range d.open(s) {

@@ -203,11 +203,15 @@ export const decide = (input: ScheduleInput): Action[] => {
     return waits(s.deadline_us - half + 1);
   };
 
-  /** Rules 3 and 9: what is left is asked of the quickest other holder, where peers had no time or the origin may be late. */
-  const race = (s: WantedSegment, urgent: number) => {
+  /**
+   * Rules 3 and 9: what is left is asked of the quickest other holder, where peers had no time or the origin may be late. As long
+   * as it is within its time nobody is asked: what peers send then comes over the same line.
+   */
+  const race = (s: WantedSegment, turn: number, urgent: number) => {
+    const due = Math.max(s.asked_us, turn) + Math.min(Math.floor((s.origin_us * 3) / 2), s.duration_us);
+    if (s.origin_us >= 0 && waits(due + 1)) return;
     const late = !waits(s.deadline_us - Math.floor(urgent / 3) + 1);
-    const early = s.have.length || s.deadline_us - s.asked_us >= urgent;
-    if (late || !(early || (s.origin_us >= 0 && waits(s.deadline_us - 2 * s.origin_us + 1))))
+    if (late || !(s.have.length || s.deadline_us - s.asked_us >= urgent))
       for (const n of open(s)) {
         const of = inFlightOf(s, n);
         const p = quickest(peers.filter((p) => p.id !== of[0]?.peer && p.has(s.id, n) && !p.stalled && p.slots > 0));
@@ -248,7 +252,7 @@ export const decide = (input: ScheduleInput): Action[] => {
       origin(s, !holders ? 'no-holder' : !certified && s.cert_asked_us >= 0 ? 'no-cert' : 'urgent');
       // Too late for this load, in time for the others: what the origin sends can be shared once it is certified.
       if (s.certificate === 'none') askCertificate(s);
-      if (certified) race(s, urgent);
+      if (certified) race(s, turn, urgent);
       return;
     }
     if (s.origin === 'running') return;
