@@ -137,16 +137,16 @@ func (d *decision) asked(s *Segment, piece int, from string) bool {
 	return slices.ContainsFunc(d.requested(s, piece), func(r Request) bool { return r.Peer == from })
 }
 
-// race asks what is left of the quickest other holder, whoever it is, where the origin may be late: of what is left in any
-// case, or of a segment for which peers had no time before (rules 3 and 9). As long as the origin is within its time nobody is
-// asked: what peers send then comes over the same line.
+// race asks what is left of the quickest other holder, whoever it is, where the origin may be late: deep in the urgent window in
+// any case, else of a segment for which peers had no time before (rules 3 and 9). As long as the origin is within its time nobody
+// is asked: what peers send then comes over the same line.
 func (d *decision) race(s *Segment, turn, window int64) {
 	due := max(s.AskedUs, turn) + min(s.OriginUs*3/2, s.DurationUs)
 	if s.OriginUs >= 0 && d.waits(due+1) {
 		return
 	}
-	late := !d.waits(s.DeadlineUs - window/3 + 1)
-	if !late && (len(s.Have) > 0 || s.DeadlineUs-s.AskedUs >= window) {
+	deep := !d.waits(s.DeadlineUs - window/3 + 1)
+	if !deep && (len(s.Have) > 0 || s.DeadlineUs-s.AskedUs >= window) {
 		return
 	}
 	for _, n := range d.open(s) {
@@ -154,7 +154,7 @@ func (d *decision) race(s *Segment, turn, window int64) {
 		if len(of) > 0 {
 			why, first = WhyDuplicate, of[0].Peer
 		}
-		if len(of) > 1 || len(of) > 0 && !late {
+		if len(of) > 1 || len(of) > 0 && !deep {
 			continue
 		}
 		p := quickest(d.peers, func(p *peer) bool {

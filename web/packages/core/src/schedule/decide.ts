@@ -204,18 +204,18 @@ export const decide = (input: ScheduleInput): Action[] => {
   };
 
   /**
-   * Rules 3 and 9: what is left is asked of the quickest other holder, where peers had no time or the origin may be late. As long
-   * as it is within its time nobody is asked: what peers send then comes over the same line.
+   * Rules 3 and 9: what is left is asked of the quickest other holder where the origin may be late, and peers had no time or it is
+   * deep in the urgent window. As long as the origin is within its time nobody is asked: what peers send then comes over the same line.
    */
   const race = (s: WantedSegment, turn: number, urgent: number) => {
     const due = Math.max(s.asked_us, turn) + Math.min(Math.floor((s.origin_us * 3) / 2), s.duration_us);
     if (s.origin_us >= 0 && waits(due + 1)) return;
-    const late = !waits(s.deadline_us - Math.floor(urgent / 3) + 1);
-    if (late || !(s.have.length || s.deadline_us - s.asked_us >= urgent))
+    const deep = !waits(s.deadline_us - Math.floor(urgent / 3) + 1);
+    if (deep || !(s.have.length || s.deadline_us - s.asked_us >= urgent))
       for (const n of open(s)) {
         const of = inFlightOf(s, n);
         const p = quickest(peers.filter((p) => p.id !== of[0]?.peer && p.has(s.id, n) && !p.stalled && p.slots > 0));
-        if (p && (late ? !of[1] : !of[0]) && inFlight < policy.piece_cap)
+        if (p && (deep ? !of[1] : !of[0]) && inFlight < policy.piece_cap)
           request(s, n, p, of[0] ? 'duplicate' : 'race');
       }
   };
