@@ -41,12 +41,14 @@ const (
 	NotYet     Reason = "not-yet"
 	Expired    Reason = "expired"
 	OtherTitle Reason = "title" // of a join, or of what the holder of another token watches
+	// OtherManifest is of a title that the token covers, with a manifest that it does not.
+	OtherManifest Reason = "manifest"
 	// OtherSubject is of a token that is to replace another's.
 	OtherSubject Reason = "subject"
 )
 
 // Reasons lists them.
-var Reasons = []Reason{Missing, TooLong, Malformed, Algorithm, UnknownKey, Signature, BadClaims, OtherSite, NotYet, Expired, OtherTitle, OtherSubject}
+var Reasons = []Reason{Missing, TooLong, Malformed, Algorithm, UnknownKey, Signature, BadClaims, OtherSite, NotYet, Expired, OtherTitle, OtherManifest, OtherSubject}
 
 // TokenError says why a token was refused. Its text quotes nothing of the token.
 type TokenError struct {
@@ -68,6 +70,7 @@ type Claims struct {
 	Site      string
 	Subject   string   // who holds it, in the backend's words; empty: nobody says
 	Titles    []string // patterns; none: every title
+	Manifests []string // patterns of keys that the titles may be joined with; none: those that the site's own rules bind
 	Group     string
 	Role      string    // the most that its holder is to others; empty is full
 	NotBefore time.Time // zero: at once
@@ -76,12 +79,13 @@ type Claims struct {
 
 // Grant is what a token allows the session that shows it.
 type Grant struct {
-	Subject string   // empty: nobody says
-	Titles  []string // patterns; none: every title
-	Group   string
-	Role    string // never empty
-	KeyID   string // of the key that signed
-	Expires time.Time
+	Subject   string   // empty: nobody says
+	Titles    []string // patterns; none: every title
+	Manifests []string // patterns; none: the token says nothing of manifests
+	Group     string
+	Role      string // never empty
+	KeyID     string // of the key that signed
+	Expires   time.Time
 }
 
 // ParseClaims reads a token's payload. The error is a *TokenError.
@@ -92,11 +96,15 @@ func ParseClaims(payload []byte) (Claims, error) {
 	}
 	c := reader{claims: all}
 	out := Claims{
-		Site: c.text("site", 1, 32), Subject: c.text("sub", 0, maxSubject), Titles: c.patterns("title"), Group: c.text("group", 0, maxGroup), Role: c.text("role", 0, maxGroup),
+		Site: c.text("site", 1, 32), Subject: c.text("sub", 0, maxSubject), Titles: c.patterns("title", site.MaxTitle), Manifests: c.patterns("manifest", site.MaxKey),
+		Group: c.text("group", 0, maxGroup), Role: c.text("role", 0, maxGroup),
 		NotBefore: c.time("nbf", false), Expires: c.time("exp", true),
 	}
 	if out.Role != "" && !slices.Contains([]string{site.RoleFull, site.RoleLeech, site.RoleRelayOnly, site.RoleOff}, out.Role) {
 		c.wrong("role", "is none of full, leech, relay-only and off")
+	}
+	if slices.ContainsFunc(out.Manifests, func(m string) bool { return !strings.HasPrefix(m, "/") }) {
+		c.wrong("manifest", "does not begin with a slash, as paths of manifests do")
 	}
 	if c.problem != nil {
 		return Claims{}, c.problem
@@ -142,8 +150,8 @@ func (r *reader) string(name string, raw json.RawMessage, most int) string {
 	return s
 }
 
-// patterns reads one pattern or a list of them.
-func (r *reader) patterns(name string) []string {
+// patterns reads one pattern or a list of them, each of at most so many bytes.
+func (r *reader) patterns(name string, most int) []string {
 	raw, ok := r.claims[name]
 	if !ok {
 		return nil
@@ -158,7 +166,7 @@ func (r *reader) patterns(name string) []string {
 	}
 	out := make([]string, len(list))
 	for i, one := range list {
-		out[i] = r.string(name, one, site.MaxTitle)
+		out[i] = r.string(name, one, most)
 	}
 	return out
 }
@@ -192,7 +200,7 @@ func (c Claims) Grant(on, keyID string, now time.Time) (*Grant, error) {
 	case !now.Before(c.Expires):
 		return nil, Refuse(Expired, "Ask for another one.", "The token has run out.")
 	}
-	g := &Grant{Subject: c.Subject, Titles: c.Titles, Group: c.Group, Role: c.Role, KeyID: keyID, Expires: c.Expires}
+	g := &Grant{Subject: c.Subject, Titles: c.Titles, Manifests: c.Manifests, Group: c.Group, Role: c.Role, KeyID: keyID, Expires: c.Expires}
 	if g.Role == "" {
 		g.Role = site.RoleFull
 	}
@@ -200,10 +208,16 @@ func (c Claims) Grant(on, keyID string, now time.Time) (*Grant, error) {
 }
 
 // Covers says whether a title may be joined.
-func (g *Grant) Covers(title string) bool {
-	return len(g.Titles) == 0 || slices.ContainsFunc(g.Titles, func(pattern string) bool {
+func (g *Grant) Covers(title string) bool { return len(g.Titles) == 0 || fits(g.Titles, title) }
+
+// Names says whether the token names a manifest, by its key, as one of its titles.
+func (g *Grant) Names(manifestKey string) bool { return fits(g.Manifests, manifestKey) }
+
+// fits says whether one of the patterns stands for a text.
+func fits(patterns []string, text string) bool {
+	return slices.ContainsFunc(patterns, func(pattern string) bool {
 		prefix, open := strings.CutSuffix(pattern, "*")
-		return pattern == title || open && strings.HasPrefix(title, prefix)
+		return pattern == text || open && strings.HasPrefix(text, prefix)
 	})
 }
 

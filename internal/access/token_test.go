@@ -17,6 +17,11 @@ type tokenVectors struct {
 		Title    string
 		Covered  bool
 	}
+	Manifests []struct {
+		Patterns []string
+		Manifest string
+		Named    bool
+	}
 	Roles   []struct{ A, B, Together string }
 	KeySets []struct {
 		Name, Text string
@@ -30,7 +35,7 @@ func readTokenVectors(t testing.TB) (v tokenVectors) {
 	if err == nil {
 		err = json.Unmarshal(b, &v)
 	}
-	if err != nil || len(v.Titles) < 10 || len(v.Roles) != 10 || len(v.KeySets) < 10 {
+	if err != nil || len(v.Titles) < 10 || len(v.Manifests) < 10 || len(v.Roles) != 10 || len(v.KeySets) < 10 {
 		t.Fatal("the vectors are not whole", err)
 	}
 	return v
@@ -40,6 +45,14 @@ func TestPatternsCoverTitles(t *testing.T) {
 	for _, c := range readTokenVectors(t).Titles {
 		if g := (&Grant{Titles: c.Patterns}); g.Covers(c.Title) != c.Covered {
 			t.Errorf("%q over %q: %v", c.Patterns, c.Title, !c.Covered)
+		}
+	}
+}
+
+func TestPatternsNameManifests(t *testing.T) {
+	for _, c := range readTokenVectors(t).Manifests {
+		if g := (&Grant{Manifests: c.Patterns}); g.Names(c.Manifest) != c.Named {
+			t.Errorf("%q of %q: %v", c.Manifest, c.Patterns, !c.Named)
 		}
 	}
 }
@@ -107,7 +120,7 @@ func TestKeysSurviveTheirFile(t *testing.T) {
 
 // FuzzClaims: what is read fits its limits, whatever was signed.
 func FuzzClaims(f *testing.F) {
-	f.Add([]byte(`{"site":"demo","exp":1790000300,"nbf":1,"title":["/a*","b"],"group":"g","role":"off"}`))
+	f.Add([]byte(`{"site":"demo","exp":1790000300,"nbf":1,"title":["/a*","b"],"manifest":["/a/*"],"group":"g","role":"off"}`))
 	f.Add([]byte(`{"site":"\ud800","exp":1e9,"title":"*"}`))
 	f.Add([]byte(`null`))
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -119,7 +132,7 @@ func FuzzClaims(f *testing.F) {
 			}
 			return
 		}
-		if c.Site == "" || len(c.Subject) > maxSubject || len(c.Group) > maxGroup || len(c.Titles) > maxPatterns || c.Expires.IsZero() {
+		if c.Site == "" || len(c.Subject) > maxSubject || len(c.Group) > maxGroup || len(c.Titles) > maxPatterns || len(c.Manifests) > maxPatterns || c.Expires.IsZero() {
 			t.Fatalf("%+v", c)
 		}
 		if g, err := c.Grant(c.Site, "k", time.Unix(1_790_000_000, 0)); err == nil && g.Role == "" {

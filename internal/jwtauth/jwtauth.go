@@ -105,6 +105,9 @@ func Sign(claims access.Claims, key access.Key) (string, error) {
 	if len(claims.Titles) > 0 {
 		all["title"] = claims.Titles
 	}
+	if len(claims.Manifests) > 0 {
+		all["manifest"] = claims.Manifests
+	}
 	for name, value := range map[string]string{"sub": claims.Subject, "group": claims.Group, "role": claims.Role} {
 		if value != "" {
 			all[name] = value

@@ -17,12 +17,13 @@ type vectors struct {
 		Now               int64
 		Reason            access.Reason
 		Grant             *struct {
-			KeyID   string `json:"key_id"`
-			Expires int64
-			Titles  []string
-			Subject string
-			Group   string
-			Role    string
+			KeyID     string `json:"key_id"`
+			Expires   int64
+			Titles    []string
+			Manifests []string
+			Subject   string
+			Group     string
+			Role      string
 		}
 	}
 }
@@ -63,12 +64,12 @@ func TestVectors(t *testing.T) {
 			continue
 		}
 		want := c.Grant
-		if g.KeyID != want.KeyID || g.Expires.Unix() != want.Expires || g.Subject != want.Subject || g.Group != want.Group || g.Role != want.Role || !equal(g.Titles, want.Titles) {
+		if g.KeyID != want.KeyID || g.Expires.Unix() != want.Expires || g.Subject != want.Subject || g.Group != want.Group || g.Role != want.Role || !equal(g.Titles, want.Titles) || !equal(g.Manifests, want.Manifests) {
 			t.Errorf("%s: %+v, want %+v", c.Name, g, want)
 		}
 	}
 	for _, r := range access.Reasons {
-		if !seen[r] && r != access.OtherTitle && r != access.OtherSubject { // of a join and of a renewal, not of a token
+		if !seen[r] && r != access.OtherTitle && r != access.OtherManifest && r != access.OtherSubject { // of a join and of a renewal, not of a token
 			t.Errorf("no vector is refused as %s", r)
 		}
 	}

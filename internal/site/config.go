@@ -28,6 +28,14 @@ type KeyRule struct {
 // Titles is the title rule.
 type Titles struct {
 	Drop int `yaml:"drop,omitempty" json:"drop,omitempty"` // further elements dropped from the end of a manifest's path, 0–8
+	// Explicit says which manifests an explicit title may be joined with. Trackers alone look at it.
+	Explicit []Binding `yaml:"explicit,omitempty" json:"-"`
+}
+
+// Binding binds explicit titles to manifests (spec/site.md, "Titles and their manifests").
+type Binding struct {
+	Title     string   `yaml:"title" json:"title"`         // pattern of a title: {} stands for one to any number of bytes without a slash
+	Manifests []string `yaml:"manifests" json:"manifests"` // patterns of manifests' keys: {} stands for what it stood for in the title, a * at the end for any rest
 }
 
 // Values of Config.Access, Policy.Role, Policy.Prefetch, Policy.Relay, Policy.Local and Policy.SignedManifests.

@@ -31,6 +31,7 @@ type Site struct {
 	ignored  map[string]bool // names of query parameters
 	prefixes []string        // of names of query parameters
 	pattern  []string        // elements of key.path; nil for none
+	bindings []binding       // of title.explicit
 }
 
 // New checks a configuration and fills its defaults in. The error is a *FieldError.
@@ -38,6 +39,7 @@ func New(c Config) (*Site, error) {
 	c.Hosts = slices.Clone(c.Hosts)
 	c.PageOrigins = slices.Clone(c.PageOrigins)
 	c.Key.IgnoreQuery = slices.Clone(c.Key.IgnoreQuery)
+	c.Title.Explicit = slices.Clone(c.Title.Explicit)
 	c.defaults()
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -52,6 +54,9 @@ func New(c Config) (*Site, error) {
 	}
 	if p := c.Key.Path; p != "" {
 		s.pattern = strings.Split(p[1:len(p)-1], "/")
+	}
+	for _, b := range c.Title.Explicit {
+		s.bindings = append(s.bindings, b.compile())
 	}
 	return s, nil
 }

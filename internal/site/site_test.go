@@ -28,10 +28,16 @@ func TestDefaults(t *testing.T) {
 func TestServersSecretsStayOutOfJSON(t *testing.T) {
 	c := valid()
 	c.FetchBase, c.PageOrigins = "http://origin.internal", []string{"https://www.example.com"}
+	bind("internal", "/internal")(&c)
 	b, err := json.Marshal(c)
 	if err != nil || strings.Contains(string(b), "internal") || strings.Contains(string(b), "www.") {
 		t.Errorf("%s, %v", b, err)
 	}
+}
+
+// bind has a title bound to manifests.
+func bind(title string, manifests ...string) func(*Config) {
+	return func(c *Config) { c.Title.Explicit = []Binding{{Title: title, Manifests: manifests}} }
 }
 
 func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
@@ -68,6 +74,23 @@ func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
 		{"key.path", func(c *Config) { c.Key.Path = "/" + strings.Repeat("a", 254) + "/{}/" }},
 		{"title.drop", func(c *Config) { c.Title.Drop = 9 }},
 		{"title.drop", func(c *Config) { c.Title.Drop = -1 }},
+		{"title.explicit", func(c *Config) { c.Title.Explicit = make([]Binding, 1025) }},
+		{"title.explicit[0].title", bind("", "/a")},
+		{"title.explicit[0].title", bind("/a", "/a/m")},
+		{"title.explicit[0].title", bind("a\n", "/a")},
+		{"title.explicit[0].title", bind("{}-{}", "/{}")},
+		{"title.explicit[0].title", bind(strings.Repeat("a", 513), "/a")},
+		{"title.explicit[0].manifests", bind("a")},
+		{"title.explicit[0].manifests", bind("a", make([]string, 17)...)},
+		{"title.explicit[0].manifests[1]", bind("a", "/a", "a/m")},
+		{"title.explicit[0].manifests[0]", bind("a", "https://video.example.com/a")},
+		{"title.explicit[0].manifests[0]", bind("a", "/a?b")},
+		{"title.explicit[0].manifests[0]", bind("a", "/a b")},
+		{"title.explicit[0].manifests[0]", bind("a", "/a/../b")},
+		{"title.explicit[0].manifests[0]", bind("a", "/{}/m")},
+		{"title.explicit[0].manifests[0]", bind("{}", "/{}/{}")},
+		{"title.explicit[0].manifests[0]", bind("a", "/"+strings.Repeat("a", 1024))},
+		{"title.explicit[0].manifests[0]", func(c *Config) { c.Access = AccessToken; bind("{}", "/*")(c) }},
 		{"access", func(c *Config) { c.Access = "open" }},
 		{"policy.role", func(c *Config) { c.Policy.Role = "king" }},
 		{"policy.prefetch", func(c *Config) { c.Policy.Prefetch = "true" }},

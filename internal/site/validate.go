@@ -58,7 +58,7 @@ func (c *Config) defaults() {
 // validate returns the first thing wrong with a configuration whose defaults are filled in.
 func (c *Config) validate() error {
 	for _, check := range []func() *FieldError{
-		c.checkName, c.checkHosts, c.checkIgnore, c.checkPath, c.checkChoices, c.checkNumbers, c.checkFetchBase, c.checkPageOrigins,
+		c.checkName, c.checkHosts, c.checkIgnore, c.checkPath, c.checkChoices, c.checkNumbers, c.checkFetchBase, c.checkPageOrigins, c.checkBindings,
 	} {
 		if err := check(); err != nil {
 			err.Site = c.Name

@@ -17,7 +17,13 @@ type vectors struct {
 		URLHex          string `json:"url_hex"`
 		Key, Error      string
 	}
-	Titles      []struct{ Name, Site, Key, Explicit, Title, Error string }
+	Titles   []struct{ Name, Site, Key, Explicit, Title, Error string }
+	Bindings []struct {
+		Name, Title, Manifest string
+		Drop                  int
+		Explicit              []Binding
+		Bound                 bool
+	}
 	Credentials []struct {
 		Name, URL  string
 		Credential bool
@@ -113,6 +119,19 @@ func TestVectorsOfTitles(t *testing.T) {
 			got, err := sites[c.Site].Title(c.Key, c.Explicit)
 			expect(t, got, err, c.Title, c.Error)
 		})
+	}
+}
+
+func TestVectorsOfBindings(t *testing.T) {
+	for _, c := range readVectors(t).Bindings {
+		s, err := New(Config{Name: "demo", Hosts: []string{"video.example.com"}, Title: Titles{Drop: c.Drop, Explicit: c.Explicit}})
+		if err != nil {
+			t.Errorf("%s: %v", c.Name, err)
+			continue
+		}
+		if got := s.Binds(c.Title, c.Manifest); got != c.Bound {
+			t.Errorf("%s: %q with %q: %v", c.Name, c.Title, c.Manifest, got)
+		}
 	}
 }
 

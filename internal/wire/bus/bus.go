@@ -58,6 +58,7 @@ const (
 	SubjectSeedBeat    = "leeway.v1.beat.seed"
 	SubjectRevoke      = "leeway.v1.revoke"
 	SubjectRevokeList  = "leeway.v1.revoke.list"
+	SubjectRevokeKept  = "leeway.v1.revoke.kept" // of seeds, for trackers that have just started
 	SubjectTrial       = "leeway.v1.trial"
 )
 
@@ -69,14 +70,23 @@ func SubjectDeliver(tracker signal.ID) string {
 	return "leeway.v1.tracker." + tracker.Hex() + ".deliver"
 }
 
-// SubjectAck is where a tracker or a seed hears which of its deliveries have arrived.
+// SubjectSeedSignal is where a tracker takes signals of seeds. What comes on SubjectDeliver can be an introduction; a seed may not
+// publish there.
+func SubjectSeedSignal(tracker signal.ID) string {
+	return "leeway.v1.tracker." + tracker.Hex() + ".signal"
+}
+
+// SubjectSeedAck is where a tracker hears from seeds which of its deliveries have arrived.
+func SubjectSeedAck(tracker signal.ID) string { return "leeway.v1.tracker." + tracker.Hex() + ".ack" }
+
+// SubjectAck is where a tracker or a seed hears from trackers which of its deliveries have arrived.
 func SubjectAck(replica signal.ID) string { return "leeway.v1.ack." + replica.Hex() }
 
 // SubjectSeedDeliver is where a seed takes titles and signals.
 func SubjectSeedDeliver(seed signal.ID) string { return "leeway.v1.seed." + seed.Hex() + ".deliver" }
 
 // SubjectKinds is the closed set of values that Kind returns, for metrics.
-var SubjectKinds = []string{"beat-tracker", "beat-seed", "home", "tracker-deliver", "seed-deliver", "ack", "probe", "revoke", "revoke-list", "trial", "answer", "other"}
+var SubjectKinds = []string{"beat-tracker", "beat-seed", "home", "tracker-deliver", "seed-deliver", "seed-signal", "ack", "probe", "revoke", "revoke-list", "revoke-kept", "trial", "answer", "other"}
 
 // Kind maps a subject to its kind. Inboxes of requests are "answer", anything unknown is "other".
 func Kind(subject string) string {
@@ -89,6 +99,8 @@ func Kind(subject string) string {
 		return "revoke"
 	case SubjectRevokeList:
 		return "revoke-list"
+	case SubjectRevokeKept:
+		return "revoke-kept"
 	case SubjectTrial:
 		return "trial"
 	}
@@ -99,7 +111,9 @@ func Kind(subject string) string {
 		return "tracker-deliver"
 	case tracker && strings.HasSuffix(subject, ".probe"):
 		return "probe"
-	case strings.HasPrefix(subject, "leeway.v1.ack."):
+	case tracker && strings.HasSuffix(subject, ".signal"):
+		return "seed-signal"
+	case strings.HasPrefix(subject, "leeway.v1.ack."), tracker && strings.HasSuffix(subject, ".ack"):
 		return "ack"
 	case strings.HasPrefix(subject, "leeway.v1.seed.") && strings.HasSuffix(subject, ".deliver"):
 		return "seed-deliver"

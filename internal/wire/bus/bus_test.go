@@ -38,7 +38,7 @@ func bodies() []Message {
 		}},
 		&HomeRequest{Op: OpEnter, Tracker: one, Session: two, Swarm: link, Serial: 3},
 		&HomeRequest{Op: OpQuit, Tracker: one, Session: two, Swarm: link},
-		&HomeAnswer{Viewers: 2, Banned: true},
+		&HomeAnswer{Viewers: 2, Banned: true, Manifest: "/a/m.m3u8"},
 		&HomeAnswer{Viewers: 2, Seeds: 1, Peers: []Target{{Peer: one, Role: "seed"}}, Offers: []Target{{Peer: one, Role: "viewer", Tracker: two}}},
 		&Delivery{Kind: KindSignal, Signal: offer()},
 		&Delivery{Kind: KindIntroduce, Session: one, Swarm: two, Peers: []Target{{Peer: one, Role: "seed"}}},
@@ -48,10 +48,10 @@ func bodies() []Message {
 		&Delivery{Kind: KindTorrent, Torrent: &Torrent{Op: TorrentEnd, Tracker: one, Socket: 3}},
 		&HomeAnswer{Split: &Part{Part: 3, Level: 2}},
 		&SeedDelivery{Kind: KindTitle, Title: title},
-		&SeedDelivery{Kind: KindSignal, Title: title, Signal: offer(), Stream: &Stream{From: one, N: 7, Base: 3}},
+		&SeedDelivery{Kind: KindSignal, Title: title, Signal: offer(), Stream: &Stream{From: one, N: 7, Base: 3}, Subnet: "b", Subject: "c"},
 		&Delivery{Kind: KindTorrent, Torrent: &Torrent{Op: TorrentAnew, Tracker: one}},
 		&SeedBeat{Seed: one, Sites: []string{"demo"}, VerifyKeys: []SeedKey{key}, Fleet: &SeedFleet{ID: make([]byte, 8), Address: "[fd00::7]:4602"}},
-		&SeedDelivery{Kind: KindTitle, Title: &Title{Site: "demo", Title: "/a", Manifest: "/a/m.m3u8", Swarm: two, Viewers: 2, Seeds: []signal.ID{one, two}}},
+		&SeedDelivery{Kind: KindTitle, Title: &Title{Site: "demo", Title: "/a", Manifest: "/a/m.m3u8", Swarm: two, Viewers: 2, Seeds: []signal.ID{one, two}, Chosen: true}},
 		&Probe{Seed: one, Address: "203.0.113.9:4600", Key: strings.Repeat("aZ0+/9", 5)},
 		&RevokeMessage{Revocations: revoked},
 		&RevokeList{Revocations: revoked, VerifyKeys: []SeedKey{key}},
@@ -107,8 +107,11 @@ func TestBadBodiesAreRefused(t *testing.T) {
 		"part beyond its level":   &HomeRequest{Op: OpLeave, Tracker: one, Session: two, Swarm: link, Part: 2, Level: 1},
 		"split without end":       &HomeAnswer{Split: &Part{Level: 11}},
 		"signal missing":          &Delivery{Kind: KindSignal},
+		"hash of a viewer's":      &Delivery{Kind: KindSignal, Signal: &Signal{Subnet: strings.Repeat("x", maxHash+1), Signal: offer().Signal}},
 		"long sdp":                &Delivery{Kind: KindSignal, Signal: long},
+		"hash of a seed's":        &SeedDelivery{Kind: KindSignal, Signal: offer(), Subnet: strings.Repeat("x", maxHash+1)},
 		"title missing":           &SeedDelivery{Kind: KindTitle},
+		"answer, long manifest":   &HomeAnswer{Manifest: strings.Repeat("m", signal.MaxManifest+1)},
 		"title of no seed":        &SeedDelivery{Kind: KindTitle, Title: &Title{Site: "demo", Title: "/a", Swarm: two, Seeds: []signal.ID{{}}}},
 		"fleet without id":        &SeedBeat{Seed: one, Fleet: &SeedFleet{Address: "10.0.0.7:4602"}},
 		"fleet by name":           &SeedBeat{Seed: one, Fleet: &SeedFleet{ID: make([]byte, 8), Address: "seed-0.seed:4602"}},
@@ -138,7 +141,7 @@ func TestBadBodiesAreRefused(t *testing.T) {
 func TestEverySubjectHasAKind(t *testing.T) {
 	for subject, want := range map[string]string{
 		SubjectTrackerBeat: "beat-tracker", SubjectSeedBeat: "beat-seed", SubjectHome(one): "home", SubjectDeliver(one): "tracker-deliver", SubjectAck(one): "ack", SubjectProbe(one): "probe",
-		SubjectSeedDeliver(one): "seed-deliver", SubjectRevoke: "revoke", SubjectRevokeList: "revoke-list", "_INBOX.x.y": "answer", "foo": "other",
+		SubjectSeedDeliver(one): "seed-deliver", SubjectRevoke: "revoke", SubjectRevokeList: "revoke-list", SubjectRevokeKept: "revoke-kept", SubjectSeedSignal(one): "seed-signal", SubjectSeedAck(one): "ack", "_INBOX.x.y": "answer", "foo": "other",
 	} {
 		if got := Kind(subject); got != want || !slices.Contains(SubjectKinds, got) {
 			t.Errorf("%s is %s, want %s", subject, got, want)

@@ -70,6 +70,8 @@ const (
 
 // HomeRequest is what the tracker that holds a session asks of a swarm's home. A request without a reply inbox (a re-join
 // after the home changed, a keep-alive) is not answered.
+//
+// Large: the fields of one message of the bus.
 type HomeRequest struct {
 	Op       string    `json:"op"`
 	Tracker  signal.ID `json:"tracker"` // holds the session
@@ -115,6 +117,8 @@ type HomeAnswer struct {
 	Code    string   `json:"code,omitempty"`    // of the error to send, such as swarm-full; empty: done
 	Split   *Part    `json:"split,omitempty"`   // the member belongs there: ask its home
 	Banned  bool     `json:"banned,omitempty"`  // the member meets nobody for a while
+	// Manifest is the one that the swarm's seeds are told, which need not be the member's: offers to seeds name it.
+	Manifest string `json:"manifest,omitempty"`
 }
 
 // Part is a part of a swarm (cluster.Part).
@@ -186,6 +190,7 @@ type Signal struct {
 	Tracker signal.ID `json:"tracker,omitzero"` // holds From when that is a viewer; answers go there
 	Part    uint32    `json:"part,omitempty"`   // of the swarm that From is in
 	Hops    int       `json:"hops,omitempty"`   // 1: to the home, which knows where To is; 2: from there
+	Subnet  string    `json:"subnet,omitempty"` // to a viewer: keyed hash of From's subnet, which the signal is charged to
 	signal.Signal
 }
 
@@ -195,6 +200,9 @@ type SeedDelivery struct {
 	Title  *Title  `json:"title,omitempty"`  // title; also with every offer, so that the order of arrival does not matter
 	Signal *Signal `json:"signal,omitempty"` // signal
 	Stream *Stream `json:"stream,omitempty"` // signal
+
+	Subnet  string `json:"subnet,omitempty"`  // offer: keyed hash of the viewer's subnet, which what it costs is charged to
+	Subject string `json:"subject,omitempty"` // offer: keyed hash of its token's subject, likewise
 }
 
 // Title asks a seed to serve a title. It comes when the first viewer joins, when the number of viewers changes (at most
@@ -207,6 +215,8 @@ type Title struct {
 	Manifest string    `json:"manifest"` // key without a query
 	Swarm    signal.ID `json:"swarm"`
 	Viewers  int       `json:"viewers"` // with a role other than off
+	// Chosen: the home has seen which manifest most subnets name. A seed that follows another goes over to this one; not with offers.
+	Chosen bool `json:"chosen,omitempty"`
 
 	Seeds []signal.ID `json:"seeds,omitempty"` // that serve the swarm, of one fleet; not with offers
 }

@@ -1,6 +1,7 @@
 package bus
 
 import (
+	"encoding/json"
 	"reflect"
 	"testing"
 
@@ -79,9 +80,16 @@ func FuzzDecodeTrial(f *testing.F) {
 	}
 	f.Add(b)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		var m Trial
+		var m, back Trial
 		if Decode(b, &m) != nil {
 			return
+		}
+		again, err := json.Marshal(&m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(again) <= MaxMessage && (Decode(again, &back) != nil || !reflect.DeepEqual(m, back)) {
+			t.Fatalf("%+v is another one after encoding: %+v", m, back)
 		}
 		for i := range m.Parts {
 			for _, w := range m.Parts[i].Windows {

@@ -11,6 +11,8 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
+const maxHash = 64 // characters of a keyed hash
+
 var (
 	errNoID   = errors.New("an id is missing")
 	errNoPart = errors.New("there is no such part of a swarm")
@@ -80,6 +82,9 @@ func (m *HomeAnswer) Validate() error {
 	if m.Viewers < 0 || m.Seeds < 0 {
 		return errors.New("a figure is negative")
 	}
+	if len(m.Manifest) > signal.MaxManifest {
+		return errors.New("manifest is too long")
+	}
 	if m.Split != nil && !(cluster.Part{Number: m.Split.Part, Level: m.Split.Level}).Valid() {
 		return errNoPart
 	}
@@ -146,6 +151,9 @@ func (m *SeedDelivery) Validate() error {
 	if err := m.Stream.validate(); err != nil {
 		return err
 	}
+	if len(m.Subnet) > maxHash || len(m.Subject) > maxHash {
+		return errors.New("a hash is too long")
+	}
 	switch m.Kind {
 	case KindTitle:
 		if m.Title == nil {
@@ -205,6 +213,8 @@ func (s *Signal) validate() error {
 		return errors.New("kind or role is none of the known values")
 	case s.Hops < 0 || s.Hops > 2:
 		return errors.New("more hops than there can be")
+	case len(s.Subnet) > maxHash:
+		return errors.New("a hash is too long")
 	case len(s.SDP) > signal.MaxSDP || len(s.Candidate) > signal.MaxCandidate || len(s.Mid) > signal.MaxMid:
 		return errors.New("sdp, candidate or sdp_mid is too long")
 	case (s.Kind == "offer" || s.Kind == "answer") && (s.SDP == "" || s.Plan == nil):

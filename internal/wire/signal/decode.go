@@ -118,7 +118,7 @@ func (f fields) iceServers() []ICEServer {
 }
 
 func (f fields) iceServer() ICEServer {
-	s := ICEServer{Username: f.text("username", false, 0, MaxText), Credential: f.text("credential", false, 0, MaxText)}
+	s := ICEServer{URLs: []string{}, Username: f.text("username", false, 0, MaxText), Credential: f.text("credential", false, 0, MaxText)}
 	f.list("urls", true, MaxURLs, func(i int, raw json.RawMessage) {
 		one := fields{path: f.path, members: members{{"urls", raw}}, problem: f.problem}
 		s.URLs = append(s.URLs, one.text("urls", true, 1, MaxText))
@@ -193,7 +193,7 @@ func decodeSignal(id int, f fields) Message {
 	case "answer":
 		m.SDP, m.Plan, m.Said = f.text("sdp", true, 1, MaxSDP), f.plan("plan", true), f.said()
 	case "candidate":
-		m.Candidate, m.Mid = f.text("candidate", true, 0, MaxCandidate), f.text("sdp_mid", false, 0, MaxMid)
+		m.Candidate, m.Mid = f.text("candidate", true, 1, MaxCandidate), f.text("sdp_mid", false, 0, MaxMid)
 		m.MLine = int(f.integer("sdp_m_line_index", false, 0, 255))
 	case "fail":
 		m.Reason = f.oneOf("reason", true, FailReasons)
@@ -302,7 +302,7 @@ func (f fields) revocations(name string) []Revocation {
 			r.fail("key_id", "or site must be there, and only one of them")
 		}
 		if v.Site != "" {
-			v.Prefix, v.MinIssuedAt = r.text("prefix", true, 1, MaxPrefix), r.integer("min_issued_at", true, 0, MaxInteger)
+			v.Prefix, v.MinIssuedAt = r.text("prefix", true, 1, MaxPrefix), r.integer("min_issued_at", true, 1, MaxInteger)
 		}
 		out = append(out, v)
 	})

@@ -10,6 +10,8 @@ import (
 
 // fields reads the members of one JSON object by exact name. The first problem sticks; readers after it return zero
 // values, so that a decoder is a plain list of fields.
+//
+// Large: a method for each kind of field that messages have.
 type fields struct {
 	path    string // of this object, with a trailing dot unless it is the message
 	members members

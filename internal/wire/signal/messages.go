@@ -169,6 +169,8 @@ type Leave struct {
 
 // Signal is one message between two peers on the way to a link. To is set from client to tracker, From and Role from tracker
 // to client.
+//
+// Large: the fields of one message of spec/tracker-protocol.md.
 type Signal struct {
 	Request   int     `json:"id,omitempty"`
 	Swarm     ID      `json:"swarm"`
@@ -189,6 +191,8 @@ type Signal struct {
 }
 
 // Stats are figures since the last Stats of the same swarm.
+//
+// Large: the fields of one message of spec/tracker-protocol.md.
 type Stats struct {
 	Request        int              `json:"id,omitempty"`
 	Swarm          ID               `json:"swarm"`

@@ -106,6 +106,9 @@ func (b *Bytes) UnmarshalText(t []byte) error {
 // Message is one of the message structs of this package.
 type Message interface{ Type() string }
 
+// ErrTooLarge is of a message that would have more than MaxMessage bytes.
+var ErrTooLarge = errors.New("too large")
+
 // Encode writes a message. It does not check limits, except the total size: the caller built the message.
 func Encode(m Message) ([]byte, error) { return Append(nil, m) }
 
@@ -120,7 +123,7 @@ func Append(b []byte, m Message) ([]byte, error) {
 		}
 	}
 	if n := len(b) - before; n > MaxMessage {
-		return nil, fmt.Errorf("signal: encode %s: %d bytes; a message has at most %d", m.Type(), n, MaxMessage)
+		return nil, fmt.Errorf("signal: encode %s: %d bytes; a message has at most %d: %w", m.Type(), n, MaxMessage, ErrTooLarge)
 	}
 	return b, nil
 }
