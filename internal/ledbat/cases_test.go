@@ -3,8 +3,8 @@ package ledbat_test
 import (
 	"testing"
 
+	"github.com/leeway-video/leeway/internal/lab/baseline/rfc6817"
 	"github.com/leeway-video/leeway/internal/ledbat"
-	"github.com/leeway-video/leeway/internal/ledbat/rfc6817"
 )
 
 // The cases of the background transport, in the shape that a simulation can give them: what the bench measures with

@@ -4,6 +4,7 @@ package ledbat
 type Controller struct {
 	host
 	cfg      Config
+	paths    []*Path
 	bears    tolerance
 	ceiling  ceiling
 	eager    bool  // foreground goes out under the law

@@ -15,6 +15,7 @@ type delays struct {
 	open     pair
 	openedAt int64
 	samples  int64
+	refuted  bool // claims a queue where another link saw none
 	low      bool // the open bucket saw a queuing delay below the target
 }
 

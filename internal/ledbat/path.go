@@ -1,5 +1,7 @@
 package ledbat
 
+import "slices"
+
 // Path is the sending side of one link of a host.
 type Path struct {
 	host    *Controller
@@ -9,6 +11,7 @@ type Path struct {
 
 	payload, maxMessage int64
 	limitedAt           int64
+	late                bool // what it has in flight is not on the host's line any more, and is not in the host's flight
 	losses, timeouts    int64
 	backoff             int64 // timeouts in a row
 
@@ -20,7 +23,7 @@ type Path struct {
 func (c *Controller) Open(now int64, cfg PathConfig) *Path {
 	p := &Path{host: c, cap: c.cfg.Law(false), delays: newDelays(now, cfg.Base), limitedAt: -never}
 	p.SetPayload(cfg.Payload, cfg.MaxMessage)
-	c.members = append(c.members, &p.delays)
+	c.members, c.paths = append(c.members, &p.delays), append(c.paths, p)
 	return p
 }
 
@@ -37,7 +40,9 @@ func (p *Path) SetPayload(payload, maxMessage int64) {
 
 // Close takes the link from the host; what it had in flight no longer counts.
 func (p *Path) Close() {
+	p.settle(false)
 	p.host.leave(&p.delays, p.pending.flight)
+	p.host.paths = slices.DeleteFunc(p.host.paths, func(o *Path) bool { return o == p })
 	p.pending = pending{}
 }
 
@@ -83,9 +88,14 @@ func (p *Path) Window() int64 {
 func (p *Path) MaySend(now, size int64) (ok bool, at int64) {
 	c := p.host
 	switch {
+	case p.late:
+		return false, 0
 	case c.flight > 0 && c.flight+size > c.law.Window():
 		c.limitedAt, c.held = now, true
-		return false, 0
+		if p.pending.flight > 0 {
+			return false, 0
+		}
+		return now >= c.lastAt+c.far, c.lastAt + c.far // others may hold acks back: one message tells
 	case p.pending.flight > 0 && p.pending.flight+size > p.Window():
 		p.limitedAt = now
 		return false, 0
@@ -104,7 +114,7 @@ func (p *Path) OnSent(now, size, waiting int64) Stamp {
 	c.wake(now)
 	seq := p.pending.add(now, size, waiting > size)
 	c.flight += size
-	c.pace(now, size)
+	c.pace(now, size, p.rtt())
 	full := c.flight+size > c.law.Window()
 	if full {
 		c.limitedAt, c.held = now, true
@@ -124,14 +134,14 @@ func (p *Path) OnSent(now, size, waiting int64) Stamp {
 
 // pace sets the earliest moment of the next message. What timers lose is caught up with, up to burstTime; what waited for
 // the window is not late, and making up for that wait would be a burst with each ack.
-func (c *Controller) pace(now, size int64) {
+func (c *Controller) pace(now, size, rtt int64) {
 	late := int64(burstTime)
 	if c.held && !c.eager {
 		late = 0
 	}
 	c.held = false
 	c.ceiling.on = c.ceiling.on || c.eager
-	rate := c.ceiling.send(size, pacing(c.law, c.view.RTT), now-c.next)
+	rate := c.ceiling.send(size, pacing(c.law, rtt), now-c.next)
 	c.next = max(c.next, now-late)
 	if c.law.Window() < Packet && c.view.RTT > 0 {
 		c.next = now + interval(c.law.Window(), c.view.RTT)
@@ -148,7 +158,9 @@ func (p *Path) OnAck(now int64, a Ack) Outcome {
 	if out.Problem != "" {
 		return out
 	}
-	c.flight -= out.Acked + out.Lost
+	if !p.late {
+		c.flight -= out.Acked + out.Lost
+	}
 	if newest != nil {
 		p.ackSentAt, p.ackCameAt, p.acked = int64(a.ReceivedAt+a.Hold), now, true
 		if rtt := now - newest.sentAt - int64(a.Hold); !newest.blind && rtt > 0 && rtt <= mostRTT {
@@ -161,6 +173,9 @@ func (p *Path) OnAck(now int64, a Ack) Outcome {
 	}
 	c.lastAt = now
 	c.look(now)
+	for _, o := range c.paths {
+		o.settle((o != p || p.late) && o.pending.olderThan(c.far, now))
+	}
 	if c.ceiling.on {
 		c.ceiling.hear(now, out.Acked, c.leastQueue(now), c.view.RTT)
 	}
@@ -193,6 +208,26 @@ func (p *Path) lose(host, own Signal, out Outcome) {
 	}
 }
 
+// settle takes what is in flight out of the host's flight while it is late, and back.
+func (p *Path) settle(late bool) {
+	if late == p.late {
+		return
+	}
+	if p.late = late; late {
+		p.host.flight -= p.pending.flight
+	} else {
+		p.host.flight += p.pending.flight
+	}
+}
+
+// rtt is the round trip that what goes out on the link is paced by: its own, while no other link's is shorter by far.
+func (p *Path) rtt() int64 {
+	if p.delays.srtt == 0 {
+		return p.host.view.RTT
+	}
+	return min(p.delays.srtt, p.host.view.RTT)
+}
+
 // signal is what the link's own cap hears: the delay by which the link is slower than the host's line. What all links share
 // is the host's business; a cap that heard it too would regrow only while its link is served.
 func (p *Path) signal(now int64) Signal {
@@ -202,6 +237,9 @@ func (p *Path) signal(now int64) Signal {
 		Limited: now-p.limitedAt <= max(d.srtt, firstRTT), Parts: 1,
 	}
 }
+
+// Refuted says whether the link claims a queue that another link did not see.
+func (p *Path) Refuted() bool { return p.delays.refuted }
 
 // Deadline is the moment at which OnTimeout is due if no ack comes before; 0: nothing is in flight.
 func (p *Path) Deadline() int64 {
@@ -219,6 +257,7 @@ func (p *Path) OnTimeout(now int64) {
 		return
 	}
 	c := p.host
+	p.settle(false)
 	c.flight -= p.pending.flight
 	p.pending.giveUp()
 	p.backoff++

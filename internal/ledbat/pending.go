@@ -91,6 +91,11 @@ func (p *pending) trim() {
 	p.list = append(p.list[:0], p.list[n:]...)
 }
 
+// olderThan says whether anything in flight was sent so long ago, and was not heard of since.
+func (p *pending) olderThan(age, now int64) bool {
+	return p.flight > 0 && now-p.list[0].sentAt > age
+}
+
 // giveUp takes all that is in flight for lost.
 func (p *pending) giveUp() {
 	p.first = p.next()

@@ -53,6 +53,23 @@ var scripts = []struct {
 		h.links = h.links[:1]
 		s.run(1_800_000)
 	}},
+	{"links that lie", "Of four links two claim a queue that the others do not see, and one sends no acks: what it holds leaves the flight, a message that nobody else waits for tells, and the honest one goes on.", func(t *tape) {
+		s, l := road{"", 3, 40_000, 100_000}.open(13)
+		h := t.host(s)
+		h.link(0, l, 20_000)
+		for i := range 3 {
+			h.link(1+i, l, 20_000).lie = &lie{late: since(400_000, 300_000)}
+		}
+		s.run(700_000)
+		h.links[1].lie = &lie{mute: true}
+		s.run(1_200_000)
+		honest := h.links[0] // has nothing to send, and comes back
+		h.links = h.links[1:]
+		s.run(1_700_000)
+		h.links = append(h.links, honest)
+		h.pump()
+		s.run(2_200_000)
+	}},
 	{"somebody waits", "1 Mbit/s and 100 ms: foreground bears 35 ms of a target of 43 ms and more, in every state, and makes up for late timers; then only background is left.", func(t *tape) {
 		s, l := road{"", 1, 60_000, 60_000}.open(9)
 		t.host(s).link(0, l, 45_000)

@@ -39,7 +39,9 @@ type bglink struct {
 	got     int64
 	source  *ledbat.Source // the receiver's view, where one asks; nil: there is always something to send
 	viewer  *viewer
-	asked   int64 // bytes that were asked for and not sent, where source is set
+	asked   int64        // bytes that were asked for and not sent, where source is set
+	lie     *lie         // how its acks lie; nil: they do not
+	newest  ledbat.Stamp // of the highest that came
 }
 
 func (s *sim) sender(cfg ledbat.Config) *sender {
@@ -74,7 +76,9 @@ func (h *sender) pump() {
 		}
 		ok, later := b.p.MaySend(h.s.now, size)
 		if !ok {
-			if h.tape != nil && h.ticking && later == 0 { // a refusal is remembered, and no event tells of this one
+			st := h.c.Stats()
+			full := st.Flight > 0 && st.Flight+size > st.Window
+			if h.tape != nil && h.ticking && (later == 0 || full) { // a refusal is remembered, and no event tells of this one
 				h.tape.do(h.s.now, "may", b.flow, size)
 			}
 			idle++
@@ -168,6 +172,9 @@ func (b *bglink) arrive(size int64, stamp ledbat.Stamp) {
 	if b.acker.OnData(b.clock(), size, stamp) {
 		b.got += size
 	}
+	if stamp.Sequence >= b.newest.Sequence {
+		b.newest = stamp
+	}
 	if b.source != nil {
 		b.source.OnData(b.clock(), size, stamp)
 		b.viewer.ask()
@@ -196,6 +203,10 @@ func (b *bglink) tell() {
 	hear := func() {
 		b.hear(ack)
 		b.host.pump()
+	}
+	if b.lie != nil {
+		b.lie.tell(b, ack)
+		return
 	}
 	if b.reverse == nil {
 		s.at(s.now+b.back, hear)
