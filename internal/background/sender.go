@@ -27,6 +27,8 @@ const (
 	turnTrips = 4
 	turnLeast = 200_000 // µs
 	turnMost  = 500_000 // µs
+	// A link that claims a queue that another did not see: the others have to be heard of before what they said is old.
+	turnRefuted = 50_000 // µs
 )
 
 // Sender is the background lane of a host, over all its links.
@@ -267,10 +269,14 @@ func (s *Sender) serve() (wait time.Duration) {
 		return left
 	}
 	wait = idleWait
+	crowded := false
 	for i := 0; i < len(s.active); i++ {
 		if i == 0 {
 			s.rotate()
-			wait = idleWait
+			wait, crowded = idleWait, false
+		}
+		if crowded && s.active[i].path.Stats().Flight > 0 {
+			continue // only a link with nothing in flight may learn whether others hold their acks back
 		}
 		did, again := s.active[i].send()
 		wait = min(wait, again)
@@ -279,6 +285,8 @@ func (s *Sender) serve() (wait time.Duration) {
 			i = -1
 		case full:
 			return wait
+		case crowd:
+			crowded = true
 		}
 	}
 	return wait
@@ -296,7 +304,10 @@ func (s *Sender) rotate() {
 			return
 		}
 		s.active = append(s.active[1:], s.active[0])
-		s.until = now + min(max(turnTrips*st.RTT, turnLeast), turnMost)
+		s.until = now + turnRefuted
+		if !s.active[0].path.Refuted() {
+			s.until = now + min(max(turnTrips*st.RTT, turnLeast), turnMost)
+		}
 	}
 }
 
@@ -304,9 +315,10 @@ func (s *Sender) rotate() {
 type attempt int
 
 const (
-	held attempt = iota // the link has nothing to send, or no room
-	sent                // a message went out
-	full                // no link of the host may send now
+	held  attempt = iota // the link has nothing to send, or no room
+	sent                 // a message went out
+	full                 // no link of the host may send now
+	crowd                // nor may one that has something in flight
 )
 
 // send sends a message of the lane if it may, and says after how long to try again if not. Under mu.
@@ -321,7 +333,7 @@ func (l *Lane) send() (did attempt, again time.Duration) {
 	case at != 0: // pacing is the host's
 		return full, s.pause(at)
 	case s.law.Stats().Flight > 0 && s.law.Stats().Flight+size > s.law.Window():
-		return full, idleWait // an ack or a deadline comes first
+		return crowd, idleWait // an ack or a deadline comes first
 	default:
 		return held, idleWait
 	}
