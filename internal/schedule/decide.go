@@ -13,6 +13,8 @@ const (
 	leastStall = 1_000_000 // µs
 	// probation is the bytes outstanding to a peer whose rate is unknown; more would only be waited for if it never answers.
 	probation = 65_536
+	// mostProving is of how many peers pieces are outstanding while none has been verified and the origin serves.
+	mostProving = 4
 )
 
 // Decide says what to do now. It keeps nothing of its input, and changes nothing in it; the same input gives the same
@@ -45,6 +47,12 @@ func (p *peer) has(segment string, piece int) bool {
 		return h.has(piece)
 	}
 	return p.OnDemand
+}
+
+// offers says whether the peer has said that it holds the segment, at least in part, or gets what it is asked for.
+func (p *peer) offers(segment string) bool {
+	_, holds := p.Holds[segment]
+	return holds || p.OnDemand
 }
 
 // partly says whether the peer announced the segment as partial.

@@ -15,7 +15,7 @@ func random(r *rand.Rand) Input {
 	pick := func(vs ...int64) int64 { return vs[r.IntN(len(vs))] }
 	chance := func(percent int) bool { return r.IntN(100) < percent }
 	now := pick(0, 500_000, 20_000_000, 90_000_000)
-	in := Input{NowUs: now, Self: fmt.Sprintf("%032x", r.Uint64()), Policy: DefaultPolicy, Linking: chance(50)}
+	in := Input{NowUs: now, Self: fmt.Sprintf("%032x", r.Uint64()), Policy: DefaultPolicy, Linking: chance(50), SeedLinking: chance(30), CreditUs: pick(-1, -1, 0, 300_000)}
 	in.Policy.Background = chance(30)
 	in.Policy.PieceCap = int(pick(0, 5, 20, 128))
 	if chance(5) {
@@ -141,6 +141,9 @@ func audit(in Input, actions []Action) string {
 	}
 	inFlight, canceled := len(in.Requests), map[string]bool{}
 	started := map[string]bool{}
+	if problem := auditHeld(in, actions); problem != "" {
+		return problem
+	}
 	for i, a := range actions {
 		at := place{a.Segment, a.Piece}
 		switch a.Type {
@@ -172,6 +175,26 @@ func audit(in Input, actions []Action) string {
 			if i != len(actions)-1 || a.AtUs <= in.NowUs {
 				return "a wake that is not last, or not ahead"
 			}
+		}
+	}
+	return ""
+}
+
+// auditHeld looks for what is held on hope: a request that waits for no peer that has said that it holds the segment and for no
+// seed; for longer than requests may wait until a piece is verified; or with less time left than is safe.
+func auditHeld(in Input, actions []Action) string {
+	for i := range in.Segments {
+		s := &in.Segments[i]
+		started := slices.ContainsFunc(actions, func(a Action) bool { return a.Type == DoOrigin && a.Segment == s.ID })
+		if s.AskedUs < 0 || s.Origin != OriginIdle || s.complete() || started {
+			continue
+		}
+		reason := in.SeedLinking || slices.ContainsFunc(in.Peers, func(p Peer) bool { _, said := p.Holds[s.ID]; return said || p.OnDemand })
+		wake := slices.ContainsFunc(actions, func(a Action) bool {
+			return a.Type == DoWake && (in.CreditUs < 0 || a.AtUs <= in.NowUs+in.CreditUs)
+		})
+		if !reason || in.CreditUs == 0 || !wake || s.DeadlineUs-in.NowUs < s.UrgentWindow(in.Policy.UrgentPermille)/2 {
+			return fmt.Sprintf("held: %+v, %t, %t", s, reason, wake)
 		}
 	}
 	return ""

@@ -144,14 +144,17 @@ type Request struct {
 
 // Input is all that Decide sees.
 type Input struct {
-	NowUs    int64     `json:"now_us"`
-	Self     string    `json:"self"`
-	Policy   Policy    `json:"policy"`
-	Linking  bool      `json:"linking"` // a first link may still come up
-	Off      Reason    `json:"off"`     // why peer delivery is off; empty: it is on
-	Segments []Segment `json:"segments"`
-	Peers    []Peer    `json:"peers"` // sorted by ID
-	Requests []Request `json:"requests"`
+	NowUs    int64  `json:"now_us"`
+	Self     string `json:"self"`
+	Policy   Policy `json:"policy"`
+	CreditUs int64  `json:"credit_us"` // how long requests may still wait, in all, until a piece is verified; -1: one was
+	Linking  bool   `json:"linking"`   // a first link may still come up
+	// SeedLinking: a seed that was introduced in this session may still be linked.
+	SeedLinking bool      `json:"seed_linking"`
+	Off         Reason    `json:"off"` // why peer delivery is off; empty: it is on
+	Segments    []Segment `json:"segments"`
+	Peers       []Peer    `json:"peers"` // sorted by ID
+	Requests    []Request `json:"requests"`
 }
 
 // Limits of a recorded input: far above what a viewer has, low enough to decide at once.
@@ -190,7 +193,7 @@ func (in *Input) check() error {
 		return !slices.ContainsFunc(vs, func(v int64) bool { return v < -1 || v > maxValue })
 	}
 	moment := func(v int64) bool { return v >= -1 && v <= maxMoment }
-	ok := bounded(in.NowUs, p.PatienceUs, p.CertPatienceUs, p.LinkPatienceUs, p.MaxWaitUs, p.PeerCap, p.SeedCap) &&
+	ok := bounded(in.NowUs, in.CreditUs, p.PatienceUs, p.CertPatienceUs, p.LinkPatienceUs, p.MaxWaitUs, p.PeerCap, p.SeedCap) &&
 		p.UrgentPermille >= 0 && p.UrgentPermille <= 1_000_000
 	for i := range in.Segments {
 		s := &in.Segments[i]

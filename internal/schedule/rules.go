@@ -47,12 +47,24 @@ func (d *decision) segment(s *Segment) {
 	default:
 		d.promote(s)
 		turn := s.turnUs(d.in.Policy.UrgentPermille)
-		if d.in.NowUs > turn && s.Origin != OriginFailed {
+		until := d.heldUntil(turn)
+		if d.in.NowUs > until && s.Origin != OriginFailed {
 			d.urgent(s, turn, urgent)
 		} else if s.Origin != OriginRunning {
-			d.near(s, turn)
+			d.near(s, until)
 		}
 	}
+}
+
+// proven says whether a piece has been verified in this session.
+func (d *decision) proven() bool { return d.in.CreditUs < 0 }
+
+// heldUntil is from when on a segment is not held: its turn; earlier, where nothing has been verified and the time for that runs out.
+func (d *decision) heldUntil(turn int64) int64 {
+	if d.proven() {
+		return turn
+	}
+	return min(turn, d.in.NowUs+d.in.CreditUs-1)
 }
 
 // promote is rule 8.
@@ -67,11 +79,11 @@ func (d *decision) promote(s *Segment) {
 // urgent is rule 3.
 func (d *decision) urgent(s *Segment, turn, window int64) {
 	certified := s.Certificate == CertHeld
-	if certified && s.Origin == OriginIdle && d.rescue(s, window) {
+	if certified && d.proven() && s.Origin == OriginIdle && d.rescue(s, window) {
 		return
 	}
 	switch {
-	case !slices.ContainsFunc(d.peers, func(p *peer) bool { _, holds := p.Holds[s.ID]; return p.OnDemand || holds }):
+	case !slices.ContainsFunc(d.peers, func(p *peer) bool { return p.offers(s.ID) }):
 		d.origin(s, NoHolder)
 	case !certified && s.CertAskedUs >= 0:
 		d.origin(s, NoCert)
@@ -82,7 +94,32 @@ func (d *decision) urgent(s *Segment, turn, window int64) {
 		d.askCertificate(s)
 	}
 	if certified {
-		d.race(s, turn, window)
+		if d.proven() || s.DeadlineUs-d.in.NowUs < window/3 {
+			d.race(s, turn, window)
+		} else {
+			d.prove(s)
+		}
+	}
+}
+
+// prove asks a few holders for a piece each, beside the origin: with one verified, what comes next may wait for peers.
+func (d *decision) prove(s *Segment) {
+	for _, n := range slices.Backward(d.open(s)) {
+		busy := 0
+		for _, p := range d.peers {
+			if p.Queued > 0 {
+				busy++
+			}
+		}
+		if busy >= mostProving || d.full() {
+			return
+		}
+		if d.requested(s, n) != nil {
+			continue
+		}
+		if p := quickest(d.peers, func(p *peer) bool { return p.Queued == 0 && p.has(s.ID, n) && d.free(p) }); p != nil {
+			d.request(s, n, p, WhyRace)
+		}
 	}
 }
 
@@ -167,43 +204,51 @@ func (d *decision) race(s *Segment, turn, window int64) {
 }
 
 // near is rules 4 and 5, for a segment whose origin does not run.
-func (d *decision) near(s *Segment, turn int64) {
+func (d *decision) near(s *Segment, until int64) {
 	policy := &d.in.Policy
 	if s.Origin == OriginIdle {
-		d.waits(turn + 1)
+		d.waits(until + 1)
 	}
 	switch {
 	case s.Certificate == CertHeld:
 		d.nearCertified(s)
 	case s.Certificate == CertRefused:
 		d.origin(s, NoCert)
-	case len(d.peers) == 0:
-		if !d.in.Linking || !d.waits(s.AskedUs+policy.LinkPatienceUs) {
-			d.origin(s, NoHolder)
-		}
-	case s.Certificate == CertAsked:
+	case s.Certificate == CertAsked && slices.ContainsFunc(d.peers, func(p *peer) bool { return slices.Contains(s.CertPeers, p.ID) && p.offers(s.ID) }):
 		if !d.waits(max(s.CertAskedUs, s.AskedUs) + policy.CertPatienceUs) {
 			d.origin(s, NoCert)
 		} else if !d.waits(s.CertAskedUs + int64(len(s.CertPeers))*(policy.CertPatienceUs/4)) {
 			d.askCertificate(s)
 		}
 	case d.askCertificate(s):
-	case len(s.CertPeers) > 0:
+	case len(s.CertPeers) > 0 && len(d.peers) > 0:
 		d.origin(s, NoCert)
-	case len(d.viewers) == 0 || !d.waits(s.AskedUs+policy.PatienceUs):
+	case d.in.SeedLinking && d.waits(s.AskedUs+policy.LinkPatienceUs), d.mayYet(s):
+	default:
 		d.origin(s, NoHolder)
 	}
+}
+
+// mayYet says whether the error of an origin waits for a first link, or for what linked viewers may say. The request has left.
+func (d *decision) mayYet(s *Segment) bool {
+	switch {
+	case s.Origin != OriginFailed:
+		return false
+	case len(d.peers) > 0:
+		return len(d.viewers) > 0 && d.waits(s.AskedUs+d.in.Policy.PatienceUs)
+	}
+	return d.in.Linking && d.waits(s.AskedUs+d.in.Policy.LinkPatienceUs)
 }
 
 func (d *decision) nearCertified(s *Segment) {
 	if !d.assign(s, WhyNear) {
 		return
 	}
-	patience := d.in.Policy.PatienceUs
-	if owner(s.ID, wholeSegment, d.in.Self, d.interested(s)) != d.in.Self {
+	patience, interested := d.in.Policy.PatienceUs, d.interested(s)
+	if owner(s.ID, wholeSegment, d.in.Self, interested) != d.in.Self {
 		patience *= 2
 	}
-	if !d.waits(s.AskedUs + patience) {
+	if len(interested) == 0 && s.Origin != OriginFailed || !d.waits(s.AskedUs+patience) {
 		d.origin(s, NoHolder)
 	}
 }
@@ -248,9 +293,10 @@ func (d *decision) assign(s *Segment, why string) (stranded bool) {
 			continue
 		}
 		if !slices.ContainsFunc(d.peers, func(p *peer) bool { return p.Role == Seed && holds(p) }) {
-			// Whoever holds it may wake up; the urgent window is what ends a hope in vain.
-			held := slices.ContainsFunc(d.peers, func(p *peer) bool { return p.has(s.ID, n) })
-			if !held || !d.waits(s.AskedUs+d.in.Policy.MaxWaitUs) {
+			// Whoever holds it may be asked again before that is over.
+			until := s.AskedUs + d.in.Policy.MaxWaitUs
+			held := slices.ContainsFunc(d.peers, func(p *peer) bool { return p.StalledUntilUs < until && p.has(s.ID, n) })
+			if !held || !d.waits(until) {
 				stranded = true
 			}
 			continue

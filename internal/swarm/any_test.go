@@ -25,8 +25,9 @@ func TestIntroductionsOfAnySwarm(t *testing.T) {
 			for _, m := range s.members {
 				want[m.ID] = m.Want
 			}
+			share := s.shareOf(s.members[self], n)
 			got := s.Introduce(self, n, now)
-			if err := s.check(self, n, got, want, met, now); err != nil {
+			if err := s.check(self, n, got, share, want, met, now); err != nil {
 				t.Fatalf("seed %d: %v", seed, err)
 			}
 			for _, m := range got {
@@ -70,7 +71,7 @@ func prefer(me, a, b *Member) int {
 	return cmp.Compare(mix(me.ID, a.ID), mix(me.ID, b.ID))
 }
 
-func (s *Swarm) check(self ID, n int, got []Member, want map[ID]int, met map[pair]time.Time, now time.Time) error {
+func (s *Swarm) check(self ID, n int, got []Member, share *share, want map[ID]int, met map[pair]time.Time, now time.Time) error {
 	me := s.members[self]
 	if len(got) > n || me.Role == RoleOff && len(got) > 0 {
 		return fmt.Errorf("%d introduced, %d asked for, by one of role %s", len(got), n, me.Role)
@@ -92,13 +93,25 @@ func (s *Swarm) check(self ID, n int, got []Member, want map[ID]int, met map[pai
 		}
 		chosen[m.ID] = true
 	}
+	of, lowest, beyond := map[string]int{}, map[string]*Member{}, false
+	for i, m := range got {
+		of[m.Subnet]++
+		lowest[m.Subnet] = &got[i]
+		beyond = beyond || m.Subnet != "" && of[m.Subnet] > share.room(m.Subnet)
+	}
 	for _, m := range s.members { // nobody better was left out
 		last, before := met[pairOf(self, m.ID)]
 		free := m.ID != self && m.Role != RoleOff && !m.Saturated && want[m.ID] > 0 && (m.Role != RoleLeech || me.Role != RoleLeech)
 		if !free || chosen[m.ID] || before && now.Sub(last) < Retry || me.Role == RoleOff || n == 0 {
 			continue
 		}
-		if len(got) < n || prefer(me, m, &got[len(got)-1]) < 0 {
+		if m.Subnet != "" && of[m.Subnet] >= share.room(m.Subnet) { // its subnet has its share, of better ones
+			if len(got) < n || lowest[m.Subnet] != nil && prefer(me, m, lowest[m.Subnet]) < 0 {
+				return fmt.Errorf("%+v was left out of its subnet's share", *m)
+			}
+			continue
+		}
+		if len(got) < n || beyond || prefer(me, m, &got[len(got)-1]) < 0 {
 			return fmt.Errorf("%+v was left out of %d for %d", *m, len(got), n)
 		}
 	}

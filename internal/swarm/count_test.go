@@ -1,7 +1,7 @@
 package swarm
 
 import (
-	"fmt"
+	"maps"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -24,25 +24,37 @@ func TestCountsAreThoseOfTheMembers(t *testing.T) {
 				m.Manifest, m.Joined, m.Seen = []string{"", "/a", "/b", "/c"}[r.IntN(4)], now, now
 				s.Join(m)
 			}
-			viewers, votes, first := 0, map[string]int{}, map[string]time.Time{}
+			viewers, named := 0, map[string]*support{}
 			for _, m := range s.members {
 				if m.Role != RoleOff {
 					viewers++
 				}
-				if m.Manifest != "" {
-					if votes[m.Manifest]++; votes[m.Manifest] == 1 || m.Joined.Before(first[m.Manifest]) {
-						first[m.Manifest] = m.Joined
-					}
+				if m.Manifest == "" {
+					continue
+				}
+				if named[m.Manifest] == nil {
+					named[m.Manifest] = &support{subnets: map[string]int{}, subjects: map[string]int{}}
+				}
+				n := named[m.Manifest]
+				n.members++
+				n.subnets[m.Subnet]++
+				if m.Subject == "" {
+					n.bare++
+				} else {
+					n.subjects[m.Subject]++
 				}
 			}
-			best := ""
-			for name, n := range votes {
-				if best == "" || n > votes[best] || n == votes[best] && first[name].Before(first[best]) {
-					best = name
-				}
+			held := named[s.Manifest()]
+			if s.Viewers() != viewers || len(s.ballot.named) != len(named) || (held == nil) != (len(named) == 0) {
+				t.Fatalf("seed %d: %d viewers, manifest %q of %v; counted %d of %v", seed, s.Viewers(), s.Manifest(), s.ballot.named, viewers, named)
 			}
-			if s.Viewers() != viewers || s.Manifest() != best || fmt.Sprint(s.manifests) != fmt.Sprint(votes) {
-				t.Fatalf("seed %d: %d viewers, manifest %q of %v; counted %d, %q of %v", seed, s.Viewers(), s.Manifest(), s.manifests, viewers, best, votes)
+			for name, n := range named {
+				if got := s.ballot.named[name]; got.members != n.members || got.bare != n.bare || !maps.Equal(got.subnets, n.subnets) || !maps.Equal(got.subjects, n.subjects) {
+					t.Fatalf("seed %d: %s has %+v; counted %+v", seed, name, got, n)
+				}
+				if n.outvotes(held) {
+					t.Fatalf("seed %d: %s is chosen with %+v, and %s has %+v", seed, s.Manifest(), held, name, n)
+				}
 			}
 		}
 	}

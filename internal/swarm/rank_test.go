@@ -216,28 +216,6 @@ func TestFailuresAreBounded(t *testing.T) {
 	}
 }
 
-func TestManifestIsTheOneThatMostNamed(t *testing.T) {
-	name := func(s string) func(*Member) { return func(m *Member) { m.Manifest = s } }
-	for _, c := range []struct {
-		name    string
-		members []Member
-		want    string
-	}{
-		{"nobody", nil, ""},
-		{"nobody named one", []Member{viewer(1), viewer(2)}, ""},
-		{"one did", []Member{viewer(1), viewer(2, name("/b"))}, "/b"},
-		{"the majority", []Member{viewer(1, name("/a")), viewer(2, name("/b")), viewer(3, name("/b"))}, "/b"},
-		{"the first among equals", []Member{viewer(2, name("/a")), viewer(1, name("/b"))}, "/b"},
-		{"silence has no vote", []Member{viewer(1), viewer(2), viewer(3), viewer(4, name("/a"))}, "/a"},
-	} {
-		for range 20 { // the order of a map must not matter
-			if got := swarmOf(c.members...).Manifest(); got != c.want {
-				t.Fatalf("%s: %q, want %q", c.name, got, c.want)
-			}
-		}
-	}
-}
-
 func TestMembersComeGoAndExpire(t *testing.T) {
 	s := swarmOf(viewer(1), viewer(2, func(m *Member) { m.Role = RoleOff }), viewer(3, func(m *Member) { m.Seen = start.Add(time.Minute) }))
 	if s.Len() != 3 || s.Viewers() != 2 {

@@ -31,6 +31,8 @@ const Retry = time.Minute
 type Range struct{ From, To int64 }
 
 // Member is one viewer of the title.
+//
+// Large: all that introductions are decided by, a record without behavior.
 type Member struct {
 	ID      ID
 	Tracker ID // holds the viewer's session
@@ -67,8 +69,8 @@ type Swarm struct {
 	met     map[ID]map[ID]time.Time // member → member → introduced; both ways
 	failed  map[pair]time.Time      // links that never opened, also of members that left a while ago
 	// Counted as members come and go: both are asked for at every message.
-	viewers   int            // members whose role is not off
-	manifests map[string]int // members that name each
+	viewers int // members whose role is not off
+	ballot  ballot
 
 	blamed blamed
 	claims claims
@@ -79,7 +81,7 @@ type pair struct{ low, high ID }
 // New makes an empty swarm.
 func New() *Swarm {
 	return &Swarm{
-		members: map[ID]*Member{}, met: map[ID]map[ID]time.Time{}, failed: map[pair]time.Time{}, manifests: map[string]int{},
+		members: map[ID]*Member{}, met: map[ID]map[ID]time.Time{}, failed: map[pair]time.Time{}, ballot: newBallot(),
 		blamed: newBlamed(), claims: claims{flows: map[flowKey]*flow{}, begun: map[ID]int{}},
 	}
 }
@@ -90,16 +92,10 @@ func (s *Swarm) Len() int { return len(s.members) }
 // Viewers counts the members that take part, those whose role is off left out.
 func (s *Swarm) Viewers() int { return s.viewers }
 
-// count adds a member to the counts, or takes it out with -1.
+// count adds a member to the count of viewers, or takes it out with -1.
 func (s *Swarm) count(m *Member, by int) {
 	if m.Role != RoleOff {
 		s.viewers += by
-	}
-	if m.Manifest == "" {
-		return
-	}
-	if s.manifests[m.Manifest] += by; s.manifests[m.Manifest] == 0 {
-		delete(s.manifests, m.Manifest)
 	}
 }
 
@@ -115,8 +111,10 @@ func (s *Swarm) Join(m Member) {
 	if old := s.members[m.ID]; old != nil {
 		m.Joined, m.Banned, was = old.Joined, old.Banned, old.Address
 		s.count(old, -1)
+		s.ballot.replace(old, &m)
 	} else {
 		m.Banned = s.blamed.until(&m)
+		s.ballot.count(&m, 1)
 	}
 	if was != "" && m.Address != "" && was != m.Address {
 		s.moved(m.ID)
@@ -145,6 +143,7 @@ func (s *Swarm) Leave(id ID) {
 	s.unmeet(id)
 	if m := s.members[id]; m != nil {
 		s.count(m, -1)
+		s.ballot.count(m, -1)
 		delete(s.members, id)
 		s.blamed.leave(m)
 	}
@@ -206,30 +205,6 @@ func (s *Swarm) encounters(id ID, now time.Time) int {
 	return len(s.met[id])
 }
 
-// Manifest is the manifest that most members named, the one named first among equals; empty if nobody named one. One
-// member cannot lead the seeds astray once there are others.
-func (s *Swarm) Manifest() string {
-	best, most, tied := "", 0, false
-	for name, n := range s.manifests {
-		if n >= most {
-			best, most, tied = name, n, n == most
-		}
-	}
-	if !tied {
-		return best
-	}
-	var first *Member
-	for _, m := range s.members {
-		if s.manifests[m.Manifest] != most {
-			continue
-		}
-		if first == nil || cmp.Or(m.Joined.Compare(first.Joined), cmp.Compare(m.Manifest, first.Manifest)) < 0 {
-			first = m
-		}
-	}
-	return first.Manifest
-}
-
 // Introduce picks up to n members for a member to offer to, best first, and notes the encounters. Those that cannot serve
 // or take anything, are saturated or away, or met the member before are left out.
 func (s *Swarm) Introduce(id ID, n int, now time.Time) []Member {
@@ -240,16 +215,9 @@ func (s *Swarm) Introduce(id ID, n int, now time.Time) []Member {
 	if n = min(n, maxMet-s.encounters(id, now)); n <= 0 {
 		return nil
 	}
-	met := s.met[id]
-	best := make([]rank, 0, min(n, len(s.members))+1)
-	for _, m := range s.members {
-		if m.ID == id || m.Role == RoleOff || m.Saturated || m.Away || m.Want <= 0 || m.Role == RoleLeech && self.Role == RoleLeech || m.barred && m.Banned.After(now) {
-			continue
-		}
-		if at, again := met[m.ID]; again && now.Sub(at) < Retry || len(s.failed) > 0 && s.HasFailed(id, m.ID) {
-			continue
-		}
-		best = insert(best, self.rank(m), n)
+	best := s.best(self, nil, n, s.shareOf(self, n), now)
+	for _, r := range s.best(self, best, n-len(best), nil, now) { // where there are no others
+		best = insert(best, r, n)
 	}
 	out := make([]Member, 0, len(best))
 	for _, r := range best {
@@ -261,6 +229,28 @@ func (s *Swarm) Introduce(id ID, n int, now time.Time) []Member {
 		s.introduced(id, r.member.ID, now)
 	}
 	return out
+}
+
+// best are the n best candidates for a member within a share, without those that are chosen already.
+func (s *Swarm) best(self *Member, chosen []rank, n int, sh *share, now time.Time) []rank {
+	if n <= 0 {
+		return nil
+	}
+	met := s.met[self.ID]
+	best := make([]rank, 0, min(n, len(s.members))+1)
+	for _, m := range s.members {
+		if m.ID == self.ID || m.Role == RoleOff || m.Saturated || m.Away || m.Want <= 0 || m.Role == RoleLeech && self.Role == RoleLeech || m.barred && m.Banned.After(now) {
+			continue
+		}
+		if at, again := met[m.ID]; again && now.Sub(at) < Retry || len(s.failed) > 0 && s.HasFailed(self.ID, m.ID) {
+			continue
+		}
+		if slices.ContainsFunc(chosen, func(r rank) bool { return r.member == m }) {
+			continue
+		}
+		best = sh.add(best, self.rank(m), n)
+	}
+	return best
 }
 
 // insert adds a candidate to the n best, in order. Few are asked for of many: sorting all of them would cost more.

@@ -49,8 +49,13 @@ func (d *Download) BackgroundData(b []byte) error {
 		return &peer.UnknownTypeError{Type: peer.TypeBackgroundData}
 	}
 	part, fresh, err := lane.open().Data(b)
-	if err != nil || !fresh {
+	if err != nil {
 		return err
+	}
+	if !fresh { // what came before comes again by no fault of the transport
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.unasked(len(part.Payload))
 	}
 	lane.mu.Lock()
 	lane.last = lane.now()

@@ -73,17 +73,19 @@ type Download struct {
 
 type arriving struct {
 	Order
-	data  []byte
-	spans []span // received, sorted, disjoint
+	data     []byte
+	spans    []span // received, sorted, disjoint
+	messages int    // in which it came
 }
 
 type span struct{ from, to int }
 
 // canceled is what is remembered of a request that was taken back: when, and how many bytes of it may still come.
 type canceled struct {
-	at   time.Time
-	left int
-	lane peer.Lane
+	at       time.Time
+	left     int
+	messages int // in which it came
+	lane     peer.Lane
 }
 
 // NewDownload makes the fetching side of a link; send writes control messages.
@@ -135,7 +137,7 @@ func (d *Download) Cancel(match func(Order) bool) []Order {
 	for _, id := range slices.Clone(d.order) {
 		if a := d.pending[id]; !a.Checking && match(a.Order) {
 			d.remove(id)
-			d.canceled[id] = canceled{now, a.Length - a.Received, a.Lane}
+			d.canceled[id] = canceled{now, a.Length - a.Received, a.messages, a.Lane}
 			gone = append(gone, a.Order)
 			list = append(list, id)
 		}
@@ -300,8 +302,9 @@ var errCanceled = errors.New("data of a canceled request")
 // stray judges data that belongs to no order. Under mu.
 func (d *Download) stray(m peer.Data) error {
 	now := d.now()
-	if c, ok := d.canceled[m.Request]; ok && now.Sub(c.at) <= canceledFor && c.left >= len(m.Payload) {
+	if c, ok := d.canceled[m.Request]; ok && now.Sub(c.at) <= canceledFor && c.left >= len(m.Payload) && c.messages < peer.MaxPieceMessages {
 		c.left -= len(m.Payload)
+		c.messages++
 		if c.lane == peer.Background {
 			d.lateBehind += len(m.Payload)
 		}
@@ -309,8 +312,13 @@ func (d *Download) stray(m peer.Data) error {
 		d.meter.pay(len(m.Payload), now, time.Time{})
 		return errCanceled
 	}
-	if d.unsolicited += len(m.Payload); d.unsolicited > peer.MaxUnsolicited {
-		return &LinkError{peer.CloseLimit, peer.ByeOverLimit, errors.New("unsolicited data")}
+	return d.unasked(len(m.Payload))
+}
+
+// unasked counts a message of data that nobody asked for. Under mu.
+func (d *Download) unasked(n int) error {
+	if d.unsolicited += peer.Unsolicited(n); d.unsolicited > peer.MaxUnsolicited {
+		return Overrun(peer.LimitData)
 	}
 	return nil
 }
@@ -320,6 +328,9 @@ func (a *arriving) add(m peer.Data) error {
 	from, to := int(m.Offset), int(m.Offset)+len(m.Payload)
 	if to > a.Length {
 		return errors.New("data beyond the end of its piece")
+	}
+	if a.messages++; a.messages > peer.MaxPieceMessages {
+		return Overrun(peer.LimitData)
 	}
 	at := len(a.spans)
 	for i, s := range a.spans {

@@ -131,13 +131,13 @@ func TestCanceledDataIsWastedForAMinute(t *testing.T) {
 		t.Errorf("data of a canceled request: %v, wasted %d", err, f.wasted)
 	}
 	f.now = f.now.Add(canceledFor + time.Second)
-	if err := f.Data(part(ids[0], 1, 90, 100)); err != nil || f.wasted != 90 || f.unsolicited != 10 {
+	if err := f.Data(part(ids[0], 1, 90, 100)); err != nil || f.wasted != 90 || f.unsolicited != 1024 {
 		t.Errorf("a minute later: %v, wasted %d, unsolicited %d", err, f.wasted, f.unsolicited)
 	}
 	again := f.Request(f.target, peer.Foreground, "near", 3)[0]
 	f.Cancel(func(o Order) bool { return o.ID == again })
 	_ = f.Data(part(again, 3, 0, 16384))
-	if _ = f.Data(part(again, 3, 0, 1)); f.wasted != 90+16384 || f.unsolicited != 11 {
+	if _ = f.Data(part(again, 3, 0, 1)); f.wasted != 90+16384 || f.unsolicited != 2048 {
 		t.Errorf("more than was canceled: wasted %d, unsolicited %d", f.wasted, f.unsolicited)
 	}
 	if n := f.LateBehind(); n != 0 {

@@ -26,7 +26,10 @@ type backlog struct {
 	lane  *background.Lane
 	ready []queued  // their pieces are in hand, those of the foreground first; the first is being sent
 	until time.Time // the budget allows nothing before
-	moved time.Time // when foreground last went out, or began to wait
+	acks  int       // that the other side may send: one a message
+	// loading says that the next request waits for its bytes; Upload.Loaded lifts it.
+	loading bool
+	moved   time.Time // when foreground last went out, or began to wait
 }
 
 // front is how many of what is ready are of the foreground. Under mu.
@@ -83,8 +86,18 @@ func (up *Upload) Ack(b []byte) error {
 	}
 	up.u.mu.Lock()
 	lane := up.lane()
+	owed := up.back != nil && up.back.acks > 0
+	if owed {
+		up.back.acks--
+	} else {
+		up.strays++
+	}
+	over := up.strays > peer.MaxStrays
 	up.u.mu.Unlock()
-	if lane != nil {
+	switch {
+	case over:
+		return Overrun(peer.LimitStrays)
+	case owed && lane != nil:
 		lane.Ack(b)
 	}
 	return nil
@@ -181,7 +194,7 @@ func (u *Uploader) lacking() (*Upload, peer.Lane, time.Duration) {
 		}
 		for i := range u.ring {
 			up := u.ring[(u.next+1+i)%len(u.ring)]
-			if up.back == nil || len(up.lanes[lane]) == 0 || lane == peer.Foreground && (!u.Paced || up.back.front() >= mostReady) ||
+			if up.back == nil || up.back.loading || len(up.lanes[lane]) == 0 || lane == peer.Foreground && (!u.Paced || up.back.front() >= mostReady) ||
 				lane == peer.Background && len(up.back.ready) >= mostReady {
 				continue
 			}
@@ -215,7 +228,10 @@ func (u *Uploader) fetch() (did bool, wait time.Duration) {
 	u.next = (u.next + 1) % len(u.ring)
 	u.mu.Unlock()
 
-	data, refusal := up.cfg.Pieces.Piece(q.segment, q.piece)
+	data, refusal := up.piece(q, &up.back.loading)
+	if refusal == Later {
+		return true, 0
+	}
 	if refusal == Served && len(data) > peer.PieceSize {
 		refusal = Refuse(peer.RejectOutOfRange) // not ours to send
 	}
@@ -315,6 +331,7 @@ func (s source) Next(n int) (part peer.Data, ok bool) {
 	end := min(q.offset+n, len(q.data))
 	part = peer.Data{Request: q.id, Offset: uint16(q.offset), Payload: q.data[q.offset:end]}
 	q.offset = end
+	back.acks++
 	if q.lane == peer.Foreground {
 		back.moved = u.now()
 	}
@@ -325,7 +342,7 @@ func (s source) Next(n int) (part peer.Data, ok bool) {
 	u.mu.Unlock()
 	up.cfg.Observer.Sent(lane, len(part.Payload))
 	if whole {
-		up.cfg.Observer.Served()
+		up.served()
 		u.nudge()
 	}
 	return part, true

@@ -62,6 +62,19 @@ type Cutter interface {
 	Message() int
 }
 
+// Holder is what a link is besides that says when long control messages are better held back.
+type Holder interface {
+	// ControlRoom says whether the other side has read nearly all that was said. Where it has not, LinkEvents.Drain says when to
+	// try again.
+	ControlRoom() bool
+}
+
+// HasControlRoom says whether a long control message may go out over a link now.
+func HasControlRoom(l Link) bool {
+	h, ok := l.(Holder)
+	return !ok || h.ControlRoom()
+}
+
 // LinkEvents receives what happens on one link. Control calls come in order from one goroutine; Data calls may come
 // from several. The slices are valid during the call only.
 type LinkEvents interface {
@@ -69,6 +82,7 @@ type LinkEvents interface {
 	Open()
 	Control(message []byte)
 	Data(message []byte)
+	// Drain says that there is room again, for data or for control messages.
 	Drain()
 	// Closed comes exactly once, last.
 	Closed(reason peer.CloseReason)

@@ -118,7 +118,7 @@ func (e *end) begin(l *rtclink.Link) {
 	e.session.Lane = lane{e}
 	e.download = transfer.NewDownload(e.session.Send, time.Now, e)
 	e.download.Background(l, background.NewRequester(ledbat.Config{}, time.Now), nil)
-	e.upload = e.uploader.Add(transfer.UploadConfig{Link: l, Send: e.session.Send, Pieces: e, Observer: e, MaxRequests: 1024, Background: true})
+	e.upload = e.uploader.Add(transfer.UploadConfig{Link: l, Session: e.session, Pieces: e, Observer: e, MaxRequests: 1024, Background: true})
 	close(e.made)
 }
 

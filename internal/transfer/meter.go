@@ -43,6 +43,7 @@ type meter struct {
 	since time.Time // begin of the sample; zero while idle
 	bytes int64     // of the sample
 	last  time.Time // when something came
+	heard time.Time // likewise, of canceled requests too
 	due   struct {  // of the mean
 		time  time.Duration // in which an answer or further data were due
 		bytes int64
@@ -114,6 +115,7 @@ func (m *meter) idle() { m.since, m.bytes = time.Time{}, 0 }
 // pay notes data of what was asked for at a time, the zero time if it was canceled since.
 func (m *meter) pay(bytes int, now, asked time.Time) {
 	m.total += int64(bytes)
+	m.heard = now
 	from := m.paid
 	if asked.After(from) {
 		from = asked
@@ -169,4 +171,11 @@ func (d *Download) Paid() time.Time {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.meter.paid
+}
+
+// Heard is when data last came of what was asked for, of canceled requests too; the zero time if none did.
+func (d *Download) Heard() time.Time {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.meter.heard
 }

@@ -73,6 +73,9 @@ func (u *Uploader) pick() (*Upload, time.Duration) {
 		if up.paced() || up.active == nil && len(up.lanes[peer.Foreground]) == 0 {
 			continue
 		}
+		if up.loading {
+			continue // and holds nobody up, the background neither
+		}
 		if up.blocked {
 			// Not for ever: whoever reads nothing must not hold up what others wait for.
 			left := up.blockedAt.Add(mostBlocked).Sub(now)
@@ -136,7 +139,7 @@ func (u *Uploader) step(up *Upload) {
 	}
 	up.cfg.Observer.Sent(q.lane, end-q.offset)
 	if q.offset = end; end == len(q.data) {
-		up.cfg.Observer.Served()
+		up.served()
 		u.finish(up)
 	}
 }
@@ -151,7 +154,10 @@ func (up *Upload) message() int {
 
 // begin gets the bytes of the active request and the right to send them.
 func (u *Uploader) begin(up *Upload) bool {
-	data, refusal := up.cfg.Pieces.Piece(up.sending.segment, up.sending.piece)
+	data, refusal := up.piece(up.sending, &up.loading)
+	if refusal == Later {
+		return false
+	}
 	if refusal != Served {
 		up.reject(peer.RejectReason(refusal-1), []uint32{up.sending.id})
 		u.finish(up)

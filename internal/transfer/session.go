@@ -14,9 +14,6 @@ const (
 	PingAfter    = 5 * time.Second // a round, after which a ping goes out when nothing else did, or nothing came
 	HelloRounds  = 2               // without the other side's hello end a link
 	SilentRounds = 4               // without a message end it
-	// Control messages that a side takes within chatterTime, apart from those that data bring with them.
-	maxChatter  = 1000
-	chatterTime = 5 * time.Second
 )
 
 // LinkError is why a link must end: the reason to count and the one to tell.
@@ -24,9 +21,15 @@ type LinkError struct {
 	Close peer.CloseReason
 	Bye   peer.ByeReason
 	Cause error
+	Limit peer.Limit // that was overrun, "" if none was
 }
 
-func (e *LinkError) Error() string { return fmt.Sprintf("link ends (%s): %v", e.Close, e.Cause) }
+func (e *LinkError) Error() string {
+	if e.Limit != "" {
+		return fmt.Sprintf("link ends (%s): %v: %s", e.Close, e.Cause, e.Limit)
+	}
+	return fmt.Sprintf("link ends (%s): %v", e.Close, e.Cause)
+}
 
 // Unwrap is the cause.
 func (e *LinkError) Unwrap() error { return e.Cause }
@@ -55,6 +58,9 @@ type Session struct {
 	// are unknown.
 	Lane Lane
 
+	// Overrun, if set before Open, hears of the limit that ends the link.
+	Overrun func(peer.Limit)
+
 	// Said, if set before Open, is that the hello has gone out already, with the answer.
 	Said bool
 
@@ -71,8 +77,7 @@ type Session struct {
 	quiet   int       // guarded by mu: rounds without a message, this one included
 	unknown int       // guarded by mu
 	nonce   uint32    // guarded by mu
-	said    int       // guarded by mu: control messages since saidAt
-	saidAt  time.Time // guarded by mu
+	may     allowance // guarded by mu: what the other side may say
 }
 
 // NewSession makes the session of a link; hello is what this side says, theirs the other side's peer ID.
@@ -99,6 +104,7 @@ func (s *Session) Send(m peer.Message) {
 	}
 	s.mu.Lock()
 	s.spoke = true
+	s.may.said(m.Type(), peer.Entries(m))
 	s.mu.Unlock()
 	s.link.SendControl(b)
 }
@@ -182,21 +188,19 @@ func (s *Session) hear() bool {
 	return s.ready
 }
 
-// chatter says whether a control message is one too many: each costs whoever gets it a decision. Those that ask for data,
-// or take the asking back, are as many as the data are.
-func (s *Session) chatter(m peer.Message) bool {
-	switch m.(type) {
-	case peer.Request, peer.Cancel:
-		return false
-	}
+// allow counts a control message, and says which limit it is beyond.
+func (s *Session) allow(m peer.Message) peer.Limit {
 	now := s.now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if now.Sub(s.saidAt) > chatterTime {
-		s.saidAt, s.said = now, 0
-	}
-	s.said++
-	return s.said > maxChatter
+	return s.may.heard(m.Type(), peer.Entries(m), now)
+}
+
+// served says that a request of the other side has been sent whole.
+func (s *Session) served() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.may.served()
 }
 
 func (s *Session) judge(err error) {
@@ -215,6 +219,9 @@ func (s *Session) judge(err error) {
 			s.End(peer.CloseProtocol, peer.ByeProtocolError)
 		}
 	case errors.As(err, &ending):
+		if ending.Limit != "" && s.Overrun != nil {
+			s.Overrun(ending.Limit)
+		}
 		s.End(ending.Close, ending.Bye)
 	default:
 		s.End(peer.CloseProtocol, peer.ByeProtocolError)
@@ -223,8 +230,8 @@ func (s *Session) judge(err error) {
 
 func (s *Session) handle(m peer.Message) error {
 	ready := s.hear()
-	if s.chatter(m) {
-		return &LinkError{Close: peer.CloseLimit, Bye: peer.ByeOverLimit, Cause: errors.New("control messages without end")}
+	if over := s.allow(m); over != "" {
+		return Overrun(over)
 	}
 	hello, isHello := m.(peer.Hello)
 	switch {

@@ -109,6 +109,7 @@ func TestSessionKeepsAliveAndEndsSilence(t *testing.T) {
 	}
 }
 
+// TestSessionEndsForTalkWithoutEnd: what data bring with them is not talk.
 func TestSessionEndsForTalkWithoutEnd(t *testing.T) {
 	now := time.Unix(100, 0)
 	s, link, _ := newSession(&now)
@@ -116,18 +117,19 @@ func TestSessionEndsForTalkWithoutEnd(t *testing.T) {
 	for range 2000 {
 		s.Control(encode(peer.Request{Requests: []peer.PieceRequest{{ID: 1}}}))
 	}
-	for range 999 {
-		s.Control(encode(peer.Pong{}))
+	talk := func(n int) {
+		for range n {
+			s.Control(encode(peer.Have{Entries: make([]peer.HaveEntry, 1)}))
+		}
 	}
-	now = now.Add(chatterTime + 1)
-	for range maxChatter {
-		s.Control(encode(peer.Pong{}))
-	}
+	talk(999)
+	now = now.Add(5 * time.Second)
+	talk(1000)
 	if link.ended != "" {
 		t.Fatalf("ended %q", link.ended)
 	}
-	if s.Control(encode(peer.Pong{})); link.ended != peer.CloseLimit {
-		t.Errorf("ended %q after %d messages in five seconds", link.ended, maxChatter+1)
+	if talk(1); link.ended != peer.CloseLimit {
+		t.Errorf("ended %q after 1,001 messages at once", link.ended)
 	}
 }
 

@@ -14,7 +14,8 @@ const maxQueueAge = 4 * time.Second
 
 // Pieces is where an upload takes its bytes from.
 type Pieces interface {
-	// Piece returns the bytes of a piece, which stay unchanged, or why they cannot be had.
+	// Piece returns the bytes of a piece, which stay unchanged, or why they cannot be had. It does not wait for a disk or a
+	// network, since all links are served from one loop: Later says that Upload.Loaded will be called, and may have been.
 	Piece(segment peer.ID, piece int) ([]byte, Refusal)
 }
 
@@ -22,7 +23,10 @@ type Pieces interface {
 type Refusal int
 
 // The refusals, one above the reject reasons of the wire.
-const Served Refusal = 0
+const (
+	Served Refusal = 0
+	Later  Refusal = -1 // not yet: the bytes are on their way
+)
 
 // Refuse makes the refusal for a reject reason.
 func Refuse(r peer.RejectReason) Refusal { return Refusal(r) + 1 }
@@ -44,8 +48,10 @@ type Observer interface {
 
 // UploadConfig says how one link is served.
 type UploadConfig struct {
-	Link        Link
-	Send        func(peer.Message) // control messages
+	Link Link
+	// Session hears of each request that is sent whole, which pays for the asking, and says what is to be said.
+	Session     *Session
+	Send        func(peer.Message) // says it instead; nil: Session does
 	Pieces      Pieces
 	Budget      Budget // nil: unbounded
 	Observer    Observer
@@ -95,9 +101,12 @@ type Upload struct {
 	// blockedAt is when the link last took nothing.
 	blockedAt time.Time
 	drains    uint64 // calls of Drain, so that one between a refusal and its note is not lost
+	loading   bool   // the active request waits for its bytes; Loaded lifts it
+	loads     uint64 // calls of Loaded, as drains
 	until     time.Time
 	closed    bool
 	back      *backlog // nil: the background lane is off towards this peer
+	strays    int      // acks of nothing that was sent
 
 	sending queued
 	size    int
@@ -116,6 +125,9 @@ type queued struct {
 
 // Add begins to serve a link.
 func (u *Uploader) Add(cfg UploadConfig) *Upload {
+	if cfg.Send == nil {
+		cfg.Send = cfg.Session.Send
+	}
 	up := &Upload{u: u, cfg: cfg}
 	u.mu.Lock()
 	u.ring = append(u.ring, up)
@@ -315,4 +327,40 @@ func (up *Upload) Drain() {
 	up.drains++
 	u.mu.Unlock()
 	u.nudge()
+}
+
+// Loaded says that bytes have come for which Pieces said Later, or that there is no hope of them: it is asked again.
+func (up *Upload) Loaded() {
+	u := up.u
+	u.mu.Lock()
+	up.loading = false
+	if up.back != nil {
+		up.back.loading = false
+	}
+	up.loads++
+	u.mu.Unlock()
+	u.nudge()
+}
+
+// piece asks for the bytes of a request; Later is noted where wait says, unless they came meanwhile.
+func (up *Upload) piece(q queued, wait *bool) ([]byte, Refusal) {
+	u := up.u
+	u.mu.Lock()
+	loads := up.loads
+	u.mu.Unlock()
+	data, refusal := up.cfg.Pieces.Piece(q.segment, q.piece)
+	if refusal == Later {
+		u.mu.Lock()
+		*wait = up.loads == loads
+		u.mu.Unlock()
+	}
+	return data, refusal
+}
+
+// served notes that a request has been sent whole.
+func (up *Upload) served() {
+	if up.cfg.Session != nil {
+		up.cfg.Session.served()
+	}
+	up.cfg.Observer.Served()
 }
