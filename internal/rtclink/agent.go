@@ -2,6 +2,7 @@ package rtclink
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"strings"
@@ -12,6 +13,12 @@ import (
 
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/sdp"
+)
+
+var (
+	errCandidate = errors.New("rtclink: candidate: malformed, or of a kind that is not used")
+	errRefused   = errors.New("rtclink: candidate: refused")
 )
 
 // outboundMTU is the size of SCTP's packets, bytes: what Chromium takes for safe on any path.
@@ -95,12 +102,20 @@ func (l *Link) AddCandidate(c transfer.Candidate) error {
 	if l.closing.Load() || c.End {
 		return nil
 	}
-	text, ok := strings.CutPrefix(strings.TrimPrefix(c.Candidate, "a="), "candidate:")
-	if !ok || text == "" {
-		return fmt.Errorf("rtclink: candidate: %q is none", c.Candidate)
+	parsed, ok := sdp.ParseCandidate(c.Candidate)
+	if !ok {
+		return errCandidate
 	}
-	candidate, err := ice.UnmarshalCandidate(text)
-	if err == nil && candidate.NetworkType().IsUDP() {
+	if !l.admission.admits(parsed) {
+		return errRefused
+	}
+	return l.add(parsed)
+}
+
+// add has the agent check a candidate.
+func (l *Link) add(c sdp.Candidate) error {
+	candidate, err := ice.UnmarshalCandidate(strings.TrimPrefix(c.String(), "candidate:"))
+	if err == nil {
 		if agent := l.agent.Load(); agent != nil {
 			err = agent.AddRemoteCandidate(candidate)
 		} else {
@@ -113,8 +128,18 @@ func (l *Link) AddCandidate(c transfer.Candidate) error {
 	return nil
 }
 
+// admitted are the candidates of a description that may be checked.
+func (l *Link) admitted(all []sdp.Candidate) (some []sdp.Candidate) {
+	for _, c := range all {
+		if l.admission.admits(c) {
+			some = append(some, c)
+		}
+	}
+	return some
+}
+
 // connect brings the link up: ICE, DTLS, SCTP, channels. client says that this side is the DTLS client.
-func (l *Link) connect(remote *description, client bool) {
+func (l *Link) connect(remote *sdp.Description, client bool) {
 	defer l.running.Done()
 	association, err := l.associate(remote, client)
 	if err != nil {
@@ -136,9 +161,9 @@ func (l *Link) connect(remote *description, client bool) {
 	l.running.Go(func() { l.accept(association) })
 }
 
-func (l *Link) associate(remote *description, client bool) (*sctp.Association, error) {
-	for _, c := range remote.candidates {
-		_ = l.AddCandidate(transfer.Candidate{Candidate: c}) // a bad candidate is a way that does not work; others may
+func (l *Link) associate(remote *sdp.Description, client bool) (*sctp.Association, error) {
+	for _, c := range remote.Candidates {
+		_ = l.add(c) // a bad candidate is a way that does not work; others may
 	}
 	conn, err := l.reach(remote)
 	if err != nil {
@@ -150,7 +175,7 @@ func (l *Link) associate(remote *description, client bool) (*sctp.Association, e
 	if len(l.host.cfg.ICEServers) > 0 {
 		l.running.Go(func() { l.collect(conn) })
 	}
-	records, err := l.host.handshake(l.ctx, l.way, client, remote.fingerprint, l.stir)
+	records, err := l.host.secure(l.ctx, l.way, client, remote.Fingerprint, l.stir)
 	if err != nil {
 		return nil, err
 	}
@@ -166,7 +191,7 @@ func (l *Link) associate(remote *description, client bool) (*sctp.Association, e
 }
 
 // overlay makes the association of a link over conn.
-func (l *Link) overlay(conn net.Conn, remote *description) (*sctp.Association, error) {
+func (l *Link) overlay(conn net.Conn, remote *sdp.Description) (*sctp.Association, error) {
 	options := []sctp.ClientOption{
 		sctp.WithNetConn(conn),
 		sctp.WithLoggerFactory(l.host.loggers),
@@ -177,8 +202,8 @@ func (l *Link) overlay(conn net.Conn, remote *description) (*sctp.Association, e
 		sctp.WithCwndCAStep(cwndStep),
 		sctp.WithEnableZeroChecksum(true), // DTLS authenticates what CRC-32 would check again
 	}
-	if l.sctpInit != nil && remote.sctpInit != nil {
-		options = append(options, sctp.WithSNAP(l.sctpInit, remote.sctpInit))
+	if l.sctpInit != nil && remote.Init != nil {
+		options = append(options, sctp.WithSNAP(l.sctpInit, remote.Init))
 	}
 	l.sctpInit = nil
 	return sctp.ClientWithOptions(options...)

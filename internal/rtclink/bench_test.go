@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/rtclink/bare"
+	"github.com/leeway-video/leeway/internal/lab/baseline/bare"
 )
 
 const benchMessage = 16384

@@ -159,6 +159,11 @@ func (l *Link) open() {
 	// The first round-trip time is that of ICE's checks, before there is any traffic of ours in the path's queue.
 	l.flight.sample(time.Now(), l.firstRTT)
 	l.mu.Unlock()
+	l.control.OnBufferedAmountLow(func() {
+		if l.heldBack.Swap(false) && !l.closing.Load() {
+			l.events.Drain()
+		}
+	})
 	for _, c := range l.data {
 		c.OnBufferedAmountLow(func() {
 			if !l.closing.Load() {
@@ -262,11 +267,11 @@ func (l *Link) poll() bool {
 // drain hands on up to a turn of messages of one channel; false says that the link has ended.
 func (l *Link) drain(dc *datachannel.DataChannel, buf []byte, handle func([]byte)) (int, bool) {
 	for i := range turn {
-		n, err := dc.Read(buf)
+		n, text, err := dc.ReadDataChannel(buf)
 		switch {
 		case errors.Is(err, sctp.ErrReadDeadlineExceeded):
 			return i, true
-		case errors.Is(err, io.ErrShortBuffer):
+		case errors.Is(err, io.ErrShortBuffer), err == nil && text: // messages are binary
 			l.Close(peer.CloseProtocol, nil)
 			return i, false
 		case err != nil:

@@ -46,13 +46,18 @@ type Config struct {
 	// InFlight is the highest bound of the bytes of a link's data channels that SCTP holds, sent or not; below it the
 	// bound follows the path (flight.go). 0 is DefaultInFlight.
 	InFlight int
+	// PionRecords has pion write and read the records of links, and not only make their keys: slower, and the way back from records of
+	// ours should they turn out wrong. Both sides of a link choose for themselves.
+	PionRecords bool
 	// Keepalive is the interval of ICE's checks of an open path, data or not; pion takes at most 2 s. 0 is none: the
 	// sessions above ping when they have nothing else to say (transfer.PingAfter), which keeps a NAT's mapping as well
 	// and is quiet while data flows.
 	Keepalive time.Duration
 	// OpenTimeout ends a link that has not opened; 0 is DefaultOpenTimeout.
 	OpenTimeout time.Duration
-	Log         *slog.Logger
+	// Guard bounds what goes to addresses that the other sides name; nil does not.
+	Guard *Guard
+	Log   *slog.Logger
 }
 
 // Defaults of Config.
@@ -79,6 +84,9 @@ func (c *Config) complete() error {
 	}
 	if c.OpenTimeout == 0 {
 		c.OpenTimeout = DefaultOpenTimeout
+	}
+	if c.Guard != nil {
+		c.Guard.complete()
 	}
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)

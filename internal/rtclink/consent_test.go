@@ -206,7 +206,7 @@ func FuzzConsent(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	m, err := newMux(conn, []net.Addr{conn.LocalAddr()})
+	m, err := newMux(conn, []net.Addr{conn.LocalAddr()}, nil)
 	if err != nil {
 		f.Fatal(err)
 	}

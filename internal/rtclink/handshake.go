@@ -28,8 +28,8 @@ var errFingerprint = errors.New("rtclink: the other side's certificate is not th
 // earlyRecords bounds how many datagrams of application data are kept while the handshake ends.
 const earlyRecords = 64
 
-// handshake makes keys with the other side over conn, whose certificate must have the fingerprint.
-func (h *Host) handshake(ctx context.Context, conn datagrams, client bool, fingerprint [32]byte, idle func()) (*records, error) {
+// shakeHands makes keys with the other side over conn, whose certificate must have the fingerprint.
+func (h *Host) shakeHands(ctx context.Context, conn net.PacketConn, client bool, fingerprint [32]byte) (*dtls.Conn, error) {
 	options := []dtls.Option{
 		dtls.WithCertificates(h.identity.certificate),
 		dtls.WithCipherSuites(dtls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
@@ -45,7 +45,6 @@ func (h *Host) handshake(ctx context.Context, conn datagrams, client bool, finge
 			return nil
 		}),
 	}
-	f := &flights{conn: conn, handed: make(chan struct{})}
 	var peer *dtls.Conn
 	var err error
 	if client {
@@ -53,7 +52,7 @@ func (h *Host) handshake(ctx context.Context, conn datagrams, client bool, finge
 		for i, o := range options {
 			all[i] = o
 		}
-		peer, err = dtls.ClientWithOptions(f, path, all...)
+		peer, err = dtls.ClientWithOptions(conn, path, all...)
 	} else {
 		// Hello-verify guards a server against forged source addresses that would make it amplify; here ICE's consent
 		// (a check signed with this link's password, answered from that address) has shown the address before the first
@@ -62,7 +61,7 @@ func (h *Host) handshake(ctx context.Context, conn datagrams, client bool, finge
 		for _, o := range options {
 			all = append(all, o)
 		}
-		peer, err = dtls.ServerWithOptions(f, path, all...)
+		peer, err = dtls.ServerWithOptions(conn, path, all...)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("rtclink: DTLS: %w", err)
@@ -70,6 +69,16 @@ func (h *Host) handshake(ctx context.Context, conn datagrams, client bool, finge
 	if err := peer.HandshakeContext(ctx); err != nil {
 		_ = peer.Close()
 		return nil, fmt.Errorf("rtclink: DTLS: %w", err)
+	}
+	return peer, nil
+}
+
+// handshake makes keys with the other side, and the records that they are for.
+func (h *Host) handshake(ctx context.Context, conn datagrams, client bool, fingerprint [32]byte, idle func()) (*records, error) {
+	f := &flights{conn: conn, handed: make(chan struct{})}
+	peer, err := h.shakeHands(ctx, f, client, fingerprint)
+	if err != nil {
+		return nil, err
 	}
 	state, _ := peer.ConnectionState()
 	k, err := keysOf(state)

@@ -11,6 +11,7 @@ import (
 	"github.com/pion/transport/v4/stdnet"
 
 	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/sdp"
 )
 
 // ErrClosed is returned once the host is closing.
@@ -68,7 +69,7 @@ func Listen(cfg Config) (*Host, error) {
 	if cfg.SocketPerLink {
 		return h, nil
 	}
-	if h.socket, err = openSocket(cfg.Listen, cfg.Loopback); err != nil {
+	if h.socket, err = openSocket(cfg.Listen, cfg.Loopback, cfg.Guard); err != nil {
 		return nil, err
 	}
 	h.buffers = h.socket.buffers
@@ -92,19 +93,22 @@ func (h *Host) Answer(offer transfer.Description, events transfer.LinkEvents) (t
 	if err := offer.Plan.Check(); err != nil {
 		return nil, transfer.Description{}, fmt.Errorf("rtclink: answer: %w", err)
 	}
-	remote, err := parseDescription(offer.SDP)
+	remote, err := sdp.Parse(offer.SDP)
 	if err != nil {
 		return nil, transfer.Description{}, fmt.Errorf("rtclink: answer: %w", err)
 	}
-	l, err := h.newLink(h.cfg.Plan.Agree(offer.Plan), false, remote.mid, events)
+	l, err := h.newLink(h.cfg.Plan.Agree(offer.Plan), false, remote.Mid, events)
 	if err != nil {
 		return nil, transfer.Description{}, err
 	}
-	client, setup := remote.setup == "passive" || remote.setup != "active" && remote.addressed(), "passive"
+	remote.Candidates = l.admitted(remote.Candidates)
+	// Checks of an address that is known are answered as soon as the other side has the answer, one way earlier than the other side's
+	// own: the side that answers is quicker as the DTLS client. Browsers that hide their addresses name none.
+	client, setup := remote.Setup == sdp.Passive || remote.Setup == sdp.ActPass && remote.Addressed(), sdp.Passive
 	if client {
-		setup = "active"
+		setup = sdp.Active
 	}
-	sdp, err := l.describe(setup)
+	text, err := l.describe(setup)
 	if err == nil {
 		err = l.start(remote, client)
 	}
@@ -112,7 +116,7 @@ func (h *Host) Answer(offer transfer.Description, events transfer.LinkEvents) (t
 		l.abandon()
 		return nil, transfer.Description{}, fmt.Errorf("rtclink: answer: %w", err)
 	}
-	return l, transfer.Description{SDP: sdp, Plan: l.plan}, nil
+	return l, transfer.Description{SDP: text, Plan: l.plan}, nil
 }
 
 // Offer begins a link; Link.Accept goes on with the other side's answer.
@@ -121,12 +125,12 @@ func (h *Host) Offer(events transfer.LinkEvents) (*Link, transfer.Description, e
 	if err != nil {
 		return nil, transfer.Description{}, err
 	}
-	sdp, err := l.describe("actpass")
+	text, err := l.describe(sdp.ActPass)
 	if err != nil {
 		l.abandon()
 		return nil, transfer.Description{}, fmt.Errorf("rtclink: offer: %w", err)
 	}
-	return l, transfer.Description{SDP: sdp, Plan: l.plan}, nil
+	return l, transfer.Description{SDP: text, Plan: l.plan}, nil
 }
 
 // Accept goes on with an offered link: answer is what the other side made of the offer.
@@ -134,13 +138,14 @@ func (l *Link) Accept(answer transfer.Description) error {
 	if err := answer.Plan.Check(); err != nil {
 		return fmt.Errorf("rtclink: accept: %w", err)
 	}
-	remote, err := parseDescription(answer.SDP)
+	remote, err := sdp.Parse(answer.SDP)
 	if err != nil {
 		return fmt.Errorf("rtclink: accept: %w", err)
 	}
-	if remote.setup == "actpass" {
+	if remote.Setup == sdp.ActPass {
 		return errors.New("rtclink: accept: the answer leaves open who is the DTLS client")
 	}
+	remote.Candidates = l.admitted(remote.Candidates)
 	l.mu.Lock()
 	if answer.Plan.Data > l.plan.Data {
 		l.mu.Unlock()
@@ -151,7 +156,7 @@ func (l *Link) Accept(answer transfer.Description) error {
 		l.data = l.data[:l.plan.Data]
 	}
 	l.mu.Unlock()
-	return l.start(remote, remote.setup == "passive")
+	return l.start(remote, remote.Setup == sdp.Passive)
 }
 
 // openOwn opens the socket of one link.
@@ -160,7 +165,7 @@ func (h *Host) openOwn() (*socket, error) {
 	if err != nil {
 		return nil, fmt.Errorf("rtclink: listen address %q: %w", h.cfg.Listen, err)
 	}
-	return openSocket(net.JoinHostPort(host, "0"), h.cfg.Loopback)
+	return openSocket(net.JoinHostPort(host, "0"), h.cfg.Loopback, h.cfg.Guard)
 }
 
 // adopt notes a link; false when the host is closing.

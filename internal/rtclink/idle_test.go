@@ -63,7 +63,7 @@ func connectQuiet(t testing.TB, offerer, answerer *Host) {
 	}
 }
 
-// TestIdleLinksAreCheap is the short form of `leeway bench idle`: both sides in one process. The bound on memory is of
+// TestIdleLinksAreCheap is the short form of `leeway-lab bench idle`: both sides in one process. The bound on memory is of
 // what the heap and the stacks hold, which does not depend on the system, twice what was measured.
 func TestIdleLinksAreCheap(t *testing.T) {
 	leakCheck(t)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/sdp"
 )
 
 // lineHeaders is what a packet of SCTP has around it on the way, bytes: a record, UDP and IPv4.
@@ -203,7 +204,7 @@ func (l *line) play(t *testing.T) (near, far *played) {
 		}
 		conn.idle = p.stir
 		var err error
-		if p.association, err = p.overlay(conn, &description{sctpInit: other}); err != nil {
+		if p.association, err = p.overlay(conn, &sdp.Description{Init: other}); err != nil {
 			t.Fatal(err)
 		}
 		return p

@@ -13,13 +13,8 @@ import (
 
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/sdp"
 )
-
-// controlBound is how many bytes of control messages a peer may leave unread before its link is ended.
-const controlBound = 1 << 20
-
-// farewellWait bounds how long a closing link waits for its last control message to be acknowledged.
-const farewellWait = 500 * time.Millisecond
 
 // Link is one peer connection: an ICE agent, DTLS and SCTP over it, and the planned channels. It satisfies transfer.Link.
 type Link struct {
@@ -51,6 +46,11 @@ type Link struct {
 	gone         chan struct{} // closed when the association has ended
 	done         chan struct{}
 
+	// saying is held while SCTP takes a control message. SCTP gives it its number in the stream first and puts it into the
+	// queue later, under two locks: of two at a time the second may go out first. No other lock is taken under it.
+	saying   sync.Mutex
+	heldBack atomic.Bool // ControlRoom has said no since Drain was last called
+
 	mu          sync.Mutex
 	timer       *time.Timer                // guarded by mu: OpenTimeout, then settle and mourn
 	connecting  bool                       // guarded by mu
@@ -64,7 +64,8 @@ type Link struct {
 	flight      *flight                    // guarded by mu
 	described   bool                       // guarded by mu: addresses go out by events
 	stages      Stages                     // guarded by mu
-	first       []string                   // guarded by mu: addresses for the description
+	first       []sdp.Candidate            // guarded by mu: addresses for the description
+	admission   admission
 }
 
 var (
@@ -82,7 +83,8 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 	l := &Link{
 		host: h, events: events, offering: offering, mid: mid, plan: plan, in: newIntake(),
 		data: make([]*datachannel.DataChannel, plan.Data), flight: newFlight(h.cfg.InFlight, plan.Message),
-		stirred: make(chan struct{}, 1), checked: make(chan struct{}, 1), gathered: make(chan struct{}), gone: make(chan struct{}), done: make(chan struct{}), acks: func([]byte) {},
+		admission: admission{guard: h.cfg.Guard},
+		stirred:   make(chan struct{}, 1), checked: make(chan struct{}, 1), gathered: make(chan struct{}), gone: make(chan struct{}), done: make(chan struct{}), acks: func([]byte) {},
 	}
 	if e, ok := events.(transfer.AckEvents); ok {
 		l.acks = e.Ack
@@ -126,7 +128,7 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 }
 
 // describe gathers addresses and returns what this side signals of the link.
-func (l *Link) describe(setup string) (string, error) {
+func (l *Link) describe(setup sdp.Setup) (string, error) {
 	ufrag, password, err := l.agent.Load().GetLocalUserCredentials()
 	if err != nil {
 		return "", err
@@ -135,15 +137,15 @@ func (l *Link) describe(setup string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	d := description{
-		ufrag: ufrag, password: password, fingerprint: l.host.identity.fingerprint, setup: setup, mid: l.mid, sctpInit: l.sctpInit,
-		candidates: candidates,
+	d := sdp.Description{
+		Ufrag: ufrag, Password: password, Fingerprint: l.host.identity.fingerprint, Setup: setup, Mid: l.mid, MaxMessage: sctpMessage,
+		Init: l.sctpInit, Candidates: candidates,
 	}
 	return d.String(), nil
 }
 
 // start begins to connect, once.
-func (l *Link) start(remote *description, client bool) error {
+func (l *Link) start(remote *sdp.Description, client bool) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.connecting {
@@ -226,25 +228,7 @@ func (l *Link) smoothed() time.Duration {
 	return time.Duration(l.association.SRTT() * float64(time.Millisecond))
 }
 
-// SendControl implements transfer.Link.
-func (l *Link) SendControl(message []byte) {
-	if l.usable() {
-		l.say(l.control, message)
-	}
-}
-
 func (l *Link) usable() bool { return l.opened.Load() && !l.closing.Load() }
-
-// say hands a message to the control or the ack channel. A peer that does not read them is closed instead of buffered for.
-func (l *Link) say(c *datachannel.DataChannel, message []byte) {
-	if c.BufferedAmount() > controlBound {
-		l.Close(peer.CloseLimit, nil)
-		return
-	}
-	if _, err := c.Write(message); err != nil {
-		l.Close(peer.CloseFailed, nil)
-	}
-}
 
 // SendData implements transfer.Link.
 func (l *Link) SendData(message []byte) bool {
@@ -368,25 +352,4 @@ func (l *Link) shutdown(reason peer.CloseReason, farewell []byte, tell bool) {
 	delete(l.host.links, l)
 	l.host.mu.Unlock()
 	close(l.done)
-}
-
-func (l *Link) sayFarewell(message []byte) {
-	sent := make(chan struct{}, 1)
-	l.control.SetBufferedAmountLowThreshold(0)
-	l.control.OnBufferedAmountLow(func() {
-		select {
-		case sent <- struct{}{}:
-		default:
-		}
-	})
-	if _, err := l.control.Write(message); err != nil {
-		return
-	}
-	t := time.NewTimer(farewellWait)
-	defer t.Stop()
-	select {
-	case <-sent:
-	case <-l.gone: // it has read the farewell, or will not
-	case <-t.C:
-	}
 }

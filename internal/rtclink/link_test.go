@@ -206,6 +206,21 @@ func TestOrderedDataChannelIsAStray(t *testing.T) {
 	}
 }
 
+// TestATextMessageEndsTheLink: every message of the protocol is binary, in both languages.
+func TestATextMessageEndsTheLink(t *testing.T) {
+	leakCheck(t)
+	seed, viewer := listen(t, nil), listen(t, nil)
+	a, b := newEnd(), newEnd()
+	connect(t, viewer, seed, a, b)
+	if _, err := a.link.(*Link).control.WriteDataChannel([]byte("hello"), true); err != nil {
+		t.Fatal(err)
+	}
+	if r := wait(t, b.closed, "the end of the link"); r != peer.CloseProtocol {
+		t.Errorf("closed: %s", r)
+	}
+	wait(t, a.closed, "the other side's close")
+}
+
 func TestLinkThatNeverOpensTimesOut(t *testing.T) {
 	leakCheck(t)
 	h := listen(t, func(c *Config) { c.OpenTimeout = 200 * time.Millisecond })

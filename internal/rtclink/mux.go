@@ -26,6 +26,7 @@ type mux struct {
 	out   *outbox
 	done  chan struct{} // closed when the reader has ended
 
+	guard    *Guard // nil: none
 	received counter
 	expected atomic.Pointer[expected] // nil: nothing
 
@@ -43,13 +44,13 @@ type portKey struct {
 
 var _ ice.UDPMux = share{}
 
-func newMux(conn *net.UDPConn, addrs []net.Addr) (*mux, error) {
+func newMux(conn *net.UDPConn, addrs []net.Addr, guard *Guard) (*mux, error) {
 	in, err := newInbox(conn)
 	if err != nil {
 		return nil, err
 	}
 	m := &mux{
-		conn: conn, addrs: addrs, out: newOutbox(conn), done: make(chan struct{}),
+		conn: conn, addrs: addrs, out: newOutbox(conn), done: make(chan struct{}), guard: guard,
 		ports: map[portKey]*port{}, owners: map[netip.AddrPort]*port{},
 	}
 	go m.run(in)
@@ -202,6 +203,8 @@ func (m *mux) deliver(a arrival) {
 		m.mu.Unlock()
 		if p == nil {
 			m.unclaimed(ufrag)
+		} else if m.guard != nil {
+			p.receive(a.from, end-at)
 		}
 		p.push(a, at, end)
 	}
@@ -211,6 +214,12 @@ func (m *mux) deliver(a arrival) {
 // write sends a packet of p and settles whose the address is.
 func (m *mux) write(p *port, b []byte, to netip.AddrPort) {
 	to = netip.AddrPortFrom(to.Addr().Unmap(), to.Port())
+	if m.guard != nil && isRequest(b) {
+		if reason := p.checks(to, len(b)); reason != "" {
+			m.guard.Dropped(reason)
+			return // lost, as on the way
+		}
+	}
 	if !p.owns(to) || isSuccess(b) {
 		m.claim(p, to, isSuccess(b))
 	}

@@ -27,7 +27,7 @@ func udp(t *testing.T) *net.UDPConn {
 func testMux(t *testing.T) *mux {
 	t.Helper()
 	c := udp(t)
-	m, err := newMux(c, []net.Addr{c.LocalAddr()})
+	m, err := newMux(c, []net.Addr{c.LocalAddr()}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

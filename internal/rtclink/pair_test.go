@@ -24,6 +24,7 @@ type end struct {
 	closed  chan peer.CloseReason
 	drained chan struct{}
 	control chan []byte
+	reads   func() // called before a control message is read; nil: nothing
 
 	mu      sync.Mutex
 	waiting []transfer.Candidate
@@ -81,8 +82,14 @@ func (e *end) attach(l transfer.Link) {
 	}
 }
 
-func (e *end) Open()                     { close(e.opened) }
-func (e *end) Control(b []byte)          { e.control <- append([]byte(nil), b...) }
+func (e *end) Open() { close(e.opened) }
+func (e *end) Control(b []byte) {
+	if e.reads != nil {
+		e.reads()
+		return
+	}
+	e.control <- append([]byte(nil), b...)
+}
 func (e *end) Closed(r peer.CloseReason) { e.closed <- r }
 func (e *end) Data(b []byte)             { e.data(b) }
 func (e *end) Drain() {

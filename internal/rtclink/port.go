@@ -32,6 +32,7 @@ type port struct {
 	handles int              // guarded by mu
 	consent *consent         // guarded by mu: answers in the agent's place; nil before the link is settled
 	closed  bool             // guarded by mu
+	ledger  ledger           // guarded by mu: of a guarded host
 }
 
 func newPort(m *mux, key portKey, in *intake) *port {
@@ -51,6 +52,35 @@ func (p *port) own(addr netip.AddrPort, yes bool) {
 	if yes {
 		p.owned = append(p.owned, addr)
 	}
+}
+
+// receive notes a request for the port's agent. Whether it is one of the other side's only the agent can tell; it pays by its bytes.
+func (p *port) receive(from netip.AddrPort, n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.consent == nil {
+		p.ledger.receive(from, n)
+	}
+}
+
+// checks says why a check of n bytes may not go to an address; empty: it may. A settled port asks where the other side has been, or
+// once where a request with the link's password came from.
+func (p *port) checks(to netip.AddrPort, n int) (reason string) {
+	p.mu.Lock()
+	settled, paid, sent := p.consent != nil, p.ledger.pays(to, n), p.ledger.unpaid
+	p.mu.Unlock()
+	switch {
+	case settled || paid:
+		return ""
+	case sent >= linkChecks:
+		return DroppedLink
+	}
+	if reason = p.mux.guard.takes(to.Addr(), time.Now()); reason == "" {
+		p.mu.Lock()
+		p.ledger.unpaid++
+		p.mu.Unlock()
+	}
+	return reason
 }
 
 // push queues the packets of a between two offsets. A nil port takes none: nobody is there.

@@ -9,6 +9,7 @@ import (
 	"github.com/pion/ice/v4"
 
 	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/sdp"
 )
 
 // gatherWait is how long a description waits for the addresses of its own machine, which are there at once: sent with
@@ -38,13 +39,13 @@ func (l *Link) answered() {
 // reach begins to connect and returns as soon as one pair of addresses works. Waiting until the agents have agreed on
 // the best one, as pion does before it gives its connection away, costs a round trip and up to 200 ms. Until then
 // packets take the best of those that work. A relay is not settled for before its time: what it carries is counted.
-func (l *Link) reach(remote *description) (*ice.Conn, error) {
+func (l *Link) reach(remote *sdp.Description) (*ice.Conn, error) {
 	agent := l.agent.Load()
 	begin := agent.StartAccept
 	if l.offering {
 		begin = agent.StartDial
 	}
-	conn, err := begin(remote.ufrag, remote.password)
+	conn, err := begin(remote.Ufrag, remote.Password)
 	if err != nil {
 		return nil, fmt.Errorf("ICE: %w", err)
 	}
@@ -89,7 +90,7 @@ func (l *Link) roundTrip() time.Duration {
 }
 
 // gather begins to gather and returns what is there at once; the rest goes to the owner by events.
-func (l *Link) gather() ([]string, error) {
+func (l *Link) gather() ([]sdp.Candidate, error) {
 	if err := l.agent.Load().GatherCandidates(); err != nil {
 		return nil, err
 	}
@@ -132,7 +133,10 @@ func (l *Link) describes(text string) bool {
 	if l.described {
 		return false
 	}
-	if l.first = append(l.first, text); len(l.first) == l.hosts {
+	if c, ok := sdp.ParseCandidate(text); ok {
+		l.first = append(l.first, c)
+	}
+	if len(l.first) == l.hosts {
 		l.gatheredOnce.Do(func() { close(l.gathered) })
 	}
 	return true

@@ -7,6 +7,7 @@ import (
 	"github.com/pion/stun/v4"
 
 	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/sdp"
 )
 
 // nominates says whether a packet asks to settle on its pair of addresses.
@@ -60,8 +61,8 @@ func TestADescriptionCarriesTheMachinesAddresses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	d, err := parseDescription(offer.SDP)
-	if err != nil || len(d.candidates) != 1 || !d.addressed() {
+	d, err := sdp.Parse(offer.SDP)
+	if err != nil || len(d.Candidates) != 1 || !d.Addressed() {
 		t.Errorf("%v, %+v", err, d)
 	}
 	select {
@@ -85,7 +86,13 @@ func TestWhoAnswersAnAddressIsTheClient(t *testing.T) {
 		{[]string{"candidate:1 1 udp 1 2001:db8::1 50000 typ srflx"}, true},
 		{[]string{"candidate:1 1"}, false},
 	} {
-		if got := (&description{candidates: c.candidates}).addressed(); got != c.want {
+		d := &sdp.Description{}
+		for _, text := range c.candidates {
+			if one, ok := sdp.ParseCandidate(text); ok {
+				d.Candidates = append(d.Candidates, one)
+			}
+		}
+		if got := d.Addressed(); got != c.want {
 			t.Errorf("%q: %v", c.candidates, got)
 		}
 	}

@@ -37,7 +37,12 @@ const (
 	// firstSequence is where our numbers of epoch 1 begin: behind those that the handshake's last message can have, and
 	// within the receiver's replay window of them. The handshake is not let beyond it (usesOurs).
 	firstSequence = 32
+	// lastSequence is their last: one more would be of another epoch, and the nonce of a number that was used. A link that sends a
+	// million packets a second gets there in nine years.
+	lastSequence = 1<<48 - 1
 )
+
+var errNumbers = errors.New("rtclink: all record numbers are used")
 
 // keys are what a finished handshake leaves.
 type keys struct {
@@ -239,6 +244,9 @@ var sealBuffers = sync.Pool{New: func() any { return new([maxDatagram]byte) }}
 func (r *records) seal(content byte, p []byte) error {
 	if len(p) > maxDatagram-recordCost {
 		return fmt.Errorf("rtclink: record of %d bytes", len(p))
+	}
+	if r.sequence > lastSequence {
+		return errNumbers
 	}
 	number := 1<<48 | r.sequence
 	r.sequence++

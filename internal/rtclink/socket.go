@@ -18,8 +18,9 @@ type socket struct {
 	buffers Buffers
 }
 
-// openSocket opens a socket whose mux offers loopback addresses if loopback says so or listen is one.
-func openSocket(listen string, loopback bool) (*socket, error) {
+// openSocket opens a socket whose mux offers loopback addresses if loopback says so or listen is one, and is bounded by guard if there
+// is one.
+func openSocket(listen string, loopback bool, guard *Guard) (*socket, error) {
 	addr, err := net.ResolveUDPAddr("udp", listen)
 	if err != nil {
 		return nil, fmt.Errorf("rtclink: listen address %q: %w (give ADDRESS:PORT)", listen, err)
@@ -38,7 +39,7 @@ func openSocket(listen string, loopback bool) (*socket, error) {
 	s := &socket{conn: conn, addr: conn.LocalAddr().(*net.UDPAddr), buffers: readBuffers(conn)}
 	addrs, err := offered(s.addr, loopback)
 	if err == nil {
-		s.mux, err = newMux(conn, addrs)
+		s.mux, err = newMux(conn, addrs, guard)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("rtclink: udp %s: %w", listen, err), conn.Close())

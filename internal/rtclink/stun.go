@@ -25,9 +25,14 @@ func isSuccess(b []byte) bool {
 	return isSTUN(b) && binary.BigEndian.Uint16(b) == bindingSuccess
 }
 
+// isRequest says whether b is a check.
+func isRequest(b []byte) bool {
+	return isSTUN(b) && binary.BigEndian.Uint16(b) == bindingRequest
+}
+
 // requestFor returns the user name fragment of the agent that a binding request is for; false for all other packets.
 func requestFor(b []byte) (ufrag []byte, ok bool) {
-	if !isSTUN(b) || binary.BigEndian.Uint16(b) != bindingRequest {
+	if !isRequest(b) {
 		return nil, false
 	}
 	end := stunHeader + int(binary.BigEndian.Uint16(b[2:]))
