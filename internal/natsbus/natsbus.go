@@ -39,6 +39,7 @@ type Config struct {
 	CertFile        string // TLS certificate of this client; embedded: of the server, which then speaks TLS
 	KeyFile         string
 	Name            string // of this client, in the server's lists
+	Inbox           string // part of a subject: answers come to _INBOX.<Inbox>, so that a server can keep them from others; empty: _INBOX
 
 	Log     *slog.Logger
 	Metrics metric.Sink
@@ -136,8 +137,16 @@ func (b *Bus) options(cfg Config) ([]nats.Option, error) {
 			log.Info("bus is back")
 		}),
 		nats.ErrorHandler(func(_ *nats.Conn, s *nats.Subscription, err error) {
+			if errors.Is(err, nats.ErrPermissionViolation) {
+				b.metrics.Add(defRefused, 1)
+				log.Error("the NATS server refuses a subject to this user", "error", err, "hint", "compare the user's permissions with spec/cluster.md")
+				return
+			}
 			log.Warn("bus", "error", err)
 		}),
+	}
+	if cfg.Inbox != "" {
+		opts = append(opts, nats.CustomInboxPrefix(inboxes+cfg.Inbox))
 	}
 	if cfg.User != "" {
 		opts = append(opts, nats.UserInfo(cfg.User, cfg.Password))

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
@@ -26,10 +27,11 @@ var (
 		Labels: []metric.Label{{Name: "subject", Values: bus.SubjectKinds}, {Name: "direction", Values: directions}},
 	}
 	defConnected = &metric.Def{Name: "leeway_bus_connected", Help: "1 while the bus is up", Kind: metric.Gauge}
+	defRefused   = &metric.Def{Name: "leeway_bus_refused_total", Help: "Subjects that the NATS server refused to this user", Kind: metric.Counter}
 )
 
 // Metrics lists what this package counts.
-func Metrics() []*metric.Def { return []*metric.Def{defMessages, defConnected} }
+func Metrics() []*metric.Def { return []*metric.Def{defMessages, defConnected, defRefused} }
 
 func startServer(cfg Config) (*server.Server, error) {
 	opts := &server.Options{
@@ -161,20 +163,46 @@ func (b *Bus) Send(subject string, data []byte) error {
 	if !b.conn.IsConnected() {
 		return ErrDown
 	}
+	before := b.conn.LastError()
 	if err := b.Publish(subject, data); err != nil {
 		return err
 	}
-	if err := b.conn.FlushTimeout(flushWait); err != nil {
+	if err := b.flush(before, subject); err != nil {
 		return fmt.Errorf("natsbus: send to %s: %w", bus.Kind(subject), err)
 	}
 	return nil
 }
 
+// ErrRefused is what Send and Subscribe return where the NATS server does not allow the subject to this user.
+var ErrRefused = errors.New("the NATS server refuses the subject to this user")
+
+// flush returns when the server has all that was sent, with ErrRefused if it refused the subject since before was the last error. The
+// server reports that before it confirms the flush.
+func (b *Bus) flush(before error, subject string) error {
+	if err := b.conn.FlushTimeout(flushWait); err != nil {
+		return err
+	}
+	if now := b.conn.LastError(); now != before && errors.Is(now, nats.ErrPermissionViolation) && strings.Contains(now.Error(), strconv.Quote(subject)) {
+		return ErrRefused
+	}
+	return nil
+}
+
+// inboxes is what the subjects of answers begin with.
+const inboxes = "_INBOX."
+
+var errNoInbox = errors.New("natsbus: a request wants its answer on a subject that is no inbox")
+
 // Subscribe calls f for each message, one after the other. reply answers a request and fails for a message that is none.
 func (b *Bus) Subscribe(subject string, f func(subject string, data []byte, reply func([]byte) error)) (func(), error) {
+	before := b.conn.LastError()
 	sub, err := b.conn.Subscribe(subject, func(m *nats.Msg) {
 		b.metrics.Add(defMessages, 1, bus.Kind(m.Subject), "in")
 		f(m.Subject, m.Data, func(data []byte) error {
+			// Another subject would be said in this user's name, for one that may not say it.
+			if m.Reply != "" && !strings.HasPrefix(m.Reply, inboxes) {
+				return errNoInbox
+			}
 			b.metrics.Add(defMessages, 1, "answer", "out")
 			return m.Respond(data)
 		})
@@ -185,7 +213,7 @@ func (b *Bus) Subscribe(subject string, f func(subject string, data []byte, repl
 	// The server must know of it before a request that expects to be heard goes out. While the bus is down it learns that when
 	// it is back; waiting would hold a replica that goes on without.
 	if b.conn.IsConnected() {
-		if err := b.conn.FlushTimeout(flushWait); err != nil && b.conn.IsConnected() {
+		if err := b.flush(before, subject); err != nil && b.conn.IsConnected() {
 			_ = sub.Unsubscribe()
 			return nil, fmt.Errorf("natsbus: subscribe to %s: %w", bus.Kind(subject), err)
 		}

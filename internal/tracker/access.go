@@ -81,14 +81,29 @@ func (s *session) refused(err error) (code, message, hint string) {
 // errOtherTitle refuses a token that leaves out what its holder watches.
 var errOtherTitle = access.Refuse(access.OtherTitle, "Ask for a token of this title.", "The token does not cover the title.")
 
+// errOtherManifest refuses a manifest that a token leaves out.
+var errOtherManifest = access.Refuse(access.OtherManifest, "Ask for a token whose claim manifest names it, or bind the title to it by title.explicit of the site.", "The token does not name the manifest.")
+
 // errOtherSubject refuses a token that is not of whom the session began with: its votes and its place are the subject's.
 var errOtherSubject = access.Refuse(access.OtherSubject, "Open another session for another subject.", "The token is another subject's.")
 
-// mayJoin says whether the session's token covers a title.
-func (s *session) mayJoin(title string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.grant == nil || s.grant.Covers(title)
+// permits returns an error if a token, where the site asks for one, leaves out a title or the manifest that it is joined with. An
+// explicit title is bound to its manifest by the token or by the site: otherwise a token for one title would have seeds serve
+// every manifest.
+func (s *session) permits(grant *access.Grant, title, manifest string) *access.TokenError {
+	if grant == nil {
+		return nil
+	}
+	named := grant.Names(manifest)
+	switch {
+	case !grant.Covers(title):
+		return errOtherTitle
+	case manifest == "" || named && configured.IsExplicit(title):
+		return nil
+	case !named && len(grant.Manifests) > 0, !s.site.Binds(title, manifest):
+		return errOtherManifest
+	}
+	return nil
 }
 
 // renew takes another token for the session that is open. One that is no good changes nothing.
@@ -122,7 +137,7 @@ func (s *session) renew(m *signal.Token) bool {
 	return true
 }
 
-// regrant has another token hold from now on, unless it leaves out a title of the session.
+// regrant has another token hold from now on, unless it leaves out a title of the session, or its manifest.
 func (s *session) regrant(grant *access.Grant) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -130,8 +145,8 @@ func (s *session) regrant(grant *access.Grant) error {
 		return errOtherSubject
 	}
 	for _, member := range s.swarms {
-		if !grant.Covers(member.join.Title) {
-			return errOtherTitle
+		if err := s.permits(grant, member.join.Title, member.join.Manifest); err != nil {
+			return err
 		}
 	}
 	s.grant, s.lapsed, s.minted = grant, time.Time{}, s.t.cfg.Now()

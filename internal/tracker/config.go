@@ -60,6 +60,8 @@ const (
 )
 
 // Config of a tracker. Zero values take the defaults named.
+//
+// Large: a key for each thing that a caller may set.
 type Config struct {
 	Secret      []byte // shared by all trackers, at least 32 bytes: tickets, swarm IDs, hashed addresses
 	Sites       []*configured.Site
@@ -81,8 +83,9 @@ type Config struct {
 	MaxSwarms         int           // of one session; 4
 	MaxMembers        int           // of a part of a swarm; 2,000
 	MaxHomes          int           // swarms with a home here; 100,000
-	MessagesPerSecond int           // of one session; 50, with bursts of twice that
+	MessagesPerSecond int           // of one session; defaultMessages, with bursts of twice that; allowances of signals grow with it
 	ConnectsPerSecond int           // of one address; 20, with bursts of five times that
+	PeersPerHour      int           // viewers that a session may learn of; its address and its subject 16 times that; 600
 	DrainSpread       time.Duration // over which a drain hands viewers over; 15 s
 	HarmPause         time.Duration // for which peer delivery is off at a site where it proved to hurt; 24 h
 	WebTorrent        WebTorrent    // off unless asked for
@@ -94,6 +97,9 @@ type Config struct {
 	Log     *slog.Logger
 	Metrics metric.Sink
 }
+
+// defaultMessages a second may a session send; allowances of signals are stated for it.
+const defaultMessages = 50
 
 func (c *Config) complete() error {
 	if len(c.Secret) < 32 {
@@ -118,7 +124,7 @@ func (c *Config) complete() error {
 		d int
 	}{
 		{&c.MaxSessions, 20_000}, {&c.MaxPerSubject, 16}, {&c.MaxSwarms, 4}, {&c.MaxMembers, 2000}, {&c.MaxHomes, 100_000},
-		{&c.MessagesPerSecond, 50}, {&c.ConnectsPerSecond, 20},
+		{&c.MessagesPerSecond, defaultMessages}, {&c.ConnectsPerSecond, 20}, {&c.PeersPerHour, 600},
 	} {
 		if *n.v == 0 {
 			*n.v = n.d

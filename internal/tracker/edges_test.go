@@ -184,8 +184,12 @@ func TestFailedLinkIsNotTriedAgain(t *testing.T) {
 
 func TestManifestsOfOtherTitlesAreRefused(t *testing.T) {
 	w := newWorld(t)
-	v := w.tracker(nil).viewer("")
+	v := w.tracker(func(c *Config) {
+		c.Sites = oneSite(t, configured.Config{Title: configured.Titles{Explicit: []configured.Binding{{Title: "big-buck-bunny", Manifests: []string{testManifest}}}}})
+	}).viewer("")
 	for _, m := range []signal.Join{
+		{Title: "big-buck-bunny", Manifest: "/media/other/master.m3u8"},
+		{Title: "another-name", Manifest: testManifest},
 		{Title: "/media/bbb", Manifest: "/media/other/master.m3u8"},
 		{Title: "/media/bbb", Manifest: "/media/bbb/../bbb/master.m3u8"},
 		{Title: "/media/bbb", Manifest: "/media/bbb/master.m3u8?lang=de"},
@@ -320,7 +324,8 @@ func TestSlowReaderLosesItsSocket(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = fast.ws.WriteMessage(websocket.TextMessage, b)
-		if i%32 == 31 { // what is on the way when the slow one goes is answered by as many errors at once, for which there is not always room
+		w.clock.move(2 * time.Second) // within what one may say to another
+		if i%4 == 3 {                 // no more at once, either
 			fast.join()
 		}
 	}

@@ -68,7 +68,6 @@ func (s *session) welcome(h *signal.Hello) bool {
 			}
 		}
 	}
-	s.fresh = !resumed
 	policy := s.decide()
 	s.ticketed, s.minted = now, now
 	config, err := json.Marshal(s.site.Config())
@@ -83,6 +82,9 @@ func (s *session) welcome(h *signal.Hello) bool {
 	if !s.register() {
 		s.quit()
 		return false
+	}
+	if !resumed {
+		s.watch(now, &policy)
 	}
 	ice, expire := s.iceServers(now)
 	trust := s.t.trust.Load()

@@ -46,8 +46,10 @@ type housed struct {
 	answered    map[signal.ID]answered
 	met         map[signal.ID]map[signal.ID]time.Time // member → seed → introduced
 	named       time.Time                             // last title message
-	told        int                                   // viewers in it
+	told        bus.Title                             // what it said
 	seeds       []signal.ID                           // that it went to
+	made        time.Time                             // when the swarm came here
+	changes     int                                   // of manifests: those that are counted
 }
 
 // answered is what a session was answered last: a request that comes again, for the answer was lost, gets the same.
@@ -119,7 +121,7 @@ func (h *home) ofMember(r *bus.HomeRequest, now time.Time) bus.HomeAnswer {
 		}
 		s = &housed{
 			Swarm: swarm.New(), id: r.Swarm, part: part, level: part.Level, site: r.Site, title: r.Title,
-			met: map[signal.ID]map[signal.ID]time.Time{}, answered: map[signal.ID]answered{},
+			met: map[signal.ID]map[signal.ID]time.Time{}, answered: map[signal.ID]answered{}, made: now,
 		}
 		h.swarms[key] = s
 		fallthrough
@@ -143,10 +145,24 @@ func (h *home) ofMember(r *bus.HomeRequest, now time.Time) bus.HomeAnswer {
 	if s != nil {
 		s.asked = now
 	}
+	changes := s.manifestChanges()
 	titles := h.due(key, s, now)
 	h.mu.Unlock()
+	if changes > 0 {
+		h.t.cfg.Metrics.Add(defManifests, float64(changes))
+	}
 	h.tell(titles)
 	return answer
+}
+
+// manifestChanges counts how often another manifest has got a majority since it was asked for last.
+func (s *housed) manifestChanges() int {
+	if s == nil {
+		return 0
+	}
+	n := s.ManifestChanges() - s.changes
+	s.changes += n
+	return n
 }
 
 func (s *housed) leave(session signal.ID) {
@@ -197,7 +213,7 @@ func (h *home) join(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnswer
 	if r.Op == bus.OpJoin { // a keep-alive asks for nothing
 		peers = h.introduce(s, r, now)
 	}
-	answer := bus.HomeAnswer{Viewers: s.Viewers(), Seeds: s.seedsMet(r.Session), Banned: s.banned(r.Session, now)}
+	answer := bus.HomeAnswer{Viewers: s.Viewers(), Seeds: s.seedsMet(r.Session), Banned: s.banned(r.Session, now), Manifest: s.Manifest()}
 	n := min(r.Offers, len(peers))
 	answer.Offers, answer.Peers = peers[:n], peers[n:]
 	return answer
@@ -214,7 +230,7 @@ func (h *home) update(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnsw
 		return bus.HomeAnswer{Split: to}
 	}
 	s.refresh(r, now)
-	answer := bus.HomeAnswer{Viewers: s.Viewers(), Banned: s.banned(r.Session, now), Peers: h.introduce(s, r, now)}
+	answer := bus.HomeAnswer{Viewers: s.Viewers(), Banned: s.banned(r.Session, now), Manifest: s.Manifest(), Peers: h.introduce(s, r, now)}
 	answer.Seeds = s.seedsMet(r.Session)
 	return answer
 }
@@ -285,7 +301,7 @@ func (h *home) maintain(now time.Time) {
 	reached := h.t.reached()
 	h.mu.Lock()
 	var titles []naming
-	viewers, seeds, swarms := 0, 0, 0
+	viewers, seeds, swarms, changes := 0, 0, 0, 0
 	for key, s := range h.swarms {
 		if h.t.homeOf(key) != h.t.id {
 			if now.Sub(s.asked) > h.t.roster.timeout { // who asks has heard, or not heard, what this tracker has yet to
@@ -318,6 +334,7 @@ func (h *home) maintain(now time.Time) {
 				s.named = now.Add(-titleEvery) // who serves the swarm is to know of each other at once
 			}
 		}
+		changes += s.manifestChanges()
 		titles = append(titles, h.due(key, s, now)...)
 		viewers += s.Len()
 		seeds += s.seedsInUse()
@@ -325,6 +342,7 @@ func (h *home) maintain(now time.Time) {
 	}
 	h.mu.Unlock()
 	h.tell(titles)
+	h.t.cfg.Metrics.Add(defManifests, float64(changes))
 	h.t.cfg.Metrics.Set(defSwarms, float64(swarms))
 	h.t.cfg.Metrics.Set(defMembers, float64(viewers), "viewer")
 	h.t.cfg.Metrics.Set(defMembers, float64(seeds), "seed")
@@ -339,51 +357,4 @@ func (s *housed) seedsInUse() int {
 		}
 	}
 	return len(all)
-}
-
-// naming is a title message to be sent.
-type naming struct {
-	seeds []signal.ID
-	title bus.Title
-}
-
-// due returns the title message that a swarm owes its seeds, if any, and forgets a swarm that is empty. Under mu.
-func (h *home) due(key signal.ID, s *housed, now time.Time) []naming {
-	if s == nil {
-		return nil
-	}
-	n, since := s.Viewers(), now.Sub(s.named)
-	manifest := s.Manifest()
-	if s.Len() == 0 {
-		delete(h.swarms, key)
-		if s.named.IsZero() || s.part.Number != 0 { // other parts go on
-			return nil
-		}
-	} else if manifest == "" || since < titleEvery && (n == s.told || since < titleHold && min(n, s.told) > fewViewers) {
-		return nil
-	}
-	seeds, fleet := h.t.roster.serving(s.site, s.id, n)
-	if len(seeds) == 0 {
-		return nil
-	}
-	title := bus.Title{Site: s.site, Title: s.title, Manifest: manifest, Swarm: s.id, Viewers: n}
-	told := slices.Clone(seeds)
-	if fleet {
-		title.Seeds = seeds
-		for _, seed := range s.seeds { // who serves it no more is to know who does, for the viewers that it has
-			if !slices.Contains(told, seed) {
-				told = append(told, seed)
-			}
-		}
-	}
-	s.named, s.told, s.seeds = now, n, seeds
-	return []naming{{told, title}}
-}
-
-func (h *home) tell(titles []naming) {
-	for _, n := range titles {
-		for _, seed := range n.seeds {
-			h.t.publish(bus.SubjectSeedDeliver(seed), &bus.SeedDelivery{Kind: bus.KindTitle, Title: &n.title})
-		}
-	}
 }

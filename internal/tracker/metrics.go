@@ -44,8 +44,12 @@ var (
 	defTokens        = def(metric.Counter, "leeway_tracker_tokens_total", "Join tokens, by what became of them", label("outcome", tokenOutcomes()))
 	defShed          = def(metric.Counter, "leeway_tracker_shed_total", "Sessions sent to other trackers, which have fewer")
 	defIntroductions = def(metric.Counter, "leeway_tracker_introductions_total", "Peers introduced", label("role", metric.Roles))
+	defLearned       = def(metric.Counter, "leeway_tracker_learned_viewers_total", "Viewers that sessions got to know, by introductions and by offers")
+	defUnlearned     = def(metric.Counter, "leeway_tracker_learned_refused_total", "Viewers that a session did not get to know, for it knew so many by then", label("scope", learnerScopes()))
 	defSignals       = def(metric.Counter, "leeway_tracker_signals_total", "Signals relayed", label("kind", signal.Kinds))
+	defSignalRefused = def(metric.Counter, "leeway_tracker_signals_refused_total", "Signals that were not passed on, by the allowance that they exceeded", label("reason", signalRefusals))
 	defDeliveries    = def(metric.Counter, "leeway_tracker_deliveries_total", "Signals and introductions for sessions of other trackers, and signals for seeds", label("outcome", courier.Outcomes))
+	defSeedRefused   = def(metric.Counter, "leeway_tracker_seed_messages_refused_total", "Messages of seeds on the bus that were dropped", label("reason", seedRefusals))
 	defMoves         = def(metric.Counter, "leeway_tracker_moves_total", "Memberships registered with another home", label("reason", []string{"home", "unknown", "split", "token", "switch"}))
 	defTrackers      = def(metric.Gauge, "leeway_tracker_live_trackers", "Trackers that beat, this one among them")
 	defRevocations   = def(metric.Gauge, "leeway_tracker_revocations", "Revocations in force", label("kind", []string{"key", "purge", "tombstone"}))
@@ -53,6 +57,7 @@ var (
 	defClamped       = def(metric.Counter, "leeway_tracker_clamped_total", "Figures of viewers cut to what is possible")
 	defReports       = def(metric.Counter, "leeway_tracker_reports_total", "Viewers' reports of peers that they had to ban", label("outcome", reportOutcomes()))
 	defBans          = def(metric.Counter, "leeway_tracker_bans_total", "Peers that meet nobody for a while, since viewers of several subnets reported them")
+	defManifests     = def(metric.Counter, "leeway_tracker_manifest_changes_total", "Times that seeds were led to another manifest of a title, which more subnets name")
 	defHandle        = &metric.Def{
 		Name: "leeway_tracker_handle_seconds", Help: "Time to handle one message", Kind: metric.Histogram,
 		Labels:  []metric.Label{label("type", messageTypes)},
@@ -110,7 +115,7 @@ func torrentCodes() []string {
 // Metrics lists what the tracker counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
-		defSessions, defSwarms, defMembers, defMessages, defSignaling, defErrors, defRejected, defTokens, defShed, defIntroductions, defSignals, defDeliveries, defMoves, defTrackers, defRevocations, defOff, defClamped, defReports, defBans, defHandle,
+		defSessions, defSwarms, defMembers, defMessages, defSignaling, defErrors, defRejected, defTokens, defShed, defIntroductions, defLearned, defUnlearned, defSignals, defSignalRefused, defDeliveries, defSeedRefused, defMoves, defTrackers, defRevocations, defOff, defClamped, defReports, defBans, defManifests, defHandle,
 		defTorrentSockets, defTorrentSwarms, defTorrentPeers, defTorrentMessages, defTorrentRefused,
 		defReceived, defCredited, defUploaded, defSegments, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
 		defLanes, defPrefetched, defPrefetchWasted, defPromotions, defYields, defSlowdowns, defQueuing, defBase, defTarget, defWindow, defPacing,

@@ -155,13 +155,17 @@ func concerning(site string, list []signal.Revocation) []signal.Revocation {
 
 func (t *Tracker) onRevoke(data []byte, _ func([]byte) error) {
 	var m bus.RevokeMessage
-	if !t.decode(data, &m) {
-		return
+	if t.decode(data, &m) {
+		t.takeRevocations(&m)
 	}
-	t.takeSwitches(m.Switches)
+}
+
+// takeRevocations takes in what is new of revocations and switches, tells viewers, and says whether anything was.
+func (t *Tracker) takeRevocations(m *bus.RevokeMessage) (news bool) {
+	news = t.takeSwitches(m.Switches)
 	fresh := t.revoked.add(m.Revocations, t.cfg.Now())
 	if len(fresh) == 0 {
-		return
+		return news
 	}
 	t.trust.Add(1)
 	for _, s := range t.snapshot() {
@@ -169,6 +173,7 @@ func (t *Tracker) onRevoke(data []byte, _ func([]byte) error) {
 			s.revoke(parts(list))
 		}
 	}
+	return true
 }
 
 // revoke tells a viewer.
@@ -191,12 +196,13 @@ func (t *Tracker) onRevokeList(_ []byte, reply func([]byte) error) {
 	}
 }
 
-// learnRevocations asks those who were here before. The first tracker finds nobody, which is no error.
+// learnRevocations asks those who were here before. The first tracker finds nobody, which is no error: it takes what seeds kept.
 func (t *Tracker) learnRevocations(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, learnTimeout)
 	defer cancel()
 	b, err := t.bus.Request(ctx, bus.SubjectRevokeList, []byte("{}"))
 	if err != nil {
+		t.keptUntil = t.cfg.Now().Add(keptFor)
 		return
 	}
 	var l bus.RevokeList

@@ -37,9 +37,9 @@ type session struct {
 
 	limiter  *rate.Limiter
 	serial   uint64 // of requests to homes; only Receive
-	fresh    bool   // not resumed, and has joined nothing yet; only Receive
 	bad      int    // malformed so far; only Receive
-	over     int    // refused by the limiter so far; only Receive
+	over     int    // refused for a rate so far; only Receive
+	size     int    // bytes of the message at hand; only Receive
 	ticketed time.Time
 	minted   time.Time // when the credentials for relays were made; as ticketed
 	subject  signal.ID // what the home of its token's subject is found by; zero: there is none. Set before the session is open
@@ -55,6 +55,8 @@ type session struct {
 	lapsed   time.Time                   // guarded by mu: when it was told that the token has run out
 	swarms   map[signal.ID]*membership   // guarded by mu
 	known    map[signal.ID]*acquaintance // guarded by mu
+	said     spent                       // guarded by mu: of fromSession
+	heard    inflow                      // guarded by mu
 	// What the trial of its site sees of it; nil: nothing, or not any more.
 	watched *watched // guarded by mu
 	// What a report of statistics may exceed the time since the one before.
@@ -67,12 +69,14 @@ type membership struct {
 	join    bus.HomeRequest // as it was last sent, to be sent again when the home changes
 	asked   string          // the role that the viewer asked for
 	viewers int
-	home    signal.ID
-	part    cluster.Part // of the swarm
-	stats   time.Time    // of the last report, or of the first join
-	started bool         // its startup delay is known
-	banned  bool         // its home said so last
-	seen    time.Time    // when the home last heard of the member
+	// manifest is the one that the swarm's seeds follow, as its home said last.
+	manifest string
+	home     signal.ID
+	part     cluster.Part // of the swarm
+	stats    time.Time    // of the last report, or of the first join
+	started  bool         // its startup delay is known
+	banned   bool         // its home said so last
+	seen     time.Time    // when the home last heard of the member
 }
 
 // acquaintance is a peer that a session may signal to. Guarded by session.mu.
@@ -80,6 +84,8 @@ type acquaintance struct {
 	bus.Target
 	link       signal.ID // of the latest attempt
 	candidates int       // of that link
+	offered    signal.ID // link that this session offered and that was not answered yet
+	said       spent     // of toPeer, by this session
 	reported   bool      // by this session: said once in the log
 }
 
@@ -133,15 +139,10 @@ func (s *session) End(err error) {
 // decode reads a message; nil stands for one that was refused. ok is false when the session is over.
 func (s *session) decode(raw []byte) (m signal.Message, ok bool) {
 	s.t.cfg.Metrics.Add(defSignaling, float64(len(raw)), "in")
+	s.size = len(raw)
 	if !s.limiter.AllowN(s.t.cfg.Now(), 1) {
-		s.over++
 		s.t.cfg.Metrics.Add(defMessages, 1, "unknown", "in")
-		s.fail(0, "rate-limited", "Too many messages.", "Send at most the number of messages a second that welcome names.", 1000)
-		if s.over > maxRateOver {
-			s.violates("rate-limited")
-			return nil, false
-		}
-		return nil, true
+		return nil, s.exceeds(0, "Too many messages.", "Send at most the number of messages a second that welcome names.")
 	}
 	m, err := signal.Decode(raw)
 	var malformed *signal.MalformedError
@@ -164,6 +165,17 @@ func (s *session) decode(raw []byte) (m signal.Message, ok bool) {
 	}
 	s.t.cfg.Metrics.Add(defMessages, 1, m.Type(), "in")
 	return m, true
+}
+
+// exceeds refuses a message that is beyond a rate, and says whether the session goes on.
+func (s *session) exceeds(request int, problem, hint string) bool {
+	s.over++
+	s.fail(request, "rate-limited", problem, hint, 1000)
+	if s.over > maxRateOver {
+		s.violates("rate-limited")
+		return false
+	}
+	return true
 }
 
 // violates ends a session for what it did.
@@ -199,7 +211,7 @@ func (s *session) handle(m signal.Message) bool {
 	case *signal.Leave:
 		s.leave(m)
 	case *signal.Signal:
-		s.signal(m)
+		return s.signal(m, s.size)
 	case *signal.Stats:
 		s.stats(m)
 	case *signal.Token:
@@ -221,12 +233,24 @@ func (s *session) handle(m signal.Message) bool {
 func (s *session) send(m signal.Message) {
 	p := replyPool.Get().(*[]byte)
 	defer replyPool.Put(p)
-	b, err := signal.Append((*p)[:0], m)
+	if b := s.encode((*p)[:0], m); b != nil {
+		*p = b
+		s.write(m, b)
+	}
+}
+
+// encode appends a message to a buffer; nil stands for one that cannot be said.
+func (s *session) encode(to []byte, m signal.Message) []byte {
+	b, err := signal.Append(to, m)
 	if err != nil {
 		s.t.cfg.Log.Error("message not sent", "type", m.Type(), "error", err)
-		return
+		return nil
 	}
-	*p = b
+	return b
+}
+
+// write queues an encoded message.
+func (s *session) write(m signal.Message, b []byte) {
 	s.t.cfg.Metrics.Add(defMessages, 1, m.Type(), "out")
 	s.t.cfg.Metrics.Add(defSignaling, float64(len(b)), "out")
 	if err := s.conn.Write(b); err != nil && isSlow(err) {

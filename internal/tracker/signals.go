@@ -25,8 +25,8 @@ func (s *session) meet(target bus.Target) {
 	s.known[target.Peer] = &acquaintance{Target: target}
 }
 
-// signal passes one on to a peer that the session knows.
-func (s *session) signal(m *signal.Signal) {
+// signal passes one of so many bytes on to a peer that the session knows, and says whether the session goes on.
+func (s *session) signal(m *signal.Signal, size int) bool {
 	s.mu.Lock()
 	member, peer := s.swarms[m.Swarm], s.known[m.To]
 	var target bus.Target
@@ -49,6 +49,8 @@ func (s *session) signal(m *signal.Signal) {
 		s.fail(m.Request, "not-introduced", "The tracker did not introduce this peer.", "Wait for introduce, or for a signal from the peer.", 0)
 	case tooMany:
 		s.fail(m.Request, "bad-message", "A link has at most 64 candidates.", "", 0)
+	case s.says(m.To, size) != "":
+		return s.exceeds(m.Request, "Too many signals to one peer.", "Offer again later; see limits of signals in spec/tracker-protocol.md.")
 	default:
 		// Who is off refuses everybody: that says nothing of the pair.
 		if m.Kind == "fail" && m.Reason != "busy" && m.Reason != "gone" && s.allowed().Role != configured.RoleOff {
@@ -56,21 +58,30 @@ func (s *session) signal(m *signal.Signal) {
 		}
 		s.route(target, m)
 	}
+	return true
 }
 
 // route sends a signal of this session to where the peer is.
 func (s *session) route(target bus.Target, m *signal.Signal) {
 	out := bus.Signal{Tracker: s.t.id, Signal: *m}
 	out.From, out.Role, out.Request = s.id, "viewer", 0
+	if target.Role == "viewer" {
+		out.Subnet = s.t.hashed(s.visitor.Address, 24, 48)
+	}
 	s.t.cfg.Metrics.Add(defSignals, 1, m.Kind)
 	s.mu.Lock()
+	if peer := s.known[target.Peer]; peer != nil && m.Kind == "offer" {
+		peer.offered = m.Link
+	}
 	member := s.swarms[m.Swarm]
 	var title *bus.Title
 	banned := false
 	if member != nil {
 		out.Part, banned = member.part.Number, member.banned
-		title = &bus.Title{
-			Site: member.join.Site, Title: member.join.Title, Manifest: member.join.Manifest, Swarm: m.Swarm, Viewers: max(1, member.viewers),
+		if member.manifest != "" { // the home's word, not the viewer's
+			title = &bus.Title{
+				Site: member.join.Site, Title: member.join.Title, Manifest: member.manifest, Swarm: m.Swarm, Viewers: max(1, member.viewers),
+			}
 		}
 	}
 	s.mu.Unlock()
@@ -82,7 +93,7 @@ func (s *session) route(target bus.Target, m *signal.Signal) {
 	case target.Role == "seed":
 		d := bus.SeedDelivery{Kind: bus.KindSignal, Signal: &out}
 		if m.Kind == "offer" {
-			d.Title = title
+			d.Title, d.Subnet, d.Subject = title, s.t.hashed(s.visitor.Address, 24, 48), s.subjectHash()
 		}
 		s.t.courier.Send(target.Peer, parcel{to: target.Peer, seed: &d})
 	case s.t.roster.lives(target.Tracker):
@@ -105,12 +116,27 @@ func (t *Tracker) deliver(m *bus.Signal) {
 		t.seek(m)
 		return
 	}
+	out := m.Signal
+	out.To = signal.ID{}
+	p := replyPool.Get().(*[]byte)
+	defer replyPool.Put(p)
+	b := s.encode((*p)[:0], &out)
+	if b == nil {
+		return
+	}
+	*p = b
+	if s.hears(m, len(b)) != "" {
+		t.sendBusy(m)
+		return
+	}
+	if m.Role == "viewer" && !s.learns(m.From) {
+		t.sendBusy(m)
+		return
+	}
 	if m.Role == "viewer" && !m.Tracker.IsZero() {
 		s.meet(bus.Target{Peer: m.From, Role: "viewer", Tracker: m.Tracker})
 	}
-	out := m.Signal
-	out.To = signal.ID{}
-	s.send(&out)
+	s.write(&out, b)
 }
 
 // seek passes on a signal for a session that is not where it was looked for: to the home of its swarm, and from there to the
@@ -139,11 +165,18 @@ func (t *Tracker) seek(m *bus.Signal) {
 // sendGone answers an offer or an answer for a session that is not there any more with fail, gone; whatever else comes late
 // has nobody to miss it.
 func (t *Tracker) sendGone(m *bus.Signal) {
-	if m.Kind != "offer" && m.Kind != "answer" || m.Tracker.IsZero() || !t.roster.lives(m.Tracker) {
+	if m.Kind == "offer" || m.Kind == "answer" {
+		t.sendFail(m, "gone")
+	}
+}
+
+// sendFail answers a signal of a viewer with fail.
+func (t *Tracker) sendFail(m *bus.Signal, reason string) {
+	if m.Tracker.IsZero() || !t.roster.lives(m.Tracker) {
 		return
 	}
 	t.send(m.Tracker, &bus.Delivery{Kind: bus.KindSignal, Signal: &bus.Signal{Hops: 2, Signal: signal.Signal{
-		Swarm: m.Swarm, From: m.To, To: m.From, Role: "viewer", Link: m.Link, Kind: "fail", Reason: "gone",
+		Swarm: m.Swarm, From: m.To, To: m.From, Role: "viewer", Link: m.Link, Kind: "fail", Reason: reason,
 	}}})
 }
 

@@ -3,6 +3,7 @@ package tracker
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/leeway-video/leeway/internal/cluster"
@@ -62,14 +63,13 @@ func (s *session) join(m *signal.Join) {
 		return
 	}
 	s.mu.Lock()
-	member.viewers, member.banned = answer.Viewers, answer.Banned
+	member.viewers, member.banned, member.manifest = answer.Viewers, answer.Banned, answer.Manifest
 	if !ok {
 		member.home = signal.ID{} // joined again at the next beat
 	}
 	s.mu.Unlock()
-	s.watch(now)
 	joined := &signal.Joined{Request: m.Request, Swarm: id, Viewers: answer.Viewers, Seeds: answer.Seeds}
-	targets := answer.Offers[:min(len(answer.Offers), len(m.Offers))]
+	targets := s.introducible(answer.Offers[:min(len(answer.Offers), len(m.Offers))])
 	for i, target := range targets {
 		s.meet(target)
 		joined.Offered = append(joined.Offered, signal.Offered{Link: m.Offers[i].Link, Peer: target.Peer, Role: target.Role})
@@ -77,6 +77,10 @@ func (s *session) join(m *signal.Join) {
 	s.send(joined)
 	for i, target := range targets {
 		o := m.Offers[i]
+		if s.says(target.Peer, len(o.SDP)) != "" {
+			s.send(&signal.Signal{Swarm: id, From: target.Peer, Role: target.Role, Link: o.Link, Kind: "fail", Reason: "busy"})
+			continue
+		}
 		s.route(target, &signal.Signal{Swarm: id, To: target.Peer, Link: o.Link, Kind: "offer", SDP: o.SDP, Plan: o.Plan, Early: o.Early, Wanted: o.Wanted})
 	}
 	s.introduce(id, answer.Peers)
@@ -95,32 +99,42 @@ func (s *session) mayOfferAhead(role string) bool {
 	return len(s.t.cfg.ICEServers)+len(s.t.cfg.TURNServers) == 0 && (role == configured.RoleFull || role == configured.RoleLeech)
 }
 
-// checkTitle says what is wrong with a join's title and manifest, if anything. A title that looks like one of the title rule
-// must be the manifest's, so that nobody can bring another manifest into its swarm.
+// checkTitle says what is wrong with a join's title and manifest, if anything. A title is bound to its manifest, so that nobody
+// can bring another manifest into its swarm: by the title rule, or an explicit one by the site's configuration or a token.
 func (s *session) checkTitle(m *signal.Join) (problem, hint string) {
 	if title, err := s.site.Title(m.Manifest, m.Title); err != nil || title != m.Title {
 		return "The title is not valid.", "Send 1 to 512 bytes of UTF-8 without control characters."
 	}
-	if !s.mayJoin(m.Title) {
-		s.t.cfg.Metrics.Add(defTokens, 1, string(errOtherTitle.Reason))
-		return errOtherTitle.Problem, errOtherTitle.Hint
-	}
-	if m.Manifest == "" {
-		return "", ""
-	}
-	if key, err := s.site.KeyOfPath(m.Manifest); err != nil || key != m.Manifest || strings.Contains(key, "?") {
+	if key, err := s.site.KeyOfPath(m.Manifest); m.Manifest != "" && (err != nil || key != m.Manifest || strings.Contains(key, "?")) {
 		return "The manifest is not a key of this site.", "Send the manifest's key under the site's key rule, without a query."
 	}
-	if named, _, _ := strings.Cut(m.Title, "?"); strings.HasPrefix(named, "/") {
-		if rule, err := s.site.Title(m.Manifest, ""); err != nil || rule != named {
-			return "The title is not that of the manifest.", "An explicit title begins with something else than a slash."
-		}
+	bound := m.Manifest == "" || s.site.Binds(m.Title, m.Manifest)
+	if !bound && !configured.IsExplicit(m.Title) {
+		return "The title is not that of the manifest.", "Send the manifest's title by the title rule. An explicit title begins with something else than a slash."
+	}
+	s.mu.Lock()
+	grant := s.grant
+	s.mu.Unlock()
+	if grant == nil && !bound {
+		return "The site does not bind this title to this manifest.", "Add both to title.explicit of the site, or leave the explicit title out."
+	}
+	if err := s.permits(grant, m.Title, m.Manifest); err != nil {
+		s.t.cfg.Metrics.Add(defTokens, 1, string(err.Reason))
+		return err.Problem, err.Hint
 	}
 	return "", ""
 }
 
+// introducible are those of the peers that the session may get to know: seeds, and viewers as far as its share goes.
+func (s *session) introducible(targets []bus.Target) []bus.Target {
+	return slices.DeleteFunc(slices.Clone(targets), func(target bus.Target) bool {
+		return target.Role == "viewer" && !s.learns(target.Peer)
+	})
+}
+
 // introduce tells the viewer whom to offer to.
 func (s *session) introduce(id signal.ID, targets []bus.Target) {
+	targets = s.introducible(targets)
 	if len(targets) == 0 {
 		return
 	}
@@ -162,7 +176,7 @@ func (s *session) update(m *signal.Update) {
 		return
 	}
 	s.mu.Lock()
-	member.viewers, member.banned = answer.Viewers, answer.Banned
+	member.viewers, member.banned, member.manifest = answer.Viewers, answer.Banned, answer.Manifest
 	s.mu.Unlock()
 	s.introduce(m.Swarm, answer.Peers)
 }

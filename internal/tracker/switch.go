@@ -87,9 +87,8 @@ func (t *Tracker) Switch(site string, off bool, reason string, until time.Time) 
 	return nil
 }
 
-// takeSwitches takes statements in, as far as they are of sites that this tracker serves.
-func (t *Tracker) takeSwitches(list []bus.Switch) {
-	news := false
+// takeSwitches takes statements in, as far as they are of sites that this tracker serves, and says whether one was new.
+func (t *Tracker) takeSwitches(list []bus.Switch) (news bool) {
 	t.switches.mu.Lock()
 	for _, w := range list {
 		if t.sites[w.Site] != nil && t.switches.held.Set(w.Statement()) {
@@ -100,6 +99,7 @@ func (t *Tracker) takeSwitches(list []bus.Switch) {
 	if news {
 		t.settle(t.cfg.Now())
 	}
+	return news
 }
 
 // settle notices what has changed: sessions follow within a beat, in turns (session.obey).

@@ -48,6 +48,7 @@ type Tracker struct {
 	prober  *prober
 	revoked revocations
 	trials  *trials
+	learned *learned
 	trust   atomic.Int64 // counts changes of keys and revocations, before sessions are told
 
 	switches switches
@@ -61,6 +62,8 @@ type Tracker struct {
 	cancel   context.CancelFunc
 	wg       sync.WaitGroup // the ticker and every served session
 	subs     []func()
+	// keptUntil is when this tracker stops to take revocations from seeds; zero: it found another tracker. Set before onKept is called.
+	keptUntil time.Time
 
 	mu        sync.Mutex
 	sessions  map[signal.ID]*session    // guarded by mu
@@ -107,6 +110,7 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 		t.hashes[h] = struct{}{}
 	}
 	t.roster = newRoster(t.id, cfg)
+	t.learned = newLearned(cfg)
 	t.home = newHome(t)
 	t.prober = newProber(cfg.Probe)
 	t.trials = newTrials(cfg.Sites)
@@ -144,11 +148,14 @@ func (t *Tracker) subscribe(ctx context.Context) error {
 		{bus.SubjectHome(t.id), t.home.onRequest},
 		{bus.SubjectDeliver(t.id), t.onDelivery},
 		{bus.SubjectAck(t.id), t.onAck},
+		{bus.SubjectSeedSignal(t.id), t.onSeedSignal},
+		{bus.SubjectSeedAck(t.id), t.onSeedAck},
 		{bus.SubjectProbe(t.id), t.onProbe},
 		{bus.SubjectRevoke, t.onRevoke},
 		// Revocations are learnt once new ones are heard, or one that comes in between is lost; and before others are told of
 		// them, who would take nothing for an answer.
 		{bus.SubjectRevokeList, t.onRevokeList},
+		{bus.SubjectRevokeKept, t.onKept},
 		{bus.SubjectSeedBeat, t.onSeedBeat},
 		{bus.SubjectTrial, t.onTrial},
 		// The last: a beat heard is answered, and whoever hears that sends members home.
@@ -206,6 +213,7 @@ func (t *Tracker) maintain() {
 	t.home.maintain(now)
 	t.subjects.expire(now.Add(-3 * t.cfg.UpdateInterval))
 	t.courier.Maintain()
+	t.learned.forget(now)
 	t.maintainTorrents(now)
 	t.maintainTrials(now)
 	t.shed()

@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"net/netip"
 	"reflect"
 	"strings"
 	"testing"
@@ -89,6 +90,9 @@ func TestSeedIsIntroducedWithItsTitle(t *testing.T) {
 	offer := receive(t, received)
 	if offer.Kind != bus.KindSignal || offer.Signal.From != v.id || offer.Title == nil || offer.Title.Swarm != swarm {
 		t.Fatalf("offer arrived as %+v", offer)
+	}
+	if offer.Subnet != n.hashed(netip.MustParseAddr("127.0.0.1"), 24, 48) || offer.Subject != "" {
+		t.Errorf("the seed is told subnet %q and subject %q of the viewer", offer.Subnet, offer.Subject)
 	}
 	back, err := bus.Encode(&bus.Delivery{Kind: bus.KindSignal, Signal: &bus.Signal{Signal: signal.Signal{
 		Swarm: swarm, From: seed, To: v.id, Role: "seed", Link: offer.Signal.Link, Kind: "answer", SDP: "v=0", Plan: testPlan,

@@ -2,7 +2,6 @@ package tracker
 
 import (
 	"crypto/sha256"
-	"maps"
 	"math"
 	"net/netip"
 	"sync"
@@ -17,27 +16,27 @@ import (
 )
 
 const (
-	trialSlot  = 10 * time.Second // viewers that joined in the same one are counted at the same moment
+	trialSlot  = 10 * time.Second // viewers whose sessions began in the same one are counted at the same moment
 	trialEvery = 10 * time.Second // what is known is told and judged
-	// subnetEvery is how often one viewer of a subnet is observed, in the whole cluster: what one subnet claims in a window cannot
-	// switch a site off.
-	subnetEvery = time.Hour
-	maxSubnets  = 100_000 // that are remembered; beyond, nobody is observed
+	// subnetEvery is how often one viewer of a subnet is observed, in the whole cluster. What the viewers of a few subnets
+	// claim in a window is too little to switch a site off (internal/trial.TestLiesOfAFewSubnetsAreNotEnough).
+	subnetEvery = 24 * time.Hour
+	maxSubnets  = 100_000 // that are remembered; beyond, the one that was taken first is forgotten
 )
 
 // trials compare the viewers of each site with its control group.
 type trials struct {
 	mu      sync.Mutex
-	sites   map[string]*siteTrial      // guarded by mu; those that have both groups
-	subnets map[netip.Prefix]time.Time // guarded by mu: when one of it was last taken
-	told    time.Time                  // guarded by mu
+	sites   map[string]*siteTrial // guarded by mu; those that have both groups
+	subnets recent                // guarded by mu: of which a viewer was taken
+	told    time.Time             // guarded by mu
 }
 
 // siteTrial is one site's. Guarded by trials.mu.
 type siteTrial struct {
 	permille int
 	home     signal.ID // what the tracker that decides is found by
-	since    time.Time // when the site was last switched: nobody who joined before counts
+	since    time.Time // when the site was last switched: a session that began before does not count
 	// pending are viewers that were watched to their end and wait for their slot's, so that nobody is counted sooner for what
 	// became of him.
 	pending map[int64]*trial.Counts
@@ -46,13 +45,13 @@ type siteTrial struct {
 
 // watched is a viewer under observation. Guarded by session.mu.
 type watched struct {
-	joined  time.Time
+	began   time.Time
 	variant trial.Variant
 	seen    trial.Seen
 }
 
 func newTrials(sites []*configured.Site) *trials {
-	t := &trials{sites: map[string]*siteTrial{}, subnets: map[netip.Prefix]time.Time{}}
+	t := &trials{sites: map[string]*siteTrial{}, subnets: recent{most: maxSubnets}}
 	for _, s := range sites {
 		permille := s.Config().Policy.ControlGroupPermille
 		if permille <= 0 || permille >= 1000 {
@@ -64,15 +63,14 @@ func newTrials(sites []*configured.Site) *trials {
 	return t
 }
 
-// watch begins to observe a viewer that has joined its first swarm, unless another of its subnet was taken of late. Nothing of
-// what decides depends on the group that it was drawn into.
-func (s *session) watch(now time.Time) {
-	fresh, policy := s.fresh, s.allowed()
-	s.fresh = false
-	if !fresh || policy.Role == configured.RoleOff || !s.t.trials.takes(s.site.Name(), s.visitor.Address, now, s.t.subnetEvery()) {
+// watch begins to observe a viewer, unless another of its subnet was taken of late. It is called for a new session before the
+// welcome says which group was drawn: a viewer that knows its group could choose to be observed in one of them alone. For
+// the same reason a viewer that leaves at once, or never joins a swarm, counts as one that had no picture.
+func (s *session) watch(now time.Time, policy *signal.Policy) {
+	if policy.Role == configured.RoleOff || !s.t.trials.takes(s.site.Name(), s.visitor.Address, now, s.t.subnetEvery()) {
 		return
 	}
-	w := &watched{joined: now, variant: trial.Peer}
+	w := &watched{began: now, variant: trial.Peer}
 	if policy.ControlGroup {
 		w.variant = trial.Control
 	}
@@ -92,12 +90,7 @@ func (t *trials) takes(site string, a netip.Addr, now time.Time, every time.Dura
 	if t.sites[site] == nil {
 		return false
 	}
-	net := subnetOf(a)
-	if last, ok := t.subnets[net]; ok && now.Sub(last) < every || !ok && len(t.subnets) >= maxSubnets {
-		return false
-	}
-	t.subnets[net] = now
-	return true
+	return t.subnets.take(subnetOf(a), now, every)
 }
 
 // subnetOf is what counts as one: /24, or /48 in IPv6.
@@ -130,7 +123,7 @@ func (s *session) witness(played, stalled, startup float64) {
 func (s *session) unwatch(now time.Time, ended bool) {
 	s.mu.Lock()
 	w := s.watched
-	over := w != nil && (ended || now.Sub(w.joined) >= trial.Horizon)
+	over := w != nil && (ended || now.Sub(w.began) >= trial.Horizon)
 	if over {
 		s.watched = nil
 	}
@@ -141,8 +134,8 @@ func (s *session) unwatch(now time.Time, ended bool) {
 	t := s.t.trials
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	st, slot := t.sites[s.site.Name()], w.joined.UnixMilli()/trialSlot.Milliseconds()
-	if w.joined.Before(st.since) {
+	st, slot := t.sites[s.site.Name()], w.began.UnixMilli()/trialSlot.Milliseconds()
+	if w.began.Before(st.since) {
 		return
 	}
 	if st.pending[slot] == nil {
@@ -163,7 +156,7 @@ func (t *Tracker) maintainTrials(now time.Time) {
 	due := now.Sub(t.trials.told) >= trialEvery
 	if due {
 		t.trials.told = now
-		maps.DeleteFunc(t.trials.subnets, func(_ netip.Prefix, last time.Time) bool { return now.Sub(last) >= every })
+		t.trials.subnets.expire(now, every)
 	}
 	for site, st := range t.trials.sites {
 		if !st.since.Equal(since[site]) {
@@ -199,8 +192,8 @@ func (st *siteTrial) begin(since time.Time) {
 // variant. A slot's last viewer is watched until a horizon after the slot's end, and each session is looked at once a beat.
 func (st *siteTrial) count(self signal.ID, now time.Time) (n [trial.Variants]int64) {
 	for slot, counts := range st.pending {
-		joined := time.UnixMilli(slot * trialSlot.Milliseconds())
-		if now.Before(joined.Add(2*trialSlot + trial.Horizon)) {
+		began := time.UnixMilli(slot * trialSlot.Milliseconds())
+		if now.Before(began.Add(2*trialSlot + trial.Horizon)) {
 			continue
 		}
 		delete(st.pending, slot)
@@ -209,7 +202,7 @@ func (st *siteTrial) count(self signal.ID, now time.Time) (n [trial.Variants]int
 		}
 		for i := range trial.Windows {
 			w := &st.parts[self].Windows[i]
-			switch number := windowOf(i, joined); {
+			switch number := windowOf(i, began); {
 			case number > w.Number:
 				*w = bus.TrialWindow{Number: number, Counts: *counts}
 			case number == w.Number:

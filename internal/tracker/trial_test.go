@@ -174,6 +174,47 @@ func TestWhoIsObserved(t *testing.T) {
 	w.over(1)
 }
 
+// TestASessionThatNeverJoinsHadNoPicture: it knows its group, and must not choose whether to count.
+func TestASessionThatNeverJoinsHadNoPicture(t *testing.T) {
+	w := newWorld(t)
+	n := w.onTrialBy(500)
+	for i := range 20 {
+		s := n.Accept(nowhere{}, Visitor{Origin: testOrigin, Address: subnetEach(i)}).(*session)
+		n.say(s, &signal.Hello{Version: 1, Client: "test/1", Site: "demo"})
+		s.End(nil)
+	}
+	w.over(20)
+	n.trials.mu.Lock()
+	defer n.trials.mu.Unlock()
+	var failed int64
+	for _, of := range n.trials.sites["demo"].parts[n.id].Windows[0].Counts[trial.Failure] {
+		failed += of[trial.Levels-1]
+	}
+	if failed != 20 {
+		t.Errorf("%d of 20 sessions had no picture", failed)
+	}
+}
+
+func TestTheOldestNetworkIsForgottenFirst(t *testing.T) {
+	r, now := recent{most: 3}, time.Unix(1000, 0)
+	take := func(i int, in time.Duration) bool { return r.take(subnetOf(subnetEach(i)), now.Add(in), time.Hour) }
+	for i := range 3 {
+		if !take(i, time.Duration(i)) || take(i, time.Duration(i)) {
+			t.Errorf("network %d is not taken once", i)
+		}
+	}
+	if !take(3, 4) || take(1, 5) || !take(0, 6) || len(r.taken) != 3 || len(r.order) != 3 {
+		t.Errorf("a fourth: %v", r)
+	}
+	if !take(2, time.Hour+2) {
+		t.Error("its time is over, and it is not taken again")
+	}
+	r.expire(now.Add(3*time.Hour), time.Hour)
+	if len(r.taken) != 0 || len(r.order) != 0 {
+		t.Errorf("not forgotten: %v", r)
+	}
+}
+
 // TestTrackersAddUpWhatTheySaw: each has half of the viewers, both know of all, one decides.
 func TestTrackersAddUpWhatTheySaw(t *testing.T) {
 	w := newWorld(t)

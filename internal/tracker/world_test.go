@@ -73,6 +73,17 @@ func newWorld(t *testing.T) *world {
 	return &world{t: t, bus: b}
 }
 
+// oneSite is the site demo with what a test sets of it.
+func oneSite(t *testing.T, c configured.Config) []*configured.Site {
+	t.Helper()
+	c.Name, c.Hosts = "demo", []string{"video.example.com"}
+	s, err := configured.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return []*configured.Site{s}
+}
+
 // node is one tracker with its endpoint.
 type node struct {
 	*Tracker

@@ -1,0 +1,144 @@
+package tracker
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// learned bounds how many viewers, and with them their addresses, an identity gets to know in an hour: by introductions, and by
+// offers of viewers that it has not met (spec/tracker-protocol.md, "Viewers that one learns of"). Sessions come and go, and join and
+// leave at will, so what a session learns is charged to its address and its subject too.
+type learned struct {
+	perHour int // of a session
+	most    int // identities that are remembered
+
+	mu sync.Mutex
+	of map[learner]*budget // guarded by mu; full ones are forgotten
+}
+
+// learner is whom a viewer that a session learns of is charged to.
+type learner struct {
+	scope   string // of learnerScopes
+	id      signal.ID
+	network netip.Prefix
+}
+
+// The scopes of learners: what is beyond them is counted by the first that has no room.
+const (
+	learnerSession = "session"
+	learnerAddress = "address"
+	learnerSubject = "subject"
+)
+
+func learnerScopes() []string { return []string{learnerSession, learnerAddress, learnerSubject} }
+
+// networkLearns is how many times what a session may learn an address may, and a subject, which has as many sessions.
+const networkLearns = 16
+
+func newLearned(cfg Config) *learned {
+	return &learned{perHour: cfg.PeersPerHour, most: 4 * cfg.MaxSessions, of: map[learner]*budget{}}
+}
+
+// capacity is what a learner may learn of at once. The other half of an hour's share comes with time, so that in any hour it is
+// the share at most.
+func (l *learned) capacity(of learner) float64 {
+	share := 1
+	switch {
+	case of.scope == learnerSubject:
+		share = networkLearns
+	case of.scope == learnerAddress:
+		share = networkLearns
+		if of.network.IsValid() && of.network == access.Wide(of.network.Addr()) {
+			share *= wideShare
+		}
+	}
+	return float64(share*l.perHour) / 2
+}
+
+// budget is what a learner has left. Under mu.
+func (l *learned) budget(of learner, now time.Time) *budget {
+	b, capacity := l.of[of], l.capacity(of)
+	if b == nil {
+		if len(l.of) >= l.most { // newcomers share one
+			of = learner{scope: of.scope}
+			b = l.of[of]
+		}
+		if b == nil {
+			b = &budget{capacity, now}
+			l.of[of] = b
+		}
+	}
+	if passed := now.Sub(b.at); passed > 0 {
+		b.left, b.at = min(capacity, b.left+capacity*passed.Hours()), now
+	}
+	return b
+}
+
+// take charges one viewer to all learners, or to none where one has no room: that one's scope is returned.
+func (l *learned) take(all []learner, now time.Time) (full string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, of := range all {
+		if l.budget(of, now).left < 1 {
+			return of.scope
+		}
+	}
+	for _, of := range all {
+		l.budget(of, now).left--
+	}
+	return ""
+}
+
+// forget drops the learners that have learnt of nobody for so long that it makes no difference.
+func (l *learned) forget(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for of, b := range l.of {
+		if b.left+l.capacity(of)*now.Sub(b.at).Hours() >= l.capacity(of) {
+			delete(l.of, of)
+		}
+	}
+}
+
+// learners are those of a session.
+func (s *session) learners() []learner {
+	all := []learner{{scope: learnerSession, id: s.id}}
+	if a := s.visitor.Address; a.IsValid() {
+		all = append(all, learner{scope: learnerAddress, network: access.Network(a)})
+		if wide := access.Wide(a); wide.IsValid() {
+			all = append(all, learner{scope: learnerAddress, network: wide})
+		}
+	}
+	if !s.subject.IsZero() {
+		all = append(all, learner{scope: learnerSubject, id: s.subject})
+	}
+	return all
+}
+
+// learns says whether the session may get to know a viewer. One that it knows costs nothing.
+func (s *session) learns(peer signal.ID) bool {
+	s.mu.Lock()
+	_, known := s.known[peer]
+	s.mu.Unlock()
+	if known {
+		return true
+	}
+	if full := s.t.learned.take(s.learners(), s.t.cfg.Now()); full != "" {
+		s.t.cfg.Metrics.Add(defUnlearned, 1, full)
+		return false
+	}
+	s.t.cfg.Metrics.Add(defLearned, 1)
+	return true
+}
+
+// sendBusy answers an offer that the session that it is for is not to hear now. Nothing else has anybody who waits for it.
+func (t *Tracker) sendBusy(m *bus.Signal) {
+	if m.Kind == "offer" {
+		t.sendFail(m, "busy")
+	}
+}

@@ -1,0 +1,187 @@
+package tracker
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// street is a tracker that tells a session of eight viewers an hour, with many viewers in a swarm and a seed.
+func street(t *testing.T, viewers int) (w *world, n *node, seed signal.ID, all []*viewer) {
+	t.Helper()
+	w = newWorld(t)
+	n = w.tracker(func(c *Config) { c.PeersPerHour = 8 })
+	seed, told := w.seed()
+	heard := make(chan struct{})
+	t.Cleanup(func() { close(heard) })
+	go func() {
+		for {
+			select {
+			case <-told:
+			case <-heard:
+				return
+			}
+		}
+	}()
+	eventually(t, "the seed is known", func() bool { return n.roster.serves(seed) })
+	for i := range viewers {
+		v := n.viewerFrom(fmt.Sprintf("198.51.%d.1", i), "")
+		v.send(&signal.Join{Request: 7, Title: testTitle, Manifest: testManifest, Role: "full", Want: 0})
+		expect[*signal.Joined](v)
+		all = append(all, v)
+	}
+	n.home.mu.Lock()
+	defer n.home.mu.Unlock()
+	for m := range n.home.swarms[n.swarmID("demo", testTitle)].Members() {
+		m.Want = 32 // without having asked for anybody
+	}
+	return w, n, seed, all
+}
+
+// meetsAll notes the viewers that one is introduced to until now, and says whether the seed is among them.
+func (v *viewer) meetsAll(seed signal.ID, viewers map[signal.ID]bool) (metSeed bool) {
+	v.t.Helper()
+	v.send(&signal.Leave{Request: 6, Swarm: newID()}) // its answer comes after all introductions
+	for {
+		switch m := v.next().(type) {
+		case *signal.Introduce:
+			for _, p := range m.Peers {
+				if p.Peer == seed {
+					metSeed = true
+				} else {
+					viewers[p.Peer] = true
+				}
+			}
+		case *signal.Error:
+			return metSeed
+		}
+	}
+}
+
+// TestAnIdentityLearnsSoManyAddressesInAnHour: sessions of one address that join, leave and come again, to list who watches a title,
+// get to know no more of its viewers than an address may; they meet its seed like everybody.
+func TestAnIdentityLearnsSoManyAddressesInAnHour(t *testing.T) {
+	w, n, seed, _ := street(t, 100)
+	met := 0
+	for range 30 {
+		v, seen := n.viewerFrom("203.0.113.7", ""), map[signal.ID]bool{}
+		for range 2 { // leaving and joining again asks anew
+			v.join()
+			if !v.meetsAll(seed, seen) {
+				t.Error("a viewer does not meet the seed")
+			}
+			v.send(&signal.Leave{Swarm: n.swarmID("demo", testTitle)})
+		}
+		met += len(seen)
+		_ = v.ws.Close()
+	}
+	const atOnce = 16 * 8 / 2 // of an address
+	if met < atOnce || met > atOnce+2 || w.metrics.Value(defLearned) != float64(met) {
+		t.Errorf("one address has learnt of %d viewers, %v are counted", met, w.metrics.Value(defLearned))
+	}
+	if w.metrics.Value(defUnlearned, learnerAddress) == 0 || w.metrics.Value(defUnlearned, learnerSession) == 0 {
+		t.Error("nothing of it is counted")
+	}
+	// Another address is not concerned.
+	v := n.viewerFrom("203.0.113.8", "")
+	v.join()
+	seen := map[signal.ID]bool{}
+	if v.meetsAll(seed, seen); len(seen) != 8/2 {
+		t.Errorf("a viewer elsewhere meets %d", len(seen))
+	}
+}
+
+// TestWhoKnowsEnoughIsOfferedNothing: an offer shows an address, too.
+func TestWhoKnowsEnoughIsOfferedNothing(t *testing.T) {
+	w, n, _, all := street(t, 8)
+	collector, swarm := all[0], n.swarmID("demo", testTitle)
+	refused := 0
+	for i, v := range all[1:] {
+		// The tracker introduced the two; the offer is what shows an address.
+		n.session(v.id).meet(bus.Target{Peer: collector.id, Role: "viewer", Tracker: n.ID()})
+		v.send(&signal.Signal{Swarm: swarm, To: collector.id, Link: newID(), Kind: "offer", SDP: "v=0", Plan: testPlan})
+		if i < 4 {
+			if m := expect[*signal.Signal](collector); m.From != v.id || m.Kind != "offer" {
+				t.Errorf("%+v", m)
+			}
+			continue
+		}
+		if m := expect[*signal.Signal](v); m.Kind != "fail" || m.Reason != "busy" {
+			t.Errorf("%+v", m)
+		}
+		refused++
+	}
+	if got := w.metrics.Value(defUnlearned, learnerSession); got != float64(refused) || refused == 0 {
+		t.Errorf("%v of %d are counted", got, refused)
+	}
+	w.clock.move(15 * time.Minute) // an hour brings as many again as there are at once
+	v := all[len(all)-1]
+	v.send(&signal.Signal{Swarm: swarm, To: collector.id, Link: newID(), Kind: "offer", SDP: "v=0", Plan: testPlan})
+	if m := expect[*signal.Signal](collector); m.From != v.id {
+		t.Errorf("%+v", m)
+	}
+}
+
+// TestInAnyHourTheShareHolds: whoever asks without end gets a session's share in no hour twice.
+func TestInAnyHourTheShareHolds(t *testing.T) {
+	l, now := &learned{perHour: 600, most: 100, of: map[learner]*budget{}}, time.Unix(1_790_000_000, 0)
+	greedy, taken := []learner{{scope: learnerSession}}, make([]int, 5*60)
+	for minute := range taken {
+		for l.take(greedy, now) == "" {
+			taken[minute]++
+		}
+		sum := 0
+		for _, n := range taken[max(0, minute-59) : minute+1] {
+			sum += n
+		}
+		if sum > 600 || minute >= 60 && sum < 299 {
+			t.Fatalf("%d in the hour before minute %d", sum, minute)
+		}
+		now = now.Add(time.Minute)
+	}
+}
+
+// TestHonestViewersLearnFarLess: of the default share an honest viewer of an evening takes little: six titles an hour, each with
+// sixteen links of which one ends every minute.
+func TestHonestViewersLearnFarLess(t *testing.T) {
+	cfg := Config{Secret: make([]byte, 32), Sites: oneSite(t, configured.Config{})}
+	if err := cfg.complete(); err != nil {
+		t.Fatal(err)
+	}
+	l, now := newLearned(cfg), time.Unix(1_790_000_000, 0)
+	viewer := []learner{{scope: learnerSession, id: newID()}}
+	for minute := range 4 * 60 {
+		news := 1
+		if minute%10 == 0 {
+			news = 16
+		}
+		for range news {
+			if full := l.take(viewer, now); full != "" {
+				t.Fatalf("minute %d: refused", minute)
+			}
+		}
+		now = now.Add(time.Minute)
+	}
+	if b := l.budget(viewer[0], now); b.left < l.capacity(viewer[0])*4/5 {
+		t.Errorf("%v of %v are left", b.left, l.capacity(viewer[0]))
+	}
+	l.forget(now.Add(time.Hour))
+	if len(l.of) != 0 {
+		t.Errorf("%d learners are remembered", len(l.of))
+	}
+}
+
+// TestLearnersAreBounded: strangers cannot have a tracker remember more of them than it has room for.
+func TestLearnersAreBounded(t *testing.T) {
+	l, now := &learned{perHour: 600, most: 100, of: map[learner]*budget{}}, time.Unix(1_790_000_000, 0)
+	for range 1000 {
+		l.take([]learner{{scope: learnerSession, id: newID()}, {scope: learnerSubject, id: newID()}}, now)
+	}
+	if n := len(l.of); n > 100+len(learnerScopes()) {
+		t.Errorf("%d are remembered", n)
+	}
+}

@@ -1,0 +1,76 @@
+package tracker
+
+import (
+	"slices"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// naming is a title message to be sent.
+type naming struct {
+	seeds []signal.ID
+	title bus.Title
+}
+
+// settled is how long a swarm has to be at a home before its members' votes move a manifest: when the home of a swarm changes, its
+// members come one after the other, and the first of them are no majority.
+func (h *home) settled(s *housed, now time.Time) bool {
+	return s.part.Number == 0 && now.Sub(s.made) >= h.t.roster.timeout
+}
+
+// owes says whether seeds have to be told of a swarm with members now.
+func (h *home) owes(s *housed, now time.Time) bool {
+	n, since := s.Viewers(), now.Sub(s.named)
+	switch {
+	case s.Manifest() == "":
+		return false
+	case since >= titleEvery:
+		return true
+	case since < titleHold && (n == s.told.Viewers || min(n, s.told.Viewers) > fewViewers):
+		return false
+	}
+	return n != s.told.Viewers || h.settled(s, now) && (!s.told.Chosen || s.told.Manifest != s.Manifest())
+}
+
+// due returns the title message that a swarm owes its seeds, if any, and forgets a swarm that is empty. Under mu.
+func (h *home) due(key signal.ID, s *housed, now time.Time) []naming {
+	if s == nil {
+		return nil
+	}
+	if s.Len() == 0 {
+		delete(h.swarms, key)
+		if s.named.IsZero() || s.part.Number != 0 { // other parts go on
+			return nil
+		}
+	} else if !h.owes(s, now) {
+		return nil
+	}
+	n := s.Viewers()
+	seeds, fleet := h.t.roster.serving(s.site, s.id, n)
+	if len(seeds) == 0 {
+		return nil
+	}
+	manifest := s.Manifest()
+	title := bus.Title{Site: s.site, Title: s.title, Manifest: manifest, Swarm: s.id, Viewers: n, Chosen: manifest != "" && h.settled(s, now)}
+	told := slices.Clone(seeds)
+	if fleet {
+		title.Seeds = seeds
+		for _, seed := range s.seeds { // who serves it no more is to know who does, for the viewers that it has
+			if !slices.Contains(told, seed) {
+				told = append(told, seed)
+			}
+		}
+	}
+	s.named, s.told, s.seeds = now, title, seeds
+	return []naming{{told, title}}
+}
+
+func (h *home) tell(titles []naming) {
+	for _, n := range titles {
+		for _, seed := range n.seeds {
+			h.t.publish(bus.SubjectSeedDeliver(seed), &bus.SeedDelivery{Kind: bus.KindTitle, Title: &n.title})
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package tracker
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+const wrongManifest = "/media/bbb/wrong.m3u8"
+
+// following is a seed that a tracker knows, and what it is told.
+type following struct {
+	*node
+	seed signal.ID
+	told <-chan bus.SeedDelivery
+}
+
+func newFollowing(t *testing.T) following {
+	t.Helper()
+	w := newWorld(t)
+	n := w.tracker(func(c *Config) { c.BeatEvery = 2 * time.Second })
+	seed, told := w.seed()
+	eventually(t, "the seed is known", func() bool { return n.roster.serves(seed) })
+	return following{n, seed, told}
+}
+
+// chosen has the tracker's time go by, in steps of a beat, and collects the manifests that the seed is told to go over to.
+func (f following) chosen(during time.Duration) (manifests []string) {
+	t := f.world.t
+	t.Helper()
+	for range during / f.cfg.BeatEvery {
+		f.world.clock.move(f.cfg.BeatEvery)
+		f.home.maintain(f.world.clock.now())
+	}
+	last := newID() // what is said before it comes before it
+	f.publish(bus.SubjectSeedDeliver(f.seed), &bus.SeedDelivery{Kind: bus.KindTitle, Title: &bus.Title{Site: "demo", Title: "last", Swarm: last}})
+	for {
+		switch d := receive(t, f.told); {
+		case d.Title == nil:
+		case d.Title.Swarm == last:
+			return manifests
+		case d.Title.Chosen:
+			manifests = append(manifests, d.Title.Manifest)
+		}
+	}
+}
+
+// TestAMajorityMovesTheManifest: one viewer names a wrong manifest before all others, who name the right one. The seed is told to go
+// over to that within ten seconds, and what the first one offers says nothing else.
+func TestAMajorityMovesTheManifest(t *testing.T) {
+	n := newFollowing(t)
+	first := n.viewerFrom("203.0.113.7", "")
+	if e := first.joins(testTitle, wrongManifest); e != nil {
+		t.Fatalf("%+v", e)
+	}
+	if d := receive(t, n.told); d.Title.Manifest != wrongManifest || d.Title.Chosen {
+		t.Fatalf("at first the seed is told %+v", d.Title)
+	}
+	if got := n.chosen(8 * time.Second); len(got) == 0 || got[len(got)-1] != wrongManifest {
+		t.Fatalf("while nobody names another, the seed is told %v", got)
+	}
+	for i := range 30 {
+		if e := n.viewerFrom(fmt.Sprintf("198.51.%d.1", i), "").joins(testTitle, testManifest); e != nil {
+			t.Fatalf("%+v", e)
+		}
+	}
+	if got := n.chosen(10 * time.Second); len(got) == 0 || got[len(got)-1] != testManifest {
+		t.Errorf("within ten seconds of the majority the seed is told %v", got)
+	}
+	if got := n.world.metrics.Value(defManifests); got != 1 {
+		t.Errorf("%v changes are counted", got)
+	}
+	swarm := n.swarmID("demo", testTitle)
+	first.send(&signal.Update{Swarm: swarm, Want: 8})
+	for met := false; !met; {
+		for _, p := range expect[*signal.Introduce](first).Peers {
+			met = met || p.Peer == n.seed
+		}
+	}
+	first.send(&signal.Signal{Swarm: swarm, To: n.seed, Link: newID(), Kind: "offer", SDP: "v=0", Plan: testPlan})
+	for {
+		d := receive(t, n.told)
+		if d.Kind != bus.KindSignal {
+			continue
+		}
+		if d.Title == nil || d.Title.Manifest != testManifest || d.Title.Chosen {
+			t.Errorf("an offer of who named another manifest says %+v", d.Title)
+		}
+		return
+	}
+}
+
+// TestSybilsOfOneSubnetMoveNoSeed: sessions of one network are one vote.
+func TestSybilsOfOneSubnetMoveNoSeed(t *testing.T) {
+	n := newFollowing(t)
+	for i := range 2 {
+		if e := n.viewerFrom(fmt.Sprintf("203.0.%d.7", i), "").joins(testTitle, testManifest); e != nil {
+			t.Fatalf("%+v", e)
+		}
+	}
+	for i := range 40 {
+		if e := n.viewerFrom(fmt.Sprintf("198.51.100.%d", i+1), "").joins(testTitle, wrongManifest); e != nil {
+			t.Fatalf("%+v", e)
+		}
+	}
+	for _, got := range n.chosen(20 * time.Second) {
+		if got != testManifest {
+			t.Errorf("a seed is led to %s", got)
+		}
+	}
+	if got := n.world.metrics.Value(defManifests); got != 0 {
+		t.Errorf("%v changes are counted", got)
+	}
+}
+
+// TestTheFirstAtANewHomeAreNoMajority: when a tracker becomes the home of a swarm its members come one by one, and until they are
+// there nothing that it says moves a seed.
+func TestTheFirstAtANewHomeAreNoMajority(t *testing.T) {
+	n := newFollowing(t)
+	if e := n.viewerFrom("203.0.113.7", "").joins(testTitle, wrongManifest); e != nil {
+		t.Fatalf("%+v", e)
+	}
+	if got := n.chosen(4 * time.Second); len(got) != 0 {
+		t.Errorf("after four seconds a seed is led to %v", got)
+	}
+	for i := range 3 {
+		if e := n.viewerFrom(fmt.Sprintf("198.51.%d.1", i), "").joins(testTitle, testManifest); e != nil {
+			t.Fatalf("%+v", e)
+		}
+	}
+	got := n.chosen(4 * time.Second)
+	if len(got) == 0 || got[0] != testManifest {
+		t.Errorf("after eight seconds a seed is led to %v", got)
+	}
+}
