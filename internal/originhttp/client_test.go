@@ -128,6 +128,7 @@ func TestWhatIsNotForEveryoneIsRefused(t *testing.T) {
 		refused    bool
 	}{
 		{"Set-Cookie", "a=1", true}, {"Cache-Control", "max-age=1, Private", true}, {"Cache-Control", `private="x"`, true},
+		{"Cache-Control", "no-store", true}, {"Cache-Control", "max-age=0, No-Store ", true}, {"Cache-Control", "no-cache", false}, {"Cache-Control", "max-age=0", false},
 		{"Cache-Control", "public", false}, {"Vary", "Cookie", true}, {"Vary", "*", true}, {"Vary", "Accept-Encoding, origin", false},
 		{"Vary", "Origin, User-Agent", true}, {"Content-Encoding", "gzip", true}, {"Content-Encoding", "identity", false},
 	} {
@@ -142,6 +143,14 @@ func TestWhatIsNotForEveryoneIsRefused(t *testing.T) {
 		}
 		if _, err := cl.Get(context.Background(), seed.Fetch{Path: "/a", MaxBytes: 10}); err != nil {
 			t.Errorf("%s: %s: a playlist is refused: %v", c.key, c.value, err)
+		}
+		s = serve(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set(c.key, c.value)
+			w.WriteHeader(http.StatusNotModified)
+		})
+		_, err = client(t, Config{Base: s.URL}).Get(context.Background(), seed.Fetch{Path: "/a", MaxBytes: 10, Shared: true, Validator: `"a"`})
+		if got := outcome(t, err) == seed.OutcomeRefused; got != (c.refused && c.key != "Content-Encoding") {
+			t.Errorf("%s: %s of what is not modified: refused %v", c.key, c.value, got)
 		}
 	}
 }

@@ -100,7 +100,7 @@ func (p *Player) get(ctx context.Context, f viewer.Fetch, progress func(int64)) 
 	if err != nil {
 		return none, fmt.Errorf("get %s: %w", f.URL, err)
 	}
-	return viewer.Fetched{Data: data, URL: res.Request.URL.String(), Transfer: took}, nil
+	return viewer.Fetched{Data: data, URL: res.Request.URL.String(), Transfer: took, Unshared: cacheControl(res.Header, "no-store") != ""}, nil
 }
 
 // timed reads a body and says how long it took from the first byte to the last.

@@ -8,6 +8,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -32,13 +33,17 @@ func (c *Client) Get(ctx context.Context, f seed.Fetch) (*seed.Fetched, error) {
 		return fail(outcomeOf(ctx, err), 0, cause(err))
 	}
 	defer resp.Body.Close() //nolint:errcheck // what was needed has been read
-	if o, err := judge(resp); err != nil {
-		return fail(o, 0, err)
-	}
-	if f.Shared {
-		if err := shareable(resp); err != nil {
+	o, err := judge(resp)
+	if f.Shared && (err == nil || o == seed.OutcomeNotModified) {
+		if err := forEveryone(resp.Header); err != nil {
 			return fail(seed.OutcomeRefused, 0, err)
 		}
+	}
+	if err == nil && f.Shared {
+		o, err = seed.OutcomeRefused, passable(resp)
+	}
+	if err != nil {
+		return fail(o, 0, err)
 	}
 	got := &seed.Fetched{Validator: resp.Header.Get("ETag")}
 	if got.Validator == "" {
@@ -94,22 +99,13 @@ func judge(resp *http.Response) (seed.Outcome, error) {
 	return seed.OutcomeClient, err
 }
 
-// shareable says whether the origin means a response for everyone, and whether its end can be told from a lost connection.
-func shareable(resp *http.Response) error {
-	h := resp.Header
-	if resp.ContentLength < 0 && resp.ProtoMajor < 2 && len(resp.TransferEncoding) == 0 {
-		return fmt.Errorf("%w: the response says neither its length nor where it ends (Content-Length)", errRefused)
-	}
+// forEveryone says whether the origin means a response for everyone, and to be kept (spec/certificate.md).
+func forEveryone(h http.Header) error {
 	if len(h.Values("Set-Cookie")) > 0 {
 		return fmt.Errorf("%w: the response sets a cookie", errRefused)
 	}
-	for _, v := range h.Values("Cache-Control") {
-		for _, d := range strings.Split(v, ",") {
-			name, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(d)), "=")
-			if name == "private" {
-				return fmt.Errorf("%w: the response is private (Cache-Control)", errRefused)
-			}
-		}
+	if d := cacheControl(h, "private", "no-store"); d != "" {
+		return fmt.Errorf("%w: the response is %s (Cache-Control)", errRefused, d)
 	}
 	for _, v := range h.Values("Vary") {
 		for _, name := range strings.Split(v, ",") {
@@ -120,7 +116,28 @@ func shareable(resp *http.Response) error {
 			}
 		}
 	}
-	for _, v := range h.Values("Content-Encoding") {
+	return nil
+}
+
+// cacheControl is the first of some directives that a response has; empty: none.
+func cacheControl(h http.Header, directives ...string) string {
+	for _, v := range h.Values("Cache-Control") {
+		for _, d := range strings.Split(v, ",") {
+			name, _, _ := strings.Cut(strings.ToLower(d), "=")
+			if name = strings.TrimSpace(name); slices.Contains(directives, name) {
+				return name
+			}
+		}
+	}
+	return ""
+}
+
+// passable says whether the bytes are those that viewers see, and whether their end can be told from a lost connection.
+func passable(resp *http.Response) error {
+	if resp.ContentLength < 0 && resp.ProtoMajor < 2 && len(resp.TransferEncoding) == 0 {
+		return fmt.Errorf("%w: the response says neither its length nor where it ends (Content-Length)", errRefused)
+	}
+	for _, v := range resp.Header.Values("Content-Encoding") {
 		if e := strings.ToLower(v); e != "" && e != "identity" {
 			return fmt.Errorf("%w: the response is encoded (Content-Encoding) although identity was asked for", errRefused)
 		}

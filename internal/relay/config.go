@@ -19,7 +19,7 @@ const carriedOn = 24 * time.Hour
 // Config of a relay. Zero values take the defaults named.
 type Config struct {
 	Secrets access.RelaySecrets // in force; at least one
-	Allow   []Peer              // what may be reached although it lies in a refused range
+	Reach   access.Reach        // which peers may be reached
 
 	MaxAllocations int   // 10,000
 	MaxPerUser     int   // allocations; 40: twice as many as a viewer has links, over two addresses

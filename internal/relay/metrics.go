@@ -1,6 +1,9 @@
 package relay
 
-import "github.com/leeway-video/leeway/internal/metric"
+import (
+	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/metric"
+)
 
 // How a request was answered that shows who sends it.
 const (
@@ -26,6 +29,12 @@ const (
 	droppedPeer       = "peer"
 )
 
+// Why a request got no reply.
+const (
+	unansweredAddress    = "address"    // the address has had too many
+	unansweredIncomplete = "incomplete" // no client sends it
+)
+
 // Which way packets are relayed.
 const (
 	toPeer   = "to-peer"
@@ -44,8 +53,10 @@ var (
 		Labels: []metric.Label{{Name: "outcome", Values: []string{allocationGranted, allocationUser, allocationAddress, allocationTotal, allocationDraining}}}}
 	mRequests = &metric.Def{Name: "leeway_turn_requests_total", Help: "Requests with a username, by what that was", Kind: metric.Counter,
 		Labels: []metric.Label{{Name: "outcome", Values: []string{authKnown, authExpired, authMalformed, authUnknown}}}}
+	mUnanswered = &metric.Def{Name: "leeway_turn_unanswered_requests_total", Help: "Requests over UDP without a good password that got no reply", Kind: metric.Counter,
+		Labels: []metric.Label{{Name: "reason", Values: []string{unansweredAddress, unansweredIncomplete}}}}
 	mRefusedPeers = &metric.Def{Name: "leeway_turn_refused_peers_total", Help: "Permissions refused for where the peer is", Kind: metric.Counter,
-		Labels: []metric.Label{{Name: "class", Values: peerClasses}}}
+		Labels: []metric.Label{{Name: "class", Values: access.PeerClasses}}}
 	mBytes = &metric.Def{Name: "leeway_turn_relayed_bytes_total", Help: "Bytes of data relayed", Kind: metric.Counter,
 		Labels: []metric.Label{{Name: "direction", Values: directions}}}
 	mPackets = &metric.Def{Name: "leeway_turn_relayed_packets_total", Help: "Packets of data relayed", Kind: metric.Counter,
@@ -63,6 +74,6 @@ var (
 // Metrics lists what a relay counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
-		mAllocations, mRequested, mRequests, mRefusedPeers, mBytes, mPackets, mDropped, mConnections, mRefused, mSocket,
+		mAllocations, mRequested, mRequests, mUnanswered, mRefusedPeers, mBytes, mPackets, mDropped, mConnections, mRefused, mSocket,
 	}
 }

@@ -16,6 +16,13 @@ import (
 // publishEvery is how often what packets counted reaches the metrics.
 const publishEvery = time.Second
 
+// A client is told once for each allocation what to sign its request with. So an address has as many replies that no password
+// stands behind as it may have allocations, and as many again over answersOver.
+const (
+	answersOver = 10 * time.Second
+	maxAnswered = 1 << 16 // networks that are remembered for their replies; those beyond share
+)
+
 var (
 	errDraining = errors.New("relay: draining")
 	errFull     = errors.New("relay: no allocation is left")
@@ -30,11 +37,12 @@ type Relay struct {
 	traffic  traffic
 
 	mu          sync.Mutex
-	users       map[string]int       // guarded by mu: allocations of those who have any
-	addresses   map[netip.Prefix]int // guarded by mu: likewise, by network
-	connected   map[netip.Prefix]int // guarded by mu: connections of those who have any
-	allocations int                  // guarded by mu
-	connections int                  // guarded by mu
+	users       map[string]int               // guarded by mu: allocations of those who have any
+	addresses   map[netip.Prefix]int         // guarded by mu: likewise, by network
+	connected   map[netip.Prefix]int         // guarded by mu: connections of those who have any
+	answers     access.Buckets[netip.Prefix] // guarded by mu: replies that no password stands behind
+	allocations int                          // guarded by mu
+	connections int                          // guarded by mu
 }
 
 // traffic is counted with every packet and published once in a while.
@@ -51,6 +59,9 @@ func New(cfg Config) (*Relay, error) {
 	return &Relay{
 		cfg: cfg, rate: limiter(cfg.Rate),
 		users: map[string]int{}, addresses: map[netip.Prefix]int{}, connected: map[netip.Prefix]int{},
+		answers: access.Buckets[netip.Prefix]{
+			Rate: float64(cfg.MaxPerAddress) / answersOver.Seconds(), Burst: float64(cfg.MaxPerAddress), Most: maxAnswered,
+		},
 	}, nil
 }
 
@@ -164,6 +175,20 @@ func (r *Relay) Open(user string) (*Flow, error) {
 	}
 	return nil, errFull
 }
+
+// Answers says whether an address may have one more reply over UDP that no password stands behind.
+func (r *Relay) Answers(client netip.Addr) bool {
+	r.mu.Lock()
+	ok := r.answers.Take(access.Network(client), 1, r.cfg.Now())
+	r.mu.Unlock()
+	if !ok {
+		r.cfg.Metrics.Add(mUnanswered, 1, unansweredAddress)
+	}
+	return ok
+}
+
+// Ignored counts a request that no client sends.
+func (r *Relay) Ignored() { r.cfg.Metrics.Add(mUnanswered, 1, unansweredIncomplete) }
 
 // Holds notes that an address of a client has an allocation more (1) or less (-1).
 func (r *Relay) Holds(client netip.Addr, n int) {

@@ -244,11 +244,11 @@ func TestRates(t *testing.T) {
 func TestPeers(t *testing.T) {
 	w := newWorld(t, func(c *Config) {
 		for _, text := range []string{"10.1.0.0/16", "192.168.7.7", "172.16.0.9:4600", "[fd00::5]:4600"} {
-			p, err := ParsePeer(text)
+			p, err := access.ParsePeer(text)
 			if err != nil {
 				t.Fatal(err)
 			}
-			c.Allow = append(c.Allow, p)
+			c.Reach.Allow = append(c.Reach.Allow, p)
 		}
 	})
 	flow, err := w.Open("demo:a")
@@ -290,11 +290,11 @@ func TestPeers(t *testing.T) {
 		}
 	}
 	for _, text := range []string{"", "10.0.0.0/33", "seed.example.com", "10.0.0.1:0", "10.0.0.1:http"} {
-		if p, err := ParsePeer(text); err == nil {
+		if p, err := access.ParsePeer(text); err == nil {
 			t.Errorf("%q is taken for %v", text, p)
 		}
 	}
-	if n := w.metrics.Value(mRefusedPeers, peerMetadata); n != 7 {
+	if n := w.metrics.Value(mRefusedPeers, "metadata"); n != 7 {
 		t.Errorf("%v metadata addresses are counted, want 7", n)
 	}
 }

@@ -12,9 +12,11 @@ import (
 func TestAccountsAreBounded(t *testing.T) {
 	now := time.Unix(1000, 0)
 	s := &Service{cfg: Config{SessionFactor: 1.5, Now: func() time.Time { return now }}, accounts: map[accountID]*account{}}
+	s.catalog = newCatalog(s, 1<<20, 10)
+	demo := &siteState{name: "demo", service: s}
 	var crowd *account
 	for n := range maxAccounts + 100 {
-		v := &viewer{service: s, title: &title{swarm: peer.ID{1}}}
+		v := &viewer{service: s, title: s.newTitle(demo, peer.ID{1}, "/film/master.m3u8")}
 		binary.BigEndian.PutUint32(v.peer[:], uint32(n+1))
 		a := s.openAccount(v)
 		a.sent.quota.AllowN(now, peer.PieceSize)

@@ -20,6 +20,9 @@ const (
 	unknownBitrate = 20_000_000
 	// maxAccounts bounds the sessions that are remembered for what they have cost; those beyond share one account.
 	maxAccounts = 1 << 15
+	// readShare is how much of a session may be read from disk for what it may be sent: a segment may have to make room in memory
+	// before all of it is sent.
+	readShare = 2
 )
 
 // scope is a spender of the egress budgets: the seed, one of its sites, or one session.
@@ -42,12 +45,15 @@ func newScope(name string, perSecond, daily int64) *scope {
 }
 
 // newSessionScope bounds one session by what its viewer can play: factor × bitrate (bits/s), with a minute in hand.
-func newSessionScope(factor float64, bitrate int64) *scope {
+func newSessionScope(factor float64, bitrate int64) *scope { return newReadScope(factor, bitrate, 1) }
+
+// newReadScope is share times that.
+func newReadScope(factor float64, bitrate int64, share int) *scope {
 	if bitrate <= 0 {
 		bitrate = unknownBitrate
 	}
-	perSecond := factor * float64(bitrate) / 8
-	burst := max(int(perSecond*sessionAhead.Seconds()), 2*peer.MaxSegment)
+	perSecond := float64(share) * factor * float64(bitrate) / 8
+	burst := max(int(perSecond*sessionAhead.Seconds()), share*2*peer.MaxSegment)
 	return &scope{name: "session", quota: rate.NewLimiter(rate.Limit(perSecond), burst)}
 }
 
@@ -55,7 +61,9 @@ func newSessionScope(factor float64, bitrate int64) *scope {
 type account struct {
 	sent    *scope // pieces and certificates
 	fetched *scope // from the origin, because the session asked
+	read    *scope // from disk, likewise
 	links   int    // open ones
+	reader  reader // of what it has read from disk
 }
 
 type accountID struct {
@@ -76,7 +84,8 @@ func (s *Service) accountOf(v *viewer, links int) *account {
 	}
 	a := s.accounts[id]
 	if a == nil {
-		a = &account{sent: newSessionScope(s.cfg.SessionFactor, bitrate), fetched: newSessionScope(s.cfg.SessionFactor, bitrate)}
+		f := s.cfg.SessionFactor
+		a = &account{sent: newSessionScope(f, bitrate), fetched: newSessionScope(f, bitrate), read: newReadScope(f, bitrate, readShare)}
 		s.accounts[id] = a
 	}
 	a.links += links
@@ -97,7 +106,7 @@ func (s *Service) forgetAccounts(now time.Time) {
 	s.budgets.Lock()
 	defer s.budgets.Unlock()
 	for id, a := range s.accounts {
-		if a.links == 0 && a.sent.full(now) && a.fetched.full(now) {
+		if a.links == 0 && a.sent.full(now) && a.fetched.full(now) && a.read.full(now) {
 			delete(s.accounts, id)
 		}
 	}
@@ -127,12 +136,18 @@ func (s *Service) charge(a *account, bytes int) {
 }
 
 // maySend takes the bytes of a certificate from an account.
-func (s *Service) maySend(a *account, bytes int) bool {
+func (s *Service) maySend(a *account, bytes int) bool { return s.draw(a.sent, int64(bytes)) }
+
+// mayRead takes the bytes of a file of the store from an account.
+func (s *Service) mayRead(a *account, bytes int64) bool { return s.draw(a.read, bytes) }
+
+// draw takes bytes of a session's quota, all or none.
+func (s *Service) draw(from *scope, bytes int64) bool {
 	s.budgets.Lock()
-	ok := a.sent.quota.AllowN(s.cfg.Now(), bytes)
+	ok := from.quota.AllowN(s.cfg.Now(), int(bytes))
 	s.budgets.Unlock()
 	if !ok {
-		s.cfg.Metrics.Add(mRefusals, 1, a.sent.name)
+		s.cfg.Metrics.Add(mRefusals, 1, from.name)
 	}
 	return ok
 }

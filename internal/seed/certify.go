@@ -73,7 +73,10 @@ func (s *Service) certify(ctx context.Context, w wish) verdict {
 		return verdict{none: peer.NoneTooLarge, object: r.object}
 	}
 	now := s.cfg.Now()
-	h := s.store.get(r.id)
+	h, may := s.have(ctx, w.payer, r.id)
+	if !may {
+		return verdict{none: peer.NoneBudget}
+	}
 	if h != nil && s.good(h.cert, now) {
 		if ending(h.cert, now) {
 			s.fly(w, h) // the old one is good until the new one is there
@@ -106,8 +109,9 @@ func ending(c *certificate.Certificate, now time.Time) bool {
 }
 
 // fresh is what is held by now, if that is better than what was held when somebody looked: a flight may have ended in between.
-func (s *Service) fresh(id segment.ID, old *held) *held {
-	h, now := s.store.get(id), s.cfg.Now()
+func (s *Service) fresh(ctx context.Context, w wish, old *held) *held {
+	h, _ := s.have(ctx, w.payer, w.ref.id)
+	now := s.cfg.Now()
 	if h == nil || !s.good(h.cert, now) || old != nil && !h.cert.NotAfter.After(old.cert.NotAfter) {
 		return nil
 	}
@@ -150,7 +154,7 @@ func (s *Service) begin(all map[segment.ID]*flight, w wish, old *held, run func(
 	s.wg.Go(func() {
 		ctx, cancel := context.WithTimeout(s.ctx, fetchTimeout)
 		defer cancel()
-		if h := s.fresh(id, old); h != nil {
+		if h := s.fresh(ctx, w, old); h != nil {
 			f.verdict = verdict{held: h}
 		} else {
 			f.verdict, f.keep = run(ctx)
@@ -232,6 +236,7 @@ func (s *Service) attempt(ctx context.Context, w wish, old *held, under standing
 		t.tooLarge(r, failed.ObjectLength)
 		return verdict{none: peer.NoneTooLarge, object: failed.ObjectLength}, refusedFor
 	case failed.Outcome == OutcomeRefused || failed.Outcome == OutcomeTooLarge:
+		s.store.drop(r.id) // what may not be shared now is not kept from before either
 		s.cfg.Metrics.Add(mCertificates, 1, t.site.name, "refused")
 		s.cfg.Log.Info("a segment may not be shared", "site", t.site.name, "cause", failed.Cause)
 		return verdict{none: peer.NoneNotAllowed}, refusedFor
@@ -324,10 +329,11 @@ func (s *Service) pruneLedger(now time.Time) {
 func (s *Service) lookAhead(w wish) {
 	now := s.cfg.Now()
 	for _, next := range w.title.following(w.ref, s.cfg.LookAhead) {
-		if next.object == 0 {
-			if h := s.store.get(next.id); h == nil || !s.good(h.cert, now) {
-				s.fly(wish{w.title, next, w.payer}, h)
-			}
+		if next.object > 0 {
+			continue
+		}
+		if h := s.store.cached(next.id); h == nil && s.store.onDisk(next.id) == 0 || h != nil && !s.good(h.cert, now) {
+			s.fly(wish{w.title, next, w.payer}, h)
 		}
 	}
 }

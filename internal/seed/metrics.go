@@ -1,6 +1,9 @@
 package seed
 
 import (
+	"slices"
+
+	"github.com/leeway-video/leeway/internal/access"
 	"github.com/leeway-video/leeway/internal/courier"
 	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/metric"
@@ -15,11 +18,20 @@ func values[T ~string](set []T) []string {
 	return out
 }
 
+// What came of a playlist.
+const (
+	playlistLoaded = "loaded"
+	playlistFailed = "failed"
+)
+
 // The metrics of a seed (spec/metrics.md).
 var (
 	tierLabel = metric.Label{Name: "tier", Values: []string{"memory", "disk"}}
 
-	mLinks   = &metric.Def{Name: "leeway_seed_links", Help: "Open links", Kind: metric.Gauge}
+	mLinks     = &metric.Def{Name: "leeway_seed_links", Help: "Open links", Kind: metric.Gauge}
+	mHalfOpen  = &metric.Def{Name: "leeway_seed_half_open_links", Help: "Links on their way: offers that were answered", Kind: metric.Gauge}
+	mDisplaced = &metric.Def{Name: "leeway_seed_displaced_links_total", Help: "Links that lost their place to another, by why", Kind: metric.Counter,
+		Labels: []metric.Label{{Name: "reason", Values: []string{displacedHalfOpen, displacedIdle, displacedShare}}}}
 	mReached = &metric.Def{Name: "leeway_seed_reached", Help: "1 once a packet from outside has come to the announced address", Kind: metric.Gauge}
 	mTitles  = &metric.Def{Name: "leeway_seed_titles", Help: "Titles served", Kind: metric.Gauge}
 	mSent    = &metric.Def{Name: "leeway_seed_sent_bytes_total", Help: "Piece bytes sent", Kind: metric.Counter,
@@ -38,16 +50,30 @@ var (
 		Labels: []metric.Label{tierLabel}}
 	mEvictions = &metric.Def{Name: "leeway_seed_store_evictions_total", Help: "Segments that made room for others", Kind: metric.Counter,
 		Labels: []metric.Label{tierLabel}}
+	mDiskRead = &metric.Def{Name: "leeway_seed_disk_read_bytes_total", Help: "Bytes of the store's files that were read because a session asked",
+		Kind: metric.Counter}
 	mCorrupt = &metric.Def{Name: "leeway_seed_store_corrupt_total", Help: "Files of the store that did not verify and were dropped",
 		Kind: metric.Counter}
-	mRefusals = &metric.Def{Name: "leeway_seed_budget_refusals_total", Help: "Requests refused because a budget was spent", Kind: metric.Counter,
+	mPlaylists = &metric.Def{Name: "leeway_seed_playlists_total", Help: "Playlists loaded from origins", Kind: metric.Counter,
+		Labels: []metric.Label{metric.Site(), {Name: "outcome", Values: []string{playlistLoaded, playlistFailed}}}}
+	mPlaylistRefusals = &metric.Def{Name: "leeway_seed_playlist_refusals_total", Help: "Playlists not loaded because a budget was spent, by whose", Kind: metric.Counter,
+		Labels: []metric.Label{{Name: "scope", Values: []string{tollSite, tollSubnet, tollSubject, tollSession}}}}
+	mIndexBytes     = &metric.Def{Name: "leeway_seed_index_bytes", Help: "Memory taken by what playlists list", Kind: metric.Gauge}
+	mIndexEvictions = &metric.Def{Name: "leeway_seed_index_evictions_total", Help: "Indexes of manifests that made room for others", Kind: metric.Counter}
+	mRefusals       = &metric.Def{Name: "leeway_seed_budget_refusals_total", Help: "Requests refused because a budget was spent", Kind: metric.Counter,
 		Labels: []metric.Label{{Name: "scope", Values: []string{"seed", "site", "session"}}}}
 	mSocket = &metric.Def{Name: "leeway_seed_socket_buffer_bytes", Help: "Size of the UDP socket's buffers that the kernel gave",
 		Kind: metric.Gauge, Labels: []metric.Label{{Name: "direction", Values: []string{"read", "write"}}}}
 	mSignals = &metric.Def{Name: "leeway_seed_signals_total", Help: "Signals for viewers", Kind: metric.Counter,
 		Labels: []metric.Label{{Name: "outcome", Values: courier.Outcomes}}}
+	mCandidates = &metric.Def{Name: "leeway_seed_refused_candidates_total", Help: "Candidates of viewers that are not checked", Kind: metric.Counter,
+		Labels: []metric.Label{{Name: "reason", Values: slices.Concat(access.PeerClasses, []string{"number", "ports"})}}}
+	mChecks = &metric.Def{Name: "leeway_seed_dropped_checks_total", Help: "Connectivity checks not sent, for the budget that is spent", Kind: metric.Counter,
+		Labels: []metric.Label{{Name: "budget", Values: []string{"link", "address", "total"}}}}
 	mClosed = &metric.Def{Name: "leeway_seed_links_closed_total", Help: "Links ended, by reason", Kind: metric.Counter,
 		Labels: []metric.Label{{Name: "reason", Values: values(peer.CloseReasons)}}}
+	mOverruns = &metric.Def{Name: "leeway_seed_overruns_total", Help: "Links ended because the viewer said too much, by what of", Kind: metric.Counter,
+		Labels: []metric.Label{{Name: "limit", Values: values(peer.Limits)}}}
 )
 
 // The metrics of the background lane: gauges and counters of the one law that a seed has.
@@ -122,11 +148,21 @@ func (s *Service) measure(last *measured) {
 	last.sent, last.stats = sent, now
 }
 
+// RefusedCandidates counts what a guarded host refuses (rtclink.Guard).
+func RefusedCandidates(sink metric.Sink) func(reason string) {
+	return func(reason string) { sink.Add(mCandidates, 1, reason) }
+}
+
+// DroppedChecks counts what it does not send.
+func DroppedChecks(sink metric.Sink) func(budget string) {
+	return func(budget string) { sink.Add(mChecks, 1, budget) }
+}
+
 // Metrics lists what a seed counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
-		mLinks, mReached, mTitles, mSent, mOriginBytes, mOriginRequests, mCertificates, mContradictions, mRequests,
-		mStoreBytes, mEvictions, mCorrupt, mRefusals, mSocket, mSignals, mClosed,
+		mLinks, mHalfOpen, mDisplaced, mReached, mTitles, mSent, mOriginBytes, mOriginRequests, mCertificates, mContradictions, mRequests,
+		mPlaylists, mPlaylistRefusals, mIndexBytes, mIndexEvictions, mStoreBytes, mEvictions, mDiskRead, mCorrupt, mRefusals, mSocket, mSignals, mCandidates, mChecks, mClosed, mOverruns,
 		mFleet, mFetches, mSiblingRequests, mSiblingBytes, mSiblingTime, mWarm, mWarmSegments, mWarmBytes,
 		mLane, mPromotions, mQueuing, mBase, mTarget, mWindow, mPacing, mYields, mSlowdowns,
 	}

@@ -24,11 +24,11 @@ func outcomeOf(err error) Outcome {
 func (s *Service) beat(gone bool) {
 	now := s.cfg.Now()
 	s.mu.Lock()
-	load, draining, signer := 1000*len(s.viewers)/s.cfg.MaxLinks, s.stopping || !s.outside.isReached() || !s.isWarm(), s.signer
+	draining, signer := s.stopping || !s.outside.isReached() || !s.isWarm(), s.signer
 	signs := !s.revoked.Withdraws(&certificate.Certificate{KeyID: signer.id})
 	s.mu.Unlock()
 	s.budgets.Lock()
-	load = min(max(load, s.scope.load(now)), 1000)
+	load := max(s.places.load(), s.scope.load(now))
 	s.budgets.Unlock()
 	m := &bus.SeedBeat{Seed: s.id, LoadPermille: load, Draining: draining, Gone: gone}
 	for name := range s.sites {
@@ -62,9 +62,9 @@ func (s *Service) newCourier() *courier.Courier[*bus.Signal, *bus.SeedDelivery] 
 			return ok
 		},
 		Say: func(to signal.ID, m *bus.Signal, at *bus.Stream) {
-			s.publish(bus.SubjectDeliver(to), &bus.Delivery{Kind: bus.KindSignal, Signal: m, Stream: at})
+			s.publish(bus.SubjectSeedSignal(to), &bus.Delivery{Kind: bus.KindSignal, Signal: m, Stream: at})
 		},
-		Ack:   func(to signal.ID, a *bus.Ack) { s.publish(bus.SubjectAck(to), a) },
+		Ack:   func(to signal.ID, a *bus.Ack) { s.publish(bus.SubjectSeedAck(to), a) },
 		Lost:  s.undelivered,
 		Count: func(outcome string) { s.cfg.Metrics.Add(mSignals, 1, outcome) },
 	})
@@ -134,7 +134,7 @@ func (s *Service) act(m *bus.SeedDelivery) {
 		t, full = s.named(m.Title)
 	}
 	if m.Kind == bus.KindSignal {
-		s.onSignal(m.Signal, t, full)
+		s.onSignal(m, t, full)
 	}
 }
 
@@ -157,13 +157,16 @@ func (s *Service) named(m *bus.Title) (t *title, full bool) {
 		if len(s.titles) >= s.cfg.MaxTitles && !s.makeRoom(m.Viewers) {
 			return nil, true
 		}
-		t = s.newTitle(s.ctx, site, swarm, m.Manifest)
+		t = s.newTitle(site, swarm, m.Manifest)
 		s.titles[swarm] = t
 	}
 	if t.site != site {
 		return nil, false
 	}
 	t.name(m.Viewers, m.Seeds)
+	if m.Chosen {
+		t.choose(m.Manifest)
+	}
 	return t, false
 }
 
@@ -183,17 +186,17 @@ func (s *Service) makeRoom(viewers int) bool {
 	if least == nil {
 		return false
 	}
-	least.cancel()
 	delete(s.titles, least.swarm)
 	return true
 }
 
-func (s *Service) onSignal(m *bus.Signal, t *title, full bool) {
+func (s *Service) onSignal(d *bus.SeedDelivery, t *title, full bool) {
+	m := d.Signal
 	if m.To != s.id {
 		return
 	}
 	if m.Kind == "offer" {
-		s.onOffer(m, t, full)
+		s.onOffer(m, party{m.From, d.Subnet, d.Subject}, t, full)
 		return
 	}
 	s.mu.Lock()
@@ -213,8 +216,8 @@ func (s *Service) onSignal(m *bus.Signal, t *title, full bool) {
 }
 
 // onOffer begins a link, or says why not. A second one of a viewer in a swarm takes the place of the first.
-func (s *Service) onOffer(m *bus.Signal, t *title, full bool) {
-	v := &viewer{service: s, title: t, id: m.Link, peer: m.From, tracker: m.Tracker}
+func (s *Service) onOffer(m *bus.Signal, from party, t *title, full bool) {
+	v := &viewer{service: s, title: t, id: m.Link, peer: m.From, from: from, tracker: m.Tracker}
 	v.ctx, v.cancel = context.WithCancel(s.ctx)
 	s.mu.Lock()
 	if t == nil {
@@ -222,19 +225,22 @@ func (s *Service) onOffer(m *bus.Signal, t *title, full bool) {
 		v.title = t
 	}
 	reason := ""
-	var old *viewer
+	var old, displaced *viewer
 	switch {
 	case t == nil && full, t != nil && s.offLocked(t.site.name, s.cfg.Now()):
 		reason = "busy" // to be tried again, unlike refused
 	case t == nil || t.swarm != peer.ID(m.Swarm) || s.stopping || s.viewers[m.Link] != nil:
 		reason = "refused"
-	case len(s.viewers) >= s.cfg.MaxLinks:
-		reason = "busy"
 	default:
 		for _, o := range s.viewers {
 			if o.peer == m.From && o.title == t {
 				old = o
 			}
+		}
+		var ok bool
+		if displaced, ok = s.places.offer(v, old); !ok {
+			reason, old = "busy", nil
+			break
 		}
 		s.viewers[m.Link] = v
 		s.wg.Go(func() { v.answer(m) })
@@ -249,4 +255,14 @@ func (s *Service) onOffer(m *bus.Signal, t *title, full bool) {
 	if old != nil {
 		old.end(peer.CloseClosed, peer.ByeReplaced)
 	}
+	if displaced != nil {
+		s.cfg.Metrics.Add(mDisplaced, 1, displacedHalfOpen)
+		displaced.giveUp()
+	}
+}
+
+// giveUp ends a link that is on its way. The viewer may try again.
+func (v *viewer) giveUp() {
+	v.end(peer.CloseTimeout, peer.ByeLeaving)
+	v.service.signal(v.tracker, v.fail("busy"))
 }

@@ -27,7 +27,6 @@ type listed struct {
 	path        string // below fetch_base, with its query
 	ranged      bool
 	first, last int64
-	duration    time.Duration
 }
 
 // rendition is one media playlist, parsed.
@@ -57,6 +56,9 @@ func parsePlaylist(s *site.Site, path string, data []byte) (*master, *rendition,
 		}
 		return slices.Concat(m[1], m[2], offset)
 	})
+	if n := bytes.Count(data, []byte("#EXTINF")); n > maxListed { // before they are made, each of which takes many times its length
+		return nil, nil, fmt.Errorf("playlist %s lists %d segments; at most %d", path, n, maxListed)
+	}
 	p, _, err := m3u8.Decode(*bytes.NewBuffer(data), false)
 	if err != nil {
 		return nil, nil, fmt.Errorf("playlist %s: %w", path, err)
@@ -159,7 +161,6 @@ func (r resolver) media(p *m3u8.MediaPlaylist) *rendition {
 		}
 		previous, end = s.URI, offset+s.Limit
 		if l, ok := r.listed(s.URI, s.Limit, offset); ok && !s.Gap {
-			l.duration = time.Duration(s.Duration * float64(time.Second))
 			out.segments = append(out.segments, l)
 		}
 	}
@@ -170,6 +171,9 @@ func (r resolver) listed(ref string, limit, offset int64) (listed, bool) {
 	key, path, ok := r.resolve(ref)
 	if !ok {
 		return listed{}, false
+	}
+	if path == key {
+		path = key // one string in memory, not two
 	}
 	if limit <= 0 {
 		return listed{name: segment.WholeName(key), path: path}, true

@@ -102,6 +102,8 @@ type Site struct {
 }
 
 // Config of a seed.
+//
+// Large: a key for each thing that a caller may set.
 type Config struct {
 	// DataDir holds the signing key and the store.
 	DataDir     string
@@ -110,6 +112,7 @@ type Config struct {
 	DiskBytes   int64 // pieces held on disk; 0: 4 GiB
 	MaxLinks    int   // 0: 500
 	MaxTitles   int   // 0: 1,000
+	IndexBytes  int64 // what playlists list, in memory; 0: 64 MiB
 	Rate        int64 // bytes/s that may be sent in all, 0 unlimited
 	BytesDaily  int64 // bytes a day that may be sent in all, 0 unlimited
 	// SessionFactor bounds what one link gets: factor × the title's highest bitrate × the link's age. 0: 1.5.
@@ -136,6 +139,7 @@ func (c *Config) complete() error {
 	setDefault(&c.DiskBytes, 4<<30)
 	setDefault(&c.MaxLinks, 500)
 	setDefault(&c.MaxTitles, 1000)
+	setDefault(&c.IndexBytes, 64<<20)
 	setDefault(&c.SessionFactor, 1.5)
 	setDefault(&c.LookAhead, 1)
 	if c.Metrics == nil {

@@ -148,7 +148,7 @@ func TestACrowdOfNewTrackersLearnsFromSeeds(t *testing.T) {
 	said := make(chan bus.RevokeMessage, 64)
 	w.revoke(purge(time.Now()), signal.Revocation{KeyID: []byte("12345678")})
 	w.say(w.seed.Statements("demo", true, cluster.ByOperator, time.Time{})...)
-	w.subscribe(bus.SubjectRevoke, func(b []byte) {
+	w.subscribe(bus.SubjectRevokeKept, func(b []byte) {
 		var m bus.RevokeMessage
 		if err := bus.Decode(b, &m); err != nil {
 			t.Errorf("said: %v", err)

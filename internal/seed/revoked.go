@@ -266,7 +266,7 @@ func (s *Service) sayAgain() {
 	}
 	for _, m := range s.messages() {
 		if len(m.Revocations)+len(m.Switches) > 0 {
-			s.publish(bus.SubjectRevoke, m)
+			s.publish(bus.SubjectRevokeKept, m)
 		}
 	}
 }

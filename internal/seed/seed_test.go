@@ -66,7 +66,8 @@ func TestViewerFetchesACertifiedSegment(t *testing.T) {
 	}
 }
 
-// TestAnAnswerSaysTheCertificatesThatTheOfferWants: what takes its time to fetch, or is long, is asked for over the link.
+// TestAnAnswerSaysTheCertificatesThatTheOfferWants, of what is in memory and short: an offer has a seed fetch nothing, since it
+// costs its sender nothing. The rest is asked for over the link.
 func TestAnAnswerSaysTheCertificatesThatTheOfferWants(t *testing.T) {
 	o := newOrigin(t)
 	o.film(3)
@@ -78,11 +79,11 @@ func TestAnAnswerSaysTheCertificatesThatTheOfferWants(t *testing.T) {
 			t.Fatalf("%s: no certificate, reason %d", name, none.Reason)
 		}
 	}
-	release := o.hold("/vod/film/low/1.m4s")
+	const absent = segment.Name("/film/low/1.m4s")
 	for n, c := range []struct {
 		wanted, said []segment.Name
 	}{
-		{[]segment.Name{"/film/low/0.m4s", "/film/low/1.m4s"}, []segment.Name{"/film/low/0.m4s"}},
+		{[]segment.Name{"/film/low/0.m4s", absent}, []segment.Name{"/film/low/0.m4s"}},
 		{[]segment.Name{"/film/low/99.m4s", "/film/low/2.m4s"}, nil},
 	} {
 		v := w.newViewer(byte(2 + n))
@@ -104,12 +105,11 @@ func TestAnAnswerSaysTheCertificatesThatTheOfferWants(t *testing.T) {
 			t.Errorf("of %v the answer says %v", c.wanted, said)
 		}
 	}
-	release()
-	if c, none := first.certificate("/film/low/1.m4s"); c == nil {
-		t.Errorf("what the offer had fetched: reason %d", none.Reason)
+	if n := o.count(path(absent)); n != 0 {
+		t.Errorf("an offer has the origin asked %d times", n)
 	}
-	if n := o.count("/vod/film/low/1.m4s"); n != 1 {
-		t.Errorf("the origin was asked %d times", n)
+	if c, none := first.certificate(absent); c == nil || o.count(path(absent)) != 1 {
+		t.Errorf("asked for over the link: %+v; the origin was asked %d times", none, o.count(path(absent)))
 	}
 }
 
@@ -149,14 +149,51 @@ func TestLargeObjectsAreSharedInParts(t *testing.T) {
 }
 
 func TestResponsesThatAreNotForEveryoneAreNotShared(t *testing.T) {
+	for key, value := range map[string]string{"Set-Cookie": "id=1", "Cache-Control": "max-age=60, no-store"} {
+		o := newOrigin(t)
+		o.film(1)
+		o.head.Set(key, value)
+		w := newWorld(t, o, nil)
+		v := w.connect(1, 1)
+		if _, none := v.certificate("/film/low/0.m4s"); none == nil || none.Reason != peer.NoneNotAllowed {
+			t.Errorf("shared although the response says %s: %s: %+v", key, value, none)
+		}
+		if files := w.stored(); len(files) > 0 {
+			t.Errorf("kept on disk: %v", files)
+		}
+		w.stop()
+	}
+}
+
+// TestWhatIsNotToBeStoredAnyMoreLeavesTheDisk: the origin says so when it is asked whether the bytes are still the same.
+func TestWhatIsNotToBeStoredAnyMoreLeavesTheDisk(t *testing.T) {
 	o := newOrigin(t)
 	o.film(1)
-	o.head.Set("Set-Cookie", "id=1")
-	w := newWorld(t, o, nil)
-	v := w.connect(1, 1)
-	if _, none := v.certificate("/film/low/0.m4s"); none == nil || none.Reason != peer.NoneNotAllowed {
-		t.Errorf("shared although the response sets a cookie: %+v", none)
+	clock := &jump{}
+	w := newWorld(t, o, clock.config)
+	const name = "/film/low/0.m4s"
+	if _, none := w.connect(1, 1).certificate(name); none != nil || len(w.stored()) != 1 {
+		t.Fatalf("%+v, on disk %v", none, w.stored())
 	}
+	o.mu.Lock()
+	o.head.Set("Cache-Control", "no-store")
+	o.mu.Unlock()
+	clock.forward(5 * time.Hour)
+	v := w.connect(2, 1)
+	v.certificate(name)
+	until(t, "the file is gone", func() bool { return len(w.stored()) == 0 })
+	if c, none := v.certificate(name); c != nil || none.Reason != peer.NoneNotAllowed {
+		t.Errorf("shared still: %+v", none)
+	}
+}
+
+// stored are the segments on disk.
+func (w *world) stored() []string {
+	files, err := filepath.Glob(filepath.Join(w.dir, "segments", "*"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return files
 }
 
 func TestStoreSurvivesARestartAndCorruption(t *testing.T) {
@@ -244,7 +281,7 @@ func TestLostSignalsAreSaidAgain(t *testing.T) {
 	w := newWorld(t, o, nil)
 	lost := 0
 	w.bus.loses(func(subject string) bool {
-		if subject != bus.SubjectDeliver(w.tracker) || lost == 3 {
+		if subject != bus.SubjectSeedSignal(w.tracker) || lost == 3 {
 			return false
 		}
 		lost++

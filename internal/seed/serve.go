@@ -1,10 +1,6 @@
 package seed
 
 import (
-	"context"
-	"errors"
-	"time"
-
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/transfer"
@@ -12,18 +8,14 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// answerWait is how long an answer waits for the certificates that the offer wants: less than what they save on any path
-// that is long enough to be felt.
-const answerWait = 20 * time.Millisecond
-
 // Piece takes data from a viewer. A seed asks viewers for nothing, so all of it is unsolicited.
 func (v *viewer) Piece(m peer.Data) error {
 	v.mu.Lock()
-	v.unsolicited += len(m.Payload)
+	v.unsolicited += peer.Unsolicited(len(m.Payload))
 	over := v.unsolicited > peer.MaxUnsolicited
 	v.mu.Unlock()
 	if over {
-		return &transfer.LinkError{Close: peer.CloseLimit, Bye: peer.ByeOverLimit, Cause: errors.New("unsolicited data")}
+		return transfer.Overrun(peer.LimitData)
 	}
 	return nil
 }
@@ -42,35 +34,66 @@ func (l lane) Ack(b []byte) error {
 	return nil
 }
 
-// wanted answers one certificate request, when the segment is there.
-func (v *viewer) wanted(id segment.ID) {
-	s := v.service
+// wanted takes a request for certificates: they are shown in turn, as fast as the viewer reads them.
+func (v *viewer) wanted(ids []peer.ID) {
 	v.mu.Lock()
 	session := v.session
-	full := v.asked >= maxAsked
-	if !full {
-		v.asked++
+	room := min(len(ids), peer.MaxAsked-len(v.asked))
+	for _, id := range ids[:room] {
+		v.asked = append(v.asked, id)
 	}
 	v.mu.Unlock()
-	if full || !s.work(func() {
-		v.certify(session, id)
+	for _, id := range ids[room:] {
+		session.Send(peer.CertificateNone{Segment: id, Reason: peer.NoneBudget})
+	}
+	v.showMore()
+}
+
+// showMore has the next certificates made ready that the viewer asked for.
+func (v *viewer) showMore() {
+	for {
 		v.mu.Lock()
-		v.asked--
+		session := v.session
+		if v.closed || len(v.asked) == 0 || v.worked >= maxWorked {
+			v.mu.Unlock()
+			return
+		}
+		v.held.Store(true) // before it is looked: Drain may come in between
+		if !transfer.HasControlRoom(v.link) {
+			v.mu.Unlock()
+			return
+		}
+		v.held.Store(false)
+		id := v.asked[0]
+		if v.asked = v.asked[1:]; len(v.asked) == 0 {
+			v.asked = nil
+		}
+		v.worked++
 		v.mu.Unlock()
-	}) {
+		if v.service.work(func() {
+			v.certify(session, id)
+			v.worksLess()
+			v.showMore()
+		}) {
+			continue
+		}
+		v.worksLess()
 		session.Send(peer.CertificateNone{Segment: id, Reason: peer.NoneBudget})
 	}
 }
 
+func (v *viewer) worksLess() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.worked--
+}
+
 func (v *viewer) certify(session *transfer.Session, id segment.ID) {
 	s, t := v.service, v.title
-	r := t.find(v.ctx, id)
+	v.use()
+	r, why := t.find(v.ctx, id, v.from)
 	if r == nil {
-		reason := peer.NoneUnknown
-		if t.empty() {
-			reason = peer.NoneOrigin // no playlist could be had yet
-		}
-		session.Send(peer.CertificateNone{Segment: id, Reason: reason})
+		session.Send(peer.CertificateNone{Segment: id, Reason: why})
 		return
 	}
 	if t.audience() < t.site.rules.Config().Policy.CertifyFrom {
@@ -103,28 +126,23 @@ func (v *viewer) show(h *held) peer.Certificate {
 	return peer.Certificate{Segment: peer.ID(h.id), Raw: h.cert.Bytes()}
 }
 
-// shown are the certificates that go with an answer: of the segments that the offer names, those that are at hand, or
-// fetched in no time. What comes later is there when the link asks for it.
+// shown are the certificates that go with an answer: of the segments that the offer names, those that are in memory. An offer
+// costs its sender nothing, so nothing is read or fetched for it: what is missing is there when the link asks for it.
 func (v *viewer) shown(wanted []signal.ID) []peer.Message {
-	s, t := v.service, v.title
+	s, t, now := v.service, v.title, v.service.cfg.Now()
 	if len(wanted) == 0 || t.audience() < t.site.rules.Config().Policy.CertifyFrom {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(v.ctx, answerWait)
-	defer cancel()
 	payer := s.accountOf(v, 0)
 	var out []peer.Message
 	for _, id := range wanted {
-		r := t.lookup(segment.ID(id))
-		if r == nil {
-			continue
-		}
-		s.demand.note(wantedID{t.swarm, r.id}, s.cfg.Now())
-		h := s.certify(ctx, wish{t, r, payer}).held
-		if h == nil {
+		h := s.store.cached(segment.ID(id))
+		if h == nil || !s.good(h.cert, now) || t.lookup(h.id) == nil {
 			continue
 		}
 		if n := len(h.cert.Bytes()); n <= transfer.MostShown && s.maySend(payer, n) {
+			s.demand.note(wantedID{t.swarm, h.id}, now)
+			s.cfg.Metrics.Add(mFetches, 1, t.site.name, fetchedCache)
 			out = append(out, v.show(h))
 		}
 	}
@@ -145,7 +163,13 @@ func (p pieces) Piece(id peer.ID, piece int) ([]byte, transfer.Refusal) {
 	if r == nil && !sent {
 		return nil, transfer.Refuse(peer.RejectNotHeld)
 	}
-	h := s.store.get(id)
+	h := s.store.cached(id)
+	if h == nil && s.store.onDisk(id) > 0 && !v.unreadable(id) {
+		if !s.load(v.payer(), id, func(h *held) { v.loaded(id, h) }) {
+			return nil, transfer.Refuse(peer.RejectBudget)
+		}
+		return nil, transfer.Later
+	}
 	switch {
 	case h == nil:
 		if r != nil && v.title.audience() >= v.title.site.rules.Config().Policy.CertifyFrom {
@@ -161,8 +185,31 @@ func (p pieces) Piece(id peer.ID, piece int) ([]byte, transfer.Refusal) {
 	return h.data[from : from+segment.PieceLen(h.cert.Length, piece)], transfer.Served
 }
 
+// loaded says that a segment which a request waits for has been read, or could not be.
+func (v *viewer) loaded(id segment.ID, h *held) {
+	v.mu.Lock()
+	if h == nil {
+		v.missing = id
+	}
+	upload := v.upload
+	v.mu.Unlock()
+	upload.Loaded()
+}
+
+// unreadable says whether a segment on disk could just not be read; the next request tries again.
+func (v *viewer) unreadable(id segment.ID) bool {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	is := v.missing == id
+	if is {
+		v.missing = segment.ID{}
+	}
+	return is
+}
+
 // Sent implements transfer.Observer.
 func (v *viewer) Sent(lane peer.Lane, bytes int) {
+	v.use()
 	v.service.cfg.Metrics.Add(mLane, float64(bytes), metric.Lanes[lane])
 	v.service.cfg.Metrics.Add(mSent, float64(bytes), v.title.site.name, string(*v.path.Load()))
 }

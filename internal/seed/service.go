@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"time"
 
@@ -36,6 +37,7 @@ type Service struct {
 	id        signal.ID
 	sites     map[string]*siteState
 	store     *store
+	loads     *loads
 	verifiers *verifiers
 	uploader  *transfer.Uploader
 	scope     *scope
@@ -46,6 +48,9 @@ type Service struct {
 	asking    chan struct{} // bounds the questions to siblings
 	warm      chan struct{} // closed once viewers may come, for all that siblings have to give
 	demand    *demand
+	catalog   *catalog
+	tolls     *tolls
+	places    *places
 	outside   *reach
 	keeping   sync.Mutex // held while revocations are written to disk
 	wg        sync.WaitGroup
@@ -96,6 +101,8 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 	}
 	s.uploader.Background = background.NewSender(ledbat.Config{}, cfg.Now)
 	s.ctx, s.stop = context.WithCancel(context.Background())
+	s.catalog, s.tolls = newCatalog(s, cfg.IndexBytes, cfg.MaxTitles), newTolls(cfg.Now)
+	s.places = newPlaces(cfg.MaxLinks, cfg.Now)
 	if _, err := rand.Read(s.id[:]); err != nil {
 		return nil, fmt.Errorf("seed: make an ID: %w", err)
 	}
@@ -133,6 +140,7 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 		return nil, err
 	}
 	s.store = newStore(d, cfg.MemoryBytes, cfg.Metrics)
+	s.loads = newLoads(s.store.get, s.work, max(1, runtime.GOMAXPROCS(0)/2))
 	cfg.Metrics.Set(mSocket, float64(cfg.SocketRead), "read")
 	cfg.Metrics.Set(mSocket, float64(cfg.SocketWrite), "write")
 	return s, nil
@@ -252,9 +260,6 @@ func (s *Service) drain() {
 	for _, v := range s.viewers {
 		viewers = append(viewers, v)
 	}
-	for _, t := range s.titles {
-		t.cancel()
-	}
 	s.mu.Unlock()
 	s.fleet.drain()
 	s.beat(false)
@@ -300,7 +305,7 @@ func (s *Service) linger() {
 func (s *Service) tick() {
 	now := s.cfg.Now()
 	s.mu.Lock()
-	used := map[*title]bool{}
+	used, named := map[*title]bool{}, map[manifestID]bool{}
 	viewers := make([]*viewer, 0, len(s.viewers))
 	for _, v := range s.viewers {
 		used[v.title] = true
@@ -319,9 +324,12 @@ func (s *Service) tick() {
 	}
 	for swarm, t := range s.titles {
 		if !used[t] && t.stale(now) {
-			t.cancel()
 			delete(s.titles, swarm)
+			continue
 		}
+		manifest, next := t.manifests()
+		named[manifestID{t.site.name, manifest}] = true
+		named[manifestID{t.site.name, next}] = true
 	}
 	titles := len(s.titles)
 	s.mu.Unlock()
@@ -331,6 +339,12 @@ func (s *Service) tick() {
 	s.cfg.Metrics.Set(mTitles, float64(titles))
 	s.cfg.Metrics.Set(mFleet, float64(s.fleet.expire(now)))
 	s.forgetAccounts(now)
+	s.catalog.forget(named)
+	s.tolls.forget()
+	for _, v := range s.places.late() {
+		v.giveUp()
+	}
+	s.countLinks()
 	for _, v := range viewers {
 		v.tick()
 	}
@@ -350,6 +364,7 @@ func (v *viewer) tick() {
 // drop forgets a link.
 func (s *Service) drop(v *viewer) {
 	v.cancel()
+	s.places.leave(v)
 	s.mu.Lock()
 	if s.viewers[v.id] == v {
 		delete(s.viewers, v.id)
@@ -359,15 +374,7 @@ func (s *Service) drop(v *viewer) {
 }
 
 func (s *Service) countLinks() {
-	s.mu.Lock()
-	open := 0
-	for _, v := range s.viewers {
-		v.mu.Lock()
-		if v.open {
-			open++
-		}
-		v.mu.Unlock()
-	}
-	s.mu.Unlock()
+	open, half := s.places.counts()
 	s.cfg.Metrics.Set(mLinks, float64(open))
+	s.cfg.Metrics.Set(mHalfOpen, float64(half))
 }

@@ -217,7 +217,7 @@ func (s *Service) Answer(ctx context.Context, q sibling.Question) *sibling.Answe
 	if t == nil {
 		return answerOf(verdict{none: peer.NoneUnknown}, q)
 	}
-	r := t.find(ctx, q.Segment)
+	r, _ := t.find(ctx, q.Segment, party{})
 	if r == nil {
 		return answerOf(verdict{none: peer.NoneUnknown}, q)
 	}

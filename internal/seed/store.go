@@ -44,6 +44,21 @@ func newStore(d *disk, limit int64, sink metric.Sink) *store {
 	return &store{sink: sink, disk: d, limit: limit, byID: map[segment.ID]*list.Element{}, order: list.New(), reads: map[segment.ID]*reading{}}
 }
 
+// cached returns a segment that is in memory, nil if it is not.
+func (s *store) cached(id segment.ID) *held {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	e := s.byID[id]
+	if e == nil {
+		return nil
+	}
+	s.order.MoveToFront(e)
+	return e.Value.(*held)
+}
+
+// onDisk is how many bytes would be read for a segment, 0 if it is not on disk.
+func (s *store) onDisk(id segment.ID) int64 { return s.disk.size(id) }
+
 // get returns a segment, from disk if need be; nil if it is not held.
 func (s *store) get(id segment.ID) *held {
 	s.mu.Lock()

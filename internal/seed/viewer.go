@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/segment"
@@ -16,7 +17,7 @@ import (
 
 const (
 	maxCandidates  = 64  // of one link (spec/tracker-protocol.md)
-	maxAsked       = 64  // certificates that one link may wait for
+	maxWorked      = 32  // certificates of one link that are made ready, or fetched, at a time
 	maxRequests    = 256 // requests that the seed keeps queued for one link
 	maxSentNoted   = 8192
 	candidateLimit = signal.MaxCandidate
@@ -29,8 +30,11 @@ type viewer struct {
 	id      signal.ID // of the link
 	peer    signal.ID
 	tracker signal.ID // where signals for the viewer go
+	from    party     // that it is charged to
 
 	path   atomic.Pointer[transfer.Path]
+	used   atomic.Int64    // when it last asked for something, or was sent it: ns since the Unix epoch
+	held   atomic.Bool     // certificates are held back until the viewer has read those before
 	ctx    context.Context // ends with the link
 	cancel context.CancelFunc
 
@@ -44,9 +48,11 @@ type viewer struct {
 	answered    bool                    // guarded by mu
 	open        bool                    // guarded by mu
 	closed      bool                    // guarded by mu
-	asked       int                     // guarded by mu
+	asked       []segment.ID            // guarded by mu: certificates that it waits for
+	worked      int                     // guarded by mu: of them that are made ready
 	unsolicited int                     // guarded by mu
 	sent        map[segment.ID][32]byte // guarded by mu: content of the certificates that went out
+	missing     segment.ID              // guarded by mu: could not be read from disk just now
 }
 
 var (
@@ -75,6 +81,7 @@ func (v *viewer) answer(offer *bus.Signal) {
 		s.signal(v.tracker, v.fail("refused"))
 		return
 	}
+	v.title.want(v.from) // the playlists are there when the link is
 	hello := peer.Hello{
 		MinVersion: 1, MaxVersion: peer.Version, Flags: peer.OnDemand | peer.AcksBackground, MaxRequests: maxRequests,
 		Peer: peer.ID(s.id), Swarm: v.title.swarm,
@@ -82,6 +89,7 @@ func (v *viewer) answer(offer *bus.Signal) {
 	session := transfer.NewSession(link, hello, peer.ID(v.peer), v, s.cfg.Now)
 	session.Lane = lane{v}
 	session.Said = offer.Early
+	session.Overrun = func(l peer.Limit) { s.cfg.Metrics.Add(mOverruns, 1, string(l)) }
 	v.mu.Lock()
 	v.link, v.session = link, session
 	waiting, stop := v.waiting, v.closed
@@ -163,6 +171,9 @@ func (v *viewer) remoteCandidate(c transfer.Candidate) {
 // Open implements transfer.LinkEvents.
 func (v *viewer) Open() {
 	s := v.service
+	if !s.place(v) {
+		return
+	}
 	account := s.openAccount(v)
 	v.mu.Lock()
 	link, session := v.link, v.session
@@ -175,7 +186,7 @@ func (v *viewer) Open() {
 	path := link.Path()
 	v.path.Store(&path)
 	v.upload = s.uploader.Add(transfer.UploadConfig{
-		Link: link, Send: session.Send, Pieces: pieces{v}, Observer: v, MaxRequests: maxRequests,
+		Link: link, Session: session, Pieces: pieces{v}, Observer: v, MaxRequests: maxRequests,
 		Background: v.title.site.rules.Config().Policy.Prefetch == configured.PrefetchAllow,
 		Budget:     &budget{mu: &s.budgets, scopes: []*scope{s.scope, v.title.site.scope, account.sent}, now: s.cfg.Now, sink: s.cfg.Metrics},
 	})
@@ -184,6 +195,31 @@ func (v *viewer) Open() {
 	s.outside.reached()
 	session.Open()
 }
+
+// place gives a link that has opened its place, if need be another's.
+func (s *Service) place(v *viewer) bool {
+	v.use()
+	displaced, why, ok := s.places.opened(v)
+	switch {
+	case !ok:
+		v.end(peer.CloseLimit, peer.ByeOverLimit)
+		return false
+	case displaced == nil:
+		return true
+	}
+	s.cfg.Metrics.Add(mDisplaced, 1, why)
+	if why == displacedIdle {
+		displaced.end(peer.CloseIdle, peer.ByeIdle)
+	} else {
+		displaced.end(peer.CloseLimit, peer.ByeOverLimit)
+	}
+	return true
+}
+
+// use notes that the viewer asked for something, or was sent it.
+func (v *viewer) use() { v.used.Store(v.service.cfg.Now().UnixNano()) }
+
+func (v *viewer) usedAt() time.Time { return time.Unix(0, v.used.Load()) }
 
 func (v *viewer) parts() (*transfer.Session, *transfer.Upload) {
 	v.mu.Lock()
@@ -229,6 +265,9 @@ func (v *viewer) Moved() {
 func (v *viewer) Drain() {
 	if _, u := v.parts(); u != nil {
 		u.Drain()
+	}
+	if v.held.CompareAndSwap(true, false) {
+		v.service.work(v.showMore) // beside SCTP, which calls under its locks
 	}
 }
 
@@ -280,9 +319,7 @@ func (v *viewer) Message(m peer.Message) error {
 	}
 	switch m := m.(type) {
 	case peer.CertificateRequest:
-		for _, id := range m.Segments {
-			v.wanted(segment.ID(id))
-		}
+		v.wanted(m.Segments)
 	case peer.Request:
 		return upload.Request(m)
 	case peer.Cancel:

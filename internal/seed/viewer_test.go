@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
@@ -31,7 +32,11 @@ type viewer struct {
 	failed   chan string
 	closed   chan peer.CloseReason
 	accepted bool
+	deaf     atomic.Bool                   // it reads control messages and does nothing for them
+	hold     atomic.Pointer[chan struct{}] // control messages are read once it is closed
+	holding  chan struct{}                 // one is being held
 
+	subnet string      // as its tracker tells the seed
 	wanted []signal.ID // by an early offer
 	said   []signal.Bytes
 }
@@ -39,7 +44,7 @@ type viewer struct {
 func (w *world) newViewer(n byte) *viewer {
 	return &viewer{
 		w: w, id: signal.ID{100, n}, linkID: signal.ID{200, n}, swarm: w.swarm, ready: make(chan peer.Hello, 1), answers: make(chan peer.Message, 1024), fetched: make(chan fetched, segment.MaxPieces),
-		failed: make(chan string, 4), closed: make(chan peer.CloseReason, 1),
+		holding: make(chan struct{}, 1), failed: make(chan string, 4), closed: make(chan peer.CloseReason, 1),
 	}
 }
 
@@ -70,7 +75,7 @@ func (v *viewer) offer(title *bus.Title) {
 	m := v.message("offer")
 	m.SDP, m.Plan = offer.SDP, &signal.Plan{V: 1, Data: offer.Plan.Data, Message: offer.Plan.Message}
 	m.Early, m.Wanted = v.wanted != nil, v.wanted
-	w.toSeed(&bus.SeedDelivery{Kind: bus.KindSignal, Signal: m, Title: title})
+	w.toSeed(&bus.SeedDelivery{Kind: bus.KindSignal, Signal: m, Title: title, Subnet: v.subnet})
 }
 
 // answered connects a viewer that wants certificates and returns those that came with the answer.
@@ -131,7 +136,23 @@ func (v *viewer) Open() {
 	}
 }
 
-func (v *viewer) Control(b []byte)          { v.session.Control(b) }
+func (v *viewer) Control(b []byte) {
+	if v.deaf.Load() {
+		return
+	}
+	if held := v.hold.Load(); held != nil {
+		select {
+		case v.holding <- struct{}{}:
+		default:
+		}
+		<-*held
+	}
+	v.session.Control(b)
+}
+
+// holdControl has control messages wait until held is closed.
+func (v *viewer) holdControl(held chan struct{}) { v.hold.Store(&held) }
+
 func (v *viewer) Data(b []byte)             { v.session.Data(b) }
 func (v *viewer) Drain()                    {}
 func (v *viewer) Closed(r peer.CloseReason) { v.closed <- r }

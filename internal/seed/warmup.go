@@ -174,7 +174,11 @@ func (w *warming) do(ctx context.Context, e errand) (n int64, outcome string) {
 	if t == nil {
 		return 0, warmMissing
 	}
-	r := t.lookup(e.id)
+	ix := t.want(party{})
+	if ix == nil {
+		return 0, warmMissing
+	}
+	r := ix.lookup(e.id)
 	if r == nil || r.object > 0 {
 		return 0, warmMissing
 	}
@@ -221,17 +225,18 @@ func (w *warming) title(ctx context.Context, named bus.Title) *title {
 
 // await waits for the playlists, for as long as a viewer would, and says whether there is anything in them.
 func (t *title) await(ctx context.Context) bool {
-	t.mu.Lock()
-	loads, loaded := t.loads, t.loaded
-	t.mu.Unlock()
+	ix := t.want(party{})
+	return ix != nil && ix.await(ctx)
+}
+
+func (ix *index) await(ctx context.Context) bool {
+	ix.mu.Lock()
+	loads, loaded := ix.loads, ix.loaded
+	ix.mu.Unlock()
 	if loads == 0 {
-		timer := time.NewTimer(firstLoad)
-		defer timer.Stop()
-		select {
-		case <-ctx.Done():
-		case <-timer.C:
-		case <-loaded:
-		}
+		ix.wait(ctx, loaded)
 	}
-	return !t.empty()
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return len(ix.refs) > 0
 }

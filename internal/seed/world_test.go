@@ -220,6 +220,12 @@ func newWorld(t *testing.T, o *origin, change func(*site.Config, *seed.Config)) 
 // newWorldOn is a world on a bus that others may be on, with a tracker of its own.
 func newWorldOn(t *testing.T, b *memoryBus, tracker signal.ID, o *origin, change func(*site.Config, *seed.Config)) *world {
 	t.Helper()
+	return newWorldWith(t, b, tracker, o, rtclink.Config{Listen: "127.0.0.1:0"}, change)
+}
+
+// newWorldWith is one whose seed's links are made as links says.
+func newWorldWith(t *testing.T, b *memoryBus, tracker signal.ID, o *origin, links rtclink.Config, change func(*site.Config, *seed.Config)) *world {
+	t.Helper()
 	w := &world{
 		t: t, bus: b, origin: o, metrics: &metric.Recorder{}, tracker: tracker, swarm: signal.ID{2},
 		viewers: map[signal.ID]*viewer{}, keys: make(chan bus.SeedBeat, 4096),
@@ -239,7 +245,7 @@ func newWorldOn(t *testing.T, b *memoryBus, tracker signal.ID, o *origin, change
 	}
 	config.Sites = []seed.Site{{Site: w.site, Origin: client, Rate: config.Rate, BytesDaily: 0}}
 	w.dir = config.DataDir
-	if w.host, err = rtclink.Listen(rtclink.Config{Listen: "127.0.0.1:0"}); err != nil {
+	if w.host, err = rtclink.Listen(links); err != nil {
 		t.Fatal(err)
 	}
 	if w.dial, err = rtclink.Listen(rtclink.Config{Listen: "127.0.0.1:0", SocketPerLink: true}); err != nil {
@@ -250,7 +256,7 @@ func newWorldOn(t *testing.T, b *memoryBus, tracker signal.ID, o *origin, change
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	w.subscribe(bus.SubjectDeliver(w.tracker), w.toViewers)
+	w.subscribe(bus.SubjectSeedSignal(w.tracker), w.toViewers)
 	w.subscribe(bus.SubjectSeedBeat, func(b []byte) {
 		var m bus.SeedBeat
 		if err := bus.Decode(b, &m); err != nil {

@@ -13,10 +13,8 @@ import (
 func TestLiveTitlesStayBounded(t *testing.T) {
 	now := time.UnixMilli(1_790_000_000_000)
 	s := &Service{cfg: Config{Now: func() time.Time { return now }}}
-	c := &title{
-		service: s, site: &siteState{rules: testSite(t), name: "demo", service: s},
-		order: map[string]*listing{}, refs: map[segment.ID]*ref{},
-	}
+	s.catalog = newCatalog(s, 1<<30, 10)
+	c := newIndex(t.Context(), s, &siteState{rules: testSite(t), name: "demo", service: s}, "/live/index.m3u8")
 	const window, step = 6, 10 * time.Second
 	var oldest *ref
 	for i := range 1000 {
@@ -46,6 +44,16 @@ func TestLiveTitlesStayBounded(t *testing.T) {
 	}
 	if !c.live {
 		t.Error("not live")
+	}
+	weighed := int64(0)
+	for _, r := range c.refs {
+		weighed += r.weight()
+	}
+	for path := range c.order {
+		weighed += listingBytes + int64(len(path))
+	}
+	if c.bytes != weighed {
+		t.Errorf("the index says that it takes %d bytes, its parts %d", c.bytes, weighed)
 	}
 	ended := &rendition{segments: []listed{{name: segment.WholeName("/vod/1.ts"), path: "/vod/1.ts"}}}
 	c.take("/vod/index.m3u8", ended)

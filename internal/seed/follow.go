@@ -1,0 +1,173 @@
+package seed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const (
+	reloadVOD    = 10 * time.Second // least time between reloads of a playlist with an end
+	reloadLive   = time.Second      // least time between reloads of a live one
+	retryAfter   = 2 * time.Second  // a playlist that could not be had
+	retryAtMost  = 30 * time.Second
+	fetchTimeout = 30 * time.Second
+	// followedFor is how long a live manifest is reloaded after it was last wanted. Then it waits for the next one that wants it.
+	followedFor = 30 * time.Second
+)
+
+// unpaidError is a playlist that was not loaded because the parties that want it have no budget left for it.
+type unpaidError struct{ scope string }
+
+func (e *unpaidError) Error() string { return "the budget of playlist loads is spent: " + e.scope }
+
+// follow loads the playlists and reloads them as long as the index is kept.
+func (ix *index) follow() {
+	failures := 0
+	for ix.ctx.Err() == nil {
+		started := ix.service.cfg.Now()
+		wait, least, err := ix.load(ix.ctx)
+		var unpaid *unpaidError
+		switch {
+		case errors.As(err, &unpaid):
+			wait, least = retryAfter, retryAfter // the budget fills with time; the refusal is counted
+		case err != nil:
+			failures++
+			wait = min(retryAfter<<min(failures-1, 4), retryAtMost)
+			least = retryAfter
+			if ix.ctx.Err() == nil {
+				ix.service.cfg.Log.Warn("playlists could not be loaded", "site", ix.site.name, "manifest", ix.manifest, "error", err)
+			}
+		default:
+			failures = 0
+			ix.forget()
+		}
+		ix.ends(err)
+		ix.service.catalog.weigh(ix)
+		ix.pause(started, wait, least)
+	}
+}
+
+// ends notes that a round of loading has ended.
+func (ix *index) ends(err error) {
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	ix.failed = err
+	ix.loads++
+	close(ix.loaded)
+	ix.loaded = make(chan struct{})
+}
+
+// pause waits until the next reload is due (0: none is), or until a segment is asked for that is not listed, and the least time
+// between two reloads is over. What is not wanted any more is not reloaded.
+func (ix *index) pause(started time.Time, wait, least time.Duration) {
+	var due <-chan time.Time
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		due = timer.C
+	}
+	select {
+	case <-ix.ctx.Done():
+		return
+	case <-due:
+		if ix.service.catalog.wanted(ix, followedFor) {
+			return
+		}
+		select {
+		case <-ix.ctx.Done():
+			return
+		case <-ix.kick:
+		}
+	case <-ix.kick:
+	}
+	if rest := least - ix.service.cfg.Now().Sub(started); rest > 0 {
+		timer := time.NewTimer(rest)
+		defer timer.Stop()
+		select {
+		case <-ix.ctx.Done():
+		case <-timer.C:
+		}
+	}
+}
+
+// load fetches the manifest and what it names. It returns when to load again, 0 when nothing will change, and the
+// least time before.
+func (ix *index) load(ctx context.Context) (wait, least time.Duration, err error) {
+	m, r, path, err := ix.fetchPlaylist(ctx, ix.manifest)
+	if err != nil {
+		return 0, 0, err
+	}
+	least = reloadVOD
+	note := func(r *rendition) {
+		if r.live {
+			d := max(r.target, reloadLive)
+			if wait == 0 || d < wait {
+				wait = d
+			}
+			least = reloadLive
+		}
+	}
+	if r != nil {
+		ix.take(path, r)
+		note(r)
+		return wait, least, nil
+	}
+	ix.mu.Lock()
+	ix.bitrate = m.bitrate
+	ix.mu.Unlock()
+	var errs []error
+	for _, p := range m.paths {
+		_, r, path, err := ix.fetchPlaylist(ctx, p)
+		if err == nil && r == nil {
+			err = fmt.Errorf("playlist %s is a master playlist within one", p)
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		ix.take(path, r)
+		if !ix.service.catalog.weigh(ix) {
+			return 0, 0, fmt.Errorf("the playlists of %s list more segments than there is memory for (seed.index_bytes)", ix.manifest)
+		}
+		note(r)
+	}
+	if len(errs) == len(m.paths) && len(errs) > 0 {
+		return 0, 0, errors.Join(errs...)
+	}
+	if len(errs) > 0 && wait == 0 {
+		wait = retryAtMost // one rendition is missing: the others are served meanwhile
+	}
+	return wait, least, nil
+}
+
+// fetchPlaylist loads one playlist, when it is paid for.
+func (ix *index) fetchPlaylist(ctx context.Context, path string) (*master, *rendition, string, error) {
+	s := ix.service
+	payer, refused := s.tolls.pay(ix.site.name, s.catalog.payers(ix))
+	if refused != "" {
+		s.cfg.Metrics.Add(mPlaylistRefusals, 1, refused)
+		return nil, nil, "", &unpaidError{refused}
+	}
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	got, err := ix.site.fetch(ctx, Fetch{Path: path, MaxBytes: maxPlaylist})
+	if err != nil {
+		s.cfg.Metrics.Add(mPlaylists, 1, ix.site.name, playlistFailed)
+		return nil, nil, "", err
+	}
+	s.tolls.charge(ix.site.name, payer, len(got.Data))
+	if got.Path != "" {
+		path = got.Path // what a redirect led to is what references are relative to
+	}
+	s.catalog.parsing <- struct{}{} // a playlist takes many times its length while it is parsed
+	m, r, err := parsePlaylist(ix.site.rules, path, got.Data)
+	<-s.catalog.parsing
+	outcome := playlistLoaded
+	if err != nil {
+		outcome = playlistFailed
+	}
+	s.cfg.Metrics.Add(mPlaylists, 1, ix.site.name, outcome)
+	return m, r, path, err
+}
