@@ -28,6 +28,10 @@ func (c *clientSocket) ReadFrom(p []byte) (int, net.Addr, error) {
 		if err == nil && n >= channelHeader && p[0]>>6 == 1 && c.server.pass(from, p[:n]) {
 			continue
 		}
+		if err == nil && incomplete(p[:n]) {
+			c.server.cfg.Policy.Ignored()
+			continue
+		}
 		if err == nil {
 			return n, c.last.of(from), nil
 		}
@@ -42,6 +46,9 @@ func (c *clientSocket) WriteTo(p []byte, to net.Addr) (int, error) {
 	at, ok := place(to)
 	if !ok {
 		return 0, net.InvalidAddrError("no UDP address")
+	}
+	if !c.server.replies(p, at) {
+		return len(p), nil // lost, as on the way
 	}
 	return c.WriteToUDPAddrPort(p, at)
 }

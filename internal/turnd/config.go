@@ -24,6 +24,10 @@ type Policy interface {
 	Open(user string) (Flow, error)
 	// Holds is told of a client's allocations that came (1) and went (-1).
 	Holds(client netip.Addr, n int)
+	// Answers says whether a client may have one more reply over UDP that no password stands behind: its address may be forged.
+	// Ignored is told of a request over UDP that gets none.
+	Answers(client netip.Addr) bool
+	Ignored()
 	// AllowsPeer says whether anything at an address may be reached.
 	AllowsPeer(a netip.Addr) bool
 	// Connect says whether a connection may come in, over "tcp" or "tls"; what it let in ends with Disconnect. A balancer's is

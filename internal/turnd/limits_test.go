@@ -121,7 +121,7 @@ func TestConnectionsOfAnAddressAreCounted(t *testing.T) {
 
 // TestAnAllocationMakesNoMoreGrowThanItNeeds: permissions and channels are bounded, and those there are can be refreshed.
 func TestAnAllocationMakesNoMoreGrowThanItNeeds(t *testing.T) {
-	w := newWorld(t, func(_ *Config, r *relay.Config) { r.Allow = peers("127.0.0.0/8") })
+	w := newWorld(t, func(_ *Config, r *relay.Config) { r.Reach.Allow = peers("127.0.0.0/8") })
 	c := w.client("udp", "a")
 	conn, err := c.Allocate()
 	if err != nil {

@@ -5,12 +5,14 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/lab/turnclient"
 )
 
 // line opens one from a free port.
-func (w *world) line(holder string, peer netip.AddrPort) (*Line, error) {
+func (w *world) line(holder string, peer netip.AddrPort) (*turnclient.Line, error) {
 	username, password := w.secret.Mint("demo", holder, time.Now().Add(time.Minute))
-	return OpenLine(netip.MustParseAddrPort("127.0.0.1:0"), addrPort(w.Addr()), peer, username, password)
+	return turnclient.OpenLine(netip.MustParseAddrPort("127.0.0.1:0"), addrPort(w.Addr()), peer, username, password)
 }
 
 // TestALineCarriesFrames there and back, and is given back.
@@ -28,7 +30,7 @@ func TestALineCarriesFrames(t *testing.T) {
 	for _, size := range []int{0, 3, 1200} {
 		got := -1
 		for range 20 { // UDP may lose
-			if _, err := l.Write(Frame(size)); err != nil {
+			if _, err := l.Write(turnclient.Frame(size)); err != nil {
 				t.Fatal(err)
 			}
 			_ = l.SetReadDeadline(time.Now().Add(patience / 20))
@@ -36,7 +38,7 @@ func TestALineCarriesFrames(t *testing.T) {
 			if err != nil {
 				continue
 			}
-			if payload, ok := Payload(p[:n]); ok {
+			if payload, ok := turnclient.Payload(p[:n]); ok {
 				got = len(payload)
 				break
 			}
@@ -65,11 +67,11 @@ func TestALineSaysWhyThereIsNone(t *testing.T) {
 
 func TestPayloadsAreOfTheChannel(t *testing.T) {
 	for _, frame := range [][]byte{nil, {0x40, 0, 0}, {0x40, 1, 0, 0}, {0, 1, 0, 0}, {0x40, 0, 0, 1}} {
-		if p, ok := Payload(frame); ok {
+		if p, ok := turnclient.Payload(frame); ok {
 			t.Errorf("%x carries %x", frame, p)
 		}
 	}
-	if p, ok := Payload(append(Frame(2), 0, 0)); !ok || len(p) != 2 {
+	if p, ok := turnclient.Payload(append(turnclient.Frame(2), 0, 0)); !ok || len(p) != 2 {
 		t.Errorf("a padded frame carries %x, %v", p, ok)
 	}
 }

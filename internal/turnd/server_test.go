@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/lab/turnclient"
 	"github.com/leeway-video/leeway/internal/relay"
 )
 
@@ -53,7 +54,7 @@ func TestRelaysOnAllAddresses(t *testing.T) {
 	})
 	at := netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), uint16(w.Addr().(*net.TCPAddr).Port))
 	username, password := w.secret.Mint("demo", "a", time.Now().Add(time.Minute))
-	conn, err := Allocate(at.String(), username, password)
+	conn, err := turnclient.Allocate(at.String(), username, password)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -92,11 +92,11 @@ func certificate(t *testing.T) tls.Certificate {
 }
 
 // allowLoopback has tests' peers be reached.
-func allowLoopback(_ *Config, r *relay.Config) { r.Allow = peers("127.0.0.0/8", "::1") }
+func allowLoopback(_ *Config, r *relay.Config) { r.Reach.Allow = peers("127.0.0.0/8", "::1") }
 
-func peers(list ...string) (all []relay.Peer) {
+func peers(list ...string) (all []access.Peer) {
 	for _, text := range list {
-		p, err := relay.ParsePeer(text)
+		p, err := access.ParsePeer(text)
 		if err != nil {
 			panic(err)
 		}
