@@ -304,7 +304,7 @@ func (s *simSeed) signal(t *simTracker, m *signal.Signal) {
 	}
 	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, Flags: peer.OnDemand, MaxRequests: 256, Peer: peer.ID(s.id), Swarm: peer.ID(swarmID)}
 	l.session = transfer.NewSession(link, hello, peer.ID(m.From), l, s.w.Now)
-	l.upload = s.uploader.Add(transfer.UploadConfig{Link: link, Send: l.session.Send, Pieces: s, Observer: l, MaxRequests: 256})
+	l.upload = s.uploader.Add(transfer.UploadConfig{Link: link, Session: l.session, Pieces: s, Observer: l, MaxRequests: 256})
 	if to := t.sessions[m.From]; to != nil {
 		to.push(&signal.Signal{
 			Swarm: swarmID, From: s.id, Role: "seed", Link: m.Link, Kind: "answer", SDP: answer.SDP,

@@ -353,6 +353,7 @@ func (a *attempt) Drain() {
 		if r := a.remote; r != nil && !r.gone {
 			r.upload.Drain()
 			r.e.pump()
+			r.e.showMore(r)
 		}
 	})
 }

@@ -16,7 +16,7 @@ const never = 1 << 52
 // input is what the schedule sees now.
 func (e *engine) input() schedule.Input {
 	in := schedule.Input{
-		NowUs: e.nowUs(), Policy: e.cfg.Policy, Linking: e.linking, Off: e.off,
+		NowUs: e.nowUs(), Policy: e.cfg.Policy, Linking: e.linking, SeedLinking: e.seedComes, CreditUs: e.credit.leftUs(e.loop.Now()), Off: e.off,
 		Segments: []schedule.Segment{}, Peers: []schedule.Peer{}, Requests: []schedule.Request{},
 	}
 	in.Policy.Background = e.ahead.running
@@ -35,6 +35,7 @@ func (e *engine) input() schedule.Input {
 	}
 	for _, r := range e.peersInOrder() {
 		in.Linking = in.Linking || !r.ready
+		in.SeedLinking = in.SeedLinking || !r.ready && r.role == schedule.Seed
 		if !r.ready || r.noUpload {
 			continue
 		}
@@ -137,6 +138,7 @@ func (e *engine) run() {
 		}
 	}
 	e.perform(in.NowUs, actions)
+	e.credit.settle(e.loop.Now(), slices.ContainsFunc(e.segments.all(), func(s *seg) bool { return s.wanted() && s.origin == schedule.OriginIdle }))
 }
 
 // batch is requests that travel together.
@@ -214,8 +216,11 @@ func (e *engine) collect(batches []*batch, s *seg, r *remote, a schedule.Action)
 }
 
 func (e *engine) cancel(a schedule.Action) {
-	r := e.peers[a.Peer]
-	r.download.Cancel(func(o transfer.Order) bool {
+	s, r := e.segments.byID[a.Segment], e.peers[a.Peer]
+	gone := r.download.Cancel(func(o transfer.Order) bool {
 		return o.Piece == a.Piece && segment.ID(o.Target.Segment).String() == a.Segment
 	})
+	if a.Why == schedule.WhyLate {
+		r.late(s, gone)
+	}
 }

@@ -46,6 +46,7 @@ type engine struct {
 	uploads   func() bool
 	relayOnly func() bool // viewers meet by relays alone
 	line      *line
+	credit    *credit
 	ledger    *ledger
 	observer  engineObserver
 
@@ -70,6 +71,7 @@ type engine struct {
 	offset    time.Duration // of tracker time
 	off       schedule.Reason
 	linking   bool
+	seedComes bool // one that was introduced may still be linked
 	stopped   bool
 	zeroUs    int64     // when the presentation's time zero is played: what a start is added to for a deadline
 	looked    time.Time // when a segment was last asked of the origin for the estimate's sake
@@ -214,11 +216,9 @@ func (e *engine) changed() {
 	e.loop.Post(e.run)
 }
 
-func (e *engine) cancelDownloads(s *seg, piece int) {
+func (e *engine) cancelDownloads(s *seg) {
 	for _, r := range e.peersInOrder() {
-		r.download.Cancel(func(o transfer.Order) bool {
-			return o.Target.Segment == peer.ID(s.key) && (piece < 0 || o.Piece == piece)
-		})
+		r.download.Cancel(func(o transfer.Order) bool { return o.Target.Segment == peer.ID(s.key) })
 	}
 }
 
@@ -339,9 +339,9 @@ func (e *engine) peersInOrder() []*remote {
 	return out
 }
 
-func (e *engine) setLinking(b bool) {
-	if e.linking != b {
-		e.linking = b
+func (e *engine) setLinking(first, seed bool) {
+	if e.linking != first || e.seedComes != seed {
+		e.linking, e.seedComes = first, seed
 		e.changed()
 	}
 }

@@ -18,6 +18,7 @@ func (t *title) greeted() {
 	}
 	t.ahead = true
 	t.links.role, t.links.most = "full", linksAhead
+	t.links.begin()
 	t.join()
 }
 

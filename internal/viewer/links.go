@@ -20,10 +20,13 @@ const (
 	silentTime = time.Minute
 	offersTime = 2 * time.Second
 	// offersSlack is what an offer may have taken to the other side, whose clock it is.
-	offersSlack = 500 * time.Millisecond
-	namedTime   = time.Minute                // for so long an introduction counts to whom there was a link
-	forever     = 100 * 365 * 24 * time.Hour // a session's life
-	manyAvoided = 256
+	offersSlack     = 500 * time.Millisecond
+	offersAtOnce    = 64 // are heard, and then offersPerSecond: newcomers to a popular viewer are fewer, and what is beyond is dropped
+	offersPerSecond = 16
+	namedTime       = time.Minute                // for so long an introduction counts to whom there was a link
+	forever         = 100 * 365 * 24 * time.Hour // a session's life
+	manyAvoided     = 256
+	keptSignals     = 64 // until links may be made
 )
 
 // linkEvents is what links tell the title.
@@ -52,7 +55,12 @@ type links struct {
 	entries map[signal.ID]*attempt // by link
 	order   []signal.ID
 	avoided map[signal.ID]time.Time  // until when a peer is not linked
+	told    map[signal.ID]time.Time  // until when a peer that was turned down is not told so again
+	quiet   time.Time                // when as many offers as ever may be heard at once
 	named   map[signal.ID]introduced // while there was an open link to it
+	begun   bool                     // links may be made
+	waiting []signal.Peer            // named until then
+	kept    []*signal.Signal         // of them
 	stopped bool
 	blame   schedule.Reason // what the last failed attempts say about the network, while no link is open
 	blamed  int             // times in a row
@@ -67,6 +75,19 @@ func (l *links) count(open bool) int {
 		}
 	}
 	return n
+}
+
+// seedComing says whether a seed that was introduced may still be linked.
+func (l *links) seedComing() bool {
+	if slices.ContainsFunc(l.waiting, func(p signal.Peer) bool { return p.Role == string(schedule.Seed) }) {
+		return true
+	}
+	for _, a := range l.entries {
+		if a.role == schedule.Seed && a.state == attemptOpening {
+			return true
+		}
+	}
+	return false
 }
 
 // want is how many further links this viewer would take.
@@ -112,19 +133,55 @@ func (l *links) forget(a *attempt) {
 
 // avoid has a peer not linked for a while. Who offers is avoided, too: of many those are forgotten whose time is over.
 func (l *links) avoid(id signal.ID, d time.Duration) {
+	l.hold(l.avoided, id, d)
+}
+
+func (l *links) hold(list map[signal.ID]time.Time, id signal.ID, d time.Duration) {
 	now := l.loop.Now()
-	if len(l.avoided) >= manyAvoided {
-		maps.DeleteFunc(l.avoided, func(_ signal.ID, until time.Time) bool { return !until.After(now) })
+	if len(list) >= manyAvoided {
+		maps.DeleteFunc(list, func(_ signal.ID, until time.Time) bool { return !until.After(now) })
 	}
-	if until := now.Add(d); until.After(l.avoided[id]) {
-		l.avoided[id] = until
+	if until := now.Add(d); until.After(list[id]) {
+		list[id] = until
 	}
+}
+
+// hears says whether one more offer is heard now.
+func (l *links) hears() bool {
+	now, next := l.loop.Now(), l.quiet.Add(time.Second/offersPerSecond)
+	if next.Before(now) {
+		next = now.Add(time.Second / offersPerSecond)
+	}
+	if next.After(now.Add(time.Second / offersPerSecond * offersAtOnce)) {
+		return false
+	}
+	l.quiet = next
+	return true
 }
 
 func (l *links) avoids(id signal.ID) bool { return l.avoided[id].After(l.loop.Now()) }
 
+// begin says that links may be made from now on: first to those who were named until then, and what came from them.
+func (l *links) begin() {
+	if l.begun {
+		return
+	}
+	peers, kept := l.waiting, l.kept
+	l.begun, l.waiting, l.kept = true, nil, nil
+	l.introduce(peers)
+	for _, m := range kept {
+		l.signal(m)
+	}
+}
+
 // introduce offers a link to each peer that the tracker named.
 func (l *links) introduce(peers []signal.Peer) {
+	if !l.begun {
+		l.waiting = append(l.waiting, peers...)
+		l.waiting = l.waiting[max(0, len(l.waiting)-signal.MaxWant):]
+		l.events.linksChanged()
+		return
+	}
 	for _, p := range peers {
 		if known := l.find(p.Peer); known != nil && known.state == attemptOpen {
 			l.named[p.Peer] = introduced{p, l.loop.Now()}
@@ -211,10 +268,18 @@ func (l *links) offered(list []signal.Offered) {
 
 // signal takes a message of a peer about a link.
 func (l *links) signal(m *signal.Signal) {
+	if !l.begun {
+		if len(l.kept) < keptSignals {
+			l.kept = append(l.kept, m)
+		}
+		return
+	}
 	a := l.entries[m.Link]
 	switch {
-	case a == nil && m.Kind == "offer":
-		l.answer(m)
+	case m.Kind == "offer":
+		if a == nil && l.hears() { // the same one again was answered, or is about to be
+			l.answer(m)
+		}
 	case a != nil && a.peer == m.From: // only the peer that the link is with may speak about it
 		a.receive(m)
 	}
@@ -222,6 +287,10 @@ func (l *links) signal(m *signal.Signal) {
 
 func (l *links) answer(m *signal.Signal) {
 	refuse := func(reason string) {
+		if l.told[m.From].After(l.loop.Now()) {
+			return
+		}
+		l.hold(l.told, m.From, offersTime)
 		l.events.signalTo(m.From, m.Link, signal.Signal{Kind: "fail", Reason: reason})
 	}
 	known := l.find(m.From)
@@ -271,6 +340,7 @@ func (l *links) closeAll(reason peer.CloseReason, why peer.ByeReason) {
 		l.forget(a)
 	}
 	l.blame, l.blamed = "", 0
+	l.waiting, l.kept = nil, nil
 }
 
 func (l *links) stop() {

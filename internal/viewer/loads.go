@@ -125,7 +125,7 @@ func (e *engine) abort(l *load) {
 	e.stopOrigin(s)
 	s.origin = schedule.OriginIdle
 	if s.id != "" {
-		e.cancelDownloads(s, -1)
+		e.cancelDownloads(s)
 		e.announce(s.id)
 	}
 	e.changed()
@@ -147,7 +147,7 @@ func (e *engine) finish(s *seg) {
 		bytes[from] += int64(len(p))
 	}
 	e.settle(s, held.pieces, bytes)
-	e.cancelDownloads(s, -1)
+	e.cancelDownloads(s)
 }
 
 func (e *engine) settle(s *seg, pieces [][]byte, bytes map[Source]int64) {
@@ -210,7 +210,7 @@ func (e *engine) startOrigin(s *seg, reason schedule.Reason) {
 	if f.part {
 		what = s.part(f.from, f.until)
 		for n := f.from; n < f.until; n++ {
-			e.cancelDownloads(s, n)
+			e.outdone(s, n)
 		}
 	}
 	s.fetch, s.origin, s.originReason = f, schedule.OriginRunning, reason
@@ -218,7 +218,7 @@ func (e *engine) startOrigin(s *seg, reason schedule.Reason) {
 		s.fetch = nil
 		switch {
 		case f.part:
-			e.partCame(s, f, got.Data, err)
+			e.partCame(s, f, got, err)
 		case err != nil:
 			e.originFailed(s, err)
 		default:
@@ -259,15 +259,16 @@ func (e *engine) stretch(s *seg) *originFetch {
 	return f
 }
 
-// partCame takes the stretch that was asked for. What does not fit the certificate is asked for again, as the whole: that
-// will show whose fault it is.
-func (e *engine) partCame(s *seg, f *originFetch, data []byte, err error) {
+// partCame takes the stretch that was asked for. What does not fit the certificate, or is not to be kept beside what peers sent,
+// is asked for again, as the whole: that will show whose fault it is.
+func (e *engine) partCame(s *seg, f *originFetch, got Fetched, err error) {
+	data := got.Data
 	s.origin = schedule.OriginIdle
 	if s.cert == nil || e.off != "" || e.stopped {
 		e.startOrigin(s, s.originReason)
 		return
 	}
-	fits := err == nil
+	fits := err == nil && !got.Unshared
 	for n := f.from; fits && n < f.until; n++ {
 		fits = len(data) > (n-f.from)*segment.PieceSize && s.cert.CheckPiece(n, pieceOf(data, n-f.from))
 	}
@@ -294,13 +295,13 @@ func (e *engine) originFailed(s *seg, err error) {
 func (e *engine) originCame(s *seg, got Fetched) {
 	s.origin = schedule.OriginIdle
 	size := len(got.Data)
-	if s.id != "" {
-		e.cancelDownloads(s, -1)
+	if s.id != "" && e.credit.proven { // else what comes yet shows whether peers are worth waiting for
+		e.outdone(s, -1)
 	}
 	e.ledger.played(size)
 	e.lose(s.id) // it came again, as a whole
 	e.settle(s, [][]byte{got.Data}, map[Source]int64{FromOrigin: int64(size)})
-	if s.id != "" && s.disputed == nil && e.off == "" && !e.stopped {
+	if s.id != "" && s.disputed == nil && !got.Unshared && e.off == "" && !e.stopped {
 		e.holdOrigin(s, got.Data)
 	}
 }
@@ -317,6 +318,6 @@ func (e *engine) giveUp(s *seg) {
 		e.answerLoad(l, nil, s.originErr)
 	}
 	if s.id != "" {
-		e.cancelDownloads(s, -1)
+		e.cancelDownloads(s)
 	}
 }

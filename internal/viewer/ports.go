@@ -74,6 +74,7 @@ type Fetched struct {
 	Data     []byte
 	URL      string        // after redirects
 	Transfer time.Duration // from the first byte to the last
+	Unshared bool          // the response says that it is not to be stored: it is played, and neither kept nor passed on
 }
 
 // Origin fetches over HTTP as a player does. done comes once, from any goroutine, also after a cancel; so does

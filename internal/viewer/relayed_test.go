@@ -119,7 +119,7 @@ func TestWhoKnowsWhyALinkFailedSaysSo(t *testing.T) {
 	}{{"timeout", "udp-blocked", schedule.UDPBlocked}, {"busy", "busy", ""}} {
 		events := &failures{}
 		l := &links{
-			loop: newWorld(), events: events, entries: map[signal.ID]*attempt{}, avoided: map[signal.ID]time.Time{},
+			loop: newWorld(), events: events, entries: map[signal.ID]*attempt{}, avoided: map[signal.ID]time.Time{}, told: map[signal.ID]time.Time{},
 			settings: LinkSettings{Servers: []ICEServer{{URLs: []string{"stun:a"}}}},
 		}
 		a := l.newAttempt(signal.ID{1}, signal.ID{2}, "seed", true)

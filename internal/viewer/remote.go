@@ -53,10 +53,11 @@ type remote struct {
 	acks        bool // background data: it may be asked for some
 	maxRequests int
 	holdings    *holdings
-	stalledUs   int64  // until then it is left alone
-	behindUs    int64  // likewise, in the background
-	stalls      int    // in a row without as many bytes as a piece has
-	rejects     int    // likewise
+	stalledUs   int64 // until then it is left alone
+	behindUs    int64 // likewise, in the background
+	stalls      int   // in a row without as many bytes as a piece has
+	rejects     int   // likewise
+	lateness    lateness
 	stallCame   int64  // bytes that had come by the last of them
 	mute        int    // pings, and one more, sent since the last stall without data since
 	muteCame    int64  // bytes that had come by then
@@ -69,7 +70,8 @@ type remote struct {
 	suspect     *suspect
 	gone        bool
 
-	dirty      []string // segments to announce
+	asked      []peer.ID // certificates that it waits for
+	dirty      []string  // segments to announce
 	announced  map[string]bool
 	announceAt time.Time
 	announcing func() // stops the timer
@@ -101,7 +103,7 @@ func newRemote(e *engine, id peer.ID, role schedule.Role, link transfer.Link) *r
 	}
 	r.session.Pong = r.pong
 	r.upload = e.uploader.Add(transfer.UploadConfig{
-		Link: link, Send: r.refuse, Pieces: served{e.store}, Observer: r, MaxRequests: ownMaxRequests, Background: e.background(),
+		Link: link, Session: r.session, Send: r.refuse, Pieces: served{e.store}, Observer: r, MaxRequests: ownMaxRequests, Background: e.background(),
 	})
 	return r
 }

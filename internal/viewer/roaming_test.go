@@ -63,6 +63,7 @@ func TestWhoMovesIsLinkedAgainWithinFiveSeconds(t *testing.T) {
 			s := roaming(t)
 			mover := s.viewers[i]
 			before := mover.now()
+			s.w.run(1500 * time.Millisecond) // it is a viewer that asks for something that notices
 			s.moves(mover)
 			s.w.run(5 * time.Second)
 			if n := mover.linked(); n != 3 {

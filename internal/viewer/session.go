@@ -19,6 +19,7 @@ const (
 	tokenBackoff  = 2 * time.Second // the first, for another join token
 	tokenTries    = 5               // of one that the tracker takes, for one session after the other
 	queueLength   = 500             // outgoing messages kept while the tracker's rate limit holds them back
+	reserved      = 4               // messages of a second that signals leave to all others: what strangers have this viewer say is not to hold up its own words
 )
 
 // sessionState of the connection to the tracker.
@@ -67,7 +68,8 @@ type session struct {
 	pending    map[int]*joining
 	nextID     int
 	queue      [][]byte
-	sent, rate int // messages in this second, and how many may be
+	signals    [][]byte // wait for all others
+	sent, rate int      // messages in this second, and how many may be
 	second     func()
 	reconnects int
 
@@ -150,7 +152,7 @@ func (s *session) drop(next sessionState) {
 			stop()
 		}
 	}
-	s.timer, s.second, s.sent, s.queue = nil, nil, 0, nil
+	s.timer, s.second, s.sent, s.queue, s.signals = nil, nil, 0, nil, nil
 	if s.socket != nil {
 		s.socket.Close()
 		s.socket = nil
@@ -305,14 +307,18 @@ func (s *session) send(m signal.Message, atOnce bool) bool {
 		return false
 	}
 	b, err := signal.Encode(m)
+	line := &s.queue
+	if _, is := m.(*signal.Signal); is {
+		line = &s.signals
+	}
 	switch {
 	case err != nil:
 		return false
 	case atOnce:
 		s.socket.Send(b)
 		return true
-	case len(s.queue) < queueLength:
-		s.queue = append(s.queue, b)
+	case len(*line) < queueLength:
+		*line = append(*line, b)
 	}
 	s.flush()
 	return true
@@ -325,10 +331,15 @@ func (s *session) flush() {
 		s.socket.Send(s.queue[0])
 		s.queue = s.queue[1:]
 	}
+	for s.sent < max(1, s.rate-reserved) && len(s.signals) > 0 {
+		s.sent++
+		s.socket.Send(s.signals[0])
+		s.signals = s.signals[1:]
+	}
 	if s.second == nil {
 		s.second = s.loop.After(time.Second, func() {
 			s.second, s.sent = nil, 0
-			if len(s.queue) > 0 {
+			if len(s.queue)+len(s.signals) > 0 {
 				s.flush()
 			}
 		})
@@ -356,7 +367,7 @@ func (s *session) join(m signal.Join, then func(*signal.Joined, *signal.Error)) 
 // stop sends what is still queued and closes the socket.
 func (s *session) stop() {
 	if s.state == sessionReady {
-		for _, b := range s.queue {
+		for _, b := range slices.Concat(s.queue, s.signals) {
 			s.socket.Send(b)
 		}
 	}

@@ -147,23 +147,30 @@ func (r *remote) silence() peer.CloseReason {
 
 // stall notes that requests to the peer ran out of time: a pause, and a ping whose answer shows that it could have sent.
 func (r *remote) stall() {
-	if r.forgive(); r.stalls == 0 {
-		r.stallHeard = r.came.Load()
-	}
-	r.stallCame = r.download.Came()
-	r.leaveAlone(stallPause, r.stalls)
-	r.stalls++
-	if r.role == schedule.Seed {
-		return // it may be short of budget, and is its operator's business
-	}
-	if r.stalls >= mostStalls {
-		r.e.drop(r, r.silence(), peer.ByePolicy)
+	r.countStall()
+	r.leaveAlone(stallPause, r.stalls-1)
+	if r.role == schedule.Seed || r.stalls >= mostStalls {
 		return
 	}
 	if r.heardData(); r.mute == 0 {
 		r.mute, r.muteCame = 1, r.download.Came()
 		r.stopMute()
 		r.probe()
+	}
+}
+
+// countStall counts a stall. A seed may be short of budget, and is its operator's business.
+func (r *remote) countStall() {
+	if r.forgive(); r.stalls == 0 {
+		r.stallHeard = r.came.Load()
+	}
+	r.stallCame = r.download.Came()
+	if r.stalls++; r.stalls >= mostStalls && r.role == schedule.Viewer {
+		r.e.loop.Post(func() { // not amid what the schedule has decided
+			if !r.gone {
+				r.e.drop(r, r.silence(), peer.ByePolicy)
+			}
+		})
 	}
 }
 

@@ -15,8 +15,7 @@ import (
 
 // Times of a membership, the library's.
 const (
-	startGrace     = 2500 * time.Millisecond // segments that can wait are held so long for a session that comes up
-	linkGrace      = 4 * time.Second         // after joining: how long a first link may take
+	linkGrace      = 4 * time.Second // after joining: how long a first link may take
 	rejoinAfter    = 5 * time.Second
 	behind         = 30 * time.Second // kept behind the playhead in the range told to the tracker
 	updateDebounce = 200 * time.Millisecond
@@ -52,14 +51,8 @@ type title struct {
 	lastWant           int
 	statsAt            time.Time
 	timers             map[string]func()
-	waiting            []*held
+	credit             credit
 	early              []bypassed
-}
-
-// held is a segment that is held back until it is clear whether there is an engine.
-type held struct {
-	begin func()
-	stop  func()
 }
 
 func newTitle(cfg *Config, ports Ports, random *rand.Rand, counts *ledger) *title {
@@ -69,7 +62,7 @@ func newTitle(cfg *Config, ports Ports, random *rand.Rand, counts *ledger) *titl
 	}
 	t.statsAt, t.joinBy = t.openedAt, t.openedAt.Add(cfg.JoinAfter)
 	t.links = &links{
-		loop: ports.Loop, maker: ports.Links, events: t, entries: map[signal.ID]*attempt{}, avoided: map[signal.ID]time.Time{},
+		loop: ports.Loop, maker: ports.Links, events: t, entries: map[signal.ID]*attempt{}, avoided: map[signal.ID]time.Time{}, told: map[signal.ID]time.Time{},
 		named: map[signal.ID]introduced{},
 		newID: func() (id signal.ID) {
 			for i := range id {
@@ -131,7 +124,6 @@ func (t *title) leaveOut(reason schedule.Reason, code, text string) {
 		t.notice(code, text)
 	}
 	t.setOff(reason)
-	t.goOn()
 }
 
 // welcome implements sessionEvents.
@@ -160,17 +152,33 @@ func (t *title) welcome(m *signal.Welcome) {
 	}
 	t.applyPolicy()
 	t.inform(m.VerifyKeys, m.Revocations)
-	if !t.ahead || t.key != guessedKey || t.name != guessedName {
-		t.joinSoon()
+	if t.ahead && t.key == guessedKey && t.name == guessedName {
+		return
 	}
+	if wait := t.joinBy.Sub(t.loop.Now()); wait > 0 && t.joins == 0 {
+		// Links come after the picture. The tracker can name peers meanwhile.
+		t.set("begin", wait, t.begin)
+		t.join()
+		return
+	}
+	t.joinSoon()
 }
 
 // joinSoon joins as soon as the picture allows.
-func (t *title) joinSoon() { t.set("rejoin", max(0, t.joinBy.Sub(t.loop.Now())), t.join) }
+func (t *title) joinSoon() {
+	t.set("rejoin", max(0, t.joinBy.Sub(t.loop.Now())), func() {
+		t.links.begin()
+		t.join()
+	})
+}
 
-// pictured notes that the first picture is there: joining need not wait any longer.
+// pictured notes that the first picture is there: links need not wait any longer.
 func (t *title) pictured() {
 	t.joinBy = time.Time{}
+	if t.timers["begin"] != nil {
+		t.clear("begin")
+		t.begin() // at once: what is asked for next may wait for a seed
+	}
 	if t.timers["rejoin"] != nil && t.joins == 0 {
 		t.joinSoon()
 	}
@@ -247,8 +255,8 @@ func (t *title) prefetch() schedule.Ahead {
 func (t *title) join() {
 	t.joins++
 	attempt, want, offers := t.joins, t.links.want(), t.cfg.ReadyOffers
-	if attempt > 1 || t.links.role == "off" {
-		offers = 0 // links that are there go on
+	if attempt > 1 || t.links.role == "off" || !t.links.begun {
+		offers = 0 // links that are there go on, and before the picture there are none
 	}
 	t.ahead = t.ahead && attempt == 1
 	t.links.ready(offers, func(ready []signal.Offer) {
@@ -285,11 +293,30 @@ func (t *title) joinWith(ready []signal.Offer, attempt, want int) {
 
 func (t *title) joined(m *signal.Joined) {
 	t.swarm, t.viewers, t.seeds = m.Swarm, m.Viewers, m.Seeds
-	t.joinedAt = t.loop.Now()
 	t.links.offered(m.Offered)
+	t.set("update", time.Duration(t.welcomed.UpdateEvery)*time.Millisecond, t.update)
+	t.set("stats", time.Duration(t.welcomed.StatsInterval)*time.Millisecond, t.statsTick)
+	if t.links.begun {
+		t.expectLinks()
+	}
+}
+
+// begin is when links may be made, and the engine that they serve.
+func (t *title) begin() {
+	if t.swarm.IsZero() {
+		t.links.begin()
+		return
+	}
+	t.expectLinks()
+	t.links.begin()
+}
+
+// expectLinks has an engine for the links that are about to come up.
+func (t *title) expectLinks() {
+	t.joinedAt = t.loop.Now()
 	if t.engine == nil {
 		t.engine = &engine{
-			loop: t.loop, rules: t.rules, swarm: peer.ID(m.Swarm), line: t.line, ledger: t.ledger, observer: t,
+			loop: t.loop, rules: t.rules, swarm: peer.ID(t.swarm), line: t.line, credit: &t.credit, ledger: t.ledger, observer: t,
 			self:    func() peer.ID { return peer.ID(t.welcomed.Session) },
 			uploads: func() bool { return t.role() != "leech" }, relayOnly: func() bool { return t.role() == "relay-only" },
 			cfg: engineConfig{Policy: t.cfg.Policy, StoreBytes: t.cfg.StoreBytes, Record: t.cfg.Record, Prefetch: t.prefetch, Playhead: t.playhead},
@@ -302,11 +329,8 @@ func (t *title) joined(m *signal.Joined) {
 		}
 		t.early = nil
 	}
-	t.set("update", time.Duration(t.welcomed.UpdateEvery)*time.Millisecond, t.update)
-	t.set("stats", time.Duration(t.welcomed.StatsInterval)*time.Millisecond, t.statsTick)
 	t.set("linking", linkGrace, t.setLinking)
 	t.setLinking()
-	t.goOn()
 }
 
 func (t *title) setLinking() {
@@ -314,7 +338,7 @@ func (t *title) setLinking() {
 		return
 	}
 	fresh := t.loop.Now().Sub(t.joinedAt) < linkGrace && t.role() != "off"
-	t.engine.setLinking(t.links.count(true) == 0 && (fresh || t.links.count(false) > 0))
+	t.engine.setLinking(t.links.count(true) == 0 && (fresh || t.links.count(false) > 0), t.links.seedComing())
 }
 
 func (t *title) update() {
@@ -367,8 +391,7 @@ func (t *title) stop() {
 	if t.session != nil && !t.swarm.IsZero() {
 		t.session.send(&signal.Leave{Swarm: t.swarm}, true)
 	}
-	t.clear("update", "stats", "soon", "rejoin", "linking")
-	t.goOn()
+	t.clear("update", "stats", "soon", "rejoin", "begin", "linking")
 	t.links.stop()
 	if t.engine != nil {
 		t.engine.stop()

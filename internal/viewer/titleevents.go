@@ -2,7 +2,6 @@ package viewer
 
 import (
 	"encoding/hex"
-	"slices"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/schedule"
@@ -165,18 +164,6 @@ func (t *title) turnedOff(reason schedule.Reason) {
 // recordFailed implements engineObserver.
 func (t *title) recordFailed(err error) { t.notice("record", err.Error()) }
 
-// mayStart says whether a session, or the join, is on its way for the first time.
-func (t *title) mayStart() bool {
-	if t.off != "" || t.session == nil || t.closed {
-		return false
-	}
-	switch t.session.state {
-	case sessionConnecting, sessionReady, sessionWaiting:
-		return t.loop.Now().Sub(t.openedAt) < startGrace+linkGrace
-	}
-	return false
-}
-
 // pull is one segment on its way to the player, by the engine if there is one, straight from the origin otherwise.
 type pull struct {
 	t      *title
@@ -184,7 +171,6 @@ type pull struct {
 	done   func(*Result, error)
 	began  time.Time
 	over   bool
-	hold   *held
 	inner  *load
 	direct func() // cancels
 }
@@ -193,39 +179,13 @@ type pull struct {
 func (t *title) load(r request, done func(*Result, error)) *pull {
 	p := &pull{t: t, r: r, done: done, began: t.loop.Now()}
 	t.noteRange(r)
-	// As long as the schedule would hold it, could it already decide.
-	timing := schedule.Segment{DurationUs: r.Duration.Microseconds(), OriginUs: t.line.timeUs(sizeGuess(r.bitrate, r.Reference))}
-	slack := r.deadline() - time.Duration(timing.UrgentWindow(schedule.DefaultPolicy.UrgentPermille))*time.Microsecond
-	if t.engine == nil && slack > 0 && t.mayStart() {
-		p.hold = &held{begin: p.begin}
-		p.hold.stop = t.loop.After(min(startGrace, slack), func() { t.release(p.hold) })
-		t.waiting = append(t.waiting, p.hold)
-		return p
-	}
+	// Nothing is waited for before there is an engine, which asks those who have said that they hold it.
 	p.begin()
 	return p
 }
 
-func (t *title) release(h *held) {
-	if at := slices.Index(t.waiting, h); at >= 0 {
-		t.waiting = slices.Delete(t.waiting, at, at+1)
-		h.stop()
-		h.begin()
-	}
-}
-
-// goOn lets everything that is held back go.
-func (t *title) goOn() {
-	for _, h := range slices.Clone(t.waiting) {
-		t.release(h)
-	}
-}
-
 func (p *pull) begin() {
 	t := p.t
-	if p.over {
-		return
-	}
 	if t.engine != nil && !t.closed {
 		p.inner = t.engine.load(p.r, p.done)
 		return
@@ -236,7 +196,9 @@ func (p *pull) begin() {
 			p.done(nil, err)
 			return
 		}
-		p.t.keep(bypassed{p.r.Reference, p.r.bitrate, got.Data})
+		if !got.Unshared {
+			p.t.keep(bypassed{p.r.Reference, p.r.bitrate, got.Data})
+		}
 		p.done(p.count(got), nil)
 	})
 }
@@ -286,9 +248,6 @@ func (p *pull) abort() {
 		p.t.engine.abort(p.inner)
 	case p.direct != nil:
 		p.direct()
-	case p.hold != nil:
-		p.hold.stop()
-		p.t.waiting = slices.DeleteFunc(p.t.waiting, func(h *held) bool { return h == p.hold })
 	}
 }
 

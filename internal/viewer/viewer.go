@@ -30,6 +30,8 @@ type Seek struct {
 }
 
 // Config of a viewer.
+//
+// Large: a key for each thing that a caller may set.
 type Config struct {
 	URL     string // of the manifest, master or media playlist
 	Tracker string // ws or wss URL; empty: no peer delivery
@@ -206,6 +208,8 @@ func (v *Viewer) Report(f func(Summary)) { v.loop.Post(func() { f(v.summary()) }
 
 // Summary is what a viewer saw and did. Times in ms, sizes in bytes; Stats are totals in the terms of
 // spec/tracker-protocol.md.
+//
+// Large: a record of figures, without behavior.
 type Summary struct {
 	Manifest string `json:"manifest"`
 	Title    string `json:"title,omitempty"`

@@ -40,9 +40,23 @@ func (e *engine) drop(r *remote, reason peer.CloseReason, why peer.ByeReason) {
 	e.linkEnded(r, reason)
 }
 
-// certificateAsked answers a peer that asks for certificates.
+// certificateAsked takes a peer's request for certificates.
 func (e *engine) certificateAsked(r *remote, ids []peer.ID) {
-	for _, id := range ids {
+	room := min(len(ids), peer.MaxAsked-len(r.asked))
+	r.asked = append(r.asked, ids[:room]...)
+	for _, id := range ids[room:] {
+		r.session.Send(peer.CertificateNone{Segment: id, Reason: peer.NoneBudget})
+	}
+	e.showMore(r)
+}
+
+// showMore shows the certificates that a peer asked for, as fast as it reads them.
+func (e *engine) showMore(r *remote) {
+	for len(r.asked) > 0 && transfer.HasControlRoom(r.link) {
+		id := r.asked[0]
+		if r.asked = r.asked[1:]; len(r.asked) == 0 {
+			r.asked = nil
+		}
 		if c := e.shows(e.segments.byID[hex.EncodeToString(id[:])]); c != nil {
 			r.session.Send(peer.Certificate{Segment: id, Raw: c.Bytes()})
 		} else {
@@ -143,7 +157,7 @@ func (e *engine) forget(s *seg, state schedule.Certification) {
 	s.sources, s.pieceReason = map[int]Source{}, ""
 	e.lose(s.id)
 	e.store.drop(s.id)
-	e.cancelDownloads(s, -1)
+	e.cancelDownloads(s)
 	e.announce(s.id) // before the rejects: who refuses what it still announces is a liar
 	for _, r := range e.peersInOrder() {
 		r.upload.Withdraw(peer.ID(s.key))
@@ -214,6 +228,7 @@ func (e *engine) hearSuspect(r *remote, s *seg, c *certificate.Certificate) {
 func (e *engine) accepted(s *seg, n int, data []byte, from *remote, why string) {
 	if from != nil {
 		e.line.others(len(data))
+		e.credit.proven = true
 	}
 	e.store.open(s.id, s.cert.Length)
 	if !e.store.put(s.id, n, data) {
@@ -225,6 +240,7 @@ func (e *engine) accepted(s *seg, n int, data []byte, from *remote, why string) 
 	if from != nil {
 		s.sources[n] = FromPeer
 		from.downloaded += int64(len(data))
+		from.lateness.bring()
 		e.ledger.received(from.id, from.role, from.path, len(data))
 		if from.role == schedule.Seed {
 			s.sources[n] = FromSeed
@@ -235,7 +251,7 @@ func (e *engine) accepted(s *seg, n int, data []byte, from *remote, why string) 
 				}
 			}
 		}
-		e.cancelDownloads(s, n)
+		e.outdone(s, n)
 	}
 	e.announce(s.id)
 	if e.store.get(s.id).complete() {
