@@ -1,4 +1,4 @@
-// Copies the built browser side to where the Go binary embeds it from: node scripts/bundle.mjs
+// Copies the built browser side to where leeway and leeway-lab embed it from: node scripts/bundle.mjs
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync, constants } from 'node:zlib';
@@ -8,10 +8,12 @@ const scripts = join(root, 'web/packages/leeway/dist');
 const demo = join(root, 'web/apps/demo/dist');
 const bench = join(root, 'web/apps/bench/dist/bench.js');
 const target = join(root, 'internal/webdist/files');
+const lab = join(root, 'internal/lab/bench/demopage/files');
 
 for (const path of [join(scripts, 'leeway.js'), join(demo, 'index.html'), bench]) {
   if (!existsSync(path)) throw new Error(`bundle: ${path} is missing: run "npm run build" in web/ first`);
 }
+const kept = new Set(['.gitignore', 'demo']);
 for (const file of readdirSync(scripts)) {
   const text = readFileSync(join(scripts, file));
   const small = brotliCompressSync(text, {
@@ -21,11 +23,15 @@ for (const file of readdirSync(scripts)) {
   const name = file.endsWith('-engine.js') ? 'leeway-engine.js' : file;
   writeFileSync(join(target, name), text);
   writeFileSync(join(target, `${name}.br`), small);
+  kept.add(name).add(`${name}.br`);
   console.log(`${file}: ${text.length} bytes, ${small.length} with brotli`);
 }
-cpSync(bench, join(target, 'bench.js'));
+cpSync(bench, join(lab, 'bench.js'));
 cpSync(demo, join(target, 'demo'), { recursive: true });
 // What an earlier build left goes last, so that a go build beside this one finds what it listed.
+for (const name of readdirSync(target)) {
+  if (!kept.has(name)) rmSync(join(target, name), { recursive: true });
+}
 for (const name of readdirSync(join(target, 'demo'), { recursive: true })) {
   if (!existsSync(join(demo, name))) rmSync(join(target, 'demo', name), { recursive: true, force: true });
 }

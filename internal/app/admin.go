@@ -3,6 +3,7 @@ package app
 import (
 	"io"
 	"log/slog"
+	"maps"
 	"net/http"
 	"net/http/pprof"
 	"time"
@@ -12,6 +13,7 @@ import (
 
 // admin is what the admin port needs of a running process.
 type admin struct {
+	gate     *adminGate
 	metrics  http.Handler
 	ready    func() error                            // nil while work can be taken
 	send     func(subject string, data []byte) error // over the bus, confirmed; nil: no purging here
@@ -21,8 +23,8 @@ type admin struct {
 	log      *slog.Logger
 }
 
-// mux routes the admin port. It has no password: it belongs on loopback or on a network of the operator's own.
-func (a *admin) mux() *http.ServeMux {
+// handler routes the admin port, and what else there is to do at it, by pattern.
+func (a *admin) handler(more map[string]http.HandlerFunc) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", a.metrics)
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "ok\n") })
@@ -33,12 +35,18 @@ func (a *admin) mux() *http.ServeMux {
 		}
 		_, _ = io.WriteString(w, "ready\n")
 	})
-	mux.HandleFunc("POST /purge", a.purge)
-	mux.HandleFunc("POST /switch", a.change)
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/cmdline", pprof.Cmdline)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/symbol", pprof.Symbol)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return mux
+	keyed := map[string]http.HandlerFunc{
+		"POST /purge":          a.purge,
+		"POST /switch":         a.change,
+		"/debug/pprof/":        pprof.Index,
+		"/debug/pprof/cmdline": pprof.Cmdline,
+		"/debug/pprof/profile": pprof.Profile,
+		"/debug/pprof/symbol":  pprof.Symbol,
+		"/debug/pprof/trace":   pprof.Trace,
+	}
+	maps.Copy(keyed, more)
+	for pattern, h := range keyed {
+		mux.HandleFunc(pattern, a.gate.keyed(h))
+	}
+	return a.gate.named(mux)
 }

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"bytes"
 	"errors"
 	"log/slog"
 	"net/http"
@@ -12,8 +11,21 @@ import (
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/cluster"
+	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 )
+
+// testToken is the admin ports' of these tests.
+const testToken = "0123456789012345678901234567890123456789"
+
+func testGate(t *testing.T) *adminGate {
+	t.Helper()
+	g, err := openAdminGate(AdminConfig{Token: testToken, Hosts: []string{"seed-0.Example.com"}}, "", "127.0.0.1:9464", metric.Discard, slog.New(slog.DiscardHandler))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return g
+}
 
 // adminPort serves the admin port of a process that knows of no switch yet, and keeps what it said last.
 func adminPort(t *testing.T) (a *admin, sent *bus.RevokeMessage, url string) {
@@ -21,7 +33,7 @@ func adminPort(t *testing.T) (a *admin, sent *bus.RevokeMessage, url string) {
 	sent = &bus.RevokeMessage{}
 	var switches cluster.Switches
 	a = &admin{
-		metrics: http.NotFoundHandler(), ready: func() error { return nil }, sites: []string{"demo"},
+		gate: testGate(t), metrics: http.NotFoundHandler(), ready: func() error { return nil }, sites: []string{"demo"},
 		now: func() time.Time { return time.UnixMilli(1234) }, log: slog.New(slog.DiscardHandler),
 		send: func(subject string, data []byte) error {
 			if subject != bus.SubjectRevoke {
@@ -34,7 +46,7 @@ func adminPort(t *testing.T) (a *admin, sent *bus.RevokeMessage, url string) {
 			return bus.Switches(switches.Say(site, off, cluster.ByOperator, until, time.UnixMilli(1234)))
 		},
 	}
-	s := httptest.NewServer(a.mux())
+	s := httptest.NewServer(a.handler(nil))
 	t.Cleanup(func() {
 		s.Close()
 		http.DefaultClient.CloseIdleConnections()
@@ -45,7 +57,7 @@ func adminPort(t *testing.T) (a *admin, sent *bus.RevokeMessage, url string) {
 // command runs one against an admin port.
 func command(t *testing.T, url string, args ...string) (out, errs string, code int) {
 	t.Helper()
-	return leeway(t, nil, append(args, "--admin", strings.TrimPrefix(url, "http://"))...)
+	return leeway(t, []string{"LEEWAY_ADMIN_TOKEN=" + testToken}, append(args, "--admin", strings.TrimPrefix(url, "http://"))...)
 }
 
 func TestAdminPurge(t *testing.T) {
@@ -90,7 +102,12 @@ func TestAdminPurge(t *testing.T) {
 		t.Errorf("no bus: %d %q", code, errs)
 	}
 	for _, path := range []string{"/purge", "/switch"} {
-		r, err := http.Post(url+path, "text/plain", bytes.NewReader([]byte(`{"site":"demo","prefix":"/"}`)))
+		request, err := http.NewRequest(http.MethodPost, url+path, strings.NewReader(`{"site":"demo","prefix":"/"}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("Authorization", "Bearer "+testToken)
+		r, err := http.DefaultClient.Do(request)
 		if err != nil || r.StatusCode != http.StatusUnsupportedMediaType {
 			t.Errorf("a form from a page: %v %v", r, err)
 		}
@@ -132,13 +149,15 @@ func TestAdminSwitch(t *testing.T) {
 
 func TestAdminHealth(t *testing.T) {
 	var notReady error
-	a := &admin{metrics: http.NotFoundHandler(), ready: func() error { return notReady }, now: time.Now, log: slog.New(slog.DiscardHandler)}
+	a := &admin{gate: testGate(t), metrics: http.NotFoundHandler(), ready: func() error { return notReady }, now: time.Now, log: slog.New(slog.DiscardHandler)}
 	get := func(path string) int {
 		w := httptest.NewRecorder()
-		a.mux().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		r := httptest.NewRequest("GET", path, nil)
+		r.Host = "10.244.1.7:9464" // as the kubelet and Prometheus ask a pod
+		a.handler(nil).ServeHTTP(w, r)
 		return w.Code
 	}
-	if get("/healthz") != 200 || get("/readyz") != 200 || get("/debug/pprof/") != 200 {
+	if get("/healthz") != 200 || get("/readyz") != 200 || get("/debug/pprof/") != 401 {
 		t.Error("a healthy process does not say so")
 	}
 	notReady = errors.New("draining")

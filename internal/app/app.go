@@ -25,6 +25,8 @@ type Env struct {
 	Stdout, Stderr io.Writer
 	Environ        []string // KEY=value, as os.Environ gives it
 	Terminal       bool     // Stderr is a terminal: logs are text, not JSON
+
+	service string // whose section of the configuration this process reads; empty: all
 }
 
 // Process is the Env of the running process.
@@ -100,7 +102,7 @@ func Run(ctx context.Context, args []string, env Env) error {
 }
 
 // newLogger writes to w: text where a person reads, JSON where a machine does. format and level come from the
-// configuration.
+// configuration. Lines are bounded by message (logQuota).
 func newLogger(w io.Writer, terminal bool, c LogConfig) (*slog.Logger, error) {
 	var level slog.Level
 	if err := level.UnmarshalText([]byte(c.Level)); err != nil {
@@ -109,9 +111,9 @@ func newLogger(w io.Writer, terminal bool, c LogConfig) (*slog.Logger, error) {
 	options := &slog.HandlerOptions{Level: level}
 	switch {
 	case c.Format == "text", c.Format == "auto" && terminal:
-		return slog.New(discreet{slog.NewTextHandler(w, options)}), nil
+		return slog.New(newLogQuota(discreet{slog.NewTextHandler(w, options)})), nil
 	case c.Format == "json", c.Format == "auto":
-		return slog.New(discreet{slog.NewJSONHandler(w, options)}), nil
+		return slog.New(newLogQuota(discreet{slog.NewJSONHandler(w, options)})), nil
 	}
 	return nil, &usageError{fmt.Errorf("log.format: %q is no format (auto, text or json)", c.Format)}
 }

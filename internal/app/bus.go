@@ -7,11 +7,11 @@ import (
 	"log/slog"
 )
 
-// openBus connects to the NATS server of the configuration, or starts one in this process.
+// openBus connects to the NATS server of the configuration, or starts one in this process. name is the command, and the inbox of its answers.
 func openBus(c NATSConfig, name string, sink metric.Sink, log *slog.Logger) (*natsbus.Bus, error) {
 	bus, err := natsbus.Open(natsbus.Config{
 		URL: c.URL, Listen: c.Listen, User: c.User, Password: c.Password, CredentialsFile: c.CredentialsFile, NKeyFile: c.NKeyFile,
-		CAFile: c.CAFile, CertFile: c.CertFile, KeyFile: c.KeyFile, Name: name, Log: log, Metrics: sink,
+		CAFile: c.CAFile, CertFile: c.CertFile, KeyFile: c.KeyFile, Name: "leeway-" + name, Inbox: name, Log: log, Metrics: sink,
 	})
 	if err != nil {
 		return nil, err

@@ -111,6 +111,14 @@ func (k *checker) choices(c *Config) {
 			k.complain(choice.key, "%q is no choice (one of %s)", choice.value, strings.Join(choice.of, ", "))
 		}
 	}
+	if t := c.Admin.Token; t != "" && len(t) < minAdminToken {
+		k.complain("admin.token", "has fewer than %d characters (make one: head -c 32 /dev/urandom | basenc --base64url)", minAdminToken)
+	}
+	for i, name := range c.Admin.Hosts {
+		if name == "" || strings.ContainsAny(name, ":/*, ") {
+			k.complain(fmt.Sprintf("admin.hosts[%d]", i), "%q is no name of a host, without its port (such as seed-0.seed.leeway.svc)", name)
+		}
+	}
 	if c.Tracker.Secret != "" {
 		if _, err := decodeSecret(c.Tracker.Secret, "tracker.secret"); err != nil {
 			k.complain("tracker.secret", "has fewer than %d bytes or is not base64url (make one: head -c 32 /dev/urandom | basenc --base64url)", secretBytes)
@@ -150,10 +158,12 @@ func (k *checker) numbers(c *Config) {
 		{"tracker.max_per_address", int64(c.Tracker.MaxPerAddress), 1, "sockets"},
 		{"tracker.max_per_subject", int64(c.Tracker.MaxPerSubject), 1, "sessions"},
 		{"tracker.connects_per_second", int64(c.Tracker.ConnectsPerSecond), 1, "connections"},
+		{"tracker.peers_per_hour", int64(c.Tracker.PeersPerHour), 1, "viewers"},
 		{"seed.memory_bytes", c.Seed.MemoryBytes, 16 << 20, "bytes; 16 MiB hold two segments of the largest size"},
 		{"seed.disk_bytes", c.Seed.DiskBytes, 16 << 20, "bytes; 16 MiB hold two segments of the largest size"},
 		{"seed.max_links", int64(c.Seed.MaxLinks), 1, "links"},
 		{"seed.max_titles", int64(c.Seed.MaxTitles), 1, "titles"},
+		{"seed.index_bytes", c.Seed.IndexBytes, 1 << 20, "bytes; 1 MiB holds some 4,000 segments of playlists"},
 		{"seed.rate", c.Seed.Rate, 0, "bytes per second; 0 is unlimited"},
 		{"seed.daily_bytes", c.Seed.DailyBytes, 0, "bytes; 0 is unlimited"},
 		{"seed.look_ahead", int64(c.Seed.LookAhead), 0, "segments"},
@@ -189,9 +199,9 @@ func (k *checker) budgets(c *Config) {
 	}
 }
 
-// valid is check for a service about to start.
-func valid(c *Config) error {
-	found := check(c)
+// valid is check for a service about to start. Sections of other services are theirs to check.
+func (e Env) valid(c *Config) error {
+	found := slices.DeleteFunc(check(c), func(p keyProblem) bool { return e.foreign(p.key) })
 	if len(found) == 0 {
 		return nil
 	}

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/access"
-	"github.com/leeway-video/leeway/internal/relay"
 )
 
 // relays checks what trackers tell of relays, and the relay of this file.
@@ -39,9 +38,11 @@ func (k *checker) relays(c *Config) {
 			families[a.Unmap().Is4()] = text
 		}
 	}
-	for i, text := range t.Allow {
-		if _, err := relay.ParsePeer(text); err != nil {
-			k.complain(fmt.Sprintf("turn.allow[%d]", i), "%v", err)
+	for key, list := range map[string][]string{"turn.allow": t.Allow, "seed.allow": c.Seed.Allow} {
+		for i, text := range list {
+			if _, err := access.ParsePeer(text); err != nil {
+				k.complain(fmt.Sprintf("%s[%d]", key, i), "%v", err)
+			}
 		}
 	}
 	k.relayNumbers(t)

@@ -10,6 +10,7 @@ import (
 // Config is the whole configuration: one file, a section a service. Fields tagged secret are never printed.
 type Config struct {
 	Log     LogConfig     `yaml:"log"`
+	Admin   AdminConfig   `yaml:"admin"`
 	Sites   []site.Config `yaml:"sites"`
 	Tracker TrackerConfig `yaml:"tracker"`
 	Seed    SeedConfig    `yaml:"seed"`
@@ -25,7 +26,16 @@ type LogConfig struct {
 	Format string `yaml:"format"` // text, json, auto: text on a terminal
 }
 
+// AdminConfig is of the admin port of every service, and of the commands that ask it.
+type AdminConfig struct {
+	Token     string   `yaml:"token" secret:"true"` // 32 characters or more, which purge, switch and pprof need; empty: that of token_file
+	TokenFile string   `yaml:"token_file"`          // made when it is missing; empty: admin-token in the service's data_dir, if it has one
+	Hosts     []string `yaml:"hosts"`               // names by which the port is asked, beside IP addresses, localhost and the name listened on
+}
+
 // TrackerConfig is of `leeway tracker`; `leeway up` has addresses and folder of its own and takes the rest from here.
+//
+// Large: a key for each thing that an operator may set.
 type TrackerConfig struct {
 	Listen         string   `yaml:"listen"`               // HOST:PORT of WebSocket and script
 	Admin          string   `yaml:"admin"`                // HOST:PORT of metrics, health, purge
@@ -51,6 +61,7 @@ type TrackerConfig struct {
 	MaxMembers        int           `yaml:"max_members"`         // of one swarm; above it is parted
 	MessagesPerSecond int           `yaml:"messages_per_second"` // of one session
 	ConnectsPerSecond int           `yaml:"connects_per_second"` // of one address
+	PeersPerHour      int           `yaml:"peers_per_hour"`      // viewers that a session learns of; its address and its subject 16 times that
 	MaxPerAddress     int           `yaml:"max_per_address"`     // sockets of one address
 	MaxPerSubject     int           `yaml:"max_per_subject"`     // sessions of one subject of join tokens, at all trackers
 
@@ -74,6 +85,8 @@ type ICEServer struct {
 }
 
 // SeedConfig is of `leeway seed`; `leeway up` takes everything but data_dir and admin from here.
+//
+// Large: a key for each thing that an operator may set.
 type SeedConfig struct {
 	Listen        string       `yaml:"listen"`         // HOST:PORT, UDP; empty in up: the host of up.listen, port 4600
 	Admin         string       `yaml:"admin"`          // HOST:PORT of metrics, health
@@ -85,6 +98,7 @@ type SeedConfig struct {
 	DiskBytes     int64        `yaml:"disk_bytes"`     // pieces held on disk
 	MaxLinks      int          `yaml:"max_links"`      //
 	MaxTitles     int          `yaml:"max_titles"`     //
+	IndexBytes    int64        `yaml:"index_bytes"`    // what the playlists of titles list, held in memory
 	Rate          int64        `yaml:"rate"`           // bytes per second sent in all, 0 is unlimited
 	DailyBytes    int64        `yaml:"daily_bytes"`    // bytes a day sent in all, 0 is unlimited
 	SiteBudgets   []SiteBudget `yaml:"site_budgets"`   // what one site may have of rate and daily_bytes
@@ -92,6 +106,8 @@ type SeedConfig struct {
 	LookAhead     int          `yaml:"look_ahead"`     // segments fetched before they are asked for
 	Redirects     []string     `yaml:"redirects"`      // URL prefixes beside fetch_base that origins' redirects may lead to
 	Private       []string     `yaml:"private"`        // CIDRs of private addresses that origins' names may resolve to
+	Allow         []string     `yaml:"allow"`          // ranges, addresses, addresses and ports of viewers that may be sent to though they are private; loopback is where the seed listens there
+	PionRecords   bool         `yaml:"pion_records"`   // pion writes and reads the DTLS records of links, which costs more: the way back from records of ours
 	Fleet         FleetConfig  `yaml:"fleet"`          // other seeds
 }
 
@@ -112,6 +128,8 @@ type SiteBudget struct {
 }
 
 // TurnConfig is of `leeway turn`.
+//
+// Large: a key for each thing that an operator may set.
 type TurnConfig struct {
 	Listen         string        `yaml:"listen"`                // HOST:PORT, UDP and TCP
 	ListenTLS      string        `yaml:"listen_tls"`            // HOST:PORT, TLS; only with cert_file
@@ -174,7 +192,7 @@ type UpConfig struct {
 	OriginFault string `yaml:"origin_fault"`           // none, 404, 500, slow: what segments get instead
 }
 
-// Default ports; docs/operations.md has the table.
+// Default ports; docs/operations/network.md has the table.
 const (
 	seedPort     = "4600"
 	defaultAdmin = "127.0.0.1:9464"
@@ -188,13 +206,13 @@ func defaults(getenv func(string) string) *Config {
 		Tracker: TrackerConfig{
 			Listen: ":8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "tracker"), ProxyHeader: headerXForwardedFor,
 			UpdateInterval: 10 * time.Second, StatsInterval: 10 * time.Second, TicketLife: 10 * time.Minute, DrainSpread: 15 * time.Second, HarmPause: 24 * time.Hour,
-			MaxSessions: 20_000, MaxPerAddress: 2000, MaxPerSubject: 16, MaxSwarms: 4, MaxMembers: 2000, MessagesPerSecond: 50, ConnectsPerSecond: 20,
+			MaxSessions: 20_000, MaxPerAddress: 2000, MaxPerSubject: 16, MaxSwarms: 4, MaxMembers: 2000, MessagesPerSecond: 50, ConnectsPerSecond: 20, PeersPerHour: 600,
 			CredentialsLife: 10 * time.Minute, TokenGrace: 10 * time.Second,
 			WebTorrent: WebTorrentConfig{Interval: 2 * time.Minute, MaxSwarms: 64},
 		},
 		Seed: SeedConfig{
 			Admin: defaultAdmin, DataDir: filepath.Join(dir, "seed"),
-			MemoryBytes: 256 << 20, DiskBytes: 4 << 30, MaxLinks: 500, MaxTitles: 1000, SessionFactor: 1.5, LookAhead: 2, Probe: true,
+			MemoryBytes: 256 << 20, DiskBytes: 4 << 30, MaxLinks: 500, MaxTitles: 1000, IndexBytes: 64 << 20, SessionFactor: 1.5, LookAhead: 2, Probe: true,
 			Fleet: FleetConfig{WarmUp: 64 << 20},
 		},
 		Turn: TurnConfig{

@@ -14,8 +14,8 @@ import (
 )
 
 type configCmd struct {
-	Check configCheckCmd `cmd:"" help:"Say what is wrong with a configuration file, a sentence a problem."`
-	Print configPrintCmd `cmd:"" help:"Print the configuration in force, secrets left out."`
+	Check configCheckCmd `cmd:"" help:"Print what is wrong with a configuration file, one sentence for each problem."`
+	Print configPrintCmd `cmd:"" help:"Print the configuration in force, without secrets."`
 }
 
 type configCheckCmd struct {
@@ -100,7 +100,7 @@ func (c configPrintCmd) Run(_ context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	wrong := valid(config) // before its secrets are replaced by what is none
+	wrong := r.env.valid(config) // before its secrets are replaced by what is none
 	redact(reflect.ValueOf(config).Elem())
 	text, err := yaml.MarshalWithOptions(config, yaml.Indent(2), yaml.IndentSequence(true))
 	if err != nil {

@@ -164,6 +164,22 @@ func TestHelp(t *testing.T) {
 	}
 }
 
+// TestCommandsThatMovedNameWhereTo: scripts of operators still say leeway bench.
+func TestCommandsThatMovedNameWhereTo(t *testing.T) {
+	for _, args := range [][]string{{"bench"}, {"bench", "swarm", "--case", "smoke", "--runs", "1"}, {"schedule", "replay", "run.jsonl"}} {
+		out, errs, code := leeway(t, nil, args...)
+		if code != 2 || !strings.Contains(errs, "leeway-lab "+args[0]) {
+			t.Errorf("leeway %v: exit code %d, %q %q", args, code, out, errs)
+		}
+	}
+	if out, _, _ := leeway(t, nil, "bench", "--help"); !strings.Contains(out, "leeway-lab") {
+		t.Errorf("bench --help: %s", out)
+	}
+	if out, _, _ := leeway(t, nil, "--help"); strings.Contains(out, "bench") || strings.Contains(out, "schedule ") {
+		t.Errorf("the help lists what moved: %s", out)
+	}
+}
+
 func TestVersionIsThePackages(t *testing.T) {
 	text, err := os.ReadFile("../../web/packages/leeway/package.json")
 	if err != nil {

@@ -124,9 +124,19 @@ func (r *run) load(flags any) (*Config, *slog.Logger, error) {
 
 // service is load for a command that starts one: values that are wrong are an error, too.
 func (r *run) service(flags any) (*Config, *slog.Logger, error) {
+	switch flags.(type) {
+	case *trackerCmd:
+		r.env.service = "tracker"
+	case *seedCmd:
+		r.env.service = "seed"
+	case *turnCmd:
+		r.env.service = "turn"
+	case *originCmd:
+		r.env.service = "origin"
+	}
 	config, log, err := r.load(flags)
 	if err == nil {
-		err = valid(config)
+		err = r.env.valid(config)
 	}
 	return config, log, err
 }

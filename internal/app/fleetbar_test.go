@@ -23,7 +23,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/leeway-video/leeway/internal/app/headless"
+	"github.com/leeway-video/leeway/internal/headless"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"reflect"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -81,6 +82,15 @@ type reader struct {
 	env   Env
 }
 
+// serviceSections are those that belong to one service each.
+var serviceSections = []string{"tracker", "seed", "turn", "origin"}
+
+// foreign says whether a key is of a service that this process is not. Its variables may be secrets that this process does not have.
+func (e Env) foreign(key string) bool {
+	section, _, _ := strings.Cut(key, ".")
+	return e.service != "" && section != e.service && slices.Contains(serviceSections, section)
+}
+
 func (r *reader) complain(node ast.Node, format string, args ...any) {
 	r.found = append(r.found, problem{r.file, lineOf(node), fmt.Sprintf(format, args...)})
 }
@@ -114,10 +124,14 @@ func (r *reader) value(key string, node ast.Node, v reflect.Value) {
 // variable is how a text refers to the environment: ${NAME}, nothing shorter, for a lone dollar may be meant.
 var variable = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
 
-// expand puts in what the environment says; a variable that is not set, or empty, is a problem.
+// expand puts in what the environment says; a variable that is not set, or empty, is a problem, and stays as it is in a section of
+// another service.
 func (r *reader) expand(key string, node ast.Node, text string) string {
 	return variable.ReplaceAllStringFunc(text, func(name string) string {
 		value := r.env.Getenv(name[len("${") : len(name)-len("}")])
+		if value == "" && r.env.foreign(key) {
+			return name
+		}
 		if value == "" {
 			r.complain(node, "%s: %s is not set in the environment", key, name)
 		}

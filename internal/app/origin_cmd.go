@@ -12,12 +12,12 @@ import (
 
 type originCmd struct {
 	Listen     *string `help:"Address of page and film." placeholder:"HOST:PORT" key:"origin.listen"`
-	SeedListen *string `help:"Another address of the film, for seeds: the metrics tell them from viewers." placeholder:"HOST:PORT" key:"origin.seed_listen"`
+	SeedListen *string `help:"Another address of the film, for seeds, so that metrics count them apart from viewers." placeholder:"HOST:PORT" key:"origin.seed_listen"`
 	TLSCert    *string `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"origin.cert_file"`
-	TLSKey     *string `name:"tls-key" help:"Its key." placeholder:"FILE" key:"origin.key_file"`
+	TLSKey     *string `name:"tls-key" help:"Key of the certificate (PEM)." placeholder:"FILE" key:"origin.key_file"`
 	Admin      *string `help:"Address of metrics and health." placeholder:"HOST:PORT" key:"origin.admin"`
 	Media      *string `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"origin.media"`
-	Tracker    *string `help:"The tracker that the page's script asks." placeholder:"URL" key:"origin.tracker"`
+	Tracker    *string `help:"Tracker that the page's script connects to." placeholder:"URL" key:"origin.tracker"`
 }
 
 // Help is shown below the usage.
@@ -36,7 +36,7 @@ func (c *originCmd) Run(ctx context.Context, r *run) error {
 		return err
 	}
 	o := config.Origin
-	registry, err := newRegistry(nil, counts["origin"]...)
+	registry, err := newRegistry(log, nil, counts["origin"]...)
 	if err != nil {
 		return err
 	}
@@ -51,14 +51,15 @@ func (c *originCmd) Run(ctx context.Context, r *run) error {
 	defer source.Close()
 	group := newServers(log)
 	defer group.stop()
-	if err := serveOrigin(ctx, o, source, registry, group, log); err != nil {
+	if err := serveOrigin(ctx, config, source, registry, group, log); err != nil {
 		return err
 	}
 	return group.wait(ctx)
 }
 
 // serveOrigin opens the ports of an origin.
-func serveOrigin(ctx context.Context, o OriginConfig, source *origin, registry *promreg.Registry, group *servers, log *slog.Logger) error {
+func serveOrigin(ctx context.Context, config *Config, source *origin, registry *promreg.Registry, group *servers, log *slog.Logger) error {
+	o := config.Origin
 	page, err := originPage(o)
 	if err != nil {
 		return err
@@ -87,9 +88,12 @@ func serveOrigin(ctx context.Context, o OriginConfig, source *origin, registry *
 	if err != nil {
 		return err
 	}
-	adminMux := (&admin{metrics: registry.Handler(), ready: func() error { return nil }, log: log}).mux()
-	adminMux.HandleFunc("POST /origin/fault", source.serveFault)
-	group.serve("admin", adminPort, adminMux, nil)
+	g, err := openAdminGate(config.Admin, "", o.Admin, registry, log)
+	if err != nil {
+		return err
+	}
+	a := &admin{gate: g, metrics: registry.Handler(), ready: func() error { return nil }, log: log}
+	group.serve("admin", adminPort, a.handler(map[string]http.HandlerFunc{"POST /origin/fault": source.serveFault}), nil)
 	log.Info("origin is up", "page", place{public.Addr(), certificate}.url(), "film", source.prefix, "admin", adminPort.Addr().String())
 	return nil
 }

@@ -7,11 +7,12 @@ import (
 
 type seedCmd struct {
 	Listen   *string  `help:"UDP address for viewers; the default is :4600." placeholder:"HOST:PORT" key:"seed.listen"`
-	Announce []string `help:"Where viewers find this seed, when that is not the machine's own address: an address, stun:HOST:PORT to ask a STUN server of yours, node for the Kubernetes node's ExternalIP." placeholder:"ADDRESS" key:"seed.announce"`
+	Announce []string `help:"Address at which viewers reach this seed, if it is not the machine's own: an address, stun:HOST:PORT to ask your STUN server, node for the Kubernetes node's ExternalIP." placeholder:"ADDRESS" key:"seed.announce"`
 	Admin    *string  `help:"Address of metrics, health, purge and switch." placeholder:"HOST:PORT" key:"seed.admin"`
 	DataDir  *string  `help:"Folder of signing key and store." placeholder:"DIR" key:"seed.data_dir"`
-	Fleet    *string  `help:"TCP address for the other seeds of the fleet, within the cluster; without it the seed is alone." placeholder:"HOST:PORT" key:"seed.fleet.listen"`
-	NATS     *string  `name:"nats" help:"NATS server that joins this seed to trackers." placeholder:"URL" key:"nats.url"`
+	Allow    []string `help:"Private addresses of viewers that the seed may send to. A range, an address, or an address and port." placeholder:"PEER" key:"seed.allow"`
+	Fleet    *string  `help:"TCP address for the other seeds of the fleet, within the cluster; without it the seed has no fleet." placeholder:"HOST:PORT" key:"seed.fleet.listen"`
+	NATS     *string  `name:"nats" help:"NATS server that connects this seed to trackers." placeholder:"URL" key:"nats.url"`
 }
 
 // Help is shown below the usage.
@@ -50,9 +51,13 @@ func (c *seedCmd) Run(ctx context.Context, r *run) error {
 	if err := s.startSeed(listen, config.Seed.DataDir, false, group.fail); err != nil {
 		return err
 	}
+	a, err := s.admin(config.Seed.Admin, config.Seed.DataDir)
+	if err != nil {
+		return err
+	}
 	path, read := r.sitesFile()
 	s.watchSites(path, config.Sites, read)
-	group.serve("admin", adminPort, s.admin().mux(), nil)
+	group.serve("admin", adminPort, a.handler(nil), nil)
 	if fleet != nil {
 		group.serve("fleet", fleet.listener, fleet.handler, nil)
 	}

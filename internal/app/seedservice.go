@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"slices"
 
+	"github.com/leeway-video/leeway/internal/access"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/originhttp"
 	"github.com/leeway-video/leeway/internal/rtclink"
@@ -54,7 +56,7 @@ func startSeed(p seedParts) (running *runningSeed, err error) {
 	service, err := seed.New(seed.Config{
 		DataDir: p.dataDir, Sites: sites,
 		MemoryBytes: p.config.MemoryBytes, DiskBytes: p.config.DiskBytes,
-		MaxLinks: p.config.MaxLinks, MaxTitles: p.config.MaxTitles,
+		MaxLinks: p.config.MaxLinks, MaxTitles: p.config.MaxTitles, IndexBytes: p.config.IndexBytes,
 		Rate: p.config.Rate, BytesDaily: p.config.DailyBytes, SessionFactor: p.config.SessionFactor, LookAhead: ahead,
 		Outside: p.outside(host), Bell: host, SocketRead: buffers.Read, SocketWrite: buffers.Write,
 		Fleet: p.fleet.member(), Metrics: p.sink, Log: p.log,
@@ -101,14 +103,27 @@ func (p seedParts) listenUDP() (host *rtclink.Host, err error) {
 	if err != nil {
 		return nil, err
 	}
+	allowed, err := reach(p.config.Allow)
+	if err != nil {
+		return nil, &usageError{fmt.Errorf("seed.allow: %w", err)}
+	}
 	err = tryPorts(p.listen, p.next, func(addr string) (err error) {
-		host, err = rtclink.Listen(rtclink.Config{Listen: addr, Announce: announce, Log: p.log})
+		guard := &rtclink.Guard{Reach: reachedFrom(addr, allowed), Refused: seed.RefusedCandidates(p.sink), Dropped: seed.DroppedChecks(p.sink)}
+		host, err = rtclink.Listen(rtclink.Config{Listen: addr, Announce: announce, Guard: guard, PionRecords: p.config.PionRecords, Log: p.log})
 		return err
 	})
 	if err != nil {
 		return nil, listenError("seed", p.listen, err)
 	}
 	return host, nil
+}
+
+// reachedFrom is what may be sent to from an address: a socket on loopback reaches nothing else, and serves viewers of its machine.
+func reachedFrom(listen string, r access.Reach) access.Reach {
+	if at, err := netip.ParseAddrPort(listen); err == nil && at.Addr().IsLoopback() {
+		r.Allow = append(slices.Clone(r.Allow), access.Peer{Prefix: netip.MustParsePrefix("127.0.0.0/8")}, access.Peer{Prefix: netip.MustParsePrefix("::1/128")})
+	}
+	return r
 }
 
 // origins makes a client for each site that has a fetch_base; the others are served by no seed.

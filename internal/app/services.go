@@ -25,13 +25,15 @@ var buildInfoMetric = &metric.Def{
 	Labels: []metric.Label{{Name: "version", Values: []string{Version}}, {Name: "go_version", Values: []string{runtime.Version()}}},
 }
 
-// newRegistry is where a process counts: what defs list, and what is known of every process.
-func newRegistry(sites []string, defs ...*metric.Def) (*promreg.Registry, error) {
-	r, err := promreg.New(sites, append([]*metric.Def{buildInfoMetric}, defs...)...)
+// newRegistry is where a process counts: what defs list, what is known of every process, the lines that its log drops, and
+// what its admin port refuses.
+func newRegistry(log *slog.Logger, sites []string, defs ...*metric.Def) (*promreg.Registry, error) {
+	r, err := promreg.New(sites, append([]*metric.Def{buildInfoMetric, droppedLinesMetric, refusedAdminMetric}, defs...)...)
 	if err != nil {
 		return nil, err
 	}
 	r.Set(buildInfoMetric, 1, Version, runtime.Version())
+	countDroppedLines(log, r)
 	return r, r.Process()
 }
 
@@ -82,10 +84,10 @@ func openServices(config *Config, sites []site.Config, name string, log *slog.Lo
 		return nil, &usageError{errors.New(name + ": no site is configured (list them in the file's section sites, and name the file by --config)")}
 	}
 	var err error
-	if s.registry, err = newRegistry(s.names, counts[name]...); err != nil {
+	if s.registry, err = newRegistry(log, s.names, counts[name]...); err != nil {
 		return nil, err
 	}
-	if s.bus, err = openBus(config.NATS, "leeway-"+name, s.registry, log); err != nil {
+	if s.bus, err = openBus(config.NATS, name, s.registry, log); err != nil {
 		return nil, err
 	}
 	return s, nil
@@ -115,12 +117,16 @@ func (s *services) startSeed(listen, dataDir string, next bool, failed func(erro
 	return nil
 }
 
-// admin is the admin port of this process.
-func (s *services) admin() *admin {
-	return &admin{
-		metrics: s.registry.Handler(), ready: s.ready, send: s.bus.Send, switched: s.statements,
-		sites: s.names, now: time.Now, log: s.log,
+// admin is the admin port of this process, which listens there and keeps its token in a data folder.
+func (s *services) admin(listen, dataDir string) (*admin, error) {
+	g, err := openAdminGate(s.config.Admin, dataDir, listen, s.registry, s.log)
+	if err != nil {
+		return nil, err
 	}
+	return &admin{
+		gate: g, metrics: s.registry.Handler(), ready: s.ready, send: s.bus.Send, switched: s.statements,
+		sites: s.names, now: time.Now, log: s.log,
+	}, nil
 }
 
 // ready says why no work can be taken, or nil.

@@ -1,7 +1,6 @@
 package app
 
 import (
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -92,8 +91,8 @@ func (r *run) sitesFile() (path string, read func() ([]site.Config, error)) {
 		if _, err := loadFile(path, config, r.env); err != nil {
 			return nil, err
 		}
-		if found := check(config); len(found) > 0 {
-			return nil, fmt.Errorf("%s: %s", found[0].key, found[0].text)
+		if err := r.env.valid(config); err != nil {
+			return nil, err
 		}
 		return config.Sites, nil
 	}

@@ -104,7 +104,8 @@ func TestTrackerAndSeedApart(t *testing.T) {
 	}
 	tracker := config("tracker.yaml", map[string]string{"listen": bus})
 	stopTracker := startService(t, trackerAdmin, "tracker", "--config", tracker)
-	stopSeed := startService(t, seedAdmin, "seed", "--config", config("seed.yaml", map[string]string{"url": "nats://" + bus}))
+	seed := config("seed.yaml", map[string]string{"url": "nats://" + bus})
+	stopSeed := startService(t, seedAdmin, "seed", "--config", seed)
 
 	if code, text := fetch(t, "GET", "http://"+public+"/"); code != http.StatusUpgradeRequired || !strings.Contains(text, "WebSocket") {
 		t.Errorf("a browser at the tracker: %d %s", code, text)
@@ -112,7 +113,7 @@ func TestTrackerAndSeedApart(t *testing.T) {
 	if code, _ := fetch(t, "GET", "http://"+public+"/leeway.js"); code != 200 {
 		t.Errorf("script: %d", code)
 	}
-	if _, errs, code := leeway(t, nil, "purge", "demo", "/a/", "--admin", seedAdmin); code != 0 {
+	if _, errs, code := leeway(t, nil, "--config", seed, "purge", "demo", "/a/", "--admin", seedAdmin); code != 0 {
 		t.Errorf("a purge by way of the seed: %d %s", code, errs)
 	}
 	http.DefaultClient.CloseIdleConnections()

@@ -17,23 +17,23 @@ import (
 )
 
 type tokenCmd struct {
-	Keygen  tokenKeygenCmd  `cmd:"" help:"Make a key that signs join tokens, and add it to those that a tracker checks with."`
+	Keygen  tokenKeygenCmd  `cmd:"" help:"Make a signing key for join tokens, and add its public half to a tracker's keys."`
 	Mint    tokenMintCmd    `cmd:"" help:"Make a join token."`
-	Verify  tokenVerifyCmd  `cmd:"" help:"Say what a token allows, as a tracker would, or why it is refused."`
-	Inspect tokenInspectCmd `cmd:"" help:"Print what a token says, without asking who made it."`
+	Verify  tokenVerifyCmd  `cmd:"" help:"Print what a tracker would allow for a token, or why it would refuse it."`
+	Inspect tokenInspectCmd `cmd:"" help:"Print what a token says, without checking its signature."`
 }
 
 type tokenKeygenCmd struct {
-	File string `arg:"" help:"File for the key that signs: it stays with who makes tokens. It must not exist." placeholder:"FILE"`
-	Keys string `help:"Tracker's file of keys (token_keys of a site) to add the key to; it is made when it is not there. Printed when left out." placeholder:"FILE"`
-	Alg  string `help:"EdDSA (Ed25519: a tracker can check and not sign), or HS256 for who has nothing else." enum:"EdDSA,HS256" default:"EdDSA"`
-	ID   string `help:"Name of the key (kid); at random when left out." placeholder:"NAME"`
+	File string `arg:"" help:"New file for the signing key. It stays with the backend that makes tokens." placeholder:"FILE"`
+	Keys string `help:"Tracker's file of keys (token_keys of a site) to add the public key to; created if missing. By default the key is printed." placeholder:"FILE"`
+	Alg  string `help:"EdDSA (Ed25519: a tracker can check tokens but not sign them), or HS256 for backends without EdDSA." enum:"EdDSA,HS256" default:"EdDSA"`
+	ID   string `help:"Name of the key (kid); random by default." placeholder:"NAME"`
 }
 
 // Help is shown below the usage.
 func (tokenKeygenCmd) Help() string {
 	return `Keys are JSON Web Keys; most JWT libraries read them. To replace a key: make a new one with --keys, sign with it from then on, and
-take the old one out of the file when the last token that it signed has run out. Trackers read the file again by themselves.
+remove the old one from the file when the last token that it signed has expired. Trackers read the file again by themselves.
 
 Examples:
   leeway token keygen signing.jwk --keys keys.json
@@ -109,23 +109,25 @@ func replaceFile(path string, text []byte) error {
 }
 
 type tokenMintCmd struct {
-	Key   string        `help:"File of the key that signs." required:"" placeholder:"FILE"`
-	Site  string        `help:"Name of the site." required:"" placeholder:"NAME"`
-	Title []string      `help:"Title that may be joined; a * at its end stands for any rest. May be repeated; every title when left out." placeholder:"PATTERN" sep:"none"`
-	Sub   string        `help:"Who holds it, in the backend's words: a subject has only so many sessions at a time." placeholder:"NAME"`
-	Group string        `help:"Viewers of one group meet each other first." placeholder:"NAME"`
-	Role  string        `help:"The most that the viewer is to others: full, leech, relay-only, off." placeholder:"ROLE"`
-	Life  time.Duration `help:"For how long it is good." default:"5m"`
-	After time.Duration `help:"From when on it is good, from now." default:"0s"`
+	Key      string        `help:"File of the signing key." required:"" placeholder:"FILE"`
+	Site     string        `help:"Name of the site." required:"" placeholder:"NAME"`
+	Title    []string      `help:"Title that may be joined; a * at its end matches any rest. May be repeated; by default every title." placeholder:"PATTERN" sep:"none"`
+	Manifest []string      `help:"Path of a manifest that these titles may be joined with; a * at its end matches any rest. May be repeated. Explicit titles need one, or an entry of title.explicit in the site." placeholder:"PATTERN" sep:"none"`
+	Sub      string        `help:"Subject: the backend's name for the user. A subject has a limited number of sessions at a time." placeholder:"NAME"`
+	Group    string        `help:"Viewers of one group meet each other first." placeholder:"NAME"`
+	Role     string        `help:"Upper bound of the viewer's role: full, leech, relay-only, off." placeholder:"ROLE"`
+	Life     time.Duration `help:"How long the token is valid." default:"5m"`
+	After    time.Duration `help:"Time from now until the token becomes valid." default:"0s"`
 }
 
 // Help is shown below the usage.
 func (tokenMintCmd) Help() string {
-	return `A site's backend makes tokens itself, of these claims (spec/access.md); this is for trying, and for scripts.
+	return `A site's backend makes tokens itself, with these claims (spec/access.md). This command is for trying them, and for scripts.
 
 Examples:
   leeway token mint --key signing.jwk --site demo
-  leeway token mint --key signing.jwk --site demo --title /media/bbb --title '/live/*' --group campus-1 --role leech --life 1h`
+  leeway token mint --key signing.jwk --site demo --title /media/bbb --title '/live/*' --group campus-1 --role leech --life 1h
+  leeway token mint --key signing.jwk --site demo --title trailer-7 --manifest '/trailers/7/*'`
 }
 
 // Run prints a token.
@@ -139,7 +141,7 @@ func (c *tokenMintCmd) Run(r *run) error {
 		return &usageError{fmt.Errorf("token mint: %s %w", c.Key, err)}
 	}
 	now := time.Now()
-	claims := access.Claims{Site: c.Site, Subject: c.Sub, Titles: c.Title, Group: c.Group, Role: c.Role, Expires: now.Add(c.After + c.Life)}
+	claims := access.Claims{Site: c.Site, Subject: c.Sub, Titles: c.Title, Manifests: c.Manifest, Group: c.Group, Role: c.Role, Expires: now.Add(c.After + c.Life)}
 	if c.After > 0 {
 		claims.NotBefore = now.Add(c.After)
 	}
@@ -156,10 +158,11 @@ func (c *tokenMintCmd) Run(r *run) error {
 }
 
 type tokenVerifyCmd struct {
-	Token string `arg:"" help:"The token."`
-	Keys  string `help:"Tracker's file of keys." required:"" placeholder:"FILE"`
-	Site  string `help:"Name of the site." required:"" placeholder:"NAME"`
-	Title string `help:"Whether it covers this title." placeholder:"TITLE"`
+	Token    string `arg:"" help:"The token."`
+	Keys     string `help:"Tracker's file of keys." required:"" placeholder:"FILE"`
+	Site     string `help:"Name of the site." required:"" placeholder:"NAME"`
+	Title    string `help:"Check whether the token covers this title." placeholder:"TITLE"`
+	Manifest string `help:"Check whether the token names the manifest of this path." placeholder:"PATH"`
 }
 
 // Help is shown below the usage.
@@ -182,6 +185,9 @@ func (c *tokenVerifyCmd) Run(r *run) error {
 	if err == nil && c.Title != "" && !grant.Covers(c.Title) {
 		err = access.Refuse(access.OtherTitle, "It covers: "+strings.Join(grant.Titles, ", ")+".", "The token does not cover the title.")
 	}
+	if err == nil && c.Manifest != "" && !grant.Names(c.Manifest) {
+		err = access.Refuse(access.OtherManifest, "It names: "+strings.Join(grant.Manifests, ", ")+". Titles that begin with a slash need none; for others the site's title.explicit may say it.", "The token does not name the manifest.")
+	}
 	var refused *access.TokenError
 	if errors.As(err, &refused) {
 		return fmt.Errorf("token verify: refused (%s): %w", refused.Reason, err)
@@ -194,7 +200,7 @@ func (c *tokenVerifyCmd) Run(r *run) error {
 		titles = []string{"*"}
 	}
 	return printJSON(r, map[string]any{
-		"site": c.Site, "subject": grant.Subject, "titles": titles, "group": grant.Group, "role": grant.Role, "key_id": grant.KeyID,
+		"site": c.Site, "subject": grant.Subject, "titles": titles, "manifests": append([]string{}, grant.Manifests...), "group": grant.Group, "role": grant.Role, "key_id": grant.KeyID,
 		"expires": grant.Expires.UTC().Format(time.RFC3339), "seconds_left": int(grant.Expires.Sub(now).Seconds()),
 	})
 }

@@ -81,6 +81,13 @@ func TestKeysAndTokensByCommand(t *testing.T) {
 				t.Errorf("%s: %+v: %d %s", alg, c, code, errs)
 			}
 		}
+		bound := mint(t, "--key", signing, "--site", "demo", "--title", "trailer-7", "--manifest", "/trailers/7/*")
+		for path, want := range map[string]int{"/trailers/7/master.m3u8": 0, "/premium/film/master.m3u8": 1} {
+			out, errs, code := leeway(t, nil, "token", "verify", "--keys", keys, "--site", "demo", "--title", "trailer-7", "--manifest", path, bound)
+			if code != want || (code == 1) != strings.Contains(errs, "(manifest)") || (code == 0) != strings.Contains(out, "/trailers/7/*") {
+				t.Errorf("%s: verify of %s: %d %s %s", alg, path, code, out, errs)
+			}
+		}
 		if out, errs, code := leeway(t, nil, "token", "inspect", token); code != 0 || !strings.Contains(out, `"kid": "one"`) || !strings.Contains(out, `"verified": false`) {
 			t.Errorf("%s: inspect: %d %s %s", alg, code, out, errs)
 		}
@@ -218,8 +225,8 @@ func TestWhoMayJoinIsSaidWhereStrangersCome(t *testing.T) {
 		return file
 	}
 	for _, c := range []struct{ access, listen, wrong string }{
-		{"", "0.0.0.0:0", "does not say who may join"},
-		{"", ":0", "does not say who may join"},
+		{"", "0.0.0.0:0", "does not say which viewers may join"},
+		{"", ":0", "does not say which viewers may join"},
 		{"    access: token\n", "127.0.0.1:0", "names no file of keys"},
 		{"    token_keys: /nowhere\n", "127.0.0.1:0", "token_keys"},
 		{"    access: nobody\n", "127.0.0.1:0", "access"},

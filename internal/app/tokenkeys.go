@@ -140,7 +140,7 @@ func decided(sites []site.Config, listen string) error {
 	}
 	for i, c := range sites {
 		if c.Access == "" && c.TokenKeys == "" {
-			return &usageError{fmt.Errorf("sites[%d]: %s can be reached from other machines, and site %q does not say who may join (access: token with token_keys, which leeway token keygen makes; or access: public if anyone may)", i, listen, c.Name)}
+			return &usageError{fmt.Errorf("sites[%d]: %s can be reached from other machines, and site %q does not say which viewers may join (access: token with token_keys, which leeway token keygen makes; or access: public if anyone may)", i, listen, c.Name)}
 		}
 	}
 	return nil

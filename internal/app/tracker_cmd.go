@@ -12,11 +12,11 @@ import (
 type trackerCmd struct {
 	Listen     *string  `help:"Address of WebSocket and script." placeholder:"HOST:PORT" key:"tracker.listen"`
 	TLSCert    *string  `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"tracker.cert_file"`
-	TLSKey     *string  `name:"tls-key" help:"Its key." placeholder:"FILE" key:"tracker.key_file"`
+	TLSKey     *string  `name:"tls-key" help:"Key of the certificate (PEM)." placeholder:"FILE" key:"tracker.key_file"`
 	Admin      *string  `help:"Address of metrics, health, purge and switch." placeholder:"HOST:PORT" key:"tracker.admin"`
-	DataDir    *string  `help:"Folder of the secret, where none is configured." placeholder:"DIR" key:"tracker.data_dir"`
+	DataDir    *string  `help:"Folder of the secret, if none is configured." placeholder:"DIR" key:"tracker.data_dir"`
 	WebTorrent []string `name:"webtorrent" help:"Offer the WebTorrent protocol on /announce, for these info_hashes (hex)." placeholder:"HASH" key:"tracker.webtorrent.info_hashes"`
-	NATS       *string  `name:"nats" help:"NATS server that joins this tracker to others; without it the process has its own." placeholder:"URL" key:"nats.url"`
+	NATS       *string  `name:"nats" help:"NATS server that connects this tracker to others; by default one inside this process." placeholder:"URL" key:"nats.url"`
 	NATSListen *string  `name:"nats-listen" help:"Address on which the process's own NATS server takes seeds and trackers." placeholder:"HOST:PORT" key:"nats.listen"`
 }
 
@@ -65,10 +65,14 @@ func (c *trackerCmd) Run(ctx context.Context, r *run) error {
 	if err := s.startTracker(config.Tracker.DataDir); err != nil {
 		return err
 	}
+	a, err := s.admin(config.Tracker.Admin, config.Tracker.DataDir)
+	if err != nil {
+		return err
+	}
 	path, read := r.sitesFile()
 	s.watchSites(path, config.Sites, read)
 	group.serveTLS("public", s.door(public), publicMux(bundle, s.socket, s.announce, http.HandlerFunc(trackerPage)), nil, certificate)
-	group.serve("admin", adminPort, s.admin().mux(), nil)
+	group.serve("admin", adminPort, a.handler(nil), nil)
 	checkFiles(log, config.Tracker.MaxSessions)
 	log.Info("tracker is up", "listen", public.Addr().String(), "admin", adminPort.Addr().String(), "sites", s.names)
 	return group.wait(ctx)

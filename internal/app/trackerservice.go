@@ -51,7 +51,7 @@ func (s *services) startTracker(dataDir string) error {
 		Secret: secret, Sites: s.sites, Tokens: keys, TokenGrace: c.TokenGrace, ICEServers: ice, TURNServers: relays, CredentialsLife: c.CredentialsLife,
 		UpdateInterval: c.UpdateInterval, StatsInterval: c.StatsInterval, TicketLife: c.TicketLife, DrainSpread: c.DrainSpread, HarmPause: c.HarmPause,
 		MaxSessions: c.MaxSessions, MaxPerAddress: c.MaxPerAddress, MaxPerSubject: c.MaxPerSubject, MaxSwarms: c.MaxSwarms, MaxMembers: c.MaxMembers,
-		MessagesPerSecond: c.MessagesPerSecond, ConnectsPerSecond: c.ConnectsPerSecond,
+		MessagesPerSecond: c.MessagesPerSecond, ConnectsPerSecond: c.ConnectsPerSecond, PeersPerHour: c.PeersPerHour,
 		WebTorrent: tracker.WebTorrent{
 			InfoHashes: hashes, Token: c.WebTorrent.Token, Interval: c.WebTorrent.Interval, MaxSwarms: c.WebTorrent.MaxSwarms,
 		},

@@ -9,16 +9,16 @@ type turnCmd struct {
 	Listen    *string        `help:"Address for viewers, UDP and TCP." placeholder:"HOST:PORT" key:"turn.listen"`
 	ListenTLS *string        `name:"listen-tls" help:"Address for viewers, TLS; only with a certificate." placeholder:"HOST:PORT" key:"turn.listen_tls"`
 	TLSCert   *string        `name:"tls-cert" help:"TLS certificate (PEM), read again when it changes." placeholder:"FILE" key:"turn.cert_file"`
-	TLSKey    *string        `name:"tls-key" help:"And its key (PEM)." placeholder:"FILE" key:"turn.key_file"`
+	TLSKey    *string        `name:"tls-key" help:"Key of the certificate (PEM)." placeholder:"FILE" key:"turn.key_file"`
 	Admin     *string        `help:"Address of metrics and health." placeholder:"HOST:PORT" key:"turn.admin"`
-	Announce  []string       `help:"Addresses under which viewers reach this machine, at most one of each family." placeholder:"ADDRESS" key:"turn.announce"`
-	Allow     []string       `help:"What may be reached in private ranges: seeds. A range, an address, or an address and port." placeholder:"PEER" key:"turn.allow"`
-	Drain     *time.Duration `help:"How long allocations go on when the relay is to end." placeholder:"TIME" key:"turn.drain"`
+	Announce  []string       `help:"Addresses at which viewers reach this machine, at most one of each family." placeholder:"ADDRESS" key:"turn.announce"`
+	Allow     []string       `help:"Seeds in private ranges that the relay may send to. A range, an address, or an address and port." placeholder:"PEER" key:"turn.allow"`
+	Drain     *time.Duration `help:"How long allocations continue after the relay was told to end." placeholder:"TIME" key:"turn.drain"`
 }
 
 // Help is shown below the usage.
 func (turnCmd) Help() string {
-	return `Credentials are made by trackers: name the relay and one of its secrets in their tracker.ice_servers.
+	return `Trackers make the credentials: name the relay and one of its secrets in their tracker.ice_servers.
 
 Examples:
   LEEWAY_TURN_SECRETS=… leeway turn
@@ -45,7 +45,11 @@ func (c *turnCmd) Run(ctx context.Context, r *run) error {
 	}
 	defer s.stop()
 	defer beThrifty(r.env)() // once it has a socket for each processor
-	group.serve("admin", adminPort, s.admin().mux(), nil)
+	a, err := s.admin(config.Admin)
+	if err != nil {
+		return err
+	}
+	group.serve("admin", adminPort, a.handler(nil), nil)
 	log.Info("turn is up", "listen", s.server.Addr().String(), "tls", s.tlsAddr(), "admin", adminPort.Addr().String())
 	return group.wait(ctx)
 }

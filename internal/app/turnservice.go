@@ -43,7 +43,7 @@ func (p relayPolicy) Open(user string) (turnd.Flow, error) {
 func startTurn(c TurnConfig, log *slog.Logger) (*turnService, error) {
 	s := &turnService{config: c, log: log, ended: make(chan struct{})}
 	var err error
-	if s.registry, err = newRegistry(nil, counts["turn"]...); err != nil {
+	if s.registry, err = newRegistry(log, nil, counts["turn"]...); err != nil {
 		return nil, err
 	}
 	if s.relay, err = newRelay(c, s.registry, log); err != nil {
@@ -78,7 +78,7 @@ func startTurn(c TurnConfig, log *slog.Logger) (*turnService, error) {
 	read, write := s.server.Buffers()
 	s.relay.Buffers(read, write)
 	if min(read, write) < wantedBuffer {
-		log.Warn("the kernel gives small socket buffers, which bursts overflow (docs/operations.md, UDP buffers)", "read", read, "write", write, "wanted", wantedBuffer)
+		log.Warn("the kernel gives small socket buffers, which bursts overflow (docs/operations/network.md, UDP buffers)", "read", read, "write", write, "wanted", wantedBuffer)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	s.end = cancel
@@ -102,19 +102,32 @@ func newRelay(c TurnConfig, sink metric.Sink, log *slog.Logger) (*relay.Relay, e
 		}
 		rules.Secrets = append(rules.Secrets, secret)
 	}
-	for _, text := range c.Allow {
-		peer, err := relay.ParsePeer(text)
-		if err != nil {
-			return nil, err
-		}
-		rules.Allow = append(rules.Allow, peer)
+	var err error
+	if rules.Reach, err = reach(c.Allow); err != nil {
+		return nil, err
 	}
 	return relay.New(rules)
 }
 
+// reach is what a list of the configuration allows of refused ranges.
+func reach(allow []string) (r access.Reach, err error) {
+	for _, text := range allow {
+		peer, err := access.ParsePeer(text)
+		if err != nil {
+			return access.Reach{}, err
+		}
+		r.Allow = append(r.Allow, peer)
+	}
+	return r, nil
+}
+
 // admin is the admin port of this process.
-func (s *turnService) admin() *admin {
-	return &admin{metrics: s.registry.Handler(), ready: s.relay.Ready, now: time.Now, log: s.log}
+func (s *turnService) admin(c AdminConfig) (*admin, error) {
+	g, err := openAdminGate(c, "", s.config.Admin, s.registry, s.log)
+	if err != nil {
+		return nil, err
+	}
+	return &admin{gate: g, metrics: s.registry.Handler(), ready: s.relay.Ready, now: time.Now, log: s.log}, nil
 }
 
 func (s *turnService) tlsAddr() string {

@@ -17,20 +17,21 @@ import (
 )
 
 type upCmd struct {
-	Listen      *string `help:"Address of page, script, tracker and film." placeholder:"HOST:PORT" key:"up.listen"`
-	TLSCert     *string `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"tracker.cert_file"`
-	TLSKey      *string `name:"tls-key" help:"Its key." placeholder:"FILE" key:"tracker.key_file"`
-	Admin       *string `help:"Address of metrics, health, purge and switch." placeholder:"HOST:PORT" key:"up.admin"`
-	SeedListen  *string `help:"UDP address of the seed." placeholder:"HOST:PORT" key:"seed.listen"`
-	DataDir     *string `help:"Folder of keys and the seed's store." placeholder:"DIR" key:"up.data_dir"`
-	Open        *bool   `help:"Let anyone join who can reach the address." key:"up.open"`
-	Media       *string `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"up.media" xor:"what"`
-	Site        *string `help:"Serve a site of yours instead of the film: a file with its configuration." placeholder:"FILE" key:"up.site" xor:"what"`
-	OriginRate  *int    `help:"Experiment: bytes per second of each viewer's connection to the origin." placeholder:"N" key:"up.origin_rate" group:"Experiments"`
-	Control     *int    `help:"How many of a thousand viewers of the film the origin alone serves, for comparison; none." name:"control-group" placeholder:"PERMILLE" key:"up.control_group_permille" group:"Experiments"`
-	Prefetch    *bool   `help:"Whether the film's viewers fetch ahead in the background lane; they do." negatable:"" key:"up.prefetch" group:"Experiments"`
-	Role        *string `help:"What the film's viewers are to each other: full, leech, relay-only, off." placeholder:"ROLE" key:"up.role" group:"Experiments"`
-	OriginFault *string `help:"Experiment: what segments get instead: none, 404, 500, slow." placeholder:"KIND" key:"up.origin_fault" group:"Experiments"`
+	Listen      *string  `help:"Address of page, script, tracker and film." placeholder:"HOST:PORT" key:"up.listen"`
+	TLSCert     *string  `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"tracker.cert_file"`
+	TLSKey      *string  `name:"tls-key" help:"Key of the certificate (PEM)." placeholder:"FILE" key:"tracker.key_file"`
+	Admin       *string  `help:"Address of metrics, health, purge and switch." placeholder:"HOST:PORT" key:"up.admin"`
+	SeedListen  *string  `help:"UDP address of the seed." placeholder:"HOST:PORT" key:"seed.listen"`
+	SeedAllow   []string `help:"Private addresses of viewers that the seed may send to. A range, an address, or an address and port." placeholder:"PEER" key:"seed.allow"`
+	DataDir     *string  `help:"Folder of keys and the seed's store." placeholder:"DIR" key:"up.data_dir"`
+	Open        *bool    `help:"Let everybody that can reach the address join." key:"up.open"`
+	Media       *string  `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"up.media" xor:"what"`
+	Site        *string  `help:"Serve a site of yours instead of the film: a file with its configuration." placeholder:"FILE" key:"up.site" xor:"what"`
+	OriginRate  *int     `help:"Experiment: bytes per second of each viewer's connection to the origin." placeholder:"N" key:"up.origin_rate" group:"Experiments"`
+	Control     *int     `help:"Control group: how many of a thousand viewers only the origin serves (default 0)." name:"control-group" placeholder:"PERMILLE" key:"up.control_group_permille" group:"Experiments"`
+	Prefetch    *bool    `help:"Let the film's viewers prefetch in the background lane (default yes)." negatable:"" key:"up.prefetch" group:"Experiments"`
+	Role        *string  `help:"Role of the film's viewers to each other: full, leech, relay-only, off." placeholder:"ROLE" key:"up.role" group:"Experiments"`
+	OriginFault *string  `help:"Experiment: what the origin answers for segments: none (no fault), 404, 500, slow." placeholder:"KIND" key:"up.origin_fault" group:"Experiments"`
 }
 
 // Help is shown below the usage.
@@ -134,18 +135,22 @@ func (u *upRun) run(ctx context.Context) error {
 	}
 
 	mux := publicMux(bundle, services.socket, services.announce, shows.page)
-	adminMux := services.admin().mux()
+	admin, err := services.admin(u.config.Up.Admin, u.config.Up.DataDir)
+	if err != nil {
+		return err
+	}
+	more := map[string]http.HandlerFunc{}
 	var shape func(context.Context, net.Conn) context.Context
 	if shows.origin != nil {
 		mux.Handle(shows.origin.prefix, shows.origin.handler(clientViewer))
 		mux.HandleFunc("GET /demo/ledger", shows.origin.serveLedger)
-		adminMux.HandleFunc("POST /origin/fault", shows.origin.serveFault)
+		more["POST /origin/fault"] = shows.origin.serveFault
 		if rate := u.config.Up.OriginRate; rate > 0 {
 			shape = shapeConnections(rate)
 		}
 	}
 	group.serveTLS("public", services.door(public), mux, shape, certificate)
-	group.serve("admin", adminPort, adminMux, nil)
+	group.serve("admin", adminPort, admin.handler(more), nil)
 	if err := u.announce(bundle, at, adminPort.Addr().String(), services.seedAddr); err != nil {
 		return err
 	}
@@ -239,7 +244,7 @@ func (u *upRun) announce(bundle *webdist.Bundle, public place, admin, seed strin
   Leeway %s
 
   page     %s
-  admin    %s  /metrics /healthz /readyz /debug/pprof
+  admin    %s  /metrics /healthz /readyz
   seed     %s/udp
 %s
   For a page of your own, beside hls.js:

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -50,6 +51,7 @@ func (l *lockedBuffer) String() string {
 // running is an up that a test started.
 type running struct {
 	page, admin string // http://HOST:PORT; page https:// with a certificate
+	dir         string // its data folder
 	out, errs   *lockedBuffer
 	stop        func() error // ends it as SIGTERM does and returns what Run returned
 }
@@ -68,8 +70,8 @@ func startUp(t *testing.T, args ...string) *running {
 func tryUp(t *testing.T, args ...string) (*running, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &running{out: newLockedBuffer(), errs: newLockedBuffer()}
-	args = append([]string{"up", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--seed-listen=127.0.0.1:0", "--data-dir=" + t.TempDir()}, args...)
+	r := &running{dir: t.TempDir(), out: newLockedBuffer(), errs: newLockedBuffer()}
+	args = append([]string{"up", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--seed-listen=127.0.0.1:0", "--data-dir=" + r.dir}, args...)
 	var err error // Run's, once ended is closed
 	ended := make(chan struct{})
 	go func() {
@@ -135,10 +137,18 @@ func TestUp(t *testing.T) {
 	if code, text := fetch(t, "GET", r.page+"/announce"); code != 404 || !strings.Contains(text, "WebTorrent") {
 		t.Errorf("/announce: %d %s", code, text)
 	}
-	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/debug/pprof/"} {
+	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
 		if code, _ := fetch(t, "GET", r.admin+path); code != 200 {
 			t.Errorf("admin %s: %d", path, code)
 		}
+	}
+	token, err := readToken(filepath.Join(r.dir, tokenFile))
+	if err != nil {
+		t.Fatal(err)
+	}
+	keyed := strings.Replace(r.admin, "//", "//any:"+token+"@", 1)
+	if code, _ := fetch(t, "GET", keyed+"/debug/pprof/"); code != 200 {
+		t.Errorf("pprof: %d", code)
 	}
 	_, page := fetch(t, "GET", r.page+"/")
 	source := regexp.MustCompile(`name="film-src" content="([^"]+)"`).FindStringSubmatch(page)
@@ -149,7 +159,10 @@ func TestUp(t *testing.T) {
 		t.Errorf("%s: %d %s", source[1], code, text)
 	}
 	segment := strings.TrimSuffix(source[1], "master.m3u8") + "240p/seg-00000.ts"
-	if code, _ := fetch(t, "POST", r.admin+"/origin/fault?kind=500"); code != 204 {
+	if code, _ := fetch(t, "POST", r.admin+"/origin/fault?kind=500"); code != 401 {
+		t.Errorf("fault without the token: %d", code)
+	}
+	if code, _ := fetch(t, "POST", keyed+"/origin/fault?kind=500"); code != 204 {
 		t.Errorf("fault: %d", code)
 	}
 	if code, _ := fetch(t, "GET", r.page+segment); code != 500 {

@@ -14,7 +14,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/app/headless"
+	"github.com/leeway-video/leeway/internal/headless"
 	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
@@ -22,29 +22,33 @@ import (
 // progressEvery is how often a line says how far viewers are.
 const progressEvery = 2 * time.Second
 
+// viewerCmd is `leeway viewer`.
+//
+// Large: a field for each flag.
 type viewerCmd struct {
-	URL       string        `arg:"" help:"Manifest of an HLS film."`
-	Tracker   string        `help:"Tracker; the manifest's host when left out." placeholder:"URL"`
-	NoPeers   bool          `help:"The origin alone, for comparison." name:"no-peers"`
-	Count     int           `help:"Viewers that start together." default:"1"`
-	Stagger   time.Duration `help:"Time between the starts of two viewers." default:"0s"`
-	Rendition string        `help:"auto, lowest, highest or a rendition's name." default:"auto"`
-	Speed     float64       `help:"Show the film so many times as fast." default:"1"`
-	Buffer    time.Duration `help:"What the player keeps ahead." default:"30s"`
-	Seek      []string      `help:"Jump to a moment of the film so long after the first picture; may be repeated." placeholder:"AFTER=TO"`
-	Leave     time.Duration `help:"Leave after so long instead of at the film's end." placeholder:"DURATION"`
-	Site      string        `help:"Name of the site, where the tracker cannot tell it from the manifest's host." placeholder:"NAME"`
-	Token     string        `help:"Join token." env:"LEEWAY_VIEWER_TOKEN" placeholder:"TOKEN" xor:"token"`
-	TokenFile string        `help:"File with the join token, which somebody writes anew before it runs out." placeholder:"FILE" xor:"token"`
-	Title     string        `help:"Explicit title." placeholder:"TITLE"`
-	Listen    string        `help:"UDP address of links; every address of the machine when left out." placeholder:"HOST:PORT"`
-	Record    string        `help:"Write what the schedule of the first viewer saw and decided, for leeway schedule replay." placeholder:"FILE"`
+	URL         string        `arg:"" help:"Manifest of an HLS film."`
+	Tracker     string        `help:"Tracker; by default the manifest's host." placeholder:"URL"`
+	NoPeers     bool          `help:"Play from the origin alone, for comparison." name:"no-peers"`
+	Count       int           `help:"Viewers that start together." default:"1"`
+	Stagger     time.Duration `help:"Time between the starts of two viewers." default:"0s"`
+	Rendition   string        `help:"auto, lowest, highest or a rendition's name." default:"auto"`
+	Speed       float64       `help:"Playback speed as a multiple of real time." default:"1"`
+	Buffer      time.Duration `help:"Length of the player's buffer." default:"30s"`
+	Seek        []string      `help:"Seek: AFTER=TO, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=TO"`
+	Leave       time.Duration `help:"Leave after this time instead of at the film's end." placeholder:"DURATION"`
+	Site        string        `help:"Name of the site, if the manifest's host does not determine it." placeholder:"NAME"`
+	Token       string        `help:"Join token." env:"LEEWAY_VIEWER_TOKEN" placeholder:"TOKEN" xor:"token"`
+	TokenFile   string        `help:"File with the join token. It is read again, so a new token must be written before the old one ends." placeholder:"FILE" xor:"token"`
+	Title       string        `help:"Explicit title." placeholder:"TITLE"`
+	Listen      string        `help:"UDP address of links; by default every address of the machine." placeholder:"HOST:PORT"`
+	PionRecords bool          `help:"Use pion's DTLS records for links instead of Leeway's own; needs more processor time."`
+	Record      string        `help:"Record what the schedule of the first viewer saw and decided, for leeway-lab schedule replay." placeholder:"FILE"`
 }
 
 // Help is shown below the usage.
 func (viewerCmd) Help() string {
-	return `Plays a film as a browser with the library does, without a picture: real time, real links, real stalls. Prints a line
-every two seconds on standard error and a JSON summary on standard output, one object a viewer.
+	return `Plays a film as a browser with the library does, without a picture: in real time, with real links and stalls. Prints a line
+every two seconds on standard error and a JSON summary on standard output, one object for each viewer.
 
 Examples:
   leeway viewer http://127.0.0.1:8080/media/bbb/master.m3u8
@@ -131,7 +135,7 @@ func (c *viewerCmd) config(r *run) (viewer.Config, headless.Network, error) {
 		}
 		cfg.Seeks = append(cfg.Seeks, viewer.Seek{After: a, To: b})
 	}
-	network := headless.Network{Listen: c.Listen, Log: log, Loopback: loopback(at.Host) || loopback(at.Hostname()+":0")}
+	network := headless.Network{Listen: c.Listen, Log: log, Loopback: loopback(at.Host) || loopback(at.Hostname()+":0"), PionRecords: c.PionRecords}
 	return cfg, network, nil
 }
 

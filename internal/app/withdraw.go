@@ -3,6 +3,7 @@ package app
 import (
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"mime"
 	"net/http"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/cluster"
+	"github.com/leeway-video/leeway/internal/natsbus"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -57,7 +59,7 @@ func (a *admin) body(w http.ResponseWriter, r *http.Request, request any, exampl
 		return false
 	}
 	if a.send == nil {
-		http.Error(w, "There is no bus here, and nobody to tell.", http.StatusNotImplemented)
+		http.Error(w, "This process has no bus, so it cannot tell trackers and seeds.", http.StatusNotImplemented)
 		return false
 	}
 	in := json.NewDecoder(http.MaxBytesReader(w, r.Body, maxPurge))
@@ -74,6 +76,10 @@ func (a *admin) tell(w http.ResponseWriter, m *bus.RevokeMessage, answer any) bo
 	message, err := bus.Encode(m)
 	if err == nil {
 		err = a.send(bus.SubjectRevoke, message)
+	}
+	if errors.Is(err, natsbus.ErrRefused) {
+		http.Error(w, "The NATS server accepts this only from trackers: use the admin port of a tracker.", http.StatusForbidden)
+		return false
 	}
 	if err != nil {
 		a.log.Error("replicas could not be told", "error", err)

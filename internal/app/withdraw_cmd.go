@@ -8,64 +8,151 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"os"
+	"path/filepath"
 	"strings"
 	"time"
 )
 
 // adminFlag is where commands find a running process.
 type adminFlag struct {
-	Admin string `help:"Admin address of a tracker, of a seed, or of leeway up." default:"127.0.0.1:9464" placeholder:"HOST:PORT"`
+	Admin          string `help:"Admin address of a tracker, of a seed, or of leeway up." default:"127.0.0.1:9464" placeholder:"HOST:PORT"`
+	AdminTokenFile string `help:"File with the token of that process; by default the configured one (LEEWAY_ADMIN_TOKEN), or those in the data folders of this machine." placeholder:"FILE" type:"path"`
+}
+
+// maxTokenFile bounds what is read of a file with a token, in bytes.
+const maxTokenFile = 4 << 10
+
+// tokens are those that may be the process's: the one that is named, else the one that is configured, else those that
+// services keep in their data folders on this machine. There is always one, perhaps empty.
+func (f adminFlag) tokens(c *Config) ([]string, error) {
+	named := f.AdminTokenFile
+	if named == "" && c.Admin.Token != "" {
+		return []string{c.Admin.Token}, nil
+	}
+	if named == "" {
+		named = c.Admin.TokenFile
+	}
+	if named != "" {
+		token, err := readToken(named)
+		if err != nil {
+			return nil, &usageError{fmt.Errorf("admin token: %w (it is made when the service first starts, for its own user)", err)}
+		}
+		return []string{token}, nil
+	}
+	var found []string
+	for _, dir := range []string{c.Up.DataDir, c.Tracker.DataDir, c.Seed.DataDir} {
+		if token, err := readToken(filepath.Join(dir, tokenFile)); err == nil {
+			found = append(found, token)
+		}
+	}
+	if found == nil {
+		found = []string{""}
+	}
+	return found, nil
+}
+
+func readToken(name string) (string, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, maxTokenFile))
+	return strings.TrimSpace(string(text)), err
+}
+
+// operator is the configuration as far as a command needs it that asks a service. A file of the environment may refer to what
+// the service alone is told; then it says nothing.
+func (r *run) operator() (*Config, error) {
+	config := defaults(r.env.Getenv)
+	if file := r.file(); file != "" {
+		if _, err := loadFile(file, config, r.env); err != nil {
+			if r.flags.Config != "" {
+				return nil, &usageError{err}
+			}
+			config = defaults(r.env.Getenv)
+		}
+	}
+	if _, err := loadEnviron(r.env.Environ, config); err != nil {
+		return nil, &usageError{err}
+	}
+	return config, nil
 }
 
 // post asks an admin port to do something, and reads what it answers.
-func (f adminFlag) post(ctx context.Context, what string, request, answer any) error {
+func (f adminFlag) post(ctx context.Context, r *run, what string, request, answer any) error {
+	config, err := r.operator()
+	if err != nil {
+		return err
+	}
+	tokens, err := f.tokens(config)
+	if err != nil {
+		return err
+	}
 	body, err := json.Marshal(request)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+f.Admin+"/"+what, bytes.NewReader(body))
-	if err != nil {
-		return &usageError{fmt.Errorf("%s: %q is no address (write HOST:PORT)", what, f.Admin)}
-	}
-	r.Header.Set("Content-Type", "application/json")
-	response, err := http.DefaultClient.Do(r)
-	if err != nil {
-		return fmt.Errorf("%s: ask %s: %w (is Leeway running there? --admin says where)", what, f.Admin, err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(io.LimitReader(response.Body, maxPurge))
-	if err != nil {
-		return fmt.Errorf("%s: read the answer of %s: %w", what, f.Admin, err)
-	}
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("%s: %s refused: %s", what, f.Admin, strings.TrimSpace(string(text)))
-	}
-	if err := json.Unmarshal(text, answer); err != nil {
-		return fmt.Errorf("%s: read the answer of %s: %w", what, f.Admin, err)
+	for i, token := range tokens {
+		status, text, err := f.postWith(ctx, what, token, body)
+		switch {
+		case err != nil:
+			return err
+		case status == http.StatusUnauthorized && i < len(tokens)-1:
+			continue
+		case status != http.StatusOK:
+			return fmt.Errorf("%s: %s refused: %s", what, f.Admin, strings.TrimSpace(string(text)))
+		}
+		if err := json.Unmarshal(text, answer); err != nil {
+			return fmt.Errorf("%s: read the answer of %s: %w", what, f.Admin, err)
+		}
+		return nil
 	}
 	return nil
 }
 
+// postWith asks once, with a token.
+func (f adminFlag) postWith(ctx context.Context, what, token string, body []byte) (status int, text []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+f.Admin+"/"+what, bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, &usageError{fmt.Errorf("%s: %q is no address (write HOST:PORT)", what, f.Admin)}
+	}
+	r.Header.Set("Content-Type", "application/json")
+	if token != "" {
+		r.Header.Set("Authorization", "Bearer "+token)
+	}
+	response, err := http.DefaultClient.Do(r)
+	if err != nil {
+		return 0, nil, fmt.Errorf("%s: ask %s: %w (is Leeway running there? --admin says where)", what, f.Admin, err)
+	}
+	defer response.Body.Close()
+	if text, err = io.ReadAll(io.LimitReader(response.Body, maxPurge)); err != nil {
+		return 0, nil, fmt.Errorf("%s: read the answer of %s: %w", what, f.Admin, err)
+	}
+	return response.StatusCode, text, nil
+}
+
 type purgeCmd struct {
 	Site string        `arg:"" optional:"" help:"Site's name."`
-	Path string        `arg:"" optional:"" help:"What segments' names begin with; / is the whole site."`
-	For  time.Duration `help:"Take it down: nothing below the path is certified or shared again for so long." placeholder:"DURATION"`
-	Key  string        `help:"Revoke a seed's signing key instead, for good: 16 hexadecimal digits." placeholder:"ID"`
+	Path string        `arg:"" optional:"" help:"Prefix of segment names; / is the whole site."`
+	For  time.Duration `help:"Take it down: nothing below the path is certified or shared again for this time." placeholder:"DURATION"`
+	Key  string        `help:"Revoke a seed's signing key instead, permanently: 16 hexadecimal digits." placeholder:"ID"`
 	adminFlag
 }
 
 // Help is shown below the usage.
 func (purgeCmd) Help() string {
 	return `Viewers drop what they hold below the path at once, in running sessions too, and refuse its certificates. Seeds fetch and
-certify it anew when it is asked for; with --for they do not, and the origin alone serves it. A seed whose key is revoked
-makes another. What was said cannot be taken back: a path that was taken down for too long stays down.
+certify it again on demand; with --for they do not, and only the origin serves it. A seed whose key is revoked makes another.
+A purge cannot be undone: a path that was taken down for too long stays down.
 
 Examples:
   leeway purge demo /media/bbb/                 # the files there were replaced
-  leeway purge demo /media/bbb/ --for 720h      # they are not to be shared for a month
-  leeway purge demo / --admin 10.0.0.5:9464
+  leeway purge demo /media/bbb/ --for 720h      # they must not be shared for a month
+  leeway purge demo / --admin 10.0.0.5:9464 --admin-token-file token
   leeway purge --key 0de41a437d6378b6           # a signing key has leaked`
 }
 
@@ -78,7 +165,7 @@ func (c purgeCmd) Run(ctx context.Context, r *run) error {
 		return &usageError{fmt.Errorf("purge: --for %s (give a second or more)", c.For)}
 	}
 	var answer purgeAnswer
-	if err := c.post(ctx, "purge", purgeRequest{c.Site, c.Path, c.For.Milliseconds(), c.Key}, &answer); err != nil {
+	if err := c.post(ctx, r, "purge", purgeRequest{c.Site, c.Path, c.For.Milliseconds(), c.Key}, &answer); err != nil {
 		return err
 	}
 	var err error
@@ -99,14 +186,14 @@ func moment(ms int64) string { return time.UnixMilli(ms).UTC().Format(time.RFC33
 type switchCmd struct {
 	Site  string        `arg:"" help:"Site's name."`
 	State string        `arg:"" enum:"on,off" help:"on or off."`
-	For   time.Duration `help:"Off for so long, then on again by itself." placeholder:"DURATION"`
+	For   time.Duration `help:"Switch off for this time, then on again." placeholder:"DURATION"`
 	adminFlag
 }
 
 // Help is shown below the usage.
 func (switchCmd) Help() string {
 	return `Off: within seconds every viewer of the site, at every tracker, closes its links and plays from the origin alone; seeds serve
-nobody. On lifts whatever switched it off, but for "off: true" of the site in the configuration. Trackers and seeds remember.
+no viewer. On lifts every switch-off except "off: true" of the site in the configuration. Trackers and seeds remember it.
 
 Examples:
   leeway switch demo off
@@ -120,7 +207,7 @@ func (c switchCmd) Run(ctx context.Context, r *run) error {
 		return &usageError{fmt.Errorf("switch: --for %s (give a second or more, with off)", c.For)}
 	}
 	var answer switchAnswer
-	if err := c.post(ctx, "switch", switchRequest{c.Site, c.State == "off", c.For.Milliseconds()}, &answer); err != nil {
+	if err := c.post(ctx, r, "switch", switchRequest{c.Site, c.State == "off", c.For.Milliseconds()}, &answer); err != nil {
 		return err
 	}
 	until := ""

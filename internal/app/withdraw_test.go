@@ -14,8 +14,8 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/leeway-video/leeway/internal/app/headless"
 	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/headless"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
 
@@ -26,6 +26,7 @@ type replicas struct {
 	trackers [2]struct{ public, admin string }
 	seed     string // its admin port
 	seedDir  string
+	tokens   map[string]string // files, by admin port
 	stops    []func() error
 }
 
@@ -33,7 +34,7 @@ func startReplicas(t *testing.T, film string) *replicas {
 	t.Helper()
 	origin := httptest.NewServer(http.FileServer(http.Dir(film)))
 	t.Cleanup(origin.Close)
-	f := &replicas{t: t, film: origin.URL + "/master.m3u8", seed: freeAddress(t), seedDir: filepath.Join(t.TempDir(), "seed")}
+	f := &replicas{t: t, film: origin.URL + "/master.m3u8", seed: freeAddress(t), seedDir: filepath.Join(t.TempDir(), "seed"), tokens: map[string]string{}}
 	dir, bus := t.TempDir(), freeAddress(t)
 	config := func(name string, sections map[string]any) string {
 		return writeSite(t, filepath.Join(dir, name), origin.URL, "", 1, sections)
@@ -41,6 +42,7 @@ func startReplicas(t *testing.T, film string) *replicas {
 	for i := range f.trackers {
 		at := &f.trackers[i]
 		at.public, at.admin = freeAddress(t), freeAddress(t)
+		f.tokens[at.admin] = filepath.Join(dir, "secret", tokenFile)
 		nats := map[string]string{"listen": bus}
 		if i > 0 {
 			nats = map[string]string{"url": "nats://" + bus}
@@ -54,6 +56,7 @@ func startReplicas(t *testing.T, film string) *replicas {
 		"seed": map[string]any{"listen": "127.0.0.1:0", "admin": f.seed, "data_dir": f.seedDir}, "nats": map[string]string{"url": "nats://" + bus},
 	})
 	f.stops = append(f.stops, startService(t, f.seed, "seed", "--config", file))
+	f.tokens[f.seed] = filepath.Join(f.seedDir, tokenFile)
 	t.Cleanup(f.stop)
 	return f
 }
@@ -83,7 +86,7 @@ func (f *replicas) viewer(tracker int) *headless.Viewer {
 // does runs a command against an admin port.
 func (f *replicas) does(admin string, args ...string) {
 	f.t.Helper()
-	if _, errs, code := leeway(f.t, nil, append(args, "--admin", admin)...); code != 0 {
+	if _, errs, code := leeway(f.t, nil, append(args, "--admin", admin, "--admin-token-file", f.tokens[admin])...); code != 0 {
 		f.t.Fatalf("%v: %d %s", args, code, errs)
 	}
 }

@@ -2,7 +2,9 @@
 //
 // The layers, top to bottom; imports point down only:
 //
-//	cmd → app, bench → services and adapters → viewer, transfer → wire → domain
+//	cmd → app → headless → services and adapters → viewer, transfer → wire → domain
+//
+// The lab (internal/lab) stands beside app: it may import every room of the product but app, and none of them imports it.
 //
 // Test files are exempt from the layer rules (a test may compose what it needs) but not from the one-owner rule of
 // the wire-facing dependencies in packages below the services.
@@ -22,23 +24,29 @@ import (
 
 const module = "github.com/leeway-video/leeway"
 
-// layers lists the rooms of each layer, lowest first. A package may import its own layer only where sameLayer says so.
+// layers lists the rooms of each layer, lowest first.
 var layers = [][]string{
-	{"site", "segment", "certificate", "swarm", "cluster", "schedule", "ledbat", "access", "trial", "netstat", "metric"},
-	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/arm", "wire/sibling", "wire/proxy"},
+	{"site", "segment", "certificate", "swarm", "cluster", "schedule", "ledbat", "access", "trial", "metric"},
+	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/sibling", "wire/proxy", "wire/sdp"},
 	{"transfer", "background", "viewer", "courier", "pause", "self"},
 	{
-		"tracker", "seed", "relay", "probe", "load",
-		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "plot", "webdist", "netlab",
+		"tracker", "seed", "relay",
+		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist",
 	},
-	{"app", "bench"},
+	{"headless"},
+	{"lab/netlab", "lab/load", "lab/baseline", "lab/turnclient"},
+	{"lab/bench"},
+	{"app", "lab"},
 }
 
+// beside are rooms of no layer: tests of the repository itself, and what tests share.
+var beside = []string{"archtest", "testkit"}
+
 // services own their logic and meet each other only in app.
-var services = []string{"tracker", "seed", "relay", "probe", "load"}
+var services = []string{"tracker", "seed", "relay"}
 
 // adapters wrap one dependency each and meet each other only in app.
-var adapters = []string{"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "plot", "webdist"}
+var adapters = []string{"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist"}
 
 // owners says which room alone may import a dependency, and why.
 var owners = []struct {
@@ -46,15 +54,15 @@ var owners = []struct {
 	rooms      []string
 	reason     string
 }{
-	{"github.com/pion/", []string{"rtclink", "turnd"}, "pion's types inside a service would make its transport impossible to exchange or to simulate"},
+	{"github.com/pion/", []string{"rtclink", "turnd", "lab/baseline", "lab/turnclient"}, "pion's types inside a service would make its transport impossible to exchange or to simulate; the lab measures links beside bare pion, and relays by its client"},
 	{"github.com/gorilla/websocket", []string{"wsconn"}, "socket handling (limits, deadlines, slow readers) has one place to be right in"},
 	{"github.com/nats-io/", []string{"natsbus"}, "services know a Bus port; NATS is how it is carried"},
 	{"github.com/pires/go-proxyproto", []string{"wire/proxy", "testkit"}, "what a balancer says is bounded and read to the byte in one place, for whatever a connection carries then"},
 	{"github.com/golang-jwt/", []string{"jwtauth"}, "which algorithms and headers are taken has one place to be right in"},
 	{"github.com/prometheus/", []string{"promreg"}, "services define metrics as data, so that the page in spec/ can be compared with them"},
-	{"github.com/vishvananda/", []string{"netlab"}, "namespaces and devices have one place to be made and removed in"},
-	{"github.com/alecthomas/kong", []string{"app", "bench"}, "flags are known to composition roots only"},
-	{"github.com/goccy/go-yaml", []string{"app", "bench"}, "packages own their Config; the file format is known to composition roots only"},
+	{"github.com/vishvananda/", []string{"lab/netlab"}, "namespaces and devices have one place to be made and removed in"},
+	{"github.com/alecthomas/kong", []string{"app", "lab"}, "flags are known to composition roots only"},
+	{"github.com/goccy/go-yaml", []string{"app"}, "packages own their Config; the file format is known to the composition root only"},
 	{"github.com/mogiioin/hls-m3u8", []string{"seed", "viewer"}, "only seeds and headless viewers read playlists in Go"},
 }
 
@@ -69,7 +77,7 @@ var domainBans = []struct{ path, reason string }{
 
 type file struct {
 	path    string // relative to the module root
-	room    string // below internal/, or "cmd/leeway"
+	room    string // below internal/, or as "cmd/leeway"
 	test    bool
 	imports []string
 }
@@ -83,7 +91,7 @@ func TestLayers(t *testing.T) {
 	}
 	for _, f := range sources(t) {
 		from, known := rank[f.room]
-		if f.test || f.room == "archtest" || f.room == "testkit" || strings.HasPrefix(f.room, "cmd/") {
+		if f.test || slices.Contains(beside, f.room) || strings.HasPrefix(f.room, "cmd/") {
 			continue
 		}
 		if !known {
@@ -96,7 +104,10 @@ func TestLayers(t *testing.T) {
 				continue
 			}
 			if r, ok := rank[to]; !ok || r > from {
-				t.Errorf("%s imports %s: imports point down only (design: cmd → app → services, adapters → viewer, transfer → wire → domain)", f.path, to)
+				t.Errorf("%s imports %s: imports point down only (cmd → app → headless → services, adapters → viewer, transfer → wire → domain)", f.path, to)
+			}
+			if ofLab(to) && !ofLab(f.room) || ofLab(f.room) && to == "app" {
+				t.Errorf("%s imports %s: the product imports nothing of the lab, and the lab runs the program instead of importing app", f.path, to)
 			}
 			if slices.Contains(services, f.room) && (slices.Contains(services, to) || slices.Contains(adapters, to)) {
 				t.Errorf("%s imports %s: a service states a port and never imports another service or an adapter; app joins them", f.path, to)
@@ -160,22 +171,31 @@ func TestTestsDoNotSleep(t *testing.T) {
 }
 
 func TestMainOnlyDecidesTheExitCode(t *testing.T) {
+	roots := map[string]string{"cmd/leeway": module + "/internal/app", "cmd/leeway-lab": module + "/internal/lab"}
+	seen := map[string]bool{}
 	for _, f := range sources(t) {
-		if f.room != "cmd/leeway" || f.test {
+		if !strings.HasPrefix(f.room, "cmd/") || f.test {
 			continue
 		}
+		seen[f.room] = true
 		for _, imp := range f.imports {
-			if strings.HasPrefix(imp, module) && imp != module+"/internal/app" && imp != module+"/internal/bench" {
-				t.Errorf("%s imports %s: main calls app and exits; everything else must be callable from a test", f.path, imp)
+			if strings.HasPrefix(imp, module) && imp != roots[f.room] {
+				t.Errorf("%s imports %s: main calls its composition root and exits; everything else must be callable from a test", f.path, imp)
 			}
 		}
 	}
+	if len(seen) != len(roots) {
+		t.Errorf("programs are %v; their roots are given for %v", seen, roots)
+	}
 }
 
-// roomOf names the room of an import path below internal/: two elements for wire codecs, one otherwise.
+// ofLab says whether a room belongs to the lab.
+func ofLab(room string) bool { return room == "lab" || strings.HasPrefix(room, "lab/") }
+
+// roomOf names the room of an import path below internal/: two elements for wire codecs and in the lab, one otherwise.
 func roomOf(path string) string {
 	parts := strings.SplitN(path, "/", 3)
-	if parts[0] == "wire" && len(parts) > 1 {
+	if (parts[0] == "wire" || parts[0] == "lab") && len(parts) > 1 {
 		return parts[0] + "/" + parts[1]
 	}
 	return parts[0]

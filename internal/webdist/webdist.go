@@ -30,7 +30,6 @@ type Bundle struct {
 
 	script, engine script
 	demo           fs.FS
-	bench          []byte // empty in placeholders
 }
 
 // script is one file as it goes out.
@@ -60,7 +59,6 @@ func load(all fs.FS, dir string, built bool) (*Bundle, error) {
 	if b.engine, err = readScript(root, "leeway-engine.js"); err != nil {
 		return nil, err
 	}
-	b.bench, _ = fs.ReadFile(root, "bench.js") // optional: only a bench asks for it
 	b.demo, err = fs.Sub(root, "demo")
 	return b, err
 }
@@ -74,9 +72,6 @@ func readScript(root fs.FS, name string) (s script, err error) {
 	s.id = hex.EncodeToString(sum[:8])
 	return s, nil
 }
-
-// Bench is the script of a page that is one end of a link in `leeway bench`; empty where it was not built.
-func (b *Bundle) Bench() []byte { return b.bench }
 
 // Script answers with the drop-in. Every site may load it from here, so CORS is open to all. A name that carries the
 // version never changes its content and is kept for a year; the plain name is asked for again after five minutes.

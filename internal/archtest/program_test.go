@@ -1,0 +1,68 @@
+package archtest
+
+import (
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// linked lists the packages that a program is made of.
+func linked(t *testing.T, program string) []string {
+	t.Helper()
+	cmd := exec.Command("go", "list", "-deps", "./cmd/"+program)
+	cmd.Dir = root(t)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("go list: %v", err)
+	}
+	return strings.Fields(string(out))
+}
+
+// ofLabAlone are dependencies that only the lab has a use for.
+var ofLabAlone = []string{"github.com/vishvananda/", "github.com/pion/webrtc/", "github.com/pion/interceptor", "github.com/pion/srtp/"}
+
+// TestTheProgramHoldsNothingOfTheLab: what measures Leeway is no part of what operators run.
+func TestTheProgramHoldsNothingOfTheLab(t *testing.T) {
+	for _, p := range linked(t, "leeway") {
+		if below, ok := strings.CutPrefix(p, module+"/internal/"); ok && ofLab(roomOf(below)) {
+			t.Errorf("leeway links %s, which is of the lab", p)
+		}
+		for _, d := range ofLabAlone {
+			if strings.HasPrefix(p, d) {
+				t.Errorf("leeway links %s, which only the lab needs", p)
+			}
+		}
+	}
+	of := linked(t, "leeway-lab")
+	for _, d := range append([]string{module + "/internal/lab/netlab"}, ofLabAlone...) {
+		if !slices.ContainsFunc(of, func(p string) bool { return strings.HasPrefix(p, d) }) {
+			t.Errorf("leeway-lab does not link %s: the rule above names nothing", d)
+		}
+	}
+	if slices.Contains(of, module+"/internal/app") {
+		t.Error("leeway-lab links app: it measures the program, and does not hold it")
+	}
+}
+
+// TestRulesNameWhatIsThere: a room that a rule names has files, and every owner of a dependency uses it.
+func TestRulesNameWhatIsThere(t *testing.T) {
+	rooms := map[string][]string{} // what the files of each import
+	for _, f := range sources(t) {
+		if !f.test {
+			rooms[f.room] = append(rooms[f.room], f.imports...)
+		}
+	}
+	for _, room := range slices.Concat(slices.Concat(layers...), services, adapters) {
+		if rooms[room] == nil {
+			t.Errorf("a rule names the room %q, which has no Go files", room)
+		}
+	}
+	for _, o := range owners {
+		for _, room := range o.rooms {
+			if !slices.ContainsFunc(rooms[room], func(imp string) bool { return strings.HasPrefix(imp, o.dependency) }) {
+				t.Errorf("%s is said to belong to %s, which does not import it", o.dependency, room)
+			}
+		}
+	}
+}

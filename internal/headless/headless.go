@@ -1,0 +1,277 @@
+// Package headless joins headless viewers to real sockets: the WebSocket of wsconn, the links of rtclink and HTTP. It
+// belongs to the composition: app and the lab start viewers by it.
+package headless
+
+import (
+	"context"
+	"log/slog"
+	"net"
+	"net/http"
+	"reflect"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/originhttp"
+	"github.com/leeway-video/leeway/internal/rtclink"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/viewer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+	"github.com/leeway-video/leeway/internal/wsconn"
+)
+
+// Network is where a viewer's sockets come from. The zero value is the process's own network.
+type Network struct {
+	// Dial opens TCP connections, to the tracker and to the origin.
+	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// Enter runs what opens UDP sockets, such as in a network namespace; netlab's Host has both (DialContext, Do).
+	Enter func(func() error) error
+	// Listen is the address of the UDP socket of links; empty is every address of the machine.
+	Listen string
+	// Loopback offers loopback addresses to peers too, where Listen is not one.
+	Loopback bool
+	// PionRecords has pion write and read the records of links (rtclink.Config).
+	PionRecords bool
+	// Through, if any, stands between the viewer and its links: benches have peers misbehave there.
+	Through func(viewer.Links) viewer.Links
+	// Signaled, if any, stands between the viewer and its sockets to the tracker: benches look on there.
+	Signaled func(viewer.Dialer) viewer.Dialer
+	Log      *slog.Logger
+}
+
+// Viewer is a headless viewer with everything that it stands on.
+type Viewer struct {
+	*viewer.Viewer
+	stops []func()
+}
+
+// Start starts a viewer. Close it when it is done.
+func Start(cfg viewer.Config, n Network) (*Viewer, error) {
+	if n.Listen == "" {
+		n.Listen = ":0"
+	}
+	if n.Log == nil {
+		n.Log = slog.New(slog.DiscardHandler)
+	}
+	loop, stopLoop := viewer.NewLoop()
+	player := originhttp.NewPlayer(n.Dial)
+	hosts := &hosts{network: n}
+	sockets := &dialer{network: n}
+	sockets.ctx, sockets.stop = context.WithCancel(context.Background())
+	cfg.ReadyOffers = signal.MaxOffers
+	v := &Viewer{stops: []func(){hosts.close, sockets.close, player.Close, stopLoop}}
+	ports := viewer.Ports{Loop: loop, Dialer: sockets, Links: hosts, Origin: player}
+	if n.Through != nil {
+		ports.Links = n.Through(hosts)
+	}
+	if n.Signaled != nil {
+		ports.Dialer = n.Signaled(sockets)
+	}
+	var err error
+	v.Viewer, err = viewer.Start(cfg, ports)
+	if err != nil {
+		v.Close()
+		return nil, err
+	}
+	if n.Enter == nil { // addresses of another network are not this process's to see
+		ctx, cancel := context.WithCancel(context.Background())
+		tick := time.NewTicker(lookEvery)
+		var busy sync.WaitGroup
+		busy.Go(func() { watchAddresses(ctx, tick.C, addresses, v.Moved) })
+		v.stops = append([]func(){cancel, tick.Stop, busy.Wait}, v.stops...)
+	}
+	return v, nil
+}
+
+// farewell bounds how long a viewer that is closed in mid-play has for its last words.
+const farewell = 5 * time.Second
+
+// Close has the viewer leave if it still plays, and returns when nothing of it runs any more.
+func (v *Viewer) Close() {
+	if v.Viewer != nil {
+		v.Leave()
+		select {
+		case <-v.Done():
+		case <-time.After(farewell):
+		}
+	}
+	for _, stop := range v.stops {
+		stop()
+	}
+}
+
+// Summary is how things stand, or stood at the end. It waits for the viewer's loop; not to be called after Close.
+func (v *Viewer) Summary() viewer.Summary {
+	got := make(chan viewer.Summary, 1)
+	v.Report(func(s viewer.Summary) { got <- s })
+	return <-got
+}
+
+// hosts makes links over one UDP socket, opened when the first link is. New credentials of STUN or TURN servers, and
+// links that must be relayed, get a host of their own.
+type hosts struct {
+	network Network
+
+	mu     sync.Mutex
+	list   []host // guarded by mu
+	closed bool   // guarded by mu
+}
+
+type host struct {
+	settings viewer.LinkSettings
+	*rtclink.Host
+}
+
+var _ viewer.Links = (*hosts)(nil)
+
+func (h *hosts) host(settings viewer.LinkSettings) (*rtclink.Host, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.closed {
+		return nil, rtclink.ErrClosed
+	}
+	for _, known := range h.list {
+		if reflect.DeepEqual(known.settings, settings) {
+			return known.Host, nil
+		}
+	}
+	cfg := rtclink.Config{Listen: h.network.Listen, Loopback: h.network.Loopback, RelayOnly: settings.RelayOnly, PionRecords: h.network.PionRecords, Log: h.network.Log}
+	for _, s := range settings.Servers {
+		cfg.ICEServers = append(cfg.ICEServers, rtclink.ICEServer(s))
+	}
+	var made *rtclink.Host
+	open := func() (err error) {
+		made, err = rtclink.Listen(cfg)
+		return err
+	}
+	if h.network.Enter == nil {
+		h.network.Enter = func(f func() error) error { return f() }
+	}
+	if err := h.network.Enter(open); err != nil {
+		return nil, err
+	}
+	h.list = append(h.list, host{settings, made})
+	return made, nil
+}
+
+// Offer implements viewer.Links.
+func (h *hosts) Offer(s viewer.LinkSettings, events transfer.LinkEvents) (viewer.OfferedLink, transfer.Description, error) {
+	made, err := h.host(s)
+	if err != nil {
+		return nil, transfer.Description{}, err
+	}
+	link, offer, err := made.Offer(events)
+	if err != nil {
+		return nil, transfer.Description{}, err
+	}
+	return link, offer, nil
+}
+
+// Answer implements viewer.Links.
+func (h *hosts) Answer(s viewer.LinkSettings, offer transfer.Description, events transfer.LinkEvents) (transfer.Link, transfer.Description, error) {
+	made, err := h.host(s)
+	if err != nil {
+		return nil, transfer.Description{}, err
+	}
+	return made.Answer(offer, events)
+}
+
+func (h *hosts) close() {
+	h.mu.Lock()
+	h.closed = true
+	list := h.list
+	h.mu.Unlock()
+	for _, known := range list {
+		_ = known.Close()
+	}
+}
+
+// dialer opens sockets to trackers.
+type dialer struct {
+	network Network
+	ctx     context.Context
+	stop    context.CancelFunc
+	busy    sync.WaitGroup
+}
+
+var _ viewer.Dialer = (*dialer)(nil)
+
+// socket is one WebSocket, perhaps still opening: what is sent before it is open is lost with it.
+type socket struct {
+	cancel context.CancelFunc
+
+	mu     sync.Mutex
+	conn   *wsconn.Conn // guarded by mu
+	closed bool         // guarded by mu
+}
+
+// Dial implements viewer.Dialer.
+func (d *dialer) Dial(url, origin string, events viewer.SocketEvents) viewer.Socket {
+	ctx, cancel := context.WithCancel(d.ctx)
+	s := &socket{cancel: cancel}
+	d.busy.Go(func() {
+		defer cancel()
+		header := http.Header{}
+		if origin != "" {
+			header.Set("Origin", origin)
+		}
+		conn, err := wsconn.Dial(ctx, url, wsconn.Config{
+			Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, WriteQueue: 512, Log: d.network.Log,
+		}, wsconn.DialConfig{NetDial: d.network.Dial, Header: header})
+		if err != nil {
+			d.network.Log.Debug("no connection to the tracker", "error", err)
+			events.Lost()
+			return
+		}
+		stop := context.AfterFunc(d.ctx, func() { conn.Close(wsconn.CloseDone, "") })
+		defer stop()
+		s.serve(conn, events)
+	})
+	return s
+}
+
+// serve reads until the connection ends.
+func (s *socket) serve(conn *wsconn.Conn, events viewer.SocketEvents) {
+	s.mu.Lock()
+	s.conn = conn
+	closed := s.closed
+	s.mu.Unlock()
+	if !closed {
+		events.Opened()
+		for {
+			b, err := conn.Read()
+			if err != nil {
+				break
+			}
+			events.Message(b)
+		}
+	}
+	conn.Close(wsconn.CloseDone, "")
+	conn.Wait()
+	events.Lost()
+}
+
+// Send implements viewer.Socket.
+func (s *socket) Send(text []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.conn != nil {
+		_ = s.conn.Write(text) // a connection that is gone says so to its reader
+	}
+}
+
+// Close implements viewer.Socket.
+func (s *socket) Close() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	if s.conn != nil {
+		s.conn.Close(wsconn.CloseDone, "")
+		return
+	}
+	s.cancel()
+}
+
+func (d *dialer) close() {
+	d.stop()
+	d.busy.Wait()
+}

@@ -1,0 +1,102 @@
+package demopage
+
+import (
+	"context"
+	"embed"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"sync"
+)
+
+// built holds what `make build` copies here, which is not committed.
+//
+//go:embed all:files
+var built embed.FS
+
+// Script is the script of a page that is one end of a link; empty where it was not built.
+func Script() []byte {
+	script, _ := built.ReadFile("files/bench.js") // absent without `make build`
+	return script
+}
+
+// MissingEnd says what is missing for an end of a link in a browser: the bundle's page, or a browser.
+func MissingEnd(ctx context.Context) error {
+	if len(Script()) == 0 {
+		return errors.New("this program was built without its browser side: make build")
+	}
+	return Missing(ctx)
+}
+
+// Orders is a page that does as it is told: it runs a script, which hears orders on an event stream at /orders and says
+// what came of them at /said, both in JSON. It serves one page.
+type Orders struct {
+	mux    *http.ServeMux
+	orders chan []byte
+	ended  chan struct{}
+	end    sync.Once
+}
+
+// ordersBound is far above what is ordered before a page is there to hear it.
+const ordersBound = 1024
+
+// saidBound is the most that a page may say at once, bytes.
+const saidBound = 1 << 20
+
+// NewOrders makes a page that runs the script. said gets what it says, from one goroutine at a time each, in order as
+// far as the page waits for its answers.
+func NewOrders(script []byte, said func([]byte) error) *Orders {
+	o := &Orders{mux: http.NewServeMux(), orders: make(chan []byte, ordersBound), ended: make(chan struct{})}
+	o.mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		_, _ = io.WriteString(w, `<!doctype html><title>one end of a link</title><script src="/bench.js"></script>`)
+	})
+	o.mux.HandleFunc("GET /bench.js", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/javascript; charset=utf-8")
+		_, _ = w.Write(script)
+	})
+	o.mux.HandleFunc("GET /orders", o.give)
+	o.mux.HandleFunc("POST /said", func(w http.ResponseWriter, r *http.Request) {
+		b, err := io.ReadAll(http.MaxBytesReader(w, r.Body, saidBound))
+		if err == nil {
+			err = said(b)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+		}
+	})
+	return o
+}
+
+// ServeHTTP implements http.Handler.
+func (o *Orders) ServeHTTP(w http.ResponseWriter, r *http.Request) { o.mux.ServeHTTP(w, r) }
+
+// Tell gives an order, once the page is there to hear it.
+func (o *Orders) Tell(order []byte) {
+	select {
+	case o.orders <- order:
+	case <-o.ended:
+	}
+}
+
+// give is the event stream.
+func (o *Orders) give(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	out := http.NewResponseController(w)
+	for {
+		select {
+		case order := <-o.orders:
+			if _, err := fmt.Fprintf(w, "data: %s\n\n", order); err != nil || out.Flush() != nil {
+				return
+			}
+		case <-r.Context().Done():
+			return
+		case <-o.ended:
+			return
+		}
+	}
+}
+
+// Close ends the stream; no order is given any more.
+func (o *Orders) Close() { o.end.Do(func() { close(o.ended) }) }

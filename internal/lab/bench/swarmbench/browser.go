@@ -1,0 +1,43 @@
+package swarmbench
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
+	"github.com/leeway-video/leeway/internal/lab/netlab"
+	"github.com/leeway-video/leeway/internal/pause"
+)
+
+// goodbye is how long a page that has been left may take for its last words.
+const goodbye = time.Second
+
+// browse has Chromium watch: the demo page by default flags, in the viewer's host.
+func (s *stage) browse(ctx context.Context, host *netlab.Host, p Plan, peers bool) (Outcome, error) {
+	query := "?maxbuffer=30"
+	if !peers {
+		query += "&leeway=off"
+	}
+	page := newPage(host.DialContext, s.servers.Public(), p.LeaveAfter, p.Busy)
+	text := &bench.Tail{}
+	browser, err := demopage.Open(ctx, host, page, query, text)
+	if err != nil {
+		return Outcome{}, err
+	}
+	failed := false
+	select {
+	case <-page.told:
+		pause.For(ctx, goodbye)
+	case <-ctx.Done():
+		failed = true
+	case err := <-browser.Ended:
+		_ = browser.Close()
+		return Outcome{}, fmt.Errorf("the browser ended by itself: %v\n%s", err, text)
+	}
+	_ = browser.Close() // a profile that is left behind is no reason to lose the run
+	page.mu.Lock()
+	defer page.mu.Unlock()
+	return page.last.outcome(p, failed), nil
+}

@@ -1,0 +1,295 @@
+package swarmbench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/lab/netlab"
+	"github.com/leeway-video/leeway/internal/pause"
+)
+
+// late is how long after the end of its film a viewer may still play: stalls and seeks take their time.
+const late = 2 * time.Minute
+
+// queueTime is what the buffers of access lines hold: as much as such lines are known for, and no bloat.
+const queueTime = 100 * time.Millisecond
+
+// stage is a lab with the servers in one place and a host for every viewer behind its own access line.
+type stage struct {
+	lab     *netlab.Lab
+	servers *servers
+	viewers []*netlab.Host
+	uplinks []*uplink // of those that have the least
+	speed   float64   // of the film; 0 is 1
+	mirror  *mirror   // of what viewers download beside; nil where nobody does
+	records string    // how files begin that headless viewers write their decisions to; empty: none
+}
+
+func (s *stage) close() error {
+	return errors.Join(s.mirror.close(), s.servers.Close(), s.lab.Close())
+}
+
+// build makes the lab of a trace and starts the servers in it; settings are further variables of their environment.
+func build(ctx context.Context, r *bench.Run, plans []Plan, settings ...string) (*stage, error) {
+	lab, err := netlab.New(netlab.Options{Seed: uint64(r.Number) + 1})
+	if err != nil {
+		return nil, err
+	}
+	s := &stage{lab: lab}
+	core := lab.Router("core")
+	place, _ := lab.Attach("servers", core, netlab.Path{})
+	for i, p := range plans {
+		link := func(rate int64) netlab.Link {
+			return netlab.Link{Rate: rate, Delay: p.Line.RTT / 2, Queue: max(32<<10, netlab.BDP(rate, queueTime))}
+		}
+		h, line := lab.Attach(fmt.Sprintf("viewer-%d", i+1), core, netlab.Path{Down: link(p.Line.Down), Up: link(p.Line.Up)})
+		s.viewers = append(s.viewers, h)
+		if p.Line.Up <= thinUplink {
+			s.uplinks = append(s.uplinks, &uplink{name: line.Up.Name, rate: p.Line.Up, browser: p.Browser})
+		}
+	}
+	if err = lab.Start(); err == nil {
+		s.mirror, err = openMirror(ctx, place, plans)
+	}
+	if err == nil {
+		s.servers, err = serve(ctx, place, settings...)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.mirror.close(), lab.Close())
+	}
+	return s, nil
+}
+
+// The ways of playing a trace, as they are called in what is printed.
+const (
+	withLeeway      = "with Leeway"
+	originOnly      = "by the origin alone"
+	withoutPrefetch = "with Leeway, without prefetch"
+)
+
+// ways of playing the trace of a case; the first two are always compared.
+func (s scenario) ways() []string {
+	if s.prefetch {
+		return []string{withLeeway, originOnly, withoutPrefetch}
+	}
+	return []string{withLeeway, originOnly}
+}
+
+// settings of the servers of one way. Where prefetch is not what is asked about nothing is fetched ahead, as before there was any.
+func (s scenario) settings(way string) []string {
+	return []string{"LEEWAY_UP_PREFETCH=" + strconv.FormatBool(s.prefetch && way == withLeeway)}
+}
+
+// apartVariable, if it is set, has the ways played one after the other: for a machine that cannot carry all at once.
+const apartVariable = "LEEWAY_SWARM_APART"
+
+// recordVariable, if it is set, is a folder for what the schedules of headless viewers saw and decided, a file each, for
+// leeway-lab schedule replay.
+const recordVariable = "LEEWAY_SWARM_RECORD"
+
+// all plays a trace in all ways in the same minutes, each in a lab of its own with the same seed: what else the machine
+// does is then the same for all. void says why nothing is claimed of the run.
+func (s scenario) all(ctx context.Context, r *bench.Run, plans []Plan) (swarms []Swarm, void, err error) {
+	ways := s.ways()
+	var stages []*stage
+	defer func() {
+		for _, st := range stages {
+			err = errors.Join(err, st.close())
+		}
+	}()
+	for _, way := range ways {
+		st, err := build(ctx, r, plans, s.settings(way)...)
+		if err != nil {
+			return nil, nil, err
+		}
+		stages = append(stages, st)
+		if folder := os.Getenv(recordVariable); folder != "" {
+			st.records = filepath.Join(folder, fmt.Sprintf("run %d %s ", r.Number, way))
+		}
+	}
+	stop, err := stages[0].scraped()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() { err = errors.Join(err, stop()) }()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	swarms = make([]Swarm, len(ways))
+	voids, errs := make([]error, len(ways)), make([]error, len(ways))
+	var wg sync.WaitGroup
+	for i, st := range stages {
+		wg.Go(func() {
+			swarms[i], voids[i], errs[i] = st.play(ctx, r, plans, s, ways[i])
+			if errs[i] != nil {
+				errs[i] = fmt.Errorf("%s: %w", ways[i], errs[i])
+				cancel()
+			}
+		})
+		if os.Getenv(apartVariable) != "" {
+			wg.Wait()
+		}
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return nil, nil, err
+	}
+	for i, swarm := range swarms {
+		r.Logf("%s", ways[i])
+		swarm.describe(r.Log)
+		r.Logf("lab: %v", swarm.Lab)
+		if voids[i] != nil {
+			voids[i] = fmt.Errorf("%s: %w", ways[i], voids[i])
+		}
+	}
+	return swarms, errors.Join(voids...), nil
+}
+
+// play has a trace's viewers watch and asks everybody what came of it.
+func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenario, way string) (swarm Swarm, void, err error) {
+	if err := s.lab.Mark(); err != nil {
+		return swarm, nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	swarm.Outcomes = make([]Outcome, len(plans))
+	errs := make([]error, len(plans)+1)
+	progress := &progress{log: r.Log, way: way, all: len(plans), lab: s.lab}
+	var wg sync.WaitGroup
+	for i, p := range plans {
+		wg.Go(func() {
+			if !pause.For(ctx, p.Arrive) {
+				return
+			}
+			progress.add(1, 0)
+			defer progress.add(-1, 1)
+			patient, done := context.WithTimeout(ctx, sc.film+late)
+			defer done()
+			swarm.Outcomes[i], errs[i] = s.watch(patient, s.viewers[i], p, way != originOnly)
+			if errs[i] != nil {
+				errs[i] = fmt.Errorf("viewer %d: %w", i+1, errs[i])
+				cancel()
+			}
+		})
+	}
+	over := make(chan struct{})
+	var beside sync.WaitGroup
+	if sc.outage.length > 0 {
+		beside.Go(func() { errs[len(plans)] = sc.outage.happen(ctx, s.servers) })
+	}
+	beside.Go(func() { progress.run(over) })
+	beside.Go(func() { s.lookAtUplinks(over) })
+	wg.Wait()
+	close(over)
+	cancel()
+	beside.Wait()
+	if err := errors.Join(errs...); err != nil {
+		return swarm, nil, err
+	}
+	if swarm.Served, err = s.servers.served(); err != nil {
+		return swarm, nil, err
+	}
+	if swarm.Lab, err = s.lab.Report(); err != nil {
+		return swarm, nil, err
+	}
+	swarm.UplinkWaits, swarm.HeadlessWaits = s.waits()
+	if swarm.WrongBytes, err = s.servers.wrongBytes(swarm.Outcomes); err != nil {
+		return swarm, nil, err
+	}
+	return swarm, errors.Join(swarm.Lab.Certify(), progress.spare.certify()), nil
+}
+
+// watch is one viewer from its arrival to its end, and what else its machine does.
+func (s *stage) watch(ctx context.Context, host *netlab.Host, p Plan, peers bool) (o Outcome, err error) {
+	var other sync.WaitGroup
+	var downloaded int64
+	var failed error
+	if p.DownloadFor > 0 {
+		other.Go(func() { downloaded, failed = s.mirror.download(ctx, host, p) })
+	}
+	if p.Browser {
+		o, err = s.browse(ctx, host, p, peers)
+	} else {
+		o, err = s.headless(ctx, host, p, peers)
+	}
+	other.Wait()
+	o.Downloaded = downloaded
+	return o, errors.Join(err, failed)
+}
+
+// headless has a process of this program watch.
+func (s *stage) headless(ctx context.Context, host *netlab.Host, p Plan, peers bool) (Outcome, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return Outcome{}, err
+	}
+	o := order{Manifest: s.servers.Manifest(), Peers: peers, Plan: p, Speed: s.speed}
+	if s.records != "" && peers {
+		o.Record = s.records + host.Name() + ".jsonl"
+	}
+	what, err := json.Marshal(o)
+	if err != nil {
+		return Outcome{}, err
+	}
+	cmd := host.Command(ctx, self, bench.ChildCommand, benchName, roleViewer)
+	text := &bench.Tail{}
+	cmd.Stdin, cmd.Stderr = bytes.NewReader(what), text
+	out, err := cmd.Output()
+	var answer told
+	if unread := json.Unmarshal(out, &answer); unread != nil {
+		return Outcome{}, fmt.Errorf("no summary: %w\n%s", errors.Join(err, unread), text)
+	}
+	// Playback that failed for good is an outcome like others.
+	sum := answer.Summary
+	return Outcome{Plan: p, Stats: sum.Stats, Failed: sum.Error != "", Session: sum.Session, Banned: sum.BannedPeers, Played: answer.Played}, nil
+}
+
+// progress says now and then how many are watching.
+type progress struct {
+	log io.Writer
+	way string
+	all int
+	lab *netlab.Lab
+
+	spare spare // of run
+
+	mu             sync.Mutex
+	watching, done int // guarded by mu
+}
+
+const progressEvery = 15 * time.Second
+
+func (p *progress) add(watching, done int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.watching += watching
+	p.done += done
+}
+
+func (p *progress) run(over <-chan struct{}) {
+	began := time.Now()
+	tick := time.NewTicker(progressEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-over:
+			return
+		case <-tick.C:
+			if r, err := p.lab.Report(); err == nil { // the last report fails the run if the emulator is gone
+				p.spare.look(r)
+			}
+			p.mu.Lock()
+			fmt.Fprintf(p.log, "  %3.0f s, %s: %d watching, %d of %d done\n", time.Since(began).Seconds(), p.way, p.watching, p.done, p.all)
+			p.mu.Unlock()
+		}
+	}
+}

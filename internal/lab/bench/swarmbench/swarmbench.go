@@ -1,0 +1,154 @@
+// Package swarmbench is `leeway-lab bench swarm`: a trace of viewers behind access lines of a lab, played with Leeway and by
+// the origin alone in the same call, and a ledger of every byte.
+package swarmbench
+
+import (
+	"context"
+	"maps"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/lab/bench"
+)
+
+const benchName = "swarm"
+
+// Bench is the bench.
+var Bench = bench.Bench{
+	Name:  benchName,
+	About: "A trace of viewers behind access lines, with Leeway and by the origin alone.",
+	Roles: map[string]bench.Role{roleViewer: playRole, roleGuest: guestRole},
+	Cases: []bench.Case{
+		scenario{viewers: 30, browsers: 3, film: filmLength, within: filmLength, goals: promised}.of("trace-30",
+			"Thirty viewers, three of them Chromium, that come over the film's length; 30 % seek, 20 % leave early, 30 % have 5/1 Mbit/s, 40 % 20/5, 30 % 100/40."),
+		scenario{viewers: 3, film: filmLength, within: 20 * time.Second, watch: 2 * time.Minute, goals: few}.of("trace-3",
+			"Three viewers at a time: whether there is anything to save."),
+		extra(scenario{viewers: 4, browsers: 1, film: filmLength, within: 8 * time.Second, watch: 30 * time.Second, goals: alive}.of("smoke",
+			"Four viewers, one of them Chromium, half a minute: whether all of it works, for make test.")),
+		extra(scenario{viewers: 8, film: filmLength, within: 30 * time.Second, watch: 90 * time.Second}.of("short",
+			"Eight viewers, a minute and a half: a quick look.")),
+		extra(scenario{viewers: 30, browsers: 3, film: filmLength, within: 150 * time.Second, watch: 2 * time.Minute}.of("rush",
+			"As many and the same kinds as in trace-30 in half the time, two minutes each.")),
+		extra(scenario{viewers: 4, browsers: 2, film: filmLength, within: 20 * time.Second, watch: time.Minute, goals: alive}.of("browsers",
+			"Four viewers, a minute; two of them are Chromium.")),
+		extra(scenario{viewers: 4, thin: true, film: filmLength, within: 10 * time.Second, watch: time.Minute, goals: map[string]string{"uplink_wait_p95": "<= 40"}}.of("uplinks",
+			"Four viewers, all behind 5/1 Mbit/s, a minute: what waits for their uplinks while they send.")),
+		extra(scenario{viewers: 4, busy: 0.5, film: filmLength, within: 20 * time.Second, watch: time.Minute, goals: alive}.of("busy",
+			"Four viewers, a minute; the last is Chromium behind 5/1 Mbit/s, and its page has other things to do half of the time.")),
+		extra(scenario{viewers: 20, polluters: 0.3, film: filmLength, within: time.Minute, watch: 2 * time.Minute, goals: clean}.of("polluted",
+			"Twenty viewers, two minutes each; six of them send wrong bytes.")),
+		extra(scenario{viewers: 15, film: filmLength, within: 150 * time.Second, watch: 2 * time.Minute, goals: outlived,
+			outage: outage{kind: "500", from: 75 * time.Second, length: time.Minute}}.of("brown-out",
+			"Every segment of the origin is an error for a minute in mid-run, to seeds too; what the swarm survives, and what plain HTTP does.")),
+		scenario{viewers: 18, browsers: 1, film: filmLength, within: filmLength, goals: ahead, prefetch: true}.of("prefetch",
+			"Eighteen viewers of trace-30's kinds, one of them Chromium, with prefetch and without: three ways at once, so fewer of them."),
+		extra(scenario{viewers: 6, browsers: 1, film: filmLength, within: 40 * time.Second, watch: 70 * time.Second, prefetch: true}.of("prefetch-short",
+			"Six viewers, one of them Chromium, seventy seconds each, with prefetch and without: a quick look.")),
+		extra(scenario{viewers: 3, film: filmLength, watch: 90 * time.Second, goals: beside, prefetch: true, download: time.Minute}.of("download",
+			"Kernel TCP downloads to the machine of a viewer behind 20/5 Mbit/s for a minute, while two others have what it fetches ahead.")),
+		extra(scenario{viewers: 3, browsers: 1, film: filmLength, watch: 90 * time.Second, goals: beside, prefetch: true, download: time.Minute}.of("download-browser",
+			"The same, and the viewer is Chromium.")),
+		soakCase(),
+	},
+}
+
+// filmLength is that of the demo's film.
+const filmLength = 5 * time.Minute
+
+// promised is what a regular swarm has to keep.
+var promised = map[string]string{
+	"offload_ratio": ">= 0.75", "stall_ratio_vs_origin_only": "<= 1", "startup_delay_vs_origin_only": "<= 1.05",
+	"mean_bitrate_vs_origin_only": ">= 0.98", "duplicate_ratio": "<= 0.02", "rejected_bytes": "<= 0", "failed_viewers": "<= 0",
+	"wrong_bytes_played": "<= 0", "honest_blamed": "<= 0",
+}
+
+// clean is what polluters must not change.
+var clean = map[string]string{
+	"offload_ratio": ">= 0.5", "wrong_bytes_played": "<= 0", "honest_blamed": "<= 0", "polluters_found": ">= 1", "failed_viewers": "<= 0",
+}
+
+// alive is kept by anything that works; a machine too busy for the lab to certify is asked for nothing.
+var alive = map[string]string{"offload_ratio": "> 0.05", "failed_viewers": "<= 0", "rejected_bytes": "<= 0"}
+
+// outlived is what a swarm makes of an origin that is gone.
+var outlived = map[string]string{"stall_ratio_vs_origin_only": "<= 1", "startup_in_outage_vs_origin_only": "<= 1", "waited_vs_origin_only": "<= 1",
+	"failed_viewers": "<= 0"}
+
+var few = map[string]string{"egress_saved_ratio": "> 0", "failed_viewers": "<= 0"}
+
+type scenario struct {
+	viewers   int
+	browsers  int
+	polluters float64 // share
+	film      time.Duration
+	within    time.Duration // arrivals
+	watch     time.Duration // everybody leaves after this; 0: at the film's end
+	thin      bool          // all have the thinnest line
+	goals     map[string]string
+	outage    outage
+	prefetch  bool          // the site allows it, and the trace is played without it, too
+	busy      float64       // the last to come is a browser, whose page has other things to do for that share of the time
+	download  time.Duration // the last to come has another program download something for so long, and the trace is a fixed one
+}
+
+func extra(c bench.Case) bench.Case {
+	c.Extra = true
+	return c
+}
+
+func (s scenario) of(name, about string) bench.Case {
+	figures := declared(s.goals)
+	if s.outage.length > 0 {
+		figures = append(figures, s.outage.declared(s.goals)...)
+	}
+	if s.prefetch {
+		figures = append(figures, declaredAhead(s.goals)...)
+	}
+	if s.download > 0 {
+		figures = append(figures, declaredDownloads(s.goals)...)
+	}
+	return bench.Case{Name: name, About: about, Figures: figures, Run: s.run}
+}
+
+// run plays the trace with Leeway and by the origin alone.
+func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
+	plans := Trace(uint64(r.Number)+1, s.viewers, s.film, s.within, s.browsers)
+	if s.busy > 0 { // the others are there before it, and have what it plays
+		last := &plans[len(plans)-1]
+		last.Browser, last.Busy, last.Line = true, s.busy, lines[0].Line
+	}
+	for i := range plans {
+		if s.thin {
+			plans[i].Line = lines[0].Line
+		}
+	}
+	if s.polluters > 0 {
+		pollute(plans, uint64(r.Number)+1, s.polluters)
+	}
+	for i := range plans {
+		if s.watch > 0 && (plans[i].LeaveAfter == 0 || plans[i].LeaveAfter > s.watch) {
+			plans[i].LeaveAfter = s.watch
+		}
+	}
+	if s.download > 0 {
+		plans = s.downloaders()
+	}
+	swarms, void, err := s.all(ctx, r, plans)
+	if err != nil {
+		return bench.Sample{}, err
+	}
+	with, without := swarms[0], swarms[1]
+	sample := bench.Sample{Values: compare(with, without)}
+	if s.outage.length > 0 {
+		maps.Copy(sample.Values, s.outage.compare(with, without))
+	}
+	if s.prefetch {
+		maps.Copy(sample.Values, compareAhead(with, swarms[2]))
+	}
+	if s.download > 0 {
+		maps.Copy(sample.Values, compareDownloads(with, without, swarms[2]))
+	}
+	if void != nil {
+		sample.Void = void.Error()
+	}
+	return sample, nil
+}

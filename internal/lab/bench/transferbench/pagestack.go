@@ -1,0 +1,230 @@
+package transferbench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
+	"github.com/leeway-video/leeway/internal/self"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// pageStack is an end in a Chromium of its own, whose page (web/apps/bench) does as it is told.
+type pageStack struct {
+	host
+	browser *demopage.Browser
+	page    *demopage.Orders
+	content []byte
+	reports chan report
+	closed  chan struct{}
+
+	mu    sync.Mutex
+	begun map[int]bool // guarded by mu: links that this end offers
+}
+
+// order is what a page is told, in the words of web/apps/bench/src/parent.ts.
+type order struct {
+	Type   string     `json:"type"` // setup, begin, signal, start, measure
+	Link   int        `json:"link"`
+	Setup  *pageSetup `json:"setup,omitempty"`
+	Body   *body      `json:"body,omitempty"`
+	WarmMS int64      `json:"warm_ms,omitempty"`
+	RunMS  int64      `json:"run_ms,omitempty"`
+}
+
+type pageSetup struct {
+	Bare        bool `json:"bare"`
+	Law         bool `json:"law"`
+	Lane        int  `json:"lane"`
+	Send        bool `json:"send"`
+	Channels    int  `json:"channels"`
+	Message     int  `json:"message"`
+	Buffer      int  `json:"buffer"`
+	Outstanding int  `json:"outstanding"`
+	Batch       int  `json:"batch"`
+}
+
+// body is a signal as the library has it.
+type body struct {
+	Kind      string     `json:"kind"` // offer, answer, candidate, end, fail
+	SDP       string     `json:"sdp,omitempty"`
+	Plan      *peer.Plan `json:"plan,omitempty"`
+	Candidate string     `json:"candidate,omitempty"`
+	Mid       string     `json:"sdp_mid,omitempty"`
+	Line      uint16     `json:"sdp_m_line_index,omitempty"`
+	Reason    string     `json:"reason,omitempty"`
+}
+
+// word is what a page says.
+type word struct {
+	Type    string  `json:"type"` // signal, open, report, failed
+	Link    int     `json:"link"`
+	Body    body    `json:"body"`
+	Bytes   int64   `json:"bytes"`
+	Seconds float64 `json:"seconds"`
+	Silence float64 `json:"silence"`
+	Why     string  `json:"why"`
+}
+
+// pageFlags have the browser offer its addresses, loopback too, by number: nobody in a lab answers for mDNS names, and how
+// two ends find each other is measured by `leeway-lab bench join`.
+var pageFlags = []string{"--disable-features=WebRtcHideLocalIpsWithMdns", "--allow-loopback-in-peer-connection"}
+
+func newPageStack(h host) (*pageStack, error) {
+	s := newPages(h, demopage.Script())
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	// Not bound to a context: close ends it.
+	s.browser, err = demopage.Launch(context.Background(), demopage.Options{Listener: listener, Page: s.pages(), Flags: pageFlags})
+	return s, err
+}
+
+// newPages is a pageStack whose browser is still to come.
+func newPages(h host, script []byte) *pageStack {
+	s := &pageStack{
+		host: h, content: newContent().data, reports: make(chan report, 1), closed: make(chan struct{}), begun: map[int]bool{},
+	}
+	s.page = demopage.NewOrders(script, s.hear)
+	lane := 0
+	if h.setup.Kind == kindPageLane {
+		lane = 1
+	}
+	s.tell(order{Type: "setup", Setup: &pageSetup{
+		Bare: h.setup.Kind == kindBare, Law: h.setup.Kind == kindPageLaw || h.setup.Kind == kindPageLane, Lane: lane, Send: h.setup.Send, Channels: h.setup.Channels, Message: h.setup.Message, Buffer: bareBuffer,
+		Outstanding: outstanding, Batch: askAtOnce,
+	}})
+	return s
+}
+
+// pages is what the browser finds.
+func (s *pageStack) pages() http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle("/", s.page)
+	mux.HandleFunc("GET /content", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(s.content) })
+	return mux
+}
+
+// tell gives the page an order.
+func (s *pageStack) tell(o order) {
+	text, err := json.Marshal(o)
+	if err != nil {
+		s.complain(err.Error())
+		return
+	}
+	s.page.Tell(text)
+}
+
+func (s *pageStack) hear(b []byte) error {
+	var m word
+	if err := json.Unmarshal(b, &m); err != nil {
+		return err
+	}
+	switch m.Type {
+	case "signal":
+		if sig, ok := m.Body.signal(); ok {
+			s.signal(m.Link, sig)
+		} else {
+			s.complain(fmt.Sprintf("link %d: %s %s", m.Link, m.Body.Kind, m.Body.Reason))
+		}
+	case "open":
+		s.open(m.Link)
+	case "report":
+		s.reports <- report{Bytes: m.Bytes, Seconds: m.Seconds, Silence: m.Silence}
+	case "failed":
+		s.complain(m.Why)
+	}
+	return nil
+}
+
+// complain says what went wrong in the page; the parent's patience ends the measurement.
+func (s *pageStack) complain(why string) {
+	select {
+	case <-s.closed: // links that are closed close
+	default:
+		fmt.Fprintf(os.Stderr, "transfer end in a browser: %s\n", why)
+	}
+}
+
+// signal is the body for the other end, if it is for that.
+func (b body) signal() (signal, bool) {
+	switch {
+	case (b.Kind == "offer" || b.Kind == "answer") && b.Plan != nil:
+		return signal{Description: &transfer.Description{SDP: b.SDP, Plan: *b.Plan}}, true
+	case b.Kind == "candidate":
+		return signal{Candidate: &transfer.Candidate{Candidate: b.Candidate, Mid: b.Mid, Line: b.Line}}, true
+	case b.Kind == "end":
+		return signal{Candidate: &transfer.Candidate{End: true}}, true
+	}
+	return signal{}, false
+}
+
+func (s *pageStack) begin(link int) error {
+	s.mu.Lock()
+	s.begun[link] = true
+	s.mu.Unlock()
+	s.tell(order{Type: "begin", Link: link})
+	return nil
+}
+
+func (s *pageStack) handle(link int, m signal) error {
+	b := &body{Kind: "end"}
+	switch {
+	case m.Description != nil:
+		s.mu.Lock()
+		b.Kind = "offer"
+		if s.begun[link] {
+			b.Kind = "answer"
+		}
+		s.mu.Unlock()
+		b.SDP, b.Plan = m.Description.SDP, &m.Description.Plan
+	case m.Candidate != nil && !m.Candidate.End:
+		b.Kind, b.Candidate, b.Mid, b.Line = "candidate", m.Candidate.Candidate, m.Candidate.Mid, m.Candidate.Line
+	}
+	s.tell(order{Type: "signal", Link: link, Body: b})
+	return nil
+}
+
+func (s *pageStack) start(link int) { s.tell(order{Type: "start", Link: link}) }
+
+// measure implements elsewhere.
+func (s *pageStack) measure(ctx context.Context, warm, run time.Duration) (report, error) {
+	s.tell(order{Type: "measure", WarmMS: warm.Milliseconds(), RunMS: run.Milliseconds()})
+	select {
+	case r := <-s.reports:
+		return r, nil
+	case <-s.closed:
+		return report{}, errors.New("the end was closed")
+	case <-ctx.Done():
+		return report{}, ctx.Err()
+	}
+}
+
+// spent implements elsewhere: of the browser with all its children, and of this process.
+func (s *pageStack) spent() spent {
+	all := tree(s.browser.PID())
+	all.all += self.Processors().Seconds()
+	return all
+}
+
+func (s *pageStack) buffers() [2]int { return [2]int{} }
+
+func (s *pageStack) close() error {
+	s.stop()
+	return s.browser.Close()
+}
+
+// stop ends what waits for the page, and its orders.
+func (s *pageStack) stop() {
+	close(s.closed)
+	s.page.Close()
+}
