@@ -3,7 +3,7 @@ import { defineConfig } from 'vitest/config';
 const root = import.meta.dirname;
 const base = { root, pool: 'forks' as const, testTimeout: 240_000, hookTimeout: 320_000 };
 
-const alone = ['src/swarm.test.ts', 'src/startup.test.ts', 'src/bitrate.test.ts'];
+const alone = ['src/swarm.test.ts', 'src/startup.test.ts', 'src/bitrate.test.ts', 'src/waiting.test.ts'];
 
 // First what is compared with a clock, alone; then the rest, two files at a time: they wait more than they work.
 export default defineConfig({

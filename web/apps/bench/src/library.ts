@@ -1,6 +1,7 @@
 /** Our path: the library's own links, uploads and downloads, and its check of every piece. */
 
 import { createBackground } from '../../../packages/core/src/background/index.ts';
+import { pageAlarm } from '../../../packages/core/src/browser/alarm.ts';
 import { browserEnvironment } from '../../../packages/core/src/browser/environment.ts';
 import { type Certificate, checkPiece } from '../../../packages/core/src/certificate/certificate.ts';
 import { diagnose, pathOf } from '../../../packages/core/src/link/diagnose.ts';
@@ -28,7 +29,8 @@ async function certify(content: Uint8Array): Promise<Certificate> {
 }
 
 export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> {
-  const { clock, crypto, random, alarm } = browserEnvironment();
+  const { clock, crypto, random } = browserEnvironment();
+  const alarm = pageAlarm();
   const background = setup.law ? createBackground({ clock, random, alarm }) : undefined;
   const content = new Uint8Array(await (await fetch('/content')).arrayBuffer());
   const certificate = await certify(content);

@@ -1,4 +1,4 @@
-/** One end of a measured link in a browser, for `leeway bench transfer` and `leeway bench transport`: ordered about by the process that opened it. */
+/** One end of a measured link in a browser, for `leeway-lab bench transfer` and `leeway-lab bench transport`: ordered about by the process that opened it. */
 
 import { tabsPort } from '../../../packages/core/src/browser/tabs.ts';
 import { bareEnd } from './bare.ts';

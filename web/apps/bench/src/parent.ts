@@ -1,4 +1,4 @@
-/** The process that opened this page: what it says, and what is said to it (internal/bench/transferbench/pagestack.go). */
+/** The process that opened this page: what it says, and what is said to it (internal/lab/bench/transferbench/pagestack.go). */
 
 import type { PlanMessage, SignalBody } from '../../../packages/core/src/session/messages.ts';
 

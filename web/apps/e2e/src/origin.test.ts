@@ -1,11 +1,8 @@
-import { execFile } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures } from './figures.ts';
 import type { Fault } from './origin.ts';
-import { binary } from './paths.ts';
 import { Stack } from './stack.ts';
 import { pause, Viewer } from './viewer.ts';
 
@@ -85,7 +82,7 @@ test.concurrent('a re-encoded file under the same URL: no mixed content, and a p
   await second.until('10 s of film', (seen) => seen.currentTime > 10, 30_000);
   const before = await sort(second, old);
 
-  await promisify(execFile)(binary, ['purge', 'e2e', '/media/film/360p/', '--admin', new URL(stack.admin).host]);
+  await stack.operate('purge', 'e2e', '/media/film/360p/');
   await pause(2000);
   const third = await Viewer.open(browser, stack.page({ level: 1, buffer: 20 }), { name: 'third' });
   const fourth = await Viewer.open(browser, stack.page({ level: 1, buffer: 20 }), { name: 'fourth' });

@@ -1,9 +1,6 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures } from './figures.ts';
-import { binary } from './paths.ts';
 import { metrics, sum } from './service.ts';
 import { Stack } from './stack.ts';
 import { type Bytes, pause, Viewer } from './viewer.ts';
@@ -24,7 +21,7 @@ const open = (name: string) => Viewer.open(browser, stack.page({ level: 0, buffe
 
 /** Runs a command at the admin port. */
 async function leeway(...args: string[]): Promise<number> {
-  await promisify(execFile)(binary, [...args, '--admin', new URL(stack.admin).host]);
+  await stack.operate(...args);
   return Date.now();
 }
 

@@ -29,6 +29,13 @@ export function shape(lines: { port: number | number[]; rate: number }[]): void 
   });
 }
 
+/** Gives lines that are shaped other rates. */
+export function reshape(lines: { rate: number }[]): void {
+  lines.forEach(({ rate }, i) => {
+    run(`tc qdisc change dev lo parent 1:${10 + i} tbf rate ${rate}bit burst ${burst(rate)} limit ${queue}`);
+  });
+}
+
 /** Takes the shaping away. */
 export function unshape(): void {
   try {

@@ -1,5 +1,6 @@
-import { execFileSync } from 'node:child_process';
+import { execFile, execFileSync } from 'node:child_process';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { addPublicAddress, Front, publicAddress } from './front.ts';
 import { type Asker, lines, Origin } from './origin.ts';
 import { installPage, type PageOptions, pagePath } from './page.ts';
@@ -83,6 +84,12 @@ export class Stack {
   /** Base URL of the admin port (the tracker's, with `split`). */
   get admin(): string {
     return `http://127.0.0.1:${this.ports.admin}`;
+  }
+
+  /** Runs a command against the admin port, as an operator on this machine does. */
+  async operate(...args: string[]): Promise<void> {
+    const token = join(this.data.path, this.options.split ? 'tracker' : 'up', 'admin-token');
+    await promisify(execFile)(binary, [...args, '--admin', new URL(this.admin).host, '--admin-token-file', token]);
   }
 
   private async startUp(): Promise<void> {
@@ -183,6 +190,7 @@ export class Stack {
       name: 'e2e',
       hosts,
       fetch_base: this.origin.url('', 'seed'),
+      ...(this.options.tokenKeys ? {} : { title: { explicit: [{ title: '{}', manifests: ['/*'] }] } }),
       policy: { certify_from: 1, control_group_permille: 0, ...this.options.policy },
       ...(this.options.tokenKeys && {
         token_keys: this.data.write('keys.json', JSON.stringify(this.options.tokenKeys)),

@@ -23,6 +23,8 @@ for (let second = 0; !told; second++) {
     stderr.write(
       `${Math.round(seen.currentTime)} s of film, ${Math.round(seen.bufferedAhead)} s ahead, ${seen.stalls.length} stalls, ${links} links\n`,
     );
+    // What a Chromium without links is found by: was it introduced, is it off, why did segments not come from others.
+    if (links === 0) stderr.write(`${JSON.stringify({ ...stats?.titles[0], engine: undefined }).slice(0, 900)}\n`);
   }
 }
 const [seen, stats] = await Promise.all([viewer.seen(), viewer.stats()]);

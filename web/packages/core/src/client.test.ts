@@ -1,7 +1,8 @@
-import { describe, expect, test, vi } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { hexToId } from './session/base64.ts';
 import { manifest, request, setUp } from './testing/client.ts';
 import { settle } from './testing/clock.ts';
+import { description } from './testing/connection.ts';
 import { peerA, swarm } from './testing/socket.ts';
 
 describe('a title', () => {
@@ -20,8 +21,7 @@ describe('a title', () => {
   });
 
   test.each([
-    ['what it holds back and what comes next', [60_000], [1, 2]],
-    ['what comes next, while it fetches itself', [0], [2, 3]],
+    ['what comes next', [60_000], [2, 3]],
     ['nothing that is none of the site', [60_000], [], 'https://other.example.com/'],
   ])('joins with offers that want %s', async (_, deadlines, wanted, base = 'https://video.example.com/film/') => {
     const digest = async (data: Uint8Array) => {
@@ -36,7 +36,8 @@ describe('a title', () => {
     for (const ms of deadlines) playback.load({ ...request(ms), url: `${base}1.ts`, upcoming }).result.catch(() => {});
     await enter();
     const names = wanted.map((n) => hexToId(n.toString(16).padStart(2, '0').repeat(16)));
-    expect(sent('join')).toMatchObject([{ offers: [{ wanted: names }, { wanted: names }] }]);
+    const ask = names.length ? { wanted: names } : {};
+    expect(sent('join')).toMatchObject([{ offers: [ask, ask] }]);
     await joined();
   });
 
@@ -56,18 +57,20 @@ describe('a title', () => {
   test.each([
     ['at the first picture', 300],
     ['a second after the manifest, if the picture takes longer', 2_000],
-  ])('joins %s: the first picture comes before links', async (_, pictureMs) => {
-    const { clock, leeway, sent, welcomed } = setUp();
+  ])('links %s: the first picture comes before links', async (_, pictureMs) => {
+    const { clock, leeway, sent, welcomed, joined, tracker, connections } = setUp();
     leeway.start();
     const playback = leeway.open(manifest);
     clock.setTimer(() => playback.observe({ startup_ms: pictureMs }), pictureMs);
     playback.load(request());
     await clock.advance(0);
     await welcomed();
-    await clock.advance(Math.min(pictureMs + 100, 1_000) - 1);
-    expect(sent('join')).toHaveLength(0);
-    await clock.advance(1);
-    expect(sent('join')).toHaveLength(1);
+    await joined();
+    tracker.last.say({ type: 'introduce', swarm, peers: [{ peer: peerA, role: 'viewer' }] });
+    await clock.advance(Math.min(pictureMs + 50, 950) - 1);
+    expect(connections).toHaveLength(0);
+    await clock.advance(50);
+    expect(connections).toHaveLength(1);
     await clock.advance(2_000);
     expect(sent('join')).toHaveLength(1);
   });
@@ -82,21 +85,18 @@ describe('a title', () => {
     expect(sent('join')).toHaveLength(1);
   });
 
-  test.each([
-    ['the player has asked for its first segment', 300],
-    ['a second has passed without one', 2_000],
-  ])('the tracker is asked when %s', async (_, segmentMs) => {
-    const { clock, leeway, tracker } = setUp();
+  test('the tracker is asked as soon as the page’s own scripts have run, and a title joins when it is opened', async () => {
+    const { clock, leeway, tracker, welcomed, sent } = setUp();
     leeway.start();
-    const playback = leeway.open(manifest);
-    const origin = vi.fn(request().origin);
-    clock.setTimer(() => playback.load(request(0, origin)), segmentMs);
-    await clock.advance(Math.min(segmentMs, 1_000) - 1);
     expect(leeway.state).toBe('connecting');
     expect(tracker.sockets).toHaveLength(0);
-    await clock.advance(1);
-    expect(origin).toHaveBeenCalledTimes(segmentMs < 1_000 ? 1 : 0);
+    await clock.advance(0);
     expect(tracker.sockets).toHaveLength(1);
+    await welcomed();
+    expect(sent('join')).toHaveLength(0);
+    leeway.open(manifest);
+    await settle();
+    expect(sent('join')).toHaveLength(1);
     await clock.advance(2_000);
     expect(tracker.sockets).toHaveLength(1);
   });
@@ -118,7 +118,7 @@ describe('a title', () => {
       role: 'viewer',
       link: offer.link,
       kind: 'answer',
-      sdp: 'v=0',
+      sdp: description,
       plan,
     });
     await settle();
@@ -135,82 +135,18 @@ describe('a title', () => {
     expect(connections).toHaveLength(before);
   });
 
-  test('holds far segments for a session that is coming up, near ones never', async () => {
-    const { leeway, enter, joined, engines, clock } = setUp();
-    leeway.start();
-    const playback = leeway.open(manifest);
-    const near = playback.load(request(5_000));
-    await expect(near.result).resolves.toMatchObject({ source: 'origin', reason: 'no-holder' });
-    const far = playback.load(request());
-    await clock.advance(300);
-    await enter();
-    await joined();
-    await expect(far.result).resolves.toMatchObject({ reason: 'urgent' });
-    expect(engines[0]!.loads).toHaveLength(1);
-  });
-
-  test('learns the line from segments that come without the engine, and holds by it', async () => {
-    const { leeway, welcomed, joined, engines, contexts, clock } = setUp();
+  test('learns the line from segments that come without the engine', async () => {
+    const { leeway, enter, joined, contexts } = setUp();
     leeway.start();
     const playback = leeway.open(manifest);
     expect(playback.capacity()).toBeUndefined();
-    // 500 kB in 100 ms, answered at once: a segment of 4 s at 1 Mbit/s takes 150 ms, a guess of 50 ms for the answer included.
     const origin = async () => ({ data: new ArrayBuffer(500_000), status: 200, url: 'x', transferMs: 100 });
     await playback.load(request(0, origin)).result;
     // One short transfer: with nearly all of the margin.
     expect(playback.capacity()! / 40_000_000).toBeCloseTo(1.061);
-    // A quarter of its duration and three times what the origin takes: what is nearer than that does not wait.
-    await expect(playback.load(request(1_400)).result).resolves.toMatchObject({ reason: 'no-holder' });
-    // Of what bitrate is unknown, nothing is known.
-    await playback.load({ ...request(3_500), bitrate: 0 }).result;
-    const waits = vi.fn(request().origin);
-    const load = playback.load(request(3_500, waits));
-    await clock.advance(700);
-    expect(waits).not.toHaveBeenCalled();
-    await welcomed();
-    await clock.advance(300);
+    await enter();
     await joined();
-    await load.result;
-    expect(engines[0]!.loads).toHaveLength(1);
     expect(contexts[0]!.line.estimate()).toBeCloseTo(40_000_000);
-  });
-
-  test('what was held for a session does not wait longer than the origin needs', async () => {
-    const { leeway, clock } = setUp();
-    leeway.start();
-    const playback = leeway.open(manifest);
-    const fast = async () => ({ data: new ArrayBuffer(500_000), status: 200, url: 'x', transferMs: 100 });
-    await playback.load(request(0, fast)).result;
-    const origin = vi.fn(request().origin);
-    let deadline = 3_500;
-    const load = playback.load({ ...request(0, origin), deadlineMs: () => deadline });
-    const before = clock.now();
-    const moving = () => {
-      deadline = 3_500 - (clock.now() - before);
-    };
-    for (let n = 0; n < 35 && !origin.mock.calls.length; n++) {
-      await clock.advance(100);
-      moving();
-    }
-    await load.result;
-    // Urgent with 1.45 s left: a quarter of the duration and three times 150 ms; the test looks every 100 ms.
-    expect(deadline).toBeGreaterThanOrEqual(1_350);
-    expect(deadline).toBeLessThanOrEqual(1_450);
-  });
-
-  test('a tracker that never answers holds nothing for long', async () => {
-    const { leeway, clock, codes } = setUp();
-    leeway.start();
-    const playback = leeway.open(manifest);
-    const origin = vi.fn(request().origin);
-    const load = playback.load(request(20_000, origin));
-    await clock.advance(2_499);
-    expect(origin).not.toHaveBeenCalled();
-    await clock.advance(1);
-    await expect(load.result).resolves.toMatchObject({ source: 'origin' });
-    await clock.advance(60_000);
-    expect(playback.active).toBe(false);
-    expect(codes()).toEqual(['tracker-unreachable']);
   });
 
   test('hands the errors of the origin on, and makes up for its own', async () => {

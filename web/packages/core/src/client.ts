@@ -17,6 +17,7 @@ import {
   type TrackerSession,
 } from './session/session.ts';
 import { type CreateEngine, createTitle, type Title } from './title.ts';
+import { createCredit } from './transfer/credit.ts';
 
 export interface LeewayOptions {
   /** The tracker's WebSocket address (`wss://…`; `https://…` is taken for it). */
@@ -49,7 +50,7 @@ export interface Leeway {
   readonly state: LeewayState;
   /** The time base of all events: monotonic milliseconds. */
   readonly clock: Clock;
-  /** Connects once a player asks for its first segment, or after a second, unless consent is required and missing. */
+  /** Connects, unless consent is required and missing. */
   start(): void;
   /** Ends links, session, timers and listeners. Players go on with the origin. Final. */
   stop(): void;
@@ -75,14 +76,13 @@ export interface ClientParts {
 }
 
 const restMs = 60_000;
-/** How long connecting waits for the player's first segment, whose request comes before ours. */
-const connectMs = 1_000;
 const unreachableAfter = 3;
 const passing = /^(not-introduced|draining|overloaded|rate-limited)$/;
 
 export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
   const { environment, version } = parts;
   const { clock } = environment;
+  const credit = createCredit(clock);
   const titles = new Map<string, Title>();
   const said = new Set<string>();
   const events = createEmitter<LeewayEvents>((error) => caught('listener', error));
@@ -214,7 +214,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       session!.suspend();
     } else {
       watchRest();
-      session!.start(0);
+      session!.start();
     }
   };
 
@@ -251,7 +251,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
         environment.onVisibility(() => guard('visibility', watchRest)),
       ];
       setState('connecting');
-      session.start(connectMs);
+      session.start();
       return;
     }
     setState('off');
@@ -288,6 +288,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       hasToken: o.token !== undefined,
       prefetch: o.prefetch !== false,
       session,
+      credit,
       events,
       loadEngine,
       notice: say,
@@ -330,7 +331,6 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       return createHandle({
         manifest,
         find: () => titleFor(key, manifest, explicit),
-        asked: () => session?.start(0),
         released(title) {
           if (title.handles.size > 0) return;
           if (titles.get(key) === title) titles.delete(key);

@@ -1,7 +1,9 @@
 /** Puts the engine together for a title: the one place where the facade knows what the engine is made of. */
 
 import { type Background, createBackground } from './background/index.ts';
+import { pageAlarm } from './browser/alarm.ts';
 import { onMoved } from './browser/moved.ts';
+import { pageTabs } from './browser/tabs.ts';
 import { createEngine } from './engine.ts';
 import { diagnose, pathOf } from './link/diagnose.ts';
 import type { CreateEngine } from './title.ts';
@@ -10,7 +12,7 @@ import type { CreateEngine } from './title.ts';
 let background: Background | undefined;
 let engines = 0;
 
-export const composeEngine: CreateEngine = (context, { clock, crypto, random, alarm, tabs }) => {
+export const composeEngine: CreateEngine = (context, { clock, crypto, random }) => {
   engines++;
   const engine = createEngine({
     ...context,
@@ -18,7 +20,7 @@ export const composeEngine: CreateEngine = (context, { clock, crypto, random, al
     crypto,
     onMoved,
     background() {
-      background ??= createBackground({ clock, random, alarm, tabs });
+      background ??= createBackground({ clock, random, alarm: pageAlarm(), tabs: pageTabs });
       return background;
     },
   });

@@ -2,7 +2,7 @@
 
 import type { Background } from './background/index.ts';
 import { complete, createCache } from './cache/cache.ts';
-import type { Kit } from './kit.ts';
+import { createEmitter } from './events.ts';
 import type { Clock, Crypto, Engine, EngineEvents, PeerLink, Reason, SegmentResult } from './ports.ts';
 import { byeLeaving, byePolicy, byeReplaced, laneForeground } from './protocol/peer.ts';
 import { decide } from './schedule/decide.ts';
@@ -10,14 +10,19 @@ import { type Action, defaultPolicy, type Policy, type ScheduleInput } from './s
 import { createView } from './schedule/view.ts';
 import { pieceSize, type SiteRules } from './segment/index.ts';
 import { createPeerStats } from './stats/peers.ts';
+import { snapshotCache, snapshotPeer } from './stats/snapshot.ts';
+import { createStats } from './stats/stats.ts';
+import { type Agreement, createAgreement } from './transfer/agreement.ts';
 import { type AheadRules, createLookAhead } from './transfer/ahead.ts';
+import type { Credit } from './transfer/credit.ts';
 import { createGreeting } from './transfer/greeting.ts';
 import type { Line } from './transfer/line.ts';
 import { createLoads } from './transfer/loads.ts';
+import { createLook } from './transfer/look.ts';
 import { createParts } from './transfer/parts.ts';
 import { createPeer, type Peer } from './transfer/peer.ts';
 import { perform } from './transfer/perform.ts';
-import { createSegments, type Load, newSegment, type Segment } from './transfer/segments.ts';
+import { createSegments, type Load, newSegment, type Segment, type Stretch } from './transfer/segments.ts';
 import { createSilence, type SilenceHost } from './transfer/silence.ts';
 import { createVouch } from './transfer/vouch.ts';
 
@@ -33,9 +38,10 @@ export interface EngineDeps extends Pick<SilenceHost, 'hurry' | 'onMoved'> {
   uploads(): boolean;
   /** What is known of the line already. */
   line: Line;
-  /** What it counts and tells with. */
-  kit: Kit;
+  /** How long requests may wait. */
+  credit: Credit;
   cacheBytes?: number;
+  agreement?: Agreement;
   policy?: Partial<Policy>;
   /** What paces the uploads of this host, if anything does. */
   background?(): Background;
@@ -50,20 +56,21 @@ const longestSleepMs = 30_000;
 const mostUncertifiedBytes = 32 << 20;
 
 export const createEngine = (deps: EngineDeps): Engine => {
-  const { clock, crypto, rules, line } = deps;
-  const { stats, createAgreement, createEmitter, createLook, hexToId, snapshotCache, snapshotPeer } = deps.kit;
+  const { clock, crypto, rules, line, credit } = deps;
+  const stats = createStats();
   const policy = { ...defaultPolicy, ...deps.policy };
   const segments = createSegments(rules, crypto);
   const peers = new Map<string, Peer>();
   const linked = () => [...peers.values()];
   const banned = new Set<string>();
-  const said = createPeerStats(hexToId);
+  const said = createPeerStats();
   /** Segments that are none of the site's. */
   const plain = new Set<Segment>();
   let off: Reason | null = null;
   /** The engine's own judgment, which holds for as long as it lives. */
   let broken: Reason | null = null;
   let linking = false;
+  let seedLinking = false;
   let stopped = false;
   let timer = 0;
   let aheadTimer = 0;
@@ -95,6 +102,13 @@ export const createEngine = (deps: EngineDeps): Engine => {
     for (const p of linked()) p.cancel(match);
   };
 
+  /** The pieces from one to another are taken back, since another source is quicker. */
+  const outdone = (s: Segment, [from, until]: Stretch = [0, Number.POSITIVE_INFINITY]) => {
+    const length = s.certificate?.length ?? 0;
+    const match = (d: { segment: string; piece: number }) => d.segment === s.id && d.piece >= from && d.piece < until;
+    for (const p of linked()) p.outdone(match, length, s.ref.durationMs);
+  };
+
   /** What is started without waiting for it; its failures are defects. */
   const settled = (p: Promise<unknown>) => {
     p.catch(() => stats.count('errors'));
@@ -109,7 +123,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     changed();
   };
 
-  const agreement = createAgreement();
+  const agreement = deps.agreement ?? createAgreement();
   const loads = createLoads({
     clock,
     stats,
@@ -117,8 +131,11 @@ export const createEngine = (deps: EngineDeps): Engine => {
     cache,
     sharing: () => !off && !stopped,
     deciding: () => !stopped,
-    cancel: (s, [from, until] = [0, Number.POSITIVE_INFINITY]) =>
-      cancelDownloads((d) => d.segment === s.id && d.piece >= from && d.piece < until),
+    cancel: (s) => cancelDownloads((d) => d.segment === s.id),
+    outdone(s, part) {
+      // What comes yet shows whether peers are worth waiting for.
+      if (part || credit.leftMs() === undefined) outdone(s, part);
+    },
     flying: (s, n) => linked().some((p) => p.downloads.find(s.id, n)),
     settled,
     released: (s) => announce(s.id),
@@ -137,7 +154,10 @@ export const createEngine = (deps: EngineDeps): Engine => {
     segments: () => segments.byId.values(),
     accepted(s, n, data, from, d) {
       const c = s.certificate!;
-      if (from) line.others(data.length);
+      if (from) {
+        line.others(data.length);
+        credit.prove();
+      }
       cache.open(s.id, c.length);
       if (!cache.put(s.id, n, data)) {
         stats.add('duplicate_bytes', data.length);
@@ -148,11 +168,12 @@ export const createEngine = (deps: EngineDeps): Engine => {
       if (from) {
         const { peer, role } = from.link;
         from.downloaded += data.length;
+        from.brought();
         stats.received(role, from.link.path(), data.length);
         if (role === 'viewer') said.moved(peer, 'in', from.link.path(), data.length);
         else s.pieceReason ??= d?.reason === 'near' || d?.reason === 'background' ? 'no-holder' : 'urgent';
         emit('piece', { peer, role, direction: 'in', bytes: data.length, segment: s.id });
-        cancelDownloads((x) => x.segment === s.id && x.piece === n);
+        outdone(s, [n, n + 1]);
         for (const l of s.loads) l.onProgress(Math.min(cache.get(s.id)!.count * pieceSize, c.length), c.length);
       }
       announce(s.id);
@@ -285,8 +306,15 @@ export const createEngine = (deps: EngineDeps): Engine => {
     due = false;
     if (stopped) return;
     clock.clearTimer(timer);
-    const hellos = linked().some((p) => !p.ready);
-    const input = view.input(ahead.look(), { self: deps.self(), linking: linking || hellos, off });
+    const greeting = linked().filter((p) => !p.ready);
+    const leftMs = credit.leftMs();
+    const input = view.input(ahead.look(), {
+      self: deps.self(),
+      credit_us: leftMs === undefined ? -1 : Math.floor(leftMs * 1000),
+      linking: linking || greeting.length > 0,
+      seed_linking: seedLinking || greeting.some((p) => p.link.role === 'seed'),
+      off,
+    });
     const actions = decide(input);
     deps.record?.(input, actions);
     perform(actions, input.now_us, {
@@ -310,6 +338,10 @@ export const createEngine = (deps: EngineDeps): Engine => {
         changed();
       },
     });
+    credit.waits(
+      deps,
+      [...segments.byId.values()].some((s) => wanted(s) && s.origin === 'idle'),
+    );
     const wait = ahead.againMs();
     clock.clearTimer(aheadTimer);
     if (wait < longestSleepMs) aheadTimer = clock.setTimer(changed, Math.max(wait, 1));
@@ -377,8 +409,9 @@ export const createEngine = (deps: EngineDeps): Engine => {
     },
     addLink,
     greeting,
-    setLinking(b) {
-      linking = b;
+    setLinking(any, seed) {
+      linking = any;
+      seedLinking = seed;
       changed();
     },
     setOff(reason) {
@@ -411,6 +444,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     stop() {
       if (stopped) return;
       stopped = true;
+      credit.waits(deps, false);
       clock.clearTimer(timer);
       clock.clearTimer(aheadTimer);
       silence.stop();

@@ -1,7 +1,5 @@
 /** What the library needs of the page it runs on. `browser/` has the real one; tests bring their own. */
 
-import type { Alarm } from './background/ports.ts';
-import type { Tabs, TabsOptions } from './background/tabs.ts';
 import type { Clock, Crypto } from './ports.ts';
 import type { OpenSocket } from './session/session.ts';
 
@@ -25,10 +23,6 @@ export interface Environment {
   metered(): boolean;
   /** The device runs on its battery, as far as the browser says. */
   battery(): boolean;
-  /** An alarm that calls f; and heard, with each beat of its clock, and without one where it was queued. */
-  alarm(f: () => void, heard: (ms?: number) => void): Alarm;
-  /** Divides the line among the tabs of the browser; undefined where they cannot be counted. */
-  tabs(o: Omit<TabsOptions, 'port'>): Tabs | undefined;
   hidden(): boolean;
   /** Calls when visibility changes; returns a function that ends it. */
   onVisibility(f: () => void): () => void;

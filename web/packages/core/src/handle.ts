@@ -7,8 +7,6 @@ export interface HandleOptions {
   manifest: string;
   /** The title as it stands; undefined while there is no session to have one. */
   find(): Title | undefined;
-  /** The player asks for a segment. */
-  asked(): void;
   released(title: Title): void;
   pausedChanged(): void;
 }
@@ -40,7 +38,6 @@ export function createHandle(o: HandleOptions): Handle {
     },
     load(request, onProgress = () => {}) {
       const now = title();
-      o.asked();
       if (now) return now.load(request, onProgress);
       const controller = new AbortController();
       return {

@@ -70,6 +70,8 @@ export interface PeerLink {
   sendControl(message: Uint8Array): void;
   /** False: every data channel's buffer is above its bound; the message was not sent, try again on drain. */
   sendData(message: Uint8Array): boolean;
+  /** Whether the peer has read nearly all that was said: else what is long waits for `onDrain`. */
+  controlRoom?(): boolean;
   /** Bytes that were given to the data channels and wait in their buffers; where there is none of these three, nothing is paced. */
   waiting?(): number;
   /** Gives the emptiest data channel a message, whatever its room; false: the link is closing. */
@@ -101,6 +103,8 @@ export interface OriginResult {
   url: string;
   /** From the first byte to the last, where the loader measured it: finer than progress shows. */
   transferMs?: number;
+  /** The response says that it is not to be stored (`Cache-Control: no-store`): it is played, and neither kept nor passed on. */
+  unshared?: boolean;
   /** Peers sent so much meanwhile that the timing says little of the line. Set by the engine. */
   crowded?: boolean;
 }
@@ -265,8 +269,8 @@ export interface Engine {
   addLink(link: PeerLink): void;
   /** What an answer says first on its link: hello and what is held, and of which segments; and certificates of those wanted. */
   greeting(wanted?: string[]): Greeting;
-  /** True while a first link may still come up. */
-  setLinking(linking: boolean): void;
+  /** Whether a first link may still come up, and one to a seed that was introduced. */
+  setLinking(any: boolean, seed: boolean): void;
   /** Peer delivery is off for a reason (segments come from the origin and carry it), or on. */
   setOff(reason: Reason | null): void;
   setKeys(keys: VerifyKey[]): void;

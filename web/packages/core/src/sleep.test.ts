@@ -3,6 +3,7 @@
 import { expect, test } from 'vitest';
 import { manifest, request, setUp } from './testing/client.ts';
 import { settle } from './testing/clock.ts';
+import { description } from './testing/connection.ts';
 import { peerA, peerB, swarm } from './testing/socket.ts';
 
 /** A page with a link that is open and one that is opening. */
@@ -17,7 +18,16 @@ async function linked() {
   await settle();
   const { link } = sent('signal').find(({ to, kind }) => to === peerA && kind === 'offer')!;
   const plan = { v: 1, data: 2, message: 16_384 };
-  tracker.last.say({ type: 'signal', swarm, from: peerA, role: 'viewer', link, kind: 'answer', sdp: 'v=0', plan });
+  tracker.last.say({
+    type: 'signal',
+    swarm,
+    from: peerA,
+    role: 'viewer',
+    link,
+    kind: 'answer',
+    sdp: description,
+    plan,
+  });
   await settle();
   const made = connections.slice(-2);
   made[0]!.openAll();

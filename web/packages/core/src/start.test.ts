@@ -1,24 +1,26 @@
 import { describe, expect, test } from 'vitest';
 import { manifest, request, setUp } from './testing/client.ts';
 import { settle } from './testing/clock.ts';
-import { peerA, swarm } from './testing/socket.ts';
+import { peerA, peerB, swarm } from './testing/socket.ts';
 
 describe('the engine, in a file of its own', () => {
   test('comes with the first picture, once for all titles', async () => {
-    const { leeway, clock, loads, sent, welcomed, joined } = setUp();
+    const { leeway, clock, loads, engines, sent, welcomed, joined } = setUp();
     leeway.start();
     const first = leeway.open(manifest);
     await clock.advance(500);
     first.load(request()).result.catch(() => {});
     await clock.advance(0);
     await welcomed();
-    expect([loads.engine, sent('join').length]).toEqual([0, 0]);
+    // Who is there may be told already.
+    expect([loads.engine, sent('join').length]).toEqual([0, 1]);
     first.observe({ startup_ms: 700 });
-    expect([loads.engine, sent('join').length]).toEqual([0, 0]);
-    await clock.advance(60);
-    expect([loads.engine, sent('join').length]).toEqual([1, 0]);
-    await clock.advance(60);
+    expect(loads.engine).toBe(0);
     await joined();
+    await clock.advance(49);
+    expect([loads.engine, engines.length]).toEqual([1, 0]);
+    await clock.advance(60);
+    expect([loads.engine, engines.length]).toEqual([1, 1]);
     leeway.open('https://video.example.com/other/master.m3u8');
     await clock.advance(2_000);
     expect(sent('join').length).toBe(2);
@@ -43,22 +45,25 @@ describe('the engine, in a file of its own', () => {
     leeway.stop();
   });
 
-  test('waits for a picture that comes while offers are made, and makes no others', async () => {
-    const { leeway, clock, sent, welcomed, connections } = setUp();
+  test('and links wait for the picture; those whom the tracker names meanwhile are offered to then', async () => {
+    const { leeway, clock, tracker, sent, welcomed, joined, connections, engines } = setUp();
     leeway.start();
     const playback = leeway.open(manifest);
     playback.load(request()).result.catch(() => {});
     await clock.advance(0);
     await welcomed();
-    await clock.advance(970);
-    expect([connections.length, sent('join').length]).toEqual([2, 0]);
-    playback.observe({ startup_ms: 960 });
+    await joined();
+    tracker.last.say({ type: 'introduce', swarm, peers: [{ peer: peerA, role: 'viewer' }] });
+    const offer = { kind: 'offer', sdp: 'v=0', plan: { v: 1, data: 2, message: 16_384 } };
+    tracker.last.say({ type: 'signal', swarm, from: peerB, role: 'viewer', link: peerB, ...offer });
+    await clock.advance(900);
+    expect([connections.length, engines.length]).toEqual([0, 0]);
+    playback.observe({ startup_ms: 900 });
+    await clock.advance(49);
+    expect(connections).toHaveLength(0);
     await clock.advance(60);
-    expect(sent('join')).toEqual([]);
-    await clock.advance(60);
-    // A tracker takes two.
-    expect(sent('join')).toMatchObject([{ offers: [{ early: true }, { early: true }] }]);
-    expect(connections).toHaveLength(2);
+    expect([connections.length, engines.length]).toEqual([2, 1]);
+    expect(sent('signal').map(({ kind }) => kind)).toContain('offer');
     leeway.stop();
   });
 
@@ -94,6 +99,18 @@ describe('the engine, in a file of its own', () => {
     await joined();
     expect(engines[0]!.adopted).toEqual(Array.from({ length: 4 }, () => ['https://video.example.com/film/1.ts', 100]));
     leeway.stop();
+
+    const strict = setUp();
+    strict.leeway.start();
+    const secret = {
+      ...request(0),
+      origin: async () => ({ data: new ArrayBuffer(9), status: 200, url: 'x', unshared: true }),
+    };
+    await strict.leeway.open(manifest).load(secret).result;
+    await strict.enter();
+    await strict.joined();
+    expect(strict.engines[0]!.adopted).toEqual([]);
+    strict.leeway.stop();
 
     const off = setUp();
     off.leeway.start();
@@ -189,11 +206,12 @@ describe('peer delivery that does not come', () => {
     leeway.start();
     const playback = leeway.open(manifest);
     const load = playback.load(request());
+    await expect(load.result).resolves.toMatchObject({ source: 'origin', reason: 'no-holder' });
     await clock.advance(0);
     tracker.last.handlers.open();
     await settle();
     tracker.last.say({ type: 'error', code: 'bad-origin', message: 'No.', hint: 'Add it.' });
-    await expect(load.result).resolves.toMatchObject({ source: 'origin', reason: 'policy' });
+    await expect(playback.load(request()).result).resolves.toMatchObject({ source: 'origin', reason: 'policy' });
     expect(codes()).toEqual(['tracker-refused']);
     expect(leeway.stats().notice?.hint).toBe('Add it.');
   });
@@ -202,13 +220,13 @@ describe('peer delivery that does not come', () => {
     const { leeway, tracker, codes, clock } = setUp({ token: 'mine' });
     leeway.start();
     const playback = leeway.open(manifest);
-    const load = playback.load(request());
+    playback.load(request());
     await clock.advance(0);
     tracker.last.handlers.open();
     await settle();
     expect(tracker.last.sent[0]).toMatchObject({ type: 'hello', token: 'mine' });
     tracker.last.say({ type: 'error', code: 'bad-token', message: 'The token is of another site.', hint: 'Ask.' });
-    await expect(load.result).resolves.toMatchObject({ source: 'origin', reason: 'needs-token' });
+    await expect(playback.load(request()).result).resolves.toMatchObject({ source: 'origin', reason: 'needs-token' });
     expect(codes()).toEqual(['token-refused']);
     expect(leeway.stats().notice?.message).toContain('another site');
   });

@@ -6,7 +6,6 @@
 import type { Environment } from './environment.ts';
 import type { Emitter, LeewayEvents, NoticeCode } from './events.ts';
 import type { Handle } from './handle.ts';
-import type { Kit } from './kit.ts';
 import type { Look } from './link/diagnose.ts';
 import type { Links } from './link/links.ts';
 import type { Loading, Observation, TitleSnapshot } from './playback.ts';
@@ -18,6 +17,7 @@ import { createLoading } from './title/loading.ts';
 import { createMembership } from './title/membership.ts';
 import { createReport } from './title/report.ts';
 import type { AheadRules } from './transfer/ahead.ts';
+import type { Credit } from './transfer/credit.ts';
 import { createLine, type Line } from './transfer/line.ts';
 
 /** What an engine is made from. */
@@ -31,8 +31,8 @@ export interface EngineContext {
   uploads(): boolean;
   /** What is known of the line to the origin. */
   line: Line;
-  /** What it counts and tells with. */
-  kit: Kit;
+  /** How long requests may wait. */
+  credit: Credit;
   /** What the site and the device say of fetching ahead. */
   ahead(): AheadRules;
   /** Another socket to the tracker, soon. */
@@ -50,6 +50,8 @@ export interface TitleOptions {
   prefetch: boolean;
   environment: Environment;
   session: TrackerSession;
+  /** How long requests may wait, in all titles of the session. */
+  credit: Credit;
   rules(welcome: Welcome): SiteRules;
   hasCredential(url: string): boolean;
   /** Fetches the engine's script, once for all titles. */
@@ -130,6 +132,7 @@ export function createTitle(o: TitleOptions): Title {
 
   const member = createMembership(o, {
     line,
+    credit: o.credit,
     range: () => range,
     next: () => loading.next(),
     linkFailed: report.linkFailed,
@@ -140,6 +143,7 @@ export function createTitle(o: TitleOptions): Title {
   const loading = createLoading({
     clock,
     line,
+    credit: o.credit,
     ...member,
     bypass,
     caught: o.caught,

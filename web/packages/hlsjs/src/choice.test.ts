@@ -5,10 +5,10 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { createEngine } from '../../core/src/engine.ts';
 import type { Playback } from '../../core/src/index.ts';
-import { createKit } from '../../core/src/kit.ts';
 import { Seed, swarmId } from '../../core/src/simulation/actors.ts';
 import { rules, Signer } from '../../core/src/simulation/film.ts';
 import { crypto, World } from '../../core/src/simulation/world.ts';
+import { createCredit } from '../../core/src/transfer/credit.ts';
 import { createLine } from '../../core/src/transfer/line.ts';
 import type { HlsLike } from './hls.ts';
 import { wrapLoader } from './loader.ts';
@@ -71,7 +71,7 @@ function addPeer(
     crypto,
     rules,
     line,
-    kit: createKit(),
+    credit: createCredit(world),
     self: () => home,
     swarm: swarmId,
     uploads: () => true,
@@ -79,7 +79,7 @@ function addPeer(
     policy: { background },
   });
   engine.setKeys([signer.verifyKey]);
-  engine.setLinking(true);
+  engine.setLinking(true, !background);
   engine.on('segment', ({ result }) => {
     if (result.source === 'origin') reasons.push(result.reason);
   });
@@ -88,7 +88,7 @@ function addPeer(
   const role = background ? 'viewer' : 'seed';
   if (background) seed.hold();
   world.setTimer(() => {
-    engine.setLinking(false);
+    engine.setLinking(false, false);
     const [mine, theirs] = network.link({ id: home, role: 'viewer' }, { id: helper, role });
     engine.addLink(mine);
     seed.addLink(theirs);

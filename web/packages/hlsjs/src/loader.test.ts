@@ -167,6 +167,26 @@ describe('the fragment loader', () => {
     expect(clock.timers.size).toBe(0);
   });
 
+  test('tells what the origin wants not stored, whatever loader asked', async () => {
+    const xhr = (header: string | null) => ({ getResponseHeader: () => header });
+    for (const [details, unshared] of [
+      [xhr('max-age=0, No-Store'), true],
+      [xhr('public, no-cache'), false],
+      [xhr(null), false],
+      [new Response('', { headers: { 'Cache-Control': 'no-store' } }), true],
+      [new Response(''), false],
+      [{ getResponseHeader: () => { throw new Error('closed'); } }, false], // biome-ignore format: one a line
+      [null, false],
+    ] as const) {
+      const { load, playback } = setUp();
+      load();
+      playback.fromOrigin();
+      PreviousLoader.made.at(-1)!.succeed(70, details);
+      await settle();
+      expect(playback.origin?.unshared).toBe(unshared);
+    }
+  });
+
   test('the origin’s errors and timeouts reach hls.js as they are', async () => {
     for (const kind of ['error', 'timeout'] as const) {
       PreviousLoader.made = [];

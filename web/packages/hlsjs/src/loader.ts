@@ -63,7 +63,14 @@ function fetchOrigin(
       onSuccess({ data, code = 200, url }, _stats, _context, details) {
         const bytes = bytesOf(data);
         if (!bytes) return fail((c) => c.onError({ code: 0, text: 'no bytes' }, context, details, shown));
-        resolve({ data: bytes, status: code, url, transferMs: transferMs(stats), details });
+        resolve({
+          data: bytes,
+          status: code,
+          url,
+          transferMs: transferMs(stats),
+          unshared: notStored(details),
+          details,
+        });
       },
       onError: (info, _context, details) => fail((c) => c.onError(info, context, details, shown)),
       onTimeout: (_stats, _context, details) => fail((c) => c.onTimeout(shown, context, details)),
@@ -75,6 +82,17 @@ function fetchOrigin(
 /** From the first byte to the last, where the loader measured it. */
 function transferMs({ loading: { first, end } }: LoaderStats): number | undefined {
   return first > 0 && end >= first ? end - first : undefined;
+}
+
+/** Whether a response says that it is not to be stored. Scripts may read this header of any origin's response. */
+function notStored(details: unknown): boolean {
+  const response = details as Partial<XMLHttpRequest & Response> | null | undefined;
+  try {
+    const header = response?.headers?.get('cache-control') ?? response?.getResponseHeader?.('cache-control');
+    return /(^|,)\s*no-store\s*(,|=|$)/i.test(header ?? '');
+  } catch {
+    return false; // a loader of the page's own hands out what it likes
+  }
 }
 
 function bytesOf(data: unknown): ArrayBuffer | undefined {

@@ -71,11 +71,11 @@ export class PreviousLoader implements FragmentLoaderLike {
     this.destroyed = true;
     this.callbacks = undefined;
   }
-  succeed(bytes: number): void {
+  succeed(bytes: number, details: unknown = 'xhr'): void {
     this.stats.loading = { start: 100, first: 150, end: 300 };
     this.stats.loaded = this.stats.total = bytes;
     const response = { url: 'https://cdn/redirected', data: new ArrayBuffer(bytes), code: 206 };
-    this.callbacks?.onSuccess(response, this.stats, this.context!, 'xhr');
+    this.callbacks?.onSuccess(response, this.stats, this.context!, details);
   }
 }
 

@@ -19,8 +19,8 @@ const own = document.currentScript as HTMLScriptElement | null;
 const fetchFrom = (src: string): Promise<CreateEngine> =>
   new Promise((take, reject) => {
     const script = Object.assign(document.createElement('script'), {
-      // Names are shortened alike in the two scripts of one build only, so nothing else may run; and whoever vouches for
-      // this script by a hash vouches for the other with it.
+      // The two scripts are of one build, and what they say to each other has no versions. A page that pins this script by a
+      // hash has pinned the other with it.
       src,
       integrity: engineIntegrity,
       crossOrigin: 'anonymous',

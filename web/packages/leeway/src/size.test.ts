@@ -12,11 +12,16 @@ test('the scripts of the drop-in stay within their budgets, and hold nothing twi
   const twice = made.engine.inputs.filter((path) => made.script.inputs.includes(path));
   expect(twice.map((path) => path.replace('../core/src/', '')).sort()).toEqual([
     'browser/sleep.ts',
+    'events.ts',
+    'playback.ts',
+    'ports.ts',
     'schedule/decide.ts',
     'schedule/input.ts',
     'schedule/rank.ts',
     'segment/index.ts',
     'segment/segment.ts',
     'segment/site.ts',
+    'session/base64.ts',
+    'stats/stats.ts',
   ]);
 }, 60_000);

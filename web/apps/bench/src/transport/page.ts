@@ -1,4 +1,4 @@
-/** One end of background links in a browser, for `leeway bench transport`: ordered about by the process that opened it. */
+/** One end of background links in a browser, for `leeway-lab bench transport`: ordered about by the process that opened it. */
 
 import { createEnd, type End } from './end.ts';
 import { hear, say } from './parent.ts';

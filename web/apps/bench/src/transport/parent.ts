@@ -1,4 +1,4 @@
-/** The process that opened this page: what it says, and what is said to it (internal/bench/transportbench/pagestack.go). */
+/** The process that opened this page: what it says, and what is said to it (internal/lab/bench/transportbench/pagestack.go). */
 
 import type { PlanMessage } from '../../../../packages/core/src/session/messages.ts';
 

@@ -74,6 +74,16 @@ describe('the sending side', () => {
     expect(wire!.acks).toBeLessThan(wire!.sizes.length / 2);
   });
 
+  it('serves a link on although all others send no acks', () => {
+    const b = bench(5, ten, 40);
+    b.during(2);
+    for (const wire of b.wires.slice(1)) wire.silent = true;
+    b.during(5);
+    const before = b.wires[0]!.bytes;
+    b.during(20);
+    expect((b.wires[0]!.bytes - before) / 20).toBeGreaterThan(0.7 * ten);
+  });
+
   it('stops for foreground at once, until all of it has gone', () => {
     const b = bench(3, ten, 40);
     b.during(2);

@@ -16,6 +16,8 @@ const roomRetry = 2_000;
 const turnTrips = 4;
 const turnLeast = 200_000;
 const turnMost = 500_000;
+/** A link that claims a queue that another did not see: the others have to be heard of before what they said is old. */
+const turnRefuted = 50_000;
 
 /** A way there and back that is shorter, µs, is a cable or one machine: what is late there is late for processors, not for a line. */
 const nearBase = 2_000;
@@ -28,8 +30,8 @@ const lateKnown = 5_000_000;
 /** One alarm counts for no more: a page that slept for a minute is not a slow one. */
 const lateMost = 400_000;
 
-/** What came of an attempt to send: a message went out; this link cannot, again after so many µs; no link may. */
-type Attempt = { sent: boolean; full: boolean; again: number };
+/** What came of an attempt to send: a message went out; this link cannot, again after so many µs; no link may; none that has something in flight. */
+type Attempt = { sent: boolean; full: boolean; crowd?: boolean; again: number };
 const never = Number.POSITIVE_INFINITY;
 const held = (again = never): Attempt => ({ sent: false, full: false, again });
 const full = (again = never): Attempt => ({ sent: false, full: true, again });
@@ -99,10 +101,14 @@ export class Sender {
       this.#rotate(now);
       let wait = never;
       let sent = false;
+      let crowd = false;
       for (const lane of this.#order()) {
+        // Only a link with nothing in flight may learn whether others hold their acks back.
+        if (crowd && lane.path.waits) continue;
         const did = lane.send(now);
         wait = Math.min(wait, did.again);
         if (did.full) return wait;
+        crowd ||= did.crowd === true;
         sent = did.sent;
         if (sent) break;
       }
@@ -127,7 +133,7 @@ export class Sender {
     for (let n = this.#active.length; n > 0; n--) {
       if (now < this.#until && this.#active[0]!.source.waiting()) return;
       this.#active.push(this.#active.shift()!);
-      this.#until = now + Math.min(Math.max(turnTrips * this.law.view.rtt, turnLeast), turnMost);
+      this.#until = now + (this.#active[0]!.path.refuted ? turnRefuted : Math.min(Math.max(turnTrips * this.law.view.rtt, turnLeast), turnMost));
     }
   }
 }
@@ -181,7 +187,7 @@ export class SendingLane {
     const may = this.path.maySend(now, size);
     if (may !== true) {
       if (may) return full(may - now); // pacing is the host's
-      return law.flight > 0 && law.flight + size > law.law.window ? full() : held();
+      return { ...held(), crowd: law.flight > 0 && law.flight + size > law.law.window };
     }
     const waiting = this.#link.waiting();
     if (waiting > Math.max(size, this.#link.maxMessage - size)) return held(roomRetry);

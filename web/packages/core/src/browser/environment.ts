@@ -4,9 +4,7 @@ import type { AddressSpace, Environment } from '../environment.ts';
 import { isLocalAddress } from '../link/candidates.ts';
 import type { Clock, Crypto } from '../ports.ts';
 import type { OpenSocket } from '../session/session.ts';
-import { pageAlarm } from './alarm.ts';
 import { listen, onSleep } from './sleep.ts';
-import { pageTabs } from './tabs.ts';
 
 const clock: Clock = {
   now: () => performance.now(),
@@ -125,8 +123,6 @@ export function browserEnvironment(): Environment {
     localAccess,
     metered,
     battery,
-    alarm: pageAlarm(),
-    tabs: pageTabs,
     hidden: () => document.visibilityState === 'hidden',
     onVisibility: (f) => listen(document, 'visibilitychange', f),
     onSleep,

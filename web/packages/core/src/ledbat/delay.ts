@@ -30,6 +30,8 @@ export class Delays {
   srtt = 0;
   rttvar = 0;
   sampledAt = 0;
+  /** Claims a queue where another link saw none. */
+  refuted = false;
   /** The first one-way delay; the others are counted from it, so that clocks that differ do not matter. */
   #owdZero: number | undefined;
   /** The clocks run apart: one-way delays say nothing. */

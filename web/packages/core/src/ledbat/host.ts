@@ -2,6 +2,7 @@ import {
   div,
   firstRtt,
   idleMin,
+  initialWindow,
   maxInterval,
   maxTarget,
   never,
@@ -40,6 +41,9 @@ const freshView = (parts: number): Signal => ({
   parts,
 });
 
+/** Of an even number the lower one. */
+const median = (list: number[]): number => list.sort((a, b) => a - b)[(list.length - 1) >> 1]!;
+
 /** The time between packets of a window that is below one packet. */
 export const interval = (window: number, rtt: number): number => Math.min(div(rtt * packet, window), maxInterval);
 
@@ -56,6 +60,10 @@ export class Host {
   limitedAt = -never;
   lastAt = -never;
   yields = 0;
+  /** The largest window with which the median saw the line not full. */
+  clear = initialWindow;
+  /** What takes longer there and back than this is not on the host's line any more. */
+  far = 2 * firstRtt;
   /** As of the last ack: queuing, target, base, round trip over the links. */
   view: Signal;
 
@@ -84,6 +92,8 @@ export class Host {
     this.law = new Law(true);
     this.next = 0;
     this.limitedAt = -never;
+    this.clear = initialWindow;
+    this.far = 2 * firstRtt;
     this.view = freshView(this.parts);
     return true;
   }
@@ -98,7 +108,10 @@ export class Host {
     this.lastAt = now;
   }
 
-  /** The median over the links that were heard of lately; of two it is the lesser one. */
+  /**
+   * What the links that were heard of lately say together. The host's own queue shows on all of them, a queue farther out, or
+   * a lie, on one: the median, and of two the lesser one.
+   */
   look(now: number): void {
     const v = this.view;
     v.now = now;
@@ -106,13 +119,35 @@ export class Host {
     v.limited = now - this.limitedAt <= Math.max(v.rtt, firstRtt);
     const fresh = this.members.filter((d) => d.fresh(now));
     if (!fresh.length) return;
-    const median = (of: (d: Delays) => number) => fresh.map(of).sort((a, b) => a - b)[(fresh.length - 1) >> 1]!;
-    v.rtt = median((d) => d.srtt);
+    const trips = fresh.map((d) => d.srtt);
+    this.far = Math.max(4 * Math.min(...trips), 2 * firstRtt);
+    v.rtt = Math.min(median(trips), this.far);
+    v.base = Math.min(median(fresh.map((d) => d.base())), this.far);
+    v.target = targetOf(v.base);
+    this.#weigh(now, fresh);
+  }
+
+  /**
+   * Takes the median of the queues. Where it says that the window is too large for one that the line was not full with, a link
+   * that sees no queue refutes those that claim one, until they take it back.
+   */
+  #weigh(now: number, fresh: Delays[]): void {
+    const v = this.view;
     const newest = this.members.reduce((a, d) => (d.sampledAt > a.sampledAt ? d : a)).queuing();
     // A queue may have gone since a silent link saw it; had it come, those that send would see it.
-    v.queuing = median((d) => (d.current(now) ? d.queuing() : Math.min(d.queuing(), newest)));
-    v.base = median((d) => d.base());
-    v.target = targetOf(v.base);
+    const said = (d: Delays) => (d.current(now) ? d.queuing() : Math.min(d.queuing(), newest));
+    v.queuing = median(fresh.map(said));
+    const { state, window } = this.law;
+    // In slow start, what is sent shows a round trip and a half later.
+    const seen = state === 'slow-start' ? div(window, 2) : window;
+    if (2 * v.queuing < v.target) this.clear = Math.max(this.clear, seen);
+    const least = this.leastQueue(now);
+    for (const d of this.members) {
+      const q = d.queuing();
+      d.refuted = 2 * q >= v.target && (d.refuted || (2 * least < v.target && 2 * (q - least) > v.target));
+    }
+    const believed = fresh.filter((d) => !d.refuted);
+    if (seen < this.clear && believed.length) v.queuing = Math.min(v.queuing, median(believed.map(said)));
   }
 
   /** The least queue of the links whose samples are of now; never if there are none. */
@@ -130,8 +165,7 @@ export class Host {
   }
 
   /** Bytes/s: the window spread over a round trip, with some to spare, so that it is the window that limits. */
-  pacingRate(): number {
-    const rtt = this.view.rtt || firstRtt;
+  pacingRate(rtt = this.view.rtt || firstRtt): number {
     const { window, state } = this.law;
     if (window < 2 * packet) return div(window * 1_000_000, rtt);
     if (state === 'slow-start' || state === 'ramp') return div(2 * window * 1_000_000, rtt);

@@ -41,6 +41,7 @@ export interface PathConfig {
 
 /** The sending side of a host: the window that all its links share. */
 export class Controller extends Host {
+  paths: Path[] = [];
   bears = new Tolerance();
   /** What is sent next waited for the window, not for a timer. */
   held = false;
@@ -54,10 +55,10 @@ export class Controller extends Host {
     return this.ceiling.of(super.pacingRate());
   }
 
-  /** The time until the next message, after one of a size that might have gone out `late` µs ago. */
-  spacing(size: number, late: number): number {
+  /** The time until the next message, after one of a size that might have gone out `late` µs ago, with such a round trip. */
+  spacing(size: number, late: number, rtt?: number): number {
     this.ceiling.on ||= this.eager;
-    return div(size * 1_000_000, Math.max(1, this.ceiling.send(size, super.pacingRate(), late)));
+    return div(size * 1_000_000, Math.max(1, this.ceiling.send(size, super.pacingRate(rtt), late)));
   }
 
   /** Notes bytes that the host sends over the same line outside the law: acknowledgements of its downloads, mostly. */
@@ -81,6 +82,8 @@ export class Path {
   #payload = packet;
   #maxMessage = mostMessage;
   #limitedAt = -never;
+  /** What it has in flight is not on the host's line any more, and is not in the host's flight. */
+  #late = false;
   /** Timeouts in a row. */
   #backoff = 0;
   /** The newest ack: when it was sent (receiver's clock), when it came (ours). */
@@ -90,6 +93,7 @@ export class Path {
     this.#host = host;
     this.#delays = new Delays(now, base);
     host.members.push(this.#delays);
+    host.paths.push(this);
     this.setPayload(payload, maxMessage);
   }
 
@@ -100,7 +104,9 @@ export class Path {
 
   /** Takes the link from the host; what it had in flight no longer counts. */
   close(): void {
+    this.#settle(false);
     this.#host.leave(this.#delays, this.#pending.flight);
+    this.#host.paths = this.#host.paths.filter((p) => p !== this);
     this.#pending = new Pending();
   }
 
@@ -124,6 +130,16 @@ export class Path {
     return this.#delays.base();
   }
 
+  /** Whether anything was sent and not heard of. */
+  get waits(): boolean {
+    return this.#pending.flight > 0;
+  }
+
+  /** Whether it claims a queue that another link did not see. */
+  get refuted(): boolean {
+    return this.#delays.refuted;
+  }
+
   /** Size of the next message in bytes, header included. */
   messageSize(): number {
     const v = this.#host.view;
@@ -143,10 +159,13 @@ export class Path {
   /** True: send. Otherwise the moment at which pacing allows it, or 0 while the window is full: then an ack says. */
   maySend(now: number, size: number): true | number {
     const h = this.#host;
-    if (h.flight > 0 && h.flight + size > h.law.window) {
+    const { window } = h.law;
+    if (this.#late) return 0;
+    if (h.flight > 0 && h.flight + size > window) {
       h.limitedAt = now;
       h.held = true;
-      return 0;
+      // Others may hold acks back: one message tells.
+      return this.#pending.flight ? 0 : now < h.lastAt + h.far ? h.lastAt + h.far : true;
     }
     if (this.#pending.flight > 0 && this.#pending.flight + size > this.window()) {
       this.#limitedAt = now;
@@ -180,7 +199,9 @@ export class Path {
 
   #pace(now: number, size: number): void {
     const h = this.#host;
-    const spacing = h.spacing(size, now - h.next);
+    const { srtt } = this.#delays;
+    // Its own round trip, while no other link's is shorter by far.
+    const spacing = h.spacing(size, now - h.next, srtt ? Math.min(srtt, h.view.rtt) : undefined);
     h.next = Math.max(h.next, h.held && !h.eager ? now : now - burstTime);
     h.held = false;
     h.paced = h.next =
@@ -193,7 +214,7 @@ export class Path {
     const { newest, ...taken } = this.#pending.ack(a);
     const out: Outcome = { ...taken, rtt: 0 };
     if (out.problem) return out;
-    h.flight -= out.acked + out.lost;
+    if (!this.#late) h.flight -= out.acked + out.lost;
     if (newest) {
       this.#ack = { sentAt: (a.receivedAt + a.hold) >>> 0, cameAt: now };
       const rtt = now - newest.sentAt - a.hold;
@@ -205,6 +226,7 @@ export class Path {
     if (out.acked + out.lost === 0 && !out.rtt) return out;
     h.lastAt = now;
     h.look(now);
+    for (const p of h.paths) p.#settle((p !== this || p.#late) && p.#pending.olderThan(h.far, now));
     if (h.ceiling.on) h.ceiling.hear(now, out.acked, h.leastQueue(now), h.view.rtt);
     const host = { ...h.view, acked: out.acked };
     const own = { ...this.#signal(now), acked: out.acked };
@@ -221,6 +243,13 @@ export class Path {
       this.#cap.onAck(own);
     }
     return out;
+  }
+
+  /** Takes what is in flight out of the host's flight while it is late, and back. */
+  #settle(late: boolean): void {
+    if (late === this.#late) return;
+    this.#late = late;
+    this.#host.flight += late ? -this.#pending.flight : this.#pending.flight;
   }
 
   /** What the link's own cap hears: the delay by which the link is slower than the host's line. */
@@ -245,6 +274,7 @@ export class Path {
     const due = this.deadline();
     if (due === 0 || now < due) return;
     const h = this.#host;
+    this.#settle(false);
     h.flight -= this.#pending.flight;
     this.#pending.giveUp();
     this.#backoff++;

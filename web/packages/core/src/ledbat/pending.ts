@@ -91,6 +91,11 @@ export class Pending {
     this.#list.splice(0, n);
   }
 
+  /** Whether anything in flight was sent so long ago, and was not heard of since. */
+  olderThan(age: number, now: number): boolean {
+    return this.flight > 0 && now - this.#list[0]!.sentAt > age;
+  }
+
   /** Takes all that is in flight for lost. */
   giveUp(): void {
     this.#first += this.#list.length;

@@ -1,28 +1,112 @@
-/** ICE candidates: whose address they show, and which of the other side's may be used. */
+/** ICE candidates of the other side, read and written anew: whose address they show, and which may be used. Go: internal/wire/sdp. */
 
-export interface CandidateInfo {
+import { candidateBytes } from '../session/messages.ts';
+
+export interface Candidate {
+  foundation: string;
+  priority: number;
+  /** IPv4 in its own form, IPv6 in its shortest, or an mDNS name. */
   address: string;
+  port: number;
   type: string;
+  /** Of the network, as WebRTC's browsers state it; 0: none is stated. */
+  cost: number;
 }
 
-/** Reads a candidate attribute ("candidate:…", with or without "a="). Undefined if it is not one. */
-export function parseCandidate(line: string): CandidateInfo | undefined {
-  const found = /^\s*(a=)?candidate:\S+(\s+\S+){3}\s+(\S+)\s+\S+\s+typ\s+(\S+)/.exec(line);
-  return found ? { address: found[3]!, type: found[4]! } : undefined;
+/** The 16 bytes of IPv6, IPv4 as ::ffff:0:0/96; undefined if the text is no address, or has a zone. */
+export function parseAddress(text: string): number[] | undefined {
+  const last = text.lastIndexOf(':');
+  const four = /^(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/.exec(text.slice(last + 1))?.slice(1);
+  if (four?.some((part) => Number(part) > 255 || String(Number(part)) !== part)) return;
+  const bytes = (four ?? []).map(Number);
+  if (last < 0) return four && [...new Array(10).fill(0), 255, 255, ...bytes];
+  // The last four bytes are two groups.
+  const hex = (high: number, low: number) => ((high << 8) | low).toString(16);
+  const groups = four ? `${text.slice(0, last + 1)}${hex(bytes[0]!, bytes[1]!)}:${hex(bytes[2]!, bytes[3]!)}` : text;
+  const halves = groups.split('::');
+  if (halves.length > 2) return;
+  const [left, right] = halves.map((half) => (half ? half.split(':') : []));
+  const missing = 8 - left!.length - (right?.length ?? 0);
+  if (right ? missing < 1 : missing !== 0) return;
+  const all = [...left!, ...new Array(missing).fill('0'), ...(right ?? [])];
+  if (!all.every((group) => /^[\da-f]{1,4}$/i.test(group))) return;
+  return all.flatMap((group) => [Number.parseInt(group, 16) >> 8, Number.parseInt(group, 16) & 255]);
 }
 
-const local =
-  /(^|\.)local(host)?$|^(::ffff:)?(0|10|127|169\.254|192\.168|172\.(1[6-9]|2\d|3[01])|100\.(6[4-9]|[7-9]\d|1[01]\d|12[0-7]))\.[\d.]+$|^::1?$|^f([cd].|e[89ab]).:/i;
+const isMapped = (bytes: number[]) => bytes.slice(0, 12).join() === '0,0,0,0,0,0,0,0,0,0,255,255';
 
-/** Whether an address leads to the viewer's own network: mDNS names, loopback, private, link-local, carrier NAT. */
+/** The shortest form (RFC 5952); what maps IPv4 is written as that. */
+function writeAddress(bytes: number[]): string {
+  if (isMapped(bytes)) return bytes.slice(12).join('.');
+  const groups: string[] = [];
+  for (let i = 0; i < 16; i += 2) groups.push(((bytes[i]! << 8) | bytes[i + 1]!).toString(16));
+  const text = groups.join(':');
+  // The longest run of zeros, and the first of them.
+  const run = (text.match(/\b0(:0)+\b/g) ?? []).reduce((a, b) => (b.length > a.length ? b : a), '');
+  if (!run) return text;
+  const at = `:${text}:`.indexOf(`:${run}:`);
+  return `${text.slice(0, Math.max(0, at - 1))}::${text.slice(at + run.length + 1)}`;
+}
+
+const grammar =
+  /^candidate:([\dA-Za-z+/]{1,32}) 1 [Uu][Dd][Pp] (0|[1-9]\d{0,9}) ([!-~]+) ([1-9]\d{0,4}) typ (host|srflx|prflx|relay)(?: ([ -~]*))?$/;
+const name = /^[\da-z-]{1,63}\.local$/;
+
+/** The cost of the network, among what follows the type: names and values by turns. */
+const costOf = (rest: string): number => {
+  const words = rest.split(' ');
+  const value = words.find((_, i) => i % 2 === 1 && words[i - 1] === 'network-cost');
+  return value && /^[1-9]\d{0,2}$/.test(value) ? Number(value) : 0;
+};
+
+/**
+ * Reads a candidate attribute ("candidate:…", with or without "a="). Undefined is what is malformed and what is never
+ * used: other components, TCP, host names that are no mDNS names.
+ */
+export function parseCandidate(text: string): Candidate | undefined {
+  const found = grammar.exec(text.replace(/^a=/, ''));
+  if (!found || found[0].length > candidateBytes) return;
+  const [, foundation, priority, host, port, type, rest = ''] = found as unknown as [
+    string,
+    string,
+    string,
+    string,
+    string,
+    string,
+    string?,
+  ];
+  const bytes = parseAddress(host);
+  const address = bytes ? writeAddress(bytes) : host.toLowerCase();
+  if (!bytes && !name.test(address)) return;
+  if (Number(priority) > 0xffffffff || Number(port) > 65535) return;
+  return { foundation, priority: Number(priority), address, port: Number(port), type, cost: costOf(rest) };
+}
+
+/**
+ * What the candidate is based on is left out: it is for diagnosis, and shows an address. The cost stays: a browser adds both
+ * sides' before it compares pairs, and prefers a relay to what seems to cost more.
+ */
+export function writeCandidate(c: Candidate): string {
+  const based = c.type === 'host' ? '' : ` raddr ${c.address.includes(':') ? '::' : '0.0.0.0'} rport 0`;
+  const cost = c.cost ? ` network-cost ${c.cost}` : '';
+  return `candidate:${c.foundation} 1 udp ${c.priority} ${c.address} ${c.port} typ ${c.type}${based}${cost}`;
+}
+
+/**
+ * Whether an address leads to the viewer's own network: mDNS names, loopback, private, link-local, carrier NAT, and what
+ * is no global unicast address. A name is the page's own host.
+ */
 export function isLocalAddress(address: string): boolean {
-  return local.test(address.replace(/^\[|\]$/g, ''));
-}
-
-/** A description without its local candidates. */
-export function stripLocalCandidates(sdp: string): string {
-  return sdp
-    .split('\r\n')
-    .filter((line) => !line.startsWith('a=candidate:') || !isLocalAddress(parseCandidate(line)?.address ?? ''))
-    .join('\r\n');
+  const bytes = parseAddress(address.replace(/^\[|\]$/g, ''));
+  if (!bytes) return /(^|\.)local(host)?$/i.test(address);
+  if (!isMapped(bytes)) return bytes[0]! >> 5 !== 1 || (bytes[0] === 0x20 && bytes[1] === 2);
+  const [a, b] = bytes.slice(12) as [number, number];
+  return (
+    [0, 10, 127].includes(a) ||
+    a > 223 ||
+    (a === 169 && b === 254) ||
+    (a === 192 && b === 168) ||
+    (a === 172 && b >> 4 === 1) ||
+    (a === 100 && b >> 6 === 1)
+  );
 }

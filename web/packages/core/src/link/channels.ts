@@ -11,6 +11,8 @@ export const highWater = 131_072;
 export const lowWater = 65_536;
 /** A control channel whose reader is this far behind ends its link, bytes. */
 const controlBound = 4 << 20;
+/** Above this what is long waits for room, bytes. */
+const controlHigh = 262_144;
 /** Channels outside the plan that are closed and counted before the link ends. */
 const strangersAllowed = 8;
 
@@ -33,6 +35,8 @@ export interface Channels {
   /** Fixes the plan that both sides agreed on; `ready` cannot come before. */
   agree(data: number, maxMessage: number): void;
   sendControl(message: Uint8Array): void;
+  /** Whether what is long may be said: else `drain` says when. */
+  controlRoom(): boolean;
   /** Writes to the emptiest data channel, if it has room. */
   sendData(message: Uint8Array): boolean;
   /** Bytes that wait in the data channels' buffers. */
@@ -52,6 +56,7 @@ export function createChannels(events: ChannelEvents): Channels {
   let agreed = 0;
   let maxMessage = 0;
   let over = false;
+  let heldBack = false;
 
   const check = () => {
     if (data.length > 0 || over || agreed === 0) return;
@@ -81,7 +86,10 @@ export function createChannels(events: ChannelEvents): Channels {
     };
     channel.onmessage = (event) => receive(label, event.data);
     channel.onbufferedamountlow = () => {
-      if (!over && data.includes(channel)) events.drain();
+      if (!over && (data.includes(channel) || (label === controlLabel && heldBack))) {
+        if (label === controlLabel) heldBack = false;
+        events.drain();
+      }
     };
     check();
   };
@@ -114,6 +122,11 @@ export function createChannels(events: ChannelEvents): Channels {
       const channel = byLabel.get(controlLabel)!;
       if (channel.bufferedAmount > controlBound) events.ended('over-limit');
       else send(channel, message);
+    },
+    controlRoom() {
+      const room = byLabel.get(controlLabel)!.bufferedAmount < controlHigh;
+      heldBack ||= !room;
+      return room;
     },
     sendData(message) {
       const best = emptiest();

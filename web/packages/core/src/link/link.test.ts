@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest';
 import { settle } from '../testing/clock.ts';
-import type { FakeConnection } from '../testing/connection.ts';
+import { description, type FakeConnection } from '../testing/connection.ts';
 import { mdns, plan, reflexive, setUp } from '../testing/link.ts';
 import { highWater, lowWater } from './channels.ts';
 
@@ -93,7 +93,7 @@ describe('a link that offers', () => {
     ]);
     link.receive({ kind: 'candidate', candidate: reflexive });
     expect(connection.candidates).toEqual([]);
-    link.receive({ kind: 'answer', sdp: 'v=0', plan });
+    link.receive({ kind: 'answer', sdp: description, plan });
     await settle();
     expect(connection.candidates).toEqual([reflexive]);
   });
@@ -107,7 +107,7 @@ describe('a link that offers', () => {
     });
     link.offer();
     await settle();
-    link.receive({ kind: 'answer', sdp: 'v=0', plan, said: ['AQID', 'BA'] });
+    link.receive({ kind: 'answer', sdp: description, plan, said: ['AQID', 'BA'] });
     await settle();
     expect(seen).toEqual([]);
     const control = connection.channel('lw.control');
@@ -122,7 +122,7 @@ describe('a link that offers', () => {
 describe('a link that answers', () => {
   test('answers with the agreed plan and lets the surplus channels be', async () => {
     const { connection, link, signal, opened } = setUp();
-    link.answer('v=0', { v: 1, data: 4, message: 8_000 });
+    link.answer(description, { v: 1, data: 4, message: 8_000 });
     await settle();
     expect(signal).toHaveBeenCalledWith({
       kind: 'answer',
@@ -144,7 +144,7 @@ describe('a link that answers', () => {
         open.onControl = (message) => seen.push([...message]);
       },
     });
-    link.answer('v=0', plan);
+    link.answer(description, plan);
     await settle();
     const control = connection.incoming('lw.control');
     control.say(1, 2, 3);
@@ -158,7 +158,7 @@ describe('a link that answers', () => {
   test('says something with its answer where the offer takes it', async () => {
     for (const early of [true, false]) {
       const { link, signal } = setUp();
-      link.answer('v=0', plan, early);
+      link.answer(description, plan, early);
       await settle();
       const said = early ? ['AQID'] : undefined;
       expect(signal).toHaveBeenCalledWith({ kind: 'answer', sdp: 'v=0 answer', plan, said });
@@ -169,15 +169,16 @@ describe('a link that answers', () => {
   test('says the certificates that the offer wants', async () => {
     const greeting = vi.fn(() => undefined);
     const { link } = setUp({ greeting });
-    link.answer('v=0', plan, true, ['AQEBAQEBAQEBAQEBAQEBAQ']);
+    link.answer(description, plan, true, ['AQEBAQEBAQEBAQEBAQEBAQ']);
     await settle();
     expect(greeting).toHaveBeenCalledExactlyOnceWith(['01'.repeat(16)]);
   });
 
-  test('refuses an unknown version, and a description that the browser does not take', async () => {
+  test('refuses an unknown version, and a description that is none or that the browser does not take', async () => {
     for (const [sdp, version, reason] of [
-      ['v=0', 2, 'plan'],
-      ['bad', 1, 'refused'],
+      [description, 2, 'plan'],
+      ['v=0', 1, 'refused'],
+      [description.replace('mid:0', 'mid:bad'), 1, 'refused'],
     ] as const) {
       const { connection, link, signal, failed } = setUp();
       link.answer(sdp, { ...plan, v: version });
@@ -275,13 +276,13 @@ describe('channels', () => {
 describe('an answer', () => {
   test('to an answer changes nothing', async () => {
     const { link, connection, closed } = setUp();
-    link.answer('v=0', plan);
+    link.answer(description, plan);
     await settle();
     for (const label of ['lw.control', 'lw.data.0', 'lw.data.1']) connection.incoming(label);
     await settle();
-    link.receive({ kind: 'answer', sdp: 'v=0 other', plan: { v: 1, data: 2, message: 1_200 } });
+    link.receive({ kind: 'answer', sdp: description.replace('abcd', 'efgh'), plan: { v: 1, data: 2, message: 1_200 } });
     await settle();
-    expect(connection.remoteDescription!.sdp).toBe('v=0');
+    expect(connection.remoteDescription!.sdp).toContain('a=ice-ufrag:abcd');
     expect(link.maxMessage).toBe(16_384);
     expect(closed).not.toHaveBeenCalled();
   });

@@ -13,8 +13,9 @@ import {
   type ReadyOffer,
   type SignalBody,
 } from '../session/messages.ts';
-import { isLocalAddress, parseCandidate, stripLocalCandidates } from './candidates.ts';
+import { type Candidate, isLocalAddress, parseCandidate, writeCandidate } from './candidates.ts';
 import { createChannels } from './channels.ts';
+import { parseDescription, writeDescription } from './description.ts';
 import type { AttemptFacts, Diagnosis, Look } from './diagnose.ts';
 import { agree, defaultPlan } from './plan.ts';
 
@@ -64,8 +65,8 @@ export interface Link extends PeerLink {
   wanted?: string[];
   readonly id: string;
   readonly state: 'opening' | 'open' | 'closed';
-  /** Makes and signals the offer. */
-  offer(): void;
+  /** Makes and signals the offer, which asks for certificates. */
+  offer(wanted?: string[]): void;
   /** Makes an offer for a peer that is not known yet. */
   prepare(): Promise<unknown>;
   /** That offer, with the candidates so far; undefined while there is none. It asks for certificates. */
@@ -229,13 +230,19 @@ export function createLink(o: LinkOptions): Link {
     return agreed;
   };
 
+  /** Whether a candidate of the other side may be used. */
+  const usable = ({ address, type }: Candidate) => {
+    const kept = !facts.gated || o.asks || !isLocalAddress(address);
+    if (kept) facts.added++;
+    else facts.stripped++;
+    facts.reflexive ||= kept && type === 'srflx';
+    return kept;
+  };
+
   const describe = async (type: RTCSdpType, sdp: string) => {
-    const kept = facts.gated && !o.asks ? stripLocalCandidates(sdp) : sdp;
-    const found = kept.match(/^a=candidate:.*$/gm) ?? [];
-    facts.added += found.length;
-    facts.reflexive ||= / typ srflx/.test(kept);
-    facts.stripped += sdp.split('a=candidate:').length - 1 - found.length;
-    await connection.setRemoteDescription({ type, sdp: kept });
+    const description = parseDescription(sdp);
+    const candidates = description.candidates.filter(usable);
+    await connection.setRemoteDescription({ type, sdp: writeDescription({ ...description, candidates }) });
   };
 
   /** Hands the candidates that arrived before the description to the connection. */
@@ -247,18 +254,11 @@ export function createLink(o: LinkOptions): Link {
 
   const addCandidate = async (body: SignalBody) => {
     if (body.kind !== 'candidate') return;
-    const { candidate, sdp_mid, sdp_m_line_index } = body;
-    const info = parseCandidate(candidate);
-    if (!info) return;
-    if (facts.gated && !o.asks && isLocalAddress(info.address)) {
-      facts.stripped++;
-      return;
-    }
-    facts.added++;
-    facts.reflexive ||= info.type === 'srflx';
-    const sdpMLineIndex = sdp_m_line_index ?? (sdp_mid === undefined ? 0 : null);
-    // A candidate that the browser does not take is one path fewer.
-    await connection.addIceCandidate({ candidate, sdpMid: sdp_mid ?? null, sdpMLineIndex }).catch(() => {});
+    const parsed = parseCandidate(body.candidate);
+    if (!parsed || !usable(parsed)) return;
+    const candidate = writeCandidate(parsed);
+    // There is one section. A candidate that the browser does not take is one path fewer.
+    await connection.addIceCandidate({ candidate, sdpMLineIndex: 0 }).catch(() => {});
   };
 
   /** The description is out: candidates may follow. */
@@ -272,7 +272,12 @@ export function createLink(o: LinkOptions): Link {
     await connection.setLocalDescription(await connection.createOffer());
   };
 
-  const prepared = () => ({ sdp: connection.localDescription!.sdp, plan: defaultPlan, early: true });
+  const prepared = (wanted: string[]) => ({
+    sdp: connection.localDescription!.sdp,
+    plan: defaultPlan,
+    early: true,
+    wanted: wanted.length ? wanted.map(hexToId) : undefined,
+  });
 
   connection.onicecandidate = ({ candidate }) => {
     if (gathered) return;
@@ -309,10 +314,11 @@ export function createLink(o: LinkOptions): Link {
       return state;
     },
     path: () => path,
-    offer() {
+    offer(wanted = []) {
+      link.wanted = wanted;
       run(async () => {
         await prepare();
-        o.signal({ kind: 'offer', ...prepared() });
+        o.signal({ kind: 'offer', ...prepared(wanted) });
         letOut();
       });
     },
@@ -325,7 +331,7 @@ export function createLink(o: LinkOptions): Link {
       // Those are in the description.
       held = [];
       link.wanted = wanted;
-      return { ...prepared(), wanted: wanted.map(hexToId) };
+      return prepared(wanted);
     },
     meet(peer, role) {
       link.peer = peer;
@@ -371,6 +377,7 @@ export function createLink(o: LinkOptions): Link {
     sendControl(message) {
       if (state === 'open') channels.sendControl(message);
     },
+    controlRoom: () => state === 'open' && channels.controlRoom(),
     sendData: (message) => state === 'open' && channels.sendData(message),
     waiting: channels.waiting,
     sendBackground: (message) => state === 'open' && channels.sendBackground(message),

@@ -3,7 +3,7 @@ import type { PeerLink } from '../ports.ts';
 import { hexToId } from '../session/base64.ts';
 import type { Policy, SignalIn } from '../session/messages.ts';
 import { FakeClock, settle } from '../testing/clock.ts';
-import { FakeConnection } from '../testing/connection.ts';
+import { description, FakeConnection } from '../testing/connection.ts';
 import { peerA, peerB } from '../testing/socket.ts';
 import { diagnose, pathOf } from './diagnose.ts';
 import { establishMs } from './link.ts';
@@ -46,6 +46,7 @@ function setUp(more: Partial<LinkSettings> = {}, self = '00000000000000000000000
     ...told,
   });
   links.configure({ self, iceServers: [], policy, maxLinks: 3, ...more });
+  links.begin([]);
   const signals = () => told.signal.mock.calls.map(([to, link, body]) => ({ to, link, ...body }));
   return { clock, connections, links, ...told, signals };
 }
@@ -72,10 +73,10 @@ describe('links', () => {
     await settle();
     const { link } = signals()[0];
     // Somebody else who guessed the link's ID is not heard.
-    links.signal(from(peerB, link, { kind: 'answer', sdp: 'v=0', plan }));
+    links.signal(from(peerB, link, { kind: 'answer', sdp: description, plan }));
     await settle();
     expect(connections[0]!.remoteDescription).toBeNull();
-    links.signal(from(peerA, link, { kind: 'answer', sdp: 'v=0', plan }));
+    links.signal(from(peerA, link, { kind: 'answer', sdp: description, plan }));
     await settle();
     connections[0]!.openAll();
     await settle();
@@ -89,7 +90,7 @@ describe('links', () => {
     name();
     await settle();
     const { link } = signals()[0];
-    links.signal(from(peerA, link, { kind: 'answer', sdp: 'v=0', plan }));
+    links.signal(from(peerA, link, { kind: 'answer', sdp: description, plan }));
     await settle();
     connections[0]!.openAll();
     await settle();
@@ -133,7 +134,7 @@ describe('links', () => {
     expect(links.opening).toBe(1);
     // The same peer needs no second link, and nobody else may speak about the first.
     expect([connections[0]!.closed, connections[1]!.closed]).toEqual([false, true]);
-    links.signal(from(peerA, first!.link, { kind: 'answer', sdp: 'v=0', plan }));
+    links.signal(from(peerA, first!.link, { kind: 'answer', sdp: description, plan }));
     links.signal(from(peerB, first!.link, { kind: 'fail', reason: 'gone' }));
     await settle();
     connections[0]!.openAll();
@@ -149,7 +150,7 @@ describe('links', () => {
     const [first] = links.ready([]);
     links.offered([]);
     // It was given to nobody, so nobody has anything to say about it.
-    links.signal(from(peerA, first!.link, { kind: 'answer', sdp: 'v=0', plan }));
+    links.signal(from(peerA, first!.link, { kind: 'answer', sdp: description, plan }));
     expect([connections[0]!.closed, links.want]).toEqual([false, 1]);
     await clock.advance(establishMs + 1_000);
     expect([connections[0]!.closed && connections[1]!.closed, links.want, links.ready([])]).toEqual([true, 3, []]);
@@ -159,8 +160,8 @@ describe('links', () => {
 
   test('answers offers up to its bound, then is busy', async () => {
     const { links, signals } = setUp({ maxLinks: 1 });
-    links.signal(from(peerA, 'l1', { kind: 'offer', sdp: 'v=0', plan }));
-    links.signal(from(peerB, 'l2', { kind: 'offer', sdp: 'v=0', plan }));
+    links.signal(from(peerA, 'l1', { kind: 'offer', sdp: description, plan }));
+    links.signal(from(peerB, 'l2', { kind: 'offer', sdp: description, plan }));
     await settle();
     expect(signals()).toMatchObject([
       { to: peerB, link: 'l2', kind: 'fail', reason: 'busy' },
@@ -168,11 +169,43 @@ describe('links', () => {
     ]);
   });
 
+  test('does not answer an offer again, nor tell a peer that offers on and on what it has been told', async () => {
+    const { clock, links, signals, connections } = setUp({ maxLinks: 1 });
+    for (let i = 0; i < 50; i++) {
+      links.signal(from(peerA, 'l1', { kind: 'offer', sdp: description, plan }));
+      links.signal(from(peerB, 'l2', { kind: 'offer', sdp: description, plan }));
+      links.signal(from(peerB, `l${i}`, { kind: 'offer', sdp: description, plan }));
+      await clock.advance(10);
+    }
+    await settle();
+    expect(connections).toHaveLength(1);
+    expect(signals().map(({ to, kind }) => [to, kind])).toEqual([
+      [peerB, 'fail'],
+      [peerA, 'answer'],
+    ]);
+    await clock.advance(2_000);
+    links.signal(from(peerB, 'l2', { kind: 'offer', sdp: description, plan }));
+    expect(signals()).toHaveLength(3);
+  });
+
+  test('hears fifty newcomers at once, and not a flood', async () => {
+    const { clock, links, signals } = setUp({ maxLinks: 0 });
+    const offer = (i: number) =>
+      links.signal(from(hexToId(i.toString(16).padStart(32, '0')), `l${i}`, { kind: 'offer', sdp: description, plan }));
+    for (let i = 0; i < 50; i++) offer(i);
+    expect(signals()).toHaveLength(50);
+    for (let i = 0; i < 5_000; i++) {
+      offer(100 + i);
+      await clock.advance(1);
+    }
+    expect(signals().length).toBeLessThanOrEqual(64 + 5 * 16 + 1);
+  });
+
   test('says so when the browser gives no connection', async () => {
     const { links, signals, connections } = setUp({}, undefined, () => {
       throw new Error('Cannot create so many PeerConnections');
     });
-    links.signal(from(peerA, 'l1', { kind: 'offer', sdp: 'v=0', plan }));
+    links.signal(from(peerA, 'l1', { kind: 'offer', sdp: description, plan }));
     await settle();
     expect(signals()).toMatchObject([{ link: 'l1', kind: 'fail', reason: 'busy' }]);
     expect([connections.length, links.opening]).toEqual([0, 0]);
@@ -186,7 +219,7 @@ describe('links', () => {
       const { links, signals, connections } = setUp({}, own);
       links.introduce([{ peer: peerA, role: 'viewer' }]);
       await settle();
-      links.signal(from(peerA, 'theirs', { kind: 'offer', sdp: 'v=0', plan }));
+      links.signal(from(peerA, 'theirs', { kind: 'offer', sdp: description, plan }));
       await settle();
       const last = signals().at(-1);
       expect(last).toMatchObject(stands === 'ours' ? { kind: 'fail', reason: 'busy' } : { kind: 'answer' });
@@ -199,7 +232,7 @@ describe('links', () => {
     const { links, signals, connections } = setUp();
     links.avoid(hexB);
     links.introduce([{ peer: peerB, role: 'viewer' }]);
-    links.signal(from(peerB, 'l', { kind: 'offer', sdp: 'v=0', plan }));
+    links.signal(from(peerB, 'l', { kind: 'offer', sdp: description, plan }));
     await settle();
     expect(connections).toHaveLength(0);
     expect(signals()).toMatchObject([{ kind: 'fail', reason: 'busy' }]);
@@ -230,13 +263,13 @@ describe('links', () => {
       links.introduce([{ peer, role: 'viewer' }]);
       await settle();
       const { link } = signals().findLast(({ kind }) => kind === 'offer')!;
-      links.signal(from(peer, link, { kind: 'answer', sdp: 'v=0', plan }));
+      links.signal(from(peer, link, { kind: 'answer', sdp: description, plan }));
       links.signal(from(peer, link, { kind: 'candidate', candidate }));
       await clock.advance(establishMs);
     }
     expect(failed.mock.calls).toEqual([['lna-denied'], ['lna-denied']]);
     expect(links.blocked).toBe('lna-denied');
-    links.signal(from('AAAAAAAAAAAAAAAAAAAAAw', 'l', { kind: 'offer', sdp: 'v=0', plan }));
+    links.signal(from('AAAAAAAAAAAAAAAAAAAAAw', 'l', { kind: 'offer', sdp: description, plan }));
     await settle();
     for (const label of ['lw.control', 'lw.data.0', 'lw.data.1']) connections.at(-1)!.incoming(label);
     await settle();
@@ -249,7 +282,7 @@ describe('links', () => {
     await settle();
     links.stop();
     links.introduce([{ peer: peerB, role: 'viewer' }]);
-    links.signal(from(peerB, 'l', { kind: 'offer', sdp: 'v=0', plan }));
+    links.signal(from(peerB, 'l', { kind: 'offer', sdp: description, plan }));
     await clock.advance(60_000);
     expect(connections).toHaveLength(1);
     expect(connections[0]!.closed).toBe(true);
@@ -258,7 +291,7 @@ describe('links', () => {
 });
 
 describe('who is not linked again', () => {
-  const offer = (peer: string, link: string) => from(peer, link, { kind: 'offer', sdp: 'v=0', plan });
+  const offer = (peer: string, link: string) => from(peer, link, { kind: 'offer', sdp: description, plan });
   const answered = async (s: ReturnType<typeof setUp>, link: string) => {
     s.links.signal(offer(peerA, link));
     await settle();

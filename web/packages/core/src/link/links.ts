@@ -26,6 +26,11 @@ const attemptsBound = 8;
 /** For so long a peer that fell silent is not linked again, and a further offer of one that has just made one not heard. */
 const silentMs = 60_000;
 const offersMs = 2_000;
+/** Offers that are heard at once, and every second: what is beyond is dropped. Newcomers to a popular viewer are fewer. */
+const offersAtOnce = 64;
+const offersPerSecond = 16;
+/** Signals kept until links may begin. */
+const keptSignals = 64;
 
 export interface LinksOptions {
   environment: Pick<Environment, 'clock' | 'createConnection' | 'randomBytes' | 'localAccess'>;
@@ -62,11 +67,15 @@ export interface Links {
   resting: boolean;
   readonly open: number;
   readonly opening: number;
+  /** A seed that was introduced may still be linked. */
+  readonly seedComing: boolean;
   /** How many further links this viewer would take. */
   readonly want: number;
   /** Why no link opens, when two attempts in a row were blocked in the same way and none is open. */
   readonly blocked: Reason | null;
   configure(settings: LinkSettings): void;
+  /** Links may be made from now on: first to those who were named until then, with offers that ask for certificates. */
+  begin(wanted: string[]): void;
   /** Makes offers for whomever the tracker picks. */
   prepare(count: number): Promise<unknown>;
   /** Those offers, which ask for the certificates of these segments. */
@@ -74,7 +83,7 @@ export interface Links {
   /** Who got them. */
   offered(list: NonNullable<Joined['offered']>): void;
   /** Offers a link to each peer that the tracker named. */
-  introduce(peers: Introduce['peers']): void;
+  introduce(peers: Introduce['peers'], wanted?: string[]): void;
   /** A signal from a peer. */
   signal(message: SignalIn): void;
   /** Never links to this peer again. */
@@ -88,8 +97,15 @@ export function createLinks(o: LinksOptions): Links {
   const entries = new Map<string, Entry>();
   /** Until when a peer is not linked. */
   const avoided = new Map<string, number>();
+  /** Until when a peer that was turned down is not told so again. */
+  const told = new Map<string, number>();
+  /** When as many offers as ever may be heard at once. */
+  let quiet = 0;
   let settings: LinkSettings | undefined;
   let stopped = false;
+  /** Until links may be made, those who were named, and what came from them. */
+  let named: Introduce['peers'] | undefined = [];
+  let kept: SignalIn[] = [];
   /** What the last failed attempts say about the network, while no link is open. */
   let blame: { reason: Reason; times: number } | undefined;
 
@@ -97,13 +113,24 @@ export function createLinks(o: LinksOptions): Links {
     [...entries.values()].filter(({ to, link }) => to && link.state === state).length;
   const find = (hex: string) => [...entries.values()].find(({ link }) => link.peer === hex);
 
-  const avoid = (hex: string, ms: number) => {
-    // Most who come to be avoided never come back, so nothing else would forget them.
-    for (const peer of avoided.keys()) if (!avoids(peer)) avoided.delete(peer);
+  const holds = (list: Map<string, number>, hex: string) => list.get(hex)! > environment.clock.now();
+  const hold = (list: Map<string, number>, hex: string, ms: number) => {
+    // Most peers never come back, so nothing else would forget them.
+    for (const peer of list.keys()) if (!holds(list, peer)) list.delete(peer);
     const until = environment.clock.now() + ms;
-    if (!(avoided.get(hex)! > until)) avoided.set(hex, until);
+    if (!(list.get(hex)! > until)) list.set(hex, until);
   };
-  const avoids = (hex: string) => avoided.get(hex)! > environment.clock.now();
+  const avoid = (hex: string, ms: number) => hold(avoided, hex, ms);
+  const avoids = (hex: string) => holds(avoided, hex);
+
+  /** Whether one more offer is heard now. */
+  const hears = () => {
+    const now = environment.clock.now();
+    const next = Math.max(quiet, now) + 1_000 / offersPerSecond;
+    const heard = next <= now + (1_000 * offersAtOnce) / offersPerSecond;
+    if (heard) quiet = next;
+    return heard;
+  };
 
   const forget = (link: Link) => {
     if (entries.delete(link.id)) o.changed();
@@ -171,7 +198,11 @@ export function createLinks(o: LinksOptions): Links {
   };
 
   const answer = ({ from, role, link: id, sdp, plan, early, wanted }: SignalIn & { kind: 'offer' }, hex: string) => {
-    const refuse = (reason: FailReason) => o.signal(from, id, { kind: 'fail', reason });
+    const refuse = (reason: FailReason) => {
+      if (holds(told, hex)) return;
+      hold(told, hex, offersMs);
+      o.signal(from, id, { kind: 'fail', reason });
+    };
     const s = settings;
     const known = find(hex);
     if (
@@ -206,6 +237,12 @@ export function createLinks(o: LinksOptions): Links {
     get opening() {
       return count('opening');
     },
+    get seedComing() {
+      return (
+        !!named?.some(({ role }) => role === 'seed') ||
+        [...entries.values()].some(({ link }) => link.role === 'seed' && link.state === 'opening')
+      );
+    },
     get want() {
       const s = settings;
       if (!s || stopped || links.resting || s.policy.role === 'off') return 0;
@@ -217,6 +254,13 @@ export function createLinks(o: LinksOptions): Links {
     configure(next) {
       settings = next;
       if (next.policy.role === 'off') links.closeAll('policy', 8);
+    },
+    begin(wanted) {
+      const [peers, signals] = [named, kept];
+      named = undefined;
+      kept = [];
+      if (peers) links.introduce(peers, wanted);
+      signals.forEach(links.signal);
     },
     prepare: (count) =>
       Promise.all(
@@ -243,7 +287,12 @@ export function createLinks(o: LinksOptions): Links {
       }
       o.changed();
     },
-    introduce(peers) {
+    introduce(peers, wanted = []) {
+      if (named) {
+        named = [...named, ...peers].slice(-wantBound);
+        o.changed();
+        return;
+      }
       for (const { peer, role } of peers) {
         const hex = idToHex(peer);
         const known = find(hex);
@@ -251,14 +300,19 @@ export function createLinks(o: LinksOptions): Links {
         known?.link.onNamed?.(() => links.introduce([{ peer, role }]));
         if (known || hex === settings?.self || avoids(hex)) continue;
         if (links.want === 0 || links.opening >= attemptsBound) continue;
-        create(peer, hex, role)?.link.offer();
+        create(peer, hex, role)?.link.offer(wanted);
       }
     },
     signal(message) {
+      if (named) {
+        if (kept.length < keptSignals) kept.push(message);
+        return;
+      }
       const entry = entries.get(message.link);
-      if (!entry) {
-        if (message.kind === 'offer') answer(message, idToHex(message.from));
-      } else if (entry.to === message.from) {
+      if (message.kind === 'offer') {
+        // The same one again was answered, or is about to be.
+        if (!entry && hears()) answer(message, idToHex(message.from));
+      } else if (entry?.to === message.from) {
         // Only the peer that the link is with may speak about it.
         entry.link.receive(message);
       }
@@ -270,6 +324,8 @@ export function createLinks(o: LinksOptions): Links {
         link.close(reason, bye);
       }
       entries.clear();
+      if (named) named = [];
+      kept = [];
       blame = undefined;
       if (!stopped) o.changed();
     },

@@ -35,6 +35,7 @@ export const rejectLaneOff = 4;
 export const rejectOutOfRange = 5;
 
 export const noneUnknown = 0;
+export const noneBudget = 2;
 export const noneTooLarge = 4;
 export const noneWithdrawn = 5;
 
@@ -94,7 +95,7 @@ const bitmap: Kind = -1;
 /** Fields in their order on the wire. */
 type Fields = Record<string, Kind>;
 
-/** Type, type byte, fields; a list is a count and so many entries. No name is in a string, so that they can be shortened. */
+/** Type, type byte, fields; a list is a count and so many entries. */
 const layouts: [Message['type'], number, Record<string, Kind | [Kind | Fields]>][] = [
   ['hello', 1, { minVersion: 1, maxVersion: 1, flags: 2, maxRequests: 2, peer: id, swarm: id }],
   ['have', 2, { entries: [{ segment: id, state: 1, pieces: 2, bitmap }] }],

@@ -7,6 +7,8 @@ const leastRate = 65_536;
 const leastPace = 16_384;
 /** Bytes outstanding to a peer whose rate is unknown; more would only be waited for if it never answers. */
 const probation = 65_536;
+/** Peers of which pieces are outstanding while none has been verified and the origin serves. */
+const mostProving = 4;
 
 type Peer = SchedulePeer & {
   stalled: boolean;
@@ -63,7 +65,8 @@ const workingPeer = (p: SchedulePeer, now: number): Peer => {
 };
 
 export const decide = (input: ScheduleInput): Action[] => {
-  const { now_us: now, policy, self } = input;
+  const { now_us: now, policy, self, credit_us: credit } = input;
+  const proven = credit < 0;
   const actions: Action[] = [];
   const peers = input.peers.map((p) => workingPeer(p, now));
   const viewers = peers.filter((p) => p.role === 'viewer');
@@ -117,6 +120,9 @@ export const decide = (input: ScheduleInput): Action[] => {
     return !!next;
   };
 
+  /** It has said that it holds it, at least in part, or it gets what it is asked for. */
+  const offers = (s: WantedSegment, p: Peer) => p.on_demand || !!p.holds[s.id];
+
   const inFlightOf = (s: WantedSegment, n: number): ScheduleRequest[] =>
     flying.filter((r) => r.segment === s.id && r.piece === n);
   /** Pieces that are not verified. */
@@ -152,8 +158,9 @@ export const decide = (input: ScheduleInput): Action[] => {
       if (holders.some((p) => !p.stalled) && waits(s.asked_us + policy.max_wait_us)) continue;
       const all = peers.filter((p) => p.has(s.id, n));
       if (!all.some((p) => p.role === 'seed' && !p.stalled)) {
-        // Whoever holds it may wake up; the urgent window is what ends a hope in vain.
-        if (!all.length || !waits(s.asked_us + policy.max_wait_us)) stranded = true;
+        // Whoever holds it may be asked again before that is over.
+        const until = s.asked_us + policy.max_wait_us;
+        if (!all.some((p) => p.stalled_until_us < until) || !waits(until)) stranded = true;
         continue;
       }
       const waiting = interested.filter((p) => !p.has(s.id, n));
@@ -220,6 +227,23 @@ export const decide = (input: ScheduleInput): Action[] => {
       }
   };
 
+  /** A piece each of a few holders, beside the origin: with one verified, what comes next may wait for peers. */
+  const prove = (s: WantedSegment) => {
+    for (const n of open(s).reverse()) {
+      if (peers.filter((p) => p.queued).length >= mostProving || inFlight >= policy.piece_cap) return;
+      if (inFlightOf(s, n)[0]) continue;
+      const p = quickest(peers.filter((p) => !p.queued && p.has(s.id, n) && free(p)));
+      if (p) request(s, n, p, 'race');
+    }
+  };
+
+  /** Where the origin failed the request has left. Its error may wait for a first link, and for what linked viewers may say. */
+  const mayYet = (s: WantedSegment): boolean => {
+    if (s.origin !== 'failed') return false;
+    if (peers.length) return viewers.length > 0 && waits(s.asked_us + policy.patience_us);
+    return input.linking && waits(s.asked_us + policy.link_patience_us);
+  };
+
   const origin = (s: WantedSegment, reason: (Action & { type: 'origin' })['reason']) => {
     if (s.origin === 'idle') actions.push({ type: 'origin', segment: s.id, reason });
   };
@@ -228,6 +252,8 @@ export const decide = (input: ScheduleInput): Action[] => {
     const slack = s.deadline_us - now;
     const urgent = urgentWindow(s, policy.urgent_permille);
     const turn = turnOf(s, urgent);
+    // From when on it is not held: earlier, where nothing has been verified and the time for that runs out.
+    const until = proven ? turn : Math.min(turn, now + credit - 1);
     const asked = s.asked_us >= 0;
     const certified = s.certificate === 'held';
     if (s.pieces > 0 && s.have.length >= s.pieces) {
@@ -238,7 +264,7 @@ export const decide = (input: ScheduleInput): Action[] => {
       if (asked) origin(s, input.off);
       return;
     }
-    const holders = peers.some((p) => p.on_demand || p.holds[s.id]);
+    const holders = peers.some((p) => offers(s, p));
     if (!asked) {
       if (s.certificate === 'none') askCertificate(s);
       else if (certified && policy.background) assign(s, 'background', turn);
@@ -247,35 +273,36 @@ export const decide = (input: ScheduleInput): Action[] => {
     for (const { segment, piece, peer, lane } of flying)
       if (segment === s.id && lane === 1) actions.push({ type: 'promote', segment, piece, peer });
 
-    if (now > turn && s.origin !== 'failed') {
-      if (certified && s.origin === 'idle' && rescue(s, slack, urgent)) return;
+    if (now > until && s.origin !== 'failed') {
+      if (certified && proven && s.origin === 'idle' && rescue(s, slack, urgent)) return;
       origin(s, !holders ? 'no-holder' : !certified && s.cert_asked_us >= 0 ? 'no-cert' : 'urgent');
       // Too late for this load, in time for the others: what the origin sends can be shared once it is certified.
       if (s.certificate === 'none') askCertificate(s);
-      if (certified) race(s, turn, urgent);
+      if (certified && (proven || slack < Math.floor(urgent / 3))) race(s, turn, urgent);
+      else if (certified) prove(s);
       return;
     }
     if (s.origin === 'running') return;
-    if (s.origin === 'idle') waits(turn + 1);
+    if (s.origin === 'idle') waits(until + 1);
     if (certified) {
       if (!assign(s, 'near', turn)) return;
-      const mine = owner(s.id, wholeSegment, [
-        self,
-        ...viewers.filter((p) => Array.isArray(p.holds[s.id])).map((p) => p.id),
-      ]);
-      if (!waits(s.asked_us + policy.patience_us * (mine === self ? 1 : 2))) origin(s, 'no-holder');
+      const interested = viewers.filter((p) => Array.isArray(p.holds[s.id])).map((p) => p.id);
+      const mine = owner(s.id, wholeSegment, [self, ...interested]);
+      const patience = policy.patience_us * (mine === self ? 1 : 2);
+      if (!(interested.length || s.origin === 'failed') || !waits(s.asked_us + patience)) origin(s, 'no-holder');
     } else if (s.certificate === 'refused') {
       origin(s, 'no-cert');
-    } else if (!peers.length) {
-      if (!input.linking || !waits(s.asked_us + policy.link_patience_us)) origin(s, 'no-holder');
-    } else if (s.certificate === 'asked') {
+    } else if (s.certificate === 'asked' && peers.some((p) => s.cert_peers.includes(p.id) && offers(s, p))) {
       const first = Math.max(s.cert_asked_us, s.asked_us);
       if (!waits(first + policy.cert_patience_us)) origin(s, 'no-cert');
       else if (!waits(s.cert_asked_us + s.cert_peers.length * Math.floor(policy.cert_patience_us / 4)))
         askCertificate(s);
     } else if (!askCertificate(s)) {
-      if (s.cert_peers.length) origin(s, 'no-cert');
-      else if (!viewers.length || !waits(s.asked_us + policy.patience_us)) origin(s, 'no-holder');
+      if (peers.length && s.cert_peers.length) origin(s, 'no-cert');
+      else {
+        const seed = input.seed_linking && waits(s.asked_us + policy.link_patience_us);
+        if (!seed && !mayYet(s)) origin(s, 'no-holder');
+      }
     }
   };
 

@@ -83,7 +83,12 @@ export interface ScheduleInput {
   now_us: number;
   self: string;
   policy: Policy;
+  /** How long requests of the player may still wait, in all, until a piece is verified; -1: one was. */
+  credit_us: number;
+  /** A first link may still come up. */
   linking: boolean;
+  /** A seed that was introduced in this session may still be linked. */
+  seed_linking: boolean;
   off: Reason | null;
   segments: WantedSegment[];
   /** Sorted by ID. */

@@ -122,7 +122,10 @@ export const createView = ({ nowUs, policy, line, cache, segments, peers, ahead,
       return !complete(cache.get(s.id)) && v.deadline_us - nowUs() >= urgentWindow(v, policy.urgent_permille);
     },
     /** `background`: something is fetched ahead. */
-    input(background: boolean, rest: Pick<ScheduleInput, 'self' | 'linking' | 'off'>): ScheduleInput {
+    input(
+      background: boolean,
+      rest: Omit<ScheduleInput, 'now_us' | 'policy' | 'segments' | 'peers' | 'requests'>,
+    ): ScheduleInput {
       const list = [...segments.values()].filter((s) => s.loads.size || listed(s) || s.uncertified);
       list.sort((a, b) => a.ref.startMs - b.ref.startMs || (a.id < b.id ? -1 : 1));
       const { behind, ...seen } = viewPeers(peers.values(), asksRelays());

@@ -254,7 +254,7 @@ const byKey = object<{ key_id: string; site?: undefined }>({ key_id: bytes(8), s
 const byPrefix = object<{ site: string; prefix: string; min_issued_at: number }>({
   site: text(32, 1),
   prefix: text(1024, 1),
-  min_issued_at: ms,
+  min_issued_at: integer(1, Number.MAX_SAFE_INTEGER),
 });
 const revocations = list<RevocationMessage>(
   (value) => ((value as { key_id?: unknown } | null)?.key_id === undefined ? byPrefix : byKey)(value),
@@ -273,7 +273,7 @@ const kinds: Record<string, Reader<object>> = {
   offer: object({ sdp, plan, early: or(flag), wanted: or(list(id, wantedSegments)) }),
   answer: object({ sdp, plan, said: or(list(said, saidMessages)) }),
   candidate: object({
-    candidate: text(candidateBytes),
+    candidate: text(candidateBytes, 1),
     sdp_mid: or(text(64)),
     sdp_m_line_index: or(integer(0, 255)),
   }),

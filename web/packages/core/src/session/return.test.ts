@@ -31,7 +31,7 @@ describe('when a client comes back', () => {
       random: () => draw / 1024,
       openSocket: tracker.open,
       handlers: deaf,
-    }).start(0);
+    }).start();
     await clock.advance(0);
     for (const [i, step] of steps.entries()) {
       const { last } = tracker;

@@ -18,7 +18,7 @@ function setUp(more: Partial<SessionOptions> = {}) {
     ...more,
   });
   const ready = async (message = welcome()) => {
-    session.start(0);
+    session.start();
     await clock.advance(0);
     tracker.last.handlers.open();
     await settle();
@@ -131,7 +131,7 @@ describe('the tracker session', () => {
 
   test('gives up where trying again is of no use', async () => {
     const { clock, tracker, handlers, session } = setUp();
-    session.start(0);
+    session.start();
     await clock.advance(0);
     tracker.last.handlers.open();
     await settle();
@@ -175,10 +175,28 @@ describe('the tracker session', () => {
     expect(left()).toBe(25);
   });
 
+  test('an update does not wait for signals that strangers have this viewer say', async () => {
+    const limits = { message_bytes: 65_536, swarms: 4, messages_per_second: 11, links: 32 };
+    const { clock, tracker, session, ready } = setUp();
+    await ready(welcome({ limits }));
+    const update = { type: 'update', swarm, saturated: false, links: 0, want: 3 } as const;
+    for (let i = 0; i < 400; i++) session.send({ type: 'signal', swarm, to: 'to', link: 'link', kind: 'end' });
+    await clock.advance(300);
+    session.send(update);
+    const of = (kind: string) => tracker.last.sent.filter(({ type }) => type === kind).length;
+    expect([of('update'), of('signal')]).toEqual([1, 6]);
+    for (let i = 0; i < 5; i++) session.send(update);
+    expect(of('update')).toBe(4);
+    await clock.advance(700);
+    expect([of('update'), of('signal')]).toEqual([6, 10]);
+    await clock.advance(100_000);
+    expect(of('signal')).toBe(400);
+  });
+
   test('does not try again what the browser forbids', async () => {
     const { clock, tracker, handlers, session } = setUp();
     tracker.refuse = true;
-    session.start(0);
+    session.start();
     await clock.advance(0);
     expect(handlers.forbidden.mock.calls).toEqual([['refused']]);
     const later = setUp();
@@ -188,7 +206,7 @@ describe('the tracker session', () => {
     await clock.advance(100_000);
     await later.clock.advance(100_000);
     session.suspend();
-    session.start(0);
+    session.start();
     expect([clock.pending, tracker.sockets.length, later.tracker.sockets.length]).toEqual([0, 0, 1]);
     expect([handlers.lost.mock.calls, later.handlers.forbidden.mock.calls]).toEqual([[], [['connect-src']]]);
   });
@@ -203,7 +221,7 @@ describe('the tracker session', () => {
     expect([tracker.last.closed, clock.pending, session.state]).toEqual([1000, 0, 'idle']);
     expect(handlers.lost.mock.calls).toEqual([[0]]);
     await clock.advance(60_000);
-    session.start(0);
+    session.start();
     await clock.advance(0);
     tracker.last.handlers.open();
     await settle();
@@ -211,7 +229,7 @@ describe('the tracker session', () => {
     tracker.last.say(welcome({ resumed: true }));
     tracker.last.say({ type: 'reconnect', after_ms: 5_000 });
     session.suspend();
-    session.start(0);
+    session.start();
     await clock.advance(4_000);
     expect(tracker.sockets).toHaveLength(2);
     await clock.advance(1_000);
@@ -222,7 +240,7 @@ describe('the tracker session', () => {
 
   test('survives what is not a message', async () => {
     const { clock, tracker, session } = setUp();
-    session.start(0);
+    session.start();
     await clock.advance(0);
     tracker.last.handlers.open();
     await settle();

@@ -77,8 +77,8 @@ export interface TrackerSession {
   /** What to add to the clock for the tracker's time, ms. */
   readonly serverOffsetMs: number;
   readonly counters: SessionCounters;
-  /** Connects in so many ms; until then a further call sets the time anew. */
-  start(inMs: number): void;
+  /** Connects, in a turn of its own. */
+  start(): void;
   /** Sends what is still queued and closes the socket. `start` takes the session up again. */
   suspend(): void;
   /** The same, and forgets the ticket. Nothing happens afterwards. */
@@ -106,6 +106,8 @@ const lostSpreadMs = 6_000;
 const wokeMs = 10_000;
 /** Outgoing messages kept while the tracker's rate limit holds them back; what comes beyond is dropped. */
 const queueLength = 500;
+/** Messages of a second that signals leave to all others: what strangers have this viewer say is not to hold up its own words. */
+const reserved = 4;
 const fatal = /^bad-(version|site|origin)$|token/;
 /** The page's callback is asked for a token that the tracker takes so often in a row, for one session after the other. */
 const tokenTries = 5;
@@ -142,6 +144,8 @@ export function createSession(o: SessionOptions): TrackerSession {
   let renewals = 0;
   let tokenEnd = 0;
   let nextId = 1;
+  /** Signals, which wait for all others. */
+  let signals: string[] = [];
   let queue: string[] = [];
   let queueTimer = 0;
   /** Messages sent in this second, and how many may be. */
@@ -162,9 +166,13 @@ export function createSession(o: SessionOptions): TrackerSession {
       sent++;
       write(queue.shift()!);
     }
+    while (sent < Math.max(1, rate - reserved) && signals.length > 0) {
+      sent++;
+      write(signals.shift()!);
+    }
     queueTimer ||= clock.setTimer(() => {
       queueTimer = sent = 0;
-      if (queue.length > 0) flush();
+      if (queue.length + signals.length > 0) flush();
     }, 1_000);
   };
 
@@ -183,6 +191,7 @@ export function createSession(o: SessionOptions): TrackerSession {
     clock.clearTimer(queueTimer);
     queueTimer = sent = 0;
     queue = [];
+    signals = [];
     try {
       socket?.close(1000);
     } catch {
@@ -340,7 +349,8 @@ export function createSession(o: SessionOptions): TrackerSession {
     const text = JSON.stringify(message);
     if (atOnce) write(text);
     else {
-      if (queue.length < queueLength) queue.push(text);
+      const line = message.type === 'signal' ? signals : queue;
+      if (line.length < queueLength) line.push(text);
       else counters.dropped++;
       flush();
     }
@@ -348,7 +358,7 @@ export function createSession(o: SessionOptions): TrackerSession {
   };
 
   const leave = (next: SessionState) => {
-    if (state === 'ready') queue.forEach(write);
+    if (state === 'ready') [...queue, ...signals].forEach(write);
     drop(next);
   };
 
@@ -361,10 +371,10 @@ export function createSession(o: SessionOptions): TrackerSession {
     },
     counters,
     send,
-    start(inMs) {
+    start() {
       if (state !== 'idle') return;
       clock.clearTimer(timer);
-      timer = clock.setTimer(connect, Math.max(inMs, notBefore - clock.now()));
+      timer = clock.setTimer(connect, Math.max(0, notBefore - clock.now()));
     },
     suspend() {
       if (/refused|stopped/.test(state)) return;

@@ -30,7 +30,7 @@ class Door {
       openSocket: this.tracker.open,
       handlers: this.handlers,
     });
-    this.session.start(0);
+    this.session.start();
   }
 
   private now(): number {

@@ -1,8 +1,8 @@
 import { type Alarm, type Background, createBackground } from '../background/index.ts';
 import { createEngine, type EngineDeps } from '../engine.ts';
-import { createKit } from '../kit.ts';
 import type { ByteRange, Clock, Engine, PeerLink, SegmentResult } from '../ports.ts';
 import { maxLength, virtualRanges } from '../segment/index.ts';
+import { createCredit } from '../transfer/credit.ts';
 import { createLine } from '../transfer/line.ts';
 import { createPeer, type Peer, type PeerHost } from '../transfer/peer.ts';
 import { type Film, idOf, rules, type Signer } from './film.ts';
@@ -198,7 +198,7 @@ export class Viewer {
         return background;
       },
       line: createLine(this.clock),
-      kit: createKit(),
+      credit: createCredit(this.clock),
       clock: network.world,
       crypto,
       rules,
@@ -293,9 +293,12 @@ export type Other = Viewer | { readonly id: string; addLink(link: PeerLink): voi
 
 /** Joins a viewer to others after the time that links take. */
 export const join = (network: Network, viewer: Viewer, others: Other[], afterMs = 400): void => {
-  viewer.engine.setLinking(true);
+  viewer.engine.setLinking(
+    true,
+    others.some((other) => other instanceof Seed),
+  );
   network.world.setTimer(() => {
-    viewer.engine.setLinking(false);
+    viewer.engine.setLinking(false, false);
     for (const other of others) {
       const role = other instanceof Seed ? ('seed' as const) : ('viewer' as const);
       const [mine, theirs] = network.link({ id: viewer.id, role: 'viewer' }, { id: other.id, role });

@@ -97,3 +97,29 @@ describe('a hostile viewer that stays within the rules', () => {
     expect(viewers[0]!.unlinked[0]!.at - begin).toBeLessThanOrEqual(30_000);
   });
 });
+
+describe('a hostile viewer that is too slow for segments of two seconds', () => {
+  /** What it does, how often it is asked for a piece at most, and whether it is out. */
+  const kinds: [Malice, number, boolean][] = [
+    ['silent', 20, true],
+    ['drip', 35, false],
+  ];
+  it.each(kinds)('%s holds nobody up', async (malice, asked, out) => {
+    const film = new Film(40, 2000, 500_000);
+    const { world, network, seed, viewer, run } = setUp(film, { up: 2_500_000, down: 2_500_000 });
+    network.addNode(id(14), fast);
+    const hostile = new Hostile(id(14), network, film, signer, malice);
+    const begin = world.now();
+    const v = viewer([hostile, seed]);
+    await run(25_000);
+    // 20 s and more are there beside what was played.
+    expect(v.results.length).toBeGreaterThanOrEqual(20);
+    await run(75_000);
+    expect(v.results.length).toBe(40);
+    expect(figures([v], film)).toMatchObject(fine);
+    expect(hostile.requests).toBeGreaterThan(0);
+    expect(hostile.requests).toBeLessThanOrEqual(asked);
+    expect(v.unlinked).toMatchObject(out ? [{ reason: 'stalled', banned: false }] : []);
+    if (out) expect(v.unlinked[0]!.at - begin).toBeLessThanOrEqual(20_000);
+  });
+});

@@ -16,6 +16,7 @@ export type Malice =
   | 'silent' // announces everything, answers nothing but pings
   | 'silent-mid-piece' // sends half of a piece, then nothing
   | 'deaf' // announces again and again, answers neither requests nor pings
+  | 'drip' // 5.6 kB/s of what it was asked for
   | 'trickle' // ten bytes of the first piece every 500 ms
   | 'late' // nothing, but for a few bytes of what is canceled
   | 'no-hello' // announces, and never says hello
@@ -66,6 +67,13 @@ export class Hostile {
       for (let n = 0; n < 100; n++)
         network.world.setTimer(() => data(9_000_000 + n, 0, new Uint8Array(16_000)), n * 20);
     const owed = new Set<number>();
+    const drip: { id: number; offset: number; part: Uint8Array }[] = [];
+    if (malice === 'drip')
+      for (let n = 0; n < 1_200; n++)
+        network.world.setTimer(() => {
+          const next = drip.shift();
+          if (next) data(next.id, next.offset, next.part);
+        }, n * 100);
     let sent = 0;
     link.onControl = (bytes) => {
       const m = decode('control', bytes);
@@ -75,6 +83,7 @@ export class Hostile {
       const debt = this.asked.get(link.peer) ?? { since: now, longest: 0 };
       if (m?.type === 'cancel') {
         for (const id of m.ids) owed.delete(id);
+        for (let n = drip.length; n--; ) if (m.ids.includes(drip[n]!.id)) drip.splice(n, 1);
         if (malice === 'late') for (const id of m.ids) data(id, 0, new Uint8Array(10));
         if (!owed.size) debt.longest = Math.max(debt.longest, now - debt.since);
       }
@@ -94,6 +103,11 @@ export class Hostile {
         const name = this.names.get(m.segment)!;
         const body = this.film.content(name).slice(piece * 16384, (piece + 1) * 16384);
         if (malice === 'late') return;
+        if (malice === 'drip') {
+          for (let offset = 0; offset < body.length; offset += 560)
+            drip.push({ id, offset, part: body.subarray(offset, offset + 560) });
+          continue;
+        }
         if (malice === 'trickle') {
           for (let n = 1; n < 100; n++)
             network.world.setTimer(() => data(id, n * 10, body.subarray(n * 10, n * 10 + 10)), n * 500);

@@ -1,5 +1,4 @@
 import { describe, expect, it, vi } from 'vitest';
-import { createKit } from '../kit.ts';
 import type { Revocation } from '../ports.ts';
 import { Film } from './film.ts';
 import { setUp, signer } from './scene.ts';
@@ -68,8 +67,7 @@ it('what the engine turned off stays off when the site is on again', async () =>
   viewer([seed]);
   await run(3_000);
   for (const s of film.segments) film.replace(s.name, `other ${s.name}`);
-  const kit = { ...createKit(), createAgreement: () => ({ agrees() {}, differs: () => true }) };
-  const late = viewer([seed], { kit });
+  const late = viewer([seed], { agreement: { agrees() {}, differs: () => true } });
   const offs: string[] = [];
   late.engine.on('off', ({ reason }) => offs.push(reason));
   await run(20_000);

@@ -14,7 +14,7 @@ const scene = async (named: boolean) => {
   await run(20_000);
   const actions: Action[] = [];
   const second = viewer([], { record: (_input, done) => void actions.push(...done), policy: defaultPolicy });
-  second.engine.setLinking(true);
+  second.engine.setLinking(true, true);
   await run(250);
   const next = film.segments.slice(second.results.length + 1).slice(0, 2);
   const wanted = next.map(({ name }) => idOf(name));

@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
-import { hexToId } from '../session/base64.ts';
 import { createPeerStats } from './peers.ts';
 
 const [first, second] = ['01'.repeat(16), '02'.repeat(16)] as const;
 
 test('figures of single peers, by path, since the last time', () => {
-  const said = createPeerStats(hexToId);
+  const said = createPeerStats();
   said.moved(first, 'in', 'direct', 5);
   said.moved(first, 'in', 'direct', 6);
   said.moved(first, 'in', 'relay', 7);
@@ -20,7 +19,7 @@ test('figures of single peers, by path, since the last time', () => {
 });
 
 test('a report speaks of 64 peers at most', () => {
-  const said = createPeerStats(hexToId);
+  const said = createPeerStats();
   for (let n = 0; n < 70; n++) said.moved(n.toString(16).padStart(32, '0'), 'out', 'direct', 1);
   expect(Object.keys(said.take())).toHaveLength(64);
 });

@@ -1,16 +1,17 @@
 import type { LinkPath, PeerFigures } from '../ports.ts';
+import { hexToId } from '../session/base64.ts';
 
 /** Peers that one report speaks of. */
 const most = 64;
 
 /**
- * What is to be said of single peers, who say the same or do not (spec/tracker-protocol.md, "Of single peers"). `named` spells
- * an ID as the tracker does.
+ * What the statistics say of single peers (spec/tracker-protocol.md, "Of single peers"). The tracker compares it with what the peer
+ * says itself.
  */
-export const createPeerStats = (named: (peer: string) => string) => {
+export const createPeerStats = () => {
   let peers: Record<string, PeerFigures> = {};
   const say = (peer: string, what: keyof PeerFigures, n: number) => {
-    const id = named(peer);
+    const id = hexToId(peer);
     peers[id] = { ...peers[id], [what]: (peers[id]?.[what] ?? 0) + n };
   };
   return {

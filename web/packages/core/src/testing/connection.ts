@@ -1,5 +1,21 @@
 /** Peer connections and data channels that a test moves by hand. */
 
+/** What another side says of a link. */
+export const description = [
+  'v=0',
+  'o=- 4611731400430051336 2 IN IP4 127.0.0.1',
+  's=-',
+  't=0 0',
+  'm=application 9 UDP/DTLS/SCTP webrtc-datachannel',
+  'c=IN IP4 0.0.0.0',
+  'a=ice-ufrag:abcd',
+  'a=ice-pwd:0123456789abcdefABCDEF',
+  `a=fingerprint:sha-256 ${new Array(32).fill('A5').join(':')}`,
+  'a=setup:actpass',
+  'a=mid:0',
+  '',
+].join('\r\n');
+
 export class FakeChannel {
   readyState: RTCDataChannelState = 'connecting';
   binaryType = 'blob';
@@ -85,7 +101,7 @@ export class FakeConnection {
   }
 
   async setRemoteDescription(description: { type: string; sdp: string }): Promise<void> {
-    if (description.sdp === 'bad') throw new Error('InvalidAccessError');
+    if (description.sdp.includes('a=mid:bad')) throw new Error('InvalidAccessError');
     this.remoteDescription = description;
   }
 

@@ -26,6 +26,7 @@ export class FakeEngine implements Engine, Look {
   readonly loads: SegmentRequest[] = [];
   readonly adopted: [url: string, bytes: number][] = [];
   linking = false;
+  seedLinking = false;
   off: Reason | null = null;
   keys: VerifyKey[] = [];
   revocations: Revocation[] = [];
@@ -55,8 +56,9 @@ export class FakeEngine implements Engine, Look {
   addLink(link: PeerLink): void {
     this.links.push(link);
   }
-  setLinking(linking: boolean): void {
+  setLinking(linking: boolean, seed: boolean): void {
     this.linking = linking;
+    this.seedLinking = seed;
   }
   setOff(reason: Reason | null): void {
     this.off = reason;

@@ -4,9 +4,9 @@ import { vi } from 'vitest';
 import { diagnose, pathOf } from '../link/diagnose.ts';
 import { createLink, type LinkOptions } from '../link/link.ts';
 import { FakeClock, settle } from './clock.ts';
-import { FakeConnection } from './connection.ts';
+import { description, FakeConnection } from './connection.ts';
 
-export const mdns = 'candidate:1 1 udp 2113937151 6a2f.local 50000 typ host generation 0';
+export const mdns = 'candidate:1 1 udp 2113937151 6a2f.local 50000 typ host';
 export const reflexive = 'candidate:2 1 udp 1677729535 203.0.113.7 50000 typ srflx raddr 0.0.0.0 rport 0';
 export const plan = { v: 1, data: 2, message: 16_384 };
 
@@ -32,7 +32,7 @@ export function setUp(more: Partial<LinkOptions> = {}) {
   const offered = async (answer = plan) => {
     link.offer();
     await settle();
-    link.receive({ kind: 'answer', sdp: 'v=0', plan: answer });
+    link.receive({ kind: 'answer', sdp: description, plan: answer });
     await settle();
   };
   const open = async (answer = plan) => {

@@ -1,26 +1,27 @@
 /**
- * How one title's segments are loaded: by the engine once there is one, straight from the origin until then, and held
- * for a moment where the time allows it while a session is coming up.
+ * How one title's segments are loaded: by the engine once there is one, straight from the origin until then. What can
+ * wait is held for a moment where a seed has been introduced, and for nothing else.
  */
 
 import { fromOrigin, type Loading } from '../playback.ts';
 import type { Clock, Engine, ProgressFunction, Reason, SegmentRef, SegmentRequest } from '../ports.ts';
 import { urgentWindow } from '../schedule/decide.ts';
 import { defaultPolicy } from '../schedule/input.ts';
+import { type Credit, creditMs } from '../transfer/credit.ts';
 import type { Line } from '../transfer/line.ts';
 
 /** Segments from before there was an engine that it may share: players ask for two or three in that time. */
 const mostEarly = 4;
 
-/** How long segments that can wait are held for a session that is just coming up. */
-export const startGraceMs = 2_500;
-
 export interface LoadingHost {
   clock: Clock;
   line: Line;
+  credit: Credit;
   engine(): Engine | undefined;
   /** Whether a session, or the join, is on its way for the first time. */
   mayStart(): boolean;
+  /** Whether the engine is about to come, and a seed with it. */
+  awaitsSeed(): boolean;
   /** Counts a segment that came without the engine; says why. */
   bypass(bytes: number): Reason;
   caught(where: string, error: unknown): void;
@@ -32,34 +33,40 @@ export interface SegmentLoads {
    * too; the origin's own errors are the player's business.
    */
   load(request: SegmentRequest, onProgress: ProgressFunction): Loading;
-  /** It is clear whether there is an engine: what was held goes on. */
+  /** It is clear whether there is an engine, or there is no seed any more: what was held goes on. */
   goOn(): void;
   /** What is held, and what follows the last that was asked for. */
   next(): SegmentRef[];
 }
 
-export function createLoading({ clock, line, engine, mayStart, bypass, caught }: LoadingHost): SegmentLoads {
+export function createLoading(host: LoadingHost): SegmentLoads {
+  const { clock, line, credit, engine, mayStart, bypass, caught } = host;
   /** Segments held back until it is clear whether there is an engine. */
   const held = new Map<() => void, SegmentRef>();
   let upcoming: SegmentRef[] = [];
   /** What came from the origin before it was. */
   const early: [request: SegmentRequest, data: Uint8Array][] = [];
 
-  const hold = (request: SegmentRequest, signal: AbortSignal) =>
+  /** How long the schedule would hold it, could it already decide. */
+  const patienceMs = ({ durationMs, bitrate, deadlineMs }: SegmentRequest) => {
+    if (engine() || !host.awaitsSeed()) return 0;
+    const timing = { duration_us: durationMs * 1000, origin_us: line.timeUs((bitrate * durationMs) / 8000) };
+    const slack = deadlineMs() - urgentWindow(timing, defaultPolicy.urgent_permille) / 1000;
+    return Math.min(slack, credit.leftMs() ?? creditMs);
+  };
+
+  const hold = (request: SegmentRequest, ms: number, signal: AbortSignal) =>
     new Promise<void>((resolve, reject) => {
-      // As long as the schedule would hold it, could it already decide.
-      const { durationMs, bitrate } = request;
-      const timing = { duration_us: durationMs * 1000, origin_us: line.timeUs((bitrate * durationMs) / 8000) };
-      const slack = request.deadlineMs() - urgentWindow(timing, defaultPolicy.urgent_permille) / 1000;
-      if (slack <= 0 || !mayStart()) return resolve();
       const go = () => {
         held.delete(go);
+        credit.waits(held, held.size > 0);
         clock.clearTimer(timer);
         if (signal.aborted) reject(new Error('aborted'));
         else resolve();
       };
-      const timer = clock.setTimer(go, Math.min(startGraceMs, slack));
+      const timer = clock.setTimer(go, ms);
       held.set(go, request);
+      credit.waits(held, true);
       signal.addEventListener('abort', go);
     });
 
@@ -83,7 +90,9 @@ export function createLoading({ clock, line, engine, mayStart, bypass, caught }:
       const { signal } = controller;
       let inner: Loading | undefined;
       const run = async () => {
-        if (!engine()) await hold(request, signal);
+        // Nothing is awaited where there is nothing to wait for: the request leaves in the turn in which the player made it.
+        const ms = patienceMs(request);
+        if (ms > 0) await hold(request, ms, signal);
         let refusal: unknown;
         const origin: SegmentRequest['origin'] = (...args) =>
           request.origin(...args).catch((error: unknown) => {
@@ -97,13 +106,20 @@ export function createLoading({ clock, line, engine, mayStart, bypass, caught }:
           if (signal.aborted || error === refusal) throw error;
           caught('load', error);
         }
+        let unshared: boolean | undefined;
         const result = await fromOrigin(
-          { origin: (...how) => line.fetch(request, ...how) },
+          {
+            origin: async (...how) => {
+              const came = await line.fetch(request, ...how);
+              ({ unshared } = came);
+              return came;
+            },
+          },
           signal,
           onProgress,
           bypass,
         );
-        keep(request, result.data);
+        if (!unshared) keep(request, result.data);
         return result;
       };
       return {

@@ -4,7 +4,6 @@
  */
 
 import type { NoticeCode } from '../events.ts';
-import { createKit } from '../kit.ts';
 import { createLinks, type Links } from '../link/links.ts';
 import type { Engine, Reason, SegmentRef } from '../ports.ts';
 import type { SiteRules } from '../segment/index.ts';
@@ -12,6 +11,7 @@ import { idToHex } from '../session/base64.ts';
 import {
   type Joined,
   type RangeMessage,
+  type ReadyOffer,
   type RevocationMessage,
   type ViewerRole,
   type Welcome,
@@ -19,19 +19,20 @@ import {
 } from '../session/messages.ts';
 import type { Refusal } from '../session/session.ts';
 import type { CreateEngine, TitleOptions } from '../title.ts';
+import type { Credit } from '../transfer/credit.ts';
 import type { Line } from '../transfer/line.ts';
 import { inform } from './inform.ts';
-import { startGraceMs } from './loading.ts';
 import { named } from './named.ts';
 
 export interface MembershipHost {
   line: Line;
+  credit: Credit;
   /** What the viewer holds and will want next, on the presentation timeline. */
   range(): RangeMessage | undefined;
   /** The segments that the engine will be asked for first. */
   next(): SegmentRef[];
   linkFailed(reason: string): void;
-  /** It is clear whether there is an engine. */
+  /** It is clear whether there is an engine, or a seed. */
   decided(): void;
   sendStats(): void;
 }
@@ -44,6 +45,8 @@ export interface Membership {
   swarm(): string | undefined;
   /** Whether a session, or the join, is on its way for the first time. */
   mayStart(): boolean;
+  /** Whether the engine is about to come, and a seed with it. */
+  awaitsSeed(): boolean;
   enter(welcome: Welcome): void;
   /** The first picture is there. */
   pictured(): void;
@@ -55,14 +58,16 @@ export interface Membership {
   snapshot(): { title?: string; swarm?: string; viewers: number; seeds: number };
 }
 
-/** After joining: how long a first link may take before segments stop waiting for one. */
+/** After the manifest: how long a title may take until its segments no longer come through here for nothing. */
+const firstMs = 6_500;
+/** After joining: how long a first link may take. */
 const linkGraceMs = 4_000;
-/** How long joining waits for the first picture, which has the machine to itself, after the manifest; then for it to be on screen. */
+/** How long links wait for the first picture, which has the machine to itself, after the manifest; then for it to be on screen. */
 const startupMs = 1_000;
 const paintMs = 100;
-/** How long before the join its offers are begun, and the engine's script is asked for if there was no picture before. */
+/** How long before that they are begun, and the engine's script is asked for if there was no picture before. */
 const prepareMs = 50;
-/** Offers that go out with the first join, and find their peers a round trip sooner than those who are introduced. */
+/** Offers that go out with a join that comes after the picture, and find their peers a round trip sooner than those who are introduced. */
 const readyOffers = 2;
 const rejoinMs = 5_000;
 const updateDebounceMs = 200;
@@ -70,7 +75,7 @@ const updateDebounceMs = 200;
 const engineRetryMs = 10_000;
 const seePolicy = "See the site's policy.";
 
-type TimerName = 'update' | 'stats' | 'soon' | 'rejoin' | 'linking' | 'fetch';
+type TimerName = 'update' | 'stats' | 'soon' | 'rejoin' | 'begin' | 'linking' | 'fetch';
 
 export function createMembership(o: TitleOptions, host: MembershipHost): Membership {
   const { manifest, environment, session, events } = o;
@@ -78,6 +83,8 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   const openedAt = clock.now();
   const timers: Partial<Record<TimerName, number>> = {};
   let engine: ReturnType<CreateEngine> | undefined;
+  /** Makes the engine, once links may come up. */
+  let maker: CreateEngine | undefined;
   let welcome: Welcome | undefined;
   let rules: SiteRules;
   let name: string | undefined;
@@ -86,11 +93,10 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   let seeds = 0;
   let off: Reason | null = null;
   let stopped = false;
-  let joinBy = openedAt + startupMs;
-  /** Joins as soon as the picture allows. */
-  let joinSoon = () => {};
-  /** The offers that go out with the first join are being made. */
-  let made: Promise<unknown> | undefined;
+  /** When links may be there. */
+  let linkBy = openedAt + startupMs;
+  /** The manifest's key without its query. */
+  let path: string;
   /** Counts joins: the answer to an old one is nobody's. */
   let joining = 0;
   let joinedAt = 0;
@@ -130,7 +136,6 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     caught: o.caught,
   });
 
-  // By a variable: the drop-in's property names are shortened, strings are not.
   const isSet = (timer: TimerName) => !!timers[timer];
 
   const clearTimers = (...names: TimerName[]) => {
@@ -191,7 +196,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
 
   const setLinking = () => {
     const fresh = clock.now() - joinedAt < linkGraceMs && role() !== 'off';
-    engine?.setLinking(links.open === 0 && (fresh || links.opening > 0));
+    engine?.setLinking(links.open === 0 && (fresh || links.opening > 0), links.seedComing);
   };
 
   // ---- the engine ----
@@ -208,7 +213,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         self: () => idToHex(welcome!.session),
         uploads: () => role() !== 'leech',
         line: host.line,
-        kit: createKit(),
+        credit: host.credit,
         hurry: session.hurry,
         ahead() {
           const { prefetch, waste_bytes } = welcome!.policy;
@@ -235,6 +240,14 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     engine.setOff(off);
   };
 
+  /** Links are about to come up. */
+  const expectLinks = () => {
+    joinedAt = clock.now();
+    setTimer('linking', setLinking, linkGraceMs);
+    setLinking();
+    host.decided();
+  };
+
   // ---- joining, and what the tracker is told ----
 
   const fetchEngine = () => {
@@ -247,65 +260,99 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   const fetchIn = (ms: number) =>
     setTimer('fetch', () => !off && /connecting|ready/.test(session.state) && fetchEngine(), ms);
 
-  const join = async (key: string) => {
-    const attempt = ++joining;
-    const current = () => attempt === joining && !stopped;
-    clearTimers('rejoin');
-    let create: CreateEngine;
+  /** The segments whose certificates offers ask for. */
+  const wanted = () => named(host.next().slice(0, wantedSegments), rules, environment.crypto);
+
+  /** Has what makes the engine; false where that does not come, or not in time for this join. */
+  const haveScript = async (current: () => boolean): Promise<boolean> => {
     try {
       coming ??= o.loadEngine();
-      create = await coming;
+      const create = await coming;
+      if (!current()) return false;
+      maker = create;
     } catch {
       coming = undefined;
-      if (!current()) return;
+      if (!current()) return false;
       leaveOut(
         'policy',
         'engine-missing',
         "Leeway's second script does not load.",
         'Serve it beside the first; allow it in script-src.',
       );
-      setTimer('rejoin', () => void join(key), engineRetryMs * 2 ** missed++);
-      return;
+      leave();
+      setTimer('rejoin', () => void join(), engineRetryMs * 2 ** missed++);
+      return false;
     }
-    if (!current()) return;
     if (missed) applyPolicy();
     missed = 0;
-    const offers =
-      attempt > 1 ? [] : links.ready(await named(host.next().slice(0, wantedSegments), rules, environment.crypto));
-    if (!current()) return;
+    return true;
+  };
+
+  /** Whether the join of now has not been overtaken by another. */
+  const isCurrent = () => {
+    const attempt = joining;
+    return () => attempt === joining && !stopped;
+  };
+
+  /** Engine and links, for what was joined before the picture. */
+  const begin = async () => {
+    const current = isCurrent();
+    if (!(await haveScript(current))) return;
+    const segments = await wanted();
+    if (current() && swarm && !engine) start(segments);
+  };
+
+  const start = (segments: string[] = []) => {
+    if (!engine) makeEngine(maker!, idToHex(swarm!));
+    expectLinks();
+    links.begin(segments);
+  };
+
+  /** Joins; `early`: links and engine are not to come yet. */
+  const join = async (early?: boolean) => {
+    const attempt = ++joining;
+    const current = isCurrent();
+    clearTimers('rejoin');
+    let offers: ReadyOffer[] = [];
+    if (!early) {
+      if (!(await haveScript(current))) return;
+      if (attempt === 1) offers = links.ready(await wanted());
+      if (!current()) return;
+    }
     try {
       const answer = await session.join({
         title: name!,
-        manifest: key,
+        manifest: path,
         role: role(),
         want: links.want + offers.length,
         range: host.range(),
         offers,
       });
-      if (current()) joined(create, answer);
+      if (current()) joined(answer);
     } catch (error) {
       const { code, message, hint, retry_after_ms = 0 } = error as Refusal;
       if (!current() || code === 'lost') return;
       o.notice('tracker-error', `The tracker refused this join (${code}). ${message}`, hint);
       const wait = Math.max(rejoinMs * (0.5 + environment.random()), retry_after_ms);
-      if (code !== 'bad-title') setTimer('rejoin', () => void join(key), wait);
+      if (code !== 'bad-title') setTimer('rejoin', () => void join(), wait);
     }
   };
 
-  const joined = (create: CreateEngine, answer: Joined) => {
+  const joined = (answer: Joined) => {
     swarm = answer.swarm;
     viewers = answer.viewers;
     seeds = answer.seeds;
-    joinedAt = clock.now();
     links.offered(answer.offered ?? []);
-    const swarmHex = idToHex(swarm);
-    if (!engine) makeEngine(create, swarmHex);
     setTimer('update', update, welcome!.update_interval_ms);
     setTimer('stats', statsTick, welcome!.stats_interval_ms);
-    setTimer('linking', setLinking, linkGraceMs);
-    setLinking();
-    events.emit('joined', { manifest, title: name!, swarm: swarmHex, viewers, seeds });
-    host.decided();
+    if (maker) start();
+    events.emit('joined', { manifest, title: name!, swarm: idToHex(swarm), viewers, seeds });
+  };
+
+  const leave = () => {
+    if (swarm) session.send({ type: 'leave', swarm });
+    swarm = undefined;
+    joining++;
   };
 
   const update = () => {
@@ -331,15 +378,16 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     engine: () => engine,
     off: () => off,
     swarm: () => swarm,
-    mayStart: () => !stopped && !off && clock.now() - openedAt < startGraceMs + linkGraceMs,
+    mayStart: () => !stopped && !off && clock.now() - openedAt < firstMs,
+    awaitsSeed: () => !!swarm && !off && session.state === 'ready' && links.seedComing,
     enter(message) {
       welcome = message;
       const { site, policy } = message;
-      let key: string;
       try {
         rules = o.rules(message);
-        key = rules.key(manifest);
+        const key = rules.key(manifest);
         name = rules.title(key, o.title);
+        path = key.split('?')[0]!;
       } catch (error) {
         const why = (error as Error).message;
         leaveOut(
@@ -361,31 +409,32 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       }
       applyPolicy();
       tell(message);
-      // Links cost the page's thread some tens of milliseconds, and the first segment is too urgent to come by one.
-      const soon = () => {
-        fetchEngine();
-        const inTime = (least: number) =>
-          setTimer('rejoin', () => void join(key.split('?')[0]!), Math.max(least, joinBy - clock.now()));
-        if (joining) return inTime(0);
-        // Once: a picture may come while they are made.
-        made ??= links.prepare(readyOffers);
-        // No later than that, and sooner with the offers.
-        inTime(prepareMs);
-        void made.then(() => {
-          if (isSet('rejoin') && !joining) inTime(0);
-        });
-      };
-      joinSoon = () => setTimer('rejoin', soon, joinBy - prepareMs - clock.now());
-      joinSoon();
+      const inTime = (least: number) => setTimer('rejoin', () => void join(), Math.max(least, linkBy - clock.now()));
+      if (joining) return inTime(0);
+      // Links cost the page's thread some tens of milliseconds, and the first segment is too urgent to come by one. The
+      // tracker can name peers meanwhile.
+      const beginIn = linkBy - prepareMs - clock.now();
+      if (beginIn > 0) {
+        void join(true);
+        setTimer('begin', begin, beginIn);
+        return;
+      }
+      fetchEngine();
+      inTime(prepareMs);
+      // Sooner with the offers.
+      void links.prepare(readyOffers).then(() => {
+        if (isSet('rejoin') && !joining) inTime(0);
+      });
     },
     pictured() {
-      joinBy = clock.now() + paintMs;
+      linkBy = clock.now() + paintMs;
       fetchIn(0);
-      if (isSet('rejoin') && !joining) joinSoon();
+      if (isSet('begin')) setTimer('begin', begin, paintMs - prepareMs);
     },
     lost() {
-      clearTimers('update', 'stats', 'soon', 'rejoin');
+      clearTimers('update', 'stats', 'soon', 'rejoin', 'begin');
       joining++;
+      host.decided();
     },
     refused(reason) {
       if (!engine) leaveOut(reason);

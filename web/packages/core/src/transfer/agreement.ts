@@ -21,3 +21,5 @@ export const createAgreement = () => {
     },
   };
 };
+
+export type Agreement = ReturnType<typeof createAgreement>;

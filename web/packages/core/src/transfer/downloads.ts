@@ -1,3 +1,4 @@
+import { maxPieceMessages } from '../protocol/limits.ts';
 import type { DataMessage } from '../protocol/peer.ts';
 
 /** One piece asked of one peer. */
@@ -15,6 +16,8 @@ export interface Download {
   /** Bytes in, and from where to where. */
   received: number;
   spans: [number, number][];
+  /** Data messages that it came in. */
+  messages: number;
   /** All bytes are in; the digest is being computed. */
   checking: boolean;
 }
@@ -27,8 +30,8 @@ export interface Downloads {
   promote(d: Download, nowUs: number): void;
   /** Ends it; data of it that is on the way is wasted, not unsolicited. */
   cancel(d: Download, nowMs: number): void;
-  /** What a data message did; `taken back`: it is of the background, and canceled. */
-  data(m: DataMessage, nowMs: number): Download | 'canceled' | 'taken back' | 'unsolicited' | 'malformed';
+  /** What a data message did; `taken back`: it is of the background, and canceled; `crumbs`: the piece comes in too many. */
+  data(m: DataMessage, nowMs: number): Download | 'canceled' | 'taken back' | 'unsolicited' | 'malformed' | 'crumbs';
   /** Bytes of the foreground outstanding. */
   queued(): number;
   find(segment: string, piece: number): Download | undefined;
@@ -50,7 +53,7 @@ const addSpan = (spans: [number, number][], from: number, to: number): boolean =
 export const createDownloads = (): Downloads => {
   const all = new Map<number, Download>();
   /** When, and how many bytes of it may still come. */
-  const canceled = new Map<number, { at: number; left: number; lane: number }>();
+  const canceled = new Map<number, { at: number; left: number; messages: number; lane: number }>();
   let lastId = 0;
   let queued = 0;
   const owe = (d: Pick<Download, 'lane' | 'length'>, more: number) => {
@@ -70,6 +73,7 @@ export const createDownloads = (): Downloads => {
         data: new Uint8Array(d.length),
         received: 0,
         spans: [],
+        messages: 0,
         checking: false,
       };
       all.set(lastId, full);
@@ -89,7 +93,7 @@ export const createDownloads = (): Downloads => {
         if (nowMs - at < canceledMs) break;
         canceled.delete(id);
       }
-      canceled.set(d.id, { at: nowMs, left: d.length - d.received, lane: d.lane });
+      canceled.set(d.id, { at: nowMs, left: d.length - d.received, messages: d.messages, lane: d.lane });
     },
     data(m, nowMs) {
       const d = all.get(m.request);
@@ -97,8 +101,9 @@ export const createDownloads = (): Downloads => {
         const c = canceled.get(m.request);
         if (!c || nowMs - c.at >= canceledMs) return 'unsolicited';
         c.left -= m.payload.length;
-        return c.left < 0 ? 'unsolicited' : c.lane ? 'taken back' : 'canceled';
+        return c.left < 0 || ++c.messages > maxPieceMessages ? 'unsolicited' : c.lane ? 'taken back' : 'canceled';
       }
+      if (++d.messages > maxPieceMessages) return 'crumbs';
       const end = m.offset + m.payload.length;
       if (d.checking || end > d.length || !addSpan(d.spans, m.offset, end)) return 'malformed';
       d.data.set(m.payload, m.offset);

@@ -18,8 +18,10 @@ export interface LoadsHost {
   sharing(): boolean;
   /** Whether the schedule still runs: a failure may yet be made good by peers. */
   deciding(): boolean;
-  /** The segment, or a part of it, is no longer asked of peers. */
-  cancel(s: Segment, part?: Stretch): void;
+  /** The segment is no longer asked of peers. */
+  cancel(s: Segment): void;
+  /** Nor is it, since the origin has sent all of it, or is asked for a part of it. */
+  outdone(s: Segment, part?: Stretch): void;
   /** Whether a piece was asked of a peer. */
   flying(s: Segment, piece: number): boolean;
   /** What goes on without being waited for; its failures are defects. */
@@ -141,7 +143,7 @@ export const createLoads = (host: LoadsHost): Loads => {
       had = cache.get(s.id)!.count * pieceSize;
       const at = (n: number) => (s.ref.range?.first ?? 0) + Math.min(n * pieceSize, s.certificate!.length);
       range = { first: at(part[0]), last: at(part[1]) - 1 };
-      host.cancel(s, part);
+      host.outdone(s, part);
     }
     const abort = new AbortController();
     s.abort = abort;
@@ -167,12 +169,13 @@ export const createLoads = (host: LoadsHost): Loads => {
     const fetched = line.fetch(load.request, abort.signal, progress, range);
     host.settled(
       fetched.then(
-        async ({ data, status, crowded }) => {
+        async ({ data, status, crowded, unshared }) => {
           if (s.abort !== abort) return;
+          s.unshared = unshared;
           const size = data.byteLength;
           if (part) {
             s.originLoaded = 0;
-            const fits = await host.fromOrigin(s, new Uint8Array(data), part);
+            const fits = !unshared && (await host.fromOrigin(s, new Uint8Array(data), part));
             if (fits) stats.played(size);
             else stats.add('wasted_bytes', size);
             if (s.abort !== abort) return;
@@ -180,8 +183,9 @@ export const createLoads = (host: LoadsHost): Loads => {
           }
           end('idle');
           // The player may transfer its buffer away: what is to be shared is a copy.
-          const copy = load.part || s.disputed || !host.sharing() || !s.id ? undefined : new Uint8Array(data.slice(0));
-          host.cancel(s);
+          const copy =
+            load.part || s.disputed || unshared || !host.sharing() || !s.id ? undefined : new Uint8Array(data.slice(0));
+          host.outdone(s);
           stats.played(size);
           host.lost(s);
           // A second load at the same time gets a buffer of its own.

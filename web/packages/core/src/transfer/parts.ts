@@ -65,9 +65,9 @@ export const createParts = (host: PartsHost): Parts => {
       // An origin that does not know ranges sent everything.
       if (!over && got.length > last - first + 1) {
         end(result);
-        return share(s, got.slice());
+        return part.unshared ? undefined : share(s, got.slice());
       }
-      if (result.bytes.origin && !(await fromOrigin(part, got))) return whole();
+      if (result.bytes.origin && (part.unshared || !(await fromOrigin(part, got)))) return whole();
       if (over) return;
       data.set(got, first);
       for (const source in bytes) bytes[source as Source] += result.bytes[source as Source];

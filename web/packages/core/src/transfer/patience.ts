@@ -1,7 +1,8 @@
-/** How long one side of a link puts up with the other: the rules of spec/peer-protocol.md on rejects, stalls and silence. */
+/** How long one side of a link puts up with the other: the rules of spec/peer-protocol.md on rejects, stalls, lateness and silence. */
 import type { Clock } from '../ports.ts';
 import { rejectBudget, rejectBusy, rejectLaneOff } from '../protocol/peer.ts';
 import { pieceSize } from '../segment/index.ts';
+import type { Download } from './downloads.ts';
 
 export interface Patience {
   /** Something came, whatever it was. */
@@ -10,12 +11,14 @@ export interface Patience {
   data(bytes: number): void;
   /** Requests ran out of time. How long to leave the peer alone, µs, or why it is to go; `excused`: it is not to blame for its silence. */
   stalled(excused: boolean): number | 'stalled' | 'timeout';
+  /** A piece came whole. */
+  brought(): void;
+  /** Requests for a segment of so many bytes, played in so many µs, were taken back since another source is quicker: likewise, 0 if it brings enough. */
+  late(gone: Download[], length: number, durationUs: number, excused: boolean): number | 'stalled' | 'timeout';
   /** It rejected something. How long to leave it alone, µs; longer each time, if somebody waits. */
   rejected(reason: number, urgent: boolean): number;
   /** Whether who answers this ping, after so many µs, is to go: it runs, had the requests before the first ping, and had time. */
   pong(nonce: number, tookUs: number): boolean;
-  /** Whether a further message of those that data do not bring with them is one too many. */
-  chatter(): boolean;
   stop(): void;
 }
 
@@ -33,9 +36,11 @@ const waitUs: Record<number, number> = {
 const muteMs = 3_000;
 /** A pong that took longer says nothing: after an outage requests, and what took them back, arrive together. */
 const latePongUs = 2_000_000;
-/** Control messages in so much time: each costs the page a decision. */
-const mostChatter = 1_000;
-const chatterMs = 5_000;
+
+/** What a peer has to bring to be asked again at once: the segment's own rate, divided by this. */
+const lateShare = 10;
+/** Pieces without lateness, as many as a new peer is asked for, after which the next pause is the shortest again. */
+const promptPieces = 4;
 
 /** Whether a reject says that there is no such piece, not that it does not suit now. */
 export const saysGone = (reason: number): boolean => !waitUs[reason];
@@ -53,8 +58,21 @@ export const createPatience = (clock: Clock, lenient: boolean, ping: (nonce: num
   let mute = 0;
   let nonce = 0;
   let timer = 0;
-  let said = 0;
-  let saidAt = 0;
+  /** Times in a row that it was too slow; when that was judged last, the pieces since then, and when data came last. */
+  let lates = 0;
+  let judgedUs = -1;
+  let pieces = 0;
+  let dataUs = -1;
+  const nowUs = () => Math.floor(clock.now() * 1000);
+  const pauseOf = (times: number) => Math.min(longestPauseUs, stallPauseUs * 2 ** times);
+  /** One more stall: why the peer is to go, if it is. */
+  const count = (excused: boolean) => {
+    silent ||= !stalls;
+    got = 0;
+    if (++stalls < mostStalls || lenient) return undefined;
+    // Who shows that it is there is to blame. Of whom nothing comes any more is in another network, or asleep.
+    return excused || (silent && served >= pieceSize) ? 'timeout' : 'stalled';
+  };
   /** A ping that no other pong answers. */
   const probe = () => ping(++nonce);
   return {
@@ -63,23 +81,38 @@ export const createPatience = (clock: Clock, lenient: boolean, ping: (nonce: num
     },
     data(bytes) {
       mute = 0;
+      dataUs = nowUs();
       got += bytes;
       served += bytes;
       if (got >= pieceSize) got = stalls = rejects = 0;
     },
     stalled(excused) {
-      silent ||= !stalls;
-      const pause = Math.min(longestPauseUs, stallPauseUs * 2 ** stalls++);
-      got = 0;
-      if (lenient) return pause;
-      // Who shows that it is there is to blame. Of whom nothing comes any more is in another network, or asleep.
-      if (stalls >= mostStalls) return excused || (silent && served >= pieceSize) ? 'timeout' : 'stalled';
+      const pause = pauseOf(stalls);
+      const why = count(excused);
+      if (why || lenient) return why ?? pause;
       if (!mute) {
         mute = 1;
         clock.clearTimer(timer);
         probe();
       }
       return pause;
+    },
+    brought() {
+      if (++pieces >= promptPieces) lates = 0;
+    },
+    late(gone, length, durationUs, excused) {
+      const first = gone.find((d) => !d.lane && d.reason === 'near' && d.sentUs > judgedUs);
+      if (lenient || !first) return 0;
+      const enough = pieces * pieceSize * lateShare * durationUs;
+      judgedUs = nowUs();
+      const due = length * (judgedUs - first.sentUs);
+      const slow = !pieces || enough < due;
+      pieces = 0;
+      if (!slow) return 0;
+      const pause = pauseOf(lates++);
+      // One of which not a byte came has stalled. No ping tells whether it could have sent: others may have asked it before, and
+      // what was taken back does not come any more.
+      return (dataUs < first.sentUs && count(excused)) || pause;
     },
     rejected: (reason, urgent) =>
       Math.min(longestPauseUs, (waitUs[reason] ?? rejectPauseUs) * 2 ** (urgent ? rejects++ : 0)),
@@ -93,13 +126,6 @@ export const createPatience = (clock: Clock, lenient: boolean, ping: (nonce: num
       mute = 2;
       timer = clock.setTimer(probe, muteMs);
       return false;
-    },
-    chatter() {
-      if (clock.now() - saidAt > chatterMs) {
-        saidAt = clock.now();
-        said = 0;
-      }
-      return ++said > mostChatter;
     },
     stop: () => clock.clearTimer(timer),
   };

@@ -16,6 +16,7 @@ const setUp = async (greeted?: string[], lane?: BackgroundLane, drifted = false)
   const ended: [string, boolean][] = [];
   const held = new Set([segment]);
   const lost: [number, number][] = [];
+  const counts: string[] = [];
   const link: PeerLink = {
     peer: other,
     role: 'viewer',
@@ -48,7 +49,7 @@ const setUp = async (greeted?: string[], lane?: BackgroundLane, drifted = false)
     certificateRequest: nothing,
     certificate: nothing,
     certificateNone: nothing,
-    count: nothing,
+    count: (name) => counts.push(name),
     wasted: (bytes, lane) => lost.push([bytes, lane]),
     changed: nothing,
   };
@@ -62,7 +63,7 @@ const setUp = async (greeted?: string[], lane?: BackgroundLane, drifted = false)
     const d = { segment, piece, length: 100, lane, reason: 'near', sentUs: Math.floor(clock.now() * 1000) };
     return peer.downloads.add(d);
   };
-  return { clock, link, peer, said, ended, held, lost, hear, take, ask };
+  return { clock, link, peer, said, ended, held, lost, counts, hear, take, ask };
 };
 
 describe('a peer that an answer has greeted', () => {
@@ -135,18 +136,69 @@ describe('a reject', () => {
 
 describe('a link', () => {
   it('ends when the other side talks without end', async () => {
-    const { clock, hear, ended } = await setUp();
-    const ping = (n: number) => {
-      for (; n > 0; n--) hear({ type: 'ping', nonce: 0, sentAt: 0 });
+    const { clock, hear, ended, counts } = await setUp();
+    const talk = (n: number) => {
+      for (; n > 0; n--) hear({ type: 'have', entries: [{ segment, state: 0, pieces: 0 }] });
     };
-    ping(900);
+    talk(900);
     await clock.advance(5_001);
     // The requests of a quick download do not count.
     for (let id = 0; id < 2_000; id++) hear({ type: 'request', segment, lane: 0, requests: [{ id, piece: 0 }] });
-    ping(1_000);
+    talk(1_000);
     expect(ended).toEqual([]);
-    ping(1);
+    talk(1);
     expect(ended).toEqual([['over-limit', true]]);
+    expect(counts).toContain('over_limit_messages');
+  });
+
+  const ids = Array.from({ length: 255 }, (_, n) => n);
+  /** What a stranger says, and how often within the limits. */
+  const floods: [string, Message, number][] = [
+    ['requests', { type: 'request', segment: other, lane: 0, requests: ids.map((id) => ({ id, piece: 0 })) }, 64],
+    ['strays', { type: 'cancel', ids }, 1],
+    ['strays', { type: 'reject', reason: 1, ids }, 1],
+    ['strays', { type: 'certificate-none', segment, reason: 0, objectLength: 0 }, 256],
+    ['have', { type: 'have', entries: ids.map(() => ({ segment, state: 0, pieces: 0 })) }, 32],
+    ['certificates', { type: 'certificate-request', segments: ids.map(() => segment) }, 16],
+    ['pings', { type: 'ping', nonce: 0, sentAt: 0 }, 64],
+  ];
+  it.each(floods)('ends for too many %s (%o)', async (limit, m, times) => {
+    const { hear, ended, counts } = await setUp();
+    for (let n = 0; n < times; n++) hear(m);
+    expect(ended).toEqual([]);
+    hear(m);
+    expect(ended).toEqual([['over-limit', true]]);
+    expect(counts).toContain(`over_limit_${limit}`);
+  });
+
+  it('sends without end, however quickly it is asked', async () => {
+    const { hear, ended, link } = await setUp();
+    let sent = 0;
+    link.sendData = () => ++sent > 0;
+    for (let id = 0; id < 40_000; id++) hear({ type: 'request', segment, lane: 0, requests: [{ id, piece: 0 }] });
+    expect(ended).toEqual([]);
+    expect(sent).toBe(40_000);
+  });
+
+  it('ends for data in crumbs', async () => {
+    const crumbs = (request: number, { link, ended }: Awaited<ReturnType<typeof setUp>>) => {
+      let n = 0;
+      for (; !ended.length && n < 5_000; n++)
+        link.onData!(encode({ type: 'data', request, offset: n % 100, sentAt: 0, payload: new Uint8Array(1) }));
+      return n;
+    };
+    const asked = await setUp();
+    const { id } = asked.ask();
+    expect(crumbs(id, asked)).toBe(65);
+    expect(crumbs(1_000, await setUp())).toBe(1_025);
+    const canceled = await setUp();
+    const d = canceled.ask();
+    canceled.peer.cancel(() => true);
+    expect(crumbs(d.id, canceled)).toBe(64 + 1_025);
+    for (const { ended, counts } of [asked, canceled]) {
+      expect(ended).toEqual([['over-limit', true]]);
+      expect(counts).toContain('over_limit_data');
+    }
   });
 
   it('is at most a second long, however late the other side answers', async () => {

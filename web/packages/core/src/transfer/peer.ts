@@ -1,5 +1,6 @@
-import { type Background, type BackgroundLane, type BackgroundLink, backgroundType } from '../background/index.ts';
-import type { Clock, LinkCloseReason, PeerLink } from '../ports.ts';
+import { type Background, type BackgroundLink, backgroundType } from '../background/index.ts';
+import type { LinkCloseReason, PeerLink } from '../ports.ts';
+import { entriesOf, type Limit, unsolicitedCost } from '../protocol/limits.ts';
 import {
   byeOverLimit,
   byePolicy,
@@ -9,7 +10,6 @@ import {
   flagBackground,
   flagNoUpload,
   flagOnDemand,
-  type HaveEntry,
   laneBackground,
   laneForeground,
   Malformed,
@@ -17,83 +17,20 @@ import {
   maxUnknown,
   maxUnsolicited,
   negotiate,
+  noneBudget,
   rejectLaneOff,
 } from '../protocol/peer.ts';
-import { createHoldings, type Holdings } from '../swarm/holdings.ts';
-import { createDownloads, type Download, type Downloads } from './downloads.ts';
-import { createMeter, type Meter } from './meter.ts';
+import { createHoldings } from '../swarm/holdings.ts';
+import { createAllowance } from './allowance.ts';
+import { createDownloads, type Download } from './downloads.ts';
+import { createMeter } from './meter.ts';
 import { createNews } from './news.ts';
 import { createPatience, saysGone } from './patience.ts';
-import type { Watched } from './silence.ts';
-import { createUploads, type UploadHost, type Uploads } from './uploads.ts';
+import type { Peer, PeerHost } from './ports.ts';
+import { createShows } from './shows.ts';
+import { createUploads } from './uploads.ts';
 
-/** What a peer tells its engine. */
-export interface PeerHost {
-  clock: Clock;
-  self(): string;
-  swarm: string;
-  uploads: Omit<UploadHost, 'reject' | 'nowUs' | 'sent'>;
-  /** What paces the uploads of this host, if anything does. */
-  background?(): Background;
-  sent(peer: Peer, bytes: number, segment: string): void;
-  /** What to announce of a segment; undefined: nothing is held, and it was not announced. */
-  announcement(segment: string): HaveEntry | undefined;
-  held(): Iterable<string>;
-  ready(peer: Peer): void;
-  closed(peer: Peer, reason: LinkCloseReason, ban: boolean): void;
-  /** Nobody is to blame for silence. */
-  drifted(): boolean;
-  /** All bytes of a piece are in. */
-  piece(peer: Peer, download: Download): void;
-  certificateRequest(peer: Peer, segments: string[]): void;
-  certificate(peer: Peer, segment: string, raw: Uint8Array): void;
-  certificateNone(peer: Peer, segment: string, reason: number, objectLength: number): void;
-  count(name: string, n?: number): void;
-  wasted(bytes: number, lane: number): void;
-  /** Something happened that the schedule may act on. */
-  changed(): void;
-}
-
-export interface Peer {
-  link: PeerLink;
-  ready: boolean;
-  onDemand: boolean;
-  noUpload: boolean;
-  /** Requests that it queues for us. */
-  maxRequests: number;
-  holdings: Holdings;
-  downloads: Downloads;
-  uploads: Uploads;
-  /** The background of this link, both ways, where both sides have one. */
-  lane?: BackgroundLane;
-  meter: Meter;
-  /** Up to when its data pay for its silence, µs. */
-  dataUs: number;
-  stalledUntilUs: number;
-  /** Nothing is asked of it in the background before, and when data of that last came, µs. */
-  behindUs: number;
-  cameBehindUs: number;
-  /** Verified bytes. */
-  downloaded: number;
-  uploaded: number;
-  readonly watched: Watched;
-  /** When its link opened, ms. */
-  readonly since: number;
-  /** Until when it counts that the tracker has named it, ms; and what offers another link to it. */
-  namedUntil: number;
-  again?: () => void;
-  send(m: Message): void;
-  ping(nonce?: number): void;
-  /** A list of IDs in as many messages as it takes. */
-  sendIds(type: 'cancel' | 'promote' | 'reject', ids: number[], reason?: number): void;
-  /** Cancels those downloads that match and are not being checked. */
-  cancel(match: (d: Download) => unknown): void;
-  /** Announces what changed, at most every 50 ms. */
-  announce(segment: string): void;
-  /** Requests to it ran out of time: a pause, and later a ping whose answer shows that it could have sent. */
-  stalled(nowUs: number): void;
-  drop(reason: LinkCloseReason, bye: number, ban?: boolean): void;
-}
+export type { Peer, PeerHost } from './ports.ts';
 
 export const ownMaxRequests = 256;
 const pingMs = 5_000;
@@ -119,6 +56,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   const { clock } = host;
   const nowUs = () => Math.floor(clock.now() * 1000);
   const paced = link.waiting && host.background;
+  const may = createAllowance(() => clock.now());
   let open = true;
   let unknown = 0;
   let unsolicited = 0;
@@ -130,6 +68,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   const send = (m: Message) => {
     if (!open) return;
     spoke = true;
+    may.said(m.type, entriesOf(m));
     link.sendControl(encode(m));
   };
 
@@ -165,7 +104,10 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     downloads: createDownloads(),
     uploads: createUploads((m) => open && link.sendData(m), link.maxMessage, ownMaxRequests, {
       ...host.uploads,
-      sent: (bytes, segment) => host.sent(peer, bytes, segment),
+      sent(bytes, segment) {
+        may.served();
+        host.sent(peer, bytes, segment);
+      },
       nowUs,
       reject(reason, ids) {
         // What is no longer held is said first: a reject of what is still announced is taken for a lie.
@@ -199,7 +141,15 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
         'cancel',
         list.map((d) => d.id),
       );
+      return list;
     },
+    outdone(match, length, durationMs) {
+      const pause = patience.late(peer.cancel(match), length, durationMs * 1000, host.drifted());
+      if (typeof pause === 'number') peer.stalledUntilUs = Math.max(peer.stalledUntilUs, pause && nowUs() + pause);
+      // Not amid what the schedule has decided.
+      else queueMicrotask(() => peer.drop(pause, byePolicy));
+    },
+    brought: () => patience.brought(),
     announce(segment) {
       // Seeds ask nobody.
       if (!peer.ready || !open || link.role === 'seed') return;
@@ -217,6 +167,12 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     },
   };
 
+  /** The other side says more than it may. */
+  const overrun = (limit: Limit) => {
+    host.count(`over_limit_${limit}`);
+    peer.drop('over-limit', byeOverLimit, true);
+  };
+
   const patience = createPatience(clock, link.role === 'seed', peer.ping);
 
   const onTick = () => {
@@ -230,11 +186,20 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   /** From here on the law of the host says when what the peer asks for goes out. */
   const pace = (background: () => Background) => {
     const ours = (id: number) => peer.downloads.all.get(id)?.lane === laneBackground;
-    const lane = background().add(link as BackgroundLink, { ...peer.uploads.source, ours }, link.peer);
+    const { source } = peer.uploads;
+    const next = (n: number) => {
+      const part = source.next(n);
+      if (part) may.sentBehind();
+      return part;
+    };
+    const lane = background().add(link as BackgroundLink, { ...source, next, ours }, link.peer);
     peer.lane = lane;
     link.onAck = (message) => {
       heard();
-      if (open && !lane.ack(message)) host.count('malformed_acks');
+      if (!open) return;
+      const over = may.acked();
+      if (over) return overrun(over);
+      if (!lane.ack(message)) host.count('malformed_acks');
     };
     peer.uploads.pace(lane.wake.bind(lane));
   };
@@ -277,9 +242,8 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   };
 
   const control = (m: Message) => {
-    // Data bring those with them, however many.
-    if (m.type !== 'request' && m.type !== 'cancel' && patience.chatter())
-      return peer.drop('over-limit', byeOverLimit, true);
+    const over = may.heard(m.type, entriesOf(m));
+    if (over) return overrun(over);
     if (m.type === 'hello') {
       if (peer.ready) return peer.drop('protocol-error', byeProtocolError);
       return meet(m);
@@ -290,7 +254,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
         if (link.role === 'viewer' && !peer.noUpload) peer.holdings.apply(m.entries, nowUs());
         return host.changed();
       case 'certificate-request':
-        return host.certificateRequest(peer, m.segments);
+        return shows.ask(m.segments);
       case 'certificate':
         return host.certificate(peer, m.segment, m.certificate.slice());
       case 'certificate-none':
@@ -316,6 +280,17 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     }
   };
 
+  const shows = createShows(
+    () => open && (link.controlRoom?.() ?? true),
+    (segment) => host.certificateRequest(peer, [segment]),
+    (segment) => send({ type: 'certificate-none', segment, reason: noneBudget, objectLength: 0 }),
+  );
+
+  const unasked = (bytes: number) => {
+    unsolicited += unsolicitedCost(bytes);
+    if (unsolicited > maxUnsolicited) overrun('data');
+  };
+
   const idle = () => {
     if (!peer.downloads.queued()) peer.meter.idle();
   };
@@ -324,6 +299,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     if (size > link.maxMessage) throw new Malformed('long');
     const d = peer.downloads.data(m, clock.now());
     if (d === 'malformed') throw new Malformed('limit');
+    if (d === 'crumbs') return overrun('data');
     const late = d === 'canceled' || d === 'taken back';
     if (d !== 'unsolicited') {
       patience.data(m.payload.length);
@@ -336,8 +312,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     }
     if (d === 'unsolicited') {
       host.count('unsolicited_messages');
-      unsolicited += m.payload.length;
-      return unsolicited > maxUnsolicited && peer.drop('over-limit', byeOverLimit, true);
+      return unasked(m.payload.length);
     }
     if (d.lane) peer.cameBehindUs = nowUs();
     else {
@@ -361,6 +336,8 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
       if (peer.lane && channel === 'data' && bytes[0] === backgroundType) {
         const part = peer.lane.data(bytes);
         if (part) data(part, bytes.length);
+        // What came before comes again by no fault of the transport.
+        else unasked(bytes.length);
         return;
       }
       const m = decode(channel, bytes);
@@ -381,7 +358,10 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
 
   link.onControl = (m) => receive('control', m);
   link.onData = (m) => receive('data', m);
-  link.onDrain = () => peer.uploads.pump();
+  link.onDrain = () => {
+    peer.uploads.pump();
+    shows.pump();
+  };
   link.onMoved = () => peer.lane?.reset();
   link.onClose = (reason) => end(reason, reason === 'protocol-error');
   if (link.greeted) {

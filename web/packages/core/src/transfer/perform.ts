@@ -2,6 +2,7 @@
 import type { Reason } from '../ports.ts';
 import type { Action } from '../schedule/input.ts';
 import { pieceLength } from '../segment/index.ts';
+import type { Download } from './downloads.ts';
 import type { Peer } from './peer.ts';
 import type { Segment } from './segments.ts';
 
@@ -71,7 +72,9 @@ export const perform = (actions: Action[], now: number, host: PerformHost): void
         host.promoted();
         peer.sendIds('promote', [d.id]);
       } else {
-        peer.cancel((x) => x === d);
+        const which = (x: Download) => x === d;
+        if (a.reason === 'late' && s?.certificate) peer.outdone(which, s.certificate.length, s.ref.durationMs);
+        else peer.cancel(which);
         if (a.reason === 'stalled') stalled.add(peer);
       }
     }

@@ -33,6 +33,8 @@ export interface Segment {
   certPeers: string[];
   /** Certificates that disagree: origin only until a revocation covers the older. */
   disputed?: [Certificate, Certificate];
+  /** The origin said that it is not to be stored: what it sends is played, and neither kept nor passed on. */
+  unshared?: boolean;
   /** Under which pieces were sent until then, and when that was: who got one may still ask. */
   formerly?: { certificate: Certificate; at: number };
   origin: 'idle' | 'running' | 'failed';
