@@ -46,14 +46,14 @@ func read(t *testing.T, file string, into any) {
 	}
 }
 
-// TestAlertsAreWhole: each asks for what is exported, says what is the matter and how bad it is, has a line in operations.md, fires
+// TestAlertsAreWhole: each asks for what is exported, says what is the matter and how bad it is, has a line in observing.md, fires
 // in a case of its own and is silent in the healthy one.
 func TestAlertsAreWhole(t *testing.T) {
 	var all rules
 	read(t, "alerts/leeway.yml", &all)
 	var tried cases
 	read(t, "alerts/tests.yml", &tried)
-	page, err := os.ReadFile(filepath.Join(root, "docs", "operations.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "operations", "observing.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func TestAlertsAreWhole(t *testing.T) {
 				t.Errorf("%s says not how bad it is, or what", r.Alert)
 			}
 			if !strings.Contains(string(page), "\n| "+r.Alert+" | ") {
-				t.Errorf("docs/operations.md does not say what to do about %s", r.Alert)
+				t.Errorf("docs/operations/observing.md does not say what to do about %s", r.Alert)
 			}
 			if !fires[r.Alert] || !silent[r.Alert] {
 				t.Errorf("%s: fires in a case: %v, is silent in the healthy one: %v", r.Alert, fires[r.Alert], silent[r.Alert])
@@ -84,7 +84,7 @@ func TestAlertsAreWhole(t *testing.T) {
 	}
 	for _, m := range regexp.MustCompile(`\n\| (Leeway[A-Z]\w+) \| `).FindAllStringSubmatch(string(page), -1) {
 		if !seen[m[1]] {
-			t.Errorf("docs/operations.md speaks of %s, which is no alert", m[1])
+			t.Errorf("docs/operations/observing.md speaks of %s, which is no alert", m[1])
 		}
 	}
 	if len(seen) < 20 {

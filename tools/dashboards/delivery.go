@@ -12,7 +12,7 @@ var delivery = board{
 	about: "What peer delivery saves, and whether viewers pay for it: those with peers beside the control group, which the origin alone serves.",
 	stats: []panel{
 		{title: "Offload ratio", unit: units.PercentUnit,
-			about:  "Share of viewers' bytes that came from other viewers, directly, as far as who sent and who received agree; relayed bytes and those of seeds do not count. Low with many viewers: see the row Why not from peers.",
+			about:  "Share of viewers' bytes that came from other viewers, directly, as far as sender and receiver agree; relayed bytes and those of seeds do not count. Low with many viewers: see the row Why not from peers.",
 			series: []series{{expr: offload("$__range")}}},
 		{title: "Egress saved", unit: units.BytesSI,
 			about:  "Bytes that viewers had from viewers, less what the seeds fetched from the origin to make that possible. Negative: too few viewers at a time for seeds to pay; raise the number from which they certify, or leave them out.",
@@ -66,7 +66,7 @@ var delivery = board{
 					{expr: `max by (outcome) (leeway_tracker_trial_evidence_ratio{site=~"$site"})`, legend: "{{outcome}}"},
 				}},
 			{title: "Viewers compared", unit: units.Number,
-				about: "In an hour, by group: one of a subnet counts, so they are fewer than viewers. Control near zero with many viewers: raise control_group_permille, or name your proxy in tracker.trusted_proxies.",
+				about: "In an hour, by group: one of a subnet counts in a day, so they are fewer than viewers. Control near zero with many viewers: raise control_group_permille, or name your proxy in tracker.trusted_proxies.",
 				series: []series{
 					{expr: `3600 * sum by (variant) (rate(leeway_tracker_trial_viewers_total{site=~"$site"}[$__rate_interval]))`, legend: "{{variant}}"},
 				}},
@@ -76,7 +76,7 @@ var delivery = board{
 					{expr: `max by (site, reason) (leeway_tracker_delivery_off{site=~"$site"})`, legend: "{{site}}: {{reason}}"},
 				}},
 			{title: "Wrong bytes", unit: units.BytesPerSecondSI,
-				about:  "Bytes that did not match their certificate; they were not played. A steady trickle is one broken or hostile viewer, who is put out; much of it after a purge or a re-encode under the same URL: purge the path.",
+				about:  "Bytes that did not match their certificate; they were not played. A steady trickle is one broken or hostile viewer, which is banned; much of it after a purge or a re-encode under the same URL: purge the path.",
 				series: []series{{expr: `sum(rate(leeway_viewer_rejected_bytes_total{site=~"$site"}[$__rate_interval]))`}}},
 			{title: "Contradictions", unit: units.Number,
 				about:  "Segments of the origin that contradict a certificate, in an hour. Anything but zero: files were replaced under their URL. Run leeway purge for the path.",
@@ -84,7 +84,7 @@ var delivery = board{
 		}},
 		{"Why not from peers", []panel{
 			{title: "Segments by reason", unit: units.CountsPerSecond, stacked: true,
-				about:  "Segments that were not from a peer, by reason. no-holder: nobody else has it yet; urgent: too late to ask; no-cert: no seed vouches (is one there?); budget: raise the seeds' budgets; udp-blocked, symmetric-nat: set up TURN; lna-denied: the viewer's browser asked and was told no.",
+				about:  "Segments that were not from a peer, by reason. no-holder: no other viewer has it yet; urgent: too late to ask; no-cert: no seed vouches (is one there?); budget: raise the seeds' budgets; udp-blocked, symmetric-nat: set up TURN; lna-denied: the viewer's browser asked and was told no.",
 				series: []series{{expr: `sum by (reason) (rate(leeway_viewer_segment_reasons_total{site=~"$site"}[$__rate_interval]))`, legend: "{{reason}}"}}},
 			{title: "Links that never opened", unit: units.EventsPerSecond,
 				about:  "Of all sites, by reason. timeout above a tenth of the introductions (Cluster, Introductions and signals): viewers behind NATs that cannot meet; TURN helps.",

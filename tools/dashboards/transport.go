@@ -8,16 +8,16 @@ var transport = board{
 	about: "How uploads and prefetch share the lines of viewers: the queue that they make there, what gave way, and what prefetch brought and lost.",
 	stats: []panel{
 		{title: "Queue on uplinks, p95", unit: units.Seconds,
-			about:  "What viewers measure of the queue before their uplinks while they send. Above a tenth of a second for long: somebody else fills those lines, or a browser's clock misleads; below, calls and pages of the same home do not feel the uploads.",
+			about:  "What viewers measure of the queue before their uplinks while they send. Above a tenth of a second for long: other traffic fills those lines, or a browser's clock misleads; below, calls and pages of the same home do not feel the uploads.",
 			series: []series{{expr: spread("0.95", "queuing_delay_seconds", "$__range")}}, colors: []color{{0, good}, {0.1, doubtful}, {0.3, bad}}},
 		{title: "Prefetch lost", unit: units.PercentUnit,
 			about:  "Bytes that were fetched ahead and not played ÷ all bytes of viewers. The waste budget keeps it below a tenth; lower waste_bytes of the site if that is too much.",
 			series: []series{{expr: `sum(rate(leeway_viewer_prefetch_wasted_bytes_total{site=~"$site"}[$__range])) / ` + received("$__range")}}, colors: []color{{0, good}, {0.1, bad}}},
 		{title: "Fetched ahead", unit: units.PercentUnit,
-			about:  "Bytes of the background lane ÷ all bytes of viewers. 0 where the site's policy has prefetch off, or nobody is ahead of anybody.",
+			about:  "Bytes of the background lane ÷ all bytes of viewers. 0 where the site's policy has prefetch off, or no viewer is ahead of another.",
 			series: []series{{expr: `sum(rate(leeway_viewer_prefetched_bytes_total{site=~"$site"}[$__range])) / ` + received("$__range")}}},
 		{title: "Yields", unit: units.Number,
-			about:  "Times in an hour that a viewer's window fell to the floor because somebody else was sending. Many are a busy home, and the lane doing its work.",
+			about:  "Times in an hour that a viewer's window fell to the floor because other traffic was on the line. Many are a busy home, and the lane doing its work.",
 			series: []series{{expr: `3600 * sum(rate(leeway_viewer_yields_total{site=~"$site"}[$__range]))`}}},
 	},
 	rows: []row{
@@ -54,7 +54,7 @@ var transport = board{
 					{expr: `3600 * sum(rate(leeway_viewer_slowdowns_total{site=~"$site"}[$__rate_interval]))`, legend: "slowdowns"},
 				}},
 			{title: "Uploads by lane", unit: units.BytesPerSecondSI, stacked: true,
-				about:  "What viewers send to others, by the lane of the request. Background without foreground at night is viewers who fetch ahead of each other; none by day where prefetch is on: waste budgets are spent, or buffers are short.",
+				about:  "What viewers send to others, by the lane of the request. Background without foreground at night is viewers that fetch ahead of each other; none by day where prefetch is on: waste budgets are spent, or buffers are short.",
 				series: []series{{expr: `sum by (lane) (rate(leeway_viewer_lane_bytes_total{site=~"$site"}[$__rate_interval]))`, legend: "{{lane}}"}}},
 		}},
 		{"Prefetch", []panel{

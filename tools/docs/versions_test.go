@@ -8,11 +8,11 @@ import (
 	"testing"
 )
 
-// TestVersionsTestedAreThose: what operations.md says was tested is what the files name that test it or are given to a cluster.
+// TestVersionsTestedAreThose: what docs/operations/upgrades.md says was tested is what the files name that test it or are given to a cluster.
 func TestVersionsTestedAreThose(t *testing.T) {
-	_, table, ok := strings.Cut(page(t, "operations.md"), "\n## Versions tested\n")
+	_, table, ok := strings.Cut(page(t, "operations/upgrades.md"), "\n## Versions tested\n")
 	if !ok {
-		t.Fatal("operations.md does not say which versions were tested")
+		t.Fatal("docs/operations/upgrades.md does not say which versions were tested")
 	}
 	table, _, _ = strings.Cut(table, "\n## ")
 	for _, of := range []struct{ part, file, version string }{
@@ -36,11 +36,11 @@ func TestVersionsTestedAreThose(t *testing.T) {
 		found := regexp.MustCompile(of.version).FindSubmatch(text)
 		row := regexp.MustCompile(`(?m)^\| ` + regexp.QuoteMeta(of.part) + ` \|.*$`).FindString(table)
 		if found == nil || row == "" {
-			t.Errorf("%s: %s has %q, operations.md %q", of.part, of.file, found, row)
+			t.Errorf("%s: %s has %q, docs/operations/upgrades.md %q", of.part, of.file, found, row)
 			continue
 		}
 		if !regexp.MustCompile(`(^|[^\d.]|3\.)` + regexp.QuoteMeta(string(found[1])) + `($|[^\d])`).MatchString(row) {
-			t.Errorf("%s: %s has %s, operations.md says %s", of.part, of.file, found[1], row)
+			t.Errorf("%s: %s has %s, docs/operations/upgrades.md says %s", of.part, of.file, found[1], row)
 		}
 	}
 }

@@ -41,8 +41,16 @@ func run() error {
 	out := flag.String("out", "", "file for the image, in the format of docker save")
 	tag := flag.String("tag", "", "name of the image")
 	film := flag.String("film", "", "folder of a film to pack as well, as /film: an image for leeway origin")
+	resolve := flag.String("resolve", "", "packs nothing: prints this name of an image with the digest that its registry has for it")
 	push := flag.Bool("push", false, "send it to the registry that the tag names, with the credentials of docker login")
 	flag.Parse()
+	if *resolve != "" {
+		line, err := pinned(*resolve)
+		if err == nil {
+			fmt.Println(line)
+		}
+		return err
+	}
 	text, err := os.ReadFile(*binary)
 	if err != nil {
 		return err
@@ -70,11 +78,28 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s\n%s@%s\n", *out, ref, digest)
+	key := "IMAGE" // as settings.env has it
+	if *film != "" {
+		key = "FILM_IMAGE"
+	}
+	fmt.Printf("%s\n%s=%s@%s\n", *out, key, ref, digest)
 	if *push {
 		return remote.Write(ref, image, remote.WithAuthFromKeychain(authn.DefaultKeychain))
 	}
 	return nil
+}
+
+// pinned is a name with a tag and the digest that the registry has for it: of an index, where there is one for several machines.
+func pinned(text string) (string, error) {
+	ref, err := name.NewTag(text, name.StrictValidation)
+	if err != nil {
+		return "", err
+	}
+	found, err := remote.Head(ref, remote.WithAuthFromKeychain(authn.DefaultKeychain))
+	if err != nil {
+		return "", err
+	}
+	return text + "@" + found.Digest.String(), nil
 }
 
 // pack makes the image. No time is written into it, so that whoever builds the binary again gets the same digest.

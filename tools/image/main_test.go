@@ -3,11 +3,16 @@ package main
 import (
 	"archive/tar"
 	"io"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
+	"github.com/google/go-containerregistry/pkg/name"
+	"github.com/google/go-containerregistry/pkg/registry"
 	"github.com/google/go-containerregistry/pkg/v1/mutate"
+	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
 // TestTheSameBinaryIsTheSameImage: one executable file, run by nobody, and a digest that another build gets as well.
@@ -80,5 +85,35 @@ func TestAFilmIsPacked(t *testing.T) {
 	}
 	if len(found) != 3 || found["leeway"] != 0o555 || found["film/master.m3u8"] != 0o444 || found["film/240p/seg-00000.ts"] != 0o444 {
 		t.Errorf("%v", found)
+	}
+}
+
+// TestADigestIsTheRegistrys: what is printed for settings.env is what a registry hands out, and a name without a tag is refused.
+func TestADigestIsTheRegistrys(t *testing.T) {
+	server := httptest.NewServer(registry.New())
+	defer server.Close()
+	text := strings.TrimPrefix(server.URL, "http://") + "/leeway:1.2.3"
+	ref, err := name.NewTag(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	image, err := pack([]byte("binary"), "1.2.3", "abc")
+	if err == nil {
+		err = remote.Write(ref, image)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	digest, err := image.Digest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if line, err := pinned(text); err != nil || line != text+"@"+digest.String() {
+		t.Errorf("%q, %v", line, err)
+	}
+	for _, bad := range []string{text[:len(text)-1], strings.TrimSuffix(text, ":1.2.3")} {
+		if line, err := pinned(bad); err == nil {
+			t.Errorf("%s is resolved to %s", bad, line)
+		}
 	}
 }

@@ -42,9 +42,7 @@ type providers struct {
 // TestGrafanaFindsItsFiles: every file that Grafana is provisioned with lies where Grafana or another file looks for it, decodes
 // strictly, and names what the overlay has. Grafana itself does not run here.
 func TestGrafanaFindsItsFiles(t *testing.T) {
-	built, err := build(overlay(t, "dev", map[string]string{
-		"settings.env": "PUBLIC_HOST=192.0.2.1\nNODE_ADDRESS=192.0.2.1\nTRACKER_PORT=30443\nORIGIN_PORT=30444\n", "secrets.env": secrets, "tls.crt": "x", "tls.key": "x",
-	}))
+	built, err := build(overlay(t, "dev", prepared))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@
 package manifests
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -26,12 +27,13 @@ func overlay(t *testing.T, name string, files map[string]string) string {
 		}
 	}
 	at := filepath.Join(dir, "deploy/k8s/overlays", name)
-	for _, own := range []string{"settings.env", "secrets.env", "tls.crt", "tls.key"} { // what an operator has here is not tested
+	for _, own := range []string{"settings.env", "private", "tls.crt", "tls.key"} { // what an operator has here is not tested
 		if _, wanted := files[own]; !wanted && !(name == "production" && own == "settings.env") {
-			_ = os.Remove(filepath.Join(at, own))
+			_ = os.RemoveAll(filepath.Join(at, own))
 		}
 	}
 	for file, text := range files {
+		_ = os.MkdirAll(filepath.Dir(filepath.Join(at, file)), 0o700)
 		if err := os.WriteFile(filepath.Join(at, file), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -43,15 +45,36 @@ func build(dir string) (resmap.ResMap, error) {
 	return krusty.MakeKustomizer(krusty.MakeDefaultOptions()).Run(filesys.MakeFsOnDisk(), dir)
 }
 
-const secrets = "LEEWAY_TRACKER_SECRET=a\nLEEWAY_NATS_PASSWORD=b\nLEEWAY_TURN_SECRETS=c\nLEEWAY_SEED_FLEET_SECRET=e\nGRAFANA_PASSWORD=d\n"
+// secretValues are what the files of private are filled with: no ConfigMap may hold one.
+var secretValues = []string{"tracker-secret", "relay-secret", "tracker-password", "seed-password", "fleet-secret", "routes-password", "grafana-password", "bus-key"}
+
+// private is what deploy/k8s/secrets writes, as far as a build asks for it.
+var private = map[string]string{
+	"private/tracker.env": "LEEWAY_TRACKER_SECRET=tracker-secret\nLEEWAY_TURN_SECRETS=relay-secret\nLEEWAY_NATS_PASSWORD=tracker-password\n",
+	"private/seed.env":    "LEEWAY_NATS_PASSWORD=seed-password\nLEEWAY_SEED_FLEET_SECRET=fleet-secret\n",
+	"private/turn.env":    "LEEWAY_TURN_SECRETS=relay-secret\n",
+	"private/nats.env":    "TRACKER_PASSWORD=tracker-password\nSEED_PASSWORD=seed-password\nROUTES_PASSWORD=routes-password\n",
+	"private/grafana.env": "GRAFANA_PASSWORD=grafana-password\n",
+	"private/bus.crt":     "bus-certificate", "private/bus.key": "bus-key", "private/bus-ca.crt": "bus-authority",
+}
+
+// with is private and further files.
+func with(files map[string]string) map[string]string {
+	all := maps.Clone(private)
+	maps.Copy(all, files)
+	return all
+}
+
+// prepared is what overlays/dev/prepare writes.
+var prepared = with(map[string]string{
+	"settings.env": "PUBLIC_HOST=192.0.2.1\nNODE_ADDRESS=192.0.2.1\nTRACKER_PORT=30443\nORIGIN_PORT=30444\n", "tls.crt": "x", "tls.key": "x",
+})
 
 func TestDevBuildsOncePrepared(t *testing.T) {
 	if _, err := build(overlay(t, "dev", nil)); err == nil || !strings.Contains(err.Error(), "settings.env") {
 		t.Errorf("without prepare: %v", err)
 	}
-	at := overlay(t, "dev", map[string]string{
-		"settings.env": "PUBLIC_HOST=192.0.2.1\nNODE_ADDRESS=192.0.2.1\nTRACKER_PORT=30443\nORIGIN_PORT=30444\n", "secrets.env": secrets, "tls.crt": "x", "tls.key": "x",
-	})
+	at := overlay(t, "dev", prepared)
 	for _, dir := range []string{at, filepath.Join(at, "../../../../test/kube/two-nodes")} {
 		built, err := build(dir)
 		if err != nil {
@@ -76,7 +99,7 @@ func TestProductionRefusesWhatIsNotSaid(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := build(overlay(t, "production", map[string]string{"settings.env": string(text)})); err == nil || !strings.Contains(err.Error(), "secrets.env") {
+	if _, err := build(overlay(t, "production", map[string]string{"settings.env": string(text)})); err == nil || !strings.Contains(err.Error(), "private/tracker.env") {
 		t.Errorf("without secrets: %v", err)
 	}
 	all := commented.FindAllStringSubmatch(string(text), -1)
@@ -86,11 +109,11 @@ func TestProductionRefusesWhatIsNotSaid(t *testing.T) {
 	whole := filled(string(text))
 	for _, one := range all {
 		without := strings.Replace(whole, "\n"+one[1]+"=", "\n#"+one[1]+"=", 1)
-		if _, err := build(overlay(t, "production", map[string]string{"settings.env": without, "secrets.env": secrets})); err == nil || !strings.Contains(err.Error(), one[1]) {
+		if _, err := build(overlay(t, "production", with(map[string]string{"settings.env": without}))); err == nil || !strings.Contains(err.Error(), one[1]) {
 			t.Errorf("without %s: %v", one[1], err)
 		}
 	}
-	built, err := build(overlay(t, "production", map[string]string{"settings.env": whole, "secrets.env": secrets}))
+	built, err := build(overlay(t, "production", with(map[string]string{"settings.env": whole})))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,11 +123,18 @@ func TestProductionRefusesWhatIsNotSaid(t *testing.T) {
 		}
 	}
 	wellFormed(t, built)
+	for _, w := range workloads(t, built) {
+		for _, c := range slices.Concat(w.Spec.Template.Spec.InitContainers, w.Spec.Template.Spec.Containers) {
+			if !regexp.MustCompile(`@sha256:[0-9a-f]{64}$`).MatchString(c.Image) {
+				t.Errorf("%s runs %s, which has no digest", w.Metadata.Name, c.Image)
+			}
+		}
+	}
 }
 
 // TestEveryComponentCanBeLeftOut: production builds without any one of them.
 func TestEveryComponentCanBeLeftOut(t *testing.T) {
-	at := overlay(t, "production", map[string]string{"secrets.env": secrets})
+	at := overlay(t, "production", private)
 	edit(t, filepath.Join(at, "settings.env"), filled)
 	file := filepath.Join(at, "kustomization.yaml")
 	whole, err := os.ReadFile(file)
@@ -163,7 +193,8 @@ func restricted(t *testing.T, built resmap.ResMap) []string {
 			}
 		}
 		for _, image := range regexp.MustCompile(`image: (\S+)`).FindAllStringSubmatch(string(text), -1) {
-			name, tag, ok := strings.Cut(image[1], ":")
+			tagged, _, _ := strings.Cut(image[1], "@")
+			name, tag, ok := strings.Cut(tagged, ":")
 			if !ok || tag == "latest" || name == "" {
 				t.Errorf("%s %s: image %s has no version", r.GetKind(), r.GetName(), image[1])
 			}

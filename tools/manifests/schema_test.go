@@ -98,7 +98,7 @@ func TestTheOperatorsRulesAreTheAlerts(t *testing.T) {
 
 // TestTheOperatorTakesPrometheusPlace: production with components/prometheus-operator asks for one more setting.
 func TestTheOperatorTakesPrometheusPlace(t *testing.T) {
-	at := overlay(t, "production", map[string]string{"secrets.env": secrets})
+	at := overlay(t, "production", private)
 	edit(t, filepath.Join(at, "kustomization.yaml"), func(s string) string {
 		return strings.Replace(s, "- ../../components/prometheus #", "- ../../components/prometheus-operator #", 1)
 	})

@@ -52,7 +52,7 @@ func graded(t *testing.T, text []byte) []string {
 
 // TestKubeScoreFindsNothingCritical in production, but what the overlay names and explains.
 func TestKubeScoreFindsNothingCritical(t *testing.T) {
-	at := overlay(t, "production", map[string]string{"secrets.env": secrets})
+	at := overlay(t, "production", private)
 	edit(t, at+"/settings.env", filled)
 	built, err := build(at)
 	if err != nil {
