@@ -124,7 +124,7 @@ export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> 
       asks: false,
       udpServers: false,
       relayOnly: false,
-      look: () => ({ diagnose, pathOf }),
+      diagnostics: () => ({ diagnose, pathOf }),
       greeting: () => undefined,
       signal: (body) => events.signal(number, body),
       opened(open) {

@@ -16,7 +16,8 @@ import {
   type TokenSource,
   type TrackerSession,
 } from './session/session.ts';
-import { type CreateEngine, createTitle, type Title } from './title.ts';
+import type { CreateEngine } from './title/options.ts';
+import { createTitle, type Title } from './title.ts';
 import { createCredit } from './transfer/credit.ts';
 
 export interface LeewayOptions {

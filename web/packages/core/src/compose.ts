@@ -6,7 +6,7 @@ import { onMoved } from './browser/moved.ts';
 import { pageTabs } from './browser/tabs.ts';
 import { createEngine } from './engine.ts';
 import { diagnose, pathOf } from './link/diagnose.ts';
-import type { CreateEngine } from './title.ts';
+import type { CreateEngine } from './title/options.ts';
 
 /** One for all titles of the page, since they share its line; and how many titles there are. */
 let background: Background | undefined;

@@ -7,23 +7,23 @@ import type { Clock, Crypto, Engine, EngineEvents, PeerLink, Reason, SegmentResu
 import { byeLeaving, byePolicy, byeReplaced, laneForeground } from './protocol/peer.ts';
 import { decide } from './schedule/decide.ts';
 import { type Action, defaultPolicy, type Policy, type ScheduleInput } from './schedule/input.ts';
-import { createView } from './schedule/view.ts';
 import { pieceSize, type SiteRules } from './segment/index.ts';
 import { createPeerStats } from './stats/peers.ts';
-import { snapshotCache, snapshotPeer } from './stats/snapshot.ts';
 import { createStats } from './stats/stats.ts';
 import { type Agreement, createAgreement } from './transfer/agreement.ts';
 import { type AheadRules, createLookAhead } from './transfer/ahead.ts';
 import type { Credit } from './transfer/credit.ts';
+import { execute } from './transfer/execute.ts';
+import { createFreshness } from './transfer/freshness.ts';
 import { createGreeting } from './transfer/greeting.ts';
 import type { Line } from './transfer/line.ts';
 import { createLoads } from './transfer/loads.ts';
-import { createLook } from './transfer/look.ts';
 import { createParts } from './transfer/parts.ts';
 import { createPeer, type Peer } from './transfer/peer.ts';
-import { perform } from './transfer/perform.ts';
 import { createSegments, type Load, newSegment, type Segment, type Stretch } from './transfer/segments.ts';
 import { createSilence, type SilenceHost } from './transfer/silence.ts';
+import { snapshotCache, snapshotPeer } from './transfer/snapshot.ts';
+import { createView } from './transfer/view.ts';
 import { createVouch } from './transfer/vouch.ts';
 
 export interface EngineDeps extends Pick<SilenceHost, 'hurry' | 'onMoved'> {
@@ -287,7 +287,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
 
   // ---- schedule ----
 
-  const { stale, dated } = createLook(clock, line, () => segments.byId.values());
+  const { stale, dated } = createFreshness(clock, line, () => segments.byId.values());
   const ahead = createLookAhead({
     nowUs,
     rules: deps.background && deps.ahead,
@@ -317,7 +317,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     });
     const actions = decide(input);
     deps.record?.(input, actions);
-    perform(actions, input.now_us, {
+    execute(actions, input.now_us, {
       segment: (id) => segments.byId.get(id),
       peer: (id) => peers.get(id),
       wake(ms) {

@@ -1,6 +1,6 @@
 /** A player's hold on a title. Titles come and go with consent and restarts; the player keeps its handle. */
 
-import { fromOrigin, type Playback } from './playback.ts';
+import { fromOrigin, type Handle } from './playback.ts';
 import type { Title } from './title.ts';
 
 export interface HandleOptions {
@@ -9,10 +9,6 @@ export interface HandleOptions {
   find(): Title | undefined;
   released(title: Title): void;
   pausedChanged(): void;
-}
-
-export interface Handle extends Playback {
-  readonly paused: boolean;
 }
 
 export function createHandle(o: HandleOptions): Handle {

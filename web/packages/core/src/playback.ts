@@ -59,6 +59,11 @@ export interface Playback {
   close(): void;
 }
 
+/** A playback as the library has it. */
+export interface Handle extends Playback {
+  readonly paused: boolean;
+}
+
 /** Whole numbers by name, however deep. */
 export type Figures = { [name: string]: number | Figures | undefined };
 

@@ -3,63 +3,15 @@
  * membership of a swarm, loading of segments, the report.
  */
 
-import type { Environment } from './environment.ts';
-import type { Emitter, LeewayEvents, NoticeCode } from './events.ts';
-import type { Handle } from './handle.ts';
-import type { Look } from './link/diagnose.ts';
 import type { Links } from './link/links.ts';
-import type { Loading, Observation, TitleSnapshot } from './playback.ts';
-import type { Engine, ProgressFunction, Reason, SegmentRequest } from './ports.ts';
-import type { SiteRules } from './segment/index.ts';
+import type { Handle, Loading, Observation, TitleSnapshot } from './playback.ts';
+import type { ProgressFunction, Reason, SegmentRequest } from './ports.ts';
 import type { RangeMessage, RevocationMessage, Welcome } from './session/messages.ts';
-import type { TrackerSession } from './session/session.ts';
 import { createLoading } from './title/loading.ts';
 import { createMembership } from './title/membership.ts';
+import type { TitleOptions } from './title/options.ts';
 import { createReport } from './title/report.ts';
-import type { AheadRules } from './transfer/ahead.ts';
-import type { Credit } from './transfer/credit.ts';
-import { createLine, type Line } from './transfer/line.ts';
-
-/** What an engine is made from. */
-export interface EngineContext {
-  rules: SiteRules;
-  /** Own peer ID, hex; read again whenever it is needed, since a lost session may bring a new one. */
-  self(): string;
-  /** Swarm ID, hex. */
-  swarm: string;
-  /** Whether this viewer sends to others. */
-  uploads(): boolean;
-  /** What is known of the line to the origin. */
-  line: Line;
-  /** How long requests may wait. */
-  credit: Credit;
-  /** What the site and the device say of fetching ahead. */
-  ahead(): AheadRules;
-  /** Another socket to the tracker, soon. */
-  hurry(woke?: boolean): void;
-}
-
-/** Makes a title's engine. It comes in a script of its own, once there is a picture (decision 0015). */
-export type CreateEngine = (context: EngineContext, environment: Environment) => Engine & Look;
-
-export interface TitleOptions {
-  manifest: string;
-  title?: string;
-  hasToken: boolean;
-  /** The page has nothing against fetching ahead. */
-  prefetch: boolean;
-  environment: Environment;
-  session: TrackerSession;
-  /** How long requests may wait, in all titles of the session. */
-  credit: Credit;
-  rules(welcome: Welcome): SiteRules;
-  hasCredential(url: string): boolean;
-  /** Fetches the engine's script, once for all titles. */
-  loadEngine(): Promise<CreateEngine>;
-  events: Emitter<LeewayEvents>;
-  notice(code: NoticeCode, message: string, hint: string): void;
-  caught(where: string, error: unknown): void;
-}
+import { createLine } from './transfer/line.ts';
 
 /** Kept behind the playhead in the range told to the tracker. */
 const behindMs = 30_000;

@@ -3,7 +3,7 @@
  * `load.ts`. It lies beside this script; the tracker has it too, for a site that serves the first one itself and not the second.
  */
 
-import type { CreateEngine } from '../../core/src/title.ts';
+import type { CreateEngine } from '../../core/src/title/options.ts';
 
 /** Written by the build: the file's name with a tag for caches, and what it must hash to. */
 declare const engineFile: string;

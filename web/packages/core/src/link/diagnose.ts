@@ -15,7 +15,7 @@ async function stats(connection: RTCPeerConnection): Promise<Map<string, Stat>> 
 }
 
 /** What looks at connections: it comes with the engine, since no link is up, or given up, before (decision 0015). */
-export interface Look {
+export interface Diagnostics {
   pathOf: typeof pathOf;
   diagnose: typeof diagnose;
 }

@@ -16,7 +16,7 @@ import {
 import { type Candidate, isLocalAddress, parseCandidate, writeCandidate } from './candidates.ts';
 import { createChannels } from './channels.ts';
 import { parseDescription, writeDescription } from './description.ts';
-import type { AttemptFacts, Diagnosis, Look } from './diagnose.ts';
+import type { AttemptFacts, Diagnosis, Diagnostics } from './diagnose.ts';
 import { agree, defaultPlan } from './plan.ts';
 
 /** From the first signal to open channels. */
@@ -46,7 +46,7 @@ export interface LinkOptions {
   /** Paths can only be relayed (policy). */
   relayOnly: boolean;
   /** What tells the path, and why there is none; once there is an engine. */
-  look(): Look | undefined;
+  diagnostics(): Diagnostics | undefined;
   signal(body: SignalBody): void;
   /** What an answer may say ahead of the channels; undefined: nothing. */
   greeting(wanted: string[]): Greeting | undefined;
@@ -170,14 +170,14 @@ export function createLink(o: LinkOptions): Link {
 
   /** Time is up, or ICE failed: says why as far as the browser shows it. */
   const giveUp = async (tell?: boolean) => {
-    const why = await ask(o.look()?.diagnose(connection, facts), { fail: 'timeout' });
+    const why = await ask(o.diagnostics()?.diagnose(connection, facts), { fail: 'timeout' });
     // Nobody answered the offer: that says nothing of the way between the two.
     fail(why.fail === 'timeout' && !answered ? { ...why, fail: 'gone' } : why, tell);
   };
 
   /** Whether it could be seen. */
   const lookPath = async () => {
-    const seen = await ask(o.look()?.pathOf(connection), undefined);
+    const seen = await ask(o.diagnostics()?.pathOf(connection), undefined);
     path = seen ?? path;
     return seen;
   };

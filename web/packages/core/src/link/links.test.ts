@@ -41,7 +41,7 @@ function setUp(more: Partial<LinkSettings> = {}, self = '00000000000000000000000
       randomBytes: (length) => new Uint8Array(length).fill(++ids),
       localAccess: async () => false,
     },
-    look: () => ({ diagnose, pathOf }),
+    diagnostics: () => ({ diagnose, pathOf }),
     greeting: () => undefined,
     ...told,
   });

@@ -4,7 +4,7 @@ import type { Environment } from '../environment.ts';
 import type { Notice } from '../events.ts';
 import type { SegmentRequest } from '../ports.ts';
 import { hasCredential, SiteRules } from '../segment/index.ts';
-import type { EngineContext } from '../title.ts';
+import type { EngineContext } from '../title/options.ts';
 import { FakeClock, settle } from './clock.ts';
 import { FakeConnection } from './connection.ts';
 import { FakeEngine } from './engine.ts';

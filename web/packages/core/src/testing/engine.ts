@@ -1,6 +1,6 @@
 /** An engine that does what a test says. */
 
-import { diagnose, type Look, pathOf } from '../link/diagnose.ts';
+import { type Diagnostics, diagnose, pathOf } from '../link/diagnose.ts';
 import type {
   Engine,
   EngineEvents,
@@ -19,7 +19,7 @@ import { createStats } from '../stats/stats.ts';
 
 const emptyStats = (): StatsDelta => createStats().totals();
 
-export class FakeEngine implements Engine, Look {
+export class FakeEngine implements Engine, Diagnostics {
   readonly diagnose = diagnose;
   readonly pathOf = pathOf;
   readonly links: PeerLink[] = [];

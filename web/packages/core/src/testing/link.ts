@@ -24,7 +24,7 @@ export function setUp(more: Partial<LinkOptions> = {}) {
     asks: false,
     udpServers: false,
     relayOnly: false,
-    look: () => ({ diagnose, pathOf }),
+    diagnostics: () => ({ diagnose, pathOf }),
     greeting: () => ({ said: [new Uint8Array([1, 2, 3])], held: ['ab'] }),
     ...told,
     ...more,

@@ -18,11 +18,11 @@ import {
   wantedSegments,
 } from '../session/messages.ts';
 import type { Refusal } from '../session/session.ts';
-import type { CreateEngine, TitleOptions } from '../title.ts';
 import type { Credit } from '../transfer/credit.ts';
 import type { Line } from '../transfer/line.ts';
 import { inform } from './inform.ts';
 import { named } from './named.ts';
+import type { CreateEngine, TitleOptions } from './options.ts';
 
 export interface MembershipHost {
   line: Line;
@@ -110,7 +110,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     signal: (to, link, body) => {
       if (swarm) session.send({ type: 'signal', swarm, to, link, ...body });
     },
-    look: () => engine,
+    diagnostics: () => engine,
     greeting: (wanted) => (links.resting ? undefined : engine?.greeting(wanted)),
     opened: (link) => {
       if (engine && !links.resting) engine.addLink(link);

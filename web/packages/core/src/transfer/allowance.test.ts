@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { maxAsked } from '../protocol/limits.ts';
 import { createAllowance } from './allowance.ts';
-import { createShows } from './shows.ts';
+import { createCertificateQueue } from './certqueue.ts';
 
 interface Step {
   do: 'heard' | 'said' | 'served';
@@ -45,7 +45,7 @@ describe('certificates that a peer waits for', () => {
     let room = 3;
     const shown: string[] = [];
     const refused: string[] = [];
-    const shows = createShows(
+    const shows = createCertificateQueue(
       () => room > 0,
       (segment) => {
         room--;

@@ -22,12 +22,12 @@ import {
 } from '../protocol/peer.ts';
 import { createHoldings } from '../swarm/holdings.ts';
 import { createAllowance } from './allowance.ts';
+import { createAnnouncer } from './announcer.ts';
+import { createCertificateQueue } from './certqueue.ts';
 import { createDownloads, type Download } from './downloads.ts';
 import { createMeter } from './meter.ts';
-import { createNews } from './news.ts';
 import { createPatience, saysGone } from './patience.ts';
 import type { Peer, PeerHost } from './ports.ts';
-import { createShows } from './shows.ts';
 import { createUploads } from './uploads.ts';
 
 export type { Peer, PeerHost } from './ports.ts';
@@ -72,7 +72,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     link.sendControl(encode(m));
   };
 
-  const news = createNews(clock, host.announcement, (entries) => send({ type: 'have', entries }));
+  const announcer = createAnnouncer(clock, host.announcement, (entries) => send({ type: 'have', entries }));
 
   /** What came of it is for nothing, and the rest does not come. */
   const lose = (d: Download) => {
@@ -87,7 +87,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
       if (!d.checking) lose(d);
       peer.downloads.remove(d);
     }
-    news.stop();
+    announcer.stop();
     clock.clearTimer(tick);
     patience.stop();
     peer.lane?.close();
@@ -111,7 +111,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
       nowUs,
       reject(reason, ids) {
         // What is no longer held is said first: a reject of what is still announced is taken for a lie.
-        news.flush();
+        announcer.flush();
         peer.sendIds('reject', ids, reason);
       },
     }),
@@ -153,7 +153,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     announce(segment) {
       // Seeds ask nobody.
       if (!peer.ready || !open || link.role === 'seed') return;
-      news.tell(segment);
+      announcer.tell(segment);
     },
     stalled(now) {
       const pause = patience.stalled(host.drifted());
@@ -214,8 +214,8 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     peer.maxRequests = m.maxRequests;
     if (paced && m.flags & flagBackground) pace(paced);
     peer.ping();
-    for (const segment of host.held()) news.add(segment);
-    if (link.role !== 'seed') news.flush();
+    for (const segment of host.held()) announcer.add(segment);
+    if (link.role !== 'seed') announcer.flush();
     host.ready(peer);
   };
 
@@ -254,7 +254,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
         if (link.role === 'viewer' && !peer.noUpload) peer.holdings.apply(m.entries, nowUs());
         return host.changed();
       case 'certificate-request':
-        return shows.ask(m.segments);
+        return asked.ask(m.segments);
       case 'certificate':
         return host.certificate(peer, m.segment, m.certificate.slice());
       case 'certificate-none':
@@ -280,7 +280,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     }
   };
 
-  const shows = createShows(
+  const asked = createCertificateQueue(
     () => open && (link.controlRoom?.() ?? true),
     (segment) => host.certificateRequest(peer, [segment]),
     (segment) => send({ type: 'certificate-none', segment, reason: noneBudget, objectLength: 0 }),
@@ -360,12 +360,12 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   link.onData = (m) => receive('data', m);
   link.onDrain = () => {
     peer.uploads.pump();
-    shows.pump();
+    asked.pump();
   };
   link.onMoved = () => peer.lane?.reset();
   link.onClose = (reason) => end(reason, reason === 'protocol-error');
   if (link.greeted) {
-    for (const segment of link.greeted) news.said(segment);
+    for (const segment of link.greeted) announcer.said(segment);
   } else send(hello(paced ? flags | flagBackground : flags, host.self(), host.swarm));
   return peer;
 };

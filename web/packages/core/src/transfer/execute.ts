@@ -6,7 +6,7 @@ import type { Download } from './downloads.ts';
 import type { Peer } from './peer.ts';
 import type { Segment } from './segments.ts';
 
-export interface PerformHost {
+export interface ExecuteHost {
   segment(id: string): Segment | undefined;
   peer(id: string): Peer | undefined;
   wake(ms: number): void;
@@ -21,7 +21,7 @@ export interface PerformHost {
   stalled(): void;
 }
 
-export const perform = (actions: Action[], now: number, host: PerformHost): void => {
+export const execute = (actions: Action[], now: number, host: ExecuteHost): void => {
   const certificates = new Map<Peer, string[]>();
   const batches = new Map<
     string,

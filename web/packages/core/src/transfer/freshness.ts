@@ -5,7 +5,7 @@ import type { Segment } from './segments.ts';
 
 const freshMs = 60_000;
 
-export const createLook = (clock: Clock, line: Line, segments: () => Iterable<Segment>) => {
+export const createFreshness = (clock: Clock, line: Line, segments: () => Iterable<Segment>) => {
   /** When a segment was last asked for that. */
   let lookedMs = -freshMs;
   /** Whether the estimate is too old to choose renditions by: peers that send all the time leave no transfer the line to itself. */

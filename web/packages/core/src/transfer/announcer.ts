@@ -6,7 +6,7 @@ import type { HaveEntry } from '../protocol/peer.ts';
 const everyMs = 50;
 const mostEntries = 255;
 
-export const createNews = (
+export const createAnnouncer = (
   clock: Clock,
   entryOf: (segment: string) => HaveEntry | undefined,
   send: (entries: HaveEntry[]) => void,

@@ -1,6 +1,6 @@
 import type { Cache } from '../cache/cache.ts';
 import type { PeerSnapshot, SegmentRef } from '../ports.ts';
-import type { Peer } from '../transfer/peer.ts';
+import type { Peer } from './peer.ts';
 
 export const snapshotPeer = (p: Peer): PeerSnapshot => ({
   peer: p.link.peer,

@@ -1,12 +1,12 @@
 import { type Cache, complete } from '../cache/cache.ts';
 import type { SegmentRequest } from '../ports.ts';
 import { bitmapHas } from '../protocol/peer.ts';
+import { urgentWindow } from '../schedule/decide.ts';
+import type { Policy, ScheduleInput, SchedulePeer, ScheduleRequest, WantedSegment } from '../schedule/input.ts';
 import { pieceCount, pieceSize } from '../segment/index.ts';
-import type { Line } from '../transfer/line.ts';
-import type { Peer } from '../transfer/peer.ts';
-import type { Segment } from '../transfer/segments.ts';
-import { urgentWindow } from './decide.ts';
-import type { Policy, ScheduleInput, SchedulePeer, ScheduleRequest, WantedSegment } from './input.ts';
+import type { Line } from './line.ts';
+import type { Peer } from './peer.ts';
+import type { Segment } from './segments.ts';
 
 /** So long after an error the origin counts as unable to serve. Then the next segment is asked of it again, and not of a relay. */
 const originRestMs = 30_000;

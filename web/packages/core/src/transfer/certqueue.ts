@@ -1,18 +1,18 @@
 import { maxAsked } from '../protocol/limits.ts';
 
-export interface Shows {
+export interface CertificateQueue {
   /** The peer asks for certificates. */
   ask(segments: string[]): void;
-  /** Shows what it may. */
+  /** CertificateQueue what it may. */
   pump(): void;
 }
 
 /** The certificates that a peer waits for, shown in turn as fast as it reads them: `room`. What is too much is refused. */
-export const createShows = (
+export const createCertificateQueue = (
   room: () => boolean,
   show: (segment: string) => void,
   refuse: (segment: string) => void,
-): Shows => {
+): CertificateQueue => {
   const asked = new Set<{ segment: string }>();
   const pump = () => {
     for (const one of asked) {
