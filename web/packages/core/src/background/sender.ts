@@ -133,7 +133,11 @@ export class Sender {
     for (let n = this.#active.length; n > 0; n--) {
       if (now < this.#until && this.#active[0]!.source.waiting()) return;
       this.#active.push(this.#active.shift()!);
-      this.#until = now + (this.#active[0]!.path.refuted ? turnRefuted : Math.min(Math.max(turnTrips * this.law.view.rtt, turnLeast), turnMost));
+      this.#until =
+        now +
+        (this.#active[0]!.path.refuted
+          ? turnRefuted
+          : Math.min(Math.max(turnTrips * this.law.view.rtt, turnLeast), turnMost));
     }
   }
 }
