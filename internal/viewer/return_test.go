@@ -50,7 +50,7 @@ func (c returning) play(t *testing.T) {
 		}
 	}}
 	draw := new(drawn)
-	p.session = &session{loop: p.w, dialer: p, random: rand.New(draw), events: p, url: "ws://t/", hello: signal.Hello{Version: 1}}
+	p.session = newSession(sessionOptions{loop: p.w, dialer: p, random: rand.New(draw), events: p, url: "ws://t/", hello: signal.Hello{Version: 1}})
 	welcome = c.Steps[0].Session != nil
 	p.session.start()
 	for i, step := range c.Steps {

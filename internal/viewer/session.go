@@ -2,24 +2,10 @@ package viewer
 
 import (
 	"math/rand/v2"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/wire/signal"
-)
-
-// Times of a session (spec/tracker-protocol.md).
-const (
-	answerTimeout = 10 * time.Second // for a welcome, and for the answer to a request
-	settledAfter  = time.Minute      // of a session: the back-off starts from the beginning
-	backoffBase   = 500 * time.Millisecond
-	backoffCap    = 30 * time.Second
-	lostSpread    = 6 * time.Second // over which a session comes back that was lost without a word: mostly others were lost with it
-	tokenBackoff  = 2 * time.Second // the first, for another join token
-	tokenTries    = 5               // of one that the tracker takes, for one session after the other
-	queueLength   = 500             // outgoing messages kept while the tracker's rate limit holds them back
-	reserved      = 4               // messages of a second that signals leave to all others: what strangers have this viewer say is not to hold up its own words
 )
 
 // sessionState of the connection to the tracker.
@@ -43,9 +29,8 @@ type sessionEvents interface {
 	refused(*signal.Error)   // the tracker does not take this viewer; nothing is tried again
 }
 
-// session is the connection to a tracker: one socket at a time, hello and welcome, back-off with full jitter, resumption
-// by ticket. Links do not depend on it once they are open.
-type session struct {
+// sessionOptions is what a session is made with.
+type sessionOptions struct {
 	loop   Loop
 	dialer Dialer
 	random *rand.Rand
@@ -54,34 +39,32 @@ type session struct {
 	origin string // of the handshake
 	hello  signal.Hello
 	token  func() string // gives join tokens; nil: none
+}
+
+// session is the connection to a tracker: one socket at a time, hello and welcome, back-off with full jitter, resumption
+// by ticket. Links do not depend on it once they are open.
+type session struct {
+	sessionOptions
+	backoff  backoff
+	outbox   outbox
+	requests requests
+	tokens   joinTokens
 
 	state      sessionState
 	socket     Socket
-	generation int // sockets are told apart by number: a late event of an old one is nobody's
-	attempt    int // exponent of the back-off
-	notBefore  time.Time
-	readyAt    time.Time
-	awokeAt    time.Time     // when this side ran again
+	generation int           // sockets are told apart by number: a late event of an old one is nobody's
 	offset     time.Duration // what to add to the clock for the tracker's time
 	ticket     string
 	timer      func()
-	pending    map[int]*joining
-	nextID     int
-	queue      [][]byte
-	signals    [][]byte // wait for all others
-	sent, rate int      // messages in this second, and how many may be
-	second     func()
 	reconnects int
-
-	tokenEnd int64     // of the token in hand, ms in the tracker's time; 0: none is asked for
-	renewAt  time.Time // until when it is shown again; then another is asked for
-	renewals int       // tries without success
 }
 
-// joining is a join that waits for its answer.
-type joining struct {
-	then func(*signal.Joined, *signal.Error)
-	stop func()
+func newSession(o sessionOptions) *session {
+	s := &session{sessionOptions: o, state: sessionIdle, backoff: backoff{loop: o.loop, random: o.random}}
+	s.outbox = outbox{loop: o.loop, write: func(b []byte) { s.socket.Send(b) }}
+	s.requests = requests{loop: o.loop, pending: map[int]*joining{}}
+	s.tokens = joinTokens{loop: o.loop, random: o.random, source: o.token, after: s.after, show: s.showToken}
+	return s
 }
 
 // heard is the socket's way into the loop. It satisfies SocketEvents.
@@ -107,10 +90,7 @@ func (h heard) Message(text []byte) { h.on(func() { h.s.receive(text) }) }
 // Lost implements SocketEvents.
 func (h heard) Lost() { h.on(h.s.vanish) }
 
-func (s *session) start() {
-	s.state, s.pending = sessionIdle, map[int]*joining{}
-	s.connect()
-}
+func (s *session) start() { s.connect() }
 
 func (s *session) connect() {
 	s.generation++
@@ -128,13 +108,14 @@ func (s *session) after(d time.Duration, f func()) {
 }
 
 func (s *session) greet() {
-	if s.token != nil && !s.loop.Now().Before(s.renewAt) {
-		s.hello.Token = s.token()
-	}
 	hello := s.hello
-	hello.Ticket = s.ticket
+	hello.Token, hello.Ticket = s.tokens.current(), s.ticket
 	s.write(&hello)
 	s.events.greeted()
+}
+
+func (s *session) showToken(token string) {
+	s.send(&signal.Token{Request: s.requests.id(), Token: token}, false)
 }
 
 func (s *session) write(m signal.Message) {
@@ -147,34 +128,24 @@ func (s *session) write(m signal.Message) {
 func (s *session) drop(next sessionState) {
 	s.state = next
 	s.generation++
-	for _, stop := range []func(){s.timer, s.second} {
-		if stop != nil {
-			stop()
-		}
+	if s.timer != nil {
+		s.timer()
+		s.timer = nil
 	}
-	s.timer, s.second, s.sent, s.queue, s.signals = nil, nil, 0, nil, nil
+	s.outbox.clear()
 	if s.socket != nil {
 		s.socket.Close()
 		s.socket = nil
 	}
-	ids := make([]int, 0, len(s.pending))
-	for id := range s.pending {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	for _, id := range ids {
-		if j := s.settle(id); j != nil {
-			j.then(nil, &signal.Error{Code: "lost"})
-		}
-	}
+	s.requests.lose()
 }
 
-// vanish is the loss of a socket of which nobody said that it would end.
+// vanish is the loss of a socket without a word of the tracker.
 func (s *session) vanish() {
 	switch {
 	case s.state != sessionReady:
 		s.lose(0, 0)
-	case s.loop.Now().Sub(s.awokeAt) < asleepAfter:
+	case s.backoff.awake():
 		s.hurry()
 	default:
 		s.lose(0, lostSpread)
@@ -185,52 +156,30 @@ func (s *session) vanish() {
 func (s *session) hurry() {
 	switch s.state {
 	case sessionReady:
-		s.attempt = 0
+		s.backoff.attempt = 0
 		s.lose(0, 0)
 	case sessionConnecting: // from the network that is gone
 		s.lose(0, 0)
 	case sessionWaiting:
-		soon := time.Duration(s.random.Float64() * float64(backoffBase))
-		s.after(max(soon, s.notBefore.Sub(s.loop.Now())), s.connect)
+		s.after(s.backoff.soon(), s.connect)
 	}
 }
 
 // awoke notes that this side did not run for a while: a session that is lost now, or was lost then, was lost for that.
 func (s *session) awoke() {
-	if s.awokeAt = s.loop.Now(); s.state == sessionWaiting {
+	if s.backoff.awokeAt = s.loop.Now(); s.state == sessionWaiting {
 		s.hurry()
 	}
 }
 
 // lose backs off and tries again, over spread at least: the socket is of no use any more.
 func (s *session) lose(after, spread time.Duration) {
-	now := s.loop.Now()
-	s.hold(after)
-	if s.state == sessionReady && now.Sub(s.readyAt) >= settledAfter {
-		s.attempt = 0
-	}
+	s.backoff.hold(after)
+	ready := s.state == sessionReady
 	s.drop(sessionWaiting)
-	jitter := time.Duration(s.random.Float64() * float64(max(spread, min(backoffCap, backoffBase<<s.attempt))))
-	s.attempt = min(s.attempt+1, 16)
 	s.reconnects++
-	s.after(max(jitter, s.notBefore.Sub(now)), s.connect)
+	s.after(s.backoff.next(ready, spread), s.connect)
 	s.events.lost()
-}
-
-// hold keeps the next attempt off for a while.
-func (s *session) hold(d time.Duration) {
-	if until := s.loop.Now().Add(d); until.After(s.notBefore) {
-		s.notBefore = until
-	}
-}
-
-func (s *session) settle(id int) *joining {
-	j := s.pending[id]
-	delete(s.pending, id)
-	if j != nil {
-		j.stop()
-	}
-	return j
 }
 
 func (s *session) receive(text []byte) {
@@ -248,13 +197,12 @@ func (s *session) receive(text []byte) {
 	case *signal.Ticket:
 		s.ticket = m.Ticket
 	case *signal.Granted:
-		s.granted(m.TokenExpires)
-	case *signal.Joined:
-		if s.state != sessionReady {
-			return // nobody is joined before the welcome, whatever went out ahead of it
+		if s.state == sessionReady {
+			s.tokens.granted(m.TokenExpires, s.offset)
 		}
-		if j := s.settle(m.Request); j != nil {
-			j.then(m, nil)
+	case *signal.Joined:
+		if s.state == sessionReady { // no join counts before the welcome, also one that went out ahead of it
+			s.requests.settle(m.Request, m, nil)
 		}
 	default:
 		if s.state == sessionReady {
@@ -270,18 +218,16 @@ func (s *session) welcomed(m *signal.Welcome) {
 	s.timer()
 	s.timer = nil
 	now := s.loop.Now()
-	s.state, s.readyAt = sessionReady, now
+	s.state, s.backoff.readyAt = sessionReady, now
 	s.offset = time.UnixMilli(m.ServerTime).Sub(now)
 	s.ticket = m.Ticket
-	// One below the tracker's limit, so that its own clock never sees one too many.
-	s.rate = max(1, m.Limits.MessagesPerSecond-1)
-	s.tokenEnd, s.renewAt, s.renewals = 0, time.Time{}, 0
-	s.granted(m.TokenExpires)
+	s.outbox.limit(m.Limits.MessagesPerSecond)
+	s.tokens.welcomed(m.TokenExpires, s.offset)
 	s.events.welcome(m)
 }
 
 func (s *session) failed(m *signal.Error) {
-	s.hold(time.Duration(m.RetryAfterMs) * time.Millisecond)
+	s.backoff.hold(time.Duration(m.RetryAfterMs) * time.Millisecond)
 	switch {
 	case strings.Contains(m.Code, "token") && s.token != nil && s.retry(m):
 		return
@@ -292,13 +238,24 @@ func (s *session) failed(m *signal.Error) {
 	case m.Code == "replaced":
 		s.ticket = ""
 	case m.Code == "rate-limited":
-		s.sent = s.rate
+		s.outbox.exhaust()
 	}
-	if j := s.settle(m.Request); j != nil {
-		j.then(nil, m)
-		return
+	if !s.requests.settle(m.Request, nil, m) {
+		s.events.pushed(m)
 	}
-	s.events.pushed(m)
+}
+
+// retry says whether there may be another token for what a tracker refused: for this session, or a few times for the next.
+func (s *session) retry(m *signal.Error) bool {
+	if s.state == sessionReady {
+		s.tokens.expired(m)
+		return true
+	}
+	if !s.tokens.another(s.backoff.attempt) {
+		return false
+	}
+	s.lose(0, 0)
+	return true
 }
 
 // send sends a message within the tracker's rate, or at once: last words do not wait. It says whether there is a session.
@@ -307,69 +264,34 @@ func (s *session) send(m signal.Message, atOnce bool) bool {
 		return false
 	}
 	b, err := signal.Encode(m)
-	line := &s.queue
-	if _, is := m.(*signal.Signal); is {
-		line = &s.signals
-	}
-	switch {
-	case err != nil:
+	if err != nil {
 		return false
-	case atOnce:
+	}
+	if atOnce {
 		s.socket.Send(b)
 		return true
-	case len(*line) < queueLength:
-		*line = append(*line, b)
 	}
-	s.flush()
+	_, is := m.(*signal.Signal)
+	s.outbox.put(b, is)
 	return true
-}
-
-// flush sends what this second allows, and the rest in the next.
-func (s *session) flush() {
-	for s.sent < s.rate && len(s.queue) > 0 {
-		s.sent++
-		s.socket.Send(s.queue[0])
-		s.queue = s.queue[1:]
-	}
-	for s.sent < max(1, s.rate-reserved) && len(s.signals) > 0 {
-		s.sent++
-		s.socket.Send(s.signals[0])
-		s.signals = s.signals[1:]
-	}
-	if s.second == nil {
-		s.second = s.loop.After(time.Second, func() {
-			s.second, s.sent = nil, 0
-			if len(s.queue)+len(s.signals) > 0 {
-				s.flush()
-			}
-		})
-	}
 }
 
 // join asks to join a swarm; ahead of the welcome too, if it says so. then comes once, with either.
 func (s *session) join(m signal.Join, then func(*signal.Joined, *signal.Error)) {
-	s.nextID++
-	id := s.nextID
-	m.Request = id
+	m.Request = s.requests.id()
 	if m.Ahead && s.state == sessionConnecting {
 		s.write(&m)
 	} else if !s.send(&m, false) {
 		then(nil, &signal.Error{Code: "lost"})
 		return
 	}
-	s.pending[id] = &joining{then, s.loop.After(answerTimeout, func() {
-		if j := s.settle(id); j != nil {
-			j.then(nil, &signal.Error{Code: "timeout"})
-		}
-	})}
+	s.requests.await(m.Request, then)
 }
 
 // stop sends what is still queued and closes the socket.
 func (s *session) stop() {
 	if s.state == sessionReady {
-		for _, b := range slices.Concat(s.queue, s.signals) {
-			s.socket.Send(b)
-		}
+		s.outbox.rush()
 	}
 	s.drop(sessionStopped)
 }

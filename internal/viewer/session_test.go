@@ -31,7 +31,7 @@ type scripted struct {
 
 func newScript(answer func(*scripted, signal.Message)) *script {
 	p := &script{w: newWorld(), answer: answer}
-	p.session = &session{loop: p.w, dialer: p, random: rand.New(rand.NewPCG(1, 2)), events: p, url: "ws://t/", hello: signal.Hello{Version: 1}}
+	p.session = newSession(sessionOptions{loop: p.w, dialer: p, random: rand.New(rand.NewPCG(1, 2)), events: p, url: "ws://t/", hello: signal.Hello{Version: 1}})
 	p.session.start()
 	return p
 }
@@ -86,7 +86,7 @@ func greet(s *scripted, m signal.Message) {
 
 func TestBackOffGrowsWithJitterAndEndsAtThirtySeconds(t *testing.T) {
 	p := &script{w: newWorld(), answer: greet, refuse: true}
-	p.session = &session{loop: p.w, dialer: p, random: rand.New(rand.NewPCG(1, 2)), events: p}
+	p.session = newSession(sessionOptions{loop: p.w, dialer: p, random: rand.New(rand.NewPCG(1, 2)), events: p})
 	p.session.start()
 	p.w.run(10 * time.Minute)
 	var longest time.Duration

@@ -81,7 +81,7 @@ func TestASessionHurriesForWhatThisSideLost(t *testing.T) {
 		for n := range uint64(20) {
 			draw := drawn(51*(n+1) - 1)
 			p := &script{w: newWorld(), answer: greet}
-			p.session = &session{loop: p.w, dialer: p, random: rand.New(&draw), events: p, url: "ws://t/", hello: signal.Hello{Version: 1}}
+			p.session = newSession(sessionOptions{loop: p.w, dialer: p, random: rand.New(&draw), events: p, url: "ws://t/", hello: signal.Hello{Version: 1}})
 			p.session.start()
 			p.w.run(2 * time.Second)
 			c.lose(p)

@@ -75,10 +75,10 @@ func newTitle(cfg *Config, ports Ports, random *rand.Rand, counts *ledger) *titl
 		t.off = schedule.ByPolicy
 		return t
 	}
-	t.session = &session{
+	t.session = newSession(sessionOptions{
 		loop: ports.Loop, dialer: ports.Dialer, random: random, events: t, url: cfg.Tracker, origin: cfg.Origin,
 		hello: signal.Hello{Version: signal.Version, Client: cfg.Client, Site: cfg.Site}, token: cfg.Token,
-	}
+	})
 	t.session.start()
 	return t
 }

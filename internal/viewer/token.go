@@ -1,50 +1,83 @@
 package viewer
 
 import (
+	"math/rand/v2"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// Join tokens (spec/access.md): the tracker says how long one is good, and another is shown before that on the open socket.
+const (
+	tokenBackoff = 2 * time.Second // the first, for another join token
+	tokenTries   = 5               // of one that the tracker takes, for one session after the other
+)
 
-// granted is told that the token in hand is good until a moment of the tracker's time. While there is a session, its timer is
-// that of the next token. One that brings no time is as good as none.
-func (s *session) granted(endMs int64) {
-	if s.state != sessionReady || s.token == nil || endMs <= s.tokenEnd {
+// joinTokens are the join tokens of a session (spec/access.md): the tracker says how long one is good, and another is shown
+// before that on the open socket.
+type joinTokens struct {
+	loop   Loop
+	random *rand.Rand
+	source func() string                   // gives join tokens; nil: none
+	after  func(d time.Duration, f func()) // sets the session's timer, which is that of the next token while there is a session
+	show   func(token string)              // on the open socket
+
+	inHand   string
+	end      int64     // of the token in hand, ms in the tracker's time; 0: none is asked for
+	renewAt  time.Time // until when it is shown again; then another is asked for
+	renewals int       // tries without success
+}
+
+// current is the token to greet the tracker with.
+func (t *joinTokens) current() string {
+	if t.source != nil && !t.loop.Now().Before(t.renewAt) {
+		t.inHand = t.source()
+	}
+	return t.inHand
+}
+
+// welcomed begins a session whose token is good until a moment of the tracker's time.
+func (t *joinTokens) welcomed(endMs int64, offset time.Duration) {
+	t.end, t.renewAt, t.renewals = 0, time.Time{}, 0
+	t.granted(endMs, offset)
+}
+
+// granted is told that the token in hand is good until a moment of the tracker's time. A token that brings no more time is
+// as good as none.
+func (t *joinTokens) granted(endMs int64, offset time.Duration) {
+	if t.source == nil || endMs <= t.end {
 		return
 	}
-	now := s.loop.Now()
-	left := time.UnixMilli(endMs).Sub(now.Add(s.offset))
-	in := time.Duration(float64(left) * (0.5 + s.random.Float64()/4)) // who came together does not renew together
-	s.tokenEnd, s.renewAt, s.renewals = endMs, now.Add(in), 0
-	s.after(in, s.renew)
+	now := t.loop.Now()
+	left := time.UnixMilli(endMs).Sub(now.Add(offset))
+	in := time.Duration(float64(left) * (0.5 + t.random.Float64()/4)) // viewers that came together do not renew together
+	t.end, t.renewAt, t.renewals = endMs, now.Add(in), 0
+	t.after(in, t.renew)
 }
 
 // renew shows another token, again and again until the tracker grants it or ends the session.
-func (s *session) renew() {
-	wait := min(backoffCap, tokenBackoff<<min(s.renewals, 8))
-	s.renewals++
-	s.after(time.Duration(float64(wait)*(0.5+s.random.Float64()/2)), s.renew)
-	if token := s.token(); token != "" {
-		s.hello.Token = token
-		s.nextID++
-		s.send(&signal.Token{Request: s.nextID, Token: token}, false)
+func (t *joinTokens) renew() {
+	wait := min(backoffCap, tokenBackoff<<min(t.renewals, 8))
+	t.renewals++
+	t.after(time.Duration(float64(wait)*(0.5+t.random.Float64()/2)), t.renew)
+	if token := t.source(); token != "" {
+		t.inHand = token
+		t.show(token)
 	}
 }
 
-// retry says whether there may be another token for what a tracker refused: for this session, or a few times for the next.
-func (s *session) retry(m *signal.Error) bool {
-	switch {
-	case s.state == sessionReady:
-		if m.Code == "token-expired" && m.Request == 0 { // the token in hand; else it is the one that was shown now
-			s.after(0, s.renew)
-		}
-	case s.attempt < tokenTries-1 || !s.renewAt.IsZero():
-		s.renewAt = time.Time{}
-		s.lose(0, 0)
-	default:
+// expired asks for another token at once if the one in hand is what the tracker refuses on the open socket. A refusal with
+// a request's number is of the token that was shown just now.
+func (t *joinTokens) expired(m *signal.Error) {
+	if m.Code == "token-expired" && m.Request == 0 {
+		t.after(0, t.renew)
+	}
+}
+
+// another says whether the next session may show another token, after so many attempts.
+func (t *joinTokens) another(attempt int) bool {
+	if attempt >= tokenTries-1 && t.renewAt.IsZero() {
 		return false
 	}
+	t.renewAt = time.Time{}
 	return true
 }

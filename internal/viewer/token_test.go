@@ -178,13 +178,13 @@ func TestWhoHasNoOtherTokenPlaysFromTheOrigin(t *testing.T) {
 func tokened(answer func(*scripted, signal.Message), next func(n int) string) (p *script, asked *[]time.Time) {
 	p = &script{w: newWorld(), answer: answer}
 	asked = &[]time.Time{}
-	p.session = &session{
+	p.session = newSession(sessionOptions{
 		loop: p.w, dialer: p, random: rand.New(rand.NewPCG(1, 2)), events: p, url: "ws://t/", hello: signal.Hello{Version: 1},
 		token: func() string {
 			*asked = append(*asked, p.w.now)
 			return next(len(*asked))
 		},
-	}
+	})
 	p.session.start()
 	return p, asked
 }

@@ -4,6 +4,7 @@
  */
 
 import type { Clock } from '../ports.ts';
+import { createBackoff } from './backoff.ts';
 import {
   type Introduce,
   type Join,
@@ -14,6 +15,12 @@ import {
   type TrackerErrorMessage,
   type Welcome,
 } from './messages.ts';
+import { createOutbox } from './outbox.ts';
+import { answerTimeoutMs, createRequests } from './requests.ts';
+import { createJoinTokens, type TokenSource } from './token.ts';
+
+export type { Refusal } from './requests.ts';
+export type { TokenSource } from './token.ts';
 
 /** What the session needs of a WebSocket. `open` may throw (a bad URL, a page that may not connect there). */
 export interface Socket {
@@ -26,8 +33,6 @@ export interface SocketHandlers {
   close(code: number): void;
 }
 export type OpenSocket = (url: string, protocol: string, handlers: SocketHandlers) => Socket;
-
-export type TokenSource = string | (() => string | Promise<string>);
 
 export interface SessionHandlers {
   /** A session is open: the first, a resumed one, or a new one after the old was forgotten. */
@@ -61,9 +66,6 @@ export interface SessionOptions {
 
 export type SessionState = 'idle' | 'connecting' | 'ready' | 'waiting' | 'refused' | 'stopped';
 
-/** Why a request failed: the tracker's error, or `lost` and `timeout`. */
-export type Refusal = Pick<TrackerErrorMessage, 'code' | 'message' | 'hint' | 'retry_after_ms'>;
-
 /** Messages of the tracker that were not understood, by what was wrong with them; sockets lost. */
 export interface SessionCounters {
   malformed: number;
@@ -94,63 +96,17 @@ export interface TrackerSession {
 }
 
 const protocol = 'leeway.v1';
-/** For a welcome, and for the answer to a request. */
-const answerTimeoutMs = 10_000;
-/** After this much of a session the back-off starts from the beginning. */
-const settledMs = 60_000;
-const backoffBaseMs = 500;
-const backoffCapMs = 30_000;
-/** Over which a session comes back that was lost without a word: mostly others were lost with it. */
-const lostSpreadMs = 6_000;
-/** After it woke, a page that loses its session does not wait so long. */
-const wokeMs = 10_000;
-/** Outgoing messages kept while the tracker's rate limit holds them back; what comes beyond is dropped. */
-const queueLength = 500;
-/** Messages of a second that signals leave to all others: what strangers have this viewer say is not to hold up its own words. */
-const reserved = 4;
 const fatal = /^bad-(version|site|origin)$|token/;
-/** The page's callback is asked for a token that the tracker takes so often in a row, for one session after the other. */
-const tokenTries = 5;
-/** Timers hold no more than 2^31 ms. */
-const longestMs = 1e9;
-
-interface Pending {
-  resolve(joined: Joined): void;
-  reject(refusal: Refusal): void;
-  timer: number;
-}
-
-const refusal = (code: string): Refusal => ({ code, message: '', hint: '' });
-
 export function createSession(o: SessionOptions): TrackerSession {
   const { clock, handlers } = o;
   const counters = { malformed: 0, unknown: 0, dropped: 0, reconnects: 0 };
-  const pending = new Map<number, Pending>();
   let state: SessionState = 'idle';
   let serverOffsetMs = 0;
   let socket: Socket | undefined;
   /** Sockets are told apart by number: a late event of an old one is nobody's. */
   let generation = 0;
-  /** Exponent of the back-off: attempts since the last settled session. */
-  let attempt = 0;
-  let notBefore = 0;
-  let readyAt = 0;
-  let calmAt = 0;
   let ticket: string | undefined;
   let timer = 0;
-  let token: string | undefined;
-  /** Until when the token in hand is shown again; then the page is asked for another. Below 0: the tracker took none. */
-  let renewAt = 0;
-  let renewals = 0;
-  let tokenEnd = 0;
-  let nextId = 1;
-  /** Signals, which wait for all others. */
-  let signals: string[] = [];
-  let queue: string[] = [];
-  let queueTimer = 0;
-  /** Messages sent in this second, and how many may be. */
-  let sent = 0;
-  let rate = 0;
 
   const write = (text: string) => {
     try {
@@ -160,61 +116,45 @@ export function createSession(o: SessionOptions): TrackerSession {
     }
   };
 
-  /** Sends what this second allows, and the rest in the next. */
-  const flush = () => {
-    while (sent < rate && queue.length > 0) {
-      sent++;
-      write(queue.shift()!);
-    }
-    while (sent < Math.max(1, rate - reserved) && signals.length > 0) {
-      sent++;
-      write(signals.shift()!);
-    }
-    queueTimer ||= clock.setTimer(() => {
-      queueTimer = sent = 0;
-      if (queue.length + signals.length > 0) flush();
-    }, 1_000);
-  };
-
-  const settle = (id = 0) => {
-    const request = pending.get(id);
-    pending.delete(id);
-    if (request) clock.clearTimer(request.timer);
-    return request;
-  };
+  const outbox = createOutbox(clock, write);
+  const requests = createRequests(clock);
+  const backoff = createBackoff(clock, o.random);
+  const tokens = createJoinTokens({
+    clock,
+    random: o.random,
+    source: o.token,
+    after(f, ms) {
+      clock.clearTimer(timer);
+      timer = clock.setTimer(f, ms);
+    },
+    socket: () => generation,
+    show: (token) => void send({ type: 'token', id: requests.id(), token }),
+  });
 
   /** Closes the socket and ends what hangs on it. */
   const drop = (next: SessionState) => {
     state = next;
     generation++;
     clock.clearTimer(timer);
-    clock.clearTimer(queueTimer);
-    queueTimer = sent = 0;
-    queue = [];
-    signals = [];
+    outbox.clear();
     try {
       socket?.close(1000);
     } catch {
       // A socket that cannot be closed is closed.
     }
     socket = undefined;
-    for (const id of [...pending.keys()]) settle(id)?.reject(refusal('lost'));
+    requests.lose();
   };
 
   /** The socket is of no use any more: back off, then try again. Without a time nobody said that it would end. */
   const lose = (afterMs?: number) => {
-    const now = clock.now();
     const ready = state === 'ready';
-    notBefore = Math.max(notBefore, now + (afterMs ?? 0));
-    if (ready && now - readyAt >= settledMs) attempt = 0;
+    backoff.hold(afterMs ?? 0);
     if (socket) counters.reconnects++;
     drop('waiting');
-    const spread = ready && afterMs === undefined && now >= calmAt ? lostSpreadMs : 0;
-    const jitter = o.random() * Math.max(spread, Math.min(backoffCapMs, backoffBaseMs * 2 ** attempt));
-    attempt = Math.min(attempt + 1, 16);
-    timer = clock.setTimer(connect, Math.max(jitter, notBefore - now));
+    timer = clock.setTimer(connect, backoff.nextMs(ready, afterMs !== undefined));
     // A tracker that refuses tokens is there.
-    handlers.lost(renewAt < 0 ? 0 : attempt);
+    handlers.lost(tokens.refused ? 0 : backoff.attempt);
   };
 
   const forbid = (why: string) => {
@@ -244,49 +184,10 @@ export function createSession(o: SessionOptions): TrackerSession {
     }
   };
 
-  const ask = async () => {
-    try {
-      return typeof o.token === 'function' ? await o.token() : o.token;
-    } catch {
-      // Without a token the tracker says what is missing, in its own words.
-    }
-  };
-
-  /** While there is a session, its timer is that of the next token. */
-  const renewIn = (ms: number) => {
-    clock.clearTimer(timer);
-    if (typeof o.token === 'function') timer = clock.setTimer(renew, Math.min(ms, longestMs));
-  };
-
-  /** Shows another token on the open socket, again and again until the tracker grants it or ends the session. */
-  const renew = async () => {
-    const own = generation;
-    const next = await ask();
-    if (own !== generation) return;
-    renewIn((0.5 + o.random() / 2) * Math.min(backoffCapMs, 2_000 * 2 ** renewals++));
-    if (!next) return;
-    token = next;
-    send({ type: 'token', id: nextId++, token });
-  };
-
-  /**
-   * The token in hand is good until then, by the tracker's clock: who came together does not renew together. One that brings
-   * no time is as good as none.
-   */
-  const granted = (expiresMs = 0) => {
-    if (expiresMs <= tokenEnd) return;
-    tokenEnd = expiresMs;
-    renewals = 0;
-    const now = clock.now();
-    const inMs = (expiresMs - serverOffsetMs - now) * (0.5 + o.random() / 4);
-    renewAt = now + inMs;
-    renewIn(inMs);
-  };
-
   const hello = async (live: () => boolean) => {
     const { client, site } = o;
-    if (clock.now() >= renewAt) token = await ask();
-    if (live()) write(JSON.stringify({ type: 'hello', version: 1, client, site, token, ticket }));
+    if (tokens.due()) await tokens.refresh();
+    if (live()) write(JSON.stringify({ type: 'hello', version: 1, client, site, token: tokens.inHand, ticket }));
   };
 
   const receive = (data: unknown) => {
@@ -297,8 +198,8 @@ export function createSession(o: SessionOptions): TrackerSession {
     else if (message.type === 'reconnect') lose(message.after_ms);
     else if (state !== 'ready') counters.unknown++;
     else if (message.type === 'ticket') ticket = message.ticket;
-    else if (message.type === 'granted') granted(message.token_expires_ms);
-    else if (message.type === 'joined') settle(message.id)?.resolve(message);
+    else if (message.type === 'granted') tokens.granted(message.token_expires_ms, serverOffsetMs);
+    else if (message.type === 'joined') requests.settle(message.id, message);
     else handlers[message.type](message as never);
   };
 
@@ -306,28 +207,24 @@ export function createSession(o: SessionOptions): TrackerSession {
     if (state !== 'connecting') return;
     clock.clearTimer(timer);
     state = 'ready';
-    readyAt = clock.now();
-    serverOffsetMs = message.server_time_ms - readyAt;
+    backoff.ready();
+    serverOffsetMs = message.server_time_ms - clock.now();
     ticket = message.ticket;
-    // One below the tracker's limit, so that its own clock never sees one too many.
-    rate = Math.max(1, message.limits.messages_per_second - 1);
-    tokenEnd = renewAt = 0;
-    granted(message.token_expires_ms);
+    outbox.limit(message.limits.messages_per_second);
+    tokens.welcomed(message.token_expires_ms, serverOffsetMs);
     handlers.welcome(message);
   };
 
   const error = (message: TrackerErrorMessage) => {
     const { code, retry_after_ms = 0 } = message;
-    notBefore = Math.max(notBefore, clock.now() + retry_after_ms);
+    backoff.hold(retry_after_ms);
     if (/token/.test(code) && typeof o.token === 'function') {
       // The page may have another one: for this session, or a few times for the next.
       if (state === 'ready') {
-        // Without an id it is the token in hand, with one that which was shown just now.
-        if (code === 'token-expired' && !message.id) renewIn(0);
+        tokens.expired(message);
         return;
       }
-      if (attempt < tokenTries - 1 || renewAt > 0) {
-        renewAt = -1;
+      if (tokens.another(backoff.attempt)) {
         lose(0);
         return;
       }
@@ -338,27 +235,20 @@ export function createSession(o: SessionOptions): TrackerSession {
       return;
     }
     if (code === 'replaced') ticket = undefined;
-    if (code === 'rate-limited') sent = rate;
-    const request = settle(message.id);
-    if (request) request.reject(message);
-    else handlers.error(message);
+    if (code === 'rate-limited') outbox.exhaust();
+    if (!requests.settle(message.id, message)) handlers.error(message);
   };
 
   const send = (message: Outgoing, atOnce = false) => {
     if (state !== 'ready') return false;
     const text = JSON.stringify(message);
     if (atOnce) write(text);
-    else {
-      const line = message.type === 'signal' ? signals : queue;
-      if (line.length < queueLength) line.push(text);
-      else counters.dropped++;
-      flush();
-    }
+    else if (!outbox.put(text, message.type === 'signal')) counters.dropped++;
     return true;
   };
 
   const leave = (next: SessionState) => {
-    if (state === 'ready') [...queue, ...signals].forEach(write);
+    if (state === 'ready') outbox.rush();
     drop(next);
   };
 
@@ -374,7 +264,7 @@ export function createSession(o: SessionOptions): TrackerSession {
     start() {
       if (state !== 'idle') return;
       clock.clearTimer(timer);
-      timer = clock.setTimer(connect, Math.max(0, notBefore - clock.now()));
+      timer = clock.setTimer(connect, Math.max(0, backoff.heldMs()));
     },
     suspend() {
       if (/refused|stopped/.test(state)) return;
@@ -387,19 +277,9 @@ export function createSession(o: SessionOptions): TrackerSession {
     },
     forbid,
     hurry(woke) {
-      attempt = 0;
-      if (woke) calmAt = clock.now() + wokeMs;
+      backoff.excuse(woke);
       if (state === 'waiting' || (socket && !woke)) lose(0);
     },
-    join: (message) =>
-      new Promise((resolve, reject) => {
-        const id = nextId++;
-        if (!send({ type: 'join', id, ...message })) {
-          reject(refusal('lost'));
-          return;
-        }
-        const late = clock.setTimer(() => settle(id)?.reject(refusal('timeout')), answerTimeoutMs);
-        pending.set(id, { resolve, reject, timer: late });
-      }),
+    join: (message) => requests.ask((id) => send({ type: 'join', id, ...message })),
   };
 }
