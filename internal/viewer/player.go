@@ -2,10 +2,7 @@ package viewer
 
 import (
 	"fmt"
-	"math"
 	"time"
-
-	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 const (
@@ -24,30 +21,24 @@ type player struct {
 	cfg    *Config
 	title  *title
 	origin Origin
-	ledger *ledger
 	ended  func(how string, err error)
 
-	tracks []*track // video first
-	begun  time.Time
-	over   bool
+	tracks  []*track // video first
+	begun   time.Time
+	over    bool
+	head    playhead
+	seen    observation
+	started bool
+	seeking bool
+	runOut  func() // stops the timer of the end of the buffer
+	seeks   seeks
+	faults  faults
+}
 
-	// Playback: the playhead was at position at the moment since, and has moved on from there while playing.
-	position time.Duration
-	since    time.Time
-	playing  bool
-	started  bool
-	seeking  bool
-	stalled  time.Time // zero: it does not stall
-	runOut   func()    // stops the timer of the end of the buffer
-
-	playedTime time.Duration // not yet counted: less than a millisecond
-	playedBits float64       // not yet counted: less than one
-	screen     *rendition
-	seeks      int
-	seekTime   time.Duration
-	soughtAt   time.Time
-	errors     int
-	lastError  error
+func newPlayer(loop Loop, cfg *Config, t *title, origin Origin, l *ledger, ended func(string, error)) *player {
+	return &player{
+		loop: loop, cfg: cfg, title: t, origin: origin, ended: ended, head: playhead{loop: loop}, seen: observation{loop: loop, ledger: l},
+	}
 }
 
 // start asks for the manifest: the clock of the startup delay begins.
@@ -85,10 +76,10 @@ func (p *player) fetch(url string, tries int, use func(Fetched) error) {
 			switch {
 			case p.over:
 			case err != nil && p.tracks == nil && tries+1 == manifestTries:
-				p.failed(err)
+				p.faults.add(err)
 				p.finish("error", fmt.Errorf("viewer: the manifest cannot be had: %w", err))
 			case err != nil:
-				p.failed(err)
+				p.faults.add(err)
 				p.loop.After(retryDelay(tries), func() {
 					if !p.over {
 						p.fetch(url, tries+1, use)
@@ -106,30 +97,17 @@ func (p *player) fetch(url string, tries int, use func(Fetched) error) {
 // retryDelay doubles from a second on, as hls.js has it.
 func retryDelay(tries int) time.Duration { return min(retryFirst<<min(tries, 8), retryMost) }
 
-func (p *player) failed(err error) {
-	p.errors++
-	p.lastError = err
-}
-
 func (p *player) fill() {
 	for _, t := range p.tracks {
 		t.fill()
 	}
 }
 
-// now is where the playhead is.
-func (p *player) now() time.Duration {
-	if !p.playing {
-		return p.position
-	}
-	return p.position + p.loop.Now().Sub(p.since)
-}
-
 // end of what can be played without a gap from the playhead on.
 func (p *player) end() time.Duration {
 	end := time.Duration(1<<63 - 1)
 	for _, t := range p.tracks {
-		end = min(end, t.bufferedTo(p.position))
+		end = min(end, t.bufferedTo(p.head.position))
 	}
 	return end
 }
@@ -139,7 +117,7 @@ func (p *player) playhead() (position, ready time.Duration) {
 	if len(p.tracks) == 0 {
 		return 0, 0
 	}
-	now := p.now()
+	now := p.head.now()
 	return now, max(0, p.end()-now)
 }
 
@@ -154,20 +132,19 @@ func (p *player) length() time.Duration {
 // buffered is called when a segment came: playback begins, goes on, or has further to go.
 func (p *player) buffered() {
 	p.look()
-	if !p.playing && p.end() > p.position {
+	if !p.head.playing && p.end() > p.head.position {
 		now := p.loop.Now()
 		switch {
 		case !p.started:
 			p.started = true
-			ms := now.Sub(p.begun).Milliseconds()
-			p.ledger.both(func(s *signal.Stats) { s.StartupMs = ms })
+			p.seen.pictured(now.Sub(p.begun))
 			p.title.pictured()
 			p.plan()
 		case p.seeking:
-			p.seekTime += now.Sub(p.soughtAt)
+			p.seeks.waited += now.Sub(p.seeks.at)
 		}
-		p.endStall()
-		p.playing, p.seeking, p.since = true, false, now
+		p.seen.endStall()
+		p.head.playing, p.seeking, p.head.since = true, false, now
 	}
 	p.watch()
 }
@@ -178,71 +155,47 @@ func (p *player) watch() {
 		p.runOut()
 		p.runOut = nil
 	}
-	if p.playing {
-		p.runOut = p.loop.After(p.end()-p.now(), p.dry)
+	if p.head.playing {
+		p.runOut = p.loop.After(p.end()-p.head.now(), p.dry)
 	}
 }
 
 // dry is called where the buffer ends: the film's end, or a stall.
 func (p *player) dry() {
 	p.look()
-	if p.end() > p.position {
+	if p.end() > p.head.position {
 		p.watch()
 		return
 	}
-	p.playing = false
-	if length := p.length(); length > 0 && p.position >= length {
+	p.head.playing = false
+	if length := p.length(); length > 0 && p.head.position >= length {
 		p.finish("end", nil)
 		return
 	}
-	p.stalled = p.loop.Now()
-	p.ledger.both(func(s *signal.Stats) { s.Stalls++ })
+	p.seen.stall()
 	p.fill()
-}
-
-func (p *player) endStall() {
-	if p.stalled.IsZero() {
-		return
-	}
-	ms := p.loop.Now().Sub(p.stalled).Milliseconds()
-	p.stalled = time.Time{}
-	p.ledger.both(func(s *signal.Stats) { s.StallMs += ms })
 }
 
 // look counts how far the playhead has come since the last look.
 func (p *player) look() {
-	if !p.playing {
+	if !p.head.playing {
 		return
 	}
-	to := min(p.now(), p.end())
-	main := p.tracks[0]
-	for at := p.position; at < to; {
-		shown, until := main.shown(at)
+	to := min(p.head.now(), p.end())
+	for at := p.head.position; at < to; {
+		shown, until := p.tracks[0].shown(at)
 		step := min(until, to) - at
 		at += step
-		p.playedTime += step
-		p.playedBits += step.Seconds() * float64(shown.bitrate)
-		if shown != p.screen {
-			if p.screen != nil { // the first rendition is no switch
-				p.ledger.both(func(s *signal.Stats) { s.Switches++ })
-			}
-			p.screen = shown
-		}
+		p.seen.played(step, shown)
 	}
-	p.position, p.since = to, p.loop.Now()
-	ms, bits := p.playedTime.Milliseconds(), int64(math.Round(p.playedBits))
-	p.playedTime -= time.Duration(ms) * time.Millisecond
-	p.playedBits -= float64(bits)
-	p.ledger.both(func(s *signal.Stats) { s.PlayedMs += ms; s.PlayedBits += bits })
+	p.head.put(to)
+	p.seen.count()
 }
 
 // observe counts what has been seen until now, a stall that goes on among it.
 func (p *player) observe() {
 	p.look()
-	if !p.stalled.IsZero() {
-		p.endStall()
-		p.stalled = p.loop.Now()
-	}
+	p.seen.soFar()
 }
 
 // plan sets the timers of what the viewer is going to do.
@@ -258,17 +211,18 @@ func (p *player) seek(to time.Duration) {
 		return
 	}
 	p.look()
-	p.endStall()
+	p.seen.endStall()
 	to = time.Duration(float64(to) / p.cfg.Speed)
 	if length := p.length(); length > 0 {
 		to = max(0, min(to, length-time.Millisecond))
 	}
-	p.position, p.since, p.soughtAt = to, p.loop.Now(), p.loop.Now()
-	p.seeks++
+	p.head.put(to)
+	p.seeks.at = p.loop.Now()
+	p.seeks.count++
 	if p.end() <= to {
-		p.playing, p.seeking = false, p.started
+		p.head.playing, p.seeking = false, p.started
 	} else if p.started {
-		p.playing, p.seeking = true, false
+		p.head.playing, p.seeking = true, false
 	}
 	for _, t := range p.tracks {
 		t.sought()
@@ -282,7 +236,7 @@ func (p *player) finish(how string, err error) {
 		return
 	}
 	p.observe()
-	p.stalled, p.playing, p.over = time.Time{}, false, true
+	p.seen.stalled, p.head.playing, p.over = time.Time{}, false, true
 	if p.runOut != nil {
 		p.runOut()
 	}

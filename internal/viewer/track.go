@@ -104,14 +104,14 @@ func (t *track) fill() {
 		t.fetchList(l)
 		return
 	}
-	from := min(p.now(), p.end())
+	from := min(p.head.now(), p.end())
 	to := t.bufferedTo(from)
 	i := l.at(to)
 	if i >= len(l.list) {
 		return // all of it is here
 	}
 	if full := to - from - p.cfg.Buffer; full >= 0 {
-		if p.playing {
+		if p.head.playing {
 			t.after(full + time.Millisecond)
 		}
 		return
@@ -127,7 +127,7 @@ func (t *track) fill() {
 		if !t.anything() {
 			return 0
 		}
-		return max(0, e.Start-p.now())
+		return max(0, e.Start-p.head.now())
 	})
 }
 
@@ -181,7 +181,7 @@ func (t *track) came(l *rendition, r Reference, index int, got *Result, err erro
 		return
 	}
 	if err != nil {
-		p.failed(err)
+		p.faults.add(err)
 		t.tries++
 		t.after(retryDelay(t.tries - 1))
 		return
@@ -209,7 +209,7 @@ func (t *track) sought() {
 		t.timer = nil
 	}
 	l := t.any()
-	if t.pull == nil || l == nil || t.asked < 0 || t.asked == l.at(t.bufferedTo(t.p.now())) {
+	if t.pull == nil || l == nil || t.asked < 0 || t.asked == l.at(t.bufferedTo(t.p.head.now())) {
 		return
 	}
 	t.pull.abort()

@@ -168,7 +168,7 @@ func Start(cfg Config, ports Ports) (*Viewer, error) {
 	v.loop.Post(func() {
 		v.title = newTitle(&v.cfg, ports, cfg.Rand, &v.ledger)
 		v.title.notice = v.cfg.OnNotice
-		v.player = &player{loop: v.loop, cfg: &v.cfg, title: v.title, origin: ports.Origin, ledger: &v.ledger, ended: v.end}
+		v.player = newPlayer(v.loop, &v.cfg, v.title, ports.Origin, &v.ledger, v.end)
 		v.title.observe, v.title.playhead = v.player.observe, v.player.playhead
 		v.player.start()
 		if v.cfg.Leave > 0 {
@@ -251,12 +251,12 @@ func (v *Viewer) summary() Summary {
 	film := func(d time.Duration) int64 { return int64(float64(d) * v.cfg.Speed / float64(time.Millisecond)) }
 	s := Summary{
 		Manifest: v.cfg.URL, Title: t.name, Ended: v.how, Off: string(t.off),
-		PositionMs: film(p.position), LengthMs: film(p.length()), Seeks: p.seeks, SeekMs: p.seekTime.Milliseconds(),
-		Errors: p.errors, Viewers: t.viewers, Seeds: t.seeds, Links: t.links.count(true),
+		PositionMs: film(p.head.position), LengthMs: film(p.length()), Seeks: p.seeks.count, SeekMs: p.seeks.waited.Milliseconds(),
+		Errors: p.faults.count, Viewers: t.viewers, Seeds: t.seeds, Links: t.links.count(true),
 		LinksClosed: map[peer.CloseReason]int{}, Capacity: int64(t.line.estimate()), Stats: v.ledger.sum(),
 	}
 	if len(p.tracks) > 0 {
-		s.BufferMs = (p.end() - p.position).Milliseconds()
+		s.BufferMs = (p.end() - p.head.position).Milliseconds()
 	}
 	until := v.ended
 	if until.IsZero() {
@@ -267,8 +267,8 @@ func (v *Viewer) summary() Summary {
 	if v.err != nil {
 		s.Error = v.err.Error()
 	}
-	if p.lastError != nil {
-		s.LastError = p.lastError.Error()
+	if p.faults.last != nil {
+		s.LastError = p.faults.last.Error()
 	}
 	if t.welcomed != nil {
 		s.Session = t.welcomed.Session.Hex()

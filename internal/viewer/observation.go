@@ -1,0 +1,69 @@
+package viewer
+
+import (
+	"math"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// observation counts what a person would see: the startup delay, what was played, switches and stalls.
+type observation struct {
+	loop   Loop
+	ledger *ledger
+
+	screen  *rendition    // what was shown last
+	time    time.Duration // played and not yet counted: less than a millisecond
+	bits    float64       // likewise: less than one
+	stalled time.Time     // when the stall that goes on began; zero: there is none
+}
+
+// pictured counts the first picture.
+func (o *observation) pictured(after time.Duration) {
+	o.ledger.both(func(s *signal.Stats) { s.StartupMs = after.Milliseconds() })
+}
+
+// played notes a stretch that was played in one rendition.
+func (o *observation) played(d time.Duration, shown *rendition) {
+	o.time += d
+	o.bits += d.Seconds() * float64(shown.bitrate)
+	if shown == o.screen {
+		return
+	}
+	if o.screen != nil { // the first rendition is no switch
+		o.ledger.both(func(s *signal.Stats) { s.Switches++ })
+	}
+	o.screen = shown
+}
+
+// count counts whole milliseconds and bits of what was played.
+func (o *observation) count() {
+	ms, bits := o.time.Milliseconds(), int64(math.Round(o.bits))
+	o.time -= time.Duration(ms) * time.Millisecond
+	o.bits -= float64(bits)
+	o.ledger.both(func(s *signal.Stats) { s.PlayedMs += ms; s.PlayedBits += bits })
+}
+
+// stall begins one.
+func (o *observation) stall() {
+	o.stalled = o.loop.Now()
+	o.ledger.both(func(s *signal.Stats) { s.Stalls++ })
+}
+
+// endStall counts the stall that goes on, if there is one.
+func (o *observation) endStall() {
+	if o.stalled.IsZero() {
+		return
+	}
+	ms := o.loop.Now().Sub(o.stalled).Milliseconds()
+	o.stalled = time.Time{}
+	o.ledger.both(func(s *signal.Stats) { s.StallMs += ms })
+}
+
+// soFar counts the stall that goes on up to now.
+func (o *observation) soFar() {
+	if !o.stalled.IsZero() {
+		o.endStall()
+		o.stalled = o.loop.Now()
+	}
+}
