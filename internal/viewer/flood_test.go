@@ -18,9 +18,9 @@ func (r *turnedDown) signalTo(to, _ signal.ID, _ signal.Signal) { r.told = appen
 // full is links of a viewer that takes no more of them, and offers of a peer to it.
 func full() (w *world, l *links, events *turnedDown, offer func(peer, link int)) {
 	w, events = newWorld(), &turnedDown{}
-	l = &links{
-		loop: w, events: events, role: "full", begun: true, entries: map[signal.ID]*attempt{}, avoided: map[signal.ID]time.Time{}, told: map[signal.ID]time.Time{},
-	}
+	l = newLinks(w, nil, events, nil)
+	l.terms.role = "full"
+	l.begin()
 	return w, l, events, func(peer, link int) {
 		l.signal(&signal.Signal{
 			From: signal.ID{1, byte(peer >> 8), byte(peer)}, Link: signal.ID{2, byte(link >> 8), byte(link)}, Role: "viewer",
@@ -61,8 +61,8 @@ func TestAFloodOfOffersIsNotHeard(t *testing.T) {
 	if most := offersAtOnce + 5*offersPerSecond + 1; len(events.told) > most {
 		t.Errorf("%d of 5050 offers are answered, at most %d expected", len(events.told), most)
 	}
-	if len(l.told) > 2*manyAvoided || len(l.avoided) > 2*manyAvoided {
-		t.Errorf("%d peers remembered", len(l.told)+len(l.avoided))
+	if len(l.told.until) > 2*manyRemembered || len(l.avoided.until) > 2*manyRemembered {
+		t.Errorf("%d peers remembered", len(l.told.until)+len(l.avoided.until))
 	}
 }
 

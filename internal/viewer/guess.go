@@ -17,7 +17,7 @@ func (t *title) greeted() {
 		return
 	}
 	t.ahead = true
-	t.links.role, t.links.most = "full", linksAhead
+	t.links.terms.role, t.links.terms.most = "full", linksAhead
 	t.links.begin()
 	t.join()
 }

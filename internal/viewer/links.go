@@ -1,9 +1,7 @@
 package viewer
 
 import (
-	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/schedule"
@@ -20,19 +18,15 @@ const (
 	silentTime = time.Minute
 	offersTime = 2 * time.Second
 	// offersSlack is what an offer may have taken to the other side, whose clock it is.
-	offersSlack     = 500 * time.Millisecond
-	offersAtOnce    = 64 // are heard, and then offersPerSecond: newcomers to a popular viewer are fewer, and what is beyond is dropped
-	offersPerSecond = 16
-	namedTime       = time.Minute                // for so long an introduction counts to whom there was a link
-	forever         = 100 * 365 * 24 * time.Hour // a session's life
-	manyAvoided     = 256
-	keptSignals     = 64 // until links may be made
+	offersSlack = 500 * time.Millisecond
+	namedTime   = time.Minute                // for so long an introduction counts to whom there was a link
+	forever     = 100 * 365 * 24 * time.Hour // a session's life
 )
 
 // linkEvents is what links tell the title.
 type linkEvents interface {
 	signalTo(to, link signal.ID, m signal.Signal)
-	opened(*attempt) bool // false: nobody wants the link any more
+	opened(*link) bool // false: nobody wants the link any more
 	linkFailed(reason string)
 	linksChanged()
 	// greeting is what goes out with an answer, and the segments that it says are held. The certificates of those that are
@@ -43,34 +37,43 @@ type linkEvents interface {
 // links are the links of one swarm: offers to the peers that the tracker introduces, answers to those who offer, bounds,
 // and a memory of who is not to be linked again.
 type links struct {
-	loop     Loop
-	maker    Links
-	events   linkEvents
-	newID    func() signal.ID
-	settings LinkSettings
-	self     signal.ID
-	role     string // of this viewer
-	most     int
+	loop   Loop
+	maker  Links
+	events linkEvents
+	newID  func() signal.ID
+	terms  linkTerms
 
-	entries map[signal.ID]*attempt // by link
+	entries map[signal.ID]*link // by link
 	order   []signal.ID
-	avoided map[signal.ID]time.Time  // until when a peer is not linked
-	told    map[signal.ID]time.Time  // until when a peer that was turned down is not told so again
-	quiet   time.Time                // when as many offers as ever may be heard at once
+	avoided remembered // peers that are not linked
+	told    remembered // peers that were turned down, and are not told so again
+	offers  offerLimit
 	named   map[signal.ID]introduced // while there was an open link to it
-	begun   bool                     // links may be made
-	waiting []signal.Peer            // named until then
-	kept    []*signal.Signal         // of them
+	early   early
+	blame   blame // while no link is open
 	stopped bool
-	blame   schedule.Reason // what the last failed attempts say about the network, while no link is open
-	blamed  int             // times in a row
+}
+
+// linkTerms are what the tracker says about links.
+type linkTerms struct {
+	self    signal.ID
+	role    string // of this viewer
+	most    int
+	servers []ICEServer
+}
+
+func newLinks(loop Loop, maker Links, events linkEvents, newID func() signal.ID) *links {
+	return &links{
+		loop: loop, maker: maker, events: events, newID: newID, entries: map[signal.ID]*link{}, named: map[signal.ID]introduced{},
+		avoided: remembered{loop: loop}, told: remembered{loop: loop}, offers: offerLimit{loop: loop},
+	}
 }
 
 // count is how many links are open, or on their way to somebody.
 func (l *links) count(open bool) int {
 	n := 0
 	for _, a := range l.entries {
-		if (a.state == attemptOpen) == open && !a.peer.IsZero() {
+		if (a.state == linkOpen) == open && !a.peer.IsZero() {
 			n++
 		}
 	}
@@ -79,11 +82,11 @@ func (l *links) count(open bool) int {
 
 // seedComing says whether a seed that was introduced may still be linked.
 func (l *links) seedComing() bool {
-	if slices.ContainsFunc(l.waiting, func(p signal.Peer) bool { return p.Role == string(schedule.Seed) }) {
+	if l.early.seed() {
 		return true
 	}
 	for _, a := range l.entries {
-		if a.role == schedule.Seed && a.state == attemptOpening {
+		if a.role == schedule.Seed && a.state == linkOpening {
 			return true
 		}
 	}
@@ -92,21 +95,21 @@ func (l *links) seedComing() bool {
 
 // want is how many further links this viewer would take.
 func (l *links) want() int {
-	if l.stopped || l.role == "" || l.role == "off" {
+	if l.stopped || l.terms.role == "" || l.terms.role == "off" {
 		return 0
 	}
-	return max(0, min(signal.MaxWant, l.most-len(l.entries)))
+	return max(0, min(signal.MaxWant, l.terms.most-len(l.entries)))
 }
 
 // blocked says why no link opens, when two attempts in a row were blocked in the same way and none is open.
 func (l *links) blocked() schedule.Reason {
-	if l.blamed >= 2 && l.count(true) == 0 {
-		return l.blame
+	if l.count(true) > 0 {
+		return ""
 	}
-	return ""
+	return l.blame.sure()
 }
 
-func (l *links) find(id signal.ID) *attempt {
+func (l *links) find(id signal.ID) *link {
 	for _, key := range l.order {
 		if a := l.entries[key]; a.peer == id {
 			return a
@@ -115,13 +118,13 @@ func (l *links) find(id signal.ID) *attempt {
 	return nil
 }
 
-func (l *links) add(a *attempt) {
+func (l *links) add(a *link) {
 	l.entries[a.id] = a
 	l.order = append(l.order, a.id)
 	l.events.linksChanged()
 }
 
-func (l *links) forget(a *attempt) {
+func (l *links) forget(a *link) {
 	if l.entries[a.id] != a {
 		return
 	}
@@ -131,67 +134,37 @@ func (l *links) forget(a *attempt) {
 	l.events.linksChanged()
 }
 
-// avoid has a peer not linked for a while. Who offers is avoided, too: of many those are forgotten whose time is over.
-func (l *links) avoid(id signal.ID, d time.Duration) {
-	l.hold(l.avoided, id, d)
-}
-
-func (l *links) hold(list map[signal.ID]time.Time, id signal.ID, d time.Duration) {
-	now := l.loop.Now()
-	if len(list) >= manyAvoided {
-		maps.DeleteFunc(list, func(_ signal.ID, until time.Time) bool { return !until.After(now) })
-	}
-	if until := now.Add(d); until.After(list[id]) {
-		list[id] = until
-	}
-}
-
-// hears says whether one more offer is heard now.
-func (l *links) hears() bool {
-	now, next := l.loop.Now(), l.quiet.Add(time.Second/offersPerSecond)
-	if next.Before(now) {
-		next = now.Add(time.Second / offersPerSecond)
-	}
-	if next.After(now.Add(time.Second / offersPerSecond * offersAtOnce)) {
-		return false
-	}
-	l.quiet = next
-	return true
-}
-
-func (l *links) avoids(id signal.ID) bool { return l.avoided[id].After(l.loop.Now()) }
+// avoid has a peer not linked for a while. A peer that offers is avoided, too.
+func (l *links) avoid(id signal.ID, d time.Duration) { l.avoided.hold(id, d) }
 
 // begin says that links may be made from now on: first to those who were named until then, and what came from them.
 func (l *links) begin() {
-	if l.begun {
+	if l.early.begun {
 		return
 	}
-	peers, kept := l.waiting, l.kept
-	l.begun, l.waiting, l.kept = true, nil, nil
+	peers, signals := l.early.begin()
 	l.introduce(peers)
-	for _, m := range kept {
+	for _, m := range signals {
 		l.signal(m)
 	}
 }
 
 // introduce offers a link to each peer that the tracker named.
 func (l *links) introduce(peers []signal.Peer) {
-	if !l.begun {
-		l.waiting = append(l.waiting, peers...)
-		l.waiting = l.waiting[max(0, len(l.waiting)-signal.MaxWant):]
+	if l.early.name(peers) {
 		l.events.linksChanged()
 		return
 	}
 	for _, p := range peers {
-		if known := l.find(p.Peer); known != nil && known.state == attemptOpen {
+		if known := l.find(p.Peer); known != nil && known.state == linkOpen {
 			l.named[p.Peer] = introduced{p, l.loop.Now()}
 			l.giveWay(p.Peer)
 			continue
 		}
-		if p.Peer == l.self || l.avoids(p.Peer) || l.find(p.Peer) != nil || l.want() == 0 || l.count(false) >= attemptsBound {
+		if p.Peer == l.terms.self || l.avoided.holds(p.Peer) || l.find(p.Peer) != nil || l.want() == 0 || l.count(false) >= attemptsBound {
 			continue
 		}
-		a := l.newAttempt(l.newID(), p.Peer, p.Role, true)
+		a := l.newLink(l.newID(), p.Peer, p.Role, true)
 		l.add(a)
 		a.offer()
 	}
@@ -220,7 +193,7 @@ func (l *links) giveWay(id signal.ID) {
 }
 
 // lost forgets a link that was open, and offers another to whom the tracker has just named.
-func (l *links) lost(a *attempt, reason peer.CloseReason) {
+func (l *links) lost(a *link, reason peer.CloseReason) {
 	p, again := l.named[a.peer]
 	l.forget(a)
 	if again && (reason == peer.CloseTimeout || reason == peer.CloseFailed) && l.loop.Now().Sub(p.at) < namedTime {
@@ -238,7 +211,7 @@ func (l *links) ready(n int, then func([]signal.Offer)) {
 	var offers []signal.Offer
 	left := n
 	for range n {
-		a := l.newAttempt(l.newID(), signal.ID{}, "", true)
+		a := l.newLink(l.newID(), signal.ID{}, "", true)
 		l.add(a)
 		a.ready(func(o *signal.Offer) {
 			if o != nil {
@@ -257,7 +230,7 @@ func (l *links) offered(list []signal.Offered) {
 		a := l.entries[o.Link]
 		switch {
 		case a == nil || !a.peer.IsZero():
-		case o.Peer == l.self || l.avoids(o.Peer) || l.find(o.Peer) != nil:
+		case o.Peer == l.terms.self || l.avoided.holds(o.Peer) || l.find(o.Peer) != nil:
 			a.close(peer.CloseIdle, nil)
 			l.forget(a)
 		default:
@@ -268,16 +241,13 @@ func (l *links) offered(list []signal.Offered) {
 
 // signal takes a message of a peer about a link.
 func (l *links) signal(m *signal.Signal) {
-	if !l.begun {
-		if len(l.kept) < keptSignals {
-			l.kept = append(l.kept, m)
-		}
+	if l.early.keep(m) {
 		return
 	}
 	a := l.entries[m.Link]
 	switch {
 	case m.Kind == "offer":
-		if a == nil && l.hears() { // the same one again was answered, or is about to be
+		if a == nil && l.offers.hears() { // the same one again was answered, or is about to be
 			l.answer(m)
 		}
 	case a != nil && a.peer == m.From: // only the peer that the link is with may speak about it
@@ -287,20 +257,20 @@ func (l *links) signal(m *signal.Signal) {
 
 func (l *links) answer(m *signal.Signal) {
 	refuse := func(reason string) {
-		if l.told[m.From].After(l.loop.Now()) {
+		if l.told.holds(m.From) {
 			return
 		}
-		l.hold(l.told, m.From, offersTime)
+		l.told.hold(m.From, offersTime)
 		l.events.signalTo(m.From, m.Link, signal.Signal{Kind: "fail", Reason: reason})
 	}
 	known := l.find(m.From)
 	// Both offered: the offer of the lower peer ID stands, on both sides.
-	ours := known != nil && known.state == attemptOpening && known.offered && slices.Compare(l.self[:], m.From[:]) < 0
+	ours := known != nil && known.state == linkOpening && known.offered && slices.Compare(l.terms.self[:], m.From[:]) < 0
 	switch {
-	case l.stopped || m.From == l.self || l.role == "" || l.role == "off" || l.avoided[m.From].Sub(l.loop.Now()) > silentTime:
+	case l.stopped || m.From == l.terms.self || l.terms.role == "" || l.terms.role == "off" || l.avoided.left(m.From) > silentTime:
 		refuse("refused")
 		return
-	case ours || l.avoids(m.From): // at another time it may be
+	case ours || l.avoided.holds(m.From): // at another time it may be
 		refuse("busy")
 		return
 	}
@@ -316,20 +286,15 @@ func (l *links) answer(m *signal.Signal) {
 	case l.want() == 0:
 		refuse("busy")
 	default:
-		a := l.newAttempt(m.Link, m.From, m.Role, false)
+		a := l.newLink(m.Link, m.From, m.Role, false)
 		l.add(a)
 		a.answer(transfer.Description{SDP: m.SDP, Plan: plan}, m)
 	}
 }
 
-func (l *links) failed(a *attempt, reason string, cause schedule.Reason) {
+func (l *links) failed(a *link, reason string, cause schedule.Reason) {
 	l.forget(a)
-	if cause != "" {
-		if cause != l.blame {
-			l.blame, l.blamed = cause, 0
-		}
-		l.blamed++
-	}
+	l.blame.add(cause)
 	l.events.linkFailed(reason)
 }
 
@@ -339,61 +304,11 @@ func (l *links) closeAll(reason peer.CloseReason, why peer.ByeReason) {
 		a.close(reason, bye(why))
 		l.forget(a)
 	}
-	l.blame, l.blamed = "", 0
-	l.waiting, l.kept = nil, nil
+	l.blame = blame{}
+	l.early.clear()
 }
 
 func (l *links) stop() {
 	l.stopped = true
 	l.closeAll(peer.CloseShutdown, farewell)
-}
-
-// facts of an attempt, from which its failure is explained.
-type facts struct {
-	gathered  bool
-	reflexive []string // local candidates as a STUN server saw them
-	relayed   bool
-	remote    bool // a reflexive candidate of the other side was heard of
-}
-
-func (f *facts) local(candidate string, end bool) {
-	switch {
-	case end:
-		f.gathered = true
-	case strings.Contains(candidate, " typ srflx"):
-		f.reflexive = append(f.reflexive, candidate)
-	case strings.Contains(candidate, " typ relay"):
-		f.relayed = true
-	}
-}
-
-// diagnose explains why an attempt did not open: a guess, and only a time-out where nothing shows.
-func (f *facts) diagnose(servers bool) (fail string, cause schedule.Reason) {
-	if servers && f.gathered && len(f.reflexive) == 0 && !f.relayed {
-		return "udp-blocked", schedule.UDPBlocked
-	}
-	// One local port that two servers see as two: the address translation depends on the destination.
-	ports := map[string]bool{}
-	for _, c := range f.reflexive {
-		if _, related, ok := strings.Cut(c, " rport "); ok {
-			port, _, _ := strings.Cut(related, " ")
-			ports[port] = true
-		}
-	}
-	if len(ports) > 0 && len(ports) < len(f.reflexive) || len(f.reflexive) > 0 && f.remote {
-		return "timeout", schedule.SymmetricNAT
-	}
-	return "timeout", ""
-}
-
-// overUDP says whether a list has a STUN or TURN server that is reached by UDP.
-func overUDP(servers []ICEServer) bool {
-	for _, s := range servers {
-		for _, u := range s.URLs {
-			if (strings.HasPrefix(u, "stun:") || strings.HasPrefix(u, "turn:")) && !strings.Contains(u, "transport=tcp") {
-				return true
-			}
-		}
-	}
-	return false
 }

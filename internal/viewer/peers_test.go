@@ -15,7 +15,7 @@ import (
 func (a *actor) simLinks() []*simLink {
 	var out []*simLink
 	for _, id := range a.title.links.order {
-		out = append(out, a.title.links.entries[id].link.(*simLink))
+		out = append(out, a.title.links.entries[id].conn.(*simLink))
 	}
 	return out
 }

@@ -118,17 +118,15 @@ func TestWhoKnowsWhyALinkFailedSaysSo(t *testing.T) {
 		blame         schedule.Reason
 	}{{"timeout", "udp-blocked", schedule.UDPBlocked}, {"busy", "busy", ""}} {
 		events := &failures{}
-		l := &links{
-			loop: newWorld(), events: events, entries: map[signal.ID]*attempt{}, avoided: map[signal.ID]time.Time{}, told: map[signal.ID]time.Time{},
-			settings: LinkSettings{Servers: []ICEServer{{URLs: []string{"stun:a"}}}},
-		}
-		a := l.newAttempt(signal.ID{1}, signal.ID{2}, "seed", true)
+		l := newLinks(newWorld(), nil, events, nil)
+		l.terms.servers = []ICEServer{{URLs: []string{"stun:a"}}}
+		a := l.newLink(signal.ID{1}, signal.ID{2}, "seed", true)
 		l.add(a)
 		a.facts.local("candidate:1 1 udp 1 10.0.0.1 5000 typ host", false)
 		a.facts.local("", true) // and nothing from the server
 		a.receive(&signal.Signal{Kind: "fail", Reason: c.said})
-		if len(events.reasons) != 1 || events.reasons[0] != c.counted || l.blame != c.blame {
-			t.Errorf("the other side says %s: counted as %v, blamed on %q", c.said, events.reasons, l.blame)
+		if len(events.reasons) != 1 || events.reasons[0] != c.counted || l.blame.reason != c.blame {
+			t.Errorf("the other side says %s: counted as %v, blamed on %q", c.said, events.reasons, l.blame.reason)
 		}
 	}
 }

@@ -310,6 +310,19 @@ func (r *remote) flush() {
 	}
 }
 
+// moved notes that the packets of the link take another way now.
+func (r *remote) moved() {
+	r.path = r.link.Path()
+	r.upload.Moved()
+}
+
+// drained goes on with what the link had no room for.
+func (r *remote) drained() {
+	r.upload.Drain()
+	r.e.pump()
+	r.e.showMore(r)
+}
+
 // ended lets go of what the link held. It runs once, on the loop.
 func (r *remote) ended() {
 	r.gone = true

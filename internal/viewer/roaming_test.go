@@ -23,7 +23,7 @@ func (s *scene) moves(a *actor) {
 func (a *actor) linked() (n int) {
 	for _, id := range a.title.links.order {
 		e := a.title.links.entries[id]
-		if l, ok := e.link.(*simLink); ok && e.state == attemptOpen && l.other != nil && !l.cut() {
+		if l, ok := e.conn.(*simLink); ok && e.state == linkOpen && l.other != nil && !l.cut() {
 			n++
 		}
 	}
@@ -32,7 +32,7 @@ func (a *actor) linked() (n int) {
 
 // avoids counts whom a viewer does not link for a while.
 func (a *actor) avoids() (n int) {
-	for _, until := range a.title.links.avoided {
+	for _, until := range a.title.links.avoided.until {
 		if until.Sub(a.title.loop.Now()) > offersTime {
 			n++
 		}
@@ -125,17 +125,17 @@ func TestWhoMovesAsItBeginsPlays(t *testing.T) {
 // TestWhoOfferedOnceIsNotRememberedForGood: but who is banned is, however many come.
 func TestWhoOfferedOnceIsNotRememberedForGood(t *testing.T) {
 	w := newWorld()
-	l := &links{loop: w, avoided: map[signal.ID]time.Time{}}
+	l := newLinks(w, nil, nil, nil)
 	bad := signal.ID{0xff}
 	l.avoid(bad, forever)
 	most := 0
 	for n := range 10_000 {
 		l.avoid(signal.ID{byte(n >> 8), byte(n), 1}, offersTime)
-		most = max(most, len(l.avoided))
+		most = max(most, len(l.avoided.until))
 		w.run(50 * time.Millisecond)
 	}
-	if most > 2*manyAvoided || !l.avoids(bad) {
-		t.Errorf("%d are remembered at a time, the banned one: %t", most, l.avoids(bad))
+	if most > 2*manyRemembered || !l.avoided.holds(bad) {
+		t.Errorf("%d are remembered at a time, the banned one: %t", most, l.avoided.holds(bad))
 	}
 }
 
@@ -265,7 +265,7 @@ func TestAnIntroductionCountsWhenTheLinkTurnsOutDead(t *testing.T) {
 			if a.linked() != 3 {
 				t.Fatal("a link that works was given up")
 			}
-			a.title.links.find(id).link.Close(peer.CloseFailed, nil)
+			a.title.links.find(id).conn.Close(peer.CloseFailed, nil)
 			s.w.run(time.Second)
 			if now := a.linked() == 3; now != named {
 				t.Errorf("linked again: %v", now)

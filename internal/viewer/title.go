@@ -61,16 +61,12 @@ func newTitle(cfg *Config, ports Ports, random *rand.Rand, counts *ledger) *titl
 		openedAt: ports.Loop.Now(), timers: map[string]func(){},
 	}
 	t.statsAt, t.joinBy = t.openedAt, t.openedAt.Add(cfg.JoinAfter)
-	t.links = &links{
-		loop: ports.Loop, maker: ports.Links, events: t, entries: map[signal.ID]*attempt{}, avoided: map[signal.ID]time.Time{}, told: map[signal.ID]time.Time{},
-		named: map[signal.ID]introduced{},
-		newID: func() (id signal.ID) {
-			for i := range id {
-				id[i] = byte(random.Uint32())
-			}
-			return id
-		},
-	}
+	t.links = newLinks(ports.Loop, ports.Links, t, func() (id signal.ID) {
+		for i := range id {
+			id[i] = byte(random.Uint32())
+		}
+		return id
+	})
 	if ports.Dialer == nil || cfg.Tracker == "" {
 		t.off = schedule.ByPolicy
 		return t
@@ -187,8 +183,7 @@ func (t *title) pictured() {
 func (t *title) applyPolicy() {
 	m := t.welcomed
 	l := t.links
-	l.self, l.role, l.most = m.Session, t.role(), min(m.Policy.MaxLinks, m.Limits.Links)
-	l.settings = LinkSettings{}
+	l.terms = linkTerms{self: m.Session, role: t.role(), most: min(m.Policy.MaxLinks, m.Limits.Links)}
 	for _, s := range m.ICEServers {
 		urls := s.URLs[:0:0]
 		for _, u := range s.URLs {
@@ -197,7 +192,7 @@ func (t *title) applyPolicy() {
 			}
 		}
 		if len(urls) > 0 {
-			l.settings.Servers = append(l.settings.Servers, ICEServer{URLs: urls, Username: s.Username, Credential: s.Credential})
+			l.terms.servers = append(l.terms.servers, ICEServer{URLs: urls, Username: s.Username, Credential: s.Credential})
 		}
 	}
 	switch {
@@ -255,7 +250,7 @@ func (t *title) prefetch() schedule.Ahead {
 func (t *title) join() {
 	t.joins++
 	attempt, want, offers := t.joins, t.links.want(), t.cfg.ReadyOffers
-	if attempt > 1 || t.links.role == "off" || !t.links.begun {
+	if attempt > 1 || t.links.terms.role == "off" || !t.links.early.begun {
 		offers = 0 // links that are there go on, and before the picture there are none
 	}
 	t.ahead = t.ahead && attempt == 1
@@ -269,7 +264,7 @@ func (t *title) join() {
 func (t *title) joinWith(ready []signal.Offer, attempt, want int) {
 	path, _, _ := strings.Cut(t.key, "?")
 	ahead := t.ahead
-	m := signal.Join{Title: t.name, Manifest: path, Role: t.links.role, Want: want, Range: t.span, Offers: ready, Ahead: ahead}
+	m := signal.Join{Title: t.name, Manifest: path, Role: t.links.terms.role, Want: want, Range: t.span, Offers: ready, Ahead: ahead}
 	t.session.join(m, func(answer *signal.Joined, refusal *signal.Error) {
 		switch {
 		case attempt != t.joins || t.closed:
@@ -296,7 +291,7 @@ func (t *title) joined(m *signal.Joined) {
 	t.links.offered(m.Offered)
 	t.set("update", time.Duration(t.welcomed.UpdateEvery)*time.Millisecond, t.update)
 	t.set("stats", time.Duration(t.welcomed.StatsInterval)*time.Millisecond, t.statsTick)
-	if t.links.begun {
+	if t.links.early.begun {
 		t.expectLinks()
 	}
 }

@@ -74,15 +74,15 @@ func (t *title) signalTo(to, link signal.ID, m signal.Signal) {
 }
 
 // opened implements linkEvents.
-func (t *title) opened(a *attempt) bool {
+func (t *title) opened(a *link) bool {
 	if t.engine == nil || t.closed {
 		return false
 	}
-	r := t.engine.addLink(peer.ID(a.peer), a.role, a.link, a.greeted)
+	r := t.engine.addLink(peer.ID(a.peer), a.role, a.conn, a.greeted)
 	if r == nil {
 		return false
 	}
-	a.attach(r)
+	a.events.attach(r)
 	for _, m := range a.said {
 		if !r.gone {
 			r.session.Control(m)
