@@ -134,7 +134,7 @@ func (e *engine) run() {
 	if e.cfg.Record != nil {
 		if err := schedule.Record(e.cfg.Record, in, actions); err != nil {
 			e.cfg.Record = nil
-			e.observer.recordFailed(err)
+			e.notice("record", err.Error())
 		}
 	}
 	e.perform(in.NowUs, actions)

@@ -38,24 +38,15 @@ type engineConfig struct {
 
 // engine is peer delivery of one joined title: the schedule decides, this does. The twin of the library's engine.
 type engine struct {
-	loop      Loop
-	cfg       engineConfig
-	rules     *site.Site
-	self      func() peer.ID
-	swarm     peer.ID
-	uploads   func() bool
-	relayOnly func() bool // viewers meet by relays alone
-	line      *line
-	credit    *credit
-	ledger    *ledger
-	observer  engineObserver
+	engineHost
+	cfg engineConfig
 
 	epoch    time.Time
 	store    *store
 	segments segments
 	ahead    ahead
 	peers    map[string]*remote
-	banned   map[string]bool
+	bans     map[string]bool
 	uploader *transfer.Uploader
 	// requester bounds what is asked for in the background, over all links.
 	requester *background.Requester
@@ -87,19 +78,30 @@ type engine struct {
 	closed map[peer.CloseReason]int
 }
 
-// engineObserver is told what only others can act on.
-type engineObserver interface {
-	// banned: this peer is not to be linked again in this session.
-	banned(peer string)
-	// adrift: nothing comes from anybody, so this side's own network has changed.
-	adrift()
-	// unheard: nothing comes from this peer that should.
-	unheard(peer string)
-	// awoke: this side did not run for a while.
-	awoke()
-	// turnedOff: peer delivery of the title is off, by the engine's own judgment.
-	turnedOff(schedule.Reason)
-	recordFailed(error)
+// engineHost is what an engine needs of the rest, and what it tells the rest.
+type engineHost struct {
+	loop      Loop
+	rules     *site.Site
+	self      func() peer.ID
+	swarm     peer.ID
+	uploads   func() bool
+	relayOnly func() bool // viewers meet by relays alone
+	line      *line
+	credit    *credit
+	ledger    *ledger
+
+	banned    func(peer string)     // this peer is not to be linked again in this session
+	unheard   func(peer string)     // nothing comes from this peer that should
+	adrift    func()                // nothing comes from any peer, so this side's own network has changed
+	awoke     func()                // this side did not run for a while
+	turnedOff func(schedule.Reason) // peer delivery of the title is off, by the engine's own judgment
+	notice    func(code, text string)
+}
+
+func newEngine(host engineHost, cfg engineConfig) *engine {
+	e := &engine{engineHost: host, cfg: cfg}
+	e.start()
+	return e
 }
 
 // nowUs is the schedule's clock. It does not begin at zero, so that no moment looks like never.
@@ -109,7 +111,7 @@ func (e *engine) usOf(t time.Time) int64 { return t.Sub(e.epoch).Microseconds() 
 
 func (e *engine) start() {
 	e.segments = segments{rules: e.rules, byID: map[string]*seg{}}
-	e.peers, e.banned = map[string]*remote{}, map[string]bool{}
+	e.peers, e.bans = map[string]*remote{}, map[string]bool{}
 	e.epoch = e.loop.Now()
 	e.uploader = transfer.NewUploader(e.loop.Now)
 	e.uploader.MostQueued, e.uploader.Share = mostQueued, queueShare
@@ -278,7 +280,7 @@ func (e *engine) hello(link transfer.Link) peer.Hello {
 // addLink takes over a link that has opened. greeted is what was said of it with an answer of ours, if anything was.
 func (e *engine) addLink(id peer.ID, role schedule.Role, link transfer.Link, greeted *greeted) *remote {
 	key := hex.EncodeToString(id[:])
-	if e.stopped || e.banned[key] {
+	if e.stopped || e.bans[key] {
 		link.Close(peer.ClosePolicy, bye(peer.ByePolicy))
 		return nil
 	}
@@ -317,9 +319,9 @@ func (e *engine) linkEnded(r *remote, reason peer.CloseReason) {
 		delete(e.peers, r.id)
 	}
 	if slices.Contains(blameworthy, reason) && !e.stopped {
-		e.banned[r.id] = true
+		e.bans[r.id] = true
 		e.ledger.blamed(r.id)
-		e.observer.banned(r.id)
+		e.banned(r.id)
 	}
 	e.certifierGone(r)
 	e.changed()
@@ -357,7 +359,7 @@ func (e *engine) setOff(reason schedule.Reason) {
 func (e *engine) turnOff(reason schedule.Reason) {
 	if e.off == "" {
 		e.setOff(reason)
-		e.observer.turnedOff(reason)
+		e.turnedOff(reason)
 	}
 }
 

@@ -39,8 +39,8 @@ func TestAPolluterIsDroppedAndNobodyElseBlamed(t *testing.T) {
 	if sum.Banned != 1 || sum.LinksClosed[peer.CloseBadPiece] != 1 || sum.Stats.RejectedBytes == 0 {
 		t.Errorf("banned %d, closed %v, rejected %d", sum.Banned, sum.LinksClosed, sum.Stats.RejectedBytes)
 	}
-	if _, ok := victim.title.engine.banned[liar.now().Session]; !ok {
-		t.Errorf("the wrong one: %v", victim.title.engine.banned)
+	if _, ok := victim.title.engine.bans[liar.now().Session]; !ok {
+		t.Errorf("the wrong one: %v", victim.title.engine.bans)
 	}
 	if sum.Offload < 0.5 || sum.Stats.Stalls > 0 {
 		t.Errorf("offload %.2f, %d stalls", sum.Offload, sum.Stats.Stalls)
@@ -75,7 +75,7 @@ func TestASwarmWithPolluters(t *testing.T) {
 			peers += sum.Stats.Bytes["peer"]
 			all += sum.Stats.Bytes["peer"] + sum.Stats.Bytes["seed"] + sum.Stats.Bytes["origin"]
 		}
-		for id := range a.title.engine.banned {
+		for id := range a.title.engine.bans {
 			if guilty := id[1] == '2' || id[1] == '5' || id[1] == '8'; !guilty {
 				t.Errorf("viewer %d banned %s, which sent nothing wrong", i, id)
 			}

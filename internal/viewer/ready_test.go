@@ -106,7 +106,7 @@ func TestATitleThatCannotBeGuessedWaitsForTheRules(t *testing.T) {
 	for url, want := range map[string]bool{
 		"https://a.test/v/master.m3u8": true, "https://a.test/v/master.m3u8?quality=2": false, "https://a.test/v/master.m3u8?token=abcdefgh12345678": false, "file:///a": false,
 	} {
-		title := &title{cfg: &Config{URL: url}}
+		title := &naming{url: url}
 		if got := title.guess(); got != want {
 			t.Errorf("%s: guessed %t, as %q", url, got, title.name)
 		}

@@ -14,11 +14,11 @@ const answerTimeout = 10 * time.Second // for a welcome, and for the answer to a
 type requests struct {
 	loop    Loop
 	last    int
-	pending map[int]*joining
+	pending map[int]*pendingJoin
 }
 
-// joining is a join that waits for its answer.
-type joining struct {
+// pendingJoin is a join that waits for its answer.
+type pendingJoin struct {
 	then func(*signal.Joined, *signal.Error)
 	stop func()
 }
@@ -31,7 +31,7 @@ func (r *requests) id() int {
 
 // await has then called once: with the answer, or with the error that there is none.
 func (r *requests) await(id int, then func(*signal.Joined, *signal.Error)) {
-	r.pending[id] = &joining{then, r.loop.After(answerTimeout, func() { r.settle(id, nil, &signal.Error{Code: "timeout"}) })}
+	r.pending[id] = &pendingJoin{then, r.loop.After(answerTimeout, func() { r.settle(id, nil, &signal.Error{Code: "timeout"}) })}
 }
 
 // settle hands over the answer to a request. It says whether the request waited for one.

@@ -9,7 +9,7 @@ import (
 
 func TestARequestIsSettledOnce(t *testing.T) {
 	w := newWorld()
-	r := requests{loop: w, pending: map[int]*joining{}}
+	r := requests{loop: w, pending: map[int]*pendingJoin{}}
 	var got []string
 	await := func() int {
 		id := r.id()

@@ -62,7 +62,7 @@ type session struct {
 func newSession(o sessionOptions) *session {
 	s := &session{sessionOptions: o, state: sessionIdle, backoff: backoff{loop: o.loop, random: o.random}}
 	s.outbox = outbox{loop: o.loop, write: func(b []byte) { s.socket.Send(b) }}
-	s.requests = requests{loop: o.loop, pending: map[int]*joining{}}
+	s.requests = requests{loop: o.loop, pending: map[int]*pendingJoin{}}
 	s.tokens = joinTokens{loop: o.loop, random: o.random, source: o.token, after: s.after, show: s.showToken}
 	return s
 }

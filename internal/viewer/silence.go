@@ -95,15 +95,15 @@ func (e *engine) listen() {
 			c.Check()
 		}
 		if r.unheard >= checkFrom {
-			e.observer.unheard(r.id)
+			e.unheard(r.id)
 		}
 	}
 	if adrift && !e.drifted() {
 		e.driftedAt = e.loop.Now()
-		e.observer.adrift()
+		e.adrift()
 	}
 	if slept >= asleepAfter {
-		e.observer.awoke()
+		e.awoke()
 	}
 }
 

@@ -166,10 +166,11 @@ func Start(cfg Config, ports Ports) (*Viewer, error) {
 	cfg.Seeks = slices.Clone(cfg.Seeks)
 	v := &Viewer{loop: ports.Loop, cfg: cfg, done: make(chan struct{}), begun: ports.Loop.Now()}
 	v.loop.Post(func() {
-		v.title = newTitle(&v.cfg, ports, cfg.Rand, &v.ledger)
-		v.title.notice = v.cfg.OnNotice
+		v.title = newTitle(&v.cfg, ports, cfg.Rand, titleHost{
+			ledger: &v.ledger, notice: v.cfg.OnNotice, observe: func() { v.player.observe() },
+			playhead: func() (time.Duration, time.Duration) { return v.player.playhead() },
+		})
 		v.player = newPlayer(v.loop, &v.cfg, v.title, ports.Origin, &v.ledger, v.end)
-		v.title.observe, v.title.playhead = v.player.observe, v.player.playhead
 		v.player.start()
 		if v.cfg.Leave > 0 {
 			v.loop.After(v.cfg.Leave, func() { v.player.finish("left", nil) })
@@ -250,9 +251,9 @@ func (v *Viewer) summary() Summary {
 	p.look()
 	film := func(d time.Duration) int64 { return int64(float64(d) * v.cfg.Speed / float64(time.Millisecond)) }
 	s := Summary{
-		Manifest: v.cfg.URL, Title: t.name, Ended: v.how, Off: string(t.off),
+		Manifest: v.cfg.URL, Title: t.naming.name, Ended: v.how, Off: string(t.off),
 		PositionMs: film(p.head.position), LengthMs: film(p.length()), Seeks: p.seeks.count, SeekMs: p.seeks.waited.Milliseconds(),
-		Errors: p.faults.count, Viewers: t.viewers, Seeds: t.seeds, Links: t.links.count(true),
+		Errors: p.faults.count, Viewers: t.swarm.Viewers, Seeds: t.swarm.Seeds, Links: t.links.count(true),
 		LinksClosed: map[peer.CloseReason]int{}, Capacity: int64(t.line.estimate()), Stats: v.ledger.sum(),
 	}
 	if len(p.tracks) > 0 {
@@ -263,7 +264,7 @@ func (v *Viewer) summary() Summary {
 		until = v.loop.Now()
 	}
 	s.WatchedMs = until.Sub(v.begun).Milliseconds()
-	s.Stats.Swarm, s.Stats.Interval = t.swarm, s.WatchedMs
+	s.Stats.Swarm, s.Stats.Interval = t.swarm.Swarm, s.WatchedMs
 	if v.err != nil {
 		s.Error = v.err.Error()
 	}
@@ -277,8 +278,8 @@ func (v *Viewer) summary() Summary {
 		s.Reconnects = t.session.reconnects
 	}
 	if e := t.engine; e != nil {
-		s.LinksOpened, s.Banned, s.StoreBytes = e.opened, len(e.banned), e.store.bytes
-		s.BannedPeers = slices.Sorted(maps.Keys(e.banned))
+		s.LinksOpened, s.Banned, s.StoreBytes = e.opened, len(e.bans), e.store.bytes
+		s.BannedPeers = slices.Sorted(maps.Keys(e.bans))
 		for reason, n := range e.closed {
 			s.LinksClosed[reason] = n
 		}

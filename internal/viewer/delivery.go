@@ -1,0 +1,76 @@
+package viewer
+
+import (
+	"strings"
+
+	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// delivery says whether peers deliver a title, as its policy and its own experience have it.
+type delivery struct {
+	device Device
+	notice func(code, text string)
+	told   func(schedule.Reason) // the engine, if there is one
+
+	welcomed *signal.Welcome
+	off      schedule.Reason // empty: it is on
+	broken   schedule.Reason // the engine's own judgment, for the life of the title
+}
+
+// role is what this viewer is in its swarm.
+func (d *delivery) role() string {
+	if d.welcomed == nil || d.welcomed.Policy.ControlGroup {
+		return "off"
+	}
+	return d.welcomed.Policy.Role
+}
+
+// terms are what the policy says about links.
+func (d *delivery) terms() linkTerms {
+	m := d.welcomed
+	terms := linkTerms{self: m.Session, role: d.role(), most: min(m.Policy.MaxLinks, m.Limits.Links)}
+	for _, s := range m.ICEServers {
+		urls := s.URLs[:0:0]
+		for _, u := range s.URLs {
+			if m.Policy.Relay == site.RelayAllow || !strings.HasPrefix(u, "turn") {
+				urls = append(urls, u)
+			}
+		}
+		if len(urls) > 0 {
+			terms.servers = append(terms.servers, ICEServer{URLs: urls, Username: s.Username, Credential: s.Credential})
+		}
+	}
+	return terms
+}
+
+func (d *delivery) setOff(reason schedule.Reason) {
+	if reason == "" {
+		reason = d.broken
+	}
+	d.off = reason
+	d.told(reason)
+}
+
+// leaveOut says that peer delivery does not come, as things stand.
+func (d *delivery) leaveOut(reason schedule.Reason, code, text string) {
+	if d.off != reason {
+		d.notice(code, text)
+	}
+	d.setOff(reason)
+}
+
+// turnedOff ends it for good: the engine saw something in the title.
+func (d *delivery) turnedOff(reason schedule.Reason) {
+	d.off, d.broken = reason, reason
+	d.notice("title-off", "peer delivery of this title is off ("+string(reason)+"): the origin contradicts the certificates")
+}
+
+// prefetch is what the site and the device say of fetching ahead. A stream without an end is not played here.
+func (d *delivery) prefetch() schedule.Ahead {
+	return schedule.Ahead{
+		Allowed: d.welcomed.Policy.Prefetch && !d.device.NoPrefetch, WasteBytes: d.welcomed.Policy.WasteBytes, Role: d.role(), Off: d.off != "",
+		SaveData: d.device.SaveData, Metered: d.device.Metered, Battery: d.device.Battery,
+	}
+}

@@ -1,0 +1,32 @@
+package viewer
+
+import (
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// verifyKeys are the keys of a site as its tracker names them. Keys of an unknown kind are left out.
+func verifyKeys(site string, keys []signal.VerifyKey) (*certificate.KeySet, error) {
+	var list []certificate.VerifyKey
+	for _, k := range keys {
+		if k.Alg == 1 && len(k.KeyID) == len(certificate.KeyID{}) {
+			list = append(list, certificate.VerifyKey{KeyID: certificate.KeyID(k.KeyID), Key: k.Key, Sites: []string{site}})
+		}
+	}
+	return certificate.NewKeySet(list...)
+}
+
+// revocationsOf are revocations as the tracker names them.
+func revocationsOf(list []signal.Revocation) []certificate.Revocation {
+	var out []certificate.Revocation
+	for _, r := range list {
+		v := certificate.Revocation{Site: r.Site, Prefix: r.Prefix, MinIssuedAt: time.UnixMilli(r.MinIssuedAt)}
+		if len(r.KeyID) == len(v.KeyID) {
+			v.KeyID = certificate.KeyID(r.KeyID)
+		}
+		out = append(out, v)
+	}
+	return out
+}

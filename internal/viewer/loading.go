@@ -1,0 +1,106 @@
+package viewer
+
+import (
+	"time"
+
+	"github.com/leeway-video/leeway/internal/schedule"
+)
+
+// loading gets segments for the player: by the engine if there is one, straight from the origin otherwise.
+type loading struct {
+	loop   Loop
+	line   *line
+	ledger *ledger
+	engine func() *engine         // nil while there is none, or none any more
+	shares func() bool            // whether an engine may yet come
+	reason func() schedule.Reason // why a segment comes without it
+
+	early []bypassed
+}
+
+// pull is one segment on its way to the player.
+type pull struct {
+	l      *loading
+	r      request
+	done   func(*Result, error)
+	began  time.Time
+	over   bool
+	engine *engine
+	inner  *load
+	direct func() // cancels
+}
+
+// bypassed is a segment that came before there was an engine.
+type bypassed struct {
+	ref     Reference
+	bitrate int64
+	data    []byte
+}
+
+// load gets a segment. Nothing is waited for before there is an engine, which asks those that have said that they hold it.
+func (l *loading) load(r request, done func(*Result, error)) *pull {
+	p := &pull{l: l, r: r, done: done, began: l.loop.Now()}
+	if p.engine = l.engine(); p.engine != nil {
+		p.inner = p.engine.load(p.r, p.done)
+		return p
+	}
+	p.direct, _ = l.line.fetch(p.r.fetch(), false, func(got Fetched, err error) {
+		p.over = true
+		if err != nil {
+			p.done(nil, err)
+			return
+		}
+		if !got.Unshared {
+			l.keep(bypassed{p.r.Reference, p.r.bitrate, got.Data})
+		}
+		p.done(p.count(got), nil)
+	})
+	return p
+}
+
+// keep has the engine share a segment that came without it, as soon as there is one: without the first segments of the first
+// viewers no other viewer could begin while the origin is down.
+func (l *loading) keep(b bypassed) {
+	switch e := l.engine(); {
+	case e != nil:
+		e.adopt(b)
+	case l.shares() && len(l.early) < mostUncertified:
+		l.early = append(l.early, b)
+	}
+}
+
+// goOn hands over what came before there was an engine.
+func (l *loading) goOn() {
+	early := l.early
+	l.early = nil
+	for _, b := range early {
+		l.keep(b)
+	}
+}
+
+// count counts a segment that came from the origin without an engine.
+func (p *pull) count(got Fetched) *Result {
+	n, reason := len(got.Data), p.l.reason()
+	if reason == "" {
+		reason = schedule.NoHolder
+	}
+	p.l.ledger.played(n)
+	p.l.ledger.segment(FromOrigin, reason)
+	return &Result{
+		Reference: p.r.Reference, Rendition: p.r.rendition, Pieces: [][]byte{got.Data}, Source: FromOrigin, Reason: reason,
+		Bytes: map[Source]int64{FromOrigin: int64(n)}, Took: p.l.loop.Now().Sub(p.began),
+	}
+}
+
+// abort takes it back; done is not called any more.
+func (p *pull) abort() {
+	if p.over {
+		return
+	}
+	p.over = true
+	if p.inner != nil {
+		p.engine.abort(p.inner)
+	} else {
+		p.direct()
+	}
+}
