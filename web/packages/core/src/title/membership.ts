@@ -3,7 +3,6 @@
  * and the engine that they serve.
  */
 
-import type { NoticeCode } from '../events.ts';
 import { createLinks, type Links } from '../link/links.ts';
 import type { Engine, Reason, SegmentRef } from '../ports.ts';
 import type { SiteRules } from '../segment/index.ts';
@@ -13,16 +12,19 @@ import {
   type RangeMessage,
   type ReadyOffer,
   type RevocationMessage,
-  type ViewerRole,
   type Welcome,
   wantedSegments,
 } from '../session/messages.ts';
 import type { Refusal } from '../session/session.ts';
 import type { Credit } from '../transfer/credit.ts';
 import type { Line } from '../transfer/line.ts';
+import { createDelivery } from './delivery.ts';
 import { inform } from './inform.ts';
 import { named } from './named.ts';
 import type { CreateEngine, TitleOptions } from './options.ts';
+import { createScript } from './script.ts';
+import { createTimers } from './timers.ts';
+import { createUpdates } from './updates.ts';
 
 export interface MembershipHost {
   line: Line;
@@ -70,18 +72,11 @@ const prepareMs = 50;
 /** Offers that go out with a join that comes after the picture, and find their peers a round trip sooner than those who are introduced. */
 const readyOffers = 2;
 const rejoinMs = 5_000;
-const updateDebounceMs = 200;
-/** How long after the engine's script did not come it is tried again; twice as long each time. */
-const engineRetryMs = 10_000;
-const seePolicy = "See the site's policy.";
-
-type TimerName = 'update' | 'stats' | 'soon' | 'rejoin' | 'begin' | 'linking' | 'fetch';
-
 export function createMembership(o: TitleOptions, host: MembershipHost): Membership {
   const { manifest, environment, session, events } = o;
   const { clock } = environment;
   const openedAt = clock.now();
-  const timers: Partial<Record<TimerName, number>> = {};
+  const timers = createTimers<'rejoin' | 'begin' | 'linking' | 'fetch'>(clock, o.caught);
   let engine: ReturnType<CreateEngine> | undefined;
   /** Makes the engine, once links may come up. */
   let maker: CreateEngine | undefined;
@@ -91,7 +86,6 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   let swarm: string | undefined;
   let viewers = 0;
   let seeds = 0;
-  let off: Reason | null = null;
   let stopped = false;
   /** When links may be there. */
   let linkBy = openedAt + startupMs;
@@ -100,10 +94,31 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   /** Counts joins: the answer to an old one is nobody's. */
   let joining = 0;
   let joinedAt = 0;
-  let lastWant = 0;
-  /** The engine's script, asked for and not yet seen to fail; and the times that it did. */
-  let coming: ReturnType<TitleOptions['loadEngine']> | undefined;
-  let missed = 0;
+  const script = createScript(o.loadEngine);
+
+  const delivery = createDelivery({
+    welcome: () => welcome,
+    metered: () => environment.metered(),
+    battery: () => environment.battery(),
+    prefetch: o.prefetch,
+    notice: o.notice,
+    changed(reason) {
+      engine?.setOff(reason);
+      events.emit('off', { manifest, reason });
+    },
+    decided: host.decided,
+  });
+  const { role, setOff, leaveOut } = delivery;
+
+  const updates = createUpdates({
+    clock,
+    session,
+    links: () => links,
+    swarm: () => swarm,
+    range: host.range,
+    sendStats: host.sendStats,
+    caught: o.caught,
+  });
 
   const links = createLinks({
     environment,
@@ -119,7 +134,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     failed(reason) {
       host.linkFailed(reason);
       const { blocked } = links;
-      if (!blocked || off) return;
+      if (!blocked || delivery.off()) return;
       leaveOut(
         blocked,
         'links-blocked',
@@ -130,68 +145,15 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     changed() {
       if (stopped) return;
       if (links.open > 0 && role() !== 'off') setOff(null);
-      if (links.want > lastWant || links.open === 0) updateSoon();
+      updates.changed();
       setLinking();
     },
     caught: o.caught,
   });
 
-  const isSet = (timer: TimerName) => !!timers[timer];
-
-  const clearTimers = (...names: TimerName[]) => {
-    for (const timer of names) {
-      clock.clearTimer(timers[timer] ?? 0);
-      timers[timer] = 0;
-    }
-  };
-
-  const setTimer = (timer: TimerName, f: () => void, ms: number) => {
-    clearTimers(timer);
-    timers[timer] = clock.setTimer(() => {
-      timers[timer] = 0;
-      try {
-        f();
-      } catch (error) {
-        o.caught(timer, error);
-      }
-    }, ms);
-  };
-
-  // ---- whether peer delivery comes ----
-
-  const setOff = (reason: Reason | null) => {
-    if (off === reason) return;
-    off = reason;
-    engine?.setOff(reason);
-    events.emit('off', { manifest, reason });
-  };
-
-  /** Peer delivery does not come for this title, as things stand. */
-  const leaveOut = (reason: Reason, code?: NoticeCode, message = '', hint = '') => {
-    if (code && off !== reason) o.notice(code, message, hint);
-    setOff(reason);
-    host.decided();
-  };
-
-  const role = (): ViewerRole => {
-    const policy = welcome?.policy;
-    if (!policy || policy.control_group) return 'off';
-    // Nothing is sent over a line that the viewer pays for by the byte.
-    return policy.role === 'full' && environment.metered() ? 'leech' : policy.role;
-  };
-
   const applyPolicy = () => {
-    const { session: id, ice_servers, policy, limits } = welcome!;
-    links.configure({
-      self: idToHex(id),
-      iceServers: ice_servers,
-      policy: { ...policy, role: role() },
-      maxLinks: Math.min(policy.max_links, limits.links),
-    });
-    if (role() !== 'off') setOff(links.blocked);
-    else if (policy.control_group) {
-      leaveOut('control-group', 'control-group', 'This viewer is in the control group.', seePolicy);
-    } else leaveOut('policy', 'policy-off', 'Peer delivery is off for this viewer.', seePolicy);
+    links.configure(delivery.settings());
+    delivery.decide(links.blocked);
   };
 
   const setLinking = () => {
@@ -215,18 +177,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         line: host.line,
         credit: host.credit,
         hurry: session.hurry,
-        ahead() {
-          const { prefetch, waste_bytes } = welcome!.policy;
-          // On a line that is paid for by the byte nobody is more than a leech.
-          return {
-            allowed: prefetch && o.prefetch,
-            waste_bytes,
-            role: role(),
-            save_data: false,
-            metered: false,
-            battery: environment.battery(),
-          };
-        },
+        ahead: delivery.ahead,
       },
       environment,
     );
@@ -237,28 +188,22 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       if (banned) links.avoid(peer);
     });
     tell(welcome!);
-    engine.setOff(off);
+    engine.setOff(delivery.off());
   };
 
   /** Links are about to come up. */
   const expectLinks = () => {
     joinedAt = clock.now();
-    setTimer('linking', setLinking, linkGraceMs);
+    timers.set('linking', setLinking, linkGraceMs);
     setLinking();
     host.decided();
   };
 
   // ---- joining, and what the tracker is told ----
 
-  const fetchEngine = () => {
-    coming ??= o.loadEngine();
-    // What fails is seen when it is needed.
-    coming.catch(() => {});
-  };
-
   /** Has it there when the title may join. */
   const fetchIn = (ms: number) =>
-    setTimer('fetch', () => !off && /connecting|ready/.test(session.state) && fetchEngine(), ms);
+    timers.set('fetch', () => !delivery.off() && /connecting|ready/.test(session.state) && script.fetch(), ms);
 
   /** The segments whose certificates offers ask for. */
   const wanted = () => named(host.next().slice(0, wantedSegments), rules, environment.crypto);
@@ -266,12 +211,11 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   /** Has what makes the engine; false where that does not come, or not in time for this join. */
   const haveScript = async (current: () => boolean): Promise<boolean> => {
     try {
-      coming ??= o.loadEngine();
-      const create = await coming;
+      const create = await script.need();
       if (!current()) return false;
       maker = create;
     } catch {
-      coming = undefined;
+      script.failed();
       if (!current()) return false;
       leaveOut(
         'policy',
@@ -280,11 +224,10 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
         'Serve it beside the first; allow it in script-src.',
       );
       leave();
-      setTimer('rejoin', () => void join(), engineRetryMs * 2 ** missed++);
+      timers.set('rejoin', () => void join(), script.againMs());
       return false;
     }
-    if (missed) applyPolicy();
-    missed = 0;
+    if (script.came()) applyPolicy();
     return true;
   };
 
@@ -312,7 +255,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   const join = async (early?: boolean) => {
     const attempt = ++joining;
     const current = isCurrent();
-    clearTimers('rejoin');
+    timers.clear('rejoin');
     let offers: ReadyOffer[] = [];
     if (!early) {
       if (!(await haveScript(current))) return;
@@ -334,7 +277,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       if (!current() || code === 'lost') return;
       o.notice('tracker-error', `The tracker refused this join (${code}). ${message}`, hint);
       const wait = Math.max(rejoinMs * (0.5 + environment.random()), retry_after_ms);
-      if (code !== 'bad-title') setTimer('rejoin', () => void join(), wait);
+      if (code !== 'bad-title') timers.set('rejoin', () => void join(), wait);
     }
   };
 
@@ -343,8 +286,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     viewers = answer.viewers;
     seeds = answer.seeds;
     links.offered(answer.offered ?? []);
-    setTimer('update', update, welcome!.update_interval_ms);
-    setTimer('stats', statsTick, welcome!.stats_interval_ms);
+    updates.begin(welcome!);
     if (maker) start();
     events.emit('joined', { manifest, title: name!, swarm: idToHex(swarm), viewers, seeds });
   };
@@ -355,31 +297,14 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     joining++;
   };
 
-  const update = () => {
-    setTimer('update', update, welcome!.update_interval_ms);
-    lastWant = links.want;
-    const message = { range: host.range(), saturated: lastWant === 0, links: links.open, want: lastWant };
-    session.send({ type: 'update', swarm: swarm!, ...message });
-  };
-
-  const updateSoon = () => {
-    if (!swarm || isSet('soon') || session.state !== 'ready' || stopped) return;
-    setTimer('soon', update, updateDebounceMs);
-  };
-
-  const statsTick = () => {
-    setTimer('stats', statsTick, welcome!.stats_interval_ms);
-    host.sendStats();
-  };
-
   fetchIn(startupMs - prepareMs);
   return {
     links,
     engine: () => engine,
-    off: () => off,
+    off: delivery.off,
     swarm: () => swarm,
-    mayStart: () => !stopped && !off && clock.now() - openedAt < firstMs,
-    awaitsSeed: () => !!swarm && !off && session.state === 'ready' && links.seedComing,
+    mayStart: () => !stopped && !delivery.off() && clock.now() - openedAt < firstMs,
+    awaitsSeed: () => !!swarm && !delivery.off() && session.state === 'ready' && links.seedComing,
     enter(message) {
       welcome = message;
       const { site, policy } = message;
@@ -409,30 +334,31 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       }
       applyPolicy();
       tell(message);
-      const inTime = (least: number) => setTimer('rejoin', () => void join(), Math.max(least, linkBy - clock.now()));
+      const inTime = (least: number) => timers.set('rejoin', () => void join(), Math.max(least, linkBy - clock.now()));
       if (joining) return inTime(0);
       // Links cost the page's thread some tens of milliseconds, and the first segment is too urgent to come by one. The
       // tracker can name peers meanwhile.
       const beginIn = linkBy - prepareMs - clock.now();
       if (beginIn > 0) {
         void join(true);
-        setTimer('begin', begin, beginIn);
+        timers.set('begin', begin, beginIn);
         return;
       }
-      fetchEngine();
+      script.fetch();
       inTime(prepareMs);
       // Sooner with the offers.
       void links.prepare(readyOffers).then(() => {
-        if (isSet('rejoin') && !joining) inTime(0);
+        if (timers.isSet('rejoin') && !joining) inTime(0);
       });
     },
     pictured() {
       linkBy = clock.now() + paintMs;
       fetchIn(0);
-      if (isSet('begin')) setTimer('begin', begin, paintMs - prepareMs);
+      if (timers.isSet('begin')) timers.set('begin', begin, paintMs - prepareMs);
     },
     lost() {
-      clearTimers('update', 'stats', 'soon', 'rejoin', 'begin');
+      updates.stop();
+      timers.clear('rejoin', 'begin');
       joining++;
       host.decided();
     },
@@ -444,7 +370,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       welcome = message;
       if (changed) {
         applyPolicy();
-        updateSoon();
+        updates.soon();
       }
       tell({ ...message, revocations: revoked });
     },
@@ -452,13 +378,14 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       if (links.resting === resting) return;
       links.resting = resting;
       if (resting) links.closeAll('idle', atOnce ? undefined : 2);
-      updateSoon();
+      updates.soon();
     },
     stop() {
       stopped = true;
       joining++;
       if (swarm) session.send({ type: 'leave', swarm }, true);
-      clearTimers(...(Object.keys(timers) as TimerName[]));
+      updates.stop();
+      timers.clearAll();
       host.decided();
       links.stop();
       engine?.stop();

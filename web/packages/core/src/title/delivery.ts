@@ -1,0 +1,97 @@
+/** Whether peers deliver a title, as its policy and its own experience have it. */
+
+import type { NoticeCode } from '../events.ts';
+import type { LinkSettings } from '../link/links.ts';
+import type { Reason } from '../ports.ts';
+import { idToHex } from '../session/base64.ts';
+import type { ViewerRole, Welcome } from '../session/messages.ts';
+import type { AheadRules } from '../transfer/ahead.ts';
+
+export interface DeliveryHost {
+  welcome(): Welcome | undefined;
+  /** The viewer pays for the line by the byte. */
+  metered(): boolean;
+  battery(): boolean;
+  /** The page has nothing against fetching ahead. */
+  prefetch: boolean;
+  notice(code: NoticeCode, message: string, hint: string): void;
+  /** It is on, or off for another reason than before. */
+  changed(reason: Reason | null): void;
+  /** It is clear that nothing is to be waited for. */
+  decided(): void;
+}
+
+export interface Delivery {
+  /** Why it is off, while it is. */
+  off(): Reason | null;
+  setOff(reason: Reason | null): void;
+  /** It does not come for this title, as things stand. */
+  leaveOut(reason: Reason, code?: NoticeCode, message?: string, hint?: string): void;
+  /** What this viewer is in its swarm. */
+  role(): ViewerRole;
+  /** What the policy says about links. */
+  settings(): LinkSettings;
+  /** The policy has changed. `blocked`: why no link opens. */
+  decide(blocked: Reason | null): void;
+  /** What the site and the device say of fetching ahead. */
+  ahead(): AheadRules;
+}
+
+const seePolicy = "See the site's policy.";
+
+export const createDelivery = (host: DeliveryHost): Delivery => {
+  let off: Reason | null = null;
+
+  const setOff = (reason: Reason | null) => {
+    if (off === reason) return;
+    off = reason;
+    host.changed(reason);
+  };
+
+  const leaveOut = (reason: Reason, code?: NoticeCode, message = '', hint = '') => {
+    if (code && off !== reason) host.notice(code, message, hint);
+    setOff(reason);
+    host.decided();
+  };
+
+  const role = (): ViewerRole => {
+    const policy = host.welcome()?.policy;
+    if (!policy || policy.control_group) return 'off';
+    // Nothing is sent over a line that the viewer pays for by the byte.
+    return policy.role === 'full' && host.metered() ? 'leech' : policy.role;
+  };
+
+  return {
+    off: () => off,
+    setOff,
+    leaveOut,
+    role,
+    settings() {
+      const { session, ice_servers, policy, limits } = host.welcome()!;
+      return {
+        self: idToHex(session),
+        iceServers: ice_servers,
+        policy: { ...policy, role: role() },
+        maxLinks: Math.min(policy.max_links, limits.links),
+      };
+    },
+    decide(blocked) {
+      if (role() !== 'off') setOff(blocked);
+      else if (host.welcome()!.policy.control_group) {
+        leaveOut('control-group', 'control-group', 'This viewer is in the control group.', seePolicy);
+      } else leaveOut('policy', 'policy-off', 'Peer delivery is off for this viewer.', seePolicy);
+    },
+    ahead() {
+      const { prefetch, waste_bytes } = host.welcome()!.policy;
+      // On a line that is paid for by the byte no viewer is more than a leech.
+      return {
+        allowed: prefetch && host.prefetch,
+        waste_bytes,
+        role: role(),
+        save_data: false,
+        metered: false,
+        battery: host.battery(),
+      };
+    },
+  };
+};
