@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/transfer"
@@ -15,8 +16,14 @@ const (
 	quietBehind = 30 * time.Second
 )
 
-// ahead is what is fetched before the player asks for it (spec/schedule.md, "Prefetch").
-type ahead struct {
+// lookAhead is what is fetched before the player asks for it (spec/schedule.md, "Prefetch").
+type lookAhead struct {
+	*shared
+	rules     func() schedule.Ahead // as the site and the viewer's device have it; nil: nothing is fetched ahead
+	playhead  func() (position, buffered time.Duration)
+	dated     func(adaptive bool) bool
+	requester *background.Requester
+
 	running  bool
 	allowed  bool            // the last look could have fetched something ahead
 	list     []*seg          // what the schedule may fetch ahead now
@@ -28,9 +35,9 @@ type ahead struct {
 }
 
 // next are the segments behind what the player has asked for last, in playback order.
-func (e *engine) next() []*seg {
+func (a *lookAhead) next() []*seg {
 	var all []*seg
-	for _, list := range e.ahead.coming {
+	for _, list := range a.coming {
 		for _, s := range list {
 			if !s.wanted() && !slices.Contains(all, s) {
 				all = append(all, s)
@@ -42,8 +49,8 @@ func (e *engine) next() []*seg {
 }
 
 // near says whether a segment is one of the few whose certificates are asked for ahead.
-func (e *engine) near(s *seg) bool {
-	for _, list := range e.ahead.coming {
+func (a *lookAhead) near(s *seg) bool {
+	for _, list := range a.coming {
 		if slices.Contains(list[:min(lookahead, len(list))], s) {
 			return true
 		}
@@ -52,39 +59,38 @@ func (e *engine) near(s *seg) bool {
 }
 
 // listed says whether the schedule hears of a segment that nobody waits for.
-func (e *engine) listed(s *seg) bool {
-	return slices.Contains(e.ahead.list, s) || e.near(s) && (!e.ahead.running || s.state != schedule.CertHeld)
+func (a *lookAhead) listed(s *seg) bool {
+	return slices.Contains(a.list, s) || a.near(s) && (!a.running || s.state != schedule.CertHeld)
 }
 
-// lookAhead decides how far ahead is fetched, and takes back and counts what is not to be fetched or played any more.
-func (e *engine) lookAhead() {
-	a := &e.ahead
+// look decides how far ahead is fetched, and takes back and counts what is not to be fetched or played any more.
+func (a *lookAhead) look() {
 	var in schedule.Ahead
-	if e.cfg.Prefetch != nil {
-		in = e.cfg.Prefetch()
+	if a.rules != nil {
+		in = a.rules()
 	}
-	in.Off = e.off != ""
+	in.Off = a.off != ""
 	was := a.allowed
 	if a.allowed = in.Possible(); !a.allowed && !was && len(a.kept) == 0 {
 		return // nothing is asked for ahead, nor kept: most sites, and every decision
 	}
-	position, buffered := e.cfg.Playhead()
+	position, buffered := a.playhead()
 	in.Running, in.BufferedUs = a.running, buffered.Microseconds()
-	in.Received, in.Wasted = e.ledger.came(), e.ledger.total.PrefetchWasted
-	next := e.next()
+	in.Received, in.Wasted = a.ledger.came(), a.ledger.total.PrefetchWasted
+	next := a.next()
 	for _, s := range next {
-		in.Segments = append(in.Segments, schedule.AheadSegment{DurationUs: s.ref.Duration.Microseconds(), Bytes: e.costs(s)})
+		in.Segments = append(in.Segments, schedule.AheadSegment{DurationUs: s.ref.Duration.Microseconds(), Bytes: a.costs(s)})
 	}
 	n := schedule.Prefetch(in)
 	a.running, a.list = n > 0, a.list[:0]
-	lacking, left := 0, e.dated(a.adaptive)
+	lacking, left := 0, a.dated(a.adaptive)
 	for _, s := range next[:n] {
-		held := e.store.get(s.id)
+		held := a.store.get(s.id)
 		if left && (held == nil || held.count == 0) {
 			left = false // for the player to ask for, and to measure the line by
 			continue
 		}
-		if lacking < mostBehind && (held != nil && held.count > 0 || e.near(s) || e.announced(s)) {
+		if lacking < mostBehind && (held != nil && held.count > 0 || a.near(s) || a.peers.announced(s)) {
 			a.list = append(a.list, s)
 			if s.cert != nil && !held.complete() {
 				lacking += segment.Pieces(s.cert.Length) - len(held.held())
@@ -94,33 +100,21 @@ func (e *engine) lookAhead() {
 	if !a.allowed {
 		next = nil
 	}
-	e.takeBack(next)
+	a.takeBack(next)
 	for _, s := range a.kept {
 		if !s.wanted() && s.ref.Start+s.ref.Duration <= position {
-			e.lose(s.id)
+			a.lose(s.id)
 		}
 	}
-}
-
-// announced says whether a linked viewer has said that it holds something of a segment.
-func (e *engine) announced(s *seg) bool {
-	for _, r := range e.peers {
-		if r.ready && !r.noUpload && r.role == schedule.Viewer {
-			if _, ok := r.holdings.holds[s.id]; ok {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // costs is what would be lost of a segment that is fetched ahead, in bytes.
-func (e *engine) costs(s *seg) int64 {
+func (a *lookAhead) costs(s *seg) int64 {
 	if s.cert == nil {
 		return int64(sizeGuess(s.bitrate, s.ref))
 	}
 	left := s.cert.Length
-	for n, p := range e.store.get(s.id).all() {
+	for n, p := range a.store.get(s.id).all() {
 		if p != nil && s.ahead[n] == 0 {
 			left -= int64(len(p))
 		}
@@ -130,15 +124,15 @@ func (e *engine) costs(s *seg) int64 {
 
 // takeBack cancels what is asked for in the background and no longer behind the asked segment, or of a peer that sends
 // nothing.
-func (e *engine) takeBack(next []*seg) {
-	now := e.loop.Now()
-	for _, r := range e.peersInOrder() {
+func (a *lookAhead) takeBack(next []*seg) {
+	now := a.loop.Now()
+	for _, r := range a.peers.inOrder() {
 		if r.wire == nil {
 			continue
 		}
 		last := r.download.LastBehind()
 		gone := r.download.Cancel(func(o transfer.Order) bool {
-			s := e.segments.byID[segment.ID(o.Target.Segment).String()]
+			s := a.segments.byID[segment.ID(o.Target.Segment).String()]
 			since := o.Sent
 			if last.After(since) {
 				since = last
@@ -146,39 +140,26 @@ func (e *engine) takeBack(next []*seg) {
 			return o.Lane == peer.Background && (s == nil || !s.wanted() && !slices.Contains(next, s) || now.Sub(since) > quietBehind)
 		})
 		for _, o := range gone {
-			e.ledger.lost(o.Received)
+			a.ledger.lost(o.Received)
 		}
-		e.ledger.lost(r.download.LateBehind())
+		a.ledger.lost(r.download.LateBehind())
 	}
-}
-
-// behind is how many requests of the background are outstanding.
-func (e *engine) behind() (n int) {
-	for _, r := range e.peers {
-		for _, o := range r.download.Orders() {
-			if o.Lane == peer.Background && !o.Checking {
-				n++
-			}
-		}
-	}
-	return n
 }
 
 // mayAsk says whether another piece may be asked of a peer in the background.
-func (e *engine) mayAsk(r *remote, outstanding int) bool {
-	if !r.acks || r.behindUs > e.nowUs() || outstanding >= mostBehind {
+func (a *lookAhead) mayAsk(r *remote, outstanding int) bool {
+	if !r.acks || r.behindUs > a.nowUs() || outstanding >= mostBehind {
 		return false
 	}
-	ok, again := e.requester.May(segment.PieceSize)
+	ok, again := a.requester.May(segment.PieceSize)
 	if !ok {
-		e.ahead.again = min(e.ahead.again, again)
+		a.again = min(a.again, again)
 	}
 	return ok
 }
 
-// askBehind makes the requests of the background that the law allows; the others come again with another decision.
-func (e *engine) askBehind(actions []schedule.Action) {
-	a := &e.ahead
+// ask makes the requests of the background that the law allows; the others come again with another decision.
+func (a *lookAhead) ask(actions []schedule.Action) {
 	if a.timer != nil {
 		a.timer()
 		a.timer = nil
@@ -186,33 +167,33 @@ func (e *engine) askBehind(actions []schedule.Action) {
 	outstanding := -1
 	a.again = longestSleep
 	for _, act := range actions {
-		s, r := e.segments.byID[act.Segment], e.peers[act.Peer]
+		s, r := a.segments.byID[act.Segment], a.peers.byID[act.Peer]
 		if act.Type != schedule.DoRequest || act.Lane != schedule.Background || s.target == nil {
 			continue
 		}
 		if outstanding < 0 {
-			outstanding = e.behind()
+			outstanding = a.peers.behind()
 		}
-		if !e.mayAsk(r, outstanding) {
+		if !a.mayAsk(r, outstanding) {
 			continue
 		}
-		if e.store.get(s.id) == nil {
-			e.store.open(s.id, s.cert.Length)
+		if a.store.get(s.id) == nil {
+			a.store.open(s.id, s.cert.Length)
 		}
 		r.download.Request(s.target, peer.Background, act.Why, act.Piece)
 		outstanding++
 	}
 	if a.again < longestSleep {
-		a.timer = e.loop.After(max(a.again, time.Millisecond), func() {
+		a.timer = a.loop.After(max(a.again, time.Millisecond), func() {
 			a.timer = nil
-			e.changed()
+			a.changed()
 		})
 	}
 }
 
-// cameAhead notes a piece that came in the background.
-func (e *engine) cameAhead(s *seg, n, size int) {
-	e.ledger.prefetched(size)
+// came notes a piece that came in the background.
+func (a *lookAhead) came(s *seg, n, size int) {
+	a.ledger.prefetched(size)
 	if s.wanted() {
 		return
 	}
@@ -220,32 +201,47 @@ func (e *engine) cameAhead(s *seg, n, size int) {
 		s.ahead = map[int]int{}
 	}
 	s.ahead[n] = size
-	e.ahead.kept[s.id] = s
+	a.kept[s.id] = s
 }
 
 // lose counts what came ahead of a segment and is not going to be played.
-func (e *engine) lose(id string) {
-	s := e.ahead.kept[id]
+func (a *lookAhead) lose(id string) {
+	s := a.kept[id]
 	if s == nil {
 		return
 	}
 	for _, size := range s.ahead {
-		e.ledger.lost(size)
-		e.ledger.wasted(size)
+		a.ledger.lost(size)
+		a.ledger.wasted(size)
 	}
-	e.played(s)
+	a.played(s)
 }
 
 // played notes that what came ahead of a segment is the player's now, or nobody's.
-func (e *engine) played(s *seg) {
+func (a *lookAhead) played(s *seg) {
 	s.ahead = nil
-	delete(e.ahead.kept, s.id)
+	delete(a.kept, s.id)
+}
+
+// possible says whether anything may be asked for before the player does.
+func (a *lookAhead) possible() bool { return a.rules != nil && a.rules().Possible() }
+
+// stop ends its timer.
+func (a *lookAhead) stop() {
+	if a.timer != nil {
+		a.timer()
+	}
+}
+
+// asked notes that the player asked for a segment, and what follows it.
+func (a *lookAhead) asked(r request, coming []*seg) {
+	a.coming[r.track], a.adaptive = coming, r.adaptive
 }
 
 // loseAll counts what is still ahead when the viewer leaves.
-func (e *engine) loseAll() {
-	for id := range e.ahead.kept {
-		e.lose(id)
+func (a *lookAhead) loseAll() {
+	for id := range a.kept {
+		a.lose(id)
 	}
-	e.takeBack(nil)
+	a.takeBack(nil)
 }

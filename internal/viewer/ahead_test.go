@@ -24,7 +24,7 @@ func aheadScene(t *testing.T, policy func(*signal.Policy), change func(*Config))
 }
 
 // outstanding counts a viewer's requests of the background.
-func (a *actor) outstanding() int { return a.title.engine.behind() }
+func (a *actor) outstanding() int { return a.title.engine.peers.behind() }
 
 func TestWhatIsAheadIsFetchedBehindEverythingElse(t *testing.T) {
 	s, late := aheadScene(t, nil, nil)
@@ -125,7 +125,7 @@ func TestABackgroundRequestIsNoFault(t *testing.T) {
 			break
 		}
 	}
-	for _, r := range late.title.engine.peers {
+	for _, r := range late.title.engine.peers.byID {
 		for _, o := range r.download.Orders() {
 			if o.Lane == peer.Background {
 				_ = r.Message(peer.Reject{Reason: peer.RejectLaneOff, IDs: []uint32{o.ID}})

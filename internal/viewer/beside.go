@@ -25,6 +25,3 @@ func (a acking) SendAck(message []byte) {
 
 // took has the law of the host hear what it costs to take n bytes of a link. In the link's goroutine.
 func (a acking) took(n int) { a.sender.Beside((n + packetBytes - 1) / packetBytes * sackBytes) }
-
-// fetched has it hear what it costs to take n bytes of the origin.
-func (e *engine) fetched(n int) { e.uploader.Background.Beside(n / tcpPart) }

@@ -4,23 +4,18 @@ import (
 	"encoding/hex"
 	"io"
 	"slices"
-	"sync/atomic"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/certificate"
-	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
-	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // Defaults of an engine.
 const (
 	defaultStore    = 64 << 20
-	capacityFresh   = time.Minute // an estimate that is older is refreshed at the origin
 	longestSleep    = 30 * time.Second
 	mostUncertified = 4 // origin responses kept for a certificate to come
 	tickEvery       = time.Second
@@ -38,44 +33,23 @@ type engineConfig struct {
 
 // engine is peer delivery of one joined title: the schedule decides, this does. The twin of the library's engine.
 type engine struct {
-	engineHost
-	cfg engineConfig
+	host engineHost
+	*shared
+	cfg       engineConfig
+	pacing    *pacing
+	freshness freshness
+	view      view
+	ahead     *lookAhead
+	vouch     *vouch
+	loads     *loads
+	executor  executor
+	silence   silence
+	greeting  greeting
 
-	epoch    time.Time
-	store    *store
-	segments segments
-	ahead    ahead
-	peers    map[string]*remote
-	bans     map[string]bool
-	uploader *transfer.Uploader
-	// requester bounds what is asked for in the background, over all links.
-	requester *background.Requester
-	pumping   atomic.Bool // a call of pump is on its way
-	pumpTimer func()
-	paced     struct { // at the last report
-		sent  int64
-		stats ledbat.Stats
-	}
-
-	keys      *certificate.KeySet
-	revoked   *certificate.Revocations
-	offset    time.Duration // of tracker time
-	off       schedule.Reason
 	linking   bool
-	seedComes bool // one that was introduced may still be linked
-	stopped   bool
-	zeroUs    int64     // when the presentation's time zero is played: what a start is added to for a deadline
-	looked    time.Time // when a segment was last asked of the origin for the estimate's sake
-	timer     func()
+	seedComes bool   // one that was introduced may still be linked
+	timer     func() // has the schedule asked again
 	due       bool
-	stopTick  func()
-	vigil     vigil
-	driftedAt time.Time // when this side was found adrift last
-
-	compared, contradicted, inRow int
-
-	opened int // links over which hellos were exchanged
-	closed map[peer.CloseReason]int
 }
 
 // engineHost is what an engine needs of the rest, and what it tells the rest.
@@ -99,118 +73,59 @@ type engineHost struct {
 }
 
 func newEngine(host engineHost, cfg engineConfig) *engine {
-	e := &engine{engineHost: host, cfg: cfg}
-	e.start()
-	return e
-}
-
-// nowUs is the schedule's clock. It does not begin at zero, so that no moment looks like never.
-func (e *engine) nowUs() int64 { return e.usOf(e.loop.Now()) }
-
-func (e *engine) usOf(t time.Time) int64 { return t.Sub(e.epoch).Microseconds() + 1_000_000 }
-
-func (e *engine) start() {
-	e.segments = segments{rules: e.rules, byID: map[string]*seg{}}
-	e.peers, e.bans = map[string]*remote{}, map[string]bool{}
-	e.epoch = e.loop.Now()
-	e.uploader = transfer.NewUploader(e.loop.Now)
-	e.uploader.MostQueued, e.uploader.Share = mostQueued, queueShare
-	sender := background.NewSender(ledbat.Config{}, e.loop.Now)
-	sender.Awake, e.uploader.Wake = e.pumpSoon, e.pumpSoon
-	e.uploader.Background, e.uploader.Paced = sender, true // a home's uplink carries its own requests, too
-	e.line.took = e.fetched
-	e.requester = background.NewRequester(ledbat.Config{}, e.loop.Now)
-	e.store = newStore(e.cfg.StoreBytes, func(id string) bool {
+	e := &engine{host: host, cfg: cfg, pacing: newPacing(host.loop)}
+	e.shared = &shared{
+		loop: host.loop, epoch: host.loop.Now(), ledger: host.ledger, line: host.line, peers: newPeers(),
+		segments: &segments{rules: host.rules, byID: map[string]*seg{}}, changed: e.changedSoon,
+	}
+	e.store = newStore(cfg.StoreBytes, func(id string) bool {
 		s := e.segments.byID[id]
 		return s != nil && s.wanted()
 	}, e.evicted)
-	e.ahead = ahead{kept: map[string]*seg{}, coming: map[int][]*seg{}}
-	e.revoked, e.closed = &certificate.Revocations{}, map[peer.CloseReason]int{}
-	e.tick()
-}
-
-// tick keeps links alive and ends silent ones.
-func (e *engine) tick() {
-	e.listen()
-	for _, r := range e.peersInOrder() {
-		r.session.Tick()
+	e.line.took = e.pacing.fetched
+	e.freshness = freshness{shared: e.shared}
+	e.ahead = &lookAhead{
+		shared: e.shared, rules: cfg.Prefetch, playhead: cfg.Playhead, dated: e.freshness.dated, requester: e.pacing.requester,
+		kept: map[string]*seg{}, coming: map[int][]*seg{},
 	}
-	e.stopTick = e.loop.After(tickEvery, e.tick)
-}
-
-// pump sends what links and the law of the host let go.
-func (e *engine) pump() {
-	if e.stopped {
-		return
+	e.view = view{shared: e.shared, policy: cfg.Policy, self: host.self, relayOnly: host.relayOnly, listed: e.ahead.listed}
+	e.vouch = &vouch{
+		shared: e.shared, site: host.rules.Name(), revoked: &certificate.Revocations{}, accepted: e.accepted, cameAhead: e.ahead.came,
+		withdrawn: e.withdrawn, drop: e.drop, turnOff: e.turnOff,
 	}
-	if e.pumpTimer != nil {
-		e.pumpTimer()
-		e.pumpTimer = nil
+	e.loads = &loads{
+		shared: e.shared, credit: host.credit, fromOrigin: e.vouch.origin, played: e.ahead.played, lost: e.ahead.lose, released: e.announce,
+		accepted: func(s *seg, n int, data []byte) { e.accepted(s, n, data, nil, "") },
 	}
-	if wait := e.uploader.Work(); wait < longestSleep {
-		e.pumpTimer = e.loop.After(wait, e.pump)
-	}
-}
-
-// pacing is how sending stands under the law; nil if nothing was sent since the last time.
-func (e *engine) pacing() *signal.Pacing {
-	sent, _ := e.uploader.Background.Totals()
-	if sent == e.paced.sent {
-		return nil
-	}
-	now, was := e.uploader.Background.Stats(), e.paced.stats
-	e.paced.sent, e.paced.stats = sent, now
-	return &signal.Pacing{
-		Queuing: now.Queuing, Base: now.Base, Target: now.Target, Window: now.Window, Rate: now.PacingRate,
-		Yields: now.Yields - was.Yields, Slowdowns: now.Slowdowns - was.Slowdowns,
-	}
-}
-
-// pumpSoon has pump called, from any goroutine.
-func (e *engine) pumpSoon() {
-	if !e.pumping.Swap(true) {
-		e.loop.Post(func() {
-			e.pumping.Store(false)
-			e.pump()
-		})
-	}
+	e.executor = executor{shared: e.shared, loads: e.loads, ahead: e.ahead, announce: e.announce, wake: e.wake}
+	e.greeting = greeting{store: e.store, segments: e.segments, self: host.self, swarm: host.swarm, uploads: host.uploads}
+	e.silence = silence{shared: e.shared, unheard: host.unheard, adrift: host.adrift, awoke: host.awoke}
+	e.silence.tick()
+	return e
 }
 
 func (e *engine) evicted(id string) {
-	e.lose(id)
+	e.ahead.lose(id)
 	e.announce(id)
 }
 
+// withdrawn lets go of what is held of a segment.
+func (e *engine) withdrawn(s *seg) {
+	e.ahead.lose(s.id)
+	e.store.drop(s.id)
+	e.peers.cancel(s)
+	e.announce(s.id) // before the rejects: a peer that refuses what it still announces is a liar
+	e.peers.withdraw(s)
+}
+
 func (e *engine) announce(id string) {
-	if e.uploads() {
-		for _, r := range e.peersInOrder() {
-			r.announce(id)
-		}
+	if e.host.uploads() {
+		e.peers.announce(id)
 	}
 }
 
-// announcement is what to tell of a segment; ok is false if nothing is held of it.
-func (e *engine) announcement(id string) (entry peer.HaveEntry, ok bool) {
-	_, _ = hex.Decode(entry.Segment[:], []byte(id))
-	held := e.store.get(id)
-	if held == nil || !e.uploads() {
-		return entry, false
-	}
-	entry.Pieces = uint16(len(held.pieces))
-	if held.complete() {
-		entry.State = peer.HoldsComplete
-		return entry, true
-	}
-	s := e.segments.byID[id]
-	if held.count == 0 && (s == nil || !s.wanted()) {
-		return entry, false
-	}
-	entry.State, entry.Bitmap = peer.HoldsPartial, slices.Clone(held.bitmap)
-	return entry, true
-}
-
-// changed coalesces what happens in one turn of the loop into one decision.
-func (e *engine) changed() {
+// changedSoon coalesces what happens in one turn of the loop into one decision.
+func (e *engine) changedSoon() {
 	if e.due || e.stopped {
 		return
 	}
@@ -218,78 +133,152 @@ func (e *engine) changed() {
 	e.loop.Post(e.run)
 }
 
-func (e *engine) cancelDownloads(s *seg) {
-	for _, r := range e.peersInOrder() {
-		r.download.Cancel(func(o transfer.Order) bool { return o.Target.Segment == peer.ID(s.key) })
+// run decides and does it.
+func (e *engine) run() {
+	e.due = false
+	if e.stopped {
+		return
 	}
+	if e.timer != nil {
+		e.timer()
+		e.timer = nil
+	}
+	e.ahead.look()
+	in := e.view.input(schedule.Input{
+		Linking: e.linking, SeedLinking: e.seedComes, CreditUs: e.host.credit.leftUs(e.loop.Now()),
+	}, e.ahead.running)
+	actions := schedule.Decide(in)
+	if e.cfg.Record != nil {
+		if err := schedule.Record(e.cfg.Record, in, actions); err != nil {
+			e.cfg.Record = nil
+			e.host.notice("record", err.Error())
+		}
+	}
+	e.executor.execute(in.NowUs, actions)
+	e.host.credit.settle(e.loop.Now(), slices.ContainsFunc(e.segments.all(), func(s *seg) bool { return s.wanted() && s.origin == schedule.OriginIdle }))
 }
 
-// background says whether anything may be asked for before the player does.
-func (e *engine) background() bool { return e.cfg.Prefetch != nil && e.cfg.Prefetch().Possible() }
-
-// greeting is what this viewer says first on a link that it answers: who it is, and what it has, as far as an answer takes
-// it, and the certificates of what the other side wants. held is which segments that names as held.
-func (e *engine) greeting(link transfer.Link, wanted []signal.ID) (said []signal.Bytes, held []string) {
-	first := []peer.Message{e.hello(link)}
-	var have peer.Have
-	size := haveHeader
-	for _, id := range e.store.ids() {
-		entry, ok := e.announcement(id)
-		size += haveEntry + len(entry.Bitmap)
-		if size > signal.MaxSaidBytes || len(have.Entries) == maxEntries {
-			break
-		}
-		if ok {
-			have.Entries, held = append(have.Entries, entry), append(held, id)
-		}
-	}
-	if len(have.Entries) > 0 {
-		first = append(first, have)
-	}
-	for _, id := range wanted {
-		s := e.segments.byID[hex.EncodeToString(id[:])]
-		if s == nil || s.cert == nil {
-			continue
-		}
-		if raw := s.cert.Bytes(); len(raw) <= transfer.MostShown {
-			first = append(first, peer.Certificate{Segment: peer.ID(id), Raw: raw})
-		}
-	}
-	return transfer.Say(first...), held
+// wake has the schedule asked again after some µs.
+func (e *engine) wake(us int64) {
+	d := min(max(time.Duration(us)*time.Microsecond, time.Millisecond), longestSleep)
+	e.timer = e.loop.After(d, func() {
+		e.timer = nil
+		e.changed()
+	})
 }
 
-// Bytes of a have, and of each entry in it without its bitmap; and the most entries.
-const (
-	haveHeader = 2
-	haveEntry  = 19
-	maxEntries = 255
-)
+// load begins what the player asks for. done comes once, later, unless it is aborted.
+func (e *engine) load(r request, done func(*Result, error)) *load {
+	l := &load{request: r, done: done, started: e.loop.Now()}
+	e.view.asked(r)
+	s, err := e.segments.resolve(r.Reference, r.bitrate)
+	if err != nil || e.stopped {
+		// Not one of the site's segments, or nobody to share with any more: plain HTTP.
+		if err != nil {
+			s = newSeg(r.Reference, r.bitrate)
+		}
+		l.seg = s
+		s.loads = append(s.loads, l)
+		e.loads.startOrigin(s, schedule.ByPolicy)
+		return l
+	}
+	e.loads.ask(s, l)
+	if s.wanted() && e.freshness.stale(r.adaptive, func() bool { return e.view.relaxed(s) }) {
+		e.loads.startOrigin(s, schedule.ByPolicy)
+	}
+	e.follow(r)
+	e.changed()
+	return l
+}
 
-// hello is this viewer's on a link.
-func (e *engine) hello(link transfer.Link) peer.Hello {
-	hello := peer.Hello{MinVersion: 1, MaxVersion: peer.Version, MaxRequests: ownMaxRequests, Peer: e.self(), Swarm: e.swarm}
-	if !e.uploads() {
-		hello.Flags = peer.NoUpload
+// follow notes the segments that come next, and forgets what nothing needs any more.
+func (e *engine) follow(r request) {
+	var coming []*seg
+	for _, ref := range r.upcoming {
+		if s, err := e.segments.resolve(ref, r.bitrate); err == nil {
+			coming = append(coming, s)
+		}
 	}
-	if _, acks := link.(background.Link); acks {
-		hello.Flags |= peer.AcksBackground
+	e.ahead.asked(r, coming)
+	var uncertified []*seg
+	for _, s := range e.segments.all() {
+		if s.uncertified != nil {
+			uncertified = append(uncertified, s)
+		}
 	}
-	return hello
+	for _, s := range uncertified[:max(0, len(uncertified)-mostUncertified)] {
+		s.uncertified = nil
+	}
+	next := e.ahead.next()
+	e.segments.prune(func(s *seg) bool {
+		return s.wanted() || slices.Contains(next, s) || e.store.get(s.id) != nil || s.disputed != nil
+	})
+}
+
+// accepted stores a piece that passed. from is nil for one of the origin.
+func (e *engine) accepted(s *seg, n int, data []byte, from *remote, why string) {
+	if from != nil {
+		e.line.others(len(data))
+		e.host.credit.proven = true
+	}
+	e.store.open(s.id, s.cert.Length)
+	if !e.store.put(s.id, n, data) {
+		e.ledger.duplicate(len(data))
+		e.changed()
+		return
+	}
+	s.sources[n] = FromOrigin
+	if from != nil {
+		s.sources[n] = FromPeer
+		from.downloaded += int64(len(data))
+		from.lateness.bring()
+		e.ledger.received(from.id, from.role, from.path, len(data))
+		if from.role == schedule.Seed {
+			s.sources[n] = FromSeed
+			if s.pieceReason == "" {
+				s.pieceReason = schedule.Urgent
+				if why == schedule.WhyNear || why == schedule.WhyBackground {
+					s.pieceReason = schedule.NoHolder
+				}
+			}
+		}
+		e.peers.outdone(s, n)
+	}
+	e.announce(s.id)
+	if e.store.get(s.id).complete() {
+		e.loads.finish(s)
+	}
+	e.changed()
+}
+
+// adopt takes what the origin sent before the engine was there.
+func (e *engine) adopt(b bypassed) {
+	s, err := e.segments.resolve(b.ref, b.bitrate)
+	if err != nil || s.disputed != nil || !e.sharing() || e.store.get(s.id).complete() {
+		return
+	}
+	e.vouch.origin(s, b.data)
+	e.changed()
+}
+
+func (e *engine) drop(r *remote, reason peer.CloseReason, why peer.ByeReason) {
+	r.session.End(reason, why)
+	e.linkEnded(r, reason)
 }
 
 // addLink takes over a link that has opened. greeted is what was said of it with an answer of ours, if anything was.
 func (e *engine) addLink(id peer.ID, role schedule.Role, link transfer.Link, greeted *greeted) *remote {
 	key := hex.EncodeToString(id[:])
-	if e.stopped || e.bans[key] {
+	if e.stopped || e.peers.bans[key] {
 		link.Close(peer.ClosePolicy, bye(peer.ByePolicy))
 		return nil
 	}
-	if old := e.peers[key]; old != nil {
+	if old := e.peers.byID[key]; old != nil {
 		old.session.End(peer.CloseClosed, peer.ByeReplaced)
 		e.linkEnded(old, peer.CloseClosed)
 	}
 	r := newRemote(e, id, role, link)
-	e.peers[key] = r
+	e.peers.byID[key] = r
 	if greeted != nil {
 		r.session.Said, r.dirty = true, greeted.held
 		for _, id := range greeted.held {
@@ -314,31 +303,14 @@ func (e *engine) linkEnded(r *remote, reason peer.CloseReason) {
 		return
 	}
 	r.ended()
-	e.closed[reason]++
-	if e.peers[r.id] == r {
-		delete(e.peers, r.id)
-	}
+	e.peers.remove(r, reason)
 	if slices.Contains(blameworthy, reason) && !e.stopped {
-		e.bans[r.id] = true
+		e.peers.bans[r.id] = true
 		e.ledger.blamed(r.id)
-		e.banned(r.id)
+		e.host.banned(r.id)
 	}
-	e.certifierGone(r)
+	e.vouch.gone(r)
 	e.changed()
-}
-
-// peersInOrder lists the peers by ID: what is done to several is done in one order, so that a run can be repeated.
-func (e *engine) peersInOrder() []*remote {
-	ids := make([]string, 0, len(e.peers))
-	for id := range e.peers {
-		ids = append(ids, id)
-	}
-	slices.Sort(ids)
-	out := make([]*remote, len(ids))
-	for i, id := range ids {
-		out[i] = e.peers[id]
-	}
-	return out
 }
 
 func (e *engine) setLinking(first, seed bool) {
@@ -359,7 +331,7 @@ func (e *engine) setOff(reason schedule.Reason) {
 func (e *engine) turnOff(reason schedule.Reason) {
 	if e.off == "" {
 		e.setOff(reason)
-		e.turnedOff(reason)
+		e.host.turnedOff(reason)
 	}
 }
 
@@ -368,23 +340,20 @@ func (e *engine) stop() {
 	if e.stopped {
 		return
 	}
-	e.loseAll()
+	e.ahead.loseAll()
 	e.stopped = true
-	e.stopTick()
+	e.silence.stopTick()
+	e.pacing.stop()
+	e.ahead.stop()
 	if e.timer != nil {
 		e.timer()
 	}
-	for _, stop := range []func(){e.pumpTimer, e.ahead.timer} {
-		if stop != nil {
-			stop()
-		}
-	}
 	for _, s := range e.segments.all() {
 		if s.wanted() {
-			e.startOrigin(s, schedule.ByPolicy)
+			e.loads.startOrigin(s, schedule.ByPolicy)
 		}
 	}
-	for _, r := range e.peersInOrder() {
+	for _, r := range e.peers.inOrder() {
 		r.session.End(peer.CloseShutdown, peer.ByeLeaving)
 		e.linkEnded(r, peer.CloseShutdown)
 	}

@@ -18,15 +18,6 @@ const (
 	promptPieces = 4
 )
 
-// outdone takes back what is asked for of a segment, or of a piece of it, since another source is quicker.
-func (e *engine) outdone(s *seg, piece int) {
-	for _, r := range e.peersInOrder() {
-		r.late(s, r.download.Cancel(func(o transfer.Order) bool {
-			return o.Target.Segment == peer.ID(s.key) && (piece < 0 || o.Piece == piece)
-		}))
-	}
-}
-
 // lateness is how a peer keeps up with what it is asked for.
 type lateness struct {
 	times   int // in a row

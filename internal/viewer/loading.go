@@ -99,7 +99,7 @@ func (p *pull) abort() {
 	}
 	p.over = true
 	if p.inner != nil {
-		p.engine.abort(p.inner)
+		p.engine.loads.release(p.inner)
 	} else {
 		p.direct()
 	}

@@ -219,7 +219,7 @@ func (t *membership) greeting(link transfer.Link, wanted []signal.ID) (said []si
 	if t.engine == nil {
 		return nil, nil
 	}
-	return t.engine.greeting(link, wanted)
+	return t.engine.greeting.first(link, wanted)
 }
 
 // linkFailed implements linkEvents.
@@ -282,16 +282,16 @@ func (t *membership) inform(keys []signal.VerifyKey, revocations []signal.Revoca
 	if t.engine == nil {
 		return
 	}
-	t.engine.offset = t.session.offset
+	t.engine.vouch.offset = t.session.offset
 	if keys != nil {
 		set, err := verifyKeys(t.naming.rules.Name(), keys)
 		if err != nil {
 			t.notice("bad-keys", err.Error())
 		} else {
-			t.engine.keys = set
+			t.engine.vouch.keys = set
 		}
 	}
-	t.engine.revoke(revocationsOf(revocations))
+	t.engine.vouch.revoke(revocationsOf(revocations))
 }
 
 // refusedJoin is told that the tracker did not let this viewer join.
@@ -373,7 +373,7 @@ func (t *membership) moved() {
 		return
 	}
 	if t.engine != nil {
-		t.engine.moved()
+		t.engine.silence.moved()
 	}
 	t.session.hurry()
 }

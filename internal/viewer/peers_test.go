@@ -39,8 +39,8 @@ func TestAPolluterIsDroppedAndNobodyElseBlamed(t *testing.T) {
 	if sum.Banned != 1 || sum.LinksClosed[peer.CloseBadPiece] != 1 || sum.Stats.RejectedBytes == 0 {
 		t.Errorf("banned %d, closed %v, rejected %d", sum.Banned, sum.LinksClosed, sum.Stats.RejectedBytes)
 	}
-	if _, ok := victim.title.engine.bans[liar.now().Session]; !ok {
-		t.Errorf("the wrong one: %v", victim.title.engine.bans)
+	if _, ok := victim.title.engine.peers.bans[liar.now().Session]; !ok {
+		t.Errorf("the wrong one: %v", victim.title.engine.peers.bans)
 	}
 	if sum.Offload < 0.5 || sum.Stats.Stalls > 0 {
 		t.Errorf("offload %.2f, %d stalls", sum.Offload, sum.Stats.Stalls)
@@ -75,7 +75,7 @@ func TestASwarmWithPolluters(t *testing.T) {
 			peers += sum.Stats.Bytes["peer"]
 			all += sum.Stats.Bytes["peer"] + sum.Stats.Bytes["seed"] + sum.Stats.Bytes["origin"]
 		}
-		for id := range a.title.engine.bans {
+		for id := range a.title.engine.peers.bans {
 			if guilty := id[1] == '2' || id[1] == '5' || id[1] == '8'; !guilty {
 				t.Errorf("viewer %d banned %s, which sent nothing wrong", i, id)
 			}
@@ -321,14 +321,14 @@ func TestTwoCertificatesForOneNameWithdrawIt(t *testing.T) {
 	other := slices.Clone(s.film.files[string(held.name)])
 	other[9] ^= 1
 	raw := issue(s.w, held.name, other)
-	from := e.peersInOrder()[0]
+	from := e.peers.inOrder()[0]
 	held.certPeers = append(held.certPeers, from.id)
-	e.certificateCame(from, held.id, raw)
+	e.vouch.certificate(from, held.id, raw)
 	if held.disputed == nil || held.cert != nil || e.store.get(held.id) != nil || a.now().Stats.Contradictions != 1 || a.now().Stats.Disputes != 1 {
 		t.Errorf("%+v", held)
 	}
 	id := certificate.KeyIDOf(&testKey().PublicKey)
-	e.revoke([]certificate.Revocation{{KeyID: id}})
+	e.vouch.revoke([]certificate.Revocation{{KeyID: id}})
 	if held.disputed != nil {
 		t.Error("a revocation of the older one does not end the dispute")
 	}

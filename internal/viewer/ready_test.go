@@ -27,7 +27,7 @@ func TestReadyOffersLinkWithoutAnIntroduction(t *testing.T) {
 	if n := late.now().Links; n != 2 {
 		t.Errorf("%d links are open as soon as they can be", n)
 	}
-	for _, r := range late.title.engine.peers {
+	for _, r := range late.title.engine.peers.byID {
 		if r.role == schedule.Viewer && (!r.ready || len(r.holdings.holds) == 0) {
 			t.Error("what the first viewer said with its answer is not known when the link opens")
 		}
@@ -65,7 +65,7 @@ func TestAnAnswerSaysTheCertificatesThatTheOfferWants(t *testing.T) {
 	if certified.IsZero() || not.IsZero() {
 		t.Fatal("the scene has no segment with a certificate, or none without")
 	}
-	said, held := e.greeting(nil, []signal.ID{not, certified})
+	said, held := e.greeting.first(nil, []signal.ID{not, certified})
 	var types []peer.Type
 	for _, b := range said {
 		m, err := peer.Decode(peer.Control, b)

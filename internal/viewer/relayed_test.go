@@ -76,20 +76,20 @@ func TestWhatIsOnItsWayFromARelayIsNotAskedForTwice(t *testing.T) {
 	late := s.apart()
 	for range 400 {
 		s.w.run(10 * time.Millisecond)
-		if e := late.title.engine; e != nil && slices.ContainsFunc(e.peersInOrder(), func(r *remote) bool { return len(r.download.Orders()) > 0 }) {
+		if e := late.title.engine; e != nil && slices.ContainsFunc(e.peers.inOrder(), func(r *remote) bool { return len(r.download.Orders()) > 0 }) {
 			break
 		}
 	}
 	e := late.title.engine
 	e.line.failing = false
-	in := e.input()
+	in := e.view.input(schedule.Input{}, false)
 	if len(in.Peers) != 1 || len(in.Requests) == 0 || len(in.Peers[0].Holds) > 0 || in.Peers[0].Slots != 0 {
 		t.Fatalf("%d peers, %d requests: %+v", len(in.Peers), len(in.Requests), in.Peers)
 	}
-	for _, r := range e.peersInOrder() {
+	for _, r := range e.peers.inOrder() {
 		e.drop(r, peer.CloseIdle, peer.ByeIdle)
 	}
-	if in := e.input(); len(in.Peers) > 0 {
+	if in := e.view.input(schedule.Input{}, false); len(in.Peers) > 0 {
 		t.Errorf("peers that are gone are shown: %+v", in.Peers)
 	}
 }

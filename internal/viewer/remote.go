@@ -94,16 +94,16 @@ func newRemote(e *engine, id peer.ID, role schedule.Role, link transfer.Link) *r
 		holdings: newHoldings(), announced: map[string]bool{}, came: new(atomic.Int64),
 	}
 	r.wire, _ = link.(background.Link)
-	r.acking = acking{r.wire, e.uploader.Background}
-	r.session = transfer.NewSession(link, e.hello(link), id, r, e.loop.Now)
+	r.acking = acking{r.wire, e.pacing.uploader.Background}
+	r.session = transfer.NewSession(link, e.greeting.hello(link), id, r, e.loop.Now)
 	r.download = transfer.NewDownload(r.session.Send, e.loop.Now, r)
 	if r.wire != nil {
 		r.session.Lane = r
-		r.download.Background(r.acking, e.requester, e.loop.After)
+		r.download.Background(r.acking, e.pacing.requester, e.loop.After)
 	}
 	r.session.Pong = r.pong
-	r.upload = e.uploader.Add(transfer.UploadConfig{
-		Link: link, Session: r.session, Send: r.refuse, Pieces: served{e.store}, Observer: r, MaxRequests: ownMaxRequests, Background: e.background(),
+	r.upload = e.pacing.uploader.Add(transfer.UploadConfig{
+		Link: link, Session: r.session, Send: r.refuse, Pieces: served{e.store}, Observer: r, MaxRequests: ownMaxRequests, Background: e.ahead.possible(),
 	})
 	return r
 }
@@ -111,7 +111,7 @@ func newRemote(e *engine, id peer.ID, role schedule.Role, link transfer.Link) *r
 // Ready implements transfer.Handler: the other hello is here.
 func (r *remote) Ready(h peer.Hello) error {
 	r.ready = true
-	r.e.opened++
+	r.e.peers.opened++
 	r.onDemand = r.role == schedule.Seed && h.Flags&peer.OnDemand != 0
 	r.noUpload = h.Flags&peer.NoUpload != 0
 	r.maxRequests = int(h.MaxRequests)
@@ -149,7 +149,7 @@ func (r *remote) Ack(b []byte) error { return r.upload.Ack(b) }
 
 // Arrived implements transfer.DownloadEvents, in the link's goroutine.
 func (r *remote) Arrived(o transfer.Order, data []byte, matches bool) {
-	r.e.loop.Post(func() { r.e.arrived(r, o, data, matches) })
+	r.e.loop.Post(func() { r.e.vouch.piece(r, o, data, matches) })
 }
 
 // Wasted implements transfer.DownloadEvents, in any goroutine.
@@ -165,25 +165,25 @@ func (r *remote) Message(m peer.Message) error {
 		}
 		e.changed()
 	case peer.CertificateRequest:
-		e.certificateAsked(r, m.Segments)
+		r.askedFor(m.Segments)
 	case peer.Certificate:
-		e.certificateCame(r, hex.EncodeToString(m.Segment[:]), bytes.Clone(m.Raw))
+		e.vouch.certificate(r, hex.EncodeToString(m.Segment[:]), bytes.Clone(m.Raw))
 	case peer.CertificateNone:
-		e.certificateNone(r, hex.EncodeToString(m.Segment[:]))
+		e.vouch.none(r, hex.EncodeToString(m.Segment[:]))
 	case peer.Request:
-		if !e.uploads() {
+		if !e.host.uploads() {
 			r.session.Send(peer.Reject{Reason: peer.RejectLaneOff, IDs: requestIDs(m)})
 			return nil
 		}
 		err := r.upload.Request(m)
-		e.pump()
+		e.pacing.work()
 		return err
 	case peer.Cancel:
 		r.upload.Cancel(m)
-		e.pump()
+		e.pacing.work()
 	case peer.Promote:
 		r.upload.Promote(m)
-		e.pump()
+		e.pacing.work()
 	case peer.Reject:
 		r.rejected(m)
 	}
@@ -249,6 +249,27 @@ func (r *remote) leaveAlone(d time.Duration, times int) {
 	r.stalledUs = max(r.stalledUs, r.e.nowUs()+min(longestPause, d<<min(times, 16)).Microseconds())
 }
 
+// askedFor takes the peer's request for certificates.
+func (r *remote) askedFor(ids []peer.ID) {
+	room := min(len(ids), peer.MaxAsked-len(r.asked))
+	r.asked = append(r.asked, ids[:room]...)
+	for _, id := range ids[room:] {
+		r.session.Send(peer.CertificateNone{Segment: id, Reason: peer.NoneBudget})
+	}
+	r.showMore()
+}
+
+// showMore shows the certificates that the peer asked for, as fast as it reads them.
+func (r *remote) showMore() {
+	for len(r.asked) > 0 && transfer.HasControlRoom(r.link) {
+		id := r.asked[0]
+		if r.asked = r.asked[1:]; len(r.asked) == 0 {
+			r.asked = nil
+		}
+		r.session.Send(r.e.vouch.answer(id))
+	}
+}
+
 // served is where uploads take their pieces from, on the loop.
 type served struct{ store *store }
 
@@ -296,7 +317,7 @@ func (r *remote) flush() {
 	r.announceAt = r.e.loop.Now()
 	var entries []peer.HaveEntry
 	for _, id := range r.dirty {
-		if entry, ok := r.e.announcement(id); ok {
+		if entry, ok := r.e.greeting.announcement(id); ok {
 			r.announced[id] = true
 			entries = append(entries, entry)
 		} else if r.announced[id] {
@@ -319,8 +340,8 @@ func (r *remote) moved() {
 // drained goes on with what the link had no room for.
 func (r *remote) drained() {
 	r.upload.Drain()
-	r.e.pump()
-	r.e.showMore(r)
+	r.e.pacing.work()
+	r.showMore()
 }
 
 // ended lets go of what the link held. It runs once, on the loop.

@@ -20,7 +20,7 @@ func (r *report) take(e *engine) signal.Stats {
 	now := r.loop.Now()
 	m := r.ledger.take()
 	if e != nil {
-		m.Pacing = e.pacing()
+		m.Pacing = e.pacing.take()
 	}
 	m.Interval = max(1, now.Sub(r.at).Milliseconds())
 	r.at = now

@@ -229,12 +229,12 @@ func TestSilenceIsBlamedOnWhoIsThere(t *testing.T) {
 			if c.served {
 				a, b = b, a
 			}
-			r := a.title.engine.peers[b.now().Session]
+			r := a.title.engine.peers.byID[b.now().Session]
 			if came := r.download.Came(); came >= peer.PieceSize != c.served {
 				t.Fatalf("%d bytes came", came)
 			}
 			if c.adrift {
-				r.e.driftedAt = s.w.now
+				r.e.silence.driftedAt = s.w.now
 			}
 			for range mostStalls - 1 {
 				r.stall()
@@ -320,7 +320,7 @@ func TestALatePongIsNoProofOfMuteness(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := roaming(t)
 			a := s.viewers[0]
-			r := a.title.engine.peers[s.viewers[2].now().Session]
+			r := a.title.engine.peers.byID[s.viewers[2].now().Session]
 			r.stall()
 			for range 2 { // the ping with the stall, and the one after
 				took := 50 * time.Millisecond

@@ -74,18 +74,39 @@ func (v *vigil) look(now time.Time, all []*watched) (adrift bool, slept time.Dur
 	return v.adrift && !was, 0
 }
 
+// silence sees to links that have fallen silent.
+type silence struct {
+	*shared
+	unheard func(peer string) // nothing comes from this peer that should
+	adrift  func()            // nothing comes from any peer, so this side's own network has changed
+	awoke   func()            // this side did not run for a while
+
+	vigil     vigil
+	driftedAt time.Time // when this side was found adrift last
+	stopTick  func()
+}
+
+// tick keeps links alive and ends silent ones.
+func (q *silence) tick() {
+	q.listen()
+	for _, r := range q.peers.inOrder() {
+		r.session.Tick()
+	}
+	q.stopTick = q.loop.After(tickEvery, q.tick)
+}
+
 // listen sees to links that have fallen silent.
-func (e *engine) listen() {
+func (q *silence) listen() {
 	var peers []*remote
 	var all []*watched
-	for _, r := range e.peersInOrder() {
+	for _, r := range q.peers.inOrder() {
 		if r.ready {
 			came := r.came.Load()
 			all = append(all, &watched{came != r.cameBy, len(r.download.Orders()) > 0, r.role == schedule.Viewer, r.unheard})
 			peers, r.cameBy = append(peers, r), came
 		}
 	}
-	adrift, slept := e.vigil.look(e.loop.Now(), all)
+	adrift, slept := q.vigil.look(q.loop.Now(), all)
 	for i, r := range peers {
 		r.unheard = all[i].unheard
 		if r.unheard == 1 {
@@ -95,51 +116,51 @@ func (e *engine) listen() {
 			c.Check()
 		}
 		if r.unheard >= checkFrom {
-			e.unheard(r.id)
+			q.unheard(r.id)
 		}
 	}
-	if adrift && !e.drifted() {
-		e.driftedAt = e.loop.Now()
-		e.adrift()
+	if adrift && !q.drifted() {
+		q.driftedAt = q.loop.Now()
+		q.adrift()
 	}
 	if slept >= asleepAfter {
-		e.awoke()
+		q.awoke()
 	}
 }
 
 // drifted says whether this side was adrift of late.
-func (e *engine) drifted() bool {
-	return !e.driftedAt.IsZero() && e.loop.Now().Sub(e.driftedAt) < noBlame
+func (q *silence) drifted() bool {
+	return !q.driftedAt.IsZero() && q.loop.Now().Sub(q.driftedAt) < noBlame
 }
 
 // moved is called when this side is known to be in another network: nobody has to be waited for to know.
-func (e *engine) moved() {
-	if e.stopped {
+func (q *silence) moved() {
+	if q.stopped {
 		return
 	}
-	e.driftedAt = e.loop.Now()
-	all := e.peersInOrder()
+	q.driftedAt = q.loop.Now()
+	all := q.peers.inOrder()
 	for _, r := range all {
 		r.unheard, r.cameBy = 1, r.came.Load()
 		if c, ok := r.link.(checker); ok {
 			c.Check()
 		}
 	}
-	e.loop.After(checkTime, func() { // what is said before the other side knows where this one is now is lost
+	q.loop.After(checkTime, func() { // what is said before the other side knows where this one is now is lost
 		for _, r := range all {
 			if !r.gone && r.ready {
 				r.session.Ping()
 			}
 		}
 	})
-	e.stopTick()
-	e.stopTick = e.loop.After(checkTime+pongTime, e.tick)
+	q.stopTick()
+	q.stopTick = q.loop.After(checkTime+pongTime, q.tick)
 }
 
 // silence is what a link ends with on which three requests in a row have stalled. Who shows that it is there is to blame. Of
 // whom nothing comes any more is in another network, or asleep; or this side is.
 func (r *remote) silence() peer.CloseReason {
-	if r.e.drifted() || r.came.Load() == r.stallHeard && r.download.Came() >= peer.PieceSize {
+	if r.e.silence.drifted() || r.came.Load() == r.stallHeard && r.download.Came() >= peer.PieceSize {
 		return peer.CloseTimeout
 	}
 	return peer.CloseStalled

@@ -42,7 +42,7 @@ func TestSwappedAndStaleSegmentsAreNotPlayed(t *testing.T) {
 	if stale == nil || sum.Banned != 1 || sum.LinksClosed[peer.CloseBadPiece] != 1 || sum.Stats.RejectedBytes == 0 || sum.Stats.Stalls > 0 {
 		t.Errorf("banned %d, closed %v, rejected %d, %d stalls", sum.Banned, sum.LinksClosed, sum.Stats.RejectedBytes, sum.Stats.Stalls)
 	}
-	if _, ok := victim.title.engine.bans[liar.now().Session]; !ok {
-		t.Errorf("the wrong one: %v", victim.title.engine.bans)
+	if _, ok := victim.title.engine.peers.bans[liar.now().Session]; !ok {
+		t.Errorf("the wrong one: %v", victim.title.engine.peers.bans)
 	}
 }

@@ -85,7 +85,7 @@ func (t *title) stop() {
 		return
 	}
 	if t.engine != nil {
-		t.engine.loseAll()
+		t.engine.ahead.loseAll()
 	}
 	t.sendStats(true)
 	t.membership.stop()

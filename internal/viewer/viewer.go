@@ -278,12 +278,12 @@ func (v *Viewer) summary() Summary {
 		s.Reconnects = t.session.reconnects
 	}
 	if e := t.engine; e != nil {
-		s.LinksOpened, s.Banned, s.StoreBytes = e.opened, len(e.bans), e.store.bytes
-		s.BannedPeers = slices.Sorted(maps.Keys(e.bans))
-		for reason, n := range e.closed {
+		s.LinksOpened, s.Banned, s.StoreBytes = e.peers.opened, len(e.peers.bans), e.store.bytes
+		s.BannedPeers = slices.Sorted(maps.Keys(e.peers.bans))
+		for reason, n := range e.peers.closed {
 			s.LinksClosed[reason] = n
 		}
-		s.Linked = e.linked()
+		s.Linked = e.peers.linked()
 	}
 	s.ratios(v.cfg.Speed)
 	return s

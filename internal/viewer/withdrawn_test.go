@@ -21,7 +21,7 @@ func TestWhoHearsOfARevocationFirstIsNoLiar(t *testing.T) {
 		if b.title.engine == nil {
 			return false
 		}
-		r := b.title.engine.peers[hex.EncodeToString(a.title.welcomed.Session[:])]
+		r := b.title.engine.peers.byID[hex.EncodeToString(a.title.welcomed.Session[:])]
 		return r != nil && r.download != nil && len(r.download.Orders()) > 8
 	}
 	for range 2000 {
@@ -35,9 +35,9 @@ func TestWhoHearsOfARevocationFirstIsNoLiar(t *testing.T) {
 	}
 	s.w.run(40 * time.Millisecond) // until what was asked has arrived
 	tomb := []certificate.Revocation{certificate.Tombstone("test", "/media/", s.w.now.Add(time.Hour))}
-	a.title.engine.revoke(tomb)
+	a.title.engine.vouch.revoke(tomb)
 	s.w.run(300 * time.Millisecond)
-	b.title.engine.revoke(tomb)
+	b.title.engine.vouch.revoke(tomb)
 	s.w.run(100 * time.Second)
 	s.check()
 	for _, v := range []*actor{a, b} {

@@ -1,0 +1,42 @@
+package viewer
+
+import (
+	"time"
+
+	"github.com/leeway-video/leeway/internal/schedule"
+)
+
+const capacityFresh = time.Minute // an estimate that is older is refreshed at the origin
+
+// freshness says when the origin is asked for a segment so that the estimate of the line follows it.
+type freshness struct {
+	*shared
+	looked time.Time // when a segment was last asked of the origin for that
+}
+
+// stale says whether the estimate is so old that a segment should come from the origin, if that segment can wait: once in a
+// while only, for peers that send all the time leave no transfer the line to itself.
+func (f *freshness) stale(adaptive bool, relaxed func() bool) bool {
+	if !f.dated(adaptive) {
+		return false
+	}
+	for _, other := range f.segments.all() {
+		if other.origin == schedule.OriginRunning {
+			return false
+		}
+	}
+	if !relaxed() {
+		return false
+	}
+	f.looked = f.loop.Now()
+	return true
+}
+
+// dated says whether the estimate is too old to choose renditions by.
+func (f *freshness) dated(adaptive bool) bool {
+	last := f.line.at
+	if f.looked.After(last) {
+		last = f.looked
+	}
+	return adaptive && f.off == "" && (last.IsZero() || f.loop.Now().Sub(last) >= capacityFresh)
+}
