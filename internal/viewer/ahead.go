@@ -127,7 +127,7 @@ func (a *lookAhead) costs(s *seg) int64 {
 func (a *lookAhead) takeBack(next []*seg) {
 	now := a.loop.Now()
 	for _, r := range a.peers.inOrder() {
-		if r.wire == nil {
+		if r.acking.Link == nil {
 			continue
 		}
 		last := r.download.LastBehind()
@@ -148,7 +148,7 @@ func (a *lookAhead) takeBack(next []*seg) {
 
 // mayAsk says whether another piece may be asked of a peer in the background.
 func (a *lookAhead) mayAsk(r *remote, outstanding int) bool {
-	if !r.acks || r.behindUs > a.nowUs() || outstanding >= mostBehind {
+	if !r.acks || r.patience.behindUs > a.nowUs() || outstanding >= mostBehind {
 		return false
 	}
 	ok, again := a.requester.May(segment.PieceSize)

@@ -129,8 +129,8 @@ func TestABackgroundRequestIsNoFault(t *testing.T) {
 		for _, o := range r.download.Orders() {
 			if o.Lane == peer.Background {
 				_ = r.Message(peer.Reject{Reason: peer.RejectLaneOff, IDs: []uint32{o.ID}})
-				if r.stalledUs != 0 || r.rejects != 0 || r.behindUs != never {
-					t.Errorf("stalled until %d, %d rejects, in the background until %d", r.stalledUs, r.rejects, r.behindUs)
+				if r.patience.stalledUs != 0 || r.patience.rejects != 0 || r.patience.behindUs != never {
+					t.Errorf("stalled until %d, %d rejects, in the background until %d", r.patience.stalledUs, r.patience.rejects, r.patience.behindUs)
 				}
 				return
 			}

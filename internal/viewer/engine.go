@@ -46,11 +46,13 @@ type engine struct {
 	silence   silence
 	greeting  greeting
 
-	linking   bool
-	seedComes bool   // one that was introduced may still be linked
-	timer     func() // has the schedule asked again
-	due       bool
+	coming linksComing
+	timer  func() // has the schedule asked again
+	due    bool
 }
+
+// linksComing says whether a first link may still come up, and one to a seed that was introduced.
+type linksComing struct{ first, seed bool }
 
 // engineHost is what an engine needs of the rest, and what it tells the rest.
 type engineHost struct {
@@ -90,7 +92,7 @@ func newEngine(host engineHost, cfg engineConfig) *engine {
 	}
 	e.view = view{shared: e.shared, policy: cfg.Policy, self: host.self, relayOnly: host.relayOnly, listed: e.ahead.listed}
 	e.vouch = &vouch{
-		shared: e.shared, site: host.rules.Name(), revoked: &certificate.Revocations{}, accepted: e.accepted, cameAhead: e.ahead.came,
+		shared: e.shared, site: host.rules.Name(), revoked: &certificate.Revocations{}, suspects: map[*remote]*suspect{}, accepted: e.accepted, cameAhead: e.ahead.came,
 		withdrawn: e.withdrawn, drop: e.drop, turnOff: e.turnOff,
 	}
 	e.loads = &loads{
@@ -145,7 +147,7 @@ func (e *engine) run() {
 	}
 	e.ahead.look()
 	in := e.view.input(schedule.Input{
-		Linking: e.linking, SeedLinking: e.seedComes, CreditUs: e.host.credit.leftUs(e.loop.Now()),
+		Linking: e.coming.first, SeedLinking: e.coming.seed, CreditUs: e.host.credit.leftUs(e.loop.Now()),
 	}, e.ahead.running)
 	actions := schedule.Decide(in)
 	if e.cfg.Record != nil {
@@ -230,8 +232,7 @@ func (e *engine) accepted(s *seg, n int, data []byte, from *remote, why string) 
 	s.sources[n] = FromOrigin
 	if from != nil {
 		s.sources[n] = FromPeer
-		from.downloaded += int64(len(data))
-		from.lateness.bring()
+		from.patience.brought()
 		e.ledger.received(from.id, from.role, from.path, len(data))
 		if from.role == schedule.Seed {
 			s.sources[n] = FromSeed
@@ -280,10 +281,8 @@ func (e *engine) addLink(id peer.ID, role schedule.Role, link transfer.Link, gre
 	r := newRemote(e, id, role, link)
 	e.peers.byID[key] = r
 	if greeted != nil {
-		r.session.Said, r.dirty = true, greeted.held
-		for _, id := range greeted.held {
-			r.announced[id] = true
-		}
+		r.session.Said = true
+		r.announcer.said(greeted.held)
 	}
 	r.session.Open()
 	return r
@@ -314,8 +313,8 @@ func (e *engine) linkEnded(r *remote, reason peer.CloseReason) {
 }
 
 func (e *engine) setLinking(first, seed bool) {
-	if e.linking != first || e.seedComes != seed {
-		e.linking, e.seedComes = first, seed
+	if coming := (linksComing{first, seed}); e.coming != coming {
+		e.coming = coming
 		e.changed()
 	}
 }

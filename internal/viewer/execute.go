@@ -73,7 +73,7 @@ func (x *executor) execute(now int64, actions []schedule.Action) {
 	}
 	x.ahead.ask(actions)
 	for _, r := range stalled {
-		r.stall()
+		r.patience.stalled()
 		x.changed()
 	}
 }

@@ -237,12 +237,12 @@ func TestSilenceIsBlamedOnWhoIsThere(t *testing.T) {
 				r.e.silence.driftedAt = s.w.now
 			}
 			for range mostStalls - 1 {
-				r.stall()
+				r.patience.stalled()
 			}
 			if c.speaks {
 				r.came.Add(1)
 			}
-			r.stall()
+			r.patience.stalled()
 			s.w.run(0)
 			if sum := a.now(); sum.LinksClosed[c.want] != 1 || (a.avoids() == 1) != (c.want == peer.CloseStalled) {
 				t.Errorf("closed %v, avoids %d", sum.LinksClosed, a.avoids())
@@ -321,15 +321,15 @@ func TestALatePongIsNoProofOfMuteness(t *testing.T) {
 			s := roaming(t)
 			a := s.viewers[0]
 			r := a.title.engine.peers.byID[s.viewers[2].now().Session]
-			r.stall()
+			r.patience.stalled()
 			for range 2 { // the ping with the stall, and the one after
 				took := 50 * time.Millisecond
 				if late {
 					took = latePong + time.Millisecond
 				}
-				r.pong(r.muteNonce, took)
-				if r.stopMute(); !r.gone {
-					r.probe()
+				r.patience.pong(r.patience.mute.nonce, took)
+				if r.patience.stopMute(); !r.gone {
+					r.patience.probe()
 				}
 			}
 			if r.gone == late {

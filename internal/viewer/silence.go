@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/schedule"
-	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
 // Of silence (spec/peer-protocol.md, "Silence").
@@ -18,9 +17,6 @@ const (
 	// checkTime is how long the transport has to find the other side before it is pinged, pongTime how long it then has to answer.
 	checkTime = 200 * time.Millisecond
 	pongTime  = 500 * time.Millisecond
-	// latePong is how long a pong may take that says something about data: after an outage requests, and what took them back,
-	// arrive together.
-	latePong = 2 * time.Second
 )
 
 // checker is a link that can find the other side, or be found by it, where one of the two has another address.
@@ -155,82 +151,4 @@ func (q *silence) moved() {
 	})
 	q.stopTick()
 	q.stopTick = q.loop.After(checkTime+pongTime, q.tick)
-}
-
-// silence is what a link ends with on which three requests in a row have stalled. Who shows that it is there is to blame. Of
-// whom nothing comes any more is in another network, or asleep; or this side is.
-func (r *remote) silence() peer.CloseReason {
-	if r.e.silence.drifted() || r.came.Load() == r.stallHeard && r.download.Came() >= peer.PieceSize {
-		return peer.CloseTimeout
-	}
-	return peer.CloseStalled
-}
-
-// stall notes that requests to the peer ran out of time: a pause, and a ping whose answer shows that it could have sent.
-func (r *remote) stall() {
-	r.countStall()
-	r.leaveAlone(stallPause, r.stalls-1)
-	if r.role == schedule.Seed || r.stalls >= mostStalls {
-		return
-	}
-	if r.heardData(); r.mute == 0 {
-		r.mute, r.muteCame = 1, r.download.Came()
-		r.stopMute()
-		r.probe()
-	}
-}
-
-// countStall counts a stall. A seed may be short of budget, and is its operator's business.
-func (r *remote) countStall() {
-	if r.forgive(); r.stalls == 0 {
-		r.stallHeard = r.came.Load()
-	}
-	r.stallCame = r.download.Came()
-	if r.stalls++; r.stalls >= mostStalls && r.role == schedule.Viewer {
-		r.e.loop.Post(func() { // not amid what the schedule has decided
-			if !r.gone {
-				r.e.drop(r, r.silence(), peer.ByePolicy)
-			}
-		})
-	}
-}
-
-// probe sends a ping that no other pong answers.
-func (r *remote) probe() {
-	r.muteTimer = nil
-	if !r.gone {
-		r.muteNonce = r.session.Ping()
-	}
-}
-
-func (r *remote) stopMute() {
-	if r.muteTimer != nil {
-		r.muteTimer()
-		r.muteTimer = nil
-	}
-}
-
-// heardData ends the suspicion of a peer that sent something since.
-func (r *remote) heardData() {
-	if r.download.Came() > r.muteCame {
-		r.mute = 0
-	}
-}
-
-// pong hears the answer to a ping.
-func (r *remote) pong(nonce uint32, took time.Duration) {
-	r.download.RoundTrip(took)
-	if r.heardData(); r.mute == 0 || nonce != r.muteNonce {
-		return
-	}
-	if took > latePong {
-		r.mute = 0
-		return
-	}
-	if r.mute > 1 { // it runs, has had the requests since before the first ping, and time: it does not want to
-		r.e.drop(r, peer.CloseStalled, peer.ByePolicy)
-		return
-	}
-	r.mute = 2
-	r.muteTimer = r.e.loop.After(muteTime, r.probe)
 }

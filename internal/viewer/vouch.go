@@ -38,6 +38,7 @@ type vouch struct {
 	revoked   *certificate.Revocations
 	offset    time.Duration // of tracker time
 	agreement agreement
+	suspects  map[*remote]*suspect // peers whose piece did not match, until they are cleared or gone
 
 	accepted  func(s *seg, n int, data []byte, from *remote, why string) // a piece passed
 	cameAhead func(s *seg, n, size int)                                  // one that was asked for in the background
@@ -69,7 +70,8 @@ func (v *vouch) shows(s *seg) *certificate.Certificate {
 // certificate judges a certificate that a peer showed.
 func (v *vouch) certificate(r *remote, id string, raw []byte) {
 	s := v.segments.byID[id]
-	suspected := r.suspect != nil && r.suspect.segment == id
+	suspect := v.suspects[r]
+	suspected := suspect != nil && suspect.segment == id
 	if s == nil || !suspected && !slices.Contains(s.certPeers, r.id) {
 		return // nobody asked
 	}
@@ -114,7 +116,7 @@ func (v *vouch) certify(s *seg, c *certificate.Certificate) {
 // none notes that a peer has no certificate to show.
 func (v *vouch) none(r *remote, id string) {
 	s := v.segments.byID[id]
-	if r.suspect != nil && r.suspect.segment == id {
+	if suspect := v.suspects[r]; suspect != nil && suspect.segment == id {
 		v.drop(r, peer.CloseBadPiece, peer.ByeBadPiece)
 		return
 	}
@@ -126,8 +128,17 @@ func (v *vouch) none(r *remote, id string) {
 	v.changed()
 }
 
+// acquit ends the suspicion of a peer.
+func (v *vouch) acquit(r *remote) {
+	if s := v.suspects[r]; s != nil {
+		s.stop()
+		delete(v.suspects, r)
+	}
+}
+
 // gone opens a gone peer's unanswered requests for certificates again.
 func (v *vouch) gone(r *remote) {
+	v.acquit(r)
 	for _, s := range v.segments.all() {
 		at := slices.Index(s.certPeers, r.id)
 		if at < 0 {
@@ -180,12 +191,11 @@ func (v *vouch) piece(r *remote, o transfer.Order, data []byte, matches bool) {
 
 // suspect asks a peer whose piece differs for its certificate: right under another one, the name is at fault.
 func (v *vouch) suspect(r *remote, s *seg, piece int, data []byte) {
-	if r.gone || r.suspect != nil {
+	if r.gone || v.suspects[r] != nil {
 		return
 	}
-	r.stalledUs = never
-	r.suspect = &suspect{segment: s.id, piece: piece, data: data}
-	r.suspect.stop = v.loop.After(suspectTime, func() { v.drop(r, peer.CloseBadPiece, peer.ByeBadPiece) })
+	r.patience.stalledUs = never
+	v.suspects[r] = &suspect{s.id, piece, data, v.loop.After(suspectTime, func() { v.drop(r, peer.CloseBadPiece, peer.ByeBadPiece) })}
 	r.download.Cancel(func(transfer.Order) bool { return true })
 	r.session.Send(peer.CertificateRequest{Segments: []peer.ID{peer.ID(s.key)}})
 }
@@ -195,12 +205,12 @@ func (v *vouch) hearSuspect(r *remote, s *seg, c *certificate.Certificate) {
 	if held == nil && s.disputed != nil {
 		held = s.disputed[1]
 	}
-	if c == nil || held == nil || c.SameContent(held) || !c.CheckPiece(r.suspect.piece, r.suspect.data) {
+	if c == nil || held == nil || c.SameContent(held) || !c.CheckPiece(v.suspects[r].piece, v.suspects[r].data) {
 		v.drop(r, peer.CloseBadPiece, peer.ByeBadPiece)
 		return
 	}
-	r.suspect.stop()
-	r.suspect, r.stalledUs = nil, 0
+	v.acquit(r)
+	r.patience.stalledUs = 0
 	if s.cert != nil {
 		v.dispute(s, s.cert, c)
 	}
