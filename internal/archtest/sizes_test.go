@@ -24,7 +24,6 @@ const (
 var unsplit = []string{
 	"app.services", "ledbat.ceiling", "rtclink.Link", "rtclink.records", "schedule.decision", "seed.Service", "seed.viewer",
 	"tracker.Tracker", "tracker.session", "tracker.torrentSession", "transfer.Download", "transfer.Session", "transfer.Upload",
-	"viewer.seg",
 	"wsconn.Conn", "wsconn.Door",
 }
 

@@ -44,11 +44,7 @@ func (x *executor) execute(now int64, actions []schedule.Action) {
 		case schedule.DoFail:
 			x.loads.giveUp(s)
 		case schedule.DoCertificate:
-			s.state = schedule.CertAsked
-			if s.certAsked < 0 {
-				s.certAsked = now
-			}
-			s.certPeers = append(s.certPeers, a.Peer)
+			s.asked(a.Peer, now)
 			asks[r] = append(asks[r], peer.ID(s.key))
 		case schedule.DoRequest:
 			if s.target != nil && a.Lane == schedule.Foreground {

@@ -235,7 +235,7 @@ func (ls *loads) giveUp(s *seg) {
 	loads := s.loads
 	s.loads, s.origin = nil, schedule.OriginIdle
 	if s.cert == nil && s.state != schedule.CertRefused {
-		s.state, s.certPeers, s.certAsked = schedule.CertNone, nil, -1
+		s.reset(schedule.CertNone)
 	}
 	for _, l := range loads {
 		ls.hand(l, nil, s.originErr)

@@ -75,24 +75,66 @@ type seg struct {
 	loads   []*load
 	askedUs int64
 
+	certification
+	originState
+
+	sources     map[int]Source // of verified pieces
+	ahead       map[int]int    // bytes of the pieces that came before anybody waited for them, until they are played or lost
+	pieceReason schedule.Reason
+}
+
+// certification is what is known of a segment's certificate.
+type certification struct {
 	cert      *certificate.Certificate
 	target    *transfer.Target // made of cert
 	state     schedule.Certification
-	certAsked int64 // µs; -1 never
-	certPeers []string
+	certAsked int64                        // µs; -1 never
+	certPeers []string                     // that were asked, in order
 	disputed  *[2]*certificate.Certificate // disagree, the older first: origin only until a revocation covers it
 	formerly  *certificate.Certificate     // under which pieces were sent until then
 	withdrawn time.Time                    // when that was
+}
 
+// asked notes that a peer was asked for it.
+func (c *certification) asked(peer string, nowUs int64) {
+	c.state = schedule.CertAsked
+	if c.certAsked < 0 {
+		c.certAsked = nowUs
+	}
+	c.certPeers = append(c.certPeers, peer)
+}
+
+// none notes that a peer has none to show. Nothing is outstanding any more unless another was asked later.
+func (c *certification) none(peer string) {
+	if n := len(c.certPeers); c.state == schedule.CertAsked && n > 0 && c.certPeers[n-1] == peer {
+		c.state = schedule.CertNone
+	}
+}
+
+// gone opens a gone peer's unanswered request again.
+func (c *certification) gone(peer string) {
+	at := slices.Index(c.certPeers, peer)
+	if at < 0 {
+		return
+	}
+	c.certPeers = slices.Delete(c.certPeers, at, at+1)
+	if c.state == schedule.CertAsked && len(c.certPeers) == 0 {
+		c.state = schedule.CertNone
+	}
+}
+
+// reset lets go of it, and of who was asked.
+func (c *certification) reset(state schedule.Certification) {
+	c.cert, c.target, c.state, c.certPeers, c.certAsked = nil, nil, state, nil, -1
+}
+
+// originState is the origin's part in a segment.
+type originState struct {
 	origin       schedule.Origin
 	fetch        *originFetch
 	originReason schedule.Reason
 	originErr    error
-
-	uncertified []byte         // what the origin sent, until there is a certificate to hold it against
-	sources     map[int]Source // of verified pieces
-	ahead       map[int]int    // bytes of the pieces that came before anybody waited for them, until they are played or lost
-	pieceReason schedule.Reason
+	uncertified  []byte // what it sent, until there is a certificate to hold it against
 }
 
 func (s *seg) wanted() bool { return len(s.loads) > 0 }
@@ -108,8 +150,9 @@ func (s *seg) part(from, until int) Fetch {
 
 func newSeg(r Reference, bitrate int64) *seg {
 	return &seg{
-		ref: r, bitrate: bitrate, askedUs: -1, state: schedule.CertNone, certAsked: -1,
-		origin: schedule.OriginIdle, originReason: schedule.NoHolder, sources: map[int]Source{},
+		ref: r, bitrate: bitrate, askedUs: -1, sources: map[int]Source{},
+		certification: certification{state: schedule.CertNone, certAsked: -1},
+		originState:   originState{origin: schedule.OriginIdle, originReason: schedule.NoHolder},
 	}
 }
 

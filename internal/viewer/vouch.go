@@ -121,9 +121,8 @@ func (v *vouch) none(r *remote, id string) {
 		return
 	}
 	r.holdings.forget(id)
-	// Nothing is outstanding any more unless another was asked later.
-	if s != nil && s.state == schedule.CertAsked && len(s.certPeers) > 0 && s.certPeers[len(s.certPeers)-1] == r.id {
-		s.state = schedule.CertNone
+	if s != nil {
+		s.none(r.id)
 	}
 	v.changed()
 }
@@ -140,20 +139,13 @@ func (v *vouch) acquit(r *remote) {
 func (v *vouch) gone(r *remote) {
 	v.acquit(r)
 	for _, s := range v.segments.all() {
-		at := slices.Index(s.certPeers, r.id)
-		if at < 0 {
-			continue
-		}
-		s.certPeers = slices.Delete(s.certPeers, at, at+1)
-		if s.state == schedule.CertAsked && len(s.certPeers) == 0 {
-			s.state = schedule.CertNone
-		}
+		s.gone(r.id)
 	}
 }
 
 // forget lets go of a certificate and of what is held under it.
 func (v *vouch) forget(s *seg, state schedule.Certification) {
-	s.cert, s.target, s.state, s.certPeers, s.certAsked = nil, nil, state, nil, -1
+	s.reset(state)
 	s.sources, s.pieceReason = map[int]Source{}, ""
 	v.withdrawn(s)
 }
