@@ -4,8 +4,11 @@
 // Link is an ICE agent on a mux of ours (mux.go), pion's DTLS handshake (handshake.go) and records of ours after it
 // (record.go), SCTP with the planned channels (channels.go; spec/peer-protocol.md, Channels), and a bound of what is in
 // flight (flight.go). Data go by the agent (intake.go), and once the link is open and a pair of addresses chosen, the agent
-// goes (consent.go); docs/decisions/0011 says why, and why there is no peer connection around them. Lock order: Host.mu before
-// Link.mu; neither is held while a callback is called.
+// goes (consent.go); docs/decisions/0011 says why, and why there is no peer connection around them.
+//
+// The parts of a Link own their state: its life (life.go), the addresses of this side (gather.go), the route to the other one
+// (route.go), the channels, what is sent on them (sender.go, control.go) and what comes (reader.go). No part takes a lock while it holds
+// its own, and none is held while a callback is called; Host.mu may be held when a part takes its own.
 package rtclink
 
 import (

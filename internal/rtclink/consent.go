@@ -11,9 +11,6 @@ import (
 
 	"github.com/pion/ice/v4"
 	"github.com/pion/stun/v4"
-
-	"github.com/leeway-video/leeway/internal/transfer"
-	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
 // settleEvery is how long an open link waits before it lets its ICE agent go, and again as long as none of its pairs of
@@ -161,73 +158,4 @@ func (c *consent) conflicts(m *stun.Message) bool {
 		return m.Contains(stun.AttrICEControlled)
 	}
 	return m.Contains(stun.AttrICEControlling)
-}
-
-// settle lets the agent go once a pair is chosen, if that needs no server.
-func (l *Link) settle() {
-	l.mu.Lock()
-	if l.closing.Load() {
-		l.mu.Unlock()
-		return
-	}
-	l.running.Add(1) // under mu, which shutdown takes before it waits
-	l.mu.Unlock()
-	defer l.running.Done()
-	agent := l.agent.Load()
-	to, none, err := chosen(agent)
-	if none {
-		l.after(settleEvery, l.settle)
-		return
-	}
-	var c *consent
-	if err == nil {
-		c, err = newConsent(agent, !l.offering, to)
-	}
-	if err != nil {
-		return // the agent stays
-	}
-	if e, ok := l.events.(transfer.PathEvents); ok {
-		c.moved = e.Moved
-	}
-	c.learnAll(agent) // or the path to a relay would seem direct for a moment
-	if !l.mux().settle(c) {
-		return
-	}
-	l.way.settled.Store(c)
-	l.agent.Store(nil)
-	l.way.agent.Store(nil)
-	c.learnAll(agent) // what was signaled meanwhile; from now on it comes to c
-	_ = agent.GracefulClose()
-	l.after(checkAfter, l.mourn)
-}
-
-// mourn asks on a settled link on which nothing comes, and ends one on which nothing comes any more.
-func (l *Link) mourn() {
-	c := l.way.settled.Load()
-	switch silent := c.silent(); {
-	case silent >= LostAfter:
-		l.Close(peer.CloseFailed, nil)
-	case silent >= checkAfter:
-		c.ask(c.port.Load(), *c.to.Load())
-		l.after(checkEvery, l.mourn)
-	default:
-		l.after(checkAfter-silent, l.mourn)
-	}
-}
-
-// after has the link's timer call f, unless the link is closing.
-func (l *Link) after(d time.Duration, f func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if !l.closing.Load() {
-		l.timer = time.AfterFunc(d, f)
-	}
-}
-
-// mux is that of the link's socket.
-func (l *Link) mux() *mux {
-	if l.own != nil {
-		return l.own.mux
-	}
-	return l.host.socket.mux
 }

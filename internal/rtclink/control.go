@@ -1,6 +1,8 @@
 package rtclink
 
 import (
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/pion/datachannel"
@@ -17,56 +19,79 @@ const (
 // farewellWait bounds how long a closing link waits for its last control message to be acknowledged.
 const farewellWait = 500 * time.Millisecond
 
+// control hands messages to the control and the ack channel. A peer that does not read them is closed instead of buffered for.
+type control struct {
+	life     *life
+	channels *channels
+	heldBack atomic.Bool // ControlRoom has said no since Drain was last called
+
+	// saying is held while SCTP takes a control message. SCTP gives it its number in the stream first and puts it into the
+	// queue later, under two locks: of two at a time the second may go out first. No other lock is taken under it.
+	saying sync.Mutex
+}
+
 // SendControl implements transfer.Link.
-func (l *Link) SendControl(message []byte) {
-	if l.usable() {
-		l.saying.Lock()
-		defer l.saying.Unlock()
-		l.say(l.control, message)
+func (c *control) SendControl(message []byte) {
+	if c.life.usable() {
+		c.saying.Lock()
+		defer c.saying.Unlock()
+		c.say(c.channels.control, message)
+	}
+}
+
+// SendAck hands a message to the ack channel.
+func (c *control) SendAck(message []byte) {
+	if c.life.usable() {
+		c.say(c.channels.ack, message)
 	}
 }
 
 // ControlRoom implements transfer.Holder.
-func (l *Link) ControlRoom() bool {
-	if !l.usable() {
+func (c *control) ControlRoom() bool {
+	if !c.life.usable() {
 		return false
 	}
-	if l.control.BufferedAmount() < controlRoom {
+	channel := c.channels.control
+	if channel.BufferedAmount() < controlRoom {
 		return true
 	}
 	const low = controlRoom / 2
-	l.control.SetBufferedAmountLowThreshold(low)
-	l.heldBack.Store(true)
-	if l.control.BufferedAmount() > low {
-		return false // Drain will be called
+	channel.SetBufferedAmountLowThreshold(low)
+	c.heldBack.Store(true)
+	if channel.BufferedAmount() > low {
+		return false // drained will be called
 	}
-	l.heldBack.Store(false)
+	c.heldBack.Store(false)
 	return true
 }
 
-// say hands a message to the control or the ack channel. A peer that does not read them is closed instead of buffered for.
-func (l *Link) say(c *datachannel.DataChannel, message []byte) {
-	if c.BufferedAmount() > controlBound {
-		l.Close(peer.CloseLimit, nil)
+// drained says whether there is room again for which ControlRoom has said no.
+func (c *control) drained() bool { return c.heldBack.Swap(false) && !c.life.closing.Load() }
+
+func (c *control) say(channel *datachannel.DataChannel, message []byte) {
+	if channel.BufferedAmount() > controlBound {
+		c.life.Close(peer.CloseLimit, nil)
 		return
 	}
-	if _, err := c.Write(message); err != nil {
-		l.Close(peer.CloseFailed, nil)
+	if _, err := channel.Write(message); err != nil {
+		c.life.Close(peer.CloseFailed, nil)
 	}
 }
 
-func (l *Link) sayFarewell(message []byte) {
+// farewell says the last words of a link that is closing, and waits until the other side has them or gone is closed.
+func (c *control) farewell(message []byte, gone <-chan struct{}) {
 	sent := make(chan struct{}, 1)
-	l.control.SetBufferedAmountLowThreshold(0)
-	l.control.OnBufferedAmountLow(func() {
+	channel := c.channels.control
+	channel.SetBufferedAmountLowThreshold(0)
+	channel.OnBufferedAmountLow(func() {
 		select {
 		case sent <- struct{}{}:
 		default:
 		}
 	})
-	l.saying.Lock()
-	_, err := l.control.Write(message)
-	l.saying.Unlock()
+	c.saying.Lock()
+	_, err := channel.Write(message)
+	c.saying.Unlock()
 	if err != nil {
 		return
 	}
@@ -74,7 +99,7 @@ func (l *Link) sayFarewell(message []byte) {
 	defer t.Stop()
 	select {
 	case <-sent:
-	case <-l.gone: // it has read the farewell, or will not
+	case <-gone: // it has read the farewell, or will not
 	case <-t.C:
 	}
 }

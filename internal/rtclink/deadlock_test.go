@@ -35,17 +35,17 @@ func TestReceiverDoesNotDeadlock(t *testing.T) {
 	full := make(chan struct{})
 	taken := sync.OnceFunc(func() { close(full) })
 	const low = peer.MaxMessage * (each - 1)
-	link.data[0].SetBufferedAmountLowThreshold(low)
-	link.data[0].OnBufferedAmountLow(taken)
+	link.channels.data[0].SetBufferedAmountLowThreshold(low)
+	link.channels.data[0].OnBufferedAmountLow(taken)
 	message := make([]byte, peer.MaxMessage)
 	for range each { // past SendData, whose bound would not let it come to this
-		for _, c := range link.data {
+		for _, c := range link.channels.data {
 			if _, err := c.Write(message); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if link.data[0].BufferedAmount() <= low {
+	if link.channels.data[0].BufferedAmount() <= low {
 		taken() // it was faster than the writing, and the threshold was never passed from above
 	}
 	wait(t, full, "the receiver to take in the first messages")

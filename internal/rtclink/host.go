@@ -116,7 +116,7 @@ func (h *Host) Answer(offer transfer.Description, events transfer.LinkEvents) (t
 		l.abandon()
 		return nil, transfer.Description{}, fmt.Errorf("rtclink: answer: %w", err)
 	}
-	return l, transfer.Description{SDP: text, Plan: l.plan}, nil
+	return l, transfer.Description{SDP: text, Plan: l.channels.plan}, nil
 }
 
 // Offer begins a link; Link.Accept goes on with the other side's answer.
@@ -130,7 +130,7 @@ func (h *Host) Offer(events transfer.LinkEvents) (*Link, transfer.Description, e
 		l.abandon()
 		return nil, transfer.Description{}, fmt.Errorf("rtclink: offer: %w", err)
 	}
-	return l, transfer.Description{SDP: text, Plan: l.plan}, nil
+	return l, transfer.Description{SDP: text, Plan: l.channels.plan}, nil
 }
 
 // Accept goes on with an offered link: answer is what the other side made of the offer.
@@ -146,16 +146,9 @@ func (l *Link) Accept(answer transfer.Description) error {
 		return errors.New("rtclink: accept: the answer leaves open who is the DTLS client")
 	}
 	remote.Candidates = l.admitted(remote.Candidates)
-	l.mu.Lock()
-	if answer.Plan.Data > l.plan.Data {
-		l.mu.Unlock()
-		return fmt.Errorf("rtclink: accept: answer plans %d data channels, the offer %d", answer.Plan.Data, l.plan.Data)
+	if err := l.channels.agree(answer.Plan); err != nil {
+		return err
 	}
-	if !l.connecting {
-		l.plan = l.plan.Agree(answer.Plan)
-		l.data = l.data[:l.plan.Data]
-	}
-	l.mu.Unlock()
 	return l.start(remote, remote.Setup == sdp.Passive)
 }
 
@@ -176,6 +169,13 @@ func (h *Host) adopt(l *Link) bool {
 		h.links[l] = struct{}{}
 	}
 	return !h.closed
+}
+
+// forget takes out a link that has ended.
+func (h *Host) forget(l *Link) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.links, l)
 }
 
 // Close ends every link and the socket, and returns when nothing of them runs any more.

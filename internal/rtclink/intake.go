@@ -191,15 +191,3 @@ func (w *way) LocalAddr() net.Addr { return path }
 
 // RemoteAddr implements datagrams.
 func (w *way) RemoteAddr() net.Addr { return path }
-
-// collect takes in what comes by other sockets than ours, those of relays, until the agent closes.
-func (l *Link) collect(conn *ice.Conn) {
-	buf := make([]byte, maxDatagram)
-	for {
-		n, err := conn.Read(buf)
-		if err != nil && err != io.ErrShortBuffer {
-			return
-		}
-		l.in.put(func(push func(packet)) { push(packet{data: append([]byte(nil), buf[:n]...)}) })
-	}
-}

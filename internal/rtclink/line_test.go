@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/pion/datachannel"
 	"github.com/pion/sctp"
 
 	"github.com/leeway-video/leeway/internal/transfer"
@@ -194,15 +193,13 @@ func (l *line) play(t *testing.T) (near, far *played) {
 	}
 	tokens := [2][]byte{token(), token()}
 	a, b := l.wire()
-	host := &Host{loggers: newLoggers(slog.New(slog.DiscardHandler)), cfg: Config{Keepalive: time.Second}} // there is no agent to let go
+	host := &Host{loggers: newLoggers(slog.New(slog.DiscardHandler)), cfg: Config{Keepalive: time.Second, InFlight: DefaultInFlight}} // there is no agent to let go
 	end := func(conn *wireEnd, own, other []byte, offers bool) *played {
 		p := &played{drained: make(chan struct{}, 1)}
-		p.Link = &Link{
-			host: host, events: p, offering: offers, plan: peer.DefaultPlan, data: make([]*datachannel.DataChannel, peer.DefaultPlan.Data),
-			flight: newFlight(DefaultInFlight, peer.DefaultPlan.Message), gone: make(chan struct{}), stirred: make(chan struct{}, 1), acks: func([]byte) {},
-			firstRTT: 2 * l.delay, timer: time.NewTimer(time.Hour), sctpInit: own,
-		}
-		conn.idle = p.stir
+		p.Link = host.assemble(peer.DefaultPlan, p)
+		p.offering, p.sctpInit = offers, own
+		p.learn(2 * l.delay)
+		conn.idle = p.reader.stir
 		var err error
 		if p.association, err = p.overlay(conn, &sdp.Description{Init: other}); err != nil {
 			t.Fatal(err)
@@ -212,10 +209,10 @@ func (l *line) play(t *testing.T) (near, far *played) {
 	near, far = end(a, tokens[0], tokens[1], true), end(b, tokens[1], tokens[0], false)
 	for _, p := range []*played{near, far} {
 		if p.offering {
-			if err := p.dial(p.association, true); err != nil {
+			if err := p.channels.dial(p.association, true, host.loggers); err != nil {
 				t.Fatal(err)
 			}
-			p.open()
+			p.Link.open()
 		}
 		p.running.Go(func() { p.accept(p.association) })
 	}

@@ -2,13 +2,14 @@ package rtclink
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io"
+	"net"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/pion/datachannel"
-	"github.com/pion/ice/v4"
 	"github.com/pion/sctp"
 
 	"github.com/leeway-video/leeway/internal/transfer"
@@ -16,62 +17,43 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/sdp"
 )
 
-// Link is one peer connection: an ICE agent, DTLS and SCTP over it, and the planned channels. It satisfies transfer.Link.
+// Link is one peer connection: an ICE agent, DTLS and SCTP over it, and the planned channels. It satisfies transfer.Link. It brings
+// its parts up one after the other, and ends them.
 type Link struct {
-	host     *Host
-	agent    atomic.Pointer[ice.Agent] // nil once the link is settled
-	own      *socket                   // this link's socket, nil when the host's is used
-	in       *intake                   // packets that are not ICE's
-	way      *way                      // of connect, then fixed
-	events   transfer.LinkEvents
-	acks     func([]byte) // what comes on the ack channel
-	offering bool
-	mid      string
-	sctpInit []byte // SNAP, nil without; of the making, then of connect
-
-	plan         peer.Plan
-	opened       atomic.Bool
-	closing      atomic.Bool
-	ctx          context.Context // ends when the link's machinery is to stop
-	cancel       context.CancelFunc
-	running      sync.WaitGroup
-	reading      atomic.Int32  // state of the reader: channels.go
-	stirred      chan struct{} // wakes a reader that waits
-	ended        atomic.Bool   // the association has: what is there is the last
-	checked      chan struct{} // a check may have been answered
-	gathered     chan struct{} // closed when all addresses of this side are known
-	hosts        int           // addresses of the socket
-	gatheredOnce sync.Once
-	firstRTT     time.Duration // that ICE measured; of connect
-	gone         chan struct{} // closed when the association has ended
-	done         chan struct{}
-
-	// saying is held while SCTP takes a control message. SCTP gives it its number in the stream first and puts it into the
-	// queue later, under two locks: of two at a time the second may go out first. No other lock is taken under it.
-	saying   sync.Mutex
-	heldBack atomic.Bool // ControlRoom has said no since Drain was last called
-
-	mu          sync.Mutex
-	timer       *time.Timer                // guarded by mu: OpenTimeout, then settle and mourn
-	connecting  bool                       // guarded by mu
-	association *sctp.Association          // guarded by mu
-	control     *datachannel.DataChannel   // guarded by mu until opened, then fixed
-	ack         *datachannel.DataChannel   // guarded by mu until opened, then fixed
-	data        []*datachannel.DataChannel // guarded by mu until opened, then fixed; nil entries are awaited
-	strays      int                        // guarded by mu
-	next        int                        // guarded by mu: data channel to write to next
-	written     int64                      // guarded by mu: bytes handed to the data channels
-	flight      *flight                    // guarded by mu
-	described   bool                       // guarded by mu: addresses go out by events
-	stages      Stages                     // guarded by mu
-	first       []sdp.Candidate            // guarded by mu: addresses for the description
-	admission   admission
+	host   *Host
+	events transfer.LinkEvents
+	life
+	route
+	sender
+	control
+	milestones
+	gathering gathering
+	channels  channels
+	reader    reader
+	sctpInit  []byte // SNAP, nil without; of the making, then of connect
 }
 
 var (
 	_ transfer.Link   = (*Link)(nil)
 	_ transfer.Cutter = (*Link)(nil)
 )
+
+// assemble makes the parts of a link that do not know the path.
+func (h *Host) assemble(plan peer.Plan, events transfer.LinkEvents) *Link {
+	l := &Link{host: h, events: events}
+	l.life.begin(l.shutdown)
+	l.channels.propose(plan)
+	l.sender = sender{life: &l.life, channels: &l.channels, flight: newFlight(h.cfg.InFlight, plan.Message)}
+	l.control = control{life: &l.life, channels: &l.channels}
+	l.reader = reader{
+		life: &l.life, channels: &l.channels, control: events.Control, ack: func([]byte) {}, data: events.Data,
+		stirred: make(chan struct{}, 1), gone: make(chan struct{}),
+	}
+	if e, ok := events.(transfer.AckEvents); ok {
+		l.reader.ack = e.Ack
+	}
+	return l
+}
 
 func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfer.LinkEvents) (*Link, error) {
 	h.mu.Lock()
@@ -80,14 +62,13 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 	if closed {
 		return nil, ErrClosed
 	}
-	l := &Link{
-		host: h, events: events, offering: offering, mid: mid, plan: plan, in: newIntake(),
-		data: make([]*datachannel.DataChannel, plan.Data), flight: newFlight(h.cfg.InFlight, plan.Message),
-		admission: admission{guard: h.cfg.Guard},
-		stirred:   make(chan struct{}, 1), checked: make(chan struct{}, 1), gathered: make(chan struct{}), gone: make(chan struct{}), done: make(chan struct{}), acks: func([]byte) {},
+	l := h.assemble(plan, events)
+	l.route = route{
+		life: &l.life, offering: offering, moved: func() {}, admission: admission{guard: h.cfg.Guard}, checked: make(chan struct{}, 1),
+		way: way{in: newIntake()},
 	}
-	if e, ok := events.(transfer.AckEvents); ok {
-		l.acks = e.Ack
+	if e, ok := events.(transfer.PathEvents); ok {
+		l.moved = e.Moved
 	}
 	s := h.socket
 	if s == nil {
@@ -97,8 +78,9 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 		}
 		s = l.own
 	}
-	l.hosts = len(s.mux.addrs)
-	agent, err := h.newAgent(s, l.answered, l.in)
+	l.mux = s.mux
+	l.gathering = gathering{life: &l.life, mid: mid, events: events, hosts: len(s.mux.addrs), complete: make(chan struct{})}
+	agent, err := h.newAgent(s, l.answered, l.way.in)
 	if err != nil {
 		if l.own != nil {
 			l.own.close()
@@ -108,8 +90,7 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 	l.agent.Store(agent)
 	// SNAP falls back where the other side has it not.
 	l.sctpInit, _ = sctp.GenerateOutOfBandToken(sctp.Config{MaxReceiveBufferSize: receiveBuffer, EnableZeroChecksum: true})
-	l.ctx, l.cancel = context.WithCancel(context.Background())
-	if err := l.watch(); err != nil {
+	if err := l.watch(l.gathering.candidate); err != nil {
 		l.abandon()
 		return nil, fmt.Errorf("rtclink: ICE agent: %w", err)
 	}
@@ -117,9 +98,7 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 		l.abandon()
 		return nil, ErrClosed
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.timer = time.AfterFunc(h.cfg.OpenTimeout, func() {
+	l.after(h.cfg.OpenTimeout, func() {
 		if !l.opened.Load() {
 			l.Close(peer.CloseTimeout, nil)
 		}
@@ -129,35 +108,175 @@ func (h *Host) newLink(plan peer.Plan, offering bool, mid string, events transfe
 
 // describe gathers addresses and returns what this side signals of the link.
 func (l *Link) describe(setup sdp.Setup) (string, error) {
-	ufrag, password, err := l.agent.Load().GetLocalUserCredentials()
-	if err != nil {
-		return "", err
+	agent := l.agent.Load()
+	ufrag, password, err := agent.GetLocalUserCredentials()
+	if err == nil {
+		err = agent.GatherCandidates()
 	}
-	candidates, err := l.gather()
 	if err != nil {
 		return "", err
 	}
 	d := sdp.Description{
-		Ufrag: ufrag, Password: password, Fingerprint: l.host.identity.fingerprint, Setup: setup, Mid: l.mid, MaxMessage: sctpMessage,
-		Init: l.sctpInit, Candidates: candidates,
+		Ufrag: ufrag, Password: password, Fingerprint: l.host.identity.fingerprint, Setup: setup, Mid: l.gathering.mid, MaxMessage: sctpMessage,
+		Init: l.sctpInit, Candidates: l.gathering.description(),
 	}
 	return d.String(), nil
 }
 
 // start begins to connect, once.
 func (l *Link) start(remote *sdp.Description, client bool) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.connecting {
-		return errAnswered
-	}
-	if l.closing.Load() {
+	if !l.enter() {
 		return ErrClosed
 	}
-	l.connecting = true
-	l.running.Add(1)
 	go l.connect(remote, client)
 	return nil
+}
+
+// connect brings the link up: ICE, DTLS, SCTP, channels. client says that this side is the DTLS client.
+func (l *Link) connect(remote *sdp.Description, client bool) {
+	defer l.running.Done()
+	association, err := l.associate(remote, client)
+	if err != nil {
+		l.host.cfg.Log.Debug("a link did not come up", "error", err)
+		l.Close(peer.CloseFailed, nil)
+		return
+	}
+	l.over(association)
+	if l.offering {
+		if err := l.channels.dial(association, client, l.host.loggers); err != nil {
+			l.Close(peer.CloseFailed, nil)
+			return
+		}
+		l.open()
+	}
+	// In a goroutine of its own: the stack of this one has grown in the handshake.
+	l.running.Go(func() { l.accept(association) })
+}
+
+func (l *Link) associate(remote *sdp.Description, client bool) (*sctp.Association, error) {
+	rtt, err := l.reach(remote)
+	if err != nil {
+		return nil, err
+	}
+	l.reaches(&l.stages.Reached)
+	l.learn(rtt)
+	if len(l.host.cfg.ICEServers) > 0 {
+		conn := l.way.agent.Load()
+		l.running.Go(func() { l.collect(conn) })
+	}
+	records, err := l.host.secure(l.ctx, &l.way, client, remote.Fingerprint, l.reader.stir)
+	if err != nil {
+		return nil, err
+	}
+	l.reaches(&l.stages.Secured)
+	context.AfterFunc(l.ctx, func() { _ = records.Close() })
+	association, err := l.overlay(records, remote)
+	if err != nil {
+		_ = records.Close()
+		return nil, fmt.Errorf("SCTP: %w", err)
+	}
+	l.reaches(&l.stages.Associated)
+	return association, nil
+}
+
+// overlay makes the association of a link over conn.
+func (l *Link) overlay(conn net.Conn, remote *sdp.Description) (*sctp.Association, error) {
+	options := []sctp.ClientOption{
+		sctp.WithNetConn(conn),
+		sctp.WithLoggerFactory(l.host.loggers),
+		sctp.WithMTU(outboundMTU),
+		sctp.WithMaxMessageSize(sctpMessage),
+		sctp.WithMaxReceiveBufferSize(receiveBuffer),
+		sctp.WithMinCwnd(minCwnd),
+		sctp.WithCwndCAStep(cwndStep),
+		sctp.WithEnableZeroChecksum(true), // DTLS authenticates what CRC-32 would check again
+	}
+	if l.sctpInit != nil && remote.Init != nil {
+		options = append(options, sctp.WithSNAP(l.sctpInit, remote.Init))
+	}
+	l.sctpInit = nil
+	return sctp.ClientWithOptions(options...)
+}
+
+// accept takes the channels of the other side until the association ends. It goes on in a new goroutine after each, whose
+// stack has not grown.
+func (l *Link) accept(a *sctp.Association) {
+	for {
+		dc, err := datachannel.Accept(a, &datachannel.Config{LoggerFactory: l.host.loggers})
+		switch {
+		case err == nil:
+			l.adopt(dc)
+			l.running.Go(func() { l.accept(a) })
+			return
+		case errors.Is(err, io.EOF):
+			l.reader.end()
+			if !l.opened.Load() {
+				l.Close(peer.CloseClosed, nil) // the reader does not run yet
+			}
+			return
+		default: // a stream that does not begin as a channel does
+			l.Close(peer.CloseProtocol, nil)
+		}
+	}
+}
+
+// adopt takes a channel that the other side has opened, or closes it when the plan has none for it.
+func (l *Link) adopt(dc *datachannel.DataChannel) {
+	strays, full := l.channels.take(dc)
+	if strays > 0 {
+		_ = dc.Close()
+		if strays > peer.MaxStrayChannels {
+			l.Close(peer.CloseProtocol, nil)
+		}
+		return
+	}
+	if full && !l.offering && !l.opened.Load() {
+		l.open()
+	}
+}
+
+// open tells the owner and begins to read. The channels are fixed now. It is called while connect or accept runs.
+func (l *Link) open() {
+	if !l.life.open() {
+		return
+	}
+	if l.host.cfg.Keepalive == 0 { // else the agent's checks are wanted
+		l.after(settleEvery, l.settle)
+	}
+	l.channels.control.OnBufferedAmountLow(func() {
+		if l.drained() {
+			l.events.Drain()
+		}
+	})
+	for _, c := range l.channels.data {
+		c.OnBufferedAmountLow(func() {
+			if !l.closing.Load() {
+				l.events.Drain()
+			}
+		})
+	}
+	l.events.Open()
+	l.reader.begin()
+}
+
+// shutdown ends a link.
+func (l *Link) shutdown(reason peer.CloseReason, farewell []byte, tell bool) {
+	l.life.close() // an open or start that began before closing was set has counted its goroutine
+	if l.opened.Load() {
+		if farewell != nil {
+			l.farewell(farewell, l.reader.gone)
+		}
+		l.abort()
+	}
+	l.cancel() // ends what is coming up, and closes the records
+	l.route.close()
+	l.running.Wait()
+	l.leave()
+	if tell {
+		l.events.Closed(reason)
+	}
+	l.host.forget(l)
+	close(l.done)
 }
 
 // Stages are the moments at which a link had come so far; zero before.
@@ -167,189 +286,22 @@ type Stages struct {
 	Associated time.Time // SCTP takes messages
 }
 
+// milestones keep the stages of a link.
+type milestones struct {
+	mu     sync.Mutex
+	stages Stages // guarded by mu
+}
+
 // Stages says when each step of the set-up was done.
-func (l *Link) Stages() Stages {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.stages
+func (m *milestones) Stages() Stages {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.stages
 }
 
 // reaches notes that a step of the set-up is done.
-func (l *Link) reaches(step *time.Time) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (m *milestones) reaches(step *time.Time) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	*step = time.Now()
-}
-
-// MaxMessage implements transfer.Link.
-func (l *Link) MaxMessage() int { return l.plan.Message }
-
-// Message implements transfer.Cutter.
-func (l *Link) Message() int {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.flight.thin() {
-		return min(packetPayload, l.plan.Message)
-	}
-	return l.plan.Message
-}
-
-// Done implements transfer.Link.
-func (l *Link) Done() <-chan struct{} { return l.done }
-
-// Path implements transfer.Link.
-func (l *Link) Path() transfer.Path {
-	agent := l.agent.Load()
-	if agent == nil {
-		if l.way.settled.Load().relayed() {
-			return transfer.Relay
-		}
-		return transfer.Direct
-	}
-	pair, err := agent.GetSelectedCandidatePair()
-	if err == nil && pair != nil && (pair.Local.Type() == ice.CandidateTypeRelay || pair.Remote.Type() == ice.CandidateTypeRelay) {
-		return transfer.Relay
-	}
-	return transfer.Direct
-}
-
-// RTT implements transfer.Link.
-func (l *Link) RTT() time.Duration {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.association == nil || l.closing.Load() {
-		return 0
-	}
-	return l.smoothed()
-}
-
-// smoothed is SCTP's round-trip time. Under mu.
-func (l *Link) smoothed() time.Duration {
-	return time.Duration(l.association.SRTT() * float64(time.Millisecond))
-}
-
-func (l *Link) usable() bool { return l.opened.Load() && !l.closing.Load() }
-
-// SendData implements transfer.Link.
-func (l *Link) SendData(message []byte) bool {
-	if !l.usable() || len(message) > l.plan.Message {
-		return false
-	}
-	l.mu.Lock()
-	if !l.room(len(message)) {
-		l.mu.Unlock()
-		return false
-	}
-	c := l.turn(len(message))
-	l.mu.Unlock()
-	return l.carry(c, message)
-}
-
-// turn is the data channel that takes the next n bytes. Under mu.
-func (l *Link) turn(n int) *datachannel.DataChannel {
-	c := l.data[l.next]
-	l.next = (l.next + 1) % len(l.data)
-	l.written += int64(n)
-	return c
-}
-
-// carry hands a message to its data channel; false says that the link has ended.
-func (l *Link) carry(c *datachannel.DataChannel, message []byte) bool {
-	if _, err := c.Write(message); err != nil {
-		l.Close(peer.CloseFailed, nil)
-		return false
-	}
-	return true
-}
-
-// room says whether n more bytes may be handed to SCTP; if not, Drain will be called. Under mu.
-func (l *Link) room(n int) bool {
-	for {
-		buffered := l.buffered()
-		if now := time.Now(); l.flight.due(now) {
-			l.flight.advance(now, l.written-buffered, l.smoothed())
-		}
-		if buffered == 0 || buffered+int64(n) <= int64(l.flight.bound(n)) {
-			return true
-		}
-		l.flight.held()
-		if l.awaitDrain() {
-			return false
-		}
-	}
-}
-
-// buffered is what SCTP holds of the data channels. Under mu.
-func (l *Link) buffered() int64 {
-	var sum uint64
-	for _, c := range l.data {
-		sum += c.BufferedAmount()
-	}
-	return int64(sum)
-}
-
-// awaitDrain has Drain called when a channel has lost a quarter of what it holds; false says that one has already.
-// Under mu.
-func (l *Link) awaitDrain() bool {
-	var low [peer.MaxDataChannels]uint64
-	for i, c := range l.data {
-		low[i] = c.BufferedAmount() / 4 * 3
-		c.SetBufferedAmountLowThreshold(low[i])
-	}
-	armed := false
-	for i, c := range l.data {
-		armed = armed || c.BufferedAmount() > low[i]
-	}
-	return armed
-}
-
-// Close implements transfer.Link.
-func (l *Link) Close(reason peer.CloseReason, farewell []byte) {
-	if l.closing.Swap(true) {
-		return
-	}
-	go l.shutdown(reason, farewell, true)
-}
-
-// abandon ends a link whose making failed: its owner never had it, so it hears nothing of it.
-func (l *Link) abandon() {
-	if !l.closing.Swap(true) {
-		go l.shutdown(peer.CloseFailed, nil, false)
-	}
-}
-
-func (l *Link) shutdown(reason peer.CloseReason, farewell []byte, tell bool) {
-	l.mu.Lock() // an open or start that began before closing was set has counted its goroutine
-	if l.timer != nil {
-		l.timer.Stop()
-	}
-	association := l.association
-	l.mu.Unlock()
-	if l.opened.Load() {
-		if farewell != nil {
-			l.sayFarewell(farewell)
-		}
-		association.Abort("")
-	}
-	l.cancel() // ends what is coming up, and closes the records
-	l.in.close()
-	if agent := l.agent.Load(); agent != nil {
-		_ = agent.GracefulClose()
-	}
-	l.running.Wait()
-	if l.way != nil {
-		if c := l.way.settled.Load(); c != nil {
-			l.mux().end(c)
-		}
-	}
-	if l.own != nil {
-		l.own.close()
-	}
-	if tell {
-		l.events.Closed(reason)
-	}
-	l.host.mu.Lock()
-	delete(l.host.links, l)
-	l.host.mu.Unlock()
-	close(l.done)
 }

@@ -134,7 +134,7 @@ func TestInFlightIsBounded(t *testing.T) {
 			continue
 		}
 		var buffered uint64
-		for _, c := range b.link.(*Link).data {
+		for _, c := range b.link.(*Link).channels.data {
 			buffered += c.BufferedAmount()
 		}
 		if buffered > bound {
@@ -184,35 +184,13 @@ func TestAnswererRefusesStrayChannels(t *testing.T) {
 	}
 }
 
-func TestOrderedDataChannelIsAStray(t *testing.T) {
-	l := &Link{plan: peer.DefaultPlan, data: make([]*datachannel.DataChannel, 2)}
-	const (
-		ordered   = datachannel.ChannelTypeReliable
-		unordered = datachannel.ChannelTypeReliableUnordered
-	)
-	for _, c := range []struct {
-		label string
-		kind  datachannel.ChannelType
-		known bool
-	}{
-		{"lw.control", ordered, true}, {"lw.control", unordered, false}, {"lw.ack", unordered, true}, {"lw.data.0", unordered, true},
-		{"lw.data.7", unordered, true}, // beyond the plan: unused
-		{"lw.data.8", unordered, false}, {"lw.data.01", unordered, false}, {"lw.data.1", ordered, false}, {"lw.data.", unordered, false},
-		{"lw.data.+1", unordered, false}, {"lw.data.0x0", unordered, false}, {"lw.data.0", datachannel.ChannelTypePartialReliableRexmitUnordered, false},
-	} {
-		if _, known := l.slot(&datachannel.Config{Label: c.label, ChannelType: c.kind}); known != c.known {
-			t.Errorf("%s, type %v: known %v", c.label, c.kind, known)
-		}
-	}
-}
-
 // TestATextMessageEndsTheLink: every message of the protocol is binary, in both languages.
 func TestATextMessageEndsTheLink(t *testing.T) {
 	leakCheck(t)
 	seed, viewer := listen(t, nil), listen(t, nil)
 	a, b := newEnd(), newEnd()
 	connect(t, viewer, seed, a, b)
-	if _, err := a.link.(*Link).control.WriteDataChannel([]byte("hello"), true); err != nil {
+	if _, err := a.link.(*Link).channels.control.WriteDataChannel([]byte("hello"), true); err != nil {
 		t.Fatal(err)
 	}
 	if r := wait(t, b.closed, "the end of the link"); r != peer.CloseProtocol {

@@ -77,12 +77,11 @@ func TestControlMessagesLeaveInTheOrderOfTheirNumbers(t *testing.T) {
 	here, there := loop(t)
 	tap := &tapped{Conn: here, numbers: map[uint32]uint32{}}
 	host := listen(t, nil)
-	l := &Link{host: host}
 	var sending, receiving *sctp.Association
 	var up sync.WaitGroup
 	up.Go(func() {
 		var err error
-		if sending, err = l.overlay(tap, &sdp.Description{}); err != nil {
+		if sending, err = (&Link{host: host}).overlay(tap, &sdp.Description{}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -105,8 +104,8 @@ func TestControlMessagesLeaveInTheOrderOfTheirNumbers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	l.control = dc
-	l.opened.Store(true)
+	said := control{life: &life{}, channels: &channels{control: dc}}
+	said.life.opened.Store(true)
 	var all sync.WaitGroup
 	all.Go(func() {
 		buf := make([]byte, 64)
@@ -120,7 +119,7 @@ func TestControlMessagesLeaveInTheOrderOfTheirNumbers(t *testing.T) {
 	for range senders {
 		all.Go(func() {
 			for range each {
-				l.SendControl([]byte("said by one of many"))
+				said.SendControl([]byte("said by one of many"))
 			}
 		})
 	}

@@ -44,7 +44,7 @@ func TestALinkOpensBeforeAPairIsAgreedOn(t *testing.T) {
 	if p := a.link.Path(); p != "direct" {
 		t.Errorf("path %q", p)
 	}
-	if rtt := a.link.(*Link).firstRTT; rtt <= 0 {
+	if rtt := a.link.(*Link).flight.baseRTT(); rtt <= 0 {
 		t.Errorf("a first round-trip time of %s", rtt)
 	}
 }

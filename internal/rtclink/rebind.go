@@ -31,17 +31,6 @@ type question struct {
 // silent is how long nothing has come that is the other side's.
 func (c *consent) silent() time.Duration { return time.Since(time.Unix(0, c.heard.Load())) }
 
-// Check asks at once where the other side of a settled link is, and by asking says where this one is. Owners call it who know
-// sooner than by checkAfter that something should have come. Links that an agent keeps up are left to it.
-func (l *Link) Check() {
-	if l.way == nil || l.closing.Load() {
-		return
-	}
-	if c := l.way.settled.Load(); c != nil {
-		c.ask(c.port.Load(), *c.to.Load())
-	}
-}
-
 // ask sends a check to an address of the other side. Who nominates nominates by it.
 func (c *consent) ask(p *port, to netip.AddrPort) {
 	setters := []stun.Setter{

@@ -109,7 +109,7 @@ func connectAck(t *testing.T, offerer, answerer *Host, offering *end, answering 
 
 func TestAClosedLinkTakesNoBackground(t *testing.T) {
 	leakCheck(t)
-	l := &Link{plan: peer.DefaultPlan}
+	l := (&Host{cfg: Config{InFlight: DefaultInFlight}}).assemble(peer.DefaultPlan, newEnd())
 	if _, room := l.Room(10); room || l.SendBackground(make([]byte, 10)) || l.Payload() != 0 {
 		t.Error("a link that is not open took a message")
 	}
