@@ -2,7 +2,7 @@
 //
 // A Host owns one UDP socket for all its links (or one a link, for hosts that dial), with buffers of its own size. A
 // Link is an ICE agent on a mux of ours (mux.go), pion's DTLS handshake (handshake.go) and records of ours after it
-// (record.go), SCTP with the planned channels (channels.go; spec/peer-protocol.md, Channels), and a bound of what is in
+// (record.go, seal.go), SCTP with the planned channels (channels.go; spec/peer-protocol.md, Channels), and a bound of what is in
 // flight (flight.go). Data go by the agent (intake.go), and once the link is open and a pair of addresses chosen, the agent
 // goes (consent.go); docs/decisions/0011 says why, and why there is no peer connection around them.
 //

@@ -127,7 +127,7 @@ func FuzzRecordsWrite(f *testing.F) {
 			}
 			nonce := append([]byte{1, 2, 3, 4}, b[recordHeader:recordHeader+explicit]...)
 			aad := append(bytes.Clone(b[3:11]), content, 0xfe, 0xfd, byte(len(want[i])>>8), byte(len(want[i])))
-			if plain, err := r.keys.read.Open(nil, nonce, b[recordHeader+explicit:], aad); err != nil || !bytes.Equal(plain, want[i]) {
+			if plain, err := r.opener.key.Open(nil, nonce, b[recordHeader+explicit:], aad); err != nil || !bytes.Equal(plain, want[i]) {
 				t.Fatalf("record %d carries %x, %v", i, plain, err)
 			}
 		}
