@@ -1,6 +1,7 @@
 package wsconn
 
 import (
+	"cmp"
 	"errors"
 	"net"
 	"net/netip"
@@ -69,31 +70,24 @@ func (c *DoorConfig) complete() {
 
 // Door is a listener that admits. A connection is silent until its first byte has come, and holds nothing but a small
 // goroutine; then it waits for its turn; then it is busy until the head of its first request has been read, which the server
-// says by Context and Guard; and then none of the door's business. What is refused is reset at once. When all places are taken, who is silent or busy for longer
-// than Patience loses it to who comes; while nobody has, who comes waits. Handshakes begin at a pace that leaves a processor time
-// for those who are in: a thousand at once would each be short, and hold up everybody else for as long as all of them take.
+// says by Context and Guard; and then none of the door's business. What is refused is reset at once. Handshakes begin at a pace that
+// leaves a processor time for the sessions that are open: a thousand at once would each be short, and hold up everything else for as
+// long as all of them take.
 type Door struct {
 	net.Listener
-	cfg  DoorConfig
-	in   chan *Socket // what Accept returns
-	err  error        // of the listener; read once in is closed
-	quit chan struct{}
-	once sync.Once
-	done chan struct{} // nothing comes in any more
-	room chan struct{} // a place may be free
-	wg   sync.WaitGroup
+	cfg    DoorConfig
+	places *places
+	in     chan *Socket // what Accept returns
+	err    error        // of the listener; fixed once quit is closed
+	quit   chan struct{}
+	once   sync.Once
+	done   chan struct{} // nothing comes in any more
+	wg     sync.WaitGroup
 
 	turns  *turns
 	slack  []byte        // never touched
 	starts *rate.Limiter // of handshakes; only Accept
 	steps  *rate.Limiter // of what the system hands over; only admit
-
-	mu     sync.Mutex
-	open   int                  // guarded by mu
-	silent queue                // guarded by mu
-	spoken int                  // guarded by mu: that have begun to speak, and wait for their turn
-	busy   queue                // guarded by mu
-	from   map[netip.Prefix]int // guarded by mu: silent, spoken and busy, by network
 }
 
 // UsualSlack is by how much longer the collector leaves a process alone. A heap of a few megabytes is full of what handshakes
@@ -113,9 +107,9 @@ func NewDoor(l net.Listener, cfg DoorConfig) *Door {
 	cfg.complete()
 	d := &Door{
 		Listener: l, cfg: cfg, in: make(chan *Socket), quit: make(chan struct{}), done: make(chan struct{}),
-		room: make(chan struct{}, 1), from: map[netip.Prefix]int{}, turns: newTurns(),
-		slack: make([]byte, cfg.Slack),
+		turns: newTurns(), slack: make([]byte, cfg.Slack),
 	}
+	d.places = newPlaces(&d.cfg)
 	d.starts = rate.NewLimiter(rate.Limit(cfg.PerSecond), atOnce)
 	d.steps = rate.NewLimiter(rate.Limit(stepsEach*cfg.PerSecond), atOnce)
 	d.wg.Add(1)
@@ -137,18 +131,9 @@ func (d *Door) Accept() (net.Conn, error) {
 			}
 			_ = s.Close()
 		case <-d.quit:
-			return nil, d.failure()
+			return nil, cmp.Or(d.err, net.ErrClosed)
 		}
 	}
-}
-
-func (d *Door) failure() error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.err == nil {
-		return net.ErrClosed
-	}
-	return d.err
 }
 
 // Close implements net.Listener. Nothing of the door runs any more when it returns.
@@ -156,7 +141,7 @@ func (d *Door) Close() error {
 	err := d.Listener.Close()
 	d.stop(nil)
 	<-d.done
-	for s := d.oldest(); s != nil; s = d.oldest() {
+	for s := d.places.oldest(); s != nil; s = d.places.oldest() {
 		_ = s.Close()
 	}
 	d.wg.Wait()
@@ -166,18 +151,9 @@ func (d *Door) Close() error {
 
 func (d *Door) stop(err error) {
 	d.once.Do(func() {
-		d.mu.Lock()
 		d.err = err
-		d.mu.Unlock()
 		close(d.quit)
 	})
-}
-
-// oldest is the silent socket that came first.
-func (d *Door) oldest() *Socket {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.silent.first
 }
 
 // admit takes connections from the system.
@@ -218,11 +194,8 @@ func (d *Door) take(s *Socket) bool {
 	s.introduced = !d.cfg.Introduces(s.from)
 	s.counts(!s.introduced || d.cfg.Trusted(s.from))
 	for {
-		reason, evicted, wait := d.enter(s, time.Now())
-		if evicted != nil {
-			evicted.reset()
-			d.cfg.Refused("half-open")
-		}
+		reason, evicted, wait := d.places.enter(s, time.Now())
+		d.evict(evicted)
 		switch {
 		case wait > 0:
 			if d.pause(wait) {
@@ -261,7 +234,7 @@ func (d *Door) pause(most time.Duration) bool {
 	t := time.NewTimer(most)
 	defer t.Stop()
 	select {
-	case <-d.room:
+	case <-d.places.room:
 	case <-t.C:
 	case <-d.quit:
 		return false
@@ -269,63 +242,11 @@ func (d *Door) pause(most time.Duration) bool {
 	return true
 }
 
-// enter finds a place for a socket. reason is empty or why it is refused, evicted has lost its place to it, and wait is how
-// long until somebody may.
-func (d *Door) enter(s *Socket, now time.Time) (reason string, evicted *Socket, wait time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	switch {
-	case d.open >= d.cfg.MaxOpen:
-		return "total", nil, 0
-	case !s.trusted && d.from[s.network] >= d.cfg.MaxPendingPerAddress:
-		return "half-open", nil, 0
-	case d.silent.n+d.spoken+d.busy.n >= d.cfg.MaxPending:
-		if evicted, wait = d.evict(&d.silent, now); evicted == nil {
-			return "", nil, wait
-		}
-	}
-	d.open++
-	d.from[s.network]++
-	s.state = silent
-	d.silent.add(s, now)
-	return "", evicted, 0
-}
-
-// evict takes the first of a queue out, if its time is over. Under mu.
-func (d *Door) evict(q *queue, now time.Time) (evicted *Socket, wait time.Duration) {
-	if q.first == nil {
-		return nil, d.cfg.Patience
-	}
-	if wait = d.cfg.Patience - now.Sub(q.first.since); wait > 0 {
-		return nil, wait
-	}
-	evicted = q.first
-	d.settle(evicted, away)
-	d.open--
-	return evicted, 0
-}
-
 // begin lets a socket go on that has begun to speak, once there are few enough of those; false says that the door is closed.
 func (d *Door) begin(s *Socket) bool {
 	for {
-		now := time.Now()
-		var evicted *Socket
-		var wait time.Duration
-		d.mu.Lock()
-		if d.busy.n >= d.cfg.MaxBusy {
-			evicted, wait = d.evict(&d.busy, now)
-		}
-		if wait <= 0 && s.state == spoken {
-			d.spoken--
-			s.state = busy
-			d.busy.add(s, now)
-		}
-		gone := s.state == away
-		d.mu.Unlock()
-		if evicted != nil {
-			evicted.reset()
-			d.cfg.Refused("half-open")
-		}
+		gone, evicted, wait := d.places.begin(s, time.Now())
+		d.evict(evicted)
 		if wait <= 0 || gone {
 			return !gone
 		}
@@ -335,40 +256,10 @@ func (d *Door) begin(s *Socket) bool {
 	}
 }
 
-// speaks notes that a socket has begun to speak; false says that it has lost its place already.
-func (d *Door) speaks(s *Socket) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if s.state != silent {
-		return false
-	}
-	d.silent.remove(s)
-	s.state = spoken
-	d.spoken++
-	return true
-}
-
-// settle takes a socket out of its queue. Under mu.
-func (d *Door) settle(s *Socket, state stayState) {
-	switch s.state {
-	case silent:
-		d.silent.remove(s)
-	case spoken:
-		d.spoken--
-	case busy:
-		d.busy.remove(s)
-	}
-	s.state = state
-	d.discount(s)
-	select {
-	case d.room <- struct{}{}:
-	default: // somebody looks already
-	}
-}
-
-// discount takes a socket from what its network has. Under mu.
-func (d *Door) discount(s *Socket) {
-	if d.from[s.network]--; d.from[s.network] == 0 {
-		delete(d.from, s.network)
+// evict ends a socket that has lost its place, if there is one.
+func (d *Door) evict(s *Socket) {
+	if s != nil {
+		s.reset()
+		d.cfg.Refused("half-open")
 	}
 }

@@ -31,30 +31,10 @@ func (d *Door) Guard(h http.Handler) http.Handler {
 }
 
 func (d *Door) through(s *Socket) {
-	d.mu.Lock()
-	was := s.state
-	if was == busy {
-		d.settle(s, through)
-	}
-	d.mu.Unlock()
+	was := d.places.through(s)
 	s.inside.Store(true)
 	s.rest()
 	if was == busy && !s.trusted {
 		d.cfg.Entered(s.from)
 	}
-}
-
-// left notes that a socket is closed, and tells what it was.
-func (d *Door) left(s *Socket) (was stayState) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	was = s.state
-	if was != away && was != through {
-		d.settle(s, away)
-	}
-	if was != away {
-		s.state = away
-		d.open--
-	}
-	return was
 }

@@ -76,11 +76,10 @@ func (k *keeper) look(now int64, due []*Conn) []*Conn {
 			c.pingDue = now + int64(cfg.PingEvery)
 			due = append(due, c)
 		}
-		if since := c.since.Load(); since != 0 && now-since > int64(cfg.WriteTimeout) {
-			c.stuck.Store(true)
+		if c.overdue(now, cfg.WriteTimeout) {
 			_ = c.net.Close()
 		}
-		if now-c.heard.Load() > int64(cfg.PongTimeout) && !c.over.Load() {
+		if c.silent(now, cfg.PongTimeout) && !c.over.Load() {
 			_ = c.net.SetReadDeadline(time.Unix(1, 0)) // whoever reads or waits comes back at once
 		}
 	}

@@ -40,23 +40,11 @@ func (nobody) End(error)           {}
 
 // await waits until something comes, with next to nothing on its stack, and hands over.
 func (c *Conn) await() {
-	if c.raw != nil {
-		c.woken = false
-		if err := c.raw.Read(c.ready); err != nil {
-			c.ended(err)
-			return
-		}
+	if err := c.waiter.wait(); err != nil {
+		c.ended(err)
+		return
 	}
 	c.e.crew.hand(job{c, false})
-}
-
-// readable asks the system once, and then believes the poller.
-func (c *Conn) readable(fd uintptr) bool {
-	if c.woken {
-		return true
-	}
-	c.woken = true
-	return readable(fd)
 }
 
 // read hears what has come, and then waits again.
@@ -92,7 +80,7 @@ func (c *Conn) hear(in *intake) error {
 			return err
 		}
 		in.message = message
-		if c.raw == nil { // which reads for as long as the connection lives
+		if !c.waiter.can() { // which reads for as long as the connection lives
 			c.heard.Store(time.Now().UnixNano())
 		}
 		if c.over.Load() {
@@ -120,7 +108,7 @@ func (c *Conn) control() bool {
 		return false
 	}
 	if b[0] == 0x80|websocket.PongMessage {
-		c.ponged()
+		c.ponged(time.Now().UnixNano())
 	} else {
 		data := make([]byte, n)
 		for i := range data {
@@ -135,12 +123,12 @@ func (c *Conn) control() bool {
 // more says whether to go on reading: there is something already, or no way to wait but to read.
 func (c *Conn) more() bool {
 	switch {
-	case c.br.Buffered() > 0 || c.raw == nil:
+	case c.br.Buffered() > 0 || !c.waiter.can():
 		return true
-	case c.below == nil:
+	case c.waiter.below == nil:
 		return false
 	}
-	return c.below.without(func() bool { // has TLS anything left?
+	return c.waiter.below.without(func() bool { // has TLS anything left?
 		_, err := c.br.Peek(1)
 		return !errors.Is(err, errDry)
 	})
@@ -175,9 +163,7 @@ func (c *Conn) readError(err error) error {
 	if !errors.Is(err, websocket.ErrReadLimit) {
 		return err
 	}
-	c.mu.Lock()
-	c.mute = true // the library has sent the close message
-	c.mu.Unlock()
+	c.hush()
 	return ErrTooBig
 }
 
@@ -196,13 +182,7 @@ func (c *Conn) ended(err error) {
 	c.receiver.End(err)
 	c.Close(code, "")
 	c.drain()
-	c.mu.Lock()
-	c.unread = true
-	last := c.unsaid
-	c.mu.Unlock()
-	if last {
-		c.gone()
-	}
+	c.leave()
 }
 
 // Read returns a client's next message, whose bytes are the caller's; the errors are those of Receiver.End.

@@ -1,11 +1,9 @@
 package wsconn
 
 import (
-	"crypto/tls"
+	"errors"
 	"net"
-	"net/netip"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/wire/proxy"
@@ -22,60 +20,6 @@ type Socket struct {
 	stay
 }
 
-// stay is a socket's place at its door. Guarded by Door.mu; the first five do not change once it has begun to speak.
-type stay struct {
-	from         netip.Addr     // whose it is
-	network      netip.Prefix   // under which it counts; none: it is a proxy's
-	trusted      bool           // likewise
-	introduced   bool           // nobody is to say any more whose it is
-	client       netip.AddrPort // what was said; not valid without
-	state        stayState
-	since        time.Time
-	before, next *Socket
-}
-
-type stayState byte
-
-const (
-	away stayState = iota
-	silent
-	spoken
-	busy
-	through
-)
-
-// queue is sockets in the order in which they came.
-type queue struct {
-	first, last *Socket
-	n           int
-}
-
-func (q *queue) add(s *Socket, now time.Time) {
-	s.since = now
-	if s.before = q.last; q.last != nil {
-		q.last.next = s
-	} else {
-		q.first = s
-	}
-	q.last = s
-	q.n++
-}
-
-func (q *queue) remove(s *Socket) {
-	if s.before != nil {
-		s.before.next = s.next
-	} else {
-		q.first = s.next
-	}
-	if s.next != nil {
-		s.next.before = s.before
-	} else {
-		q.last = s.before
-	}
-	s.before, s.next = nil, nil
-	q.n--
-}
-
 // first waits for the first byte and hands the socket in.
 func (s *Socket) first() {
 	_ = s.SetReadDeadline(time.Now().Add(s.door.cfg.Silence))
@@ -84,7 +28,7 @@ func (s *Socket) first() {
 		if client, err := proxy.Read(s.TCPConn); err != nil {
 			s.misled(err)
 			return
-		} else if client.IsValid() && !s.door.introduce(s, client) {
+		} else if client.IsValid() && !s.door.places.introduce(s, client) {
 			s.refuse("half-open")
 			return
 		}
@@ -93,7 +37,7 @@ func (s *Socket) first() {
 		_ = s.Close()
 		return
 	}
-	if !s.door.speaks(s) {
+	if !s.door.places.speaks(s) {
 		return
 	}
 	if !s.trusted && !s.door.cfg.Knock(s.from) {
@@ -180,7 +124,7 @@ func (s *Socket) without(f func() bool) bool {
 
 // Close implements net.Conn.
 func (s *Socket) Close() error {
-	if was := s.door.left(s); was != away && was != through { // it asked for nothing
+	if was := s.door.places.left(s); was != away && was != through { // it asked for nothing
 		s.door.cfg.Refused("half-open")
 	}
 	return s.end()
@@ -194,7 +138,7 @@ func (s *Socket) end() error {
 
 // refuse ends a connection that has a place.
 func (s *Socket) refuse(reason string) {
-	s.door.left(s)
+	s.door.places.left(s)
 	s.reset()
 	s.door.cfg.Refused(reason)
 }
@@ -205,21 +149,19 @@ func (s *Socket) reset() {
 	_ = s.end()
 }
 
-// waitable is how to wait for a connection without reading, and the socket under its TLS.
-func waitable(conn net.Conn) (raw syscall.RawConn, below *Socket) {
-	if secure, ok := conn.(*tls.Conn); ok {
-		if below, ok = secure.NetConn().(*Socket); !ok {
-			return nil, nil // what TLS has read ahead cannot be told
-		}
-		conn = below
+// misled ends a connection whose balancer did not say whose it is: in time, or in a way that is understood.
+func (s *Socket) misled(err error) {
+	if errors.Is(err, proxy.ErrHeader) {
+		s.refuse("proxy")
+		return
 	}
-	plain, ok := conn.(syscall.Conn)
-	if !ok || !canWait {
-		return nil, nil
+	_ = s.Close()
+}
+
+// RemoteAddr implements net.Conn: the client, where a balancer has said who it is.
+func (s *Socket) RemoteAddr() net.Addr {
+	if s.client.IsValid() {
+		return net.TCPAddrFromAddrPort(s.client)
 	}
-	raw, err := plain.SyscallConn()
-	if err != nil {
-		return nil, nil
-	}
-	return raw, below
+	return s.TCPConn.RemoteAddr()
 }

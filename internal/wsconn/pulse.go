@@ -1,0 +1,49 @@
+package wsconn
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// pulse is by what the keeper tells whether a connection is alive: when something came last, since when a write has been under
+// way, and how long pings take.
+type pulse struct {
+	heard  atomic.Int64 // when something came last, ns since the Unix epoch
+	since  atomic.Int64 // when the write under way began; 0: none is
+	stuck  atomic.Bool  // a write took too long
+	pinged atomic.Int64 // when the last ping went out that was not answered; 0: none
+	rtt    atomic.Int64 // ns, smoothed; 0 until the first pong
+
+	pingDue int64 // only the keeper
+	at      int   // guarded by the keeper's mu: in its list
+}
+
+// RTT is the round trip of the connection, 0 while no ping has been answered.
+func (p *pulse) RTT() time.Duration { return time.Duration(p.rtt.Load()) }
+
+// ponged takes a sample of the round trip: one quarter of the new one, three of what was known.
+func (p *pulse) ponged(now int64) {
+	p.heard.Store(now)
+	sent := p.pinged.Swap(0)
+	if sent == 0 {
+		return // not asked for
+	}
+	sample := max(1, now-sent)
+	if old := p.rtt.Load(); old != 0 {
+		sample = (3*old + sample) / 4
+	}
+	p.rtt.Store(sample)
+}
+
+// overdue says whether the write under way has taken longer than most, and remembers it.
+func (p *pulse) overdue(now int64, most time.Duration) bool {
+	since := p.since.Load()
+	if since == 0 || now-since <= int64(most) {
+		return false
+	}
+	p.stuck.Store(true)
+	return true
+}
+
+// silent says whether nothing has come for longer than most.
+func (p *pulse) silent(now int64, most time.Duration) bool { return now-p.heard.Load() > int64(most) }
