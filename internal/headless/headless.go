@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/originhttp"
+	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/viewer"
@@ -89,10 +90,7 @@ const farewell = 5 * time.Second
 func (v *Viewer) Close() {
 	if v.Viewer != nil {
 		v.Leave()
-		select {
-		case <-v.Done():
-		case <-time.After(farewell):
-		}
+		pause.Until(v.Done(), farewell)
 	}
 	for _, stop := range v.stops {
 		stop()

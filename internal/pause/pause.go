@@ -1,4 +1,4 @@
-// Package pause waits for a while or until there is no reason to any more.
+// Package pause waits for a while, or until something has ended.
 package pause
 
 import (
@@ -7,11 +7,19 @@ import (
 )
 
 // For waits, and says whether there is reason to go on: ctx has not ended.
-func For(ctx context.Context, d time.Duration) bool {
+func For(ctx context.Context, d time.Duration) bool { return Until(ctx.Done(), d) }
+
+// Until waits for d, or until end is closed if that is sooner. It says whether end is still open.
+func Until(end <-chan struct{}, d time.Duration) bool {
 	select {
-	case <-ctx.Done():
+	case <-end:
 		return false
 	case <-time.After(d):
-		return ctx.Err() == nil // both may have come at once
+	}
+	select {
+	case <-end: // both have come at once
+		return false
+	default:
+		return true
 	}
 }

@@ -30,3 +30,22 @@ func TestFor(t *testing.T) {
 		}
 	})
 }
+
+func TestUntil(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		begin, end := time.Now(), make(chan struct{})
+		if !Until(end, time.Minute) || time.Since(begin) != time.Minute {
+			t.Errorf("waited for %v, or says that what has not ended has", time.Since(begin))
+		}
+		begin = time.Now()
+		time.AfterFunc(time.Second, func() { close(end) })
+		if Until(end, time.Minute) || time.Since(begin) != time.Second {
+			t.Errorf("waited for %v for what ended after a second", time.Since(begin))
+		}
+		for range 100 { // a select would toss a coin
+			if Until(end, 0) {
+				t.Fatal("says that what has ended has not")
+			}
+		}
+	})
+}

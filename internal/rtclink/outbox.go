@@ -8,10 +8,10 @@ import (
 )
 
 const (
-	// gather is how long packets wait for company while the socket is busy; the first after a pause of pause waits for
+	// gather is how long packets wait for company while the socket is busy; the first after a lull waits for
 	// nothing. Links with data in flight have a round-trip time of many times that; others do not wait.
 	gather = 300 * time.Microsecond
-	pause  = time.Millisecond
+	lull   = time.Millisecond
 	// batchPackets and batchBytes are when a batch goes out without waiting further.
 	batchPackets = 48
 	batchBytes   = 60000
@@ -72,7 +72,7 @@ func (o *outbox) write(b []byte, to netip.AddrPort) {
 	if o.batch == nil {
 		o.batch = batches.Get().(*batch)
 		at := time.Now()
-		now = at.Sub(o.last) > pause
+		now = at.Sub(o.last) > lull
 		o.last = at
 		if !now && o.armed == 0 {
 			o.arm()

@@ -12,6 +12,8 @@ import (
 
 	"github.com/pion/stun/v4"
 	"github.com/pion/turn/v5"
+
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 // freeTries is how many ports of the kernel's choice are looked at for one that is free for UDP, too.
@@ -270,9 +272,7 @@ func (s *Server) Close() error {
 		s.gone.Wait()
 		close(done)
 	}()
-	select {
-	case <-done:
-	case <-time.After(leaving):
+	if pause.Until(done, leaving) {
 		return errors.Join(err, fmt.Errorf("turnd: something is still running %s after the end", leaving))
 	}
 	return err

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 const (
@@ -134,10 +136,8 @@ func (l *listener) Accept() (net.Conn, error) {
 		case errors.Is(err, net.ErrClosed):
 			return nil, err
 		case err != nil: // out of files: some will be free in a moment
-			select {
-			case <-l.server.closing:
+			if !pause.Until(l.server.closing, 100*time.Millisecond) {
 				return nil, net.ErrClosed
-			case <-time.After(100 * time.Millisecond):
 			}
 			continue
 		}

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/time/rate"
+
+	"github.com/leeway-video/leeway/internal/pause"
 )
 
 // DoorConfig bounds what comes in before anything is spent on it but a file. Zero values take the defaults named.
@@ -216,17 +218,7 @@ func (d *Door) take(s *Socket) bool {
 // rest keeps to a pace; false says that the door is closed.
 func (d *Door) rest(pace *rate.Limiter) bool {
 	wait := pace.Reserve().Delay()
-	if wait == 0 {
-		return true
-	}
-	t := time.NewTimer(wait)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-d.quit:
-		return false
-	}
+	return wait == 0 || pause.Until(d.quit, wait)
 }
 
 // pause waits for room, for some time; false says that the door is closed.
