@@ -18,6 +18,7 @@ import (
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/tracker"
+	"github.com/leeway-video/leeway/internal/webtorrent"
 )
 
 var buildInfoMetric = &metric.Def{
@@ -40,9 +41,9 @@ func newRegistry(log *slog.Logger, sites []string, defs ...*metric.Def) (*promre
 // What processes can count, by the command that begins them; spec/metrics.md lists all. None counts what only others do: a tracker
 // without seeds that said that it has none would be taken for a seed by whoever looks for the least, or for none at all.
 var counts = map[string][]*metric.Def{
-	"tracker": slices.Concat(tracker.Metrics(), natsbus.Metrics()),
+	"tracker": slices.Concat(tracker.Metrics(), webtorrent.Metrics(), natsbus.Metrics()),
 	"seed":    slices.Concat(seed.Metrics(), natsbus.Metrics()),
-	"up":      slices.Concat(tracker.Metrics(), seed.Metrics(), natsbus.Metrics(), originMetrics()),
+	"up":      slices.Concat(tracker.Metrics(), webtorrent.Metrics(), seed.Metrics(), natsbus.Metrics(), originMetrics()),
 	"origin":  originMetrics(),
 	"turn":    relay.Metrics(),
 }

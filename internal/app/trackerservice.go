@@ -10,8 +10,9 @@ import (
 	"github.com/leeway-video/leeway/internal/access"
 	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/tracker"
+	"github.com/leeway-video/leeway/internal/webtorrent"
 	"github.com/leeway-video/leeway/internal/wire/signal"
-	"github.com/leeway-video/leeway/internal/wire/webtorrent"
+	wire "github.com/leeway-video/leeway/internal/wire/webtorrent"
 	"github.com/leeway-video/leeway/internal/wsconn"
 )
 
@@ -47,13 +48,17 @@ func (s *services) startTracker(dataDir string) error {
 	if err != nil {
 		return err
 	}
+	var torrents *webtorrent.Service
 	t, err := tracker.New(tracker.Config{
 		Secret: secret, Sites: s.sites, Tokens: keys, TokenGrace: c.TokenGrace, ICEServers: ice, TURNServers: relays, CredentialsLife: c.CredentialsLife,
 		UpdateInterval: c.UpdateInterval, StatsInterval: c.StatsInterval, TicketLife: c.TicketLife, DrainSpread: c.DrainSpread, HarmPause: c.HarmPause,
 		MaxSessions: c.MaxSessions, MaxPerAddress: c.MaxPerAddress, MaxPerSubject: c.MaxPerSubject, MaxSwarms: c.MaxSwarms, MaxMembers: c.MaxMembers,
 		MessagesPerSecond: c.MessagesPerSecond, ConnectsPerSecond: c.ConnectsPerSecond, PeersPerHour: c.PeersPerHour,
-		WebTorrent: tracker.WebTorrent{
-			InfoHashes: hashes, Token: c.WebTorrent.Token, Interval: c.WebTorrent.Interval, MaxSwarms: c.WebTorrent.MaxSwarms,
+		Torrents: func(t *tracker.Tracker) tracker.Torrents {
+			torrents = webtorrent.New(webtorrent.Config{
+				InfoHashes: hashes, Token: c.WebTorrent.Token, Interval: c.WebTorrent.Interval, MaxSwarms: c.WebTorrent.MaxSwarms,
+			}, t)
+			return torrents
 		},
 		Probe: rtclink.Probe, Log: s.log, Metrics: s.registry,
 	}, s.bus)
@@ -70,9 +75,9 @@ func (s *services) startTracker(dataDir string) error {
 	}
 	native := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return t.Accept(c, visitor(r)) })
 	s.socket = open.guard(native)
-	sockets.Subprotocol, sockets.MaxMessage = "", webtorrent.MaxMessage
-	torrents := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return t.AcceptWebTorrent(c, visitor(r)) })
-	s.announce = open.guard(announce(t, torrents))
+	sockets.Subprotocol, sockets.MaxMessage = "", wire.MaxMessage
+	foreign := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return torrents.Accept(c, visitor(r)) })
+	s.announce = open.guard(announce(torrents, t.Rejected, foreign))
 	s.trackerReady = t.Ready
 	s.switchers = append(s.switchers, t)
 	s.door = func(l net.Listener) net.Listener {
@@ -87,19 +92,19 @@ func (s *services) startTracker(dataDir string) error {
 		}
 		open.shut()
 		native.Wait()
-		torrents.Wait()
+		foreign.Wait()
 	})
 	return nil
 }
 
-// announce lets in who may speak the WebTorrent protocol.
-func announce(t *tracker.Tracker, socket http.Handler) http.Handler {
+// announce lets in the clients that may speak the WebTorrent protocol.
+func announce(t *webtorrent.Service, rejected func(reason string), socket http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
-		case !t.WebTorrent():
+		case !t.On():
 			http.Error(w, "The WebTorrent protocol is not offered here. Leeway's own protocol is on /.", http.StatusNotFound)
 		case !t.AllowsToken(r.URL.Query().Get("token")):
-			t.Rejected("token")
+			rejected("token")
 			http.Error(w, "This address needs a token: /announce?token=…", http.StatusForbidden)
 		default:
 			socket.ServeHTTP(w, r)
@@ -108,14 +113,14 @@ func announce(t *tracker.Tracker, socket http.Handler) http.Handler {
 }
 
 // infoHashes reads those that may be announced.
-func infoHashes(list []string) ([]webtorrent.ID, error) {
-	var all []webtorrent.ID
+func infoHashes(list []string) ([]wire.ID, error) {
+	var all []wire.ID
 	for i, text := range list {
 		b, err := hex.DecodeString(text)
-		if err != nil || len(b) != len(webtorrent.ID{}) {
+		if err != nil || len(b) != len(wire.ID{}) {
 			return nil, &usageError{fmt.Errorf("tracker.webtorrent.info_hashes[%d]: %q is no info_hash (write 40 digits of hex)", i, text)}
 		}
-		all = append(all, webtorrent.ID(b))
+		all = append(all, wire.ID(b))
 	}
 	return all, nil
 }

@@ -2,7 +2,7 @@
 //
 // The layers, top to bottom; imports point down only:
 //
-//	cmd → app → headless → services and adapters → viewer, transfer → wire → domain
+//	cmd → app → headless → extensions → services and adapters → viewer, transfer → wire → domain
 //
 // The lab (internal/lab) stands beside app: it may import every room of the product but app, and none of them imports it.
 //
@@ -33,6 +33,7 @@ var layers = [][]string{
 		"tracker", "seed", "relay",
 		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist",
 	},
+	{"webtorrent"},
 	{"headless"},
 	{"lab/netlab", "lab/load", "lab/baseline", "lab/turnclient"},
 	{"lab/bench"},
@@ -47,6 +48,9 @@ var services = []string{"tracker", "seed", "relay"}
 
 // adapters wrap one dependency each and meet each other only in app.
 var adapters = []string{"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist"}
+
+// extensions are rooms beside a service that not every operator uses. The service states a port for each and never imports it.
+var extensions = map[string]string{"webtorrent": "tracker"}
 
 // owners says which room alone may import a dependency, and why.
 var owners = []struct {
@@ -104,7 +108,7 @@ func TestLayers(t *testing.T) {
 				continue
 			}
 			if r, ok := rank[to]; !ok || r > from {
-				t.Errorf("%s imports %s: imports point down only (cmd → app → headless → services, adapters → viewer, transfer → wire → domain)", f.path, to)
+				t.Errorf("%s imports %s: imports point down only (cmd → app → headless → services, adapters → viewer, transfer → wire → domain; extensions are above services)", f.path, to)
 			}
 			if ofLab(to) && !ofLab(f.room) || ofLab(f.room) && to == "app" {
 				t.Errorf("%s imports %s: the product imports nothing of the lab, and the lab runs the program instead of importing app", f.path, to)
@@ -114,6 +118,9 @@ func TestLayers(t *testing.T) {
 			}
 			if slices.Contains(adapters, f.room) && slices.Contains(adapters, to) {
 				t.Errorf("%s imports %s: adapters meet only in app", f.path, to)
+			}
+			if of, extends := extensions[f.room]; extends && to != of && (slices.Contains(services, to) || slices.Contains(adapters, to) || extensions[to] != "") {
+				t.Errorf("%s imports %s: an extension knows the service that it extends (%s), and no other and no adapter; app joins them", f.path, to, of)
 			}
 		}
 	}

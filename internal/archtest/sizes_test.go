@@ -22,8 +22,11 @@ const (
 
 // unsplit lists the types above the bounds that have no such reason and are still to be split. Nothing is added to it.
 var unsplit = []string{
-	"app.services", "ledbat.ceiling", "schedule.decision", "seed.Service", "seed.viewer", "tracker.Tracker", "tracker.session",
-	"tracker.torrentSession", "transfer.Download", "transfer.Session", "transfer.Upload",
+	"app.services", "ledbat.ceiling",
+	"schedule.decision",
+	"seed.Service", "seed.viewer",
+	"tracker.session",
+	"transfer.Download", "transfer.Session", "transfer.Upload",
 }
 
 // size is what a type has.

@@ -13,6 +13,7 @@ import (
 	"github.com/leeway-video/leeway/internal/promreg"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/tracker"
+	"github.com/leeway-video/leeway/internal/webtorrent"
 )
 
 var (
@@ -118,7 +119,7 @@ func TestRegistriesShareNothing(t *testing.T) {
 // TestDefinitionsOfServicesFollowTheRules lints names, units and labels; internal/app compares them with spec/metrics.md.
 func TestDefinitionsOfServicesFollowTheRules(t *testing.T) {
 	var all []*metric.Def
-	for _, part := range [][]*metric.Def{tracker.Metrics(), seed.Metrics(), natsbus.Metrics(), promreg.Metrics()} {
+	for _, part := range [][]*metric.Def{tracker.Metrics(), webtorrent.Metrics(), seed.Metrics(), natsbus.Metrics(), promreg.Metrics()} {
 		all = append(all, part...)
 	}
 	for _, d := range all {

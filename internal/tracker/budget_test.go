@@ -45,9 +45,9 @@ func TestAnAddressHasABudgetBeforeHandsAreShaken(t *testing.T) {
 	if got := n.knocks(a); got != 10 {
 		t.Errorf("%d in half a second", got)
 	}
-	n.mu.Lock()
+	n.admission.mu.Lock()
 	of := n.addresses[access.Network(a)]
-	n.mu.Unlock()
+	n.admission.mu.Unlock()
 	for range 10 {
 		n.offended(of)
 	}
@@ -60,8 +60,8 @@ func TestAnAddressHasABudgetBeforeHandsAreShaken(t *testing.T) {
 	}
 	passed.Add(int64(time.Hour))
 	n.maintain()
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	n.admission.mu.Lock()
+	defer n.admission.mu.Unlock()
 	if len(n.addresses) > 0 {
 		t.Errorf("%d addresses are remembered that owe nothing", len(n.addresses))
 	}
@@ -111,8 +111,8 @@ func TestWhoHasManyNetworksHasNotTheirBudgets(t *testing.T) {
 	}
 	passed.Add(int64(time.Hour))
 	n.maintain()
-	n.mu.Lock()
-	defer n.mu.Unlock()
+	n.admission.mu.Lock()
+	defer n.admission.mu.Unlock()
 	if len(n.addresses) > 0 {
 		t.Errorf("%d networks are remembered that owe nothing", len(n.addresses))
 	}
@@ -143,8 +143,8 @@ func TestASessionThatIsEndedForWhatItDidCosts(t *testing.T) {
 			v.closed()
 			local := netip.MustParseAddr("127.0.0.1")
 			eventually(t, "it has cost something", func() bool {
-				n.mu.Lock()
-				defer n.mu.Unlock()
+				n.admission.mu.Lock()
+				defer n.admission.mu.Unlock()
 				return n.addresses[access.Network(local)].connects.left <= 50-1-10
 			})
 		})

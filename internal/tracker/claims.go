@@ -89,7 +89,7 @@ func (h *home) hear(r *bus.HomeRequest, now time.Time) {
 	if s == nil {
 		return
 	}
-	m := h.t.cfg.Metrics
+	m := h.cfg.Metrics
 	m.Add(defCredited, float64(credited.Direct), s.site, metric.Paths[0])
 	m.Add(defCredited, float64(credited.Relay), s.site, metric.Paths[1])
 	for verdict, n := range reports {
@@ -97,6 +97,6 @@ func (h *home) hear(r *bus.HomeRequest, now time.Time) {
 	}
 	if bans > 0 {
 		m.Add(defBans, float64(bans))
-		h.t.cfg.Log.Warn("peers banned that viewers of several subnets reported", "site", s.site, "title", s.title, "peers", bans)
+		h.cfg.Log.Warn("peers banned that viewers of several subnets reported", "site", s.site, "title", s.title, "peers", bans)
 	}
 }

@@ -49,7 +49,7 @@ func (l *lossy) set(lose func(subject string) bool) {
 	l.lose = lose
 }
 
-func deliveries(subject string) bool { return strings.HasSuffix(subject, ".deliver") }
+func deliveriesOf(subject string) bool { return strings.HasSuffix(subject, ".deliver") }
 
 // TestLostSignalsAreSaidAgain loses the first eight deliveries, six signals and two that are said again: all arrive, in order.
 func TestLostSignalsAreSaidAgain(t *testing.T) {
@@ -64,10 +64,10 @@ func TestLostSignalsAreSaidAgain(t *testing.T) {
 	expect[*signal.Introduce](b)
 	n := 0
 	line.set(func(subject string) bool {
-		if deliveries(subject) {
+		if deliveriesOf(subject) {
 			n++
 		}
-		return deliveries(subject) && n <= 8
+		return deliveriesOf(subject) && n <= 8
 	})
 	link := newID()
 	b.send(&signal.Signal{Swarm: swarm, To: a.id, Link: link, Kind: "offer", SDP: "v=0", Plan: testPlan})
@@ -130,7 +130,7 @@ func TestSignalsFindAPeerThatMoved(t *testing.T) {
 			know(t, a, c)
 			eventually(t, "the swarm's home knows both", func() bool { return a.members(swarm)+c.members(swarm) == 2 })
 		} else {
-			eventually(t, "the old socket's session ends", func() bool { return b.session(y.id) == nil })
+			eventually(t, "the old socket's session ends", func() bool { return b.sessions.session(y.id) == nil })
 		}
 		x.send(&signal.Signal{Swarm: swarm, To: y.id, Link: newID(), Kind: "offer", SDP: "v=0", Plan: testPlan})
 		if s := expect[*signal.Signal](moved); s.Kind != "offer" || s.From != x.id {

@@ -1,11 +1,11 @@
 // Package tracker is the service that knows who watches what: it keeps the sessions of its own sockets, is home to its share
 // of the swarms, introduces peers to each other and carries their signaling (spec/tracker-protocol.md).
 //
-// A session's messages are handled one after the other, by whoever read them off its socket. What a swarm needs goes
+// A session's messages are handled one after the other, by the goroutine that reads its socket. What a swarm needs goes
 // over the bus to the swarm's home, also when that is this tracker: one replica runs the path of many.
 //
-// Lock order: Tracker.mu or home.mu or session.mu, then roster.mu; otherwise no lock is held together with another, and none
-// while the bus or a socket is called.
+// Lock order: home.mu or session.mu, then roster.mu; otherwise no lock is held together with another, and none while the bus or a
+// socket is called.
 package tracker
 
 import (
@@ -19,6 +19,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/metric"
 	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -49,6 +50,18 @@ type Visitor struct {
 	Origin  string     // header; empty outside browsers
 	Address netip.Addr // of the viewer, proxies taken off
 	Region  string     // label for ranking; empty is unknown
+}
+
+// Torrents is the room of the WebTorrent protocol, which takes sockets in beside the tracker's own.
+type Torrents interface {
+	// Hear acts on what a tracker, this one perhaps, says of its sockets.
+	Hear(*bus.Torrent)
+	// Lost says that a message to a tracker had to be given up.
+	Lost(tracker signal.ID)
+	// Maintain is called once a beat.
+	Maintain(now time.Time)
+	// Drain takes no more sockets in, and returns what closes each of those that are there.
+	Drain() (closes []func())
 }
 
 // Close codes of spec/tracker-protocol.md.
@@ -88,10 +101,12 @@ type Config struct {
 	PeersPerHour      int           // viewers that a session may learn of; its address and its subject 16 times that; 600
 	DrainSpread       time.Duration // over which a drain hands viewers over; 15 s
 	HarmPause         time.Duration // for which peer delivery is off at a site where it proved to hurt; 24 h
-	WebTorrent        WebTorrent    // off unless asked for
 
 	// Probe sends a packet with a key to where a seed says that it is; nil: nobody can tell seeds whether they are reached.
 	Probe func(to netip.AddrPort, key string) error
+
+	// Torrents makes the room of the WebTorrent protocol; nil: the tracker does not speak it.
+	Torrents func(*Tracker) Torrents
 
 	Now     func() time.Time
 	Log     *slog.Logger
@@ -130,7 +145,6 @@ func (c *Config) complete() error {
 			*n.v = n.d
 		}
 	}
-	c.WebTorrent.complete()
 	if c.MaxPerAddress == 0 {
 		c.MaxPerAddress = max(100, c.MaxSessions/10)
 	}

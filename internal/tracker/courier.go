@@ -13,84 +13,104 @@ type parcel struct {
 	seed    *bus.SeedDelivery
 }
 
-// newCourier carries deliveries to trackers and seeds, and those of both to this tracker.
-func newCourier(t *Tracker) *courier.Courier[parcel, *bus.Delivery] {
-	return courier.New[parcel, *bus.Delivery](courier.Config[parcel]{
-		Self: t.id, Now: t.cfg.Now, Connected: t.bus.Connected,
-		Lives: func(id signal.ID) bool { return t.roster.lives(id) || t.roster.serves(id) },
-		Say: func(to signal.ID, p parcel, at *bus.Stream) {
-			if p.seed != nil {
-				numbered := *p.seed
-				numbered.Stream = at
-				t.publish(bus.SubjectSeedDeliver(to), &numbered)
-				return
-			}
-			numbered := *p.tracker
-			numbered.Stream = at
-			t.publish(bus.SubjectDeliver(to), &numbered)
-		},
-		Ack:   func(to signal.ID, a *bus.Ack) { t.publish(bus.SubjectAck(to), a) },
-		Lost:  t.undelivered,
-		Count: func(outcome string) { t.cfg.Metrics.Add(defDeliveries, 1, outcome) },
-	})
+// deliveries carries messages to single trackers and seeds, acknowledged and in order, and hands those that come to the part of this
+// tracker that they are for.
+type deliveries struct {
+	*replica
+	courier  *courier.Courier[parcel, *bus.Delivery]
+	sessions *sessions
+	signals  *signals
+	torrents Torrents // nil: the WebTorrent protocol is not spoken
 }
 
-// send brings a delivery to a tracker, this one perhaps.
-func (t *Tracker) send(to signal.ID, d *bus.Delivery) {
-	if to == t.id {
-		t.handleDelivery(d)
+func newDeliveries(r *replica, ss *sessions) *deliveries {
+	ds := &deliveries{replica: r, sessions: ss}
+	ds.courier = courier.New[parcel, *bus.Delivery](courier.Config[parcel]{
+		Self: r.id, Now: r.cfg.Now, Connected: r.bus.Connected,
+		Lives: func(id signal.ID) bool { return r.roster.lives(id) || r.roster.serves(id) },
+		Say:   ds.say,
+		Ack:   func(to signal.ID, a *bus.Ack) { r.publish(bus.SubjectAck(to), a) },
+		Lost:  ds.undelivered,
+		Count: func(outcome string) { r.cfg.Metrics.Add(defDeliveries, 1, outcome) },
+	})
+	return ds
+}
+
+func (ds *deliveries) say(to signal.ID, p parcel, at *bus.Stream) {
+	if p.seed != nil {
+		numbered := *p.seed
+		numbered.Stream = at
+		ds.publish(bus.SubjectSeedDeliver(to), &numbered)
 		return
 	}
-	t.courier.Send(to, parcel{to: to, tracker: d})
+	numbered := *p.tracker
+	numbered.Stream = at
+	ds.publish(bus.SubjectDeliver(to), &numbered)
 }
 
-func (t *Tracker) onAck(data []byte, _ func([]byte) error) {
+// toSeed brings a delivery to a seed.
+func (ds *deliveries) toSeed(to signal.ID, d *bus.SeedDelivery) {
+	ds.courier.Send(to, parcel{to: to, seed: d})
+}
+
+// Send brings a delivery to a tracker, this one perhaps.
+func (ds *deliveries) Send(to signal.ID, d *bus.Delivery) {
+	if to == ds.id {
+		ds.handle(d)
+		return
+	}
+	ds.courier.Send(to, parcel{to: to, tracker: d})
+}
+
+func (ds *deliveries) onAck(data []byte, _ func([]byte) error) {
 	var a bus.Ack
-	if t.decode(data, &a) {
-		t.courier.Acked(&a)
+	if ds.decode(data, &a) {
+		ds.courier.Acked(&a)
 	}
 }
 
 // onDelivery is for a session held here.
-func (t *Tracker) onDelivery(data []byte, _ func([]byte) error) {
+func (ds *deliveries) onDelivery(data []byte, _ func([]byte) error) {
 	d := &bus.Delivery{}
-	if !t.decode(data, d) {
+	if !ds.decode(data, d) {
 		return
 	}
 	if d.Stream == nil {
-		t.handleDelivery(d) // said once
+		ds.handle(d) // said once
 		return
 	}
-	for _, d := range t.courier.Take(d.Stream, d) {
-		t.handleDelivery(d)
+	for _, d := range ds.courier.Take(d.Stream, d) {
+		ds.handle(d)
 	}
 }
 
-func (t *Tracker) handleDelivery(d *bus.Delivery) {
+func (ds *deliveries) handle(d *bus.Delivery) {
 	switch d.Kind {
 	case bus.KindIntroduce:
-		if s := t.session(d.Session); s != nil {
+		if s := ds.sessions.session(d.Session); s != nil {
 			s.introduce(d.Swarm, d.Peers)
 		}
 	case bus.KindReplaced:
-		if s := t.session(d.Session); s != nil {
+		if s := ds.sessions.session(d.Session); s != nil {
 			s.replaced()
 		}
 	case bus.KindSignal:
-		t.deliver(d.Signal)
+		ds.signals.deliver(d.Signal)
 	case bus.KindTorrent:
-		t.onTorrent(d.Torrent)
+		if ds.torrents != nil {
+			ds.torrents.Hear(d.Torrent)
+		}
 	}
 }
 
-// undelivered tells who offered or answered that it came to nothing.
-func (t *Tracker) undelivered(p parcel) {
+// undelivered tells the sender of an offer or answer that it was not delivered.
+func (ds *deliveries) undelivered(p parcel) {
 	switch {
 	case p.seed != nil:
-		t.sendSeedGone(p.seed.Signal)
+		ds.signals.seedGone(p.seed.Signal)
 	case p.tracker.Kind == bus.KindSignal:
-		t.sendGone(p.tracker.Signal)
-	case p.tracker.Kind == bus.KindTorrent:
-		t.differ(p.to)
+		ds.signals.gone(p.tracker.Signal)
+	case p.tracker.Kind == bus.KindTorrent && ds.torrents != nil:
+		ds.torrents.Lost(p.to)
 	}
 }

@@ -47,54 +47,5 @@ func TestWhoWasThoughtDeadHearsSignals(t *testing.T) {
 	}
 }
 
-// unheard are two trackers that know each other, and the line by which the first one speaks.
-func unheard(t *testing.T) (first, second *torrentNode, line *lossy) {
-	t.Helper()
-	w := newWorld(t)
-	line = &lossy{Bus: w.bus}
-	w.through = line
-	first = w.torrents(calm)
-	w.through = nil
-	second = w.torrents(calm)
-	for _, n := range []*torrentNode{first, second} {
-		eventually(t, "trackers hear each other", func() bool { return n.roster.live() == 2 })
-	}
-	return first, second, line
-}
-
-// TestSocketsThatEndUnheard: a tracker takes the home of its sockets' peers for dead, and does not tell it when they end.
-func TestSocketsThatEndUnheard(t *testing.T) {
-	home, other, line := unheard(t)
-	hash := hashAt(home, home.ID(), "one")
-	key := id20(hash)
-	a := other.client()
-	a.enter(hash, "a")
-	line.set(beats)
-	eventually(t, "the home is taken for dead", func() bool { return other.roster.live() == 1 })
-	_ = a.ws.Close()
-	eventually(t, "the socket has ended", func() bool { return len(other.torrentSnapshot()) == 0 })
-	if n := home.Tracker.torrents.scrape(&key).Incomplete; n != 1 {
-		t.Fatalf("the home has heard of the end: %d peers", n)
-	}
-	line.set(nil)
-	eventually(t, "the peer is gone", func() bool { return home.Tracker.torrents.scrape(&key).Incomplete == 0 })
-	home.client().enter(hash, "a") // its peer_id is free
-}
-
-// TestPeersOfWhoWasThoughtDeadAreToldAnew: a home takes the tracker of a peer for dead and forgets the peer.
-func TestPeersOfWhoWasThoughtDeadAreToldAnew(t *testing.T) {
-	other, home, line := unheard(t)
-	hash := hashAt(home, home.ID(), "one")
-	key := id20(hash)
-	a := other.client()
-	a.enter(hash, "a")
-	line.set(beats)
-	eventually(t, "the peer is forgotten", func() bool { return home.Tracker.torrents.scrape(&key).Incomplete == 0 })
-	s := other.torrentSnapshot()[0]
-	s.mu.Lock()
-	s.peers[0].away.told = s.peers[0].away.told.Add(time.Hour) // it is not told in passing
-	s.mu.Unlock()
-	line.set(nil)
-	eventually(t, "the peer is back", func() bool { return home.Tracker.torrents.scrape(&key).Incomplete == 1 })
-	meets(t, home.client(), a, hash, "b", "a", "offer")
-}
+// calm are beats that a busy machine does not miss.
+func calm(c *Config) { c.BeatEvery = 400 * time.Millisecond }

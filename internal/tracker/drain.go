@@ -17,27 +17,28 @@ const (
 // sendAway asks the viewer to come back after a time, to any tracker, and closes the socket. Its links go on.
 func (s *session) sendAway(after time.Duration) {
 	s.send(&signal.Reconnect{AfterMs: after.Milliseconds()})
-	s.conn.Close(closeDraining, "draining")
+	s.conn.Drain()
 }
 
 // Drain stops taking sessions in and gives the homes of swarms up. Where another tracker lives, it hands its viewers over one
 // after the other within DrainSpread, and returns when that is done; those that wait are served as before. Where there is
 // none it asks all to come back after a time of their own within DrainSpread.
 func (t *Tracker) Drain() {
-	if t.draining.Swap(true) {
+	if !t.admission.drain() {
 		return
 	}
-	t.roster.drain()
-	t.beat(false)
-	sessions, torrents := t.snapshot(), t.torrentSnapshot()
-	away := make([]func(after time.Duration), 0, len(sessions)+len(torrents))
+	sessions := t.sessions.close()
+	away := make([]func(after time.Duration), 0, len(sessions))
 	for _, s := range sessions {
 		away = append(away, s.sendAway)
 	}
-	// The WebTorrent protocol has no word for it; its clients come back over minutes by themselves.
-	for _, s := range torrents {
-		away = append(away, func(time.Duration) { s.conn.Close(closeDraining, "draining") })
+	if t.torrents != nil {
+		for _, closes := range t.torrents.Drain() {
+			away = append(away, func(time.Duration) { closes() })
+		}
 	}
+	t.roster.drain()
+	t.beat(false)
 	spread := min(t.cfg.DrainSpread, time.Duration(len(away))*drainEach)
 	if others, _ := t.roster.load(); others == 0 || !t.bus.Connected() {
 		for i, f := range away {
@@ -45,7 +46,7 @@ func (t *Tracker) Drain() {
 		}
 		return
 	}
-	t.handing.Store(true)
+	t.admission.handing.Store(true)
 	steps := max(1, int(spread/drainStep))
 	step := time.NewTicker(drainStep)
 	defer step.Stop()

@@ -21,7 +21,7 @@ import (
 
 // kill ends a tracker as a crash does: no last beat, no word to its viewers' swarms.
 func (n *node) kill() {
-	n.cancel()
+	n.run.cancel()
 	n.unsubscribe()
 }
 
@@ -108,7 +108,7 @@ func TestLateLeaveDoesNotRemoveAMovedSession(t *testing.T) {
 	moved := b.viewer(first.ticket)
 	moved.join()
 	first.closed() // the first tracker has told the home by now, or will
-	eventually(t, "the old socket's session ends", func() bool { return a.session(first.id) == nil })
+	eventually(t, "the old socket's session ends", func() bool { return a.sessions.session(first.id) == nil })
 	late := a.viewer("")
 	if j := late.join(); j.Viewers != 2 {
 		t.Errorf("joined as %+v", j)
@@ -145,7 +145,7 @@ func TestSignalsToPeersThatAreGoneComeBack(t *testing.T) {
 	swarm := b.join().Swarm
 	expect[*signal.Introduce](b)
 	_ = a.ws.Close()
-	eventually(t, "gone", func() bool { return n.session(a.id) == nil })
+	eventually(t, "gone", func() bool { return n.sessions.session(a.id) == nil })
 	offer := &signal.Signal{Swarm: swarm, To: a.id, Link: newID(), Kind: "offer", SDP: "v=0", Plan: testPlan}
 	b.send(offer)
 	if s := expect[*signal.Signal](b); s.Kind != "fail" || s.Reason != "gone" || s.From != a.id || s.Link != offer.Link {
@@ -238,7 +238,7 @@ func TestThrottledTabsStayMembers(t *testing.T) {
 	n := w.tracker(nil)
 	v := n.viewer("")
 	swarm := v.join().Swarm
-	s := n.session(v.id)
+	s := n.sessions.session(v.id)
 	for range 10 {
 		w.clock.move(11 * time.Second)
 		s.maintain(w.clock.now())
@@ -318,7 +318,7 @@ func TestSlowReaderLosesItsSocket(t *testing.T) {
 	swarm := fast.join().Swarm
 	expect[*signal.Introduce](fast)
 	sdp := strings.Repeat("x", signal.MaxSDP)
-	for i := 0; i < 100_000 && n.session(slow.id) != nil; i++ {
+	for i := 0; i < 100_000 && n.sessions.session(slow.id) != nil; i++ {
 		b, err := signal.Encode(&signal.Signal{Swarm: swarm, To: slow.id, Link: newID(), Kind: "offer", SDP: sdp, Plan: testPlan})
 		if err != nil {
 			t.Fatal(err)
@@ -330,7 +330,7 @@ func TestSlowReaderLosesItsSocket(t *testing.T) {
 		}
 	}
 	eventually(t, "counted", func() bool { return w.metrics.Value(defRejected, "slow") == 1 })
-	if n.session(fast.id) == nil {
+	if n.sessions.session(fast.id) == nil {
 		t.Error("the one that reads lost its socket too")
 	}
 }

@@ -87,7 +87,7 @@ func TestSeedsRevokeOnlyForTrackersThatAreNew(t *testing.T) {
 	v := second.viewer("")
 	w.sayAs(bus.SubjectRevokeKept, kept)
 	eventually(t, "both trackers know it, the second from the first", func() bool {
-		return len(first.revoked.all()) == 1 && len(second.revoked.all()) == 1
+		return len(first.trust.revoked.all()) == 1 && len(second.trust.revoked.all()) == 1
 	})
 	if r := expect[*signal.Revoke](v).Revocations; len(r) != 1 {
 		t.Errorf("pushed %+v", r)
@@ -98,7 +98,7 @@ func TestSeedsRevokeOnlyForTrackersThatAreNew(t *testing.T) {
 	more[0].MinIssuedAt = w.clock.now().UnixMilli()
 	w.sayAs(bus.SubjectRevokeKept, &bus.RevokeMessage{Revocations: more, Switches: []bus.Switch{{Site: "demo", Reason: "operator", Off: true, At: 1}}})
 	eventually(t, "both refuse", func() bool { return w.refused(seedLate) == late+2 })
-	if len(first.revoked.all()) != 1 || first.off("demo") {
+	if len(first.trust.revoked.all()) != 1 || first.off("demo") {
 		t.Error("a tracker that is not new took a revocation from a seed")
 	}
 }

@@ -87,11 +87,11 @@ func (s *session) welcome(h *signal.Hello) bool {
 		s.watch(now, &policy)
 	}
 	ice, expire := s.iceServers(now)
-	trust := s.t.trust.Load()
-	revoked := parts(s.t.revoked.forSite(s.site.Name()))
+	trust := s.t.trust.changes.Load()
+	revoked := parts(s.t.trust.revoked.forSite(s.site.Name()))
 	s.send(&signal.Welcome{
 		Request: h.Request, Session: s.id, Ticket: s.ticket(now), Resumed: resumed, ServerTime: now.UnixMilli(), Site: config,
-		ICEServers: ice, Expire: expire, VerifyKeys: s.t.keysFor(s.site.Name()), Revocations: revoked[0], Policy: policy,
+		ICEServers: ice, Expire: expire, VerifyKeys: s.t.trust.keysFor(s.site.Name()), Revocations: revoked[0], Policy: policy,
 		Limits: signal.Limits{
 			MessageBytes: signal.MaxMessage, Swarms: s.t.cfg.MaxSwarms, MessagesPerSecond: s.t.cfg.MessagesPerSecond, Links: policy.MaxLinks,
 		},
@@ -99,9 +99,9 @@ func (s *session) welcome(h *signal.Hello) bool {
 		TokenExpires: s.tokenEnd(),
 	})
 	s.revoke(revoked[1:])
-	if s.t.trust.Load() != trust { // told before the welcome, when the client did not listen yet: once more
-		s.send(&signal.Keys{VerifyKeys: s.t.keysFor(s.site.Name())})
-		s.revoke(parts(s.t.revoked.forSite(s.site.Name())))
+	if s.t.trust.changes.Load() != trust { // told before the welcome, when the client did not listen yet: once more
+		s.send(&signal.Keys{VerifyKeys: s.t.trust.keysFor(s.site.Name())})
+		s.revoke(parts(s.t.trust.revoked.forSite(s.site.Name())))
 	}
 	s.mu.Lock()
 	s.welcomed = true
@@ -111,16 +111,12 @@ func (s *session) welcome(h *signal.Hello) bool {
 
 // register makes the session reachable; an older socket of the same session is replaced.
 func (s *session) register() bool {
-	s.t.mu.Lock()
-	if s.t.closed || s.t.draining.Load() {
-		s.t.mu.Unlock()
+	old, ok := s.t.sessions.enter(s)
+	if !ok {
 		s.fail(0, "draining", "This tracker is going away.", "Reconnect.", 1000)
-		s.conn.Close(closeDraining, "draining")
+		s.conn.Drain()
 		return false
 	}
-	old := s.t.sessions[s.id]
-	s.t.sessions[s.id] = s
-	s.t.mu.Unlock()
 	s.t.cfg.Metrics.Add(defSessions, 1, s.site.Name())
 	if old != nil {
 		old.replaced()

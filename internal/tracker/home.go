@@ -28,7 +28,9 @@ const (
 
 // home is this tracker's share of the swarms.
 type home struct {
-	t *Tracker
+	*replica
+	subjects *subjects
+	send     func(to signal.ID, d *bus.Delivery)
 
 	mu     sync.Mutex
 	swarms map[signal.ID]*housed // guarded by mu, by the key of the part
@@ -60,12 +62,14 @@ type answered struct {
 	at      time.Time
 }
 
-func newHome(t *Tracker) *home { return &home{t: t, swarms: map[signal.ID]*housed{}} }
+func newHome(r *replica, send func(to signal.ID, d *bus.Delivery)) *home {
+	return &home{replica: r, subjects: newSubjects(), send: send, swarms: map[signal.ID]*housed{}}
+}
 
 // onRequest answers one HomeRequest of another tracker.
 func (h *home) onRequest(data []byte, reply func([]byte) error) {
 	var r bus.HomeRequest
-	if !h.t.decode(data, &r) {
+	if !h.decode(data, &r) {
 		return
 	}
 	answer := h.answer(&r)
@@ -74,27 +78,27 @@ func (h *home) onRequest(data []byte, reply func([]byte) error) {
 		err = reply(b) // fails for a request without an inbox, which wants no answer
 	}
 	if err != nil && !r.Rejoin && r.Op == bus.OpJoin {
-		h.t.cfg.Log.Warn("home: join not answered", "error", err)
+		h.cfg.Log.Warn("home: join not answered", "error", err)
 	}
 }
 
 // answer handles a request; what is for a viewer that did not ask goes out by delivery.
 func (h *home) answer(r *bus.HomeRequest) bus.HomeAnswer {
 	answer := h.handle(r)
-	if r.Rejoin && len(answer.Peers) > 0 && h.t.roster.lives(r.Tracker) {
-		h.t.send(r.Tracker, &bus.Delivery{Kind: bus.KindIntroduce, Session: r.Session, Swarm: r.Swarm, Peers: answer.Peers})
+	if r.Rejoin && len(answer.Peers) > 0 && h.roster.lives(r.Tracker) {
+		h.send(r.Tracker, &bus.Delivery{Kind: bus.KindIntroduce, Session: r.Session, Swarm: r.Swarm, Peers: answer.Peers})
 	}
 	return answer
 }
 
 func (h *home) handle(r *bus.HomeRequest) bus.HomeAnswer {
-	now := h.t.cfg.Now()
+	now := h.cfg.Now()
 	switch r.Op {
 	case bus.OpStats:
 		h.hear(r, now)
 		return bus.HomeAnswer{}
 	case bus.OpEnter, bus.OpQuit:
-		return h.t.subjects.handle(r, h.t.cfg.MaxPerSubject, h.t.cfg.MaxHomes, now)
+		return h.subjects.handle(r, h.cfg.MaxPerSubject, h.cfg.MaxHomes, now)
 	}
 	return h.ofMember(r, now)
 }
@@ -115,7 +119,7 @@ func (h *home) ofMember(r *bus.HomeRequest, now time.Time) bus.HomeAnswer {
 	}
 	switch {
 	case enters && s == nil:
-		if len(h.swarms) >= h.t.cfg.MaxHomes {
+		if len(h.swarms) >= h.cfg.MaxHomes {
 			h.mu.Unlock()
 			return bus.HomeAnswer{Code: "swarm-full"} // overloaded would be of the socket, and end it
 		}
@@ -139,7 +143,7 @@ func (h *home) ofMember(r *bus.HomeRequest, now time.Time) bus.HomeAnswer {
 	case r.Op == bus.OpFailed:
 		s.Failed(swarm.ID(r.Session), swarm.ID(r.Peer), now)
 	}
-	if r.Tracker != h.t.id && r.Serial != 0 && !r.Rejoin && s != nil && s.Member(swarm.ID(r.Session)) != nil {
+	if r.Tracker != h.id && r.Serial != 0 && !r.Rejoin && s != nil && s.Member(swarm.ID(r.Session)) != nil {
 		s.answered[r.Session] = answered{r.Tracker, r.Serial, answer, now}
 	}
 	if s != nil {
@@ -149,7 +153,7 @@ func (h *home) ofMember(r *bus.HomeRequest, now time.Time) bus.HomeAnswer {
 	titles := h.due(key, s, now)
 	h.mu.Unlock()
 	if changes > 0 {
-		h.t.cfg.Metrics.Add(defManifests, float64(changes))
+		h.cfg.Metrics.Add(defManifests, float64(changes))
 	}
 	h.tell(titles)
 	return answer
@@ -188,7 +192,7 @@ func (h *home) holder(key, session signal.ID) (tracker signal.ID, ok bool) {
 
 func (h *home) join(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnswer {
 	if s.Member(swarm.ID(r.Session)) == nil {
-		if s.Len()-s.leaving >= h.t.cfg.MaxMembers && s.level < cluster.MaxLevel {
+		if s.Len()-s.leaving >= h.cfg.MaxMembers && s.level < cluster.MaxLevel {
 			s.level++
 			s.countLeaving()
 		}
@@ -196,7 +200,7 @@ func (h *home) join(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnswer
 		switch {
 		case to != nil && !r.Rejoin: // one that wants no answer is told at its next update
 			return bus.HomeAnswer{Split: to}
-		case s.Len()-s.leaving >= 2*h.t.cfg.MaxMembers:
+		case s.Len()-s.leaving >= 2*h.cfg.MaxMembers:
 			return bus.HomeAnswer{Code: "swarm-full"}
 		}
 	}
@@ -269,7 +273,7 @@ func (h *home) introduceSeeds(s *housed, r *bus.HomeRequest, now time.Time) []bu
 		return nil // seeds follow a manifest; without one they have nothing to certify
 	}
 	want := seedsToMeet(s.Viewers())
-	able := slices.DeleteFunc(h.t.roster.meeting(s.site, s.id, r.Session, s.Viewers(), s.seeds), func(seed signal.ID) bool {
+	able := slices.DeleteFunc(h.roster.meeting(s.site, s.id, r.Session, s.Viewers(), s.seeds), func(seed signal.ID) bool {
 		return s.HasFailed(swarm.ID(r.Session), swarm.ID(seed))
 	})
 	met := s.met[r.Session]
@@ -298,18 +302,18 @@ func (h *home) introduceSeeds(s *housed, r *bus.HomeRequest, now time.Time) []bu
 // maintain expires members, reminds seeds of their titles and forgets swarms that have their home elsewhere now, once
 // nobody asks for them here: their members are told there by who holds them, and seeds must not hear of them twice.
 func (h *home) maintain(now time.Time) {
-	reached := h.t.reached()
+	reached := h.reached()
 	h.mu.Lock()
 	var titles []naming
 	viewers, seeds, swarms, changes := 0, 0, 0, 0
 	for key, s := range h.swarms {
-		if h.t.homeOf(key) != h.t.id {
-			if now.Sub(s.asked) > h.t.roster.timeout { // who asks has heard, or not heard, what this tracker has yet to
+		if h.HomeOf(key) != h.id {
+			if now.Sub(s.asked) > h.roster.timeout { // who asks has heard, or not heard, what this tracker has yet to
 				delete(h.swarms, key)
 			}
 			continue
 		}
-		s.Expire(now.Add(-3*h.t.cfg.UpdateInterval), now)
+		s.Expire(now.Add(-3*h.cfg.UpdateInterval), now)
 		for m := range s.Members() {
 			m.Away = !reached[m.Tracker]
 		}
@@ -323,14 +327,14 @@ func (h *home) maintain(now time.Time) {
 				delete(s.answered, session)
 			}
 		}
-		if s.level > s.part.Level && s.Len() < h.t.cfg.MaxMembers/4 {
+		if s.level > s.part.Level && s.Len() < h.cfg.MaxMembers/4 {
 			s.level--
 		}
 		if s.leaving > 0 {
 			s.countLeaving()
 		}
 		if !s.named.IsZero() {
-			if seeds, _ := h.t.roster.serving(s.site, s.id, s.Viewers()); !slices.Equal(seeds, s.seeds) {
+			if seeds, _ := h.roster.serving(s.site, s.id, s.Viewers()); !slices.Equal(seeds, s.seeds) {
 				s.named = now.Add(-titleEvery) // who serves the swarm is to know of each other at once
 			}
 		}
@@ -342,10 +346,10 @@ func (h *home) maintain(now time.Time) {
 	}
 	h.mu.Unlock()
 	h.tell(titles)
-	h.t.cfg.Metrics.Add(defManifests, float64(changes))
-	h.t.cfg.Metrics.Set(defSwarms, float64(swarms))
-	h.t.cfg.Metrics.Set(defMembers, float64(viewers), "viewer")
-	h.t.cfg.Metrics.Set(defMembers, float64(seeds), "seed")
+	h.cfg.Metrics.Add(defManifests, float64(changes))
+	h.cfg.Metrics.Set(defSwarms, float64(swarms))
+	h.cfg.Metrics.Set(defMembers, float64(viewers), "viewer")
+	h.cfg.Metrics.Set(defMembers, float64(seeds), "seed")
 }
 
 // seedsInUse counts the seeds that members were introduced to.

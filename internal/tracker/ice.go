@@ -1,9 +1,6 @@
 package tracker
 
 import (
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/base64"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/access"
@@ -30,13 +27,6 @@ func (s *session) iceServers(now time.Time) (all []signal.ICEServer, expire int6
 		all = append(all, signal.ICEServer{URLs: r.URLs, Username: username, Credential: credential})
 	}
 	return all, expires.UnixMilli()
-}
-
-// holder is a session's name towards relays: the same with all trackers, and no use to who reads it on its way there.
-func (t *Tracker) holder(session signal.ID) string {
-	h := hmac.New(sha256.New, t.cfg.derive("relays"))
-	h.Write(session[:])
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
 }
 
 // mintsAgain says whether half the life of a session's credentials is over, and counts from now then. The caller holds mu.

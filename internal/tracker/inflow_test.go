@@ -81,7 +81,7 @@ func (n *node) visits(address string) *viewer {
 
 // knows has a viewer signal to another, as one that was introduced to it.
 func (n *node) knows(v signal.ID, to signal.ID, at *node) {
-	n.session(v).meet(bus.Target{Peer: to, Role: "viewer", Tracker: at.id})
+	n.sessions.session(v).meet(bus.Target{Peer: to, Role: "viewer", Tracker: at.id})
 }
 
 func offer(swarm, to, link signal.ID, size int) *signal.Signal {
@@ -130,7 +130,7 @@ func (f *flooder) say(swarm signal.ID) {
 		if err != nil {
 			f.n.world.t.Fatal(err)
 		}
-		if f.v.ws.WriteMessage(websocket.TextMessage, b) == nil && f.n.session(f.v.id) != nil {
+		if f.v.ws.WriteMessage(websocket.TextMessage, b) == nil && f.n.sessions.session(f.v.id) != nil {
 			f.sent += int64(len(b))
 			return
 		}
@@ -325,7 +325,7 @@ func TestAnOfferBeyondTheAllowanceIsToldSo(t *testing.T) {
 			break
 		}
 	}
-	eventually(t, "the session is over", func() bool { return n.session(last.id) == nil })
+	eventually(t, "the session is over", func() bool { return n.sessions.session(last.id) == nil })
 }
 
 // TestOneAnswerToAnOwnOfferIsFree: a second one, and one to another link, are charged.

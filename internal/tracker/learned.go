@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/access"
-	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -134,11 +133,4 @@ func (s *session) learns(peer signal.ID) bool {
 	}
 	s.t.cfg.Metrics.Add(defLearned, 1)
 	return true
-}
-
-// sendBusy answers an offer that the session that it is for is not to hear now. Nothing else has anybody who waits for it.
-func (t *Tracker) sendBusy(m *bus.Signal) {
-	if m.Kind == "offer" {
-		t.sendFail(m, "busy")
-	}
 }

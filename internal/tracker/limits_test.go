@@ -32,8 +32,8 @@ func TestSocketsCountBeforeTheirHello(t *testing.T) {
 	silent := n.socket()
 	n.socket()
 	eventually(t, "both are served", func() bool {
-		n.mu.Lock()
-		defer n.mu.Unlock()
+		n.admission.mu.Lock()
+		defer n.admission.mu.Unlock()
 		return n.sockets == 2
 	})
 	if !n.refused() {

@@ -1,8 +1,6 @@
 package tracker
 
 import (
-	"slices"
-
 	"github.com/leeway-video/leeway/internal/courier"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/trial"
@@ -64,12 +62,6 @@ var (
 		Buckets: []float64{0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1},
 	}
 
-	defTorrentSockets  = def(metric.Gauge, "leeway_tracker_webtorrent_connections", "Open sockets of the WebTorrent protocol")
-	defTorrentSwarms   = def(metric.Gauge, "leeway_tracker_webtorrent_swarms", "Its swarms")
-	defTorrentPeers    = def(metric.Gauge, "leeway_tracker_webtorrent_peers", "Members of those swarms")
-	defTorrentMessages = def(metric.Counter, "leeway_tracker_webtorrent_messages_total", "Its messages", label("type", slices.DeleteFunc(slices.Clone(torrentMessages), func(n string) bool { return n == "" })))
-	defTorrentRefused  = def(metric.Counter, "leeway_tracker_webtorrent_refused_total", "Its messages that were not acted on", label("code", torrentCodes()))
-
 	defReceived   = def(metric.Counter, "leeway_viewer_received_bytes_total", "Bytes that viewers received, by their own reports", site, source, path, variant)
 	defCredited   = def(metric.Counter, "leeway_viewer_credited_bytes_total", "Bytes from viewer to viewer that both of them report", site, path)
 	defUploaded   = def(metric.Counter, "leeway_viewer_uploaded_bytes_total", "Bytes that viewers sent to others", site, path)
@@ -104,19 +96,10 @@ var (
 	defLinkFailures   = def(metric.Counter, "leeway_viewer_link_failures_total", "Links that never opened", label("reason", signal.FailReasons))
 )
 
-func torrentCodes() []string {
-	var all []string
-	for _, r := range torrentRefusals {
-		all = append(all, r.code)
-	}
-	return all
-}
-
 // Metrics lists what the tracker counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
 		defSessions, defSwarms, defMembers, defMessages, defSignaling, defErrors, defRejected, defTokens, defShed, defIntroductions, defLearned, defUnlearned, defSignals, defSignalRefused, defDeliveries, defSeedRefused, defMoves, defTrackers, defRevocations, defOff, defClamped, defReports, defBans, defManifests, defHandle,
-		defTorrentSockets, defTorrentSwarms, defTorrentPeers, defTorrentMessages, defTorrentRefused,
 		defReceived, defCredited, defUploaded, defSegments, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
 		defLanes, defPrefetched, defPrefetchWasted, defPromotions, defYields, defSlowdowns, defQueuing, defBase, defTarget, defWindow, defPacing,
 		defPlayedBits, defSwitches, defStartup, defContradictions, defLinkFailures,

@@ -17,7 +17,7 @@ type naming struct {
 // settled is how long a swarm has to be at a home before its members' votes move a manifest: when the home of a swarm changes, its
 // members come one after the other, and the first of them are no majority.
 func (h *home) settled(s *housed, now time.Time) bool {
-	return s.part.Number == 0 && now.Sub(s.made) >= h.t.roster.timeout
+	return s.part.Number == 0 && now.Sub(s.made) >= h.roster.timeout
 }
 
 // owes says whether seeds have to be told of a swarm with members now.
@@ -48,7 +48,7 @@ func (h *home) due(key signal.ID, s *housed, now time.Time) []naming {
 		return nil
 	}
 	n := s.Viewers()
-	seeds, fleet := h.t.roster.serving(s.site, s.id, n)
+	seeds, fleet := h.roster.serving(s.site, s.id, n)
 	if len(seeds) == 0 {
 		return nil
 	}
@@ -70,7 +70,7 @@ func (h *home) due(key signal.ID, s *housed, now time.Time) []naming {
 func (h *home) tell(titles []naming) {
 	for _, n := range titles {
 		for _, seed := range n.seeds {
-			h.t.publish(bus.SubjectSeedDeliver(seed), &bus.SeedDelivery{Kind: bus.KindTitle, Title: &n.title})
+			h.publish(bus.SubjectSeedDeliver(seed), &bus.SeedDelivery{Kind: bus.KindTitle, Title: &n.title})
 		}
 	}
 }

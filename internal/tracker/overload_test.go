@@ -8,9 +8,7 @@ import (
 )
 
 func (n *node) held() int {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	return len(n.sessions)
+	return n.sessions.count()
 }
 
 // TestAFullTrackerShedsToOthers: it sends some away, to come back at times of their own, until it is not full any more.
@@ -40,10 +38,7 @@ func TestAFullTrackerShedsToOthers(t *testing.T) {
 	}
 	away := 0
 	for _, v := range viewers {
-		full.mu.Lock()
-		here := full.sessions[v.id] != nil
-		full.mu.Unlock()
-		if here {
+		if full.sessions.session(v.id) != nil {
 			continue
 		}
 		away++
@@ -89,13 +84,13 @@ func TestTooManyAreNotEvenTold(t *testing.T) {
 		t.Error("one session is a crowd")
 	}
 	for range maxTurning {
-		n.turnAway(sink{}, true)
+		n.TurnAway(sink{}, true)
 	}
 	if !n.Crowded() {
 		t.Error("there is always room for words")
 	}
 	for range maxTurning {
-		turned{n.Tracker}.End(nil)
+		turned{n.admission}.End(nil)
 	}
 	if n.Crowded() || !n.refused() {
 		t.Error("words are not spoken any more")

@@ -17,27 +17,28 @@ const (
 
 // prober sends packets for seeds that want to know whether they can be reached.
 type prober struct {
+	*replica
 	send func(to netip.AddrPort, key string) error // nil: nobody does
 	pace *rate.Limiter
 }
 
-func newProber(send func(to netip.AddrPort, key string) error) *prober {
-	return &prober{send, rate.NewLimiter(probesPerSecond, probesAtOnce)}
+func newProber(r *replica) *prober {
+	return &prober{r, r.cfg.Probe, rate.NewLimiter(probesPerSecond, probesAtOnce)}
 }
 
 // onProbe sends a packet to where a seed says that it is: one for one that was asked for, shorter than the question, and to no
 // address at which this machine or this network segment would hear it alone.
-func (t *Tracker) onProbe(data []byte, _ func([]byte) error) {
+func (p *prober) onProbe(data []byte, _ func([]byte) error) {
 	var m bus.Probe
-	if t.prober.send == nil || !t.decode(data, &m) || !t.roster.serves(m.Seed) {
+	if p.send == nil || !p.decode(data, &m) || !p.roster.serves(m.Seed) {
 		return
 	}
 	to, err := netip.ParseAddrPort(m.Address)
-	if err != nil || !probed(to.Addr().Unmap()) || !t.prober.pace.AllowN(t.cfg.Now(), 1) {
+	if err != nil || !probed(to.Addr().Unmap()) || !p.pace.AllowN(p.cfg.Now(), 1) {
 		return
 	}
-	if err := t.prober.send(to, m.Key); err != nil {
-		t.cfg.Log.Warn("a seed's address could not be probed", "address", m.Address, "error", err)
+	if err := p.send(to, m.Key); err != nil {
+		p.cfg.Log.Warn("a seed's address could not be probed", "address", m.Address, "error", err)
 	}
 }
 

@@ -28,7 +28,7 @@ func TestProbesGoWhereASeedSaysItIs(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		n.onProbe(b, nil)
+		n.prober.onProbe(b, nil)
 	}
 	probe(seed, "203.0.113.5:4600")
 	if len(sent) > 0 {
@@ -44,7 +44,7 @@ func TestProbesGoWhereASeedSaysItIs(t *testing.T) {
 	if len(sent) > 0 {
 		t.Errorf("packets went to %v", sent)
 	}
-	n.onProbe([]byte(`{"seed":"x"}`), nil)
+	n.prober.onProbe([]byte(`{"seed":"x"}`), nil)
 	for range 3 * probesAtOnce {
 		probe(seed, "203.0.113.5:4600")
 	}
@@ -68,5 +68,5 @@ func TestATrackerWithoutASocketSendsNoProbes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	n.onProbe(b, nil) // and does not fall over
+	n.prober.onProbe(b, nil) // and does not fall over
 }

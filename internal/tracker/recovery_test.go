@@ -100,5 +100,5 @@ func (n *node) introducesItsOwn(viewers int) {
 		t.Error("introduced to nobody without the bus")
 	}
 	_ = late.ws.Close()
-	eventually(t, "the late one is gone", func() bool { return n.session(late.id) == nil })
+	eventually(t, "the late one is gone", func() bool { return n.sessions.session(late.id) == nil })
 }

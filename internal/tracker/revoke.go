@@ -2,7 +2,6 @@ package tracker
 
 import (
 	"bytes"
-	"context"
 	"slices"
 	"sync"
 	"time"
@@ -120,18 +119,6 @@ func (r *revocations) due(now time.Time) (list []signal.Revocation, due bool) {
 	return append([]signal.Revocation{}, r.list...), true
 }
 
-// repeat says all that is in force again, when it is time.
-func (t *Tracker) repeat(now time.Time) {
-	list, due := t.revoked.due(now)
-	if switched := t.switches.list(); due && len(list)+len(switched) > 0 {
-		t.publish(bus.SubjectRevoke, &bus.RevokeMessage{Revocations: list, Switches: switched})
-	}
-	keys, purges, tombstones := t.revoked.counted(now)
-	t.cfg.Metrics.Set(defRevocations, float64(keys), "key")
-	t.cfg.Metrics.Set(defRevocations, float64(purges), "purge")
-	t.cfg.Metrics.Set(defRevocations, float64(tombstones), "tombstone")
-}
-
 func (r *revocations) all() []signal.Revocation {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -153,65 +140,9 @@ func concerning(site string, list []signal.Revocation) []signal.Revocation {
 	return out
 }
 
-func (t *Tracker) onRevoke(data []byte, _ func([]byte) error) {
-	var m bus.RevokeMessage
-	if t.decode(data, &m) {
-		t.takeRevocations(&m)
-	}
-}
-
-// takeRevocations takes in what is new of revocations and switches, tells viewers, and says whether anything was.
-func (t *Tracker) takeRevocations(m *bus.RevokeMessage) (news bool) {
-	news = t.takeSwitches(m.Switches)
-	fresh := t.revoked.add(m.Revocations, t.cfg.Now())
-	if len(fresh) == 0 {
-		return news
-	}
-	t.trust.Add(1)
-	for _, s := range t.snapshot() {
-		if list := concerning(s.site.Name(), fresh); len(list) > 0 {
-			s.revoke(parts(list))
-		}
-	}
-	return true
-}
-
 // revoke tells a viewer.
 func (s *session) revoke(parts [][]signal.Revocation) {
 	for _, part := range parts {
 		s.send(&signal.Revoke{Revocations: part})
 	}
-}
-
-// onRevokeList answers a replica that has just started.
-func (t *Tracker) onRevokeList(_ []byte, reply func([]byte) error) {
-	b, err := bus.Encode(&bus.RevokeList{
-		Revocations: t.revoked.all(), VerifyKeys: t.roster.allKeys(), Switches: t.switches.list(),
-	})
-	if err == nil {
-		err = reply(b)
-	}
-	if err != nil {
-		t.cfg.Log.Warn("revocations not sent", "error", err)
-	}
-}
-
-// learnRevocations asks those who were here before. The first tracker finds nobody, which is no error: it takes what seeds kept.
-func (t *Tracker) learnRevocations(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(ctx, learnTimeout)
-	defer cancel()
-	b, err := t.bus.Request(ctx, bus.SubjectRevokeList, []byte("{}"))
-	if err != nil {
-		t.keptUntil = t.cfg.Now().Add(keptFor)
-		return
-	}
-	var l bus.RevokeList
-	if !t.decode(b, &l) {
-		return
-	}
-	t.revoked.add(l.Revocations, t.cfg.Now())
-	t.takeSwitches(l.Switches)
-	t.roster.mu.Lock()
-	defer t.roster.mu.Unlock()
-	t.roster.learn(l.VerifyKeys, t.cfg.Now())
 }

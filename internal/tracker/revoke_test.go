@@ -27,7 +27,7 @@ func TestManyRevocationsReachAViewerAndAnotherTracker(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(nil)
 	all := longRevocations(360)
-	n.revoked.add(all, time.Now())
+	n.trust.revoked.add(all, time.Now())
 	v := n.socket()
 	v.send(&signal.Hello{Version: 1, Site: "demo"})
 	got := map[string]bool{}
@@ -41,7 +41,7 @@ func TestManyRevocationsReachAViewerAndAnotherTracker(t *testing.T) {
 		count(expect[*signal.Revoke](v).Revocations)
 	}
 	later := w.tracker(nil)
-	eventually(t, "a tracker that starts later knows the revocations", func() bool { return len(later.revoked.all()) == len(all) })
+	eventually(t, "a tracker that starts later knows the revocations", func() bool { return len(later.trust.revoked.all()) == len(all) })
 }
 
 func TestManyRevocationsAtOnceReachWhoIsThere(t *testing.T) {
@@ -110,7 +110,7 @@ func TestARevokedKeyIsNoKey(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(nil)
 	seed, _ := w.seed()
-	eventually(t, "the key is known", func() bool { return len(n.keysFor("demo")) == 1 })
+	eventually(t, "the key is known", func() bool { return len(n.trust.keysFor("demo")) == 1 })
 	v := n.viewer("")
 	w.revoke(signal.Revocation{KeyID: seed[:8]})
 	if m := expect[*signal.Revoke](v); len(m.Revocations) != 1 {
@@ -149,12 +149,12 @@ func TestNothingIsLostBeforeTheWelcome(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		n.onRevoke(b, nil)
+		n.trust.onRevoke(b, nil)
 		b, err = bus.Encode(&bus.SeedBeat{Seed: newID(), Sites: []string{"demo"}, VerifyKeys: []bus.SeedKey{{VerifyKey: key, Sites: []string{"demo"}}}})
 		if err != nil {
 			t.Error(err)
 		}
-		n.onSeedBeat(b, nil)
+		n.trust.onSeedBeat(b, nil)
 	}
 	v := n.socket()
 	v.send(&signal.Hello{Version: 1, Site: "demo"})
@@ -199,7 +199,7 @@ func TestRevocationWhileATrackerStartsIsNotLost(t *testing.T) {
 	revocation := longRevocations(1)
 	w.through = &late{w.bus, func() { w.revoke(revocation...) }}
 	n := w.tracker(nil)
-	eventually(t, "the tracker knows the revocation", func() bool { return len(n.revoked.all()) == 1 })
+	eventually(t, "the tracker knows the revocation", func() bool { return len(n.trust.revoked.all()) == 1 })
 }
 
 // TestReplicaThatWasCutOffLearnsRevocations: the bus keeps nothing for who is not there.
@@ -207,14 +207,14 @@ func TestReplicaThatWasCutOffLearnsRevocations(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.tracker(nil), w.tracker(nil)
 	v := b.viewer("")
-	a.revoked.add(longRevocations(1), w.clock.now()) // and nobody else heard it
+	a.trust.revoked.add(longRevocations(1), w.clock.now()) // and nobody else heard it
 	w.clock.move(revokeAgain)
 	if r := expect[*signal.Revoke](v).Revocations; len(r) != 1 {
 		t.Errorf("pushed %+v", r)
 	}
-	if n := len(b.revoked.all()); n != 1 {
+	if n := len(b.trust.revoked.all()); n != 1 {
 		t.Errorf("%d revocations are known", n)
 	}
 	w.clock.move(7 * time.Hour) // the certificates that it withdraws have all expired
-	eventually(t, "the revocation is forgotten everywhere", func() bool { return len(a.revoked.all())+len(b.revoked.all()) == 0 })
+	eventually(t, "the revocation is forgotten everywhere", func() bool { return len(a.trust.revoked.all())+len(b.trust.revoked.all()) == 0 })
 }

@@ -131,9 +131,6 @@ func (r *roster) live() int {
 	return r.view.Trackers()
 }
 
-// Live counts the trackers that this one hears, itself among them.
-func (t *Tracker) Live() int { return t.roster.live() }
-
 // lives says whether a tracker beats.
 func (r *roster) lives(id signal.ID) bool {
 	r.mu.Lock()
@@ -141,14 +138,18 @@ func (r *roster) lives(id signal.ID) bool {
 	return r.view.Lives(swarm.ID(id))
 }
 
-// reached lists the trackers whose sessions can be reached, this one among them.
-func (t *Tracker) reached() map[swarm.ID]bool {
-	if !t.bus.Connected() {
-		return map[swarm.ID]bool{swarm.ID(t.id): true}
-	}
-	t.roster.mu.Lock()
-	defer t.roster.mu.Unlock()
-	return t.roster.view.Reached()
+// reached lists the trackers that can be reached over the bus, this one among them.
+func (r *roster) reached() map[swarm.ID]bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.view.Reached()
+}
+
+// teach notes verify keys that another tracker knows.
+func (r *roster) teach(keys []bus.SeedKey, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.learn(keys, now)
 }
 
 // serves says whether a seed beats.
@@ -227,42 +228,4 @@ func (r *roster) allKeys() []bus.SeedKey {
 	}
 	slices.SortFunc(out, func(a, b bus.SeedKey) int { return cmp.Compare(string(a.KeyID), string(b.KeyID)) })
 	return out
-}
-
-func (t *Tracker) onTrackerBeat(data []byte, _ func([]byte) error) {
-	var b bus.TrackerBeat
-	if !t.decode(data, &b) {
-		return
-	}
-	if t.roster.tracker(b, t.cfg.Now()) {
-		t.beat(false) // so that the newcomer knows us before its first viewer comes
-	}
-}
-
-func (t *Tracker) onSeedBeat(data []byte, _ func([]byte) error) {
-	var b bus.SeedBeat
-	if t.decode(data, &b) && t.roster.seed(b, t.cfg.Now()) {
-		t.pushKeys()
-	}
-}
-
-func (t *Tracker) pushKeys() {
-	t.trust.Add(1)
-	for _, s := range t.snapshot() {
-		s.send(&signal.Keys{VerifyKeys: t.keysFor(s.site.Name())})
-	}
-}
-
-// keysFor lists the verify keys of a site that are not revoked.
-func (t *Tracker) keysFor(site string) []signal.VerifyKey {
-	return t.revoked.trusted(t.roster.keysFor(site))
-}
-
-// decode reads a message of the bus. What is malformed is dropped: a replica of another version must not stop this one.
-func (t *Tracker) decode(data []byte, m bus.Message) bool {
-	if err := bus.Decode(data, m); err != nil {
-		t.cfg.Log.Warn("bus message dropped", "error", err)
-		return false
-	}
-	return true
 }

@@ -28,8 +28,7 @@ const (
 // come from other goroutines.
 type session struct {
 	t       *Tracker
-	conn    Conn
-	of      *address
+	conn    *Socket
 	visitor Visitor
 	greeted *time.Timer // ends a socket without hello; nil once the session is open. Only Receive and End
 	id      signal.ID
@@ -89,28 +88,19 @@ type acquaintance struct {
 	reported   bool      // by this session: said once in the log
 }
 
-// Accept takes a socket in, and says who receives what comes on it.
+// Accept takes a socket in, and says what receives its messages.
 func (t *Tracker) Accept(c Conn, v Visitor) Receiver {
-	of, reason := t.admit(v.Address)
-	if of == nil {
-		t.cfg.Metrics.Add(defRejected, 1, reason)
-		return t.turnAway(c, true)
+	conn, away := t.Admit(c, v, true)
+	if conn == nil {
+		return away
 	}
 	s := &session{
-		t: t, conn: c, of: of, visitor: v, swarms: map[signal.ID]*membership{}, known: map[signal.ID]*acquaintance{},
+		t: t, conn: conn, visitor: v, swarms: map[signal.ID]*membership{}, known: map[signal.ID]*acquaintance{},
 		limiter: rate.NewLimiter(rate.Limit(t.cfg.MessagesPerSecond), 2*t.cfg.MessagesPerSecond),
 		slack:   reportSlack, slackAt: t.cfg.Now(),
 	}
-	s.greeted = t.silent(c, t.cfg.HelloTimeout, "no hello")
+	s.greeted = conn.Silent(t.cfg.HelloTimeout, "no hello")
 	return s
-}
-
-// silent ends a socket that says nothing for a time, unless the timer is stopped.
-func (t *Tracker) silent(c Conn, after time.Duration, reason string) *time.Timer {
-	return time.AfterFunc(after, func() {
-		t.cfg.Metrics.Add(defRejected, 1, "hello-timeout")
-		c.Close(closePolicy, reason)
-	})
 }
 
 // Receive implements Receiver.
@@ -127,13 +117,13 @@ func (s *session) Receive(raw []byte) bool {
 
 // End implements Receiver.
 func (s *session) End(err error) {
-	s.t.endedWith(err, s.of)
+	s.conn.Gone(err)
 	if s.greeted != nil {
 		s.greeted.Stop()
 	} else {
 		s.end()
 	}
-	s.t.leave(s.of)
+	s.conn.Left()
 }
 
 // decode reads a message; nil stands for one that was refused. ok is false when the session is over.
@@ -152,7 +142,7 @@ func (s *session) decode(raw []byte) (m signal.Message, ok bool) {
 		s.t.cfg.Metrics.Add(defMessages, 1, "unknown", "in")
 		s.fail(malformed.Request, "bad-message", "The "+malformed.Error()+".", "See spec/tracker-protocol.md.", 0)
 		if s.bad >= maxBad {
-			s.violates("bad-message")
+			s.conn.Violates("bad-message")
 			return nil, false
 		}
 		return nil, true
@@ -172,31 +162,10 @@ func (s *session) exceeds(request int, problem, hint string) bool {
 	s.over++
 	s.fail(request, "rate-limited", problem, hint, 1000)
 	if s.over > maxRateOver {
-		s.violates("rate-limited")
+		s.conn.Violates("rate-limited")
 		return false
 	}
 	return true
-}
-
-// violates ends a session for what it did.
-func (s *session) violates(reason string) {
-	s.t.offended(s.of)
-	s.conn.Close(closePolicy, reason)
-}
-
-// oversized is satisfied by errors of connections whose other side sent too much.
-type oversized interface{ Oversized() bool }
-
-// endedWith counts a socket whose other side broke the size limit, or let a write wait too long.
-func (t *Tracker) endedWith(err error, of *address) {
-	if isSlow(err) {
-		t.cfg.Metrics.Add(defRejected, 1, "slow")
-	}
-	var o oversized
-	if errors.As(err, &o) && o.Oversized() {
-		t.offended(of)
-		t.cfg.Metrics.Add(defRejected, 1, "oversized")
-	}
 }
 
 // handle acts on one message and says whether the session goes on.
@@ -222,12 +191,14 @@ func (s *session) handle(m signal.Message) bool {
 		s.bad++
 		s.fail(0, "bad-message", "A tracker sends messages of type "+m.Type()+", it does not take them.", "See spec/tracker-protocol.md.", 0)
 		if s.bad >= maxBad {
-			s.violates("bad-message")
+			s.conn.Violates("bad-message")
 			return false
 		}
 	}
 	return true
 }
+
+var replyPool = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
 
 // send queues a message. A reader that is too slow loses its socket; what was not said it learns when it is back.
 func (s *session) send(m signal.Message) {
@@ -253,17 +224,7 @@ func (s *session) encode(to []byte, m signal.Message) []byte {
 func (s *session) write(m signal.Message, b []byte) {
 	s.t.cfg.Metrics.Add(defMessages, 1, m.Type(), "out")
 	s.t.cfg.Metrics.Add(defSignaling, float64(len(b)), "out")
-	if err := s.conn.Write(b); err != nil && isSlow(err) {
-		s.t.cfg.Metrics.Add(defRejected, 1, "slow")
-	}
-}
-
-// slow is satisfied by errors of connections that ended because the other side did not read.
-type slow interface{ Slow() bool }
-
-func isSlow(err error) bool {
-	var s slow
-	return errors.As(err, &s) && s.Slow()
+	s.conn.Send(b)
 }
 
 func (s *session) fail(request int, code, message, hint string, retryMs int64) {
@@ -274,14 +235,9 @@ func (s *session) fail(request int, code, message, hint string, retryMs int64) {
 // end takes the session out of everything.
 func (s *session) end() {
 	s.unwatch(s.t.cfg.Now(), true)
-	s.t.mu.Lock()
-	current := s.t.sessions[s.id] == s
-	if current {
-		delete(s.t.sessions, s.id)
-	}
-	s.t.mu.Unlock()
+	current := s.t.sessions.leave(s)
 	s.t.cfg.Metrics.Add(defSessions, -1, s.site.Name())
-	s.conn.Close(closeDone, "")
+	s.conn.Done()
 	if !current {
 		return // another socket took the session; its swarms are its own now
 	}
@@ -310,7 +266,7 @@ func (s *session) maintain(now time.Time) {
 	var again []*membership
 	var keep []keepAlive
 	for _, m := range s.swarms {
-		switch home := s.t.homeOf(m.key()); {
+		switch home := s.t.HomeOf(m.key()); {
 		case home != m.home:
 			m.seen = now
 			again = append(again, m)
@@ -347,7 +303,7 @@ type keepAlive struct {
 
 // rttMs is the round trip of the socket, 0 while it is unknown.
 func (s *session) rttMs() int {
-	if c, ok := s.conn.(interface{ RTT() time.Duration }); ok {
+	if c, ok := s.conn.Conn.(interface{ RTT() time.Duration }); ok {
 		return int(c.RTT().Milliseconds())
 	}
 	return 0

@@ -2,110 +2,21 @@ package tracker
 
 import (
 	"github.com/leeway-video/leeway/internal/cluster"
-	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// meet notes a peer that the session may signal to. The oldest knowledge is not kept apart: a session that met too many
-// forgets any one of them, and is introduced anew when it asks for more.
-func (s *session) meet(target bus.Target) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if old := s.known[target.Peer]; old != nil {
-		old.Target = target
-		return
-	}
-	for id := range s.known {
-		if len(s.known) < maxKnown {
-			break
-		}
-		delete(s.known, id)
-	}
-	s.known[target.Peer] = &acquaintance{Target: target}
-}
-
-// signal passes one of so many bytes on to a peer that the session knows, and says whether the session goes on.
-func (s *session) signal(m *signal.Signal, size int) bool {
-	s.mu.Lock()
-	member, peer := s.swarms[m.Swarm], s.known[m.To]
-	var target bus.Target
-	tooMany := false
-	if peer != nil {
-		target = peer.Target
-		if peer.link != m.Link {
-			peer.link, peer.candidates = m.Link, 0
-		}
-		if m.Kind == "candidate" {
-			peer.candidates++
-			tooMany = peer.candidates > maxCandidates
-		}
-	}
-	s.mu.Unlock()
-	switch {
-	case member == nil:
-		s.fail(m.Request, "not-joined", "The session is not in this swarm.", "Join first.", 0)
-	case m.To.IsZero() || peer == nil:
-		s.fail(m.Request, "not-introduced", "The tracker did not introduce this peer.", "Wait for introduce, or for a signal from the peer.", 0)
-	case tooMany:
-		s.fail(m.Request, "bad-message", "A link has at most 64 candidates.", "", 0)
-	case s.says(m.To, size) != "":
-		return s.exceeds(m.Request, "Too many signals to one peer.", "Offer again later; see limits of signals in spec/tracker-protocol.md.")
-	default:
-		// Who is off refuses everybody: that says nothing of the pair.
-		if m.Kind == "fail" && m.Reason != "busy" && m.Reason != "gone" && s.allowed().Role != configured.RoleOff {
-			s.tellHome(member, &bus.HomeRequest{Op: bus.OpFailed, Peer: m.To})
-		}
-		s.route(target, m)
-	}
-	return true
-}
-
-// route sends a signal of this session to where the peer is.
-func (s *session) route(target bus.Target, m *signal.Signal) {
-	out := bus.Signal{Tracker: s.t.id, Signal: *m}
-	out.From, out.Role, out.Request = s.id, "viewer", 0
-	if target.Role == "viewer" {
-		out.Subnet = s.t.hashed(s.visitor.Address, 24, 48)
-	}
-	s.t.cfg.Metrics.Add(defSignals, 1, m.Kind)
-	s.mu.Lock()
-	if peer := s.known[target.Peer]; peer != nil && m.Kind == "offer" {
-		peer.offered = m.Link
-	}
-	member := s.swarms[m.Swarm]
-	var title *bus.Title
-	banned := false
-	if member != nil {
-		out.Part, banned = member.part.Number, member.banned
-		if member.manifest != "" { // the home's word, not the viewer's
-			title = &bus.Title{
-				Site: member.join.Site, Title: member.join.Title, Manifest: member.manifest, Swarm: m.Swarm, Viewers: max(1, member.viewers),
-			}
-		}
-	}
-	s.mu.Unlock()
-	switch {
-	case banned && target.Role == "viewer" && m.Kind == "offer": // to whom it met before the ban
-		s.send(&signal.Signal{Swarm: m.Swarm, From: m.To, Role: target.Role, Link: m.Link, Kind: "fail", Reason: "refused"})
-	case target.Role == "seed" && !s.t.roster.serves(target.Peer):
-		s.t.sendSeedGone(&out)
-	case target.Role == "seed":
-		d := bus.SeedDelivery{Kind: bus.KindSignal, Signal: &out}
-		if m.Kind == "offer" {
-			d.Title, d.Subnet, d.Subject = title, s.t.hashed(s.visitor.Address, 24, 48), s.subjectHash()
-		}
-		s.t.courier.Send(target.Peer, parcel{to: target.Peer, seed: &d})
-	case s.t.roster.lives(target.Tracker):
-		s.t.send(target.Tracker, &bus.Delivery{Kind: bus.KindSignal, Signal: &out})
-	default:
-		s.t.seek(&out)
-	}
+// signals finds the session that a signal is for, here or at another tracker, and tells the sender where there is none.
+type signals struct {
+	*replica
+	sessions   *sessions
+	home       *home
+	deliveries *deliveries
 }
 
 // deliver hands a signal to the session that it is for.
-func (t *Tracker) deliver(m *bus.Signal) {
-	s := t.session(m.To)
+func (r *signals) deliver(m *bus.Signal) {
+	s := r.sessions.session(m.To)
 	member := false
 	if s != nil {
 		s.mu.Lock()
@@ -113,7 +24,7 @@ func (t *Tracker) deliver(m *bus.Signal) {
 		s.mu.Unlock()
 	}
 	if !member {
-		t.seek(m)
+		r.seek(m)
 		return
 	}
 	out := m.Signal
@@ -126,11 +37,11 @@ func (t *Tracker) deliver(m *bus.Signal) {
 	}
 	*p = b
 	if s.hears(m, len(b)) != "" {
-		t.sendBusy(m)
+		r.busy(m)
 		return
 	}
 	if m.Role == "viewer" && !s.learns(m.From) {
-		t.sendBusy(m)
+		r.busy(m)
 		return
 	}
 	if m.Role == "viewer" && !m.Tracker.IsZero() {
@@ -141,48 +52,55 @@ func (t *Tracker) deliver(m *bus.Signal) {
 
 // seek passes on a signal for a session that is not where it was looked for: to the home of its swarm, and from there to the
 // tracker that the member is registered at. From a seed, which is no member, it goes no further.
-func (t *Tracker) seek(m *bus.Signal) {
+func (r *signals) seek(m *bus.Signal) {
 	next := *m
 	key := keyOf(m.Swarm, cluster.Part{Number: m.Part})
-	home := t.homeOf(key)
+	home := r.HomeOf(key)
 	switch {
 	case m.Role != "viewer" || m.Hops >= 2:
-		t.sendGone(m)
-	case home != t.id && m.Hops == 0:
+		r.gone(m)
+	case home != r.id && m.Hops == 0:
 		next.Hops = 1
-		t.send(home, &bus.Delivery{Kind: bus.KindSignal, Signal: &next})
+		r.deliveries.Send(home, &bus.Delivery{Kind: bus.KindSignal, Signal: &next})
 	default:
 		next.Hops = 2
-		holder, ok := t.home.holder(key, m.To)
-		if !ok || holder == t.id && t.session(m.To) == nil || !t.roster.lives(holder) {
-			t.sendGone(m)
+		holder, ok := r.home.holder(key, m.To)
+		if !ok || holder == r.id && r.sessions.session(m.To) == nil || !r.roster.lives(holder) {
+			r.gone(m)
 			return
 		}
-		t.send(holder, &bus.Delivery{Kind: bus.KindSignal, Signal: &next})
+		r.deliveries.Send(holder, &bus.Delivery{Kind: bus.KindSignal, Signal: &next})
 	}
 }
 
-// sendGone answers an offer or an answer for a session that is not there any more with fail, gone; whatever else comes late
+// gone answers an offer or an answer for a session that is not there any more with fail, gone; whatever else comes late
 // has nobody to miss it.
-func (t *Tracker) sendGone(m *bus.Signal) {
+func (r *signals) gone(m *bus.Signal) {
 	if m.Kind == "offer" || m.Kind == "answer" {
-		t.sendFail(m, "gone")
+		r.fail(m, "gone")
 	}
 }
 
-// sendFail answers a signal of a viewer with fail.
-func (t *Tracker) sendFail(m *bus.Signal, reason string) {
-	if m.Tracker.IsZero() || !t.roster.lives(m.Tracker) {
+// fail answers a signal of a viewer with fail.
+func (r *signals) fail(m *bus.Signal, reason string) {
+	if m.Tracker.IsZero() || !r.roster.lives(m.Tracker) {
 		return
 	}
-	t.send(m.Tracker, &bus.Delivery{Kind: bus.KindSignal, Signal: &bus.Signal{Hops: 2, Signal: signal.Signal{
+	r.deliveries.Send(m.Tracker, &bus.Delivery{Kind: bus.KindSignal, Signal: &bus.Signal{Hops: 2, Signal: signal.Signal{
 		Swarm: m.Swarm, From: m.To, To: m.From, Role: "viewer", Link: m.Link, Kind: "fail", Reason: reason,
 	}}})
 }
 
-// sendSeedGone answers an offer or an answer of a session here for a seed that cannot be reached.
-func (t *Tracker) sendSeedGone(m *bus.Signal) {
-	if s := t.session(m.From); s != nil && (m.Kind == "offer" || m.Kind == "answer") {
+// seedGone answers an offer or an answer of a session here for a seed that cannot be reached.
+func (r *signals) seedGone(m *bus.Signal) {
+	if s := r.sessions.session(m.From); s != nil && (m.Kind == "offer" || m.Kind == "answer") {
 		s.send(&signal.Signal{Swarm: m.Swarm, From: m.To, Role: "seed", Link: m.Link, Kind: "fail", Reason: "gone"})
+	}
+}
+
+// busy answers an offer that the session that it is for is not to hear now. Nothing else has anybody who waits for it.
+func (r *signals) busy(m *bus.Signal) {
+	if m.Kind == "offer" {
+		r.fail(m, "busy")
 	}
 }

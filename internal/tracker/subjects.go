@@ -15,6 +15,8 @@ type subjects struct {
 	sessions map[signal.ID]map[signal.ID]entry // guarded by mu; by subject, by session
 }
 
+func newSubjects() *subjects { return &subjects{sessions: map[signal.ID]map[signal.ID]entry{}} }
+
 // entry is a session of a subject.
 type entry struct {
 	tracker signal.ID // that holds it
@@ -76,8 +78,8 @@ func (s *session) enter(request int, now time.Time) bool {
 	if subject == "" {
 		return true
 	}
-	s.subject = keyed(s.t.subjectKey, s.site.Name(), subject)
-	s.entered = inside{s.t.homeOf(s.subject), now}
+	s.subject = s.t.subjectID(s.site.Name(), subject)
+	s.entered = inside{s.t.HomeOf(s.subject), now}
 	r := s.subjectRequest(bus.OpEnter)
 	var answer bus.HomeAnswer
 	if err := s.askOnce(s.entered.home, &r, &answer); err != nil {
@@ -111,7 +113,7 @@ func (s *session) stay(now time.Time) {
 	if s.subject.IsZero() {
 		return
 	}
-	home := s.t.homeOf(s.subject)
+	home := s.t.HomeOf(s.subject)
 	if home == s.entered.home && now.Sub(s.entered.seen) <= s.t.cfg.UpdateInterval {
 		return
 	}
@@ -125,7 +127,7 @@ func (s *session) stay(now time.Time) {
 func (s *session) quit() {
 	if !s.subject.IsZero() {
 		r := s.subjectRequest(bus.OpQuit)
-		s.tell(s.t.homeOf(s.subject), &r)
+		s.tell(s.t.HomeOf(s.subject), &r)
 	}
 }
 

@@ -85,7 +85,7 @@ func TestPlacesOfASubjectMoveWithTheirHome(t *testing.T) {
 	know(t, a, b)
 	moved := -1
 	for i := range tokens {
-		if a.homeOf(keyed(a.subjectKey, "demo", fmt.Sprint(i))) == b.id {
+		if a.HomeOf(a.subjectID("demo", fmt.Sprint(i))) == b.id {
 			moved = i
 		}
 	}

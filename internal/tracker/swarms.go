@@ -51,7 +51,7 @@ func (s *session) join(m *signal.Join) {
 	if old != nil {
 		member.stats, member.started, member.part = old.stats, old.started, old.part
 	}
-	member.home = s.t.homeOf(member.key())
+	member.home = s.t.HomeOf(member.key())
 	s.swarms[id] = member
 	s.mu.Unlock()
 	answer, ok := s.askHome(member, &r)
@@ -202,10 +202,10 @@ func (m *membership) key() signal.ID { return keyOf(m.join.Swarm, m.part) }
 // rejoin registers a member with its home again; introductions come by delivery.
 func (s *session) rejoin(member *membership, reason string) {
 	s.mu.Lock()
-	member.home = s.t.homeOf(member.key())
+	member.home = s.t.HomeOf(member.key())
 	r := member.join
 	s.mu.Unlock()
-	s.t.cfg.Metrics.Add(defMoves, 1, reason)
+	s.t.Moved(reason)
 	s.tellHome(member, &r)
 }
 
@@ -231,7 +231,7 @@ func (s *session) askHome(member *membership, r *bus.HomeRequest) (answer bus.Ho
 			s.t.cfg.Log.Warn("home did not answer", "op", r.Op, "error", err)
 			s.t.roster.silent(home)
 			s.mu.Lock()
-			member.home = s.t.homeOf(member.key())
+			member.home = s.t.HomeOf(member.key())
 			again := member.home == home
 			s.mu.Unlock()
 			if again {
@@ -241,7 +241,7 @@ func (s *session) askHome(member *membership, r *bus.HomeRequest) (answer bus.Ho
 			parted++
 			s.mu.Lock()
 			member.part = cluster.Part{Number: answer.Split.Part, Level: answer.Split.Level}
-			member.home = s.t.homeOf(member.key())
+			member.home = s.t.HomeOf(member.key())
 			s.mu.Unlock()
 		default:
 			return answer, true
@@ -275,20 +275,6 @@ func (s *session) askOnce(home signal.ID, r *bus.HomeRequest, answer *bus.HomeAn
 		err = s.t.request(bus.SubjectHome(home), r, answer)
 	}
 	return err
-}
-
-// request asks another replica and reads its answer.
-func (t *Tracker) request(subject string, r, answer bus.Message) error {
-	b, err := bus.Encode(r)
-	if err != nil {
-		return err
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), requestTimeout)
-	defer cancel()
-	if b, err = t.bus.Request(ctx, subject, b); err != nil {
-		return err
-	}
-	return bus.Decode(b, answer)
 }
 
 // tellHome tells a swarm's home what wants no answer.

@@ -21,12 +21,22 @@ var offReasons = append(slices.Clone(cluster.SwitchReasons), byConfiguration)
 
 // switches is where peer delivery is off.
 type switches struct {
-	changes atomic.Int64 // of what Tracker.off says; sessions compare
+	*replica
+	changes atomic.Int64 // of what off says; sessions compare
 
 	mu         sync.Mutex
 	held       cluster.Switches // guarded by mu
 	configured map[string]bool  // guarded by mu: off by the configuration
 	was        map[string]bool  // guarded by mu: what off last said
+}
+
+func newSwitches(r *replica) *switches {
+	s := &switches{replica: r, configured: map[string]bool{}, was: map[string]bool{}}
+	for name, site := range r.sites {
+		s.configured[name] = site.Config().Off
+	}
+	s.settle(r.cfg.Now())
+	return s
 }
 
 func (s *switches) list() []bus.Switch {
@@ -36,89 +46,84 @@ func (s *switches) list() []bus.Switch {
 }
 
 // off says whether peer delivery of a site is off.
-func (t *Tracker) off(site string) bool {
-	now := t.cfg.Now()
-	t.switches.mu.Lock()
-	defer t.switches.mu.Unlock()
-	return t.switches.off(site, now)
+func (s *switches) off(site string) bool {
+	off, _ := s.siteSwitch(site)
+	return off
 }
 
-// off is under mu.
-func (s *switches) off(site string, now time.Time) bool {
+// isOff is off, at a time. Under mu.
+func (s *switches) isOff(site string, now time.Time) bool {
 	return s.configured[site] || s.held.Off(site, now)
 }
 
 // siteSwitch says whether peer delivery of a site is switched off, and when that last changed; zero if it never did.
-func (t *Tracker) siteSwitch(site string) (off bool, since time.Time) {
-	now := t.cfg.Now()
-	t.switches.mu.Lock()
-	defer t.switches.mu.Unlock()
-	return t.switches.off(site, now), t.switches.held.Since(site, now)
+func (s *switches) siteSwitch(site string) (off bool, since time.Time) {
+	now := s.cfg.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.isOff(site, now), s.held.Since(site, now)
 }
 
 // Configure says whether the configuration has peer delivery of a site off, for this process alone.
-func (t *Tracker) Configure(site string, off bool) {
-	t.switches.mu.Lock()
-	if t.switches.configured == nil {
-		t.switches.configured, t.switches.was = map[string]bool{}, map[string]bool{}
-	}
-	t.switches.configured[site] = off
-	t.switches.mu.Unlock()
-	t.settle(t.cfg.Now())
+func (s *switches) Configure(site string, off bool) {
+	s.mu.Lock()
+	s.configured[site] = off
+	s.mu.Unlock()
+	s.settle(s.cfg.Now())
 }
 
 // Statements switch a site when all replicas have heard them (cluster.Switches.Say).
-func (t *Tracker) Statements(site string, off bool, reason string, until time.Time) []bus.Switch {
-	now := t.cfg.Now()
-	t.switches.mu.Lock()
-	defer t.switches.mu.Unlock()
-	return bus.Switches(t.switches.held.Say(site, off, reason, until, now))
+func (s *switches) Statements(site string, off bool, reason string, until time.Time) []bus.Switch {
+	now := s.cfg.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return bus.Switches(s.held.Say(site, off, reason, until, now))
 }
 
 // Switch switches peer delivery of a site off or on at all trackers and seeds, for a reason of cluster.SwitchReasons. A site
 // that is off goes on again at until, or, where that is zero, when somebody says so.
-func (t *Tracker) Switch(site string, off bool, reason string, until time.Time) error {
-	if t.sites[site] == nil || !slices.Contains(cluster.SwitchReasons, reason) {
+func (s *switches) Switch(site string, off bool, reason string, until time.Time) error {
+	if s.sites[site] == nil || !slices.Contains(cluster.SwitchReasons, reason) {
 		return fmt.Errorf("tracker: switch site %q for reason %q: one of them is unknown", site, reason)
 	}
-	said := t.Statements(site, off, reason, until)
-	t.takeSwitches(said)
-	t.publish(bus.SubjectRevoke, &bus.RevokeMessage{Revocations: []signal.Revocation{}, Switches: said})
+	said := s.Statements(site, off, reason, until)
+	s.take(said)
+	s.publish(bus.SubjectRevoke, &bus.RevokeMessage{Revocations: []signal.Revocation{}, Switches: said})
 	return nil
 }
 
-// takeSwitches takes statements in, as far as they are of sites that this tracker serves, and says whether one was new.
-func (t *Tracker) takeSwitches(list []bus.Switch) (news bool) {
-	t.switches.mu.Lock()
+// take takes statements in, as far as they are of sites that this tracker serves, and says whether one was new.
+func (s *switches) take(list []bus.Switch) (news bool) {
+	s.mu.Lock()
 	for _, w := range list {
-		if t.sites[w.Site] != nil && t.switches.held.Set(w.Statement()) {
+		if s.sites[w.Site] != nil && s.held.Set(w.Statement()) {
 			news = true
 		}
 	}
-	t.switches.mu.Unlock()
+	s.mu.Unlock()
 	if news {
-		t.settle(t.cfg.Now())
+		s.settle(s.cfg.Now())
 	}
 	return news
 }
 
 // settle notices what has changed: sessions follow within a beat, in turns (session.obey).
-func (t *Tracker) settle(now time.Time) {
+func (s *switches) settle(now time.Time) {
 	changed := false
-	t.switches.mu.Lock()
-	for site := range t.sites {
+	s.mu.Lock()
+	for site := range s.sites {
 		for _, reason := range offReasons {
-			off := t.switches.held.OffBy(site, reason, now) || reason == byConfiguration && t.switches.configured[site]
-			t.cfg.Metrics.Set(defOff, gauge(off), site, reason)
+			off := s.held.OffBy(site, reason, now) || reason == byConfiguration && s.configured[site]
+			s.cfg.Metrics.Set(defOff, gauge(off), site, reason)
 		}
-		if off := t.switches.off(site, now); off != t.switches.was[site] {
-			t.switches.was[site], changed = off, true
-			t.cfg.Log.Warn("peer delivery of a site was switched", "site", site, "off", off)
+		if off := s.isOff(site, now); off != s.was[site] {
+			s.was[site], changed = off, true
+			s.cfg.Log.Warn("peer delivery of a site was switched", "site", site, "off", off)
 		}
 	}
-	t.switches.mu.Unlock()
+	s.mu.Unlock()
 	if changed {
-		t.switches.changes.Add(1)
+		s.changes.Add(1)
 	}
 }
 
@@ -139,7 +144,7 @@ func (s *session) allowed() signal.Policy {
 // decide makes the session's policy of what its site, token and switches say now.
 func (s *session) decide() signal.Policy {
 	changes := s.t.switches.changes.Load() // first: what changes meanwhile is looked at once more
-	off := s.t.off(s.site.Name())
+	off := s.t.switches.off(s.site.Name())
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.policy, s.switched = policyOf(s.site, s.id, s.grant), changes

@@ -99,7 +99,7 @@ func TestASwitchReachesTheSessionsOfAllTrackers(t *testing.T) {
 func TestATrackerThatComesLaterKnowsTheSwitch(t *testing.T) {
 	w := newWorld(t)
 	a, cutOff := w.tracker(nil), w.tracker(nil)
-	a.takeSwitches(a.Statements("demo", true, cluster.ByOperator, time.Time{})) // and nobody else heard it
+	a.switches.take(a.Statements("demo", true, cluster.ByOperator, time.Time{})) // and nobody else heard it
 	v := cutOff.viewer("")
 	w.clock.move(revokeAgain)
 	if role := v.role(); role != "off" {

@@ -299,7 +299,7 @@ func (t *Tracker) judge(m *bus.Trial, now time.Time) {
 	for test, e := range strongest {
 		t.cfg.Metrics.Set(defTrialEvidence, e, m.Site, trial.Names[test])
 	}
-	if t.homeOf(t.trials.sites[m.Site].home) != t.id {
+	if t.HomeOf(t.trials.sites[m.Site].home) != t.id {
 		return
 	}
 	for test, e := range strongest {

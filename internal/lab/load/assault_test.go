@@ -1,11 +1,13 @@
 package load
 
 import (
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/tracker"
+	"github.com/leeway-video/leeway/internal/webtorrent"
 )
 
 // TestEveryBurdenIsCounted: each kind is refused under a name of its own, and the others go on.
@@ -38,7 +40,7 @@ func TestEveryBurdenIsCounted(t *testing.T) {
 				t.Fatal(err)
 			}
 			var counted *metric.Def
-			for _, d := range tracker.Metrics() {
+			for _, d := range slices.Concat(tracker.Metrics(), webtorrent.Metrics()) {
 				if d.Name == want.family {
 					counted = d
 				}

@@ -15,8 +15,9 @@ import (
 	"github.com/leeway-video/leeway/internal/natsbus"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/tracker"
+	"github.com/leeway-video/leeway/internal/webtorrent"
 	"github.com/leeway-video/leeway/internal/wire/signal"
-	"github.com/leeway-video/leeway/internal/wire/webtorrent"
+	wire "github.com/leeway-video/leeway/internal/wire/webtorrent"
 	"github.com/leeway-video/leeway/internal/wsconn"
 )
 
@@ -34,7 +35,11 @@ func serve(t *testing.T, secure bool, change func(*tracker.Config)) (addr netip.
 	}
 	cfg := tracker.Config{
 		Secret: bytes.Repeat([]byte("s"), 32), Sites: []*site.Site{one}, MessagesPerSecond: 1 << 20, ConnectsPerSecond: 1 << 20,
-		WebTorrent: tracker.WebTorrent{Token: "t"},
+	}
+	var torrents *webtorrent.Service
+	cfg.Torrents = func(t *tracker.Tracker) tracker.Torrents {
+		torrents = webtorrent.New(webtorrent.Config{Token: "t"}, t)
+		return torrents
 	}
 	if change != nil {
 		change(&cfg)
@@ -48,8 +53,8 @@ func serve(t *testing.T, secure bool, change func(*tracker.Config)) (addr netip.
 	}
 	sockets := wsconn.Config{Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, WriteQueue: 1024, WriteBytes: 4 << 20}
 	native := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return tr.Accept(c, visitor(r)) })
-	sockets.Subprotocol, sockets.MaxMessage = "", webtorrent.MaxMessage
-	torrent := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return tr.AcceptWebTorrent(c, visitor(r)) })
+	sockets.Subprotocol, sockets.MaxMessage = "", wire.MaxMessage
+	torrent := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return torrents.Accept(c, visitor(r)) })
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", native)
 	mux.Handle("/announce", torrent)

@@ -7,7 +7,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/bench/trackerside"
-	"github.com/leeway-video/leeway/internal/tracker"
+	"github.com/leeway-video/leeway/internal/webtorrent"
 )
 
 const (
@@ -50,7 +50,7 @@ func serverRole(_ context.Context, in *json.Decoder, out *bench.Writer) error {
 	if err := in.Decode(&s); err != nil {
 		return err
 	}
-	cfg := trackerside.Config{Cert: s.Cert, Key: s.Key, Tracker: tracker.Config{WebTorrent: tracker.WebTorrent{Token: benchToken}}}
+	cfg := trackerside.Config{Cert: s.Cert, Key: s.Key, WebTorrent: webtorrent.Config{Token: benchToken}}
 	if !s.Limits {
 		const all = trackerside.Unlimited
 		cfg.Tracker.MaxPerAddress, cfg.Tracker.MessagesPerSecond, cfg.Tracker.ConnectsPerSecond = all, all, all

@@ -11,6 +11,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -18,8 +19,9 @@ import (
 	"github.com/leeway-video/leeway/internal/promreg"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/tracker"
+	"github.com/leeway-video/leeway/internal/webtorrent"
 	"github.com/leeway-video/leeway/internal/wire/signal"
-	"github.com/leeway-video/leeway/internal/wire/webtorrent"
+	wire "github.com/leeway-video/leeway/internal/wire/webtorrent"
 	"github.com/leeway-video/leeway/internal/wsconn"
 )
 
@@ -36,8 +38,9 @@ const (
 type Config struct {
 	Bus        natsbus.Config // without a URL it is embedded
 	Cert, Key  string         // files; empty: plaintext
-	Tracker    tracker.Config // secret, sites and metrics are given to it
-	WriteQueue int            // messages and bytes that wait for one reader; 0: as `leeway tracker` has them
+	Tracker    tracker.Config // secret, sites, metrics and the room of WebTorrent are given to it
+	WebTorrent webtorrent.Config
+	WriteQueue int // messages and bytes that wait for one reader; 0: as `leeway tracker` has them
 	WriteBytes int
 	PerSecond  int // handshakes that the door begins; 0: as `leeway tracker` has it
 }
@@ -46,6 +49,7 @@ type Config struct {
 type Service struct {
 	*tracker.Tracker
 	Registry *promreg.Registry
+	Torrents *webtorrent.Service
 	Address  string // HOST:PORT
 
 	bus    *natsbus.Bus
@@ -62,7 +66,7 @@ func Start(cfg Config) (s *Service, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.Registry, err = promreg.New([]string{Site}, append(tracker.Metrics(), natsbus.Metrics()...)...); err != nil {
+	if s.Registry, err = promreg.New([]string{Site}, slices.Concat(tracker.Metrics(), webtorrent.Metrics(), natsbus.Metrics())...); err != nil {
 		return nil, err
 	}
 	cfg.Bus.Name, cfg.Bus.Metrics = "bench", s.Registry
@@ -70,6 +74,10 @@ func Start(cfg Config) (s *Service, err error) {
 		return nil, err
 	}
 	cfg.Tracker.Secret, cfg.Tracker.Sites, cfg.Tracker.Metrics = bytes.Repeat([]byte("s"), 32), []*site.Site{one}, s.Registry
+	cfg.Tracker.Torrents = func(t *tracker.Tracker) tracker.Torrents {
+		s.Torrents = webtorrent.New(cfg.WebTorrent, t)
+		return s.Torrents
+	}
 	if s.Tracker, err = tracker.New(cfg.Tracker, s.bus); err != nil {
 		return nil, errors.Join(err, s.bus.Close())
 	}
@@ -116,10 +124,10 @@ func (s *Service) endpoints(cfg Config) http.Handler {
 	}
 	mux := http.NewServeMux()
 	mux.Handle("/{$}", wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return s.Accept(c, visitor(r)) }))
-	sockets.Subprotocol, sockets.MaxMessage = "", webtorrent.MaxMessage
-	torrents := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return s.AcceptWebTorrent(c, visitor(r)) })
+	sockets.Subprotocol, sockets.MaxMessage = "", wire.MaxMessage
+	torrents := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return s.Torrents.Accept(c, visitor(r)) })
 	mux.HandleFunc("/announce", func(w http.ResponseWriter, r *http.Request) {
-		if !s.AllowsToken(r.URL.Query().Get("token")) {
+		if !s.Torrents.AllowsToken(r.URL.Query().Get("token")) {
 			http.Error(w, "token", http.StatusForbidden)
 			return
 		}

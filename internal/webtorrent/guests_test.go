@@ -1,50 +1,46 @@
-package tracker
+package webtorrent
 
 import (
 	"fmt"
 	"maps"
 	"testing"
-	"time"
 
 	"github.com/leeway-video/leeway/internal/wire/signal"
-	"github.com/leeway-video/leeway/internal/wire/webtorrent"
+	wire "github.com/leeway-video/leeway/internal/wire/webtorrent"
 )
 
-// calm are beats that a busy machine does not miss.
-func calm(c *Config) { c.BeatEvery = 400 * time.Millisecond }
-
-// torrentNodes starts trackers that know each other.
-func torrentNodes(t *testing.T, w *world, n int) (all []*torrentNode) {
+// nodes starts trackers that know each other.
+func nodes(t *testing.T, w *world, n int) (all []*node) {
 	t.Helper()
 	for range n {
-		all = append(all, w.torrents(calm))
+		all = append(all, w.tracker(calm))
 	}
 	for _, n := range all {
-		eventually(t, "trackers hear each other", func() bool { return n.roster.live() == len(all) })
+		eventually(t, "trackers hear each other", func() bool { return n.Live() == len(all) })
 	}
 	return all
 }
 
 // hashAt names a torrent that is at home at a tracker.
-func hashAt(n *torrentNode, home signal.ID, kind string) string {
+func hashAt(n *node, home signal.ID, kind string) string {
 	for i := 0; ; i++ {
 		name := fmt.Sprintf("%s %d", kind, i)
 		hash := id20(name)
-		if n.torrentHome(&hash) == home {
+		if n.room.home(&hash) == home {
 			return name
 		}
 	}
 }
 
 // meets says whether an offer of one client reaches the other, and its answer comes back.
-func meets(t *testing.T, from, to *torrentClient, hash, offerer, answerer, offer string) {
+func meets(t *testing.T, from, to *testClient, hash, offerer, answerer, offer string) {
 	t.Helper()
 	from.enter(hash, offerer, offer)
-	if got := to.next(webtorrent.Offered); got.PeerID != id20(offerer) || string(got.SDP) != string(sdpOf(offer)) {
+	if got := to.next(wire.Offered); got.PeerID != id20(offerer) || string(got.SDP) != string(sdpOf(offer)) {
 		t.Fatalf("offered %+v", got)
 	}
 	to.send(answerOf(hash, answerer, offerer, offer))
-	if got := from.next(webtorrent.Answered); got.PeerID != id20(answerer) || got.OfferID != id20(offer) {
+	if got := from.next(wire.Answered); got.PeerID != id20(answerer) || got.OfferID != id20(offer) {
 		t.Fatalf("answered %+v", got)
 	}
 }
@@ -52,7 +48,7 @@ func meets(t *testing.T, from, to *torrentClient, hash, offerer, answerer, offer
 // TestTorrentsSpanTrackers lets peers of two trackers meet, wherever their swarm is at home.
 func TestTorrentsSpanTrackers(t *testing.T) {
 	w := newWorld(t)
-	n := torrentNodes(t, w, 3)
+	n := nodes(t, w, 3)
 	for i, home := range n {
 		hash := hashAt(n[0], home.ID(), "one")
 		a, b := n[0].client(), n[1].client()
@@ -63,8 +59,8 @@ func TestTorrentsSpanTrackers(t *testing.T) {
 		if ack := b.enter(hash, "b"); ack.Incomplete != 2 {
 			t.Errorf("home %d: ack %+v", i, ack)
 		}
-		b.send(webtorrent.Request{Kind: webtorrent.Scrape, Own: true})
-		if files := b.next(webtorrent.Scraped).Files; len(files) != 1 || files[0].Incomplete != 2 {
+		b.send(wire.Request{Kind: wire.Scrape, Own: true})
+		if files := b.next(wire.Scraped).Files; len(files) != 1 || files[0].Incomplete != 2 {
 			t.Errorf("home %d: scraped %+v", i, files)
 		}
 		thief := n[2].client()
@@ -83,24 +79,23 @@ func TestTorrentsSpanTrackers(t *testing.T) {
 // TestTorrentsMoveWithTheirHome takes the home away, and brings another: peers that say nothing move on their own.
 func TestTorrentsMoveWithTheirHome(t *testing.T) {
 	w := newWorld(t)
-	n := torrentNodes(t, w, 3)
+	n := nodes(t, w, 3)
 	hash := hashAt(n[0], n[2].ID(), "one")
 	a, b := n[0].client(), n[1].client()
 	a.enter(hash, "a")
 	b.enter(hash, "b")
-	n[2].cancel()
-	n[2].unsubscribe()
-	eventually(t, "the death is noticed", func() bool { return n[0].roster.live() == 2 && n[1].roster.live() == 2 })
+	n[2].line.set(func(string) bool { return true })
+	eventually(t, "the death is noticed", func() bool { return n[0].Live() == 2 && n[1].Live() == 2 })
 	counted := func() int {
 		f0, f1 := id20(hash), id20(hash)
-		return max(n[0].Tracker.torrents.scrape(&f0).Incomplete, n[1].Tracker.torrents.scrape(&f1).Incomplete)
+		return max(n[0].room.swarms.scrape(&f0).Incomplete, n[1].room.swarms.scrape(&f1).Incomplete)
 	}
 	eventually(t, "both are at the next home", func() bool { return counted() == 2 })
 	meets(t, b, a, hash, "b", "a", "after")
 
 	// A tracker that starts is home to some of what was elsewhere. The next of its kind gets what n[0] or n[1] has now.
-	next := w.torrents(calm)
-	eventually(t, "the newcomer is known", func() bool { return n[0].roster.live() == 3 && n[1].roster.live() == 3 })
+	next := w.tracker(calm)
+	eventually(t, "the newcomer is known", func() bool { return n[0].Live() == 3 && n[1].Live() == 3 })
 	moved := hashAt(n[0], next.ID(), "two")
 	c, d := n[0].client(), n[1].client()
 	c.enter(moved, "c")
@@ -108,7 +103,7 @@ func TestTorrentsMoveWithTheirHome(t *testing.T) {
 	_ = next.Close()
 	key := id20(moved)
 	eventually(t, "both are at home among the first two", func() bool {
-		return max(n[0].Tracker.torrents.scrape(&key).Incomplete, n[1].Tracker.torrents.scrape(&key).Incomplete) == 2
+		return max(n[0].room.swarms.scrape(&key).Incomplete, n[1].room.swarms.scrape(&key).Incomplete) == 2
 	})
 	meets(t, d, c, moved, "d", "c", "again")
 }
@@ -116,25 +111,25 @@ func TestTorrentsMoveWithTheirHome(t *testing.T) {
 // TestTorrentsMoveToANewTracker: what was at home at the only tracker goes to the second that starts.
 func TestTorrentsMoveToANewTracker(t *testing.T) {
 	w := newWorld(t)
-	first := w.torrents(calm)
-	clients := map[string]*torrentClient{}
+	first := w.tracker(calm)
+	clients := map[string]*testClient{}
 	for i := range 16 {
 		hash := fmt.Sprintf("torrent %d", i)
 		clients[hash] = first.client()
 		clients[hash].enter(hash, "early")
 	}
-	second := w.torrents(calm)
-	eventually(t, "trackers hear each other", func() bool { return first.roster.live() == 2 && second.roster.live() == 2 })
+	second := w.tracker(calm)
+	eventually(t, "trackers hear each other", func() bool { return first.Live() == 2 && second.Live() == 2 })
 	moved := 0
 	for hash, early := range clients {
 		key := id20(hash)
 		home, other := first, second
-		if first.torrentHome(&key) == second.ID() {
+		if first.room.home(&key) == second.ID() {
 			home, other = second, first
 			moved++
 		}
 		eventually(t, "the peer is at home", func() bool {
-			return home.Tracker.torrents.scrape(&key).Incomplete == 1 && other.Tracker.torrents.scrape(&key).Incomplete == 0
+			return home.room.swarms.scrape(&key).Incomplete == 1 && other.room.swarms.scrape(&key).Incomplete == 0
 		})
 		meets(t, second.client(), early, hash, "late", "early", "offer")
 	}
@@ -146,18 +141,18 @@ func TestTorrentsMoveToANewTracker(t *testing.T) {
 // TestGuestsEndWithTheirSocket: a home keeps nothing of a socket that has ended, whatever its peers said before.
 func TestGuestsEndWithTheirSocket(t *testing.T) {
 	w := newWorld(t)
-	n := torrentNodes(t, w, 2)
+	n := nodes(t, w, 2)
 	hash := hashAt(n[0], n[1].ID(), "one")
 	a := n[0].client()
 	a.enter(hash, "a")
 	stop := announceOf(hash, "a")
-	stop.Event = webtorrent.Stopped
+	stop.Event = wire.Stopped
 	a.send(stop)
-	a.next(webtorrent.Ack)
+	a.next(wire.Ack)
 	guests := func() int {
-		n[1].guests.mu.Lock()
-		defer n[1].guests.mu.Unlock()
-		return len(n[1].guests.guest)
+		n[1].room.guests.mu.Lock()
+		defer n[1].room.guests.mu.Unlock()
+		return len(n[1].room.guests.guest)
 	}
 	if guests() != 1 {
 		t.Errorf("%d guests while the socket is open", guests())
@@ -169,46 +164,46 @@ func TestGuestsEndWithTheirSocket(t *testing.T) {
 // TestSilentGuestsAreDropped: who announces nothing for three intervals has left, though its socket and its tracker live.
 func TestSilentGuestsAreDropped(t *testing.T) {
 	w := newWorld(t)
-	n := torrentNodes(t, w, 2)
+	n := nodes(t, w, 2)
 	hash := hashAt(n[0], n[1].ID(), "one")
 	a := n[0].client()
 	a.enter(hash, "a")
 	key := id20(hash)
-	s := n[0].torrentSnapshot()[0]
-	s.mu.Lock()
-	s.peers[0].away.said = s.peers[0].away.said.Add(-3 * n[0].cfg.WebTorrent.Interval)
-	s.mu.Unlock()
-	eventually(t, "the peer gone", func() bool { return n[1].Tracker.torrents.scrape(&key).Incomplete == 0 })
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.peers) != 0 {
-		t.Errorf("%d peers that could be told of again", len(s.peers))
+	s := n[0].room.sockets.snapshot()[0]
+	s.peers.mu.Lock()
+	s.peers.list[0].away.said = s.peers.list[0].away.said.Add(-3 * n[0].room.cfg.Interval)
+	s.peers.mu.Unlock()
+	eventually(t, "the peer gone", func() bool { return n[1].room.swarms.scrape(&key).Incomplete == 0 })
+	s.peers.mu.Lock()
+	defer s.peers.mu.Unlock()
+	if len(s.peers.list) != 0 {
+		t.Errorf("%d peers that could be told of again", len(s.peers.list))
 	}
 }
 
 // TestScrapesGoToTheHomes: counts are right at every tracker, for sockets outside the swarms, too.
 func TestScrapesGoToTheHomes(t *testing.T) {
 	w := newWorld(t)
-	n := torrentNodes(t, w, 3)
+	n := nodes(t, w, 3)
 	var names []string
 	for _, home := range n {
 		names = append(names, hashAt(n[0], home.ID(), "one"))
 		n[0].client().enter(names[len(names)-1], "a")
 	}
 	names = append(names, names[0], hashAt(n[0], n[2].ID(), "nobody's"))
-	request := webtorrent.Request{Kind: webtorrent.Scrape}
+	request := wire.Request{Kind: wire.Scrape}
 	for _, name := range names {
 		request.Hashes = append(request.Hashes, id20(name))
 	}
 	c := n[1].client()
 	c.send(request)
-	got := map[webtorrent.ID]int{}
+	got := map[wire.ID]int{}
 	for range n {
-		for _, f := range c.next(webtorrent.Scraped).Files {
+		for _, f := range c.next(wire.Scraped).Files {
 			got[f.InfoHash] = f.Incomplete
 		}
 	}
-	want := map[webtorrent.ID]int{id20(names[0]): 1, id20(names[1]): 1, id20(names[2]): 1, id20(names[4]): 0}
+	want := map[wire.ID]int{id20(names[0]): 1, id20(names[1]): 1, id20(names[2]): 1, id20(names[4]): 0}
 	if !maps.Equal(got, want) {
 		t.Errorf("scraped %v", got)
 	}

@@ -1,4 +1,4 @@
-package tracker
+package webtorrent
 
 import (
 	"math/rand/v2"
@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/wire/webtorrent"
+	wire "github.com/leeway-video/leeway/internal/wire/webtorrent"
 )
 
 const (
@@ -14,35 +14,37 @@ const (
 	maxHeld = 32
 	// maxProbes bounds how many members are looked at for each offer: most of a large swarm may be full.
 	maxProbes = 8
-	// torrentShards is how many locks the swarms of the WebTorrent protocol share.
-	torrentShards = 64
+	// shards is how many locks the swarms of the WebTorrent protocol share.
+	shards = 64
 )
 
-// torrents are the swarms of the WebTorrent protocol, a namespace of their own (spec/webtorrent.md).
-type torrents struct {
-	shards [torrentShards]torrentShard
-	swarms atomic.Int64
-	peers  atomic.Int64
+// swarms are the swarms of the WebTorrent protocol, a namespace of their own (spec/webtorrent.md).
+type swarms struct {
+	most      int // swarms
+	mostPeers int // of one
+	shards    [shards]shard
+	swarms    atomic.Int64
+	peers     atomic.Int64
 }
 
-type torrentShard struct {
+type shard struct {
 	mu     sync.Mutex
-	swarms map[webtorrent.ID]*torrent // guarded by mu, and all that hangs below
+	swarms map[wire.ID]*torrent // guarded by mu, and all that hangs below
 }
 
 // torrent is one swarm. Guarded by its shard's mu.
 type torrent struct {
-	peers      map[webtorrent.ID]*torrentPeer
-	list       []*torrentPeer // the same, to draw from
+	peers      map[wire.ID]*peer
+	list       []*peer // the same, to draw from
 	complete   int
 	downloaded int
 }
 
-// torrentPeer is a peer_id in one swarm. Guarded by its shard's mu.
-type torrentPeer struct {
-	id             webtorrent.ID
-	socket         *torrentSession // whose it is; nil once it has left
-	at             int             // in list
+// peer is a peer_id in one swarm. Guarded by its shard's mu.
+type peer struct {
+	id             wire.ID
+	socket         *client // whose it is; nil once it has left
+	at             int     // in list
 	complete, full bool
 	seen           time.Time
 	held           []heldOffer // that it may answer, at most maxHeld
@@ -50,45 +52,45 @@ type torrentPeer struct {
 }
 
 type heldOffer struct {
-	id   webtorrent.ID
-	from *torrentPeer
+	id   wire.ID
+	from *peer
 }
 
-// torrentDelivery is an offer, by its place in the announce, on its way to a socket.
-type torrentDelivery struct {
-	to    *torrentSession
+// delivery is an offer, by its place in the announce, on its way to a socket.
+type delivery struct {
+	to    *client
 	offer int
 }
 
-func (ts *torrents) shard(hash *webtorrent.ID) *torrentShard {
-	return &ts.shards[(hash[0]^hash[19])%torrentShards]
+func (ts *swarms) shard(hash *wire.ID) *shard {
+	return &ts.shards[(hash[0]^hash[19])%shards]
 }
 
-// announce takes in what a peer says of itself and draws who gets its offers. code is empty or why it is refused.
-func (ts *torrents) announce(s *torrentSession, r *webtorrent.Request, now time.Time, out []torrentDelivery) (ack webtorrent.Reply, _ []torrentDelivery, code string) {
+// announce takes in what a peer says of itself and draws the peers that get its offers. code is empty or why it is refused.
+func (ts *swarms) announce(c *client, r *wire.Request, now time.Time, out []delivery) (ack wire.Reply, _ []delivery, code string) {
 	sh := ts.shard(&r.InfoHash)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	sw := sh.swarms[r.InfoHash]
-	var p *torrentPeer
+	var p *peer
 	if sw != nil {
 		p = sw.peers[r.PeerID]
 	}
-	if p != nil && p.socket != s && p.socket.vanished() {
+	if p != nil && p.socket != c && p.socket.vanished() {
 		ts.remove(sh, &r.InfoHash, p)
 		p, sw = nil, sh.swarms[r.InfoHash]
 	}
-	ack = webtorrent.Reply{Kind: webtorrent.Ack, InfoHash: r.InfoHash}
+	ack = wire.Reply{Kind: wire.Ack, InfoHash: r.InfoHash}
 	switch {
-	case p != nil && p.socket != s:
+	case p != nil && p.socket != c:
 		return ack, out, "peer-id-taken"
-	case r.Event == webtorrent.Stopped:
+	case r.Event == wire.Stopped:
 		if p != nil {
 			ts.remove(sh, &r.InfoHash, p)
 		}
 	default:
 		if p == nil {
-			if p, code = ts.enter(sh, s, r); code != "" {
+			if p, code = ts.enter(sh, c, r); code != "" {
 				return ack, out, code
 			}
 			sw = sh.swarms[r.InfoHash]
@@ -103,32 +105,32 @@ func (ts *torrents) announce(s *torrentSession, r *webtorrent.Request, now time.
 }
 
 // enter adds a peer. Under mu.
-func (ts *torrents) enter(sh *torrentShard, s *torrentSession, r *webtorrent.Request) (p *torrentPeer, code string) {
+func (ts *swarms) enter(sh *shard, c *client, r *wire.Request) (p *peer, code string) {
 	sw := sh.swarms[r.InfoHash]
 	switch {
-	case !s.room():
+	case c.peers.count() >= c.s.cfg.MaxSwarms:
 		return nil, "too-many-swarms"
-	case sw == nil && ts.swarms.Load() >= int64(s.t.cfg.MaxHomes), sw != nil && len(sw.list) >= s.t.cfg.MaxMembers:
+	case sw == nil && ts.swarms.Load() >= int64(ts.most), sw != nil && len(sw.list) >= ts.mostPeers:
 		return nil, "swarm-full"
 	case sw == nil:
-		sw = &torrent{peers: map[webtorrent.ID]*torrentPeer{}}
+		sw = &torrent{peers: map[wire.ID]*peer{}}
 		if sh.swarms == nil {
-			sh.swarms = map[webtorrent.ID]*torrent{}
+			sh.swarms = map[wire.ID]*torrent{}
 		}
 		sh.swarms[r.InfoHash] = sw
 		ts.swarms.Add(1)
 	}
-	p = &torrentPeer{id: r.PeerID, socket: s, at: len(sw.list)}
+	p = &peer{id: r.PeerID, socket: c, at: len(sw.list)}
 	sw.peers[p.id] = p
 	sw.list = append(sw.list, p)
 	ts.peers.Add(1)
-	s.add(torrentMembership{hash: r.InfoHash, peer: p})
+	c.peers.add(membership{hash: r.InfoHash, peer: p})
 	return p, ""
 }
 
 // refresh takes over what an announce says.
-func (sw *torrent) refresh(p *torrentPeer, r *webtorrent.Request, now time.Time) {
-	if r.Event == webtorrent.Completed && !p.complete {
+func (sw *torrent) refresh(p *peer, r *wire.Request, now time.Time) {
+	if r.Event == wire.Completed && !p.complete {
 		sw.downloaded++
 	}
 	if (r.Complete || r.Partial) && r.Complete != p.complete {
@@ -142,7 +144,7 @@ func (sw *torrent) refresh(p *torrentPeer, r *webtorrent.Request, now time.Time)
 }
 
 // draw picks a peer for each offer, in turn from a random place.
-func (sw *torrent) draw(p *torrentPeer, offers []webtorrent.Offer, out []torrentDelivery) []torrentDelivery {
+func (sw *torrent) draw(p *peer, offers []wire.Offer, out []delivery) []delivery {
 	if len(offers) == 0 {
 		return out
 	}
@@ -157,7 +159,7 @@ func (sw *torrent) draw(p *torrentPeer, offers []webtorrent.Offer, out []torrent
 				continue
 			}
 			q.hold(heldOffer{offers[i].ID, p})
-			out = append(out, torrentDelivery{q.socket, i})
+			out = append(out, delivery{q.socket, i})
 			left--
 			break
 		}
@@ -165,7 +167,7 @@ func (sw *torrent) draw(p *torrentPeer, offers []webtorrent.Offer, out []torrent
 	return out
 }
 
-func (p *torrentPeer) hold(o heldOffer) {
+func (p *peer) hold(o heldOffer) {
 	if len(p.held) < maxHeld {
 		p.held = append(p.held, o)
 		return
@@ -174,9 +176,9 @@ func (p *torrentPeer) hold(o heldOffer) {
 	p.oldest = (p.oldest + 1) % maxHeld
 }
 
-// answered takes the offer that an answer is to out of those held. to is the socket of who offered. A peer says nothing for
-// another's socket, and nothing to whom it was not introduced.
-func (ts *torrents) answered(s *torrentSession, r *webtorrent.Request) (to *torrentSession, code string) {
+// answered takes the offer that an answer is to out of those held. to is the socket that the offer came from. A peer cannot answer
+// for another's socket, nor answer a peer that it was not introduced to.
+func (ts *swarms) answered(c *client, r *wire.Request) (to *client, code string) {
 	sh := ts.shard(&r.InfoHash)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -188,7 +190,7 @@ func (ts *torrents) answered(s *torrentSession, r *webtorrent.Request) (to *torr
 	if p == nil {
 		return nil, "not-introduced"
 	}
-	if p.socket != s {
+	if p.socket != c {
 		return nil, "peer-id-taken"
 	}
 	for i := range p.held {
@@ -206,8 +208,8 @@ func (ts *torrents) answered(s *torrentSession, r *webtorrent.Request) (to *torr
 }
 
 // scrape counts swarms.
-func (ts *torrents) scrape(hash *webtorrent.ID) webtorrent.File {
-	f := webtorrent.File{InfoHash: *hash}
+func (ts *swarms) scrape(hash *wire.ID) wire.File {
+	f := wire.File{InfoHash: *hash}
 	sh := ts.shard(hash)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -218,7 +220,7 @@ func (ts *torrents) scrape(hash *webtorrent.ID) webtorrent.File {
 }
 
 // take takes a peer of a socket out and returns what it said of itself.
-func (ts *torrents) take(s *torrentSession, r *webtorrent.Request) (request webtorrent.Request, ok bool) {
+func (ts *swarms) take(c *client, r *wire.Request) (request wire.Request, ok bool) {
 	sh := ts.shard(&r.InfoHash)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -227,18 +229,18 @@ func (ts *torrents) take(s *torrentSession, r *webtorrent.Request) (request webt
 		return request, false
 	}
 	p := sw.peers[r.PeerID]
-	if p == nil || p.socket != s {
+	if p == nil || p.socket != c {
 		return request, false
 	}
-	request = webtorrent.Request{
-		Kind: webtorrent.Announce, InfoHash: r.InfoHash, PeerID: r.PeerID, Complete: p.complete, Partial: !p.complete, Full: p.full,
+	request = wire.Request{
+		Kind: wire.Announce, InfoHash: r.InfoHash, PeerID: r.PeerID, Complete: p.complete, Partial: !p.complete, Full: p.full,
 	}
 	ts.remove(sh, &r.InfoHash, p)
 	return request, true
 }
 
 // left says whether a peer has left, by stopped or by silence.
-func (ts *torrents) left(m torrentMembership) bool {
+func (ts *swarms) left(m membership) bool {
 	sh := ts.shard(&m.hash)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -246,7 +248,7 @@ func (ts *torrents) left(m torrentMembership) bool {
 }
 
 // leave takes a peer out that may have left already.
-func (ts *torrents) leave(m torrentMembership) {
+func (ts *swarms) leave(m membership) {
 	sh := ts.shard(&m.hash)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
@@ -256,7 +258,7 @@ func (ts *torrents) leave(m torrentMembership) {
 }
 
 // remove takes a peer out. Under mu.
-func (ts *torrents) remove(sh *torrentShard, hash *webtorrent.ID, p *torrentPeer) {
+func (ts *swarms) remove(sh *shard, hash *wire.ID, p *peer) {
 	sw := sh.swarms[*hash]
 	delete(sw.peers, p.id)
 	last := sw.list[len(sw.list)-1]
@@ -274,8 +276,8 @@ func (ts *torrents) remove(sh *torrentShard, hash *webtorrent.ID, p *torrentPeer
 	}
 }
 
-// expire takes out who announced nothing since a time.
-func (ts *torrents) expire(before time.Time) {
+// expire takes out the peers that announced nothing since a time.
+func (ts *swarms) expire(before time.Time) {
 	for i := range ts.shards {
 		sh := &ts.shards[i]
 		sh.mu.Lock()
@@ -288,13 +290,4 @@ func (ts *torrents) expire(before time.Time) {
 		}
 		sh.mu.Unlock()
 	}
-}
-
-// allowed says whether a swarm may be announced.
-func (t *Tracker) allowed(hash *webtorrent.ID) bool {
-	if len(t.cfg.WebTorrent.InfoHashes) == 0 {
-		return true
-	}
-	_, ok := t.hashes[*hash]
-	return ok
 }

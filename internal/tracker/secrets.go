@@ -1,0 +1,70 @@
+package tracker
+
+import (
+	"crypto/hmac"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/netip"
+
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// secrets are the keys of names that only trackers can compute. All are derived from Config.Secret, so that every replica computes
+// the same names.
+type secrets struct {
+	swarms    []byte
+	addresses []byte
+	subjects  []byte // what a backend calls its viewers stays off the bus
+	relays    []byte
+}
+
+func newSecrets(cfg *Config) secrets {
+	return secrets{cfg.derive("swarms"), cfg.derive("addresses"), cfg.derive("subjects"), cfg.derive("relays")}
+}
+
+// swarmID is computable by trackers only: a client has to name the title to be told of a swarm.
+func (k *secrets) swarmID(site, title string) signal.ID { return keyed(k.swarms, site, title) }
+
+// subjectID is what the home of a subject of a site's tokens is found by.
+func (k *secrets) subjectID(site, subject string) signal.ID { return keyed(k.subjects, site, subject) }
+
+// keyed is an ID of something that a site has. It cannot be computed without the key.
+func keyed(key []byte, site, name string) signal.ID {
+	h := hmac.New(sha256.New, key)
+	h.Write([]byte(site))
+	h.Write([]byte{0})
+	h.Write([]byte(name))
+	return signal.ID(h.Sum(nil)[:16])
+}
+
+// hashed is an address, or its subnet of so many bits, as replicas may know it.
+func (k *secrets) hashed(a netip.Addr, bits4, bits6 int) string {
+	if !a.IsValid() {
+		return ""
+	}
+	bits := bits6
+	if a.Is4() {
+		bits = bits4
+	}
+	p, err := a.Prefix(bits)
+	if err != nil {
+		return ""
+	}
+	return short(k.addresses, []byte(p.String()))
+}
+
+// holder is a session's name towards relays: the same with all trackers, and useless to a reader of the traffic between them.
+func (k *secrets) holder(session signal.ID) string { return short(k.relays, session[:]) }
+
+func short(key, name []byte) string {
+	h := hmac.New(sha256.New, key)
+	h.Write(name)
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
+}
+
+func newID() signal.ID {
+	var id signal.ID
+	_, _ = rand.Read(id[:]) // never fails
+	return id
+}

@@ -1,0 +1,126 @@
+package tracker
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// keptFor is how long after its start a tracker takes revocations from seeds, if it found no other tracker.
+const keptFor = 5 * time.Minute
+
+// trust is what viewers may believe: the verify keys of seeds, as far as they are not revoked, and what is revoked. It hears of
+// changes on the bus and tells the sessions of them.
+type trust struct {
+	*replica
+	sessions *sessions
+	switches *switches
+	changes  atomic.Int64 // of keys and revocations, counted before sessions are told
+	revoked  revocations
+	// keptUntil is when this tracker stops to take revocations from seeds; zero: it found another tracker. Set before onKept is called.
+	keptUntil time.Time
+}
+
+// repeat says all that is in force again, when it is time.
+func (t *trust) repeat(now time.Time) {
+	list, due := t.revoked.due(now)
+	if switched := t.switches.list(); due && len(list)+len(switched) > 0 {
+		t.publish(bus.SubjectRevoke, &bus.RevokeMessage{Revocations: list, Switches: switched})
+	}
+	keys, purges, tombstones := t.revoked.counted(now)
+	t.cfg.Metrics.Set(defRevocations, float64(keys), "key")
+	t.cfg.Metrics.Set(defRevocations, float64(purges), "purge")
+	t.cfg.Metrics.Set(defRevocations, float64(tombstones), "tombstone")
+}
+
+func (t *trust) onRevoke(data []byte, _ func([]byte) error) {
+	var m bus.RevokeMessage
+	if t.decode(data, &m) {
+		t.take(&m)
+	}
+}
+
+// take takes in what is new of revocations and switches, tells viewers, and says whether anything was.
+func (t *trust) take(m *bus.RevokeMessage) (news bool) {
+	news = t.switches.take(m.Switches)
+	fresh := t.revoked.add(m.Revocations, t.cfg.Now())
+	if len(fresh) == 0 {
+		return news
+	}
+	t.changes.Add(1)
+	for _, s := range t.sessions.snapshot() {
+		if list := concerning(s.site.Name(), fresh); len(list) > 0 {
+			s.revoke(parts(list))
+		}
+	}
+	return true
+}
+
+// onRevokeList answers a replica that has just started.
+func (t *trust) onRevokeList(_ []byte, reply func([]byte) error) {
+	b, err := bus.Encode(&bus.RevokeList{
+		Revocations: t.revoked.all(), VerifyKeys: t.roster.allKeys(), Switches: t.switches.list(),
+	})
+	if err == nil {
+		err = reply(b)
+	}
+	if err != nil {
+		t.cfg.Log.Warn("revocations not sent", "error", err)
+	}
+}
+
+// learn asks the other trackers. The first tracker gets no answer, which is no error: it takes what seeds kept.
+func (t *trust) learn(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, learnTimeout)
+	defer cancel()
+	b, err := t.bus.Request(ctx, bus.SubjectRevokeList, []byte("{}"))
+	if err != nil {
+		t.keptUntil = t.cfg.Now().Add(keptFor)
+		return
+	}
+	var l bus.RevokeList
+	if !t.decode(b, &l) {
+		return
+	}
+	t.revoked.add(l.Revocations, t.cfg.Now())
+	t.switches.take(l.Switches)
+	t.roster.teach(l.VerifyKeys, t.cfg.Now())
+}
+
+// onKept takes revocations and switches that a seed kept on disk. A tracker that found another one at its start has them from there,
+// and takes none from seeds: a seed could make them up. What is new is published, for trackers and seeds that do not have it.
+func (t *trust) onKept(data []byte, _ func([]byte) error) {
+	if !t.cfg.Now().Before(t.keptUntil) {
+		t.refuseSeed(seedLate)
+		return
+	}
+	var m bus.RevokeMessage
+	if bus.Decode(data, &m) != nil {
+		t.refuseSeed(seedMalformed)
+		return
+	}
+	if t.take(&m) {
+		t.publish(bus.SubjectRevoke, &m)
+	}
+}
+func (t *trust) onSeedBeat(data []byte, _ func([]byte) error) {
+	var b bus.SeedBeat
+	if t.decode(data, &b) && t.roster.seed(b, t.cfg.Now()) {
+		t.pushKeys()
+	}
+}
+
+func (t *trust) pushKeys() {
+	t.changes.Add(1)
+	for _, s := range t.sessions.snapshot() {
+		s.send(&signal.Keys{VerifyKeys: t.keysFor(s.site.Name())})
+	}
+}
+
+// keysFor lists the verify keys of a site that are not revoked.
+func (t *trust) keysFor(site string) []signal.VerifyKey {
+	return t.revoked.trusted(t.roster.keysFor(site))
+}

@@ -1,0 +1,126 @@
+package webtorrent
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/tracker"
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	wire "github.com/leeway-video/leeway/internal/wire/webtorrent"
+)
+
+// claimAgain is when, in seconds, a peer_id that is another socket's may be claimed again. Mostly that socket is the claimant's own,
+// of a page that began anew: clients hold one for a second more when they have sent an answer on it, since an answer gets none.
+const claimAgain = 3
+
+// client is a socket as the swarms see it: one of this tracker, or a guest, which has its socket at another tracker.
+type client struct {
+	s      *Service
+	conn   *tracker.Socket // nil for a guest
+	guest  guestKey        // of a guest
+	number uint64          // guarded by guests.mu: by which other trackers know the socket; 0: they do not
+	peers  peers
+}
+
+// work is what one message needs.
+type work struct {
+	request    wire.Request
+	deliveries []delivery
+	files      []wire.File
+}
+
+var (
+	workPool  = sync.Pool{New: func() any { return &work{} }}
+	replyPool = sync.Pool{New: func() any { b := make([]byte, 0, 1024); return &b }}
+)
+
+// end takes the client out of everything.
+func (c *client) end() {
+	c.peers.end()
+	c.leaveHomes()
+	c.leaveSwarms()
+	c.conn.Done()
+}
+
+func (c *client) leaveSwarms() {
+	for _, m := range c.peers.here() {
+		c.s.swarms.leave(m)
+	}
+}
+
+// announceHere is an announce in a swarm that is at home here.
+func (c *client) announceHere(w *work, now time.Time) {
+	r := &w.request
+	ack, deliveries, code := c.s.swarms.announce(c, r, now, w.deliveries[:0])
+	w.deliveries = deliveries
+	if code != "" {
+		c.refuse(r, code, "")
+		return
+	}
+	ack.Interval = int(c.s.cfg.Interval.Seconds())
+	c.write(&ack)
+	for i, d := range deliveries {
+		o := &r.Offers[d.offer]
+		d.to.write(&wire.Reply{Kind: wire.Offered, InfoHash: r.InfoHash, PeerID: r.PeerID, OfferID: o.ID, SDP: o.SDP})
+		deliveries[i].to = nil // the pool holds no socket
+	}
+}
+
+// answerHere is an answer in a swarm that is at home here.
+func (c *client) answerHere(r *wire.Request) {
+	to, code := c.s.swarms.answered(c, r)
+	if code != "" {
+		c.refuse(r, code, "")
+		return
+	}
+	to.write(&wire.Reply{Kind: wire.Answered, InfoHash: r.InfoHash, PeerID: r.PeerID, OfferID: r.OfferID, SDP: r.SDP})
+}
+
+// scrapeHere is a scrape of swarms that are at home here.
+func (c *client) scrapeHere(w *work) {
+	w.files = w.files[:0]
+	for i := range w.request.Hashes {
+		w.files = append(w.files, c.s.swarms.scrape(&w.request.Hashes[i]))
+	}
+	c.write(&wire.Reply{Kind: wire.Scraped, Files: w.files})
+}
+
+// refuse counts a message that is not acted on, and says so: an answer to nobody is not worth words.
+func (c *client) refuse(r *wire.Request, code, sentence string) {
+	for i, known := range refusals {
+		if known.code != code {
+			continue
+		}
+		c.s.counts.refused[i].Add(1)
+		if sentence == "" {
+			sentence = known.sentence
+		}
+	}
+	if sentence == "" {
+		return
+	}
+	failure := wire.Reply{Kind: wire.Failure, Reason: strconv.AppendQuote(nil, code+": "+sentence)}
+	if r.HasHash {
+		failure.InfoHash = r.InfoHash
+	}
+	if code == "peer-id-taken" && r.Kind == wire.Announce && r.Event != wire.Stopped {
+		failure.Interval = claimAgain
+	}
+	c.write(&failure)
+}
+
+// write queues a message; any goroutine may. A reader that is too slow loses its socket.
+func (c *client) write(r *wire.Reply) {
+	c.s.counts.messages[r.Kind].Add(1)
+	if c.conn == nil {
+		c.s.say(c.guest.tracker, &bus.Torrent{
+			Op: bus.TorrentHear, Tracker: c.s.host.ID(), Socket: c.guest.socket, Message: wire.AppendReply(nil, r),
+		})
+		return
+	}
+	b := replyPool.Get().(*[]byte)
+	*b = wire.AppendReply((*b)[:0], r)
+	c.conn.Send(*b)
+	replyPool.Put(b)
+}
