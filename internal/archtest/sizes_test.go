@@ -25,7 +25,6 @@ var unsplit = []string{
 	"app.services", "ledbat.ceiling",
 	"schedule.decision",
 	"seed.Service", "seed.viewer",
-	"tracker.session",
 	"transfer.Download", "transfer.Session", "transfer.Upload",
 }
 

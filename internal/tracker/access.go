@@ -2,11 +2,11 @@ package tracker
 
 import (
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/access"
 	configured "github.com/leeway-video/leeway/internal/site"
-	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // Tokens checks the join tokens of the sites that ask for one (spec/access.md).
@@ -17,7 +17,7 @@ type Tokens interface {
 	Holds(site, keyID string) bool
 }
 
-// noKeys has token-only sites closed, where nobody said what opens them.
+// noKeys has token-only sites closed, where the configuration names no key.
 type noKeys struct{}
 
 func (noKeys) Check(_, token string, _ time.Time) (*access.Grant, error) {
@@ -44,29 +44,45 @@ func tokenOutcomes() []string {
 	return all
 }
 
+// permit is what the join token of a session allows, where its site asks for one.
+type permit struct {
+	cfg *Config
+
+	mu     sync.Mutex
+	grant  *access.Grant // guarded by mu: nil where the site asks for no token
+	lapsed time.Time     // guarded by mu: when the viewer was told that the token has run out
+}
+
+// granted is what the token allows; nil where the site asks for none.
+func (p *permit) granted() *access.Grant {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.grant
+}
+
 // authorize looks at the token of a hello; the answer is empty or the error to send.
-func (s *session) authorize(token string) (code, message, hint string) {
-	if s.site.Config().Access != configured.AccessToken {
+func (p *permit) authorize(site *configured.Site, token string) (code, message, hint string) {
+	if site.Config().Access != configured.AccessToken {
 		return "", "", ""
 	}
-	grant, err := s.t.cfg.Tokens.Check(s.site.Name(), token, s.t.cfg.Now())
+	grant, err := p.cfg.Tokens.Check(site.Name(), token, p.cfg.Now())
 	if err != nil {
-		return s.refused(err)
+		return p.refused(err)
 	}
-	s.t.cfg.Metrics.Add(defTokens, 1, tokenGranted)
-	s.mu.Lock()
-	s.grant = grant
-	s.mu.Unlock()
+	p.cfg.Metrics.Add(defTokens, 1, tokenGranted)
+	p.mu.Lock()
+	p.grant = grant
+	p.mu.Unlock()
 	return "", "", ""
 }
 
 // refused counts a token that is no good, and says so.
-func (s *session) refused(err error) (code, message, hint string) {
+func (p *permit) refused(err error) (code, message, hint string) {
 	var why *access.TokenError
 	if !errors.As(err, &why) {
 		return "internal", "The token cannot be checked.", "Look at the tracker's log."
 	}
-	s.t.cfg.Metrics.Add(defTokens, 1, string(why.Reason))
+	p.cfg.Metrics.Add(defTokens, 1, string(why.Reason))
 	switch why.Reason {
 	case access.Missing:
 		code = "token-required"
@@ -78,19 +94,19 @@ func (s *session) refused(err error) (code, message, hint string) {
 	return code, why.Problem, why.Hint
 }
 
-// errOtherTitle refuses a token that leaves out what its holder watches.
+// errOtherTitle refuses a token that leaves out the title that its viewer watches.
 var errOtherTitle = access.Refuse(access.OtherTitle, "Ask for a token of this title.", "The token does not cover the title.")
 
 // errOtherManifest refuses a manifest that a token leaves out.
 var errOtherManifest = access.Refuse(access.OtherManifest, "Ask for a token whose claim manifest names it, or bind the title to it by title.explicit of the site.", "The token does not name the manifest.")
 
-// errOtherSubject refuses a token that is not of whom the session began with: its votes and its place are the subject's.
+// errOtherSubject refuses a token of another subject than the session began with: its votes and its place are the subject's.
 var errOtherSubject = access.Refuse(access.OtherSubject, "Open another session for another subject.", "The token is another subject's.")
 
 // permits returns an error if a token, where the site asks for one, leaves out a title or the manifest that it is joined with. An
 // explicit title is bound to its manifest by the token or by the site: otherwise a token for one title would have seeds serve
 // every manifest.
-func (s *session) permits(grant *access.Grant, title, manifest string) *access.TokenError {
+func permits(site *configured.Site, grant *access.Grant, title, manifest string) *access.TokenError {
 	if grant == nil {
 		return nil
 	}
@@ -100,120 +116,70 @@ func (s *session) permits(grant *access.Grant, title, manifest string) *access.T
 		return errOtherTitle
 	case manifest == "" || named && configured.IsExplicit(title):
 		return nil
-	case !named && len(grant.Manifests) > 0, !s.site.Binds(title, manifest):
+	case !named && len(grant.Manifests) > 0, !site.Binds(title, manifest):
 		return errOtherManifest
 	}
 	return nil
 }
 
-// renew takes another token for the session that is open. One that is no good changes nothing.
-func (s *session) renew(m *signal.Token) bool {
-	s.mu.Lock()
-	open := s.grant == nil
-	s.mu.Unlock()
-	if open {
-		s.fail(m.Request, "bad-message", "This site asks for no token.", "Send one where welcome says when it runs out.", 0)
-		return true
-	}
-	grant, err := s.t.cfg.Tokens.Check(s.site.Name(), m.Token, s.t.cfg.Now())
-	if err == nil {
-		err = s.regrant(grant)
-	}
-	if err != nil {
-		code, message, hint := s.refused(err)
-		s.fail(m.Request, code, message, hint, 0)
-		if s.bad++; s.bad >= maxBad {
-			s.conn.Close(closePolicy, code)
-		}
-		return s.bad < maxBad
-	}
-	s.t.cfg.Metrics.Add(defTokens, 1, tokenRenewed)
-	s.send(&signal.Granted{Request: m.Request, TokenExpires: grant.Expires.UnixMilli()})
-	s.abide("token")
-	if len(s.t.cfg.TURNServers) > 0 {
-		ice, expire := s.iceServers(s.t.cfg.Now())
-		s.send(&signal.SetServers{ICEServers: ice, Expire: expire})
-	}
-	return true
-}
-
-// regrant has another token hold from now on, unless it leaves out a title of the session, or its manifest.
-func (s *session) regrant(grant *access.Grant) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if grant.Subject != s.grant.Subject {
+// exchange has another token hold from now on, unless it is another subject's or a check refuses it.
+func (p *permit) exchange(grant *access.Grant, check func() error) error {
+	if grant.Subject != p.subject() {
 		return errOtherSubject
 	}
-	for _, member := range s.swarms {
-		if err := s.permits(grant, member.join.Title, member.join.Manifest); err != nil {
-			return err
-		}
+	if err := check(); err != nil {
+		return err
 	}
-	s.grant, s.lapsed, s.minted = grant, time.Time{}, s.t.cfg.Now()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.grant, p.lapsed = grant, time.Time{}
 	return nil
 }
 
-// roleOf is what a viewer is to others that asks to be something, where a policy holds.
-func roleOf(policy signal.Policy, asked string) string {
-	if policy.ControlGroup {
-		return configured.RoleOff // counted, never introduced: the origin alone serves it
-	}
-	return configured.NarrowRole(policy.Role, asked)
-}
-
 // group is what those of the session meet first; empty: no group.
-func (s *session) group() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.grant == nil {
-		return ""
+func (p *permit) group() string {
+	if grant := p.granted(); grant != nil {
+		return grant.Group
 	}
-	return s.grant.Group
+	return ""
 }
 
-// tokenEnd is until when the session may go on, ms since the Unix epoch; 0: for ever.
-func (s *session) tokenEnd() int64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.grant == nil {
-		return 0
+// subject of the token; empty: none.
+func (p *permit) subject() string {
+	if grant := p.granted(); grant != nil {
+		return grant.Subject
 	}
-	return s.grant.Expires.UnixMilli()
+	return ""
 }
 
-// withinToken is a time, or the end of the session's token where that is sooner.
-func (s *session) withinToken(t time.Time) time.Time {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.grant != nil && s.grant.Expires.Before(t) {
-		return s.grant.Expires
+// end is until when the session may go on, ms since the Unix epoch; 0: for ever.
+func (p *permit) end() int64 {
+	if grant := p.granted(); grant != nil {
+		return grant.Expires.UnixMilli()
+	}
+	return 0
+}
+
+// within is a time, or the end of the token where that is sooner.
+func (p *permit) within(t time.Time) time.Time {
+	if grant := p.granted(); grant != nil && grant.Expires.Before(t) {
+		return grant.Expires
 	}
 	return t
 }
 
-// lapse tells a session that its token has run out, or the key that signed it is gone, and after a grace ends it.
-func (s *session) lapse(now time.Time) {
-	s.mu.Lock()
-	grant, told := s.grant, s.lapsed
-	s.mu.Unlock()
-	if grant == nil || now.Before(grant.Expires) && s.t.cfg.Tokens.Holds(s.site.Name(), grant.KeyID) {
-		return
+// lapse says whether the viewer is to be told that its token has run out, or that the key that signed it is gone: once, and again when
+// the grace is over, which ends the session.
+func (p *permit) lapse(site string, now time.Time) (tell, over bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	switch {
+	case p.grant == nil || now.Before(p.grant.Expires) && p.cfg.Tokens.Holds(site, p.grant.KeyID):
+		return false, false
+	case p.lapsed.IsZero():
+		p.lapsed = now
+		return true, false
 	}
-	if !told.IsZero() && now.Sub(told) < s.t.cfg.TokenGrace {
-		return
-	}
-	s.mu.Lock()
-	same := s.grant == grant // another came meanwhile
-	if same && told.IsZero() {
-		s.lapsed = now
-	}
-	s.mu.Unlock()
-	if !same {
-		return
-	}
-	s.fail(0, "token-expired", "The join token has run out.", "Send another one on this socket: { type: token, token: … }.", 0)
-	if !told.IsZero() {
-		s.t.cfg.Metrics.Add(defTokens, 1, tokenLapsed)
-		s.conn.Close(closePolicy, "token-expired")
-	}
+	over = now.Sub(p.lapsed) >= p.cfg.TokenGrace
+	return over, over
 }

@@ -45,7 +45,8 @@ func BenchmarkJoin(b *testing.B) {
 	}
 	var join, baseline time.Duration
 	for b.Loop() {
-		s := &session{t: t, conn: &Socket{Conn: sink{}}, id: newID(), site: site, swarms: map[signal.ID]*membership{}, known: map[signal.ID]*acquaintance{}}
+		s := t.newSession(&Socket{Conn: sink{}}, Visitor{})
+		s.id, s.site = newID(), site
 		began := time.Now()
 		s.join(&signal.Join{Title: testTitle, Manifest: testManifest, Role: "full", Want: 8, Range: request.Range})
 		join += time.Since(began)

@@ -35,7 +35,7 @@ func TestALinkHasSoManyCandidates(t *testing.T) {
 
 // TestASessionKnowsSoManyPeers: introductions and signals without end do not grow what a session remembers.
 func TestASessionKnowsSoManyPeers(t *testing.T) {
-	s := &session{known: map[signal.ID]*acquaintance{}}
+	s := &acquaintances{known: map[signal.ID]*acquaintance{}}
 	var last signal.ID
 	for range 3 * maxKnown {
 		last = newID()

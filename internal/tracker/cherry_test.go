@@ -36,7 +36,7 @@ func (s *stranger) session(from netip.Addr) (used bool) {
 	one := n.Accept(nowhere{}, Visitor{Origin: testOrigin, Address: from}).(*session)
 	defer one.End(nil)
 	n.say(one, &signal.Hello{Version: 1, Client: "test/1", Site: "demo"})
-	control := one.allowed().ControlGroup
+	control := one.rule.allowed().ControlGroup
 	if s.picks && !control {
 		return false
 	}
@@ -72,7 +72,7 @@ func TestCherryPickingMovesNothing(t *testing.T) {
 					s.hour()
 					w.clock.move(time.Hour)
 					s.n.judges()
-					s.n.maintainTrials(w.clock.now())
+					s.n.trials.maintain(w.clock.now())
 					for _, test := range trial.Names {
 						strongest = max(strongest, w.metrics.Value(defTrialEvidence, "demo", test))
 					}

@@ -35,19 +35,13 @@ func (s *session) claim(member *membership, m *signal.Stats, c *clamp) {
 		return n
 	}
 	for id, p := range m.Peers {
-		s.mu.Lock()
-		known := s.known[id]
-		news := p.Blame > 0 && known != nil && !known.reported
-		if news {
-			known.reported = true
-		}
-		s.mu.Unlock()
+		role, news := s.peers.blames(id, p.Blame > 0)
 		switch {
-		case known == nil:
+		case role == "":
 			if p.Blame > 0 {
 				s.t.cfg.Metrics.Add(defReports, 1, string(swarm.Stranger))
 			}
-		case known.Role == "seed":
+		case role == "seed":
 			if p.Blame > 0 {
 				s.t.cfg.Metrics.Add(defReports, 1, reportOfSeed)
 			}
@@ -61,7 +55,7 @@ func (s *session) claim(member *membership, m *signal.Stats, c *clamp) {
 		}
 	}
 	if len(claims) > 0 {
-		s.tellHome(member, &bus.HomeRequest{Op: bus.OpStats, Claims: claims})
+		s.swarms.tellHome(member, &bus.HomeRequest{Op: bus.OpStats, Claims: claims})
 	}
 }
 

@@ -4,8 +4,9 @@
 // A session's messages are handled one after the other, by the goroutine that reads its socket. What a swarm needs goes
 // over the bus to the swarm's home, also when that is this tracker: one replica runs the path of many.
 //
-// Lock order: home.mu or session.mu, then roster.mu; otherwise no lock is held together with another, and none while the bus or a
-// socket is called.
+// Each part of the tracker and of a session owns its state under a lock of its own. Lock order: ruling.saying, then ruling.mu;
+// memberships.mu, then ruling.mu or roster.mu; home.mu, then roster.mu. Otherwise no lock is held together with another, and none while
+// the bus or a socket is called, except ruling.saying while the policy is sent.
 package tracker
 
 import (

@@ -17,7 +17,7 @@ const (
 // sendAway asks the viewer to come back after a time, to any tracker, and closes the socket. Its links go on.
 func (s *session) sendAway(after time.Duration) {
 	s.send(&signal.Reconnect{AfterMs: after.Milliseconds()})
-	s.conn.Drain()
+	s.Drain()
 }
 
 // Drain stops taking sessions in and gives the homes of swarms up. Where another tracker lives, it hands its viewers over one

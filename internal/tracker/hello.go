@@ -23,7 +23,7 @@ func (s *session) greet(m signal.Message) bool {
 	code, message, hint := s.identify(hello)
 	if code != "" {
 		s.fail(hello.Request, code, message, hint, 0)
-		s.conn.Close(closePolicy, code)
+		s.Close(closePolicy, code)
 		return false
 	}
 	if !s.welcome(hello) {
@@ -52,7 +52,7 @@ func (s *session) identify(h *signal.Hello) (code, message, hint string) {
 	case s.site == nil:
 		return "bad-origin", "Pages of this origin do not belong to the site.", "Add the page's origin to page_origins of the site."
 	}
-	return s.authorize(h.Token)
+	return s.permit.authorize(s.site, h.Token)
 }
 
 // welcome registers the session and answers hello.
@@ -68,25 +68,30 @@ func (s *session) welcome(h *signal.Hello) bool {
 			}
 		}
 	}
-	policy := s.decide()
-	s.ticketed, s.minted = now, now
+	policy := s.rule.decide(s.site, s.id, s.permit.granted(), s.t.switches)
+	s.ticketed = now
 	config, err := json.Marshal(s.site.Config())
 	if err != nil {
 		s.fail(h.Request, "internal", "The site's configuration cannot be sent.", "Look at the tracker's log.", 0)
 		s.t.cfg.Log.Error("site configuration", "site", s.site.Name(), "error", err)
 		return false
 	}
-	if !s.enter(h.Request, now) {
-		return false
+	if subject := s.permit.subject(); subject != "" {
+		if code := s.place.enter(s.id, s.t.subjectID(s.site.Name(), subject), now); code != "" {
+			s.fail(h.Request, code, "The token's subject has as many sessions as it may.", "Close another page first.", 10_000)
+			s.Close(closePolicy, code)
+			return false
+		}
 	}
+	s.peers.learners = learnersOf(s.id, s.visitor.Address, s.place.subject)
 	if !s.register() {
-		s.quit()
+		s.place.quit()
 		return false
 	}
 	if !resumed {
-		s.watch(now, &policy)
+		s.watched.watch(s.site.Name(), s.visitor.Address, &policy, now)
 	}
-	ice, expire := s.iceServers(now)
+	ice, expire := s.relays.servers(s.site.Name(), s.id, &s.permit, now)
 	trust := s.t.trust.changes.Load()
 	revoked := parts(s.t.trust.revoked.forSite(s.site.Name()))
 	s.send(&signal.Welcome{
@@ -96,16 +101,14 @@ func (s *session) welcome(h *signal.Hello) bool {
 			MessageBytes: signal.MaxMessage, Swarms: s.t.cfg.MaxSwarms, MessagesPerSecond: s.t.cfg.MessagesPerSecond, Links: policy.MaxLinks,
 		},
 		UpdateEvery: s.t.cfg.UpdateInterval.Milliseconds(), StatsInterval: s.t.cfg.StatsInterval.Milliseconds(),
-		TokenExpires: s.tokenEnd(),
+		TokenExpires: s.permit.end(),
 	})
 	s.revoke(revoked[1:])
 	if s.t.trust.changes.Load() != trust { // told before the welcome, when the client did not listen yet: once more
 		s.send(&signal.Keys{VerifyKeys: s.t.trust.keysFor(s.site.Name())})
 		s.revoke(parts(s.t.trust.revoked.forSite(s.site.Name())))
 	}
-	s.mu.Lock()
-	s.welcomed = true
-	s.mu.Unlock()
+	s.rule.welcome()
 	return true
 }
 
@@ -114,7 +117,7 @@ func (s *session) register() bool {
 	old, ok := s.t.sessions.enter(s)
 	if !ok {
 		s.fail(0, "draining", "This tracker is going away.", "Reconnect.", 1000)
-		s.conn.Drain()
+		s.Drain()
 		return false
 	}
 	s.t.cfg.Metrics.Add(defSessions, 1, s.site.Name())
@@ -126,7 +129,7 @@ func (s *session) register() bool {
 
 func (s *session) replaced() {
 	s.fail(0, "replaced", "Another connection took this session.", "", 0)
-	s.conn.Close(closePolicy, "replaced")
+	s.Close(closePolicy, "replaced")
 }
 
 // policyOf is what the site, and the token where it asks for one, allow one viewer. The control group is drawn from the session,

@@ -2,9 +2,6 @@ package tracker
 
 import (
 	"time"
-
-	"github.com/leeway-video/leeway/internal/wire/bus"
-	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // allowance is what may be said: bytes and messages a second, and of each as much at once as if nothing had been said before.
@@ -97,45 +94,4 @@ func (f *inflow) network(name string, now int64) *spent {
 	of := &spent{}
 	f.networks[name] = of
 	return of
-}
-
-// says charges this session for a signal to a peer that it knows, or names the allowance that the signal exceeds.
-func (s *session) says(to signal.ID, size int) (exceeded string) {
-	now := s.t.cfg.Now().UnixNano()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	peer, one, all := s.known[to], toPeer.at(s.t.cfg.MessagesPerSecond), fromSession.at(s.t.cfg.MessagesPerSecond)
-	switch {
-	case peer == nil: // forgotten just now, for others that it met since
-		exceeded = "pair"
-	case !peer.said.fits(one, size, now):
-		exceeded = "pair"
-	case !s.said.fits(all, size, now):
-		exceeded = "session"
-	default:
-		peer.said.charge(one, size, now)
-		s.said.charge(all, size, now)
-		return ""
-	}
-	s.t.cfg.Metrics.Add(defSignalRefused, 1, exceeded)
-	return exceeded
-}
-
-// hears charges a signal that came for this session to the subnet of its sender, or names the allowance that it exceeds. What a
-// seed says, and the one answer to an offer of its own, the session has asked for.
-func (s *session) hears(m *bus.Signal, size int) (exceeded string) {
-	now := s.t.cfg.Now().UnixNano()
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if m.Role != "viewer" || m.Tracker.IsZero() { // of a seed, or of a tracker
-		return ""
-	}
-	if peer := s.known[m.From]; peer != nil && m.Kind == "answer" && m.Link == peer.offered {
-		peer.offered = signal.ID{}
-		return ""
-	}
-	if exceeded = s.heard.take(m.Subnet, size, s.t.cfg.MessagesPerSecond, now); exceeded != "" {
-		s.t.cfg.Metrics.Add(defSignalRefused, 1, exceeded)
-	}
-	return exceeded
 }

@@ -81,7 +81,7 @@ func (n *node) visits(address string) *viewer {
 
 // knows has a viewer signal to another, as one that was introduced to it.
 func (n *node) knows(v signal.ID, to signal.ID, at *node) {
-	n.sessions.session(v).meet(bus.Target{Peer: to, Role: "viewer", Tracker: at.id})
+	n.sessions.session(v).peers.meet(bus.Target{Peer: to, Role: "viewer", Tracker: at.id})
 }
 
 func offer(swarm, to, link signal.ID, size int) *signal.Signal {
@@ -335,11 +335,11 @@ func TestOneAnswerToAnOwnOfferIsFree(t *testing.T) {
 	s := n.enters(subnetEach(1), "")
 	t.Cleanup(func() { s.End(nil) })
 	from, link := newID(), newID()
-	s.meet(bus.Target{Peer: from, Role: "viewer", Tracker: n.id})
+	s.peers.meet(bus.Target{Peer: from, Role: "viewer", Tracker: n.id})
 	s.route(bus.Target{Peer: from, Role: "viewer", Tracker: n.id}, offer(n.swarmID("demo", testTitle), from, link, 10))
 	answer := &bus.Signal{Tracker: n.id, Signal: signal.Signal{From: from, Role: "viewer", Link: link, Kind: "answer"}}
 	huge := int(toSession.bytesAtOnce) + 1
-	if s.hears(answer, huge) != "" || s.hears(answer, huge) == "" {
+	if s.peers.hears(answer, huge) != "" || s.peers.hears(answer, huge) == "" {
 		t.Error("not one answer is free")
 	}
 }
@@ -353,8 +353,8 @@ func TestASessionSaysSoMuchToAll(t *testing.T) {
 	said, size := 0, int(toPeer.bytesAtOnce)
 	for range 100 {
 		to := newID()
-		s.meet(bus.Target{Peer: to, Role: "viewer", Tracker: n.id})
-		if s.says(to, size) == "" {
+		s.peers.meet(bus.Target{Peer: to, Role: "viewer", Tracker: n.id})
+		if s.peers.says(to, size) == "" {
 			said += size
 		}
 	}

@@ -104,33 +104,17 @@ func (l *learned) forget(now time.Time) {
 	}
 }
 
-// learners are those of a session.
-func (s *session) learners() []learner {
-	all := []learner{{scope: learnerSession, id: s.id}}
-	if a := s.visitor.Address; a.IsValid() {
-		all = append(all, learner{scope: learnerAddress, network: access.Network(a)})
-		if wide := access.Wide(a); wide.IsValid() {
+// learnersOf are what a session is charged as.
+func learnersOf(session signal.ID, from netip.Addr, subject signal.ID) []learner {
+	all := []learner{{scope: learnerSession, id: session}}
+	if from.IsValid() {
+		all = append(all, learner{scope: learnerAddress, network: access.Network(from)})
+		if wide := access.Wide(from); wide.IsValid() {
 			all = append(all, learner{scope: learnerAddress, network: wide})
 		}
 	}
-	if !s.subject.IsZero() {
-		all = append(all, learner{scope: learnerSubject, id: s.subject})
+	if !subject.IsZero() {
+		all = append(all, learner{scope: learnerSubject, id: subject})
 	}
 	return all
-}
-
-// learns says whether the session may get to know a viewer. One that it knows costs nothing.
-func (s *session) learns(peer signal.ID) bool {
-	s.mu.Lock()
-	_, known := s.known[peer]
-	s.mu.Unlock()
-	if known {
-		return true
-	}
-	if full := s.t.learned.take(s.learners(), s.t.cfg.Now()); full != "" {
-		s.t.cfg.Metrics.Add(defUnlearned, 1, full)
-		return false
-	}
-	s.t.cfg.Metrics.Add(defLearned, 1)
-	return true
 }

@@ -102,7 +102,7 @@ func TestWhoKnowsEnoughIsOfferedNothing(t *testing.T) {
 	refused := 0
 	for i, v := range all[1:] {
 		// The tracker introduced the two; the offer is what shows an address.
-		n.sessions.session(v.id).meet(bus.Target{Peer: collector.id, Role: "viewer", Tracker: n.ID()})
+		n.sessions.session(v.id).peers.meet(bus.Target{Peer: collector.id, Role: "viewer", Tracker: n.ID()})
 		v.send(&signal.Signal{Swarm: swarm, To: collector.id, Link: newID(), Kind: "offer", SDP: "v=0", Plan: testPlan})
 		if i < 4 {
 			if m := expect[*signal.Signal](collector); m.From != v.id || m.Kind != "offer" {

@@ -139,10 +139,3 @@ func concerning(site string, list []signal.Revocation) []signal.Revocation {
 	}
 	return out
 }
-
-// revoke tells a viewer.
-func (s *session) revoke(parts [][]signal.Revocation) {
-	for _, part := range parts {
-		s.send(&signal.Revoke{Revocations: part})
-	}
-}

@@ -17,13 +17,7 @@ type signals struct {
 // deliver hands a signal to the session that it is for.
 func (r *signals) deliver(m *bus.Signal) {
 	s := r.sessions.session(m.To)
-	member := false
-	if s != nil {
-		s.mu.Lock()
-		member = s.swarms[m.Swarm] != nil
-		s.mu.Unlock()
-	}
-	if !member {
+	if s == nil || s.swarms.get(m.Swarm) == nil {
 		r.seek(m)
 		return
 	}
@@ -36,16 +30,16 @@ func (r *signals) deliver(m *bus.Signal) {
 		return
 	}
 	*p = b
-	if s.hears(m, len(b)) != "" {
+	if s.peers.hears(m, len(b)) != "" {
 		r.busy(m)
 		return
 	}
-	if m.Role == "viewer" && !s.learns(m.From) {
+	if m.Role == "viewer" && !s.peers.learns(m.From) {
 		r.busy(m)
 		return
 	}
 	if m.Role == "viewer" && !m.Tracker.IsZero() {
-		s.meet(bus.Target{Peer: m.From, Role: "viewer", Tracker: m.Tracker})
+		s.peers.meet(bus.Target{Peer: m.From, Role: "viewer", Tracker: m.Tracker})
 	}
 	s.write(&out, b)
 }

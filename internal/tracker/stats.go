@@ -3,6 +3,7 @@ package tracker
 import (
 	"time"
 
+	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -14,6 +15,20 @@ const (
 	maxInterval       = 600_000 // ms that one report may speak of
 	reportSlack       = 2 * time.Second
 )
+
+// slack is what a session's reports of statistics may exceed the time since the one before. It grows back with time, for all swarms of
+// the session together: many small reports, or memberships, claim no more than one. Only Receive has it.
+type slack struct {
+	left time.Duration
+	at   time.Time // when left was that
+}
+
+// take spends all that there is now.
+func (s *slack) take(now time.Time) time.Duration {
+	all := min(reportSlack, s.left+now.Sub(s.at)/2)
+	s.left, s.at = 0, now
+	return all
+}
 
 // clamp cuts a viewer's figures to what the time since its last report allows, and counts the cuts.
 type clamp struct {
@@ -42,26 +57,16 @@ func (c *clamp) count(v int64) float64 {
 // stats adds a viewer's report to the metrics of its site.
 func (s *session) stats(m *signal.Stats) {
 	now := s.t.cfg.Now()
-	s.mu.Lock()
-	member := s.swarms[m.Swarm]
-	c, startup := &clamp{}, false
-	if member != nil {
-		// The viewer's own interval counts only as far as our clock agrees. What is allowed beyond grows back with time, for
-		// all swarms of the session together: many small reports, or memberships, claim no more than one.
-		s.slack = min(reportSlack, s.slack+now.Sub(s.slackAt)/2)
-		c.interval = min(time.Duration(min(m.Interval, maxInterval))*time.Millisecond, now.Sub(member.stats)) + s.slack
-		member.stats, s.slack, s.slackAt = now, 0, now
-		startup = m.StartupMs > 0 && !member.started
-		member.started = member.started || startup
-	}
-	s.mu.Unlock()
+	member := s.swarms.get(m.Swarm)
 	if member == nil {
 		s.fail(m.Request, "not-joined", "The session is not in this swarm.", "Join first.", 0)
 		return
 	}
+	interval, startup := s.swarms.reported(member, m, now)
+	c := &clamp{interval: interval + s.slack.take(now)}
 	add, site := s.t.cfg.Metrics.Add, s.site.Name()
 	variant := "peer"
-	if s.allowed().ControlGroup {
+	if s.rule.allowed().ControlGroup {
 		variant = "control"
 	}
 	for _, b := range []struct{ key, source, path string }{
@@ -92,7 +97,7 @@ func (s *session) stats(m *signal.Stats) {
 	add(defPrefetchWasted, c.bytes(m.PrefetchWasted), site)
 	add(defPromotions, c.count(m.Promotions), site)
 	if m.Pacing != nil {
-		s.pacing(m.Pacing, c, site)
+		c.pacing(s.t.cfg.Metrics, m.Pacing, site)
 	}
 	add(defContradictions, c.count(max(0, m.Contradictions-m.Disputes)), site, "origin")
 	add(defContradictions, c.count(m.Disputes), site, "certificates")
@@ -106,7 +111,7 @@ func (s *session) stats(m *signal.Stats) {
 		began = c.to(m.StartupMs, maxStartup) / 1000
 		s.t.cfg.Metrics.Observe(defStartup, began, site, variant)
 	}
-	s.witness(played, stalled, began)
+	s.watched.witness(played, stalled, began)
 	s.claim(member, m, c)
 	if c.cut > 0 {
 		add(defClamped, c.cut)
@@ -120,8 +125,7 @@ const (
 )
 
 // pacing adds how a viewer's sending stands.
-func (s *session) pacing(p *signal.Pacing, c *clamp, site string) {
-	m := s.t.cfg.Metrics
+func (c *clamp) pacing(m metric.Sink, p *signal.Pacing, site string) {
 	m.Observe(defQueuing, c.to(p.Queuing, mostDelay)/1e6, site)
 	m.Observe(defBase, c.to(p.Base, mostDelay)/1e6, site)
 	m.Observe(defTarget, c.to(p.Target, mostDelay)/1e6, site)

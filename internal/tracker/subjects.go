@@ -1,7 +1,6 @@
 package tracker
 
 import (
-	"encoding/base64"
 	"sync"
 	"time"
 
@@ -21,12 +20,6 @@ func newSubjects() *subjects { return &subjects{sessions: map[signal.ID]map[sign
 type entry struct {
 	tracker signal.ID // that holds it
 	seen    time.Time
-}
-
-// inside is what a session remembers of its place among those of its subject.
-type inside struct {
-	home signal.ID
-	seen time.Time
 }
 
 // handle lets a session in while there is room among those of its subject, and out. One that is in already stays.
@@ -70,80 +63,4 @@ func (s *subjects) expire(since time.Time) {
 			delete(s.sessions, subject)
 		}
 	}
-}
-
-// enter asks for a place among the sessions of the token's subject. Without an answer it is granted: a limit is not worth a viewer.
-func (s *session) enter(request int, now time.Time) bool {
-	subject := s.grantedSubject()
-	if subject == "" {
-		return true
-	}
-	s.subject = s.t.subjectID(s.site.Name(), subject)
-	s.entered = inside{s.t.HomeOf(s.subject), now}
-	r := s.subjectRequest(bus.OpEnter)
-	var answer bus.HomeAnswer
-	if err := s.askOnce(s.entered.home, &r, &answer); err != nil {
-		s.t.cfg.Log.Warn("the home of a subject did not answer", "error", err)
-		s.t.roster.silent(s.entered.home)
-		return true
-	}
-	if answer.Code == "" {
-		return true
-	}
-	s.fail(request, answer.Code, "The token's subject has as many sessions as it may.", "Close another page first.", 10_000)
-	s.conn.Close(closePolicy, answer.Code)
-	return false
-}
-
-func (s *session) grantedSubject() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.grant == nil {
-		return ""
-	}
-	return s.grant.Subject
-}
-
-func (s *session) subjectRequest(op string) bus.HomeRequest {
-	return bus.HomeRequest{Op: op, Tracker: s.t.id, Session: s.id, Swarm: s.subject}
-}
-
-// stay tells the home of the subject that the session is still there, at once when that is another.
-func (s *session) stay(now time.Time) {
-	if s.subject.IsZero() {
-		return
-	}
-	home := s.t.HomeOf(s.subject)
-	if home == s.entered.home && now.Sub(s.entered.seen) <= s.t.cfg.UpdateInterval {
-		return
-	}
-	s.entered = inside{home, now}
-	r := s.subjectRequest(bus.OpEnter)
-	r.Rejoin = true
-	s.tell(home, &r)
-}
-
-// quit gives the place back.
-func (s *session) quit() {
-	if !s.subject.IsZero() {
-		r := s.subjectRequest(bus.OpQuit)
-		s.tell(s.t.HomeOf(s.subject), &r)
-	}
-}
-
-// subjectHash is the subject as replicas may know it; empty: there is none.
-func (s *session) subjectHash() string {
-	if s.subject.IsZero() {
-		return ""
-	}
-	return base64.RawURLEncoding.EncodeToString(s.subject[:])
-}
-
-// tell says to a home what wants no answer.
-func (s *session) tell(home signal.ID, r *bus.HomeRequest) {
-	if home != s.t.id {
-		s.t.publish(bus.SubjectHome(home), r)
-		return
-	}
-	s.t.home.answer(r)
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/cluster"
-	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -134,57 +133,14 @@ func gauge(on bool) float64 {
 	return 0
 }
 
-// allowed is the session's policy.
-func (s *session) allowed() signal.Policy {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.policy
-}
-
-// decide makes the session's policy of what its site, token and switches say now.
-func (s *session) decide() signal.Policy {
-	changes := s.t.switches.changes.Load() // first: what changes meanwhile is looked at once more
-	off := s.t.switches.off(s.site.Name())
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.policy, s.switched = policyOf(s.site, s.id, s.grant), changes
-	if off {
-		s.policy.Role = configured.RoleOff
-	}
-	return s.policy
-}
-
 // abide has the viewer and the homes of its swarms know the policy of now, where it is another.
 func (s *session) abide(reason string) {
-	s.ruling.Lock()
-	before := s.allowed()
-	policy := s.decide()
+	s.rule.saying.Lock()
+	before := s.rule.allowed()
+	policy := s.rule.decide(s.site, s.id, s.permit.granted(), s.t.switches)
 	if policy != before {
 		s.send(&signal.SetPolicy{Policy: policy})
 	}
-	s.ruling.Unlock()
-	group := s.group()
-	var moved []*membership
-	s.mu.Lock()
-	for _, member := range s.swarms {
-		if role := roleOf(policy, member.asked); member.join.Group != group || member.join.Role != role {
-			member.join.Group, member.join.Role = group, role
-			moved = append(moved, member)
-		}
-	}
-	s.mu.Unlock()
-	for _, member := range moved {
-		s.rejoin(member, reason)
-	}
-}
-
-// obey follows a switch of the site. Sessions take turns at being maintained, so that not all viewers of a large site close
-// their links, or come for new ones, in one moment.
-func (s *session) obey() {
-	s.mu.Lock()
-	due := s.welcomed && s.switched != s.t.switches.changes.Load()
-	s.mu.Unlock()
-	if due {
-		s.abide("switch")
-	}
+	s.rule.saying.Unlock()
+	s.swarms.regroup(s.permit.group(), policy, reason)
 }

@@ -57,8 +57,9 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 	r := newReplica(cfg, b)
 	t := &Tracker{
 		replica: r, admission: newAdmission(&r.cfg), switches: newSwitches(r), sessions: sessions{all: map[signal.ID]*session{}},
-		trials: newTrials(cfg.Sites), learned: newLearned(cfg), prober: newProber(r), tickets: tickets,
+		learned: newLearned(cfg), prober: newProber(r), tickets: tickets,
 	}
+	t.trials = newTrials(r, t.switches)
 	t.deliveries = newDeliveries(r, &t.sessions)
 	t.home = newHome(r, t.deliveries.Send)
 	t.signals = &signals{r, &t.sessions, t.home, t.deliveries}
@@ -97,7 +98,7 @@ func (t *Tracker) subscribe(ctx context.Context) error {
 		{bus.SubjectRevokeList, t.trust.onRevokeList},
 		{bus.SubjectRevokeKept, t.trust.onKept},
 		{bus.SubjectSeedBeat, t.trust.onSeedBeat},
-		{bus.SubjectTrial, t.onTrial},
+		{bus.SubjectTrial, t.trials.onTrial},
 		// The last: a beat heard is answered, and a tracker that hears the answer sends members home.
 		{bus.SubjectTrackerBeat, t.onTrackerBeat},
 	} {
@@ -157,7 +158,7 @@ func (t *Tracker) maintain() {
 	if t.torrents != nil {
 		t.torrents.Maintain(now)
 	}
-	t.maintainTrials(now)
+	t.trials.maintain(now)
 	t.shed()
 	t.cfg.Metrics.Set(defTrackers, float64(t.roster.live()))
 	t.trust.repeat(now)

@@ -26,6 +26,9 @@ const (
 
 // trials compare the viewers of each site with its control group.
 type trials struct {
+	*replica
+	switches *switches
+
 	mu      sync.Mutex
 	sites   map[string]*siteTrial // guarded by mu; those that have both groups
 	subnets recent                // guarded by mu: of which a viewer was taken
@@ -43,16 +46,24 @@ type siteTrial struct {
 	parts   map[signal.ID]*bus.TrialPart // by tracker, this one among them
 }
 
-// watched is a viewer under observation. Guarded by session.mu.
+// watched is what the trial of a site sees of a session.
 type watched struct {
+	trials *trials
+
+	mu     sync.Mutex
+	viewer *observed // guarded by mu; nil: nothing, or not any more
+}
+
+// observed is a viewer under observation. Guarded by watched.mu.
+type observed struct {
 	began   time.Time
 	variant trial.Variant
 	seen    trial.Seen
 }
 
-func newTrials(sites []*configured.Site) *trials {
-	t := &trials{sites: map[string]*siteTrial{}, subnets: recent{most: maxSubnets}}
-	for _, s := range sites {
+func newTrials(r *replica, by *switches) *trials {
+	t := &trials{replica: r, switches: by, sites: map[string]*siteTrial{}, subnets: recent{most: maxSubnets}}
+	for _, s := range r.cfg.Sites {
 		permille := s.Config().Policy.ControlGroupPermille
 		if permille <= 0 || permille >= 1000 {
 			continue
@@ -66,25 +77,26 @@ func newTrials(sites []*configured.Site) *trials {
 // watch begins to observe a viewer, unless another of its subnet was taken of late. It is called for a new session before the
 // welcome says which group was drawn: a viewer that knows its group could choose to be observed in one of them alone. For
 // the same reason a viewer that leaves at once, or never joins a swarm, counts as one that had no picture.
-func (s *session) watch(now time.Time, policy *signal.Policy) {
-	if policy.Role == configured.RoleOff || !s.t.trials.takes(s.site.Name(), s.visitor.Address, now, s.t.subnetEvery()) {
+func (w *watched) watch(site string, from netip.Addr, policy *signal.Policy, now time.Time) {
+	if policy.Role == configured.RoleOff || !w.trials.takes(site, from, now) {
 		return
 	}
-	w := &watched{began: now, variant: trial.Peer}
+	viewer := &observed{began: now, variant: trial.Peer}
 	if policy.ControlGroup {
-		w.variant = trial.Control
+		viewer.variant = trial.Control
 	}
-	s.mu.Lock()
-	s.watched = w
-	s.mu.Unlock()
+	w.mu.Lock()
+	w.viewer = viewer
+	w.mu.Unlock()
 }
 
 // subnetEvery is how often this tracker takes a viewer of one subnet, who may come to any.
-func (t *Tracker) subnetEvery() time.Duration {
-	return subnetEvery * time.Duration(max(1, t.roster.live()))
+func (t *trials) subnetEvery() time.Duration {
+	return subnetEvery * time.Duration(max(1, t.Live()))
 }
 
-func (t *trials) takes(site string, a netip.Addr, now time.Time, every time.Duration) bool {
+func (t *trials) takes(site string, a netip.Addr, now time.Time) bool {
+	every := t.subnetEvery()
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.sites[site] == nil {
@@ -105,13 +117,13 @@ func subnetOf(a netip.Addr) netip.Prefix {
 }
 
 // witness takes over what a watched viewer reports; figures are in seconds and clamped.
-func (s *session) witness(played, stalled, startup float64) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.watched == nil {
+func (w *watched) witness(played, stalled, startup float64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.viewer == nil {
 		return
 	}
-	seen := &s.watched.seen
+	seen := &w.viewer.seen
 	seen.PlayedMs += int64(played * 1000)
 	seen.StalledMs += int64(stalled * 1000)
 	if seen.StartupMs == 0 {
@@ -120,45 +132,48 @@ func (s *session) witness(played, stalled, startup float64) {
 }
 
 // unwatch ends a viewer's observation when its time is over, or the session is.
-func (s *session) unwatch(now time.Time, ended bool) {
-	s.mu.Lock()
-	w := s.watched
-	over := w != nil && (ended || now.Sub(w.began) >= trial.Horizon)
+func (w *watched) unwatch(site string, now time.Time, ended bool) {
+	w.mu.Lock()
+	viewer := w.viewer
+	over := viewer != nil && (ended || now.Sub(viewer.began) >= trial.Horizon)
 	if over {
-		s.watched = nil
+		w.viewer = nil
 	}
-	s.mu.Unlock()
-	if !over {
-		return
+	w.mu.Unlock()
+	if over {
+		w.trials.observed(site, viewer)
 	}
-	t := s.t.trials
+}
+
+// observed takes in a viewer whose observation is over.
+func (t *trials) observed(site string, viewer *observed) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	st, slot := t.sites[s.site.Name()], w.began.UnixMilli()/trialSlot.Milliseconds()
-	if w.began.Before(st.since) {
+	st, slot := t.sites[site], viewer.began.UnixMilli()/trialSlot.Milliseconds()
+	if viewer.began.Before(st.since) {
 		return
 	}
 	if st.pending[slot] == nil {
 		st.pending[slot] = &trial.Counts{}
 	}
-	st.pending[slot].Observe(w.variant, w.seen)
+	st.pending[slot].Observe(viewer.variant, viewer.seen)
 }
 
-// maintainTrials counts those whose time is over; now and then it tells others and judges.
-func (t *Tracker) maintainTrials(now time.Time) {
+// maintain counts viewers whose time is over; now and then it tells others and judges.
+func (t *trials) maintain(now time.Time) {
 	every := t.subnetEvery()
 	since := map[string]time.Time{}
 	for _, s := range t.cfg.Sites {
-		_, since[s.Name()] = t.siteSwitch(s.Name())
+		_, since[s.Name()] = t.switches.siteSwitch(s.Name())
 	}
 	var tell []*bus.Trial
-	t.trials.mu.Lock()
-	due := now.Sub(t.trials.told) >= trialEvery
+	t.mu.Lock()
+	due := now.Sub(t.told) >= trialEvery
 	if due {
-		t.trials.told = now
-		t.trials.subnets.expire(now, every)
+		t.told = now
+		t.subnets.expire(now, every)
 	}
-	for site, st := range t.trials.sites {
+	for site, st := range t.sites {
 		if !st.since.Equal(since[site]) {
 			st.begin(since[site])
 		}
@@ -172,7 +187,7 @@ func (t *Tracker) maintainTrials(now time.Time) {
 			tell = append(tell, st.message(site))
 		}
 	}
-	t.trials.mu.Unlock()
+	t.mu.Unlock()
 	for _, m := range tell {
 		if len(m.Parts) > 0 {
 			t.publish(bus.SubjectTrial, m)
@@ -245,14 +260,14 @@ func (st *siteTrial) message(site string) *bus.Trial {
 }
 
 // onTrial hears what others have observed.
-func (t *Tracker) onTrial(data []byte, _ func([]byte) error) {
+func (t *trials) onTrial(data []byte, _ func([]byte) error) {
 	var m bus.Trial
 	if !t.decode(data, &m) {
 		return
 	}
-	t.trials.mu.Lock()
-	defer t.trials.mu.Unlock()
-	st := t.trials.sites[m.Site]
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	st := t.sites[m.Site]
 	if st == nil || st.permille != m.Permille || st.message(m.Site).SinceMs != m.SinceMs {
 		return
 	}
@@ -283,7 +298,7 @@ func (st *siteTrial) hear(p *bus.TrialPart, self signal.ID) {
 
 // judge says how strong the evidence is; the site's home, of all trackers the only one, switches peer delivery off where it is
 // strong enough.
-func (t *Tracker) judge(m *bus.Trial, now time.Time) {
+func (t *trials) judge(m *bus.Trial, now time.Time) {
 	strongest := [trial.Tests]float64{math.Inf(-1), math.Inf(-1), math.Inf(-1)}
 	for i := range trial.Windows {
 		var all trial.Counts
@@ -299,7 +314,7 @@ func (t *Tracker) judge(m *bus.Trial, now time.Time) {
 	for test, e := range strongest {
 		t.cfg.Metrics.Set(defTrialEvidence, e, m.Site, trial.Names[test])
 	}
-	if t.HomeOf(t.trials.sites[m.Site].home) != t.id {
+	if t.HomeOf(t.sites[m.Site].home) != t.id {
 		return
 	}
 	for test, e := range strongest {
@@ -307,7 +322,7 @@ func (t *Tracker) judge(m *bus.Trial, now time.Time) {
 			continue
 		}
 		t.cfg.Log.Error("viewers with peers are worse off than the control group: peer delivery is switched off", "site", m.Site, "test", trial.Names[test], "evidence", e, "for", t.cfg.HarmPause)
-		if err := t.Switch(m.Site, true, cluster.ByHarm, now.Add(t.cfg.HarmPause)); err != nil {
+		if err := t.switches.Switch(m.Site, true, cluster.ByHarm, now.Add(t.cfg.HarmPause)); err != nil {
 			t.cfg.Log.Error("peer delivery not switched off", "site", m.Site, "error", err)
 		}
 		return

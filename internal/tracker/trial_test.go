@@ -71,7 +71,7 @@ func (n *node) report(all []*session, stalled time.Duration) {
 	n.world.t.Helper()
 	for _, s := range all {
 		m := &signal.Stats{Swarm: n.swarmID("demo", testTitle), Interval: 60_000, PlayedMs: 60_000, StartupMs: 400}
-		if !s.allowed().ControlGroup {
+		if !s.rule.allowed().ControlGroup {
 			m.StallMs, m.Stalls = stalled.Milliseconds(), 1
 		}
 		n.say(s, m)
@@ -168,8 +168,8 @@ func TestWhoIsObserved(t *testing.T) {
 	again := n.enters(subnetEach(1), s.ticket(w.clock.now()))
 	t.Cleanup(func() { again.End(nil) })
 	s.End(nil)
-	if again.id != s.id || again.watched != nil {
-		t.Errorf("a resumed session is watched: %+v", again.watched)
+	if again.id != s.id || again.watched.viewer != nil {
+		t.Errorf("a resumed session is watched: %+v", again.watched.viewer)
 	}
 	w.over(1)
 }

@@ -1,0 +1,40 @@
+package tracker
+
+import (
+	"context"
+	"errors"
+
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// asker speaks to the homes of swarms and subjects for one session.
+type asker struct {
+	*replica
+	home   *home
+	serial uint64 // of requests; only Receive
+}
+
+// ask asks one home: again when no answer came in time, for messages of the bus can be lost.
+func (a *asker) ask(home signal.ID, r *bus.HomeRequest, answer *bus.HomeAnswer) error {
+	a.serial++
+	r.Serial = a.serial
+	if home == a.id {
+		*answer = a.home.handle(r)
+		return nil
+	}
+	err := a.request(bus.SubjectHome(home), r, answer)
+	if errors.Is(err, context.DeadlineExceeded) {
+		err = a.request(bus.SubjectHome(home), r, answer)
+	}
+	return err
+}
+
+// tell says to a home what wants no answer.
+func (a *asker) tell(home signal.ID, r *bus.HomeRequest) {
+	if home != a.id {
+		a.publish(bus.SubjectHome(home), r)
+		return
+	}
+	a.home.answer(r)
+}
