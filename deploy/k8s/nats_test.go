@@ -182,7 +182,7 @@ func specified(t *testing.T) map[string]allowed {
 		slices.Sort(out)
 		return out
 	}
-	_, section, _ := strings.Cut(string(text), "\n## Who may say what\n")
+	_, section, _ := strings.Cut(string(text), "\n## Users of the bus\n")
 	for _, row := range regexp.MustCompile("(?m)^\\| `(tracker|seed)` \\|(.*)\\|(.*)\\|$").FindAllStringSubmatch(section, -1) {
 		all[row[1]] = allowed{names(row[2]), names(row[3])}
 	}

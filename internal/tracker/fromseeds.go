@@ -4,7 +4,7 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/bus"
 )
 
-// Seeds publish on subjects of their own (spec/cluster.md, "Who may say what"): the NATS servers keep a seed from publishing what only
+// Seeds publish on subjects of their own (spec/cluster.md, "Users of the bus"): the NATS servers keep a seed from publishing what only
 // trackers say, and what a seed may publish is checked here.
 
 // Why a message of a seed was dropped.

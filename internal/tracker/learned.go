@@ -10,7 +10,7 @@ import (
 )
 
 // learned bounds how many viewers, and with them their addresses, an identity gets to know in an hour: by introductions, and by
-// offers of viewers that it has not met (spec/tracker-protocol.md, "Viewers that one learns of"). Sessions come and go, and join and
+// offers of viewers that it has not met (spec/tracker-protocol.md, "Viewers that a session learns of"). Sessions come and go, and join and
 // leave at will, so what a session learns is charged to its address and its subject too.
 type learned struct {
 	perHour int // of a session

@@ -36,7 +36,7 @@ const (
 	Variants
 )
 
-// Constants of spec/trial.md, with their reasons there.
+// Constants of spec/trial.md; their sources are in docs/experiments/trial.md.
 const (
 	// Horizon is how long after its join a viewer is watched.
 	Horizon = 5 * time.Minute
@@ -123,7 +123,7 @@ func (c *Counts) Viewers() (n int64) {
 }
 
 // Evidence against "no harm", of each test: log of an e-value. permille of the viewers are drawn into the control group; with
-// nobody in one of the groups there is none.
+// one group empty there is none.
 func (c *Counts) Evidence(permille int) (e [Tests]float64) {
 	if permille <= 0 || permille >= 1000 {
 		return e
