@@ -14,7 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/leeway-video/leeway/internal/self"
+	"github.com/leeway-video/leeway/internal/buildinfo"
 )
 
 // Version of the Go binary and of the script that it serves; a test compares it with the npm package's.
@@ -111,16 +111,16 @@ func newLogger(w io.Writer, terminal bool, c LogConfig) (*slog.Logger, error) {
 	options := &slog.HandlerOptions{Level: level}
 	switch {
 	case c.Format == "text", c.Format == "auto" && terminal:
-		return slog.New(newLogQuota(discreet{slog.NewTextHandler(w, options)})), nil
+		return slog.New(newLogQuota(redactingHandler{slog.NewTextHandler(w, options)})), nil
 	case c.Format == "json", c.Format == "auto":
-		return slog.New(newLogQuota(discreet{slog.NewJSONHandler(w, options)})), nil
+		return slog.New(newLogQuota(redactingHandler{slog.NewJSONHandler(w, options)})), nil
 	}
 	return nil, &usageError{fmt.Errorf("log.format: %q is no format (auto, text or json)", c.Format)}
 }
 
 // buildInfo is what `leeway version` prints.
 func buildInfo() string {
-	commit, changed := self.Commit()
+	commit, changed := buildinfo.Commit()
 	if commit != "" {
 		commit = " commit " + commit
 	}

@@ -44,7 +44,7 @@ func (c *turnCmd) Run(ctx context.Context, r *run) error {
 		return err
 	}
 	defer s.stop()
-	defer beThrifty(r.env)() // once it has a socket for each processor
+	defer scaleProcessors(r.env)() // once it has a socket for each processor
 	a, err := s.admin(config.Admin)
 	if err != nil {
 		return err

@@ -12,7 +12,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
-	"github.com/leeway-video/leeway/internal/self"
+	"github.com/leeway-video/leeway/internal/buildinfo"
 )
 
 // Streams are the standard streams of a run.
@@ -81,7 +81,7 @@ type versionCmd struct{}
 
 // Run prints the build.
 func (versionCmd) Run(s *Streams) error {
-	commit, changed := self.Commit()
+	commit, changed := buildinfo.Commit()
 	if commit != "" {
 		commit = " commit " + commit
 	}

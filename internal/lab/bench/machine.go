@@ -11,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/self"
+	"github.com/leeway-video/leeway/internal/buildinfo"
 )
 
 // Machine is where a result comes from, and what ran there.
@@ -38,7 +38,7 @@ func (m Machine) String() string {
 // describe reads what the system tells; what it does not tell stays empty.
 func describe(ctx context.Context) Machine {
 	m := Machine{Cores: runtime.NumCPU(), Go: runtime.Version() + " " + runtime.GOOS + "/" + runtime.GOARCH, Browsers: []string{}}
-	commit, changed := self.Commit()
+	commit, changed := buildinfo.Commit()
 	if m.Commit = commit; changed {
 		m.Commit += "+"
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/pause"
-	"github.com/leeway-video/leeway/internal/self"
+	"github.com/leeway-video/leeway/internal/procstat"
 )
 
 // end is the role of a child process: one end of the measured links.
@@ -116,13 +116,13 @@ func (c *child) measure(ctx context.Context) {
 	if !pause.For(ctx, warm) {
 		return
 	}
-	before, cpu, bytes := time.Now(), self.Processors().Seconds(), c.meter.begin()
+	before, cpu, bytes := time.Now(), procstat.CPU().Seconds(), c.meter.begin()
 	if !pause.For(ctx, run) {
 		return
 	}
 	total, silence := c.meter.end()
 	_ = c.out.Write(message{Type: "report", Report: &report{
-		Bytes: total - bytes, Seconds: time.Since(before).Seconds(), CPU: self.Processors().Seconds() - cpu,
+		Bytes: total - bytes, Seconds: time.Since(before).Seconds(), CPU: procstat.CPU().Seconds() - cpu,
 		Silence: silence.Seconds(), Buffers: c.stack.buffers(),
 	}})
 }

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
-	"github.com/leeway-video/leeway/internal/self"
+	"github.com/leeway-video/leeway/internal/procstat"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -212,7 +212,7 @@ func (s *pageStack) measure(ctx context.Context, warm, run time.Duration) (repor
 // spent implements elsewhere: of the browser with all its children, and of this process.
 func (s *pageStack) spent() spent {
 	all := tree(s.browser.PID())
-	all.all += self.Processors().Seconds()
+	all.all += procstat.CPU().Seconds()
 	return all
 }
 

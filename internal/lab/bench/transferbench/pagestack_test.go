@@ -13,7 +13,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
-	"github.com/leeway-video/leeway/internal/self"
+	"github.com/leeway-video/leeway/internal/procstat"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -134,7 +134,7 @@ func TestProcessorTimeOfATreeHasItsRootIn(t *testing.T) {
 	if _, _, ticks := readStat("7 (short) S 3"); ticks != 0 {
 		t.Errorf("%g ticks of half a line", ticks)
 	}
-	for self.Processors().Seconds() < 0.1 { // until a tick of the kernel's must have counted it
+	for procstat.CPU().Seconds() < 0.1 { // until a tick of the kernel's must have counted it
 		_ = newContent()
 	}
 	own := tree(os.Getpid())

@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/leeway-video/leeway/internal/self"
+	"github.com/leeway-video/leeway/internal/procstat"
 )
 
 // batch is how many packets are read from one device before deliveries have their turn again.
@@ -189,7 +189,7 @@ func (l *loop) snapshot(now time.Duration, mark bool) *Stats {
 	s := l.stats
 	s.Links = l.engine.Counters(now, mark)
 	s.Unrouted = l.engine.unrouted
-	s.CPU = self.Processors()
+	s.CPU = procstat.CPU()
 	if mark {
 		l.stats.Late.Max, l.stats.Rounds.Max = 0, 0
 	}

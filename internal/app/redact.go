@@ -9,38 +9,41 @@ import (
 	"strings"
 )
 
-// discreet shortens addresses of others to their network, /24 or /48, before a line is written: where they come up is in
-// errors and in what libraries say when they are asked to debug. An operator's own addresses are in attributes that are no
-// errors, and stay.
-type discreet struct{ next slog.Handler }
+// redactingHandler shortens addresses to their network, /24 or /48, in messages and errors of a log line. Addresses of viewers occur
+// in errors and in debug messages of libraries. The operator's own addresses are in other attributes, which stay as they are.
+type redactingHandler struct{ next slog.Handler }
 
 // Enabled implements slog.Handler.
-func (d discreet) Enabled(ctx context.Context, l slog.Level) bool { return d.next.Enabled(ctx, l) }
+func (d redactingHandler) Enabled(ctx context.Context, l slog.Level) bool {
+	return d.next.Enabled(ctx, l)
+}
 
 // WithGroup implements slog.Handler.
-func (d discreet) WithGroup(name string) slog.Handler { return discreet{d.next.WithGroup(name)} }
+func (d redactingHandler) WithGroup(name string) slog.Handler {
+	return redactingHandler{d.next.WithGroup(name)}
+}
 
 // WithAttrs implements slog.Handler.
-func (d discreet) WithAttrs(attrs []slog.Attr) slog.Handler {
+func (d redactingHandler) WithAttrs(attrs []slog.Attr) slog.Handler {
 	short := make([]slog.Attr, len(attrs))
 	for i, a := range attrs {
-		short[i] = discreetAttr(a)
+		short[i] = redactAttr(a)
 	}
-	return discreet{d.next.WithAttrs(short)}
+	return redactingHandler{d.next.WithAttrs(short)}
 }
 
 // Handle implements slog.Handler.
-func (d discreet) Handle(ctx context.Context, r slog.Record) error {
+func (d redactingHandler) Handle(ctx context.Context, r slog.Record) error {
 	short := slog.NewRecord(r.Time, r.Level, withoutAddresses(r.Message), r.PC)
 	r.Attrs(func(a slog.Attr) bool {
-		short.AddAttrs(discreetAttr(a))
+		short.AddAttrs(redactAttr(a))
 		return true
 	})
 	return d.next.Handle(ctx, short)
 }
 
-// discreetAttr looks at errors, whatever their key, and at texts under the key of one.
-func discreetAttr(a slog.Attr) slog.Attr {
+// redactAttr looks at errors, whatever their key, and at texts under the key of one.
+func redactAttr(a slog.Attr) slog.Attr {
 	switch v := a.Value.Resolve(); v.Kind() {
 	case slog.KindAny:
 		if err, ok := v.Any().(error); ok {
@@ -53,15 +56,15 @@ func discreetAttr(a slog.Attr) slog.Attr {
 	case slog.KindGroup:
 		short := make([]slog.Attr, 0, len(v.Group()))
 		for _, inner := range v.Group() {
-			short = append(short, discreetAttr(inner))
+			short = append(short, redactAttr(inner))
 		}
 		a.Value = slog.GroupValue(short...)
 	}
 	return a
 }
 
-// maybeAddress is a run of what addresses are written with, maybeIPv4 a narrower one; netip says which are some. A zone ends
-// a run: it is no part of what is known of others.
+// maybeAddress matches a run of characters of addresses, maybeIPv4 a narrower one; netip decides which are addresses. A zone ends
+// a run, because it belongs to this machine.
 var (
 	maybeAddress = regexp.MustCompile(`[0-9a-fA-F:.]*[:.][0-9a-fA-F:.]*`)
 	maybeIPv4    = regexp.MustCompile(`[0-9]+(\.[0-9]+){3}(:[0-9]+)?`)
@@ -85,7 +88,7 @@ func withoutAddresses(text string) string {
 	})
 }
 
-// network is what may be known of the address that text is, with or without a port.
+// network is the redacted form of the address in text, which may have a port.
 func network(text string) (string, bool) {
 	a, err := netip.ParseAddr(text)
 	if err != nil {

@@ -1,18 +1,18 @@
 //go:build unix
 
-package self
+package procstat
 
 import "testing"
 
-// TestProcessorsGrow: what is used is counted, and nothing of it is ever taken back.
-func TestProcessorsGrow(t *testing.T) {
-	before := Processors()
+// TestCPUGrows: what is used is counted, and nothing of it is ever taken back.
+func TestCPUGrows(t *testing.T) {
+	before := CPU()
 	if before == 0 {
 		t.Fatal("nothing was used to get here")
 	}
 	last := before
 	for last < before+20e6 {
-		now := Processors()
+		now := CPU()
 		if now < last {
 			t.Fatalf("%v after %v", now, last)
 		}

@@ -9,18 +9,18 @@ import (
 
 // settle looks for a minute at a load, of which no more than what is used is done, and returns how many processors were used
 // from look to look.
-func (t *thrift) settle(load float64) (seen []int) {
-	for range time.Minute / thriftEvery {
+func (t *processorScaler) settle(load float64) (seen []int) {
+	for range time.Minute / scaleEvery {
 		seen = append(seen, t.look(min(load, float64(t.procs))))
 	}
 	return seen
 }
 
-// TestThriftFollowsTheLoad: up within five looks, down a step in five seconds, and still where the load is.
-func TestThriftFollowsTheLoad(t *testing.T) {
+// TestProcessorsFollowTheLoad: up within five looks, down a step in five seconds, and still where the load is.
+func TestProcessorsFollowTheLoad(t *testing.T) {
 	for _, most := range []int{3, 4, 16, 64} {
-		u := &thrift{procs: thriftLeast, most: most}
-		if got := u.settle(0.2); slices.Max(got) != thriftLeast {
+		u := &processorScaler{procs: leastProcs, most: most}
+		if got := u.settle(0.2); slices.Max(got) != leastProcs {
 			t.Errorf("of %d: %d for a load of 0.2", most, slices.Max(got))
 		}
 		full := u.settle(float64(most))
@@ -30,17 +30,17 @@ func TestThriftFollowsTheLoad(t *testing.T) {
 		for range most {
 			u.settle(0.2)
 		}
-		if u.procs != thriftLeast {
+		if u.procs != leastProcs {
 			t.Errorf("of %d: %d are left when the load is gone", most, u.procs)
 		}
 	}
 }
 
-// TestThriftDoesNotSway: with any load that does not change, the number of processors is the same after a while.
-func TestThriftDoesNotSway(t *testing.T) {
+// TestProcessorsDoNotSway: with any load that does not change, the number of processors is the same after a while.
+func TestProcessorsDoNotSway(t *testing.T) {
 	const most = 24
 	for load := 0.1; load < most; load += 0.1 {
-		u := &thrift{procs: thriftLeast, most: most}
+		u := &processorScaler{procs: leastProcs, most: most}
 		for range most {
 			u.settle(load)
 		}
@@ -52,25 +52,25 @@ func TestThriftDoesNotSway(t *testing.T) {
 	}
 }
 
-// TestThriftRun: what is busy is what was used between two ticks, and only a change is told.
-func TestThriftRun(t *testing.T) {
+// TestProcessorScalerRun: what is busy is what was used between two ticks, and only a change is told.
+func TestProcessorScalerRun(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	ticks, used := make(chan time.Time), time.Duration(0)
 	busy := []float64{0, 0.5, 2, 2, 0.5, 4, 8, 8} // the first is before the first tick
 	looks := len(busy)
 	var told []int
-	u := &thrift{procs: 2, most: 8}
+	u := &processorScaler{procs: 2, most: 8}
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
 		u.run(ctx, ticks, func() time.Duration {
-			used += time.Duration(busy[0] * float64(thriftEvery))
+			used += time.Duration(busy[0] * float64(scaleEvery))
 			busy = busy[1:]
 			return used
 		}, func(n int) { told = append(told, n) })
 	}()
 	for i := range looks {
-		ticks <- time.Unix(1, 0).Add(time.Duration(i) * thriftEvery)
+		ticks <- time.Unix(1, 0).Add(time.Duration(i) * scaleEvery)
 	}
 	end()
 	<-done

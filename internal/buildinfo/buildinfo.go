@@ -1,10 +1,10 @@
-// Package self is what a process knows of itself: what it was built of, and what it has used.
-package self
+// Package buildinfo reads what the go command noted in this binary.
+package buildinfo
 
 import "runtime/debug"
 
-// Commit is what the go command noted of the tree: 12 hexadecimal digits, and whether there were changes beside it. It is empty
-// when the binary was not built from a clone, or with -buildvcs=false.
+// Commit is the commit that the binary was built from, as 12 hexadecimal digits, and whether the tree had changes beside it. It is
+// empty if the binary was not built from a clone, or with -buildvcs=false.
 func Commit() (revision string, changed bool) {
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
