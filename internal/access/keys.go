@@ -113,7 +113,7 @@ func ParseKeys(text []byte) (Keys, error) {
 		case err != nil:
 			return nil, fmt.Errorf("keys[%d] %w", i, err)
 		case k.Private != nil:
-			return nil, fmt.Errorf("keys[%d] holds the half that signs (leave d out: who checks tokens need not be able to make them)", i)
+			return nil, fmt.Errorf("keys[%d] holds the half that signs (leave d out: a tracker that checks tokens need not be able to make them)", i)
 		case twice:
 			return nil, fmt.Errorf("keys[%d] has the kid of another one", i)
 		}

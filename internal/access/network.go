@@ -4,7 +4,7 @@ import "net/netip"
 
 const (
 	houseBits = 64 // what one house commands in IPv6: its machines take any address of it
-	sizeBits  = 48 // what a provider gives whoever asks for more than one of those
+	sizeBits  = 48 // what a provider assigns to a customer with more than one of those
 )
 
 // Network is under what an address counts where something is bounded by address: itself, or in IPv6 the /64 around it.

@@ -1,4 +1,4 @@
-// Package access says who may use what: the join tokens of viewers (spec/access.md), and the ephemeral credentials of relays
+// Package access checks permissions: the join tokens of viewers (spec/access.md), and the ephemeral credentials of relays
 // (spec/turn.md).
 package access
 
@@ -28,7 +28,7 @@ var (
 	errRelayUsername = errors.New("a relay username is <expiry>:<site>:<holder>, or that and :<secret ID>")
 )
 
-// RelaySecret is shared by those who mint credentials and the relays that take them. Its bytes are the text itself, as in
+// RelaySecret is shared by the programs that mint credentials and the relays that accept them. Its bytes are the text itself, as in
 // other TURN servers.
 type RelaySecret struct{ text, id string }
 
@@ -45,7 +45,7 @@ func NewRelaySecret(text string) (RelaySecret, error) {
 // ID tells secrets apart without telling them.
 func (s RelaySecret) ID() string { return s.id }
 
-// Password belongs to a username, whoever wrote that.
+// Password is the password of a username. It does not check the username.
 func (s RelaySecret) Password(username string) string {
 	h := hmac.New(sha1.New, []byte(s.text))
 	h.Write([]byte(username))
@@ -80,7 +80,7 @@ type RelayUser struct {
 	SecretID string // empty: not said
 }
 
-// Name is who counts in quotas: the same for all credentials of one holder.
+// Name is the user that quotas count by: the same for all credentials of one holder.
 func (u RelayUser) Name() string { return u.Site + ":" + u.Holder }
 
 // ParseRelayUser reads a username from outside.

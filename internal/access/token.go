@@ -68,7 +68,7 @@ func Refuse(reason Reason, hint, problem string, args ...any) *TokenError {
 // Claims are what a token says. They are true once its signature was checked.
 type Claims struct {
 	Site      string
-	Subject   string   // who holds it, in the backend's words; empty: nobody says
+	Subject   string   // the holder, in the backend's words; empty: not stated
 	Titles    []string // patterns; none: every title
 	Manifests []string // patterns of keys that the titles may be joined with; none: those that the site's own rules bind
 	Group     string
@@ -79,7 +79,7 @@ type Claims struct {
 
 // Grant is what a token allows the session that shows it.
 type Grant struct {
-	Subject   string   // empty: nobody says
+	Subject   string   // empty: not stated
 	Titles    []string // patterns; none: every title
 	Manifests []string // patterns; none: the token says nothing of manifests
 	Group     string
@@ -196,7 +196,7 @@ func (c Claims) Grant(on, keyID string, now time.Time) (*Grant, error) {
 	case c.Site != on:
 		return nil, Refuse(OtherSite, "Ask for one of this site; its name is in data-site and the tracker's configuration.", "The token is another site's.")
 	case c.NotBefore.Sub(now) > clockSkew:
-		return nil, Refuse(NotYet, "Compare the clocks of who signs and of the tracker.", "The token is not good yet.")
+		return nil, Refuse(NotYet, "Compare the clocks of the signing backend and of the tracker.", "The token is not good yet.")
 	case !now.Before(c.Expires):
 		return nil, Refuse(Expired, "Ask for another one.", "The token has run out.")
 	}

@@ -27,13 +27,13 @@ var refusedAdminMetric = &metric.Def{
 	Labels: []metric.Label{{Name: "reason", Values: []string{"host", "token"}}},
 }
 
-// adminGate is what the admin port asks of a request. The name that it is asked by has to be one that no stranger can point at this
-// machine, or a page in the browser of somebody who reaches the port would read and ask what it likes (DNS rebinding). What
-// changes something, or shows more than figures, needs a token.
+// adminGate is what the admin port asks of a request. The Host of a request has to be a name that no stranger can point at
+// this machine. Otherwise a page in a browser that reaches the port could read from it and send requests (DNS rebinding). Requests
+// that change something, or show more than figures, need a token.
 type adminGate struct {
 	hosts   map[string]bool // names, in lower case
 	token   []byte          // SHA-256; nil: there is none, and what needs one is refused
-	where   string          // the token is, for whoever has to find it
+	where   string          // the token is kept, for the error message
 	metrics metric.Sink
 }
 

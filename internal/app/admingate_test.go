@@ -43,8 +43,8 @@ func asks(h http.Handler, route, host, authorization string) *httptest.ResponseR
 	return w
 }
 
-// TestAReboundNameReachesNothing: a page of a stranger, whose name leads to this machine by now, asks in the browser of somebody
-// who reaches the port.
+// TestAReboundNameReachesNothing: a page of a stranger, whose name resolves to this machine by now, sends requests from a browser
+// that reaches the port.
 func TestAReboundNameReachesNothing(t *testing.T) {
 	var count metric.Recorder
 	g, err := openAdminGate(AdminConfig{Token: testToken, Hosts: []string{"seed-0.Example.com"}}, "", "admin.internal:9464", &count, slog.New(slog.DiscardHandler))

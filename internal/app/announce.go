@@ -67,7 +67,7 @@ func (p seedParts) announced() (all []netip.Addr, err error) {
 	return all, nil
 }
 
-// seenBy asks a STUN server as whom it sees the socket that the seed is about to open.
+// seenBy asks a STUN server for the public address of the socket that the seed is about to open.
 func (p seedParts) seenBy(ctx context.Context, server string) (all []netip.Addr, err error) {
 	seen, err := rtclink.Mapped(ctx, p.listen, server)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// pairEvery is how often a certificate's files are looked at, when somebody connects.
+// pairEvery is how often a certificate's files are checked, when a client connects.
 const pairEvery = 10 * time.Second
 
-// pair is a certificate and its key in files that somebody else renews.
+// pair is a certificate and its key in files that another program renews.
 type pair struct {
 	cert, key string
 	log       *slog.Logger

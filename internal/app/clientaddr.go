@@ -8,14 +8,14 @@ import (
 	"strings"
 )
 
-// The headers in which a proxy may say for whom it asks. One of them is believed: a proxy that writes the one passes on what
+// The headers in which a proxy may name its client. Only one of them is believed: a proxy that writes the one passes on what
 // its client wrote into the other.
 const (
 	headerXForwardedFor = "x-forwarded-for"
 	headerForwarded     = "forwarded" // RFC 7239
 )
 
-// proxies are who is believed about others' addresses, and how they say them.
+// proxies are the proxies and balancers whose statements about client addresses are believed, and the form of these statements.
 type proxies struct {
 	trusted    []netip.Prefix // by a header of each request
 	introduces []netip.Prefix // by the PROXY protocol
@@ -38,8 +38,9 @@ func within(list []netip.Prefix, a netip.Addr) bool {
 	return slices.ContainsFunc(list, func(p netip.Prefix) bool { return p.Contains(a) })
 }
 
-// client is who asks: the socket's other end, of which a balancer may have told, or where that is a trusted proxy the nearest
-// address in its header that is not one. What stands further left was written by the client and proves nothing.
+// client is the address of the requesting client: the socket's other end, which a balancer may have named. If that is a trusted
+// proxy, it is the rightmost address in its header that is not a trusted proxy. Addresses further left were written by the client
+// and prove nothing.
 func (p *proxies) client(r *http.Request) netip.Addr {
 	at, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

@@ -77,7 +77,7 @@ func TestForwarded(t *testing.T) {
 	}
 }
 
-// FuzzForwarded: whatever a client writes before it, the last element is the proxy's, and nobody is taken for another by a
+// FuzzForwarded: whatever a client writes before it, the last element is the proxy's, and no client is taken for another by a
 // header alone.
 func FuzzForwarded(f *testing.F) {
 	for _, seed := range []string{"", "for=198.51.100.1", `for="198.51.100.1`, `for=1.2.3.4;x="`, `a="\"";for=1.2.3.4`, `\",,;;==`, "[::1]", "for=10.0.0.9", `"\`} {

@@ -42,7 +42,7 @@ type TrackerConfig struct {
 	DataDir        string   `yaml:"data_dir"`             // the secret, when it is not given
 	Secret         string   `yaml:"secret" secret:"true"` // base64url, 32 bytes or more; the same on all trackers
 	TrustedProxies []string `yaml:"trusted_proxies"`      // CIDRs whose proxy_header is believed
-	ProxyHeader    string   `yaml:"proxy_header"`         // x-forwarded-for, forwarded: where those say for whom they ask
+	ProxyHeader    string   `yaml:"proxy_header"`         // x-forwarded-for, forwarded: where those name their client
 	ProxyProtocol  []string `yaml:"proxy_protocol"`       // CIDRs of balancers that begin each connection with a PROXY header, version 1 or 2
 	CertFile       string   `yaml:"cert_file"`            // TLS certificate of listen, read again when it changes; empty: no TLS
 	KeyFile        string   `yaml:"key_file"`             // and its key
@@ -71,7 +71,7 @@ type TrackerConfig struct {
 // WebTorrentConfig is of the WebTorrent protocol on /announce, which is off until one of the first two is set.
 type WebTorrentConfig struct {
 	InfoHashes []string      `yaml:"info_hashes"`         // hex: what may be announced
-	Token      string        `yaml:"token" secret:"true"` // who may announce: /announce?token=…
+	Token      string        `yaml:"token" secret:"true"` // a client announces with it: /announce?token=…
 	Interval   time.Duration `yaml:"interval"`            // between a client's announces
 	MaxSwarms  int           `yaml:"max_swarms"`          // of one socket
 }

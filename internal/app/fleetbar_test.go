@@ -93,7 +93,7 @@ type countingOrigin struct {
 	asked map[string][]seedAsk // guarded by mu: by segment
 	armed bool                 // guarded by mu: the next seed that asks for a segment gets one half of it
 	half  string               // guarded by mu: of which one that was
-	fell  chan string          // who did
+	fell  chan string          // the seed that did
 }
 
 // seedAsk is a seed's request for a segment.
@@ -296,7 +296,7 @@ func (s *seaTrial) viewer() *headless.Viewer {
 }
 
 // TestASeedIsKilledAndSeedsAreRolled: one of two seeds is killed while it has one half of a segment, and started again; then
-// the other one is ended and started again. Nobody who watches notices, and the origin hardly.
+// the other one is ended and started again. No viewer notices, and the origin hardly.
 func TestASeedIsKilledAndSeedsAreRolled(t *testing.T) {
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
@@ -353,7 +353,7 @@ func TestASeedIsKilledAndSeedsAreRolled(t *testing.T) {
 	})
 	for i, v := range viewers {
 		sum := v.Summary()
-		// Where somebody had none, the machine has no time, and stalls whoever plays on it.
+		// If a player had none, the machine has no time, and players on it stall.
 		if len(stalls) == len(viewers) && sum.Stats.Stalls > stalls[v] {
 			t.Errorf("viewer %d stalled %d times after the seed was killed", i, sum.Stats.Stalls-stalls[v])
 		}
@@ -365,6 +365,6 @@ func TestASeedIsKilledAndSeedsAreRolled(t *testing.T) {
 	once, more, wrong := s.origin.again(absent)
 	t.Logf("seeds asked for %d segments once, for %d more often; the seed that was killed had %v from its sibling since", once, more, shared)
 	if len(wrong) > 0 || once < 8 {
-		t.Errorf("seeds asked for %d segments once, for %d again when who had asked was gone, and without need for %s\nabsent: %v", once, more, strings.Join(wrong, "\n"), absent)
+		t.Errorf("seeds asked for %d segments once, for %d again when the asking seed was gone, and without need for %s\nabsent: %v", once, more, strings.Join(wrong, "\n"), absent)
 	}
 }

@@ -13,8 +13,8 @@ import (
 // nextPorts is how many ports above a busy one are tried.
 const nextPorts = 50
 
-// listenTCP opens addr. what names it to who has to choose another: the command and its flag. Where the port is busy and next
-// is true it takes the next free one above it.
+// listenTCP opens addr. what names the command and its flag in the error, for an operator that has to choose another port. If the
+// port is busy and next is true, it takes the next free one above it.
 func listenTCP(ctx context.Context, what, addr string, next bool) (net.Listener, error) {
 	var l net.Listener
 	err := tryPorts(addr, next, func(addr string) (err error) {

@@ -13,7 +13,7 @@ import (
 const lockFile = "lock"
 
 // lockFolder takes a data folder for this process, and returns how to let go of it. Two seeds that write one store would
-// remove each other's pieces. The kernel lets go of it for a process that dies, so a file left behind locks nobody out.
+// remove each other's pieces. The kernel releases the lock of a process that dies, so a file left behind blocks no process.
 func lockFolder(dir string) (release func(), err error) {
 	const hint = "choose a folder that can be written: --data-dir"
 	if err := os.MkdirAll(dir, 0o700); err != nil {
@@ -30,7 +30,7 @@ func lockFolder(dir string) (release func(), err error) {
 		}
 		return nil, &usageError{fmt.Errorf("%s is in use by another Leeway%s: stop that one, or give this one a folder of its own by --data-dir", dir, holder(file))}
 	}
-	// For whoever finds the folder in use; the lock itself needs no content.
+	// The process ID is for the error message of another process; the lock itself needs no content.
 	if err := errors.Join(file.Truncate(0), writePID(file)); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the data folder %s: %w", dir, err), file.Close())
 	}

@@ -17,7 +17,7 @@ import (
 	"golang.org/x/time/rate"
 )
 
-// Who asked the origin, and for what; closed sets, labels of its metrics.
+// The clients of the origin and what they asked for: closed sets, labels of its metrics.
 const (
 	clientViewer = "viewer"
 	clientSeed   = "seed"
@@ -60,8 +60,8 @@ var contentTypes = map[string]string{
 	".vtt":  "text/vtt; charset=utf-8",
 }
 
-// origin serves a directory of HLS below a path, as a plain web server would, and keeps a ledger of who asked for what:
-// viewers and the seed come by different listeners, so nothing has to be guessed.
+// origin serves a directory of HLS below a path, as a plain web server would, and keeps a ledger of the requests:
+// viewers and the seed use different listeners, so the client of a request is known.
 type origin struct {
 	root   *os.Root
 	prefix string // "/media/bbb/"

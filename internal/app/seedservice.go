@@ -85,7 +85,7 @@ func startSeed(p seedParts) (running *runningSeed, err error) {
 	}}, nil
 }
 
-// outside is where a tracker is to try whether the seed can be reached. What is on loopback nobody outside is told to reach.
+// outside is where a tracker is to try whether the seed can be reached. Loopback addresses are never announced to viewers outside.
 func (p seedParts) outside(host *rtclink.Host) (all []netip.AddrPort) {
 	if !p.config.Probe {
 		return nil

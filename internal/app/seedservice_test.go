@@ -26,7 +26,7 @@ func (deafBus) Subscribe(string, func(string, []byte, func([]byte) error)) (func
 func (deafBus) Request(context.Context, string, []byte) ([]byte, error) { return nil, errDeaf }
 
 // TestASeedThatEndsByItselfEndsTheProcess: what supervises the process starts it again; a process that goes on without its
-// seed looks alive and serves nobody.
+// seed looks alive and serves no viewer.
 func TestASeedThatEndsByItselfEndsTheProcess(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	log := slog.New(slog.DiscardHandler)

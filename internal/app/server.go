@@ -55,7 +55,7 @@ func (s *servers) serveTLS(name string, l net.Listener, h http.Handler, connCont
 	})
 }
 
-// behind has the door know whose request has come.
+// behind tells the admission which client a request is from.
 func behind(d *wsconn.Door, h http.Handler, connContext func(context.Context, net.Conn) context.Context) (http.Handler, func(context.Context, net.Conn) context.Context) {
 	return d.Guard(h), func(ctx context.Context, c net.Conn) context.Context {
 		if connContext != nil {

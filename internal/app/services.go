@@ -38,8 +38,8 @@ func newRegistry(log *slog.Logger, sites []string, defs ...*metric.Def) (*promre
 	return r, r.Process()
 }
 
-// What processes can count, by the command that begins them; spec/metrics.md lists all. None counts what only others do: a tracker
-// without seeds that said that it has none would be taken for a seed by whoever looks for the least, or for none at all.
+// What processes can count, by the command that begins them; spec/metrics.md lists all. No process shows metrics of
+// other services: a query for the minimum of a seed metric would take the zero of a tracker for a seed.
 var counts = map[string][]*metric.Def{
 	"tracker": slices.Concat(tracker.Metrics(), webtorrent.Metrics(), natsbus.Metrics()),
 	"seed":    slices.Concat(seed.Metrics(), natsbus.Metrics()),

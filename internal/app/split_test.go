@@ -30,7 +30,7 @@ func freeAddress(t *testing.T) string {
 	return ""
 }
 
-// lastPort is the last one that was given away, above 20,000: below those that the kernel gives to whoever asks for any.
+// lastPort is the last one that was given away, above 20,000: below those that the kernel gives to a program that asks for any.
 var lastPort = func() *atomic.Uint32 {
 	var n atomic.Uint32
 	n.Store(rand.Uint32N(12_000))

@@ -87,7 +87,7 @@ func keySet(keys access.Keys) []byte {
 	return append(text, '\n')
 }
 
-// replaceFile writes a file whole, under another name first. It may hold secrets: who may read it stays as it was.
+// replaceFile writes a file whole, under another name first. It may hold secrets, so its permissions do not change.
 func replaceFile(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // mode 0600
 	if err != nil {

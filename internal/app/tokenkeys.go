@@ -15,13 +15,13 @@ import (
 )
 
 const (
-	// keysEvery is how often a file of token keys is looked at, when somebody shows a token or a session is looked after.
+	// keysEvery is how often a file of token keys is looked at, when a client shows a token or a session is checked.
 	keysEvery = 10 * time.Second
 	// keysAgain is how soon, when a token names a key that is not there: it may have been added just now.
 	keysAgain = time.Second
 )
 
-// tokenKeys are the keys of token-only sites, in files that somebody else changes. It satisfies tracker.Tokens.
+// tokenKeys are the keys of token-only sites, in files that other programs change. It satisfies tracker.Tokens.
 type tokenKeys struct {
 	log *slog.Logger
 	now func() time.Time
@@ -133,7 +133,7 @@ func (t *tokenKeys) Holds(site, keyID string) bool {
 	return ok
 }
 
-// decided says whether all sites say who may join, where strangers reach the tracker.
+// decided says whether every site states its access (public or token), if hosts other than this one can reach the tracker.
 func decided(sites []site.Config, listen string) error {
 	if loopback(listen) {
 		return nil
@@ -147,7 +147,7 @@ func decided(sites []site.Config, listen string) error {
 }
 
 // addKey puts a key into a file of keys, which is made when it is not there: whole under another name, then renamed, so that
-// who reads it meanwhile sees the one or the other.
+// a reader sees the old file or the new one.
 func addKey(path string, key access.Key) error {
 	var keys access.Keys
 	text, err := os.ReadFile(path)

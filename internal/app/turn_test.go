@@ -110,7 +110,7 @@ func TestTurnCommand(t *testing.T) {
 	}
 }
 
-// TestTurnBehindABalancer: whom it names is who asks, and a connection of its without that is refused.
+// TestTurnBehindABalancer: the client that it names is the client, and a connection of a balancer without a header is refused.
 func TestTurnBehindABalancer(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	listen, admin := freeAddress(t), freeAddress(t)

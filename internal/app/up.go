@@ -58,7 +58,7 @@ func (c *upCmd) Run(ctx context.Context, r *run) error {
 	return u.run(ctx)
 }
 
-// upDecided says whether it is clear who may join: anyone on this machine, anyone at all, or who has a token.
+// upDecided says whether the access is stated: this machine alone, everyone, or viewers with a token.
 func upDecided(c UpConfig, env Env) error {
 	if loopback(c.Listen) || c.Open {
 		return nil
@@ -92,11 +92,11 @@ func (u *upRun) close() {
 	}
 }
 
-// shown is what an up serves: its film from an origin of its own, or somebody's site.
+// shown is what an up serves: its film from an origin of its own, or the site of a file.
 type shown struct {
 	site   site.Config
 	page   http.Handler
-	origin *origin // nil for somebody's site
+	origin *origin // nil for the site of a file
 }
 
 func (u *upRun) run(ctx context.Context) error {
@@ -186,7 +186,7 @@ func (u *upRun) startServices(config site.Config, public net.Addr, failed func(e
 	return s, nil
 }
 
-// openFilm prepares what the origin serves; nil where up serves somebody's site.
+// openFilm prepares what the origin serves; nil if up serves the site of a file.
 func (u *upRun) openFilm(ctx context.Context) (*origin, error) {
 	if u.config.Up.Site != "" {
 		return nil, nil
@@ -254,7 +254,7 @@ func (u *upRun) announce(bundle *webdist.Bundle, public place, admin, seed strin
 	return err
 }
 
-// elsewhere says which ports were busy, so that nobody looks for this run at another's: empty, or a paragraph.
+// elsewhere says which ports were busy and which ones this run took instead: empty, or a paragraph.
 func (u *upRun) elsewhere(public, admin, seed string) string {
 	wanted := u.config.Seed.Listen
 	if wanted == "" {

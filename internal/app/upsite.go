@@ -20,7 +20,7 @@ func demoSite(public place, seedOrigin string) (site.Config, error) {
 	}
 	return site.Config{
 		Name: "demo", Hosts: hosts, FetchBase: seedOrigin,
-		// A page may call the demo's films what it likes: none of them is closed to anybody.
+		// A page may use any title for the demo's films: all of them are public.
 		Title: site.Titles{Explicit: []site.Binding{{Title: "{}", Manifests: []string{"/*"}}}},
 		// One viewer is enough to certify: the second window is then served at once.
 		Policy: site.Policy{CertifyFrom: 1},

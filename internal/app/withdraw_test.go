@@ -127,7 +127,7 @@ func fromOthers(v *headless.Viewer) int64 {
 }
 
 // TestWhatIsWithdrawnIsWithdrawnEverywhere takes away a signing key, then the site's peer delivery, then the film, from
-// viewers of two trackers who go on watching: each command goes to another process of the cluster.
+// viewers of two trackers that go on watching: each command goes to another process of the cluster.
 func TestWhatIsWithdrawnIsWithdrawnEverywhere(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t) })
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
@@ -147,7 +147,7 @@ func TestWhatIsWithdrawnIsWithdrawnEverywhere(t *testing.T) {
 	}
 
 	f.does(f.seed, "switch", "demo", "off")
-	f.until("nobody has a link", func() bool { return one.Summary().Links+two.Summary().Links == 0 })
+	f.until("no viewer has a link", func() bool { return one.Summary().Links+two.Summary().Links == 0 })
 	late := f.viewer(0)
 	for _, at := range f.trackers {
 		f.until("both trackers say so", func() bool {

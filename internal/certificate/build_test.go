@@ -216,7 +216,7 @@ func (m *builder) cuts() {
 	}
 }
 
-// add adds a verification of the plain certificate by one who knows both keys; change makes it another one.
+// add adds a verification of the plain certificate by a viewer that knows both keys; change makes it another one.
 func (m *builder) add(name string, o Outcome, change func(*vectorVerify)) {
 	v := vectorVerify{
 		Name: name, Certificate: "plain", Site: "demo", Segment: film, Keys: []string{"A", "B"},

@@ -30,7 +30,7 @@ func Tombstone(site, prefix string, until time.Time) Revocation {
 }
 
 // Buried says whether a revocation of what was issued before minIssuedAt is a tombstone still. Less than MaxSkew ahead it is
-// a purge by somebody whose clock is ahead.
+// a purge from a clock that is ahead.
 func Buried(minIssuedAt, now time.Time) bool { return minIssuedAt.After(now.Add(MaxSkew)) }
 
 // MaxRevocations is how many a set holds: more than any tracker sends, few enough to look through.

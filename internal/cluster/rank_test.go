@@ -8,7 +8,7 @@ import (
 	"github.com/leeway-video/leeway/internal/swarm"
 )
 
-// TestRankLeavesOutWhoTakesNoWork: whoever drains, is silent, gone or not asked about is in no rank; the others keep their order.
+// TestRankLeavesOutWhoTakesNoWork: a replica that drains, is silent, gone or not asked about is in no rank; the others keep their order.
 func TestRankLeavesOutWhoTakesNoWork(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	ids, keys := draws(r, 7), draws(r, 200)

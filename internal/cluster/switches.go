@@ -8,7 +8,7 @@ import (
 
 // Why peer delivery of a site is off: a register for each, so that what one switches on again another may still hold off.
 const (
-	ByOperator = "operator" // somebody said so
+	ByOperator = "operator" // an operator said so
 	ByHarm     = "harm"     // viewers with peers were worse off than those without
 )
 
@@ -23,7 +23,7 @@ type Switch struct {
 	Site, Reason string
 	Off          bool
 	At           time.Time // when it was said
-	Until        time.Time // off: when it ends by itself; zero: when somebody says that it does
+	Until        time.Time // off: when it ends by itself; zero: when an operator ends it
 }
 
 // off says whether the statement keeps peer delivery off at a time.
@@ -103,8 +103,8 @@ func (s *Switches) Since(site string, now time.Time) (at time.Time) {
 	return at
 }
 
-// Say makes the statements that switch a site, dated so that they hold against all that is known, whatever the clock of who
-// said that. A person who switches a site on lifts every reason.
+// Say makes the statements that switch a site, dated after all statements that are known, whatever the clocks of their
+// authors. An operator that switches a site on clears every reason.
 func (s *Switches) Say(site string, off bool, reason string, until, now time.Time) []Switch {
 	reasons := []string{reason}
 	if !off && reason == ByOperator {

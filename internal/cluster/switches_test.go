@@ -21,7 +21,7 @@ func TestTheLaterStatementHolds(t *testing.T) {
 		t.Error("on again, and what was said before comes late")
 	}
 	if again := s.Say("a", true, ByOperator, time.Time{}, noon.Add(-time.Hour)); !s.Set(again[0]) || !s.Off("a", noon) {
-		t.Error("whoever's clock is behind is heard too")
+		t.Error("a replica with a slow clock is heard too")
 	}
 	if s.Set(Switch{Site: "a", Reason: "mood", Off: true, At: noon.Add(time.Hour)}) || s.Set(Switch{Reason: ByHarm, Off: true, At: noon}) {
 		t.Error("a statement of no known reason, or of no site, is none")

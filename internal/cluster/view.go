@@ -19,7 +19,7 @@ type View struct {
 	self     swarm.ID
 	timeout  time.Duration // of beats
 	trackers map[swarm.ID]*tracker
-	looked   time.Time  // when it was last asked who is dead
+	looked   time.Time  // when dead trackers were last looked for
 	homes    []swarm.ID // that take swarms; kept, for every message asks
 }
 
@@ -89,8 +89,8 @@ func (v *View) Drain() {
 	v.settle()
 }
 
-// Expire forgets who has not beaten for a while. It is called often: who was asleep for longer has beats to read first, and
-// judges nobody.
+// Expire forgets trackers that have not beaten for timeout. It is called every beat. A process that slept for longer has beats
+// to read first, so that call forgets none.
 func (v *View) Expire(now time.Time) {
 	slept := !v.looked.IsZero() && now.Sub(v.looked) > v.timeout/2
 	v.looked = now

@@ -69,7 +69,7 @@ func TestOnlyTheSwarmsOfWhoLeavesMove(t *testing.T) {
 			for k, home := range after {
 				switch {
 				case home == left:
-					t.Fatalf("%s: a swarm stayed with who left", name)
+					t.Fatalf("%s: a swarm stayed with a tracker that left", name)
 				case before[k] == left:
 					inherited[home]++
 					orphans++
@@ -85,14 +85,14 @@ func TestOnlyTheSwarmsOfWhoLeavesMove(t *testing.T) {
 			v.Beat(left, 7, false, start.Add(3*beat))
 			for k, home := range homes(v, keys) {
 				if before[k] != home {
-					t.Fatalf("%s: who came back did not get its swarms again", name)
+					t.Fatalf("%s: a tracker that came back did not get its swarms again", name)
 				}
 			}
 		}
 	}
 }
 
-// TestViewsAgree: trackers that heard the same beats, in any order, have the same homes, whoever they are.
+// TestViewsAgree: trackers that heard the same beats, in any order, have the same homes.
 func TestViewsAgree(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	ids, keys := draws(r, 5), draws(r, 500)
@@ -119,15 +119,15 @@ func TestWhoLives(t *testing.T) {
 	self, other, third := draw(r), draw(r), draw(r)
 	v := NewView(self, 3*beat)
 	if v.Home(draw(r)) != self || !v.Lives(self) || v.Lives(other) {
-		t.Error("who is alone is home to everything")
+		t.Error("a lone tracker is home to everything")
 	}
 	v.Drain()
 	if v.Home(draw(r)) != self {
-		t.Error("who drains and is alone is home nevertheless")
+		t.Error("a lone tracker that drains is home nevertheless")
 	}
 	v.Beat(other, 9, false, start)
 	if n, sessions := v.Others(); n != 1 || sessions != 9 || v.Home(draw(r)) != other {
-		t.Error("a swarm stayed with who drains")
+		t.Error("a swarm stayed with a tracker that drains")
 	}
 	v.Beat(third, 5, true, start)
 	if n, sessions := v.Others(); n != 1 || sessions != 9 || v.Trackers() != 3 {
@@ -135,14 +135,14 @@ func TestWhoLives(t *testing.T) {
 	}
 	v.Silent(other)
 	if !v.Lives(other) || v.Home(draw(r)) == other {
-		t.Error("who is silent lives, and is home to nothing")
+		t.Error("a silent tracker lives, and is home to nothing")
 	}
 	if reached := v.Reached(); len(reached) != 2 || !reached[self] || !reached[third] {
 		t.Errorf("reached are %v", reached)
 	}
 	v.Beat(other, 9, false, start.Add(beat))
 	if v.Home(draw(r)) != other {
-		t.Error("who speaks again is home again")
+		t.Error("a tracker that beats again is home again")
 	}
 	v.Silent(self)
 	v.Gone(self)
@@ -169,11 +169,11 @@ func TestWhoSleptJudgesNobody(t *testing.T) {
 	awake := start.Add(time.Minute)
 	v.Expire(awake)
 	if v.Trackers() != 3 {
-		t.Error("who slept took others for dead")
+		t.Error("a tracker that slept took others for dead")
 	}
 	v.Beat(alive, 0, false, awake)
 	v.Expire(awake.Add(beat))
 	if !v.Lives(alive) || v.Lives(dead) {
-		t.Error("a beat later it is known who lives")
+		t.Error("a beat later the live trackers are known")
 	}
 }

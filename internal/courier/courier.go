@@ -36,8 +36,8 @@ type Courier[Out, In any] struct {
 	wake chan struct{} // something is under way
 
 	mu    sync.Mutex
-	out   map[signal.ID]*cluster.Outbox[Out] // guarded by mu, by who is to receive
-	in    map[signal.ID]*incoming[In]        // guarded by mu, by who sent
+	out   map[signal.ID]*cluster.Outbox[Out] // guarded by mu, by receiver
+	in    map[signal.ID]*incoming[In]        // guarded by mu, by sender
 	spent uint64                             // guarded by mu: the highest number of a stream that has been forgotten
 }
 
@@ -60,7 +60,7 @@ func (c *Courier[Out, In]) Send(to signal.ID, m Out) {
 	c.mu.Lock()
 	o := c.out[to]
 	if o == nil {
-		// Who receives may remember a stream that was forgotten here, and would take low numbers for what it has already.
+		// The receiver may remember a stream that was forgotten here, and would take low numbers for messages that it has already.
 		o = cluster.OutboxAfter[Out](c.spent)
 		c.out[to] = o
 	}
@@ -200,7 +200,7 @@ func (c *Courier[Out, In]) Maintain() {
 	}
 }
 
-// others lists who there are streams with.
+// others lists the replicas that there are streams with.
 func (c *Courier[Out, In]) others() (all []signal.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -131,7 +131,7 @@ func TestWhatCannotBeSaidIsGivenUp(t *testing.T) {
 	})
 }
 
-// TestWhatArrivedIsNotGivenUp: who is back on the bus says what it has, for nobody may say it again before it is given up.
+// TestWhatArrivedIsNotGivenUp: a replica that is back on the bus acknowledges what it has, because it may not be sent again before it is given up.
 func TestWhatArrivedIsNotGivenUp(t *testing.T) {
 	between(t, func(p *pair, after func(time.Duration, func())) {
 		p.a.Send(idB, 1)

@@ -19,7 +19,7 @@ var unbased = map[string]string{
 	"percent": "ratio", "mbit": "bits", "kbit": "bits",
 }
 
-// forbidden labels would make an open set out of a closed one, or tell who a viewer is.
+// forbidden labels would make an open set out of a closed one, or identify a viewer.
 var forbidden = []string{"peer", "session", "swarm", "address", "ip", "url", "title", "error", "key", "segment"}
 
 // Accepts reports whether the label values fit the definition: the right number, each in its closed set. A label without

@@ -77,7 +77,7 @@ func Open(cfg Config) (*Bus, error) {
 		}
 		b.embedded = s
 		if exposed(cfg) {
-			cfg.Log.Warn("the bus takes everyone who reaches it: who does can vouch for any bytes", "listen", cfg.Listen,
+			cfg.Log.Warn("the bus admits every client that can reach it: such a client can announce keys that sign any bytes", "listen", cfg.Listen,
 				"hint", "set nats.user and nats.password, or nats.ca_file for certificates of clients")
 		}
 		opts = append(opts, nats.InProcessServer(s))
@@ -162,7 +162,7 @@ func (b *Bus) options(cfg Config) ([]nats.Option, error) {
 		opts = append(opts, key)
 	}
 	if cfg.URL == "" {
-		return opts, nil // in process: nobody listens in between
+		return opts, nil // in process: there is no network in between
 	}
 	if cfg.CAFile != "" {
 		opts = append(opts, nats.RootCAs(cfg.CAFile))

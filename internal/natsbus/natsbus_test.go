@@ -64,7 +64,7 @@ func reaches(t *testing.T, a, b *Bus) {
 	waitFor(t, "subscriptions are known to the other's server", func() bool { return ask(b, "test.ready") == nil })
 }
 
-// ask sends a request that nobody may be there for, and does not wait long for one who is not.
+// ask sends a request that may have no responder, and does not wait long for one.
 func ask(b *Bus, subject string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
 	defer cancel()
@@ -114,7 +114,7 @@ func exercise(t *testing.T, a, b *Bus) {
 	stop()
 	unanswer()
 	_ = a.conn.Flush()
-	// Once a server knows that nobody is there, it says so at once, not with the deadline.
+	// Once a server knows that there is no responder, it says so at once, not with the deadline.
 	waitFor(t, "the server says that nobody answers", func() bool { return errors.Is(ask(b, "test.request"), nats.ErrNoResponders) })
 }
 
@@ -161,7 +161,7 @@ func TestTwoProcessesOverTLS(t *testing.T) {
 		t.Error("a client without a certificate was let in")
 	}
 	if _, err := Open(Config{URL: a.URL(), CertFile: cert, KeyFile: key}); err == nil {
-		t.Error("a client trusted a certificate of nobody it knows")
+		t.Error("a client trusted a certificate of an unknown authority")
 	}
 }
 

@@ -158,7 +158,7 @@ const flushWait = 5 * time.Second
 var ErrDown = errors.New("natsbus: the bus is down")
 
 // Send is Publish that returns when the server has the message. Publish keeps messages while the bus is lost and sends
-// them when it is back, which is wrong for what is answered to somebody as done.
+// them when it is back, which is wrong for what is answered as done.
 func (b *Bus) Send(subject string, data []byte) error {
 	if !b.conn.IsConnected() {
 		return ErrDown
@@ -222,7 +222,7 @@ func (b *Bus) Subscribe(subject string, f func(subject string, data []byte, repl
 }
 
 // Request sends data and waits for one answer. One that cannot go out now fails at once: kept until the bus is back, it would
-// be acted on long after who asked has gone.
+// be acted on long after the requester has gone.
 func (b *Bus) Request(ctx context.Context, subject string, data []byte) ([]byte, error) {
 	if !b.conn.IsConnected() && !b.conn.IsClosed() {
 		return nil, fmt.Errorf("natsbus: request to %s: %w", bus.Kind(subject), ErrDown)

@@ -51,7 +51,7 @@ func TestOriginsThatLie(t *testing.T) {
 	}{
 		{"a body of no length may have been cut off", "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n01234", whole, seed.OutcomeRefused},
 		{"an old server's too", "HTTP/1.0 200 OK\r\n\r\n01234", whole, seed.OutcomeRefused},
-		{"a playlist of no length is shared with nobody", "HTTP/1.0 200 OK\r\n\r\n#EXTM3U", playlist, seed.OutcomeOK},
+		{"a playlist of no length is not shared", "HTTP/1.0 200 OK\r\n\r\n#EXTM3U", playlist, seed.OutcomeOK},
 		{"a body that ends early", "HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n01234", whole, seed.OutcomeNetwork},
 		{"chunks that end early", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n", whole, seed.OutcomeNetwork},
 		{"whole chunks", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n01234\r\n0\r\n\r\n", whole, seed.OutcomeOK},

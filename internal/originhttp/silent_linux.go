@@ -6,9 +6,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// giveUpSilent has the kernel end a connection whose other end has not confirmed what was sent for that long. Where a machine
-// has another address from one moment to the next, browsers end what went by the old one; here nobody is told, and a request
-// would wait for its answer until its timeout.
+// giveUpSilent has the kernel end a connection whose other end has not confirmed what was sent for that long. When a
+// machine changes its address, browsers end the connections of the old one. Go does not learn of the change, and a request would
+// wait for its answer until its timeout.
 func giveUpSilent(c syscall.RawConn) error {
 	var err error
 	if e := c.Control(func(fd uintptr) {

@@ -1,7 +1,7 @@
-// Package relay is the service behind `leeway turn`: who may have an allocation, how many, where their packets may go and
+// Package relay is the service behind `leeway turn`: which users may have an allocation, how many, where their packets may go and
 // how fast (spec/turn.md). It speaks no TURN; an adapter asks it.
 //
-// Nothing is kept of a user who holds no allocation, so that memory follows the allocations and not the usernames seen.
+// Nothing is kept of a user that holds no allocation, so that memory follows the allocations and not the usernames seen.
 package relay
 
 import (

@@ -5,7 +5,7 @@ import (
 	"github.com/leeway-video/leeway/internal/metric"
 )
 
-// How a request was answered that shows who sends it.
+// The outcome of a request that carries a username.
 const (
 	authKnown     = "known" // the password is checked by what calls
 	authExpired   = "expired"

@@ -37,9 +37,9 @@ type Relay struct {
 	traffic  traffic
 
 	mu          sync.Mutex
-	users       map[string]int               // guarded by mu: allocations of those who have any
+	users       map[string]int               // guarded by mu: allocations, by user
 	addresses   map[netip.Prefix]int         // guarded by mu: likewise, by network
-	connected   map[netip.Prefix]int         // guarded by mu: connections of those who have any
+	connected   map[netip.Prefix]int         // guarded by mu: connections, by network
 	answers     access.Buckets[netip.Prefix] // guarded by mu: replies that no password stands behind
 	allocations int                          // guarded by mu
 	connections int                          // guarded by mu
@@ -104,7 +104,7 @@ func (r *Relay) Buffers(read, write int) {
 	r.cfg.Metrics.Set(mSocket, float64(write), "write")
 }
 
-// Authenticate says whose a username is and which password goes with it. Where fresh is false the request carries an
+// Authenticate says which user a username belongs to and which password goes with it. Where fresh is false the request carries an
 // allocation on, which it may beyond the username's expiry.
 func (r *Relay) Authenticate(username string, fresh bool) (user, password string, ok bool) {
 	u, err := access.ParseRelayUser(username)
@@ -197,8 +197,8 @@ func (r *Relay) Holds(client netip.Addr, n int) {
 	change(r.addresses, access.Network(client), n)
 }
 
-// Connect says whether one more connection may come from an address. What it let in ends with Disconnect. A balancer's is nobody's,
-// its address not valid, until Introduce says whose.
+// Connect says whether one more connection may come from an address. What it let in ends with Disconnect. The connection
+// of a balancer has no client, and its address is not valid, until Introduce names one.
 func (r *Relay) Connect(client netip.Addr, transport string) bool {
 	r.mu.Lock()
 	reason := r.refusal(client)
@@ -218,8 +218,8 @@ func (r *Relay) Connect(client netip.Addr, transport string) bool {
 	return true
 }
 
-// Introduce has one of nobody's connections count as a client's. Where that one may have no more it says no, and the connection
-// stays nobody's until Disconnect.
+// Introduce counts a connection without a client as one of this client. If the client may have no more, it returns false, and the
+// connection stays without a client until Disconnect.
 func (r *Relay) Introduce(client netip.Addr) bool {
 	r.mu.Lock()
 	reason := r.refusal(client)
@@ -233,7 +233,7 @@ func (r *Relay) Introduce(client netip.Addr) bool {
 	return reason == ""
 }
 
-// Misled counts a connection whose balancer did not say whose it is, or in no way that is understood.
+// Misled counts a connection whose balancer sent no valid PROXY header.
 func (r *Relay) Misled() { r.cfg.Metrics.Add(mRefused, 1, "proxy") }
 
 // refusal is why a client may have no more connections. The caller holds mu.

@@ -2,7 +2,7 @@ package site
 
 import "strings"
 
-// credentialNames are query parameters that say who may see content (spec/site.md, "Credentials in a manifest's URL").
+// credentialNames are query parameters that grant access to content (spec/site.md, "Credentials in a manifest's URL").
 var credentialNames = map[string]bool{
 	"token": true, "access_token": true, "auth": true, "signature": true, "sig": true, "policy": true, "key-pair-id": true,
 	"hdnts": true, "hdnea": true, "jwt": true, "expires": true, "st": true,

@@ -1,7 +1,7 @@
 package site
 
-// NarrowRole is the narrower of two roles: what is left where both hold. To upload nothing and to show no address are two
-// things; who may do neither is off.
+// NarrowRole is the narrower of two roles: what is left where both hold. Leech (no uploads) and relay-only (no
+// address shown) are independent; both together leave off.
 func NarrowRole(a, b string) string {
 	switch {
 	case a == b || b == RoleFull:

@@ -99,7 +99,7 @@ func (s *Swarm) check(self ID, n int, got []Member, share *share, want map[ID]in
 		lowest[m.Subnet] = &got[i]
 		beyond = beyond || m.Subnet != "" && of[m.Subnet] > share.room(m.Subnet)
 	}
-	for _, m := range s.members { // nobody better was left out
+	for _, m := range s.members { // no better member was left out
 		last, before := met[pairOf(self, m.ID)]
 		free := m.ID != self && m.Role != RoleOff && !m.Saturated && want[m.ID] > 0 && (m.Role != RoleLeech || me.Role != RoleLeech)
 		if !free || chosen[m.ID] || before && now.Sub(last) < Retry || me.Role == RoleOff || n == 0 {

@@ -4,11 +4,11 @@ import "time"
 
 // Of votes against a peer, and of bans (spec/tracker-protocol.md, "Blame").
 const (
-	BanVotes = 3                // subnets that have to agree: somebody at home has two, one of each family
+	BanVotes = 3                // subnets that have to agree: one household has two, one of each address family
 	VoteLife = 10 * time.Minute // how long a vote counts
 	BanLife  = 10 * time.Minute
-	MaxVotes = 8 // of one subnet that count at a time: who has few subnets cannot have many peers banned
-	// leftLife is how long votes about a member are taken after it was last seen: who pollutes and goes is gone sooner than reports come.
+	MaxVotes = 8 // of one subnet that count at a time: an attacker in few subnets cannot have many peers banned
+	// leftLife is how long votes about a member are taken after it was last seen: a peer may send wrong bytes and leave before reports arrive.
 	leftLife = 2 * time.Minute
 	maxLeft  = 1 << 12
 	maxBans  = 1 << 12
@@ -43,13 +43,13 @@ type left struct {
 // label is an address or a subject that newcomers are known by.
 type label struct{ kind, value string }
 
-// blamed is who was voted against, and who is banned.
+// blamed holds the votes against peers, and the bans.
 type blamed struct {
 	votes map[ID][]vote
 	cast  map[string]int // votes in force, by subnet
 	gone  map[ID]left
 	bans  map[ID]time.Time
-	// shunned are addresses and subjects of those who are banned: whoever comes from there while a ban is on is taken for them.
+	// shunned are addresses and subjects of banned peers: a member that joins with one of them during the ban is banned too.
 	shunned map[label]time.Time
 }
 
@@ -59,7 +59,7 @@ func newBlamed() blamed {
 	}
 }
 
-// Blame takes in that one member had to ban another. Once as many subnets say so as it takes, the peer meets nobody for a while.
+// Blame records that one member had to ban another. With BanVotes subnets the peer is banned from introductions for BanLife.
 func (s *Swarm) Blame(voter, target ID, now time.Time) (v Verdict, banned bool) {
 	b, from, about := &s.blamed, s.members[voter], left{}
 	if m := s.members[target]; m != nil {
@@ -99,7 +99,7 @@ func (s *Swarm) Blame(voter, target ID, now time.Time) (v Verdict, banned bool) 
 	return Counted, true
 }
 
-// room says whether one more may be banned; whose ban is over but not forgotten yet has a place.
+// room says whether one more may be banned. A peer whose ban is over but not forgotten yet still has its place.
 func (b *blamed) room(target ID) bool {
 	_, has := b.bans[target]
 	return has || len(b.bans) < maxBans

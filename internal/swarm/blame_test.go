@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// crowd are members of so many subnets, one each, who have all met.
+// crowd are members of so many subnets, one each, that have all met.
 func crowd(n int) *Swarm {
 	members := make([]Member, n)
 	for i := range members {
@@ -43,7 +43,7 @@ func TestSeveralSubnetsBanAPeerForAWhile(t *testing.T) {
 	s.blames(t, 4, 0, start, Repeated, false)
 	later := start.Add(Retry)
 	if meets(s, 4, 0, later) || len(s.Introduce(id(0), 8, later)) > 0 {
-		t.Error("who is banned is introduced")
+		t.Error("a banned member is introduced")
 	}
 	s.blames(t, 0, 4, later, Spent, false) // nor is it heard
 	if later = start.Add(BanLife); !meets(s, 4, 0, later) {
@@ -148,7 +148,7 @@ func TestABanIsOfTheSubject(t *testing.T) {
 	}
 }
 
-// TestAVoteThatFindsNoRoomForABanSaysSo: nobody is banned by it, and the votes before it stay.
+// TestAVoteThatFindsNoRoomForABanSaysSo: it bans no peer, and the votes before it stay.
 func TestAVoteThatFindsNoRoomForABanSaysSo(t *testing.T) {
 	s := crowd(6)
 	s.blames(t, 1, 0, start, Counted, false)
@@ -163,12 +163,12 @@ func TestAVoteThatFindsNoRoomForABanSaysSo(t *testing.T) {
 		t.Errorf("%d bans, %d shunned, %d votes of the last subnet", len(s.blamed.bans), len(s.blamed.shunned), s.blamed.cast["s3"])
 	}
 	if !meets(s, 4, 0, start) {
-		t.Error("who was not banned meets nobody")
+		t.Error("a member that was not banned is not introduced")
 	}
 	s.Expire(start, end)
 	s.blames(t, 3, 0, end, Counted, true)
 	if meets(s, 4, 0, end.Add(Retry)) {
-		t.Error("who is banned is introduced")
+		t.Error("a banned member is introduced")
 	}
 }
 

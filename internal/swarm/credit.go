@@ -32,34 +32,34 @@ type claims struct {
 
 // Claim takes in what a member says that it received from another, and sent to it, and returns what the two now agree on
 // that they did not before.
-func (s *Swarm) Claim(who, other ID, in, out Bytes) (credited Bytes) {
+func (s *Swarm) Claim(claimant, other ID, in, out Bytes) (credited Bytes) {
 	_, left := s.blamed.gone[other]
-	if s.members[who] == nil || s.members[other] == nil && !left || who == other {
+	if s.members[claimant] == nil || s.members[other] == nil && !left || claimant == other {
 		return Bytes{}
 	}
 	c := &s.claims
 	return Bytes{
-		Direct: c.match(who, flowKey{other, who, false}, in.Direct) + c.match(who, flowKey{who, other, false}, out.Direct),
-		Relay:  c.match(who, flowKey{other, who, true}, in.Relay) + c.match(who, flowKey{who, other, true}, out.Relay),
+		Direct: c.match(claimant, flowKey{other, claimant, false}, in.Direct) + c.match(claimant, flowKey{claimant, other, false}, out.Direct),
+		Relay:  c.match(claimant, flowKey{other, claimant, true}, in.Relay) + c.match(claimant, flowKey{claimant, other, true}, out.Relay),
 	}
 }
 
 // match holds one side's claim against what the other has claimed, the oldest first.
-func (c *claims) match(who ID, k flowKey, n int64) (credited int64) {
+func (c *claims) match(claimant ID, k flowKey, n int64) (credited int64) {
 	if n <= 0 {
 		return 0
 	}
 	f := c.flows[k]
 	if f == nil {
-		if len(c.flows) >= maxFlows || c.begun[who] >= maxBegun {
+		if len(c.flows) >= maxFlows || c.begun[claimant] >= maxBegun {
 			return 0
 		}
-		c.begun[who]++
+		c.begun[claimant]++
 		f = &flow{}
 		c.flows[k] = f
 	}
 	mine, theirs := &f.received, &f.sent
-	if who == k.from {
+	if claimant == k.from {
 		mine, theirs = theirs, mine
 	}
 	for _, term := range [...]int{1, 0} {

@@ -91,7 +91,7 @@ func TestClaimsWaitForAWhile(t *testing.T) {
 	if len(s.claims.flows) > 0 {
 		t.Errorf("%d flows are remembered", len(s.claims.flows))
 	}
-	// Of who has just gone what it sent is still believed, if it said so.
+	// Claims of a member that has just gone are still believed.
 	now := start.Add(6 * ClaimTerm)
 	keep(now)
 	s.claims1(t, 0, 1, 0, 10, 0)

@@ -74,7 +74,7 @@ func TestIntroductionsHoldInEveryHistory(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 1))
 		s, now := New(), start
-		offered := map[pair]time.Time{} // by whom ever
+		offered := map[pair]time.Time{} // by any member
 		for range 300 {
 			now = now.Add(time.Duration(r.IntN(5000)) * time.Millisecond)
 			a, b := id(r.IntN(12)), id(r.IntN(12))
@@ -133,7 +133,7 @@ func TestIntroductionsHoldInEveryHistory(t *testing.T) {
 	}
 }
 
-// Who comes back from another address is in another network: what failed, and whom it met, was of the one before.
+// A member that comes back from another address is in another network: what failed, and what it met, was of the one before.
 func TestWhoMovedMeetsOthersAnew(t *testing.T) {
 	for name, leaves := range map[string]bool{"before its socket was missed": false, "after it": true} {
 		t.Run(name, func(t *testing.T) {
@@ -156,7 +156,7 @@ func TestWhoMovedMeetsOthersAnew(t *testing.T) {
 				t.Error("from where it was, within the minute")
 			}
 			if leaves && back("cafe") != 2 {
-				t.Error("from where it was, after it had left: all but who it cannot link to")
+				t.Error("from where it was, after it had left: all but those that it cannot link to")
 			}
 			if back("") != 0 && !leaves {
 				t.Error("an address that is not known is no other one")

@@ -30,7 +30,7 @@ func TestManifestOfFewMembers(t *testing.T) {
 	}
 }
 
-// TestTheFirstNamedManifestIsNotPinned: one member names a wrong manifest before all others, who name the right one.
+// TestTheFirstNamedManifestIsNotPinned: one member names a wrong manifest before all others, which name the right one.
 func TestTheFirstNamedManifestIsNotPinned(t *testing.T) {
 	s := swarmOf(naming("/wrong", 0, 0))
 	for n := 1; n <= 1000; n++ {

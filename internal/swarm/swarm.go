@@ -1,4 +1,4 @@
-// Package swarm is the membership of one title and the choice of who meets whom (spec/tracker-protocol.md, "Swarms").
+// Package swarm is the membership of one title and the choice of introductions (spec/tracker-protocol.md, "Swarms").
 // Pure: time is an argument, and nothing is locked; its owner does that.
 package swarm
 
@@ -51,7 +51,7 @@ type Member struct {
 	Seen      time.Time // last join or update
 	Away      bool      // its tracker cannot be reached: it is met again when it is back
 	barred    bool      // there is a Banned to look at: it is asked for of all members at each introduction
-	Banned    time.Time // until then it meets nobody; the swarm's to say
+	Banned    time.Time // until then it is introduced to no viewer; set by the swarm
 }
 
 // failedLife is how long a failed pair is remembered after one of the two has left: as long as its session may come back.
@@ -60,7 +60,7 @@ const failedLife = 15 * time.Minute
 // maxFailed bounds the failed pairs that a swarm remembers.
 const maxFailed = 1 << 14
 
-// maxMet bounds the encounters that are remembered of a member: nobody can serve so many within Retry.
+// maxMet bounds the encounters that are remembered of a member: no viewer serves so many within Retry.
 const maxMet = 256
 
 // Swarm is the members of one title. The zero value is not usable; New makes one.
@@ -131,14 +131,14 @@ func (s *Swarm) unmeet(id ID) {
 	delete(s.met, id)
 }
 
-// moved forgets whom a member was introduced to and which of its links never opened: it is in another network now, its links
-// are most likely lost, and what was in their way may not be there.
+// moved forgets the introductions of a member and which of its links never opened: it is in another network now, so its links
+// are most likely lost, and pairs that failed may succeed.
 func (s *Swarm) moved(id ID) {
 	s.unmeet(id)
 	maps.DeleteFunc(s.failed, func(p pair, _ time.Time) bool { return p.low == id || p.high == id })
 }
 
-// Leave removes a member. Whom it was introduced to is forgotten; which links failed is not, for it may come back.
+// Leave removes a member and forgets its introductions. It keeps which links failed, because the member may come back.
 func (s *Swarm) Leave(id ID) {
 	s.unmeet(id)
 	if m := s.members[id]; m != nil {
@@ -221,7 +221,7 @@ func (s *Swarm) Introduce(id ID, n int, now time.Time) []Member {
 	}
 	out := make([]Member, 0, len(best))
 	for _, r := range best {
-		if s.encounters(r.member.ID, now) >= maxMet { // of all members that would cost more than the one who is missing
+		if s.encounters(r.member.ID, now) >= maxMet { // checking all members would cost more than one missing introduction
 			continue
 		}
 		out = append(out, *r.member)
@@ -348,7 +348,7 @@ func Home(replicas []ID, key ID) (home ID, ok bool) {
 	return home, ok
 }
 
-// Order sorts replicas: the home of a key first, then who would be it without those before.
+// Order sorts replicas: the home of a key first, then the one that would be it without those before.
 func Order(replicas []ID, key ID) []ID {
 	out := slices.Clone(replicas)
 	slices.SortFunc(out, func(a, b ID) int {

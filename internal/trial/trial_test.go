@@ -152,7 +152,7 @@ func TestFalseAlarms(t *testing.T) {
 	}
 }
 
-// TestHarmIsFound in one day of a site with ten thousand observed viewers, of whom three in a hundred are the control group.
+// TestHarmIsFound in one day of a site with ten thousand observed viewers, three in a hundred of them in the control group.
 func TestHarmIsFound(t *testing.T) {
 	const windows = 50
 	for name, c := range map[string]crowd{

@@ -14,9 +14,9 @@ import (
 	"time"
 )
 
-// Policy decides who may do what. It is called from many goroutines at once.
+// Policy decides what a client may do. It is called from many goroutines at once.
 type Policy interface {
-	// Authenticate says whose a username is and which password it needs. Where fresh is false the request carries an
+	// Authenticate says which user a username belongs to and which password it needs. Where fresh is false the request carries an
 	// allocation on.
 	Authenticate(username string, fresh bool) (user, password string, ok bool)
 	// Admits says whether a user may have one more allocation; Open takes it.
@@ -30,9 +30,9 @@ type Policy interface {
 	Ignored()
 	// AllowsPeer says whether anything at an address may be reached.
 	AllowsPeer(a netip.Addr) bool
-	// Connect says whether a connection may come in, over "tcp" or "tls"; what it let in ends with Disconnect. A balancer's is
-	// nobody's at first, its address not valid: Introduce says whose it is, and whether that one may, and Misled that the
-	// balancer did not.
+	// Connect says whether a connection may come in, over "tcp" or "tls"; what it let in ends with Disconnect. The connection
+	// of a balancer has no client at first and its address is not valid: Introduce names the client and says whether the connection
+	// may stay. Misled says that the balancer named none.
 	Connect(client netip.Addr, transport string) bool
 	Introduce(client netip.Addr) bool
 	Misled()
@@ -53,7 +53,7 @@ type Config struct {
 	Listen    string      // HOST:PORT of UDP and TCP
 	ListenTLS string      // HOST:PORT of TLS; empty: none
 	TLS       *tls.Config //
-	// Introduces says of a balancer that each connection of its begins with a PROXY header, before TLS, which says whose it is.
+	// Introduces says of a balancer that each connection of its begins with a PROXY header, before TLS, which names its client.
 	Introduces func(netip.Addr) bool
 	Sockets    int // UDP sockets on Listen's port, each with a goroutine of its own; 0: one a processor
 

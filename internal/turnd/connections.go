@@ -44,7 +44,7 @@ func (s *Server) welcome(conn net.Conn, l *listener) *stream {
 	return c
 }
 
-// introduce reads whose a balancer's connection is. Nothing has been read of it yet, by TLS neither.
+// introduce reads the PROXY header of a balancer's connection. It is the first read of the connection, before TLS.
 func (s *stream) introduce() error {
 	s.expected = false
 	client, err := proxy.Read(s.raw)
@@ -71,7 +71,7 @@ func (s *stream) introduce() error {
 	return nil
 }
 
-// RemoteAddr implements net.Conn: the client, where a balancer has said who it is.
+// RemoteAddr implements net.Conn: the client, if a balancer has named it.
 func (s *stream) RemoteAddr() net.Addr {
 	if client := s.said.Load(); client != nil {
 		return client

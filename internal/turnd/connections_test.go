@@ -42,7 +42,7 @@ func (w *world) through(transport string, said []byte) net.Conn {
 	return c
 }
 
-// mapped is as whom the server sees a connection's client; nobody where it does not answer.
+// mapped is the address that the server sees of a connection's client; empty if it does not answer.
 func mapped(t *testing.T, c net.Conn) string {
 	t.Helper()
 	_ = c.SetDeadline(time.Now().Add(patience))
@@ -134,7 +134,7 @@ func (w *world) refused(reason string) float64 {
 	return 0
 }
 
-// TestNobodyElseSaysWhoseAConnectionIs: to whom no balancer is known, such words are neither TURN nor TLS.
+// TestNobodyElseSaysWhoseAConnectionIs: without a configured balancer a PROXY header is neither TURN nor TLS.
 func TestNobodyElseSaysWhoseAConnectionIs(t *testing.T) {
 	w := newWorld(t, func(c *Config, _ *relay.Config) {
 		c.Introduces = func(a netip.Addr) bool { return a == netip.MustParseAddr("192.0.2.1") }

@@ -34,11 +34,11 @@ type stream struct {
 	server   *Server
 	kind     string // "tcp" or "tls"
 	in       *bufio.Reader
-	expected bool // a balancer is to say whose it is; only the reader
+	expected bool // a balancer has to name the client; used by the reader alone
 
 	said atomic.Pointer[net.TCPAddr] // what it said
 
-	client netip.Addr // guarded by Server.mu: whose it is; not valid while that is to be said
+	client netip.Addr // guarded by Server.mu: the client; not valid until the balancer has named it
 
 	readUntil  time.Time    // only the reader
 	writeUntil atomic.Int64 // Unix ns

@@ -162,7 +162,7 @@ func asks(t *testing.T, who string, known map[string]map[string]bool, query, leg
 		}
 		has, ok := known[v.Name]
 		if !ok {
-			t.Errorf("%s asks for %s, which nobody exports", who, v.Name)
+			t.Errorf("%s asks for %s, which no process exports", who, v.Name)
 		}
 		for l := range has {
 			available[l] = true

@@ -91,7 +91,7 @@ func TestQueriesAreGrafanas(t *testing.T) {
 	}
 }
 
-// TestErrorsSayWhereTheyComeFrom: of the Prometheus, or of who asked.
+// TestErrorsSayWhereTheyComeFrom: of the Prometheus, or of the request.
 func TestErrorsSayWhereTheyComeFrom(t *testing.T) {
 	w := newWorld(t, func(rw http.ResponseWriter, _ *http.Request) {
 		rw.WriteHeader(http.StatusBadRequest)

@@ -102,7 +102,7 @@ func pinned(text string) (string, error) {
 	return text + "@" + found.Digest.String(), nil
 }
 
-// pack makes the image. No time is written into it, so that whoever builds the binary again gets the same digest.
+// pack makes the image. No time is written into it, so that every build of the same binary gets the same digest.
 // layers are further tar files.
 func pack(binary []byte, version, commit string, layers ...[]byte) (v1.Image, error) {
 	files, err := root(binary)

@@ -64,7 +64,7 @@ func TestAWrongFieldIsFound(t *testing.T) {
 	}
 }
 
-// TestTheOperatorsRulesAreTheAlerts: one set of alerts, whoever evaluates them. LEEWAY_WRITE=yes writes the operator's anew.
+// TestTheOperatorsRulesAreTheAlerts: one set of alerts, for the operator and for Prometheus itself. LEEWAY_WRITE=yes writes the operator's anew.
 func TestTheOperatorsRulesAreTheAlerts(t *testing.T) {
 	read := func(path string) map[string]any {
 		text, err := os.ReadFile(filepath.Join(root, path))

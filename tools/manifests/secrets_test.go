@@ -67,7 +67,7 @@ func secretKeys(t *testing.T, built resmap.ResMap) map[string][]string {
 		of := map[string]bool{}
 		all := func(secret string) {
 			if len(keys[secret]) == 0 {
-				of[unhashed(secret)+"/*"] = true // somebody else's: of whatever keys
+				of[unhashed(secret)+"/*"] = true // made elsewhere: with any keys
 			}
 			for _, k := range keys[secret] {
 				of[unhashed(secret)+"/"+k] = true

@@ -19,7 +19,7 @@ const (
 	bunnyLoop = 10 // 30 s, ten times: five minutes
 )
 
-// Options says where films are kept and who hears of the progress.
+// Options says where films are kept and what receives the progress.
 type Options struct {
 	Cache    string                           // directory, made when missing; see CacheDir
 	Recipe   Recipe                           // what to make

@@ -112,11 +112,11 @@ type HomeAnswer struct {
 	Viewers int      `json:"viewers"`
 	Seeds   int      `json:"seeds"`
 	Peers   []Target `json:"peers,omitempty"`   // to introduce to the session
-	Offers  []Target `json:"offers,omitempty"`  // one for each ready offer that found somebody
+	Offers  []Target `json:"offers,omitempty"`  // one for each ready offer that found a peer
 	Unknown bool     `json:"unknown,omitempty"` // update: no such member here; join again
 	Code    string   `json:"code,omitempty"`    // of the error to send, such as swarm-full; empty: done
 	Split   *Part    `json:"split,omitempty"`   // the member belongs there: ask its home
-	Banned  bool     `json:"banned,omitempty"`  // the member meets nobody for a while
+	Banned  bool     `json:"banned,omitempty"`  // the member is introduced to no viewer for a while
 	// Manifest is the one that the swarm's seeds are told, which need not be the member's: offers to seeds name it.
 	Manifest string `json:"manifest,omitempty"`
 }
@@ -181,7 +181,7 @@ type Stream struct {
 
 // Ack says which deliveries of a stream have arrived.
 type Ack struct {
-	From signal.ID `json:"from"` // who received them
+	From signal.ID `json:"from"` // the receiver
 	Next uint64    `json:"next"` // the lowest number that has not
 }
 

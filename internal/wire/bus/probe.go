@@ -19,7 +19,7 @@ const (
 )
 
 // Probe asks a tracker to send one packet to where viewers are told that a seed is (spec/cluster.md, "Reached from outside").
-// Nobody answers it: the packet is the answer, or its absence.
+// It has no answer on the bus: the packet arrives or does not.
 type Probe struct {
 	Seed    signal.ID `json:"seed"`
 	Address string    `json:"address"` // ADDRESS:PORT

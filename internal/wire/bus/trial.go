@@ -15,8 +15,8 @@ const (
 )
 
 // Trial is what a tracker knows of the comparison of a site's viewers with its control group (spec/trial.md): what each tracker
-// has observed, those among them that are gone by now. It goes out every ten seconds; whoever hears it keeps the larger of what
-// it had and what it heard of each tracker.
+// has observed, also those that have ended. It is published every ten seconds. Of each tracker a receiver keeps the larger of what
+// it had and what it received.
 type Trial struct {
 	Site     string      `json:"site"`
 	SinceMs  int64       `json:"since_ms"` // when the site was last switched; 0: never. What came before counts for nothing
@@ -42,7 +42,7 @@ func (m *Trial) Validate() error {
 		return errors.New("site is missing or too long")
 	}
 	if m.SinceMs < 0 || m.Permille < 1 || m.Permille > 999 || len(m.Parts) > MaxTrialParts {
-		return fmt.Errorf("since %d, %d permille, %d parts; at most %d parts, and somebody in both groups", m.SinceMs, m.Permille, len(m.Parts), MaxTrialParts)
+		return fmt.Errorf("since %d, %d permille, %d parts; at most %d parts, and viewers in both groups", m.SinceMs, m.Permille, len(m.Parts), MaxTrialParts)
 	}
 	for _, p := range m.Parts {
 		if p.Tracker.IsZero() {

@@ -41,7 +41,7 @@ const (
 	TypeReject             Type = 0x12
 	TypePromote            Type = 0x13
 	TypeData               Type = 0x20
-	TypeBackgroundData     Type = 0x21 // for Decode unknown, as for who did not set AcksBackground
+	TypeBackgroundData     Type = 0x21 // unknown to Decode, as to a peer that did not set AcksBackground
 	TypeAck                Type = 0x30 // likewise
 	TypePing               Type = 0x40
 	TypePong               Type = 0x41
@@ -78,7 +78,7 @@ type Flags uint16
 const (
 	OnDemand Flags = 1 << 0 // a seed: may be asked for the certificate of any segment of the title
 	NoUpload Flags = 1 << 1 // role leech: never ask it
-	// AcksBackground is set by who acks background data; nobody else gets any.
+	// AcksBackground says that the sender acks background data. Without it no background data is sent to that peer.
 	AcksBackground Flags = 1 << 2
 )
 

@@ -68,7 +68,7 @@ func TestWhatIsNoHeader(t *testing.T) {
 	}
 }
 
-// FuzzRead: whatever a balancer says is somebody, nobody, or an error, and no more is read than that took.
+// FuzzRead: a header names a client, no client, or is an error, and no more is read than the header.
 func FuzzRead(f *testing.F) {
 	for _, version := range []byte{1, 2} {
 		f.Add(testkit.Introduction(f, version, "203.0.113.5:4711"))

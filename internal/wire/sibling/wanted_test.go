@@ -35,7 +35,7 @@ func TestWhatIsWantedIsReadAsItWasWritten(t *testing.T) {
 	}
 }
 
-// TestWhatIsWantedFits: the most that may be wanted, with the longest names, fits into an answer or is refused by who writes it.
+// TestWhatIsWantedFits: the most that may be wanted, with the longest names, fits into an answer or is refused by the writer.
 func TestWhatIsWantedFits(t *testing.T) {
 	full := Wanted{}
 	for i := range MaxWantedTitles {

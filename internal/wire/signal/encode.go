@@ -155,7 +155,7 @@ func appendString(b []byte, s string) []byte {
 			b = append(b, `\n`...)
 		case '"', '\\':
 			b = append(b, '\\', c)
-		default: // no description has any: whoever knows all of JSON's rules is asked
+		default: // no description has any; encoding/json knows the rules for them
 			whole, _ := json.Marshal(s)
 			return append(b[:before], whole...)
 		}

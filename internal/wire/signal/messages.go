@@ -128,7 +128,7 @@ type Joined struct {
 	Swarm   ID  `json:"swarm"`
 	Viewers int `json:"viewers"` // members with a role other than off, the joiner among them
 	Seeds   int `json:"seeds"`
-	// Offered says who got the ready offers.
+	// Offered are the peers that got the ready offers.
 	Offered []Offered `json:"offered,omitempty"`
 }
 
@@ -219,7 +219,7 @@ type Stats struct {
 	Contradictions  int64            `json:"contradictions,omitempty"`
 	Disputes        int64            `json:"disputes,omitempty"`      // contradictions of two certificates
 	LinkFailures    map[string]int64 `json:"link_failures,omitempty"` // keys FailReasons
-	// Peers are what the viewer says of single peers, who say the same of it or do not.
+	// Peers are the figures of single peers. They are claims: a peer may report other figures of this viewer.
 	Peers map[ID]PeerStats `json:"peers,omitempty"`
 }
 

@@ -288,7 +288,7 @@ func count(number []byte, most int) (n int) {
 			if c == '.' && !exponent(number[i:]) {
 				return n
 			}
-			return most // 1e3 and the like: nobody writes them, and many is the safe reading
+			return most // 1e3 and the like: no client writes them, and many is the safe reading
 		}
 		if n = 10*n + int(c-'0'); n >= most {
 			n = most

@@ -45,7 +45,7 @@ const (
 // Event is why a client announces itself.
 type Event uint8
 
-// The events. Periodic stands for none, for update and for what nobody knows.
+// The events. Periodic stands for none, for update and for unknown texts.
 const (
 	Periodic Event = iota
 	Started
@@ -65,10 +65,10 @@ type Request struct {
 	Event    Event
 	Complete bool // left is 0, or the event is completed
 	Partial  bool // left is another number; with neither, the message does not say
-	Full     bool // periodic, and says by numwant 0 or an empty list that it wants nobody
+	Full     bool // periodic, and says by numwant 0 or an empty list that it wants no peers
 	Offers   []Offer
 
-	To      ID // answer: who offered
+	To      ID // answer: the offerer
 	OfferID ID
 	SDP     SDP // of the answer
 
