@@ -3,8 +3,8 @@
 import type { Background } from './background/index.ts';
 import { complete, createCache } from './cache/cache.ts';
 import { createEmitter } from './events.ts';
-import type { Clock, Crypto, Engine, EngineEvents, PeerLink, Reason, SegmentResult } from './ports.ts';
-import { byeLeaving, byePolicy, byeReplaced, laneForeground } from './protocol/peer.ts';
+import type { Clock, Crypto, Engine, EngineEvents, Reason, SegmentResult } from './ports.ts';
+import { byeLeaving } from './protocol/peer.ts';
 import { decide } from './schedule/decide.ts';
 import { type Action, defaultPolicy, type Policy, type ScheduleInput } from './schedule/input.ts';
 import { pieceSize, type SiteRules } from './segment/index.ts';
@@ -19,10 +19,11 @@ import { createGreeting } from './transfer/greeting.ts';
 import type { Line } from './transfer/line.ts';
 import { createLoads } from './transfer/loads.ts';
 import { createParts } from './transfer/parts.ts';
-import { createPeer, type Peer } from './transfer/peer.ts';
-import { createSegments, type Load, newSegment, type Segment, type Stretch } from './transfer/segments.ts';
+import { createPeers } from './transfer/peers.ts';
+import { createSegments, type Load, newSegment, type Segment } from './transfer/segments.ts';
 import { createSilence, type SilenceHost } from './transfer/silence.ts';
 import { snapshotCache, snapshotPeer } from './transfer/snapshot.ts';
+import { createTurn } from './transfer/turn.ts';
 import { createView } from './transfer/view.ts';
 import { createVouch } from './transfer/vouch.ts';
 
@@ -52,7 +53,6 @@ export interface EngineDeps extends Pick<SilenceHost, 'hurry' | 'onMoved'> {
 }
 
 const defaultCacheBytes = 64 << 20;
-const longestSleepMs = 30_000;
 const mostUncertifiedBytes = 32 << 20;
 
 export const createEngine = (deps: EngineDeps): Engine => {
@@ -60,9 +60,6 @@ export const createEngine = (deps: EngineDeps): Engine => {
   const stats = createStats();
   const policy = { ...defaultPolicy, ...deps.policy };
   const segments = createSegments(rules, crypto);
-  const peers = new Map<string, Peer>();
-  const linked = () => [...peers.values()];
-  const banned = new Set<string>();
   const said = createPeerStats();
   /** Segments that are none of the site's. */
   const plain = new Set<Segment>();
@@ -72,9 +69,6 @@ export const createEngine = (deps: EngineDeps): Engine => {
   let linking = false;
   let seedLinking = false;
   let stopped = false;
-  let timer = 0;
-  let aheadTimer = 0;
-  let due = false;
 
   const nowUs = () => Math.floor(clock.now() * 1000);
   const { on, emit, clear } = createEmitter<EngineEvents>(() => stats.count('errors'));
@@ -87,34 +81,16 @@ export const createEngine = (deps: EngineDeps): Engine => {
       announce(id);
     },
   );
-  const announce = (id: string) => {
-    if (deps.uploads()) for (const p of linked()) p.announce(id);
-  };
 
-  /** Coalesces what happens in one turn into one decision. */
-  const changed = () => {
-    if (due || stopped) return;
-    due = true;
-    Promise.resolve().then(run);
-  };
-
-  const cancelDownloads = (match: (d: { segment: string; piece: number }) => boolean) => {
-    for (const p of linked()) p.cancel(match);
-  };
-
-  /** The pieces from one to another are taken back, since another source is quicker. */
-  const outdone = (s: Segment, [from, until]: Stretch = [0, Number.POSITIVE_INFINITY]) => {
-    const length = s.certificate?.length ?? 0;
-    const match = (d: { segment: string; piece: number }) => d.segment === s.id && d.piece >= from && d.piece < until;
-    for (const p of linked()) p.outdone(match, length, s.ref.durationMs);
-  };
+  const turn = createTurn(clock, () => decideNow());
+  const { changed } = turn;
+  const linked = () => peers.all();
+  const announce = (id: string) => peers.announce(id);
 
   /** What is started without waiting for it; its failures are defects. */
   const settled = (p: Promise<unknown>) => {
     p.catch(() => stats.count('errors'));
   };
-
-  // ---- vouching ----
 
   const turnOff = (reason: Reason) => {
     if (off) return;
@@ -131,10 +107,10 @@ export const createEngine = (deps: EngineDeps): Engine => {
     cache,
     sharing: () => !off && !stopped,
     deciding: () => !stopped,
-    cancel: (s) => cancelDownloads((d) => d.segment === s.id),
+    cancel: (s) => peers.cancel(s),
     outdone(s, part) {
       // What comes yet shows whether peers are worth waiting for.
-      if (part || credit.leftMs() === undefined) outdone(s, part);
+      if (part || credit.leftMs() === undefined) peers.outdone(s, part);
     },
     flying: (s, n) => linked().some((p) => p.downloads.find(s.id, n)),
     settled,
@@ -173,7 +149,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
         if (role === 'viewer') said.moved(peer, 'in', from.link.path(), data.length);
         else s.pieceReason ??= d?.reason === 'near' || d?.reason === 'background' ? 'no-holder' : 'urgent';
         emit('piece', { peer, role, direction: 'in', bytes: data.length, segment: s.id });
-        outdone(s, [n, n + 1]);
+        peers.outdone(s, [n, n + 1]);
         for (const l of s.loads) l.onProgress(Math.min(cache.get(s.id)!.count * pieceSize, c.length), c.length);
       }
       announce(s.id);
@@ -188,7 +164,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       ahead.lost(s);
       cache.drop(s.id);
       s.pieceReason = undefined;
-      cancelDownloads((d) => d.segment === s.id);
+      peers.cancel(s);
       announce(s.id);
     },
     contradicted(s, fromOrigin) {
@@ -211,8 +187,6 @@ export const createEngine = (deps: EngineDeps): Engine => {
     changed,
   });
 
-  // ---- links ----
-
   const { announcement, flags, greeting } = createGreeting({
     ...deps,
     cache,
@@ -232,60 +206,24 @@ export const createEngine = (deps: EngineDeps): Engine => {
     },
   });
 
-  const addLink = (link: PeerLink) => {
-    const other = link.peer;
-    if (stopped || banned.has(other)) return link.close('policy', byePolicy);
-    peers.get(other)?.drop('closed', byeReplaced);
-    const peer = createPeer(link, flags(), {
-      clock,
-      self: deps.self,
-      swarm: deps.swarm,
-      uploads: {
-        piece: cache.piece,
-        pieces: (id) => cache.get(id)?.pieces ?? 0,
-        queued: () => linked().reduce((n, p) => n + p.uploads.size(), 0),
-        allowed: (lane) => deps.uploads() && (lane === laneForeground || ahead.serves()),
-        idle: () => !linked().some((p) => p.uploads.urgent()),
-        drained: () => queueMicrotask(() => peers.forEach((p) => void p.uploads.pump())),
-      },
-      background: deps.background,
-      sent(p, bytes, segment) {
-        p.uploaded += bytes;
-        stats.uploaded(link.path(), bytes);
-        said.moved(other, 'out', link.path(), bytes);
-        emit('piece', { peer: other, role: link.role, direction: 'out', bytes, segment });
-      },
-      announcement,
-      held: cache.ids,
-      ready() {
-        emit('link', { peer: other, role: link.role, path: link.path() });
-        changed();
-      },
-      closed(p, reason, ban) {
-        if (ban) {
-          banned.add(other);
-          said.blamed(other);
-        }
-        if (peers.get(other) === p) peers.delete(other);
-        vouch.gone(p);
-        emit('unlink', { peer: other, role: link.role, reason, banned: ban });
-        silence.gone(p, reason);
-        changed();
-      },
-      drifted: silence.drifted,
-      piece: (p, d) => settled(vouch.piece(p, d)),
-      certificateRequest: vouch.asked,
-      certificate: (p, id, raw) => settled(vouch.certificate(p, id, raw)),
-      certificateNone: vouch.none,
-      count: stats.count,
-      wasted: stats.wasted,
-      changed,
-    });
-    peers.set(other, peer);
-    link.onNamed = (again) => silence.named(peer, again);
-  };
-
-  // ---- schedule ----
+  const peers = createPeers({
+    ...deps,
+    cache,
+    stats,
+    said,
+    greeting: { announcement, flags },
+    silence: () => silence,
+    serves: () => ahead.serves(),
+    stopped: () => stopped,
+    gone: (p) => vouch.gone(p),
+    emit,
+    piece: (p, d) => settled(vouch.piece(p, d)),
+    certificateRequest: vouch.asked,
+    certificate: (p, id, raw) => settled(vouch.certificate(p, id, raw)),
+    certificateNone: vouch.none,
+    changed,
+  });
+  const { byId } = peers;
 
   const { stale, dated } = createFreshness(clock, line, () => segments.byId.values());
   const ahead = createLookAhead({
@@ -295,17 +233,22 @@ export const createEngine = (deps: EngineDeps): Engine => {
     stats,
     cache,
     segments: segments.byId,
-    peers,
+    peers: byId,
     mayRequest: () => deps.background!().mayRequest(),
     dated,
   });
 
-  const view = createView({ ...deps, nowUs, policy, cache, segments: segments.byId, peers, listed: ahead.listed });
+  const view = createView({
+    ...deps,
+    nowUs,
+    policy,
+    cache,
+    segments: segments.byId,
+    peers: byId,
+    listed: ahead.listed,
+  });
 
-  const run = () => {
-    due = false;
-    if (stopped) return;
-    clock.clearTimer(timer);
+  const decideNow = () => {
     const greeting = linked().filter((p) => !p.ready);
     const leftMs = credit.leftMs();
     const input = view.input(ahead.look(), {
@@ -319,10 +262,8 @@ export const createEngine = (deps: EngineDeps): Engine => {
     deps.record?.(input, actions);
     execute(actions, input.now_us, {
       segment: (id) => segments.byId.get(id),
-      peer: (id) => peers.get(id),
-      wake(ms) {
-        timer = clock.setTimer(changed, Math.min(Math.max(ms, 1), longestSleepMs));
-      },
+      peer: (id) => byId.get(id),
+      wake: turn.wake,
       startOrigin: loads.startOrigin,
       finish: loads.finish,
       giveUp: loads.giveUp,
@@ -342,9 +283,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       deps,
       [...segments.byId.values()].some((s) => wanted(s) && s.origin === 'idle'),
     );
-    const wait = ahead.againMs();
-    clock.clearTimer(aheadTimer);
-    if (wait < longestSleepMs) aheadTimer = clock.setTimer(changed, Math.max(wait, 1));
+    turn.ahead(ahead.againMs());
   };
 
   const begin = async (load: Load, isOver: () => boolean) => {
@@ -407,7 +346,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       // What has no name on the site is nobody's.
       settled(segments.resolve(request, request.rendition, request.bitrate).then(take, () => {}));
     },
-    addLink,
+    addLink: peers.add,
     greeting,
     setLinking(any, seed) {
       linking = any;
@@ -445,8 +384,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       if (stopped) return;
       stopped = true;
       credit.waits(deps, false);
-      clock.clearTimer(timer);
-      clock.clearTimer(aheadTimer);
+      turn.stop();
       silence.stop();
       // What the player waits for still comes, from the origin.
       for (const s of segments.byId.values()) if (wanted(s)) loads.startOrigin(s, 'policy');
