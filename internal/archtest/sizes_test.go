@@ -22,7 +22,7 @@ const (
 
 // unsplit lists the types above the bounds that have no such reason and are still to be split. Nothing is added to it.
 var unsplit = []string{
-	"app.services", "ledbat.ceiling",
+	"app.services",
 	"schedule.decision",
 	"seed.Service", "seed.viewer",
 	"transfer.Download", "transfer.Session", "transfer.Upload",

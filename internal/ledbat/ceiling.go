@@ -1,19 +1,16 @@
 package ledbat
 
-// What tunes the ceiling; spec/background-transport.md has the reasons.
+// What tunes the ceiling; docs/experiments/background-transport.md has the reasons.
 const (
 	ceilingTime  = 250_000   // µs of a stretch at least, over which rates are taken
 	ceilingPause = 1_000_000 // µs: a stretch that lasted longer had a pause in it
 	ceilingQueue = 10_000    // µs of queue on all links, or a packet's time, that say that the line is full
 	ceilingDrain = 60_000    // µs of queue that hold back half of the rate; less holds back in proportion
-	ceilingFall  = 2         // the ceiling falls by this part at most in a stretch that was full all along
-	ceilingPart  = 16        // and by this one in a stretch that was full at its end alone
 	ceilingKeep  = 95        // percent of the best rate of the last one or two times of ceilingBest
 	ceilingBest  = 5_000_000 // µs
 	ceilingSlow  = 32        // it grows by this part in a stretch
 	ceilingFast  = 16        // and by this one when the line was not full for ceilingLong
 	ceilingLong  = 2_000_000 // µs
-	ceilingLate  = 50_000    // µs after its moment until which a message counts as one that waited for it
 	besideMost   = 100_000   // µs by which what goes out besides puts off the next message at most, all of it together
 )
 
@@ -29,8 +26,7 @@ type ceiling struct {
 	since       int64 // when it began
 	asked       int64 // bytes/s that the window asked for when something last went out
 	binding     bool  // the ceiling was less
-	pressed     bool  // and something had waited for it in this stretch
-	free        bool  // there was no queue at some moment of this stretch
+	pressed     bool  // and something went out after that in this stretch
 
 	full   bool  // a queue stands
 	queue  int64 // µs of it
@@ -52,9 +48,9 @@ func (c *ceiling) of(rate int64) int64 {
 	return min(rate, most)
 }
 
-// send notes a message that might have gone out late µs ago, and gives the rate for the time until the next.
-func (c *ceiling) send(size, asked, late int64) int64 {
-	c.pressed = c.pressed || c.binding && late <= ceilingLate
+// send notes a message, and gives the rate for the time until the next.
+func (c *ceiling) send(size, asked int64) int64 {
+	c.pressed = c.pressed || c.binding
 	c.sent += size
 	rate := c.of(asked)
 	c.asked, c.binding = asked, rate < asked
@@ -82,17 +78,13 @@ func (c *ceiling) hear(now, acked, queue, rtt int64) {
 			least = max(least, Packet*1e6/c.rate)
 		}
 		c.full, c.queue = queue >= least, queue
-		c.free = c.free || !c.full
 	}
 	span := now - c.since
 	if span < max(rtt, ceilingTime) {
 		return
 	}
-	rate, pressed, fall := (min(c.sent, c.acked)+c.beside)*1e6/span, c.pressed, int64(ceilingFall)
-	if c.free {
-		fall = ceilingPart
-	}
-	c.sent, c.acked, c.beside, c.since, c.pressed, c.free = 0, 0, 0, now, false, false
+	rate, pressed := (min(c.sent, c.acked)+c.beside)*1e6/span, c.pressed
+	c.sent, c.acked, c.beside, c.since, c.pressed = 0, 0, 0, now, false
 	if span > ceilingPause {
 		return
 	}
@@ -101,22 +93,22 @@ func (c *ceiling) hear(now, acked, queue, rtt int64) {
 	}
 	c.best = max(c.best, rate)
 	if known {
-		c.move(now, rate, fall, pressed)
+		c.move(now, rate, pressed)
 	}
 }
 
 // move takes the ceiling down to what came through a full line, and up where it held something back and no queue came of it.
 // Where the window holds back more, a queue says nothing of it: it is somebody else's.
-func (c *ceiling) move(now, rate, fall int64, pressed bool) {
-	switch {
-	case c.full:
+func (c *ceiling) move(now, rate int64, pressed bool) {
+	if c.full {
 		c.fullAt = now
-		if c.rate == 0 { // in slow start the stretch began with less than the line carries
-			c.rate = max(rate, c.asked/2)
-		} else if pressed {
-			keep := max(c.best, c.before) * ceilingKeep / 100
-			c.rate = min(c.rate, max(rate, keep, c.rate-c.rate/fall))
-		}
+	}
+	switch {
+	case c.full && c.rate == 0: // in slow start the stretch began with less than the line carries
+		c.rate = max(rate, c.asked/2)
+	case c.full && pressed:
+		keep := max(c.best, c.before) * ceilingKeep / 100
+		c.rate = min(c.rate, max(rate, keep))
 	case pressed && now-c.fullAt > ceilingLong:
 		c.rate += c.rate / ceilingFast
 	case pressed:

@@ -1,6 +1,6 @@
 package ledbat
 
-// What tunes the law. Figures from the simulated link stand beside each in spec/background-transport.md.
+// What tunes the law: spec/background-transport.md has the rules, docs/experiments/background-transport.md the measurements.
 const (
 	bucketTime     = 60_000_000  // µs, one bucket of the base history
 	bucketPatience = 360_000_000 // µs, a bucket in which the delay never was below the target
@@ -17,12 +17,11 @@ const (
 	slowdownFloor  = 18         // round trips at least until the next
 	slowdownMost   = 30_000_000 // µs at most until the next, unless the floor is longer
 
-	smoothTarget  = 10_000    // µs: what a host with a window of many packets bears, unless a third of the base is more
-	smoothPackets = 12        // or the time that this many packets take
-	leastTarget   = 3_000     // µs, and a fifth: what a host bears at least, however far it was pushed back
-	leastPackets  = 4         // and the time that this many packets take at the largest window
-	eagerTarget   = 35_000    // µs: what foreground bears; an uplink of a home is not its alone
-	recallTime    = 1_000_000 // µs: the largest window of this and of the same time before is what it was pushed back from
+	smoothTarget = 10_000    // µs: what a host bears, unless a third of the base is more
+	leastTarget  = 3_000     // µs: what a host bears at least, however far it was pushed back or short the queue is
+	leastPackets = 4         // or the time that this many packets take at the largest window
+	eagerTarget  = 35_000    // µs: what foreground bears; other programs share the uplink of a home
+	recallTime   = 1_000_000 // µs: the largest window of this and of the same time before is what it was pushed back from
 
 	fastAfter = 16 // round trips without queue or loss after which growth is a part of the window
 	fastPart  = 8  // that part, by how far the queue is below the target
@@ -50,8 +49,8 @@ const (
 	ackGap   = 2_000     // µs at least between two
 	rateTime = 200_000   // µs over which the rate of arrival is taken
 	fastRate = 2_500_000 // bytes/s
-	// From this rate on, foreground is acknowledged as seldom: below it acks are few, and who serves several links in turn is near
-	// the rate at which a peer stalls.
+	// From this rate on, foreground is acknowledged as seldom. Below it acks are few, and a peer that serves several links in turn is
+	// near the rate at which it counts as stalled.
 	rareRate = 65_536 // bytes/s
 )
 

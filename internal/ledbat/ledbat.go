@@ -1,5 +1,5 @@
 // Package ledbat is the law of the background transport: LEDBAT++ for a host whose many links share one uplink, driven
-// by acks of the application. spec/background-transport.md has every rule and constant with its reason.
+// by acks of the application. spec/background-transport.md has every rule and constant.
 //
 // The package is pure: time is an argument, in µs of a clock of the caller that never goes back; nothing runs beside
 // the caller and nothing is locked. All numbers are integers (µs, bytes), so that the TypeScript twin agrees to the
@@ -14,7 +14,7 @@
 // Sizes count whole messages as they are handed to a data channel, header included.
 package ledbat
 
-// The constants of the law. The reasons stand in spec/background-transport.md.
+// The constants of the law; docs/experiments/background-transport.md has the reasons.
 const (
 	Packet        = 1200 // bytes; the unit of growth and of the floor
 	InitialWindow = 10 * Packet

@@ -132,16 +132,16 @@ func (p *Path) OnSent(now, size, waiting int64) Stamp {
 	return stamp
 }
 
-// pace sets the earliest moment of the next message. What timers lose is caught up with, up to burstTime; what waited for
-// the window is not late, and making up for that wait would be a burst with each ack.
+// pace sets the earliest moment of the next message. It makes up for late timers, up to burstTime. A message that waited for the
+// window was not late: making up for that wait would be a burst with each ack.
 func (c *Controller) pace(now, size, rtt int64) {
 	late := int64(burstTime)
-	if c.held && !c.eager {
+	if c.held {
 		late = 0
 	}
 	c.held = false
 	c.ceiling.on = c.ceiling.on || c.eager
-	rate := c.ceiling.send(size, pacing(c.law, rtt), now-c.next)
+	rate := c.ceiling.send(size, pacing(c.law, rtt))
 	c.next = max(c.next, now-late)
 	if c.law.Window() < Packet && c.view.RTT > 0 {
 		c.next = now + interval(c.law.Window(), c.view.RTT)

@@ -70,7 +70,7 @@ var scripts = []struct {
 		h.pump()
 		s.run(2_200_000)
 	}},
-	{"somebody waits", "1 Mbit/s and 100 ms: foreground bears 35 ms of a target of 43 ms and more, in every state, and makes up for late timers; then only background is left.", func(t *tape) {
+	{"somebody waits", "1 Mbit/s and 100 ms: foreground bears 35 ms of a target of 43 ms and more, in every state; then only background is left.", func(t *tape) {
 		s, l := road{"", 1, 60_000, 60_000}.open(9)
 		t.host(s).link(0, l, 45_000)
 		t.do(0, "eager", 0, 1)

@@ -1,7 +1,7 @@
 package ledbat
 
-// tolerance is how much of the target a sending host bears: less where the window is many packets, and less the farther
-// the host was pushed back lately.
+// tolerance is how much of the target a sending host bears: a third of the base, and less the farther the host was pushed back
+// lately.
 type tolerance struct {
 	peak, before int64 // largest windows of the current time and of the one before
 	since        int64 // when the current one began
@@ -14,8 +14,8 @@ func (t *tolerance) of(s Signal, window int64) int64 {
 	}
 	t.peak = max(t.peak, window)
 	most := max(t.peak, t.before)
-	target := min(s.Target, max(s.Base/3, smoothTarget, smoothPackets*Packet*s.RTT/most))
-	// At the window that leaves the line just full the queue is gone: down to there nobody needs to have come.
+	target := min(s.Target, max(s.Base/3, smoothTarget))
+	// At the window that just fills the line the queue is gone. A host that is pushed back to there need not share the line.
 	part := target * window / most * (s.Base + target) / max(1, s.Base) * 6 / 5
-	return min(target, max(part, target/5, leastTarget, leastPackets*Packet*s.RTT/most))
+	return min(target, max(part, leastTarget, leastPackets*Packet*s.RTT/most))
 }

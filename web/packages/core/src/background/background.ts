@@ -70,7 +70,7 @@ export const createBackground = (o: BackgroundOptions): Background => {
   );
   const ring = () => {
     const at = now();
-    if (dueAt <= at) sender.heard(at, at - dueAt);
+    if (dueAt <= at) sender.heard(at - dueAt);
     dueAt = Number.POSITIVE_INFINITY;
     run();
   };

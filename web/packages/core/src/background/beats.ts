@@ -4,11 +4,8 @@ const askAgainUs = 250_000;
 /** Between two beats, ms: while they are heard in time, and while they are not. */
 export const calmMs = 40;
 export const busyMs = 10;
-/** One is late that is heard so much later after it was sent than the soonest was, µs, and for how long that is known. */
+/** A beat is late if it is heard more than this after its time, µs. */
 const lateUs = 5_000;
-const lateKnown = 2_000_000;
-/** By how much the next one may be heard after its time, µs. */
-const overdueUs = 2_000;
 
 /**
  * Beats of a clock beside the page's thread. They queue for it in one line with the messages of links: what a busy page
@@ -40,7 +37,7 @@ export class Beats {
     if (since < askAgainUs) return;
     if (since > beatsMs * 1000) this.#sentAt = 0;
     this.#askedAt = now;
-    this.#every = now - this.#lateAt < lateKnown ? busyMs : calmMs;
+    this.#every = now - this.#lateAt < beatsMs * 1000 ? busyMs : calmMs;
     this.#ask(this.#every);
   }
 
@@ -54,7 +51,7 @@ export class Beats {
 
   /** One that is due was not heard: whether what is found now has waited for the thread, what waits behind it tells. */
   overdue(now: number): boolean {
-    const over = this.#sentAt > 0 && now - this.#sentAt > this.#every * 1000 + overdueUs;
+    const over = this.#sentAt > 0 && now - this.#sentAt > this.#every * 1000 + lateUs;
     if (over && !this.#queued) {
       this.#queued = true;
       this.#queue();

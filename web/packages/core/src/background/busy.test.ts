@@ -87,6 +87,38 @@ it('a page that comes to nothing for long at a time leaves to SCTP what somebody
   }
 });
 
+it('a page that has its thread for itself again paces again', () => {
+  const time = new Time();
+  const thread = new Thread(time);
+  const wire = new Wire(new Line(time, 625_000), 30);
+  const host = (alarm: Parameters<typeof createBackground>[0]['alarm']) =>
+    createBackground({ clock: time, alarm, soon: time.soon, random: () => 0.5 });
+  const store = new Store(1e12, true);
+  const [lane] = join(host(thread.alarm(true)), host(time.alarm()), wire, store);
+  const { arrived, acked } = wire;
+  let paced = 0;
+  let plain = 0;
+  wire.arrived = (m) => {
+    if (m[0] === backgroundType) paced += m.length;
+    else plain += m.length;
+    if (m[0] === backgroundType) arrived(m);
+  };
+  wire.acked = (m) => thread.run(() => acked(m));
+  wire.drained = () => thread.run(() => lane.wake());
+  thread.work([100, 300, 200, 400, 150], 15, 10_000);
+  time.pass(10_000);
+  expect(plain).toBeGreaterThan(0);
+  // A piece from time to time leaves the buffers empty, so that only an alarm can tell.
+  store.left = 0;
+  for (let i = 0; i < 100; i++) {
+    if (i === 50) paced = plain = 0;
+    store.left += 16_384;
+    lane.wake();
+    time.pass(100);
+  }
+  expect([plain, paced > 700_000]).toEqual([0, true]);
+});
+
 /** Bytes a second over a cable of 100 Mbit/s between machines whose processors come to nothing for 15 to 40 ms at a time. */
 const near = (urgent: boolean, delay: number) => {
   const time = new Time();

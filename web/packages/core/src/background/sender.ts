@@ -19,15 +19,14 @@ const turnMost = 500_000;
 /** A link that claims a queue that another did not see: the others have to be heard of before what they said is old. */
 const turnRefuted = 50_000;
 
-/** A way there and back that is shorter, µs, is a cable or one machine: what is late there is late for processors, not for a line. */
+/** Near: a shorter base delay, µs, is a cable or one machine. What is late there waited for a processor, not for a line. */
 const nearBase = 2_000;
-/** So much of what goes out there may wait in the link's buffers, bytes, and after how long it is looked at when nothing tells, µs. */
-const nearRoom = 262_144;
-const nearRetry = 20_000;
-/** A thread whose alarms are late by so much in the mean, µs, and for how long that is known: it cannot pace. */
+/** What is sent outside the law may leave so many bytes in the link's buffers. The link is looked at again after so many µs. */
+const plainRoom = 262_144;
+const plainRetry = 20_000;
+/** A thread whose alarms are late by more than this in the mean, µs, cannot pace. */
 const lateMean = 25_000;
-const lateKnown = 5_000_000;
-/** One alarm counts for no more: a page that slept for a minute is not a slow one. */
+/** One alarm counts for no more, µs: a page that slept for a minute is not a slow one. */
 const lateMost = 400_000;
 
 /** What came of an attempt to send: a message went out; this link cannot, again after so many µs; no link may; none that has something in flight. */
@@ -45,9 +44,8 @@ export class Sender {
   stopped = false;
   sent = 0;
   acked = 0;
-  /** By how much alarms were late, and when one last was heard. */
+  /** By how much alarms were late in the mean, µs. */
   #late = 0;
-  #heardAt = 0;
   /** Links that have something to send or in flight; the first has its turn, until then. */
   #active: SendingLane[] = [];
   #until = 0;
@@ -58,14 +56,13 @@ export class Sender {
   }
 
   /** An alarm was heard so many µs after its time. */
-  heard(now: number, late: number): void {
+  heard(late: number): void {
     this.#late += (Math.min(late, lateMost) - this.#late) / 8;
-    this.#heardAt = now;
   }
 
-  /** Whether this thread comes to nothing for so long at a time that what it paces hardly goes out. */
-  late(now: number): boolean {
-    return this.#late > lateMean && now - this.#heardAt < lateKnown;
+  /** Whether this thread is away for so long at a time that what it paces hardly goes out. */
+  get late(): boolean {
+    return this.#late > lateMean;
   }
 
   /** Takes a link in that may have something again. */
@@ -168,24 +165,29 @@ export class SendingLane {
   }
 
   /** Foreground goes out over it outside the law. */
-  #free(now: number): boolean {
+  get #free(): boolean {
     const { base } = this.path;
-    return urgent(this) && ((base > 0 && base < nearBase) || this.#sender.late(now));
+    return urgent(this) && ((base > 0 && base < nearBase) || this.#sender.late);
   }
 
-  /** Sends what is outside the law as the link's buffers have room; says after how many µs to look again. */
+  /**
+   * Sends what is outside the law as the link's buffers have room; says after how many µs to look again. That alarm also tells
+   * whether the thread is still late: without it a thread that was late once would count as late for good.
+   */
   push(now: number): number {
-    while (!this.closed && this.#free(now)) {
-      if (this.#link.waiting() > nearRoom) return nearRetry;
+    let wait = never;
+    while (!this.closed && this.#free) {
+      wait = plainRetry;
+      if (this.#link.waiting() > plainRoom) break;
       const part = this.source.next(pieceSize / 2);
       if (!part || !this.#link.sendBackground(encode({ type: 'data', sentAt: now >>> 0, ...part }))) break;
     }
-    return never;
+    return wait;
   }
 
   /** Sends a message if it may. */
   send(now: number): Attempt {
-    if (this.closed || !this.source.waiting() || this.#free(now)) return held();
+    if (this.closed || !this.source.waiting() || this.#free) return held();
     const { law } = this.#sender;
     const size = this.path.messageSize();
     const may = this.path.maySend(now, size);

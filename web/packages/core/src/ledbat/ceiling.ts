@@ -1,12 +1,9 @@
 import {
   ceilingBest,
   ceilingDrain,
-  ceilingFall,
   ceilingFast,
   ceilingKeep,
-  ceilingLate,
   ceilingLong,
-  ceilingPart,
   ceilingPause,
   ceilingQueue,
   ceilingSlow,
@@ -22,13 +19,12 @@ export class Ceiling {
   on = false;
   /** Bytes/s; 0: the line never was full. */
   #rate = 0;
-  /** Of the current stretch: bytes sent, acked and beside the law, its begin; something waited for the ceiling, and by what part it may fall. */
+  /** Of the current stretch: bytes sent, acked and beside the law, its begin; whether something waited for the ceiling. */
   #sent = 0;
   #acked = 0;
   #beside = 0;
   #since = 0;
   #pressed = false;
-  #fall = ceilingFall;
   /** What the window asked for when something last went out, and whether the ceiling was less. */
   #asked = 0;
   #binding = false;
@@ -48,9 +44,9 @@ export class Ceiling {
     return Math.min(rate, this.#rate - drain);
   }
 
-  /** Notes a message that might have gone out `late` µs ago; gives the rate for the time until the next. */
-  send(size: number, asked: number, late: number): number {
-    this.#pressed ||= this.#binding && late <= ceilingLate;
+  /** Notes a message; gives the rate for the time until the next. */
+  send(size: number, asked: number): number {
+    this.#pressed ||= this.#binding;
     this.#sent += size;
     this.#asked = asked;
     const rate = this.of(asked);
@@ -72,17 +68,14 @@ export class Ceiling {
     if (known) {
       this.#queue = queue;
       this.#full = queue >= Math.max(ceilingQueue, old && div(packet * 1_000_000, old));
-      if (!this.#full) this.#fall = ceilingPart;
     }
     const span = now - this.#since;
     if (span < Math.max(rtt, ceilingTime)) return;
     const rate = div((Math.min(this.#sent, this.#acked) + this.#beside) * 1_000_000, span);
     const pressed = this.#pressed;
-    const fall = this.#fall;
     this.#sent = this.#acked = this.#beside = 0;
     this.#since = now;
     this.#pressed = false;
-    this.#fall = ceilingFall;
     if (span > ceilingPause) return;
     if (now - this.#bestAt > ceilingBest) {
       this.#before = this.#best;
@@ -95,7 +88,7 @@ export class Ceiling {
     if (this.#full && !old) this.#rate = Math.max(rate, div(this.#asked, 2));
     else if (pressed && this.#full) {
       const keep = div(Math.max(this.#best, this.#before) * ceilingKeep, 100);
-      this.#rate = Math.min(old, Math.max(rate, keep, old - div(old, fall)));
+      this.#rate = Math.min(old, Math.max(rate, keep));
     } else if (pressed) this.#rate += div(old, now - this.#fullAt > ceilingLong ? ceilingFast : ceilingSlow);
   }
 }

@@ -1,4 +1,4 @@
-/** The constants of the law; their reasons stand in spec/background-transport.md. Times in µs, sizes in bytes. */
+/** The constants of the law; docs/experiments/background-transport.md has the reasons. Times in µs, sizes in bytes. */
 export const packet = 1200;
 export const initialWindow = 10 * packet;
 export const minWindow = packet / 16;
@@ -27,7 +27,6 @@ export const slowdownFloor = 18;
 export const slowdownMost = 30_000_000;
 
 export const smoothTarget = 10_000;
-export const smoothPackets = 12;
 export const leastTarget = 3_000;
 export const leastPackets = 4;
 export const eagerTarget = 35_000;
@@ -37,14 +36,11 @@ export const ceilingTime = 250_000;
 export const ceilingPause = 1_000_000;
 export const ceilingQueue = 10_000;
 export const ceilingDrain = 60_000;
-export const ceilingFall = 2;
-export const ceilingPart = 16;
 export const ceilingKeep = 95;
 export const ceilingBest = 5_000_000;
 export const ceilingSlow = 32;
 export const ceilingFast = 16;
 export const ceilingLong = 2_000_000;
-export const ceilingLate = 50_000;
 export const besideMost = 100_000;
 
 export const startPart = 2;

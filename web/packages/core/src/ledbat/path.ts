@@ -55,10 +55,10 @@ export class Controller extends Host {
     return this.ceiling.of(super.pacingRate());
   }
 
-  /** The time until the next message, after one of a size that might have gone out `late` µs ago, with such a round trip. */
-  spacing(size: number, late: number, rtt?: number): number {
+  /** The time until the next message, after one of a size, with such a round trip. */
+  spacing(size: number, rtt?: number): number {
     this.ceiling.on ||= this.eager;
-    return div(size * 1_000_000, Math.max(1, this.ceiling.send(size, super.pacingRate(rtt), late)));
+    return div(size * 1_000_000, Math.max(1, this.ceiling.send(size, super.pacingRate(rtt))));
   }
 
   /** Notes bytes that the host sends over the same line outside the law: acknowledgements of its downloads, mostly. */
@@ -201,8 +201,8 @@ export class Path {
     const h = this.#host;
     const { srtt } = this.#delays;
     // Its own round trip, while no other link's is shorter by far.
-    const spacing = h.spacing(size, now - h.next, srtt ? Math.min(srtt, h.view.rtt) : undefined);
-    h.next = Math.max(h.next, h.held && !h.eager ? now : now - burstTime);
+    const spacing = h.spacing(size, srtt ? Math.min(srtt, h.view.rtt) : undefined);
+    h.next = Math.max(h.next, h.held ? now : now - burstTime);
     h.held = false;
     h.paced = h.next =
       h.law.window < packet && h.view.rtt > 0 ? now + interval(h.law.window, h.view.rtt) : h.next + spacing;

@@ -1,4 +1,4 @@
-import { div, leastPackets, leastTarget, packet, recallTime, smoothPackets, smoothTarget } from './constants.ts';
+import { div, leastPackets, leastTarget, packet, recallTime, smoothTarget } from './constants.ts';
 import type { Signal } from './law.ts';
 
 /** How much of the target a sending host bears. */
@@ -17,10 +17,9 @@ export class Tolerance {
     }
     this.#peak = Math.max(this.#peak, window);
     const most = Math.max(this.#peak, this.#before);
-    const packets = (n: number): number => div(n * packet * s.rtt, most);
-    const target = Math.min(s.target, Math.max(div(s.base, 3), smoothTarget, packets(smoothPackets)));
+    const target = Math.min(s.target, Math.max(div(s.base, 3), smoothTarget));
     const pushed = div(div(target * window, most) * (s.base + target), Math.max(1, s.base));
-    const least = Math.max(div(target, 5), leastTarget, packets(leastPackets));
+    const least = Math.max(leastTarget, div(leastPackets * packet * s.rtt, most));
     return Math.min(target, Math.max(div(pushed * 6, 5), least));
   }
 }

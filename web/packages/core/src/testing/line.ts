@@ -80,10 +80,12 @@ export class Thread {
     this.time = time;
   }
 
-  /** Has it busy for so long each time, in turn, and free for as long as it says in between, ms. */
-  work(tasks: number[], between: number): void {
+  /** Has it busy for so long each time, in turn, and free for as long as it says in between, ms; for so long in all. */
+  work(tasks: number[], between: number, most = Number.POSITIVE_INFINITY): void {
     let n = 0;
+    const end = this.time.now() + most;
     const next = () => {
+      if (this.time.now() >= end) return;
       const ms = tasks[n++ % tasks.length]!;
       this.#free = this.time.now() + ms;
       this.time.setTimer(() => {
