@@ -9,6 +9,8 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/fleet"
+	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/siblinghttp"
 	"github.com/leeway-video/leeway/internal/wire/sibling"
@@ -29,8 +31,9 @@ type seedFleet struct {
 	listener net.Listener
 	address  netip.AddrPort // that siblings are told
 	client   *siblinghttp.Client
-	warmUp   *seed.WarmUp
-	handler  http.Handler // set when the seed is there
+	warmUp   *fleet.WarmUp
+	member   *fleet.Member // set when the seed is made
+	handler  http.Handler  // likewise
 }
 
 // openFleet opens the fleet's port; nil where the configuration has none.
@@ -58,13 +61,13 @@ func openFleet(ctx context.Context, c FleetConfig) (*seedFleet, error) {
 		allow = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")} // a fleet on one machine
 	}
 	port := netip.MustParseAddrPort(l.Addr().String()).Port()
-	fleet := &seedFleet{
+	f := &seedFleet{
 		secret: secret, listener: l, address: netip.AddrPortFrom(host, port), client: siblinghttp.NewClient(siblinghttp.Config{Secret: secret, Allow: allow}),
 	}
 	if c.WarmUp > 0 {
-		fleet.warmUp = &seed.WarmUp{Bytes: c.WarmUp, Rate: warmUpRate, Longest: warmUpLongest}
+		f.warmUp = &fleet.WarmUp{Bytes: c.WarmUp, Rate: warmUpRate, Longest: warmUpLongest}
 	}
-	return fleet, nil
+	return f, nil
 }
 
 // host is the address that siblings are told.
@@ -84,18 +87,27 @@ func (c FleetConfig) host() (netip.Addr, error) {
 	return a.Unmap(), nil
 }
 
-// member is what the seed is told of its fleet.
-func (f *seedFleet) member() *seed.Fleet {
+// join makes the seed's place in the fleet; nil where it has none.
+func (f *seedFleet) join(sink metric.Sink, log *slog.Logger) seed.Fleet {
 	if f == nil {
 		return nil
 	}
-	return &seed.Fleet{ID: f.secret.Fleet(), Address: f.address, Siblings: f.client, Linger: lingerForSiblings, WarmUp: f.warmUp}
+	f.member = fleet.New(fleet.Config{
+		ID: f.secret.Fleet(), Address: f.address, Siblings: f.client, Linger: lingerForSiblings, WarmUp: f.warmUp, Metrics: sink, Log: log,
+	})
+	return f.member
+}
+
+// siblingAnswerer is what siblings ask: the seed for segments, its place in the fleet for what is wanted.
+type siblingAnswerer struct {
+	*seed.Service
+	*fleet.Member
 }
 
 // serve has the seed answer its siblings.
 func (f *seedFleet) serve(s *seed.Service, log *slog.Logger) {
 	if f != nil {
-		f.handler = siblinghttp.NewHandler(f.secret, s.ID(), s, time.Now, log)
+		f.handler = siblinghttp.NewHandler(f.secret, s.ID(), siblingAnswerer{s, f.member}, time.Now, log)
 	}
 }
 

@@ -59,7 +59,7 @@ func startSeed(p seedParts) (running *runningSeed, err error) {
 		MaxLinks: p.config.MaxLinks, MaxTitles: p.config.MaxTitles, IndexBytes: p.config.IndexBytes,
 		Rate: p.config.Rate, BytesDaily: p.config.DailyBytes, SessionFactor: p.config.SessionFactor, LookAhead: ahead,
 		Outside: p.outside(host), Bell: host, SocketRead: buffers.Read, SocketWrite: buffers.Write,
-		Fleet: p.fleet.member(), Metrics: p.sink, Log: p.log,
+		Fleet: p.fleet.join(p.sink, p.log), Metrics: p.sink, Log: p.log,
 	}, p.bus, host)
 	if err != nil {
 		closeOrigins()

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/fleet"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/natsbus"
 	"github.com/leeway-video/leeway/internal/promreg"
@@ -42,8 +43,8 @@ func newRegistry(log *slog.Logger, sites []string, defs ...*metric.Def) (*promre
 // other services: a query for the minimum of a seed metric would take the zero of a tracker for a seed.
 var counts = map[string][]*metric.Def{
 	"tracker": slices.Concat(tracker.Metrics(), webtorrent.Metrics(), natsbus.Metrics()),
-	"seed":    slices.Concat(seed.Metrics(), natsbus.Metrics()),
-	"up":      slices.Concat(tracker.Metrics(), webtorrent.Metrics(), seed.Metrics(), natsbus.Metrics(), originMetrics()),
+	"seed":    slices.Concat(seed.Metrics(), fleet.Metrics(), natsbus.Metrics()),
+	"up":      slices.Concat(tracker.Metrics(), webtorrent.Metrics(), seed.Metrics(), fleet.Metrics(), natsbus.Metrics(), originMetrics()),
 	"origin":  originMetrics(),
 	"turn":    relay.Metrics(),
 }

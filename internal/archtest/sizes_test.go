@@ -24,7 +24,6 @@ const (
 var unsplit = []string{
 	"app.services",
 	"schedule.decision",
-	"seed.Service", "seed.viewer",
 	"transfer.Download", "transfer.Session", "transfer.Upload",
 }
 

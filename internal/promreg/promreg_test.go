@@ -8,6 +8,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/leeway-video/leeway/internal/fleet"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/natsbus"
 	"github.com/leeway-video/leeway/internal/promreg"
@@ -119,7 +120,7 @@ func TestRegistriesShareNothing(t *testing.T) {
 // TestDefinitionsOfServicesFollowTheRules lints names, units and labels; internal/app compares them with spec/metrics.md.
 func TestDefinitionsOfServicesFollowTheRules(t *testing.T) {
 	var all []*metric.Def
-	for _, part := range [][]*metric.Def{tracker.Metrics(), webtorrent.Metrics(), seed.Metrics(), natsbus.Metrics(), promreg.Metrics()} {
+	for _, part := range [][]*metric.Def{tracker.Metrics(), webtorrent.Metrics(), seed.Metrics(), fleet.Metrics(), natsbus.Metrics(), promreg.Metrics()} {
 		all = append(all, part...)
 	}
 	for _, d := range all {

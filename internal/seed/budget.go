@@ -71,85 +71,109 @@ type accountID struct {
 	swarm   peer.ID
 }
 
-func (v *viewer) accountID() accountID { return accountID{v.peer, v.title.swarm} }
+// budgets bound what a seed sends, and what its sessions have it fetch and read.
+type budgets struct {
+	factor float64 // of a session: of what its viewer can play
+	whole  *scope
+	sink   metric.Sink
+	now    func() time.Time
 
-// accountOf finds or makes the account of a link's session, and counts so many open links more.
-func (s *Service) accountOf(v *viewer, links int) *account {
-	bitrate := v.title.highest()
-	s.budgets.Lock()
-	defer s.budgets.Unlock()
-	id := v.accountID()
-	if s.accounts[id] == nil && len(s.accounts) >= maxAccounts {
+	mu       sync.Mutex             // a piece is taken from every scope or from none
+	accounts map[accountID]*account // guarded by mu
+}
+
+func newBudgets(whole *scope, factor float64, sink metric.Sink, now func() time.Time) *budgets {
+	return &budgets{factor: factor, whole: whole, sink: sink, now: now, accounts: map[accountID]*account{}}
+}
+
+// account finds or makes the account of a session in a swarm, and counts so many open links more. bitrate is that of the title's best
+// rendition.
+func (b *budgets) account(id accountID, bitrate int64, links int) *account {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.accounts[id] == nil && len(b.accounts) >= maxAccounts {
 		id = accountID{}
 	}
-	a := s.accounts[id]
+	a := b.accounts[id]
 	if a == nil {
-		f := s.cfg.SessionFactor
-		a = &account{sent: newSessionScope(f, bitrate), fetched: newSessionScope(f, bitrate), read: newReadScope(f, bitrate, readShare)}
-		s.accounts[id] = a
+		a = &account{sent: newSessionScope(b.factor, bitrate), fetched: newSessionScope(b.factor, bitrate), read: newReadScope(b.factor, bitrate, readShare)}
+		b.accounts[id] = a
 	}
 	a.links += links
 	return a
 }
 
-// openAccount is the account of a link that has opened.
-func (s *Service) openAccount(v *viewer) *account { return s.accountOf(v, 1) }
-
-func (s *Service) closeAccount(a *account) {
-	s.budgets.Lock()
+// leave notes that a link of an account has ended.
+func (b *budgets) leave(a *account) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	a.links--
-	s.budgets.Unlock()
 }
 
-// forgetAccounts drops those that a new one would be equal to.
-func (s *Service) forgetAccounts(now time.Time) {
-	s.budgets.Lock()
-	defer s.budgets.Unlock()
-	for id, a := range s.accounts {
+// forget drops accounts that a new one would be equal to.
+func (b *budgets) forget() {
+	now := b.now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, a := range b.accounts {
 		if a.links == 0 && a.sent.full(now) && a.fetched.full(now) && a.read.full(now) {
-			delete(s.accounts, id)
+			delete(b.accounts, id)
 		}
 	}
 }
 
-// mayFetch says whether the origin may be asked for the account's session; charge takes what came of it. nil is nobody's.
-func (s *Service) mayFetch(a *account) bool {
+// mayFetch says whether the origin may be asked for the account's session; charge takes what came of it. Without an account nothing
+// is charged.
+func (b *budgets) mayFetch(a *account) bool {
 	if a == nil {
 		return true
 	}
-	s.budgets.Lock()
-	ok := a.fetched.quota.TokensAt(s.cfg.Now()) >= peer.PieceSize
-	s.budgets.Unlock()
+	b.mu.Lock()
+	ok := a.fetched.quota.TokensAt(b.now()) >= peer.PieceSize
+	b.mu.Unlock()
 	if !ok {
-		s.cfg.Metrics.Add(mRefusals, 1, a.fetched.name)
+		b.sink.Add(mRefusals, 1, a.fetched.name)
 	}
 	return ok
 }
 
-func (s *Service) charge(a *account, bytes int) {
+func (b *budgets) charge(a *account, bytes int) {
 	if a == nil {
 		return
 	}
-	s.budgets.Lock()
-	defer s.budgets.Unlock()
-	a.fetched.quota.ReserveN(s.cfg.Now(), bytes) // below zero, if need be
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	a.fetched.quota.ReserveN(b.now(), bytes) // below zero, if need be
 }
 
 // maySend takes the bytes of a certificate from an account.
-func (s *Service) maySend(a *account, bytes int) bool { return s.draw(a.sent, int64(bytes)) }
+func (b *budgets) maySend(a *account, bytes int) bool { return b.draw(a.sent, int64(bytes)) }
 
 // mayRead takes the bytes of a file of the store from an account.
-func (s *Service) mayRead(a *account, bytes int64) bool { return s.draw(a.read, bytes) }
+func (b *budgets) mayRead(a *account, bytes int64) bool { return b.draw(a.read, bytes) }
 
 // draw takes bytes of a session's quota, all or none.
-func (s *Service) draw(from *scope, bytes int64) bool {
-	s.budgets.Lock()
-	ok := from.quota.AllowN(s.cfg.Now(), int(bytes))
-	s.budgets.Unlock()
+func (b *budgets) draw(from *scope, bytes int64) bool {
+	b.mu.Lock()
+	ok := from.quota.AllowN(b.now(), int(bytes))
+	b.mu.Unlock()
 	if !ok {
-		s.cfg.Metrics.Add(mRefusals, 1, from.name)
+		b.sink.Add(mRefusals, 1, from.name)
 	}
 	return ok
+}
+
+// load is the share of the seed's own budget that is in use, in permille.
+func (b *budgets) load() int {
+	now := b.now()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.whole.load(now)
+}
+
+// ofLink is what one link draws on: the seed's budget, its site's and its session's.
+func (b *budgets) ofLink(site *scope, a *account) *budget {
+	return &budget{mu: &b.mu, scopes: []*scope{b.whole, site, a.sent}, now: b.now, sink: b.sink}
 }
 
 func (s *scope) full(now time.Time) bool { return s.quota.TokensAt(now) >= float64(s.quota.Burst()) }

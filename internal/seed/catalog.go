@@ -1,10 +1,12 @@
 package seed
 
 import (
+	"log/slog"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -37,18 +39,25 @@ type entry struct {
 
 // catalog holds the indexes: one for each manifest, by however many titles it is named, and no more bytes than there is room for.
 type catalog struct {
-	service *Service
+	tasks   *tasks
+	tolls   *tolls
 	limit   int64 // bytes of all indexes
 	most    int   // indexes
 	parsing chan struct{}
+	sink    metric.Sink
+	log     *slog.Logger
+	now     func() time.Time
 
 	mu    sync.Mutex
 	all   map[manifestID]*entry // guarded by mu
 	bytes int64                 // guarded by mu
 }
 
-func newCatalog(s *Service, limit int64, most int) *catalog {
-	return &catalog{service: s, limit: limit, most: most, parsing: make(chan struct{}, maxParsing), all: map[manifestID]*entry{}}
+func newCatalog(t *tasks, limit int64, most int, sink metric.Sink, log *slog.Logger, now func() time.Time) *catalog {
+	return &catalog{
+		tasks: t, tolls: newTolls(now), limit: limit, most: most, parsing: make(chan struct{}, maxParsing), sink: sink, log: log, now: now,
+		all: map[manifestID]*entry{},
+	}
 }
 
 func (c *catalog) peek(id manifestID) *index {
@@ -62,13 +71,13 @@ func (c *catalog) peek(id manifestID) *index {
 
 // want returns the index of a manifest, and begins to follow it for the party if it is not there. nil: the seed ends.
 func (c *catalog) want(site *siteState, manifest string, p party) *index {
-	id, now := manifestID{site.name, manifest}, c.service.cfg.Now()
+	id, now := manifestID{site.name, manifest}, c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.all[id]
 	if e == nil {
-		ix := newIndex(c.service.ctx, c.service, site, manifest)
-		if !c.service.work(ix.follow) {
+		ix := newIndex(c.tasks.ctx, c, site, manifest)
+		if !c.tasks.begin(ix.follow) {
 			ix.cancel()
 			return nil
 		}
@@ -118,7 +127,7 @@ func (c *catalog) of(ix *index) *entry {
 
 // wanted says whether an index was wanted of late.
 func (c *catalog) wanted(ix *index, within time.Duration) bool {
-	now := c.service.cfg.Now()
+	now := c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.of(ix)
@@ -127,7 +136,7 @@ func (c *catalog) wanted(ix *index, within time.Duration) bool {
 
 // weigh takes in how long an index has become, and makes room for it. false: it is not kept.
 func (c *catalog) weigh(ix *index) bool {
-	weight, now := ix.weight(), c.service.cfg.Now()
+	weight, now := ix.weight(), c.now()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	e := c.of(ix)
@@ -222,12 +231,13 @@ func (c *catalog) drop(e *entry) {
 	e.cancel()
 	delete(c.all, manifestID{e.site.name, e.manifest})
 	c.bytes -= e.bytes
-	c.service.cfg.Metrics.Add(mIndexEvictions, 1)
+	c.sink.Add(mIndexEvictions, 1)
 }
 
 // forget drops what no title names any more.
 func (c *catalog) forget(named map[manifestID]bool) {
-	now := c.service.cfg.Now()
+	c.tolls.forget()
+	now := c.now()
 	c.mu.Lock()
 	for id, e := range c.all {
 		if !named[id] && now.Sub(e.wanted) > followedFor {
@@ -238,5 +248,5 @@ func (c *catalog) forget(named map[manifestID]bool) {
 	}
 	bytes := c.bytes
 	c.mu.Unlock()
-	c.service.cfg.Metrics.Set(mIndexBytes, float64(bytes))
+	c.sink.Set(mIndexBytes, float64(bytes))
 }

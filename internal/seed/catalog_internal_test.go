@@ -2,6 +2,7 @@ package seed
 
 import (
 	"fmt"
+	"log/slog"
 	"runtime"
 	"strings"
 	"testing"
@@ -22,9 +23,8 @@ type shelves struct {
 
 func newShelves(t testing.TB, limit int64, most int) *shelves {
 	s := &shelves{now: time.Unix(1000, 0), rec: &metric.Recorder{}}
-	service := &Service{cfg: Config{Now: func() time.Time { return s.now }, Metrics: s.rec}, ctx: t.Context()}
-	service.catalog, service.tolls = newCatalog(service, limit, most), newTolls(service.cfg.Now)
-	s.catalog, s.site = service.catalog, &siteState{rules: testSite(t), name: "demo", service: service}
+	s.catalog = newCatalog(&tasks{ctx: t.Context()}, limit, most, s.rec, slog.New(slog.DiscardHandler), func() time.Time { return s.now })
+	s.site = &siteState{rules: testSite(t), name: "demo", sink: s.rec}
 	return s
 }
 
@@ -34,7 +34,7 @@ func (s *shelves) put(n int, p party, bytes int64) string {
 	manifest := fmt.Sprintf("/films/%d.m3u8", n)
 	if !s.has(manifest) {
 		s.mu.Lock()
-		s.add(newIndex(s.service.ctx, s.service, s.site, manifest), p, s.now)
+		s.add(newIndex(s.tasks.ctx, s.catalog, s.site, manifest), p, s.now)
 		s.mu.Unlock()
 	}
 	ix := s.want(s.site, manifest, p)
@@ -127,7 +127,7 @@ func TestAnIndexWeighsWhatItTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var before, after runtime.MemStats
-	ix := newIndex(t.Context(), s.service, s.site, "/films/index.m3u8")
+	ix := newIndex(t.Context(), s.catalog, s.site, "/films/index.m3u8")
 	runtime.GC()
 	runtime.ReadMemStats(&before)
 	ix.take("/films/index.m3u8", r)

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -12,6 +13,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/fleet"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/siblinghttp"
@@ -33,6 +35,7 @@ type crew struct {
 
 // member is a seed of the fleet, with a tracker's place and viewers of its own.
 type member struct {
+	fleet *fleet.Member
 	*world
 	server *httptest.Server
 }
@@ -55,21 +58,32 @@ func newCrew(t *testing.T, o *origin, n int) *crew {
 	return c
 }
 
+// answerer is what siblings ask.
+type answerer struct {
+	*seed.Service
+	*fleet.Member
+}
+
 // add starts one more seed.
-func (c *crew) add(change func(*site.Config, *seed.Config)) *member {
+func (c *crew) add(change func(*site.Config, *seed.Config)) *member { return c.addWarm(nil, change) }
+
+// addWarm starts one that warms up.
+func (c *crew) addWarm(warm *fleet.WarmUp, change func(*site.Config, *seed.Config)) *member {
 	c.t.Helper()
 	m := &member{server: httptest.NewUnstartedServer(nil)}
 	client := siblinghttp.NewClient(siblinghttp.Config{Secret: c.secret, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Silence: patience})
 	c.t.Cleanup(client.Close)
 	m.world = newWorldOn(c.t, c.bus, signal.ID{1, byte(len(c.seeds))}, c.origin, func(s *site.Config, cfg *seed.Config) {
-		cfg.Fleet = &seed.Fleet{
-			ID: c.secret.Fleet(), Address: netip.MustParseAddrPort(m.server.Listener.Addr().String()), Siblings: client, Patience: patience,
-		}
+		m.fleet = fleet.New(fleet.Config{
+			ID: c.secret.Fleet(), Address: netip.MustParseAddrPort(m.server.Listener.Addr().String()), Siblings: client, Patience: patience, WarmUp: warm,
+			Metrics: cfg.Metrics,
+		})
+		cfg.Fleet = m.fleet
 		if change != nil {
 			change(s, cfg)
 		}
 	})
-	m.server.Config.Handler = siblinghttp.NewHandler(c.secret, m.seed.ID(), m.seed, time.Now, slog.New(slog.DiscardHandler))
+	m.server.Config.Handler = siblinghttp.NewHandler(c.secret, m.seed.ID(), answerer{m.seed, m.fleet}, time.Now, slog.New(slog.DiscardHandler))
 	m.server.Start()
 	c.t.Cleanup(m.server.Close)
 	c.seeds = append(c.seeds, m)
@@ -125,7 +139,7 @@ func (c *crew) owner(name segment.Name) (owner *member, others []*member) {
 
 func (m *member) count(t *testing.T, name string, labels ...string) float64 {
 	t.Helper()
-	for _, d := range seed.Metrics() {
+	for _, d := range slices.Concat(seed.Metrics(), fleet.Metrics()) {
 		if d.Name == name {
 			return m.metrics.Value(d, labels...)
 		}

@@ -12,26 +12,26 @@ import (
 
 // TestOneReadServesAllWhoWait: after a restart many viewers ask for the same segment, of up to 8 MiB, at once.
 func TestOneReadServesAllWhoWait(t *testing.T) {
-	s := newShelf(t)
+	s := newShop(t)
 	st := s.open(t, 1<<20, 1<<20)
 	h := s.held(t, 1, 40_000)
 	if err := st.put(h); err != nil {
 		t.Fatal(err)
 	}
-	var reads atomic.Int32
+	var read atomic.Int32
 	release := make(chan struct{})
 	s.deny = func(*certificate.Certificate) bool {
-		reads.Add(1)
+		read.Add(1)
 		<-release
 		return false
 	}
-	st = s.open(t, 1<<20, 1<<20)
+	reads := newLoads(s.open(t, 1<<20, 1<<20).get, nil, 1)
 	var started, ended sync.WaitGroup
 	for range 50 {
 		started.Add(1)
 		ended.Go(func() {
 			started.Done()
-			if got := st.get(h.id); got == nil || got.sum != h.sum {
+			if got := reads.now(h.id); got == nil || got.sum != h.sum {
 				t.Error("not the segment")
 			}
 		})
@@ -39,14 +39,14 @@ func TestOneReadServesAllWhoWait(t *testing.T) {
 	started.Wait()
 	close(release)
 	ended.Wait()
-	if n := reads.Load(); n != 1 {
+	if n := read.Load(); n != 1 {
 		t.Errorf("the file was read %d times", n)
 	}
 }
 
 // TestFileThatCannotBeReadNowIsKept: with no file descriptor left, every file of the store would be taken for corrupt.
 func TestFileThatCannotBeReadNowIsKept(t *testing.T) {
-	s := newShelf(t)
+	s := newShop(t)
 	h := s.held(t, 1, 40_000)
 	if err := s.open(t, 1<<20, 1<<20).put(h); err != nil {
 		t.Fatal(err)

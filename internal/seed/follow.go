@@ -26,7 +26,7 @@ func (e *unpaidError) Error() string { return "the budget of playlist loads is s
 func (ix *index) follow() {
 	failures := 0
 	for ix.ctx.Err() == nil {
-		started := ix.service.cfg.Now()
+		started := ix.catalog.now()
 		wait, least, err := ix.load(ix.ctx)
 		var unpaid *unpaidError
 		switch {
@@ -37,14 +37,14 @@ func (ix *index) follow() {
 			wait = min(retryAfter<<min(failures-1, 4), retryAtMost)
 			least = retryAfter
 			if ix.ctx.Err() == nil {
-				ix.service.cfg.Log.Warn("playlists could not be loaded", "site", ix.site.name, "manifest", ix.manifest, "error", err)
+				ix.catalog.log.Warn("playlists could not be loaded", "site", ix.site.name, "manifest", ix.manifest, "error", err)
 			}
 		default:
 			failures = 0
 			ix.forget()
 		}
 		ix.ends(err)
-		ix.service.catalog.weigh(ix)
+		ix.catalog.weigh(ix)
 		ix.pause(started, wait, least)
 	}
 }
@@ -72,7 +72,7 @@ func (ix *index) pause(started time.Time, wait, least time.Duration) {
 	case <-ix.ctx.Done():
 		return
 	case <-due:
-		if ix.service.catalog.wanted(ix, followedFor) {
+		if ix.catalog.wanted(ix, followedFor) {
 			return
 		}
 		select {
@@ -82,7 +82,7 @@ func (ix *index) pause(started time.Time, wait, least time.Duration) {
 		}
 	case <-ix.kick:
 	}
-	if rest := least - ix.service.cfg.Now().Sub(started); rest > 0 {
+	if rest := least - ix.catalog.now().Sub(started); rest > 0 {
 		timer := time.NewTimer(rest)
 		defer timer.Stop()
 		select {
@@ -128,7 +128,7 @@ func (ix *index) load(ctx context.Context) (wait, least time.Duration, err error
 			continue
 		}
 		ix.take(path, r)
-		if !ix.service.catalog.weigh(ix) {
+		if !ix.catalog.weigh(ix) {
 			return 0, 0, fmt.Errorf("the playlists of %s list more segments than there is memory for (seed.index_bytes)", ix.manifest)
 		}
 		note(r)
@@ -144,30 +144,30 @@ func (ix *index) load(ctx context.Context) (wait, least time.Duration, err error
 
 // fetchPlaylist loads one playlist, when it is paid for.
 func (ix *index) fetchPlaylist(ctx context.Context, path string) (*master, *rendition, string, error) {
-	s := ix.service
-	payer, refused := s.tolls.pay(ix.site.name, s.catalog.payers(ix))
+	c := ix.catalog
+	payer, refused := c.tolls.pay(ix.site.name, c.payers(ix))
 	if refused != "" {
-		s.cfg.Metrics.Add(mPlaylistRefusals, 1, refused)
+		c.sink.Add(mPlaylistRefusals, 1, refused)
 		return nil, nil, "", &unpaidError{refused}
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	got, err := ix.site.fetch(ctx, Fetch{Path: path, MaxBytes: maxPlaylist})
 	if err != nil {
-		s.cfg.Metrics.Add(mPlaylists, 1, ix.site.name, playlistFailed)
+		c.sink.Add(mPlaylists, 1, ix.site.name, playlistFailed)
 		return nil, nil, "", err
 	}
-	s.tolls.charge(ix.site.name, payer, len(got.Data))
+	c.tolls.charge(ix.site.name, payer, len(got.Data))
 	if got.Path != "" {
 		path = got.Path // what a redirect led to is what references are relative to
 	}
-	s.catalog.parsing <- struct{}{} // a playlist takes many times its length while it is parsed
+	c.parsing <- struct{}{} // a playlist takes many times its length while it is parsed
 	m, r, err := parsePlaylist(ix.site.rules, path, got.Data)
-	<-s.catalog.parsing
+	<-c.parsing
 	outcome := playlistLoaded
 	if err != nil {
 		outcome = playlistFailed
 	}
-	s.cfg.Metrics.Add(mPlaylists, 1, ix.site.name, outcome)
+	c.sink.Add(mPlaylists, 1, ix.site.name, outcome)
 	return m, r, path, err
 }

@@ -26,7 +26,7 @@ const (
 
 // index is what the playlists of one manifest list, for all titles that the manifest is of.
 type index struct {
-	service  *Service
+	catalog  *catalog
 	site     *siteState
 	manifest string
 	ctx      context.Context // ends when the index is dropped
@@ -72,9 +72,9 @@ func (r *ref) weight() int64 {
 	return n
 }
 
-func newIndex(ctx context.Context, s *Service, site *siteState, manifest string) *index {
+func newIndex(ctx context.Context, c *catalog, site *siteState, manifest string) *index {
 	ix := &index{
-		service: s, site: site, manifest: manifest, kick: make(chan struct{}, 1), order: map[string]*listing{}, refs: map[segment.ID]*ref{}, loaded: make(chan struct{}),
+		catalog: c, site: site, manifest: manifest, kick: make(chan struct{}, 1), order: map[string]*listing{}, refs: map[segment.ID]*ref{}, loaded: make(chan struct{}),
 	}
 	ix.ctx, ix.cancel = context.WithCancel(ctx)
 	return ix
@@ -109,7 +109,7 @@ func (ix *index) unlist(path string) {
 
 // take puts the segments of a media playlist into the index.
 func (ix *index) take(path string, r *rendition) {
-	now := ix.service.cfg.Now()
+	now := ix.catalog.now()
 	order := make([]segment.ID, 0, len(r.segments))
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
@@ -128,7 +128,7 @@ func (ix *index) take(path string, r *rendition) {
 
 // forget drops what left the live playlists a while ago, and live playlists that are not named any more.
 func (ix *index) forget() {
-	now := ix.service.cfg.Now()
+	now := ix.catalog.now()
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	ix.live = false
@@ -221,7 +221,7 @@ func (ix *index) tooLarge(r *ref, object int64) {
 		return
 	}
 	ix.divide(r, object)
-	ix.service.catalog.weigh(ix)
+	ix.catalog.weigh(ix)
 }
 
 func (ix *index) divide(r *ref, object int64) {
@@ -273,4 +273,17 @@ func (ix *index) weight() int64 {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
 	return indexBytes + ix.bytes
+}
+
+// await waits for the playlists, for as long as a viewer would, and says whether there is anything in them.
+func (ix *index) await(ctx context.Context) bool {
+	ix.mu.Lock()
+	loads, loaded := ix.loads, ix.loaded
+	ix.mu.Unlock()
+	if loads == 0 {
+		ix.wait(ctx, loaded)
+	}
+	ix.mu.Lock()
+	defer ix.mu.Unlock()
+	return len(ix.refs) > 0
 }

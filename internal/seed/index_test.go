@@ -2,9 +2,11 @@ package seed
 
 import (
 	"fmt"
+	"log/slog"
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/segment"
 )
 
@@ -12,9 +14,8 @@ import (
 // origins do that hand out sessions.
 func TestLiveTitlesStayBounded(t *testing.T) {
 	now := time.UnixMilli(1_790_000_000_000)
-	s := &Service{cfg: Config{Now: func() time.Time { return now }}}
-	s.catalog = newCatalog(s, 1<<30, 10)
-	c := newIndex(t.Context(), s, &siteState{rules: testSite(t), name: "demo", service: s}, "/live/index.m3u8")
+	all := newCatalog(newTasks(), 1<<30, 10, metric.Discard, slog.New(slog.DiscardHandler), func() time.Time { return now })
+	c := newIndex(t.Context(), all, &siteState{rules: testSite(t), name: "demo"}, "/live/index.m3u8")
 	const window, step = 6, 10 * time.Second
 	var oldest *ref
 	for i := range 1000 {

@@ -96,22 +96,22 @@ func FuzzPlaylist(f *testing.F) {
 	})
 }
 
-type shelf struct {
+type shop struct {
 	key  *ecdsa.PrivateKey
 	dir  string
 	rec  *metric.Recorder
 	deny func(*certificate.Certificate) bool
 }
 
-func newShelf(t testing.TB) *shelf {
+func newShop(t testing.TB) *shop {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &shelf{key: key, dir: t.TempDir(), rec: &metric.Recorder{}, deny: func(*certificate.Certificate) bool { return false }}
+	return &shop{key: key, dir: t.TempDir(), rec: &metric.Recorder{}, deny: func(*certificate.Certificate) bool { return false }}
 }
 
-func (s *shelf) open(t testing.TB, memory, onDisk int64) *store {
+func (s *shop) open(t testing.TB, memory, onDisk int64) *store {
 	t.Helper()
 	d, err := openDisk(s.dir, onDisk, func(c *certificate.Certificate) keeping {
 		if s.deny(c) {
@@ -125,7 +125,7 @@ func (s *shelf) open(t testing.TB, memory, onDisk int64) *store {
 	return newStore(d, memory, s.rec)
 }
 
-func (s *shelf) held(t testing.TB, i, size int) *held {
+func (s *shop) held(t testing.TB, i, size int) *held {
 	t.Helper()
 	data := make([]byte, size)
 	_, _ = rand.Read(data)
@@ -145,7 +145,7 @@ func (s *shelf) held(t testing.TB, i, size int) *held {
 }
 
 func TestStoreIsBoundedInBothTiers(t *testing.T) {
-	s := newShelf(t)
+	s := newShop(t)
 	st := s.open(t, 50_000, 100_000)
 	var all []*held
 	for i := range 10 {
@@ -176,7 +176,7 @@ func TestStoreIsBoundedInBothTiers(t *testing.T) {
 }
 
 func TestWithdrawnSegmentsLeaveBothTiers(t *testing.T) {
-	s := newShelf(t)
+	s := newShop(t)
 	st := s.open(t, 30_000, 1<<20)
 	a, b := s.held(t, 1, 20_000), s.held(t, 2, 20_000)
 	_ = st.put(a)
@@ -193,7 +193,7 @@ func TestWithdrawnSegmentsLeaveBothTiers(t *testing.T) {
 }
 
 func FuzzStoreFile(f *testing.F) {
-	s := newShelf(f)
+	s := newShop(f)
 	st := s.open(f, 1<<20, 1<<20)
 	h := s.held(f, 1, 40_000)
 	_ = st.put(h)
@@ -273,9 +273,9 @@ func TestMetricsAreWellFormed(t *testing.T) {
 
 func TestWhatIsTakenForGrantedIsNotLogged(t *testing.T) {
 	var out bytes.Buffer
-	s := &Service{cfg: Config{Log: slog.New(slog.NewTextHandler(&out, nil)), Metrics: metric.Discard}, outside: newReach(nil, nil)}
+	r, log := newReach(nil, nil), slog.New(slog.NewTextHandler(&out, nil))
 	for range 30 { // which of two that are ready comes first is chance
-		s.awaitReached(t.Context())
+		r.await(t.Context(), log, func(int) int { return 0 })
 	}
 	if out.Len() > 0 {
 		t.Errorf("logs:\n%s", &out)

@@ -1,7 +1,6 @@
 package seed
 
 import (
-	"context"
 	"sync"
 
 	"github.com/leeway-video/leeway/internal/segment"
@@ -21,7 +20,7 @@ type loads struct {
 	mu      sync.Mutex
 	running int                            // guarded by mu
 	turns   []*reader                      // guarded by mu: sessions that wait and have none under way
-	under   map[segment.ID][]func(h *held) // guarded by mu: who waits for what is being read
+	under   map[segment.ID][]func(h *held) // guarded by mu: what is called with each segment that is being read
 }
 
 // reader is what one session wants read. Guarded by loads.mu.
@@ -112,40 +111,24 @@ func (l *loads) run(r *reader, id segment.ID) {
 	}
 }
 
-// load has a segment read from disk for a session, at its expense; done is called with it, or with nil. false: the session has
-// spent what it may, or waits for too much.
-func (s *Service) load(a *account, id segment.ID, done func(*held)) bool {
-	if s.loads.join(id, done) {
-		return true
+// now reads a segment beside the turns, or waits for the one that reads it: for siblings, and for what no session wants.
+func (l *loads) now(id segment.ID) *held {
+	l.mu.Lock()
+	if _, is := l.under[id]; is {
+		came := make(chan *held, 1)
+		l.under[id] = append(l.under[id], func(h *held) { came <- h })
+		l.mu.Unlock()
+		return <-came
 	}
-	n := s.store.onDisk(id)
-	if !s.mayRead(a, n) || !s.loads.want(&a.reader, id, done) {
-		return false
+	l.under[id] = nil
+	l.mu.Unlock()
+	h := l.read(id)
+	l.mu.Lock()
+	waited := l.under[id]
+	delete(l.under, id)
+	l.mu.Unlock()
+	for _, done := range waited {
+		done(h)
 	}
-	s.cfg.Metrics.Add(mDiskRead, float64(n))
-	return true
-}
-
-// have returns a segment that the store holds, nil if it does not. What is on disk is read at the session's expense, or without a
-// session at once; ok is false where the session may not.
-func (s *Service) have(ctx context.Context, a *account, id segment.ID) (h *held, ok bool) {
-	if h := s.store.cached(id); h != nil {
-		return h, true
-	}
-	if a == nil {
-		return s.store.get(id), true
-	}
-	if s.store.onDisk(id) == 0 {
-		return nil, true
-	}
-	came := make(chan *held, 1)
-	if !s.load(a, id, func(h *held) { came <- h }) {
-		return nil, false
-	}
-	select {
-	case h := <-came:
-		return h, true
-	case <-ctx.Done():
-		return nil, false
-	}
+	return h
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/courier"
 	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/metric"
@@ -98,32 +99,12 @@ const (
 	fetchedOrigin  = "origin"
 )
 
-// The metrics of a fleet.
+// What a seed alone counts, too, as a fleet of one.
 var (
 	mFleet   = &metric.Def{Name: "leeway_seed_fleet_size", Help: "Seeds of the fleet that live and can be asked, this one among them", Kind: metric.Gauge}
 	mFetches = &metric.Def{Name: "leeway_seed_fetches_total", Help: "Certified segments had for viewers, siblings and the warm-up, by where from", Kind: metric.Counter,
 		Labels: []metric.Label{metric.Site(), {Name: "from", Values: []string{fetchedOrigin, fetchedSibling, fetchedCache}}}}
-	mSiblingRequests = &metric.Def{Name: "leeway_seed_sibling_requests_total", Help: "Questions to siblings by what came of them", Kind: metric.Counter,
-		Labels: []metric.Label{{Name: "outcome", Values: values(SiblingOutcomes)}}}
-	mSiblingBytes = &metric.Def{Name: "leeway_seed_sibling_bytes_total", Help: "Bytes of segments and certificates between siblings", Kind: metric.Counter,
-		Labels: []metric.Label{{Name: "direction", Values: []string{"in", "out"}}}}
-	mSiblingTime = &metric.Def{Name: "leeway_seed_sibling_seconds", Help: "Time from the question until a sibling's segment is there", Kind: metric.Histogram,
-		Buckets: []float64{0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3}}
-)
-
-// What came of a segment that a newcomer wanted of its siblings.
-const (
-	warmFetched = "fetched"
-	warmHeld    = "held"
-	warmMissing = "missing"
-)
-
-// The metrics of a newcomer.
-var (
-	mWarm         = &metric.Def{Name: "leeway_seed_warm", Help: "1 once the seed has what siblings' viewers want most", Kind: metric.Gauge}
-	mWarmSegments = &metric.Def{Name: "leeway_seed_warm_up_segments_total", Help: "Segments that a newcomer wanted of its siblings", Kind: metric.Counter,
-		Labels: []metric.Label{{Name: "outcome", Values: []string{warmFetched, warmHeld, warmMissing}}}}
-	mWarmBytes = &metric.Def{Name: "leeway_seed_warm_up_bytes_total", Help: "Bytes that a newcomer had of its siblings before viewers came", Kind: metric.Counter}
+	mWarm = &metric.Def{Name: "leeway_seed_warm", Help: "1 once the seed has what siblings' viewers want most", Kind: metric.Gauge}
 )
 
 // measured is what the law said when it was last looked at.
@@ -132,10 +113,10 @@ type measured struct {
 	stats ledbat.Stats
 }
 
-// measure counts what the background lane did since the last time.
-func (s *Service) measure(last *measured) {
-	sent, _ := s.uploader.Background.Totals()
-	now, m := s.uploader.Background.Stats(), s.cfg.Metrics
+// take counts what the background lane did since the last time.
+func (last *measured) take(lane *background.Sender, m metric.Sink) {
+	sent, _ := lane.Totals()
+	now := lane.Stats()
 	if sent > last.sent {
 		m.Observe(mQueuing, float64(now.Queuing)/1e6)
 	}
@@ -163,7 +144,7 @@ func Metrics() []*metric.Def {
 	return []*metric.Def{
 		mLinks, mHalfOpen, mDisplaced, mReached, mTitles, mSent, mOriginBytes, mOriginRequests, mCertificates, mContradictions, mRequests,
 		mPlaylists, mPlaylistRefusals, mIndexBytes, mIndexEvictions, mStoreBytes, mEvictions, mDiskRead, mCorrupt, mRefusals, mSocket, mSignals, mCandidates, mChecks, mClosed, mOverruns,
-		mFleet, mFetches, mSiblingRequests, mSiblingBytes, mSiblingTime, mWarm, mWarmSegments, mWarmBytes,
+		mFleet, mFetches, mWarm,
 		mLane, mPromotions, mQueuing, mBase, mTarget, mWindow, mPacing, mYields, mSlowdowns,
 	}
 }

@@ -3,111 +3,74 @@ package seed
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
-	"github.com/leeway-video/leeway/internal/courier"
-	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-func outcomeOf(err error) Outcome {
-	var f *FetchError
-	if errors.As(err, &f) {
-		return f.Outcome
+const askRevocations = 5 * time.Second // between attempts to learn them
+
+// subscriptions are what the seed hears on the bus.
+func (s *Service) subscriptions() map[string]func([]byte) {
+	return map[string]func([]byte){
+		bus.SubjectSeedDeliver(s.id): s.deliver, bus.SubjectRevoke: s.onRevoke, bus.SubjectTrackerBeat: s.onTrackerBeat,
+		bus.SubjectSeedBeat: s.onSeedBeat, bus.SubjectAck(s.id): s.outbox.onAck,
 	}
-	return OutcomeNetwork
 }
 
 // beat tells the trackers that the seed is there, what it signs with and how busy it is.
 func (s *Service) beat(gone bool) {
-	now := s.cfg.Now()
-	s.mu.Lock()
-	draining, signer := s.stopping || !s.outside.isReached() || !s.isWarm(), s.signer
-	signs := !s.revoked.Withdraws(&certificate.Certificate{KeyID: signer.id})
-	s.mu.Unlock()
-	s.budgets.Lock()
-	load := max(s.places.load(), s.scope.load(now))
-	s.budgets.Unlock()
-	m := &bus.SeedBeat{Seed: s.id, LoadPermille: load, Draining: draining, Gone: gone}
+	signer := s.issuer.key()
+	m := &bus.SeedBeat{
+		Seed: s.id, LoadPermille: max(s.links.places.load(), s.budgets.load()), Gone: gone,
+		Draining: s.tasks.isEnding() || !s.reach.isReached() || !s.cfg.Fleet.Warm(),
+	}
 	for name := range s.sites {
 		m.Sites = append(m.Sites, name)
 	}
 	m.VerifyKeys = []bus.SeedKey{{VerifyKey: signal.VerifyKey{KeyID: signer.id[:], Alg: 1, Key: signer.point}, Sites: m.Sites}}
-	if f := s.cfg.Fleet; f != nil && signs {
-		m.Fleet = &bus.SeedFleet{ID: f.ID[:], Address: f.Address.String()}
+	if s.issuer.signs() {
+		m.Fleet = s.cfg.Fleet.Says()
 	}
-	s.publish(bus.SubjectSeedBeat, m)
-}
-
-func (s *Service) publish(subject string, m bus.Message) {
-	b, err := bus.Encode(m)
-	if err == nil {
-		err = s.bus.Publish(subject, b)
-	}
-	if err != nil {
-		s.cfg.Log.Warn("a message did not go out", "subject", bus.Kind(subject), "error", err)
-	}
-}
-
-// newCourier carries signals to trackers, and theirs to this seed.
-func (s *Service) newCourier() *courier.Courier[*bus.Signal, *bus.SeedDelivery] {
-	return courier.New[*bus.Signal, *bus.SeedDelivery](courier.Config[*bus.Signal]{
-		Self: s.id, Now: s.cfg.Now, Connected: s.bus.Connected,
-		Lives: func(id signal.ID) bool {
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			_, ok := s.trackers[id]
-			return ok
-		},
-		Say: func(to signal.ID, m *bus.Signal, at *bus.Stream) {
-			s.publish(bus.SubjectSeedSignal(to), &bus.Delivery{Kind: bus.KindSignal, Signal: m, Stream: at})
-		},
-		Ack:   func(to signal.ID, a *bus.Ack) { s.publish(bus.SubjectSeedAck(to), a) },
-		Lost:  s.undelivered,
-		Count: func(outcome string) { s.cfg.Metrics.Add(mSignals, 1, outcome) },
-	})
-}
-
-// signal sends one to the tracker that holds the viewer.
-func (s *Service) signal(tracker signal.ID, m *bus.Signal) { s.courier.Send(tracker, m) }
-
-// undelivered ends a link whose viewer did not get the answer.
-func (s *Service) undelivered(m *bus.Signal) {
-	s.mu.Lock()
-	v := s.viewers[m.Link]
-	s.mu.Unlock()
-	if v != nil && m.Kind == "answer" {
-		v.end(peer.CloseFailed, peer.ByeLeaving)
-	}
-}
-
-func (s *Service) onAck(data []byte) {
-	var a bus.Ack
-	if bus.Decode(data, &a) == nil {
-		s.courier.Acked(&a)
-	}
+	s.outbox.publish(bus.SubjectSeedBeat, m)
 }
 
 func (s *Service) onTrackerBeat(data []byte) {
 	var m bus.TrackerBeat
-	if bus.Decode(data, &m) != nil {
+	if bus.Decode(data, &m) == nil && s.trackers.heard(&m, s.cfg.Now()) && !s.tasks.isEnding() {
+		s.reach.meets()
+		s.beat(false)
+	}
+}
+
+// onSeedBeat takes in what another seed says of itself.
+func (s *Service) onSeedBeat(data []byte) {
+	var m bus.SeedBeat
+	if bus.Decode(data, &m) != nil || m.Seed == s.id {
 		return
 	}
-	now := s.cfg.Now()
-	s.mu.Lock()
-	_, known := s.trackers[m.Tracker]
-	s.trackers[m.Tracker] = now
-	if m.Gone {
-		delete(s.trackers, m.Tracker)
+	s.learnKeys(m.VerifyKeys)
+	if s.cfg.Fleet.Heard(&m) && !s.tasks.isEnding() {
+		s.beat(false) // so that the newcomer knows us before its first viewer comes
 	}
-	isNew := !known && !m.Gone && !s.stopping
-	s.newcomers = s.newcomers || isNew
-	s.mu.Unlock()
-	if isNew {
-		s.outside.meets()
-		s.beat(false)
+}
+
+// learnKeys notes what other seeds sign with: a fleet hands on what one of them certified.
+func (s *Service) learnKeys(keys []bus.SeedKey) {
+	if s.cfg.Fleet.Says() == nil {
+		return
+	}
+	for _, k := range keys {
+		if k.Alg != 1 {
+			continue
+		}
+		key := certificate.VerifyKey{KeyID: certificate.KeyID(k.KeyID), Key: k.Key, Sites: k.Sites}
+		if err := s.issuer.verifiers.learn(key, s.cfg.Now()); err != nil {
+			s.cfg.Log.Debug("a verify key of another seed was dropped", "error", err)
+		}
 	}
 }
 
@@ -122,7 +85,7 @@ func (s *Service) deliver(data []byte) {
 		s.act(m)
 		return
 	}
-	for _, m := range s.courier.Take(m.Stream, m) {
+	for _, m := range s.outbox.courier.Take(m.Stream, m) {
 		s.act(m)
 	}
 }
@@ -130,139 +93,107 @@ func (s *Service) deliver(data []byte) {
 func (s *Service) act(m *bus.SeedDelivery) {
 	var t *title
 	full := false
-	if m.Title != nil {
-		t, full = s.named(m.Title)
+	if m.Title != nil && !s.tasks.isEnding() {
+		t, full = s.titles.named(m.Title)
 	}
-	if m.Kind == bus.KindSignal {
-		s.onSignal(m, t, full)
-	}
-}
-
-// named takes in that a title is wanted, and by how many. full says that there is no room for it now.
-func (s *Service) named(m *bus.Title) (t *title, full bool) {
-	site := s.sites[m.Site]
-	if site == nil || m.Manifest == "" {
-		return nil, false // no manifest: no seed serves the swarm
-	}
-	if key, err := site.rules.KeyOfPath(m.Manifest); err != nil || key != m.Manifest {
-		return nil, false // what the tracker sends is a key already; anything else asks the origin for what the site does not name
-	}
-	swarm := peer.ID(m.Swarm)
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if t = s.titles[swarm]; t == nil {
-		if s.stopping || m.Viewers == 0 {
-			return nil, false
-		}
-		if len(s.titles) >= s.cfg.MaxTitles && !s.makeRoom(m.Viewers) {
-			return nil, true
-		}
-		t = s.newTitle(site, swarm, m.Manifest)
-		s.titles[swarm] = t
-	}
-	if t.site != site {
-		return nil, false
-	}
-	t.name(m.Viewers, m.Seeds)
-	if m.Chosen {
-		t.choose(m.Manifest)
-	}
-	return t, false
-}
-
-// makeRoom drops a title without links that has fewer viewers than one that is wanted: whoever names a thousand titles that
-// nobody else watches must not keep out those that are watched. Under mu.
-func (s *Service) makeRoom(viewers int) bool {
-	used := map[*title]bool{}
-	for _, v := range s.viewers {
-		used[v.title] = true
-	}
-	var least *title
-	for _, t := range s.titles {
-		if n := t.audience(); !used[t] && n < viewers && (least == nil || n < least.audience()) {
-			least = t
-		}
-	}
-	if least == nil {
-		return false
-	}
-	delete(s.titles, least.swarm)
-	return true
-}
-
-func (s *Service) onSignal(d *bus.SeedDelivery, t *title, full bool) {
-	m := d.Signal
-	if m.To != s.id {
+	if m.Kind != bus.KindSignal || m.Signal.To != s.id {
 		return
 	}
-	if m.Kind == "offer" {
-		s.onOffer(m, party{m.From, d.Subnet, d.Subject}, t, full)
-		return
-	}
-	s.mu.Lock()
-	v := s.viewers[m.Link]
-	s.mu.Unlock()
-	if v == nil || v.peer != m.From {
-		return // a signal of somebody else's link, or of one that is gone
-	}
-	switch m.Kind {
-	case "candidate":
-		v.remoteCandidate(transfer.Candidate{Candidate: m.Candidate, Mid: m.Mid, Line: uint16(m.MLine)})
-	case "end":
-		v.remoteCandidate(transfer.Candidate{End: true})
-	case "fail":
-		v.end(peer.CloseFailed, peer.ByeLeaving)
-	}
-}
-
-// onOffer begins a link, or says why not. A second one of a viewer in a swarm takes the place of the first.
-func (s *Service) onOffer(m *bus.Signal, from party, t *title, full bool) {
-	v := &viewer{service: s, title: t, id: m.Link, peer: m.From, from: from, tracker: m.Tracker}
-	v.ctx, v.cancel = context.WithCancel(s.ctx)
-	s.mu.Lock()
 	if t == nil {
-		t = s.titles[peer.ID(m.Swarm)]
-		v.title = t
+		t = s.titles.get(peer.ID(m.Signal.Swarm))
 	}
-	reason := ""
-	var old, displaced *viewer
-	switch {
-	case t == nil && full, t != nil && s.offLocked(t.site.name, s.cfg.Now()):
-		reason = "busy" // to be tried again, unlike refused
-	case t == nil || t.swarm != peer.ID(m.Swarm) || s.stopping || s.viewers[m.Link] != nil:
-		reason = "refused"
-	default:
-		for _, o := range s.viewers {
-			if o.peer == m.From && o.title == t {
-				old = o
+	s.links.signal(m.Signal, party{m.Signal.From, m.Subnet, m.Subject}, t, full)
+}
+
+func (s *Service) onRevoke(data []byte) {
+	var m bus.RevokeMessage
+	if err := bus.Decode(data, &m); err != nil {
+		s.cfg.Log.Warn("revocations were dropped", "error", err)
+		return
+	}
+	s.revoke(m.Revocations, m.Switches)
+}
+
+// learnRevocations asks the trackers for what was revoked before this seed started.
+func (s *Service) learnRevocations(ctx context.Context) {
+	for {
+		attempt, cancel := context.WithTimeout(ctx, askRevocations)
+		b, err := s.bus.Request(attempt, bus.SubjectRevokeList, []byte("{}"))
+		var m bus.RevokeList
+		if err == nil {
+			err = bus.Decode(b, &m)
+		}
+		if err == nil {
+			cancel()
+			s.learnKeys(m.VerifyKeys)
+			s.revoke(m.Revocations, m.Switches)
+			return
+		}
+		<-attempt.Done() // no tracker yet
+		cancel()
+		if ctx.Err() != nil {
+			return
+		}
+	}
+}
+
+// revoke drops what is withdrawn: certificates, pieces, queued requests. Segments are fetched again when asked for, unless a
+// tombstone lies on them.
+func (s *Service) revoke(list []signal.Revocation, switches []bus.Switch) {
+	if !s.takedowns.take(list, switches) {
+		return
+	}
+	s.supply.fetches.retry()
+	if !s.issuer.signs() && s.issuer.rotate() {
+		s.beat(false)
+	}
+	s.links.withhold(s.supply.shelf.withdraw(s.takedowns.withdraws)...)
+}
+
+// sayAgain tells trackers that were not known before what is revoked and switched: all of them may be new.
+func (s *Service) sayAgain() {
+	if !s.trackers.newcomers() {
+		return
+	}
+	for _, m := range s.takedowns.messages() {
+		if len(m.Revocations)+len(m.Switches) > 0 {
+			s.outbox.publish(bus.SubjectRevokeKept, m)
+		}
+	}
+}
+
+// Ready says whether viewers can be sent here, and if not why.
+func (s *Service) Ready() error {
+	if err := s.reach.problem(); err != nil {
+		return err
+	}
+	if !s.cfg.Fleet.Warm() {
+		return errors.New("seed: warming up: siblings give it what is wanted most, before viewers are sent here")
+	}
+	return nil
+}
+
+// awaitReached asks trackers for a packet from outside until one has come. Trackers come in any order, so that each has its turn.
+func (s *Service) awaitReached(ctx context.Context) {
+	if s.reach.await(ctx, s.cfg.Log, func(n int) int {
+		all := s.trackers.list()
+		if len(all) > 0 {
+			for _, m := range s.reach.probe(s.id) {
+				s.outbox.publish(bus.SubjectProbe(all[n%len(all)]), m)
 			}
 		}
-		var ok bool
-		if displaced, ok = s.places.offer(v, old); !ok {
-			reason, old = "busy", nil
-			break
+		return len(all)
+	}) {
+		if s.reach.key != "" { // else it was taken for granted
+			s.beat(false)
 		}
-		s.viewers[m.Link] = v
-		s.wg.Go(func() { v.answer(m) })
-	}
-	s.mu.Unlock()
-	if reason != "" {
-		v.cancel()
-		s.signal(m.Tracker, &bus.Signal{Signal: signal.Signal{
-			Swarm: m.Swarm, From: s.id, To: m.From, Role: "seed", Link: m.Link, Kind: "fail", Reason: reason,
-		}})
-	}
-	if old != nil {
-		old.end(peer.CloseClosed, peer.ByeReplaced)
-	}
-	if displaced != nil {
-		s.cfg.Metrics.Add(mDisplaced, 1, displacedHalfOpen)
-		displaced.giveUp()
+		s.cfg.Metrics.Set(mReached, 1)
 	}
 }
 
-// giveUp ends a link that is on its way. The viewer may try again.
-func (v *viewer) giveUp() {
-	v.end(peer.CloseTimeout, peer.ByeLeaving)
-	v.service.signal(v.tracker, v.fail("busy"))
+// warmUp has the fleet give this seed what is wanted most, before viewers come.
+func (s *Service) warmUp(ctx context.Context) {
+	s.cfg.Fleet.WarmUp(ctx)
+	s.cfg.Metrics.Set(mWarm, 1)
+	s.beat(false)
 }

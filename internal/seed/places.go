@@ -26,7 +26,7 @@ const (
 
 // place is what a link holds from its offer on.
 type place struct {
-	v     *viewer
+	v     *viewerLink
 	net   string // subnet, or the session where no subnet is known
 	open  bool
 	since time.Time // of the offer
@@ -40,16 +40,16 @@ type places struct {
 	half int // on their way
 
 	mu  sync.Mutex
-	all map[*viewer]*place // guarded by mu
+	all map[*viewerLink]*place // guarded by mu
 }
 
 func newPlaces(most int, now func() time.Time) *places {
-	return &places{now: now, most: most, half: max(halfOpenLeast, most/halfOpenShare), all: map[*viewer]*place{}}
+	return &places{now: now, most: most, half: max(halfOpenLeast, most/halfOpenShare), all: map[*viewerLink]*place{}}
 }
 
 // offer takes a place on the way for a link, or says that there is none. old, if any, is the link that it replaces. displaced
 // is what lost its place to it.
-func (p *places) offer(v, old *viewer) (displaced *viewer, ok bool) {
+func (p *places) offer(v, old *viewerLink) (displaced *viewerLink, ok bool) {
 	now := p.now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,7 +105,7 @@ func (p *places) slow(net string) *place {
 
 // opened gives a link that has opened its place for good. displaced is what lost its place to it, and for why; without a place ok
 // is false.
-func (p *places) opened(v *viewer) (displaced *viewer, why string, ok bool) {
+func (p *places) opened(v *viewerLink) (displaced *viewerLink, why string, ok bool) {
 	now := p.now()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -190,14 +190,14 @@ func most(counts map[string]int) (net string, n int) {
 	return net, n
 }
 
-func (p *places) leave(v *viewer) {
+func (p *places) leave(v *viewerLink) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.all, v)
 }
 
 // late takes their places from links that did not open in time, and returns them.
-func (p *places) late() (late []*viewer) {
+func (p *places) late() (late []*viewerLink) {
 	now := p.now()
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -4,8 +4,8 @@
 // Nothing that a viewer says reaches the origin but the manifest's path, which came through the tracker: URLs come
 // from fetch_base and from playlists that the seed fetched itself.
 //
-// Lock order: Service.mu, then title.mu, then store.mu; budgets and links have locks of their own, taken last. No lock is
-// held while a port is called.
+// Each part has a lock of its own. Where one is taken under another, the order is: viewers, fetches and titles, then title and catalog,
+// then issuer, then takedowns, places, tasks and budgets. No lock is held while a port is called.
 package seed
 
 import (
@@ -16,8 +16,13 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/sibling"
+	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // Bus carries messages between replicas.
@@ -93,6 +98,53 @@ type Origin interface {
 	Get(ctx context.Context, f Fetch) (*Fetched, error)
 }
 
+// Fleet is other seeds that have segments too (package fleet). It sees the seed as a Local.
+type Fleet interface {
+	// Join is called once, by New, before anything else. The store has room for so many bytes.
+	Join(l Local, room int64)
+	// Says is what the seed's beat says of the fleet.
+	Says() *bus.SeedFleet
+	// Heard takes in another seed's beat, and says whether it is of a sibling that was unknown.
+	Heard(m *bus.SeedBeat) (isNew bool)
+	// Segment asks for a segment until ctx ends. Without an answer the origin is to be asked; an answer with a certificate has been kept.
+	Segment(ctx context.Context, w Wanted) (*sibling.Answer, error)
+	// Asked counts that a viewer asked for a segment.
+	Asked(swarm peer.ID, id segment.ID)
+	// Warm says whether viewers may come. WarmUp returns when they may.
+	Warm() bool
+	WarmUp(ctx context.Context)
+	// Drain has the seed own nothing any more. Linger returns when siblings have had time to ask for what it has.
+	Drain()
+	Linger()
+	// Expire forgets seeds that do not beat any more, and counts those that can be asked, this one among them.
+	Expire() int
+}
+
+// Wanted is a segment that the fleet may give.
+type Wanted struct {
+	Segment segment.ID
+	Swarm   signal.ID
+	Seeds   []signal.ID      // that serve the swarm, as its home last said
+	Have    *sibling.Content // of what is held, where only a newer certificate is wanted; nil: nothing is held
+	// Accept judges a certificate, and how many bytes come with it, before these are taken. Keep takes them in: ErrStale and ErrDiffers
+	// are of a certificate that holds.
+	Accept func(certificate []byte, length int) error
+	Keep   func(data []byte) error
+}
+
+// Local is a seed as its fleet sees it.
+type Local interface {
+	ID() signal.ID
+	// Title is a title that the seed serves, as trackers tell of it.
+	Title(swarm peer.ID) (t bus.Title, serves bool)
+	// Follow has a title served as if a tracker had named it; nil: its playlists list nothing.
+	Follow(ctx context.Context, t *bus.Title) Followed
+}
+
+// Followed is a title that a fleet has its seed follow: it says what the seed wants to have of a segment. nil: it has it already
+// (held), or may not have it.
+type Followed func(ctx context.Context, id segment.ID) (w *Wanted, held bool)
+
 // Site is one site that the seed serves.
 type Site struct {
 	Site       *site.Site
@@ -123,7 +175,7 @@ type Config struct {
 	Outside []netip.AddrPort
 	Bell    Doorbell
 	// Fleet joins the seed with others; nil: it is alone.
-	Fleet *Fleet
+	Fleet Fleet
 	// SocketRead and SocketWrite are the socket's buffer sizes, for the metrics.
 	SocketRead, SocketWrite int
 	Metrics                 metric.Sink
@@ -150,6 +202,9 @@ func (c *Config) complete() error {
 	}
 	if c.Now == nil {
 		c.Now = time.Now
+	}
+	if c.Fleet == nil {
+		c.Fleet = alone{}
 	}
 	for _, s := range c.Sites {
 		if s.Site == nil || s.Origin == nil {

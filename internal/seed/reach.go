@@ -4,8 +4,8 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"fmt"
+	"log/slog"
 	"net/netip"
 	"strings"
 	"sync"
@@ -80,41 +80,28 @@ func (r *reach) String() string {
 	return strings.Join(all, ", ")
 }
 
-// Ready says whether viewers can be sent here, and if not why.
-func (s *Service) Ready() error {
-	if s.outside.isReached() {
-		if !s.isWarm() {
-			return errors.New("seed: warming up: siblings give it what is wanted most, before viewers are sent here")
-		}
-		return nil
-	}
-	return fmt.Errorf("seed: not reached from outside: no tracker's packet has come to %s (is UDP open there, and is this where viewers find the seed? seed.announce says so)", s.outside)
-}
-
-// awaitReached asks trackers for the packet until it has come.
-func (s *Service) awaitReached(ctx context.Context) {
+// await asks trackers for the packet until it has come. ask asks the n-th of them, and says how many there are.
+func (r *reach) await(ctx context.Context, log *slog.Logger, ask func(n int) (trackers int)) (came bool) {
 	began, warned := time.Now(), time.Time{}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
 	for probes := 0; ; {
 		select {
 		case <-ctx.Done():
-			return
-		case <-s.outside.yes:
-			if s.outside.key != "" && probes > 0 { // else it was taken for granted, and nobody was asked
-				s.cfg.Log.Info("reached from outside", "address", s.outside.String())
-				s.beat(false)
+			return false
+		case <-r.yes:
+			if r.key != "" && probes > 0 { // else it was taken for granted, and no tracker was asked
+				log.Info("reached from outside", "address", r.String())
 			}
-			s.cfg.Metrics.Set(mReached, 1)
-			return
-		case <-s.outside.hurry:
+			return true
+		case <-r.hurry:
 		case <-timer.C:
 		}
-		trackers := s.askForProbe(probes)
+		trackers := ask(probes)
 		probes++
 		if now := time.Now(); now.Sub(began) > complain && now.Sub(warned) > complained {
 			warned = now
-			s.cfg.Log.Warn("not reached from outside: viewers are not sent here", "address", s.outside.String(), "trackers", trackers, "probes", probes,
+			log.Warn("not reached from outside: viewers are not sent here", "address", r.String(), "trackers", trackers, "probes", probes,
 				"hint", "open UDP there, or set seed.announce to where viewers find this seed; seed.probe: false if trackers cannot send there and viewers can")
 		}
 		if timer.Reset(probeSoon); probes > probeHasty {
@@ -123,19 +110,18 @@ func (s *Service) awaitReached(ctx context.Context) {
 	}
 }
 
-// askForProbe asks the n-th of the trackers that beat, and says how many these are.
-func (s *Service) askForProbe(n int) (trackers int) {
-	s.mu.Lock()
-	var all []signal.ID
-	for id := range s.trackers {
-		all = append(all, id)
+// probe is the packet that trackers are asked for, one for each address.
+func (r *reach) probe(self signal.ID) (all []*bus.Probe) {
+	for _, at := range r.at {
+		all = append(all, &bus.Probe{Seed: self, Address: at.String(), Key: r.key})
 	}
-	s.mu.Unlock()
-	if len(all) == 0 {
-		return 0
+	return all
+}
+
+// problem is why viewers cannot be sent here, nil if they can.
+func (r *reach) problem() error {
+	if r.isReached() {
+		return nil
 	}
-	for _, at := range s.outside.at {
-		s.publish(bus.SubjectProbe(all[n%len(all)]), &bus.Probe{Seed: s.id, Address: at.String(), Key: s.outside.key}) // maps come in any order: each has its turn
-	}
-	return len(all)
+	return fmt.Errorf("seed: not reached from outside: no tracker's packet has come to %s (is UDP open there, and is this where viewers find the seed? seed.announce says so)", r)
 }

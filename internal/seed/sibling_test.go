@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/fleet"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
@@ -21,18 +22,18 @@ type liar struct {
 	answer func(q sibling.Question) (*sibling.Answer, error)
 }
 
-func (l liar) Ask(_ context.Context, _ signal.ID, _ seed.Sibling, q sibling.Question, accept func([]byte, int) error) (*sibling.Answer, error) {
+func (l liar) Ask(_ context.Context, _ signal.ID, _ fleet.Sibling, q sibling.Question, accept func([]byte, int) error) (*sibling.Answer, error) {
 	a, err := l.answer(q)
 	if err == nil && a.Certificate != nil {
 		err = accept(a.Certificate, len(a.Data))
 	}
 	if err != nil {
-		return nil, &seed.SiblingError{Outcome: seed.SiblingInvalid, Cause: err}
+		return nil, &fleet.AskError{Outcome: fleet.OutcomeInvalid, Cause: err}
 	}
 	return a, nil
 }
 
-func (l liar) Wanted(context.Context, signal.ID, seed.Sibling) (sibling.Wanted, error) {
+func (l liar) Wanted(context.Context, signal.ID, fleet.Sibling) (sibling.Wanted, error) {
 	return sibling.Wanted{}, nil
 }
 
@@ -64,7 +65,7 @@ func TestASiblingIsNotBelieved(t *testing.T) {
 		"a signature of nothing": {Certificate: append(bytes.Clone(right.Bytes()[:len(right.Bytes())-1]), 0), Data: data},
 	} {
 		w := newWorld(t, o, func(_ *site.Config, c *seed.Config) {
-			c.Fleet = &seed.Fleet{ID: sibling.FleetID{1}, Address: netip.MustParseAddrPort("10.0.0.1:4602"), Siblings: liar{func(sibling.Question) (*sibling.Answer, error) { return &lie, nil }}}
+			c.Fleet = fleet.New(fleet.Config{ID: sibling.FleetID{1}, Address: netip.MustParseAddrPort("10.0.0.1:4602"), Siblings: liar{func(sibling.Question) (*sibling.Answer, error) { return &lie, nil }}, Metrics: c.Metrics})
 		})
 		before := o.count(path(name))
 		w.liesWith(honest, right.KeyID)
@@ -76,9 +77,9 @@ func TestASiblingIsNotBelieved(t *testing.T) {
 	}
 	// The same for the truth: it is taken.
 	w := newWorld(t, o, func(_ *site.Config, c *seed.Config) {
-		c.Fleet = &seed.Fleet{ID: sibling.FleetID{1}, Address: netip.MustParseAddrPort("10.0.0.1:4602"), Siblings: liar{func(sibling.Question) (*sibling.Answer, error) {
+		c.Fleet = fleet.New(fleet.Config{ID: sibling.FleetID{1}, Address: netip.MustParseAddrPort("10.0.0.1:4602"), Siblings: liar{func(sibling.Question) (*sibling.Answer, error) {
 			return &sibling.Answer{Certificate: right.Bytes(), Data: data}, nil
-		}}}
+		}}, Metrics: c.Metrics})
 	})
 	before := o.count(path(name))
 	w.liesWith(honest, right.KeyID)

@@ -31,17 +31,10 @@ type store struct {
 	bytes int64                        // guarded by mu
 	byID  map[segment.ID]*list.Element // guarded by mu; values are *held
 	order *list.List                   // guarded by mu; front is the most recent
-	reads map[segment.ID]*reading      // guarded by mu: from disk, under way
-}
-
-// reading is one read from disk that everybody who wants the segment waits for.
-type reading struct {
-	done chan struct{}
-	held *held // fixed once done is closed
 }
 
 func newStore(d *disk, limit int64, sink metric.Sink) *store {
-	return &store{sink: sink, disk: d, limit: limit, byID: map[segment.ID]*list.Element{}, order: list.New(), reads: map[segment.ID]*reading{}}
+	return &store{sink: sink, disk: d, limit: limit, byID: map[segment.ID]*list.Element{}, order: list.New()}
 }
 
 // cached returns a segment that is in memory, nil if it is not.
@@ -59,31 +52,15 @@ func (s *store) cached(id segment.ID) *held {
 // onDisk is how many bytes would be read for a segment, 0 if it is not on disk.
 func (s *store) onDisk(id segment.ID) int64 { return s.disk.size(id) }
 
-// get returns a segment, from disk if need be; nil if it is not held.
+// get returns a segment, from disk if need be; nil if it is not held. loads has one of many that want it at once call this.
 func (s *store) get(id segment.ID) *held {
-	s.mu.Lock()
-	if e := s.byID[id]; e != nil {
-		s.order.MoveToFront(e)
-		s.mu.Unlock()
-		return e.Value.(*held)
+	h := s.cached(id)
+	if h == nil {
+		if h = s.disk.load(id); h != nil {
+			s.remember(h)
+		}
 	}
-	r := s.reads[id]
-	if r != nil {
-		s.mu.Unlock()
-		<-r.done
-		return r.held
-	}
-	r = &reading{done: make(chan struct{})}
-	s.reads[id] = r
-	s.mu.Unlock()
-	if r.held = s.disk.load(id); r.held != nil {
-		s.remember(r.held)
-	}
-	s.mu.Lock()
-	delete(s.reads, id)
-	s.mu.Unlock()
-	close(r.done)
-	return r.held
+	return h
 }
 
 // put takes in a segment, in memory at once and on disk; one held under the same ID is replaced.

@@ -3,6 +3,7 @@ package seed
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/segment"
@@ -14,9 +15,10 @@ const titleKept = 30 * time.Second // without being named by a tracker, and with
 
 // title is one swarm that the seed serves. What its playlists list is in the index of its manifest, which other titles may share.
 type title struct {
-	service *Service
+	catalog *catalog
 	site    *siteState
 	swarm   peer.ID
+	links   atomic.Int32 // of viewers
 
 	mu       sync.Mutex
 	manifest string      // guarded by mu
@@ -26,14 +28,14 @@ type title struct {
 	seeds    []signal.ID // guarded by mu: that serve the swarm, this one among them; nil: nobody said
 }
 
-func (s *Service) newTitle(site *siteState, swarm peer.ID, manifest string) *title {
-	return &title{service: s, site: site, swarm: swarm, manifest: manifest, named: s.cfg.Now()}
+func newTitle(c *catalog, site *siteState, swarm peer.ID, manifest string) *title {
+	return &title{catalog: c, site: site, swarm: swarm, manifest: manifest, named: c.now()}
 }
 
 // index is what the playlists list, if it is in memory.
 func (t *title) index() *index {
 	manifest, _ := t.manifests()
-	return t.service.catalog.peek(manifestID{t.site.name, manifest})
+	return t.catalog.peek(manifestID{t.site.name, manifest})
 }
 
 // manifests are the one that is followed and the one that is to take its place, if any.
@@ -56,7 +58,7 @@ func (t *title) choose(manifest string) {
 func (t *title) want(p party) *index {
 	t.chosen(p)
 	manifest, _ := t.manifests()
-	return t.service.catalog.want(t.site, manifest, p)
+	return t.catalog.want(t.site, manifest, p)
 }
 
 // chosen has a manifest read, for a party, that is to take the place of the one that is followed, and goes over to it once it has
@@ -66,7 +68,7 @@ func (t *title) chosen(p party) *index {
 	if next == "" {
 		return nil
 	}
-	ix := t.service.catalog.want(t.site, next, p)
+	ix := t.catalog.want(t.site, next, p)
 	if ix != nil && ix.isRead() {
 		t.mu.Lock()
 		if t.next == next {
@@ -133,7 +135,7 @@ func (t *title) audience() int {
 
 // name notes that a tracker wants the title. Offers name it too, without saying who serves it.
 func (t *title) name(viewers int, seeds []signal.ID) {
-	now := t.service.cfg.Now()
+	now := t.catalog.now()
 	t.mu.Lock()
 	t.viewers, t.named = viewers, now
 	if seeds != nil {

@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/fleet"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
@@ -38,9 +39,7 @@ func TestANewcomerHasWhatIsWantedBeforeViewersCome(t *testing.T) {
 			}
 		}
 	}
-	c.add(func(_ *site.Config, cfg *seed.Config) {
-		cfg.Fleet.WarmUp = &seed.WarmUp{Bytes: 64 << 20, Rate: 1 << 30, Longest: patience}
-	})
+	c.addWarm(&fleet.WarmUp{Bytes: 64 << 20, Rate: 1 << 30, Longest: patience}, nil)
 	newcomer := c.seeds[2]
 	for {
 		b := wait(t, newcomer.keys, "the newcomer to be warm")
@@ -124,14 +123,14 @@ func (v *village) Get(_ context.Context, f seed.Fetch) (*seed.Fetched, error) {
 	return &seed.Fetched{Data: data, ObjectLength: int64(len(data)), Path: f.Path}, nil
 }
 
-// Ask implements seed.Siblings.
-func (v *village) Ask(ctx context.Context, _ signal.ID, to seed.Sibling, q sibling.Question, accept func([]byte, int) error) (*sibling.Answer, error) {
+// Ask implements fleet.Siblings.
+func (v *village) Ask(ctx context.Context, _ signal.ID, to fleet.Sibling, q sibling.Question, accept func([]byte, int) error) (*sibling.Answer, error) {
 	v.mu.Lock()
 	s, busy := v.seeds[to.ID], v.refuse[to.ID]
 	v.history = append(v.history, to.ID)
 	v.mu.Unlock()
 	if busy {
-		return nil, &seed.SiblingError{Outcome: seed.SiblingRefused, Cause: errors.New("busy")}
+		return nil, &fleet.AskError{Outcome: fleet.OutcomeRefused, Cause: errors.New("busy")}
 	}
 	a := s.Answer(ctx, q)
 	if a.Certificate != nil {
@@ -142,8 +141,8 @@ func (v *village) Ask(ctx context.Context, _ signal.ID, to seed.Sibling, q sibli
 	return a, nil
 }
 
-// Wanted implements seed.Siblings.
-func (v *village) Wanted(_ context.Context, _ signal.ID, to seed.Sibling) (sibling.Wanted, error) {
+// Wanted implements fleet.Siblings.
+func (v *village) Wanted(_ context.Context, _ signal.ID, to fleet.Sibling) (sibling.Wanted, error) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	return v.wanted[to.ID], nil
@@ -155,7 +154,7 @@ func (v *village) Answer(transfer.Description, transfer.LinkEvents) (transfer.Li
 }
 
 // add starts a seed; the test's end ends it.
-func (v *village) add(warm *seed.WarmUp) *seed.Service {
+func (v *village) add(warm *fleet.WarmUp) *seed.Service {
 	v.t.Helper()
 	rules, err := site.New(site.Config{Name: "demo", Hosts: []string{"video.example.com"}, FetchBase: "https://origin.example.com", Policy: site.Policy{CertifyFrom: 1}})
 	if err != nil {
@@ -164,7 +163,7 @@ func (v *village) add(warm *seed.WarmUp) *seed.Service {
 	rec := &metric.Recorder{}
 	s, err := seed.New(seed.Config{
 		DataDir: v.t.TempDir(), Sites: []seed.Site{{Site: rules, Origin: v}}, Metrics: rec, LookAhead: -1,
-		Fleet: &seed.Fleet{ID: sibling.FleetID{1}, Address: netip.MustParseAddrPort("10.0.0.1:4602"), Siblings: v, WarmUp: warm},
+		Fleet: fleet.New(fleet.Config{ID: sibling.FleetID{1}, Address: netip.MustParseAddrPort("10.0.0.1:4602"), Siblings: v, WarmUp: warm, Metrics: rec}),
 	}, v.bus, v)
 	if err != nil {
 		v.t.Fatal(err)
@@ -243,14 +242,14 @@ func (v *village) until(s *seed.Service) time.Duration {
 // TestWarmingUpIsBounded: in bytes, in bytes a second, and in time.
 func TestWarmingUpIsBounded(t *testing.T) {
 	for name, c := range map[string]struct {
-		seed.WarmUp
+		fleet.WarmUp
 		segments    int
 		least, most time.Duration
 	}{
-		"all of it":        {seed.WarmUp{Bytes: 1 << 30, Rate: 1 << 30, Longest: time.Minute}, 40, 0, time.Second},
-		"so many bytes":    {seed.WarmUp{Bytes: 10*villageSegment - 1, Rate: 1 << 30, Longest: time.Minute}, 10, 0, time.Second},
-		"so many a second": {seed.WarmUp{Bytes: 1 << 30, Rate: villageSegment, Longest: time.Hour}, 40, 39 * time.Second, 42 * time.Second},
-		"so long":          {seed.WarmUp{Bytes: 1 << 30, Rate: villageSegment, Longest: 14500 * time.Millisecond}, 15, 14 * time.Second, 16 * time.Second},
+		"all of it":        {fleet.WarmUp{Bytes: 1 << 30, Rate: 1 << 30, Longest: time.Minute}, 40, 0, time.Second},
+		"so many bytes":    {fleet.WarmUp{Bytes: 10*villageSegment - 1, Rate: 1 << 30, Longest: time.Minute}, 10, 0, time.Second},
+		"so many a second": {fleet.WarmUp{Bytes: 1 << 30, Rate: villageSegment, Longest: time.Hour}, 40, 39 * time.Second, 42 * time.Second},
+		"so long":          {fleet.WarmUp{Bytes: 1 << 30, Rate: villageSegment, Longest: 14500 * time.Millisecond}, 15, 14 * time.Second, 16 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -288,7 +287,7 @@ func TestWhatItWillOwnComesFirst(t *testing.T) {
 		v := newVillage(t, 40)
 		a, b := v.add(nil), v.add(nil)
 		v.serve(a, b)
-		newcomer := v.add(&seed.WarmUp{Bytes: 5 * villageSegment, Rate: 1 << 30, Longest: time.Minute})
+		newcomer := v.add(&fleet.WarmUp{Bytes: 5 * villageSegment, Rate: 1 << 30, Longest: time.Minute})
 		v.until(newcomer)
 		all := []swarm.ID{swarm.ID(a.ID()), swarm.ID(b.ID()), swarm.ID(newcomer.ID())}
 		own, held := 0, 0
@@ -314,7 +313,7 @@ func TestWhatItWillOwnComesFirst(t *testing.T) {
 func TestASeedThatIsAloneTakesViewersSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVillage(t, 1)
-		s := v.add(&seed.WarmUp{Bytes: 1 << 30, Rate: 1 << 30, Longest: time.Minute})
+		s := v.add(&fleet.WarmUp{Bytes: 1 << 30, Rate: 1 << 30, Longest: time.Minute})
 		if took := v.until(s); took < 2*time.Second || took > 3*time.Second {
 			t.Errorf("after %s", took)
 		}
@@ -333,7 +332,7 @@ func TestWhoIsBusyIsLeftAlone(t *testing.T) {
 		v.mu.Lock()
 		v.refuse[a.ID()], v.history = true, nil
 		v.mu.Unlock()
-		newcomer := v.add(&seed.WarmUp{Bytes: 1 << 30, Rate: 1 << 30, Longest: time.Minute})
+		newcomer := v.add(&fleet.WarmUp{Bytes: 1 << 30, Rate: 1 << 30, Longest: time.Minute})
 		v.until(newcomer)
 		if n := v.count(t, newcomer, "leeway_seed_warm_up_segments_total", "fetched"); n != 20 {
 			t.Errorf("%v of 20 came from the other", n)

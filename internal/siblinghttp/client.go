@@ -1,4 +1,4 @@
-// Package siblinghttp carries the questions of a fleet's seeds and their answers over net/http (the port seed.Siblings, and the
+// Package siblinghttp carries the questions of a fleet's seeds and their answers over net/http (the port fleet.Siblings, and the
 // handler of the other end; spec/cluster.md, "Seeds").
 //
 // Where siblings are is said over the bus. A seed connects to such an address only where it lies in a range that siblings may
@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/seed"
+	"github.com/leeway-video/leeway/internal/fleet"
 	"github.com/leeway-video/leeway/internal/wire/sibling"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -40,7 +40,7 @@ var (
 	}
 )
 
-// Client asks siblings. It satisfies seed.Siblings.
+// Client asks siblings. It satisfies fleet.Siblings.
 type Client struct {
 	secret  *sibling.Secret
 	allow   []netip.Prefix
@@ -49,7 +49,7 @@ type Client struct {
 	http    *http.Client
 }
 
-var _ seed.Siblings = (*Client)(nil)
+var _ fleet.Siblings = (*Client)(nil)
 
 // Config of a client.
 type Config struct {
@@ -101,8 +101,8 @@ func (c *Client) allows(at netip.AddrPort) bool {
 	return false
 }
 
-// Ask implements seed.Siblings.
-func (c *Client) Ask(ctx context.Context, from signal.ID, to seed.Sibling, q sibling.Question, accept func([]byte, int) error) (*sibling.Answer, error) {
+// Ask implements fleet.Siblings.
+func (c *Client) Ask(ctx context.Context, from signal.ID, to fleet.Sibling, q sibling.Question, accept func([]byte, int) error) (*sibling.Answer, error) {
 	patience := ctx
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -121,9 +121,9 @@ func (c *Client) Ask(ctx context.Context, from signal.ID, to seed.Sibling, q sib
 	switch resp.StatusCode {
 	case http.StatusOK:
 	case http.StatusServiceUnavailable:
-		return nil, fail(seed.SiblingRefused, errors.New("it is busy"))
+		return nil, fail(fleet.OutcomeRefused, errors.New("it is busy"))
 	default: // another seed has its place by now, or their clocks differ
-		return nil, fail(seed.SiblingUnreachable, fmt.Errorf("status %d", resp.StatusCode))
+		return nil, fail(fleet.OutcomeUnreachable, fmt.Errorf("status %d", resp.StatusCode))
 	}
 	watch.body = resp.Body
 	a, err := sibling.Read(watch, accept)
@@ -135,20 +135,20 @@ func (c *Client) Ask(ctx context.Context, from signal.ID, to seed.Sibling, q sib
 }
 
 // request is one to a sibling, signed.
-func (c *Client) request(ctx context.Context, from signal.ID, to seed.Sibling, target string) (*http.Request, error) {
+func (c *Client) request(ctx context.Context, from signal.ID, to fleet.Sibling, target string) (*http.Request, error) {
 	if !c.allows(to.Address) {
-		return nil, fail(seed.SiblingUnreachable, fmt.Errorf("%s is no address for a seed of the fleet (list its range in seed.fleet.allow)", to.Address))
+		return nil, fail(fleet.OutcomeUnreachable, fmt.Errorf("%s is no address for a seed of the fleet (list its range in seed.fleet.allow)", to.Address))
 	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+to.Address.String()+target, nil)
 	if err != nil {
-		return nil, fail(seed.SiblingInvalid, err)
+		return nil, fail(fleet.OutcomeInvalid, err)
 	}
 	req.Header.Set("Authorization", c.secret.Sign(from, to.ID, target, c.now()))
 	return req, nil
 }
 
-// Wanted implements seed.Siblings.
-func (c *Client) Wanted(ctx context.Context, from signal.ID, to seed.Sibling) (sibling.Wanted, error) {
+// Wanted implements fleet.Siblings.
+func (c *Client) Wanted(ctx context.Context, from signal.ID, to fleet.Sibling) (sibling.Wanted, error) {
 	ctx, cancel := context.WithTimeout(ctx, c.silence)
 	defer cancel()
 	req, err := c.request(ctx, from, to, sibling.WantedTarget)
@@ -170,7 +170,7 @@ func (c *Client) Wanted(ctx context.Context, from signal.ID, to seed.Sibling) (s
 	return sibling.DecodeWanted(b)
 }
 
-func fail(o seed.SiblingOutcome, err error) error { return &seed.SiblingError{Outcome: o, Cause: err} }
+func fail(o fleet.Outcome, err error) error { return &fleet.AskError{Outcome: o, Cause: err} }
 
 // watch reads a body, and cancels the request when nothing comes for a while.
 type watch struct {
@@ -197,15 +197,15 @@ func (w *watch) Read(b []byte) (int, error) {
 
 // outcome sorts what ended a question: the sibling was silent, the time for an answer was over, the line broke, or what came
 // was no answer.
-func (w *watch) outcome(patience context.Context, err error) seed.SiblingOutcome {
+func (w *watch) outcome(patience context.Context, err error) fleet.Outcome {
 	var network net.Error
 	switch {
 	case w.expired.Load():
-		return seed.SiblingUnreachable
+		return fleet.OutcomeUnreachable
 	case patience.Err() != nil:
-		return seed.SiblingSlow
+		return fleet.OutcomeSlow
 	case errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), errors.As(err, &network):
-		return seed.SiblingUnreachable
+		return fleet.OutcomeUnreachable
 	}
-	return seed.SiblingInvalid
+	return fleet.OutcomeInvalid
 }

@@ -18,7 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"github.com/leeway-video/leeway/internal/seed"
+	"github.com/leeway-video/leeway/internal/fleet"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -60,7 +60,7 @@ func (a *answerer) Wanted() sibling.Wanted { return a.wanted }
 type world struct {
 	client  *Client
 	handler *Handler
-	to      seed.Sibling
+	to      fleet.Sibling
 	seed    *answerer
 }
 
@@ -75,27 +75,27 @@ func newWorld(t *testing.T, answer func(context.Context, sibling.Question) *sibl
 	return w
 }
 
-func serve(t *testing.T, h http.Handler) seed.Sibling {
+func serve(t *testing.T, h http.Handler) fleet.Sibling {
 	t.Helper()
 	s := httptest.NewServer(h)
 	t.Cleanup(s.Close)
-	return seed.Sibling{ID: asked, Address: netip.MustParseAddrPort(s.Listener.Addr().String())}
+	return fleet.Sibling{ID: asked, Address: netip.MustParseAddrPort(s.Listener.Addr().String())}
 }
 
-func (w *world) ask(t *testing.T, to seed.Sibling, q sibling.Question) (*sibling.Answer, seed.SiblingOutcome) {
+func (w *world) ask(t *testing.T, to fleet.Sibling, q sibling.Question) (*sibling.Answer, fleet.Outcome) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	return w.askIn(ctx, to, q)
 }
 
-func (w *world) askIn(ctx context.Context, to seed.Sibling, q sibling.Question) (*sibling.Answer, seed.SiblingOutcome) {
+func (w *world) askIn(ctx context.Context, to fleet.Sibling, q sibling.Question) (*sibling.Answer, fleet.Outcome) {
 	a, err := w.client.Ask(ctx, asker, to, q, func([]byte, int) error { return nil })
-	var failed *seed.SiblingError
+	var failed *fleet.AskError
 	if errors.As(err, &failed) {
 		return nil, failed.Outcome
 	}
-	return a, seed.SiblingOK
+	return a, fleet.OutcomeOK
 }
 
 func TestASegmentComesAsItIs(t *testing.T) {
@@ -111,13 +111,13 @@ func TestASegmentComesAsItIs(t *testing.T) {
 		return &sibling.Answer{Certificate: []byte("certificate"), Data: data}
 	})
 	a, o := w.ask(t, w.to, one)
-	if o != seed.SiblingOK || !bytes.Equal(a.Data, data) || string(a.Certificate) != "certificate" {
+	if o != fleet.OutcomeOK || !bytes.Equal(a.Data, data) || string(a.Certificate) != "certificate" {
 		t.Fatalf("%s: %d bytes", o, len(a.Data))
 	}
-	if a, o := w.ask(t, w.to, sibling.Question{Segment: one.Segment, Swarm: one.Swarm, Held: true}); o != seed.SiblingOK || a.Certificate != nil || a.None != peer.NoneUnknown {
+	if a, o := w.ask(t, w.to, sibling.Question{Segment: one.Segment, Swarm: one.Swarm, Held: true}); o != fleet.OutcomeOK || a.Certificate != nil || a.None != peer.NoneUnknown {
 		t.Errorf("not held: %s, %+v", o, a)
 	}
-	if a, o := w.ask(t, w.to, sibling.Question{Segment: one.Segment, Swarm: one.Swarm, Have: &content}); o != seed.SiblingOK || len(a.Data) != 0 || a.Certificate == nil {
+	if a, o := w.ask(t, w.to, sibling.Question{Segment: one.Segment, Swarm: one.Swarm, Have: &content}); o != fleet.OutcomeOK || len(a.Data) != 0 || a.Certificate == nil {
 		t.Errorf("held already: %s, %+v", o, a)
 	}
 	if n := w.seed.sent.Load(); n < int64(len(data)) {
@@ -170,7 +170,7 @@ func TestAtWorkIsNotSilent(t *testing.T) {
 	})
 	w.client.silence, w.handler.every = 2*time.Second, 10*time.Millisecond
 	time.AfterFunc(w.client.silence+w.client.silence/4, func() { close(release) })
-	if a, o := w.ask(t, w.to, one); o != seed.SiblingOK || string(a.Data) != "data" {
+	if a, o := w.ask(t, w.to, one); o != fleet.OutcomeOK || string(a.Data) != "data" {
 		t.Errorf("%s: %+v", o, a)
 	}
 }
@@ -184,7 +184,7 @@ func TestWhoWorksTooLongIsSlow(t *testing.T) {
 	})
 	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer cancel()
-	if _, o := w.askIn(ctx, w.to, one); o != seed.SiblingSlow {
+	if _, o := w.askIn(ctx, w.to, one); o != fleet.OutcomeSlow {
 		t.Errorf("slow: %s", o)
 	}
 	select {
@@ -202,14 +202,14 @@ func TestWhoIsNoSiblingIsFoundOut(t *testing.T) {
 	half := append((&sibling.Answer{Certificate: []byte("certificate"), Data: make([]byte, 1000)}).Head(), 1, 2, 3)
 	for name, c := range map[string]struct {
 		handler http.HandlerFunc
-		want    seed.SiblingOutcome
+		want    fleet.Outcome
 	}{
 		"silent": {func(_ http.ResponseWriter, r *http.Request) {
 			select {
 			case <-hang:
 			case <-r.Context().Done():
 			}
-		}, seed.SiblingUnreachable},
+		}, fleet.OutcomeUnreachable},
 		"silent in the middle": {func(w http.ResponseWriter, r *http.Request) {
 			_, _ = w.Write(half)
 			_ = http.NewResponseController(w).Flush()
@@ -217,16 +217,16 @@ func TestWhoIsNoSiblingIsFoundOut(t *testing.T) {
 			case <-hang:
 			case <-r.Context().Done():
 			}
-		}, seed.SiblingUnreachable},
-		"breaks off":      {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(half); panic(http.ErrAbortHandler) }, seed.SiblingUnreachable},
-		"ends early":      {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(half) }, seed.SiblingUnreachable},
-		"says nothing":    {func(http.ResponseWriter, *http.Request) {}, seed.SiblingUnreachable},
-		"something else":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, seed.SiblingInvalid},
-		"another's place": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, seed.SiblingUnreachable},
-		"busy":            {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, seed.SiblingRefused},
+		}, fleet.OutcomeUnreachable},
+		"breaks off":      {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(half); panic(http.ErrAbortHandler) }, fleet.OutcomeUnreachable},
+		"ends early":      {func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(half) }, fleet.OutcomeUnreachable},
+		"says nothing":    {func(http.ResponseWriter, *http.Request) {}, fleet.OutcomeUnreachable},
+		"something else":  {func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "<html>") }, fleet.OutcomeInvalid},
+		"another's place": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusUnauthorized) }, fleet.OutcomeUnreachable},
+		"busy":            {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) }, fleet.OutcomeRefused},
 		"leads away": {func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, "http://127.0.0.1:1/", http.StatusFound)
-		}, seed.SiblingUnreachable},
+		}, fleet.OutcomeUnreachable},
 	} {
 		w.client.silence = patience
 		if strings.HasPrefix(name, "silent") {
@@ -240,9 +240,9 @@ func TestWhoIsNoSiblingIsFoundOut(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := seed.Sibling{ID: asked, Address: netip.MustParseAddrPort(l.Addr().String())}
+	nobody := fleet.Sibling{ID: asked, Address: netip.MustParseAddrPort(l.Addr().String())}
 	_ = l.Close()
-	if _, o := w.ask(t, nobody, one); o != seed.SiblingUnreachable {
+	if _, o := w.ask(t, nobody, one); o != fleet.OutcomeUnreachable {
 		t.Errorf("nobody there: %s", o)
 	}
 }
@@ -283,7 +283,7 @@ func TestStrangersLearnNothing(t *testing.T) {
 			t.Errorf("%s: answered", name)
 		}
 	}
-	if _, o := w.ask(t, seed.Sibling{ID: signal.ID{7}, Address: w.to.Address}, one); o != seed.SiblingUnreachable {
+	if _, o := w.ask(t, fleet.Sibling{ID: signal.ID{7}, Address: w.to.Address}, one); o != fleet.OutcomeUnreachable {
 		t.Errorf("another seed's question: %s", o)
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
@@ -321,7 +321,7 @@ func TestQuestionsAreBounded(t *testing.T) {
 		<-release
 		return &sibling.Answer{None: peer.NoneOrigin}
 	})
-	outcomes := make(chan seed.SiblingOutcome, maxAnswers)
+	outcomes := make(chan fleet.Outcome, maxAnswers)
 	for range maxAnswers {
 		go func() {
 			_, o := w.askIn(context.Background(), w.to, one)
@@ -331,12 +331,12 @@ func TestQuestionsAreBounded(t *testing.T) {
 	for range maxAnswers {
 		<-begun
 	}
-	if _, o := w.ask(t, w.to, one); o != seed.SiblingRefused {
+	if _, o := w.ask(t, w.to, one); o != fleet.OutcomeRefused {
 		t.Errorf("one too many: %s", o)
 	}
 	close(release)
 	for range maxAnswers {
-		if o := <-outcomes; o != seed.SiblingOK {
+		if o := <-outcomes; o != fleet.OutcomeOK {
 			t.Errorf("one of those before: %s", o)
 		}
 	}

@@ -1,4 +1,4 @@
-package seed
+package fleet
 
 import (
 	"bytes"
@@ -9,10 +9,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/segment"
-	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/peer"
-	"github.com/leeway-video/leeway/internal/wire/sibling"
-	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 const (
@@ -21,7 +18,7 @@ const (
 	maxDemand    = 16384            // segments that are counted
 )
 
-// demand is what viewers of this seed asked for of late. Siblings' questions do not count: who joins adds up what all say.
+// demand is what viewers of this seed asked for of late. Siblings' questions do not count: a newcomer adds up what all say.
 type demand struct {
 	mu     sync.Mutex
 	counts map[wantedID]count // guarded by mu
@@ -63,7 +60,7 @@ type demanded struct {
 	worth float64
 }
 
-// ordered lists what is wanted, the most wanted first, and forgets what nobody wants any more. Under mu.
+// ordered lists what is wanted, the most wanted first, and forgets what is not wanted any more. Under mu.
 func (d *demand) ordered(now time.Time) []demanded {
 	out := make([]demanded, 0, len(d.counts))
 	for id, c := range d.counts {
@@ -83,43 +80,4 @@ func (d *demand) list(now time.Time) []demanded {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.ordered(now)
-}
-
-// Wanted says to a sibling what viewers asked for here.
-func (s *Service) Wanted() sibling.Wanted {
-	var out sibling.Wanted
-	at, segments := map[peer.ID]int{}, 0
-	for _, w := range s.demand.list(s.cfg.Now()) {
-		if segments == sibling.MaxWantedIDs {
-			break
-		}
-		i, known := at[w.id.swarm]
-		if !known {
-			t := s.titleOf(w.id.swarm)
-			if t == nil || len(out.Titles) == sibling.MaxWantedTitles {
-				continue
-			}
-			i = len(out.Titles)
-			at[w.id.swarm] = i
-			out.Titles = append(out.Titles, sibling.WantedTitle{Title: t.told()})
-		}
-		out.Titles[i].Segments = append(out.Titles[i].Segments, sibling.WantedSegment{ID: signal.ID(w.id.segment), N: int(math.Ceil(w.worth))})
-		segments++
-	}
-	return out
-}
-
-func (s *Service) titleOf(swarm peer.ID) *title {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.titles[swarm]
-}
-
-// told is the title as trackers tell of it.
-func (t *title) told() bus.Title {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	return bus.Title{
-		Site: t.site.name, Title: t.manifest, Manifest: t.manifest, Swarm: signal.ID(t.swarm), Viewers: t.viewers, Seeds: t.seeds,
-	}
 }

@@ -1,4 +1,4 @@
-package seed
+package fleet
 
 import (
 	"encoding/binary"

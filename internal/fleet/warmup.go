@@ -1,4 +1,4 @@
-package seed
+package fleet
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
@@ -31,24 +32,35 @@ type WarmUp struct {
 	Longest time.Duration // after which it is done, whatever it lacks
 }
 
-// warmUp has siblings give this seed what their viewers want most, before its own come. It asks no origin for a segment.
-func (s *Service) warmUp(ctx context.Context) {
-	defer s.warmed()
-	if !s.gather(ctx) {
+// Warm implements seed.Fleet.
+func (m *Member) Warm() bool {
+	select {
+	case <-m.warm:
+		return true
+	default:
+		return false
+	}
+}
+
+// WarmUp implements seed.Fleet: siblings give this seed what their viewers want most, before its own come. It asks no origin for a
+// segment.
+func (m *Member) WarmUp(ctx context.Context) {
+	defer close(m.warm)
+	if !m.gather(ctx) {
 		return
 	}
-	w, began := s.fleet.cfg.WarmUp, s.cfg.Now()
+	w, began := m.cfg.WarmUp, m.cfg.Now()
 	ctx, cancel := context.WithTimeout(ctx, w.Longest)
 	defer cancel()
-	run := warming{service: s, titles: map[signal.ID]*title{}, tired: map[signal.ID]bool{}}
-	limit := min(w.Bytes, s.cfg.DiskBytes)
-	for _, e := range errandsOf(s.id, s.askWanted(ctx)) {
+	run := warming{member: m, follows: map[signal.ID]seed.Followed{}, tired: map[signal.ID]bool{}}
+	limit := min(w.Bytes, m.room)
+	for _, e := range errandsOf(m.local.ID(), m.askWanted(ctx)) {
 		if ctx.Err() != nil || run.bytes >= limit {
 			break
 		}
 		n, outcome := run.do(ctx, e)
-		s.cfg.Metrics.Add(mWarmSegments, 1, outcome)
-		s.cfg.Metrics.Add(mWarmBytes, float64(n))
+		m.cfg.Metrics.Add(mWarmSegments, 1, outcome)
+		m.cfg.Metrics.Add(mWarmBytes, float64(n))
 		run.bytes += n
 		run.segments++
 		if n > 0 {
@@ -56,28 +68,12 @@ func (s *Service) warmUp(ctx context.Context) {
 		}
 	}
 	if run.segments > 0 {
-		s.cfg.Log.Info("warmed up", "segments", run.segments, "bytes", run.bytes, "seconds", s.cfg.Now().Sub(began).Seconds())
-	}
-}
-
-// warmed lets viewers come.
-func (s *Service) warmed() {
-	close(s.warm)
-	s.cfg.Metrics.Set(mWarm, 1)
-	s.beat(false)
-}
-
-func (s *Service) isWarm() bool {
-	select {
-	case <-s.warm:
-		return true
-	default:
-		return false
+		m.cfg.Log.Info("warmed up", "segments", run.segments, "bytes", run.bytes, "seconds", m.cfg.Now().Sub(began).Seconds())
 	}
 }
 
 // gather waits until the seeds that are there have been heard; false when there is none.
-func (s *Service) gather(ctx context.Context) bool {
+func (m *Member) gather(ctx context.Context) bool {
 	timer := time.NewTimer(alone)
 	defer timer.Stop()
 	select {
@@ -85,18 +81,18 @@ func (s *Service) gather(ctx context.Context) bool {
 		return false
 	case <-timer.C:
 		return false
-	case <-s.fleet.met:
+	case <-m.known.met:
 	}
 	return pause.For(ctx, gathering)
 }
 
 // askWanted asks siblings what is wanted of them. One that does not say wants nothing.
-func (s *Service) askWanted(ctx context.Context) (all []sibling.Wanted) {
-	siblings := s.fleet.heardOf()
+func (m *Member) askWanted(ctx context.Context) (all []sibling.Wanted) {
+	siblings := m.known.heardOf()
 	for _, to := range siblings[:min(maxTold, len(siblings))] {
-		w, err := s.fleet.cfg.Siblings.Wanted(ctx, s.id, to)
+		w, err := m.cfg.Siblings.Wanted(ctx, m.local.ID(), to)
 		if err != nil {
-			s.cfg.Log.Debug("a seed of the fleet did not say what is wanted", "address", to.Address, "error", err)
+			m.cfg.Log.Debug("a seed of the fleet did not say what is wanted", "address", to.Address, "error", err)
 			continue
 		}
 		all = append(all, w)
@@ -160,83 +156,55 @@ func errandsOf(self signal.ID, answers []sibling.Wanted) []errand {
 
 // warming is one warm-up.
 type warming struct {
-	service  *Service
-	titles   map[signal.ID]*title // nil: of no use
-	tired    map[signal.ID]bool   // siblings that failed, or are busy
+	member   *Member
+	follows  map[signal.ID]seed.Followed // titles by swarm; nil: of no use
+	tired    map[signal.ID]bool          // siblings that failed, or are busy
 	bytes    int64
 	segments int
 }
 
-// do has one segment from whoever may hold it.
+// do has one segment from a sibling that may hold it.
 func (w *warming) do(ctx context.Context, e errand) (n int64, outcome string) {
-	s := w.service
-	t := w.title(ctx, e.title)
-	if t == nil {
+	title := w.title(ctx, e.title)
+	if title == nil {
 		return 0, warmMissing
 	}
-	ix := t.want(party{})
-	if ix == nil {
-		return 0, warmMissing
-	}
-	r := ix.lookup(e.id)
-	if r == nil || r.object > 0 {
-		return 0, warmMissing
-	}
-	now := s.cfg.Now()
-	if h := s.store.get(e.id); h != nil && s.good(h.cert, now) {
+	m := w.member
+	lacks, held := title(ctx, e.id)
+	switch {
+	case held:
 		return 0, warmHeld
-	}
-	if _, no := s.refuses(t.site.name, r.seg.name, now); no {
+	case lacks == nil:
 		return 0, warmMissing
 	}
 	q := sibling.Question{Segment: e.id, Swarm: e.title.Swarm, Held: true}
-	for _, to := range w.holders(t, e.id) {
+	for _, to := range w.holders(*lacks) {
 		if w.tired[to.ID] {
 			continue
 		}
-		h, _, err := s.ask(ctx, wish{title: t, ref: r}, to, q, nil, s.fleet.cfg.Patience)
-		if h != nil {
-			return int64(len(h.data)), warmFetched
+		a, err := m.ask(ctx, *lacks, to, q, m.cfg.Patience)
+		if a != nil && a.Certificate != nil {
+			return int64(len(a.Data)), warmFetched
 		}
-		var failed *SiblingError
+		var failed *AskError
 		w.tired[to.ID] = errors.As(err, &failed)
 	}
 	return 0, warmMissing
 }
 
-// holders lists whom to ask for a segment: who would own it without this seed comes first.
-func (w *warming) holders(t *title, id segment.ID) []Sibling {
-	s := w.service
-	rank := slices.DeleteFunc(s.fleet.rank(id, t.listedSeeds()), func(one Sibling) bool { return one.ID == s.id })
-	return s.fleet.holders(id, append([]Sibling{{ID: s.id}}, rank...))
+// holders lists the siblings to ask for a segment: the one that would own it without this seed comes first.
+func (w *warming) holders(lacks seed.Wanted) []Sibling {
+	m, self := w.member, w.member.local.ID()
+	rank := slices.DeleteFunc(m.known.rank(lacks.Segment, lacks.Seeds), func(one Sibling) bool { return one.ID == self })
+	return m.known.holders(lacks.Segment, append([]Sibling{{ID: self}}, rank...))
 }
 
-// title follows a title as if a tracker had named it, and waits for its playlists once.
-func (w *warming) title(ctx context.Context, named bus.Title) *title {
-	t, known := w.titles[named.Swarm]
+// title has the seed follow a title, and waits for its playlists once.
+func (w *warming) title(ctx context.Context, t bus.Title) seed.Followed {
+	follows, known := w.follows[t.Swarm]
 	if !known {
-		if t, _ = w.service.named(&named); t != nil && !t.await(ctx) {
-			t = nil
-		}
-		w.titles[named.Swarm] = t
+		follows = w.member.local.Follow(ctx, &t)
+		w.follows[t.Swarm] = follows
 	}
-	return t
-}
-
-// await waits for the playlists, for as long as a viewer would, and says whether there is anything in them.
-func (t *title) await(ctx context.Context) bool {
-	ix := t.want(party{})
-	return ix != nil && ix.await(ctx)
-}
-
-func (ix *index) await(ctx context.Context) bool {
-	ix.mu.Lock()
-	loads, loaded := ix.loads, ix.loaded
-	ix.mu.Unlock()
-	if loads == 0 {
-		ix.wait(ctx, loaded)
-	}
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	return len(ix.refs) > 0
+	return follows
 }

@@ -1,0 +1,92 @@
+package seed
+
+import (
+	"sync"
+
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// pieces is the view of the shelf that one link has, and counts what it is sent. It satisfies transfer.Pieces and transfer.Observer.
+type pieces struct {
+	link *viewerLink
+
+	mu      sync.Mutex
+	missing segment.ID // guarded by mu: could not be read from disk just now
+}
+
+// Piece implements transfer.Pieces: bytes of segments of the link's own title, under the certificate that the viewer knows.
+func (p *pieces) Piece(id peer.ID, piece int) ([]byte, transfer.Refusal) {
+	v, s := p.link, p.link.all.supply
+	content, shown := v.showing.shown(id)
+	r := v.title.lookup(id)
+	if r == nil && !shown {
+		return nil, transfer.Refuse(peer.RejectNotHeld)
+	}
+	h := s.shelf.cached(id)
+	if h == nil && s.shelf.onDisk(id) > 0 && !p.unreadable(id) {
+		if !s.shelf.load(v.conn.payer(), id, func(h *held) { p.loaded(id, h) }) {
+			return nil, transfer.Refuse(peer.RejectBudget)
+		}
+		return nil, transfer.Later
+	}
+	switch {
+	case h == nil:
+		if r != nil && v.certifies() {
+			s.fetch(request{v.title, r, v.conn.payer()}, nil, false) // it was pushed out; the next request finds it again
+		}
+		return nil, transfer.Refuse(peer.RejectNotHeld)
+	case shown && h.sum != content, s.issuer.takedowns.withdraws(h.cert):
+		return nil, transfer.Refuse(peer.RejectWithdrawn) // other bytes than the viewer would verify
+	case piece >= segment.Pieces(h.cert.Length):
+		return nil, transfer.Refuse(peer.RejectOutOfRange)
+	}
+	from := piece * segment.PieceSize
+	return h.data[from : from+segment.PieceLen(h.cert.Length, piece)], transfer.Served
+}
+
+// loaded says that a segment which a request waits for has been read, or could not be.
+func (p *pieces) loaded(id segment.ID, h *held) {
+	if h == nil {
+		p.mu.Lock()
+		p.missing = id
+		p.mu.Unlock()
+	}
+	_, upload := p.link.conn.parts()
+	upload.Loaded()
+}
+
+// unreadable says whether a segment on disk could just not be read; the next request tries again.
+func (p *pieces) unreadable(id segment.ID) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	is := p.missing == id
+	if is {
+		p.missing = segment.ID{}
+	}
+	return is
+}
+
+// Sent implements transfer.Observer.
+func (p *pieces) Sent(lane peer.Lane, bytes int) {
+	v := p.link
+	v.use()
+	v.all.sink.Add(mLane, float64(bytes), metric.Lanes[lane])
+	v.all.sink.Add(mSent, float64(bytes), v.title.site.name, string(*v.path.Load()))
+}
+
+func (p *pieces) count(n int, outcome string) { p.link.all.sink.Add(mRequests, float64(n), outcome) }
+
+// Served implements transfer.Observer.
+func (p *pieces) Served() { p.count(1, "served") }
+
+// Rejected implements transfer.Observer.
+func (p *pieces) Rejected(_ peer.RejectReason, n int) { p.count(n, "rejected") }
+
+// Canceled implements transfer.Observer.
+func (p *pieces) Canceled(n int) { p.count(n, "canceled") }
+
+// Promoted implements transfer.Observer.
+func (p *pieces) Promoted(n int) { p.link.all.sink.Add(mPromotions, float64(n)) }

@@ -1,0 +1,55 @@
+package seed
+
+import (
+	"context"
+	"errors"
+
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/site"
+)
+
+const originConns = 16 // concurrent requests to one site's origin
+
+// siteState is a site with its budget and the bound on its origin's load.
+type siteState struct {
+	rules  *site.Site
+	origin Origin
+	name   string
+	scope  *scope
+	conns  chan struct{}
+	sink   metric.Sink
+}
+
+func newSiteState(c Site, sink metric.Sink) *siteState {
+	name := c.Site.Name()
+	return &siteState{
+		rules: c.Site, origin: c.Origin, name: name, scope: newScope("site", c.Rate, c.BytesDaily), conns: make(chan struct{}, originConns), sink: sink,
+	}
+}
+
+// fetch asks the origin, counts, and bounds how much is asked at a time.
+func (st *siteState) fetch(ctx context.Context, f Fetch) (*Fetched, error) {
+	select {
+	case st.conns <- struct{}{}:
+	case <-ctx.Done():
+		return nil, &FetchError{Outcome: OutcomeTimeout, Path: f.Path, Cause: ctx.Err()}
+	}
+	defer func() { <-st.conns }()
+	got, err := st.origin.Get(ctx, f)
+	outcome := OutcomeOK
+	if err != nil {
+		outcome = outcomeOf(err)
+	} else {
+		st.sink.Add(mOriginBytes, float64(len(got.Data)), st.name)
+	}
+	st.sink.Add(mOriginRequests, 1, st.name, string(outcome))
+	return got, err
+}
+
+func outcomeOf(err error) Outcome {
+	var f *FetchError
+	if errors.As(err, &f) {
+		return f.Outcome
+	}
+	return OutcomeNetwork
+}
