@@ -4,8 +4,9 @@
 // Nothing that a viewer says reaches the origin but the manifest's path, which came through the tracker: URLs come
 // from fetch_base and from playlists that the seed fetched itself.
 //
-// Each part has a lock of its own. Where one is taken under another, the order is: viewers, fetches and titles, then title and catalog,
-// then issuer, then takedowns, places, tasks and budgets. No lock is held while a port is called.
+// Each part has a lock of its own. Where one is taken under another, the order is: viewerLinks, fetches, titles, catalog, store and the
+// parts of a link; then title, index and issuer; then takedowns, places, tasks and budgets. No lock is held while a port is called, except to ask a
+// link for its path or its room.
 package seed
 
 import (
