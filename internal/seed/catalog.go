@@ -98,7 +98,7 @@ func (c *catalog) add(ix *index, p party, now time.Time) *entry {
 	return e
 }
 
-// pays notes who is charged for loads. Siblings are not: the site is.
+// pays notes a party that is charged for loads. Siblings are not: the site is.
 func (e *entry) pays(p party) {
 	if p == (party{}) || len(e.payers) > 0 && e.payers[0] == p {
 		return
@@ -107,7 +107,7 @@ func (e *entry) pays(p party) {
 	e.payers = slices.Insert(e.payers[:min(len(e.payers), maxPayers-1)], 0, p)
 }
 
-// payers lists who wanted a manifest of late.
+// payers lists the parties that wanted a manifest of late.
 func (c *catalog) payers(ix *index) []party {
 	c.mu.Lock()
 	defer c.mu.Unlock()

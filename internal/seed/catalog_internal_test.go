@@ -38,9 +38,9 @@ func (s *shelves) put(n int, p party, bytes int64) string {
 		s.mu.Unlock()
 	}
 	ix := s.want(s.site, manifest, p)
-	ix.mu.Lock()
+	ix.listings.mu.Lock()
 	ix.bytes = bytes
-	ix.mu.Unlock()
+	ix.listings.mu.Unlock()
 	s.weigh(ix)
 	return manifest
 }
@@ -127,10 +127,10 @@ func TestAnIndexWeighsWhatItTakes(t *testing.T) {
 		t.Fatal(err)
 	}
 	var before, after runtime.MemStats
-	ix := newIndex(t.Context(), s.catalog, s.site, "/films/index.m3u8")
+	ix := newListings("demo")
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	ix.take("/films/index.m3u8", r)
+	ix.take("/films/index.m3u8", r, s.now)
 	runtime.GC()
 	runtime.ReadMemStats(&after)
 	took := float64(after.HeapAlloc-before.HeapAlloc) + segments*float64(len("/films/segment-000000.m4s")+len("x"))

@@ -24,7 +24,7 @@ import (
 
 // A file of the store: magic, length of the certificate u32, certificate, bytes of the segment, SHA-256 of all before. Its
 // name is the segment ID and the beginning of the certificate's hash, so that a file never changes its content. The checksum is
-// for who looks at files by hand: what is loaded is verified by the certificate's signature and digests, and hashing it twice
+// for people that look at files: what is loaded is verified by the certificate's signature and digests, and hashing it twice
 // would take from uploads.
 const (
 	fileMagic  = "LWS1"
@@ -55,7 +55,7 @@ type disk struct {
 type keeping int
 
 const (
-	bad     keeping = iota // withdrawn, or signed by nobody who is known to: the file is dropped
+	bad     keeping = iota // withdrawn, or badly signed: the file is dropped
 	unknown                // of a key that is not known, perhaps not yet: siblings say theirs when they beat
 	good
 )

@@ -3,7 +3,7 @@ package seed
 import (
 	"context"
 	"errors"
-	"slices"
+	"fmt"
 	"sync"
 	"time"
 
@@ -12,20 +12,19 @@ import (
 )
 
 const (
-	listingKept = 2 * time.Minute // a segment that left a live playlist
-	firstLoad   = 8 * time.Second // how long a certificate request waits for the playlists
+	firstLoad    = 8 * time.Second  // how long a certificate request waits for the playlists
+	reloadVOD    = 10 * time.Second // least time between reloads of a playlist with an end
+	reloadLive   = time.Second      // least time between reloads of a live one
+	retryAfter   = 2 * time.Second  // a playlist that could not be had
+	retryAtMost  = 30 * time.Second
+	fetchTimeout = 30 * time.Second
+	// followedFor is how long a live manifest is reloaded after it was last wanted. Then it waits for the next one that wants it.
+	followedFor = 30 * time.Second
 )
 
-// What an index takes in memory beside its strings, bytes: measured, on 64 bits, with its places in maps and lists
-// (TestAnIndexWeighsWhatItTakes).
-const (
-	refBytes     = 240
-	listingBytes = 256
-	indexBytes   = 4096
-)
-
-// index is what the playlists of one manifest list, for all titles that the manifest is of.
+// index is what the playlists of one manifest list, for all titles that the manifest is of. It loads them as long as it is kept.
 type index struct {
+	*listings
 	catalog  *catalog
 	site     *siteState
 	manifest string
@@ -33,140 +32,34 @@ type index struct {
 	cancel   context.CancelFunc
 	kick     chan struct{} // a segment was asked for that is not listed
 
-	mu      sync.Mutex
-	bitrate int64               // guarded by mu: highest, bits/s; 0 unknown
-	order   map[string]*listing // guarded by mu: by path of the playlist
-	refs    map[segment.ID]*ref // guarded by mu; the refs are immutable
-	bytes   int64               // guarded by mu: what refs and order weigh
-	live    bool                // guarded by mu: some playlist has no end
-	loads   uint64              // guarded by mu: rounds of loading that have ended
-	failed  error               // guarded by mu: of the last round
-	loaded  chan struct{}       // guarded by mu: closed when the next round has ended
+	mu     sync.Mutex
+	loads  uint64        // guarded by mu: rounds of loading that have ended
+	failed error         // guarded by mu: of the last round
+	loaded chan struct{} // guarded by mu: closed when the next round has ended
 }
 
-// listing is what one playlist lists, in playback order.
-type listing struct {
-	ids  []segment.ID
-	live bool
-	seen time.Time
-}
+// unpaidError is a playlist that was not loaded because the parties that want it have no budget left for it.
+type unpaidError struct{ scope string }
 
-// ref is a listed segment.
-type ref struct {
-	id       segment.ID
-	seg      listed
-	playlist string
-	index    int
-	live     bool
-	seen     time.Time
-	object   int64      // bytes of an object that is too large to be shared whole; 0 otherwise or unknown
-	whole    segment.ID // of the object that it is a part of; zero for what a playlist lists
-}
-
-// weight is what a ref takes in memory. A path that is the name too is one string (resolver.listed).
-func (r *ref) weight() int64 {
-	n := refBytes + int64(len(r.seg.name))
-	if string(r.seg.name) != r.seg.path {
-		n += int64(len(r.seg.path))
-	}
-	return n
-}
+func (e *unpaidError) Error() string { return "the budget of playlist loads is spent: " + e.scope }
 
 func newIndex(ctx context.Context, c *catalog, site *siteState, manifest string) *index {
-	ix := &index{
-		catalog: c, site: site, manifest: manifest, kick: make(chan struct{}, 1), order: map[string]*listing{}, refs: map[segment.ID]*ref{}, loaded: make(chan struct{}),
-	}
+	ix := &index{listings: newListings(site.name), catalog: c, site: site, manifest: manifest, kick: make(chan struct{}, 1), loaded: make(chan struct{})}
 	ix.ctx, ix.cancel = context.WithCancel(ctx)
 	return ix
 }
 
-// put and remove keep the weight. Under mu.
-func (ix *index) put(r *ref) {
-	ix.remove(r.id)
-	ix.refs[r.id] = r
-	ix.bytes += r.weight()
-}
-
-func (ix *index) remove(id segment.ID) {
-	if old := ix.refs[id]; old != nil {
-		ix.bytes -= old.weight()
-		delete(ix.refs, id)
-	}
-}
-
-func (ix *index) list(path string, l *listing) {
-	ix.unlist(path)
-	ix.order[path] = l
-	ix.bytes += listingBytes + int64(len(path))
-}
-
-func (ix *index) unlist(path string) {
-	if ix.order[path] != nil {
-		ix.bytes -= listingBytes + int64(len(path))
-		delete(ix.order, path)
-	}
-}
-
-// take puts the segments of a media playlist into the index.
-func (ix *index) take(path string, r *rendition) {
-	now := ix.catalog.now()
-	order := make([]segment.ID, 0, len(r.segments))
+// round returns how many rounds of loading have ended, how the last one did, and what is closed when the next one has.
+func (ix *index) round() (loads uint64, failed error, loaded <-chan struct{}) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	for i, l := range r.segments {
-		id := segment.NewID(ix.site.name, l.name)
-		object := int64(0)
-		if old := ix.refs[id]; old != nil {
-			object = old.object
-		}
-		ix.put(&ref{id: id, seg: l, playlist: path, index: i, live: r.live, seen: now, object: object})
-		order = append(order, id)
-	}
-	ix.list(path, &listing{order, r.live, now})
-	ix.live = ix.live || r.live // forget says when none is live any more
-}
-
-// forget drops what left the live playlists a while ago, and live playlists that are not named any more.
-func (ix *index) forget() {
-	now := ix.catalog.now()
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	ix.live = false
-	for path, l := range ix.order {
-		if l.live && now.Sub(l.seen) > listingKept {
-			ix.unlist(path)
-			continue
-		}
-		ix.live = ix.live || l.live
-	}
-	for id, r := range ix.refs {
-		if r.live && now.Sub(r.seen) > listingKept && r.whole == (segment.ID{}) {
-			ix.remove(id)
-			ix.unlist(virtual(r))
-		}
-	}
-	for id, r := range ix.refs {
-		if r.whole != (segment.ID{}) && ix.refs[r.whole] == nil {
-			ix.remove(id)
-		}
-	}
-}
-
-// virtual names the listing of an object's parts: a rendition of its own, in which they follow each other.
-func virtual(r *ref) string { return "virtual " + string(r.seg.name) }
-
-func (ix *index) lookup(id segment.ID) *ref {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	return ix.refs[id]
+	return ix.loads, ix.failed, ix.loaded
 }
 
 // find looks a segment up, and once more when the playlists have been loaded again.
 func (ix *index) find(ctx context.Context, id segment.ID) *ref {
-	ix.mu.Lock()
-	r, loads, live, loaded := ix.refs[id], ix.loads, ix.live, ix.loaded
-	ix.mu.Unlock()
-	if r != nil {
+	loads, _, loaded := ix.round() // before it is looked: a round may end in between
+	if r := ix.lookup(id); r != nil {
 		return r
 	}
 	if loads > 0 {
@@ -174,7 +67,7 @@ func (ix *index) find(ctx context.Context, id segment.ID) *ref {
 		case ix.kick <- struct{}{}:
 		default:
 		}
-		if !live {
+		if _, live := ix.holds(); !live {
 			return nil // a playlist with an end changes seldom; the next request finds it reloaded
 		}
 	}
@@ -194,22 +87,29 @@ func (ix *index) wait(ctx context.Context, loaded <-chan struct{}) {
 	}
 }
 
+// await waits for the playlists, for as long as a viewer would, and says whether there is anything in them.
+func (ix *index) await(ctx context.Context) bool {
+	if loads, _, loaded := ix.round(); loads == 0 {
+		ix.wait(ctx, loaded)
+	}
+	any, _ := ix.holds()
+	return any
+}
+
 // isRead says whether the playlists have been had.
 func (ix *index) isRead() bool {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	return len(ix.refs) > 0 || ix.loads > 0 && ix.failed == nil
+	loads, failed, _ := ix.round()
+	any, _ := ix.holds()
+	return any || loads > 0 && failed == nil
 }
 
 // lacks says why a segment is not here.
 func (ix *index) lacks() peer.NoneReason {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
+	_, failed, _ := ix.round()
 	var unpaid *unpaidError
-	switch {
-	case len(ix.refs) > 0:
+	if any, _ := ix.holds(); any {
 		return peer.NoneUnknown
-	case errors.As(ix.failed, &unpaid):
+	} else if errors.As(failed, &unpaid) {
 		return peer.NoneBudget
 	}
 	return peer.NoneOrigin // no playlist could be had yet
@@ -224,66 +124,150 @@ func (ix *index) tooLarge(r *ref, object int64) {
 	ix.catalog.weigh(ix)
 }
 
-func (ix *index) divide(r *ref, object int64) {
-	key := r.seg.name.Key()
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	whole := *r
-	whole.object = object
-	ix.put(&whole)
-	var order []segment.ID
-	path := virtual(r)
-	for i, s := range segment.Virtual(object) {
-		l := listed{name: segment.RangeName(key, s.First, s.Last), path: r.seg.path, ranged: true, first: s.First, last: s.Last}
-		id := segment.NewID(ix.site.name, l.name)
-		ix.put(&ref{id: id, seg: l, playlist: path, index: i, live: r.live, seen: r.seen, whole: r.id})
-		order = append(order, id)
+// follow loads the playlists and reloads them as long as the index is kept.
+func (ix *index) follow() {
+	failures := 0
+	for ix.ctx.Err() == nil {
+		started := ix.catalog.now()
+		wait, least, err := ix.load(ix.ctx)
+		var unpaid *unpaidError
+		switch {
+		case errors.As(err, &unpaid):
+			wait, least = retryAfter, retryAfter // the budget fills with time; the refusal is counted
+		case err != nil:
+			failures++
+			wait = min(retryAfter<<min(failures-1, 4), retryAtMost)
+			least = retryAfter
+			if ix.ctx.Err() == nil {
+				ix.catalog.log.Warn("playlists could not be loaded", "site", ix.site.name, "manifest", ix.manifest, "error", err)
+			}
+		default:
+			failures = 0
+			ix.forget(ix.catalog.now())
+		}
+		ix.ends(err)
+		ix.catalog.weigh(ix)
+		ix.pause(started, wait, least)
 	}
-	ix.list(path, &listing{ids: order})
 }
 
-// following returns the n segments behind r in its rendition.
-func (ix *index) following(r *ref, n int) []*ref {
+// ends notes that a round of loading has ended.
+func (ix *index) ends(err error) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	l := ix.order[r.playlist]
-	if l == nil {
-		return nil
+	ix.failed = err
+	ix.loads++
+	close(ix.loaded)
+	ix.loaded = make(chan struct{})
+}
+
+// pause waits until the next reload is due (0: none is), or until a segment is asked for that is not listed, and the least time
+// between two reloads is over. What is not wanted any more is not reloaded.
+func (ix *index) pause(started time.Time, wait, least time.Duration) {
+	var due <-chan time.Time
+	if wait > 0 {
+		timer := time.NewTimer(wait)
+		defer timer.Stop()
+		due = timer.C
 	}
-	order, at := l.ids, r.index
-	if at >= len(order) || order[at] != r.id { // the playlist was reloaded since
-		at = slices.Index(order, r.id)
+	select {
+	case <-ix.ctx.Done():
+		return
+	case <-due:
+		if ix.catalog.wanted(ix, followedFor) {
+			return
+		}
+		select {
+		case <-ix.ctx.Done():
+			return
+		case <-ix.kick:
+		}
+	case <-ix.kick:
 	}
-	var out []*ref
-	for i := at + 1; at >= 0 && i < len(order) && len(out) < n; i++ {
-		if next := ix.refs[order[i]]; next != nil {
-			out = append(out, next)
+	if rest := least - ix.catalog.now().Sub(started); rest > 0 {
+		timer := time.NewTimer(rest)
+		defer timer.Stop()
+		select {
+		case <-ix.ctx.Done():
+		case <-timer.C:
 		}
 	}
-	return out
 }
 
-func (ix *index) highest() int64 {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	return ix.bitrate
-}
-
-func (ix *index) weight() int64 {
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	return indexBytes + ix.bytes
-}
-
-// await waits for the playlists, for as long as a viewer would, and says whether there is anything in them.
-func (ix *index) await(ctx context.Context) bool {
-	ix.mu.Lock()
-	loads, loaded := ix.loads, ix.loaded
-	ix.mu.Unlock()
-	if loads == 0 {
-		ix.wait(ctx, loaded)
+// load fetches the manifest and what it names. It returns when to load again, 0 when nothing will change, and the
+// least time before.
+func (ix *index) load(ctx context.Context) (wait, least time.Duration, err error) {
+	m, r, path, err := ix.fetchPlaylist(ctx, ix.manifest)
+	if err != nil {
+		return 0, 0, err
 	}
-	ix.mu.Lock()
-	defer ix.mu.Unlock()
-	return len(ix.refs) > 0
+	least = reloadVOD
+	note := func(r *rendition) {
+		if r.live {
+			d := max(r.target, reloadLive)
+			if wait == 0 || d < wait {
+				wait = d
+			}
+			least = reloadLive
+		}
+	}
+	if r != nil {
+		ix.take(path, r, ix.catalog.now())
+		note(r)
+		return wait, least, nil
+	}
+	ix.setHighest(m.bitrate)
+	var errs []error
+	for _, p := range m.paths {
+		_, r, path, err := ix.fetchPlaylist(ctx, p)
+		if err == nil && r == nil {
+			err = fmt.Errorf("playlist %s is a master playlist within one", p)
+		}
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		ix.take(path, r, ix.catalog.now())
+		if !ix.catalog.weigh(ix) {
+			return 0, 0, fmt.Errorf("the playlists of %s list more segments than there is memory for (seed.index_bytes)", ix.manifest)
+		}
+		note(r)
+	}
+	if len(errs) == len(m.paths) && len(errs) > 0 {
+		return 0, 0, errors.Join(errs...)
+	}
+	if len(errs) > 0 && wait == 0 {
+		wait = retryAtMost // one rendition is missing: the others are served meanwhile
+	}
+	return wait, least, nil
+}
+
+// fetchPlaylist loads one playlist, when it is paid for.
+func (ix *index) fetchPlaylist(ctx context.Context, path string) (*master, *rendition, string, error) {
+	c := ix.catalog
+	payer, refused := c.tolls.pay(ix.site.name, c.payers(ix))
+	if refused != "" {
+		c.sink.Add(mPlaylistRefusals, 1, refused)
+		return nil, nil, "", &unpaidError{refused}
+	}
+	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	defer cancel()
+	got, err := ix.site.fetch(ctx, Fetch{Path: path, MaxBytes: maxPlaylist})
+	if err != nil {
+		c.sink.Add(mPlaylists, 1, ix.site.name, playlistFailed)
+		return nil, nil, "", err
+	}
+	c.tolls.charge(ix.site.name, payer, len(got.Data))
+	if got.Path != "" {
+		path = got.Path // what a redirect led to is what references are relative to
+	}
+	c.parsing <- struct{}{} // a playlist takes many times its length while it is parsed
+	m, r, err := parsePlaylist(ix.site.rules, path, got.Data)
+	<-c.parsing
+	outcome := playlistLoaded
+	if err != nil {
+		outcome = playlistFailed
+	}
+	c.sink.Add(mPlaylists, 1, ix.site.name, outcome)
+	return m, r, path, err
 }

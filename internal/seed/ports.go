@@ -172,7 +172,7 @@ type Config struct {
 	SessionFactor float64
 	// LookAhead is how many segments after one that was asked for are fetched before they are. Negative: none, 0: 1 (viewers ask ahead themselves).
 	LookAhead int
-	// Outside is where viewers are told that the seed is, and Bell hears who reaches it there; without them nobody asks.
+	// Outside is where viewers are told that the seed is, and Bell hears packets that come there; without them trackers are not asked for one.
 	Outside []netip.AddrPort
 	Bell    Doorbell
 	// Fleet joins the seed with others; nil: it is alone.

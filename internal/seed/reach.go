@@ -39,7 +39,7 @@ type reach struct {
 	once  sync.Once
 }
 
-// newReach listens for the packet. Where there is nobody who could send one it is taken for granted.
+// newReach listens for the packet. Without an address or a bell it is taken for granted.
 func newReach(at []netip.AddrPort, bell Doorbell) *reach {
 	r := &reach{at: at, yes: make(chan struct{}), hurry: make(chan struct{}, 1)}
 	if bell == nil || len(at) == 0 {

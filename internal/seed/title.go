@@ -25,7 +25,7 @@ type title struct {
 	next     string      // guarded by mu: the swarm's home has chosen it instead, and it takes the manifest's place when it has been read; empty: none
 	viewers  int         // guarded by mu
 	named    time.Time   // guarded by mu: when a tracker last named it
-	seeds    []signal.ID // guarded by mu: that serve the swarm, this one among them; nil: nobody said
+	seeds    []signal.ID // guarded by mu: that serve the swarm, this one among them; nil: no home has said
 }
 
 func newTitle(c *catalog, site *siteState, swarm peer.ID, manifest string) *title {
@@ -133,7 +133,7 @@ func (t *title) audience() int {
 	return t.viewers
 }
 
-// name notes that a tracker wants the title. Offers name it too, without saying who serves it.
+// name notes that a tracker wants the title. Offers name it too, without saying which seeds serve it.
 func (t *title) name(viewers int, seeds []signal.ID) {
 	now := t.catalog.now()
 	t.mu.Lock()

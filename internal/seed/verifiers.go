@@ -40,7 +40,7 @@ func (v *verifiers) learn(key certificate.VerifyKey, now time.Time) error {
 	old, known := v.keys[key.KeyID]
 	if known && old.until.IsZero() {
 		v.mu.Unlock()
-		return nil // our own, said by who has a copy of our folder
+		return nil // our own, said by a seed that has a copy of our folder
 	}
 	if known && bytes.Equal(old.key.Key, key.Key) && slices.Equal(old.key.Sites, key.Sites) {
 		old.until = now.Add(certificate.MaxLife)

@@ -2,11 +2,9 @@ package seed
 
 import (
 	"fmt"
-	"log/slog"
 	"testing"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/segment"
 )
 
@@ -14,8 +12,7 @@ import (
 // origins do that hand out sessions.
 func TestLiveTitlesStayBounded(t *testing.T) {
 	now := time.UnixMilli(1_790_000_000_000)
-	all := newCatalog(newTasks(), 1<<30, 10, metric.Discard, slog.New(slog.DiscardHandler), func() time.Time { return now })
-	c := newIndex(t.Context(), all, &siteState{rules: testSite(t), name: "demo"}, "/live/index.m3u8")
+	c := newListings("demo")
 	const window, step = 6, 10 * time.Second
 	var oldest *ref
 	for i := range 1000 {
@@ -24,16 +21,16 @@ func TestLiveTitlesStayBounded(t *testing.T) {
 			path := fmt.Sprintf("/live/%d.ts", n)
 			r.segments = append(r.segments, listed{name: segment.WholeName(path), path: path})
 		}
-		c.take(fmt.Sprintf("/live/index.m3u8?session=%d", i), r)
+		c.take(fmt.Sprintf("/live/index.m3u8?session=%d", i), r, now)
 		fresh := c.lookup(segment.NewID("demo", r.segments[window-1].name))
-		c.tooLarge(fresh, 20<<20)
+		c.divide(fresh, 20<<20)
 		if i == 0 {
 			oldest = fresh
 		}
 		if parts := c.following(&ref{id: segment.NewID("demo", "/live/9.ts#0-4194303"), playlist: "virtual /live/9.ts"}, 9); i > 10 && i < 16 && len(parts) != 4 {
 			t.Fatalf("%d parts follow the first of five", len(parts))
 		}
-		c.forget()
+		c.forget(now)
 		now = now.Add(step)
 	}
 	most := window + int(listingKept/step) + 2
@@ -54,12 +51,12 @@ func TestLiveTitlesStayBounded(t *testing.T) {
 		weighed += listingBytes + int64(len(path))
 	}
 	if c.bytes != weighed {
-		t.Errorf("the index says that it takes %d bytes, its parts %d", c.bytes, weighed)
+		t.Errorf("the listings say that they take %d bytes, their parts %d", c.bytes, weighed)
 	}
 	ended := &rendition{segments: []listed{{name: segment.WholeName("/vod/1.ts"), path: "/vod/1.ts"}}}
-	c.take("/vod/index.m3u8", ended)
+	c.take("/vod/index.m3u8", ended, now)
 	now = now.Add(24 * time.Hour)
-	c.forget()
+	c.forget(now)
 	if len(c.refs) != 1 || len(c.order) != 1 || c.live {
 		t.Errorf("%d segments and %d listings: a playlist with an end is loaded once, and stays", len(c.refs), len(c.order))
 	}

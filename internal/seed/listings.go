@@ -1,0 +1,207 @@
+package seed
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/segment"
+)
+
+const listingKept = 2 * time.Minute // a segment that left a live playlist
+
+// What an index takes in memory beside its strings, bytes: measured, on 64 bits, with its places in maps and lists
+// (TestAnIndexWeighsWhatItTakes).
+const (
+	refBytes     = 240
+	listingBytes = 256
+	indexBytes   = 4096
+)
+
+// listings are the segments that playlists of one site list, with what they weigh.
+type listings struct {
+	site string
+
+	mu      sync.Mutex
+	bitrate int64               // guarded by mu: highest, bits/s; 0 unknown
+	order   map[string]*listing // guarded by mu: by path of the playlist
+	refs    map[segment.ID]*ref // guarded by mu; the refs are immutable
+	bytes   int64               // guarded by mu: what refs and order weigh
+	live    bool                // guarded by mu: some playlist has no end
+}
+
+// listing is what one playlist lists, in playback order.
+type listing struct {
+	ids  []segment.ID
+	live bool
+	seen time.Time
+}
+
+// ref is a listed segment.
+type ref struct {
+	id       segment.ID
+	seg      listed
+	playlist string
+	index    int
+	live     bool
+	seen     time.Time
+	object   int64      // bytes of an object that is too large to be shared whole; 0 otherwise or unknown
+	whole    segment.ID // of the object that it is a part of; zero for what a playlist lists
+}
+
+// weight is what a ref takes in memory. A path that is the name too is one string (resolver.listed).
+func (r *ref) weight() int64 {
+	n := refBytes + int64(len(r.seg.name))
+	if string(r.seg.name) != r.seg.path {
+		n += int64(len(r.seg.path))
+	}
+	return n
+}
+
+func newListings(site string) *listings {
+	return &listings{site: site, order: map[string]*listing{}, refs: map[segment.ID]*ref{}}
+}
+
+// put and remove keep the weight. Under mu.
+func (l *listings) put(r *ref) {
+	l.remove(r.id)
+	l.refs[r.id] = r
+	l.bytes += r.weight()
+}
+
+func (l *listings) remove(id segment.ID) {
+	if old := l.refs[id]; old != nil {
+		l.bytes -= old.weight()
+		delete(l.refs, id)
+	}
+}
+
+func (l *listings) list(path string, one *listing) {
+	l.unlist(path)
+	l.order[path] = one
+	l.bytes += listingBytes + int64(len(path))
+}
+
+func (l *listings) unlist(path string) {
+	if l.order[path] != nil {
+		l.bytes -= listingBytes + int64(len(path))
+		delete(l.order, path)
+	}
+}
+
+// take puts the segments of a media playlist into the listings.
+func (l *listings) take(path string, r *rendition, now time.Time) {
+	order := make([]segment.ID, 0, len(r.segments))
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for i, one := range r.segments {
+		id := segment.NewID(l.site, one.name)
+		object := int64(0)
+		if old := l.refs[id]; old != nil {
+			object = old.object
+		}
+		l.put(&ref{id: id, seg: one, playlist: path, index: i, live: r.live, seen: now, object: object})
+		order = append(order, id)
+	}
+	l.list(path, &listing{order, r.live, now})
+	l.live = l.live || r.live // forget says when none is live any more
+}
+
+// forget drops what left the live playlists a while ago, and live playlists that are not named any more.
+func (l *listings) forget(now time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.live = false
+	for path, one := range l.order {
+		if one.live && now.Sub(one.seen) > listingKept {
+			l.unlist(path)
+			continue
+		}
+		l.live = l.live || one.live
+	}
+	for id, r := range l.refs {
+		if r.live && now.Sub(r.seen) > listingKept && r.whole == (segment.ID{}) {
+			l.remove(id)
+			l.unlist(virtual(r))
+		}
+	}
+	for id, r := range l.refs {
+		if r.whole != (segment.ID{}) && l.refs[r.whole] == nil {
+			l.remove(id)
+		}
+	}
+}
+
+// virtual names the listing of an object's parts: a rendition of its own, in which they follow each other.
+func virtual(r *ref) string { return "virtual " + string(r.seg.name) }
+
+func (l *listings) lookup(id segment.ID) *ref {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.refs[id]
+}
+
+// divide notes an object's length and lists its virtual segments.
+func (l *listings) divide(r *ref, object int64) {
+	key := r.seg.name.Key()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	whole := *r
+	whole.object = object
+	l.put(&whole)
+	var order []segment.ID
+	path := virtual(r)
+	for i, s := range segment.Virtual(object) {
+		one := listed{name: segment.RangeName(key, s.First, s.Last), path: r.seg.path, ranged: true, first: s.First, last: s.Last}
+		id := segment.NewID(l.site, one.name)
+		l.put(&ref{id: id, seg: one, playlist: path, index: i, live: r.live, seen: r.seen, whole: r.id})
+		order = append(order, id)
+	}
+	l.list(path, &listing{ids: order})
+}
+
+// following returns the n segments behind r in its rendition.
+func (l *listings) following(r *ref, n int) []*ref {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	of := l.order[r.playlist]
+	if of == nil {
+		return nil
+	}
+	order, at := of.ids, r.index
+	if at >= len(order) || order[at] != r.id { // the playlist was reloaded since
+		at = slices.Index(order, r.id)
+	}
+	var out []*ref
+	for i := at + 1; at >= 0 && i < len(order) && len(out) < n; i++ {
+		if next := l.refs[order[i]]; next != nil {
+			out = append(out, next)
+		}
+	}
+	return out
+}
+
+func (l *listings) highest() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.bitrate
+}
+
+func (l *listings) weight() int64 {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return indexBytes + l.bytes
+}
+
+func (l *listings) setHighest(bitrate int64) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.bitrate = bitrate
+}
+
+// holds says whether anything is listed, and whether more may follow.
+func (l *listings) holds() (any, live bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.refs) > 0, l.live
+}
