@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
@@ -212,4 +213,69 @@ func TestCandidatesWaitForTheirTurn(t *testing.T) {
 	if len(early.waiting) != maxCandidates {
 		t.Errorf("%d wait for a link", len(early.waiting))
 	}
+}
+
+// TestAConnectionThatHasEndedDoesNotOpen, and gives back what it took.
+func TestAConnectionThatHasEndedDoesNotOpen(t *testing.T) {
+	upload := &transfer.Upload{}
+	begin := func(transfer.Link, *transfer.Session) *transfer.Upload { return upload }
+	var c connection
+	if c.open(&account{}, begin) || c.payer() != nil || c.end() != nil {
+		t.Error("it opens without a link")
+	}
+	if c.answered(&pairs{}, &transfer.Session{}) || c.open(&account{}, begin) {
+		t.Error("it opens although it was to end")
+	}
+	c = connection{}
+	a := &account{}
+	if !c.answered(&pairs{}, &transfer.Session{}) || c.payer() != nil || !c.open(a, begin) || c.payer() != a {
+		t.Error("it does not open")
+	}
+	if session, u := c.parts(); session == nil || u != upload {
+		t.Error("not what it was opened with")
+	}
+	if _, _, open := c.ticks(); !open || c.isClosed() {
+		t.Error("it is not open")
+	}
+	if u, paid := c.ended(); u != upload || paid != a || !c.isClosed() {
+		t.Error("not what it took is given back")
+	}
+	if _, _, open := c.ticks(); open {
+		t.Error("it is open after its end")
+	}
+}
+
+// TestAReadForASiblingIsShared: with the sessions that want the same segment, in either order.
+func TestAReadForASiblingIsShared(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		gate, reads := make(chan struct{}), 0
+		all := newTasks()
+		l := newLoads(func(id segment.ID) *held {
+			reads++
+			<-gate
+			return &held{id: id}
+		}, all.begin, 1)
+		came := make(chan *held, 2)
+		go func() { came <- l.now(segment.ID{1}) }()
+		synctest.Wait()
+		if !l.join(segment.ID{1}, func(h *held) { came <- h }) {
+			t.Error("a session does not wait for the sibling's read")
+		}
+		close(gate)
+		for range 2 {
+			if h := <-came; h == nil || h.id != (segment.ID{1}) {
+				t.Error("not the segment")
+			}
+		}
+		gate = make(chan struct{})
+		l.want(&reader{}, segment.ID{2}, func(h *held) { came <- h })
+		go func() { came <- l.now(segment.ID{2}) }()
+		synctest.Wait()
+		close(gate)
+		<-came
+		<-came
+		if all.wait(); reads != 2 || len(l.under) > 0 || l.running != 0 {
+			t.Errorf("%d reads of two segments", reads)
+		}
+	})
 }
