@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"testing"
 
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
@@ -16,7 +17,7 @@ import (
 // settle returns when the seed has taken in what was sent before: messages of a link keep their order.
 func (v *viewer) settle() {
 	v.w.t.Helper()
-	v.download.Request(&transfer.Target{Segment: peer.ID{255}, Length: 1, Digests: make([][32]byte, 1)}, peer.Foreground, "test", 0)
+	v.download.Request(&transfer.Target{Segment: peer.ID{255}, Certificate: &certificate.Certificate{Length: 1, Digests: make([][32]byte, 1)}}, peer.Foreground, "test", 0)
 	if f := wait(v.w.t, v.fetched, "the reject"); f.rejected == nil {
 		v.w.t.Error("a piece of nothing came")
 	}

@@ -217,7 +217,7 @@ func (v *viewer) certificate(name segment.Name) (*certificate.Certificate, *peer
 func (v *viewer) fetch(c *certificate.Certificate) ([]byte, []peer.RejectReason) {
 	v.w.t.Helper()
 	out := make([]byte, c.Length)
-	target := &transfer.Target{Segment: peer.ID(segment.NewID(c.Site, c.Name)), Length: c.Length, Digests: c.Digests}
+	target := &transfer.Target{Segment: peer.ID(segment.NewID(c.Site, c.Name)), Certificate: c}
 	var pieces []int
 	for i := range c.Digests {
 		pieces = append(pieces, i)

@@ -12,9 +12,6 @@ import (
 	"time"
 )
 
-// ID names a peer or a tracker: 128 bit.
-type ID [16]byte
-
 // Values of Member.Role.
 const (
 	RoleFull  = "full"

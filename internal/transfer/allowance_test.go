@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -107,7 +108,7 @@ func TestSessionsEndForMoreThanARate(t *testing.T) {
 func TestDataInCrumbsEndsTheLink(t *testing.T) {
 	newDownloading := func() (*Download, uint32) {
 		d := NewDownload(func(peer.Message) {}, time.Now, nowhere{})
-		target := &Target{Segment: peer.ID{1}, Length: peer.PieceSize, Digests: make([][32]byte, 1)}
+		target := &Target{Segment: peer.ID{1}, Certificate: &certificate.Certificate{Length: peer.PieceSize, Digests: make([][32]byte, 1)}}
 		return d, d.Request(target, peer.Foreground, "test", 0)[0]
 	}
 	crumbs := func(d *Download, id uint32) (n int) {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/background"
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -46,7 +47,7 @@ func TestWhoAsksDoesNotWaitForWhatCloses(t *testing.T) {
 	}
 	asked := make(chan struct{})
 	running.Go(func() {
-		d.Request(&Target{Length: peer.PieceSize}, peer.Background, "", 0)
+		d.Request(&Target{Certificate: &certificate.Certificate{Length: peer.PieceSize}}, peer.Background, "", 0)
 		close(asked)
 	})
 	select {

@@ -1,12 +1,13 @@
 package transfer
 
 import (
-	"crypto/sha256"
 	"errors"
 	"slices"
 	"sync"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -17,15 +18,8 @@ var errDuplicateID = errors.New("a request ID that is outstanding")
 
 // Target is a certified segment that pieces are requested of.
 type Target struct {
-	Segment peer.ID
-	Length  int64
-	Digests [][32]byte
-}
-
-// pieceLen is the length of piece i, 0 out of range.
-func (t *Target) pieceLen(i int) int {
-	start := int64(i) * peer.PieceSize
-	return int(max(0, min(peer.PieceSize, t.Length-start)))
+	Segment     peer.ID
+	Certificate *certificate.Certificate // its pieces are checked by it
 }
 
 // Order is one piece that was asked of the other side.
@@ -100,7 +94,7 @@ func (d *Download) Request(t *Target, lane peer.Lane, why string, pieces ...int)
 	now := d.now()
 	for _, p := range pieces {
 		id := d.unusedID()
-		n := t.pieceLen(p)
+		n := segment.PieceLen(t.Certificate.Length, p)
 		a := &arriving{Order: Order{ID: id, Target: t, Piece: p, Length: n, Lane: lane, Why: why, Sent: now}}
 		d.pending[id] = a
 		d.order = append(d.order, id)
@@ -282,7 +276,7 @@ func (d *Download) Data(m peer.Data) error {
 	d.mu.Unlock()
 	if whole {
 		t := a.Target
-		d.events.Arrived(a.Order, a.data, a.Piece < len(t.Digests) && sha256.Sum256(a.data) == t.Digests[a.Piece])
+		d.events.Arrived(a.Order, a.data, t.Certificate.CheckPiece(a.Piece, a.data))
 	}
 	return nil
 }

@@ -2,12 +2,12 @@ package transfer
 
 import (
 	"bytes"
-	"crypto/sha256"
 	"errors"
 	"slices"
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -33,11 +33,10 @@ func (f *fetching) Arrived(o Order, data []byte, matches bool) {
 func (f *fetching) Wasted(n int) { f.wasted += n }
 
 func newFetching() *fetching {
-	f := &fetching{now: time.Unix(1000, 0), whole: map[int][]byte{}, target: &Target{Segment: peer.ID{7}, Length: int64(len(content)) - 100}}
+	f := &fetching{now: time.Unix(1000, 0), whole: map[int][]byte{}, target: &Target{Segment: peer.ID{7}}}
+	size := len(content) - 100
+	f.target.Certificate = &certificate.Certificate{Length: int64(size), Digests: certificate.DigestPieces(content[:size])}
 	f.Download = NewDownload(func(m peer.Message) { f.sent = append(f.sent, m) }, func() time.Time { return f.now }, f)
-	for from := 0; from < int(f.target.Length); from += peer.PieceSize {
-		f.target.Digests = append(f.target.Digests, sha256.Sum256(content[from:min(from+peer.PieceSize, int(f.target.Length))]))
-	}
 	return f
 }
 
@@ -75,7 +74,7 @@ func TestPiecesArriveInAnyOrderAndAreVerified(t *testing.T) {
 
 func TestManyRequestsTravelInSeveralMessages(t *testing.T) {
 	f := newFetching()
-	f.target.Length = 300 * peer.PieceSize
+	f.target.Certificate.Length = 300 * peer.PieceSize
 	pieces := make([]int, 300)
 	for i := range pieces {
 		pieces[i] = i

@@ -2,7 +2,6 @@ package transfer_test
 
 import (
 	"context"
-	"crypto/sha256"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/background"
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/transfer"
@@ -43,10 +43,7 @@ var segment = func() (s struct {
 }) {
 	s.data = make([]byte, 128*peer.PieceSize) // 2 MiB
 	_, _ = rand.NewChaCha8([32]byte{}).Read(s.data)
-	s.target = transfer.Target{Segment: peer.ID{7}, Length: int64(len(s.data))}
-	for piece := range slices.Chunk(s.data, peer.PieceSize) {
-		s.target.Digests = append(s.target.Digests, sha256.Sum256(piece))
-	}
+	s.target = transfer.Target{Segment: peer.ID{7}, Certificate: &certificate.Certificate{Length: int64(len(s.data)), Digests: certificate.DigestPieces(s.data)}}
 	return s
 }()
 
@@ -172,7 +169,7 @@ func connect(t testing.TB) (asks, serves *end) {
 
 // fetch asks for the whole segment in a lane and says how long it took.
 func (e *end) fetch(in peer.Lane) time.Duration {
-	pieces := make([]int, len(segment.target.Digests))
+	pieces := make([]int, len(segment.target.Certificate.Digests))
 	for i := range pieces {
 		pieces[i] = i
 	}
@@ -202,9 +199,9 @@ func TestForegroundIsNotHeldUpByTheBackground(t *testing.T) {
 	for range runs {
 		alone = append(alone, asks.fetch(peer.Foreground))
 	}
-	again := &transfer.Target{Segment: peer.ID{8}, Length: segment.target.Length, Digests: segment.target.Digests}
+	again := &transfer.Target{Segment: peer.ID{8}, Certificate: segment.target.Certificate}
 	for range runs {
-		for n := range len(again.Digests) {
+		for n := range len(again.Certificate.Digests) {
 			asks.download.Request(again, peer.Background, "background", n)
 		}
 		select {

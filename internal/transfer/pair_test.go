@@ -3,7 +3,6 @@ package transfer
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"slices"
 	"sync"
 	"testing"
@@ -11,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/background"
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -154,10 +154,7 @@ func newPairOf(t *testing.T, paced bool) *pair {
 		}
 	}, time.Now, p)
 	p.d.Background(p.pipe, p.requester, nil)
-	p.target = &Target{Length: int64(len(content))}
-	for i := range len(content) / peer.PieceSize {
-		p.target.Digests = append(p.target.Digests, sha256.Sum256(content[i*peer.PieceSize:(i+1)*peer.PieceSize]))
-	}
+	p.target = &Target{Certificate: &certificate.Certificate{Length: int64(len(content)), Digests: certificate.DigestPieces(content)}}
 	p.pipe.deliver = func(b []byte) {
 		err := error(nil)
 		if peer.Type(b[0]) == peer.TypeBackgroundData {

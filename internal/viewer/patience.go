@@ -156,7 +156,7 @@ func (p *patience) late(play time.Duration, gone []transfer.Order) {
 	}
 	o, now, brought := gone[first], p.loop.Now(), int64(l.brought)*segment.PieceSize
 	l.judged, l.brought = now, 0
-	if brought > 0 && brought*lateShare*play.Milliseconds() >= o.Target.Length*now.Sub(o.Sent).Milliseconds() {
+	if brought > 0 && brought*lateShare*play.Milliseconds() >= o.Target.Certificate.Length*now.Sub(o.Sent).Milliseconds() {
 		return
 	}
 	p.leaveAlone(stallPause, l.times)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -89,7 +90,7 @@ func TestALatePeerIsLeftAloneLongerEachTime(t *testing.T) {
 	ask := func() []transfer.Order {
 		p.w.run(time.Millisecond)
 		return []transfer.Order{{
-			Lane: peer.Foreground, Why: schedule.WhyNear, Sent: p.w.now, Target: &transfer.Target{Length: 1 << 20},
+			Lane: peer.Foreground, Why: schedule.WhyNear, Sent: p.w.now, Target: &transfer.Target{Certificate: &certificate.Certificate{Length: 1 << 20}},
 		}}
 	}
 	for i := range 2 {

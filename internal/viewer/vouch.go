@@ -110,7 +110,7 @@ func (v *vouch) certificate(r *remote, id string, raw []byte) {
 
 func (v *vouch) certify(s *seg, c *certificate.Certificate) {
 	s.cert, s.state = c, schedule.CertHeld
-	s.target = &transfer.Target{Segment: peer.ID(s.key), Length: c.Length, Digests: c.Digests}
+	s.target = &transfer.Target{Segment: peer.ID(s.key), Certificate: c}
 }
 
 // none notes that a peer has no certificate to show.

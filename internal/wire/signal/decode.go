@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/swarm"
 )
 
 // Decode reads a message of either direction. The error is always a *MalformedError. A message of a type that is not
@@ -256,7 +257,7 @@ func (f fields) peerStats(name string) map[ID]PeerStats {
 	}
 	out := make(map[ID]PeerStats, len(all.members))
 	for _, m := range all.members {
-		id, err := ParseID(m.name)
+		id, err := swarm.ParseID(m.name)
 		if err != nil {
 			f.fail(name, "has a name that is not 128 bit of base64url")
 			return nil

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"unicode/utf8"
+
+	"github.com/leeway-video/leeway/internal/swarm"
 )
 
 // fields reads the members of one JSON object by exact name. The first problem sticks; readers after it return zero
@@ -64,7 +66,7 @@ func (f fields) id(name string, required bool) ID {
 	if s == "" {
 		return ID{}
 	}
-	id, err := ParseID(s)
+	id, err := swarm.ParseID(s)
 	if err != nil {
 		f.fail(name, "is not 128 bit of base64url")
 	}

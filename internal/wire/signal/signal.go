@@ -11,10 +11,11 @@ package signal
 import (
 	"bytes"
 	"encoding/base64"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
+
+	"github.com/leeway-video/leeway/internal/swarm"
 )
 
 // Limits of spec/tracker-protocol.md. Sizes of text are in bytes of UTF-8.
@@ -52,40 +53,10 @@ const (
 	MaxText      = 512 // bytes of an error's message and of its hint
 )
 
-// ID names a session (and so a peer), a swarm or a link: 128 bit, 22 characters of base64url on the wire.
-type ID [16]byte
+// ID is 22 characters of base64url on the wire.
+type ID = swarm.ID
 
 var base64url = base64.RawURLEncoding.Strict()
-
-// ParseID reads the 22 characters of the wire form.
-func ParseID(s string) (ID, error) {
-	var id ID
-	if len(s) != 22 {
-		return id, fmt.Errorf("id of %d characters; it has 22 of base64url", len(s))
-	}
-	if n, err := base64url.Decode(id[:], []byte(s)); err != nil || n != len(id) {
-		return ID{}, errors.New("id is not 128 bit of base64url without padding")
-	}
-	return id, nil
-}
-
-// String returns the wire form.
-func (id ID) String() string { return base64url.EncodeToString(id[:]) }
-
-// Hex returns the form used in subjects of the bus and by the peer protocol's tools.
-func (id ID) Hex() string { return hex.EncodeToString(id[:]) }
-
-// IsZero reports whether the ID was never set; such an ID is never drawn.
-func (id ID) IsZero() bool { return id == ID{} }
-
-// MarshalText implements encoding.TextMarshaler.
-func (id ID) MarshalText() ([]byte, error) { return []byte(id.String()), nil }
-
-// UnmarshalText implements encoding.TextUnmarshaler.
-func (id *ID) UnmarshalText(b []byte) (err error) {
-	*id, err = ParseID(string(b))
-	return err
-}
 
 // Bytes is binary data, base64url without padding on the wire.
 type Bytes []byte

@@ -8,6 +8,8 @@ import (
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/swarm"
 )
 
 type vector struct {
@@ -109,14 +111,14 @@ func TestEncodeRefusesWhatNoOneWouldRead(t *testing.T) {
 
 func TestIDForms(t *testing.T) {
 	id := ID{0xde, 0xad, 15: 0xef}
-	if back, err := ParseID(id.String()); err != nil || back != id {
+	if back, err := swarm.ParseID(id.String()); err != nil || back != id {
 		t.Errorf("base64url: %v %v", back, err)
 	}
 	if want := "dead" + strings.Repeat("00", 13) + "ef"; id.Hex() != want {
 		t.Errorf("hex: %s, want %s", id.Hex(), want)
 	}
 	for _, s := range []string{"", "x", strings.Repeat("=", 22), strings.Repeat("A", 20) + "\r\n"} {
-		if _, err := ParseID(s); err == nil {
+		if _, err := swarm.ParseID(s); err == nil {
 			t.Errorf("%q was accepted", s)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/background"
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/lab/bench/pairing"
 	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/transfer"
@@ -97,7 +98,7 @@ func (e *linkEnd) Made() {
 	e.session = transfer.NewSession(e.Link, hello, peer.ID{}, e, time.Now)
 	e.download = transfer.NewDownload(e.session.Send, time.Now, e)
 	e.lay()
-	e.target = &transfer.Target{Segment: peer.ID{1}, Length: peer.MaxSegment, Digests: e.stack.content.digests}
+	e.target = &transfer.Target{Segment: peer.ID{1}, Certificate: &certificate.Certificate{Length: peer.MaxSegment, Digests: e.stack.content.digests}}
 }
 
 // Arrived implements transfer.DownloadEvents.
