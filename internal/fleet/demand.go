@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/segment"
-	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/swarm"
 )
 
 const (
@@ -25,7 +25,7 @@ type demand struct {
 }
 
 type wantedID struct {
-	swarm   peer.ID
+	swarm   swarm.ID
 	segment segment.ID
 }
 

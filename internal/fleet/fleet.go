@@ -14,8 +14,8 @@ import (
 	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
-	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/sibling"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -128,7 +128,7 @@ func (m *Member) Says() *bus.SeedFleet {
 func (m *Member) Heard(b *bus.SeedBeat) (isNew bool) { return m.known.heard(b, m.cfg.Now()) }
 
 // Asked implements seed.Fleet.
-func (m *Member) Asked(swarm peer.ID, id segment.ID) {
+func (m *Member) Asked(swarm swarm.ID, id segment.ID) {
 	m.demand.note(wantedID{swarm, id}, m.cfg.Now())
 }
 
@@ -151,7 +151,7 @@ func (m *Member) Answered(bytes int) { m.cfg.Metrics.Add(mSiblingBytes, float64(
 // Wanted says to a sibling what viewers asked for here.
 func (m *Member) Wanted() sibling.Wanted {
 	var out sibling.Wanted
-	at, segments := map[peer.ID]int{}, 0
+	at, segments := map[swarm.ID]int{}, 0
 	for _, w := range m.demand.list(m.cfg.Now()) {
 		if segments == sibling.MaxWantedIDs {
 			break

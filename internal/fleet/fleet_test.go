@@ -12,8 +12,8 @@ import (
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
-	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/sibling"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -46,7 +46,7 @@ func newHall(change func(*Config)) *hall {
 }
 
 func (*hall) ID() signal.ID                                    { return me }
-func (*hall) Title(peer.ID) (bus.Title, bool)                  { return bus.Title{}, false }
+func (*hall) Title(swarm.ID) (bus.Title, bool)                 { return bus.Title{}, false }
 func (*hall) Follow(context.Context, *bus.Title) seed.Followed { return nil }
 
 func (h *hall) Ask(ctx context.Context, from signal.ID, to Sibling, q sibling.Question, accept func([]byte, int) error) (*sibling.Answer, error) {

@@ -44,7 +44,7 @@ type another struct {
 }
 
 func newSiblings(id sibling.FleetID, self signal.ID) *siblings {
-	return &siblings{fleet: id, self: self, met: make(chan struct{}), view: cluster.NewView(swarm.ID(self), siblingLives), all: map[signal.ID]*another{}}
+	return &siblings{fleet: id, self: self, met: make(chan struct{}), view: cluster.NewView(self, siblingLives), all: map[signal.ID]*another{}}
 }
 
 // heard notes a seed's beat, and says whether it is of a sibling that was unknown.
@@ -55,12 +55,12 @@ func (f *siblings) heard(m *bus.SeedBeat, now time.Time) (isNew bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if m.Gone || m.Fleet == nil || sibling.FleetID(m.Fleet.ID) != f.fleet {
-		f.view.Gone(swarm.ID(m.Seed))
+		f.view.Gone(m.Seed)
 		delete(f.all, m.Seed)
 		return false
 	}
-	isNew = f.view.Beat(swarm.ID(m.Seed), 0, m.Draining, now)
-	if !f.view.Lives(swarm.ID(m.Seed)) {
+	isNew = f.view.Beat(m.Seed, 0, m.Draining, now)
+	if !f.view.Lives(m.Seed) {
 		return false // there are too many
 	}
 	s := f.all[m.Seed]
@@ -71,7 +71,7 @@ func (f *siblings) heard(m *bus.SeedBeat, now time.Time) (isNew bool) {
 	}
 	s.address, s.draining = m.Fleet.At(), m.Draining
 	if now.Before(s.shunned) {
-		f.view.Silent(swarm.ID(m.Seed))
+		f.view.Silent(m.Seed)
 	}
 	return isNew
 }
@@ -93,7 +93,7 @@ func (f *siblings) asked(id signal.ID, failed bool, now time.Time) (first bool) 
 	if s.failures > 1 {
 		s.shunned = now.Add(min(shunLeast<<min(s.failures-2, 8), shunMost))
 	}
-	f.view.Silent(swarm.ID(id))
+	f.view.Silent(id)
 	return s.failures == 1
 }
 
@@ -101,12 +101,12 @@ func (f *siblings) asked(id signal.ID, failed bool, now time.Time) (first bool) 
 func (f *siblings) rank(id segment.ID, among []signal.ID) (out []Sibling) {
 	ids := make([]swarm.ID, len(among))
 	for i, seed := range among {
-		ids[i] = swarm.ID(seed)
+		ids[i] = seed
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, seed := range f.view.Rank(swarm.ID(id), ids) {
-		one := Sibling{ID: signal.ID(seed)}
+		one := Sibling{ID: seed}
 		if s := f.all[one.ID]; s != nil {
 			one.Address = s.address
 		}
@@ -124,13 +124,13 @@ func (f *siblings) holders(id segment.ID, rank []Sibling) []Sibling {
 	reached := f.view.Reached()
 	var others []swarm.ID
 	for id, s := range f.all {
-		if s.draining && reached[swarm.ID(id)] && len(out) < 2*maxHolders {
+		if s.draining && reached[id] && len(out) < 2*maxHolders {
 			out = append(out, Sibling{id, s.address})
 		}
-		others = append(others, swarm.ID(id))
+		others = append(others, id)
 	}
 	for _, other := range f.view.Rank(swarm.ID(id), others) {
-		one := Sibling{signal.ID(other), f.all[signal.ID(other)].address}
+		one := Sibling{other, f.all[other].address}
 		if len(out) < 2*maxHolders && !slices.Contains(out, one) {
 			out = append(out, one)
 		}
@@ -169,7 +169,7 @@ func (f *siblings) expire(now time.Time) (size int) {
 	defer f.mu.Unlock()
 	f.view.Expire(now)
 	for id := range f.all {
-		if !f.view.Lives(swarm.ID(id)) {
+		if !f.view.Lives(id) {
 			delete(f.all, id)
 		}
 	}

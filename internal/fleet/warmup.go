@@ -130,16 +130,16 @@ func errandsOf(self signal.ID, answers []sibling.Wanted) []errand {
 	for id, t := range titles {
 		seeds := make([]swarm.ID, len(t.Seeds))
 		for i, seed := range t.Seeds {
-			seeds[i] = swarm.ID(seed)
+			seeds[i] = seed
 		}
-		if len(seeds) == 0 || !cluster.Joins(swarm.ID(self), swarm.ID(id), seeds, t.Viewers) {
+		if len(seeds) == 0 || !cluster.Joins(self, id, seeds, t.Viewers) {
 			continue
 		}
-		seeds = append(seeds, swarm.ID(self))
+		seeds = append(seeds, self)
 		t.Seeds = append(slices.Clone(t.Seeds), self)
 		for w, n := range counts[id] {
-			owner := swarm.Order(seeds, swarm.ID(w))[0]
-			out = append(out, errand{title: t, id: segment.ID(w), n: n, owned: signal.ID(owner) == self})
+			owner := swarm.Order(seeds, w)[0]
+			out = append(out, errand{title: t, id: segment.ID(w), n: n, owned: owner == self})
 		}
 	}
 	slices.SortFunc(out, func(a, b errand) int {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -15,7 +16,7 @@ func TestAccountsAreBounded(t *testing.T) {
 	b := newBudgets(newScope("seed", 0, 0), 1.5, metric.Discard, func() time.Time { return now })
 	var crowd *account
 	for n := range maxAccounts + 100 {
-		id := accountID{swarm: peer.ID{1}}
+		id := accountID{swarm: swarm.ID{1}}
 		binary.BigEndian.PutUint32(id.session[:], uint32(n+1))
 		a := b.account(id, 0, 1)
 		a.sent.quota.AllowN(now, peer.PieceSize)

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
-	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/sibling"
 )
 
@@ -15,7 +15,7 @@ type alone struct{}
 func (alone) Join(Local, int64)                                        {}
 func (alone) Says() *bus.SeedFleet                                     { return nil }
 func (alone) Heard(*bus.SeedBeat) bool                                 { return false }
-func (alone) Asked(peer.ID, segment.ID)                                {}
+func (alone) Asked(swarm.ID, segment.ID)                               {}
 func (alone) Warm() bool                                               { return true }
 func (alone) WarmUp(context.Context)                                   {}
 func (alone) Drain()                                                   {}

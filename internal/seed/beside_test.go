@@ -31,7 +31,7 @@ func (o *origin) shelf(count int) (names []segment.Name) {
 }
 
 func targetOf(c *certificate.Certificate) *transfer.Target {
-	return &transfer.Target{Segment: peer.ID(segment.NewID(c.Site, c.Name)), Certificate: c}
+	return &transfer.Target{Segment: segment.NewID(c.Site, c.Name), Certificate: c}
 }
 
 // counted is the value of one of the seed's series.

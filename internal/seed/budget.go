@@ -7,6 +7,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -68,7 +69,7 @@ type account struct {
 
 type accountID struct {
 	session signal.ID
-	swarm   peer.ID
+	swarm   swarm.ID
 }
 
 // budgets bound what a seed sends, and what its sessions have it fetch and read.

@@ -21,7 +21,7 @@ func TestManyCertificatesWaitForTheViewer(t *testing.T) {
 	}
 	held := make(chan struct{})
 	v.holdControl(held)
-	id := peer.ID(w.id(name))
+	id := w.id(name)
 	for left := askedFor; left > 0; left -= 255 {
 		m := peer.CertificateRequest{}
 		for range min(left, 255) {

@@ -128,8 +128,8 @@ func (c *crew) owner(name segment.Name) (owner *member, others []*member) {
 	byID := map[swarm.ID]*member{}
 	var ids []swarm.ID
 	for _, m := range c.seeds {
-		byID[swarm.ID(m.seed.ID())] = m
-		ids = append(ids, swarm.ID(m.seed.ID()))
+		byID[m.seed.ID()] = m
+		ids = append(ids, m.seed.ID())
 	}
 	for _, id := range swarm.Order(ids, swarm.ID(c.seeds[0].id(name))) {
 		others = append(others, byID[id])

@@ -17,7 +17,7 @@ import (
 // settle returns when the seed has taken in what was sent before: messages of a link keep their order.
 func (v *viewer) settle() {
 	v.w.t.Helper()
-	v.download.Request(&transfer.Target{Segment: peer.ID{255}, Certificate: &certificate.Certificate{Length: 1, Digests: make([][32]byte, 1)}}, peer.Foreground, "test", 0)
+	v.download.Request(&transfer.Target{Segment: segment.ID{255}, Certificate: &certificate.Certificate{Length: 1, Digests: make([][32]byte, 1)}}, peer.Foreground, "test", 0)
 	if f := wait(v.w.t, v.fetched, "the reject"); f.rejected == nil {
 		v.w.t.Error("a piece of nothing came")
 	}
@@ -32,9 +32,9 @@ func TestViewersWhoAskForWhatIsNotListedKeepNobodyWaiting(t *testing.T) {
 	const hostile, each = 16, 64
 	for i := range hostile {
 		v := w.connect(byte(i+1), hostile)
-		var ids []peer.ID
+		var ids []segment.ID
 		for j := range each {
-			id := peer.ID{1, byte(i)}
+			id := segment.ID{1, byte(i)}
 			binary.BigEndian.PutUint32(id[4:], uint32(j))
 			ids = append(ids, id)
 		}
@@ -43,7 +43,7 @@ func TestViewersWhoAskForWhatIsNotListedKeepNobodyWaiting(t *testing.T) {
 	}
 	honest := w.connect(100, hostile+1)
 	const name segment.Name = "/film/low/0.m4s"
-	honest.session.Send(peer.CertificateRequest{Segments: []peer.ID{peer.ID(w.id(name))}})
+	honest.session.Send(peer.CertificateRequest{Segments: []segment.ID{w.id(name)}})
 	honest.settle()
 	release()
 	m := wait(t, honest.answers, "a certificate")

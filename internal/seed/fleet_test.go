@@ -102,7 +102,7 @@ func TestAnOwnerThatDiesCostsOneMoreFetch(t *testing.T) {
 	owner, others := c.owner(name)
 	a, b := others[0].connect(1, 2), others[1].connect(2, 2)
 	release := o.hold(path(name))
-	b.session.Send(peer.CertificateRequest{Segments: []peer.ID{peer.ID(owner.id(name))}})
+	b.session.Send(peer.CertificateRequest{Segments: []segment.ID{owner.id(name)}})
 	until(t, "the owner to ask", func() bool { return o.count(path(name)) == 1 })
 	owner.server.CloseClientConnections()
 	owner.server.Listener.Close()

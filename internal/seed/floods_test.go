@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -51,7 +52,7 @@ func TestFloodsEndTheirLinkAndCostOthersNothing(t *testing.T) {
 		return b
 	}
 	done := map[peer.Limit]bool{}
-	requests := peer.Request{Segment: peer.ID{9}, Requests: make([]peer.PieceRequest, 255)}
+	requests := peer.Request{Segment: segment.ID{9}, Requests: make([]peer.PieceRequest, 255)}
 	for n, f := range []struct {
 		limit peer.Limit
 		say   func(v *viewer, n int) bool
@@ -66,7 +67,7 @@ func TestFloodsEndTheirLinkAndCostOthersNothing(t *testing.T) {
 		{peer.LimitStrays, func(v *viewer, _ int) bool { return v.says(raw(peer.Cancel{IDs: make([]uint32, 255)})) }},
 		{peer.LimitHave, func(v *viewer, _ int) bool { return v.says(raw(peer.Have{Entries: make([]peer.HaveEntry, 255)})) }},
 		{peer.LimitCertificates, func(v *viewer, _ int) bool {
-			return v.says(raw(peer.CertificateRequest{Segments: make([]peer.ID, 255)}))
+			return v.says(raw(peer.CertificateRequest{Segments: make([]segment.ID, 255)}))
 		}},
 		{peer.LimitPings, func(v *viewer, _ int) bool { return v.says(raw(peer.Ping{})) }},
 	} {
@@ -105,7 +106,7 @@ func TestAnHonestWorstCaseStaysFarBelowTheRates(t *testing.T) {
 		v.download.Request(target, peer.Foreground, "jump", pieces...)
 		v.download.Cancel(func(transfer.Order) bool { return true })
 	}
-	ids := make([]peer.ID, 255)
+	ids := make([]segment.ID, 255)
 	for i := range ids {
 		ids[i] = target.Segment
 	}

@@ -152,7 +152,7 @@ func (i *issuer) issue(site string, r *ref, by *signer, issuedAt time.Time, got 
 		Site: site, Name: r.seg.name, Validator: validator, Digests: certificate.DigestPieces(got.Data),
 	}
 	var cert *certificate.Certificate
-	err := error(errContradicts)
+	err := errContradicts
 	if i.vouch(r.id, c, contentOf(&c)) {
 		var raw []byte
 		if raw, err = certificate.Issue(rand.Reader, by.key, c); err == nil {

@@ -150,9 +150,9 @@ func TestManyViewersAskForOneSegmentAtOnce(t *testing.T) {
 	for i := range byte(6) {
 		viewers = append(viewers, w.connect(i+1, int(i)+1))
 	}
-	id := peer.ID(w.id("/film/high/0.m4s"))
+	id := w.id("/film/high/0.m4s")
 	for _, v := range viewers {
-		v.session.Send(peer.CertificateRequest{Segments: []peer.ID{id}})
+		v.session.Send(peer.CertificateRequest{Segments: []segment.ID{id}})
 	}
 	for _, v := range viewers {
 		if m, ok := wait(t, v.answers, "a certificate").(peer.Certificate); !ok || m.Segment != id {

@@ -4,16 +4,16 @@ import (
 	"context"
 
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/sibling"
-	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 var _ Local = (*Service)(nil)
 
 // Title implements Local.
-func (s *Service) Title(swarm peer.ID) (named bus.Title, serves bool) {
+func (s *Service) Title(swarm swarm.ID) (named bus.Title, serves bool) {
 	t := s.titles.get(swarm)
 	if t == nil {
 		return bus.Title{}, false
@@ -21,7 +21,7 @@ func (s *Service) Title(swarm peer.ID) (named bus.Title, serves bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return bus.Title{
-		Site: t.site.name, Title: t.manifest, Manifest: t.manifest, Swarm: signal.ID(t.swarm), Viewers: t.viewers, Seeds: t.seeds,
+		Site: t.site.name, Title: t.manifest, Manifest: t.manifest, Swarm: t.swarm, Viewers: t.viewers, Seeds: t.seeds,
 	}, true
 }
 
@@ -52,7 +52,7 @@ func (s *Service) Answer(ctx context.Context, q sibling.Question) *sibling.Answe
 	if h != nil && (q.Have == nil || !s.issuer.ending(h.cert)) || q.Held {
 		return answerOf(result{held: h, none: peer.NoneUnknown}, q)
 	}
-	t := s.titles.get(peer.ID(q.Swarm))
+	t := s.titles.get(q.Swarm)
 	if t == nil {
 		return answerOf(result{none: peer.NoneUnknown}, q)
 	}

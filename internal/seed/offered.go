@@ -7,7 +7,6 @@ import (
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/wire/sibling"
-	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // Why a certificate of the fleet is not taken although it holds.
@@ -46,7 +45,7 @@ func (s *supply) lacks(ctx context.Context, t *title, r *ref) (w *Wanted, held b
 
 // wanted is what the fleet is told of it.
 func (o *offered) wanted() Wanted {
-	w := Wanted{Segment: o.ref.id, Swarm: signal.ID(o.title.swarm), Seeds: o.title.listedSeeds(), Accept: o.accept, Keep: o.keep}
+	w := Wanted{Segment: o.ref.id, Swarm: o.title.swarm, Seeds: o.title.listedSeeds(), Accept: o.accept, Keep: o.keep}
 	if o.old != nil {
 		w.Have = (*sibling.Content)(&o.old.sum)
 	}

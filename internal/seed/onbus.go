@@ -7,7 +7,6 @@ import (
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/wire/bus"
-	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -100,7 +99,7 @@ func (s *Service) act(m *bus.SeedDelivery) {
 		return
 	}
 	if t == nil {
-		t = s.titles.get(peer.ID(m.Signal.Swarm))
+		t = s.titles.get(m.Signal.Swarm)
 	}
 	s.links.signal(m.Signal, party{m.Signal.From, m.Subnet, m.Subject}, t, full)
 }

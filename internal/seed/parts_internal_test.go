@@ -11,6 +11,7 @@ import (
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -161,7 +162,7 @@ func TestTitlesWithLinksStay(t *testing.T) {
 	if one, full := name(3, 3); one != nil || !full {
 		t.Error("a title has the place of one with as many viewers")
 	}
-	if one, full := name(3, 4); one == nil || full || all.get(peer.ID{2}) != nil || all.get(peer.ID{1}) != watched {
+	if one, full := name(3, 4); one == nil || full || all.get(swarm.ID{2}) != nil || all.get(swarm.ID{1}) != watched {
 		t.Error("not the title without links makes room")
 	}
 	now = now.Add(titleKept + 1)

@@ -18,7 +18,7 @@ type pieces struct {
 }
 
 // Piece implements transfer.Pieces: bytes of segments of the link's own title, under the certificate that the viewer knows.
-func (p *pieces) Piece(id peer.ID, piece int) ([]byte, transfer.Refusal) {
+func (p *pieces) Piece(id segment.ID, piece int) ([]byte, transfer.Refusal) {
 	v, s := p.link, p.link.all.supply
 	content, shown := v.showing.shown(id)
 	r := v.title.lookup(id)

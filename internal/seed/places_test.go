@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/seed"
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -114,7 +115,7 @@ func TestIdleLinksMakeRoomFirst(t *testing.T) {
 			for n, c := range all {
 				c.says(peer.Ping{Nonce: 1})
 				if n < 6 {
-					c.says(peer.CertificateRequest{Segments: []peer.ID{{1}}})
+					c.says(peer.CertificateRequest{Segments: []segment.ID{{1}}})
 				}
 			}
 			<-time.After(5 * time.Second)

@@ -9,10 +9,10 @@ import (
 
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/sibling"
-	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // mute is a fleet whose owners do not answer. It satisfies seed.Fleet.
@@ -21,15 +21,15 @@ type mute struct {
 	counts int              // of viewers' requests
 }
 
-func (*mute) Join(seed.Local, int64)      {}
-func (*mute) Says() *bus.SeedFleet        { return nil }
-func (*mute) Heard(*bus.SeedBeat) bool    { return false }
-func (m *mute) Asked(peer.ID, segment.ID) { m.counts++ }
-func (*mute) Warm() bool                  { return true }
-func (*mute) WarmUp(context.Context)      {}
-func (*mute) Drain()                      {}
-func (*mute) Linger()                     {}
-func (*mute) Expire() int                 { return 2 }
+func (*mute) Join(seed.Local, int64)       {}
+func (*mute) Says() *bus.SeedFleet         { return nil }
+func (*mute) Heard(*bus.SeedBeat) bool     { return false }
+func (m *mute) Asked(swarm.ID, segment.ID) { m.counts++ }
+func (*mute) Warm() bool                   { return true }
+func (*mute) WarmUp(context.Context)       {}
+func (*mute) Drain()                       {}
+func (*mute) Linger()                      {}
+func (*mute) Expire() int                  { return 2 }
 func (m *mute) Segment(ctx context.Context, w seed.Wanted) (*sibling.Answer, error) {
 	m.asked <- w
 	<-ctx.Done()
@@ -55,7 +55,7 @@ func TestASiblingDoesNotWaitForTheFleet(t *testing.T) {
 		for len(v.wire().sent) > 0 {
 			<-v.wire().sent
 		}
-		v.says(peer.CertificateRequest{Segments: []peer.ID{id}})
+		v.says(peer.CertificateRequest{Segments: []segment.ID{id}})
 		synctest.Wait()
 		if len(fleet.asked) != 1 || fleet.counts != 1 || s.count("/film/0.m4s") != 0 || len(v.wire().sent) != 0 {
 			t.Fatalf("the fleet was asked %d times, the origin %d times", len(fleet.asked), s.count("/film/0.m4s"))
@@ -64,7 +64,7 @@ func TestASiblingDoesNotWaitForTheFleet(t *testing.T) {
 			t.Errorf("the fleet was asked for %+v", w)
 		}
 		began := time.Now()
-		a := s.seed.Answer(t.Context(), sibling.Question{Segment: id, Swarm: signal.ID(v.swarm)})
+		a := s.seed.Answer(t.Context(), sibling.Question{Segment: id, Swarm: v.swarm})
 		if !slices.Equal(a.Data, data) || time.Since(began) > 0 {
 			t.Errorf("%d bytes after %s, reason %d", len(a.Data), time.Since(began), a.None)
 		}

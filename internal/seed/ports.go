@@ -19,9 +19,9 @@ import (
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/bus"
-	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/sibling"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -110,7 +110,7 @@ type Fleet interface {
 	// Segment asks for a segment until ctx ends. Without an answer the origin is to be asked; an answer with a certificate has been kept.
 	Segment(ctx context.Context, w Wanted) (*sibling.Answer, error)
 	// Asked counts that a viewer asked for a segment.
-	Asked(swarm peer.ID, id segment.ID)
+	Asked(swarm swarm.ID, id segment.ID)
 	// Warm says whether viewers may come. WarmUp returns when they may.
 	Warm() bool
 	WarmUp(ctx context.Context)
@@ -137,7 +137,7 @@ type Wanted struct {
 type Local interface {
 	ID() signal.ID
 	// Title is a title that the seed serves, as trackers tell of it.
-	Title(swarm peer.ID) (t bus.Title, serves bool)
+	Title(swarm swarm.ID) (t bus.Title, serves bool)
 	// Follow has a title served as if a tracker had named it; nil: its playlists list nothing.
 	Follow(ctx context.Context, t *bus.Title) Followed
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/seed"
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -34,7 +35,7 @@ func TestPurgeOvertakesAFetch(t *testing.T) {
 			v := w.connect(1, 1)
 			const name = "/film/low/0.m4s"
 			release := o.hold(path(name))
-			v.session.Send(peer.CertificateRequest{Segments: []peer.ID{peer.ID(w.id(name))}})
+			v.session.Send(peer.CertificateRequest{Segments: []segment.ID{w.id(name)}})
 			until(t, "the fetch", func() bool { return o.count(path(name)) == 1 })
 			o.put(path(name), noise(100_000))
 			now := time.Now()

@@ -93,7 +93,7 @@ func TestAnAnswerSaysTheCertificatesThatTheOfferWants(t *testing.T) {
 		var said []segment.Name
 		for _, m := range w.answered(v, 2+n) {
 			c, err := certificate.Parse(m.Raw)
-			if err != nil || m.Segment != peer.ID(w.id(c.Name)) {
+			if err != nil || m.Segment != w.id(c.Name) {
 				t.Fatalf("certificate of %x: %v", m.Segment, err)
 			}
 			said = append(said, c.Name)

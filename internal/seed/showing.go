@@ -27,7 +27,7 @@ type showing struct {
 }
 
 // wanted takes a request for certificates.
-func (s *showing) wanted(ids []peer.ID) {
+func (s *showing) wanted(ids []segment.ID) {
 	s.mu.Lock()
 	room := min(len(ids), peer.MaxAsked-len(s.asked))
 	for _, id := range ids[:room] {

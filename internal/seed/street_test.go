@@ -237,7 +237,7 @@ func (c *caller) open() {
 		c.s.t.Fatalf("no link to open: %s", c.refused())
 	}
 	w.events.Open()
-	c.says(peer.Hello{MinVersion: 1, MaxVersion: 1, MaxRequests: 64, Peer: peer.ID(c.session), Swarm: peer.ID(c.swarm)})
+	c.says(peer.Hello{MinVersion: 1, MaxVersion: 1, MaxRequests: 64, Peer: c.session, Swarm: c.swarm})
 	synctest.Wait()
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -17,7 +18,7 @@ const titleKept = 30 * time.Second // without being named by a tracker, and with
 type title struct {
 	catalog *catalog
 	site    *siteState
-	swarm   peer.ID
+	swarm   swarm.ID
 	links   atomic.Int32 // of viewers
 
 	mu       sync.Mutex
@@ -28,7 +29,7 @@ type title struct {
 	seeds    []signal.ID // guarded by mu: that serve the swarm, this one among them; nil: no home has said
 }
 
-func newTitle(c *catalog, site *siteState, swarm peer.ID, manifest string) *title {
+func newTitle(c *catalog, site *siteState, swarm swarm.ID, manifest string) *title {
 	return &title{catalog: c, site: site, swarm: swarm, manifest: manifest, named: c.now()}
 }
 

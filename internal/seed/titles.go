@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
-	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
 // titles are the swarms that a seed serves, as trackers name them.
@@ -15,15 +15,15 @@ type titles struct {
 	most    int
 
 	mu  sync.Mutex
-	all map[peer.ID]*title // guarded by mu; by swarm
+	all map[swarm.ID]*title // guarded by mu; by swarm
 }
 
 func newTitles(sites map[string]*siteState, c *catalog, most int) *titles {
-	return &titles{sites: sites, catalog: c, most: most, all: map[peer.ID]*title{}}
+	return &titles{sites: sites, catalog: c, most: most, all: map[swarm.ID]*title{}}
 }
 
 // get returns the title of a swarm, nil if it is not served.
-func (t *titles) get(swarm peer.ID) *title {
+func (t *titles) get(swarm swarm.ID) *title {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.all[swarm]
@@ -38,7 +38,7 @@ func (t *titles) named(m *bus.Title) (one *title, full bool) {
 	if key, err := site.rules.KeyOfPath(m.Manifest); err != nil || key != m.Manifest {
 		return nil, false // what the tracker sends is a key already; anything else asks the origin for what the site does not name
 	}
-	swarm := peer.ID(m.Swarm)
+	swarm := m.Swarm
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if one = t.all[swarm]; one == nil {

@@ -69,8 +69,8 @@ func (v *viewer) offer(title *bus.Title) {
 		w.t.Fatal(err)
 	}
 	v.link = link
-	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, MaxRequests: 64, Peer: peer.ID(v.id), Swarm: peer.ID(v.swarm)}
-	v.session = transfer.NewSession(link, hello, peer.ID(w.seed.ID()), v, time.Now)
+	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, MaxRequests: 64, Peer: v.id, Swarm: v.swarm}
+	v.session = transfer.NewSession(link, hello, w.seed.ID(), v, time.Now)
 	v.download = transfer.NewDownload(v.session.Send, time.Now, v)
 	m := v.message("offer")
 	m.SDP, m.Plan = offer.SDP, &signal.Plan{V: 1, Data: offer.Plan.Data, Message: offer.Plan.Message}
@@ -196,7 +196,7 @@ func (v *viewer) Wasted(int) {}
 func (v *viewer) certificate(name segment.Name) (*certificate.Certificate, *peer.CertificateNone) {
 	v.w.t.Helper()
 	id := v.w.id(name)
-	v.session.Send(peer.CertificateRequest{Segments: []peer.ID{id}})
+	v.session.Send(peer.CertificateRequest{Segments: []segment.ID{id}})
 	switch m := wait(v.w.t, v.answers, "an answer for "+string(name)).(type) {
 	case peer.Certificate:
 		if m.Segment != id {
@@ -217,7 +217,7 @@ func (v *viewer) certificate(name segment.Name) (*certificate.Certificate, *peer
 func (v *viewer) fetch(c *certificate.Certificate) ([]byte, []peer.RejectReason) {
 	v.w.t.Helper()
 	out := make([]byte, c.Length)
-	target := &transfer.Target{Segment: peer.ID(segment.NewID(c.Site, c.Name)), Certificate: c}
+	target := &transfer.Target{Segment: segment.NewID(c.Site, c.Name), Certificate: c}
 	var pieces []int
 	for i := range c.Digests {
 		pieces = append(pieces, i)

@@ -77,9 +77,9 @@ func (v *viewerLink) answer(offer *bus.Signal) {
 	v.title.want(v.from) // the playlists are there when the link is
 	hello := peer.Hello{
 		MinVersion: 1, MaxVersion: peer.Version, Flags: peer.OnDemand | peer.AcksBackground, MaxRequests: maxRequests,
-		Peer: peer.ID(l.self), Swarm: v.title.swarm,
+		Peer: l.self, Swarm: v.title.swarm,
 	}
-	session := transfer.NewSession(link, hello, peer.ID(v.from.session), v, l.now)
+	session := transfer.NewSession(link, hello, v.from.session, v, l.now)
 	session.Lane = lane{v}
 	session.Said = offer.Early
 	session.Overrun = func(limit peer.Limit) { l.sink.Add(mOverruns, 1, string(limit)) }
@@ -99,7 +99,7 @@ func (v *viewerLink) answer(offer *bus.Signal) {
 
 func (v *viewerLink) message(kind string) *bus.Signal {
 	return &bus.Signal{Signal: signal.Signal{
-		Swarm: signal.ID(v.title.swarm), From: v.all.self, To: v.from.session, Role: "seed", Link: v.id, Kind: kind,
+		Swarm: v.title.swarm, From: v.all.self, To: v.from.session, Role: "seed", Link: v.id, Kind: kind,
 	}}
 }
 

@@ -64,7 +64,7 @@ func (l *viewerLinks) offer(m *bus.Signal, from party, t *title, full bool) {
 	switch {
 	case t == nil && full, t != nil && l.supply.issuer.takedowns.off(t.site.name):
 		reason = "busy" // to be tried again, unlike refused
-	case t == nil || t.swarm != peer.ID(m.Swarm):
+	case t == nil || t.swarm != m.Swarm:
 		reason = "refused"
 	default:
 		v = newViewerLink(l, t, m.Link, m.Tracker, from)

@@ -289,14 +289,14 @@ func TestWhatItWillOwnComesFirst(t *testing.T) {
 		v.serve(a, b)
 		newcomer := v.add(&fleet.WarmUp{Bytes: 5 * villageSegment, Rate: 1 << 30, Longest: time.Minute})
 		v.until(newcomer)
-		all := []swarm.ID{swarm.ID(a.ID()), swarm.ID(b.ID()), swarm.ID(newcomer.ID())}
+		all := []swarm.ID{a.ID(), b.ID(), newcomer.ID()}
 		own, held := 0, 0
 		for i := 39; i >= 0; i-- { // the last is wanted most
 			has := newcomer.Answer(t.Context(), sibling.Question{Segment: villageID(i), Swarm: signal.ID{2}, Held: true}).Certificate != nil
 			if has {
 				held++
 			}
-			if swarm.Order(all, swarm.ID(villageID(i)))[0] != swarm.ID(newcomer.ID()) {
+			if swarm.Order(all, swarm.ID(villageID(i)))[0] != newcomer.ID() {
 				continue
 			}
 			if own++; own <= 5 && !has {

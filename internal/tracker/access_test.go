@@ -145,7 +145,7 @@ func (n *node) member(id signal.ID) (m swarm.Member) {
 	n.home.mu.Lock()
 	defer n.home.mu.Unlock()
 	for _, s := range n.home.swarms {
-		if found := s.Member(swarm.ID(id)); found != nil {
+		if found := s.Member(id); found != nil {
 			m = *found
 		}
 	}

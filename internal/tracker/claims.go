@@ -66,13 +66,13 @@ func (h *home) hear(r *bus.HomeRequest, now time.Time) {
 	s := h.swarms[keyOf(r.Swarm, cluster.Part{Number: r.Part, Level: r.Level})]
 	if s != nil {
 		for _, c := range r.Claims {
-			both := s.Claim(swarm.ID(r.Session), swarm.ID(c.Peer), swarm.Bytes{Direct: c.In, Relay: c.RelayIn}, swarm.Bytes{Direct: c.Out, Relay: c.RelayOut})
+			both := s.Claim(r.Session, c.Peer, swarm.Bytes{Direct: c.In, Relay: c.RelayIn}, swarm.Bytes{Direct: c.Out, Relay: c.RelayOut})
 			credited.Direct += both.Direct
 			credited.Relay += both.Relay
 			if c.Blame == 0 {
 				continue
 			}
-			verdict, banned := s.Blame(swarm.ID(r.Session), swarm.ID(c.Peer), now)
+			verdict, banned := s.Blame(r.Session, c.Peer, now)
 			reports[verdict]++
 			if banned {
 				bans++

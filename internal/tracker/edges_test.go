@@ -15,7 +15,6 @@ import (
 	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/metric"
 	configured "github.com/leeway-video/leeway/internal/site"
-	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -178,7 +177,7 @@ func TestFailedLinkIsNotTriedAgain(t *testing.T) {
 	eventually(t, "the home knows", func() bool {
 		n.home.mu.Lock()
 		defer n.home.mu.Unlock()
-		return n.home.swarms[id].HasFailed(swarm.ID(a.id), swarm.ID(b.id))
+		return n.home.swarms[id].HasFailed(a.id, b.id)
 	})
 }
 

@@ -56,10 +56,10 @@ func (r *roster) meeting(site string, id, session signal.ID, viewers int, told [
 		}
 		ids := make([]swarm.ID, len(out))
 		for i, seed := range out {
-			ids[i] = swarm.ID(seed)
+			ids[i] = seed
 		}
-		for i, seed := range swarm.Order(ids, swarm.ID(session)) {
-			out[i] = signal.ID(seed)
+		for i, seed := range swarm.Order(ids, session) {
+			out[i] = seed
 		}
 	}
 	for _, seed := range order {

@@ -141,7 +141,7 @@ func policyOf(c *configured.Site, session signal.ID, grant *access.Grant) signal
 		role = configured.NarrowRole(role, grant.Role)
 	}
 	return signal.Policy{
-		Role: role, ControlGroup: swarm.Draw(swarm.ID(session)) < p.ControlGroupPermille, Prefetch: p.Prefetch == configured.PrefetchAllow, WasteBytes: p.WasteBytes,
+		Role: role, ControlGroup: swarm.Draw(session) < p.ControlGroupPermille, Prefetch: p.Prefetch == configured.PrefetchAllow, WasteBytes: p.WasteBytes,
 		MaxLinks: p.MaxLinks, Relay: p.Relay, Local: p.Local, SignedManifests: p.SignedManifests,
 	}
 }

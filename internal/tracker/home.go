@@ -137,13 +137,13 @@ func (h *home) ofMember(r *bus.HomeRequest, now time.Time) bus.HomeAnswer {
 		answer = h.update(s, r, now)
 	case r.Op == bus.OpLeave:
 		// A session that went on to another tracker has joined from there; the old tracker's leave comes too late.
-		if m := s.Member(swarm.ID(r.Session)); m != nil && m.Tracker == swarm.ID(r.Tracker) {
+		if m := s.Member(r.Session); m != nil && m.Tracker == r.Tracker {
 			s.leave(r.Session)
 		}
 	case r.Op == bus.OpFailed:
-		s.Failed(swarm.ID(r.Session), swarm.ID(r.Peer), now)
+		s.Failed(r.Session, r.Peer, now)
 	}
-	if r.Tracker != h.id && r.Serial != 0 && !r.Rejoin && s != nil && s.Member(swarm.ID(r.Session)) != nil {
+	if r.Tracker != h.id && r.Serial != 0 && !r.Rejoin && s != nil && s.Member(r.Session) != nil {
 		s.answered[r.Session] = answered{r.Tracker, r.Serial, answer, now}
 	}
 	if s != nil {
@@ -170,7 +170,7 @@ func (s *housed) manifestChanges() int {
 }
 
 func (s *housed) leave(session signal.ID) {
-	s.Leave(swarm.ID(session))
+	s.Leave(session)
 	delete(s.met, session)
 	delete(s.answered, session)
 }
@@ -183,15 +183,15 @@ func (h *home) holder(key, session signal.ID) (tracker signal.ID, ok bool) {
 	if s == nil {
 		return signal.ID{}, false
 	}
-	m := s.Member(swarm.ID(session))
+	m := s.Member(session)
 	if m == nil {
 		return signal.ID{}, false
 	}
-	return signal.ID(m.Tracker), true
+	return m.Tracker, true
 }
 
 func (h *home) join(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnswer {
-	if s.Member(swarm.ID(r.Session)) == nil {
+	if s.Member(r.Session) == nil {
 		if s.Len()-s.leaving >= h.cfg.MaxMembers && s.level < cluster.MaxLevel {
 			s.level++
 			s.countLeaving()
@@ -205,7 +205,7 @@ func (h *home) join(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnswer
 		}
 	}
 	m := swarm.Member{
-		ID: swarm.ID(r.Session), Tracker: swarm.ID(r.Tracker), Role: r.Role, Group: r.Group, Address: r.Address, Subnet: r.Subnet,
+		ID: r.Session, Tracker: r.Tracker, Role: r.Role, Group: r.Group, Address: r.Address, Subnet: r.Subnet,
 		Region: r.Region, Subject: r.Subject, Manifest: r.Manifest, Joined: now,
 	}
 	s.Join(m)
@@ -224,7 +224,7 @@ func (h *home) join(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnswer
 }
 
 func (h *home) update(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnswer {
-	m := s.Member(swarm.ID(r.Session))
+	m := s.Member(r.Session)
 	if m == nil {
 		return bus.HomeAnswer{Unknown: true}
 	}
@@ -241,8 +241,8 @@ func (h *home) update(s *housed, r *bus.HomeRequest, now time.Time) bus.HomeAnsw
 
 // refresh takes over what both join and update carry.
 func (s *housed) refresh(r *bus.HomeRequest, now time.Time) {
-	m := s.Member(swarm.ID(r.Session))
-	m.Away, m.Tracker, m.Seen, m.RTT = false, swarm.ID(r.Tracker), now, time.Duration(r.RTTMs)*time.Millisecond
+	m := s.Member(r.Session)
+	m.Away, m.Tracker, m.Seen, m.RTT = false, r.Tracker, now, time.Duration(r.RTTMs)*time.Millisecond
 	m.Saturated, m.Links, m.Want = r.Saturated, r.Links, r.Want
 	if r.Range != nil {
 		m.Range = swarm.Range{From: r.Range.From, To: r.Range.To}
@@ -250,20 +250,20 @@ func (s *housed) refresh(r *bus.HomeRequest, now time.Time) {
 }
 
 func (s *housed) banned(session signal.ID, now time.Time) bool {
-	return s.Member(swarm.ID(session)).Banned.After(now)
+	return s.Member(session).Banned.After(now)
 }
 
 func (s *housed) seedsMet(session signal.ID) int { return len(s.met[session]) }
 
 // introduce picks who the session is to offer to: a seed that it has not met for a while, then viewers. Under mu.
 func (h *home) introduce(s *housed, r *bus.HomeRequest, now time.Time) []bus.Target {
-	m := s.Member(swarm.ID(r.Session))
+	m := s.Member(r.Session)
 	if m.Role == swarm.RoleOff || r.Want == 0 {
 		return nil
 	}
 	peers := h.introduceSeeds(s, r, now)
 	for _, v := range s.Introduce(m.ID, min(r.Want-len(peers), perUpdate), now) {
-		peers = append(peers, bus.Target{Peer: signal.ID(v.ID), Role: "viewer", Tracker: signal.ID(v.Tracker)})
+		peers = append(peers, bus.Target{Peer: v.ID, Role: "viewer", Tracker: v.Tracker})
 	}
 	return peers
 }
@@ -274,7 +274,7 @@ func (h *home) introduceSeeds(s *housed, r *bus.HomeRequest, now time.Time) []bu
 	}
 	want := seedsToMeet(s.Viewers())
 	able := slices.DeleteFunc(h.roster.meeting(s.site, s.id, r.Session, s.Viewers(), s.seeds), func(seed signal.ID) bool {
-		return s.HasFailed(swarm.ID(r.Session), swarm.ID(seed))
+		return s.HasFailed(r.Session, seed)
 	})
 	met := s.met[r.Session]
 	if met == nil {
@@ -318,7 +318,7 @@ func (h *home) maintain(now time.Time) {
 			m.Away = !reached[m.Tracker]
 		}
 		for session := range s.met {
-			if s.Member(swarm.ID(session)) == nil {
+			if s.Member(session) == nil {
 				delete(s.met, session)
 			}
 		}

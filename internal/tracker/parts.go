@@ -21,7 +21,7 @@ func sortedBy(group, address string, session signal.ID) []byte {
 func (s *housed) countLeaving() {
 	s.leaving = 0
 	for m := range s.Members() {
-		if s.elsewhere(m.Group, m.Address, signal.ID(m.ID)) != nil {
+		if s.elsewhere(m.Group, m.Address, m.ID) != nil {
 			s.leaving++
 		}
 	}

@@ -60,7 +60,7 @@ func (r *replica) HomeOf(key signal.ID) signal.ID {
 // reached lists the trackers whose sessions can be reached, this one among them.
 func (r *replica) reached() map[swarm.ID]bool {
 	if !r.bus.Connected() {
-		return map[swarm.ID]bool{swarm.ID(r.id): true}
+		return map[swarm.ID]bool{r.id: true}
 	}
 	return r.roster.reached()
 }

@@ -46,7 +46,7 @@ type keySeen struct {
 func newRoster(self signal.ID, cfg Config) *roster {
 	timeout := 3 * cfg.BeatEvery
 	r := &roster{
-		self: self, timeout: timeout, view: cluster.NewView(swarm.ID(self), timeout),
+		self: self, timeout: timeout, view: cluster.NewView(self, timeout),
 		seeds: map[signal.ID]seedSeen{}, keys: map[string]keySeen{},
 	}
 	r.alone.Store(true)
@@ -59,10 +59,10 @@ func (r *roster) tracker(b bus.TrackerBeat, now time.Time) (isNew bool) {
 	defer r.mu.Unlock()
 	defer func() { r.alone.Store(r.view.Trackers() == 1) }()
 	if b.Gone {
-		r.view.Gone(swarm.ID(b.Tracker))
+		r.view.Gone(b.Tracker)
 		return false
 	}
-	return r.view.Beat(swarm.ID(b.Tracker), b.Sessions, b.Draining, now)
+	return r.view.Beat(b.Tracker, b.Sessions, b.Draining, now)
 }
 
 // seed notes a beat and says whether verify keys changed.
@@ -107,7 +107,7 @@ func (r *roster) dropOldestKey() {
 func (r *roster) silent(id signal.ID) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.view.Silent(swarm.ID(id))
+	r.view.Silent(id)
 }
 
 // drain notes that this tracker is home to nothing any more, as long as another one is there.
@@ -135,7 +135,7 @@ func (r *roster) live() int {
 func (r *roster) lives(id signal.ID) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.view.Lives(swarm.ID(id))
+	return r.view.Lives(id)
 }
 
 // reached lists the trackers that can be reached over the bus, this one among them.
@@ -182,7 +182,7 @@ func (r *roster) expire(now time.Time) {
 func (r *roster) homeOf(key signal.ID) signal.ID {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return signal.ID(r.view.Home(swarm.ID(key)))
+	return r.view.Home(key)
 }
 
 // seedsFor lists the seeds that would serve a swarm of a site, best first: the same for every viewer of the swarm, so that the
@@ -198,12 +198,12 @@ func (r *roster) able(site string, id signal.ID) []signal.ID {
 	var able []swarm.ID
 	for seed, s := range r.seeds {
 		if !s.beat.Draining && s.beat.LoadPermille < 1000 && slices.Contains(s.beat.Sites, site) {
-			able = append(able, swarm.ID(seed))
+			able = append(able, seed)
 		}
 	}
 	out := make([]signal.ID, len(able))
-	for i, seed := range swarm.Order(able, swarm.ID(id)) {
-		out[i] = signal.ID(seed)
+	for i, seed := range swarm.Order(able, id) {
+		out[i] = seed
 	}
 	return out
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/leeway-video/leeway/internal/cluster"
 	configured "github.com/leeway-video/leeway/internal/site"
-	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -37,7 +36,7 @@ type membership struct {
 }
 
 // keyOf is what the home of a part of a swarm is found by.
-func keyOf(id signal.ID, part cluster.Part) signal.ID { return signal.ID(part.Key(swarm.ID(id))) }
+func keyOf(id signal.ID, part cluster.Part) signal.ID { return part.Key(id) }
 
 // key is what the member's home is found by. Under mu.
 func (m *membership) key() signal.ID { return keyOf(m.join.Swarm, m.part) }

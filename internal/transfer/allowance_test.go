@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -84,7 +85,7 @@ func TestSessionsEndForMoreThanARate(t *testing.T) {
 		"pings without end":      {peer.LimitPings, 64, func(s *Session, _ int) { s.Control(encode(peer.Ping{})) }},
 		"announcements":          {peer.LimitHave, 8192 / 255, func(s *Session, _ int) { s.Control(encode(peer.Have{Entries: make([]peer.HaveEntry, 255)})) }},
 		"talk":                   {peer.LimitMessages, 1000, func(s *Session, _ int) { s.Control(encode(peer.Have{Entries: make([]peer.HaveEntry, 1)})) }},
-		"questions":              {peer.LimitCertificates, 4096 / 255, func(s *Session, _ int) { s.Control(encode(peer.CertificateRequest{Segments: make([]peer.ID, 255)})) }},
+		"questions":              {peer.LimitCertificates, 4096 / 255, func(s *Session, _ int) { s.Control(encode(peer.CertificateRequest{Segments: make([]segment.ID, 255)})) }},
 	} {
 		now := time.Unix(100, 0)
 		s, link, _ := newSession(&now)
@@ -108,7 +109,7 @@ func TestSessionsEndForMoreThanARate(t *testing.T) {
 func TestDataInCrumbsEndsTheLink(t *testing.T) {
 	newDownloading := func() (*Download, uint32) {
 		d := NewDownload(func(peer.Message) {}, time.Now, nowhere{})
-		target := &Target{Segment: peer.ID{1}, Certificate: &certificate.Certificate{Length: peer.PieceSize, Digests: make([][32]byte, 1)}}
+		target := &Target{Segment: segment.ID{1}, Certificate: &certificate.Certificate{Length: peer.PieceSize, Digests: make([][32]byte, 1)}}
 		return d, d.Request(target, peer.Foreground, "test", 0)[0]
 	}
 	crumbs := func(d *Download, id uint32) (n int) {

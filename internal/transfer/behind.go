@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/background"
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -141,7 +142,7 @@ func (d *Download) settle(a *arriving) {
 }
 
 // Promote moves the background requests for a piece to the foreground, and says how many there were.
-func (d *Download) Promote(segment peer.ID, piece int) int {
+func (d *Download) Promote(segment segment.ID, piece int) int {
 	var list []uint32
 	d.mu.Lock()
 	for _, id := range d.order {

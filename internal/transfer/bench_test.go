@@ -17,7 +17,7 @@ func BenchmarkLanes(b *testing.B) {
 	for _, lane := range []peer.Lane{peer.Foreground, peer.Background} {
 		asks.fetch(lane) // what is made once is no cost of a byte
 	}
-	b.SetBytes(2 * segment.target.Certificate.Length)
+	b.SetBytes(2 * film.target.Certificate.Length)
 	for b.Loop() {
 		for _, lane := range []peer.Lane{peer.Foreground, peer.Background} {
 			before := processorTime(b)
@@ -26,7 +26,7 @@ func BenchmarkLanes(b *testing.B) {
 		}
 	}
 	for lane, name := range map[peer.Lane]string{peer.Foreground: "foreground-ns/B", peer.Background: "background-ns/B"} {
-		b.ReportMetric(used[lane]/float64(b.N)/float64(segment.target.Certificate.Length), name)
+		b.ReportMetric(used[lane]/float64(b.N)/float64(film.target.Certificate.Length), name)
 	}
 	b.ReportMetric(used[peer.Background]/used[peer.Foreground], "×foreground")
 	if n := asks.wrong.Load(); n > 0 {

@@ -18,7 +18,7 @@ var errDuplicateID = errors.New("a request ID that is outstanding")
 
 // Target is a certified segment that pieces are requested of.
 type Target struct {
-	Segment     peer.ID
+	Segment     segment.ID
 	Certificate *certificate.Certificate // its pieces are checked by it
 }
 

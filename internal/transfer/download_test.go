@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -33,7 +34,7 @@ func (f *fetching) Arrived(o Order, data []byte, matches bool) {
 func (f *fetching) Wasted(n int) { f.wasted += n }
 
 func newFetching() *fetching {
-	f := &fetching{now: time.Unix(1000, 0), whole: map[int][]byte{}, target: &Target{Segment: peer.ID{7}}}
+	f := &fetching{now: time.Unix(1000, 0), whole: map[int][]byte{}, target: &Target{Segment: segment.ID{7}}}
 	size := len(content) - 100
 	f.target.Certificate = &certificate.Certificate{Length: int64(size), Digests: certificate.DigestPieces(content[:size])}
 	f.Download = NewDownload(func(m peer.Message) { f.sent = append(f.sent, m) }, func() time.Time { return f.now }, f)

@@ -6,6 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -15,7 +16,7 @@ type slow struct {
 	now          func()
 }
 
-func (s *slow) Piece(id peer.ID, i int) ([]byte, Refusal) {
+func (s *slow) Piece(id segment.ID, i int) ([]byte, Refusal) {
 	if s.there {
 		return bytesOf{content}.Piece(id, i)
 	}

@@ -13,6 +13,8 @@ import (
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/rtclink"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -37,18 +39,18 @@ type end struct {
 	behind   chan struct{} // background messages come
 }
 
-var segment = func() (s struct {
+var film = func() (s struct {
 	data   []byte
 	target transfer.Target
 }) {
 	s.data = make([]byte, 128*peer.PieceSize) // 2 MiB
 	_, _ = rand.NewChaCha8([32]byte{}).Read(s.data)
-	s.target = transfer.Target{Segment: peer.ID{7}, Certificate: &certificate.Certificate{Length: int64(len(s.data)), Digests: certificate.DigestPieces(s.data)}}
+	s.target = transfer.Target{Segment: segment.ID{7}, Certificate: &certificate.Certificate{Length: int64(len(s.data)), Digests: certificate.DigestPieces(s.data)}}
 	return s
 }()
 
-func (e *end) Piece(_ peer.ID, n int) ([]byte, transfer.Refusal) {
-	return segment.data[n*peer.PieceSize : (n+1)*peer.PieceSize], transfer.Served
+func (e *end) Piece(_ segment.ID, n int) ([]byte, transfer.Refusal) {
+	return film.data[n*peer.PieceSize : (n+1)*peer.PieceSize], transfer.Served
 }
 func (e *end) Sent(peer.Lane, int)             {}
 func (e *end) Served()                         {}
@@ -110,8 +112,8 @@ func (l lane) Ack(b []byte) error { return l.upload.Ack(b) }
 // begin gives an end what it needs once its link is made.
 func (e *end) begin(l *rtclink.Link) {
 	e.link = l
-	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, Flags: peer.AcksBackground, MaxRequests: 1024, Peer: peer.ID{e.id}, Swarm: peer.ID{9}}
-	e.session = transfer.NewSession(l, hello, peer.ID{e.other.id}, handler{e}, time.Now)
+	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, Flags: peer.AcksBackground, MaxRequests: 1024, Peer: swarm.ID{e.id}, Swarm: swarm.ID{9}}
+	e.session = transfer.NewSession(l, hello, swarm.ID{e.other.id}, handler{e}, time.Now)
 	e.session.Lane = lane{e}
 	e.download = transfer.NewDownload(e.session.Send, time.Now, e)
 	e.download.Background(l, background.NewRequester(ledbat.Config{}, time.Now), nil)
@@ -169,12 +171,12 @@ func connect(t testing.TB) (asks, serves *end) {
 
 // fetch asks for the whole segment in a lane and says how long it took.
 func (e *end) fetch(in peer.Lane) time.Duration {
-	pieces := make([]int, len(segment.target.Certificate.Digests))
+	pieces := make([]int, len(film.target.Certificate.Digests))
 	for i := range pieces {
 		pieces[i] = i
 	}
 	began := time.Now()
-	e.download.Request(&segment.target, in, "near", pieces...)
+	e.download.Request(&film.target, in, "near", pieces...)
 	late := time.After(patience)
 	for left := len(pieces); left > 0; {
 		select {
@@ -199,7 +201,7 @@ func TestForegroundIsNotHeldUpByTheBackground(t *testing.T) {
 	for range runs {
 		alone = append(alone, asks.fetch(peer.Foreground))
 	}
-	again := &transfer.Target{Segment: peer.ID{8}, Certificate: segment.target.Certificate}
+	again := &transfer.Target{Segment: segment.ID{8}, Certificate: film.target.Certificate}
 	for range runs {
 		for n := range len(again.Certificate.Digests) {
 			asks.download.Request(again, peer.Background, "background", n)

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -66,7 +67,7 @@ type Session struct {
 
 	link    Link
 	hello   peer.Hello
-	theirs  peer.ID // the peer ID that the signal gave
+	theirs  swarm.ID // the peer ID that the signal gave
 	handler Handler
 	now     func() time.Time
 
@@ -81,7 +82,7 @@ type Session struct {
 }
 
 // NewSession makes the session of a link; hello is what this side says, theirs the other side's peer ID.
-func NewSession(link Link, hello peer.Hello, theirs peer.ID, handler Handler, now func() time.Time) *Session {
+func NewSession(link Link, hello peer.Hello, theirs swarm.ID, handler Handler, now func() time.Time) *Session {
 	return &Session{link: link, hello: hello, theirs: theirs, handler: handler, now: now}
 }
 

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -20,19 +21,19 @@ func (l *listener) Piece(peer.Data) error        { l.pieces++; return nil }
 
 func newSession(now *time.Time) (*Session, *tape, *listener) {
 	link, h := &tape{room: -1}, &listener{}
-	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, MaxRequests: 8, Peer: peer.ID{1}, Swarm: peer.ID{9}}
-	s := NewSession(link, hello, peer.ID{2}, h, func() time.Time { return *now })
+	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, MaxRequests: 8, Peer: swarm.ID{1}, Swarm: swarm.ID{9}}
+	s := NewSession(link, hello, swarm.ID{2}, h, func() time.Time { return *now })
 	s.Open()
 	return s, link, h
 }
 
 func encode(m peer.Message) []byte { b, _ := peer.Append(nil, m); return b }
 
-var theirHello = peer.Hello{MinVersion: 1, MaxVersion: 3, MaxRequests: 8, Peer: peer.ID{2}, Swarm: peer.ID{9}}
+var theirHello = peer.Hello{MinVersion: 1, MaxVersion: 3, MaxRequests: 8, Peer: swarm.ID{2}, Swarm: swarm.ID{9}}
 
 func TestSessionsEndForWhatTheProtocolForbids(t *testing.T) {
 	wrong := theirHello
-	wrong.Swarm = peer.ID{8}
+	wrong.Swarm = swarm.ID{8}
 	future := theirHello
 	future.MinVersion = 2
 	for name, c := range map[string]struct {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/background"
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -16,7 +17,7 @@ const maxQueueAge = 4 * time.Second
 type Pieces interface {
 	// Piece returns the bytes of a piece, which stay unchanged, or why they cannot be had. It does not wait for a disk or a
 	// network, since all links are served from one loop: Later says that Upload.Loaded will be called, and may have been.
-	Piece(segment peer.ID, piece int) ([]byte, Refusal)
+	Piece(segment segment.ID, piece int) ([]byte, Refusal)
 }
 
 // Refusal is a reason not to serve; Served is none.
@@ -114,7 +115,7 @@ type Upload struct {
 
 // queued is a request, and what is left of its piece once that is in hand.
 type queued struct {
-	segment peer.ID
+	segment segment.ID
 	id      uint32
 	piece   int
 	lane    peer.Lane
@@ -298,7 +299,7 @@ func (up *Upload) take(id uint32) (queued, bool) {
 }
 
 // Withdraw rejects the queued requests for a segment: it was revoked.
-func (up *Upload) Withdraw(segment peer.ID) {
+func (up *Upload) Withdraw(segment segment.ID) {
 	var gone []uint32
 	up.u.mu.Lock()
 	for _, list := range up.queues() {

@@ -10,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -76,7 +77,7 @@ func (l *tape) sentIDs() []uint32 {
 
 type bytesOf struct{ segment []byte }
 
-func (b bytesOf) Piece(_ peer.ID, i int) ([]byte, Refusal) {
+func (b bytesOf) Piece(_ segment.ID, i int) ([]byte, Refusal) {
 	from := i * peer.PieceSize
 	if from >= len(b.segment) {
 		return nil, Refuse(peer.RejectOutOfRange)
@@ -297,9 +298,9 @@ func TestWhatIsCanceledWhileItWaitsTakesNoBudget(t *testing.T) {
 
 func TestWithdrawnSegmentsAreRejected(t *testing.T) {
 	b := newBench(nil)
-	_ = b.up.Request(peer.Request{Segment: peer.ID{1}, Requests: []peer.PieceRequest{{ID: 1}}})
-	_ = b.up.Request(peer.Request{Segment: peer.ID{2}, Requests: []peer.PieceRequest{{ID: 2}}})
-	b.up.Withdraw(peer.ID{1})
+	_ = b.up.Request(peer.Request{Segment: segment.ID{1}, Requests: []peer.PieceRequest{{ID: 1}}})
+	_ = b.up.Request(peer.Request{Segment: segment.ID{2}, Requests: []peer.PieceRequest{{ID: 2}}})
+	b.up.Withdraw(segment.ID{1})
 	b.work(100)
 	if got := b.link.sentIDs(); !slices.Equal(got, []uint32{2}) || b.c.rejected != 1 {
 		t.Errorf("served %v, tally %+v", got, *b.c)

@@ -105,7 +105,7 @@ func (s *simSocket) push(m signal.Message) {
 func (t *simTracker) gone(s *simSocket) {
 	if t.sessions[s.id] == s {
 		if t.home != nil {
-			t.home.Leave(swarm.ID(s.id))
+			t.home.Leave(s.id)
 		}
 		delete(t.sessions, s.id)
 		t.order = slices.DeleteFunc(t.order, func(id signal.ID) bool { return id == s.id })
@@ -139,7 +139,7 @@ func (t *simTracker) message(s *simSocket, m signal.Message) {
 			introduce.Peers = append(introduce.Peers, signal.Peer{Peer: t.seed.id, Role: "seed"})
 		}
 		if t.home != nil {
-			t.home.Join(swarm.Member{ID: swarm.ID(s.id), Role: m.Role, Address: s.from, Joined: t.w.now})
+			t.home.Join(swarm.Member{ID: s.id, Role: m.Role, Address: s.from, Joined: t.w.now})
 			introduce.Peers = append(introduce.Peers, t.choose(s, m.Want-1, m.Range)...)
 		}
 		for _, id := range t.order {
@@ -189,14 +189,14 @@ const perUpdate = 8
 
 // choose notes what a member says of itself and picks whom it is to offer to.
 func (t *simTracker) choose(s *simSocket, want int, span *signal.Range) []signal.Peer {
-	m := t.home.Member(swarm.ID(s.id))
+	m := t.home.Member(s.id)
 	m.Want, m.Saturated, m.RTT = want, want <= 0, 2*s.delay
 	if span != nil {
 		m.Range = swarm.Range{From: span.From, To: span.To}
 	}
 	var out []signal.Peer
 	for _, met := range t.home.Introduce(m.ID, min(want, perUpdate), t.w.now) {
-		out = append(out, signal.Peer{Peer: signal.ID(met.ID), Role: "viewer"})
+		out = append(out, signal.Peer{Peer: met.ID, Role: "viewer"})
 	}
 	return out
 }
@@ -302,8 +302,8 @@ func (s *simSeed) signal(t *simTracker, m *signal.Signal) {
 	if err != nil {
 		panic(err)
 	}
-	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, Flags: peer.OnDemand, MaxRequests: 256, Peer: peer.ID(s.id), Swarm: peer.ID(swarmID)}
-	l.session = transfer.NewSession(link, hello, peer.ID(m.From), l, s.w.Now)
+	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, Flags: peer.OnDemand, MaxRequests: 256, Peer: s.id, Swarm: swarmID}
+	l.session = transfer.NewSession(link, hello, m.From, l, s.w.Now)
 	l.upload = s.uploader.Add(transfer.UploadConfig{Link: link, Session: l.session, Pieces: s, Observer: l, MaxRequests: 256})
 	if to := t.sessions[m.From]; to != nil {
 		to.push(&signal.Signal{
@@ -347,7 +347,7 @@ func (l *seedLink) Message(m peer.Message) error {
 // certify fetches a segment once and answers all who wait for it.
 func (s *simSeed) certify(to *transfer.Session, id segment.ID) {
 	if raw := s.certs[id]; raw != nil {
-		to.Send(peer.Certificate{Segment: peer.ID(id), Raw: raw})
+		to.Send(peer.Certificate{Segment: id, Raw: raw})
 		return
 	}
 	s.waiting[id] = append(s.waiting[id], to)
@@ -360,20 +360,20 @@ func (s *simSeed) certify(to *transfer.Session, id segment.ID) {
 		delete(s.waiting, id)
 		for _, session := range list {
 			if err != nil {
-				session.Send(peer.CertificateNone{Segment: peer.ID(id), Reason: peer.NoneOrigin})
+				session.Send(peer.CertificateNone{Segment: id, Reason: peer.NoneOrigin})
 				continue
 			}
 			if s.certs[id] == nil {
 				s.held[id], s.certs[id] = got.Data, s.issue(name, got.Data)
 			}
-			session.Send(peer.Certificate{Segment: peer.ID(id), Raw: s.certs[id]})
+			session.Send(peer.Certificate{Segment: id, Raw: s.certs[id]})
 		}
 	})
 }
 
 // Piece implements transfer.Pieces.
-func (s *simSeed) Piece(id peer.ID, n int) ([]byte, transfer.Refusal) {
-	data := s.held[segment.ID(id)]
+func (s *simSeed) Piece(id segment.ID, n int) ([]byte, transfer.Refusal) {
+	data := s.held[id]
 	if data == nil || n*segment.PieceSize >= len(data) {
 		return nil, transfer.Refuse(peer.RejectNotHeld)
 	}

@@ -132,7 +132,7 @@ func (a *lookAhead) takeBack(next []*seg) {
 		}
 		last := r.download.LastBehind()
 		gone := r.download.Cancel(func(o transfer.Order) bool {
-			s := a.segments.byID[segment.ID(o.Target.Segment).String()]
+			s := a.segments.byID[o.Target.Segment.String()]
 			since := o.Sent
 			if last.After(since) {
 				since = last

@@ -30,7 +30,7 @@ func TestWhatIsAheadIsFetchedBehindEverythingElse(t *testing.T) {
 	s, late := aheadScene(t, nil, nil)
 	s.w.run(150 * time.Second)
 	st := late.now().Stats
-	ahead := late.now().Stats.Bytes["peer"] - int64(late.now().PositionMs/10) - 30*100_000 // beyond 30 s of buffer
+	ahead := late.now().Stats.Bytes["peer"] - late.now().PositionMs/10 - 30*100_000 // beyond 30 s of buffer
 	if st.PrefetchedBytes == 0 || ahead < 1_000_000 {
 		t.Errorf("%d bytes came in the background, %d more than the player's buffer takes", st.PrefetchedBytes, ahead)
 	}

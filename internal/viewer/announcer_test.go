@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -14,7 +15,7 @@ func TestTheAnnouncerWaitsAndTakesBackOnlyWhatItSaid(t *testing.T) {
 	a := announcer{
 		loop: w, announced: map[string]bool{}, send: func(m peer.Message) { said = append(said, m.(peer.Have).Entries) },
 		entryOf: func(id string) (peer.HaveEntry, bool) {
-			return peer.HaveEntry{Segment: peer.ID{id[0]}, State: peer.HoldsComplete}, held[id]
+			return peer.HaveEntry{Segment: segment.ID{id[0]}, State: peer.HoldsComplete}, held[id]
 		},
 	}
 	w.run(time.Second)
@@ -26,7 +27,7 @@ func TestTheAnnouncerWaitsAndTakesBackOnlyWhatItSaid(t *testing.T) {
 		t.Fatalf("%d messages at once", len(said))
 	}
 	w.run(announceEvery)
-	if len(said) != 2 || len(said[1]) != 1 || said[1][0].State != peer.HoldsNone || said[1][0].Segment != (peer.ID{'a'}) {
+	if len(said) != 2 || len(said[1]) != 1 || said[1][0].State != peer.HoldsNone || said[1][0].Segment != (segment.ID{'a'}) {
 		t.Fatalf("%+v", said)
 	}
 	a.tell("a")
@@ -41,14 +42,14 @@ func TestCertificatesAreShownAsThePeerReads(t *testing.T) {
 	room, sent := 2, 0
 	q := certificateQueue{
 		room:   func() bool { room--; return room >= 0 },
-		answer: func(id peer.ID) peer.Message { return peer.CertificateNone{Segment: id, Reason: peer.NoneUnknown} },
+		answer: func(id segment.ID) peer.Message { return peer.CertificateNone{Segment: id, Reason: peer.NoneUnknown} },
 		send: func(m peer.Message) {
 			if m.(peer.CertificateNone).Reason == peer.NoneUnknown {
 				sent++
 			}
 		},
 	}
-	q.ask(make([]peer.ID, peer.MaxAsked+5))
+	q.ask(make([]segment.ID, peer.MaxAsked+5))
 	if sent != 2 || len(q.asked) != peer.MaxAsked-2 {
 		t.Errorf("%d were shown at once, %d wait", sent, len(q.asked))
 	}

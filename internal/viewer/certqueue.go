@@ -1,17 +1,20 @@
 package viewer
 
-import "github.com/leeway-video/leeway/internal/wire/peer"
+import (
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
 
 // certificateQueue are the certificates that one peer waits for, shown in turn as fast as it reads them.
 type certificateQueue struct {
 	room   func() bool
-	answer func(peer.ID) peer.Message
+	answer func(segment.ID) peer.Message
 	send   func(peer.Message)
-	asked  []peer.ID
+	asked  []segment.ID
 }
 
 // ask takes a request for certificates. What is too much is refused.
-func (q *certificateQueue) ask(ids []peer.ID) {
+func (q *certificateQueue) ask(ids []segment.ID) {
 	room := min(len(ids), peer.MaxAsked-len(q.asked))
 	q.asked = append(q.asked, ids[:room]...)
 	for _, id := range ids[room:] {

@@ -9,6 +9,7 @@ import (
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -58,8 +59,8 @@ type linksComing struct{ first, seed bool }
 type engineHost struct {
 	loop      Loop
 	rules     *site.Site
-	self      func() peer.ID
-	swarm     peer.ID
+	self      func() swarm.ID
+	swarm     swarm.ID
 	uploads   func() bool
 	relayOnly func() bool // viewers meet by relays alone
 	line      *line
@@ -268,7 +269,7 @@ func (e *engine) drop(r *remote, reason peer.CloseReason, why peer.ByeReason) {
 }
 
 // addLink takes over a link that has opened. greeted is what was said of it with an answer of ours, if anything was.
-func (e *engine) addLink(id peer.ID, role schedule.Role, link transfer.Link, greeted *greeted) *remote {
+func (e *engine) addLink(id swarm.ID, role schedule.Role, link transfer.Link, greeted *greeted) *remote {
 	key := hex.EncodeToString(id[:])
 	if e.stopped || e.peers.bans[key] {
 		link.Close(peer.ClosePolicy, bye(peer.ByePolicy))

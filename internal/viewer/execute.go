@@ -29,7 +29,7 @@ type batch struct {
 
 // execute does what the schedule says; requests to one peer travel together.
 func (x *executor) execute(now int64, actions []schedule.Action) {
-	asks := map[*remote][]peer.ID{}
+	asks := map[*remote][]segment.ID{}
 	var batches []*batch
 	var stalled []*remote
 	for _, a := range actions {
@@ -45,13 +45,13 @@ func (x *executor) execute(now int64, actions []schedule.Action) {
 			x.loads.giveUp(s)
 		case schedule.DoCertificate:
 			s.asked(a.Peer, now)
-			asks[r] = append(asks[r], peer.ID(s.key))
+			asks[r] = append(asks[r], s.key)
 		case schedule.DoRequest:
 			if s.target != nil && a.Lane == schedule.Foreground {
 				batches = x.collect(batches, s, r, a)
 			}
 		case schedule.DoPromote:
-			x.ledger.promoted(r.download.Promote(peer.ID(s.key), a.Piece))
+			x.ledger.promoted(r.download.Promote(s.key, a.Piece))
 		case schedule.DoCancel:
 			x.cancel(a)
 			if a.Why == schedule.WhyStalled && !slices.Contains(stalled, r) {
@@ -91,7 +91,7 @@ func (x *executor) collect(batches []*batch, s *seg, r *remote, a schedule.Actio
 func (x *executor) cancel(a schedule.Action) {
 	s, r := x.segments.byID[a.Segment], x.peers.byID[a.Peer]
 	gone := r.download.Cancel(func(o transfer.Order) bool {
-		return o.Piece == a.Piece && segment.ID(o.Target.Segment).String() == a.Segment
+		return o.Piece == a.Piece && o.Target.Segment.String() == a.Segment
 	})
 	if a.Why == schedule.WhyLate {
 		r.late(s, gone)

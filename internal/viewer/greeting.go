@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/leeway-video/leeway/internal/background"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -14,8 +16,8 @@ import (
 type greeting struct {
 	store    *store
 	segments *segments
-	self     func() peer.ID
-	swarm    peer.ID
+	self     func() swarm.ID
+	swarm    swarm.ID
 	uploads  func() bool
 }
 
@@ -64,7 +66,7 @@ func (g *greeting) first(link transfer.Link, wanted []signal.ID) (said []signal.
 			continue
 		}
 		if raw := s.cert.Bytes(); len(raw) <= transfer.MostShown {
-			first = append(first, peer.Certificate{Segment: peer.ID(id), Raw: raw})
+			first = append(first, peer.Certificate{Segment: segment.ID(id), Raw: raw})
 		}
 	}
 	return transfer.Say(first...), held

@@ -88,8 +88,8 @@ func (h *hostile) Message(b []byte) {
 		panic(err)
 	}
 	l.link = link
-	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, MaxRequests: 256, Peer: peer.ID(h.socket.id), Swarm: peer.ID(swarmID)}
-	l.session = transfer.NewSession(link, hello, peer.ID(m.From), l, h.s.w.Now)
+	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, MaxRequests: 256, Peer: h.socket.id, Swarm: swarmID}
+	l.session = transfer.NewSession(link, hello, m.From, l, h.s.w.Now)
 	h.link = l
 	h.s.tracker.message(h.socket, &signal.Signal{
 		Swarm: swarmID, To: m.From, Link: m.Link, Kind: "answer", SDP: answer.SDP,
@@ -129,7 +129,7 @@ func (l *hostileLink) Ready(peer.Hello) error {
 	var have peer.Have
 	for id, name := range l.h.names {
 		if data := l.h.s.film.files[string(name)]; len(data) > 4096 { // no playlist
-			have.Entries = append(have.Entries, peer.HaveEntry{Segment: peer.ID(id), State: peer.HoldsComplete, Pieces: uint16(segment.Pieces(int64(len(data))))})
+			have.Entries = append(have.Entries, peer.HaveEntry{Segment: id, State: peer.HoldsComplete, Pieces: uint16(segment.Pieces(int64(len(data))))})
 		}
 	}
 	l.session.Send(have)
@@ -144,7 +144,7 @@ func (l *hostileLink) Message(m peer.Message) error {
 	switch m := m.(type) {
 	case peer.CertificateRequest:
 		for _, id := range m.Segments {
-			name := l.h.names[segment.ID(id)]
+			name := l.h.names[id]
 			l.session.Send(peer.Certificate{Segment: id, Raw: issue(l.h.s.w, name, l.h.s.film.files[string(name)])})
 		}
 	case peer.Request:
@@ -153,7 +153,7 @@ func (l *hostileLink) Message(m peer.Message) error {
 			l.h.all.since = l.asked
 		}
 		l.h.all.asked += len(m.Requests)
-		data := l.h.s.film.files[string(l.h.names[segment.ID(m.Segment)])]
+		data := l.h.s.film.files[string(l.h.names[m.Segment])]
 		for _, q := range m.Requests {
 			part := peer.Data{Request: q.ID, Payload: pieceOf(data, int(q.Piece))}
 			if l.h.piece && !l.paid {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -200,7 +201,7 @@ func (t *membership) opened(a *link) bool {
 	if t.engine == nil || t.closed {
 		return false
 	}
-	r := t.engine.addLink(peer.ID(a.peer), a.role, a.conn, a.greeted)
+	r := t.engine.addLink(a.peer, a.role, a.conn, a.greeted)
 	if r == nil {
 		return false
 	}
@@ -344,8 +345,8 @@ func (t *membership) expectLinks() {
 // engineHost is what the engine needs of the rest.
 func (t *membership) engineHost() engineHost {
 	return engineHost{
-		loop: t.loop, rules: t.naming.rules, swarm: peer.ID(t.swarm.Swarm), line: t.line, credit: &t.credit, ledger: t.ledger,
-		self:    func() peer.ID { return peer.ID(t.welcomed.Session) },
+		loop: t.loop, rules: t.naming.rules, swarm: t.swarm.Swarm, line: t.line, credit: &t.credit, ledger: t.ledger,
+		self:    func() swarm.ID { return t.welcomed.Session },
 		uploads: func() bool { return t.role() != "leech" }, relayOnly: func() bool { return t.role() == "relay-only" },
 		banned:  func(id string) { t.links.avoid(linkID(id), forever) },
 		unheard: func(id string) { t.links.giveWay(linkID(id)) },

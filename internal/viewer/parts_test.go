@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -38,7 +39,7 @@ func TestStoreForgetsTheLeastUsedAndNeverWhatIsPinned(t *testing.T) {
 
 func TestHoldings(t *testing.T) {
 	h := newHoldings()
-	id := func(n byte) peer.ID { return peer.ID{n} }
+	id := func(n byte) segment.ID { return segment.ID{n} }
 	h.apply([]peer.HaveEntry{
 		{Segment: id(1), State: peer.HoldsComplete, Pieces: 3},
 		{Segment: id(2), State: peer.HoldsPartial, Pieces: 10, Bitmap: []byte{0b10100000, 0b01000000}},
@@ -58,7 +59,7 @@ func TestHoldings(t *testing.T) {
 		t.Errorf("%+v %v", h.holds, h.order)
 	}
 	for i := range peer.MaxHaveSegments {
-		h.apply([]peer.HaveEntry{{Segment: peer.ID{9, byte(i >> 8), byte(i)}, State: peer.HoldsComplete, Pieces: 1}}, 79)
+		h.apply([]peer.HaveEntry{{Segment: segment.ID{9, byte(i >> 8), byte(i)}, State: peer.HoldsComplete, Pieces: 1}}, 79)
 	}
 	if _, ok := h.holds[one]; ok || len(h.holds) != peer.MaxHaveSegments {
 		t.Errorf("%d segments are remembered; the oldest is to go", len(h.holds))

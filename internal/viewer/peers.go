@@ -71,7 +71,7 @@ func (p *peers) announced(s *seg) bool {
 // cancel takes back what is asked for of a segment.
 func (p *peers) cancel(s *seg) {
 	for _, r := range p.inOrder() {
-		r.download.Cancel(func(o transfer.Order) bool { return o.Target.Segment == peer.ID(s.key) })
+		r.download.Cancel(func(o transfer.Order) bool { return o.Target.Segment == s.key })
 	}
 }
 
@@ -79,7 +79,7 @@ func (p *peers) cancel(s *seg) {
 func (p *peers) outdone(s *seg, piece int) {
 	for _, r := range p.inOrder() {
 		r.late(s, r.download.Cancel(func(o transfer.Order) bool {
-			return o.Target.Segment == peer.ID(s.key) && (piece < 0 || o.Piece == piece)
+			return o.Target.Segment == s.key && (piece < 0 || o.Piece == piece)
 		}))
 	}
 }
@@ -87,7 +87,7 @@ func (p *peers) outdone(s *seg, piece int) {
 // withdraw refuses what peers asked for of a segment that is no longer held.
 func (p *peers) withdraw(s *seg) {
 	for _, r := range p.inOrder() {
-		r.upload.Withdraw(peer.ID(s.key))
+		r.upload.Withdraw(s.key)
 	}
 }
 

@@ -8,6 +8,8 @@ import (
 
 	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -67,7 +69,7 @@ var (
 )
 
 // newRemote makes the peer of a link that has opened. open sends the hello.
-func newRemote(e *engine, id peer.ID, role schedule.Role, link transfer.Link) *remote {
+func newRemote(e *engine, id swarm.ID, role schedule.Role, link transfer.Link) *remote {
 	r := &remote{
 		e: e, id: hex.EncodeToString(id[:]), role: role, link: link, path: link.Path(),
 		peerTerms: peerTerms{holdings: newHoldings()}, peerWatch: peerWatch{came: new(atomic.Int64)},
@@ -217,7 +219,7 @@ func (r *remote) rejected(m peer.Reject) {
 type served struct{ store *store }
 
 // Piece implements transfer.Pieces.
-func (s served) Piece(id peer.ID, n int) ([]byte, transfer.Refusal) {
+func (s served) Piece(id segment.ID, n int) ([]byte, transfer.Refusal) {
 	key := hex.EncodeToString(id[:])
 	switch held := s.store.get(key); {
 	case held == nil:

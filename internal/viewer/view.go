@@ -6,6 +6,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -17,7 +18,7 @@ const never = 1 << 52
 type view struct {
 	*shared
 	policy    schedule.Policy
-	self      func() peer.ID
+	self      func() swarm.ID
 	relayOnly func() bool // viewers meet by relays alone
 	listed    func(s *seg) bool
 	zeroUs    int64 // when the presentation's time zero is played: what a start is added to for a deadline
@@ -38,7 +39,7 @@ func (w *view) input(in schedule.Input, background bool) schedule.Input {
 	in.Segments, in.Peers, in.Requests = []schedule.Segment{}, []schedule.Peer{}, []schedule.Request{}
 	in.Policy.Background = background
 	self := w.self()
-	in.Self = segment.ID(self).String()
+	in.Self = self.Hex()
 	relays := w.asksRelays()
 	var list []*seg
 	for _, s := range w.segments.all() {
@@ -75,7 +76,7 @@ func (w *view) input(in schedule.Input, background bool) schedule.Input {
 				progress = never
 			}
 			in.Requests = append(in.Requests, schedule.Request{
-				Segment: segment.ID(o.Target.Segment).String(), Piece: o.Piece, Peer: r.id, Lane: schedule.Lane(o.Lane),
+				Segment: o.Target.Segment.String(), Piece: o.Piece, Peer: r.id, Lane: schedule.Lane(o.Lane),
 				SentUs: sent, ProgressUs: progress,
 			})
 		}

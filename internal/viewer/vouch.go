@@ -48,7 +48,7 @@ type vouch struct {
 }
 
 // answer is what a peer is shown that asked for a certificate.
-func (v *vouch) answer(id peer.ID) peer.Message {
+func (v *vouch) answer(id segment.ID) peer.Message {
 	if c := v.shows(v.segments.byID[hex.EncodeToString(id[:])]); c != nil {
 		return peer.Certificate{Segment: id, Raw: c.Bytes()}
 	}
@@ -110,7 +110,7 @@ func (v *vouch) certificate(r *remote, id string, raw []byte) {
 
 func (v *vouch) certify(s *seg, c *certificate.Certificate) {
 	s.cert, s.state = c, schedule.CertHeld
-	s.target = &transfer.Target{Segment: peer.ID(s.key), Certificate: c}
+	s.target = &transfer.Target{Segment: s.key, Certificate: c}
 }
 
 // none notes that a peer has no certificate to show.
@@ -164,7 +164,7 @@ func (v *vouch) dispute(s *seg, a, b *certificate.Certificate) {
 // piece takes a whole piece.
 func (v *vouch) piece(r *remote, o transfer.Order, data []byte, matches bool) {
 	r.download.Remove(o.ID)
-	s := v.segments.byID[segment.ID(o.Target.Segment).String()]
+	s := v.segments.byID[o.Target.Segment.String()]
 	switch {
 	case s == nil || s.target != o.Target: // withdrawn or replaced while it was on the way: nobody's fault
 	case matches:
@@ -189,7 +189,7 @@ func (v *vouch) suspect(r *remote, s *seg, piece int, data []byte) {
 	r.patience.stalledUs = never
 	v.suspects[r] = &suspect{s.id, piece, data, v.loop.After(suspectTime, func() { v.drop(r, peer.CloseBadPiece, peer.ByeBadPiece) })}
 	r.download.Cancel(func(transfer.Order) bool { return true })
-	r.session.Send(peer.CertificateRequest{Segments: []peer.ID{peer.ID(s.key)}})
+	r.session.Send(peer.CertificateRequest{Segments: []segment.ID{s.key}})
 }
 
 func (v *vouch) hearSuspect(r *remote, s *seg, c *certificate.Certificate) {

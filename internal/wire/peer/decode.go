@@ -1,6 +1,11 @@
 package peer
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
+)
 
 // Channel is one of the kinds of data channel of a link.
 type Channel int
@@ -91,12 +96,12 @@ func decode(t Type, b []byte) (Message, Reason) {
 		if len(b) <= 16 {
 			return nil, ReasonShort
 		}
-		return Certificate{Segment: ID(b[:16]), Raw: b[16:]}, ""
+		return Certificate{Segment: segment.ID(b[:16]), Raw: b[16:]}, ""
 	case TypeCertificateNone:
 		if r := exact(b, certificateNoLen-1); r != "" {
 			return nil, r
 		}
-		return CertificateNone{Segment: ID(b[:16]), Reason: NoneReason(b[16]), ObjectLength: binary.BigEndian.Uint64(b[17:])}, ""
+		return CertificateNone{Segment: segment.ID(b[:16]), Reason: NoneReason(b[16]), ObjectLength: binary.BigEndian.Uint64(b[17:])}, ""
 	case TypeRequest:
 		return decodeRequest(b)
 	case TypeCancel:
@@ -149,7 +154,7 @@ func decodeHello(b []byte) (Message, Reason) {
 		MinVersion: b[0], MaxVersion: b[1],
 		Flags:       Flags(binary.BigEndian.Uint16(b[2:])),
 		MaxRequests: binary.BigEndian.Uint16(b[4:]),
-		Peer:        ID(b[6:22]), Swarm: ID(b[22:38]),
+		Peer:        swarm.ID(b[6:22]), Swarm: swarm.ID(b[22:38]),
 	}, ""
 }
 
@@ -164,7 +169,7 @@ func decodeHave(b []byte) (Message, Reason) {
 		if len(b) < haveEntryLen {
 			return nil, ReasonShort
 		}
-		e.Segment, e.State, e.Pieces = ID(b[:16]), State(b[16]), binary.BigEndian.Uint16(b[17:])
+		e.Segment, e.State, e.Pieces = segment.ID(b[:16]), State(b[16]), binary.BigEndian.Uint16(b[17:])
 		b = b[haveEntryLen:]
 		if e.State == HoldsPartial {
 			size := BitmapLen(int(e.Pieces))
@@ -210,9 +215,9 @@ func decodeCertificateRequest(b []byte) (Message, Reason) {
 	if r := exact(b, n*16); r != "" {
 		return nil, r
 	}
-	ids := make([]ID, n)
+	ids := make([]segment.ID, n)
 	for i := range ids {
-		ids[i] = ID(b[i*16 : i*16+16])
+		ids[i] = segment.ID(b[i*16 : i*16+16])
 	}
 	return CertificateRequest{Segments: ids}, ""
 }
@@ -221,7 +226,7 @@ func decodeRequest(b []byte) (Message, Reason) {
 	if len(b) < 17 {
 		return nil, ReasonShort
 	}
-	m := Request{Segment: ID(b[:16]), Lane: Lane(b[16])}
+	m := Request{Segment: segment.ID(b[:16]), Lane: Lane(b[16])}
 	n, b, r := decodeCount(b[17:], 6)
 	if r != "" {
 		return nil, r

@@ -23,8 +23,10 @@
 // what the other side must end the link for.
 package peer
 
-// ID is a peer, swarm or segment ID: 128 bits. It is an alias, so that segment.ID and its like assign to it.
-type ID = [16]byte
+import (
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
+)
 
 // Type is the first byte of a message.
 type Type byte
@@ -159,12 +161,12 @@ type Hello struct {
 	MinVersion, MaxVersion uint8
 	Flags                  Flags
 	MaxRequests            uint16 // requests that the sender keeps queued for the other side
-	Peer, Swarm            ID
+	Peer, Swarm            swarm.ID
 }
 
 // HaveEntry says what the sender holds of one segment.
 type HaveEntry struct {
-	Segment ID
+	Segment segment.ID
 	State   State
 	Pieces  uint16 // pieces of the segment; 0 for HoldsNone
 	Bitmap  []byte // HoldsPartial: most significant bit first, padding zero
@@ -174,17 +176,17 @@ type HaveEntry struct {
 type Have struct{ Entries []HaveEntry }
 
 // CertificateRequest asks for the certificates of segments.
-type CertificateRequest struct{ Segments []ID }
+type CertificateRequest struct{ Segments []segment.ID }
 
 // Certificate carries a certificate (package certificate parses it).
 type Certificate struct {
-	Segment ID
+	Segment segment.ID
 	Raw     []byte
 }
 
 // CertificateNone says that there is none.
 type CertificateNone struct {
-	Segment      ID
+	Segment      segment.ID
 	Reason       NoneReason
 	ObjectLength uint64 // bytes; 0 unless Reason is NoneTooLarge
 }
@@ -197,7 +199,7 @@ type PieceRequest struct {
 
 // Request asks for pieces of a segment.
 type Request struct {
-	Segment  ID
+	Segment  segment.ID
 	Lane     Lane
 	Requests []PieceRequest
 }

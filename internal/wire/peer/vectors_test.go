@@ -8,6 +8,9 @@ import (
 	"os"
 	"reflect"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
 )
 
 type vectors struct {
@@ -88,10 +91,11 @@ func channelNamed(s string) Channel {
 }
 
 func (m vectorMessage) message(tb testing.TB) Message {
-	id := func(s string) ID { return ID(unhex(tb, s)) }
+	id := func(s string) segment.ID { return segment.ID(unhex(tb, s)) }
+	session := func(s string) swarm.ID { return swarm.ID(unhex(tb, s)) }
 	switch m.Type {
 	case "hello":
-		return Hello{m.MinVersion, m.MaxVersion, m.Flags, m.MaxRequests, id(m.Peer), id(m.Swarm)}
+		return Hello{m.MinVersion, m.MaxVersion, m.Flags, m.MaxRequests, session(m.Peer), session(m.Swarm)}
 	case "have":
 		h := Have{}
 		for _, e := range m.Entries {

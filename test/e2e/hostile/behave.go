@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -41,7 +42,7 @@ type attack struct {
 	behave      string
 	film        *film
 	wire        wire
-	self, swarm peer.ID
+	self, swarm swarm.ID
 	seed        bool // the other side is one: it is asked for certificates
 	vault       *vault
 	note        func(event string, detail any)

@@ -193,7 +193,7 @@ func (s *session) link(id, to signal.ID) (*link, error) {
 		return nil, errors.New("hostile: at its end")
 	}
 	a := &attack{
-		behave: s.o.behave, film: s.film, self: peer.ID(s.self), swarm: peer.ID(s.swarm),
+		behave: s.o.behave, film: s.film, self: s.self, swarm: s.swarm,
 		seed: s.seeds[to], vault: s.vault,
 		random: rand.New(rand.NewPCG(1, uint64(len(s.links)))), //nolint:gosec // repeatable, not secret
 		note: func(event string, detail any) {

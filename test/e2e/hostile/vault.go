@@ -4,26 +4,27 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
 // vault gets certificates from seeds and hands them on: who has none is not asked for pieces.
 type vault struct {
 	mu      sync.Mutex
-	certs   map[peer.ID][]byte    // guarded by mu
-	waiting map[peer.ID][]*attack // guarded by mu: who asked, and is not answered yet
-	seeds   []*attack             // guarded by mu: links to seeds
+	certs   map[segment.ID][]byte    // guarded by mu
+	waiting map[segment.ID][]*attack // guarded by mu: who asked, and is not answered yet
+	seeds   []*attack                // guarded by mu: links to seeds
 }
 
 func newVault() *vault {
-	return &vault{certs: map[peer.ID][]byte{}, waiting: map[peer.ID][]*attack{}}
+	return &vault{certs: map[segment.ID][]byte{}, waiting: map[segment.ID][]*attack{}}
 }
 
 // seed is called when a seed has said hello.
 func (v *vault) seed(a *attack) error {
 	v.mu.Lock()
 	v.seeds = append(v.seeds, a)
-	var open []peer.ID
+	var open []segment.ID
 	for id := range v.waiting {
 		open = append(open, id)
 	}
@@ -35,8 +36,8 @@ func (v *vault) seed(a *attack) error {
 }
 
 // ask answers a for each of the segments, now or when a seed has.
-func (v *vault) ask(a *attack, segments []peer.ID) error {
-	var missing []peer.ID
+func (v *vault) ask(a *attack, segments []segment.ID) error {
+	var missing []segment.ID
 	for _, id := range segments {
 		v.mu.Lock()
 		raw := v.certs[id]
@@ -66,7 +67,7 @@ func (v *vault) ask(a *attack, segments []peer.ID) error {
 }
 
 // got takes what a seed answered; raw is nil when it has no certificate.
-func (v *vault) got(id peer.ID, raw []byte) {
+func (v *vault) got(id segment.ID, raw []byte) {
 	v.mu.Lock()
 	if raw != nil {
 		v.certs[id] = raw

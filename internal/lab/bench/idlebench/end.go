@@ -14,6 +14,7 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/bench/pairing"
 	"github.com/leeway-video/leeway/internal/rtclink"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -100,7 +101,7 @@ type link struct {
 // Made implements pairing.End.
 func (l *link) Made() {
 	hello := peer.Hello{MinVersion: 1, MaxVersion: peer.Version, MaxRequests: 1}
-	l.session = transfer.NewSession(l.Link, hello, peer.ID{}, l, time.Now)
+	l.session = transfer.NewSession(l.Link, hello, swarm.ID{}, l, time.Now)
 }
 
 // Opened implements pairing.End.

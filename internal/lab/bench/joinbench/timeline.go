@@ -11,6 +11,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/rtclink"
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/viewer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -29,14 +30,14 @@ type timeline struct {
 	links   []*tracedLink        // guarded by mu
 	byOffer map[string]*tracedLink
 	byID    map[signal.ID]*tracedLink
-	certs   map[peer.ID]*certificate.Certificate // guarded by mu
-	first   *tracedLink                          // guarded by mu: whose piece was there first
+	certs   map[segment.ID]*certificate.Certificate // guarded by mu
+	first   *tracedLink                             // guarded by mu: whose piece was there first
 }
 
 func newTimeline(hold time.Duration) *timeline {
 	return &timeline{
 		done: make(chan struct{}), hold: hold, marks: map[string]time.Time{}, byOffer: map[string]*tracedLink{}, byID: map[signal.ID]*tracedLink{},
-		certs: map[peer.ID]*certificate.Certificate{},
+		certs: map[segment.ID]*certificate.Certificate{},
 	}
 }
 
@@ -151,7 +152,7 @@ type tracedLink struct {
 
 // asked is a piece that was asked for.
 type asked struct {
-	segment peer.ID
+	segment segment.ID
 	piece   int
 	data    []byte
 	has     int

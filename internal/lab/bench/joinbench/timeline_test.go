@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/viewer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -78,10 +79,10 @@ func walk(t *testing.T, tl *timeline, shown []byte) func(data []byte) {
 	l := tl.links[0]
 	l.Open()
 	l.Control(control(peer.Hello{MinVersion: 1, MaxVersion: 1, MaxRequests: 1}))
-	l.Control(control(peer.Have{Entries: []peer.HaveEntry{{Segment: peer.ID{9}, State: peer.HoldsComplete, Pieces: 1}}}))
-	link.SendControl(control(peer.CertificateRequest{Segments: []peer.ID{{9}}}))
-	link.SendControl(control(peer.Request{Segment: peer.ID{9}, Requests: []peer.PieceRequest{{ID: 5, Piece: 0}}}))
-	l.Control(control(peer.Certificate{Segment: peer.ID{9}, Raw: shown}))
+	l.Control(control(peer.Have{Entries: []peer.HaveEntry{{Segment: segment.ID{9}, State: peer.HoldsComplete, Pieces: 1}}}))
+	link.SendControl(control(peer.CertificateRequest{Segments: []segment.ID{{9}}}))
+	link.SendControl(control(peer.Request{Segment: segment.ID{9}, Requests: []peer.PieceRequest{{ID: 5, Piece: 0}}}))
+	l.Control(control(peer.Certificate{Segment: segment.ID{9}, Raw: shown}))
 	return func(data []byte) {
 		b, err := peer.Append(nil, peer.Data{Request: 5, Payload: data})
 		if err != nil {

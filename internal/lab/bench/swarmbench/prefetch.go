@@ -49,7 +49,7 @@ func (s *stage) lookAtUplinks(over <-chan struct{}) {
 			if r, err := s.lab.Report(); err == nil { // the last report fails the run if the emulator is gone
 				for _, u := range s.uplinks {
 					c := r.Directions[u.name]
-					u.look(r.Took, uint64(c.Bytes), int(c.QueueBytes))
+					u.look(r.Took, c.Bytes, c.QueueBytes)
 				}
 			}
 		}

@@ -11,6 +11,8 @@ import (
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/lab/bench/pairing"
 	"github.com/leeway-video/leeway/internal/rtclink"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -95,10 +97,10 @@ type linkEnd struct {
 // Made implements pairing.End.
 func (e *linkEnd) Made() {
 	hello := peer.Hello{MinVersion: 1, MaxVersion: peer.Version, MaxRequests: outstanding}
-	e.session = transfer.NewSession(e.Link, hello, peer.ID{}, e, time.Now)
+	e.session = transfer.NewSession(e.Link, hello, swarm.ID{}, e, time.Now)
 	e.download = transfer.NewDownload(e.session.Send, time.Now, e)
 	e.lay()
-	e.target = &transfer.Target{Segment: peer.ID{1}, Certificate: &certificate.Certificate{Length: peer.MaxSegment, Digests: e.stack.content.digests}}
+	e.target = &transfer.Target{Segment: segment.ID{1}, Certificate: &certificate.Certificate{Length: peer.MaxSegment, Digests: e.stack.content.digests}}
 }
 
 // Arrived implements transfer.DownloadEvents.

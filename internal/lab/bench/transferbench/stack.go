@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/baseline/bare"
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -138,7 +139,7 @@ func newContent() *content {
 func (c *content) piece(i int) []byte { return c.data[i*peer.PieceSize : (i+1)*peer.PieceSize] }
 
 // Piece implements transfer.Pieces.
-func (c *content) Piece(_ peer.ID, piece int) ([]byte, transfer.Refusal) {
+func (c *content) Piece(_ segment.ID, piece int) ([]byte, transfer.Refusal) {
 	return c.piece(piece), transfer.Served
 }
 
