@@ -99,13 +99,9 @@ func (f *siblings) asked(id signal.ID, failed bool, now time.Time) (first bool) 
 
 // rank lists those of some seeds that may own a segment, the owner first. Without the own seed in it there is none: a fleet of one.
 func (f *siblings) rank(id segment.ID, among []signal.ID) (out []Sibling) {
-	ids := make([]swarm.ID, len(among))
-	for i, seed := range among {
-		ids[i] = seed
-	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, seed := range f.view.Rank(swarm.ID(id), ids) {
+	for _, seed := range f.view.Rank(swarm.ID(id), among) {
 		one := Sibling{ID: seed}
 		if s := f.all[one.ID]; s != nil {
 			one.Address = s.address

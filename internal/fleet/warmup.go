@@ -128,17 +128,12 @@ func errandsOf(self signal.ID, answers []sibling.Wanted) []errand {
 	}
 	var out []errand
 	for id, t := range titles {
-		seeds := make([]swarm.ID, len(t.Seeds))
-		for i, seed := range t.Seeds {
-			seeds[i] = seed
-		}
-		if len(seeds) == 0 || !cluster.Joins(self, id, seeds, t.Viewers) {
+		if len(t.Seeds) == 0 || !cluster.Joins(self, id, t.Seeds, t.Viewers) {
 			continue
 		}
-		seeds = append(seeds, self)
 		t.Seeds = append(slices.Clone(t.Seeds), self)
 		for w, n := range counts[id] {
-			owner := swarm.Order(seeds, w)[0]
+			owner := swarm.Order(t.Seeds, w)[0]
 			out = append(out, errand{title: t, id: segment.ID(w), n: n, owned: owner == self})
 		}
 	}

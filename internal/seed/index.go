@@ -49,16 +49,16 @@ func newIndex(ctx context.Context, c *catalog, site *siteState, manifest string)
 	return ix
 }
 
-// round returns how many rounds of loading have ended, how the last one did, and what is closed when the next one has.
-func (ix *index) round() (loads uint64, failed error, loaded <-chan struct{}) {
+// round returns how many rounds of loading have ended, what is closed when the next one has, and how the last one failed.
+func (ix *index) round() (loads uint64, loaded <-chan struct{}, failed error) {
 	ix.mu.Lock()
 	defer ix.mu.Unlock()
-	return ix.loads, ix.failed, ix.loaded
+	return ix.loads, ix.loaded, ix.failed
 }
 
 // find looks a segment up, and once more when the playlists have been loaded again.
 func (ix *index) find(ctx context.Context, id segment.ID) *ref {
-	loads, _, loaded := ix.round() // before it is looked: a round may end in between
+	loads, loaded, _ := ix.round() // before it is looked: a round may end in between
 	if r := ix.lookup(id); r != nil {
 		return r
 	}
@@ -89,7 +89,7 @@ func (ix *index) wait(ctx context.Context, loaded <-chan struct{}) {
 
 // await waits for the playlists, for as long as a viewer would, and says whether there is anything in them.
 func (ix *index) await(ctx context.Context) bool {
-	if loads, _, loaded := ix.round(); loads == 0 {
+	if loads, loaded, _ := ix.round(); loads == 0 {
 		ix.wait(ctx, loaded)
 	}
 	any, _ := ix.holds()
@@ -98,14 +98,14 @@ func (ix *index) await(ctx context.Context) bool {
 
 // isRead says whether the playlists have been had.
 func (ix *index) isRead() bool {
-	loads, failed, _ := ix.round()
+	loads, _, failed := ix.round()
 	any, _ := ix.holds()
 	return any || loads > 0 && failed == nil
 }
 
 // lacks says why a segment is not here.
 func (ix *index) lacks() peer.NoneReason {
-	_, failed, _ := ix.round()
+	_, _, failed := ix.round()
 	var unpaid *unpaidError
 	if any, _ := ix.holds(); any {
 		return peer.NoneUnknown

@@ -9,9 +9,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/mogiioin/hls-m3u8/m3u8"
+
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
-	"github.com/mogiioin/hls-m3u8/m3u8"
 )
 
 // Limits of what a playlist may bring.

@@ -30,9 +30,7 @@ type showing struct {
 func (s *showing) wanted(ids []segment.ID) {
 	s.mu.Lock()
 	room := min(len(ids), peer.MaxAsked-len(s.asked))
-	for _, id := range ids[:room] {
-		s.asked = append(s.asked, id)
-	}
+	s.asked = append(s.asked, ids[:room]...)
 	s.mu.Unlock()
 	session, _ := s.link.conn.parts()
 	for _, id := range ids[room:] {

@@ -54,13 +54,7 @@ func (r *roster) meeting(site string, id, session signal.ID, viewers int, told [
 		if slices.ContainsFunc(out, func(seed signal.ID) bool { return slices.Contains(told, seed) }) {
 			out = slices.DeleteFunc(out, func(seed signal.ID) bool { return !slices.Contains(told, seed) })
 		}
-		ids := make([]swarm.ID, len(out))
-		for i, seed := range out {
-			ids[i] = seed
-		}
-		for i, seed := range swarm.Order(ids, session) {
-			out[i] = seed
-		}
+		out = swarm.Order(out, session)
 	}
 	for _, seed := range order {
 		if !slices.Contains(out, seed) {

@@ -201,11 +201,7 @@ func (r *roster) able(site string, id signal.ID) []signal.ID {
 			able = append(able, seed)
 		}
 	}
-	out := make([]signal.ID, len(able))
-	for i, seed := range swarm.Order(able, id) {
-		out[i] = seed
-	}
-	return out
+	return swarm.Order(able, id)
 }
 
 // keysFor lists the verify keys of a site in a stable order.
