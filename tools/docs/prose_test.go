@@ -8,7 +8,7 @@ import (
 )
 
 // unmended are specifications that still speak of programs as persons.
-var unmended = map[string]bool{"background-transport.md": true, "schedule.md": true}
+var unmended = map[string]bool{"background-transport.md": true}
 
 // person matches words for persons, which programs are not.
 var person = regexp.MustCompile(`(?i)\b(who|whom|whoever|nobody|somebody)\b`)
