@@ -1,4 +1,4 @@
-// Package schedule decides what a viewer fetches from whom, and why: decide(input) → actions, a pure function on
+// Package schedule decides what a viewer fetches from which source, and why: decide(input) → actions, a pure function on
 // integers (spec/schedule.md). The twin of web/packages/core/src/schedule, held to it to the bit by
 // spec/vectors/schedule.json; inputs recorded in a browser replay here (ParseInput).
 package schedule

@@ -3,7 +3,7 @@ package schedule
 // wholeSegment is the piece number that stands for a whole segment in a rank.
 const wholeSegment = 0xffff
 
-// Rank is the hash by which peers agree, without a word, on who takes what (spec/schedule.md, rule 7). IDs are
+// Rank is the hash by which peers agree, without messages, on which of them asks a seed for which piece (spec/schedule.md, rule 7). IDs are
 // hexadecimal; what is not counts as zero bits.
 func Rank(segment string, piece int, peer string) uint32 {
 	h := uint32(0x811c9dc5)

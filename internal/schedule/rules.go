@@ -174,9 +174,9 @@ func (d *decision) asked(s *Segment, piece int, from string) bool {
 	return slices.ContainsFunc(d.requested(s, piece), func(r Request) bool { return r.Peer == from })
 }
 
-// race asks what is left of the quickest other holder, whoever it is, where the origin may be late: deep in the urgent window in
-// any case, else of a segment for which peers had no time before (rules 3 and 9). As long as the origin is within its time nobody
-// is asked: what peers send then comes over the same line.
+// race asks the quickest other holder, viewer or seed, for the rest if the origin may be late: deep in the urgent window in any
+// case, else for a segment for which peers had no time before (rules 3 and 9). While the origin is within its time no peer is
+// asked, because the data of peers would take part of the same line.
 func (d *decision) race(s *Segment, turn, window int64) {
 	due := max(s.AskedUs, turn) + min(s.OriginUs*3/2, s.DurationUs)
 	if s.OriginUs >= 0 && d.waits(due+1) {
@@ -293,7 +293,7 @@ func (d *decision) assign(s *Segment, why string) (stranded bool) {
 			continue
 		}
 		if !slices.ContainsFunc(d.peers, func(p *peer) bool { return p.Role == Seed && holds(p) }) {
-			// Whoever holds it may be asked again before that is over.
+			// A stalled holder may be asked again before that is over.
 			until := s.AskedUs + d.in.Policy.MaxWaitUs
 			held := slices.ContainsFunc(d.peers, func(p *peer) bool { return p.StalledUntilUs < until && p.has(s.ID, n) })
 			if !held || !d.waits(until) {

@@ -23,7 +23,7 @@ func (s *stuck) SendAck([]byte) {
 	<-s.let
 }
 
-// TestWhoAsksDoesNotWaitForWhatCloses: one goroutine acknowledges, another closes the download, and who asks has the lock that the
+// TestWhoAsksDoesNotWaitForWhatCloses: one goroutine acknowledges, another closes the download, and the requester has the lock that the
 // first needs next: all three would stand still.
 func TestWhoAsksDoesNotWaitForWhatCloses(t *testing.T) {
 	link := &stuck{&pipe{tape: &tape{room: -1}}, make(chan struct{}), make(chan struct{})}
@@ -53,6 +53,6 @@ func TestWhoAsksDoesNotWaitForWhatCloses(t *testing.T) {
 	select {
 	case <-asked:
 	case <-time.After(10 * time.Second):
-		t.Error("who asks waits for a link that is being closed")
+		t.Error("a request waits for a link that is being closed")
 	}
 }

@@ -36,10 +36,10 @@ type Order struct {
 	Promoted bool // it was asked for in the background
 }
 
-// DownloadEvents is who learns what came of requests. Its methods may be called from any goroutine.
+// DownloadEvents receives the outcome of requests. Its methods may be called from any goroutine.
 type DownloadEvents interface {
 	// Arrived hands over a whole piece and says whether it matches its digest. The order stays among the outstanding
-	// ones until Remove, so that nobody asks for the piece again in between.
+	// ones until Remove, so that the piece is not asked for again in between.
 	Arrived(o Order, data []byte, matches bool)
 	// Wasted counts bytes that came for what had been canceled.
 	Wasted(bytes int)
@@ -290,7 +290,7 @@ func (d *Download) LateBehind() int {
 	return n
 }
 
-// errCanceled marks data of a canceled request: late, and nobody's fault.
+// errCanceled marks data of a canceled request: it is late and no fault of the peer.
 var errCanceled = errors.New("data of a canceled request")
 
 // stray judges data that belongs to no order. Under mu.
@@ -309,7 +309,7 @@ func (d *Download) stray(m peer.Data) error {
 	return d.unasked(len(m.Payload))
 }
 
-// unasked counts a message of data that nobody asked for. Under mu.
+// unasked counts a message of data that was not asked for. Under mu.
 func (d *Download) unasked(n int) error {
 	if d.unsolicited += peer.Unsolicited(n); d.unsolicited > peer.MaxUnsolicited {
 		return Overrun(peer.LimitData)

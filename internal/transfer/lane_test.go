@@ -95,7 +95,7 @@ func TestALinkThatReadsNothingHoldsUpTheBackgroundForAMoment(t *testing.T) {
 		}
 		pass(5 * time.Second)
 		if p.good() != 1 {
-			t.Error("who reads nothing holds up the background for ever")
+			t.Error("a peer that reads nothing delays the background forever")
 		}
 		other.Remove()
 	})

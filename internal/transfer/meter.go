@@ -8,7 +8,7 @@ const unknownRTT = 50 * time.Millisecond
 // longestRTT bounds what is measured: it is the other side that makes it long, and stall times grow with it.
 const longestRTT = time.Second
 
-// byteWorth is what a byte pays of waiting for the next (spec/schedule.md): who sends less than 5 kB/s stalls, however
+// byteWorth is the waiting time that a byte pays for (spec/schedule.md): a peer that sends less than 5 kB/s stalls, however
 // often it sends.
 const byteWorth = 183 * time.Microsecond
 
@@ -24,8 +24,8 @@ const (
 	meanMost  = 4 * time.Second
 )
 
-// A rate below what an unknown one is taken for (spec/schedule.md) is believed for so long without data: who was slow once, for
-// want of processor time perhaps, would never be asked again otherwise, and stay slow.
+// A rate below what an unknown one is taken for (spec/schedule.md) is believed for so long without data. Otherwise a peer
+// that was slow once, perhaps for lack of processor time, would never be asked again and would stay slow.
 const (
 	rateAge     = 10 * time.Second
 	unknownPace = 65_536
@@ -33,8 +33,8 @@ const (
 
 // meter watches how quick the other side is: the rate of arrival while something is outstanding, and the round trip.
 //
-// Who serves its links in turn seems to have its whole line for one of them while that has its turn, so that the mean with the
-// time between turns bounds the rate (spec/schedule.md).
+// A peer that serves its links in turn gives each of them its whole line during its turn. So the mean that includes the time
+// between turns bounds the rate (spec/schedule.md).
 type meter struct {
 	burst int64 // bytes per second, 0 unknown
 	rtt   time.Duration

@@ -53,7 +53,7 @@ func TestTheTimeUntilAnAnswerIsDueIsNotHeldAgainstIt(t *testing.T) {
 	}
 }
 
-// TestALowRateIsMeasuredAnew: whom it keeps from being asked would stay slow for good.
+// TestALowRateIsMeasuredAnew: a peer that is not asked because of it would stay slow for good.
 func TestALowRateIsMeasuredAnew(t *testing.T) {
 	var m meter
 	now := time.Unix(1000, 0)
@@ -82,6 +82,6 @@ func TestALowRateIsMeasuredAnew(t *testing.T) {
 	}
 	now = now.Add(time.Minute)
 	if m.rate(now) == 0 {
-		t.Error("who is quicker than one who is not known is forgotten")
+		t.Error("a peer that is quicker than an unknown one is forgotten")
 	}
 }

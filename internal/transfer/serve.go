@@ -74,10 +74,10 @@ func (u *Uploader) pick() (*Upload, time.Duration) {
 			continue
 		}
 		if up.loading {
-			continue // and holds nobody up, the background neither
+			continue // and does not delay the others, the background neither
 		}
 		if up.blocked {
-			// Not for ever: whoever reads nothing must not hold up what others wait for.
+			// Not forever: a peer that reads nothing must not delay what others wait for.
 			left := up.blockedAt.Add(mostBlocked).Sub(now)
 			if busy = busy || left > 0; left > 0 {
 				wait = min(wait, left)

@@ -273,8 +273,8 @@ func (s *Session) meet(hello peer.Hello) error {
 	return s.handler.Ready(hello)
 }
 
-// Tick keeps the link alive or ends it; call it about once a second. Rounds are counted, not time: a side whose own timers
-// stood still blames nobody for what it did not hear.
+// Tick keeps the link alive or ends it; call it about once a second. It counts rounds and not time: a side whose own
+// timers stood still then blames no peer for messages that it could not hear.
 func (s *Session) Tick() {
 	now := s.now()
 	s.mu.Lock()

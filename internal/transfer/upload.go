@@ -57,7 +57,7 @@ type UploadConfig struct {
 	Budget      Budget // nil: unbounded
 	Observer    Observer
 	MaxRequests int
-	Background  bool // the background lane is served, to who acks it
+	Background  bool // the background lane is served, to peers that ack it
 }
 
 // Uploader serves the requests of many links, one message a turn, round robin; in the background, what the host's
@@ -65,8 +65,8 @@ type UploadConfig struct {
 type Uploader struct {
 	// Background is the host's background lane; nil: it is off, and such requests are rejected. Set before the first Add.
 	Background *background.Sender
-	// Paced has the foreground, too, go out under the law of the background lane, ahead of it, to whoever acks that: for
-	// hosts that share their uplink with somebody. Set before the first Add.
+	// Paced sends the foreground, too, under the control law of the background lane and ahead of it, to peers that ack it. It
+	// is for hosts that share their uplink with other traffic. Set before the first Add.
 	Paced bool
 	// Wake, if set, is called when Work has something to do again. It may be called under locks, from any goroutine.
 	// Set before the first Add.
