@@ -7,9 +7,6 @@ import (
 	"testing"
 )
 
-// unmended are specifications that still speak of programs as persons.
-var unmended = map[string]bool{"background-transport.md": true}
-
 // person matches words for persons, which programs are not.
 var person = regexp.MustCompile(`(?i)\b(who|whom|whoever|nobody|somebody)\b`)
 
@@ -17,7 +14,7 @@ var person = regexp.MustCompile(`(?i)\b(who|whom|whoever|nobody|somebody)\b`)
 func TestProgramsAreNouns(t *testing.T) {
 	pages := 0
 	eachFile(t, regexp.MustCompile(`\.md$`), func(file, text string) {
-		if path.Dir(file) != "spec" || unmended[path.Base(file)] {
+		if path.Dir(file) != "spec" {
 			return
 		}
 		pages++
