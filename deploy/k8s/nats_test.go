@@ -284,8 +284,8 @@ func (b *bus) client(t *testing.T, user string) (*nats.Conn, <-chan error) {
 	return c, refusals
 }
 
-// TestAUserIsKeptToItsSubjects on a real server: nobody without a password, none in plain text, and each user refused whatever the
-// other one alone may say or hear, the wildcards that would cover it, and the server's own subjects.
+// TestAUserIsKeptToItsSubjects on a real server: it refuses a client without a password or in plain text, and refuses each user what
+// another one alone may say or hear, the wildcards that would cover it, and the server's own subjects.
 func TestAUserIsKeptToItsSubjects(t *testing.T) {
 	b := startBus(t)
 	plain := strings.Replace(b.url, "tls://", "nats://", 1)

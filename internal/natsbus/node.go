@@ -72,9 +72,6 @@ func (n *Node) Joined(others int) bool {
 	return len(routed) >= others
 }
 
-// URL is where clients find the server.
-func (n *Node) URL() string { return n.server.ClientURL() }
-
 // Close ends the server.
 func (n *Node) Close() error {
 	n.server.Shutdown()
