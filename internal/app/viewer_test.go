@@ -115,7 +115,7 @@ func TestHeadlessViewersServeEachOther(t *testing.T) {
 		t.Logf("viewer %d: %v %v dup %d waste %d", i, b, sum.Stats.Reasons, sum.Stats.DuplicateBytes, sum.Stats.WastedBytes)
 	}
 	// About two thirds where nothing else runs. What a loaded machine brings too late comes from the origin, and is to.
-	if offload := float64(peers) / float64(all); offload < 0.04 {
+	if offload := float64(peers) / float64(all); offload < 0.1 {
 		t.Errorf("offload %.2f of %d bytes", offload, all)
 	} else {
 		t.Logf("offload %.2f of %d bytes", offload, all)
