@@ -26,7 +26,7 @@ const module = "github.com/leeway-video/leeway"
 
 // layers lists the rooms of each layer, lowest first.
 var layers = [][]string{
-	{"site", "segment", "certificate", "swarm", "cluster", "schedule", "ledbat", "access", "trial", "metric"},
+	{"site", "segment", "certificate", "swarm", "cluster", "schedule", "ledbat", "access", "experiment", "metric"},
 	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/sibling", "wire/proxy", "wire/sdp"},
 	{"transfer", "background", "viewer", "courier", "pause", "buildinfo", "procstat"},
 	{

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/trial"
+	"github.com/leeway-video/leeway/internal/experiment"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -66,15 +66,15 @@ func TestCherryPickingMovesNothing(t *testing.T) {
 		for permille, tries := range map[int]int{30: 40, 500: 4} {
 			t.Run(fmt.Sprintf("%s, %d permille", name, permille), func(t *testing.T) {
 				w := newWorld(t)
-				s.n, s.tries = w.onTrialBy(permille), tries
+				s.n, s.tries = w.withControlGroup(permille), tries
 				strongest := 0.0
 				for hour := range 7 * 24 {
 					s.hour()
 					w.clock.move(time.Hour)
 					s.n.judges()
-					s.n.trials.maintain(w.clock.now())
-					for _, test := range trial.Names {
-						strongest = max(strongest, w.metrics.Value(defTrialEvidence, "demo", test))
+					s.n.experiments.maintain(w.clock.now())
+					for _, test := range experiment.Names {
+						strongest = max(strongest, w.metrics.Value(defExperimentEvidence, "demo", test))
 					}
 					if off, _ := s.n.siteSwitch("demo"); off {
 						t.Fatalf("the site is off after %d hours", hour+1)

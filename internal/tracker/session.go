@@ -37,7 +37,7 @@ func (t *Tracker) newSession(conn *Socket, v Visitor) *session {
 		t: t, connection: newConnection(conn, &t.cfg), visitor: v,
 		permit: permit{cfg: &t.cfg}, place: place{asker: homes}, swarms: memberships{asker: homes, all: map[signal.ID]*membership{}},
 		peers:  acquaintances{cfg: &t.cfg, learned: t.learned, known: map[signal.ID]*acquaintance{}},
-		relays: relays{replica: t.replica}, slack: slack{reportSlack, t.cfg.Now()}, watched: watched{trials: t.trials},
+		relays: relays{replica: t.replica}, slack: slack{reportSlack, t.cfg.Now()}, watched: watched{experiments: t.experiments},
 	}
 }
 

@@ -27,13 +27,13 @@ type Tracker struct {
 	sessions sessions
 	home     *home
 	*deliveries
-	signals  *signals
-	trust    *trust
-	trials   *trials
-	learned  *learned
-	prober   *prober
-	tickets  *ticketer
-	torrents Torrents // nil: the WebTorrent protocol is not spoken
+	signals     *signals
+	trust       *trust
+	experiments *experiments
+	learned     *learned
+	prober      *prober
+	tickets     *ticketer
+	torrents    Torrents // nil: the WebTorrent protocol is not spoken
 
 	run run
 }
@@ -59,7 +59,7 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 		replica: r, admission: newAdmission(&r.cfg), switches: newSwitches(r), sessions: sessions{all: map[signal.ID]*session{}},
 		learned: newLearned(cfg), prober: newProber(r), tickets: tickets,
 	}
-	t.trials = newTrials(r, t.switches)
+	t.experiments = newExperiments(r, t.switches)
 	t.deliveries = newDeliveries(r, &t.sessions)
 	t.home = newHome(r, t.deliveries.Send)
 	t.signals = &signals{r, &t.sessions, t.home, t.deliveries}
@@ -98,7 +98,7 @@ func (t *Tracker) subscribe(ctx context.Context) error {
 		{bus.SubjectRevokeList, t.trust.onRevokeList},
 		{bus.SubjectRevokeKept, t.trust.onKept},
 		{bus.SubjectSeedBeat, t.trust.onSeedBeat},
-		{bus.SubjectTrial, t.trials.onTrial},
+		{bus.SubjectExperiment, t.experiments.onExperiment},
 		// The last: a beat heard is answered, and a tracker that hears the answer sends members home.
 		{bus.SubjectTrackerBeat, t.onTrackerBeat},
 	} {
@@ -158,7 +158,7 @@ func (t *Tracker) maintain() {
 	if t.torrents != nil {
 		t.torrents.Maintain(now)
 	}
-	t.trials.maintain(now)
+	t.experiments.maintain(now)
 	t.shed()
 	t.cfg.Metrics.Set(defTrackers, float64(t.roster.live()))
 	t.trust.repeat(now)

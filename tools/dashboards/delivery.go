@@ -61,7 +61,7 @@ var delivery = board{
 				about:  "In an hour of play. More than in the control group: the estimate of capacity is unsteady.",
 				series: []series{{expr: `3600 * sum by (variant) (rate(leeway_viewer_switches_total{site=~"$site"}[$__rate_interval])) / sum by (variant) (rate(leeway_viewer_played_seconds_total{site=~"$site"}[$__rate_interval]))`, legend: "{{variant}}"}}},
 			{title: "Evidence of harm", unit: units.PercentUnit, floorless: true,
-				about: "What the trackers make of all this (spec/trial.md): how strongly viewers with peers seem worse off, in stalls, startup, or no picture at all. At 100 % peer delivery is switched off by itself, and LeewayHarm says so; below 0 there is none. From half on, look for what was released today.",
+				about: "What the trackers make of all this (spec/experiment.md): how strongly viewers with peers seem worse off, in stalls, startup, or no picture at all. At 100 % peer delivery is switched off by itself, and LeewayHarm says so; below 0 there is none. From half on, look for what was released today.",
 				series: []series{
 					{expr: `max by (outcome) (leeway_tracker_trial_evidence_ratio{site=~"$site"})`, legend: "{{outcome}}"},
 				}},

@@ -34,7 +34,7 @@
 //	leeway.v1.revoke.list            request with any body, answered with RevokeList
 //	{"revocations":[…],"verify_keys":[…],"switches":[…]}
 //
-//	leeway.v1.trial                  Trial
+//	leeway.v1.trial                  Experiment
 //	{"site":"demo","since_ms":n,"permille":30,"parts":[{"tracker":ID,"windows":[{"number":n,"counts":[[[…],[…]],…]},…]}]}
 //
 // A seed is a peer whose ID is the seed's: what it signals carries from = its ID, role = "seed", and goes to the deliver
@@ -59,7 +59,7 @@ const (
 	SubjectRevoke      = "leeway.v1.revoke"
 	SubjectRevokeList  = "leeway.v1.revoke.list"
 	SubjectRevokeKept  = "leeway.v1.revoke.kept" // of seeds, for trackers that have just started
-	SubjectTrial       = "leeway.v1.trial"
+	SubjectExperiment  = "leeway.v1.trial"
 )
 
 // SubjectHome is where a tracker takes requests as the home of swarms.
@@ -101,7 +101,7 @@ func Kind(subject string) string {
 		return "revoke-list"
 	case SubjectRevokeKept:
 		return "revoke-kept"
-	case SubjectTrial:
+	case SubjectExperiment:
 		return "trial"
 	}
 	switch tracker := strings.HasPrefix(subject, "leeway.v1.tracker."); {

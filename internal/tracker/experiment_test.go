@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/experiment"
 	configured "github.com/leeway-video/leeway/internal/site"
-	"github.com/leeway-video/leeway/internal/trial"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -18,8 +18,8 @@ type nowhere struct{}
 func (nowhere) Write([]byte) error { return nil }
 func (nowhere) Close(int, string)  {}
 
-// onTrialBy is a tracker whose site has a control group of so many.
-func (w *world) onTrialBy(permille int) *node {
+// withControlGroup is a tracker whose site has a control group of so many.
+func (w *world) withControlGroup(permille int) *node {
 	return w.tracker(func(c *Config) {
 		s, err := configured.New(configured.Config{
 			Name: "demo", Hosts: []string{"video.example.com"}, Policy: configured.Policy{ControlGroupPermille: permille},
@@ -86,29 +86,29 @@ func (n *node) isOff() bool {
 }
 
 func (n *node) judges() {
-	n.trials.mu.Lock()
-	defer n.trials.mu.Unlock()
-	n.trials.told = time.Time{}
+	n.experiments.mu.Lock()
+	defer n.experiments.mu.Unlock()
+	n.experiments.told = time.Time{}
 }
 
 func (w *world) counted() float64 {
-	return w.metrics.Value(defTrialViewers, "demo", "peer") + w.metrics.Value(defTrialViewers, "demo", "control")
+	return w.metrics.Value(defExperimentViewers, "demo", "peer") + w.metrics.Value(defExperimentViewers, "demo", "control")
 }
 
 // over lets the viewers' time pass.
 func (w *world) over(viewers int) {
 	w.t.Helper()
-	w.clock.move(trial.Horizon + 3*trialSlot)
+	w.clock.move(experiment.Horizon + 3*experimentSlot)
 	eventually(w.t, "everybody is counted", func() bool { return w.counted() == float64(viewers) })
 }
 
 func TestHarmSwitchesASiteOff(t *testing.T) {
 	w := newWorld(t)
-	n := w.onTrialBy(500)
+	n := w.withControlGroup(500)
 	all := n.audience(0, 60, subnetEach)
 	w.clock.move(time.Minute)
 	n.report(all, 6*time.Second)
-	w.clock.move(trial.Horizon + 3*trialSlot)
+	w.clock.move(experiment.Horizon + 3*experimentSlot)
 	eventually(t, "the site is off", n.isOff)
 	v := n.socket()
 	v.send(&signal.Hello{Version: 1, Site: "demo"})
@@ -117,22 +117,22 @@ func TestHarmSwitchesASiteOff(t *testing.T) {
 	}
 	w.clock.move(n.cfg.HarmPause + time.Second)
 	eventually(t, "the site is on again", func() bool { return !n.isOff() })
-	eventually(t, "and its trial begins anew", func() bool {
+	eventually(t, "and its experiment begins anew", func() bool {
 		n.judges()
-		return w.metrics.Value(defTrialEvidence, "demo", "stall") == 0
+		return w.metrics.Value(defExperimentEvidence, "demo", "stall") == 0
 	})
 }
 
 func TestAGoodSiteStaysOn(t *testing.T) {
 	w := newWorld(t)
-	n := w.onTrialBy(500)
+	n := w.withControlGroup(500)
 	all := n.audience(0, 60, subnetEach)
 	w.clock.move(time.Minute)
 	n.report(all, 0)
 	w.over(60)
 	eventually(t, "the tracker has judged", func() bool {
 		n.judges()
-		return w.metrics.Value(defTrialEvidence, "demo", "stall") != 0
+		return w.metrics.Value(defExperimentEvidence, "demo", "stall") != 0
 	})
 	if off, _ := n.siteSwitch("demo"); off {
 		t.Error("switched off without harm")
@@ -142,15 +142,15 @@ func TestAGoodSiteStaysOn(t *testing.T) {
 // TestOneSubnetCannotSwitchASiteOff: a thousand sockets of one subnet that say the worst are one viewer.
 func TestOneSubnetCannotSwitchASiteOff(t *testing.T) {
 	w := newWorld(t)
-	n := w.onTrialBy(500)
+	n := w.withControlGroup(500)
 	all := n.audience(0, 200, subnetOfAll)
 	w.clock.move(time.Minute)
 	n.report(all, time.Minute)
-	w.clock.move(trial.Horizon + 3*trialSlot)
+	w.clock.move(experiment.Horizon + 3*experimentSlot)
 	eventually(t, "one is counted", func() bool { return w.counted() > 0 })
 	eventually(t, "the tracker has judged", func() bool {
 		n.judges()
-		return w.metrics.Value(defTrialEvidence, "demo", "stall") != 0
+		return w.metrics.Value(defExperimentEvidence, "demo", "stall") != 0
 	})
 	if off, _ := n.siteSwitch("demo"); off || w.counted() != 1 {
 		t.Errorf("off: %v; %v viewers were counted", off, w.counted())
@@ -160,7 +160,7 @@ func TestOneSubnetCannotSwitchASiteOff(t *testing.T) {
 // TestWhoIsObserved: a session that is resumed is not a new viewer, nor is one that leaves and joins again.
 func TestWhoIsObserved(t *testing.T) {
 	w := newWorld(t)
-	n := w.onTrialBy(500)
+	n := w.withControlGroup(500)
 	s := n.enters(subnetEach(0), "")
 	n.say(s, &signal.Leave{Swarm: n.swarmID("demo", testTitle)})
 	w.clock.move(2 * subnetEvery)
@@ -177,18 +177,18 @@ func TestWhoIsObserved(t *testing.T) {
 // TestASessionThatNeverJoinsHadNoPicture: it knows its group, and must not choose whether to count.
 func TestASessionThatNeverJoinsHadNoPicture(t *testing.T) {
 	w := newWorld(t)
-	n := w.onTrialBy(500)
+	n := w.withControlGroup(500)
 	for i := range 20 {
 		s := n.Accept(nowhere{}, Visitor{Origin: testOrigin, Address: subnetEach(i)}).(*session)
 		n.say(s, &signal.Hello{Version: 1, Client: "test/1", Site: "demo"})
 		s.End(nil)
 	}
 	w.over(20)
-	n.trials.mu.Lock()
-	defer n.trials.mu.Unlock()
+	n.experiments.mu.Lock()
+	defer n.experiments.mu.Unlock()
 	var failed int64
-	for _, of := range n.trials.sites["demo"].parts[n.id].Windows[0].Counts[trial.Failure] {
-		failed += of[trial.Levels-1]
+	for _, of := range n.experiments.sites["demo"].parts[n.id].Windows[0].Counts[experiment.Failure] {
+		failed += of[experiment.Levels-1]
 	}
 	if failed != 20 {
 		t.Errorf("%d of 20 sessions had no picture", failed)
@@ -218,7 +218,7 @@ func TestTheOldestNetworkIsForgottenFirst(t *testing.T) {
 // TestTrackersAddUpWhatTheySaw: each has half of the viewers, both know of all, one decides.
 func TestTrackersAddUpWhatTheySaw(t *testing.T) {
 	w := newWorld(t)
-	nodes := []*node{w.onTrialBy(500), w.onTrialBy(500)}
+	nodes := []*node{w.withControlGroup(500), w.withControlGroup(500)}
 	for _, n := range nodes {
 		eventually(t, "trackers know each other", func() bool { return n.roster.live() == 2 })
 	}
@@ -230,7 +230,7 @@ func TestTrackersAddUpWhatTheySaw(t *testing.T) {
 	for i, n := range nodes {
 		n.report(halves[i], 6*time.Second)
 	}
-	w.clock.move(trial.Horizon + 3*trialSlot)
+	w.clock.move(experiment.Horizon + 3*experimentSlot)
 	eventually(t, "the site is off everywhere", func() bool {
 		one, two := nodes[0].isOff(), nodes[1].isOff()
 		return one && two
@@ -240,20 +240,20 @@ func TestTrackersAddUpWhatTheySaw(t *testing.T) {
 // TestHearsayInAnyOrder: what is known of a tracker is the most that was ever said of it.
 func TestHearsayInAnyOrder(t *testing.T) {
 	other := signal.ID{9}
-	var said []*bus.TrialPart
+	var said []*bus.ExperimentPart
 	for number := range int64(3) {
-		p := bus.TrialPart{Tracker: other}
+		p := bus.ExperimentPart{Tracker: other}
 		p.Windows[0].Number, p.Windows[1].Number = number, 1
 		for range 4 {
-			p.Windows[0].Counts.Observe(trial.Peer, trial.Seen{PlayedMs: 1})
-			p.Windows[1].Counts.Observe(trial.Control, trial.Seen{PlayedMs: 1})
+			p.Windows[0].Counts.Observe(experiment.Peer, experiment.Seen{PlayedMs: 1})
+			p.Windows[1].Counts.Observe(experiment.Control, experiment.Seen{PlayedMs: 1})
 			copied := p
 			said = append(said, &copied)
 		}
 	}
 	last := said[len(said)-1]
 	for seed := range uint64(20) {
-		st := &siteTrial{parts: map[signal.ID]*bus.TrialPart{}}
+		st := &siteExperiment{parts: map[signal.ID]*bus.ExperimentPart{}}
 		r := rand.New(rand.NewPCG(seed, 0))
 		for _, i := range append(r.Perm(len(said)), r.Perm(len(said))...) {
 			st.hear(said[i], signal.ID{1})
@@ -265,11 +265,11 @@ func TestHearsayInAnyOrder(t *testing.T) {
 }
 
 func TestTrackersBeyondTheBoundAreNotRemembered(t *testing.T) {
-	st := &siteTrial{permille: 30, parts: map[signal.ID]*bus.TrialPart{}}
-	for i := range 2 * bus.MaxTrialParts {
-		st.hear(&bus.TrialPart{Tracker: signal.ID{1, byte(i)}}, signal.ID{1, 200})
+	st := &siteExperiment{permille: 30, parts: map[signal.ID]*bus.ExperimentPart{}}
+	for i := range 2 * bus.MaxExperimentParts {
+		st.hear(&bus.ExperimentPart{Tracker: signal.ID{1, byte(i)}}, signal.ID{1, 200})
 	}
-	st.parts[signal.ID{1, 200}] = &bus.TrialPart{Tracker: signal.ID{1, 200}}
+	st.parts[signal.ID{1, 200}] = &bus.ExperimentPart{Tracker: signal.ID{1, 200}}
 	if m := st.message("demo"); m.Validate() != nil {
 		t.Errorf("%d parts: %v", len(m.Parts), m.Validate())
 	}

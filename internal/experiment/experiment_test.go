@@ -1,4 +1,4 @@
-package trial
+package experiment
 
 import (
 	"encoding/json"
@@ -23,9 +23,9 @@ type vectors struct {
 	} `json:"evidence"`
 }
 
-// TestVectors: spec/vectors/trial.json was computed with 40 decimal digits, by other code.
+// TestVectors: spec/vectors/experiment.json was computed with 40 decimal digits, by other code.
 func TestVectors(t *testing.T) {
-	b, err := os.ReadFile("../../spec/vectors/trial.json")
+	b, err := os.ReadFile("../../spec/vectors/experiment.json")
 	if err != nil {
 		t.Fatal(err)
 	}

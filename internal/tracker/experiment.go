@@ -8,47 +8,47 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/cluster"
+	"github.com/leeway-video/leeway/internal/experiment"
 	"github.com/leeway-video/leeway/internal/metric"
 	configured "github.com/leeway-video/leeway/internal/site"
-	"github.com/leeway-video/leeway/internal/trial"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 const (
-	trialSlot  = 10 * time.Second // viewers whose sessions began in the same one are counted at the same moment
-	trialEvery = 10 * time.Second // what is known is told and judged
+	experimentSlot  = 10 * time.Second // viewers whose sessions began in the same one are counted at the same moment
+	experimentEvery = 10 * time.Second // what is known is told and judged
 	// subnetEvery is how often one viewer of a subnet is observed, in the whole cluster. What the viewers of a few subnets
-	// claim in a window is too little to switch a site off (internal/trial.TestLiesOfAFewSubnetsAreNotEnough).
+	// claim in a window is too little to switch a site off (internal/experiment.TestLiesOfAFewSubnetsAreNotEnough).
 	subnetEvery = 24 * time.Hour
 	maxSubnets  = 100_000 // that are remembered; beyond, the one that was taken first is forgotten
 )
 
-// trials compare the viewers of each site with its control group.
-type trials struct {
+// experiments compare the viewers of each site with its control group.
+type experiments struct {
 	*replica
 	switches *switches
 
 	mu      sync.Mutex
-	sites   map[string]*siteTrial // guarded by mu; those that have both groups
-	subnets recent                // guarded by mu: of which a viewer was taken
-	told    time.Time             // guarded by mu
+	sites   map[string]*siteExperiment // guarded by mu; those that have both groups
+	subnets recent                     // guarded by mu: of which a viewer was taken
+	told    time.Time                  // guarded by mu
 }
 
-// siteTrial is one site's. Guarded by trials.mu.
-type siteTrial struct {
+// siteExperiment is one site's. Guarded by experiments.mu.
+type siteExperiment struct {
 	permille int
 	home     signal.ID // what the tracker that decides is found by
 	since    time.Time // when the site was last switched: a session that began before does not count
 	// pending are viewers that were watched to their end and wait for their slot's, so that nobody is counted sooner for what
 	// became of him.
-	pending map[int64]*trial.Counts
-	parts   map[signal.ID]*bus.TrialPart // by tracker, this one among them
+	pending map[int64]*experiment.Counts
+	parts   map[signal.ID]*bus.ExperimentPart // by tracker, this one among them
 }
 
-// watched is what the trial of a site sees of a session.
+// watched is what the experiment of a site sees of a session.
 type watched struct {
-	trials *trials
+	experiments *experiments
 
 	mu     sync.Mutex
 	viewer *observed // guarded by mu; nil: nothing, or not any more
@@ -57,19 +57,19 @@ type watched struct {
 // observed is a viewer under observation. Guarded by watched.mu.
 type observed struct {
 	began   time.Time
-	variant trial.Variant
-	seen    trial.Seen
+	variant experiment.Variant
+	seen    experiment.Seen
 }
 
-func newTrials(r *replica, by *switches) *trials {
-	t := &trials{replica: r, switches: by, sites: map[string]*siteTrial{}, subnets: recent{most: maxSubnets}}
+func newExperiments(r *replica, by *switches) *experiments {
+	t := &experiments{replica: r, switches: by, sites: map[string]*siteExperiment{}, subnets: recent{most: maxSubnets}}
 	for _, s := range r.cfg.Sites {
 		permille := s.Config().Policy.ControlGroupPermille
 		if permille <= 0 || permille >= 1000 {
 			continue
 		}
 		key := sha256.Sum256([]byte("leeway trial " + s.Name()))
-		t.sites[s.Name()] = &siteTrial{permille: permille, home: signal.ID(key[:16]), pending: map[int64]*trial.Counts{}, parts: map[signal.ID]*bus.TrialPart{}}
+		t.sites[s.Name()] = &siteExperiment{permille: permille, home: signal.ID(key[:16]), pending: map[int64]*experiment.Counts{}, parts: map[signal.ID]*bus.ExperimentPart{}}
 	}
 	return t
 }
@@ -78,12 +78,12 @@ func newTrials(r *replica, by *switches) *trials {
 // welcome says which group was drawn: a viewer that knows its group could choose to be observed in one of them alone. For
 // the same reason a viewer that leaves at once, or never joins a swarm, counts as one that had no picture.
 func (w *watched) watch(site string, from netip.Addr, policy *signal.Policy, now time.Time) {
-	if policy.Role == configured.RoleOff || !w.trials.takes(site, from, now) {
+	if policy.Role == configured.RoleOff || !w.experiments.takes(site, from, now) {
 		return
 	}
-	viewer := &observed{began: now, variant: trial.Peer}
+	viewer := &observed{began: now, variant: experiment.Peer}
 	if policy.ControlGroup {
-		viewer.variant = trial.Control
+		viewer.variant = experiment.Control
 	}
 	w.mu.Lock()
 	w.viewer = viewer
@@ -91,11 +91,11 @@ func (w *watched) watch(site string, from netip.Addr, policy *signal.Policy, now
 }
 
 // subnetEvery is how often this tracker takes a viewer of one subnet, who may come to any.
-func (t *trials) subnetEvery() time.Duration {
+func (t *experiments) subnetEvery() time.Duration {
 	return subnetEvery * time.Duration(max(1, t.Live()))
 }
 
-func (t *trials) takes(site string, a netip.Addr, now time.Time) bool {
+func (t *experiments) takes(site string, a netip.Addr, now time.Time) bool {
 	every := t.subnetEvery()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -135,40 +135,40 @@ func (w *watched) witness(played, stalled, startup float64) {
 func (w *watched) unwatch(site string, now time.Time, ended bool) {
 	w.mu.Lock()
 	viewer := w.viewer
-	over := viewer != nil && (ended || now.Sub(viewer.began) >= trial.Horizon)
+	over := viewer != nil && (ended || now.Sub(viewer.began) >= experiment.Horizon)
 	if over {
 		w.viewer = nil
 	}
 	w.mu.Unlock()
 	if over {
-		w.trials.observed(site, viewer)
+		w.experiments.observed(site, viewer)
 	}
 }
 
 // observed takes in a viewer whose observation is over.
-func (t *trials) observed(site string, viewer *observed) {
+func (t *experiments) observed(site string, viewer *observed) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	st, slot := t.sites[site], viewer.began.UnixMilli()/trialSlot.Milliseconds()
+	st, slot := t.sites[site], viewer.began.UnixMilli()/experimentSlot.Milliseconds()
 	if viewer.began.Before(st.since) {
 		return
 	}
 	if st.pending[slot] == nil {
-		st.pending[slot] = &trial.Counts{}
+		st.pending[slot] = &experiment.Counts{}
 	}
 	st.pending[slot].Observe(viewer.variant, viewer.seen)
 }
 
 // maintain counts viewers whose time is over; now and then it tells others and judges.
-func (t *trials) maintain(now time.Time) {
+func (t *experiments) maintain(now time.Time) {
 	every := t.subnetEvery()
 	since := map[string]time.Time{}
 	for _, s := range t.cfg.Sites {
 		_, since[s.Name()] = t.switches.siteSwitch(s.Name())
 	}
-	var tell []*bus.Trial
+	var tell []*bus.Experiment
 	t.mu.Lock()
-	due := now.Sub(t.told) >= trialEvery
+	due := now.Sub(t.told) >= experimentEvery
 	if due {
 		t.told = now
 		t.subnets.expire(now, every)
@@ -179,7 +179,7 @@ func (t *trials) maintain(now time.Time) {
 		}
 		for variant, n := range st.count(t.id, now) {
 			if n > 0 {
-				t.cfg.Metrics.Add(defTrialViewers, float64(n), site, metric.Variants[variant])
+				t.cfg.Metrics.Add(defExperimentViewers, float64(n), site, metric.Variants[variant])
 			}
 		}
 		if due {
@@ -190,14 +190,14 @@ func (t *trials) maintain(now time.Time) {
 	t.mu.Unlock()
 	for _, m := range tell {
 		if len(m.Parts) > 0 {
-			t.publish(bus.SubjectTrial, m)
+			t.publish(bus.SubjectExperiment, m)
 		}
 		t.judge(m, now)
 	}
 }
 
 // begin forgets everything.
-func (st *siteTrial) begin(since time.Time) {
+func (st *siteExperiment) begin(since time.Time) {
 	st.since = since
 	clear(st.pending)
 	clear(st.parts)
@@ -205,27 +205,27 @@ func (st *siteTrial) begin(since time.Time) {
 
 // count moves slots that are over from pending into what this tracker has observed, and returns how many viewers that were, by
 // variant. A slot's last viewer is watched until a horizon after the slot's end, and each session is looked at once a beat.
-func (st *siteTrial) count(self signal.ID, now time.Time) (n [trial.Variants]int64) {
+func (st *siteExperiment) count(self signal.ID, now time.Time) (n [experiment.Variants]int64) {
 	for slot, counts := range st.pending {
-		began := time.UnixMilli(slot * trialSlot.Milliseconds())
-		if now.Before(began.Add(2*trialSlot + trial.Horizon)) {
+		began := time.UnixMilli(slot * experimentSlot.Milliseconds())
+		if now.Before(began.Add(2*experimentSlot + experiment.Horizon)) {
 			continue
 		}
 		delete(st.pending, slot)
 		if st.parts[self] == nil {
-			st.parts[self] = &bus.TrialPart{Tracker: self}
+			st.parts[self] = &bus.ExperimentPart{Tracker: self}
 		}
-		for i := range trial.Windows {
+		for i := range experiment.Windows {
 			w := &st.parts[self].Windows[i]
 			switch number := windowOf(i, began); {
 			case number > w.Number:
-				*w = bus.TrialWindow{Number: number, Counts: *counts}
+				*w = bus.ExperimentWindow{Number: number, Counts: *counts}
 			case number == w.Number:
 				w.Counts.Add(counts)
 			}
 		}
 		for v := range n {
-			for _, m := range counts[trial.Failure][v] {
+			for _, m := range counts[experiment.Failure][v] {
 				n[v] += m
 			}
 		}
@@ -233,13 +233,15 @@ func (st *siteTrial) count(self signal.ID, now time.Time) (n [trial.Variants]int
 	return n
 }
 
-func windowOf(i int, at time.Time) int64 { return at.UnixMilli() / trial.Windows[i].Milliseconds() }
+func windowOf(i int, at time.Time) int64 {
+	return at.UnixMilli() / experiment.Windows[i].Milliseconds()
+}
 
 // forget drops trackers of which nothing counts any more.
-func (st *siteTrial) forget(now time.Time) {
+func (st *siteExperiment) forget(now time.Time) {
 	for id, p := range st.parts {
 		over := true
-		for i := range trial.Windows {
+		for i := range experiment.Windows {
 			over = over && p.Windows[i].Number < windowOf(i, now)
 		}
 		if over {
@@ -248,8 +250,8 @@ func (st *siteTrial) forget(now time.Time) {
 	}
 }
 
-func (st *siteTrial) message(site string) *bus.Trial {
-	m := &bus.Trial{Site: site, Permille: st.permille}
+func (st *siteExperiment) message(site string) *bus.Experiment {
+	m := &bus.Experiment{Site: site, Permille: st.permille}
 	if !st.since.IsZero() {
 		m.SinceMs = st.since.UnixMilli()
 	}
@@ -259,9 +261,9 @@ func (st *siteTrial) message(site string) *bus.Trial {
 	return m
 }
 
-// onTrial hears what others have observed.
-func (t *trials) onTrial(data []byte, _ func([]byte) error) {
-	var m bus.Trial
+// onExperiment hears what others have observed.
+func (t *experiments) onExperiment(data []byte, _ func([]byte) error) {
+	var m bus.Experiment
 	if !t.decode(data, &m) {
 		return
 	}
@@ -277,15 +279,15 @@ func (t *trials) onTrial(data []byte, _ func([]byte) error) {
 }
 
 // hear keeps the larger of what is known of a tracker and what is said of it: its counts only grow.
-func (st *siteTrial) hear(p *bus.TrialPart, self signal.ID) {
+func (st *siteExperiment) hear(p *bus.ExperimentPart, self signal.ID) {
 	have := st.parts[p.Tracker]
 	switch {
 	case p.Tracker == self:
 		return
-	case have == nil && len(st.parts) >= bus.MaxTrialParts-1: // one is this tracker's own
+	case have == nil && len(st.parts) >= bus.MaxExperimentParts-1: // one is this tracker's own
 		return
 	case have == nil:
-		have = &bus.TrialPart{Tracker: p.Tracker}
+		have = &bus.ExperimentPart{Tracker: p.Tracker}
 		st.parts[p.Tracker] = have
 	}
 	for i := range p.Windows {
@@ -298,21 +300,21 @@ func (st *siteTrial) hear(p *bus.TrialPart, self signal.ID) {
 
 // judge says how strong the evidence is; the site's home, of all trackers the only one, switches peer delivery off where it is
 // strong enough.
-func (t *trials) judge(m *bus.Trial, now time.Time) {
-	strongest := [trial.Tests]float64{math.Inf(-1), math.Inf(-1), math.Inf(-1)}
-	for i := range trial.Windows {
-		var all trial.Counts
+func (t *experiments) judge(m *bus.Experiment, now time.Time) {
+	strongest := [experiment.Tests]float64{math.Inf(-1), math.Inf(-1), math.Inf(-1)}
+	for i := range experiment.Windows {
+		var all experiment.Counts
 		for _, p := range m.Parts {
 			if w := &p.Windows[i]; w.Number == windowOf(i, now) {
 				all.Add(&w.Counts)
 			}
 		}
 		for test, e := range all.Evidence(m.Permille) {
-			strongest[test] = max(strongest[test], e/trial.Threshold)
+			strongest[test] = max(strongest[test], e/experiment.Threshold)
 		}
 	}
 	for test, e := range strongest {
-		t.cfg.Metrics.Set(defTrialEvidence, e, m.Site, trial.Names[test])
+		t.cfg.Metrics.Set(defExperimentEvidence, e, m.Site, experiment.Names[test])
 	}
 	if t.HomeOf(t.sites[m.Site].home) != t.id {
 		return
@@ -321,7 +323,7 @@ func (t *trials) judge(m *bus.Trial, now time.Time) {
 		if e < 1 {
 			continue
 		}
-		t.cfg.Log.Error("viewers with peers are worse off than the control group: peer delivery is switched off", "site", m.Site, "test", trial.Names[test], "evidence", e, "for", t.cfg.HarmPause)
+		t.cfg.Log.Error("viewers with peers are worse off than the control group: peer delivery is switched off", "site", m.Site, "test", experiment.Names[test], "evidence", e, "for", t.cfg.HarmPause)
 		if err := t.switches.Switch(m.Site, true, cluster.ByHarm, now.Add(t.cfg.HarmPause)); err != nil {
 			t.cfg.Log.Error("peer delivery not switched off", "site", m.Site, "error", err)
 		}

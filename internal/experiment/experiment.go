@@ -1,11 +1,11 @@
-// Package trial judges whether viewers with peers are worse off than the control group, which the origin alone serves
-// (spec/trial.md).
+// Package experiment judges whether viewers with peers are worse off than the control group, which the origin alone serves
+// (spec/experiment.md).
 //
 // A viewer is one observation: once a time after it joined has passed, what it saw is sorted into a level of each [Test], and
 // counted by variant. Counts are all that the judgment needs, so that those of several trackers are added up. [Evidence] is
 // the logarithm of an e-value: with a true assignment by lot and no harm, the chance that it ever reaches [Threshold] is at
 // most [Alpha], however often one looks.
-package trial
+package experiment
 
 import (
 	"math"
@@ -36,7 +36,7 @@ const (
 	Variants
 )
 
-// Constants of spec/trial.md; their sources are in docs/experiments/trial.md.
+// Constants of spec/experiment.md; their sources are in docs/experiments/control-group.md.
 const (
 	// Horizon is how long after its join a viewer is watched.
 	Horizon = 5 * time.Minute
