@@ -5,9 +5,9 @@ import (
 
 	"github.com/leeway-video/leeway/internal/access"
 	"github.com/leeway-video/leeway/internal/background"
-	"github.com/leeway-video/leeway/internal/courier"
 	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/stream"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -66,7 +66,7 @@ var (
 	mSocket = &metric.Def{Name: "leeway_seed_socket_buffer_bytes", Help: "Size of the UDP socket's buffers that the kernel gave",
 		Kind: metric.Gauge, Labels: []metric.Label{{Name: "direction", Values: []string{"read", "write"}}}}
 	mSignals = &metric.Def{Name: "leeway_seed_signals_total", Help: "Signals for viewers", Kind: metric.Counter,
-		Labels: []metric.Label{{Name: "outcome", Values: courier.Outcomes}}}
+		Labels: []metric.Label{{Name: "outcome", Values: stream.Outcomes}}}
 	mCandidates = &metric.Def{Name: "leeway_seed_refused_candidates_total", Help: "Candidates of viewers that are not checked", Kind: metric.Counter,
 		Labels: []metric.Label{{Name: "reason", Values: slices.Concat(access.PeerClasses, []string{"number", "ports"})}}}
 	mChecks = &metric.Def{Name: "leeway_seed_dropped_checks_total", Help: "Connectivity checks not sent, for the budget that is spent", Kind: metric.Counter,

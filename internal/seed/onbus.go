@@ -84,7 +84,7 @@ func (s *Service) deliver(data []byte) {
 		s.act(m)
 		return
 	}
-	for _, m := range s.outbox.courier.Take(m.Stream, m) {
+	for _, m := range s.outbox.streams.Take(m.Stream, m) {
 		s.act(m)
 	}
 }

@@ -4,8 +4,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/courier"
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/stream"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -14,13 +14,13 @@ import (
 type outbox struct {
 	bus     Bus
 	log     *slog.Logger
-	courier *courier.Courier[*bus.Signal, *bus.SeedDelivery]
+	streams *stream.Streams[*bus.Signal, *bus.SeedDelivery]
 }
 
 // newOutbox makes one. lost is called with a signal that no tracker has acknowledged.
 func newOutbox(self signal.ID, b Bus, known *trackers, lost func(*bus.Signal), sink metric.Sink, log *slog.Logger, now func() time.Time) *outbox {
 	o := &outbox{bus: b, log: log}
-	o.courier = courier.New[*bus.Signal, *bus.SeedDelivery](courier.Config[*bus.Signal]{
+	o.streams = stream.New[*bus.Signal, *bus.SeedDelivery](stream.Config[*bus.Signal]{
 		Self: self, Now: now, Connected: b.Connected, Lives: known.lives, Lost: lost,
 		Say: func(to signal.ID, m *bus.Signal, at *bus.Stream) {
 			o.publish(bus.SubjectSeedSignal(to), &bus.Delivery{Kind: bus.KindSignal, Signal: m, Stream: at})
@@ -42,12 +42,12 @@ func (o *outbox) publish(subject string, m bus.Message) {
 }
 
 // signal sends one to the tracker that holds the viewer.
-func (o *outbox) signal(tracker signal.ID, m *bus.Signal) { o.courier.Send(tracker, m) }
+func (o *outbox) signal(tracker signal.ID, m *bus.Signal) { o.streams.Send(tracker, m) }
 
 // onAck takes in what a tracker has.
 func (o *outbox) onAck(data []byte) {
 	var a bus.Ack
 	if bus.Decode(data, &a) == nil {
-		o.courier.Acked(&a)
+		o.streams.Acked(&a)
 	}
 }

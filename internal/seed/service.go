@@ -121,7 +121,7 @@ func (s *Service) Run(ctx context.Context) error {
 	uploads, stopUploads := context.WithCancel(context.Background())
 	var uploading sync.WaitGroup
 	uploading.Go(func() { s.links.uploader.Run(uploads) })
-	uploading.Go(func() { s.outbox.courier.Run(uploads) })
+	uploading.Go(func() { s.outbox.streams.Run(uploads) })
 	s.tasks.begin(func() { s.learnRevocations(ctx) })
 	s.tasks.begin(func() { s.awaitReached(ctx) })
 	s.beat(false)
@@ -169,7 +169,7 @@ func (s *Service) tick() {
 	m.Set(mTitles, float64(titles))
 	s.titles.catalog.forget(manifests)
 	s.sayAgain()
-	s.outbox.courier.Maintain()
+	s.outbox.streams.Maintain()
 	m.Set(mFleet, float64(s.cfg.Fleet.Expire()))
 	s.budgets.forget()
 	s.links.tick()

@@ -39,7 +39,7 @@ func TestWhoWasThoughtDeadHearsSignals(t *testing.T) {
 	line.set(beats)
 	eventually(t, "it is taken for dead", func() bool { return other.roster.live() == 1 })
 	// What is under way keeps a stream alive; it is forgotten at a beat at which nothing is.
-	other.courier.Maintain()
+	other.streams.Maintain()
 	line.set(nil)
 	know(t, quiet, other)
 	for n := range 5 {

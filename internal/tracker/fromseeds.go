@@ -31,7 +31,7 @@ func (ds *deliveries) onSeedSignal(data []byte, _ func([]byte) error) {
 		ds.refuseSeed(seedStranger)
 		return
 	}
-	for _, d := range ds.courier.Take(d.Stream, d) {
+	for _, d := range ds.streams.Take(d.Stream, d) {
 		ds.handle(d)
 	}
 }
@@ -44,6 +44,6 @@ func (ds *deliveries) onSeedAck(data []byte, _ func([]byte) error) {
 	case !ds.isSeed(a.From):
 		ds.refuseSeed(seedStranger)
 	default:
-		ds.courier.Acked(&a)
+		ds.streams.Acked(&a)
 	}
 }

@@ -1,9 +1,9 @@
 package tracker
 
 import (
-	"github.com/leeway-video/leeway/internal/courier"
 	"github.com/leeway-video/leeway/internal/experiment"
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/stream"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -46,7 +46,7 @@ var (
 	defUnlearned     = def(metric.Counter, "leeway_tracker_learned_refused_total", "Viewers that a session did not get to know, for it knew so many by then", label("scope", learnerScopes()))
 	defSignals       = def(metric.Counter, "leeway_tracker_signals_total", "Signals relayed", label("kind", signal.Kinds))
 	defSignalRefused = def(metric.Counter, "leeway_tracker_signals_refused_total", "Signals that were not passed on, by the allowance that they exceeded", label("reason", signalRefusals))
-	defDeliveries    = def(metric.Counter, "leeway_tracker_deliveries_total", "Signals and introductions for sessions of other trackers, and signals for seeds", label("outcome", courier.Outcomes))
+	defDeliveries    = def(metric.Counter, "leeway_tracker_deliveries_total", "Signals and introductions for sessions of other trackers, and signals for seeds", label("outcome", stream.Outcomes))
 	defSeedRefused   = def(metric.Counter, "leeway_tracker_seed_messages_refused_total", "Messages of seeds on the bus that were dropped", label("reason", seedRefusals))
 	defMoves         = def(metric.Counter, "leeway_tracker_moves_total", "Memberships registered with another home", label("reason", []string{"home", "unknown", "split", "token", "switch"}))
 	defTrackers      = def(metric.Gauge, "leeway_tracker_live_trackers", "Trackers that beat, this one among them")

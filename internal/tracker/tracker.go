@@ -41,7 +41,7 @@ type Tracker struct {
 // run is what of a tracker goes on until it is closed.
 type run struct {
 	cancel context.CancelFunc
-	wg     sync.WaitGroup // the ticker and the courier
+	wg     sync.WaitGroup // the ticker and the streams
 	subs   []func()
 }
 
@@ -76,7 +76,7 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 		t.unsubscribe()
 		return nil, err
 	}
-	t.run.wg.Go(func() { t.deliveries.courier.Run(ctx) })
+	t.run.wg.Go(func() { t.deliveries.streams.Run(ctx) })
 	t.run.wg.Go(func() { t.tick(ctx) })
 	return t, nil
 }
@@ -153,7 +153,7 @@ func (t *Tracker) maintain() {
 	t.roster.expire(now)
 	t.home.maintain(now)
 	t.home.subjects.expire(now.Add(-3 * t.cfg.UpdateInterval))
-	t.deliveries.courier.Maintain()
+	t.deliveries.streams.Maintain()
 	t.learned.forget(now)
 	if t.torrents != nil {
 		t.torrents.Maintain(now)

@@ -1,7 +1,7 @@
 package tracker
 
 import (
-	"github.com/leeway-video/leeway/internal/courier"
+	"github.com/leeway-video/leeway/internal/stream"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -17,7 +17,7 @@ type parcel struct {
 // tracker that they are for.
 type deliveries struct {
 	*replica
-	courier  *courier.Courier[parcel, *bus.Delivery]
+	streams  *stream.Streams[parcel, *bus.Delivery]
 	sessions *sessions
 	signals  *signals
 	torrents Torrents // nil: the WebTorrent protocol is not spoken
@@ -25,7 +25,7 @@ type deliveries struct {
 
 func newDeliveries(r *replica, ss *sessions) *deliveries {
 	ds := &deliveries{replica: r, sessions: ss}
-	ds.courier = courier.New[parcel, *bus.Delivery](courier.Config[parcel]{
+	ds.streams = stream.New[parcel, *bus.Delivery](stream.Config[parcel]{
 		Self: r.id, Now: r.cfg.Now, Connected: r.bus.Connected,
 		Lives: func(id signal.ID) bool { return r.roster.lives(id) || r.roster.serves(id) },
 		Say:   ds.say,
@@ -50,7 +50,7 @@ func (ds *deliveries) say(to signal.ID, p parcel, at *bus.Stream) {
 
 // toSeed brings a delivery to a seed.
 func (ds *deliveries) toSeed(to signal.ID, d *bus.SeedDelivery) {
-	ds.courier.Send(to, parcel{to: to, seed: d})
+	ds.streams.Send(to, parcel{to: to, seed: d})
 }
 
 // Send brings a delivery to a tracker, this one perhaps.
@@ -59,13 +59,13 @@ func (ds *deliveries) Send(to signal.ID, d *bus.Delivery) {
 		ds.handle(d)
 		return
 	}
-	ds.courier.Send(to, parcel{to: to, tracker: d})
+	ds.streams.Send(to, parcel{to: to, tracker: d})
 }
 
 func (ds *deliveries) onAck(data []byte, _ func([]byte) error) {
 	var a bus.Ack
 	if ds.decode(data, &a) {
-		ds.courier.Acked(&a)
+		ds.streams.Acked(&a)
 	}
 }
 
@@ -79,7 +79,7 @@ func (ds *deliveries) onDelivery(data []byte, _ func([]byte) error) {
 		ds.handle(d) // said once
 		return
 	}
-	for _, d := range ds.courier.Take(d.Stream, d) {
+	for _, d := range ds.streams.Take(d.Stream, d) {
 		ds.handle(d)
 	}
 }

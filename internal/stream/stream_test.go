@@ -1,4 +1,4 @@
-package courier
+package stream
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 
 // pair is two replicas on a bus that a test can cut, lose from, and have them think each other dead.
 type pair struct {
-	a, b *Courier[int, int]
+	a, b *Streams[int, int]
 
 	mu     sync.Mutex
 	cut    bool // nothing passes, and both know it
@@ -36,8 +36,8 @@ func (p *pair) set(f func()) {
 	f()
 }
 
-// replica is one of the two. Couriers call it and each other from goroutines of their own.
-func (p *pair) replica(self signal.ID, other func() *Courier[int, int]) *Courier[int, int] {
+// replica is one of the two. The streams call it and each other from goroutines of their own.
+func (p *pair) replica(self signal.ID, other func() *Streams[int, int]) *Streams[int, int] {
 	return New[int, int](Config[int]{
 		Self: self, Now: time.Now,
 		Connected: func() (up bool) {
@@ -75,8 +75,8 @@ func (p *pair) replica(self signal.ID, other func() *Courier[int, int]) *Courier
 func between(t *testing.T, f func(p *pair, after func(time.Duration, func()))) {
 	synctest.Test(t, func(t *testing.T) {
 		p := &pair{counts: map[string]int{}}
-		p.a = p.replica(idA, func() *Courier[int, int] { return p.b })
-		p.b = p.replica(idB, func() *Courier[int, int] { return p.a })
+		p.a = p.replica(idA, func() *Streams[int, int] { return p.b })
+		p.b = p.replica(idB, func() *Streams[int, int] { return p.a })
 		ctx, cancel := context.WithCancel(t.Context())
 		go p.a.Run(ctx)
 		go p.b.Run(ctx)
