@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/headless"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
 
@@ -81,7 +81,7 @@ func (c *viewerCmd) Run(ctx context.Context, r *run) error {
 		wg.Wait()
 	}()
 	for i := range c.Count {
-		if i > 0 && !pause.For(ctx, c.Stagger) {
+		if i > 0 && !sleep.For(ctx, c.Stagger) {
 			break
 		}
 		v, err := headless.Start(config, network)

@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/metric"
-	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/sibling"
@@ -138,7 +138,7 @@ func (m *Member) Drain() { m.known.drain() }
 // Linger implements seed.Fleet: siblings ask now for what this seed holds, or has on its way.
 func (m *Member) Linger() {
 	if m.cfg.Linger > 0 && m.known.others() > 0 {
-		pause.For(context.Background(), m.cfg.Linger)
+		sleep.For(context.Background(), m.cfg.Linger)
 	}
 }
 

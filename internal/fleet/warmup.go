@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/cluster"
-	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/sibling"
@@ -64,7 +64,7 @@ func (m *Member) WarmUp(ctx context.Context) {
 		run.bytes += n
 		run.segments++
 		if n > 0 {
-			pause.For(ctx, time.Duration(float64(n)/float64(w.Rate)*float64(time.Second)))
+			sleep.For(ctx, time.Duration(float64(n)/float64(w.Rate)*float64(time.Second)))
 		}
 	}
 	if run.segments > 0 {
@@ -83,7 +83,7 @@ func (m *Member) gather(ctx context.Context) bool {
 		return false
 	case <-m.known.met:
 	}
-	return pause.For(ctx, gathering)
+	return sleep.For(ctx, gathering)
 }
 
 // askWanted asks siblings what is wanted of them. One that does not say wants nothing.

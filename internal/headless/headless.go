@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/originhttp"
-	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/rtclink"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/viewer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -90,7 +90,7 @@ const farewell = 5 * time.Second
 func (v *Viewer) Close() {
 	if v.Viewer != nil {
 		v.Leave()
-		pause.Until(v.Done(), farewell)
+		sleep.Until(v.Done(), farewell)
 	}
 	for _, stop := range v.stops {
 		stop()

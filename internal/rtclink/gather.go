@@ -6,7 +6,7 @@ import (
 
 	"github.com/pion/ice/v4"
 
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/sdp"
 )
@@ -67,7 +67,7 @@ func (g *gathering) describes(text string) bool {
 
 // description waits for what is there at once, and returns it.
 func (g *gathering) description() []sdp.Candidate {
-	pause.Until(g.complete, gatherWait)
+	sleep.Until(g.complete, gatherWait)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	first := g.first

@@ -13,7 +13,7 @@ import (
 	"github.com/pion/stun/v4"
 	"github.com/pion/turn/v5"
 
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // freeTries is how many ports of the kernel's choice are looked at for one that is free for UDP, too.
@@ -272,7 +272,7 @@ func (s *Server) Close() error {
 		s.gone.Wait()
 		close(done)
 	}()
-	if pause.Until(done, leaving) {
+	if sleep.Until(done, leaving) {
 		return errors.Join(err, fmt.Errorf("turnd: something is still running %s after the end", leaving))
 	}
 	return err

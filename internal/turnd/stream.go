@@ -12,7 +12,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 const (
@@ -136,7 +136,7 @@ func (l *listener) Accept() (net.Conn, error) {
 		case errors.Is(err, net.ErrClosed):
 			return nil, err
 		case err != nil: // out of files: some will be free in a moment
-			if !pause.Until(l.server.closing, 100*time.Millisecond) {
+			if !sleep.Until(l.server.closing, 100*time.Millisecond) {
 				return nil, net.ErrClosed
 			}
 			continue

@@ -12,7 +12,7 @@ import (
 
 	"golang.org/x/time/rate"
 
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // DoorConfig bounds what comes in before anything is spent on it but a file. Zero values take the defaults named.
@@ -218,7 +218,7 @@ func (d *Door) take(s *Socket) bool {
 // rest keeps to a pace; false says that the door is closed.
 func (d *Door) rest(pace *rate.Limiter) bool {
 	wait := pace.Reserve().Delay()
-	return wait == 0 || pause.Until(d.quit, wait)
+	return wait == 0 || sleep.Until(d.quit, wait)
 }
 
 // pause waits for room, for some time; false says that the door is closed.

@@ -10,7 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -141,7 +141,7 @@ func (m *member) live(ctx context.Context, joined func(error)) {
 		m.a.lost++
 		m.a.mu.Unlock()
 		wait := m.back.wait(rand.Float64(), m.inFor(began), errors.Is(err, errAway))
-		if !pause.For(ctx, max(wait, time.Until(m.early))) {
+		if !sleep.For(ctx, max(wait, time.Until(m.early))) {
 			return
 		}
 	}
@@ -323,7 +323,7 @@ func (m *member) frame(op byte, payload []byte) {
 // update has sessions say how they are, in turn.
 func (a *Audience) update(ctx context.Context) {
 	step := max(time.Millisecond, a.cfg.Update/time.Duration(len(a.all)))
-	for i := 0; pause.For(ctx, step); i++ {
+	for i := 0; sleep.For(ctx, step); i++ {
 		m := a.all[i%len(a.all)]
 		m.mu.Lock()
 		swarm := m.swarm

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/tracker"
 )
 
@@ -31,7 +31,7 @@ func TestAudienceComesBack(t *testing.T) {
 		if time.Now().After(end) {
 			t.Fatalf("not all came back: %+v", a.Returns())
 		}
-		if !pause.For(t.Context(), 10*time.Millisecond) {
+		if !sleep.For(t.Context(), 10*time.Millisecond) {
 			t.Fatal(t.Context().Err())
 		}
 	}

@@ -16,7 +16,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // Protocol is what sessions speak.
@@ -114,7 +114,7 @@ func Open(ctx context.Context, cfg Config) (*Driver, error) {
 					return
 				}
 				s, err := d.open(ctx, i)
-				for n := 0; err != nil && n < cfg.Retries && pause.For(ctx, rand.N(retryUnit<<min(n, 6))); n++ {
+				for n := 0; err != nil && n < cfg.Retries && sleep.For(ctx, rand.N(retryUnit<<min(n, 6))); n++ {
 					d.counts.retried.Add(1)
 					s, err = d.open(ctx, i)
 				}
@@ -206,14 +206,14 @@ func (d *Driver) Quiet(ctx context.Context) error {
 		} else {
 			last = n
 		}
-		if !pause.For(ctx, 250*time.Millisecond) {
+		if !sleep.For(ctx, 250*time.Millisecond) {
 			return ctx.Err()
 		}
 	}
 }
 
 func (d *Driver) measure(ctx context.Context, warm, long time.Duration, counting func()) (Result, error) {
-	if !pause.For(ctx, warm) {
+	if !sleep.For(ctx, warm) {
 		return Result{}, ctx.Err()
 	}
 	before, began := d.counts.read(), time.Now()
@@ -221,7 +221,7 @@ func (d *Driver) measure(ctx context.Context, warm, long time.Duration, counting
 	if counting != nil {
 		counting()
 	}
-	if !pause.For(ctx, long) {
+	if !sleep.For(ctx, long) {
 		return Result{}, ctx.Err()
 	}
 	r := d.counts.read()

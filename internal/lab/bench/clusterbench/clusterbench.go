@@ -13,7 +13,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/load"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 const benchName = "cluster"
@@ -138,7 +138,7 @@ func staged(ctx context.Context, r *bench.Run, s scale, f func(*stage) (bench.Sa
 	if err != nil || before.wrong > 0 {
 		return sample, errors.Join(err, fmt.Errorf("%d swarms are not right before anything happened: %s", before.wrong, before.example))
 	}
-	if !pause.For(ctx, 2*time.Second) { // links that probes began have ended, the last real ones are open
+	if !sleep.For(ctx, 2*time.Second) { // links that probes began have ended, the last real ones are open
 		return sample, ctx.Err()
 	}
 	return f(&stage{c, links, audience, s})
@@ -162,11 +162,11 @@ func (st *stage) measure(ctx context.Context, r *bench.Run, take taker) (bench.S
 	}
 	// A swarm is right before the last of its sessions is back.
 	for st.audience.Returns().Absent > 0 && time.Since(at) < 2*rightWithin {
-		if !pause.For(ctx, 100*time.Millisecond) {
+		if !sleep.For(ctx, 100*time.Millisecond) {
 			return bench.Sample{}, ctx.Err()
 		}
 	}
-	if !pause.For(ctx, time.Until(at.Add(st.scale.watched))) {
+	if !sleep.For(ctx, time.Until(at.Add(st.scale.watched))) {
 		return bench.Sample{}, ctx.Err()
 	}
 	back := st.audience.Returns()

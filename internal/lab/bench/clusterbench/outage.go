@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // losing is the case of all NATS servers killed, and started anew after a time.
@@ -46,7 +46,7 @@ func (st *stage) lose(ctx context.Context, r *bench.Run, away time.Duration) (sa
 	if err != nil {
 		return sample, err
 	}
-	if !pause.For(ctx, time.Until(at.Add(away))) {
+	if !sleep.For(ctx, time.Until(at.Add(away))) {
 		return sample, ctx.Err()
 	}
 	late, err := local.until(ctx, time.Now().Add(settles))

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/load"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 const (
@@ -58,7 +58,7 @@ func (p prober) until(ctx context.Context, deadline time.Time) (found, error) {
 		if f.wrong, f.example = len(wrong), example; len(wrong) == 0 || f.at.After(deadline) {
 			return f, nil
 		}
-		if left = wrong; !pause.For(ctx, 100*time.Millisecond) {
+		if left = wrong; !sleep.For(ctx, 100*time.Millisecond) {
 			return f, ctx.Err()
 		}
 	}

@@ -15,7 +15,7 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/bench/trackerside"
 	"github.com/leeway-video/leeway/internal/natsbus"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/tracker"
 )
 
@@ -135,7 +135,7 @@ func (p *process) knows(ctx context.Context, n int) error {
 		if live == n {
 			return nil
 		}
-		if !pause.For(ctx, 100*time.Millisecond) {
+		if !sleep.For(ctx, 100*time.Millisecond) {
 			return ctx.Err()
 		}
 	}
@@ -176,7 +176,7 @@ func natsRole(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
 	}
 	defer node.Close()
 	for !node.Joined(size - 1) {
-		if !pause.For(ctx, 20*time.Millisecond) {
+		if !sleep.For(ctx, 20*time.Millisecond) {
 			return ctx.Err()
 		}
 	}

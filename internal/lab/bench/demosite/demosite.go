@@ -18,7 +18,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // Name is what the tracker calls the site.
@@ -165,7 +165,7 @@ func (s *Site) ready(ctx context.Context) error {
 				return nil
 			}
 		}
-		if !pause.For(ctx, lookEvery) {
+		if !sleep.For(ctx, lookEvery) {
 			return errors.New("the servers did not come up")
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
-	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/rtclink"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 const benchName = "idle"
@@ -75,7 +75,7 @@ func run(ctx context.Context, r *bench.Run, n int) (bench.Sample, error) {
 	if err := p.open(ctx, 0, 1); err != nil {
 		return bench.Sample{}, err
 	}
-	if !pause.For(ctx, first) {
+	if !sleep.For(ctx, first) {
 		return bench.Sample{}, ctx.Err()
 	}
 	before, err := p.usage(ctx)
@@ -88,14 +88,14 @@ func run(ctx context.Context, r *bench.Run, n int) (bench.Sample, error) {
 		}
 	}
 	r.Logf("  %d links are open", n)
-	if !pause.For(ctx, settle) {
+	if !sleep.For(ctx, settle) {
 		return bench.Sample{}, ctx.Err()
 	}
 	begin, err := p.usage(ctx)
 	if err != nil {
 		return bench.Sample{}, err
 	}
-	if !pause.For(ctx, period) {
+	if !sleep.For(ctx, period) {
 		return bench.Sample{}, ctx.Err()
 	}
 	end, err := p.usage(ctx)

@@ -13,7 +13,7 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
 	"github.com/leeway-video/leeway/internal/lab/bench/demosite"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
 
@@ -139,7 +139,7 @@ func tabs(ctx context.Context, hosts []*netlab.Host, s *demosite.Site) (stop fun
 			return stop, fmt.Errorf("who is to be joined: %w", err)
 		}
 	}
-	pause.For(ctx, ahead)
+	sleep.For(ctx, ahead)
 	return stop, nil
 }
 
@@ -227,7 +227,7 @@ func filled(ctx context.Context, v *headless.Viewer, last bool) error {
 		if b["seed"]+b["peer"] >= holdBytes {
 			return nil
 		}
-		if !pause.For(ctx, lookEvery) {
+		if !sleep.For(ctx, lookEvery) {
 			return fmt.Errorf("the viewers to be joined have got nothing from peers: %v", b)
 		}
 	}

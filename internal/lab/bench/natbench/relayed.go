@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
 
@@ -95,7 +95,7 @@ func (s *stage) hearsOfRelay(ctx context.Context, any bool) error {
 		if err != nil || sums(received, `source="peer"`, `path="relay"`) > 0 || time.Now().After(deadline) {
 			return err
 		}
-		if !pause.For(ctx, time.Second/2) {
+		if !sleep.For(ctx, time.Second/2) {
 			return ctx.Err()
 		}
 	}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
 
@@ -200,7 +200,7 @@ func (s *stage) change(ctx context.Context, at pair, w roamer, mover *watcher) e
 	home := at.lines[len(at.lines)-1] // no row both sleeps and moves
 	err := errors.Join(home.Up.Set(dark), home.Down.Set(dark))
 	if err == nil {
-		pause.For(ctx, w.sleeps)
+		sleep.For(ctx, w.sleeps)
 	}
 	return errors.Join(err, home.Up.Set(line), home.Down.Set(line), syscall.Kill(pid, syscall.SIGCONT))
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
 	"github.com/leeway-video/leeway/internal/lab/bench/demosite"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // secret is the relay's and the trackers'.
@@ -178,7 +178,7 @@ func (s *stage) startRelay(ctx context.Context, host *netlab.Host) error {
 				return nil
 			}
 		}
-		if time.Now().After(deadline) || !pause.For(ctx, 50*time.Millisecond) {
+		if time.Now().After(deadline) || !sleep.For(ctx, 50*time.Millisecond) {
 			return fmt.Errorf("the relay does not come up: %w\n%s", err, &s.log)
 		}
 	}

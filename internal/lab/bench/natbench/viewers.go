@@ -17,7 +17,7 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/bench/demosite"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
 
@@ -149,7 +149,7 @@ func (w *watcher) until(ctx context.Context, what string, within time.Duration, 
 			return fmt.Errorf("%s: %s", w.name, said[len(said)-1].Error)
 		case time.Now().After(deadline):
 			return fmt.Errorf("%s: not within %s: %s", w.name, within, what)
-		case !pause.For(ctx, tellEvery/2):
+		case !sleep.For(ctx, tellEvery/2):
 			return ctx.Err()
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // door is what becomes of connections to the tracker.
@@ -81,7 +81,7 @@ func (d *doorkeeper) take(conn net.Conn) {
 		}
 		return
 	case late:
-		if !pause.For(ctx, lateness) {
+		if !sleep.For(ctx, lateness) {
 			return
 		}
 	}

@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/lab/bench/benchtest"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
@@ -223,12 +223,12 @@ func TestSlowPeersSendAKilobyteASecond(t *testing.T) {
 			if !link.SendData(message) || link.SendData(message) {
 				t.Fatal("the first is refused, or the second goes at once")
 			}
-			pause.For(t.Context(), 499*time.Millisecond)
+			sleep.For(t.Context(), 499*time.Millisecond)
 			synctest.Wait()
 			if events.n.Load() != 0 || link.SendData(message) {
 				t.Error("it is faster")
 			}
-			pause.For(t.Context(), time.Millisecond)
+			sleep.For(t.Context(), time.Millisecond)
 			synctest.Wait()
 			if events.n.Load() == 0 || !link.SendData(message) || len(under.data) != 2 {
 				t.Errorf("it does not go on: %d drains, %d messages", events.n.Load(), len(under.data))
@@ -236,7 +236,7 @@ func TestSlowPeersSendAKilobyteASecond(t *testing.T) {
 			close(under.done)
 			before := events.n.Load()
 			link.SendData(message)
-			pause.For(t.Context(), time.Minute)
+			sleep.For(t.Context(), time.Minute)
 			synctest.Wait()
 			if events.n.Load() != before {
 				t.Error("a link that is closed drains")

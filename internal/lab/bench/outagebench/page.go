@@ -16,7 +16,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 //go:embed page.js
@@ -82,7 +82,7 @@ func newPage(dial dialer, film, scripts, tracker string, e engine) *page {
 		switch second, _ := path.Match("/leeway-*-engine.js", r.URL.Path); {
 		case second && e == engineMissing:
 			http.NotFound(w, r)
-		case second && e == engineSlow && !pause.For(r.Context(), engineTakes):
+		case second && e == engineSlow && !sleep.For(r.Context(), engineTakes):
 		case script:
 			ours.ServeHTTP(w, r)
 		default:
@@ -127,7 +127,7 @@ func (p *page) pictured(ctx context.Context) (time.Time, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, pictureWait, errNoPicture)
 	defer cancel()
 	for p.now().StartupMs == 0 {
-		if !pause.For(ctx, lookEvery) {
+		if !sleep.For(ctx, lookEvery) {
 			return time.Time{}, context.Cause(ctx)
 		}
 	}
@@ -163,7 +163,7 @@ func (p *page) watch(ctx context.Context, l *netlab.Line, a access, die func()) 
 		if since >= watchAtLeast && back && (now.FilledMs > 0 || since >= watchAtMost) {
 			break
 		}
-		if !pause.For(ctx, lookEvery) {
+		if !sleep.For(ctx, lookEvery) {
 			return w, ctx.Err()
 		}
 	}

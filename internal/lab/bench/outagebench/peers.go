@@ -17,10 +17,10 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/netlab"
 	"github.com/leeway-video/leeway/internal/natsbus"
 	"github.com/leeway-video/leeway/internal/originhttp"
-	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
@@ -53,7 +53,7 @@ func (s *stage) startSlowPeers(ctx context.Context, host *netlab.Host) error {
 	defer cancel()
 	for _, v := range s.peers {
 		for total(v.Summary().Stats.Bytes) < slowHas {
-			if !pause.For(ctx, lookEvery) {
+			if !sleep.For(ctx, lookEvery) {
 				return fmt.Errorf("a viewer that is to be slow has got %v bytes", v.Summary().Stats.Bytes)
 			}
 		}

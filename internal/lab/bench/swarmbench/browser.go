@@ -8,7 +8,7 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // goodbye is how long a page that has been left may take for its last words.
@@ -29,7 +29,7 @@ func (s *stage) browse(ctx context.Context, host *netlab.Host, p Plan, peers boo
 	failed := false
 	select {
 	case <-page.told:
-		pause.For(ctx, goodbye)
+		sleep.For(ctx, goodbye)
 	case <-ctx.Done():
 		failed = true
 	case err := <-browser.Ended:

@@ -12,7 +12,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // mirror is where another program on a viewer's machine downloads from: a server beside the site's that sends without end,
@@ -101,7 +101,7 @@ func (m *mirror) close() error {
 
 // download is the other program: one connection, for as long as the plan has it. It answers how many bytes came.
 func (m *mirror) download(ctx context.Context, host *netlab.Host, p Plan) (int64, error) {
-	if !pause.For(ctx, p.DownloadAfter) {
+	if !sleep.For(ctx, p.DownloadAfter) {
 		return 0, nil
 	}
 	c, err := host.DialContext(ctx, "tcp4", m.listener.Addr().String())

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // outage is a time in which the origin fails: all its segments, for viewers and seeds alike. Playlists are still
@@ -17,13 +17,13 @@ type outage struct {
 
 // happen has the origin fail when it is time.
 func (o outage) happen(ctx context.Context, s *servers) error {
-	if !pause.For(ctx, o.from) {
+	if !sleep.For(ctx, o.from) {
 		return nil
 	}
 	if err := s.Fault(o.kind); err != nil {
 		return err
 	}
-	pause.For(ctx, o.length)
+	sleep.For(ctx, o.length)
 	return s.Fault("none")
 }
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // late is how long after the end of its film a viewer may still play: stalls and seeks take their time.
@@ -167,7 +167,7 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 	var wg sync.WaitGroup
 	for i, p := range plans {
 		wg.Go(func() {
-			if !pause.For(ctx, p.Arrive) {
+			if !sleep.For(ctx, p.Arrive) {
 				return
 			}
 			progress.add(1, 0)

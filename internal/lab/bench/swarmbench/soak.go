@@ -13,7 +13,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // soakVariable says how long a soak takes, in minutes.
@@ -155,7 +155,7 @@ func (s *stage) rest(ctx context.Context, guest *bench.Process) (servers, here r
 		} else {
 			same = 0
 		}
-		if !pause.For(patient, time.Second) {
+		if !sleep.For(patient, time.Second) {
 			break
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/load"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 const (
@@ -91,7 +91,7 @@ func idle(ctx context.Context, r *bench.Run, pair *certificate, start starter, s
 		return o, err
 	}
 	o.connected = time.Since(began)
-	if !pause.For(ctx, idleSettle) {
+	if !sleep.For(ctx, idleSettle) {
 		return o, ctx.Err()
 	}
 	after, err := bench.Resident(server.pid)

@@ -14,8 +14,8 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/load"
-	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/promreg"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 const (
@@ -150,7 +150,7 @@ func flood(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
 			return err
 		}
 		sample.Values["beside_p99_seconds"] = beside["p99_seconds"]
-		if !pause.For(ctx, beatWait) {
+		if !sleep.For(ctx, beatWait) {
 			return ctx.Err()
 		}
 		var counted map[string]float64

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
-	"github.com/leeway-video/leeway/internal/pause"
 	"github.com/leeway-video/leeway/internal/procstat"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // end is the role of a child process: one end of the measured links.
@@ -113,11 +113,11 @@ func (c *child) measure(ctx context.Context) {
 		c.wg.Go(func() { c.measureThere(ctx, other, warm, run) })
 		return
 	}
-	if !pause.For(ctx, warm) {
+	if !sleep.For(ctx, warm) {
 		return
 	}
 	before, cpu, bytes := time.Now(), procstat.CPU().Seconds(), c.meter.begin()
-	if !pause.For(ctx, run) {
+	if !sleep.For(ctx, run) {
 		return
 	}
 	total, silence := c.meter.end()
@@ -132,11 +132,11 @@ func (c *child) measureThere(ctx context.Context, other elsewhere, warm, run tim
 	used := make(chan spent, 1)
 	c.wg.Go(func() {
 		defer close(used)
-		if !pause.For(ctx, warm) {
+		if !sleep.For(ctx, warm) {
 			return
 		}
 		before := other.spent()
-		if pause.For(ctx, run) {
+		if sleep.For(ctx, run) {
 			used <- other.spent().since(before)
 		}
 	})

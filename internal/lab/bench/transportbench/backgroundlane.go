@@ -10,7 +10,7 @@ import (
 	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/lab/baseline/rfc6817"
 	"github.com/leeway-video/leeway/internal/ledbat"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -150,7 +150,7 @@ func (l *backgroundLane) request() {
 
 // tell says every step how the host stands.
 func (l *backgroundLane) tell(stats func() ledbat.Stats, begun time.Time) {
-	for n := time.Duration(1); pause.For(l.stack.ctx, n*step-time.Since(begun)); n++ {
+	for n := time.Duration(1); sleep.For(l.stack.ctx, n*step-time.Since(begun)); n++ {
 		st := stats()
 		var sent, acked int64
 		if l.sender != nil {

@@ -10,7 +10,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // kind is what a flow is made of.
@@ -173,7 +173,7 @@ func (s scene) drivers(ctx context.Context, r *bench.Run, sites []site, rec *rec
 
 // run lets the scene's events happen and takes down what is seen.
 func (s scene) run(ctx context.Context, lab *netlab.Lab, bottleneck *netlab.Direction, drivers []driver, rec *record, w *witness) error {
-	if !pause.For(ctx, settle) { // what opening the links left in the queues
+	if !sleep.For(ctx, settle) { // what opening the links left in the queues
 		return ctx.Err()
 	}
 	if err := lab.Mark(); err != nil {
@@ -217,7 +217,7 @@ func (s scene) run(ctx context.Context, lab *netlab.Lab, bottleneck *netlab.Dire
 		if err != nil {
 			return err
 		}
-		if !pause.For(ctx, time.Duration(n+1)*step-time.Since(rec.begun)) {
+		if !sleep.For(ctx, time.Duration(n+1)*step-time.Since(rec.begun)) {
 			return ctx.Err()
 		}
 	}

@@ -17,7 +17,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/access"
 	"github.com/leeway-video/leeway/internal/lab/turnclient"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 const (
@@ -130,7 +130,7 @@ func (g *gang) send(ctx context.Context, size, perSecond int, long time.Duration
 		return t, err
 	}
 	t.Seconds = time.Since(began).Seconds()
-	for last := int64(-1); last != g.back.Load() && pause.For(ctx, quiet); {
+	for last := int64(-1); last != g.back.Load() && sleep.For(ctx, quiet); {
 		if last = g.back.Load(); last-back == g.sent-sent {
 			break
 		}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // patience bounds how long a server may take to come up and to end.
@@ -117,7 +117,7 @@ func launch(ctx context.Context, r *bench.Run, name, core string, environ []stri
 			return nil, fmt.Errorf("%s ended at once", name)
 		default:
 		}
-		if time.Now().After(deadline) || !pause.For(ctx, 50*time.Millisecond) {
+		if time.Now().After(deadline) || !sleep.For(ctx, 50*time.Millisecond) {
 			return nil, errors.Join(fmt.Errorf("%s does not come up: %w", name, err), s.stop())
 		}
 	}

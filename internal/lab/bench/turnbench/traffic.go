@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // late is below which part of their pace clients are too late for a claim.
@@ -97,7 +97,7 @@ func (c traffic) measure(ctx context.Context, r *bench.Run, start starter) (m me
 		return m, err
 	}
 	m.seconds = time.Since(began).Seconds()
-	pause.For(ctx, 200*time.Millisecond) // what is on its way
+	sleep.For(ctx, 200*time.Millisecond) // what is on its way
 	after, err := bench.CPU(server.pid)
 	if err != nil {
 		return m, err

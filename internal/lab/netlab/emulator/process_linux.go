@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/netlab/namespace"
-	"github.com/leeway-video/leeway/internal/pause"
+	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // An executable that was started as an emulator never gets to its own main. This cannot be left to main: a test binary
@@ -200,7 +200,7 @@ func (p *Process) Close() error {
 	_ = p.encode.Encode(order{Op: opClose})
 	_ = p.in.Close()
 	p.mu.Unlock()
-	if pause.Until(p.exited, closeWait) {
+	if sleep.Until(p.exited, closeWait) {
 		_ = p.cmd.Process.Kill()
 		<-p.exited
 	}

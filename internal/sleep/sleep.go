@@ -1,5 +1,5 @@
-// Package pause waits for a while, or until something has ended.
-package pause
+// Package sleep waits for a time, or until something has ended.
+package sleep
 
 import (
 	"context"
