@@ -27,7 +27,7 @@ const module = "github.com/leeway-video/leeway"
 // layers lists the rooms of each layer, lowest first.
 var layers = [][]string{
 	{"site", "segment", "certificate", "swarm", "cluster", "schedule", "ledbat", "access", "experiment", "metric"},
-	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/sibling", "wire/proxy", "wire/sdp"},
+	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/sibling", "wire/proxy", "wire/sdp", "wire/playlist"},
 	{"transfer", "background", "viewer", "stream", "sleep", "buildinfo", "procstat"},
 	{
 		"tracker", "seed", "relay", "fleet",
@@ -70,7 +70,7 @@ var owners = []struct {
 	{"github.com/vishvananda/", []string{"lab/netlab"}, "namespaces and devices have one place to be made and removed in"},
 	{"github.com/alecthomas/kong", []string{"app", "lab"}, "flags are known to composition roots only"},
 	{"github.com/goccy/go-yaml", []string{"app"}, "packages own their Config; the file format is known to the composition root only"},
-	{"github.com/mogiioin/hls-m3u8", []string{"seed", "viewer"}, "only seeds and headless viewers read playlists in Go"},
+	{"github.com/mogiioin/hls-m3u8", []string{"wire/playlist"}, "its faults are mended in one place, for seeds and headless viewers"},
 }
 
 // domainBans keeps the domain pure: no sockets, no clocks of its own, no processes.

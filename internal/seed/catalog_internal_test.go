@@ -10,6 +10,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/playlist"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -140,7 +141,7 @@ func TestAnIndexWeighsWhatItTakes(t *testing.T) {
 		t.Logf("%.0f bytes a segment, weighed as %.0f", took/segments, weight/segments)
 	}
 	runtime.KeepAlive(r)
-	if _, _, err := parsePlaylist(s.site.rules, "/films/index.m3u8", []byte("#EXTM3U\n#EXT-X-TARGETDURATION:4\n"+repeat("#EXTINF:4,\n%06d\n", maxListed+1))); err == nil {
+	if _, _, err := parsePlaylist(s.site.rules, "/films/index.m3u8", []byte("#EXTM3U\n#EXT-X-TARGETDURATION:4\n"+repeat("#EXTINF:4,\n%06d\n", playlist.MaxSegments+1))); err == nil {
 		t.Error("a playlist of more segments than there may be is parsed")
 	}
 	if ix.lookup(segment.NewID("demo", "/films/segment-000000.m4s")) == nil {

@@ -1,25 +1,20 @@
 package seed
 
 import (
-	"bytes"
 	"fmt"
 	"net/url"
-	"regexp"
-	"slices"
 	"strings"
 	"time"
 
-	"github.com/mogiioin/hls-m3u8/m3u8"
-
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
 // Limits of what a playlist may bring.
 const (
 	maxPlaylist   = 4 << 20 // bytes
 	maxRenditions = 64      // of a title
-	maxListed     = 65536   // segments of a rendition
 )
 
 // listed is a segment as a playlist lists it.
@@ -43,40 +38,21 @@ type master struct {
 	bitrate int64    // highest, bits/s; 0 unknown
 }
 
-// mapRange finds the byte range of an initialization segment. The standard has it in quotes, which the library
-// (hls-m3u8 0.6.1) takes for part of the number; it would drop the whole line without an error.
-var mapRange = regexp.MustCompile(`(?m)^(#EXT-X-MAP:[^\r\n]*BYTERANGE=)"(\d+)(@\d+)?"`)
-
 // parsePlaylist reads a playlist that was found at path. Exactly one of the results is not nil.
 func parsePlaylist(s *site.Site, path string, data []byte) (*master, *rendition, error) {
-	data = mapRange.ReplaceAllFunc(data, func(line []byte) []byte {
-		m := mapRange.FindSubmatch(line)
-		offset := m[3]
-		if len(offset) == 0 {
-			offset = []byte("@0")
-		}
-		return slices.Concat(m[1], m[2], offset)
-	})
-	if n := bytes.Count(data, []byte("#EXTINF")); n > maxListed { // before they are made, each of which takes many times its length
-		return nil, nil, fmt.Errorf("playlist %s lists %d segments; at most %d", path, n, maxListed)
-	}
-	p, _, err := m3u8.Decode(*bytes.NewBuffer(data), false)
-	if err != nil {
-		return nil, nil, fmt.Errorf("playlist %s: %w", path, err)
-	}
 	base, err := url.Parse("http://" + s.Hosts()[0] + path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("playlist %s: %w", path, err)
 	}
-	r := resolver{s, base}
-	switch p := p.(type) {
-	case *m3u8.MasterPlaylist:
-		m := r.master(p)
-		return m, nil, nil
-	case *m3u8.MediaPlaylist:
-		return nil, r.media(p), nil
+	m, media, err := playlist.Read(data)
+	if err != nil {
+		return nil, nil, fmt.Errorf("playlist %s: %w", path, err)
 	}
-	return nil, nil, fmt.Errorf("playlist %s is neither master nor media", path)
+	r := resolver{s, base}
+	if m != nil {
+		return r.master(m), nil, nil
+	}
+	return nil, r.media(media), nil
 }
 
 // resolver makes keys and paths of the references in one playlist.
@@ -109,7 +85,7 @@ func (r resolver) resolve(ref string) (key, path string, ok bool) {
 	return key, path, true
 }
 
-func (r resolver) master(p *m3u8.MasterPlaylist) *master {
+func (r resolver) master(p *playlist.Master) *master {
 	m, seen := &master{}, map[string]bool{}
 	add := func(ref string) {
 		if ref == "" {
@@ -121,13 +97,10 @@ func (r resolver) master(p *m3u8.MasterPlaylist) *master {
 		}
 	}
 	for _, v := range p.Variants {
-		if v == nil || v.Iframe {
-			continue
-		}
 		add(v.URI)
-		m.bitrate = max(m.bitrate, int64(v.Bandwidth))
+		m.bitrate = max(m.bitrate, v.Bandwidth)
 	}
-	for _, a := range p.GetAllAlternatives() {
+	for _, a := range p.Alternatives {
 		if a.Type == "AUDIO" || a.Type == "VIDEO" {
 			add(a.URI)
 		}
@@ -135,50 +108,38 @@ func (r resolver) master(p *m3u8.MasterPlaylist) *master {
 	return m
 }
 
-func (r resolver) media(p *m3u8.MediaPlaylist) *rendition {
-	out := &rendition{live: !p.Closed, target: time.Duration(p.TargetDuration) * time.Second}
-	var init *m3u8.Map
-	addInit := func(m *m3u8.Map) {
-		if m == nil || m.Equal(init) {
-			return
-		}
-		init = m
-		if l, ok := r.listed(m.URI, m.Limit, m.Offset); ok {
+func (r resolver) media(p *playlist.Media) *rendition {
+	out := &rendition{live: p.Live, target: p.Target}
+	add := func(o playlist.Object) {
+		if l, ok := r.listed(o); ok && len(out.segments) < playlist.MaxSegments {
 			out.segments = append(out.segments, l)
 		}
 	}
-	addInit(p.Map)
-	previous, end := "", int64(0) // a byte range without an offset begins where the one before ended
+	var init *playlist.Object
 	for _, s := range p.Segments {
-		if s == nil || len(out.segments) >= maxListed {
-			break
+		if s.Init != init {
+			init = s.Init
+			add(*init)
 		}
-		if s.Map != nil {
-			addInit(s.Map)
-		}
-		offset := s.Offset
-		if s.Limit > 0 && offset == 0 && s.URI == previous {
-			offset = end
-		}
-		previous, end = s.URI, offset+s.Limit
-		if l, ok := r.listed(s.URI, s.Limit, offset); ok && !s.Gap {
-			out.segments = append(out.segments, l)
+		if !s.Gap {
+			add(s.Object)
 		}
 	}
 	return out
 }
 
-func (r resolver) listed(ref string, limit, offset int64) (listed, bool) {
-	key, path, ok := r.resolve(ref)
+func (r resolver) listed(o playlist.Object) (listed, bool) {
+	key, path, ok := r.resolve(o.URI)
 	if !ok {
 		return listed{}, false
 	}
 	if path == key {
 		path = key // one string in memory, not two
 	}
-	if limit <= 0 {
+	if o.Length <= 0 {
 		return listed{name: segment.WholeName(key), path: path}, true
 	}
-	name := segment.RangeName(key, offset, offset+limit-1)
-	return listed{name: name, path: path, ranged: true, first: offset, last: offset + limit - 1}, name != ""
+	l := listed{path: path, ranged: true, first: o.Offset, last: o.Offset + o.Length - 1}
+	l.name = segment.RangeName(key, l.first, l.last)
+	return l, l.name != ""
 }

@@ -1,16 +1,15 @@
 package viewer
 
 import (
-	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/mogiioin/hls-m3u8/m3u8"
+	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
 // rendition is one quality of the film.
@@ -38,9 +37,9 @@ func (r *rendition) end() time.Duration {
 	return last.Start + last.Duration
 }
 
-// at is the index of the segment at a moment of the timeline, len(list) behind the end.
+// at is the index of the segment at a moment of the timeline: the next one between two, len(list) behind the end.
 func (r *rendition) at(t time.Duration) int {
-	i, found := slices.BinarySearchFunc(r.list, t, func(e entryRef, t time.Duration) int {
+	i, _ := slices.BinarySearchFunc(r.list, t, func(e entryRef, t time.Duration) int {
 		switch {
 		case e.Start+e.Duration <= t:
 			return -1
@@ -49,7 +48,6 @@ func (r *rendition) at(t time.Duration) int {
 		}
 		return 0
 	})
-	_ = found // between two segments is where the next begins
 	return i
 }
 
@@ -61,44 +59,30 @@ const (
 // errLive is why a playlist is not played.
 var errLive = errors.New("the playlist has no end: live streams are not played by the headless viewer")
 
-// mapRange finds the byte range of an initialization segment in quotes, as the standard has it, which the library
-// (hls-m3u8 0.6.1) takes for part of the number.
-var mapRange = regexp.MustCompile(`(?m)^(#EXT-X-MAP:[^\r\n]*BYTERANGE=)"(\d+)(@\d+)?"`)
-
 // parsePlaylist reads a playlist found at base. Of a master it returns the renditions, the lowest first, and those of
 // audio; of a media playlist its segments. A film that is shown speed times as fast has segments that are so much
 // shorter, and bitrates so much higher.
 func parsePlaylist(base string, data []byte, speed float64) (video, audio []*rendition, list []entryRef, err error) {
-	data = mapRange.ReplaceAllFunc(data, func(line []byte) []byte {
-		m := mapRange.FindSubmatch(line)
-		if len(m[3]) == 0 {
-			m[3] = []byte("@0")
-		}
-		return slices.Concat(m[1], m[2], m[3])
-	})
 	at, err := url.Parse(base)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("playlist %s: %w", base, err)
 	}
-	p, _, err := m3u8.Decode(*bytes.NewBuffer(data), false)
+	master, media, err := playlist.Read(data)
+	switch {
+	case err != nil:
+	case master != nil:
+		if video, audio = masterOf(master, at, speed); len(video) == 0 {
+			err = errors.New("no renditions")
+		}
+	case media.Live:
+		err = errLive
+	default:
+		if list = mediaOf(media, at, speed); len(list) == 0 {
+			err = errors.New("no segments")
+		}
+	}
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("playlist %s: %w", at.Path, err)
-	}
-	switch p := p.(type) {
-	case *m3u8.MasterPlaylist:
-		video, audio = masterOf(p, at, speed)
-		if len(video) == 0 {
-			return nil, nil, nil, fmt.Errorf("playlist %s: no renditions", at.Path)
-		}
-	case *m3u8.MediaPlaylist:
-		if !p.Closed {
-			return nil, nil, nil, fmt.Errorf("playlist %s: %w", at.Path, errLive)
-		}
-		if list = mediaOf(p, at, speed); len(list) == 0 {
-			return nil, nil, nil, fmt.Errorf("playlist %s: no segments", at.Path)
-		}
-	default:
-		return nil, nil, nil, fmt.Errorf("playlist %s is neither master nor media", at.Path)
 	}
 	return video, audio, list, nil
 }
@@ -111,54 +95,37 @@ func resolve(base *url.URL, ref string) string {
 	return u.String()
 }
 
-func masterOf(p *m3u8.MasterPlaylist, base *url.URL, speed float64) (video, audio []*rendition) {
+func masterOf(p *playlist.Master, base *url.URL, speed float64) (video, audio []*rendition) {
 	for _, v := range p.Variants {
-		if v == nil || v.Iframe || v.URI == "" {
-			continue
+		if v.URI != "" {
+			video = append(video, &rendition{
+				name: cmp.Or(v.Name, v.Resolution), url: resolve(base, v.URI), bitrate: int64(float64(v.Bandwidth) * speed), audio: v.Audio,
+			})
 		}
-		name := v.Name
-		if name == "" {
-			name = v.Resolution
-		}
-		video = append(video, &rendition{
-			name: name, url: resolve(base, v.URI), bitrate: int64(float64(v.Bandwidth) * speed), audio: v.Audio,
-		})
 	}
 	slices.SortStableFunc(video, func(a, b *rendition) int { return int(a.bitrate - b.bitrate) })
-	for _, a := range p.GetAllAlternatives() {
+	for _, a := range p.Alternatives {
 		if a.Type == "AUDIO" && a.URI != "" {
-			audio = append(audio, &rendition{name: a.Name, url: resolve(base, a.URI), audio: a.GroupId})
+			audio = append(audio, &rendition{name: a.Name, url: resolve(base, a.URI), audio: a.Group})
 		}
 	}
 	return video, audio
 }
 
-func mediaOf(p *m3u8.MediaPlaylist, base *url.URL, speed float64) []entryRef {
+func mediaOf(p *playlist.Media, base *url.URL, speed float64) []entryRef {
 	var list []entryRef
+	var object *playlist.Object
 	var init *Reference
 	var at time.Duration
-	setInit := func(m *m3u8.Map) {
-		if m != nil {
-			r := reference(base, m.URI, m.Limit, m.Offset)
-			r.Start, init = at, &r
-		}
-	}
-	setInit(p.Map)
-	previous, end := "", int64(0) // a byte range without an offset begins where the one before ended
 	for _, s := range p.Segments {
-		if s == nil {
-			break
+		if s.Init != object {
+			r := reference(base, *s.Init)
+			r.Start, init, object = at, &r, s.Init
 		}
-		setInit(s.Map)
-		offset := s.Offset
-		if s.Limit > 0 && offset == 0 && s.URI == previous {
-			offset = end
-		}
-		previous, end = s.URI, offset+s.Limit
 		if !(s.Duration > 0 && s.Duration <= longestSegment) {
 			continue // nothing to be seen of it
 		}
-		r := reference(base, s.URI, s.Limit, offset)
+		r := reference(base, s.Object)
 		r.Start, r.Duration = at, max(time.Microsecond, time.Duration(s.Duration/speed*float64(time.Second)).Round(time.Microsecond))
 		at += r.Duration
 		if !s.Gap {
@@ -168,10 +135,10 @@ func mediaOf(p *m3u8.MediaPlaylist, base *url.URL, speed float64) []entryRef {
 	return list
 }
 
-func reference(base *url.URL, ref string, limit, offset int64) Reference {
-	r := Reference{URL: resolve(base, ref)}
-	if limit > 0 && limit <= maxOffset && offset >= 0 && offset <= maxOffset {
-		r.Ranged, r.First, r.Last = true, offset, offset+limit-1
+func reference(base *url.URL, o playlist.Object) Reference {
+	r := Reference{URL: resolve(base, o.URI)}
+	if o.Length > 0 && o.Length <= maxOffset && o.Offset >= 0 && o.Offset <= maxOffset {
+		r.Ranged, r.First, r.Last = true, o.Offset, o.Offset+o.Length-1
 	}
 	return r
 }

@@ -1,0 +1,127 @@
+// Package playlist reads HLS playlists for seeds and headless viewers: what a master playlist names, and what a media playlist lists.
+// References stay as they are written: a seed and a viewer resolve them in different ways.
+package playlist
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"time"
+
+	"github.com/mogiioin/hls-m3u8/m3u8"
+)
+
+// MaxSegments bounds the segments of a media playlist. A longer one is refused before it is parsed, which takes many times its length.
+const MaxSegments = 65536
+
+// Master is a master playlist.
+type Master struct {
+	Variants     []Variant
+	Alternatives []Alternative
+}
+
+// Variant is a rendition of the whole presentation. Playlists of I-frames alone are left out.
+type Variant struct {
+	URI, Name, Resolution string
+	Audio                 string // group of audio renditions
+	Bandwidth             int64  // bits/s
+}
+
+// Alternative is a rendition of one track.
+type Alternative struct {
+	Type, Group, Name string
+	URI               string // empty: the track is part of the variants
+}
+
+// Media is a media playlist.
+type Media struct {
+	Segments []Segment
+	Live     bool          // it may grow
+	Target   time.Duration // longest segment
+}
+
+// Object is a resource or a range of one.
+type Object struct {
+	URI            string
+	Offset, Length int64 // Length 0: all of it
+}
+
+// Segment is one entry of a media playlist.
+type Segment struct {
+	Object
+	Init     *Object // initialization segment; segments that share it point to one value
+	Duration float64 // seconds, as written
+	Gap      bool    // it has no media
+}
+
+// mapRange finds the byte range of an initialization segment in quotes. The standard has them. The library (hls-m3u8 0.6.1) takes
+// them for part of the number and drops the whole line without an error.
+var mapRange = regexp.MustCompile(`(?m)^(#EXT-X-MAP:[^\r\n]*BYTERANGE=)"(\d+)(@\d+)?"`)
+
+// Read parses a playlist. Exactly one of the three results is not nil.
+func Read(data []byte) (*Master, *Media, error) {
+	if n := bytes.Count(data, []byte("#EXTINF")); n > MaxSegments {
+		return nil, nil, fmt.Errorf("it lists %d segments; at most %d", n, MaxSegments)
+	}
+	data = mapRange.ReplaceAllFunc(data, func(line []byte) []byte {
+		m := mapRange.FindSubmatch(line)
+		if len(m[3]) == 0 {
+			m[3] = []byte("@0")
+		}
+		return slices.Concat(m[1], m[2], m[3])
+	})
+	p, _, err := m3u8.Decode(*bytes.NewBuffer(data), false)
+	if err != nil {
+		return nil, nil, err
+	}
+	switch p := p.(type) {
+	case *m3u8.MasterPlaylist:
+		return masterOf(p), nil, nil
+	case *m3u8.MediaPlaylist:
+		return nil, mediaOf(p), nil
+	}
+	return nil, nil, errors.New("it is neither master nor media")
+}
+
+func masterOf(p *m3u8.MasterPlaylist) *Master {
+	m := &Master{}
+	for _, v := range p.Variants {
+		if v != nil && !v.Iframe {
+			m.Variants = append(m.Variants, Variant{URI: v.URI, Name: v.Name, Resolution: v.Resolution, Audio: v.Audio, Bandwidth: int64(v.Bandwidth)})
+		}
+	}
+	for _, a := range p.GetAllAlternatives() {
+		m.Alternatives = append(m.Alternatives, Alternative{Type: a.Type, Group: a.GroupId, Name: a.Name, URI: a.URI})
+	}
+	return m
+}
+
+func mediaOf(p *m3u8.MediaPlaylist) *Media {
+	out := &Media{Live: !p.Closed, Target: time.Duration(p.TargetDuration) * time.Second}
+	var init *Object
+	begin := func(m *m3u8.Map) {
+		if m == nil {
+			return
+		}
+		if next := (Object{m.URI, m.Offset, m.Limit}); init == nil || *init != next {
+			init = &next
+		}
+	}
+	begin(p.Map)
+	var last Object // a byte range without an offset begins where the one before ended
+	for _, s := range p.Segments {
+		if s == nil {
+			break
+		}
+		begin(s.Map)
+		at := Object{s.URI, s.Offset, s.Limit}
+		if at.Length > 0 && at.Offset == 0 && at.URI == last.URI {
+			at.Offset = last.Offset + last.Length
+		}
+		last = at
+		out.Segments = append(out.Segments, Segment{Object: at, Init: init, Duration: s.Duration, Gap: s.Gap})
+	}
+	return out
+}

@@ -1,0 +1,98 @@
+package playlist
+
+import (
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+const masterText = `#EXTM3U
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="en",URI="audio/en.m3u8"
+#EXT-X-STREAM-INF:BANDWIDTH=800000,AUDIO="a",RESOLUTION=640x360
+low.m3u8?session=5
+#EXT-X-STREAM-INF:BANDWIDTH=2400000,AUDIO="a",NAME="high"
+/high.m3u8
+#EXT-X-I-FRAME-STREAM-INF:BANDWIDTH=1,URI="i.m3u8"
+`
+
+const mediaText = `#EXTM3U
+#EXT-X-TARGETDURATION:6
+#EXT-X-MAP:URI="all.mp4",BYTERANGE="720"
+#EXTINF:6,
+#EXT-X-BYTERANGE:1000@720
+all.mp4
+#EXTINF:5.5,
+#EXT-X-BYTERANGE:500
+all.mp4
+#EXT-X-GAP
+#EXTINF:4,
+#EXT-X-BYTERANGE:7
+other.mp4
+#EXT-X-MAP:URI="i.mp4",BYTERANGE="80@20"
+#EXTINF:3,
+1.m4s
+#EXT-X-MAP:URI="i.mp4",BYTERANGE="80@20"
+#EXTINF:3,
+2.m4s
+`
+
+func TestRead(t *testing.T) {
+	master, media, err := Read([]byte(masterText))
+	want := &Master{
+		Variants: []Variant{
+			{URI: "low.m3u8?session=5", Resolution: "640x360", Audio: "a", Bandwidth: 800_000},
+			{URI: "/high.m3u8", Name: "high", Audio: "a", Bandwidth: 2_400_000},
+		},
+		Alternatives: []Alternative{{Type: "AUDIO", Group: "a", Name: "en", URI: "audio/en.m3u8"}},
+	}
+	if err != nil || media != nil || !reflect.DeepEqual(master, want) {
+		t.Errorf("master: %+v, %+v, %v", master, media, err)
+	}
+	all, other := &Object{"all.mp4", 0, 720}, &Object{"i.mp4", 20, 80}
+	segments := []Segment{
+		{Object{"all.mp4", 720, 1000}, all, 6, false}, {Object{"all.mp4", 1720, 500}, all, 5.5, false},
+		{Object{"other.mp4", 0, 7}, all, 4, true}, {Object{"1.m4s", 0, 0}, other, 3, false}, {Object{"2.m4s", 0, 0}, other, 3, false},
+	}
+	for _, end := range []string{"", "#EXT-X-ENDLIST\n"} {
+		master, media, err = Read([]byte(mediaText + end))
+		if err != nil || master != nil || media.Live != (end == "") || media.Target != 6*time.Second || !reflect.DeepEqual(media.Segments, segments) {
+			t.Fatalf("media: %+v, %+v, %v", master, media, err)
+		}
+		if s := media.Segments; s[0].Init != s[2].Init || s[3].Init != s[4].Init || s[2].Init == s[3].Init {
+			t.Error("segments that need the same initialization segment do not share it")
+		}
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	long := "#EXTM3U\n#EXT-X-TARGETDURATION:4\n" + strings.Repeat("#EXTINF:4,\na\n", MaxSegments)
+	if _, media, err := Read([]byte(long)); err != nil || len(media.Segments) != MaxSegments {
+		t.Errorf("a playlist of %d segments: %v", MaxSegments, err)
+	}
+	for text, want := range map[string]string{long + "#EXTINF:4,\na\n": "65537 segments", "<html>": "", "": ""} {
+		if _, _, err := Read([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%.20q: %v", text, err)
+		}
+	}
+}
+
+// FuzzRead: reading ends, with a master playlist, a media playlist or an error, and within the bound.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte(masterText))
+	f.Add([]byte(mediaText))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		kept := slices.Clone(data)
+		master, media, err := Read(data)
+		if (master != nil) == (media != nil) && err == nil || err != nil && (master != nil || media != nil) {
+			t.Fatalf("%v, %v, %v", master, media, err)
+		}
+		if media != nil && len(media.Segments) > MaxSegments {
+			t.Errorf("%d segments", len(media.Segments))
+		}
+		if !slices.Equal(kept, data) {
+			t.Error("the text that was read has changed")
+		}
+	})
+}
