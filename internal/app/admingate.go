@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/metric"
 )
 
@@ -66,7 +67,7 @@ func openAdminGate(c AdminConfig, dir, listen string, metrics metric.Sink, log *
 		}
 		text, g.where = strings.TrimSpace(string(kept)), file
 		if len(text) < minAdminToken {
-			return nil, &usageError{fmt.Errorf("admin token: %s holds fewer than %d characters (remove it and a new one is made)", file, minAdminToken)}
+			return nil, cmdline.Usage(fmt.Errorf("admin token: %s holds fewer than %d characters (remove it and a new one is made)", file, minAdminToken))
 		}
 	default:
 		return g, nil

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/metric"
 )
 
@@ -166,7 +167,7 @@ func TestCommandsFindTheToken(t *testing.T) {
 		if err != nil {
 			errs.WriteString(err.Error())
 		}
-		return errs.String(), ExitCode(err)
+		return errs.String(), cmdline.ExitCode(err)
 	}
 	if errs, code := do(nil); code != 1 || !strings.Contains(errs, "--admin-token-file") {
 		t.Errorf("without a token: %d %s", code, errs)

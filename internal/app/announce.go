@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/rtclink"
 )
 
@@ -45,7 +46,7 @@ func (p seedParts) announced() (all []netip.Addr, err error) {
 	defer cancel()
 	for _, text := range p.config.Announce {
 		if problem := announceProblem(text, p.config.Node); problem != "" {
-			return nil, &usageError{fmt.Errorf("seed.announce: %s", problem)}
+			return nil, cmdline.Usage(fmt.Errorf("seed.announce: %s", problem))
 		}
 		var found []netip.Addr
 		switch server, stun := strings.CutPrefix(text, announceSTUN); {

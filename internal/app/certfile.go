@@ -9,6 +9,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/cmdline"
 )
 
 // pairEvery is how often a certificate's files are checked, when a client connects.
@@ -43,7 +45,7 @@ func openPair(cert, key string, log *slog.Logger) (*pair, error) {
 		loaded, err = tls.LoadX509KeyPair(cert, key)
 	}
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("TLS certificate %s with key %s: %w", cert, key, err)}
+		return nil, cmdline.Usage(fmt.Errorf("TLS certificate %s with key %s: %w", cert, key, err))
 	}
 	p.loaded, p.looked, p.stamps = &loaded, p.now(), stamps
 	return p, nil

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/site"
 )
 
@@ -209,7 +210,7 @@ func (e Env) valid(c *Config) error {
 	for i, p := range found {
 		errs[i] = fmt.Errorf("%s: %s", p.key, p.text)
 	}
-	return &usageError{fmt.Errorf("configuration: %w", errors.Join(errs...))}
+	return cmdline.Usage(fmt.Errorf("configuration: %w", errors.Join(errs...)))
 }
 
 // addressProblem says what is wrong with HOST:PORT, or nothing.

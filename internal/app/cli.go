@@ -5,6 +5,9 @@ import (
 	"fmt"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/leeway-video/leeway/internal/buildinfo"
+	"github.com/leeway-video/leeway/internal/cmdline"
 )
 
 // cli is the command line. A flag that is not given is nil and leaves the configuration alone; `key` names the key that
@@ -52,14 +55,14 @@ func (movedCmd) Help() string {
 // Run names the command that does it.
 func (movedCmd) Run(k *kong.Context) error {
 	name := k.Selected().Name
-	return &usageError{fmt.Errorf("there is no command %q any more: run leeway-lab %s (make build makes build/leeway-lab)", name, name)}
+	return cmdline.Usage(fmt.Errorf("there is no command %q any more: run leeway-lab %s (make build makes build/leeway-lab)", name, name))
 }
 
 type versionCmd struct{}
 
 // Run prints version and build.
 func (versionCmd) Run(r *run) error {
-	_, err := fmt.Fprintln(r.env.Stdout, buildInfo())
+	_, err := fmt.Fprintln(r.env.Stdout, buildinfo.Describe("leeway "+Version))
 	return err
 }
 

@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/leeway-video/leeway/internal/cmdline"
 )
 
 // The headers in which a proxy may name its client. Only one of them is believed: a proxy that writes the one passes on what
@@ -130,7 +132,7 @@ func prefixes(key string, list []string) ([]netip.Prefix, error) {
 	for i, text := range list {
 		p, err := netip.ParsePrefix(text)
 		if err != nil {
-			return nil, &usageError{fmt.Errorf("%s[%d]: %q is no range of addresses (write CIDR, such as 10.0.0.0/8)", key, i, text)}
+			return nil, cmdline.Usage(fmt.Errorf("%s[%d]: %q is no range of addresses (write CIDR, such as 10.0.0.0/8)", key, i, text))
 		}
 		all = append(all, p.Masked())
 	}

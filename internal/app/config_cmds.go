@@ -10,6 +10,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/site"
 )
 
@@ -44,7 +45,7 @@ func (c configCheckCmd) Run(r *run) error {
 		for _, p := range found {
 			fmt.Fprintln(r.env.Stdout, p.Error())
 		}
-		return &usageError{fmt.Errorf("config check: %s has %d %s", c.File, len(found), plural(len(found), "problem"))}
+		return cmdline.Usage(fmt.Errorf("config check: %s has %d %s", c.File, len(found), plural(len(found), "problem")))
 	}
 	if err != nil {
 		return err

@@ -2,14 +2,14 @@ package app
 
 import (
 	"bytes"
-	"errors"
 	"flag"
-	"io"
 	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/cmdline"
 )
 
 var update = flag.Bool("update", false, "write the golden files anew")
@@ -22,7 +22,7 @@ func leeway(t *testing.T, environ []string, args ...string) (stdout, stderr stri
 	if err != nil {
 		errs.WriteString(err.Error() + "\n")
 	}
-	return out.String(), errs.String(), ExitCode(err)
+	return out.String(), errs.String(), cmdline.ExitCode(err)
 }
 
 func golden(t *testing.T, file, got string) {
@@ -187,17 +187,6 @@ func TestVersionIsThePackages(t *testing.T) {
 	}
 	if !strings.Contains(string(text), `"version": "`+Version+`"`) {
 		t.Errorf("package.json of the browser library has another version than %s", Version)
-	}
-}
-
-func TestExitCode(t *testing.T) {
-	for _, c := range []struct {
-		err  error
-		want int
-	}{{nil, 0}, {io.EOF, 1}, {&usageError{io.EOF}, 2}, {errors.Join(io.EOF, &usageError{io.EOF}), 2}} {
-		if got := ExitCode(c.err); got != c.want {
-			t.Errorf("ExitCode(%v) = %d, want %d", c.err, got, c.want)
-		}
 	}
 }
 

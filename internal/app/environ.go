@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/leeway-video/leeway/internal/cmdline"
 )
 
 // loadEnviron sets in config what LEEWAY_<SERVICE>_<KEY> variables say, lists separated by commas. A variable that begins like
@@ -100,12 +102,12 @@ func (r *run) load(flags any) (*Config, *slog.Logger, error) {
 	config := defaults(r.env.Getenv)
 	if file := r.file(); file != "" {
 		if _, err := loadFile(file, config, r.env); err != nil {
-			return nil, nil, &usageError{err}
+			return nil, nil, cmdline.Usage(err)
 		}
 	}
 	warnings, err := loadEnviron(r.env.Environ, config)
 	if err != nil {
-		return nil, nil, &usageError{err}
+		return nil, nil, cmdline.Usage(err)
 	}
 	for _, f := range []any{r.flags, flags} {
 		if err := overlay(config, f); err != nil {

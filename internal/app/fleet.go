@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/fleet"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/seed"
@@ -43,7 +44,7 @@ func openFleet(ctx context.Context, c FleetConfig) (*seedFleet, error) {
 	}
 	secret, err := sibling.NewSecret(c.Secret)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("seed.fleet.secret: %w", err)}
+		return nil, cmdline.Usage(fmt.Errorf("seed.fleet.secret: %w", err))
 	}
 	allow, err := prefixes("seed.fleet.allow", c.Allow)
 	if err != nil {
@@ -51,7 +52,7 @@ func openFleet(ctx context.Context, c FleetConfig) (*seedFleet, error) {
 	}
 	host, err := c.host()
 	if err != nil {
-		return nil, &usageError{err}
+		return nil, cmdline.Usage(err)
 	}
 	l, err := listenTCP(ctx, "seed --fleet", c.Listen, false)
 	if err != nil {

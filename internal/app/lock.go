@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+
+	"github.com/leeway-video/leeway/internal/cmdline"
 )
 
 const lockFile = "lock"
@@ -28,7 +30,7 @@ func lockFolder(dir string) (release func(), err error) {
 		if !errors.Is(err, syscall.EWOULDBLOCK) {
 			return nil, fmt.Errorf("lock the data folder %s: %w", dir, err)
 		}
-		return nil, &usageError{fmt.Errorf("%s is in use by another Leeway%s: stop that one, or give this one a folder of its own by --data-dir", dir, holder(file))}
+		return nil, cmdline.Usage(fmt.Errorf("%s is in use by another Leeway%s: stop that one, or give this one a folder of its own by --data-dir", dir, holder(file)))
 	}
 	// The process ID is for the error message of another process; the lock itself needs no content.
 	if err := errors.Join(file.Truncate(0), writePID(file)); err != nil {

@@ -1,12 +1,13 @@
 package app
 
 import (
-	"errors"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/cmdline"
 )
 
 func TestAFolderHasOneOwner(t *testing.T) {
@@ -16,7 +17,7 @@ func TestAFolderHasOneOwner(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = lockFolder(dir)
-	if usage := new(usageError); !errors.As(err, &usage) || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) || !strings.Contains(err.Error(), "--data-dir") {
+	if cmdline.ExitCode(err) != 2 || !strings.Contains(err.Error(), strconv.Itoa(os.Getpid())) || !strings.Contains(err.Error(), "--data-dir") {
 		t.Errorf("a second owner: %v", err)
 	}
 	release()

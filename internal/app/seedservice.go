@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/originhttp"
 	"github.com/leeway-video/leeway/internal/rtclink"
@@ -105,7 +106,7 @@ func (p seedParts) listenUDP() (host *rtclink.Host, err error) {
 	}
 	allowed, err := reach(p.config.Allow)
 	if err != nil {
-		return nil, &usageError{fmt.Errorf("seed.allow: %w", err)}
+		return nil, cmdline.Usage(fmt.Errorf("seed.allow: %w", err))
 	}
 	err = tryPorts(p.listen, p.next, func(addr string) (err error) {
 		guard := &rtclink.Guard{Reach: reachedFrom(addr, allowed), Refused: seed.RefusedCandidates(p.sink), Dropped: seed.DroppedChecks(p.sink)}
@@ -149,7 +150,7 @@ func (p seedParts) origins() (sites []seed.Site, closeAll func(), err error) {
 		})
 		if err != nil {
 			closeAll()
-			return nil, nil, &usageError{fmt.Errorf("site %q: %w", s.Name(), err)}
+			return nil, nil, cmdline.Usage(fmt.Errorf("site %q: %w", s.Name(), err))
 		}
 		clients = append(clients, client)
 		served := seed.Site{Site: s, Origin: client}

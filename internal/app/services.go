@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/fleet"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/natsbus"
@@ -77,13 +78,13 @@ func openServices(config *Config, sites []site.Config, name string, log *slog.Lo
 	for _, c := range sites {
 		one, err := site.New(c)
 		if err != nil {
-			return nil, &usageError{err}
+			return nil, cmdline.Usage(err)
 		}
 		s.sites = append(s.sites, one)
 		s.names = append(s.names, one.Name())
 	}
 	if len(s.sites) == 0 {
-		return nil, &usageError{errors.New(name + ": no site is configured (list them in the file's section sites, and name the file by --config)")}
+		return nil, cmdline.Usage(errors.New(name + ": no site is configured (list them in the file's section sites, and name the file by --config)"))
 	}
 	var err error
 	if s.registry, err = newRegistry(log, s.names, counts[name]...); err != nil {

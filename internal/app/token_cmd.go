@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/jwtauth"
 )
 
@@ -50,7 +51,7 @@ func (c *tokenKeygenCmd) Run(r *run) error {
 	}
 	key, err := access.NewKey(c.Alg, id)
 	if err != nil {
-		return &usageError{fmt.Errorf("token keygen: %w", err)}
+		return cmdline.Usage(fmt.Errorf("token keygen: %w", err))
 	}
 	text, err := json.MarshalIndent(key, "", "  ")
 	if err != nil {
@@ -58,7 +59,7 @@ func (c *tokenKeygenCmd) Run(r *run) error {
 	}
 	f, err := os.OpenFile(c.File, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
-		return &usageError{fmt.Errorf("token keygen: %s is there already; a key is not written over", c.File)}
+		return cmdline.Usage(fmt.Errorf("token keygen: %s is there already; a key is not written over", c.File))
 	}
 	if err != nil {
 		return fmt.Errorf("token keygen: %w", err)
@@ -134,11 +135,11 @@ Examples:
 func (c *tokenMintCmd) Run(r *run) error {
 	text, err := os.ReadFile(c.Key)
 	if err != nil {
-		return &usageError{fmt.Errorf("token mint: %w", err)}
+		return cmdline.Usage(fmt.Errorf("token mint: %w", err))
 	}
 	key, err := access.ParseKey(text)
 	if err != nil {
-		return &usageError{fmt.Errorf("token mint: %s %w", c.Key, err)}
+		return cmdline.Usage(fmt.Errorf("token mint: %s %w", c.Key, err))
 	}
 	now := time.Now()
 	claims := access.Claims{Site: c.Site, Subject: c.Sub, Titles: c.Title, Manifests: c.Manifest, Group: c.Group, Role: c.Role, Expires: now.Add(c.After + c.Life)}
@@ -151,7 +152,7 @@ func (c *tokenMintCmd) Run(r *run) error {
 	}
 	// What a tracker would not take is not made.
 	if _, err := jwtauth.Check(token, c.Site, access.Keys{key}, now.Add(c.After)); err != nil {
-		return &usageError{fmt.Errorf("token mint: %w", err)}
+		return cmdline.Usage(fmt.Errorf("token mint: %w", err))
 	}
 	_, err = fmt.Fprintln(r.env.Stdout, token)
 	return err
@@ -174,11 +175,11 @@ func (tokenVerifyCmd) Help() string {
 func (c *tokenVerifyCmd) Run(r *run) error {
 	text, err := os.ReadFile(c.Keys)
 	if err != nil {
-		return &usageError{fmt.Errorf("token verify: %w", err)}
+		return cmdline.Usage(fmt.Errorf("token verify: %w", err))
 	}
 	keys, err := access.ParseKeys(text)
 	if err != nil {
-		return &usageError{fmt.Errorf("token verify: %s %w", c.Keys, err)}
+		return cmdline.Usage(fmt.Errorf("token verify: %s %w", c.Keys, err))
 	}
 	now := time.Now()
 	grant, err := jwtauth.Check(strings.TrimSpace(c.Token), c.Site, keys, now)

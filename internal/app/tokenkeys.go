@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/jwtauth"
 	"github.com/leeway-video/leeway/internal/site"
 )
@@ -61,11 +62,11 @@ func openTokenKeys(sites []*site.Site, log *slog.Logger) (*tokenKeys, error) {
 			continue
 		}
 		if c.TokenKeys == "" {
-			return nil, &usageError{fmt.Errorf("site %q: access is token, and token_keys names no file of keys to check tokens with (leeway token keygen makes one)", c.Name)}
+			return nil, cmdline.Usage(fmt.Errorf("site %q: access is token, and token_keys names no file of keys to check tokens with (leeway token keygen makes one)", c.Name))
 		}
 		f := &keyFile{path: c.TokenKeys}
 		if err := f.read(); err != nil {
-			return nil, &usageError{fmt.Errorf("site %q: token_keys: %w", c.Name, err)}
+			return nil, cmdline.Usage(fmt.Errorf("site %q: token_keys: %w", c.Name, err))
 		}
 		f.looked = t.now()
 		t.files[c.Name] = f
@@ -140,7 +141,7 @@ func decided(sites []site.Config, listen string) error {
 	}
 	for i, c := range sites {
 		if c.Access == "" && c.TokenKeys == "" {
-			return &usageError{fmt.Errorf("sites[%d]: %s can be reached from other machines, and site %q does not say which viewers may join (access: token with token_keys, which leeway token keygen makes; or access: public if anyone may)", i, listen, c.Name)}
+			return cmdline.Usage(fmt.Errorf("sites[%d]: %s can be reached from other machines, and site %q does not say which viewers may join (access: token with token_keys, which leeway token keygen makes; or access: public if anyone may)", i, listen, c.Name))
 		}
 	}
 	return nil

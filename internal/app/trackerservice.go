@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/tracker"
 	"github.com/leeway-video/leeway/internal/webtorrent"
@@ -37,7 +38,7 @@ func (s *services) startTracker(dataDir string) error {
 		if i.Secret != "" {
 			secret, err := access.NewRelaySecret(i.Secret)
 			if err != nil {
-				return &usageError{fmt.Errorf("tracker.ice_servers: %w", err)}
+				return cmdline.Usage(fmt.Errorf("tracker.ice_servers: %w", err))
 			}
 			relays = append(relays, tracker.TURNServer{URLs: i.URLs, Secret: secret})
 			continue
@@ -118,7 +119,7 @@ func infoHashes(list []string) ([]wire.ID, error) {
 	for i, text := range list {
 		b, err := hex.DecodeString(text)
 		if err != nil || len(b) != len(wire.ID{}) {
-			return nil, &usageError{fmt.Errorf("tracker.webtorrent.info_hashes[%d]: %q is no info_hash (write 40 digits of hex)", i, text)}
+			return nil, cmdline.Usage(fmt.Errorf("tracker.webtorrent.info_hashes[%d]: %q is no info_hash (write 40 digits of hex)", i, text))
 		}
 		all = append(all, wire.ID(b))
 	}

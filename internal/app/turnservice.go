@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/promreg"
 	"github.com/leeway-video/leeway/internal/relay"
@@ -47,7 +48,7 @@ func startTurn(c TurnConfig, log *slog.Logger) (*turnService, error) {
 		return nil, err
 	}
 	if s.relay, err = newRelay(c, s.registry, log); err != nil {
-		return nil, &usageError{err}
+		return nil, cmdline.Usage(err)
 	}
 	config := turnd.Config{
 		Listen: c.Listen, Sockets: c.Sockets, PortMin: uint16(c.PortMin), PortMax: uint16(c.PortMax), Realm: c.Realm,
@@ -61,7 +62,7 @@ func startTurn(c TurnConfig, log *slog.Logger) (*turnService, error) {
 	for _, text := range c.Announce {
 		a, err := netip.ParseAddr(text)
 		if err != nil {
-			return nil, &usageError{err}
+			return nil, cmdline.Usage(err)
 		}
 		config.Announce = append(config.Announce, a)
 	}

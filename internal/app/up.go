@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/leeway-video/leeway/internal/app/film"
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/webdist"
 )
@@ -72,7 +73,7 @@ func upDecided(c UpConfig, env Env) error {
 			return nil
 		}
 	}
-	return &usageError{fmt.Errorf("up: %s can be reached from other machines and nothing asks viewers for a token: add --open if anyone may join, listen on 127.0.0.1, or serve a --site with access: token", c.Listen)}
+	return cmdline.Usage(fmt.Errorf("up: %s can be reached from other machines and nothing asks viewers for a token: add --open if anyone may join, listen on 127.0.0.1, or serve a --site with access: token", c.Listen))
 }
 
 // upRun is one run of `leeway up`. What it opens it closes in close, in reverse.
@@ -201,7 +202,7 @@ func (u *upRun) openFilm(ctx context.Context) (*origin, error) {
 	}
 	u.onClose(func() { _ = source.Close() })
 	if err := source.setFault(u.config.Up.OriginFault); err != nil {
-		return nil, &usageError{err}
+		return nil, cmdline.Usage(err)
 	}
 	return source, nil
 }
@@ -299,11 +300,11 @@ func mediaDir(ctx context.Context, env Env, media string) (string, error) {
 	if media != "" {
 		info, err := os.Stat(media)
 		if err != nil {
-			return "", &usageError{fmt.Errorf("--media: %w (give a video file, or a folder of HLS)", err)}
+			return "", cmdline.Usage(fmt.Errorf("--media: %w (give a video file, or a folder of HLS)", err))
 		}
 		if info.IsDir() {
 			if _, err := os.Stat(filepath.Join(media, film.MasterName)); err != nil {
-				return "", &usageError{fmt.Errorf("--media: %s holds no %s (give a folder of HLS, or a video file)", media, film.MasterName)}
+				return "", cmdline.Usage(fmt.Errorf("--media: %s holds no %s (give a folder of HLS, or a video file)", media, film.MasterName))
 			}
 			return media, nil
 		}

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/site"
 )
 
@@ -112,10 +113,10 @@ func loadSite(file string, env Env) (site.Config, error) {
 	var c site.Config
 	c.Preset()
 	if _, err := loadFile(file, &c, env); err != nil {
-		return c, &usageError{err}
+		return c, cmdline.Usage(err)
 	}
 	if _, err := site.New(c); err != nil {
-		return c, &usageError{fmt.Errorf("%s: %w", file, err)}
+		return c, cmdline.Usage(fmt.Errorf("%s: %w", file, err))
 	}
 	return c, nil
 }

@@ -14,6 +14,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/headless"
 	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/viewer"
@@ -86,7 +87,7 @@ func (c *viewerCmd) Run(ctx context.Context, r *run) error {
 		}
 		v, err := headless.Start(config, network)
 		if err != nil {
-			return &usageError{err}
+			return cmdline.Usage(err)
 		}
 		list = append(list, v)
 		config.Record = nil
@@ -97,7 +98,7 @@ func (c *viewerCmd) Run(ctx context.Context, r *run) error {
 
 func (c *viewerCmd) config(r *run) (viewer.Config, headless.Network, error) {
 	fail := func(err error) (viewer.Config, headless.Network, error) {
-		return viewer.Config{}, headless.Network{}, &usageError{fmt.Errorf("viewer: %w", err)}
+		return viewer.Config{}, headless.Network{}, cmdline.Usage(fmt.Errorf("viewer: %w", err))
 	}
 	at, err := url.Parse(c.URL)
 	if err != nil || at.Host == "" || at.Scheme != "http" && at.Scheme != "https" {

@@ -12,6 +12,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/cmdline"
 )
 
 // adminFlag is where commands find a running process.
@@ -36,7 +38,7 @@ func (f adminFlag) tokens(c *Config) ([]string, error) {
 	if named != "" {
 		token, err := readToken(named)
 		if err != nil {
-			return nil, &usageError{fmt.Errorf("admin token: %w (it is made when the service first starts, for its own user)", err)}
+			return nil, cmdline.Usage(fmt.Errorf("admin token: %w (it is made when the service first starts, for its own user)", err))
 		}
 		return []string{token}, nil
 	}
@@ -69,13 +71,13 @@ func (r *run) operator() (*Config, error) {
 	if file := r.file(); file != "" {
 		if _, err := loadFile(file, config, r.env); err != nil {
 			if r.flags.Config != "" {
-				return nil, &usageError{err}
+				return nil, cmdline.Usage(err)
 			}
 			config = defaults(r.env.Getenv)
 		}
 	}
 	if _, err := loadEnviron(r.env.Environ, config); err != nil {
-		return nil, &usageError{err}
+		return nil, cmdline.Usage(err)
 	}
 	return config, nil
 }
@@ -118,7 +120,7 @@ func (f adminFlag) post(ctx context.Context, r *run, what string, request, answe
 func (f adminFlag) postWith(ctx context.Context, what, token string, body []byte) (status int, text []byte, err error) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+f.Admin+"/"+what, bytes.NewReader(body))
 	if err != nil {
-		return 0, nil, &usageError{fmt.Errorf("%s: %q is no address (write HOST:PORT)", what, f.Admin)}
+		return 0, nil, cmdline.Usage(fmt.Errorf("%s: %q is no address (write HOST:PORT)", what, f.Admin))
 	}
 	r.Header.Set("Content-Type", "application/json")
 	if token != "" {
@@ -159,10 +161,10 @@ Examples:
 // Run sends the purge to an admin port.
 func (c purgeCmd) Run(ctx context.Context, r *run) error {
 	if (c.Key == "") == (c.Path == "") || c.Key != "" && c.For != 0 {
-		return &usageError{errors.New("purge: name SITE and PATH, or --key ID alone")}
+		return cmdline.Usage(errors.New("purge: name SITE and PATH, or --key ID alone"))
 	}
 	if c.For < 0 || c.For > 0 && c.For < time.Second {
-		return &usageError{fmt.Errorf("purge: --for %s (give a second or more)", c.For)}
+		return cmdline.Usage(fmt.Errorf("purge: --for %s (give a second or more)", c.For))
 	}
 	var answer purgeAnswer
 	if err := c.post(ctx, r, "purge", purgeRequest{c.Site, c.Path, c.For.Milliseconds(), c.Key}, &answer); err != nil {
@@ -204,7 +206,7 @@ Examples:
 // Run sends the switch to an admin port.
 func (c switchCmd) Run(ctx context.Context, r *run) error {
 	if c.For < 0 || c.For > 0 && (c.State == "on" || c.For < time.Second) {
-		return &usageError{fmt.Errorf("switch: --for %s (give a second or more, with off)", c.For)}
+		return cmdline.Usage(fmt.Errorf("switch: --for %s (give a second or more, with off)", c.For))
 	}
 	var answer switchAnswer
 	if err := c.post(ctx, r, "switch", switchRequest{c.Site, c.State == "off", c.For.Milliseconds()}, &answer); err != nil {

@@ -34,7 +34,7 @@ var layers = [][]string{
 		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist",
 	},
 	{"webtorrent"},
-	{"headless"},
+	{"headless", "cmdline"},
 	{"lab/netlab", "lab/load", "lab/baseline", "lab/turnclient"},
 	{"lab/bench"},
 	{"app", "lab"},
@@ -68,7 +68,7 @@ var owners = []struct {
 	{"github.com/golang-jwt/", []string{"jwtauth"}, "which algorithms and headers are taken has one place to be right in"},
 	{"github.com/prometheus/", []string{"promreg"}, "services define metrics as data, so that the page in spec/ can be compared with them"},
 	{"github.com/vishvananda/", []string{"lab/netlab"}, "namespaces and devices have one place to be made and removed in"},
-	{"github.com/alecthomas/kong", []string{"app", "lab"}, "flags are known to composition roots only"},
+	{"github.com/alecthomas/kong", []string{"cmdline", "app"}, "both programs parse alike; flags are known to composition roots only"},
 	{"github.com/goccy/go-yaml", []string{"app"}, "packages own their Config; the file format is known to the composition root only"},
 	{"github.com/mogiioin/hls-m3u8", []string{"wire/playlist"}, "its faults are mended in one place, for seeds and headless viewers"},
 }

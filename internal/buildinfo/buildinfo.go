@@ -1,7 +1,11 @@
 // Package buildinfo reads what the go command noted in this binary.
 package buildinfo
 
-import "runtime/debug"
+import (
+	"fmt"
+	"runtime"
+	"runtime/debug"
+)
 
 // Commit is the commit that the binary was built from, as 12 hexadecimal digits, and whether the tree had changes beside it. It is
 // empty if the binary was not built from a clone, or with -buildvcs=false.
@@ -19,4 +23,16 @@ func Commit() (revision string, changed bool) {
 		}
 	}
 	return revision, changed
+}
+
+// Describe is a line about this binary: the program, its commit, and what it was built with and for.
+func Describe(program string) string {
+	commit, changed := Commit()
+	if commit != "" {
+		commit = " commit " + commit
+	}
+	if changed {
+		commit += " with local changes"
+	}
+	return fmt.Sprintf("%s%s %s %s/%s", program, commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
 }

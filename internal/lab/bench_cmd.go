@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/bench/clusterbench"
 	"github.com/leeway-video/leeway/internal/lab/bench/idlebench"
@@ -69,7 +70,7 @@ func (c *benchCmd) Run(ctx context.Context, s *Streams) error {
 		}
 	}
 	if c.Name != "" {
-		return &usageError{fmt.Errorf("no bench is called %q; there is\n%s", c.Name, list.String())}
+		return cmdline.Usage(fmt.Errorf("no bench is called %q; there is\n%s", c.Name, list.String()))
 	}
 	_, err := fmt.Fprint(s.Stdout, list.String())
 	return err

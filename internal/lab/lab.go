@@ -5,14 +5,12 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"runtime"
-
-	"github.com/alecthomas/kong"
+	"os"
 
 	"github.com/leeway-video/leeway/internal/buildinfo"
+	"github.com/leeway-video/leeway/internal/cmdline"
 )
 
 // Streams are the standard streams of a run.
@@ -30,64 +28,26 @@ type cli struct {
 	BenchChild benchChildCmd `cmd:"" hidden:"" name:"bench-child"`
 }
 
-// usageError is the caller's mistake: a wrong flag or name.
-type usageError struct{ err error }
-
-func (e *usageError) Error() string { return e.err.Error() }
-func (e *usageError) Unwrap() error { return e.err }
-
-// ExitCode is 0 for nil, 2 for a mistake on the command line and 1 for everything else.
-func ExitCode(err error) int {
-	var usage *usageError
-	switch {
-	case err == nil:
-		return 0
-	case errors.As(err, &usage):
-		return 2
-	}
-	return 1
+// Main runs this process as leeway-lab and returns its exit code.
+func Main() int {
+	return cmdline.Main("leeway-lab", func(ctx context.Context) error {
+		return Run(ctx, os.Args[1:], Streams{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
+	})
 }
 
 // Run parses args (without the program's name) and does what they say until it is done or ctx ends.
 func Run(ctx context.Context, args []string, s Streams) error {
-	var flags cli
-	helped := false
-	parser, err := kong.New(&flags,
-		kong.Name("leeway-lab"),
-		kong.Description("Measures Leeway on emulated networks, beside baselines. See docs/netlab.md and docs/benchmarks.md."),
-		kong.Writers(s.Stdout, s.Stderr),
-		kong.Exit(func(int) { helped = true }),
-		kong.UsageOnError(),
-		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
-		kong.BindTo(ctx, (*context.Context)(nil)),
-	)
-	if err != nil {
-		return fmt.Errorf("lab: build the command line: %w", err)
+	p := cmdline.Program{
+		Name: "leeway-lab", Description: "Measures Leeway on emulated networks, beside baselines. See docs/netlab.md and docs/benchmarks.md.",
+		Stdout: s.Stdout, Stderr: s.Stderr,
 	}
-	if len(args) == 0 {
-		args = []string{"--help"}
-	}
-	parsed, err := parser.Parse(args)
-	if helped {
-		return nil
-	}
-	if err != nil {
-		return &usageError{fmt.Errorf("%w (leeway-lab --help lists commands, leeway-lab COMMAND --help its flags)", err)}
-	}
-	return parsed.Run(&s)
+	return p.Run(ctx, &cli{}, args, &s)
 }
 
 type versionCmd struct{}
 
 // Run prints the build.
 func (versionCmd) Run(s *Streams) error {
-	commit, changed := buildinfo.Commit()
-	if commit != "" {
-		commit = " commit " + commit
-	}
-	if changed {
-		commit += " with local changes"
-	}
-	_, err := fmt.Fprintf(s.Stdout, "leeway-lab%s %s %s/%s\n", commit, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	_, err := fmt.Fprintln(s.Stdout, buildinfo.Describe("leeway-lab"))
 	return err
 }

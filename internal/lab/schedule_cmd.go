@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/schedule"
 )
 
@@ -31,7 +32,7 @@ func (c replayCmd) Run(s *Streams) error {
 	if c.File != "-" {
 		f, err := os.Open(c.File)
 		if err != nil {
-			return &usageError{fmt.Errorf("schedule replay: %w", err)}
+			return cmdline.Usage(fmt.Errorf("schedule replay: %w", err))
 		}
 		defer f.Close()
 		in = f

@@ -1,0 +1,82 @@
+// Package cmdline parses the command lines of leeway and leeway-lab, and tells mistakes of the caller from failures.
+package cmdline
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/alecthomas/kong"
+)
+
+// UsageError is the caller's mistake: a wrong flag, file, name or setting.
+type UsageError struct{ error }
+
+// Usage makes an error a mistake of the caller.
+func Usage(err error) error { return &UsageError{err} }
+
+// Unwrap returns what was said.
+func (e *UsageError) Unwrap() error { return e.error }
+
+// ExitCode is 0 for nil, 2 for a mistake of the caller and 1 for everything else.
+func ExitCode(err error) int {
+	var usage *UsageError
+	switch {
+	case err == nil:
+		return 0
+	case errors.As(err, &usage):
+		return 2
+	}
+	return 1
+}
+
+// Main runs a program until it is done, interrupted or terminated, reports its error and returns its exit code.
+func Main(name string, run func(context.Context) error) int {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal does not wait for the first one's shutdown
+	err := run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "%s: %v\n", name, err)
+	}
+	return ExitCode(err)
+}
+
+// Program is what the help of a program says about it.
+type Program struct {
+	Name, Description string
+	Stdout, Stderr    io.Writer
+}
+
+// Run parses args (without the program's name) into grammar and runs the command that they name. Commands get ctx and binds.
+// Without args it prints the help.
+func (p Program) Run(ctx context.Context, grammar any, args []string, binds ...any) error {
+	helped := false
+	parser, err := kong.New(grammar,
+		kong.Name(p.Name),
+		kong.Description(p.Description),
+		kong.Writers(p.Stdout, p.Stderr),
+		kong.Exit(func(int) { helped = true }),
+		kong.UsageOnError(),
+		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
+		kong.BindTo(ctx, (*context.Context)(nil)),
+	)
+	if err != nil {
+		return fmt.Errorf("build the command line of %s: %w", p.Name, err)
+	}
+	if len(args) == 0 {
+		args = []string{"--help"}
+	}
+	parsed, err := parser.Parse(args)
+	if helped {
+		return nil
+	}
+	if err != nil {
+		return Usage(fmt.Errorf("%w (%[2]s --help lists commands, %[2]s COMMAND --help its flags)", err, p.Name))
+	}
+	return parsed.Run(binds...)
+}
