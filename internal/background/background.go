@@ -1,5 +1,5 @@
 // Package background sends over links what nobody waits for, so that nobody else on the line feels it: it drives the
-// law of package ledbat with the acks, clocks and buffers of real links (spec/background-transport.md).
+// controller of package ledbat with the acks, clocks and buffers of real links (spec/background-transport.md).
 //
 //   - A Sender is a host: one budget, shared by all its links in turn. Foreground stops it at once.
 //   - A Lane is the sending side of one link; its Source is asked for bytes only when they can go out, so what waits can
@@ -10,7 +10,7 @@
 // Lock order: Receiver before Requester; a Sender's lock before those of its sources.
 //
 // It has its room between transfer and the wire: transfer decides what is sent and asks this package when; neither knows what
-// carries it. It is no part of ledbat because that is pure, and none of rtclink because the law must not depend on pion.
+// carries it. It is no part of ledbat because that is pure, and none of rtclink because the controller must not depend on pion.
 package background
 
 import (
@@ -51,7 +51,7 @@ type clock struct {
 
 func newClock(now func() time.Time) clock { return clock{now, now()} }
 
-// µs are never 0, which the law takes for "never".
+// µs are never 0, which the controller takes for "never".
 func (c clock) micros() int64 { return c.now().Sub(c.zero).Microseconds() + 1 }
 
 // until is how far off a moment of the clock is.

@@ -22,7 +22,7 @@ func TestTheLineIsFilledAndTheQueueKeptShort(t *testing.T) {
 		w := h.wires[0]
 		_, before := w.sent()
 		w.mu.Lock()
-		w.most = 0 // how far the law's start goes is the law's business
+		w.most = 0 // how far the controller's start goes is the controller's business
 		w.mu.Unlock()
 		wait(40 * time.Second)
 		_, after := w.sent()
@@ -31,7 +31,7 @@ func TestTheLineIsFilledAndTheQueueKeptShort(t *testing.T) {
 		}
 		s := h.sender.Stats()
 		if s.Base < 100_000 || s.Base > 150_000 || s.Queuing > 2*s.Target || s.Target < 50_000 {
-			t.Errorf("the law sees base %d µs, queue %d, target %d on a path of 100 ms", s.Base, s.Queuing, s.Target)
+			t.Errorf("the controller sees base %d µs, queue %d, target %d on a path of 100 ms", s.Base, s.Queuing, s.Target)
 		}
 		// The path, and twice the target of queue.
 		if most := w.most; most > rate/10+rate*2*int(s.Target)/1_000_000+4*payload {

@@ -12,13 +12,13 @@ import (
 type Requester struct {
 	clock clock
 
-	mu  sync.Mutex
-	law *ledbat.Receiver // guarded by mu
+	mu   sync.Mutex
+	host *ledbat.Receiver // guarded by mu
 }
 
 // NewRequester makes the requesting side of a host.
 func NewRequester(cfg ledbat.Config, now func() time.Time) *Requester {
-	return &Requester{clock: newClock(now), law: ledbat.NewReceiver(cfg)}
+	return &Requester{clock: newClock(now), host: ledbat.NewReceiver(cfg)}
 }
 
 // Demand is what a host has asked for over one link.
@@ -32,7 +32,7 @@ type Demand struct {
 func (r *Requester) Add(base time.Duration) *Demand {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return &Demand{requester: r, source: r.law.Open(r.clock.micros(), base.Microseconds())}
+	return &Demand{requester: r, source: r.host.Open(r.clock.micros(), base.Microseconds())}
 }
 
 // May says whether another size bytes may be asked for now, over any link; if not, again is when to try it, unless data
@@ -40,7 +40,7 @@ func (r *Requester) Add(base time.Duration) *Demand {
 func (r *Requester) May(size int) (ok bool, again time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ok, at := r.law.MayRequest(r.clock.micros(), int64(size))
+	ok, at := r.host.MayRequest(r.clock.micros(), int64(size))
 	if ok || at == 0 {
 		return ok, idleWait
 	}
@@ -51,7 +51,7 @@ func (r *Requester) May(size int) (ok bool, again time.Duration) {
 func (r *Requester) Stats() ledbat.Stats {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.law.Stats()
+	return r.host.Stats()
 }
 
 // Requested notes that size bytes of payload were asked for.

@@ -16,10 +16,10 @@ const (
 	// idleWait is how long the loop sleeps when nothing is to be done; everything that gives it work wakes it.
 	idleWait = time.Hour
 	// Pacing that asks for less than a rest is given a rest, and what is due by then goes out together: each message by itself
-	// is a timer, a system call and the wake-up of a few goroutines. The law makes up for timers that are late by so much. A
+	// is a timer, a system call and the wake-up of a few goroutines. The controller makes up for timers that are late by so much. A
 	// burst is no more than a part of the window that way, and than restMost takes.
 	restPart = 8     // of the round trip
-	restMost = 2_000 // µs, half of what the law makes up for
+	restMost = 2_000 // µs, half of what the controller makes up for
 	// restLong is the longest wait for pacing (µs) that nothing interrupts: whatever acks say, no message goes before.
 	restLong = 5_000
 	// A link keeps its turn for turnTrips round trips, within bounds: where the bottleneck has a queue for each flow, a
@@ -41,15 +41,15 @@ type Sender struct {
 	wake  chan struct{}
 
 	mu     sync.Mutex
-	law    *ledbat.Controller // guarded by mu
-	active []*Lane            // guarded by mu: have something to send or in flight; the first has its turn
-	until  int64              // guarded by mu: the end of that turn
-	rest   int64              // guarded by mu: nothing goes out before this moment, of the clock; in the past mostly
-	eager  bool               // guarded by mu
-	urgent int                // guarded by mu: reasons for which foreground has the line
-	buf    []byte             // guarded by mu
-	sent   int64              // guarded by mu: bytes of messages, headers included
-	acked  int64              // guarded by mu: bytes of them that were acknowledged
+	host   *ledbat.Sender // guarded by mu
+	active []*Lane        // guarded by mu: have something to send or in flight; the first has its turn
+	until  int64          // guarded by mu: the end of that turn
+	rest   int64          // guarded by mu: nothing goes out before this moment, of the clock; in the past mostly
+	eager  bool           // guarded by mu
+	urgent int            // guarded by mu: reasons for which foreground has the line
+	buf    []byte         // guarded by mu
+	sent   int64          // guarded by mu: bytes of messages, headers included
+	acked  int64          // guarded by mu: bytes of them that were acknowledged
 
 	waking sync.Mutex
 	woken  []*Lane // guarded by waking: may have something again
@@ -57,7 +57,7 @@ type Sender struct {
 
 // NewSender makes the background lane of a host; Run works it.
 func NewSender(cfg ledbat.Config, now func() time.Time) *Sender {
-	return &Sender{clock: newClock(now), law: ledbat.New(cfg), wake: make(chan struct{}, 1)}
+	return &Sender{clock: newClock(now), host: ledbat.NewSender(cfg), wake: make(chan struct{}, 1)}
 }
 
 // Lane is the background of one link.
@@ -76,7 +76,7 @@ type Lane struct {
 func (s *Sender) Add(link Link, source Source, base time.Duration) *Lane {
 	s.mu.Lock()
 	l := &Lane{sender: s, link: link, source: source}
-	l.path = s.law.Open(s.clock.micros(), ledbat.PathConfig{
+	l.path = s.host.Open(s.clock.micros(), ledbat.PathConfig{
 		Payload: int64(link.Payload()), MaxMessage: int64(link.MaxMessage()), Base: base.Microseconds(),
 	})
 	s.mu.Unlock()
@@ -153,29 +153,29 @@ func (s *Sender) Urgent(on bool) {
 	}
 }
 
-// Eager says whether any source has foreground to send: the law then bears its whole target.
+// Eager says whether any source has foreground to send: the controller then bears its whole target.
 func (s *Sender) Eager(on bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.eager = on
-	s.law.Eager(on)
+	s.host.Eager(on)
 	if on {
 		s.rest = 0
 	}
 }
 
-// Beside notes bytes that the host sends over its line outside the law.
+// Beside notes bytes that the host sends over its line outside the controller.
 func (s *Sender) Beside(n int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.law.Beside(s.clock.micros(), int64(n))
+	s.host.Beside(s.clock.micros(), int64(n))
 }
 
 // Stats tells how the host stands.
 func (s *Sender) Stats() ledbat.Stats {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.law.Stats()
+	return s.host.Stats()
 }
 
 // Totals are the bytes of messages that were sent and that were acknowledged.
@@ -293,9 +293,9 @@ func (s *Sender) serve() (wait time.Duration) {
 }
 
 // rotate gives the turn to the next link when it is time, or when the one that has it has nothing to send; with every message
-// where the law empties the line. Under mu.
+// where the controller empties the line. Under mu.
 func (s *Sender) rotate() {
-	now, st := s.clock.micros(), s.law.Stats()
+	now, st := s.clock.micros(), s.host.Stats()
 	if st.State == ledbat.SlowStart || st.State == ledbat.Slowdown {
 		s.until = now // the host has no queue: every link is to see its base
 	}
@@ -332,7 +332,7 @@ func (l *Lane) send() (did attempt, again time.Duration) {
 	case ok:
 	case at != 0: // pacing is the host's
 		return full, s.pause(at)
-	case s.law.Stats().Flight > 0 && s.law.Stats().Flight+size > s.law.Window():
+	case s.host.Stats().Flight > 0 && s.host.Stats().Flight+size > s.host.Window():
 		return crowd, idleWait // an ack or a deadline comes first
 	default:
 		return held, idleWait
@@ -356,7 +356,7 @@ func (l *Lane) send() (did attempt, again time.Duration) {
 func (s *Sender) pause(at int64) time.Duration {
 	now := s.clock.micros()
 	if !s.eager {
-		if at = max(at, now+min(s.law.Stats().RTT/restPart, restMost)); at-now <= restLong {
+		if at = max(at, now+min(s.host.Stats().RTT/restPart, restMost)); at-now <= restLong {
 			s.rest = at
 		}
 	}

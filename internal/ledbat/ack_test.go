@@ -24,7 +24,7 @@ func FuzzParseAck(f *testing.F) {
 
 // TestAcksTellWhatCame: what one end's Acker says is what the other end's Path takes out of its flight.
 func TestAcksTellWhatCame(t *testing.T) {
-	p := ledbat.New(ledbat.Config{}).Open(0, ledbat.PathConfig{})
+	p := ledbat.NewSender(ledbat.Config{}).Open(0, ledbat.PathConfig{})
 	acker := ledbat.NewAcker()
 	for i := range int64(6) {
 		stamp := p.OnSent(1000*i, 1200, 0)
@@ -60,7 +60,7 @@ func TestForegroundIsAcknowledgedLessOften(t *testing.T) {
 	}{{false, 1200, 2}, {true, 1200, 8}, {true, 150, 2}} {
 		acker := ledbat.NewAcker()
 		acker.Foreground = c.foreground
-		p := ledbat.New(ledbat.Config{}).Open(0, ledbat.PathConfig{})
+		p := ledbat.NewSender(ledbat.Config{}).Open(0, ledbat.PathConfig{})
 		now := int64(1_000_000)
 		next := func() {
 			now += gap

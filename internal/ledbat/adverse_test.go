@@ -77,7 +77,7 @@ func TestJitter(t *testing.T) {
 }
 
 // TestReverseLoad is another part of case 11: TCP fills the way that the acks take. Round trips are up to five times as long
-// then, and so is the time until a change of the window shows; the law must not swing.
+// then, and so is the time until a change of the window shows; the controller must not swing.
 func TestReverseLoad(t *testing.T) {
 	t.Parallel()
 	for _, r := range []road{slow, fast} {

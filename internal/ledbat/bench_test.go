@@ -6,10 +6,10 @@ import (
 	"github.com/leeway-video/leeway/internal/ledbat"
 )
 
-// BenchmarkAck is what the law costs: two messages sent, received and acked, on one of twenty links with 64 messages in
+// BenchmarkAck is what the controller costs: two messages sent, received and acked, on one of twenty links with 64 messages in
 // flight. Beside it, per message, the bytes are encrypted, checksummed and digested.
 func BenchmarkAck(b *testing.B) {
-	c := ledbat.New(ledbat.Config{})
+	c := ledbat.NewSender(ledbat.Config{})
 	var paths [20]*ledbat.Path
 	var ackers [20]*ledbat.Acker
 	for i := range paths {

@@ -129,11 +129,11 @@ func TestLongRun(t *testing.T) {
 }
 
 // beside runs TCP for a minute into n running background flows and gives what part of its lone rate it kept.
-func beside(r road, n int, law func(bool) ledbat.Law, seed uint64, reno bool) float64 {
+func beside(r road, n int, controller func(bool) ledbat.Controller, seed uint64, reno bool) float64 {
 	rate := func(n int) float64 {
 		s, l := r.open(seed)
 		for i := range n {
-			s.sender(ledbat.Config{Law: law}).link(1+i, l, r.rtt/2)
+			s.sender(ledbat.Config{Controller: controller}).link(1+i, l, r.rtt/2)
 		}
 		tcp := s.rival(0, l, r.rtt/2)
 		tcp.reno = reno
@@ -155,25 +155,25 @@ func TestBesideTCP(t *testing.T) {
 		least float64
 	}{{slow, 1, false, 0.95}, {slow, 2, false, 0.93}, {slow, 1, true, 0.95}, {fast, 1, false, 0.95}, {fast, 1, true, 0.95}, {fast, 2, false, 0.93}} {
 		kept := median(3, func(seed uint64) float64 { return beside(c.road, c.flows, nil, seed, c.reno) })
-		yard := beside(c.road, c.flows, rfc6817.Law, 1, c.reno)
-		t.Logf("%s: TCP (Reno %v) keeps %.3f beside %d; RFC 6817's law %.3f", c.name, c.reno, kept, c.flows, yard)
+		yard := beside(c.road, c.flows, rfc6817.NewController, 1, c.reno)
+		t.Logf("%s: TCP (Reno %v) keeps %.3f beside %d; RFC 6817's controller %.3f", c.name, c.reno, kept, c.flows, yard)
 		if kept < c.least || kept < yard {
-			t.Errorf("%s: TCP (Reno %v) keeps %.3f beside %d, want ≥ %.2f, and ≥ %.3f as beside RFC 6817's law", c.name, c.reno, kept, c.flows, c.least, yard)
+			t.Errorf("%s: TCP (Reno %v) keeps %.3f beside %d, want ≥ %.2f, and ≥ %.3f as beside RFC 6817's controller", c.name, c.reno, kept, c.flows, c.least, yard)
 		}
 	}
 }
 
 // TestBesideTCPOnShortQueues: where the queue is no longer than the path, TCP's window makes hardly a queue above the target
-// after a loss, and background has more of the line. This holds where that stands, well above RFC 6817's law.
+// after a loss, and background has more of the line. This holds where that stands, well above RFC 6817's controller.
 func TestBesideTCPOnShortQueues(t *testing.T) {
 	t.Parallel()
 	for _, r := range []road{{"10 Mbit/s, 40 ms, 50 KB", 10, 40_000, 50_000}, {"20 Mbit/s, 20 ms, 50 KB", 20, 20_000, 50_000}} {
 		for _, reno := range []bool{false, true} {
 			kept := median(3, func(seed uint64) float64 { return beside(r, 1, nil, seed, reno) })
-			yard := beside(r, 1, rfc6817.Law, 1, reno)
-			t.Logf("%s: TCP (Reno %v) keeps %.3f; RFC 6817's law %.3f", r.name, reno, kept, yard)
+			yard := beside(r, 1, rfc6817.NewController, 1, reno)
+			t.Logf("%s: TCP (Reno %v) keeps %.3f; RFC 6817's controller %.3f", r.name, reno, kept, yard)
 			if kept < 0.9 || kept < yard+0.2 {
-				t.Errorf("%s: TCP (Reno %v) keeps %.3f, want ≥ 0.9; RFC 6817's law %.3f", r.name, reno, kept, yard)
+				t.Errorf("%s: TCP (Reno %v) keeps %.3f, want ≥ 0.9; RFC 6817's controller %.3f", r.name, reno, kept, yard)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ type ceiling struct {
 	rate int64 // bytes/s; 0: the line never was full
 
 	sent, acked int64 // bytes, in the current stretch
-	beside      int64 // bytes that went out outside the law in it
+	beside      int64 // bytes that went out outside the controller in it
 	since       int64 // when it began
 	asked       int64 // bytes/s that the window asked for when something last went out
 	binding     bool  // the ceiling was less
@@ -57,7 +57,7 @@ func (c *ceiling) send(size, asked int64) int64 {
 	return rate
 }
 
-// besides notes bytes that went out outside the law, and gives the time that they take of the line.
+// besides notes bytes that went out outside the controller, and gives the time that they take of the line.
 func (c *ceiling) besides(size int64) int64 {
 	if c.on {
 		c.beside += size

@@ -1,6 +1,6 @@
 package ledbat
 
-// What tunes the law: spec/background-transport.md has the rules, docs/experiments/background-transport.md the measurements.
+// What tunes the controller: spec/background-transport.md has the rules, docs/experiments/background-transport.md the measurements.
 const (
 	bucketTime     = 60_000_000  // µs, one bucket of the base history
 	bucketPatience = 360_000_000 // µs, a bucket in which the delay never was below the target

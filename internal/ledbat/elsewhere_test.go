@@ -6,7 +6,7 @@ import (
 	"github.com/leeway-video/leeway/internal/ledbat"
 )
 
-// otherRoads are paths on which no constant of the law was chosen: docs/experiments/ablation-transport.md plays each rule on
+// otherRoads are paths on which no constant of the controller was chosen: docs/experiments/ablation-transport.md plays each rule on
 // them, with the rule and without it.
 var otherRoads = []struct {
 	road

@@ -13,7 +13,7 @@ func FuzzAcks(f *testing.F) {
 	f.Add([]byte{0, 0, 0, 1, 0, 2, 0, 3, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0})
 	f.Add([]byte{0, 0, 2, 255, 255, 255, 255, 9, 9, 9, 9, 9, 9, 3, 200, 4, 5, 6, 7, 8})
 	f.Fuzz(func(t *testing.T, script []byte) {
-		c := ledbat.New(ledbat.Config{})
+		c := ledbat.NewSender(ledbat.Config{})
 		paths := []*ledbat.Path{c.Open(0, ledbat.PathConfig{}), c.Open(0, ledbat.PathConfig{Payload: 1156})}
 		now := int64(1)
 		take := func(n int) []byte {
@@ -59,7 +59,7 @@ func mayAt(p *ledbat.Path, now, size int64) bool {
 	return ok
 }
 
-func fuzzAck(t *testing.T, c *ledbat.Controller, p *ledbat.Path, now int64, b []byte) {
+func fuzzAck(t *testing.T, c *ledbat.Sender, p *ledbat.Path, now int64, b []byte) {
 	before := c.Stats()
 	highest := uint32(int8(b[1])) // near what may have been sent, below zero too
 	out := p.OnAck(now, ledbat.Ack{
@@ -74,7 +74,7 @@ func fuzzAck(t *testing.T, c *ledbat.Controller, p *ledbat.Path, now int64, b []
 	}
 }
 
-func check(t *testing.T, c *ledbat.Controller, paths []*ledbat.Path) {
+func check(t *testing.T, c *ledbat.Sender, paths []*ledbat.Path) {
 	s := c.Stats()
 	if s.Window < ledbat.MinWindow || s.Window > ledbat.MaxWindow || s.PacingRate < 0 || s.Queuing < 0 {
 		t.Fatalf("%+v", s)

@@ -1,10 +1,10 @@
 package ledbat
 
-// host is what both sides of the transport share: a law for all links of a host, and what the links' delays say together.
+// host is what both sides of the transport share: a controller for all links of a host, and what the links' delays say together.
 type host struct {
-	law     Law
-	parts   int64
-	members []*delays
+	controller Controller
+	parts      int64
+	members    []*delays
 
 	flight    int64 // bytes sent and not acked, or asked for and not come
 	next      int64 // pacing: before this moment nothing goes out
@@ -18,8 +18,8 @@ type host struct {
 	scratch []int64
 }
 
-func newHost(l Law, parts int64) host {
-	return host{law: l, parts: max(1, parts), limitedAt: -never, lastAt: -never, clear: InitialWindow, far: 2 * firstRTT, view: Signal{Target: MaxTarget, Parts: max(1, parts)}}
+func newHost(l Controller, parts int64) host {
+	return host{controller: l, parts: max(1, parts), limitedAt: -never, lastAt: -never, clear: InitialWindow, far: 2 * firstRTT, view: Signal{Target: MaxTarget, Parts: max(1, parts)}}
 }
 
 func (h *host) leave(d *delays, flight int64) {
@@ -43,24 +43,24 @@ func (h *host) alone(now int64, d *delays) bool {
 }
 
 // restart begins anew after the host's way into the network changed.
-func (h *host) restart(l Law) {
-	h.law, h.next, h.limitedAt, h.clear, h.far, h.view = l, 0, -never, InitialWindow, 2*firstRTT, Signal{Target: MaxTarget, Parts: h.parts}
+func (h *host) restart(l Controller) {
+	h.controller, h.next, h.limitedAt, h.clear, h.far, h.view = l, 0, -never, InitialWindow, 2*firstRTT, Signal{Target: MaxTarget, Parts: h.parts}
 }
 
-// wake lets the law hear of an idle time, when there was one.
+// wake lets the controller hear of an idle time, when there was one.
 func (h *host) wake(now int64) {
-	if h.flight == 0 && now-h.lastAt > max(idleMin, 4*h.view.RTT) && h.law.Window() >= Packet {
+	if h.flight == 0 && now-h.lastAt > max(idleMin, 4*h.view.RTT) && h.controller.Window() >= Packet {
 		h.look(now)
-		h.law.OnIdle(h.view)
+		h.controller.OnIdle(h.view)
 	}
 	h.lastAt = now
 }
 
 func (h *host) stats() Stats {
 	return Stats{
-		State: h.law.State(), Window: h.law.Window(), Flight: h.flight,
+		State: h.controller.State(), Window: h.controller.Window(), Flight: h.flight,
 		Queuing: h.view.Queuing, Target: h.view.Target, Base: h.view.Base, RTT: h.view.RTT,
-		Slowdowns: h.law.Slowdowns(), Yields: h.yields,
+		Slowdowns: h.controller.Slowdowns(), Yields: h.yields,
 	}
 }
 
@@ -91,8 +91,8 @@ func (h *host) weigh(now int64) {
 		return min(d.queuing(), newest) // it may have gone since; had it come, those that send would see it
 	}
 	h.view.Queuing = h.median(now, said)
-	window := h.law.Window()
-	if h.law.State() == SlowStart {
+	window := h.controller.Window()
+	if h.controller.State() == SlowStart {
 		window /= 2 // what is sent shows a round trip and a half later
 	}
 	if 2*h.view.Queuing < h.view.Target {
@@ -182,11 +182,11 @@ func (h *host) median(now int64, of func(*delays) int64) int64 {
 	return list[(len(list)-1)/2]
 }
 
-// act lets the host's law hear, and counts when it gives way.
+// act lets the host's controller hear, and counts when it gives way.
 func (h *host) act(hear func(Signal), s Signal) {
-	before := h.law.Window()
+	before := h.controller.Window()
 	hear(s)
-	after := h.law.Window()
+	after := h.controller.Window()
 	if before > Packet && after <= Packet {
 		h.yields++
 	}

@@ -1,20 +1,20 @@
-// Package ledbat is the law of the background transport: LEDBAT++ for a host whose many links share one uplink, driven
+// Package ledbat is the controller of the background transport: LEDBAT++ for a host whose many links share one uplink, driven
 // by acks of the application. spec/background-transport.md has every rule and constant.
 //
 // The package is pure: time is an argument, in µs of a clock of the caller that never goes back; nothing runs beside
 // the caller and nothing is locked. All numbers are integers (µs, bytes), so that the TypeScript twin agrees to the
 // bit (spec/vectors/background.json).
 //
-//   - Controller is a sending host: one window that all links share. A Path is one of its links: delay filters, the
+//   - Sender is a sending host: one window that all links share. A Path is one of its links: delay filters, the
 //     messages in flight, and a cap for a link that is itself the bottleneck.
 //   - Acker is the other end of a Path: it hears of messages and makes acks.
-//   - Receiver is the host that requests: the same law over the bytes it has asked for in the background lane. A
+//   - Receiver is the host that requests: the same controller over the bytes it has asked for in the background lane. A
 //     Source is one of its links.
 //
 // Sizes count whole messages as they are handed to a data channel, header included.
 package ledbat
 
-// The constants of the law; docs/experiments/background-transport.md has the reasons.
+// The constants of the controller; docs/experiments/background-transport.md has the reasons.
 const (
 	Packet        = 1200 // bytes; the unit of growth and of the floor
 	InitialWindow = 10 * Packet
@@ -32,10 +32,10 @@ const (
 	never = 1 << 52 // a moment or a delay that is not known
 )
 
-// State is the phase that a law is in.
+// State is the phase that a controller is in.
 type State string
 
-// The states. Both laws use slow-start and avoidance; the other two are LEDBAT++'s periodic slowdown.
+// The states. Both controllers use slow-start and avoidance; the other two are LEDBAT++'s periodic slowdown.
 const (
 	SlowStart State = "slow-start"
 	Avoidance State = "avoidance"
@@ -43,22 +43,22 @@ const (
 	Ramp      State = "ramp"     // slow start back to where the slowdown began
 )
 
-// Signal is what a law hears with an ack, a loss or a timeout.
+// Signal is what a controller hears with an ack, a loss or a timeout.
 type Signal struct {
 	Now     int64
 	Acked   int64 // bytes
 	Queuing int64 // queuing delay, filtered
-	Target  int64 // target of the adapted kind, half the base delay within bounds; a law may have its own
+	Target  int64 // target of the adapted kind, half the base delay within bounds; a controller may have its own
 	Base    int64 // base delay, of the round trip
 	RTT     int64 // smoothed round-trip time
 	Limited bool  // the window was hit within the last round trip: only then may it grow
-	Parts   int64 // among how many laws on this line the growth is divided: tabs of one browser
+	Parts   int64 // among how many controllers on this line the growth is divided: tabs of one browser
 }
 
-// Law turns signals into a window. A Controller has one for the host; a Path has one for its cap.
-type Law interface {
+// Controller turns signals into a window. A Sender has one for the host; a Path has one for its cap.
+type Controller interface {
 	OnAck(Signal)
-	OnLoss(Signal)    // once per message that is lost; a law reacts at most once per round trip
+	OnLoss(Signal)    // once per message that is lost; a controller reacts at most once per round trip
 	OnTimeout(Signal) // nothing was heard for a retransmission timeout
 	OnIdle(Signal)    // first message after nothing was in flight for long
 	Window() int64    // bytes
@@ -66,12 +66,12 @@ type Law interface {
 	Slowdowns() int64
 }
 
-// Config makes hosts. The zero value is the law of the spec.
+// Config makes hosts. The zero value is the controller of the spec.
 type Config struct {
-	// Law makes the law of the host (host true) and the caps of its paths (host false; nil for no cap).
+	// Controller makes the controller of the host (host true) and the caps of its paths (host false; nil for no cap).
 	// nil: LEDBAT++ as the spec has it.
-	Law func(host bool) Law
-	// Parts divides growth and floor: the number of tabs, each with a Controller, that share the host's line. 0 is 1.
+	Controller func(host bool) Controller
+	// Parts divides growth and floor: the number of tabs, each with a Sender, that share the host's line. 0 is 1.
 	Parts int64
 }
 

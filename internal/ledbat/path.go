@@ -4,8 +4,8 @@ import "slices"
 
 // Path is the sending side of one link of a host.
 type Path struct {
-	host    *Controller
-	cap     Law // nil: the link has none of its own
+	host    *Sender
+	cap     Controller // nil: the link has none of its own
 	delays  delays
 	pending pending
 
@@ -20,10 +20,10 @@ type Path struct {
 }
 
 // Open adds a link to the host.
-func (c *Controller) Open(now int64, cfg PathConfig) *Path {
-	p := &Path{host: c, cap: c.cfg.Law(false), delays: newDelays(now, cfg.Base), limitedAt: -never}
+func (h *Sender) Open(now int64, cfg PathConfig) *Path {
+	p := &Path{host: h, cap: h.cfg.Controller(false), delays: newDelays(now, cfg.Base), limitedAt: -never}
 	p.SetPayload(cfg.Payload, cfg.MaxMessage)
-	c.members, c.paths = append(c.members, &p.delays), append(c.paths, p)
+	h.members, h.paths = append(h.members, &p.delays), append(h.paths, p)
 	return p
 }
 
@@ -49,14 +49,14 @@ func (p *Path) Close() {
 // Reset forgets what was measured of the link: its packets take another way now (another candidate pair, a VPN).
 // Where it is the only link that sends, the host starts anew too.
 func (p *Path) Reset(now int64) {
-	c := p.host
+	h := p.host
 	p.delays = newDelays(now, 0)
 	p.pending.unsample()
-	p.cap = c.cfg.Law(false)
+	p.cap = h.cfg.Controller(false)
 	p.acked, p.backoff, p.limitedAt = false, 0, -never
-	if c.alone(now, &p.delays) {
-		c.restart(c.cfg.Law(true))
-		c.bears, c.ceiling = tolerance{}, ceiling{}
+	if h.alone(now, &p.delays) {
+		h.restart(h.cfg.Controller(true))
+		h.bears, h.ceiling = tolerance{}, ceiling{}
 	}
 }
 
@@ -76,7 +76,7 @@ func (p *Path) MessageSize() int64 {
 
 // Window is what may be in flight on this link alone: the host's window or the link's own cap, whichever is less.
 func (p *Path) Window() int64 {
-	w := p.host.law.Window()
+	w := p.host.controller.Window()
 	if p.cap != nil {
 		w = min(w, p.cap.Window())
 	}
@@ -86,23 +86,23 @@ func (p *Path) Window() int64 {
 // MaySend says whether a message of size bytes may be sent on this link now. If not, at is the moment at which pacing
 // allows it, or 0 when the window is full: then an ack or a timeout says.
 func (p *Path) MaySend(now, size int64) (ok bool, at int64) {
-	c := p.host
+	h := p.host
 	switch {
 	case p.late:
 		return false, 0
-	case c.flight > 0 && c.flight+size > c.law.Window():
-		c.limitedAt, c.held = now, true
+	case h.flight > 0 && h.flight+size > h.controller.Window():
+		h.limitedAt, h.held = now, true
 		if p.pending.flight > 0 {
 			return false, 0
 		}
-		return now >= c.lastAt+c.far, c.lastAt + c.far // others may hold acks back: one message tells
+		return now >= h.lastAt+h.far, h.lastAt + h.far // others may hold acks back: one message tells
 	case p.pending.flight > 0 && p.pending.flight+size > p.Window():
 		p.limitedAt = now
 		return false, 0
 	case p.pending.len() >= maxPending:
 		return false, 0
-	case now < c.next:
-		return false, c.next
+	case now < h.next:
+		return false, h.next
 	}
 	return true, 0
 }
@@ -110,21 +110,21 @@ func (p *Path) MaySend(now, size int64) (ok bool, at int64) {
 // OnSent notes a message that was handed to the data channel, and gives what its header says. waiting is how many bytes
 // of earlier messages still waited in the local buffer: behind more than a message of them the delay would be our own.
 func (p *Path) OnSent(now, size, waiting int64) Stamp {
-	c := p.host
-	c.wake(now)
+	h := p.host
+	h.wake(now)
 	seq := p.pending.add(now, size, waiting > size)
-	c.flight += size
-	c.pace(now, size, p.rtt())
-	full := c.flight+size > c.law.Window()
+	h.flight += size
+	h.pace(now, size, p.rtt())
+	full := h.flight+size > h.controller.Window()
 	if full {
-		c.limitedAt, c.held = now, true
+		h.limitedAt, h.held = now, true
 	}
 	if p.pending.flight+size > p.Window() {
 		full, p.limitedAt = true, now
 	}
 	stamp := Stamp{
 		Sequence: seq, SentAt: uint32(now),
-		AckNow: full && (p.Window() < 8*p.payload || 4*c.view.Queuing < c.view.Target),
+		AckNow: full && (p.Window() < 8*p.payload || 4*h.view.Queuing < h.view.Target),
 	}
 	if p.acked && waiting <= size {
 		stamp.Echo, stamp.Echoes = uint32(p.ackSentAt+now-p.ackCameAt), true
@@ -134,32 +134,32 @@ func (p *Path) OnSent(now, size, waiting int64) Stamp {
 
 // pace sets the earliest moment of the next message. It makes up for late timers, up to burstTime. A message that waited for the
 // window was not late: making up for that wait would be a burst with each ack.
-func (c *Controller) pace(now, size, rtt int64) {
+func (h *Sender) pace(now, size, rtt int64) {
 	late := int64(burstTime)
-	if c.held {
+	if h.held {
 		late = 0
 	}
-	c.held = false
-	c.ceiling.on = c.ceiling.on || c.eager
-	rate := c.ceiling.send(size, pacing(c.law, rtt))
-	c.next = max(c.next, now-late)
-	if c.law.Window() < Packet && c.view.RTT > 0 {
-		c.next = now + interval(c.law.Window(), c.view.RTT)
+	h.held = false
+	h.ceiling.on = h.ceiling.on || h.eager
+	rate := h.ceiling.send(size, pacing(h.controller, rtt))
+	h.next = max(h.next, now-late)
+	if h.controller.Window() < Packet && h.view.RTT > 0 {
+		h.next = now + interval(h.controller.Window(), h.view.RTT)
 	} else {
-		c.next += size * 1e6 / max(1, rate)
+		h.next += size * 1e6 / max(1, rate)
 	}
-	c.paced = c.next
+	h.paced = h.next
 }
 
 // OnAck takes in an ack that came over the link.
 func (p *Path) OnAck(now int64, a Ack) Outcome {
-	c := p.host
+	h := p.host
 	out, newest := p.pending.ack(a)
 	if out.Problem != "" {
 		return out
 	}
 	if !p.late {
-		c.flight -= out.Acked + out.Lost
+		h.flight -= out.Acked + out.Lost
 	}
 	if newest != nil {
 		p.ackSentAt, p.ackCameAt, p.acked = int64(a.ReceivedAt+a.Hold), now, true
@@ -171,27 +171,27 @@ func (p *Path) OnAck(now int64, a Ack) Outcome {
 	if out.Acked+out.Lost == 0 && !out.Sampled {
 		return out
 	}
-	c.lastAt = now
-	c.look(now)
-	for _, o := range c.paths {
-		o.settle((o != p || p.late) && o.pending.olderThan(c.far, now))
+	h.lastAt = now
+	h.look(now)
+	for _, o := range h.paths {
+		o.settle((o != p || p.late) && o.pending.olderThan(h.far, now))
 	}
-	if c.ceiling.on {
-		c.ceiling.hear(now, out.Acked, c.leastQueue(now), c.view.RTT)
+	if h.ceiling.on {
+		h.ceiling.hear(now, out.Acked, h.leastQueue(now), h.view.RTT)
 	}
-	host, own := c.view, p.signal(now)
+	host, own := h.view, p.signal(now)
 	host.Acked, own.Acked = out.Acked, out.Acked
 	if out.Lost > 0 {
 		p.lose(host, own, out)
 	}
 	if out.Acked > 0 {
 		p.backoff, p.pending.lastAt = 0, now
-		if c.eager {
+		if h.eager {
 			host.Target = min(host.Target, eagerTarget)
-		} else if c.law.State() == Avoidance {
-			host.Target = c.bears.of(host, c.law.Window())
+		} else if h.controller.State() == Avoidance {
+			host.Target = h.bears.of(host, h.controller.Window())
 		}
-		c.act(c.law.OnAck, host)
+		h.act(h.controller.OnAck, host)
 		if p.cap != nil {
 			p.cap.OnAck(own)
 		}
@@ -202,7 +202,7 @@ func (p *Path) OnAck(now int64, a Ack) Outcome {
 func (p *Path) lose(host, own Signal, out Outcome) {
 	p.losses += out.Lost
 	p.host.losses += out.Lost
-	p.host.law.OnLoss(host)
+	p.host.controller.OnLoss(host)
 	if p.cap != nil && own.Queuing > 0 {
 		p.cap.OnLoss(own)
 	}
@@ -256,18 +256,18 @@ func (p *Path) OnTimeout(now int64) {
 	if d == 0 || now < d {
 		return
 	}
-	c := p.host
+	h := p.host
 	p.settle(false)
-	c.flight -= p.pending.flight
+	h.flight -= p.pending.flight
 	p.pending.giveUp()
 	p.backoff++
 	p.timeouts++
-	c.timeouts++
-	c.look(now)
-	if c.flight == 0 {
-		c.law.OnTimeout(c.view)
+	h.timeouts++
+	h.look(now)
+	if h.flight == 0 {
+		h.controller.OnTimeout(h.view)
 	} else {
-		c.law.OnLoss(c.view)
+		h.controller.OnLoss(h.view)
 	}
 	if p.cap != nil {
 		p.cap.OnTimeout(p.signal(now))
@@ -277,7 +277,7 @@ func (p *Path) OnTimeout(now int64) {
 // Stats tells how the link stands.
 func (p *Path) Stats() Stats {
 	s := Stats{
-		State: p.host.law.State(), Window: p.Window(), Flight: p.pending.flight, Queuing: p.delays.queuing(),
+		State: p.host.controller.State(), Window: p.Window(), Flight: p.pending.flight, Queuing: p.delays.queuing(),
 		Target: p.delays.target(), Base: p.delays.baseDelay(), RTT: p.delays.srtt, Losses: p.losses, Timeouts: p.timeouts,
 		PacingRate: p.host.PacingRate(),
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/leeway-video/leeway/internal/ledbat"
 )
 
-// history plays the same random signals to a law each time it is called with the same seed, and gives the next signal.
-func history(l ledbat.Law, seed uint64, n int) ledbat.Signal {
+// history plays the same random signals to a controller each time it is called with the same seed, and gives the next signal.
+func history(l ledbat.Controller, seed uint64, n int) ledbat.Signal {
 	r := rand.New(rand.NewPCG(seed, 1))
 	base := 5_000 + r.Int64N(200_000)
 	target := min(max(base/2, ledbat.MinTarget), ledbat.MaxTarget)
@@ -38,13 +38,13 @@ func history(l ledbat.Law, seed uint64, n int) ledbat.Signal {
 	return s
 }
 
-// TestWindowStaysWithinBounds: whatever a law hears.
+// TestWindowStaysWithinBounds: whatever a controller hears.
 func TestWindowStaysWithinBounds(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(300) {
 		for _, host := range []bool{true, false} {
 			for n := 10; n <= 640; n *= 4 {
-				l := ledbat.NewLaw(host)
+				l := ledbat.NewController(host)
 				history(l, seed, n)
 				if w := l.Window(); w < ledbat.MinWindow || w > ledbat.MaxWindow {
 					t.Fatalf("seed %d, %d signals: window %d", seed, n, w)
@@ -61,7 +61,7 @@ func TestMoreDelayNeverGivesMore(t *testing.T) {
 	for seed := range uint64(3000) {
 		var windows []int64
 		for _, permille := range []int64{0, 300, 600, 900, 1100, 1600, 3000, 9000} {
-			l := ledbat.NewLaw(seed%2 == 0)
+			l := ledbat.NewController(seed%2 == 0)
 			s := history(l, seed, int(seed%200))
 			s.Queuing = s.Target * permille / 1000
 			if seed%3 == 0 {
@@ -88,7 +88,7 @@ func TestMoreDelayNeverGivesMore(t *testing.T) {
 // TestLossCutsOnceInARoundTrip: ten losses in one round trip are one.
 func TestLossCutsOnceInARoundTrip(t *testing.T) {
 	t.Parallel()
-	l := ledbat.NewLaw(true)
+	l := ledbat.NewController(true)
 	s := history(l, 4, 100)
 	s.Queuing = 0
 	before := l.Window()

@@ -1,7 +1,7 @@
 package ledbat
 
 // Receiver is the requesting side of a host: the bytes that it has asked for in the background lane over all its links
-// and that have not come yet are its flight, and the law bounds them. Many senders to one line yield together that way.
+// and that have not come yet are its flight, and the controller bounds them. Many senders to one line yield together that way.
 type Receiver struct {
 	host
 	cfg Config
@@ -18,22 +18,22 @@ type Source struct {
 
 // NewReceiver makes the receiving side of a host.
 func NewReceiver(cfg Config) *Receiver {
-	if cfg.Law == nil {
-		cfg.Law = NewLaw
+	if cfg.Controller == nil {
+		cfg.Controller = NewController
 	}
-	return &Receiver{host: newHost(cfg.Law(true), cfg.Parts), cfg: cfg}
+	return &Receiver{host: newHost(cfg.Controller(true), cfg.Parts), cfg: cfg}
 }
 
 // SetParts says among how many receivers the host's line is divided from now on.
 func (r *Receiver) SetParts(n int64) { r.parts = max(1, n) }
 
 // Window is the number of bytes that may be asked for and not come.
-func (r *Receiver) Window() int64 { return r.law.Window() }
+func (r *Receiver) Window() int64 { return r.controller.Window() }
 
 // Stats tells how the host stands.
 func (r *Receiver) Stats() Stats {
 	s := r.stats()
-	s.Suspended = interval(r.law.Window(), r.view.RTT) >= SuspendAfter
+	s.Suspended = interval(r.controller.Window(), r.view.RTT) >= SuspendAfter
 	return s
 }
 
@@ -41,7 +41,7 @@ func (r *Receiver) Stats() Stats {
 // one request. If not, at is when to try again, or 0 when the window is full: then data say.
 func (r *Receiver) MayRequest(now, size int64) (ok bool, at int64) {
 	switch {
-	case r.flight > 0 && r.flight >= r.law.Window():
+	case r.flight > 0 && r.flight >= r.controller.Window():
 		r.limitedAt = now
 		return false, 0
 	case now < r.next:
@@ -67,7 +67,7 @@ func (s *Source) Close() {
 func (s *Source) Reset(now int64) {
 	s.delays = newDelays(now, 0)
 	if s.r.alone(now, &s.delays) {
-		s.r.restart(s.r.cfg.Law(true))
+		s.r.restart(s.r.cfg.Controller(true))
 	}
 }
 
@@ -77,10 +77,10 @@ func (s *Source) OnRequest(now, size int64) {
 	r.wake(now)
 	s.flight += size
 	r.flight += size
-	if r.flight >= r.law.Window() {
+	if r.flight >= r.controller.Window() {
 		r.limitedAt = now
 	}
-	if w := r.law.Window(); w < size && r.view.RTT > 0 {
+	if w := r.controller.Window(); w < size && r.view.RTT > 0 {
 		r.next = now + min(r.view.RTT*size/w, maxRequestInterval)
 	}
 }
@@ -109,6 +109,6 @@ func (s *Source) OnData(now, size int64, t Stamp) bool {
 	r.look(now)
 	v := r.view
 	v.Acked = size
-	r.act(r.law.OnAck, v)
+	r.act(r.controller.OnAck, v)
 	return sampled
 }

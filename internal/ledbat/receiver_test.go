@@ -52,7 +52,7 @@ func besideViewer(r road, n int, bounded bool, seed uint64) (tcpShare, alone flo
 	s, l := r.open(seed)
 	v := &viewer{s: s, r: ledbat.NewReceiver(ledbat.Config{})}
 	if !bounded {
-		v.r = ledbat.NewReceiver(ledbat.Config{Law: func(bool) ledbat.Law { return openWindow{} }})
+		v.r = ledbat.NewReceiver(ledbat.Config{Controller: func(bool) ledbat.Controller { return openWindow{} }})
 	}
 	flows := make([]int, 0, n)
 	for i := range n {
@@ -71,7 +71,7 @@ func besideViewer(r road, n int, bounded bool, seed uint64) (tcpShare, alone flo
 	return *u, *used
 }
 
-// openWindow is a law that lets everything through.
+// openWindow is a controller that lets everything through.
 type openWindow struct{}
 
 func (openWindow) OnAck(ledbat.Signal)     {}

@@ -11,10 +11,10 @@ const (
 	overhead = 97
 )
 
-// sender is a host with a controller. Its links take turns; each has all the bytes in the world to send while on is true.
+// sender is a host with a sender. Its links take turns; each has all the bytes in the world to send while on is true.
 type sender struct {
 	s       *sim
-	c       *ledbat.Controller
+	c       *ledbat.Sender
 	links   []*bglink
 	turn    int
 	on      bool
@@ -45,7 +45,7 @@ type bglink struct {
 }
 
 func (s *sim) sender(cfg ledbat.Config) *sender {
-	return &sender{s: s, c: ledbat.New(cfg), on: true}
+	return &sender{s: s, c: ledbat.NewSender(cfg), on: true}
 }
 
 func (h *sender) link(flow int, l *line, back int64) *bglink {

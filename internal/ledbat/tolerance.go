@@ -7,7 +7,7 @@ type tolerance struct {
 	since        int64 // when the current one began
 }
 
-// of gives the target for a signal to a law with that window.
+// of gives the target for a signal to a controller with that window.
 func (t *tolerance) of(s Signal, window int64) int64 {
 	if s.Now-t.since >= recallTime {
 		t.before, t.peak, t.since = t.peak, 0, s.Now

@@ -52,9 +52,9 @@ type vectorEvent struct {
 const aboutVectors = "Vectors of spec/background-transport.md, read by the Go and the TypeScript tests. 'do' is done at 'at' (µs) to the link " +
 	"'link' with 'args'; 'then' must be seen right after it. The page has the arguments and results of every kind under Vectors."
 
-// bench is what a case plays on: a controller and a receiver, with the links that the events open.
+// bench is what a case plays on: a sender and a receiver, with the links that the events open.
 type bench struct {
-	c       *ledbat.Controller
+	c       *ledbat.Sender
 	r       *ledbat.Receiver
 	paths   map[int]*ledbat.Path
 	sources map[int]*ledbat.Source
@@ -63,7 +63,7 @@ type bench struct {
 
 func newBench() *bench {
 	return &bench{
-		c: ledbat.New(ledbat.Config{}), r: ledbat.NewReceiver(ledbat.Config{}),
+		c: ledbat.NewSender(ledbat.Config{}), r: ledbat.NewReceiver(ledbat.Config{}),
 		paths: map[int]*ledbat.Path{}, sources: map[int]*ledbat.Source{}, ackers: map[int]*ledbat.Acker{},
 	}
 }

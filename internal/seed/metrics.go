@@ -77,7 +77,7 @@ var (
 		Labels: []metric.Label{{Name: "limit", Values: values(peer.Limits)}}}
 )
 
-// The metrics of the background lane: gauges and counters of the one law that a seed has.
+// The metrics of the background lane: gauges and counters of the one controller that a seed has.
 var (
 	mLane = &metric.Def{Name: "leeway_seed_lane_bytes_total", Help: "Piece bytes sent, by the lane of their request", Kind: metric.Counter,
 		Labels: []metric.Label{{Name: "lane", Values: metric.Lanes}}}
@@ -107,7 +107,7 @@ var (
 	mWarm = &metric.Def{Name: "leeway_seed_warm", Help: "1 once the seed has what siblings' viewers want most", Kind: metric.Gauge}
 )
 
-// measured is what the law said when it was last looked at.
+// measured is what the controller said when it was last looked at.
 type measured struct {
 	sent  int64
 	stats ledbat.Stats

@@ -118,7 +118,7 @@ func (s *session) stats(m *signal.Stats) {
 	}
 }
 
-// What a figure of the law can be at most (spec/background-transport.md).
+// What a figure of the controller can be at most (spec/background-transport.md).
 const (
 	mostDelay  = 60_000_000 // µs
 	mostWindow = 16 << 20   // bytes

@@ -9,7 +9,7 @@ import (
 
 // BenchmarkLanes fetches a segment of 2 MiB in the background and in the foreground, in turn, over a link within one process,
 // and prints the processor time of a byte of the background over that of the foreground (both ends), besides both. On a link
-// without delay the law has a few messages under way at a time: it is the dearest place for acks and timers. What a path has
+// without delay the controller has a few messages under way at a time: it is the dearest place for acks and timers. What a path has
 // them cost tells `leeway-lab bench transfer --case lane`.
 func BenchmarkLanes(b *testing.B) {
 	asks, _ := connect(b)

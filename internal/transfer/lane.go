@@ -19,10 +19,10 @@ const (
 
 var errAck = errors.New("no ack of the background transport")
 
-// backlog is what a link has waiting for the host's law. Guarded by Uploader.mu.
+// backlog is what a link has waiting for the host's controller. Guarded by Uploader.mu.
 type backlog struct {
 	link background.Link
-	// lane is nil before the first piece: a link that is asked for nothing has no state in the law.
+	// lane is nil before the first piece: a link that is asked for nothing has no state in the controller.
 	lane  *background.Lane
 	ready []queued  // their pieces are in hand, those of the foreground first; the first is being sent
 	until time.Time // the budget allows nothing before
@@ -59,7 +59,7 @@ func (up *Upload) Acknowledged(link background.Link) {
 	}
 }
 
-// lane is nil as long as nothing went out under the law. Under mu.
+// lane is nil as long as nothing went out under the controller. Under mu.
 func (up *Upload) lane() *background.Lane {
 	if up.back == nil {
 		return nil
@@ -67,10 +67,10 @@ func (up *Upload) lane() *background.Lane {
 	return up.back.lane
 }
 
-// paced says whether foreground goes out under the law. Under mu.
+// paced says whether foreground goes out under the controller. Under mu.
 func (up *Upload) paced() bool { return up.u.Paced && up.back != nil }
 
-// pressing says until when foreground that goes out under the law keeps the background back; the zero time if there is
+// pressing says until when foreground that goes out under the controller keeps the background back; the zero time if there is
 // none. Under mu.
 func (up *Upload) pressing() time.Time {
 	if !up.paced() || len(up.lanes[peer.Foreground]) == 0 && up.back.front() == 0 {
@@ -172,7 +172,7 @@ func (u *Uploader) release(busy bool) {
 	}
 }
 
-// tell says to the law whether what goes out under it is foreground: as long as nothing of the background may go.
+// tell says to the controller whether what goes out under it is foreground: as long as nothing of the background may go.
 func (u *Uploader) tell() {
 	if !u.Paced || u.Background == nil {
 		return
@@ -215,7 +215,7 @@ func (u *Uploader) wanting() bool {
 	return up != nil
 }
 
-// fetch gets the bytes of one request that goes out under the law, and the right to send them. It says whether there was
+// fetch gets the bytes of one request that goes out under the controller, and the right to send them. It says whether there was
 // one to try, and if not, after how long there may be.
 func (u *Uploader) fetch() (did bool, wait time.Duration) {
 	u.mu.Lock()
@@ -293,7 +293,7 @@ func (up *Upload) keep(id uint32, data []byte) {
 	lane.Wake()
 }
 
-// source is a backlog as the law's sender sees it.
+// source is a backlog as the controller's sender sees it.
 type source struct{ up *Upload }
 
 // Waiting implements background.Source.
@@ -304,7 +304,7 @@ func (s source) Waiting() bool {
 	return s.up.may()
 }
 
-// may says whether anything of the link may go out under the law. Under mu.
+// may says whether anything of the link may go out under the controller. Under mu.
 func (up *Upload) may() bool {
 	ready := up.back.ready
 	return len(ready) > 0 && (ready[0].lane == peer.Foreground || !up.u.busy)

@@ -267,7 +267,7 @@ func TestBackgroundIsRejectedWhereItIsOffOrCannotBeHad(t *testing.T) {
 			}
 		})
 		if p.up.lane() != nil {
-			t.Error("a link that was sent nothing has state in the law")
+			t.Error("a link that was sent nothing has state in the controller")
 		}
 	})
 }

@@ -65,7 +65,7 @@ type UploadConfig struct {
 type Uploader struct {
 	// Background is the host's background lane; nil: it is off, and such requests are rejected. Set before the first Add.
 	Background *background.Sender
-	// Paced sends the foreground, too, under the control law of the background lane and ahead of it, to peers that ack it. It
+	// Paced sends the foreground, too, under the controller of the background lane and ahead of it, to peers that ack it. It
 	// is for hosts that share their uplink with other traffic. Set before the first Add.
 	Paced bool
 	// Wake, if set, is called when Work has something to do again. It may be called under locks, from any goroutine.

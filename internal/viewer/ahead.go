@@ -28,7 +28,7 @@ type lookAhead struct {
 	allowed  bool            // the last look could have fetched something ahead
 	list     []*seg          // what the schedule may fetch ahead now
 	kept     map[string]*seg // with pieces that came ahead
-	again    time.Duration   // when the receiver's law may allow another request
+	again    time.Duration   // when the receiver's controller may allow another request
 	timer    func()          // has the schedule asked again then
 	coming   map[int][]*seg  // behind the last asked one, by track
 	adaptive bool            // who asked for that chooses among renditions itself
@@ -158,7 +158,7 @@ func (a *lookAhead) mayAsk(r *remote, outstanding int) bool {
 	return ok
 }
 
-// ask makes the requests of the background that the law allows; the others come again with another decision.
+// ask makes the requests of the background that the controller allows; the others come again with another decision.
 func (a *lookAhead) ask(actions []schedule.Action) {
 	if a.timer != nil {
 		a.timer()

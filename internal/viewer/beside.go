@@ -11,7 +11,7 @@ const (
 	tcpPart     = 44   // of what comes by TCP: 66 bytes for two packets of 1,448
 )
 
-// acking is a link whose acks the law of the host hears of.
+// acking is a link whose acks the controller of the host hears of.
 type acking struct {
 	background.Link
 	sender *background.Sender
@@ -23,5 +23,5 @@ func (a acking) SendAck(message []byte) {
 	a.sender.Beside(len(message) + ackAround)
 }
 
-// took has the law of the host hear what it costs to take n bytes of a link. In the link's goroutine.
+// took has the controller of the host hear what it costs to take n bytes of a link. In the link's goroutine.
 func (a acking) took(n int) { a.sender.Beside((n + packetBytes - 1) / packetBytes * sackBytes) }

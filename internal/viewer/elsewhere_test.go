@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// otherLines are access lines on which nothing of the law was chosen.
+// otherLines are access lines on which nothing of the controller was chosen.
 var otherLines = []homes{
 	{"4/0.6", 0.3, access{up: 75_000, down: 500_000, delay: 25 * time.Millisecond}},
 	{"16/2.5", 0.4, access{up: 312_500, down: 2_000_000, delay: 20 * time.Millisecond}},

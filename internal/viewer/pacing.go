@@ -9,7 +9,7 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// pacing sends what links and the law of the host let go, over all links.
+// pacing sends what links and the controller of the host let go, over all links.
 type pacing struct {
 	loop     Loop
 	uploader *transfer.Uploader
@@ -55,10 +55,10 @@ func (p *pacing) soon() {
 	}
 }
 
-// fetched has the law hear what it costs to take n bytes of the origin.
+// fetched has the controller hear what it costs to take n bytes of the origin.
 func (p *pacing) fetched(n int) { p.uploader.Background.Beside(n / tcpPart) }
 
-// take is how sending stands under the law; nil if nothing was sent since the last time.
+// take is how sending stands under the controller; nil if nothing was sent since the last time.
 func (p *pacing) take() *signal.Pacing {
 	sent, _ := p.uploader.Background.Totals()
 	if sent == p.sent {

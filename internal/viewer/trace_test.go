@@ -184,7 +184,7 @@ func TestAnAudienceServesItself(t *testing.T) {
 		// 0.003, 2.9 and 56 (over ten traces 0.779 instead of 0.787), where, besides, requests wait for links that may come up, and for viewers that have
 		// said nothing, 0.802, 0.715, 0.003, 0.004, 3.0 and 49, where, besides, peers race an origin that is within its time 0.804, 0.719, 0.006, 0.006,
 		// 2.8 and 48, where, besides, a segment may be waited for as long as the buffer lasts 0.803, 0.716, 0.006, 0.004, 2.6 and
-		// 55. Where a viewer that serves others in turn is taken for as quick as in its turn 0.768, 0.682, 0.007, 0.007, 2.8 and 57; where, besides, the law does not hear of acknowledgements 0.776, 0.690, 0.009, 0.008, 2.9 and 79.
+		// 55. Where a viewer that serves others in turn is taken for as quick as in its turn 0.768, 0.682, 0.007, 0.007, 2.8 and 57; where, besides, the controller does not hear of acknowledgements 0.776, 0.690, 0.009, 0.008, 2.9 and 79.
 		"twelve come over a time": {audience{viewers: 12, film: 100 * time.Second, within: 50 * time.Second},
 			tally{offload: 0.78, saved: 0.69, duplicates: 0.006, wasted: 0.01, requests: 3, queue: 60}},
 		// Measured 0.603, 0.460, 0.002, 0.007, 2.0 and 57; with more parts of the ceiling 0.614, 0.472, 0.002, 0.006, 2.0 and 56; where, besides,

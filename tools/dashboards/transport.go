@@ -23,7 +23,7 @@ var transport = board{
 	rows: []row{
 		{"The lines", []panel{
 			{title: "Queue before uplinks", unit: units.Seconds,
-				about: "Median and 95th percentile of the viewers' queuing delay, once a report. The law holds it near the target; a p95 far above it that stays is other people's traffic.",
+				about: "Median and 95th percentile of the viewers' queuing delay, once a report. The controller holds it near the target; a p95 far above it that stays is other people's traffic.",
 				series: []series{
 					{expr: spread("0.5", "queuing_delay_seconds", "$__rate_interval"), legend: "p50"},
 					{expr: spread("0.95", "queuing_delay_seconds", "$__rate_interval"), legend: "p95"},

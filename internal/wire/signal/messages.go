@@ -232,7 +232,7 @@ type PeerStats struct {
 	Blame    int64 `json:"blame,omitempty"` // times that it was banned for what it did
 }
 
-// Pacing is how a viewer's sending stands under the law of the background transport; nil where nothing was sent since the
+// Pacing is how a viewer's sending stands under the controller of the background transport; nil where nothing was sent since the
 // last report.
 type Pacing struct {
 	Queuing   int64 `json:"queuing_us"`

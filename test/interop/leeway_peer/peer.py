@@ -240,7 +240,7 @@ class Peer:
 
     def _on_request(self, link: Link, m: dict) -> None:
         segment = self.segments.get(m["segment"])
-        # A sender without the background transport's law has no background lane.
+        # A sender without the background transport's controller has no background lane.
         refused = [q["id"] for q in m["requests"]] if m["lane"] else []
         missing = [q["id"] for q in m["requests"] if not m["lane"] and not (segment and q["piece"] in segment.pieces)]
         for reason, ids in ((4, refused), (0, missing)):

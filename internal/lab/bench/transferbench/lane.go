@@ -16,7 +16,7 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-// laneRun is long enough for the law to fill the line for most of it.
+// laneRun is long enough for the controller to fill the line for most of it.
 const (
 	laneWarm = 5 * time.Second
 	laneRun  = 10 * time.Second
@@ -42,7 +42,7 @@ func lanes() []bench.Case {
 }
 
 // between is what ends are compared: in the foreground, in the background, and, if there is such a kind, in the foreground
-// as viewers send it, which is under the law of the background.
+// as viewers send it, which is under the controller of the background.
 type between struct{ foreground, background, law string }
 
 // compare is the case of one path.

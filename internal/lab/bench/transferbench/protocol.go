@@ -10,7 +10,7 @@ const (
 	kindTuned    = "pion-tuned"   // a bare data channel with what pion offers
 	kindTCP      = "tcp"          // kernel TCP, CUBIC
 	kindPage     = "page"         // ours in Chromium: the library's link, uploads, downloads and verification
-	kindPageLaw  = "page-law"     // the same under the law of the background, in the foreground as a viewer sends it
+	kindPageLaw  = "page-law"     // the same under the controller of the background, in the foreground as a viewer sends it
 	kindPageLane = "page-lane"    // the same in the background lane
 	kindBare     = "page-bare"    // bare data channels in Chromium
 )

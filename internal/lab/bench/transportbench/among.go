@@ -180,7 +180,7 @@ func downlink(name string, senders int, short bool, p pages) bench.Case {
 		},
 		Run: measuredIn(p, func(s *session) error {
 			scenes := []scene{solo(ten, cubic, length)}
-			for _, k := range []kind{asked, ledbatLane} { // the latter without the viewer's own law
+			for _, k := range []kind{asked, ledbatLane} { // the latter without the viewer's own controller
 				if k == asked || s.yardsticks() {
 					scenes = append(scenes, scene{name: fmt.Sprintf("%d senders, %s", senders, k), line: ten, length: before + length, flows: []flow{
 						{kind: k, senders: senders}, {kind: cubic, from: before},

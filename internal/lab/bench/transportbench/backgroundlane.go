@@ -43,7 +43,7 @@ func newBackgroundLane(s *linkStack) *backgroundLane {
 	}
 	var cfg ledbat.Config
 	if s.setup.Kind == rfcLane {
-		cfg.Law = rfc6817.Law
+		cfg.Controller = rfc6817.NewController
 	}
 	switch {
 	case s.setup.Send:
@@ -81,7 +81,7 @@ type source struct {
 	payload [peer.PieceSize]byte
 }
 
-// foregroundRequest is what the parts of a foreground segment answer to, where it comes under the law; others answer to 0.
+// foregroundRequest is what the parts of a foreground segment answer to, where it comes under the controller; others answer to 0.
 const foregroundRequest = 1
 
 // endless is more than any run sends.

@@ -161,7 +161,7 @@ func smoke(name string, p pages) bench.Case {
 	}
 }
 
-// figure2 is R2: data channels without a law beside TCP.
+// figure2 is R2: data channels without a controller beside TCP.
 func figure2(name string, d time.Duration, extra bool) bench.Case {
 	return bench.Case{
 		Name: name, Extra: extra,

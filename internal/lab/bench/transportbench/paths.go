@@ -76,7 +76,7 @@ func shallow() bench.Case {
 	line := ten
 	line.Queue = 16_000
 	return solitary("8", "A queue of 16 KB on 10 Mbit/s, 40 ms.", []bench.Figure{
-		{Name: "goodput_mbps", Unit: "Mbit/s", Goal: ">= 5", Reference: &bench.Reference{Value: 4.56, Source: "utp-go, libutp's law"}},
+		{Name: "goodput_mbps", Unit: "Mbit/s", Goal: ">= 5", Reference: &bench.Reference{Value: 4.56, Source: "utp-go, libutp's controller"}},
 		{Name: "retransmitted_ratio", Goal: "< 0.005", Reference: &bench.Reference{Value: 0.0535, Source: "utp-go, LEDBAT++"}},
 		{Name: "goodput_mbps_sctp", Unit: "Mbit/s"},
 	}, 30*time.Second, func() scene { return scene{line: line, flows: []flow{{}}} })

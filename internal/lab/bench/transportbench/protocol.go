@@ -9,7 +9,7 @@ type setup struct {
 	Addr  string `json:"addr"`  // of this end
 	Links int    `json:"links"` // that a receiver offers
 	Page  page   `json:"page"`
-	Paced bool   `json:"paced"` // the sender is a browser: its foreground comes under the law, too
+	Paced bool   `json:"paced"` // the sender is a browser: its foreground comes under the controller, too
 }
 
 // page is whether an end is in a browser.

@@ -19,7 +19,7 @@ type kind string
 // The kinds of flow.
 const (
 	ledbatLane kind = "background" // our background lane over a link
-	rfcLane    kind = "rfc6817"    // the same pacing on the same link, under RFC 6817's law
+	rfcLane    kind = "rfc6817"    // the same pacing on the same link, under RFC 6817's controller
 	foreground kind = "foreground" // our foreground lane over a link
 	plain      kind = "sctp"       // a bare pion data channel as it comes
 	asked      kind = "asked"      // our background lane, for which the receiver asks piece by piece within a window of its own

@@ -40,7 +40,7 @@ func measuredIn(p pages, measure func(*session) error) func(context.Context, *be
 	}
 }
 
-// yardsticks says whether this run is to measure what is no goal, too: bare data channels and RFC 6817's law are there to be
+// yardsticks says whether this run is to measure what is no goal, too: bare data channels and RFC 6817's controller are there to be
 // seen beside, and once is enough for that.
 func (s *session) yardsticks() bool { return s.run.Claimed == 0 }
 

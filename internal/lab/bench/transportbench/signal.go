@@ -59,7 +59,7 @@ const followsGoal = ">= 0.95"
 const sampleGap = 35 * time.Millisecond
 
 // follows is the share of the delays that a sender told that are those of the emulator's queue. What a sender knows at a
-// moment is the least that its packets waited which came to the queue between two round trips and one ago (the law's
+// moment is the least that its packets waited which came to the queue between two round trips and one ago (the controller's
 // filter covers half a round trip to a whole one); not sooner, and not longer ago than its samples are apart. So it lies
 // between the least of all that time, and the least that it cannot have missed.
 func (r *record) follows(flow int, from, to time.Duration) float64 {
@@ -91,7 +91,7 @@ func (r *record) knows(s state, at time.Duration) (least, most float64, ok bool)
 	return ms(shortest(whole).Microseconds()), ms(shortest(longest(half, gap)).Microseconds()), true
 }
 
-// signalPacket is the law's packet, bytes: with less of a window a sender sends one from time to time.
+// signalPacket is the controller's packet, bytes: with less of a window a sender sends one from time to time.
 const signalPacket = 1200
 
 // stood is what was seen of the queue in a time.

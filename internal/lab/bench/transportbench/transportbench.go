@@ -1,6 +1,6 @@
 // Package transportbench is `leeway-lab bench transport`: the background lane beside foreign traffic on emulated lines, with
 // outside witnesses only. The competitor is the kernel's TCP, the queue is measured by a third party's round trips through
-// the bottleneck, and shares are counted behind it. A bare data channel and RFC 6817's law run in the same call.
+// the bottleneck, and shares are counted behind it. A bare data channel and RFC 6817's controller run in the same call.
 package transportbench
 
 import (

@@ -5,7 +5,7 @@ import type { PlanMessage, SignalBody } from '../../../packages/core/src/session
 export interface Setup {
   /** A bare data channel, or the library's link. */
   bare: boolean;
-  /** Of the library's links: the law of the background paces what is sent, and the lane that all is asked for in. */
+  /** Of the library's links: the controller of the background paces what is sent, and the lane that all is asked for in. */
   law: boolean;
   lane: 0 | 1;
   send: boolean;

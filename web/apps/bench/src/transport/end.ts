@@ -78,7 +78,7 @@ export function createEnd(setup: Setup, say: (word: Word) => void): End {
       open() {
         const source = {
           urgent: () => e.urgent > 0,
-          // Foreground goes under the law as everything that a viewer sends, and nothing of the background beside it.
+          // Foreground goes under the controller as everything that a viewer sends, and nothing of the background beside it.
           waiting: () => e.urgent > 0 || (e.owed > 0 && !foreground()),
           next(n: number) {
             const request = e.urgent > 0 ? foregroundRequest : backgroundRequest;

@@ -161,7 +161,7 @@ describe('the sending side', () => {
     expect(two / (one + two)).toBeLessThan(0.65);
   });
 
-  it('tells the law whether somebody waits for what goes out', () => {
+  it('tells the controller whether somebody waits for what goes out', () => {
     const time = new Time();
     const sender = new Sender();
     const stores = [new Store(0), new Store(0, true)];
@@ -171,7 +171,7 @@ describe('the sending side', () => {
       stores[1]!.left = foreground;
       for (const lane of lanes) sender.wake(lane);
       sender.work(1);
-      return sender.law.eager;
+      return sender.host.eager;
     };
     sender.stopped = true; // nothing goes out meanwhile
     expect([eager(9, 0), eager(9, 9), eager(0, 9)]).toEqual([false, true, true]);

@@ -33,7 +33,7 @@ const afterTask = (f: () => void): void => {
 export const createBackground = (o: BackgroundOptions): Background => {
   const { clock, soon = afterTask } = o;
   const zero = clock.now();
-  /** µs, never 0, which the law takes for "never". */
+  /** µs, never 0, which the controller takes for "never". */
   const now = () => Math.floor((clock.now() - zero) * 1000) + 1;
   const sender = new Sender();
   const receiver = new Receiver();
@@ -58,7 +58,7 @@ export const createBackground = (o: BackgroundOptions): Background => {
     dueAt = Math.min(dueAt, now() + wait);
     alarm.set(wait / 1000);
   };
-  const beside = (size: number) => sender.law.beside(now(), size);
+  const beside = (size: number) => sender.host.beside(now(), size);
   const kick = () => {
     if (due) return;
     due = true;
@@ -86,7 +86,7 @@ export const createBackground = (o: BackgroundOptions): Background => {
     random: () => o.random(),
     bases: () => [...lanes].flatMap((lane): [string, number][] => (lane.base ? [[lane.peer, lane.base]] : [])),
     changed(parts, busy) {
-      sender.law.setParts(parts);
+      sender.host.setParts(parts);
       receiver.setParts(parts);
       elsewhere = busy;
       yieldLine();
@@ -125,8 +125,8 @@ export const createBackground = (o: BackgroundOptions): Background => {
       return may === 0 ? Number.POSITIVE_INFINITY : (may - at) / 1000;
     },
     stats(): BackgroundStats {
-      const { sent, acked, law } = sender;
-      return { sender: law.stats(), receiver: receiver.stats(), sent, acked, parts: law.parts };
+      const { sent, acked, host } = sender;
+      return { sender: host.stats(), receiver: receiver.stats(), sent, acked, parts: host.parts };
     },
     stop() {
       stopped = true;
@@ -148,7 +148,7 @@ interface LaneOptions {
   kick(): void;
   /** Has it look after so many µs. */
   later(us: number): void;
-  /** So many bytes went out outside the law. */
+  /** So many bytes went out outside the controller. */
   beside(size: number): void;
 }
 

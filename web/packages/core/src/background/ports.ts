@@ -16,14 +16,14 @@ export interface BackgroundLink {
   sendAck(message: Uint8Array): void;
 }
 
-/** What one link has to send under the law. It is asked only when something can go out. */
+/** What one link has to send under the controller. It is asked only when something can go out. */
 export interface BackgroundSource {
   waiting(): boolean;
   /** Foreground is among what waits: it is first of the link's, and the link is before those that have none. */
   urgent?(): boolean;
   /** Takes the next part of a piece, of at most n bytes of payload; undefined when nothing waits after all. */
   next(n: number): Part | undefined;
-  /** Whether so numbered a request is one of ours, in the background: foreground comes under the law, too. Left out: all are. */
+  /** Whether so numbered a request is one of ours, in the background: foreground comes under the controller, too. Left out: all are. */
   ours?(request: number): boolean;
 }
 

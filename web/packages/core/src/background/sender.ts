@@ -1,5 +1,5 @@
 import { decodeAck } from '../ledbat/ack.ts';
-import { Controller, type Path } from '../ledbat/path.ts';
+import { type Path, Sender as SendingHost } from '../ledbat/path.ts';
 import { encode, pieceSize } from '../protocol/peer.ts';
 import { backgroundHeader, encodeBackground } from './message.ts';
 import type { BackgroundLink, BackgroundSource } from './ports.ts';
@@ -21,7 +21,7 @@ const turnRefuted = 50_000;
 
 /** Near: a shorter base delay, µs, is a cable or one machine. What is late there waited for a processor, not for a line. */
 const nearBase = 2_000;
-/** What is sent outside the law may leave so many bytes in the link's buffers. The link is looked at again after so many µs. */
+/** What is sent outside the controller may leave so many bytes in the link's buffers. The link is looked at again after so many µs. */
 const plainRoom = 262_144;
 const plainRetry = 20_000;
 /** A thread whose alarms are late by more than this in the mean, µs, cannot pace. */
@@ -39,7 +39,7 @@ const urgent = (lane: SendingLane): boolean => lane.source.urgent?.() === true;
 
 /** The sending side of a host: one budget, shared by its links in turn. */
 export class Sender {
-  readonly law = new Controller();
+  readonly host = new SendingHost();
   /** Foreground has the line, here or in another tab. */
   stopped = false;
   sent = 0;
@@ -52,7 +52,7 @@ export class Sender {
 
   add(now: number, link: BackgroundLink, source: BackgroundSource, base: number): SendingLane {
     const { maxMessage } = link;
-    return new SendingLane(this, link, source, this.law.open(now, { payload, maxMessage, base }));
+    return new SendingLane(this, link, source, this.host.open(now, { payload, maxMessage, base }));
   }
 
   /** An alarm was heard so many µs after its time. */
@@ -78,7 +78,7 @@ export class Sender {
   work(now: number): number {
     let wait = never;
     const waiting = this.#active.filter((lane) => lane.source.waiting());
-    this.law.eager = !waiting.length || waiting.some(urgent);
+    this.host.eager = !waiting.length || waiting.some(urgent);
     for (const lane of this.#active) lane.path.onTimeout(now);
     if (!this.stopped) {
       for (const lane of this.#active) wait = Math.min(wait, lane.push(now));
@@ -121,10 +121,10 @@ export class Sender {
 
   /**
    * Gives the turn to the next link when it is time, or when the one that has it has nothing to send; with every message
-   * where the law empties the line.
+   * where the controller empties the line.
    */
   #rotate(now: number): void {
-    const { state } = this.law.law;
+    const { state } = this.host.controller;
     // The host has no queue: every link is to see its base.
     if (state === 'slow-start' || state === 'slowdown') this.#until = now;
     for (let n = this.#active.length; n > 0; n--) {
@@ -134,7 +134,7 @@ export class Sender {
         now +
         (this.#active[0]!.path.refuted
           ? turnRefuted
-          : Math.min(Math.max(turnTrips * this.law.view.rtt, turnLeast), turnMost));
+          : Math.min(Math.max(turnTrips * this.host.view.rtt, turnLeast), turnMost));
     }
   }
 }
@@ -164,14 +164,14 @@ export class SendingLane {
     return !problem;
   }
 
-  /** Foreground goes out over it outside the law. */
+  /** Foreground goes out over it outside the controller. */
   get #free(): boolean {
     const { base } = this.path;
     return urgent(this) && ((base > 0 && base < nearBase) || this.#sender.late);
   }
 
   /**
-   * Sends what is outside the law as the link's buffers have room; says after how many µs to look again. That alarm also tells
+   * Sends what is outside the controller as the link's buffers have room; says after how many µs to look again. That alarm also tells
    * whether the thread is still late: without it a thread that was late once would count as late for good.
    */
   push(now: number): number {
@@ -188,12 +188,12 @@ export class SendingLane {
   /** Sends a message if it may. */
   send(now: number): Attempt {
     if (this.closed || !this.source.waiting() || this.#free) return held();
-    const { law } = this.#sender;
+    const { host } = this.#sender;
     const size = this.path.messageSize();
     const may = this.path.maySend(now, size);
     if (may !== true) {
       if (may) return full(may - now); // pacing is the host's
-      return { ...held(), crowd: law.flight > 0 && law.flight + size > law.law.window };
+      return { ...held(), crowd: host.flight > 0 && host.flight + size > host.controller.window };
     }
     const waiting = this.#link.waiting();
     if (waiting > Math.max(size, this.#link.maxMessage - size)) return held(roomRetry);

@@ -7,7 +7,7 @@ const roundMs = 2_000;
 const urgentMs = 3 * roundMs;
 /** An end of foreground that lasts so long is told. */
 const pauseMs = 100;
-/** A base delay is as old as the law's own history at most. */
+/** A base delay is as old as the controller's own history at most. */
 const baseMs = 600_000;
 /** Routes remembered. */
 const routes = 64;

@@ -19,7 +19,7 @@ export class Ceiling {
   on = false;
   /** Bytes/s; 0: the line never was full. */
   #rate = 0;
-  /** Of the current stretch: bytes sent, acked and beside the law, its begin; whether something waited for the ceiling. */
+  /** Of the current stretch: bytes sent, acked and beside the controller, its begin; whether something waited for the ceiling. */
   #sent = 0;
   #acked = 0;
   #beside = 0;
@@ -54,7 +54,7 @@ export class Ceiling {
     return rate;
   }
 
-  /** Notes bytes that went out outside the law; gives the time that they take of the line, µs. */
+  /** Notes bytes that went out outside the controller; gives the time that they take of the line, µs. */
   beside(size: number): number {
     if (this.on) this.#beside += size;
     return this.#rate && div(size * 1_000_000, this.#rate);

@@ -1,4 +1,4 @@
-/** The constants of the law; docs/experiments/background-transport.md has the reasons. Times in µs, sizes in bytes. */
+/** The constants of the controller; docs/experiments/background-transport.md has the reasons. Times in µs, sizes in bytes. */
 export const packet = 1200;
 export const initialWindow = 10 * packet;
 export const minWindow = packet / 16;

@@ -10,8 +10,8 @@ import {
   packet,
   suspendAfter,
 } from './constants.ts';
+import { Controller, type Signal, type State } from './controller.ts';
 import { type Delays, targetOf } from './delay.ts';
-import { Law, type Signal, type State } from './law.ts';
 
 /** The state of a host or of a path. Times in µs, sizes in bytes, rates in bytes/s. */
 export interface LedbatStats {
@@ -47,9 +47,9 @@ const median = (list: number[]): number => list.sort((a, b) => a - b)[(list.leng
 /** The time between packets of a window that is below one packet. */
 export const interval = (window: number, rtt: number): number => Math.min(div(rtt * packet, window), maxInterval);
 
-/** What both sides of the transport share: a law for all links of a host, and what the links' delays say together. */
+/** What both sides of the transport share: a controller for all links of a host, and what the links' delays say together. */
 export class Host {
-  law = new Law(true);
+  controller = new Controller(true);
   parts: number;
   members: Delays[] = [];
   /** Bytes sent and not acked, or asked for and not come. */
@@ -89,7 +89,7 @@ export class Host {
     const i = this.members.indexOf(old);
     if (i >= 0) this.members[i] = fresh;
     if (this.members.some((m) => m !== fresh && m.fresh(now))) return false;
-    this.law = new Law(true);
+    this.controller = new Controller(true);
     this.next = 0;
     this.limitedAt = -never;
     this.clear = initialWindow;
@@ -98,12 +98,12 @@ export class Host {
     return true;
   }
 
-  /** Lets the law hear of an idle time, when there was one. */
+  /** Lets the controller hear of an idle time, when there was one. */
   wake(now: number): void {
     const idle = now - this.lastAt > Math.max(idleMin, 4 * this.view.rtt);
-    if (this.flight === 0 && idle && this.law.window >= packet) {
+    if (this.flight === 0 && idle && this.controller.window >= packet) {
       this.look(now);
-      this.law.onIdle(this.view);
+      this.controller.onIdle(this.view);
     }
     this.lastAt = now;
   }
@@ -137,7 +137,7 @@ export class Host {
     // A queue may have gone since a silent link saw it; had it come, those that send would see it.
     const said = (d: Delays) => (d.current(now) ? d.queuing() : Math.min(d.queuing(), newest));
     v.queuing = median(fresh.map(said));
-    const { state, window } = this.law;
+    const { state, window } = this.controller;
     // In slow start, what is sent shows a round trip and a half later.
     const seen = state === 'slow-start' ? div(window, 2) : window;
     if (2 * v.queuing < v.target) this.clear = Math.max(this.clear, seen);
@@ -155,18 +155,18 @@ export class Host {
     return Math.min(never, ...this.members.filter((d) => d.fresh(now) && d.current(now)).map((d) => d.queuing()));
   }
 
-  /** The host's law hears of an ack; counts when it gives way. */
+  /** The host's controller hears of an ack; counts when it gives way. */
   ack(s: Signal): void {
-    const before = this.law.window;
-    this.law.onAck(s);
-    const after = this.law.window;
+    const before = this.controller.window;
+    this.controller.onAck(s);
+    const after = this.controller.window;
     if (before > packet && after <= packet) this.yields++;
     if (before < packet && after >= packet) this.next = Math.min(this.next, s.now);
   }
 
   /** Bytes/s: the window spread over a round trip, with some to spare, so that it is the window that limits. */
   pacingRate(rtt = this.view.rtt || firstRtt): number {
-    const { window, state } = this.law;
+    const { window, state } = this.controller;
     if (window < 2 * packet) return div(window * 1_000_000, rtt);
     if (state === 'slow-start' || state === 'ramp') return div(2 * window * 1_000_000, rtt);
     return div(window * pacingGain * 1000, rtt);
@@ -175,16 +175,16 @@ export class Host {
   stats(): LedbatStats {
     const { queuing, target, base, rtt } = this.view;
     return {
-      state: this.law.state,
-      suspended: interval(this.law.window, rtt) >= suspendAfter,
-      window: this.law.window,
+      state: this.controller.state,
+      suspended: interval(this.controller.window, rtt) >= suspendAfter,
+      window: this.controller.window,
       flight: this.flight,
       pacingRate: this.pacingRate(),
       queuing,
       target,
       base,
       rtt,
-      slowdowns: this.law.slowdowns,
+      slowdowns: this.controller.slowdowns,
       yields: this.yields,
     };
   }

@@ -16,9 +16,9 @@ import {
   timeoutMax,
   timeoutMin,
 } from './constants.ts';
+import { Controller, type Signal } from './controller.ts';
 import { Delays } from './delay.ts';
 import { Host, interval, type LedbatStats } from './host.ts';
-import { Law, type Signal } from './law.ts';
 import { Pending, type Problem } from './pending.ts';
 import { Tolerance } from './tolerance.ts';
 
@@ -40,7 +40,7 @@ export interface PathConfig {
 }
 
 /** The sending side of a host: the window that all its links share. */
-export class Controller extends Host {
+export class Sender extends Host {
   paths: Path[] = [];
   bears = new Tolerance();
   /** What is sent next waited for the window, not for a timer. */
@@ -48,7 +48,7 @@ export class Controller extends Host {
   /** The earliest moment of the next message, as the last one set it. */
   paced = 0;
   ceiling = new Ceiling();
-  /** Foreground goes out under the law, or nothing does: the host bears more, as somebody waits for it. */
+  /** Foreground goes out under the controller, or nothing does: the host bears more, as somebody waits for it. */
   eager = false;
 
   override pacingRate(): number {
@@ -61,10 +61,10 @@ export class Controller extends Host {
     return div(size * 1_000_000, Math.max(1, this.ceiling.send(size, super.pacingRate(rtt))));
   }
 
-  /** Notes bytes that the host sends over the same line outside the law: acknowledgements of its downloads, mostly. */
+  /** Notes bytes that the host sends over the same line outside the controller: acknowledgements of its downloads, mostly. */
   beside(now: number, size: number): void {
     const takes = this.ceiling.beside(size);
-    if (takes && this.law.window >= packet)
+    if (takes && this.controller.window >= packet)
       this.next = Math.max(this.next, Math.min(Math.max(this.next, now - burstTime) + takes, this.paced + besideMost));
   }
 
@@ -75,8 +75,8 @@ export class Controller extends Host {
 
 /** The sending side of one link. */
 export class Path {
-  #host: Controller;
-  #cap = new Law(false);
+  #host: Sender;
+  #cap = new Controller(false);
   #delays: Delays;
   #pending = new Pending();
   #payload = packet;
@@ -89,7 +89,7 @@ export class Path {
   /** The newest ack: when it was sent (receiver's clock), when it came (ours). */
   #ack: { sentAt: number; cameAt: number } | undefined;
 
-  constructor(host: Controller, now: number, { payload, maxMessage, base = 0 }: PathConfig) {
+  constructor(host: Sender, now: number, { payload, maxMessage, base = 0 }: PathConfig) {
     this.#host = host;
     this.#delays = new Delays(now, base);
     host.members.push(this.#delays);
@@ -115,7 +115,7 @@ export class Path {
     const old = this.#delays;
     this.#delays = new Delays(now, 0);
     this.#pending.unsample();
-    this.#cap = new Law(false);
+    this.#cap = new Controller(false);
     this.#ack = undefined;
     this.#backoff = 0;
     this.#limitedAt = -never;
@@ -153,13 +153,13 @@ export class Path {
 
   /** What may be in flight on this link alone. */
   window(): number {
-    return Math.min(this.#host.law.window, this.#cap.window);
+    return Math.min(this.#host.controller.window, this.#cap.window);
   }
 
   /** True: send. Otherwise the moment at which pacing allows it, or 0 while the window is full: then an ack says. */
   maySend(now: number, size: number): true | number {
     const h = this.#host;
-    const { window } = h.law;
+    const { window } = h.controller;
     if (this.#late) return 0;
     if (h.flight > 0 && h.flight + size > window) {
       h.limitedAt = now;
@@ -182,7 +182,7 @@ export class Path {
     const sequence = this.#pending.add(now, size, waiting > size);
     h.flight += size;
     this.#pace(now, size);
-    let full = h.flight + size > h.law.window;
+    let full = h.flight + size > h.controller.window;
     if (full) {
       h.limitedAt = now;
       h.held = true;
@@ -205,7 +205,9 @@ export class Path {
     h.next = Math.max(h.next, h.held ? now : now - burstTime);
     h.held = false;
     h.paced = h.next =
-      h.law.window < packet && h.view.rtt > 0 ? now + interval(h.law.window, h.view.rtt) : h.next + spacing;
+      h.controller.window < packet && h.view.rtt > 0
+        ? now + interval(h.controller.window, h.view.rtt)
+        : h.next + spacing;
   }
 
   /** Takes in an ack that came over the link. */
@@ -231,14 +233,14 @@ export class Path {
     const host = { ...h.view, acked: out.acked };
     const own = { ...this.#signal(now), acked: out.acked };
     if (out.lost) {
-      h.law.onLoss(host);
+      h.controller.onLoss(host);
       if (own.queuing > 0) this.#cap.onLoss(own);
     }
     if (out.acked) {
       this.#backoff = 0;
       this.#pending.lastAt = now;
       if (h.eager) host.target = Math.min(host.target, eagerTarget);
-      else if (h.law.state === 'avoidance') host.target = h.bears.of(host, h.law.window);
+      else if (h.controller.state === 'avoidance') host.target = h.bears.of(host, h.controller.window);
       h.ack(host);
       this.#cap.onAck(own);
     }
@@ -279,8 +281,8 @@ export class Path {
     this.#pending.giveUp();
     this.#backoff++;
     h.look(now);
-    if (h.flight === 0) h.law.onTimeout(h.view);
-    else h.law.onLoss(h.view);
+    if (h.flight === 0) h.controller.onTimeout(h.view);
+    else h.controller.onLoss(h.view);
     this.#cap.onTimeout(this.#signal(now));
   }
 

@@ -3,7 +3,7 @@ import { div, maxRequestInterval, mostRtt } from './constants.ts';
 import { Delays } from './delay.ts';
 import { Host } from './host.ts';
 
-/** The requesting side of a host: the law over the bytes asked for in the background lane that have not come yet. */
+/** The requesting side of a host: the controller over the bytes asked for in the background lane that have not come yet. */
 export class Receiver extends Host {
   open(now: number, base = 0): Source {
     return new Source(this, now, base);
@@ -11,7 +11,7 @@ export class Receiver extends Host {
 
   /** True: ask. Otherwise when to try again, or 0 while the window is full: then data say. */
   mayRequest(now: number): true | number {
-    if (this.flight > 0 && this.flight >= this.law.window) {
+    if (this.flight > 0 && this.flight >= this.controller.window) {
       this.limitedAt = now;
       return 0;
     }
@@ -51,7 +51,7 @@ export class Source {
     r.wake(now);
     this.#flight += size;
     r.flight += size;
-    const { window } = r.law;
+    const { window } = r.controller;
     if (r.flight >= window) r.limitedAt = now;
     if (window < size && r.view.rtt > 0) {
       r.next = now + Math.min(div(r.view.rtt * size, window), maxRequestInterval);

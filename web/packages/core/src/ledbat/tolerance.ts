@@ -1,5 +1,5 @@
 import { div, leastPackets, leastTarget, packet, recallTime, smoothTarget } from './constants.ts';
-import type { Signal } from './law.ts';
+import type { Signal } from './controller.ts';
 
 /** How much of the target a sending host bears. */
 export class Tolerance {
@@ -8,7 +8,7 @@ export class Tolerance {
   #before = 0;
   #since = 0;
 
-  /** The target for a signal to a law with that window. */
+  /** The target for a signal to a controller with that window. */
   of(s: Signal, window: number): number {
     if (s.now - this.#since >= recallTime) {
       this.#before = this.#peak;

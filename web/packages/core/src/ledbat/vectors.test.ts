@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { decodeAck, encodeAck, type Stamp } from './ack.ts';
 import { Acker } from './acker.ts';
 import type { LedbatStats } from './host.ts';
-import { Controller, type Path } from './path.ts';
+import { type Path, Sender } from './path.ts';
 import { Receiver, type Source } from './receiver.ts';
 
 interface Event {
@@ -37,7 +37,7 @@ const seen = (s: LedbatStats) => [
 
 /** What a case plays on: a controller and a receiver, with the links that the events open. */
 const createBench = () => {
-  const c = new Controller();
+  const c = new Sender();
   const r = new Receiver();
   const paths = new Map<number, Path>();
   const sources = new Map<number, Source>();

@@ -190,7 +190,7 @@ export class Viewer {
   ) {
     const clock = deps.clock ?? network.world;
     this.clock = clock;
-    // One home, one law over all its links.
+    // One home, one controller over all its links.
     let background: Background | undefined;
     this.engine = createEngine({
       background() {

@@ -84,7 +84,7 @@ describe('a player that chooses renditions itself', () => {
 
 describe('what breaks', () => {
   it.each([
-    ['by the law of their host leaves their uplinks free', true],
+    ['by the controller of their host leaves their uplinks free', true],
     ['without it would fill them', false],
   ])('what viewers send %s', async (_, lawful) => {
     const film = new Film(12, 4000, 500_000);

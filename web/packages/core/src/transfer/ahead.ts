@@ -19,7 +19,7 @@ export interface LookAheadHost {
   cache: Cache;
   segments: Map<string, Segment>;
   peers: Map<string, Peer>;
-  /** Whether the law allows another request; otherwise after how many ms to ask again. */
+  /** Whether the controller allows another request; otherwise after how many ms to ask again. */
   mayRequest(): true | number;
   /** Whether the estimate of the line is too old to choose renditions by. */
   dated(): boolean;

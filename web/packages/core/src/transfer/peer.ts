@@ -183,7 +183,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
   };
   let tick = clock.setTimer(onTick, pingMs);
 
-  /** From here on the law of the host says when what the peer asks for goes out. */
+  /** From here on the controller of the host says when what the peer asks for goes out. */
   const pace = (background: () => Background) => {
     const ours = (id: number) => peer.downloads.all.get(id)?.lane === laneBackground;
     const { source } = peer.uploads;

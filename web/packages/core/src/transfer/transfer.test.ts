@@ -105,7 +105,7 @@ describe('uploads', () => {
   };
   const ask = (id: number, piece = 0) => [{ id, piece }];
 
-  it('without a law are of the foreground alone, in order, and stop when the link is full', () => {
+  it('without a controller are of the foreground alone, in order, and stop when the link is full', () => {
     const { uploads, rejected, pump } = setUp();
     uploads.request('b', laneBackground, ask(1));
     expect(rejected).toEqual([[4, [1]]]);
@@ -129,7 +129,7 @@ describe('uploads', () => {
     expect(pump(9)).toEqual([]);
   });
 
-  it('are taken part by part where the law of the host paces them, foreground first, promoted in place', () => {
+  it('are taken part by part where the controller of the host paces them, foreground first, promoted in place', () => {
     const { uploads, held, rejected, pump } = setUp();
     let woken = 0;
     uploads.pace(() => woken++);

@@ -51,7 +51,7 @@ export interface Uploads {
   promote(ids: number[]): void;
   /** Sends what the link takes, or wakes who sends it. */
   pump(): void;
-  /** From now on parts are taken by `source`, when the law of the host has room, and not pushed. */
+  /** From now on parts are taken by `source`, when the controller of the host has room, and not pushed. */
   pace(wake: () => void): void;
   source: BackgroundSource;
   /** Whether foreground waits that the link takes. */

@@ -21,10 +21,10 @@ import {
 } from './constants.ts';
 import { targetOf } from './delay.ts';
 
-/** The phases of the law; the last two are LEDBAT++'s periodic slowdown. */
+/** The phases of the controller; the last two are LEDBAT++'s periodic slowdown. */
 export type State = 'slow-start' | 'avoidance' | 'slowdown' | 'ramp';
 
-/** What a law hears with an ack, a loss or a timeout. Times in µs, sizes in bytes. */
+/** What a controller hears with an ack, a loss or a timeout. Times in µs, sizes in bytes. */
 export interface Signal {
   now: number;
   acked: number;
@@ -34,7 +34,7 @@ export interface Signal {
   rtt: number;
   /** The window was hit within the last round trip: only then may it grow. */
   limited: boolean;
-  /** Among how many laws on this line the growth is divided: tabs of one browser. */
+  /** Among how many controllers on this line the growth is divided: tabs of one browser. */
   parts: number;
 }
 
@@ -48,8 +48,8 @@ const gainDivisor = (s: Signal): number => {
 const there = (change: number, trip: number, rtt: number): number =>
   div(change * Math.min(trip, rtt), Math.max(1, rtt));
 
-/** LEDBAT++ with what the spec changes in it. A host's law runs slowdowns; the cap of a path does not. */
-export class Law {
+/** LEDBAT++ with what the spec changes in it. A host's controller runs slowdowns; the cap of a path does not. */
+export class Controller {
   window = initialWindow;
   state: State = 'slow-start';
   slowdowns = 0;
@@ -116,7 +116,7 @@ export class Law {
     }
   }
 
-  /** The law proper: up by a packet each round trip below the target, down in proportion above it. */
+  /** The control step: up by a packet each round trip below the target, down in proportion above it. */
   #steer(s: Signal): void {
     let step = div(div(packet, gainDivisor(s)), s.parts);
     if (2 * s.queuing > s.target) step = div(step, 2);
