@@ -53,6 +53,8 @@ func build(tb testing.TB) vectors {
 	m.malformed()
 	m.cuts()
 	m.verify()
+	m.shorts()
+	m.lists()
 	for _, n := range []int{1, 16383, 16384, 16385, 40000} {
 		p := vectorPieces{Length: n}
 		for _, d := range DigestPieces(filling(n)) {
@@ -69,6 +71,11 @@ func plain(length int) Certificate {
 		IssuedAt: time.UnixMilli(t0), NotAfter: time.UnixMilli(t0 + lifetime), ObjectLength: int64(length), Length: int64(length),
 		Site: "demo", Name: film, Validator: `"5f3a-11"`, Digests: DigestPieces(filling(length)),
 	}
+}
+
+// packaged is the same as a packager signs it, for 31 days.
+func packaged(length int) Certificate {
+	return with(plain(length), func(c *Certificate) { c.Alg, c.NotAfter = Packager, c.IssuedAt.Add(MaxPackaged) })
 }
 
 func with(c Certificate, change func(*Certificate)) Certificate {
@@ -99,6 +106,8 @@ func (m *builder) certificates() {
 			c.IssuedAt, c.NotAfter = time.UnixMilli(0), time.UnixMilli(1<<53-1)
 		})},
 		{"by seed B", m.b, plain(40000)},
+		{"packager's", m.a, packaged(40000)},
+		{"packager's, one piece", m.a, packaged(1)},
 		{"of another site", m.a, with(plain(40000), func(c *Certificate) { c.Site = "other" })},
 	} {
 		raw, err := Issue(nil, c.key, c.c)
@@ -111,7 +120,7 @@ func (m *builder) certificates() {
 		}
 		m.v.Certificates = append(m.v.Certificates, vectorCertificate{
 			c.name, hex.EncodeToString(raw), id, c.c.IssuedAt.UnixMilli(), c.c.NotAfter.UnixMilli(), c.c.ObjectLength, c.c.Length,
-			c.c.Site, string(c.c.Name), hex.EncodeToString([]byte(c.c.Validator)), len(c.c.Digests),
+			c.c.Site, string(c.c.Name), hex.EncodeToString([]byte(c.c.Validator)), len(c.c.Digests), max(c.c.Alg, Seed),
 		})
 	}
 }
@@ -193,8 +202,10 @@ func (m *builder) malformed() {
 		c.Name = segment.Name("/a#" + strings.Repeat("9", 400) + "-" + strings.Repeat("9", 400))
 	})
 	add("alg 0", m.forge(plain(1000), 0, nil), UnknownAlg)
-	add("alg 2", m.forge(plain(1000), 2, nil), UnknownAlg)
-	add("malformed comes before alg", m.forge(with(plain(1000), func(c *Certificate) { c.Site = "" }), 2, nil), Malformed)
+	add("alg 3", m.forge(plain(1000), 3, nil), UnknownAlg)
+	add("malformed comes before alg", m.forge(with(plain(1000), func(c *Certificate) { c.Site = "" }), 3, nil), Malformed)
+	add("packager's that lives longer than 31 days", m.forge(with(packaged(1000), func(c *Certificate) { c.NotAfter = c.NotAfter.Add(time.Millisecond) }), 2, nil), Malformed)
+	add("short form", hex.EncodeToString(m.short("packager's")), Malformed)
 }
 
 func (m *builder) cuts() {
@@ -290,7 +301,14 @@ func (m *builder) verifySignatures(raw []byte) {
 	bytesOf("s negated is a signature too", Valid, join(raw[:end], r, high))
 	bytesOf("signed without the tag", BadSignature, m.sign(raw[:end], raw[:end]))
 	bytesOf("signed with another tag", BadSignature, m.sign(raw[:end], append([]byte("leeway certificate v2\x00"), raw[:end]...)))
-	bytesOf("alg 2", UnknownAlg, join(raw[:4], []byte{2}, raw[5:]))
+	bytesOf("alg 3", UnknownAlg, join(raw[:4], []byte{3}, raw[5:]))
+	bytesOf("alg changed to a packager's", BadSignature, join(raw[:4], []byte{2}, raw[5:]))
+	p := unhex(m.tb, m.v.hexOf("packager's"))
+	bytesOf("packager's", Valid, p)
+	bytesOf("packager's, a digest changed", BadSignature, flip(p, len(p)-65))
+	bytesOf("packager's, issued at changed", BadSignature, flip(p, 20))
+	bytesOf("packager's, alg changed to a seed's", BadSignature, join(p[:4], []byte{1}, p[5:]))
+	bytesOf("packager's, signed as a seed's", BadSignature, m.sign(p[:len(p)-64], append([]byte(signedTag), p[:len(p)-64]...)))
 	bytesOf("a byte short", Malformed, raw[:len(raw)-1])
 }
 
@@ -357,6 +375,8 @@ func encode(tb testing.TB, v vectors) []byte {
 	list("cuts", len(v.Cuts), func(i int) any { return v.Cuts[i] })
 	list("verify", len(v.Verify), func(i int) any { return v.Verify[i] })
 	list("pieces", len(v.Pieces), func(i int) any { return v.Pieces[i] })
+	list("shorts", len(v.Shorts), func(i int) any { return v.Shorts[i] })
+	list("lists", len(v.Lists), func(i int) any { return v.Lists[i] })
 	b.WriteString("\n}\n")
 	return b.Bytes()
 }

@@ -1,7 +1,7 @@
 // Package certificate binds the name of a segment to the digests of its pieces: issuing, parsing, verifying, revoking
 // (spec/certificate.md). Pure: the twin of web/packages/core/src/certificate, held to it by spec/vectors/certificate.json.
 //
-// Layout of version 1, big-endian, without padding:
+// Layout of version 1, big-endian, without padding (a short certificate has the magic "LWS1" and one digest of the digests):
 //
 //	magic "LWC1" · alg 1 · key ID 8 · issued at 8 · not after 8 · object length 8 · length 4 ·
 //	site 1+n · name 2+n · validator 1+n · digests 32 × ceil(length / 16384) · signature 64
@@ -12,6 +12,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -32,13 +33,25 @@ const (
 )
 
 const (
-	magic     = "LWC1"
-	algP256   = 1 // ECDSA P-256 with SHA-256
-	signedTag = "leeway certificate v1\x00"
+	magic      = "LWC1"
+	magicShort = "LWS1"
+	signedTag  = "leeway certificate v1\x00"
+)
+
+// Alg says how a certificate is signed: ECDSA P-256 with SHA-256 in both cases.
+type Alg uint8
+
+// The algorithms.
+const (
+	Seed     Alg = 1 // over all digests; also what the zero value stands for
+	Packager Alg = 2 // over the digest of the digests, so that a short certificate can be verified
 )
 
 // MaxLife is the longest that a seed lets a certificate live.
 const MaxLife = 6 * time.Hour
+
+// MaxPackaged is the longest that a packager's certificate lives.
+const MaxPackaged = 31 * 24 * time.Hour
 
 // KeyID is the first 8 bytes of SHA-256 of a public key's uncompressed point.
 type KeyID [8]byte
@@ -72,10 +85,12 @@ type Certificate struct {
 	Length       int64 // bytes of this segment, 1 … segment.MaxLength
 	Site         string
 	Name         segment.Name
-	Validator    string // the origin's ETag, else its Last-Modified, else empty: opaque bytes
-	Digests      [][32]byte
+	Validator    string     // the origin's ETag, else its Last-Modified, else empty: opaque bytes
+	Digests      [][32]byte // none in a short certificate
+	Alg          Alg
 
-	raw []byte // what was parsed, signature included
+	root [32]byte // SHA-256 of the digests; of a packager's certificate only
+	raw  []byte   // what was parsed, signature included
 }
 
 // Bytes is the certificate as it was parsed, to pass on to peers. It must not be changed.
@@ -89,15 +104,7 @@ func (c *Certificate) CheckPiece(i int, data []byte) bool {
 // SameContent says whether two certificates vouch for the same bytes. Two valid ones for one name that do not
 // contradict each other (spec/certificate.md, "Contradictions").
 func (c *Certificate) SameContent(other *Certificate) bool {
-	if c.Length != other.Length || c.ObjectLength != other.ObjectLength || len(c.Digests) != len(other.Digests) {
-		return false
-	}
-	for i := range c.Digests {
-		if c.Digests[i] != other.Digests[i] {
-			return false
-		}
-	}
-	return true
+	return c.Length == other.Length && c.ObjectLength == other.ObjectLength && slices.Equal(c.Digests, other.Digests)
 }
 
 // DigestPieces cuts data into pieces and digests each.
@@ -127,14 +134,22 @@ func (c *Certificate) check() error {
 		return fmt.Errorf("site or name has bytes other than printable ASCII")
 	case !inRange(c.IssuedAt) || !inRange(c.NotAfter) || c.ObjectLength < 1 || c.ObjectLength > maxInteger:
 		return fmt.Errorf("a time or the object length is negative or above 2^53-1")
-	case len(c.Digests) != segment.Pieces(c.Length):
-		return fmt.Errorf("%d digests for %d pieces", len(c.Digests), segment.Pieces(c.Length))
+	case c.Alg == Packager && c.NotAfter.Sub(c.IssuedAt) > MaxPackaged:
+		return fmt.Errorf("it lives %v; a packager's certificate lives at most %v", c.NotAfter.Sub(c.IssuedAt), MaxPackaged)
 	case !ranged && strings.Contains(key, "#"):
 		return fmt.Errorf("the byte range in the name is not first-last")
 	case !ranged && c.ObjectLength != c.Length:
 		return fmt.Errorf("object length %d is not the length %d of a whole object", c.ObjectLength, c.Length)
 	case ranged && (last-first+1 != c.Length || last >= c.ObjectLength):
 		return fmt.Errorf("length %d and object length %d do not fit the range %d-%d in the name", c.Length, c.ObjectLength, first, last)
+	}
+	return nil
+}
+
+// checkDigests says whether there is a digest for each piece. Of what is parsed, the size has said so.
+func (c *Certificate) checkDigests() error {
+	if len(c.Digests) != segment.Pieces(c.Length) {
+		return fmt.Errorf("%d digests for %d pieces", len(c.Digests), segment.Pieces(c.Length))
 	}
 	return nil
 }

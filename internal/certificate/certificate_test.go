@@ -1,10 +1,12 @@
 package certificate
 
 import (
+	"bytes"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/sha256"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"testing"
@@ -260,6 +262,32 @@ func FuzzParse(f *testing.F) {
 		}
 		if got := append(c.body(), b[len(b)-signatureSize:]...); string(got) != string(b) {
 			t.Fatalf("another certificate says the same:\n%x\n%x", b, got)
+		}
+	})
+}
+
+// FuzzParseList reads lists and short certificates, and writes what was read again.
+func FuzzParseList(f *testing.F) {
+	v := readVectors(f)
+	for _, l := range v.Lists {
+		f.Add(unhex(f, l.Hex))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		list, err := ParseList(b)
+		if err != nil {
+			return
+		}
+		var entries [][]byte
+		for _, c := range list {
+			e, err := c.Short()
+			if err != nil {
+				t.Fatal(err)
+			}
+			entries = append(entries, e)
+		}
+		again, err := EncodeList(entries)
+		if err != nil || len(list) == int(binary.BigEndian.Uint32(b[4:])) && !bytes.Equal(again, b) {
+			t.Fatalf("another list says the same (%v):\n%x\n%x", err, b, again)
 		}
 	})
 }

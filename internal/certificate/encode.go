@@ -1,6 +1,7 @@
 package certificate
 
 import (
+	"cmp"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -22,12 +23,12 @@ func Issue(rand io.Reader, key *ecdsa.PrivateKey, c Certificate) ([]byte, error)
 	if key == nil || key.Curve != elliptic.P256() {
 		return nil, errors.New("issue certificate: the key is not on P-256 (leeway makes one when signing keys are left out)")
 	}
-	if err := c.check(); err != nil {
+	if err := cmp.Or(c.check(), c.checkDigests()); err != nil {
 		return nil, fmt.Errorf("issue certificate for %q: %w", c.Name, err)
 	}
 	c.KeyID = KeyIDOf(&key.PublicKey)
 	b := c.body()
-	digest := signedDigest(b)
+	digest := signedDigest(b, len(c.Digests))
 	der, err := key.Sign(rand, digest[:], crypto.SHA256)
 	if err != nil {
 		return nil, fmt.Errorf("issue certificate for %q: sign: %w", c.Name, err)
@@ -46,7 +47,7 @@ func Issue(rand io.Reader, key *ecdsa.PrivateKey, c Certificate) ([]byte, error)
 func (c *Certificate) body() []byte {
 	b := make([]byte, 0, headSize+4+len(c.Site)+len(c.Name)+len(c.Validator)+digestSize*len(c.Digests)+signatureSize)
 	b = append(b, magic...)
-	b = append(b, algP256)
+	b = append(b, byte(max(c.Alg, Seed)))
 	b = append(b, c.KeyID[:]...)
 	b = binary.BigEndian.AppendUint64(b, uint64(c.IssuedAt.UnixMilli()))
 	b = binary.BigEndian.AppendUint64(b, uint64(c.NotAfter.UnixMilli()))
@@ -64,10 +65,18 @@ func (c *Certificate) body() []byte {
 	return b
 }
 
-func signedDigest(body []byte) (digest [32]byte) {
+// signedDigest is the hash of what is signed: of a certificate's bytes before the signature, of which digests are the last.
+func signedDigest(body []byte, digests int) (digest [32]byte) {
 	h := sha256.New()
 	io.WriteString(h, signedTag)
-	h.Write(body)
+	if Alg(body[4]) == Packager {
+		cut := len(body) - digests*digestSize
+		root := sha256.Sum256(body[cut:])
+		h.Write(body[:cut])
+		h.Write(root[:])
+	} else {
+		h.Write(body)
+	}
 	h.Sum(digest[:0])
 	return digest
 }
@@ -75,42 +84,57 @@ func signedDigest(body []byte) (digest [32]byte) {
 // Parse reads a certificate and checks its form, not its signature. It fails with an *Error whose Outcome is Malformed or
 // UnknownAlg. Nothing is allocated before the length has been checked against the bytes that are there; b is copied.
 func Parse(b []byte) (*Certificate, error) {
-	if len(b) < minSize || len(b) > MaxSize {
-		return nil, malformed("%d bytes; a certificate has %d to %d", len(b), minSize, MaxSize)
+	c, digests, err := parse(b, magic, MaxSize)
+	if err != nil {
+		return nil, err
+	}
+	c.Digests = make([][32]byte, len(digests)/digestSize)
+	for i := range c.Digests {
+		c.Digests[i] = [32]byte(digests[i*digestSize:])
+	}
+	if c.Alg == Packager {
+		c.root = sha256.Sum256(digests)
+	}
+	return c, nil
+}
+
+// parse reads a certificate of either form. What stands between the head and the signature is returned.
+func parse(b []byte, magic string, most int) (*Certificate, []byte, error) {
+	if len(b) < minSize || len(b) > most {
+		return nil, nil, malformed("%d bytes; %d to %d are expected", len(b), minSize, most)
 	}
 	if string(b[:4]) != magic {
-		return nil, malformed("does not begin with %s", magic)
+		return nil, nil, malformed("does not begin with %s", magic)
 	}
 	c := &Certificate{
-		KeyID:    KeyID(b[5:13]),
+		Alg: Alg(b[4]), KeyID: KeyID(b[5:13]),
 		IssuedAt: millis(b[13:]), NotAfter: millis(b[21:]),
 		ObjectLength: int64(min(binary.BigEndian.Uint64(b[29:]), maxInteger+1)),
 		Length:       int64(binary.BigEndian.Uint32(b[37:])),
 	}
 	if c.Length < 1 || c.Length > segment.MaxLength {
-		return nil, malformed("length is %d", c.Length)
+		return nil, nil, malformed("length is %d", c.Length)
+	}
+	digests := 1
+	if magic != magicShort {
+		digests = segment.Pieces(c.Length)
 	}
 	rest := b[headSize:]
 	site, rest, ok1 := prefixed(rest, 1)
 	name, rest, ok2 := prefixed(rest, 2)
 	validator, rest, ok3 := prefixed(rest, 1)
-	pieces := segment.Pieces(c.Length)
-	if !ok1 || !ok2 || !ok3 || len(rest) != pieces*digestSize+signatureSize {
-		return nil, malformed("%d bytes are not what its lengths add up to", len(b))
+	if !ok1 || !ok2 || !ok3 || len(rest) != digests*digestSize+signatureSize {
+		return nil, nil, malformed("%d bytes are not what its lengths add up to", len(b))
 	}
 	c.raw = append([]byte(nil), b...)
 	c.Site, c.Name, c.Validator = string(site), segment.Name(name), string(validator)
-	c.Digests = make([][32]byte, pieces)
-	for i := range c.Digests {
-		c.Digests[i] = [32]byte(rest[i*digestSize:])
-	}
 	if err := c.check(); err != nil {
-		return nil, malformed("%w", err)
+		return nil, nil, malformed("%w", err)
 	}
-	if b[4] != algP256 {
-		return nil, &Error{Outcome: UnknownAlg, Cause: fmt.Errorf("alg %d; this version knows %d", b[4], algP256)}
+	if c.Alg != Packager && (c.Alg != Seed || magic == magicShort) {
+		return nil, nil, &Error{Outcome: UnknownAlg, Cause: fmt.Errorf("alg %d; known are %d and, of packagers, %d", b[4], Seed, Packager)}
 	}
-	return c, nil
+	return c, rest[:digests*digestSize], nil
 }
 
 func malformed(format string, args ...any) error {

@@ -7,8 +7,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"flag"
 	"os"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,6 +30,8 @@ type vectors struct {
 	Cuts         []vectorCut         `json:"cuts"`
 	Verify       []vectorVerify      `json:"verify"`
 	Pieces       []vectorPieces      `json:"pieces"`
+	Shorts       []vectorShort       `json:"shorts"`
+	Lists        []vectorList        `json:"lists"`
 }
 
 type vectorKey struct {
@@ -49,6 +53,22 @@ type vectorCertificate struct {
 	Segment      string `json:"segment"`
 	Validator    string `json:"validator_hex"`
 	Digests      int    `json:"digests"`
+	Alg          Alg    `json:"alg"`
+}
+
+// vectorShort is a short certificate, and the certificate that it becomes. Verified as the plain one is, by key A.
+type vectorShort struct {
+	Name        string  `json:"name"`
+	Certificate string  `json:"certificate"`
+	Hex         string  `json:"hex"`
+	Outcome     Outcome `json:"outcome"`
+}
+
+// vectorList is a list and the segments it names; none, not even an empty array, of a list that is malformed.
+type vectorList struct {
+	Name    string   `json:"name"`
+	Hex     string   `json:"hex"`
+	Entries []string `json:"entries"`
 }
 
 type vectorMalformed struct {
@@ -181,6 +201,12 @@ func TestVectors(t *testing.T) {
 			}
 		}
 	})
+	for _, c := range v.Shorts {
+		t.Run("short: "+c.Name, func(t *testing.T) { checkShort(t, v, c) })
+	}
+	for _, c := range v.Lists {
+		t.Run("list: "+c.Name, func(t *testing.T) { checkList(t, c) })
+	}
 	for _, c := range v.Verify {
 		t.Run(c.Name, func(t *testing.T) { checkVerify(t, v, c) })
 	}
@@ -218,7 +244,7 @@ func checkParsed(t *testing.T, want vectorCertificate) {
 	}
 	got := vectorCertificate{
 		want.Name, want.Hex, c.KeyID.String(), c.IssuedAt.UnixMilli(), c.NotAfter.UnixMilli(), c.ObjectLength, c.Length,
-		c.Site, string(c.Name), hex.EncodeToString([]byte(c.Validator)), len(c.Digests),
+		c.Site, string(c.Name), hex.EncodeToString([]byte(c.Validator)), len(c.Digests), c.Alg,
 	}
 	if got != want || !bytes.Equal(c.Bytes(), raw) {
 		t.Errorf("got %+v\nwant %+v", got, want)
@@ -243,5 +269,44 @@ func checkVerify(t *testing.T, v vectors, want vectorVerify) {
 	}
 	if OutcomeOf(err) != want.Outcome {
 		t.Errorf("got %v, want %s", err, want.Outcome)
+	}
+}
+
+func checkShort(t *testing.T, v vectors, want vectorShort) {
+	c, err := ParseShort(unhex(t, want.Hex))
+	if err == nil {
+		err = v.keySet(t, "demo", []string{"A"}).Verify(c, "demo", film, time.UnixMilli(t0+1000), nil)
+	}
+	if OutcomeOf(err) != want.Outcome {
+		t.Fatalf("got %v, want %s", err, want.Outcome)
+	}
+	if err != nil {
+		return
+	}
+	data := filling(int(c.Length))
+	full, err := c.Complete(int64(len(data)), DigestPieces(data))
+	if err != nil || hex.EncodeToString(full.Bytes()) != v.hexOf(want.Certificate) {
+		t.Errorf("completed: %v, not the certificate %q", err, want.Certificate)
+	}
+	data[0] ^= 1
+	if _, err := c.Complete(int64(len(data)), DigestPieces(data)); err == nil {
+		t.Error("completed with other bytes")
+	}
+}
+
+func checkList(t *testing.T, want vectorList) {
+	list, err := ParseList(unhex(t, want.Hex))
+	if (err == nil) != (want.Entries != nil) {
+		t.Fatalf("got %v, want %q", err, want.Entries)
+	}
+	if err != nil && !errors.Is(err, ErrList) {
+		t.Errorf("%v is not ErrList", err)
+	}
+	var got []string
+	for _, c := range list {
+		got = append(got, string(c.Name))
+	}
+	if !slices.Equal(got, want.Entries) {
+		t.Errorf("got %q, want %q", got, want.Entries)
 	}
 }

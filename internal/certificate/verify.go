@@ -129,6 +129,6 @@ func (c *Certificate) signedBy(key *ecdsa.PublicKey) bool {
 		return false // not made by Parse
 	}
 	body, sig := c.raw[:len(c.raw)-signatureSize], c.raw[len(c.raw)-signatureSize:]
-	digest := signedDigest(body)
+	digest := c.signed(body)
 	return ecdsa.Verify(key, digest[:], new(big.Int).SetBytes(sig[:32]), new(big.Int).SetBytes(sig[32:]))
 }

@@ -17,6 +17,8 @@ MAX_SEGMENT = 8_388_608  # bytes
 _MAX_NUMBER = 2**53 - 1
 _FUTURE = 5 * 60 * 1000  # ms
 _CONTEXT = b"leeway certificate v1\0"
+_SEED, _PACKAGER = 1, 2
+_LONGEST_LIFE = 31 * 24 * 60 * 60 * 1000  # ms, of a packager's
 
 
 class Refused(ValueError):
@@ -30,6 +32,7 @@ class Refused(ValueError):
 @dataclass(frozen=True)
 class Certificate:
     raw: bytes
+    alg: int
     key_id: bytes
     issued_at: int  # ms
     not_after: int  # ms
@@ -39,6 +42,14 @@ class Certificate:
     name: bytes
     validator: bytes
     digests: tuple[bytes, ...]
+
+    def signed(self) -> bytes:
+        """What the signature is over, behind the context."""
+        body = self.raw[:-64]
+        if self.alg == _SEED:
+            return body
+        digests = b"".join(self.digests)
+        return body[: -len(digests)] + hashlib.sha256(digests).digest()
 
     def verify_piece(self, piece: int, data: bytes) -> bool:
         return hashlib.sha256(data).digest() == self.digests[piece]
@@ -80,12 +91,12 @@ def parse(raw: bytes) -> Certificate:
     validator = r.take(r.number(1))
     digests = tuple(r.take(32) for _ in range(pieces_of(length)))
     r.take(64)
-    if r.at != len(raw):
+    if r.at != len(raw) or (alg == _PACKAGER and not_after - issued_at > _LONGEST_LIFE):
         raise Refused("malformed")
     _check_range(name, length, object_length)
-    if alg != 1:
+    if alg not in (_SEED, _PACKAGER):
         raise Refused("unknown-alg")
-    return Certificate(raw, key_id, issued_at, not_after, object_length, length, site, name, validator, digests)
+    return Certificate(raw, alg, key_id, issued_at, not_after, object_length, length, site, name, validator, digests)
 
 
 def _visible(text: bytes, most: int) -> bytes:
@@ -116,7 +127,7 @@ def verify(raw: bytes, site: str, name: str, keys: dict[bytes, bytes], revocatio
     signature = encode_dss_signature(int.from_bytes(raw[-64:-32], "big"), int.from_bytes(raw[-32:], "big"))
     try:
         point = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), keys[c.key_id])
-        point.verify(signature, _CONTEXT + raw[:-64], ec.ECDSA(hashes.SHA256()))
+        point.verify(signature, _CONTEXT + c.signed(), ec.ECDSA(hashes.SHA256()))
     except (InvalidSignature, ValueError):
         raise Refused("bad-signature") from None
     if c.site != site.encode():

@@ -4,7 +4,17 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { Crypto, Revocation } from '../ports.ts';
 import { hex } from '../segment/index.ts';
-import { type Certificate, checkPiece, parseCertificate, sameContent, verifyCertificate, withdraws } from './index.ts';
+import {
+  type Certificate,
+  checkPiece,
+  completeCertificate,
+  parseCertificate,
+  parseList,
+  parseShort,
+  sameContent,
+  verifyCertificate,
+  withdraws,
+} from './index.ts';
 
 interface Vectors {
   keys: { name: string; key_id: string; public: string }[];
@@ -20,6 +30,7 @@ interface Vectors {
     segment: string;
     validator_hex: string;
     digests: number;
+    alg: number;
   }[];
   malformed: { name: string; hex: string; outcome: string }[];
   cuts: { certificate: string; length: number; where: string; outcome: string }[];
@@ -35,6 +46,8 @@ interface Vectors {
     outcome: string;
   }[];
   pieces: { length: number; digests: string[] }[];
+  shorts: { name: string; certificate: string; hex: string; outcome: string }[];
+  lists: { name: string; hex: string; entries: string[] | null }[];
 }
 
 const vectors: Vectors = JSON.parse(
@@ -54,6 +67,12 @@ const crypto: Crypto = {
       signature,
       data,
     ),
+};
+
+const digestsOf = async (data: Uint8Array): Promise<Uint8Array> => {
+  const list: number[] = [];
+  for (let at = 0; at < data.length; at += 16384) list.push(...(await crypto.digest(data.slice(at, at + 16384))));
+  return new Uint8Array(list);
 };
 
 const parsed = (raw: Uint8Array): Certificate => {
@@ -77,6 +96,7 @@ describe('vectors of certificates', () => {
       segment: c.name,
       validator_hex: hex(c.validator),
       digests: c.digests.length / 32,
+      alg: c.alg,
     }).toEqual(want);
   });
 
@@ -106,6 +126,28 @@ describe('vectors of certificates', () => {
     const expected = { site: v.site, name: v.segment };
     expect(await verifyCertificate(c, expected, keys, revocations, v.now_ms, crypto)).toBe(v.outcome);
     expect(withdraws(revocations, c)).toBe(v.outcome === 'revoked' || v.name === 'name before revoked');
+  });
+
+  it.each(vectors.shorts)('short: $name', async ({ certificate, hex: raw, outcome }) => {
+    const c = parseShort(bytes(raw));
+    if (typeof c === 'string') {
+      expect(c).toBe(outcome);
+      return;
+    }
+    const { key_id, public: key } = vectors.keys[0]!;
+    const expected = { site: 'demo', name: '/media/bbb/720p/seg-1.ts' };
+    const keys = [{ keyId: key_id, key: bytes(key) }];
+    expect(await verifyCertificate(c, expected, keys, [], 1790000001000, crypto)).toBe(outcome);
+    if (outcome !== 'valid') return;
+    const digests = await digestsOf(filling(c.length));
+    expect(hex((await completeCertificate(c, c.length, digests, crypto))!.raw)).toBe(hex(named(certificate)));
+    expect(await completeCertificate(c, c.length + 1, digests, crypto)).toBeUndefined();
+    digests[0]! ^= 1;
+    expect(await completeCertificate(c, c.length, digests, crypto)).toBeUndefined();
+  });
+
+  it.each(vectors.lists)('list: $name', ({ hex, entries }) => {
+    expect(parseList(bytes(hex))?.map((c) => c.name)).toEqual(entries ?? undefined);
   });
 
   it.each(vectors.pieces)('digests of $length bytes', async ({ length, digests }) => {

@@ -14,8 +14,10 @@ export interface Certificate {
   name: string;
   /** Opaque bytes. */
   validator: Uint8Array;
-  /** SHA-256 of each piece, one after the other. */
+  /** SHA-256 of each piece, one after the other; none in a short certificate. */
   digests: Uint8Array;
+  /** 1 of a seed, 2 of a packager. */
+  alg: number;
   /** As it came, to pass on. */
   raw: Uint8Array;
 }
@@ -35,12 +37,22 @@ export type CertificateOutcome =
 const signatureSize = 64;
 const maxSkewMs = 300_000;
 const maxSize = 17_837;
+const maxShort = 1_485;
+const maxPackagedMs = 31 * 86_400_000;
+const packager = 2;
 
 const text = (bytes: Uint8Array): string => String.fromCharCode(...bytes);
 
 /** Reads a certificate and checks its form, not its signature. The bytes are kept, not copied. */
-export function parseCertificate(raw: Uint8Array): Certificate | 'malformed' | 'unknown-alg' {
-  if (raw.length < 143 || raw.length > maxSize || text(raw.subarray(0, 4)) !== 'LWC1') return 'malformed';
+export const parseCertificate = (raw: Uint8Array) => parse(raw, 'LWC1', maxSize);
+
+/** Reads a short certificate, as `parseCertificate` does. */
+export const parseShort = (raw: Uint8Array) => parse(raw, 'LWS1', maxShort);
+
+function parse(raw: Uint8Array, magic: string, most: number): Certificate | 'malformed' | 'unknown-alg' {
+  if (raw.length < 143 || raw.length > most || text(raw.subarray(0, 4)) !== magic) return 'malformed';
+  const short = most === maxShort;
+  const alg = raw[4]!;
   const view = new DataView(raw.buffer, raw.byteOffset, raw.length);
   const number = (at: number) => Number(view.getBigUint64(at));
   let at = 41;
@@ -63,7 +75,8 @@ export function parseCertificate(raw: Uint8Array): Certificate | 'malformed' | '
   if (
     length < 1 ||
     length > maxLength ||
-    at + 32 * pieceCount(length) !== end ||
+    at + 32 * (short ? 1 : pieceCount(length)) !== end ||
+    (alg === packager && notAfter - issuedAt > maxPackagedMs) ||
     !/^[!-~]{1,32}$/.test(site) ||
     !(range ? /^[!-~]{1,1057}$/ : /^[!"$-~]{1,1057}$/).test(name) ||
     ![issuedAt, notAfter, objectLength, last].every(Number.isSafeInteger) ||
@@ -71,9 +84,10 @@ export function parseCertificate(raw: Uint8Array): Certificate | 'malformed' | '
     (range ? last >= objectLength : objectLength !== length)
   )
     return 'malformed';
-  if (raw[4] !== 1) return 'unknown-alg';
-  const digests = raw.subarray(at, end);
+  if (alg !== packager && (alg !== 1 || short)) return 'unknown-alg';
+  const digests = raw.subarray(short ? end : at, end);
   return {
+    alg,
     keyId: hex(raw.subarray(5, 13)),
     issuedAt,
     notAfter,
@@ -93,6 +107,42 @@ export const withdraws = (revocations: readonly Revocation[], c: Certificate): b
     'site' in r ? r.site === c.site && c.name.startsWith(r.prefix) && c.issuedAt < r.minIssuedAt : r.keyId === c.keyId,
   );
 
+const join = (...parts: Uint8Array[]): Uint8Array => {
+  const whole = new Uint8Array(parts.reduce((n, p) => n + p.length, 0));
+  let at = 0;
+  for (const p of parts) {
+    whole.set(p, at);
+    at += p.length;
+  }
+  return whole;
+};
+
+/** What the signature is over, behind the magic: head and digests, or head and their digest. */
+async function signedParts(c: Certificate, crypto: Crypto): Promise<Uint8Array[]> {
+  const end = c.raw.length - signatureSize;
+  // A short certificate has the digest of the digests in its place already.
+  if (c.alg !== packager || !c.digests.length) return [c.raw.subarray(4, end)];
+  return [c.raw.subarray(4, end - c.digests.length), await crypto.digest(c.digests)];
+}
+
+/**
+ * The certificate that a short one stands for, given the digests of a segment of `length` bytes; undefined if the packager
+ * signed others: the bytes contradict the certificate.
+ */
+export async function completeCertificate(
+  c: Certificate,
+  length: number,
+  digests: Uint8Array,
+  crypto: Crypto,
+): Promise<Certificate | undefined> {
+  const end = c.raw.length - signatureSize;
+  const root = await crypto.digest(digests);
+  if (length !== c.length || root.some((b, i) => b !== c.raw[end - 32 + i])) return undefined;
+  const head = c.raw.subarray(4, end - 32);
+  const raw = join(new TextEncoder().encode('LWC1'), head, digests, c.raw.subarray(end));
+  return { ...c, digests, raw };
+}
+
 /** Verifies a parsed certificate for the segment that the viewer itself named, at tracker time `nowMs`. */
 export async function verifyCertificate(
   c: Certificate,
@@ -105,7 +155,7 @@ export async function verifyCertificate(
   const key = keys.find((k) => k.keyId === c.keyId);
   if (!key) return 'unknown-key';
   const end = c.raw.length - signatureSize;
-  const signed = new Uint8Array([...new TextEncoder().encode('leeway certificate v1\0'), ...c.raw.subarray(0, end)]);
+  const signed = join(new TextEncoder().encode('leeway certificate v1\0LWC1'), ...(await signedParts(c, crypto)));
   // A point that is none makes WebCrypto reject: nothing was signed with it.
   const good = crypto.verify(key.key, c.raw.subarray(end), signed).catch(() => false);
   if (!(await good)) return 'bad-signature';
@@ -125,4 +175,7 @@ export async function checkPiece(c: Certificate, i: number, data: Uint8Array, cr
 
 /** Whether two certificates vouch for the same bytes. */
 export const sameContent = (a: Certificate, b: Certificate): boolean =>
-  a.length === b.length && a.objectLength === b.objectLength && a.digests.every((d, i) => d === b.digests[i]);
+  a.length === b.length &&
+  a.objectLength === b.objectLength &&
+  a.digests.length === b.digests.length &&
+  a.digests.every((d, i) => d === b.digests[i]);

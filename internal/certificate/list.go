@@ -1,0 +1,77 @@
+package certificate
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+
+	"github.com/leeway-video/leeway/internal/segment"
+)
+
+// Limits of a list (spec/packaging.md, "List").
+const (
+	MaxEntries  = 65536
+	MaxListSize = 32 << 20 // bytes
+	magicList   = "LWL1"
+	listHead    = 8 // magic and count, bytes
+)
+
+// ErrList is why a list is refused; the text says what is wrong with it.
+var ErrList = errors.New("malformed list of certificates")
+
+// EncodeList writes the short certificates of one playlist, in the playlist's order. They are what Short gave.
+func EncodeList(entries [][]byte) ([]byte, error) {
+	size := listHead
+	for _, e := range entries {
+		size += 2 + len(e)
+	}
+	if len(entries) > MaxEntries || size > MaxListSize {
+		return nil, fmt.Errorf("%d segments, %d bytes: a list has at most %d segments and %d bytes (shorten the playlist)",
+			len(entries), size, MaxEntries, MaxListSize)
+	}
+	b := make([]byte, 0, size)
+	b = append(b, magicList...)
+	b = binary.BigEndian.AppendUint32(b, uint32(len(entries)))
+	for _, e := range entries {
+		b = binary.BigEndian.AppendUint16(b, uint16(len(e)))
+		b = append(b, e...)
+	}
+	return b, nil
+}
+
+// ParseList reads a list. Entries of an algorithm that this version does not know are left out. It fails with ErrList; no
+// signature is verified. Nothing is allocated for entries that are not there.
+func ParseList(b []byte) ([]*Certificate, error) {
+	if len(b) < listHead || len(b) > MaxListSize || string(b[:4]) != magicList {
+		return nil, fmt.Errorf("%w: %d bytes that are no list", ErrList, len(b))
+	}
+	count := int(binary.BigEndian.Uint32(b[4:]))
+	if count > MaxEntries || count > len(b)/minSize {
+		return nil, fmt.Errorf("%w: %d entries in %d bytes", ErrList, count, len(b))
+	}
+	list := make([]*Certificate, 0, count)
+	seen := make(map[segment.Name]bool, count)
+	rest := b[listHead:]
+	for i := range count {
+		entry, after, ok := prefixed(rest, 2)
+		if !ok {
+			return nil, fmt.Errorf("%w: entry %d is cut off", ErrList, i)
+		}
+		rest = after
+		c, err := ParseShort(entry)
+		switch {
+		case OutcomeOf(err) == UnknownAlg:
+			continue
+		case err != nil:
+			return nil, fmt.Errorf("%w: entry %d: %w", ErrList, i, err)
+		case seen[c.Name]:
+			return nil, fmt.Errorf("%w: two entries for %q", ErrList, c.Name)
+		}
+		seen[c.Name] = true
+		list = append(list, c)
+	}
+	if len(rest) != 0 {
+		return nil, fmt.Errorf("%w: %d bytes behind the last entry", ErrList, len(rest))
+	}
+	return list, nil
+}
