@@ -9,9 +9,11 @@ import (
 
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
 const (
+	maxPlaylist  = 4 << 20          // bytes
 	firstLoad    = 8 * time.Second  // how long a certificate request waits for the playlists
 	reloadVOD    = 10 * time.Second // least time between reloads of a playlist with an end
 	reloadLive   = time.Second      // least time between reloads of a live one
@@ -117,7 +119,7 @@ func (ix *index) lacks() peer.NoneReason {
 
 // tooLarge notes an object's length and lists its virtual segments.
 func (ix *index) tooLarge(r *ref, object int64) {
-	if r.seg.ranged {
+	if r.seg.Ranged {
 		return
 	}
 	ix.divide(r, object)
@@ -202,9 +204,9 @@ func (ix *index) load(ctx context.Context) (wait, least time.Duration, err error
 		return 0, 0, err
 	}
 	least = reloadVOD
-	note := func(r *rendition) {
-		if r.live {
-			d := max(r.target, reloadLive)
+	note := func(r *playlist.Listed) {
+		if r.Live {
+			d := max(r.Target, reloadLive)
 			if wait == 0 || d < wait {
 				wait = d
 			}
@@ -216,9 +218,9 @@ func (ix *index) load(ctx context.Context) (wait, least time.Duration, err error
 		note(r)
 		return wait, least, nil
 	}
-	ix.setHighest(m.bitrate)
+	ix.setHighest(m.Bitrate)
 	var errs []error
-	for _, p := range m.paths {
+	for _, p := range m.Paths {
 		_, r, path, err := ix.fetchPlaylist(ctx, p)
 		if err == nil && r == nil {
 			err = fmt.Errorf("playlist %s is a master playlist within one", p)
@@ -233,7 +235,7 @@ func (ix *index) load(ctx context.Context) (wait, least time.Duration, err error
 		}
 		note(r)
 	}
-	if len(errs) == len(m.paths) && len(errs) > 0 {
+	if len(errs) == len(m.Paths) && len(errs) > 0 {
 		return 0, 0, errors.Join(errs...)
 	}
 	if len(errs) > 0 && wait == 0 {
@@ -243,7 +245,7 @@ func (ix *index) load(ctx context.Context) (wait, least time.Duration, err error
 }
 
 // fetchPlaylist loads one playlist, when it is paid for.
-func (ix *index) fetchPlaylist(ctx context.Context, path string) (*master, *rendition, string, error) {
+func (ix *index) fetchPlaylist(ctx context.Context, path string) (*playlist.Renditions, *playlist.Listed, string, error) {
 	c := ix.catalog
 	payer, refused := c.tolls.pay(ix.site.name, c.payers(ix))
 	if refused != "" {
@@ -262,7 +264,7 @@ func (ix *index) fetchPlaylist(ctx context.Context, path string) (*master, *rend
 		path = got.Path // what a redirect led to is what references are relative to
 	}
 	c.parsing <- struct{}{} // a playlist takes many times its length while it is parsed
-	m, r, err := parsePlaylist(ix.site.rules, path, got.Data)
+	m, r, err := playlist.List(ix.site.rules, path, got.Data)
 	<-c.parsing
 	outcome := playlistLoaded
 	if err != nil {

@@ -149,7 +149,7 @@ func (i *issuer) issue(site string, r *ref, by *signer, issuedAt time.Time, got 
 	}
 	c := certificate.Certificate{
 		KeyID: by.id, IssuedAt: issuedAt, NotAfter: issuedAt.Add(life), ObjectLength: got.ObjectLength, Length: int64(len(got.Data)),
-		Site: site, Name: r.seg.name, Validator: validator, Digests: certificate.DigestPieces(got.Data),
+		Site: site, Name: r.seg.Name, Validator: validator, Digests: certificate.DigestPieces(got.Data),
 	}
 	var cert *certificate.Certificate
 	err := errContradicts

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
 const listingKept = 2 * time.Minute // a segment that left a live playlist
@@ -40,7 +41,7 @@ type listing struct {
 // ref is a listed segment.
 type ref struct {
 	id       segment.ID
-	seg      listed
+	seg      playlist.Entry
 	playlist string
 	index    int
 	live     bool
@@ -51,9 +52,9 @@ type ref struct {
 
 // weight is what a ref takes in memory. A path that is the name too is one string (resolver.listed).
 func (r *ref) weight() int64 {
-	n := refBytes + int64(len(r.seg.name))
-	if string(r.seg.name) != r.seg.path {
-		n += int64(len(r.seg.path))
+	n := refBytes + int64(len(r.seg.Name))
+	if string(r.seg.Name) != r.seg.Path {
+		n += int64(len(r.seg.Path))
 	}
 	return n
 }
@@ -90,21 +91,21 @@ func (l *listings) unlist(path string) {
 }
 
 // take puts the segments of a media playlist into the listings.
-func (l *listings) take(path string, r *rendition, now time.Time) {
-	order := make([]segment.ID, 0, len(r.segments))
+func (l *listings) take(path string, r *playlist.Listed, now time.Time) {
+	order := make([]segment.ID, 0, len(r.Segments))
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for i, one := range r.segments {
-		id := segment.NewID(l.site, one.name)
+	for i, one := range r.Segments {
+		id := segment.NewID(l.site, one.Name)
 		object := int64(0)
 		if old := l.refs[id]; old != nil {
 			object = old.object
 		}
-		l.put(&ref{id: id, seg: one, playlist: path, index: i, live: r.live, seen: now, object: object})
+		l.put(&ref{id: id, seg: one, playlist: path, index: i, live: r.Live, seen: now, object: object})
 		order = append(order, id)
 	}
-	l.list(path, &listing{order, r.live, now})
-	l.live = l.live || r.live // forget says when none is live any more
+	l.list(path, &listing{order, r.Live, now})
+	l.live = l.live || r.Live // forget says when none is live any more
 }
 
 // forget drops what left the live playlists a while ago, and live playlists that are not named any more.
@@ -133,7 +134,7 @@ func (l *listings) forget(now time.Time) {
 }
 
 // virtual names the listing of an object's parts: a rendition of its own, in which they follow each other.
-func virtual(r *ref) string { return "virtual " + string(r.seg.name) }
+func virtual(r *ref) string { return "virtual " + string(r.seg.Name) }
 
 func (l *listings) lookup(id segment.ID) *ref {
 	l.mu.Lock()
@@ -143,7 +144,7 @@ func (l *listings) lookup(id segment.ID) *ref {
 
 // divide notes an object's length and lists its virtual segments.
 func (l *listings) divide(r *ref, object int64) {
-	key := r.seg.name.Key()
+	key := r.seg.Name.Key()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	whole := *r
@@ -152,8 +153,8 @@ func (l *listings) divide(r *ref, object int64) {
 	var order []segment.ID
 	path := virtual(r)
 	for i, s := range segment.Virtual(object) {
-		one := listed{name: segment.RangeName(key, s.First, s.Last), path: r.seg.path, ranged: true, first: s.First, last: s.Last}
-		id := segment.NewID(l.site, one.name)
+		one := playlist.Entry{Name: segment.RangeName(key, s.First, s.Last), Path: r.seg.Path, Ranged: true, First: s.First, Last: s.Last}
+		id := segment.NewID(l.site, one.Name)
 		l.put(&ref{id: id, seg: one, playlist: path, index: i, live: r.live, seen: r.seen, whole: r.id})
 		order = append(order, id)
 	}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
 // TestLiveTitlesStayBounded follows a channel for hours: objects above 8 MiB, and playlists under a new name each time, as
@@ -16,13 +17,13 @@ func TestLiveTitlesStayBounded(t *testing.T) {
 	const window, step = 6, 10 * time.Second
 	var oldest *ref
 	for i := range 1000 {
-		r := &rendition{live: true, target: step}
+		r := &playlist.Listed{Live: true, Target: step}
 		for n := i; n < i+window; n++ {
 			path := fmt.Sprintf("/live/%d.ts", n)
-			r.segments = append(r.segments, listed{name: segment.WholeName(path), path: path})
+			r.Segments = append(r.Segments, playlist.Entry{Name: segment.WholeName(path), Path: path})
 		}
 		c.take(fmt.Sprintf("/live/index.m3u8?session=%d", i), r, now)
-		fresh := c.lookup(segment.NewID("demo", r.segments[window-1].name))
+		fresh := c.lookup(segment.NewID("demo", r.Segments[window-1].Name))
 		c.divide(fresh, 20<<20)
 		if i == 0 {
 			oldest = fresh
@@ -53,7 +54,7 @@ func TestLiveTitlesStayBounded(t *testing.T) {
 	if c.bytes != weighed {
 		t.Errorf("the listings say that they take %d bytes, their parts %d", c.bytes, weighed)
 	}
-	ended := &rendition{segments: []listed{{name: segment.WholeName("/vod/1.ts"), path: "/vod/1.ts"}}}
+	ended := &playlist.Listed{Segments: []playlist.Entry{{Name: segment.WholeName("/vod/1.ts"), Path: "/vod/1.ts"}}}
 	c.take("/vod/index.m3u8", ended, now)
 	now = now.Add(24 * time.Hour)
 	c.forget(now)

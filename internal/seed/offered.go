@@ -36,7 +36,7 @@ func (s *supply) lacks(ctx context.Context, t *title, r *ref) (w *Wanted, held b
 	if h, _ := s.shelf.have(ctx, nil, r.id); h != nil && s.issuer.good(h.cert) {
 		return nil, true
 	}
-	if _, is := s.issuer.refuses(t.site.name, r.seg.name); is {
+	if _, is := s.issuer.refuses(t.site.name, r.seg.Name); is {
 		return nil, false
 	}
 	wanted := s.offer(request{title: t, ref: r}, nil).wanted()
@@ -59,7 +59,7 @@ func (o *offered) accept(raw []byte, length int) error {
 		return err
 	}
 	i := o.supply.issuer
-	if outcome := i.verifiers.verify(c, o.title.site.name, o.ref.seg.name, i.now()); outcome != certificate.Valid {
+	if outcome := i.verifiers.verify(c, o.title.site.name, o.ref.seg.Name, i.now()); outcome != certificate.Valid {
 		return &certificate.Error{Outcome: outcome, Cause: errors.New("of a sibling")}
 	}
 	same := o.old != nil && contentOf(c) == o.old.sum

@@ -15,6 +15,7 @@ import (
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/playlist"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -111,7 +112,7 @@ func TestAnIssuerVouchesForOneContent(t *testing.T) {
 		return i
 	}
 	i := open()
-	r := &ref{id: segment.NewID("demo", "/film/0.ts"), seg: listed{name: "/film/0.ts", path: "/film/0.ts"}, live: true}
+	r := &ref{id: segment.NewID("demo", "/film/0.ts"), seg: playlist.Entry{Name: "/film/0.ts", Path: "/film/0.ts"}, live: true}
 	issue := func(data string) (*held, error) {
 		return i.issue("demo", r, i.key(), now, &Fetched{Data: []byte(data), ObjectLength: int64(len(data))})
 	}

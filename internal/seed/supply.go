@@ -80,7 +80,7 @@ func (s *supply) forSibling(ctx context.Context, r request, old *held) result {
 
 // fetch begins to fetch a segment, or joins the fetch that is under way. old is what is held of it.
 func (s *supply) fetch(r request, old *held, forSibling bool) (*fetch, result) {
-	if why, is := s.issuer.refuses(r.title.site.name, r.ref.seg.name); is {
+	if why, is := s.issuer.refuses(r.title.site.name, r.ref.seg.Name); is {
 		return nil, result{none: why}
 	}
 	may := func() bool { return s.budgets.mayFetch(r.payer) }
@@ -129,7 +129,7 @@ func (s *supply) fleetsResult(r request, a *sibling.Answer) (got result, keep ti
 	case peer.NoneNotAllowed:
 		return result{none: a.None}, refusedFor, true
 	case peer.NoneTooLarge:
-		if r.ref.seg.ranged {
+		if r.ref.seg.Ranged {
 			return result{}, 0, false
 		}
 		r.title.tooLarge(r.ref, a.Object)
@@ -143,7 +143,7 @@ func (s *supply) fleetsResult(r request, a *sibling.Answer) (got result, keep ti
 // fromOrigin fetches and certifies. A purge that comes meanwhile may be of the very bytes that are on their way: the origin is asked
 // again.
 func (s *supply) fromOrigin(ctx context.Context, r request, old *held) (got result, keep time.Duration) {
-	site, name := r.title.site.name, r.ref.seg.name
+	site, name := r.title.site.name, r.ref.seg.Name
 	for range overtaken {
 		if why, is := s.issuer.refuses(site, name); is {
 			return result{none: why}, failedFor
@@ -171,7 +171,7 @@ func (s *supply) askOrigin(ctx context.Context, r request, old *held, under stan
 	if purged := time.UnixMilli(under.purgedMs); issuedAt.Before(purged) {
 		issuedAt = purged
 	}
-	f := Fetch{Path: ref.seg.path, Ranged: ref.seg.ranged, First: ref.seg.first, Last: ref.seg.last, MaxBytes: segment.MaxLength, Shared: true}
+	f := Fetch{Path: ref.seg.Path, Ranged: ref.seg.Ranged, First: ref.seg.First, Last: ref.seg.Last, MaxBytes: segment.MaxLength, Shared: true}
 	if old != nil {
 		f.Validator = old.cert.Validator
 	}
@@ -181,7 +181,7 @@ func (s *supply) askOrigin(ctx context.Context, r request, old *held, under stan
 	}
 	var failed *FetchError
 	switch {
-	case err == nil && len(fetched.Data) == 0, ref.seg.ranged && ref.seg.last-ref.seg.first >= segment.MaxLength:
+	case err == nil && len(fetched.Data) == 0, ref.seg.Ranged && ref.seg.Last-ref.seg.First >= segment.MaxLength:
 		return result{none: peer.NoneNotAllowed}, refusedFor
 	case err == nil:
 		return s.certify(r, under.signer, issuedAt, fetched)
@@ -189,7 +189,7 @@ func (s *supply) askOrigin(ctx context.Context, r request, old *held, under stan
 		return result{none: peer.NoneOrigin}, failedFor
 	case failed.Outcome == OutcomeNotModified && old != nil:
 		return s.certify(r, under.signer, issuedAt, &Fetched{Data: old.data, ObjectLength: old.cert.ObjectLength, Validator: old.cert.Validator})
-	case failed.Outcome == OutcomeTooLarge && failed.ObjectLength > segment.MaxLength && failed.ObjectLength <= segment.MaxObject && !ref.seg.ranged:
+	case failed.Outcome == OutcomeTooLarge && failed.ObjectLength > segment.MaxLength && failed.ObjectLength <= segment.MaxObject && !ref.seg.Ranged:
 		t.tooLarge(ref, failed.ObjectLength)
 		return result{none: peer.NoneTooLarge, object: failed.ObjectLength}, refusedFor
 	case failed.Outcome == OutcomeRefused || failed.Outcome == OutcomeTooLarge:

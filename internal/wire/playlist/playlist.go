@@ -1,5 +1,5 @@
-// Package playlist reads HLS playlists for seeds and headless viewers: what a master playlist names, and what a media playlist lists.
-// References stay as they are written: a seed and a viewer resolve them in different ways.
+// Package playlist reads HLS playlists for seeds, packagers and headless viewers. Read leaves references as they are written,
+// which a viewer resolves as a player does; List names the segments of a site.
 package playlist
 
 import (

@@ -1,0 +1,145 @@
+package playlist
+
+import (
+	"fmt"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/site"
+)
+
+// MaxRenditions bounds the media playlists of a master playlist. Further ones are left out.
+const MaxRenditions = 64
+
+// Entry is a segment as a playlist lists it, under the name by which peers know it.
+type Entry struct {
+	Name        segment.Name
+	Path        string // on the site, with its query; that of the key where the reference names a host
+	Ranged      bool
+	First, Last int64 // of a range, both inclusive
+}
+
+// Listed is what a media playlist lists of its site's paths.
+type Listed struct {
+	Segments []Entry // in playback order, an initialization segment before the first that needs it
+	Live     bool
+	Target   time.Duration // longest segment
+	Duration time.Duration // of all segments
+}
+
+// Renditions are the media playlists of a master playlist.
+type Renditions struct {
+	Paths   []string
+	Bitrate int64 // highest, bits/s; 0 unknown
+}
+
+// List reads a playlist that was found at a path of a site, and names what it lists. Exactly one of the three results is not nil.
+func List(s *site.Site, path string, data []byte) (*Renditions, *Listed, error) {
+	base, err := url.Parse("http://" + s.Hosts()[0] + path)
+	if err != nil {
+		return nil, nil, fmt.Errorf("playlist %s: %w", path, err)
+	}
+	m, media, err := Read(data)
+	if err != nil {
+		return nil, nil, fmt.Errorf("playlist %s: %w", path, err)
+	}
+	r := resolver{s, base}
+	if m != nil {
+		return r.master(m), nil, nil
+	}
+	return nil, r.media(media), nil
+}
+
+// resolver makes keys and paths of the references in one playlist.
+type resolver struct {
+	site *site.Site
+	base *url.URL
+}
+
+// resolve returns the key of a reference and its path below fetch_base; ok is false for what is not the site's.
+func (r resolver) resolve(ref string) (key, path string, ok bool) {
+	u, err := url.Parse(strings.TrimSpace(ref))
+	if err != nil {
+		return "", "", false
+	}
+	abs := r.base.ResolveReference(u)
+	abs.Fragment = ""
+	path = abs.RequestURI()
+	if !u.IsAbs() && u.Host == "" {
+		key, err = r.site.KeyOfPath(path)
+		return key, path, err == nil
+	}
+	// An absolute URL is one as viewers see it, perhaps with tokens in its path that origins behind seeds do not have.
+	if key, err = r.site.Key(abs.String()); err != nil {
+		return "", "", false
+	}
+	path, _, _ = strings.Cut(key, "?")
+	if abs.RawQuery != "" {
+		path += "?" + abs.RawQuery
+	}
+	return key, path, true
+}
+
+func (r resolver) master(p *Master) *Renditions {
+	m, seen := &Renditions{}, map[string]bool{}
+	add := func(ref string) {
+		if ref == "" {
+			return
+		}
+		if _, path, ok := r.resolve(ref); ok && !seen[path] && len(m.Paths) < MaxRenditions {
+			seen[path] = true
+			m.Paths = append(m.Paths, path)
+		}
+	}
+	for _, v := range p.Variants {
+		add(v.URI)
+		m.Bitrate = max(m.Bitrate, v.Bandwidth)
+	}
+	for _, a := range p.Alternatives {
+		if a.Type == "AUDIO" || a.Type == "VIDEO" {
+			add(a.URI)
+		}
+	}
+	return m
+}
+
+func (r resolver) media(p *Media) *Listed {
+	out := &Listed{Live: p.Live, Target: p.Target}
+	add := func(o Object) {
+		if l, ok := r.entry(o); ok && len(out.Segments) < MaxSegments {
+			out.Segments = append(out.Segments, l)
+		}
+	}
+	var init *Object
+	var seconds float64
+	for _, s := range p.Segments {
+		seconds += s.Duration
+		if s.Init != init {
+			init = s.Init
+			add(*init)
+		}
+		if !s.Gap {
+			add(s.Object)
+		}
+	}
+	out.Duration = time.Duration(seconds * float64(time.Second))
+	return out
+}
+
+func (r resolver) entry(o Object) (Entry, bool) {
+	key, path, ok := r.resolve(o.URI)
+	if !ok {
+		return Entry{}, false
+	}
+	if path == key {
+		path = key // one string in memory, not two
+	}
+	if o.Length <= 0 {
+		return Entry{Name: segment.WholeName(key), Path: path}, true
+	}
+	l := Entry{Path: path, Ranged: true, First: o.Offset, Last: o.Offset + o.Length - 1}
+	l.Name = segment.RangeName(key, l.First, l.Last)
+	return l, l.Name != ""
+}

@@ -1,0 +1,87 @@
+package playlist
+
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/site"
+)
+
+func testSite(t testing.TB) *site.Site {
+	t.Helper()
+	s, err := site.New(site.Config{
+		Name: "demo", Hosts: []string{"video.example.com"}, FetchBase: "https://origin.example.com",
+		Key: site.KeyRule{IgnoreQuery: []string{"session"}, Path: "/t/{}/"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func TestListNamesSegmentsAsViewersDo(t *testing.T) {
+	m, r, err := List(testSite(t), "/media/film/master.m3u8", []byte(`#EXTM3U
+#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID="a",NAME="en",URI="audio/en.m3u8"
+#EXT-X-MEDIA:TYPE=SUBTITLES,GROUP-ID="s",NAME="en",URI="subs/en.m3u8"
+#EXT-X-STREAM-INF:BANDWIDTH=800000,AUDIO="a",SUBTITLES="s"
+low.m3u8?session=5
+#EXT-X-STREAM-INF:BANDWIDTH=2400000,AUDIO="a",SUBTITLES="s"
+https://video.example.com/t/SECRET/media/film/high.m3u8
+#EXT-X-STREAM-INF:BANDWIDTH=9000000,AUDIO="a",SUBTITLES="s"
+https://elsewhere.example.net/ultra.m3u8
+`))
+	want := []string{"/media/film/low.m3u8?session=5", "/t/media/film/high.m3u8", "/media/film/audio/en.m3u8"}
+	if err != nil || r != nil || !slices.Equal(m.Paths, want) || m.Bitrate != 9_000_000 {
+		t.Fatalf("master: %+v, %v", m, err)
+	}
+	m, r, err = List(testSite(t), "/media/film/low.m3u8", []byte(`#EXTM3U
+#EXT-X-VERSION:7
+#EXT-X-TARGETDURATION:6
+#EXT-X-MAP:URI="all.mp4",BYTERANGE="720@0"
+#EXTINF:6,
+#EXT-X-BYTERANGE:1000@720
+all.mp4
+#EXTINF:6,
+#EXT-X-BYTERANGE:500
+all.mp4
+#EXT-X-MAP:URI="/ads/init.mp4"
+#EXTINF:3,
+../ads/1.m4s?session=9&v=2#t
+#EXTINF:3,
+https://elsewhere.example.net/2.m4s
+#EXT-X-ENDLIST
+`))
+	if err != nil || m != nil || r.Live || r.Duration != 18*time.Second {
+		t.Fatalf("media: %+v, %v", r, err)
+	}
+	names := []segment.Name{
+		"/media/film/all.mp4#0-719", "/media/film/all.mp4#720-1719", "/media/film/all.mp4#1720-2219", "/ads/init.mp4", "/media/ads/1.m4s?v=2",
+	}
+	for i, l := range r.Segments {
+		if i >= len(names) || l.Name != names[i] {
+			t.Errorf("segment %d is %q", i, l.Name)
+		}
+	}
+	if len(r.Segments) != len(names) || r.Segments[4].Path != "/media/ads/1.m4s?session=9&v=2" {
+		t.Errorf("%d segments; the query that the key drops is still asked for: %+v", len(r.Segments), r.Segments)
+	}
+}
+
+func FuzzList(f *testing.F) {
+	f.Add([]byte("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\n#EXT-X-BYTERANGE:9@1\na.ts\n"))
+	f.Add([]byte("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nlow.m3u8\n"))
+	s := testSite(f)
+	f.Fuzz(func(t *testing.T, b []byte) {
+		_, r, err := List(s, "/a/b.m3u8", b)
+		if err != nil || r == nil {
+			return
+		}
+		for _, l := range r.Segments {
+			if l.Name == "" || l.Path == "" || l.Path[0] != '/' || l.Ranged && (l.First < 0 || l.Last < l.First) {
+				t.Errorf("listed %+v", l)
+			}
+		}
+	})
+}
