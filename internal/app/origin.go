@@ -13,8 +13,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/metric"
 	"golang.org/x/time/rate"
+
+	"github.com/leeway-video/leeway/internal/metric"
 )
 
 // The clients of the origin and what they asked for: closed sets, labels of its metrics.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/access"
 	"github.com/leeway-video/leeway/internal/cmdline"
+	"github.com/leeway-video/leeway/internal/judge"
 	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/tracker"
 	"github.com/leeway-video/leeway/internal/webtorrent"
@@ -52,7 +53,7 @@ func (s *services) startTracker(dataDir string) error {
 	var torrents *webtorrent.Service
 	t, err := tracker.New(tracker.Config{
 		Secret: secret, Sites: s.sites, Tokens: keys, TokenGrace: c.TokenGrace, ICEServers: ice, TURNServers: relays, CredentialsLife: c.CredentialsLife,
-		UpdateInterval: c.UpdateInterval, StatsInterval: c.StatsInterval, TicketLife: c.TicketLife, DrainSpread: c.DrainSpread, HarmPause: c.HarmPause,
+		UpdateInterval: c.UpdateInterval, StatsInterval: c.StatsInterval, TicketLife: c.TicketLife, DrainSpread: c.DrainSpread,
 		MaxSessions: c.MaxSessions, MaxPerAddress: c.MaxPerAddress, MaxPerSubject: c.MaxPerSubject, MaxSwarms: c.MaxSwarms, MaxMembers: c.MaxMembers,
 		MessagesPerSecond: c.MessagesPerSecond, ConnectsPerSecond: c.ConnectsPerSecond, PeersPerHour: c.PeersPerHour,
 		Torrents: func(t *tracker.Tracker) tracker.Torrents {
@@ -61,6 +62,7 @@ func (s *services) startTracker(dataDir string) error {
 			}, t)
 			return torrents
 		},
+		Judge: func(t *tracker.Tracker) tracker.Judge { return judge.New(judge.Config{Pause: c.HarmPause}, t) },
 		Probe: rtclink.Probe, Log: s.log, Metrics: s.registry,
 	}, s.bus)
 	if err != nil {

@@ -33,7 +33,7 @@ var layers = [][]string{
 		"tracker", "seed", "relay", "fleet",
 		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist",
 	},
-	{"webtorrent"},
+	{"webtorrent", "judge"},
 	{"headless", "cmdline"},
 	{"lab/netlab", "lab/load", "lab/baseline", "lab/turnclient"},
 	{"lab/bench"},
@@ -53,7 +53,7 @@ var optional = []string{"fleet"}
 var adapters = []string{"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist"}
 
 // extensions are rooms beside a service that not every operator uses. The service states a port for each and never imports it.
-var extensions = map[string]string{"webtorrent": "tracker"}
+var extensions = map[string]string{"webtorrent": "tracker", "judge": "tracker"}
 
 // owners says which room alone may import a dependency, and why.
 var owners = []struct {

@@ -10,6 +10,7 @@ import (
 	"github.com/leeway-video/leeway/internal/jwtauth"
 	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/swarm"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -66,7 +67,7 @@ func (b *backend) token(key access.Key, claims access.Claims) string {
 		claims.Site = "demo"
 	}
 	if claims.Expires.IsZero() {
-		claims.Expires = b.w.clock.now().Add(5 * time.Minute)
+		claims.Expires = b.w.clock.Now().Add(5 * time.Minute)
 	}
 	token, err := jwtauth.Sign(claims, key)
 	if err != nil {
@@ -108,21 +109,21 @@ func TestATokenOfFiveMinutesWatchesForFifteen(t *testing.T) {
 	w, n, b := guarded(t, nil, configured.Policy{})
 	key := b.key(access.EdDSA, "one")
 	v, welcome := n.enter(b.token(key, access.Claims{Titles: []string{testTitle}}), "")
-	if left := time.UnixMilli(welcome.TokenExpires).Sub(w.clock.now()); left < 4*time.Minute || left > 5*time.Minute {
+	if left := time.UnixMilli(welcome.TokenExpires).Sub(w.clock.Now()); left < 4*time.Minute || left > 5*time.Minute {
 		t.Fatalf("the token is good for %v", left)
 	}
 	joined := v.join().Swarm
 	for minute := 3; minute <= 15; minute += 3 {
-		w.clock.move(3 * time.Minute)
+		w.clock.Move(3 * time.Minute)
 		v.send(&signal.Token{Request: minute, Token: b.token(key, access.Claims{Titles: []string{"/media/*"}})})
 		g := expect[*signal.Granted](v)
-		if left := time.UnixMilli(g.TokenExpires).Sub(w.clock.now()); g.Request != minute || left < 4*time.Minute {
+		if left := time.UnixMilli(g.TokenExpires).Sub(w.clock.Now()); g.Request != minute || left < 4*time.Minute {
 			t.Fatalf("minute %d: %+v, which leaves %v", minute, g, left)
 		}
 		// Time that jumps makes a silent member of it: who comes next waits until it has been heard again.
-		jumped := w.clock.now()
+		jumped := w.clock.Now()
 		v.send(&signal.Update{Swarm: joined, Want: 1})
-		eventually(t, "the home has heard of the member", func() bool { return n.member(v.id).Seen.After(jumped) })
+		testkit.Eventually(t, "the home has heard of the member", func() bool { return n.member(v.id).Seen.After(jumped) })
 		late, _ := n.enter(b.token(key, access.Claims{}), "")
 		late.join()
 		if p := expect[*signal.Introduce](late).Peers; !knows(p, v.id) {
@@ -168,7 +169,7 @@ func TestWhoShowsNoGoodTokenIsTurnedAway(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	past := access.Claims{Expires: w.clock.now().Add(-time.Second)}
+	past := access.Claims{Expires: w.clock.Now().Add(-time.Second)}
 	for _, c := range []struct {
 		token, code string
 		outcome     access.Reason
@@ -219,16 +220,16 @@ func TestATokenThatRanOutEndsItsSessionAfterAGrace(t *testing.T) {
 	if e := expect[*signal.Error](v); e.Code != "bad-token" || e.Request != 6 || !strings.Contains(e.Message, "title") {
 		t.Errorf("%+v", e)
 	}
-	w.clock.move(5 * time.Minute)
+	w.clock.Move(5 * time.Minute)
 	if e := expect[*signal.Error](v); e.Code != "token-expired" || e.Request != 0 {
 		t.Fatalf("%+v", e)
 	}
 	// Within the grace another saves it.
 	v.send(&signal.Token{Request: 7, Token: b.token(key, access.Claims{})})
 	expect[*signal.Granted](v)
-	w.clock.move(5 * time.Minute)
+	w.clock.Move(5 * time.Minute)
 	expect[*signal.Error](v)
-	w.clock.move(10 * time.Second)
+	w.clock.Move(10 * time.Second)
 	if e := expect[*signal.Error](v); e.Code != "token-expired" {
 		t.Errorf("%+v", e)
 	}
@@ -265,7 +266,7 @@ func TestKeysAreReplacedWhileSessionsGoOn(t *testing.T) {
 	if e := expect[*signal.Error](late); e.Code != "token-expired" {
 		t.Errorf("%+v", e)
 	}
-	w.clock.move(10 * time.Second)
+	w.clock.Move(10 * time.Second)
 	if code := late.closed(); code != closePolicy {
 		t.Errorf("closed with %d", code)
 	}
@@ -293,7 +294,7 @@ func TestATokenNarrowsTitleRoleAndGroup(t *testing.T) {
 	if p := expect[*signal.SetPolicy](v); p.Policy.Role != "full" {
 		t.Errorf("by another token the policy says %+v", p.Policy)
 	}
-	eventually(t, "the home knows the new group and role", func() bool {
+	testkit.Eventually(t, "the home knows the new group and role", func() bool {
 		m := n.member(v.id)
 		return m.Role == "full" && m.Group == "library"
 	})
@@ -319,15 +320,15 @@ func TestCredentialsForRelaysEndWithTheToken(t *testing.T) {
 	if end := until(welcome.ICEServers, welcome.Expire); end.UnixMilli() > welcome.TokenExpires {
 		t.Errorf("the credentials end at %v, the token at %d", end, welcome.TokenExpires)
 	}
-	w.clock.move(3 * time.Minute)
+	w.clock.Move(3 * time.Minute)
 	v.send(&signal.Token{Token: b.token(key, access.Claims{})})
 	g := expect[*signal.Granted](v)
 	m := expect[*signal.SetServers](v)
 	if end := until(m.ICEServers, m.Expire); end.UnixMilli() > g.TokenExpires || end.UnixMilli() <= welcome.TokenExpires {
 		t.Errorf("renewed until %v, the token until %d", end, g.TokenExpires)
 	}
-	long, lasting := n.enter(b.token(key, access.Claims{Expires: w.clock.now().Add(time.Hour)}), "")
-	if left := until(lasting.ICEServers, lasting.Expire).Sub(w.clock.now()); left > 10*time.Minute {
+	long, lasting := n.enter(b.token(key, access.Claims{Expires: w.clock.Now().Add(time.Hour)}), "")
+	if left := until(lasting.ICEServers, lasting.Expire).Sub(w.clock.Now()); left > 10*time.Minute {
 		t.Errorf("a long token has credentials of %v", left)
 	}
 	_ = long

@@ -33,7 +33,7 @@ func (a *asker) ask(home signal.ID, r *bus.HomeRequest, answer *bus.HomeAnswer) 
 // tell says to a home what wants no answer.
 func (a *asker) tell(home signal.ID, r *bus.HomeRequest) {
 	if home != a.id {
-		a.publish(bus.SubjectHome(home), r)
+		a.Publish(bus.SubjectHome(home), r)
 		return
 	}
 	a.home.answer(r)

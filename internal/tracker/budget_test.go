@@ -9,6 +9,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -142,7 +143,7 @@ func TestASessionThatIsEndedForWhatItDidCosts(t *testing.T) {
 			offend(v)
 			v.closed()
 			local := netip.MustParseAddr("127.0.0.1")
-			eventually(t, "it has cost something", func() bool {
+			testkit.Eventually(t, "it has cost something", func() bool {
 				n.admission.mu.Lock()
 				defer n.admission.mu.Unlock()
 				return n.addresses[access.Network(local)].connects.left <= 50-1-10

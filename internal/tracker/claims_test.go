@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/swarm"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -27,7 +28,7 @@ func (v *viewer) blames(in, peer signal.ID) {
 // reports waits until so many of the outcome have been counted.
 func (w *world) reports(outcome swarm.Verdict, n float64) {
 	w.t.Helper()
-	eventually(w.t, fmt.Sprintf("%v reports are %s", n, outcome), func() bool { return w.metrics.Value(defReports, string(outcome)) == n })
+	testkit.Eventually(w.t, fmt.Sprintf("%v reports are %s", n, outcome), func() bool { return w.metrics.Value(defReports, string(outcome)) == n })
 }
 
 // meets says whether a newcomer from an address is introduced to a peer.
@@ -109,7 +110,7 @@ func TestWhoPollutesMeetsNobody(t *testing.T) {
 	if n.meets("192.0.2.2", again.id) {
 		t.Error("another session behind its address is introduced")
 	}
-	w.clock.move(swarm.BanLife)
+	w.clock.Move(swarm.BanLife)
 	polluter.join()
 	if !n.meets("192.0.2.3", polluter.id) {
 		t.Error("the ban does not end")
@@ -123,7 +124,7 @@ func TestWhoWasNeverIntroducedHasNoVote(t *testing.T) {
 	honest := n.viewerFrom("203.0.113.7", "")
 	in := honest.join().Swarm
 	honest.send(&signal.Update{Swarm: in, Saturated: true}) // nobody is introduced to it
-	eventually(t, "it is full", func() bool { return w.metrics.Count(defHandle, "update") == 1 })
+	testkit.Eventually(t, "it is full", func() bool { return w.metrics.Count(defHandle, "update") == 1 })
 	for i := range 2 * swarm.BanVotes {
 		v := n.viewerFrom(fmt.Sprintf("198.51.%d.1", i), "")
 		v.join()
@@ -165,7 +166,7 @@ func TestReportsAboutSeedsAlarm(t *testing.T) {
 	var said bytes.Buffer
 	n := w.tracker(func(c *Config) { c.Log = slog.New(slog.NewTextHandler(lockedWriter{&mu, &said}, nil)) })
 	seed, _ := w.seed()
-	eventually(t, "the seed is known", func() bool { return n.roster.serves(seed) })
+	testkit.Eventually(t, "the seed is known", func() bool { return n.roster.serves(seed) })
 	for i := range 2 * swarm.BanVotes {
 		v := n.viewerFrom(fmt.Sprintf("198.51.%d.1", i), "")
 		in := v.join().Swarm
@@ -203,11 +204,11 @@ func TestOneViewerCannotInventWhatViewersServed(t *testing.T) {
 	says := func(v *viewer, peers map[signal.ID]signal.PeerStats) {
 		v.says(in, peers)
 		handled++
-		eventually(t, "handled", func() bool { return w.metrics.Count(defHandle, "stats") == handled })
+		testkit.Eventually(t, "handled", func() bool { return w.metrics.Count(defHandle, "stats") == handled })
 	}
 	for range 5 {
 		says(liar, map[signal.ID]signal.PeerStats{sender.id: {In: 1 << 40, Out: 1 << 40, RelayIn: 1 << 40}, newID(): {In: 1 << 40}})
-		w.clock.move(2 * time.Second)
+		w.clock.Move(2 * time.Second)
 	}
 	if got := w.metrics.Value(defCredited, "demo", "direct") + w.metrics.Value(defCredited, "demo", "relay"); got != 0 {
 		t.Errorf("%v bytes are credited to one who claims alone", got)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -128,9 +129,9 @@ func TestSignalsFindAPeerThatMoved(t *testing.T) {
 		moved.join()
 		if killed {
 			know(t, a, c)
-			eventually(t, "the swarm's home knows both", func() bool { return a.members(swarm)+c.members(swarm) == 2 })
+			testkit.Eventually(t, "the swarm's home knows both", func() bool { return a.members(swarm)+c.members(swarm) == 2 })
 		} else {
-			eventually(t, "the old socket's session ends", func() bool { return b.sessions.session(y.id) == nil })
+			testkit.Eventually(t, "the old socket's session ends", func() bool { return b.sessions.session(y.id) == nil })
 		}
 		x.send(&signal.Signal{Swarm: swarm, To: y.id, Link: newID(), Kind: "offer", SDP: "v=0", Plan: testPlan})
 		if s := expect[*signal.Signal](moved); s.Kind != "offer" || s.From != x.id {
@@ -178,7 +179,7 @@ func TestDrainHandsViewersOver(t *testing.T) {
 	if !old.Crowded() || next.Crowded() {
 		t.Error("a handshake does not go to the next tracker")
 	}
-	eventually(t, "the other tracker has them all", func() bool { return next.members(swarm) == viewers && old.members(swarm) == 0 })
+	testkit.Eventually(t, "the other tracker has them all", func() bool { return next.members(swarm) == viewers && old.members(swarm) == 0 })
 }
 
 // from connects a viewer from an address of its own.
@@ -214,7 +215,7 @@ func TestLargeSwarmsAreParted(t *testing.T) {
 		}
 		all = append(all, v)
 	}
-	eventually(t, "no part is too large", func() bool {
+	testkit.Eventually(t, "no part is too large", func() bool {
 		for _, v := range all {
 			v.send(&signal.Update{Swarm: swarm, Want: 4})
 		}

@@ -65,6 +65,38 @@ type Torrents interface {
 	Drain() (closes []func())
 }
 
+// Judge compares the viewers of each site with its control group and switches peer delivery off where viewers with peers are worse off
+// (spec/experiment.md). A tracker without one draws control groups all the same.
+type Judge interface {
+	// Observer is of one session.
+	Observer() Observer
+	// Hear acts on what the judge of another tracker has seen.
+	Hear(*bus.Experiment)
+	// Maintain is called once a beat.
+	Maintain(now time.Time)
+}
+
+// Observer sees how one viewer fares.
+type Observer interface {
+	// Begin is called for a new session before the welcome says which group was drawn: a viewer that knows its group could choose to be
+	// observed in one of them alone.
+	Begin(site string, from netip.Addr, policy *signal.Policy, now time.Time)
+	// Report takes over what the viewer reports, in seconds and clamped.
+	Report(played, stalled, startup float64)
+	// Look is called once a beat, and when the session has ended.
+	Look(site string, now time.Time, ended bool)
+}
+
+// unjudged is the Judge of a tracker without one, and the Observer of its sessions.
+type unjudged struct{}
+
+func (unjudged) Observer() Observer                                  { return unjudged{} }
+func (unjudged) Hear(*bus.Experiment)                                {}
+func (unjudged) Maintain(time.Time)                                  {}
+func (unjudged) Begin(string, netip.Addr, *signal.Policy, time.Time) {}
+func (unjudged) Report(float64, float64, float64)                    {}
+func (unjudged) Look(string, time.Time, bool)                        {}
+
 // Close codes of spec/tracker-protocol.md.
 const (
 	closeDone       = 1000
@@ -101,13 +133,14 @@ type Config struct {
 	ConnectsPerSecond int           // of one address; 20, with bursts of five times that
 	PeersPerHour      int           // viewers that a session may learn of; its address and its subject 16 times that; 600
 	DrainSpread       time.Duration // over which a drain hands viewers over; 15 s
-	HarmPause         time.Duration // for which peer delivery is off at a site where it proved to hurt; 24 h
 
 	// Probe sends a packet with a key to where a seed says that it is; nil: nobody can tell seeds whether they are reached.
 	Probe func(to netip.AddrPort, key string) error
 
 	// Torrents makes the room of the WebTorrent protocol; nil: the tracker does not speak it.
 	Torrents func(*Tracker) Torrents
+	// Judge makes the judge of the sites' experiments; nil: nothing is judged.
+	Judge func(*Tracker) Judge
 
 	Now     func() time.Time
 	Log     *slog.Logger
@@ -129,7 +162,7 @@ func (c *Config) complete() error {
 		d time.Duration
 	}{
 		{&c.UpdateInterval, 10 * time.Second}, {&c.StatsInterval, 10 * time.Second}, {&c.HelloTimeout, 5 * time.Second},
-		{&c.TicketLife, 10 * time.Minute}, {&c.CredentialsLife, 10 * time.Minute}, {&c.TokenGrace, 10 * time.Second}, {&c.BeatEvery, 2 * time.Second}, {&c.DrainSpread, 15 * time.Second}, {&c.HarmPause, 24 * time.Hour},
+		{&c.TicketLife, 10 * time.Minute}, {&c.CredentialsLife, 10 * time.Minute}, {&c.TokenGrace, 10 * time.Second}, {&c.BeatEvery, 2 * time.Second}, {&c.DrainSpread, 15 * time.Second},
 	} {
 		if *d.v == 0 {
 			*d.v = d.d

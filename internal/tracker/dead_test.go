@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -37,7 +38,7 @@ func TestWhoWasThoughtDeadHearsSignals(t *testing.T) {
 		say(n + 1)
 	}
 	line.set(beats)
-	eventually(t, "it is taken for dead", func() bool { return other.roster.live() == 1 })
+	testkit.Eventually(t, "it is taken for dead", func() bool { return other.roster.live() == 1 })
 	// What is under way keeps a stream alive; it is forgotten at a beat at which nothing is.
 	other.streams.Maintain()
 	line.set(nil)

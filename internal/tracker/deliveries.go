@@ -29,7 +29,7 @@ func newDeliveries(r *replica, ss *sessions) *deliveries {
 		Self: r.id, Now: r.cfg.Now, Connected: r.bus.Connected,
 		Lives: func(id signal.ID) bool { return r.roster.lives(id) || r.roster.serves(id) },
 		Say:   ds.say,
-		Ack:   func(to signal.ID, a *bus.Ack) { r.publish(bus.SubjectAck(to), a) },
+		Ack:   func(to signal.ID, a *bus.Ack) { r.Publish(bus.SubjectAck(to), a) },
 		Lost:  ds.undelivered,
 		Count: func(outcome string) { r.cfg.Metrics.Add(defDeliveries, 1, outcome) },
 	})
@@ -40,12 +40,12 @@ func (ds *deliveries) say(to signal.ID, p parcel, at *bus.Stream) {
 	if p.seed != nil {
 		numbered := *p.seed
 		numbered.Stream = at
-		ds.publish(bus.SubjectSeedDeliver(to), &numbered)
+		ds.Publish(bus.SubjectSeedDeliver(to), &numbered)
 		return
 	}
 	numbered := *p.tracker
 	numbered.Stream = at
-	ds.publish(bus.SubjectDeliver(to), &numbered)
+	ds.Publish(bus.SubjectDeliver(to), &numbered)
 }
 
 // toSeed brings a delivery to a seed.

@@ -15,6 +15,7 @@ import (
 	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/metric"
 	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -52,7 +53,7 @@ func TestKilledHomeIsPassedOverAtOnce(t *testing.T) {
 	swarm := v.join().Swarm
 	home.kill()
 	v.send(&signal.Update{Swarm: swarm, Want: 4}) // the update finds nobody, the next home takes the member in
-	eventually(t, "member at the next home", func() bool { return other.members(swarm) == 1 })
+	testkit.Eventually(t, "member at the next home", func() bool { return other.members(swarm) == 1 })
 	late := other.viewer("")
 	if j := late.join(); j.Viewers != 2 {
 		t.Errorf("joined as %+v", j)
@@ -69,7 +70,7 @@ func TestKilledHomeIsReplacedWhenItsBeatsEnd(t *testing.T) {
 	swarm := v.join().Swarm
 	home.kill()
 	// Nobody says anything: only time tells.
-	eventually(t, "the other tracker takes the swarm home", func() bool { return other.members(swarm) == 1 })
+	testkit.Eventually(t, "the other tracker takes the swarm home", func() bool { return other.members(swarm) == 1 })
 }
 
 func TestSwarmsMoveToANewTracker(t *testing.T) {
@@ -82,7 +83,7 @@ func TestSwarmsMoveToANewTracker(t *testing.T) {
 		swarms = append(swarms, expect[*signal.Joined](v).Swarm)
 	}
 	second := w.tracker(nil)
-	eventually(t, "every swarm is where it belongs", func() bool {
+	testkit.Eventually(t, "every swarm is where it belongs", func() bool {
 		moved := 0
 		for _, id := range swarms {
 			if second.roster.homeOf(id) == second.ID() {
@@ -107,7 +108,7 @@ func TestLateLeaveDoesNotRemoveAMovedSession(t *testing.T) {
 	moved := b.viewer(first.ticket)
 	moved.join()
 	first.closed() // the first tracker has told the home by now, or will
-	eventually(t, "the old socket's session ends", func() bool { return a.sessions.session(first.id) == nil })
+	testkit.Eventually(t, "the old socket's session ends", func() bool { return a.sessions.session(first.id) == nil })
 	late := a.viewer("")
 	if j := late.join(); j.Viewers != 2 {
 		t.Errorf("joined as %+v", j)
@@ -126,11 +127,11 @@ func TestTicketsAreRenewedBeforeTheyExpire(t *testing.T) {
 	n := w.tracker(nil)
 	v := n.viewer("")
 	for range 5 { // an hour of play, and then the socket is lost
-		w.clock.move(12 * time.Minute)
+		w.clock.Move(12 * time.Minute)
 		v.ticket = expect[*signal.Ticket](v).Ticket
 	}
 	_ = v.ws.Close()
-	w.clock.move(9 * time.Minute)
+	w.clock.Move(9 * time.Minute)
 	if again := n.viewer(v.ticket); again.id != v.id {
 		t.Error("nine minutes after the loss the session was forgotten")
 	}
@@ -144,7 +145,7 @@ func TestSignalsToPeersThatAreGoneComeBack(t *testing.T) {
 	swarm := b.join().Swarm
 	expect[*signal.Introduce](b)
 	_ = a.ws.Close()
-	eventually(t, "gone", func() bool { return n.sessions.session(a.id) == nil })
+	testkit.Eventually(t, "gone", func() bool { return n.sessions.session(a.id) == nil })
 	offer := &signal.Signal{Swarm: swarm, To: a.id, Link: newID(), Kind: "offer", SDP: "v=0", Plan: testPlan}
 	b.send(offer)
 	if s := expect[*signal.Signal](b); s.Kind != "fail" || s.Reason != "gone" || s.From != a.id || s.Link != offer.Link {
@@ -152,10 +153,10 @@ func TestSignalsToPeersThatAreGoneComeBack(t *testing.T) {
 	}
 	seed := newID()
 	w.beatSeed(seed)
-	eventually(t, "the seed is known", func() bool { return len(n.roster.seedsFor("demo", seed)) == 1 })
+	testkit.Eventually(t, "the seed is known", func() bool { return len(n.roster.seedsFor("demo", seed)) == 1 })
 	b.send(&signal.Update{Swarm: swarm, Want: 4})
 	expect[*signal.Introduce](b)
-	n.roster.expire(w.clock.now().Add(24 * time.Hour))
+	n.roster.expire(w.clock.Now().Add(24 * time.Hour))
 	offer.To = seed
 	b.send(offer)
 	if s := expect[*signal.Signal](b); s.Kind != "fail" || s.Reason != "gone" || s.Role != "seed" {
@@ -174,7 +175,7 @@ func TestFailedLinkIsNotTriedAgain(t *testing.T) {
 	if s := expect[*signal.Signal](a); s.Reason != "timeout" {
 		t.Errorf("got %+v", s)
 	}
-	eventually(t, "the home knows", func() bool {
+	testkit.Eventually(t, "the home knows", func() bool {
 		n.home.mu.Lock()
 		defer n.home.mu.Unlock()
 		return n.home.swarms[id].HasFailed(a.id, b.id)
@@ -239,10 +240,10 @@ func TestThrottledTabsStayMembers(t *testing.T) {
 	swarm := v.join().Swarm
 	s := n.sessions.session(v.id)
 	for range 10 {
-		w.clock.move(11 * time.Second)
-		s.maintain(w.clock.now())
-		eventually(t, "the home heard", func() bool {
-			n.home.maintain(w.clock.now())
+		w.clock.Move(11 * time.Second)
+		s.maintain(w.clock.Now())
+		testkit.Eventually(t, "the home heard", func() bool {
+			n.home.maintain(w.clock.Now())
 			return n.members(swarm) == 1
 		})
 	}
@@ -264,7 +265,7 @@ func TestControlGroupMeetsNobody(t *testing.T) {
 	swarm := b.join().Swarm
 	b.send(&signal.Update{Swarm: swarm, Want: 8})
 	b.send(&signal.Stats{Request: 1, Swarm: swarm, Interval: 1000, Bytes: map[string]int64{"origin": 5}})
-	eventually(t, "counted apart", func() bool { return w.metrics.Value(defReceived, "demo", "origin", "direct", "control") == 5 })
+	testkit.Eventually(t, "counted apart", func() bool { return w.metrics.Value(defReceived, "demo", "origin", "direct", "control") == 5 })
 	if got := w.metrics.Value(defIntroductions, "viewer"); got != 0 {
 		t.Errorf("%v introductions", got)
 	}
@@ -288,7 +289,7 @@ func TestManySmallReportsClaimNoMoreThanOne(t *testing.T) {
 			Swarm: swarm, Interval: 600_000, Bytes: map[string]int64{"peer": 1 << 40}, PlayedMs: 1 << 40, Stalls: 1 << 40, StartupMs: 300,
 		})
 	}
-	eventually(t, "all handled", func() bool { return w.metrics.Count(defHandle, "stats") == reports })
+	testkit.Eventually(t, "all handled", func() bool { return w.metrics.Count(defHandle, "stats") == reports })
 	seconds := (2*reportSlack + 2*time.Since(began)).Seconds()
 	for _, c := range []struct {
 		def    *metric.Def
@@ -323,12 +324,12 @@ func TestSlowReaderLosesItsSocket(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = fast.ws.WriteMessage(websocket.TextMessage, b)
-		w.clock.move(2 * time.Second) // within what one may say to another
+		w.clock.Move(2 * time.Second) // within what one may say to another
 		if i%4 == 3 {                 // no more at once, either
 			fast.join()
 		}
 	}
-	eventually(t, "counted", func() bool { return w.metrics.Value(defRejected, "slow") == 1 })
+	testkit.Eventually(t, "counted", func() bool { return w.metrics.Value(defRejected, "slow") == 1 })
 	if n.sessions.session(fast.id) == nil {
 		t.Error("the one that reads lost its socket too")
 	}
@@ -366,7 +367,7 @@ func TestLogsAndBusHoldNoAddress(t *testing.T) {
 	for i := range 16 {
 		n.viewer("").send(&signal.Join{Title: strconv.Itoa(i), Role: "full"})
 	}
-	eventually(t, "the bus was heard", func() bool {
+	testkit.Eventually(t, "the bus was heard", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
 		return strings.Contains(said.String(), `"op":"join"`)

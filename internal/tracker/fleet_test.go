@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -101,7 +102,7 @@ func TestSeedsOfATitleKnowOfEachOther(t *testing.T) {
 	w.fleet = testFleet(1)
 	n := w.tracker(nil)
 	first, told := w.seed()
-	eventually(t, "the seed is known", func() bool { return len(n.roster.seedsFor("demo", first)) == 1 })
+	testkit.Eventually(t, "the seed is known", func() bool { return len(n.roster.seedsFor("demo", first)) == 1 })
 	v := n.viewer("")
 	v.join()
 	expect[*signal.Introduce](v)

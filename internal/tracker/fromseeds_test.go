@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -31,7 +32,7 @@ func TestASeedSaysOnlyWhatASeedMay(t *testing.T) {
 	seed, _ := w.seed()
 	v := n.viewer("")
 	swarm := v.join().Swarm
-	eventually(t, "both are known", func() bool { return n.isSeed(seed) && n.roster.lives(other.ID()) })
+	testkit.Eventually(t, "both are known", func() bool { return n.isSeed(seed) && n.roster.lives(other.ID()) })
 	stranger := newID()
 	signalOf := func(from signal.ID) *bus.Signal {
 		return &bus.Signal{Signal: signal.Signal{Swarm: swarm, From: from, To: v.id, Role: "seed", Link: newID(), Kind: "fail", Reason: "busy"}}
@@ -58,18 +59,18 @@ func TestASeedSaysOnlyWhatASeedMay(t *testing.T) {
 	} {
 		before := w.refused(c.reason)
 		w.sayAs(bus.SubjectSeedSignal(n.ID()), c.d)
-		eventually(t, name+" is refused", func() bool { return w.refused(c.reason) == before+1 })
+		testkit.Eventually(t, name+" is refused", func() bool { return w.refused(c.reason) == before+1 })
 	}
 	// The ID of a tracker in a beat of seeds makes it no seed.
 	w.beatSeed(other.ID())
-	eventually(t, "the beat is heard", func() bool { return n.roster.serves(other.ID()) })
+	testkit.Eventually(t, "the beat is heard", func() bool { return n.roster.serves(other.ID()) })
 	before := w.refused(seedStranger)
 	w.sayAs(bus.SubjectSeedAck(n.ID()), &bus.Ack{From: other.ID(), Next: 1 << 40})
-	eventually(t, "an acknowledgement in a tracker's name is refused", func() bool { return w.refused(seedStranger) == before+1 })
+	testkit.Eventually(t, "an acknowledgement in a tracker's name is refused", func() bool { return w.refused(seedStranger) == before+1 })
 	if err := w.bus.Send(bus.SubjectSeedAck(n.ID()), []byte("{")); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "what is no message is counted", func() bool { return w.refused(seedMalformed) == 1 })
+	testkit.Eventually(t, "what is no message is counted", func() bool { return w.refused(seedMalformed) == 1 })
 	// What a seed may say arrives, and it is the first thing that the viewer hears.
 	good := signalOf(seed)
 	w.sayAs(bus.SubjectSeedSignal(n.ID()), &bus.Delivery{Kind: bus.KindSignal, Signal: good, Stream: stream(seed, 1)})
@@ -86,18 +87,18 @@ func TestSeedsRevokeOnlyForTrackersThatAreNew(t *testing.T) {
 	second := w.tracker(nil) // finds the first: it believes no seed
 	v := second.viewer("")
 	w.sayAs(bus.SubjectRevokeKept, kept)
-	eventually(t, "both trackers know it, the second from the first", func() bool {
+	testkit.Eventually(t, "both trackers know it, the second from the first", func() bool {
 		return len(first.trust.revoked.all()) == 1 && len(second.trust.revoked.all()) == 1
 	})
 	if r := expect[*signal.Revoke](v).Revocations; len(r) != 1 {
 		t.Errorf("pushed %+v", r)
 	}
 	late := w.refused(seedLate)
-	w.clock.move(keptFor + time.Second)
+	w.clock.Move(keptFor + time.Second)
 	more := longRevocations(2)[1:]
-	more[0].MinIssuedAt = w.clock.now().UnixMilli()
+	more[0].MinIssuedAt = w.clock.Now().UnixMilli()
 	w.sayAs(bus.SubjectRevokeKept, &bus.RevokeMessage{Revocations: more, Switches: []bus.Switch{{Site: "demo", Reason: "operator", Off: true, At: 1}}})
-	eventually(t, "both refuse", func() bool { return w.refused(seedLate) == late+2 })
+	testkit.Eventually(t, "both refuse", func() bool { return w.refused(seedLate) == late+2 })
 	if len(first.trust.revoked.all()) != 1 || first.off("demo") {
 		t.Error("a tracker that is not new took a revocation from a seed")
 	}

@@ -64,7 +64,7 @@ func (s *session) welcome(h *signal.Hello) bool {
 		if old, err := s.t.tickets.open(h.Ticket, now); err == nil && old.site == s.site.Name() {
 			s.id, resumed = old.session, true
 			if old.tracker != s.t.id {
-				s.t.publish(bus.SubjectDeliver(old.tracker), &bus.Delivery{Kind: bus.KindReplaced, Session: s.id, Tracker: s.t.id})
+				s.t.Publish(bus.SubjectDeliver(old.tracker), &bus.Delivery{Kind: bus.KindReplaced, Session: s.id, Tracker: s.t.id})
 			}
 		}
 	}
@@ -89,7 +89,7 @@ func (s *session) welcome(h *signal.Hello) bool {
 		return false
 	}
 	if !resumed {
-		s.watched.watch(s.site.Name(), s.visitor.Address, &policy, now)
+		s.fares.Begin(s.site.Name(), s.visitor.Address, &policy, now)
 	}
 	ice, expire := s.relays.servers(s.site.Name(), s.id, &s.permit, now)
 	trust := s.t.trust.changes.Load()

@@ -30,7 +30,7 @@ func TestCredentialsForRelaysAreRenewed(t *testing.T) {
 		if err != nil || secret.Password(servers[1].Username) != servers[1].Credential || u.SecretID != secret.ID() {
 			t.Fatalf("credentials %+v: %v", servers[1], err)
 		}
-		if left := u.Expires.Sub(w.clock.now()); left < 9*time.Minute || left > 10*time.Minute || u.Expires.UnixMilli() != expireMs {
+		if left := u.Expires.Sub(w.clock.Now()); left < 9*time.Minute || left > 10*time.Minute || u.Expires.UnixMilli() != expireMs {
 			t.Errorf("good for %v, until %d is said", left, expireMs)
 		}
 		return u
@@ -46,7 +46,7 @@ func TestCredentialsForRelaysAreRenewed(t *testing.T) {
 	if first.Site != "demo" || strings.Contains(welcome.ICEServers[1].Username, welcome.Session.String()) {
 		t.Errorf("the username tells the session: %+v", first)
 	}
-	w.clock.move(5 * time.Minute)
+	w.clock.Move(5 * time.Minute)
 	m := expect[*signal.SetServers](v)
 	if again := read(m.ICEServers, m.Expire); again.Name() != first.Name() || !again.Expires.After(first.Expires) {
 		t.Errorf("%+v after %+v", again, first)

@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -149,7 +151,7 @@ func TestAFloodOfSignalsAtOneViewerIsBounded(t *testing.T) {
 				nodes = append(nodes, w.tracker(func(c *Config) { c.MessagesPerSecond = 50 }))
 			}
 			at, from := nodes[0], nodes[trackers-1]
-			eventually(t, "trackers know each other", func() bool { return at.roster.live() == trackers && from.roster.live() == trackers })
+			testkit.Eventually(t, "trackers know each other", func() bool { return at.roster.live() == trackers && from.roster.live() == trackers })
 			victim := at.visits("198.51.100.1").watches()
 			swarm := at.swarmID("demo", testTitle)
 			honest := from.visits("192.0.2.1")
@@ -158,20 +160,20 @@ func TestAFloodOfSignalsAtOneViewerIsBounded(t *testing.T) {
 			for range 3 {
 				flooders = append(flooders, &flooder{n: from, at: at, address: "203.0.113.7", to: victim.id})
 			}
-			before, began := victim.bytes.Load(), w.clock.now()
+			before, began := victim.bytes.Load(), w.clock.Now()
 			for i := range 250 { // 5 s
 				for _, f := range flooders {
 					f.say(swarm)
 				}
-				w.clock.move(20 * time.Millisecond)
+				w.clock.Move(20 * time.Millisecond)
 				if i == 125 {
 					honest.attempt(swarm, victim.id, 2000, 10)
 				}
 			}
-			eventually(t, "the newcomer is heard", func() bool {
+			testkit.Eventually(t, "the newcomer is heard", func() bool {
 				return victim.signals("end", honest.id) == 1 && victim.signals("candidate", honest.id) == 10
 			})
-			took := w.clock.now().Sub(began).Seconds()
+			took := w.clock.Now().Sub(began).Seconds()
 			var sent int64
 			for _, f := range flooders {
 				sent += f.sent
@@ -201,7 +203,7 @@ func TestFloodsOfManyNetworksAreBounded(t *testing.T) {
 		n.knows(f.id, victim.id, n)
 		flooders = append(flooders, f)
 	}
-	before, began := victim.bytes.Load(), w.clock.now()
+	before, began := victim.bytes.Load(), w.clock.Now()
 	handled := func() (n int) {
 		for _, allowance := range signalRefusals {
 			n += int(w.metrics.Value(defSignalRefused, allowance))
@@ -213,10 +215,10 @@ func TestFloodsOfManyNetworksAreBounded(t *testing.T) {
 			f.send(offer(swarm, victim.id, newID(), 1000))
 		}
 		// What waits unread while the clock moves comes as a burst, which sessions are ended for.
-		eventually(t, "the round is handled", func() bool { return handled() == (round+1)*len(flooders) })
-		w.clock.move(100 * time.Millisecond)
+		testkit.Eventually(t, "the round is handled", func() bool { return handled() == (round+1)*len(flooders) })
+		w.clock.Move(100 * time.Millisecond)
 	}
-	took := w.clock.now().Sub(began).Seconds()
+	took := w.clock.Now().Sub(began).Seconds()
 	got := float64(victim.bytes.Load()-before) * 8 / 1e6 / took
 	t.Logf("in %.1f s, %.2f Mbit/s reached the viewer", took, got)
 	if refused := w.metrics.Value(defSignalRefused, "receiver"); got > 1 || refused == 0 {
@@ -240,7 +242,7 @@ func TestNewcomersReachAPopularViewer(t *testing.T) {
 				n.knows(v.id, popular.id, n)
 				v.attempt(swarm, popular.id, 2000, 10)
 			}
-			eventually(t, "all were heard", func() bool {
+			testkit.Eventually(t, "all were heard", func() bool {
 				return popular.signals("offer", signal.ID{}) == 50 && popular.signals("candidate", signal.ID{}) == 500 && popular.signals("end", signal.ID{}) == 50
 			})
 		})
@@ -264,7 +266,7 @@ func TestAJoiningViewerWithManyLinksIsHeardAndHears(t *testing.T) {
 		p := n.visits(fmt.Sprintf("198.51.100.%d", i)).watches() // neighbors of one subnet
 		n.knows(newcomer.id, p.id, n)
 		link := newcomer.attempt(swarm, p.id, 2000, 12)
-		eventually(t, "the offer is heard", func() bool {
+		testkit.Eventually(t, "the offer is heard", func() bool {
 			return p.signals("offer", newcomer.id) == 1 && p.signals("candidate", newcomer.id) == 12 && p.signals("end", newcomer.id) == 1
 		})
 		answer := offer(swarm, newcomer.id, link, 2000)
@@ -277,7 +279,7 @@ func TestAJoiningViewerWithManyLinksIsHeardAndHears(t *testing.T) {
 			p.send(candidate(swarm, newcomer.id, link))
 		}
 	}
-	eventually(t, "all answers are heard", func() bool {
+	testkit.Eventually(t, "all answers are heard", func() bool {
 		return newcomer.signals("answer", signal.ID{}) == 16 && newcomer.signals("candidate", signal.ID{}) == 16*12
 	})
 	if newcomer.errors() != 0 || w.metrics.Value(defSignalRefused, "network")+w.metrics.Value(defSignalRefused, "receiver") != 0 {
@@ -295,7 +297,7 @@ func TestALinkMayBeginAnew(t *testing.T) {
 	for range 3 {
 		a.attempt(swarm, b.id, 3000, 60)
 	}
-	eventually(t, "all is heard", func() bool { return b.signals("offer", a.id) == 3 && b.signals("candidate", a.id) == 180 })
+	testkit.Eventually(t, "all is heard", func() bool { return b.signals("offer", a.id) == 3 && b.signals("candidate", a.id) == 180 })
 	if a.errors() != 0 {
 		t.Errorf("%d errors", a.errors())
 	}
@@ -315,7 +317,7 @@ func TestAnOfferBeyondTheAllowanceIsToldSo(t *testing.T) {
 			last.send(offer(swarm, b.id, newID(), 16_000))
 		}
 	}
-	eventually(t, "some are turned down", func() bool { return last.signals("fail", b.id) > 0 })
+	testkit.Eventually(t, "some are turned down", func() bool { return last.signals("fail", b.id) > 0 })
 	if w.metrics.Value(defSignalRefused, "network") == 0 || last.errors() != 0 {
 		t.Errorf("not counted, or %d errors", last.errors())
 	}
@@ -325,14 +327,14 @@ func TestAnOfferBeyondTheAllowanceIsToldSo(t *testing.T) {
 			break
 		}
 	}
-	eventually(t, "the session is over", func() bool { return n.sessions.session(last.id) == nil })
+	testkit.Eventually(t, "the session is over", func() bool { return n.sessions.session(last.id) == nil })
 }
 
 // TestOneAnswerToAnOwnOfferIsFree: a second one, and one to another link, are charged.
 func TestOneAnswerToAnOwnOfferIsFree(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(nil)
-	s := n.enters(subnetEach(1), "")
+	s := n.enters(netip.MustParseAddr("10.0.1.1"))
 	t.Cleanup(func() { s.End(nil) })
 	from, link := newID(), newID()
 	s.peers.meet(bus.Target{Peer: from, Role: "viewer", Tracker: n.id})
@@ -348,7 +350,7 @@ func TestOneAnswerToAnOwnOfferIsFree(t *testing.T) {
 func TestASessionSaysSoMuchToAll(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(nil)
-	s := n.enters(subnetEach(1), "")
+	s := n.enters(netip.MustParseAddr("10.0.1.1"))
 	t.Cleanup(func() { s.End(nil) })
 	said, size := 0, int(toPeer.bytesAtOnce)
 	for range 100 {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -27,7 +28,7 @@ func street(t *testing.T, viewers int) (w *world, n *node, seed signal.ID, all [
 			}
 		}
 	}()
-	eventually(t, "the seed is known", func() bool { return n.roster.serves(seed) })
+	testkit.Eventually(t, "the seed is known", func() bool { return n.roster.serves(seed) })
 	for i := range viewers {
 		v := n.viewerFrom(fmt.Sprintf("198.51.%d.1", i), "")
 		v.send(&signal.Join{Request: 7, Title: testTitle, Manifest: testManifest, Role: "full", Want: 0})
@@ -118,7 +119,7 @@ func TestWhoKnowsEnoughIsOfferedNothing(t *testing.T) {
 	if got := w.metrics.Value(defUnlearned, learnerSession); got != float64(refused) || refused == 0 {
 		t.Errorf("%v of %d are counted", got, refused)
 	}
-	w.clock.move(15 * time.Minute) // an hour brings as many again as there are at once
+	w.clock.Move(15 * time.Minute) // an hour brings as many again as there are at once
 	v := all[len(all)-1]
 	v.send(&signal.Signal{Swarm: swarm, To: collector.id, Link: newID(), Kind: "offer", SDP: "v=0", Plan: testPlan})
 	if m := expect[*signal.Signal](collector); m.From != v.id {

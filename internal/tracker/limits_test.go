@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -11,7 +12,7 @@ import (
 func (n *node) refused() bool {
 	v := n.socket()
 	v.send(&signal.Hello{Version: 1, Site: "demo"})
-	_ = v.ws.SetReadDeadline(time.Now().Add(patience))
+	_ = v.ws.SetReadDeadline(time.Now().Add(testkit.Patience))
 	_, b, err := v.ws.ReadMessage()
 	if err != nil {
 		return true
@@ -31,7 +32,7 @@ func TestSocketsCountBeforeTheirHello(t *testing.T) {
 	n := w.tracker(func(c *Config) { c.MaxSessions, c.HelloTimeout = 2, time.Hour })
 	silent := n.socket()
 	n.socket()
-	eventually(t, "both are served", func() bool {
+	testkit.Eventually(t, "both are served", func() bool {
 		n.admission.mu.Lock()
 		defer n.admission.mu.Unlock()
 		return n.sockets == 2
@@ -43,7 +44,7 @@ func TestSocketsCountBeforeTheirHello(t *testing.T) {
 		t.Error("the refusal is not counted")
 	}
 	_ = silent.ws.Close()
-	eventually(t, "room for another", func() bool { return !n.refused() })
+	testkit.Eventually(t, "room for another", func() bool { return !n.refused() })
 }
 
 func TestOneAddressCannotTakeAllSessions(t *testing.T) {
@@ -59,7 +60,7 @@ func TestOneAddressCannotTakeAllSessions(t *testing.T) {
 		t.Error("the refusal is not counted")
 	}
 	_ = first.ws.Close()
-	eventually(t, "room for another", func() bool { return !n.refused() })
+	testkit.Eventually(t, "room for another", func() bool { return !n.refused() })
 }
 
 func TestErrorsOfAJoinLeaveTheSocketOpen(t *testing.T) {

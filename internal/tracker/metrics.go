@@ -1,7 +1,6 @@
 package tracker
 
 import (
-	"github.com/leeway-video/leeway/internal/experiment"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/stream"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -79,21 +78,19 @@ var (
 		Name: "leeway_viewer_startup_seconds", Help: "Startup delay", Kind: metric.Histogram, Labels: []metric.Label{site, variant},
 		Buckets: []float64{0.1, 0.2, 0.4, 0.7, 1, 1.5, 2, 3, 5, 10, 20},
 	}
-	defLanes              = def(metric.Counter, "leeway_viewer_lane_bytes_total", "Bytes that viewers sent to others, by lane", site, label("lane", metric.Lanes))
-	defPrefetched         = def(metric.Counter, "leeway_viewer_prefetched_bytes_total", "Bytes that viewers received in the background lane", site)
-	defPrefetchWasted     = def(metric.Counter, "leeway_viewer_prefetch_wasted_bytes_total", "Bytes fetched ahead and never played", site)
-	defPromotions         = def(metric.Counter, "leeway_viewer_promotions_total", "Background requests that became foreground", site)
-	defYields             = def(metric.Counter, "leeway_viewer_yields_total", "Times that a viewer's window fell to the floor for delay", site)
-	defSlowdowns          = def(metric.Counter, "leeway_viewer_slowdowns_total", "Slowdowns, in which a viewer's queue drains", site)
-	defQueuing            = spread("leeway_viewer_queuing_delay_seconds", "Queue that viewers measure on their uplinks, once a report", 0.001, 0.003, 0.01, 0.02, 0.04, 0.06, 0.1, 0.2, 0.5, 1)
-	defBase               = spread("leeway_viewer_base_delay_seconds", "Least round trip that viewers measure, once a report", 0.003, 0.01, 0.02, 0.04, 0.08, 0.15, 0.3, 1)
-	defTarget             = spread("leeway_viewer_target_delay_seconds", "Queue that viewers allow themselves, once a report", 0.015, 0.02, 0.03, 0.04, 0.06)
-	defWindow             = spread("leeway_viewer_window_bytes", "Window of viewers that sent something, once a report", 1200, 5000, 20_000, 80_000, 300_000, 1_200_000, 5_000_000)
-	defPacing             = spread("leeway_viewer_pacing_second_bytes", "Bytes that a viewer's pacing lets go in a second, once a report", 1200, 12_500, 50_000, 125_000, 500_000, 1_250_000, 5_000_000, 12_500_000)
-	defExperimentViewers  = def(metric.Counter, "leeway_tracker_trial_viewers_total", "Viewers whose first minutes the experiment of their site has counted", site, variant)
-	defExperimentEvidence = def(metric.Gauge, "leeway_tracker_trial_evidence_ratio", "How strongly viewers with peers seem worse off; 1 switches peer delivery off", site, label("outcome", experiment.Names[:]))
-	defContradictions     = def(metric.Counter, "leeway_viewer_contradictions_total", "Contents that contradict each other under one name", site, label("kind", []string{"origin", "certificates"}))
-	defLinkFailures       = def(metric.Counter, "leeway_viewer_link_failures_total", "Links that never opened", label("reason", signal.FailReasons))
+	defLanes          = def(metric.Counter, "leeway_viewer_lane_bytes_total", "Bytes that viewers sent to others, by lane", site, label("lane", metric.Lanes))
+	defPrefetched     = def(metric.Counter, "leeway_viewer_prefetched_bytes_total", "Bytes that viewers received in the background lane", site)
+	defPrefetchWasted = def(metric.Counter, "leeway_viewer_prefetch_wasted_bytes_total", "Bytes fetched ahead and never played", site)
+	defPromotions     = def(metric.Counter, "leeway_viewer_promotions_total", "Background requests that became foreground", site)
+	defYields         = def(metric.Counter, "leeway_viewer_yields_total", "Times that a viewer's window fell to the floor for delay", site)
+	defSlowdowns      = def(metric.Counter, "leeway_viewer_slowdowns_total", "Slowdowns, in which a viewer's queue drains", site)
+	defQueuing        = spread("leeway_viewer_queuing_delay_seconds", "Queue that viewers measure on their uplinks, once a report", 0.001, 0.003, 0.01, 0.02, 0.04, 0.06, 0.1, 0.2, 0.5, 1)
+	defBase           = spread("leeway_viewer_base_delay_seconds", "Least round trip that viewers measure, once a report", 0.003, 0.01, 0.02, 0.04, 0.08, 0.15, 0.3, 1)
+	defTarget         = spread("leeway_viewer_target_delay_seconds", "Queue that viewers allow themselves, once a report", 0.015, 0.02, 0.03, 0.04, 0.06)
+	defWindow         = spread("leeway_viewer_window_bytes", "Window of viewers that sent something, once a report", 1200, 5000, 20_000, 80_000, 300_000, 1_200_000, 5_000_000)
+	defPacing         = spread("leeway_viewer_pacing_second_bytes", "Bytes that a viewer's pacing lets go in a second, once a report", 1200, 12_500, 50_000, 125_000, 500_000, 1_250_000, 5_000_000, 12_500_000)
+	defContradictions = def(metric.Counter, "leeway_viewer_contradictions_total", "Contents that contradict each other under one name", site, label("kind", []string{"origin", "certificates"}))
+	defLinkFailures   = def(metric.Counter, "leeway_viewer_link_failures_total", "Links that never opened", label("reason", signal.FailReasons))
 )
 
 // Metrics lists what the tracker counts.
@@ -103,6 +100,5 @@ func Metrics() []*metric.Def {
 		defReceived, defCredited, defUploaded, defSegments, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
 		defLanes, defPrefetched, defPrefetchWasted, defPromotions, defYields, defSlowdowns, defQueuing, defBase, defTarget, defWindow, defPacing,
 		defPlayedBits, defSwitches, defStartup, defContradictions, defLinkFailures,
-		defExperimentViewers, defExperimentEvidence,
 	}
 }

@@ -70,7 +70,7 @@ func (h *home) due(key signal.ID, s *housed, now time.Time) []naming {
 func (h *home) tell(titles []naming) {
 	for _, n := range titles {
 		for _, seed := range n.seeds {
-			h.publish(bus.SubjectSeedDeliver(seed), &bus.SeedDelivery{Kind: bus.KindTitle, Title: &n.title})
+			h.Publish(bus.SubjectSeedDeliver(seed), &bus.SeedDelivery{Kind: bus.KindTitle, Title: &n.title})
 		}
 	}
 }

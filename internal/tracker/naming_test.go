@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -23,7 +24,7 @@ func newFollowing(t *testing.T) following {
 	w := newWorld(t)
 	n := w.tracker(func(c *Config) { c.BeatEvery = 2 * time.Second })
 	seed, told := w.seed()
-	eventually(t, "the seed is known", func() bool { return n.roster.serves(seed) })
+	testkit.Eventually(t, "the seed is known", func() bool { return n.roster.serves(seed) })
 	return following{n, seed, told}
 }
 
@@ -32,11 +33,11 @@ func (f following) chosen(during time.Duration) (manifests []string) {
 	t := f.world.t
 	t.Helper()
 	for range during / f.cfg.BeatEvery {
-		f.world.clock.move(f.cfg.BeatEvery)
-		f.home.maintain(f.world.clock.now())
+		f.world.clock.Move(f.cfg.BeatEvery)
+		f.home.maintain(f.world.clock.Now())
 	}
 	last := newID() // what is said before it comes before it
-	f.publish(bus.SubjectSeedDeliver(f.seed), &bus.SeedDelivery{Kind: bus.KindTitle, Title: &bus.Title{Site: "demo", Title: "last", Swarm: last}})
+	f.Publish(bus.SubjectSeedDeliver(f.seed), &bus.SeedDelivery{Kind: bus.KindTitle, Title: &bus.Title{Site: "demo", Title: "last", Swarm: last}})
 	for {
 		switch d := receive(t, f.told); {
 		case d.Title == nil:

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/natsbus"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -27,8 +28,8 @@ func TestTrackerWithoutItsBusIntroducesItsOwnViewers(t *testing.T) {
 	early := n.viewer("")
 	swarm := early.join().Swarm
 	_ = server.Close()
-	eventually(t, "the bus is down", func() bool { return !client.Connected() })
-	eventually(t, "the first viewer is at home here", func() bool { return n.members(swarm) == 1 })
+	testkit.Eventually(t, "the bus is down", func() bool { return !client.Connected() })
+	testkit.Eventually(t, "the first viewer is at home here", func() bool { return n.members(swarm) == 1 })
 	late := n.viewer("")
 	if j := late.join(); j.Swarm != swarm || j.Viewers != 2 {
 		t.Errorf("joined as %+v", j)

@@ -4,6 +4,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -24,10 +25,10 @@ func TestAFullTrackerShedsToOthers(t *testing.T) {
 		t.Error("a tracker shed sessions to nobody")
 	}
 	other := w.tracker(nil)
-	eventually(t, "they know each other", func() bool { n, _ := full.roster.load(); return n == 1 })
+	testkit.Eventually(t, "they know each other", func() bool { n, _ := full.roster.load(); return n == 1 })
 	for _, want := range []float64{1, 2} {
 		full.shed()
-		eventually(t, "one is gone", func() bool { return full.held() == 10-int(want) })
+		testkit.Eventually(t, "one is gone", func() bool { return full.held() == 10-int(want) })
 		if got := w.metrics.Value(defShed); got != want {
 			t.Errorf("%v are shed, want %v", got, want)
 		}
@@ -68,7 +69,7 @@ func TestNobodyIsShedToWhoHasMore(t *testing.T) {
 		large.viewer("")
 	}
 	large.beat(false)
-	eventually(t, "the small one knows", func() bool { _, n := small.roster.load(); return n == 3 })
+	testkit.Eventually(t, "the small one knows", func() bool { _, n := small.roster.load(); return n == 3 })
 	small.shed()
 	if small.held() != 2 || w.metrics.Value(defShed) != 0 {
 		t.Error("sessions went where there are more")

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/natsbus"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -37,11 +38,11 @@ func TestAllRecoversWhenTheBusIsBack(t *testing.T) {
 		}
 		return true
 	}
-	eventually(t, "all are in one place", together)
+	testkit.Eventually(t, "all are in one place", together)
 
 	_ = server.Close()
 	for i, n := range nodes {
-		eventually(t, "each has its own and believes to be alone", func() bool {
+		testkit.Eventually(t, "each has its own and believes to be alone", func() bool {
 			return !buses[i].Connected() && n.roster.live() == 1 && n.members(swarm) >= viewers
 		})
 		n.introducesItsOwn(viewers)
@@ -53,8 +54,8 @@ func TestAllRecoversWhenTheBusIsBack(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = server.Close() })
 	began := time.Now()
-	eventually(t, "they hear each other again", func() bool { return nodes[0].roster.live() == 2 && nodes[1].roster.live() == 2 })
-	eventually(t, "all are in one place again", together)
+	testkit.Eventually(t, "they hear each other again", func() bool { return nodes[0].roster.live() == 2 && nodes[1].roster.live() == 2 })
+	testkit.Eventually(t, "all are in one place again", together)
 	t.Logf("together again %s after the bus", time.Since(began))
 	if n := w.metrics.Value(defMoves, "home") + w.metrics.Value(defMoves, "unknown") - moved; n > 2*2*viewers {
 		t.Errorf("%v registrations for %d members", n, 2*viewers)
@@ -100,5 +101,5 @@ func (n *node) introducesItsOwn(viewers int) {
 		t.Error("introduced to nobody without the bus")
 	}
 	_ = late.ws.Close()
-	eventually(t, "the late one is gone", func() bool { return n.sessions.session(late.id) == nil })
+	testkit.Eventually(t, "the late one is gone", func() bool { return n.sessions.session(late.id) == nil })
 }

@@ -76,9 +76,9 @@ func (r *replica) Moved(reason string) { r.cfg.Metrics.Add(defMoves, 1, reason) 
 // refuseSeed counts a message of a seed that is dropped.
 func (r *replica) refuseSeed(reason string) { r.cfg.Metrics.Add(defSeedRefused, 1, reason) }
 
-// publish sends a message. A message that cannot be sent is logged only: everything on the bus is repeated, or asked for again.
+// Publish sends a message. A message that cannot be sent is logged only: everything on the bus is repeated, or asked for again.
 // While the bus is lost nothing is sent, since it would arrive when it is not true any more.
-func (r *replica) publish(subject string, m bus.Message) {
+func (r *replica) Publish(subject string, m bus.Message) {
 	if !r.bus.Connected() {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -41,7 +42,7 @@ func TestManyRevocationsReachAViewerAndAnotherTracker(t *testing.T) {
 		count(expect[*signal.Revoke](v).Revocations)
 	}
 	later := w.tracker(nil)
-	eventually(t, "a tracker that starts later knows the revocations", func() bool { return len(later.trust.revoked.all()) == len(all) })
+	testkit.Eventually(t, "a tracker that starts later knows the revocations", func() bool { return len(later.trust.revoked.all()) == len(all) })
 }
 
 func TestManyRevocationsAtOnceReachWhoIsThere(t *testing.T) {
@@ -110,7 +111,7 @@ func TestARevokedKeyIsNoKey(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(nil)
 	seed, _ := w.seed()
-	eventually(t, "the key is known", func() bool { return len(n.trust.keysFor("demo")) == 1 })
+	testkit.Eventually(t, "the key is known", func() bool { return len(n.trust.keysFor("demo")) == 1 })
 	v := n.viewer("")
 	w.revoke(signal.Revocation{KeyID: seed[:8]})
 	if m := expect[*signal.Revoke](v); len(m.Revocations) != 1 {
@@ -199,7 +200,7 @@ func TestRevocationWhileATrackerStartsIsNotLost(t *testing.T) {
 	revocation := longRevocations(1)
 	w.through = &late{w.bus, func() { w.revoke(revocation...) }}
 	n := w.tracker(nil)
-	eventually(t, "the tracker knows the revocation", func() bool { return len(n.trust.revoked.all()) == 1 })
+	testkit.Eventually(t, "the tracker knows the revocation", func() bool { return len(n.trust.revoked.all()) == 1 })
 }
 
 // TestReplicaThatWasCutOffLearnsRevocations: the bus keeps nothing for who is not there.
@@ -207,14 +208,14 @@ func TestReplicaThatWasCutOffLearnsRevocations(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.tracker(nil), w.tracker(nil)
 	v := b.viewer("")
-	a.trust.revoked.add(longRevocations(1), w.clock.now()) // and nobody else heard it
-	w.clock.move(revokeAgain)
+	a.trust.revoked.add(longRevocations(1), w.clock.Now()) // and nobody else heard it
+	w.clock.Move(revokeAgain)
 	if r := expect[*signal.Revoke](v).Revocations; len(r) != 1 {
 		t.Errorf("pushed %+v", r)
 	}
 	if n := len(b.trust.revoked.all()); n != 1 {
 		t.Errorf("%d revocations are known", n)
 	}
-	w.clock.move(7 * time.Hour) // the certificates that it withdraws have all expired
-	eventually(t, "the revocation is forgotten everywhere", func() bool { return len(a.trust.revoked.all())+len(b.trust.revoked.all()) == 0 })
+	w.clock.Move(7 * time.Hour) // the certificates that it withdraws have all expired
+	testkit.Eventually(t, "the revocation is forgotten everywhere", func() bool { return len(a.trust.revoked.all())+len(b.trust.revoked.all()) == 0 })
 }

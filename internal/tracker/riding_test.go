@@ -68,7 +68,7 @@ func TestATokenShownAgainOpensNoMore(t *testing.T) {
 	if code := again(); code != "too-many-sessions" {
 		t.Errorf("the third session by one token: %s", code)
 	}
-	w.clock.move(10 * time.Minute)
+	w.clock.Move(10 * time.Minute)
 	if code := again(); code != "token-expired" {
 		t.Errorf("after its end: %s", code)
 	}

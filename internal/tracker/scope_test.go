@@ -6,6 +6,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/access"
 	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -37,7 +38,7 @@ func TestATokenOfOneTitleServesNoOther(t *testing.T) {
 		c.Sites = oneSite(t, configured.Config{Access: configured.AccessToken, Title: bindings})
 	}, configured.Policy{})
 	seed, told := w.seed()
-	eventually(t, "the seed is known", func() bool { return n.roster.serves(seed) })
+	testkit.Eventually(t, "the seed is known", func() bool { return n.roster.serves(seed) })
 	key := b.key(access.EdDSA, "one")
 	for _, c := range []struct {
 		name            string

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -19,7 +20,7 @@ func withSeed(t *testing.T) (w *world, line *lossy, v *viewer, swarm, seed signa
 	w.through = line
 	n := w.tracker(nil)
 	seed, received = w.seed()
-	eventually(t, "the seed is known", func() bool { return len(n.roster.seedsFor("demo", seed)) == 1 })
+	testkit.Eventually(t, "the seed is known", func() bool { return len(n.roster.seedsFor("demo", seed)) == 1 })
 	v = n.viewer("")
 	swarm = v.join().Swarm
 	if p := expect[*signal.Introduce](v).Peers; len(p) != 1 || p[0].Peer != seed {
@@ -64,8 +65,8 @@ func TestOffersThatReachNoSeedComeBack(t *testing.T) {
 	line.set(seedDeliveries)
 	offer := &signal.Signal{Swarm: swarm, To: seed, Link: newID(), Kind: "offer", SDP: "v=0", Plan: testPlan}
 	v.send(offer)
-	eventually(t, "it is said again", func() bool { return w.metrics.Value(defDeliveries, "again") > 0 })
-	w.clock.move(6 * time.Second)
+	testkit.Eventually(t, "it is said again", func() bool { return w.metrics.Value(defDeliveries, "again") > 0 })
+	w.clock.Move(6 * time.Second)
 	if s := expect[*signal.Signal](v); s.Kind != "fail" || s.Reason != "gone" || s.Role != "seed" || s.From != seed || s.Link != offer.Link {
 		t.Errorf("%+v", s)
 	}

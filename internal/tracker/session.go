@@ -21,14 +21,14 @@ type session struct {
 	site     *configured.Site
 	ticketed time.Time // once the session is open only the ticker
 
-	permit  permit
-	rule    ruling
-	place   place
-	swarms  memberships
-	peers   acquaintances
-	relays  relays
-	slack   slack
-	watched watched
+	permit permit
+	rule   ruling
+	place  place
+	swarms memberships
+	peers  acquaintances
+	relays relays
+	slack  slack
+	fares  Observer
 }
 
 func (t *Tracker) newSession(conn *Socket, v Visitor) *session {
@@ -37,7 +37,7 @@ func (t *Tracker) newSession(conn *Socket, v Visitor) *session {
 		t: t, connection: newConnection(conn, &t.cfg), visitor: v,
 		permit: permit{cfg: &t.cfg}, place: place{asker: homes}, swarms: memberships{asker: homes, all: map[signal.ID]*membership{}},
 		peers:  acquaintances{cfg: &t.cfg, learned: t.learned, known: map[signal.ID]*acquaintance{}},
-		relays: relays{replica: t.replica}, slack: slack{reportSlack, t.cfg.Now()}, watched: watched{experiments: t.experiments},
+		relays: relays{replica: t.replica}, slack: slack{reportSlack, t.cfg.Now()}, fares: t.judge.Observer(),
 	}
 }
 
@@ -102,7 +102,7 @@ func (s *session) handle(m signal.Message) bool {
 
 // end takes the session out of everything.
 func (s *session) end() {
-	s.watched.unwatch(s.site.Name(), s.t.cfg.Now(), true)
+	s.fares.Look(s.site.Name(), s.t.cfg.Now(), true)
 	current := s.t.sessions.leave(s)
 	s.t.cfg.Metrics.Add(defSessions, -1, s.site.Name())
 	s.Done()
@@ -121,7 +121,7 @@ func (s *session) maintain(now time.Time) {
 	if s.rule.stale(s.t.switches) {
 		s.abide("switch")
 	}
-	s.watched.unwatch(s.site.Name(), now, false)
+	s.fares.Look(s.site.Name(), now, false)
 	s.place.stay(now)
 	if now.Sub(s.ticketed) >= ticketHalf {
 		s.ticketed = now

@@ -111,7 +111,7 @@ func (s *session) stats(m *signal.Stats) {
 		began = c.to(m.StartupMs, maxStartup) / 1000
 		s.t.cfg.Metrics.Observe(defStartup, began, site, variant)
 	}
-	s.watched.witness(played, stalled, began)
+	s.fares.Report(played, stalled, began)
 	s.claim(member, m, c)
 	if c.cut > 0 {
 		add(defClamped, c.cut)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/access"
 	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -66,7 +67,7 @@ func TestASubjectHasSoManySessionsInTheWholeCluster(t *testing.T) {
 		t.Error("a session that moved made room for another")
 	}
 	_ = moved.ws.Close()
-	eventually(t, "room for another", func() bool { _, m := a.opens(shared, ""); return welcomed(m) })
+	testkit.Eventually(t, "room for another", func() bool { _, m := a.opens(shared, ""); return welcomed(m) })
 }
 
 // TestPlacesOfASubjectMoveWithTheirHome: whichever tracker ends, the sessions that are left are counted.
@@ -92,7 +93,7 @@ func TestPlacesOfASubjectMoveWithTheirHome(t *testing.T) {
 	if moved < 0 {
 		t.Fatal("the new tracker is home to none of sixteen subjects")
 	}
-	eventually(t, "the new home has heard of the session", func() bool {
+	testkit.Eventually(t, "the new home has heard of the session", func() bool {
 		v, m := b.opens(tokens[moved], "")
 		_ = v.ws.Close() // if it was let in, it is counted no more
 		return !welcomed(m)

@@ -46,7 +46,7 @@ func (s *switches) list() []bus.Switch {
 
 // off says whether peer delivery of a site is off.
 func (s *switches) off(site string) bool {
-	off, _ := s.siteSwitch(site)
+	off, _ := s.SiteSwitch(site)
 	return off
 }
 
@@ -55,8 +55,8 @@ func (s *switches) isOff(site string, now time.Time) bool {
 	return s.configured[site] || s.held.Off(site, now)
 }
 
-// siteSwitch says whether peer delivery of a site is switched off, and when that last changed; zero if it never did.
-func (s *switches) siteSwitch(site string) (off bool, since time.Time) {
+// SiteSwitch says whether peer delivery of a site is switched off, and when that last changed; zero if it never did.
+func (s *switches) SiteSwitch(site string) (off bool, since time.Time) {
 	now := s.cfg.Now()
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -87,7 +87,7 @@ func (s *switches) Switch(site string, off bool, reason string, until time.Time)
 	}
 	said := s.Statements(site, off, reason, until)
 	s.take(said)
-	s.publish(bus.SubjectRevoke, &bus.RevokeMessage{Revocations: []signal.Revocation{}, Switches: said})
+	s.Publish(bus.SubjectRevoke, &bus.RevokeMessage{Revocations: []signal.Revocation{}, Switches: said})
 	return nil
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/cluster"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -42,10 +43,10 @@ func (v *viewer) meets(swarm signal.ID, other *viewer) {
 		}
 	}
 	for _, pair := range [][2]*viewer{{v, other}, {other, v}} {
-		_ = pair[0].ws.SetReadDeadline(time.Now().Add(patience))
+		_ = pair[0].ws.SetReadDeadline(time.Now().Add(testkit.Patience))
 		go hear(pair[0], pair[1].id)
 	}
-	eventually(v.t, "the viewers are introduced", func() bool {
+	testkit.Eventually(v.t, "the viewers are introduced", func() bool {
 		v.send(&signal.Update{Swarm: swarm, Want: 8})
 		select {
 		case err := <-met:
@@ -83,7 +84,7 @@ func TestASwitchReachesTheSessionsOfAllTrackers(t *testing.T) {
 		t.Errorf("a newcomer is told role %s", welcome.Policy.Role)
 	}
 	// It says what it was told to be, as libraries do, and is something else when the site is on again.
-	eventually(t, "nobody takes part", func() bool {
+	testkit.Eventually(t, "nobody takes part", func() bool {
 		three.send(&signal.Join{Request: 7, Title: testTitle, Manifest: testManifest, Role: "off", Want: 0})
 		return expect[*signal.Joined](three).Viewers == 0
 	})
@@ -101,7 +102,7 @@ func TestATrackerThatComesLaterKnowsTheSwitch(t *testing.T) {
 	a, cutOff := w.tracker(nil), w.tracker(nil)
 	a.switches.take(a.Statements("demo", true, cluster.ByOperator, time.Time{})) // and nobody else heard it
 	v := cutOff.viewer("")
-	w.clock.move(revokeAgain)
+	w.clock.Move(revokeAgain)
 	if role := v.role(); role != "off" {
 		t.Errorf("role %s", role)
 	}
@@ -110,7 +111,7 @@ func TestATrackerThatComesLaterKnowsTheSwitch(t *testing.T) {
 		t.Error("it was not asked for at the start")
 	}
 	for _, n := range []*node{a, cutOff, later} {
-		eventually(t, "the metric says so", func() bool { return n.off("demo") })
+		testkit.Eventually(t, "the metric says so", func() bool { return n.off("demo") })
 	}
 	if got := w.metrics.Value(defOff, "demo", cluster.ByOperator); got != 1 {
 		t.Errorf("leeway_tracker_delivery_off is %v", got)
@@ -121,21 +122,21 @@ func TestASwitchEndsAtItsTime(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(nil)
 	v := n.viewer("")
-	began := w.clock.now()
+	began := w.clock.Now()
 	if err := n.Switch("demo", true, cluster.ByHarm, began.Add(24*time.Hour)); err != nil {
 		t.Fatal(err)
 	}
 	if role := v.role(); role != "off" {
 		t.Errorf("role %s", role)
 	}
-	if off, since := n.siteSwitch("demo"); !off || since.Before(began.Add(-time.Millisecond)) {
+	if off, since := n.SiteSwitch("demo"); !off || since.Before(began.Add(-time.Millisecond)) {
 		t.Errorf("off %v since %v", off, since)
 	}
-	w.clock.move(24*time.Hour + time.Second)
+	w.clock.Move(24*time.Hour + time.Second)
 	if role := v.role(); role != "full" {
 		t.Errorf("role %s", role)
 	}
-	if off, since := n.siteSwitch("demo"); off || since.UnixMilli() != began.Add(24*time.Hour).UnixMilli() {
+	if off, since := n.SiteSwitch("demo"); off || since.UnixMilli() != began.Add(24*time.Hour).UnixMilli() {
 		t.Errorf("off %v since %v", off, since)
 	}
 	if n.Switch("other", true, cluster.ByHarm, time.Time{}) == nil || n.Switch("demo", true, "mood", time.Time{}) == nil {
@@ -184,6 +185,6 @@ func TestARefusalWhileOffSaysNothingOfThePair(t *testing.T) {
 	n.Configure("demo", false)
 	one.role()
 	two.role()
-	w.clock.move(2 * time.Minute)
+	w.clock.Move(2 * time.Minute)
 	two.meets(swarm, one)
 }

@@ -27,13 +27,13 @@ type Tracker struct {
 	sessions sessions
 	home     *home
 	*deliveries
-	signals     *signals
-	trust       *trust
-	experiments *experiments
-	learned     *learned
-	prober      *prober
-	tickets     *ticketer
-	torrents    Torrents // nil: the WebTorrent protocol is not spoken
+	signals  *signals
+	trust    *trust
+	judge    Judge
+	learned  *learned
+	prober   *prober
+	tickets  *ticketer
+	torrents Torrents // nil: the WebTorrent protocol is not spoken
 
 	run run
 }
@@ -57,9 +57,8 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 	r := newReplica(cfg, b)
 	t := &Tracker{
 		replica: r, admission: newAdmission(&r.cfg), switches: newSwitches(r), sessions: sessions{all: map[signal.ID]*session{}},
-		learned: newLearned(cfg), prober: newProber(r), tickets: tickets,
+		learned: newLearned(cfg), prober: newProber(r), tickets: tickets, judge: unjudged{},
 	}
-	t.experiments = newExperiments(r, t.switches)
 	t.deliveries = newDeliveries(r, &t.sessions)
 	t.home = newHome(r, t.deliveries.Send)
 	t.signals = &signals{r, &t.sessions, t.home, t.deliveries}
@@ -68,6 +67,9 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 	if cfg.Torrents != nil {
 		t.torrents = cfg.Torrents(t)
 		t.deliveries.torrents = t.torrents
+	}
+	if cfg.Judge != nil {
+		t.judge = cfg.Judge(t)
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	t.run.cancel = cancel
@@ -98,7 +100,7 @@ func (t *Tracker) subscribe(ctx context.Context) error {
 		{bus.SubjectRevokeList, t.trust.onRevokeList},
 		{bus.SubjectRevokeKept, t.trust.onKept},
 		{bus.SubjectSeedBeat, t.trust.onSeedBeat},
-		{bus.SubjectExperiment, t.experiments.onExperiment},
+		{bus.SubjectExperiment, t.onExperiment},
 		// The last: a beat heard is answered, and a tracker that hears the answer sends members home.
 		{bus.SubjectTrackerBeat, t.onTrackerBeat},
 	} {
@@ -158,7 +160,7 @@ func (t *Tracker) maintain() {
 	if t.torrents != nil {
 		t.torrents.Maintain(now)
 	}
-	t.experiments.maintain(now)
+	t.judge.Maintain(now)
 	t.shed()
 	t.cfg.Metrics.Set(defTrackers, float64(t.roster.live()))
 	t.trust.repeat(now)
@@ -167,7 +169,7 @@ func (t *Tracker) maintain() {
 }
 
 func (t *Tracker) beat(gone bool) {
-	t.publish(bus.SubjectTrackerBeat, &bus.TrackerBeat{
+	t.Publish(bus.SubjectTrackerBeat, &bus.TrackerBeat{
 		Tracker: t.id, StartedMs: t.started.UnixMilli(), Sessions: t.sessions.count(), Draining: t.draining.Load(), Gone: gone,
 	})
 }
@@ -179,6 +181,13 @@ func (t *Tracker) onTrackerBeat(data []byte, _ func([]byte) error) {
 	}
 	if t.roster.tracker(b, t.cfg.Now()) {
 		t.beat(false) // so that the newcomer knows us before its first viewer comes
+	}
+}
+
+func (t *Tracker) onExperiment(data []byte, _ func([]byte) error) {
+	var m bus.Experiment
+	if t.decode(data, &m) {
+		t.judge.Hear(&m)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/gorilla/websocket"
 
 	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -50,7 +51,7 @@ func TestTwoViewersMeetAndSignal(t *testing.T) {
 func know(t *testing.T, nodes ...*node) {
 	t.Helper()
 	for _, n := range nodes {
-		eventually(t, "trackers hear each other", func() bool { return n.roster.live() == len(nodes) })
+		testkit.Eventually(t, "trackers hear each other", func() bool { return n.roster.live() == len(nodes) })
 	}
 }
 
@@ -75,7 +76,7 @@ func TestSeedIsIntroducedWithItsTitle(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(nil)
 	seed, received := w.seed()
-	eventually(t, "the seed is known", func() bool { return len(n.roster.seedsFor("demo", seed)) == 1 })
+	testkit.Eventually(t, "the seed is known", func() bool { return len(n.roster.seedsFor("demo", seed)) == 1 })
 	v := n.viewer("")
 	swarm := v.join().Swarm
 	if p := expect[*signal.Introduce](v).Peers; len(p) != 1 || p[0] != (signal.Peer{Peer: seed, Role: "seed"}) {
@@ -220,7 +221,7 @@ func TestTicketResumesAtAnotherTracker(t *testing.T) {
 	if code := first.closed(); code != closePolicy {
 		t.Errorf("old socket closed with %d", code)
 	}
-	w.clock.move(time.Hour)
+	w.clock.Move(time.Hour)
 	if third := b.viewer(second.ticket); third.id == second.id {
 		t.Error("an expired ticket was honored")
 	}
@@ -265,7 +266,7 @@ func TestOversizedMessageEndsTheSession(t *testing.T) {
 	if code := v.closed(); code != websocket.CloseMessageTooBig && code != -1 {
 		t.Errorf("closed with %d", code)
 	}
-	eventually(t, "counted", func() bool { return w.metrics.Value(defRejected, "oversized") == 1 })
+	testkit.Eventually(t, "counted", func() bool { return w.metrics.Value(defRejected, "oversized") == 1 })
 }
 
 func TestFloodIsRefusedAndEnded(t *testing.T) {
@@ -280,7 +281,7 @@ func TestFloodIsRefusedAndEnded(t *testing.T) {
 		t.Errorf("got %+v", e)
 	}
 	v.closed()
-	eventually(t, "counted", func() bool { return w.metrics.Value(defErrors, "rate-limited") > maxRateOver })
+	testkit.Eventually(t, "counted", func() bool { return w.metrics.Value(defErrors, "rate-limited") > maxRateOver })
 }
 
 func TestAddressThatConnectsTooOftenIsRefused(t *testing.T) {
@@ -303,7 +304,7 @@ func TestSilentSocketIsClosed(t *testing.T) {
 	w := newWorld(t)
 	v := w.tracker(func(c *Config) { c.HelloTimeout = time.Millisecond }).socket()
 	v.closed()
-	eventually(t, "counted", func() bool { return w.metrics.Value(defRejected, "hello-timeout") == 1 })
+	testkit.Eventually(t, "counted", func() bool { return w.metrics.Value(defRejected, "hello-timeout") == 1 })
 }
 
 func TestDrainSpreadsTheReturn(t *testing.T) {
@@ -339,7 +340,7 @@ func TestSwarmMovesWhenItsHomeDies(t *testing.T) {
 	v := other.viewer("")
 	v.join()
 	_ = home.Close()
-	eventually(t, "the other tracker takes the swarm home", func() bool {
+	testkit.Eventually(t, "the other tracker takes the swarm home", func() bool {
 		other.home.mu.Lock()
 		defer other.home.mu.Unlock()
 		s := other.home.swarms[swarm]
@@ -357,12 +358,12 @@ func TestStatisticsAreClamped(t *testing.T) {
 	v := w.tracker(nil).viewer("")
 	swarm := v.join().Swarm
 	v.send(&signal.Stats{Swarm: swarm, Interval: 10_000, Bytes: map[string]int64{"peer": 1000, "origin": 1 << 50}, PlayedMs: 1500, StartupMs: 700})
-	eventually(t, "counted", func() bool { return w.metrics.Value(defReceived, "demo", "peer", "direct", "peer") == 1000 })
-	eventually(t, "clamped", func() bool { return w.metrics.Value(defClamped) == 1 })
+	testkit.Eventually(t, "counted", func() bool { return w.metrics.Value(defReceived, "demo", "peer", "direct", "peer") == 1000 })
+	testkit.Eventually(t, "clamped", func() bool { return w.metrics.Value(defClamped) == 1 })
 	if got := w.metrics.Value(defReceived, "demo", "origin", "direct", "peer"); got <= 0 || got > 3*maxBytesPerSecond {
 		t.Errorf("origin bytes: %v", got)
 	}
-	eventually(t, "startup observed", func() bool { return w.metrics.Count(defStartup, "demo", "peer") == 1 })
+	testkit.Eventually(t, "startup observed", func() bool { return w.metrics.Count(defStartup, "demo", "peer") == 1 })
 }
 
 func TestMembersThatFellSilentAreForgotten(t *testing.T) {
@@ -370,10 +371,10 @@ func TestMembersThatFellSilentAreForgotten(t *testing.T) {
 	n := w.tracker(nil)
 	v := n.viewer("")
 	swarm := v.join().Swarm
-	w.clock.move(time.Minute)
-	n.home.maintain(w.clock.now())
+	w.clock.Move(time.Minute)
+	n.home.maintain(w.clock.Now())
 	v.send(&signal.Update{Swarm: swarm, Want: 4}) // the home forgot; the session joins again by itself
-	eventually(t, "member again", func() bool {
+	testkit.Eventually(t, "member again", func() bool {
 		n.home.mu.Lock()
 		defer n.home.mu.Unlock()
 		s := n.home.swarms[swarm]

@@ -28,7 +28,7 @@ type trust struct {
 func (t *trust) repeat(now time.Time) {
 	list, due := t.revoked.due(now)
 	if switched := t.switches.list(); due && len(list)+len(switched) > 0 {
-		t.publish(bus.SubjectRevoke, &bus.RevokeMessage{Revocations: list, Switches: switched})
+		t.Publish(bus.SubjectRevoke, &bus.RevokeMessage{Revocations: list, Switches: switched})
 	}
 	keys, purges, tombstones := t.revoked.counted(now)
 	t.cfg.Metrics.Set(defRevocations, float64(keys), "key")
@@ -103,7 +103,7 @@ func (t *trust) onKept(data []byte, _ func([]byte) error) {
 		return
 	}
 	if t.take(&m) {
-		t.publish(bus.SubjectRevoke, &m)
+		t.Publish(bus.SubjectRevoke, &m)
 	}
 }
 func (t *trust) onSeedBeat(data []byte, _ func([]byte) error) {

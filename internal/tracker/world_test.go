@@ -11,12 +11,12 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/cluster"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/natsbus"
 	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 	"github.com/leeway-video/leeway/internal/wsconn"
@@ -26,34 +26,15 @@ const (
 	testOrigin   = "https://video.example.com"
 	testTitle    = "/media/bbb"
 	testManifest = "/media/bbb/master.m3u8"
-	patience     = 10 * time.Second // of a test, for what takes milliseconds
 
 	addressHeader = "X-Test-Address" // where a test's viewer says it is
 )
-
-// clock is tracker time: real time, moved ahead by the test.
-type clock struct {
-	mu    sync.Mutex
-	ahead time.Duration
-}
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return time.Now().Add(c.ahead)
-}
-
-func (c *clock) move(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ahead += d
-}
 
 // world is trackers on a real NATS server, reached over real sockets.
 type world struct {
 	t       *testing.T
 	bus     *natsbus.Bus
-	clock   clock
+	clock   testkit.Clock
 	metrics metric.Recorder
 	through Bus            // what trackers talk to instead of bus, if set
 	fleet   *bus.SeedFleet // of the seeds, if any
@@ -61,16 +42,7 @@ type world struct {
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	leaks := goleak.IgnoreCurrent()
-	b, err := natsbus.Open(natsbus.Config{Name: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = b.Close()
-		goleak.VerifyNone(t, leaks)
-	})
-	return &world{t: t, bus: b}
+	return &world{t: t, bus: testkit.Bus(t)}
 }
 
 // oneSite is the site demo with what a test sets of it.
@@ -98,7 +70,7 @@ func (w *world) tracker(change func(*Config)) *node {
 		w.t.Fatal(err)
 	}
 	cfg := Config{
-		Secret: bytes.Repeat([]byte("s"), 32), Sites: []*configured.Site{s}, Now: w.clock.now, Metrics: &w.metrics,
+		Secret: bytes.Repeat([]byte("s"), 32), Sites: []*configured.Site{s}, Now: w.clock.Now, Metrics: &w.metrics,
 		// Three of them is how long a goroutine of a busy machine may be kept waiting before others take its tracker for dead.
 		BeatEvery: 150 * time.Millisecond, MessagesPerSecond: 10_000, ConnectsPerSecond: 1000,
 	}
@@ -302,7 +274,7 @@ func (v *viewer) next() signal.Message {
 
 func (v *viewer) read() (signal.Message, error) {
 	v.t.Helper()
-	_ = v.ws.SetReadDeadline(time.Now().Add(patience))
+	_ = v.ws.SetReadDeadline(time.Now().Add(testkit.Patience))
 	_, b, err := v.ws.ReadMessage()
 	if err != nil {
 		return nil, err
@@ -318,7 +290,7 @@ func (v *viewer) read() (signal.Message, error) {
 func (v *viewer) closed() int {
 	v.t.Helper()
 	for {
-		_ = v.ws.SetReadDeadline(time.Now().Add(patience))
+		_ = v.ws.SetReadDeadline(time.Now().Add(testkit.Patience))
 		if _, _, err := v.ws.ReadMessage(); err != nil {
 			var c *websocket.CloseError
 			if asClose(err, &c) {
@@ -341,22 +313,35 @@ func receive[T any](t *testing.T, c <-chan T) T {
 	select {
 	case v := <-c:
 		return v
-	case <-time.After(patience):
+	case <-time.After(testkit.Patience):
 		t.Fatal("nothing came")
 		panic("unreachable")
 	}
 }
 
-// eventually waits for a condition that another goroutine brings about.
-func eventually(t *testing.T, what string, ok func() bool) {
+// nowhere takes what the tracker sends.
+type nowhere struct{}
+
+func (nowhere) Write([]byte) error { return nil }
+func (nowhere) Close(int, string)  {}
+
+// enters opens a session without a socket, and joins the film.
+func (n *node) enters(from netip.Addr) *session {
+	n.world.t.Helper()
+	s := n.Accept(nowhere{}, Visitor{Origin: testOrigin, Address: from}).(*session)
+	s.receive(n.world.t, &signal.Hello{Version: 1, Client: "test/1", Site: "demo"})
+	s.receive(n.world.t, &signal.Join{Title: testTitle, Manifest: testManifest, Role: "full"})
+	return s
+}
+
+// receive has a session receive a message.
+func (s *session) receive(t *testing.T, m signal.Message) {
 	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.After(patience); !ok(); {
-		select {
-		case <-tick.C:
-		case <-end:
-			t.Fatal("never: " + what)
-		}
+	b, err := signal.Encode(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !s.Receive(b) {
+		t.Errorf("%T ended the session", m)
 	}
 }

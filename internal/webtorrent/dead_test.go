@@ -3,6 +3,8 @@ package webtorrent
 import (
 	"testing"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // unheard are two trackers that know each other, and the line by which the first one speaks.
@@ -12,7 +14,7 @@ func unheard(t *testing.T) (first, second *node, line *lossy) {
 	first = w.tracker(calm)
 	second = w.tracker(calm)
 	for _, n := range []*node{first, second} {
-		eventually(t, "trackers hear each other", func() bool { return n.Live() == 2 })
+		testkit.Eventually(t, "trackers hear each other", func() bool { return n.Live() == 2 })
 	}
 	return first, second, first.line
 }
@@ -25,14 +27,14 @@ func TestSocketsThatEndUnheard(t *testing.T) {
 	a := other.client()
 	a.enter(hash, "a")
 	line.set(beats)
-	eventually(t, "the home is taken for dead", func() bool { return other.Live() == 1 })
+	testkit.Eventually(t, "the home is taken for dead", func() bool { return other.Live() == 1 })
 	_ = a.ws.Close()
-	eventually(t, "the socket has ended", func() bool { return len(other.room.sockets.snapshot()) == 0 })
+	testkit.Eventually(t, "the socket has ended", func() bool { return len(other.room.sockets.snapshot()) == 0 })
 	if n := home.room.swarms.scrape(&key).Incomplete; n != 1 {
 		t.Fatalf("the home has heard of the end: %d peers", n)
 	}
 	line.set(nil)
-	eventually(t, "the peer is gone", func() bool { return home.room.swarms.scrape(&key).Incomplete == 0 })
+	testkit.Eventually(t, "the peer is gone", func() bool { return home.room.swarms.scrape(&key).Incomplete == 0 })
 	home.client().enter(hash, "a") // its peer_id is free
 }
 
@@ -44,12 +46,12 @@ func TestPeersOfWhoWasThoughtDeadAreToldAnew(t *testing.T) {
 	a := other.client()
 	a.enter(hash, "a")
 	line.set(beats)
-	eventually(t, "the peer is forgotten", func() bool { return home.room.swarms.scrape(&key).Incomplete == 0 })
+	testkit.Eventually(t, "the peer is forgotten", func() bool { return home.room.swarms.scrape(&key).Incomplete == 0 })
 	s := other.room.sockets.snapshot()[0]
 	s.peers.mu.Lock()
 	s.peers.list[0].away.told = s.peers.list[0].away.told.Add(time.Hour) // it is not told in passing
 	s.peers.mu.Unlock()
 	line.set(nil)
-	eventually(t, "the peer is back", func() bool { return home.room.swarms.scrape(&key).Incomplete == 1 })
+	testkit.Eventually(t, "the peer is back", func() bool { return home.room.swarms.scrape(&key).Incomplete == 1 })
 	meets(t, home.client(), a, hash, "b", "a", "offer")
 }

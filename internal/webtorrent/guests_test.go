@@ -5,6 +5,7 @@ import (
 	"maps"
 	"testing"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 	wire "github.com/leeway-video/leeway/internal/wire/webtorrent"
 )
@@ -16,7 +17,7 @@ func nodes(t *testing.T, w *world, n int) (all []*node) {
 		all = append(all, w.tracker(calm))
 	}
 	for _, n := range all {
-		eventually(t, "trackers hear each other", func() bool { return n.Live() == len(all) })
+		testkit.Eventually(t, "trackers hear each other", func() bool { return n.Live() == len(all) })
 	}
 	return all
 }
@@ -69,7 +70,7 @@ func TestTorrentsSpanTrackers(t *testing.T) {
 		thief.send(answerOf(hash, "a", "b", "nothing"))
 		thief.refused("peer-id-taken")
 		_ = a.ws.Close()
-		eventually(t, "the peer ends with its socket", func() bool { return b.enter(hash, "b").Incomplete == 1 })
+		testkit.Eventually(t, "the peer ends with its socket", func() bool { return b.enter(hash, "b").Incomplete == 1 })
 		if got := n[2].client().enter(hash, "a"); got.Incomplete != 2 {
 			t.Errorf("home %d: the peer_id is not free: %+v", i, got)
 		}
@@ -85,24 +86,24 @@ func TestTorrentsMoveWithTheirHome(t *testing.T) {
 	a.enter(hash, "a")
 	b.enter(hash, "b")
 	n[2].line.set(func(string) bool { return true })
-	eventually(t, "the death is noticed", func() bool { return n[0].Live() == 2 && n[1].Live() == 2 })
+	testkit.Eventually(t, "the death is noticed", func() bool { return n[0].Live() == 2 && n[1].Live() == 2 })
 	counted := func() int {
 		f0, f1 := id20(hash), id20(hash)
 		return max(n[0].room.swarms.scrape(&f0).Incomplete, n[1].room.swarms.scrape(&f1).Incomplete)
 	}
-	eventually(t, "both are at the next home", func() bool { return counted() == 2 })
+	testkit.Eventually(t, "both are at the next home", func() bool { return counted() == 2 })
 	meets(t, b, a, hash, "b", "a", "after")
 
 	// A tracker that starts is home to some of what was elsewhere. The next of its kind gets what n[0] or n[1] has now.
 	next := w.tracker(calm)
-	eventually(t, "the newcomer is known", func() bool { return n[0].Live() == 3 && n[1].Live() == 3 })
+	testkit.Eventually(t, "the newcomer is known", func() bool { return n[0].Live() == 3 && n[1].Live() == 3 })
 	moved := hashAt(n[0], next.ID(), "two")
 	c, d := n[0].client(), n[1].client()
 	c.enter(moved, "c")
 	d.enter(moved, "d")
 	_ = next.Close()
 	key := id20(moved)
-	eventually(t, "both are at home among the first two", func() bool {
+	testkit.Eventually(t, "both are at home among the first two", func() bool {
 		return max(n[0].room.swarms.scrape(&key).Incomplete, n[1].room.swarms.scrape(&key).Incomplete) == 2
 	})
 	meets(t, d, c, moved, "d", "c", "again")
@@ -119,7 +120,7 @@ func TestTorrentsMoveToANewTracker(t *testing.T) {
 		clients[hash].enter(hash, "early")
 	}
 	second := w.tracker(calm)
-	eventually(t, "trackers hear each other", func() bool { return first.Live() == 2 && second.Live() == 2 })
+	testkit.Eventually(t, "trackers hear each other", func() bool { return first.Live() == 2 && second.Live() == 2 })
 	moved := 0
 	for hash, early := range clients {
 		key := id20(hash)
@@ -128,7 +129,7 @@ func TestTorrentsMoveToANewTracker(t *testing.T) {
 			home, other = second, first
 			moved++
 		}
-		eventually(t, "the peer is at home", func() bool {
+		testkit.Eventually(t, "the peer is at home", func() bool {
 			return home.room.swarms.scrape(&key).Incomplete == 1 && other.room.swarms.scrape(&key).Incomplete == 0
 		})
 		meets(t, second.client(), early, hash, "late", "early", "offer")
@@ -158,7 +159,7 @@ func TestGuestsEndWithTheirSocket(t *testing.T) {
 		t.Errorf("%d guests while the socket is open", guests())
 	}
 	_ = a.ws.Close()
-	eventually(t, "no guest", func() bool { return guests() == 0 })
+	testkit.Eventually(t, "no guest", func() bool { return guests() == 0 })
 }
 
 // TestSilentGuestsAreDropped: who announces nothing for three intervals has left, though its socket and its tracker live.
@@ -173,7 +174,7 @@ func TestSilentGuestsAreDropped(t *testing.T) {
 	s.peers.mu.Lock()
 	s.peers.list[0].away.said = s.peers.list[0].away.said.Add(-3 * n[0].room.cfg.Interval)
 	s.peers.mu.Unlock()
-	eventually(t, "the peer gone", func() bool { return n[1].room.swarms.scrape(&key).Incomplete == 0 })
+	testkit.Eventually(t, "the peer gone", func() bool { return n[1].room.swarms.scrape(&key).Incomplete == 0 })
 	s.peers.mu.Lock()
 	defer s.peers.mu.Unlock()
 	if len(s.peers.list) != 0 {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/tracker"
 	wire "github.com/leeway-video/leeway/internal/wire/webtorrent"
 )
@@ -43,12 +44,12 @@ func TestTorrentLimits(t *testing.T) {
 	}
 	a.text(strings.Repeat("x", wire.MaxMessage+1))
 	a.closed()
-	eventually(t, "oversized counted", func() bool { return n.world.value("leeway_tracker_rejected_total", "oversized") == 1 })
+	testkit.Eventually(t, "oversized counted", func() bool { return n.world.value("leeway_tracker_rejected_total", "oversized") == 1 })
 	for _, code := range []string{"too-many-swarms", "swarm-full", "bad-message"} {
 		n.counted(code)
 	}
 	n.counted("bad-message")
-	eventually(t, "messages counted", func() bool { return n.world.metrics.Value(defMessages, "announce") >= 8 })
+	testkit.Eventually(t, "messages counted", func() bool { return n.world.metrics.Value(defMessages, "announce") >= 8 })
 }
 
 func TestTorrentFloodsEnd(t *testing.T) {
@@ -68,10 +69,10 @@ func TestSilentTorrentPeersAreDropped(t *testing.T) {
 	a, b := n.client(), n.client()
 	a.enter("film", "a")
 	b.enter("film", "b")
-	n.world.clock.move(5 * time.Minute)
+	n.world.clock.Move(5 * time.Minute)
 	b.enter("film", "b")
-	n.world.clock.move(2 * time.Minute)
-	eventually(t, "the silent one gone", func() bool { return n.room.swarms.peers.Load() == 1 })
+	n.world.clock.Move(2 * time.Minute)
+	testkit.Eventually(t, "the silent one gone", func() bool { return n.room.swarms.peers.Load() == 1 })
 	if ack := a.enter("film", "a"); ack.Incomplete != 2 {
 		t.Errorf("ack %+v", ack)
 	}
@@ -94,5 +95,5 @@ func TestTorrentSocketsDrain(t *testing.T) {
 	if code := late.closed(); code != closeDraining {
 		t.Errorf("close code %d of who comes late", code)
 	}
-	eventually(t, "nobody there", func() bool { return n.room.swarms.swarms.Load() == 0 })
+	testkit.Eventually(t, "nobody there", func() bool { return n.room.swarms.swarms.Load() == 0 })
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/tracker"
 	wire "github.com/leeway-video/leeway/internal/wire/webtorrent"
 )
@@ -80,7 +81,7 @@ func TestPeersEndWithTheirSocket(t *testing.T) {
 	a.next(wire.Ack)
 	b.next(wire.Offered)
 	_ = a.ws.Close()
-	eventually(t, "its peers gone", func() bool { return n.room.swarms.peers.Load() == 1 && n.room.swarms.swarms.Load() == 1 })
+	testkit.Eventually(t, "its peers gone", func() bool { return n.room.swarms.peers.Load() == 1 && n.room.swarms.swarms.Load() == 1 })
 	b.send(answerOf("film0", "b", "a0", "o5")) // dropped, and nobody to blame
 	b.nothing()
 	n.counted("gone")

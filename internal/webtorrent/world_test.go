@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/gorilla/websocket"
-	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/natsbus"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/tracker"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	wire "github.com/leeway-video/leeway/internal/wire/webtorrent"
@@ -26,29 +26,10 @@ import (
 
 const (
 	testToken = "letmein"
-	patience  = 10 * time.Second // of a test, for what takes milliseconds
 
 	closeDraining = 1001
 	closePolicy   = 1008
 )
-
-// clock is tracker time: real time, moved ahead by the test.
-type clock struct {
-	mu    sync.Mutex
-	ahead time.Duration
-}
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return time.Now().Add(c.ahead)
-}
-
-func (c *clock) move(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.ahead += d
-}
 
 // lossy is a real bus that loses some of what is published on it.
 type lossy struct {
@@ -79,22 +60,13 @@ func beats(subject string) bool { return subject == bus.SubjectTrackerBeat }
 type world struct {
 	t       *testing.T
 	bus     *natsbus.Bus
-	clock   clock
+	clock   testkit.Clock
 	metrics metric.Recorder
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	leaks := goleak.IgnoreCurrent()
-	b, err := natsbus.Open(natsbus.Config{Name: "test"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = b.Close()
-		goleak.VerifyNone(t, leaks)
-	})
-	return &world{t: t, bus: b}
+	return &world{t: t, bus: testkit.Bus(t)}
 }
 
 // node is a tracker with the room, and the line by which it speaks to others.
@@ -117,7 +89,7 @@ func (w *world) tracker(change func(*tracker.Config, *Config)) *node {
 	}
 	n := &node{world: w, line: &lossy{Bus: w.bus}}
 	cfg, room := tracker.Config{
-		Secret: bytes.Repeat([]byte("s"), 32), Sites: []*site.Site{one}, Now: w.clock.now, Metrics: &w.metrics,
+		Secret: bytes.Repeat([]byte("s"), 32), Sites: []*site.Site{one}, Now: w.clock.Now, Metrics: &w.metrics,
 		// Three of them is how long a goroutine of a busy machine may be kept waiting before others take its tracker for dead.
 		BeatEvery: 150 * time.Millisecond, MessagesPerSecond: 10_000, ConnectsPerSecond: 1000,
 	}, Config{Token: testToken}
@@ -184,7 +156,7 @@ func (c *testClient) send(r wire.Request) {
 // next is the next message of the tracker.
 func (c *testClient) next(kind wire.Kind) wire.Reply {
 	c.t.Helper()
-	_ = c.ws.SetReadDeadline(time.Now().Add(patience))
+	_ = c.ws.SetReadDeadline(time.Now().Add(testkit.Patience))
 	_, b, err := c.ws.ReadMessage()
 	if err != nil {
 		c.t.Fatal(err)
@@ -225,7 +197,7 @@ func (c *testClient) enter(hash, peer string, offers ...string) wire.Reply {
 func (c *testClient) closed() int {
 	c.t.Helper()
 	for {
-		_ = c.ws.SetReadDeadline(time.Now().Add(patience))
+		_ = c.ws.SetReadDeadline(time.Now().Add(testkit.Patience))
 		if _, _, err := c.ws.ReadMessage(); err != nil {
 			if e := (*websocket.CloseError)(nil); errors.As(err, &e) {
 				return e.Code
@@ -258,19 +230,5 @@ func answerOf(hash, peer, to, offer string) wire.Request {
 
 func (n *node) counted(code string) {
 	n.world.t.Helper()
-	eventually(n.world.t, "refusal "+code+" counted", func() bool { return n.world.metrics.Value(defRefused, code) > 0 })
-}
-
-// eventually waits for a condition that another goroutine brings about.
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.After(patience); !ok(); {
-		select {
-		case <-tick.C:
-		case <-end:
-			t.Fatal("never: " + what)
-		}
-	}
+	testkit.Eventually(n.world.t, "refusal "+code+" counted", func() bool { return n.world.metrics.Value(defRefused, code) > 0 })
 }

@@ -1,6 +1,12 @@
-package tracker
+// Package judge is the room of the judge beside a tracker (spec/experiment.md). It observes viewers of each site, adds up what the judges
+// of all trackers have seen, and switches peer delivery off where viewers with peers are worse off than the control group. The tracker
+// knows it by the port tracker.Judge and runs without it.
+//
+// Lock order: no lock is held together with another, and none while the tracker is called.
+package judge
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"math"
 	"net/netip"
@@ -11,6 +17,7 @@ import (
 	"github.com/leeway-video/leeway/internal/experiment"
 	"github.com/leeway-video/leeway/internal/metric"
 	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/tracker"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -24,10 +31,32 @@ const (
 	maxSubnets  = 100_000 // that are remembered; beyond, the one that was taken first is forgotten
 )
 
-// experiments compare the viewers of each site with its control group.
-type experiments struct {
-	*replica
-	switches *switches
+// Config of a judge.
+type Config struct {
+	Pause time.Duration // for which peer delivery is off at a site where it proved to hurt; 24 h
+}
+
+// Host is what the room needs of its tracker.
+type Host interface {
+	ID() signal.ID
+	Settings() *tracker.Config
+	// Live counts the trackers that this one hears, itself among them.
+	Live() int
+	// HomeOf is the tracker that what has a key has its home at.
+	HomeOf(key signal.ID) signal.ID
+	// Publish sends a message to all trackers.
+	Publish(subject string, m bus.Message)
+	// SiteSwitch says whether peer delivery of a site is off, and when that last changed.
+	SiteSwitch(site string) (off bool, since time.Time)
+	// Switch switches peer delivery of a site at all trackers and seeds.
+	Switch(site string, off bool, reason string, until time.Time) error
+}
+
+// Judge compares the viewers of each site with its control group.
+type Judge struct {
+	cfg  Config
+	of   *tracker.Config
+	host Host
 
 	mu      sync.Mutex
 	sites   map[string]*siteExperiment // guarded by mu; those that have both groups
@@ -35,74 +64,91 @@ type experiments struct {
 	told    time.Time                  // guarded by mu
 }
 
-// siteExperiment is one site's. Guarded by experiments.mu.
+var (
+	defViewers = &metric.Def{
+		Name: "leeway_tracker_trial_viewers_total", Help: "Viewers whose first minutes the experiment of their site has counted", Kind: metric.Counter,
+		Labels: []metric.Label{metric.Site(), {Name: "variant", Values: metric.Variants}},
+	}
+	defEvidence = &metric.Def{
+		Name: "leeway_tracker_trial_evidence_ratio", Help: "How strongly viewers with peers seem worse off; 1 switches peer delivery off", Kind: metric.Gauge,
+		Labels: []metric.Label{metric.Site(), {Name: "outcome", Values: experiment.Names[:]}},
+	}
+)
+
+// Metrics lists what a judge counts.
+func Metrics() []*metric.Def { return []*metric.Def{defViewers, defEvidence} }
+
+// siteExperiment is one site's. Guarded by Judge.mu.
 type siteExperiment struct {
 	permille int
 	home     signal.ID // what the tracker that decides is found by
 	since    time.Time // when the site was last switched: a session that began before does not count
-	// pending are viewers that were watched to their end and wait for their slot's, so that nobody is counted sooner for what
-	// became of him.
+	// pending are viewers whose observation is over and whose slot's is not: when a viewer is counted does not depend on how it fared.
 	pending map[int64]*experiment.Counts
 	parts   map[signal.ID]*bus.ExperimentPart // by tracker, this one among them
 }
 
-// watched is what the experiment of a site sees of a session.
-type watched struct {
-	experiments *experiments
+// observer implements tracker.Observer.
+type observer struct {
+	judge *Judge
 
 	mu     sync.Mutex
 	viewer *observed // guarded by mu; nil: nothing, or not any more
 }
 
-// observed is a viewer under observation. Guarded by watched.mu.
+// observed is a viewer under observation. Guarded by observer.mu.
 type observed struct {
 	began   time.Time
 	variant experiment.Variant
 	seen    experiment.Seen
 }
 
-func newExperiments(r *replica, by *switches) *experiments {
-	t := &experiments{replica: r, switches: by, sites: map[string]*siteExperiment{}, subnets: recent{most: maxSubnets}}
-	for _, s := range r.cfg.Sites {
+// New is the judge of a tracker.
+func New(cfg Config, host Host) *Judge {
+	cfg.Pause = cmp.Or(cfg.Pause, 24*time.Hour)
+	j := &Judge{cfg: cfg, of: host.Settings(), host: host, sites: map[string]*siteExperiment{}, subnets: recent{most: maxSubnets}}
+	for _, s := range j.of.Sites {
 		permille := s.Config().Policy.ControlGroupPermille
 		if permille <= 0 || permille >= 1000 {
 			continue
 		}
 		key := sha256.Sum256([]byte("leeway trial " + s.Name()))
-		t.sites[s.Name()] = &siteExperiment{permille: permille, home: signal.ID(key[:16]), pending: map[int64]*experiment.Counts{}, parts: map[signal.ID]*bus.ExperimentPart{}}
+		j.sites[s.Name()] = &siteExperiment{permille: permille, home: signal.ID(key[:16]), pending: map[int64]*experiment.Counts{}, parts: map[signal.ID]*bus.ExperimentPart{}}
 	}
-	return t
+	return j
 }
 
-// watch begins to observe a viewer, unless another of its subnet was taken of late. It is called for a new session before the
-// welcome says which group was drawn: a viewer that knows its group could choose to be observed in one of them alone. For
-// the same reason a viewer that leaves at once, or never joins a swarm, counts as one that had no picture.
-func (w *watched) watch(site string, from netip.Addr, policy *signal.Policy, now time.Time) {
-	if policy.Role == configured.RoleOff || !w.experiments.takes(site, from, now) {
+// Observer implements tracker.Judge.
+func (j *Judge) Observer() tracker.Observer { return &observer{judge: j} }
+
+// Begin implements tracker.Observer. A viewer is not observed if another of its subnet was taken of late, nor is one that leaves at once
+// or never joins a swarm left out: it counts as one that had no picture, since it knows its group and must not choose whether to count.
+func (o *observer) Begin(site string, from netip.Addr, policy *signal.Policy, now time.Time) {
+	if policy.Role == configured.RoleOff || !o.judge.takes(site, from, now) {
 		return
 	}
 	viewer := &observed{began: now, variant: experiment.Peer}
 	if policy.ControlGroup {
 		viewer.variant = experiment.Control
 	}
-	w.mu.Lock()
-	w.viewer = viewer
-	w.mu.Unlock()
+	o.mu.Lock()
+	o.viewer = viewer
+	o.mu.Unlock()
 }
 
 // subnetEvery is how often this tracker takes a viewer of one subnet, who may come to any.
-func (t *experiments) subnetEvery() time.Duration {
-	return subnetEvery * time.Duration(max(1, t.Live()))
+func (j *Judge) subnetEvery() time.Duration {
+	return subnetEvery * time.Duration(max(1, j.host.Live()))
 }
 
-func (t *experiments) takes(site string, a netip.Addr, now time.Time) bool {
-	every := t.subnetEvery()
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.sites[site] == nil {
+func (j *Judge) takes(site string, a netip.Addr, now time.Time) bool {
+	every := j.subnetEvery()
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.sites[site] == nil {
 		return false
 	}
-	return t.subnets.take(subnetOf(a), now, every)
+	return j.subnets.take(subnetOf(a), now, every)
 }
 
 // subnetOf is what counts as one: /24, or /48 in IPv6.
@@ -116,14 +162,14 @@ func subnetOf(a netip.Addr) netip.Prefix {
 	return p
 }
 
-// witness takes over what a watched viewer reports; figures are in seconds and clamped.
-func (w *watched) witness(played, stalled, startup float64) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.viewer == nil {
+// Report implements tracker.Observer.
+func (o *observer) Report(played, stalled, startup float64) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.viewer == nil {
 		return
 	}
-	seen := &w.viewer.seen
+	seen := &o.viewer.seen
 	seen.PlayedMs += int64(played * 1000)
 	seen.StalledMs += int64(stalled * 1000)
 	if seen.StartupMs == 0 {
@@ -131,25 +177,25 @@ func (w *watched) witness(played, stalled, startup float64) {
 	}
 }
 
-// unwatch ends a viewer's observation when its time is over, or the session is.
-func (w *watched) unwatch(site string, now time.Time, ended bool) {
-	w.mu.Lock()
-	viewer := w.viewer
+// Look implements tracker.Observer. It ends a viewer's observation when its time is over, or the session is.
+func (o *observer) Look(site string, now time.Time, ended bool) {
+	o.mu.Lock()
+	viewer := o.viewer
 	over := viewer != nil && (ended || now.Sub(viewer.began) >= experiment.Horizon)
 	if over {
-		w.viewer = nil
+		o.viewer = nil
 	}
-	w.mu.Unlock()
+	o.mu.Unlock()
 	if over {
-		w.experiments.observed(site, viewer)
+		o.judge.observed(site, viewer)
 	}
 }
 
 // observed takes in a viewer whose observation is over.
-func (t *experiments) observed(site string, viewer *observed) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	st, slot := t.sites[site], viewer.began.UnixMilli()/experimentSlot.Milliseconds()
+func (j *Judge) observed(site string, viewer *observed) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	st, slot := j.sites[site], viewer.began.UnixMilli()/experimentSlot.Milliseconds()
 	if viewer.began.Before(st.since) {
 		return
 	}
@@ -159,27 +205,27 @@ func (t *experiments) observed(site string, viewer *observed) {
 	st.pending[slot].Observe(viewer.variant, viewer.seen)
 }
 
-// maintain counts viewers whose time is over; now and then it tells others and judges.
-func (t *experiments) maintain(now time.Time) {
-	every := t.subnetEvery()
+// Maintain implements tracker.Judge: it counts viewers whose time is over; now and then it tells others and judges.
+func (j *Judge) Maintain(now time.Time) {
+	every := j.subnetEvery()
 	since := map[string]time.Time{}
-	for _, s := range t.cfg.Sites {
-		_, since[s.Name()] = t.switches.siteSwitch(s.Name())
+	for _, s := range j.of.Sites {
+		_, since[s.Name()] = j.host.SiteSwitch(s.Name())
 	}
 	var tell []*bus.Experiment
-	t.mu.Lock()
-	due := now.Sub(t.told) >= experimentEvery
+	j.mu.Lock()
+	due := now.Sub(j.told) >= experimentEvery
 	if due {
-		t.told = now
-		t.subnets.expire(now, every)
+		j.told = now
+		j.subnets.expire(now, every)
 	}
-	for site, st := range t.sites {
+	for site, st := range j.sites {
 		if !st.since.Equal(since[site]) {
 			st.begin(since[site])
 		}
-		for variant, n := range st.count(t.id, now) {
+		for variant, n := range st.count(j.host.ID(), now) {
 			if n > 0 {
-				t.cfg.Metrics.Add(defExperimentViewers, float64(n), site, metric.Variants[variant])
+				j.of.Metrics.Add(defViewers, float64(n), site, metric.Variants[variant])
 			}
 		}
 		if due {
@@ -187,12 +233,12 @@ func (t *experiments) maintain(now time.Time) {
 			tell = append(tell, st.message(site))
 		}
 	}
-	t.mu.Unlock()
+	j.mu.Unlock()
 	for _, m := range tell {
 		if len(m.Parts) > 0 {
-			t.publish(bus.SubjectExperiment, m)
+			j.host.Publish(bus.SubjectExperiment, m)
 		}
-		t.judge(m, now)
+		j.judge(m, now)
 	}
 }
 
@@ -261,20 +307,16 @@ func (st *siteExperiment) message(site string) *bus.Experiment {
 	return m
 }
 
-// onExperiment hears what others have observed.
-func (t *experiments) onExperiment(data []byte, _ func([]byte) error) {
-	var m bus.Experiment
-	if !t.decode(data, &m) {
-		return
-	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	st := t.sites[m.Site]
+// Hear implements tracker.Judge: it takes in what others have observed.
+func (j *Judge) Hear(m *bus.Experiment) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	st := j.sites[m.Site]
 	if st == nil || st.permille != m.Permille || st.message(m.Site).SinceMs != m.SinceMs {
 		return
 	}
 	for i := range m.Parts {
-		st.hear(&m.Parts[i], t.id)
+		st.hear(&m.Parts[i], j.host.ID())
 	}
 }
 
@@ -300,7 +342,7 @@ func (st *siteExperiment) hear(p *bus.ExperimentPart, self signal.ID) {
 
 // judge says how strong the evidence is; the site's home, of all trackers the only one, switches peer delivery off where it is
 // strong enough.
-func (t *experiments) judge(m *bus.Experiment, now time.Time) {
+func (j *Judge) judge(m *bus.Experiment, now time.Time) {
 	strongest := [experiment.Tests]float64{math.Inf(-1), math.Inf(-1), math.Inf(-1)}
 	for i := range experiment.Windows {
 		var all experiment.Counts
@@ -314,18 +356,18 @@ func (t *experiments) judge(m *bus.Experiment, now time.Time) {
 		}
 	}
 	for test, e := range strongest {
-		t.cfg.Metrics.Set(defExperimentEvidence, e, m.Site, experiment.Names[test])
+		j.of.Metrics.Set(defEvidence, e, m.Site, experiment.Names[test])
 	}
-	if t.HomeOf(t.sites[m.Site].home) != t.id {
+	if j.host.HomeOf(j.sites[m.Site].home) != j.host.ID() {
 		return
 	}
 	for test, e := range strongest {
 		if e < 1 {
 			continue
 		}
-		t.cfg.Log.Error("viewers with peers are worse off than the control group: peer delivery is switched off", "site", m.Site, "test", experiment.Names[test], "evidence", e, "for", t.cfg.HarmPause)
-		if err := t.switches.Switch(m.Site, true, cluster.ByHarm, now.Add(t.cfg.HarmPause)); err != nil {
-			t.cfg.Log.Error("peer delivery not switched off", "site", m.Site, "error", err)
+		j.of.Log.Error("viewers with peers are worse off than the control group: peer delivery is switched off", "site", m.Site, "test", experiment.Names[test], "evidence", e, "for", j.cfg.Pause)
+		if err := j.host.Switch(m.Site, true, cluster.ByHarm, now.Add(j.cfg.Pause)); err != nil {
+			j.of.Log.Error("peer delivery not switched off", "site", m.Site, "error", err)
 		}
 		return
 	}

@@ -1,4 +1,4 @@
-package tracker
+package judge
 
 import (
 	"fmt"
@@ -33,20 +33,20 @@ func (s *stranger) hour() {
 // session is one session, of which it reports the worst with peers and the best without. It says whether it was of use.
 func (s *stranger) session(from netip.Addr) (used bool) {
 	n := s.n
-	one := n.Accept(nowhere{}, Visitor{Origin: testOrigin, Address: from}).(*session)
+	one := n.opens(from, "")
 	defer one.End(nil)
-	n.say(one, &signal.Hello{Version: 1, Client: "test/1", Site: "demo"})
-	control := one.rule.allowed().ControlGroup
+	control := one.controlled()
 	if s.picks && !control {
 		return false
 	}
-	n.say(one, &signal.Join{Title: testTitle, Manifest: testManifest, Role: "full"})
-	n.world.clock.move(20 * time.Second)
-	m := &signal.Stats{Swarm: n.swarmID("demo", testTitle), Interval: 20_000, PlayedMs: 20_000, StartupMs: 1}
+	one.join()
+	_, swarm := one.told()
+	n.world.clock.Move(20 * time.Second)
+	m := &signal.Stats{Swarm: swarm, Interval: 20_000, PlayedMs: 20_000, StartupMs: 1}
 	if !control {
 		m.PlayedMs, m.StallMs, m.Stalls, m.StartupMs = 1, 20_000, 1, 20_000
 	}
-	n.say(one, m)
+	one.say(m)
 	return true
 }
 
@@ -70,13 +70,13 @@ func TestCherryPickingMovesNothing(t *testing.T) {
 				strongest := 0.0
 				for hour := range 7 * 24 {
 					s.hour()
-					w.clock.move(time.Hour)
+					w.clock.Move(time.Hour)
 					s.n.judges()
-					s.n.experiments.maintain(w.clock.now())
+					s.n.judge.Maintain(w.clock.Now())
 					for _, test := range experiment.Names {
-						strongest = max(strongest, w.metrics.Value(defExperimentEvidence, "demo", test))
+						strongest = max(strongest, w.metrics.Value(defEvidence, "demo", test))
 					}
-					if off, _ := s.n.siteSwitch("demo"); off {
+					if off, _ := s.n.SiteSwitch("demo"); off {
 						t.Fatalf("the site is off after %d hours", hour+1)
 					}
 				}

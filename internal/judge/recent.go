@@ -1,4 +1,4 @@
-package tracker
+package judge
 
 import (
 	"net/netip"

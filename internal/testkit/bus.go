@@ -1,0 +1,24 @@
+package testkit
+
+import (
+	"testing"
+
+	"go.uber.org/goleak"
+
+	"github.com/leeway-video/leeway/internal/natsbus"
+)
+
+// Bus is a real bus that ends with the test, which then has no goroutine left that it did not begin with.
+func Bus(t *testing.T) *natsbus.Bus {
+	t.Helper()
+	leaks := goleak.IgnoreCurrent()
+	b, err := natsbus.Open(natsbus.Config{Name: "test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = b.Close()
+		goleak.VerifyNone(t, leaks)
+	})
+	return b
+}
