@@ -101,7 +101,7 @@ func (c *Certificate) CheckPiece(i int, data []byte) bool {
 	return i >= 0 && i < len(c.Digests) && len(data) == segment.PieceLen(c.Length, i) && sha256.Sum256(data) == c.Digests[i]
 }
 
-// SameContent says whether two certificates vouch for the same bytes. Two valid ones for one name that do not
+// SameContent says whether two certificates are for the same bytes. Two valid ones for one name that do not
 // contradict each other (spec/certificate.md, "Contradictions").
 func (c *Certificate) SameContent(other *Certificate) bool {
 	return c.Length == other.Length && c.ObjectLength == other.ObjectLength && slices.Equal(c.Digests, other.Digests)

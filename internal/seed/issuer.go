@@ -25,7 +25,7 @@ const (
 // errContradicts says that a segment has other bytes than a certificate that is still valid.
 var errContradicts = errors.New("the bytes differ from what is certified")
 
-// issuer signs certificates with the seed's key, and remembers what it vouched for: as long as a certificate is valid, other content
+// issuer signs certificates with the seed's key, and remembers what it certified: as long as a certificate is valid, other content
 // under the same name gets none, for two valid certificates would withdraw the name at every viewer.
 type issuer struct {
 	dir       string
@@ -41,7 +41,7 @@ type issuer struct {
 	ledger map[segment.ID]issued // guarded by mu
 }
 
-// issued is what the seed vouched for.
+// issued is what the seed certified.
 type issued struct {
 	cert    certificate.Certificate // without digests
 	content [32]byte
@@ -138,7 +138,7 @@ func (i *issuer) standing(site string, name segment.Name) standing {
 	return standing{i.takedowns.since(site, name).UnixMilli(), i.key()}
 }
 
-// issue signs a certificate for bytes that were just fetched, or just found unchanged. errContradicts: another content is vouched for.
+// issue signs a certificate for bytes that were just fetched, or just found unchanged. errContradicts: another content is certified.
 func (i *issuer) issue(site string, r *ref, by *signer, issuedAt time.Time, got *Fetched) (*held, error) {
 	life, validator := lifeVOD, got.Validator
 	if r.live {
@@ -153,7 +153,7 @@ func (i *issuer) issue(site string, r *ref, by *signer, issuedAt time.Time, got 
 	}
 	var cert *certificate.Certificate
 	err := errContradicts
-	if i.vouch(r.id, c, contentOf(&c)) {
+	if i.record(r.id, c, contentOf(&c)) {
 		var raw []byte
 		if raw, err = certificate.Issue(rand.Reader, by.key, c); err == nil {
 			cert, err = certificate.Parse(raw)
@@ -167,8 +167,8 @@ func (i *issuer) issue(site string, r *ref, by *signer, issuedAt time.Time, got 
 	return newHeld(r.id, cert, got.Data), nil
 }
 
-// vouch notes that a certificate is issued, unless another one with other content still holds.
-func (i *issuer) vouch(id segment.ID, c certificate.Certificate, content [32]byte) bool {
+// record notes that a certificate is issued, unless another one with other content still holds.
+func (i *issuer) record(id segment.ID, c certificate.Certificate, content [32]byte) bool {
 	c.Digests = nil
 	now := i.now()
 	i.mu.Lock()

@@ -12,7 +12,7 @@ import (
 // Why a certificate of the fleet is not taken although it holds.
 var (
 	ErrStale   = errors.New("the certificate is withdrawn, or no newer than the own one")
-	ErrDiffers = errors.New("the bytes differ from what this seed vouches for")
+	ErrDiffers = errors.New("the bytes differ from what this seed certified")
 )
 
 // offered is a segment that the fleet may give, as far as it has come. Nothing of it is believed: it is verified as a viewer does.
@@ -82,7 +82,7 @@ func (o *offered) keep(data []byte) error {
 		return errors.New("pieces that do not match the certificate")
 	}
 	h := newHeld(id, o.cert, data)
-	if !s.issuer.vouch(id, *o.cert, h.sum) {
+	if !s.issuer.record(id, *o.cert, h.sum) {
 		s.log.Warn("a sibling's bytes differ from what is certified: withheld until the old certificate ends",
 			"site", o.title.site.name, "hint", "leeway purge withdraws the old one")
 		return ErrDiffers

@@ -96,8 +96,8 @@ func TestWhatIsTakenDownOutlivesARestart(t *testing.T) {
 	}
 }
 
-// TestAnIssuerVouchesForOneContent, until its certificate ends or is withdrawn.
-func TestAnIssuerVouchesForOneContent(t *testing.T) {
+// TestAnIssuerCertifiesOneContent, until its certificate ends or is withdrawn.
+func TestAnIssuerCertifiesOneContent(t *testing.T) {
 	dir, now := t.TempDir(), time.UnixMilli(1_790_000_000_000)
 	clock := func() time.Time { return now }
 	downs, err := openTakedowns(dir, map[string]bool{"demo": false}, silent, clock)

@@ -36,16 +36,16 @@ type engineConfig struct {
 type engine struct {
 	host engineHost
 	*shared
-	cfg       engineConfig
-	pacing    *pacing
-	freshness freshness
-	view      view
-	ahead     *lookAhead
-	vouch     *vouch
-	loads     *loads
-	executor  executor
-	silence   silence
-	greeting  greeting
+	cfg          engineConfig
+	pacing       *pacing
+	freshness    freshness
+	view         view
+	ahead        *lookAhead
+	verification *verification
+	loads        *loads
+	executor     executor
+	silence      silence
+	greeting     greeting
 
 	coming linksComing
 	timer  func() // has the schedule asked again
@@ -92,12 +92,12 @@ func newEngine(host engineHost, cfg engineConfig) *engine {
 		kept: map[string]*seg{}, coming: map[int][]*seg{},
 	}
 	e.view = view{shared: e.shared, policy: cfg.Policy, self: host.self, relayOnly: host.relayOnly, listed: e.ahead.listed}
-	e.vouch = &vouch{
+	e.verification = &verification{
 		shared: e.shared, site: host.rules.Name(), revoked: &certificate.Revocations{}, suspects: map[*remote]*suspect{}, accepted: e.accepted, cameAhead: e.ahead.came,
 		withdrawn: e.withdrawn, drop: e.drop, turnOff: e.turnOff,
 	}
 	e.loads = &loads{
-		shared: e.shared, credit: host.credit, fromOrigin: e.vouch.origin, played: e.ahead.played, lost: e.ahead.lose, released: e.announce,
+		shared: e.shared, credit: host.credit, fromOrigin: e.verification.origin, played: e.ahead.played, lost: e.ahead.lose, released: e.announce,
 		accepted: func(s *seg, n int, data []byte) { e.accepted(s, n, data, nil, "") },
 	}
 	e.executor = executor{shared: e.shared, loads: e.loads, ahead: e.ahead, announce: e.announce, wake: e.wake}
@@ -259,7 +259,7 @@ func (e *engine) adopt(b bypassed) {
 	if err != nil || s.disputed != nil || !e.sharing() || e.store.get(s.id).complete() {
 		return
 	}
-	e.vouch.origin(s, b.data)
+	e.verification.origin(s, b.data)
 	e.changed()
 }
 
@@ -309,7 +309,7 @@ func (e *engine) linkEnded(r *remote, reason peer.CloseReason) {
 		e.ledger.blamed(r.id)
 		e.host.banned(r.id)
 	}
-	e.vouch.gone(r)
+	e.verification.gone(r)
 	e.changed()
 }
 

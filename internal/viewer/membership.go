@@ -283,16 +283,16 @@ func (t *membership) inform(keys []signal.VerifyKey, revocations []signal.Revoca
 	if t.engine == nil {
 		return
 	}
-	t.engine.vouch.offset = t.session.offset
+	t.engine.verification.offset = t.session.offset
 	if keys != nil {
 		set, err := verifyKeys(t.naming.rules.Name(), keys)
 		if err != nil {
 			t.notice("bad-keys", err.Error())
 		} else {
-			t.engine.vouch.keys = set
+			t.engine.verification.keys = set
 		}
 	}
-	t.engine.vouch.revoke(revocationsOf(revocations))
+	t.engine.verification.revoke(revocationsOf(revocations))
 }
 
 // refusedJoin is told that the tracker did not let this viewer join.

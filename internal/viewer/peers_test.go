@@ -323,12 +323,12 @@ func TestTwoCertificatesForOneNameWithdrawIt(t *testing.T) {
 	raw := issue(s.w, held.name, other)
 	from := e.peers.inOrder()[0]
 	held.certPeers = append(held.certPeers, from.id)
-	e.vouch.certificate(from, held.id, raw)
+	e.verification.certificate(from, held.id, raw)
 	if held.disputed == nil || held.cert != nil || e.store.get(held.id) != nil || a.now().Stats.Contradictions != 1 || a.now().Stats.Disputes != 1 {
 		t.Errorf("%+v", held)
 	}
 	id := certificate.KeyIDOf(&testKey().PublicKey)
-	e.vouch.revoke([]certificate.Revocation{{KeyID: id}})
+	e.verification.revoke([]certificate.Revocation{{KeyID: id}})
 	if held.disputed != nil {
 		t.Error("a revocation of the older one does not end the dispute")
 	}

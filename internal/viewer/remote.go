@@ -87,7 +87,7 @@ func newRemote(e *engine, id swarm.ID, role schedule.Role, link transfer.Link) *
 		r.patience.pong(nonce, took)
 	}
 	r.announcer = announcer{loop: e.loop, entryOf: e.greeting.announcement, send: r.session.Send, announced: map[string]bool{}}
-	r.certificates = certificateQueue{answer: e.vouch.answer, send: r.session.Send, room: func() bool { return transfer.HasControlRoom(link) }}
+	r.certificates = certificateQueue{answer: e.verification.answer, send: r.session.Send, room: func() bool { return transfer.HasControlRoom(link) }}
 	r.patience.patienceHost = patienceHost{
 		loop: e.loop, nowUs: e.nowUs, lenient: role == schedule.Seed, drifted: e.silence.drifted, ping: r.session.Ping,
 		data: func() (int64, time.Time) { return r.download.Came(), r.download.Heard() },
@@ -141,7 +141,7 @@ func (r *remote) Ack(b []byte) error { return r.upload.Ack(b) }
 
 // Arrived implements transfer.DownloadEvents, in the link's goroutine.
 func (r *remote) Arrived(o transfer.Order, data []byte, matches bool) {
-	r.e.loop.Post(func() { r.e.vouch.piece(r, o, data, matches) })
+	r.e.loop.Post(func() { r.e.verification.piece(r, o, data, matches) })
 }
 
 // Wasted implements transfer.DownloadEvents, in any goroutine.
@@ -159,9 +159,9 @@ func (r *remote) Message(m peer.Message) error {
 	case peer.CertificateRequest:
 		r.certificates.ask(m.Segments)
 	case peer.Certificate:
-		e.vouch.certificate(r, hex.EncodeToString(m.Segment[:]), bytes.Clone(m.Raw))
+		e.verification.certificate(r, hex.EncodeToString(m.Segment[:]), bytes.Clone(m.Raw))
 	case peer.CertificateNone:
-		e.vouch.none(r, hex.EncodeToString(m.Segment[:]))
+		e.verification.none(r, hex.EncodeToString(m.Segment[:]))
 	case peer.Request:
 		if !e.host.uploads() {
 			r.session.Send(peer.Reject{Reason: peer.RejectLaneOff, IDs: requestIDs(m)})

@@ -35,9 +35,9 @@ func TestWhoHearsOfARevocationFirstIsNoLiar(t *testing.T) {
 	}
 	s.w.run(40 * time.Millisecond) // until what was asked has arrived
 	tomb := []certificate.Revocation{certificate.Tombstone("test", "/media/", s.w.now.Add(time.Hour))}
-	a.title.engine.vouch.revoke(tomb)
+	a.title.engine.verification.revoke(tomb)
 	s.w.run(300 * time.Millisecond)
-	b.title.engine.vouch.revoke(tomb)
+	b.title.engine.verification.revoke(tomb)
 	s.w.run(100 * time.Second)
 	s.check()
 	for _, v := range []*actor{a, b} {

@@ -84,7 +84,7 @@ var delivery = board{
 		}},
 		{"Why not from peers", []panel{
 			{title: "Segments by reason", unit: units.CountsPerSecond, stacked: true,
-				about:  "Segments that were not from a peer, by reason. no-holder: no other viewer has it yet; urgent: too late to ask; no-cert: no seed vouches (is one there?); budget: raise the seeds' budgets; udp-blocked, symmetric-nat: set up TURN; lna-denied: the viewer's browser asked and was told no.",
+				about:  "Segments that were not from a peer, by reason. no-holder: no other viewer has it yet; urgent: too late to ask; no-cert: no seed has certified it (is one there?); budget: raise the seeds' budgets; udp-blocked, symmetric-nat: set up TURN; lna-denied: the viewer's browser asked and was told no.",
 				series: []series{{expr: `sum by (reason) (rate(leeway_viewer_segment_reasons_total{site=~"$site"}[$__rate_interval]))`, legend: "{{reason}}"}}},
 			{title: "Links that never opened", unit: units.EventsPerSecond,
 				about:  "Of all sites, by reason. timeout above a tenth of the introductions (Cluster, Introductions and signals): viewers behind NATs that cannot meet; TURN helps.",

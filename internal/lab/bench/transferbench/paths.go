@@ -136,7 +136,7 @@ func (p path) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 	return sample, nil
 }
 
-// move measures l in a lab of its own; void says why the lab does not vouch for it.
+// move measures l in a lab of its own; void says why the lab does not certify it.
 func (p path) move(ctx context.Context, r *bench.Run, l load) (o *outcome, void string, err error) {
 	lab, err := netlab.New(netlab.Options{Seed: uint64(r.Number) + 1})
 	if err != nil {

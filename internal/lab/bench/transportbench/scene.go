@@ -74,7 +74,7 @@ type driver interface {
 	close() error
 }
 
-// play runs a scene. void says why the lab does not vouch for it.
+// play runs a scene. void says why the lab does not certify it.
 func (s scene) play(ctx context.Context, r *bench.Run) (rec *record, void error, err error) {
 	lab, err := netlab.New(netlab.Options{Seed: uint64(r.Number) + 1})
 	if err != nil {

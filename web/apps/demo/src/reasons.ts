@@ -3,7 +3,7 @@ import { formatBytes } from './format';
 
 /** Why a segment did not come from a viewer, as the end of a sentence. */
 const segmentReasons: Record<Reason, string> = {
-  'no-cert': 'nobody had signed its digests in time, so nobody could vouch for another viewer’s copy',
+  'no-cert': 'no seed had signed its digests in time, so another viewer’s copy could not be verified',
   'no-holder': 'no other viewer had it yet',
   'udp-blocked': 'UDP does not get through this network',
   'symmetric-nat': 'this network gives every connection another address',

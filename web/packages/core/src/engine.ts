@@ -24,8 +24,8 @@ import { createSegments, type Load, newSegment, type Segment } from './transfer/
 import { createSilence, type SilenceHost } from './transfer/silence.ts';
 import { snapshotCache, snapshotPeer } from './transfer/snapshot.ts';
 import { createTurn } from './transfer/turn.ts';
+import { createVerification } from './transfer/verification.ts';
 import { createView } from './transfer/view.ts';
-import { createVouch } from './transfer/vouch.ts';
 
 export interface EngineDeps extends Pick<SilenceHost, 'hurry' | 'onMoved'> {
   clock: Clock;
@@ -115,14 +115,14 @@ export const createEngine = (deps: EngineDeps): Engine => {
     flying: (s, n) => linked().some((p) => p.downloads.find(s.id, n)),
     settled,
     released: (s) => announce(s.id),
-    fromOrigin: (s, data, part) => (part ? vouch.origin(s, data, part) : parts.share(s, data)),
+    fromOrigin: (s, data, part) => (part ? verification.origin(s, data, part) : parts.share(s, data)),
     delivered: (detail) => emit('segment', detail),
     played: (s) => ahead.played(s),
     lost: (s) => ahead.lost(s),
     changed,
   });
 
-  const vouch = createVouch({
+  const verification = createVerification({
     clock,
     crypto,
     site: rules.config.name,
@@ -157,7 +157,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       changed();
     },
     certified(s) {
-      if (s.uncertified) settled(vouch.origin(s, s.uncertified));
+      if (s.uncertified) settled(verification.origin(s, s.uncertified));
     },
     large: (s, length) => settled(parts.large(s, length)),
     withdrawn(s) {
@@ -183,7 +183,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     segments,
     most: deps.cacheBytes ?? defaultCacheBytes,
     loads,
-    fromOrigin: vouch.origin,
+    fromOrigin: verification.origin,
     changed,
   });
 
@@ -215,12 +215,12 @@ export const createEngine = (deps: EngineDeps): Engine => {
     silence: () => silence,
     serves: () => ahead.serves(),
     stopped: () => stopped,
-    gone: (p) => vouch.gone(p),
+    gone: (p) => verification.gone(p),
     emit,
-    piece: (p, d) => settled(vouch.piece(p, d)),
-    certificateRequest: vouch.asked,
-    certificate: (p, id, raw) => settled(vouch.certificate(p, id, raw)),
-    certificateNone: vouch.none,
+    piece: (p, d) => settled(verification.piece(p, d)),
+    certificateRequest: verification.asked,
+    certificate: (p, id, raw) => settled(verification.certificate(p, id, raw)),
+    certificateNone: verification.none,
     changed,
   });
   const { byId } = peers;
@@ -358,12 +358,12 @@ export const createEngine = (deps: EngineDeps): Engine => {
       changed();
     },
     setKeys(keys) {
-      vouch.keys = keys;
+      verification.keys = keys;
       changed();
     },
-    revoke: vouch.revoke,
+    revoke: verification.revoke,
     setServerTime(offsetMs) {
-      vouch.serverOffsetMs = offsetMs;
+      verification.serverOffsetMs = offsetMs;
     },
     capacity: line.estimate,
     takeStats(last) {

@@ -173,7 +173,7 @@ export async function checkPiece(c: Certificate, i: number, data: Uint8Array, cr
   return digest.every((b, n) => b === c.digests[32 * i + n]);
 }
 
-/** Whether two certificates vouch for the same bytes. */
+/** Whether two certificates are for the same bytes. */
 export const sameContent = (a: Certificate, b: Certificate): boolean =>
   a.length === b.length &&
   a.objectLength === b.objectLength &&

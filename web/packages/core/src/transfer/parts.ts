@@ -51,7 +51,7 @@ export const createParts = (host: PartsHost): Parts => {
       stop();
       loads.hand(s, load, result);
     };
-    /** A part that cannot be had, or that nobody vouches for: parts of two versions must not be mixed. */
+    /** A part that cannot be had, or that no certificate covers: parts of two versions must not be mixed. */
     const whole = () => {
       if (over) return;
       stop();
@@ -86,7 +86,7 @@ export const createParts = (host: PartsHost): Parts => {
           range,
           origin: (signal, onProgress, stretch = range) => {
             const next = turn.then(() => {
-              // What nobody vouches for is not worth a request of its own.
+              // What no certificate covers is not worth a request of its own.
               if (!part.certificate) whole();
               signal.throwIfAborted();
               return request.origin(signal, onProgress, stretch);

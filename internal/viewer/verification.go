@@ -29,9 +29,9 @@ type suspect struct {
 // dishonest are the outcomes that only a peer which forges or garbles brings about.
 var dishonest = []certificate.Outcome{certificate.Malformed, certificate.BadSignature, certificate.WrongSite, certificate.WrongName}
 
-// vouch holds certificates as they come from peers, and what peers and the origin send, against each other: blame,
+// verification compares what peers and the origin send with the certificates that peers show, and decides about blame,
 // contradictions, revocations.
-type vouch struct {
+type verification struct {
 	*shared
 	site      string
 	keys      *certificate.KeySet
@@ -42,13 +42,13 @@ type vouch struct {
 
 	accepted  func(s *seg, n int, data []byte, from *remote, why string) // a piece passed
 	cameAhead func(s *seg, n, size int)                                  // one that was asked for in the background
-	withdrawn func(s *seg)                                               // what is held of the segment is no longer vouched for
+	withdrawn func(s *seg)                                               // what is held of the segment is no longer certified
 	drop      func(r *remote, reason peer.CloseReason, why peer.ByeReason)
 	turnOff   func(schedule.Reason)
 }
 
 // answer is what a peer is shown that asked for a certificate.
-func (v *vouch) answer(id segment.ID) peer.Message {
+func (v *verification) answer(id segment.ID) peer.Message {
 	if c := v.shows(v.segments.byID[hex.EncodeToString(id[:])]); c != nil {
 		return peer.Certificate{Segment: id, Raw: c.Bytes()}
 	}
@@ -57,7 +57,7 @@ func (v *vouch) answer(id segment.ID) peer.Message {
 
 // shows is the certificate that peers are shown of a segment: for a moment also one that turned out to be disputed, since
 // two that find out at the same time suspect each other.
-func (v *vouch) shows(s *seg) *certificate.Certificate {
+func (v *verification) shows(s *seg) *certificate.Certificate {
 	switch {
 	case s == nil:
 		return nil
@@ -68,7 +68,7 @@ func (v *vouch) shows(s *seg) *certificate.Certificate {
 }
 
 // certificate judges a certificate that a peer showed.
-func (v *vouch) certificate(r *remote, id string, raw []byte) {
+func (v *verification) certificate(r *remote, id string, raw []byte) {
 	s := v.segments.byID[id]
 	suspect := v.suspects[r]
 	suspected := suspect != nil && suspect.segment == id
@@ -108,13 +108,13 @@ func (v *vouch) certificate(r *remote, id string, raw []byte) {
 	v.changed()
 }
 
-func (v *vouch) certify(s *seg, c *certificate.Certificate) {
+func (v *verification) certify(s *seg, c *certificate.Certificate) {
 	s.cert, s.state = c, schedule.CertHeld
 	s.target = &transfer.Target{Segment: s.key, Certificate: c}
 }
 
 // none notes that a peer has no certificate to show.
-func (v *vouch) none(r *remote, id string) {
+func (v *verification) none(r *remote, id string) {
 	s := v.segments.byID[id]
 	if suspect := v.suspects[r]; suspect != nil && suspect.segment == id {
 		v.drop(r, peer.CloseBadPiece, peer.ByeBadPiece)
@@ -128,7 +128,7 @@ func (v *vouch) none(r *remote, id string) {
 }
 
 // acquit ends the suspicion of a peer.
-func (v *vouch) acquit(r *remote) {
+func (v *verification) acquit(r *remote) {
 	if s := v.suspects[r]; s != nil {
 		s.stop()
 		delete(v.suspects, r)
@@ -136,7 +136,7 @@ func (v *vouch) acquit(r *remote) {
 }
 
 // gone opens a gone peer's unanswered requests for certificates again.
-func (v *vouch) gone(r *remote) {
+func (v *verification) gone(r *remote) {
 	v.acquit(r)
 	for _, s := range v.segments.all() {
 		s.gone(r.id)
@@ -144,14 +144,14 @@ func (v *vouch) gone(r *remote) {
 }
 
 // forget lets go of a certificate and of what is held under it.
-func (v *vouch) forget(s *seg, state schedule.Certification) {
+func (v *verification) forget(s *seg, state schedule.Certification) {
 	s.reset(state)
 	s.sources, s.pieceReason = map[int]Source{}, ""
 	v.withdrawn(s)
 }
 
 // dispute withdraws a name for which there are two contents.
-func (v *vouch) dispute(s *seg, a, b *certificate.Certificate) {
+func (v *verification) dispute(s *seg, a, b *certificate.Certificate) {
 	if b.IssuedAt.Before(a.IssuedAt) {
 		a, b = b, a
 	}
@@ -162,7 +162,7 @@ func (v *vouch) dispute(s *seg, a, b *certificate.Certificate) {
 }
 
 // piece takes a whole piece.
-func (v *vouch) piece(r *remote, o transfer.Order, data []byte, matches bool) {
+func (v *verification) piece(r *remote, o transfer.Order, data []byte, matches bool) {
 	r.download.Remove(o.ID)
 	s := v.segments.byID[o.Target.Segment.String()]
 	switch {
@@ -182,7 +182,7 @@ func (v *vouch) piece(r *remote, o transfer.Order, data []byte, matches bool) {
 }
 
 // suspect asks a peer whose piece differs for its certificate: right under another one, the name is at fault.
-func (v *vouch) suspect(r *remote, s *seg, piece int, data []byte) {
+func (v *verification) suspect(r *remote, s *seg, piece int, data []byte) {
 	if r.gone || v.suspects[r] != nil {
 		return
 	}
@@ -192,7 +192,7 @@ func (v *vouch) suspect(r *remote, s *seg, piece int, data []byte) {
 	r.session.Send(peer.CertificateRequest{Segments: []segment.ID{s.key}})
 }
 
-func (v *vouch) hearSuspect(r *remote, s *seg, c *certificate.Certificate) {
+func (v *verification) hearSuspect(r *remote, s *seg, c *certificate.Certificate) {
 	held := s.cert
 	if held == nil && s.disputed != nil {
 		held = s.disputed[1]
@@ -210,7 +210,7 @@ func (v *vouch) hearSuspect(r *remote, s *seg, c *certificate.Certificate) {
 }
 
 // origin compares what the origin sent with the certificate, or keeps it until there is one.
-func (v *vouch) origin(s *seg, data []byte) {
+func (v *verification) origin(s *seg, data []byte) {
 	c := s.cert
 	if c == nil {
 		s.uncertified = data
@@ -241,7 +241,7 @@ func pieceOf(data []byte, n int) []byte {
 }
 
 // revoke takes revocations in, and applies them to what is held.
-func (v *vouch) revoke(list []certificate.Revocation) {
+func (v *verification) revoke(list []certificate.Revocation) {
 	_ = v.revoked.Add(list...) // what cannot be taken in names nothing
 	for _, s := range v.segments.all() {
 		switch {

@@ -1,5 +1,5 @@
 /**
- * Who vouches for what: certificates as they come from peers, pieces and origin responses held against them, blame,
+ * Compares what peers and the origin send with the certificates that peers show, and decides about blame,
  * contradictions, revocations.
  */
 import {
@@ -17,7 +17,7 @@ import type { Download } from './downloads.ts';
 import type { Peer } from './peer.ts';
 import { createLimiter, type Segment, type Stretch } from './segments.ts';
 
-export interface VouchHost {
+export interface VerificationHost {
   clock: Clock;
   crypto: Crypto;
   site: string;
@@ -28,7 +28,7 @@ export interface VouchHost {
   certified(s: Segment): void;
   /** A seed says that the object is so long that it is shared in parts. */
   large(s: Segment, length: number): void;
-  /** What is held of the segment is no longer vouched for. */
+  /** What is held of the segment is no longer certified. */
   withdrawn(s: Segment): void;
   contradicted(s: Segment, fromOrigin: boolean): void;
   agreed(): void;
@@ -37,7 +37,7 @@ export interface VouchHost {
   changed(): void;
 }
 
-export interface Vouch {
+export interface Verification {
   keys: VerifyKey[];
   serverOffsetMs: number;
   certificate(peer: Peer, id: string, raw: Uint8Array): Promise<void>;
@@ -58,7 +58,7 @@ const formerlyMs = 3_000;
 /** Outcomes that only a peer which forges or garbles brings about. */
 const dishonest = /^(malformed|bad|wrong)/;
 
-export const createVouch = (host: VouchHost): Vouch => {
+export const createVerification = (host: VerificationHost): Verification => {
   const { clock, crypto } = host;
   const limited = createLimiter(8);
   /** Grows in place: what comes while a signature is being checked counts. */
@@ -104,7 +104,7 @@ export const createVouch = (host: VouchHost): Vouch => {
     host.changed();
   };
 
-  const vouch: Vouch = {
+  const verification: Verification = {
     keys: [],
     serverOffsetMs: 0,
 
@@ -126,16 +126,16 @@ export const createVouch = (host: VouchHost): Vouch => {
           : await verifyCertificate(
               parsed,
               { site: host.site, name: s.name },
-              vouch.keys,
+              verification.keys,
               revocations,
-              clock.now() + vouch.serverOffsetMs,
+              clock.now() + verification.serverOffsetMs,
               crypto,
             );
       const valid = outcome === 'valid' ? (parsed as Certificate) : undefined;
       if (!valid) host.count(`certificate_${outcome}`);
       if (dishonest.test(outcome)) return peer.drop('protocol-error', byeProtocolError, true);
       if (suspects.get(peer)?.segment === id) return hearSuspect(peer, s, valid);
-      if (!valid || (s.object && s.object !== valid.objectLength)) return vouch.none(peer, id, noneUnknown);
+      if (!valid || (s.object && s.object !== valid.objectLength)) return verification.none(peer, id, noneUnknown);
       if (s.disputed || (s.state === 'refused' && !s.loads.size)) return;
       if (!s.certificate) {
         s.certificate = valid;
@@ -237,5 +237,5 @@ export const createVouch = (host: VouchHost): Vouch => {
       }
     },
   };
-  return vouch;
+  return verification;
 };
