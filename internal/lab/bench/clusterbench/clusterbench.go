@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
-	"github.com/leeway-video/leeway/internal/lab/load"
+	"github.com/leeway-video/leeway/internal/lab/loadgen"
 	"github.com/leeway-video/leeway/internal/sleep"
 )
 
@@ -113,7 +113,7 @@ func killServer(c *cluster) ([]int, error) { return []int{0, 1, 2}, c.servers[0]
 type stage struct {
 	*cluster
 	links    *links
-	audience *load.Audience
+	audience *loadgen.Audience
 	scale    scale
 }
 
@@ -126,7 +126,7 @@ func staged(ctx context.Context, r *bench.Run, s scale, f func(*stage) (bench.Sa
 	defer func() { err = errors.Join(err, c.stop()) }()
 	links := newLinks()
 	defer func() { err = errors.Join(err, links.close()) }()
-	audience, err := load.OpenAudience(ctx, load.AudienceConfig{
+	audience, err := loadgen.OpenAudience(ctx, loadgen.AudienceConfig{
 		Trackers: c.addresses, Sources: sources(s.sessions), Site: siteName, Sessions: s.sessions, Swarms: s.swarms, Want: 6, Update: 5 * time.Second, Opening: 32,
 		Linker: links.of(s.linked), Rash: s.door > 0,
 	})
@@ -213,7 +213,7 @@ const (
 
 // tripsOfPairs measures both ways in turns, by a pair of sessions each.
 func tripsOfPairs(ctx context.Context, c *cluster, begun int) (took map[string][]time.Duration, err error) {
-	ways := map[string]*load.Trip{}
+	ways := map[string]*loadgen.Trip{}
 	defer func() {
 		for _, trip := range ways {
 			err = errors.Join(err, trip.Close())
@@ -221,7 +221,7 @@ func tripsOfPairs(ctx context.Context, c *cluster, begun int) (took map[string][
 	}()
 	for name, to := range map[string]int{"near": 0, "far": 1} {
 		title := fmt.Sprintf("/trip/%s/%d", name, begun)
-		if ways[name], err = load.OpenTrip(ctx, c.addresses[0], c.addresses[to], siteName, title); err != nil {
+		if ways[name], err = loadgen.OpenTrip(ctx, c.addresses[0], c.addresses[to], siteName, title); err != nil {
 			delete(ways, name)
 			return nil, err
 		}

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/lab/load"
+	"github.com/leeway-video/leeway/internal/lab/loadgen"
 	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -37,8 +37,8 @@ func newLinks() *links {
 }
 
 // of gives the first n sessions links of their own.
-func (l *links) of(n int) func(number int) load.Linker {
-	return func(number int) load.Linker {
+func (l *links) of(n int) func(number int) loadgen.Linker {
+	return func(number int) loadgen.Linker {
 		if number >= n {
 			return nil
 		}
@@ -145,7 +145,7 @@ func (k *linker) busy(peer signal.ID) bool {
 	return e != nil && !e.closed
 }
 
-// Introduced implements load.Linker.
+// Introduced implements loadgen.Linker.
 func (k *linker) Introduced(swarm, to signal.ID, say func(signal.Message)) {
 	if k.busy(to) {
 		return
@@ -161,7 +161,7 @@ func (k *linker) Introduced(swarm, to signal.ID, say func(signal.Message)) {
 	e.release(swarm, to, say)
 }
 
-// Signal implements load.Linker.
+// Signal implements loadgen.Linker.
 func (k *linker) Signal(m *signal.Signal, say func(signal.Message)) {
 	e := k.ends[m.From]
 	switch {

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/lab/load"
+	"github.com/leeway-video/leeway/internal/lab/loadgen"
 	"github.com/leeway-video/leeway/internal/sleep"
 )
 
@@ -29,7 +29,7 @@ func sources(sessions int) (all []netip.Addr) {
 
 // prober asks of every swarm whether a newcomer is introduced to those that are there.
 type prober struct {
-	audience *load.Audience
+	audience *loadgen.Audience
 	scale    scale
 	trackers []int // that newcomers come to
 	apart    bool  // each of them knows its own sessions alone

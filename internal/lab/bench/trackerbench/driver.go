@@ -15,7 +15,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/bench/trackerside"
-	"github.com/leeway-video/leeway/internal/lab/load"
+	"github.com/leeway-video/leeway/internal/lab/loadgen"
 )
 
 // sourceAddresses is how many addresses of loopback sessions come from.
@@ -23,7 +23,7 @@ const sourceAddresses = 64
 
 // orders are what a driver opens.
 type orders struct {
-	Protocol                        load.Protocol
+	Protocol                        loadgen.Protocol
 	Address, Path                   string
 	CA                              string // file; empty: plaintext
 	First, Sessions, Swarms, Offers int
@@ -45,7 +45,7 @@ type report struct {
 	Error   string
 	Began   bool  // only: the phase begins to count
 	Retried int64 // once all sessions are open
-	Result  load.Result
+	Result  loadgen.Result
 }
 
 // driver is the process that the sessions live in.
@@ -88,23 +88,23 @@ func (d *driver) receive() (report, error) {
 }
 
 // phase runs one, and says what a server had of processors while it counted.
-func (d *driver) phase(ctx context.Context, p phase, server int) (load.Result, float64, error) {
+func (d *driver) phase(ctx context.Context, p phase, server int) (loadgen.Result, float64, error) {
 	if err := ctx.Err(); err != nil {
-		return load.Result{}, 0, err
+		return loadgen.Result{}, 0, err
 	}
 	if err := d.Send(p); err != nil {
-		return load.Result{}, 0, err
+		return loadgen.Result{}, 0, err
 	}
 	if _, err := d.receive(); err != nil {
-		return load.Result{}, 0, err
+		return loadgen.Result{}, 0, err
 	}
 	before, err := bench.CPU(server)
 	if err != nil {
-		return load.Result{}, 0, err
+		return loadgen.Result{}, 0, err
 	}
 	r, err := d.receive()
 	if err != nil {
-		return load.Result{}, 0, err
+		return loadgen.Result{}, 0, err
 	}
 	after, err := bench.CPU(server)
 	return r.Result, after - before, err
@@ -132,7 +132,7 @@ func driverRole(ctx context.Context, in *json.Decoder, out *bench.Writer) error 
 			return err
 		}
 		began := func() { _ = out.Write(report{Began: true}) }
-		var r load.Result
+		var r loadgen.Result
 		if p.PerSecond > 0 {
 			r, err = d.Pace(ctx, p.PerSecond, p.Long, began)
 		} else {
@@ -151,20 +151,20 @@ func driverRole(ctx context.Context, in *json.Decoder, out *bench.Writer) error 
 	}
 }
 
-func open(ctx context.Context, o orders) (*load.Driver, error) {
+func open(ctx context.Context, o orders) (*loadgen.Driver, error) {
 	c, err := o.config()
 	if err != nil {
 		return nil, err
 	}
-	return load.Open(ctx, c)
+	return loadgen.Open(ctx, c)
 }
 
-func (o *orders) config() (c load.Config, err error) {
+func (o *orders) config() (c loadgen.Config, err error) {
 	address, err := netip.ParseAddrPort(o.Address)
 	if err != nil {
 		return c, err
 	}
-	c = load.Config{
+	c = loadgen.Config{
 		Protocol: o.Protocol, Address: address, Path: o.Path, Site: trackerside.Site,
 		First: o.First, Sessions: o.Sessions, Swarms: o.Swarms, Offers: o.Offers, Opening: o.Opening, Retries: o.Retries,
 	}

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
-	"github.com/leeway-video/leeway/internal/lab/load"
+	"github.com/leeway-video/leeway/internal/lab/loadgen"
 	"github.com/leeway-video/leeway/internal/sleep"
 )
 
@@ -60,9 +60,9 @@ func idling(name, how string, secure bool, goal string) bench.Case {
 
 // idled is what a server did with sockets that say nothing.
 type idled struct {
-	each      float64       // bytes
-	connected time.Duration // until the last had its ack
-	live      load.Result   // of those that speak meanwhile
+	each      float64        // bytes
+	connected time.Duration  // until the last had its ack
+	live      loadgen.Result // of those that speak meanwhile
 }
 
 func idle(ctx context.Context, r *bench.Run, pair *certificate, start starter, secure bool) (o idled, err error) {
@@ -71,7 +71,7 @@ func idle(ctx context.Context, r *bench.Run, pair *certificate, start starter, s
 		return o, err
 	}
 	defer func() { err = errors.Join(err, server.stop()) }()
-	ask := orders{Protocol: load.WebTorrent, Address: server.address, Path: torrentPath, Sessions: liveSessions, Swarms: liveSessions / 10, Offers: 2}
+	ask := orders{Protocol: loadgen.WebTorrent, Address: server.address, Path: torrentPath, Sessions: liveSessions, Swarms: liveSessions / 10, Offers: 2}
 	if secure {
 		ask.CA = pair.cert
 	}

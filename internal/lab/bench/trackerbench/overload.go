@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
-	"github.com/leeway-video/leeway/internal/lab/load"
+	"github.com/leeway-video/leeway/internal/lab/loadgen"
 	"github.com/leeway-video/leeway/internal/promreg"
 	"github.com/leeway-video/leeway/internal/sleep"
 )
@@ -32,11 +32,11 @@ const (
 
 // burdens are what a flood has of each kind: sockets, and messages or connections a second of all of them.
 var burdens = []burden{
-	{load.HalfOpen, 5000, 1000}, {load.Malformed, 50, 500}, {load.Oversized, 20, 50}, {load.Flood, 50, 10_000}, {load.Deaf, 10, 300},
+	{loadgen.HalfOpen, 5000, 1000}, {loadgen.Malformed, 50, 500}, {loadgen.Oversized, 20, 50}, {loadgen.Flood, 50, 10_000}, {loadgen.Deaf, 10, 300},
 }
 
 type burden struct {
-	Kind                load.Kind
+	Kind                loadgen.Kind
 	Sessions, PerSecond int
 }
 
@@ -70,7 +70,7 @@ type watched struct {
 	child   *bench.Process
 	live    *driver
 	ask     orders
-	quiet   load.Result
+	quiet   loadgen.Result
 }
 
 // watch runs f once it is known how the honest sessions fare in quiet.
@@ -86,7 +86,7 @@ func watch(ctx context.Context, r *bench.Run, limits bool, f func(*watched) erro
 	}
 	defer func() { err = errors.Join(err, w.server.stop()) }()
 	w.ask = orders{
-		Protocol: load.WebTorrent, Address: w.server.address, Path: torrentPath, CA: pair.cert, Network: honestNet,
+		Protocol: loadgen.WebTorrent, Address: w.server.address, Path: torrentPath, CA: pair.cert, Network: honestNet,
 		Sessions: liveSessions, Swarms: liveSessions / 10, Offers: 2,
 	}
 	if w.live, err = startDriver(r, w.ask); err != nil {
@@ -217,7 +217,7 @@ func burdenRole(_ context.Context, in *json.Decoder, _ *bench.Writer) error {
 	if err != nil {
 		return err
 	}
-	var all []*load.Assault
+	var all []*loadgen.Assault
 	defer func() {
 		for _, a := range all {
 			a.End()
@@ -225,7 +225,7 @@ func burdenRole(_ context.Context, in *json.Decoder, _ *bench.Writer) error {
 	}()
 	for _, b := range o.Burdens {
 		c.Sessions = b.Sessions
-		a, err := load.Assail(c, b.Kind, b.PerSecond)
+		a, err := loadgen.Assail(c, b.Kind, b.PerSecond)
 		if err != nil {
 			return err
 		}

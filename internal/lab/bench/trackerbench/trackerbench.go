@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
-	"github.com/leeway-video/leeway/internal/lab/load"
+	"github.com/leeway-video/leeway/internal/lab/loadgen"
 )
 
 // Bench is the bench.
@@ -24,19 +24,19 @@ var Bench = bench.Bench{
 		{
 			Name: "webtorrent", About: "1,000 sockets in 100 swarms, five offers with each announce; the rival in the same run.",
 			Needs: twoCores, Figures: append(figures(), rivalFigures...),
-			Run: speed{protocol: load.WebTorrent, path: torrentPath, sessions: 1000, swarms: 100, offers: 5, warm: 2 * time.Second, long: 6 * time.Second, perSecond: 500, rival: true}.run,
+			Run: speed{protocol: loadgen.WebTorrent, path: torrentPath, sessions: 1000, swarms: 100, offers: 5, warm: 2 * time.Second, long: 6 * time.Second, perSecond: 500, rival: true}.run,
 		},
 		{
 			Name: "native", About: "The same of leeway.v1: sessions leave, join, and offer to whom they are introduced to.",
 			Needs: twoCores, Figures: figures(),
-			Run: speed{protocol: load.Native, path: "/", sessions: 1000, swarms: 100, offers: 5, warm: 2 * time.Second, long: 6 * time.Second, perSecond: 500}.run,
+			Run: speed{protocol: loadgen.Native, path: "/", sessions: 1000, swarms: 100, offers: 5, warm: 2 * time.Second, long: 6 * time.Second, perSecond: 500}.run,
 		},
 		idling("idle/plain", "without TLS", false, "<= 12288"),
 		idling("idle/tls", "with TLS", true, ""),
 		{
 			Name: "short", About: "webtorrent, for development: 200 sockets, a few seconds, no rival.", Extra: true,
 			Needs: twoCores, Figures: figures(),
-			Run: speed{protocol: load.WebTorrent, path: torrentPath, sessions: 200, swarms: 20, offers: 5, warm: 500 * time.Millisecond, long: 2 * time.Second, perSecond: 500}.run,
+			Run: speed{protocol: loadgen.WebTorrent, path: torrentPath, sessions: 200, swarms: 20, offers: 5, warm: 500 * time.Millisecond, long: 2 * time.Second, perSecond: 500}.run,
 		},
 	}, overloads()...),
 }
@@ -95,7 +95,7 @@ func on(core string) bench.Command {
 
 // speed is a case of messages.
 type speed struct {
-	protocol         load.Protocol
+	protocol         loadgen.Protocol
 	path             string
 	sessions, swarms int
 	offers           int
@@ -106,7 +106,7 @@ type speed struct {
 
 // outcome is what one server did.
 type outcome struct {
-	busy, paced load.Result
+	busy, paced loadgen.Result
 	cpu         float64 // seconds of the server in busy
 }
 

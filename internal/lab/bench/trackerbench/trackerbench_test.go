@@ -10,7 +10,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
-	"github.com/leeway-video/leeway/internal/lab/load"
+	"github.com/leeway-video/leeway/internal/lab/loadgen"
 )
 
 // child is a role that runs inside the test, on pipes as a process would.
@@ -72,7 +72,7 @@ func TestServerAndDriver(t *testing.T) {
 	})
 	var address string
 	start(t, serverRole).ask(service{Cert: pair.cert, Key: pair.key}, &address)
-	for protocol, path := range map[load.Protocol]string{load.WebTorrent: torrentPath, load.Native: "/"} {
+	for protocol, path := range map[loadgen.Protocol]string{loadgen.WebTorrent: torrentPath, loadgen.Native: "/"} {
 		driver := start(t, driverRole)
 		var r report
 		driver.ask(orders{Protocol: protocol, Address: address, Path: path, CA: pair.cert, Sessions: 12, Swarms: 2, Offers: 2}, &r)
@@ -92,7 +92,7 @@ func TestServerAndDriver(t *testing.T) {
 func TestADriverSaysWhyItCannotBegin(t *testing.T) {
 	var r report
 	c := start(t, driverRole)
-	if err := c.say.Write(orders{Protocol: load.WebTorrent, Address: "127.0.0.1:1", Path: "/", Sessions: 1, Swarms: 1}); err != nil {
+	if err := c.say.Write(orders{Protocol: loadgen.WebTorrent, Address: "127.0.0.1:1", Path: "/", Sessions: 1, Swarms: 1}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.out.Decode(&r); err != nil || r.Error == "" {
@@ -107,8 +107,8 @@ func TestBurdensAreToldByTheServer(t *testing.T) {
 	var address string
 	server := start(t, serverRole)
 	server.ask(service{Limits: true}, &address)
-	o := orders{Protocol: load.WebTorrent, Address: address, Path: torrentPath, Network: burdenNet, Burdens: []burden{
-		{load.Malformed, 2, 200}, {load.Oversized, 2, 20}, {load.Flood, 2, 2000},
+	o := orders{Protocol: loadgen.WebTorrent, Address: address, Path: torrentPath, Network: burdenNet, Burdens: []burden{
+		{loadgen.Malformed, 2, 200}, {loadgen.Oversized, 2, 20}, {loadgen.Flood, 2, 2000},
 	}}
 	if err := start(t, burdenRole).say.Write(o); err != nil {
 		t.Fatal(err)

@@ -1,9 +1,9 @@
-// Package load is many scripted tracker sessions in one process, without WebRTC: what a tracker sees of a large audience.
+// Package loadgen is many scripted tracker sessions in one process, without WebRTC: what a tracker sees of a large audience.
 //
 // A session is a socket and one goroutine that reads it; its script (WebTorrent, Native) says what is said when something
 // comes. Descriptions of sessions are made up. Everything on the wire is real: TLS, handshakes, masked frames, and addresses
 // of the loopback network, as many as the tracker's limits of one address ask for.
-package load
+package loadgen
 
 import (
 	"context"
