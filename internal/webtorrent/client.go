@@ -14,12 +14,12 @@ import (
 // of a page that began anew: clients hold one for a second more when they have sent an answer on it, since an answer gets none.
 const claimAgain = 3
 
-// client is a socket as the swarms see it: one of this tracker, or a guest, which has its socket at another tracker.
+// client is a socket as the swarms see it: one of this tracker, or a remote peer, which has its socket at another tracker.
 type client struct {
 	s      *Service
-	conn   *tracker.Socket // nil for a guest
-	guest  guestKey        // of a guest
-	number uint64          // guarded by guests.mu: by which other trackers know the socket; 0: they do not
+	conn   *tracker.Socket // nil for a remote peer
+	remote remoteKey       // of a remote peer
+	number uint64          // guarded by remotePeers.mu: by which other trackers know the socket; 0: they do not
 	peers  peers
 }
 
@@ -114,8 +114,8 @@ func (c *client) refuse(r *wire.Request, code, sentence string) {
 func (c *client) write(r *wire.Reply) {
 	c.s.counts.messages[r.Kind].Add(1)
 	if c.conn == nil {
-		c.s.say(c.guest.tracker, &bus.Torrent{
-			Op: bus.TorrentHear, Tracker: c.s.host.ID(), Socket: c.guest.socket, Message: wire.AppendReply(nil, r),
+		c.s.say(c.remote.tracker, &bus.Torrent{
+			Op: bus.TorrentHear, Tracker: c.s.host.ID(), Socket: c.remote.socket, Message: wire.AppendReply(nil, r),
 		})
 		return
 	}

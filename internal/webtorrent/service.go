@@ -65,18 +65,18 @@ type Service struct {
 	host   Host
 	hashes map[wire.ID]struct{} // that may be announced; empty: any
 
-	sockets sockets
-	swarms  swarms
-	guests  guests
-	counts  counts
-	expired time.Time // when silent peers were last dropped; only Maintain
+	sockets     sockets
+	swarms      swarms
+	remotePeers remotePeers
+	counts      counts
+	expired     time.Time // when silent peers were last dropped; only Maintain
 }
 
 // New is the room of a tracker.
 func New(cfg Config, host Host) *Service {
 	cfg.complete()
 	of := host.Settings()
-	s := &Service{cfg: cfg, of: of, host: host, hashes: map[wire.ID]struct{}{}, guests: newGuests()}
+	s := &Service{cfg: cfg, of: of, host: host, hashes: map[wire.ID]struct{}{}, remotePeers: newRemotePeers()}
 	s.swarms.most, s.swarms.mostPeers = of.MaxHomes, of.MaxMembers
 	for _, h := range cfg.InfoHashes {
 		s.hashes[h] = struct{}{}
@@ -132,7 +132,7 @@ func (s *Service) Maintain(now time.Time) {
 		s.expired = now
 		s.swarms.expire(now.Add(-3 * every))
 	}
-	s.maintainGuests(now)
+	s.maintainRemotePeers(now)
 	s.of.Metrics.Set(defSockets, float64(len(s.sockets.snapshot())))
 	s.of.Metrics.Set(defSwarms, float64(s.swarms.swarms.Load()))
 	s.of.Metrics.Set(defPeers, float64(s.swarms.peers.Load()))

@@ -23,13 +23,13 @@ func (c *client) forward(r *wire.Request, home signal.ID) (code string) {
 func (c *client) tell(home signal.ID, r *wire.Request, quiet bool) {
 	c.peers.knownAt(home)
 	c.s.say(home, &bus.Torrent{
-		Op: bus.TorrentSay, Tracker: c.s.host.ID(), Socket: c.s.guests.numbered(c), Quiet: quiet, Message: wire.AppendRequest(nil, r),
+		Op: bus.TorrentSay, Tracker: c.s.host.ID(), Socket: c.s.remotePeers.numbered(c), Quiet: quiet, Message: wire.AppendRequest(nil, r),
 	})
 }
 
 // leaveHomes tells all trackers that know of this client that it has ended.
 func (c *client) leaveHomes() {
-	number := c.s.guests.release(c)
+	number := c.s.remotePeers.release(c)
 	for _, home := range c.peers.knownTo() {
 		if !c.s.host.Lives(home) {
 			c.s.Lost(home)

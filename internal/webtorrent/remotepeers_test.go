@@ -139,8 +139,8 @@ func TestTorrentsMoveToANewTracker(t *testing.T) {
 	}
 }
 
-// TestGuestsEndWithTheirSocket: a home keeps nothing of a socket that has ended, whatever its peers said before.
-func TestGuestsEndWithTheirSocket(t *testing.T) {
+// TestRemotePeersEndWithTheirSocket: a home keeps nothing of a socket that has ended, whatever its peers said before.
+func TestRemotePeersEndWithTheirSocket(t *testing.T) {
 	w := newWorld(t)
 	n := nodes(t, w, 2)
 	hash := hashAt(n[0], n[1].ID(), "one")
@@ -150,20 +150,20 @@ func TestGuestsEndWithTheirSocket(t *testing.T) {
 	stop.Event = wire.Stopped
 	a.send(stop)
 	a.next(wire.Ack)
-	guests := func() int {
-		n[1].room.guests.mu.Lock()
-		defer n[1].room.guests.mu.Unlock()
-		return len(n[1].room.guests.guest)
+	peers := func() int {
+		n[1].room.remotePeers.mu.Lock()
+		defer n[1].room.remotePeers.mu.Unlock()
+		return len(n[1].room.remotePeers.remote)
 	}
-	if guests() != 1 {
-		t.Errorf("%d guests while the socket is open", guests())
+	if peers() != 1 {
+		t.Errorf("%d remote peers while the socket is open", peers())
 	}
 	_ = a.ws.Close()
-	testkit.Eventually(t, "no guest", func() bool { return guests() == 0 })
+	testkit.Eventually(t, "no remote peer", func() bool { return peers() == 0 })
 }
 
-// TestSilentGuestsAreDropped: who announces nothing for three intervals has left, though its socket and its tracker live.
-func TestSilentGuestsAreDropped(t *testing.T) {
+// TestSilentRemotePeersAreDropped: a remote peer that announces nothing for three intervals has left, though its socket and its tracker live.
+func TestSilentRemotePeersAreDropped(t *testing.T) {
 	w := newWorld(t)
 	n := nodes(t, w, 2)
 	hash := hashAt(n[0], n[1].ID(), "one")
