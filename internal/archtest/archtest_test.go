@@ -28,7 +28,7 @@ const module = "github.com/leeway-video/leeway"
 var layers = [][]string{
 	{"site", "segment", "certificate", "swarm", "cluster", "schedule", "ledbat", "access", "experiment", "metric"},
 	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/sibling", "wire/proxy", "wire/sdp", "wire/playlist"},
-	{"transfer", "background", "viewer", "stream", "sleep", "buildinfo", "procstat"},
+	{"transfer", "background", "viewer", "packaging", "stream", "sleep", "buildinfo", "procstat"},
 	{
 		"tracker", "seed", "relay", "fleet",
 		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist",

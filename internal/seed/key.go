@@ -2,10 +2,6 @@ package seed
 
 import (
 	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -60,37 +56,25 @@ func loadKey(dir string) (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("seed: read signing key %s: %w", path, err)
 	}
-	block, _ := pem.Decode(b)
-	if block == nil {
-		return nil, fmt.Errorf("seed: signing key %s is not PEM (remove it to have a new one made)", path)
-	}
-	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	key, err := certificate.ParseKey(b)
 	if err != nil {
 		return nil, fmt.Errorf("seed: signing key %s: %w (remove it to have a new one made)", path, err)
-	}
-	key, ok := parsed.(*ecdsa.PrivateKey)
-	if !ok || key.Curve != elliptic.P256() {
-		return nil, fmt.Errorf("seed: signing key %s is not ECDSA P-256 (remove it to have a new one made)", path)
 	}
 	return key, nil
 }
 
 func makeKey(dir, path string) (*ecdsa.PrivateKey, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("seed: make signing key: %w", err)
-	}
-	der, err := x509.MarshalPKCS8PrivateKey(key)
+	text, err := certificate.NewKey()
 	if err != nil {
 		return nil, fmt.Errorf("seed: make signing key: %w", err)
 	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("seed: data directory: %w", err)
 	}
-	if err := writeAtomic(path, true, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der})); err != nil {
+	if err := writeAtomic(path, true, text); err != nil {
 		return nil, fmt.Errorf("seed: write signing key: %w", err)
 	}
-	return key, nil
+	return certificate.ParseKey(text)
 }
 
 // writeAtomic writes a file that is either whole or not there, readable by its owner alone. After a loss of power that holds

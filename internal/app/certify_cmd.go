@@ -1,0 +1,262 @@
+package app
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/cmdline"
+	"github.com/leeway-video/leeway/internal/packaging"
+	"github.com/leeway-video/leeway/internal/site"
+)
+
+type certifyCmd struct {
+	Target string        `arg:"" help:"Folder with HLS playlists and their segments, or one playlist." placeholder:"DIR|PLAYLIST" type:"path"`
+	Key    string        `help:"Packager's signing key; made when it is missing." required:"" placeholder:"FILE" type:"path"`
+	Site   string        `help:"Name of the site; not needed where the configuration has one site." placeholder:"NAME"`
+	Path   string        `help:"Path of the folder on the site." default:"/" placeholder:"/PATH/"`
+	Watch  bool          `help:"Go on until interrupted: sign playlists that change, as a live packager's do."`
+	Stdout bool          `help:"Write the list of the one playlist to standard output, for a store that is no folder."`
+	Life   time.Duration `help:"How long certificates of a playlist with an end are valid, at most 31 days. (Those of a live playlist: its duration and 10 minutes.)" default:"720h"`
+	Again  bool          `help:"Sign everything anew, as after a purge."`
+	Jobs   int           `help:"Segments read at a time; by default one for each processor." placeholder:"N"`
+}
+
+// Help is shown below the usage.
+func (certifyCmd) Help() string {
+	return `Writes a file PLAYLIST.leeway beside each playlist: the signed digests of its segments. Copy it to the origin with the media. Viewers then
+share from the first segment on. What is signed already and has not changed is not read again.
+
+Examples:
+  leeway certify --key packager.key --site demo --path /media/bbb/ ./bbb
+  leeway certify --key packager.key --site demo --path /live/ --watch /var/www/live
+  leeway certify --key packager.key --site demo --path /media/bbb/ --stdout ./bbb/720p.m3u8 | aws s3 cp - s3://films/bbb/720p.m3u8.leeway`
+}
+
+// Run signs a folder or a playlist.
+func (c *certifyCmd) Run(ctx context.Context, r *run) error {
+	root, file, err := c.open()
+	if err != nil {
+		return cmdline.Usage(fmt.Errorf("certify: %w", err))
+	}
+	defer root.Close()
+	switch {
+	case c.Watch && (file != "" || c.Stdout):
+		return cmdline.Usage(errors.New("certify: --watch takes a folder, and writes beside its playlists"))
+	case c.Stdout && file == "":
+		return cmdline.Usage(errors.New("certify: --stdout takes one playlist"))
+	}
+	s, err := c.site(r)
+	if err != nil {
+		return err
+	}
+	key, err := c.key(r)
+	if err != nil {
+		return fmt.Errorf("certify: %w", err)
+	}
+	jobs := c.Jobs
+	if jobs == 0 {
+		jobs = runtime.GOMAXPROCS(0)
+	}
+	p, err := packaging.New(packaging.Settings{
+		Site: s, Key: key, Root: root, Path: c.Path, Life: c.Life, Again: c.Again, Workers: jobs, Now: time.Now,
+	})
+	if err != nil {
+		return cmdline.Usage(fmt.Errorf("certify: %w", err))
+	}
+	switch {
+	case c.Watch:
+		return c.watch(ctx, r, p)
+	case c.Stdout:
+		return c.print(ctx, r, p, file)
+	}
+	return c.once(ctx, r, p, file)
+}
+
+// open returns the folder, and the playlist where one is named.
+func (c *certifyCmd) open() (root *os.Root, file string, err error) {
+	info, err := os.Stat(c.Target)
+	if err != nil {
+		return nil, "", err
+	}
+	dir := c.Target
+	if !info.IsDir() {
+		dir, file = filepath.Split(c.Target)
+	}
+	root, err = os.OpenRoot(dir)
+	return root, file, err
+}
+
+// site is the configured one, or one with the rules that a site has by default.
+func (c *certifyCmd) site(r *run) (*site.Site, error) {
+	config, err := r.operator()
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, s := range config.Sites {
+		if s.Name == c.Site || c.Site == "" && len(config.Sites) == 1 {
+			return site.New(s)
+		}
+		names = append(names, s.Name)
+	}
+	switch {
+	case c.Site == "":
+		return nil, cmdline.Usage(fmt.Errorf("certify: name the site with --site (configured: %s)", strings.Join(names, ", ")))
+	case len(names) > 0:
+		return nil, cmdline.Usage(fmt.Errorf("certify: site %q is none of the configured ones: %s", c.Site, strings.Join(names, ", ")))
+	}
+	s, err := site.New(site.Config{Name: c.Site, Hosts: []string{"localhost"}})
+	if err != nil {
+		return nil, cmdline.Usage(fmt.Errorf("certify: %w", err))
+	}
+	return s, nil
+}
+
+// key reads the signing key, or makes it and says what trackers need of it.
+func (c *certifyCmd) key(r *run) (*ecdsa.PrivateKey, error) {
+	fresh := false
+	text, err := keep(filepath.Dir(c.Key), filepath.Base(c.Key), func() ([]byte, error) {
+		fresh = true
+		return certificate.NewKey()
+	})
+	if err != nil {
+		return nil, err
+	}
+	key, err := certificate.ParseKey(text)
+	if err != nil {
+		return nil, fmt.Errorf("signing key %s: %w (remove it to have a new one made)", c.Key, err)
+	}
+	point, err := key.PublicKey.Bytes()
+	if err != nil {
+		return nil, err
+	}
+	if fresh {
+		fmt.Fprintf(r.env.Stderr, "certify: made the signing key %s. Its public half is %s.\n", c.Key, base64.RawURLEncoding.EncodeToString(point))
+	}
+	return key, nil
+}
+
+// print writes the list of one playlist to standard output.
+func (c *certifyCmd) print(ctx context.Context, r *run, p *packaging.Packager, file string) error {
+	plan, err := p.Plan(file, nil)
+	if err != nil {
+		return err
+	}
+	list, err := plan.Sign(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := r.env.Stdout.Write(list); err != nil {
+		return fmt.Errorf("certify: %w", err)
+	}
+	return told(r, plan)
+}
+
+// once signs a playlist, or all of the folder.
+func (c *certifyCmd) once(ctx context.Context, r *run, p *packaging.Packager, file string) error {
+	files := []string{file}
+	if file == "" {
+		var err error
+		if files, err = p.Playlists(); err != nil {
+			return fmt.Errorf("certify: %w", err)
+		}
+	}
+	var plans []*packaging.Plan
+	var total int64
+	for _, f := range files {
+		old, err := p.Old(f)
+		if err != nil {
+			return fmt.Errorf("certify %s: %w", f, err)
+		}
+		plan, err := p.Plan(f, old)
+		if errors.Is(err, packaging.ErrMaster) && file == "" {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		plans = append(plans, plan)
+		total += plan.Bytes
+	}
+	if len(plans) == 0 {
+		return cmdline.Usage(fmt.Errorf("certify: there is no media playlist (*.m3u8) in %s", c.Target))
+	}
+	stop := signing(r.env.Stderr, p, total)
+	defer stop()
+	var errs []error
+	for _, plan := range plans {
+		list, err := plan.Sign(ctx)
+		if err == nil {
+			_, err = p.Write(plan.File, list)
+		}
+		if err != nil {
+			return err
+		}
+		errs = append(errs, told(r, plan))
+	}
+	return errors.Join(errs...)
+}
+
+// watch signs what changes, until it is interrupted.
+func (c *certifyCmd) watch(ctx context.Context, r *run, p *packaging.Packager) error {
+	ticker := time.NewTicker(packaging.Every)
+	defer ticker.Stop()
+	fmt.Fprintf(r.env.Stderr, "certify: watching %s\n", c.Target)
+	return p.Watch(ctx, ticker.C, func(_ string, plan *packaging.Plan, err error) {
+		if err == nil {
+			err = told(r, plan)
+		}
+		if err != nil {
+			fmt.Fprintln(r.env.Stderr, err)
+		}
+	})
+}
+
+// told says what a list has. Files that are not there are an error where the playlist is whole.
+func told(r *run, plan *packaging.Plan) error {
+	line := fmt.Sprintf("certify %s: %d segments", plan.File, plan.Segments())
+	if plan.Kept > 0 {
+		line += fmt.Sprintf(", %d of them unchanged", plan.Kept)
+	}
+	if plan.Unsaid > 0 {
+		line += fmt.Sprintf("; %d left out (another site or folder, or too long)", plan.Unsaid)
+	}
+	fmt.Fprintln(r.env.Stderr, line)
+	if len(plan.Missing) > 0 && !plan.Live {
+		return fmt.Errorf("certify %s: %d files are not there, the first is %s (the others are signed)", plan.File, len(plan.Missing), plan.Missing[0])
+	}
+	return nil
+}
+
+// signing writes a line each second until stop is called.
+func signing(w io.Writer, p *packaging.Packager, total int64) (stop func()) {
+	ended := make(chan struct{})
+	var done sync.WaitGroup
+	done.Go(func() {
+		ticker := time.NewTicker(time.Second)
+		defer ticker.Stop()
+		last := int64(0)
+		for {
+			select {
+			case <-ended:
+				return
+			case <-ticker.C:
+				read := p.Read()
+				fmt.Fprintf(w, "certify: %.1f of %.1f GB, %d MB/s\n", float64(read)/1e9, float64(total)/1e9, (read-last)/1e6)
+				last = read
+			}
+		}
+	})
+	return func() { close(ended); done.Wait() }
+}

@@ -1,0 +1,90 @@
+package packaging
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/segment"
+)
+
+// readSize is how many bytes of a file are read at a time, a multiple of a piece: more is not faster, and each worker has as much.
+const readSize = 64 * segment.PieceSize
+
+// errChanged is a file that was written to while it was read.
+var errChanged = errors.New("the file changed while it was read (sign it when the packager has written it)")
+
+// span is one segment to sign: bytes of a file, under a name.
+type span struct {
+	name   segment.Name
+	file   string // below the folder
+	first  int64
+	length int64
+	object int64 // bytes of the file
+}
+
+// sign reads a span and issues its short certificate. buffer has readSize bytes.
+func (p *Packager) sign(ctx context.Context, s span, life time.Duration, buffer []byte) ([]byte, error) {
+	issued := p.Now().Truncate(time.Millisecond)
+	f, err := p.Root.Open(s.file)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	before, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	digests, err := p.digests(ctx, io.NewSectionReader(f, s.first, s.length), s.length, buffer)
+	if err != nil {
+		return nil, err
+	}
+	after, err := f.Stat()
+	if err != nil {
+		return nil, err
+	}
+	if before.Size() != s.object || after.Size() != s.object || !after.ModTime().Equal(before.ModTime()) {
+		return nil, errChanged
+	}
+	raw, err := certificate.Issue(nil, p.Key, certificate.Certificate{
+		Alg: certificate.Packager, IssuedAt: issued, NotAfter: issued.Add(life), ObjectLength: s.object, Length: s.length,
+		Site: p.Site.Name(), Name: s.name, Digests: digests,
+	})
+	if err != nil {
+		return nil, err
+	}
+	c, err := certificate.Parse(raw)
+	if err != nil {
+		return nil, fmt.Errorf("the certificate that was made cannot be read: %w", err)
+	}
+	return c.Short()
+}
+
+// digests are those of the pieces of length bytes.
+func (p *Packager) digests(ctx context.Context, r io.Reader, length int64, buffer []byte) ([][32]byte, error) {
+	digests := make([][32]byte, 0, segment.Pieces(length))
+	for left := length; left > 0; {
+		part := buffer[:min(left, int64(len(buffer)))]
+		if _, err := io.ReadFull(r, part); err != nil {
+			if errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
+				return nil, errChanged
+			}
+			return nil, err
+		}
+		left -= int64(len(part))
+		p.read.Add(int64(len(part)))
+		for len(part) > 0 {
+			n := min(len(part), segment.PieceSize)
+			digests = append(digests, sha256.Sum256(part[:n]))
+			part = part[n:]
+		}
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return digests, nil
+}

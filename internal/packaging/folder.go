@@ -1,0 +1,121 @@
+package packaging
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+)
+
+// fresh marks a list that is being written; what a process that was killed left is removed after staleAfter.
+const (
+	fresh      = Suffix + ".new-"
+	staleAfter = time.Minute
+)
+
+// Playlists are the playlists below the folder, by the ending .m3u8, in lexical order. Folders that begin with a dot are
+// left out.
+func (p *Packager) Playlists() ([]string, error) {
+	files, _, err := p.walk()
+	return files, err
+}
+
+// walk finds the playlists, and the times at which the folders were modified before they were read.
+func (p *Packager) walk() (files []string, folders map[string]time.Time, err error) {
+	folders = map[string]time.Time{}
+	err = fs.WalkDir(p.Root.FS(), ".", func(file string, d fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && file != ".":
+			return nil // removed since its folder was read
+		case err != nil:
+			return err
+		case d.IsDir() && file != "." && strings.HasPrefix(d.Name(), "."):
+			return fs.SkipDir
+		case d.IsDir():
+			info, err := p.Root.Stat(file)
+			if err == nil {
+				folders[file] = info.ModTime()
+			}
+			return nil
+		case strings.Contains(d.Name(), fresh) && strings.HasPrefix(d.Name(), "."):
+			return p.tidy(file, d)
+		case d.Type().IsRegular() && strings.EqualFold(path.Ext(file), ".m3u8"):
+			files = append(files, file)
+		}
+		return nil
+	})
+	return files, folders, err
+}
+
+// tidy removes a list that no process finishes any more.
+func (p *Packager) tidy(file string, d fs.DirEntry) error {
+	info, err := d.Info()
+	if err == nil && p.Now().Sub(info.ModTime()) > staleAfter {
+		err = p.Root.Remove(file)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// Old is the list that a playlist has; nil where there is none.
+func (p *Packager) Old(file string) ([]byte, error) {
+	info, err := p.Root.Stat(file + Suffix)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err == nil && info.Size() > certificate.MaxListSize {
+		return nil, nil // it is no list; it is written anew
+	}
+	if err != nil {
+		return nil, err
+	}
+	return p.Root.ReadFile(file + Suffix)
+}
+
+// Write replaces the list of a playlist as a whole, and says whether it is another one than before.
+func (p *Packager) Write(file string, list []byte) (changed bool, err error) {
+	old, err := p.Old(file)
+	if err != nil || old != nil && bytes.Equal(old, list) {
+		return false, err
+	}
+	temporary := path.Join(path.Dir(file), "."+path.Base(file)+fresh+strconv.Itoa(os.Getpid()))
+	f, err := p.Root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
+	if err != nil {
+		return false, fmt.Errorf("certify %s: %w", file, err)
+	}
+	_, err = f.Write(list)
+	if err = errors.Join(err, f.Sync(), f.Close()); err == nil {
+		err = p.Root.Rename(temporary, file+Suffix)
+	}
+	if err != nil {
+		return false, fmt.Errorf("certify %s: write the list: %w", file, errors.Join(err, p.Root.Remove(temporary)))
+	}
+	return true, nil
+}
+
+// Certify writes the list of one playlist.
+func (p *Packager) Certify(ctx context.Context, file string) (*Plan, error) {
+	old, err := p.Old(file)
+	if err != nil {
+		return nil, fmt.Errorf("certify %s: %w", file, err)
+	}
+	plan, err := p.Plan(file, old)
+	if err != nil {
+		return nil, err
+	}
+	list, err := plan.Sign(ctx)
+	if err == nil {
+		_, err = p.Write(file, list)
+	}
+	return plan, err
+}

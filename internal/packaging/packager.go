@@ -1,0 +1,269 @@
+// Package packaging signs the segments of playlists where they are made: it writes a list of short certificates beside each
+// playlist of a folder (spec/packaging.md). It reads and writes files; it knows no network.
+package packaging
+
+import (
+	"cmp"
+	"context"
+	"crypto/ecdsa"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/wire/playlist"
+)
+
+// Suffix is what a playlist's path has behind it in the path of its list.
+const Suffix = ".leeway"
+
+// DefaultLife is how long the certificates of a playlist with an end live; liveGrace is how much longer than the playlist's
+// duration those of one without.
+const (
+	DefaultLife = 30 * 24 * time.Hour
+	liveGrace   = 10 * time.Minute
+	maxPlaylist = 4 << 20 // bytes, as for a seed
+)
+
+// ErrMaster is a playlist that lists other playlists. It has no list.
+var ErrMaster = errors.New("it lists other playlists and no segments")
+
+// Settings say what is signed, by which key, under which names.
+type Settings struct {
+	Site    *site.Site
+	Key     *ecdsa.PrivateKey
+	Root    *os.Root      // the folder; nothing outside of it is read
+	Path    string        // of the folder on the site, begins and ends with /
+	Life    time.Duration // of the certificates of a playlist with an end; 0: DefaultLife
+	Again   bool          // issue anew what is signed already
+	Workers int           // 0: one
+	Now     func() time.Time
+}
+
+// Packager signs the playlists of one folder. Safe for concurrent use.
+type Packager struct {
+	Settings
+	keys *certificate.KeySet
+	read atomic.Int64
+}
+
+// New checks settings.
+func New(s Settings) (*Packager, error) {
+	s.Life, s.Workers = cmp.Or(s.Life, DefaultLife), max(s.Workers, 1)
+	switch {
+	case s.Life < time.Minute || s.Life > certificate.MaxPackaged:
+		return nil, fmt.Errorf("certificates that live %v: they live from a minute to 31 days", s.Life)
+	case !strings.HasPrefix(s.Path, "/") || !strings.HasSuffix(s.Path, "/"):
+		return nil, fmt.Errorf("path %q: the folder's path on the site begins and ends with /", s.Path)
+	}
+	point, err := s.Key.PublicKey.Bytes()
+	if err != nil {
+		return nil, fmt.Errorf("packager's key: %w", err)
+	}
+	id := certificate.KeyIDOf(&s.Key.PublicKey)
+	keys, err := certificate.NewKeySet(certificate.VerifyKey{KeyID: id, Key: point, Sites: []string{s.Site.Name()}})
+	if err != nil {
+		return nil, fmt.Errorf("packager's key: %w", err)
+	}
+	return &Packager{Settings: s, keys: keys}, nil
+}
+
+// Read is how many bytes of media were read.
+func (p *Packager) Read() int64 { return p.read.Load() }
+
+// Plan says what a playlist's list will have, and what of it has to be signed.
+type Plan struct {
+	File    string // of the playlist
+	Live    bool
+	Kept    int      // segments of the list before, unchanged
+	Unsaid  int      // segments left out: of other sites or folders, or objects that cannot be shared
+	Missing []string // files that are not there
+	Bytes   int64    // to be read
+
+	packager *Packager
+	life     time.Duration
+	spans    []span
+	entries  [][]byte // nil: to be signed
+}
+
+// Segments is how many segments the list will have.
+func (pl *Plan) Segments() int { return len(pl.spans) }
+
+// Plan reads a media playlist, a file below the folder. old is the list before, which may be nil. It fails with ErrMaster for
+// a playlist that names others.
+func (p *Packager) Plan(file string, old []byte) (*Plan, error) {
+	media, err := p.media(file)
+	if err != nil {
+		return nil, fmt.Errorf("certify %s: %w", file, err)
+	}
+	pl := &Plan{File: file, Live: media.Live, packager: p, life: p.Life}
+	if media.Live {
+		pl.life = min(media.Duration+liveGrace, certificate.MaxPackaged)
+	}
+	p.spans(media, pl)
+	pl.keep(old)
+	return pl, nil
+}
+
+// Sign signs what has to be, and returns the list.
+func (pl *Plan) Sign(ctx context.Context) ([]byte, error) {
+	err := pl.signAll(ctx)
+	var list []byte
+	if err == nil {
+		list, err = certificate.EncodeList(pl.entries)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("certify %s: %w", pl.File, err)
+	}
+	return list, nil
+}
+
+func (p *Packager) media(file string) (*playlist.Listed, error) {
+	info, err := p.Root.Stat(file)
+	if err != nil {
+		return nil, err
+	}
+	if info.Size() > maxPlaylist {
+		return nil, fmt.Errorf("it has %d bytes; a playlist has at most %d", info.Size(), maxPlaylist)
+	}
+	text, err := p.Root.ReadFile(file)
+	if err != nil {
+		return nil, err
+	}
+	at := (&url.URL{Path: p.Path + file}).EscapedPath()
+	_, media, err := playlist.List(p.Site, at, text)
+	if err == nil && media == nil {
+		err = ErrMaster
+	}
+	return media, err
+}
+
+// spans lists what the plan is about, in the playlist's order. A segment that stands in it twice is signed once.
+func (p *Packager) spans(media *playlist.Listed, pl *Plan) {
+	sizes := map[string]int64{} // of files, -1 for none
+	seen := map[segment.Name]bool{}
+	for _, s := range media.Segments {
+		file, ok := p.file(s.Path)
+		if !ok {
+			pl.Unsaid++
+		}
+		if !ok || seen[s.Name] {
+			continue
+		}
+		seen[s.Name] = true
+		size, known := sizes[file]
+		if !known {
+			size = -1
+			if info, err := p.Root.Stat(file); err == nil && info.Mode().IsRegular() {
+				size = info.Size()
+			}
+			sizes[file] = size
+		}
+		if size < 0 {
+			pl.Missing = append(pl.Missing, file)
+			continue
+		}
+		parts := cut(s, file, size)
+		if len(parts) == 0 {
+			pl.Unsaid++
+		}
+		pl.spans = append(pl.spans, parts...)
+	}
+}
+
+// cut is the segment, or the virtual segments of an object that is too long; nothing where it cannot be shared.
+func cut(s playlist.Entry, file string, size int64) []span {
+	switch {
+	case s.Ranged && s.Last < size && s.Last-s.First < segment.MaxLength:
+		return []span{{name: s.Name, file: file, first: s.First, length: s.Last - s.First + 1, object: size}}
+	case s.Ranged || size == 0:
+		return nil
+	case size <= segment.MaxLength:
+		return []span{{name: s.Name, file: file, length: size, object: size}}
+	}
+	var all []span
+	for _, v := range segment.Virtual(size) {
+		name := segment.RangeName(string(s.Name), v.First, v.Last)
+		all = append(all, span{name: name, file: file, first: v.First, length: v.Len(), object: size})
+	}
+	return all
+}
+
+// file is the file of a path of the site.
+func (p *Packager) file(path string) (string, bool) {
+	path, _, _ = strings.Cut(path, "?")
+	path, err := url.PathUnescape(path)
+	if err != nil {
+		return "", false
+	}
+	file, ok := strings.CutPrefix(path, p.Path)
+	return file, ok && fs.ValidPath(file) && file != "."
+}
+
+// keep takes over the entries of the list before that still hold.
+func (pl *Plan) keep(old []byte) {
+	p := pl.packager
+	pl.entries = make([][]byte, len(pl.spans))
+	had := map[segment.Name]*certificate.Certificate{}
+	if list, err := certificate.ParseList(old); err == nil && !p.Again {
+		for _, c := range list {
+			had[c.Name] = c
+		}
+	}
+	now := p.Now()
+	for i, s := range pl.spans {
+		c := had[s.name]
+		if c != nil && c.Length == s.length && c.ObjectLength == s.object && c.NotAfter.Sub(now) > pl.life/2 &&
+			p.keys.Verify(c, p.Site.Name(), s.name, now, nil) == nil && p.unchanged(s.file, c.IssuedAt) {
+			pl.entries[i] = c.Bytes()
+			pl.Kept++
+		} else {
+			pl.Bytes += s.length
+		}
+	}
+}
+
+// unchanged says whether a file was not written to since a time.
+func (p *Packager) unchanged(file string, since time.Time) bool {
+	info, err := p.Root.Stat(file)
+	return err == nil && info.ModTime().Before(since)
+}
+
+// signAll fills the entries that are nil.
+func (pl *Plan) signAll(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var next atomic.Int64
+	work := func() {
+		buffer := make([]byte, readSize)
+		for ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= len(pl.spans) {
+				return
+			}
+			if pl.entries[i] != nil {
+				continue
+			}
+			e, err := pl.packager.sign(ctx, pl.spans[i], pl.life, buffer)
+			if err != nil {
+				cancel(fmt.Errorf("segment %s: %w", pl.spans[i].name, err))
+				return
+			}
+			pl.entries[i] = e
+		}
+	}
+	var done sync.WaitGroup
+	for range pl.packager.Workers {
+		done.Go(work)
+	}
+	done.Wait()
+	return context.Cause(ctx)
+}

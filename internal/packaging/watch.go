@@ -1,0 +1,99 @@
+package packaging
+
+import (
+	"context"
+	"errors"
+	"time"
+)
+
+// Every is how often a watched folder is looked at: a tenth of the shortest segments in use.
+const Every = 100 * time.Millisecond
+
+// watched is what is known of one playlist.
+type watched struct {
+	modified time.Time
+	size     int64
+	signed   time.Time // when its list was last made
+	life     time.Duration
+	failure  string // of the last attempt, told once
+}
+
+// Watch writes the lists of the folder's playlists, again when a playlist changes or half of its certificates' life is over,
+// until ctx ends. It looks at each tick. report hears of each playlist that was signed or failed, a failure that stays once.
+func (p *Packager) Watch(ctx context.Context, ticks <-chan time.Time, report func(file string, plan *Plan, err error)) error {
+	known := map[string]*watched{}
+	var folders map[string]time.Time
+	for {
+		if folders == nil || p.touched(folders) {
+			files, all, err := p.walk()
+			if err != nil {
+				return err
+			}
+			folders = all
+			discover(known, files)
+		}
+		for file, w := range known {
+			p.look(ctx, file, w, report)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticks:
+		}
+	}
+}
+
+// touched says whether files came to or left one of the folders since it was read: its time of modification changes then.
+func (p *Packager) touched(folders map[string]time.Time) bool {
+	for folder, modified := range folders {
+		if info, err := p.Root.Stat(folder); err != nil || !info.ModTime().Equal(modified) {
+			return true
+		}
+	}
+	return false
+}
+
+// discover adds playlists that are new and forgets those that are gone.
+func discover(known map[string]*watched, files []string) {
+	there := make(map[string]bool, len(files))
+	for _, file := range files {
+		there[file] = true
+		if known[file] == nil {
+			known[file] = &watched{}
+		}
+	}
+	for file := range known {
+		if !there[file] {
+			delete(known, file)
+		}
+	}
+}
+
+// look signs a playlist that has changed or is due.
+func (p *Packager) look(ctx context.Context, file string, w *watched, report func(string, *Plan, error)) {
+	info, err := p.Root.Stat(file)
+	if err != nil || ctx.Err() != nil {
+		return // gone between two looks, or about to be replaced
+	}
+	changed := !info.ModTime().Equal(w.modified) || info.Size() != w.size
+	due := w.life > 0 && p.Now().Sub(w.signed) > w.life/2
+	if !changed && !due && w.failure == "" {
+		return
+	}
+	plan, err := p.Certify(ctx, file)
+	if errors.Is(err, ErrMaster) {
+		err, plan = nil, nil
+	}
+	if err != nil {
+		if w.failure != err.Error() && ctx.Err() == nil {
+			w.failure = err.Error()
+			report(file, nil, err)
+		}
+		return
+	}
+	*w = watched{modified: info.ModTime(), size: info.Size(), signed: p.Now()}
+	if plan != nil {
+		w.life = plan.life
+		report(file, plan, nil)
+	}
+}
