@@ -52,6 +52,7 @@ type Download struct {
 	send   func(peer.Message)
 	now    func() time.Time
 	events DownloadEvents
+	gauge  // locked under mu, never the other way round
 
 	mu          sync.Mutex
 	lastID      uint32
@@ -62,7 +63,6 @@ type Download struct {
 	unsolicited int
 	lateBehind  int     // bytes, see LateBehind
 	behind      *behind // nil: nothing is taken in the background lane
-	meter       meter
 }
 
 type arriving struct {
@@ -84,7 +84,7 @@ type canceled struct {
 
 // NewDownload makes the fetching side of a link; send writes control messages.
 func NewDownload(send func(peer.Message), now func() time.Time, events DownloadEvents) *Download {
-	return &Download{send: send, now: now, events: events, pending: map[uint32]*arriving{}, canceled: map[uint32]canceled{}}
+	return &Download{send: send, now: now, events: events, gauge: gauge{clock: now}, pending: map[uint32]*arriving{}, canceled: map[uint32]canceled{}}
 }
 
 // Request asks for pieces of a segment and returns the request IDs.
@@ -165,7 +165,7 @@ func (d *Download) waste(gone []Order) {
 // rest ends the watch of the rate where nothing is outstanding any more. Under mu.
 func (d *Download) rest() {
 	if d.queued == 0 {
-		d.meter.idle()
+		d.gauge.rest()
 	}
 }
 
@@ -267,12 +267,7 @@ func (d *Download) Data(m peer.Data) error {
 		d.settle(a)
 	}
 	now := d.now()
-	d.meter.pay(len(m.Payload), now, a.Sent)
-	if a.Lane == peer.Foreground { // what gives way says nothing about how quick the other side is
-		d.meter.arrived(len(m.Payload), now, now.Sub(a.Sent), d.queued == 0)
-	} else {
-		d.rest()
-	}
+	d.gauge.came(len(m.Payload), now, a.Sent, a.Lane, d.queued == 0)
 	d.mu.Unlock()
 	if whole {
 		t := a.Target
@@ -303,7 +298,7 @@ func (d *Download) stray(m peer.Data) error {
 			d.lateBehind += len(m.Payload)
 		}
 		d.canceled[m.Request] = c
-		d.meter.pay(len(m.Payload), now, time.Time{})
+		d.gauge.late(len(m.Payload), now)
 		return errCanceled
 	}
 	return d.unasked(len(m.Payload))

@@ -24,29 +24,11 @@ type backlog struct {
 	link background.Link
 	// lane is nil before the first piece: a link that is asked for nothing has no state in the controller.
 	lane  *background.Lane
-	ready []queued  // their pieces are in hand, those of the foreground first; the first is being sent
 	until time.Time // the budget allows nothing before
 	acks  int       // that the other side may send: one a message
 	// loading says that the next request waits for its bytes; Upload.Loaded lifts it.
 	loading bool
 	moved   time.Time // when foreground last went out, or began to wait
-}
-
-// front is how many of what is ready are of the foreground. Under mu.
-func (b *backlog) front() int {
-	if n := slices.IndexFunc(b.ready, func(q queued) bool { return q.lane != peer.Foreground }); n >= 0 {
-		return n
-	}
-	return len(b.ready)
-}
-
-// add puts a request whose piece is in hand behind those of its lane. Under mu.
-func (b *backlog) add(q queued) {
-	at := len(b.ready)
-	if q.lane == peer.Foreground {
-		at = b.front()
-	}
-	b.ready = slices.Insert(b.ready, at, q)
 }
 
 // Acknowledged says that the other side acks background data: what it asks for in that lane is served from now on, and
@@ -73,7 +55,7 @@ func (up *Upload) paced() bool { return up.u.Paced && up.back != nil }
 // pressing says until when foreground that goes out under the controller keeps the background back; the zero time if there is
 // none. Under mu.
 func (up *Upload) pressing() time.Time {
-	if !up.paced() || len(up.lanes[peer.Foreground]) == 0 && up.back.front() == 0 {
+	if !up.paced() || len(up.lanes[peer.Foreground]) == 0 && up.front() == 0 {
 		return time.Time{}
 	}
 	return up.back.moved.Add(mostBlocked)
@@ -126,7 +108,7 @@ func (up *Upload) Promote(m peer.Promote) {
 		q.lane = peer.Foreground
 		up.press()
 		if up.paced() && q.data != nil {
-			up.back.add(q)
+			up.hold(q)
 			up.back.lane.Wake()
 		} else {
 			up.lanes[peer.Foreground] = append(up.lanes[peer.Foreground], q)
@@ -147,18 +129,6 @@ func (up *Upload) press() {
 	up.u.busy = true
 }
 
-// behind says whether a request waits in the background. Under mu.
-func (up *Upload) behind(id uint32) bool {
-	for _, list := range up.queues() {
-		for _, q := range *list {
-			if q.id == id {
-				return q.lane == peer.Background
-			}
-		}
-	}
-	return false
-}
-
 // release lets the background go on when there is no foreground any more. Under mu.
 func (u *Uploader) release(busy bool) {
 	was := u.busy
@@ -166,7 +136,7 @@ func (u *Uploader) release(busy bool) {
 		return
 	}
 	for _, up := range u.ring {
-		if lane := up.lane(); lane != nil && len(up.back.ready) > 0 {
+		if lane := up.lane(); lane != nil && len(up.ready) > 0 {
 			lane.Wake()
 		}
 	}
@@ -179,7 +149,7 @@ func (u *Uploader) tell() {
 	}
 	u.mu.Lock()
 	eager := u.busy || !slices.ContainsFunc(u.ring, func(up *Upload) bool {
-		return len(up.lanes[peer.Background]) > 0 || up.back != nil && len(up.back.ready) > 0
+		return len(up.lanes[peer.Background]) > 0 || len(up.ready) > 0
 	})
 	u.mu.Unlock()
 	u.Background.Eager(eager)
@@ -194,8 +164,8 @@ func (u *Uploader) lacking() (*Upload, peer.Lane, time.Duration) {
 		}
 		for i := range u.ring {
 			up := u.ring[(u.next+1+i)%len(u.ring)]
-			if up.back == nil || up.back.loading || len(up.lanes[lane]) == 0 || lane == peer.Foreground && (!u.Paced || up.back.front() >= mostReady) ||
-				lane == peer.Background && len(up.back.ready) >= mostReady {
+			if up.back == nil || up.back.loading || len(up.lanes[lane]) == 0 || lane == peer.Foreground && (!u.Paced || up.front() >= mostReady) ||
+				lane == peer.Background && len(up.ready) >= mostReady {
 				continue
 			}
 			if d := up.back.until.Sub(now); d > 0 {
@@ -266,18 +236,14 @@ func (up *Upload) keep(id uint32, data []byte) {
 	u.mu.Lock()
 	lane, back := up.lane(), up.back
 	if !up.paced() && !up.behind(id) {
-		for i, q := range up.lanes[peer.Foreground] {
-			if q.id == id { // promoted meanwhile
-				up.lanes[peer.Foreground][i].data = data
-			}
-		}
+		up.loaded(id, data) // promoted meanwhile
 		u.mu.Unlock()
 		return
 	}
 	q, there := up.take(id)
 	if there {
 		q.data = data
-		back.add(q)
+		up.hold(q)
 	}
 	u.mu.Unlock()
 	if lane == nil {
@@ -306,7 +272,7 @@ func (s source) Waiting() bool {
 
 // may says whether anything of the link may go out under the controller. Under mu.
 func (up *Upload) may() bool {
-	ready := up.back.ready
+	ready := up.ready
 	return len(ready) > 0 && (ready[0].lane == peer.Foreground || !up.u.busy)
 }
 
@@ -319,7 +285,7 @@ func (s source) Next(n int) (part peer.Data, ok bool) {
 		u.mu.Unlock()
 		return peer.Data{}, false
 	}
-	q := &back.ready[0]
+	q := &up.ready[0]
 	if rest := len(q.data) - q.offset; rest > n && rest-n < n/8 {
 		// Two halves, and no message for a few bytes.
 		if u.Paced { // the uplink of a home: equal ones are the smaller bursts
@@ -337,7 +303,7 @@ func (s source) Next(n int) (part peer.Data, ok bool) {
 	}
 	lane, whole := q.lane, end == len(q.data)
 	if whole {
-		back.ready = back.ready[1:]
+		up.ready = up.ready[1:]
 	}
 	u.mu.Unlock()
 	up.cfg.Observer.Sent(lane, len(part.Payload))

@@ -296,7 +296,7 @@ func TestNoMessageIsForAFewBytes(t *testing.T) {
 		{14564, 14564, false}, {14565, 8192, true},
 	} {
 		b.u.Paced = c.paced
-		b.up.back = &backlog{ready: []queued{{data: content[:peer.PieceSize], lane: peer.Foreground}}}
+		b.up.back, b.up.ready = &backlog{}, []queued{{data: content[:peer.PieceSize], lane: peer.Foreground}}
 		part, ok := source{b.up}.Next(c.n)
 		if rest, again := (source{b.up}).Next(c.n); !ok || len(part.Payload) != c.want || again != (c.want < peer.PieceSize) || again && int(rest.Offset) != c.want {
 			t.Errorf("of %d bytes at most: %d, then from %d", c.n, len(part.Payload), rest.Offset)

@@ -1,6 +1,12 @@
 package transfer
 
-import "time"
+import (
+	"cmp"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
 
 // unknownRTT is what a round trip is taken for before anything was measured.
 const unknownRTT = 50 * time.Millisecond
@@ -135,47 +141,80 @@ func (m *meter) roundTrip(sample time.Duration) {
 	}
 }
 
+// gauge is the meter of a download, under a lock of its own.
+type gauge struct {
+	clock func() time.Time
+
+	mu    sync.Mutex
+	meter meter // guarded by mu
+}
+
+// came notes data of an order that was made at a time. Data of the background says nothing about how quick the other side is, since it
+// gives way. idle says that nothing more is outstanding in the foreground.
+func (g *gauge) came(bytes int, now, asked time.Time, lane peer.Lane, idle bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.meter.pay(bytes, now, asked)
+	switch {
+	case lane == peer.Foreground:
+		g.meter.arrived(bytes, now, now.Sub(asked), idle)
+	case idle:
+		g.meter.idle()
+	}
+}
+
+// late notes data of what was canceled.
+func (g *gauge) late(bytes int, now time.Time) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.meter.pay(bytes, now, time.Time{})
+}
+
+// rest ends the watch of the rate: nothing is outstanding in the foreground.
+func (g *gauge) rest() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.meter.idle()
+}
+
 // RoundTrip takes a sample: a pong came back.
-func (d *Download) RoundTrip(sample time.Duration) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.meter.roundTrip(sample)
+func (g *gauge) RoundTrip(sample time.Duration) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.meter.roundTrip(sample)
 }
 
 // Rate is what the other side sends while it is asked, in bytes per second; 0 unknown.
-func (d *Download) Rate() int64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.meter.rate(d.now())
+func (g *gauge) Rate() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.meter.rate(g.clock())
 }
 
 // RTT is the round trip, a guess while unknown.
-func (d *Download) RTT() time.Duration {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.meter.rtt == 0 {
-		return unknownRTT
-	}
-	return d.meter.rtt
+func (g *gauge) RTT() time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return cmp.Or(g.meter.rtt, unknownRTT)
 }
 
 // Came is how many bytes came of what was asked for, of canceled requests too.
-func (d *Download) Came() int64 {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.meter.total
+func (g *gauge) Came() int64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.meter.total
 }
 
 // Paid is up to when the data that came pay for silence, the zero time before any did.
-func (d *Download) Paid() time.Time {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.meter.paid
+func (g *gauge) Paid() time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.meter.paid
 }
 
 // Heard is when data last came of what was asked for, of canceled requests too; the zero time if none did.
-func (d *Download) Heard() time.Time {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.meter.heard
+func (g *gauge) Heard() time.Time {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.meter.heard
 }

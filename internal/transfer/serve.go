@@ -90,14 +90,10 @@ func (u *Uploader) pick() (*Upload, time.Duration) {
 			continue
 		}
 		if up.active == nil {
-			up.sending = up.lanes[peer.Foreground][0]
-			up.lanes[peer.Foreground] = up.lanes[peer.Foreground][1:]
-			up.stop = false
+			up.sending = up.begin()
 			if up.sending.data != nil { // promoted: it is paid for, and a part of it is there
 				up.size = peer.CutSize(len(up.sending.data)-up.sending.offset, up.message())
 			}
-			id := up.sending.id
-			up.active = &id
 		}
 		u.busy = true
 		return up, 0
@@ -115,7 +111,7 @@ func (u *Uploader) step(up *Upload) {
 		u.finish(up)
 		return
 	}
-	if up.sending.data == nil && !u.begin(up) {
+	if up.sending.data == nil && !u.load(up) {
 		return
 	}
 	q := &up.sending
@@ -152,8 +148,8 @@ func (up *Upload) message() int {
 	return up.cfg.Link.MaxMessage()
 }
 
-// begin gets the bytes of the active request and the right to send them.
-func (u *Uploader) begin(up *Upload) bool {
+// load gets the bytes of the active request and the right to send them.
+func (u *Uploader) load(up *Upload) bool {
 	data, refusal := up.piece(up.sending, &up.loading)
 	if refusal == Later {
 		return false

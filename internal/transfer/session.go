@@ -72,10 +72,7 @@ type Session struct {
 	now     func() time.Time
 
 	mu      sync.Mutex
-	ready   bool      // guarded by mu: the other hello is here
-	round   time.Time // guarded by mu: when this round began; zero before Open
-	spoke   bool      // guarded by mu: something was sent in this round
-	quiet   int       // guarded by mu: rounds without a message, this one included
+	alive   keepalive // guarded by mu
 	unknown int       // guarded by mu
 	nonce   uint32    // guarded by mu
 	may     allowance // guarded by mu: what the other side may say
@@ -90,7 +87,7 @@ func NewSession(link Link, hello peer.Hello, theirs swarm.ID, handler Handler, n
 func (s *Session) Open() {
 	now := s.now()
 	s.mu.Lock()
-	s.round = now
+	s.alive.round = now
 	s.mu.Unlock()
 	if !s.Said {
 		s.Send(s.hello)
@@ -104,7 +101,7 @@ func (s *Session) Send(m peer.Message) {
 		return
 	}
 	s.mu.Lock()
-	s.spoke = true
+	s.alive.spoke = true
 	s.may.said(m.Type(), peer.Entries(m))
 	s.mu.Unlock()
 	s.link.SendControl(b)
@@ -183,10 +180,7 @@ func (s *Session) misplaced(b []byte, own peer.Type) error {
 func (s *Session) hear() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ready {
-		s.quiet = 0
-	}
-	return s.ready
+	return s.alive.hear()
 }
 
 // allow counts a control message, and says which limit it is beyond.
@@ -212,9 +206,7 @@ func (s *Session) judge(err error) {
 		s.mu.Lock()
 		s.unknown++
 		over := s.unknown > peer.MaxUnknown
-		if s.ready {
-			s.quiet = 0
-		}
+		s.alive.hear()
 		s.mu.Unlock()
 		if over {
 			s.End(peer.CloseProtocol, peer.ByeProtocolError)
@@ -268,25 +260,16 @@ func (s *Session) meet(hello peer.Hello) error {
 		return errors.New("hello with another peer or swarm than the signal")
 	}
 	s.mu.Lock()
-	s.ready, s.quiet = true, 0
+	s.alive.meet()
 	s.mu.Unlock()
 	return s.handler.Ready(hello)
 }
 
-// Tick keeps the link alive or ends it; call it about once a second. It counts rounds and not time: a side whose own
-// timers stood still then blames no peer for messages that it could not hear.
+// Tick keeps the link alive or ends it; call it about once a second.
 func (s *Session) Tick() {
 	now := s.now()
 	s.mu.Lock()
-	if s.round.IsZero() || now.Sub(s.round) < PingAfter {
-		s.mu.Unlock()
-		return
-	}
-	s.round = now
-	s.quiet++
-	over := s.quiet >= SilentRounds || !s.ready && s.quiet >= HelloRounds
-	ping := s.ready && (s.quiet > 1 || !s.spoke)
-	s.spoke = false
+	over, ping := s.alive.tick(now)
 	s.mu.Unlock()
 	switch {
 	case over:

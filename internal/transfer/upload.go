@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"slices"
 	"sync"
 	"time"
 
@@ -93,12 +92,10 @@ func NewUploader(now func() time.Time) *Uploader {
 
 // Upload is the queue of one link. All fields below cfg are guarded by Uploader.mu; sending is touched by Run alone.
 type Upload struct {
-	u       *Uploader
-	cfg     UploadConfig
-	lanes   [2][]queued
-	active  *uint32 // request being sent
-	stop    bool    // the active request was canceled
-	blocked bool    // the link's buffers are full; Drain lifts it
+	u   *Uploader
+	cfg UploadConfig
+	queue
+	blocked bool // the link's buffers are full; Drain lifts it
 	// blockedAt is when the link last took nothing.
 	blockedAt time.Time
 	drains    uint64 // calls of Drain, so that one between a refusal and its note is not lost
@@ -111,17 +108,6 @@ type Upload struct {
 
 	sending queued
 	size    int
-}
-
-// queued is a request, and what is left of its piece once that is in hand.
-type queued struct {
-	segment segment.ID
-	id      uint32
-	piece   int
-	lane    peer.Lane
-	at      time.Time
-	data    []byte // all of the piece; nil: it is not in hand
-	offset  int    // bytes of it that are sent
 }
 
 // Add begins to serve a link.
@@ -209,15 +195,6 @@ func (u *Uploader) queued() int {
 	return n
 }
 
-// waiting is how many requests wait on the link. Under mu.
-func (up *Upload) waiting() int {
-	n := len(up.lanes[0]) + len(up.lanes[1])
-	if up.back != nil {
-		n += len(up.back.ready)
-	}
-	return n
-}
-
 func ids(rs []peer.PieceRequest) []uint32 {
 	out := make([]uint32, len(rs))
 	for i, r := range rs {
@@ -237,14 +214,6 @@ func (up *Upload) Len() int {
 	return n
 }
 
-func (up *Upload) outstanding(id uint32) bool {
-	if up.active != nil && *up.active == id {
-		return true
-	}
-	is := func(q queued) bool { return q.id == id }
-	return slices.ContainsFunc(up.lanes[0], is) || slices.ContainsFunc(up.lanes[1], is) || up.back != nil && slices.ContainsFunc(up.back.ready, is)
-}
-
 func (up *Upload) reject(reason peer.RejectReason, list []uint32) {
 	up.cfg.Send(peer.Reject{Reason: reason, IDs: list})
 	up.cfg.Observer.Rejected(reason, len(list))
@@ -255,11 +224,7 @@ func (up *Upload) Cancel(m peer.Cancel) {
 	u, n := up.u, 0
 	u.mu.Lock()
 	for _, id := range m.IDs {
-		if up.active != nil && *up.active == id && !up.stop {
-			up.stop = true
-			n++
-		}
-		if _, ok := up.take(id); ok {
+		if up.cancel(id) {
 			n++
 		}
 	}
@@ -270,49 +235,10 @@ func (up *Upload) Cancel(m peer.Cancel) {
 	u.nudge()
 }
 
-// queues are where requests wait. Under mu.
-func (up *Upload) queues() []*[]queued {
-	all := []*[]queued{&up.lanes[0], &up.lanes[1]}
-	if up.back != nil {
-		all = append(all, &up.back.ready)
-	}
-	return all
-}
-
-// take removes a queued request. Under mu.
-func (up *Upload) take(id uint32) (queued, bool) {
-	for _, list := range up.queues() {
-		for i, q := range *list {
-			if q.id != id {
-				continue
-			}
-			if i == 0 { // mostly; a queue of hundreds is neither copied nor moved then
-				(*list)[0] = queued{}
-				*list = (*list)[1:]
-			} else {
-				*list = slices.Delete(*list, i, i+1)
-			}
-			return q, true
-		}
-	}
-	return queued{}, false
-}
-
 // Withdraw rejects the queued requests for a segment: it was revoked.
 func (up *Upload) Withdraw(segment segment.ID) {
-	var gone []uint32
 	up.u.mu.Lock()
-	for _, list := range up.queues() {
-		var keep []queued
-		for _, q := range *list {
-			if q.segment == segment && len(gone) < 255 {
-				gone = append(gone, q.id)
-			} else {
-				keep = append(keep, q)
-			}
-		}
-		*list = keep
-	}
+	gone := up.withdraw(segment)
 	up.u.mu.Unlock()
 	if gone != nil {
 		up.reject(peer.RejectWithdrawn, gone)
