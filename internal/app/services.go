@@ -60,17 +60,21 @@ type services struct {
 	registry *promreg.Registry
 	bus      *natsbus.Bus
 
-	socket       http.Handler                    // WebSockets on /; nil without a tracker
-	announce     http.Handler                    // WebSockets on /announce; nil without a tracker
-	trackerReady func() error                    // nil without a tracker
-	door         func(net.Listener) net.Listener // what admits to the public port; nil without a tracker
-	seedAddr     string                          // HOST:PORT of the UDP socket; empty without a seed
-	seedReady    func() error                    // nil without a seed
-	fleet        *seedFleet                      // of the seed; nil: it is alone
-	switchers    []switcher                      // tracker, seed: what knows of switches
+	tracker   trackerPorts
+	seedAddr  string     // HOST:PORT of the UDP socket; empty without a seed
+	fleet     *seedFleet // of the seed; nil: it is alone
+	switchers []switcher // tracker, seed: what knows of switches
 
 	draining atomic.Bool
-	stops    []func() // one a service, run side by side
+	checks   []func() error // one a service: why it can take no work
+	stops    []func()       // one a service, run side by side
+}
+
+// trackerPorts are what a tracker has on the public port; zero without a tracker.
+type trackerPorts struct {
+	socket   http.Handler                    // WebSockets on /
+	announce http.Handler                    // WebSockets on /announce
+	door     func(net.Listener) net.Listener // what admits connections
 }
 
 // openServices checks the sites, makes the registry and joins the bus.
@@ -112,7 +116,8 @@ func (s *services) startSeed(listen, dataDir string, next bool, failed func(erro
 		release()
 		return err
 	}
-	s.seedAddr, s.seedReady = running.address, running.ready
+	s.seedAddr = running.address
+	s.checks = append(s.checks, running.ready)
 	s.switchers = append(s.switchers, running.service)
 	s.stops = append(s.stops, func() {
 		running.stop()
@@ -141,11 +146,9 @@ func (s *services) ready() error {
 	case !s.bus.Connected():
 		return errors.New("the bus is down")
 	}
-	for _, ready := range []func() error{s.trackerReady, s.seedReady} {
-		if ready != nil {
-			if err := ready(); err != nil {
-				return err
-			}
+	for _, ready := range s.checks {
+		if err := ready(); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -77,13 +77,13 @@ func (s *services) startTracker(dataDir string) error {
 		CheckOrigin: pageOrigin(t.AllowsOrigin, s.log),
 	}
 	native := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return t.Accept(c, visitor(r)) })
-	s.socket = open.guard(native)
+	s.tracker.socket = open.guard(native)
 	sockets.Subprotocol, sockets.MaxMessage = "", wire.MaxMessage
 	foreign := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return torrents.Accept(c, visitor(r)) })
-	s.announce = open.guard(announce(torrents, t.Rejected, foreign))
-	s.trackerReady = t.Ready
+	s.tracker.announce = open.guard(announce(torrents, t.Rejected, foreign))
+	s.checks = append(s.checks, t.Ready)
 	s.switchers = append(s.switchers, t)
-	s.door = func(l net.Listener) net.Listener {
+	s.tracker.door = func(l net.Listener) net.Listener {
 		return wsconn.NewDoor(l, wsconn.DoorConfig{
 			MaxOpen: t.Room(), Refused: t.Rejected, Knock: t.Knock, Entered: t.Entered, Slack: wsconn.UsualSlack,
 			Trusted: between.trusts, Introduces: between.isBalancer,

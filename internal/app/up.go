@@ -135,7 +135,7 @@ func (u *upRun) run(ctx context.Context) error {
 		return err
 	}
 
-	mux := publicMux(bundle, services.socket, services.announce, shows.page)
+	mux := publicMux(bundle, services.tracker.socket, services.tracker.announce, shows.page)
 	admin, err := services.admin(u.config.Up.Admin, u.config.Up.DataDir)
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func (u *upRun) run(ctx context.Context) error {
 			shape = shapeConnections(rate)
 		}
 	}
-	group.serveTLS("public", services.door(public), mux, shape, certificate)
+	group.serveTLS("public", services.tracker.door(public), mux, shape, certificate)
 	group.serve("admin", adminPort, admin.handler(more), nil)
 	if err := u.announce(bundle, at, adminPort.Addr().String(), services.seedAddr); err != nil {
 		return err

@@ -22,9 +22,7 @@ const (
 
 // unsplit lists the types above the bounds that have no such reason and are still to be split. Nothing is added to it.
 var unsplit = []string{
-	"app.services",
 	"schedule.decision",
-	"transfer.Download", "transfer.Session", "transfer.Upload",
 }
 
 // size is what a type has.
