@@ -18,6 +18,7 @@ func TestKeepalive(t *testing.T) {
 		"silence on both sides":           {true, nil, round, SilentRounds - 1, SilentRounds},
 		"this side speaks":                {true, func(k *keepalive) { k.spoke = true }, round, SilentRounds - 2, SilentRounds},
 		"the other side speaks":           {true, func(k *keepalive) { k.hear() }, round, 12, 0},
+		"this side spoke once":            {true, func(k *keepalive) { k.hear(); k.spoke = k.round.Equal(time.Unix(1000, 0)) || k.spoke }, round, 11, 0},
 		"both speak":                      {true, func(k *keepalive) { k.hear(); k.spoke = true }, round, 0, 0},
 		"ticks of which a round is many":  {true, nil, round / 4, 3, 0},
 		"a timer that stood still is one": {true, func(k *keepalive) { k.hear(); k.spoke = true }, 100 * round, 0, 0},
