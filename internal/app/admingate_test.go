@@ -12,6 +12,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // everyRoute is what the admin port answers.
@@ -47,7 +48,7 @@ func asks(h http.Handler, route, host, authorization string) *httptest.ResponseR
 // TestAReboundNameReachesNothing: a page of a stranger, whose name resolves to this machine by now, sends requests from a browser
 // that reaches the port.
 func TestAReboundNameReachesNothing(t *testing.T) {
-	var count metric.Recorder
+	var count testkit.Recorder
 	g, err := openAdminGate(AdminConfig{Token: testToken, Hosts: []string{"seed-0.Example.com"}}, "", "admin.internal:9464", &count, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)
@@ -76,7 +77,7 @@ func TestAReboundNameReachesNothing(t *testing.T) {
 }
 
 func TestWhatChangesSomethingNeedsTheToken(t *testing.T) {
-	var count metric.Recorder
+	var count testkit.Recorder
 	g, err := openAdminGate(AdminConfig{Token: testToken}, "", "127.0.0.1:9464", &count, slog.New(slog.DiscardHandler))
 	if err != nil {
 		t.Fatal(err)

@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // tinyFilm is a folder that looks like HLS; nothing in it plays.
@@ -35,9 +35,9 @@ func tinyFilm(t *testing.T) string {
 	return dir
 }
 
-func testOrigin(t *testing.T) (*origin, *metric.Recorder) {
+func testOrigin(t *testing.T) (*origin, *testkit.Recorder) {
 	t.Helper()
-	sink := &metric.Recorder{}
+	sink := &testkit.Recorder{}
 	o, err := openOrigin(tinyFilm(t), "/media/x/", sink)
 	if err != nil {
 		t.Fatal(err)

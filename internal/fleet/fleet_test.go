@@ -9,10 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/swarm"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/sibling"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -27,7 +27,7 @@ var (
 type hall struct {
 	*Member
 	now     time.Time
-	rec     *metric.Recorder
+	rec     *testkit.Recorder
 	answers map[signal.ID]error // nil: it has the segment
 	slow    map[signal.ID]bool  // until the question is given up
 	asked   []signal.ID
@@ -35,7 +35,7 @@ type hall struct {
 }
 
 func newHall(change func(*Config)) *hall {
-	h := &hall{now: time.Unix(1_790_000_000, 0), rec: &metric.Recorder{}, answers: map[signal.ID]error{}, slow: map[signal.ID]bool{}}
+	h := &hall{now: time.Unix(1_790_000_000, 0), rec: &testkit.Recorder{}, answers: map[signal.ID]error{}, slow: map[signal.ID]bool{}}
 	cfg := Config{ID: own, Address: netip.MustParseAddrPort("10.0.0.1:4602"), Siblings: h, Metrics: h.rec, Now: func() time.Time { return h.now }}
 	if change != nil {
 		change(&cfg)

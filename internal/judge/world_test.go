@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/experiment"
-	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/natsbus"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/testkit"
+	"github.com/leeway-video/leeway/internal/testkit/testbus"
 	"github.com/leeway-video/leeway/internal/tracker"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -27,12 +27,12 @@ type world struct {
 	t       *testing.T
 	bus     *natsbus.Bus
 	clock   testkit.Clock
-	metrics metric.Recorder
+	metrics testkit.Recorder
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return &world{t: t, bus: testkit.Bus(t)}
+	return &world{t: t, bus: testbus.Open(t)}
 }
 
 // node is one tracker with its judge.

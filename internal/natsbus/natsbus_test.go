@@ -19,7 +19,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
-	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -198,7 +198,7 @@ func certificate(t *testing.T) (cert, key string) {
 
 func TestMessagesAreCountedByKind(t *testing.T) {
 	noLeaks(t)
-	var r metric.Recorder
+	var r testkit.Recorder
 	b := open(t, Config{Metrics: &r})
 	if r.Value(defConnected) != 1 {
 		t.Error("a bus that is up says that it is not")
@@ -226,7 +226,7 @@ func TestBusComesBack(t *testing.T) {
 	noLeaks(t)
 	first := open(t, Config{Listen: "127.0.0.1:0"})
 	url := first.URL()
-	var r metric.Recorder
+	var r testkit.Recorder
 	b := open(t, Config{URL: url, Metrics: &r})
 	got := make(chan string, 64)
 	if _, err := b.Subscribe("test.back", func(_ string, data []byte, _ func([]byte) error) { got <- string(data) }); err != nil {

@@ -12,12 +12,13 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 )
 
 // watched is a sink that says when the gauge of the connection changes.
 type watched struct {
-	metric.Recorder
+	testkit.Recorder
 	connected chan float64
 }
 

@@ -9,7 +9,7 @@ import (
 	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 
-	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // restricted is a server whose user may publish and subscribe to test.allowed alone, and has its answers in an inbox of its own.
@@ -37,7 +37,7 @@ func restricted(t *testing.T) (url string) {
 func TestARefusedSubjectIsAnError(t *testing.T) {
 	noLeaks(t)
 	url := restricted(t)
-	var r metric.Recorder
+	var r testkit.Recorder
 	some := open(t, Config{URL: url, User: "some", Password: "s", Inbox: "some", Metrics: &r})
 	all := open(t, Config{URL: url, User: "all", Password: "a"})
 	ignore := func(string, []byte, func([]byte) error) {}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/access"
-	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 var start = time.Unix(1_800_000_000, 0)
@@ -19,7 +19,7 @@ type world struct {
 	*Relay
 	t       *testing.T
 	now     time.Time
-	metrics metric.Recorder
+	metrics testkit.Recorder
 	secrets access.RelaySecrets
 }
 

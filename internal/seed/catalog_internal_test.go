@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -19,11 +19,11 @@ type shelves struct {
 	*catalog
 	now  time.Time
 	site *siteState
-	rec  *metric.Recorder
+	rec  *testkit.Recorder
 }
 
 func newShelves(t testing.TB, limit int64, most int) *shelves {
-	s := &shelves{now: time.Unix(1000, 0), rec: &metric.Recorder{}}
+	s := &shelves{now: time.Unix(1000, 0), rec: &testkit.Recorder{}}
 	s.catalog = newCatalog(&tasks{ctx: t.Context()}, limit, most, s.rec, slog.New(slog.DiscardHandler), func() time.Time { return s.now })
 	s.site = &siteState{rules: testSite(t), name: "demo", sink: s.rec}
 	return s

@@ -14,9 +14,9 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
-	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 func testSite(t testing.TB) *site.Site {
@@ -34,7 +34,7 @@ func testSite(t testing.TB) *site.Site {
 type shop struct {
 	key  *ecdsa.PrivateKey
 	dir  string
-	rec  *metric.Recorder
+	rec  *testkit.Recorder
 	deny func(*certificate.Certificate) bool
 }
 
@@ -43,7 +43,7 @@ func newShop(t testing.TB) *shop {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &shop{key: key, dir: t.TempDir(), rec: &metric.Recorder{}, deny: func(*certificate.Certificate) bool { return false }}
+	return &shop{key: key, dir: t.TempDir(), rec: &testkit.Recorder{}, deny: func(*certificate.Certificate) bool { return false }}
 }
 
 func (s *shop) open(t testing.TB, memory, onDisk int64) *store {
@@ -149,7 +149,7 @@ func FuzzStoreFile(f *testing.F) {
 
 func TestBudgetsTakeFromAllOrNone(t *testing.T) {
 	now := time.Unix(1000, 0)
-	rec := &metric.Recorder{}
+	rec := &testkit.Recorder{}
 	site, session := newScope("site", 1_000_000, 0), newSessionScope(1.5, 1_000_000)
 	b := &budget{mu: &sync.Mutex{}, scopes: []*scope{newScope("seed", 0, 0), site, session}, now: func() time.Time { return now }, sink: rec}
 	taken := 0

@@ -11,9 +11,9 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/access"
-	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/seed"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/sdp"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -100,7 +100,7 @@ func newGuardedWorld(t *testing.T, allow ...access.Peer) *world {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
-	sink := &metric.Recorder{}
+	sink := &testkit.Recorder{}
 	guard := &rtclink.Guard{Reach: access.Reach{Allow: allow}, Refused: seed.RefusedCandidates(sink), Dropped: seed.DroppedChecks(sink)}
 	w := newWorldWith(t, &memoryBus{}, signal.ID{1}, newOrigin(t), rtclink.Config{Listen: "0.0.0.0:0", Loopback: true, Guard: guard}, nil)
 	w.metrics = sink

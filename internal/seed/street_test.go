@@ -10,9 +10,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/peer"
@@ -25,7 +25,7 @@ type street struct {
 	t       *testing.T
 	bus     *memoryBus
 	seed    *seed.Service
-	metrics *metric.Recorder
+	metrics *testkit.Recorder
 	origin  func(path string) []byte
 
 	mu      sync.Mutex
@@ -38,7 +38,7 @@ type street struct {
 func newStreet(t *testing.T, origin func(path string) []byte, change func(*seed.Config)) *street {
 	t.Helper()
 	s := &street{
-		t: t, bus: &memoryBus{}, metrics: &metric.Recorder{}, origin: origin, asked: map[string]int{}, links: map[string]*wire{},
+		t: t, bus: &memoryBus{}, metrics: &testkit.Recorder{}, origin: origin, asked: map[string]int{}, links: map[string]*wire{},
 		failed: map[signal.ID]string{}, callers: map[signal.ID]*caller{},
 	}
 	rules, err := site.New(site.Config{Name: "demo", Hosts: []string{"video.example.com"}, FetchBase: "https://origin.example.com", Policy: site.Policy{CertifyFrom: 1}})

@@ -13,11 +13,11 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/fleet"
-	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/swarm"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/sibling"
@@ -86,13 +86,13 @@ type village struct {
 	t       *testing.T
 	bus     *memoryBus
 	mu      sync.Mutex
-	asked   map[string]int                 // guarded by mu: of the origin, by path
-	files   map[string][]byte              //
-	seeds   map[signal.ID]*seed.Service    // guarded by mu
-	wanted  map[signal.ID]sibling.Wanted   // guarded by mu
-	refuse  map[signal.ID]bool             // guarded by mu: busy
-	history []signal.ID                    // guarded by mu: who was asked for a segment
-	metrics map[signal.ID]*metric.Recorder // guarded by mu
+	asked   map[string]int                  // guarded by mu: of the origin, by path
+	files   map[string][]byte               //
+	seeds   map[signal.ID]*seed.Service     // guarded by mu
+	wanted  map[signal.ID]sibling.Wanted    // guarded by mu
+	refuse  map[signal.ID]bool              // guarded by mu: busy
+	history []signal.ID                     // guarded by mu: who was asked for a segment
+	metrics map[signal.ID]*testkit.Recorder // guarded by mu
 }
 
 const villageSegment = 100_000 // bytes
@@ -100,7 +100,7 @@ const villageSegment = 100_000 // bytes
 func newVillage(t *testing.T, segments int) *village {
 	v := &village{
 		t: t, bus: &memoryBus{}, asked: map[string]int{}, files: map[string][]byte{}, seeds: map[signal.ID]*seed.Service{},
-		wanted: map[signal.ID]sibling.Wanted{}, refuse: map[signal.ID]bool{}, metrics: map[signal.ID]*metric.Recorder{},
+		wanted: map[signal.ID]sibling.Wanted{}, refuse: map[signal.ID]bool{}, metrics: map[signal.ID]*testkit.Recorder{},
 	}
 	list := "#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:4\n"
 	for i := range segments {
@@ -160,7 +160,7 @@ func (v *village) add(warm *fleet.WarmUp) *seed.Service {
 	if err != nil {
 		v.t.Fatal(err)
 	}
-	rec := &metric.Recorder{}
+	rec := &testkit.Recorder{}
 	s, err := seed.New(seed.Config{
 		DataDir: v.t.TempDir(), Sites: []seed.Site{{Site: rules, Origin: v}}, Metrics: rec, LookAhead: -1,
 		Fleet: fleet.New(fleet.Config{ID: sibling.FleetID{1}, Address: netip.MustParseAddrPort("10.0.0.1:4602"), Siblings: v, WarmUp: warm, Metrics: rec}),

@@ -15,12 +15,12 @@ import (
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/cluster"
-	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/originhttp"
 	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -196,7 +196,7 @@ type world struct {
 	origin  *origin
 	site    *site.Site
 	seed    *seed.Service
-	metrics *metric.Recorder
+	metrics *testkit.Recorder
 	host    *rtclink.Host
 	dial    *rtclink.Host
 	tracker signal.ID
@@ -227,7 +227,7 @@ func newWorldOn(t *testing.T, b *memoryBus, tracker signal.ID, o *origin, change
 func newWorldWith(t *testing.T, b *memoryBus, tracker signal.ID, o *origin, links rtclink.Config, change func(*site.Config, *seed.Config)) *world {
 	t.Helper()
 	w := &world{
-		t: t, bus: b, origin: o, metrics: &metric.Recorder{}, tracker: tracker, swarm: signal.ID{2},
+		t: t, bus: b, origin: o, metrics: &testkit.Recorder{}, tracker: tracker, swarm: signal.ID{2},
 		viewers: map[signal.ID]*viewer{}, keys: make(chan bus.SeedBeat, 4096),
 	}
 	siteConfig := site.Config{Name: "demo", Hosts: []string{"video.example.com"}, FetchBase: o.URL + "/vod", Policy: site.Policy{CertifyFrom: 1}}

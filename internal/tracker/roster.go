@@ -185,15 +185,8 @@ func (r *roster) homeOf(key signal.ID) signal.ID {
 	return r.view.Home(key)
 }
 
-// seedsFor lists the seeds that would serve a swarm of a site, best first: the same for every viewer of the swarm, so that the
-// origin is asked once.
-func (r *roster) seedsFor(site string, id signal.ID) []signal.ID {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.able(site, id)
-}
-
-// able is seedsFor. Under mu.
+// able lists the seeds that would serve a swarm of a site, best first: the same for every viewer of the swarm, so that the origin is
+// asked once. Under mu.
 func (r *roster) able(site string, id signal.ID) []signal.ID {
 	var able []swarm.ID
 	for seed, s := range r.seeds {

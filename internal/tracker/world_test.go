@@ -13,10 +13,10 @@ import (
 	"github.com/gorilla/websocket"
 
 	"github.com/leeway-video/leeway/internal/cluster"
-	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/natsbus"
 	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/testkit"
+	"github.com/leeway-video/leeway/internal/testkit/testbus"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 	"github.com/leeway-video/leeway/internal/wsconn"
@@ -35,14 +35,14 @@ type world struct {
 	t       *testing.T
 	bus     *natsbus.Bus
 	clock   testkit.Clock
-	metrics metric.Recorder
+	metrics testkit.Recorder
 	through Bus            // what trackers talk to instead of bus, if set
 	fleet   *bus.SeedFleet // of the seeds, if any
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return &world{t: t, bus: testkit.Bus(t)}
+	return &world{t: t, bus: testbus.Open(t)}
 }
 
 // oneSite is the site demo with what a test sets of it.
@@ -344,4 +344,11 @@ func (s *session) receive(t *testing.T, m signal.Message) {
 	if !s.Receive(b) {
 		t.Errorf("%T ended the session", m)
 	}
+}
+
+// seedsFor is able, for tests.
+func (r *roster) seedsFor(site string, id signal.ID) []signal.ID {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.able(site, id)
 }

@@ -18,8 +18,8 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/access"
-	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/relay"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // patience is for what comes at once unless something is wrong.
@@ -42,7 +42,7 @@ type world struct {
 	t       *testing.T
 	relay   *relay.Relay
 	secret  access.RelaySecret
-	metrics *metric.Recorder
+	metrics *testkit.Recorder
 }
 
 func newWorld(t *testing.T, change func(*Config, *relay.Config)) *world {
@@ -53,7 +53,7 @@ func newWorld(t *testing.T, change func(*Config, *relay.Config)) *world {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := &world{t: t, secret: secret, metrics: &metric.Recorder{}}
+	w := &world{t: t, secret: secret, metrics: &testkit.Recorder{}}
 	rules := relay.Config{Secrets: access.RelaySecrets{secret}, Metrics: w.metrics}
 	cfg := Config{Listen: "127.0.0.1:0", ListenTLS: "127.0.0.1:0", TLS: &tls.Config{Certificates: []tls.Certificate{certificate(t)}}}
 	if change != nil {

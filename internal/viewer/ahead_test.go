@@ -106,7 +106,7 @@ func TestASeekTakesBackWhatIsAhead(t *testing.T) {
 		t.Fatal("nothing is asked for in the background")
 	}
 	at := late.now().PositionMs
-	late.Seek(time.Duration(at+150_000) * time.Millisecond)
+	late.loop.Post(func() { late.player.seek(time.Duration(at+150_000) * time.Millisecond) })
 	s.w.run(300 * time.Millisecond)
 	if n := late.outstanding(); n != 0 {
 		t.Errorf("%d requests are outstanding for what is behind the playhead", n)

@@ -189,9 +189,6 @@ func (v *Viewer) end(how string, err error) {
 	close(v.done)
 }
 
-// Seek moves the playhead to a moment of the film.
-func (v *Viewer) Seek(to time.Duration) { v.loop.Post(func() { v.player.seek(to) }) }
-
 // Moved tells that the machine has lost an address of its own: it is in another network now.
 func (v *Viewer) Moved() { v.loop.Post(func() { v.title.moved() }) }
 

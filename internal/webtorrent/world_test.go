@@ -18,6 +18,7 @@ import (
 	"github.com/leeway-video/leeway/internal/natsbus"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/testkit"
+	"github.com/leeway-video/leeway/internal/testkit/testbus"
 	"github.com/leeway-video/leeway/internal/tracker"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	wire "github.com/leeway-video/leeway/internal/wire/webtorrent"
@@ -61,12 +62,12 @@ type world struct {
 	t       *testing.T
 	bus     *natsbus.Bus
 	clock   testkit.Clock
-	metrics metric.Recorder
+	metrics testkit.Recorder
 }
 
 func newWorld(t *testing.T) *world {
 	t.Helper()
-	return &world{t: t, bus: testkit.Bus(t)}
+	return &world{t: t, bus: testbus.Open(t)}
 }
 
 // node is a tracker with the room, and the line by which it speaks to others.

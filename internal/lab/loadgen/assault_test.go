@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/tracker"
 	"github.com/leeway-video/leeway/internal/webtorrent"
 )
@@ -23,7 +24,7 @@ func TestEveryBurdenIsCounted(t *testing.T) {
 		Deaf:      {"leeway_tracker_rejected_total", "slow"},
 	} {
 		t.Run(string(kind), func(t *testing.T) {
-			var metrics metric.Recorder
+			var metrics testkit.Recorder
 			addr, _ := serve(t, false, func(c *tracker.Config) {
 				c.Metrics, c.MessagesPerSecond, c.BeatEvery = &metrics, 100, 10*time.Millisecond
 				if kind == Deaf {

@@ -1,4 +1,5 @@
-package testkit
+// Package testbus has the bus of tests of several rooms.
+package testbus
 
 import (
 	"testing"
@@ -8,8 +9,8 @@ import (
 	"github.com/leeway-video/leeway/internal/natsbus"
 )
 
-// Bus is a real bus that ends with the test, which then has no goroutine left that it did not begin with.
-func Bus(t *testing.T) *natsbus.Bus {
+// Open is a real bus that ends with the test, which then has no goroutine left that it did not begin with.
+func Open(t *testing.T) *natsbus.Bus {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
 	b, err := natsbus.Open(natsbus.Config{Name: "test"})

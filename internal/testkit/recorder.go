@@ -1,11 +1,13 @@
-package metric
+package testkit
 
 import (
 	"strings"
 	"sync"
+
+	"github.com/leeway-video/leeway/internal/metric"
 )
 
-// Recorder is a Sink that keeps its figures in memory, for tests and for services that print a summary. The zero value is
+// Recorder is a metric.Sink that keeps its figures in memory. The zero value is
 // ready to use. It checks label values only against a Def's closed sets; a label without Values takes anything.
 type Recorder struct {
 	mu      sync.Mutex
@@ -15,29 +17,29 @@ type Recorder struct {
 }
 
 // Add implements Sink.
-func (r *Recorder) Add(d *Def, v float64, labels ...string) {
-	r.record(d, labels, d.Kind != Histogram && (d.Kind != Counter || v >= 0), func(k string) { r.values[k] += v })
+func (r *Recorder) Add(d *metric.Def, v float64, labels ...string) {
+	r.record(d, labels, d.Kind != metric.Histogram && (d.Kind != metric.Counter || v >= 0), func(k string) { r.values[k] += v })
 }
 
 // Set implements Sink.
-func (r *Recorder) Set(d *Def, v float64, labels ...string) {
-	r.record(d, labels, d.Kind == Gauge, func(k string) { r.values[k] = v })
+func (r *Recorder) Set(d *metric.Def, v float64, labels ...string) {
+	r.record(d, labels, d.Kind == metric.Gauge, func(k string) { r.values[k] = v })
 }
 
 // Observe implements Sink.
-func (r *Recorder) Observe(d *Def, v float64, labels ...string) {
-	r.record(d, labels, d.Kind == Histogram, func(k string) { r.values[k] += v; r.counts[k]++ })
+func (r *Recorder) Observe(d *metric.Def, v float64, labels ...string) {
+	r.record(d, labels, d.Kind == metric.Histogram, func(k string) { r.values[k] += v; r.counts[k]++ })
 }
 
 // Value returns the figure of one series: the sum of the observations for a histogram, 0 for a series never touched.
-func (r *Recorder) Value(d *Def, labels ...string) float64 {
+func (r *Recorder) Value(d *metric.Def, labels ...string) float64 {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.values[seriesKey(d, labels)]
 }
 
 // Count returns the number of observations of one series of a histogram.
-func (r *Recorder) Count(d *Def, labels ...string) int {
+func (r *Recorder) Count(d *metric.Def, labels ...string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.counts[seriesKey(d, labels)]
@@ -50,7 +52,7 @@ func (r *Recorder) Dropped() int {
 	return r.dropped
 }
 
-func (r *Recorder) record(d *Def, labels []string, fits bool, f func(key string)) {
+func (r *Recorder) record(d *metric.Def, labels []string, fits bool, f func(key string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !fits || !d.Accepts(labels) {
@@ -63,4 +65,6 @@ func (r *Recorder) record(d *Def, labels []string, fits bool, f func(key string)
 	f(seriesKey(d, labels))
 }
 
-func seriesKey(d *Def, labels []string) string { return d.Name + "\x00" + strings.Join(labels, "\x00") }
+func seriesKey(d *metric.Def, labels []string) string {
+	return d.Name + "\x00" + strings.Join(labels, "\x00")
+}
