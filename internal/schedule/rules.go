@@ -339,11 +339,19 @@ func (d *decision) leaves(s *Segment, piece int, interested []*peer) bool {
 	return d.waits(min(max(s.AskedUs, heard)+policy.PatienceUs, s.AskedUs+policy.MaxWaitUs))
 }
 
-// assignToSeeds goes in an order of one's own, so that two viewers that start together take different pieces from the seed.
+// assignToSeeds goes in an order of one's own, so that two viewers that start together take different pieces from the seed. Ranks are
+// hashes: none is made while no seed takes a piece, and one for each piece otherwise.
 func (d *decision) assignToSeeds(s *Segment, pieces []int, why string) {
+	if d.full() || !slices.ContainsFunc(d.peers, func(p *peer) bool { return p.Role == Seed && d.free(p) }) {
+		return
+	}
 	if len(d.viewers) > 0 {
+		ranks := make(map[int]uint32, len(pieces))
+		for _, n := range pieces {
+			ranks[n] = Rank(s.ID, n, d.in.Self)
+		}
 		slices.SortFunc(pieces, func(a, b int) int {
-			return cmp.Or(cmp.Compare(Rank(s.ID, a, d.in.Self), Rank(s.ID, b, d.in.Self)), cmp.Compare(a, b))
+			return cmp.Or(cmp.Compare(ranks[a], ranks[b]), cmp.Compare(a, b))
 		})
 	}
 	for _, n := range pieces {

@@ -1,9 +1,15 @@
 import { readFileSync } from 'node:fs';
-import { describe, expect, it } from 'vitest';
+import { describe, expect, it, vi } from 'vitest';
+import { long } from '../testing/long.ts';
 import { decide } from './decide.ts';
 import type { Action, ScheduleInput } from './input.ts';
 import { rank } from './rank.ts';
 import { createRecorder, replay } from './recorder.ts';
+
+vi.mock('./rank.ts', async (original) => {
+  const module = await original<typeof import('./rank.ts')>();
+  return { ...module, rank: vi.fn(module.rank) };
+});
 
 interface Vectors {
   ranks: { segment: string; piece: number; peer: string; rank: number }[];
@@ -37,5 +43,17 @@ describe('recorder', () => {
     expect(replay(recorder.dump())).toEqual([]);
     const forged = recorder.dump().replaceAll('"race"', '"near"').replaceAll('"duplicate"', '"near"');
     expect(replay(forged).length).toBeGreaterThan(0);
+  });
+});
+
+describe('a segment of many pieces', () => {
+  it('costs a hash a piece at most, and none while no seed takes a piece', () => {
+    const ranked = (queued: number) => {
+      vi.mocked(rank).mockClear();
+      const asked = decide(long(queued)).filter((a) => a.type === 'request').length;
+      return { asked, hashes: vi.mocked(rank).mock.calls.length };
+    };
+    expect(ranked(131_072)).toEqual({ asked: 0, hashes: 0 });
+    expect(ranked(0)).toEqual({ asked: 8, hashes: 500 });
   });
 });

@@ -123,8 +123,14 @@ export const decide = (input: ScheduleInput): Action[] => {
   /** It has said that it holds it, at least in part, or it gets what it is asked for. */
   const offers = (s: WantedSegment, p: Peer) => p.on_demand || !!p.holds[s.id];
 
-  const inFlightOf = (s: WantedSegment, n: number): ScheduleRequest[] =>
-    flying.filter((r) => r.segment === s.id && r.piece === n);
+  const bySegment = new Map<string, ScheduleRequest[][]>();
+  for (const r of flying) {
+    const pieces = bySegment.get(r.segment) ?? [];
+    bySegment.set(r.segment, pieces);
+    pieces[r.piece] ??= [];
+    pieces[r.piece]!.push(r);
+  }
+  const inFlightOf = (s: WantedSegment, n: number): ScheduleRequest[] => bySegment.get(s.id)?.[n] ?? [];
   /** Pieces that are not verified. */
   const open = (s: WantedSegment): number[] => {
     const have = new Set(s.have);
@@ -169,8 +175,11 @@ export const decide = (input: ScheduleInput): Action[] => {
       const until = Math.min(Math.max(s.asked_us, heard) + policy.patience_us, s.asked_us + policy.max_wait_us);
       if (first === self || !waits(until)) fromSeeds.push(n);
     }
+    // Ranks are hashes. While no seed takes a piece there is nothing to put in order.
+    if (inFlight >= policy.piece_cap || !peers.some((p) => p.role === 'seed' && free(p))) return stranded;
     // In an order of one's own, so that two viewers that start together take different pieces from the seed.
-    if (viewers.length) fromSeeds.sort((a, b) => rank(s.id, a, self) - rank(s.id, b, self) || a - b);
+    const place = new Map(viewers.length ? fromSeeds.map((n) => [n, rank(s.id, n, self)]) : []);
+    if (viewers.length) fromSeeds.sort((a, b) => place.get(a)! - place.get(b)! || a - b);
     for (const n of fromSeeds) {
       if (inFlight >= policy.piece_cap) break;
       const seed = quickest(peers.filter((p) => p.role === 'seed' && p.has(s.id, n) && free(p)));

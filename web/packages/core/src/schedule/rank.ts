@@ -3,14 +3,24 @@
 /** The piece number that stands for a whole segment. */
 export const wholeSegment = 0xffff;
 
-/** fmix32(fnv1a32(segment ID ‖ piece u16 ‖ peer ID)), IDs as hex. */
-export const rank = (segment: string, piece: number, peer: string): number => {
-  let h = 0x811c9dc5;
-  const text = segment + piece.toString(16).padStart(4, '0') + peer;
-  for (let i = 0; i < text.length; i += 2) {
-    h ^= Number.parseInt(text.slice(i, i + 2), 16);
+/** A hexadecimal digit's value. */
+const digit = (c: number): number => (c & 15) + (c >> 6) * 9;
+
+/** fnv1a32 goes on over hexadecimal text. */
+const mix = (h: number, hex: string): number => {
+  for (let i = 0; i + 1 < hex.length; i += 2) {
+    h ^= (digit(hex.charCodeAt(i)) << 4) | digit(hex.charCodeAt(i + 1));
     h = Math.imul(h, 0x01000193);
   }
+  return h;
+};
+
+/** fmix32(fnv1a32(segment ID ‖ piece u16 ‖ peer ID)), IDs as hex. */
+export const rank = (segment: string, piece: number, peer: string): number => {
+  let h = mix(0x811c9dc5, segment);
+  h = Math.imul(h ^ (piece >> 8), 0x01000193);
+  h = Math.imul(h ^ (piece & 255), 0x01000193);
+  h = mix(h, peer);
   h ^= h >>> 16;
   h = Math.imul(h, 0x85ebca6b);
   h ^= h >>> 13;
@@ -22,6 +32,7 @@ export const rank = (segment: string, piece: number, peer: string): number => {
 /** Of the peers, the one of the lowest rank; ties by ID. */
 export const owner = (segment: string, piece: number, peers: string[]): string => {
   let best = peers[0]!;
+  if (peers.length === 1) return best;
   let low = rank(segment, piece, best);
   for (const p of peers.slice(1)) {
     const r = rank(segment, piece, p);
