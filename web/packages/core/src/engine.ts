@@ -183,6 +183,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     segments,
     most: deps.cacheBytes ?? defaultCacheBytes,
     loads,
+    held: (s) => complete(cache.get(s.id)),
     fromOrigin: verification.origin,
     changed,
   });

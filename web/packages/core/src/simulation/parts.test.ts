@@ -53,6 +53,26 @@ describe('segments of 9 MiB', () => {
     expect(v.engine.snapshot().totals.contradictions).toBe(0);
   });
 
+  it('are compared once, where a part came from a viewer and from the origin', async () => {
+    const film = new Film(8, 10_000, bytes);
+    const { seed, viewers, viewer, run } = setUp(film, line);
+    const first = viewer();
+    await run(25_000);
+    const second = viewer();
+    let pieces = 0;
+    second.engine.on('piece', () => {
+      if (++pieces !== 300) return;
+      seed.silent = true;
+      queueMicrotask(() => first.engine.stop());
+    });
+    await run(90_000);
+    expect(second.results.length).toBe(8);
+    expect(figures(viewers, film)).toMatchObject({ stalls: 0, wrong: 0 });
+    expect(second.results.filter(({ bytes }) => bytes.peer > mebi && bytes.origin > mebi)).toHaveLength(1);
+    const { totals } = second.engine.snapshot();
+    expect(totals.duplicate_bytes).toBe(0);
+  });
+
   it('come whole from an origin that does not know ranges', async () => {
     const film = new Film(5, 10_000, bytes);
     const { seed, viewers, viewer, run } = setUp(film, line);

@@ -12,6 +12,8 @@ export interface PartsHost {
   /** Longest object that is put together from parts, bytes. */
   most: number;
   loads: Loads;
+  /** All of it is in hand and verified. */
+  held(s: Segment): boolean;
   /** Holds what the origin sent against the certificate; whether it agrees. */
   fromOrigin(s: Segment, data: Uint8Array): Promise<boolean>;
   changed(): void;
@@ -67,7 +69,8 @@ export const createParts = (host: PartsHost): Parts => {
         end(result);
         return part.unshared ? undefined : share(s, got.slice());
       }
-      if (result.bytes.origin && (part.unshared || !(await fromOrigin(part, got)))) return whole();
+      // What is held was compared piece by piece as it came.
+      if (!host.held(part) && (part.unshared || !(await fromOrigin(part, got)))) return whole();
       if (over) return;
       data.set(got, first);
       for (const source in bytes) bytes[source as Source] += result.bytes[source as Source];
