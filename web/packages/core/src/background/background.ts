@@ -3,6 +3,7 @@ import { Acker } from '../ledbat/acker.ts';
 import { Receiver, type Source } from '../ledbat/receiver.ts';
 import type { Clock } from '../ports.ts';
 import type { DataMessage } from '../protocol/peer.ts';
+import { Arrivals } from './arrivals.ts';
 import { Beats } from './beats.ts';
 import { decodeBackground } from './message.ts';
 import type { Alarm, Background, BackgroundLane, BackgroundLink, BackgroundStats } from './ports.ts';
@@ -166,6 +167,7 @@ class Lane implements BackgroundLane {
   woken?: () => void;
   #o: LaneOptions;
   #acker = new Acker();
+  #arrivals = new Arrivals();
   #came: Came[] = [];
   #closed = false;
 
@@ -205,6 +207,7 @@ class Lane implements BackgroundLane {
     const { request, payload } = read.part;
     const ours = sending.source.ours?.(request) ?? true;
     this.#acker.foreground = !ours;
+    this.#arrivals.found(at, read.stamp.sentAt);
     const fresh = this.#acker.onData(at, message.length, read.stamp);
     if (fresh) {
       this.#came.push({ at, size: ours ? payload.length : 0, stamp: read.stamp });
@@ -216,8 +219,10 @@ class Lane implements BackgroundLane {
 
   /** All that is here had come by then; says whether that was waited for. */
   cameBy(then: number): boolean {
-    for (const came of this.#came) came.at = Math.min(came.at, then);
-    this.#acker.cameBy(then);
+    for (const came of this.#came) {
+      came.at = this.#arrivals.dated(came.at, came.stamp.sentAt, then);
+      this.#acker.cameBy(came.stamp.sequence, came.at);
+    }
     return this.#take();
   }
 

@@ -4,9 +4,10 @@ import { createBackground } from './background.ts';
 import { backgroundType } from './message.ts';
 
 /** What a page gets of 5 Mbit/s, 40 ms, whose thread is busy in between, as a part of the line. */
-const share = (tasks: number[], between: number, beats: boolean) => {
+const share = (tasks: number[], between: number, beats: boolean, overtaken?: (n: number) => number) => {
   const time = new Time();
   const thread = new Thread(time);
+  thread.overtaken = overtaken ?? thread.overtaken;
   const line = new Line(time, 625_000);
   const wire = new Wire(line, 40);
   const host = (alarm: Parameters<typeof createBackground>[0]['alarm']) =>
@@ -44,6 +45,13 @@ it('a page that is busy half of the time gets its share, for it says when its me
 it('a page that is busy all the time gets on, and a clock that stops is not waited for', () => {
   expect(share([400], 5, true).share).toBeGreaterThan(0.05);
   expect(share([12], 12, false).share).toBeGreaterThan(0.6);
+});
+
+it('a beat that messages overtake dates none of them before it came', () => {
+  // As in Firefox, where 9 of 3,662 beats were heard 8 to 26 ms behind messages that were sent after them.
+  const one = (n: number) => (n % 20 ? 0 : 8 + (n % 19));
+  expect(share([], 0, true, one).share).toBeGreaterThan(0.9);
+  expect(share(tasks, 60, true, one).share).toBeGreaterThan(0.65);
 });
 
 /** What a page whose thread is busy in between sends of a line, as a part of it, and the most that waits of what is not paced. */

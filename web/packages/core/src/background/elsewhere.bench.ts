@@ -25,11 +25,14 @@ interface Scene {
   busy: [low: number, high: number, between: number];
   /** The same of the other machine. */
   far?: [low: number, high: number, between: number];
+  /** Each so many-th beat is overtaken, by 8 to 26 ms. */
+  overtaken?: number;
 }
 
-const play = ({ mbit, rtt, busy, far }: Scene, seed: number, sends: boolean) => {
+const play = ({ mbit, rtt, busy, far, overtaken = 0 }: Scene, seed: number, sends: boolean) => {
   const time = new Time();
   const threads = [new Thread(time), new Thread(time)] as const;
+  threads[0].overtaken = (n) => (overtaken && n % overtaken === 0 ? 8 + ((n * seed) % 19) : 0);
   const line = new Line(time, mbit * 125_000);
   const wire = new Wire(line, rtt);
   const host = (thread: Thread) =>
@@ -82,6 +85,16 @@ const scenes: [name: string, sends: boolean, scene: Scene][] = [
   ).flatMap(([mbit, rtt]): typeof scenes => [
     [`beats, ${mbit} Mbit/s ${rtt} ms, busy 20 to 100`, false, { mbit, rtt, busy: [20, 100, 50] }],
     [`beats, ${mbit} Mbit/s ${rtt} ms, busy 5 to 20`, false, { mbit, rtt, busy: [5, 20, 10] }],
+    [
+      `beats overtaken, ${mbit} Mbit/s ${rtt} ms, busy 20 to 100`,
+      false,
+      { mbit, rtt, busy: [20, 100, 50], overtaken: 400 },
+    ],
+    [
+      `beats overtaken, ${mbit} Mbit/s ${rtt} ms, busy 5 to 20`,
+      false,
+      { mbit, rtt, busy: [5, 20, 10], overtaken: 400 },
+    ],
   ]),
 ];
 

@@ -39,9 +39,9 @@ export class Acker {
     return true;
   }
 
-  /** Whatever has come was there by then: what hears of messages may have been busy. */
-  cameBy(then: number): void {
-    this.#highestAt = Math.min(this.#highestAt, then);
+  /** The message of a sequence number was there by then: what hears of messages may have been busy. */
+  cameBy(sequence: number, then: number): void {
+    if ((sequence | 0) === (this.#highest | 0)) this.#highestAt = Math.min(this.#highestAt, then);
   }
 
   #pass(): void {

@@ -73,7 +73,10 @@ export class Time implements Clock {
 /** The thread of a page that has other things to do: what comes meanwhile waits in line. */
 export class Thread {
   readonly time: Time;
+  /** How much longer than its turn the n-th beat waits, ms, from 1: what comes meanwhile overtakes it. */
+  overtaken: (n: number) => number = () => 0;
   #free = 0;
+  #beats = 0;
   #queue: (() => void)[] = [];
 
   constructor(time: Time) {
@@ -112,7 +115,10 @@ export class Thread {
         left = beatsMs / ms;
         const tick = () => {
           const at = this.time.now() - 700; // its own zero
-          this.run(() => heard(at));
+          const hear = () => this.run(() => heard(at));
+          const behind = this.overtaken(++this.#beats);
+          if (behind) this.time.setTimer(hear, behind);
+          else hear();
           if (--left > 0) id = this.time.setTimer(tick, ms);
         };
         this.time.clearTimer(id);
