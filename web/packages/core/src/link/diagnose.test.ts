@@ -73,6 +73,22 @@ describe('an attempt that does not open', () => {
     expect(found).toEqual({ fail: 'timeout', reason: 'symmetric-nat' });
   });
 
+  test.each([undefined, 0])('sees none in two faces whose port is not known: %s', async (relatedPort) => {
+    const faces = ['198.51.100.1', '203.0.113.1'].map((address) => local('srflx', { relatedPort, address }));
+    expect(await attempt(faces, 'new', { udpServers: true })).toEqual({ fail: 'timeout' });
+  });
+
+  test('finds UDP blocked where the channels close before the connection fails', async () => {
+    const { clock, connection, failed, offered, link } = setUp({ udpServers: true });
+    await offered();
+    connection.stats = [local('host')];
+    connection.iceConnectionState = 'failed';
+    connection.channels[0]!.onclose!();
+    connection.become('failed');
+    await clock.advance(0);
+    expect(failed.mock.calls).toEqual([[link, { fail: 'udp-blocked', reason: 'udp-blocked' }]]);
+  });
+
   test('hears the reason of the other side', async () => {
     const { link, failed, signal, offered } = setUp();
     await offered();

@@ -76,9 +76,11 @@ export async function diagnose(connection: RTCPeerConnection, facts: AttemptFact
   if (facts.udpServers && local('srflx').length === 0 && local('relay').length === 0) {
     return { fail: 'udp-blocked', reason: 'udp-blocked' };
   }
-  // One local port that two servers see as two: the address translation depends on the destination.
+  // One local port that two servers see as two: the address translation depends on the destination. Which port it was is not
+  // said by every browser: not in Firefox, and 0 where the page may not know its own addresses.
   const reflexive = local('srflx');
-  const symmetric = new Set(reflexive.map((stat) => stat.relatedPort)).size < reflexive.length;
+  const bases = reflexive.map((stat) => stat.relatedPort).filter(Boolean);
+  const symmetric = new Set(bases).size < bases.length;
   if (symmetric || (reflexive.length > 0 && facts.reflexive && state !== 'new')) {
     return { fail: 'timeout', reason: 'symmetric-nat' };
   }
