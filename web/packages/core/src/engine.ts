@@ -13,14 +13,17 @@ import { createStats } from './stats/stats.ts';
 import { type Agreement, createAgreement } from './transfer/agreement.ts';
 import { type AheadRules, createLookAhead } from './transfer/ahead.ts';
 import type { Credit } from './transfer/credit.ts';
+import type { Download } from './transfer/downloads.ts';
 import { execute } from './transfer/execute.ts';
 import { createFreshness } from './transfer/freshness.ts';
 import { createGreeting } from './transfer/greeting.ts';
 import type { Line } from './transfer/line.ts';
 import { createLoads } from './transfer/loads.ts';
 import { createParts } from './transfer/parts.ts';
+import type { Peer } from './transfer/peer.ts';
 import { createPeers } from './transfer/peers.ts';
-import { createSegments, type Load, newSegment, type Segment } from './transfer/segments.ts';
+import { createSegments, type Load, newSegment, type Segment, wanted } from './transfer/segments.ts';
+import { type Shared, sharing } from './transfer/shared.ts';
 import { createSilence, type SilenceHost } from './transfer/silence.ts';
 import { snapshotCache, snapshotPeer } from './transfer/snapshot.ts';
 import { createTurn } from './transfer/turn.ts';
@@ -63,16 +66,13 @@ export const createEngine = (deps: EngineDeps): Engine => {
   const said = createPeerStats();
   /** Segments that are none of the site's. */
   const plain = new Set<Segment>();
-  let off: Reason | null = null;
   /** The engine's own judgment, which holds for as long as it lives. */
   let broken: Reason | null = null;
   let linking = false;
   let seedLinking = false;
-  let stopped = false;
 
   const nowUs = () => Math.floor(clock.now() * 1000);
   const { on, emit, clear } = createEmitter<EngineEvents>(() => stats.count('errors'));
-  const wanted = (s: Segment) => s.loads.size > 0;
   const cache = createCache(
     deps.cacheBytes ?? defaultCacheBytes,
     (id) => wanted(segments.byId.get(id)!),
@@ -87,79 +87,68 @@ export const createEngine = (deps: EngineDeps): Engine => {
   const linked = () => peers.all();
   const announce = (id: string) => peers.announce(id);
 
-  /** What is started without waiting for it; its failures are defects. */
-  const settled = (p: Promise<unknown>) => {
-    p.catch(() => stats.count('errors'));
+  const shared: Shared = {
+    clock,
+    crypto,
+    stats,
+    line,
+    credit,
+    segments,
+    cache,
+    peers: undefined!,
+    off: null,
+    stopped: false,
+    nowUs,
+    emit,
+    settled(p) {
+      p.catch(() => stats.count('errors'));
+    },
+    changed,
   };
+  const { settled } = shared;
 
   const turnOff = (reason: Reason) => {
-    if (off) return;
-    off = broken = reason;
+    if (shared.off) return;
+    shared.off = broken = reason;
     emit('off', { reason });
     changed();
   };
 
-  const agreement = deps.agreement ?? createAgreement();
-  const loads = createLoads({
-    clock,
-    stats,
-    line,
-    cache,
-    sharing: () => !off && !stopped,
-    deciding: () => !stopped,
-    cancel: (s) => peers.cancel(s),
-    outdone(s, part) {
-      // What comes yet shows whether peers are worth waiting for.
-      if (part || credit.leftMs() === undefined) peers.outdone(s, part);
-    },
-    flying: (s, n) => linked().some((p) => p.downloads.find(s.id, n)),
-    settled,
-    released: (s) => announce(s.id),
-    fromOrigin: (s, data, part) => (part ? verification.origin(s, data, part) : parts.share(s, data)),
-    delivered: (detail) => emit('segment', detail),
-    played: (s) => ahead.played(s),
-    lost: (s) => ahead.lost(s),
-    changed,
-  });
+  /** A piece passed: it is kept, told to peers, and with the last one the player has the segment. */
+  const accepted = (s: Segment, n: number, data: Uint8Array, from: Peer | undefined, d?: Download) => {
+    const c = s.certificate!;
+    if (from) {
+      line.others(data.length);
+      credit.prove();
+    }
+    cache.open(s.id, c.length);
+    if (!cache.put(s.id, n, data)) {
+      stats.add('duplicate_bytes', data.length);
+      return changed();
+    }
+    if (d?.lane) ahead.came(s, n, data.length);
+    s.sources[n] = from ? (from.link.role === 'seed' ? 'seed' : 'peer') : 'origin';
+    if (from) {
+      const { peer, role } = from.link;
+      from.downloaded += data.length;
+      from.brought();
+      stats.received(role, from.link.path(), data.length);
+      if (role === 'viewer') said.moved(peer, 'in', from.link.path(), data.length);
+      else s.pieceReason ??= d?.reason === 'near' || d?.reason === 'background' ? 'no-holder' : 'urgent';
+      emit('piece', { peer, role, direction: 'in', bytes: data.length, segment: s.id });
+      peers.outdone(s, [n, n + 1]);
+      for (const l of s.loads) l.onProgress(Math.min(cache.get(s.id)!.count * pieceSize, c.length), c.length);
+    }
+    announce(s.id);
+    if (complete(cache.get(s.id))) loads.finish(s);
+    changed();
+  };
 
-  const verification = createVerification({
-    clock,
-    crypto,
+  const verification = createVerification(shared, {
     site: rules.config.name,
-    segment: (id) => segments.byId.get(id),
-    segments: () => segments.byId.values(),
-    accepted(s, n, data, from, d) {
-      const c = s.certificate!;
-      if (from) {
-        line.others(data.length);
-        credit.prove();
-      }
-      cache.open(s.id, c.length);
-      if (!cache.put(s.id, n, data)) {
-        stats.add('duplicate_bytes', data.length);
-        return changed();
-      }
-      if (d?.lane) ahead.came(s, n, data.length);
-      s.sources[n] = from ? (from.link.role === 'seed' ? 'seed' : 'peer') : 'origin';
-      if (from) {
-        const { peer, role } = from.link;
-        from.downloaded += data.length;
-        from.brought();
-        stats.received(role, from.link.path(), data.length);
-        if (role === 'viewer') said.moved(peer, 'in', from.link.path(), data.length);
-        else s.pieceReason ??= d?.reason === 'near' || d?.reason === 'background' ? 'no-holder' : 'urgent';
-        emit('piece', { peer, role, direction: 'in', bytes: data.length, segment: s.id });
-        peers.outdone(s, [n, n + 1]);
-        for (const l of s.loads) l.onProgress(Math.min(cache.get(s.id)!.count * pieceSize, c.length), c.length);
-      }
-      announce(s.id);
-      if (complete(cache.get(s.id))) loads.finish(s);
-      changed();
-    },
-    certified(s) {
-      if (s.uncertified) settled(verification.origin(s, s.uncertified));
-    },
-    large: (s, length) => settled(parts.large(s, length)),
+    agreement: deps.agreement ?? createAgreement(),
+    accepted,
+    large: (s, length) => parts.large(s, length),
     withdrawn(s) {
       ahead.lost(s);
       cache.drop(s.id);
@@ -167,25 +156,18 @@ export const createEngine = (deps: EngineDeps): Engine => {
       peers.cancel(s);
       announce(s.id);
     },
-    contradicted(s, fromOrigin) {
-      stats.add('contradictions', 1);
-      if (!fromOrigin) stats.add('disputes', 1);
-      emit('contradiction', { url: s.ref.url, segment: s.id });
-      if (fromOrigin && agreement.differs()) turnOff('policy');
-    },
-    agreed: agreement.agrees,
-    rejectedBytes: (n) => stats.add('rejected_bytes', n),
-    count: stats.count,
-    changed,
+    turnOff,
   });
 
-  const parts = createParts({
-    segments,
+  const loads = createLoads(shared, {
+    fromOrigin: (s, data, part) => (part ? verification.origin(s, data, part) : parts.share(s, data)),
+    played: (s) => ahead.played(s),
+    lost: (s) => ahead.lost(s),
+  });
+  const parts = createParts(shared, {
     most: deps.cacheBytes ?? defaultCacheBytes,
     loads,
-    held: (s) => complete(cache.get(s.id)),
     fromOrigin: verification.origin,
-    changed,
   });
 
   const { announcement, flags, greeting } = createGreeting({
@@ -207,47 +189,23 @@ export const createEngine = (deps: EngineDeps): Engine => {
     },
   });
 
-  const peers = createPeers({
+  const peers = createPeers(shared, {
     ...deps,
-    cache,
-    stats,
     said,
     greeting: { announcement, flags },
-    silence: () => silence,
+    verification,
+    silence,
     serves: () => ahead.serves(),
-    stopped: () => stopped,
-    gone: (p) => verification.gone(p),
-    emit,
-    piece: (p, d) => settled(verification.piece(p, d)),
-    certificateRequest: verification.asked,
-    certificate: (p, id, raw) => settled(verification.certificate(p, id, raw)),
-    certificateNone: verification.none,
-    changed,
   });
-  const { byId } = peers;
+  shared.peers = peers;
 
-  const { stale, dated } = createFreshness(clock, line, () => segments.byId.values());
-  const ahead = createLookAhead({
-    nowUs,
+  const { stale, dated } = createFreshness(shared);
+  const ahead = createLookAhead(shared, {
     rules: deps.background && deps.ahead,
-    off: () => !!off,
-    stats,
-    cache,
-    segments: segments.byId,
-    peers: byId,
     mayRequest: () => deps.background!().mayRequest(),
     dated,
   });
-
-  const view = createView({
-    ...deps,
-    nowUs,
-    policy,
-    cache,
-    segments: segments.byId,
-    peers: byId,
-    listed: ahead.listed,
-  });
+  const view = createView(shared, { policy, ahead: deps.ahead, listed: ahead.listed });
 
   const decideNow = () => {
     const greeting = linked().filter((p) => !p.ready);
@@ -257,29 +215,11 @@ export const createEngine = (deps: EngineDeps): Engine => {
       credit_us: leftMs === undefined ? -1 : Math.floor(leftMs * 1000),
       linking: linking || greeting.length > 0,
       seed_linking: seedLinking || greeting.some((p) => p.link.role === 'seed'),
-      off,
+      off: shared.off,
     });
     const actions = decide(input);
     deps.record?.(input, actions);
-    execute(actions, input.now_us, {
-      segment: (id) => segments.byId.get(id),
-      peer: (id) => byId.get(id),
-      wake: turn.wake,
-      startOrigin: loads.startOrigin,
-      finish: loads.finish,
-      giveUp: loads.giveUp,
-      begun(s, length) {
-        if (cache.get(s.id)) return;
-        cache.open(s.id, length);
-        announce(s.id);
-      },
-      mayAsk: ahead.mayAsk,
-      promoted: () => stats.add('promotions', 1),
-      stalled() {
-        stats.count('stalls');
-        changed();
-      },
-    });
+    execute(shared, actions, input.now_us, { loads, ahead, wake: turn.wake });
     credit.waits(
       deps,
       [...segments.byId.values()].some((s) => wanted(s) && s.origin === 'idle'),
@@ -301,8 +241,9 @@ export const createEngine = (deps: EngineDeps): Engine => {
     if (isOver()) return;
     for (const x of plain) if (x !== s && !wanted(x)) plain.delete(x);
     loads.ask(s, load);
-    if (!s.id || stopped) return loads.startOrigin(s, 'policy');
-    if (wanted(s) && request.adaptive && !off && stale(() => view.relaxed(s))) loads.startOrigin(s, 'policy', true);
+    if (!s.id || shared.stopped) return loads.startOrigin(s, 'policy');
+    if (wanted(s) && request.adaptive && !shared.off && stale(() => view.relaxed(s)))
+      loads.startOrigin(s, 'policy', true);
     parts.split(s);
     changed();
     const next = request.upcoming
@@ -341,7 +282,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     },
     adopt(request, data) {
       const take = async (s: Segment) => {
-        if (!stopped && !off && !s.disputed && !complete(cache.get(s.id))) await parts.share(s, data);
+        if (sharing(shared) && !s.disputed && !complete(cache.get(s.id))) await parts.share(s, data);
         changed();
       };
       // What has no name on the site is nobody's.
@@ -355,7 +296,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       changed();
     },
     setOff(reason) {
-      off = reason ?? broken;
+      shared.off = reason ?? broken;
       changed();
     },
     setKeys(keys) {
@@ -376,14 +317,14 @@ export const createEngine = (deps: EngineDeps): Engine => {
       totals: stats.totals(),
       capacity: line.estimate(),
       linking,
-      off,
+      off: shared.off,
       counters: { ...stats.counters },
       ...snapshotCache(cache, (id) => segments.byId.get(id)!.ref),
     }),
     on,
     stop() {
-      if (stopped) return;
-      stopped = true;
+      if (shared.stopped) return;
+      shared.stopped = true;
       credit.waits(deps, false);
       turn.stop();
       silence.stop();

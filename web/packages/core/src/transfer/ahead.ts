@@ -1,24 +1,18 @@
 /** What is fetched before the player asks for it: spec/schedule.md, "Prefetch". */
-import { type Cache, complete } from '../cache/cache.ts';
+import { complete } from '../cache/cache.ts';
 import type { SegmentRequest } from '../ports.ts';
 import { type Ahead, mostAhead, possible, prefetch } from '../schedule/prefetch.ts';
 import { pieceCount, pieceLength } from '../segment/index.ts';
-import type { Stats } from '../stats/stats.ts';
 import type { Peer } from './peer.ts';
-import type { Segment } from './segments.ts';
+import { type Segment, wanted } from './segments.ts';
+import type { Shared } from './shared.ts';
 
 /** What the site and the viewer's device say of it. */
 export type AheadRules = Pick<Ahead, 'allowed' | 'waste_bytes' | 'role' | 'save_data' | 'metered' | 'battery'>;
 
 export interface LookAheadHost {
-  nowUs(): number;
   /** Left out: nothing is fetched ahead. */
   rules?(): AheadRules;
-  off(): boolean;
-  stats: Stats;
-  cache: Cache;
-  segments: Map<string, Segment>;
-  peers: Map<string, Peer>;
   /** Whether the controller allows another request; otherwise after how many ms to ask again. */
   mayRequest(): true | number;
   /** Whether the estimate of the line is too old to choose renditions by. */
@@ -61,10 +55,10 @@ const mostBehind = 64;
 /** A peer that sends nothing in the background for so long is not waited for. */
 const quietUs = 30_000_000;
 
-const wanted = (s: Segment) => s.loads.size > 0;
-
-export const createLookAhead = (host: LookAheadHost): LookAhead => {
-  const { stats, cache, segments, peers } = host;
+export const createLookAhead = (shared: Shared, host: LookAheadHost): LookAhead => {
+  const { stats, cache, nowUs } = shared;
+  const segments = shared.segments.byId;
+  const peers = shared.peers.byId;
   /** What follows, by track. */
   const coming = new Map<string | undefined, Segment[]>();
   /** With pieces that came ahead. */
@@ -76,7 +70,7 @@ export const createLookAhead = (host: LookAheadHost): LookAhead => {
   let outstanding = 0;
   let againMs = 0;
 
-  const rules = (live = last?.live !== false) => ({ off: host.off(), live, ...host.rules!() });
+  const rules = (live = last?.live !== false) => ({ off: !!shared.off, live, ...host.rules!() });
   const may = (live?: boolean) => !!host.rules && possible(rules(live));
   const allowed = () => may();
   const among = (s: Segment, most: number) =>
@@ -102,7 +96,7 @@ export const createLookAhead = (host: LookAheadHost): LookAhead => {
     [...peers.values()].some((p) => p.ready && !p.noUpload && p.link.role === 'viewer' && p.holdings.holds[id]);
 
   const takeBack = (next: Segment[]) => {
-    const quiet = host.nowUs() - quietUs;
+    const quiet = nowUs() - quietUs;
     for (const p of peers.values())
       p.cancel((d) => {
         const s = segments.get(d.segment);
@@ -171,7 +165,7 @@ export const createLookAhead = (host: LookAheadHost): LookAhead => {
       return running;
     },
     mayAsk(peer) {
-      if (!peer.lane || peer.behindUs > host.nowUs() || outstanding >= mostBehind) return false;
+      if (!peer.lane || peer.behindUs > nowUs() || outstanding >= mostBehind) return false;
       const now = host.mayRequest();
       if (now !== true) againMs = Math.min(againMs, now);
       else outstanding++;

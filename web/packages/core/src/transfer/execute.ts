@@ -1,27 +1,20 @@
 /** Does what the schedule says; requests to one peer travel together. */
-import type { Reason } from '../ports.ts';
 import type { Action } from '../schedule/input.ts';
 import { pieceLength } from '../segment/index.ts';
+import type { LookAhead } from './ahead.ts';
 import type { Download } from './downloads.ts';
+import type { Loads } from './loads.ts';
 import type { Peer } from './peer.ts';
-import type { Segment } from './segments.ts';
+import type { Shared } from './shared.ts';
 
 export interface ExecuteHost {
-  segment(id: string): Segment | undefined;
-  peer(id: string): Peer | undefined;
+  loads: Pick<Loads, 'startOrigin' | 'finish' | 'giveUp'>;
+  ahead: Pick<LookAhead, 'mayAsk'>;
   wake(ms: number): void;
-  startOrigin(s: Segment, reason: Reason): void;
-  finish(s: Segment): void;
-  giveUp(s: Segment): void;
-  /** Pieces of the segment are about to be asked for. */
-  begun(s: Segment, length: number): void;
-  /** Whether a piece may be asked of a peer in the background. */
-  mayAsk(peer: Peer): boolean;
-  promoted(): void;
-  stalled(): void;
 }
 
-export const execute = (actions: Action[], now: number, host: ExecuteHost): void => {
+export const execute = (shared: Shared, actions: Action[], now: number, { loads, ahead, wake }: ExecuteHost): void => {
+  const { segments, peers, cache, stats, changed } = shared;
   const certificates = new Map<Peer, string[]>();
   const batches = new Map<
     string,
@@ -29,16 +22,16 @@ export const execute = (actions: Action[], now: number, host: ExecuteHost): void
   >();
   const stalled = new Set<Peer>();
   for (const a of actions) {
-    const s = 'segment' in a ? host.segment(a.segment) : undefined;
-    const peer = 'peer' in a ? host.peer(a.peer) : undefined;
+    const s = 'segment' in a ? segments.byId.get(a.segment) : undefined;
+    const peer = 'peer' in a ? peers.byId.get(a.peer) : undefined;
     if (a.type === 'wake') {
-      host.wake((a.at_us - now) / 1000);
+      wake((a.at_us - now) / 1000);
     } else if (a.type === 'origin' && s) {
-      host.startOrigin(s, a.reason);
+      loads.startOrigin(s, a.reason);
     } else if (a.type === 'stop-origin' && s) {
-      host.finish(s);
+      loads.finish(s);
     } else if (a.type === 'fail' && s) {
-      host.giveUp(s);
+      loads.giveUp(s);
     } else if (a.type === 'certificate' && s && peer) {
       s.state = 'asked';
       if (s.certAskedUs < 0) s.certAskedUs = now;
@@ -46,8 +39,11 @@ export const execute = (actions: Action[], now: number, host: ExecuteHost): void
       certificates.set(peer, [...(certificates.get(peer) ?? []), s.id]);
     } else if (a.type === 'request' && s?.certificate && peer) {
       // What may not be asked for now comes again with another decision.
-      if (a.lane && !host.mayAsk(peer)) continue;
-      host.begun(s, s.certificate.length);
+      if (a.lane && !ahead.mayAsk(peer)) continue;
+      if (!cache.get(s.id)) {
+        cache.open(s.id, s.certificate.length);
+        peers.announce(s.id);
+      }
       const length = pieceLength(s.certificate.length, a.piece);
       const d = peer.downloads.add({
         segment: s.id,
@@ -69,7 +65,7 @@ export const execute = (actions: Action[], now: number, host: ExecuteHost): void
         if (!d.lane) continue;
         peer.lane?.gone(d.length - d.received);
         peer.downloads.promote(d, now);
-        host.promoted();
+        stats.add('promotions', 1);
         peer.sendIds('promote', [d.id]);
       } else {
         const which = (x: Download) => x === d;
@@ -84,7 +80,8 @@ export const execute = (actions: Action[], now: number, host: ExecuteHost): void
     for (let i = 0; i < requests.length; i += 255)
       peer.send({ type: 'request', segment, lane, requests: requests.slice(i, i + 255) });
   for (const peer of stalled) {
-    host.stalled();
+    stats.count('stalls');
+    changed();
     peer.stalled(now);
   }
 };

@@ -1,11 +1,9 @@
 /** When the origin is asked for a segment so that the estimate of the line follows it. */
-import type { Clock } from '../ports.ts';
-import type { Line } from './line.ts';
-import type { Segment } from './segments.ts';
+import type { Shared } from './shared.ts';
 
 const freshMs = 60_000;
 
-export const createFreshness = (clock: Clock, line: Line, segments: () => Iterable<Segment>) => {
+export const createFreshness = ({ clock, line, segments }: Shared) => {
   /** When a segment was last asked for that. */
   let lookedMs = -freshMs;
   /** Whether the estimate is too old to choose renditions by: peers that send all the time leave no transfer the line to itself. */
@@ -15,7 +13,7 @@ export const createFreshness = (clock: Clock, line: Line, segments: () => Iterab
     /** Whether a segment that `can` wait should come from the origin for that: once in a while only. */
     stale(can: () => boolean): boolean {
       if (!dated()) return false;
-      for (const s of segments()) if (s.origin === 'running') return false;
+      for (const s of segments.byId.values()) if (s.origin === 'running') return false;
       if (!can()) return false;
       lookedMs = clock.now();
       return true;

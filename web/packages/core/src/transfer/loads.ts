@@ -1,40 +1,19 @@
 /** What the player asked for: results, and the origin's part in them. */
-import { type Cache, complete } from '../cache/cache.ts';
-import type { ByteRange, Clock, EngineEvents, Reason, SegmentResult, Source } from '../ports.ts';
+import { complete } from '../cache/cache.ts';
+import type { ByteRange, Reason, SegmentResult, Source } from '../ports.ts';
 import { pieceLength, pieceSize } from '../segment/index.ts';
-import type { Stats } from '../stats/stats.ts';
-import type { Line } from './line.ts';
 import { type Load, type Segment, type Stretch, sourceOf } from './segments.ts';
+import { type Shared, sharing } from './shared.ts';
 
 /** Pieces that are not left are taken along between two that are, if they are so few: asking twice takes longer. */
 const bridge = 4;
 
 export interface LoadsHost {
-  clock: Clock;
-  stats: Stats;
-  line: Line;
-  cache: Cache;
-  /** Whether what the origin sends may be shared. */
-  sharing(): boolean;
-  /** Whether the schedule still runs: a failure may yet be made good by peers. */
-  deciding(): boolean;
-  /** The segment is no longer asked of peers. */
-  cancel(s: Segment): void;
-  /** Nor is it, since the origin has sent all of it, or is asked for a part of it. */
-  outdone(s: Segment, part?: Stretch): void;
-  /** Whether a piece was asked of a peer. */
-  flying(s: Segment, piece: number): boolean;
-  /** What goes on without being waited for; its failures are defects. */
-  settled(p: Promise<unknown>): void;
-  /** Nobody waits for the segment any more. */
-  released(s: Segment): void;
-  /** For a stretch, whether it fits the certificate. */
+  /** All of it came; for a stretch, whether it fits the certificate. */
   fromOrigin(s: Segment, data: Uint8Array, part?: Stretch): Promise<unknown>;
-  delivered(detail: EngineEvents['segment']): void;
   /** What came of it before it was asked for is the player's; or it came again, as a whole. */
   played(s: Segment): void;
   lost(s: Segment): void;
-  changed(): void;
 }
 
 export interface Loads {
@@ -52,8 +31,10 @@ export interface Loads {
   giveUp(s: Segment): void;
 }
 
-export const createLoads = (host: LoadsHost): Loads => {
-  const { clock, stats, line, cache } = host;
+export const createLoads = (shared: Shared, { fromOrigin, played, lost }: LoadsHost): Loads => {
+  const { clock, stats, line, cache, credit, emit, settled, changed } = shared;
+  const cancel = (s: Segment) => shared.peers.cancel(s);
+  const flying = (s: Segment, n: number) => shared.peers.all().some((p) => p.downloads.find(s.id, n));
 
   const settle = (
     s: Segment,
@@ -63,7 +44,7 @@ export const createLoads = (host: LoadsHost): Loads => {
     crowded?: boolean,
   ) => {
     const { origin, seed } = bytes;
-    host.played(s);
+    played(s);
     const source = sourceOf(bytes);
     const reason = origin ? s.originReason : seed ? (s.pieceReason ?? 'no-holder') : undefined;
     for (const load of [...s.loads]) {
@@ -80,7 +61,7 @@ export const createLoads = (host: LoadsHost): Loads => {
     const { url, startMs, durationMs } = s.ref;
     const { data: _, ...rest } = result;
     const tookMs = clock.now() - load.startedMs;
-    host.delivered({ url, startMs, durationMs, rendition: load.request.rendition, result: rest, tookMs });
+    emit('segment', { url, startMs, durationMs, rendition: load.request.rendition, result: rest, tookMs });
   };
 
   const finish = (s: Segment) => {
@@ -94,7 +75,7 @@ export const createLoads = (host: LoadsHost): Loads => {
     const [first] = s.loads;
     if (!bytes.origin) line.byPeers(data.length, clock.now() - first!.startedMs);
     settle(s, () => data.slice().buffer as ArrayBuffer, bytes);
-    host.cancel(s);
+    cancel(s);
   };
 
   const ask = (s: Segment, load: Load) => {
@@ -107,8 +88,8 @@ export const createLoads = (host: LoadsHost): Loads => {
     if (!s.loads.delete(load) || s.loads.size) return;
     stopOrigin(s);
     s.origin = 'idle';
-    host.cancel(s);
-    host.released(s);
+    cancel(s);
+    shared.peers.announce(s.id);
   };
 
   const stopOrigin = (s: Segment) => {
@@ -125,9 +106,9 @@ export const createLoads = (host: LoadsHost): Loads => {
    */
   const stretch = (s: Segment): Stretch | undefined => {
     const held = cache.get(s.id);
-    if (!s.certificate || !held?.count || complete(held) || line.wholes || !host.sharing()) return undefined;
+    if (!s.certificate || !held?.count || complete(held) || line.wholes || !sharing(shared)) return undefined;
     const open = [...Array(held.pieces).keys()].filter((n) => !cache.has(s.id, n));
-    const rest = open.filter((n) => !host.flying(s, n));
+    const rest = open.filter((n) => !flying(s, n));
     const left = rest.length ? rest : open;
     const gap = left.findIndex((n, i) => left[i + 1]! > n + 1 + bridge);
     return [left[0]!, left.at(gap)! + 1];
@@ -143,7 +124,7 @@ export const createLoads = (host: LoadsHost): Loads => {
       had = cache.get(s.id)!.count * pieceSize;
       const at = (n: number) => (s.ref.range?.first ?? 0) + Math.min(n * pieceSize, s.certificate!.length);
       range = { first: at(part[0]), last: at(part[1]) - 1 };
-      host.outdone(s, part);
+      shared.peers.outdone(s, part);
     }
     const abort = new AbortController();
     s.abort = abort;
@@ -153,7 +134,7 @@ export const createLoads = (host: LoadsHost): Loads => {
     const end = (origin: Segment['origin']) => {
       s.abort = undefined;
       s.origin = origin;
-      host.changed();
+      changed();
     };
     /** A part that does not come, or does not fit, is asked for again, as the whole, which will show whose fault it is. */
     const again = () => {
@@ -167,7 +148,7 @@ export const createLoads = (host: LoadsHost): Loads => {
       for (const l of s.loads) l.onProgress(had + loaded, had + total);
     };
     const fetched = line.fetch(load.request, abort.signal, progress, range);
-    host.settled(
+    settled(
       fetched.then(
         async ({ data, status, crowded, unshared }) => {
           if (s.abort !== abort) return;
@@ -175,7 +156,7 @@ export const createLoads = (host: LoadsHost): Loads => {
           const size = data.byteLength;
           if (part) {
             s.originLoaded = 0;
-            const fits = !unshared && (await host.fromOrigin(s, new Uint8Array(data), part));
+            const fits = !unshared && (await fromOrigin(s, new Uint8Array(data), part));
             if (fits) stats.played(size);
             else stats.add('wasted_bytes', size);
             if (s.abort !== abort) return;
@@ -184,14 +165,17 @@ export const createLoads = (host: LoadsHost): Loads => {
           end('idle');
           // The player may transfer its buffer away: what is to be shared is a copy.
           const copy =
-            load.part || s.disputed || unshared || !host.sharing() || !s.id ? undefined : new Uint8Array(data.slice(0));
-          host.outdone(s);
+            load.part || s.disputed || unshared || !sharing(shared) || !s.id
+              ? undefined
+              : new Uint8Array(data.slice(0));
+          // What comes yet shows whether peers are worth waiting for.
+          if (credit.leftMs() === undefined) shared.peers.outdone(s);
           stats.played(size);
-          host.lost(s);
+          lost(s);
           // A second load at the same time gets a buffer of its own.
           const all = s.loads.size > 1;
           settle(s, () => (all ? data.slice(0) : data), { origin: size, seed: 0, peer: 0 }, status, crowded);
-          if (copy) await host.fromOrigin(s, copy);
+          if (copy) await fromOrigin(s, copy);
         },
         (error) => {
           if (s.abort !== abort) return;
@@ -199,7 +183,7 @@ export const createLoads = (host: LoadsHost): Loads => {
           end('failed');
           line.wholes = false; // that it sends nothing is not about parts
           s.originError = error;
-          if (!s.id || !host.deciding()) giveUp(s);
+          if (!s.id || shared.stopped) giveUp(s);
         },
       ),
     );
@@ -217,7 +201,7 @@ export const createLoads = (host: LoadsHost): Loads => {
       s.certPeers = [];
       s.certAskedUs = -1;
     }
-    host.cancel(s);
+    cancel(s);
   };
 
   return { ask, release, finish, startOrigin, stopOrigin, hand, giveUp };

@@ -2,21 +2,19 @@
  * Objects that are too long to be shared whole (spec/site.md, "Virtual segments"): what the player asks for in one piece is
  * put together from parts, each with its own certificate and its own holders.
  */
+import { complete } from '../cache/cache.ts';
 import type { SegmentResult, Source } from '../ports.ts';
 import { maxLength, virtualRanges } from '../segment/index.ts';
 import type { Loads } from './loads.ts';
-import { type Load, type Segment, type Segments, sourceOf } from './segments.ts';
+import { type Load, type Segment, sourceOf } from './segments.ts';
+import type { Shared } from './shared.ts';
 
 export interface PartsHost {
-  segments: Segments;
   /** Longest object that is put together from parts, bytes. */
   most: number;
   loads: Loads;
-  /** All of it is in hand and verified. */
-  held(s: Segment): boolean;
   /** Holds what the origin sent against the certificate; whether it agrees. */
   fromOrigin(s: Segment, data: Uint8Array): Promise<boolean>;
-  changed(): void;
 }
 
 export interface Parts {
@@ -28,9 +26,7 @@ export interface Parts {
   split(s: Segment): void;
 }
 
-export const createParts = (host: PartsHost): Parts => {
-  const { segments, loads, fromOrigin } = host;
-
+export const createParts = ({ segments, cache, changed }: Shared, { most, loads, fromOrigin }: PartsHost): Parts => {
   const start = (s: Segment, load: Load) => {
     const { request, startedMs } = load;
     const parts = s.parts!;
@@ -70,7 +66,7 @@ export const createParts = (host: PartsHost): Parts => {
         return part.unshared ? undefined : share(s, got.slice());
       }
       // What is held was compared piece by piece as it came.
-      if (!host.held(part) && (part.unshared || !(await fromOrigin(part, got)))) return whole();
+      if (!complete(cache.get(part.id)) && (part.unshared || !(await fromOrigin(part, got)))) return whole();
       if (over) return;
       data.set(got, first);
       for (const source in bytes) bytes[source as Source] += result.bytes[source as Source];
@@ -129,7 +125,7 @@ export const createParts = (host: PartsHost): Parts => {
   };
 
   const large = async (s: Segment, length: number) => {
-    if (!s.parts && !s.ref.range && length <= host.most) {
+    if (!s.parts && !s.ref.range && length <= most) {
       const ranges = virtualRanges(length);
       const parts = await Promise.all(
         ranges.map((range) => segments.resolve({ ...s.ref, range }, s.rendition, s.bitrate)),
@@ -141,7 +137,7 @@ export const createParts = (host: PartsHost): Parts => {
     }
     // Nobody certifies it whole.
     s.state = 'refused';
-    host.changed();
+    changed();
   };
 
   const share = async (s: Segment, data: Uint8Array) => {

@@ -1,32 +1,23 @@
 /** The linked peers of an engine, and those that are not to be linked again. */
 
-import type { Cache } from '../cache/cache.ts';
-import type { Clock, EngineEvents, LinkCloseReason, PeerLink } from '../ports.ts';
+import type { LinkCloseReason, PeerLink } from '../ports.ts';
 import { byePolicy, byeReplaced, laneForeground } from '../protocol/peer.ts';
 import type { createPeerStats } from '../stats/peers.ts';
-import type { Stats } from '../stats/stats.ts';
 import type { createGreeting } from './greeting.ts';
 import { createPeer, type Peer, type PeerHost } from './peer.ts';
 import type { Segment, Stretch } from './segments.ts';
+import type { Shared } from './shared.ts';
 import type { Silence } from './silence.ts';
+import type { Verification } from './verification.ts';
 
-export interface PeersHost
-  extends Pick<
-    PeerHost,
-    'self' | 'swarm' | 'background' | 'piece' | 'certificateRequest' | 'certificate' | 'certificateNone' | 'changed'
-  > {
-  clock: Clock;
-  cache: Cache;
-  stats: Stats;
+export interface PeersHost extends Pick<PeerHost, 'self' | 'swarm' | 'background'> {
   said: ReturnType<typeof createPeerStats>;
   greeting: Pick<ReturnType<typeof createGreeting>, 'announcement' | 'flags'>;
-  silence(): Silence;
+  verification: Verification;
+  silence: Silence;
   /** Whether this viewer sends to others, and what they ask for in the background. */
   uploads(): boolean;
   serves(): boolean;
-  stopped(): boolean;
-  gone(peer: Peer): void;
-  emit<K extends 'piece' | 'link' | 'unlink'>(event: K, detail: EngineEvents[K]): void;
 }
 
 export interface Peers {
@@ -42,8 +33,9 @@ export interface Peers {
   outdone(s: Segment, part?: Stretch): void;
 }
 
-export const createPeers = (host: PeersHost): Peers => {
-  const { clock, cache, stats, said, greeting, emit, changed } = host;
+export const createPeers = (shared: Shared, host: PeersHost): Peers => {
+  const { clock, cache, stats, emit, settled, changed } = shared;
+  const { said, greeting, verification, silence } = host;
   const byId = new Map<string, Peer>();
   const banned = new Set<string>();
   const all = () => [...byId.values()];
@@ -55,18 +47,20 @@ export const createPeers = (host: PeersHost): Peers => {
       said.blamed(peer);
     }
     if (byId.get(peer) === p) byId.delete(peer);
-    host.gone(p);
+    verification.gone(p);
     emit('unlink', { peer, role, reason, banned: ban });
-    host.silence().gone(p, reason);
+    silence.gone(p, reason);
     changed();
   };
 
   const add = (link: PeerLink) => {
     const other = link.peer;
-    if (host.stopped() || banned.has(other)) return link.close('policy', byePolicy);
+    if (shared.stopped || banned.has(other)) return link.close('policy', byePolicy);
     byId.get(other)?.drop('closed', byeReplaced);
     const peer = createPeer(link, greeting.flags(), {
-      ...host,
+      self: host.self,
+      swarm: host.swarm,
+      background: host.background,
       uploads: {
         piece: cache.piece,
         pieces: (id) => cache.get(id)?.pieces ?? 0,
@@ -89,12 +83,17 @@ export const createPeers = (host: PeersHost): Peers => {
         changed();
       },
       closed: (p, reason, ban) => closed(link, p, reason, ban),
-      drifted: () => host.silence().drifted(),
+      drifted: silence.drifted,
+      piece: (p, d) => settled(verification.piece(p, d)),
+      certificateRequest: verification.asked,
+      certificate: (p, id, raw) => settled(verification.certificate(p, id, raw)),
+      certificateNone: verification.none,
+      changed,
       count: stats.count,
       wasted: stats.wasted,
     });
     byId.set(other, peer);
-    link.onNamed = (again) => host.silence().named(peer, again);
+    link.onNamed = (again) => silence.named(peer, again);
   };
 
   return {

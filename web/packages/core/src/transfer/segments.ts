@@ -91,6 +91,9 @@ export const sourceOf = ({ origin, seed, peer }: Record<Source, number>): Source
   origin > seed + peer ? 'origin' : seed > peer ? 'seed' : 'peer';
 
 /** The segments by ID, and the way from a URL to one. */
+/** Whether the player waits for a segment. */
+export const wanted = (s: Segment): boolean => s.loads.size > 0;
+
 export const createSegments = (rules: SiteRules, crypto: Crypto): Segments => {
   const byId = new Map<string, Segment>();
   const ids = new Map<string, string>();

@@ -10,31 +10,25 @@ import {
   verifyCertificate,
   withdraws,
 } from '../certificate/index.ts';
-import type { Clock, Crypto, Revocation, VerifyKey } from '../ports.ts';
+import type { Reason, Revocation, VerifyKey } from '../ports.ts';
 import { byeBadPiece, byeProtocolError, noneUnknown } from '../protocol/peer.ts';
 import { pieceCount, pieceSize } from '../segment/index.ts';
+import type { Agreement } from './agreement.ts';
 import type { Download } from './downloads.ts';
 import type { Peer } from './peer.ts';
 import { createLimiter, type Segment, type Stretch } from './segments.ts';
+import type { Shared } from './shared.ts';
 
 export interface VerificationHost {
-  clock: Clock;
-  crypto: Crypto;
   site: string;
-  segment(id: string): Segment | undefined;
-  segments(): Iterable<Segment>;
+  agreement: Agreement;
   /** A piece passed. */
   accepted(s: Segment, piece: number, data: Uint8Array, from: Peer | undefined, d?: Download): void;
-  certified(s: Segment): void;
   /** A seed says that the object is so long that it is shared in parts. */
-  large(s: Segment, length: number): void;
+  large(s: Segment, length: number): Promise<void>;
   /** What is held of the segment is no longer certified. */
   withdrawn(s: Segment): void;
-  contradicted(s: Segment, fromOrigin: boolean): void;
-  agreed(): void;
-  rejectedBytes(n: number): void;
-  count(name: string): void;
-  changed(): void;
+  turnOff(reason: Reason): void;
 }
 
 export interface Verification {
@@ -58,8 +52,9 @@ const formerlyMs = 3_000;
 /** Outcomes that only a peer which forges or garbles brings about. */
 const dishonest = /^(malformed|bad|wrong)/;
 
-export const createVerification = (host: VerificationHost): Verification => {
-  const { clock, crypto } = host;
+export const createVerification = (shared: Shared, host: VerificationHost): Verification => {
+  const { clock, crypto, stats, segments, emit, settled, changed } = shared;
+  const { site, agreement, accepted, withdrawn } = host;
   const limited = createLimiter(8);
   /** Grows in place: what comes while a signature is being checked counts. */
   const revocations: Revocation[] = [];
@@ -83,13 +78,19 @@ export const createVerification = (host: VerificationHost): Verification => {
     s.certPeers = [];
     s.certAskedUs = -1;
     s.sources = [];
-    host.withdrawn(s);
+    withdrawn(s);
+  };
+
+  const contradicted = (s: Segment) => {
+    stats.add('contradictions', 1);
+    emit('contradiction', { url: s.ref.url, segment: s.id });
   };
 
   const dispute = (s: Segment, a: Certificate, b: Certificate) => {
     s.formerly = { certificate: a, at: clock.now() };
     s.disputed = a.issuedAt < b.issuedAt ? [a, b] : [b, a];
-    host.contradicted(s, false);
+    stats.add('disputes', 1);
+    contradicted(s);
     forget(s, 'refused');
   };
 
@@ -101,7 +102,7 @@ export const createVerification = (host: VerificationHost): Verification => {
     acquit(peer);
     peer.stalledUntilUs = 0;
     if (s.certificate) dispute(s, s.certificate, c);
-    host.changed();
+    changed();
   };
 
   const verification: Verification = {
@@ -109,7 +110,7 @@ export const createVerification = (host: VerificationHost): Verification => {
     serverOffsetMs: 0,
 
     async certificate(peer, id, raw) {
-      const s = host.segment(id);
+      const s = segments.byId.get(id);
       const suspect = suspects.get(peer)?.segment === id;
       const { link } = peer;
       if (s && link.wanted?.includes(id) && !s.certPeers.includes(link.peer)) {
@@ -118,21 +119,21 @@ export const createVerification = (host: VerificationHost): Verification => {
         if (s.state === 'none') s.state = 'asked';
         if (s.certAskedUs < 0) s.certAskedUs = Math.floor(clock.now() * 1000);
       }
-      if (!s || !(suspect || s.certPeers.includes(peer.link.peer))) return host.count('unasked_certificates');
+      if (!s || !(suspect || s.certPeers.includes(peer.link.peer))) return stats.count('unasked_certificates');
       const parsed = parseCertificate(raw);
       const outcome =
         typeof parsed === 'string'
           ? parsed
           : await verifyCertificate(
               parsed,
-              { site: host.site, name: s.name },
+              { site, name: s.name },
               verification.keys,
               revocations,
               clock.now() + verification.serverOffsetMs,
               crypto,
             );
       const valid = outcome === 'valid' ? (parsed as Certificate) : undefined;
-      if (!valid) host.count(`certificate_${outcome}`);
+      if (!valid) stats.count(`certificate_${outcome}`);
       if (dishonest.test(outcome)) return peer.drop('protocol-error', byeProtocolError, true);
       if (suspects.get(peer)?.segment === id) return hearSuspect(peer, s, valid);
       if (!valid || (s.object && s.object !== valid.objectLength)) return verification.none(peer, id, noneUnknown);
@@ -140,29 +141,29 @@ export const createVerification = (host: VerificationHost): Verification => {
       if (!s.certificate) {
         s.certificate = valid;
         s.state = 'held';
-        host.certified(s);
+        if (s.uncertified) settled(verification.origin(s, s.uncertified));
       } else if (!sameContent(s.certificate, valid)) {
         dispute(s, s.certificate, valid);
       } else if (valid.notAfter > s.certificate.notAfter) {
         s.certificate = valid;
       }
-      host.changed();
+      changed();
     },
 
     none(peer, id, reason, objectLength = 0) {
-      const s = host.segment(id);
-      host.count(`certificate_none_${reason}`);
+      const s = segments.byId.get(id);
+      stats.count(`certificate_none_${reason}`);
       if (suspects.get(peer)?.segment === id) return drop(peer);
       peer.holdings.forget(id);
-      if (s && objectLength && peer.link.role === 'seed') return host.large(s, objectLength);
+      if (s && objectLength && peer.link.role === 'seed') return settled(host.large(s, objectLength));
       // Nothing is outstanding any more unless another was asked later.
       if (s?.state === 'asked' && s.certPeers.at(-1) === peer.link.peer) s.state = 'none';
-      host.changed();
+      changed();
     },
 
     asked(peer, ids) {
       for (const segment of ids) {
-        const s = host.segment(segment);
+        const s = segments.byId.get(segment);
         // Two that find out at the same time suspect each other.
         const was = s?.disputed && s.formerly!.at + formerlyMs > clock.now() ? s.formerly!.certificate : undefined;
         const c = s?.certificate ?? was;
@@ -172,14 +173,14 @@ export const createVerification = (host: VerificationHost): Verification => {
     },
 
     async piece(peer, d) {
-      const s = host.segment(d.segment);
+      const s = segments.byId.get(d.segment);
       const c = s?.certificate;
       const ok = !!c && (await check(c, d.piece, d.data));
       peer.downloads.remove(d);
       // Withdrawn or replaced while it was on the way: nobody's fault.
-      if (!s || !c || s.certificate !== c) return host.changed();
-      if (ok) return host.accepted(s, d.piece, d.data, peer, d);
-      host.rejectedBytes(d.length);
+      if (!s || !c || s.certificate !== c) return changed();
+      if (ok) return accepted(s, d.piece, d.data, peer, d);
+      stats.add('rejected_bytes', d.length);
       if (suspects.has(peer)) return;
       // Right under another certificate, perhaps: then the name is at fault, not the peer.
       peer.stalledUntilUs = Number.MAX_SAFE_INTEGER;
@@ -187,7 +188,7 @@ export const createVerification = (host: VerificationHost): Verification => {
       suspects.set(peer, { segment: s.id, piece: d.piece, data: d.data, timer });
       peer.cancel(() => true);
       peer.send({ type: 'certificate-request', segments: [s.id] });
-      host.changed();
+      changed();
     },
 
     async origin(s, data, part) {
@@ -204,19 +205,20 @@ export const createVerification = (host: VerificationHost): Verification => {
         (await Promise.all(pieces.map((p, n) => check(c, from + n, p)))).every(Boolean);
       if (s.certificate !== c) return false;
       if (fits) {
-        host.agreed();
-        for (const [n, p] of pieces.entries()) host.accepted(s, from + n, p, undefined);
+        agreement.agrees();
+        for (const [n, p] of pieces.entries()) accepted(s, from + n, p, undefined);
       } else if (!part) {
-        host.contradicted(s, true);
+        contradicted(s);
+        if (agreement.differs()) host.turnOff('policy');
       }
-      host.changed();
+      changed();
       return fits;
     },
 
     revoke(list) {
       revocations.push(...list);
       revocations.splice(0, revocations.length - 1000);
-      for (const s of host.segments()) {
+      for (const s of segments.byId.values()) {
         if (s.disputed && withdraws(revocations, s.disputed[0])) {
           s.disputed = undefined;
           forget(s, 'none');
@@ -224,12 +226,12 @@ export const createVerification = (host: VerificationHost): Verification => {
           forget(s, 'none');
         }
       }
-      host.changed();
+      changed();
     },
 
     gone(peer) {
       acquit(peer);
-      for (const s of host.segments()) {
+      for (const s of segments.byId.values()) {
         const i = s.certPeers.indexOf(peer.link.peer);
         if (i < 0) continue;
         s.certPeers.splice(i, 1);

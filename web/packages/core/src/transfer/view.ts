@@ -7,6 +7,7 @@ import { pieceCount, pieceSize } from '../segment/index.ts';
 import type { Line } from './line.ts';
 import type { Peer } from './peer.ts';
 import type { Segment } from './segments.ts';
+import type { Shared } from './shared.ts';
 
 /** So long after an error the origin counts as unable to serve. Then the next segment is asked of it again, and not of a relay. */
 const originRestMs = 30_000;
@@ -82,12 +83,7 @@ export const viewPeers = (
 };
 
 export interface ViewHost {
-  nowUs(): number;
   policy: Policy;
-  line: Line;
-  cache: Cache;
-  segments: Map<string, Segment>;
-  peers: Map<string, Peer>;
   /** What the site says: `relay-only` viewers meet by relays alone. */
   ahead?(): { role: string };
   /** Whether the schedule hears of a segment that nobody waits for. */
@@ -95,7 +91,10 @@ export interface ViewHost {
 }
 
 /** The engine as the schedule sees it. */
-export const createView = ({ nowUs, policy, line, cache, segments, peers, ahead, listed }: ViewHost) => {
+export const createView = (shared: Shared, { policy, ahead, listed }: ViewHost) => {
+  const { nowUs, line, cache } = shared;
+  const segments = shared.segments.byId;
+  const peers = shared.peers.byId;
   /** Absolute playback time zero, µs: what a start time is added to for a deadline. */
   let playheadUs = 0;
 
