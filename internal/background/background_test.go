@@ -20,12 +20,12 @@ func TestTheLineIsFilledAndTheQueueKeptShort(t *testing.T) {
 		defer h.stop()
 		wait(20 * time.Second)
 		w := h.wires[0]
-		_, before := w.sent()
-		w.mu.Lock()
-		w.most = 0 // how far the controller's start goes is the controller's business
-		w.mu.Unlock()
+		_, before := w.Sent()
+		w.Mu.Lock()
+		w.Most = 0 // how far the controller's start goes is the controller's business
+		w.Mu.Unlock()
 		wait(40 * time.Second)
-		_, after := w.sent()
+		_, after := w.Sent()
 		if got := float64(after-before) / 40; got < 0.9*rate {
 			t.Errorf("%.0f bytes/s of %d", got, rate)
 		}
@@ -34,7 +34,7 @@ func TestTheLineIsFilledAndTheQueueKeptShort(t *testing.T) {
 			t.Errorf("the controller sees base %d µs, queue %d, target %d on a path of 100 ms", s.Base, s.Queuing, s.Target)
 		}
 		// The path, and twice the target of queue.
-		if most := w.most; most > rate/10+rate*2*int(s.Target)/1_000_000+4*payload {
+		if most := w.Most; most > rate/10+rate*2*int(s.Target)/1_000_000+4*payload {
 			t.Errorf("%d bytes were in flight on a path that holds %d", most, rate/10)
 		}
 	})
@@ -46,10 +46,10 @@ func TestMessagesAreWholePacketsOfTheAssociation(t *testing.T) {
 		defer h.stop()
 		wait(5 * time.Second)
 		w := h.wires[0]
-		w.mu.Lock()
-		defer w.mu.Unlock()
+		w.Mu.Lock()
+		defer w.Mu.Unlock()
 		large := 0
-		for i, n := range w.sizes {
+		for i, n := range w.Sizes {
 			if n > maxMessage || n%payload != 0 || n > payload && n/payload%2 != 0 {
 				t.Fatalf("message %d has %d bytes, a packet carries %d", i, n, payload)
 			}
@@ -58,8 +58,8 @@ func TestMessagesAreWholePacketsOfTheAssociation(t *testing.T) {
 		if large < 8*payload {
 			t.Errorf("the largest message at 100 Mbit/s has %d bytes", large)
 		}
-		if w.acks > len(w.sizes)/2 {
-			t.Errorf("%d acks for %d messages", w.acks, len(w.sizes))
+		if w.Acks > len(w.Sizes)/2 {
+			t.Errorf("%d acks for %d messages", w.Acks, len(w.Sizes))
 		}
 	})
 }
@@ -88,7 +88,7 @@ func TestForegroundStopsBackgroundAtOnce(t *testing.T) {
 
 func total(h *host) (n, bytes int) {
 	for _, w := range h.wires {
-		k, b := w.sent()
+		k, b := w.Sent()
 		n, bytes = n+k, bytes+b
 	}
 	return n, bytes
@@ -101,7 +101,7 @@ func TestLinksShareOneBudgetInTurn(t *testing.T) {
 		wait(10 * time.Second)
 		_, all := total(h)
 		for i, w := range h.wires {
-			if _, bytes := w.sent(); bytes < all/8 || bytes > all*3/8 {
+			if _, bytes := w.Sent(); bytes < all/8 || bytes > all*3/8 {
 				t.Errorf("link %d had %d of %d bytes", i, bytes, all)
 			}
 		}
@@ -114,9 +114,9 @@ func TestLinksShareOneBudgetInTurn(t *testing.T) {
 			s.left = 0
 			s.mu.Unlock()
 		}
-		_, before := h.wires[0].sent()
+		_, before := h.wires[0].Sent()
 		wait(10 * time.Second)
-		if _, after := h.wires[0].sent(); after-before < 1_250_000*8 {
+		if _, after := h.wires[0].Sent(); after-before < 1_250_000*8 {
 			t.Errorf("a link alone sent %d bytes in 10 s", after-before)
 		}
 	})
@@ -135,17 +135,17 @@ func TestALinkKeepsItsTurn(t *testing.T) {
 		}
 		var all []sent
 		for _, w := range h.wires {
-			w.mu.Lock()
-			w.at = nil
-			w.mu.Unlock()
+			w.Mu.Lock()
+			w.At = nil
+			w.Mu.Unlock()
 		}
 		wait(10 * time.Second)
 		for i, w := range h.wires {
-			w.mu.Lock()
-			for _, at := range w.at {
+			w.Mu.Lock()
+			for _, at := range w.At {
 				all = append(all, sent{at, i})
 			}
-			w.mu.Unlock()
+			w.Mu.Unlock()
 		}
 		slices.SortStableFunc(all, func(a, b sent) int { return a.at.Compare(b.at) })
 		changes := 0
@@ -185,13 +185,13 @@ func TestAnEmptySourceIsAskedAgainWhenWoken(t *testing.T) {
 		h.stores[0].left = 0
 		h.stores[0].mu.Unlock()
 		wait(5 * time.Second)
-		before, _ := h.wires[0].sent()
+		before, _ := h.wires[0].Sent()
 		h.stores[0].mu.Lock()
 		h.stores[0].left = 3000
 		h.stores[0].mu.Unlock()
 		h.lanes[0].Wake()
 		wait(time.Second)
-		n, _ := h.wires[0].sent()
+		n, _ := h.wires[0].Sent()
 		if h.stores[0].Waiting() || n == before {
 			t.Errorf("%d messages went out after the wake-up", n-before)
 		}
@@ -205,20 +205,20 @@ func TestALinkWithoutRoomIsTriedAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(2, 1_250_000, 40*time.Millisecond)
 		defer h.stop()
-		h.wires[0].mu.Lock()
-		h.wires[0].cramped = true
-		h.wires[0].mu.Unlock()
+		h.wires[0].Mu.Lock()
+		h.wires[0].Cramped = true
+		h.wires[0].Mu.Unlock()
 		wait(2 * time.Second)
-		before, _ := h.wires[0].sent()
-		other, _ := h.wires[1].sent()
+		before, _ := h.wires[0].Sent()
+		other, _ := h.wires[1].Sent()
 		if other < 100 {
 			t.Errorf("the other link sent %d messages", other)
 		}
-		h.wires[0].mu.Lock()
-		h.wires[0].cramped = false
-		h.wires[0].mu.Unlock()
+		h.wires[0].Mu.Lock()
+		h.wires[0].Cramped = false
+		h.wires[0].Mu.Unlock()
 		wait(2 * time.Second)
-		if after, _ := h.wires[0].sent(); after-before < 100 {
+		if after, _ := h.wires[0].Sent(); after-before < 100 {
 			t.Errorf("%d messages in 2 s after there was room", after-before)
 		}
 	})
@@ -228,15 +228,15 @@ func TestLossesAreSeenByTheirGap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHost(1, 1_250_000, 40*time.Millisecond)
 		defer h.stop()
-		h.wires[0].mu.Lock()
-		h.wires[0].drop = func(n int) bool { return n > 100 && n%200 == 0 }
-		h.wires[0].mu.Unlock()
+		h.wires[0].Mu.Lock()
+		h.wires[0].Late = func(n int) bool { return n > 100 && n%200 == 0 }
+		h.wires[0].Mu.Unlock()
 		wait(10 * time.Second)
 		s := h.sender.Stats()
 		if s.Losses == 0 || s.Timeouts > 0 {
 			t.Errorf("%+v", s)
 		}
-		if _, bytes := h.wires[0].sent(); bytes < 1_250_000*7 {
+		if _, bytes := h.wires[0].Sent(); bytes < 1_250_000*7 {
 			t.Errorf("%d bytes in 10 s with one message of 200 late", bytes)
 		}
 	})
@@ -248,20 +248,20 @@ func TestAPathThatFallsSilentTimesOutAndRecovers(t *testing.T) {
 		defer h.stop()
 		wait(2 * time.Second)
 		w := h.wires[0]
-		w.mu.Lock()
-		heard := w.ack
-		w.ack = func([]byte) {}
-		w.mu.Unlock()
+		w.Mu.Lock()
+		heard := w.Acked
+		w.Acked = func([]byte) {}
+		w.Mu.Unlock()
 		wait(5 * time.Second)
 		if s := h.sender.Stats(); s.Timeouts == 0 || s.Flight > 4*payload {
 			t.Errorf("after five silent seconds: %+v", s)
 		}
-		w.mu.Lock()
-		w.ack = heard
-		w.mu.Unlock()
-		_, before := w.sent()
+		w.Mu.Lock()
+		w.Acked = heard
+		w.Mu.Unlock()
+		_, before := w.Sent()
 		wait(20 * time.Second)
-		if _, after := w.sent(); after-before < 1_250_000*10 {
+		if _, after := w.Sent(); after-before < 1_250_000*10 {
 			t.Errorf("%d bytes in the 20 s after the silence", after-before)
 		}
 	})

@@ -29,15 +29,15 @@ func TestLinksThatLieStopNoOther(t *testing.T) {
 				defer h.stop()
 				wait(2 * time.Second)
 				for _, w := range h.wires[1:] {
-					w.mu.Lock()
-					ack := w.ack
-					w.ack = func(b []byte) { lie.tell(ack, b) }
-					w.mu.Unlock()
+					w.Mu.Lock()
+					ack := w.Acked
+					w.Acked = func(b []byte) { lie.tell(ack, b) }
+					w.Mu.Unlock()
 				}
 				wait(30 * time.Second)
-				_, before := h.wires[0].sent()
+				_, before := h.wires[0].Sent()
 				wait(20 * time.Second)
-				_, after := h.wires[0].sent()
+				_, after := h.wires[0].Sent()
 				t.Logf("%.2f of the line", float64(after-before)/20/rate)
 				if after-before < 20*rate*7/10 {
 					t.Errorf("the honest link has %.3f of the line", float64(after-before)/20/rate)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/ledbat"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -17,7 +18,7 @@ func TestManySendersToOneHostAreOneFlow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const senders, rate, delay = 8, 1_250_000, 40 * time.Millisecond
 		ctx, cancel := context.WithCancel(context.Background())
-		shared, requester := &line{}, NewRequester(ledbat.Config{}, time.Now)
+		shared, requester := &testkit.Line{Rate: float64(rate)}, NewRequester(ledbat.Config{}, time.Now)
 		type sending struct {
 			store  *store
 			lane   *Lane
@@ -28,10 +29,10 @@ func TestManySendersToOneHostAreOneFlow(t *testing.T) {
 		woken, got := make(chan struct{}, 1), atomic.Int64{}
 		for range senders {
 			s := &sending{store: &store{}, demand: requester.Add(0)}
-			sender, w := NewSender(ledbat.Config{}, time.Now), &wire{rate: rate, delay: delay, line: shared}
+			sender, w := NewSender(ledbat.Config{}, time.Now), &testkit.Link{Delay: delay, Line: shared}
 			go sender.Run(ctx)
 			r := NewReceiver(w, s.demand, time.Now)
-			w.deliver = func(b []byte) {
+			w.Deliver = func(b []byte) {
 				d, _, _ := r.Data(b)
 				got.Add(int64(len(d.Payload)))
 				select {
@@ -39,7 +40,7 @@ func TestManySendersToOneHostAreOneFlow(t *testing.T) {
 				default:
 				}
 			}
-			w.ack = func(b []byte) { s.lane.Ack(b) }
+			w.Acked = func(b []byte) { s.lane.Ack(b) }
 			s.lane = sender.Add(w, s.store, 0)
 			all, receivers = append(all, s), append(receivers, r)
 		}

@@ -17,11 +17,11 @@ func TestWhatIsDueSoonGoesOutTogether(t *testing.T) {
 			h.sender.Eager(eager)
 			wait(took)
 			w := h.wires[0]
-			from, _ := w.sent()
+			from, _ := w.Sent()
 			wait(took)
-			w.mu.Lock()
-			at, sizes := w.at[from:], w.sizes[from:]
-			w.mu.Unlock()
+			w.Mu.Lock()
+			at, sizes := w.At[from:], w.Sizes[from:]
+			w.Mu.Unlock()
 			moments, burst, largest, bytes := 0, 0, 0, 0
 			for i, size := range sizes {
 				if i == 0 || !at[i].Equal(at[i-1]) {

@@ -26,7 +26,7 @@ func (s *stuck) SendAck([]byte) {
 // TestWhoAsksDoesNotWaitForWhatCloses: one goroutine acknowledges, another closes the download, and the requester has the lock that the
 // first needs next: all three would stand still.
 func TestWhoAsksDoesNotWaitForWhatCloses(t *testing.T) {
-	link := &stuck{&pipe{tape: &tape{room: -1}}, make(chan struct{}), make(chan struct{})}
+	link := &stuck{newPipe(), make(chan struct{}), make(chan struct{})}
 	d := NewDownload(func(peer.Message) {}, time.Now, nil)
 	d.Background(link, background.NewRequester(ledbat.Config{}, time.Now), nil)
 	var running sync.WaitGroup

@@ -17,8 +17,7 @@ func TestPiecesComeInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := newPair(t)
 		defer p.stop()
-		n := 0
-		p.pipe.lost = func() bool { n++; return n%7 == 0 }
+		p.pipe.Late = func(n int) bool { return n%7 == 0 }
 		p.d.Request(p.target, peer.Background, "background", 0, 1, 2, 3, 4)
 		if got := p.d.Queued(); got != 0 {
 			t.Errorf("%d bytes of the background count as foreground", got)
@@ -183,14 +182,15 @@ func TestBackgroundOfOneLinkWaitsForForegroundOfAnother(t *testing.T) {
 			defer mu.Unlock()
 			return slices.Clone(list)
 		}
-		other := &pipe{tape: &tape{room: -1}, delay: 20 * time.Millisecond}
+		other := newPipe()
 		up := p.add(other.tape, func(c *UploadConfig) { c.Link, c.Observer = other, &p.counts })
 		up.Acknowledged(other)
 		r := background.NewReceiver(other, nil, time.Now)
 		defer r.Close()
-		other.deliver = func(b []byte) { _, _, _ = r.Data(b) }
-		other.sending, p.pipe.sending = note, note
-		other.acked = func(b []byte) { _ = up.Ack(b) }
+		other.Deliver = func(b []byte) { _, _, _ = r.Data(b) }
+		other.sees(note)
+		p.pipe.sees(note)
+		other.Acked = func(b []byte) { _ = up.Ack(b) }
 		_ = up.Request(peer.Request{Lane: peer.Background, Requests: []peer.PieceRequest{{ID: 1000, Piece: 1}, {ID: 1001, Piece: 2}, {ID: 1002, Piece: 3}, {ID: 1003, Piece: 4}}})
 		p.begun()
 		before := len(sent())
@@ -218,7 +218,7 @@ func TestAnotherPathIsMeasuredAnew(t *testing.T) {
 			t.Fatalf("a base of %d µs on a path of 40 ms", base)
 		}
 		p.up.Moved()
-		p.pipe.delay = 100 * time.Millisecond
+		p.pipe.Delay = 200 * time.Millisecond
 		p.d.Request(p.target, peer.Background, "background", 2, 3)
 		pass(5 * time.Second)
 		if s := p.u.Background.Stats(); s.Base < 200_000 || s.Queuing > 10_000 {

@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"bytes"
 	"context"
 	"slices"
 	"sync"
@@ -12,65 +11,39 @@ import (
 	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/ledbat"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-// pipe is a link whose messages arrive at the other end, in order, after a while. In a synctest bubble.
+// pipe is a simulated link whose messages of both lanes arrive at the other end, in order, after a while. In a synctest bubble.
 type pipe struct {
 	*tape
-	delay   time.Duration
-	deliver func([]byte) // data messages of both lanes
-	acked   func([]byte)
-	sending func([]byte)
-	lost    func() bool // background messages that come 300 ms late, as what SCTP sends again
-
-	mu    sync.Mutex
-	types []peer.Type // of the data messages that were sent
+	testkit.Link
+	types []peer.Type // guarded by Mu: of the data messages that were sent
 }
 
-func (p *pipe) after(b []byte, f func([]byte), late time.Duration) {
-	b = bytes.Clone(b)
-	time.AfterFunc(p.delay+late, func() { f(b) })
+func newPipe() *pipe {
+	p := &pipe{tape: &tape{room: -1}, Link: testkit.Link{Line: &testkit.Line{}, Delay: 40 * time.Millisecond, Again: 300 * time.Millisecond}}
+	p.Sending = func(b []byte) { p.types = append(p.types, peer.Type(b[0])) }
+	return p
 }
 
-func (p *pipe) note(b []byte) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.types = append(p.types, peer.Type(b[0]))
-	if p.sending != nil {
-		p.sending(b)
-	}
+// sees has f see each message.
+func (p *pipe) sees(f func([]byte)) {
+	note := p.Sending
+	p.Sending = func(b []byte) { note(b); f(b) }
 }
+
+func (p *pipe) SendData(b []byte) bool { return p.tape.SendData(b) && p.SendBackground(b) }
+func (p *pipe) MaxMessage() int        { return p.Link.MaxMessage() }
 
 func (p *pipe) kinds() []peer.Type {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+	p.Mu.Lock()
+	defer p.Mu.Unlock()
 	return slices.Clone(p.types)
 }
 
-func (p *pipe) SendData(b []byte) bool {
-	if !p.tape.SendData(b) {
-		return false
-	}
-	p.note(b)
-	p.after(b, p.deliver, 0)
-	return true
-}
-
-func (p *pipe) SendBackground(b []byte) bool {
-	p.note(b)
-	late := time.Duration(0)
-	if p.lost != nil && p.lost() {
-		late = 300 * time.Millisecond
-	}
-	p.after(b, p.deliver, late)
-	return true
-}
-
-func (p *pipe) SendAck(b []byte)     { p.after(b, p.acked, 0) }
-func (p *pipe) Room(int) (int, bool) { return 0, true }
-func (p *pipe) Payload() int         { return 1156 }
-func (p *pipe) whole() (n int)       { return len(p.kinds()) }
+func (p *pipe) whole() (n int) { return len(p.kinds()) }
 func (p *pipe) count(t peer.Type) int {
 	return len(p.kinds()) - len(slices.DeleteFunc(p.kinds(), func(k peer.Type) bool { return k == t }))
 }
@@ -135,7 +108,7 @@ func (p *pair) good() (n int) {
 func newPair(t *testing.T) *pair { return newPairOf(t, false) }
 
 func newPairOf(t *testing.T, paced bool) *pair {
-	p := &pair{pipe: &pipe{tape: &tape{room: -1}, delay: 20 * time.Millisecond}, whole: map[int]bool{}}
+	p := &pair{pipe: newPipe(), whole: map[int]bool{}}
 	p.bench = &bench{link: p.pipe.tape, c: &tally{}, p: &purse{left: 1 << 30}, u: NewUploader(time.Now)}
 	p.u.Background, p.u.Paced = background.NewSender(ledbat.Config{}, time.Now), paced
 	p.up = p.add(p.pipe.tape, func(c *UploadConfig) { c.Link, c.Observer, c.MaxRequests = p.pipe, &p.counts, 256 })
@@ -155,7 +128,7 @@ func newPairOf(t *testing.T, paced bool) *pair {
 	}, time.Now, p)
 	p.d.Background(p.pipe, p.requester, nil)
 	p.target = &Target{Certificate: &certificate.Certificate{Length: int64(len(content)), Digests: certificate.DigestPieces(content)}}
-	p.pipe.deliver = func(b []byte) {
+	p.pipe.Deliver = func(b []byte) {
 		err := error(nil)
 		if peer.Type(b[0]) == peer.TypeBackgroundData {
 			err = p.d.BackgroundData(b)
@@ -166,7 +139,7 @@ func newPairOf(t *testing.T, paced bool) *pair {
 			t.Error(err)
 		}
 	}
-	p.pipe.acked = func(b []byte) {
+	p.pipe.Acked = func(b []byte) {
 		if err := p.up.Ack(b); err != nil {
 			t.Error(err)
 		}

@@ -111,7 +111,7 @@ const chunk = 16 << 10
 // transfer sends data to the node with a window that fills the path and half a usual queue, as TCP would.
 func (o origin) transfer(data []byte, over func() bool, progress func(int64), done func(took time.Duration)) {
 	w, from, away := o.node.w, o.film.node, o.film.node.away(o.node)
-	begin, window := w.now, chunk+int(o.node.down*(2*away+50*time.Millisecond).Seconds())
+	begin, window := w.now, chunk+int(o.node.down.Rate*(2*away+50*time.Millisecond).Seconds())
 	sent, came := 0, 0
 	var pump func()
 	pump = func() {

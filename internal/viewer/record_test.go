@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "write spec/vectors/recorded-go.jsonl an
 func TestRecording(t *testing.T) {
 	var tape bytes.Buffer
 	s := newScene(t, fourSeconds(7, 80_000))
-	s.seed.node.up = 15_000 // below the bitrate: some segments become urgent
+	s.seed.node.up.Rate = 15_000 // below the bitrate: some segments become urgent
 	s.viewer(access{up: 20_000, down: 1e6}, nil)
 	s.w.run(4 * time.Second)
 	silent := s.viewer(fast, nil)

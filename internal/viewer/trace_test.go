@@ -94,9 +94,9 @@ func (a audience) play(t testing.TB) tally {
 		return newVaried(w, int(a.film/(4*time.Second)), 4*time.Second, shape, 242_862, 506_135, 938_681)
 	})
 	s.film.node.delay, s.seed.node.delay = 0, 0
-	s.film.node.up, s.seed.node.up = 125e6, 125e6
+	s.film.node.up.Rate, s.seed.node.up.Rate = 125e6, 125e6
 	if a.thin > 0 {
-		s.seed.node.up = a.thin
+		s.seed.node.up.Rate = a.thin
 	}
 	s.tracker.home = swarm.New()
 	s.tracker.policy.Prefetch = a.ahead
@@ -128,7 +128,7 @@ func (s *scene) watchUplinks(rate float64) *[]time.Duration {
 	var look func()
 	look = func() {
 		for _, v := range s.viewers {
-			if wait := v.node.upFree.Sub(s.w.now); v.node.up == rate && wait > 0 {
+			if wait := v.node.up.Wait(s.w.now); v.node.up.Rate == rate && wait > 0 {
 				*waits = append(*waits, wait)
 			}
 		}

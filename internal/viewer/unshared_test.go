@@ -20,7 +20,7 @@ func TestWhatTheOriginWantsNotStoredIsPlayedAndNotKept(t *testing.T) {
 	const segments, size = 16, 300_000
 	s := newScene(t, fourSeconds(segments, size))
 	s.wrap = func(o origin) Origin { return strict{o} }
-	s.seed.node.up = 30_000 // below the bitrate: some segments are the origin's
+	s.seed.node.up.Rate = 30_000 // below the bitrate: some segments are the origin's
 	a := s.viewer(access{up: 1e6, down: 4e6}, nil)
 	s.w.run(40 * time.Second)
 	st := a.now().Stats

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -79,14 +80,13 @@ func (w *world) run(d time.Duration) {
 
 // node is one machine with its line: bytes per second, and the time that a packet takes between it and the core of the net.
 type node struct {
-	w                *world
-	name             string
-	up, down         float64
-	delay            time.Duration
-	upFree, downFree time.Time
-	garble           func([]byte) []byte // what becomes of all data that it sends
-	apart            bool                // meets others that are apart by a relay alone
-	net              int                 // which network it is in: links made in another carry nothing any more
+	w        *world
+	name     string
+	up, down testkit.Line
+	delay    time.Duration
+	garble   func([]byte) []byte // what becomes of all data that it sends
+	apart    bool                // meets others that are apart by a relay alone
+	net      int                 // which network it is in: links made in another carry nothing any more
 }
 
 // oneWay is the delay between two nodes that are not said to be elsewhere.
@@ -97,7 +97,7 @@ const routerQueue = 32 << 10
 
 // newNode has half of oneWay to the core.
 func newNode(w *world, name string, up, down float64) *node {
-	return &node{w: w, name: name, up: up, down: down, delay: oneWay / 2}
+	return &node{w: w, name: name, up: testkit.Line{Rate: up}, down: testkit.Line{Rate: down}, delay: oneWay / 2}
 }
 
 // pathTo is how a link to another node goes.
@@ -114,11 +114,9 @@ func (n *node) away(to *node) time.Duration { return n.delay + to.delay }
 // send carries bytes from one node to another; left is called when they are out of the uplink.
 func (n *node) send(to *node, size int, left, arrived func()) {
 	w := n.w
-	n.upFree = later(n.upFree, w.now).Add(time.Duration(float64(size) / n.up * float64(time.Second)))
-	w.at(n.upFree, func() {
+	w.at(n.up.Pass(w.now, size), func() {
 		left()
-		to.downFree = later(to.downFree, w.now.Add(n.away(to))).Add(time.Duration(float64(size) / to.down * float64(time.Second)))
-		w.at(to.downFree, func() {
+		w.at(to.down.Pass(w.now.Add(n.away(to)), size), func() {
 			to.acknowledge((size + packetBytes - 1) / packetBytes * sackBytes)
 			arrived()
 		})
@@ -126,13 +124,11 @@ func (n *node) send(to *node, size int, left, arrived func()) {
 }
 
 // acknowledge has the uplink carry bytes that nobody waits for.
-func (n *node) acknowledge(size int) {
-	n.upFree = later(n.upFree, n.w.now).Add(time.Duration(float64(size) / n.up * float64(time.Second)))
-}
+func (n *node) acknowledge(size int) { n.up.Pass(n.w.now, size) }
 
 // behind is how long a small packet waits behind what a line has to send: what does not fit into its buffer is behind it.
-func (w *world) behind(free time.Time, rate float64) time.Duration {
-	return max(0, min(free.Sub(w.now), time.Duration(routerQueue/rate*float64(time.Second))))
+func (w *world) behind(l *testkit.Line) time.Duration {
+	return min(l.Wait(w.now), time.Duration(routerQueue/l.Rate*float64(time.Second)))
 }
 
 func later(a, b time.Time) time.Time {
@@ -159,7 +155,7 @@ type simLink struct {
 
 // bound of what a link has in flight: what the path holds and as much again in its queue, as links have it.
 func (l *simLink) bound() int {
-	path := min(l.own.up, l.far.down) * 2.8 * l.own.away(l.far).Seconds()
+	path := min(l.own.up.Rate, l.far.down.Rate) * 2.8 * l.own.away(l.far).Seconds()
 	return max(32<<10, min(int(path), 768<<10))
 }
 
@@ -209,7 +205,7 @@ func (l *simLink) SendControl(m []byte) {
 	if l.closed || l.far == nil || l.cut() { // an offer that nobody has answered
 		return
 	}
-	wait := l.w.behind(l.own.upFree, l.own.up) + l.own.away(l.far) + l.w.behind(l.far.downFree, l.far.down)
+	wait := l.w.behind(&l.own.up) + l.own.away(l.far) + l.w.behind(&l.far.down)
 	l.lastly = later(l.lastly, l.w.now.Add(wait))
 	l.w.at(l.lastly, func() {
 		if !l.other.closed {
@@ -279,7 +275,7 @@ func (l *simLink) SendAck(m []byte) {
 		return
 	}
 	l.own.acknowledge(len(b) + ackAround)
-	l.w.After(l.w.behind(l.own.upFree, l.own.up)+l.own.away(l.far)+l.w.behind(l.far.downFree, l.far.down), func() {
+	l.w.After(l.w.behind(&l.own.up)+l.own.away(l.far)+l.w.behind(&l.far.down), func() {
 		if events, ok := l.other.events.(transfer.AckEvents); ok && !l.other.closed {
 			events.Ack(b)
 		}
