@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"sync"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/baseline/bare"
@@ -36,7 +35,7 @@ func newStack(h host) (stack, error) {
 	case kindLink, kindLane:
 		return newLinkStack(h)
 	case kindDefault, kindTuned:
-		return &pionStack{host: h, peers: map[int]*bare.Peer{}}, nil
+		return newPionStack(h)
 	case kindTCP:
 		return newTCPStack(h)
 	case kindPage, kindPageLaw, kindPageLane, kindBare:
@@ -48,76 +47,35 @@ func newStack(h host) (stack, error) {
 // pionStack is bare pion.
 type pionStack struct {
 	host
-	peers map[int]*bare.Peer
-	wg    sync.WaitGroup
+	ends bare.Ends
 }
 
 // bareBuffer is what a bare channel may hold, as pion's flow-control example has it.
 const bareBuffer = 1 << 20
 
-func (s *pionStack) add(link int) (*bare.Peer, error) {
-	addr, err := netip.ParseAddr(s.setup.Addr)
+func newPionStack(h host) (stack, error) {
+	addr, err := netip.ParseAddr(h.setup.Addr)
 	if err != nil {
 		return nil, err
 	}
-	p, err := bare.New(bare.Config{
-		Addr: addr, Tuned: s.setup.Kind == kindTuned, Channels: s.setup.Channels, Message: s.setup.Message,
-		Buffer: bareBuffer, Received: s.got,
-	})
-	if err != nil {
-		return nil, err
-	}
-	s.peers[link] = p
-	s.wg.Go(func() {
-		<-p.Opened()
-		s.open(link)
-	})
-	return p, nil
+	return &pionStack{h, bare.Ends{
+		Config: bare.Config{
+			Addr: addr, Tuned: h.setup.Kind == kindTuned, Channels: h.setup.Channels, Message: h.setup.Message, Buffer: bareBuffer, Received: h.got,
+		},
+		Opened: h.open,
+		Say:    func(link int, sdp string) { h.signal(link, signal{Description: &transfer.Description{SDP: sdp}}) },
+	}}, nil
 }
 
-func (s *pionStack) begin(link int) error {
-	p, err := s.add(link)
-	if err != nil {
-		return err
-	}
-	sdp, err := p.Offer()
-	if err == nil {
-		s.signal(link, signal{Description: &transfer.Description{SDP: sdp}})
-	}
-	return err
-}
-
-func (s *pionStack) handle(link int, m signal) error {
-	if p := s.peers[link]; p != nil {
-		return p.Accept(m.Description.SDP)
-	}
-	p, err := s.add(link)
-	if err != nil {
-		return err
-	}
-	sdp, err := p.Answer(m.Description.SDP)
-	if err == nil {
-		s.signal(link, signal{Description: &transfer.Description{SDP: sdp}})
-	}
-	return err
-}
+func (s *pionStack) begin(link int) error            { return s.ends.Offer(link) }
+func (s *pionStack) handle(link int, m signal) error { return s.ends.Hear(link, m.Description.SDP) }
+func (s *pionStack) buffers() [2]int                 { return [2]int{} }
+func (s *pionStack) close() error                    { return s.ends.Close() }
 
 func (s *pionStack) start(link int) {
 	if s.setup.Send {
-		s.peers[link].Pump()
+		s.ends.Pump(link)
 	}
-}
-
-func (s *pionStack) buffers() [2]int { return [2]int{} }
-
-func (s *pionStack) close() error {
-	var err error
-	for _, p := range s.peers {
-		if e := p.Close(); e != nil {
-			err = e
-		}
-	}
-	return err
 }
 
 // content is what the link stack serves, again and again: a segment of the largest size, so that its pieces do not stay

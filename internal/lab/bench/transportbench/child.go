@@ -51,7 +51,7 @@ func newStack(ctx context.Context, p place) (stack, error) {
 	case p.setup.Page != noPage:
 		return newPageStack(ctx, p)
 	case p.setup.Kind == plain:
-		return newPlainStack(p), nil
+		return newPlainStack(p)
 	}
 	return newLinkStack(ctx, p)
 }
