@@ -86,7 +86,7 @@ func (c *Conn) pinging(data []byte) {
 }
 
 // wake has a worker write.
-func (c *Conn) wake() { c.e.crew.hand(job{c, true}) }
+func (c *Conn) wake() { c.e.workers.hand(job{c, true}) }
 
 // said ends the sending side. What the other side still has on its way is taken in for a bounded time: closing a socket with
 // unread data resets it, and the last words (an error, reconnect) would be lost with it.

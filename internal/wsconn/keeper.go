@@ -29,7 +29,7 @@ func (k *keeper) add(c *Conn, now int64) {
 	if k.stop == nil {
 		k.stop = make(chan struct{})
 		k.open.Add(1)
-		k.e.crew.open()
+		k.e.workers.open()
 		go k.keep(k.stop)
 	}
 }
@@ -46,7 +46,7 @@ func (k *keeper) remove(c *Conn) {
 		k.conns = nil
 		close(k.stop)
 		k.stop = nil
-		k.e.crew.shut()
+		k.e.workers.shut()
 	}
 }
 
@@ -62,7 +62,7 @@ func (k *keeper) keep(stop chan struct{}) {
 			return
 		case <-tick.C:
 			due = k.look(time.Now().UnixNano(), due[:0])
-			k.e.crew.trim()
+			k.e.workers.trim()
 		}
 	}
 }

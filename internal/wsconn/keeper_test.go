@@ -42,8 +42,8 @@ func (h held) Receive([]byte) bool {
 
 func (held) End(error) {}
 
-// TestWorkersGoHome: as many are there as messages are handled at a time, and not for longer than that.
-func TestWorkersGoHome(t *testing.T) {
+// TestIdleWorkersEnd: there are as many workers as messages are handled at a time, and not for longer than that.
+func TestIdleWorkersEnd(t *testing.T) {
 	const sockets = 24
 	leaks := goleak.IgnoreCurrent()
 	var arrived, hold sync.WaitGroup
@@ -78,9 +78,9 @@ func TestWorkersGoHome(t *testing.T) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
 	for end := time.After(patience); ; {
-		e.crew.mu.Lock()
-		idle := len(e.crew.idle)
-		e.crew.mu.Unlock()
+		e.workers.mu.Lock()
+		idle := len(e.workers.idle)
+		e.workers.mu.Unlock()
 		if idle > 0 && idle < sockets/2 {
 			return
 		}

@@ -44,7 +44,7 @@ func (c *Conn) await() {
 		c.ended(err)
 		return
 	}
-	c.e.crew.hand(job{c, false})
+	c.e.workers.hand(job{c, false})
 }
 
 // read hears what has come, and then waits again.

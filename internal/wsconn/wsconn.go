@@ -106,11 +106,11 @@ type Receiver interface {
 
 // Endpoint is a handler of WebSocket requests and all the connections that came of them.
 type Endpoint struct {
-	cfg    Config
-	accept func(c *Conn, r *http.Request) Receiver
-	up     websocket.Upgrader
-	crew   crew
-	keeper keeper
+	cfg     Config
+	accept  func(c *Conn, r *http.Request) Receiver
+	up      websocket.Upgrader
+	workers workers
+	keeper  keeper
 }
 
 // Handler upgrades requests. accept is told of each connection before anything is read from it, and says who receives what

@@ -8,17 +8,17 @@ type job struct {
 	write bool
 }
 
-// crew are goroutines that read and write for all connections of an endpoint: few, and each with a stack that has grown
+// workers are goroutines that read and write for all connections of an endpoint: few, and each with a stack that has grown
 // already. There are as many as are blocked or busy at a time, and as many idle ones as the last moments needed.
-type crew struct {
+type workers struct {
 	mu     sync.Mutex
 	idle   []chan job // guarded by mu: the last to come is the next to go
 	fewest int        // guarded by mu: idle since the last look
-	off    bool       // guarded by mu: nobody is to wait for work
+	off    bool       // guarded by mu: no worker waits for another job
 }
 
-// hand gives a job to somebody.
-func (w *crew) hand(j job) {
+// hand gives a job to an idle worker, or to a new one.
+func (w *workers) hand(j job) {
 	w.mu.Lock()
 	n := len(w.idle) - 1
 	if n < 0 {
@@ -34,8 +34,8 @@ func (w *crew) hand(j job) {
 	jobs <- j
 }
 
-// work does jobs until it is sent home.
-func (w *crew) work(j job) {
+// work does jobs until it receives one without a connection.
+func (w *workers) work(j job) {
 	jobs := make(chan job, 1)
 	for j.c != nil {
 		if j.write {
@@ -54,32 +54,32 @@ func (w *crew) work(j job) {
 	}
 }
 
-// trim sends those home that had nothing to do since the last look.
-func (w *crew) trim() {
+// trim ends the workers that had nothing to do since the last look.
+func (w *workers) trim() {
 	w.mu.Lock()
-	home := append([]chan job(nil), w.idle[:min(w.fewest, len(w.idle))]...)
-	w.idle = append(w.idle[:0], w.idle[len(home):]...)
+	ended := append([]chan job(nil), w.idle[:min(w.fewest, len(w.idle))]...)
+	w.idle = append(w.idle[:0], w.idle[len(ended):]...)
 	w.fewest = len(w.idle)
 	w.mu.Unlock()
-	for _, jobs := range home {
+	for _, jobs := range ended {
 		jobs <- job{}
 	}
 }
 
 // open and shut say whether there are connections.
-func (w *crew) open() {
+func (w *workers) open() {
 	w.mu.Lock()
 	w.off = false
 	w.mu.Unlock()
 }
 
-func (w *crew) shut() {
+func (w *workers) shut() {
 	w.mu.Lock()
 	w.off = true
-	home := w.idle
+	ended := w.idle
 	w.idle = nil
 	w.mu.Unlock()
-	for _, jobs := range home {
+	for _, jobs := range ended {
 		jobs <- job{}
 	}
 }
