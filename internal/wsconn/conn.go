@@ -60,7 +60,7 @@ func (c *Conn) begin(ws *websocket.Conn) {
 	ws.SetCloseHandler(func(int, string) error { return nil }) // Close answers
 	now := time.Now().UnixNano()
 	c.heard.Store(now)
-	c.e.keeper.add(c, now)
+	c.e.pinger.add(c, now)
 	c.ping(now) // the round trip ranks introductions
 }
 
@@ -112,6 +112,6 @@ func (c *Conn) leave() {
 	if c.halves.Add(-1) == 0 {
 		_ = c.net.Close()
 		c.forget()
-		c.e.keeper.remove(c)
+		c.e.pinger.remove(c)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// pulse is by what the keeper tells whether a connection is alive: when something came last, since when a write has been under
+// pulse is by what the pinger tells whether a connection is alive: when something came last, since when a write has been under
 // way, and how long pings take.
 type pulse struct {
 	heard  atomic.Int64 // when something came last, ns since the Unix epoch
@@ -14,8 +14,8 @@ type pulse struct {
 	pinged atomic.Int64 // when the last ping went out that was not answered; 0: none
 	rtt    atomic.Int64 // ns, smoothed; 0 until the first pong
 
-	pingDue int64 // only the keeper
-	at      int   // guarded by the keeper's mu: in its list
+	pingDue int64 // only the pinger
+	at      int   // guarded by the pinger's mu: in its list
 }
 
 // RTT is the round trip of the connection, 0 while no ping has been answered.

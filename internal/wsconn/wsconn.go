@@ -110,7 +110,7 @@ type Endpoint struct {
 	accept  func(c *Conn, r *http.Request) Receiver
 	up      websocket.Upgrader
 	workers workers
-	keeper  keeper
+	pinger  pinger
 }
 
 // Handler upgrades requests. accept is told of each connection before anything is read from it, and says who receives what
@@ -134,7 +134,7 @@ func Handler(cfg Config, accept func(c *Conn, r *http.Request) Receiver) *Endpoi
 func newEndpoint(cfg Config) *Endpoint {
 	cfg.complete()
 	e := &Endpoint{cfg: cfg}
-	e.keeper.e = e
+	e.pinger.e = e
 	return e
 }
 
@@ -167,7 +167,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // Wait returns when no connection is left. Whoever calls it sees to it that they end and that no new ones come.
-func (e *Endpoint) Wait() { e.keeper.open.Wait() }
+func (e *Endpoint) Wait() { e.pinger.open.Wait() }
 
 // lender has the library read through the connection's own reader, whose buffer is there only while there is something to
 // read, instead of one that it would make for each.
