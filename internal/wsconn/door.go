@@ -86,10 +86,10 @@ type Door struct {
 	done   chan struct{} // nothing comes in any more
 	wg     sync.WaitGroup
 
-	turns  *turns
-	slack  []byte        // never touched
-	starts *rate.Limiter // of handshakes; only Accept
-	steps  *rate.Limiter // of what the system hands over; only admit
+	handshakes *handshakeLimiter
+	slack      []byte        // never touched
+	starts     *rate.Limiter // of handshakes; only Accept
+	steps      *rate.Limiter // of what the system hands over; only admit
 }
 
 // UsualSlack is by how much longer the collector leaves a process alone. A heap of a few megabytes is full of what handshakes
@@ -109,7 +109,7 @@ func NewDoor(l net.Listener, cfg DoorConfig) *Door {
 	cfg.complete()
 	d := &Door{
 		Listener: l, cfg: cfg, in: make(chan *Socket), quit: make(chan struct{}), done: make(chan struct{}),
-		turns: newTurns(), slack: make([]byte, cfg.Slack),
+		handshakes: newHandshakeLimiter(), slack: make([]byte, cfg.Slack),
 	}
 	d.places = newPlaces(&d.cfg)
 	d.starts = rate.NewLimiter(rate.Limit(cfg.PerSecond), atOnce)
@@ -147,7 +147,7 @@ func (d *Door) Close() error {
 		_ = s.Close()
 	}
 	d.wg.Wait()
-	d.turns.close()
+	d.handshakes.close()
 	return err
 }
 
@@ -184,7 +184,7 @@ func (d *Door) admit() {
 		if !d.take(&Socket{TCPConn: tcp, door: d}) || !d.rest(d.steps) {
 			return
 		}
-		d.turns.pass()
+		d.handshakes.yield()
 	}
 }
 

@@ -97,11 +97,11 @@ func (s *Socket) Write(b []byte) (int, error) {
 
 // work waits for a turn. Somebody else may end it at any time.
 func (s *Socket) work() {
-	if s.inside.Load() || !s.door.turns.take() {
+	if s.inside.Load() || !s.door.handshakes.acquire() {
 		return
 	}
 	if s.turn.Swap(true) { // of another goroutine of this connection
-		s.door.turns.give()
+		s.door.handshakes.release()
 	}
 	if s.inside.Load() {
 		s.rest()
@@ -111,7 +111,7 @@ func (s *Socket) work() {
 // rest ends a turn, if there is one.
 func (s *Socket) rest() {
 	if s.turn.Load() && s.turn.Swap(false) {
-		s.door.turns.give()
+		s.door.handshakes.release()
 	}
 }
 

@@ -18,7 +18,7 @@ const (
 // turns are what shaking hands is done in. It is expensive and comes in crowds: without turns, a message of somebody who is in
 // waits until the hands of all who came before it are shaken. So there are few at a time, each ends where its connection next
 // reads or writes, and before each everything has gone that was ready: messages wait for one piece of a handshake, not for many.
-type turns struct {
+type handshakeLimiter struct {
 	places chan struct{} // as many as go on at a time
 
 	mu    sync.Mutex // one round trip at a time
@@ -31,72 +31,72 @@ type turns struct {
 	wake  func(uintptr) bool
 }
 
-// newTurns leaves half of the processors to who is in.
-func newTurns() *turns {
-	t := &turns{places: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), most: mostCourtesy}
+// newHandshakeLimiter leaves half of the processors to who is in.
+func newHandshakeLimiter() *handshakeLimiter {
+	l := &handshakeLimiter{places: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), most: mostCourtesy}
 	near, far, err := os.Pipe()
 	if err != nil {
-		return t // without a file to spare there is less courtesy
+		return l // without a file to spare there is less courtesy
 	}
 	raw, err := near.SyscallConn()
 	if err != nil || !canWait {
 		_, _ = near.Close(), far.Close()
-		return t
+		return l
 	}
-	t.near, t.far, t.raw, t.wake = near, far, raw, t.back
-	return t
+	l.near, l.far, l.raw, l.wake = near, far, raw, l.back
+	return l
 }
 
 // take waits for a turn; false says that none came.
-func (t *turns) take() bool {
+func (l *handshakeLimiter) acquire() bool {
 	select {
-	case t.places <- struct{}{}:
+	case l.places <- struct{}{}:
 	default:
 		late := time.NewTimer(mostTurn)
 		defer late.Stop()
 		select {
-		case t.places <- struct{}{}:
+		case l.places <- struct{}{}:
 		case <-late.C:
 			return false
 		}
 	}
-	t.pass()
+	l.yield()
 	return true
 }
 
-func (t *turns) give() { <-t.places }
+func (l *handshakeLimiter) release() { <-l.places }
 
 // pass lets everything go first that is ready. The runtime looks at its sockets when nothing else is to be done, so who steps
 // aside for other goroutines alone still goes before messages that have come and were not looked at. A byte through a
 // pipe comes back once they were.
-func (t *turns) pass() {
-	if t.raw == nil {
+func (l *handshakeLimiter) yield() {
+	if l.raw == nil {
 		runtime.Gosched()
 		return
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.asked = false
-	_ = t.near.SetReadDeadline(time.Now().Add(t.most))
-	t.late = t.raw.Read(t.wake) != nil
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.asked = false
+	_ = l.near.SetReadDeadline(time.Now().Add(l.most))
+	l.late = l.raw.Read(l.wake) != nil
 	runtime.Gosched() // the last to be ready is the first to go
 }
 
 // back asks once, and is then called when there is an answer.
-func (t *turns) back(fd uintptr) bool {
-	if !t.asked {
-		t.asked = true
-		if t.late {
+func (l *handshakeLimiter) back(fd uintptr) bool {
+	if !l.asked {
+		l.asked = true
+		if l.late {
 			swallow(fd)
 		}
-		_, err := t.far.Write([]byte{0})
+		_, err := l.far.Write([]byte{0})
 		return err != nil
 	}
 	return swallow(fd)
 }
 
-func (t *turns) close() {
-	if t.near != nil {
-		_, _ = t.near.Close(), t.far.Close()
+func (l *handshakeLimiter) close() {
+	if l.near != nil {
+		_, _ = l.near.Close(), l.far.Close()
 	}
 }

@@ -35,7 +35,7 @@ func TestWhatIsReadyGoesFirst(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	ours := newTurns()
+	ours := newHandshakeLimiter()
 	ours.most = time.Minute // the machine may be slow
 	defer ours.close()
 	var read atomic.Int64
@@ -58,12 +58,12 @@ func TestWhatIsReadyGoesFirst(t *testing.T) {
 				n++
 			}
 			for read.Load() == before {
-				ours.pass()
+				ours.yield()
 			}
 		}
 		return n
 	}
-	with, without := first(ours.pass), first((&turns{}).pass)
+	with, without := first(ours.yield), first((&handshakeLimiter{}).yield)
 	_ = in.Close()
 	reader.Wait()
 	if with < messages/2 || with < 4*without {
@@ -72,18 +72,18 @@ func TestWhatIsReadyGoesFirst(t *testing.T) {
 }
 
 func TestATurnIsNotWaitedForWithoutEnd(t *testing.T) {
-	turns := newTurns()
-	defer turns.close()
-	for range cap(turns.places) {
-		if !turns.take() {
+	limiter := newHandshakeLimiter()
+	defer limiter.close()
+	for range cap(limiter.places) {
+		if !limiter.acquire() {
 			t.Fatal("no turn while there are some")
 		}
 	}
-	if turns.take() {
+	if limiter.acquire() {
 		t.Error("one turn too many")
 	}
-	turns.give()
-	if !turns.take() {
+	limiter.release()
+	if !limiter.acquire() {
 		t.Error("no turn though one was given back")
 	}
 }
@@ -134,7 +134,7 @@ func TestNoTurnIsLost(t *testing.T) {
 	server.Close()
 	h.Wait()
 	goleak.VerifyNone(t, leaks)
-	if n := len(d.turns.places); n > 0 {
+	if n := len(d.handshakes.places); n > 0 {
 		t.Errorf("%d turns are not given back", n)
 	}
 }
