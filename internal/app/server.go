@@ -33,7 +33,7 @@ func (s *servers) serve(name string, l net.Listener, h http.Handler, connContext
 
 // serveTLS is serve over TLS with a certificate, which may be nil.
 func (s *servers) serveTLS(name string, l net.Listener, h http.Handler, connContext func(context.Context, net.Conn) context.Context, certificate *pair) {
-	if d, ok := l.(*wsconn.Door); ok {
+	if d, ok := l.(*wsconn.Admission); ok {
 		h, connContext = behind(d, h, connContext)
 	}
 	if certificate != nil {
@@ -56,7 +56,7 @@ func (s *servers) serveTLS(name string, l net.Listener, h http.Handler, connCont
 }
 
 // behind tells the admission which client a request is from.
-func behind(d *wsconn.Door, h http.Handler, connContext func(context.Context, net.Conn) context.Context) (http.Handler, func(context.Context, net.Conn) context.Context) {
+func behind(d *wsconn.Admission, h http.Handler, connContext func(context.Context, net.Conn) context.Context) (http.Handler, func(context.Context, net.Conn) context.Context) {
 	return d.Guard(h), func(ctx context.Context, c net.Conn) context.Context {
 		if connContext != nil {
 			ctx = connContext(ctx, c)

@@ -72,9 +72,9 @@ type services struct {
 
 // trackerPorts are what a tracker has on the public port; zero without a tracker.
 type trackerPorts struct {
-	socket   http.Handler                    // WebSockets on /
-	announce http.Handler                    // WebSockets on /announce
-	door     func(net.Listener) net.Listener // what admits connections
+	socket    http.Handler                    // WebSockets on /
+	announce  http.Handler                    // WebSockets on /announce
+	admission func(net.Listener) net.Listener // what admits connections
 }
 
 // openServices checks the sites, makes the registry and joins the bus.

@@ -83,8 +83,8 @@ func (s *services) startTracker(dataDir string) error {
 	s.tracker.announce = open.guard(announce(torrents, t.Rejected, foreign))
 	s.checks = append(s.checks, t.Ready)
 	s.switchers = append(s.switchers, t)
-	s.tracker.door = func(l net.Listener) net.Listener {
-		return wsconn.NewDoor(l, wsconn.DoorConfig{
+	s.tracker.admission = func(l net.Listener) net.Listener {
+		return wsconn.NewAdmission(l, wsconn.AdmissionConfig{
 			MaxOpen: t.Room(), Refused: t.Rejected, Knock: t.Knock, Entered: t.Entered, Slack: wsconn.UsualSlack,
 			Trusted: between.trusts, Introduces: between.isBalancer,
 		})

@@ -150,7 +150,7 @@ func (u *upRun) run(ctx context.Context) error {
 			shape = shapeConnections(rate)
 		}
 	}
-	group.serveTLS("public", services.tracker.door(public), mux, shape, certificate)
+	group.serveTLS("public", services.tracker.admission(public), mux, shape, certificate)
 	group.serve("admin", adminPort, admin.handler(more), nil)
 	if err := u.announce(bundle, at, adminPort.Addr().String(), services.seedAddr); err != nil {
 		return err

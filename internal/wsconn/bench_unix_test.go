@@ -35,12 +35,12 @@ type echo struct{ c *Conn }
 func (e echo) Receive(message []byte) bool { return e.c.Write(message) == nil }
 func (e echo) End(error)                   {}
 
-// ours is this package with its door, and TLS above it or not.
+// ours is this package with its admission, and TLS above it or not.
 func ours(b *testing.B, secure bool) echoed {
 	b.Helper()
 	h := Handler(Config{Subprotocol: subprotocol, MaxMessage: 1 << 16}, func(c *Conn, _ *http.Request) Receiver { return echo{c} })
 	server := httptest.NewUnstartedServer(nil)
-	d := NewDoor(server.Listener, DoorConfig{MaxPendingPerAddress: 4096, PerSecond: 1 << 20, Slack: UsualSlack})
+	d := NewAdmission(server.Listener, AdmissionConfig{MaxPendingPerAddress: 4096, PerSecond: 1 << 20, Slack: UsualSlack})
 	server.Listener = d
 	server.Config = &http.Server{Handler: d.Guard(h), ConnContext: d.Context, ErrorLog: log.New(io.Discard, "", 0)}
 	return started(server, secure, h.Wait)

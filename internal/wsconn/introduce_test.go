@@ -33,7 +33,7 @@ func ask(t *testing.T, c net.Conn) string {
 
 func TestABalancerSaysWhoseAConnectionIs(t *testing.T) {
 	for _, secure := range []bool{false, true} {
-		address, _ := behind(t, DoorConfig{Introduces: anyone}, whose, secure)
+		address, _ := behind(t, AdmissionConfig{Introduces: anyone}, whose, secure)
 		for _, version := range []byte{1, 2} {
 			for _, client := range []string{"203.0.113.5:4711", "[2001:db9::7]:4711"} {
 				c := connect(t, address)
@@ -63,7 +63,7 @@ func TestABalancerSaysWhoseAConnectionIs(t *testing.T) {
 // TestNobodyElseSaysWhoseAConnectionIs: to whom no balancer is known, such words are no request.
 func TestNobodyElseSaysWhoseAConnectionIs(t *testing.T) {
 	knocks := make(chan netip.Addr, 8)
-	address, _ := behind(t, DoorConfig{
+	address, _ := behind(t, AdmissionConfig{
 		Introduces: func(a netip.Addr) bool { return a == netip.MustParseAddr("192.0.2.1") },
 		Knock:      func(a netip.Addr) bool { knocks <- a; return true },
 	}, whose, false)
@@ -80,13 +80,13 @@ func TestNobodyElseSaysWhoseAConnectionIs(t *testing.T) {
 }
 
 func TestABalancerThatDoesNotSayIsRefused(t *testing.T) {
-	address, refused := behind(t, DoorConfig{Introduces: anyone, Silence: patience}, whose, false)
+	address, refused := behind(t, AdmissionConfig{Introduces: anyone, Silence: patience}, whose, false)
 	c := connect(t, address)
 	_, _ = io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
 	if !ended(t, c) || receive(t, refused) != "proxy" {
 		t.Error("it was let in")
 	}
-	address, refused = behind(t, DoorConfig{Introduces: anyone, Silence: time.Millisecond}, whose, false)
+	address, refused = behind(t, AdmissionConfig{Introduces: anyone, Silence: time.Millisecond}, whose, false)
 	if c := connect(t, address); !ended(t, c) || receive(t, refused) != "half-open" {
 		t.Error("one that says nothing is still there")
 	}
@@ -96,7 +96,7 @@ func TestABalancerThatDoesNotSayIsRefused(t *testing.T) {
 func TestBudgetsAreOfWhomABalancerSpeaksFor(t *testing.T) {
 	greedy := netip.MustParseAddr("203.0.113.5")
 	entered := make(chan netip.Addr, 8)
-	address, refused := behind(t, DoorConfig{
+	address, refused := behind(t, AdmissionConfig{
 		Introduces: anyone, MaxPendingPerAddress: 2,
 		Knock:   func(a netip.Addr) bool { return a != greedy },
 		Entered: func(a netip.Addr) { entered <- a },
@@ -126,7 +126,7 @@ func TestBudgetsAreOfWhomABalancerSpeaksFor(t *testing.T) {
 // TestABalancersTrustedProxyIsOne: a balancer may stand before a proxy that says the rest in its headers.
 func TestABalancersTrustedProxyIsOne(t *testing.T) {
 	proxy := netip.MustParseAddr("10.0.0.1")
-	address, _ := behind(t, DoorConfig{
+	address, _ := behind(t, AdmissionConfig{
 		Introduces: anyone, MaxPendingPerAddress: 1, Trusted: func(a netip.Addr) bool { return a == proxy },
 		Knock: func(netip.Addr) bool { return false },
 	}, whose, false)

@@ -9,15 +9,16 @@ import (
 )
 
 const (
-	// mostCourtesy is how long who is in goes first without a pause: where there is no end of them, who comes gets on, too.
+	// mostCourtesy is how long messages of open connections go first without a pause. Where there is no end of them, a handshake goes
+	// on after that.
 	mostCourtesy = 2 * time.Millisecond
-	// mostTurn is how long one turn is waited for. Turns are work and no waiting, so nobody has one for so long.
-	mostTurn = 50 * time.Millisecond
+	// mostWait is how long a place is waited for. A handshake computes and does not wait while it has one, so it gives it back sooner.
+	mostWait = 50 * time.Millisecond
 )
 
-// turns are what shaking hands is done in. It is expensive and comes in crowds: without turns, a message of somebody who is in
-// waits until the hands of all who came before it are shaken. So there are few at a time, each ends where its connection next
-// reads or writes, and before each everything has gone that was ready: messages wait for one piece of a handshake, not for many.
+// handshakeLimiter bounds how many TLS handshakes compute at a time. They are expensive and come in crowds: without a bound, a message
+// of an open connection waits until all handshakes that began before it are done. A place ends where its connection next reads or
+// writes, and before each one everything that was ready has gone. So messages wait for one step of one handshake.
 type handshakeLimiter struct {
 	places chan struct{} // as many as go on at a time
 
@@ -31,7 +32,7 @@ type handshakeLimiter struct {
 	wake  func(uintptr) bool
 }
 
-// newHandshakeLimiter leaves half of the processors to who is in.
+// newHandshakeLimiter leaves half of the processors to open connections.
 func newHandshakeLimiter() *handshakeLimiter {
 	l := &handshakeLimiter{places: make(chan struct{}, max(1, runtime.GOMAXPROCS(0)/2)), most: mostCourtesy}
 	near, far, err := os.Pipe()
@@ -47,12 +48,12 @@ func newHandshakeLimiter() *handshakeLimiter {
 	return l
 }
 
-// take waits for a turn; false says that none came.
+// acquire waits for a place; false says that none came.
 func (l *handshakeLimiter) acquire() bool {
 	select {
 	case l.places <- struct{}{}:
 	default:
-		late := time.NewTimer(mostTurn)
+		late := time.NewTimer(mostWait)
 		defer late.Stop()
 		select {
 		case l.places <- struct{}{}:
@@ -66,9 +67,9 @@ func (l *handshakeLimiter) acquire() bool {
 
 func (l *handshakeLimiter) release() { <-l.places }
 
-// pass lets everything go first that is ready. The runtime looks at its sockets when nothing else is to be done, so who steps
-// aside for other goroutines alone still goes before messages that have come and were not looked at. A byte through a
-// pipe comes back once they were.
+// yield lets everything go first that is ready. The runtime looks at its sockets when nothing else is to be done, so a goroutine that
+// only calls Gosched still goes before messages that have come and were not looked at. A byte through a pipe comes back once they
+// were.
 func (l *handshakeLimiter) yield() {
 	if l.raw == nil {
 		runtime.Gosched()

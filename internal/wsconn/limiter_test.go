@@ -93,7 +93,7 @@ func TestNoTurnIsLost(t *testing.T) {
 	leaks := goleak.IgnoreCurrent()
 	h := Handler(Config{Subprotocol: subprotocol, MaxMessage: 100}, conversation(func(c *talk, _ *http.Request) { _, _ = c.Read() }))
 	server := httptest.NewUnstartedServer(nil)
-	d := NewDoor(server.Listener, DoorConfig{Silence: 20 * time.Millisecond, MaxBusy: 4, Patience: time.Millisecond})
+	d := NewAdmission(server.Listener, AdmissionConfig{Silence: 20 * time.Millisecond, MaxBusy: 4, Patience: time.Millisecond})
 	server.Listener = d
 	server.Config = &http.Server{Handler: d.Guard(h), ConnContext: d.Context, ReadHeaderTimeout: 200 * time.Millisecond, ErrorLog: log.New(io.Discard, "", 0)}
 	server.StartTLS()
@@ -144,7 +144,7 @@ func TestNoTurnIsLost(t *testing.T) {
 func TestWhoMayNotBeginIsRefusedBeforeItsHandshake(t *testing.T) {
 	var left, entered atomic.Int64
 	left.Store(2)
-	address, refused := behind(t, DoorConfig{
+	address, refused := behind(t, AdmissionConfig{
 		Knock:   func(netip.Addr) bool { return left.Add(-1) >= 0 },
 		Entered: func(netip.Addr) { entered.Add(1) },
 	}, nothing, false)

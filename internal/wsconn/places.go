@@ -8,12 +8,12 @@ import (
 	"github.com/leeway-video/leeway/internal/access"
 )
 
-// stay is a socket's place at its door. Guarded by places.mu; the first five do not change once it has begun to speak.
+// stay is a socket's place at its admission. Guarded by places.mu; the first five do not change once it has begun to speak.
 type stay struct {
 	from         netip.Addr     // whose it is
 	network      netip.Prefix   // under which it counts; none: it is a proxy's
 	trusted      bool           // likewise
-	introduced   bool           // nobody is to say any more whose it is
+	introduced   bool           // whose it is has been said
 	client       netip.AddrPort // what was said; not valid without
 	state        stayState
 	since        time.Time
@@ -68,16 +68,16 @@ func (s *stay) counts(trusted bool) {
 	if trusted {
 		return
 	}
-	// Who has a /48 has as many networks as he wants; the door is wide enough for all who are honest in one.
+	// The owner of a /48 has as many networks of a /64 as it wants. The bound of one /48 is enough for its honest clients.
 	if s.network = access.Wide(s.from); !s.network.IsValid() {
 		s.network = access.Network(s.from)
 	}
 }
 
-// places are those that a door gives to sockets whose request is not there yet. When all are taken, a socket that has been silent or
+// places are those that an admission gives to sockets whose request is not there yet. When all are taken, a socket that has been silent or
 // busy for longer than Patience loses its place to a new one. If there is none, the new socket waits.
 type places struct {
-	cfg  *DoorConfig
+	cfg  *AdmissionConfig
 	room chan struct{} // a place may be free
 
 	mu     sync.Mutex
@@ -88,7 +88,7 @@ type places struct {
 	from   map[netip.Prefix]int // guarded by mu: silent, spoken and busy, by network
 }
 
-func newPlaces(cfg *DoorConfig) *places {
+func newPlaces(cfg *AdmissionConfig) *places {
 	return &places{cfg: cfg, room: make(chan struct{}, 1), from: map[netip.Prefix]int{}}
 }
 
@@ -100,7 +100,7 @@ func (p *places) oldest() *Socket {
 }
 
 // enter finds a place for a socket. reason is empty or why it is refused, evicted has lost its place to it, and wait is how
-// long until somebody may.
+// long until one may.
 func (p *places) enter(s *Socket, now time.Time) (reason string, evicted *Socket, wait time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

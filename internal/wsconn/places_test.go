@@ -6,12 +6,12 @@ import (
 	"time"
 )
 
-func placesOf(cfg DoorConfig) *places {
+func placesOf(cfg AdmissionConfig) *places {
 	cfg.complete()
 	return newPlaces(&cfg)
 }
 
-// caller is a socket from an address, as the door counts it before it gives it a place.
+// caller is a socket from an address, as the admission counts it before it gives it a place.
 func caller(address string) *Socket {
 	s := &Socket{}
 	s.from = netip.MustParseAddr(address)
@@ -21,7 +21,7 @@ func caller(address string) *Socket {
 
 // TestAPlaceIsLostToTheNextAfterPatience: the socket that has been silent for longest gives up its place, and none before its time.
 func TestAPlaceIsLostToTheNextAfterPatience(t *testing.T) {
-	p, now := placesOf(DoorConfig{MaxPending: 2, MaxPendingPerAddress: 2, Patience: time.Second}), time.Unix(1000, 0)
+	p, now := placesOf(AdmissionConfig{MaxPending: 2, MaxPendingPerAddress: 2, Patience: time.Second}), time.Unix(1000, 0)
 	first, second, third := caller("192.0.2.1"), caller("192.0.2.65"), caller("198.51.100.1")
 	for i, s := range []*Socket{first, second} {
 		if reason, evicted, wait := p.enter(s, now.Add(time.Duration(i)*100*time.Millisecond)); reason != "" || evicted != nil || wait != 0 {
@@ -41,7 +41,7 @@ func TestAPlaceIsLostToTheNextAfterPatience(t *testing.T) {
 
 // TestBusyPlacesAreFew: a socket that speaks waits until one of those that are busy is through, or has had its time.
 func TestBusyPlacesAreFew(t *testing.T) {
-	p, now := placesOf(DoorConfig{MaxBusy: 1, Patience: time.Second}), time.Unix(1000, 0)
+	p, now := placesOf(AdmissionConfig{MaxBusy: 1, Patience: time.Second}), time.Unix(1000, 0)
 	a, b := caller("192.0.2.1"), caller("198.51.100.1")
 	for _, s := range []*Socket{a, b} {
 		if _, _, wait := p.enter(s, now); wait != 0 || !p.speaks(s) {
@@ -70,7 +70,7 @@ func TestBusyPlacesAreFew(t *testing.T) {
 
 // TestAnIntroducedSocketCountsAsItsClients: the balancer's network is free again, and the client's has its bound.
 func TestAnIntroducedSocketCountsAsItsClients(t *testing.T) {
-	p, now := placesOf(DoorConfig{MaxPendingPerAddress: 1}), time.Unix(1000, 0)
+	p, now := placesOf(AdmissionConfig{MaxPendingPerAddress: 1}), time.Unix(1000, 0)
 	client := netip.MustParseAddrPort("203.0.113.9:5000")
 	a, b := caller("192.0.2.1"), caller("192.0.2.1")
 	for i, s := range []*Socket{a, b} {

@@ -26,17 +26,17 @@ var intakes = sync.Pool{New: func() any {
 // listen begins to read for r; nil is for a connection that was closed.
 func (c *Conn) listen(r Receiver) {
 	if c.receiver = r; r == nil {
-		c.receiver = nobody{}
+		c.receiver = deaf{}
 		c.Close(CloseDone, "")
 	}
 	go c.await()
 }
 
-// nobody receives on behalf of who was refused.
-type nobody struct{}
+// deaf receives what a connection says that was refused.
+type deaf struct{}
 
-func (nobody) Receive([]byte) bool { return false }
-func (nobody) End(error)           {}
+func (deaf) Receive([]byte) bool { return false }
+func (deaf) End(error)           {}
 
 // await waits until something comes, with next to nothing on its stack, and hands over.
 func (c *Conn) await() {

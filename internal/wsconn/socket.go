@@ -9,26 +9,26 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/proxy"
 )
 
-// Socket is a TCP connection that came through a Door. Under TLS it can be asked to give nothing, so that it shows what TLS
+// Socket is a TCP connection that came through Admission. Under TLS it can be asked to give nothing, so that it shows what TLS
 // has left, and waited for without a reader above it.
 type Socket struct {
 	*net.TCPConn
-	door   *Door
-	dry    bool        // only who reads
-	inside atomic.Bool // its request is there, or it is closed: what is done now is done for somebody
-	turn   atomic.Bool // to work on its handshake is its own
+	admission *Admission
+	dry       bool        // used by the reader only
+	inside    atomic.Bool // its request is there, or it is closed: work on it is not wasted
+	turn      atomic.Bool // to work on its handshake is its own
 	stay
 }
 
 // first waits for the first byte and hands the socket in.
 func (s *Socket) first() {
-	_ = s.SetReadDeadline(time.Now().Add(s.door.cfg.Silence))
+	_ = s.SetReadDeadline(time.Now().Add(s.admission.cfg.Silence))
 	if !s.introduced {
 		// A balancer may say whose a connection is before that one says anything.
 		if client, err := proxy.Read(s.TCPConn); err != nil {
 			s.misled(err)
 			return
-		} else if client.IsValid() && !s.door.places.introduce(s, client) {
+		} else if client.IsValid() && !s.admission.places.introduce(s, client) {
 			s.refuse("half-open")
 			return
 		}
@@ -37,17 +37,17 @@ func (s *Socket) first() {
 		_ = s.Close()
 		return
 	}
-	if !s.door.places.speaks(s) {
+	if !s.admission.places.speaks(s) {
 		return
 	}
-	if !s.trusted && !s.door.cfg.Knock(s.from) {
+	if !s.trusted && !s.admission.cfg.Knock(s.from) {
 		s.refuse("rate")
 		return
 	}
 	_ = s.SetReadDeadline(time.Time{})
 	select {
-	case s.door.in <- s:
-	case <-s.door.quit:
+	case s.admission.in <- s:
+	case <-s.admission.quit:
 		_ = s.Close()
 	}
 }
@@ -97,11 +97,11 @@ func (s *Socket) Write(b []byte) (int, error) {
 
 // work waits for a turn. Somebody else may end it at any time.
 func (s *Socket) work() {
-	if s.inside.Load() || !s.door.handshakes.acquire() {
+	if s.inside.Load() || !s.admission.handshakes.acquire() {
 		return
 	}
 	if s.turn.Swap(true) { // of another goroutine of this connection
-		s.door.handshakes.release()
+		s.admission.handshakes.release()
 	}
 	if s.inside.Load() {
 		s.rest()
@@ -111,7 +111,7 @@ func (s *Socket) work() {
 // rest ends a turn, if there is one.
 func (s *Socket) rest() {
 	if s.turn.Load() && s.turn.Swap(false) {
-		s.door.handshakes.release()
+		s.admission.handshakes.release()
 	}
 }
 
@@ -124,8 +124,8 @@ func (s *Socket) without(f func() bool) bool {
 
 // Close implements net.Conn.
 func (s *Socket) Close() error {
-	if was := s.door.places.left(s); was != away && was != through { // it asked for nothing
-		s.door.cfg.Refused("half-open")
+	if was := s.admission.places.left(s); was != away && was != through { // it asked for nothing
+		s.admission.cfg.Refused("half-open")
 	}
 	return s.end()
 }
@@ -138,9 +138,9 @@ func (s *Socket) end() error {
 
 // refuse ends a connection that has a place.
 func (s *Socket) refuse(reason string) {
-	s.door.places.left(s)
+	s.admission.places.left(s)
 	s.reset()
-	s.door.cfg.Refused(reason)
+	s.admission.cfg.Refused(reason)
 }
 
 // reset ends a connection without farewell: the system keeps nothing of it either.
@@ -158,7 +158,7 @@ func (s *Socket) misled(err error) {
 	_ = s.Close()
 }
 
-// RemoteAddr implements net.Conn: the client, where a balancer has said who it is.
+// RemoteAddr implements net.Conn: the client that a balancer named, if one did.
 func (s *Socket) RemoteAddr() net.Addr {
 	if s.client.IsValid() {
 		return net.TCPAddrFromAddrPort(s.client)

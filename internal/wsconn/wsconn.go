@@ -95,7 +95,7 @@ func (c *Config) complete() {
 	}
 }
 
-// Receiver is who a server's socket talks to. Its methods are called one after the other.
+// Receiver takes what a server's socket receives. Its methods are called one after the other.
 type Receiver interface {
 	// Receive acts on a message, whose bytes are good during the call only; false ends the connection.
 	Receive(message []byte) bool
@@ -113,7 +113,7 @@ type Endpoint struct {
 	pinger  pinger
 }
 
-// Handler upgrades requests. accept is told of each connection before anything is read from it, and says who receives what
+// Handler upgrades requests. accept is told of each connection before anything is read from it, and returns the receiver of what
 // comes; nil is for one that it has closed.
 func Handler(cfg Config, accept func(c *Conn, r *http.Request) Receiver) *Endpoint {
 	e := newEndpoint(cfg)

@@ -59,9 +59,9 @@ func serve(t *testing.T, secure bool, change func(*tracker.Config)) (addr netip.
 	mux.Handle("/{$}", native)
 	mux.Handle("/announce", torrent)
 	server := httptest.NewUnstartedServer(nil)
-	door := wsconn.NewDoor(server.Listener, wsconn.DoorConfig{Refused: tr.Rejected, Silence: 2 * time.Second})
-	server.Listener = door
-	server.Config = &http.Server{Handler: door.Guard(mux), ConnContext: door.Context}
+	admission := wsconn.NewAdmission(server.Listener, wsconn.AdmissionConfig{Refused: tr.Rejected, Silence: 2 * time.Second})
+	server.Listener = admission
+	server.Config = &http.Server{Handler: admission.Guard(mux), ConnContext: admission.Context}
 	if secure {
 		server.StartTLS()
 		roots = &tls.Config{RootCAs: x509.NewCertPool(), ServerName: "example.com"}

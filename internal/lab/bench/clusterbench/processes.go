@@ -53,7 +53,7 @@ type (
 	server        struct{ Config natsbus.NodeConfig }
 	trackerOrders struct {
 		NATS      string
-		PerSecond int // handshakes that the door begins
+		PerSecond int // handshakes that admission begins
 	}
 )
 

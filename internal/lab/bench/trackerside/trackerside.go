@@ -1,5 +1,5 @@
 // Package trackerside is a tracker in a process of a bench, composed as `leeway tracker` composes one: counting, bus, limits,
-// the door before it, both protocols behind it.
+// admission before it, both protocols behind it.
 package trackerside
 
 import (
@@ -42,7 +42,7 @@ type Config struct {
 	WebTorrent webtorrent.Config
 	WriteQueue int // messages and bytes that wait for one reader; 0: as `leeway tracker` has them
 	WriteBytes int
-	PerSecond  int // handshakes that the door begins; 0: as `leeway tracker` has it
+	PerSecond  int // handshakes that the admission begins; 0: as `leeway tracker` has it
 }
 
 // Service is a tracker that listens.
@@ -101,13 +101,13 @@ func (s *Service) listen(cfg Config) error {
 		return err
 	}
 	s.Address = listener.Addr().String()
-	door := wsconn.NewDoor(listener, wsconn.DoorConfig{MaxOpen: s.Room(), PerSecond: cfg.PerSecond, Refused: s.Rejected, Knock: s.Knock, Entered: s.Entered, Slack: wsconn.UsualSlack})
-	listener = door
+	admission := wsconn.NewAdmission(listener, wsconn.AdmissionConfig{MaxOpen: s.Room(), PerSecond: cfg.PerSecond, Refused: s.Rejected, Knock: s.Knock, Entered: s.Entered, Slack: wsconn.UsualSlack})
+	listener = admission
 	if secure != nil {
 		listener = tls.NewListener(listener, secure)
 	}
 	s.server = &http.Server{
-		Handler: door.Guard(s.endpoints(cfg)), ConnContext: door.Context, ReadHeaderTimeout: headerTimeout, ErrorLog: log.New(io.Discard, "", 0),
+		Handler: admission.Guard(s.endpoints(cfg)), ConnContext: admission.Context, ReadHeaderTimeout: headerTimeout, ErrorLog: log.New(io.Discard, "", 0),
 	}
 	go func() { s.failed <- s.server.Serve(listener) }()
 	return nil

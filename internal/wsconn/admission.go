@@ -15,8 +15,8 @@ import (
 	"github.com/leeway-video/leeway/internal/sleep"
 )
 
-// DoorConfig bounds what comes in before anything is spent on it but a file. Zero values take the defaults named.
-type DoorConfig struct {
+// AdmissionConfig bounds what comes in before anything is spent on it but a file. Zero values take the defaults named.
+type AdmissionConfig struct {
 	MaxOpen              int                   // connections; 65,536
 	MaxPending           int                   // of them whose first request is not there yet; 4,096
 	MaxPendingPerAddress int                   // of those, from one address; a quarter of MaxPending
@@ -32,7 +32,7 @@ type DoorConfig struct {
 	Slack                int                   // bytes; see UsualSlack
 }
 
-func (c *DoorConfig) complete() {
+func (c *AdmissionConfig) complete() {
 	for _, n := range []struct {
 		v *int
 		d int
@@ -70,14 +70,14 @@ func (c *DoorConfig) complete() {
 	}
 }
 
-// Door is a listener that admits. A connection is silent until its first byte has come, and holds nothing but a small
+// Admission is a listener that admits. A connection is silent until its first byte has come, and holds nothing but a small
 // goroutine; then it waits for its turn; then it is busy until the head of its first request has been read, which the server
-// says by Context and Guard; and then none of the door's business. What is refused is reset at once. Handshakes begin at a pace that
+// says by Context and Guard; and then admission has no further say. What is refused is reset at once. Handshakes begin at a pace that
 // leaves a processor time for the sessions that are open: a thousand at once would each be short, and hold up everything else for as
 // long as all of them take.
-type Door struct {
+type Admission struct {
 	net.Listener
-	cfg    DoorConfig
+	cfg    AdmissionConfig
 	places *places
 	in     chan *Socket // what Accept returns
 	err    error        // of the listener; fixed once quit is closed
@@ -94,7 +94,7 @@ type Door struct {
 
 // UsualSlack is by how much longer the collector leaves a process alone. A heap of a few megabytes is full of what handshakes
 // leave behind many times a second, and on one processor the collector keeps messages waiting. The system has no memory for
-// what nobody touches: it is a number that the collector counts.
+// what is never touched: it is a number that the collector counts.
 const UsualSlack = 32 << 20
 
 const (
@@ -104,10 +104,10 @@ const (
 	stepsEach = 5
 )
 
-// NewDoor puts a door before a listener of TCP. TLS goes above it.
-func NewDoor(l net.Listener, cfg DoorConfig) *Door {
+// NewAdmission puts admission before a listener of TCP. TLS goes above it.
+func NewAdmission(l net.Listener, cfg AdmissionConfig) *Admission {
 	cfg.complete()
-	d := &Door{
+	d := &Admission{
 		Listener: l, cfg: cfg, in: make(chan *Socket), quit: make(chan struct{}), done: make(chan struct{}),
 		handshakes: newHandshakeLimiter(), slack: make([]byte, cfg.Slack),
 	}
@@ -124,7 +124,7 @@ func NewDoor(l net.Listener, cfg DoorConfig) *Door {
 }
 
 // Accept implements net.Listener.
-func (d *Door) Accept() (net.Conn, error) {
+func (d *Admission) Accept() (net.Conn, error) {
 	for {
 		select {
 		case s := <-d.in:
@@ -138,8 +138,8 @@ func (d *Door) Accept() (net.Conn, error) {
 	}
 }
 
-// Close implements net.Listener. Nothing of the door runs any more when it returns.
-func (d *Door) Close() error {
+// Close implements net.Listener. Nothing of it runs any more when it returns.
+func (d *Admission) Close() error {
 	err := d.Listener.Close()
 	d.stop(nil)
 	<-d.done
@@ -151,7 +151,7 @@ func (d *Door) Close() error {
 	return err
 }
 
-func (d *Door) stop(err error) {
+func (d *Admission) stop(err error) {
 	d.once.Do(func() {
 		d.err = err
 		close(d.quit)
@@ -159,7 +159,7 @@ func (d *Door) stop(err error) {
 }
 
 // admit takes connections from the system.
-func (d *Door) admit() {
+func (d *Admission) admit() {
 	for after := time.Duration(0); ; {
 		conn, err := d.Listener.Accept()
 		switch {
@@ -177,19 +177,19 @@ func (d *Door) admit() {
 		after = 0
 		tcp, ok := conn.(*net.TCPConn)
 		if !ok {
-			d.stop(errors.New("wsconn: a door takes connections of TCP only"))
+			d.stop(errors.New("wsconn: admission takes connections of TCP only"))
 			_ = conn.Close()
 			return
 		}
-		if !d.take(&Socket{TCPConn: tcp, door: d}) || !d.rest(d.steps) {
+		if !d.take(&Socket{TCPConn: tcp, admission: d}) || !d.rest(d.steps) {
 			return
 		}
 		d.handshakes.yield()
 	}
 }
 
-// take decides about a connection; false says that the door is closed.
-func (d *Door) take(s *Socket) bool {
+// take decides about a connection; false says that it is closed.
+func (d *Admission) take(s *Socket) bool {
 	if a, ok := s.RemoteAddr().(*net.TCPAddr); ok {
 		s.from = a.AddrPort().Addr().Unmap()
 	}
@@ -215,14 +215,14 @@ func (d *Door) take(s *Socket) bool {
 	}
 }
 
-// rest keeps to a pace; false says that the door is closed.
-func (d *Door) rest(pace *rate.Limiter) bool {
+// rest keeps to a pace; false says that it is closed.
+func (d *Admission) rest(pace *rate.Limiter) bool {
 	wait := pace.Reserve().Delay()
 	return wait == 0 || sleep.Until(d.quit, wait)
 }
 
-// pause waits for room, for some time; false says that the door is closed.
-func (d *Door) pause(most time.Duration) bool {
+// pause waits for room, for some time; false says that it is closed.
+func (d *Admission) pause(most time.Duration) bool {
 	t := time.NewTimer(most)
 	defer t.Stop()
 	select {
@@ -234,8 +234,8 @@ func (d *Door) pause(most time.Duration) bool {
 	return true
 }
 
-// begin lets a socket go on that has begun to speak, once there are few enough of those; false says that the door is closed.
-func (d *Door) begin(s *Socket) bool {
+// begin lets a socket go on that has begun to speak, once there are few enough of those; false says that it is closed.
+func (d *Admission) begin(s *Socket) bool {
 	for {
 		gone, evicted, wait := d.places.begin(s, time.Now())
 		d.evict(evicted)
@@ -249,7 +249,7 @@ func (d *Door) begin(s *Socket) bool {
 }
 
 // evict ends a socket that has lost its place, if there is one.
-func (d *Door) evict(s *Socket) {
+func (d *Admission) evict(s *Socket) {
 	if s != nil {
 		s.reset()
 		d.cfg.Refused("half-open")

@@ -17,14 +17,14 @@ import (
 	"go.uber.org/goleak"
 )
 
-// behind serves h behind a door, over TLS if secure, and returns its address.
-func behind(t *testing.T, cfg DoorConfig, h http.Handler, secure bool) (address string, refused <-chan string) {
+// behind serves h behind an admission, over TLS if secure, and returns its address.
+func behind(t *testing.T, cfg AdmissionConfig, h http.Handler, secure bool) (address string, refused <-chan string) {
 	t.Helper()
 	leaks := goleak.IgnoreCurrent()
 	reasons := make(chan string, 64)
 	cfg.Refused = func(reason string) { reasons <- reason }
 	server := httptest.NewUnstartedServer(nil)
-	d := NewDoor(server.Listener, cfg)
+	d := NewAdmission(server.Listener, cfg)
 	server.Listener = d
 	server.Config = &http.Server{Handler: d.Guard(h), ConnContext: d.Context}
 	if secure {
@@ -82,7 +82,7 @@ func get(t *testing.T, c net.Conn) {
 var nothing = http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})
 
 func TestSilentConnectionsOfOneAddressAreBounded(t *testing.T) {
-	address, refused := behind(t, DoorConfig{MaxPendingPerAddress: 2}, nothing, false)
+	address, refused := behind(t, AdmissionConfig{MaxPendingPerAddress: 2}, nothing, false)
 	connect(t, address)
 	connect(t, address)
 	if !ended(t, connect(t, address)) || receive(t, refused) != "half-open" {
@@ -91,7 +91,7 @@ func TestSilentConnectionsOfOneAddressAreBounded(t *testing.T) {
 }
 
 func TestWhoIsSilentLosesItsPlaceToWhoComes(t *testing.T) {
-	address, refused := behind(t, DoorConfig{MaxPending: 2, MaxPendingPerAddress: 9, Patience: time.Millisecond}, nothing, false)
+	address, refused := behind(t, AdmissionConfig{MaxPending: 2, MaxPendingPerAddress: 9, Patience: time.Millisecond}, nothing, false)
 	first := connect(t, address)
 	for range 8 {
 		get(t, connect(t, address))
@@ -105,10 +105,10 @@ func TestWhoIsSilentLosesItsPlaceToWhoComes(t *testing.T) {
 	}
 }
 
-// TestWhoBeginsAndDoesNotGoOn: half a request is worth no more than none. When the door hears of it is the machine's business,
+// TestWhoBeginsAndDoesNotGoOn: half a request is worth no more than none. When the admission hears of it is the machine's business,
 // so others come until it has.
 func TestWhoBeginsAndDoesNotGoOn(t *testing.T) {
-	address, refused := behind(t, DoorConfig{MaxBusy: 1, Patience: time.Millisecond}, nothing, false)
+	address, refused := behind(t, AdmissionConfig{MaxBusy: 1, Patience: time.Millisecond}, nothing, false)
 	slow := connect(t, address)
 	if _, err := io.WriteString(slow, "GET / HT"); err != nil {
 		t.Fatal(err)
@@ -132,14 +132,14 @@ func TestWhoBeginsAndDoesNotGoOn(t *testing.T) {
 }
 
 func TestWhoNeverSpeaksIsGivenUp(t *testing.T) {
-	address, refused := behind(t, DoorConfig{Silence: time.Millisecond}, nothing, false)
+	address, refused := behind(t, AdmissionConfig{Silence: time.Millisecond}, nothing, false)
 	if !ended(t, connect(t, address)) || receive(t, refused) != "half-open" {
 		t.Error("it is still there")
 	}
 }
 
 func TestAllConnectionsAreBounded(t *testing.T) {
-	address, refused := behind(t, DoorConfig{MaxOpen: 1}, nothing, false)
+	address, refused := behind(t, AdmissionConfig{MaxOpen: 1}, nothing, false)
 	first := connect(t, address)
 	get(t, first)
 	if !ended(t, connect(t, address)) || receive(t, refused) != "total" {
@@ -158,9 +158,9 @@ func TestAllConnectionsAreBounded(t *testing.T) {
 	}
 }
 
-// TestMessagesUnderTLSThroughADoor: many frames come in one record, one frame in many records, and nothing is forgotten in
+// TestMessagesUnderTLSThroughAdmission: many frames come in one record, one frame in many records, and nothing is forgotten in
 // what TLS has read ahead. In between, the connection waits below TLS.
-func TestMessagesUnderTLSThroughADoor(t *testing.T) {
+func TestMessagesUnderTLSThroughAdmission(t *testing.T) {
 	h := Handler(Config{Subprotocol: subprotocol, MaxMessage: 1 << 20}, conversation(func(c *talk, _ *http.Request) {
 		for {
 			b, err := c.Read()
@@ -172,7 +172,7 @@ func TestMessagesUnderTLSThroughADoor(t *testing.T) {
 			}
 		}
 	}))
-	address, _ := behind(t, DoorConfig{}, h, true)
+	address, _ := behind(t, AdmissionConfig{}, h, true)
 	d := websocket.Dialer{Subprotocols: []string{subprotocol}, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}
 	c, _, err := d.Dial("wss://"+address, nil)
 	if err != nil {
