@@ -20,11 +20,11 @@ import {
   noneBudget,
   rejectLaneOff,
 } from '../protocol/peer.ts';
-import { createHoldings } from '../swarm/holdings.ts';
 import { createAllowance } from './allowance.ts';
 import { createAnnouncer } from './announcer.ts';
 import { createCertificateQueue } from './certqueue.ts';
 import { createDownloads, type Download } from './downloads.ts';
+import { createHoldings } from './holdings.ts';
 import { createMeter } from './meter.ts';
 import { createPatience, saysGone } from './patience.ts';
 import type { Peer, PeerHost } from './ports.ts';

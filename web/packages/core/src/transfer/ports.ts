@@ -1,8 +1,8 @@
 import type { Background, BackgroundLane } from '../background/index.ts';
 import type { Clock, LinkCloseReason, PeerLink } from '../ports.ts';
 import type { HaveEntry, Message } from '../protocol/peer.ts';
-import type { Holdings } from '../swarm/holdings.ts';
 import type { Download, Downloads } from './downloads.ts';
+import type { Holdings } from './holdings.ts';
 import type { Meter } from './meter.ts';
 import type { Watched } from './silence.ts';
 import type { UploadHost, Uploads } from './uploads.ts';
