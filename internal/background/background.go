@@ -1,4 +1,4 @@
-// Package background sends over links what nobody waits for, so that nobody else on the line feels it: it drives the
+// Package background sends over links what no player waits for, so that no other traffic of the line feels it: it drives the
 // controller of package ledbat with the acks, clocks and buffers of real links (spec/background-transport.md).
 //
 //   - A Sender is a host: one budget, shared by all its links in turn. Foreground stops it at once.

@@ -27,7 +27,7 @@ type Receiver struct {
 	buf    []byte        // guarded by mu
 }
 
-// NewReceiver makes the receiving end of a link. demand is what was asked for over it; nil where nobody bounds that.
+// NewReceiver makes the receiving end of a link. demand is what was asked for over it; nil where that has no bound.
 func NewReceiver(link Link, demand *Demand, now func() time.Time) *Receiver {
 	r := &Receiver{link: link, demand: demand, clock: newClock(now), acker: ledbat.NewAcker()}
 	if demand != nil {

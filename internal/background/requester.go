@@ -8,7 +8,7 @@ import (
 )
 
 // Requester bounds what a host has asked for in the background lane, over all its links, and not got. Senders know
-// their own uplink only: where many send to one host, nobody but that host can see them as one.
+// their own uplink only: where many send to one host, only that host can see them as one.
 type Requester struct {
 	clock clock
 

@@ -136,7 +136,7 @@ func (o *observer) Begin(site string, from netip.Addr, policy *signal.Policy, no
 	o.mu.Unlock()
 }
 
-// subnetEvery is how often this tracker takes a viewer of one subnet, who may come to any.
+// subnetEvery is how often this tracker takes a viewer of one subnet, which may come to any tracker.
 func (j *Judge) subnetEvery() time.Duration {
 	return subnetEvery * time.Duration(max(1, j.host.Live()))
 }

@@ -15,7 +15,7 @@ import (
 // parser takes tokens apart. Times and names are checked by internal/access, with the tracker's clock.
 var parser = jwt.NewParser(jwt.WithoutClaimsValidation(), jwt.WithStrictDecoding())
 
-// payload keeps the claims as they came, to be read once it is known who wrote them.
+// payload keeps the claims as they came, to be read once it is known which key signed them.
 type payload []byte
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -123,7 +123,7 @@ func Sign(claims access.Claims, key access.Key) (string, error) {
 	return t.SignedString(with)
 }
 
-// Peek takes a token apart without asking who made it: for people to look at.
+// Peek takes a token apart without a look at its signature: for people to look at.
 func Peek(token string) (header, claims json.RawMessage, err error) {
 	var text payload
 	t, _, err := parser.ParseUnverified(token, &text)

@@ -133,8 +133,8 @@ func (c *consent) take(p *port, b []byte, from netip.AddrPort) {
 		return
 	}
 	elsewhere := from != *c.to.Load()
-	// Who is controlled and asks from elsewhere, where nothing comes from any more, has another address now. It is gone there
-	// once it has answered from there, and not before: whoever saw one request could send it again.
+	// A controlled side that asks from elsewhere, while nothing comes from its old address any more, has another address now. It is gone there
+	// once it has answered from there, and not before: any host that saw one request could send it again.
 	lost := elsewhere && !c.controlled && c.silent() >= goneAfter
 	if !lost {
 		c.heard.Store(time.Now().UnixNano())

@@ -222,7 +222,7 @@ type identity struct {
 	fingerprint [32]byte
 }
 
-// identityLife is how long a host's certificate says that it is valid. Nobody checks: the fingerprint is what counts.
+// identityLife is how long a host's certificate says that it is valid. It is not checked: the fingerprint is what counts.
 const identityLife = 10 * 365 * 24 * time.Hour
 
 // newIdentity makes one for all links of a host: a key a link costs time at each offer and hides nothing, for the

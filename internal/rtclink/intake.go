@@ -143,7 +143,7 @@ func (in *intake) next() (q packet, ok bool, err error) {
 	return q, ok, err
 }
 
-// SetReadDeadline interrupts reading, or with the zero time lets it go on: nobody here sets a time that is to come.
+// SetReadDeadline interrupts reading, or with the zero time lets it go on: no caller here sets a time that is to come.
 func (in *intake) SetReadDeadline(t time.Time) error {
 	in.mu.Lock()
 	defer in.mu.Unlock()

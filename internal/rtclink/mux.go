@@ -15,7 +15,7 @@ import (
 // a NAT gave the port to, feeds the link of its predecessor until that times out.
 //
 // A STUN request goes to the agent that its user name names, whatever is known of the address. Everything else goes by
-// address: to the agent that owns it. An agent gets an address nobody owns by writing to it, and takes it from another
+// address: to the agent that owns it. An agent gets an address that none owns by writing to it, and takes it from another
 // by answering a STUN request from there with success, for then the agent has checked that the sender knows the link's
 // password.
 //

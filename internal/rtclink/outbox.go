@@ -21,7 +21,7 @@ const (
 )
 
 // outbox sends packets in batches, joined where the kernel can cut them: a system call, the way through the kernel and
-// often the receiver's wake-up then serve dozens of packets. It has no goroutine of its own: whoever fills a batch
+// often the receiver's wake-up then serve dozens of packets. It has no goroutine of its own: the writer that fills a batch
 // sends it, and a timer sends what is left. Nothing ticks while nothing is written.
 //
 // Lock order: sending before mu.

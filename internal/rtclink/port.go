@@ -83,7 +83,7 @@ func (p *port) checks(to netip.AddrPort, n int) (reason string) {
 	return reason
 }
 
-// push queues the packets of a between two offsets. A nil port takes none: nobody is there.
+// push queues the packets of a between two offsets. A nil port takes none.
 func (p *port) push(a arrival, from, to int) {
 	if p == nil || from >= to {
 		return
@@ -97,7 +97,7 @@ func (p *port) push(a arrival, from, to int) {
 	}
 }
 
-// hand gives packets to who waits for them; if it returns somebody, checks are to be given to that one still.
+// hand gives packets to the agent that waits for them. If it returns one, that one is still to be given the checks.
 func (p *port) hand(a arrival, from, to int) *consent {
 	p.mu.Lock()
 	defer p.mu.Unlock()

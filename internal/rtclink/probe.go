@@ -14,7 +14,7 @@ import (
 const (
 	askEvery   = 500 * time.Millisecond // a STUN server that does not answer
 	askAtMost  = 8                      // times
-	anyoneUser = "leeway"               // who probes
+	anyoneUser = "leeway"               // of the side that probes
 )
 
 // expected is what a host listens for beside its links.
@@ -57,7 +57,7 @@ func (m *mux) unclaimed(ufrag []byte) {
 }
 
 // Probe sends a packet to a host that expects it, once: a binding request (RFC 8489), which is shorter than what asks for it
-// on the way here, and which nobody answers.
+// on the way here, and which no host answers.
 func Probe(to netip.AddrPort, key string) error {
 	m, err := stun.Build(stun.TransactionID, stun.BindingRequest, stun.NewUsername(key+":"+anyoneUser), stun.Fingerprint)
 	if err != nil {
@@ -73,7 +73,7 @@ func Probe(to netip.AddrPort, key string) error {
 }
 
 // Mapped asks a STUN server as which addresses a socket on listen is seen from there, at most one of each family. The socket
-// is closed again: whoever listens there next is behind the same mapping, if the network keeps ports.
+// is closed again: the next socket that listens there is behind the same mapping, if the network keeps ports.
 func Mapped(ctx context.Context, listen, server string) (seen []netip.AddrPort, err error) {
 	local, err := net.ResolveUDPAddr("udp", listen)
 	if err != nil {
@@ -140,7 +140,7 @@ func mapped(ctx context.Context, network string, local *net.UDPAddr, server neti
 			_ = conn.SetReadDeadline(until)
 			n, from, readErr := conn.ReadFromUDPAddrPort(b)
 			if err = readErr; err != nil {
-				break // in time nothing came, or nobody is there: asked again
+				break // in time nothing came: asked again
 			}
 			if netip.AddrPortFrom(from.Addr().Unmap(), from.Port()) != server {
 				continue

@@ -18,7 +18,7 @@ const (
 	// goneAfter is how long nothing may have come before an address from which the other side asks may take the old one's place: it
 	// asks from elsewhere because it has moved.
 	goneAfter = time.Second
-	// reflexivePriority is that of an address which nobody has signaled (RFC 8445, 5.1.2.1).
+	// reflexivePriority is that of an address that was not signaled (RFC 8445, 5.1.2.1).
 	reflexivePriority = 110<<24 | 65535<<8 | 255
 )
 
@@ -31,7 +31,7 @@ type question struct {
 // silent is how long nothing has come that is the other side's.
 func (c *consent) silent() time.Duration { return time.Since(time.Unix(0, c.heard.Load())) }
 
-// ask sends a check to an address of the other side. Who nominates nominates by it.
+// ask sends a check to an address of the other side. A controlling side nominates by it.
 func (c *consent) ask(p *port, to netip.AddrPort) {
 	setters := []stun.Setter{
 		stun.TransactionID, stun.BindingRequest, stun.NewUsername(c.request), ice.PriorityAttr(reflexivePriority),
@@ -53,7 +53,7 @@ func (c *consent) ask(p *port, to netip.AddrPort) {
 	p.mux.write(p, m.Raw, to)
 }
 
-// answered takes the answer to a check: the other side is there. Who nominates goes where the check went.
+// answered takes the answer to a check: the other side is there. A controlling side goes where the check went.
 func (c *consent) answered(p *port, m *stun.Message, from netip.AddrPort) {
 	slot := &c.asked
 	if q := c.tried.Load(); q != nil && q.id == m.TransactionID {

@@ -16,7 +16,7 @@ const (
 	MaxLength     = 8 << 20   // longest segment that is shared whole; also the longest that any certificate covers
 	VirtualLength = 4 << 20   // length of the parts in which a longer object is shared
 	MaxPieces     = 512       // pieces of a segment of MaxLength
-	MaxObject     = 1 << 40   // longest object that is shared at all: whoever claims more makes us list parts without end
+	MaxObject     = 1 << 40   // longest object that is shared at all: a longer claim would make us list parts without end
 	MaxName       = 1057      // bytes of a Name on the wire: the longest key and a range within MaxObject fit in
 	maxOffset     = 1<<53 - 1 // the largest integer that a JavaScript number holds exactly
 )
@@ -24,7 +24,7 @@ const (
 // idDomain separates the hash of segment IDs from every other use of SHA-256.
 const idDomain = "leeway segment v1"
 
-// ID is what peers exchange instead of a name: 16 bytes that only one who knows site and name can derive.
+// ID is what peers exchange instead of a name: 16 bytes that only a party that knows site and name can derive.
 type ID [16]byte
 
 // String is the ID in lower-case hexadecimal, 32 characters.

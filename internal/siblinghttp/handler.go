@@ -44,7 +44,7 @@ func NewHandler(secret *sibling.Secret, self signal.ID, seed Answerer, now func(
 	return &Handler{secret: secret, self: self, seed: seed, slots: make(chan struct{}, maxAnswers), every: workingEvery, now: now, log: log}
 }
 
-// ServeHTTP implements http.Handler. Who is no sibling learns nothing, not even which paths there are.
+// ServeHTTP implements http.Handler. A client that is no sibling learns nothing, not even which paths there are.
 func (h *Handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	target := r.URL.RequestURI()
 	if err := h.secret.Check(r.Header.Get("Authorization"), h.self, target, h.now()); err != nil || r.Method != http.MethodGet {
@@ -88,7 +88,7 @@ func (h *Handler) answer(w http.ResponseWriter, ctx context.Context, q sibling.Q
 				n, err := w.Write(part)
 				h.seed.Answered(n)
 				if err != nil {
-					return // who asked has gone on
+					return // the sibling has gone on
 				}
 			}
 			return
@@ -111,7 +111,7 @@ func (h *Handler) wanted(w http.ResponseWriter) {
 	}
 	w.Header().Set("Content-Type", "application/json")
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWait))
-	_, _ = w.Write(b) // who asked may have gone on
+	_, _ = w.Write(b) // the sibling may have gone on
 }
 
 // stranger logs that somebody was refused, now and then: the wrong secret, or a clock that is off.

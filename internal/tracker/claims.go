@@ -10,7 +10,7 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// reportOfSeed is the outcome of a report that is about a seed: whose seed it is looks into it, and nobody bans it.
+// reportOfSeed is the outcome of a report that is about a seed: its operator looks into it, and it is not banned.
 const reportOfSeed = "seed"
 
 func reportOutcomes() []string {

@@ -1,4 +1,4 @@
-// Package tracker is the service that knows who watches what: it keeps the sessions of its own sockets, is home to its share
+// Package tracker is the service that knows which viewer watches what: it keeps the sessions of its own sockets, is home to its share
 // of the swarms, introduces peers to each other and carries their signaling (spec/tracker-protocol.md).
 //
 // A session's messages are handled one after the other, by the goroutine that reads its socket. What a swarm needs goes
@@ -46,7 +46,7 @@ type Receiver interface {
 	End(err error)
 }
 
-// Visitor is what the handshake says of who connects.
+// Visitor is what the handshake says of the client.
 type Visitor struct {
 	Origin  string     // header; empty outside browsers
 	Address netip.Addr // of the viewer, proxies taken off
@@ -134,7 +134,7 @@ type Config struct {
 	PeersPerHour      int           // viewers that a session may learn of; its address and its subject 16 times that; 600
 	DrainSpread       time.Duration // over which a drain hands viewers over; 15 s
 
-	// Probe sends a packet with a key to where a seed says that it is; nil: nobody can tell seeds whether they are reached.
+	// Probe sends a packet with a key to where a seed says that it is; nil: seeds are not told whether they are reached.
 	Probe func(to netip.AddrPort, key string) error
 
 	// Torrents makes the room of the WebTorrent protocol; nil: the tracker does not speak it.

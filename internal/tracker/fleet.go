@@ -44,7 +44,7 @@ func (r *roster) servingOf(order []signal.ID, viewers int) (seeds []signal.ID, f
 }
 
 // meeting lists the seeds that a viewer may meet, best first. Viewers are spread over those of a fleet that serve the swarm and
-// were told so: who does not know the others fetches by itself. The rest is for who cannot reach these.
+// were told so: a seed that does not know the others fetches by itself. The rest is for viewers that cannot reach these.
 func (r *roster) meeting(site string, id, session signal.ID, viewers int, told []signal.ID) []signal.ID {
 	r.mu.Lock()
 	defer r.mu.Unlock()

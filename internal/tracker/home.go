@@ -255,7 +255,7 @@ func (s *housed) banned(session signal.ID, now time.Time) bool {
 
 func (s *housed) seedsMet(session signal.ID) int { return len(s.met[session]) }
 
-// introduce picks who the session is to offer to: a seed that it has not met for a while, then viewers. Under mu.
+// introduce picks the peers that the session is to offer to: a seed that it has not met for a while, then viewers. Under mu.
 func (h *home) introduce(s *housed, r *bus.HomeRequest, now time.Time) []bus.Target {
 	m := s.Member(r.Session)
 	if m.Role == swarm.RoleOff || r.Want == 0 {
@@ -300,7 +300,7 @@ func (h *home) introduceSeeds(s *housed, r *bus.HomeRequest, now time.Time) []bu
 }
 
 // maintain expires members, reminds seeds of their titles and forgets swarms that have their home elsewhere now, once
-// nobody asks for them here: their members are told there by who holds them, and seeds must not hear of them twice.
+// no session asks for them here: their members are told there by the tracker that holds them, and seeds must not hear of them twice.
 func (h *home) maintain(now time.Time) {
 	reached := h.reached()
 	h.mu.Lock()
@@ -308,7 +308,7 @@ func (h *home) maintain(now time.Time) {
 	viewers, seeds, swarms, changes := 0, 0, 0, 0
 	for key, s := range h.swarms {
 		if h.HomeOf(key) != h.id {
-			if now.Sub(s.asked) > h.roster.timeout { // who asks has heard, or not heard, what this tracker has yet to
+			if now.Sub(s.asked) > h.roster.timeout { // the asking tracker has heard, or not heard, what this tracker has yet to
 				delete(h.swarms, key)
 			}
 			continue
@@ -335,7 +335,7 @@ func (h *home) maintain(now time.Time) {
 		}
 		if !s.named.IsZero() {
 			if seeds, _ := h.roster.serving(s.site, s.id, s.Viewers()); !slices.Equal(seeds, s.seeds) {
-				s.named = now.Add(-titleEvery) // who serves the swarm is to know of each other at once
+				s.named = now.Add(-titleEvery) // the seeds of the swarm are to know of each other at once
 			}
 		}
 		changes += s.manifestChanges()

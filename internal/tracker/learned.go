@@ -93,7 +93,7 @@ func (l *learned) take(all []learner, now time.Time) (full string) {
 	return ""
 }
 
-// forget drops the learners that have learnt of nobody for so long that it makes no difference.
+// forget drops the learners that have learnt of no viewer for so long that it makes no difference.
 func (l *learned) forget(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

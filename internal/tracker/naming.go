@@ -57,7 +57,7 @@ func (h *home) due(key signal.ID, s *housed, now time.Time) []naming {
 	told := slices.Clone(seeds)
 	if fleet {
 		title.Seeds = seeds
-		for _, seed := range s.seeds { // who serves it no more is to know who does, for the viewers that it has
+		for _, seed := range s.seeds { // a seed that serves it no more is to know those that do, for the viewers that it has
 			if !slices.Contains(told, seed) {
 				told = append(told, seed)
 			}

@@ -18,7 +18,7 @@ const (
 // prober sends packets for seeds that want to know whether they can be reached.
 type prober struct {
 	*replica
-	send func(to netip.AddrPort, key string) error // nil: nobody does
+	send func(to netip.AddrPort, key string) error // nil: none is sent
 	pace *rate.Limiter
 }
 

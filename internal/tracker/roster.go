@@ -21,7 +21,7 @@ const keyLife = certificate.MaxLife
 // maxSeeds bounds what the bus can make a tracker remember.
 const maxSeeds = 1024
 
-// roster is who else is there: trackers, seeds and the seeds' verify keys, by their beats.
+// roster is the rest of the cluster: trackers, seeds and the seeds' verify keys, by their beats.
 type roster struct {
 	self    signal.ID
 	timeout time.Duration // of beats
@@ -160,7 +160,7 @@ func (r *roster) serves(seed signal.ID) bool {
 	return ok
 }
 
-// expire forgets who has not beaten for a while.
+// expire forgets trackers and seeds that have not beaten for a while.
 func (r *roster) expire(now time.Time) {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -68,7 +68,7 @@ func (r *signals) seek(m *bus.Signal) {
 }
 
 // gone answers an offer or an answer for a session that is not there any more with fail, gone; whatever else comes late
-// has nobody to miss it.
+// is missed by no side.
 func (r *signals) gone(m *bus.Signal) {
 	if m.Kind == "offer" || m.Kind == "answer" {
 		r.fail(m, "gone")
@@ -92,7 +92,7 @@ func (r *signals) seedGone(m *bus.Signal) {
 	}
 }
 
-// busy answers an offer that the session that it is for is not to hear now. Nothing else has anybody who waits for it.
+// busy answers an offer that the session that it is for is not to hear now. No side waits for anything else.
 func (r *signals) busy(m *bus.Signal) {
 	if m.Kind == "offer" {
 		r.fail(m, "busy")

@@ -49,7 +49,7 @@ func (s *subjects) handle(r *bus.HomeRequest, most, mostSubjects int, now time.T
 	return bus.HomeAnswer{}
 }
 
-// expire forgets sessions of which nobody has heard since.
+// expire forgets sessions that were not heard of since.
 func (s *subjects) expire(since time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -31,7 +31,7 @@ type lookAhead struct {
 	again    time.Duration   // when the receiver's controller may allow another request
 	timer    func()          // has the schedule asked again then
 	coming   map[int][]*seg  // behind the last asked one, by track
-	adaptive bool            // who asked for that chooses among renditions itself
+	adaptive bool            // the player chooses among renditions itself
 }
 
 // next are the segments behind what the player has asked for last, in playback order.
@@ -58,7 +58,7 @@ func (a *lookAhead) near(s *seg) bool {
 	return false
 }
 
-// listed says whether the schedule hears of a segment that nobody waits for.
+// listed says whether the schedule hears of a segment that the player does not wait for.
 func (a *lookAhead) listed(s *seg) bool {
 	return slices.Contains(a.list, s) || a.near(s) && (!a.running || s.state != schedule.CertHeld)
 }
@@ -217,7 +217,7 @@ func (a *lookAhead) lose(id string) {
 	a.played(s)
 }
 
-// played notes that what came ahead of a segment is the player's now, or nobody's.
+// played notes that what came ahead of a segment is the player's now, or lost.
 func (a *lookAhead) played(s *seg) {
 	s.ahead = nil
 	delete(a.kept, s.id)

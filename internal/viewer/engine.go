@@ -176,7 +176,7 @@ func (e *engine) load(r request, done func(*Result, error)) *load {
 	e.view.asked(r)
 	s, err := e.segments.resolve(r.Reference, r.bitrate)
 	if err != nil || e.stopped {
-		// Not one of the site's segments, or nobody to share with any more: plain HTTP.
+		// Not one of the site's segments, or no swarm any more: plain HTTP.
 		if err != nil {
 			s = newSeg(r.Reference, r.bitrate)
 		}

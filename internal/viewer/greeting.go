@@ -41,7 +41,7 @@ func (g *greeting) announcement(id string) (entry peer.HaveEntry, ok bool) {
 	return entry, true
 }
 
-// first is what this viewer says first on a link that it answers: who it is, and what it has, as far as an answer takes
+// first is what this viewer says first on a link that it answers: its hello, and what it has, as far as an answer takes
 // it, and the certificates of what the other side wants. held is which segments that names as held.
 func (g *greeting) first(link transfer.Link, wanted []signal.ID) (said []signal.Bytes, held []string) {
 	first := []peer.Message{g.hello(link)}

@@ -28,7 +28,7 @@ func newLine(loop Loop, origin Origin) *line {
 func (l *line) others(bytes int) { l.received += int64(bytes) }
 
 // byPeers notes a segment of which the origin sent nothing. While it fails, what peers bring is what there is to choose a
-// rendition by: who comes then would otherwise stay with the first, which nobody else plays.
+// rendition by: a newcomer would otherwise stay with the first, which no other viewer plays.
 func (l *line) byPeers(bytes int64, took time.Duration) {
 	if l.failing {
 		l.sample(bytes, took, 0, time.Time{})

@@ -91,7 +91,7 @@ func (a *link) make(made func(transfer.Description), failed func()) {
 
 func (a *link) settings() LinkSettings {
 	s := LinkSettings{Servers: a.l.terms.servers}
-	s.RelayOnly = a.l.terms.role == "relay-only" && a.role != schedule.Seed // who takes a ready offer may be a viewer
+	s.RelayOnly = a.l.terms.role == "relay-only" && a.role != schedule.Seed // the taker of a ready offer may be a viewer
 	if a.role == schedule.Seed {
 		s.Servers = withoutRelays(s.Servers) // the origin costs less than a seed behind a relay
 	}
@@ -184,7 +184,7 @@ func (a *link) giveUp() {
 
 func (a *link) diagnose() (fail string, cause schedule.Reason) {
 	fail, cause = a.facts.diagnose(overUDP(a.l.terms.servers))
-	if a.made != nil && fail == "timeout" { // nobody answered the offer: that says nothing of the way between the two
+	if a.made != nil && fail == "timeout" { // the offer was not answered: that says nothing of the way between the two
 		return "gone", ""
 	}
 	return fail, cause
@@ -195,7 +195,7 @@ func (a *link) fail(reason string, cause schedule.Reason, tell bool) {
 	if a.state != linkOpening {
 		return
 	}
-	if a.peer.IsZero() { // a ready offer that found nobody: no link has failed
+	if a.peer.IsZero() { // a ready offer that no peer got: no link has failed
 		a.close(peer.CloseIdle, nil)
 		a.l.forget(a)
 		return

@@ -26,7 +26,7 @@ const (
 // linkEvents is what links tell the title.
 type linkEvents interface {
 	signalTo(to, link signal.ID, m signal.Signal)
-	opened(*link) bool // false: nobody wants the link any more
+	opened(*link) bool // false: the link is not wanted any more
 	linkFailed(reason string)
 	linksChanged()
 	// greeting is what goes out with an answer, and the segments that it says are held. The certificates of those that are
@@ -34,8 +34,8 @@ type linkEvents interface {
 	greeting(link transfer.Link, wanted []signal.ID) (said []signal.Bytes, held []string)
 }
 
-// links are the links of one swarm: offers to the peers that the tracker introduces, answers to those who offer, bounds,
-// and a memory of who is not to be linked again.
+// links are the links of one swarm: offers to the peers that the tracker introduces, answers to their offers, bounds,
+// and a memory of the peers that are not to be linked again.
 type links struct {
 	loop   Loop
 	maker  Links
@@ -137,7 +137,7 @@ func (l *links) forget(a *link) {
 // avoid has a peer not linked for a while. A peer that offers is avoided, too.
 func (l *links) avoid(id signal.ID, d time.Duration) { l.avoided.hold(id, d) }
 
-// begin says that links may be made from now on: first to those who were named until then, and what came from them.
+// begin says that links may be made from now on: first to the peers that were named until then, and with what came from them.
 func (l *links) begin() {
 	if l.early.begun {
 		return
@@ -176,7 +176,7 @@ type introduced struct {
 	at time.Time
 }
 
-// giveWay has a link that has fallen silent replaced by another, if the tracker has named who it is to.
+// giveWay has a link that has fallen silent replaced by another, if the tracker has named its peer.
 func (l *links) giveWay(id signal.ID) {
 	p, named := l.named[id]
 	known := l.find(id)
@@ -224,7 +224,7 @@ func (l *links) ready(n int, then func([]signal.Offer)) {
 	}
 }
 
-// offered is told who got which ready offer.
+// offered is told which peer got which ready offer.
 func (l *links) offered(list []signal.Offered) {
 	for _, o := range list {
 		a := l.entries[o.Link]

@@ -229,7 +229,7 @@ func (ls *loads) originCame(s *seg, got Fetched) {
 	}
 }
 
-// giveUp hands the origin's error to the player: nobody else can help. Who had no certificate may have one when the player
+// giveUp hands the origin's error to the player: no other source can help. A peer that had no certificate may have one when the player
 // tries again.
 func (ls *loads) giveUp(s *seg) {
 	loads := s.loads

@@ -270,7 +270,7 @@ func (r *remote) Sent(lane peer.Lane, n int) {
 	r.e.ledger.uploaded(r.id, r.path, lane, n)
 }
 
-// Promoted implements transfer.Observer: who asked counts it.
+// Promoted implements transfer.Observer: the side that asked counts it.
 func (r *remote) Promoted(int) {}
 
 // Served implements transfer.Observer.

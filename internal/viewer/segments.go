@@ -123,7 +123,7 @@ func (c *certification) gone(peer string) {
 	}
 }
 
-// reset lets go of it, and of who was asked.
+// reset lets go of it, and of the peers that were asked.
 func (c *certification) reset(state schedule.Certification) {
 	c.cert, c.target, c.state, c.certPeers, c.certAsked = nil, nil, state, nil, -1
 }

@@ -52,7 +52,7 @@ type session struct {
 
 	state      sessionState
 	socket     Socket
-	generation int           // sockets are told apart by number: a late event of an old one is nobody's
+	generation int           // sockets are told apart by number: a late event of an old one is dropped
 	offset     time.Duration // what to add to the clock for the tracker's time
 	ticket     string
 	timer      func()

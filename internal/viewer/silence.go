@@ -13,7 +13,7 @@ const (
 	leastLinks  = 2                // that have to be silent for it
 	sleptAfter  = 3 * time.Second  // without a look: this side did not run
 	asleepAfter = 10 * time.Second // likewise, long enough for the session to be lost for it
-	noBlame     = 15 * time.Second // after being adrift nobody is blamed for silence
+	noBlame     = 15 * time.Second // after being adrift no peer is blamed for silence
 	// checkTime is how long the transport has to find the other side before it is pinged, pongTime how long it then has to answer.
 	checkTime = 200 * time.Millisecond
 	pongTime  = 500 * time.Millisecond
@@ -27,7 +27,7 @@ type watched struct {
 	came    bool // something has since the last look
 	owed    bool // something was asked for
 	viewer  bool
-	unheard int // looks in a row at which nothing had come; 0: nobody minds
+	unheard int // looks in a row at which nothing had come; 0: it was heard
 }
 
 // vigil tells one peer's silence from this side's own.
@@ -129,7 +129,7 @@ func (q *silence) drifted() bool {
 	return !q.driftedAt.IsZero() && q.loop.Now().Sub(q.driftedAt) < noBlame
 }
 
-// moved is called when this side is known to be in another network: nobody has to be waited for to know.
+// moved is called when this side is known to be in another network: no look is waited for.
 func (q *silence) moved() {
 	if q.stopped {
 		return

@@ -73,7 +73,7 @@ func (v *verification) certificate(r *remote, id string, raw []byte) {
 	suspect := v.suspects[r]
 	suspected := suspect != nil && suspect.segment == id
 	if s == nil || !suspected && !slices.Contains(s.certPeers, r.id) {
-		return // nobody asked
+		return // it was not asked for
 	}
 	c, err := certificate.Parse(raw)
 	if err == nil {
@@ -166,7 +166,7 @@ func (v *verification) piece(r *remote, o transfer.Order, data []byte, matches b
 	r.download.Remove(o.ID)
 	s := v.segments.byID[o.Target.Segment.String()]
 	switch {
-	case s == nil || s.target != o.Target: // withdrawn or replaced while it was on the way: nobody's fault
+	case s == nil || s.target != o.Target: // withdrawn or replaced while it was on the way: no peer's fault
 	case matches:
 		first := v.store.piece(s.id, o.Piece) == nil
 		v.accepted(s, o.Piece, data, r, o.Why)

@@ -72,7 +72,7 @@ func (w *view) input(in schedule.Input, background bool) schedule.Input {
 			if o.Lane == peer.Background {
 				in.Policy.PieceCap++
 			}
-			if o.Checking || o.Lane == peer.Background { // who gives way does not stall
+			if o.Checking || o.Lane == peer.Background { // background gives way and does not stall
 				progress = never
 			}
 			in.Requests = append(in.Requests, schedule.Request{
@@ -141,7 +141,7 @@ func sizeGuess(bitrate int64, r Reference) float64 {
 const originRest = 30 * time.Second
 
 // asksRelays says whether peers behind a relay are asked for anything (spec/schedule.md, "Input"): each of their bytes is
-// paid for twice, so only where nobody else can serve, or where the site has its viewers meet by relays alone.
+// paid for twice, so only where no other source can serve, or where the site has its viewers meet by relays alone.
 func (w *view) asksRelays() bool {
 	if w.relayOnly() {
 		return true

@@ -192,7 +192,7 @@ func (v *Viewer) end(how string, err error) {
 // Moved tells that the machine has lost an address of its own: it is in another network now.
 func (v *Viewer) Moved() { v.loop.Post(func() { v.title.moved() }) }
 
-// Leave ends the playback as a viewer does who closes the page.
+// Leave ends the playback as a page does that is closed.
 func (v *Viewer) Leave() { v.loop.Post(func() { v.player.finish("left", nil) }) }
 
 // Done is closed when the film is over, the viewer has left, or playback failed for good.

@@ -86,7 +86,7 @@ func (c *client) scrapeHere(w *work) {
 	c.write(&wire.Reply{Kind: wire.Scraped, Files: w.files})
 }
 
-// refuse counts a message that is not acted on, and says so: an answer to nobody is not worth words.
+// refuse counts a message that is not acted on, and says so: an answer that finds no peer is not worth words.
 func (c *client) refuse(r *wire.Request, code, sentence string) {
 	for i, known := range refusals {
 		if known.code != code {

@@ -8,7 +8,7 @@ import "golang.org/x/sys/unix"
 func readable(fd uintptr) bool {
 	of := [1]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
 	n, err := unix.Poll(of[:], 0)
-	return n > 0 || err != nil // whoever reads then is told what is wrong
+	return n > 0 || err != nil // the reader is then told what is wrong
 }
 
 // swallow takes what there is; false says that there was nothing.

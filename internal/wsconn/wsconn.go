@@ -179,7 +179,7 @@ type lender struct {
 // Hijack implements http.Hijacker.
 func (l *lender) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	conn, rw, err := http.NewResponseController(l.ResponseWriter).Hijack()
-	if err != nil || rw.Reader.Buffered() > 0 { // the library refuses whoever does not wait for the answer
+	if err != nil || rw.Reader.Buffered() > 0 { // the library refuses a client that does not wait for the answer
 		return conn, rw, err
 	}
 	l.c.br = *bufio.NewReaderSize(conn, leastReader)
