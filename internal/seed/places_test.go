@@ -96,6 +96,23 @@ func TestALinkHasTenSecondsToOpen(t *testing.T) {
 	})
 }
 
+// TestALinkThatOpensAfterNineSecondsStays: the ten seconds are a viewer's too, on a line that is slow.
+func TestALinkThatOpensAfterNineSecondsStays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStreet(t, short, nil)
+		slow := s.call(1, "far away", film)
+		<-time.After(9 * time.Second)
+		if reason, _, ended := slow.ended(); ended || slow.refused() != "" {
+			t.Fatalf("after 9 s on its way: ended for %q, told %q", reason, slow.refused())
+		}
+		slow.open()
+		<-time.After(5 * time.Second)
+		if reason, _, ended := slow.ended(); ended {
+			t.Errorf("it opened in time, and ended for %q", reason)
+		}
+	})
+}
+
 // TestIdleLinksMakeRoomFirst: the longest idle one goes, is told so, and may come back; those that are used stay.
 func TestIdleLinksMakeRoomFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -178,6 +195,50 @@ func TestASubnetHasItsShareOfThePlaces(t *testing.T) {
 			t.Errorf("%d links of the office are left, its share is 2", n)
 		}
 		if c := s.call(200, "late", film); c.refused() != "busy" {
+			t.Errorf("every subnet has its share, and a newcomer is told %q", c.refused())
+		}
+	})
+}
+
+// TestAShareIsASixteenthOfThePlaces: a subnet with more yields while it has clearly more than the newcomer's.
+func TestAShareIsASixteenthOfThePlaces(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newStreet(t, short, func(c *seed.Config) { c.MaxLinks = 64 })
+		n := 0
+		links := func(subnet string, count int) (made []*caller) {
+			for range count {
+				c := s.call(n, subnet, film)
+				c.open()
+				made, n = append(made, c), n+1
+			}
+			return made
+		}
+		office := links("office", 6)
+		school := links("school", 5)
+		for i := range 53 {
+			links(fmt.Sprint("net ", i), 1)
+		}
+		gone := func(all []*caller) (n int) {
+			for _, c := range all {
+				if _, _, ended := c.ended(); ended {
+					n++
+				}
+			}
+			return n
+		}
+		if gone(office)+gone(school) != 0 {
+			t.Fatal("a link yields while there is room")
+		}
+		if c := s.call(n, "school", film); c.refused() != "busy" {
+			t.Errorf("the school has 5 links and the office 6, and one more of the school is told %q", c.refused())
+		}
+		for i := range 3 {
+			links(fmt.Sprint("late ", i), 1)
+		}
+		if a, b := gone(office), gone(school); a != 2 || b != 1 {
+			t.Errorf("%d links of the office and %d of the school yielded; a share of 64 places is 4", a, b)
+		}
+		if c := s.call(n, "too late", film); c.refused() != "busy" {
 			t.Errorf("every subnet has its share, and a newcomer is told %q", c.refused())
 		}
 	})
