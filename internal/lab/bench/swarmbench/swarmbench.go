@@ -20,6 +20,8 @@ var Bench = bench.Bench{
 	Cases: []bench.Case{
 		scenario{viewers: 30, browsers: 3, film: filmLength, within: filmLength, goals: promised}.of("trace-30",
 			"Thirty viewers, three of them Chromium, that come over the film's length; 30 % seek, 20 % leave early, 30 % have 5/1 Mbit/s, 40 % 20/5, 30 % 100/40."),
+		extra(scenario{viewers: 12, browsers: 1, film: filmLength, within: filmLength, goals: promised}.of("trace-12",
+			"Twelve viewers of trace-30's kinds, one of them Chromium, that come over the film's length: what two cores carry.")),
 		scenario{viewers: 3, film: filmLength, within: 20 * time.Second, watch: 2 * time.Minute, goals: few}.of("trace-3",
 			"Three viewers at a time: whether there is anything to save."),
 		extra(scenario{viewers: 4, browsers: 1, film: filmLength, within: 8 * time.Second, watch: 30 * time.Second, goals: alive}.of("smoke",
