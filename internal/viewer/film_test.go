@@ -26,6 +26,7 @@ type film struct {
 	bytes  int64          // of segments
 	broken bool           // every request fails
 	outage bool           // every request for a segment fails
+	hangs  time.Time      // until then nothing comes, and no error either
 }
 
 // newFilm makes renditions of n segments, each of so many bytes.
@@ -115,6 +116,10 @@ func (o origin) transfer(data []byte, over func() bool, progress func(int64), do
 	sent, came := 0, 0
 	var pump func()
 	pump = func() {
+		if wait := o.film.hangs.Sub(w.now); wait > 0 {
+			w.After(wait, pump)
+			return
+		}
 		for sent < len(data) && sent-came < window && !over() {
 			n := min(chunk, len(data)-sent)
 			sent += n

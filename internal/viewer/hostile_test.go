@@ -20,6 +20,8 @@ type hostile struct {
 	back bool
 	// piece has it send one piece first, as an honest peer does.
 	piece bool
+	// dumb has it answer no request for a certificate.
+	dumb bool
 
 	names map[segment.ID]segment.Name
 	link  *hostileLink
@@ -143,6 +145,9 @@ func (l *hostileLink) Ready(peer.Hello) error {
 func (l *hostileLink) Message(m peer.Message) error {
 	switch m := m.(type) {
 	case peer.CertificateRequest:
+		if l.h.dumb {
+			return nil
+		}
 		for _, id := range m.Segments {
 			name := l.h.names[id]
 			l.session.Send(peer.Certificate{Segment: id, Raw: issue(l.h.s.w, name, l.h.s.film.files[string(name)])})

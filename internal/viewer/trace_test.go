@@ -19,6 +19,9 @@ type audience struct {
 	thin         float64 // what the seed sends, bytes per second; 0: more than is asked of it
 	ahead        bool    // prefetch is on
 	lines        []homes // nil: homeLines
+	short        bool    // segments of two seconds
+	fading       bool    // lines are slower now and then
+	trouble      func(s *scene, film time.Duration)
 }
 
 // homes are the access lines of a share of the viewers.
@@ -86,13 +89,18 @@ type tally struct {
 }
 
 func (a audience) play(t testing.TB) tally {
+	s, out := a.run(t)
+	s.check()
+	return out
+}
+
+// run plays the trace and leaves to the caller whether all viewers have to have ended well.
+func (a audience) run(t testing.TB) (*scene, tally) {
 	if a.lines == nil {
 		a.lines = homeLines
 	}
 	lines, plans := a.lines, a.plans()
-	s := newScene(t, func(w *world) *film {
-		return newVaried(w, int(a.film/(4*time.Second)), 4*time.Second, shape, 242_862, 506_135, 938_681)
-	})
+	s := newScene(t, a.newFilm)
 	s.film.node.delay, s.seed.node.delay = 0, 0
 	s.film.node.up.Rate, s.seed.node.up.Rate = 125e6, 125e6
 	if a.thin > 0 {
@@ -100,10 +108,13 @@ func (a audience) play(t testing.TB) tally {
 	}
 	s.tracker.home = swarm.New()
 	s.tracker.policy.Prefetch = a.ahead
+	if a.trouble != nil {
+		a.trouble(s, a.film)
+	}
 	waits := s.watchUplinks(lines[0].up)
 	for _, p := range plans {
 		s.w.run(p.arrive - s.w.now.Sub(worldBegin))
-		s.viewer(lines[p.line].access, func(c *Config) {
+		v := s.viewer(lines[p.line].access, func(c *Config) {
 			if p.seekAfter > 0 {
 				c.Seeks = []Seek{{After: p.seekAfter, To: p.seekTo}}
 			}
@@ -112,14 +123,23 @@ func (a audience) play(t testing.TB) tally {
 				c.Tracker = ""
 			}
 		})
+		if a.fading {
+			s.fade(v.node)
+		}
 	}
 	s.w.run(2*a.film + a.within)
-	s.check()
 	out := s.tally()
 	if slices.Sort(*waits); len(*waits) > 0 {
 		out.queue = (*waits)[len(*waits)*95/100].Seconds() * 1000
 	}
-	return out
+	return s, out
+}
+
+func (a audience) newFilm(w *world) *film {
+	if a.short {
+		return newVaried(w, int(a.film/(2*time.Second)), 2*time.Second, shape, 121_431, 253_067, 469_340)
+	}
+	return newVaried(w, int(a.film/(4*time.Second)), 4*time.Second, shape, 242_862, 506_135, 938_681)
 }
 
 // watchUplinks collects how long a packet would wait for the uplinks of a rate, ten times a second, where they send.

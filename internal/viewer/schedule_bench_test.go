@@ -1,0 +1,108 @@
+package viewer
+
+import (
+	"fmt"
+	"testing"
+	"time"
+)
+
+// narrowLines are access lines that carry the film's best rendition hardly or not at all.
+var narrowLines = []homes{
+	{"1.2/0.3", 0.3, access{up: 37_500, down: 150_000, delay: 30 * time.Millisecond}},
+	{"2.4/0.6", 0.4, access{up: 75_000, down: 300_000, delay: 20 * time.Millisecond}},
+	{"8/1.5", 0.3, access{up: 187_500, down: 1_000_000, delay: 10 * time.Millisecond}},
+}
+
+// BenchmarkScheduleElsewhere plays traces on which nothing of the schedule was chosen, three of each kind. tools/ablation runs it with and
+// without each rule (docs/experiments/ablation-schedule.md).
+func BenchmarkScheduleElsewhere(b *testing.B) {
+	for _, c := range []struct {
+		name string
+		audience
+	}{
+		{"eight", audience{viewers: 8, film: time.Minute, within: 25 * time.Second, lines: otherLines}},
+		{"thin", audience{viewers: 6, film: time.Minute, within: 15 * time.Second, lines: otherLines, thin: 750_000}},
+		{"narrow", audience{viewers: 7, film: time.Minute, within: 25 * time.Second, lines: narrowLines}},
+		{"rough", audience{viewers: 6, film: time.Minute, within: 25 * time.Second, lines: otherLines, short: true, trouble: (*scene).roughen}},
+		{"hanging", audience{viewers: 6, film: time.Minute, within: 25 * time.Second, lines: otherLines, trouble: (*scene).hang}},
+		{"fading", audience{viewers: 7, film: time.Minute, within: 25 * time.Second, lines: narrowLines, fading: true}},
+		{"dying", audience{viewers: 6, film: time.Minute, within: 25 * time.Second, lines: otherLines, trouble: (*scene).loseSeed}},
+		{"dumb", audience{viewers: 6, film: time.Minute, within: 25 * time.Second, lines: otherLines, trouble: (*scene).withhold}},
+		{"ahead", audience{viewers: 6, film: 100 * time.Second, within: 40 * time.Second, lines: otherLines, ahead: true}},
+	} {
+		for seed := range uint64(3) {
+			b.Run(fmt.Sprintf("%s/%d", c.name, seed), func(b *testing.B) {
+				a := c.audience
+				a.seed = seed + 41
+				for b.Loop() {
+					s, got := a.run(b)
+					got.report(b, s.unfinished())
+				}
+			})
+		}
+	}
+}
+
+// report hands the tally to the benchmark.
+func (t tally) report(b *testing.B, unfinished int) {
+	b.ReportMetric(100*t.offload, "offload-%")
+	b.ReportMetric(t.requests, "requests/segment")
+	b.ReportMetric(100*t.duplicates, "twice-%")
+	b.ReportMetric(100*t.wasted, "wasted-%")
+	b.ReportMetric(100*t.stall, "stalled-%")
+	b.ReportMetric(t.queue, "uplink-ms-p95")
+	b.ReportMetric(1000*t.startup, "startup-ms")
+	b.ReportMetric(t.bitrate, "Mbit/s")
+	b.ReportMetric(float64(unfinished), "unfinished")
+}
+
+// unfinished counts the viewers that have not ended well, with every byte as the origin has it.
+func (s *scene) unfinished() (n int) {
+	for _, a := range s.viewers {
+		if !a.isDone() || a.Err() != nil || a.wrong > 0 {
+			n++
+		}
+	}
+	return n
+}
+
+// roughen has viewers meet peers that send nothing, one piece or next to nothing, and an origin that fails for a while.
+func (s *scene) roughen(film time.Duration) {
+	s.tracker.home = nil // strangers are introduced to all
+	all := &strangers{}
+	s.hostile(0, all)
+	s.hostile(0, all).piece = true
+	s.hostile(5600, all).piece = true
+	s.w.After(film/2, func() { s.film.outage = true })
+	s.w.After(film/2+12*time.Second, func() { s.film.outage = false })
+}
+
+// loseSeed has the seed send next to nothing after a third of the film.
+func (s *scene) loseSeed(film time.Duration) {
+	s.w.After(film/3, func() { s.seed.node.up.Rate = 1000 })
+}
+
+// withhold has viewers meet peers that announce everything and show no certificate.
+func (s *scene) withhold(time.Duration) {
+	s.tracker.home = nil // strangers are introduced to all
+	all := &strangers{}
+	for range 3 {
+		s.hostile(12_500, all).dumb = true
+	}
+}
+
+// hang has the origin send nothing for six seconds of every twenty.
+func (s *scene) hang(film time.Duration) {
+	for at := 15 * time.Second; at < 2*film; at += 20 * time.Second {
+		s.w.After(at, func() { s.film.hangs = s.w.now.Add(6 * time.Second) })
+	}
+}
+
+// fade has a line carry a third for ten seconds of every twenty-five.
+func (s *scene) fade(n *node) {
+	full := n.down.Rate
+	var on, off func()
+	on = func() { n.down.Rate = full; s.w.After(15*time.Second, off) }
+	off = func() { n.down.Rate = full / 3; s.w.After(10*time.Second, on) }
+	on()
+}
