@@ -1,0 +1,180 @@
+package main
+
+import "fmt"
+
+const (
+	decide   = "internal/schedule/decide.go"
+	input    = "internal/schedule/input.go"
+	rules    = "internal/schedule/rules.go"
+	prefetch = "internal/schedule/prefetch.go"
+	meter    = "internal/transfer/meter.go"
+	viewer   = "internal/viewer/"
+
+	plain      = "eight|thin" // worlds for most rows
+	everywhere = plain + "|narrow|rough|hanging|fading|dying|dumb|ahead"
+)
+
+// schedule is the source as it is, what only changes the dice, then rules that are off, then constants at a half and at the double.
+var schedule = suite{
+	name: "schedule", folder: "internal/viewer", benchmark: "ScheduleElsewhere",
+	figures: []figure{
+		{"offload-%", "offload", 0.3},
+		{"requests/segment", "requests", 0.05},
+		{"twice-%", "twice", 0.05},
+		{"wasted-%", "wasted", 0.1},
+		{"stalled-%", "stalled", 0.05},
+		{"uplink-ms-p95", "p95", 1},
+		{"startup-ms", "startup", 10},
+		{"Mbit/s", "Mbit/s", 0.01},
+		{"unfinished", "unfinished", 0.1},
+	},
+	rows: scheduleRows,
+}
+
+var scheduleRows = []row{
+	{asItIs, everywhere, "", "", ""},
+	dice(1, "0xab"), dice(2, "0xac"), dice(3, "0xad"), dice(4, "0xae"),
+	{nothing + ": 10.1 ms", everywhere, viewer + "world_test.go", "const oneWay = 10 * time.Millisecond", "const oneWay = 10100 * time.Microsecond"},
+
+	// Rules 1 and 6: peers.
+	{"stall time: no round trips", plain + "|rough", decide, "max(leastStall, 4*p.RTTUs+3_000_000*min(p.Queued, probation)/max(p.Rate, leastRate))", "max(leastStall, 3_000_000*min(p.Queued, probation)/max(p.Rate, leastRate))"},
+	{"stall time: no queue", plain + "|rough", decide, "max(leastStall, 4*p.RTTUs+3_000_000*min(p.Queued, probation)/max(p.Rate, leastRate))", "max(leastStall, 4*p.RTTUs)"},
+	{"stall time: queue, not of the rate", plain + "|rough", decide, "/max(p.Rate, leastRate))", "/leastRate)"},
+	{"usable: no bound of four seconds", plain + "|rough", decide, "most = min(most, max(pieceSize, 4*p.Rate))", ""},
+	{"usable: no bound while the rate is unknown", plain + "|rough", decide, "most = min(most, probation)", "most += 0"},
+	{"usable: no bound of seeds", plain, decide, "most = d.in.Policy.SeedCap", "most += 0"},
+	{"last piece first: off", plain + "|narrow", rules, "if fresh && n > 0 &&", "if false && fresh && n > 0 &&"},
+	{"6: a viewer after turn_us", plain + "|rough", rules, "left := min(s.turnUs(d.in.Policy.UrgentPermille), s.AskedUs+s.DurationUs) - d.in.NowUs", "left := s.AskedUs+s.DurationUs - d.in.NowUs"},
+	{"6: a viewer after its own play time", plain + "|rough", rules, "left := min(s.turnUs(d.in.Policy.UrgentPermille), s.AskedUs+s.DurationUs) - d.in.NowUs", "left := s.turnUs(d.in.Policy.UrgentPermille) - d.in.NowUs"},
+	{"6b: no wait for a busy viewer", plain + "|dying|dumb", rules, "if slices.ContainsFunc(d.viewers, holds) && d.waits(", "if false && slices.ContainsFunc(d.viewers, holds) && d.waits("},
+	{"6c: no wait for a stalled holder", plain + "|rough|dying|dumb", rules, "if !held || !d.waits(until) {", "if true || !held {"},
+	{"6c: the wait, however long it stays stalled", plain + "|rough|dying|dumb", rules, "return p.StalledUntilUs < until && p.has(s.ID, n)", "return p.has(s.ID, n)"},
+	{"6d: no owner", plain + "|dying|dumb", rules, "if !d.leaves(s, n, interested) {", "if true || !d.leaves(s, n, interested) {"},
+	{"6d: the wait from the asking alone", plain + "|dying|dumb", rules, "max(s.AskedUs, heard)+policy.PatienceUs", "s.AskedUs+0*heard+policy.PatienceUs"},
+	{"6d: seeds in order of the pieces", plain + "|dying|dumb", rules, "	if len(d.viewers) > 0 {\n		ranks", "	if false {\n		ranks"},
+	{"5: stranded, not twice the patience", plain + "|dying|dumb", rules, "patience *= 2", "patience *= 1"},
+	{"5: stranded, no wait", plain + "|dying|dumb", rules, "|| !d.waits(s.AskedUs+patience) {", "|| !d.waits(s.AskedUs+0*patience) {"},
+	{"4: no next peer for a certificate", plain + "|rough|dying|dumb", rules, "} else if !d.waits(s.CertAskedUs + int64(len(s.CertPeers))*(policy.CertPatienceUs/4)) {", "} else if false {"},
+
+	// Rule 3.
+	{"urgent: window of 1.5 durations alone", plain + "|narrow", rules, "return min(full, s.DurationUs/4+3*s.OriginUs)", "return full"},
+	{"turn: no bound of 5/4", plain + "|rough", rules, ", s.AskedUs+s.DurationUs*5/4)", ")"},
+	{"turn: no bound of the play time", plain + "|narrow|rough", rules, "return min(s.DeadlineUs-s.UrgentWindow(permille), max(inTime, s.DeadlineUs-s.DurationUs), s.AskedUs+s.DurationUs*5/4)", "_ = inTime\n	return min(s.DeadlineUs-s.UrgentWindow(permille), s.AskedUs+s.DurationUs*5/4)"},
+	{"turn: play time, not the last duration", plain + "|narrow|rough", rules, "max(inTime, s.DeadlineUs-s.DurationUs)", "inTime"},
+	{"rescue: off", plain + "|narrow|rough|hanging|dying|dumb", rules, "if certified && d.proven() && s.Origin == OriginIdle && d.rescue(s, window) {", "if false {"},
+	{"rescue: to the end of the window", plain + "|narrow|rough|hanging|dying|dumb", rules, "if s.DeadlineUs-d.in.NowUs < window/2 {\n		return false", "if false {\n		return false"},
+	{"rescue: no preference of the seed asked", plain + "|narrow|rough|hanging|dying|dumb", rules, "best := d.rescuer(s, open, 0)", "best := d.rescuer(s, open, len(open))"},
+	{"rescue: a quarter of the slack alone", plain + "|narrow|rough|hanging|dying|dumb", rules, "min(s.DeadlineUs-d.in.NowUs, s.DurationUs)/4", "(s.DeadlineUs-d.in.NowUs)/4"},
+	{"proving: off", plain + "|rough", rules, "} else {\n			d.prove(s)", "} else if false {\n			d.prove(s)"},
+	{"race and duplicates: off", plain + "|narrow|rough|hanging", rules, "if d.proven() || s.DeadlineUs-d.in.NowUs < window/3 {", "if d.proven() || s.DeadlineUs-d.in.NowUs < window/3 {\n			return\n		}\n		if false {"},
+	{"race: the origin's time does not count", plain + "|narrow|rough|hanging", rules, "if s.OriginUs >= 0 && d.waits(due+1) {", "if false && d.waits(due+1) {"},
+	{"race: the origin's time without the duration's bound", plain + "|narrow|rough|hanging", rules, "min(s.OriginUs*3/2, s.DurationUs)", "s.OriginUs*3/2"},
+	{"race: only deep in the window", plain + "|narrow|rough|hanging", rules, "if !deep && (len(s.Have) > 0 || s.DeadlineUs-s.AskedUs >= window) {", "if !deep {"},
+	{"race: also where peers had time", plain + "|narrow|rough|hanging", rules, "if !deep && (len(s.Have) > 0 || s.DeadlineUs-s.AskedUs >= window) {", "if false {"},
+	{"duplicates: off", plain + "|narrow|rough|hanging", rules, "if len(of) > 1 || len(of) > 0 && !deep {", "if len(of) > 0 {"},
+
+	// Credit, stretches, lateness.
+	{"credit: no bound of a second", plain + "|rough", viewer + "credit.go", "return max(0, creditTime-c.spent), !c.proven", "return 0, false"},
+	{"stretch: the whole segment", plain + "|rough", viewer + "loads.go", "ls.line.wholes || !ls.sharing() {\n		return &originFetch{}", "true {\n		return &originFetch{}"},
+	{"stretch: no bridge", plain, viewer + "loads.go", "const bridge = 4", "const bridge = 0"},
+	{"stretch: pieces on their way, too", plain, viewer + "loads.go", "if p == nil && (all || !flying[n]) {", "if p == nil && (all || true) {"},
+	{"lateness: off", plain + "|rough", viewer + "patience.go", "if p.lenient || first < 0 {", "if true || first < 0 {"},
+	{"lateness: never forgiven", plain + "|rough", viewer + "patience.go", "p.lateness.times = 0", "p.lateness.times += 0"},
+	{"mute: off", plain + "|rough", viewer + "patience.go", "if p.heard(); p.mute.pings == 0 {\n		p.mute.pings, p.mute.came = 1", "if p.heard(); false {\n		p.mute.pings, p.mute.came = 1"},
+	{"rate: not bounded by the mean", plain + "|rough", meter, "if m.burst == 0 || m.due.time < meanLeast {", "if true {"},
+	{"rate: low ones not forgotten", plain + "|rough", meter, "return m.burst > 0 && m.measured() < unknownPace && now.Sub(m.last) >= rateAge", "return false"},
+	{"progress: every byte pays in full", plain + "|rough", meter, "byteWorth = 183 * time.Microsecond", "byteWorth = time.Second"},
+	{"origin's rest: none", "rough", viewer + "view.go", "Sub(w.line.failed) >= originRest", "Sub(w.line.failed) >= 0*originRest"},
+
+	// Capacity.
+	{"capacity: no margin", "eight|narrow|fading", viewer + "capacity.go", "margin = 1.0 / 16", "margin = 0.0"},
+	{"capacity: the longer mean alone", "eight|narrow|fading", viewer + "capacity.go", "if short < fallen*long {", "if false && short < fallen*long {"},
+	{"capacity: a sample counts for its own time", "eight|narrow|fading", viewer + "capacity.go", "gapShare = 1.0 / 16", "gapShare = 0.0"},
+	{"capacity: crowded transfers are samples", "eight|narrow|fading", viewer + "capacity.go", "crowded := float64(others) > float64(bytes)*few; crowded", "crowded := false; crowded"},
+	{"capacity: crowded transfers are nothing", "eight|narrow|fading", viewer + "capacity.go", "if known == 0 {\n			return", "if true {\n			return"},
+	{"freshness: off", "eight|narrow|ahead", viewer + "freshness.go", "return adaptive && f.off", "return false && f.off"},
+
+	// Prefetch.
+	{"prefetch: begins at 1 duration", "ahead", prefetch, "beginDuration = 3", "beginDuration = 1"},
+	{"prefetch: begins at 6 durations", "ahead", prefetch, "beginDuration = 3", "beginDuration = 6"},
+	{"prefetch: begins as it goes on", "ahead", prefetch, "beginDuration = 3", "beginDuration = 2"},
+	{"prefetch: no bound of 60 s", "ahead", prefetch, "time > aheadUs", "time > 100*aheadUs"},
+	{"prefetch: no first MB", "ahead", prefetch, "firstWaste    = 1 << 20", "firstWaste    = 0"},
+	{"prefetch: 64 requests, half", "ahead", viewer + "ahead.go", "mostBehind  = 64", "mostBehind  = 32"},
+	{"prefetch: 64 requests, twice", "ahead", viewer + "ahead.go", "mostBehind  = 64", "mostBehind  = 128"},
+	{"prefetch: quiet after 30 s, half", "ahead", viewer + "ahead.go", "quietBehind = 30", "quietBehind = 15"},
+	{"prefetch: quiet never", "ahead", viewer + "ahead.go", "quietBehind = 30", "quietBehind = 30000"},
+	{"prefetch: holders unknown, too", "ahead", viewer + "ahead.go", "|| a.near(s) || a.peers.announced(s)", "|| true"},
+
+	// The law's growth after 2 s.
+	{"growth by 1/16 after 2 s: off", plain + "|rough", "internal/ledbat/ceiling.go", "ceilingFast  = 16 ", "ceilingFast  = 32 "},
+
+	// Constants of the schedule.
+	{"leastRate 65,536 B/s, half", plain + "|rough", decide, "leastRate  = 65_536", "leastRate  = 32_768"},
+	{"leastRate 65,536 B/s, twice", plain + "|rough", decide, "leastRate  = 65_536", "leastRate  = 131_072"},
+	{"leastPace 16,384 B/s, half", plain + "|rough", decide, "leastPace  = 16_384", "leastPace  = 8_192"},
+	{"leastPace 16,384 B/s, twice", plain + "|rough", decide, "leastPace  = 16_384", "leastPace  = 32_768"},
+	{"least stall 1 s, half", plain + "|rough", decide, "leastStall = 1_000_000", "leastStall = 500_000"},
+	{"least stall 1 s, twice", plain + "|rough", decide, "leastStall = 1_000_000", "leastStall = 2_000_000"},
+	{"probation 64 KiB, half", plain + "|rough", decide, "probation = 65_536", "probation = 32_768"},
+	{"probation 64 KiB, twice", plain + "|rough", decide, "probation = 65_536", "probation = 131_072"},
+	{"proving 4 peers, half", plain + "|rough", decide, "mostProving = 4", "mostProving = 2"},
+	{"proving 4 peers, twice", plain + "|rough", decide, "mostProving = 4", "mostProving = 8"},
+	{"urgent 1500 per mille, half", plain + "|narrow", input, "UrgentPermille: 1500", "UrgentPermille: 750"},
+	{"urgent 1500 per mille, twice", plain + "|narrow", input, "UrgentPermille: 1500", "UrgentPermille: 3000"},
+	{"window: a quarter of the duration, half", plain + "|narrow", rules, "s.DurationUs/4+3*s.OriginUs", "s.DurationUs/8+3*s.OriginUs"},
+	{"window: a quarter of the duration, twice", plain + "|narrow", rules, "s.DurationUs/4+3*s.OriginUs", "s.DurationUs/2+3*s.OriginUs"},
+	{"window: 3 times the origin, half", plain + "|narrow", rules, "s.DurationUs/4+3*s.OriginUs", "s.DurationUs/4+s.OriginUs*3/2"},
+	{"window: 3 times the origin, twice", plain + "|narrow", rules, "s.DurationUs/4+3*s.OriginUs", "s.DurationUs/4+6*s.OriginUs"},
+	{"race: 3/2 of the origin's time, half", plain, rules, "s.OriginUs*3/2", "s.OriginUs*3/4"},
+	{"race: 3/2 of the origin's time, twice", plain, rules, "s.OriginUs*3/2", "s.OriginUs*3"},
+	{"patience 1 s, half", plain + "|dying|dumb", input, " PatienceUs: 1_000_000", " PatienceUs: 500_000"},
+	{"patience 1 s, twice", plain + "|dying|dumb", input, " PatienceUs: 1_000_000", " PatienceUs: 2_000_000"},
+	{"cert_patience 2 s, half", plain + "|rough|dying|dumb", input, "CertPatienceUs: 2_000_000", "CertPatienceUs: 1_000_000"},
+	{"cert_patience 2 s, twice", plain + "|rough|dying|dumb", input, "CertPatienceUs: 2_000_000", "CertPatienceUs: 4_000_000"},
+	{"link_patience 1.5 s, half", plain + "|rough|dying|dumb", input, "LinkPatienceUs: 1_500_000", "LinkPatienceUs: 750_000"},
+	{"link_patience 1.5 s, twice", plain + "|rough|dying|dumb", input, "LinkPatienceUs: 1_500_000", "LinkPatienceUs: 3_000_000"},
+	{"piece_cap 128, half", plain, input, "PieceCap: 128", "PieceCap: 64"},
+	{"piece_cap 128, twice", plain, input, "PieceCap: 128", "PieceCap: 256"},
+	{"peer_cap 512 KiB, half", plain, input, "PeerCap: 524_288", "PeerCap: 262_144"},
+	{"peer_cap 512 KiB, twice", plain, input, "PeerCap: 524_288", "PeerCap: 1_048_576"},
+	{"seed_cap 128 KiB, half", plain, input, "SeedCap: 131_072", "SeedCap: 65_536"},
+	{"seed_cap 128 KiB, twice", plain, input, "SeedCap: 131_072", "SeedCap: 262_144"},
+	{"max_wait 2 s, half", plain + "|rough|dying|dumb", input, "MaxWaitUs: 2_000_000", "MaxWaitUs: 1_000_000"},
+	{"max_wait 2 s, twice", plain + "|rough|dying|dumb", input, "MaxWaitUs: 2_000_000", "MaxWaitUs: 4_000_000"},
+	{"usable: 4 s of the rate, half", plain, decide, "4*p.Rate)", "2*p.Rate)"},
+	{"usable: 4 s of the rate, twice", plain, decide, "4*p.Rate)", "8*p.Rate)"},
+
+	// Constants around it.
+	{"stall pause 2 s, half", "rough", viewer + "patience.go", "stallPause   = 2 * time.Second", "stallPause   = time.Second"},
+	{"stall pause 2 s, twice", "rough", viewer + "patience.go", "stallPause   = 2 * time.Second", "stallPause   = 4 * time.Second"},
+	{"late share 10, half", plain + "|rough", viewer + "patience.go", "lateShare = 10", "lateShare = 5"},
+	{"late share 10, twice", plain + "|rough", viewer + "patience.go", "lateShare = 10", "lateShare = 20"},
+	{"prompt pieces 4, half", plain + "|rough", viewer + "patience.go", "promptPieces = 4", "promptPieces = 2"},
+	{"prompt pieces 4, twice", plain + "|rough", viewer + "patience.go", "promptPieces = 4", "promptPieces = 8"},
+	{"announce every 50 ms, half", plain, viewer + "announcer.go", "announceEvery = 50", "announceEvery = 25"},
+	{"announce every 50 ms, twice", plain, viewer + "announcer.go", "announceEvery = 50", "announceEvery = 100"},
+	{"rate: weight 3/10, half", plain, meter, "(7*m.burst + 3*sample) / 10", "(17*m.burst + 3*sample) / 20"},
+	{"rate: weight 3/10, twice", plain, meter, "(7*m.burst + 3*sample) / 10", "(4*m.burst + 6*sample) / 10"},
+	{"rate: samples of 50 ms, half", plain, meter, "rateTime  = 50", "rateTime  = 25"},
+	{"rate: samples of 50 ms, twice", plain, meter, "rateTime  = 50", "rateTime  = 100"},
+	{"rate: samples of 128 KiB, none", plain, meter, "elapsed >= rateTime || m.bytes >= rateBytes && elapsed >= time.Microsecond", "elapsed >= rateTime"},
+	{"rate: mean of 1 s, half", plain, meter, "meanLeast = time.Second", "meanLeast = time.Second / 2"},
+	{"rate: mean of 1 s, twice", plain, meter, "meanLeast = time.Second", "meanLeast = 2 * time.Second"},
+	{"rate: mean of 4 s, half", plain, meter, "meanMost  = 4", "meanMost  = 2"},
+	{"rate: mean of 4 s, twice", plain, meter, "meanMost  = 4", "meanMost  = 8"},
+	{"capacity: half-lives 3 and 9 s, half", "eight|narrow|fading", viewer + "capacity.go", "halfLives = [2]float64{3, 9}", "halfLives = [2]float64{1.5, 4.5}"},
+	{"capacity: half-lives 3 and 9 s, twice", "eight|narrow|fading", viewer + "capacity.go", "halfLives = [2]float64{3, 9}", "halfLives = [2]float64{6, 18}"},
+	{"capacity: fallen 0.8, half", "eight|narrow|fading", viewer + "capacity.go", "fallen = 0.8", "fallen = 0.4"},
+	{"capacity: slack 1.25, half", "eight|narrow|fading", viewer + "capacity.go", "slack = 1.25", "slack = 1.125"},
+	{"capacity: slack 1.25, twice", "eight|narrow|fading", viewer + "capacity.go", "slack = 1.25", "slack = 1.5"},
+	{"capacity: few 1/16, half", "eight|narrow|fading", viewer + "capacity.go", "few = 1.0 / 16", "few = 1.0 / 32"},
+	{"capacity: few 1/16, twice", "eight|narrow|fading", viewer + "capacity.go", "few = 1.0 / 16", "few = 1.0 / 8"},
+	{"capacity: least sample 64 KiB, twice", "eight|narrow|fading", viewer + "capacity.go", "leastSample = 65_536", "leastSample = 131_072"},
+	{"capacity: answer's weight 1/4, none", "eight|narrow|fading", viewer + "line.go", "(3*l.answer + max(d, 0)) / 4", "max(d, 0)"},
+}
+
+// dice is a row with other IDs of viewers, so that other peers come first where peers are equal.
+func dice(n int, id string) row {
+	return row{fmt.Sprintf("%s: other dice, %d", nothing, n), everywhere, viewer + "actors_test.go", "s.id = signal.ID{t.next, 0xaa}", "s.id = signal.ID{t.next, " + id + "}"}
+}
