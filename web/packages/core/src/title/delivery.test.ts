@@ -1,0 +1,84 @@
+import { describe, expect, it } from 'vitest';
+import type { Reason } from '../ports.ts';
+import type { Welcome } from '../session/messages.ts';
+import { createDelivery } from './delivery.ts';
+
+const setUp = (policy: object = {}, metered = false, prefetch = true) => {
+  const told: (Reason | null)[] = [];
+  const notices: string[] = [];
+  let decided = 0;
+  const welcome = {
+    session: 'AAAAAAAAAAAAAAAAAAAAAA',
+    ice_servers: [],
+    limits: { links: 9 },
+    policy: { role: 'full', control_group: false, prefetch: true, waste_bytes: 7, max_links: 16, ...policy },
+  } as unknown as Welcome;
+  const state = { welcome: welcome as Welcome | undefined };
+  const delivery = createDelivery({
+    welcome: () => state.welcome,
+    metered: () => metered,
+    battery: () => true,
+    prefetch,
+    notice: (code) => notices.push(code),
+    changed: (reason) => told.push(reason),
+    decided: () => decided++,
+  });
+  return { delivery, told, notices, state, decided: () => decided };
+};
+
+describe('delivery', () => {
+  it.each([
+    ['full', {}, false, 'full'],
+    ['full, over a metered line', {}, true, 'leech'],
+    ['leech, over a metered line', { role: 'leech' }, true, 'leech'],
+    ['relay-only, over a metered line', { role: 'relay-only' }, true, 'relay-only'],
+    ['off', { role: 'off' }, false, 'off'],
+    ['the control group', { control_group: true }, false, 'off'],
+  ])('has a role: %s', (_, policy, metered, role) => {
+    const { delivery, state } = setUp(policy, metered);
+    expect(delivery.role()).toBe(role);
+    expect(delivery.settings()).toMatchObject({ self: '0'.repeat(32), maxLinks: 9, policy: { role } });
+    state.welcome = undefined;
+    expect(delivery.role()).toBe('off');
+  });
+
+  it('tells of each change once', () => {
+    const { delivery, told, notices, decided } = setUp();
+    delivery.setOff(null);
+    delivery.leaveOut('udp-blocked', 'links-blocked');
+    delivery.leaveOut('udp-blocked', 'links-blocked');
+    delivery.setOff(null);
+    expect(told).toEqual(['udp-blocked', null]);
+    expect(notices).toEqual(['links-blocked']);
+    expect(decided()).toBe(2);
+    expect(delivery.off()).toBe(null);
+  });
+
+  it.each([
+    ['on', {}, null, [], []],
+    ['on, and no link opens', {}, 'udp-blocked', ['udp-blocked'], []],
+    ['off', { role: 'off' }, null, ['policy'], ['policy-off']],
+    ['the control group', { control_group: true }, 'udp-blocked', ['control-group'], ['control-group']],
+  ])('follows a policy: %s', (_, policy, blocked, reasons, codes) => {
+    const { delivery, told, notices } = setUp(policy);
+    delivery.decide(blocked as Reason | null);
+    expect(told).toEqual(reasons);
+    expect(notices).toEqual(codes);
+  });
+
+  it.each([
+    [true, true, true],
+    [true, false, false],
+    [false, true, false],
+  ])('fetches ahead where the site (%s) and the page (%s) allow it', (site, page, allowed) => {
+    const { delivery } = setUp({ prefetch: site }, true, page);
+    expect(delivery.ahead()).toEqual({
+      allowed,
+      waste_bytes: 7,
+      role: 'leech',
+      save_data: false,
+      metered: false,
+      battery: true,
+    });
+  });
+});
