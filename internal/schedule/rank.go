@@ -1,8 +1,5 @@
 package schedule
 
-// wholeSegment is the piece number that stands for a whole segment in a rank.
-const wholeSegment = 0xffff
-
 // Rank is the hash by which peers agree, without messages, on which of them asks a seed for which piece (spec/schedule.md, rule 7). IDs are
 // hexadecimal; what is not counts as zero bits.
 func Rank(segment string, piece int, peer string) uint32 {

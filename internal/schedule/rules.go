@@ -244,11 +244,7 @@ func (d *decision) nearCertified(s *Segment) {
 	if !d.assign(s, WhyNear) {
 		return
 	}
-	patience, interested := d.in.Policy.PatienceUs, d.interested(s)
-	if owner(s.ID, wholeSegment, d.in.Self, interested) != d.in.Self {
-		patience *= 2
-	}
-	if len(interested) == 0 && s.Origin != OriginFailed || !d.waits(s.AskedUs+patience) {
+	if len(d.interested(s)) == 0 && s.Origin != OriginFailed || !d.waits(s.AskedUs+d.in.Policy.PatienceUs) {
 		d.origin(s, NoHolder)
 	}
 }

@@ -1,6 +1,6 @@
 /** The schedule of spec/schedule.md: a pure function, the same in both languages, to the bit. */
 import type { Action, RequestReason, ScheduleInput, SchedulePeer, ScheduleRequest, WantedSegment } from './input.ts';
-import { owner, rank, wholeSegment } from './rank.ts';
+import { owner, rank } from './rank.ts';
 
 const piece = 16384;
 const leastRate = 65_536;
@@ -295,10 +295,8 @@ export const decide = (input: ScheduleInput): Action[] => {
     if (s.origin === 'idle') waits(until + 1);
     if (certified) {
       if (!assign(s, 'near', turn)) return;
-      const interested = viewers.filter((p) => Array.isArray(p.holds[s.id])).map((p) => p.id);
-      const mine = owner(s.id, wholeSegment, [self, ...interested]);
-      const patience = policy.patience_us * (mine === self ? 1 : 2);
-      if (!(interested.length || s.origin === 'failed') || !waits(s.asked_us + patience)) origin(s, 'no-holder');
+      const interested = viewers.some((p) => Array.isArray(p.holds[s.id]));
+      if (!(interested || s.origin === 'failed') || !waits(s.asked_us + policy.patience_us)) origin(s, 'no-holder');
     } else if (s.certificate === 'refused') {
       origin(s, 'no-cert');
     } else if (s.certificate === 'asked' && peers.some((p) => s.cert_peers.includes(p.id) && offers(s, p))) {

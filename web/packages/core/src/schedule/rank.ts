@@ -1,8 +1,5 @@
 /** The hash by which peers agree, without a word, on who takes what (spec/schedule.md, rule 7). */
 
-/** The piece number that stands for a whole segment. */
-export const wholeSegment = 0xffff;
-
 /** A hexadecimal digit's value. */
 const digit = (c: number): number => (c & 15) + (c >> 6) * 9;
 
