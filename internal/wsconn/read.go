@@ -176,7 +176,9 @@ func (c *Conn) ended(err error) {
 		err = ErrClosed
 	}
 	var said *websocket.CloseError
-	if errors.As(err, &said) && said.Code != websocket.CloseNoStatusReceived {
+	if errors.Is(err, ErrText) {
+		code = CloseText
+	} else if errors.As(err, &said) && said.Code != websocket.CloseNoStatusReceived {
 		code = said.Code
 	}
 	c.receiver.End(err)

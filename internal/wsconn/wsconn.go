@@ -21,6 +21,7 @@ import (
 const (
 	CloseDone       = websocket.CloseNormalClosure
 	CloseDraining   = websocket.CloseGoingAway
+	CloseText       = websocket.CloseUnsupportedData
 	ClosePolicy     = websocket.ClosePolicyViolation
 	CloseTooBig     = websocket.CloseMessageTooBig
 	CloseOverloaded = websocket.CloseTryAgainLater

@@ -199,7 +199,7 @@ func TestWhatTheReaderRefuses(t *testing.T) {
 		code       int
 	}{
 		"too big": {websocket.TextMessage, 1025, ErrTooBig, CloseTooBig},
-		"binary":  {websocket.BinaryMessage, 8, ErrText, CloseDone},
+		"binary":  {websocket.BinaryMessage, 8, ErrText, CloseText},
 	} {
 		t.Run(name, func(t *testing.T) {
 			got := make(chan error, 1)
