@@ -24,7 +24,8 @@ func BenchmarkScheduleElsewhere(b *testing.B) {
 		{"thin", audience{viewers: 6, film: time.Minute, within: 15 * time.Second, lines: otherLines, thin: 750_000}},
 		{"narrow", audience{viewers: 7, film: time.Minute, within: 25 * time.Second, lines: narrowLines}},
 		{"rough", audience{viewers: 6, film: time.Minute, within: 25 * time.Second, lines: otherLines, short: true, trouble: (*scene).roughen}},
-		{"hanging", audience{viewers: 6, film: time.Minute, within: 25 * time.Second, lines: otherLines, trouble: (*scene).hang}},
+		{"hanging", audience{viewers: 6, film: time.Minute, within: 25 * time.Second, lines: otherLines, trouble: hangs(6 * time.Second)}},
+		{"silent", audience{viewers: 6, film: time.Minute, within: 25 * time.Second, lines: otherLines, trouble: hangs(18 * time.Second)}},
 		{"fading", audience{viewers: 7, film: time.Minute, within: 25 * time.Second, lines: narrowLines, fading: true}},
 		{"dying", audience{viewers: 6, film: time.Minute, within: 25 * time.Second, lines: otherLines, trouble: (*scene).loseSeed}},
 		{"dumb", audience{viewers: 6, film: time.Minute, within: 25 * time.Second, lines: otherLines, trouble: (*scene).withhold}},
@@ -91,10 +92,12 @@ func (s *scene) withhold(time.Duration) {
 	}
 }
 
-// hang has the origin send nothing for six seconds of every twenty.
-func (s *scene) hang(film time.Duration) {
-	for at := 15 * time.Second; at < 2*film; at += 20 * time.Second {
-		s.w.After(at, func() { s.film.hangs = s.w.now.Add(6 * time.Second) })
+// hangs has the origin send nothing for a part of every twenty seconds.
+func hangs(silence time.Duration) func(*scene, time.Duration) {
+	return func(s *scene, film time.Duration) {
+		for at := 15 * time.Second; at < 2*film; at += 20 * time.Second {
+			s.w.After(at, func() { s.film.hangs = s.w.now.Add(silence) })
+		}
 	}
 }
 

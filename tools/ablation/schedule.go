@@ -11,7 +11,7 @@ const (
 	viewer   = "internal/viewer/"
 
 	plain      = "eight|thin" // worlds for most rows
-	everywhere = plain + "|narrow|rough|hanging|fading|dying|dumb|ahead"
+	everywhere = plain + "|narrow|rough|hanging|silent|fading|dying|dumb|ahead"
 )
 
 // schedule is the source as it is, what only changes the dice, then rules that are off, then constants at a half and at the double.
@@ -46,8 +46,8 @@ var scheduleRows = []row{
 	{"last piece first: off", plain + "|narrow", rules, "if fresh && n > 0 &&", "if false && fresh && n > 0 &&"},
 	{"6: a viewer after turn_us", plain + "|rough", rules, "left := min(s.turnUs(d.in.Policy.UrgentPermille), s.AskedUs+s.DurationUs) - d.in.NowUs", "left := s.AskedUs+s.DurationUs - d.in.NowUs"},
 	{"6: a viewer after its own play time", plain + "|rough", rules, "left := min(s.turnUs(d.in.Policy.UrgentPermille), s.AskedUs+s.DurationUs) - d.in.NowUs", "left := s.turnUs(d.in.Policy.UrgentPermille) - d.in.NowUs"},
-	{"6b: no wait for a busy viewer", plain + "|dying|dumb", rules, "if slices.ContainsFunc(d.viewers, holds) && d.waits(", "if false && slices.ContainsFunc(d.viewers, holds) && d.waits("},
-	{"6c: no wait for a stalled holder", plain + "|rough|dying|dumb", rules, "if !held || !d.waits(until) {", "if true || !held {"},
+	{"6b: no wait for a busy viewer", plain + "|silent|dying|dumb", rules, "if slices.ContainsFunc(d.viewers, holds) && d.waits(", "if false && slices.ContainsFunc(d.viewers, holds) && d.waits("},
+	{"6c: no wait for a stalled holder", plain + "|silent|rough|dying|dumb", rules, "if !held || !d.waits(until) {", "if true || !held {"},
 	{"6c: the wait, however long it stays stalled", plain + "|rough|dying|dumb", rules, "return p.StalledUntilUs < until && p.has(s.ID, n)", "return p.has(s.ID, n)"},
 	{"6d: no owner", plain + "|dying|dumb", rules, "if !d.leaves(s, n, interested) {", "if true || !d.leaves(s, n, interested) {"},
 	{"6d: the wait from the asking alone", plain + "|dying|dumb", rules, "max(s.AskedUs, heard)+policy.PatienceUs", "s.AskedUs+0*heard+policy.PatienceUs"},
@@ -60,17 +60,17 @@ var scheduleRows = []row{
 	{"turn: no bound of 5/4", plain + "|rough", rules, ", s.AskedUs+s.DurationUs*5/4)", ")"},
 	{"turn: no bound of the play time", plain + "|narrow|rough", rules, "return min(s.DeadlineUs-s.UrgentWindow(permille), max(inTime, s.DeadlineUs-s.DurationUs), s.AskedUs+s.DurationUs*5/4)", "_ = inTime\n	return min(s.DeadlineUs-s.UrgentWindow(permille), s.AskedUs+s.DurationUs*5/4)"},
 	{"turn: play time, not the last duration", plain + "|narrow|rough", rules, "max(inTime, s.DeadlineUs-s.DurationUs)", "inTime"},
-	{"rescue: off", plain + "|narrow|rough|hanging|dying|dumb", rules, "if certified && d.proven() && s.Origin == OriginIdle && d.rescue(s, window) {", "if false {"},
-	{"rescue: to the end of the window", plain + "|narrow|rough|hanging|dying|dumb", rules, "if s.DeadlineUs-d.in.NowUs < window/2 {\n		return false", "if false {\n		return false"},
-	{"rescue: no preference of the seed asked", plain + "|narrow|rough|hanging|dying|dumb", rules, "best := d.rescuer(s, open, 0)", "best := d.rescuer(s, open, len(open))"},
-	{"rescue: a quarter of the slack alone", plain + "|narrow|rough|hanging|dying|dumb", rules, "min(s.DeadlineUs-d.in.NowUs, s.DurationUs)/4", "(s.DeadlineUs-d.in.NowUs)/4"},
+	{"rescue: off", plain + "|narrow|rough|hanging|silent|dying|dumb", rules, "if certified && d.proven() && s.Origin == OriginIdle && d.rescue(s, window) {", "if false {"},
+	{"rescue: to the end of the window", plain + "|narrow|rough|hanging|silent|dying|dumb", rules, "if s.DeadlineUs-d.in.NowUs < window/2 {\n		return false", "if false {\n		return false"},
+	{"rescue: no preference of the seed asked", plain + "|narrow|rough|hanging|silent|dying|dumb", rules, "best := d.rescuer(s, open, 0)", "best := d.rescuer(s, open, len(open))"},
+	{"rescue: a quarter of the slack alone", plain + "|narrow|rough|hanging|silent|dying|dumb", rules, "min(s.DeadlineUs-d.in.NowUs, s.DurationUs)/4", "(s.DeadlineUs-d.in.NowUs)/4"},
 	{"proving: off", plain + "|rough", rules, "} else {\n			d.prove(s)", "} else if false {\n			d.prove(s)"},
-	{"race and duplicates: off", plain + "|narrow|rough|hanging", rules, "if d.proven() || s.DeadlineUs-d.in.NowUs < window/3 {", "if d.proven() || s.DeadlineUs-d.in.NowUs < window/3 {\n			return\n		}\n		if false {"},
-	{"race: the origin's time does not count", plain + "|narrow|rough|hanging", rules, "if s.OriginUs >= 0 && d.waits(due+1) {", "if false && d.waits(due+1) {"},
-	{"race: the origin's time without the duration's bound", plain + "|narrow|rough|hanging", rules, "min(s.OriginUs*3/2, s.DurationUs)", "s.OriginUs*3/2"},
-	{"race: only deep in the window", plain + "|narrow|rough|hanging", rules, "if !deep && (len(s.Have) > 0 || s.DeadlineUs-s.AskedUs >= window) {", "if !deep {"},
-	{"race: also where peers had time", plain + "|narrow|rough|hanging", rules, "if !deep && (len(s.Have) > 0 || s.DeadlineUs-s.AskedUs >= window) {", "if false {"},
-	{"duplicates: off", plain + "|narrow|rough|hanging", rules, "if len(of) > 1 || len(of) > 0 && !deep {", "if len(of) > 0 {"},
+	{"race and duplicates: off", plain + "|narrow|rough|hanging|silent", rules, "if d.proven() || s.DeadlineUs-d.in.NowUs < window/3 {", "if d.proven() || s.DeadlineUs-d.in.NowUs < window/3 {\n			return\n		}\n		if false {"},
+	{"race: the origin's time does not count", plain + "|narrow|rough|hanging|silent", rules, "if s.OriginUs >= 0 && d.waits(due+1) {", "if false && d.waits(due+1) {"},
+	{"race: the origin's time without the duration's bound", plain + "|narrow|rough|hanging|silent", rules, "min(s.OriginUs*3/2, s.DurationUs)", "s.OriginUs*3/2"},
+	{"race: only deep in the window", plain + "|narrow|rough|hanging|silent", rules, "if !deep && (len(s.Have) > 0 || s.DeadlineUs-s.AskedUs >= window) {", "if !deep {"},
+	{"race: also where peers had time", plain + "|narrow|rough|hanging|silent", rules, "if !deep && (len(s.Have) > 0 || s.DeadlineUs-s.AskedUs >= window) {", "if false {"},
+	{"duplicates: off", plain + "|narrow|rough|hanging|silent", rules, "if len(of) > 1 || len(of) > 0 && !deep {", "if len(of) > 0 {"},
 
 	// Credit, stretches, lateness.
 	{"credit: no bound of a second", plain + "|rough", viewer + "credit.go", "return max(0, creditTime-c.spent), !c.proven", "return 0, false"},
