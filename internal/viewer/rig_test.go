@@ -25,7 +25,6 @@ type rig struct {
 	answers  []func(Fetched, error)
 	canceled int
 	banned   []string
-	recorded int
 }
 
 func newRig(t *testing.T) *rig {
