@@ -19,11 +19,10 @@ describe('base64url', () => {
 
 describe('incoming messages', () => {
   test('a welcome takes defaults for what is missing and drops what is unknown', () => {
-    const parsed = parse({ ...welcome(), policy: { surprise: 1 }, limits: undefined, extra: true });
+    const parsed = parse({ ...welcome({ policy: { surprise: 1 } }), extra: true });
     expect(parsed).toMatchObject({
       type: 'welcome',
-      policy: { role: 'full', local: 'if-granted', relay: 'allow' },
-      limits: { links: 32 },
+      policy: { control_group: false, prefetch: false, waste_bytes: 0 },
       site: { key: { ignore_query: [], path: '' }, title: { drop: 0 } },
     });
     expect(JSON.stringify(parsed)).not.toContain('surprise');

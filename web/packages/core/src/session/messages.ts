@@ -97,7 +97,7 @@ export interface Welcome {
   verify_keys: VerifyKeyMessage[];
   revocations: RevocationMessage[];
   policy: Policy;
-  limits: { messages_per_second: number; links: number };
+  limits: { message_bytes: number; swarms: number; messages_per_second: number; links: number };
   update_interval_ms: number;
   stats_interval_ms: number;
   /** Until when the token is good, in the tracker's time; absent where the site asks for none. */
@@ -212,20 +212,21 @@ const id = bytes(16);
 const ms = integer(0, Number.MAX_SAFE_INTEGER);
 const interval = integer(100, 3_600_000);
 const int31 = 0x7fffffff;
+const count = integer(0, int31);
 const requestId = or(integer(1, int31));
 const off = or(flag, false);
 const ticket = text(ticketBytes, 1);
 const remoteRole = one<RemoteRole>('viewer', 'seed');
 
 const policy = object<Policy>({
-  role: or(one('full', 'leech', 'relay-only', 'off'), 'full'),
+  role: one('full', 'leech', 'relay-only', 'off'),
   control_group: off,
   prefetch: off,
   waste_bytes: or(integer(0, Number.MAX_SAFE_INTEGER), 0),
-  max_links: or(integer(0, 1024), 8),
-  relay: or(one('allow', 'never'), 'allow'),
-  local: or(one('ask', 'never', 'if-granted'), 'if-granted'),
-  signed_manifests: or(one('off', 'share'), 'off'),
+  max_links: integer(0, 1024),
+  relay: one('allow', 'never'),
+  local: one('ask', 'never', 'if-granted'),
+  signed_manifests: one('off', 'share'),
 });
 
 const site = object<SiteMessage>({
@@ -307,7 +308,12 @@ const readers: Record<string, Reader<object>> = {
     verify_keys: verifyKeys,
     revocations,
     policy,
-    limits: optional({ messages_per_second: or(integer(0, int31), 50), links: or(integer(0, int31), 32) }),
+    limits: object<Welcome['limits']>({
+      message_bytes: count,
+      swarms: count,
+      messages_per_second: count,
+      links: count,
+    }),
     update_interval_ms: interval,
     stats_interval_ms: interval,
     token_expires_ms: or(ms),

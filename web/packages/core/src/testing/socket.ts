@@ -49,7 +49,19 @@ export const peerB = 'AAAAAAAAAAAAAAAAAAAAAg';
 export const self = 'AAAAAAAAAAAAAAAAAAAACQ';
 export const swarm = 'AQEBAQEBAQEBAQEBAQEBAQ';
 
-export function welcome(more: object = {}): object {
+/** A whole policy, as the tracker sends it. */
+const policyWith = (more: object = {}) => ({
+  role: 'full',
+  max_links: 8,
+  relay: 'allow',
+  local: 'if-granted',
+  signed_manifests: 'off',
+  ...more,
+});
+
+/** A welcome; `policy` is what is special about its policy. */
+export function welcome(special: object = {}): object {
+  const { policy, ...more } = special as { policy?: object };
   return {
     type: 'welcome',
     session: self,
@@ -60,7 +72,7 @@ export function welcome(more: object = {}): object {
     ice_servers: [],
     verify_keys: [],
     revocations: [],
-    policy: { role: 'full', max_links: 8 },
+    policy: policyWith(policy),
     limits: { message_bytes: 65_536, swarms: 4, messages_per_second: 50, links: 32 },
     update_interval_ms: 10_000,
     stats_interval_ms: 10_000,
