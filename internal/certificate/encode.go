@@ -28,7 +28,12 @@ func Issue(rand io.Reader, key *ecdsa.PrivateKey, c Certificate) ([]byte, error)
 	}
 	c.KeyID = KeyIDOf(&key.PublicKey)
 	b := c.body()
-	digest := signedDigest(b, len(c.Digests))
+	head, digests := b[:len(b)-digestSize*len(c.Digests)], b[len(b)-digestSize*len(c.Digests):]
+	if c.Alg == Packager {
+		root := sha256.Sum256(digests)
+		digests = root[:]
+	}
+	digest := signedDigest(head, digests)
 	der, err := key.Sign(rand, digest[:], crypto.SHA256)
 	if err != nil {
 		return nil, fmt.Errorf("issue certificate for %q: sign: %w", c.Name, err)
@@ -65,20 +70,14 @@ func (c *Certificate) body() []byte {
 	return b
 }
 
-// signedDigest is the hash of what is signed: of a certificate's bytes before the signature, of which digests are the last.
-func signedDigest(body []byte, digests int) (digest [32]byte) {
+// signedDigest is the hash of what is signed: of the head, a short certificate's too, and of the digests or, of a packager's, their
+// SHA-256.
+func signedDigest(head, digests []byte) [32]byte {
 	h := sha256.New()
-	io.WriteString(h, signedTag)
-	if Alg(body[4]) == Packager {
-		cut := len(body) - digests*digestSize
-		root := sha256.Sum256(body[cut:])
-		h.Write(body[:cut])
-		h.Write(root[:])
-	} else {
-		h.Write(body)
-	}
-	h.Sum(digest[:0])
-	return digest
+	io.WriteString(h, signedTag+magic)
+	h.Write(head[len(magic):])
+	h.Write(digests)
+	return [32]byte(h.Sum(nil))
 }
 
 // Parse reads a certificate and checks its form, not its signature. It fails with an *Error whose Outcome is Malformed or

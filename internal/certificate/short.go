@@ -3,7 +3,6 @@ package certificate
 import (
 	"crypto/sha256"
 	"fmt"
-	"io"
 
 	"github.com/leeway-video/leeway/internal/segment"
 )
@@ -54,17 +53,6 @@ func (c *Certificate) Complete(length int64, digests [][32]byte) (*Certificate, 
 	full := *c
 	full.Digests, full.raw = digests, append(b, c.raw[len(c.raw)-signatureSize:]...)
 	return &full, nil
-}
-
-// signed is the hash of what the signature is over.
-func (c *Certificate) signed(body []byte) [32]byte {
-	if !c.IsShort() {
-		return signedDigest(body, len(c.Digests))
-	}
-	h := sha256.New()
-	io.WriteString(h, signedTag+magic)
-	h.Write(body[len(magicShort):])
-	return [32]byte(h.Sum(nil))
 }
 
 // rootOf is SHA-256 of the digests, one after the other.

@@ -25,7 +25,7 @@ func BenchmarkCertify(b *testing.B) {
 	b.ReportAllocs()
 	var hashing time.Duration
 	for b.Loop() {
-		if _, err := p.Certify(context.Background(), "a.m3u8"); err != nil {
+		if _, _, err := p.Certify(context.Background(), "a.m3u8"); err != nil {
 			b.Fatal(err)
 		}
 		b.StopTimer()

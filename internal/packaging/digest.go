@@ -25,6 +25,8 @@ type span struct {
 	first  int64
 	length int64
 	object int64 // bytes of the file
+
+	modified time.Time // the file, when the span was made
 }
 
 // sign reads a span and issues its short certificate. buffer has readSize bytes.

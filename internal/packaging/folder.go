@@ -103,19 +103,18 @@ func (p *Packager) Write(file string, list []byte) (changed bool, err error) {
 	return true, nil
 }
 
-// Certify writes the list of one playlist.
-func (p *Packager) Certify(ctx context.Context, file string) (*Plan, error) {
+// Certify writes the list of one playlist, and says whether it is another one than before.
+func (p *Packager) Certify(ctx context.Context, file string) (plan *Plan, changed bool, err error) {
 	old, err := p.Old(file)
 	if err != nil {
-		return nil, fmt.Errorf("certify %s: %w", file, err)
+		return nil, false, fmt.Errorf("certify %s: %w", file, err)
 	}
-	plan, err := p.Plan(file, old)
-	if err != nil {
-		return nil, err
+	if plan, err = p.Plan(file, old); err != nil {
+		return nil, false, err
 	}
 	list, err := plan.Sign(ctx)
 	if err == nil {
-		_, err = p.Write(file, list)
+		changed, err = p.Write(file, list)
 	}
-	return plan, err
+	return plan, changed, err
 }

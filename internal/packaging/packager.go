@@ -30,7 +30,6 @@ const Suffix = ".leeway"
 const (
 	DefaultLife = 30 * 24 * time.Hour
 	liveGrace   = 10 * time.Minute
-	maxPlaylist = 4 << 20 // bytes, as for a seed
 )
 
 // ErrMaster is a playlist that lists other playlists. It has no list.
@@ -131,8 +130,8 @@ func (p *Packager) media(file string) (*playlist.Listed, error) {
 	if err != nil {
 		return nil, err
 	}
-	if info.Size() > maxPlaylist {
-		return nil, fmt.Errorf("it has %d bytes; a playlist has at most %d", info.Size(), maxPlaylist)
+	if info.Size() > playlist.MaxBytes {
+		return nil, fmt.Errorf("it has %d bytes; a playlist has at most %d", info.Size(), playlist.MaxBytes)
 	}
 	text, err := p.Root.ReadFile(file)
 	if err != nil {
@@ -148,7 +147,7 @@ func (p *Packager) media(file string) (*playlist.Listed, error) {
 
 // spans lists what the plan is about, in the playlist's order. A segment that stands in it twice is signed once.
 func (p *Packager) spans(media *playlist.Listed, pl *Plan) {
-	sizes := map[string]int64{} // of files, -1 for none
+	files := map[string]fs.FileInfo{} // nil: it is not there
 	seen := map[segment.Name]bool{}
 	for _, s := range media.Segments {
 		file, ok := p.file(s.Path)
@@ -159,19 +158,18 @@ func (p *Packager) spans(media *playlist.Listed, pl *Plan) {
 			continue
 		}
 		seen[s.Name] = true
-		size, known := sizes[file]
+		info, known := files[file]
 		if !known {
-			size = -1
-			if info, err := p.Root.Stat(file); err == nil && info.Mode().IsRegular() {
-				size = info.Size()
+			if found, err := p.Root.Stat(file); err == nil && found.Mode().IsRegular() {
+				info = found
 			}
-			sizes[file] = size
+			files[file] = info
 		}
-		if size < 0 {
+		if info == nil {
 			pl.Missing = append(pl.Missing, file)
 			continue
 		}
-		parts := cut(s, file, size)
+		parts := cut(s, file, info)
 		if len(parts) == 0 {
 			pl.Unsaid++
 		}
@@ -180,19 +178,22 @@ func (p *Packager) spans(media *playlist.Listed, pl *Plan) {
 }
 
 // cut is the segment, or the virtual segments of an object that is too long; nothing where it cannot be shared.
-func cut(s playlist.Entry, file string, size int64) []span {
+func cut(s playlist.Entry, file string, info fs.FileInfo) []span {
+	size := info.Size()
+	part := func(name segment.Name, first, length int64) span {
+		return span{name: name, file: file, first: first, length: length, object: size, modified: info.ModTime()}
+	}
 	switch {
 	case s.Ranged && s.Last < size && s.Last-s.First < segment.MaxLength:
-		return []span{{name: s.Name, file: file, first: s.First, length: s.Last - s.First + 1, object: size}}
+		return []span{part(s.Name, s.First, s.Last-s.First+1)}
 	case s.Ranged || size == 0:
 		return nil
 	case size <= segment.MaxLength:
-		return []span{{name: s.Name, file: file, length: size, object: size}}
+		return []span{part(s.Name, 0, size)}
 	}
 	var all []span
 	for _, v := range segment.Virtual(size) {
-		name := segment.RangeName(string(s.Name), v.First, v.Last)
-		all = append(all, span{name: name, file: file, first: v.First, length: v.Len(), object: size})
+		all = append(all, part(segment.RangeName(string(s.Name), v.First, v.Last), v.First, v.Len()))
 	}
 	return all
 }
@@ -221,20 +222,14 @@ func (pl *Plan) keep(old []byte) {
 	now := p.Now()
 	for i, s := range pl.spans {
 		c := had[s.name]
-		if c != nil && c.Length == s.length && c.ObjectLength == s.object && c.NotAfter.Sub(now) > pl.life/2 &&
-			p.keys.Verify(c, p.Site.Name(), s.name, now, nil) == nil && p.unchanged(s.file, c.IssuedAt) {
+		if c != nil && c.Length == s.length && c.ObjectLength == s.object && s.modified.Before(c.IssuedAt) &&
+			c.NotAfter.Sub(now) > pl.life/2 && p.keys.Verify(c, p.Site.Name(), s.name, now, nil) == nil {
 			pl.entries[i] = c.Bytes()
 			pl.Kept++
 		} else {
 			pl.Bytes += s.length
 		}
 	}
-}
-
-// unchanged says whether a file was not written to since a time.
-func (p *Packager) unchanged(file string, since time.Time) bool {
-	info, err := p.Root.Stat(file)
-	return err == nil && info.ModTime().Before(since)
 }
 
 // signAll fills the entries that are nil.

@@ -18,6 +18,7 @@ import (
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -86,7 +87,7 @@ func (p *packager) pass(d time.Duration) { p.passed.Add(int64(d)) }
 
 func (p *packager) certify(file string) *Plan {
 	p.t.Helper()
-	plan, err := p.Certify(context.Background(), file)
+	plan, _, err := p.Certify(context.Background(), file)
 	if err != nil {
 		p.t.Fatal(err)
 	}
@@ -275,13 +276,13 @@ func TestAFileThatIsWrittenWhileItIsReadIsNotSigned(t *testing.T) {
 func TestAMasterPlaylistAndRubbishHaveNoList(t *testing.T) {
 	p := newPackager(t, nil)
 	p.put("master.m3u8", []byte("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\n720p.m3u8\n"), 0)
-	if _, err := p.Certify(context.Background(), "master.m3u8"); !errors.Is(err, ErrMaster) {
+	if _, _, err := p.Certify(context.Background(), "master.m3u8"); !errors.Is(err, ErrMaster) {
 		t.Error(err)
 	}
 	p.put("rubbish.m3u8", []byte("<html>"), 0)
-	p.put("huge.m3u8", make([]byte, maxPlaylist+1), 0)
+	p.put("huge.m3u8", make([]byte, playlist.MaxBytes+1), 0)
 	for _, file := range []string{"rubbish.m3u8", "huge.m3u8", "none.m3u8"} {
-		if _, err := p.Certify(context.Background(), file); err == nil || !strings.Contains(err.Error(), file) {
+		if _, _, err := p.Certify(context.Background(), file); err == nil || !strings.Contains(err.Error(), file) {
 			t.Errorf("%s: %v", file, err)
 		}
 	}
@@ -293,7 +294,7 @@ func TestInterruptedItEndsWithTheSameFiles(t *testing.T) {
 	p.film()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
-	if _, err := p.Certify(ctx, "720p.m3u8"); !errors.Is(err, context.Canceled) {
+	if _, _, err := p.Certify(ctx, "720p.m3u8"); !errors.Is(err, context.Canceled) {
 		t.Fatal(err)
 	}
 	p.put(".720p.m3u8.leeway.new-1", []byte("LW"), 2*time.Minute)
@@ -374,5 +375,40 @@ func TestALivePlaylistIsFollowed(t *testing.T) {
 	}
 	if len(reports) > 0 {
 		t.Errorf("%d reports too many", len(reports))
+	}
+}
+
+// TestMediaThatComesLaterOrIsReplacedIsSigned, though the playlist stays as it is.
+func TestMediaThatComesLaterOrIsReplacedIsSigned(t *testing.T) {
+	p := newPackager(t, nil)
+	p.film()
+	if err := os.Remove(filepath.Join(p.dir, "seg-2.m4s")); err != nil {
+		t.Fatal(err)
+	}
+	ticks, reports := make(chan time.Time), make(chan *Plan, 10)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() {
+		ended <- p.Watch(ctx, ticks, func(_ string, plan *Plan, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			reports <- plan
+		})
+	}()
+	if plan := <-reports; plan.Segments() != 2 || len(plan.Missing) != 1 {
+		t.Errorf("first %d segments, missing %q", plan.Segments(), plan.Missing)
+	}
+	for _, seed := range []byte{7, 9} { // it comes, and it is replaced
+		p.pass(time.Minute)
+		p.put("seg-2.m4s", content(2*segment.PieceSize, seed), time.Second)
+		ticks <- p.Now()
+		if plan := <-reports; plan.Segments() != 3 || plan.Kept != 2 {
+			t.Errorf("then %d segments, %d kept", plan.Segments(), plan.Kept)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil || len(reports) > 0 {
+		t.Errorf("%v, %d reports too many", err, len(reports))
 	}
 }

@@ -18,13 +18,15 @@ type watched struct {
 	failure  string // of the last attempt, told once
 }
 
-// Watch writes the lists of the folder's playlists, again when a playlist changes or half of its certificates' life is over,
-// until ctx ends. It looks at each tick. report hears of each playlist that was signed or failed, a failure that stays once.
+// Watch writes the lists of the folder's playlists, again when a playlist changes, when a file came, left or was replaced, and when half
+// of the certificates' life is over, until ctx ends. It looks at each tick. report hears of each list that is another one than before,
+// and of each failure, once while it stays.
 func (p *Packager) Watch(ctx context.Context, ticks <-chan time.Time, report func(file string, plan *Plan, err error)) error {
 	known := map[string]*watched{}
 	var folders map[string]time.Time
 	for {
-		if folders == nil || p.touched(folders) {
+		touched := p.touched(folders)
+		if touched {
 			files, all, err := p.walk()
 			if err != nil {
 				return err
@@ -33,7 +35,7 @@ func (p *Packager) Watch(ctx context.Context, ticks <-chan time.Time, report fun
 			discover(known, files)
 		}
 		for file, w := range known {
-			p.look(ctx, file, w, report)
+			p.look(ctx, file, w, touched, report)
 		}
 		select {
 		case <-ctx.Done():
@@ -43,14 +45,15 @@ func (p *Packager) Watch(ctx context.Context, ticks <-chan time.Time, report fun
 	}
 }
 
-// touched says whether files came to or left one of the folders since it was read: its time of modification changes then.
+// touched says whether files came to or left one of the folders since it was read: its time of modification changes then. Without
+// folders none was read yet.
 func (p *Packager) touched(folders map[string]time.Time) bool {
 	for folder, modified := range folders {
 		if info, err := p.Root.Stat(folder); err != nil || !info.ModTime().Equal(modified) {
 			return true
 		}
 	}
-	return false
+	return len(folders) == 0
 }
 
 // discover adds playlists that are new and forgets those that are gone.
@@ -69,20 +72,20 @@ func discover(known map[string]*watched, files []string) {
 	}
 }
 
-// look signs a playlist that has changed or is due.
-func (p *Packager) look(ctx context.Context, file string, w *watched, report func(string, *Plan, error)) {
+// look signs a playlist that has changed or is due, and one whose media may have.
+func (p *Packager) look(ctx context.Context, file string, w *watched, touched bool, report func(string, *Plan, error)) {
 	info, err := p.Root.Stat(file)
 	if err != nil || ctx.Err() != nil {
 		return // gone between two looks, or about to be replaced
 	}
-	changed := !info.ModTime().Equal(w.modified) || info.Size() != w.size
+	other := !info.ModTime().Equal(w.modified) || info.Size() != w.size
 	due := w.life > 0 && p.Now().Sub(w.signed) > w.life/2
-	if !changed && !due && w.failure == "" {
+	if !other && !due && !touched && w.failure == "" {
 		return
 	}
-	plan, err := p.Certify(ctx, file)
+	plan, changed, err := p.Certify(ctx, file)
 	if errors.Is(err, ErrMaster) {
-		err, plan = nil, nil
+		err = nil
 	}
 	if err != nil {
 		if w.failure != err.Error() && ctx.Err() == nil {
@@ -94,6 +97,8 @@ func (p *Packager) look(ctx context.Context, file string, w *watched, report fun
 	*w = watched{modified: info.ModTime(), size: info.Size(), signed: p.Now()}
 	if plan != nil {
 		w.life = plan.life
+	}
+	if changed {
 		report(file, plan, nil)
 	}
 }

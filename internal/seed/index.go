@@ -13,7 +13,6 @@ import (
 )
 
 const (
-	maxPlaylist  = 4 << 20          // bytes
 	firstLoad    = 8 * time.Second  // how long a certificate request waits for the playlists
 	reloadVOD    = 10 * time.Second // least time between reloads of a playlist with an end
 	reloadLive   = time.Second      // least time between reloads of a live one
@@ -254,7 +253,7 @@ func (ix *index) fetchPlaylist(ctx context.Context, path string) (*playlist.Rend
 	}
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
-	got, err := ix.site.fetch(ctx, Fetch{Path: path, MaxBytes: maxPlaylist})
+	got, err := ix.site.fetch(ctx, Fetch{Path: path, MaxBytes: playlist.MaxBytes})
 	if err != nil {
 		c.sink.Add(mPlaylists, 1, ix.site.name, playlistFailed)
 		return nil, nil, "", err

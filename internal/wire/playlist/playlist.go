@@ -13,6 +13,9 @@ import (
 	"github.com/mogiioin/hls-m3u8/m3u8"
 )
 
+// MaxBytes bounds a playlist; its reader sees to it.
+const MaxBytes = 4 << 20
+
 // MaxSegments bounds the segments of a media playlist. A longer one is refused before it is parsed, which takes many times its length.
 const MaxSegments = 65536
 
