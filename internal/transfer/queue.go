@@ -28,16 +28,29 @@ type queue struct {
 	stop   bool     // the active request was canceled
 }
 
+// lists are where requests wait.
+func (q *queue) lists() [3]*[]queued { return [3]*[]queued{&q.lanes[0], &q.lanes[1], &q.ready} }
+
 // waiting is how many requests wait.
 func (q *queue) waiting() int { return len(q.lanes[0]) + len(q.lanes[1]) + len(q.ready) }
+
+// find is the request that waits, where it waits; nil: none does.
+func (q *queue) find(id uint32) (list *[]queued, at int) {
+	for _, list := range q.lists() {
+		if i := slices.IndexFunc(*list, func(r queued) bool { return r.id == id }); i >= 0 {
+			return list, i
+		}
+	}
+	return nil, -1
+}
 
 // outstanding says whether a request waits or is being sent.
 func (q *queue) outstanding(id uint32) bool {
 	if q.active != nil && *q.active == id {
 		return true
 	}
-	is := func(r queued) bool { return r.id == id }
-	return slices.ContainsFunc(q.lanes[0], is) || slices.ContainsFunc(q.lanes[1], is) || slices.ContainsFunc(q.ready, is)
+	list, _ := q.find(id)
+	return list != nil
 }
 
 // begin makes the first request of the foreground the active one.
@@ -61,26 +74,23 @@ func (q *queue) cancel(id uint32) bool {
 
 // take removes a request that waits.
 func (q *queue) take(id uint32) (queued, bool) {
-	for _, list := range []*[]queued{&q.lanes[0], &q.lanes[1], &q.ready} {
-		for i, r := range *list {
-			if r.id != id {
-				continue
-			}
-			if i == 0 { // mostly; a queue of hundreds is neither copied nor moved then
-				(*list)[0] = queued{}
-				*list = (*list)[1:]
-			} else {
-				*list = slices.Delete(*list, i, i+1)
-			}
-			return r, true
-		}
+	list, i := q.find(id)
+	if list == nil {
+		return queued{}, false
 	}
-	return queued{}, false
+	r := (*list)[i]
+	if i == 0 { // mostly; a queue of hundreds is neither copied nor moved then
+		(*list)[0] = queued{}
+		*list = (*list)[1:]
+	} else {
+		*list = slices.Delete(*list, i, i+1)
+	}
+	return r, true
 }
 
 // withdraw removes requests for a segment, as many as one message may list, and returns their IDs.
 func (q *queue) withdraw(segment segment.ID) (gone []uint32) {
-	for _, list := range []*[]queued{&q.lanes[0], &q.lanes[1], &q.ready} {
+	for _, list := range q.lists() {
 		var keep []queued
 		for _, r := range *list {
 			if r.segment == segment && len(gone) < maxIDs {
@@ -96,14 +106,8 @@ func (q *queue) withdraw(segment segment.ID) (gone []uint32) {
 
 // behind says whether a request waits in the background.
 func (q *queue) behind(id uint32) bool {
-	for _, list := range [][]queued{q.lanes[0], q.lanes[1], q.ready} {
-		for _, r := range list {
-			if r.id == id {
-				return r.lane == peer.Background
-			}
-		}
-	}
-	return false
+	list, i := q.find(id)
+	return list != nil && (*list)[i].lane == peer.Background
 }
 
 // front is how many of what is ready are of the foreground.

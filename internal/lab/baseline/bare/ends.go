@@ -1,7 +1,5 @@
 package bare
 
-import "sync"
-
 // Ends are one side of several links. Calls come from one goroutine.
 type Ends struct {
 	Config Config
@@ -9,7 +7,6 @@ type Ends struct {
 	Say    func(link int, sdp string) // to the other side
 
 	peers map[int]*Peer
-	wg    sync.WaitGroup
 }
 
 func (e *Ends) add(link int) (*Peer, error) {
@@ -21,10 +18,10 @@ func (e *Ends) add(link int) (*Peer, error) {
 		e.peers = map[int]*Peer{}
 	}
 	e.peers[link] = p
-	e.wg.Go(func() {
+	go func() {
 		<-p.Opened()
 		e.Opened(link)
-	})
+	}()
 	return p, nil
 }
 
