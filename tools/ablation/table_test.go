@@ -56,3 +56,11 @@ func TestATextThatIsNotThereOnceIsNotReplaced(t *testing.T) {
 		}
 	}
 }
+
+// TestEachRowFitsTheSource: a row whose text is gone would measure nothing.
+func TestEachRowFitsTheSource(t *testing.T) {
+	t.Chdir("../..")
+	if err := check(); err != nil {
+		t.Error(err)
+	}
+}
