@@ -147,7 +147,7 @@ func gainDivisor(s Signal) int64 {
 }
 
 // OnLoss cuts the window little where no queue was, for then the loss is the path's nature, and more where there was one. A
-// queue above the target that overflows is somebody else's doing; one below it is as long as it can be.
+// queue above the target that overflows is the doing of other traffic; one below it is as long as it can be.
 func (c *controller) OnLoss(s Signal) {
 	if s.Now-c.lossAt < s.RTT || c.state == Slowdown {
 		return

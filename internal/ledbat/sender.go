@@ -25,7 +25,7 @@ func NewSender(cfg Config) *Sender {
 // SetParts says among how many hosts the's line is divided from now on.
 func (h *Sender) SetParts(n int64) { h.parts = max(1, n) }
 
-// Eager says whether foreground goes out under the controller: the host then bears more, up to eagerTarget, as somebody waits for it.
+// Eager says whether foreground goes out under the controller: the host then bears more, up to eagerTarget, as a player waits for it.
 // A host that sent in that time keeps to what its line carries.
 func (h *Sender) Eager(on bool) { h.eager = on }
 

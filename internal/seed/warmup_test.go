@@ -91,7 +91,7 @@ type village struct {
 	seeds   map[signal.ID]*seed.Service     // guarded by mu
 	wanted  map[signal.ID]sibling.Wanted    // guarded by mu
 	refuse  map[signal.ID]bool              // guarded by mu: busy
-	history []signal.ID                     // guarded by mu: who was asked for a segment
+	history []signal.ID                     // guarded by mu: the seeds that were asked for a segment
 	metrics map[signal.ID]*testkit.Recorder // guarded by mu
 }
 

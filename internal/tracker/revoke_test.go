@@ -208,7 +208,7 @@ func TestReplicaThatWasCutOffLearnsRevocations(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.tracker(nil), w.tracker(nil)
 	v := b.viewer("")
-	a.trust.revoked.add(longRevocations(1), w.clock.Now()) // and nobody else heard it
+	a.trust.revoked.add(longRevocations(1), w.clock.Now()) // and no other tracker heard it
 	w.clock.Move(revokeAgain)
 	if r := expect[*signal.Revoke](v).Revocations; len(r) != 1 {
 		t.Errorf("pushed %+v", r)

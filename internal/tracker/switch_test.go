@@ -100,7 +100,7 @@ func TestASwitchReachesTheSessionsOfAllTrackers(t *testing.T) {
 func TestATrackerThatComesLaterKnowsTheSwitch(t *testing.T) {
 	w := newWorld(t)
 	a, cutOff := w.tracker(nil), w.tracker(nil)
-	a.switches.take(a.Statements("demo", true, cluster.ByOperator, time.Time{})) // and nobody else heard it
+	a.switches.take(a.Statements("demo", true, cluster.ByOperator, time.Time{})) // and no other tracker heard it
 	v := cutOff.viewer("")
 	w.clock.Move(revokeAgain)
 	if role := v.role(); role != "off" {

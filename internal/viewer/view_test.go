@@ -12,7 +12,7 @@ import (
 
 func (r *rig) sees() schedule.Input { return r.view.input(schedule.Input{}, false) }
 
-// TestWhichSegmentsTheScheduleSees: in the order of the presentation, those that somebody waits for or whose bytes wait for a certificate.
+// TestWhichSegmentsTheScheduleSees: in the order of the presentation, those that the player waits for or whose bytes wait for a certificate.
 func TestWhichSegmentsTheScheduleSees(t *testing.T) {
 	r := newRig(t)
 	data := media(2)
@@ -39,7 +39,7 @@ func TestWhichSegmentsTheScheduleSees(t *testing.T) {
 	}
 }
 
-// TestWhichPeersTheScheduleSees: a hello is waited for, who gives nothing is left out, and a relay serves where nobody else can.
+// TestWhichPeersTheScheduleSees: a hello is waited for, a peer that gives nothing is left out, and a relay serves where no other source can.
 func TestWhichPeersTheScheduleSees(t *testing.T) {
 	for name, c := range map[string]struct {
 		set             func(r *rig, s *seg, f *friend)

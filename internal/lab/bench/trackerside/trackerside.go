@@ -42,7 +42,7 @@ type Config struct {
 	WebTorrent webtorrent.Config
 	WriteQueue int // messages and bytes that wait for one reader; 0: as `leeway tracker` has them
 	WriteBytes int
-	PerSecond  int // handshakes that the admission begins; 0: as `leeway tracker` has it
+	PerSecond  int // handshakes that admission begins; 0: as `leeway tracker` has it
 }
 
 // Service is a tracker that listens.

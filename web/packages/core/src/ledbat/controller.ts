@@ -154,7 +154,7 @@ export class Controller {
 
   /**
    * Cuts the window little where no queue was, for then the loss is the path's nature, and more where there was one. A
-   * queue above the target that overflows is somebody else's doing; one below it is as long as it can be.
+   * queue above the target that overflows is the doing of other traffic; one below it is as long as it can be.
    */
   onLoss(s: Signal): void {
     if (s.now - this.#lossAt < s.rtt || this.state === 'slowdown') return;

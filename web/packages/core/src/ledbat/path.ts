@@ -48,7 +48,7 @@ export class Sender extends Host {
   /** The earliest moment of the next message, as the last one set it. */
   paced = 0;
   ceiling = new Ceiling();
-  /** Foreground goes out under the controller, or nothing does: the host bears more, as somebody waits for it. */
+  /** Foreground goes out under the controller, or nothing does: the host bears more, as a player waits for it. */
   eager = false;
 
   override pacingRate(): number {

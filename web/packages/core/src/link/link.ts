@@ -151,9 +151,7 @@ export function createLink(o: LinkOptions): Link {
   /** The link ended from outside: an open one is reported, an opening one has failed. */
   const end = (reason: LinkCloseReason) => {
     if (state === 'opening' && reason === 'closed' && connection.connectionState !== 'connected') {
-      // The channels go with a connection that never came about; Firefox says so before it says that.
-      void giveUp();
-      return;
+      return void giveUp(); // in Firefox the channels close before a connection that never came about
     }
     fail({ fail: 'refused', broken: reason === 'protocol-error' });
     if (state === 'closed') return;
