@@ -182,7 +182,7 @@ type UpConfig struct {
 	Listen      string `yaml:"listen"`                 // HOST:PORT of page, script, WebSocket and film
 	Admin       string `yaml:"admin"`                  // HOST:PORT of metrics, health, purge
 	DataDir     string `yaml:"data_dir"`               // keys and the seed's store
-	Open        bool   `yaml:"open"`                   // anyone who can reach Listen may join
+	Open        bool   `yaml:"open"`                   // any program that can reach Listen may join
 	Media       string `yaml:"media"`                  // video file, or a folder with master.m3u8; empty is the sample film
 	Site        string `yaml:"site"`                   // file with one site's configuration, served instead of the film
 	OriginRate  int    `yaml:"origin_rate"`            // bytes per second of a viewer's connection to the origin, 0 is unshaped

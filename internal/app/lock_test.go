@@ -28,7 +28,7 @@ func TestAFolderHasOneOwner(t *testing.T) {
 	again()
 }
 
-func TestALockFileLeftBehindLocksNobodyOut(t *testing.T) {
+func TestALockFileLeftBehindLocksNoProcessOut(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, lockFile), []byte("123456789 and more than a number"), 0o600); err != nil {
 		t.Fatal(err)

@@ -51,8 +51,8 @@ func TestMetricsAreThePages(t *testing.T) {
 	}
 }
 
-// TestNobodyCountsWhatOthersDo: an alert about all trackers, or about none, hears of trackers alone.
-func TestNobodyCountsWhatOthersDo(t *testing.T) {
+// TestNoPartCountsWhatOthersDo: an alert about all trackers, or about none, hears of trackers alone.
+func TestNoPartCountsWhatOthersDo(t *testing.T) {
 	foreign := map[string]string{"tracker": "seed|turn|origin", "seed": "tracker|viewer|turn|origin", "turn": "tracker|viewer|seed|origin|bus", "origin": "tracker|viewer|seed|turn|bus", "up": "turn"}
 	for name, others := range foreign {
 		if len(counts[name]) == 0 {

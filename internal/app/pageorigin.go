@@ -13,7 +13,7 @@ const loggedOrigin = 300
 
 // pageOrigin lets pages of the tracker's sites in, and programs, which send no Origin and could send any. A browser tells a page
 // that was refused nothing but that the socket did not open: the log is where its developer finds out. At most once a minute,
-// for anybody can write an origin.
+// for any client can write an origin.
 func pageOrigin(allows func(origin string) bool, log *slog.Logger) func(*http.Request) bool {
 	now := rate.Sometimes{Interval: time.Minute}
 	return func(r *http.Request) bool {

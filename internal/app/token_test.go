@@ -216,7 +216,7 @@ func TestKeyFilesAreReadAgain(t *testing.T) {
 	}
 }
 
-func TestWhoMayJoinIsSaidWhereStrangersCome(t *testing.T) {
+func TestAccessIsStatedWhereStrangersCome(t *testing.T) {
 	_, keys := keygen(t)
 	dir := t.TempDir()
 	config := func(access string) string {

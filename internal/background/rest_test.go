@@ -7,7 +7,7 @@ import (
 )
 
 // TestWhatIsDueSoonGoesOutTogether counts the moments at which messages go out at 100 Mbit/s: each is a timer, a system call
-// and a few wake-ups. Who sends for somebody who waits has no rests.
+// and a few wake-ups. A sender for which a load waits has no rests.
 func TestWhatIsDueSoonGoesOutTogether(t *testing.T) {
 	const rate, took = 12_500_000, 5 * time.Second
 	for _, eager := range []bool{false, true} {

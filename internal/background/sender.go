@@ -352,7 +352,7 @@ func (l *Lane) send() (did attempt, again time.Duration) {
 	return sent, idleWait
 }
 
-// pause is how long to wait for what pacing lets go at that moment. What somebody waits for has no rests. Under mu.
+// pause is how long to wait for what pacing lets go at that moment. A send for which a load waits has no rests. Under mu.
 func (s *Sender) pause(at int64) time.Duration {
 	now := s.clock.micros()
 	if !s.eager {

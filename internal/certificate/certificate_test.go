@@ -201,7 +201,7 @@ func TestTombstones(t *testing.T) {
 	if Buried(r.Since("demo", "/other/seg-1.ts"), now) || Buried(r.Since("other", film), now) {
 		t.Error("what is not below the prefix is buried")
 	}
-	// A purge by somebody whose clock is ahead is none.
+	// A purge signed by a clock that is ahead is none.
 	if Buried(now.Add(MaxSkew), now) || Ended(least, end.Add(MaxLife)) || !Ended(least, end.Add(MaxLife+2*MaxSkew+1)) {
 		t.Error("a tombstone is forgotten when all that it withdraws has expired")
 	}

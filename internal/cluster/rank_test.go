@@ -8,8 +8,8 @@ import (
 	"github.com/leeway-video/leeway/internal/swarm"
 )
 
-// TestRankLeavesOutWhoTakesNoWork: a replica that drains, is silent, gone or not asked about is in no rank; the others keep their order.
-func TestRankLeavesOutWhoTakesNoWork(t *testing.T) {
+// TestRankLeavesOutReplicasThatTakeNoWork: a replica that drains, is silent, gone or not asked about is in no rank; the others keep their order.
+func TestRankLeavesOutReplicasThatTakeNoWork(t *testing.T) {
 	r := rand.New(rand.NewPCG(13, 14))
 	ids, keys := draws(r, 7), draws(r, 200)
 	v := NewView(ids[0], 3*beat)

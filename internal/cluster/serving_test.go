@@ -14,8 +14,8 @@ func TestServing(t *testing.T) {
 	}
 }
 
-// TestWhoJoinsIsWhomTheHomeWouldName: a newcomer comes to the same list as a home that hears of all seeds.
-func TestWhoJoinsIsWhomTheHomeWouldName(t *testing.T) {
+// TestASeedJoinsWhereTheHomeWouldNameIt: a newcomer comes to the same list as a home that hears of all seeds.
+func TestASeedJoinsWhereTheHomeWouldNameIt(t *testing.T) {
 	var seeds []swarm.ID
 	for i := range 8 {
 		seeds = append(seeds, swarm.ID{byte(i), 9})

@@ -36,9 +36,9 @@ func homes(v *View, keys []swarm.ID) map[swarm.ID]swarm.ID {
 	return out
 }
 
-// TestOnlyTheSwarmsOfWhoLeavesMove: whatever takes a tracker out, for good or for a while, nothing else moves; and its swarms are
+// TestOnlyTheSwarmsOfTheLostTrackerMove: whatever takes a tracker out, for good or for a while, nothing else moves; and its swarms are
 // spread over the others.
-func TestOnlyTheSwarmsOfWhoLeavesMove(t *testing.T) {
+func TestOnlyTheSwarmsOfTheLostTrackerMove(t *testing.T) {
 	leave := map[string]func(v *View, id swarm.ID){
 		"gone":     func(v *View, id swarm.ID) { v.Gone(id) },
 		"silent":   func(v *View, id swarm.ID) { v.Silent(id) },
@@ -114,7 +114,7 @@ func TestViewsAgree(t *testing.T) {
 	}
 }
 
-func TestWhoLives(t *testing.T) {
+func TestTrackersThatLiveAreHomes(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	self, other, third := draw(r), draw(r), draw(r)
 	v := NewView(self, 3*beat)
@@ -158,8 +158,8 @@ func TestWhoLives(t *testing.T) {
 	}
 }
 
-// TestWhoSleptJudgesNobody: beats that came while a tracker did not run are read after its clock.
-func TestWhoSleptJudgesNobody(t *testing.T) {
+// TestATrackerThatSleptJudgesNoOther: beats that came while a tracker did not run are read after its clock.
+func TestATrackerThatSleptJudgesNoOther(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	self, alive, dead := draw(r), draw(r), draw(r)
 	v := NewView(self, 3*beat)

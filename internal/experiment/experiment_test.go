@@ -50,9 +50,9 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// TestNobodyGainsByTheLot: whatever a viewer sees, what a bet is worth after the lot has put it into a group is at most what it
+// TestABetGainsNothingByTheLot: whatever a viewer sees, what a bet is worth after the lot has put it into a group is at most what it
 // was before, on average, and never negative. That is all that the bound on false alarms needs.
-func TestNobodyGainsByTheLot(t *testing.T) {
+func TestABetGainsNothingByTheLot(t *testing.T) {
 	for _, permille := range []int{1, 10, 30, 200, 500, 800, 999} {
 		p := float64(permille) / 1000
 		for _, margin := range margins {

@@ -66,8 +66,8 @@ func TestOneSubnetCannotSwitchASiteOff(t *testing.T) {
 	}
 }
 
-// TestWhoIsObserved: a session that is resumed is not a new viewer, nor is one that leaves and joins again.
-func TestWhoIsObserved(t *testing.T) {
+// TestASessionIsObservedOnce: a session that is resumed is not a new viewer, nor is one that leaves and joins again.
+func TestASessionIsObservedOnce(t *testing.T) {
 	w := newWorld(t)
 	n := w.withControlGroup(500)
 	s := n.enters(subnetEach(0), "")

@@ -129,7 +129,7 @@ func TestSlowPeer(t *testing.T) {
 	}
 }
 
-// TestLongDownload: half an hour of somebody else's TCP does not become the base delay; background keeps out of its way.
+// TestLongDownload: half an hour of another host's TCP does not become the base delay; background keeps out of its way.
 func TestLongDownload(t *testing.T) {
 	t.Parallel()
 	s, l := slow.open(1)

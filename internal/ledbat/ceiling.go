@@ -98,7 +98,7 @@ func (c *ceiling) hear(now, acked, queue, rtt int64) {
 }
 
 // move takes the ceiling down to what came through a full line, and up where it held something back and no queue came of it.
-// Where the window holds back more, a queue says nothing of it: it is somebody else's.
+// Where the window holds back more, a queue says nothing of it: it is another flow's.
 func (c *ceiling) move(now, rate int64, pressed bool) {
 	if c.full {
 		c.fullAt = now

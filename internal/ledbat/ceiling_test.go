@@ -6,7 +6,7 @@ import (
 	"github.com/leeway-video/leeway/internal/ledbat"
 )
 
-// TestARateIsTheLines has a host with foreground whose acks wait in somebody's uplink for half of the time: the window that
+// TestARateIsTheLines has a host with foreground whose acks wait in another host's uplink for half of the time: the window that
 // fills the line then is twice what fills it otherwise, and is not to be used for that.
 func TestARateIsTheLines(t *testing.T) {
 	t.Parallel()

@@ -74,7 +74,7 @@ func (c *controller) avoid(slowAt int64) {
 	}
 }
 
-// slow begins a slowdown: the host's own queue drains, so that everybody on the line sees the base delay.
+// slow begins a slowdown: the host's own queue drains, so that all flows on the line see the base delay.
 func (c *controller) slow(s Signal) {
 	c.state, c.beganAt, c.until = Slowdown, s.Now, s.Now+2*s.RTT
 	c.ssthresh = c.window

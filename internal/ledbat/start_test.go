@@ -9,7 +9,7 @@ import (
 // hundred has one bandwidth-delay product of queue, as the bench's line of that rate.
 var hundred = road{"100 Mbit/s, 40 ms, 500 KB", 100, 40_000, 500_000}
 
-// come lets TCP come to a line that background has (or nobody), for 20 s: when background was first below a tenth of the
+// come lets TCP come to a line that background has (or no flow), for 20 s: when background was first below a tenth of the
 // line over 0.3 s, and what part of the line TCP had in all.
 func come(r road, background, reno bool, seed uint64) (yielded, had float64) {
 	s, l := r.open(seed)

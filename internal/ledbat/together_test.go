@@ -54,7 +54,7 @@ func TestFairness(t *testing.T) {
 	}
 }
 
-// TestLatecomer is case 6: who comes later neither takes the link over nor starves.
+// TestLatecomer is case 6: a flow that comes later neither takes the link over nor starves.
 func TestLatecomer(t *testing.T) {
 	t.Parallel()
 	for _, r := range []road{slow, fast} {
@@ -102,7 +102,7 @@ func besideHost(r road, n int, apart bool, seed uint64) float64 {
 	return *u
 }
 
-// TestEvenSoon: who was pushed back by a newcomer of our own kind does not stay pushed back, whenever between two slowdowns
+// TestEvenSoon: a flow that was pushed back by a newcomer of our own kind does not stay pushed back, whenever between two slowdowns
 // the newcomer came.
 func TestEvenSoon(t *testing.T) {
 	t.Parallel()

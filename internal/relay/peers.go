@@ -12,7 +12,7 @@ func (r *Relay) AllowsPeer(a netip.Addr) bool {
 }
 
 // reaches says whether a packet may go to a place. Where that is the relay's own machine, which may have an address that
-// anybody's relay would reach, only what is listed may be.
+// any relay would reach, only what is listed may be.
 func (r *Relay) reaches(to netip.AddrPort, own bool) bool {
 	if own {
 		return r.cfg.Reach.Lists(to)

@@ -177,7 +177,7 @@ func TestASettledLinkAnswersChecksAndFollowsNominations(t *testing.T) {
 	}
 }
 
-func TestWhoNominatesFollowsNobody(t *testing.T) {
+func TestAnEndThatNominatesFollowsNoOther(t *testing.T) {
 	m := testMux(t)
 	if _, err := m.handle("us", m.addrs[0], func() {}, newIntake()); err != nil {
 		t.Fatal(err)

@@ -34,7 +34,7 @@ func (h *Host) shakeHands(ctx context.Context, conn net.PacketConn, client bool,
 		dtls.WithCertificates(h.identity.certificate),
 		dtls.WithCipherSuites(dtls.TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256),
 		dtls.WithExtendedMasterSecret(dtls.RequireExtendedMasterSecret),
-		// Browsers ask for media keys with data channels too, and pion refuses whom it shares no profile with.
+		// Browsers ask for media keys with data channels too, and pion refuses a peer that it shares no profile with.
 		dtls.WithSRTPProtectionProfiles(dtls.SRTP_AEAD_AES_128_GCM, dtls.SRTP_AES128_CM_HMAC_SHA1_80),
 		dtls.WithLoggerFactory(h.loggers),
 		dtls.WithInsecureSkipVerify(true), // self-signed; the fingerprint says whose it is

@@ -176,7 +176,7 @@ func (m *mux) run(in *inbox) {
 		case errors.Is(err, net.ErrClosed):
 			return
 		case err != nil:
-			continue // an ICMP error of somebody's; the socket goes on
+			continue // an ICMP error for one peer; the socket goes on
 		}
 		m.received.add((a.n+a.size-1)/a.size, a.n)
 		m.deliver(a)

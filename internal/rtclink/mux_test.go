@@ -84,7 +84,7 @@ func (h *handle) empty() bool {
 	return h.queue.empty()
 }
 
-func TestAnAddressGoesToWhoeverProvesIt(t *testing.T) {
+func TestAnAddressGoesToTheLinkThatProvesIt(t *testing.T) {
 	leakCheck(t)
 	m := testMux(t)
 	old, young := m.testHandle(t, "old"), m.testHandle(t, "young")
@@ -235,7 +235,7 @@ func testAddr(n int) netip.AddrPort {
 	return netip.AddrPortFrom(netip.AddrFrom4([4]byte{198, 51, byte(n >> 8), byte(n)}), 9)
 }
 
-// TestAPortTakesItsAddressesWithIt and no others, whatever was claimed by whom before.
+// TestAPortTakesItsAddressesWithIt and no others, whatever was claimed before.
 func TestAPortTakesItsAddressesWithIt(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 200 {

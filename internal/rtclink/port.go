@@ -119,7 +119,7 @@ func (p *port) hand(a arrival, from, to int) *consent {
 				return
 			}
 			if !data && p.consent != nil {
-				p.consent.heard.Store(now.UnixNano()) // before anybody can act on it
+				p.consent.heard.Store(now.UnixNano()) // before another goroutine can act on it
 			}
 			data = true
 			push(q)

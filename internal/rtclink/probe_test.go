@@ -34,7 +34,7 @@ func TestAProbeRingsTheBellAndNothingElse(t *testing.T) {
 	case <-time.After(10 * time.Second):
 		t.Fatal("nobody rang")
 	}
-	// One who sends it himself gets no answer, and what comes behind it none that is not his.
+	// A stranger that sends it gets no answer, and what comes behind it gets its own alone.
 	conn, err := net.Dial("udp", h.Addr().String())
 	if err != nil {
 		t.Fatal(err)

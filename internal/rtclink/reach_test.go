@@ -74,8 +74,8 @@ func TestADescriptionCarriesTheMachinesAddresses(t *testing.T) {
 	<-l.Done()
 }
 
-// TestWhoAnswersAnAddressIsTheClient and a passive one who has none to send to.
-func TestWhoAnswersAnAddressIsTheClient(t *testing.T) {
+// TestTheEndThatAnswersAnAddressIsTheClient and a passive one that has none to send to.
+func TestTheEndThatAnswersAnAddressIsTheClient(t *testing.T) {
 	for _, c := range []struct {
 		candidates []string
 		want       bool

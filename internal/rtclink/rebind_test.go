@@ -89,7 +89,7 @@ func quietSince(l transfer.Link, d time.Duration) {
 func TestALinkOutlivesTheMappingOfItsNAT(t *testing.T) {
 	for _, c := range []struct {
 		name   string
-		offers bool // who is behind
+		offers bool // the end that is behind a NAT
 		told   bool // it is told that nothing comes that should, and does not wait to notice
 	}{
 		{"who offered is behind", true, false}, {"who answered is behind", false, false},
@@ -166,7 +166,7 @@ func TestALinkLeavesTheOtherSidesRelay(t *testing.T) {
 	}
 }
 
-// Who was not answered from an address does not go there, whatever came from it.
+// An end that was not answered from an address does not go there, whatever came from it.
 func TestOnlyAnAnswerMovesALink(t *testing.T) {
 	m := testMux(t)
 	if _, err := m.handle("us", m.addrs[0], func() {}, newIntake()); err != nil {

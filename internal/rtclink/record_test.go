@@ -258,8 +258,8 @@ func (w pionWire) ReadFrom(p []byte) (int, net.Addr, error) {
 
 func (w pionWire) Close() error { return w.conn.SetReadDeadline(time.Unix(1, 0)) }
 
-// TestNoRecordNumberIsUsedTwice: who can send to a server before the client's first data has it repeat its last flight as
-// often as he likes.
+// TestNoRecordNumberIsUsedTwice: a stranger that can send to a server before the client's first data has it repeat its last flight as
+// often as it likes.
 func TestNoRecordNumberIsUsedTwice(t *testing.T) {
 	ours, _ := wires(t)
 	f := &flights{conn: ours}

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 )
 
-// What the mux reads of STUN (RFC 8489): enough to know whom a request is for. Checking it is the agent's business.
+// What the mux reads of STUN (RFC 8489): enough to know which link a request is for. Checking it is the agent's business.
 const (
 	stunHeader       = 20
 	stunCookie       = 0x2112A442

@@ -45,7 +45,7 @@ const (
 	WhyDuplicate  = "duplicate"
 	WhyBackground = "background"
 	WhyStalled    = "stalled"
-	WhyLate       = "late" // somebody else is quicker; no fault of the peer
+	WhyLate       = "late" // another source is quicker; no fault of the peer
 )
 
 // Action is one thing to do. Fields that its type does not have are zero.

@@ -69,11 +69,11 @@ func (v *viewer) takes(stop <-chan struct{}, atATime int, next func() (*transfer
 	return bytes
 }
 
-// TestALinkThatReadsTheDiskHoldsUpNobody: a link asks for one piece each of many segments that have left memory, so that each makes
+// TestALinkThatReadsTheDiskHoldsUpNoOther: a link asks for one piece each of many segments that have left memory, so that each makes
 // the seed read and hash 8 MiB. Another one's throughput must not fall by half; here both sides of both links, the seed's reads and
 // other packages' tests share two cores under the race detector, so that a third has to be left. One part in a hundred was left when
 // the loop that uploads read the disk itself.
-func TestALinkThatReadsTheDiskHoldsUpNobody(t *testing.T) {
+func TestALinkThatReadsTheDiskHoldsUpNoOther(t *testing.T) {
 	const files, window, least, most = 8, 400 * time.Millisecond, 3, 12
 	o := newOrigin(t)
 	names := o.shelf(files)

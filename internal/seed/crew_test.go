@@ -90,11 +90,11 @@ func (c *crew) addWarm(warm *fleet.WarmUp, change func(*site.Config, *seed.Confi
 	return m
 }
 
-// meet returns when every seed has heard every other, and knows who serves the title.
+// meet returns when every seed has heard every other, and knows which seeds serve the title.
 func (c *crew) meet() {
 	c.t.Helper()
 	var beats [][]byte
-	for _, m := range c.seeds { // who has said its own listens
+	for _, m := range c.seeds { // a seed that has sent its own beat listens
 		for {
 			if b := wait(c.t, m.keys, "a beat"); b.Seed == m.seed.ID() && !b.Gone {
 				raw, err := bus.Encode(&b)
@@ -123,7 +123,7 @@ func (c *crew) name(viewers int) {
 	}
 }
 
-// owner is who fetches a segment; others is everybody else, in the order in which they would.
+// owner is the seed that fetches a segment; others are the rest, in the order in which they would.
 func (c *crew) owner(name segment.Name) (owner *member, others []*member) {
 	byID := map[swarm.ID]*member{}
 	var ids []swarm.ID

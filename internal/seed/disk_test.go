@@ -10,8 +10,8 @@ import (
 	"github.com/leeway-video/leeway/internal/certificate"
 )
 
-// TestOneReadServesAllWhoWait: after a restart many viewers ask for the same segment, of up to 8 MiB, at once.
-func TestOneReadServesAllWhoWait(t *testing.T) {
+// TestOneReadServesAllThatWait: after a restart many viewers ask for the same segment, of up to 8 MiB, at once.
+func TestOneReadServesAllThatWait(t *testing.T) {
 	s := newShop(t)
 	st := s.open(t, 1<<20, 1<<20)
 	h := s.held(t, 1, 40_000)

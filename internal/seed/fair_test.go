@@ -23,8 +23,8 @@ func (v *viewer) settle() {
 	}
 }
 
-// TestViewersWhoAskForWhatIsNotListedKeepNobodyWaiting: such a request waits until the playlists are loaded again.
-func TestViewersWhoAskForWhatIsNotListedKeepNobodyWaiting(t *testing.T) {
+// TestRequestsForWhatIsNotListedDelayNoOtherViewer: such a request waits until the playlists are loaded again.
+func TestRequestsForWhatIsNotListedDelayNoOtherViewer(t *testing.T) {
 	o := newOrigin(t)
 	o.film(1)
 	release := o.hold("/vod/film/master.m3u8")
@@ -52,8 +52,8 @@ func TestViewersWhoAskForWhatIsNotListedKeepNobodyWaiting(t *testing.T) {
 	}
 }
 
-// TestTitlesThatNobodyWatchesGiveWay: whoever names many titles must not keep out those that are watched.
-func TestTitlesThatNobodyWatchesGiveWay(t *testing.T) {
+// TestTitlesWithoutViewersGiveWay: a viewer that names many titles must not keep out those that are watched.
+func TestTitlesWithoutViewersGiveWay(t *testing.T) {
 	o := newOrigin(t)
 	o.film(1)
 	w := newWorld(t, o, func(_ *site.Config, c *seed.Config) { c.MaxTitles = 2 })

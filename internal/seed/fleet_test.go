@@ -62,8 +62,8 @@ func TestAFleetFetchesASegmentOnce(t *testing.T) {
 	}
 }
 
-// TestAllWhoWantASegmentAtOnceWaitForOneFetch holds the origin's answer back until every seed wants it.
-func TestAllWhoWantASegmentAtOnceWaitForOneFetch(t *testing.T) {
+// TestRequestsForOneSegmentShareOneFetch holds the origin's answer back until every seed wants it.
+func TestRequestsForOneSegmentShareOneFetch(t *testing.T) {
 	o := newOrigin(t)
 	o.film(1)
 	c := newCrew(t, o, 3)
@@ -92,7 +92,7 @@ func TestAllWhoWantASegmentAtOnceWaitForOneFetch(t *testing.T) {
 	}
 }
 
-// TestAnOwnerThatDiesCostsOneMoreFetch cuts the owner off while it waits for the origin: who asked it goes on with the next in
+// TestAnOwnerThatDiesCostsOneMoreFetch cuts the owner off while it waits for the origin: the seed that asked goes on with the next in
 // rank, and what that one fetched the others have from it.
 func TestAnOwnerThatDiesCostsOneMoreFetch(t *testing.T) {
 	o := newOrigin(t)
@@ -234,7 +234,7 @@ func TestANewCertificateComesWithoutTheBytes(t *testing.T) {
 	bytesIn := func() float64 { return others[0].count(t, "leeway_seed_sibling_bytes_total", "in") }
 	before := bytesIn()
 	clock.forward(5 * time.Hour)
-	c.meet() // a jump ends whoever has not beaten since
+	c.meet() // a jump ends the life of a seed that has not beaten since
 	until(t, "a new certificate", func() bool {
 		got, _ := v.certificate(name)
 		return got != nil && got.IssuedAt.After(old.IssuedAt) && got.SameContent(old)

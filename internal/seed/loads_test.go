@@ -53,8 +53,8 @@ func TestSessionsTakeTurnsAtTheDisk(t *testing.T) {
 	}
 }
 
-// TestWhoWaitsForTheDiskIsToldThatTheSeedEnds.
-func TestWhoWaitsForTheDiskIsToldThatTheSeedEnds(t *testing.T) {
+// TestAReadThatWaitsForTheDiskEndsWithTheSeed.
+func TestAReadThatWaitsForTheDiskEndsWithTheSeed(t *testing.T) {
 	l := newLoads(nil, func(func()) bool { return false }, 1)
 	told := 0
 	r := &reader{}

@@ -41,7 +41,7 @@ func (w *world) names(manifest string, viewers int, chosen bool) {
 	w.toSeed(&bus.SeedDelivery{Kind: bus.KindTitle, Title: m}).Wait()
 }
 
-// TestASeedFollowsTheChosenManifest: what the first who came named does not stay. Links do.
+// TestASeedFollowsTheChosenManifest: the manifest that the first viewer named does not stay. Links do.
 func TestASeedFollowsTheChosenManifest(t *testing.T) {
 	w, v := misled(t)
 	w.names("/film/master.m3u8", 3, true)

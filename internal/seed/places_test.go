@@ -19,9 +19,9 @@ func short(string) []byte { return longPlaylist(3) }
 
 const film = "/film/index.m3u8"
 
-// TestOffersThatAreNeverTakenUpKeepNobodyOut: hundreds of offers of one network, none of which is gone on with, and then a viewer
+// TestOffersThatAreNeverTakenUpHoldNoPlaces: hundreds of offers of one network, none of which is gone on with, and then a viewer
 // of another network. Links are pion's, over loopback.
-func TestOffersThatAreNeverTakenUpKeepNobodyOut(t *testing.T) {
+func TestOffersThatAreNeverTakenUpHoldNoPlaces(t *testing.T) {
 	o := newOrigin(t)
 	o.film(1)
 	w := newWorld(t, o, func(_ *site.Config, c *seed.Config) { c.MaxLinks = 20 })

@@ -56,7 +56,7 @@ func TestPurgeOvertakesAFetch(t *testing.T) {
 	}
 }
 
-// TestRevokedKeyIsReplaced: viewers take nothing of the old key, and the seed does not wait for somebody to come.
+// TestRevokedKeyIsReplaced: viewers take nothing of the old key, and the seed does not wait for a viewer.
 func TestRevokedKeyIsReplaced(t *testing.T) {
 	o := newOrigin(t)
 	o.film(1)

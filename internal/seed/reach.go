@@ -29,7 +29,7 @@ type Doorbell interface {
 	Expect(key string, rung func())
 }
 
-// reach is whether anybody outside can reach this seed where viewers are told that it is. A tracker is asked to send a packet
+// reach is whether clients outside can reach this seed where viewers are told that it is. A tracker is asked to send a packet
 // there, another one each time; until one came, or a viewer's link opened, the seed is not introduced.
 type reach struct {
 	at    []netip.AddrPort

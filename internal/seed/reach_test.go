@@ -18,7 +18,7 @@ type bell struct {
 
 func (b *bell) Expect(key string, rung func()) { b.key, b.ring = key, rung }
 
-// outside is a seed that nobody has reached yet, with a tracker on the bus that hears what it asks for.
+// outside is a seed that no client has reached yet, with a tracker on the bus that hears what it asks for.
 func outside(t *testing.T) (w *world, b *bell, probes chan bus.Probe) {
 	t.Helper()
 	b, probes = &bell{}, make(chan bus.Probe, 64)
@@ -64,7 +64,7 @@ func TestASeedIsNotReadyBeforeItWasReached(t *testing.T) {
 		t.Errorf("reached, and %v", err)
 	}
 	w.drains(false)
-	b.ring() // somebody knocks again: nothing happens
+	b.ring() // a second packet comes: nothing happens
 }
 
 // TestAViewerThatIsLinkedHasReachedTheSeed: what a tracker cannot send a packet to, a viewer may.
@@ -77,7 +77,7 @@ func TestAViewerThatIsLinkedHasReachedTheSeed(t *testing.T) {
 	}
 }
 
-func TestASeedThatNobodyIsToProbeIsReady(t *testing.T) {
+func TestASeedThatNeedsNoProbeIsReady(t *testing.T) {
 	w := newWorld(t, newOrigin(t), nil)
 	if err := w.seed.Ready(); err != nil {
 		t.Error(err)

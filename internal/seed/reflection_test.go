@@ -107,7 +107,7 @@ func newGuardedWorld(t *testing.T, allow ...access.Peer) *world {
 	return w
 }
 
-// TestASeedChecksNoRefusedAddress: viewers point at a socket in a refused range; nothing comes there, and whoever is in that range and
+// TestASeedChecksNoRefusedAddress: viewers point at a socket in a refused range; nothing comes there, and a viewer that is in that range and
 // reaches the seed is served as ever.
 func TestASeedChecksNoRefusedAddress(t *testing.T) {
 	w := newGuardedWorld(t)

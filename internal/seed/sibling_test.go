@@ -37,7 +37,7 @@ func (l liar) Wanted(context.Context, signal.ID, fleet.Sibling) (sibling.Wanted,
 	return sibling.Wanted{}, nil
 }
 
-// TestASiblingIsNotBelieved: a certificate of nobody's, of another segment or for other bytes is as good as none, and the
+// TestASiblingIsNotBelieved: a certificate of an unknown key, of another segment or for other bytes is as good as none, and the
 // segment comes from the origin.
 func TestASiblingIsNotBelieved(t *testing.T) {
 	o := newOrigin(t)
@@ -107,7 +107,7 @@ func (w *world) liesWith(signer *world, key certificate.KeyID) {
 	w.toSeed(&bus.SeedDelivery{Kind: bus.KindTitle, Title: title}).Wait()
 }
 
-// TestWhatMayNotBeSharedIsAskedForOnce: an owner's findings hold for who asked it.
+// TestWhatMayNotBeSharedIsAskedForOnce: an owner's findings hold for the seed that asked.
 func TestWhatMayNotBeSharedIsAskedForOnce(t *testing.T) {
 	o := newOrigin(t)
 	o.film(1)

@@ -148,7 +148,7 @@ func (v *village) Wanted(_ context.Context, _ signal.ID, to fleet.Sibling) (sibl
 	return v.wanted[to.ID], nil
 }
 
-// Answer implements seed.Links: nobody comes.
+// Answer implements seed.Links: no viewer comes.
 func (v *village) Answer(transfer.Description, transfer.LinkEvents) (transfer.Link, transfer.Description, error) {
 	return nil, transfer.Description{}, errors.New("no viewers here")
 }
@@ -309,7 +309,7 @@ func TestWhatItWillOwnComesFirst(t *testing.T) {
 	})
 }
 
-// TestASeedThatIsAloneTakesViewersSoon: nobody beats, so there is nobody to wait for.
+// TestASeedThatIsAloneTakesViewersSoon: no other seed beats, so there is none to wait for.
 func TestASeedThatIsAloneTakesViewersSoon(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVillage(t, 1)
@@ -323,8 +323,8 @@ func TestASeedThatIsAloneTakesViewersSoon(t *testing.T) {
 	})
 }
 
-// TestWhoIsBusyIsLeftAlone: a sibling that refuses one question is not asked another, and the next one has what it has.
-func TestWhoIsBusyIsLeftAlone(t *testing.T) {
+// TestABusySeedIsLeftAlone: a sibling that refuses one question is not asked another, and the next one has what it has.
+func TestABusySeedIsLeftAlone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		v := newVillage(t, 20)
 		a, b := v.add(nil), v.add(nil)

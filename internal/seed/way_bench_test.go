@@ -22,7 +22,7 @@ import (
 
 const benchBytes = 256 << 10
 
-// benchOrigin is an origin in memory: a playlist, and the same bytes for each of its segments. Nobody links to its seed.
+// benchOrigin is an origin in memory: a playlist, and the same bytes for each of its segments. No viewer links to its seed.
 type benchOrigin struct{ list, data []byte }
 
 func (o benchOrigin) Get(_ context.Context, f seed.Fetch) (*seed.Fetched, error) {

@@ -114,7 +114,7 @@ func (h *Handler) wanted(w http.ResponseWriter) {
 	_, _ = w.Write(b) // the sibling may have gone on
 }
 
-// stranger logs that somebody was refused, now and then: the wrong secret, or a clock that is off.
+// stranger logs that a client was refused, now and then: the wrong secret, or a clock that is off.
 func (h *Handler) stranger(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -161,7 +161,7 @@ func TestWhatIsWantedIsToldToSiblingsAlone(t *testing.T) {
 	}
 }
 
-// TestAtWorkIsNotSilent: an answer that takes its time comes, and nobody takes the sibling for dead meanwhile.
+// TestAtWorkIsNotSilent: an answer that takes its time comes, and the sibling is not taken for dead meanwhile.
 func TestAtWorkIsNotSilent(t *testing.T) {
 	release := make(chan struct{})
 	w := newWorld(t, func(context.Context, sibling.Question) *sibling.Answer {
@@ -175,7 +175,7 @@ func TestAtWorkIsNotSilent(t *testing.T) {
 	}
 }
 
-func TestWhoWorksTooLongIsSlow(t *testing.T) {
+func TestASiblingThatWorksTooLongIsSlow(t *testing.T) {
 	gone := make(chan struct{})
 	w := newWorld(t, func(ctx context.Context, _ sibling.Question) *sibling.Answer {
 		<-ctx.Done()
@@ -194,8 +194,8 @@ func TestWhoWorksTooLongIsSlow(t *testing.T) {
 	}
 }
 
-// TestWhoIsNoSiblingIsFoundOut: whatever answers at the address, it is no seed of the fleet that is there and well.
-func TestWhoIsNoSiblingIsFoundOut(t *testing.T) {
+// TestAServerThatIsNoSiblingIsFoundOut: whatever answers at the address, it is no seed of the fleet that is there and well.
+func TestAServerThatIsNoSiblingIsFoundOut(t *testing.T) {
 	w := newWorld(t, nil)
 	hang := make(chan struct{})
 	t.Cleanup(func() { close(hang) })
@@ -247,7 +247,7 @@ func TestWhoIsNoSiblingIsFoundOut(t *testing.T) {
 	}
 }
 
-// TestAddressesOutsideTheClusterAreNotAsked: the bus says where siblings are, and who reaches the bus could name any address.
+// TestAddressesOutsideTheClusterAreNotAsked: the bus says where siblings are, and a program that reaches the bus could name any address.
 func TestAddressesOutsideTheClusterAreNotAsked(t *testing.T) {
 	usually := NewClient(Config{Secret: secret(t, "ours")})
 	everywhere := NewClient(Config{Secret: secret(t, "ours"), Allow: []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}})
@@ -268,7 +268,7 @@ func TestAddressesOutsideTheClusterAreNotAsked(t *testing.T) {
 	}
 }
 
-// TestStrangersLearnNothing: a request without the secret, for another seed or another path is the same to who sends it.
+// TestStrangersLearnNothing: a request without the secret, for another seed or another path is the same to its sender.
 func TestStrangersLearnNothing(t *testing.T) {
 	w := newWorld(t, func(context.Context, sibling.Question) *sibling.Answer {
 		t.Error("a stranger was answered")
@@ -312,7 +312,7 @@ func TestStrangersLearnNothing(t *testing.T) {
 	}
 }
 
-// TestQuestionsAreBounded: above so many at a time who asks is told to help itself.
+// TestQuestionsAreBounded: above so many at a time a seed that asks is told to help itself.
 func TestQuestionsAreBounded(t *testing.T) {
 	release := make(chan struct{})
 	begun := make(chan struct{}, maxAnswers)

@@ -145,7 +145,7 @@ func TestWhatArrivedIsNotGivenUp(t *testing.T) {
 	})
 }
 
-func TestNobodyWaitsForAnAcknowledgementLongerThanTheSender(t *testing.T) {
+func TestOnlyTheSenderWaitsForAnAcknowledgement(t *testing.T) {
 	between(t, func(p *pair, after func(time.Duration, func())) {
 		p.a.Send(idB, 1)
 		p.set(func() { p.alone = true })
@@ -158,9 +158,9 @@ func TestNobodyWaitsForAnAcknowledgementLongerThanTheSender(t *testing.T) {
 	})
 }
 
-// TestWhoWasThoughtDeadHearsOn: one replica takes the other for dead and forgets its stream, the other does not and waits for
+// TestAReplicaThoughtDeadHearsOn: one replica takes the other for dead and forgets its stream, the other does not and waits for
 // the number that comes next.
-func TestWhoWasThoughtDeadHearsOn(t *testing.T) {
+func TestAReplicaThoughtDeadHearsOn(t *testing.T) {
 	between(t, func(p *pair, after func(time.Duration, func())) {
 		for m := range 7 {
 			p.a.Send(idB, m)

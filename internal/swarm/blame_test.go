@@ -105,8 +105,8 @@ func TestStrangersHaveNoVote(t *testing.T) {
 	s.blames(t, 1, 9, start, Stranger, false)
 }
 
-// TestABanFollowsWhoComesBack: a page that is loaded anew is another session, behind the same address.
-func TestABanFollowsWhoComesBack(t *testing.T) {
+// TestABanFollowsAPeerThatComesBack: a page that is loaded anew is another session, behind the same address.
+func TestABanFollowsAPeerThatComesBack(t *testing.T) {
 	s := crowd(6)
 	neighbor := *s.Member(id(5))
 	neighbor.Address = "a0"

@@ -28,8 +28,8 @@ func TestTheLowerClaimIsCredited(t *testing.T) {
 	}
 }
 
-// TestNobodyIsCreditedAlone: whatever one member says, of whomever, nothing comes of it.
-func TestNobodyIsCreditedAlone(t *testing.T) {
+// TestNoPeerIsCreditedAlone: whatever one member says, of whomever, nothing comes of it.
+func TestNoPeerIsCreditedAlone(t *testing.T) {
 	s := crowd(20)
 	for other := range 25 {
 		for range 10 {

@@ -134,7 +134,7 @@ func TestIntroductionsHoldInEveryHistory(t *testing.T) {
 }
 
 // A member that comes back from another address is in another network: what failed, and what it met, was of the one before.
-func TestWhoMovedMeetsOthersAnew(t *testing.T) {
+func TestAPeerThatMovedMeetsOthersAnew(t *testing.T) {
 	for name, leaves := range map[string]bool{"before its socket was missed": false, "after it": true} {
 		t.Run(name, func(t *testing.T) {
 			s := joined(Member{Address: "cafe"}, Member{Address: "home"}, Member{}, Member{Address: "office"})

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestOrderIsWhoIsHomeWithoutThoseBefore: the next in order is the home when those before it are gone.
-func TestOrderIsWhoIsHomeWithoutThoseBefore(t *testing.T) {
+// TestOrderIsTheHomeWithoutThoseBefore: the next in order is the home when those before it are gone.
+func TestOrderIsTheHomeWithoutThoseBefore(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for n := range 12 {
 		replicas := draw(r, n)

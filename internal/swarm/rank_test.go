@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// viewer is a member that everybody may meet and that nothing distinguishes.
+// viewer is a member that all may meet and that nothing distinguishes.
 func viewer(n int, changes ...func(*Member)) Member {
 	m := Member{ID: id(n), Tracker: id(1000), Role: RoleFull, Want: 8, Joined: start.Add(time.Duration(n) * time.Second), Seen: start}
 	for _, change := range changes {
@@ -109,7 +109,7 @@ func TestUnknownLabelsAreEqualToNothing(t *testing.T) {
 	}
 }
 
-func TestWhoMayMeetWhom(t *testing.T) {
+func TestWhichMembersMayMeet(t *testing.T) {
 	leech := func(m *Member) { m.Role = RoleLeech }
 	for _, c := range []struct {
 		name  string

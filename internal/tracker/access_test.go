@@ -14,7 +14,7 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// backend is who signs tokens for the site demo, and the keys that trackers check them with.
+// backend is what signs tokens for the site demo: the keys that trackers check them with.
 type backend struct {
 	t    *testing.T
 	w    *world
@@ -103,8 +103,8 @@ func (n *node) enter(token, ticket string) (*viewer, *signal.Welcome) {
 	return v, w
 }
 
-// TestATokenOfFiveMinutesWatchesForFifteen renews on the open socket: the session, its swarm and whom it knows stay, by the
-// tracker's clock, and who comes late is introduced.
+// TestATokenOfFiveMinutesWatchesForFifteen renews on the open socket: the session, its swarm and its introductions stay, by the
+// tracker's clock, and a viewer that comes late is introduced.
 func TestATokenOfFiveMinutesWatchesForFifteen(t *testing.T) {
 	w, n, b := guarded(t, nil, configured.Policy{})
 	key := b.key(access.EdDSA, "one")
@@ -120,7 +120,7 @@ func TestATokenOfFiveMinutesWatchesForFifteen(t *testing.T) {
 		if left := time.UnixMilli(g.TokenExpires).Sub(w.clock.Now()); g.Request != minute || left < 4*time.Minute {
 			t.Fatalf("minute %d: %+v, which leaves %v", minute, g, left)
 		}
-		// Time that jumps makes a silent member of it: who comes next waits until it has been heard again.
+		// Time that jumps makes a silent member of it: the next viewer waits until it has been heard again.
 		jumped := w.clock.Now()
 		v.send(&signal.Update{Swarm: joined, Want: 1})
 		testkit.Eventually(t, "the home has heard of the member", func() bool { return n.member(v.id).Seen.After(jumped) })
@@ -162,7 +162,7 @@ func knows(peers []signal.Peer, id signal.ID) bool {
 	return false
 }
 
-func TestWhoShowsNoGoodTokenIsTurnedAway(t *testing.T) {
+func TestAViewerWithoutAGoodTokenIsTurnedAway(t *testing.T) {
 	w, n, b := guarded(t, nil, configured.Policy{})
 	key := b.key(access.HS256, "one")
 	stranger, err := access.NewKey(access.HS256, "one")
@@ -262,7 +262,7 @@ func TestKeysAreReplacedWhileSessionsGoOn(t *testing.T) {
 	expect[*signal.Granted](v)
 	late, _ := n.enter(b.token(old, access.Claims{}), "")
 	b.drop("old")
-	// Who still has one of the old key is asked for another, and loses the session without.
+	// A session that still has one of the old key is asked for another, and loses the session without.
 	if e := expect[*signal.Error](late); e.Code != "token-expired" {
 		t.Errorf("%+v", e)
 	}
@@ -300,7 +300,7 @@ func TestATokenNarrowsTitleRoleAndGroup(t *testing.T) {
 	})
 }
 
-// TestCredentialsForRelaysEndWithTheToken: whoever is turned away cannot have new allocations.
+// TestCredentialsForRelaysEndWithTheToken: a viewer that is turned away cannot have new allocations.
 func TestCredentialsForRelaysEndWithTheToken(t *testing.T) {
 	secret, err := access.NewRelaySecret(strings.Repeat("s", 32))
 	if err != nil {

@@ -68,8 +68,8 @@ func TestAnAddressHasABudgetBeforeHandsAreShaken(t *testing.T) {
 	}
 }
 
-// TestWhoHasManyNetworksHasNotTheirBudgets: each /64 of a /48 begins as often as any address, and all of them sixteen times that.
-func TestWhoHasManyNetworksHasNotTheirBudgets(t *testing.T) {
+// TestManyNetworksOfOnePrefixShareABudget: each /64 of a /48 begins as often as any address, and all of them sixteen times that.
+func TestManyNetworksOfOnePrefixShareABudget(t *testing.T) {
 	w := newWorld(t)
 	var passed atomic.Int64
 	began := time.Now()
@@ -101,7 +101,7 @@ func TestWhoHasManyNetworksHasNotTheirBudgets(t *testing.T) {
 	if len(held) != 16 {
 		t.Errorf("a /48 holds %d sockets, want 16 × 1", len(held))
 	}
-	n.maintain() // forgets nobody who has sockets
+	n.maintain() // forgets no identity that has sockets
 	for _, a := range held {
 		n.leave(a)
 	}

@@ -53,8 +53,8 @@ func (n *node) meets(address string, peer signal.ID) bool {
 	}
 }
 
-// TestSybilsOfOneSubnetBanNobody: who has one network has one vote, however many sessions it opens.
-func TestSybilsOfOneSubnetBanNobody(t *testing.T) {
+// TestSybilsOfOneSubnetBanNoPeer: a subnet has one vote, however many sessions it opens.
+func TestSybilsOfOneSubnetBanNoPeer(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(nil)
 	honest := n.viewerFrom("203.0.113.7", "")
@@ -76,9 +76,9 @@ func TestSybilsOfOneSubnetBanNobody(t *testing.T) {
 	}
 }
 
-// TestWhoPollutesMeetsNobody: a peer that several networks had to drop is introduced no more, reaches none that it had met, and
+// TestAPolluterMeetsNoPeer: a peer that several networks had to drop is introduced no more, reaches none that it had met, and
 // does not get round it by loading the page anew; and all that ends.
-func TestWhoPollutesMeetsNobody(t *testing.T) {
+func TestAPolluterMeetsNoPeer(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(nil)
 	polluter := n.viewerFrom("203.0.113.7", "")
@@ -99,7 +99,7 @@ func TestWhoPollutesMeetsNobody(t *testing.T) {
 	if w.metrics.Value(defBans) != 1 || n.meets("192.0.2.1", polluter.id) {
 		t.Error("it is introduced as before")
 	}
-	// Those whom it met before are out of its reach.
+	// The peers that it met before are out of its reach.
 	polluter.send(&signal.Update{Swarm: in, Want: 8})
 	polluter.send(&signal.Signal{Swarm: in, To: victims[0].id, Link: newID(), Kind: "offer", SDP: "v=0", Plan: testPlan})
 	if m := expect[*signal.Signal](polluter); m.Kind != "fail" || m.Reason != "refused" || m.From != victims[0].id {
@@ -117,13 +117,13 @@ func TestWhoPollutesMeetsNobody(t *testing.T) {
 	}
 }
 
-// TestWhoWasNeverIntroducedHasNoVote: a session knows the IDs of others only by being introduced, and if it did not it helps nobody.
-func TestWhoWasNeverIntroducedHasNoVote(t *testing.T) {
+// TestAPeerThatWasNeverIntroducedHasNoVote: a session knows the IDs of others only by being introduced, and a vote against any other has no effect.
+func TestAPeerThatWasNeverIntroducedHasNoVote(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(nil)
 	honest := n.viewerFrom("203.0.113.7", "")
 	in := honest.join().Swarm
-	honest.send(&signal.Update{Swarm: in, Saturated: true}) // nobody is introduced to it
+	honest.send(&signal.Update{Swarm: in, Saturated: true}) // no peer is introduced to it
 	testkit.Eventually(t, "it is full", func() bool { return w.metrics.Count(defHandle, "update") == 1 })
 	for i := range 2 * swarm.BanVotes {
 		v := n.viewerFrom(fmt.Sprintf("198.51.%d.1", i), "")
@@ -136,7 +136,7 @@ func TestWhoWasNeverIntroducedHasNoVote(t *testing.T) {
 	}
 }
 
-// TestVotesReachAHomeElsewhere: whoever votes, and whoever is voted against, may be at any tracker.
+// TestVotesReachAHomeElsewhere: the session that votes and the session that is voted against may each be at any tracker.
 func TestVotesReachAHomeElsewhere(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.tracker(nil), w.tracker(nil)

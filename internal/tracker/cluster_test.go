@@ -112,7 +112,7 @@ func TestLostAnswerIsNotASecondJoin(t *testing.T) {
 	}
 }
 
-// TestSignalsFindAPeerThatMoved: who was met at one tracker lives at another now; the first is there, or is killed.
+// TestSignalsFindAPeerThatMoved: a peer that was met at one tracker lives at another now; the first is there, or is killed.
 func TestSignalsFindAPeerThatMoved(t *testing.T) {
 	for _, killed := range []bool{false, true} {
 		w := newWorld(t)
@@ -210,7 +210,7 @@ func TestLargeSwarmsAreParted(t *testing.T) {
 	for i := range viewers {
 		v := nodes[i%2].from(net.IPv4(127, 0, 1, byte(1+i/2)))
 		v.send(&signal.Join{Request: 7, Title: testTitle, Manifest: testManifest, Role: "full", Want: 4})
-		if m := expect[*signal.Joined](v); m.Swarm != swarm { // all at once, and nobody is turned away
+		if m := expect[*signal.Joined](v); m.Swarm != swarm { // all at once, and none is turned away
 			t.Errorf("viewers of one title are in %x and %x", m.Swarm, swarm)
 		}
 		all = append(all, v)

@@ -12,9 +12,9 @@ import (
 
 func beats(subject string) bool { return subject == bus.SubjectTrackerBeat }
 
-// TestWhoWasThoughtDeadHearsSignals: one tracker does not hear the other's beats for a while and takes it for dead; the other
+// TestASessionThoughtDeadHearsSignals: one tracker does not hear the other's beats for a while and takes it for dead; the other
 // notices nothing, and goes on where it was.
-func TestWhoWasThoughtDeadHearsSignals(t *testing.T) {
+func TestASessionThoughtDeadHearsSignals(t *testing.T) {
 	w := newWorld(t)
 	line := &lossy{Bus: w.bus}
 	w.through = line

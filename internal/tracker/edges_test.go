@@ -52,7 +52,7 @@ func TestKilledHomeIsPassedOverAtOnce(t *testing.T) {
 	v := other.viewer("")
 	swarm := v.join().Swarm
 	home.kill()
-	v.send(&signal.Update{Swarm: swarm, Want: 4}) // the update finds nobody, the next home takes the member in
+	v.send(&signal.Update{Swarm: swarm, Want: 4}) // the update finds no member, the next home takes the member in
 	testkit.Eventually(t, "member at the next home", func() bool { return other.members(swarm) == 1 })
 	late := other.viewer("")
 	if j := late.join(); j.Viewers != 2 {
@@ -69,7 +69,7 @@ func TestKilledHomeIsReplacedWhenItsBeatsEnd(t *testing.T) {
 	v := other.viewer("")
 	swarm := v.join().Swarm
 	home.kill()
-	// Nobody says anything: only time tells.
+	// No message comes: only time tells.
 	testkit.Eventually(t, "the other tracker takes the swarm home", func() bool { return other.members(swarm) == 1 })
 }
 
@@ -218,8 +218,8 @@ func TestManifestsOfOtherTitlesAreRefused(t *testing.T) {
 	}
 }
 
-// TestFullSwarmTakesNobodyIn: members behind one address cannot be parted, so that their part is full at some point.
-func TestFullSwarmTakesNobodyIn(t *testing.T) {
+// TestAFullSwarmTakesNoMoreIn: members behind one address cannot be parted, so that their part is full at some point.
+func TestAFullSwarmTakesNoMoreIn(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(func(c *Config) { c.MaxMembers = 1 })
 	for range 2 * (cluster.MaxLevel + 1) {
@@ -249,7 +249,7 @@ func TestThrottledTabsStayMembers(t *testing.T) {
 	}
 }
 
-func TestControlGroupMeetsNobody(t *testing.T) {
+func TestTheControlGroupMeetsNoPeer(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(func(c *Config) {
 		s, err := configured.New(configured.Config{

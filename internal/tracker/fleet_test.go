@@ -54,7 +54,7 @@ func TestMoreViewersAreServedByMoreSeeds(t *testing.T) {
 	}
 }
 
-// TestViewersAreSpreadOverTheSeedsOfAFleet: evenly, and most stay when one drains; whom a viewer cannot reach is not all there is.
+// TestViewersAreSpreadOverTheSeedsOfAFleet: evenly, and most stay when one drains; a viewer that cannot reach one seed has others.
 func TestViewersAreSpreadOverTheSeedsOfAFleet(t *testing.T) {
 	r, ids := fleetRoster(5, func(int) *bus.SeedFleet { return testFleet(1) })
 	swarm := newID()
@@ -96,7 +96,7 @@ func TestViewersAreSpreadOverTheSeedsOfAFleet(t *testing.T) {
 	}
 }
 
-// TestSeedsOfATitleKnowOfEachOther: all are told who serves it, and again when another comes.
+// TestSeedsOfATitleKnowOfEachOther: all are told which seeds serve it, and again when another comes.
 func TestSeedsOfATitleKnowOfEachOther(t *testing.T) {
 	w := newWorld(t)
 	w.fleet = testFleet(1)

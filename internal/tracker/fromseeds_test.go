@@ -24,7 +24,7 @@ func (w *world) sayAs(subject string, m bus.Message) {
 func (w *world) refused(reason string) float64 { return w.metrics.Value(defSeedRefused, reason) }
 
 // TestASeedSaysOnlyWhatASeedMay: on the subjects that seeds may publish on, a tracker takes signals and acknowledgements of seeds that
-// beat and of nobody else, and nothing else that a delivery can be.
+// beat and of no other program, and nothing else that a delivery can be.
 func TestASeedSaysOnlyWhatASeedMay(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(nil)

@@ -69,8 +69,8 @@ func TestRelaysKeepBackOffersMadeBefore(t *testing.T) {
 	}
 }
 
-// TestRelayOnlyOffersAreNotHandedToJustAnybody: a seed would be linked by way of the relay.
-func TestRelayOnlyOffersAreNotHandedToJustAnybody(t *testing.T) {
+// TestRelayOnlyOffersGoToNoSeed: a seed would be linked by way of the relay.
+func TestRelayOnlyOffersGoToNoSeed(t *testing.T) {
 	n := newWorld(t).tracker(func(c *Config) {
 		s, err := configured.New(configured.Config{Name: "demo", Hosts: []string{"video.example.com"}, Policy: configured.Policy{Role: configured.RoleRelayOnly}})
 		if err != nil {

@@ -71,7 +71,7 @@ func mayOfferAhead(cfg *Config, role string) bool {
 	return len(cfg.ICEServers)+len(cfg.TURNServers) == 0 && (role == configured.RoleFull || role == configured.RoleLeech)
 }
 
-// checkTitle says what is wrong with a join's title and manifest, if anything. A title is bound to its manifest, so that nobody
+// checkTitle says what is wrong with a join's title and manifest, if anything. A title is bound to its manifest, so that no viewer
 // can bring another manifest into its swarm: by the title rule, or an explicit one by the site's configuration or a token.
 func (s *session) checkTitle(m *signal.Join) (problem, hint string) {
 	if title, err := s.site.Title(m.Manifest, m.Title); err != nil || title != m.Title {

@@ -20,7 +20,7 @@ type learned struct {
 	of map[learner]*budget // guarded by mu; full ones are forgotten
 }
 
-// learner is whom a viewer that a session learns of is charged to.
+// learner is what a viewer that a session learns of is charged to.
 type learner struct {
 	scope   string // of learnerScopes
 	id      signal.ID

@@ -38,7 +38,7 @@ func street(t *testing.T, viewers int) (w *world, n *node, seed signal.ID, all [
 	n.home.mu.Lock()
 	defer n.home.mu.Unlock()
 	for m := range n.home.swarms[n.swarmID("demo", testTitle)].Members() {
-		m.Want = 32 // without having asked for anybody
+		m.Want = 32 // without having asked for a peer
 	}
 	return w, n, seed, all
 }
@@ -63,8 +63,8 @@ func (v *viewer) meetsAll(seed signal.ID, viewers map[signal.ID]bool) (metSeed b
 	}
 }
 
-// TestAnIdentityLearnsSoManyAddressesInAnHour: sessions of one address that join, leave and come again, to list who watches a title,
-// get to know no more of its viewers than an address may; they meet its seed like everybody.
+// TestAnIdentityLearnsSoManyAddressesInAnHour: sessions of one address that join, leave and come again, to list a title's viewers,
+// get to know no more of its viewers than an address may; they meet its seed like any other session.
 func TestAnIdentityLearnsSoManyAddressesInAnHour(t *testing.T) {
 	w, n, seed, _ := street(t, 100)
 	met := 0
@@ -96,8 +96,8 @@ func TestAnIdentityLearnsSoManyAddressesInAnHour(t *testing.T) {
 	}
 }
 
-// TestWhoKnowsEnoughIsOfferedNothing: an offer shows an address, too.
-func TestWhoKnowsEnoughIsOfferedNothing(t *testing.T) {
+// TestAnIdentityThatKnowsEnoughIsOfferedNothing: an offer shows an address, too.
+func TestAnIdentityThatKnowsEnoughIsOfferedNothing(t *testing.T) {
 	w, n, _, all := street(t, 8)
 	collector, swarm := all[0], n.swarmID("demo", testTitle)
 	refused := 0
@@ -127,7 +127,7 @@ func TestWhoKnowsEnoughIsOfferedNothing(t *testing.T) {
 	}
 }
 
-// TestInAnyHourTheShareHolds: whoever asks without end gets a session's share in no hour twice.
+// TestInAnyHourTheShareHolds: a session that asks without end gets a session's share in no hour twice.
 func TestInAnyHourTheShareHolds(t *testing.T) {
 	l, now := &learned{perHour: 600, most: 100, of: map[learner]*budget{}}, time.Unix(1_790_000_000, 0)
 	greedy, taken := []learner{{scope: learnerSession}}, make([]int, 5*60)

@@ -26,7 +26,7 @@ func (n *node) refused() bool {
 	return !welcome
 }
 
-// TestSocketsCountBeforeTheirHello: whoever says nothing holds a file and two goroutines all the same.
+// TestSocketsCountBeforeTheirHello: a client that says nothing holds a file and two goroutines all the same.
 func TestSocketsCountBeforeTheirHello(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(func(c *Config) { c.MaxSessions, c.HelloTimeout = 2, time.Hour })

@@ -49,7 +49,7 @@ func (f following) chosen(during time.Duration) (manifests []string) {
 	}
 }
 
-// TestAMajorityMovesTheManifest: one viewer names a wrong manifest before all others, who name the right one. The seed is told to go
+// TestAMajorityMovesTheManifest: one viewer names a wrong manifest before all others, which name the right one. The seed is told to go
 // over to that within ten seconds, and what the first one offers says nothing else.
 func TestAMajorityMovesTheManifest(t *testing.T) {
 	n := newFollowing(t)

@@ -59,7 +59,7 @@ func TestAFullTrackerShedsToOthers(t *testing.T) {
 	}
 }
 
-func TestNobodyIsShedToWhoHasMore(t *testing.T) {
+func TestNoSessionIsShedToATrackerWithMore(t *testing.T) {
 	w := newWorld(t)
 	small := w.tracker(func(c *Config) { c.MaxSessions, c.BeatEvery = 2, time.Hour })
 	large := w.tracker(func(c *Config) { c.BeatEvery = time.Hour })

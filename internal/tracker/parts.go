@@ -27,7 +27,7 @@ func (s *housed) countLeaving() {
 	}
 }
 
-// elsewhere is the part that somebody belongs to by now, if that is not this one.
+// elsewhere is the part that a session belongs to by now, if that is not this one.
 func (s *housed) elsewhere(group, address string, session signal.ID) *bus.Part {
 	to := s.part.Toward(cluster.Hash(sortedBy(group, address, session)), s.level)
 	if to == s.part {

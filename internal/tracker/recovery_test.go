@@ -10,7 +10,7 @@ import (
 )
 
 // TestAllRecoversWhenTheBusIsBack takes the bus away from two trackers for longer than a tracker is thought to live, and brings
-// it back: nobody's socket ends, each tracker introduces its own viewers meanwhile, and everybody afterwards. Every membership is
+// it back: no socket ends, each tracker introduces its own viewers meanwhile, and all viewers afterwards. Every membership is
 // told to another home at most twice: where it went, and back.
 func TestAllRecoversWhenTheBusIsBack(t *testing.T) {
 	const viewers = 8 // at each

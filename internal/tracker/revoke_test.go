@@ -45,7 +45,7 @@ func TestManyRevocationsReachAViewerAndAnotherTracker(t *testing.T) {
 	testkit.Eventually(t, "a tracker that starts later knows the revocations", func() bool { return len(later.trust.revoked.all()) == len(all) })
 }
 
-func TestManyRevocationsAtOnceReachWhoIsThere(t *testing.T) {
+func TestManyRevocationsAtOnceReachAllSessions(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(nil)
 	v := n.viewer("")
@@ -203,7 +203,7 @@ func TestRevocationWhileATrackerStartsIsNotLost(t *testing.T) {
 	testkit.Eventually(t, "the tracker knows the revocation", func() bool { return len(n.trust.revoked.all()) == 1 })
 }
 
-// TestReplicaThatWasCutOffLearnsRevocations: the bus keeps nothing for who is not there.
+// TestReplicaThatWasCutOffLearnsRevocations: the bus keeps nothing for a replica that is not there.
 func TestReplicaThatWasCutOffLearnsRevocations(t *testing.T) {
 	w := newWorld(t)
 	a, b := w.tracker(nil), w.tracker(nil)

@@ -10,7 +10,7 @@ import (
 )
 
 // TestAForgedOriginIsAViewerLikeAny: a browser says whose page connects, and a foreign page is refused. A program says what it
-// likes: on a public site it is a viewer then, with what any viewer has; where tokens are asked for it needs one like everybody.
+// likes: on a public site it is a viewer then, with what any viewer has; where tokens are asked for it needs one like any other.
 func TestAForgedOriginIsAViewerLikeAny(t *testing.T) {
 	_, closed, _ := guarded(t, nil, configured.Policy{})
 	open := newWorld(t).tracker(nil)

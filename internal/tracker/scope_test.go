@@ -93,7 +93,7 @@ func TestARenewalKeepsManifests(t *testing.T) {
 	expect[*signal.Granted](v)
 }
 
-// TestAnOpenSiteBindsExplicitTitles: what the site's configuration does not bind is refused where everybody may join, too, and the
+// TestAnOpenSiteBindsExplicitTitles: what the site's configuration does not bind is refused where any viewer may join, too, and the
 // hint says what to write.
 func TestAnOpenSiteBindsExplicitTitles(t *testing.T) {
 	w := newWorld(t)

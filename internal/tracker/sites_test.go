@@ -46,7 +46,7 @@ func TestSitesOfOneTrackerAreApart(t *testing.T) {
 	if !welcomed(m) || other.id == demo.id || m.(*signal.Welcome).Resumed {
 		t.Errorf("the ticket of another site's session opened %+v", m)
 	}
-	// The same title is another swarm, and nobody of the first is met or reached from it.
+	// The same title is another swarm, and no member of the first is met or reached from it.
 	joined := other.join()
 	if joined.Swarm == in || joined.Viewers != 1 {
 		t.Errorf("joined %+v; the other site's is %s", joined, in)

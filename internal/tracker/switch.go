@@ -80,7 +80,7 @@ func (s *switches) Statements(site string, off bool, reason string, until time.T
 }
 
 // Switch switches peer delivery of a site off or on at all trackers and seeds, for a reason of cluster.SwitchReasons. A site
-// that is off goes on again at until, or, where that is zero, when somebody says so.
+// that is off goes on again at until, or, where that is zero, when an operator says so.
 func (s *switches) Switch(site string, off bool, reason string, until time.Time) error {
 	if s.sites[site] == nil || !slices.Contains(cluster.SwitchReasons, reason) {
 		return fmt.Errorf("tracker: switch site %q for reason %q: one of them is unknown", site, reason)

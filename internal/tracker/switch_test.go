@@ -23,7 +23,7 @@ func (w *world) say(list ...bus.Switch) {
 	}
 }
 
-// meets has a viewer ask for company until it and another are introduced, whoever is to offer. Nothing else can be expected of
+// meets has a viewer ask for company until it and another are introduced, whichever is to offer. Nothing else can be expected of
 // them afterwards.
 func (v *viewer) meets(swarm signal.ID, other *viewer) {
 	v.t.Helper()
@@ -152,7 +152,7 @@ func TestConfigurationSwitchesItsOwnProcess(t *testing.T) {
 	if role := v.role(); role != "off" || b.off("demo") {
 		t.Errorf("role %s, the other tracker is off: %v", role, b.off("demo"))
 	}
-	// Somebody's command does not lift what the file says.
+	// An operator's command does not lift what the file says.
 	w.say(b.Statements("demo", false, cluster.ByOperator, time.Time{})...)
 	a.Configure("demo", true)
 	if !a.off("demo") {

@@ -64,7 +64,7 @@ func TestStrangersCannotSignal(t *testing.T) {
 	if e := expect[*signal.Error](b); e.Code != "not-joined" || e.Request != 3 {
 		t.Errorf("outside the swarm: %+v", e)
 	}
-	// The first viewer was not introduced to the second: who offers is the tracker's choice.
+	// The first viewer was not introduced to the second: the tracker chooses which of the two offers.
 	b.join()
 	a.send(&signal.Signal{Swarm: swarm, To: b.id, Link: newID(), Kind: "offer", SDP: "v=0", Plan: testPlan})
 	if e := expect[*signal.Error](a); e.Code != "not-introduced" {

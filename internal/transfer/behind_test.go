@@ -23,9 +23,9 @@ func (s *stuck) SendAck([]byte) {
 	<-s.let
 }
 
-// TestWhoAsksDoesNotWaitForWhatCloses: one goroutine acknowledges, another closes the download, and the requester has the lock that the
+// TestARequestDoesNotWaitForWhatCloses: one goroutine acknowledges, another closes the download, and the requester has the lock that the
 // first needs next: all three would stand still.
-func TestWhoAsksDoesNotWaitForWhatCloses(t *testing.T) {
+func TestARequestDoesNotWaitForWhatCloses(t *testing.T) {
 	link := &stuck{newPipe(), make(chan struct{}), make(chan struct{})}
 	d := NewDownload(func(peer.Message) {}, time.Now, nil)
 	d.Background(link, background.NewRequester(ledbat.Config{}, time.Now), nil)

@@ -27,8 +27,8 @@ func (s *slow) Piece(id segment.ID, i int) ([]byte, Refusal) {
 	return nil, Later
 }
 
-// TestALinkWhoseBytesComeLaterHoldsUpNobody: others are served meanwhile, and nothing goes on by itself.
-func TestALinkWhoseBytesComeLaterHoldsUpNobody(t *testing.T) {
+// TestALinkWhoseBytesComeLaterHoldsUpNoOther: others are served meanwhile, and nothing goes on by itself.
+func TestALinkWhoseBytesComeLaterHoldsUpNoOther(t *testing.T) {
 	late := &slow{}
 	b := newBench(func(c *UploadConfig) { c.Pieces = late })
 	other := &tape{room: -1}

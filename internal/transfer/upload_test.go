@@ -199,7 +199,7 @@ func TestPiecesAreCutToSuitThePath(t *testing.T) {
 	}
 }
 
-func TestFullLinkWaitsForDrainAndHoldsUpNobody(t *testing.T) {
+func TestFullLinkWaitsForDrainAndHoldsUpNoOther(t *testing.T) {
 	b := newBench(nil)
 	other := &tape{room: -1}
 	up := b.add(other, nil)

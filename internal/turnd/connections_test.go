@@ -134,8 +134,8 @@ func (w *world) refused(reason string) float64 {
 	return 0
 }
 
-// TestNobodyElseSaysWhoseAConnectionIs: without a configured balancer a PROXY header is neither TURN nor TLS.
-func TestNobodyElseSaysWhoseAConnectionIs(t *testing.T) {
+// TestOnlyABalancerSaysWhoseAConnectionIs: without a configured balancer a PROXY header is neither TURN nor TLS.
+func TestOnlyABalancerSaysWhoseAConnectionIs(t *testing.T) {
 	w := newWorld(t, func(c *Config, _ *relay.Config) {
 		c.Introduces = func(a netip.Addr) bool { return a == netip.MustParseAddr("192.0.2.1") }
 	})
@@ -184,8 +184,8 @@ func TestABalancerThatSaysNothingIsNotWaitedFor(t *testing.T) {
 	}
 }
 
-// TestBudgetsAreOfWhomABalancerSpeaksFor, and not the balancer's.
-func TestBudgetsAreOfWhomABalancerSpeaksFor(t *testing.T) {
+// TestBudgetsAreOfTheClientsBehindABalancer, and not the balancer's.
+func TestBudgetsAreOfTheClientsBehindABalancer(t *testing.T) {
 	w := newWorld(t, func(c *Config, r *relay.Config) {
 		behind(c, r)
 		r.MaxPerAddress = 1

@@ -13,7 +13,7 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// simTracker introduces every newcomer to all who are there, and to the seed.
+// simTracker introduces every newcomer to all that are there, and to the seed.
 type simTracker struct {
 	w          *world
 	film       *film
@@ -26,11 +26,11 @@ type simTracker struct {
 	down       bool // sockets are refused
 	stats      signal.Stats
 	left       int
-	introduced int // peers named to those who join
+	introduced int // peers named to those that join
 	keys       []signal.VerifyKey
 	rules      bool         // the site has rules for names: no join ahead of the welcome
-	home       *swarm.Swarm // introduces as trackers do; nil: everybody to all
-	guard      *simGuard    // asks for join tokens; nil: nobody does
+	home       *swarm.Swarm // introduces as trackers do; nil: all to all
+	guard      *simGuard    // asks for join tokens; nil: none are asked for
 	from       string       // the address that sockets come from
 }
 
@@ -187,7 +187,7 @@ func (t *simTracker) message(s *simSocket, m signal.Message) {
 // perUpdate bounds what one introduction names.
 const perUpdate = 8
 
-// choose notes what a member says of itself and picks whom it is to offer to.
+// choose notes what a member says of itself and picks the peers that it is to offer to.
 func (t *simTracker) choose(s *simSocket, want int, span *signal.Range) []signal.Peer {
 	m := t.home.Member(s.id)
 	m.Want, m.Saturated, m.RTT = want, want <= 0, 2*s.delay
@@ -344,7 +344,7 @@ func (l *seedLink) Message(m peer.Message) error {
 	return nil
 }
 
-// certify fetches a segment once and answers all who wait for it.
+// certify fetches a segment once and answers all that wait for it.
 func (s *simSeed) certify(to *transfer.Session, id segment.ID) {
 	if raw := s.certs[id]; raw != nil {
 		to.Send(peer.Certificate{Segment: id, Raw: raw})

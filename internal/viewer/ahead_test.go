@@ -70,8 +70,8 @@ func TestNothingIsFetchedAheadWhereItIsOff(t *testing.T) {
 	}
 }
 
-// TestWhoLeavesLosesNoMoreThanTheBudget has a viewer leave in the midst of it, on a device that is to save data or not.
-func TestWhoLeavesLosesNoMoreThanTheBudget(t *testing.T) {
+// TestAViewerThatLeavesLosesNoMoreThanTheBudget has a viewer leave in the midst of it, on a device that is to save data or not.
+func TestAViewerThatLeavesLosesNoMoreThanTheBudget(t *testing.T) {
 	var lost [2]int64
 	for i, device := range []Device{{}, {Metered: true}} {
 		s, late := aheadScene(t, nil, func(c *Config) { c.Device = device })

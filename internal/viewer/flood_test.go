@@ -7,7 +7,7 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// turnedDown takes down who was told what.
+// turnedDown takes down what each peer was told.
 type turnedDown struct {
 	failures
 	told []signal.ID

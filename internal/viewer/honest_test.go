@@ -7,9 +7,9 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-// TestNobodyHonestIsBlamedForABusyLine has many ask one whose uplink is thin: it does not come to what some of them ask for before they
+// TestNoHonestPeerIsBlamedForABusyLine has many ask one whose uplink is thin: it does not come to what some of them ask for before they
 // take it back. No link ends for that.
-func TestNobodyHonestIsBlamedForABusyLine(t *testing.T) {
+func TestNoHonestPeerIsBlamedForABusyLine(t *testing.T) {
 	twoSeconds := func(w *world) *film { return newFilm(w, 50, 2*time.Second, 250_000) }
 	ask := func(s *scene, n int, up float64) {
 		s.viewer(access{up: up, down: 2.5e6}, nil)

@@ -47,7 +47,7 @@ type hostileLink struct {
 	paid    bool
 }
 
-// hostile has one come to the tracker, which introduces those who come later to it.
+// hostile has one come to the tracker, which introduces those that come later to it.
 func (s *scene) hostile(rate int, all *strangers) *hostile {
 	h := &hostile{s: s, rate: rate, all: all, names: s.film.names()}
 	h.node = newNode(s.w, "hostile", 12.5e6, 12.5e6)

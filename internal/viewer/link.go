@@ -61,7 +61,7 @@ func (a *link) ready(then func(*signal.Offer)) {
 	}, func() { then(nil) })
 }
 
-// meet is called when a ready offer is on its way to somebody: from now on the link has a peer.
+// meet is called when a ready offer is on its way to a peer: from now on the link has a peer.
 func (a *link) meet(id signal.ID, role string) {
 	a.peer, a.role = id, schedule.Role(role)
 	a.trickle.letOut()

@@ -19,7 +19,7 @@ const (
 	offersTime = 2 * time.Second
 	// offersSlack is what an offer may have taken to the other side, whose clock it is.
 	offersSlack = 500 * time.Millisecond
-	namedTime   = time.Minute                // for so long an introduction counts to whom there was a link
+	namedTime   = time.Minute                // how long an introduction to a peer counts while there was a link to it
 	forever     = 100 * 365 * 24 * time.Hour // a session's life
 )
 
@@ -69,7 +69,7 @@ func newLinks(loop Loop, maker Links, events linkEvents, newID func() signal.ID)
 	}
 }
 
-// count is how many links are open, or on their way to somebody.
+// count is how many links are open, or on their way to a peer.
 func (l *links) count(open bool) int {
 	n := 0
 	for _, a := range l.entries {
@@ -192,7 +192,7 @@ func (l *links) giveWay(id signal.ID) {
 	l.introduce([]signal.Peer{p.Peer})
 }
 
-// lost forgets a link that was open, and offers another to whom the tracker has just named.
+// lost forgets a link that was open, and offers another if the tracker has just named its peer.
 func (l *links) lost(a *link, reason peer.CloseReason) {
 	p, again := l.named[a.peer]
 	l.forget(a)

@@ -27,7 +27,7 @@ func TestNewcomersInAnOutage(t *testing.T) {
 	}
 }
 
-// TestOutageAlone has nobody to help: the player hears of the error and goes on once the origin is back.
+// TestOutageAlone has no peer to help: the player hears of the error and goes on once the origin is back.
 func TestOutageAlone(t *testing.T) {
 	s := newScene(t, fourSeconds(10, 750_000))
 	s.tracker.seed = nil

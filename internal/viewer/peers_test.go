@@ -20,7 +20,7 @@ func (a *actor) simLinks() []*simLink {
 	return out
 }
 
-func TestAPolluterIsDroppedAndNobodyElseBlamed(t *testing.T) {
+func TestAPolluterIsDroppedAndNoOtherBlamed(t *testing.T) {
 	s := newScene(t, fourSeconds(15, 500_000))
 	liar := s.viewer(fast, nil)
 	honest := s.viewer(fast, nil)
@@ -269,7 +269,7 @@ func TestASiteIsSwitchedOffAndOnInMidSession(t *testing.T) {
 	}
 	policy.Role = "full"
 	s.tracker.everyone(&signal.SetPolicy{Policy: policy})
-	c := s.viewer(fast, nil) // whom the tracker introduces
+	c := s.viewer(fast, nil) // a peer that the tracker introduces
 	s.w.run(60 * time.Second)
 	for _, v := range []*actor{a, b, c} {
 		if sum := v.now(); sum.Off != "" || sum.Links == 0 {
@@ -283,7 +283,7 @@ func TestASiteIsSwitchedOffAndOnInMidSession(t *testing.T) {
 	s.check()
 }
 
-// TestATombstoneHoldsAgainstASeedThatDoesNotKnow: one that was cut off goes on certifying, and nobody takes it.
+// TestATombstoneHoldsAgainstASeedThatDoesNotKnow: one that was cut off goes on certifying, and no viewer takes it.
 func TestATombstoneHoldsAgainstASeedThatDoesNotKnow(t *testing.T) {
 	s := newScene(t, fourSeconds(20, 500_000))
 	a := s.viewer(fast, nil)
@@ -371,7 +371,7 @@ func TestALiarIsDroppedAtItsFirstLie(t *testing.T) {
 	}
 }
 
-// TestASmallStoreIsNoLie has viewers that give up segments and say so: nobody blames them.
+// TestASmallStoreIsNoLie has viewers that give up segments and say so: no viewer blames them.
 func TestASmallStoreIsNoLie(t *testing.T) {
 	s := newScene(t, fourSeconds(20, 500_000))
 	for range 3 {

@@ -12,7 +12,7 @@ import (
 )
 
 // TestReadyOffersLinkWithoutAnIntroduction has a viewer join with two offers: the seed and the first viewer take them, and
-// the tracker has nobody left to name.
+// the tracker has no peer left to name.
 func TestReadyOffersLinkWithoutAnIntroduction(t *testing.T) {
 	s := newScene(t, fourSeconds(20, 750_000))
 	ready := func(c *Config) { c.ReadyOffers, c.JoinAfter = 2, -1 }
@@ -101,7 +101,7 @@ func TestASiteWithRulesIsJoinedByThem(t *testing.T) {
 	s.check()
 }
 
-// TestATitleThatCannotBeGuessedWaitsForTheRules: a query may be content or a token, and a credential is told to nobody.
+// TestATitleThatCannotBeGuessedWaitsForTheRules: a query may be content or a token, and a credential is told to no other.
 func TestATitleThatCannotBeGuessedWaitsForTheRules(t *testing.T) {
 	for url, want := range map[string]bool{
 		"https://a.test/v/master.m3u8": true, "https://a.test/v/master.m3u8?quality=2": false, "https://a.test/v/master.m3u8?token=abcdefgh12345678": false, "file:///a": false,
@@ -134,8 +134,8 @@ func TestAGuessThatTheSiteDoesNotConfirmIsTakenBack(t *testing.T) {
 	}
 }
 
-// TestReadyOffersThatNobodyTakesAreForgotten has one more offer out than there are peers.
-func TestReadyOffersThatNobodyTakesAreForgotten(t *testing.T) {
+// TestReadyOffersThatNoPeerTakesAreForgotten has one more offer out than there are peers.
+func TestReadyOffersThatNoPeerTakesAreForgotten(t *testing.T) {
 	s := newScene(t, fourSeconds(20, 750_000))
 	only := s.viewer(fast, func(c *Config) { c.ReadyOffers, c.JoinAfter = 2, -1 })
 	s.w.run(establishTime / 2)

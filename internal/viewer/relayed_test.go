@@ -10,14 +10,14 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// apart starts a viewer who meets others of the kind by a relay alone.
+// apart starts a viewer that meets others of the kind by a relay alone.
 func (s *scene) apart() *actor {
 	a := s.viewer(fast, nil)
 	a.node.apart = true
 	return a
 }
 
-func TestARelayIsAskedOnlyWhileNobodyElseCanServe(t *testing.T) {
+func TestARelayIsAskedOnlyWhileNoOtherPeerCanServe(t *testing.T) {
 	s := newScene(t, fourSeconds(60, 750_000))
 	first := s.apart()
 	s.w.run(20 * time.Second)
@@ -112,7 +112,7 @@ type failures struct {
 func (f *failures) linkFailed(reason string) { f.reasons = append(f.reasons, reason) }
 func (f *failures) linksChanged()            {}
 
-func TestWhoKnowsWhyALinkFailedSaysSo(t *testing.T) {
+func TestALinkThatFailedHasAReason(t *testing.T) {
 	for _, c := range []struct {
 		said, counted string
 		blame         schedule.Reason

@@ -12,7 +12,7 @@ import (
 // socket of a viewer to the tracker.
 func (s *scene) socket(a *actor) *simSocket { return s.tracker.sessions[a.title.welcomed.Session] }
 
-// moves takes a viewer to another network: its links, and its socket, carry nothing any more, and nobody is told.
+// moves takes a viewer to another network: its links, and its socket, carry nothing any more, and no peer is told.
 func (s *scene) moves(a *actor) {
 	a.node.net++
 	s.socket(a).mute = true
@@ -30,7 +30,7 @@ func (a *actor) linked() (n int) {
 	return n
 }
 
-// avoids counts whom a viewer does not link for a while.
+// avoids counts the peers that a viewer does not link for a while.
 func (a *actor) avoids() (n int) {
 	for _, until := range a.title.links.avoided.until {
 		if until.Sub(a.title.loop.Now()) > offersTime {
@@ -40,7 +40,7 @@ func (a *actor) avoids() (n int) {
 	return n
 }
 
-// roaming is a scene with a real swarm at the tracker, and three viewers who are linked with each other and the seed.
+// roaming is a scene with a real swarm at the tracker, and three viewers that are linked with each other and the seed.
 func roaming(t *testing.T) *scene {
 	s := newScene(t, fourSeconds(60, 500_000))
 	s.drowsy = true
@@ -57,7 +57,7 @@ func roaming(t *testing.T) *scene {
 	return s
 }
 
-func TestWhoMovesIsLinkedAgainWithinFiveSeconds(t *testing.T) {
+func TestAViewerThatMovesIsLinkedAgainWithinFiveSeconds(t *testing.T) {
 	for i, name := range []string{"the first", "the second", "the last"} {
 		t.Run(name, func(t *testing.T) {
 			s := roaming(t)
@@ -86,8 +86,8 @@ func TestWhoMovesIsLinkedAgainWithinFiveSeconds(t *testing.T) {
 	}
 }
 
-// Who is told by its machine waits for nobody to know.
-func TestWhoIsToldThatItMovedIsLinkedAgainAtOnce(t *testing.T) {
+// A viewer that its machine tells of the move does not wait for silence.
+func TestAViewerToldThatItMovedIsLinkedAgainAtOnce(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(s *scene, a *actor)
 		opened int // anew
@@ -115,15 +115,15 @@ func TestWhoIsToldThatItMovedIsLinkedAgainAtOnce(t *testing.T) {
 }
 
 // The machine may tell before anything has begun.
-func TestWhoMovesAsItBeginsPlays(t *testing.T) {
+func TestAViewerThatMovesAsItBeginsPlays(t *testing.T) {
 	s := newScene(t, fourSeconds(5, 750_000))
 	s.viewer(fast, nil).Moved()
 	s.w.run(30 * time.Second)
 	s.check()
 }
 
-// TestWhoOfferedOnceIsNotRememberedForGood: but who is banned is, however many come.
-func TestWhoOfferedOnceIsNotRememberedForGood(t *testing.T) {
+// TestAPeerThatOfferedOnceIsNotRememberedForGood: but a banned peer is, however many come.
+func TestAPeerThatOfferedOnceIsNotRememberedForGood(t *testing.T) {
 	w := newWorld()
 	l := newLinks(w, nil, nil, nil)
 	bad := signal.ID{0xff}
@@ -139,8 +139,8 @@ func TestWhoOfferedOnceIsNotRememberedForGood(t *testing.T) {
 	}
 }
 
-// Who has just offered is not heard again for two seconds, and waits for that.
-func TestWhoMovesRightAfterItCameIsLinkedAgain(t *testing.T) {
+// A peer that has just offered is not heard again for two seconds, and waits for that.
+func TestAViewerThatMovesRightAfterItCameIsLinkedAgain(t *testing.T) {
 	s := roaming(t)
 	late := s.viewer(fast, nil)
 	s.w.run(time.Second)
@@ -185,8 +185,8 @@ func (s *sleeper) After(d time.Duration, f func()) (stop func()) {
 
 func (s *sleeper) Go(work, done func()) { s.Post(func() { work(); s.Post(done) }) }
 
-// One sleeps for a minute. Who stays awake leaves it alone, blames it for nothing, and links it again when it wakes.
-func TestWhoSleptIsWelcomeAtOnce(t *testing.T) {
+// One sleeps for a minute. The other leaves it alone, blames it for nothing, and links it again when it wakes.
+func TestAViewerThatSleptIsWelcomeAtOnce(t *testing.T) {
 	s := roaming(t)
 	lazy := s.viewers[0]
 	socket := s.socket(lazy)
@@ -212,8 +212,8 @@ func TestWhoSleptIsWelcomeAtOnce(t *testing.T) {
 	}
 }
 
-// Three stalls in a row end a link. For whom they count against depends on whether it showed that it is there.
-func TestSilenceIsBlamedOnWhoIsThere(t *testing.T) {
+// Three stalls in a row end a link. They count against the peer only if it showed that it is there.
+func TestSilenceIsBlamedOnAPeerThatIsThere(t *testing.T) {
 	for name, c := range map[string]struct {
 		served, speaks, adrift bool
 		want                   peer.CloseReason
@@ -251,7 +251,7 @@ func TestSilenceIsBlamedOnWhoIsThere(t *testing.T) {
 	}
 }
 
-// Who is named while there is a link to it, which only later shows to be dead, is offered to then.
+// A peer may be named while there is a link to it that only later shows to be dead. It is offered to then.
 func TestAnIntroductionCountsWhenTheLinkTurnsOutDead(t *testing.T) {
 	for name, named := range map[string]bool{"named": true, "not named": false} {
 		t.Run(name, func(t *testing.T) {
@@ -274,7 +274,7 @@ func TestAnIntroductionCountsWhenTheLinkTurnsOutDead(t *testing.T) {
 	}
 }
 
-// An offer that nobody answers says nothing of the way there.
+// An offer that no peer answers says nothing of the way there.
 func TestAnOfferWithoutAnAnswerIsNoFailedPair(t *testing.T) {
 	s := roaming(t)
 	a := s.viewers[0]
@@ -298,8 +298,8 @@ func (r *refusals) signalTo(to, link signal.ID, m signal.Signal) {
 	r.linkEvents.signalTo(to, link, m)
 }
 
-// Trackers do not introduce a pair again of which one has refused the other. Who may come later is busy only.
-func TestOnlyWhoIsBannedIsRefused(t *testing.T) {
+// Trackers do not introduce a pair again of which one has refused the other. A peer that may come later is only busy.
+func TestOnlyABannedPeerIsRefused(t *testing.T) {
 	s := roaming(t)
 	l := s.viewers[0].title.links
 	for want, avoid := range map[string]time.Duration{"busy": silentTime, "refused": forever} {

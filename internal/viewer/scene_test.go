@@ -124,7 +124,7 @@ func fourSeconds(n int, sizes ...int) func(*world) *film {
 	return func(w *world) *film { return newFilm(w, n, 4*time.Second, sizes...) }
 }
 
-// run of four viewers who join five seconds apart; what it recorded goes to w.
+// run of four viewers that join five seconds apart; what it recorded goes to w.
 func fourViewers(t *testing.T, record io.Writer, l access) *scene {
 	s := newScene(t, fourSeconds(20, 750_000))
 	for i := range 4 {

@@ -79,7 +79,7 @@ type seg struct {
 	originState
 
 	sources     map[int]Source // of verified pieces
-	ahead       map[int]int    // bytes of the pieces that came before anybody waited for them, until they are played or lost
+	ahead       map[int]int    // bytes of the pieces that came before a load waited for them, until they are played or lost
 	pieceReason schedule.Reason
 }
 

@@ -115,7 +115,7 @@ func TestSessionsResumeByTicketAndComeBackWhenTold(t *testing.T) {
 	if p.state != sessionWaiting || !p.sockets[0].closed {
 		t.Errorf("%s after a drain began", p.state)
 	}
-	p.sockets[0].events.Lost() // late, of a socket that is nobody's any more
+	p.sockets[0].events.Lost() // late, of a socket that is no longer used
 	p.w.run(6 * time.Second)
 	if len(p.dials) != 2 || p.dials[1].Sub(p.dials[0]) < 2*time.Minute+7*time.Second || p.ticket != `t2 after "fresh"` {
 		t.Errorf("%v, %q", p.dials, p.ticket)
@@ -214,8 +214,8 @@ func TestJoinsAreAnsweredOnce(t *testing.T) {
 	}
 }
 
-// TestNobodyIsJoinedBeforeTheWelcome: a join may go out ahead, its answer not come ahead.
-func TestNobodyIsJoinedBeforeTheWelcome(t *testing.T) {
+// TestNoSwarmIsJoinedBeforeTheWelcome: a join may go out ahead, its answer not come ahead.
+func TestNoSwarmIsJoinedBeforeTheWelcome(t *testing.T) {
 	p := newScript(func(*scripted, signal.Message) {})
 	p.w.run(time.Millisecond)
 	joined := 0

@@ -38,10 +38,10 @@ func besiege(t testing.TB, seconds int, mbit float64, attack func(*scene, *stran
 // after is the buffer so long after the first picture.
 func (b *besieged) after(d time.Duration) time.Duration { return b.buffers[d/lookEvery] }
 
-// TestASilentOrSlowViewerHoldsNobodyUp: with segments of two seconds a request was taken back, since a seed or the origin was quicker,
+// TestASilentOrSlowViewerHoldsNoOtherUp: with segments of two seconds a request was taken back, since a seed or the origin was quicker,
 // before its stall time was over; so a viewer that sent nothing, or next to nothing, was asked first for every segment of the film, and each was
 // held until its last moment: the buffer stayed at 1.5 to 3.5 s.
-func TestASilentOrSlowViewerHoldsNobodyUp(t *testing.T) {
+func TestASilentOrSlowViewerHoldsNoOtherUp(t *testing.T) {
 	for _, c := range []struct {
 		name  string
 		rate  int
@@ -77,8 +77,8 @@ func TestASilentOrSlowViewerHoldsNobodyUp(t *testing.T) {
 	}
 }
 
-// TestSilentViewersThatComeBackCostASecond: as long as nobody brings a verified piece, requests wait for a second in all, however many
-// names they come back under. Once somebody has, each new name holds up a segment for at most as long as it plays, and nothing stalls:
+// TestSilentViewersThatComeBackCostASecond: until a peer brings a verified piece, requests wait for a second in all, however many
+// names they come back under. Once one has, each new name holds up a segment for at most as long as it plays, and nothing stalls:
 // that is what it costs (SECURITY.md).
 func TestSilentViewersThatComeBackCostASecond(t *testing.T) {
 	for _, c := range []struct {

@@ -87,7 +87,7 @@ func (g *simGuard) lapse(s *simSocket, end time.Time) {
 	})
 }
 
-// admit looks at a hello; nobody asks for tokens where there is no guard.
+// admit looks at a hello; without a guard no token is asked for.
 func (g *simGuard) admit(s *simSocket, m *signal.Hello) (endMs int64, ok bool) {
 	if g == nil {
 		return 0, true
@@ -146,8 +146,8 @@ func TestAFilmOfFifteenMinutesByTokensOfFive(t *testing.T) {
 	}
 }
 
-// TestWhoHasNoOtherTokenPlaysFromTheOrigin: a token that ran out costs the session, and no picture.
-func TestWhoHasNoOtherTokenPlaysFromTheOrigin(t *testing.T) {
+// TestAViewerWithoutAnotherTokenPlaysFromTheOrigin: a token that ran out costs the session, and no picture.
+func TestAViewerWithoutAnotherTokenPlaysFromTheOrigin(t *testing.T) {
 	s := newScene(t, fourSeconds(110, 64_000))
 	g := newGuard(t, s.w)
 	s.tracker.guard = g

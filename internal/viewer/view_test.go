@@ -79,8 +79,8 @@ func TestWhichPeersTheScheduleSees(t *testing.T) {
 	}
 }
 
-// TestWhoGivesWayDoesNotStall: requests of the background, and pieces that are being checked, have no progress to be late with.
-func TestWhoGivesWayDoesNotStall(t *testing.T) {
+// TestAPeerThatGivesWayDoesNotStall: requests of the background, and pieces that are being checked, have no progress to be late with.
+func TestAPeerThatGivesWayDoesNotStall(t *testing.T) {
 	r := newRig(t)
 	s := r.segment(0, media(3))
 	f := r.peer(2, schedule.Viewer, peer.AcksBackground)

@@ -47,7 +47,7 @@ type Config struct {
 	Buffer    time.Duration // what the player keeps ahead; 0 is DefaultBuffer
 	Seeks     []Seek
 	Leave     time.Duration // after the start; 0: at the film's end
-	// ReadyOffers is how many offers go out with the join, to whom the tracker picks: those links come a round trip
+	// ReadyOffers is how many offers go out with the join, to peers that the tracker picks: those links come a round trip
 	// sooner. At most signal.MaxOffers.
 	ReadyOffers int
 	// JoinAfter is how long joining waits for the first picture, at most; 0 is DefaultJoinAfter, negative: not at all.

@@ -9,9 +9,9 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-// TestWhoHearsOfARevocationFirstIsNoLiar: two trackers tell their viewers at different moments, and who refuses a piece that
+// TestAViewerThatHearsOfARevocationFirstIsNoLiar: two trackers tell their viewers at different moments, and a viewer that refuses a piece that
 // it still announces is banned.
-func TestWhoHearsOfARevocationFirstIsNoLiar(t *testing.T) {
+func TestAViewerThatHearsOfARevocationFirstIsNoLiar(t *testing.T) {
 	s := newScene(t, fourSeconds(20, 500_000))
 	a := s.viewer(access{up: 200_000, down: 12.5e6}, nil)
 	s.w.run(12 * time.Second)

@@ -123,7 +123,7 @@ func (n *node) send(to *node, size int, left, arrived func()) {
 	})
 }
 
-// acknowledge has the uplink carry bytes that nobody waits for.
+// acknowledge has the uplink carry bytes that no load waits for.
 func (n *node) acknowledge(size int) { n.up.Pass(n.w.now, size) }
 
 // behind is how long a small packet waits behind what a line has to send: what does not fit into its buffer is behind it.
@@ -202,7 +202,7 @@ func (l *simLink) cut() bool { return l.own.net != l.net || l.far.net != l.other
 
 func (l *simLink) SendControl(m []byte) {
 	b := bytes.Clone(m)
-	if l.closed || l.far == nil || l.cut() { // an offer that nobody has answered
+	if l.closed || l.far == nil || l.cut() { // an offer that no peer has answered
 		return
 	}
 	wait := l.w.behind(&l.own.up) + l.own.away(l.far) + l.w.behind(&l.far.down)

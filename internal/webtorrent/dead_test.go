@@ -38,8 +38,8 @@ func TestSocketsThatEndUnheard(t *testing.T) {
 	home.client().enter(hash, "a") // its peer_id is free
 }
 
-// TestPeersOfWhoWasThoughtDeadAreToldAnew: a home takes the tracker of a peer for dead and forgets the peer.
-func TestPeersOfWhoWasThoughtDeadAreToldAnew(t *testing.T) {
+// TestPeersOfAReplicaThoughtDeadAreToldAnew: a home takes the tracker of a peer for dead and forgets the peer.
+func TestPeersOfAReplicaThoughtDeadAreToldAnew(t *testing.T) {
 	other, home, line := unheard(t)
 	hash := hashAt(home, home.ID(), "one")
 	key := id20(hash)

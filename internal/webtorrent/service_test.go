@@ -54,7 +54,7 @@ func TestOnePeerSpeaksForItselfAlone(t *testing.T) {
 	thief.enter("film", "thief")
 	thief.send(answerOf("film", "thief", "b", "o1")) // an offer that another one got
 	thief.refused("not-introduced")
-	a.send(answerOf("film", "a", "thief", "o1")) // to another than who offered
+	a.send(answerOf("film", "a", "thief", "o1")) // to another than the offerer
 	a.refused("not-introduced")
 	a.send(answerOf("film", "a", "b", "o1"))
 	if r := b.next(wire.Answered); r.PeerID != id20("a") {
@@ -82,7 +82,7 @@ func TestPeersEndWithTheirSocket(t *testing.T) {
 	b.next(wire.Offered)
 	_ = a.ws.Close()
 	testkit.Eventually(t, "its peers gone", func() bool { return n.room.swarms.peers.Load() == 1 && n.room.swarms.swarms.Load() == 1 })
-	b.send(answerOf("film0", "b", "a0", "o5")) // dropped, and nobody to blame
+	b.send(answerOf("film0", "b", "a0", "o5")) // dropped, and no peer to blame
 	b.nothing()
 	n.counted("gone")
 	c := n.client() // the name is free again
@@ -139,7 +139,7 @@ func TestOffersPassOverTheFullAndTheComplete(t *testing.T) {
 	}
 }
 
-func TestWhoStoppedIsGone(t *testing.T) {
+func TestAPeerThatStoppedIsGone(t *testing.T) {
 	n := newWorld(t).tracker(nil)
 	a, b, c := n.client(), n.client(), n.client()
 	a.enter("film", "a")

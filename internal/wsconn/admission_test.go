@@ -90,7 +90,7 @@ func TestSilentConnectionsOfOneAddressAreBounded(t *testing.T) {
 	}
 }
 
-func TestWhoIsSilentLosesItsPlaceToWhoComes(t *testing.T) {
+func TestASilentConnectionLosesItsPlaceToANewOne(t *testing.T) {
 	address, refused := behind(t, AdmissionConfig{MaxPending: 2, MaxPendingPerAddress: 9, Patience: time.Millisecond}, nothing, false)
 	first := connect(t, address)
 	for range 8 {
@@ -105,9 +105,9 @@ func TestWhoIsSilentLosesItsPlaceToWhoComes(t *testing.T) {
 	}
 }
 
-// TestWhoBeginsAndDoesNotGoOn: half a request is worth no more than none. When the admission hears of it is the machine's business,
+// TestAnUpgradeThatBeginsAndDoesNotGoOn: half a request is worth no more than none. When the admission hears of it is the machine's business,
 // so others come until it has.
-func TestWhoBeginsAndDoesNotGoOn(t *testing.T) {
+func TestAnUpgradeThatBeginsAndDoesNotGoOn(t *testing.T) {
 	address, refused := behind(t, AdmissionConfig{MaxBusy: 1, Patience: time.Millisecond}, nothing, false)
 	slow := connect(t, address)
 	if _, err := io.WriteString(slow, "GET / HT"); err != nil {
@@ -131,7 +131,7 @@ func TestWhoBeginsAndDoesNotGoOn(t *testing.T) {
 	}
 }
 
-func TestWhoNeverSpeaksIsGivenUp(t *testing.T) {
+func TestAConnectionThatNeverSpeaksIsGivenUp(t *testing.T) {
 	address, refused := behind(t, AdmissionConfig{Silence: time.Millisecond}, nothing, false)
 	if !ended(t, connect(t, address)) || receive(t, refused) != "half-open" {
 		t.Error("it is still there")

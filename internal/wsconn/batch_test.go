@@ -32,7 +32,7 @@ func (c countedConn) Write(b []byte) (int, error) {
 	return c.Conn.Write(b)
 }
 
-// TestQueuedMessagesShareAWrite: whoever is sent many messages at once is sent few records.
+// TestQueuedMessagesShareAWrite: a client that is sent many messages at once is sent few records.
 func TestQueuedMessagesShareAWrite(t *testing.T) {
 	const messages = 400
 	sizes := []int{0, 1, 125, 126, 300, 65_535, 65_536}

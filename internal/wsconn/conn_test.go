@@ -12,7 +12,7 @@ import (
 	"github.com/gorilla/websocket"
 )
 
-// TestClosedConnectionEndsWhileTheOtherSideTalks: whoever goes on sending after a close must not hold the connection open.
+// TestClosedConnectionEndsWhileTheOtherSideTalks: a client that goes on sending after a close must not hold the connection open.
 func TestClosedConnectionEndsWhileTheOtherSideTalks(t *testing.T) {
 	heard, ended := make(chan struct{}, 1), make(chan error, 1)
 	f := endpoint(t, Config{PongTimeout: time.Minute}, func(c *talk, _ *http.Request) {

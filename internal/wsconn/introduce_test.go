@@ -60,8 +60,8 @@ func TestABalancerSaysWhoseAConnectionIs(t *testing.T) {
 	}
 }
 
-// TestNobodyElseSaysWhoseAConnectionIs: to whom no balancer is known, such words are no request.
-func TestNobodyElseSaysWhoseAConnectionIs(t *testing.T) {
+// TestOnlyABalancerSaysWhoseAConnectionIs: where no balancer is known, such words are no request.
+func TestOnlyABalancerSaysWhoseAConnectionIs(t *testing.T) {
 	knocks := make(chan netip.Addr, 8)
 	address, _ := behind(t, AdmissionConfig{
 		Introduces: func(a netip.Addr) bool { return a == netip.MustParseAddr("192.0.2.1") },
@@ -92,8 +92,8 @@ func TestABalancerThatDoesNotSayIsRefused(t *testing.T) {
 	}
 }
 
-// TestBudgetsAreOfWhomABalancerSpeaksFor: before TLS, and not the balancer's.
-func TestBudgetsAreOfWhomABalancerSpeaksFor(t *testing.T) {
+// TestBudgetsAreOfTheClientsBehindABalancer: before TLS, and not the balancer's.
+func TestBudgetsAreOfTheClientsBehindABalancer(t *testing.T) {
 	greedy := netip.MustParseAddr("203.0.113.5")
 	entered := make(chan netip.Addr, 8)
 	address, refused := behind(t, AdmissionConfig{

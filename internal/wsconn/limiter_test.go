@@ -139,9 +139,9 @@ func TestNoTurnIsLost(t *testing.T) {
 	}
 }
 
-// TestWhoMayNotBeginIsRefusedBeforeItsHandshake: the budget of an address is asked once something is said, and has back what
+// TestAClientThatMayNotBeginIsRefusedBeforeItsHandshake: the budget of an address is asked once something is said, and has back what
 // a request took.
-func TestWhoMayNotBeginIsRefusedBeforeItsHandshake(t *testing.T) {
+func TestAClientThatMayNotBeginIsRefusedBeforeItsHandshake(t *testing.T) {
 	var left, entered atomic.Int64
 	left.Store(2)
 	address, refused := behind(t, AdmissionConfig{

@@ -177,7 +177,7 @@ func (p *places) settle(s *Socket, state stayState) {
 	p.discount(s)
 	select {
 	case p.room <- struct{}{}:
-	default: // somebody looks already
+	default: // another goroutine looks already
 	}
 }
 

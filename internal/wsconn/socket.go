@@ -95,7 +95,7 @@ func (s *Socket) Write(b []byte) (int, error) {
 	return s.TCPConn.Write(b)
 }
 
-// work waits for a turn. Somebody else may end it at any time.
+// work waits for a turn. Another goroutine may end it at any time.
 func (s *Socket) work() {
 	if s.inside.Load() || !s.admission.handshakes.acquire() {
 		return

@@ -167,7 +167,7 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.listen(e.accept(c, r))
 }
 
-// Wait returns when no connection is left. Whoever calls it sees to it that they end and that no new ones come.
+// Wait returns when no connection is left. Its caller sees to it that they end and that no new ones come.
 func (e *Endpoint) Wait() { e.pinger.open.Wait() }
 
 // lender has the library read through the connection's own reader, whose buffer is there only while there is something to

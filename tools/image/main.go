@@ -1,5 +1,5 @@
-// Command image packs the binary into a container image: one file on nothing, as nobody, the same bytes for the same binary.
-// It needs no container engine.
+// Command image packs the binary into a container image: one file on nothing, run by an unprivileged user, the same bytes for the
+// same binary. It needs no container engine.
 //
 //	go run ./image -binary ../build/image/leeway -version 0.1.0 -out ../build/leeway-image.tar -tag leewayvideo/leeway:0.1.0
 package main
@@ -24,8 +24,8 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/tarball"
 )
 
-// nobody is the user and group of the process, known by number only: the image has no /etc/passwd.
-const nobody = "65532:65532"
+// unprivileged is the user and group of the process, known by number only: the image has no /etc/passwd.
+const unprivileged = "65532:65532"
 
 func main() {
 	if err := run(); err != nil {
@@ -126,7 +126,7 @@ func pack(binary []byte, version, commit string, layers ...[]byte) (v1.Image, er
 	file = file.DeepCopy()
 	file.OS, file.Architecture, file.Created = "linux", "amd64", v1.Time{Time: time.Unix(0, 0).UTC()}
 	file.Config = v1.Config{
-		User: nobody, Entrypoint: []string{"/leeway"}, WorkingDir: "/",
+		User: unprivileged, Entrypoint: []string{"/leeway"}, WorkingDir: "/",
 		Labels: map[string]string{
 			"org.opencontainers.image.title": "Leeway", "org.opencontainers.image.licenses": "Apache-2.0",
 			"org.opencontainers.image.version": version, "org.opencontainers.image.revision": commit,

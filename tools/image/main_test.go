@@ -15,7 +15,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/remote"
 )
 
-// TestTheSameBinaryIsTheSameImage: one executable file, run by nobody, and a digest that another build gets as well.
+// TestTheSameBinaryIsTheSameImage: one executable file, run by an unprivileged user, and a digest that another build gets as well.
 func TestTheSameBinaryIsTheSameImage(t *testing.T) {
 	first, err := pack([]byte("binary"), "1.2.3", "abc")
 	if err != nil {
@@ -33,7 +33,7 @@ func TestTheSameBinaryIsTheSameImage(t *testing.T) {
 		t.Errorf("%s and %s: %v", one, two, err)
 	}
 	config, err := first.ConfigFile()
-	if err != nil || config.Config.User != nobody || len(config.Config.Entrypoint) != 1 || config.Config.Entrypoint[0] != "/leeway" {
+	if err != nil || config.Config.User != unprivileged || len(config.Config.Entrypoint) != 1 || config.Config.Entrypoint[0] != "/leeway" {
 		t.Errorf("%+v: %v", config, err)
 	}
 	files := mutate.Extract(first)
@@ -51,7 +51,7 @@ func TestTheSameBinaryIsTheSameImage(t *testing.T) {
 	}
 }
 
-// TestAFilmIsPacked below /film, for everybody to read, with its folders' names.
+// TestAFilmIsPacked below /film, readable by all, with its folders' names.
 func TestAFilmIsPacked(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.MkdirAll(filepath.Join(dir, "240p"), 0o700); err != nil {

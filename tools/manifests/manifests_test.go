@@ -164,7 +164,7 @@ func edit(t *testing.T, file string, change func(string) string) {
 	}
 }
 
-// restricted checks every pod: nobody's user, nothing writable, no privilege, an image with a version, bounded memory.
+// restricted checks every pod: an unprivileged user, nothing writable, no privilege, an image with a version, bounded memory.
 // It lists our images' names.
 func restricted(t *testing.T, built resmap.ResMap) []string {
 	t.Helper()

@@ -149,7 +149,7 @@ func (c Case) lack(ctx context.Context) error {
 	return c.Needs(ctx)
 }
 
-// plan says what a long measurement will take, so that whoever starts it knows when to come back.
+// plan says what a long measurement will take, so that the person at the terminal knows when to come back.
 func plan(name string, cases []Case, runs int, w io.Writer) {
 	var each []string
 	total := time.Duration(0)

@@ -133,8 +133,8 @@ func TestTooManyFromOneAddressIsToldAsTheTrackerSaidIt(t *testing.T) {
 	}
 }
 
-// TestWhoIsNotLetInComesBack: a storm that is more than an address may begin at once is in after a while.
-func TestWhoIsNotLetInComesBack(t *testing.T) {
+// TestAClientThatIsNotLetInComesBack: a storm that is more than an address may begin at once is in after a while.
+func TestAClientThatIsNotLetInComesBack(t *testing.T) {
 	// Ten at once: the machine has two seconds to begin the rest before all of them may.
 	addr, _ := serve(t, false, func(c *tracker.Config) { c.ConnectsPerSecond = 2 })
 	d, err := Open(t.Context(), Config{

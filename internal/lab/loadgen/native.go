@@ -14,7 +14,7 @@ var sdp = func() (text string) {
 	return text
 }()
 
-// nativeScript joins with an appetite for links, offers to whom it is introduced to, and answers every offer. To meet others
+// nativeScript joins with an appetite for links, offers to the peers that it is introduced to, and answers every offer. To meet others
 // anew it leaves, and joins again.
 type nativeScript struct {
 	counts *counts
@@ -88,7 +88,7 @@ func (n *nativeScript) hear(message []byte, say func([]byte)) (acked bool, err e
 		case "answer":
 			n.counts.answered.Add(1)
 		default:
-			n.counts.other.Add(1) // who left in between is gone
+			n.counts.other.Add(1) // a peer that left in between is gone
 		}
 	case *signal.Error:
 		n.counts.failures.Add(1)

@@ -13,7 +13,7 @@ const (
 // returning is how often a session has come back.
 type returning struct {
 	attempt int
-	rash    bool // it thinks of nobody else
+	rash    bool // it does not wait for its turn
 }
 
 // wait is how long it stays away now: draw is from [0, 1), session how long it was in its swarm, told whether it was sent away.

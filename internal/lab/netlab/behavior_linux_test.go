@@ -13,7 +13,7 @@ const (
 	byPort      = "address and port-dependent"
 )
 
-// behavior is what a NAT shows to who looks at it from outside, as RFC 5780 finds it out.
+// behavior is what a NAT shows to a host outside, as RFC 5780 finds it out.
 type behavior struct {
 	mapping, filtering string
 	hairpins           bool // by outside addresses, once both have sent there
@@ -29,7 +29,7 @@ func (h home) arrives(from, to socket, at, known netip.AddrPort) (seen netip.Add
 	return h.came(to, number, known)
 }
 
-// came says whether a datagram that is on its way gets through. Nobody waits for what does not come: it would be there
+// came says whether a datagram that is on its way gets through. The test does not wait for what does not come: it would be there
 // before what goes back and forth after it by a way that is known to be open.
 func (h home) came(to socket, number int, known netip.AddrPort) (seen netip.AddrPort, ok bool) {
 	to.t.Helper()

@@ -60,7 +60,7 @@ func (l *Lab) makeSpot(s *spot, devices *[]*os.File) error {
 	}
 	for _, kv := range append([][2]string{
 		{"net.ipv6.conf.default.disable_ipv6", zeroOrOne(!s.addr6.IsValid())}, // ::1 stays
-		{"net.ipv6.conf.default.addr_gen_mode", "1"},                          // no link-local address, and nobody to be asked for one
+		{"net.ipv6.conf.default.addr_gen_mode", "1"},                          // no link-local address, and no router to be asked for one
 		{"net.ipv6.conf.default.accept_dad", "0"},
 		{"net.ipv6.conf.default.router_solicitations", "0"},
 		{congestionControl, l.opts.CongestionControl},
@@ -162,7 +162,7 @@ func ipNet(p netip.Prefix) *net.IPNet {
 	return &net.IPNet{IP: p.Addr().AsSlice(), Mask: net.CIDRMask(p.Bits(), p.Addr().BitLen())}
 }
 
-// openTUN makes a TUN device in the namespace of the calling thread. It lives as long as somebody has the file. Without
+// openTUN makes a TUN device in the namespace of the calling thread. It lives as long as a process has the file. Without
 // offloads (no virtio header), packets come in the size that a line would carry.
 func openTUN(name string) (*os.File, error) {
 	fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)

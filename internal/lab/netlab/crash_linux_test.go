@@ -66,7 +66,7 @@ func TestNothingIsLeftBehind(t *testing.T) {
 			t.Fatalf("%v are still there", below("/run/netns", prefix))
 		}
 	}
-	for _, pid := range children { // gone, or waiting for somebody to ask what became of them
+	for _, pid := range children { // gone, or waiting for a parent to ask what became of them
 		if space, err := os.Readlink(filepath.Join("/proc", pid, "ns/net")); err == nil {
 			t.Errorf("process %s still runs in %s", pid, space)
 		}

@@ -14,7 +14,7 @@ type NAT string
 const (
 	// NoNAT routes: hosts behind the gateway have public addresses.
 	NoNAT NAT = ""
-	// FullCone has one mapping per inside address and port, and lets everybody in who sends to it.
+	// FullCone has one mapping per inside address and port, and lets in every host that sends to it.
 	FullCone NAT = "full-cone"
 	// PortRestricted has one mapping per inside address and port, and lets those addresses and ports in to which the
 	// mapping has sent.
@@ -27,7 +27,7 @@ const (
 type GatewayConfig struct {
 	NAT NAT
 	// Hairpin lets hosts behind a NAT reach each other's outside addresses, by the rules for outsiders. Behind a symmetric
-	// one these let nobody in: each of two hosts would have to know a port that the other's NAT makes for it alone.
+	// one these let no host in: each of two hosts would have to know a port that the other's NAT makes for it alone.
 	Hairpin bool
 	// Isolated keeps hosts behind the gateway from reaching each other on their own network, as guest networks and the NATs of
 	// carriers do: what is left is the way by the outside.

@@ -82,7 +82,7 @@ func TestHairpin(t *testing.T) {
 		{PortRestricted, false, false, false},
 		{PortRestricted, true, false, true},
 		{Symmetric, false, false, false},
-		{Symmetric, true, false, false}, // where each mapping has its own port, nobody can know which to send to
+		{Symmetric, true, false, false}, // where each mapping has its own port, no host can know which to send to
 	} {
 		name := string(c.nat)
 		if c.hairpin {

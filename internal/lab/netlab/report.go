@@ -26,7 +26,7 @@ type Counters = emulator.Counters
 type Report struct {
 	// Took is the time since the mark.
 	Took time.Duration
-	// Idle, Steal: shares of the whole machine's processor time that nobody used, and that the hypervisor took.
+	// Idle, Steal: shares of the whole machine's processor time that no process used, and that the hypervisor took.
 	Idle, Steal float64
 	// EmulatorCPU is the emulator's processor time in cores, the receiving half of the kernel's stack included.
 	EmulatorCPU float64

@@ -18,7 +18,7 @@ const (
 )
 
 // ServeSTUN answers Binding requests on a host's socket until it is closed: browsers that hide their addresses behind
-// mDNS names need somebody to tell them what they look like from outside, and a lab has no names.
+// mDNS names need a server to tell them what they look like from outside, and a lab has no names.
 func ServeSTUN(conn *net.UDPConn) error {
 	packet := make([]byte, 2048)
 	for {
@@ -30,7 +30,7 @@ func ServeSTUN(conn *net.UDPConn) error {
 			return err
 		}
 		if answer := bindingAnswer(packet[:n], from); answer != nil {
-			// Who asked may be gone; who is there asks again.
+			// The client that asked may be gone. If it is there, it asks again.
 			_, _ = conn.WriteToUDPAddrPort(answer, from)
 		}
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/pion/stun/v4"
 )
 
-// A client of somebody else's learns the address that the world sees: its own, and behind a NAT the gateway's.
+// A client that is not ours learns the address that the world sees: its own, and behind a NAT the gateway's.
 func TestSTUNTellsTheOutsideAddress(t *testing.T) {
 	home := newHome(t, GatewayConfig{NAT: PortRestricted})
 	server, err := home.outside.ListenUDP()

@@ -26,7 +26,7 @@ func settingPath(name string) string {
 }
 
 // set is sysctl inside the spot. A namespace may only choose among the congestion controls that the machine allows to
-// everybody; where that is the obstacle, the machine's list gets one more, and keeps it.
+// all; where that is the obstacle, the machine's list gets one more, and keeps it.
 func (s *spot) set(name, value string) error {
 	inside := func() error { return sysctl(name, value) }
 	err := s.space.Do(inside)

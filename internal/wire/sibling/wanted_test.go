@@ -62,7 +62,7 @@ func TestWhatIsWantedFits(t *testing.T) {
 	}
 }
 
-func TestWhatNobodyWantsSo(t *testing.T) {
+func TestMalformedWantedMessages(t *testing.T) {
 	good, err := EncodeWanted(someWanted())
 	if err != nil {
 		t.Fatal(err)

@@ -29,7 +29,7 @@ func (v *victim) Closed(r peer.CloseReason)      { v.closed <- r }
 func (v *victim) Control(b []byte)               { offer(v.control, b) }
 func (v *victim) Data(b []byte)                  { offer(v.data, b) }
 
-// offer copies b into c, or drops it when nobody reads: garbage comes by the thousand.
+// offer copies b into c, or drops it when c is not read: garbage comes by the thousand.
 func offer(c chan []byte, b []byte) {
 	select {
 	case c <- append([]byte(nil), b...):

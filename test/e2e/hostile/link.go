@@ -76,7 +76,7 @@ func (l *link) answer(offer string) (string, error) {
 	return l.describe(sdp)
 }
 
-// describe takes a description as the local one and returns it with every candidate in it: there is nobody to ask for
+// describe takes a description as the local one and returns it with every candidate in it: there is no server to ask for
 // candidates but the kernel, so nothing is gained by trickling.
 func (l *link) describe(sdp webrtc.SessionDescription) (string, error) {
 	gathered := webrtc.GatheringCompletePromise(l.pc)

@@ -227,7 +227,7 @@ func (s *session) link(id, to signal.ID) (*link, error) {
 	return l, nil
 }
 
-// ended is called when a link is gone, by whoever.
+// ended is called when a link is gone, by either end.
 func (s *session) ended(a *attack, l *link, to signal.ID) {
 	s.mu.Lock()
 	over := s.links == nil

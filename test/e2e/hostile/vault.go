@@ -8,11 +8,11 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-// vault gets certificates from seeds and hands them on: who has none is not asked for pieces.
+// vault gets certificates from seeds and hands them on: a peer that has none is not asked for pieces.
 type vault struct {
 	mu      sync.Mutex
 	certs   map[segment.ID][]byte    // guarded by mu
-	waiting map[segment.ID][]*attack // guarded by mu: who asked, and is not answered yet
+	waiting map[segment.ID][]*attack // guarded by mu: the peers that asked and are not answered yet
 	seeds   []*attack                // guarded by mu: links to seeds
 }
 
@@ -80,6 +80,6 @@ func (v *vault) got(id segment.ID, raw []byte) {
 		if raw == nil {
 			answer = peer.CertificateNone{Segment: id, Reason: peer.NoneUnknown}
 		}
-		_ = a.send(answer) // who asked may be gone
+		_ = a.send(answer) // the peer that asked may be gone
 	}
 }

@@ -29,7 +29,7 @@ func losing(name string, s scale, away time.Duration, extra bool) bench.Case {
 const settles = 5 * time.Second
 
 // lose has the trackers go without NATS: newcomers are introduced to those of their own tracker, soon and still at the end, and
-// to everybody soon after the servers are back.
+// to all soon after the servers are back.
 func (st *stage) lose(ctx context.Context, r *bench.Run, away time.Duration) (sample bench.Sample, err error) {
 	open := st.links.open()
 	r.Logf("  %d sessions joined; %d ends of links are open", st.scale.sessions, len(open))

@@ -13,7 +13,7 @@ import (
 
 const (
 	probers = 8
-	// mostMet is how many a newcomer asks to be introduced to: fewer than would take somebody.
+	// mostMet is how many a newcomer asks to be introduced to.
 	mostMet = 4
 	// probePatience is how long introduced peers may take to answer.
 	probePatience = 2 * time.Second

@@ -133,7 +133,7 @@ func (s *Site) Public() string { return s.at(publicPort) }
 // PublicAt is that of another address of the host.
 func (s *Site) PublicAt(a netip.Addr) string { return netip.AddrPortFrom(a, publicPort).String() }
 
-// Admin is the address and port for whoever runs the site.
+// Admin is the address and port for the operator of the site.
 func (s *Site) Admin() string { return s.at(adminPort) }
 
 // Manifest is the film's URL.

@@ -35,7 +35,7 @@ type tab struct {
 }
 
 // open has Chromium open the demo page on a host. The page tells of the first piece that comes from a viewer or a seed,
-// or from anybody.
+// or from either.
 func open(ctx context.Context, host *netlab.Host, servers, from string) (*tab, error) {
 	t := &tab{said: make(chan *told, 1)}
 	var err error

@@ -38,10 +38,10 @@ var legs = []string{
 // joiner joins what is there, and returns the legs of its way to the first piece.
 type joiner func(ctx context.Context, r *bench.Run, h *netlab.Host, s *demosite.Site, rtt time.Duration) (map[string]float64, error)
 
-// holding brings up who is there already, and waits until they have something to give. What it returns ends them.
+// holding brings up the peers that are there already, and waits until they have something to give. What it returns ends them.
 type holding func(ctx context.Context, hosts []*netlab.Host, s *demosite.Site) (stop func(), err error)
 
-// scene is who joins whom.
+// scene is which peer joins which others.
 type scene struct {
 	joiner  joiner
 	holders holding
@@ -49,7 +49,7 @@ type scene struct {
 	needs   func(context.Context) error
 }
 
-// joining is the case of somebody who joins two viewers and a seed.
+// joining is the case of a viewer that joins two others and a seed.
 func joining(name, who string, rtt time.Duration, goal string, s scene) bench.Case {
 	whom := "two headless viewers"
 	if s.stun {

@@ -6,7 +6,7 @@
   const certificates = {};
   const lengths = {};
   const pieceSize = 16384;
-  // A piece of whom counts: a viewer's, a seed's, or anybody's.
+  // The sender whose piece counts: a viewer, a seed, or either.
   const from = document.currentScript.dataset.from;
   let told = false;
   const note = (marks, what) => {

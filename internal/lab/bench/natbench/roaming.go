@@ -31,7 +31,7 @@ const (
 // roamer is a viewer in mid-play whose network goes from under it.
 type roamer struct {
 	name          string
-	other         edge // of who was there before
+	other         edge // of the viewer that was there before
 	before, after edge // of its own; no after: the same
 	sleeps        time.Duration
 	want          result // how it is served in the end
@@ -61,7 +61,7 @@ var roamers = []roamer{
 	{name: "sleep/restricted", other: restricted, before: symmetric, sleeps: asleep, want: relays, stalls: 1},
 }
 
-// browserRoamers are Chromium, to whom the machine says that its network has changed, and who says so to the page or does not.
+// browserRoamers are Chromium. The machine tells it that the network has changed, and it tells the page or does not.
 var browserRoamers = []roamer{
 	{name: "wifi-cellular/public", other: public, before: restricted, after: symmetric, want: meets, browser: true},
 	{name: "wifi-cellular/restricted", other: restricted, before: restricted, after: symmetric, want: relays, browser: true},

@@ -17,7 +17,7 @@ func moved(seconds float64, session string, bytes, stalls int64, linked ...strin
 	return s
 }
 
-func TestJudgeWhoMoves(t *testing.T) {
+func TestJudgeOfAViewerThatMoves(t *testing.T) {
 	const d, r, s = "viewer/direct", "viewer/relay", "seed/direct"
 	for name, c := range map[string]struct {
 		row           roamer
@@ -56,7 +56,7 @@ func TestJudgeWhoMoves(t *testing.T) {
 	}
 }
 
-func TestFiguresOfWhoMoves(t *testing.T) {
+func TestFiguresOfViewersThatMove(t *testing.T) {
 	fine := roamed{roamer: roamer{want: meets}, got: meets, kept: true, again: time.Second, linked: 2 * time.Second}
 	stalled := fine
 	stalled.stalls, stalled.stall, stalled.failed, stalled.kept = 3, 4*time.Second, 2, false

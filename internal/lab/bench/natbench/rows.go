@@ -60,7 +60,7 @@ func (e ends) newcomer() bool { return e == chromiumNewcomer || e == chromiumBot
 
 // row is one pair.
 type row struct {
-	a, b     edge // of who was there before, and of the newcomer, who offers
+	a, b     edge // of the viewer that was there before, and of the newcomer, which offers
 	together bool // both behind one gateway
 	hairpin  bool
 	isolated bool // they do not reach each other on their own network
@@ -74,7 +74,7 @@ type row struct {
 	watch    time.Duration // 0: until a link that does not open has been given up
 }
 
-// watchFor is longer than an attempt to link may take, with the time before the first picture, in which nobody joins.
+// watchFor is longer than an attempt to link may take, with the time before the first picture, in which no viewer joins.
 const watchFor = 16 * time.Second
 
 // pageTakes is what a page takes to be there, beside that.
@@ -93,7 +93,7 @@ func (r row) patience() time.Duration { return time.Duration(r.weight()) * patie
 
 // after is how long its newcomer is watched once its NAT has lost the mappings: until a direct link would have been given up. An
 // allocation at a relay is bound to the address that asked for it (RFC 8656, 3), so that a relayed link may end with the mapping, and
-// who has just met is left alone for a minute.
+// a pair that has just met is left alone for a minute.
 func (r row) after() time.Duration {
 	if r.want == relays {
 		return afterwards + 80*time.Second

@@ -29,7 +29,7 @@ const (
 	patience   = 20 * time.Second
 )
 
-// line is everybody's access: wide enough for anything here, and 10 ms long.
+// line is the access of each host: wide enough for anything here, and 10 ms long.
 var line = netlab.Link{Rate: 50_000_000, Delay: 5 * time.Millisecond, Queue: 256 << 10}
 
 // stage is a lab with a relay, two sites, of which one names it, and a pair of hosts for each row.

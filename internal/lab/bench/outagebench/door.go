@@ -57,7 +57,7 @@ func keep(listener net.Listener, kind door, dial func(context.Context) (net.Conn
 	return d
 }
 
-// close ends it and all its connections: from then on who comes is refused.
+// close ends it and all its connections: from then on new connections are refused.
 func (d *doorkeeper) close() {
 	d.cancel()
 	_ = d.listener.Close()

@@ -20,7 +20,7 @@ type failure struct {
 	engine      engine
 	seedless    bool // the site has no seed
 	silentSeed  bool // its seed takes links and requests, and says nothing
-	slowPeers   bool // who holds the film sends 1 kB/s, the seed too
+	slowPeers   bool // a peer that holds the film sends 1 kB/s, the seed too
 	deadTURN    bool // the tracker names a relay that is not there
 }
 
@@ -145,7 +145,7 @@ func compare(with, without watched) map[string]float64 {
 	}{
 		{"stall", func(w watched) (float64, bool) { return w.stall.Seconds(), true }},
 		{"startup", func(w watched) (float64, bool) { return w.startup.Seconds(), true }},
-		// Since the navigation: who has the first picture later has more in hand by then.
+		// Since the navigation: a viewer that has the first picture later has more in hand by then.
 		{"until_10s", func(w watched) (float64, bool) { return w.filled.Seconds(), w.filled > 0 }},
 		{"ahead_at_fall", func(w watched) (float64, bool) { return w.aheadAtFall, w.fell }},
 	} {

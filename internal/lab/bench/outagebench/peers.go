@@ -151,7 +151,7 @@ func (s *stage) startSilentSeed(ctx context.Context, r *bench.Run, host *netlab.
 	return errors.Join(s.seed.Send(orders), s.seed.Receive(&up))
 }
 
-// silentSeedRole is a seed in all but what it sends: links open, and whoever asks it for something waits.
+// silentSeedRole is a seed in all but what it sends: links open, and a peer that asks it for something waits.
 func silentSeedRole(ctx context.Context, in *json.Decoder, out *bench.Writer) (err error) {
 	var o seedOrders
 	if err := in.Decode(&o); err != nil {

@@ -79,7 +79,7 @@ func (c cell) build(ctx context.Context, r *bench.Run) (s *stage, err error) {
 	if err = s.lab.Start(); err != nil {
 		return s, err
 	}
-	// Its own tracker and seed are nobody's.
+	// Its own tracker and seed are for no viewer.
 	if s.film, err = demosite.Open(ctx, film, demosite.Options{}); err != nil {
 		return s, err
 	}

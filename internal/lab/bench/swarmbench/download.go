@@ -16,7 +16,7 @@ import (
 )
 
 // mirror is where another program on a viewer's machine downloads from: a server beside the site's that sends without end,
-// over the kernel's TCP. A nil one serves nobody.
+// over the kernel's TCP. A nil one serves no host.
 type mirror struct {
 	listener net.Listener
 	wg       sync.WaitGroup
@@ -29,7 +29,7 @@ type mirror struct {
 // mirrorWrite is how much one write hands to the kernel, bytes.
 const mirrorWrite = 64 << 10
 
-// openMirror starts one on a host of a lab, if anybody is to download.
+// openMirror starts one on a host of a lab, if a viewer's machine is to download.
 func openMirror(ctx context.Context, host *netlab.Host, plans []Plan) (*mirror, error) {
 	wanted := false
 	for _, p := range plans {
@@ -126,7 +126,7 @@ func drain(ctx context.Context, c net.Conn, length time.Duration) (int64, error)
 	return n, errors.Join(errors.New("the download ended before its time"), err)
 }
 
-// downloads of the fixed trace: two viewers who have what is ahead, and behind them the one whose machine has more to do.
+// downloads of the fixed trace: two viewers that have what is ahead, and behind them the one whose machine has more to do.
 const (
 	downloaderAfter = 30 * time.Second
 	downloadAfter   = 15 * time.Second
@@ -145,12 +145,12 @@ func (s scenario) downloaders() []Plan {
 	return plans
 }
 
-// beside is what somebody keeps whose machine downloads while Leeway fetches ahead.
+// beside is what a viewer keeps whose machine downloads while Leeway fetches ahead.
 var beside = map[string]string{
 	"download_kept_ratio": ">= 0.95", "downloader_stalls": "<= 0", "downloader_prefetched_bytes": "> 0", "failed_viewers": "<= 0",
 }
 
-// declaredDownloads are the figures of a run in which somebody downloads, beside those of every run.
+// declaredDownloads are the figures of a run in which a machine downloads, beside those of every run.
 func declaredDownloads(goals map[string]string) (list []bench.Figure) {
 	for _, f := range []struct{ name, unit string }{
 		{"download_rate", "Mbit/s"}, {"download_rate_without_prefetch", "Mbit/s"}, {"download_rate_origin_only", "Mbit/s"},

@@ -45,7 +45,7 @@ type Swarm struct {
 	HeadlessWaits []float64
 }
 
-// negligible is a stall ratio that nobody can feel, one frame in ten minutes: it keeps a ratio of two ratios finite.
+// negligible is a stall ratio that a viewer cannot feel, one frame in ten minutes: it keeps a ratio of two ratios finite.
 const negligible = 1e-4
 
 // figures lists what a pair of runs reports. goals only where the issue of a regular swarm is at stake.

@@ -61,7 +61,7 @@ func TestEveryFigureIsDeclared(t *testing.T) {
 	}
 }
 
-func TestNobodyPlayedIsNoDivision(t *testing.T) {
+func TestARunWithoutPlaybackIsNoDivision(t *testing.T) {
 	for name, v := range compare(Swarm{}, Swarm{}) {
 		if math.IsNaN(v) || math.IsInf(v, 0) {
 			t.Errorf("%s is %v", name, v)

@@ -40,7 +40,7 @@ func (o outage) declared(goals map[string]string) []bench.Figure {
 	return list
 }
 
-// compare says what those felt who came while the origin was gone, and who had to wait.
+// compare says what the viewers felt that came while the origin was gone, and which had to wait.
 func (o outage) compare(with, without Swarm) map[string]float64 {
 	v := map[string]float64{}
 	for suffix, s := range map[string]Swarm{"": with, "_origin_only": without} {
@@ -60,7 +60,7 @@ func (o outage) compare(with, without Swarm) map[string]float64 {
 	return v
 }
 
-// waited is how long a viewer was without a picture that moves, seconds, on average: until the first and in stalls. Who
+// waited is how long a viewer was without a picture that moves, seconds, on average: until the first and in stalls. One that
 // begins sooner may stall where others still wait for their first.
 func (s Swarm) waited() float64 {
 	var sum float64
@@ -74,7 +74,7 @@ func (s Swarm) waited() float64 {
 	return sum / max(1, float64(len(s.honest())))
 }
 
-// newcomers are those who came in the outage. Who left without a picture waited as long as he stayed.
+// newcomers are those that came in the outage. One that left without a picture waited as long as it stayed.
 func (o outage) newcomers(s Swarm) (came Swarm) {
 	for _, one := range s.honest() {
 		if at := one.Plan.Arrive; at >= o.from && at < o.from+o.length {

@@ -10,13 +10,13 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-func TestOutageIsAboutWhoCameAndWhoWaited(t *testing.T) {
+func TestOutageIsAboutNewcomersAndTheirWaits(t *testing.T) {
 	o := outage{kind: "500", from: time.Minute, length: time.Minute}
 	at := func(came time.Duration, startup, stall int64) Outcome {
 		return Outcome{Plan: Plan{Arrive: came}, Stats: signal.Stats{StartupMs: startup, StallMs: stall, Interval: 50_000}}
 	}
 	with := Swarm{Outcomes: []Outcome{at(0, 500, 0), at(time.Minute, 2000, 0), at(90*time.Second, 4000, 1500), at(2*time.Minute, 700, 0)}}
-	// The second of those who came never had a picture.
+	// The second newcomer never had a picture.
 	without := Swarm{Outcomes: []Outcome{at(0, 500, 30_000), at(time.Minute, 30_000, 2000), at(90*time.Second, 0, 0), at(2*time.Minute, 700, 0)}}
 	got := o.compare(with, without)
 	for name, want := range map[string]float64{

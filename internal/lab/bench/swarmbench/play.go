@@ -31,7 +31,7 @@ type stage struct {
 	viewers []*netlab.Host
 	uplinks []*uplink // of those that have the least
 	speed   float64   // of the film; 0 is 1
-	mirror  *mirror   // of what viewers download beside; nil where nobody does
+	mirror  *mirror   // of what viewers download beside; nil where none does
 	records string    // how files begin that headless viewers write their decisions to; empty: none
 }
 
@@ -154,7 +154,7 @@ func (s scenario) all(ctx context.Context, r *bench.Run, plans []Plan) (swarms [
 	return swarms, errors.Join(voids...), nil
 }
 
-// play has a trace's viewers watch and asks everybody what came of it.
+// play has a trace's viewers watch and asks each what came of it.
 func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenario, way string) (swarm Swarm, void, err error) {
 	if err := s.lab.Mark(); err != nil {
 		return swarm, nil, err

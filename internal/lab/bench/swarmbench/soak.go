@@ -28,9 +28,9 @@ const (
 	// A soak is a row of crowds with a rest after each. Only rests are compared: nothing goes on in them that could explain
 	// a difference.
 	crowdsAtMost, crowdAtLeast = 12, 25 * time.Second
-	// missedAfter is what others need to miss who was killed: at the end of a crowd nobody is.
+	// missedAfter is what others need to miss a viewer that was killed: at the end of a crowd none is.
 	missedAfter = 20 * time.Second
-	// restWait bounds how long the last of a crowd may take to be forgotten: who was killed has to be missed first.
+	// restWait bounds how long the last of a crowd may take to be forgotten: a viewer that was killed has to be missed first.
 	restWait = 45 * time.Second
 )
 
@@ -140,7 +140,7 @@ func (s *stage) visit(ctx context.Context, host *netlab.Host, dice *rand.Rand, l
 // settled is how many seconds in a row have to look alike before a rest is one.
 const settled = 4
 
-// rest waits until nobody but the guest is there and nothing changes any more, and reads what is left.
+// rest waits until only the guest is there and nothing changes any more, and reads what is left.
 func (s *stage) rest(ctx context.Context, guest *bench.Process) (servers, here reading, err error) {
 	patient, cancel := context.WithTimeout(ctx, restWait)
 	defer cancel()

@@ -83,7 +83,7 @@ type scenario struct {
 	polluters float64 // share
 	film      time.Duration
 	within    time.Duration // arrivals
-	watch     time.Duration // everybody leaves after this; 0: at the film's end
+	watch     time.Duration // all viewers leave after this; 0: at the film's end
 	thin      bool          // all have the thinnest line
 	goals     map[string]string
 	outage    outage

@@ -100,7 +100,7 @@ func Trace(seed uint64, n int, film, within time.Duration, browsers int) []Plan 
 }
 
 // pollute turns a share of the viewers into polluters, of each kind as many. The first two viewers stay what they are:
-// a swarm begins with somebody who has something.
+// a swarm begins with a viewer that has something.
 func pollute(plans []Plan, seed uint64, part float64) {
 	r := rand.New(rand.NewPCG(seed, 0x706f6c6c757465))
 	const first = 2

@@ -28,7 +28,7 @@ type orders struct {
 	CA                              string // file; empty: plaintext
 	First, Sessions, Swarms, Offers int
 	Opening                         int      // handshakes under way at a time; 0: as load likes
-	Burdens                         []burden // for who is one
+	Burdens                         []burden // for a driver that is one
 	Retries                         int      // of a session that is not let in
 	Addresses                       int      // that sessions come from; 0: sourceAddresses
 	Network                         byte     // third number of the addresses that sessions come from

@@ -21,7 +21,7 @@ import (
 const (
 	// underLong is how long the honest sessions are watched in quiet, and then under load.
 	underLong = 8 * time.Second
-	// floodLong is as long as it takes the largest queue to fill for who does not read.
+	// floodLong is as long as it takes the largest queue to fill for a client that does not read.
 	floodLong = 2 * underLong
 	// beatWait is how long a tracker may keep what it has counted to itself.
 	beatWait = 2500 * time.Millisecond
@@ -187,7 +187,7 @@ func (w *watched) beside(ctx context.Context, r *bench.Run) (values map[string]f
 	return w.under(ctx, underLong)
 }
 
-// sendBurden has a process be a burden to whom the honest sessions are asked to talk to.
+// sendBurden has a process be a burden that the honest sessions are asked to talk to.
 func sendBurden(r *bench.Run, ask orders) (*bench.Process, error) {
 	p, err := r.Start(behindOthers, "tracker", "burden", "burden")
 	if err != nil {
@@ -200,9 +200,9 @@ func sendBurden(r *bench.Run, ask orders) (*bench.Process, error) {
 	return p, nil
 }
 
-// behindOthers starts a child on the driver's core, which it has when nobody else wants it, and gives up at once when somebody
+// behindOthers starts a child on the driver's core, which it has when no other process wants it, and gives up at once when one
 // does: what the honest sessions notice is to be the server's doing. (A nice process keeps a processor for a slice of more
-// than a millisecond from who wakes up.)
+// than a millisecond from a process that wakes up.)
 func behindOthers(name string, arg ...string) (cmd *exec.Cmd, start func() error) {
 	return on(driverCore)("chrt", append([]string{"--idle", "0", name}, arg...)...)
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
 )
 
-// pair is who sends to whom, with a browser among them; links are ours at both ends, bare ones have nothing of ours.
+// pair is a sender and a receiver, with a browser among them; links are ours at both ends, bare ones have nothing of ours.
 type pair struct {
 	name     string
 	from, to string          // kinds of our path

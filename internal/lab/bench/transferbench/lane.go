@@ -23,7 +23,7 @@ const (
 )
 
 // lanes compares the background lane with the foreground on a line that both can fill: what giving way costs, in time of
-// processors and in goodput, where there is nobody to give way to. A goal for processors is set where there are many bytes: on
+// processors and in goodput, where there is no flow to give way to. A goal for processors is set where there are many bytes: on
 // 10 Mbit/s an end is asleep nineteen twentieths of the time in either lane, and messages and acks are what wakes it.
 func lanes() []bench.Case {
 	cost := bench.Figure{Name: "cpu_vs_foreground"}

@@ -74,7 +74,7 @@ type word struct {
 	Why     string  `json:"why"`
 }
 
-// pageFlags have the browser offer its addresses, loopback too, by number: nobody in a lab answers for mDNS names, and how
+// pageFlags have the browser offer its addresses, loopback too, by number: no host of a lab answers for mDNS names, and how
 // two ends find each other is measured by `leeway-lab bench join`.
 var pageFlags = []string{"--disable-features=WebRtcHideLocalIpsWithMdns", "--allow-loopback-in-peer-connection"}
 

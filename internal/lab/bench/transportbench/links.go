@@ -136,7 +136,7 @@ func (l *links) start() error {
 	return err
 }
 
-// beginners are who is told to start.
+// beginners are the ends that are told to start.
 func (l *links) beginners() []*bench.Process {
 	switch l.flow.kind {
 	case idle:

@@ -10,7 +10,7 @@ import (
 // where they are.
 type pages func(i int, f *flow)
 
-// Who is in a browser.
+// The ends that are in a browser.
 var (
 	// bothKinds has the first host in a tab that is hidden, which sends to a process of ours, and the second in one that is
 	// seen, which sends to another browser.

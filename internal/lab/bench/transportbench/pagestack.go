@@ -125,7 +125,7 @@ func (s *pageStack) hear(b []byte) error {
 	return nil
 }
 
-// hiddenName is what a browser says in place of its own address. Who hears it asks the network by multicast, which does
+// hiddenName is what a browser says in place of its own address. A peer that hears it asks the network by multicast, which does
 // not pass routers; what it would hear there is filled in.
 var hiddenName = regexp.MustCompile(`[0-9a-f-]+\.local\b`)
 

@@ -30,7 +30,7 @@ func heard(says func(at, queue time.Duration) float64) *record {
 	return r
 }
 
-// TestTheSignalHasToMove: who says what the queue is follows it, and who says always the same, or what it was long ago, does not.
+// TestTheSignalHasToMove: a signal that says what the queue is follows it; one that says always the same, or what it was long ago, does not.
 func TestTheSignalHasToMove(t *testing.T) {
 	for name, c := range map[string]struct {
 		says  func(at, queue time.Duration) float64

@@ -12,7 +12,7 @@ import (
 )
 
 // witness measures round trips through the bottleneck from hosts of its own, with packets so small and so few that the
-// flows do not feel it: what everybody else on the line has of the queue. It pings: the kernel answers, and says when an
+// flows do not feel it: what others on the line have of the queue. It pings: the kernel answers, and says when an
 // answer came, so that a busy machine does not look like a queue.
 type witness struct {
 	near    *net.IPConn

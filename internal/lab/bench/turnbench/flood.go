@@ -45,7 +45,7 @@ func onCore(name string, arg ...string) (*exec.Cmd, func() error) {
 	return cmd, cmd.Start
 }
 
-// order tells the clients what to send; the first one also by way of whom.
+// order tells the clients what to send; the first one also by way of which server.
 type order struct {
 	Server          netip.AddrPort
 	Size, PerSecond int

@@ -127,7 +127,7 @@ func launch(ctx context.Context, r *bench.Run, name, core string, environ []stri
 func watch(cmd *exec.Cmd) <-chan struct{} {
 	ended := make(chan struct{})
 	go func() {
-		_ = cmd.Wait() // how it ended matters to nobody: it was told to, or the caller notices that it is gone
+		_ = cmd.Wait() // how it ended does not matter: it was told to, or the caller notices that it is gone
 		close(ended)
 	}()
 	return ended

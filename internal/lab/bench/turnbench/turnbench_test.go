@@ -109,7 +109,7 @@ func TestAGangCountsWhatComesBack(t *testing.T) {
 func TestTheHighestRateIsFound(t *testing.T) {
 	const limit = 123_456
 	for name, c := range map[string]struct {
-		slow    bool // it is the clients who are the limit
+		slow    bool // the clients are the limit
 		dropped int64
 		void    string
 	}{"the server": {}, "slow clients": {slow: true, void: "the clients sent"}, "full sockets": {dropped: 1_000_000, void: "own sockets dropped"}} {

@@ -348,7 +348,7 @@ func TestIPv6FindsItsWay(t *testing.T) {
 		e.Arrive(0, p, 0)
 	}
 	put(at(2), 100)
-	put(at(3), 100)                                 // nobody's
+	put(at(3), 100)                                 // for no host
 	put(netip.MustParseAddr("ff02::2"), 100)        // for groups, which stay at home
 	put(at(2), header6-1)                           // cut off
 	put(netip.MustParseAddr("::ffff:10.0.0.2"), 60) // an IPv4 address is reached by IPv4

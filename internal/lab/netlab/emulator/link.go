@@ -181,7 +181,7 @@ func (l *link) send(p *Packet, at time.Duration) {
 }
 
 // transmit lets the sending of packets go on until now. What was sent is on the line then, with the time at which it
-// arrives, computed from the link's own times and never from when somebody looked.
+// arrives, computed from the link's own times and never from when they were read.
 func (l *link) transmit(now time.Duration) {
 	for l.sending != nil && l.free <= now {
 		p, at := l.sending, l.free

@@ -67,8 +67,8 @@ func serve(in io.Reader, out io.Writer) error {
 	return <-ended
 }
 
-// control carries out orders until there are no more. When they end without opClose, whoever gave them has died, and
-// what he left is removed here.
+// control carries out orders until there are no more. When they end without opClose, the process that gave them has died, and
+// what it left is removed here.
 func (l *loop) control(decode *json.Decoder, encode *json.Encoder, spaces []string) error {
 	defer l.ask(func(time.Duration) { l.stop = true })
 	for {

@@ -24,7 +24,7 @@ type order struct {
 const (
 	opStats = "stats" // asks for Stats
 	opSet   = "set"   // changes a link
-	opClose = "close" // says that whoever started the emulator cleans up himself
+	opClose = "close" // says that the process that started the emulator cleans up itself
 )
 
 // reply is one line from the emulator.

@@ -66,7 +66,7 @@ func (f *fifo) pop(now time.Duration, drop func(*Packet)) *Packet {
 	return f.take()
 }
 
-// single is one queue for everybody.
+// single is one queue for all flows.
 type single struct {
 	fifo
 	bound int

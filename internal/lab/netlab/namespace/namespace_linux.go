@@ -37,7 +37,7 @@ func Create(name string) (*Namespace, error) {
 	path := filepath.Join(nameDir, name)
 	made := make(chan error, 1)
 	go func() {
-		// The thread is not unlocked: it ends with the goroutine, and nobody else gets a thread in the wrong namespace.
+		// The thread is not unlocked: it ends with the goroutine, and no other goroutine gets a thread in the wrong namespace.
 		runtime.LockOSThread()
 		made <- mount(path)
 	}()
@@ -91,7 +91,7 @@ func (n *Namespace) Do(fn func() error) error {
 		return fmt.Errorf("namespace %s: %w", n.name, os.NewSyscallError("setns", err))
 	}
 	defer func() {
-		// A thread that cannot go home stays locked, so that nobody else gets it.
+		// A thread that cannot go home stays locked, so that no other goroutine gets it.
 		if unix.Setns(int(home.Fd()), unix.CLONE_NEWNET) == nil {
 			runtime.UnlockOSThread()
 		}
@@ -105,7 +105,7 @@ func (n *Namespace) Close() error {
 	return Remove(n.name)
 }
 
-// Release gives up the file by which the namespace is entered, and leaves the rest to who removes it.
+// Release gives up the file by which the namespace is entered, and leaves the rest to the part that removes it.
 func (n *Namespace) Release() { _ = n.file.Close() }
 
 // Remove ends every process in the namespaces of these names and removes them. It looks at all of them at once, because

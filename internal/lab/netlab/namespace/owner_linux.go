@@ -14,7 +14,7 @@ import (
 // number would say less, because containers count their own.
 const lockDir = "/run/leeway-netlab"
 
-// Owner is who makes namespaces: one lab of one process.
+// Owner makes namespaces: one lab of one process.
 type Owner struct {
 	name string
 	lock *os.File
@@ -33,7 +33,7 @@ func Own(kind string) (*Owner, error) {
 		}
 		if lock != nil {
 			o := &Owner{name: name, lock: lock}
-			if err := o.clear(); err != nil { // a name that was used before, by somebody who is gone
+			if err := o.clear(); err != nil { // a name that was used before, by a process that is gone
 				return nil, errors.Join(err, o.Close())
 			}
 			return o, nil
@@ -77,7 +77,7 @@ func Sweep(kind string) error {
 	return errors.Join(errs...)
 }
 
-// tryLock makes and locks a file; nil means that somebody else holds the lock.
+// tryLock makes and locks a file; nil means that another process holds the lock.
 func tryLock(path string) (*os.File, error) {
 	for {
 		file, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
@@ -91,7 +91,7 @@ func tryLock(path string) (*os.File, error) {
 		if err != nil {
 			return nil, errors.Join(fmt.Errorf("flock %s: %w", path, err), file.Close())
 		}
-		// Whoever removed the file while we waited for its lock left us with a lock that nobody else sees.
+		// If another process removed the file while we waited for its lock, no other process sees our lock.
 		var held, there unix.Stat_t
 		if unix.Fstat(int(file.Fd()), &held) == nil && unix.Stat(path, &there) == nil && held.Ino == there.Ino {
 			return file, nil

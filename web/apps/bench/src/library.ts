@@ -12,7 +12,7 @@ import { createPeer, type Peer, type PeerHost } from '../../../packages/core/src
 import { createLimiter } from '../../../packages/core/src/transfer/segments.ts';
 import type { End, EndEvents, Setup } from './parent.ts';
 
-/** Both ends have the same name: nobody else is here. */
+/** Both ends have the same name: there is no other peer. */
 const nobody = '0'.repeat(32);
 const segment = `01${'0'.repeat(30)}`;
 /** As many digests at once as the library computes. */

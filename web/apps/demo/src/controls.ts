@@ -19,7 +19,7 @@ export function showCredit(element: HTMLElement, film: Film): void {
 
 /**
  * Opens viewer number `viewer` in a window of its own, a quarter of the screen, so that none hides another: browsers slow
- * down what nobody sees. Without an opener, so that it gets a process of its own. Returns its address.
+ * down what is hidden. Without an opener, so that it gets a process of its own. Returns its address.
  */
 export function openViewer(viewer: number): string {
   const url = new URL(location.href);

@@ -202,7 +202,7 @@ export class Dashboard {
     const bytes = { origin: segment.bytes, seed: 0, peer: 0 };
     const height = this.parts.player.hls.levels[segment.level]?.height;
     const rendition = height === undefined ? '' : `${height}p`;
-    // The library tells of segments once it has joined; until then it counts them as nobody's.
+    // The library tells of segments once it has joined; until then it counts them for no peer.
     const view = this.parts.delivery.view();
     const reason = view.script === 'present' ? (view.reason ?? 'no-holder') : undefined;
     const plain: Delivered = { source: 'origin', reason, bytes, early: reason === 'no-holder', rendition };

@@ -14,7 +14,7 @@ describe('the arrangement', () => {
     [700, 560],
   ];
   for (const [width, height] of sizes) {
-    it(`keeps everybody inside ${width} × ${height} and apart`, () => {
+    it(`keeps all circles inside ${width} × ${height} and apart`, () => {
       for (let n = 0; n <= 5; n++) {
         const places = [...arrange(participants(n), width, height).values()];
         expect(places).toHaveLength(n + 3);

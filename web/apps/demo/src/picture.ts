@@ -38,7 +38,7 @@ const icons: Record<'origin' | 'seed', string> = {
   seed: '<svg viewBox="0 0 32 32" aria-hidden="true"><path d="M16 28V15"/><path d="M16 17c0-6 4-10 11-10 0 7-4 10-11 10Z"/><path d="M16 21c0-5-3-8-10-8 0 6 4 8 10 8Z"/></svg>',
 };
 
-/** Who serves whom: figures are elements, so that text is crisp and focus works; what flows is on a canvas below them. */
+/** Which peers serve which: figures are elements, so that text is crisp and focus works; what flows is on a canvas below them. */
 export class Picture {
   private readonly root: HTMLElement;
   private readonly list: HTMLElement;

@@ -23,7 +23,7 @@ export function incoming({ links, originRate }: Rated): Neighbor['flows'] {
   return flows;
 }
 
-/** The picture of who serves whom, from this viewer's own links and from what its neighbors tell of theirs. */
+/** The picture of which peers serve which, from this viewer's own links and from what its neighbors tell of theirs. */
 export function buildScene(rated: Rated, neighbors: Neighbor[], viewer: number, thumbnail: string): Scene {
   const { view, links } = rated;
   const self = view.self;

@@ -60,7 +60,7 @@ export class Chromium {
     return page;
   }
 
-  /** How often pages have asked for a permission. Where there is somebody to see it that is a prompt; here it is denied at once. */
+  /** How often pages have asked for a permission. Where a user sees the page that is a prompt; here it is denied at once. */
   async permissionRequests(): Promise<number> {
     const { histograms } = await this.cdp.send('Browser.getHistograms', { query: 'Permissions.Request.' });
     return histograms.reduce((sum, { count }) => sum + count, 0);

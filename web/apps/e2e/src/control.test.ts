@@ -21,7 +21,7 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-test('viewers of the control group meet nobody, and what they see is counted as theirs', async () => {
+test('viewers of the control group meet no peer, and what they see is counted as theirs', async () => {
   const tracker = stack.tracker.replace('http', 'ws');
   const headless = spawn(binary, ['viewer', '--tracker', tracker, '--leave', '20s', stack.origin.url(manifest)], {
     stdio: 'ignore',

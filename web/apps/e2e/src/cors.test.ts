@@ -234,7 +234,7 @@ async function giveUp(folder: string, asker: Asker, withLeeway: boolean) {
   const url = withLeeway ? stack.page(options) : stack.plain(options);
   const viewer = await Viewer.open(browser, url, { name: withLeeway ? 'with Leeway' : 'without' });
   await until('the player gives up', async () => (await look(viewer)).fatal > 0, 90_000).catch(() => {});
-  // Longer than the player's longest wait: who went on by itself would be seen.
+  // Longer than the player's longest wait: a page that went on by itself would be seen.
   await pause(10_000);
   const [{ errors, loaded }, told] = await Promise.all([viewer.player(), viewer.told()]);
   const console = viewer.consoleErrors();
@@ -245,14 +245,14 @@ async function giveUp(folder: string, asker: Asker, withLeeway: boolean) {
     given: loaded.length,
     requests: requests.map(({ method, path, status }) => `${method} ${path} ${status}`),
     spanMs: requests.length && requests.at(-1)!.at - requests[0]!.at,
-    // The only ones who are told why: scripts see a network error, whatever it was.
+    // The console and the report alone are told why: scripts see a network error, whatever it was.
     explained: console.filter((text) => text.includes("No 'Access-Control-Allow-Origin' header")).length,
     uncaught: console.filter((text) => text.startsWith('uncaught')),
     told,
   };
 }
 
-test('where nobody else has the segments, player and origin see what they would see without Leeway, to the end', async () => {
+test('where no peer has the segments, player and origin see what they would see without Leeway, to the end', async () => {
   const folder = '/media/film/360p/';
   // The seed is there to be blamed, and has none of these either.
   stack.origin.faults.push({ match: new RegExp(`^${folder}.*\\.ts$`), askers: ['seed'], status: 403 });

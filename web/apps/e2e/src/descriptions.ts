@@ -1,5 +1,5 @@
 /**
- * Stands for `webrtc-polyfill` where `bittorrent-tracker` runs in Node: that package loads a native module which nobody builds
+ * Stands for `webrtc-polyfill` where `bittorrent-tracker` runs in Node: that package loads a native module which is not built
  * here, and what a tracker passes on are descriptions alone. Connections describe themselves and never open.
  */
 interface Description {

@@ -20,9 +20,9 @@ afterAll(async () => {
   await stack?.stop();
 });
 
-/** Each attack goes on until who was wronged has ended it, at most so long. */
+/** Each attack goes on until the wronged viewer has ended it, at most so long. */
 const seconds = 60;
-/** How long after the first request, or after the link opened where nobody need ask, a hostile viewer is out at the latest, ms:
+/** How long after the first request, or after the link opened where no request is needed, a hostile viewer is out at the latest, ms:
  *  the bounds of the specification with room for a busy machine. */
 const bounds: Record<Behavior, number> = {
   flip: 6_000,
@@ -41,7 +41,7 @@ const reasons: Record<Behavior, string> = {
   silent: 'stalled',
 };
 
-test('hostile viewers: asked, out in time, not linked again, no wrong byte, nobody honest blamed, no stall', async () => {
+test('hostile viewers: asked, out in time, not linked again, no wrong byte, no honest viewer blamed, no stall', async () => {
   const options = { level: 2, buffer: 16 };
   const honest = [await Viewer.open(browser, stack.page(options), { name: 'first' })];
   await honest[0]!.until('5 s of film', (seen) => seen.currentTime > 5);
@@ -54,7 +54,7 @@ test('hostile viewers: asked, out in time, not linked again, no wrong byte, nobo
     const deadline = Date.now() + seconds * 1000;
     do {
       while (!it.settled() && Date.now() < deadline) await pause(100);
-      // It offers itself again, and somebody else may have begun to ask.
+      // It offers itself again, and another viewer may have begun to ask.
       await pause(2_500);
     } while (!it.settled() && Date.now() < deadline);
     const linked: string[] = [];
@@ -101,7 +101,7 @@ test('hostile viewers: asked, out in time, not linked again, no wrong byte, nobo
     refused: it.of('fail').map(({ detail }) => detail.value),
     linked: linked.length,
   }));
-  // Both are behind one address, so what they report is one vote: nobody is banned for all by one network.
+  // Both are behind one address, so what they report is one vote: no viewer is banned for all by one network.
   const tracked = await metrics(stack.admin);
   const reports = (outcome: string) => sum(tracked, 'leeway_tracker_reports_total', `outcome="${outcome}"`);
   figures('hostile', { viewers, attacks, reports: reports('counted'), repeated: reports('repeated') });
@@ -124,7 +124,7 @@ test('hostile viewers: asked, out in time, not linked again, no wrong byte, nobo
   for (const { it, linked } of hostile) {
     const { behave } = it;
     expect(it.settled(), `${behave}: ${JSON.stringify(it.notes)}`).toBe(true);
-    // Nobody who ended it took it back, though it offered itself again; who never asked may have a link to it.
+    // No viewer that ended the link took it back, though it offered itself again. A viewer that never asked may have one.
     const opened = it.opened();
     expect(new Set(opened).size, `${behave}: links`).toBe(opened.length);
     expect(it.of('fail').length, `${behave}: refused`).toBeGreaterThan(0);
@@ -135,14 +135,14 @@ test('hostile viewers: asked, out in time, not linked again, no wrong byte, nobo
         behave,
       ).not.toContain(peer);
     for (const out of outs) {
-      // Who is flooded ends it at once, but the word of that may be lost in the flood, and the other side then learns of it
+      // A flooded viewer ends it at once, but the word of that may be lost in the flood, and the other side then learns of it
       // when its checks go unanswered.
       const ended = viewers.find((v) => v.peer === out.peer)?.blamed.find((b) => b.who === behave);
       const took = unasked.includes(behave) ? Math.min(out.open_ms, ended?.linked_ms ?? out.open_ms) : out.asked_ms;
       expect(took, `${behave}: ${JSON.stringify(out)}`).toBeLessThanOrEqual(bounds[behave]);
     }
     if (behave === 'channels' || behave === 'garbage') continue;
-    // Each was asked, and blamed by who asked.
+    // Each was asked, and blamed by the viewer that asked.
     const blames = viewers.flatMap((v) => v.blamed).filter((b) => b.who === behave);
     expect(blames.length, behave).toBe(it.askers().length);
   }

@@ -81,7 +81,7 @@ export class Hostile {
     return this.of('out').map(({ detail }) => ({ peer: detail.peer, ...detail.value }));
   }
 
-  /** Whether all that were wronged have ended their link: who asked, or where nobody need ask, whoever linked. */
+  /** Whether all that were wronged have ended their link: those that asked or, where no request is needed, those that linked. */
   settled(): boolean {
     const wronged = unasked.includes(this.behave) ? this.opened() : this.askers();
     const outs = new Set(this.outs().map(({ peer }) => peer));

@@ -36,7 +36,7 @@ export function instrument(): void {
   const endStall = () => {
     if (waitingSince < 0) return;
     const ms = performance.now() - waitingSince;
-    // A wait shorter than a few frames is the decoder's, nobody sees it.
+    // A wait shorter than a few frames is the decoder's and cannot be seen.
     if (ms > 100) stalls.push({ at: waitingSince, ms });
     waitingSince = -1;
   };

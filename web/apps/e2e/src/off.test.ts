@@ -105,7 +105,7 @@ test.concurrent('the tag before hls.js, after it, and without it', async () => {
 });
 
 test.concurrent("the browser's local-network checks for WebRTC switched on", async () => {
-  // A page on a public address: only there do the checks have something to say. Its certificate is nobody's.
+  // A page on a public address: only there do the checks have something to say. Its certificate has no issuer.
   const { base, front } = await stack.publish();
   const checked = await Chromium.start([
     '--enable-features=LocalNetworkAccessChecksWebRTC',

@@ -7,7 +7,7 @@ import { extname, join, normalize } from 'node:path';
 /** Ports that viewers come by, to be shaped one by one. */
 export const lines = ['line1', 'line2', 'line3', 'line4'] as const;
 
-/** Who asked: viewers and the seed come by different ports of the same origin, so nothing has to be guessed. */
+/** The client that asked: viewers and the seed come by different ports of the same origin, so nothing has to be guessed. */
 export type Asker = 'viewer' | 'shaped' | 'seed' | 'hostile' | (typeof lines)[number];
 
 export interface Request {

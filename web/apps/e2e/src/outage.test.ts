@@ -65,7 +65,7 @@ test('tracker killed, then the seed: no stall, links go on, the swarm re-forms',
   await pause(12_000);
   await stack.startSeed();
   const reseeded = Date.now();
-  // A link that began after the restart, with anybody: the links of the dead seed may not be known to be dead yet.
+  // A link that began after the restart, with any peer: the links of the dead seed may not be known to be dead yet.
   const fresh = async () => (await Promise.all(viewers.map(seedLinks))).reduce((a, b) => a + b, 0);
   const stale = await fresh();
   while ((await fresh()) === stale && Date.now() - reseeded < 30_000) await pause(500);

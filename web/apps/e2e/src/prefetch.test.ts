@@ -112,7 +112,7 @@ test('what follows is fetched ahead from viewers alone, behind everything else, 
     (seen) => seen.totals.promotions > rest.totals.promotions && seen.has - seen.at >= 38,
   );
 
-  // Who saves data fetches nothing ahead, and goes on when he does not any more.
+  // A page that saves data fetches nothing ahead. It goes on when it no longer saves.
   // A method that puppeteer's types do not list yet.
   const saveData = (dataSaverEnabled: boolean) =>
     saver.send('Emulation.setDataSaverOverride' as 'Emulation.clearIdleOverride', { dataSaverEnabled } as never);

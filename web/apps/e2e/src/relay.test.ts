@@ -35,7 +35,7 @@ afterAll(async () => {
   data?.remove();
 });
 
-test.concurrent('viewers who may show no address to each other give to each other by way of the relay', async () => {
+test.concurrent('viewers that may show no address to each other give to each other by way of the relay', async () => {
   const stack = await Stack.start({ split: true, tracker: servers, policy: { role: 'relay-only' } });
   try {
     const first = await Viewer.open(browser, stack.page({ level: 0 }), { name: 'first' });
@@ -97,7 +97,7 @@ test.concurrent('a relay is asked last: when neither the origin nor a seed can s
   try {
     const open = (name: string, buffer: number) =>
       Viewer.open(browser, stack.page({ level: 0, buffer }), { name, before: behindNats });
-    // The one who is ahead holds what the other will want.
+    // The viewer that is ahead holds what the other will want.
     const first = await open('first', 60);
     await first.until('6 s of film', (seen) => seen.currentTime > 6);
     const second = await open('second', 12);

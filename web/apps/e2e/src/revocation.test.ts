@@ -47,7 +47,7 @@ async function until(what: string, viewers: Viewer[], test: (title: Title) => bo
   }
 }
 
-test('a film that is taken down is served to nobody any more, a site that is off has no links, and playback goes on', async () => {
+test('a film that is taken down is no longer served, a site that is off has no links, and playback goes on', async () => {
   const first = await open('first');
   await first.until('10 s ahead', (seen) => seen.bufferedAhead > 10);
   const second = await open('second');

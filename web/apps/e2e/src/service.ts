@@ -71,7 +71,7 @@ export function dataDir(): { path: string; write(name: string, text: string): st
   };
 }
 
-/** A TCP port that is free now; nobody else takes ports in the suite's own namespace. */
+/** A TCP port that is free now; no other program takes ports in the suite's own namespace. */
 export async function freePort(): Promise<number> {
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -100,7 +100,7 @@ export function sum(samples: Map<string, number>, name: string, ...labels: strin
   return total;
 }
 
-/** What /demo/ledger answers: who asked the demo's origin for what. */
+/** What /demo/ledger answers: what each client asked the demo's origin for. */
 export interface Ledger {
   requests: Record<string, number>;
   bytes: Record<string, number>;

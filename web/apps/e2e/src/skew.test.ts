@@ -11,7 +11,7 @@ const frozen = join(import.meta.dirname, '../frozen');
 const releases = readdirSync(frozen, { withFileTypes: true })
   .filter((entry) => entry.isDirectory())
   .map(({ name }) => name);
-/** What counts as served by a viewer: a segment and more, whoever brought the first ones. */
+/** What counts as served by a viewer: a segment and more, whichever source brought the first ones. */
 const much = 300_000;
 
 let browser: Chromium;
@@ -38,7 +38,7 @@ async function exchanged(viewer: Viewer): Promise<{ got: number; gave: number }>
   return { got: title?.totals.bytes.peer ?? 0, gave: title?.totals.uploaded.direct ?? 0 };
 }
 
-/** Lets both play until a newcomer has had much from `from`, who is the only other viewer. */
+/** Lets both play until a newcomer has had much from `from`, the only other viewer. */
 async function serves(from: Viewer, newcomer: () => Promise<Viewer>): Promise<Viewer> {
   const before = (await exchanged(from)).gave;
   const to = await newcomer();

@@ -45,7 +45,7 @@ async function state(viewer: Viewer) {
   return { self, state, reconnects: session.reconnects, segments: told.segments.length, links: told.links.length };
 }
 
-/** A viewer who has had something from others. */
+/** A viewer that has had something from others. */
 async function settled(browser: Chromium, name: string, title: string, before = note): Promise<Viewer> {
   const url = stack.page({ level: 0, buffer: 12, attributes: `data-title="${title}"` });
   const viewer = await Viewer.open(browser, url, { name, before });
@@ -108,7 +108,7 @@ test.concurrent('frozen for a minute', async () => {
     await cdp.send('Page.setWebLifecycleState', { state: 'frozen' });
     await pause(awayMs);
     await cdp.send('Page.setWebLifecycleState', { state: 'active' });
-    // Hidden and paused is how it is left; its links are there before anybody presses play.
+    // Hidden and paused is how it is left; its links are there before play is pressed.
     await linked(viewer, before);
     const after = await state(viewer);
     const result = {

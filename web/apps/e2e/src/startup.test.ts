@@ -37,7 +37,7 @@ function lowerBound(times: { with: number[]; without: number[] }): number {
 }
 
 test('startup delay of the same page with and without the script', async () => {
-  // One viewer stays, so that there is somebody to link to.
+  // One viewer stays, so that there is a peer to link to.
   const host = await Viewer.open(browser, stack.page({ level: 2 }), { name: 'host' });
   await host.until('10 s of film', (seen) => seen.currentTime > 10);
   // Page, player, segments and script come by one line.

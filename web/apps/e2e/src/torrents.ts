@@ -19,7 +19,7 @@ export interface TorrentWindow {
   __again(): void;
 }
 
-/** Whom a page's scripts turned to. */
+/** The servers that a page's scripts turned to. */
 export interface Contacts {
   sockets: string[];
   ice: string[];

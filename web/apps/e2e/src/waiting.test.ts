@@ -39,7 +39,7 @@ async function silent(): Promise<number> {
   return (server.address() as AddressInfo).port;
 }
 
-/** One that takes nobody. */
+/** One that takes no client. */
 async function forbidding(): Promise<number> {
   const server = createWebServer((_, response) => response.writeHead(403).end());
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

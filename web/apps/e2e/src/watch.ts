@@ -1,6 +1,6 @@
 /**
  * One Chromium as a viewer of test/kube/test: `node watch.mjs PAGE PIN`. Opens the page, watches until it is told to end (SIGUSR2), and
- * prints what it saw in the words of `leeway viewer`. PIN is the hash of the one key that it takes without a signature of somebody's: a
+ * prints what it saw in the words of `leeway viewer`. PIN is the hash of the one key that it takes without the signature of an issuer: a
  * user accepts the dev overlay's certificate by hand.
  */
 import process, { argv, stderr, stdout } from 'node:process';

@@ -51,7 +51,7 @@ interface Figures {
 /** Bytes that a viewer has to have from the other. */
 const least = 500_000;
 
-/** Whom a page turned to: WebSockets, STUN and TURN servers, hosts of other requests. */
+/** What a page turned to: WebSockets, STUN and TURN servers, hosts of other requests. */
 async function contacts(viewer: Viewer): Promise<Contacts & { hosts: string[] }> {
   return viewer.page.evaluate(() => ({
     ...(window as unknown as TorrentWindow).__contacts,
@@ -83,7 +83,7 @@ describe.each([
     const second = await open('/torrent.html', 'WebTorrent', 'second');
     const fetched = await second.page.evaluate(leech, { announce: urls.at(-1)!, infoHash: file.infoHash });
     const turned = [await contacts(first), await contacts(second)];
-    // Who fetched it is a seed now; the first one is gone.
+    // The peer that fetched it is a seed now; the first one is gone.
     await first.close();
     const third = await open('/torrent.html', 'WebTorrent', 'third');
     const again = await third.page.evaluate(leech, { announce: urls.at(0)!, infoHash: file.infoHash });
@@ -107,7 +107,7 @@ describe.each([
     const second = await watch(urls.at(-1)!, 'second');
     await second.until('5 s of film', (seen) => seen.currentTime > 5);
     await second.page.waitForFunction((n) => (window as unknown as TorrentWindow).__traffic.p2p > n, {}, least);
-    // Who sends counts before who receives.
+    // The sender counts before the receiver.
     const viewers: Figures[] = [];
     for (const v of [second, first])
       viewers.unshift({ seen: await v.seen(), traffic: await traffic(v), turned: await contacts(v) });

@@ -70,7 +70,7 @@ export interface Leeway {
 export interface ClientParts {
   environment: Environment;
   version: string;
-  /** Fetches what engines are made with; the tracker has it if nobody else does. */
+  /** Fetches what engines are made with; the tracker has it if no other source does. */
   loadEngine(tracker: string): Promise<CreateEngine>;
   rules(welcome: Welcome): SiteRules;
   hasCredential(url: string): boolean;
@@ -205,7 +205,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
     handlers[name] = (detail: unknown) => guard(name, () => handle(detail));
   }
 
-  /** Of a page that is put away or frozen nothing runs until it is back: nobody is to wait for it meanwhile. */
+  /** Of a page that is put away or frozen nothing runs until it is back: no peer is to wait for it meanwhile. */
   const sleep = (asleep: boolean) => {
     if (asleep) {
       each((title) => {

@@ -285,7 +285,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
         if (sharing(shared) && !s.disputed && !complete(cache.get(s.id))) await parts.share(s, data);
         changed();
       };
-      // What has no name on the site is nobody's.
+      // What has no name on the site belongs to no segment.
       settled(segments.resolve(request, request.rendition, request.bitrate).then(take, () => {}));
     },
     addLink: peers.add,

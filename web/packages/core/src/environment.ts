@@ -17,7 +17,7 @@ export interface Environment {
   /** What is missing for peer delivery, or null. */
   missing(): 'insecure-context' | 'no-webrtc' | 'no-webcrypto' | null;
   addressSpace(): AddressSpace;
-  /** Whether the page may reach the viewer's own network without a prompt. Asks nobody. */
+  /** Whether the page may reach the viewer's own network without a prompt. Does not prompt. */
   localAccess(): Promise<boolean>;
   /** The line is metered, or the viewer asked to save data. */
   metered(): boolean;
@@ -28,6 +28,6 @@ export interface Environment {
   onVisibility(f: () => void): () => void;
   /** Calls with true when nothing of the page will run for a while, or ever, and with false when it does again. */
   onSleep(f: (asleep: boolean) => void): () => void;
-  /** Calls when the page's content security policy has forbidden something, whoever wanted it. */
+  /** Calls when the page's content security policy has forbidden something, whatever script wanted it. */
   onForbidden(f: (what: Pick<SecurityPolicyViolationEvent, 'blockedURI' | 'effectiveDirective'>) => void): () => void;
 }

@@ -1,4 +1,4 @@
-/** The entry of the package as somebody meets it first: in Node, and with something left out. */
+/** The entry of the package as a developer meets it first: in Node, and with something left out. */
 import { expect, test } from 'vitest';
 import { createLeeway, type LeewayOptions, type Notice } from './index.ts';
 

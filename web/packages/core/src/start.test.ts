@@ -12,7 +12,7 @@ describe('the engine, in a file of its own', () => {
     first.load(request()).result.catch(() => {});
     await clock.advance(0);
     await welcomed();
-    // Who is there may be told already.
+    // The peers that are there may be told already.
     expect([loads.engine, sent('join').length]).toEqual([0, 1]);
     first.observe({ startup_ms: 700 });
     expect(loads.engine).toBe(0);
@@ -45,7 +45,7 @@ describe('the engine, in a file of its own', () => {
     leeway.stop();
   });
 
-  test('and links wait for the picture; those whom the tracker names meanwhile are offered to then', async () => {
+  test('and links wait for the picture; the peers that the tracker names meanwhile are offered to then', async () => {
     const { leeway, clock, tracker, sent, welcomed, joined, connections, engines } = setUp();
     leeway.start();
     const playback = leeway.open(manifest);

@@ -41,7 +41,7 @@ export interface Title {
   owns(swarm: string): boolean;
   /** The tracker changed something that `welcome` had said. `revoked` comes on top of what is revoked already. */
   amend(welcome: Welcome, revoked: RevocationMessage[]): void;
-  /** Links close while nobody looks at a paused picture, and come back afterwards. `atOnce`: there is no time for a farewell. */
+  /** Links close while a paused picture is hidden, and come back afterwards. `atOnce`: there is no time for a farewell. */
   setResting(resting: boolean, atOnce?: boolean): void;
   /** Sends what has been counted since the last time. `last`: the page is going. */
   sendStats(last?: boolean): void;

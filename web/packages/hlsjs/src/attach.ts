@@ -103,7 +103,7 @@ function attachPlayer(leeway: Leeway, hls: HlsLike, options: AttachOptions): () 
   const detach = () => {
     if (!attached.delete(hls)) return;
     for (const [event, f] of Object.entries(listeners)) hls.off(event, f);
-    // Somebody may have wrapped ours since; then it stays, and lets everything pass.
+    // Another script may have wrapped ours since; then it stays, and lets everything pass.
     if (config.fLoader === ours) {
       if (before) config.fLoader = before;
       else delete config.fLoader;
@@ -157,7 +157,7 @@ export function attachHlsClass(leeway: Leeway, hlsClass: HlsClass, options: Atta
   prototype.trigger = wrapped;
   return () => {
     active = false;
-    // A later wrapper of somebody else keeps calling ours, which then only passes on.
+    // A later wrapper of another script keeps calling ours, which then only passes on.
     if (prototype.trigger === wrapped) prototype.trigger = trigger;
     for (const detach of detachers) detach();
     detachers.clear();

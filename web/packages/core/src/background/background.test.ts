@@ -161,7 +161,7 @@ describe('the sending side', () => {
     expect(two / (one + two)).toBeLessThan(0.65);
   });
 
-  it('tells the controller whether somebody waits for what goes out', () => {
+  it('tells the controller whether a load waits for what goes out', () => {
     const time = new Time();
     const sender = new Sender();
     const stores = [new Store(0), new Store(0, true)];

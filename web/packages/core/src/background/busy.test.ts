@@ -83,7 +83,7 @@ const sends = (tasks: number[], between: number, rate: number, urgent = true) =>
   return { share: (came - before) / 20 / rate, plain, waiting };
 };
 
-it('a page that comes to nothing for long at a time leaves to SCTP what somebody waits for', () => {
+it('a page that comes to nothing for long at a time leaves to SCTP what a player waits for', () => {
   const starved = [100, 300, 200, 400, 150];
   for (const rate of [625_000, 5_000_000]) {
     const late = sends(starved, 15, rate);
@@ -159,7 +159,7 @@ const near = (urgent: boolean, delay: number) => {
   return { rate: (came - before) / 5, waiting };
 };
 
-it('between two machines on a cable what somebody waits for is not paced, however late they are', () => {
+it('between two machines on a cable what a player waits for is not paced, however late they are', () => {
   const cable = near(true, 0.5);
   expect(cable.rate).toBeGreaterThan(5_000_000);
   expect(cable.waiting).toBeLessThan(262_144 + 16_384);

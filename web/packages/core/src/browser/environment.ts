@@ -64,7 +64,7 @@ function addressSpace(): AddressSpace {
 
 /**
  * Only public pages are gated, and only in browsers that know the permission: without the gate, or with the
- * permission, private candidates prompt nobody.
+ * permission, private candidates cause no prompt.
  */
 async function localAccess(): Promise<boolean> {
   if (addressSpace() !== 'public') return true;

@@ -69,7 +69,7 @@ export const ackGap = 2_000;
 export const rateTime = 200_000;
 export const fastRate = 2_500_000;
 /**
- * Bytes/s from which on foreground is acknowledged as seldom: below it acks are few, and who serves several links in turn is near
+ * Bytes/s from which on foreground is acknowledged as seldom: below it acks are few, and a peer that serves several links in turn is near
  * the rate at which a peer stalls.
  */
 export const rareRate = 65_536;

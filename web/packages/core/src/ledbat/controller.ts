@@ -97,7 +97,7 @@ export class Controller {
     if (this.#host) this.#slowAt = slowAt;
   }
 
-  /** The host's own queue drains, so that everybody on the line sees the base delay. */
+  /** The host's own queue drains, so that all flows on the line see the base delay. */
   #slow(s: Signal): void {
     this.state = 'slowdown';
     this.#beganAt = s.now;

@@ -34,7 +34,7 @@ describe('an attempt that does not open', () => {
     });
   });
 
-  test('is of one who is gone, as long as nobody has answered', async () => {
+  test('is of a peer that is gone, as long as none has answered', async () => {
     const { clock, connection, link, failed } = setUp();
     link.offer();
     await settle();

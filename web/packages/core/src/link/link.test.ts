@@ -231,7 +231,7 @@ describe('channels', () => {
     expect(onClose).toHaveBeenCalledWith('protocol-error');
   });
 
-  test('a close says bye first and tells nobody but its caller', async () => {
+  test('a close says bye first and tells its caller alone', async () => {
     const { clock, connection, link, open, closed } = setUp();
     await open();
     const onClose = vi.fn();

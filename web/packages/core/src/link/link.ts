@@ -71,7 +71,7 @@ export interface Link extends PeerLink {
   prepare(): Promise<unknown>;
   /** That offer, with the candidates so far; undefined while there is none. It asks for certificates. */
   prepared(wanted: string[]): Omit<ReadyOffer, 'link'> | undefined;
-  /** It is on its way to somebody: from now on the link has a peer. */
+  /** It is on its way to a peer: from now on the link has a peer. */
   meet(peer: string, role: PeerRole): void;
   /** Answers an offer, which takes a greeting if it is early. */
   answer(sdp: string, plan: PlanMessage, early?: boolean, wanted?: string[]): void;
@@ -174,7 +174,7 @@ export function createLink(o: LinkOptions): Link {
   /** Time is up, or ICE failed: says why as far as the browser shows it. */
   const giveUp = async (tell?: boolean) => {
     const why = await ask(o.diagnostics()?.diagnose(connection, facts), { fail: 'timeout' });
-    // Nobody answered the offer: that says nothing of the way between the two.
+    // No peer answered the offer: that says nothing of the way between the two.
     fail(why.fail === 'timeout' && !answered ? { ...why, fail: 'gone' } : why, tell);
   };
 

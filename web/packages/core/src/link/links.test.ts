@@ -55,7 +55,7 @@ const from = (peer: string, link: string, body: object) =>
   ({ type: 'signal', swarm: '', from: peer, role: 'viewer', link, ...body }) as SignalIn;
 
 describe('links', () => {
-  test('offers to whom the tracker names, once', async () => {
+  test('offers to the peers that the tracker names, once', async () => {
     const { links, signals, connections } = setUp();
     links.introduce([
       { peer: peerA, role: 'viewer' },
@@ -72,7 +72,7 @@ describe('links', () => {
     links.introduce([{ peer: peerA, role: 'seed' }]);
     await settle();
     const { link } = signals()[0];
-    // Somebody else who guessed the link's ID is not heard.
+    // Another peer that guessed the link's ID is not heard.
     links.signal(from(peerB, link, { kind: 'answer', sdp: description, plan }));
     await settle();
     expect(connections[0]!.remoteDescription).toBeNull();
@@ -132,7 +132,7 @@ describe('links', () => {
       { to: peerA, kind: 'candidate', candidate: expect.stringContaining('candidate:2') },
     ]);
     expect(links.opening).toBe(1);
-    // The same peer needs no second link, and nobody else may speak about the first.
+    // The same peer needs no second link, and no other peer may speak about the first.
     expect([connections[0]!.closed, connections[1]!.closed]).toEqual([false, true]);
     links.signal(from(peerA, first!.link, { kind: 'answer', sdp: description, plan }));
     links.signal(from(peerB, first!.link, { kind: 'fail', reason: 'gone' }));
@@ -143,13 +143,13 @@ describe('links', () => {
     expect(failed).not.toHaveBeenCalled();
   });
 
-  test('forgets ready offers that found nobody, and blames no one', async () => {
+  test('forgets ready offers that found no peer, and blames none', async () => {
     const { clock, links, signals, connections, failed } = setUp();
     links.prepare(2);
     await settle();
     const [first] = links.ready([]);
     links.offered([]);
-    // It was given to nobody, so nobody has anything to say about it.
+    // It was given to no peer, so none has anything to say about it.
     links.signal(from(peerA, first!.link, { kind: 'answer', sdp: description, plan }));
     expect([connections[0]!.closed, links.want]).toEqual([false, 1]);
     await clock.advance(establishMs + 1_000);
@@ -248,7 +248,7 @@ describe('links', () => {
       { peer: peerB, role: 'seed' },
     ]);
     expect(relayed.connections.map(({ configuration }) => configuration.iceTransportPolicy)).toEqual(['relay', 'all']);
-    // Seeds have no relay, and no viewer who has one meets them by it.
+    // Seeds have no relay, and no viewer that has one meets them by it.
     const served = (connection: FakeConnection) => connection.configuration.iceServers!.flatMap(({ urls }) => urls);
     expect(relayed.connections.map((c) => served(c).some((url) => url.startsWith('turn')))).toEqual([true, false]);
     const direct = setUp({ iceServers, policy: { ...policy, relay: 'never' } });
@@ -290,7 +290,7 @@ describe('links', () => {
   });
 });
 
-describe('who is not linked again', () => {
+describe('a peer that is not linked again', () => {
   const offer = (peer: string, link: string) => from(peer, link, { kind: 'offer', sdp: description, plan });
   const answered = async (s: ReturnType<typeof setUp>, link: string) => {
     s.links.signal(offer(peerA, link));
@@ -348,7 +348,7 @@ describe('who is not linked again', () => {
       await s.clock.advance(1_400);
     }
     const [avoided] = [...kept];
-    // The banned one, the silent one, and who has offered within two seconds.
+    // The banned one, the silent one, and the one that has offered within two seconds.
     expect(avoided!.size).toBe(4);
     for (const peer of [peerB, peerA]) {
       s.links.signal(offer(peer, `again ${peer}`));

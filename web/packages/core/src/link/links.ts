@@ -1,6 +1,6 @@
 /**
- * The links of one swarm: offers to the peers that the tracker introduces, answers to those who offer, bounds, and a
- * memory of who is not to be linked again.
+ * The links of one swarm: offers to the peers that the tracker introduces, answers to offers, bounds, and a
+ * memory of the peers that are not to be linked again.
  */
 
 import type { Environment } from '../environment.ts';
@@ -57,7 +57,7 @@ export interface LinkSettings {
 
 interface Entry {
   link: Link;
-  /** The peer in the tracker's spelling; empty while a ready offer has found nobody. */
+  /** The peer in the tracker's spelling; empty while a ready offer has found no peer. */
   to: string;
   offered: boolean;
 }
@@ -74,13 +74,13 @@ export interface Links {
   /** Why no link opens, when two attempts in a row were blocked in the same way and none is open. */
   readonly blocked: Reason | null;
   configure(settings: LinkSettings): void;
-  /** Links may be made from now on: first to those who were named until then, with offers that ask for certificates. */
+  /** Links may be made from now on: first to those that were named until then, with offers that ask for certificates. */
   begin(wanted: string[]): void;
   /** Makes offers for whomever the tracker picks. */
   prepare(count: number): Promise<unknown>;
   /** Those offers, which ask for the certificates of these segments. */
   ready(wanted: string[]): ReadyOffer[];
-  /** Who got them. */
+  /** The peers that got them. */
   offered(list: NonNullable<Joined['offered']>): void;
   /** Offers a link to each peer that the tracker named. */
   introduce(peers: Introduce['peers'], wanted?: string[]): void;
@@ -103,7 +103,7 @@ export function createLinks(o: LinksOptions): Links {
   let quiet = 0;
   let settings: LinkSettings | undefined;
   let stopped = false;
-  /** Until links may be made, those who were named, and what came from them. */
+  /** Until links may be made, the peers that were named, and what came from them. */
   let named: Introduce['peers'] | undefined = [];
   let kept: SignalIn[] = [];
   /** What the last failed attempts say about the network, while no link is open. */
@@ -180,7 +180,7 @@ export function createLinks(o: LinksOptions): Links {
       },
       failed(_link, { fail, reason, broken }) {
         forget(link);
-        // Nobody wanted it, so no link has failed.
+        // No peer wanted it, so no link has failed.
         if (!entry.to) return;
         if (broken) links.avoid(link.peer);
         if (reason) blame = { reason, times: blame?.reason === reason ? blame.times + 1 : 1 };
@@ -214,7 +214,7 @@ export function createLinks(o: LinksOptions): Links {
       // Both offered: the offer of the lower peer ID stands, on both sides.
       (known?.offered && known.link.state === 'opening' && s.self < hex)
     ) {
-      // At another time it may be; who is refused is not met again.
+      // At another time it may be; a refused peer is not met again.
       refuse('busy');
       return;
     }
@@ -264,7 +264,7 @@ export function createLinks(o: LinksOptions): Links {
     },
     prepare: (count) =>
       Promise.all(
-        // Who is relayed to viewers alone has to know whom it offers to.
+        // A viewer that is relayed to viewers alone has to know the peer that it offers to.
         Array.from({ length: settings?.policy.role === 'relay-only' ? 0 : Math.min(count, links.want) }, () =>
           create('', '', 'viewer')?.link.prepare(),
         ),

@@ -164,7 +164,7 @@ export const decide = (input: ScheduleInput): Action[] => {
       if (holders.some((p) => !p.stalled) && waits(s.asked_us + policy.max_wait_us)) continue;
       const all = peers.filter((p) => p.has(s.id, n));
       if (!all.some((p) => p.role === 'seed' && !p.stalled)) {
-        // Whoever holds it may be asked again before that is over.
+        // A holder may be asked again before that is over.
         const until = s.asked_us + policy.max_wait_us;
         if (!all.some((p) => p.stalled_until_us < until) || !waits(until)) stranded = true;
         continue;
@@ -221,7 +221,7 @@ export const decide = (input: ScheduleInput): Action[] => {
 
   /**
    * Rules 3 and 9: what is left is asked of the quickest other holder where the origin may be late, and peers had no time or it is
-   * deep in the urgent window. As long as the origin is within its time nobody is asked: what peers send then comes over the same line.
+   * deep in the urgent window. As long as the origin is within its time no peer is asked: what peers send then comes over the same line.
    */
   const race = (s: WantedSegment, turn: number, urgent: number) => {
     const due = Math.max(s.asked_us, turn) + Math.min(Math.floor((s.origin_us * 3) / 2), s.duration_us);

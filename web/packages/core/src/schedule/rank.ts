@@ -1,4 +1,4 @@
-/** The hash by which peers agree, without a word, on who takes what (spec/schedule.md, rule 7). */
+/** The hash by which peers agree, without a word, on which of them takes what (spec/schedule.md, rule 7). */
 
 /** A hexadecimal digit's value. */
 const digit = (c: number): number => (c & 15) + (c >> 6) * 9;

@@ -110,7 +110,7 @@ export interface Joined {
   swarm: string;
   viewers: number;
   seeds: number;
-  /** Who got the ready offers. */
+  /** The peers that got the ready offers. */
   offered?: { link: string; peer: string; role: RemoteRole }[];
 }
 

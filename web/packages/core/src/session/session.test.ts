@@ -87,7 +87,7 @@ describe('the tracker session', () => {
       session.hurry(woke);
       await clock.advance(500);
       expect([tracker.sockets.length, session.counters.reconnects, session.state]).toEqual([2, 1, 'connecting']);
-      // A socket from the network that is gone; who woke waits for it.
+      // A socket from the network that is gone; a page that woke waits for it.
       session.hurry(woke);
       await clock.advance(500);
       expect(tracker.sockets).toHaveLength(woke ? 2 : 3);

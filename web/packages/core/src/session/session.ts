@@ -103,7 +103,7 @@ export function createSession(o: SessionOptions): TrackerSession {
   let state: SessionState = 'idle';
   let serverOffsetMs = 0;
   let socket: Socket | undefined;
-  /** Sockets are told apart by number: a late event of an old one is nobody's. */
+  /** Sockets are told apart by number: a late event of an old one is dropped. */
   let generation = 0;
   let ticket: string | undefined;
   let timer = 0;
@@ -146,7 +146,7 @@ export function createSession(o: SessionOptions): TrackerSession {
     requests.lose();
   };
 
-  /** The socket is of no use any more: back off, then try again. Without a time nobody said that it would end. */
+  /** The socket is of no use any more: back off, then try again. Without a time it ended without notice. */
   const lose = (afterMs?: number) => {
     const ready = state === 'ready';
     backoff.hold(afterMs ?? 0);

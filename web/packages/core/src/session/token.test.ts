@@ -73,7 +73,7 @@ class Door {
         if (until) socket.say(welcome({ server_time_ms: this.now(), token_expires_ms: until }));
         else socket.say({ type: 'error', code: token ? 'bad-token' : 'token-required', message: 'No.' });
       } else if (type === 'token') {
-        // Who shows the token in hand once more is granted what is left of it.
+        // A client that shows the token in hand once more is granted what is left of it.
         const until = token === this.seen.at(-1) ? this.until : this.grant(token);
         if (until && until > this.now()) socket.say({ type: 'granted', id, token_expires_ms: until });
         else socket.say({ type: 'error', id, code: until ? 'token-expired' : 'bad-token', message: 'No.' });

@@ -101,7 +101,7 @@ export class Seed {
           return piece?.length ? piece : undefined;
         },
         pieces: (s) => {
-          // Who has the certificate from elsewhere asks again in a moment.
+          // A viewer that has the certificate from elsewhere asks again in a moment.
           if (this.silent) return 0;
           if (!this.ready.has(s)) this.fetch(s).catch(nothing);
           return this.pieces(s);

@@ -45,7 +45,7 @@ test('what follows is fetched from viewers, behind everything else', async () =>
   expect(late.bytes(3)).toMatchObject({ origin: 0, seed: 0 });
 });
 
-test('who fetches nothing ahead, since it may have no end, serves who does', async () => {
+test('a viewer that fetches nothing ahead, since it may have no end, serves one that does', async () => {
   const { run, totals, viewers } = await scene({}, {}, { live: true });
   await run(80_000);
   expect(totals().prefetched_bytes).toBeGreaterThan(1_000_000);
@@ -73,7 +73,7 @@ test.each([
   expect(end()).toBeLessThanOrEqual(120_000);
 });
 
-test('who leaves loses no more than the budget, and tells', async () => {
+test('a viewer that leaves loses no more than the budget, and tells', async () => {
   const lost: number[] = [];
   for (const battery of [false, true]) {
     const { late, run, totals } = await scene({ battery });
@@ -90,7 +90,7 @@ test('who leaves loses no more than the budget, and tells', async () => {
   expect(lost[1]!).toBeLessThan(lost[0]!);
 });
 
-test('who seeks takes back what is on its way, and what is skipped is counted', async () => {
+test('a viewer that seeks takes back what is on its way, and what is skipped is counted', async () => {
   const { late, run, totals } = await scene({});
   await run(80_000);
   late.seek(50);

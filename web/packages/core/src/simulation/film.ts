@@ -78,7 +78,7 @@ export class Film {
   broken?: Error;
   /** Parts of a segment are answered with all of it. */
   wholes = false;
-  /** Who gets everything when it asks for a range. */
+  /** The clients that get everything when they ask for a range. */
   rangeless = (_node: string) => this.wholes;
   /** Ranges that were asked for, by name. */
   readonly ranges = new Map<string, number>();

@@ -40,19 +40,19 @@ describe('a hostile viewer that is asked', () => {
     // Its first bytes make it look a second away, and pay for nothing.
     ['trickle', 'stalled', false, 10_300],
   ];
-  it.each(kinds)('%s is out in time, whoever asked it', async (malice, reason, banned, within) => {
+  it.each(kinds)('%s is out in time, whichever viewer asked it', async (malice, reason, banned, within) => {
     const { hostile, viewers } = await attack(malice);
     expect(hostile.asked.size).toBeGreaterThan(0);
     expect(viewers[0]!.unlinked.length).toBe(1);
     for (const v of viewers) {
-      // Who has quicker holders does not ask it, or takes back what it asked for.
+      // A viewer that has quicker holders does not ask it, or takes back what it asked for.
       const { since, longest } = hostile.asked.get(v.id) ?? { since: 0, longest: 0 };
       expect(longest).toBeLessThanOrEqual(within);
       for (const u of v.unlinked) {
         expect(u).toMatchObject({ reason, banned });
         expect(u.at - since).toBeLessThanOrEqual(within);
       }
-      // The tracker hears whom it banned, and what it had from each of the others.
+      // The tracker hears which peer it banned, and what it had from each of the others.
       const { peers, bytes } = v.engine.takeStats();
       const blamed = Object.keys(peers!).filter((peer) => peers![peer]!.blame);
       expect(blamed).toEqual(banned && v.unlinked.length > 0 ? [hexToId(hostile.id)] : []);
@@ -73,7 +73,7 @@ describe('a hostile viewer that need not be asked', () => {
   it.each(kinds)('%s is out in time', async (malice, reason, banned, within) => {
     const { begin, viewers } = await attack(malice);
     for (const [n, v] of viewers.entries()) {
-      // They are known once somebody asked them for a certificate.
+      // They are known once a viewer asked them for a certificate.
       if (/forger|replayer/.test(malice) && n > 0 && v.unlinked.length === 0) continue;
       expect(v.unlinked).toMatchObject([{ reason, banned }]);
       expect(v.unlinked[0]!.at - begin - n * 5_000).toBeLessThanOrEqual(within);
@@ -104,7 +104,7 @@ describe('a hostile viewer that is too slow for segments of two seconds', () => 
     ['silent', 20, true],
     ['drip', 35, false],
   ];
-  it.each(kinds)('%s holds nobody up', async (malice, asked, out) => {
+  it.each(kinds)('%s holds no viewer up', async (malice, asked, out) => {
     const film = new Film(40, 2000, 500_000);
     const { world, network, seed, viewer, run } = setUp(film, { up: 2_500_000, down: 2_500_000 });
     network.addNode(id(14), fast);

@@ -21,7 +21,7 @@ export type Malice =
   | 'late' // nothing, but for a few bytes of what is canceled
   | 'no-hello' // announces, and never says hello
   | 'garbage' // random bytes on every channel
-  | 'forger' // certificates that nobody signed
+  | 'forger' // certificates without a valid signature
   | 'replayer' // certificates that are signed, of other segments
   | 'flood'; // unsolicited data
 
@@ -30,7 +30,7 @@ const rejects: Partial<Record<Malice, number>> = { 'not-held': 0, busy: 1, withd
 /** Announces the whole film as complete, whatever it holds, and misbehaves. */
 export class Hostile {
   requests = 0;
-  /** Who asked it for pieces: since when it owes an answer, and what it owed longest before. Canceled is not owed. */
+  /** The viewers that asked it for pieces: since when it owes an answer, and what it owed longest before. Canceled is not owed. */
   readonly asked = new Map<string, { since: number; longest: number }>();
   private readonly names: Map<string, string>;
   private readonly pieces: number;

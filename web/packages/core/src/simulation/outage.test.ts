@@ -30,7 +30,7 @@ it('lets newcomers begin with what the others got, before they had an engine and
   expect(figures(viewers, film)).toMatchObject({ stalls: 0, wrong: 0 });
 });
 
-it('is not made up for where nobody holds anything', async () => {
+it('is not made up for where no peer holds anything', async () => {
   const film = new Film(3, 4000, 300_000);
   const { viewer, run } = setUp(film);
   film.broken = new Error('503');

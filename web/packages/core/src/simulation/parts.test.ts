@@ -39,7 +39,7 @@ describe('segments of 9 MiB', () => {
     }
   });
 
-  it('take what nobody holds from the origin by its range, and verify it', async () => {
+  it('take what no peer holds from the origin by its range, and verify it', async () => {
     const film = new Film(5, 10_000, bytes);
     const { seed, viewers, viewer, run } = setUp(film, line);
     const v = viewer();

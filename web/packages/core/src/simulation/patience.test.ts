@@ -8,7 +8,7 @@ import { sleeping, throttled } from './world.ts';
 // Virtual time costs real time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 
-/** Four viewers, of whom some have a clock of their own; nobody may be dropped for it. */
+/** Four viewers, of which some have a clock of their own; none may be dropped for it. */
 const watch = async (clocks: (Clock | undefined)[], film: Film, line = fast, delayMs = 10) => {
   const s = setUp(film, line, delayMs);
   for (const make of clocks) {
@@ -33,7 +33,7 @@ describe('a viewer in a hidden tab', () => {
       v.play();
       viewers.push(v);
     };
-    // The first two are hidden: between them there is at times nobody whose timers run.
+    // The first two are hidden: between them there is at times no viewer whose timers run.
     for (const n of [1, 2]) {
       page(n, throttled(world, everyMs));
       await run(5_000);
@@ -83,7 +83,7 @@ describe('a laptop that is closed', () => {
     expect(figures([viewers[0]!, viewers[2]!], film)).toMatchObject(fine);
   });
 
-  it('for a minute loses them, and nobody is banned', async () => {
+  it('for a minute loses them, and no peer is banned', async () => {
     const { viewers, film, network, run } = await doze(60_000);
     const [first, sleeper, third] = viewers as [Viewer, Viewer, Viewer];
     for (const v of [first, third])

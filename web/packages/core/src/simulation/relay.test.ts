@@ -1,4 +1,4 @@
-/** Viewers who meet by a relay alone (spec/schedule.md, Input, Relays). */
+/** Viewers that meet by a relay alone (spec/schedule.md, Input, Relays). */
 import { expect, it } from 'vitest';
 import type { EngineDeps } from '../engine.ts';
 import type { Other, Viewer } from './actors.ts';
@@ -17,7 +17,7 @@ const scene = (film: Film, deps: Partial<EngineDeps> = {}) => {
   return { ...it, apart };
 };
 
-it('a relay is asked only while nobody else can serve, and no longer than the origin rests', async () => {
+it('a relay is asked only while no other peer can serve, and no longer than the origin rests', async () => {
   const film = new Film(60, 4000, 300_000);
   const { seed, viewers, apart, run } = scene(film);
   const first = apart();
@@ -48,7 +48,7 @@ it('a relay is asked only while nobody else can serve, and no longer than the or
   expect(figures(viewers, film)).toMatchObject({ stalls: 0, wrong: 0 });
 });
 
-it('viewers who meet by relays alone ask each other as any', async () => {
+it('viewers that meet by relays alone ask each other as any', async () => {
   const film = new Film(20, 4000, 300_000);
   const ahead = () => ({
     allowed: false,

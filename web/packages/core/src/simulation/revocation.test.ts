@@ -27,7 +27,7 @@ describe('what is withdrawn in mid-session', () => {
     const others = () => viewers.map((v) => v.engine.snapshot().totals).map(({ bytes }) => bytes.seed + bytes.peer);
     const [before, sent] = [others(), seed.sent];
     expect(viewers.map((v) => v.engine.snapshot().segments)).toEqual([0, 0]);
-    // Seed and newcomer know of nothing: who does takes nothing of them.
+    // Seed and newcomer know of nothing: a viewer that does takes nothing of them.
     viewer().engine.revoke([revocation]);
     await run(80_000);
     expect(others()).toEqual([...before, 0]);

@@ -7,7 +7,7 @@ import type { SimLink } from './world.ts';
 // Virtual time costs real time on a busy machine.
 vi.setConfig({ testTimeout: 60_000 });
 
-/** Three viewers and a seed, all linked. The tracker introduces who hurries to everybody, as to a peer that has just come. */
+/** Three viewers and a seed, all linked. The tracker introduces a viewer that hurries to all, as to a peer that has just come. */
 const watch = async (film: Film, mover: number) => {
   const s = setUp(film);
   const { network, seed, viewers, world } = s;
@@ -47,7 +47,7 @@ const watch = async (film: Film, mover: number) => {
 
 it.each([
   0, 1, 2,
-])('viewer %i, who moves, is linked again five seconds after it asks somebody, and nobody is blamed', async (mover) => {
+])('viewer %i, which moves, is linked again five seconds after it asks a peer, and none is blamed', async (mover) => {
   const film = new Film(30, 4000, 300_000);
   const { network, world, viewers, run, linked, hurries } = await watch(film, mover);
   expect(linked()).toBe(3);
@@ -55,7 +55,7 @@ it.each([
   const at = world.now();
   expect(linked()).toBe(0);
   await run(5_000 + film.durationMs);
-  // Nothing is asked of anybody for a while, and then it takes three looks.
+  // Nothing is asked of any peer for a while, and then it takes three looks.
   expect(hurries).toHaveLength(1);
   expect(linked()).toBe(3);
   await run(100_000);
@@ -64,7 +64,7 @@ it.each([
   expect(figures(viewers, film)).toMatchObject({ stalls: 0, wrong: 0, errors: 0 });
 });
 
-it('who is told by the browser that it moved waits for nobody to know', async () => {
+it('a viewer told by the browser that it moved does not wait for silence', async () => {
   const film = new Film(30, 4000, 300_000);
   const { network, run, linked, hurries, moved } = await watch(film, 1);
   network.moves(id(2));
@@ -73,7 +73,7 @@ it('who is told by the browser that it moved waits for nobody to know', async ()
   expect([linked(), hurries.length]).toEqual([3, 1]);
 });
 
-it('who moves asks the origin anew for what it was sending', async () => {
+it('a viewer that moves asks the origin anew for what it was sending', async () => {
   const film = new Film(3, 4000, 2_000_000);
   const { network, viewer, run } = setUp(film);
   let moved = () => {};

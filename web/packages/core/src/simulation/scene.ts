@@ -16,7 +16,7 @@ export const setUp = (film: Film, line: Line = fast, delayMs?: number) => {
   network.addNode(id(15), fast);
   const seed = new Seed(id(15), network, film, signer);
   const viewers: Viewer[] = [];
-  /** A viewer that joins now and is linked to everybody else, unless said otherwise. */
+  /** A viewer that joins now and is linked to all others, unless said otherwise. */
   const viewer = (others: Other[] = [seed, ...viewers], deps: Partial<EngineDeps> = {}, adaptive = false) => {
     const n = viewers.length + 1;
     network.addNode(id(n), line);

@@ -108,7 +108,7 @@ interface Node extends Line {
 
 export class Network {
   private readonly nodes = new Map<string, Node>();
-  /** Those who meet each other by a relay alone. */
+  /** The viewers that meet each other by a relay alone. */
   readonly apart = new Set<string>();
   constructor(
     readonly world: World,
@@ -124,7 +124,7 @@ export class Network {
     this.nodes.get(id)!.wakesAt = this.world.now() + ms;
   }
 
-  /** A viewer is in another network: its links carry nothing any more, and nobody is told. */
+  /** A viewer is in another network: its links carry nothing any more, and no peer is told. */
   moves(id: string): void {
     this.nodes.get(id)!.net++;
   }

@@ -72,7 +72,7 @@ export function createLoading(host: LoadingHost): SegmentLoads {
 
   /**
    * Has the engine share a segment that came without it, as soon as there is one: without the first segments of the first
-   * viewers nobody could begin while the origin is down. A copy, since the player may transfer its buffer away.
+   * viewers none could begin while the origin is down. A copy, since the player may transfer its buffer away.
    */
   const keep = (request: SegmentRequest, data: ArrayBuffer) => {
     const now = engine();

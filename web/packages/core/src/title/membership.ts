@@ -69,7 +69,7 @@ const startupMs = 1_000;
 const paintMs = 100;
 /** How long before that they are begun, and the engine's script is asked for if there was no picture before. */
 const prepareMs = 50;
-/** Offers that go out with a join that comes after the picture, and find their peers a round trip sooner than those who are introduced. */
+/** Offers that go out with a join that comes after the picture, and find their peers a round trip sooner than those that are introduced. */
 const readyOffers = 2;
 const rejoinMs = 5_000;
 export function createMembership(o: TitleOptions, host: MembershipHost): Membership {
@@ -91,7 +91,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   let linkBy = openedAt + startupMs;
   /** The manifest's key without its query. */
   let path: string;
-  /** Counts joins: the answer to an old one is nobody's. */
+  /** Counts joins: the answer to an old one is dropped. */
   let joining = 0;
   let joinedAt = 0;
   const script = createScript(o.loadEngine);

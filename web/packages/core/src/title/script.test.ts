@@ -5,7 +5,7 @@ import { createScript } from './script.ts';
 const engine = (() => ({})) as unknown as CreateEngine;
 
 describe("the engine's script", () => {
-  it('is asked for once, whoever needs it', async () => {
+  it('is asked for once, however many need it', async () => {
     const load = vi.fn(() => Promise.resolve(engine));
     const script = createScript(load);
     script.fetch();

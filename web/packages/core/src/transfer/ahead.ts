@@ -30,7 +30,7 @@ export interface LookAhead {
   asked(request: SegmentRequest, next: Segment[]): void;
   /** Whether a segment, or one that it is a part of, follows what was asked for. */
   follows(s: Segment): boolean;
-  /** Whether the schedule hears of a segment that nobody waits for. */
+  /** Whether the schedule hears of a segment that no load waits for. */
   listed(s: Segment): boolean;
   /** Decides how far ahead is fetched, and takes back and counts what is not to be fetched or played any more. */
   look(): boolean;
@@ -42,7 +42,7 @@ export interface LookAhead {
   came(s: Segment, n: number, size: number): void;
   /** What came ahead of a segment is the player's. */
   played(s: Segment): void;
-  /** It is nobody's. */
+  /** It belongs to no load. */
   lost(s: Segment): void;
   /** The viewer leaves. */
   loseAll(): void;

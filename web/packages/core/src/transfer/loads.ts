@@ -27,7 +27,7 @@ export interface Loads {
   stopOrigin(s: Segment): void;
   /** Gives a load its result. */
   hand(s: Segment, load: Load, result: SegmentResult): void;
-  /** The origin failed and nobody else can help: its error is the player's. */
+  /** The origin failed and no peer can help: its error is the player's. */
   giveUp(s: Segment): void;
 }
 
@@ -195,7 +195,7 @@ export const createLoads = (shared: Shared, { fromOrigin, played, lost }: LoadsH
       load.reject(s.originError);
     }
     s.origin = 'idle';
-    // Who had no certificate may have one when the player tries again.
+    // A peer that had no certificate may have one when the player tries again.
     if (!s.certificate && s.state !== 'refused') {
       s.state = 'none';
       s.certPeers = [];

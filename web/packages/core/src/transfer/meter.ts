@@ -22,7 +22,7 @@ const rateBytes = 131_072;
 const meanLeastMs = 1_000;
 const meanMostMs = 4_000;
 /**
- * A rate below what an unknown one is taken for (spec/schedule.md) is believed for so long without data: who was slow once, for
+ * A rate below what an unknown one is taken for (spec/schedule.md) is believed for so long without data: a peer that was slow once, for
  * want of processor time perhaps, would never be asked again otherwise, and stay slow.
  */
 const rateAgeMs = 10_000;
@@ -40,7 +40,7 @@ export const createMeter = (clock: Clock): Meter => {
   let dueBytes = 0;
   let last = 0;
   const measured = () =>
-    // Who serves its links in turn seems to have its whole line for one of them, while that has its turn.
+    // A peer that serves its links in turn seems to have its whole line for one of them, while that has its turn.
     burst && dueMs >= meanLeastMs ? Math.max(1, Math.min(burst, mean(dueBytes, dueMs))) : burst;
   const stale = () => measured() < unknownPace && clock.now() - last >= rateAgeMs;
   const meter: Meter = {

@@ -135,7 +135,7 @@ export const createParts = ({ segments, cache, changed }: Shared, { most, loads,
       s.object = length;
       split(s);
     }
-    // Nobody certifies it whole.
+    // No seed certifies it whole.
     s.state = 'refused';
     changed();
   };

@@ -15,9 +15,9 @@ export interface Patience {
   brought(): void;
   /** Requests for a segment of so many bytes, played in so many µs, were taken back since another source is quicker: likewise, 0 if it brings enough. */
   late(gone: Download[], length: number, durationUs: number, excused: boolean): number | 'stalled' | 'timeout';
-  /** It rejected something. How long to leave it alone, µs; longer each time, if somebody waits. */
+  /** It rejected something. How long to leave it alone, µs; longer each time, if a load waits. */
   rejected(reason: number, urgent: boolean): number;
-  /** Whether who answers this ping, after so many µs, is to go: it runs, had the requests before the first ping, and had time. */
+  /** Whether a peer that answers this ping, after so many µs, is to go: it runs, had the requests before the first ping, and had time. */
   pong(nonce: number, tookUs: number): boolean;
   stop(): void;
 }
@@ -70,7 +70,7 @@ export const createPatience = (clock: Clock, lenient: boolean, ping: (nonce: num
     silent ||= !stalls;
     got = 0;
     if (++stalls < mostStalls || lenient) return undefined;
-    // Who shows that it is there is to blame. Of whom nothing comes any more is in another network, or asleep.
+    // A peer that shows that it is there is to blame. One that sends nothing any more is in another network, or asleep.
     return excused || (silent && served >= pieceSize) ? 'timeout' : 'stalled';
   };
   /** A ping that no other pong answers. */

@@ -37,7 +37,7 @@ const pingMs = 5_000;
 /** Ticks of pingMs without a message that end a link; without the hello. */
 const silentTicks = 4;
 const helloTicks = 2;
-/** A byte is worth so many µs of waiting for the next: who sends less than 5 kB/s stalls, however often it sends. */
+/** A byte is worth so many µs of waiting for the next: a peer that sends less than 5 kB/s stalls, however often it sends. */
 const byteUs = 183;
 
 /** What this side says first on a link. */
@@ -151,7 +151,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     },
     brought: () => patience.brought(),
     announce(segment) {
-      // Seeds ask nobody.
+      // Seeds ask no viewer.
       if (!peer.ready || !open || link.role === 'seed') return;
       announcer.tell(segment);
     },
@@ -224,7 +224,7 @@ export const createPeer = (link: PeerLink, flags: number, host: PeerHost): Peer 
     const lanes = new Set(ids.map((id) => peer.downloads.all.get(id)?.lane));
     const urgent = !lanes.has(laneBackground) || lanes.has(laneForeground);
     const until = nowUs() + patience.rejected(reason, urgent);
-    // Who gives way is not at fault.
+    // A peer that gives way is not at fault.
     if (lanes.has(laneBackground)) peer.behindUs = reason === rejectLaneOff ? Number.MAX_SAFE_INTEGER : until;
     if (urgent) peer.stalledUntilUs = Math.max(peer.stalledUntilUs, until);
     for (const id of ids) {

@@ -21,7 +21,7 @@ export interface PeerHost {
   held(): Iterable<string>;
   ready(peer: Peer): void;
   closed(peer: Peer, reason: LinkCloseReason, ban: boolean): void;
-  /** Nobody is to blame for silence. */
+  /** No peer is to blame for silence. */
   drifted(): boolean;
   /** All bytes of a piece are in. */
   piece(peer: Peer, download: Download): void;

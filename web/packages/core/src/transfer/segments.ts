@@ -35,7 +35,7 @@ export interface Segment {
   disputed?: [Certificate, Certificate];
   /** The origin said that it is not to be stored: what it sends is played, and neither kept nor passed on. */
   unshared?: boolean;
-  /** Under which pieces were sent until then, and when that was: who got one may still ask. */
+  /** Under which pieces were sent until then, and when that was: a peer that got one may still ask. */
   formerly?: { certificate: Certificate; at: number };
   origin: 'idle' | 'running' | 'failed';
   abort?: AbortController;

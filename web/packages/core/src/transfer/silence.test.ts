@@ -33,7 +33,7 @@ describe('when links are unheard, and a viewer adrift', () => {
   });
 });
 
-/** Two viewers, of whom the second owes something. */
+/** Two viewers, of which the second owes something. */
 function setUp() {
   const clock = new FakeClock();
   const told: string[] = [];
@@ -75,7 +75,7 @@ function setUp() {
 }
 
 describe('silence', () => {
-  it('of everybody is this side’s: pings, then another socket, once', async () => {
+  it('of all peers is this side’s: pings, then another socket, once', async () => {
     const { clock, a, b, silence, speak, take } = setUp();
     speak(a, b);
     await clock.advance(1_000);
@@ -86,7 +86,7 @@ describe('silence', () => {
     expect([take(), silence.drifted()]).toEqual([[], false]);
     await clock.advance(1);
     expect([take(), silence.drifted()]).toEqual([['hurry'], true]);
-    // Once more is for who was heard meanwhile, and is not so soon.
+    // Once more is for a peer that was heard meanwhile, and is not so soon.
     speak(a);
     await clock.advance(14_999);
     expect([take(), silence.drifted()]).toEqual([['ping a'], true]);
@@ -117,7 +117,7 @@ describe('silence', () => {
     expect(take()).toEqual(['ping a', 'ping b']);
     speak(b);
     await clock.advance(500);
-    // As if for the second time: who was not heard gives way to whom the tracker names.
+    // As if for the second time: a peer that was not heard gives way to one that the tracker names.
     expect([a.watched.unheard, b.watched.unheard]).toEqual([2, 0]);
     await clock.advance(1_000);
     expect(a.watched.unheard).toBe(3);

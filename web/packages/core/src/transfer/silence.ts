@@ -1,4 +1,4 @@
-/** Whether one peer is silent, or nobody is heard because this side is in another network (spec/peer-protocol.md, "Silence"). */
+/** Whether one peer is silent, or all are because this side is in another network (spec/peer-protocol.md, "Silence"). */
 import type { Clock, LinkCloseReason } from '../ports.ts';
 import { byeOverLimit } from '../protocol/peer.ts';
 import type { Peer } from './peer.ts';
@@ -10,7 +10,7 @@ export interface Watched {
   /** Something is asked for. */
   owed: boolean;
   readonly viewer: boolean;
-  /** Looks in a row at which nothing had come; 0: nobody minds. */
+  /** Looks in a row at which nothing had come; 0: something came. */
   unheard: number;
 }
 
@@ -24,9 +24,9 @@ export interface SilenceHost {
 }
 
 export interface Silence {
-  /** Whether this side was adrift of late: then nobody is to blame for silence. */
+  /** Whether this side was adrift of late: then no peer is to blame for silence. */
   drifted(): boolean;
-  /** The tracker names a peer to whom there is a link; `again` offers another, if that one turns out dead. */
+  /** The tracker names a peer to which there is a link; `again` offers another, if that one turns out dead. */
   named(peer: Peer, again: () => void): void;
   gone(peer: Peer, reason: LinkCloseReason): void;
   stop(): void;
@@ -44,7 +44,7 @@ const noBlameMs = 15_000;
 const checkMs = 200;
 const pongMs = 500;
 const namedMs = 60_000;
-/** After a link opened: a further offer of who has just made one is not heard. */
+/** After a link opened: a further offer of a peer that has just made one is not heard. */
 const offersMs = 2_500;
 
 /** One look after the other: counts what is unheard; says whether this side has just come adrift, and how long it had not looked. */
@@ -80,7 +80,7 @@ export const createSilence = ({ clock, linked, hurry, onMoved }: SilenceHost): S
 
   const restMs = ({ since }: Peer) => since + offersMs - clock.now();
   const fresh = ({ namedUntil }: Peer) => namedUntil > clock.now();
-  /** A silent link is replaced, if the tracker has named who it is to. */
+  /** A silent link is replaced, if the tracker has named its peer. */
   const giveWay = (p: Peer) => {
     const { unheard, came } = p.watched;
     if (unheard >= silentFrom && !came && fresh(p) && restMs(p) <= 0) p.drop('timeout', byeOverLimit);

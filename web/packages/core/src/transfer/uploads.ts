@@ -42,14 +42,14 @@ interface Upload {
 /** Requests queued over all links, from which on a link gets no more than its share: 4 MiB and 512 KiB of pieces. */
 const mostQueued = 256;
 const share = 32;
-/** A link that takes nothing for so long holds nobody else up. */
+/** A link that takes nothing for so long holds no other link up. */
 const stuckUs = 1_000_000;
 
 export interface Uploads {
   request(segment: string, lane: number, requests: { id: number; piece: number }[]): void;
   cancel(ids: number[]): void;
   promote(ids: number[]): void;
-  /** Sends what the link takes, or wakes who sends it. */
+  /** Sends what the link takes, or wakes the part that sends it. */
   pump(): void;
   /** From now on parts are taken by `source`, when the controller of the host has room, and not pushed. */
   pace(wake: () => void): void;

@@ -177,7 +177,7 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
       const c = s?.certificate;
       const ok = !!c && (await check(c, d.piece, d.data));
       peer.downloads.remove(d);
-      // Withdrawn or replaced while it was on the way: nobody's fault.
+      // Withdrawn or replaced while it was on the way: no peer's fault.
       if (!s || !c || s.certificate !== c) return changed();
       if (ok) return accepted(s, d.piece, d.data, peer, d);
       stats.add('rejected_bytes', d.length);

@@ -60,7 +60,7 @@ export const viewPeers = (
           peer: p.link.peer,
           lane: d.lane,
           sent_us: d.sentUs,
-          // What is being checked cannot stall, and who gives way does not.
+          // What is being checked cannot stall, and a peer that gives way does not.
           progress_us: d.checking || d.lane ? 2 ** 52 : Math.max(d.sentUs, p.dataUs),
         });
       }
@@ -86,7 +86,7 @@ export interface ViewHost {
   policy: Policy;
   /** What the site says: `relay-only` viewers meet by relays alone. */
   ahead?(): { role: string };
-  /** Whether the schedule hears of a segment that nobody waits for. */
+  /** Whether the schedule hears of a segment that no load waits for. */
   listed(s: Segment): boolean;
 }
 
@@ -103,7 +103,7 @@ export const createView = (shared: Shared, { policy, ahead, listed }: ViewHost) 
     for (const l of s.loads) least = Math.min(least, l.request.deadlineMs() * 1000);
     return Math.floor(least < Number.POSITIVE_INFINITY ? nowUs() + least : playheadUs + s.ref.startMs * 1000);
   };
-  /** Whether peers behind a relay are asked, each of whose bytes is paid for twice: where nobody else can serve. */
+  /** Whether peers behind a relay are asked, each of whose bytes is paid for twice: where no other peer can serve. */
   const asksRelays = () =>
     ahead?.().role === 'relay-only' ||
     (nowUs() / 1000 - line.failedAt < originRestMs &&
