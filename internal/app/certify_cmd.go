@@ -3,7 +3,6 @@ package app
 import (
 	"context"
 	"crypto/ecdsa"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -137,12 +136,12 @@ func (c *certifyCmd) key(r *run) (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("signing key %s: %w (remove it to have a new one made)", c.Key, err)
 	}
-	point, err := key.PublicKey.Bytes()
+	public, err := certificate.Public(key)
 	if err != nil {
 		return nil, err
 	}
 	if fresh {
-		fmt.Fprintf(r.env.Stderr, "certify: made the signing key %s. Its public half is %s.\n", c.Key, base64.RawURLEncoding.EncodeToString(point))
+		fmt.Fprintf(r.env.Stderr, "certify: made the signing key %s. Its public half, for packager_keys of the site: %s\n", c.Key, public)
 	}
 	return key, nil
 }

@@ -29,25 +29,27 @@ const (
 // builder makes the vectors; expected outcomes are stated, never computed.
 type builder struct {
 	tb   testing.TB
-	a, b *ecdsa.PrivateKey
+	a, b *ecdsa.PrivateKey // of seeds
+	p    *ecdsa.PrivateKey // of a packager
 	v    vectors
 }
 
 func build(tb testing.TB) vectors {
-	m := &builder{tb: tb, a: testKey(tb, "A"), b: testKey(tb, "B")}
+	m := &builder{tb: tb, a: testKey(tb, "A"), b: testKey(tb, "B"), p: testKey(tb, "P")}
 	m.v.About = "spec/certificate.md. Made by go test ./internal/certificate -run TestVectors -update; the keys are for tests alone. " +
 		"Content: byte i of a segment is (31 i + floor(i / 256)) mod 256. cuts: a certificate cut to, or filled with zeros up to, so many bytes."
 	for _, k := range []struct {
 		name string
 		key  *ecdsa.PrivateKey
-	}{{"A", m.a}, {"B", m.b}} {
+		alg  Alg
+	}{{"A", m.a, Seed}, {"B", m.b, Seed}, {"P", m.p, Packager}} {
 		point, err := k.key.PublicKey.Bytes()
 		private, err2 := k.key.Bytes()
 		if err != nil || err2 != nil {
 			tb.Fatal(err, err2)
 		}
 		sum := sha256.Sum256(point)
-		m.v.Keys = append(m.v.Keys, vectorKey{k.name, hex.EncodeToString(sum[:8]), hex.EncodeToString(point), hex.EncodeToString(private)})
+		m.v.Keys = append(m.v.Keys, vectorKey{k.name, hex.EncodeToString(sum[:8]), hex.EncodeToString(point), hex.EncodeToString(private), k.alg})
 	}
 	m.certificates()
 	m.malformed()
@@ -106,18 +108,17 @@ func (m *builder) certificates() {
 			c.IssuedAt, c.NotAfter = time.UnixMilli(0), time.UnixMilli(1<<53-1)
 		})},
 		{"by seed B", m.b, plain(40000)},
-		{"packager's", m.a, packaged(40000)},
-		{"packager's, one piece", m.a, packaged(1)},
+		{"packager's", m.p, packaged(40000)},
+		{"packager's, one piece", m.p, packaged(1)},
+		{"packager's, signed with a seed's key", m.a, packaged(40000)},
+		{"a seed's, signed with a packager's key", m.p, plain(40000)},
 		{"of another site", m.a, with(plain(40000), func(c *Certificate) { c.Site = "other" })},
 	} {
 		raw, err := Issue(nil, c.key, c.c)
 		if err != nil {
 			m.tb.Fatal(c.name, err)
 		}
-		id := m.v.Keys[0].KeyID
-		if c.key == m.b {
-			id = m.v.Keys[1].KeyID
-		}
+		id := KeyIDOf(&c.key.PublicKey).String()
 		m.v.Certificates = append(m.v.Certificates, vectorCertificate{
 			c.name, hex.EncodeToString(raw), id, c.c.IssuedAt.UnixMilli(), c.c.NotAfter.UnixMilli(), c.c.ObjectLength, c.c.Length,
 			c.c.Site, string(c.c.Name), hex.EncodeToString([]byte(c.c.Validator)), len(c.c.Digests), max(c.c.Alg, Seed),
@@ -133,12 +134,12 @@ func (m *builder) forge(c Certificate, alg byte, change func(b []byte) []byte) s
 	if change != nil {
 		b = change(b)
 	}
-	return hex.EncodeToString(m.sign(b, append([]byte(signedTag), b...)))
+	return hex.EncodeToString(m.sign(m.a, b, append([]byte(signedTag), b...)))
 }
 
-func (m *builder) sign(body, signed []byte) []byte {
+func (m *builder) sign(key *ecdsa.PrivateKey, body, signed []byte) []byte {
 	digest := sha256.Sum256(signed)
-	der, err := m.a.Sign(nil, digest[:], crypto.SHA256)
+	der, err := key.Sign(nil, digest[:], crypto.SHA256)
 	var sig struct{ R, S *big.Int }
 	if err == nil {
 		_, err = asn1.Unmarshal(der, &sig)
@@ -227,10 +228,10 @@ func (m *builder) cuts() {
 	}
 }
 
-// add adds a verification of the plain certificate by a viewer that knows both keys; change makes it another one.
+// add adds a verification of the plain certificate by a viewer that knows the keys of both seeds and of the packager; change makes it another one.
 func (m *builder) add(name string, o Outcome, change func(*vectorVerify)) {
 	v := vectorVerify{
-		Name: name, Certificate: "plain", Site: "demo", Segment: film, Keys: []string{"A", "B"},
+		Name: name, Certificate: "plain", Site: "demo", Segment: film, Keys: []string{"A", "B", "P"},
 		Revocations: []vectorRevocation{}, NowMs: t0 + 1000, Outcome: o,
 	}
 	if change != nil {
@@ -299,16 +300,23 @@ func (m *builder) verifySignatures(raw []byte) {
 	bytesOf("r and s the order", BadSignature, join(raw[:end], n.Bytes(), n.Bytes()))
 	bytesOf("r and s all ones", BadSignature, join(raw[:end], bytes.Repeat([]byte{255}, 64)))
 	bytesOf("s negated is a signature too", Valid, join(raw[:end], r, high))
-	bytesOf("signed without the tag", BadSignature, m.sign(raw[:end], raw[:end]))
-	bytesOf("signed with another tag", BadSignature, m.sign(raw[:end], append([]byte("leeway certificate v2\x00"), raw[:end]...)))
+	bytesOf("signed without the tag", BadSignature, m.sign(m.a, raw[:end], raw[:end]))
+	bytesOf("signed with another tag", BadSignature, m.sign(m.a, raw[:end], append([]byte("leeway certificate v2\x00"), raw[:end]...)))
 	bytesOf("alg 3", UnknownAlg, join(raw[:4], []byte{3}, raw[5:]))
-	bytesOf("alg changed to a packager's", BadSignature, join(raw[:4], []byte{2}, raw[5:]))
+	bytesOf("alg changed to a packager's", UnknownKey, join(raw[:4], []byte{2}, raw[5:]))
+	m.add("alg and key ID changed to a packager's", BadSignature, func(v *vectorVerify) {
+		v.Certificate, v.Hex = "", hex.EncodeToString(join(raw[:4], []byte{2}, unhex(m.tb, m.v.Keys[2].KeyID), raw[13:]))
+	})
 	p := unhex(m.tb, m.v.hexOf("packager's"))
 	bytesOf("packager's", Valid, p)
 	bytesOf("packager's, a digest changed", BadSignature, flip(p, len(p)-65))
 	bytesOf("packager's, issued at changed", BadSignature, flip(p, 20))
-	bytesOf("packager's, alg changed to a seed's", BadSignature, join(p[:4], []byte{1}, p[5:]))
-	bytesOf("packager's, signed as a seed's", BadSignature, m.sign(p[:len(p)-64], append([]byte(signedTag), p[:len(p)-64]...)))
+	bytesOf("packager's, alg changed to a seed's", UnknownKey, join(p[:4], []byte{1}, p[5:]))
+	bytesOf("packager's, alg and key ID changed to a seed's", BadSignature, join(p[:4], []byte{1}, raw[5:13], p[13:]))
+	bytesOf("packager's, signed as a seed's", BadSignature, m.sign(m.p, p[:len(p)-64], append([]byte(signedTag), p[:len(p)-64]...)))
+	m.add("packager's, by a viewer without its key", UnknownKey, func(v *vectorVerify) { v.Certificate, v.Keys = "packager's", []string{"A", "B"} })
+	m.add("packager's, signed with a seed's key", UnknownKey, func(v *vectorVerify) { v.Certificate = v.Name })
+	m.add("a seed's, signed with a packager's key", UnknownKey, func(v *vectorVerify) { v.Certificate = v.Name })
 	bytesOf("a byte short", Malformed, raw[:len(raw)-1])
 }
 

@@ -32,7 +32,7 @@ func (m *builder) shorts() {
 	add("name changed", "packager's", flip(b, 49), BadSignature)
 	add("length changed", "packager's", flip2(b), BadSignature)
 	add("signature changed", "packager's", flip(b, end), BadSignature)
-	add("signed with the short magic", "packager's", m.sign(b[:end], append([]byte(signedTag), b[:end]...)), BadSignature)
+	add("signed with the short magic", "packager's", m.sign(m.p, b[:end], append([]byte(signedTag), b[:end]...)), BadSignature)
 	add("alg 1", "packager's", bytes.Join([][]byte{b[:4], {1}, b[5:]}, nil), UnknownAlg)
 	add("alg 3", "packager's", bytes.Join([][]byte{b[:4], {3}, b[5:]}, nil), UnknownAlg)
 	add("a byte more", "packager's", append(bytes.Clone(b), 0), Malformed)
@@ -56,7 +56,7 @@ func (m *builder) lists() {
 	}
 	one := m.short("packager's")
 	c := with(packaged(1000), func(c *Certificate) { c.Name, c.ObjectLength = "/media/film.mp4#4000-4999", 100000 })
-	raw, err := Issue(nil, m.a, c)
+	raw, err := Issue(nil, m.p, c)
 	if err != nil {
 		m.tb.Fatal(err)
 	}

@@ -21,7 +21,7 @@ func keySet(tb testing.TB, key *ecdsa.PrivateKey, sites ...string) *KeySet {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	set, err := NewKeySet(VerifyKey{KeyIDOf(&key.PublicKey), point, sites})
+	set, err := NewKeySet(VerifyKey{KeyID: KeyIDOf(&key.PublicKey), Key: point, Sites: sites})
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -141,16 +141,16 @@ func TestNewKeySetRefuses(t *testing.T) {
 	}
 	id := KeyIDOf(&key.PublicKey)
 	for name, k := range map[string]VerifyKey{
-		"short":         {id, point[:64], []string{"demo"}},
-		"off the curve": {id, append(append([]byte(nil), point[:64]...), point[64]^1), []string{"demo"}},
-		"another ID":    {KeyIDOf(&testKey(t, "B").PublicKey), point, []string{"demo"}},
-		"no sites":      {id, point, nil},
+		"short":         {id, point[:64], []string{"demo"}, Seed},
+		"off the curve": {id, append(append([]byte(nil), point[:64]...), point[64]^1), []string{"demo"}, Seed},
+		"another ID":    {KeyIDOf(&testKey(t, "B").PublicKey), point, []string{"demo"}, Seed},
+		"no sites":      {id, point, nil, Seed},
 	} {
 		if _, err := NewKeySet(k); err == nil {
 			t.Errorf("%s: taken", name)
 		}
 	}
-	twice, err := NewKeySet(VerifyKey{id, point, []string{"a"}}, VerifyKey{id, point, []string{"demo"}})
+	twice, err := NewKeySet(VerifyKey{id, point, []string{"a"}, 0}, VerifyKey{id, point, []string{"demo"}, Seed})
 	if err != nil || twice.Verify(issued(t, 1), "demo", film, time.UnixMilli(t0), nil) != nil {
 		t.Errorf("a key listed for two sites: %v", err)
 	}

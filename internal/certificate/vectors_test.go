@@ -39,6 +39,7 @@ type vectorKey struct {
 	KeyID   string `json:"key_id"`
 	Public  string `json:"public"`
 	Private string `json:"private"`
+	Alg     Alg    `json:"alg"`
 }
 
 type vectorCertificate struct {
@@ -56,7 +57,7 @@ type vectorCertificate struct {
 	Alg          Alg    `json:"alg"`
 }
 
-// vectorShort is a short certificate, and the certificate that it becomes. Verified as the plain one is, by key A.
+// vectorShort is a short certificate, and the certificate that it becomes. Verified as the plain one is.
 type vectorShort struct {
 	Name        string  `json:"name"`
 	Certificate string  `json:"certificate"`
@@ -163,7 +164,7 @@ func (v vectors) keySet(tb testing.TB, site string, names []string) *KeySet {
 	for _, name := range names {
 		for _, k := range v.Keys {
 			if k.Name == name {
-				keys = append(keys, VerifyKey{KeyID(unhex(tb, k.KeyID)), unhex(tb, k.Public), []string{site}})
+				keys = append(keys, VerifyKey{KeyID(unhex(tb, k.KeyID)), unhex(tb, k.Public), []string{site}, k.Alg})
 			}
 		}
 	}
@@ -275,7 +276,7 @@ func checkVerify(t *testing.T, v vectors, want vectorVerify) {
 func checkShort(t *testing.T, v vectors, want vectorShort) {
 	c, err := ParseShort(unhex(t, want.Hex))
 	if err == nil {
-		err = v.keySet(t, "demo", []string{"A"}).Verify(c, "demo", film, time.UnixMilli(t0+1000), nil)
+		err = v.keySet(t, "demo", []string{"A", "P"}).Verify(c, "demo", film, time.UnixMilli(t0+1000), nil)
 	}
 	if OutcomeOf(err) != want.Outcome {
 		t.Fatalf("got %v, want %s", err, want.Outcome)

@@ -58,17 +58,24 @@ func OutcomeOf(err error) Outcome {
 	return Malformed
 }
 
-// VerifyKey is a seed's public key and the sites that it may vouch for.
+// VerifyKey is a public key, the sites that it may vouch for, and its one use: a seed's key or a packager's.
 type VerifyKey struct {
 	KeyID KeyID
 	Key   []byte   // the uncompressed point, 65 bytes
 	Sites []string // at least one
+	Alg   Alg      // that it signs with; the zero value is Seed
 }
 
 // KeySet holds the keys that certificates are verified with. It is immutable and safe for concurrent use; the zero value
 // and nil know no key.
 type KeySet struct {
-	keys map[KeyID]verifier
+	keys map[use]verifier
+}
+
+// use is a key for one algorithm. A key signs nothing of the other kind.
+type use struct {
+	key KeyID
+	alg Alg
 }
 
 type verifier struct {
@@ -76,9 +83,9 @@ type verifier struct {
 	sites  []string
 }
 
-// NewKeySet checks keys and puts them together. A key that is listed twice vouches for the sites of both.
+// NewKeySet checks keys and puts them together. A key that is listed twice for one use vouches for the sites of both.
 func NewKeySet(keys ...VerifyKey) (*KeySet, error) {
-	s := &KeySet{keys: make(map[KeyID]verifier, len(keys))}
+	s := &KeySet{keys: make(map[use]verifier, len(keys))}
 	for _, k := range keys {
 		public, err := ecdsa.ParseUncompressedPublicKey(elliptic.P256(), k.Key)
 		switch {
@@ -89,7 +96,8 @@ func NewKeySet(keys ...VerifyKey) (*KeySet, error) {
 		case len(k.Sites) == 0:
 			return nil, fmt.Errorf("verify key %s: no sites (name those that it may vouch for)", k.KeyID)
 		}
-		s.keys[k.KeyID] = verifier{public, append(slices.Clone(s.keys[k.KeyID].sites), k.Sites...)}
+		at := use{k.KeyID, max(k.Alg, Seed)}
+		s.keys[at] = verifier{public, append(slices.Clone(s.keys[at].sites), k.Sites...)}
 	}
 	return s, nil
 }
@@ -102,12 +110,12 @@ func (s *KeySet) Verify(c *Certificate, site string, name segment.Name, now time
 	}
 	var key verifier
 	if s != nil {
-		key = s.keys[c.KeyID]
+		key = s.keys[use{c.KeyID, max(c.Alg, Seed)}]
 	}
 	nowMs, issuedMs, endMs := now.UnixMilli(), c.IssuedAt.UnixMilli(), c.NotAfter.UnixMilli()
 	switch {
 	case key.public == nil || !slices.Contains(key.sites, site):
-		return refuse(UnknownKey, "key %s is none of site %q", c.KeyID, site)
+		return refuse(UnknownKey, "key %s is none of site %q for alg %d", c.KeyID, site, c.Alg)
 	case !c.signedBy(key.public):
 		return refuse(BadSignature, "key %s did not sign it", c.KeyID)
 	case c.Site != site:

@@ -68,7 +68,7 @@ func New(s Settings) (*Packager, error) {
 		return nil, fmt.Errorf("packager's key: %w", err)
 	}
 	id := certificate.KeyIDOf(&s.Key.PublicKey)
-	keys, err := certificate.NewKeySet(certificate.VerifyKey{KeyID: id, Key: point, Sites: []string{s.Site.Name()}})
+	keys, err := certificate.NewKeySet(certificate.VerifyKey{KeyID: id, Key: point, Sites: []string{s.Site.Name()}, Alg: certificate.Packager})
 	if err != nil {
 		return nil, fmt.Errorf("packager's key: %w", err)
 	}

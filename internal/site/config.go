@@ -13,6 +13,8 @@ type Config struct {
 	Off bool `yaml:"off,omitempty" json:"-"`
 	// TokenKeys is the file of the keys that join tokens are checked with (spec/access.md); seeds need none.
 	TokenKeys string `yaml:"token_keys,omitempty" json:"-"`
+	// PackagerKeys are public keys of packagers (spec/packaging.md, "Keys"); where there are any, playlists have lists.
+	PackagerKeys []string `yaml:"packager_keys,omitempty" json:"-"`
 	// FetchBase is the URL below which seeds fetch the site's paths; empty where no seed serves the site.
 	FetchBase string `yaml:"fetch_base,omitempty" json:"-"`
 	// PageOrigins are the origins ("https://www.example.com") of pages that may join beside those on Hosts; "*" is any.

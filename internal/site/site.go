@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/leeway-video/leeway/internal/certificate"
 )
 
 // MaxKey is the length of the longest key, in bytes.
@@ -32,12 +34,13 @@ type Site struct {
 	prefixes []string        // of names of query parameters
 	pattern  []string        // elements of key.path; nil for none
 	bindings []binding       // of title.explicit
+	packager []certificate.VerifyKey
 }
 
 // New checks a configuration and fills its defaults in. The error is a *FieldError.
 func New(c Config) (*Site, error) {
 	c.Hosts = slices.Clone(c.Hosts)
-	c.PageOrigins = slices.Clone(c.PageOrigins)
+	c.PageOrigins, c.PackagerKeys = slices.Clone(c.PageOrigins), slices.Clone(c.PackagerKeys)
 	c.Key.IgnoreQuery = slices.Clone(c.Key.IgnoreQuery)
 	c.Title.Explicit = slices.Clone(c.Title.Explicit)
 	c.defaults()
@@ -58,6 +61,7 @@ func New(c Config) (*Site, error) {
 	for _, b := range c.Title.Explicit {
 		s.bindings = append(s.bindings, b.compile())
 	}
+	s.packager = packagers(c.Name, c.PackagerKeys)
 	return s, nil
 }
 
@@ -66,6 +70,20 @@ func (s *Site) Name() string { return s.config.Name }
 
 // Config is the configuration with its defaults filled in. Its slices are shared and must not be changed.
 func (s *Site) Config() Config { return s.config }
+
+// Packagers are the keys of the site's packagers. It is shared and must not be changed.
+func (s *Site) Packagers() []certificate.VerifyKey { return s.packager }
+
+func packagers(site string, keys []string) (list []certificate.VerifyKey) {
+	for _, text := range keys {
+		k, err := certificate.ParsePublic(text)
+		if err == nil {
+			k.Sites = []string{site}
+			list = append(list, k)
+		}
+	}
+	return list
+}
 
 // Hosts lists the hosts that serve the site's paths. It is shared and must not be changed.
 func (s *Site) Hosts() []string { return s.config.Hosts }

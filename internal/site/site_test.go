@@ -3,8 +3,11 @@ package site
 import (
 	"encoding/json"
 	"errors"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/certificate"
 )
 
 func valid() Config {
@@ -25,10 +28,34 @@ func TestDefaults(t *testing.T) {
 	}
 }
 
+// Public keys of spec/vectors/certificate.json: of the packager and of seed A.
+const (
+	packagerKey = "BDUhYFXYJX-tqbUrOJXs3iAljLsJ9zb3aJYX5vN1wkYVC1LXeO6oH55cbeTNMZPRyPBcJu0GwxCt7NQc29NgK78"
+	otherKey    = "BOrSToZJ447LUe5H-UQUqAkr8shCaSD339AWqcjWpN-HawpW4TyfvPbEyUkYjLTTh4Xs41uL-1BXQ4jQFnfvagA"
+)
+
+// TestPackagers: the keys of packagers are kept in their order, and vouch for this site alone.
+func TestPackagers(t *testing.T) {
+	c := valid()
+	c.PackagerKeys = []string{packagerKey, otherKey}
+	s, err := New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := s.Packagers()
+	if len(got) != 2 || got[0].KeyID.String() != "4fdae447893786f8" || got[0].Alg != certificate.Packager || !slices.Equal(got[0].Sites, []string{"demo"}) {
+		t.Errorf("got %+v", got)
+	}
+	if _, err := certificate.NewKeySet(got...); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestServersSecretsStayOutOfJSON(t *testing.T) {
 	c := valid()
 	c.FetchBase, c.PageOrigins = "http://origin.internal", []string{"https://www.example.com"}
 	bind("internal", "/internal")(&c)
+	c.PackagerKeys = []string{"www."}
 	b, err := json.Marshal(c)
 	if err != nil || strings.Contains(string(b), "internal") || strings.Contains(string(b), "www.") {
 		t.Errorf("%s, %v", b, err)
@@ -106,6 +133,12 @@ func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
 		{"fetch_base", func(c *Config) { c.FetchBase = "https://origin.internal/?a" }},
 		{"page_origins[1]", func(c *Config) { c.PageOrigins = []string{"*", "www.example.com"} }},
 		{"page_origins[0]", func(c *Config) { c.PageOrigins = []string{"https://www.example.com/"} }},
+		{"packager_keys[0]", func(c *Config) { c.PackagerKeys = []string{"packager.key"} }},
+		{"packager_keys[0]", func(c *Config) { c.PackagerKeys = []string{packagerKey[:86]} }},
+		{"packager_keys[0]", func(c *Config) { c.PackagerKeys = []string{"BB" + packagerKey[2:]} }},
+		{"packager_keys[1]", func(c *Config) { c.PackagerKeys = []string{packagerKey, packagerKey} }},
+		{"packager_keys[1]", func(c *Config) { c.PackagerKeys = []string{packagerKey, packagerKey + "\n"} }},
+		{"packager_keys", func(c *Config) { c.PackagerKeys = make([]string, 9) }},
 	} {
 		config := valid()
 		c.change(&config)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/leeway-video/leeway/internal/certificate"
 )
 
 // FieldError says which field of a site's configuration is wrong, and what to do.
@@ -28,6 +30,7 @@ const (
 	maxIgnore = 64
 	maxPath   = 256
 	maxDrop   = 8
+	maxKeys   = 8 // of packagers: two of each of a few packagers while they are replaced
 )
 
 // defaults fills the fields that were left empty.
@@ -59,6 +62,7 @@ func (c *Config) defaults() {
 func (c *Config) validate() error {
 	for _, check := range []func() *FieldError{
 		c.checkName, c.checkHosts, c.checkIgnore, c.checkPath, c.checkChoices, c.checkNumbers, c.checkFetchBase, c.checkPageOrigins, c.checkBindings,
+		c.checkPackagerKeys,
 	} {
 		if err := check(); err != nil {
 			err.Site = c.Name
@@ -231,6 +235,26 @@ func (c *Config) checkFetchBase() *FieldError {
 		return wrong("fetch_base", hint, "carries user information")
 	case strings.ContainsAny(c.FetchBase, "?#"):
 		return wrong("fetch_base", hint, "carries a query or a fragment")
+	}
+	return nil
+}
+
+func (c *Config) checkPackagerKeys() *FieldError {
+	const hint = "the line that leeway certify prints when it makes a key"
+	if len(c.PackagerKeys) > maxKeys {
+		return wrong("packager_keys", "at most 8; remove those that are out of use", "has %d entries", len(c.PackagerKeys))
+	}
+	seen := map[certificate.KeyID]bool{}
+	for i, text := range c.PackagerKeys {
+		path := fmt.Sprintf("packager_keys[%d]", i)
+		k, err := certificate.ParsePublic(text)
+		if err != nil {
+			return wrong(path, hint, "%v", err)
+		}
+		if seen[k.KeyID] {
+			return wrong(path, "leave one of them out", "is listed twice")
+		}
+		seen[k.KeyID] = true
 	}
 	return nil
 }

@@ -77,9 +77,12 @@ func (r *roster) seed(b bus.SeedBeat, now time.Time) (keysChanged bool) {
 	return r.learn(b.VerifyKeys, now)
 }
 
-// learn notes verify keys. Under mu.
+// learn notes verify keys. A seed names its own alone: a packager's come from the configuration. Under mu.
 func (r *roster) learn(keys []bus.SeedKey, now time.Time) (changed bool) {
 	for _, k := range keys {
+		if k.Alg != signal.AlgSeed {
+			continue
+		}
 		old, known := r.keys[string(k.KeyID)]
 		if !known && len(r.keys) >= signal.MaxKeys {
 			r.dropOldestKey()

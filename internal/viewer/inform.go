@@ -7,12 +7,14 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// verifyKeys are the keys of a site as its tracker names them. Keys of an unknown kind are left out.
+// verifyKeys are the keys of a site as its tracker names them.
 func verifyKeys(site string, keys []signal.VerifyKey) (*certificate.KeySet, error) {
 	var list []certificate.VerifyKey
 	for _, k := range keys {
-		if k.Alg == 1 && len(k.KeyID) == len(certificate.KeyID{}) {
-			list = append(list, certificate.VerifyKey{KeyID: certificate.KeyID(k.KeyID), Key: k.Key, Sites: []string{site}})
+		if len(k.KeyID) == len(certificate.KeyID{}) {
+			list = append(list, certificate.VerifyKey{
+				KeyID: certificate.KeyID(k.KeyID), Key: k.Key, Sites: []string{site}, Alg: certificate.Alg(k.Alg),
+			})
 		}
 	}
 	return certificate.NewKeySet(list...)

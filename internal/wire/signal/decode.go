@@ -288,7 +288,7 @@ func (f fields) verifyKeys(name string) []VerifyKey {
 	out := []VerifyKey{}
 	f.objects(name, true, MaxKeys, func(k fields) {
 		alg := int(k.integer("alg", true, 1, 255))
-		if alg == 1 { // keys of other algorithms are for later versions: skipped
+		if alg == AlgSeed || alg == AlgPackager { // keys of other algorithms are for later versions: skipped
 			out = append(out, VerifyKey{KeyID: k.binary("key_id", true, 8), Alg: alg, Key: k.binary("key", true, 65)})
 		}
 	})

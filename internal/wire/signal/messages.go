@@ -50,10 +50,10 @@ type ICEServer struct {
 	Credential string   `json:"credential,omitempty"`
 }
 
-// VerifyKey is a public key whose certificates may be trusted.
+// VerifyKey is a public key whose certificates of one algorithm may be trusted.
 type VerifyKey struct {
 	KeyID Bytes `json:"key_id"` // 8 bytes
-	Alg   int   `json:"alg"`    // 1 = ECDSA P-256 with SHA-256
+	Alg   int   `json:"alg"`    // AlgSeed, AlgPackager
 	Key   Bytes `json:"key"`    // uncompressed point, 65 bytes
 }
 

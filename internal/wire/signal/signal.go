@@ -53,6 +53,12 @@ const (
 	MaxText      = 512 // bytes of an error's message and of its hint
 )
 
+// Algorithms of verify keys (spec/certificate.md): what a key may sign.
+const (
+	AlgSeed     = 1
+	AlgPackager = 2
+)
+
 // ID is 22 characters of base64url on the wire.
 type ID = swarm.ID
 

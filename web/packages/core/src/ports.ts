@@ -165,6 +165,8 @@ export interface VerifyKey {
   keyId: string;
   /** Uncompressed point, 65 bytes. */
   key: Uint8Array;
+  /** Of the certificates that it signs: 1 of a seed, 2 of a packager. It vouches for no others. */
+  alg: number;
 }
 
 /** A revocation: of all that a key signed, or of a site's names below a prefix issued before a moment. */

@@ -18,7 +18,7 @@ const crypto = {
   verify: (_: Uint8Array, signature: Uint8Array, data: Uint8Array) =>
     webcrypto.subtle.verify(p256, key, signature, data),
 };
-const keys = [{ keyId: vectors.keys[0]!.key_id, key: point }];
+const keys = [{ keyId: vectors.keys[0]!.key_id, key: point, alg: 1 }];
 
 describe('verification', () => {
   bench('WebCrypto alone', async () => {

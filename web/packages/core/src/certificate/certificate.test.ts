@@ -17,7 +17,7 @@ import {
 } from './index.ts';
 
 interface Vectors {
-  keys: { name: string; key_id: string; public: string }[];
+  keys: { name: string; key_id: string; public: string; alg: number }[];
   certificates: {
     name: string;
     hex: string;
@@ -118,7 +118,7 @@ describe('vectors of certificates', () => {
     }
     const keys = vectors.keys
       .filter((k) => v.keys.includes(k.name))
-      .map((k) => ({ keyId: k.key_id, key: bytes(k.public) }));
+      .map((k) => ({ keyId: k.key_id, key: bytes(k.public), alg: k.alg }));
     const revocations = v.revocations.map(
       (r): Revocation =>
         r.key_id ? { keyId: r.key_id } : { site: r.site!, prefix: r.prefix!, minIssuedAt: r.min_issued_at! },
@@ -134,9 +134,8 @@ describe('vectors of certificates', () => {
       expect(c).toBe(outcome);
       return;
     }
-    const { key_id, public: key } = vectors.keys[0]!;
     const expected = { site: 'demo', name: '/media/bbb/720p/seg-1.ts' };
-    const keys = [{ keyId: key_id, key: bytes(key) }];
+    const keys = vectors.keys.map((k) => ({ keyId: k.key_id, key: bytes(k.public), alg: k.alg }));
     expect(await verifyCertificate(c, expected, keys, [], 1790000001000, crypto)).toBe(outcome);
     if (outcome !== 'valid') return;
     const digests = await digestsOf(filling(c.length));
@@ -192,7 +191,7 @@ describe('properties of certificates', () => {
   });
 
   it('does not verify after any change', async () => {
-    const keys = vectors.keys.map((k) => ({ keyId: k.key_id, key: bytes(k.public) }));
+    const keys = vectors.keys.map((k) => ({ keyId: k.key_id, key: bytes(k.public), alg: k.alg }));
     await fc.assert(
       fc.asyncProperty(fc.nat(plain.length - 1), fc.integer({ min: 1, max: 255 }), async (at, mask) => {
         const raw = plain.slice();
@@ -207,7 +206,7 @@ describe('properties of certificates', () => {
 
   it('takes a key that is no point for one that signed nothing', async () => {
     const c = parsed(plain);
-    const keys = [{ keyId: c.keyId, key: new Uint8Array(65) }];
+    const keys = [{ keyId: c.keyId, key: new Uint8Array(65), alg: 1 }];
     expect(await verifyCertificate(c, c, keys, [], c.issuedAt, crypto)).toBe('bad-signature');
   });
 

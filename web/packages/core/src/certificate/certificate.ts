@@ -152,7 +152,7 @@ export async function verifyCertificate(
   nowMs: number,
   crypto: Crypto,
 ): Promise<Exclude<CertificateOutcome, 'malformed' | 'unknown-alg'>> {
-  const key = keys.find((k) => k.keyId === c.keyId);
+  const key = keys.find((k) => k.keyId === c.keyId && k.alg === c.alg);
   if (!key) return 'unknown-key';
   const end = c.raw.length - signatureSize;
   const signed = join(new TextEncoder().encode('leeway certificate v1\0LWC1'), ...(await signedParts(c, crypto)));

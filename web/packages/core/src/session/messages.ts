@@ -246,9 +246,9 @@ const iceServers = list(iceServer, 16);
 
 const algorithm = object({ alg: integer(1, 255) });
 const verifyKey = object<VerifyKeyMessage>({ key_id: bytes(8), alg: integer(1, 255), key: bytes(65) });
-/** Keys of other algorithms are for later versions: skipped. */
+/** Of seeds (1) and of packagers (2). Keys of other algorithms are for later versions: skipped. */
 const verifyKeys: Reader<VerifyKeyMessage[]> = (value) =>
-  list((key) => (algorithm(key).alg === 1 ? [verifyKey(key)] : []), 64)(value).flat();
+  list((key) => (algorithm(key).alg <= 2 ? [verifyKey(key)] : []), 64)(value).flat();
 
 const absent: Reader<undefined> = that((value: unknown) => value === undefined);
 const byKey = object<{ key_id: string; site?: undefined }>({ key_id: bytes(8), site: absent });

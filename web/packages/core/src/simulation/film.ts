@@ -31,7 +31,7 @@ export class Signer {
     this.key = privateKey;
     const jwk = publicKey.export({ format: 'jwk' });
     const point = Buffer.concat([Buffer.from([4]), Buffer.from(jwk.x!, 'base64url'), Buffer.from(jwk.y!, 'base64url')]);
-    this.verifyKey = { keyId: toHex(sha256(point).subarray(0, 8)), key: new Uint8Array(point) };
+    this.verifyKey = { keyId: toHex(sha256(point).subarray(0, 8)), key: new Uint8Array(point), alg: 1 };
   }
 
   /** A certificate, version 1, of a whole object or of a part of a longer one. */

@@ -14,7 +14,7 @@ export function inform(
   engine.setKeys(
     verify_keys.flatMap(({ key_id, alg, key }) => {
       const bytes = fromBase64url(key);
-      return alg === 1 && bytes?.length === 65 ? [{ keyId: keyId(key_id), key: bytes }] : [];
+      return bytes?.length === 65 ? [{ keyId: keyId(key_id), key: bytes, alg }] : [];
     }),
   );
   engine.revoke(
