@@ -2,6 +2,7 @@ package tracker
 
 import (
 	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -18,7 +19,7 @@ func controlled(t *testing.T) func(*Config) {
 	}
 }
 
-// TestATrackerRunsWithoutAJudge: control groups are drawn, reports are taken, and what judges say on the bus is passed over.
+// TestATrackerRunsWithoutAJudge: control groups are drawn, reports are taken, and what judges say on the bus is not heard.
 func TestATrackerRunsWithoutAJudge(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(controlled(t))
@@ -37,6 +38,34 @@ func TestATrackerRunsWithoutAJudge(t *testing.T) {
 	n.maintain()
 	if off, _ := n.SiteSwitch("demo"); off {
 		t.Error("the site is off without a judge")
+	}
+}
+
+// noting is a bus that notes what is subscribed to.
+type noting struct {
+	Bus
+	subjects []string
+}
+
+func (n *noting) Subscribe(subject string, f func(string, []byte, func([]byte) error)) (func(), error) {
+	n.subjects = append(n.subjects, subject)
+	return n.Bus.Subscribe(subject, f)
+}
+
+// TestOnlyAJudgeHearsOtherJudges: a tracker without one asks the bus for none of what they say.
+func TestOnlyAJudgeHearsOtherJudges(t *testing.T) {
+	for _, judged := range []bool{false, true} {
+		w := newWorld(t)
+		b := &noting{Bus: w.bus}
+		w.through = b
+		w.tracker(func(c *Config) {
+			if judged {
+				c.Judge = func(*Tracker) Judge { return &listener{} }
+			}
+		})
+		if slices.Contains(b.subjects, bus.SubjectExperiment) != judged || !slices.Contains(b.subjects, bus.SubjectTrackerBeat) {
+			t.Errorf("with a judge: %v; subscribed to %v", judged, b.subjects)
+		}
 	}
 }
 

@@ -88,6 +88,7 @@ func (t *Tracker) subscribe(ctx context.Context) error {
 		subject string
 		f       func([]byte, func([]byte) error)
 	}{
+		{bus.SubjectExperiment, t.onExperiment},
 		{bus.SubjectHome(t.id), t.home.onRequest},
 		{bus.SubjectDeliver(t.id), t.deliveries.onDelivery},
 		{bus.SubjectAck(t.id), t.deliveries.onAck},
@@ -100,11 +101,13 @@ func (t *Tracker) subscribe(ctx context.Context) error {
 		{bus.SubjectRevokeList, t.trust.onRevokeList},
 		{bus.SubjectRevokeKept, t.trust.onKept},
 		{bus.SubjectSeedBeat, t.trust.onSeedBeat},
-		{bus.SubjectExperiment, t.onExperiment},
 		// The last: a beat heard is answered, and a tracker that hears the answer sends members home.
 		{bus.SubjectTrackerBeat, t.onTrackerBeat},
 	} {
-		if on.subject == bus.SubjectRevokeList {
+		switch {
+		case on.subject == bus.SubjectExperiment && t.cfg.Judge == nil:
+			continue
+		case on.subject == bus.SubjectRevokeList:
 			t.trust.learn(ctx)
 		}
 		stop, err := t.bus.Subscribe(on.subject, func(_ string, data []byte, reply func([]byte) error) { on.f(data, reply) })
