@@ -2,30 +2,39 @@ package app
 
 import (
 	"log/slog"
+	"slices"
 	"sync"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/site"
 )
 
 // sitesEvery is how often the file that sites come from is looked at.
 const sitesEvery = 10 * time.Second
 
-// sitesWatch notices that a site was switched off or on in its file. Nothing else in the file takes effect without a restart.
+// sitesWatch notices that a site was switched off or on in its file, and that it has other packagers' keys. Nothing else in the file
+// takes effect without a restart.
 type sitesWatch struct {
 	path string
 	read func() ([]site.Config, error)
-	tell func(site string, off bool)
+	tell siteChanges
 	log  *slog.Logger
-	was  map[string]bool
+	was  map[string]site.Config
 	seen stamp
 }
 
+// siteChanges hear what is another than before.
+type siteChanges struct {
+	off       func(site string, off bool)
+	packagers func(site string, keys []certificate.VerifyKey)
+}
+
 // openWatch begins with what the process started with.
-func openWatch(path string, sites []site.Config, read func() ([]site.Config, error), tell func(string, bool), log *slog.Logger) *sitesWatch {
-	w := &sitesWatch{path: path, read: read, tell: tell, log: log, was: map[string]bool{}}
+func openWatch(path string, sites []site.Config, read func() ([]site.Config, error), tell siteChanges, log *slog.Logger) *sitesWatch {
+	w := &sitesWatch{path: path, read: read, tell: tell, log: log, was: map[string]site.Config{}}
 	for _, c := range sites {
-		w.was[c.Name] = c.Off
+		w.was[c.Name] = c
 	}
 	w.seen, _ = stampOf(path) // a file that cannot be looked at now is read when it can
 	return w
@@ -45,10 +54,18 @@ func (w *sitesWatch) look() {
 		return
 	}
 	for _, c := range sites {
-		if was, known := w.was[c.Name]; known && was != c.Off {
-			w.was[c.Name] = c.Off
+		was, known := w.was[c.Name]
+		if !known {
+			continue
+		}
+		w.was[c.Name] = c
+		if was.Off != c.Off {
 			w.log.Warn("peer delivery switched by configuration", "site", c.Name, "off", c.Off)
-			w.tell(c.Name, c.Off)
+			w.tell.off(c.Name, c.Off)
+		}
+		if rules, err := site.New(c); err == nil && !slices.Equal(was.PackagerKeys, c.PackagerKeys) {
+			w.log.Info("keys of packagers read again", "site", c.Name, "keys", len(c.PackagerKeys))
+			w.tell.packagers(c.Name, rules.Packagers())
 		}
 	}
 }
@@ -58,10 +75,17 @@ func (s *services) watchSites(path string, sites []site.Config, read func() ([]s
 	if path == "" {
 		return
 	}
-	w := openWatch(path, sites, read, func(site string, off bool) {
-		for _, one := range s.switchers {
-			one.Configure(site, off)
-		}
+	w := openWatch(path, sites, read, siteChanges{
+		off: func(site string, off bool) {
+			for _, one := range s.switchers {
+				one.Configure(site, off)
+			}
+		},
+		packagers: func(site string, keys []certificate.VerifyKey) {
+			for _, one := range s.switchers {
+				one.Packagers(site, keys)
+			}
+		},
 	}, s.log)
 	done := make(chan struct{})
 	var wg sync.WaitGroup

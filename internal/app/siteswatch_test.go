@@ -2,6 +2,7 @@ package app
 
 import (
 	"bytes"
+	"encoding/base64"
 	"errors"
 	"log/slog"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
 )
 
 func TestASiteIsSwitchedInItsFile(t *testing.T) {
@@ -33,9 +36,9 @@ func TestASiteIsSwitchedInItsFile(t *testing.T) {
 	}
 	var told []string
 	var log bytes.Buffer
-	w := openWatch(path, sites, read, func(site string, off bool) {
+	w := openWatch(path, sites, read, siteChanges{off: func(site string, off bool) {
 		told = append(told, map[bool]string{true: "off ", false: "on "}[off]+site)
-	}, slog.New(slog.NewTextHandler(&log, nil)))
+	}}, slog.New(slog.NewTextHandler(&log, nil)))
 	w.look()
 	put(strings.Replace(two, "%", "true", 1))
 	w.look()
@@ -54,4 +57,57 @@ func TestASiteIsSwitchedInItsFile(t *testing.T) {
 	if want := []string{"off a", "on a"}; !slices.Equal(told, want) {
 		t.Errorf("told %v, not %v", told, want)
 	}
+}
+
+// TestPackagersKeysAreReadAgain: another list of keys is told once; a wrong one changes nothing.
+func TestPackagersKeysAreReadAgain(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "leeway.yaml")
+	at := time.Now()
+	put := func(keys string) {
+		t.Helper()
+		write(t, file, "sites:\n  - name: a\n    hosts: [a.example]\n    packager_keys: ["+keys+"]\n")
+		at = at.Add(time.Second)
+		if err := os.Chtimes(file, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	first, second := packagerKey(t), packagerKey(t)
+	put(first)
+	path, read := (&run{env: Env{}, flags: &cli{Config: file}}).sitesFile()
+	sites, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	w := openWatch(path, sites, read, siteChanges{packagers: func(site string, keys []certificate.VerifyKey) {
+		for _, k := range keys {
+			told = append(told, base64.RawURLEncoding.EncodeToString(k.Key))
+		}
+		told = append(told, site)
+	}}, slog.New(slog.DiscardHandler))
+	for _, keys := range []string{first, first + ", " + second, first + ", no-key", first + ", " + second, ""} {
+		put(keys)
+		w.look()
+		w.look()
+	}
+	if want := []string{first, second, "a", "a"}; !slices.Equal(told, want) {
+		t.Errorf("told %v, not %v", told, want)
+	}
+}
+
+func packagerKey(t *testing.T) string {
+	t.Helper()
+	made, err := certificate.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, err := certificate.ParseKey(made)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := certificate.Public(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
 }

@@ -177,6 +177,7 @@ func (a *admin) change(w http.ResponseWriter, r *http.Request) {
 type switcher interface {
 	Statements(site string, off bool, reason string, until time.Time) []bus.Switch
 	Configure(site string, off bool)
+	Packagers(site string, keys []certificate.VerifyKey)
 }
 
 // statements are dated so that they hold against what this process knows.

@@ -202,7 +202,7 @@ func TestTombstones(t *testing.T) {
 		t.Error("what is not below the prefix is buried")
 	}
 	// A purge signed by a clock that is ahead is none.
-	if Buried(now.Add(MaxSkew), now) || Ended(least, end.Add(MaxLife)) || !Ended(least, end.Add(MaxLife+2*MaxSkew+1)) {
+	if Buried(now.Add(MaxSkew), now) || Ended(least, end.Add(MaxLife), MaxLife) || !Ended(least, end.Add(MaxLife+2*MaxSkew+1), MaxLife) {
 		t.Error("a tombstone is forgotten when all that it withdraws has expired")
 	}
 }
@@ -341,6 +341,52 @@ func BenchmarkParse(b *testing.B) {
 		if _, err := Parse(raw); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// TestAPurgeOutlivesWhatAPackagerSigned: its certificates live for up to 31 days, those of seeds for 6 hours.
+func TestAPurgeOutlivesWhatAPackagerSigned(t *testing.T) {
+	now := time.UnixMilli(1_790_000_000_000)
+	r := &Revocations{}
+	r.Packaged("films")
+	for _, site := range []string{"films", "demo"} {
+		if err := r.Add(Revocation{Site: site, Prefix: "/", MinIssuedAt: now}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	signed := &Certificate{Site: "films", Name: "/a", IssuedAt: now.Add(-time.Millisecond), Alg: Packager}
+	r.Forget(now.Add(MaxLife + MaxSkew + time.Millisecond))
+	if len(r.List()) != 1 || !r.Withdraws(signed) {
+		t.Fatalf("%v are left", r.List())
+	}
+	r.Forget(now.Add(MaxPackaged + MaxSkew))
+	if !r.Withdraws(signed) {
+		t.Error("forgotten while a packager's certificate from before may be valid")
+	}
+	r.Forget(now.Add(MaxPackaged + MaxSkew + time.Millisecond))
+	if r.Withdraws(signed) || len(r.List()) != 0 {
+		t.Error("never forgotten")
+	}
+}
+
+// TestRoomIsMadeByTheOldest: what withdraws certificates of packagers alone gives way to a new purge, what withdraws a seed's does not.
+func TestRoomIsMadeByTheOldest(t *testing.T) {
+	now := time.UnixMilli(1_790_000_000_000)
+	r := &Revocations{}
+	r.Packaged("films")
+	for i, ago := range []time.Duration{2 * MaxLife, 3 * MaxLife, MaxLife, 0} {
+		if err := r.Add(Revocation{Site: "films", Prefix: fmt.Sprintf("/%d/", i), MinIssuedAt: now.Add(-ago)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, want := range []string{"/0/", "/2/", "/2/"} {
+		r.MakeRoom(now)
+		if list := r.List(); list[0].Prefix != want {
+			t.Errorf("%v are left", list)
+		}
+	}
+	if n := len(r.List()); n != 2 {
+		t.Errorf("%d are left", n)
 	}
 }
 

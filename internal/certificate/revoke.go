@@ -39,9 +39,26 @@ const MaxRevocations = 4096
 // Revocations is a set of revocations, kept for a session. The zero value is empty, nil withdraws nothing. Not safe for
 // use while Add runs.
 type Revocations struct {
-	keys  map[KeyID]bool
-	sites map[string]map[string]int64 // site → prefix → ms below which certificates are withdrawn
-	count int
+	keys     map[KeyID]bool
+	sites    map[string]map[string]int64 // site → prefix → ms below which certificates are withdrawn
+	packaged map[string]bool             // sites with certificates of packagers
+	count    int
+}
+
+// Packaged says that a site has, or had, packagers: what withdraws their certificates is forgotten later.
+func (r *Revocations) Packaged(site string) {
+	if r.packaged == nil {
+		r.packaged = map[string]bool{}
+	}
+	r.packaged[site] = true
+}
+
+// Life is how long a certificate of a site lives at most.
+func Life(packaged bool) time.Duration {
+	if packaged {
+		return MaxPackaged
+	}
+	return MaxLife
 }
 
 // Add takes revocations in; of two for one site and prefix the later time holds. It takes in what it can and fails for
@@ -85,9 +102,15 @@ func (r *Revocations) add(v Revocation) error {
 	return nil
 }
 
-// Ended says whether a revocation of a site withdraws nothing any more: whatever was issued before minIssuedAt has expired.
-func Ended(minIssuedAt, now time.Time) bool {
-	return minIssuedAt.Before(now.Add(-MaxLife - MaxSkew))
+// Ended says whether a revocation of a site withdraws nothing any more: whatever was issued before minIssuedAt, to live for at most
+// life, has expired.
+func Ended(minIssuedAt, now time.Time, life time.Duration) bool {
+	return minIssuedAt.Before(now.Add(-life - MaxSkew))
+}
+
+// Ended says whether a revocation withdraws nothing any more. One of a key never ends.
+func (r *Revocations) Ended(v Revocation, now time.Time) bool {
+	return v.KeyID.IsZero() && Ended(v.MinIssuedAt, now, Life(r.packaged[v.Site]))
 }
 
 // Holds says whether the set withdraws all that a revocation would.
@@ -101,13 +124,31 @@ func (r *Revocations) Holds(v Revocation) bool {
 
 // Forget drops revocations that have ended, so that years of purges do not fill the set.
 func (r *Revocations) Forget(now time.Time) {
-	for _, prefixes := range r.sites {
+	for site, prefixes := range r.sites {
 		for prefix, ms := range prefixes {
-			if Ended(time.UnixMilli(ms), now) {
+			if Ended(time.UnixMilli(ms), now, Life(r.packaged[site])) {
 				delete(prefixes, prefix)
 				r.count--
 			}
 		}
+	}
+}
+
+// MakeRoom drops the oldest revocation that withdraws certificates of packagers alone, if there is one: a new one also withdraws those
+// that seeds issue now.
+func (r *Revocations) MakeRoom(now time.Time) {
+	var site, prefix string
+	least := now.Add(-MaxLife - MaxSkew).UnixMilli()
+	for s, prefixes := range r.sites {
+		for p, ms := range prefixes {
+			if ms < least {
+				site, prefix, least = s, p, ms
+			}
+		}
+	}
+	if site != "" {
+		delete(r.sites[site], prefix)
+		r.count--
 	}
 }
 

@@ -3,6 +3,7 @@ package seed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -65,7 +66,7 @@ func TestTrackersAreKnownByTheirBeats(t *testing.T) {
 func TestWhatIsTakenDownOutlivesARestart(t *testing.T) {
 	dir, now := t.TempDir(), time.UnixMilli(1_790_000_000_000)
 	open := func() *takedowns {
-		all, err := openTakedowns(dir, map[string]bool{"demo": false, "closed": true}, silent, func() time.Time { return now })
+		all, err := openTakedowns(dir, map[string]bool{"demo": false, "closed": true}, nil, silent, func() time.Time { return now })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -98,11 +99,45 @@ func TestWhatIsTakenDownOutlivesARestart(t *testing.T) {
 	}
 }
 
+// TestAPurgeOutlivesWhatAPackagerSigned, also over a restart, and where the set is full.
+func TestAPurgeOutlivesWhatAPackagerSigned(t *testing.T) {
+	dir, now := t.TempDir(), time.UnixMilli(1_790_000_000_000)
+	open := func() *takedowns {
+		all, err := openTakedowns(dir, map[string]bool{"films": false, "demo": false}, []string{"films"}, silent, func() time.Time { return now })
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all
+	}
+	all := open()
+	signed := now.Add(-time.Millisecond)
+	old := func(site string) *certificate.Certificate {
+		return &certificate.Certificate{Site: site, Name: "/a", IssuedAt: signed}
+	}
+	all.take([]signal.Revocation{{Site: "films", Prefix: "/", MinIssuedAt: now.UnixMilli()}, {Site: "demo", Prefix: "/", MinIssuedAt: now.UnixMilli()}}, nil)
+	now = now.Add(certificate.MaxPackaged)
+	all.forget()
+	for _, one := range []*takedowns{all, open()} {
+		if !one.withdraws(old("films")) || one.withdraws(old("demo")) {
+			t.Error("a purge is forgotten before a packager's certificate ends, or long after those of seeds have")
+		}
+	}
+	var many []signal.Revocation
+	for i := range certificate.MaxRevocations - 1 {
+		many = append(many, signal.Revocation{Site: "films", Prefix: fmt.Sprintf("/%d/", i), MinIssuedAt: now.Add(-certificate.MaxLife).UnixMilli()})
+	}
+	all.take(many, nil)
+	all.take([]signal.Revocation{{Site: "demo", Prefix: "/now/", MinIssuedAt: now.UnixMilli()}}, nil)
+	if !all.withdraws(&certificate.Certificate{Site: "demo", Name: "/now/a", IssuedAt: now.Add(-1)}) || all.withdraws(old("films")) {
+		t.Error("the oldest did not make room for a purge of now")
+	}
+}
+
 // TestAnIssuerCertifiesOneContent, until its certificate ends or is withdrawn.
 func TestAnIssuerCertifiesOneContent(t *testing.T) {
 	dir, now := t.TempDir(), time.UnixMilli(1_790_000_000_000)
 	clock := func() time.Time { return now }
-	downs, err := openTakedowns(dir, map[string]bool{"demo": false}, silent, clock)
+	downs, err := openTakedowns(dir, map[string]bool{"demo": false}, nil, silent, clock)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/background"
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/ledbat"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/transfer"
@@ -48,16 +49,19 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 	if _, err := rand.Read(s.id[:]); err != nil {
 		return nil, fmt.Errorf("seed: make an ID: %w", err)
 	}
-	var names []string
+	var names, packaged []string
 	off := map[string]bool{}
 	for _, c := range cfg.Sites {
 		name := c.Site.Name()
 		names = append(names, name)
 		off[name] = c.Site.Config().Off
+		if len(c.Site.Packagers()) > 0 {
+			packaged = append(packaged, name)
+		}
 		s.sites[name] = newSiteState(c, cfg.Metrics)
 	}
 	var err error
-	if s.takedowns, err = openTakedowns(cfg.DataDir, off, cfg.Log, cfg.Now); err != nil {
+	if s.takedowns, err = openTakedowns(cfg.DataDir, off, packaged, cfg.Log, cfg.Now); err != nil {
 		return nil, err
 	}
 	if s.issuer, err = openIssuer(cfg.DataDir, names, s.takedowns, newVerifiers(), cfg.Metrics, cfg.Log, cfg.Now); err != nil {
@@ -95,6 +99,13 @@ func (s *Service) ID() signal.ID { return s.id }
 
 // Configure says whether the configuration has peer delivery of a site off, for this process alone.
 func (s *Service) Configure(site string, off bool) { s.takedowns.configure(site, off) }
+
+// Packagers replaces the keys of a site's packagers. What they sign outlives what seeds sign, so purges are kept for longer.
+func (s *Service) Packagers(site string, keys []certificate.VerifyKey) {
+	if len(keys) > 0 {
+		s.takedowns.packages(site)
+	}
+}
 
 // Statements switch a site when all replicas have heard them (cluster.Switches.Say).
 func (s *Service) Statements(site string, off bool, reason string, until time.Time) []bus.Switch {

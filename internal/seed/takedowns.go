@@ -42,8 +42,11 @@ type takedowns struct {
 
 // openTakedowns reads what was revoked and switched before this run. A file that cannot be read keeps the seed from starting:
 // without it, what was taken down would be shared again.
-func openTakedowns(dir string, sites map[string]bool, log *slog.Logger, now func() time.Time) (*takedowns, error) {
+func openTakedowns(dir string, sites map[string]bool, packaged []string, log *slog.Logger, now func() time.Time) (*takedowns, error) {
 	t := &takedowns{path: filepath.Join(dir, revokedFile), log: log, now: now, revoked: &certificate.Revocations{}, configured: sites}
+	for _, name := range packaged { // before the file is read: purges of such a site are in force for longer
+		t.packages(name)
+	}
 	text, err := os.ReadFile(t.path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, nil
@@ -77,11 +80,16 @@ func (t *takedowns) add(list []signal.Revocation, switches []bus.Switch) (revoke
 	defer t.mu.Unlock()
 	for _, r := range list {
 		v := domain(r)
-		if t.revoked.Holds(v) || v.KeyID.IsZero() && certificate.Ended(v.MinIssuedAt, now) {
+		if t.revoked.Holds(v) || t.revoked.Ended(v, now) {
 			continue
 		}
 		revoked = true
-		if err := t.revoked.Add(v); err != nil {
+		err := t.revoked.Add(v)
+		if err != nil {
+			t.revoked.MakeRoom(now)
+			err = t.revoked.Add(v)
+		}
+		if err != nil {
 			t.log.Warn("a revocation was dropped", "error", err)
 		}
 	}
@@ -138,6 +146,13 @@ func (t *takedowns) off(site string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.configured[site] || t.switches.Off(site, now)
+}
+
+// packages says that certificates of a site may live as long as a packager's.
+func (t *takedowns) packages(site string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.revoked.Packaged(site)
 }
 
 func (t *takedowns) configure(site string, off bool) {

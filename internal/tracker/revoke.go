@@ -26,13 +26,25 @@ func parts(list []signal.Revocation) [][]signal.Revocation { return signal.Parts
 
 // revocations are those in force, the newest first.
 type revocations struct {
-	mu   sync.Mutex
-	list []signal.Revocation // guarded by mu
-	said time.Time           // guarded by mu: when others last heard the list
+	mu       sync.Mutex
+	list     []signal.Revocation // guarded by mu
+	said     time.Time           // guarded by mu: when others last heard the list
+	packaged map[string]bool     // guarded by mu: sites that have, or had, packagers
 }
 
-func ended(r signal.Revocation, now time.Time) bool {
-	return r.Site != "" && certificate.Ended(time.UnixMilli(r.MinIssuedAt), now)
+// packages says that certificates of a site may live as long as a packager's.
+func (r *revocations) packages(site string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.packaged == nil {
+		r.packaged = map[string]bool{}
+	}
+	r.packaged[site] = true
+}
+
+// ended says whether a revocation withdraws nothing any more. Under mu.
+func (r *revocations) ended(o signal.Revocation, now time.Time) bool {
+	return o.Site != "" && certificate.Ended(time.UnixMilli(o.MinIssuedAt), now, certificate.Life(r.packaged[o.Site]))
 }
 
 // add takes over what is new and returns it. One that withdraws more of the same prefix replaces the older one.
@@ -40,7 +52,7 @@ func (r *revocations) add(more []signal.Revocation, now time.Time) (fresh []sign
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, m := range more {
-		if ended(m, now) {
+		if r.ended(m, now) {
 			continue
 		}
 		i := slices.IndexFunc(r.list, func(o signal.Revocation) bool {
@@ -111,7 +123,7 @@ func (r *revocations) trusted(keys []signal.VerifyKey) []signal.VerifyKey {
 func (r *revocations) due(now time.Time) (list []signal.Revocation, due bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.list = slices.DeleteFunc(r.list, func(o signal.Revocation) bool { return ended(o, now) })
+	r.list = slices.DeleteFunc(r.list, func(o signal.Revocation) bool { return r.ended(o, now) })
 	if now.Sub(r.said) < revokeAgain {
 		return nil, false
 	}

@@ -200,13 +200,24 @@ func (r *roster) able(site string, id signal.ID) []signal.ID {
 	return swarm.Order(able, id)
 }
 
-// keysFor lists the verify keys of a site in a stable order.
-func (r *roster) keysFor(site string) []signal.VerifyKey {
-	out := []signal.VerifyKey{}
-	for _, k := range r.allKeys() {
-		if slices.Contains(k.Sites, site) {
-			out = append(out, k.VerifyKey)
+// keysFor lists the verify keys of a site in a stable order. Of more than most, those go that were heard of least recently.
+func (r *roster) keysFor(site string, most int) []signal.VerifyKey {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var seen []keySeen
+	for _, k := range r.keys {
+		if slices.Contains(k.key.Sites, site) {
+			seen = append(seen, k)
 		}
+	}
+	if len(seen) > most {
+		slices.SortFunc(seen, func(a, b keySeen) int { return cmp.Or(b.at.Compare(a.at), bytes.Compare(a.key.KeyID, b.key.KeyID)) })
+		seen = seen[:most]
+	}
+	slices.SortFunc(seen, func(a, b keySeen) int { return bytes.Compare(a.key.KeyID, b.key.KeyID) })
+	out := make([]signal.VerifyKey, len(seen))
+	for i, k := range seen {
+		out[i] = k.key.VerifyKey
 	}
 	return out
 }

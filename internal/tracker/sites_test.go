@@ -93,7 +93,7 @@ func TestViewersDoNotSpeakForTheTracker(t *testing.T) {
 			t.Errorf("%s is answered %+v", m.Type(), e)
 		}
 	}
-	if list := n.trust.revoked.forSite("demo"); len(list) > 0 || len(n.roster.keysFor("demo")) > 0 {
+	if list := n.trust.revoked.forSite("demo"); len(list) > 0 || len(n.roster.keysFor("demo", signal.MaxKeys)) > 0 {
 		t.Errorf("the tracker has taken in %v", list)
 	}
 	honest.send(&signal.Leave{Request: 5, Swarm: newID()})

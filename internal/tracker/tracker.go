@@ -27,8 +27,8 @@ type Tracker struct {
 	sessions sessions
 	home     *home
 	*deliveries
-	signals  *signals
-	trust    *trust
+	signals *signals
+	*trust
 	judge    Judge
 	learned  *learned
 	prober   *prober
@@ -62,7 +62,7 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 	t.deliveries = newDeliveries(r, &t.sessions)
 	t.home = newHome(r, t.deliveries.Send)
 	t.signals = &signals{r, &t.sessions, t.home, t.deliveries}
-	t.trust = &trust{replica: r, sessions: &t.sessions, switches: t.switches}
+	t.trust = newTrust(r, &t.sessions, t.switches)
 	t.deliveries.signals = t.signals
 	if cfg.Torrents != nil {
 		t.torrents = cfg.Torrents(t)

@@ -1,10 +1,14 @@
 package tracker
 
 import (
+	"bytes"
 	"context"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
@@ -12,16 +16,25 @@ import (
 // keptFor is how long after its start a tracker takes revocations from seeds, if it found no other tracker.
 const keptFor = 5 * time.Minute
 
-// trust is what viewers may believe: the verify keys of seeds, as far as they are not revoked, and what is revoked. It hears of
-// changes on the bus and tells the sessions of them.
+// trust is what viewers may believe: the verify keys of packagers and of seeds, as far as they are not revoked, and what is revoked.
+// It hears of changes on the bus, and of packagers from the configuration, and tells the sessions of them.
 type trust struct {
 	*replica
 	sessions *sessions
 	switches *switches
 	changes  atomic.Int64 // of keys and revocations, counted before sessions are told
 	revoked  revocations
+	packaged packagers
 	// keptUntil is when this tracker stops to take revocations from seeds; zero: it found another tracker. Set before onKept is called.
 	keptUntil time.Time
+}
+
+func newTrust(r *replica, all *sessions, s *switches) *trust {
+	t := &trust{replica: r, sessions: all, switches: s, packaged: packagers{keys: map[string][]signal.VerifyKey{}}}
+	for name, site := range r.sites {
+		t.set(name, site.Packagers())
+	}
+	return t
 }
 
 // repeat says all that is in force again, when it is time.
@@ -106,6 +119,39 @@ func (t *trust) onKept(data []byte, _ func([]byte) error) {
 		t.Publish(bus.SubjectRevoke, &m)
 	}
 }
+
+// packagers are the keys of sites' packagers, as the configuration has them.
+type packagers struct {
+	mu   sync.Mutex
+	keys map[string][]signal.VerifyKey // guarded by mu, by site
+}
+
+func (p *packagers) of(site string) []signal.VerifyKey {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return slices.Clone(p.keys[site])
+}
+
+// set replaces the keys of a site. That it had some is kept in mind: what they signed is still about.
+func (t *trust) set(site string, keys []certificate.VerifyKey) {
+	list := make([]signal.VerifyKey, len(keys))
+	for i, k := range keys {
+		list[i] = signal.VerifyKey{KeyID: bytes.Clone(k.KeyID[:]), Alg: signal.AlgPackager, Key: k.Key}
+	}
+	if len(list) > 0 {
+		t.revoked.packages(site)
+	}
+	t.packaged.mu.Lock()
+	defer t.packaged.mu.Unlock()
+	t.packaged.keys[site] = list
+}
+
+// Packagers replaces the keys of a site's packagers, and tells its sessions.
+func (t *trust) Packagers(site string, keys []certificate.VerifyKey) {
+	t.set(site, keys)
+	t.pushKeys()
+}
+
 func (t *trust) onSeedBeat(data []byte, _ func([]byte) error) {
 	var b bus.SeedBeat
 	if t.decode(data, &b) && t.roster.seed(b, t.cfg.Now()) {
@@ -120,7 +166,8 @@ func (t *trust) pushKeys() {
 	}
 }
 
-// keysFor lists the verify keys of a site that are not revoked.
+// keysFor lists the verify keys of a site that are not revoked, those of packagers first.
 func (t *trust) keysFor(site string) []signal.VerifyKey {
-	return t.revoked.trusted(t.roster.keysFor(site))
+	keys := t.revoked.trusted(t.packaged.of(site))
+	return append(keys, t.revoked.trusted(t.roster.keysFor(site, signal.MaxKeys-len(keys)))...)
 }
