@@ -31,7 +31,11 @@ func newOutbox(self signal.ID, b Bus, known *trackers, lost func(*bus.Signal), s
 	return o
 }
 
+// publish says something if the bus is there. What the bus keeps meanwhile would come when it is no longer true.
 func (o *outbox) publish(subject string, m bus.Message) {
+	if !o.bus.Connected() {
+		return
+	}
 	b, err := bus.Encode(m)
 	if err == nil {
 		err = o.bus.Publish(subject, b)

@@ -14,6 +14,7 @@ import (
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/stream"
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/bus"
@@ -325,9 +326,20 @@ type wires struct {
 	mu   sync.Mutex
 	said []string // guarded by mu: subjects
 	data [][]byte // guarded by mu
+	gone bool     // guarded by mu: the bus is
 }
 
-func (w *wires) Connected() bool { return true }
+func (w *wires) Connected() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return !w.gone
+}
+
+func (w *wires) set(gone bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.gone = gone
+}
 
 func (w *wires) Publish(subject string, data []byte) error {
 	w.mu.Lock()
@@ -340,6 +352,12 @@ func (w *wires) first() (subject string, data []byte) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.said[0], w.data[0]
+}
+
+func (w *wires) last() []byte {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.data[len(w.data)-1]
 }
 
 func (w *wires) count() int {
@@ -382,6 +400,26 @@ func TestASignalIsSaidUntilATrackerHasIt(t *testing.T) {
 		if w.count() != said || len(lost) != 0 {
 			t.Errorf("said %d times after the acknowledgement, %d lost", w.count()-said, len(lost))
 		}
+		w.set(true)
+		o.publish(bus.SubjectSeedBeat, &bus.SeedBeat{Seed: self})
+		o.signal(tracker, m)
+		pass(time.Second)
+		if w.count() != said {
+			t.Errorf("%d messages are kept for the time when the bus is back", w.count()-said)
+		}
+		w.set(false)
+		pass(stream.Step)
+		if w.count() != said+1 {
+			t.Errorf("%d messages when the bus is back, want the signal alone", w.count()-said)
+		}
+		d = bus.Delivery{}
+		if err := bus.Decode(w.last(), &d); err != nil {
+			t.Fatal(err)
+		}
+		if ack, err = bus.Encode(&bus.Ack{From: tracker, Next: d.Stream.N + 1}); err != nil {
+			t.Fatal(err)
+		}
+		o.onAck(ack)
 		o.signal(gone, m)
 		pass(10 * time.Second)
 		if len(lost) != 1 || lost[0].To != m.To {

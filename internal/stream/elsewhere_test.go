@@ -147,6 +147,7 @@ func BenchmarkStreamElsewhere(b *testing.B) {
 		{"ocean", lossy{from: 90 * ms, to: 140 * ms, lose: 0.005, twice: 0.01}},
 		{"lossy", lossy{from: ms, to: 30 * ms, lose: 0.08, twice: 0.05}},
 		{"break", lossy{from: ms, to: 10 * ms, gone: 20 * time.Second, back: 22500 * ms}},
+		{"pause", lossy{from: ms, to: 10 * ms, gone: 20 * time.Second, back: 22500 * ms, known: true}},
 		{"outage", lossy{from: ms, to: 10 * ms, gone: 20 * time.Second, back: 40 * time.Second, known: true}},
 		{"far", lossy{from: 350 * ms, to: 500 * ms, lose: 0.01}},
 		{"full", lossy{from: 5 * ms, pace: 18 * ms}},

@@ -22,11 +22,11 @@ var Outcomes = []string{"sent", "again", "lost"}
 type Config[Out any] struct {
 	Self      signal.ID
 	Now       func() time.Time
-	Connected func() bool                  // says whether the bus is there
-	Lives     func(replica signal.ID) bool // whose streams are kept
-	Say       func(to signal.ID, m Out, at *bus.Stream)
-	Ack       func(to signal.ID, a *bus.Ack)
-	Lost      func(m Out) // is told of what was given up
+	Connected func() bool                               // whether the bus is there: messages that are said again and acknowledgements wait for it
+	Lives     func(replica signal.ID) bool              // whose streams are kept
+	Say       func(to signal.ID, m Out, at *bus.Stream) // keeps nothing for the time when the bus is back
+	Ack       func(to signal.ID, a *bus.Ack)            // likewise
+	Lost      func(m Out)                               // is told of what was given up
 	Count     func(outcome string)
 }
 
@@ -73,14 +73,8 @@ func (s *Streams[Out, In]) Send(to signal.ID, m Out) {
 		return
 	}
 	s.cfg.Count("sent")
-	s.say(to, m, n, base)
+	s.cfg.Say(to, m, &bus.Stream{From: s.cfg.Self, N: n, Base: base})
 	s.stir()
-}
-
-func (s *Streams[Out, In]) say(to signal.ID, m Out, n, base uint64) {
-	if s.cfg.Connected() { // or it is said again when the bus is back, if that is soon
-		s.cfg.Say(to, m, &bus.Stream{From: s.cfg.Self, N: n, Base: base})
-	}
 }
 
 func (s *Streams[Out, In]) stir() {
@@ -172,7 +166,7 @@ func (s *Streams[Out, In]) step(now time.Time) (busy bool) {
 	}
 	for _, m := range due {
 		s.cfg.Count("again")
-		s.say(m.to, m.M, m.N, m.base)
+		s.cfg.Say(m.to, m.M, &bus.Stream{From: s.cfg.Self, N: m.N, Base: m.base})
 	}
 	for _, m := range lost {
 		s.cfg.Count("lost")

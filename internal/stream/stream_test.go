@@ -56,7 +56,7 @@ func (p *pair) replica(self signal.ID, other func() *Streams[int, int]) *Streams
 		Say: func(_ signal.ID, m int, at *bus.Stream) {
 			passes := false
 			p.set(func() {
-				if passes = p.lose == 0 && !p.alone; p.lose > 0 {
+				if passes = p.lose == 0 && !p.alone && !p.cut; p.lose > 0 {
 					p.lose--
 				}
 			})
@@ -65,7 +65,13 @@ func (p *pair) replica(self signal.ID, other func() *Streams[int, int]) *Streams
 				p.set(func() { p.got = append(p.got, ready...) })
 			}
 		},
-		Ack:   func(_ signal.ID, a *bus.Ack) { other().Acked(a) },
+		Ack: func(_ signal.ID, a *bus.Ack) {
+			passes := false
+			p.set(func() { passes = !p.cut && !(p.alone && self == idB) })
+			if passes {
+				other().Acked(a)
+			}
+		},
 		Lost:  func(m int) { p.set(func() { p.lost = append(p.lost, m) }) },
 		Count: func(outcome string) { p.set(func() { p.counts[outcome]++ }) },
 	})
