@@ -122,7 +122,7 @@ func film(n int) *httptest.Server {
 func TestTrackersAndASeedRunAsTheirUsers(t *testing.T) {
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
 	b := startBus(t)
-	origin := film(60) // more than a buffer holds: what comes before the links are up is not all
+	origin := film(60)
 	defer origin.Close()
 	dir := t.TempDir()
 	config := filepath.Join(dir, "leeway.yaml")
@@ -169,8 +169,9 @@ func TestTrackersAndASeedRunAsTheirUsers(t *testing.T) {
 	var watching sync.WaitGroup
 	for _, at := range public {
 		watching.Go(func() {
+			// At six times the speed the buffer holds 12 of the 60 segments. A longer one takes the whole film in before slow links are up.
 			out, errs := &output{}, &output{}
-			if err := app.Run(context.Background(), []string{"viewer", "--speed=6", "--tracker=ws://" + at, origin.URL + "/film/master.m3u8"}, app.Env{Stdout: out, Stderr: errs, Environ: []string{"HOME=" + dir, "LEEWAY_ADMIN_TOKEN=" + operator}}); err != nil {
+			if err := app.Run(context.Background(), []string{"viewer", "--speed=6", "--buffer=2s", "--tracker=ws://" + at, origin.URL + "/film/master.m3u8"}, app.Env{Stdout: out, Stderr: errs, Environ: []string{"HOME=" + dir, "LEEWAY_ADMIN_TOKEN=" + operator}}); err != nil {
 				t.Errorf("a viewer: %v\n%s", err, errs)
 				return
 			}
