@@ -20,8 +20,9 @@ import (
 )
 
 type certifyCmd struct {
-	Target string        `arg:"" help:"Folder with HLS playlists and their segments, or one playlist." placeholder:"DIR|PLAYLIST" type:"path"`
+	Target string        `arg:"" optional:"" help:"Folder with HLS playlists and their segments, or one playlist." placeholder:"DIR|PLAYLIST" type:"path"`
 	Key    string        `help:"Packager's signing key; made when it is missing." required:"" placeholder:"FILE" type:"path"`
+	Public bool          `help:"Print the public half of the key, as a line for the site's configuration, and sign nothing."`
 	Site   string        `help:"Name of the site; not needed where the configuration has one site." placeholder:"NAME"`
 	Path   string        `help:"Path of the folder on the site." default:"/" placeholder:"/PATH/"`
 	Watch  bool          `help:"Go on until interrupted: sign playlists that change, as a live packager's do."`
@@ -36,14 +37,25 @@ func (certifyCmd) Help() string {
 	return `Writes a file PLAYLIST.leeway beside each playlist: the signed digests of its segments. Copy it to the origin with the media. Viewers then
 share from the first segment on. What is signed already and has not changed is not read again.
 
+Trackers have to know the key: put the line that --public prints into the site's configuration. Make the key once, keep it, and give
+each machine that packages the same file or a key of its own.
+
 Examples:
+  leeway certify --key packager.key --public
   leeway certify --key packager.key --site demo --path /media/bbb/ ./bbb
   leeway certify --key packager.key --site demo --path /live/ --watch /var/www/live
+  leeway certify --key packager.key --site demo --path /media/bbb/ --again ./bbb      # after leeway purge demo /media/bbb/
   leeway certify --key packager.key --site demo --path /media/bbb/ --stdout ./bbb/720p.m3u8 | aws s3 cp - s3://films/bbb/720p.m3u8.leeway`
 }
 
 // Run signs a folder or a playlist.
 func (c *certifyCmd) Run(ctx context.Context, r *run) error {
+	switch {
+	case c.Public && c.Target == "":
+		return c.printKey(r)
+	case c.Public || c.Target == "":
+		return cmdline.Usage(errors.New("certify: name a folder or a playlist to sign, or --public to see the key"))
+	}
 	root, file, err := c.open()
 	if err != nil {
 		return cmdline.Usage(fmt.Errorf("certify: %w", err))
@@ -136,14 +148,24 @@ func (c *certifyCmd) key(r *run) (*ecdsa.PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("signing key %s: %w (remove it to have a new one made)", c.Key, err)
 	}
-	public, err := certificate.Public(key)
-	if err != nil {
-		return nil, err
-	}
 	if fresh {
-		fmt.Fprintf(r.env.Stderr, "certify: made the signing key %s. Its public half, for packager_keys of the site: %s\n", c.Key, public)
+		fmt.Fprintf(r.env.Stderr, "certify: made the signing key %s. Trackers need its public half: leeway certify --key %[1]s --public\n", c.Key)
 	}
 	return key, nil
+}
+
+// printKey writes what the site's configuration needs of the key, and the ID that a revocation names.
+func (c *certifyCmd) printKey(r *run) error {
+	key, err := c.key(r)
+	if err != nil {
+		return fmt.Errorf("certify: %w", err)
+	}
+	public, err := certificate.Public(key)
+	if err != nil {
+		return fmt.Errorf("certify: %w", err)
+	}
+	_, err = fmt.Fprintf(r.env.Stdout, "packager_keys: [%s] # key %s\n", public, certificate.KeyIDOf(&key.PublicKey))
+	return err
 }
 
 // print writes the list of one playlist to standard output.

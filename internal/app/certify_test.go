@@ -10,6 +10,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/cmdline"
+	"github.com/leeway-video/leeway/internal/site"
 )
 
 // certify runs the command and returns what it wrote.
@@ -61,6 +62,32 @@ func TestCertify(t *testing.T) {
 	}
 }
 
+// TestThePublicHalfIsALineOfTheConfiguration, and the same at each call.
+func TestThePublicHalfIsALineOfTheConfiguration(t *testing.T) {
+	dir := t.TempDir()
+	key := filepath.Join(dir, "packager.key")
+	first, log, err := certify(t, "--key", key, "--public")
+	if err != nil || !strings.Contains(log, "--public") {
+		t.Fatalf("%v\n%s", err, log)
+	}
+	again, log, err := certify(t, "--key", key, "--public")
+	if err != nil || again != first || log != "" {
+		t.Errorf("%v: %q after %q\n%s", err, again, first, log)
+	}
+	file := filepath.Join(dir, "leeway.yaml")
+	write(t, file, "sites:\n  - name: demo\n    hosts: [video.example.com]\n    "+first)
+	r := &run{env: Env{}, flags: &cli{Config: file}}
+	_, read := r.sitesFile()
+	sites, err := read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	rules, err := site.New(sites[0])
+	if err != nil || len(rules.Packagers()) != 1 || !strings.Contains(first, rules.Packagers()[0].KeyID.String()) {
+		t.Errorf("%q: %+v, %v", first, rules, err)
+	}
+}
+
 func TestCertifySaysWhatIsWrong(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "bad.key"), []byte("no key"), 0o600); err != nil {
@@ -82,6 +109,8 @@ func TestCertifySaysWhatIsWrong(t *testing.T) {
 		{"31 days", []string{"--key", key, "--site", "demo", "--life", "1000h", dir}, 2},
 		{"--stdout takes one playlist", []string{"--key", key, "--site", "demo", "--stdout", dir}, 2},
 		{"--watch takes a folder", []string{"--key", key, "--site", "demo", "--watch", filepath.Join(dir, "a.m3u8")}, 2},
+		{"name a folder", []string{"--key", key, "--site", "demo"}, 2},
+		{"name a folder", []string{"--key", key, "--public", dir}, 2},
 		{"lists other playlists", []string{"--key", key, "--site", "demo", filepath.Join(dir, "a.m3u8")}, 1},
 	} {
 		_, _, err := certify(t, c.args...)

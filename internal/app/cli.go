@@ -29,7 +29,7 @@ type cli struct {
 	Token    tokenCmd   `cmd:"" help:"Join tokens: keys, tokens, and what is wrong with one."`
 	Purge    purgeCmd   `cmd:"" help:"Withdraw certificates below a path or of a key; take a film down."`
 	Switch   switchCmd  `cmd:"" help:"Switch peer delivery of a site off, or on again, for every viewer."`
-	Certify  certifyCmd `cmd:"" hidden:"" help:"Sign the segments of playlists where they are made, so that viewers share them before a seed has fetched them."`
+	Certify  certifyCmd `cmd:"" help:"Sign the segments of playlists where they are made, so that viewers share them before a seed has fetched them."`
 	Film     filmCmd    `cmd:"" help:"Prepare the sample film, or one of yours, and print its folder."`
 	Version  versionCmd `cmd:"" help:"Print version and build."`
 

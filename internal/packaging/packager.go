@@ -3,6 +3,7 @@
 package packaging
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/ecdsa"
@@ -50,8 +51,18 @@ type Settings struct {
 // Packager signs the playlists of one folder. Safe for concurrent use.
 type Packager struct {
 	Settings
-	keys *certificate.KeySet
-	read atomic.Int64
+	keys     *certificate.KeySet
+	read     atomic.Int64
+	verified atomic.Int64 // signatures
+
+	mu    sync.Mutex
+	known map[string]memory // guarded by mu: what was signed or verified, by playlist
+}
+
+// memory is entries by name, of one key. It is replaced as a whole, never changed.
+type memory struct {
+	key     *ecdsa.PrivateKey
+	entries map[segment.Name][]byte
 }
 
 // New checks settings.
@@ -72,7 +83,7 @@ func New(s Settings) (*Packager, error) {
 	if err != nil {
 		return nil, fmt.Errorf("packager's key: %w", err)
 	}
-	return &Packager{Settings: s, keys: keys}, nil
+	return &Packager{Settings: s, keys: keys, known: map[string]memory{}}, nil
 }
 
 // Read is how many bytes of media were read.
@@ -122,7 +133,45 @@ func (pl *Plan) Sign(ctx context.Context) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("certify %s: %w", pl.File, err)
 	}
+	pl.remember()
 	return list, nil
+}
+
+// remember spares the next plan of the playlist the signatures of what stays as it is.
+func (pl *Plan) remember() {
+	p := pl.packager
+	m := memory{p.Key, make(map[segment.Name][]byte, len(pl.spans))}
+	for i, s := range pl.spans {
+		m.entries[s.name] = pl.entries[i]
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.known[pl.File] = m
+}
+
+func (p *Packager) recall(file string) map[segment.Name][]byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m := p.known[file]; m.key == p.Key {
+		return m.entries
+	}
+	return nil
+}
+
+// forget drops what is remembered of a playlist that is gone.
+func (p *Packager) forget(file string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.known, file)
+}
+
+// genuine says whether an entry is the packager's own. One that was found to be so before is not verified again.
+func (p *Packager) genuine(c *certificate.Certificate, name segment.Name, known map[segment.Name][]byte, now time.Time) bool {
+	if bytes.Equal(known[name], c.Bytes()) {
+		return true
+	}
+	p.verified.Add(1)
+	return p.keys.Verify(c, p.Site.Name(), name, now, nil) == nil
 }
 
 func (p *Packager) media(file string) (*playlist.Listed, error) {
@@ -219,11 +268,11 @@ func (pl *Plan) keep(old []byte) {
 			had[c.Name] = c
 		}
 	}
-	now := p.Now()
+	known, now := p.recall(pl.File), p.Now()
 	for i, s := range pl.spans {
 		c := had[s.name]
 		if c != nil && c.Length == s.length && c.ObjectLength == s.object && s.modified.Before(c.IssuedAt) &&
-			c.NotAfter.Sub(now) > pl.life/2 && p.keys.Verify(c, p.Site.Name(), s.name, now, nil) == nil {
+			c.NotAfter.Sub(now) > pl.life/2 && p.genuine(c, s.name, known, now) {
 			pl.entries[i] = c.Bytes()
 			pl.Kept++
 		} else {

@@ -32,7 +32,7 @@ func (p *Packager) Watch(ctx context.Context, ticks <-chan time.Time, report fun
 				return err
 			}
 			folders = all
-			discover(known, files)
+			p.discover(known, files)
 		}
 		for file, w := range known {
 			p.look(ctx, file, w, touched, report)
@@ -57,7 +57,7 @@ func (p *Packager) touched(folders map[string]time.Time) bool {
 }
 
 // discover adds playlists that are new and forgets those that are gone.
-func discover(known map[string]*watched, files []string) {
+func (p *Packager) discover(known map[string]*watched, files []string) {
 	there := make(map[string]bool, len(files))
 	for _, file := range files {
 		there[file] = true
@@ -68,6 +68,7 @@ func discover(known map[string]*watched, files []string) {
 	for file := range known {
 		if !there[file] {
 			delete(known, file)
+			p.forget(file)
 		}
 	}
 }
