@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -123,6 +124,31 @@ func TestAFloodOfTitlesIsRefusedItsPlaylists(t *testing.T) {
 		s.call(offers, "home", "/films/honest/index.m3u8")
 		if s.count("/films/honest/0.m3u8") != 1 {
 			t.Error("another subnet's viewer pays for what it did not want")
+		}
+	})
+}
+
+// TestPlaylistsWaitToBeReadAtTheOrigin: an origin answers sooner than a seed parses. What has come and is not parsed yet is in memory,
+// up to 4 MiB each, and no index has it.
+func TestPlaylistsWaitToBeReadAtTheOrigin(t *testing.T) {
+	const titles, atATime = 30, 8
+	synctest.Test(t, func(t *testing.T) {
+		list, most, asked := longPlaylist(3000), 0.0, 0.0
+		var mu sync.Mutex
+		var s *street
+		s = newStreet(t, func(string) []byte {
+			mu.Lock()
+			defer mu.Unlock()
+			asked++
+			most = max(most, asked-s.value("leeway_seed_playlists_total", "demo", "loaded"))
+			return list
+		}, nil)
+		for n := range titles {
+			s.offers(n, n, fmt.Sprint("net", n), fmt.Sprintf("/films/%d/index.m3u8", n), fmt.Sprint("/films/", n), fmt.Sprint("offer ", n))
+		}
+		synctest.Wait()
+		if asked < titles/2 || most > atATime {
+			t.Errorf("%v playlists were asked for, %v at a time were in memory", asked, most)
 		}
 	})
 }

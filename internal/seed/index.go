@@ -251,6 +251,12 @@ func (ix *index) fetchPlaylist(ctx context.Context, path string) (*playlist.Rend
 		c.sink.Add(mPlaylistRefusals, 1, refused)
 		return nil, nil, "", &unpaidError{refused}
 	}
+	select {
+	case ix.site.reading <- struct{}{}:
+	case <-ctx.Done():
+		return nil, nil, "", ctx.Err()
+	}
+	defer func() { <-ix.site.reading }()
 	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
 	defer cancel()
 	got, err := ix.site.fetch(ctx, Fetch{Path: path, MaxBytes: playlist.MaxBytes})

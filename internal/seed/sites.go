@@ -8,22 +8,28 @@ import (
 	"github.com/leeway-video/leeway/internal/site"
 )
 
-const originConns = 16 // concurrent requests to one site's origin
+const (
+	originConns = 16 // concurrent requests to one site's origin
+	// maxReading is how many playlists of a site are in memory as bytes: they are fetched sooner than they are parsed.
+	maxReading = 8
+)
 
 // siteState is a site with its budget and the bound on its origin's load.
 type siteState struct {
-	rules  *site.Site
-	origin Origin
-	name   string
-	scope  *scope
-	conns  chan struct{}
-	sink   metric.Sink
+	rules   *site.Site
+	origin  Origin
+	name    string
+	scope   *scope
+	conns   chan struct{}
+	reading chan struct{}
+	sink    metric.Sink
 }
 
 func newSiteState(c Site, sink metric.Sink) *siteState {
 	name := c.Site.Name()
 	return &siteState{
-		rules: c.Site, origin: c.Origin, name: name, scope: newScope("site", c.Rate, c.BytesDaily), conns: make(chan struct{}, originConns), sink: sink,
+		rules: c.Site, origin: c.Origin, name: name, scope: newScope("site", c.Rate, c.BytesDaily), conns: make(chan struct{}, originConns),
+		reading: make(chan struct{}, maxReading), sink: sink,
 	}
 }
 

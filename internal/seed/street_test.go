@@ -195,8 +195,15 @@ func (s *street) name(n int, manifest string) {
 	s.bus.send(bus.SubjectSeedDeliver(s.seed.ID()), b).Wait()
 }
 
-// callAs offers link n of a session for a title.
+// callAs offers link n of a session for a title, and waits for what the seed makes of it.
 func (s *street) callAs(session, n int, subnet, manifest, title, sdp string) *caller {
+	s.t.Helper()
+	c := s.offers(session, n, subnet, manifest, title, sdp)
+	synctest.Wait()
+	return c
+}
+
+func (s *street) offers(session, n int, subnet, manifest, title, sdp string) *caller {
 	s.t.Helper()
 	c := &caller{s: s, session: number(10, session), link: number(20, n), swarm: number(30, n), sdp: sdp}
 	m := &bus.SeedDelivery{
@@ -212,7 +219,6 @@ func (s *street) callAs(session, n int, subnet, manifest, title, sdp string) *ca
 		s.t.Fatal(err)
 	}
 	s.bus.send(bus.SubjectSeedDeliver(s.seed.ID()), b).Wait()
-	synctest.Wait()
 	return c
 }
 
