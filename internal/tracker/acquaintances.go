@@ -24,7 +24,7 @@ type acquaintances struct {
 	mu    sync.Mutex
 	known map[signal.ID]*acquaintance // guarded by mu
 	said  spent                       // guarded by mu: of fromSession
-	heard inflow                      // guarded by mu
+	heard Inflow                      // guarded by mu
 }
 
 // acquaintance is a peer that a session may signal to. Guarded by acquaintances.mu.
@@ -153,7 +153,7 @@ func (as *acquaintances) hears(m *bus.Signal, size int) (exceeded string) {
 		peer.offered = signal.ID{}
 		return ""
 	}
-	if exceeded = as.heard.take(m.Subnet, size, as.cfg.MessagesPerSecond, now); exceeded != "" {
+	if exceeded = as.heard.Take(m.Subnet, size, as.cfg.MessagesPerSecond, now); exceeded != "" {
 		as.cfg.Metrics.Add(defSignalRefused, 1, exceeded)
 	}
 	return exceeded

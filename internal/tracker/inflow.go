@@ -51,14 +51,14 @@ func (s *spent) charge(of *allowance, size int, now int64) {
 	s.messages = max(s.messages, now) + int64(time.Second)/of.messages
 }
 
-// inflow is what others said to one session.
-type inflow struct {
+// Inflow is what others said to one session, or to one socket of an extension. The zero value has heard nothing. It is not locked.
+type Inflow struct {
 	all      spent
 	networks map[string]*spent // by the keyed hash of the subnet; what does not fit in shares the one of ""
 }
 
-// take charges a message, or says which allowance it exceeds.
-func (f *inflow) take(network string, size, messagesPerSecond int, now int64) (exceeded string) {
+// Take charges a message of a subnet at a time in ns since the Unix epoch, or says which allowance it exceeds.
+func (f *Inflow) Take(network string, size, messagesPerSecond int, now int64) (exceeded string) {
 	of, one, all := f.network(network, now), fromNetwork.at(messagesPerSecond), toSession.at(messagesPerSecond)
 	switch {
 	case !of.fits(one, size, now):
@@ -71,7 +71,7 @@ func (f *inflow) take(network string, size, messagesPerSecond int, now int64) (e
 	return ""
 }
 
-func (f *inflow) network(name string, now int64) *spent {
+func (f *Inflow) network(name string, now int64) *spent {
 	if of := f.networks[name]; of != nil {
 		return of
 	}

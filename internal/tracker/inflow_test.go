@@ -367,15 +367,15 @@ func TestASessionSaysSoMuchToAll(t *testing.T) {
 
 // TestManyNetworksShareAnAllowance: what a session keeps of subnets is bounded, and those whose allowance is whole make room.
 func TestManyNetworksShareAnAllowance(t *testing.T) {
-	var f inflow
+	var f Inflow
 	now := time.Unix(1000, 0).UnixNano()
 	for i := range 3 * maxNetworks {
-		f.take(fmt.Sprint(i), 1000, 50, now)
+		f.Take(fmt.Sprint(i), 1000, 50, now)
 	}
 	if len(f.networks) != maxNetworks+1 || f.networks[""].messages <= f.networks["1"].messages {
 		t.Errorf("%d networks, the shared one spent %+v", len(f.networks), f.networks[""])
 	}
-	f.take("another", 1000, 50, now+int64(time.Hour))
+	f.Take("another", 1000, 50, now+int64(time.Hour))
 	if len(f.networks) != 1 {
 		t.Errorf("%d networks after an hour", len(f.networks))
 	}

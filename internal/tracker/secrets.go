@@ -54,6 +54,9 @@ func (k *secrets) hashed(a netip.Addr, bits4, bits6 int) string {
 	return short(k.addresses, []byte(p.String()))
 }
 
+// Subnet is the subnet of a visitor as replicas may know it; empty: its address is not known.
+func (k *secrets) Subnet(v Visitor) string { return k.hashed(v.Address, 24, 48) }
+
 // holder is a session's name towards relays: the same with all trackers, and useless to a reader of the traffic between them.
 func (k *secrets) holder(session signal.ID) string { return short(k.relays, session[:]) }
 

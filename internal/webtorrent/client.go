@@ -1,6 +1,7 @@
 package webtorrent
 
 import (
+	"cmp"
 	"strconv"
 	"sync"
 	"time"
@@ -21,6 +22,10 @@ type client struct {
 	remote remoteKey       // of a remote peer
 	number uint64          // guarded by remotePeers.mu: by which other trackers know the socket; 0: they do not
 	peers  peers
+
+	mu     sync.Mutex
+	subnet string         // guarded by mu: keyed hash
+	heard  tracker.Inflow // guarded by mu: offers of others; of a socket of this tracker
 }
 
 // work is what one message needs.
@@ -62,7 +67,7 @@ func (c *client) announceHere(w *work, now time.Time) {
 	c.write(&ack)
 	for i, d := range deliveries {
 		o := &r.Offers[d.offer]
-		d.to.write(&wire.Reply{Kind: wire.Offered, InfoHash: r.InfoHash, PeerID: r.PeerID, OfferID: o.ID, SDP: o.SDP})
+		d.to.offer(&wire.Reply{Kind: wire.Offered, InfoHash: r.InfoHash, PeerID: r.PeerID, OfferID: o.ID, SDP: o.SDP}, c.from())
 		deliveries[i].to = nil // the pool holds no socket
 	}
 }
@@ -110,17 +115,55 @@ func (c *client) refuse(r *wire.Request, code, sentence string) {
 	c.write(&failure)
 }
 
+// from is the subnet of the client.
+func (c *client) from() string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.subnet
+}
+
+// known is the name of a subnet. Those that are not known share the allowances of one.
+func known(subnet string) string { return cmp.Or(subnet, "unknown") }
+
+// comesFrom notes the subnet of a remote peer.
+func (c *client) comesFrom(subnet string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.subnet = subnet
+}
+
 // write queues a message; any goroutine may. A reader that is too slow loses its socket.
-func (c *client) write(r *wire.Reply) {
+func (c *client) write(r *wire.Reply) { c.offer(r, "") }
+
+// offer queues a message that comes from a peer's subnet, of which a client hears so much a second. An empty subnet is that of what the
+// client has asked for.
+func (c *client) offer(r *wire.Reply, subnet string) {
 	c.s.counts.messages[r.Kind].Add(1)
 	if c.conn == nil {
 		c.s.say(c.remote.tracker, &bus.Torrent{
-			Op: bus.TorrentHear, Tracker: c.s.host.ID(), Socket: c.remote.socket, Message: wire.AppendReply(nil, r),
+			Op: bus.TorrentHear, Tracker: c.s.host.ID(), Socket: c.remote.socket, Message: wire.AppendReply(nil, r), Subnet: subnet,
 		})
 		return
 	}
 	b := replyPool.Get().(*[]byte)
 	*b = wire.AppendReply((*b)[:0], r)
-	c.conn.Send(*b)
+	c.hear(*b, subnet)
 	replyPool.Put(b)
+}
+
+// hear writes a message to the socket of a client of this tracker. An offer beyond the allowance of its subnet, or of the client, is
+// dropped (spec/tracker-protocol.md, "Limits of signals").
+func (c *client) hear(message []byte, subnet string) {
+	if subnet != "" && !c.hears(len(message), subnet) {
+		c.refuse(&wire.Request{}, "busy", "")
+		return
+	}
+	c.conn.Send(message)
+}
+
+func (c *client) hears(size int, subnet string) bool {
+	now := c.s.of.Now().UnixNano()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.heard.Take(subnet, size, c.s.of.MessagesPerSecond, now) == ""
 }

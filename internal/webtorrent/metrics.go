@@ -18,6 +18,7 @@ var refusals = []struct{ code, sentence string }{
 	{"swarm-full", "There is no room for another peer."},
 	{"rate-limited", "Too many messages."},
 	{"gone", ""}, // not told
+	{"busy", ""}, // not told
 }
 
 // messages are the kinds of message that are counted, by wire.Kind.
@@ -53,7 +54,7 @@ func Metrics() []*metric.Def {
 // counts are what the hot path counts.
 type counts struct {
 	messages [wire.Failure + 1]atomic.Int64
-	refused  [8]atomic.Int64 // as refusals
+	refused  [9]atomic.Int64 // as refusals
 }
 
 // hand adds to the metrics what was counted since the last time.

@@ -119,7 +119,7 @@ func (s *Service) Hear(m *bus.Torrent) {
 	switch m.Op {
 	case bus.TorrentHear:
 		if c := s.remotePeers.local(m.Socket); c != nil {
-			c.conn.Send(m.Message)
+			c.hear(m.Message, m.Subnet)
 		}
 	case bus.TorrentAnew:
 		s.endRemotePeers(func(key remoteKey) bool { return key.tracker == m.Tracker })
@@ -141,6 +141,7 @@ func (c *client) asRemotePeer(m *bus.Torrent) {
 	if wire.Decode(m.Message, r) != nil {
 		return
 	}
+	c.comesFrom(known(m.Subnet))
 	switch {
 	case r.Kind == wire.Answer:
 		c.answerHere(r)

@@ -54,6 +54,8 @@ type Host interface {
 	Send(to signal.ID, d *bus.Delivery)
 	Admit(c tracker.Conn, v tracker.Visitor, words bool) (*tracker.Socket, tracker.Receiver)
 	TurnAway(c tracker.Conn, words bool) tracker.Receiver
+	// Subnet is the keyed hash of a visitor's subnet, the same at all trackers.
+	Subnet(v tracker.Visitor) string
 	// Moved counts a peer that is registered with another home.
 	Moved(reason string)
 }
@@ -103,7 +105,7 @@ func (s *Service) Accept(conn tracker.Conn, v tracker.Visitor) tracker.Receiver 
 		return away
 	}
 	c := &socket{
-		client: client{s: s, conn: place}, limiter: rate.NewLimiter(rate.Limit(s.of.MessagesPerSecond), 2*s.of.MessagesPerSecond),
+		client: client{s: s, conn: place, subnet: known(s.host.Subnet(v))}, limiter: rate.NewLimiter(rate.Limit(s.of.MessagesPerSecond), 2*s.of.MessagesPerSecond),
 	}
 	if !s.sockets.enter(&c.client) {
 		place.Left()

@@ -23,7 +23,7 @@ func (c *client) forward(r *wire.Request, home signal.ID) (code string) {
 func (c *client) tell(home signal.ID, r *wire.Request, quiet bool) {
 	c.peers.knownAt(home)
 	c.s.say(home, &bus.Torrent{
-		Op: bus.TorrentSay, Tracker: c.s.host.ID(), Socket: c.s.remotePeers.numbered(c), Quiet: quiet, Message: wire.AppendRequest(nil, r),
+		Op: bus.TorrentSay, Tracker: c.s.host.ID(), Socket: c.s.remotePeers.numbered(c), Quiet: quiet, Message: wire.AppendRequest(nil, r), Subnet: c.from(),
 	})
 }
 

@@ -3,6 +3,7 @@ package webtorrent
 import (
 	"bytes"
 	"errors"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -133,7 +134,14 @@ type testClient struct {
 
 func (n *node) client() *testClient {
 	n.world.t.Helper()
-	ws, r, err := websocket.DefaultDialer.Dial(n.url, nil)
+	return n.clientFrom("127.0.0.1")
+}
+
+// clientFrom is a client with an address of the loopback network.
+func (n *node) clientFrom(address string) *testClient {
+	n.world.t.Helper()
+	tcp := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(address)}}
+	ws, r, err := (&websocket.Dialer{NetDialContext: tcp.DialContext}).Dial(n.url, nil)
 	if err != nil {
 		n.world.t.Fatal(err)
 	}
@@ -154,20 +162,26 @@ func (c *testClient) send(r wire.Request) {
 	c.text(string(wire.AppendRequest(nil, &r)))
 }
 
-// next is the next message of the tracker.
-func (c *testClient) next(kind wire.Kind) wire.Reply {
+// any is the next message of the tracker, of whatever kind.
+func (c *testClient) any() (r wire.Reply) {
 	c.t.Helper()
 	_ = c.ws.SetReadDeadline(time.Now().Add(testkit.Patience))
 	_, b, err := c.ws.ReadMessage()
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	var r wire.Reply
 	if err := wire.DecodeReply(b, &r); err != nil {
 		c.t.Fatalf("tracker sent %s: %v", b, err)
 	}
+	return r
+}
+
+// next is the next message of the tracker.
+func (c *testClient) next(kind wire.Kind) wire.Reply {
+	c.t.Helper()
+	r := c.any()
 	if r.Kind != kind {
-		c.t.Fatalf("tracker sent %s, want kind %s", b, messages[kind])
+		c.t.Fatalf("tracker sent %s %.300q, want kind %s", messages[r.Kind], wire.AppendReply(nil, &r), messages[kind])
 	}
 	return r
 }

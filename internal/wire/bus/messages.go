@@ -170,6 +170,7 @@ type Torrent struct {
 	Socket  uint64          `json:"socket,omitempty"`  // of the tracker that is not the home; not of anew
 	Quiet   bool            `json:"quiet,omitempty"`   // say: the socket did not say so now, and hears of a refusal only
 	Message json.RawMessage `json:"message,omitempty"` // say, hear
+	Subnet  string          `json:"subnet,omitempty"`  // say, and hear of an offer: keyed hash of the subnet that the message comes from
 }
 
 // Stream is a delivery's place among those of one replica for another.
