@@ -40,8 +40,8 @@ test-interop: ## the vectors, read by a peer in Python that shares no code with 
 	@scripts/need python3
 	cd test/interop && PYTHONDONTWRITEBYTECODE=1 $$(./setup) -m unittest discover -s tests -t .
 
-e2e: build film ## end-to-end tests in real Chromium (needs root, for a network namespace)
-	@scripts/need chromium ip unshare openssl python3
+e2e: build film ## end-to-end tests in real Chromium and Firefox (needs root, for a network namespace)
+	@scripts/need chromium firefox ip unshare openssl python3
 	web/apps/e2e/run
 
 test-netlab: build film ## four viewers behind emulated access lines; background beside TCP on one; pairs behind NATs (needs root)

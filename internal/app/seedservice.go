@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/netip"
-	"slices"
 
 	"github.com/leeway-video/leeway/internal/access"
 	"github.com/leeway-video/leeway/internal/cmdline"
@@ -22,6 +22,7 @@ type seedParts struct {
 	dataDir string
 	listen  string
 	next    bool // where the port is busy take the next free one
+	own     bool // only viewers of this machine are served, at any of its addresses
 	sites   []*site.Site
 	bus     seed.Bus
 	sink    metric.Sink
@@ -108,9 +109,16 @@ func (p seedParts) listenUDP() (host *rtclink.Host, err error) {
 	if err != nil {
 		return nil, cmdline.Usage(fmt.Errorf("seed.allow: %w", err))
 	}
+	if p.own || loopback(p.listen) {
+		own, err := ownAddresses()
+		if err != nil {
+			return nil, err
+		}
+		allowed.Allow = append(allowed.Allow, own...)
+	}
 	err = tryPorts(p.listen, p.next, func(addr string) (err error) {
-		guard := &rtclink.Guard{Reach: reachedFrom(addr, allowed), Refused: seed.RefusedCandidates(p.sink), Dropped: seed.DroppedChecks(p.sink)}
-		host, err = rtclink.Listen(rtclink.Config{Listen: addr, Announce: announce, Guard: guard, PionRecords: p.config.PionRecords, Log: p.log})
+		guard := &rtclink.Guard{Reach: allowed, Refused: seed.RefusedCandidates(p.sink), Dropped: seed.DroppedChecks(p.sink)}
+		host, err = rtclink.Listen(rtclink.Config{Listen: addr, Announce: announce, Loopback: p.own, Guard: guard, PionRecords: p.config.PionRecords, Log: p.log})
 		return err
 	})
 	if err != nil {
@@ -119,12 +127,23 @@ func (p seedParts) listenUDP() (host *rtclink.Host, err error) {
 	return host, nil
 }
 
-// reachedFrom is what may be sent to from an address: a socket on loopback reaches nothing else, and serves viewers of its machine.
-func reachedFrom(listen string, r access.Reach) access.Reach {
-	if at, err := netip.ParseAddrPort(listen); err == nil && at.Addr().IsLoopback() {
-		r.Allow = append(slices.Clone(r.Allow), access.Peer{Prefix: netip.MustParsePrefix("127.0.0.0/8")}, access.Peer{Prefix: netip.MustParsePrefix("::1/128")})
+// ownAddresses are those of this machine, loopback among them.
+func ownAddresses() (all []access.Peer, err error) {
+	found, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, fmt.Errorf("seed: list this machine's addresses: %w", err)
 	}
-	return r
+	for _, a := range found {
+		p, err := netip.ParsePrefix(a.String())
+		switch {
+		case err != nil:
+		case p.Addr().IsLoopback():
+			all = append(all, access.Peer{Prefix: p.Masked()}) // 127.0.0.0/8 as a whole
+		default:
+			all = append(all, access.Peer{Prefix: netip.PrefixFrom(p.Addr(), p.Addr().BitLen())})
+		}
+	}
+	return all, nil
 }
 
 // origins makes a client for each site that has a fetch_base; the others are served by no seed.

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"net"
+	"net/netip"
 	"strings"
 	"testing"
 
 	"go.uber.org/goleak"
 
+	"github.com/leeway-video/leeway/internal/access"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/site"
 )
@@ -63,5 +66,37 @@ func TestASiteHasItsBudget(t *testing.T) {
 	defer closeAll()
 	if len(sites) != 2 || sites[0].Rate != 0 || sites[0].BytesDaily != 0 || sites[1].Rate != 7 || sites[1].BytesDaily != 8 {
 		t.Errorf("%+v", sites)
+	}
+}
+
+// TestADemosSeedReachesItsMachineOnly: of the refused ranges, the addresses that the machine has and no neighbour's.
+func TestADemosSeedReachesItsMachineOnly(t *testing.T) {
+	own, err := ownAddresses()
+	if err != nil {
+		t.Fatal(err)
+	}
+	reach := access.Reach{Allow: own}
+	for _, text := range []string{"127.0.0.1", "127.8.7.6"} {
+		if class := reach.Refuses(netip.MustParseAddr(text)); class != "" {
+			t.Errorf("%s is refused: %s", text, class)
+		}
+	}
+	found, err := net.InterfaceAddrs()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, a := range found {
+		at := netip.MustParsePrefix(a.String()).Addr()
+		if class := reach.Refuses(at); class != "" {
+			t.Errorf("%s of this machine is refused: %s", at, class)
+		}
+		if next := at.Next(); next.IsPrivate() && !next.IsLoopback() && reach.Refuses(next) == "" {
+			t.Errorf("%s is not this machine's, and is allowed", next)
+		}
+	}
+	for _, text := range []string{"169.254.169.254", "10.96.0.10"} {
+		if reach.Refuses(netip.MustParseAddr(text)) == "" {
+			t.Errorf("%s is not this machine's, and is allowed", text)
+		}
 	}
 }

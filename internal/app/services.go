@@ -101,17 +101,14 @@ func openServices(config *Config, sites []site.Config, name string, log *slog.Lo
 	return s, nil
 }
 
-// startSeed adds a seed. Where next is set and the port is busy it takes the next free one.
-// failed is called if the seed ends by itself.
-func (s *services) startSeed(listen, dataDir string, next bool, failed func(error)) error {
-	release, err := lockFolder(dataDir)
+// startSeed adds a seed with a data folder and a place to listen at. What it serves is the services'.
+func (s *services) startSeed(p seedParts) error {
+	release, err := lockFolder(p.dataDir)
 	if err != nil {
 		return err
 	}
-	running, err := startSeed(seedParts{
-		config: s.config.Seed, dataDir: dataDir, listen: listen, next: next,
-		sites: s.sites, bus: s.bus, sink: s.registry, log: s.log, failed: failed, fleet: s.fleet,
-	})
+	p.config, p.sites, p.bus, p.sink, p.log, p.fleet = s.config.Seed, s.sites, s.bus, s.registry, s.log, s.fleet
+	running, err := startSeed(p)
 	if err != nil {
 		release()
 		return err

@@ -169,15 +169,19 @@ func (u *upRun) startServices(config site.Config, public net.Addr, failed func(e
 	if err := s.startTracker(filepath.Join(u.config.Up.DataDir, "tracker")); err != nil {
 		return nil, err
 	}
-	listen := u.config.Seed.Listen
-	if listen == "" {
+	seed := seedParts{listen: u.config.Seed.Listen, next: true, dataDir: filepath.Join(u.config.Up.DataDir, "seed"), failed: failed}
+	if seed.listen == "" {
 		host, _, err := net.SplitHostPort(public.String())
 		if err != nil {
 			return nil, fmt.Errorf("up: read the public address: %w", err)
 		}
-		listen = net.JoinHostPort(host, seedPort)
+		// Firefox has no candidates on loopback, and makes no pairs with those of others.
+		if seed.own = loopback(public.String()); seed.own {
+			host = ""
+		}
+		seed.listen = net.JoinHostPort(host, seedPort)
 	}
-	if err := s.startSeed(listen, filepath.Join(u.config.Up.DataDir, "seed"), true, failed); err != nil {
+	if err := s.startSeed(seed); err != nil {
 		return nil, err
 	}
 	s.watchSites(u.config.Up.Site, []site.Config{config}, func() ([]site.Config, error) {

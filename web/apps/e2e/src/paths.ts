@@ -11,11 +11,19 @@ export const figuresFile = join(buildDir, 'e2e.json');
 
 /** Chromium's path: $LEEWAY_CHROMIUM, then `chromium` on PATH. */
 export function chromium(): string {
-  const configured = process.env.LEEWAY_CHROMIUM;
+  return browser('Chromium', process.env.LEEWAY_CHROMIUM, 'chromium', 'LEEWAY_CHROMIUM');
+}
+
+/** Firefox's path: $LEEWAY_FIREFOX, then `firefox-esr` on PATH. */
+export function firefox(): string {
+  return browser('Firefox', process.env.LEEWAY_FIREFOX, 'firefox-esr', 'LEEWAY_FIREFOX');
+}
+
+function browser(name: string, configured: string | undefined, command: string, variable: string): string {
   if (configured) return configured;
   try {
-    return execFileSync('sh', ['-c', 'command -v chromium'], { encoding: 'utf8' }).trim();
+    return execFileSync('sh', ['-c', `command -v ${command}`], { encoding: 'utf8' }).trim();
   } catch {
-    throw new Error('e2e: no Chromium: set LEEWAY_CHROMIUM or run "apt-get install chromium"');
+    throw new Error(`e2e: no ${name}: set ${variable} or run "apt-get install ${command}"`);
   }
 }

@@ -1,5 +1,4 @@
 import type { ConsoleMessage, Page } from 'puppeteer-core';
-import type { Chromium } from './browser.ts';
 import { instrument, type Seen } from './instrument.ts';
 import type { PageWindow, Player, Told } from './page.ts';
 
@@ -21,7 +20,7 @@ export class Viewer {
 
   /** Opens `url` in a new window; `before` runs in the page ahead of its scripts. */
   static async open(
-    browser: Chromium,
+    browser: { window(): Promise<Page> },
     url: string,
     options: { name?: string; before?: () => void } = {},
   ): Promise<Viewer> {

@@ -1,0 +1,64 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { Chromium } from './browser.ts';
+import { figures, round } from './figures.ts';
+import { Firefox } from './firefox.ts';
+import { Demo } from './service.ts';
+import { pause, Viewer } from './viewer.ts';
+
+let demo: Demo;
+let firefox: Firefox;
+let chromium: Chromium;
+
+beforeAll(async () => {
+  demo = await Demo.start();
+  firefox = await Firefox.start();
+  chromium = await Chromium.start();
+});
+afterAll(async () => {
+  await chromium?.stop();
+  await firefox?.stop();
+  await demo?.stop();
+});
+
+/** Bytes by source of the page's one title, and links that are open. */
+async function taken(viewer: Viewer) {
+  const [title] = (await viewer.stats()).titles;
+  const { origin, seed, peer } = title.totals.bytes;
+  return {
+    name: viewer.name,
+    ...{ origin, seed, peer },
+    fromOthers: round((seed + peer) / (origin + seed + peer)),
+    given: title.totals.uploaded.direct as number,
+    background: title.totals.lanes?.background as number | undefined,
+    links: title.links.open as number,
+  };
+}
+
+test('a Firefox with a seed, a second one, and a Chromium serve each other the demo', async () => {
+  const url = `${demo.url}/?level=2&maxbuffer=20`;
+  const viewers: Viewer[] = [];
+  for (const [name, browser] of [
+    ['firefox 1', firefox],
+    ['firefox 2', firefox],
+    ['chromium', chromium],
+    ['firefox 3', firefox],
+  ] as const) {
+    viewers.push(await Viewer.open(browser, `${url}&viewer=${viewers.length + 1}`, { name }));
+    await pause(5000);
+  }
+  const seen = await Promise.all(viewers.map((v) => v.until('30 s of film', (s) => s.currentTime >= 30, 90_000)));
+  const result = await Promise.all(viewers.map(taken));
+  figures('firefox', { version: await firefox.version(), viewers: result });
+
+  for (const [i, viewer] of viewers.entries()) {
+    expect({ stalls: seen[i]!.stalls, errors: viewer.consoleErrors() }, viewer.name).toEqual({
+      stalls: [],
+      errors: [],
+    });
+    expect(result[i]!.fromOthers, viewer.name).toBeGreaterThanOrEqual(0.6);
+    expect(result[i]!.links, viewer.name).toBe(viewers.length); // the seed and the other viewers
+  }
+  // The first one serves both kinds: what comes later comes from viewers.
+  expect(result[0]!.given).toBeGreaterThan(0);
+  for (const later of result.slice(1)) expect(later.peer, later.name).toBeGreaterThan(later.seed);
+});
