@@ -2,43 +2,8 @@
 // (spec/cluster.md). Bodies are JSON of at most 128 KiB; IDs are 22 characters of base64url in
 // bodies, as on the WebSocket, and 32 hexadecimal digits in subjects. Unknown fields are skipped.
 //
-// Subjects and bodies:
-//
-//	leeway.v1.beat.tracker           TrackerBeat
-//	{"tracker":ID,"started_ms":n,"sessions":n,"draining":false,"gone":false}
-//
-//	leeway.v1.beat.seed              SeedBeat
-//	{"seed":ID,"sites":["demo"],"verify_keys":[{"key_id":"8 bytes","alg":1,"key":"65 bytes","sites":["demo"]}],
-//	 "load_permille":n,"draining":false,"gone":false,"fleet":{"id":"8 bytes","address":"10.0.0.7:4602"}?}
-//
-//	leeway.v1.tracker.<hex>.home     HomeRequest, answered with HomeAnswer
-//	{"op":"join","tracker":ID,"session":ID,"swarm":ID,"site":"demo","title":"/a","manifest":"/a/m.m3u8","role":"full",…}
-//
-//	leeway.v1.tracker.<hex>.deliver  Delivery: kind introduce, signal or replaced; with its place in a stream
-//	{"kind":"signal","signal":{"tracker":ID?,"swarm":ID,"from":ID,"to":ID,"role":"seed","link":ID,"kind":"answer","sdp":"…",
-//	 "plan":{"v":1,"data":2,"message":16384}}}
-//
-//	leeway.v1.ack.<hex>              Ack, of a tracker to a tracker, and between trackers and seeds
-//	{"from":ID,"next":n}
-//
-//	leeway.v1.seed.<hex>.deliver     SeedDelivery: kind title or signal
-//	{"kind":"title","title":{"site":"demo","title":"/a","manifest":"/a/m.m3u8","swarm":ID,"viewers":n}}
-//	{"kind":"signal","signal":{"tracker":ID,"swarm":ID,"from":ID,"to":ID,"role":"viewer","link":ID,"kind":"offer","sdp":"…",
-//	 "plan":{…}},"title":{…}}
-//
-//	leeway.v1.tracker.<hex>.probe    Probe           {"seed":ID,"address":"203.0.113.9:4600","key":"…"}
-//
-//	leeway.v1.revoke                 RevokeMessage
-//	{"revocations":[{"site":"demo","prefix":"/a/","min_issued_at":n}],"switches":[{"site":"demo","reason":"operator","off":true,"at_ms":n}]}
-//
-//	leeway.v1.revoke.list            request with any body, answered with RevokeList
-//	{"revocations":[…],"verify_keys":[…],"switches":[…]}
-//
-//	leeway.v1.trial                  Experiment
-//	{"site":"demo","since_ms":n,"permille":30,"parts":[{"tracker":ID,"windows":[{"number":n,"counts":[[[…],[…]],…]},…]}]}
-//
-// A seed is a peer whose ID is the seed's: what it signals carries from = its ID, role = "seed", and goes to the deliver
-// subject of the tracker named in the signal that it answers.
+// Subjects and bodies are those of the specification, the fields of the Go types in its order. A seed is a peer whose ID is the
+// seed's: what it signals carries from = its ID, role = "seed", and goes to the tracker named in the signal that it answers.
 package bus
 
 import (
