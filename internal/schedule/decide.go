@@ -49,10 +49,11 @@ func (p *peer) has(segment string, piece int) bool {
 	return p.OnDemand
 }
 
-// offers says whether the peer has said that it holds the segment, at least in part, or gets what it is asked for.
-func (p *peer) offers(segment string) bool {
-	_, holds := p.Holds[segment]
-	return holds || p.OnDemand
+// offers says whether the peer has said that it holds the segment, at least in part, or gets what it is asked for. An on-demand peer
+// is not asked for what a list has the certificate of, unless it was asked before.
+func (p *peer) offers(s *Segment) bool {
+	_, holds := p.Holds[s.ID]
+	return holds || p.OnDemand && (s.Certificate != CertNone || !s.vouched())
 }
 
 // partly says whether the peer announced the segment as partial.
@@ -208,14 +209,18 @@ func (d *decision) flies(s *Segment) bool {
 	return slices.ContainsFunc(d.flying, func(r Request) bool { return r.Segment == s.ID })
 }
 
+// vouched says whether a list of the packager spares the question to a seed. What the origin does not send cannot be completed by a
+// list.
+func (s *Segment) vouched() bool { return s.Packaged && s.Origin != OriginFailed }
+
 // askCertificate asks the next peer for the certificate: holders first, then on-demand peers, the lowest round trip
-// first. It says whether there was one left to ask.
+// first; holders alone where a list has it. It says whether there was one left to ask.
 func (d *decision) askCertificate(s *Segment) bool {
 	var next *peer
 	for _, holds := range []bool{true, false} {
 		for _, p := range d.peers {
 			_, holder := p.Holds[s.ID]
-			if p.stalled || slices.Contains(s.CertPeers, p.ID) || holds && !holder || !holds && !p.OnDemand {
+			if p.stalled || slices.Contains(s.CertPeers, p.ID) || holds && !holder || !holds && (!p.OnDemand || s.vouched()) {
 				continue
 			}
 			if next == nil || cmp.Or(cmp.Compare(p.RTTUs, next.RTTUs), cmp.Compare(p.ID, next.ID)) < 0 {

@@ -75,10 +75,11 @@ type Segment struct {
 	DurationUs  int64         `json:"duration_us"`
 	AskedUs     int64         `json:"asked_us"` // when the player asked; -1: it has not
 	Certificate Certification `json:"certificate"`
-	CertAskedUs int64         `json:"cert_asked_us"` // when it was first asked for; -1: never
-	CertPeers   []string      `json:"cert_peers"`    // peers that were asked, in order, or that refused
-	Pieces      int           `json:"pieces"`        // 0 while unknown
-	Have        []int         `json:"have"`          // verified pieces, sorted
+	CertAskedUs int64         `json:"cert_asked_us"`      // when it was first asked for; -1: never
+	CertPeers   []string      `json:"cert_peers"`         // peers that were asked, in order, or that refused
+	Pieces      int           `json:"pieces"`             // 0 while unknown
+	Have        []int         `json:"have"`               // verified pieces, sorted
+	Packaged    bool          `json:"packaged,omitempty"` // a list has its short certificate: the viewer completes it with what the origin sends
 	Origin      Origin        `json:"origin"`
 	OriginUs    int64         `json:"origin_us"` // what the origin would take for what is left at the estimated capacity; -1 unknown
 }

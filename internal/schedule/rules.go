@@ -83,7 +83,7 @@ func (d *decision) urgent(s *Segment, turn, window int64) {
 		return
 	}
 	switch {
-	case !slices.ContainsFunc(d.peers, func(p *peer) bool { return p.offers(s.ID) }):
+	case !slices.ContainsFunc(d.peers, func(p *peer) bool { return p.offers(s) }):
 		d.origin(s, NoHolder)
 	case !certified && s.CertAskedUs >= 0:
 		d.origin(s, NoCert)
@@ -214,7 +214,7 @@ func (d *decision) near(s *Segment, until int64) {
 		d.nearCertified(s)
 	case s.Certificate == CertRefused:
 		d.origin(s, NoCert)
-	case s.Certificate == CertAsked && slices.ContainsFunc(d.peers, func(p *peer) bool { return slices.Contains(s.CertPeers, p.ID) && p.offers(s.ID) }):
+	case s.Certificate == CertAsked && slices.ContainsFunc(d.peers, func(p *peer) bool { return slices.Contains(s.CertPeers, p.ID) && p.offers(s) }):
 		if !d.waits(max(s.CertAskedUs, s.AskedUs) + policy.CertPatienceUs) {
 			d.origin(s, NoCert)
 		} else if !d.waits(s.CertAskedUs + int64(len(s.CertPeers))*(policy.CertPatienceUs/4)) {

@@ -29,6 +29,9 @@ const turnOf = ({ asked_us, deadline_us, duration_us, origin_us }: WantedSegment
     asked_us + Math.floor((duration_us * 5) / 4),
   );
 
+/** A list spares the question to a seed, unless the origin does not send what it would be completed with. */
+const vouched = (s: WantedSegment): boolean => !!s.packaged && s.origin !== 'failed';
+
 const stallTime = (p: SchedulePeer): number =>
   Math.max(
     1_000_000,
@@ -111,17 +114,18 @@ export const decide = (input: ScheduleInput): Action[] => {
     });
   };
 
-  /** Asks the next peer for the certificate; false: there is none left to ask. */
+  /** Asks the next peer for the certificate, no seed where a list has it; false: there is none left to ask. */
   const askCertificate = (s: WantedSegment): boolean => {
     const fresh = peers.filter((p) => !s.cert_peers.includes(p.id) && !p.stalled);
     fresh.sort((a, b) => a.rtt_us - b.rtt_us || (a.id < b.id ? -1 : 1));
-    const next = fresh.find((p) => p.holds[s.id]) ?? fresh.find((p) => p.on_demand);
+    const next = fresh.find((p) => p.holds[s.id]) ?? fresh.find((p) => p.on_demand && !vouched(s));
     if (next) actions.push({ type: 'certificate', segment: s.id, peer: next.id });
     return !!next;
   };
 
-  /** It has said that it holds it, at least in part, or it gets what it is asked for. */
-  const offers = (s: WantedSegment, p: Peer) => p.on_demand || !!p.holds[s.id];
+  /** It has said that it holds it, at least in part, or it gets what it is asked for, and may be asked. */
+  const offers = (s: WantedSegment, p: Peer) =>
+    !!p.holds[s.id] || (p.on_demand && (s.certificate !== 'none' || !vouched(s)));
 
   const bySegment = new Map<string, ScheduleRequest[][]>();
   for (const r of flying) {

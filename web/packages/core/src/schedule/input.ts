@@ -47,6 +47,8 @@ export interface WantedSegment {
   pieces: number;
   /** Verified pieces, sorted. */
   have: number[];
+  /** A list has its short certificate: the viewer completes it with what the origin sends. */
+  packaged?: boolean;
   origin: 'idle' | 'running' | 'failed';
   /** What the origin would take for the segment at the estimated capacity; -1 unknown. */
   origin_us: number;
