@@ -385,6 +385,7 @@ func encode(tb testing.TB, v vectors) []byte {
 	list("pieces", len(v.Pieces), func(i int) any { return v.Pieces[i] })
 	list("shorts", len(v.Shorts), func(i int) any { return v.Shorts[i] })
 	list("lists", len(v.Lists), func(i int) any { return v.Lists[i] })
+	list("list_urls", len(v.ListURLs), func(i int) any { return v.ListURLs[i] })
 	b.WriteString("\n}\n")
 	return b.Bytes()
 }

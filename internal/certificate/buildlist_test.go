@@ -87,4 +87,14 @@ func (m *builder) lists() {
 	add("an entry that is malformed", counted(1, one[:len(one)-1]))
 	add("an entry in the long form", counted(1, unhex(m.tb, m.v.hexOf("packager's, one piece"))))
 	add("4,294,967,295 entries", counted(1<<32-1, one))
+
+	m.v.ListURLs = []vectorListURL{
+		{"https://a.example/media/bbb/720p.m3u8", "https://a.example/media/bbb/720p.m3u8.leeway"},
+		{"https://a.example/720p.m3u8?token=a/b.c&x=%20", "https://a.example/720p.m3u8.leeway?token=a/b.c&x=%20"},
+		{"https://a.example/720p.m3u8?a?b", "https://a.example/720p.m3u8.leeway?a?b"},
+		{"https://a.example/720p.m3u8?", "https://a.example/720p.m3u8.leeway?"},
+		{"https://a.example/720p.m3u8?a#b?c", "https://a.example/720p.m3u8.leeway?a"},
+		{"https://a.example/720p.m3u8#b", "https://a.example/720p.m3u8.leeway"},
+		{"https://a.example/", "https://a.example/.leeway"},
+	}
 }

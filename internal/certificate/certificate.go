@@ -102,9 +102,23 @@ func (c *Certificate) CheckPiece(i int, data []byte) bool {
 }
 
 // SameContent says whether two certificates are for the same bytes. Two valid ones for one name that do not
-// contradict each other (spec/certificate.md, "Contradictions").
+// contradict each other (spec/certificate.md, "Contradictions"). Each may be short.
 func (c *Certificate) SameContent(other *Certificate) bool {
-	return c.Length == other.Length && c.ObjectLength == other.ObjectLength && slices.Equal(c.Digests, other.Digests)
+	switch {
+	case c.Length != other.Length || c.ObjectLength != other.ObjectLength:
+		return false
+	case c.IsShort() || other.IsShort():
+		return c.digest() == other.digest()
+	}
+	return slices.Equal(c.Digests, other.Digests)
+}
+
+// digest is the SHA-256 of the digests.
+func (c *Certificate) digest() [32]byte {
+	if c.IsShort() {
+		return c.root
+	}
+	return rootOf(c.Digests)
 }
 
 // DigestPieces cuts data into pieces and digests each.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/leeway-video/leeway/internal/segment"
 )
@@ -11,13 +12,24 @@ import (
 // Limits of a list (spec/packaging.md, "List").
 const (
 	MaxEntries  = 65536
-	MaxListSize = 32 << 20 // bytes
+	MaxListSize = 32 << 20  // bytes
+	ListSuffix  = ".leeway" // of a list, behind the path of its playlist
 	magicList   = "LWL1"
 	listHead    = 8 // magic and count, bytes
 )
 
 // ErrList is why a list is refused; the text says what is wrong with it.
 var ErrList = errors.New("malformed list of certificates")
+
+// ListURL is the URL of the list of a playlist: the suffix is the path's, and the query stays.
+func ListURL(playlist string) string {
+	playlist, _, _ = strings.Cut(playlist, "#")
+	path, query, has := strings.Cut(playlist, "?")
+	if has {
+		query = "?" + query
+	}
+	return path + ListSuffix + query
+}
 
 // EncodeList writes the short certificates of one playlist, in the playlist's order. They are what Short gave.
 func EncodeList(entries [][]byte) ([]byte, error) {

@@ -32,6 +32,12 @@ type vectors struct {
 	Pieces       []vectorPieces      `json:"pieces"`
 	Shorts       []vectorShort       `json:"shorts"`
 	Lists        []vectorList        `json:"lists"`
+	ListURLs     []vectorListURL     `json:"list_urls"`
+}
+
+type vectorListURL struct {
+	Playlist string `json:"playlist"`
+	List     string `json:"list"`
 }
 
 type vectorKey struct {
@@ -208,6 +214,11 @@ func TestVectors(t *testing.T) {
 	for _, c := range v.Lists {
 		t.Run("list: "+c.Name, func(t *testing.T) { checkList(t, c) })
 	}
+	for _, c := range v.ListURLs {
+		if got := ListURL(c.Playlist); got != c.List {
+			t.Errorf("the list of %s is %s, not %s", c.Playlist, got, c.List)
+		}
+	}
 	for _, c := range v.Verify {
 		t.Run(c.Name, func(t *testing.T) { checkVerify(t, v, c) })
 	}
@@ -266,7 +277,12 @@ func checkVerify(t *testing.T, v vectors, want vectorVerify) {
 				t.Fatal(err)
 			}
 		}
-		err = v.keySet(t, want.Site, want.Keys).Verify(c, want.Site, segment.Name(want.Segment), time.UnixMilli(want.NowMs), &revoked)
+		keys, now := v.keySet(t, want.Site, want.Keys), time.UnixMilli(want.NowMs)
+		err = keys.Verify(c, want.Site, segment.Name(want.Segment), now, &revoked)
+		// A bad signature and a wrong name come before others are looked for.
+		if o := want.Outcome; o != BadSignature && o != WrongName && keys.Counts(c, want.Site, now, &revoked) != (o == Valid && c.Alg == Packager) {
+			t.Errorf("%s, and counts: %v", o, keys.Counts(c, want.Site, now, &revoked))
+		}
 	}
 	if OutcomeOf(err) != want.Outcome {
 		t.Errorf("got %v, want %s", err, want.Outcome)

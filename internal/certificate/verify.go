@@ -105,14 +105,10 @@ func NewKeySet(keys ...VerifyKey) (*KeySet, error) {
 // Verify says whether a parsed certificate vouches for the segment that the caller itself named, at tracker time now. It
 // fails with an *Error; revoked may be nil.
 func (s *KeySet) Verify(c *Certificate, site string, name segment.Name, now time.Time, revoked *Revocations) error {
-	refuse := func(o Outcome, format string, args ...any) error {
-		return &Error{Outcome: o, Cause: fmt.Errorf(format, args...)}
-	}
 	var key verifier
 	if s != nil {
 		key = s.keys[use{c.KeyID, max(c.Alg, Seed)}]
 	}
-	nowMs, issuedMs, endMs := now.UnixMilli(), c.IssuedAt.UnixMilli(), c.NotAfter.UnixMilli()
 	switch {
 	case key.public == nil || !slices.Contains(key.sites, site):
 		return refuse(UnknownKey, "key %s is none of site %q for alg %d", c.KeyID, site, c.Alg)
@@ -124,12 +120,12 @@ func (s *KeySet) Verify(c *Certificate, site string, name segment.Name, now time
 		return refuse(WrongName, "it names %q, not %q", c.Name, name)
 	case revoked.Withdraws(c):
 		return refuse(Revoked, "withdrawn by the tracker")
-	case nowMs > endMs:
-		return refuse(Expired, "it ended %d ms ago", nowMs-endMs)
-	case issuedMs > nowMs+MaxSkew.Milliseconds():
-		return refuse(FromTheFuture, "it is issued %d ms ahead of tracker time", issuedMs-nowMs)
 	}
-	return nil
+	return timely(c, now)
+}
+
+func refuse(o Outcome, format string, args ...any) error {
+	return &Error{Outcome: o, Cause: fmt.Errorf(format, args...)}
 }
 
 func (c *Certificate) signedBy(key *ecdsa.PublicKey) bool {

@@ -24,7 +24,7 @@ import (
 )
 
 // Suffix is what a playlist's path has behind it in the path of its list.
-const Suffix = ".leeway"
+const Suffix = certificate.ListSuffix
 
 // DefaultLife is how long the certificates of a playlist with an end live; liveGrace is how much longer than the playlist's
 // duration those of one without.

@@ -8,10 +8,13 @@ import {
   type Certificate,
   checkPiece,
   completeCertificate,
+  counts,
+  listUrl,
   parseCertificate,
   parseList,
   parseShort,
   sameContent,
+  standsFor,
   verifyCertificate,
   withdraws,
 } from './index.ts';
@@ -48,6 +51,7 @@ interface Vectors {
   pieces: { length: number; digests: string[] }[];
   shorts: { name: string; certificate: string; hex: string; outcome: string }[];
   lists: { name: string; hex: string; entries: string[] | null }[];
+  list_urls: { playlist: string; list: string }[];
 }
 
 const vectors: Vectors = JSON.parse(
@@ -125,6 +129,9 @@ describe('vectors of certificates', () => {
     );
     const expected = { site: v.site, name: v.segment };
     expect(await verifyCertificate(c, expected, keys, revocations, v.now_ms, crypto)).toBe(v.outcome);
+    // These come before others are looked for.
+    if (!/^(bad-signature|wrong-name)$/.test(v.outcome))
+      expect(counts(c, v.site, keys, revocations, v.now_ms)).toBe(v.outcome === 'valid' && c.alg === 2);
     expect(withdraws(revocations, c)).toBe(v.outcome === 'revoked' || v.name === 'name before revoked');
   });
 
@@ -139,6 +146,8 @@ describe('vectors of certificates', () => {
     expect(await verifyCertificate(c, expected, keys, [], 1790000001000, crypto)).toBe(outcome);
     if (outcome !== 'valid') return;
     const digests = await digestsOf(filling(c.length));
+    expect(await standsFor(c, parsed(named(certificate)), crypto)).toBe(true);
+    expect(await standsFor(c, parsed(named('plain')), crypto)).toBe(false);
     expect(hex((await completeCertificate(c, c.length, digests, crypto))!.raw)).toBe(hex(named(certificate)));
     expect(await completeCertificate(c, c.length + 1, digests, crypto)).toBeUndefined();
     digests[0]! ^= 1;
@@ -147,6 +156,10 @@ describe('vectors of certificates', () => {
 
   it.each(vectors.lists)('list: $name', ({ hex, entries }) => {
     expect(parseList(bytes(hex))?.map((c) => c.name)).toEqual(entries ?? undefined);
+  });
+
+  it.each(vectors.list_urls)('the list of $playlist', ({ playlist, list }) => {
+    expect(listUrl(playlist)).toBe(list);
   });
 
   it.each(vectors.pieces)('digests of $length bytes', async ({ length, digests }) => {

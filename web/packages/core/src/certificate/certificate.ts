@@ -107,7 +107,8 @@ export const withdraws = (revocations: readonly Revocation[], c: Certificate): b
     'site' in r ? r.site === c.site && c.name.startsWith(r.prefix) && c.issuedAt < r.minIssuedAt : r.keyId === c.keyId,
   );
 
-const join = (...parts: Uint8Array[]): Uint8Array => {
+/** The bytes of several parts, one after the other. */
+export const joinBytes = (...parts: Uint8Array[]): Uint8Array => {
   const whole = new Uint8Array(parts.reduce((n, p) => n + p.length, 0));
   let at = 0;
   for (const p of parts) {
@@ -139,7 +140,7 @@ export async function completeCertificate(
   const root = await crypto.digest(digests);
   if (length !== c.length || root.some((b, i) => b !== c.raw[end - 32 + i])) return undefined;
   const head = c.raw.subarray(4, end - 32);
-  const raw = join(new TextEncoder().encode('LWC1'), head, digests, c.raw.subarray(end));
+  const raw = joinBytes(new TextEncoder().encode('LWC1'), head, digests, c.raw.subarray(end));
   return { ...c, digests, raw };
 }
 
@@ -155,16 +156,34 @@ export async function verifyCertificate(
   const key = keys.find((k) => k.keyId === c.keyId && k.alg === c.alg);
   if (!key) return 'unknown-key';
   const end = c.raw.length - signatureSize;
-  const signed = join(new TextEncoder().encode('leeway certificate v1\0LWC1'), ...(await signedParts(c, crypto)));
+  const signed = joinBytes(new TextEncoder().encode('leeway certificate v1\0LWC1'), ...(await signedParts(c, crypto)));
   // A point that is none makes WebCrypto reject: nothing was signed with it.
   const good = crypto.verify(key.key, c.raw.subarray(end), signed).catch(() => false);
   if (!(await good)) return 'bad-signature';
   if (c.site !== expected.site) return 'wrong-site';
   if (c.name !== expected.name) return 'wrong-name';
   if (withdraws(revocations, c)) return 'revoked';
+  return timely(c, nowMs);
+}
+
+const timely = (c: Certificate, nowMs: number) => {
   const now = Math.floor(nowMs);
   return now > c.notAfter ? 'expired' : c.issuedAt > now + maxSkewMs ? 'from-the-future' : 'valid';
-}
+};
+
+/** Whether an entry of a list would verify if its signature is right: that costs nothing, and is asked of many. */
+export const counts = (
+  c: Certificate,
+  site: string,
+  keys: readonly VerifyKey[],
+  revocations: readonly Revocation[],
+  nowMs: number,
+): boolean =>
+  c.alg === packager &&
+  c.site === site &&
+  keys.some((k) => k.keyId === c.keyId && k.alg === packager) &&
+  timely(c, nowMs) === 'valid' &&
+  !withdraws(revocations, c);
 
 /** Whether `data` is piece `i` of the segment: of its length and with its digest. */
 export async function checkPiece(c: Certificate, i: number, data: Uint8Array, crypto: Crypto): Promise<boolean> {
@@ -172,6 +191,10 @@ export async function checkPiece(c: Certificate, i: number, data: Uint8Array, cr
   const digest = await crypto.digest(data);
   return digest.every((b, n) => b === c.digests[32 * i + n]);
 }
+
+/** Whether a short certificate is for the bytes of a complete one. */
+export const standsFor = async (short: Certificate, c: Certificate, crypto: Crypto): Promise<boolean> =>
+  c.objectLength === short.objectLength && !!(await completeCertificate(short, c.length, c.digests, crypto));
 
 /** Whether two certificates are for the same bytes. */
 export const sameContent = (a: Certificate, b: Certificate): boolean =>

@@ -3,10 +3,13 @@ export {
   type CertificateOutcome,
   checkPiece,
   completeCertificate,
+  counts,
+  joinBytes,
   parseCertificate,
   parseShort,
   sameContent,
+  standsFor,
   verifyCertificate,
   withdraws,
 } from './certificate.ts';
-export { parseList } from './list.ts';
+export { listUrl, parseList } from './list.ts';

@@ -4,6 +4,10 @@ const head = 8;
 const maxEntries = 65_536;
 const maxSize = 33_554_432;
 
+/** The URL of the list of a playlist: the suffix is the path's, and the query stays. */
+export const listUrl = (playlist: string): string =>
+  playlist.replace(/[?#].*|$/s, (rest) => `.leeway${rest.split('#')[0]}`);
+
 /**
  * Reads a list of short certificates (spec/packaging.md). Entries of an algorithm that this version does not know are left
  * out; no signature is verified. Undefined for what is no list.
