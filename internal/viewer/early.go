@@ -32,10 +32,10 @@ func (e *early) keep(m *signal.Signal) bool {
 	return !e.begun
 }
 
-// seed says whether a seed is among the peers.
-func (e *early) seed() bool {
+// names says whether a seed is among the peers, or any peer if it may be a viewer.
+func (e *early) names(viewers bool) bool {
 	for _, p := range e.peers {
-		if p.Role == string(schedule.Seed) {
+		if viewers || p.Role == string(schedule.Seed) {
 			return true
 		}
 	}

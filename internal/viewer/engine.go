@@ -91,11 +91,17 @@ func newEngine(host engineHost, cfg engineConfig) *engine {
 		shared: e.shared, rules: cfg.Prefetch, playhead: cfg.Playhead, dated: e.freshness.dated, requester: e.pacing.requester,
 		kept: map[string]*seg{}, coming: map[int][]*seg{},
 	}
-	e.view = view{shared: e.shared, policy: cfg.Policy, self: host.self, relayOnly: host.relayOnly, listed: e.ahead.listed}
+	signedLists := &lists{shared: e.shared, byURL: map[string]*signed{}}
+	e.view = view{
+		shared: e.shared, policy: cfg.Policy, self: host.self, relayOnly: host.relayOnly, listed: e.ahead.listed,
+		packaged: func(s *seg) bool { return signedLists.entry(s) != nil },
+	}
 	e.verification = &verification{
 		shared: e.shared, site: host.rules.Name(), revoked: &certificate.Revocations{}, suspects: map[*remote]*suspect{}, accepted: e.accepted, cameAhead: e.ahead.came,
-		withdrawn: e.withdrawn, drop: e.drop, turnOff: e.turnOff,
+		withdrawn: e.withdrawn, drop: e.drop, turnOff: e.turnOff, lists: signedLists,
 	}
+	signedLists.counts, signedLists.came = e.verification.counts, e.verification.listed
+	signedLists.wanted = func() bool { return host.uploads() && e.verification.keys.Packagers(e.verification.site) }
 	e.loads = &loads{
 		shared: e.shared, credit: host.credit, fromOrigin: e.verification.origin, played: e.ahead.played, lost: e.ahead.lose, released: e.announce,
 		accepted: func(s *seg, n int, data []byte) { e.accepted(s, n, data, nil, "") },
@@ -186,6 +192,8 @@ func (e *engine) load(r request, done func(*Result, error)) *load {
 		return l
 	}
 	e.loads.ask(s, l)
+	s.playlist = r.playlist
+	e.verification.lists.asked(s)
 	if s.wanted() && e.freshness.stale(r.adaptive, func() bool { return e.view.relaxed(s) }) {
 		e.loads.startOrigin(s, schedule.ByPolicy)
 	}
@@ -259,6 +267,8 @@ func (e *engine) adopt(b bypassed) {
 	if err != nil || s.disputed != nil || !e.sharing() || e.store.get(s.id).complete() {
 		return
 	}
+	s.playlist = b.playlist
+	e.verification.lists.asked(s)
 	e.verification.origin(s, b.data)
 	e.changed()
 }
@@ -323,6 +333,9 @@ func (e *engine) setLinking(first, seed bool) {
 func (e *engine) setOff(reason schedule.Reason) {
 	if e.off != reason {
 		e.off = reason
+		if reason != "" {
+			e.verification.lists.stop()
+		}
 		e.changed()
 	}
 }
@@ -344,6 +357,7 @@ func (e *engine) stop() {
 	e.stopped = true
 	e.silence.stopTick()
 	e.pacing.stop()
+	e.verification.lists.stop()
 	e.ahead.stop()
 	if e.timer != nil {
 		e.timer()

@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"slices"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
@@ -18,6 +19,11 @@ func verifyKeys(site string, keys []signal.VerifyKey) (*certificate.KeySet, erro
 		}
 	}
 	return certificate.NewKeySet(list...)
+}
+
+// packaged says whether a key is a packager's: viewers then make certificates themselves.
+func packaged(keys []signal.VerifyKey) bool {
+	return slices.ContainsFunc(keys, func(k signal.VerifyKey) bool { return k.Alg == signal.AlgPackager })
 }
 
 // revocationsOf are revocations as the tracker names them.

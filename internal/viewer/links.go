@@ -80,13 +80,15 @@ func (l *links) count(open bool) int {
 	return n
 }
 
-// seedComing says whether a seed that was introduced may still be linked.
-func (l *links) seedComing() bool {
-	if l.early.seed() {
+// sourceComing says whether a seed that was introduced may still be linked; or a viewer, if those serve by themselves, and there is
+// no link yet.
+func (l *links) sourceComing(viewers bool) bool {
+	viewers = viewers && l.count(true) == 0
+	if l.early.names(viewers) {
 		return true
 	}
 	for _, a := range l.entries {
-		if a.role == schedule.Seed && a.state == linkOpening {
+		if (a.role == schedule.Seed || viewers && !a.peer.IsZero()) && a.state == linkOpening {
 			return true
 		}
 	}

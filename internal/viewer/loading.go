@@ -32,9 +32,10 @@ type pull struct {
 
 // bypassed is a segment that came before there was an engine.
 type bypassed struct {
-	ref     Reference
-	bitrate int64
-	data    []byte
+	ref      Reference
+	playlist string
+	bitrate  int64
+	data     []byte
 }
 
 // load gets a segment. Nothing is waited for before there is an engine, which asks those that have said that they hold it.
@@ -51,7 +52,7 @@ func (l *loading) load(r request, done func(*Result, error)) *pull {
 			return
 		}
 		if !got.Unshared {
-			l.keep(bypassed{p.r.Reference, p.r.bitrate, got.Data})
+			l.keep(bypassed{p.r.Reference, p.r.playlist, p.r.bitrate, got.Data})
 		}
 		p.done(p.count(got), nil)
 	})

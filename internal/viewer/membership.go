@@ -365,7 +365,7 @@ func (t *membership) setLinking() {
 		return
 	}
 	fresh := t.loop.Now().Sub(t.times.at) < linkGrace && t.role() != "off"
-	t.engine.setLinking(t.links.count(true) == 0 && (fresh || t.links.count(false) > 0), t.links.seedComing())
+	t.engine.setLinking(t.links.count(true) == 0 && (fresh || t.links.count(false) > 0), t.links.sourceComing(packaged(t.welcomed.VerifyKeys)))
 }
 
 // moved is called when this side is known to be in another network.

@@ -28,6 +28,7 @@ func (r Reference) fetch() Fetch {
 // request is one segment that the player asks for.
 type request struct {
 	Reference
+	playlist  string // URL of the media playlist that names it; empty: unknown
 	rendition string
 	bitrate   int64 // bits per second
 	adaptive  bool
@@ -72,8 +73,10 @@ type seg struct {
 	name    segment.Name
 	ref     Reference
 	bitrate int64
-	loads   []*load
-	askedUs int64
+	// playlist is what named it when the player asked last; empty: it has not
+	playlist string
+	loads    []*load
+	askedUs  int64
 
 	certification
 	originState

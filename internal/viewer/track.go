@@ -155,7 +155,7 @@ func (t *track) fetchList(l *rendition) {
 		if err != nil {
 			return err
 		}
-		l.list, l.fetched, t.list = list, true, false
+		l.url, l.list, l.fetched, t.list = got.URL, list, true, false
 		t.p.fill()
 		return nil
 	})
@@ -163,7 +163,7 @@ func (t *track) fetchList(l *rendition) {
 
 func (t *track) load(l *rendition, r Reference, index int, deadline func() time.Duration) {
 	req := request{
-		Reference: r, track: t.number, rendition: l.name, bitrate: l.bitrate, adaptive: t.fixed < 0 && len(t.levels) > 1, deadline: deadline,
+		Reference: r, track: t.number, playlist: l.url, rendition: l.name, bitrate: l.bitrate, adaptive: t.fixed < 0 && len(t.levels) > 1, deadline: deadline,
 	}
 	if index >= 0 {
 		for _, next := range l.list[index+1 : min(index+1+schedule.MostAhead, len(l.list))] {

@@ -37,13 +37,13 @@ func TestWhatComesBeforeLinksMayBeMadeIsKept(t *testing.T) {
 	for range 2 * keptSignals {
 		e.keep(&signal.Signal{})
 	}
-	if !e.name([]signal.Peer{{Role: "seed"}}) || !e.seed() {
+	if !e.name([]signal.Peer{{Role: "seed"}}) || !e.names(false) {
 		t.Error("a seed that was named is not waited for")
 	}
 	if peers, signals := e.begin(); len(peers) != signal.MaxWant || len(signals) != keptSignals {
 		t.Errorf("%d peers and %d signals were kept", len(peers), len(signals))
 	}
-	if e.name(nil) || e.keep(nil) || e.seed() {
+	if e.name(nil) || e.keep(nil) || e.names(false) {
 		t.Error("kept what came afterwards")
 	}
 }

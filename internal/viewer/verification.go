@@ -37,6 +37,7 @@ type verification struct {
 	keys      *certificate.KeySet
 	revoked   *certificate.Revocations
 	offset    time.Duration // of tracker time
+	lists     *lists
 	agreement agreement
 	suspects  map[*remote]*suspect // peers whose piece did not match, until they are cleared or gone
 
@@ -77,7 +78,7 @@ func (v *verification) certificate(r *remote, id string, raw []byte) {
 	}
 	c, err := certificate.Parse(raw)
 	if err == nil {
-		err = v.keys.Verify(c, v.site, s.name, v.loop.Now().Add(v.offset), v.revoked)
+		err = v.verify(c, s)
 	}
 	if slices.Contains(dishonest, certificate.OutcomeOf(err)) {
 		v.drop(r, peer.CloseProtocol, peer.ByeProtocolError)
@@ -95,6 +96,8 @@ func (v *verification) certificate(r *remote, id string, raw []byte) {
 		return
 	case s.disputed != nil, s.state == schedule.CertRefused && !s.wanted():
 		return
+	case s.cert == nil && v.differs(s, c):
+		v.dispute(s, v.lists.entry(s), c)
 	case s.cert == nil:
 		v.certify(s, c)
 		if s.uncertified != nil {
@@ -106,6 +109,13 @@ func (v *verification) certificate(r *remote, id string, raw []byte) {
 		s.cert = c // the target stays: the digests are the same
 	}
 	v.changed()
+}
+
+// now is tracker time.
+func (v *verification) now() time.Time { return v.loop.Now().Add(v.offset) }
+
+func (v *verification) verify(c *certificate.Certificate, s *seg) error {
+	return v.keys.Verify(c, v.site, s.name, v.now(), v.revoked)
 }
 
 func (v *verification) certify(s *seg, c *certificate.Certificate) {
@@ -214,6 +224,7 @@ func (v *verification) origin(s *seg, data []byte) {
 	c := s.cert
 	if c == nil {
 		s.uncertified = data
+		v.complete(s)
 		return
 	}
 	s.uncertified = nil
@@ -221,6 +232,11 @@ func (v *verification) origin(s *seg, data []byte) {
 	for n := 0; same && n < len(c.Digests); n++ {
 		same = c.CheckPiece(n, pieceOf(data, n))
 	}
+	v.compared(s, data, same)
+}
+
+// compared takes what the origin sent if it is what the certificate says.
+func (v *verification) compared(s *seg, data []byte, same bool) {
 	if !same {
 		v.ledger.contradiction()
 		if v.agreement.differs() {
@@ -229,7 +245,7 @@ func (v *verification) origin(s *seg, data []byte) {
 		return
 	}
 	v.agreement.agrees()
-	for n := range c.Digests {
+	for n := range s.cert.Digests {
 		v.accepted(s, n, pieceOf(data, n), nil, "")
 	}
 }

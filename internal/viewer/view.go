@@ -21,7 +21,8 @@ type view struct {
 	self      func() swarm.ID
 	relayOnly func() bool // viewers meet by relays alone
 	listed    func(s *seg) bool
-	zeroUs    int64 // when the presentation's time zero is played: what a start is added to for a deadline
+	packaged  func(s *seg) bool // a list has its certificate
+	zeroUs    int64             // when the presentation's time zero is played: what a start is added to for a deadline
 }
 
 // asked notes that the player asks for a segment: it says where the playhead is.
@@ -101,6 +102,7 @@ func (w *view) segment(s *seg) schedule.Segment {
 	if s.wanted() {
 		v.AskedUs = s.askedUs
 	}
+	v.Packaged = s.cert == nil && w.packaged(s)
 	if s.cert != nil {
 		v.Pieces = segment.Pieces(s.cert.Length)
 		v.Have = w.store.get(s.id).held()

@@ -239,6 +239,7 @@ type Summary struct {
 	Reconnects  int                      `json:"reconnects"`
 	Capacity    int64                    `json:"capacity"` // estimated downlink, bits per second; 0 unknown
 	StoreBytes  int64                    `json:"store_bytes"`
+	Lists       ListFigures              `json:"lists"`
 	Stats       signal.Stats             `json:"stats"`
 }
 
@@ -280,7 +281,7 @@ func (v *Viewer) summary() Summary {
 		for reason, n := range e.peers.closed {
 			s.LinksClosed[reason] = n
 		}
-		s.Linked = e.peers.linked()
+		s.Linked, s.Lists = e.peers.linked(), e.verification.lists.figures
 	}
 	s.ratios(v.cfg.Speed)
 	return s

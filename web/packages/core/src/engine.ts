@@ -18,6 +18,7 @@ import { execute } from './transfer/execute.ts';
 import { createFreshness } from './transfer/freshness.ts';
 import { createGreeting } from './transfer/greeting.ts';
 import type { Line } from './transfer/line.ts';
+import { createLists } from './transfer/lists.ts';
 import { createLoads } from './transfer/loads.ts';
 import { createParts } from './transfer/parts.ts';
 import type { Peer } from './transfer/peer.ts';
@@ -110,6 +111,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
   const turnOff = (reason: Reason) => {
     if (shared.off) return;
     shared.off = broken = reason;
+    lists.stop();
     emit('off', { reason });
     changed();
   };
@@ -144,7 +146,13 @@ export const createEngine = (deps: EngineDeps): Engine => {
     changed();
   };
 
+  const lists = createLists(shared, {
+    counts: (c) => verification.counts(c),
+    wanted: () => deps.uploads() && verification.keys.some((k) => k.alg === 2),
+    came: () => verification.listed(),
+  });
   const verification = createVerification(shared, {
+    lists,
     site: rules.config.name,
     agreement: deps.agreement ?? createAgreement(),
     accepted,
@@ -205,7 +213,12 @@ export const createEngine = (deps: EngineDeps): Engine => {
     mayRequest: () => deps.background!().mayRequest(),
     dated,
   });
-  const view = createView(shared, { policy, ahead: deps.ahead, listed: ahead.listed });
+  const view = createView(shared, {
+    policy,
+    ahead: deps.ahead,
+    listed: ahead.listed,
+    packaged: (s) => !!lists.entry(s),
+  });
 
   const decideNow = () => {
     const greeting = linked().filter((p) => !p.ready);
@@ -244,6 +257,8 @@ export const createEngine = (deps: EngineDeps): Engine => {
     if (!s.id || shared.stopped) return loads.startOrigin(s, 'policy');
     if (wanted(s) && request.adaptive && !shared.off && stale(() => view.relaxed(s)))
       loads.startOrigin(s, 'policy', true);
+    s.told = request;
+    lists.asked(s);
     parts.split(s);
     changed();
     const next = request.upcoming
@@ -282,6 +297,8 @@ export const createEngine = (deps: EngineDeps): Engine => {
     },
     adopt(request, data) {
       const take = async (s: Segment) => {
+        s.told = request;
+        lists.asked(s);
         if (sharing(shared) && !s.disputed && !complete(cache.get(s.id))) await parts.share(s, data);
         changed();
       };
@@ -297,6 +314,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     },
     setOff(reason) {
       shared.off = reason ?? broken;
+      if (shared.off) lists.stop();
       changed();
     },
     setKeys(keys) {
@@ -328,6 +346,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       credit.waits(deps, false);
       turn.stop();
       silence.stop();
+      lists.stop();
       // What the player waits for still comes, from the origin.
       for (const s of segments.byId.values()) if (wanted(s)) loads.startOrigin(s, 'policy');
       for (const p of linked()) p.drop('shutdown', byeLeaving);

@@ -142,6 +142,10 @@ export interface SegmentRequest extends SegmentRef {
   /** False: the presentation has an end, and what follows is there already. Nothing else is fetched ahead. */
   live?: boolean;
   origin: OriginFetcher;
+  /** URL of the media playlist that names the segment, if the plug-in knows it. */
+  playlist?: string;
+  /** Fetches another resource of the same origin, as `origin` fetches the segment. */
+  beside?(url: string, signal: AbortSignal, onProgress: (loaded: number, total: number) => void): Promise<OriginResult>;
 }
 
 export interface SegmentResult {
@@ -267,7 +271,10 @@ export interface Greeting {
 export interface Engine {
   load(request: SegmentRequest, onProgress: ProgressFunction): { result: Promise<SegmentResult>; abort(): void };
   /** A segment that the origin sent before the engine was there, to be shared. */
-  adopt(request: Pick<SegmentRequest, keyof SegmentRef | 'rendition' | 'bitrate'>, data: Uint8Array): void;
+  adopt(
+    request: Pick<SegmentRequest, keyof SegmentRef | 'rendition' | 'bitrate' | 'playlist' | 'beside'>,
+    data: Uint8Array,
+  ): void;
   addLink(link: PeerLink): void;
   /** What an answer says first on its link: hello and what is held, and of which segments; and certificates of those wanted. */
   greeting(wanted?: string[]): Greeting;

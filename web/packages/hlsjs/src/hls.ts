@@ -22,6 +22,8 @@ export interface FragmentLike {
   /** `main`, `audio` or `subtitle`. */
   type: string;
   url: string;
+  /** Of the playlist that names it. */
+  baseurl?: string;
   bitrateTest?: boolean;
   byteRangeStartOffset?: number | null;
   byteRangeEndOffset?: number | null;

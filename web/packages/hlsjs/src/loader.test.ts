@@ -68,8 +68,34 @@ describe('the fragment loader', () => {
     expect(own.rangeEnd).toBeUndefined();
   });
 
+  test('fetches what is beside the playlist with the loader that was there', async () => {
+    const list = 'https://cdn/index.m3u8.leeway?t=1';
+    const { load, playback, own, stats } = setUp({ headers: { 'x-own': '1' }, rangeStart: 100, rangeEnd: 300 });
+    load();
+    playback.request!.origin(new AbortController().signal, () => {}).catch(() => {});
+    const media = PreviousLoader.made.at(-1)!;
+    const controller = new AbortController();
+    const progress = vi.fn();
+    const fetched = playback.request!.beside!(list, controller.signal, progress);
+    const made = PreviousLoader.made.at(-1)!;
+    expect(made).not.toBe(media);
+    expect(made.context).toMatchObject({ url: `${list}#cmcd`, headers: { 'x-own': '1' }, rangeEnd: 0 });
+    made.succeed(500);
+    expect((await fetched).data.byteLength).toBe(500);
+    // It is no part of the fragment: neither its context nor its timing.
+    expect([own.url, own.rangeEnd, stats.loaded]).toEqual(['https://cdn/5.ts', 300, 0]);
+    const again = playback.request!.beside!(list, controller.signal, progress);
+    controller.abort();
+    await expect(again).rejects.toBeDefined();
+    expect([PreviousLoader.made.at(-1)!.aborted, media.aborted]).toEqual([1, 0]);
+  });
+
   test('asks by name, range, position and rendition', () => {
-    const { load, playback, hls } = setUp({ rangeStart: 100, rangeEnd: 300 });
+    const { load, playback, hls } = setUp({
+      rangeStart: 100,
+      rangeEnd: 300,
+      frag: frag(5, { baseurl: 'https://cdn/index.m3u8?t=1' }),
+    });
     const media = new FakeMedia();
     media.buffered = { length: 1 };
     media.currentTime = 12;
@@ -85,6 +111,7 @@ describe('the fragment loader', () => {
       startMs: 20_000,
       durationMs: 4_000,
       rendition: 'main-1',
+      playlist: 'https://cdn/index.m3u8?t=1',
       bitrate: 1_500_000,
       adaptive: true,
       upcoming: [

@@ -126,6 +126,7 @@ export function requestFor(
     deadlineMs: () => (now ? 0 : deadlineMs(hls.media, start)),
     upcoming: now ? [] : upcomingOf(hls, frag),
     track: frag.type,
+    playlist: frag.baseurl,
     live: isLive(hls, frag),
     origin,
   };
@@ -220,6 +221,8 @@ export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext)
         details = result.details;
         return result;
       });
+      request.beside = (url, ...how) =>
+        fetchOrigin(new Previous(hlsConfig), stats, clock, { ...context, url, rangeEnd: 0 }, config, ...how);
       own = context;
       stats.loading.start = clock.now();
       handle = playback.load(request, (loaded, total) => {

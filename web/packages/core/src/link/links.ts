@@ -67,8 +67,8 @@ export interface Links {
   resting: boolean;
   readonly open: number;
   readonly opening: number;
-  /** A seed that was introduced may still be linked. */
-  readonly seedComing: boolean;
+  /** A seed that was introduced may still be linked; or a viewer, if those serve by themselves, and there is no link yet. */
+  sourceComing(viewers: boolean): boolean;
   /** How many further links this viewer would take. */
   readonly want: number;
   /** Why no link opens, when two attempts in a row were blocked in the same way and none is open. */
@@ -237,10 +237,10 @@ export function createLinks(o: LinksOptions): Links {
     get opening() {
       return count('opening');
     },
-    get seedComing() {
+    sourceComing(viewers) {
+      const serves = ({ role }: { role: PeerRole }) => role === 'seed' || (viewers && !links.open);
       return (
-        !!named?.some(({ role }) => role === 'seed') ||
-        [...entries.values()].some(({ link }) => link.role === 'seed' && link.state === 'opening')
+        !!named?.some(serves) || [...entries.values()].some(({ link }) => serves(link) && link.state === 'opening')
       );
     },
     get want() {

@@ -212,6 +212,11 @@ export class Viewer {
     this.engine.on('unlink', (u) => this.unlinked.push({ ...u, at: network.world.now() }));
   }
 
+  /** As the membership has it: viewers make certificates themselves, and are waited for. */
+  get packaged(): boolean {
+    return !!this.film.list;
+  }
+
   play(): void {
     this.joinedAt = this.updatedAt = this.clock.now();
     this.loadNext();
@@ -255,6 +260,8 @@ export class Viewer {
         upcoming: film.segments.slice(this.next + 1, this.next + 1 + this.tells),
         live: this.live,
         origin: film.fetcher(network, this.id, segment.name),
+        playlist: film.playlist,
+        beside: (url, signal) => film.fetchBeside(network, url, signal),
       },
       (loaded) => this.onProgress?.(loaded),
     );
@@ -295,7 +302,7 @@ export type Other = Viewer | { readonly id: string; addLink(link: PeerLink): voi
 export const join = (network: Network, viewer: Viewer, others: Other[], afterMs = 400): void => {
   viewer.engine.setLinking(
     true,
-    others.some((other) => other instanceof Seed),
+    others.some((other) => other instanceof Seed || viewer.packaged),
   );
   network.world.setTimer(() => {
     viewer.engine.setLinking(false, false);

@@ -1,5 +1,5 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import type { OriginFetcher, SegmentRef, VerifyKey } from '../ports.ts';
+import type { OriginFetcher, OriginResult, SegmentRef, VerifyKey } from '../ports.ts';
 import { fromHex, toHex } from '../protocol/peer.ts';
 import { SiteRules } from '../segment/index.ts';
 import type { Network } from './world.ts';
@@ -26,12 +26,13 @@ const noise = (seed: string, length: number): Uint8Array => {
 export class Signer {
   private readonly key: KeyObject;
   readonly verifyKey: VerifyKey;
-  constructor() {
+  /** `alg`: 1 of a seed, 2 of a packager. */
+  constructor(alg = 1) {
     const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
     this.key = privateKey;
     const jwk = publicKey.export({ format: 'jwk' });
     const point = Buffer.concat([Buffer.from([4]), Buffer.from(jwk.x!, 'base64url'), Buffer.from(jwk.y!, 'base64url')]);
-    this.verifyKey = { keyId: toHex(sha256(point).subarray(0, 8)), key: new Uint8Array(point), alg: 1 };
+    this.verifyKey = { keyId: toHex(sha256(point).subarray(0, 8)), key: new Uint8Array(point), alg };
   }
 
   /** A certificate, version 1, of a whole object or of a part of a longer one. */
@@ -48,7 +49,8 @@ export class Signer {
     const digests: Uint8Array[] = [];
     for (let at = 0; at < data.length; at += 16384) digests.push(sha256(data.subarray(at, at + 16384)));
     const body = Buffer.concat([
-      Buffer.from('LWC1\x01'),
+      Buffer.from('LWC1'),
+      Buffer.from([this.verifyKey.alg]),
       fromHex(this.verifyKey.keyId),
       u64(issuedAt),
       u64(issuedAt + 6 * 3_600_000),
@@ -60,20 +62,45 @@ export class Signer {
       Buffer.from(name),
       Buffer.from([version.length]),
       Buffer.from(version),
-      ...digests,
     ]);
-    const signature = sign('sha256', Buffer.concat([Buffer.from('leeway certificate v1\0'), body]), {
+    const all = Buffer.concat(digests);
+    const signed = this.verifyKey.alg === 2 ? sha256(all) : all;
+    const signature = sign('sha256', Buffer.concat([Buffer.from('leeway certificate v1\0'), body, signed]), {
       key: this.key,
       dsaEncoding: 'ieee-p1363',
     });
-    return new Uint8Array(Buffer.concat([body, signature]));
+    return new Uint8Array(Buffer.concat([body, all, signature]));
+  }
+
+  /** The short form, as a list has it. */
+  short(name: string, data: Uint8Array, issuedAt: number): Uint8Array {
+    const whole = Buffer.from(this.certify(name, data, issuedAt));
+    const cut = whole.length - 64 - 32 * Math.ceil(data.length / 16384);
+    whole.write('LWS1');
+    return new Uint8Array(
+      Buffer.concat([whole.subarray(0, cut), sha256(whole.subarray(cut, -64)), whole.subarray(-64)]),
+    );
   }
 }
+
+/** A list of short certificates. */
+export const listOf = (entries: Uint8Array[]): Uint8Array => {
+  const count = Buffer.alloc(4);
+  count.writeUInt32BE(entries.length);
+  const parts = entries.flatMap((e) => [Buffer.from([e.length >> 8, e.length & 255]), e]);
+  return new Uint8Array(Buffer.concat([Buffer.from('LWL1'), count, ...parts]));
+};
 
 /** A film of segments that are alike in length, and the origin that serves it. */
 export class Film {
   readonly segments: (SegmentRef & { name: string })[] = [];
   readonly ledger = new Map<string, number>();
+  /** URL of its playlist, if the player tells it. */
+  playlist?: string;
+  /** What is beside the playlist; undefined: nothing. */
+  list?: Uint8Array;
+  /** Requests for what is beside it. */
+  readonly beside: string[] = [];
   /** Set: every request fails with it. */
   broken?: Error;
   /** Parts of a segment are answered with all of it. */
@@ -110,6 +137,24 @@ export class Film {
 
   count(name: string): void {
     this.ledger.set(name, (this.ledger.get(name) ?? 0) + 1);
+  }
+
+  /** Signs all of it at packaging. */
+  sign(signer: Signer, issuedAt = 0): void {
+    this.playlist = 'https://video.example.com/film/index.m3u8?t=1';
+    this.list = listOf(this.segments.map(({ name }) => signer.short(name, this.content(name), issuedAt)));
+  }
+
+  /** Fetches what is beside the playlist, 20 ms to answer. */
+  fetchBeside(network: Network, url: string, signal: AbortSignal): Promise<OriginResult> {
+    this.beside.push(url);
+    return new Promise((resolve, reject) => {
+      signal.addEventListener('abort', () => reject(new Error('AbortError')));
+      network.world.setTimer(() => {
+        if (this.list) resolve({ data: this.list.slice().buffer as ArrayBuffer, status: 200, url });
+        else reject(new Error('404'));
+      }, 20);
+    });
   }
 
   /** Fetches over the network, in chunks of 64 KiB, 20 ms to answer. */

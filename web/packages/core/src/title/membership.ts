@@ -156,9 +156,12 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     delivery.decide(links.blocked);
   };
 
+  /** With a key of a packager viewers make certificates themselves. */
+  const sourceComing = () => links.sourceComing(welcome!.verify_keys.some(({ alg }) => alg > 1));
+
   const setLinking = () => {
     const fresh = clock.now() - joinedAt < linkGraceMs && role() !== 'off';
-    engine?.setLinking(links.open === 0 && (fresh || links.opening > 0), links.seedComing);
+    engine?.setLinking(links.open === 0 && (fresh || links.opening > 0), sourceComing());
   };
 
   // ---- the engine ----
@@ -304,7 +307,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     off: delivery.off,
     swarm: () => swarm,
     mayStart: () => !stopped && !delivery.off() && clock.now() - openedAt < firstMs,
-    awaitsSeed: () => !!swarm && !delivery.off() && session.state === 'ready' && links.seedComing,
+    awaitsSeed: () => !!swarm && !delivery.off() && session.state === 'ready' && sourceComing(),
     enter(message) {
       welcome = message;
       const { site, policy } = message;

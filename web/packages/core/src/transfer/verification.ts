@@ -5,6 +5,7 @@
 import {
   type Certificate,
   checkPiece,
+  counts,
   parseCertificate,
   sameContent,
   verifyCertificate,
@@ -14,7 +15,9 @@ import type { Reason, Revocation, VerifyKey } from '../ports.ts';
 import { byeBadPiece, byeProtocolError, noneUnknown } from '../protocol/peer.ts';
 import { pieceCount, pieceSize } from '../segment/index.ts';
 import type { Agreement } from './agreement.ts';
+import { createCompleting } from './completing.ts';
 import type { Download } from './downloads.ts';
+import type { Lists } from './lists.ts';
 import type { Peer } from './peer.ts';
 import { createLimiter, type Segment, type Stretch } from './segments.ts';
 import type { Shared } from './shared.ts';
@@ -29,6 +32,7 @@ export interface VerificationHost {
   /** What is held of the segment is no longer certified. */
   withdrawn(s: Segment): void;
   turnOff(reason: Reason): void;
+  lists: Lists;
 }
 
 export interface Verification {
@@ -41,6 +45,10 @@ export interface Verification {
   /** Takes what the origin sent, all of it or a stretch of pieces; false: it does not fit the certificate, or there is none. */
   origin(s: Segment, data: Uint8Array, part?: Stretch): Promise<boolean>;
   revoke(list: Revocation[]): void;
+  /** Whether an entry of a list would verify if its signature is right. */
+  counts(c: Certificate): boolean;
+  /** A list has come. */
+  listed(): void;
   /** The peer is gone: its unanswered requests for certificates are open again. */
   gone(peer: Peer): void;
 }
@@ -87,7 +95,7 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
   };
 
   const dispute = (s: Segment, a: Certificate, b: Certificate) => {
-    s.formerly = { certificate: a, at: clock.now() };
+    s.formerly = s.certificate && { certificate: s.certificate, at: clock.now() };
     s.disputed = a.issuedAt < b.issuedAt ? [a, b] : [b, a];
     stats.add('disputes', 1);
     contradicted(s);
@@ -105,9 +113,41 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
     changed();
   };
 
+  const now = () => clock.now() + verification.serverOffsetMs;
+  const verify = (c: Certificate, { name }: Segment) =>
+    verifyCertificate(c, { site, name }, verification.keys, revocations, now(), crypto);
+
+  const certify = (s: Segment, c: Certificate) => {
+    s.certificate = c;
+    s.state = 'held';
+  };
+
+  /** Takes what the origin sent if it is what the certificate says. */
+  const compared = (s: Segment, pieces: Uint8Array[], same: boolean, from = 0) => {
+    if (same) {
+      agreement.agrees();
+      for (const [n, p] of pieces.entries()) accepted(s, from + n, p, undefined);
+    } else {
+      contradicted(s);
+      if (agreement.differs()) host.turnOff('policy');
+    }
+  };
+
+  const { complete, differs, listed } = createCompleting(shared, {
+    lists: host.lists,
+    verify,
+    limited,
+    certify,
+    origin: (s, data) => verification.origin(s, data),
+    compared,
+    dispute,
+  });
+
   const verification: Verification = {
     keys: [],
     serverOffsetMs: 0,
+    counts: (c) => counts(c, site, verification.keys, revocations, now()),
+    listed,
 
     async certificate(peer, id, raw) {
       const s = segments.byId.get(id);
@@ -121,26 +161,18 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
       }
       if (!s || !(suspect || s.certPeers.includes(peer.link.peer))) return stats.count('unasked_certificates');
       const parsed = parseCertificate(raw);
-      const outcome =
-        typeof parsed === 'string'
-          ? parsed
-          : await verifyCertificate(
-              parsed,
-              { site, name: s.name },
-              verification.keys,
-              revocations,
-              clock.now() + verification.serverOffsetMs,
-              crypto,
-            );
+      const outcome = typeof parsed === 'string' ? parsed : await verify(parsed, s);
       const valid = outcome === 'valid' ? (parsed as Certificate) : undefined;
+      const other = valid && (await differs(s, valid));
       if (!valid) stats.count(`certificate_${outcome}`);
       if (dishonest.test(outcome)) return peer.drop('protocol-error', byeProtocolError, true);
       if (suspects.get(peer)?.segment === id) return hearSuspect(peer, s, valid);
       if (!valid || (s.object && s.object !== valid.objectLength)) return verification.none(peer, id, noneUnknown);
       if (s.disputed || (s.state === 'refused' && !s.loads.size)) return;
-      if (!s.certificate) {
-        s.certificate = valid;
-        s.state = 'held';
+      if (!s.certificate && other) {
+        dispute(s, other, valid);
+      } else if (!s.certificate) {
+        certify(s, valid);
         if (s.uncertified) settled(verification.origin(s, s.uncertified));
       } else if (!sameContent(s.certificate, valid)) {
         dispute(s, s.certificate, valid);
@@ -165,7 +197,8 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
       for (const segment of ids) {
         const s = segments.byId.get(segment);
         // Two that find out at the same time suspect each other.
-        const was = s?.disputed && s.formerly!.at + formerlyMs > clock.now() ? s.formerly!.certificate : undefined;
+        const { certificate, at = 0 } = (s?.disputed && s.formerly) ?? {};
+        const was = at + formerlyMs > clock.now() ? certificate : undefined;
         const c = s?.certificate ?? was;
         if (c) peer.send({ type: 'certificate', segment, certificate: c.raw });
         else peer.send({ type: 'certificate-none', segment, reason: noneUnknown, objectLength: 0 });
@@ -194,8 +227,9 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
     async origin(s, data, part) {
       const c = s.certificate;
       if (!c) {
-        if (!part) s.uncertified = data;
-        return false;
+        if (part) return false;
+        s.uncertified = data;
+        return complete(s);
       }
       s.uncertified = undefined;
       const [from, until] = part ?? [0, pieceCount(c.length)];
@@ -204,13 +238,7 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
         data.length === Math.min(until * pieceSize, c.length) - from * pieceSize &&
         (await Promise.all(pieces.map((p, n) => check(c, from + n, p)))).every(Boolean);
       if (s.certificate !== c) return false;
-      if (fits) {
-        agreement.agrees();
-        for (const [n, p] of pieces.entries()) accepted(s, from + n, p, undefined);
-      } else if (!part) {
-        contradicted(s);
-        if (agreement.differs()) host.turnOff('policy');
-      }
+      if (fits || !part) compared(s, pieces, fits, from);
       changed();
       return fits;
     },

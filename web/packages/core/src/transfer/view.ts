@@ -88,10 +88,12 @@ export interface ViewHost {
   ahead?(): { role: string };
   /** Whether the schedule hears of a segment that no load waits for. */
   listed(s: Segment): boolean;
+  /** Whether a list has its certificate. */
+  packaged(s: Segment): boolean;
 }
 
 /** The engine as the schedule sees it. */
-export const createView = (shared: Shared, { policy, ahead, listed }: ViewHost) => {
+export const createView = (shared: Shared, { policy, ahead, listed, packaged }: ViewHost) => {
   const { nowUs, line, cache } = shared;
   const segments = shared.segments.byId;
   const peers = shared.peers.byId;
@@ -108,7 +110,10 @@ export const createView = (shared: Shared, { policy, ahead, listed }: ViewHost) 
     ahead?.().role === 'relay-only' ||
     (nowUs() / 1000 - line.failedAt < originRestMs &&
       ![...peers.values()].some((p) => p.ready && p.link.role === 'seed' && p.link.path() === 'direct'));
-  const view = (s: Segment) => viewSegment(s, cache, deadlineUs(s), line);
+  const view = (s: Segment): WantedSegment => ({
+    ...viewSegment(s, cache, deadlineUs(s), line),
+    ...(!s.certificate && packaged(s) && { packaged: true }),
+  });
 
   return {
     /** The player asks for a segment: it says where the playhead is. */

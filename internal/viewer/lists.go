@@ -1,0 +1,173 @@
+package viewer
+
+import (
+	"slices"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/segment"
+)
+
+// Bounds of what is loaded (spec/packaging.md, "What a viewer does").
+const (
+	mostList  = 2 << 20 // bytes of one list
+	mostLists = 8       // of so many playlists one is kept
+	listEvery = 2 * time.Second
+	listRest  = 5 * time.Second
+	listRests = 10 * time.Minute
+)
+
+// ListFigures count the loads of lists, and what came of them.
+type ListFigures struct {
+	Loaded    int   `json:"loaded"`
+	Failed    int   `json:"failed"` // not there, no list, too long
+	Bytes     int64 `json:"bytes"`
+	Completed int   `json:"completed"` // certificates made of a list and of what the origin sent
+}
+
+// lists are what packagers have signed of the playlists that are played. They are loaded beside the media, one at a time.
+type lists struct {
+	*shared
+	counts func(c *certificate.Certificate) bool // it would verify if its signature is right
+	wanted func() bool                           // this viewer has a use for lists
+	came   func()
+
+	byURL   map[string]*signed
+	order   []string // of playlists, as their segments were asked for
+	running func()   // takes back the load that runs; nil: none does
+	figures ListFigures
+}
+
+// signed is what is known of the list of one playlist.
+type signed struct {
+	entries map[segment.Name]*certificate.Certificate
+	loaded  bool      // at least once, whatever came of it
+	again   time.Time // not before
+	misses  int       // loads in a row that did not bring what they were made for
+}
+
+// entry is the short certificate of a segment, nil if no list has one that counts.
+func (l *lists) entry(s *seg) *certificate.Certificate {
+	for _, url := range slices.Backward(l.order) {
+		if c := l.byURL[url].entries[s.name]; c != nil && l.counts(c) {
+			return c
+		}
+	}
+	return nil
+}
+
+// refuse drops an entry that does not verify.
+func (l *lists) refuse(c *certificate.Certificate) {
+	for _, p := range l.byURL {
+		if p.entries[c.Name] == c {
+			delete(p.entries, c.Name)
+		}
+	}
+}
+
+// asked notes that the player asks for a segment of a playlist. The list is loaded once.
+func (l *lists) asked(s *seg) {
+	if s.playlist == "" {
+		return
+	}
+	p := l.byURL[s.playlist]
+	if p == nil {
+		p = &signed{}
+		l.byURL[s.playlist] = p
+	}
+	l.order = append(slices.DeleteFunc(l.order, func(url string) bool { return url == s.playlist }), s.playlist)
+	if len(l.order) > mostLists {
+		delete(l.byURL, l.order[0])
+		l.order = l.order[1:]
+	}
+	if !p.loaded {
+		l.load(p, s)
+	}
+}
+
+// lacks notes that the origin sent a segment which no list has. The list of its playlist is loaded again.
+func (l *lists) lacks(s *seg) {
+	if p := l.byURL[s.playlist]; p != nil {
+		l.load(p, s)
+	}
+}
+
+// load loads the list of a playlist, for the sake of a segment.
+func (l *lists) load(p *signed, s *seg) {
+	if l.running != nil || !l.sharing() || !l.wanted() || l.loop.Now().Before(p.again) {
+		return
+	}
+	over, seen := false, &looks{}
+	stop := func() {}
+	end := func(data []byte, err error) {
+		if over {
+			return
+		}
+		over, l.running, p.loaded = true, nil, true
+		if err == nil {
+			l.figures.Bytes += int64(len(data))
+			err = l.take(p, data)
+		}
+		l.rest(p, s, err)
+		if err == nil {
+			l.came()
+		}
+	}
+	l.running = func() {
+		over, l.running = true, nil
+		stop()
+	}
+	stop = l.line.origin.Get(Fetch{URL: certificate.ListURL(s.playlist)}, func(n int64) {
+		more := int(seen.note(n, l.loop.Now()))
+		l.loop.Post(func() {
+			if l.line.others(more); n > mostList && !over {
+				stop()
+				end(nil, certificate.ErrList)
+			}
+		})
+	}, func(got Fetched, err error) { l.loop.Post(func() { end(got.Data, err) }) })
+}
+
+// take reads a list. Of two entries for a name the one that was issued later holds: a cache may serve an older list.
+func (l *lists) take(p *signed, data []byte) error {
+	if len(data) > mostList {
+		return certificate.ErrList
+	}
+	came, err := certificate.ParseList(data)
+	if err != nil {
+		return err
+	}
+	was := p.entries
+	p.entries = make(map[segment.Name]*certificate.Certificate, len(came))
+	for _, c := range came {
+		if old := was[c.Name]; old != nil && old.IssuedAt.After(c.IssuedAt) {
+			c = old
+		}
+		p.entries[c.Name] = c
+	}
+	return nil
+}
+
+// rest says when the list may be loaded again.
+func (l *lists) rest(p *signed, s *seg, err error) {
+	wait := listEvery
+	if err != nil {
+		l.figures.Failed++
+	} else {
+		l.figures.Loaded++
+	}
+	if err == nil && l.entry(s) != nil {
+		p.misses = 0
+	} else {
+		wait = min(listRest<<min(p.misses, 10), listRests)
+		p.misses++
+	}
+	p.again = l.loop.Now().Add(wait)
+}
+
+// stop gives up the load that runs.
+func (l *lists) stop() {
+	if l.running != nil {
+		l.running()
+	}
+}

@@ -1,0 +1,415 @@
+package viewer
+
+import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"encoding/hex"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// packagerKey signs lists; made from a seed, so that every run has the same.
+var packagerKey = sync.OnceValue(func() *ecdsa.PrivateKey {
+	d := make([]byte, 32)
+	d[31] = 9
+	key, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), d)
+	if err != nil {
+		panic(err)
+	}
+	return key
+})
+
+func packagerVerifyKey() signal.VerifyKey {
+	point, err := packagerKey().PublicKey.Bytes()
+	if err != nil {
+		panic(err)
+	}
+	id := certificate.KeyIDOf(&packagerKey().PublicKey)
+	return signal.VerifyKey{KeyID: id[:], Alg: int(certificate.Packager), Key: point}
+}
+
+// short is what a packager signs of data under a name.
+func short(issued time.Time, life time.Duration, name segment.Name, data []byte) []byte {
+	raw, err := certificate.Issue(nil, packagerKey(), certificate.Certificate{
+		Alg: certificate.Packager, IssuedAt: issued, NotAfter: issued.Add(life), ObjectLength: int64(len(data)), Length: int64(len(data)),
+		Site: "test", Name: name, Digests: certificate.DigestPieces(data),
+	})
+	if err != nil {
+		panic(err)
+	}
+	c, err := certificate.Parse(raw)
+	if err != nil {
+		panic(err)
+	}
+	s, err := c.Short()
+	if err != nil {
+		panic(err)
+	}
+	return s
+}
+
+func listOf(entries ...[]byte) []byte {
+	b, err := certificate.EncodeList(entries)
+	if err != nil {
+		panic(err)
+	}
+	return b
+}
+
+// certify writes a list beside each media playlist, as `leeway certify` does.
+func (f *film) certify(issued time.Time) {
+	for p := range f.files {
+		if folder, isMedia := strings.CutSuffix(p, "index.m3u8"); isMedia {
+			var entries [][]byte
+			for q, data := range f.files {
+				if strings.HasPrefix(q, folder) && strings.HasSuffix(q, ".ts") {
+					entries = append(entries, short(issued, 30*24*time.Hour, segment.WholeName(q), data))
+				}
+			}
+			f.files[p+certificate.ListSuffix] = listOf(entries...)
+		}
+	}
+}
+
+// certified is a scene whose film was signed at packaging an hour ago, with a seed or without.
+func certified(t *testing.T, n int, seeded bool) *scene {
+	s := newScene(t, fourSeconds(n, 750_000))
+	s.film.certify(worldBegin.Add(-time.Hour))
+	s.tracker.keys = append(s.tracker.keys, packagerVerifyKey())
+	if !seeded {
+		s.tracker.seed, s.tracker.keys = nil, []signal.VerifyKey{packagerVerifyKey()}
+	}
+	return s
+}
+
+// perSegment is how often the origin was asked for a segment, on average.
+func (f *film) perSegment() float64 {
+	asked := 0
+	for _, n := range f.sent {
+		asked += n
+	}
+	return float64(asked) / float64(len(f.sent))
+}
+
+// TestViewersShareWithoutAnySeed: of a film that was signed at packaging viewers make certificates themselves.
+func TestViewersShareWithoutAnySeed(t *testing.T) {
+	s := certified(t, 20, false)
+	for range 4 {
+		s.viewer(fast, nil)
+		s.w.run(5 * time.Second)
+	}
+	s.w.run(100 * time.Second)
+	s.check()
+	// Each that comes later asks for two segments before its links are there.
+	if n := s.film.perSegment(); n > 1.15 {
+		t.Errorf("the origin was asked %.2f times for a segment", n)
+	}
+	for i, a := range s.viewers {
+		sum := a.now()
+		if sum.Lists.Loaded != 1 || sum.Lists.Failed != 0 || sum.Stats.Stalls > 0 || sum.Stats.Contradictions > 0 {
+			t.Errorf("viewer %d: %+v, %d stalls, %d contradictions", i, sum.Lists, sum.Stats.Stalls, sum.Stats.Contradictions)
+		}
+		if i == 0 && sum.Lists.Completed != 20 {
+			t.Errorf("the first viewer has completed %d certificates of 20", sum.Lists.Completed)
+		}
+		if i > 0 && sum.Offload < 0.9 {
+			t.Errorf("viewer %d: %.2f from viewers", i, sum.Offload)
+		}
+	}
+	// Without lists there is nothing to share: the same scene, and the check of the test itself.
+	bare := newScene(t, fourSeconds(20, 750_000))
+	bare.tracker.seed = nil
+	for range 4 {
+		bare.viewer(fast, nil)
+		bare.w.run(5 * time.Second)
+	}
+	bare.w.run(100 * time.Second)
+	if n := bare.film.perSegment(); n != 4 {
+		t.Errorf("without certificates the origin was asked %.2f times for a segment, of four viewers", n)
+	}
+}
+
+// TestASeedIsNotAskedForWhatAListHas: it fetches and sends nothing.
+func TestASeedIsNotAskedForWhatAListHas(t *testing.T) {
+	s := certified(t, 20, true)
+	for range 3 {
+		s.viewer(fast, nil)
+		s.w.run(5 * time.Second)
+	}
+	s.w.run(100 * time.Second)
+	s.check()
+	if len(s.seed.certs) > 0 || s.seed.sent > 0 {
+		t.Errorf("the seed has certified %d segments and sent %d bytes", len(s.seed.certs), s.seed.sent)
+	}
+	if n := s.film.perSegment(); n > 1.15 {
+		t.Errorf("the origin was asked %.2f times for a segment", n)
+	}
+}
+
+// TestASeedServesWhereTheOriginFails, although a list has the certificate.
+func TestASeedServesWhereTheOriginFails(t *testing.T) {
+	s := certified(t, 20, true)
+	for name := range s.film.files {
+		if strings.HasSuffix(name, ".ts") {
+			id := segment.NewID("test", segment.WholeName(name))
+			s.seed.held[id], s.seed.certs[id] = s.film.files[name], issue(s.w, segment.WholeName(name), s.film.files[name])
+		}
+	}
+	s.viewer(fast, nil)
+	s.w.run(3 * time.Second)
+	s.film.outage = true
+	s.w.run(100 * time.Second)
+	s.check()
+	if s.seed.sent == 0 {
+		t.Error("the seed has sent nothing")
+	}
+}
+
+// listRig is a rig that knows the packager's key.
+func listRig(t *testing.T) *rig {
+	r := newRig(t)
+	keys, err := verifyKeys("test", []signal.VerifyKey{packagerVerifyKey()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.verification.keys = keys
+	return r
+}
+
+// plays has the player ask for a segment of a playlist.
+func (r *rig) plays(n int, playlist string) *seg {
+	s := r.segment(n, nil)
+	s.playlist = playlist
+	r.verification.lists.asked(s)
+	return s
+}
+
+const rigList = "http://film.test/index.m3u8"
+
+// TestAListIsLoadedOnceAndAgainForWhatItLacks, with pauses in between.
+func TestAListIsLoadedOnceAndAgainForWhatItLacks(t *testing.T) {
+	r := listRig(t)
+	data := media(2)
+	a := r.plays(0, rigList)
+	if r.plays(0, rigList); len(r.fetches) != 1 || r.fetches[0].URL != rigList+".leeway" {
+		t.Fatalf("loaded: %v", r.fetches)
+	}
+	r.verification.origin(a, data)
+	r.answer(0, listOf(short(r.w.now, time.Hour, a.name, data)), nil)
+	if a.cert == nil || a.state != schedule.CertHeld || !r.store.get(a.id).complete() || r.verification.lists.figures.Completed != 1 {
+		t.Fatalf("not completed: %+v", r.verification.lists.figures)
+	}
+	b := r.plays(1, rigList)
+	if len(r.fetches) != 1 {
+		t.Error("loaded again although nothing has come that it lacks")
+	}
+	if r.verification.origin(b, data); len(r.fetches) != 1 {
+		t.Error("loaded again at once")
+	}
+	r.w.run(listEvery)
+	if r.verification.origin(b, data); len(r.fetches) != 2 {
+		t.Fatalf("%d loads", len(r.fetches))
+	}
+	if r.verification.lists.load(r.verification.lists.byURL[rigList], b); len(r.fetches) != 2 {
+		t.Error("two lists are loaded at a time")
+	}
+	r.answer(1, listOf(short(r.w.now, time.Hour, a.name, data), short(r.w.now, time.Hour, b.name, data)), nil)
+	if b.cert == nil || b.uncertified != nil {
+		t.Error("what came meanwhile is not completed")
+	}
+}
+
+// TestAListThatIsNotThereIsAskedForLessAndLess, and so is one that is garbage or too long.
+func TestAListThatIsNotThereIsAskedForLessAndLess(t *testing.T) {
+	r := listRig(t)
+	s := r.plays(0, rigList)
+	answers := []func(int){
+		func(n int) { r.answer(n, nil, errors.New("status 404")) },
+		func(n int) { r.answer(n, []byte("<html>"), nil) },
+		func(n int) { r.answer(n, make([]byte, mostList+1), nil) },
+		func(n int) { r.answer(n, listOf(), nil) }, // a list, without the segment
+	}
+	wait := listRest
+	for n := range 12 {
+		if len(r.fetches) != n+1 {
+			t.Fatalf("%d loads after %d", len(r.fetches), n)
+		}
+		answers[n%len(answers)](n)
+		r.w.run(wait - 2*time.Millisecond)
+		if r.verification.origin(s, media(1)); len(r.fetches) != n+1 {
+			t.Fatalf("load %d came too early", n+1)
+		}
+		r.w.run(2 * time.Millisecond)
+		r.verification.origin(s, media(1))
+		wait = min(2*wait, listRests)
+	}
+	if f := r.verification.lists.figures; f.Failed != 9 || f.Loaded != 3 {
+		t.Errorf("%+v", f)
+	}
+	r.answer(12, listOf(short(r.w.now, time.Hour, s.name, media(1))), nil)
+	if p := r.verification.lists.byURL[rigList]; s.cert == nil || p.misses != 0 {
+		t.Errorf("%d misses after a list that has it", p.misses)
+	}
+}
+
+// TestNoListIsLoadedWithoutAUse: no packager's key, no uploads, delivery off. A load that runs is given up.
+func TestNoListIsLoadedWithoutAUse(t *testing.T) {
+	r := newRig(t)
+	if r.plays(0, rigList); len(r.fetches) != 0 {
+		t.Error("loaded without a packager's key")
+	}
+	r = listRig(t)
+	r.uploads = false
+	if r.plays(0, rigList); len(r.fetches) != 0 {
+		t.Error("loaded by a viewer that sends nothing")
+	}
+	r.uploads = true
+	r.setOff(schedule.ByPolicy)
+	if r.plays(0, rigList); len(r.fetches) != 0 {
+		t.Error("loaded while delivery is off")
+	}
+	r.setOff("")
+	if r.plays(0, rigList); len(r.fetches) != 1 {
+		t.Fatal("not loaded")
+	}
+	if r.setOff(schedule.ByPolicy); r.canceled != 1 || r.verification.lists.running != nil {
+		t.Error("a load goes on while delivery is off")
+	}
+	r.answer(0, listOf(), nil)
+	if f := r.verification.lists.figures; f != (ListFigures{}) {
+		t.Errorf("what was given up counts: %+v", f)
+	}
+}
+
+// TestBytesThatContradictAListArePlayedAndNotShared.
+func TestBytesThatContradictAListArePlayedAndNotShared(t *testing.T) {
+	r := listRig(t)
+	data, other := media(2), append(media(2)[1:], 9)
+	s := r.plays(0, rigList)
+	r.answer(0, listOf(short(r.w.now, time.Hour, s.name, other)), nil)
+	o := r.waits(s, time.Minute)
+	r.loads.startOrigin(s, schedule.NoHolder)
+	r.answer(1, data, nil)
+	if o.n != 1 || o.err != nil || o.got.Len() != len(data) {
+		t.Fatalf("the player has %+v, %v", o.got, o.err)
+	}
+	if r.ledger.sum().Contradictions != 1 || r.store.get(s.id) != nil || s.cert != nil || s.uncertified != nil {
+		t.Error("not counted, or kept")
+	}
+}
+
+// TestEntriesCountByTheRulesOfCertificates: expiry, revocations, keys, signature, and the older of two lists.
+func TestEntriesCountByTheRulesOfCertificates(t *testing.T) {
+	data := media(2)
+	name := segment.WholeName("/a.ts")
+	has := func(t *testing.T, issued time.Duration, life time.Duration, change func(*rig, []byte)) bool {
+		r := listRig(t)
+		s := r.plays(0, rigList)
+		entry := short(r.w.now.Add(issued), life, name, data)
+		if change != nil {
+			change(r, entry)
+		}
+		r.answer(0, listOf(entry), nil)
+		r.verification.origin(s, data)
+		packaged := r.view.segment(s).Packaged
+		if packaged && s.cert != nil {
+			t.Error("packaged although it is certified")
+		}
+		return s.cert != nil
+	}
+	for what, c := range map[string]struct {
+		issued, life time.Duration
+		change       func(*rig, []byte)
+		want         bool
+	}{
+		"valid":           {-time.Hour, 2 * time.Hour, nil, true},
+		"expired":         {-3 * time.Hour, 2 * time.Hour, nil, false},
+		"from the future": {time.Hour, 2 * time.Hour, nil, false},
+		"purged": {-time.Hour, 2 * time.Hour, func(r *rig, _ []byte) {
+			r.verification.revoke([]certificate.Revocation{{Site: "test", Prefix: "/", MinIssuedAt: r.w.now}})
+		}, false},
+		"key revoked": {-time.Hour, 2 * time.Hour, func(r *rig, _ []byte) {
+			r.verification.revoke([]certificate.Revocation{{KeyID: certificate.KeyIDOf(&packagerKey().PublicKey)}})
+		}, false},
+		"forged": {-time.Hour, 2 * time.Hour, func(_ *rig, entry []byte) { entry[len(entry)-1] ^= 1 }, false},
+		"key replaced": {-time.Hour, 2 * time.Hour, func(r *rig, _ []byte) {
+			r.verification.keys, _ = verifyKeys("test", []signal.VerifyKey{})
+		}, false},
+	} {
+		t.Run(what, func(t *testing.T) {
+			if got := has(t, c.issued, c.life, c.change); got != c.want {
+				t.Errorf("certified: %v", got)
+			}
+		})
+	}
+	r := listRig(t)
+	s := r.plays(0, rigList)
+	now := r.w.now
+	r.answer(0, listOf(short(now, time.Hour, name, data)), nil)
+	p := r.verification.lists.byURL[rigList]
+	if err := r.verification.lists.take(p, listOf(short(now.Add(-time.Minute), time.Hour, name, media(1)))); err != nil {
+		t.Fatal(err)
+	}
+	if r.verification.origin(s, data); s.cert == nil {
+		t.Error("an older list has taken the place of a newer one")
+	}
+}
+
+// TestAPeerAndAListThatDifferAreADispute: the name is withdrawn until a revocation covers the older one.
+func TestAPeerAndAListThatDifferAreADispute(t *testing.T) {
+	for _, listFirst := range []bool{true, false} {
+		r := listRig(t)
+		data, other := media(2), append(media(2)[1:], 9)
+		keys, err := verifyKeys("test", append(newTracker(r.w, newFilm(r.w, 1, time.Second, 1)).keys, packagerVerifyKey()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.verification.keys = keys
+		s := r.plays(0, rigList)
+		f := r.peer(2, schedule.Viewer, 0)
+		f.holds(s, 2)
+		show := func() {
+			s.asked(f.id, 1)
+			f.says(peer.Certificate{Segment: s.key, Raw: issue(r.w, s.name, data)})
+		}
+		list := func() { r.answer(0, listOf(short(r.w.now.Add(-time.Minute), time.Hour, s.name, other)), nil) }
+		if listFirst {
+			list()
+			show()
+		} else {
+			show()
+			list()
+		}
+		if s.disputed == nil || s.disputed[0].Alg != certificate.Packager || s.cert != nil || r.ledger.sum().Disputes != 1 || f.gone {
+			t.Errorf("list first %v: disputed %v, %d disputes, gone %v", listFirst, s.disputed, r.ledger.sum().Disputes, f.gone)
+		}
+		r.verification.revoke([]certificate.Revocation{{Site: "test", Prefix: "/", MinIssuedAt: r.w.now.Add(-time.Second)}})
+		if s.disputed != nil || s.state != schedule.CertNone {
+			t.Error("a revocation of the older one does not end it")
+		}
+	}
+}
+
+// TestTheListsOfFewPlaylistsAreKept: the ones that were asked for last.
+func TestTheListsOfFewPlaylistsAreKept(t *testing.T) {
+	r := listRig(t)
+	r.uploads = false
+	for n := range mostLists + 2 {
+		r.plays(0, rigList+"?"+hex.EncodeToString([]byte{byte(n)}))
+		r.plays(1, rigList+"?00")
+	}
+	l := r.verification.lists
+	if len(l.order) != mostLists || len(l.byURL) != mostLists || !slices.Contains(l.order, rigList+"?00") {
+		t.Errorf("%d lists, %v", len(l.byURL), l.order)
+	}
+}

@@ -1,0 +1,138 @@
+/** What packagers have signed of the playlists that are played (spec/packaging.md): loaded beside the media, one list at a time. */
+import { type Certificate, listUrl, parseList } from '../certificate/index.ts';
+import type { Segment } from './segments.ts';
+import { type Shared, sharing } from './shared.ts';
+
+export interface ListsHost {
+  /** An entry would verify if its signature is right. */
+  counts(c: Certificate): boolean;
+  /** This viewer has a use for lists. */
+  wanted(): boolean;
+  /** A list has come. */
+  came(): void;
+}
+
+export interface Lists {
+  /** The short certificate of a segment, if a list has one that counts. */
+  entry(s: Segment): Certificate | undefined;
+  /** An entry does not verify. */
+  refuse(c: Certificate): void;
+  /** The player asks for a segment of a playlist. The list is loaded once. */
+  asked(s: Segment): void;
+  /** The origin sent a segment that no list has. The list of its playlist is loaded again. */
+  lacks(s: Segment): void;
+  /** Gives up the load that runs. */
+  stop(): void;
+}
+
+const mostBytes = 2 << 20;
+/** Of so many playlists the list is kept. */
+const mostLists = 8;
+/** Between two loads of one list; after one that did not bring what it was made for, doubled each time; ms. */
+const everyMs = 2_000;
+const restMs = 5_000;
+const mostRestMs = 600_000;
+
+/** What is known of the list of one playlist. */
+interface List {
+  entries: Map<string, Certificate>;
+  /** At least once, whatever came of it. */
+  loaded?: boolean;
+  /** Not before. */
+  againMs: number;
+  /** Loads in a row that did not bring what they were made for. */
+  misses: number;
+}
+
+export const createLists = (shared: Shared, { counts, wanted, came }: ListsHost): Lists => {
+  const { clock, line, stats, settled } = shared;
+  /** By playlist, as their segments were asked for. */
+  const lists = new Map<string, List>();
+  let running: AbortController | undefined;
+
+  const entry = (s: Segment) => {
+    let found: Certificate | undefined;
+    for (const { entries } of lists.values()) {
+      const c = entries.get(s.name);
+      if (c && counts(c)) found = c;
+    }
+    return found;
+  };
+
+  /** Of two entries for a name the one that was issued later holds: a cache may serve an older list. */
+  const take = (list: List, data: Uint8Array) => {
+    const parsed = data.length > mostBytes ? undefined : parseList(data);
+    if (!parsed) return false;
+    const was = list.entries;
+    list.entries = new Map(
+      parsed.map((c) => {
+        const old = was.get(c.name);
+        return [c.name, old && old.issuedAt > c.issuedAt ? old : c];
+      }),
+    );
+    return true;
+  };
+
+  /** Loads a list for the sake of a segment. */
+  const load = (list: List, s: Segment) => {
+    const { playlist, beside } = s.told ?? {};
+    if (!playlist || !beside || running || !sharing(shared) || !wanted() || clock.now() < list.againMs) return;
+    const abort = new AbortController();
+    running = abort;
+    let seen = 0;
+    const end = (data?: Uint8Array) => {
+      if (running !== abort) return;
+      running = undefined;
+      list.loaded = true;
+      if (data) stats.count('list_bytes', data.length);
+      const good = data && take(list, data);
+      stats.count(good ? 'lists' : 'lists_failed');
+      const missed = !good || !entry(s);
+      const rest = missed ? Math.min(restMs * 2 ** list.misses, mostRestMs) : everyMs;
+      list.misses = missed ? list.misses + 1 : 0;
+      list.againMs = clock.now() + rest;
+      if (good) came();
+    };
+    settled(
+      beside(listUrl(playlist), abort.signal, (loaded) => {
+        if (running !== abort) return;
+        line.others(loaded - seen);
+        seen = loaded;
+        if (loaded <= mostBytes) return;
+        abort.abort();
+        end();
+      }).then(
+        ({ data }) => end(new Uint8Array(data)),
+        () => end(),
+      ),
+    );
+  };
+
+  return {
+    entry,
+    refuse(c) {
+      for (const { entries } of lists.values()) if (entries.get(c.name) === c) entries.delete(c.name);
+    },
+    asked(s) {
+      const playlist = s.told?.playlist;
+      if (!playlist) return;
+      const list: List = lists.get(playlist) ?? { entries: new Map(), againMs: 0, misses: 0 };
+      lists.delete(playlist);
+      lists.set(playlist, list);
+      for (const oldest of lists.keys()) {
+        if (lists.size <= mostLists) break;
+        lists.delete(oldest);
+      }
+      if (!list.loaded) load(list, s);
+    },
+    lacks(s) {
+      const list = lists.get(s.told?.playlist ?? '');
+      if (list) load(list, s);
+    },
+    stop() {
+      const abort = running;
+      running = undefined;
+      abort?.abort();
+    },
+  };
+};
