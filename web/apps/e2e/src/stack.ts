@@ -1,5 +1,6 @@
 import { execFile, execFileSync } from 'node:child_process';
-import { join } from 'node:path';
+import { readdirSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { addPublicAddress, Front, publicAddress } from './front.ts';
 import { type Asker, lines, Origin } from './origin.ts';
@@ -31,6 +32,10 @@ export interface StackOptions {
   policy?: object;
   /** The seed has a public-looking address; with `split` alone. */
   publicSeed?: boolean;
+  /** The film is signed at packaging, and the site has the packager's key. */
+  packaged?: boolean;
+  /** No seed is started; with `split` alone. */
+  seedless?: boolean;
   /** Keys that join tokens are checked with, a JWK Set: the site is token-only. */
   tokenKeys?: object;
 }
@@ -42,6 +47,7 @@ export interface StackOptions {
 export class Stack {
   private tracked?: Service;
   private seeded?: Service;
+  private packagerKey?: string;
 
   private constructor(
     readonly origin: Origin,
@@ -63,9 +69,10 @@ export class Stack {
     };
     const stack = new Stack(origin, ports, dataDir(), options);
     try {
+      if (options.packaged) stack.sign();
       if (options.split) {
         await stack.startTracker();
-        await stack.startSeed();
+        if (!options.seedless) await stack.startSeed();
       } else {
         await stack.startUp();
       }
@@ -90,6 +97,20 @@ export class Stack {
   async operate(...args: string[]): Promise<void> {
     const token = join(this.data.path, this.options.split ? 'tracker' : 'up', 'admin-token');
     await promisify(execFile)(binary, [...args, '--admin', new URL(this.admin).host, '--admin-token-file', token]);
+  }
+
+  /** Has `leeway certify` sign each media playlist; the origin serves the lists. The folder of the film stays as it is. */
+  private sign(): void {
+    const film = filmDir();
+    const key = join(this.data.path, 'packager.key');
+    const certify = (...args: string[]) =>
+      execFileSync(binary, ['certify', '--key', key, ...args], { maxBuffer: 1 << 25 });
+    this.packagerKey = /packager_keys: \[([\w-]+)\]/.exec(certify('--public').toString())![1]!;
+    for (const file of readdirSync(film, { recursive: true, encoding: 'utf8' }).filter((f) => /\/.*\.m3u8$/.test(f))) {
+      const folder = `/media/film/${dirname(file)}/`;
+      const list = certify('--site', 'e2e', '--path', folder, '--stdout', join(film, file));
+      this.origin.replaced.set(`/media/film/${file}.leeway`, list);
+    }
   }
 
   private async startUp(): Promise<void> {
@@ -191,6 +212,7 @@ export class Stack {
       hosts,
       fetch_base: this.origin.url('', 'seed'),
       ...(this.options.tokenKeys ? {} : { title: { explicit: [{ title: '{}', manifests: ['/*'] }] } }),
+      ...(this.packagerKey && { packager_keys: [this.packagerKey] }),
       policy: { certify_from: 1, control_group_permille: 0, ...this.options.policy },
       ...(this.options.tokenKeys && {
         token_keys: this.data.write('keys.json', JSON.stringify(this.options.tokenKeys)),
