@@ -82,6 +82,43 @@ describe('a request leaves in the turn in which the player makes it', () => {
     expect(waits.origin).toHaveBeenCalledTimes(1);
     expect(ask().left).toBe(true);
   });
+
+  test('once the tracker refuses the title to a session that comes back, though it names a seed', async () => {
+    const { ask, welcomed, joined, introduce, tracker, clock, sent, leeway, loads } = await page();
+    await welcomed();
+    await joined();
+    tracker.last.handlers.close(1006);
+    await clock.advance(10_000);
+    await welcomed();
+    await clock.advance(100);
+    expect(sent('join')).toHaveLength(2);
+    introduce('seed');
+    const waits = ask();
+    expect(waits.left).toBe(false);
+    tracker.last.say({ type: 'error', id: sent('join')[1]!.id, code: 'bad-title', message: 'Not bound.' });
+    await settle();
+    expect(waits.origin).toHaveBeenCalledTimes(1);
+    introduce('seed');
+    expect(ask().left).toBe(true);
+    expect(leeway.stats().titles).toMatchObject([{ off: 'policy' }]);
+    const scripts = loads.engine;
+    await clock.advance(60_000);
+    expect(sent('join')).toHaveLength(2);
+    expect(loads.engine).toBe(scripts);
+  });
+
+  test('once the tracker refuses the title at its first join', async () => {
+    const { ask, welcomed, introduce, tracker, clock, sent, leeway, loads, engines } = await page();
+    await welcomed();
+    tracker.last.say({ type: 'error', id: sent('join')[0]!.id, code: 'bad-title', message: 'Not bound.' });
+    await settle();
+    introduce('seed');
+    expect(ask().left).toBe(true);
+    expect(leeway.stats().titles).toMatchObject([{ off: 'policy' }]);
+    await clock.advance(60_000);
+    expect([sent('join').length, loads.engine, engines.length]).toEqual([1, 0, 0]);
+    expect(ask().left).toBe(true);
+  });
 });
 
 describe('a request waits for a seed that was introduced', () => {

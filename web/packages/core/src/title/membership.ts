@@ -281,13 +281,16 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       o.notice('tracker-error', `The tracker refused this join (${code}). ${message}`, hint);
       const wait = Math.max(rejoinMs * (0.5 + environment.random()), retry_after_ms);
       if (code !== 'bad-title') timers.set('rejoin', () => void join(), wait);
+      else if (!engine) {
+        swarm = undefined; // of an earlier session
+        timers.clear('begin');
+        leaveOut('policy');
+      }
     }
   };
 
   const joined = (answer: Joined) => {
-    swarm = answer.swarm;
-    viewers = answer.viewers;
-    seeds = answer.seeds;
+    ({ swarm, viewers, seeds } = answer);
     links.offered(answer.offered ?? []);
     updates.begin(welcome!);
     if (maker) start();
