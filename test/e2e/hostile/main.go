@@ -20,6 +20,7 @@ import (
 // options are the flags.
 type options struct {
 	tracker, origin, site, title, manifest, playlist, behave string
+	lf                                                       bool
 	duration                                                 time.Duration
 }
 
@@ -32,6 +33,7 @@ func main() {
 	flag.StringVar(&o.manifest, "manifest", "", "manifest's key")
 	flag.StringVar(&o.playlist, "playlist", "", "URL of the media playlist whose segments are announced")
 	flag.StringVar(&o.behave, "behave", "", strings.Join(behaviors, " | "))
+	flag.BoolVar(&o.lf, "lf", false, "descriptions with lines that end with LF, and private addresses")
 	flag.DurationVar(&o.duration, "for", 20*time.Second, "how long")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)

@@ -151,7 +151,25 @@ func (s *session) offer(to signal.ID) error {
 	if err != nil {
 		return err
 	}
-	return s.to(to, id, signal.Signal{Kind: "offer", SDP: sdp, Plan: &signal.Plan{V: 1, Data: l.plan.Data, Message: l.plan.Message}})
+	return s.describe(to, id, "offer", sdp, l)
+}
+
+// describe sends an offer or an answer.
+func (s *session) describe(to, link signal.ID, kind, sdp string, l *link) error {
+	if s.o.lf {
+		sdp = inLines(sdp)
+	}
+	err := s.to(to, link, signal.Signal{Kind: kind, SDP: sdp, Plan: &signal.Plan{V: 1, Data: l.plan.Data, Message: l.plan.Message}})
+	if err != nil || !s.o.lf {
+		return err
+	}
+	s.note("described", map[string]any{"peer": to.Hex(), "value": kind})
+	for _, c := range trickled {
+		if err := s.to(to, link, signal.Signal{Kind: "candidate", Candidate: c, Mid: "0"}); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (s *session) signal(m *signal.Signal) error {
@@ -169,7 +187,7 @@ func (s *session) signal(m *signal.Signal) error {
 		if err != nil {
 			return err
 		}
-		return s.to(m.From, m.Link, signal.Signal{Kind: "answer", SDP: sdp, Plan: &signal.Plan{V: 1, Data: l.plan.Data, Message: l.plan.Message}})
+		return s.describe(m.From, m.Link, "answer", sdp, l)
 	case l == nil:
 		return nil
 	case m.Kind == "answer" && m.Plan != nil:

@@ -40,6 +40,7 @@ export class Hostile {
     stack: Stack,
     readonly behave: Behavior,
     seconds: number,
+    more: string[] = [],
     private readonly child: ChildProcess = spawn(
       join(buildDir, 'hostile'),
       [
@@ -48,6 +49,7 @@ export class Hostile {
         ...['--site', 'e2e', '--title', '/media/film', '--manifest', '/media/film/master.m3u8'],
         ...['--playlist', stack.origin.url('/media/film/480p/index.m3u8', 'hostile')],
         ...['--behave', behave, '--for', `${seconds}s`],
+        ...more,
       ],
       { stdio: ['ignore', 'pipe', 'inherit'] },
     ),
