@@ -96,6 +96,9 @@ type Certificate struct {
 // Bytes is the certificate as it was parsed, to pass on to peers. It must not be changed.
 func (c *Certificate) Bytes() []byte { return c.raw }
 
+// Root is the SHA-256 of the digests that a packager signed; of a seed's certificate it is zero.
+func (c *Certificate) Root() [32]byte { return c.root }
+
 // CheckPiece says whether data is piece i of the segment: of its length and with its digest.
 func (c *Certificate) CheckPiece(i int, data []byte) bool {
 	return i >= 0 && i < len(c.Digests) && len(data) == segment.PieceLen(c.Length, i) && sha256.Sum256(data) == c.Digests[i]

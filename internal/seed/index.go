@@ -26,6 +26,7 @@ const (
 // index is what the playlists of one manifest list, for all titles that the manifest is of. It loads them as long as it is kept.
 type index struct {
 	*listings
+	signed   signedLists
 	catalog  *catalog
 	site     *siteState
 	manifest string
@@ -45,7 +46,7 @@ type unpaidError struct{ scope string }
 func (e *unpaidError) Error() string { return "the budget of playlist loads is spent: " + e.scope }
 
 func newIndex(ctx context.Context, c *catalog, site *siteState, manifest string) *index {
-	ix := &index{listings: newListings(site.name), catalog: c, site: site, manifest: manifest, kick: make(chan struct{}, 1), loaded: make(chan struct{})}
+	ix := &index{listings: newListings(site.name), signed: signedLists{of: map[string]*signedList{}}, catalog: c, site: site, manifest: manifest, kick: make(chan struct{}, 1), loaded: make(chan struct{})}
 	ix.ctx, ix.cancel = context.WithCancel(ctx)
 	return ix
 }
@@ -145,9 +146,11 @@ func (ix *index) follow() {
 		default:
 			failures = 0
 			ix.forget(ix.catalog.now())
+			ix.signed.forget(ix.catalog.now())
 		}
 		ix.ends(err)
 		ix.catalog.weigh(ix)
+		ix.followSigned()
 		ix.pause(started, wait, least)
 	}
 }
@@ -243,38 +246,55 @@ func (ix *index) load(ctx context.Context) (wait, least time.Duration, err error
 	return wait, least, nil
 }
 
-// fetchPlaylist loads one playlist, when it is paid for.
-func (ix *index) fetchPlaylist(ctx context.Context, path string) (*playlist.Renditions, *playlist.Listed, string, error) {
+// weight is what the index takes in memory.
+func (ix *index) weight() int64 { return ix.listings.weight() + ix.signed.weight() }
+
+// paid fetches what is charged as a playlist is, and holds a place of the site's until read, which parses it, has returned.
+func (ix *index) paid(ctx context.Context, f Fetch, within time.Duration, read func(*Fetched) error) error {
 	c := ix.catalog
 	payer, refused := c.tolls.pay(ix.site.name, c.payers(ix))
 	if refused != "" {
 		c.sink.Add(mPlaylistRefusals, 1, refused)
-		return nil, nil, "", &unpaidError{refused}
+		return &unpaidError{refused}
 	}
 	select {
 	case ix.site.reading <- struct{}{}:
 	case <-ctx.Done():
-		return nil, nil, "", ctx.Err()
+		return ctx.Err()
 	}
 	defer func() { <-ix.site.reading }()
-	ctx, cancel := context.WithTimeout(ctx, fetchTimeout)
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
-	got, err := ix.site.fetch(ctx, Fetch{Path: path, MaxBytes: playlist.MaxBytes})
+	got, err := ix.site.fetch(ctx, f)
 	if err != nil {
-		c.sink.Add(mPlaylists, 1, ix.site.name, playlistFailed)
-		return nil, nil, "", err
+		return err
 	}
 	c.tolls.charge(ix.site.name, payer, len(got.Data))
-	if got.Path != "" {
-		path = got.Path // what a redirect led to is what references are relative to
-	}
 	c.parsing <- struct{}{} // a playlist takes many times its length while it is parsed
-	m, r, err := playlist.List(ix.site.rules, path, got.Data)
-	<-c.parsing
+	defer func() { <-c.parsing }()
+	return read(got)
+}
+
+// fetchPlaylist loads one playlist, when it is paid for.
+func (ix *index) fetchPlaylist(ctx context.Context, path string) (m *playlist.Renditions, r *playlist.Listed, at string, err error) {
+	at = path
+	err = ix.paid(ctx, Fetch{Path: path, MaxBytes: playlist.MaxBytes}, fetchTimeout, func(got *Fetched) (err error) {
+		if got.Path != "" {
+			at = got.Path // what a redirect led to is what references are relative to
+		}
+		m, r, err = playlist.List(ix.site.rules, at, got.Data)
+		if r != nil && ix.site.packagers.Load() != nil {
+			ix.signed.saw(path, got.Data, r.Live, ix.catalog.now())
+		}
+		return err
+	})
 	outcome := playlistLoaded
 	if err != nil {
 		outcome = playlistFailed
 	}
-	c.sink.Add(mPlaylists, 1, ix.site.name, outcome)
-	return m, r, path, err
+	var unpaid *unpaidError
+	if !errors.As(err, &unpaid) && ctx.Err() == nil {
+		ix.catalog.sink.Add(mPlaylists, 1, ix.site.name, outcome)
+	}
+	return m, r, at, err
 }

@@ -43,7 +43,7 @@ var (
 		Labels: []metric.Label{metric.Site(), {Name: "outcome", Values: values(Outcomes)}}}
 	mCertificates = &metric.Def{Name: "leeway_seed_certificates_total", Help: "Certificates issued or refused", Kind: metric.Counter,
 		Labels: []metric.Label{metric.Site(), {Name: "outcome", Values: []string{"issued", "refused"}}}}
-	mContradictions = &metric.Def{Name: "leeway_seed_contradictions_total", Help: "Origin bytes that differ from what is certified still", Kind: metric.Counter,
+	mContradictions = &metric.Def{Name: "leeway_seed_contradictions_total", Help: "Origin bytes that differ from what is certified still, by the seed or by a packager", Kind: metric.Counter,
 		Labels: []metric.Label{metric.Site()}}
 	mRequests = &metric.Def{Name: "leeway_seed_requests_total", Help: "Requests for pieces by how they ended", Kind: metric.Counter,
 		Labels: []metric.Label{{Name: "outcome", Values: []string{"served", "rejected", "canceled"}}}}
@@ -57,6 +57,8 @@ var (
 		Kind: metric.Counter}
 	mPlaylists = &metric.Def{Name: "leeway_seed_playlists_total", Help: "Playlists loaded from origins", Kind: metric.Counter,
 		Labels: []metric.Label{metric.Site(), {Name: "outcome", Values: []string{playlistLoaded, playlistFailed}}}}
+	mLists = &metric.Def{Name: "leeway_seed_signed_lists_total", Help: "Lists of packagers' certificates asked of origins, by what came", Kind: metric.Counter,
+		Labels: []metric.Label{metric.Site(), {Name: "outcome", Values: []string{listLoaded, listMissing, listMalformed, listUnpaid, listOverweight, listFailed}}}}
 	mPlaylistRefusals = &metric.Def{Name: "leeway_seed_playlist_refusals_total", Help: "Playlists not loaded because a budget was spent, by whose", Kind: metric.Counter,
 		Labels: []metric.Label{{Name: "scope", Values: []string{tollSite, tollSubnet, tollSubject, tollSession}}}}
 	mIndexBytes     = &metric.Def{Name: "leeway_seed_index_bytes", Help: "Memory taken by what playlists list", Kind: metric.Gauge}
@@ -143,7 +145,7 @@ func DroppedChecks(sink metric.Sink) func(budget string) {
 func Metrics() []*metric.Def {
 	return []*metric.Def{
 		mLinks, mHalfOpen, mDisplaced, mReached, mTitles, mSent, mOriginBytes, mOriginRequests, mCertificates, mContradictions, mRequests,
-		mPlaylists, mPlaylistRefusals, mIndexBytes, mIndexEvictions, mStoreBytes, mEvictions, mDiskRead, mCorrupt, mRefusals, mSocket, mSignals, mCandidates, mChecks, mClosed, mOverruns,
+		mPlaylists, mLists, mPlaylistRefusals, mIndexBytes, mIndexEvictions, mStoreBytes, mEvictions, mDiskRead, mCorrupt, mRefusals, mSocket, mSignals, mCandidates, mChecks, mClosed, mOverruns,
 		mFleet, mFetches, mWarm,
 		mLane, mPromotions, mQueuing, mBase, mTarget, mWindow, mPacing, mYields, mSlowdowns,
 	}

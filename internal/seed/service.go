@@ -59,6 +59,9 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 			packaged = append(packaged, name)
 		}
 		s.sites[name] = newSiteState(c, cfg.Metrics)
+		if err := s.sites[name].certifiedBy(c.Site.Packagers()); err != nil {
+			return nil, fmt.Errorf("seed: packagers of site %q: %w", name, err)
+		}
 	}
 	var err error
 	if s.takedowns, err = openTakedowns(cfg.DataDir, off, packaged, cfg.Log, cfg.Now); err != nil {
@@ -102,8 +105,15 @@ func (s *Service) Configure(site string, off bool) { s.takedowns.configure(site,
 
 // Packagers replaces the keys of a site's packagers. What they sign outlives what seeds sign, so purges are kept for longer.
 func (s *Service) Packagers(site string, keys []certificate.VerifyKey) {
+	st := s.sites[site]
+	if st == nil {
+		return
+	}
 	if len(keys) > 0 {
 		s.takedowns.packages(site)
+	}
+	if err := st.certifiedBy(keys); err != nil {
+		s.cfg.Log.Warn("keys of packagers cannot be used; those from before stay", "site", site, "error", err)
 	}
 }
 

@@ -3,14 +3,16 @@ package seed
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
+	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/site"
 )
 
 const (
 	originConns = 16 // concurrent requests to one site's origin
-	// maxReading is how many playlists of a site are in memory as bytes: they are fetched sooner than they are parsed.
+	// maxReading is how many playlists and lists of a site are in memory as bytes: they are fetched sooner than they are parsed.
 	maxReading = 8
 )
 
@@ -23,6 +25,21 @@ type siteState struct {
 	conns   chan struct{}
 	reading chan struct{}
 	sink    metric.Sink
+	// packagers are the keys of the site's packagers; nil: it has none, and its playlists have no lists.
+	packagers atomic.Pointer[certificate.KeySet]
+}
+
+// certifiedBy replaces the keys of packagers.
+func (st *siteState) certifiedBy(keys []certificate.VerifyKey) error {
+	if len(keys) == 0 {
+		st.packagers.Store(nil)
+		return nil
+	}
+	set, err := certificate.NewKeySet(keys...)
+	if err == nil {
+		st.packagers.Store(set)
+	}
+	return err
 }
 
 func newSiteState(c Site, sink metric.Sink) *siteState {

@@ -82,6 +82,9 @@ func (s *street) Get(_ context.Context, f seed.Fetch) (*seed.Fetched, error) {
 	if data == nil {
 		return nil, &seed.FetchError{Outcome: seed.OutcomeNotFound, Path: f.Path, Cause: errors.New("no such file")}
 	}
+	if int64(len(data)) > f.MaxBytes {
+		return nil, &seed.FetchError{Outcome: seed.OutcomeTooLarge, Path: f.Path, ObjectLength: int64(len(data)), Cause: errors.New("too long")}
+	}
 	return &seed.Fetched{Data: data, ObjectLength: int64(len(data)), Path: f.Path}, nil
 }
 

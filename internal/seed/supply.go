@@ -40,8 +40,17 @@ type request struct {
 	payer *account
 }
 
-// certified returns a segment with its certificate, and has it fetched if need be.
+// certified returns a segment with its certificate, and has it fetched if need be. What a packager contradicts gets none.
 func (s *supply) certified(ctx context.Context, r request) result {
+	got := s.had(ctx, r)
+	if got.held != nil && s.contradicted(r, got.held) {
+		return s.refuseContradicted(r)
+	}
+	return got
+}
+
+// had is certified, whatever packagers signed.
+func (s *supply) had(ctx context.Context, r request) result {
 	if r.ref.object > 0 {
 		return result{none: peer.NoneTooLarge, object: r.ref.object}
 	}
@@ -216,6 +225,9 @@ func (s *supply) certify(r request, by *signer, issuedAt time.Time, got *Fetched
 	case err != nil:
 		s.log.Warn("a certificate could not be issued", "site", site, "error", err)
 		return result{none: peer.NoneNotAllowed}, refusedFor
+	}
+	if s.contradicted(r, h) {
+		return s.refuseContradicted(r), refusedFor
 	}
 	s.sink.Add(mFetches, 1, site, fetchedOrigin)
 	s.keep(h)

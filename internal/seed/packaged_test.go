@@ -1,0 +1,201 @@
+package seed_test
+
+import (
+	"bytes"
+	"crypto/ecdsa"
+	"fmt"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/seed"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/testkit"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// packager signs lists as leeway certify does.
+type packager struct {
+	t      *testing.T
+	key    *ecdsa.PrivateKey
+	public string
+}
+
+func newPackager(t *testing.T) *packager {
+	t.Helper()
+	made, err := certificate.NewKey()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &packager{t: t}
+	if p.key, err = certificate.ParseKey(made); err != nil {
+		t.Fatal(err)
+	}
+	if p.public, err = certificate.Public(p.key); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// entry is a short certificate for bytes that were read at a time.
+func (p *packager) entry(name segment.Name, data []byte, at time.Time) []byte {
+	p.t.Helper()
+	raw, err := certificate.Issue(nil, p.key, certificate.Certificate{
+		Alg: certificate.Packager, IssuedAt: at, NotAfter: at.Add(time.Hour), ObjectLength: int64(len(data)), Length: int64(len(data)),
+		Site: "demo", Name: name, Digests: certificate.DigestPieces(data),
+	})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	c, err := certificate.Parse(raw)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	short, err := c.Short()
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return short
+}
+
+func (p *packager) list(entries ...[]byte) []byte {
+	p.t.Helper()
+	b, err := certificate.EncodeList(entries)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return b
+}
+
+// site has the seed's site name the packager's key.
+func (p *packager) site(c *site.Config, _ *seed.Config) { c.PackagerKeys = []string{p.public} }
+
+// TestASeedCertifiesNothingThatAPackagerContradicts: neither what it fetches when it has the list, nor what it held before the list
+// came. What the packager did not sign, or not with a key of the site, it certifies as ever; and again what was purged.
+func TestASeedCertifiesNothingThatAPackagerContradicts(t *testing.T) {
+	o, p, stranger := newOrigin(t), newPackager(t), newPackager(t)
+	o.film(6)
+	name := func(i int) segment.Name { return segment.Name(fmt.Sprintf("/film/low/%d.m4s", i)) }
+	file := func(i int) []byte { return o.files["/vod"+string(name(i))] }
+	now := time.Now()
+	release := o.hold("/vod/film/low/index.m3u8.leeway")
+	w := newWorld(t, o, p.site)
+	o.put("/vod/film/low/index.m3u8.leeway", p.list(
+		p.entry(name(0), file(0), now), p.entry(name(1), noise(200_001), now), p.entry(name(2), file(2)[1:], now),
+		p.entry(name(3), noise(7), now), stranger.entry(name(4), noise(8), now),
+	))
+	v := w.connect(1, 1)
+	if c, none := v.certificate(name(1)); c == nil {
+		t.Fatalf("a list that does not come keeps a segment from being certified: %+v", none)
+	}
+	release()
+	testkit.Eventually(t, "the list is loaded", func() bool { return w.counted("leeway_seed_signed_lists_total", "demo", "loaded") > 0 })
+	for i, refused := range []bool{false, true, true, true, false, false} {
+		c, none := v.certificate(name(i))
+		if refused != (c == nil) || refused && none.Reason != peer.NoneWithdrawn {
+			t.Errorf("segment %d: certified %v, %+v", i, c != nil, none)
+		}
+	}
+	if n := w.counted("leeway_seed_contradictions_total", "demo"); n != 3 {
+		t.Errorf("%v contradictions are counted", n)
+	}
+	w.revoke(signal.Revocation{Site: "demo", Prefix: "/film/low/3", MinIssuedAt: time.Now().UnixMilli()})
+	o.put("/vod"+string(name(3)), noise(9))
+	// The refusal is remembered for a minute, by the seed that made it: another one asks the origin now.
+	w.stop()
+	again := newWorld(t, o, func(c *site.Config, s *seed.Config) { p.site(c, s); s.DataDir = w.dir })
+	v = again.connect(2, 1)
+	v.certificate(name(0))
+	testkit.Eventually(t, "the list is loaded again", func() bool { return again.counted("leeway_seed_signed_lists_total", "demo", "loaded") > 0 })
+	if c, none := v.certificate(name(3)); c == nil {
+		t.Errorf("what was purged is not certified: %+v", none)
+	}
+	if c, _ := v.certificate(name(2)); c != nil {
+		t.Error("what is contradicted still is certified")
+	}
+}
+
+// TestListsOfAnOriginAreBounded: a list that is missing, garbage, too long or another one each second costs a few requests, which are
+// charged as playlists are, and no segment its certificate.
+func TestListsOfAnOriginAreBounded(t *testing.T) {
+	p := newPackager(t)
+	long := append([]byte("LWL1"), make([]byte, 32<<20)...)
+	for name, c := range map[string]struct {
+		outcome string
+		list    func(asked int) []byte
+		most    int // requests in five minutes, in which the playlist changes 300 times
+	}{
+		"missing": {"missing", func(int) []byte { return nil }, 11},
+		"garbage": {"malformed", func(int) []byte { return []byte("garbage") }, 11},
+		"32 MiB":  {"too-long", func(int) []byte { return long }, 11},
+		"slow":    {"missing", func(int) []byte { <-time.After(10 * time.Second); return nil }, 9},
+		"another each second": {"loaded", func(n int) []byte {
+			return p.list(p.entry(segment.Name(fmt.Sprintf("/live/%d.ts", n)), []byte("x"), time.Now()))
+		}, 320},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { boundedList(t, p, c.outcome, c.list, c.most) })
+		})
+	}
+}
+
+func boundedList(t *testing.T, p *packager, outcome string, list func(asked int) []byte, most int) {
+	const path = "/live/index.m3u8"
+	asked, begun := 0, time.Now()
+	s := newStreet(t, func(at string) []byte {
+		first := int(time.Since(begun) / time.Second)
+		switch {
+		case at == path+".leeway":
+			asked++
+			return list(asked)
+		case strings.HasSuffix(at, ".ts"):
+			return []byte("x")
+		}
+		return fmt.Appendf(nil, "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXT-X-MEDIA-SEQUENCE:%d\n#EXTINF:1,\n%d.ts\n#EXTINF:1,\n%d.ts\n", first, first, first+1)
+	}, func(c *seed.Config) {
+		rules, err := site.New(site.Config{Name: "demo", Hosts: []string{"video.example.com"}, FetchBase: "https://origin.example.com", PackagerKeys: []string{p.public}, Policy: site.Policy{CertifyFrom: 1}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Sites[0].Site = rules
+	})
+	for n := range 30 {
+		s.call(n, fmt.Sprint("net", n), path).open()
+		<-time.After(10 * time.Second)
+	}
+	<-time.After(15 * time.Second) // what is under way ends
+	if n := s.count(path + ".leeway"); n > most || n < min(most, 10)/2 {
+		t.Errorf("the list was asked for %d times, the playlist %d times", n, s.count(path))
+	}
+	if n := s.value("leeway_seed_signed_lists_total", "demo", outcome); int(n) != s.count(path+".leeway") {
+		t.Errorf("%v times %s are counted, of %d", n, outcome, s.count(path+".leeway"))
+	}
+	if n := s.value("leeway_seed_index_bytes"); n > 1<<20 {
+		t.Errorf("the index takes %v bytes", n)
+	}
+	if n := s.count(path); n < 280 {
+		t.Errorf("the playlist was loaded %d times", n)
+	}
+}
+
+// TestASiteWithoutPackagersHasNoLists: no origin is asked for what it cannot have.
+func TestASiteWithoutPackagersHasNoLists(t *testing.T) {
+	o := newOrigin(t)
+	o.film(1)
+	w := newWorld(t, o, nil)
+	if c, none := w.connect(1, 1).certificate("/film/low/0.m4s"); c == nil {
+		t.Fatalf("%+v", none)
+	}
+	w.stop()
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for path := range o.asked {
+		if bytes.HasSuffix([]byte(path), []byte(".leeway")) {
+			t.Errorf("asked for %s", path)
+		}
+	}
+}
