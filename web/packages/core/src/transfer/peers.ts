@@ -46,7 +46,7 @@ export const createPeers = (shared: Shared, host: PeersHost): Peers => {
       banned.add(peer);
       said.blamed(peer);
     }
-    if (byId.get(peer) === p) byId.delete(peer);
+    byId.delete(peer);
     verification.gone(p);
     emit('unlink', { peer, role, reason, banned: ban });
     silence.gone(p, reason);
