@@ -4,13 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/certificate"
-	"github.com/leeway-video/leeway/internal/packaging"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
@@ -164,15 +162,6 @@ func (e *signedEntry) judged(keys *certificate.KeySet, site string, name segment
 	return c
 }
 
-// listPath is the path of a playlist's list.
-func listPath(path string) string {
-	path, query, is := strings.Cut(path, "?")
-	if is {
-		return path + packaging.Suffix + "?" + query
-	}
-	return path + packaging.Suffix
-}
-
 // followSigned has the lists of playlists that have changed loaded. Nothing waits for it, playlists neither: an origin that is slow to
 // answer for a list, or has none, costs viewers nothing.
 func (ix *index) followSigned() {
@@ -206,7 +195,7 @@ func (ix *index) loadSigned(ctx context.Context) {
 func (ix *index) fetchSigned(ctx context.Context, path string) (map[segment.ID]*signedEntry, string) {
 	c := ix.catalog
 	var entries map[segment.ID]*signedEntry
-	err := ix.paid(ctx, Fetch{Path: listPath(path), MaxBytes: maxSignedList}, signedTimeout, func(got *Fetched) error {
+	err := ix.paid(ctx, Fetch{Path: certificate.ListURL(path), MaxBytes: maxSignedList}, signedTimeout, func(got *Fetched) error {
 		list, err := certificate.ParseList(got.Data)
 		if err != nil {
 			return err
