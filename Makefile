@@ -108,7 +108,7 @@ bench-turn: build ## what a relay costs beside coturn
 	@scripts/need turnserver
 	build/leeway-lab bench turn --check
 
-bench-nat: build film ## pairs of viewers behind every combination of NATs: who meets whom, and how (root; 15 minutes)
+bench-nat: build film ## pairs of viewers behind every combination of NATs: which pairs meet, and how (root; 15 minutes)
 	@scripts/need ip iptables chromium
 	build/leeway-lab bench nat --runs 1 --check
 

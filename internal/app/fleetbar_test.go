@@ -305,7 +305,7 @@ func TestASeedIsKilledAndSeedsAreRolled(t *testing.T) {
 	for range 4 {
 		viewers = append(viewers, s.viewer())
 	}
-	s.until("everybody has a buffer, or has played for so long that it will have none", func() bool {
+	s.until("each viewer has a buffer, or has played for so long that it will have none", func() bool {
 		return !slices.ContainsFunc(viewers, func(v *headless.Viewer) bool {
 			sum := v.Summary()
 			return sum.BufferMs < 2*buffered && sum.PositionMs < 10_000

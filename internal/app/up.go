@@ -25,7 +25,7 @@ type upCmd struct {
 	SeedListen  *string  `help:"UDP address of the seed." placeholder:"HOST:PORT" key:"seed.listen"`
 	SeedAllow   []string `help:"Private addresses of viewers that the seed may send to. A range, an address, or an address and port." placeholder:"PEER" key:"seed.allow"`
 	DataDir     *string  `help:"Folder of keys and the seed's store." placeholder:"DIR" key:"up.data_dir"`
-	Open        *bool    `help:"Let everybody that can reach the address join." key:"up.open"`
+	Open        *bool    `help:"Let any program that can reach the address join." key:"up.open"`
 	Media       *string  `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"up.media" xor:"what"`
 	Site        *string  `help:"Serve a site of yours instead of the film: a file with its configuration." placeholder:"FILE" key:"up.site" xor:"what"`
 	OriginRate  *int     `help:"Experiment: bytes per second of each viewer's connection to the origin." placeholder:"N" key:"up.origin_rate" group:"Experiments"`

@@ -172,7 +172,7 @@ func TestWhatIsWithdrawnIsWithdrawnEverywhere(t *testing.T) {
 	have, at := fromOthers(late), late.Summary().PositionMs
 	f.until("the film plays on", func() bool { return late.Summary().PositionMs > at+3000 })
 	last := f.viewer(1)
-	f.until("somebody new plays", func() bool { return last.Summary().PositionMs > 3000 })
+	f.until("a new viewer plays", func() bool { return last.Summary().PositionMs > 3000 })
 	if got := fromOthers(last); got != 0 || fromOthers(late) != have || last.Summary().Stats.Reasons["no-cert"] == 0 {
 		t.Errorf("of what is down a newcomer had %d bytes, another %d more; %v", got, fromOthers(late)-have, last.Summary().Stats.Reasons)
 	}

@@ -40,6 +40,6 @@ func TestRankLeavesOutReplicasThatTakeNoWork(t *testing.T) {
 		t.Errorf("of %d segments each of three owns one at least: %v", len(keys), owned)
 	}
 	if got := v.Rank(keys[0], nil); len(got) != 0 {
-		t.Errorf("of nobody %x", got)
+		t.Errorf("of none %x", got)
 	}
 }

@@ -33,7 +33,7 @@ func TestDemandAges(t *testing.T) {
 		t.Errorf("%+v", l)
 	}
 	if l := d.list(now.Add(2 * time.Hour)); len(l) != 0 || len(d.counts) != 0 {
-		t.Errorf("nobody asked for two hours, and %+v is wanted", l)
+		t.Errorf("no viewer asked for two hours, and %+v is wanted", l)
 	}
 }
 

@@ -115,7 +115,7 @@ func exercise(t *testing.T, a, b *Bus) {
 	unanswer()
 	_ = a.conn.Flush()
 	// Once a server knows that there is no responder, it says so at once, not with the deadline.
-	waitFor(t, "the server says that nobody answers", func() bool { return errors.Is(ask(b, "test.request"), nats.ErrNoResponders) })
+	waitFor(t, "the server says that no client answers", func() bool { return errors.Is(ask(b, "test.request"), nats.ErrNoResponders) })
 }
 
 func TestOneProcess(t *testing.T) {
@@ -258,9 +258,9 @@ func TestBusComesBack(t *testing.T) {
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	noLeaks(t)
 	for name, cfg := range map[string]Config{
-		"nobody listens": {URL: "nats://127.0.0.1:1"},
-		"no port":        {Listen: "127.0.0.1"},
-		"no such file":   {Listen: "127.0.0.1:0", CertFile: "/nonexistent.pem", KeyFile: "/nonexistent.key"},
+		"no server listens": {URL: "nats://127.0.0.1:1"},
+		"no port":           {Listen: "127.0.0.1"},
+		"no such file":      {Listen: "127.0.0.1:0", CertFile: "/nonexistent.pem", KeyFile: "/nonexistent.key"},
 	} {
 		if b, err := Open(cfg); err == nil {
 			_ = b.Close()

@@ -174,7 +174,7 @@ func TestABalancersConnectionsAreItsClients(t *testing.T) {
 	w := newWorld(t, func(c *Config) { c.MaxPerAddress, c.MaxConnections = 1, 3 })
 	for i := range 4 {
 		if w.Connect(nobody, "tls") != (i < 3) {
-			t.Errorf("connection %d of nobody", i)
+			t.Errorf("connection %d without an address", i)
 		}
 	}
 	if !w.Introduce(client) || w.Introduce(client) || !w.Introduce(other) {
@@ -188,7 +188,7 @@ func TestABalancersConnectionsAreItsClients(t *testing.T) {
 	w.Misled()
 	w.Drain()
 	if w.Introduce(netip.MustParseAddr("192.0.2.3")) {
-		t.Error("a relay that drains takes somebody in")
+		t.Error("a relay that drains takes a client in")
 	}
 	for reason, want := range map[string]float64{"total": 1, "address": 1, "proxy": 1, "draining": 1} {
 		if n := w.metrics.Value(mRefused, reason); n != want {

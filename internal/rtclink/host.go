@@ -143,7 +143,7 @@ func (l *Link) Accept(answer transfer.Description) error {
 		return fmt.Errorf("rtclink: accept: %w", err)
 	}
 	if remote.Setup == sdp.ActPass {
-		return errors.New("rtclink: accept: the answer leaves open who is the DTLS client")
+		return errors.New("rtclink: accept: the answer leaves open which end is the DTLS client")
 	}
 	remote.Candidates = l.admitted(remote.Candidates)
 	if err := l.channels.agree(answer.Plan); err != nil {

@@ -112,7 +112,7 @@ func TestAnAddressGoesToTheLinkThatProvesIt(t *testing.T) {
 	say([]byte("still the old one's"))
 	heard(t, old, []byte("still the old one's"))
 	_, _ = young.WriteToAddrPort(binding(t, stun.ClassSuccessResponse, ""), from)
-	_, _ = old.WriteToAddrPort([]byte("a keepalive to somebody who is gone"), from)
+	_, _ = old.WriteToAddrPort([]byte("a keepalive to a peer that is gone"), from)
 	say([]byte("the young one's"))
 	heard(t, young, []byte("the young one's"))
 	if !old.empty() {

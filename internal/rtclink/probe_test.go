@@ -32,7 +32,7 @@ func TestAProbeRingsTheBellAndNothingElse(t *testing.T) {
 	select {
 	case <-rung:
 	case <-time.After(10 * time.Second):
-		t.Fatal("nobody rang")
+		t.Fatal("no packet came")
 	}
 	// A stranger that sends it gets no answer, and what comes behind it gets its own alone.
 	conn, err := net.Dial("udp", h.Addr().String())

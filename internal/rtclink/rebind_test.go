@@ -92,8 +92,8 @@ func TestALinkOutlivesTheMappingOfItsNAT(t *testing.T) {
 		offers bool // the end that is behind a NAT
 		told   bool // it is told that nothing comes that should, and does not wait to notice
 	}{
-		{"who offered is behind", true, false}, {"who answered is behind", false, false},
-		{"who offered is told", true, true}, {"who answered is told", false, true},
+		{"the offerer is behind", true, false}, {"the answerer is behind", false, false},
+		{"the offerer is told", true, true}, {"the answerer is told", false, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			leakCheck(t)

@@ -85,7 +85,7 @@ func TestWhatWasLeftAloneMakesRoomFirst(t *testing.T) {
 	}
 	s.check(t)
 	if s.rec.Value(mIndexEvictions) == 0 {
-		t.Error("nobody counts")
+		t.Error("it is not counted")
 	}
 	other := s.put(200, guest(200, "d"), 1<<20)
 	if !s.has(other) || !s.has(honest) {

@@ -76,7 +76,7 @@ func TestTitlesWithoutViewersGiveWay(t *testing.T) {
 	}
 	turned.link.Close(peer.CloseClosed, nil)
 	taken := offer(11, name(3, 2))
-	wait(t, taken.ready, "the seed's hello: a title that nobody links to gives way")
+	wait(t, taken.ready, "the seed's hello: a title without links gives way")
 	if _, none := linked.certificate("/film/low/0.m4s"); none != nil {
 		t.Errorf("one that is linked to is gone: reason %d", none.Reason)
 	}

@@ -130,7 +130,7 @@ func TestAnOwnerThatDiesCostsOneMoreFetch(t *testing.T) {
 		}
 	}
 	if n := others[1].count(t, "leeway_seed_sibling_requests_total", "unreachable"); n == 0 {
-		t.Error("nobody noticed")
+		t.Error("no seed noticed")
 	}
 }
 

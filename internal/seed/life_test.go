@@ -126,7 +126,7 @@ func TestLivePlaylistsAreFollowed(t *testing.T) {
 		t.Errorf("a segment that just left the playlist: reason %d", none.Reason)
 	}
 	if n := o.count("/vod/film/live3.ts"); n != 0 {
-		t.Errorf("a segment that nobody wants was fetched %d times", n)
+		t.Errorf("a segment that is not wanted was fetched %d times", n)
 	}
 }
 

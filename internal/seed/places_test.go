@@ -147,7 +147,7 @@ func TestIdleLinksMakeRoomFirst(t *testing.T) {
 			}
 		}
 		if s.value("leeway_seed_displaced_links_total", "idle") != 1 {
-			t.Error("nobody counts")
+			t.Error("it is not counted")
 		}
 		// The one that was sent away wants something again: another idle one goes.
 		again := s.callAs(6, 60, "net 6", film, "/title/6", "again")

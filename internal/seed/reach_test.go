@@ -56,7 +56,7 @@ func TestASeedIsNotReadyBeforeItWasReached(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.bus.send(bus.SubjectTrackerBeat, beat)
-	if m := wait(t, probes, "it asks who it hears"); m.Seed != w.seed.ID() || m.Address != "203.0.113.5:4600" || m.Key != b.key {
+	if m := wait(t, probes, "it asks the tracker that it hears"); m.Seed != w.seed.ID() || m.Address != "203.0.113.5:4600" || m.Key != b.key {
 		t.Errorf("it asks for %+v, and listens for %q", m, b.key)
 	}
 	b.ring()

@@ -346,7 +346,7 @@ func TestABusySeedIsLeftAlone(t *testing.T) {
 			}
 		}
 		if asked != 1 {
-			t.Errorf("who is busy was asked %d times", asked)
+			t.Errorf("a busy seed was asked %d times", asked)
 		}
 	})
 }

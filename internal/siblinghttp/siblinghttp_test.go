@@ -157,7 +157,7 @@ func TestWhatIsWantedIsToldToSiblingsAlone(t *testing.T) {
 	w.seed.wanted.Titles[0].Segments[0].N = 0 // what cannot be written is not sent
 	w.client.allow = loopback
 	if got, err := w.client.Wanted(ctx, asker, w.to); err == nil {
-		t.Errorf("what nobody may say was said: %+v", got)
+		t.Errorf("what no answer may say was said: %+v", got)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestASiblingThatWorksTooLongIsSlow(t *testing.T) {
 	select {
 	case <-gone:
 	case <-time.After(patience):
-		t.Error("who is asked goes on with what nobody waits for")
+		t.Error("the sibling goes on with what is no longer waited for")
 	}
 }
 
@@ -243,7 +243,7 @@ func TestAServerThatIsNoSiblingIsFoundOut(t *testing.T) {
 	nobody := fleet.Sibling{ID: asked, Address: netip.MustParseAddrPort(l.Addr().String())}
 	_ = l.Close()
 	if _, o := w.ask(t, nobody, one); o != fleet.OutcomeUnreachable {
-		t.Errorf("nobody there: %s", o)
+		t.Errorf("no server there: %s", o)
 	}
 }
 

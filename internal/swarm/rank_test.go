@@ -127,7 +127,7 @@ func TestWhichMembersMayMeet(t *testing.T) {
 		{"saturated", viewer(1), viewer(2, func(m *Member) { m.Saturated = true }), false},
 		{"for one that is saturated", viewer(1, func(m *Member) { m.Saturated = true }), viewer(2), true},
 		{"away", viewer(1), viewer(2, func(m *Member) { m.Away = true }), false},
-		{"wants nobody", viewer(1), viewer(2, func(m *Member) { m.Want = 0 }), false},
+		{"wants no peer", viewer(1), viewer(2, func(m *Member) { m.Want = 0 }), false},
 	} {
 		if got := swarmOf(c.self, c.other).Introduce(id(1), 8, start); (len(got) == 1) != c.met {
 			t.Errorf("%s: introduced %v", c.name, names(got))

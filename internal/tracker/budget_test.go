@@ -36,7 +36,7 @@ func TestAnAddressHasABudgetBeforeHandsAreShaken(t *testing.T) {
 		t.Errorf("another address has %d left", got)
 	}
 	if n.Knock(netip.MustParseAddr("2001:db8::2")) {
-		t.Error("one who has a /64 has all its budgets")
+		t.Error("a client that has a /64 has all its budgets")
 	}
 	n.Entered(a)
 	if got := n.knocks(a); got != 1 {
@@ -53,7 +53,7 @@ func TestAnAddressHasABudgetBeforeHandsAreShaken(t *testing.T) {
 		n.offended(of)
 	}
 	if passed.Add(int64(time.Second)); n.Knock(a) {
-		t.Error("whoever was ended for what it did begins again at once")
+		t.Error("a session that was ended for what it did begins again at once")
 	}
 	passed.Add(int64(time.Second))
 	if got := n.knocks(a); got != 20 {

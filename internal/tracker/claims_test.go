@@ -72,7 +72,7 @@ func TestSybilsOfOneSubnetBanNoPeer(t *testing.T) {
 		honest.send(&signal.Update{Swarm: in, Want: 32}) // it still looks for peers
 	}
 	if w.metrics.Value(defBans) != 0 || !n.meets("192.0.2.99", honest.id) {
-		t.Error("an honest peer meets nobody any more")
+		t.Error("an honest peer meets no peer any more")
 	}
 }
 
@@ -211,7 +211,7 @@ func TestOneViewerCannotInventWhatViewersServed(t *testing.T) {
 		w.clock.Move(2 * time.Second)
 	}
 	if got := w.metrics.Value(defCredited, "demo", "direct") + w.metrics.Value(defCredited, "demo", "relay"); got != 0 {
-		t.Errorf("%v bytes are credited to one who claims alone", got)
+		t.Errorf("%v bytes are credited to a peer that claims alone", got)
 	}
 	if w.metrics.Value(defClamped) == 0 {
 		t.Error("impossible claims are not counted")

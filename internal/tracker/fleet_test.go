@@ -82,7 +82,7 @@ func TestViewersAreSpreadOverTheSeedsOfAFleet(t *testing.T) {
 	}
 	for _, session := range sessions[:100] {
 		if first := r.meeting("demo", swarm, session, viewers, serving[2:])[0]; first != serving[2] && first != serving[3] {
-			t.Fatal("a viewer meets a seed that was not told whom it shares with")
+			t.Fatal("a viewer meets a seed that was not told which seeds it shares with")
 		}
 	}
 	drains := serving[1]

@@ -36,7 +36,7 @@ func (s *session) join(m *signal.Join) {
 	answer, ok := s.swarms.askHome(member, &r)
 	if answer.Code != "" {
 		s.swarms.drop(id)
-		s.fail(m.Request, answer.Code, "The swarm takes nobody in now.", "Play from the origin and try again later.", 10_000)
+		s.fail(m.Request, answer.Code, "The swarm takes in no more viewers now.", "Play from the origin and try again later.", 10_000)
 		return
 	}
 	s.swarms.answered(member, &answer, ok)

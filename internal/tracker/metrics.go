@@ -53,7 +53,7 @@ var (
 	defOff           = def(metric.Gauge, "leeway_tracker_delivery_off", "1 while peer delivery of the site is off for this reason", site, label("reason", offReasons))
 	defClamped       = def(metric.Counter, "leeway_tracker_clamped_total", "Figures of viewers cut to what is possible")
 	defReports       = def(metric.Counter, "leeway_tracker_reports_total", "Viewers' reports of peers that they had to ban", label("outcome", reportOutcomes()))
-	defBans          = def(metric.Counter, "leeway_tracker_bans_total", "Peers that meet nobody for a while, since viewers of several subnets reported them")
+	defBans          = def(metric.Counter, "leeway_tracker_bans_total", "Peers that are introduced to no other for a while, since viewers of several subnets reported them")
 	defManifests     = def(metric.Counter, "leeway_tracker_manifest_changes_total", "Times that seeds were led to another manifest of a title, which more subnets name")
 	defHandle        = &metric.Def{
 		Name: "leeway_tracker_handle_seconds", Help: "Time to handle one message", Kind: metric.Histogram,

@@ -61,7 +61,7 @@ func TestAMajorityMovesTheManifest(t *testing.T) {
 		t.Fatalf("at first the seed is told %+v", d.Title)
 	}
 	if got := n.chosen(8 * time.Second); len(got) == 0 || got[len(got)-1] != wrongManifest {
-		t.Fatalf("while nobody names another, the seed is told %v", got)
+		t.Fatalf("while no viewer names another, the seed is told %v", got)
 	}
 	for i := range 30 {
 		if e := n.viewerFrom(fmt.Sprintf("198.51.%d.1", i), "").joins(testTitle, testManifest); e != nil {
@@ -88,7 +88,7 @@ func TestAMajorityMovesTheManifest(t *testing.T) {
 			continue
 		}
 		if d.Title == nil || d.Title.Manifest != testManifest || d.Title.Chosen {
-			t.Errorf("an offer of who named another manifest says %+v", d.Title)
+			t.Errorf("an offer of a viewer that named another manifest says %+v", d.Title)
 		}
 		return
 	}

@@ -22,7 +22,7 @@ func TestAFullTrackerShedsToOthers(t *testing.T) {
 	}
 	full.shed()
 	if w.metrics.Value(defShed) != 0 {
-		t.Error("a tracker shed sessions to nobody")
+		t.Error("a tracker shed sessions without another")
 	}
 	other := w.tracker(nil)
 	testkit.Eventually(t, "they know each other", func() bool { n, _ := full.roster.load(); return n == 1 })

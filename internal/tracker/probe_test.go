@@ -32,7 +32,7 @@ func TestProbesGoWhereASeedSaysItIs(t *testing.T) {
 	}
 	probe(seed, "203.0.113.5:4600")
 	if len(sent) > 0 {
-		t.Error("who never beat has packets sent")
+		t.Error("a seed that never beat has packets sent")
 	}
 	n.roster.seed(bus.SeedBeat{Seed: seed, Draining: true}, began)
 	for _, address := range []string{

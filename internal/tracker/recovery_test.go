@@ -98,7 +98,7 @@ func (n *node) introducesItsOwn(viewers int) {
 		t.Errorf("joined without the bus as %+v", j)
 	}
 	if p := expect[*signal.Introduce](late).Peers; len(p) == 0 {
-		t.Error("introduced to nobody without the bus")
+		t.Error("introduced to no peer without the bus")
 	}
 	_ = late.ws.Close()
 	testkit.Eventually(t, "the late one is gone", func() bool { return n.sessions.session(late.id) == nil })

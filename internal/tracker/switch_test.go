@@ -84,7 +84,7 @@ func TestASwitchReachesTheSessionsOfAllTrackers(t *testing.T) {
 		t.Errorf("a newcomer is told role %s", welcome.Policy.Role)
 	}
 	// It says what it was told to be, as libraries do, and is something else when the site is on again.
-	testkit.Eventually(t, "nobody takes part", func() bool {
+	testkit.Eventually(t, "no session takes part", func() bool {
 		three.send(&signal.Join{Request: 7, Title: testTitle, Manifest: testManifest, Role: "off", Want: 0})
 		return expect[*signal.Joined](three).Viewers == 0
 	})

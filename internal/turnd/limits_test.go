@@ -158,7 +158,7 @@ func TestPortsAreNotReservedAndTCPIsNotRelayed(t *testing.T) {
 	w := newWorld(t, nil)
 	g := generator{w.Server}
 	for name, c := range map[string]turn.AllocateListenerConfig{
-		"for nobody":      {Network: "udp4"}, // how pion looks for an even port
+		"without a peer":  {Network: "udp4"}, // how pion looks for an even port
 		"a certain port":  {Network: "udp4", UserID: "demo:a", RequestedPort: 50000},
 		"no such family":  {Network: "udp6", UserID: "demo:a"},
 		"a stream socket": {Network: "tcp4", UserID: "demo:a"},

@@ -35,7 +35,7 @@ func TestWhatIsAheadIsFetchedBehindEverythingElse(t *testing.T) {
 		t.Errorf("%d bytes came in the background, %d more than the player's buffer takes", st.PrefetchedBytes, ahead)
 	}
 	if st.PrefetchWasted != 0 || st.WastedBytes != 0 {
-		t.Errorf("%d and %d bytes are lost though nobody has gone anywhere", st.PrefetchWasted, st.WastedBytes)
+		t.Errorf("%d and %d bytes are lost though no viewer has sought or left", st.PrefetchWasted, st.WastedBytes)
 	}
 	s.w.run(400 * time.Second)
 	s.check()

@@ -18,7 +18,7 @@ func TestAnnouncements(t *testing.T) {
 		ok      bool
 	}{
 		"nothing":                      {-1, true, true, 0, false},
-		"opened for nobody":            {0, false, true, 0, false},
+		"opened without a load":        {0, false, true, 0, false},
 		"opened, and the player waits": {0, true, true, peer.HoldsPartial, true},
 		"a part":                       {2, false, true, peer.HoldsPartial, true},
 		"all":                          {3, false, true, peer.HoldsComplete, true},

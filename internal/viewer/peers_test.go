@@ -85,7 +85,7 @@ func TestASwarmWithPolluters(t *testing.T) {
 		}
 	}
 	if offload := float64(peers) / float64(all); offload < 0.5 || banned < 7 {
-		t.Errorf("offload %.2f, %d times somebody was banned", offload, banned)
+		t.Errorf("offload %.2f, %d times a peer was banned", offload, banned)
 	}
 }
 
@@ -247,7 +247,7 @@ func TestASiteIsSwitchedOffAndOnInMidSession(t *testing.T) {
 	b := s.viewer(fast, nil)
 	s.w.run(8 * time.Second)
 	if a.now().Links == 0 || b.now().Links == 0 {
-		t.Fatal("nobody has a link")
+		t.Fatal("no viewer has a link")
 	}
 	policy := s.tracker.policy
 	policy.Role = "off"
@@ -277,7 +277,7 @@ func TestASiteIsSwitchedOffAndOnInMidSession(t *testing.T) {
 		}
 	}
 	if c.now().Stats.Bytes["peer"] == 0 {
-		t.Error("what was held before nobody gives")
+		t.Error("what was held before is given by none")
 	}
 	s.w.run(150 * time.Second)
 	s.check()

@@ -140,7 +140,7 @@ func TestReadyOffersThatNoPeerTakesAreForgotten(t *testing.T) {
 	only := s.viewer(fast, func(c *Config) { c.ReadyOffers, c.JoinAfter = 2, -1 })
 	s.w.run(establishTime / 2)
 	if n, under := only.title.links.count(true), only.title.links.count(false); n != 1 || under != 0 {
-		t.Errorf("%d links open, %d under way to somebody; expected the seed's alone", n, under)
+		t.Errorf("%d links open, %d under way to a peer; expected the seed's alone", n, under)
 	}
 	s.w.run(establishTime)
 	if n := len(only.title.links.entries); n != 1 {

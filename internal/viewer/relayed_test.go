@@ -38,7 +38,7 @@ func TestARelayIsAskedOnlyWhileNoOtherPeerCanServe(t *testing.T) {
 		t.Errorf("what relays bring counts as offload: %g, bytes %v", sum.Offload, sum.Stats.Bytes)
 	}
 	if first.now().Stats.Uploaded["relay"]+calm.now().Stats.Uploaded["relay"] == 0 {
-		t.Error("nobody has sent by the relay")
+		t.Error("no viewer has sent by the relay")
 	}
 	// The origin is asked again after a while, and serves from then on.
 	s.film.outage = false

@@ -75,7 +75,7 @@ func TestAViewerThatMovesIsLinkedAgainWithinFiveSeconds(t *testing.T) {
 				t.Errorf("%d reconnects, %d sessions", after.Reconnects-before.Reconnects, s.tracker.next)
 			}
 			if after.Stats.Bytes["peer"]+after.Stats.Bytes["seed"] <= before.Stats.Bytes["peer"]+before.Stats.Bytes["seed"] {
-				t.Error("nobody serves it any more")
+				t.Error("no peer serves it any more")
 			}
 			for j, a := range s.viewers {
 				if sum := a.now(); a.avoids() > 0 || sum.LinksClosed[peer.CloseStalled] > 0 || sum.Stats.Stalls > 0 || a.linked() != 3 {
@@ -218,10 +218,10 @@ func TestSilenceIsBlamedOnAPeerThatIsThere(t *testing.T) {
 		served, speaks, adrift bool
 		want                   peer.CloseReason
 	}{
-		"who served, and is gone":        {served: true, want: peer.CloseTimeout},
-		"who served, and says something": {served: true, speaks: true, want: peer.CloseStalled},
-		"who never served, and is gone":  {want: peer.CloseStalled},
-		"who never served, while adrift": {adrift: true, want: peer.CloseTimeout},
+		"served, and is gone":        {served: true, want: peer.CloseTimeout},
+		"served, and says something": {served: true, speaks: true, want: peer.CloseStalled},
+		"never served, and is gone":  {want: peer.CloseStalled},
+		"never served, while adrift": {adrift: true, want: peer.CloseTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := roaming(t)
@@ -309,7 +309,7 @@ func TestOnlyABannedPeerIsRefused(t *testing.T) {
 		l.avoid(from, avoid)
 		l.signal(&signal.Signal{Swarm: swarmID, From: from, Link: signal.ID{1}, Kind: "offer", SDP: "v=0", Plan: &signal.Plan{V: 1, Data: 1, Message: 16384}})
 		if len(said.reasons) != 1 || said.reasons[0] != want {
-			t.Errorf("%v for who is left alone for %v", said.reasons, avoid)
+			t.Errorf("%v for a peer that is left alone for %v", said.reasons, avoid)
 		}
 	}
 }

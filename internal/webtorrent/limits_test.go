@@ -93,7 +93,7 @@ func TestTorrentSocketsDrain(t *testing.T) {
 	}
 	late := n.client()
 	if code := late.closed(); code != closeDraining {
-		t.Errorf("close code %d of who comes late", code)
+		t.Errorf("close code %d of a late socket", code)
 	}
-	testkit.Eventually(t, "nobody there", func() bool { return n.room.swarms.swarms.Load() == 0 })
+	testkit.Eventually(t, "no socket there", func() bool { return n.room.swarms.swarms.Load() == 0 })
 }

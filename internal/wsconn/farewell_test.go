@@ -74,7 +74,7 @@ func TestPingsAreAnsweredWithMeasure(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, _, err := c.ReadMessage(); err == nil {
-		t.Error("a message that nobody sent")
+		t.Error("a message that was never sent")
 	}
 	if most := 2 + int(time.Since(began)/pongEvery); pongs == 0 || pongs > most {
 		t.Errorf("%d of %d pings were answered, at most %d are to be", pongs, pings, most)

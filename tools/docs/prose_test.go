@@ -18,7 +18,7 @@ var (
 	people = regexp.MustCompile(`(?i)\b(operators?|owners?|publishers?|readers?|users?|persons?|people|humans?|attackers?|developers?) (who|whom)\b`)
 	// testName and titled are what names a test: in Go, and in TypeScript up to the end of its title.
 	testName = regexp.MustCompile(`^(Test|Benchmark|Fuzz)[A-Z]`)
-	titled   = regexp.MustCompile("(?m)\\b(?:it|test|describe)(?:\\.\\w+)*(?:\\([^()'\"`]*\\))?\\(\\s*(?:'((?:[^'\\\\\n]|\\\\.)*)'|\"((?:[^\"\\\\\n]|\\\\.)*)\"|`([^`]*)`)")
+	titled   = regexp.MustCompile("(?m)(?:\\b(?:it|test|describe)(?:\\.\\w+)*(?:\\([^()'\"`]*\\))?|^ *\\]\\))\\(\\s*(?:'((?:[^'\\\\\n]|\\\\.)*)'|\"((?:[^\"\\\\\n]|\\\\.)*)\"|`([^`]*)`)")
 	camel    = regexp.MustCompile(`([a-z0-9])([A-Z])`)
 	// scripted matches what a comment of TypeScript could be taken for, and comments; the first group is a comment.
 	scripted = regexp.MustCompile("(?s)'(?:[^'\\\\\n]|\\\\.)*'|\"(?:[^\"\\\\\n]|\\\\.)*\"|`(?:[^`\\\\]|\\\\.)*`|(//[^\n]*|/\\*.*?\\*/)")
@@ -146,7 +146,7 @@ func TestProseOfCodeIsFound(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	script := "// Whoever asks.\nit('tells everybody', () => say('// somebody'))\nit.each(rows)(`serves ${n} to whom it knows`, f)\n/**\n * An operator who reads this.\n */\nconst whose = 1\n"
+	script := "// Whoever asks.\nit('tells everybody', () => say('// somebody'))\nit.each(rows)(`serves ${n} to whom it knows`, f)\n/**\n * An operator who reads this.\n */\nconst whose = 1\nit.each([\n  [1],\n])('holds %s and nobody up', f)\n"
 	said = append(said, scriptProse("p.test.ts", script)...)
 	var got []string
 	for _, p := range said {
@@ -154,7 +154,7 @@ func TestProseOfCodeIsFound(t *testing.T) {
 			got = append(got, fmt.Sprint(p.line, " ", word))
 		}
 	}
-	want := "3 Nobody, 4 Who, 5 anybody, 1 Whoever, 2 everybody, 3 whom"
+	want := "3 Nobody, 4 Who, 5 anybody, 1 Whoever, 2 everybody, 3 whom, 10 nobody"
 	if s := strings.Join(got, ", "); s != want {
 		t.Errorf("found %s, want %s", s, want)
 	}

@@ -126,7 +126,7 @@ func TestTooManyFromOneAddressIsToldAsTheTrackerSaidIt(t *testing.T) {
 		t.Fatal("seven sessions of one address were let in", d.Close())
 	}
 	if _, err := Open(t.Context(), Config{Protocol: "gopher"}); err == nil {
-		t.Error("a protocol that nobody speaks was taken")
+		t.Error("an unknown protocol was taken")
 	}
 	if _, err := Open(t.Context(), Config{Protocol: WebTorrent, Address: addr, Path: "/nowhere", Sessions: 1, Swarms: 1}); err == nil {
 		t.Error("404 was taken for a WebSocket")

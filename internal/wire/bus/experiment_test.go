@@ -55,15 +55,15 @@ func TestTheLargestExperimentFits(t *testing.T) {
 
 func TestExperimentsThatAreNone(t *testing.T) {
 	for name, change := range map[string]func(*Experiment){
-		"no site":           func(m *Experiment) { m.Site = "" },
-		"before all":        func(m *Experiment) { m.SinceMs = -1 },
-		"no control group":  func(m *Experiment) { m.Permille = 0 },
-		"nobody with peers": func(m *Experiment) { m.Permille = 1000 },
-		"part of nobody":    func(m *Experiment) { m.Parts[0].Tracker = [16]byte{} },
-		"negative count":    func(m *Experiment) { m.Parts[0].Windows[1].Counts[2][1][10] = -1 },
-		"beyond belief":     func(m *Experiment) { m.Parts[0].Windows[0].Counts[0][0][0] = 1 << 50 },
-		"window before all": func(m *Experiment) { m.Parts[0].Windows[0].Number = -5 },
-		"too many parts":    func(m *Experiment) { m.Parts = make([]ExperimentPart, MaxExperimentParts+1) },
+		"no site":                func(m *Experiment) { m.Site = "" },
+		"before all":             func(m *Experiment) { m.SinceMs = -1 },
+		"no control group":       func(m *Experiment) { m.Permille = 0 },
+		"no viewer with peers":   func(m *Experiment) { m.Permille = 1000 },
+		"part without a tracker": func(m *Experiment) { m.Parts[0].Tracker = [16]byte{} },
+		"negative count":         func(m *Experiment) { m.Parts[0].Windows[1].Counts[2][1][10] = -1 },
+		"beyond belief":          func(m *Experiment) { m.Parts[0].Windows[0].Counts[0][0][0] = 1 << 50 },
+		"window before all":      func(m *Experiment) { m.Parts[0].Windows[0].Number = -5 },
+		"too many parts":         func(m *Experiment) { m.Parts = make([]ExperimentPart, MaxExperimentParts+1) },
 	} {
 		m := someExperiment()
 		change(m)

@@ -136,7 +136,7 @@ func tabs(ctx context.Context, hosts []*netlab.Host, s *demosite.Site) (stop fun
 	}
 	for _, t := range opened {
 		if _, err := t.first(ctx); err != nil {
-			return stop, fmt.Errorf("who is to be joined: %w", err)
+			return stop, fmt.Errorf("peers to be joined: %w", err)
 		}
 	}
 	sleep.For(ctx, ahead)

@@ -30,7 +30,7 @@ const atOnce = 6
 // Bench is what `leeway-lab bench` runs.
 var Bench = bench.Bench{
 	Name:  benchName,
-	About: "Pairs of viewers behind every combination of NATs: who meets whom, by which way, how soon, and why not.",
+	About: "Pairs of viewers behind every combination of NATs: which pairs meet, by which way, how soon, and why not.",
 	Cases: append([]bench.Case{
 		{Name: "table", About: "all rows", Figures: tableFigures, Needs: inLab, Run: tableOf(rows)},
 		{Name: "chromium", About: "rows with Chromium as one end, or both", Figures: tableFigures, Needs: inLabWithBrowser, Run: tableOf(browserRows)},

@@ -35,7 +35,7 @@ func TestJudge(t *testing.T) {
 		"a relay, then directly":  {[]viewer.Summary{said(1), said(2, s, r), said(3, s, d, r)}, meets, 3 * time.Second},
 		"a relay":                 {[]viewer.Summary{said(1, s), said(2, r)}, relays, 2 * time.Second},
 		"lost again":              {[]viewer.Summary{said(1, s), said(2, s, d), said(3, s), failed}, bySeed, 3 * time.Second},
-		"nobody":                  {[]viewer.Summary{said(1), off}, alone, time.Second},
+		"no peer":                 {[]viewer.Summary{said(1), off}, alone, time.Second},
 		"lost and found":          {[]viewer.Summary{said(1, d), said(2), said(3, d)}, meets, 3 * time.Second},
 		"the seed, behind relays": {[]viewer.Summary{said(1, "seed/relay")}, result{way: seedOnly}, time.Second},
 	} {

@@ -38,7 +38,7 @@ func TestJudgeOfAViewerThatMoves(t *testing.T) {
 			roamer{want: relays}, "a",
 			[]viewer.Summary{moved(10, "a", 5, 0, d, s), moved(11, "a", 5, 0, s), moved(12, "a", 6, 0, r, s)}, true, 2 * time.Second, 2 * time.Second,
 		},
-		"nobody serves it, as is right": {
+		"no peer serves it, as is right": {
 			roamer{want: relays, alone: true}, "a", []viewer.Summary{moved(10, "a", 5, 0, s), moved(12, "a", 5, 0, r)}, true, 0, 2 * time.Second,
 		},
 		"a stall":           {roamer{want: meets}, "a", []viewer.Summary{moved(10, "a", 5, 0, d), moved(12, "a", 6, 1, d)}, false, afterRoaming, 0},

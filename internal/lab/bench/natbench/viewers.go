@@ -276,7 +276,7 @@ func (s *stage) forget(ctx context.Context, i int, within time.Duration, first, 
 	case after.Session != before.Session:
 		err = errors.New("its session was lost with the mappings")
 	case others(after) == others(before):
-		err = errors.New("nobody but the origin served it when the mappings were gone")
+		err = errors.New("only the origin served it when the mappings were gone")
 	}
 	return closes(after) + closes(first.last()) - closed, err
 }

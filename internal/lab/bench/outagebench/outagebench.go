@@ -27,7 +27,7 @@ type failure struct {
 // The order is that of the matrix. With healthy nothing fails: what is worse there is no failure's doing.
 var failures = []failure{
 	{name: "healthy", about: "nothing fails"},
-	{name: "refuses", about: "nobody listens where the tracker should", door: refuses},
+	{name: "refuses", about: "no process listens where the tracker should", door: refuses},
 	{name: "blackholes", about: "packets to the tracker vanish", door: blackholes},
 	{name: "silent", about: "the tracker takes connections and says nothing", door: silent},
 	{name: "late", about: "the tracker answers after 5 s", door: late},

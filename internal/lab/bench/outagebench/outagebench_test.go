@@ -131,7 +131,7 @@ func TestDoors(t *testing.T) {
 			keeper.close()
 			if c, err := net.Dial("tcp", listener.Addr().String()); err == nil {
 				_ = c.Close()
-				t.Errorf("door %d: who comes after the end is taken", kind)
+				t.Errorf("door %d: a connection after the end is taken", kind)
 			}
 		}
 	}

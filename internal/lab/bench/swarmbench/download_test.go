@@ -72,6 +72,6 @@ func TestADownloadIsComparedWithTheOneBesideNoPrefetch(t *testing.T) {
 		}
 	}
 	if r := compareDownloads(Swarm{}, Swarm{}, Swarm{})["download_rate"]; r != 0 {
-		t.Errorf("nobody downloaded %v", r)
+		t.Errorf("no machine downloaded %v", r)
 	}
 }

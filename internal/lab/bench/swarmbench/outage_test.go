@@ -36,6 +36,6 @@ func TestOutageIsAboutNewcomersAndTheirWaits(t *testing.T) {
 		t.Errorf("measured %v, declared %v", names, declared)
 	}
 	if got := o.compare(Swarm{}, Swarm{}); got["startup_in_outage_vs_origin_only"] != 0 || got["waited_vs_origin_only"] != 0 {
-		t.Error("nobody came, and yet there is a ratio")
+		t.Error("no viewer came, and yet there is a ratio")
 	}
 }

@@ -27,7 +27,7 @@ var Bench = bench.Bench{
 			Run: speed{protocol: loadgen.WebTorrent, path: torrentPath, sessions: 1000, swarms: 100, offers: 5, warm: 2 * time.Second, long: 6 * time.Second, perSecond: 500, rival: true}.run,
 		},
 		{
-			Name: "native", About: "The same of leeway.v1: sessions leave, join, and offer to whom they are introduced to.",
+			Name: "native", About: "The same of leeway.v1: sessions leave, join, and offer to the peers that they are introduced to.",
 			Needs: twoCores, Figures: figures(),
 			Run: speed{protocol: loadgen.Native, path: "/", sessions: 1000, swarms: 100, offers: 5, warm: 2 * time.Second, long: 6 * time.Second, perSecond: 500}.run,
 		},

@@ -168,6 +168,6 @@ func TestFigures(t *testing.T) {
 		t.Errorf("%v %v %v", m.loss(), m.perCore(), m.perGB(1000))
 	}
 	if m.late(traffic{perSecond: 1000}) != "" || m.late(traffic{perSecond: 1100}) == "" {
-		t.Error("who is late is not told")
+		t.Error("a late client is not told")
 	}
 }

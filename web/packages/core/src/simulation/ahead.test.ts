@@ -62,7 +62,7 @@ test('a segment is left out for the line to be measured by, once a minute, where
 });
 
 test.each([
-  ['nobody says anything of it', undefined],
+  ['it is not mentioned', undefined],
   ['the site does not allow it', { allowed: false }],
   ['the viewer gives nothing back', { role: 'leech' }],
 ])('nothing is fetched ahead where %s', async (_, rules) => {

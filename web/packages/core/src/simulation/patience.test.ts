@@ -24,7 +24,7 @@ describe('a viewer in a hidden tab', () => {
     ['with timers once a second', 1_000, new Film(60, 4000, 300_000)],
     ['with timers once a minute', 60_000, new Film(60, 4000, 300_000)],
     ['with timers once a second, and segments of two', 1_000, new Film(120, 2000, 300_000)],
-  ])('%s is not dropped and drops nobody', async (_, everyMs, film) => {
+  ])('%s is not dropped and drops no other', async (_, everyMs, film) => {
     const { world, network, seed, viewers, run } = setUp(film);
     const page = (n: number, clock?: Clock) => {
       network.addNode(id(n), fast);

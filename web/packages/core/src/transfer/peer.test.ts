@@ -273,10 +273,10 @@ describe('a link', () => {
 
 describe('three stalls in a row', () => {
   it.each([
-    ['of who served, and of whom nothing came since, are nobody’s fault', true, false, false, 'timeout'],
-    ['of who served, and says something, end the link for it', true, true, false, 'stalled'],
-    ['of who never served end the link for it', false, false, false, 'stalled'],
-    ['while this side was adrift are nobody’s fault', false, true, true, 'timeout'],
+    ['of a peer that served, and sent nothing since, are no peer’s fault', true, false, false, 'timeout'],
+    ['of a peer that served, and says something, end the link for it', true, true, false, 'stalled'],
+    ['of a peer that never served end the link for it', false, false, false, 'stalled'],
+    ['while this side was adrift are no peer’s fault', false, true, true, 'timeout'],
   ])('%s', async (_, served, speaks, drifted, reason) => {
     const { clock, hear, ask, peer, link, ended } = await setUp(undefined, undefined, drifted);
     for (let n = 0; served && n < 164; n++) {
