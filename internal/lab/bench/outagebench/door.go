@@ -7,6 +7,8 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"path"
+	"strings"
 	"sync"
 	"time"
 
@@ -34,6 +36,7 @@ const lateness = 5 * time.Second
 type doorkeeper struct {
 	listener net.Listener
 	kind     door
+	engine   engine                                      // of the tracker's own copy of the script, which a page asks for where its own is not there
 	dial     func(ctx context.Context) (net.Conn, error) // the tracker
 
 	ctx    context.Context // of all connections
@@ -42,8 +45,8 @@ type doorkeeper struct {
 }
 
 // keep takes connections until it is closed.
-func keep(listener net.Listener, kind door, dial func(context.Context) (net.Conn, error)) *doorkeeper {
-	d := &doorkeeper{listener: listener, kind: kind, dial: dial}
+func keep(listener net.Listener, kind door, e engine, dial func(context.Context) (net.Conn, error)) *doorkeeper {
+	d := &doorkeeper{listener: listener, kind: kind, engine: e, dial: dial}
 	d.ctx, d.cancel = context.WithCancel(context.Background())
 	d.wg.Go(func() {
 		for {
@@ -85,6 +88,10 @@ func (d *doorkeeper) take(conn net.Conn) {
 			return
 		}
 	}
+	in := bufio.NewReader(conn)
+	if !d.scripts(ctx, in, conn) {
+		return
+	}
 	tracker, err := d.dial(ctx)
 	if err != nil {
 		return
@@ -94,13 +101,46 @@ func (d *doorkeeper) take(conn net.Conn) {
 	defer stopTracker()
 	d.wg.Go(func() {
 		defer cancel()
-		_, _ = io.Copy(tracker, conn)
+		_, _ = io.Copy(tracker, in)
 	})
 	if d.kind == closes {
 		_ = firstMessage(conn, tracker)
 		return
 	}
 	_, _ = io.Copy(conn, tracker)
+}
+
+// scripts says whether a connection goes on to the tracker: one for the engine's script does as the case has it.
+func (d *doorkeeper) scripts(ctx context.Context, in *bufio.Reader, out io.Writer) bool {
+	if d.engine == engineThere {
+		return true
+	}
+	const longest = 1024 // of what is looked at
+	for n := 1; n <= longest; n++ {
+		head, err := in.Peek(n)
+		if err != nil {
+			return false
+		}
+		if head[n-1] != '\n' {
+			continue
+		}
+		switch _, rest, _ := strings.Cut(string(head), " "); {
+		case !isEngine(strings.SplitN(rest, " ", 2)[0]):
+			return true
+		case d.engine == engineSlow:
+			return sleep.For(ctx, engineTakes)
+		}
+		_, _ = io.WriteString(out, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		return false
+	}
+	return true
+}
+
+// isEngine says whether an address of a server is that of the engine's script.
+func isEngine(address string) bool {
+	name, _, _ := strings.Cut(address, "?")
+	is, _ := path.Match("/leeway-*-engine.js", name)
+	return is
 }
 
 // firstMessage passes on a server's answer to a handshake and the first frame behind it.

@@ -109,7 +109,7 @@ func TestDoors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			keeper := keep(listener, kind, behind(t, first, second))
+			keeper := keep(listener, kind, engineThere, behind(t, first, second))
 			conn, err := net.Dial("tcp", listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)
@@ -134,6 +134,36 @@ func TestDoors(t *testing.T) {
 				t.Errorf("door %d: a connection after the end is taken", kind)
 			}
 		}
+	}
+}
+
+// TestTheTrackersCopyOfTheEngine: a page whose engine is missing asks its tracker for it, which must not have it either.
+func TestTheTrackersCopyOfTheEngine(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	for _, c := range []struct {
+		e       engine
+		address string
+		want    string
+	}{
+		{engineThere, "/leeway-0.1.0-engine.js?abc", "HTTP/1.1 101"}, {engineMissing, "/", "HTTP/1.1 101"},
+		{engineMissing, "/leeway-0.1.0-engine.js?abc", "HTTP/1.1 404"}, {engineSlow, "/", "HTTP/1.1 101"},
+	} {
+		listener, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		keeper := keep(listener, open, c.e, behind(t, frame(3)))
+		conn, err := net.Dial("tcp", listener.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, _ = io.WriteString(conn, "GET "+c.address+" HTTP/1.1\r\nHost: x\r\n\r\n")
+		got := make([]byte, len(c.want))
+		if _, err := io.ReadFull(conn, got); err != nil || string(got) != c.want {
+			t.Errorf("engine %d, %s: %q, %v", c.e, c.address, got, err)
+		}
+		_ = conn.Close()
+		keeper.close()
 	}
 }
 

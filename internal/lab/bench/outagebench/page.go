@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"path"
 	"strings"
 	"sync"
 	"time"
@@ -79,7 +78,7 @@ func newPage(dial dialer, film, scripts, tracker string, e engine) *page {
 	ours := demopage.Proxy(dial, scripts, "")
 	p.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		script := strings.HasPrefix(r.URL.Path, "/leeway")
-		switch second, _ := path.Match("/leeway-*-engine.js", r.URL.Path); {
+		switch second := isEngine(r.URL.Path); {
 		case second && e == engineMissing:
 			http.NotFound(w, r)
 		case second && e == engineSlow && !sleep.For(r.Context(), engineTakes):

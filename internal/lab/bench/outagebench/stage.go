@@ -201,7 +201,7 @@ func (s *stage) openDoor(ctx context.Context, host *netlab.Host) (*doorkeeper, s
 	if err != nil {
 		return nil, "", err
 	}
-	return keep(listener, s.door, func(ctx context.Context) (net.Conn, error) {
+	return keep(listener, s.door, s.engine, func(ctx context.Context) (net.Conn, error) {
 		return host.DialContext(ctx, "tcp", s.tracker.Public())
 	}), doorAt, nil
 }
