@@ -61,4 +61,26 @@ test('a Firefox with a seed, a second one, and a Chromium serve each other the d
   // The first one serves both kinds: what comes later comes from viewers.
   expect(result[0]!.given).toBeGreaterThan(0);
   for (const later of result.slice(1)) expect(later.peer, later.name).toBeGreaterThan(later.seed);
+  await Promise.all(viewers.map((v) => v.close()));
+});
+
+test('a Firefox that resists fingerprinting takes from a Chromium, and gives nothing', async () => {
+  const careful = await Firefox.start({ 'privacy.resistFingerprinting': true });
+  try {
+    const url = `${demo.url}/?level=2&maxbuffer=20`;
+    const first = await Viewer.open(chromium, `${url}&viewer=1`, { name: 'chromium' });
+    await pause(5000);
+    const second = await Viewer.open(careful, `${url}&viewer=2`, { name: 'careful' });
+    await pause(5000);
+    const third = await Viewer.open(chromium, `${url}&viewer=3`, { name: 'chromium 2' });
+    const viewers = [first, second, third];
+    const seen = await Promise.all(viewers.map((v) => v.until('20 s of film', (s) => s.currentTime >= 20, 90_000)));
+    const result = await Promise.all(viewers.map(taken));
+    figures('firefox-careful', { viewers: result });
+    expect(seen.map((s) => s.stalls)).toEqual([[], [], []]);
+    expect(result[1]).toMatchObject({ given: 0, links: 3 });
+    for (const later of result.slice(1)) expect(later.fromOthers, later.name).toBeGreaterThanOrEqual(0.6);
+  } finally {
+    await careful.stop();
+  }
 });

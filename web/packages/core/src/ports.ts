@@ -43,6 +43,8 @@ export type PeerRole = 'viewer' | 'seed';
 /** Milliseconds, monotonic, fractional. */
 export interface Clock {
   now(): number;
+  /** It steps by 10 ms or more at a time, as browsers have it that resist fingerprinting. */
+  coarse?(): boolean;
   setTimer(f: () => void, ms: number): number;
   clearTimer(id: number): void;
 }

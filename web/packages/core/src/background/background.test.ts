@@ -74,6 +74,35 @@ describe('the sending side', () => {
     expect(wire!.acks).toBeLessThan(wire!.sizes.length / 2);
   });
 
+  it.each([
+    [slow, 100],
+    [600_000, 42],
+    [2_500_000, 20],
+  ])('fills a line of %i B/s and %i ms to hosts whose clocks are coarse, with a short queue', (rate, rtt) => {
+    for (const step of [16.667, 100]) {
+      const time = new Time();
+      const line = new Line(time, rate);
+      const wire = new Wire(line, rtt);
+      const clock = {
+        now: () => Math.floor(time.now() / step) * step,
+        coarse: () => true,
+        setTimer: time.setTimer.bind(time),
+        clearTimer: time.clearTimer.bind(time),
+      };
+      const coarse = createBackground({ clock, alarm: time.alarm(), soon: time.soon, random: () => 0.5 });
+      join(host(time), coarse, wire, new Store(1e12));
+      time.pass(10_000);
+      const before = wire.bytes;
+      const waits: number[] = [];
+      for (let i = 0; i < 1_000; i++) {
+        time.pass(10);
+        waits.push(line.free - time.now());
+      }
+      expect((wire.bytes - before) / 10 / rate, `${step} ms`).toBeGreaterThan(0.9);
+      expect(waits.sort((a, b) => a - b)[950], `${step} ms`).toBeLessThan(60);
+    }
+  });
+
   it('serves a link on although all others send no acks', () => {
     const b = bench(5, ten, 40);
     b.during(2);

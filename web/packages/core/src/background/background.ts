@@ -36,6 +36,7 @@ export const createBackground = (o: BackgroundOptions): Background => {
   const zero = clock.now();
   /** µs, never 0, which the controller takes for "never". */
   const now = () => Math.floor((clock.now() - zero) * 1000) + 1;
+  const coarse = () => clock.coarse?.() ?? false;
   const sender = new Sender();
   const receiver = new Receiver();
   const lanes = new Set<Lane>();
@@ -104,7 +105,7 @@ export const createBackground = (o: BackgroundOptions): Background => {
     add(link, source, peer = '') {
       const at = now();
       const sending = sender.add(at, link, source, tabs?.base(peer) ?? 0);
-      const lane = new Lane({ link, peer, sending, asked: receiver.open(at), beats, now, kick, later, beside });
+      const lane = new Lane({ link, peer, sending, asked: receiver.open(at), beats, now, coarse, kick, later, beside });
       lanes.add(lane);
       lane.ended = () => {
         tabs?.remember(peer, lane.base);
@@ -145,6 +146,7 @@ interface LaneOptions {
   asked: Source;
   beats: Beats;
   now(): number;
+  coarse(): boolean;
   /** Has the host look what may be sent, after this task. */
   kick(): void;
   /** Has it look after so many µs. */
@@ -199,7 +201,7 @@ class Lane implements BackgroundLane {
   }
 
   data(message: Uint8Array): DataMessage | undefined {
-    const { link, now, beats, sending } = this.#o;
+    const { link, now, coarse, beats, sending } = this.#o;
     const read = decodeBackground(message, link.maxMessage);
     if (this.#closed) return undefined;
     const at = now();
@@ -207,6 +209,7 @@ class Lane implements BackgroundLane {
     const { request, payload } = read.part;
     const ours = sending.source.ours?.(request) ?? true;
     this.#acker.foreground = !ours;
+    this.#acker.coarse = coarse();
     this.#arrivals.found(at, read.stamp.sentAt);
     const fresh = this.#acker.onData(at, message.length, read.stamp);
     if (fresh) {
@@ -239,7 +242,7 @@ class Lane implements BackgroundLane {
 
   /** Acknowledges what is due; otherwise after how many µs it is. */
   answer(now: number): number {
-    if (this.#came.length && this.#o.beats.overdue(now)) return Number.POSITIVE_INFINITY;
+    if (this.#came.length && !this.#acker.coarse && this.#o.beats.overdue(now)) return Number.POSITIVE_INFINITY;
     this.#take();
     const { due } = this.#acker;
     if (due === 0) return Number.POSITIVE_INFINITY;

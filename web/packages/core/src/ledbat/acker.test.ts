@@ -25,3 +25,14 @@ test.each([
     expect(acker.due).toBe(n === c.every ? now : alone);
   }
 });
+
+test('with a coarse clock each message is acknowledged at once, as held for no time', () => {
+  const acker = new Acker();
+  acker.coarse = true;
+  for (let sequence = 0; sequence < 100; sequence++) {
+    const now = 100_000 * Math.floor(10 + sequence / 40); // forty messages in each step of the clock
+    acker.onData(now, 1200, { sequence, ackNow: false });
+    expect(acker.due).toBe(now);
+    expect(acker.make(now)).toMatchObject({ highest: sequence, hold: 0 });
+  }
+});

@@ -7,6 +7,8 @@ export class Acker {
   due = 0;
   /** What comes is foreground, whose senders bear more of a queue: it is acknowledged less often, unless acks are few anyway. */
   foreground = false;
+  /** The clock is coarse: each message is acknowledged at once, since it could not say how long one was held. */
+  coarse = false;
   /** The sequences above `#cumulative` that have come. */
   #came = new Set<number>();
   #cumulative = 0;
@@ -32,6 +34,10 @@ export class Acker {
     while (this.#came.has(this.#cumulative)) this.#pass();
     this.#measure(now, bytes);
     this.#waiting++;
+    if (this.coarse) {
+      this.due = now;
+      return true;
+    }
     const fast = this.#rate >= fastRate;
     const every = fast || (this.foreground && this.#rate >= rareRate) ? 8 : 2;
     if (stamp.ackNow || this.#waiting >= every) this.due = Math.max(now, this.#sentAt + ackGap);

@@ -3,7 +3,7 @@ import type { Reason } from '../ports.ts';
 import type { Welcome } from '../session/messages.ts';
 import { createDelivery } from './delivery.ts';
 
-const setUp = (policy: object = {}, metered = false, prefetch = true) => {
+const setUp = (policy: object = {}, metered = false, prefetch = true, coarse = false) => {
   const told: (Reason | null)[] = [];
   const notices: string[] = [];
   let decided = 0;
@@ -17,6 +17,7 @@ const setUp = (policy: object = {}, metered = false, prefetch = true) => {
   const delivery = createDelivery({
     welcome: () => state.welcome,
     metered: () => metered,
+    coarse: () => coarse,
     battery: () => true,
     prefetch,
     notice: (code) => notices.push(code),
@@ -40,6 +41,11 @@ describe('delivery', () => {
     expect(delivery.settings()).toMatchObject({ self: '0'.repeat(32), maxLinks: 9, policy: { role } });
     state.welcome = undefined;
     expect(delivery.role()).toBe('off');
+  });
+
+  it('has the role leech where no fine clock is', () => {
+    expect(setUp({}, false, true, true).delivery.role()).toBe('leech');
+    expect(setUp({ role: 'off' }, false, true, true).delivery.role()).toBe('off');
   });
 
   it('tells of each change once', () => {

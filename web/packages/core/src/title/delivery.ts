@@ -11,6 +11,8 @@ export interface DeliveryHost {
   welcome(): Welcome | undefined;
   /** The viewer pays for the line by the byte. */
   metered(): boolean;
+  /** What it sends could not be timed. */
+  coarse(): boolean;
   battery(): boolean;
   /** The page has nothing against fetching ahead. */
   prefetch: boolean;
@@ -57,8 +59,8 @@ export const createDelivery = (host: DeliveryHost): Delivery => {
   const role = (): ViewerRole => {
     const policy = host.welcome()?.policy;
     if (!policy || policy.control_group) return 'off';
-    // Nothing is sent over a line that the viewer pays for by the byte.
-    return policy.role === 'full' && host.metered() ? 'leech' : policy.role;
+    // Nothing is sent over a line that the viewer pays for by the byte, nor without a clock to give way by.
+    return policy.role === 'full' && (host.metered() || host.coarse()) ? 'leech' : policy.role;
   };
 
   return {
