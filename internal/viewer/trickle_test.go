@@ -37,6 +37,9 @@ func TestWhatComesBeforeLinksMayBeMadeIsKept(t *testing.T) {
 	for range 2 * keptSignals {
 		e.keep(&signal.Signal{})
 	}
+	if e.names(false) || !e.names(true) {
+		t.Error("viewers are waited for where they serve, and nowhere else")
+	}
 	if !e.name([]signal.Peer{{Role: "seed"}}) || !e.names(false) {
 		t.Error("a seed that was named is not waited for")
 	}

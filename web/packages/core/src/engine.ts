@@ -259,6 +259,8 @@ export const createEngine = (deps: EngineDeps): Engine => {
       loads.startOrigin(s, 'policy', true);
     s.told = request;
     lists.asked(s);
+    const long = s.object ? undefined : lists.long(s);
+    if (long) await parts.large(s, long);
     parts.split(s);
     changed();
     const next = request.upcoming

@@ -84,6 +84,25 @@ describe('links', () => {
     expect([links.open, links.opening]).toEqual([1, 0]);
   });
 
+  test('says whether a source may come: a seed, or a viewer where those serve and until a link is open', async () => {
+    const { links, signals, connections } = setUp();
+    const coming = () => [links.sourceComing(false), links.sourceComing(true)];
+    expect(coming()).toEqual([false, false]);
+    links.introduce([{ peer: peerA, role: 'viewer' }]);
+    await settle();
+    expect(coming()).toEqual([false, true]);
+    links.signal(from(peerA, signals()[0].link, { kind: 'answer', sdp: description, plan }));
+    await settle();
+    connections[0]!.openAll();
+    await settle();
+    links.introduce([{ peer: peerB, role: 'viewer' }]);
+    await settle();
+    expect([links.open, links.opening, ...coming()]).toEqual([1, 1, false, false]);
+    links.introduce([{ peer: hexToId('3'.repeat(32)), role: 'seed' }]);
+    await settle();
+    expect(coming()).toEqual([true, true]);
+  });
+
   test('tells an open link that its peer was named, which is offered another when it asks for it', async () => {
     const { links, signals, connections, opened } = setUp();
     const name = () => links.introduce([{ peer: peerA, role: 'viewer' }]);

@@ -1,7 +1,7 @@
 import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import type { OriginFetcher, OriginResult, SegmentRef, VerifyKey } from '../ports.ts';
 import { fromHex, toHex } from '../protocol/peer.ts';
-import { SiteRules } from '../segment/index.ts';
+import { SiteRules, virtualRanges } from '../segment/index.ts';
 import type { Network } from './world.ts';
 
 export const site = { name: 'demo', hosts: ['video.example.com'] };
@@ -73,8 +73,8 @@ export class Signer {
   }
 
   /** The short form, as a list has it. */
-  short(name: string, data: Uint8Array, issuedAt: number): Uint8Array {
-    const whole = Buffer.from(this.certify(name, data, issuedAt));
+  short(name: string, data: Uint8Array, issuedAt: number, objectLength = data.length): Uint8Array {
+    const whole = Buffer.from(this.certify(name, data, issuedAt, objectLength));
     const cut = whole.length - 64 - 32 * Math.ceil(data.length / 16384);
     whole.write('LWS1');
     return new Uint8Array(
@@ -142,7 +142,14 @@ export class Film {
   /** Signs all of it at packaging. */
   sign(signer: Signer, issuedAt = 0): void {
     this.playlist = 'https://video.example.com/film/index.m3u8?t=1';
-    this.list = listOf(this.segments.map(({ name }) => signer.short(name, this.content(name), issuedAt)));
+    const entries = this.segments.flatMap(({ name }) => {
+      const ranges = virtualRanges(this.bytes);
+      if (!ranges.length) return [signer.short(name, this.content(name), issuedAt)];
+      return ranges.map(({ first, last }) =>
+        signer.short(`${name}#${first}-${last}`, this.content(name).subarray(first, last + 1), issuedAt, this.bytes),
+      );
+    });
+    this.list = listOf(entries);
   }
 
   /** Fetches what is beside the playlist, 20 ms to answer. */

@@ -106,6 +106,19 @@ describe('a film that was signed at packaging', () => {
     expect(v.engine.snapshot()).toMatchObject({ segments: 0, totals: { contradictions: 2 } });
   });
 
+  it('is shared in parts where its objects are too long to be shared whole', async () => {
+    const film = new Film(4, 8_000, 9_000_000);
+    film.sign(packager);
+    const { viewers, viewer, run } = setUp(film);
+    viewer([]).engine.setKeys([packager.verifyKey]);
+    await run(20_000);
+    viewer([viewers[0]!]).engine.setKeys([packager.verifyKey]);
+    await run(60_000);
+    expect(figures(viewers, film)).toMatchObject(fine);
+    expect(viewers.map((v) => v.results.length)).toEqual([4, 4]);
+    expect(viewers[1]!.bytes(2).peer).toBe(2 * 9_000_000);
+  });
+
   it('is forgotten with the packager’s key, and certified anew by what was issued after a purge', async () => {
     const film = new Film(8, 4000, 300_000);
     film.sign(packager);

@@ -1,5 +1,6 @@
 /** What packagers have signed of the playlists that are played (spec/packaging.md): loaded beside the media, one list at a time. */
 import { type Certificate, listUrl, parseList } from '../certificate/index.ts';
+import { virtualLength } from '../segment/index.ts';
 import type { Segment } from './segments.ts';
 import { type Shared, sharing } from './shared.ts';
 
@@ -15,6 +16,8 @@ export interface ListsHost {
 export interface Lists {
   /** The short certificate of a segment, if a list has one that counts. */
   entry(s: Segment): Certificate | undefined;
+  /** The length of an object that is too long to be signed whole, if a list has its first part. */
+  long(s: Segment): number | undefined;
   /** An entry does not verify. */
   refuse(c: Certificate): void;
   /** The player asks for a segment of a playlist. The list is loaded once. */
@@ -50,14 +53,15 @@ export const createLists = (shared: Shared, { counts, wanted, came }: ListsHost)
   const lists = new Map<string, List>();
   let running: AbortController | undefined;
 
-  const entry = (s: Segment) => {
+  const find = (name: string) => {
     let found: Certificate | undefined;
     for (const { entries } of lists.values()) {
-      const c = entries.get(s.name);
+      const c = entries.get(name);
       if (c && counts(c)) found = c;
     }
     return found;
   };
+  const entry = (s: Segment) => find(s.name);
 
   /** Of two entries for a name the one that was issued later holds: a cache may serve an older list. */
   const take = (list: List, data: Uint8Array) => {
@@ -110,6 +114,8 @@ export const createLists = (shared: Shared, { counts, wanted, came }: ListsHost)
 
   return {
     entry,
+    // Virtual segments have one length, but for the last (spec/site.md).
+    long: (s) => find(`${s.name}#0-${virtualLength - 1}`)?.objectLength,
     refuse(c) {
       for (const { entries } of lists.values()) if (entries.get(c.name) === c) entries.delete(c.name);
     },
