@@ -257,8 +257,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     if (!s.id || shared.stopped) return loads.startOrigin(s, 'policy');
     if (wanted(s) && request.adaptive && !shared.off && stale(() => view.relaxed(s)))
       loads.startOrigin(s, 'policy', true);
-    s.told = request;
-    lists.asked(s);
+    lists.asked(s, request);
     const long = s.object ? undefined : lists.long(s);
     if (long) await parts.large(s, long);
     parts.split(s);
@@ -299,8 +298,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     },
     adopt(request, data) {
       const take = async (s: Segment) => {
-        s.told = request;
-        lists.asked(s);
+        lists.asked(s, request);
         if (sharing(shared) && !s.disputed && !complete(cache.get(s.id))) await parts.share(s, data);
         changed();
       };

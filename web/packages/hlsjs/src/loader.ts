@@ -32,7 +32,7 @@ interface OriginFailure {
   tell(callbacks: LoaderCallbacks): void;
 }
 
-/** One origin fetch by the previous loader. Rejects with an `OriginFailure`, which tells the `shown` stats. */
+/** One origin fetch by the previous loader, of the fragment or of what is asked for `instead`. Rejects with an `OriginFailure`, which tells the `shown` stats. */
 function fetchOrigin(
   loader: FragmentLoaderLike,
   shown: LoaderStats,
@@ -41,6 +41,7 @@ function fetchOrigin(
   config: LoaderConfiguration,
   signal: AbortSignal,
   onProgress: (loaded: number, total: number) => void,
+  instead?: Partial<FragmentContext>,
 ): Promise<OriginResult & { details: unknown }> {
   const { stats } = loader;
   let timer = 0;
@@ -59,7 +60,7 @@ function fetchOrigin(
     };
     poll();
     // A copy: CMCD writes its parameters into the context, and the retry of a segment starts from a clean one.
-    loader.load({ ...context, headers: { ...context.headers } }, config, {
+    loader.load({ ...context, ...instead, headers: { ...context.headers } }, config, {
       onSuccess({ data, code = 200, url }, _stats, _context, details) {
         const bytes = bytesOf(data);
         if (!bytes) return fail((c) => c.onError({ code: 0, text: 'no bytes' }, context, details, shown));
@@ -216,13 +217,13 @@ export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext)
       const request = requestFor(context, attached, async (signal, onProgress, part) => {
         origin = new Previous(hlsConfig);
         originStats = origin.stats;
-        const asked = part ? { ...context, rangeStart: part.first, rangeEnd: part.last + 1 } : context;
-        const result = await fetchOrigin(origin, stats, clock, asked, config, signal, onProgress);
+        const range = part && { rangeStart: part.first, rangeEnd: part.last + 1 };
+        const result = await fetchOrigin(origin, stats, clock, context, config, signal, onProgress, range);
         details = result.details;
         return result;
       });
       request.beside = (url, ...how) =>
-        fetchOrigin(new Previous(hlsConfig), stats, clock, { ...context, url, rangeEnd: 0 }, config, ...how);
+        fetchOrigin(new Previous(hlsConfig), stats, clock, context, config, ...how, { url, rangeEnd: 0 });
       own = context;
       stats.loading.start = clock.now();
       handle = playback.load(request, (loaded, total) => {

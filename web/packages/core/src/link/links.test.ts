@@ -86,7 +86,7 @@ describe('links', () => {
 
   test('says whether a source may come: a seed, or a viewer where those serve and until a link is open', async () => {
     const { links, signals, connections } = setUp();
-    const coming = () => [links.sourceComing(false), links.sourceComing(true)];
+    const coming = () => [links.coming(false), links.coming(true)];
     expect(coming()).toEqual([false, false]);
     links.introduce([{ peer: peerA, role: 'viewer' }]);
     await settle();

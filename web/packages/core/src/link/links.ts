@@ -68,7 +68,7 @@ export interface Links {
   readonly open: number;
   readonly opening: number;
   /** A seed that was introduced may still be linked; or a viewer, if those serve by themselves, and there is no link yet. */
-  sourceComing(viewers: boolean): boolean;
+  coming(viewers: boolean): boolean;
   /** How many further links this viewer would take. */
   readonly want: number;
   /** Why no link opens, when two attempts in a row were blocked in the same way and none is open. */
@@ -237,7 +237,7 @@ export function createLinks(o: LinksOptions): Links {
     get opening() {
       return count('opening');
     },
-    sourceComing(viewers) {
+    coming(viewers) {
       const serves = ({ role }: { role: PeerRole }) => role === 'seed' || (viewers && !links.open);
       return (
         !!named?.some(serves) || [...entries.values()].some(({ link }) => serves(link) && link.state === 'opening')

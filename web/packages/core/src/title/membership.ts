@@ -158,11 +158,11 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   };
 
   /** With a key of a packager viewers make certificates themselves. */
-  const sourceComing = () => links.sourceComing(welcome!.verify_keys.some(({ alg }) => alg > 1));
+  const coming = () => links.coming(welcome!.verify_keys.some(({ alg }) => alg > 1));
 
   const setLinking = () => {
     const fresh = clock.now() - joinedAt < linkGraceMs && role() !== 'off';
-    engine?.setLinking(links.open === 0 && (fresh || links.opening > 0), sourceComing());
+    engine?.setLinking(links.open === 0 && (fresh || links.opening > 0), coming());
   };
 
   // ---- the engine ----
@@ -311,7 +311,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     off: delivery.off,
     swarm: () => swarm,
     mayStart: () => !stopped && !delivery.off() && clock.now() - openedAt < firstMs,
-    awaitsSeed: () => !!swarm && !delivery.off() && session.state === 'ready' && sourceComing(),
+    awaitsSeed: () => !!swarm && !delivery.off() && session.state === 'ready' && coming(),
     enter(message) {
       welcome = message;
       const { site, policy } = message;

@@ -5,7 +5,7 @@ import { createStats } from '../stats/stats.ts';
 import { FakeClock, settle } from '../testing/clock.ts';
 import { createLine } from './line.ts';
 import { createLists } from './lists.ts';
-import { newSegment } from './segments.ts';
+import { newSegment, type Segment } from './segments.ts';
 import type { Shared } from './shared.ts';
 
 const playlist = 'https://cdn/index.m3u8';
@@ -36,38 +36,37 @@ const setUp = () => {
   const segment = (n: number, from = playlist) => {
     const name = `/${n}.ts`;
     const s = newSegment(`${n}`, name, { url: `https://cdn${name}`, startMs: 0, durationMs: 4000 }, '480p', 0);
-    s.told = {
-      playlist: from,
-      beside: (url, signal, progress) =>
-        new Promise<OriginResult>((resolve, reject) => {
-          loads.push({ url, signal, progress });
-          answer = (data) => {
-            if (data) resolve({ data: data.slice().buffer as ArrayBuffer, status: 200, url });
-            else reject(new Error('404'));
-            return settle();
-          };
-        }),
-    };
+    s.playlist = from;
     return s;
   };
+  const beside = (url: string, signal: AbortSignal, progress: (loaded: number, total: number) => void) =>
+    new Promise<OriginResult>((resolve, reject) => {
+      loads.push({ url, signal, progress });
+      answer = (data) => {
+        if (data) resolve({ data: data.slice().buffer as ArrayBuffer, status: 200, url });
+        else reject(new Error('404'));
+        return settle();
+      };
+    });
+  const asked = (s: Segment) => lists.asked(s, { playlist: s.playlist, beside });
   const short = (n: number, issuedAt = 0) => packager.short(`/${n}.ts`, new Uint8Array(20_000 + n), issuedAt);
-  return { clock, stats, use, loads, lists, shared, segment, short, answer: (d?: Uint8Array) => answer(d) };
+  return { clock, stats, use, loads, lists, asked, shared, segment, short, answer: (d?: Uint8Array) => answer(d) };
 };
 
 describe('lists of packagers', () => {
   it('are loaded once, and again for what they lack', async () => {
-    const { clock, stats, use, loads, lists, segment, short, answer } = setUp();
+    const { clock, stats, use, loads, lists, asked, segment, short, answer } = setUp();
     const [a, b] = [segment(1), segment(2)];
-    lists.asked(a);
-    lists.asked(a);
+    asked(a);
+    asked(a);
     expect(loads.map(({ url }) => url)).toEqual([`${playlist}.leeway`]);
     await answer(listOf([short(1)]));
     expect([lists.entry(a)?.name, lists.entry(b), use.came]).toEqual(['/1.ts', undefined, 1]);
-    lists.asked(b);
+    asked(b);
     lists.lacks(b);
     expect(loads.length).toBe(1);
     await clock.advance(2_000);
-    lists.asked(b);
+    asked(b);
     expect(loads.length).toBe(1);
     lists.lacks(b);
     lists.lacks(b);
@@ -80,9 +79,9 @@ describe('lists of packagers', () => {
   });
 
   it('are asked for less and less where they are missing, none, too long or without the segment', async () => {
-    const { clock, stats, loads, lists, segment, short, answer } = setUp();
+    const { clock, stats, loads, lists, asked, segment, short, answer } = setUp();
     const s = segment(1);
-    lists.asked(s);
+    asked(s);
     const answers = [undefined, new Uint8Array(9), new Uint8Array((2 << 20) + 1), listOf([short(2)])];
     let wait = 5_000;
     for (let n = 0; n < 12; n++) {
@@ -90,7 +89,7 @@ describe('lists of packagers', () => {
       await answer(answers[n % 4]);
       await clock.advance(wait - 1);
       lists.lacks(s);
-      lists.asked(s);
+      asked(s);
       expect(loads.length).toBe(n + 1);
       await clock.advance(1);
       lists.lacks(s);
@@ -100,28 +99,28 @@ describe('lists of packagers', () => {
   });
 
   it('are given up above the bound, and when delivery goes off', async () => {
-    const { loads, lists, segment, stats, answer, shared } = setUp();
-    lists.asked(segment(1));
+    const { loads, lists, asked, segment, stats, answer, shared } = setUp();
+    asked(segment(1));
     loads[0]!.progress(2 << 20, 0);
     expect(loads[0]!.signal.aborted).toBe(false);
     loads[0]!.progress((2 << 20) + 1, 0);
     expect(loads[0]!.signal.aborted).toBe(true);
     expect(stats.counters).toMatchObject({ lists_failed: 1 });
-    lists.asked(segment(1, `${playlist}?2`));
+    asked(segment(1, `${playlist}?2`));
     expect(loads.length).toBe(2);
     lists.stop();
     expect(loads[1]!.signal.aborted).toBe(true);
     await answer(listOf([]));
     expect(stats.counters).toMatchObject({ lists_failed: 1 });
     shared.off = 'policy';
-    lists.asked(segment(1, `${playlist}?2`));
+    asked(segment(1, `${playlist}?2`));
     expect(loads.length).toBe(2);
   });
 
   it('keep what was issued later, drop what does not verify, and are few', async () => {
-    const { clock, lists, segment, short, answer, loads, use } = setUp();
+    const { clock, lists, asked, segment, short, answer, loads, use } = setUp();
     const s = segment(1);
-    lists.asked(s);
+    asked(s);
     await answer(listOf([short(1, 1_000)]));
     await clock.advance(2_000);
     lists.lacks(s);
@@ -131,7 +130,7 @@ describe('lists of packagers', () => {
     lists.refuse(entry);
     expect(lists.entry(s)).toBeUndefined();
     use.wanted = false;
-    for (let n = 0; n < 8; n++) lists.asked(segment(1, `${playlist}?${n}`));
+    for (let n = 0; n < 8; n++) asked(segment(1, `${playlist}?${n}`));
     use.wanted = true;
     const before = loads.length;
     lists.lacks(s);

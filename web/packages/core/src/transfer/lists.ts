@@ -1,5 +1,6 @@
 /** What packagers have signed of the playlists that are played (spec/packaging.md): loaded beside the media, one list at a time. */
 import { type Certificate, listUrl, parseList } from '../certificate/index.ts';
+import type { SegmentRequest } from '../ports.ts';
 import { virtualLength } from '../segment/index.ts';
 import type { Segment } from './segments.ts';
 import { type Shared, sharing } from './shared.ts';
@@ -21,7 +22,7 @@ export interface Lists {
   /** An entry does not verify. */
   refuse(c: Certificate): void;
   /** The player asks for a segment of a playlist. The list is loaded once. */
-  asked(s: Segment): void;
+  asked(s: Segment, request: Pick<SegmentRequest, 'playlist' | 'beside'>): void;
   /** The origin sent a segment that no list has. The list of its playlist is loaded again. */
   lacks(s: Segment): void;
   /** Gives up the load that runs. */
@@ -38,6 +39,8 @@ const mostRestMs = 600_000;
 
 /** What is known of the list of one playlist. */
 interface List {
+  /** Fetches it: the newest request's, since a request of the player keeps its segment. */
+  beside: SegmentRequest['beside'];
   entries: Map<string, Certificate>;
   /** At least once, whatever came of it. */
   loaded?: boolean;
@@ -79,8 +82,8 @@ export const createLists = (shared: Shared, { counts, wanted, came }: ListsHost)
 
   /** Loads a list for the sake of a segment. */
   const load = (list: List, s: Segment) => {
-    const { playlist, beside } = s.told ?? {};
-    if (!playlist || !beside || running || !sharing(shared) || !wanted() || clock.now() < list.againMs) return;
+    const { beside } = list;
+    if (!beside || running || !sharing(shared) || !wanted() || clock.now() < list.againMs) return;
     const abort = new AbortController();
     running = abort;
     let seen = 0;
@@ -98,7 +101,7 @@ export const createLists = (shared: Shared, { counts, wanted, came }: ListsHost)
       if (good) came();
     };
     settled(
-      beside(listUrl(playlist), abort.signal, (loaded) => {
+      beside(listUrl(s.playlist!), abort.signal, (loaded) => {
         if (running !== abort) return;
         line.others(loaded - seen);
         seen = loaded;
@@ -119,10 +122,11 @@ export const createLists = (shared: Shared, { counts, wanted, came }: ListsHost)
     refuse(c) {
       for (const { entries } of lists.values()) if (entries.get(c.name) === c) entries.delete(c.name);
     },
-    asked(s) {
-      const playlist = s.told?.playlist;
+    asked(s, { playlist, beside }) {
+      s.playlist = playlist;
       if (!playlist) return;
-      const list: List = lists.get(playlist) ?? { entries: new Map(), againMs: 0, misses: 0 };
+      const list: List = lists.get(playlist) ?? { beside, entries: new Map(), againMs: 0, misses: 0 };
+      list.beside = beside;
       lists.delete(playlist);
       lists.set(playlist, list);
       for (const oldest of lists.keys()) {
@@ -132,7 +136,7 @@ export const createLists = (shared: Shared, { counts, wanted, came }: ListsHost)
       if (!list.loaded) load(list, s);
     },
     lacks(s) {
-      const list = lists.get(s.told?.playlist ?? '');
+      const list = lists.get(s.playlist ?? '');
       if (list) load(list, s);
     },
     stop() {

@@ -130,7 +130,7 @@ export const createParts = ({ segments, cache, changed }: Shared, { most, loads,
       const parts = await Promise.all(
         ranges.map((range) => segments.resolve({ ...s.ref, range }, s.rendition, s.bitrate)),
       );
-      for (const part of parts) Object.assign(part, { object: length, told: s.told });
+      for (const part of parts) Object.assign(part, { object: length, playlist: s.playlist });
       if (parts.length) s.parts = parts;
       s.object = length;
       split(s);

@@ -47,8 +47,8 @@ export interface Segment {
   object?: number;
   /** The virtual segments in which it is shared. */
   parts?: Segment[];
-  /** What the player said when it asked last of the playlist, and of how what is beside it is fetched. */
-  told?: Pick<SegmentRequest, 'playlist' | 'beside'>;
+  /** URL of the playlist that named it when the player asked last. */
+  playlist?: string;
   /** What the origin sent, until there is a certificate to hold it against. */
   uncertified?: Uint8Array;
   /** Piece number → source of verified pieces. */
