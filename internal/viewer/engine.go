@@ -94,7 +94,7 @@ func newEngine(host engineHost, cfg engineConfig) *engine {
 	signedLists := &lists{shared: e.shared, byURL: map[string]*signed{}}
 	e.view = view{
 		shared: e.shared, policy: cfg.Policy, self: host.self, relayOnly: host.relayOnly, listed: e.ahead.listed,
-		packaged: func(s *seg) bool { return signedLists.entry(s) != nil },
+		packaged: signedLists.packaged,
 	}
 	e.verification = &verification{
 		shared: e.shared, site: host.rules.Name(), revoked: &certificate.Revocations{}, suspects: map[*remote]*suspect{}, accepted: e.accepted, cameAhead: e.ahead.came,

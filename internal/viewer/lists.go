@@ -15,6 +15,7 @@ const (
 	listEvery = 2 * time.Second
 	listRest  = 5 * time.Second
 	listRests = 10 * time.Minute
+	listFirst = 2 * time.Second // so long the first load of a list is waited for
 )
 
 // ListFigures count the loads of lists, and what came of them.
@@ -33,8 +34,9 @@ type lists struct {
 	came   func()
 
 	byURL   map[string]*signed
-	order   []string // of playlists, as their segments were asked for
-	running func()   // takes back the load that runs; nil: none does
+	order   []string  // of playlists, as their segments were asked for
+	running func()    // takes back the load that runs; nil: none does
+	until   time.Time // so long seeds are not asked ahead of the player: a first load runs
 	figures ListFigures
 }
 
@@ -54,6 +56,12 @@ func (l *lists) entry(s *seg) *certificate.Certificate {
 		}
 	}
 	return nil
+}
+
+// packaged says whether no seed is to be asked for a segment: a list has it, or the player has not asked for it yet and the first
+// list of its playlist is on its way.
+func (l *lists) packaged(s *seg) bool {
+	return l.entry(s) != nil || !s.wanted() && l.running != nil && l.loop.Now().Before(l.until)
 }
 
 // refuse drops an entry that does not verify.
@@ -112,6 +120,10 @@ func (l *lists) load(p *signed, s *seg) {
 		if err == nil {
 			l.came()
 		}
+		l.changed()
+	}
+	if !p.loaded {
+		l.until = l.loop.Now().Add(listFirst)
 	}
 	l.running = func() {
 		over, l.running = true, nil

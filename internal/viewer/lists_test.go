@@ -229,6 +229,28 @@ func TestAListIsLoadedOnceAndAgainForWhatItLacks(t *testing.T) {
 	}
 }
 
+// TestSeedsAreNotAskedAheadOfTheFirstList: for two seconds at most, and only for what the player has not asked for.
+func TestSeedsAreNotAskedAheadOfTheFirstList(t *testing.T) {
+	r := listRig(t)
+	ahead, asked := r.segment(1, nil), r.segment(2, nil)
+	r.waits(asked, time.Minute)
+	packaged := func(s *seg) bool { return r.view.segment(s).Packaged }
+	if packaged(ahead) {
+		t.Error("held back before a list is on its way")
+	}
+	r.plays(0, rigList)
+	if !packaged(ahead) || packaged(asked) {
+		t.Errorf("held back: ahead %v, asked %v", packaged(ahead), packaged(asked))
+	}
+	if r.w.run(listFirst); packaged(ahead) {
+		t.Error("held back for longer")
+	}
+	r.answer(0, listOf(short(r.w.now, time.Hour, ahead.name, media(1))), nil)
+	if !packaged(ahead) || packaged(asked) {
+		t.Error("not what the list has")
+	}
+}
+
 // TestAListThatIsNotThereIsAskedForLessAndLess, and so is one that is garbage or too long.
 func TestAListThatIsNotThereIsAskedForLessAndLess(t *testing.T) {
 	r := listRig(t)

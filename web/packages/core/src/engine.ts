@@ -148,7 +148,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
 
   const lists = createLists(shared, {
     counts: (c) => verification.counts(c),
-    wanted: () => deps.uploads() && verification.keys.some((k) => k.alg === 2),
+    useful: () => deps.uploads() && verification.keys.some((k) => k.alg === 2),
     came: () => verification.listed(),
   });
   const verification = createVerification(shared, {
@@ -217,7 +217,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     policy,
     ahead: deps.ahead,
     listed: ahead.listed,
-    packaged: (s) => !!lists.entry(s),
+    packaged: lists.packaged,
   });
 
   const decideNow = () => {

@@ -5,7 +5,7 @@ import { createStats } from '../stats/stats.ts';
 import { FakeClock, settle } from '../testing/clock.ts';
 import { createLine } from './line.ts';
 import { createLists } from './lists.ts';
-import { newSegment, type Segment } from './segments.ts';
+import { type Load, newSegment, type Segment } from './segments.ts';
 import type { Shared } from './shared.ts';
 
 const playlist = 'https://cdn/index.m3u8';
@@ -25,10 +25,11 @@ const setUp = () => {
     off: null,
     stopped: false,
     settled() {},
+    changed() {},
   } as unknown as Shared;
   const lists = createLists(shared, {
     counts: () => use.counts,
-    wanted: () => use.wanted,
+    useful: () => use.wanted,
     came: () => {
       use.came++;
     },
@@ -96,6 +97,26 @@ describe('lists of packagers', () => {
       wait = Math.min(2 * wait, 600_000);
     }
     expect(stats.counters).toMatchObject({ lists: 3, lists_failed: 9 });
+  });
+
+  it('spare seeds the questions ahead of the player while the first load runs, for two seconds', async () => {
+    const { clock, loads, lists, asked, segment, short, answer } = setUp();
+    const [a, b] = [segment(1), segment(2)];
+    expect(lists.packaged(b)).toBe(false);
+    asked(a);
+    expect(lists.packaged(b)).toBe(true);
+    b.loads.add({} as Load);
+    expect(lists.packaged(b)).toBe(false);
+    b.loads.clear();
+    await clock.advance(1_999);
+    expect(lists.packaged(b)).toBe(true);
+    await clock.advance(1);
+    expect(lists.packaged(b)).toBe(false);
+    await answer(listOf([short(1)]));
+    expect([lists.packaged(a), lists.packaged(b)]).toEqual([true, false]);
+    await clock.advance(5_000);
+    lists.lacks(b);
+    expect([loads.length, lists.packaged(b)]).toEqual([2, false]);
   });
 
   it('are given up above the bound, and when delivery goes off', async () => {

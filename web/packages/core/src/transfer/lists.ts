@@ -2,14 +2,14 @@
 import { type Certificate, listUrl, parseList } from '../certificate/index.ts';
 import type { SegmentRequest } from '../ports.ts';
 import { virtualLength } from '../segment/index.ts';
-import type { Segment } from './segments.ts';
+import { type Segment, wanted } from './segments.ts';
 import { type Shared, sharing } from './shared.ts';
 
 export interface ListsHost {
   /** An entry would verify if its signature is right. */
   counts(c: Certificate): boolean;
   /** This viewer has a use for lists. */
-  wanted(): boolean;
+  useful(): boolean;
   /** A list has come. */
   came(): void;
 }
@@ -17,6 +17,11 @@ export interface ListsHost {
 export interface Lists {
   /** The short certificate of a segment, if a list has one that counts. */
   entry(s: Segment): Certificate | undefined;
+  /**
+   * No seed is to be asked for the segment: a list has it, or the player has not asked for it yet and the first list of its playlist
+   * is on its way.
+   */
+  packaged(s: Segment): boolean;
   /** The length of an object that is too long to be signed whole, if a list has its first part. */
   long(s: Segment): number | undefined;
   /** An entry does not verify. */
@@ -36,6 +41,8 @@ const mostLists = 8;
 const everyMs = 2_000;
 const restMs = 5_000;
 const mostRestMs = 600_000;
+/** So long the first load of a list is waited for. */
+const firstMs = 2_000;
 
 /** What is known of the list of one playlist. */
 interface List {
@@ -50,11 +57,13 @@ interface List {
   misses: number;
 }
 
-export const createLists = (shared: Shared, { counts, wanted, came }: ListsHost): Lists => {
-  const { clock, line, stats, settled } = shared;
+export const createLists = (shared: Shared, { counts, useful, came }: ListsHost): Lists => {
+  const { clock, line, stats, settled, changed } = shared;
   /** By playlist, as their segments were asked for. */
   const lists = new Map<string, List>();
   let running: AbortController | undefined;
+  /** So long seeds are not asked ahead of the player: a first load runs. */
+  let untilMs = 0;
 
   const find = (name: string) => {
     let found: Certificate | undefined;
@@ -83,7 +92,7 @@ export const createLists = (shared: Shared, { counts, wanted, came }: ListsHost)
   /** Loads a list for the sake of a segment. */
   const load = (list: List, s: Segment) => {
     const { beside } = list;
-    if (!beside || running || !sharing(shared) || !wanted() || clock.now() < list.againMs) return;
+    if (!beside || running || !sharing(shared) || !useful() || clock.now() < list.againMs) return;
     const abort = new AbortController();
     running = abort;
     let seen = 0;
@@ -99,7 +108,9 @@ export const createLists = (shared: Shared, { counts, wanted, came }: ListsHost)
       list.misses = missed ? list.misses + 1 : 0;
       list.againMs = clock.now() + rest;
       if (good) came();
+      changed();
     };
+    if (!list.loaded) untilMs = clock.now() + firstMs;
     settled(
       beside(listUrl(s.playlist!), abort.signal, (loaded) => {
         if (running !== abort) return;
@@ -117,6 +128,7 @@ export const createLists = (shared: Shared, { counts, wanted, came }: ListsHost)
 
   return {
     entry,
+    packaged: (s) => !!entry(s) || (!wanted(s) && !!running && clock.now() < untilMs),
     // Virtual segments have one length, but for the last (spec/site.md).
     long: (s) => find(`${s.name}#0-${virtualLength - 1}`)?.objectLength,
     refuse(c) {
