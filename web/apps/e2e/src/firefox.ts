@@ -23,6 +23,7 @@ export class Firefox {
       browser: 'firefox',
       executablePath: firefox(),
       headless: true,
+      acceptInsecureCerts: true, // pages at a public address have certificates of the suite's own
       defaultViewport: null,
       userDataDir: profile,
       extraPrefsFirefox: { ...preferences, ...more },

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures } from './figures.ts';
+import { Firefox } from './firefox.ts';
 import type { Front } from './front.ts';
 import { Stack } from './stack.ts';
 import { until, Viewer } from './viewer.ts';
@@ -75,5 +76,27 @@ test.concurrent('where WebRTC is guarded and the site lets the browser ask, a re
     expect([result.before['local-network'], result.after['local-network']]).toEqual(['prompt', 'denied']);
   } finally {
     await browser.stop();
+  }
+});
+
+test('two Firefoxes behind one router meet at a public page, and are not asked', async () => {
+  const silent = await Stack.start({ split: true, publicSeed: true, policy: {} });
+  const published = await silent.publish();
+  const browser = await Firefox.start();
+  try {
+    const path = silent.path({ tracker: published.base, level: 0, buffer: 12 });
+    const first = await Viewer.open(browser, published.base + path, { name: 'firefox, first' });
+    await first.until('4 s of film', (seen) => seen.currentTime > 4);
+    const second = await Viewer.open(browser, published.base + path, { name: 'firefox, second' });
+    await until('links with seed and viewer', async () => (await links(second)).roles.length === 2);
+    const { roles, denied } = await links(second);
+    const { 'local-network': state } = await second.permissions();
+    figures('permissions, firefox', { roles, denied, state });
+    // A prompt that nobody answers keeps a link from coming about: that there is one says that Firefox has not asked.
+    expect({ roles, denied, state }).toEqual({ roles: ['seed', 'viewer'], denied: 0, state: 'prompt' });
+  } finally {
+    await browser.stop();
+    await published.front.stop();
+    await silent.stop();
   }
 });

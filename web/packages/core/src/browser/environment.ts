@@ -11,11 +11,10 @@ let fine = false;
 
 const clock: Clock = {
   now() {
-    const now = performance.now();
-    const step = now - readAt;
-    fine ||= step > 0 && step < 10;
-    readAt = now;
-    return now;
+    const at = performance.now();
+    fine ||= at > readAt && at < readAt + 10;
+    readAt = at;
+    return at;
   },
   coarse: () => !fine,
   setTimer: (f, ms) => setTimeout(f, ms) as unknown as number,
@@ -74,16 +73,17 @@ function addressSpace(): AddressSpace {
 
 /**
  * Only public pages are gated, and only in browsers that know the permission: without the gate, or with the
- * permission, private candidates cause no prompt.
+ * permission, private candidates cause no prompt. Firefox knows the permission, and does not gate WebRTC by it (ESR 153).
  */
 async function localAccess(): Promise<boolean> {
-  if (addressSpace() !== 'public') return true;
-  try {
-    const status = await navigator.permissions.query({ name: 'local-network' as PermissionName });
-    return status.state === 'granted';
-  } catch {
-    return true;
-  }
+  if (addressSpace() !== 'public' || navigator.userAgent.includes(' Firefox/')) return true;
+  const asked = navigator.permissions?.query({ name: 'local-network' as PermissionName });
+  return (
+    asked?.then(
+      ({ state }) => state === 'granted',
+      () => true,
+    ) ?? true
+  );
 }
 
 interface NetworkInformation {
@@ -92,8 +92,8 @@ interface NetworkInformation {
 }
 
 function metered(): boolean {
-  const connection = (navigator as Navigator & { connection?: NetworkInformation }).connection;
-  return connection?.saveData === true || connection?.type === 'cellular';
+  const { saveData, type }: NetworkInformation = (navigator as { connection?: NetworkInformation }).connection ?? {};
+  return !!saveData || type === 'cellular';
 }
 
 let power: { charging: boolean } | undefined;
@@ -102,8 +102,7 @@ let power: { charging: boolean } | undefined;
 function battery(): boolean {
   if (!power) {
     power = { charging: true };
-    const { getBattery } = navigator as Navigator & { getBattery?(): Promise<{ charging: boolean }> };
-    getBattery?.call(navigator).then(
+    (navigator as { getBattery?(): Promise<{ charging: boolean }> }).getBattery?.().then(
       (known) => {
         power = known;
       },

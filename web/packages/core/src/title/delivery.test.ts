@@ -3,7 +3,7 @@ import type { Reason } from '../ports.ts';
 import type { Welcome } from '../session/messages.ts';
 import { createDelivery } from './delivery.ts';
 
-const setUp = (policy: object = {}, metered = false, prefetch = true, coarse = false) => {
+const setUp = (policy: object = {}, takesOnly = false, prefetch = true) => {
   const told: (Reason | null)[] = [];
   const notices: string[] = [];
   let decided = 0;
@@ -16,8 +16,7 @@ const setUp = (policy: object = {}, metered = false, prefetch = true, coarse = f
   const state = { welcome: welcome as Welcome | undefined };
   const delivery = createDelivery({
     welcome: () => state.welcome,
-    metered: () => metered,
-    coarse: () => coarse,
+    takesOnly: () => takesOnly,
     battery: () => true,
     prefetch,
     notice: (code) => notices.push(code),
@@ -30,22 +29,17 @@ const setUp = (policy: object = {}, metered = false, prefetch = true, coarse = f
 describe('delivery', () => {
   it.each([
     ['full', {}, false, 'full'],
-    ['full, over a metered line', {}, true, 'leech'],
-    ['leech, over a metered line', { role: 'leech' }, true, 'leech'],
-    ['relay-only, over a metered line', { role: 'relay-only' }, true, 'relay-only'],
+    ['full, and takes only', {}, true, 'leech'],
+    ['leech, and takes only', { role: 'leech' }, true, 'leech'],
+    ['relay-only, and takes only', { role: 'relay-only' }, true, 'relay-only'],
     ['off', { role: 'off' }, false, 'off'],
     ['the control group', { control_group: true }, false, 'off'],
-  ])('has a role: %s', (_, policy, metered, role) => {
-    const { delivery, state } = setUp(policy, metered);
+  ])('has a role: %s', (_, policy, takesOnly, role) => {
+    const { delivery, state } = setUp(policy, takesOnly);
     expect(delivery.role()).toBe(role);
     expect(delivery.settings()).toMatchObject({ self: '0'.repeat(32), maxLinks: 9, policy: { role } });
     state.welcome = undefined;
     expect(delivery.role()).toBe('off');
-  });
-
-  it('has the role leech where no fine clock is', () => {
-    expect(setUp({}, false, true, true).delivery.role()).toBe('leech');
-    expect(setUp({ role: 'off' }, false, true, true).delivery.role()).toBe('off');
   });
 
   it('tells of each change once', () => {

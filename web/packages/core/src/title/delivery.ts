@@ -9,10 +9,8 @@ import type { AheadRules } from '../transfer/ahead.ts';
 
 export interface DeliveryHost {
   welcome(): Welcome | undefined;
-  /** The viewer pays for the line by the byte. */
-  metered(): boolean;
-  /** What it sends could not be timed. */
-  coarse(): boolean;
+  /** The viewer pays for the line by the byte, or has no clock that sending could give way by. */
+  takesOnly(): boolean;
   battery(): boolean;
   /** The page has nothing against fetching ahead. */
   prefetch: boolean;
@@ -59,8 +57,7 @@ export const createDelivery = (host: DeliveryHost): Delivery => {
   const role = (): ViewerRole => {
     const policy = host.welcome()?.policy;
     if (!policy || policy.control_group) return 'off';
-    // Nothing is sent over a line that the viewer pays for by the byte, nor without a clock to give way by.
-    return policy.role === 'full' && (host.metered() || host.coarse()) ? 'leech' : policy.role;
+    return policy.role === 'full' && host.takesOnly() ? 'leech' : policy.role;
   };
 
   return {
@@ -85,7 +82,7 @@ export const createDelivery = (host: DeliveryHost): Delivery => {
     },
     ahead() {
       const { prefetch, waste_bytes } = host.welcome()!.policy;
-      // On a line that is paid for by the byte no viewer is more than a leech.
+      // A viewer that takes only is no more than a leech.
       return {
         allowed: prefetch && host.prefetch,
         waste_bytes,

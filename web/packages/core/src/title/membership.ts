@@ -98,8 +98,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
 
   const delivery = createDelivery({
     welcome: () => welcome,
-    metered: () => environment.metered(),
-    coarse: () => clock.coarse?.() ?? false,
+    takesOnly: () => environment.metered() || !!clock.coarse?.(),
     battery: () => environment.battery(),
     prefetch: o.prefetch,
     notice: o.notice,
