@@ -92,7 +92,7 @@ test('two Firefoxes behind one router meet at a public page, and are not asked',
     const { roles, denied } = await links(second);
     const { 'local-network': state } = await second.permissions();
     figures('permissions, firefox', { roles, denied, state });
-    // A prompt that nobody answers keeps a link from coming about: that there is one says that Firefox has not asked.
+    // A prompt without an answer keeps a link from coming about: that there is one says that Firefox has not asked.
     expect({ roles, denied, state }).toEqual({ roles: ['seed', 'viewer'], denied: 0, state: 'prompt' });
   } finally {
     await browser.stop();
