@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"unicode"
@@ -15,6 +16,12 @@ import (
 // skipped are folders that are not written by hand.
 var skipped = map[string]bool{"node_modules": true, ".git": true, "dist": true, "build": true, "testdata": true}
 
+// generated says whether a folder keeps what is in it out of the repository.
+func generated(folder string) bool {
+	text, err := os.ReadFile(filepath.Join(folder, ".gitignore"))
+	return err == nil && slices.Contains(strings.Split(string(text), "\n"), "*")
+}
+
 // eachFile calls f with the path from the root and the text of each file whose name matches.
 func eachFile(t *testing.T, name *regexp.Regexp, f func(path, text string)) {
 	t.Helper()
@@ -22,7 +29,7 @@ func eachFile(t *testing.T, name *regexp.Regexp, f func(path, text string)) {
 		if err != nil {
 			return err
 		}
-		if d.IsDir() && skipped[d.Name()] {
+		if d.IsDir() && (skipped[d.Name()] || generated(path)) {
 			return fs.SkipDir
 		}
 		if d.IsDir() || !name.MatchString(d.Name()) {
