@@ -48,6 +48,7 @@ type meter struct {
 	total int64     // bytes of requests, canceled ones too
 	since time.Time // begin of the sample; zero while idle
 	bytes int64     // of the sample
+	first int64     // of them, of the message at its begin, which is not counted
 	last  time.Time // when something came
 	heard time.Time // likewise, of canceled requests too
 	due   struct {  // of the mean
@@ -64,17 +65,20 @@ func (m *meter) arrived(bytes int, now time.Time, waited time.Duration, idle boo
 	}
 	m.average(bytes, now, waited)
 	if m.since.IsZero() {
-		m.since = now
+		m.since, m.first = now, int64(bytes)
 		m.roundTrip(waited)
 	} else {
 		m.bytes += int64(bytes)
 		elapsed := now.Sub(m.since)
 		if elapsed >= rateTime || m.bytes >= rateBytes && elapsed >= time.Microsecond {
+			if m.burst == 0 { // what came at its begin or at its end: which of them the time was for depends on the sender
+				m.bytes = min(m.bytes, m.bytes-int64(bytes)+m.first)
+			}
 			sample := m.bytes * int64(time.Second/time.Microsecond) / elapsed.Microseconds()
 			if m.burst > 0 {
 				sample = (7*m.burst + 3*sample) / 10
 			}
-			m.burst, m.since, m.bytes = sample, now, 0
+			m.burst, m.since, m.bytes = max(1, sample), now, 0
 		}
 	}
 	if idle {

@@ -85,3 +85,17 @@ func TestALowRateIsMeasuredAnew(t *testing.T) {
 		t.Error("a peer that is quicker than an unknown one is forgotten")
 	}
 }
+
+// TestAShortMessageIsNoMeasureOfWhatComesBehindIt: a short last piece comes first, and the message behind it says nothing of what comes then.
+func TestAShortMessageIsNoMeasureOfWhatComesBehindIt(t *testing.T) {
+	var m meter
+	now := time.Unix(1000, 0)
+	m.arrived(576, now, 60*time.Millisecond, false)
+	for _, bytes := range []int{576, 8192, 8192} { // each is paid for before the next: a kilobyte a second
+		now = now.Add(time.Duration(bytes) * time.Millisecond)
+		m.arrived(8192, now, 0, false)
+		if r := m.rate(now); r < 1 || r > 2_500 {
+			t.Errorf("%d bytes/s, want about 1000", r)
+		}
+	}
+}

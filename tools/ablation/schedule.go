@@ -82,6 +82,7 @@ var scheduleRows = []row{
 	{"mute: off", plain + "|rough", viewer + "patience.go", "if p.heard(); p.mute.pings == 0 {\n		p.mute.pings, p.mute.came = 1", "if p.heard(); false {\n		p.mute.pings, p.mute.came = 1"},
 	{"rate: not bounded by the mean", plain + "|rough", meter, "if m.burst == 0 || m.due.time < meanLeast {", "if true {"},
 	{"rate: low ones not forgotten", plain + "|rough", meter, "return m.burst > 0 && m.measured() < unknownPace && now.Sub(m.last) >= rateAge", "return false"},
+	{"rate: the first sample as the others", plain + "|rough", meter, "if m.burst == 0 { //", "if false { //"},
 	{"progress: every byte pays in full", plain + "|rough", meter, "byteWorth = 183 * time.Microsecond", "byteWorth = time.Second"},
 	{"origin's rest: none", "rough", viewer + "view.go", "Sub(w.line.failed) >= originRest", "Sub(w.line.failed) >= 0*originRest"},
 

@@ -66,4 +66,18 @@ describe('the rate of a peer', () => {
     await clock.advance(60_000);
     expect(meter.rate).toBeGreaterThan(90_000);
   });
+
+  // A short last piece comes first, and the message behind it says nothing of what comes then.
+  it('is not that of what comes behind a short message', async () => {
+    const clock = new FakeClock();
+    const meter = createMeter(clock);
+    meter.arrived(576, 60_000);
+    // Each is paid for before the next: a kilobyte a second.
+    for (const ms of [576, 8192, 8192]) {
+      await clock.advance(ms);
+      meter.arrived(8192, 0);
+      expect(meter.rate).toBeGreaterThan(0);
+      expect(meter.rate).toBeLessThan(2_500);
+    }
+  });
 });

@@ -34,6 +34,8 @@ export const createMeter = (clock: Clock): Meter => {
   /** Of the sample; below 0 while idle. */
   let since = -1;
   let sampled = 0;
+  /** Bytes of the message at its begin, which is not counted. */
+  let first = 0;
   let burst = 0;
   /** Of the mean: time in which an answer or further data were due, and what came. */
   let dueMs = 0;
@@ -60,14 +62,17 @@ export const createMeter = (clock: Clock): Meter => {
       }
       if (since < 0) {
         since = now;
+        first = bytes;
         // The answer to the first request of a burst: pings do not go out while there is traffic.
         meter.roundTrip(waitedUs);
       } else {
         sampled += bytes;
         const ms = now - since;
         if (ms >= rateMs || (sampled >= rateBytes && ms > 0)) {
+          // What came at its begin or at its end: which of them the time was for depends on the sender.
+          if (!burst) sampled = Math.min(sampled, sampled - bytes + first);
           const sample = mean(sampled, ms);
-          burst = burst ? Math.floor((7 * burst + 3 * sample) / 10) : sample;
+          burst = Math.max(1, burst ? Math.floor((7 * burst + 3 * sample) / 10) : sample);
           since = now;
           sampled = 0;
         }
