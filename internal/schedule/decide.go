@@ -15,6 +15,8 @@ const (
 	probation = 65_536
 	// mostProving is of how many peers pieces are outstanding while none has been verified and the origin serves.
 	mostProving = 4
+	// worthShare: a segment is held until its turn for holders that together send this part of what it plays at.
+	worthShare = 32
 )
 
 // Decide says what to do now. It keeps nothing of its input, and changes nothing in it; the same input gives the same

@@ -15,7 +15,7 @@ func random(r *rand.Rand) Input {
 	pick := func(vs ...int64) int64 { return vs[r.IntN(len(vs))] }
 	chance := func(percent int) bool { return r.IntN(100) < percent }
 	now := pick(0, 500_000, 20_000_000, 90_000_000)
-	in := Input{NowUs: now, Self: fmt.Sprintf("%032x", r.Uint64()), Policy: DefaultPolicy, Linking: chance(50), SeedLinking: chance(30), CreditUs: pick(-1, -1, 0, 300_000)}
+	in := Input{NowUs: now, Self: fmt.Sprintf("%032x", r.Uint64()), Policy: DefaultPolicy, Linking: chance(50), SeedLinking: chance(30), CreditUs: pick(-1, -1, 0, 300_000), TrialUs: pick(0, 300_000, 2_000_000)}
 	in.Policy.Background = chance(30)
 	in.Policy.PieceCap = int(pick(0, 5, 20, 128))
 	if chance(5) {
@@ -181,7 +181,8 @@ func audit(in Input, actions []Action) string {
 }
 
 // auditHeld looks for what is held on hope: a request that waits for no peer that has said that it holds the segment and for no
-// seed; for longer than requests may wait until a piece is verified; or with less time left than is safe.
+// seed; for longer than requests may wait until a piece is verified, or then for holders that send next to nothing; or with less time
+// left than is safe. What a seed has been asked for in full is a rescue.
 func auditHeld(in Input, actions []Action) string {
 	for i := range in.Segments {
 		s := &in.Segments[i]
@@ -190,14 +191,42 @@ func auditHeld(in Input, actions []Action) string {
 			continue
 		}
 		reason := in.SeedLinking || slices.ContainsFunc(in.Peers, func(p Peer) bool { _, said := p.Holds[s.ID]; return said || p.OnDemand })
+		credit, sum := in.CreditUs, 0.0
+		for _, p := range in.Peers {
+			if _, said := p.Holds[s.ID]; said || p.OnDemand {
+				sum += float64(p.Rate)
+			}
+		}
+		if slow := sum == 0 || sum*float64(s.DurationUs)/1e6 < float64(s.Pieces*pieceSize)/32-1; credit < 0 && slow && !rescued(in, actions, s) {
+			credit = in.TrialUs
+		}
 		wake := slices.ContainsFunc(actions, func(a Action) bool {
-			return a.Type == DoWake && (in.CreditUs < 0 || a.AtUs <= in.NowUs+in.CreditUs)
+			return a.Type == DoWake && (credit < 0 || a.AtUs <= in.NowUs+credit)
 		})
-		if !reason || in.CreditUs == 0 || !wake || s.DeadlineUs-in.NowUs < s.UrgentWindow(in.Policy.UrgentPermille)/2 {
+		if !reason || credit == 0 || !wake || s.DeadlineUs-in.NowUs < s.UrgentWindow(in.Policy.UrgentPermille)/2 {
 			return fmt.Sprintf("held: %+v, %t, %t", s, reason, wake)
 		}
 	}
 	return ""
+}
+
+// rescued says whether one seed brings all that is not in hand.
+func rescued(in Input, actions []Action, s *Segment) bool {
+	return slices.ContainsFunc(in.Peers, func(p Peer) bool {
+		asked := map[int]bool{}
+		for _, r := range in.Requests {
+			asked[r.Piece] = asked[r.Piece] || r.Segment == s.ID && r.Peer == p.ID
+		}
+		for _, a := range actions {
+			asked[a.Piece] = asked[a.Piece] || a.Type == DoRequest && a.Segment == s.ID && a.Peer == p.ID
+		}
+		for n := range s.Pieces {
+			if _, have := slices.BinarySearch(s.Have, n); !have && !asked[n] {
+				return false
+			}
+		}
+		return p.Role == Seed
+	})
 }
 
 func auditRequest(in Input, a Action, flying []string, canceled map[string]bool) string {

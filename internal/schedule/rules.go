@@ -47,7 +47,7 @@ func (d *decision) segment(s *Segment) {
 	default:
 		d.promote(s)
 		turn := s.turnUs(d.in.Policy.UrgentPermille)
-		until := d.heldUntil(turn)
+		until := d.heldUntil(s, turn)
 		if d.in.NowUs > until && s.Origin != OriginFailed {
 			d.urgent(s, turn, urgent)
 		} else if s.Origin != OriginRunning {
@@ -59,12 +59,27 @@ func (d *decision) segment(s *Segment) {
 // proven says whether a piece has been verified in this session.
 func (d *decision) proven() bool { return d.in.CreditUs < 0 }
 
-// heldUntil is from when on a segment is not held: its turn; earlier, where nothing has been verified and the time for that runs out.
-func (d *decision) heldUntil(turn int64) int64 {
-	if d.proven() {
+// worth says whether the holders of a segment send enough together, by their rates, for it to be held until its turn.
+func (d *decision) worth(s *Segment) bool {
+	sum := int64(0)
+	for _, p := range d.peers {
+		if p.offers(s) {
+			sum += p.Rate
+		}
+	}
+	return sum > 0 && sum >= int64(s.Pieces)*pieceSize*1_000_000/worthShare/max(1, s.DurationUs)
+}
+
+// heldUntil is from when on a segment is not held: its turn; earlier, where nothing has been verified, or its holders are not known to
+// send enough, and the time for that runs out.
+func (d *decision) heldUntil(s *Segment, turn int64) int64 {
+	switch {
+	case !d.proven():
+		return min(turn, d.in.NowUs+d.in.CreditUs-1)
+	case d.worth(s):
 		return turn
 	}
-	return min(turn, d.in.NowUs+d.in.CreditUs-1)
+	return min(turn, d.in.NowUs+d.in.TrialUs-1)
 }
 
 // promote is rule 8.

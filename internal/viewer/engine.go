@@ -46,6 +46,7 @@ type engine struct {
 	executor     executor
 	silence      silence
 	greeting     greeting
+	trial        trial
 
 	coming linksComing
 	timer  func() // has the schedule asked again
@@ -109,6 +110,7 @@ func newEngine(host engineHost, cfg engineConfig) *engine {
 	e.executor = executor{shared: e.shared, loads: e.loads, ahead: e.ahead, announce: e.announce, wake: e.wake}
 	e.greeting = greeting{store: e.store, segments: e.segments, self: host.self, swarm: host.swarm, uploads: host.uploads}
 	e.silence = silence{shared: e.shared, unheard: host.unheard, adrift: host.adrift, awoke: host.awoke}
+	e.trial = newTrial()
 	e.silence.tick()
 	return e
 }
@@ -154,7 +156,7 @@ func (e *engine) run() {
 	}
 	e.ahead.look()
 	in := e.view.input(schedule.Input{
-		Linking: e.coming.first, SeedLinking: e.coming.seed, CreditUs: e.host.credit.leftUs(e.loop.Now()),
+		Linking: e.coming.first, SeedLinking: e.coming.seed, CreditUs: e.host.credit.leftUs(e.loop.Now()), TrialUs: e.trial.leftUs(e.loop.Now()),
 	}, e.ahead.running)
 	actions := schedule.Decide(in)
 	if e.cfg.Record != nil {
@@ -164,7 +166,10 @@ func (e *engine) run() {
 		}
 	}
 	e.executor.execute(in.NowUs, actions)
-	e.host.credit.settle(e.loop.Now(), slices.ContainsFunc(e.segments.all(), func(s *seg) bool { return s.wanted() && s.origin == schedule.OriginIdle }))
+	all, now := e.segments.all(), e.loop.Now()
+	waiting := slices.ContainsFunc(all, func(s *seg) bool { return s.wanted() && s.origin == schedule.OriginIdle })
+	e.host.credit.settle(now, waiting)
+	e.trial.settle(now, waiting && e.host.credit.proven, !slices.ContainsFunc(all, (*seg).wanted))
 }
 
 // wake has the schedule asked again after some µs.

@@ -16,6 +16,8 @@ type hostile struct {
 	node   *node
 	socket *simSocket
 	rate   int // bytes per second; 0: it sends nothing
+	// bursts has it send whole messages of half a piece, each once the one before is paid for at its rate.
+	bursts bool
 	// back has it come back under another name once its link has closed, or it was asked and then left alone for half a second.
 	back bool
 	// piece has it send one piece first, as an honest peer does.
@@ -45,6 +47,7 @@ type hostileLink struct {
 	asked   time.Time   // last; zero: never
 	closed  bool
 	paid    bool
+	next    time.Time // when a burst may go out
 }
 
 // hostile has one come to the tracker, which introduces those that come later to it.
@@ -135,7 +138,7 @@ func (l *hostileLink) Ready(peer.Hello) error {
 		}
 	}
 	l.session.Send(have)
-	if l.h.rate > 0 {
+	if l.h.rate > 0 && !l.h.bursts {
 		l.drip()
 	}
 	return nil
@@ -170,6 +173,9 @@ func (l *hostileLink) Message(m peer.Message) error {
 			}
 			l.waiting = append(l.waiting, part)
 		}
+		if l.h.bursts {
+			l.burst()
+		}
 	case peer.Cancel:
 		var left []peer.Data
 		for _, part := range l.waiting {
@@ -188,18 +194,38 @@ func (l *hostileLink) Message(m peer.Message) error {
 
 // drip sends what its rate allows of what it was asked for first, ten times a second.
 func (l *hostileLink) drip() {
-	if n := l.h.rate / 10; len(l.waiting) > 0 && !l.closed {
-		part := &l.waiting[0]
-		n = min(n, len(part.Payload))
-		l.send(peer.Data{Request: part.Request, Offset: part.Offset, Payload: part.Payload[:n]})
-		part.Offset += uint16(n)
-		if part.Payload = part.Payload[n:]; len(part.Payload) == 0 {
-			l.waiting = l.waiting[1:]
-		}
-	}
+	l.part(l.h.rate / 10)
 	if !l.closed {
 		l.h.s.w.After(100*time.Millisecond, l.drip)
 	}
+}
+
+// burst sends a message if the one before is paid for, as the links of `leeway-lab bench outage --case slow-peers/…` do.
+func (l *hostileLink) burst() {
+	w := l.h.s.w
+	if w.now.Before(l.next) {
+		return
+	}
+	if n := l.part(segment.PieceSize / 2); n > 0 {
+		wait := time.Duration(n) * time.Second / time.Duration(l.h.rate)
+		l.next = w.now.Add(wait)
+		w.After(wait, l.burst)
+	}
+}
+
+// part sends so many bytes at most of what it was asked for first.
+func (l *hostileLink) part(n int) int {
+	if len(l.waiting) == 0 || l.closed {
+		return 0
+	}
+	part := &l.waiting[0]
+	n = min(n, len(part.Payload))
+	l.send(peer.Data{Request: part.Request, Offset: part.Offset, Payload: part.Payload[:n]})
+	part.Offset += uint16(n)
+	if part.Payload = part.Payload[n:]; len(part.Payload) == 0 {
+		l.waiting = l.waiting[1:]
+	}
+	return n
 }
 
 func (l *hostileLink) send(m peer.Data) {

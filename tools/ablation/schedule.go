@@ -74,6 +74,13 @@ var scheduleRows = []row{
 
 	// Credit, stretches, lateness.
 	{"credit: no bound of a second", plain + "|rough", viewer + "credit.go", "return max(0, creditTime-c.spent), !c.proven", "return 0, false"},
+	{"trial: no bound", plain + "|rough", rules, "return min(turn, d.in.NowUs+d.in.TrialUs-1)", "return turn"},
+	{"trial: does not come back", plain + "|rough", viewer + "trial.go", "t.left = min(trialTime, t.left+took)", ""},
+	{"trial: also for holders that send enough", plain + "|rough", rules, "case d.worth(s):", "case false:"},
+	{"trial 1 s, half", plain + "|rough", viewer + "trial.go", "trialTime = time.Second", "trialTime = 500 * time.Millisecond"},
+	{"trial 1 s, twice", plain + "|rough", viewer + "trial.go", "trialTime = time.Second", "trialTime = 2 * time.Second"},
+	{"worth: a 32nd, half", plain + "|rough", decide, "worthShare = 32", "worthShare = 64"},
+	{"worth: a 32nd, twice", plain + "|rough", decide, "worthShare = 32", "worthShare = 16"},
 	{"stretch: the whole segment", plain + "|rough", viewer + "loads.go", "ls.line.wholes || !ls.sharing() {\n		return &originFetch{}", "true {\n		return &originFetch{}"},
 	{"stretch: no bridge", plain, viewer + "loads.go", "const bridge = 4", "const bridge = 0"},
 	{"stretch: pieces on their way, too", plain, viewer + "loads.go", "if p == nil && (all || !flying[n]) {", "if p == nil && (all || true) {"},

@@ -27,6 +27,7 @@ import { createSegments, type Load, newSegment, type Segment, wanted } from './t
 import { type Shared, sharing } from './transfer/shared.ts';
 import { createSilence, type SilenceHost } from './transfer/silence.ts';
 import { snapshotCache, snapshotPeer } from './transfer/snapshot.ts';
+import { createTrial } from './transfer/trial.ts';
 import { createTurn } from './transfer/turn.ts';
 import { createVerification } from './transfer/verification.ts';
 import { createView } from './transfer/view.ts';
@@ -61,6 +62,7 @@ const mostUncertifiedBytes = 32 << 20;
 
 export const createEngine = (deps: EngineDeps): Engine => {
   const { clock, crypto, rules, line, credit } = deps;
+  const trial = createTrial(clock);
   const stats = createStats();
   const policy = { ...defaultPolicy, ...deps.policy };
   const segments = createSegments(rules, crypto);
@@ -226,6 +228,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     const input = view.input(ahead.look(), {
       self: deps.self(),
       credit_us: leftMs === undefined ? -1 : Math.floor(leftMs * 1000),
+      trial_us: Math.floor(trial.leftMs() * 1000),
       linking: linking || greeting.length > 0,
       seed_linking: seedLinking || greeting.some((p) => p.link.role === 'seed'),
       off: shared.off,
@@ -233,10 +236,10 @@ export const createEngine = (deps: EngineDeps): Engine => {
     const actions = decide(input);
     deps.record?.(input, actions);
     execute(shared, actions, input.now_us, { loads, ahead, wake: turn.wake });
-    credit.waits(
-      deps,
-      [...segments.byId.values()].some((s) => wanted(s) && s.origin === 'idle'),
-    );
+    const asked = [...segments.byId.values()].filter(wanted);
+    const waits = asked.some((s) => s.origin === 'idle');
+    credit.waits(deps, waits);
+    trial.settle(waits && credit.leftMs() === undefined, !asked.length);
     turn.ahead(ahead.againMs());
   };
 

@@ -9,6 +9,8 @@ const leastPace = 16_384;
 const probation = 65_536;
 /** Peers of which pieces are outstanding while none has been verified and the origin serves. */
 const mostProving = 4;
+/** A segment is held until its turn for holders that together send this part of what it plays at. */
+const worthShare = 32;
 
 type Peer = SchedulePeer & {
   stalled: boolean;
@@ -68,7 +70,7 @@ const workingPeer = (p: SchedulePeer, now: number): Peer => {
 };
 
 export const decide = (input: ScheduleInput): Action[] => {
-  const { now_us: now, policy, self, credit_us: credit } = input;
+  const { now_us: now, policy, self, credit_us: credit, trial_us: trial } = input;
   const proven = credit < 0;
   const actions: Action[] = [];
   const peers = input.peers.map((p) => workingPeer(p, now));
@@ -126,6 +128,13 @@ export const decide = (input: ScheduleInput): Action[] => {
   /** It has said that it holds it, at least in part, or it gets what it is asked for, and may be asked. */
   const offers = (s: WantedSegment, p: Peer) =>
     !!p.holds[s.id] || (p.on_demand && (s.certificate !== 'none' || !vouched(s)));
+
+  /** Its holders send enough together, by their rates, for it to be held until its turn. */
+  const worth = (s: WantedSegment): boolean => {
+    const sum = peers.reduce((sum, p) => sum + (offers(s, p) ? p.rate : 0), 0);
+    const least = Math.floor((s.pieces * piece * 1_000_000) / worthShare / Math.max(1, s.duration_us));
+    return sum > 0 && sum >= least;
+  };
 
   const bySegment = new Map<string, ScheduleRequest[][]>();
   for (const r of flying) {
@@ -265,8 +274,9 @@ export const decide = (input: ScheduleInput): Action[] => {
     const slack = s.deadline_us - now;
     const urgent = urgentWindow(s, policy.urgent_permille);
     const turn = turnOf(s, urgent);
-    // From when on it is not held: earlier, where nothing has been verified and the time for that runs out.
-    const until = proven ? turn : Math.min(turn, now + credit - 1);
+    // From when on it is not held: earlier, where nothing has been verified, or its holders are not known to send enough, and the
+    // time for that runs out.
+    const until = proven && worth(s) ? turn : Math.min(turn, now + (proven ? trial : credit) - 1);
     const asked = s.asked_us >= 0;
     const certified = s.certificate === 'held';
     if (s.pieces > 0 && s.have.length >= s.pieces) {

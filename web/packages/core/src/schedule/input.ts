@@ -87,6 +87,8 @@ export interface ScheduleInput {
   policy: Policy;
   /** How long requests of the player may still wait, in all, until a piece is verified; -1: one was. */
   credit_us: number;
+  /** How long they may then still wait for holders that are not known to send enough. */
+  trial_us: number;
   /** A first link may still come up. */
   linking: boolean;
   /** A seed that was introduced in this session may still be linked. */

@@ -123,3 +123,23 @@ describe('a hostile viewer that is too slow for segments of two seconds', () => 
     if (out) expect(v.unlinked[0]!.at - begin).toBeLessThanOrEqual(20_000);
   });
 });
+
+describe('viewers that are far too slow', () => {
+  // A short last piece is there at once and is verified, and what comes behind it is soon paid for.
+  it.each([100, 576, 1800, 5000])('are not waited for: a last piece of %d bytes', async (last) => {
+    const film = new Film(20, 4000, 42 * 16384 + last);
+    const { network, viewer, run } = setUp(film, { up: 625_000, down: 2_500_000 });
+    const slow = [10, 11, 12, 13].map((n) => {
+      network.addNode(id(n), fast);
+      return new Hostile(id(n), network, film, signer, 'burst');
+    });
+    const v = viewer(slow);
+    await run(5_000);
+    expect(slow.some((h) => h.requests > 0)).toBe(true);
+    // By the origin alone all of the 30 s that the player wants are there by then.
+    expect(v.results.length).toBeGreaterThanOrEqual(8);
+    await run(85_000);
+    expect(v.results.length).toBe(20);
+    expect(figures([v], film)).toMatchObject(fine);
+  });
+});

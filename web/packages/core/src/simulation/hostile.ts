@@ -17,6 +17,7 @@ export type Malice =
   | 'silent-mid-piece' // sends half of a piece, then nothing
   | 'deaf' // announces again and again, answers neither requests nor pings
   | 'drip' // 5.6 kB/s of what it was asked for
+  | 'burst' // 1 kB/s of it, in messages of half a piece, each once the one before is paid for
   | 'trickle' // ten bytes of the first piece every 500 ms
   | 'late' // nothing, but for a few bytes of what is canceled
   | 'no-hello' // announces, and never says hello
@@ -74,6 +75,17 @@ export class Hostile {
           const next = drip.shift();
           if (next) data(next.id, next.offset, next.part);
         }, n * 100);
+    let paid = true;
+    const burst = () => {
+      const next = paid && drip.shift();
+      if (!next) return;
+      data(next.id, next.offset, next.part);
+      paid = false;
+      network.world.setTimer(() => {
+        paid = true;
+        burst();
+      }, next.part.length);
+    };
     let sent = 0;
     link.onControl = (bytes) => {
       const m = decode('control', bytes);
@@ -103,9 +115,11 @@ export class Hostile {
         const name = this.names.get(m.segment)!;
         const body = this.film.content(name).slice(piece * 16384, (piece + 1) * 16384);
         if (malice === 'late') return;
-        if (malice === 'drip') {
-          for (let offset = 0; offset < body.length; offset += 560)
-            drip.push({ id, offset, part: body.subarray(offset, offset + 560) });
+        if (malice === 'drip' || malice === 'burst') {
+          const part = malice === 'drip' ? 560 : 8192;
+          for (let offset = 0; offset < body.length; offset += part)
+            drip.push({ id, offset, part: body.subarray(offset, offset + part) });
+          if (malice === 'burst') burst();
           continue;
         }
         if (malice === 'trickle') {

@@ -1,0 +1,33 @@
+package viewer
+
+import "time"
+
+// trialTime is how long requests of the player wait at most for holders that are not known to send enough, once a piece has matched its
+// certificate (spec/schedule.md, Waiting).
+const trialTime = time.Second
+
+// trial counts that time, for a title: what waits uses it up, and it comes back while the player asks for nothing.
+type trial struct {
+	left          time.Duration
+	since         time.Time
+	waiting, idle bool
+}
+
+func newTrial() trial { return trial{left: trialTime} }
+
+// settle counts up to now; from now on a request waits, or the player asks for nothing, or neither.
+func (t *trial) settle(now time.Time, waiting, idle bool) {
+	switch took := now.Sub(t.since); {
+	case t.waiting:
+		t.left = max(0, t.left-took)
+	case t.idle:
+		t.left = min(trialTime, t.left+took)
+	}
+	t.since, t.waiting, t.idle = now, waiting, idle
+}
+
+// leftUs is what is left as the schedule has it.
+func (t *trial) leftUs(now time.Time) int64 {
+	t.settle(now, t.waiting, t.idle)
+	return t.left.Microseconds()
+}

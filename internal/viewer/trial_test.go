@@ -1,0 +1,25 @@
+package viewer
+
+import (
+	"testing"
+	"time"
+)
+
+// TestATrialComesBackWhileThePlayerAsksForNothing: and what waits uses it up.
+func TestATrialComesBackWhileThePlayerAsksForNothing(t *testing.T) {
+	r, now := newTrial(), worldBegin
+	step := func(d time.Duration, left int64, waiting, idle bool) {
+		t.Helper()
+		now = now.Add(d)
+		if got := r.leftUs(now); got != left {
+			t.Errorf("%d µs are left, want %d", got, left)
+		}
+		r.settle(now, waiting, idle)
+	}
+	step(0, 1_000_000, true, false)
+	step(700*time.Millisecond, 300_000, false, false) // the origin sends
+	step(time.Second, 300_000, false, true)
+	step(200*time.Millisecond, 500_000, true, false)
+	step(time.Minute, 0, false, true)
+	step(time.Minute, 1_000_000, false, false)
+}

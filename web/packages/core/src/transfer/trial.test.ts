@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest';
+import { createTrial } from './trial.ts';
+
+test('a second: what waits uses it up, and it comes back while the player asks for nothing', () => {
+  let now = 5_000;
+  const trial = createTrial({ now: () => now, setTimer: () => 0, clearTimer() {} });
+  const step = (ms: number, leftMs: number, waiting: boolean, idle: boolean) => {
+    now += ms;
+    expect(trial.leftMs()).toBe(leftMs);
+    trial.settle(waiting, idle);
+  };
+  step(0, 1_000, true, false);
+  step(700, 300, false, false); // the origin sends
+  step(1_000, 300, false, true);
+  step(200, 500, true, false);
+  step(60_000, 0, false, true);
+  step(60_000, 1_000, false, false);
+});
