@@ -17,7 +17,6 @@ import (
 // Defaults of an engine.
 const (
 	defaultStore    = 64 << 20
-	longestSleep    = 30 * time.Second
 	mostUncertified = 4 // origin responses kept for a certificate to come
 	tickEvery       = time.Second
 )
@@ -49,8 +48,7 @@ type engine struct {
 	trial        trial
 
 	coming linksComing
-	timer  func() // has the schedule asked again
-	due    bool
+	turn   turn
 }
 
 // linksComing says whether a first link may still come up, and one to a seed that was introduced.
@@ -77,10 +75,11 @@ type engineHost struct {
 }
 
 func newEngine(host engineHost, cfg engineConfig) *engine {
-	e := &engine{host: host, cfg: cfg, pacing: newPacing(host.loop)}
+	e := &engine{host: host, cfg: cfg, pacing: newPacing(host.loop), turn: turn{loop: host.loop}}
+	e.turn.decide = e.decide
 	e.shared = &shared{
 		loop: host.loop, epoch: host.loop.Now(), ledger: host.ledger, line: host.line, peers: newPeers(),
-		segments: &segments{rules: host.rules, byID: map[string]*seg{}}, changed: e.changedSoon,
+		segments: &segments{rules: host.rules, byID: map[string]*seg{}}, changed: e.turn.changed,
 	}
 	e.store = newStore(cfg.StoreBytes, func(id string) bool {
 		s := e.segments.byID[id]
@@ -107,7 +106,7 @@ func newEngine(host engineHost, cfg engineConfig) *engine {
 		shared: e.shared, credit: host.credit, fromOrigin: e.verification.origin, played: e.ahead.played, lost: e.ahead.lose, released: e.announce,
 		accepted: func(s *seg, n int, data []byte) { e.accepted(s, n, data, nil, "") },
 	}
-	e.executor = executor{shared: e.shared, loads: e.loads, ahead: e.ahead, announce: e.announce, wake: e.wake}
+	e.executor = executor{shared: e.shared, loads: e.loads, ahead: e.ahead, announce: e.announce, wake: e.turn.wake}
 	e.greeting = greeting{store: e.store, segments: e.segments, self: host.self, swarm: host.swarm, uploads: host.uploads}
 	e.silence = silence{shared: e.shared, unheard: host.unheard, adrift: host.adrift, awoke: host.awoke}
 	e.trial = newTrial()
@@ -135,25 +134,8 @@ func (e *engine) announce(id string) {
 	}
 }
 
-// changedSoon coalesces what happens in one turn of the loop into one decision.
-func (e *engine) changedSoon() {
-	if e.due || e.stopped {
-		return
-	}
-	e.due = true
-	e.loop.Post(e.run)
-}
-
-// run decides and does it.
-func (e *engine) run() {
-	e.due = false
-	if e.stopped {
-		return
-	}
-	if e.timer != nil {
-		e.timer()
-		e.timer = nil
-	}
+// decide has the schedule decide, and does it.
+func (e *engine) decide() {
 	e.ahead.look()
 	in := e.view.input(schedule.Input{
 		Linking: e.coming.first, SeedLinking: e.coming.seed, CreditUs: e.host.credit.leftUs(e.loop.Now()), TrialUs: e.trial.leftUs(e.loop.Now()),
@@ -170,15 +152,6 @@ func (e *engine) run() {
 	waiting := slices.ContainsFunc(all, func(s *seg) bool { return s.wanted() && s.origin == schedule.OriginIdle })
 	e.host.credit.settle(now, waiting)
 	e.trial.settle(now, waiting && e.host.credit.proven, !slices.ContainsFunc(all, (*seg).wanted))
-}
-
-// wake has the schedule asked again after some µs.
-func (e *engine) wake(us int64) {
-	d := min(max(time.Duration(us)*time.Microsecond, time.Millisecond), longestSleep)
-	e.timer = e.loop.After(d, func() {
-		e.timer = nil
-		e.changed()
-	})
 }
 
 // load begins what the player asks for. done comes once, later, unless it is aborted.
@@ -364,9 +337,7 @@ func (e *engine) stop() {
 	e.pacing.stop()
 	e.verification.lists.stop()
 	e.ahead.stop()
-	if e.timer != nil {
-		e.timer()
-	}
+	e.turn.stop()
 	for _, s := range e.segments.all() {
 		if s.wanted() {
 			e.loads.startOrigin(s, schedule.ByPolicy)

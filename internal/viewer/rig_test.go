@@ -40,7 +40,7 @@ func newRig(t *testing.T) *rig {
 		banned: func(id string) { r.banned = append(r.banned, id) }, unheard: func(string) {}, adrift: func() {}, awoke: func() {},
 		turnedOff: func(schedule.Reason) {}, notice: func(string, string) {},
 	}, engineConfig{Policy: schedule.DefaultPolicy, StoreBytes: 1 << 24, Playhead: func() (time.Duration, time.Duration) { return 0, 0 }})
-	r.engine.due = true // the schedule decides nothing: the test does
+	r.engine.turn.due = true // the schedule decides nothing: the test does
 	return r
 }
 
