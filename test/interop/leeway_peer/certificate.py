@@ -119,14 +119,15 @@ def _check_range(name: bytes, length: int, object_length: int) -> None:
         raise Refused("malformed")
 
 
-def verify(raw: bytes, site: str, name: str, keys: dict[bytes, bytes], revocations: list[dict], now_ms: int) -> Certificate:
-    """Checks all of a certificate, in the page's order. `keys` is key ID → uncompressed point."""
+def verify(raw: bytes, site: str, name: str, keys: dict[tuple[bytes, int], bytes], revocations: list[dict], now_ms: int) -> Certificate:
+    """Checks all of a certificate, in the page's order. `keys` is key ID and alg → uncompressed point."""
     c = parse(raw)
-    if c.key_id not in keys:
+    key = keys.get((c.key_id, c.alg))
+    if key is None:
         raise Refused("unknown-key")
     signature = encode_dss_signature(int.from_bytes(raw[-64:-32], "big"), int.from_bytes(raw[-32:], "big"))
     try:
-        point = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), keys[c.key_id])
+        point = ec.EllipticCurvePublicKey.from_encoded_point(ec.SECP256R1(), key)
         point.verify(signature, _CONTEXT + c.signed(), ec.ECDSA(hashes.SHA256()))
     except (InvalidSignature, ValueError):
         raise Refused("bad-signature") from None

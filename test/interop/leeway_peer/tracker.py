@@ -47,7 +47,7 @@ class Tracker:
         self.site = first["site"]
         self.update_interval = first["update_interval_ms"] / 1000
         self._offset_ms = first["server_time_ms"] - time.monotonic() * 1000
-        self.keys: dict[bytes, bytes] = {}
+        self.keys: dict[tuple[bytes, int], bytes] = {}
         self.revocations: list[dict] = []
         self._take_keys(first.get("verify_keys") or [])
         self._take_revocations(first.get("revocations") or [])
@@ -109,7 +109,7 @@ class Tracker:
                 await self.send({"type": "update", "swarm": self.swarm, "range": {"from_ms": 0, "to_ms": 600_000}, "saturated": False, "links": 1, "want": 4})
 
     def _take_keys(self, keys: list[dict]) -> None:
-        self.keys |= {unb64(k["key_id"]): unb64(k["key"]) for k in keys if k["alg"] == 1}
+        self.keys |= {(unb64(k["key_id"]), k["alg"]): unb64(k["key"]) for k in keys if k["alg"] in (1, 2)}
 
     def _take_revocations(self, revocations: list[dict]) -> None:
         self.revocations += [dict(r, key_id=unb64(r["key_id"])) if "key_id" in r else r for r in revocations]

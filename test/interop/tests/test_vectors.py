@@ -62,7 +62,7 @@ class Names(unittest.TestCase):
 class Certificates(unittest.TestCase):
     def setUp(self):
         self.vectors = load("certificate")
-        self.keys = {k["name"]: (bytes.fromhex(k["key_id"]), bytes.fromhex(k["public"])) for k in self.vectors["keys"]}
+        self.keys = {k["name"]: ((bytes.fromhex(k["key_id"]), k["alg"]), bytes.fromhex(k["public"])) for k in self.vectors["keys"]}
         self.raw = {c["name"]: bytes.fromhex(c["hex"]) for c in self.vectors["certificates"]}
 
     def test_verify(self):
