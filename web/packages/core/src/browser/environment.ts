@@ -65,9 +65,7 @@ const openSocket: OpenSocket = (url, protocol, handlers) => {
 
 function addressSpace(): AddressSpace {
   const { hostname } = location;
-  if (hostname === 'localhost' || hostname.endsWith('.localhost') || /^127\.|^\[::1\]$/.test(hostname)) {
-    return 'loopback';
-  }
+  if (/^127\.|^\[::1\]$|(^|\.)localhost$/.test(hostname)) return 'loopback';
   return isLocalAddress(hostname) ? 'private' : 'public';
 }
 
@@ -78,12 +76,7 @@ function addressSpace(): AddressSpace {
 async function localAccess(): Promise<boolean> {
   if (addressSpace() !== 'public' || navigator.userAgent.includes(' Firefox/')) return true;
   const asked = navigator.permissions?.query({ name: 'local-network' as PermissionName });
-  return (
-    asked?.then(
-      ({ state }) => state === 'granted',
-      () => true,
-    ) ?? true
-  );
+  return asked?.then((status) => status.state === 'granted').catch(() => true) ?? true;
 }
 
 interface NetworkInformation {
