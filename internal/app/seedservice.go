@@ -87,9 +87,10 @@ func startSeed(p seedParts) (running *runningSeed, err error) {
 	}}, nil
 }
 
-// outside is where a tracker is to try whether the seed can be reached. Loopback addresses are never announced to viewers outside.
+// outside is where a tracker is to try whether the seed can be reached. Loopback addresses are never announced to viewers outside, and a
+// seed that serves its machine has none.
 func (p seedParts) outside(host *rtclink.Host) (all []netip.AddrPort) {
-	if !p.config.Probe {
+	if !p.config.Probe || p.own {
 		return nil
 	}
 	for _, a := range host.Announced() {

@@ -282,3 +282,14 @@ func TestTheSeedTakesTheNextPort(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestASeedOfItsMachineIsReadyAtOnce: on loopback the seed is at the machine's other addresses too, and no tracker has to try them.
+func TestASeedOfItsMachineIsReadyAtOnce(t *testing.T) {
+	up := startUp(t, "--media="+tinyFilm(t), "--seed-listen=")
+	if code, body := fetch(t, "GET", up.admin+"/readyz"); code != http.StatusOK {
+		t.Errorf("%d: %s", code, body)
+	}
+	if !regexp.MustCompile(`seed +(\[::\]|0\.0\.0\.0):\d+/udp`).MatchString(up.out.String()) {
+		t.Errorf("the seed is not at every address: %s", up.out.String())
+	}
+}
