@@ -236,6 +236,7 @@ func (v *village) until(s *seed.Service) time.Duration {
 			v.t.Fatal("it never takes viewers")
 		}
 	}
+	synctest.Wait() // what the seed does at that instant is done, its metric too
 	return time.Since(began)
 }
 
