@@ -19,7 +19,8 @@ const (
 	maxSignedList  = playlist.MaxBytes // of one list, bytes
 	shareOfLists   = 8                 // lists of one manifest take a part of what all indexes may
 	signedBytes    = 160               // an entry in memory beside its bytes
-	signedAgain    = 30 * time.Second  // a list that could not be had
+	signedAgain    = 30 * time.Second  // a list that could not be had, or has an entry that does not count
+	signedLongest  = 10 * time.Minute  // the latter, doubled with each load
 	signedTimeout  = 5 * time.Second
 	listLoaded     = "loaded"
 	listMissing    = "missing"
@@ -44,8 +45,10 @@ type signedLists struct {
 // signedList is the list of one playlist. Guarded by signedLists.mu; the entries are not changed.
 type signedList struct {
 	playlist [32]byte // digest of the playlist as it was last read
-	due      bool     // the playlist has changed since the list was asked for
+	due      bool     // the playlist has changed, or an entry was found not to count, since the list was asked for
 	again    time.Time
+	outdated time.Time     // before which an entry that does not count does not make the list due
+	pause    time.Duration // the last one between two such times
 	live     bool
 	seen     time.Time
 	entries  map[segment.ID]*signedEntry
@@ -74,8 +77,24 @@ func (l *signedLists) saw(path string, text []byte, live bool, now time.Time) {
 		one = &signedList{}
 		l.of[path] = one
 	}
-	one.due = one.due || one.playlist != digest
+	if one.playlist != digest {
+		one.due, one.pause = true, 0
+	}
 	one.playlist, one.live, one.seen = digest, live, now
+}
+
+// outlived notes that an entry of a list does not count: it is withdrawn, or over, and the packager may have signed again without
+// a change of the playlist. It says whether the list is due for that.
+func (l *signedLists) outlived(path string, now time.Time) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	one := l.of[path]
+	if one == nil || now.Before(one.outdated) {
+		return false
+	}
+	one.pause = min(max(2*one.pause, signedAgain), signedLongest)
+	one.due, one.outdated = true, now.Add(one.pause)
+	return true
 }
 
 // next is a list that is due, empty where none is. It counts as asked for from then on.
@@ -124,16 +143,16 @@ func (l *signedLists) forget(now time.Time) {
 	}
 }
 
-// entry is what a packager signed of a segment, if it did.
-func (l *signedLists) entry(id segment.ID) *signedEntry {
+// entry is what a packager signed of a segment, if it did, and the playlist whose list has it.
+func (l *signedLists) entry(id segment.ID) (e *signedEntry, path string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, one := range l.of {
+	for path, one := range l.of {
 		if e := one.entries[id]; e != nil {
-			return e
+			return e, path
 		}
 	}
-	return nil
+	return nil, ""
 }
 
 func (l *signedLists) weight() int64 {
@@ -238,13 +257,19 @@ func (s *supply) contradicted(r request, h *held) bool {
 	if ix == nil {
 		return false
 	}
-	e := ix.signed.entry(r.ref.id)
+	e, path := ix.signed.entry(r.ref.id)
 	if e == nil {
 		return false
 	}
 	now := s.now()
 	c := e.judged(keys, r.title.site.name, r.ref.seg.Name, now)
-	return c != nil && s.issuer.good(c) && (c.Root() != h.sum || c.Length != h.cert.Length || c.ObjectLength != h.cert.ObjectLength)
+	if c == nil || !s.issuer.good(c) {
+		if ix.signed.outlived(path, now) {
+			ix.followSigned()
+		}
+		return false
+	}
+	return c.Root() != h.sum || c.Length != h.cert.Length || c.ObjectLength != h.cert.ObjectLength
 }
 
 // refuseContradicted drops what a packager contradicts.

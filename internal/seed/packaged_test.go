@@ -143,6 +143,83 @@ func TestListsOfAnOriginAreBounded(t *testing.T) {
 	}
 }
 
+// TestAListIsReadAgainForWhatIsWithdrawn: after a purge the packager signs again, and no playlist changes. The seed finds the new list,
+// and asks for it ever more rarely while there is none.
+func TestAListIsReadAgainForWhatIsWithdrawn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const path = "/film/index.m3u8"
+		p := newPackager(t)
+		list := p.list(p.entry("/film/0.m4s", []byte("old"), time.Now()))
+		s := newStreet(t, func(at string) []byte {
+			switch at {
+			case path:
+				return []byte("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\n0.m4s\n#EXT-X-ENDLIST\n")
+			case path + ".leeway":
+				return list
+			}
+			return []byte("old") // a cache before the origin that the purge did not reach
+		}, p.streets)
+		c := s.call(1, "net", path)
+		c.open()
+		if !c.certified("/film/0.m4s") || s.count(path+".leeway") != 1 {
+			t.Fatalf("the list was read %d times", s.count(path+".leeway"))
+		}
+		<-time.After(time.Second)
+		s.revoke(signal.Revocation{Site: "demo", Prefix: "/film/", MinIssuedAt: time.Now().UnixMilli()})
+		for range 60 { // at 0, 30, 90 and 210 s
+			<-time.After(5 * time.Second)
+			c.certified("/film/0.m4s")
+		}
+		if n := s.count(path + ".leeway"); n != 5 {
+			t.Errorf("in five minutes after the purge the list was read %d times", n-1)
+		}
+		list = p.list(p.entry("/film/0.m4s", []byte("new"), time.Now()))
+		for range 60 {
+			<-time.After(5 * time.Second)
+			c.certified("/film/0.m4s")
+		}
+		if c.certified("/film/0.m4s") {
+			t.Error("what the packager signed anew contradicts what the cache has, and it is certified")
+		}
+		if n := s.count(path + ".leeway"); n != 6 {
+			t.Errorf("a list whose entries count was read %d times more", n-5)
+		}
+	})
+}
+
+// certified asks for a segment's certificate, and says whether the answer is one.
+func (c *caller) certified(name segment.Name) bool {
+	c.s.t.Helper()
+	for len(c.wire().sent) > 0 {
+		<-c.wire().sent
+	}
+	c.says(peer.CertificateRequest{Segments: []segment.ID{segment.NewID("demo", name)}})
+	synctest.Wait()
+	for len(c.wire().sent) > 0 {
+		m, err := peer.Decode(peer.Control, <-c.wire().sent)
+		if err != nil {
+			c.s.t.Fatal(err)
+		}
+		switch m.(type) {
+		case peer.Certificate:
+			return true
+		case peer.CertificateNone:
+			return false
+		}
+	}
+	c.s.t.Fatalf("%s: no answer", name)
+	return false
+}
+
+// streets has a street's site name the packager's key.
+func (p *packager) streets(c *seed.Config) {
+	rules, err := site.New(site.Config{Name: "demo", Hosts: []string{"video.example.com"}, FetchBase: "https://origin.example.com", PackagerKeys: []string{p.public}, Policy: site.Policy{CertifyFrom: 1}})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	c.Sites[0].Site = rules
+}
+
 func boundedList(t *testing.T, p *packager, outcome string, list func(asked int) []byte, most int) {
 	const path = "/live/index.m3u8"
 	asked, begun := 0, time.Now()
@@ -156,13 +233,7 @@ func boundedList(t *testing.T, p *packager, outcome string, list func(asked int)
 			return []byte("x")
 		}
 		return fmt.Appendf(nil, "#EXTM3U\n#EXT-X-TARGETDURATION:1\n#EXT-X-MEDIA-SEQUENCE:%d\n#EXTINF:1,\n%d.ts\n#EXTINF:1,\n%d.ts\n", first, first, first+1)
-	}, func(c *seed.Config) {
-		rules, err := site.New(site.Config{Name: "demo", Hosts: []string{"video.example.com"}, FetchBase: "https://origin.example.com", PackagerKeys: []string{p.public}, Policy: site.Policy{CertifyFrom: 1}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		c.Sites[0].Site = rules
-	})
+	}, p.streets)
 	for n := range 30 {
 		s.call(n, fmt.Sprint("net", n), path).open()
 		<-time.After(10 * time.Second)

@@ -206,6 +206,16 @@ func (s *street) callAs(session, n int, subnet, manifest, title, sdp string) *ca
 	return c
 }
 
+// revoke publishes revocations and returns when the seed has taken them in.
+func (s *street) revoke(list ...signal.Revocation) {
+	s.t.Helper()
+	b, err := bus.Encode(&bus.RevokeMessage{Revocations: list})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.bus.send(bus.SubjectRevoke, b).Wait()
+}
+
 func (s *street) offers(session, n int, subnet, manifest, title, sdp string) *caller {
 	s.t.Helper()
 	c := &caller{s: s, session: number(10, session), link: number(20, n), swarm: number(30, n), sdp: sdp}
