@@ -4,7 +4,7 @@ import { createBackground } from '../../../packages/core/src/background/index.ts
 import { pageAlarm } from '../../../packages/core/src/browser/alarm.ts';
 import { browserEnvironment } from '../../../packages/core/src/browser/environment.ts';
 import { type Certificate, checkPiece } from '../../../packages/core/src/certificate/certificate.ts';
-import { diagnose, pathOf } from '../../../packages/core/src/link/diagnose.ts';
+import { inspection } from '../../../packages/core/src/link/inspect.ts';
 import { createLink, type Link } from '../../../packages/core/src/link/link.ts';
 import { maxPieces, maxSegment, pieceSize } from '../../../packages/core/src/protocol/peer.ts';
 import type { SignalBody } from '../../../packages/core/src/session/messages.ts';
@@ -124,7 +124,7 @@ export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> 
       asks: false,
       udpServers: false,
       relayOnly: false,
-      diagnostics: () => ({ diagnose, pathOf }),
+      inspection: () => inspection,
       greeting: () => undefined,
       signal: (body) => events.signal(number, body),
       opened(open) {

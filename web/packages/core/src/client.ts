@@ -3,7 +3,7 @@
 import type { Environment } from './environment.ts';
 import { createEmitter, type LeewayEvents, type LeewayState, type Notice, type NoticeCode } from './events.ts';
 import { createHandle } from './handle.ts';
-import { isLocalAddress } from './link/candidates.ts';
+import { isLocalAddress } from './link/address.ts';
 import type { Playback, TitleSnapshot } from './playback.ts';
 import type { Clock, Reason } from './ports.ts';
 import type { SiteRules } from './segment/index.ts';

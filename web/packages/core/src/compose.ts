@@ -5,7 +5,7 @@ import { pageAlarm } from './browser/alarm.ts';
 import { onMoved } from './browser/moved.ts';
 import { pageTabs } from './browser/tabs.ts';
 import { createEngine } from './engine.ts';
-import { diagnose, pathOf } from './link/diagnose.ts';
+import { inspection } from './link/inspect.ts';
 import type { CreateEngine } from './title/options.ts';
 
 /** One for all titles of the page, since they share its line; and how many titles there are. */
@@ -34,5 +34,5 @@ export const composeEngine: CreateEngine = (context, { clock, crypto, random }) 
     background?.stop();
     background = undefined;
   };
-  return Object.assign(engine, { diagnose, pathOf });
+  return Object.assign(engine, inspection);
 };

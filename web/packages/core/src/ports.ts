@@ -36,6 +36,9 @@ export const linkCloseReasons = [
 ] as const;
 export type LinkCloseReason = (typeof linkCloseReasons)[number];
 
+/** An ICE candidate as it is signaled, characters, at most (spec/tracker-protocol.md). */
+export const candidateBytes = 512;
+
 export type Source = 'origin' | 'seed' | 'peer';
 export type LinkPath = 'direct' | 'relay';
 export type PeerRole = 'viewer' | 'seed';

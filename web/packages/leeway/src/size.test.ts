@@ -13,11 +13,10 @@ test('the scripts of the drop-in stay within their budgets, and hold nothing twi
   expect(twice.map((path) => path.replace('../core/src/', '')).sort()).toEqual([
     'browser/sleep.ts',
     'events.ts',
+    'link/address.ts',
     'playback.ts',
     'ports.ts',
-    'schedule/decide.ts',
     'schedule/input.ts',
-    'schedule/rank.ts',
     'segment/index.ts',
     'segment/segment.ts',
     'segment/site.ts',

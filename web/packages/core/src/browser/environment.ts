@@ -1,7 +1,7 @@
 /** The page as the library sees it. The only folder that touches globals. */
 
 import type { AddressSpace, Environment } from '../environment.ts';
-import { isLocalAddress } from '../link/candidates.ts';
+import { isLocalAddress } from '../link/address.ts';
 import type { Clock, Crypto } from '../ports.ts';
 import type { OpenSocket } from '../session/session.ts';
 import { listen, onSleep } from './sleep.ts';

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { settle } from '../testing/clock.ts';
 import { description } from '../testing/connection.ts';
 import { mdns, reflexive, setUp } from '../testing/link.ts';
-import { type Candidate, isLocalAddress, parseCandidate, writeCandidate } from './candidates.ts';
+import { isLocalAddress } from './address.ts';
+import { type Candidate, parseCandidate, writeCandidate } from './candidates.ts';
 
 interface Vector {
   name: string;

@@ -14,12 +14,6 @@ async function stats(connection: RTCPeerConnection): Promise<Map<string, Stat>> 
   return out;
 }
 
-/** What looks at connections: it comes with the engine, since no link is up, or given up, before (decision 0015). */
-export interface Diagnostics {
-  pathOf: typeof pathOf;
-  diagnose: typeof diagnose;
-}
-
 /** The path of the selected candidate pair; undefined while there is none. */
 export async function pathOf(connection: RTCPeerConnection): Promise<LinkPath | undefined> {
   const all = await stats(connection);

@@ -3,20 +3,28 @@
  * PeerLink for the engine once control and data channels are open.
  */
 
-import type { Clock, Greeting, LinkCloseReason, LinkPath, PeerLink, PeerRole } from '../ports.ts';
+import {
+  type Clock,
+  candidateBytes,
+  type Greeting,
+  type LinkCloseReason,
+  type LinkPath,
+  type PeerLink,
+  type PeerRole,
+} from '../ports.ts';
 import { fromBase64url, hexToId, idToHex, toBase64url } from '../session/base64.ts';
 import {
-  candidateBytes,
   candidatesPerLink,
   failReasons,
   type PlanMessage,
   type ReadyOffer,
   type SignalBody,
 } from '../session/messages.ts';
-import { type Candidate, isLocalAddress, parseCandidate, writeCandidate } from './candidates.ts';
+import { isLocalAddress } from './address.ts';
+import type { Candidate } from './candidates.ts';
 import { createChannels } from './channels.ts';
-import { parseDescription, writeDescription } from './description.ts';
-import type { AttemptFacts, Diagnosis, Diagnostics } from './diagnose.ts';
+import type { AttemptFacts, Diagnosis } from './diagnose.ts';
+import type { Inspection } from './inspect.ts';
 import { agree, defaultPlan } from './plan.ts';
 
 /** From the first signal to open channels. */
@@ -45,8 +53,8 @@ export interface LinkOptions {
   udpServers: boolean;
   /** Paths can only be relayed (policy). */
   relayOnly: boolean;
-  /** What tells the path, and why there is none; once there is an engine. */
-  diagnostics(): Diagnostics | undefined;
+  /** What tells the path, and why there is none, and reads what the other side signals; once there is an engine. */
+  inspection(): Inspection | undefined;
   signal(body: SignalBody): void;
   /** What an answer may say ahead of the channels; undefined: nothing. */
   greeting(wanted: string[]): Greeting | undefined;
@@ -173,14 +181,14 @@ export function createLink(o: LinkOptions): Link {
 
   /** Time is up, or ICE failed: says why as far as the browser shows it. */
   const giveUp = async (tell?: boolean) => {
-    const why = await ask(o.diagnostics()?.diagnose(connection, facts), { fail: 'timeout' });
+    const why = await ask(o.inspection()?.diagnose(connection, facts), { fail: 'timeout' });
     // No peer answered the offer: that says nothing of the way between the two.
     fail(why.fail === 'timeout' && !answered ? { ...why, fail: 'gone' } : why, tell);
   };
 
   /** Whether it could be seen. */
   const lookPath = async () => {
-    const seen = await ask(o.diagnostics()?.pathOf(connection), undefined);
+    const seen = await ask(o.inspection()?.pathOf(connection), undefined);
     path = seen ?? path;
     return seen;
   };
@@ -243,9 +251,7 @@ export function createLink(o: LinkOptions): Link {
   };
 
   const describe = async (type: RTCSdpType, sdp: string) => {
-    const description = parseDescription(sdp);
-    const candidates = description.candidates.filter(usable);
-    await connection.setRemoteDescription({ type, sdp: writeDescription({ ...description, candidates }) });
+    await connection.setRemoteDescription({ type, sdp: o.inspection()!.readDescription(sdp, usable) });
   };
 
   /** Hands the candidates that arrived before the description to the connection. */
@@ -257,11 +263,9 @@ export function createLink(o: LinkOptions): Link {
 
   const addCandidate = async (body: SignalBody) => {
     if (body.kind !== 'candidate') return;
-    const parsed = parseCandidate(body.candidate);
-    if (!parsed || !usable(parsed)) return;
-    const candidate = writeCandidate(parsed);
+    const candidate = o.inspection()!.readCandidate(body.candidate, usable);
     // There is one section. A candidate that the browser does not take is one path fewer.
-    await connection.addIceCandidate({ candidate, sdpMLineIndex: 0 }).catch(() => {});
+    if (candidate) await connection.addIceCandidate({ candidate, sdpMLineIndex: 0 }).catch(() => {});
   };
 
   /** The description is out: candidates may follow. */

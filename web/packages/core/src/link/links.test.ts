@@ -5,7 +5,7 @@ import type { Policy, SignalIn } from '../session/messages.ts';
 import { FakeClock, settle } from '../testing/clock.ts';
 import { description, FakeConnection } from '../testing/connection.ts';
 import { peerA, peerB } from '../testing/socket.ts';
-import { diagnose, pathOf } from './diagnose.ts';
+import { inspection } from './inspect.ts';
 import { establishMs } from './link.ts';
 import { createLinks, type LinkSettings } from './links.ts';
 
@@ -41,7 +41,7 @@ function setUp(more: Partial<LinkSettings> = {}, self = '00000000000000000000000
       randomBytes: (length) => new Uint8Array(length).fill(++ids),
       localAccess: async () => false,
     },
-    diagnostics: () => ({ diagnose, pathOf }),
+    inspection: () => inspection,
     greeting: () => undefined,
     ...told,
   });

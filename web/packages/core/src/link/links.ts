@@ -16,7 +16,7 @@ import type {
   SignalBody,
   SignalIn,
 } from '../session/messages.ts';
-import type { Diagnostics } from './diagnose.ts';
+import type { Inspection } from './inspect.ts';
 import { createLink, type Link } from './link.ts';
 
 /** More links than this are never wanted at once by one message, whatever the policy (spec: want ≤ 32). */
@@ -35,7 +35,7 @@ const keptSignals = 64;
 export interface LinksOptions {
   environment: Pick<Environment, 'clock' | 'createConnection' | 'randomBytes' | 'localAccess'>;
   signal(to: string, link: string, body: SignalBody): void;
-  diagnostics(): Diagnostics | undefined;
+  inspection(): Inspection | undefined;
   /** What answers may say ahead of their links. */
   greeting(wanted: string[]): Greeting | undefined;
   /** An open link, for the engine. */
@@ -163,7 +163,7 @@ export function createLinks(o: LinksOptions): Links {
       asks: policy.local === 'ask',
       udpServers: iceServers.some(({ urls }) => [urls].flat().some(overUdp)),
       relayOnly,
-      diagnostics: o.diagnostics,
+      inspection: o.inspection,
       greeting: o.greeting,
       signal: (body) => {
         if (entry.to) o.signal(entry.to, id, body);

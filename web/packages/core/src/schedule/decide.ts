@@ -1,5 +1,13 @@
 /** The schedule of spec/schedule.md: a pure function, the same in both languages, to the bit. */
-import type { Action, RequestReason, ScheduleInput, SchedulePeer, ScheduleRequest, WantedSegment } from './input.ts';
+import {
+  type Action,
+  type RequestReason,
+  type ScheduleInput,
+  type SchedulePeer,
+  type ScheduleRequest,
+  urgentWindow,
+  type WantedSegment,
+} from './input.ts';
 import { owner, rank } from './rank.ts';
 
 const piece = 16384;
@@ -16,11 +24,6 @@ type Peer = SchedulePeer & {
   stalled: boolean;
   /** Whether it holds a piece of the segment. */
   has(segment: string, n: number): boolean;
-};
-
-export const urgentWindow = (s: Pick<WantedSegment, 'duration_us' | 'origin_us'>, permille: number): number => {
-  const full = Math.floor((s.duration_us * permille) / 1000);
-  return s.origin_us < 0 ? full : Math.min(full, Math.floor(s.duration_us / 4) + 3 * s.origin_us);
 };
 
 /** When it becomes urgent: a player asks for one after the other, and what takes longer than it plays takes what the buffer has. */

@@ -54,6 +54,12 @@ export interface WantedSegment {
   origin_us: number;
 }
 
+/** How long before its deadline a segment is urgent, µs: less where the origin is quick. */
+export const urgentWindow = (s: Pick<WantedSegment, 'duration_us' | 'origin_us'>, permille: number): number => {
+  const full = Math.floor((s.duration_us * permille) / 1000);
+  return s.origin_us < 0 ? full : Math.min(full, Math.floor(s.duration_us / 4) + 3 * s.origin_us);
+};
+
 export interface SchedulePeer {
   id: string;
   role: 'viewer' | 'seed';

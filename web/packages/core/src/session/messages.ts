@@ -3,6 +3,7 @@
  * field by field; unknown fields are dropped, so that nothing unchecked reaches the rest of the library.
  */
 
+import { candidateBytes } from '../ports.ts';
 import { fromBase64url } from './base64.ts';
 import {
   bytes,
@@ -29,7 +30,6 @@ const saidBytes = 8_192;
 /** Segments that an offer names. */
 export const wantedSegments = 2;
 const ticketBytes = 512;
-export const candidateBytes = 512;
 export const candidatesPerLink = 64;
 
 export type RemoteRole = 'viewer' | 'seed';

@@ -1,6 +1,6 @@
 /** An engine that does what a test says. */
 
-import { type Diagnostics, diagnose, pathOf } from '../link/diagnose.ts';
+import { type Inspection, inspection } from '../link/inspect.ts';
 import type {
   Engine,
   EngineEvents,
@@ -19,9 +19,11 @@ import { createStats } from '../stats/stats.ts';
 
 const emptyStats = (): StatsDelta => createStats().totals();
 
-export class FakeEngine implements Engine, Diagnostics {
-  readonly diagnose = diagnose;
-  readonly pathOf = pathOf;
+export class FakeEngine implements Engine, Inspection {
+  readonly diagnose = inspection.diagnose;
+  readonly pathOf = inspection.pathOf;
+  readonly readDescription = inspection.readDescription;
+  readonly readCandidate = inspection.readCandidate;
   readonly links: PeerLink[] = [];
   readonly loads: SegmentRequest[] = [];
   readonly adopted: [url: string, bytes: number][] = [];

@@ -1,7 +1,7 @@
 /** A link over a connection that a test moves. */
 
 import { vi } from 'vitest';
-import { diagnose, pathOf } from '../link/diagnose.ts';
+import { inspection } from '../link/inspect.ts';
 import { createLink, type LinkOptions } from '../link/link.ts';
 import { FakeClock, settle } from './clock.ts';
 import { description, FakeConnection } from './connection.ts';
@@ -24,7 +24,7 @@ export function setUp(more: Partial<LinkOptions> = {}) {
     asks: false,
     udpServers: false,
     relayOnly: false,
-    diagnostics: () => ({ diagnose, pathOf }),
+    inspection: () => inspection,
     greeting: () => ({ said: [new Uint8Array([1, 2, 3])], held: ['ab'] }),
     ...told,
     ...more,

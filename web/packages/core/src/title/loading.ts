@@ -5,8 +5,7 @@
 
 import { fromOrigin, type Loading } from '../playback.ts';
 import type { Clock, Engine, ProgressFunction, Reason, SegmentRef, SegmentRequest } from '../ports.ts';
-import { urgentWindow } from '../schedule/decide.ts';
-import { defaultPolicy } from '../schedule/input.ts';
+import { defaultPolicy, urgentWindow } from '../schedule/input.ts';
 import { type Credit, creditMs } from '../transfer/credit.ts';
 import type { Line } from '../transfer/line.ts';
 

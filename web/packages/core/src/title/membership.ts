@@ -125,7 +125,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     signal: (to, link, body) => {
       if (swarm) session.send({ type: 'signal', swarm, to, link, ...body });
     },
-    diagnostics: () => engine,
+    inspection: () => engine,
     greeting: (wanted) => (links.resting ? undefined : engine?.greeting(wanted)),
     opened: (link) => {
       if (engine && !links.resting) engine.addLink(link);

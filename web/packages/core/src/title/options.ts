@@ -2,7 +2,7 @@
 
 import type { Environment } from '../environment.ts';
 import type { Emitter, LeewayEvents, NoticeCode } from '../events.ts';
-import type { Diagnostics } from '../link/diagnose.ts';
+import type { Inspection } from '../link/inspect.ts';
 import type { Engine } from '../ports.ts';
 import type { SiteRules } from '../segment/index.ts';
 import type { Welcome } from '../session/messages.ts';
@@ -31,7 +31,7 @@ export interface EngineContext {
 }
 
 /** Makes a title's engine. It comes in a script of its own, once there is a picture (decision 0015). */
-export type CreateEngine = (context: EngineContext, environment: Environment) => Engine & Diagnostics;
+export type CreateEngine = (context: EngineContext, environment: Environment) => Engine & Inspection;
 
 export interface TitleOptions {
   manifest: string;
