@@ -20,16 +20,17 @@ import (
 )
 
 type certifyCmd struct {
-	Target string        `arg:"" optional:"" help:"Folder with HLS playlists and their segments, or one playlist." placeholder:"DIR|PLAYLIST" type:"path"`
-	Key    string        `help:"Packager's signing key; made when it is missing." required:"" placeholder:"FILE" type:"path"`
-	Public bool          `help:"Print the public half of the key, as a line for the site's configuration, and sign nothing."`
-	Site   string        `help:"Name of the site; not needed where the configuration has one site." placeholder:"NAME"`
-	Path   string        `help:"Path of the folder on the site." default:"/" placeholder:"/PATH/"`
-	Watch  bool          `help:"Go on until interrupted: sign playlists that change, as a live packager's do."`
-	Stdout bool          `help:"Write the list of the one playlist to standard output, for a store that is no folder."`
-	Life   time.Duration `help:"How long certificates of a playlist with an end are valid, at most 31 days. (Those of a live playlist: its duration and 10 minutes.)" default:"720h"`
-	Again  bool          `help:"Sign everything anew, as after a purge."`
-	Jobs   int           `help:"Segments read at a time; by default one for each processor." placeholder:"N"`
+	Target  string        `arg:"" optional:"" help:"Folder with HLS playlists and their segments, or one playlist." placeholder:"DIR|PLAYLIST" type:"path"`
+	Key     string        `help:"Packager's signing key; made when it is missing." required:"" placeholder:"FILE" type:"path"`
+	Public  bool          `help:"Print the public half of the key, as a line for the site's configuration, and sign nothing."`
+	Site    string        `help:"Name of the site; not needed where the configuration has one site." placeholder:"NAME"`
+	Path    string        `help:"Path of the folder on the site." default:"/" placeholder:"/PATH/"`
+	Watch   bool          `help:"Go on until interrupted: sign playlists that change, as a live packager's do."`
+	Receive string        `help:"Take what a packager pushes by HTTP (PUT, DELETE) to this address of the machine into the folder, until interrupted. A playlist is signed before it can be read." placeholder:"HOST:PORT"`
+	Stdout  bool          `help:"Write the list of the one playlist to standard output, for a store that is no folder."`
+	Life    time.Duration `help:"How long certificates of a playlist with an end are valid, at most 31 days. (Those of a live playlist: its duration and 10 minutes.)" default:"720h"`
+	Again   bool          `help:"Sign everything anew, as after a purge."`
+	Jobs    int           `help:"Segments read at a time; by default one for each processor." placeholder:"N"`
 }
 
 // Help is shown below the usage.
@@ -44,6 +45,7 @@ Examples:
   leeway certify --key packager.key --public
   leeway certify --key packager.key --site demo --path /media/bbb/ ./bbb
   leeway certify --key packager.key --site demo --path /live/ --watch /var/www/live
+  leeway certify --key packager.key --site demo --path /live/ --receive 127.0.0.1:8090 /var/www/live
   leeway certify --key packager.key --site demo --path /media/bbb/ --again ./bbb      # after leeway purge demo /media/bbb/
   leeway certify --key packager.key --site demo --path /media/bbb/ --stdout ./bbb/720p.m3u8 | aws s3 cp - s3://films/bbb/720p.m3u8.leeway`
 }
@@ -64,8 +66,15 @@ func (c *certifyCmd) Run(ctx context.Context, r *run) error {
 	switch {
 	case c.Watch && (file != "" || c.Stdout):
 		return cmdline.Usage(errors.New("certify: --watch takes a folder, and writes beside its playlists"))
+	case c.Receive != "" && (file != "" || c.Stdout):
+		return cmdline.Usage(errors.New("certify: --receive takes a folder, and writes what is pushed into it"))
+	case c.Watch && c.Receive != "":
+		return cmdline.Usage(errors.New("certify: --receive signs what is pushed, and --watch what is written: name one of them"))
 	case c.Stdout && file == "":
 		return cmdline.Usage(errors.New("certify: --stdout takes one playlist"))
+	}
+	if err := c.receivesHere(); err != nil {
+		return err
 	}
 	s, err := c.site(r)
 	if err != nil {
@@ -88,6 +97,8 @@ func (c *certifyCmd) Run(ctx context.Context, r *run) error {
 	switch {
 	case c.Watch:
 		return c.watch(ctx, r, p)
+	case c.Receive != "":
+		return c.receive(ctx, r, p)
 	case c.Stdout:
 		return c.print(ctx, r, p, file)
 	}

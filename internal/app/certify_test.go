@@ -3,6 +3,8 @@ package app
 import (
 	"bytes"
 	"context"
+	"io"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -11,6 +13,7 @@ import (
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // certify runs the command and returns what it wrote.
@@ -117,5 +120,53 @@ func TestCertifySaysWhatIsWrong(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), c.want) || cmdline.ExitCode(err) != c.code {
 			t.Errorf("%q: %v, exit code %d", c.args, err, cmdline.ExitCode(err))
 		}
+	}
+}
+
+// TestCertifyReceivesFromThisMachineAlone: it asks for no password. What is pushed is signed, and an interrupt ends it.
+func TestCertifyReceivesFromThisMachineAlone(t *testing.T) {
+	dir, key := t.TempDir(), filepath.Join(t.TempDir(), "packager.key")
+	flags := []string{"--key", key, "--site", "demo"}
+	for _, at := range []string{"0.0.0.0:0", "192.0.2.1:80", ":80", "localhost:80", "8090"} {
+		if _, _, err := certify(t, append(flags, "--receive", at, dir)...); err == nil || !strings.Contains(err.Error(), "loopback") {
+			t.Errorf("%s: %v", at, err)
+		}
+	}
+	if _, _, err := certify(t, append(flags, "--receive", "127.0.0.1:0", "--watch", dir)...); err == nil {
+		t.Error("--watch and --receive at a time")
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	said, ended := newLockedBuffer(), make(chan error, 1)
+	go func() {
+		ended <- Run(ctx, append([]string{"certify", "--receive", "127.0.0.1:0"}, append(flags, dir)...), Env{Stdout: io.Discard, Stderr: said})
+	}()
+	var base string
+	testkit.Eventually(t, "an address is said", func() bool {
+		_, after, _ := strings.Cut(said.String(), " at ")
+		base, _, _ = strings.Cut(after, " into")
+		return base != ""
+	})
+	for _, one := range [][2]string{{"1.ts", "one"}, {"low.m3u8", "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\n1.ts\n"}} {
+		file, text := one[0], one[1]
+		r, err := http.NewRequestWithContext(ctx, http.MethodPut, base+file, strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got.Body.Close()
+		if got.StatusCode != http.StatusCreated {
+			t.Errorf("%s: %s", file, got.Status)
+		}
+	}
+	if _, err := os.Stat(filepath.Join(dir, "low.m3u8.leeway")); err != nil {
+		t.Error(err)
+	}
+	http.DefaultClient.CloseIdleConnections()
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
 	}
 }

@@ -31,7 +31,7 @@ var layers = [][]string{
 	{"transfer", "background", "viewer", "packaging", "stream", "sleep", "buildinfo", "procstat"},
 	{
 		"tracker", "seed", "relay", "fleet",
-		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist",
+		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist", "ingest",
 	},
 	{"webtorrent", "judge"},
 	{"headless", "cmdline"},

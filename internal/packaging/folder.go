@@ -15,9 +15,9 @@ import (
 	"github.com/leeway-video/leeway/internal/certificate"
 )
 
-// fresh marks a list that is being written; what a process that was killed left is removed after staleAfter.
+// Fresh marks, after a dot and the name, a file that is being written; what a process that was killed left is removed after staleAfter.
 const (
-	fresh      = Suffix + ".new-"
+	Fresh      = Suffix + ".new-"
 	staleAfter = time.Minute
 )
 
@@ -45,7 +45,7 @@ func (p *Packager) walk() (files []string, folders map[string]time.Time, err err
 				folders[file] = info.ModTime()
 			}
 			return nil
-		case strings.Contains(d.Name(), fresh) && strings.HasPrefix(d.Name(), "."):
+		case strings.Contains(d.Name(), Fresh) && strings.HasPrefix(d.Name(), "."):
 			return p.tidy(file, d)
 		case d.Type().IsRegular() && strings.EqualFold(path.Ext(file), ".m3u8"):
 			files = append(files, file)
@@ -88,7 +88,7 @@ func (p *Packager) Write(file string, list []byte) (changed bool, err error) {
 	if err != nil || old != nil && bytes.Equal(old, list) {
 		return false, err
 	}
-	temporary := path.Join(path.Dir(file), "."+path.Base(file)+fresh+strconv.Itoa(os.Getpid()))
+	temporary := path.Join(path.Dir(file), "."+path.Base(file)+Fresh+strconv.Itoa(os.Getpid()))
 	f, err := p.Root.OpenFile(temporary, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
 		return false, fmt.Errorf("certify %s: %w", file, err)
@@ -105,11 +105,20 @@ func (p *Packager) Write(file string, list []byte) (changed bool, err error) {
 
 // Certify writes the list of one playlist, and says whether it is another one than before.
 func (p *Packager) Certify(ctx context.Context, file string) (plan *Plan, changed bool, err error) {
+	text, err := p.text(file)
+	if err != nil {
+		return nil, false, fmt.Errorf("certify %s: %w", file, err)
+	}
+	return p.CertifyText(ctx, file, text)
+}
+
+// CertifyText is Certify for a playlist that is not written to its file yet.
+func (p *Packager) CertifyText(ctx context.Context, file string, text []byte) (plan *Plan, changed bool, err error) {
 	old, err := p.Old(file)
 	if err != nil {
 		return nil, false, fmt.Errorf("certify %s: %w", file, err)
 	}
-	if plan, err = p.Plan(file, old); err != nil {
+	if plan, err = p.PlanText(file, text, old); err != nil {
 		return nil, false, err
 	}
 	list, err := plan.Sign(ctx)

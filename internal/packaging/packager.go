@@ -110,7 +110,20 @@ func (pl *Plan) Segments() int { return len(pl.spans) }
 // Plan reads a media playlist, a file below the folder. old is the list before, which may be nil. It fails with ErrMaster for
 // a playlist that names others.
 func (p *Packager) Plan(file string, old []byte) (*Plan, error) {
-	media, err := p.media(file)
+	text, err := p.text(file)
+	if err != nil {
+		return nil, fmt.Errorf("certify %s: %w", file, err)
+	}
+	return p.PlanText(file, text, old)
+}
+
+// PlanText is Plan for a playlist that is not written to its file yet.
+func (p *Packager) PlanText(file string, text, old []byte) (*Plan, error) {
+	at := (&url.URL{Path: p.Path + file}).EscapedPath()
+	_, media, err := playlist.List(p.Site, at, text)
+	if err == nil && media == nil {
+		err = ErrMaster
+	}
 	if err != nil {
 		return nil, fmt.Errorf("certify %s: %w", file, err)
 	}
@@ -174,7 +187,7 @@ func (p *Packager) genuine(c *certificate.Certificate, name segment.Name, known 
 	return p.keys.Verify(c, p.Site.Name(), name, now, nil) == nil
 }
 
-func (p *Packager) media(file string) (*playlist.Listed, error) {
+func (p *Packager) text(file string) ([]byte, error) {
 	info, err := p.Root.Stat(file)
 	if err != nil {
 		return nil, err
@@ -182,16 +195,7 @@ func (p *Packager) media(file string) (*playlist.Listed, error) {
 	if info.Size() > playlist.MaxBytes {
 		return nil, fmt.Errorf("it has %d bytes; a playlist has at most %d", info.Size(), playlist.MaxBytes)
 	}
-	text, err := p.Root.ReadFile(file)
-	if err != nil {
-		return nil, err
-	}
-	at := (&url.URL{Path: p.Path + file}).EscapedPath()
-	_, media, err := playlist.List(p.Site, at, text)
-	if err == nil && media == nil {
-		err = ErrMaster
-	}
-	return media, err
+	return p.Root.ReadFile(file)
 }
 
 // spans lists what the plan is about, in the playlist's order. A segment that stands in it twice is signed once.
