@@ -40,7 +40,7 @@ type Binding struct {
 	Manifests []string `yaml:"manifests" json:"manifests"` // patterns of manifests' keys: {} stands for what it stood for in the title, a * at the end for any rest
 }
 
-// Values of Config.Access, Policy.Role, Policy.Prefetch, Policy.Relay, Policy.Local and Policy.SignedManifests.
+// Values of Config.Access, Policy.Role, Policy.Prefetch, Policy.Relay, Policy.Local, Policy.SignedManifests and Policy.UnknownLine.
 const (
 	AccessPublic = "public"
 	AccessToken  = "token"
@@ -62,6 +62,9 @@ const (
 
 	SignedOff   = "off"
 	SignedShare = "share"
+
+	UnknownLineLeech = "leech"
+	UnknownLineFull  = "full"
 )
 
 // Defaults and limits of Policy.
@@ -85,5 +88,6 @@ type Policy struct {
 	CertifyFrom          int    `yaml:"certify_from,omitempty" json:"certify_from"`           // viewers in a swarm from which on seeds certify, ≥ 1
 	ControlGroupPermille int    `yaml:"control_group_permille" json:"control_group_permille"` // viewers served by the origin alone, 0–1000
 	SignedManifests      string `yaml:"signed_manifests,omitempty" json:"signed_manifests"`   // SignedOff (default), SignedShare
+	UnknownLine          string `yaml:"unknown_line,omitempty" json:"unknown_line"`           // UnknownLineLeech (default), UnknownLineFull: phones that do not say how they are connected
 	MaxLinks             int    `yaml:"max_links,omitempty" json:"max_links"`                 // links of one viewer, 1–32
 }

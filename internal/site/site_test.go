@@ -22,7 +22,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.Config()
-	want := Policy{Role: RoleFull, Prefetch: PrefetchAllow, Relay: RelayAllow, Local: LocalIfGranted, CertifyFrom: 2, SignedManifests: SignedOff, MaxLinks: 16}
+	want := Policy{Role: RoleFull, Prefetch: PrefetchAllow, Relay: RelayAllow, Local: LocalIfGranted, CertifyFrom: 2, SignedManifests: SignedOff, UnknownLine: UnknownLineLeech, MaxLinks: 16}
 	if got.Policy != want || got.Access != AccessPublic || got.FetchBase != "https://origin.internal:8443/vod" {
 		t.Errorf("got %+v", got)
 	}
@@ -124,6 +124,7 @@ func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
 		{"policy.relay", func(c *Config) { c.Policy.Relay = "yes" }},
 		{"policy.local", func(c *Config) { c.Policy.Local = "always" }},
 		{"policy.signed_manifests", func(c *Config) { c.Policy.SignedManifests = "on" }},
+		{"policy.unknown_line", func(c *Config) { c.Policy.UnknownLine = "off" }},
 		{"policy.certify_from", func(c *Config) { c.Policy.CertifyFrom = -1 }},
 		{"policy.control_group_permille", func(c *Config) { c.Policy.ControlGroupPermille = 1001 }},
 		{"policy.max_links", func(c *Config) { c.Policy.MaxLinks = 33 }},

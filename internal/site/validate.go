@@ -49,6 +49,7 @@ func (c *Config) defaults() {
 	fill(&c.Policy.Relay, RelayAllow)
 	fill(&c.Policy.Local, LocalIfGranted)
 	fill(&c.Policy.SignedManifests, SignedOff)
+	fill(&c.Policy.UnknownLine, UnknownLineLeech)
 	if c.Policy.CertifyFrom == 0 {
 		c.Policy.CertifyFrom = DefaultCertifyFrom
 	}
@@ -193,6 +194,7 @@ func (c *Config) checkChoices() *FieldError {
 		{"policy.relay", c.Policy.Relay, []string{RelayAllow, RelayNever}},
 		{"policy.local", c.Policy.Local, []string{LocalIfGranted, LocalAsk, LocalNever}},
 		{"policy.signed_manifests", c.Policy.SignedManifests, []string{SignedOff, SignedShare}},
+		{"policy.unknown_line", c.Policy.UnknownLine, []string{UnknownLineLeech, UnknownLineFull}},
 	} {
 		if !slices.Contains(f.choices, f.value) {
 			return wrong(f.path, "one of "+strings.Join(f.choices, ", "), "%q is no choice", f.value)

@@ -142,6 +142,6 @@ func policyOf(c *configured.Site, session signal.ID, grant *access.Grant) signal
 	}
 	return signal.Policy{
 		Role: role, ControlGroup: swarm.Draw(session) < p.ControlGroupPermille, Prefetch: p.Prefetch == configured.PrefetchAllow, WasteBytes: p.WasteBytes,
-		MaxLinks: p.MaxLinks, Relay: p.Relay, Local: p.Local, SignedManifests: p.SignedManifests,
+		MaxLinks: p.MaxLinks, Relay: p.Relay, Local: p.Local, SignedManifests: p.SignedManifests, UnknownLine: p.UnknownLine,
 	}
 }

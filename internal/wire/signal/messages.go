@@ -73,9 +73,10 @@ type Policy struct {
 	Prefetch        bool   `json:"prefetch"`
 	WasteBytes      int64  `json:"waste_bytes"`
 	MaxLinks        int    `json:"max_links"`
-	Relay           string `json:"relay"`            // allow, never
-	Local           string `json:"local"`            // ask, never, if-granted
-	SignedManifests string `json:"signed_manifests"` // off, share
+	Relay           string `json:"relay"`                  // allow, never
+	Local           string `json:"local"`                  // ask, never, if-granted
+	SignedManifests string `json:"signed_manifests"`       // off, share
+	UnknownLine     string `json:"unknown_line,omitempty"` // leech, full; not said by older trackers, which is leech
 }
 
 // Limits tells the client what this tracker takes.

@@ -260,4 +260,17 @@ describe('a title', () => {
     expect(sent('join')).toMatchObject([{ role: 'leech' }]);
     expect(contexts[0]!.uploads()).toBe(false);
   });
+
+  test.each([
+    ['gives nothing', undefined, 'leech'],
+    ['gives where the site allows it', 'full', 'full'],
+  ] as const)('a phone that does not say how it is connected %s', async (_, unknown_line, role) => {
+    const { leeway, enter, joined, sent, contexts } = setUp({}, { unknownLine: () => true });
+    leeway.start();
+    leeway.open(manifest);
+    await enter(unknown_line && { policy: { unknown_line } });
+    await joined();
+    expect(sent('join')).toMatchObject([{ role }]);
+    expect(contexts[0]!.uploads()).toBe(role === 'full');
+  });
 });

@@ -21,6 +21,8 @@ export interface Environment {
   localAccess(): Promise<boolean>;
   /** The line is metered, or the viewer asked to save data. */
   metered(): boolean;
+  /** A phone or tablet whose browser does not say how it is connected: the line may be paid for by the byte. */
+  unknownLine(): boolean;
   /** The device runs on its battery, as far as the browser says. */
   battery(): boolean;
   hidden(): boolean;

@@ -1,8 +1,9 @@
-import { afterEach, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { browserEnvironment } from './environment.ts';
 
 afterEach(() => {
   vi.restoreAllMocks();
+  vi.unstubAllGlobals();
 });
 
 // One page has one clock, which has shown nothing before the first case and remembers what it showed.
@@ -19,4 +20,32 @@ test.each([
     clock.now();
   }
   expect(clock.coarse!()).toBe(coarse);
+});
+
+describe('a line that nothing is known of', () => {
+  const phone = 'Mozilla/5.0 (Android 16; Mobile; rv:153.0) Gecko/153.0 Firefox/153.0';
+  const safari =
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/26.0 Safari/605.1.15';
+  test.each<[string, object, boolean, boolean]>([
+    ['Firefox on a phone', { userAgent: phone }, true, true],
+    ['Firefox on a computer', { userAgent: safari }, false, false],
+    ['Safari on a tablet, which says that it is a computer', { userAgent: safari }, true, true],
+    ['Chromium on a phone by Wi-Fi', { connection: { type: 'wifi' }, userAgentData: { mobile: true } }, true, false],
+    [
+      'Chromium on a phone that knows no more',
+      { connection: { type: 'unknown' }, userAgentData: { mobile: true } },
+      true,
+      true,
+    ],
+    [
+      'Chromium on a computer with a touchscreen alone',
+      { connection: {}, userAgentData: { mobile: false } },
+      true,
+      false,
+    ],
+  ])('%s', (_, browser, coarse, unknown) => {
+    vi.stubGlobal('navigator', { userAgent: '', ...browser });
+    vi.stubGlobal('matchMedia', (query: string) => ({ matches: query === '(pointer: coarse)' && coarse }));
+    expect(browserEnvironment().unknownLine()).toBe(unknown);
+  });
 });

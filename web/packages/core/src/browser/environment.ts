@@ -89,6 +89,16 @@ function metered(): boolean {
   return !!saveData || type === 'cellular';
 }
 
+/** Browsers that have no NetworkInformation do not hint at phones either, except by their name and by what one points with. */
+function unknownLine(): boolean {
+  const page = navigator as { connection?: NetworkInformation; userAgentData?: { mobile: boolean } };
+  const { type = 'unknown' } = page.connection ?? {};
+  if (type !== 'unknown') return false;
+  return (
+    page.userAgentData?.mobile ?? (/Mobi|Android/.test(navigator.userAgent) || matchMedia('(pointer: coarse)').matches)
+  );
+}
+
 let power: { charging: boolean } | undefined;
 
 /** Known a moment after the first question, where it is known at all. */
@@ -124,6 +134,7 @@ export function browserEnvironment(): Environment {
     addressSpace,
     localAccess,
     metered,
+    unknownLine,
     battery,
     hidden: () => document.visibilityState === 'hidden',
     onVisibility: (f) => listen(document, 'visibilitychange', f),

@@ -22,6 +22,7 @@ const policy: Policy = {
   relay: 'allow',
   local: 'ask',
   signed_manifests: 'off',
+  unknown_line: 'leech',
 };
 
 function setUp(more: Partial<LinkSettings> = {}, self = '00000000000000000000000000000009', before = () => {}) {

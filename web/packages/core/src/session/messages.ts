@@ -47,6 +47,7 @@ export interface Policy {
   relay: 'allow' | 'never';
   local: 'ask' | 'never' | 'if-granted';
   signed_manifests: 'off' | 'share';
+  unknown_line: 'leech' | 'full';
 }
 
 /** Site configuration of spec/site.md: what names depend on. */
@@ -227,6 +228,7 @@ const policy = object<Policy>({
   relay: one('allow', 'never'),
   local: one('ask', 'never', 'if-granted'),
   signed_manifests: one('off', 'share'),
+  unknown_line: or(one('leech', 'full'), 'leech'),
 });
 
 const site = object<SiteMessage>({

@@ -43,6 +43,7 @@ export function setUp(options: Partial<LeewayOptions> = {}, page: Partial<Enviro
     addressSpace: () => 'public',
     localAccess: async () => true,
     metered: () => false,
+    unknownLine: () => false,
     battery: () => false,
     hidden: () => false,
     onVisibility: (f) => {

@@ -56,6 +56,7 @@ const policyWith = (more: object = {}) => ({
   relay: 'allow',
   local: 'if-granted',
   signed_manifests: 'off',
+  unknown_line: 'leech',
   ...more,
 });
 

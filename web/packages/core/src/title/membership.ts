@@ -98,7 +98,10 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
 
   const delivery = createDelivery({
     welcome: () => welcome,
-    takesOnly: () => environment.metered() || !!clock.coarse?.(),
+    takesOnly: () =>
+      environment.metered() ||
+      !!clock.coarse?.() ||
+      (welcome?.policy.unknown_line !== 'full' && environment.unknownLine()),
     battery: () => environment.battery(),
     prefetch: o.prefetch,
     notice: o.notice,
