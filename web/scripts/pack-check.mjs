@@ -17,6 +17,7 @@ const documents = [
   'README.md',
   'web/packages/leeway/README.md',
   'web/packages/hlsjs/README.md',
+  'web/packages/shaka/README.md',
   'web/packages/core/README.md',
 ];
 
@@ -26,6 +27,7 @@ const dropin = Object.values(await scripts());
 const contents = {
   core: [...always, 'dist/compose.js', 'dist/compose.js.map'],
   hlsjs: always,
+  shaka: always,
   leeway: [...always, 'dist/leeway.d.ts', ...dropin.map(({ name }) => `dist/${name}`)],
 };
 
@@ -39,9 +41,12 @@ function checkTarballs(tarballs) {
   }
 }
 
-/** The workspace's hls.js without the scripts of its makers: npm 10 runs those of a folder although it is told not to. */
-function copyOfHls(to) {
-  const from = join(web, 'node_modules/hls.js');
+/** The players that the plug-ins are for. */
+const players = ['hls.js', 'shaka-player'];
+
+/** The workspace's player without the scripts of its makers: npm 10 runs those of a folder although it is told not to. */
+function copyOf(player, to) {
+  const from = join(web, 'node_modules', player);
   const { scripts: _, ...manifest } = JSON.parse(readFileSync(join(from, 'package.json'), 'utf8'));
   mkdirSync(to);
   writeFileSync(join(to, 'package.json'), JSON.stringify(manifest));
@@ -49,9 +54,10 @@ function copyOfHls(to) {
   return to;
 }
 
-/** An empty project with the tarballs and hls.js; npm has neither a registry nor a cache. */
+/** An empty project with the tarballs and the players; npm has neither a registry nor a cache. */
 function install(project, tarballs, from) {
-  const dependencies = { 'hls.js': `file:${copyOfHls(join(from, 'hls.js'))}` };
+  const dependencies = {};
+  for (const name of players) dependencies[name] = `file:${copyOf(name, join(from, name))}`;
   for (const { name, filename } of tarballs) dependencies[name] = `file:${join(from, filename)}`;
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }));
@@ -65,7 +71,7 @@ function checkDependencies(project) {
   const modules = join(project, 'node_modules');
   const lock = JSON.parse(readFileSync(join(modules, '.package-lock.json'), 'utf8'));
   const installed = Object.keys(lock.packages).filter((path) => path.startsWith('node_modules/'));
-  assert.deepEqual(installed.sort(), [...own, 'hls.js'].map((name) => `node_modules/${name}`).sort());
+  assert.deepEqual(installed.sort(), [...own, ...players].map((name) => `node_modules/${name}`).sort());
   for (const name of own) {
     const manifest = JSON.parse(readFileSync(join(modules, name, 'package.json'), 'utf8'));
     for (const [on, range] of Object.entries(manifest.dependencies ?? {})) {
@@ -89,23 +95,39 @@ function examples() {
   });
 }
 
+/** Shaka's declarations are those of a CommonJS module, and have a default export, which is the whole of it for Node. */
+const shakaTypes = `type Exported = (typeof import('shaka-player'))['default'];
+declare const shaka: Exported extends { default: infer Namespace } ? Namespace : Exported;`;
+
+/** Players that examples take for granted: the real ones, and those of a page of fakes. */
+const granted = {
+  hls: { real: "import Hls from 'hls.js';\nconst hls = new Hls();", fake: 'declare const hls: object;' },
+  shaka: {
+    real: `${shakaTypes}\nconst player = new shaka.Player();`,
+    fake: 'declare const shaka: object, player: object;',
+  },
+};
+
 /** What an example takes for granted: a player, and the library where it does not make it itself. */
-function given({ code }, player) {
+function given({ code }, kind) {
   const lines = [];
-  if (/\bhls\b/.test(code.replaceAll(/import .*|\/\/.*/g, ''))) lines.push(player);
+  const used = code.replaceAll(/import .*|\/\/.*/g, '');
+  for (const [name, player] of Object.entries(granted)) {
+    if (new RegExp(`\\b${name}\\b`).test(used)) lines.push(player[kind]);
+  }
   if (!code.includes('createLeeway(')) {
     lines.push("import type { Leeway } from 'leeway';", 'declare const leeway: Leeway;');
   }
   return `${lines.join('\n')}\n${code}`;
 }
 
-const realPlayer = "import Hls from 'hls.js';\nconst hls = new Hls();";
-
 /** Uses that must not compile: were a type `any`, or missing, the compiler would say that an expected error is none. */
 const misuse = `
 import Hls from 'hls.js';
 import { attachHls, attachHlsClass, createLeeway, type HlsPlayer, type Leeway } from 'leeway';
 import type { LeewayEvents } from '@leeway/core';
+import { attachShaka, attachShakaClass } from '@leeway/shaka';
+${shakaTypes}
 declare const leeway: Leeway;
 // @ts-expect-error: no tracker
 createLeeway({});
@@ -123,6 +145,12 @@ attachHls(leeway, {});
 attachHls(leeway, Hls);
 // @ts-expect-error: a player, not the class
 attachHlsClass(leeway, player);
+attachShaka(leeway, shaka, new shaka.Player());
+attachShakaClass(leeway, shaka);
+// @ts-expect-error: no player
+attachShaka(leeway, shaka, {});
+// @ts-expect-error: the class, not the namespace
+attachShakaClass(leeway, shaka.Player);
 // @ts-expect-error: no such event
 leeway.on('nothing', () => {});
 // @ts-expect-error: no such code
@@ -146,7 +174,7 @@ function checkTypes(project, codes) {
   const src = join(project, 'src');
   mkdirSync(src);
   for (const [i, example] of codes.entries()) {
-    writeFileSync(join(src, `example${i}.ts`), given(example, realPlayer));
+    writeFileSync(join(src, `example${i}.ts`), given(example, 'real'));
   }
   writeFileSync(join(src, 'misuse.ts'), misuse);
   for (const [module, moduleResolution] of [
@@ -190,6 +218,7 @@ function page() {
   const sockets = [];
   const listeners = [];
   const timers = [];
+  const schemes = [];
   const window = {
     ...{ URL, AbortController, TextEncoder, crypto, performance, isSecureContext: true, RTCPeerConnection: class {} },
     ...{
@@ -212,19 +241,34 @@ function page() {
       on: (event) => listeners.push(event),
       off: () => {},
     },
+    shaka: {
+      Player: class {
+        dispatchEvent() {}
+      },
+      net: {
+        NetworkingEngine: { PluginPriority: {}, registerScheme: (scheme) => schemes.push(scheme) },
+        HttpFetchPlugin: {},
+      },
+      util: { AbortableOperation: class {} },
+    },
+    player: {
+      getNetworkingEngine: () => ({ registerRequestFilter: () => {} }),
+      ...{ getAssetUri: () => null, getMediaElement: () => null },
+      addEventListener: (event) => listeners.push(event),
+    },
   };
   window.window = window;
-  return { window, sockets, listeners, timers };
+  return { window, sockets, listeners, timers, schemes };
 }
 
 /** An example that makes the library must connect to the tracker, and one that has a player must be attached to it. */
 async function run(project, example) {
   const { document, code } = example;
-  const real = await bundle(project, given(example, realPlayer));
+  const real = await bundle(project, given(example, 'real'));
   const copies = real.inputs.filter((path) => path.endsWith('core/dist/index.js'));
   assert.deepEqual(copies, ['node_modules/@leeway/core/dist/index.js'], `${document}: copies of the core`);
-  const fake = await bundle(project, given(example, 'declare const hls: object;'));
-  const { window, sockets, listeners, timers } = page();
+  const fake = await bundle(project, given(example, 'fake'));
+  const { window, sockets, listeners, timers, schemes } = page();
   runInNewContext(fake.code, window);
   for (const callback of timers.splice(0)) {
     callback(); // a player that asks for no segment is waited for a second
@@ -232,6 +276,10 @@ async function run(project, example) {
   assert.deepEqual(sockets, ['wss://tracker.example.com/'], `${document}: its example does not connect`);
   if (code.includes('attachHls(')) {
     assert(window.hls.config.fLoader, `${document}: its example does not put the loader in`);
+    assert(listeners.length > 0, `${document}: its example does not listen to the player`);
+  }
+  if (code.includes('attachShaka(')) {
+    assert.deepEqual(schemes, ['http', 'https'], `${document}: its example does not put the plug-in in`);
     assert(listeners.length > 0, `${document}: its example does not listen to the player`);
   }
 }
@@ -243,7 +291,7 @@ async function checkModules(project) {
   for (const { folder, name } of packages) {
     const dist = join(modules, name, 'dist');
     const module = await import(pathToFileURL(join(dist, 'index.js')).href);
-    if (folder !== 'hlsjs') assert.equal(module.version, version, `${name}: what it says of its version`);
+    if (!/hlsjs|shaka/.test(folder)) assert.equal(module.version, version, `${name}: what it says of its version`);
     const declared = readFileSync(join(dist, 'index.d.ts'), 'utf8');
     const values = [...declared.matchAll(/^export declare (?:const|function|class) (\w+)/gm)].map(([, value]) => value);
     // The entry of `leeway` only passes on.

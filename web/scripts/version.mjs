@@ -13,6 +13,8 @@ const places = [
   ['web/packages/core/package.json', own],
   ['web/packages/hlsjs/package.json', own],
   ['web/packages/hlsjs/package.json', dependency],
+  ['web/packages/shaka/package.json', own],
+  ['web/packages/shaka/package.json', dependency],
   ['web/packages/leeway/package.json', own],
   ['web/packages/leeway/package.json', dependency],
   ['web/apps/bench/package.json', own],

@@ -1,9 +1,8 @@
 /** Ties one hls.js player to the library, and unties it. */
 
-import type { Leeway, Playback } from '@leeway/core';
+import { type Leeway, observePlayback, type Playback } from '@leeway/core';
 import { destroying, type HlsClass, type HlsLike, type HlsPlayer, type LoaderConstructor } from './hls.ts';
 import { wrapLoader } from './loader.ts';
-import { observePlayback } from './observe.ts';
 
 export interface AttachOptions {
   /** Explicit title of what this player plays. */

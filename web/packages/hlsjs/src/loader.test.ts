@@ -1,7 +1,8 @@
+import { deadlineMs } from '@leeway/core';
 import { beforeEach, describe, expect, test, vi } from 'vitest';
 import type { FragmentContext, HlsLike, LoaderCallbacks } from './hls.ts';
 import { reportCapacity, wrapLoader } from './loader.ts';
-import { deadlineMs, upcomingOf } from './position.ts';
+import { upcomingOf } from './position.ts';
 import { FakeHls, FakeMedia, FakePlayback, newStats, PreviousLoader, settle, TestClock } from './testing.ts';
 
 const frag = (sn: number | 'initSegment', more: object = {}) => ({

@@ -3,7 +3,14 @@
  * from the origin comes through that one, with its xhrSetup, credentials, CMCD and timeouts.
  */
 
-import type { Clock, OriginResult, Playback, SegmentRequest, SegmentResult } from '@leeway/core';
+import {
+  type Clock,
+  deadlineMs,
+  type OriginResult,
+  type Playback,
+  type SegmentRequest,
+  type SegmentResult,
+} from '@leeway/core';
 import type {
   FragmentContext,
   FragmentLoaderLike,
@@ -14,7 +21,7 @@ import type {
   LoaderConstructor,
   LoaderStats,
 } from './hls.ts';
-import { bitrateOf, deadlineMs, isLive, rangeOf, upcomingOf } from './position.ts';
+import { bitrateOf, isLive, rangeOf, upcomingOf } from './position.ts';
 
 export interface LoaderContext {
   hls: HlsLike;

@@ -11,16 +11,6 @@ export function rangeOf(context: FragmentContext): ByteRange | undefined {
   return context.rangeEnd ? { first: context.rangeStart ?? 0, last: context.rangeEnd - 1 } : undefined;
 }
 
-/**
- * Milliseconds until the playhead reaches a moment of the timeline, at the present speed. Nothing buffered means that
- * the player waits for whatever it asked for.
- */
-export function deadlineMs(media: HTMLMediaElement | null, startSeconds: number): number {
-  if (!media || media.buffered.length === 0) return 0;
-  const rate = Math.abs(media.playbackRate) || 1;
-  return Math.max(0, ((startSeconds - media.currentTime) * 1000) / rate);
-}
-
 function detailsOf(hls: HlsLike, frag: FragmentLike): DetailsLike | undefined {
   if (frag.type === 'main') return hls.levels[frag.level]?.details;
   if (frag.type === 'audio') return hls.audioTracks?.[frag.level]?.details;

@@ -1,6 +1,7 @@
-/** What the viewer sees, from the media element's events: startup, stalls, time and bits played, switches. */
+/** What plug-ins of players read off the media element: startup, stalls, time and bits played, switches, and how far the playhead is. */
 
-import type { Clock, Observation } from '@leeway/core';
+import type { Observation } from './playback.ts';
+import type { Clock } from './ports.ts';
 
 /** Longer steps of the playhead between two looks are seeks or sleeps, not playback. */
 const stepBoundMs = 2_000;
@@ -146,6 +147,16 @@ export function observePlayback(o: ObserverOptions): PlaybackObserver {
       return taken;
     },
   };
+}
+
+/**
+ * Milliseconds until the playhead reaches a moment of the timeline, at the present speed. Nothing buffered means that
+ * the player waits for whatever it asked for.
+ */
+export function deadlineMs(media: HTMLMediaElement | null, startSeconds: number): number {
+  if (!media || media.buffered.length === 0) return 0;
+  const rate = Math.abs(media.playbackRate) || 1;
+  return Math.max(0, ((startSeconds - media.currentTime) * 1000) / rate);
 }
 
 function fresh(): Observation {

@@ -1,0 +1,261 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { FakeMedia, FakePlayback, settle, TestClock } from '../../hlsjs/src/testing.ts';
+import { type Asked, createPlugin, timing } from './loader.ts';
+import type { RequestContext, ShakaRequest } from './shaka.ts';
+import { newEngine, newPlayer, newStream, shaka, startOrigin } from './testing.ts';
+
+const { NetworkingEngine } = shaka.net;
+const { SEGMENT } = NetworkingEngine.RequestType;
+const { APPLICATION } = NetworkingEngine.PluginPriority;
+
+const none = { maxAttempts: 1, timeout: 0, connectionTimeout: 0, stallTimeout: 0 };
+
+/** Shaka's own networking with the plug-in in it, as `attachShaka` puts it there. */
+async function setUp(retry: object = {}) {
+  const clock = new TestClock();
+  const player = newPlayer();
+  const origin = await startOrigin();
+  const playback = new FakePlayback();
+  const caught = vi.fn();
+  const asks = new WeakMap<ShakaRequest, Asked>();
+  NetworkingEngine.registerScheme(
+    'http',
+    createPlugin(shaka, clock, (r) => asks.get(r)),
+    APPLICATION,
+    false,
+  );
+  const { engine, samples } = newEngine(player);
+  const { stream, segments } = newStream(origin.url('/'), 40);
+  const load = (
+    context: Partial<RequestContext> = {},
+    more: Partial<ShakaRequest> = {},
+    uri = origin.url('/5.ts?CMCD=x'),
+  ) => {
+    const request = Object.assign(
+      NetworkingEngine.makeRequest([uri], { ...NetworkingEngine.defaultRetryParameters(), ...none, ...retry }),
+      more,
+    );
+    const own = { stream, segment: segments[5]!, ...context };
+    asks.set(request, { player, context: own, playback: () => playback, caught });
+    return engine.request(SEGMENT, request);
+  };
+  const asked = () => vi.waitFor(() => expect(playback.request).toBeDefined());
+  return { clock, player, origin, playback, caught, engine, samples, stream, segments, load, asked };
+}
+
+const bytes = (origin: number, peer: number) => ({ origin, seed: 0, peer });
+
+describe('the plug-in', () => {
+  test('asks by name, range, position and rendition', async () => {
+    const { player, load, asked, playback, origin } = await setUp();
+    const media = new FakeMedia();
+    media.buffered = { length: 1 };
+    media.currentTime = 12;
+    media.playbackRate = 2;
+    player.media = media as unknown as HTMLMediaElement;
+    const { stream, segments } = newStream('https://cdn/', 8, true);
+    const { promise } = load({ stream, segment: segments[5]! }, { headers: { Range: 'bytes=500-599' } });
+    await asked();
+    const { request } = playback;
+    expect(request).toMatchObject({
+      url: 'https://cdn/film.mp4',
+      range: { first: 500, last: 599 },
+      startMs: 20_000,
+      durationMs: 4_000,
+      rendition: 'video-7',
+      track: 'video',
+      bitrate: 1_500_000,
+      adaptive: true,
+      live: false,
+      upcoming: [
+        { url: 'https://cdn/film.mp4', startMs: 24_000, durationMs: 4_000, range: { first: 600, last: 699 } },
+        { range: { first: 700, last: 799 } },
+      ],
+    });
+    expect(request!.deadlineMs()).toBe(4_000);
+    expect(origin.asked).toEqual([]);
+    playback.resolve({ data: new ArrayBuffer(100), source: 'peer', bytes: bytes(0, 100) });
+    expect((await promise).data.byteLength).toBe(100);
+  });
+
+  test.each([
+    ['a range without an end', {}, { headers: { Range: 'bytes=500-' } }],
+    ['what is appended while it comes', {}, { streamDataCallback: async () => {} }],
+  ])('leaves %s to Shaka, and counts it', async (_, context, more) => {
+    const { load, playback, samples } = await setUp();
+    await load(context, more).promise;
+    expect(playback.request).toBeUndefined();
+    expect(playback.bypassed?.[0]).toBe(1_000);
+    // As many samples as Shaka makes itself, of what the network took.
+    expect(samples.reduce((sum, sample) => sum + sample.bytes, 0)).toBe(1_000);
+  });
+
+  test('an init segment cannot wait', async () => {
+    const { load, asked, playback, stream } = await setUp();
+    const segment = { getUris: () => ['https://cdn/init.mp4'], getStartByte: () => 0, getEndByte: () => null };
+    const { promise } = load({ stream, segment });
+    await asked();
+    expect(playback.request).toMatchObject({ url: 'https://cdn/init.mp4', durationMs: 0, upcoming: [] });
+    expect(playback.request!.deadlineMs()).toBe(0);
+    playback.resolve({ data: new ArrayBuffer(10), source: 'peer', bytes: bytes(0, 10) });
+    await promise;
+  });
+
+  test('the origin is asked with the request as filters left it, and its answer handed on', async () => {
+    const { load, asked, playback, origin } = await setUp();
+    const { promise } = load({}, { headers: { 'x-own': '1' } });
+    await asked();
+    playback.fromOrigin();
+    const response = await promise;
+    expect(origin.asked).toMatchObject([{ url: '/5.ts?CMCD=x', headers: { 'x-own': '1' } }]);
+    expect(response).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
+    expect(playback.request!.url).toBe(origin.url('/5.ts'));
+    expect(playback.origin).toMatchObject({ unshared: true, status: 200 });
+  });
+
+  test('a part of a segment is fetched by its range, beside the headers of the page', async () => {
+    const { load, asked, playback, origin } = await setUp();
+    const { promise } = load({}, { headers: { 'x-own': '1' } });
+    await asked();
+    const part = { first: 16_384, last: 49_151 };
+    const { next } = origin.hold();
+    const fetched = playback.request!.origin(new AbortController().signal, () => {}, part);
+    (await next).answer.writeHead(206).end(Buffer.alloc(32_768));
+    expect((await fetched).data.byteLength).toBe(32_768);
+    expect(origin.asked[0]!.headers).toMatchObject({ 'x-own': '1', range: 'bytes=16384-49151' });
+    playback.resolve({ data: new ArrayBuffer(10), source: 'peer', bytes: bytes(0, 10) });
+    await promise;
+  });
+
+  test('an error of the origin reaches Shaka as it came', async () => {
+    const { load, asked, playback, origin } = await setUp();
+    const { next } = origin.hold();
+    const { promise } = load();
+    await asked();
+    playback.fromOrigin();
+    (await next).answer.writeHead(404).end();
+    await expect(promise).rejects.toMatchObject({ code: 1001, data: expect.arrayContaining([404]) });
+  });
+
+  test('what fails within the library is asked for again, as Shaka does it', async () => {
+    const { load, asked, playback } = await setUp({ maxAttempts: 2, baseDelay: 0 });
+    const { promise } = load();
+    await asked();
+    const { request } = playback;
+    playback.reject(new Error('engine'));
+    await vi.waitFor(() => expect(playback.request).not.toBe(request));
+    playback.resolve({ data: new ArrayBuffer(10), source: 'peer', bytes: bytes(0, 10) });
+    expect((await promise).data.byteLength).toBe(10);
+  });
+
+  test('a defect of the library falls back to Shaka', async () => {
+    const { load, playback, caught } = await setUp();
+    playback.load = () => {
+      throw new Error('defect');
+    };
+    expect((await load().promise).data.byteLength).toBe(1_000);
+    expect(caught).toHaveBeenCalledWith('loader', expect.any(Error));
+  });
+
+  test('an abort ends both, and Shaka is told that it was one', async () => {
+    const { load, asked, playback, origin } = await setUp();
+    const { next } = origin.hold();
+    const pending = load();
+    await asked();
+    const controller = new AbortController();
+    const fetched = playback.request!.origin(controller.signal, () => {});
+    fetched.catch(() => {});
+    const { answer } = await next;
+    const gone = new Promise((resolve) => answer.on('close', resolve));
+    const ended = expect(pending.promise).rejects.toMatchObject({ code: 7001 });
+    void pending.abort();
+    expect(playback.aborts).toBe(1);
+    // As the core does it.
+    controller.abort();
+    playback.reject(new Error('aborted'));
+    await ended;
+    await gone;
+    await expect(fetched).rejects.toMatchObject({ code: 7001 });
+  });
+});
+
+describe('the times that Shaka keeps', () => {
+  test('of the whole segment, waiting for peers included', async () => {
+    const { load, asked, playback, clock } = await setUp({ timeout: 30_000 });
+    const { promise } = load();
+    const ended = expect(promise).rejects.toMatchObject({ code: 1003 });
+    await asked();
+    await clock.advance(29_999);
+    expect(playback.aborts).toBe(0);
+    await clock.advance(1);
+    expect(playback.aborts).toBe(1);
+    playback.reject(new Error('aborted'));
+    await ended;
+  });
+
+  test('to the first bytes of the origin, and between two', async () => {
+    for (const stalls of [false, true]) {
+      const { load, asked, playback, origin, clock } = await setUp({ connectionTimeout: 10_000, stallTimeout: 5_000 });
+      const { next } = origin.hold();
+      const { promise } = load();
+      await asked();
+      const progress = vi.spyOn(playback, 'progress');
+      playback.fromOrigin();
+      const { answer } = await next;
+      const ended = expect(promise).rejects.toMatchObject({ code: 1003 });
+      if (stalls) {
+        // Shaka tells of progress every 100 ms of its own clock.
+        const send = setInterval(() => answer.write(Buffer.alloc(20_000)), 60);
+        answer.writeHead(200, { 'Content-Length': 1 << 20 });
+        await vi.waitFor(() => expect(progress).toHaveBeenCalled());
+        clearInterval(send);
+      }
+      const limit = stalls ? 5_000 : 10_000;
+      const gone = new Promise((resolve) => answer.on('close', resolve));
+      await clock.advance(limit - 1);
+      await settle();
+      expect(answer.closed).toBe(false);
+      await clock.advance(1);
+      await gone;
+      await ended;
+    }
+  });
+});
+
+describe("Shaka's estimate of the line", () => {
+  // Shaka adds what its response filters took: nothing, by a clock that stands.
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['Date'] }));
+  afterEach(() => void vi.useRealTimers());
+
+  test('takes the time of what the origin alone has sent', async () => {
+    const { load, asked, playback, samples, origin, clock } = await setUp();
+    const { next } = origin.hold();
+    const { promise } = load();
+    await asked();
+    playback.fromOrigin();
+    const { answer } = await next;
+    await clock.advance(400);
+    answer.end(Buffer.alloc(50_000));
+    await promise;
+    expect(samples).toEqual([{ ms: 400, bytes: 50_000 }]);
+  });
+
+  test('takes the capacity of the line for what peers have sent, and nothing without one', async () => {
+    const { load, asked, playback, samples } = await setUp();
+    for (const bps of [8_000_000, undefined]) {
+      playback.request = undefined;
+      playback.bps = bps;
+      const { promise } = load();
+      await asked();
+      playback.resolve({ data: new ArrayBuffer(500_000), source: 'peer', bytes: bytes(100, 499_900) });
+      expect((await promise).fromCache).toBe(bps ? undefined : true);
+    }
+    expect(samples).toEqual([{ ms: 500, bytes: 500_000 }]);
+  });
+
+  test('is told the truth', () => {
+    expect(timing(1_000, 70, 8_000)).toEqual({ timeMs: 70 });
+    expect(timing(1_000, undefined, 8_000)).toEqual({ timeMs: 1_000 });
+    expect(timing(1_000)).toEqual({ timeMs: 0, fromCache: true });
+  });
+});

@@ -1,0 +1,207 @@
+/**
+ * The plug-in of Shaka's networking engine: a page has one for all its players. It shares the segments of players that are
+ * attached, and passes everything else on: manifests, keys, licences, captions, other players.
+ */
+
+import {
+  type Clock,
+  deadlineMs,
+  type OriginResult,
+  type Playback,
+  type SegmentRequest,
+  type SegmentResult,
+} from '@leeway/core';
+import { failure, fetchOrigin } from './fetching.ts';
+import { bitrateOf, rangeOf, upcomingOf } from './position.ts';
+import type {
+  HeadersReceived,
+  Operation,
+  PlayerLike,
+  ProgressUpdated,
+  RequestContext,
+  SchemePlugin,
+  ShakaLike,
+  ShakaRequest,
+  ShakaResponse,
+} from './shaka.ts';
+
+/** What is known of a request: whose it is, and of which segment. */
+export interface Asked {
+  player: PlayerLike;
+  context: Required<RequestContext>;
+  playback(): Playback | undefined;
+  caught(where: string, error: unknown): void;
+}
+
+/** The context of a segment of picture or sound; undefined: it is none of our business. */
+export function ours(context: RequestContext | undefined): Required<RequestContext> | undefined {
+  const { stream, segment } = context ?? {};
+  return stream && segment && /^(video|audio)$/.test(stream.type) ? { stream, segment } : undefined;
+}
+
+/** The request to the core. Init segments, and parts of a segment still being made, cannot wait: their deadline is now. */
+export function requestFor(
+  { player, context: { stream, segment } }: Asked,
+  uri: string,
+  request: ShakaRequest,
+  origin: SegmentRequest['origin'],
+): SegmentRequest | undefined {
+  const range = rangeOf(request);
+  if (request.method !== 'GET' || request.streamDataCallback || range === null) return undefined;
+  const start = segment.getStartTime?.();
+  const now = start === undefined || !!segment.isPartial?.();
+  return {
+    // Filters and CMCD write what is the viewer's own into the URI of the request.
+    url: segment.getUris()[0] ?? uri,
+    range,
+    startMs: (start ?? 0) * 1000,
+    durationMs: start === undefined ? 0 : (segment.getEndTime!() - start) * 1000,
+    rendition: `${stream.type}-${stream.id}`,
+    bitrate: bitrateOf(player, stream),
+    adaptive: player.getConfiguration().abr.enabled && player.getVariantTracks().length > 1,
+    deadlineMs: () => (now ? 0 : deadlineMs(player.getMediaElement(), start)),
+    upcoming: now ? [] : upcomingOf(stream, segment),
+    track: stream.type,
+    live: player.isLive(),
+    origin,
+  };
+}
+
+/**
+ * What Shaka's estimate of the line is to make of a segment: the origin's own time, else what the line can carry (bytes ÷
+ * capacity), not how fast peers sent. Without an estimate there is nothing to say: the segment is no sample.
+ */
+export function timing(bytes: number, originMs?: number, bps?: number): Pick<ShakaResponse, 'timeMs' | 'fromCache'> {
+  if (originMs !== undefined) return { timeMs: originMs };
+  return bps ? { timeMs: (bytes * 8000) / bps } : { timeMs: 0, fromCache: true };
+}
+
+const bytesOf = (data: ShakaResponse['data']): ArrayBuffer =>
+  data instanceof ArrayBuffer
+    ? data
+    : (new Uint8Array(data.buffer, data.byteOffset, data.byteLength).slice().buffer as ArrayBuffer);
+
+/** A fetcher for the core, and what came of its last fetch. */
+function createOrigin(
+  shaka: ShakaLike,
+  clock: Clock,
+  [uri, request, type, , headers, config]: Parameters<SchemePlugin>,
+) {
+  const last: { response?: ShakaResponse; ms: number } = { ms: 0 };
+  const fetch: SegmentRequest['origin'] = async (signal, onProgress, part): Promise<OriginResult> => {
+    const startedAt = clock.now();
+    let firstAt = startedAt;
+    let loaded = 0;
+    // A copy: each fetch has headers of its own.
+    const own = { ...request, headers: { ...request.headers } };
+    if (part) own.headers.Range = `bytes=${part.first}-${part.last}`;
+    const moved: ProgressUpdated = (_ms, bytes, remaining) => {
+      loaded += bytes;
+      onProgress(loaded, loaded + remaining);
+    };
+    const begun: HeadersReceived = (received) => {
+      firstAt = clock.now();
+      headers(received);
+    };
+    const operation = fetchOrigin(shaka, clock, uri, own, type, moved, begun, config);
+    const abort = () => void operation.abort();
+    if (signal.aborted) abort();
+    else signal.addEventListener('abort', abort, { once: true });
+    const response = await operation.promise;
+    last.response = response;
+    last.ms = clock.now() - startedAt;
+    return {
+      data: bytesOf(response.data),
+      status: response.status ?? 200,
+      url: response.uri,
+      transferMs: clock.now() - firstAt,
+      unshared: /(^|,)\s*no-store\s*(,|=|$)/i.test(response.headers['cache-control'] ?? ''),
+    };
+  };
+  return { fetch, last };
+}
+
+/** One segment by the core; undefined: it is none that can be shared. */
+function share(
+  shaka: ShakaLike,
+  clock: Clock,
+  asked: Asked,
+  playback: Playback,
+  args: Parameters<SchemePlugin>,
+): Operation | undefined {
+  const [uri, request, type] = args;
+  const origin = createOrigin(shaka, clock, args);
+  const wanted = requestFor(asked, uri, request, origin.fetch);
+  if (!wanted) return undefined;
+  const loading = playback.load(wanted);
+  let code: 'OPERATION_ABORTED' | 'TIMEOUT' | 'HTTP_ERROR' = 'HTTP_ERROR';
+  const end = (why: typeof code) => {
+    code = why;
+    loading.abort();
+  };
+  // The origin's fetch keeps its own times; this bounds the whole, waiting for peers included.
+  const { timeout } = request.retryParameters;
+  const timer = timeout ? clock.setTimer(() => end('TIMEOUT'), timeout) : 0;
+  const succeed = ({ data, bytes, crowded }: SegmentResult): ShakaResponse => {
+    clock.clearTimer(timer);
+    const { response, ms } = origin.last;
+    const pure = bytes.seed + bytes.peer === 0 ? response : undefined;
+    return {
+      uri: pure?.uri ?? uri,
+      originalUri: uri,
+      data,
+      status: pure?.status ?? 200,
+      headers: pure?.headers ?? {},
+      originalRequest: request,
+      ...timing(data.byteLength, pure && !crowded ? ms : undefined, playback.capacity()),
+    };
+  };
+  const fail = (error: unknown): never => {
+    clock.clearTimer(timer);
+    // The origin's own error is the player's business, as it came.
+    throw code === 'HTTP_ERROR' && error instanceof shaka.util.Error ? error : failure(shaka, code, uri, error, type);
+  };
+  const abort = async () => end('OPERATION_ABORTED');
+  return new shaka.util.AbortableOperation(loading.result.then(succeed, fail), abort);
+}
+
+/** What the player fetches itself, for the statistics. */
+function pass(
+  shaka: ShakaLike,
+  clock: Clock,
+  playback: Playback | undefined,
+  args: Parameters<SchemePlugin>,
+): Operation {
+  const [uri, request, type, progress, headers, config] = args;
+  let firstAt = 0;
+  const begun: HeadersReceived = (received) => {
+    firstAt = clock.now();
+    headers(received);
+  };
+  const operation = fetchOrigin(shaka, clock, uri, request, type, progress, begun, config);
+  operation.promise.then(
+    ({ data }) => playback?.bypass(data.byteLength, firstAt ? clock.now() - firstAt : undefined),
+    () => {},
+  );
+  return operation;
+}
+
+/** Makes the plug-in. `askedOf`: what is known of a request. */
+export function createPlugin(
+  shaka: ShakaLike,
+  clock: Clock,
+  askedOf: (request: ShakaRequest) => Asked | undefined,
+): SchemePlugin {
+  return (...args) => {
+    const [, request, type] = args;
+    const asked = type === shaka.net.NetworkingEngine.RequestType.SEGMENT ? askedOf(request) : undefined;
+    const playback = asked?.playback();
+    try {
+      const shared = playback?.active && share(shaka, clock, asked!, playback, args);
+      if (shared) return shared;
+    } catch (error) {
+      asked!.caught('loader', error);
+    }
+    return pass(shaka, clock, playback, args);
+  };
+}

@@ -1,0 +1,151 @@
+/** The parts of Shaka Player 5 that the plug-in touches, by shape: it works with any of its builds. */
+
+export interface RetryParameters {
+  timeout?: number;
+  connectionTimeout?: number;
+  stallTimeout?: number;
+}
+
+export interface ShakaRequest {
+  uris: string[];
+  method: string;
+  headers: Record<string, string>;
+  retryParameters: RetryParameters;
+  /** The player appends the segment while it comes. */
+  streamDataCallback?: unknown;
+}
+
+export interface ShakaResponse {
+  uri: string;
+  originalUri: string;
+  data: ArrayBuffer | ArrayBufferView;
+  headers: Record<string, string>;
+  originalRequest: ShakaRequest;
+  status?: number;
+  /** What the player's estimate of the line takes the bytes to have taken. */
+  timeMs?: number;
+  /** It is no sample of the line. */
+  fromCache?: boolean;
+}
+
+export interface Operation {
+  readonly promise: Promise<ShakaResponse>;
+  abort(): Promise<unknown>;
+}
+
+export type ProgressUpdated = (ms: number, bytes: number, remaining: number) => void;
+export type HeadersReceived = (headers: Record<string, string>) => void;
+
+/** What fetches the URIs of a scheme, for all players of a page. */
+export type SchemePlugin = (
+  uri: string,
+  request: ShakaRequest,
+  type: number,
+  progress: ProgressUpdated,
+  headers: HeadersReceived,
+  config: unknown,
+) => Operation;
+
+/** A segment, or an init segment: the latter has no times. */
+export interface SegmentReference {
+  getUris(): string[];
+  getStartByte(): number;
+  /** Inclusive; null: to the end of the resource. */
+  getEndByte(): number | null;
+  getStartTime?(): number;
+  getEndTime?(): number;
+  isPartial?(): boolean;
+}
+
+export interface SegmentIndex {
+  find(time: number): number | null;
+  get(position: number): SegmentReference | null;
+}
+
+export interface ShakaStream {
+  id: number;
+  /** `video`, `audio`, `text` or `image`. */
+  type: string;
+  bandwidth?: number;
+  segmentIndex?: SegmentIndex | null;
+}
+
+export interface RequestContext {
+  stream?: ShakaStream;
+  segment?: SegmentReference;
+}
+
+export type RequestFilter = (type: number, request: ShakaRequest, context?: RequestContext) => void;
+
+/** A player of Shaka, by what is used of it and public. */
+export interface ShakaPlayer {
+  getAssetUri(): string | null;
+  getMediaElement(): HTMLMediaElement | null;
+  addEventListener(type: string, listener: never): void;
+  removeEventListener(type: string, listener: never): void;
+}
+
+/** The namespace that Shaka's scripts define: `window.shaka`, or what `shaka-player` exports. */
+export interface ShakaNamespace {
+  readonly Player: { readonly prototype: object };
+}
+
+/** The same player from within. */
+export interface PlayerLike extends ShakaPlayer {
+  /** `HLS` or `DASH`; null while no manifest has been read. */
+  getManifestType(): string | null;
+  getNetworkingEngine(): {
+    registerRequestFilter(filter: RequestFilter): void;
+    unregisterRequestFilter(filter: RequestFilter): void;
+  } | null;
+  getVariantTracks(): { active: boolean; bandwidth: number }[];
+  getConfiguration(): { abr: { enabled: boolean } };
+  isLive(): boolean;
+  addEventListener(type: string, listener: (event: unknown) => void): void;
+  removeEventListener(type: string, listener: (event: unknown) => void): void;
+}
+
+interface HttpPlugin {
+  parse: SchemePlugin;
+  isSupported(): boolean;
+}
+
+/** The same namespace from within. */
+export interface ShakaLike extends ShakaNamespace {
+  readonly Player: { readonly prototype: { dispatchEvent(event: unknown): boolean } };
+  readonly net: {
+    readonly NetworkingEngine: {
+      readonly RequestType: { readonly SEGMENT: number };
+      readonly PluginPriority: { readonly PREFERRED: number; readonly APPLICATION: number };
+      registerScheme(scheme: string, plugin: SchemePlugin, priority: number, progress: boolean): void;
+      unregisterScheme(scheme: string): void;
+    };
+    readonly HttpFetchPlugin: HttpPlugin;
+    readonly HttpXHRPlugin?: HttpPlugin;
+  };
+  readonly util: {
+    readonly AbortableOperation: new (promise: Promise<ShakaResponse>, abort: () => Promise<unknown>) => Operation;
+    readonly Error: (new (
+      severity: number,
+      category: number,
+      code: number,
+      ...data: unknown[]
+    ) => object) & {
+      readonly Severity: { readonly RECOVERABLE: number };
+      readonly Category: { readonly NETWORK: number };
+      readonly Code: { readonly HTTP_ERROR: number; readonly TIMEOUT: number; readonly OPERATION_ABORTED: number };
+    };
+  };
+}
+
+/** Whether a value is the namespace of a Shaka Player that this plug-in can work with. */
+export function isShaka(value: unknown): value is ShakaNamespace {
+  const { Player, net, util } = (value ?? {}) as Partial<ShakaLike>;
+  const engine = net?.NetworkingEngine;
+  return !!(
+    Player?.prototype?.dispatchEvent &&
+    engine?.registerScheme &&
+    net?.HttpFetchPlugin &&
+    util?.AbortableOperation
+  );
+}
