@@ -50,9 +50,21 @@ type flight struct {
 	steady  bool
 	without int // rounds without growth
 
-	base      [baseBuckets]time.Duration // lowest round-trip times, one a bucket; 0 is none
-	bucket    int
-	bucketEnd time.Time
+	base base
+	wake wake
+}
+
+// base is the lowest round-trip times, one a bucket; 0 is none.
+type base struct {
+	low  [baseBuckets]time.Duration
+	at   int
+	ends time.Time // when the bucket does
+}
+
+// wake is the first message behind a pause, until it is acknowledged.
+type wake struct {
+	at     time.Time // when it was handed over; zero where there is none
+	before int64     // bytes, handed over until then
 }
 
 // The base round-trip time is the lowest of the last five minutes: longer than any transfer fills a queue of its own,
@@ -74,20 +86,34 @@ func (f *flight) sample(now time.Time, rtt time.Duration) {
 	if rtt <= 0 {
 		return
 	}
-	if now.After(f.bucketEnd) {
-		f.bucketEnd = now.Add(baseBucket)
-		f.bucket = (f.bucket + 1) % baseBuckets
-		f.base[f.bucket] = 0
+	if now.After(f.base.ends) {
+		f.base.ends = now.Add(baseBucket)
+		f.base.at = (f.base.at + 1) % baseBuckets
+		f.base.low[f.base.at] = 0
 	}
-	if b := &f.base[f.bucket]; *b == 0 || rtt < *b {
+	if b := &f.base.low[f.base.at]; *b == 0 || rtt < *b {
 		*b = rtt
 	}
+}
+
+// woke notes that something is handed over while nothing is in flight, behind the bytes written before.
+func (f *flight) woke(now time.Time, written int64) { f.wake = wake{now, written} }
+
+// heard takes how many bytes are acknowledged. The first behind a pause have met no queue of the link's own, and often none of
+// others. Without them the base of a link that was made while others filled the path would stay what it was then: the bound
+// that follows from it keeps a queue as long.
+func (f *flight) heard(now time.Time, acked int64) {
+	if f.wake.at.IsZero() || acked <= f.wake.before {
+		return
+	}
+	f.sample(now, now.Sub(f.wake.at))
+	f.wake = wake{}
 }
 
 // baseRTT is 0 while unknown.
 func (f *flight) baseRTT() time.Duration {
 	var low time.Duration
-	for _, b := range f.base {
+	for _, b := range f.base.low {
 		if b > 0 && (low == 0 || b < low) {
 			low = b
 		}

@@ -27,8 +27,10 @@ type line struct {
 	delay time.Duration // one way
 	queue int           // bytes
 	loss  float64
+	met   time.Duration // what packets wait at least for others' traffic, for the first second
 
 	mu   sync.Mutex
+	made time.Time  // guarded by mu: when the first packet came
 	free time.Time  // guarded by mu: when the bottleneck is
 	dice *rand.Rand // guarded by mu
 	full int        // guarded by mu: packets that found no room
@@ -40,9 +42,15 @@ func (l *line) due(n int) (time.Time, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	now := time.Now()
+	if l.made.IsZero() {
+		l.made = now
+	}
 	start := l.free
 	if start.Before(now) {
 		start = now
+	}
+	if others := now.Add(l.met); now.Sub(l.made) < time.Second && start.Before(others) {
+		start = others
 	}
 	if l.loss > 0 && l.dice.Float64() < l.loss {
 		return time.Time{}, false
@@ -198,7 +206,7 @@ func (l *line) play(t *testing.T) (near, far *played) {
 		p := &played{drained: make(chan struct{}, 1)}
 		p.Link = host.assemble(peer.DefaultPlan, p)
 		p.offering, p.sctpInit = offers, own
-		p.learn(2 * l.delay)
+		p.learn(2*l.delay + l.met)
 		conn.idle = p.reader.stir
 		var err error
 		if p.association, err = p.overlay(conn, &sdp.Description{Init: other}); err != nil {

@@ -37,14 +37,13 @@ type sender struct {
 // MaxMessage implements transfer.Link.
 func (s *sender) MaxMessage() int { return s.channels.plan.Message }
 
-// Message implements transfer.Cutter.
+// Message implements transfer.Cutter. It is what a whole piece is cut into, for the shorter last one of a segment too: a
+// message as long as the plan allows would go out on top of a bound that is made for half of it, and what overflows a queue
+// there is the end of what was asked for, with nothing behind it that would have it sent again soon.
 func (s *sender) Message() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.flight.thin() {
-		return min(packetPayload, s.MaxMessage())
-	}
-	return s.MaxMessage()
+	return s.flight.message(s.flight.thin())
 }
 
 // RTT implements transfer.Link.
@@ -62,7 +61,8 @@ func (s *sender) smoothed() time.Duration {
 	return time.Duration(s.association.SRTT() * float64(time.Millisecond))
 }
 
-// learn takes the round-trip time of ICE's checks: there is no traffic of the link in the path's queue yet.
+// learn takes the round-trip time of ICE's checks: there is no traffic of the link in the path's queue yet, but there may be of
+// others.
 func (s *sender) learn(rtt time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -123,8 +123,13 @@ func (s *sender) carry(c *datachannel.DataChannel, message []byte) bool {
 func (s *sender) room(n int) bool {
 	for {
 		buffered := s.buffered()
-		if now := time.Now(); s.flight.due(now) {
+		now := time.Now()
+		s.flight.heard(now, s.written-buffered)
+		if s.flight.due(now) {
 			s.flight.advance(now, s.written-buffered, s.smoothed())
+		}
+		if buffered == 0 {
+			s.flight.woke(now, s.written)
 		}
 		if buffered == 0 || buffered+int64(n) <= int64(s.flight.bound(n)) {
 			return true
