@@ -21,12 +21,14 @@ type failure struct {
 	seedless    bool // the site has no seed
 	silentSeed  bool // its seed takes links and requests, and says nothing
 	slowPeers   bool // a peer that holds the film sends 1 kB/s, the seed too
+	scriptless  bool // neither page has the script
 	deadTURN    bool // the tracker names a relay that is not there
 }
 
 // The order is that of the matrix. With healthy nothing fails: what is worse there is no failure's doing.
 var failures = []failure{
 	{name: "healthy", about: "nothing fails"},
+	{name: "no-script", about: "neither page has the script: what two equal pages differ by", scriptless: true},
 	{name: "refuses", about: "no process listens where the tracker should", door: refuses},
 	{name: "blackholes", about: "packets to the tracker vanish", door: blackholes},
 	{name: "silent", about: "the tracker takes connections and says nothing", door: silent},

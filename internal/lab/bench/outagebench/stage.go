@@ -150,7 +150,7 @@ func (s *stage) watch(ctx context.Context) (with, without watched, err error) {
 
 // one is a viewer: the first has the script.
 func (s *stage) one(ctx context.Context, i int) (w watched, err error) {
-	host, leeway := s.viewers[i], i == 0
+	host, leeway := s.viewers[i], i == 0 && !s.scriptless
 	tracker := ""
 	var die func()
 	if leeway {
