@@ -45,6 +45,18 @@ describe('the engine, in a file of its own', () => {
     leeway.stop();
   });
 
+  test('takes nothing of the first segment’s line for a session that may never open', async () => {
+    const { leeway, clock, loads, welcomed } = setUp();
+    leeway.start();
+    const playback = leeway.open(manifest);
+    playback.load(request()).result.catch(() => {});
+    await clock.advance(3_000);
+    expect(loads.engine).toBe(0);
+    await welcomed();
+    expect(loads.engine).toBe(1);
+    leeway.stop();
+  });
+
   test('and links wait for the picture; the peers that the tracker names meanwhile are offered to then', async () => {
     const { leeway, clock, tracker, sent, welcomed, joined, connections, engines } = setUp();
     leeway.start();

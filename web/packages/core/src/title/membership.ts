@@ -207,9 +207,9 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
 
   // ---- joining, and what the tracker is told ----
 
-  /** Has it there when the title may join. */
-  const fetchIn = (ms: number) =>
-    timers.set('fetch', () => !delivery.off() && /connecting|ready/.test(session.state) && script.fetch(), ms);
+  /** Has it there when the title may join. Before the picture the line is the first segment's, not a session's that may never open. */
+  const fetchIn = (ms: number, states = /ready/) =>
+    timers.set('fetch', () => !delivery.off() && states.test(session.state) && script.fetch(), ms);
 
   /** The segments whose certificates offers ask for. */
   const wanted = () => named(host.next().slice(0, wantedSegments), rules, environment.crypto);
@@ -362,7 +362,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     },
     pictured() {
       linkBy = clock.now() + paintMs;
-      fetchIn(0);
+      fetchIn(0, /connecting|ready/);
       if (timers.isSet('begin')) timers.set('begin', begin, paintMs - prepareMs);
     },
     lost() {
