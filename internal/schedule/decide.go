@@ -17,6 +17,8 @@ const (
 	mostProving = 4
 	// worthShare: a segment is held until its turn for holders that together send this part of what it plays at.
 	worthShare = 32
+	// fillUs of film are in hand before a thin line's segments wait for peers that are no quicker than the origin.
+	fillUs = 10_000_000
 )
 
 // Decide says what to do now. It keeps nothing of its input, and changes nothing in it; the same input gives the same

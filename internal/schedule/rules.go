@@ -59,23 +59,37 @@ func (d *decision) segment(s *Segment) {
 // proven says whether a piece has been verified in this session.
 func (d *decision) proven() bool { return d.in.CreditUs < 0 }
 
-// worth says whether the holders of a segment send enough together, by their rates, for it to be held until its turn.
-func (d *decision) worth(s *Segment) bool {
-	sum := int64(0)
+// rates is what the holders of a segment send together, bytes/s.
+func (d *decision) rates(s *Segment) (sum int64) {
 	for _, p := range d.peers {
 		if p.offers(s) {
 			sum += p.Rate
 		}
 	}
+	return sum
+}
+
+// worth says whether the holders of a segment send enough together, by their rates, for it to be held until its turn.
+func (d *decision) worth(s *Segment) bool {
+	sum := d.rates(s)
 	return sum > 0 && sum >= int64(s.Pieces)*pieceSize*1_000_000/worthShare/max(1, s.DurationUs)
 }
 
-// heldUntil is from when on a segment is not held: its turn; earlier, where nothing has been verified, or its holders are not known to
-// send enough, and the time for that runs out.
+// filling says whether a segment was asked for with little in hand, on a line that is thin for what is played, and its holders are
+// not known to bring it clearly sooner than the origin.
+func (d *decision) filling(s *Segment) bool {
+	return s.Certificate == CertHeld && s.DeadlineUs-s.AskedUs < fillUs && s.OriginUs >= s.DurationUs/2 &&
+		d.rates(s) < int64(s.Pieces)*pieceSize*1_250_000/max(1, s.OriginUs)
+}
+
+// heldUntil is from when on a segment is not held: its turn; earlier, where nothing has been verified, where a buffer is
+// filled over a thin line, or where its holders are not known to send enough, and the time for that runs out.
 func (d *decision) heldUntil(s *Segment, turn int64) int64 {
 	switch {
 	case !d.proven():
 		return min(turn, d.in.NowUs+d.in.CreditUs-1)
+	case d.filling(s):
+		return min(turn, s.AskedUs-1)
 	case d.worth(s):
 		return turn
 	}

@@ -19,6 +19,8 @@ const probation = 65_536;
 const mostProving = 4;
 /** A segment is held until its turn for holders that together send this part of what it plays at. */
 const worthShare = 32;
+/** What is in hand before a thin line's segments wait for peers that are no quicker than the origin, µs. */
+const fillUs = 10_000_000;
 
 type Peer = SchedulePeer & {
   stalled: boolean;
@@ -132,12 +134,25 @@ export const decide = (input: ScheduleInput): Action[] => {
   const offers = (s: WantedSegment, p: Peer) =>
     !!p.holds[s.id] || (p.on_demand && (s.certificate !== 'none' || !vouched(s)));
 
+  /** What its holders send together, bytes/s. */
+  const rates = (s: WantedSegment): number => peers.reduce((sum, p) => sum + (offers(s, p) ? p.rate : 0), 0);
+
   /** Its holders send enough together, by their rates, for it to be held until its turn. */
   const worth = (s: WantedSegment): boolean => {
-    const sum = peers.reduce((sum, p) => sum + (offers(s, p) ? p.rate : 0), 0);
+    const sum = rates(s);
     const least = Math.floor((s.pieces * piece * 1_000_000) / worthShare / Math.max(1, s.duration_us));
     return sum > 0 && sum >= least;
   };
+
+  /**
+   * It was asked for with little in hand, on a line that is thin for what is played, and its holders are not known to bring it
+   * clearly sooner than the origin.
+   */
+  const filling = (s: WantedSegment): boolean =>
+    s.certificate === 'held' &&
+    s.deadline_us - s.asked_us < fillUs &&
+    s.origin_us >= Math.floor(s.duration_us / 2) &&
+    rates(s) < Math.floor((s.pieces * piece * 1_250_000) / Math.max(1, s.origin_us));
 
   const bySegment = new Map<string, ScheduleRequest[][]>();
   for (const r of flying) {
@@ -277,9 +292,10 @@ export const decide = (input: ScheduleInput): Action[] => {
     const slack = s.deadline_us - now;
     const urgent = urgentWindow(s, policy.urgent_permille);
     const turn = turnOf(s, urgent);
-    // From when on it is not held: earlier, where nothing has been verified, or its holders are not known to send enough, and the
-    // time for that runs out.
-    const until = proven && worth(s) ? turn : Math.min(turn, now + (proven ? trial : credit) - 1);
+    // From when on it is not held: earlier, where nothing has been verified, where a buffer is filled over a thin line, or where
+    // its holders are not known to send enough, and the time for that runs out.
+    let until = proven && filling(s) ? Math.min(turn, s.asked_us - 1) : turn;
+    if (!proven || !worth(s)) until = Math.min(until, now + (proven ? trial : credit) - 1);
     const asked = s.asked_us >= 0;
     const certified = s.certificate === 'held';
     if (s.pieces > 0 && s.have.length >= s.pieces) {
