@@ -88,10 +88,13 @@ function attachPlayer(leeway: Leeway, shaka: ShakaLike, player: PlayerLike, opti
   };
   /** Seeds read playlists of HLS; what they do not read is not shared. */
   const open = () => {
-    const uri = player.getAssetUri();
-    if (!uri || player.getManifestType() !== 'HLS' || playback?.manifest === uri) return;
+    const asset = player.getAssetUri();
+    if (!asset || player.getManifestType() !== 'HLS') return;
+    // As the page gave it: relative to the page, it may be.
+    const { href } = new URL(asset, document.baseURI);
+    if (playback?.manifest === href) return;
     close();
-    playback = leeway.open(uri, options);
+    playback = leeway.open(href, options);
     const opened = playback;
     opened.onCollect = () => opened.observe(observer.take());
   };
@@ -160,7 +163,6 @@ export function attachShakaClass(leeway: Leeway, shaka: ShakaNamespace, options:
   const like = shaka as ShakaLike;
   const { prototype } = like.Player;
   const { dispatchEvent } = prototype;
-  const own = Object.hasOwn(prototype, 'dispatchEvent');
   const detachers = new Map<PlayerLike, () => void>();
   let active = true;
   const wrapped = function (this: PlayerLike, event: unknown): boolean {
@@ -183,10 +185,7 @@ export function attachShakaClass(leeway: Leeway, shaka: ShakaNamespace, options:
   return () => {
     active = false;
     // A later wrapper of another script keeps calling ours, which then only passes on.
-    if (prototype.dispatchEvent === wrapped) {
-      if (own) prototype.dispatchEvent = dispatchEvent;
-      else delete (prototype as Partial<typeof prototype>).dispatchEvent;
-    }
+    if (prototype.dispatchEvent === wrapped) prototype.dispatchEvent = dispatchEvent;
     for (const detach of detachers.values()) detach();
     detachers.clear();
   };

@@ -33,13 +33,13 @@ export interface Asked {
   caught(where: string, error: unknown): void;
 }
 
-/** The context of a segment of picture or sound; undefined: it is none of our business. */
+/** The context of a segment of picture or sound; undefined: it is none of our business. Shaka names no init segments. */
 export function ours(context: RequestContext | undefined): Required<RequestContext> | undefined {
   const { stream, segment } = context ?? {};
   return stream && segment && /^(video|audio)$/.test(stream.type) ? { stream, segment } : undefined;
 }
 
-/** The request to the core. Init segments, and parts of a segment still being made, cannot wait: their deadline is now. */
+/** The request to the core. Parts of a segment still being made cannot wait: their deadline is now. */
 export function requestFor(
   { player, context: { stream, segment } }: Asked,
   uri: string,
@@ -47,15 +47,15 @@ export function requestFor(
   origin: SegmentRequest['origin'],
 ): SegmentRequest | undefined {
   const range = rangeOf(request);
-  if (request.method !== 'GET' || request.streamDataCallback || range === null) return undefined;
-  const start = segment.getStartTime?.();
-  const now = start === undefined || !!segment.isPartial?.();
+  if (request.method !== 'GET' || range === null) return undefined;
+  const start = segment.getStartTime();
+  const now = segment.isPartial();
   return {
     // Filters and CMCD write what is the viewer's own into the URI of the request.
     url: segment.getUris()[0] ?? uri,
     range,
-    startMs: (start ?? 0) * 1000,
-    durationMs: start === undefined ? 0 : (segment.getEndTime!() - start) * 1000,
+    startMs: start * 1000,
+    durationMs: (segment.getEndTime() - start) * 1000,
     rendition: `${stream.type}-${stream.id}`,
     bitrate: bitrateOf(player, stream),
     adaptive: player.getConfiguration().abr.enabled && player.getVariantTracks().length > 1,
@@ -76,11 +76,6 @@ export function timing(bytes: number, originMs?: number, bps?: number): Pick<Sha
   return bps ? { timeMs: (bytes * 8000) / bps } : { timeMs: 0, fromCache: true };
 }
 
-const bytesOf = (data: ShakaResponse['data']): ArrayBuffer =>
-  data instanceof ArrayBuffer
-    ? data
-    : (new Uint8Array(data.buffer, data.byteOffset, data.byteLength).slice().buffer as ArrayBuffer);
-
 /** A fetcher for the core, and what came of its last fetch. */
 function createOrigin(
   shaka: ShakaLike,
@@ -92,8 +87,9 @@ function createOrigin(
     const startedAt = clock.now();
     let firstAt = startedAt;
     let loaded = 0;
-    // A copy: each fetch has headers of its own.
-    const own = { ...request, headers: { ...request.headers } };
+    // A copy: each fetch has headers of its own. What comes of one is not appended while it comes: it may be a part, or
+    // overtaken by peers. Shaka then appends what the segment is in the end.
+    const own = { ...request, headers: { ...request.headers }, streamDataCallback: undefined };
     if (part) own.headers.Range = `bytes=${part.first}-${part.last}`;
     const moved: ProgressUpdated = (_ms, bytes, remaining) => {
       loaded += bytes;
@@ -111,7 +107,7 @@ function createOrigin(
     last.response = response;
     last.ms = clock.now() - startedAt;
     return {
-      data: bytesOf(response.data),
+      data: response.data,
       status: response.status ?? 200,
       url: response.uri,
       transferMs: clock.now() - firstAt,

@@ -8,23 +8,22 @@ const lookahead = 32;
 
 /** The byte range that a request asks for; null: one that has no end, and so no name. */
 export function rangeOf({ headers }: ShakaRequest): ByteRange | undefined | null {
-  const name = Object.keys(headers).find((name) => /^range$/i.test(name));
-  if (!name) return undefined;
-  const found = /^bytes=(\d+)-(\d+)$/.exec(headers[name]!);
+  if (!headers.Range) return undefined;
+  const found = /^bytes=(\d+)-(\d+)$/.exec(headers.Range);
   return found && { first: Number(found[1]), last: Number(found[2]) };
 }
 
 /** The next segments of the same rendition. */
 export function upcomingOf({ segmentIndex: index }: ShakaStream, segment: SegmentReference): SegmentRef[] {
-  const at = index?.find(segment.getStartTime!()) ?? null;
+  const at = index?.find(segment.getStartTime()) ?? null;
   const refs: SegmentRef[] = [];
   if (at === null) return refs;
   for (let i = 1; i <= lookahead; i++) {
     const next = index!.get(at + i);
     const url = next?.getUris()[0];
     if (!next || !url) break;
-    const start = next.getStartTime!();
-    const ref: SegmentRef = { url, startMs: start * 1000, durationMs: (next.getEndTime!() - start) * 1000 };
+    const start = next.getStartTime();
+    const ref: SegmentRef = { url, startMs: start * 1000, durationMs: (next.getEndTime() - start) * 1000 };
     const [first, last] = [next.getStartByte(), next.getEndByte()];
     if (last !== null) ref.range = { first, last };
     // Without an end it has no name.

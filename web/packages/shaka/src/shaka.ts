@@ -11,14 +11,14 @@ export interface ShakaRequest {
   method: string;
   headers: Record<string, string>;
   retryParameters: RetryParameters;
-  /** The player appends the segment while it comes. */
+  /** Takes the bytes while they come, where the plug-in gives them. */
   streamDataCallback?: unknown;
 }
 
 export interface ShakaResponse {
   uri: string;
   originalUri: string;
-  data: ArrayBuffer | ArrayBufferView;
+  data: ArrayBuffer;
   headers: Record<string, string>;
   originalRequest: ShakaRequest;
   status?: number;
@@ -46,15 +46,15 @@ export type SchemePlugin = (
   config: unknown,
 ) => Operation;
 
-/** A segment, or an init segment: the latter has no times. */
 export interface SegmentReference {
   getUris(): string[];
   getStartByte(): number;
   /** Inclusive; null: to the end of the resource. */
   getEndByte(): number | null;
-  getStartTime?(): number;
-  getEndTime?(): number;
-  isPartial?(): boolean;
+  getStartTime(): number;
+  getEndTime(): number;
+  /** Of a segment that is still being made. */
+  isPartial(): boolean;
 }
 
 export interface SegmentIndex {
@@ -112,7 +112,7 @@ interface HttpPlugin {
 
 /** The same namespace from within. */
 export interface ShakaLike extends ShakaNamespace {
-  readonly Player: { readonly prototype: { dispatchEvent(event: unknown): boolean } };
+  readonly Player: { readonly version: string; readonly prototype: { dispatchEvent(event: unknown): boolean } };
   readonly net: {
     readonly NetworkingEngine: {
       readonly RequestType: { readonly SEGMENT: number };
@@ -141,8 +141,10 @@ export interface ShakaLike extends ShakaNamespace {
 /** Whether a value is the namespace of a Shaka Player that this plug-in can work with. */
 export function isShaka(value: unknown): value is ShakaNamespace {
   const { Player, net, util } = (value ?? {}) as Partial<ShakaLike>;
+  const [major = 0] = /\d+/.exec(Player?.version ?? '') ?? [];
   const engine = net?.NetworkingEngine;
   return !!(
+    Number(major) >= 5 &&
     Player?.prototype?.dispatchEvent &&
     engine?.registerScheme &&
     net?.HttpFetchPlugin &&

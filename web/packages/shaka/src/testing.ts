@@ -43,7 +43,11 @@ function loadShaka(): Real {
     self: globalThis,
     window: globalThis,
     location: { protocol: 'http:' },
-    document: { ...silent, createElement: () => ({ canPlayType: () => '' }) },
+    document: {
+      ...silent,
+      baseURI: 'https://page.example.com/watch/',
+      createElement: () => ({ canPlayType: () => '' }),
+    },
     ...silent,
   };
   for (const [name, value] of Object.entries(page)) {
@@ -163,6 +167,7 @@ export function newStream(
       getEndByte: () => (range ? i * 100 + 99 : null),
       getStartTime: () => i * 4,
       getEndTime: () => i * 4 + 4,
+      isPartial: () => false,
     }),
   );
   const segmentIndex = {
