@@ -20,7 +20,7 @@ for (const file of readdirSync(scripts)) {
     params: { [constants.BROTLI_PARAM_QUALITY]: 11, [constants.BROTLI_PARAM_SIZE_HINT]: text.length },
   });
   // The binary knows its version.
-  const name = file.endsWith('-engine.js') ? 'leeway-engine.js' : file;
+  const name = file.replace(/^leeway-.*-(?=\w+\.js$)/, 'leeway-');
   writeFileSync(join(target, name), text);
   writeFileSync(join(target, `${name}.br`), small);
   kept.add(name).add(`${name}.br`);

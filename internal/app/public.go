@@ -11,7 +11,9 @@ func publicMux(bundle *webdist.Bundle, socket, announce, page http.Handler) *htt
 	mux := http.NewServeMux()
 	mux.Handle("/leeway.js", bundle.Script(false))
 	mux.Handle("/leeway-"+Version+".js", bundle.Script(true))
-	mux.Handle("/leeway-"+Version+"-engine.js", bundle.Engine())
+	for _, part := range webdist.Parts {
+		mux.Handle("/leeway-"+Version+"-"+part+".js", bundle.Part(part))
+	}
 	mux.Handle("/announce", announce)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" && r.Header.Get("Upgrade") != "" {

@@ -1,4 +1,4 @@
-// Package webdist serves the drop-in's two scripts and the demo page that are embedded in the binary.
+// Package webdist serves the drop-in's scripts and the demo page that are embedded in the binary.
 //
 // `make build` copies them into files/, which is not committed. A binary built without that step (a plain `go build` on a
 // fresh clone) carries placeholders that say so, in the browser and in Built.
@@ -28,9 +28,13 @@ var placeholders embed.FS
 type Bundle struct {
 	Built bool // false: placeholders
 
-	script, engine script
-	demo           fs.FS
+	script script
+	parts  map[string]script // by the names of Parts
+	demo   fs.FS
 }
+
+// Parts are the scripts that the drop-in loads where it needs them: the engine, and the adapter of a player.
+var Parts = []string{"engine", "shaka"}
 
 // script is one file as it goes out.
 type script struct {
@@ -41,10 +45,12 @@ type script struct {
 
 // Load returns the embedded bundle, or the placeholders where there is none.
 func Load() (*Bundle, error) {
-	if _, err := fs.Stat(copied, "files/leeway-engine.js"); err == nil {
-		return load(copied, "files", true)
+	for _, part := range Parts {
+		if _, err := fs.Stat(copied, "files/leeway-"+part+".js"); err != nil {
+			return load(placeholders, "placeholder", false)
+		}
 	}
-	return load(placeholders, "placeholder", false)
+	return load(copied, "files", true)
 }
 
 func load(all fs.FS, dir string, built bool) (*Bundle, error) {
@@ -52,12 +58,14 @@ func load(all fs.FS, dir string, built bool) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &Bundle{Built: built}
+	b := &Bundle{Built: built, parts: map[string]script{}}
 	if b.script, err = readScript(root, "leeway.js"); err != nil {
 		return nil, err
 	}
-	if b.engine, err = readScript(root, "leeway-engine.js"); err != nil {
-		return nil, err
+	for _, part := range Parts {
+		if b.parts[part], err = readScript(root, "leeway-"+part+".js"); err != nil {
+			return nil, err
+		}
 	}
 	b.demo, err = fs.Sub(root, "demo")
 	return b, err
@@ -77,8 +85,8 @@ func readScript(root fs.FS, name string) (s script, err error) {
 // version never changes its content and is kept for a year; the plain name is asked for again after five minutes.
 func (b *Bundle) Script(immutable bool) http.Handler { return b.script.serve(immutable) }
 
-// Engine answers with the script that the drop-in loads once there is a picture, under a name that carries the version.
-func (b *Bundle) Engine() http.Handler { return b.engine.serve(true) }
+// Part answers with one of Parts, under a name that carries the version.
+func (b *Bundle) Part(name string) http.Handler { return b.parts[name].serve(true) }
 
 func (s script) serve(immutable bool) http.Handler {
 	cache := "public, max-age=300"

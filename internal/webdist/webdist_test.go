@@ -15,6 +15,7 @@ func bundle(t *testing.T) *Bundle {
 		"d/leeway.js":        {Data: []byte("plain")},
 		"d/leeway.js.br":     {Data: []byte("small")},
 		"d/leeway-engine.js": {Data: []byte("second")},
+		"d/leeway-shaka.js":  {Data: []byte("third")},
 		"d/demo/index.html":  {Data: []byte(`<meta name="film-src" content="/a" /><meta name="film-title" content="A" /><meta name="film-attribution" content="x" />`)},
 		"d/demo/assets/a.js": {Data: []byte("1")},
 	}, "d", true)
@@ -63,11 +64,13 @@ func TestScriptHeaders(t *testing.T) {
 	if r := get(b.Script(true), "/leeway-1.js"); !strings.Contains(r.Header.Get("Cache-Control"), "immutable") {
 		t.Errorf("name with version: %v", r.Header)
 	}
-	engine := get(b.Engine(), "/leeway-1-engine.js?1234")
-	body, _ := io.ReadAll(engine.Body)
-	// Both are fetched with an integrity attribute, which across origins asks for CORS.
-	if string(body) != "second" || engine.Header.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(engine.Header.Get("Cache-Control"), "immutable") {
-		t.Errorf("second script: %q %v", body, engine.Header)
+	for part, want := range map[string]string{"engine": "second", "shaka": "third"} {
+		r := get(b.Part(part), "/leeway-1-"+part+".js?1234")
+		body, _ := io.ReadAll(r.Body)
+		// They are fetched with an integrity attribute, which across origins asks for CORS.
+		if string(body) != want || r.Header.Get("Access-Control-Allow-Origin") != "*" || !strings.Contains(r.Header.Get("Cache-Control"), "immutable") {
+			t.Errorf("%s: %q %v", part, body, r.Header)
+		}
 	}
 	w := httptest.NewRecorder()
 	b.Script(false).ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/leeway.js", nil))

@@ -243,6 +243,7 @@ function page() {
     },
     shaka: {
       Player: class {
+        static version = 'v5.2.12';
         dispatchEvent() {}
       },
       net: {

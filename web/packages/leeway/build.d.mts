@@ -3,8 +3,10 @@ export interface Script {
   code: string;
   /** The modules that it was made of, relative to this folder. */
   inputs: string[];
+  /** Those of which something is left in it. */
+  holds: string[];
 }
-export type Kind = 'script' | 'engine';
+export type Kind = 'script' | 'engine' | 'shaka';
 export const budgets: Record<Kind, number>;
 export function scripts(): Promise<Record<Kind, Script>>;
 export function sizes(script: Script): { bytes: number; brotli: number };

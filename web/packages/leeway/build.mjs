@@ -1,4 +1,4 @@
-// Builds the drop-in: dist/leeway.js and the script that it loads once there is a picture. The npm packages are web/scripts/pack.mjs's.
+// Builds the drop-in: dist/leeway.js and the scripts that it loads, the engine once there is a picture and the adapter of a player. The npm packages are web/scripts/pack.mjs's.
 import { createHash } from 'node:crypto';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -9,10 +9,11 @@ import { minify } from 'terser';
 const here = fileURLToPath(new URL('.', import.meta.url));
 
 const { version } = JSON.parse(readFileSync(`${here}package.json`, 'utf8'));
-const names = { script: 'leeway.js', engine: `leeway-${version}-engine.js` };
+/** What the first script loads. */
+const parts = ['engine', 'shaka'];
 
-/** The largest that go out, bytes after brotli: what the first picture waits beside, and what comes after it. */
-export const budgets = { script: 20_000, engine: 32_000 };
+/** The largest that go out, bytes after brotli: what the first picture waits beside, what comes after it, and the adapter of Shaka. */
+export const budgets = { script: 20_000, engine: 32_000, shaka: 3_000 };
 
 const target = 'es2022';
 
@@ -20,7 +21,7 @@ const target = 'es2022';
 const byScript = {
   name: 'by-script',
   setup({ onResolve }) {
-    onResolve({ filter: /\/load\.ts$/ }, () => ({ path: `${here}src/load.ts` }));
+    onResolve({ filter: /\/load\.ts$/ }, () => ({ path: `${here}src/load.ts`, sideEffects: false }));
   },
 };
 
@@ -30,10 +31,12 @@ async function made(entry) {
     absWorkingDir: here,
     entryPoints: [entry],
     plugins: [byScript],
-    define: {
-      engineFile: JSON.stringify(`${names.engine}?${unknown.tag}`),
-      engineIntegrity: JSON.stringify(unknown.integrity),
-    },
+    define: Object.fromEntries(
+      parts.flatMap((part) => [
+        [`${part}File`, JSON.stringify(`${nameOf(part)}?${unknown.tag(part)}`)],
+        [`${part}Integrity`, JSON.stringify(unknown.integrity(part))],
+      ]),
+    ),
     metafile: true,
     bundle: true,
     minify: true,
@@ -44,23 +47,29 @@ async function made(entry) {
     write: false,
   });
   const { code } = await minify(outputFiles[0].text, { ecma: 2020, compress: { passes: 2 } });
-  return { code, inputs: Object.keys(metafile.inputs) };
+  const [{ inputs: left }] = Object.values(metafile.outputs);
+  const holds = Object.keys(left).filter((path) => left[path].bytesInOutput > 0);
+  return { code, inputs: Object.keys(metafile.inputs), holds };
 }
 
-/** Stands for the hash of the second script, whose names are the first one's. The tag is for caches: a version is built often. */
-const unknown = { integrity: '<integrity of the engine>', tag: '<tag>' };
+const nameOf = (part) => `leeway-${version}-${part}.js`;
 
-/** Both scripts in memory: the code, and the modules that it was made of. */
+/** Stands for the hash of a part in the first script. The tag is for caches: a version is built often. */
+const unknown = { integrity: (part) => `<integrity of ${part}>`, tag: (part) => `<tag of ${part}>` };
+
+/** The scripts in memory: the code, the modules that it was made of, and those of which something is left in it. */
 export async function scripts() {
-  const [script, engine] = await Promise.all(['src/dropin.ts', 'src/engine.ts'].map(made));
-  const digest = createHash('sha256').update(engine.code).digest();
-  const code = script.code
-    .replace(unknown.integrity, `sha256-${digest.toString('base64')}`)
-    .replace(unknown.tag, digest.toString('hex').slice(0, 8));
-  return {
-    script: { name: names.script, code, inputs: script.inputs },
-    engine: { name: names.engine, code: engine.code, inputs: engine.inputs },
-  };
+  const [script, ...rest] = await Promise.all(['dropin', ...parts].map((entry) => made(`src/${entry}.ts`)));
+  let { code } = script;
+  const all = {};
+  for (const [i, part] of parts.entries()) {
+    const digest = createHash('sha256').update(rest[i].code).digest();
+    code = code
+      .replace(unknown.integrity(part), `sha256-${digest.toString('base64')}`)
+      .replace(unknown.tag(part), digest.toString('hex').slice(0, 8));
+    all[part] = { name: nameOf(part), ...rest[i] };
+  }
+  return { script: { ...script, name: 'leeway.js', code }, ...all };
 }
 
 /** Bytes of a script, as it is and after brotli. */

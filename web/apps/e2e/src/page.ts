@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import type { Origin } from './origin.ts';
+import { playShaka, shakaScript } from './shaka.ts';
 
 /** How the test page is put together; travels in its query string. */
 export interface PageOptions {
@@ -8,8 +9,8 @@ export interface PageOptions {
   tracker?: string;
   /** Where the drop-in's tag stands with respect to hls.js. */
   order?: 'before' | 'after';
-  /** Page without hls.js. */
-  player?: 'hls' | 'none';
+  /** Another player than hls.js, or none. */
+  player?: 'hls' | 'shaka' | 'none';
   /** Rendition by index in the manifest; -1: the player chooses. */
   level?: number;
   manifest?: string;
@@ -34,6 +35,7 @@ const hlsScript = readFileSync(createRequire(import.meta.url).resolve('hls.js/di
 /** Puts the test page (`/watch.html`) and hls.js on an origin. */
 export function installPage(origin: Origin): void {
   origin.pages.set('/hls.js', () => hlsScript);
+  origin.pages.set('/shaka.js', shakaScript);
   origin.pages.set('/favicon.ico', () => '');
   origin.pages.set('/watch.html', (url, answer) => {
     const options = JSON.parse(url.searchParams.get('o') ?? '{}') as PageOptions;
@@ -54,7 +56,9 @@ export function pagePath(options: PageOptions): string {
 
 function html(options: PageOptions): string {
   const nonce = options.policy ? ' nonce="e2e"' : '';
-  const player = options.player === 'none' ? '' : `<script${nonce} src="/hls.js"></script>`;
+  const kind = options.player ?? 'hls';
+  const player = kind === 'none' ? '' : `<script${nonce} src="/${kind}.js"></script>`;
+  const plays = kind === 'shaka' ? [play, playShaka] : [play];
   const leeway = options.tracker
     ? `<script${nonce} ${options.order ? '' : 'async '}src="${options.script ?? `${options.tracker}/leeway.js`}" data-tracker="${options.tracker.replace(/^http/, 'ws')}" ${options.attributes ?? ''}></script>`
     : '';
@@ -62,7 +66,7 @@ function html(options: PageOptions): string {
   return `<!doctype html><meta charset="utf-8"><title>e2e</title>
 <video muted playsinline width="854" height="480"></video>
 ${scripts}
-<script${nonce}>(${play.toString()})(${JSON.stringify(options)})</script>`;
+<script${nonce}>${plays.map((f) => `(${f.toString()})(${JSON.stringify(options)});`).join('')}</script>`;
 }
 
 /** What the page's own script records about the player; see Viewer.player(). */

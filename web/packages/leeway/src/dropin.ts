@@ -1,7 +1,8 @@
 /** The drop-in: `<script async src="…/leeway.js" data-tracker="wss://…"></script>` beside the player's script. */
 
 import { createLeeway, type Leeway } from '@leeway/core';
-import { type Hook, hookHls } from './hook.ts';
+import { type Hook, hookHls, hookShaka } from './hook.ts';
+import { loadShaka } from './load.ts';
 import { readTag } from './tag.ts';
 
 /** What the page finds as `window.leeway`: the library, started. */
@@ -23,11 +24,11 @@ function run(): void {
   const options = readTag(script ? script.dataset : {}, script?.src ?? '');
   const log = (...words: unknown[]) => console.info('[leeway]', ...words);
   const leeway = createLeeway(options);
-  let hook: Hook | undefined;
+  let hooks: Hook[] = [];
   leeway.on('notice', ({ code, message, hint }) => log(`${code}: ${message} ${hint}`));
   leeway.on('state', ({ state }) => {
     // Without peer delivery the player gets its own loader back, as if this script were not there.
-    if (state === 'stopped' || state === 'off') hook?.undo();
+    if (state === 'stopped' || state === 'off') for (const hook of hooks) hook.undo();
   });
   if (options.debug) {
     for (const event of ['state', 'joined', 'segment', 'link', 'unlink', 'off'] as const) {
@@ -35,16 +36,17 @@ function run(): void {
     }
   }
   window.leeway = leeway;
-  hook = hookHls(leeway, window as unknown as Record<string, unknown>);
+  const scope = window as unknown as Record<string, unknown>;
+  hooks = [hookHls(leeway, scope), hookShaka(leeway, scope, () => loadShaka(options.tracker))];
   // After the page's own scripts: they start the player, and listen to what is said.
   setTimeout(() => leeway.start());
 
   const look = () =>
     setTimeout(() => {
-      if (hook?.found || leeway.state === 'stopped') return;
+      if (hooks.some(({ found }) => found) || leeway.state === 'stopped') return;
       leeway.notice({
         code: 'no-player',
-        message: 'There is no window.Hls on this page.',
+        message: 'There is no window.Hls or window.shaka on this page.',
         hint: 'Use the npm package: attachHls(leeway, hls).',
       });
     }, playerWaitMs);

@@ -1,6 +1,7 @@
 /** The second script: hands what it has to the element that the first one made for it. */
 
 import { composeEngine } from '../../core/src/compose.ts';
-import type { EngineScript } from './load.ts';
+import type { CreateEngine } from '../../core/src/title/options.ts';
+import type { PartScript } from './load.ts';
 
-(document.currentScript as EngineScript).take(composeEngine);
+(document.currentScript as PartScript<CreateEngine>).take(composeEngine);

@@ -1,6 +1,7 @@
 import type { Leeway } from '@leeway/core';
-import { describe, expect, test } from 'vitest';
-import { hookHls } from './hook.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { hookHls, hookShaka } from './hook.ts';
+import type { AttachShaka } from './load.ts';
 import { readTag } from './tag.ts';
 
 function setUp() {
@@ -68,6 +69,69 @@ describe('finding hls.js', () => {
     const scope: Record<string, unknown> = {};
     hookHls(leeway, scope).undo();
     expect('Hls' in scope).toBe(false);
+  });
+});
+
+describe('finding Shaka', () => {
+  /** The adapter's script, which comes when the test says. */
+  function script() {
+    const { leeway } = setUp();
+    const notice = vi.fn();
+    leeway.notice = notice;
+    const detach = vi.fn();
+    const attach = vi.fn<AttachShaka>(() => detach);
+    let come!: (attach: AttachShaka) => void;
+    let fail!: (error: Error) => void;
+    const load = vi.fn(
+      () =>
+        new Promise<AttachShaka>((resolve, reject) => {
+          come = resolve;
+          fail = reject;
+        }),
+    );
+    const settle = () => new Promise(setImmediate);
+    return { leeway, notice, attach, detach, load, come: () => come(attach), fail: () => fail(new Error('x')), settle };
+  }
+  const shaka = { Player: class {} };
+
+  test('asks for its adapter where a page has that player, and only there', async () => {
+    const { leeway, attach, detach, load, come, settle } = script();
+    const scope: Record<string, unknown> = {};
+    const hook = hookShaka(leeway, scope, load);
+    scope.shaka = { log: {} }; // settings that a page keeps for it
+    expect(load).not.toHaveBeenCalled();
+    scope.shaka = shaka;
+    scope.shaka = shaka;
+    expect(load).toHaveBeenCalledTimes(1);
+    expect(hook.found).toBe(true);
+    come();
+    await settle();
+    expect(attach.mock.calls).toEqual([[leeway, shaka]]);
+    hook.undo();
+    expect(detach).toHaveBeenCalledOnce();
+    expect(Object.getOwnPropertyDescriptor(scope, 'shaka')).toMatchObject({ value: shaka, writable: true });
+  });
+
+  test('an adapter that comes after the end is not used', async () => {
+    const { leeway, attach, load, come, settle } = script();
+    hookShaka(leeway, { shaka }, load).undo();
+    come();
+    await settle();
+    expect(attach).not.toHaveBeenCalled();
+  });
+
+  test('an adapter that does not come, or does not take the player, is told', async () => {
+    for (const missing of [true, false]) {
+      const { leeway, notice, attach, load, come, fail, settle } = script();
+      attach.mockImplementation(() => {
+        throw new TypeError('no Shaka 5');
+      });
+      hookShaka(leeway, { shaka }, load);
+      if (missing) fail();
+      else come();
+      await settle();
+      expect(notice.mock.calls).toMatchObject([[{ code: 'engine-missing' }]]);
+    }
   });
 });
 

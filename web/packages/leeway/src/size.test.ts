@@ -3,7 +3,7 @@ import { budgets, type Kind, scripts, sizes } from '../build.mjs';
 
 test('the scripts of the drop-in stay within their budgets, and hold nothing twice that has state', async () => {
   const made = await scripts();
-  for (const kind of ['script', 'engine'] as Kind[]) {
+  for (const kind of ['script', 'engine', 'shaka'] as Kind[]) {
     const { bytes, brotli } = sizes(made[kind]);
     console.log(`${made[kind].name}: ${bytes} bytes, ${brotli} after brotli (at most ${budgets[kind]})`);
     expect(brotli).toBeLessThanOrEqual(budgets[kind]);
@@ -23,4 +23,6 @@ test('the scripts of the drop-in stay within their budgets, and hold nothing twi
     'session/base64.ts',
     'stats/stats.ts',
   ]);
+  const adapted = made.shaka.holds.filter((path) => made.script.inputs.includes(path));
+  expect(adapted).toEqual(['../core/src/media.ts']);
 }, 60_000);

@@ -1,0 +1,1 @@
+// The placeholder of leeway.js loads no adapter.
