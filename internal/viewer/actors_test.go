@@ -355,6 +355,17 @@ func (s *simSeed) certify(to *transfer.Session, id segment.ID) {
 		return
 	}
 	name := s.names[id]
+	if live := s.film.live; live != nil {
+		if wait := live.seedKnows(string(name)).Sub(s.w.now); wait > 0 {
+			s.w.After(wait, func() { s.fetch(id, name) })
+			return
+		}
+	}
+	s.fetch(id, name)
+}
+
+// fetch has a segment from the origin.
+func (s *simSeed) fetch(id segment.ID, name segment.Name) {
 	s.origin.Get(Fetch{URL: "http://film.test" + string(name)}, func(int64) {}, func(got Fetched, err error) {
 		list := s.waiting[id]
 		delete(s.waiting, id)

@@ -27,6 +27,7 @@ type film struct {
 	broken bool           // every request fails
 	outage bool           // every request for a segment fails
 	hangs  time.Time      // until then nothing comes, and no error either
+	live   *broadcast     // nil: all of it is there
 }
 
 // newFilm makes renditions of n segments, each of so many bytes.
@@ -68,6 +69,17 @@ func newVaried(w *world, n int, duration time.Duration, pattern []float64, sizes
 // path of a URL.
 func path(url string) string { return strings.TrimPrefix(url, "http://film.test") }
 
+// get is what the origin has under a path now.
+func (f *film) get(path string) ([]byte, bool) {
+	if f.live != nil {
+		if data, is := f.live.get(path); is {
+			return data, data != nil
+		}
+	}
+	data, ok := f.files[path]
+	return data, ok
+}
+
 // origin is how one node gets the film.
 type origin struct {
 	film *film
@@ -84,7 +96,7 @@ func (o origin) Get(f Fetch, progress func(int64), done func(Fetched, error)) (c
 		}
 	}
 	w.After(3*o.film.node.away(o.node), func() { // connection and request
-		data, ok := o.film.files[path(f.URL)]
+		data, ok := o.film.get(path(f.URL))
 		switch {
 		case over:
 			return

@@ -15,6 +15,7 @@ type observation struct {
 	screen  *rendition    // what was shown last
 	time    time.Duration // played and not yet counted: less than a millisecond
 	bits    float64       // likewise: less than one
+	lag     lag           // behind the live edge
 	stalled time.Time     // when the stall that goes on began; zero: there is none
 }
 
@@ -65,5 +66,23 @@ func (o *observation) soFar() {
 	if !o.stalled.IsZero() {
 		o.endStall()
 		o.stalled = o.loop.Now()
+	}
+}
+
+// lag is how far behind the stream's wall clock a playhead was, over the time in which that is known.
+type lag struct{ seconds, of float64 }
+
+func (l lag) mean() time.Duration {
+	if l.of == 0 {
+		return 0
+	}
+	return time.Duration(l.seconds / l.of * float64(time.Second))
+}
+
+// behind notes how far behind the stream a stretch was played; 0: unknown.
+func (o *observation) behind(d, latency time.Duration) {
+	if latency > 0 {
+		o.lag.seconds += d.Seconds() * latency.Seconds()
+		o.lag.of += d.Seconds()
 	}
 }

@@ -29,34 +29,40 @@ type player struct {
 	head    playhead
 	seen    observation
 	started bool
-	seeking bool
+	edge    edge
 	runOut  func() // stops the timer of the end of the buffer
 	seeks   seeks
 	faults  faults
 }
 
 func newPlayer(loop Loop, cfg *Config, t *title, origin Origin, l *ledger, ended func(string, error)) *player {
-	return &player{
+	p := &player{
 		loop: loop, cfg: cfg, title: t, origin: origin, ended: ended, head: playhead{loop: loop}, seen: observation{loop: loop, ledger: l},
 	}
+	p.edge.p = p
+	return p
 }
 
 // start asks for the manifest: the clock of the startup delay begins.
 func (p *player) start() {
 	p.begun = p.loop.Now()
+	began := p.begun
 	p.fetch(p.cfg.URL, 0, func(got Fetched) error {
 		video, audio, list, err := parsePlaylist(got.URL, got.Data, p.cfg.Speed)
 		if err != nil {
 			return err
 		}
 		if list != nil {
-			video = []*rendition{{url: got.URL, list: list, fetched: true}}
+			video = []*rendition{{url: got.URL}}
 		}
 		main := newTrack(p, video)
 		if main.fixed, err = p.cfg.fixed(video); err != nil {
 			return err
 		}
 		p.tracks = []*track{main}
+		if list != nil {
+			main.listed(video[0], list, began)
+		}
 		for _, a := range audio {
 			if a.audio == video[0].audio {
 				p.tracks = append(p.tracks, newTrack(p, []*rendition{a}))
@@ -121,9 +127,9 @@ func (p *player) playhead() (position, ready time.Duration) {
 	return now, max(0, p.end()-now)
 }
 
-// length of the film, 0 while unknown.
+// length of the film, 0 while unknown, as that of a live stream.
 func (p *player) length() time.Duration {
-	if len(p.tracks) == 0 {
+	if len(p.tracks) == 0 || p.tracks[0].live.goesOn() {
 		return 0
 	}
 	return p.tracks[0].end()
@@ -132,7 +138,7 @@ func (p *player) length() time.Duration {
 // buffered is called when a segment came: playback begins, goes on, or has further to go.
 func (p *player) buffered() {
 	p.look()
-	if !p.head.playing && p.end() > p.head.position {
+	if !p.head.playing && !p.edge.paused && p.end() > p.head.position {
 		now := p.loop.Now()
 		switch {
 		case !p.started:
@@ -140,11 +146,11 @@ func (p *player) buffered() {
 			p.seen.pictured(now.Sub(p.begun))
 			p.title.pictured()
 			p.plan()
-		case p.seeking:
+		case p.seeks.open:
 			p.seeks.waited += now.Sub(p.seeks.at)
 		}
 		p.seen.endStall()
-		p.head.playing, p.seeking, p.head.since = true, false, now
+		p.head.playing, p.seeks.open, p.head.since = true, false, now
 	}
 	p.watch()
 }
@@ -156,7 +162,7 @@ func (p *player) watch() {
 		p.runOut = nil
 	}
 	if p.head.playing {
-		p.runOut = p.loop.After(p.end()-p.head.now(), p.dry)
+		p.runOut = p.loop.After(time.Duration(float64(p.end()-p.head.now())/p.head.speed()), p.dry)
 	}
 }
 
@@ -170,6 +176,9 @@ func (p *player) dry() {
 	p.head.playing = false
 	if length := p.length(); length > 0 && p.head.position >= length {
 		p.finish("end", nil)
+		return
+	}
+	if p.edge.leap() {
 		return
 	}
 	p.seen.stall()
@@ -187,6 +196,7 @@ func (p *player) look() {
 		step := min(until, to) - at
 		at += step
 		p.seen.played(step, shown)
+		p.seen.behind(step, p.tracks[0].live.latency(at))
 	}
 	p.head.put(to)
 	p.seen.count()
@@ -203,6 +213,10 @@ func (p *player) plan() {
 	for _, s := range p.cfg.Seeks {
 		p.loop.After(s.After, func() { p.seek(s.To) })
 	}
+	for _, s := range p.cfg.Pauses {
+		p.loop.After(s.After, p.edge.pause)
+		p.loop.After(s.After+s.For, p.edge.resume)
+	}
 }
 
 // seek moves the playhead. Waiting after it is the seek's, and no stall.
@@ -216,13 +230,14 @@ func (p *player) seek(to time.Duration) {
 	if length := p.length(); length > 0 {
 		to = max(0, min(to, length-time.Millisecond))
 	}
+	to = p.tracks[0].live.within(to)
 	p.head.put(to)
 	p.seeks.at = p.loop.Now()
 	p.seeks.count++
 	if p.end() <= to {
-		p.head.playing, p.seeking = false, p.started
+		p.head.playing, p.seeks.open = false, p.started
 	} else if p.started {
-		p.head.playing, p.seeking = true, false
+		p.head.playing, p.seeks.open = !p.edge.paused, false
 	}
 	for _, t := range p.tracks {
 		t.sought()

@@ -206,10 +206,10 @@ all.mp4
 all.mp4
 #EXT-X-ENDLIST
 `), 1)
-	if err != nil || len(list) != 2 {
+	if err != nil || len(list.entries) != 2 {
 		t.Fatalf("%v %v", list, err)
 	}
-	second := list[1]
+	second := list.entries[1]
 	if second.First != 1800 || second.Last != 2299 || second.Start != 6*time.Second || second.Duration != 4*time.Second {
 		t.Errorf("%+v", second)
 	}
@@ -221,7 +221,7 @@ all.mp4
 		"#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-ENDLIST\n":   "no segments",
 		"<html>": "playlist /film/master.m3u8",
 	} {
-		if _, _, _, err := parsePlaylist(base, []byte(text), 1); err == nil || !strings.Contains(err.Error(), want) {
+		if _, _, _, err := parsePlaylist(base, []byte(text), 2); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

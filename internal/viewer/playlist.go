@@ -20,12 +20,23 @@ type rendition struct {
 	audio   string
 	list    []entryRef // nil until its playlist is here
 	fetched bool
+	live    *liveList // of a playlist that may grow
 }
 
 // entryRef is a segment and the initialization segment that it needs, which has no duration.
 type entryRef struct {
 	Reference
-	init *Reference
+	init     *Reference
+	sequence int64     // media sequence number: the same in all renditions
+	at       time.Time // wall clock of its beginning; zero: unknown
+}
+
+// mediaList is a media playlist, with its first segment at time zero.
+type mediaList struct {
+	entries  []entryRef
+	live     bool
+	target   time.Duration
+	holdBack time.Duration // how far behind the end the player is to stay
 }
 
 // end of the rendition on the timeline.
@@ -56,13 +67,13 @@ const (
 	maxOffset      = 1<<53 - 1 // of a byte range
 )
 
-// errLive is why a playlist is not played.
-var errLive = errors.New("the playlist has no end: live streams are not played by the headless viewer")
+// errHurried is why a live playlist is not played.
+var errHurried = errors.New("the playlist has no end: live streams are played at speed 1 alone")
 
 // parsePlaylist reads a playlist found at base. Of a master it returns the renditions, the lowest first, and those of
-// audio; of a media playlist its segments. A film that is shown speed times as fast has segments that are so much
+// audio; of a media playlist what it lists. A film that is shown speed times as fast has segments that are so much
 // shorter, and bitrates so much higher.
-func parsePlaylist(base string, data []byte, speed float64) (video, audio []*rendition, list []entryRef, err error) {
+func parsePlaylist(base string, data []byte, speed float64) (video, audio []*rendition, list *mediaList, err error) {
 	at, err := url.Parse(base)
 	if err != nil {
 		return nil, nil, nil, fmt.Errorf("playlist %s: %w", base, err)
@@ -74,10 +85,10 @@ func parsePlaylist(base string, data []byte, speed float64) (video, audio []*ren
 		if video, audio = masterOf(master, at, speed); len(video) == 0 {
 			err = errors.New("no renditions")
 		}
-	case media.Live:
-		err = errLive
+	case media.Live && speed != 1:
+		err = errHurried
 	default:
-		if list = mediaOf(media, at, speed); len(list) == 0 {
+		if list = mediaOf(media, at, speed); len(list.entries) == 0 && !list.live {
 			err = errors.New("no segments")
 		}
 	}
@@ -112,12 +123,15 @@ func masterOf(p *playlist.Master, base *url.URL, speed float64) (video, audio []
 	return video, audio
 }
 
-func mediaOf(p *playlist.Media, base *url.URL, speed float64) []entryRef {
-	var list []entryRef
+func mediaOf(p *playlist.Media, base *url.URL, speed float64) *mediaList {
+	list := &mediaList{live: p.Live, target: max(leastTarget, p.Target), holdBack: p.HoldBack}
+	if list.holdBack == 0 {
+		list.holdBack = holdTargets * list.target
+	}
 	var object *playlist.Object
 	var init *Reference
 	var at time.Duration
-	for _, s := range p.Segments {
+	for i, s := range p.Segments {
 		if s.Init != object {
 			r := reference(base, *s.Init)
 			r.Start, init, object = at, &r, s.Init
@@ -129,7 +143,7 @@ func mediaOf(p *playlist.Media, base *url.URL, speed float64) []entryRef {
 		r.Start, r.Duration = at, max(time.Microsecond, time.Duration(s.Duration/speed*float64(time.Second)).Round(time.Microsecond))
 		at += r.Duration
 		if !s.Gap {
-			list = append(list, entryRef{r, init})
+			list.entries = append(list.entries, entryRef{Reference: r, init: init, sequence: p.Sequence + int64(i), at: s.At})
 		}
 	}
 	return list

@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/schedule"
@@ -18,24 +19,31 @@ const (
 type track struct {
 	p      *player
 	number int
-	levels []*rendition // the lowest bitrate first
-	fixed  int          // always this level; -1: by the estimate
-	level  int          // last asked for; -1 none
-	held   []*rendition // by segment: what is buffered of it
+	levels []*rendition         // the lowest bitrate first
+	fixed  int                  // always this level; -1: by the estimate
+	level  int                  // last asked for; -1 none
+	held   map[int64]*rendition // by media sequence number: what is buffered of it
 	inits  map[Reference]bool
-	asked  int // index of the segment that is on its way
+	asked  int64 // number of the segment that is on its way; -1: an initialization segment
 	pull   *pull
 	list   bool // a playlist is on its way
 	tries  int
 	timer  func()
+	live   live
 }
 
 func newTrack(p *player, levels []*rendition) *track {
-	return &track{p: p, levels: levels, fixed: -1, level: -1, inits: map[Reference]bool{}}
+	t := &track{p: p, levels: levels, fixed: -1, level: -1, inits: map[Reference]bool{}, held: map[int64]*rendition{}}
+	t.live = live{t: t}
+	return t
 }
 
-// any is a level whose playlist is here, nil before that. Renditions are cut alike.
+// any is a level whose playlist is here, nil before that. Renditions are cut alike. Of a live stream it is the one whose playlist came
+// last.
 func (t *track) any() *rendition {
+	if t.live.last != nil {
+		return t.live.last
+	}
 	for _, l := range t.levels {
 		if l.fetched {
 			return l
@@ -58,7 +66,10 @@ func (t *track) bufferedTo(from time.Duration) time.Duration {
 		return from
 	}
 	to := from
-	for i := l.at(from); i < len(l.list) && i < len(t.held) && t.held[i] != nil; i++ {
+	for i := l.at(from); i < len(l.list) && t.held[l.list[i].sequence] != nil; i++ {
+		if l.live != nil && l.list[i].Start > to {
+			break // what was there has left the playlist
+		}
 		to = l.list[i].Start + l.list[i].Duration
 	}
 	return to
@@ -68,7 +79,7 @@ func (t *track) bufferedTo(from time.Duration) time.Duration {
 func (t *track) shown(at time.Duration) (*rendition, time.Duration) {
 	l := t.any()
 	i := l.at(at)
-	return t.held[i], l.list[i].Start + l.list[i].Duration
+	return t.held[l.list[i].sequence], l.list[i].Start + l.list[i].Duration
 }
 
 // choose picks the level of the next segment.
@@ -100,7 +111,7 @@ func (t *track) fill() {
 	}
 	level := t.choose()
 	l := t.levels[level]
-	if !l.fetched {
+	if !l.fetched || t.live.outdated(l) {
 		t.fetchList(l)
 		return
 	}
@@ -108,7 +119,8 @@ func (t *track) fill() {
 	to := t.bufferedTo(from)
 	i := l.at(to)
 	if i >= len(l.list) {
-		return // all of it is here
+		t.level = level // the one that is reloaded
+		return          // all of it is here
 	}
 	if full := to - from - p.cfg.Buffer; full >= 0 {
 		if p.head.playing {
@@ -120,10 +132,10 @@ func (t *track) fill() {
 	e := l.list[i]
 	if e.init != nil && !t.inits[*e.init] {
 		// It cannot wait: nothing can be shown before it.
-		t.load(l, *e.init, -1, func() time.Duration { return 0 })
+		t.load(l, *e.init, -1, -1, func() time.Duration { return 0 })
 		return
 	}
-	t.load(l, e.Reference, i, func() time.Duration {
+	t.load(l, e.Reference, i, e.sequence, func() time.Duration {
 		if !t.anything() {
 			return 0
 		}
@@ -133,12 +145,7 @@ func (t *track) fill() {
 
 // anything says whether anything at all is buffered.
 func (t *track) anything() bool {
-	for _, h := range t.held {
-		if h != nil {
-			return true
-		}
-	}
-	return false
+	return len(t.held) > 0
 }
 
 func (t *track) after(d time.Duration) {
@@ -150,18 +157,42 @@ func (t *track) after(d time.Duration) {
 
 func (t *track) fetchList(l *rendition) {
 	t.list = true
+	began := t.p.loop.Now()
 	t.p.fetch(l.url, 0, func(got Fetched) error {
-		_, _, list, err := parsePlaylist(got.URL, got.Data, t.p.cfg.Speed)
-		if err != nil {
+		t.list = false
+		if err := t.take(l, got, began); err != nil {
 			return err
 		}
-		l.url, l.list, l.fetched, t.list = got.URL, list, true, false
 		t.p.fill()
 		return nil
 	})
 }
 
-func (t *track) load(l *rendition, r Reference, index int, deadline func() time.Duration) {
+// take takes in a rendition's playlist.
+func (t *track) take(l *rendition, got Fetched, began time.Time) error {
+	_, _, list, err := parsePlaylist(got.URL, got.Data, t.p.cfg.Speed)
+	switch {
+	case err != nil:
+		return err
+	case list == nil:
+		return fmt.Errorf("playlist %s is a master playlist within one", got.URL)
+	}
+	l.url = got.URL
+	t.listed(l, list, began)
+	return nil
+}
+
+// listed puts what a playlist lists on the timeline.
+func (t *track) listed(l *rendition, list *mediaList, began time.Time) {
+	l.fetched = true
+	if list.live || l.live != nil || t.live.last != nil {
+		t.live.came(l, list, began)
+		return
+	}
+	l.list = list.entries
+}
+
+func (t *track) load(l *rendition, r Reference, index int, number int64, deadline func() time.Duration) {
 	req := request{
 		Reference: r, track: t.number, playlist: l.url, rendition: l.name, bitrate: l.bitrate, adaptive: t.fixed < 0 && len(t.levels) > 1, deadline: deadline,
 	}
@@ -170,11 +201,11 @@ func (t *track) load(l *rendition, r Reference, index int, deadline func() time.
 			req.upcoming = append(req.upcoming, next.Reference)
 		}
 	}
-	t.asked = index
-	t.pull = t.p.title.load(req, func(got *Result, err error) { t.came(l, r, index, got, err) })
+	t.asked = number
+	t.pull = t.p.title.load(req, func(got *Result, err error) { t.came(l, r, number, got, err) })
 }
 
-func (t *track) came(l *rendition, r Reference, index int, got *Result, err error) {
+func (t *track) came(l *rendition, r Reference, number int64, got *Result, err error) {
 	t.pull = nil
 	p := t.p
 	if p.over {
@@ -190,13 +221,10 @@ func (t *track) came(l *rendition, r Reference, index int, got *Result, err erro
 	if p.cfg.OnSegment != nil {
 		p.cfg.OnSegment(got)
 	}
-	if index < 0 {
+	if number < 0 {
 		t.inits[r] = true
 	} else {
-		for len(t.held) < len(l.list) {
-			t.held = append(t.held, nil)
-		}
-		t.held[index] = l
+		t.held[number] = l
 	}
 	p.buffered()
 	t.fill()
@@ -209,7 +237,10 @@ func (t *track) sought() {
 		t.timer = nil
 	}
 	l := t.any()
-	if t.pull == nil || l == nil || t.asked < 0 || t.asked == l.at(t.bufferedTo(t.p.head.now())) {
+	if t.pull == nil || l == nil || t.asked < 0 {
+		return
+	}
+	if i := l.at(t.bufferedTo(t.p.head.now())); i < len(l.list) && t.asked == l.list[i].sequence {
 		return
 	}
 	t.pull.abort()
@@ -217,6 +248,7 @@ func (t *track) sought() {
 }
 
 func (t *track) stop() {
+	t.live.stop()
 	if t.timer != nil {
 		t.timer()
 	}

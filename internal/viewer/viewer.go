@@ -1,5 +1,5 @@
 // Package viewer is the headless viewer: what the browser library and a player do together, by the same specifications
-// and vectors, without a browser. It plays an HLS film in real time, fetches segments by the schedule from other
+// and vectors, without a browser. It plays an HLS film, or a live stream, in real time, fetches segments by the schedule from other
 // viewers, seeds and the origin, serves what it holds to others, and measures what a person would see: startup delay,
 // stalls, bitrate. Load generators, benches and tests are made of many of them.
 //
@@ -29,6 +29,12 @@ type Seek struct {
 	To    time.Duration // on the film's timeline
 }
 
+// Pause is a stretch in which the viewer does not play.
+type Pause struct {
+	After time.Duration // of the first picture
+	For   time.Duration
+}
+
 // Config of a viewer.
 //
 // Large: a key for each thing that a caller may set.
@@ -46,6 +52,8 @@ type Config struct {
 	Speed     float64       // the film is shown so many times as fast; 0 is 1
 	Buffer    time.Duration // what the player keeps ahead; 0 is DefaultBuffer
 	Seeks     []Seek
+	Pauses    []Pause
+	CatchUp   float64       // the most at which a live stream is played while it is further behind than it is to be; 0 is 1, as in hls.js
 	Leave     time.Duration // after the start; 0: at the film's end
 	// ReadyOffers is how many offers go out with the join, to peers that the tracker picks: those links come a round trip
 	// sooner. At most signal.MaxOffers.
@@ -84,6 +92,12 @@ func (c *Config) complete() error {
 	}
 	if c.Speed < 0 || c.Speed > 1000 {
 		return fmt.Errorf("viewer: a speed of %g (give 0.1 … 1000)", c.Speed)
+	}
+	if c.CatchUp == 0 {
+		c.CatchUp = 1
+	}
+	if c.CatchUp < 1 || c.CatchUp > 2 {
+		return fmt.Errorf("viewer: to catch up at a speed of %g (give 1 … 2)", c.CatchUp)
 	}
 	if c.Buffer == 0 {
 		c.Buffer = DefaultBuffer
@@ -163,7 +177,7 @@ func Start(cfg Config, ports Ports) (*Viewer, error) {
 	if err := cfg.complete(); err != nil {
 		return nil, err
 	}
-	cfg.Seeks = slices.Clone(cfg.Seeks)
+	cfg.Seeks, cfg.Pauses = slices.Clone(cfg.Seeks), slices.Clone(cfg.Pauses)
 	v := &Viewer{loop: ports.Loop, cfg: cfg, done: make(chan struct{}), begun: ports.Loop.Now()}
 	v.loop.Post(func() {
 		v.title = newTitle(&v.cfg, ports, cfg.Rand, titleHost{
@@ -224,8 +238,10 @@ type Summary struct {
 	MeanBitrate int64   `json:"mean_bitrate"` // bits per second of the film, over what was played
 	Offload     float64 `json:"offload"`      // direct bytes from viewers ÷ all bytes
 	Seeks       int     `json:"seeks"`
-	SeekMs      int64   `json:"seek_ms"` // waited after seeks, in all
-	Errors      int     `json:"errors"`  // failed fetches of the player
+	SeekMs      int64   `json:"seek_ms"`    // waited after seeks, in all
+	LatencyMs   int64   `json:"latency_ms"` // behind the live stream's wall clock, on average over what was played; 0 unknown
+	Leaps       int     `json:"leaps"`      // over what had left a live playlist
+	Errors      int     `json:"errors"`     // failed fetches of the player
 	LastError   string  `json:"last_error,omitempty"`
 
 	Viewers     int                      `json:"viewers"` // in the swarm, when it joined
@@ -251,7 +267,7 @@ func (v *Viewer) summary() Summary {
 	s := Summary{
 		Manifest: v.cfg.URL, Title: t.naming.name, Ended: v.how, Off: string(t.off),
 		PositionMs: film(p.head.position), LengthMs: film(p.length()), Seeks: p.seeks.count, SeekMs: p.seeks.waited.Milliseconds(),
-		Errors: p.faults.count, Viewers: t.swarm.Viewers, Seeds: t.swarm.Seeds, Links: t.links.count(true),
+		LatencyMs: p.seen.lag.mean().Milliseconds(), Leaps: p.edge.leaps, Errors: p.faults.count, Viewers: t.swarm.Viewers, Seeds: t.swarm.Seeds, Links: t.links.count(true),
 		LinksClosed: map[peer.CloseReason]int{}, Capacity: int64(t.line.estimate()), Stats: v.ledger.sum(),
 	}
 	if len(p.tracks) > 0 {

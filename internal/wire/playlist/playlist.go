@@ -19,6 +19,11 @@ const MaxBytes = 4 << 20
 // MaxSegments bounds the segments of a media playlist. A longer one is refused before it is parsed, which takes many times its length.
 const MaxSegments = 65536
 
+const (
+	maxSequence = 1<<53 - 1
+	maxHoldBack = 86_400 // seconds
+)
+
 // Master is a master playlist.
 type Master struct {
 	Variants     []Variant
@@ -43,6 +48,8 @@ type Media struct {
 	Segments []Segment
 	Live     bool          // it may grow
 	Target   time.Duration // longest segment
+	Sequence int64         // media sequence number of the first segment
+	HoldBack time.Duration // how far behind the end a player is to stay; 0: it does not say
 }
 
 // Object is a resource or a range of one.
@@ -54,9 +61,10 @@ type Object struct {
 // Segment is one entry of a media playlist.
 type Segment struct {
 	Object
-	Init     *Object // initialization segment; segments that share it point to one value
-	Duration float64 // seconds, as written
-	Gap      bool    // it has no media
+	Init     *Object   // initialization segment; segments that share it point to one value
+	Duration float64   // seconds, as written
+	Gap      bool      // it has no media
+	At       time.Time // wall clock of its first sample; zero: unknown
 }
 
 // mapRange finds the byte range of an initialization segment in quotes. The standard has them. The library (hls-m3u8 0.6.1) takes
@@ -102,7 +110,10 @@ func masterOf(p *m3u8.MasterPlaylist) *Master {
 }
 
 func mediaOf(p *m3u8.MediaPlaylist) *Media {
-	out := &Media{Live: !p.Closed, Target: time.Duration(p.TargetDuration) * time.Second}
+	out := &Media{Live: !p.Closed, Target: time.Duration(p.TargetDuration) * time.Second, Sequence: int64(min(p.SeqNo, maxSequence))}
+	if c := p.ServerControl; c != nil && c.HoldBack > 0 && c.HoldBack <= maxHoldBack {
+		out.HoldBack = time.Duration(c.HoldBack * float64(time.Second))
+	}
 	var init *Object
 	begin := func(m *m3u8.Map) {
 		if m == nil {
@@ -113,18 +124,28 @@ func mediaOf(p *m3u8.MediaPlaylist) *Media {
 		}
 	}
 	begin(p.Map)
-	var last Object // a byte range without an offset begins where the one before ended
+	var at time.Time // of the next segment
+	var last Object  // a byte range without an offset begins where the one before ended
 	for _, s := range p.Segments {
 		if s == nil {
 			break
 		}
 		begin(s.Map)
-		at := Object{s.URI, s.Offset, s.Limit}
-		if at.Length > 0 && at.Offset == 0 && at.URI == last.URI {
-			at.Offset = last.Offset + last.Length
+		of := Object{s.URI, s.Offset, s.Limit}
+		if of.Length > 0 && of.Offset == 0 && of.URI == last.URI {
+			of.Offset = last.Offset + last.Length
 		}
-		last = at
-		out.Segments = append(out.Segments, Segment{Object: at, Init: init, Duration: s.Duration, Gap: s.Gap})
+		last = of
+		switch {
+		case !s.ProgramDateTime.IsZero():
+			at = s.ProgramDateTime
+		case s.Discontinuity:
+			at = time.Time{}
+		}
+		out.Segments = append(out.Segments, Segment{Object: of, Init: init, Duration: s.Duration, Gap: s.Gap, At: at})
+		if !at.IsZero() {
+			at = at.Add(time.Duration(s.Duration * float64(time.Second)))
+		}
 	}
 	return out
 }

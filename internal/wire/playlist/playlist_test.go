@@ -52,8 +52,8 @@ func TestRead(t *testing.T) {
 	}
 	all, other := &Object{"all.mp4", 0, 720}, &Object{"i.mp4", 20, 80}
 	segments := []Segment{
-		{Object{"all.mp4", 720, 1000}, all, 6, false}, {Object{"all.mp4", 1720, 500}, all, 5.5, false},
-		{Object{"other.mp4", 0, 7}, all, 4, true}, {Object{"1.m4s", 0, 0}, other, 3, false}, {Object{"2.m4s", 0, 0}, other, 3, false},
+		{Object: Object{"all.mp4", 720, 1000}, Init: all, Duration: 6}, {Object: Object{"all.mp4", 1720, 500}, Init: all, Duration: 5.5},
+		{Object: Object{"other.mp4", 0, 7}, Init: all, Duration: 4, Gap: true}, {Object: Object{"1.m4s", 0, 0}, Init: other, Duration: 3}, {Object: Object{"2.m4s", 0, 0}, Init: other, Duration: 3},
 	}
 	for _, end := range []string{"", "#EXT-X-ENDLIST\n"} {
 		master, media, err = Read([]byte(mediaText + end))
@@ -62,6 +62,37 @@ func TestRead(t *testing.T) {
 		}
 		if s := media.Segments; s[0].Init != s[2].Init || s[3].Init != s[4].Init || s[2].Init == s[3].Init {
 			t.Error("segments that need the same initialization segment do not share it")
+		}
+	}
+}
+
+// TestReadALivePlaylist: numbers, how far behind the end to stay, and the clock, which is counted on and not over a discontinuity.
+func TestReadALivePlaylist(t *testing.T) {
+	_, media, err := Read([]byte(`#EXTM3U
+#EXT-X-TARGETDURATION:2
+#EXT-X-MEDIA-SEQUENCE:41
+#EXT-X-SERVER-CONTROL:HOLD-BACK=6.5
+#EXTINF:2,
+a.ts
+#EXT-X-PROGRAM-DATE-TIME:2026-11-24T08:00:00.250Z
+#EXTINF:2,
+b.ts
+#EXTINF:1.5,
+c.ts
+#EXT-X-DISCONTINUITY
+#EXTINF:2,
+d.ts
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !media.Live || media.Sequence != 41 || media.HoldBack != 6500*time.Millisecond {
+		t.Errorf("%+v", media)
+	}
+	at := time.Date(2026, 11, 24, 8, 0, 0, 250_000_000, time.UTC)
+	for i, want := range []time.Time{{}, at, at.Add(2 * time.Second), {}} {
+		if got := media.Segments[i].At; !got.Equal(want) {
+			t.Errorf("segment %d begins at %v, want %v", i, got, want)
 		}
 	}
 }

@@ -1,0 +1,200 @@
+package viewer
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/swarm"
+)
+
+// broadcast is a live stream on an origin of the world: a playlist in which segments appear when they have been made, and from which
+// they go.
+type broadcast struct {
+	w        *world
+	film     *film
+	duration time.Duration
+	window   int                      // segments in a playlist
+	ends     int                      // number of segments; then the playlist has an end
+	seedAt   time.Time                // when the seed loaded the playlist last
+	breaks   map[int]bool             // segments behind a discontinuity
+	name     func(r, seq int) string  // of a segment; nil: seg-<seq>.ts
+	stale    func(r int, now int) int // the playlist that a cache shows; nil: that of now
+}
+
+// kept is how many segments an origin still has that have left the playlist.
+const kept = 2
+
+func newBroadcast(w *world, duration time.Duration, window, n int, pattern []float64, sizes ...int) *film {
+	f := newVaried(w, n, duration, pattern, sizes...)
+	f.live = &broadcast{w: w, film: f, duration: duration, window: window, ends: n}
+	return f
+}
+
+// published is when a segment is in the playlist.
+func (b *broadcast) published(seq int) time.Time {
+	return worldBegin.Add(time.Duration(seq+1-b.window) * b.duration)
+}
+
+// edge is how many segments have been published.
+func (b *broadcast) edge() int {
+	return min(b.ends, b.window+int(b.w.now.Sub(worldBegin)/b.duration))
+}
+
+// get is a playlist, or a segment that is there; is is false for what is not of the broadcast.
+func (b *broadcast) get(path string) (data []byte, is bool) {
+	var r, seq int
+	if n, _ := fmt.Sscanf(path, "/media/film/%d/seg-%d.ts", &r, &seq); n == 2 && strings.HasSuffix(path, ".ts") {
+		if b.name != nil {
+			return b.film.files[path], true
+		}
+		if edge := b.edge(); seq >= edge || seq < edge-b.window-kept {
+			return nil, true
+		}
+		return b.film.files[path], true
+	}
+	if n, _ := fmt.Sscanf(path, "/media/film/%d/index.m3u8", &r); n == 1 {
+		return b.list(r), true
+	}
+	return nil, false
+}
+
+func (b *broadcast) list(r int) []byte {
+	edge := b.edge()
+	if b.stale != nil {
+		edge = b.stale(r, edge)
+	}
+	first := max(0, edge-b.window)
+	list := fmt.Sprintf("#EXTM3U\n#EXT-X-TARGETDURATION:%d\n#EXT-X-MEDIA-SEQUENCE:%d\n", int(b.duration.Seconds()), first)
+	list += "#EXT-X-PROGRAM-DATE-TIME:" + b.published(first).Add(-b.duration).UTC().Format("2006-01-02T15:04:05.000Z") + "\n"
+	for seq := first; seq < edge; seq++ {
+		if b.breaks[seq] {
+			list += "#EXT-X-DISCONTINUITY\n#EXT-X-PROGRAM-DATE-TIME:" + b.published(seq).Add(-b.duration).UTC().Format("2006-01-02T15:04:05.000Z") + "\n"
+		}
+		name := fmt.Sprintf("seg-%d.ts", seq)
+		if b.name != nil {
+			name = b.name(r, seq)
+		}
+		list += fmt.Sprintf("#EXTINF:%.3f,\n%s\n", b.duration.Seconds(), name)
+	}
+	if edge == b.ends {
+		list += "#EXT-X-ENDLIST\n"
+	}
+	return []byte(list)
+}
+
+// seedKnows is when the seed's copy of the playlist names a segment: it is loaded again as often as it changes, and for a viewer that
+// asks for what it does not name, a second after the last load at the soonest (internal/seed).
+func (b *broadcast) seedKnows(path string) time.Time {
+	var r, seq int
+	if n, _ := fmt.Sscanf(path, "/media/film/%d/seg-%d.ts", &r, &seq); n != 2 {
+		return b.w.now
+	}
+	for !b.seedAt.Add(b.duration).After(b.w.now) {
+		if b.seedAt.IsZero() {
+			b.seedAt = b.w.now
+		} else {
+			b.seedAt = b.seedAt.Add(b.duration)
+		}
+	}
+	if !b.published(seq).After(b.seedAt) {
+		return b.w.now
+	}
+	b.seedAt = later(b.w.now, b.seedAt.Add(time.Second))
+	return b.seedAt.Add(oneWay)
+}
+
+// crowd is an audience of a broadcast.
+type crowd struct {
+	viewers        int
+	segment        time.Duration
+	window         int // segments
+	length, within time.Duration
+	seed           uint64
+	alone          bool
+}
+
+// aired is what came of it.
+type aired struct {
+	tally
+	lag   float64 // s
+	leaps int
+}
+
+func (c crowd) play(t testing.TB) (*scene, aired) {
+	per := c.segment.Seconds() / 2
+	sizes := []int{int(121_431 * per), int(253_067 * per), int(469_340 * per)}
+	s := newScene(t, func(w *world) *film {
+		return newBroadcast(w, c.segment, c.window, c.window+int((c.length+c.within)/c.segment)+60, shape, sizes...)
+	})
+	s.film.node.delay, s.seed.node.delay = 0, 0
+	s.film.node.up.Rate, s.seed.node.up.Rate = 125e6, 125e6
+	s.tracker.home = swarm.New()
+	a := audience{viewers: c.viewers, film: c.length, within: c.within, seed: c.seed, lines: homeLines}
+	for _, p := range a.plans() {
+		s.w.run(p.arrive - s.w.now.Sub(worldBegin))
+		s.viewer(homeLines[p.line].access, func(cfg *Config) {
+			cfg.Leave = c.length + c.within - p.arrive
+			if p.leaveAfter > 0 {
+				cfg.Leave = min(cfg.Leave, p.leaveAfter)
+			}
+			if c.alone {
+				cfg.Tracker = ""
+			}
+		})
+	}
+	s.w.run(c.length + c.within + 10*time.Second - s.w.now.Sub(worldBegin))
+	s.check()
+	out := aired{tally: s.tally()}
+	for _, v := range s.viewers {
+		sum := v.now()
+		out.lag += float64(sum.LatencyMs) / 1000 / float64(len(s.viewers))
+		out.leaps += sum.Leaps
+	}
+	return s, out
+}
+
+// TestALiveAudienceServesItself: twelve viewers of mixed lines at the edge of a stream with segments of 2 s, two minutes, in virtual
+// time, beside the same ones without peers. Bounds are what is measured, less what another lot of viewers makes of it.
+func TestALiveAudienceServesItself(t *testing.T) {
+	c := crowd{viewers: 12, segment: 2 * time.Second, window: 12, length: 2 * time.Minute, within: 30 * time.Second, seed: 1}
+	_, with := c.play(t)
+	c.alone = true
+	_, alone := c.play(t)
+	t.Logf("with peers %+v, without %+v", with, alone)
+	if with.offload < 0.6 || with.saved < 0.5 || with.lag > alone.lag+0.1 || with.stall > alone.stall || with.bitrate < alone.bitrate || with.leaps > 0 {
+		t.Errorf("with peers %+v, without %+v", with, alone)
+	}
+}
+
+// BenchmarkLiveAudience plays broadcasts in virtual time, and prints what `bench swarm --case live-*` calls by the same names.
+func BenchmarkLiveAudience(b *testing.B) {
+	const traces = 3
+	for _, seconds := range []int{2, 4, 6} {
+		for _, viewers := range []int{12, 30} {
+			b.Run(fmt.Sprintf("viewers=%d/segment=%ds", viewers, seconds), func(b *testing.B) {
+				for b.Loop() {
+					var with, alone aired
+					for seed := range uint64(traces) {
+						c := crowd{viewers: viewers, segment: time.Duration(seconds) * time.Second, window: 12, length: 2 * time.Minute, within: 30 * time.Second, seed: seed + 1}
+						with.add(c.play(b))
+						c.alone = true
+						alone.add(c.play(b))
+					}
+					b.ReportMetric(with.offload/traces, "offload_ratio")
+					b.ReportMetric(with.saved/traces, "egress_saved_ratio")
+					b.ReportMetric((with.lag-alone.lag)/traces, "lag_added_seconds")
+					b.ReportMetric((with.stall-alone.stall)/traces, "stall_added_ratio")
+					b.ReportMetric(with.bitrate/alone.bitrate, "mean_bitrate_vs_origin_only")
+				}
+			})
+		}
+	}
+}
+
+func (a *aired) add(_ *scene, o aired) {
+	a.tally.add(o.tally, 1)
+	a.lag += o.lag
+	a.leaps += o.leaps
+}

@@ -1,0 +1,204 @@
+package viewer
+
+import "time"
+
+const (
+	holdTargets = 3 // target durations behind the end of a live playlist, where that does not say how far
+	leastTarget = 100 * time.Millisecond
+)
+
+// liveList is what is known of one live playlist beside its segments.
+type liveList struct {
+	ended    bool
+	target   time.Duration
+	holdBack time.Duration
+	began    time.Time // when its last load began
+	end      int64     // number of the segment behind the last
+}
+
+// live is a track of a live stream: its playlist is loaded again and again, segments leave it, and the playhead follows the edge
+// (RFC 8216, sections 6.2.2, 6.3.3 and 6.3.4).
+type live struct {
+	t      *track
+	last   *rendition // whose playlist came last; nil: the track is not live
+	reload func()     // stops the timer
+}
+
+// goesOn says whether more segments may come.
+func (v *live) goesOn() bool { return v.last != nil && !v.last.live.ended }
+
+// outdated says whether the playlist of a rendition is to be loaded before a segment of it is chosen.
+func (v *live) outdated(l *rendition) bool {
+	if l.live == nil || l.live.ended || l == v.last {
+		return false
+	}
+	since := v.t.p.loop.Now().Sub(l.live.began)
+	return since >= l.live.target || l.live.end < v.last.live.end && since >= l.live.target/4
+}
+
+// came takes a playlist. One that is older than the last one of its rendition, as a stale cache has it, adds nothing.
+func (v *live) came(l *rendition, list *mediaList, began time.Time) {
+	p, end := v.t.p, int64(0)
+	if n := len(list.entries); n > 0 {
+		end = list.entries[n-1].sequence + 1
+	}
+	old := l.live
+	l.live = &liveList{ended: !list.live, target: list.target, holdBack: list.holdBack, began: began, end: end}
+	again := list.target
+	switch {
+	case old != nil && end <= old.end:
+		again /= 2
+		l.live.end = old.end
+	default:
+		v.place(l, list)
+		v.last = l
+	}
+	v.schedule(l, again)
+	if v.t.number == 0 {
+		v.joined()
+	}
+	p.edge.leap()
+	p.edge.keepUp()
+}
+
+// place gives the segments of a playlist their places on the timeline of the presentation, which is known from a playlist of the
+// track, or of the first track. What has left the playlist stays while it is buffered.
+func (v *live) place(l *rendition, list *mediaList) {
+	known := v.known()
+	shift := v.shift(known, list)
+	var placed []entryRef
+	for _, e := range known {
+		if len(list.entries) > 0 && e.sequence >= list.entries[0].sequence {
+			break
+		}
+		if v.last == nil || v.t.held[e.sequence] == nil {
+			continue
+		}
+		if e.Start+e.Duration+behind < v.t.p.head.position {
+			delete(v.t.held, e.sequence)
+			continue
+		}
+		placed = append(placed, e)
+	}
+	for _, e := range list.entries {
+		e.Start += shift
+		placed = append(placed, e)
+	}
+	l.list = placed
+}
+
+// known are the segments that have a place on the timeline.
+func (v *live) known() []entryRef {
+	if v.last != nil {
+		return v.last.list
+	}
+	if first := v.t.p.tracks[0].any(); first != nil {
+		return first.list
+	}
+	return nil
+}
+
+// shift is what the times of a new playlist are moved by: it has a segment in common with what is known, or begins behind it.
+func (v *live) shift(known []entryRef, list *mediaList) time.Duration {
+	if len(known) == 0 || len(list.entries) == 0 {
+		return 0
+	}
+	i := 0
+	for _, e := range list.entries {
+		for i < len(known) && known[i].sequence < e.sequence {
+			i++
+		}
+		if i < len(known) && known[i].sequence == e.sequence {
+			return known[i].Start - e.Start
+		}
+	}
+	last, next := known[len(known)-1], list.entries[0]
+	if next.sequence < last.sequence {
+		return last.Start + last.Duration - list.end()
+	}
+	return last.Start + last.Duration + time.Duration(next.sequence-last.sequence-1)*list.target
+}
+
+// end is the length of the playlist.
+func (m *mediaList) end() time.Duration {
+	last := m.entries[len(m.entries)-1]
+	return last.Start + last.Duration
+}
+
+// schedule has the playlist of the rendition that is played loaded again.
+func (v *live) schedule(l *rendition, again time.Duration) {
+	v.stop()
+	if l.live.ended {
+		return
+	}
+	wait := l.live.began.Add(again).Sub(v.t.p.loop.Now())
+	v.reload = v.t.p.loop.After(wait, func() {
+		v.reload = nil
+		v.load()
+	})
+}
+
+func (v *live) load() {
+	t := v.t
+	l := v.last
+	if t.level >= 0 && t.levels[t.level].fetched {
+		l = t.levels[t.level]
+	}
+	began := t.p.loop.Now()
+	t.p.fetch(l.url, 0, func(got Fetched) error {
+		if err := t.take(l, got, began); err != nil {
+			return err
+		}
+		t.p.fill()
+		return nil
+	})
+}
+
+func (v *live) stop() {
+	if v.reload != nil {
+		v.reload()
+		v.reload = nil
+	}
+}
+
+// joined puts the playhead of a viewer that has just come where it is to be.
+func (v *live) joined() {
+	p := v.t.p
+	if p.edge.placed || v.last == nil || len(v.last.list) == 0 {
+		return
+	}
+	p.edge.placed = true
+	if v.goesOn() {
+		p.head.put(v.sync())
+	}
+}
+
+// sync is where the playhead of a viewer at the edge is to be.
+func (v *live) sync() time.Duration {
+	l := v.last
+	return max(l.list[0].Start, l.end()-l.live.holdBack)
+}
+
+// within is where a seek leads: no further than the edge, and to nothing that has left the playlist.
+func (v *live) within(to time.Duration) time.Duration {
+	if v.last == nil || len(v.last.list) == 0 {
+		return to
+	}
+	if v.goesOn() {
+		to = min(to, v.sync())
+	}
+	return max(to, v.last.list[0].Start)
+}
+
+// latency is how far a moment on the timeline that is played now is behind its wall clock; 0: unknown.
+func (v *live) latency(at time.Duration) time.Duration {
+	if v.last == nil || len(v.last.list) == 0 {
+		return 0
+	}
+	l := v.last
+	e := l.list[min(l.at(at), len(l.list)-1)]
+	if e.at.IsZero() {
+		return 0
+	}
+	return v.t.p.loop.Now().Sub(e.at.Add(at - e.Start))
+}

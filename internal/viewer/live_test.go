@@ -1,0 +1,159 @@
+package viewer
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+// onAir makes a broadcast of so many segments of 2 s, of which the playlist has twelve.
+func onAir(n, size int) func(*world) *film {
+	return func(w *world) *film { return newBroadcast(w, 2*time.Second, 12, n, []float64{1}, size) }
+}
+
+func TestALiveStreamIsPlayedAtItsEdge(t *testing.T) {
+	s := newScene(t, onAir(40, 100_000))
+	a := s.viewer(fast, alone)
+	s.w.run(30 * time.Second)
+	// Three segments behind the end of the playlist, whose last one was published up to 2 s ago and began 2 s before that.
+	if sum := a.now(); sum.LatencyMs < 6_000 || sum.LatencyMs > 8_200 || sum.LengthMs != 0 || sum.BufferMs > 8_000 {
+		t.Errorf("%d ms behind, of a length of %d ms, with %d ms in hand", sum.LatencyMs, sum.LengthMs, sum.BufferMs)
+	}
+	if n := len(a.player.tracks[0].held); n > 12+15 {
+		t.Errorf("%d segments are held", n)
+	}
+	s.w.run(60 * time.Second)
+	s.check()
+	sum := a.now()
+	if sum.Ended != "end" || sum.Stats.Stalls != 0 || sum.Leaps != 0 || sum.Stats.PlayedMs != (40-12)*2_000+6_000 {
+		t.Errorf("ended %q: %d stalls, %d leaps, %d ms played", sum.Ended, sum.Stats.Stalls, sum.Leaps, sum.Stats.PlayedMs)
+	}
+}
+
+// TestAPlayheadThatFallsOutOfTheWindowLeapsToTheEdge, and no sooner than what it was to play has gone.
+func TestAPlayheadThatFallsOutOfTheWindowLeapsToTheEdge(t *testing.T) {
+	s := newScene(t, onAir(120, 100_000))
+	a := s.viewer(access{up: 1e6, down: 35_000}, func(c *Config) { alone(c); c.Leave = 3 * time.Minute }) // a segment takes 2.9 s
+	s.w.run(190 * time.Second)
+	s.check()
+	sum := a.now()
+	// It gets 2 of 2.9 s: of 18 s until what is next has left, it loses 0.86 in 2.86, so that it leaps about once a minute.
+	if sum.Leaps < 2 || sum.Leaps > 5 || sum.Stats.Stalls == 0 || sum.Ended != "left" {
+		t.Errorf("%d leaps, %d stalls, ended %q", sum.Leaps, sum.Stats.Stalls, sum.Ended)
+	}
+}
+
+func TestAPause(t *testing.T) {
+	for name, c := range map[string]struct {
+		pause         time.Duration
+		catchUp       float64
+		leaps         int
+		behind, until int64 // ms, at the end
+	}{
+		"within the window":          {10 * time.Second, 1, 0, 16_000, 18_500},
+		"within it, and catches up":  {10 * time.Second, 1.5, 0, 6_000, 9_500},
+		"longer than what is listed": {time.Minute, 1, 2, 6_000, 28_000},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, onAir(120, 100_000))
+			a := s.viewer(fast, func(cfg *Config) {
+				alone(cfg)
+				cfg.Pauses, cfg.CatchUp = []Pause{{After: 10 * time.Second, For: c.pause}}, c.catchUp
+				cfg.Leave = 160 * time.Second
+			})
+			s.w.run(150 * time.Second)
+			late := a.player.tracks[0].live.latency(a.player.head.now()).Milliseconds()
+			s.w.run(20 * time.Second)
+			s.check()
+			sum := a.now()
+			if sum.Leaps != c.leaps || sum.Stats.Stalls != 0 || late < c.behind || late > c.until {
+				t.Errorf("%d leaps, %d stalls, %d ms behind", sum.Leaps, sum.Stats.Stalls, late)
+			}
+		})
+	}
+}
+
+// TestASeekInALiveStream leads to what is listed alone: not beyond the edge, nor before the window.
+func TestASeekInALiveStream(t *testing.T) {
+	s := newScene(t, onAir(120, 100_000))
+	a := s.viewer(fast, func(c *Config) {
+		alone(c)
+		c.Leave = 70 * time.Second
+		c.Seeks = []Seek{{After: 20 * time.Second, To: 0}, {After: 40 * time.Second, To: time.Hour}}
+	})
+	behind := func() time.Duration {
+		return a.player.tracks[0].live.latency(a.player.head.now())
+	}
+	s.w.run(30 * time.Second)
+	if b := behind(); b < 23*time.Second || b > 27*time.Second {
+		t.Errorf("%v behind after a seek back", b)
+	}
+	s.w.run(30 * time.Second)
+	if b := behind(); b < 6*time.Second || b > 9*time.Second {
+		t.Errorf("%v behind after a seek to the edge", b)
+	}
+	s.w.run(20 * time.Second)
+	s.check()
+}
+
+// TestAStalePlaylistTakesNothingBack: caches before an origin do not agree.
+func TestAStalePlaylistTakesNothingBack(t *testing.T) {
+	s := newScene(t, onAir(60, 100_000))
+	loads := 0
+	s.film.live.stale = func(_, now int) int {
+		if loads++; loads%3 == 0 {
+			return now - 2
+		}
+		return now
+	}
+	a := s.viewer(fast, alone)
+	s.w.run(110 * time.Second)
+	s.check()
+	if sum := a.now(); sum.Stats.Stalls != 0 || sum.Leaps != 0 || sum.Errors != 0 || sum.Ended != "end" {
+		t.Errorf("%+v", sum)
+	}
+}
+
+// TestTheClockOfAStreamMayJump at a discontinuity: how far behind a viewer is stays true.
+func TestTheClockOfAStreamMayJump(t *testing.T) {
+	s := newScene(t, onAir(60, 100_000))
+	s.film.live.breaks = map[int]bool{20: true, 33: true}
+	a := s.viewer(fast, func(c *Config) { alone(c); c.Leave = time.Minute })
+	s.w.run(70 * time.Second)
+	s.check()
+	if sum := a.now(); sum.LatencyMs < 6_000 || sum.LatencyMs > 8_200 || sum.Stats.Stalls != 0 {
+		t.Errorf("%d ms behind, %d stalls", sum.LatencyMs, sum.Stats.Stalls)
+	}
+}
+
+// TestABroadcastThatHangsIsWaitedFor: nothing new is listed for 20 s. The viewer stalls, and goes on where it was.
+func TestABroadcastThatHangsIsWaitedFor(t *testing.T) {
+	s := newScene(t, onAir(60, 100_000))
+	from, to := worldBegin.Add(20*time.Second), worldBegin.Add(40*time.Second)
+	s.film.live.stale = func(_, now int) int {
+		if s.w.now.After(from) && s.w.now.Before(to) {
+			return 12 + 10
+		}
+		return now
+	}
+	a := s.viewer(fast, alone)
+	s.w.run(70 * time.Second)
+	if sum := a.now(); sum.Stats.Stalls != 1 || sum.Errors != 0 {
+		t.Errorf("%d stalls of %d ms, %d errors", sum.Stats.Stalls, sum.Stats.StallMs, sum.Errors)
+	}
+}
+
+func TestALivePlaylistIsReadAtItsSpeedAlone(t *testing.T) {
+	const text = "#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXTINF:4,\na.ts\n"
+	if _, _, _, err := parsePlaylist("http://film.test/a.m3u8", []byte(text), 2); err == nil || !strings.Contains(err.Error(), "speed 1") {
+		t.Errorf("at speed 2: %v", err)
+	}
+	_, _, list, err := parsePlaylist("http://film.test/a.m3u8", []byte("#EXTM3U\n#EXT-X-TARGETDURATION:4\n#EXT-X-MEDIA-SEQUENCE:7\n#EXT-X-SERVER-CONTROL:HOLD-BACK=13.5\n#EXT-X-PROGRAM-DATE-TIME:2026-11-24T08:00:00Z\n#EXTINF:4,\na.ts\n#EXTINF:2,\nb.ts\n"), 1)
+	if err != nil || !list.live || list.holdBack != 13500*time.Millisecond || list.target != 4*time.Second {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	second := list.entries[1]
+	if second.sequence != 8 || !second.at.Equal(time.Date(2026, 11, 24, 8, 0, 4, 0, time.UTC)) || second.Start != 4*time.Second {
+		t.Errorf("%+v", second)
+	}
+}
