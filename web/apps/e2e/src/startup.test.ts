@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures, median, round } from './figures.ts';
+import type { PageOptions } from './page.ts';
 import { shape, unshape } from './shape.ts';
 import { Stack } from './stack.ts';
 import { Viewer } from './viewer.ts';
@@ -13,12 +14,10 @@ beforeAll(async () => {
   browser = await Chromium.start();
 });
 afterAll(async () => {
-  unshape();
   await browser?.stop();
   await stack?.stop();
 });
 
-const loads = 24;
 const bound = 1.05;
 /** A household's line, bits per second: on bare loopback a segment costs nothing and the page's scripts are all there is. */
 const line = 20_000_000;
@@ -36,9 +35,18 @@ function lowerBound(times: { with: number[]; without: number[] }): number {
   return ratios.sort((a, b) => a - b)[50]!;
 }
 
-test('startup delay of the same page with and without the script', async () => {
+afterEach(unshape);
+
+test.each([
+  { name: 'startup', loads: 24, options: { level: 2 } },
+  { name: 'startup-shaka', loads: 12, options: { level: 0, player: 'shaka' } },
+] as {
+  name: string;
+  loads: number;
+  options: PageOptions;
+}[])('startup delay of the same page with and without the script: $name', async ({ name, loads, options }) => {
   // One viewer stays, so that there is a peer to link to.
-  const host = await Viewer.open(browser, stack.page({ level: 2 }), { name: 'host' });
+  const host = await Viewer.open(browser, stack.page(options), { name: 'host' });
   await host.until('10 s of film', (seen) => seen.currentTime > 10);
   // Page, player, segments and script come by one line.
   shape([{ port: [stack.origin.port('shaped'), Number(new URL(stack.tracker).port)], rate: line }]);
@@ -49,7 +57,7 @@ test('startup delay of the same page with and without the script', async () => {
     for (let i = 0; i < loads; i++) {
       // Alternating, since the machine's other work comes and goes; the order too, since one load warms the next.
       for (const kind of i % 2 ? (['with', 'without'] as const) : (['without', 'with'] as const)) {
-        const url = kind === 'with' ? stack.page({ level: 2 }, 'shaped') : stack.plain({ level: 2 }, 'shaped');
+        const url = kind === 'with' ? stack.page(options, 'shaped') : stack.plain(options, 'shaped');
         const viewer = await Viewer.open(browser, url, { name: kind });
         times[kind].push((await viewer.until('a first picture', (s) => s.startup >= 0, 20_000)).startup);
         await viewer.close();
@@ -57,7 +65,7 @@ test('startup delay of the same page with and without the script', async () => {
     }
   }
   const sorted = (values: number[]) => values.map(Math.round).sort((a, b) => a - b);
-  figures('startup', {
+  figures(name, {
     line,
     with: Math.round(median(times.with)),
     without: Math.round(median(times.without)),
