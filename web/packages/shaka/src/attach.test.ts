@@ -29,6 +29,8 @@ describe('attaching', () => {
     const { leeway, player, opened, request } = setUp();
     const origin = await startOrigin();
     const register = vi.spyOn(NetworkingEngine, 'registerScheme');
+    const filters = vi.spyOn(player.getNetworkingEngine()!, 'registerRequestFilter');
+    const gone = vi.spyOn(player.getNetworkingEngine()!, 'unregisterRequestFilter');
     detach = attachShaka(leeway, shaka, player);
     expect(attachShaka(leeway, shaka, player)).toBe(detach);
     player.load(manifest);
@@ -46,6 +48,7 @@ describe('attaching', () => {
     opened[1]!.request = undefined;
     expect((await request(SEGMENT, origin.url('/1.ts'), { stream, segment: segments[1] })).data.byteLength).toBe(1_000);
     expect(opened[1]!.request).toBeUndefined();
+    expect(gone.mock.calls).toEqual(filters.mock.calls);
     // What Shaka had registered itself, as it had.
     const { HttpFetchPlugin, NetworkingEngine: engine } = shaka.net;
     expect(register).toHaveBeenLastCalledWith('https', HttpFetchPlugin.parse, engine.PluginPriority.PREFERRED, true);
