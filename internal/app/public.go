@@ -11,7 +11,7 @@ func publicMux(bundle *webdist.Bundle, socket, announce, page http.Handler) *htt
 	mux := http.NewServeMux()
 	mux.Handle("/leeway.js", bundle.Script(false))
 	mux.Handle("/leeway-"+Version+".js", bundle.Script(true))
-	for _, part := range webdist.Parts {
+	for _, part := range bundle.Parts() {
 		mux.Handle("/leeway-"+Version+"-"+part+".js", bundle.Part(part))
 	}
 	mux.Handle("/announce", announce)

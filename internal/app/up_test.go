@@ -129,7 +129,7 @@ func TestUp(t *testing.T) {
 	if n := strings.Count(r.out.String()+r.errs.String(), "http://"); n != 1 {
 		t.Errorf("prints %d http:// addresses, want the page's alone:\n%s%s", n, r.out, r.errs)
 	}
-	for path, want := range map[string]string{"/": "film-src", "/leeway.js": "", "/leeway-" + Version + ".js": "", "/leeway-" + Version + "-engine.js": "", "/leeway-" + Version + "-shaka.js": ""} {
+	for path, want := range map[string]string{"/": "film-src", "/leeway.js": "", "/leeway-" + Version + ".js": "", "/leeway-" + Version + "-engine.js": ""} {
 		if code, text := fetch(t, "GET", r.page+path); code != 200 || !strings.Contains(text, want) {
 			t.Errorf("%s: %d %s", path, code, text)
 		}

@@ -11,9 +11,11 @@ import (
 	"encoding/hex"
 	"html"
 	"io/fs"
+	"maps"
 	"net/http"
 	"path"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 )
@@ -29,12 +31,9 @@ type Bundle struct {
 	Built bool // false: placeholders
 
 	script script
-	parts  map[string]script // by the names of Parts
+	parts  map[string]script // what the drop-in loads where it needs it: the engine, and the adapters of players
 	demo   fs.FS
 }
-
-// Parts are the scripts that the drop-in loads where it needs them: the engine, and the adapter of a player.
-var Parts = []string{"engine", "shaka"}
 
 // script is one file as it goes out.
 type script struct {
@@ -45,10 +44,8 @@ type script struct {
 
 // Load returns the embedded bundle, or the placeholders where there is none.
 func Load() (*Bundle, error) {
-	for _, part := range Parts {
-		if _, err := fs.Stat(copied, "files/leeway-"+part+".js"); err != nil {
-			return load(placeholders, "placeholder", false)
-		}
+	if _, err := fs.Stat(copied, "files/leeway-engine.js"); err != nil {
+		return load(placeholders, "placeholder", false)
 	}
 	return load(copied, "files", true)
 }
@@ -62,8 +59,13 @@ func load(all fs.FS, dir string, built bool) (*Bundle, error) {
 	if b.script, err = readScript(root, "leeway.js"); err != nil {
 		return nil, err
 	}
-	for _, part := range Parts {
-		if b.parts[part], err = readScript(root, "leeway-"+part+".js"); err != nil {
+	names, err := fs.Glob(root, "leeway-*.js")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		part := strings.TrimSuffix(strings.TrimPrefix(name, "leeway-"), ".js")
+		if b.parts[part], err = readScript(root, name); err != nil {
 			return nil, err
 		}
 	}
@@ -84,6 +86,9 @@ func readScript(root fs.FS, name string) (s script, err error) {
 // Script answers with the drop-in. Every site may load it from here, so CORS is open to all. A name that carries the
 // version never changes its content and is kept for a year; the plain name is asked for again after five minutes.
 func (b *Bundle) Script(immutable bool) http.Handler { return b.script.serve(immutable) }
+
+// Parts names the scripts that the drop-in loads where it needs them: what the build made beside it.
+func (b *Bundle) Parts() []string { return slices.Sorted(maps.Keys(b.parts)) }
 
 // Part answers with one of Parts, under a name that carries the version.
 func (b *Bundle) Part(name string) http.Handler { return b.parts[name].serve(true) }

@@ -4,6 +4,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -43,6 +44,9 @@ func TestEmbeddedBundleLoads(t *testing.T) {
 	if _, err := b.Page(Film{}); err != nil {
 		t.Fatal(err)
 	}
+	if !slices.Contains(b.Parts(), "engine") {
+		t.Errorf("parts without the engine: %v", b.Parts())
+	}
 }
 
 func TestScriptHeaders(t *testing.T) {
@@ -63,6 +67,9 @@ func TestScriptHeaders(t *testing.T) {
 	}
 	if r := get(b.Script(true), "/leeway-1.js"); !strings.Contains(r.Header.Get("Cache-Control"), "immutable") {
 		t.Errorf("name with version: %v", r.Header)
+	}
+	if got := b.Parts(); !slices.Equal(got, []string{"engine", "shaka"}) {
+		t.Errorf("parts: %v", got)
 	}
 	for part, want := range map[string]string{"engine": "second", "shaka": "third"} {
 		r := get(b.Part(part), "/leeway-1-"+part+".js?1234")

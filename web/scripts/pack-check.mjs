@@ -11,24 +11,20 @@ import { build } from 'esbuild';
 import { scripts } from '../packages/leeway/build.mjs';
 import { packages, web } from './declarations.mjs';
 import { pack, stage } from './pack.mjs';
+import { players } from './players.mjs';
 
 const documents = [
   'docs/embedding.md',
   'README.md',
-  'web/packages/leeway/README.md',
-  'web/packages/hlsjs/README.md',
-  'web/packages/shaka/README.md',
-  'web/packages/core/README.md',
+  ...packages.map(({ folder }) => `web/packages/${folder}/README.md`),
 ];
 
 /** What a tarball holds, to the file: nothing of the sources, the tests or the tools goes out. */
 const always = ['LICENSE', 'README.md', 'dist/index.d.ts', 'dist/index.js', 'dist/index.js.map', 'package.json'];
 const dropin = Object.values(await scripts());
-const contents = {
-  core: [...always, 'dist/compose.js', 'dist/compose.js.map'],
-  hlsjs: always,
-  shaka: always,
-  leeway: [...always, 'dist/leeway.d.ts', ...dropin.map(({ name }) => `dist/${name}`)],
+const more = {
+  core: ['dist/compose.js', 'dist/compose.js.map'],
+  leeway: ['dist/leeway.d.ts', ...dropin.map(({ name }) => `dist/${name}`)],
 };
 
 function checkTarballs(tarballs) {
@@ -37,12 +33,13 @@ function checkTarballs(tarballs) {
     const { files, ...tarball } = tarballs[i];
     assert.equal(tarball.name, name);
     assert.equal(tarball.version, version, `${name}: version`);
-    assert.deepEqual(files.map(({ path }) => path).sort(), [...contents[folder]].sort(), `${name}: files`);
+    assert.deepEqual(
+      files.map(({ path }) => path).sort(),
+      [...always, ...(more[folder] ?? [])].sort(),
+      `${name}: files`,
+    );
   }
 }
-
-/** The players that the plug-ins are for. */
-const players = ['hls.js', 'shaka-player'];
 
 /** The workspace's player without the scripts of its makers: npm 10 runs those of a folder although it is told not to. */
 function copyOf(player, to) {
@@ -57,7 +54,7 @@ function copyOf(player, to) {
 /** An empty project with the tarballs and the players; npm has neither a registry nor a cache. */
 function install(project, tarballs, from) {
   const dependencies = {};
-  for (const name of players) dependencies[name] = `file:${copyOf(name, join(from, name))}`;
+  for (const { npm: name } of players) dependencies[name] = `file:${copyOf(name, join(from, name))}`;
   for (const { name, filename } of tarballs) dependencies[name] = `file:${join(from, filename)}`;
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }));
@@ -71,7 +68,10 @@ function checkDependencies(project) {
   const modules = join(project, 'node_modules');
   const lock = JSON.parse(readFileSync(join(modules, '.package-lock.json'), 'utf8'));
   const installed = Object.keys(lock.packages).filter((path) => path.startsWith('node_modules/'));
-  assert.deepEqual(installed.sort(), [...own, ...players].map((name) => `node_modules/${name}`).sort());
+  assert.deepEqual(
+    installed.sort(),
+    [...own, ...players.map(({ npm }) => npm)].map((name) => `node_modules/${name}`).sort(),
+  );
   for (const name of own) {
     const manifest = JSON.parse(readFileSync(join(modules, name, 'package.json'), 'utf8'));
     for (const [on, range] of Object.entries(manifest.dependencies ?? {})) {
@@ -95,25 +95,12 @@ function examples() {
   });
 }
 
-/** Shaka's declarations are those of a CommonJS module, and have a default export, which is the whole of it for Node. */
-const shakaTypes = `type Exported = (typeof import('shaka-player'))['default'];
-declare const shaka: Exported extends { default: infer Namespace } ? Namespace : Exported;`;
-
-/** Players that examples take for granted: the real ones, and those of a page of fakes. */
-const granted = {
-  hls: { real: "import Hls from 'hls.js';\nconst hls = new Hls();", fake: 'declare const hls: object;' },
-  shaka: {
-    real: `${shakaTypes}\nconst player = new shaka.Player();`,
-    fake: 'declare const shaka: object, player: object;',
-  },
-};
-
 /** What an example takes for granted: a player, and the library where it does not make it itself. */
 function given({ code }, kind) {
   const lines = [];
   const used = code.replaceAll(/import .*|\/\/.*/g, '');
-  for (const [name, player] of Object.entries(granted)) {
-    if (new RegExp(`\\b${name}\\b`).test(used)) lines.push(player[kind]);
+  for (const player of players) {
+    if (new RegExp(`\\b${player.global}\\b`).test(used)) lines.push(player[kind]);
   }
   if (!code.includes('createLeeway(')) {
     lines.push("import type { Leeway } from 'leeway';", 'declare const leeway: Leeway;');
@@ -126,8 +113,6 @@ const misuse = `
 import Hls from 'hls.js';
 import { attachHls, attachHlsClass, createLeeway, type HlsPlayer, type Leeway } from 'leeway';
 import type { LeewayEvents } from '@leeway/core';
-import { attachShaka, attachShakaClass } from '@leeway/shaka';
-${shakaTypes}
 declare const leeway: Leeway;
 // @ts-expect-error: no tracker
 createLeeway({});
@@ -145,12 +130,6 @@ attachHls(leeway, {});
 attachHls(leeway, Hls);
 // @ts-expect-error: a player, not the class
 attachHlsClass(leeway, player);
-attachShaka(leeway, shaka, new shaka.Player());
-attachShakaClass(leeway, shaka);
-// @ts-expect-error: no player
-attachShaka(leeway, shaka, {});
-// @ts-expect-error: the class, not the namespace
-attachShakaClass(leeway, shaka.Player);
 // @ts-expect-error: no such event
 leeway.on('nothing', () => {});
 // @ts-expect-error: no such code
@@ -177,6 +156,9 @@ function checkTypes(project, codes) {
     writeFileSync(join(src, `example${i}.ts`), given(example, 'real'));
   }
   writeFileSync(join(src, 'misuse.ts'), misuse);
+  for (const { npm, misuse } of players) {
+    if (misuse) writeFileSync(join(src, `misuse-${npm}.ts`), misuse);
+  }
   for (const [module, moduleResolution] of [
     ['ESNext', 'Bundler'],
     ['NodeNext', 'NodeNext'],
@@ -216,9 +198,8 @@ async function bundle(project, contents) {
 /** The smallest page on which the library starts. */
 function page() {
   const sockets = [];
-  const listeners = [];
+  const seen = { listeners: [], schemes: [] };
   const timers = [];
-  const schemes = [];
   const window = {
     ...{ URL, AbortController, TextEncoder, crypto, performance, isSecureContext: true, RTCPeerConnection: class {} },
     ...{
@@ -235,31 +216,10 @@ function page() {
         sockets.push(url);
       }
     },
-    hls: {
-      config: { loader: class {} },
-      ...{ url: null, media: null, levels: [], currentLevel: -1, autoLevelEnabled: true },
-      on: (event) => listeners.push(event),
-      off: () => {},
-    },
-    shaka: {
-      Player: class {
-        static version = 'v5.2.12';
-        dispatchEvent() {}
-      },
-      net: {
-        NetworkingEngine: { PluginPriority: {}, registerScheme: (scheme) => schemes.push(scheme) },
-        HttpFetchPlugin: {},
-      },
-      util: { AbortableOperation: class {} },
-    },
-    player: {
-      getNetworkingEngine: () => ({ registerRequestFilter: () => {} }),
-      ...{ getAssetUri: () => null, getMediaElement: () => null },
-      addEventListener: (event) => listeners.push(event),
-    },
   };
+  for (const player of players) Object.assign(window, player.page(seen));
   window.window = window;
-  return { window, sockets, listeners, timers, schemes };
+  return { window, sockets, seen, timers };
 }
 
 /** An example that makes the library must connect to the tracker, and one that has a player must be attached to it. */
@@ -269,19 +229,16 @@ async function run(project, example) {
   const copies = real.inputs.filter((path) => path.endsWith('core/dist/index.js'));
   assert.deepEqual(copies, ['node_modules/@leeway/core/dist/index.js'], `${document}: copies of the core`);
   const fake = await bundle(project, given(example, 'fake'));
-  const { window, sockets, listeners, timers, schemes } = page();
+  const { window, sockets, seen, timers } = page();
   runInNewContext(fake.code, window);
   for (const callback of timers.splice(0)) {
     callback(); // a player that asks for no segment is waited for a second
   }
   assert.deepEqual(sockets, ['wss://tracker.example.com/'], `${document}: its example does not connect`);
-  if (code.includes('attachHls(')) {
-    assert(window.hls.config.fLoader, `${document}: its example does not put the loader in`);
-    assert(listeners.length > 0, `${document}: its example does not listen to the player`);
-  }
-  if (code.includes('attachShaka(')) {
-    assert.deepEqual(schemes, ['http', 'https'], `${document}: its example does not put the plug-in in`);
-    assert(listeners.length > 0, `${document}: its example does not listen to the player`);
+  for (const { attach, attached } of players) {
+    if (!code.includes(`${attach}(`)) continue;
+    assert(attached(window, seen), `${document}: its example does not put the plug-in in`);
+    assert(seen.listeners.length > 0, `${document}: its example does not listen to the player`);
   }
 }
 
@@ -292,7 +249,7 @@ async function checkModules(project) {
   for (const { folder, name } of packages) {
     const dist = join(modules, name, 'dist');
     const module = await import(pathToFileURL(join(dist, 'index.js')).href);
-    if (!/hlsjs|shaka/.test(folder)) assert.equal(module.version, version, `${name}: what it says of its version`);
+    if (/^(core|leeway)$/.test(folder)) assert.equal(module.version, version, `${name}: what it says of its version`);
     const declared = readFileSync(join(dist, 'index.d.ts'), 'utf8');
     const values = [...declared.matchAll(/^export declare (?:const|function|class) (\w+)/gm)].map(([, value]) => value);
     // The entry of `leeway` only passes on.

@@ -1,6 +1,6 @@
 // One version for the libraries and the binary. node scripts/version.mjs tells whether every place says what
 // web/package.json says; with a version as its argument it writes that one everywhere.
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 const root = join(import.meta.dirname, '../..');
@@ -8,18 +8,19 @@ const number = String.raw`\d+\.\d+\.\d+(?:-[\w.]+)?`;
 
 const own = `"version": "(${number})"`;
 const dependency = `"(?:leeway|@leeway/\\w+)": "(${number})"`;
+/** The manifest of a package that depends on the core. */
+const dependent = (manifest) => [
+  [manifest, own],
+  [manifest, dependency],
+];
 const places = [
   ['web/package.json', own],
   ['web/packages/core/package.json', own],
-  ['web/packages/hlsjs/package.json', own],
-  ['web/packages/hlsjs/package.json', dependency],
-  ['web/packages/shaka/package.json', own],
-  ['web/packages/shaka/package.json', dependency],
-  ['web/packages/leeway/package.json', own],
-  ['web/packages/leeway/package.json', dependency],
+  ...readdirSync(join(root, 'web/packages'))
+    .filter((folder) => folder !== 'core')
+    .flatMap((folder) => dependent(`web/packages/${folder}/package.json`)),
   ['web/apps/bench/package.json', own],
-  ['web/apps/demo/package.json', own],
-  ['web/apps/demo/package.json', dependency],
+  ...dependent('web/apps/demo/package.json'),
   ['web/apps/e2e/package.json', own],
   ['web/package-lock.json', `"leeway-workspace",\\s+${own}`],
   ['web/package-lock.json', `"(?:packages|apps)/\\w+": {\\s+(?:"name": "[^"]+",\\s+)?${own}`],

@@ -6,7 +6,7 @@ export interface Script {
   /** Those of which something is left in it. */
   holds: string[];
 }
-export type Kind = 'script' | 'engine' | 'shaka';
+export type Kind = 'script' | keyof typeof import('./parts.json');
 export const budgets: Record<Kind, number>;
 export function scripts(): Promise<Record<Kind, Script>>;
 export function sizes(script: Script): { bytes: number; brotli: number };

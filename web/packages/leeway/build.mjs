@@ -9,11 +9,11 @@ import { minify } from 'terser';
 const here = fileURLToPath(new URL('.', import.meta.url));
 
 const { version } = JSON.parse(readFileSync(`${here}package.json`, 'utf8'));
-/** What the first script loads. */
-const parts = ['engine', 'shaka'];
+/** What the first script loads, the engine and the adapters of players: the largest that go out, bytes after brotli. */
+const parts = JSON.parse(readFileSync(`${here}parts.json`, 'utf8'));
 
-/** The largest that go out, bytes after brotli: what the first picture waits beside, what comes after it, and the adapter of Shaka. */
-export const budgets = { script: 20_000, engine: 32_000, shaka: 3_000 };
+/** The same with the first script, which the first picture waits beside. */
+export const budgets = { script: 20_000, ...parts };
 
 const target = 'es2022';
 
@@ -26,17 +26,12 @@ const byScript = {
 };
 
 /** One script: esbuild bundles the modules, terser minifies. No property is renamed: what one script names, the other finds. */
-async function made(entry) {
+async function made(entry, define = {}) {
   const { outputFiles, metafile } = await build({
     absWorkingDir: here,
     entryPoints: [entry],
     plugins: [byScript],
-    define: Object.fromEntries(
-      parts.flatMap((part) => [
-        [`${part}File`, JSON.stringify(`${nameOf(part)}?${unknown.tag(part)}`)],
-        [`${part}Integrity`, JSON.stringify(unknown.integrity(part))],
-      ]),
-    ),
+    define,
     metafile: true,
     bundle: true,
     minify: true,
@@ -52,22 +47,21 @@ async function made(entry) {
   return { code, inputs: Object.keys(metafile.inputs), holds };
 }
 
-const nameOf = (part) => `leeway-${version}-${part}.js`;
-
-/** Stands for the hash of a part in the first script. The tag is for caches: a version is built often. */
-const unknown = { integrity: (part) => `<integrity of ${part}>`, tag: (part) => `<tag of ${part}>` };
+/** Stand for the hashes of the parts in the first script. */
+const unknown = Object.fromEntries(Object.keys(parts).map((part) => [part, `<hash of ${part}>`]));
 
 /** The scripts in memory: the code, the modules that it was made of, and those of which something is left in it. */
 export async function scripts() {
-  const [script, ...rest] = await Promise.all(['dropin', ...parts].map((entry) => made(`src/${entry}.ts`)));
+  const script = await made('src/dropin.ts', {
+    buildVersion: JSON.stringify(version),
+    hashes: JSON.stringify(unknown),
+  });
   let { code } = script;
   const all = {};
-  for (const [i, part] of parts.entries()) {
-    const digest = createHash('sha256').update(rest[i].code).digest();
-    code = code
-      .replace(unknown.integrity(part), `sha256-${digest.toString('base64')}`)
-      .replace(unknown.tag(part), digest.toString('hex').slice(0, 8));
-    all[part] = { name: nameOf(part), ...rest[i] };
+  for (const part of Object.keys(parts)) {
+    all[part] = { name: `leeway-${version}-${part}.js`, ...(await made(`src/parts/${part}.ts`)) };
+    const hash = createHash('sha256').update(all[part].code).digest('base64');
+    code = code.replace(unknown[part], `sha256-${hash}`);
   }
   return { script: { ...script, name: 'leeway.js', code }, ...all };
 }

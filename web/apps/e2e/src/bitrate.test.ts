@@ -2,10 +2,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures, median, round } from './figures.ts';
 import { lines } from './origin.ts';
-import type { Player } from './page.ts';
 import { shape, unshape } from './shape.ts';
 import { Stack } from './stack.ts';
 import { pause, Viewer } from './viewer.ts';
+import type { Player } from './watch.ts';
 
 let browser: Chromium;
 let stack: Stack;

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures } from './figures.ts';
 import type { Asker } from './origin.ts';
-import type { PageOptions } from './page.ts';
 import { Stack } from './stack.ts';
 import { pause, until, Viewer } from './viewer.ts';
+import type { PageOptions } from './watch.ts';
 
 let browser: Chromium;
 let stack: Stack;

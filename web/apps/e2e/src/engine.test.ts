@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures, round } from './figures.ts';
-import type { PageOptions } from './page.ts';
 import { Stack } from './stack.ts';
 import { Viewer } from './viewer.ts';
+import type { PageOptions } from './watch.ts';
 
 let browser: Chromium;
 let stack: Stack;

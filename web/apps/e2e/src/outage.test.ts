@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures } from './figures.ts';
-import type { PageWindow } from './page.ts';
 import { Stack } from './stack.ts';
 import { pause, Viewer } from './viewer.ts';
+import type { PageWindow } from './watch.ts';
 
 let browser: Chromium;
 let stack: Stack;

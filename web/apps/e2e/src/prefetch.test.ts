@@ -2,10 +2,10 @@ import type { CDPSession } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures, round } from './figures.ts';
-import type { PageWindow } from './page.ts';
 import { metrics, sum } from './service.ts';
 import { Stack } from './stack.ts';
 import { pause, Viewer } from './viewer.ts';
+import type { PageWindow } from './watch.ts';
 
 const manifest = '/media/film/240p/index.m3u8';
 /** What may be fetched ahead and lost: two or three segments of this rendition. */

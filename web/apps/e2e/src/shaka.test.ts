@@ -3,9 +3,9 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures, round } from './figures.ts';
-import type { PageOptions } from './page.ts';
 import { filmDir, Stack } from './stack.ts';
 import { Viewer } from './viewer.ts';
+import type { PageOptions } from './watch.ts';
 
 let browser: Chromium;
 let stack: Stack;

@@ -4,9 +4,10 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { addPublicAddress, Front, publicAddress } from './front.ts';
 import { type Asker, lines, Origin } from './origin.ts';
-import { installPage, type PageOptions, pagePath } from './page.ts';
+import { installPage, pagePath } from './page.ts';
 import { binary } from './paths.ts';
 import { dataDir, freePort, Service } from './service.ts';
+import type { PageOptions } from './watch.ts';
 
 /** The folder of the demo's film, which is made if it is not there yet. */
 export function filmDir(): string {

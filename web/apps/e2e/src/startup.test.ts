@@ -1,10 +1,10 @@
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures, median, round } from './figures.ts';
-import type { PageOptions } from './page.ts';
 import { shape, unshape } from './shape.ts';
 import { Stack } from './stack.ts';
 import { Viewer } from './viewer.ts';
+import type { PageOptions } from './watch.ts';
 
 let browser: Chromium;
 let stack: Stack;

@@ -2,10 +2,10 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures, round } from './figures.ts';
-import type { PageWindow } from './page.ts';
 import { buildDir } from './paths.ts';
 import { Demo, metrics, sum } from './service.ts';
 import { pause, Viewer } from './viewer.ts';
+import type { PageWindow } from './watch.ts';
 
 let browser: Chromium;
 let demo: Demo;

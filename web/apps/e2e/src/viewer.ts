@@ -1,6 +1,6 @@
 import type { ConsoleMessage, Page } from 'puppeteer-core';
 import { instrument, type Seen } from './instrument.ts';
-import type { PageWindow, Player, Told } from './page.ts';
+import type { PageWindow, Player, Told } from './watch.ts';
 
 /** Bytes a viewer played or passed on, by source, as the library reports them. */
 export interface Bytes {

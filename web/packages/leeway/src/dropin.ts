@@ -1,8 +1,9 @@
 /** The drop-in: `<script async src="…/leeway.js" data-tracker="wss://…"></script>` beside the player's script. */
 
 import { createLeeway, type Leeway } from '@leeway/core';
-import { type Hook, hookHls, hookShaka } from './hook.ts';
-import { loadShaka } from './load.ts';
+import { type Hook, hook } from './hook.ts';
+import { loadPart } from './load.ts';
+import { type Load, players } from './players.ts';
 import { readTag } from './tag.ts';
 
 /** What the page finds as `window.leeway`: the library, started. */
@@ -37,7 +38,10 @@ function run(): void {
   }
   window.leeway = leeway;
   const scope = window as unknown as Record<string, unknown>;
-  hooks = [hookHls(leeway, scope), hookShaka(leeway, scope, () => loadShaka(options.tracker))];
+  const load: Load = (part) => loadPart(options.tracker, part);
+  hooks = Object.entries(players).map(([name, take]) =>
+    hook(leeway, scope, name, (value) => take(leeway, value, load)),
+  );
   // After the page's own scripts: they start the player, and listen to what is said.
   setTimeout(() => leeway.start());
 
@@ -46,7 +50,7 @@ function run(): void {
       if (hooks.some(({ found }) => found) || leeway.state === 'stopped') return;
       leeway.notice({
         code: 'no-player',
-        message: 'There is no window.Hls or window.shaka on this page.',
+        message: `There is no window.${Object.keys(players).join(' or window.')} on this page.`,
         hint: 'Use the npm package: attachHls(leeway, hls).',
       });
     }, playerWaitMs);

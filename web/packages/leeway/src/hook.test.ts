@@ -1,8 +1,18 @@
 import type { Leeway } from '@leeway/core';
 import { describe, expect, test, vi } from 'vitest';
-import { hookHls, hookShaka } from './hook.ts';
-import type { AttachShaka } from './load.ts';
+import type { ShakaNamespace } from '../../shaka/src/shaka.ts';
+import { type Hook, hook } from './hook.ts';
+import type { Attach } from './load.ts';
+import { type Load, players } from './players.ts';
 import { readTag } from './tag.ts';
+
+type Scope = Record<string, unknown>;
+
+/** As the drop-in does it. */
+const find = (name: string, leeway: Leeway, scope: Scope, load: Load): Hook =>
+  hook(leeway, scope, name, (value) => players[name]!(leeway, value, load));
+const hookHls = (leeway: Leeway, scope: Scope) =>
+  find('Hls', leeway, scope, () => Promise.reject(new Error('hls.js has no part')));
 
 function setUp() {
   const opened: string[] = [];
@@ -72,7 +82,11 @@ describe('finding hls.js', () => {
   });
 });
 
-describe('finding Shaka', () => {
+type AttachShaka = Attach<ShakaNamespace>;
+
+describe('finding Shaka, whose adapter is a part', () => {
+  const hookShaka = (leeway: Leeway, scope: Scope, load: Load) => find('shaka', leeway, scope, load);
+
   /** The adapter's script, which comes when the test says. */
   function script() {
     const { leeway } = setUp();
@@ -82,9 +96,9 @@ describe('finding Shaka', () => {
     const attach = vi.fn<AttachShaka>(() => detach);
     let come!: (attach: AttachShaka) => void;
     let fail!: (error: Error) => void;
-    const load = vi.fn(
+    const load = vi.fn<Load>(
       () =>
-        new Promise<AttachShaka>((resolve, reject) => {
+        new Promise((resolve, reject) => {
           come = resolve;
           fail = reject;
         }),
@@ -102,7 +116,7 @@ describe('finding Shaka', () => {
     expect(load).not.toHaveBeenCalled();
     scope.shaka = shaka;
     scope.shaka = shaka;
-    expect(load).toHaveBeenCalledTimes(1);
+    expect(load.mock.calls).toEqual([['shaka']]);
     expect(hook.found).toBe(true);
     come();
     await settle();
@@ -130,7 +144,9 @@ describe('finding Shaka', () => {
       if (missing) fail();
       else come();
       await settle();
-      expect(notice.mock.calls).toMatchObject([[{ code: 'engine-missing' }]]);
+      expect(notice.mock.calls).toMatchObject([
+        [{ code: 'engine-missing', hint: expect.stringContaining('Shaka 5 is needed') }],
+      ]);
     }
   });
 });

@@ -1,8 +1,6 @@
-/** Finds players on the page, whether they are loaded before this script or after it. */
+/** Finds a player on the page, whether it is loaded before this script or after it. */
 
 import type { Leeway } from '@leeway/core';
-import { attachHlsClass, isHlsClass } from '@leeway/hlsjs';
-import type { AttachShaka } from './load.ts';
 
 export interface Hook {
   /** Whether a player has been found. */
@@ -11,7 +9,7 @@ export interface Hook {
 }
 
 /** Has `take` see `scope[name]` now, and whatever is assigned to it later, once each. What it returns undoes what it did. */
-function hook(
+export function hook(
   leeway: Leeway,
   scope: Record<string, unknown>,
   name: string,
@@ -59,31 +57,3 @@ function hook(
     },
   };
 }
-
-/** Attaches `scope.Hls` now, and whatever is assigned to it later. */
-export const hookHls = (leeway: Leeway, scope: Record<string, unknown>): Hook =>
-  hook(leeway, scope, 'Hls', (value) => (isHlsClass(value) ? attachHlsClass(leeway, value) : undefined));
-
-/** Loads the adapter of Shaka where a page has that player, and attaches it. Players play as without Leeway until it is there. */
-export const hookShaka = (leeway: Leeway, scope: Record<string, unknown>, load: () => Promise<AttachShaka>): Hook =>
-  hook(leeway, scope, 'shaka', (value) => {
-    const shaka = value as Parameters<AttachShaka>[1] | undefined;
-    if (!shaka?.Player) return undefined;
-    let undone = false;
-    let detach: (() => void) | undefined;
-    load()
-      .then((attach) => {
-        if (!undone) detach = attach(leeway, shaka);
-      })
-      .catch((error) =>
-        leeway.notice({
-          code: 'engine-missing',
-          message: `Leeway's script for Shaka Player does not load, or not take this player. ${error?.message ?? ''}`,
-          hint: 'Shaka 5 is needed. Serve the script beside the first; allow it in script-src.',
-        }),
-      );
-    return () => {
-      undone = true;
-      detach?.();
-    };
-  });

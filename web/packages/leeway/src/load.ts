@@ -1,19 +1,22 @@
 /**
- * How the drop-in gets its parts: by further scripts of the same build (decision 0015). The way to the engine takes the place
- * of the core's `load.ts`. They lie beside this script; the tracker has them too, for a site that serves the first one itself
- * and not the others.
+ * How the drop-in gets its parts: by further scripts of the same build (decision 0015), `src/parts/`. The way to the engine
+ * takes the place of the core's `load.ts`. They lie beside this script; the tracker has them too, for a site that serves the
+ * first one itself and not the others.
  */
 
+import type { Leeway } from '@leeway/core';
 import type { CreateEngine } from '../../core/src/title/options.ts';
-import type { attachShakaClass } from '../../shaka/src/attach.ts';
+import type parts from '../parts.json';
 
-/** Written by the build: the files' names with a tag for caches, and what they must hash to. */
-declare const engineFile: string;
-declare const engineIntegrity: string;
-declare const shakaFile: string;
-declare const shakaIntegrity: string;
+/** A script that is loaded where it is needed. */
+export type Part = keyof typeof parts;
 
-export type AttachShaka = typeof attachShakaClass;
+/** Written by the build: what each part must hash to, as `integrity` has it, and the version in its name. */
+declare const hashes: Record<Part, string>;
+declare const buildVersion: string;
+
+/** What the adapter of a player gives: it lets the players of what a page has under its global share. Returns what undoes it. */
+export type Attach<T> = (leeway: Leeway, found: T) => () => void;
 
 /** The element of a further script, as that script finds it. */
 export interface PartScript<T> extends HTMLScriptElement {
@@ -38,16 +41,17 @@ const fetchFrom = <T>(src: string, integrity: string): Promise<T> =>
     document.head.append(script);
   });
 
-const load = async <T>(tracker: string, file: string, integrity: string): Promise<T> => {
+/** Loads a part: from beside this script, else from the tracker. */
+export async function loadPart<T>(tracker: string, part: Part): Promise<T> {
+  const integrity = hashes[part];
+  // The query is for caches: a version is built often.
+  const file = `leeway-${buildVersion}-${part}.js?${integrity.slice(-9, -1)}`;
   const host = tracker.replace(/^ws/i, 'http');
   const [beside, there] = [own?.src || host, host].map((base) => new URL(file, base).href) as [string, string];
   return fetchFrom<T>(beside, integrity).catch((error) => {
     if (beside === there) throw error;
     return fetchFrom<T>(there, integrity);
   });
-};
+}
 
-export const loadEngine = (tracker: string): Promise<CreateEngine> => load(tracker, engineFile, engineIntegrity);
-
-/** What lets the players of Shaka share. */
-export const loadShaka = (tracker: string): Promise<AttachShaka> => load(tracker, shakaFile, shakaIntegrity);
+export const loadEngine = (tracker: string): Promise<CreateEngine> => loadPart(tracker, 'engine');

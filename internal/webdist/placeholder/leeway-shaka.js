@@ -1,1 +1,0 @@
-// The placeholder of leeway.js loads no adapter.

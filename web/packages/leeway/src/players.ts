@@ -1,0 +1,48 @@
+/**
+ * The players that the drop-in finds. A further one has a line here, its adapter in `src/parts/`, and the adapter's budget in
+ * `parts.json`.
+ */
+
+import type { Leeway } from '@leeway/core';
+import { attachHlsClass, isHlsClass } from '@leeway/hlsjs';
+import type { ShakaNamespace } from '../../shaka/src/shaka.ts';
+import type { Attach, Part } from './load.ts';
+
+export type Load = (part: Part) => Promise<unknown>;
+
+/** Lets what a page has under a player's global share. Returns what undoes it; nothing where it is something else. */
+export type Take = (leeway: Leeway, value: unknown, load: Load) => (() => void) | undefined;
+
+/** By the global that the player's script defines. */
+export const players: Record<string, Take> = {
+  Hls: (leeway, value) => (isHlsClass(value) ? attachHlsClass(leeway, value) : undefined),
+  shaka: adapted('shaka', 'Shaka 5', (shaka: Partial<ShakaNamespace> | undefined) => shaka?.Player && shaka),
+};
+
+/**
+ * A player whose adapter is a part. It is loaded where a page has that player; until then players play as without Leeway.
+ * `meet` sees what the global is at once, and returns what the adapter is given: nothing where it is not the player.
+ */
+function adapted<V, T>(part: Part, needs: string, meet: (value: V) => T | undefined): Take {
+  return (leeway, value, load) => {
+    const found = meet(value as V);
+    if (!found) return undefined;
+    let undone = false;
+    let detach: (() => void) | undefined;
+    load(part)
+      .then((attach) => {
+        if (!undone) detach = (attach as Attach<T>)(leeway, found);
+      })
+      .catch((error) =>
+        leeway.notice({
+          code: 'engine-missing',
+          message: `Leeway's script for ${needs} does not load, or not take this player. ${error?.message ?? ''}`,
+          hint: `${needs} is needed. Serve the script beside the first; allow it in script-src.`,
+        }),
+      );
+    return () => {
+      undone = true;
+      detach?.();
+    };
+  };
+}
