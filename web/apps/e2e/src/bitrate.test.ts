@@ -5,7 +5,7 @@ import { lines } from './origin.ts';
 import { shape, unshape } from './shape.ts';
 import { Stack } from './stack.ts';
 import { pause, Viewer } from './viewer.ts';
-import type { Player } from './watch.ts';
+import type { Player } from './watched.ts';
 
 let browser: Chromium;
 let stack: Stack;

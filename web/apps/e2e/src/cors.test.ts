@@ -6,7 +6,7 @@ import { figures } from './figures.ts';
 import type { Asker } from './origin.ts';
 import { Stack } from './stack.ts';
 import { pause, until, Viewer } from './viewer.ts';
-import type { PageOptions } from './watch.ts';
+import type { PageOptions } from './watched.ts';
 
 let browser: Chromium;
 let stack: Stack;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { PageOptions, PageWindow, Player } from './watch.ts';
+import type { PageOptions, PageWindow, Player } from './watched.ts';
 
 export const hlsScript = (): Buffer => readFileSync(createRequire(import.meta.url).resolve('hls.js/dist/hls.min.js'));
 

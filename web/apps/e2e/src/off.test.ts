@@ -3,7 +3,7 @@ import { Chromium } from './browser.ts';
 import { figures } from './figures.ts';
 import { Stack } from './stack.ts';
 import { pause, Viewer } from './viewer.ts';
-import type { PageOptions } from './watch.ts';
+import type { PageOptions } from './watched.ts';
 
 let browser: Chromium;
 let stack: Stack;

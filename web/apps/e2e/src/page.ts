@@ -1,7 +1,7 @@
 import { hlsScript, playHls } from './hls.ts';
 import type { Origin } from './origin.ts';
 import { playShaka, shakaScript } from './shaka.ts';
-import type { PageOptions, PageWindow, Told } from './watch.ts';
+import type { PageOptions, PageWindow, Told } from './watched.ts';
 
 /** The players that the page can have: the script of each, and what plays with it. */
 const players = {

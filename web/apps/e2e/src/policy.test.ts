@@ -7,7 +7,7 @@ import { figures } from './figures.ts';
 import type { Front } from './front.ts';
 import { Stack } from './stack.ts';
 import { pause, Viewer } from './viewer.ts';
-import type { PageOptions, PageWindow } from './watch.ts';
+import type { PageOptions, PageWindow } from './watched.ts';
 
 let browser: Chromium;
 let stack: Stack;

@@ -5,7 +5,7 @@ import { figures, round } from './figures.ts';
 import { metrics, sum } from './service.ts';
 import { Stack } from './stack.ts';
 import { pause, Viewer } from './viewer.ts';
-import type { PageWindow } from './watch.ts';
+import type { PageWindow } from './watched.ts';
 
 const manifest = '/media/film/240p/index.m3u8';
 /** What may be fetched ahead and lost: two or three segments of this rendition. */

@@ -5,7 +5,7 @@ import { Chromium } from './browser.ts';
 import { figures, round } from './figures.ts';
 import { filmDir, Stack } from './stack.ts';
 import { Viewer } from './viewer.ts';
-import type { PageOptions } from './watch.ts';
+import type { PageOptions } from './watched.ts';
 
 let browser: Chromium;
 let stack: Stack;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import type { PageOptions, Player } from './watch.ts';
+import type { PageOptions, Player } from './watched.ts';
 
 /** Shaka Player as its makers publish it. */
 export const shakaScript = (): Buffer => readFileSync(createRequire(import.meta.url).resolve('shaka-player'));

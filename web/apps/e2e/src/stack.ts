@@ -7,7 +7,7 @@ import { type Asker, lines, Origin } from './origin.ts';
 import { installPage, pagePath } from './page.ts';
 import { binary } from './paths.ts';
 import { dataDir, freePort, Service } from './service.ts';
-import type { PageOptions } from './watch.ts';
+import type { PageOptions } from './watched.ts';
 
 /** The folder of the demo's film, which is made if it is not there yet. */
 export function filmDir(): string {

@@ -4,7 +4,7 @@ import { figures, median, round } from './figures.ts';
 import { shape, unshape } from './shape.ts';
 import { Stack } from './stack.ts';
 import { Viewer } from './viewer.ts';
-import type { PageOptions } from './watch.ts';
+import type { PageOptions } from './watched.ts';
 
 let browser: Chromium;
 let stack: Stack;

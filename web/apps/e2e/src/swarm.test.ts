@@ -5,7 +5,7 @@ import { figures, round } from './figures.ts';
 import { buildDir } from './paths.ts';
 import { Demo, metrics, sum } from './service.ts';
 import { pause, Viewer } from './viewer.ts';
-import type { PageWindow } from './watch.ts';
+import type { PageWindow } from './watched.ts';
 
 let browser: Chromium;
 let demo: Demo;

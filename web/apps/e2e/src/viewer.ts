@@ -1,6 +1,6 @@
 import type { ConsoleMessage, Page } from 'puppeteer-core';
 import { instrument, type Seen } from './instrument.ts';
-import type { PageWindow, Player, Told } from './watch.ts';
+import type { PageWindow, Player, Told } from './watched.ts';
 
 /** Bytes a viewer played or passed on, by source, as the library reports them. */
 export interface Bytes {

@@ -1,68 +1,50 @@
-/** What the test page is asked for, and what it records. */
+/**
+ * One Chromium as a viewer of test/kube/test: `node watch.mjs PAGE PIN`. Opens the page, watches until it is told to end (SIGUSR2), and
+ * prints what it saw in the words of `leeway viewer`. PIN is the hash of the one key that it takes without the signature of an issuer: a
+ * user accepts the dev overlay's certificate by hand.
+ */
+import process, { argv, stderr, stdout } from 'node:process';
+import { Chromium } from './browser.ts';
+import { pause, Viewer } from './viewer.ts';
 
-/** How the test page is put together; travels in its query string. */
-export interface PageOptions {
-  /** Tracker's base URL (http://host:port); without it the page has no Leeway. */
-  tracker?: string;
-  /** Where the drop-in's tag stands with respect to hls.js. */
-  order?: 'before' | 'after';
-  /** Another player than hls.js (page.ts has the table), or none. */
-  player?: 'hls' | 'shaka' | 'none';
-  /** Rendition by index in the manifest; -1: the player chooses. */
-  level?: number;
-  manifest?: string;
-  /** Seconds that the player buffers ahead. */
-  buffer?: number;
-  /** How long the player waits for a segment's first byte, in ms. */
-  firstByteMs?: number;
-  /** The drop-in's URL, where it is not the tracker's own copy. */
-  script?: string;
-  /** Further attributes of the drop-in's tag. */
-  attributes?: string;
-  /** A header that the player's requests carry by its own xhrSetup: each is asked for by a preflight. */
-  header?: string;
-  /** Content security policy; every script of the page has the nonce `e2e` then. */
-  policy?: string;
-  /** Further headers of the page's answer. */
-  headers?: Record<string, string>;
-}
+const [url, pin] = argv.slice(2) as [string, string];
+let told = false;
+process.once('SIGUSR2', () => (told = true)); // the others end puppeteer's browser at once
 
-/** What the page's own script records about the player; see Viewer.player(). */
-export interface Player {
-  level: number;
-  estimate: number;
-  /** Levels of the fragments as they were played, with their durations in seconds. */
-  played: { level: number; bitrate: number; duration: number; at: number }[];
-  /** URL, length and SHA-256 of every media response that the player was given. */
-  loaded: { url: string; length: number; digest: string }[];
-  errors: { type: string; details: string; fatal: boolean; code: number }[];
+const begun = Date.now();
+const browser = await Chromium.start([`--ignore-certificate-errors-spki-list=${pin}`]);
+const viewer = await Viewer.open(browser, url, { name: 'Chromium' });
+let links = 0;
+for (let second = 0; !told; second++) {
+  await pause(1000);
+  const [seen, stats] = await Promise.all([viewer.seen(), viewer.stats()]);
+  links = Math.max(links, stats?.titles[0]?.links.open ?? 0);
+  if (second % 10 === 0) {
+    stderr.write(
+      `${Math.round(seen.currentTime)} s of film, ${Math.round(seen.bufferedAhead)} s ahead, ${seen.stalls.length} stalls, ${links} links\n`,
+    );
+    // What a Chromium without links is found by: was it introduced, is it off, why did segments not come from others.
+    if (links === 0) stderr.write(`${JSON.stringify({ ...stats?.titles[0], engine: undefined }).slice(0, 900)}\n`);
+  }
 }
-
-/** What the library told the page, by its events. */
-export interface Told {
-  notices: { code: string; message: string; hint: string }[];
-  links: { peer: string; role: string; at: number }[];
-  unlinks: { peer: string; role: string; reason: string; banned: boolean; at: number }[];
-  segments: {
-    url: string;
-    source: string;
-    reason?: string;
-    bytes: { origin: number; seed: number; peer: number };
-    at: number;
-  }[];
-  contradictions: number;
-}
-
-/** The page's globals. Not declared globally: the demo's own declarations share the program. */
-export interface PageWindow {
-  // biome-ignore lint/suspicious/noExplicitAny: the page's hls.js, untyped here
-  Hls: any;
-  // biome-ignore lint/suspicious/noExplicitAny: the library's public face, checked by its own tests
-  leeway: any;
-  // biome-ignore lint/suspicious/noExplicitAny: the demo's handle for tests
-  __demo: any;
-  // biome-ignore lint/suspicious/noExplicitAny: the page's player, untyped here
-  __hls: any;
-  __player: () => Promise<Player>;
-  __told: Told;
-}
+const [seen, stats] = await Promise.all([viewer.seen(), viewer.stats()]);
+const watched = Date.now() - begun;
+const stalled = seen.stalls.reduce((sum, { ms }) => sum + ms, 0);
+stdout.write(
+  `${JSON.stringify({
+    // A film that stands still has not been watched, whatever its player says.
+    ended: seen.ended || seen.paused || seen.currentTime * 1000 < watched / 2 ? 'early' : 'left',
+    watched_ms: watched,
+    stall_ratio: stalled / watched,
+    errors: seen.errors.length,
+    last_error: seen.errors.at(-1),
+    links_opened: links,
+    reconnects: stats?.session?.reconnects ?? 0,
+    stats: {
+      bytes: stats?.titles[0]?.totals.bytes ?? {},
+      stalls: seen.stalls.length,
+      startup_ms: Math.round(Math.max(0, seen.startup)),
+    },
+  })}\n`,
+);
+await browser.stop();
