@@ -20,7 +20,7 @@ import (
 )
 
 type certifyCmd struct {
-	Target  string        `arg:"" optional:"" help:"Folder with HLS playlists and their segments, or one playlist." placeholder:"DIR|PLAYLIST" type:"path"`
+	Target  string        `arg:"" optional:"" help:"Folder with HLS playlists or MPDs and their segments, or one playlist or MPD." placeholder:"DIR|PLAYLIST" type:"path"`
 	Key     string        `help:"Packager's signing key; made when it is missing." required:"" placeholder:"FILE" type:"path"`
 	Public  bool          `help:"Print the public half of the key, as a line for the site's configuration, and sign nothing."`
 	Site    string        `help:"Name of the site; not needed where the configuration has one site." placeholder:"NAME"`
@@ -35,7 +35,7 @@ type certifyCmd struct {
 
 // Help is shown below the usage.
 func (certifyCmd) Help() string {
-	return `Writes a file PLAYLIST.leeway beside each playlist: the signed digests of its segments. Copy it to the origin with the media. Viewers then
+	return `Writes a file PLAYLIST.leeway beside each playlist, and MPD.REPRESENTATION.leeway beside each MPD: the signed digests of the segments. Copy it to the origin with the media. Viewers then
 share from the first segment on. What is signed already and has not changed is not read again.
 
 Trackers have to know the key: put the line that --public prints into the site's configuration. Make the key once, keep it, and give
@@ -89,7 +89,7 @@ func (c *certifyCmd) Run(ctx context.Context, r *run) error {
 		jobs = runtime.GOMAXPROCS(0)
 	}
 	p, err := packaging.New(packaging.Settings{
-		Site: s, Key: key, Root: root, Path: c.Path, Life: c.Life, Again: c.Again, Workers: jobs, Now: time.Now,
+		Site: s, Key: key, Root: root, Path: c.Path, Life: c.Life, Again: c.Again || c.Stdout, Workers: jobs, Now: time.Now,
 	})
 	if err != nil {
 		return cmdline.Usage(fmt.Errorf("certify: %w", err))
@@ -181,15 +181,18 @@ func (c *certifyCmd) printKey(r *run) error {
 
 // print writes the list of one playlist to standard output.
 func (c *certifyCmd) print(ctx context.Context, r *run, p *packaging.Packager, file string) error {
-	plan, err := p.Plan(file, nil)
+	plan, err := p.Plan(file)
 	if err != nil {
 		return err
 	}
-	list, err := plan.Sign(ctx)
+	lists, err := plan.Sign(ctx)
 	if err != nil {
 		return err
 	}
-	if _, err := r.env.Stdout.Write(list); err != nil {
+	if len(lists) > 1 {
+		return cmdline.Usage(fmt.Errorf("certify: %s has %d lists, one for each representation, and --stdout writes one: sign it without, and copy %s.*%s", file, len(lists), file, packaging.Suffix))
+	}
+	if _, err := r.env.Stdout.Write(lists[0].Data); err != nil {
 		return fmt.Errorf("certify: %w", err)
 	}
 	return told(r, plan)
@@ -207,11 +210,7 @@ func (c *certifyCmd) once(ctx context.Context, r *run, p *packaging.Packager, fi
 	var plans []*packaging.Plan
 	var total int64
 	for _, f := range files {
-		old, err := p.Old(f)
-		if err != nil {
-			return fmt.Errorf("certify %s: %w", f, err)
-		}
-		plan, err := p.Plan(f, old)
+		plan, err := p.Plan(f)
 		if errors.Is(err, packaging.ErrMaster) && file == "" {
 			continue
 		}
@@ -222,17 +221,13 @@ func (c *certifyCmd) once(ctx context.Context, r *run, p *packaging.Packager, fi
 		total += plan.Bytes
 	}
 	if len(plans) == 0 {
-		return cmdline.Usage(fmt.Errorf("certify: there is no media playlist (*.m3u8) in %s", c.Target))
+		return cmdline.Usage(fmt.Errorf("certify: there is no media playlist (*.m3u8) and no MPD (*.mpd) in %s", c.Target))
 	}
 	stop := signing(r.env.Stderr, p, total)
 	defer stop()
 	var errs []error
 	for _, plan := range plans {
-		list, err := plan.Sign(ctx)
-		if err == nil {
-			_, err = p.Write(plan.File, list)
-		}
-		if err != nil {
+		if _, err := p.Finish(ctx, plan); err != nil {
 			return err
 		}
 		errs = append(errs, told(r, plan))
@@ -265,6 +260,9 @@ func told(r *run, plan *packaging.Plan) error {
 		line += fmt.Sprintf("; %d left out (another site or folder, or too long)", plan.Unsaid)
 	}
 	fmt.Fprintln(r.env.Stderr, line)
+	if plan.Refused != nil {
+		fmt.Fprintf(r.env.Stderr, "certify %s: not all has a list: %v\n", plan.File, plan.Refused)
+	}
 	if len(plan.Missing) > 0 && !plan.Live {
 		return fmt.Errorf("certify %s: %d files are not there, the first is %s (the others are signed)", plan.File, len(plan.Missing), plan.Missing[0])
 	}

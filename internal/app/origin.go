@@ -54,6 +54,7 @@ const (
 
 var contentTypes = map[string]string{
 	".m3u8": "application/vnd.apple.mpegurl",
+	".mpd":  "application/dash+xml",
 	".ts":   "video/mp2t",
 	".m4s":  "video/iso.segment",
 	".mp4":  "video/mp4",
@@ -219,7 +220,7 @@ func (o *origin) serveFault(w http.ResponseWriter, r *http.Request) {
 
 func classOf(name string) string {
 	switch path.Ext(name) {
-	case ".m3u8":
+	case ".m3u8", ".mpd":
 		return classPlaylist
 	case ".ts", ".m4s", ".mp4", ".aac":
 		return classSegment

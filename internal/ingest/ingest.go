@@ -106,7 +106,7 @@ func (v *Receiver) answer(w http.ResponseWriter, r *http.Request) (status int, e
 		status = http.StatusNoContent
 	}
 	body := &upload{from: r.Body, control: http.NewResponseController(w)}
-	if isPlaylist(file) {
+	if packaging.IsPlaylist(file) {
 		return status, v.publish(context.WithoutCancel(r.Context()), file, body) // a packager may not wait for the answer
 	}
 	defer v.announce(file)()
@@ -187,8 +187,6 @@ func (v *Receiver) take(file string) (leave func()) {
 	}
 }
 
-func isPlaylist(file string) bool { return strings.EqualFold(path.Ext(file), ".m3u8") }
-
 // fileOf is the file below the folder that a path names. Lists are the receiver's own, and a name that begins with a dot is of a file
 // that is being written.
 func fileOf(at string) (string, error) {
@@ -214,7 +212,7 @@ func (v *Receiver) publish(ctx context.Context, file string, body io.Reader) err
 	if len(text) > playlist.MaxBytes {
 		return &refusal{http.StatusRequestEntityTooLarge, fmt.Sprintf("a playlist has at most %d bytes", playlist.MaxBytes)}
 	}
-	if plan, err := v.packager.PlanText(file, text, nil); err == nil {
+	if plan, err := v.packager.PlanText(file, text); err == nil {
 		v.await(plan.Missing)
 	}
 	plan, _, err := v.packager.CertifyText(ctx, file, text)
@@ -254,16 +252,16 @@ func (v *Receiver) store(file string, body io.Reader, most int64) error {
 	return err
 }
 
-// remove removes a file, and the list of a playlist with it.
+// remove removes a file, and the lists of a playlist with it.
 func (v *Receiver) remove(file string) error {
 	root := v.packager.Root
 	if info, err := root.Stat(file); err == nil && !info.Mode().IsRegular() {
 		return &refusal{http.StatusBadRequest, "the path names no file of the folder"}
 	}
 	err := root.Remove(file)
-	if isPlaylist(file) {
+	if packaging.IsPlaylist(file) {
 		defer v.take(file)()
-		if err := root.Remove(file + packaging.Suffix); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		if err := v.packager.Unlist(file); err != nil {
 			return err
 		}
 	}

@@ -65,3 +65,33 @@ func TestALiveStreamOfFfmpegIsSignedAsItIsPublished(t *testing.T) {
 	}
 	t.Logf("%d rounds, at most %v behind the playlist", rounds, lag)
 }
+
+// TestHLSAndDASHOfFfmpegHaveTheSameNames: a packager that writes playlists and an MPD of the same segments. What is signed for viewers
+// of the one is what viewers of the other ask for.
+func TestHLSAndDASHOfFfmpegHaveTheSameNames(t *testing.T) {
+	ffmpeg, err := exec.LookPath("ffmpeg")
+	if err != nil {
+		t.Skip("ffmpeg is not installed (apt-get install ffmpeg)")
+	}
+	p := newPackager(t, func(s *Settings) { s.Now = func() time.Time { return time.Now().Add(time.Hour) } })
+	command := exec.Command(ffmpeg, "-hide_banner", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc=size=160x90:rate=25", "-f", "lavfi", "-i", "sine", "-t", "7",
+		"-map", "0:v", "-map", "1:a", "-c:v", "libx264", "-preset", "ultrafast", "-g", "50", "-keyint_min", "50", "-sc_threshold", "0", "-c:a", "aac",
+		"-seg_duration", "2", "-adaptation_sets", "id=0,streams=v id=1,streams=a", "-hls_playlist", "1", "-f", "dash", filepath.Join(p.dir, "film.mpd"))
+	command.Stderr = os.Stderr
+	if err := command.Run(); err != nil {
+		t.Fatal(err)
+	}
+	p.certify("film.mpd")
+	for i, playlist := range []string{"media_0.m3u8", "media_1.m3u8"} {
+		p.certify(playlist)
+		hls, dash := p.list(playlist), p.list(fmt.Sprintf("film.mpd.%d", i))
+		for name := range hls {
+			if dash[name] == nil {
+				t.Errorf("%s is in %s, and not in the MPD", name, playlist)
+			}
+		}
+		if len(hls) != 5 || len(dash) != len(hls) {
+			t.Errorf("%s: %d segments by HLS, %d by DASH", playlist, len(hls), len(dash))
+		}
+	}
+}

@@ -21,7 +21,12 @@ const (
 	staleAfter = time.Minute
 )
 
-// Playlists are the playlists below the folder, by the ending .m3u8, in lexical order. Folders that begin with a dot are
+// IsPlaylist says whether a file is a playlist or an MPD, by its ending.
+func IsPlaylist(file string) bool { return strings.EqualFold(path.Ext(file), ".m3u8") || isMPD(file) }
+
+func isMPD(file string) bool { return strings.EqualFold(path.Ext(file), ".mpd") }
+
+// Playlists are the playlists below the folder, by the endings .m3u8 and .mpd, in lexical order. Folders that begin with a dot are
 // left out.
 func (p *Packager) Playlists() ([]string, error) {
 	files, _, err := p.walk()
@@ -47,7 +52,7 @@ func (p *Packager) walk() (files []string, folders map[string]time.Time, err err
 			return nil
 		case strings.Contains(d.Name(), Fresh) && strings.HasPrefix(d.Name(), "."):
 			return p.tidy(file, d)
-		case d.Type().IsRegular() && strings.EqualFold(path.Ext(file), ".m3u8"):
+		case d.Type().IsRegular() && IsPlaylist(file):
 			files = append(files, file)
 		}
 		return nil
@@ -82,8 +87,9 @@ func (p *Packager) Old(file string) ([]byte, error) {
 	return p.Root.ReadFile(file + Suffix)
 }
 
-// Write replaces the list of a playlist as a whole, and says whether it is another one than before.
-func (p *Packager) Write(file string, list []byte) (changed bool, err error) {
+// write replaces a list as a whole, and says whether it is another one than before.
+func (p *Packager) write(l List) (changed bool, err error) {
+	file, list := l.File, l.Data
 	old, err := p.Old(file)
 	if err != nil || old != nil && bytes.Equal(old, list) {
 		return false, err
@@ -103,7 +109,7 @@ func (p *Packager) Write(file string, list []byte) (changed bool, err error) {
 	return true, nil
 }
 
-// Certify writes the list of one playlist, and says whether it is another one than before.
+// Certify writes the lists of one playlist, and says whether one is another than before.
 func (p *Packager) Certify(ctx context.Context, file string) (plan *Plan, changed bool, err error) {
 	text, err := p.text(file)
 	if err != nil {
@@ -114,16 +120,39 @@ func (p *Packager) Certify(ctx context.Context, file string) (plan *Plan, change
 
 // CertifyText is Certify for a playlist that is not written to its file yet.
 func (p *Packager) CertifyText(ctx context.Context, file string, text []byte) (plan *Plan, changed bool, err error) {
-	old, err := p.Old(file)
-	if err != nil {
-		return nil, false, fmt.Errorf("certify %s: %w", file, err)
-	}
-	if plan, err = p.PlanText(file, text, old); err != nil {
+	if plan, err = p.PlanText(file, text); err != nil {
 		return nil, false, err
 	}
-	list, err := plan.Sign(ctx)
-	if err == nil {
-		changed, err = p.Write(file, list)
-	}
+	changed, err = p.Finish(ctx, plan)
 	return plan, changed, err
+}
+
+// Finish signs what a plan says and writes its lists.
+func (p *Packager) Finish(ctx context.Context, plan *Plan) (changed bool, err error) {
+	lists, err := plan.Sign(ctx)
+	for _, one := range lists {
+		if err == nil {
+			var other bool
+			other, err = p.write(one)
+			changed = changed || other
+		}
+	}
+	return changed, err
+}
+
+// Unlist removes the lists of a playlist that is gone.
+func (p *Packager) Unlist(file string) error {
+	names, err := fs.ReadDir(p.Root.FS(), path.Dir(file))
+	for _, d := range names {
+		if d.Name() != path.Base(file)+Suffix && !(isMPD(file) && strings.HasPrefix(d.Name(), path.Base(file)+".") && strings.HasSuffix(d.Name(), Suffix)) {
+			continue
+		}
+		if gone := p.Root.Remove(path.Join(path.Dir(file), d.Name())); !errors.Is(gone, fs.ErrNotExist) {
+			err = errors.Join(err, gone)
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }

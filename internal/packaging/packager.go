@@ -5,7 +5,6 @@ package packaging
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"crypto/ecdsa"
 	"errors"
 	"fmt"
@@ -89,95 +88,6 @@ func New(s Settings) (*Packager, error) {
 // Read is how many bytes of media were read.
 func (p *Packager) Read() int64 { return p.read.Load() }
 
-// Plan says what a playlist's list will have, and what of it has to be signed.
-type Plan struct {
-	File    string // of the playlist
-	Live    bool
-	Kept    int      // segments of the list before, unchanged
-	Unsaid  int      // segments left out: of other sites or folders, or objects that cannot be shared
-	Missing []string // files that are not there
-	Bytes   int64    // to be read
-
-	packager *Packager
-	life     time.Duration
-	spans    []span
-	entries  [][]byte // nil: to be signed
-}
-
-// Segments is how many segments the list will have.
-func (pl *Plan) Segments() int { return len(pl.spans) }
-
-// Plan reads a media playlist, a file below the folder. old is the list before, which may be nil. It fails with ErrMaster for
-// a playlist that names others.
-func (p *Packager) Plan(file string, old []byte) (*Plan, error) {
-	text, err := p.text(file)
-	if err != nil {
-		return nil, fmt.Errorf("certify %s: %w", file, err)
-	}
-	return p.PlanText(file, text, old)
-}
-
-// PlanText is Plan for a playlist that is not written to its file yet.
-func (p *Packager) PlanText(file string, text, old []byte) (*Plan, error) {
-	at := (&url.URL{Path: p.Path + file}).EscapedPath()
-	_, media, err := playlist.List(p.Site, at, text)
-	if err == nil && media == nil {
-		err = ErrMaster
-	}
-	if err != nil {
-		return nil, fmt.Errorf("certify %s: %w", file, err)
-	}
-	pl := &Plan{File: file, Live: media.Live, packager: p, life: p.Life}
-	if media.Live {
-		pl.life = min(media.Duration+liveGrace, certificate.MaxPackaged)
-	}
-	p.spans(media, pl)
-	pl.keep(old)
-	return pl, nil
-}
-
-// Sign signs what has to be, and returns the list.
-func (pl *Plan) Sign(ctx context.Context) ([]byte, error) {
-	err := pl.signAll(ctx)
-	var list []byte
-	if err == nil {
-		list, err = certificate.EncodeList(pl.entries)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("certify %s: %w", pl.File, err)
-	}
-	pl.remember()
-	return list, nil
-}
-
-// remember spares the next plan of the playlist the signatures of what stays as it is.
-func (pl *Plan) remember() {
-	p := pl.packager
-	m := memory{p.Key, make(map[segment.Name][]byte, len(pl.spans))}
-	for i, s := range pl.spans {
-		m.entries[s.name] = pl.entries[i]
-	}
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.known[pl.File] = m
-}
-
-func (p *Packager) recall(file string) map[segment.Name][]byte {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if m := p.known[file]; m.key == p.Key {
-		return m.entries
-	}
-	return nil
-}
-
-// forget drops what is remembered of a playlist that is gone.
-func (p *Packager) forget(file string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	delete(p.known, file)
-}
-
 // genuine says whether an entry is the packager's own. One that was found to be so before is not verified again.
 func (p *Packager) genuine(c *certificate.Certificate, name segment.Name, known map[segment.Name][]byte, now time.Time) bool {
 	if bytes.Equal(known[name], c.Bytes()) {
@@ -198,8 +108,8 @@ func (p *Packager) text(file string) ([]byte, error) {
 	return p.Root.ReadFile(file)
 }
 
-// spans lists what the plan is about, in the playlist's order. A segment that stands in it twice is signed once.
-func (p *Packager) spans(media *playlist.Listed, pl *Plan) {
+// spans lists what a list is about, in the playlist's order. A segment that stands in it twice is signed once.
+func (p *Packager) spans(media *playlist.Listed, pl *Plan, one *sheet) {
 	files := map[string]fs.FileInfo{} // nil: it is not there
 	seen := map[segment.Name]bool{}
 	for _, s := range media.Segments {
@@ -226,7 +136,7 @@ func (p *Packager) spans(media *playlist.Listed, pl *Plan) {
 		if len(parts) == 0 {
 			pl.Unsaid++
 		}
-		pl.spans = append(pl.spans, parts...)
+		one.spans = append(one.spans, parts...)
 	}
 }
 
@@ -260,58 +170,4 @@ func (p *Packager) file(path string) (string, bool) {
 	}
 	file, ok := strings.CutPrefix(path, p.Path)
 	return file, ok && fs.ValidPath(file) && file != "."
-}
-
-// keep takes over the entries of the list before that still hold.
-func (pl *Plan) keep(old []byte) {
-	p := pl.packager
-	pl.entries = make([][]byte, len(pl.spans))
-	had := map[segment.Name]*certificate.Certificate{}
-	if list, err := certificate.ParseList(old); err == nil && !p.Again {
-		for _, c := range list {
-			had[c.Name] = c
-		}
-	}
-	known, now := p.recall(pl.File), p.Now()
-	for i, s := range pl.spans {
-		c := had[s.name]
-		if c != nil && c.Length == s.length && c.ObjectLength == s.object && s.modified.Before(c.IssuedAt) &&
-			c.NotAfter.Sub(now) > pl.life/2 && p.genuine(c, s.name, known, now) {
-			pl.entries[i] = c.Bytes()
-			pl.Kept++
-		} else {
-			pl.Bytes += s.length
-		}
-	}
-}
-
-// signAll fills the entries that are nil.
-func (pl *Plan) signAll(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	var next atomic.Int64
-	work := func() {
-		buffer := make([]byte, readSize)
-		for ctx.Err() == nil {
-			i := int(next.Add(1)) - 1
-			if i >= len(pl.spans) {
-				return
-			}
-			if pl.entries[i] != nil {
-				continue
-			}
-			e, err := pl.packager.sign(ctx, pl.spans[i], pl.life, buffer)
-			if err != nil {
-				cancel(fmt.Errorf("segment %s: %w", pl.spans[i].name, err))
-				return
-			}
-			pl.entries[i] = e
-		}
-	}
-	var done sync.WaitGroup
-	for range pl.packager.Workers {
-		done.Go(work)
-	}
-	done.Wait()
-	return context.Cause(ctx)
 }

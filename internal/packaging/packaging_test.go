@@ -262,7 +262,7 @@ func TestAFileThatIsWrittenWhileItIsReadIsNotSigned(t *testing.T) {
 	} {
 		p := newPackager(t, nil)
 		p.film()
-		plan, err := p.Plan("720p.m3u8", nil)
+		plan, err := p.Plan("720p.m3u8")
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,12 +2,14 @@ package seed
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"sync"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/mpd"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
@@ -96,6 +98,12 @@ func (ix *index) await(ctx context.Context) bool {
 	}
 	any, _ := ix.holds()
 	return any
+}
+
+// isFirst says whether no round of loading has ended yet.
+func (ix *index) isFirst() bool {
+	loads, _, _ := ix.round()
+	return loads == 0
 }
 
 // isRead says whether the playlists have been had.
@@ -221,7 +229,10 @@ func (ix *index) load(ctx context.Context) (wait, least time.Duration, err error
 		return wait, least, nil
 	}
 	ix.setHighest(m.Bitrate)
-	var errs []error
+	errs, err := ix.represented(ctx, m, note)
+	if err != nil {
+		return 0, 0, err
+	}
 	for _, p := range m.Paths {
 		_, r, path, err := ix.fetchPlaylist(ctx, p)
 		if err == nil && r == nil {
@@ -233,17 +244,52 @@ func (ix *index) load(ctx context.Context) (wait, least time.Duration, err error
 		}
 		ix.take(path, r, ix.catalog.now())
 		if !ix.catalog.weigh(ix) {
-			return 0, 0, fmt.Errorf("the playlists of %s list more segments than there is memory for (seed.index_bytes)", ix.manifest)
+			return 0, 0, ix.overweight()
 		}
 		note(r)
 	}
-	if len(errs) == len(m.Paths) && len(errs) > 0 {
+	if len(errs) > 0 && len(errs) >= len(m.Paths)+len(m.Representations) {
 		return 0, 0, errors.Join(errs...)
 	}
 	if len(errs) > 0 && wait == 0 {
 		wait = retryAtMost // one rendition is missing: the others are served meanwhile
 	}
 	return wait, least, nil
+}
+
+// represented takes in the representations of an MPD. errs are of the segment indexes that could not be had.
+func (ix *index) represented(ctx context.Context, m *playlist.Renditions, note func(*playlist.Listed)) (errs []error, err error) {
+	var unpaid *unpaidError
+	for _, rep := range m.Representations {
+		for _, x := range rep.Indexes {
+			if unpaid != nil {
+				continue // the others would go the same way
+			}
+			if err := ix.fetchIndex(ctx, rep, x); err != nil {
+				errs = append(errs, err)
+				errors.As(err, &unpaid)
+			}
+		}
+		ix.take(rep.Name, &rep.Listed, ix.catalog.now())
+		if !ix.catalog.weigh(ix) {
+			return nil, ix.overweight()
+		}
+		note(&rep.Listed)
+	}
+	if m.Refused != nil && ix.isFirst() {
+		ix.catalog.log.Warn("some representations are not certified", "site", ix.site.name, "manifest", ix.manifest, "error", m.Refused)
+	}
+	return errs, nil
+}
+
+func (ix *index) overweight() error {
+	return fmt.Errorf("the playlists of %s list more segments than there is memory for (seed.index_bytes)", ix.manifest)
+}
+
+// fetchIndex loads the ranges that the segment index of a representation names, when it is paid for like a playlist.
+func (ix *index) fetchIndex(ctx context.Context, rep *playlist.Representation, x playlist.Index) error {
+	f := Fetch{Path: x.Path, Ranged: true, First: x.First, Last: x.Last, MaxBytes: playlist.MaxIndex}
+	return ix.paid(ctx, f, fetchTimeout, func(got *Fetched) error { return rep.Take(x, got.Data) })
 }
 
 // weight is what the index takes in memory.
@@ -282,9 +328,9 @@ func (ix *index) fetchPlaylist(ctx context.Context, path string) (m *playlist.Re
 		if got.Path != "" {
 			at = got.Path // what a redirect led to is what references are relative to
 		}
-		m, r, err = playlist.List(ix.site.rules, at, got.Data)
-		if r != nil && ix.site.packagers.Load() != nil {
-			ix.signed.saw(path, got.Data, r.Live, ix.catalog.now())
+		m, r, err = playlist.List(ix.site.rules, at, got.Data, ix.catalog.now())
+		if err == nil && ix.site.packagers.Load() != nil {
+			ix.saw(path, got.Data, m, r)
 		}
 		return err
 	})
@@ -297,4 +343,16 @@ func (ix *index) fetchPlaylist(ctx context.Context, path string) (m *playlist.Re
 		ix.catalog.sink.Add(mPlaylists, 1, ix.site.name, outcome)
 	}
 	return m, r, at, err
+}
+
+// saw notes the playlists, or representations, that have lists of packagers.
+func (ix *index) saw(path string, text []byte, m *playlist.Renditions, r *playlist.Listed) {
+	digest, now := sha256.Sum256(text), ix.catalog.now()
+	if r != nil {
+		ix.signed.saw(path, digest, r.Live, now)
+		return
+	}
+	for _, rep := range m.Representations {
+		ix.signed.saw(mpd.Name(path, rep.ID), digest, rep.Live, now)
+	}
 }

@@ -44,8 +44,8 @@ type signedLists struct {
 
 // signedList is the list of one playlist. Guarded by signedLists.mu; the entries are not changed.
 type signedList struct {
-	playlist [32]byte // digest of the playlist as it was last read
-	due      bool     // the playlist has changed, or an entry was found not to count, since the list was asked for
+	playlist [sha256.Size]byte // digest of the playlist as it was last read
+	due      bool              // the playlist has changed, or an entry was found not to count, since the list was asked for
 	again    time.Time
 	outdated time.Time     // before which an entry that does not count does not make the list due
 	pause    time.Duration // the last one between two such times
@@ -68,8 +68,7 @@ type verdict struct {
 }
 
 // saw notes a playlist that was read. Its list is due when it is another one than before.
-func (l *signedLists) saw(path string, text []byte, live bool, now time.Time) {
-	digest := sha256.Sum256(text)
+func (l *signedLists) saw(path string, digest [sha256.Size]byte, live bool, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	one := l.of[path]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/wire/mpd"
 )
 
 // MaxRenditions bounds the media playlists of a master playlist. Further ones are left out.
@@ -29,17 +30,24 @@ type Listed struct {
 	Duration time.Duration // of all segments
 }
 
-// Renditions are the media playlists of a master playlist.
+// Renditions are the media playlists of a master playlist, or the representations of an MPD.
 type Renditions struct {
-	Paths   []string
-	Bitrate int64 // highest, bits/s; 0 unknown
+	Paths           []string
+	Representations []*Representation
+	Refused         error // representations of which nothing is listed
+	Bitrate         int64 // highest, bits/s; 0 unknown
 }
 
-// List reads a playlist that was found at a path of a site, and names what it lists. Exactly one of the three results is not nil.
-func List(s *site.Site, path string, data []byte) (*Renditions, *Listed, error) {
+// List reads a playlist or an MPD that was found at a path of a site, and names what it lists; a live MPD as of now. Exactly one of
+// the three results is not nil.
+func List(s *site.Site, path string, data []byte, now time.Time) (*Renditions, *Listed, error) {
 	base, err := url.Parse("http://" + s.Hosts()[0] + path)
 	if err != nil {
 		return nil, nil, fmt.Errorf("playlist %s: %w", path, err)
+	}
+	if mpd.Is(data) {
+		m, err := resolver{s, base}.mpd(path, data, now)
+		return m, nil, err
 	}
 	m, media, err := Read(data)
 	if err != nil {
@@ -66,8 +74,14 @@ func (r resolver) resolve(ref string) (key, path string, ok bool) {
 	}
 	abs := r.base.ResolveReference(u)
 	abs.Fragment = ""
+	return r.named(abs, u.IsAbs() || u.Host != "")
+}
+
+// named is the key and the path of what a reference was resolved to. absolute: it named a host.
+func (r resolver) named(abs *url.URL, absolute bool) (key, path string, ok bool) {
 	path = abs.RequestURI()
-	if !u.IsAbs() && u.Host == "" {
+	var err error
+	if !absolute {
 		key, err = r.site.KeyOfPath(path)
 		return key, path, err == nil
 	}
@@ -133,13 +147,17 @@ func (r resolver) entry(o Object) (Entry, bool) {
 	if !ok {
 		return Entry{}, false
 	}
+	return entryOf(key, path, o.Length > 0, o.Offset, o.Offset+o.Length-1)
+}
+
+func entryOf(key, path string, ranged bool, first, last int64) (Entry, bool) {
 	if path == key {
 		path = key // one string in memory, not two
 	}
-	if o.Length <= 0 {
+	if !ranged {
 		return Entry{Name: segment.WholeName(key), Path: path}, true
 	}
-	l := Entry{Path: path, Ranged: true, First: o.Offset, Last: o.Offset + o.Length - 1}
-	l.Name = segment.RangeName(key, l.First, l.Last)
+	l := Entry{Path: path, Ranged: true, First: first, Last: last}
+	l.Name = segment.RangeName(key, first, last)
 	return l, l.Name != ""
 }

@@ -31,7 +31,7 @@ low.m3u8?session=5
 https://video.example.com/t/SECRET/media/film/high.m3u8
 #EXT-X-STREAM-INF:BANDWIDTH=9000000,AUDIO="a",SUBTITLES="s"
 https://elsewhere.example.net/ultra.m3u8
-`))
+`), time.Time{})
 	want := []string{"/media/film/low.m3u8?session=5", "/t/media/film/high.m3u8", "/media/film/audio/en.m3u8"}
 	if err != nil || r != nil || !slices.Equal(m.Paths, want) || m.Bitrate != 9_000_000 {
 		t.Fatalf("master: %+v, %v", m, err)
@@ -52,7 +52,7 @@ all.mp4
 #EXTINF:3,
 https://elsewhere.example.net/2.m4s
 #EXT-X-ENDLIST
-`))
+`), time.Time{})
 	if err != nil || m != nil || r.Live || r.Duration != 18*time.Second {
 		t.Fatalf("media: %+v, %v", r, err)
 	}
@@ -74,7 +74,7 @@ func FuzzList(f *testing.F) {
 	f.Add([]byte("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nlow.m3u8\n"))
 	s := testSite(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
-		_, r, err := List(s, "/a/b.m3u8", b)
+		_, r, err := List(s, "/a/b.m3u8", b, time.Time{})
 		if err != nil || r == nil {
 			return
 		}

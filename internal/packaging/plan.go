@@ -1,0 +1,254 @@
+package packaging
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/mpd"
+	"github.com/leeway-video/leeway/internal/wire/playlist"
+)
+
+// Plan says what the lists of a playlist will have, and what of it has to be signed. A media playlist has one list, an MPD one for
+// each representation.
+type Plan struct {
+	File    string // of the playlist
+	Live    bool
+	Kept    int      // segments of the lists before, unchanged
+	Unsaid  int      // segments left out: of other sites or folders, or objects that cannot be shared
+	Missing []string // files that are not there
+	Refused error    // representations that have no list
+	Bytes   int64    // to be read
+
+	packager *Packager
+	life     time.Duration // the shortest of a list's certificates
+	lists    []*sheet
+}
+
+// sheet is one list of a plan.
+type sheet struct {
+	file    string        // that the list is named after
+	life    time.Duration // of its certificates
+	spans   []span
+	entries [][]byte // nil: to be signed
+}
+
+// List is a list as it is to be written, and the name of the file that it is beside.
+type List struct {
+	File string
+	Data []byte
+}
+
+// Segments is how many segments the lists will have.
+func (pl *Plan) Segments() (n int) {
+	for _, one := range pl.lists {
+		n += len(one.spans)
+	}
+	return n
+}
+
+// Plan reads a playlist or an MPD, a file below the folder, and the lists that it has. It fails with ErrMaster for a playlist that
+// names others.
+func (p *Packager) Plan(file string) (*Plan, error) {
+	text, err := p.text(file)
+	if err != nil {
+		return nil, fmt.Errorf("certify %s: %w", file, err)
+	}
+	return p.PlanText(file, text)
+}
+
+// PlanText is Plan for a playlist that is not written to its file yet.
+func (p *Packager) PlanText(file string, text []byte) (*Plan, error) {
+	at := (&url.URL{Path: p.Path + file}).EscapedPath()
+	pl := &Plan{File: file, packager: p}
+	m, media, err := playlist.List(p.Site, at, text, p.Now())
+	if err == nil && media == nil && len(m.Representations) == 0 {
+		err = ErrMaster
+	}
+	if err != nil {
+		return nil, fmt.Errorf("certify %s: %w", file, err)
+	}
+	if media != nil {
+		err = pl.sheet(file, media)
+	} else {
+		err = pl.sheets(m)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("certify %s: %w", file, err)
+	}
+	return pl, nil
+}
+
+// sheets plans the lists of an MPD.
+func (pl *Plan) sheets(m *playlist.Renditions) error {
+	pl.Refused = m.Refused
+	for _, rep := range m.Representations {
+		for _, x := range rep.Indexes {
+			if err := pl.packager.index(rep, x); err != nil {
+				pl.Refused = errors.Join(pl.Refused, err)
+			}
+		}
+		if err := pl.sheet(mpd.Name(pl.File, rep.ID), &rep.Listed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// index reads the segment index of a representation out of its file.
+func (p *Packager) index(rep *playlist.Representation, x playlist.Index) error {
+	file, ok := p.file(x.Path)
+	if !ok {
+		return fmt.Errorf("the index of %s is of another site or folder", rep.Name)
+	}
+	f, err := p.Root.Open(file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	data, err := io.ReadAll(io.NewSectionReader(f, x.First, x.Last-x.First+1))
+	if err != nil {
+		return err
+	}
+	return rep.Take(x, data)
+}
+
+// sheet plans one list.
+func (pl *Plan) sheet(file string, media *playlist.Listed) error {
+	p := pl.packager
+	old, err := p.Old(file)
+	if err != nil {
+		return err
+	}
+	life := p.Life
+	if pl.Live = media.Live; pl.Live {
+		life = min(media.Duration+liveGrace, certificate.MaxPackaged)
+	}
+	if pl.life == 0 || life < pl.life {
+		pl.life = life
+	}
+	one := &sheet{file: file, life: life}
+	p.spans(media, pl, one)
+	pl.lists = append(pl.lists, one)
+	pl.keep(old, one)
+	return nil
+}
+
+// Sign signs what has to be, and returns the lists.
+func (pl *Plan) Sign(ctx context.Context) ([]List, error) {
+	err := pl.signAll(ctx)
+	var lists []List
+	for _, one := range pl.lists {
+		var data []byte
+		if err == nil {
+			data, err = certificate.EncodeList(one.entries)
+		}
+		lists = append(lists, List{one.file, data})
+	}
+	if err != nil {
+		return nil, fmt.Errorf("certify %s: %w", pl.File, err)
+	}
+	pl.remember()
+	return lists, nil
+}
+
+// remember spares the next plan of the playlist the signatures of what stays as it is.
+func (pl *Plan) remember() {
+	p := pl.packager
+	m := memory{p.Key, make(map[segment.Name][]byte, pl.Segments())}
+	for _, one := range pl.lists {
+		for i, s := range one.spans {
+			m.entries[s.name] = one.entries[i]
+		}
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.known[pl.File] = m
+}
+
+func (p *Packager) recall(file string) map[segment.Name][]byte {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if m := p.known[file]; m.key == p.Key {
+		return m.entries
+	}
+	return nil
+}
+
+// forget drops what is remembered of a playlist that is gone.
+func (p *Packager) forget(file string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.known, file)
+}
+
+// keep takes over the entries of the list before that still hold.
+func (pl *Plan) keep(old []byte, one *sheet) {
+	p := pl.packager
+	one.entries = make([][]byte, len(one.spans))
+	had := map[segment.Name]*certificate.Certificate{}
+	if list, err := certificate.ParseList(old); err == nil && !p.Again {
+		for _, c := range list {
+			had[c.Name] = c
+		}
+	}
+	known, now := p.recall(pl.File), p.Now()
+	for i, s := range one.spans {
+		c := had[s.name]
+		if c != nil && c.Length == s.length && c.ObjectLength == s.object && s.modified.Before(c.IssuedAt) &&
+			c.NotAfter.Sub(now) > one.life/2 && p.genuine(c, s.name, known, now) {
+			one.entries[i] = c.Bytes()
+			pl.Kept++
+		} else {
+			pl.Bytes += s.length
+		}
+	}
+}
+
+// signAll fills the entries that are nil.
+func (pl *Plan) signAll(ctx context.Context) error {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	type place struct {
+		span
+		life  time.Duration
+		entry *[]byte
+	}
+	var unsigned []place
+	for _, one := range pl.lists {
+		for i := range one.spans {
+			if one.entries[i] == nil {
+				unsigned = append(unsigned, place{one.spans[i], one.life, &one.entries[i]})
+			}
+		}
+	}
+	var next atomic.Int64
+	work := func() {
+		buffer := make([]byte, readSize)
+		for ctx.Err() == nil {
+			i := int(next.Add(1)) - 1
+			if i >= len(unsigned) {
+				return
+			}
+			e, err := pl.packager.sign(ctx, unsigned[i].span, unsigned[i].life, buffer)
+			if err != nil {
+				cancel(fmt.Errorf("segment %s: %w", unsigned[i].name, err))
+				return
+			}
+			*unsigned[i].entry = e
+		}
+	}
+	var done sync.WaitGroup
+	for range pl.packager.Workers {
+		done.Go(work)
+	}
+	done.Wait()
+	return context.Cause(ctx)
+}

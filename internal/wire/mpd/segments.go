@@ -1,0 +1,463 @@
+package mpd
+
+import (
+	"errors"
+	"math"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// reader turns a document into what it lists.
+type reader struct {
+	now      time.Time
+	live     bool
+	start    time.Time     // of the whole, where live
+	window   time.Duration // how far back a live one reaches; 0: to its start
+	byID     map[string]*Representation
+	segments int // of all representations
+	urls     int // their bytes
+	indexes  int // of all representations
+	runs     int // of timelines that were read, for one representation after the other
+	out      *Manifest
+}
+
+// base is what references are relative to.
+type base struct {
+	url      *url.URL
+	absolute bool
+}
+
+// below is the base with the first BaseURL of a level. Further ones are for when it fails, and name the same.
+func (b base) below(refs []string) (base, error) {
+	if len(refs) == 0 {
+		return b, nil
+	}
+	return b.resolve(refs[0])
+}
+
+func (b base) resolve(ref string) (base, error) {
+	ref = strings.TrimSpace(ref)
+	if len(ref) > maxReference {
+		return b, refuse(TooLarge, "a reference of %d bytes; at most %d", len(ref), maxReference)
+	}
+	u, err := url.Parse(ref)
+	if err != nil {
+		return b, refuse(Malformed, "%.64q is no URL", ref)
+	}
+	abs := b.url.ResolveReference(u)
+	abs.Fragment = ""
+	return base{abs, b.absolute || u.IsAbs() || u.Host != ""}, nil
+}
+
+// stretch is when a period starts in the presentation, and how long it is.
+type stretch struct {
+	start, duration time.Duration
+	ends            bool // the duration is known
+}
+
+func (r *reader) document(d *document, at base) error {
+	if r.live {
+		var err error
+		if r.start, err = timeOf(d.Start); err != nil {
+			return err
+		}
+		if r.window, _, err = durationOf(d.Window); err != nil {
+			return err
+		}
+	}
+	at, err := at.below(d.BaseURL)
+	if err != nil {
+		return err
+	}
+	stretches, err := stretches(d)
+	if err != nil {
+		return err
+	}
+	for i := range d.Periods {
+		if err := r.period(&d.Periods[i], at, stretches[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stretches are when the periods start and end.
+func stretches(d *document) ([]stretch, error) {
+	all := make([]stretch, len(d.Periods))
+	whole, hasWhole, err := durationOf(d.Duration)
+	if err != nil {
+		return nil, err
+	}
+	for i, p := range d.Periods {
+		s := &all[i]
+		start, has, err := durationOf(p.Start)
+		if err != nil {
+			return nil, err
+		}
+		if s.duration, s.ends, err = durationOf(p.Duration); err != nil {
+			return nil, err
+		}
+		switch {
+		case has:
+			s.start = start
+		case i > 0 && all[i-1].ends:
+			s.start = all[i-1].start + all[i-1].duration
+		case i > 0:
+			return nil, refuse(NoDuration, "it is not said when period %d starts", i)
+		}
+		if i > 0 && !all[i-1].ends {
+			all[i-1].duration, all[i-1].ends = max(s.start-all[i-1].start, 0), true
+		}
+	}
+	if last := len(all) - 1; last >= 0 && !all[last].ends && hasWhole {
+		all[last].duration, all[last].ends = max(whole-all[last].start, 0), true
+	}
+	return all, nil
+}
+
+func (r *reader) period(p *period, at base, s stretch) error {
+	if p.Href != "" {
+		return refuse(Remote, "a period is at another URL")
+	}
+	at, err := at.below(p.BaseURL)
+	if err != nil {
+		return err
+	}
+	for i := range p.Sets {
+		one := &p.Sets[i]
+		if one.Href != "" {
+			return refuse(Remote, "an adaptation set is at another URL")
+		}
+		within, err := at.below(one.BaseURL)
+		if err != nil {
+			return err
+		}
+		for j := range one.Representations {
+			if err := r.representation(&one.Representations[j], one, within, one.over(p.addressed), s); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// kind is video or audio, empty for anything else.
+func kind(rep *representation, of *set) string {
+	text := rep.MimeType
+	if text == "" {
+		text = of.MimeType
+	}
+	for _, t := range []string{"video", "audio"} {
+		if of.ContentType == t || strings.HasPrefix(text, t+"/") {
+			return t
+		}
+	}
+	return ""
+}
+
+// representation adds one period of a representation. What is wrong with it alone stays with it.
+func (r *reader) representation(rep *representation, of *set, at base, above addressed, s stretch) error {
+	kind := kind(rep, of)
+	out := r.byID[rep.ID]
+	if kind == "" || out == nil && len(r.byID) >= MaxRepresentations {
+		return nil
+	}
+	if out == nil {
+		out = &Representation{ID: rep.ID, Type: kind}
+		r.byID[rep.ID] = out
+		r.out.Representations = append(r.out.Representations, out)
+	}
+	out.Bandwidth = max(out.Bandwidth, rep.Bandwidth)
+	at, err := at.below(rep.BaseURL)
+	if err == nil {
+		a := rep.over(above)
+		w := &writer{reader: r, out: out, at: at, values: values{id: rep.ID, bandwidth: rep.Bandwidth}, stretch: s}
+		err = w.write(a, strings.HasSuffix(rep.MimeType+of.MimeType, "webm"))
+	}
+	var refused *Error
+	if errors.As(err, &refused) && refused.Code != TooLarge {
+		out.Refused = refused
+		return nil
+	}
+	return err
+}
+
+// writer adds the segments of one representation in one period.
+type writer struct {
+	*reader
+	out     *Representation
+	at      base
+	values  values
+	stretch stretch
+}
+
+func (w *writer) write(a addressed, webm bool) error {
+	for _, one := range []*addressing{a.Template, a.List, a.Base} {
+		if one != nil && one.Href != "" {
+			return refuse(Remote, "a list of segments is at another URL")
+		}
+	}
+	switch {
+	case a.Template != nil && a.Template.Media != "":
+		return w.template(a.Template)
+	case a.List != nil && len(a.List.URLs) > 0:
+		return w.list(a.List)
+	case a.Base != nil && a.Base.IndexRange != "" && !webm:
+		return w.indexed(a.Base)
+	}
+	return refuse(NoIndex, "the segments of %.64q are not named", w.values.id)
+}
+
+// add adds an object, by a reference that may be empty, and a range that may be.
+func (w *writer) add(ref, bytes string, d time.Duration) error {
+	o, err := w.object(ref, bytes)
+	if err != nil {
+		return err
+	}
+	w.segments++
+	w.urls += len(o.URL.Path) + len(o.URL.RawQuery)
+	if w.segments > MaxSegments {
+		return refuse(TooLarge, "more than %d segments", MaxSegments)
+	}
+	if w.urls > MaxURLs {
+		return refuse(TooLarge, "URLs of more than %d bytes", MaxURLs)
+	}
+	w.out.Segments = append(w.out.Segments, Segment{o, d})
+	w.out.Target = max(w.out.Target, d)
+	return nil
+}
+
+func (w *writer) object(ref, bytes string) (o Object, err error) {
+	to, err := w.at.resolve(ref)
+	if err != nil {
+		return o, err
+	}
+	o = Object{URL: to.url, Absolute: to.absolute}
+	if bytes != "" {
+		o.Ranged = true
+		o.First, o.Last, err = rangeOf(bytes)
+	}
+	return o, err
+}
+
+// initialization adds the initialization segment, if there is one.
+func (w *writer) initialization(a *addressing) error {
+	if a.Init != nil {
+		return w.add(a.Init.URL, a.Init.Range, 0)
+	}
+	if a.InitMedia == "" {
+		return nil
+	}
+	t, err := templateOf(a.InitMedia)
+	if err == nil && (t.uses('N') || t.uses('T')) {
+		err = refuse(Template, "%.64q is of an initialization segment, which has no number and no time", a.InitMedia)
+	}
+	if err != nil {
+		return err
+	}
+	return w.filled(t, 0, 0, 0)
+}
+
+func (w *writer) filled(t template, number, at uint64, d time.Duration) error {
+	v := w.values
+	v.number, v.time = number, at
+	ref, ok := t.fill(v)
+	if !ok {
+		return refuse(TooLarge, "a reference of more than %d bytes", maxReference)
+	}
+	return w.add(ref, "", d)
+}
+
+// valueOf is what an attribute says, or what it is without being said.
+func valueOf(v *uint64, unsaid uint64) uint64 {
+	if v != nil {
+		return *v
+	}
+	return unsaid
+}
+
+// series are segments of one duration, one after the other.
+type series struct {
+	number, time, duration, count uint64
+}
+
+func (w *writer) template(a *addressing) error {
+	t, err := templateOf(a.Media)
+	if err != nil {
+		return err
+	}
+	if !t.uses('N') && !t.uses('T') {
+		return refuse(Template, "%.64q is the same for each segment", a.Media)
+	}
+	scale := valueOf(a.Timescale, 1)
+	all, err := w.series(a, scale, math.MaxUint64)
+	if err != nil {
+		return err
+	}
+	if err := w.initialization(a); err != nil {
+		return err
+	}
+	for _, s := range all {
+		d := span(s.duration, scale)
+		for i := range s.count {
+			if err := w.filled(t, s.number+i, s.time+i*s.duration, d); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func (w *writer) list(a *addressing) error {
+	scale := valueOf(a.Timescale, 1)
+	all, err := w.series(a, scale, uint64(len(a.URLs)))
+	if err != nil {
+		return err
+	}
+	if err := w.initialization(a); err != nil {
+		return err
+	}
+	var longest time.Duration
+	for _, s := range all {
+		longest = max(longest, span(s.duration, scale))
+	}
+	for _, u := range a.URLs {
+		if err := w.add(u.Media, u.Range, longest); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (w *writer) indexed(a *addressing) error {
+	if a.Init != nil {
+		if err := w.add(a.Init.URL, a.Init.Range, 0); err != nil {
+			return err
+		}
+	}
+	if w.indexes++; w.indexes > MaxIndexes {
+		return refuse(TooLarge, "more than %d segment indexes", MaxIndexes)
+	}
+	o, err := w.object("", a.IndexRange)
+	if err == nil {
+		w.out.Indexes = append(w.out.Indexes, Index{o})
+	}
+	return err
+}
+
+// series are the segments of the period by number and time, before any is made: what they cost is bounded by their number. most is how
+// many there are where that is said otherwise.
+func (w *writer) series(a *addressing, scale, most uint64) ([]series, error) {
+	if scale == 0 || scale > math.MaxUint32 {
+		return nil, refuse(Malformed, "a timescale of %d", scale)
+	}
+	var all []series
+	var err error
+	switch {
+	case a.Timeline != nil:
+		all, err = w.timeline(a, scale)
+	case a.Duration != nil && *a.Duration > 0:
+		all, err = w.regular(a, scale, most)
+	case most < math.MaxUint64:
+		return nil, nil // a list may leave out how long its segments are
+	default:
+		err = refuse(NoDuration, "it is not said how long the segments of %.64q are", w.values.id)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return w.newest(all), nil
+}
+
+// regular are segments of one duration for all of a period, or as far as they are over.
+func (w *writer) regular(a *addressing, scale, most uint64) ([]series, error) {
+	s := series{number: valueOf(a.StartNumber, 1), time: valueOf(a.Offset, 0), duration: *a.Duration, count: most}
+	if w.stretch.ends {
+		n := ticks(w.stretch.duration, scale)
+		s.count = min(s.count, n/s.duration+min(n%s.duration, 1))
+	}
+	if w.live {
+		elapsed := w.now.Sub(w.start) - w.stretch.start
+		s.count = min(s.count, scaled(uint64(max(elapsed, 0)), scale, uint64(time.Second), false)/s.duration)
+		if back := elapsed - w.window; w.window > 0 && back > 0 {
+			// A segment stays until the window, and its own duration once more, have passed since its end.
+			n := ticks(back, scale)
+			over := n/s.duration + min(n%s.duration, 1)
+			gone := min(over-min(over, 2), s.count)
+			s = series{s.number + gone, s.time + gone*s.duration, s.duration, s.count - gone}
+		}
+	}
+	if a.EndNumber != nil {
+		s.count = min(s.count, *a.EndNumber+1-min(s.number, *a.EndNumber+1))
+	}
+	if s.count == math.MaxUint64 {
+		return nil, refuse(NoDuration, "it is not said how long the period of %.64q is", w.values.id)
+	}
+	return []series{s}, nil
+}
+
+// timeline are segments as they are listed by time.
+func (w *writer) timeline(a *addressing, scale uint64) ([]series, error) {
+	if w.runs += len(a.Timeline.Runs); w.runs > maxRuns {
+		return nil, refuse(TooLarge, "timelines of more than %d runs, counted for each representation", maxRuns)
+	}
+	offset := valueOf(a.Offset, 0)
+	number, at := valueOf(a.StartNumber, 1), uint64(0)
+	end := uint64(math.MaxUint64) // of the period, or of what there can be yet
+	if w.stretch.ends {
+		end = offset + ticks(w.stretch.duration, scale)
+	}
+	if w.live {
+		end = min(end, offset+ticks(w.now.Sub(w.start)-w.stretch.start, scale))
+	}
+	all := make([]series, 0, len(a.Timeline.Runs))
+	for i, s := range a.Timeline.Runs {
+		at, number = valueOf(s.Time, at), valueOf(s.Number, number)
+		if s.Duration == 0 || at > math.MaxInt64 || s.Duration > math.MaxInt64>>17 {
+			return nil, refuse(Malformed, "a segment of %d at %d", s.Duration, at)
+		}
+		count := uint64(max(s.Repeat, 0)) + 1
+		if s.Repeat < 0 {
+			until := end
+			if i+1 < len(a.Timeline.Runs) && a.Timeline.Runs[i+1].Time != nil {
+				until = *a.Timeline.Runs[i+1].Time
+			}
+			if until == math.MaxUint64 {
+				return nil, refuse(NoDuration, "it is not said where a run of segments of %.64q ends", w.values.id)
+			}
+			length := max(until, at) - at
+			count = length / s.Duration
+			if !w.live || until != end {
+				count += min(length%s.Duration, 1)
+			}
+		}
+		if count > MaxSegments {
+			if !w.live {
+				return nil, refuse(TooLarge, "more than %d segments", MaxSegments)
+			}
+			skip := count - MaxSegments // they are long over
+			number, at, count = number+skip, at+min(skip, math.MaxInt64/s.Duration)*s.Duration, MaxSegments
+		}
+		all = append(all, series{number, at, s.Duration, count})
+		number, at = number+count, at+count*s.Duration
+	}
+	return all, nil
+}
+
+// newest leaves the newest segments of a live representation.
+func (w *writer) newest(all []series) []series {
+	if !w.live {
+		return all
+	}
+	room := uint64(MaxLive)
+	for i := len(all) - 1; i >= 0; i-- {
+		s := &all[i]
+		if gone := s.count - min(s.count, room); gone > 0 {
+			*s = series{s.number + gone, s.time + gone*s.duration, s.duration, s.count - gone}
+			return all[i:]
+		}
+		room -= s.count
+	}
+	return all
+}
