@@ -32,6 +32,7 @@ func check(c *Config) []keyProblem {
 	k.places(c)
 	k.choices(c)
 	k.numbers(c)
+	k.pictures(c)
 	k.budgets(c)
 	k.fleet(c.Seed.Fleet)
 	k.relays(c)
@@ -106,7 +107,7 @@ func (k *checker) choices(c *Config) {
 		{"log.format", c.Log.Format, []string{"auto", "text", "json"}},
 		{"tracker.proxy_header", c.Tracker.ProxyHeader, []string{headerXForwardedFor, headerForwarded}},
 		{"up.role", c.Up.Role, []string{site.RoleFull, site.RoleLeech, site.RoleRelayOnly, site.RoleOff}},
-		{"up.origin_fault", c.Up.OriginFault, []string{faultNone, fault404, fault500, faultSlow}},
+		{"up.origin_fault", c.Up.OriginFault, []string{faultNone, fault404, fault500, faultSlow, faultLate}},
 	} {
 		if !slices.Contains(choice.of, choice.value) {
 			k.complain(choice.key, "%q is no choice (one of %s)", choice.value, strings.Join(choice.of, ", "))
@@ -123,6 +124,18 @@ func (k *checker) choices(c *Config) {
 	if c.Tracker.Secret != "" {
 		if _, err := decodeSecret(c.Tracker.Secret, "tracker.secret"); err != nil {
 			k.complain("tracker.secret", "has fewer than %d bytes or is not base64url (make one: head -c 32 /dev/urandom | basenc --base64url)", secretBytes)
+		}
+	}
+}
+
+// pictures checks what an origin is to show.
+func (k *checker) pictures(c *Config) {
+	for section, p := range map[string]picture{"up": c.Up.picture(), "origin": c.Origin.picture()} {
+		if s := p.segment; s != 0 && !slices.Contains(segmentLengths, s) {
+			k.complain(section+".segment", "%s is no choice (one of %v)", s, segmentLengths)
+		}
+		if w := p.window; w != 0 && (w < leastWindow || w > mostWindow) {
+			k.complain(section+".window", "%s is not between %s and %s", w, leastWindow, mostWindow)
 		}
 	}
 }

@@ -3,6 +3,8 @@ package app
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/alecthomas/kong"
 
@@ -68,17 +70,21 @@ func (versionCmd) Run(r *run) error {
 }
 
 type filmCmd struct {
-	File string `arg:"" optional:"" help:"Video file; by default the sample film." type:"existingfile"`
+	File    string        `arg:"" optional:"" help:"Video file; by default the sample film." type:"existingfile"`
+	Segment time.Duration `help:"Length of segments: 2s, 4s or 6s." default:"4s"`
 }
 
 // Help is shown below the usage.
 func (filmCmd) Help() string {
-	return "Examples:\n  leeway film\n  leeway film holiday.mp4"
+	return "Examples:\n  leeway film\n  leeway film --segment 2s holiday.mp4"
 }
 
 // Run prepares the film.
 func (c filmCmd) Run(ctx context.Context, r *run) error {
-	dir, err := prepareFilm(ctx, r.env, c.File)
+	if !slices.Contains(segmentLengths, c.Segment) {
+		return cmdline.Usage(fmt.Errorf("film: --segment %s is no choice (one of %v)", c.Segment, segmentLengths))
+	}
+	dir, err := prepareFilm(ctx, r.env, c.File, int(c.Segment/time.Second))
 	if err != nil {
 		return err
 	}

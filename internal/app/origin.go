@@ -2,7 +2,7 @@ package app
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -42,14 +42,16 @@ var (
 // originMetrics returns what the origin counts.
 func originMetrics() []*metric.Def { return []*metric.Def{originRequests, originSent} }
 
-// Faults that the origin plays for media segments; experiments.
+// Faults that the origin plays for media segments, and late, which a stream is published by; experiments.
 const (
 	faultNone = "none"
 	fault404  = "404"
 	fault500  = "500"
 	faultSlow = "slow"
+	faultLate = "late"
 
 	slowRate = 16 << 10 // bytes per second of fault "slow"
+	lateBy   = 5 * time.Second
 )
 
 var contentTypes = map[string]string{
@@ -70,15 +72,12 @@ type origin struct {
 	sink   metric.Sink
 	fault  atomic.Value // string
 
-	mu     sync.Mutex
-	ledger ledger // guarded by mu
-}
+	temporary string // folder that goes with the origin; empty: the folder stays
+	replays   bool   // what is served is a film as a live stream
 
-// ledger is what /demo/ledger answers. Its size is bounded by the number of files served.
-type ledger struct {
-	Requests map[string]int64            `json:"requests"` // by client, all classes
-	Bytes    map[string]int64            `json:"bytes"`    // by client, body bytes
-	Segments map[string]map[string]int64 `json:"segments"` // path → client → requests
+	mu      sync.Mutex
+	ledger  ledger  // guarded by mu
+	digests digests // guarded by mu
 }
 
 // openOrigin serves dir below prefix, which begins and ends with a slash.
@@ -89,21 +88,40 @@ func openOrigin(dir, prefix string, sink metric.Sink) (*origin, error) {
 	}
 	o := &origin{root: root, prefix: prefix, sink: sink}
 	o.fault.Store(faultNone)
-	o.ledger = ledger{Requests: map[string]int64{}, Bytes: map[string]int64{}, Segments: map[string]map[string]int64{}}
+	o.ledger, o.digests.of = newLedger(), map[string]string{}
 	return o, nil
 }
 
-// Close releases the directory.
-func (o *origin) Close() error { return o.root.Close() }
+// Close releases the directory, and removes it if it was made for the origin.
+func (o *origin) Close() error {
+	err := o.root.Close()
+	if o.temporary != "" {
+		err = errors.Join(err, os.RemoveAll(o.temporary))
+	}
+	return err
+}
 
 // setFault makes the origin misbehave for media segments from now on, or behave again (faultNone).
 func (o *origin) setFault(kind string) error {
 	switch kind {
+	case faultLate:
+		if !o.replays {
+			return errors.New("origin: only a replay can be late (--replay)")
+		}
+		fallthrough
 	case faultNone, fault404, fault500, faultSlow:
 		o.fault.Store(kind)
 		return nil
 	}
-	return fmt.Errorf("origin: no fault %q (one of none, 404, 500, slow)", kind)
+	return fmt.Errorf("origin: no fault %q (one of none, 404, 500, slow, late)", kind)
+}
+
+// late is by how much what a stream publishes is to be late.
+func (o *origin) late() time.Duration {
+	if o.fault.Load() == faultLate {
+		return lateBy
+	}
+	return 0
 }
 
 // handler answers one client's requests.
@@ -182,31 +200,13 @@ func (o *origin) serve(w http.ResponseWriter, r *http.Request, client string) {
 func (o *origin) book(urlPath, client, class string, known bool, sent int64) {
 	o.sink.Add(originRequests, 1, client, class)
 	o.sink.Add(originSent, float64(sent), client, class)
+	segment := ""
+	if class == classSegment && known {
+		segment = urlPath
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.ledger.Requests[client]++
-	o.ledger.Bytes[client] += sent
-	if class != classSegment || !known {
-		return
-	}
-	if o.ledger.Segments[urlPath] == nil {
-		o.ledger.Segments[urlPath] = map[string]int64{}
-	}
-	o.ledger.Segments[urlPath][client]++
-}
-
-// serveLedger answers with the ledger as JSON.
-func (o *origin) serveLedger(w http.ResponseWriter, _ *http.Request) {
-	o.mu.Lock()
-	text, err := json.Marshal(o.ledger)
-	o.mu.Unlock()
-	if err != nil {
-		http.Error(w, "The ledger cannot be written.", http.StatusInternalServerError)
-		return
-	}
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	_, _ = w.Write(text) // the client may be gone
+	o.ledger.book(client, segment, sent)
 }
 
 // serveFault answers POST /origin/fault?kind=404 on the admin port: an experiment while viewers watch.

@@ -5,19 +5,28 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"time"
 
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/promreg"
+	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/webdist"
 )
 
 type originCmd struct {
-	Listen     *string `help:"Address of page and film." placeholder:"HOST:PORT" key:"origin.listen"`
-	SeedListen *string `help:"Another address of the film, for seeds, so that metrics count them apart from viewers." placeholder:"HOST:PORT" key:"origin.seed_listen"`
-	TLSCert    *string `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"origin.cert_file"`
-	TLSKey     *string `name:"tls-key" help:"Key of the certificate (PEM)." placeholder:"FILE" key:"origin.key_file"`
-	Admin      *string `help:"Address of metrics and health." placeholder:"HOST:PORT" key:"origin.admin"`
-	Media      *string `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"origin.media"`
-	Tracker    *string `help:"Tracker that the page's script connects to." placeholder:"URL" key:"origin.tracker"`
+	Listen      *string        `help:"Address of page and film." placeholder:"HOST:PORT" key:"origin.listen"`
+	SeedListen  *string        `help:"Another address of the film, for seeds, so that metrics count them apart from viewers." placeholder:"HOST:PORT" key:"origin.seed_listen"`
+	TLSCert     *string        `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"origin.cert_file"`
+	TLSKey      *string        `name:"tls-key" help:"Key of the certificate (PEM)." placeholder:"FILE" key:"origin.key_file"`
+	Admin       *string        `help:"Address of metrics and health." placeholder:"HOST:PORT" key:"origin.admin"`
+	Media       *string        `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"origin.media" xor:"what"`
+	Live        *bool          `help:"A live stream instead of a film: a clock, encoded while it is watched (needs ffmpeg)." key:"origin.live" xor:"what,live"`
+	Replay      *bool          `help:"Show the film as a live stream without end; nothing is encoded." key:"origin.replay" xor:"live"`
+	Segment     *time.Duration `help:"Length of segments: 2s, 4s or 6s (default 4s, of a live stream 2s)." placeholder:"DURATION" key:"origin.segment"`
+	Window      *time.Duration `help:"How far back a live stream can be watched (default 30s)." placeholder:"DURATION" key:"origin.window"`
+	PackagerKey *string        `help:"Key that signs the digests of a live stream, of the one site that is configured; made when it is missing." placeholder:"FILE" key:"origin.packager_key"`
+	Tracker     *string        `help:"Tracker that the page's script connects to." placeholder:"URL" key:"origin.tracker"`
 }
 
 // Help is shown below the usage.
@@ -26,6 +35,7 @@ func (originCmd) Help() string {
 
 Examples:
   leeway origin --tracker ws://127.0.0.1:8080
+  leeway origin --replay --segment 4s --tracker ws://127.0.0.1:8080
   leeway origin --listen :8443 --tls-cert cert.pem --tls-key key.pem --media film/ --tracker wss://tracker.example.com`
 }
 
@@ -40,17 +50,20 @@ func (c *originCmd) Run(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	dir, err := mediaDir(ctx, r.env, o.Media)
-	if err != nil {
-		return err
-	}
-	source, err := openOrigin(dir, "/media/"+filmSlug(o.Media)+"/", registry)
+	source, film, err := o.picture().open(ctx, r.env, registry)
 	if err != nil {
 		return err
 	}
 	defer source.Close()
 	group := newServers(log)
 	defer group.stop()
+	if o.picture().streams() {
+		stop, err := streamAlone(ctx, config, source, film, group, log)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
 	if err := serveOrigin(ctx, config, source, registry, group, log); err != nil {
 		return err
 	}
@@ -93,9 +106,34 @@ func serveOrigin(ctx context.Context, config *Config, source *origin, registry *
 		return err
 	}
 	a := &admin{gate: g, metrics: registry.Handler(), ready: func() error { return nil }, log: log}
-	group.serve("admin", adminPort, a.handler(map[string]http.HandlerFunc{"POST /origin/fault": source.serveFault}), nil)
+	group.serve("admin", adminPort, a.handler(map[string]http.HandlerFunc{"POST /origin/fault": source.serveFault, "GET /origin/digests": source.serveDigests}), nil)
 	log.Info("origin is up", "page", place{public.Addr(), certificate}.url(), "film", source.prefix, "admin", adminPort.Addr().String())
 	return nil
+}
+
+// streamAlone starts the live stream of an origin that has no tracker in its process.
+func streamAlone(ctx context.Context, config *Config, source *origin, film string, group *servers, log *slog.Logger) (stop func(), err error) {
+	c := channel{picture: config.Origin.picture(), replayed: film, origin: source, log: log, site: site.Config{Name: "demo", Hosts: []string{"localhost"}}}
+	file := config.Origin.PackagerKey
+	switch {
+	case file == "": // signed with a key that no tracker knows: viewers take no notice
+		made, err := certificate.NewKey()
+		if err != nil {
+			return nil, err
+		}
+		c.key, err = certificate.ParseKey(made)
+		if err != nil {
+			return nil, err
+		}
+	case len(config.Sites) != 1:
+		return nil, cmdline.Usage(fmt.Errorf("origin: --packager-key signs for the site that is configured, and %d are", len(config.Sites)))
+	default:
+		c.site = config.Sites[0]
+		if c.key, _, err = readPackagerKey(file); err != nil {
+			return nil, err
+		}
+	}
+	return c.start(ctx, group)
 }
 
 // originPage is the demo's page, told of the film and the tracker.
@@ -104,7 +142,7 @@ func originPage(o OriginConfig) (http.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("origin: read the embedded bundle: %w", err)
 	}
-	page, err := bundle.Page(filmShown(o.Media, o.Tracker))
+	page, err := bundle.Page(o.picture().shown(o.Tracker))
 	if err != nil {
 		return nil, fmt.Errorf("origin: read the embedded demo page: %w", err)
 	}

@@ -3,36 +3,39 @@ package app
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"path/filepath"
 	"strings"
+	"time"
 
-	"github.com/leeway-video/leeway/internal/app/film"
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/webdist"
 )
 
 type upCmd struct {
-	Listen      *string  `help:"Address of page, script, tracker and film." placeholder:"HOST:PORT" key:"up.listen"`
-	TLSCert     *string  `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"tracker.cert_file"`
-	TLSKey      *string  `name:"tls-key" help:"Key of the certificate (PEM)." placeholder:"FILE" key:"tracker.key_file"`
-	Admin       *string  `help:"Address of metrics, health, purge and switch." placeholder:"HOST:PORT" key:"up.admin"`
-	SeedListen  *string  `help:"UDP address of the seed." placeholder:"HOST:PORT" key:"seed.listen"`
-	SeedAllow   []string `help:"Private addresses of viewers that the seed may send to. A range, an address, or an address and port." placeholder:"PEER" key:"seed.allow"`
-	DataDir     *string  `help:"Folder of keys and the seed's store." placeholder:"DIR" key:"up.data_dir"`
-	Open        *bool    `help:"Let any program that can reach the address join." key:"up.open"`
-	Media       *string  `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"up.media" xor:"what"`
-	Site        *string  `help:"Serve a site of yours instead of the film: a file with its configuration." placeholder:"FILE" key:"up.site" xor:"what"`
-	OriginRate  *int     `help:"Experiment: bytes per second of each viewer's connection to the origin." placeholder:"N" key:"up.origin_rate" group:"Experiments"`
-	Control     *int     `help:"Control group: how many of a thousand viewers only the origin serves (default 0)." name:"control-group" placeholder:"PERMILLE" key:"up.control_group_permille" group:"Experiments"`
-	Prefetch    *bool    `help:"Let the film's viewers prefetch in the background lane (default yes)." negatable:"" key:"up.prefetch" group:"Experiments"`
-	Role        *string  `help:"Role of the film's viewers to each other: full, leech, relay-only, off." placeholder:"ROLE" key:"up.role" group:"Experiments"`
-	OriginFault *string  `help:"Experiment: what the origin answers for segments: none (no fault), 404, 500, slow." placeholder:"KIND" key:"up.origin_fault" group:"Experiments"`
+	Listen      *string        `help:"Address of page, script, tracker and film." placeholder:"HOST:PORT" key:"up.listen"`
+	TLSCert     *string        `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"tracker.cert_file"`
+	TLSKey      *string        `name:"tls-key" help:"Key of the certificate (PEM)." placeholder:"FILE" key:"tracker.key_file"`
+	Admin       *string        `help:"Address of metrics, health, purge and switch." placeholder:"HOST:PORT" key:"up.admin"`
+	SeedListen  *string        `help:"UDP address of the seed." placeholder:"HOST:PORT" key:"seed.listen"`
+	SeedAllow   []string       `help:"Private addresses of viewers that the seed may send to. A range, an address, or an address and port." placeholder:"PEER" key:"seed.allow"`
+	DataDir     *string        `help:"Folder of keys and the seed's store." placeholder:"DIR" key:"up.data_dir"`
+	Open        *bool          `help:"Let any program that can reach the address join." key:"up.open"`
+	Media       *string        `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"up.media" xor:"what"`
+	Live        *bool          `help:"A live stream instead of a film: a clock, encoded while it is watched (needs ffmpeg)." key:"up.live" xor:"what,live"`
+	Replay      *bool          `help:"Show the film as a live stream without end; nothing is encoded." key:"up.replay" xor:"live"`
+	Segment     *time.Duration `help:"Length of segments: 2s, 4s or 6s (default 4s, of a live stream 2s)." placeholder:"DURATION" key:"up.segment"`
+	Window      *time.Duration `help:"How far back a live stream can be watched (default 30s)." placeholder:"DURATION" key:"up.window"`
+	Site        *string        `help:"Serve a site of yours instead of the film: a file with its configuration." placeholder:"FILE" key:"up.site" xor:"what,live"`
+	OriginRate  *int           `help:"Experiment: bytes per second of each viewer's connection to the origin." placeholder:"N" key:"up.origin_rate" group:"Experiments"`
+	Control     *int           `help:"Control group: how many of a thousand viewers only the origin serves (default 0)." name:"control-group" placeholder:"PERMILLE" key:"up.control_group_permille" group:"Experiments"`
+	Prefetch    *bool          `help:"Let the film's viewers prefetch in the background lane (default yes)." negatable:"" key:"up.prefetch" group:"Experiments"`
+	SignLive    *bool          `help:"Sign the digests of a live stream as it is published, as a packager does (default yes)." negatable:"" key:"up.sign_live" group:"Experiments"`
+	Role        *string        `help:"Role of the film's viewers to each other: full, leech, relay-only, off." placeholder:"ROLE" key:"up.role" group:"Experiments"`
+	OriginFault *string        `help:"Experiment: what the origin answers for segments: none (no fault), 404, 500, slow, late." placeholder:"KIND" key:"up.origin_fault" group:"Experiments"`
 }
 
 // Help is shown below the usage.
@@ -40,6 +43,8 @@ func (upCmd) Help() string {
 	return `Examples:
   leeway up
   leeway up --media holiday.mp4
+  leeway up --live
+  leeway up --replay --window 10m
   leeway up --site my-site.yaml
   leeway up --listen 0.0.0.0:8080 --open
   leeway up --listen :8443 --open --tls-cert cert.pem --tls-key key.pem`
@@ -100,6 +105,12 @@ type shown struct {
 	origin *origin // nil for the site of a file
 }
 
+// source is the picture of an up that shows one of its own.
+type source struct {
+	*origin
+	film string // folder of the film; empty: there is none
+}
+
 func (u *upRun) run(ctx context.Context) error {
 	bundle, err := webdist.Load()
 	if err != nil {
@@ -145,7 +156,7 @@ func (u *upRun) run(ctx context.Context) error {
 	if shows.origin != nil {
 		mux.Handle(shows.origin.prefix, shows.origin.handler(clientViewer))
 		mux.HandleFunc("GET /demo/ledger", shows.origin.serveLedger)
-		more["POST /origin/fault"] = shows.origin.serveFault
+		more["POST /origin/fault"], more["GET /origin/digests"] = shows.origin.serveFault, shows.origin.serveDigests
 		if rate := u.config.Up.OriginRate; rate > 0 {
 			shape = shapeConnections(rate)
 		}
@@ -192,28 +203,46 @@ func (u *upRun) startServices(config site.Config, public net.Addr, failed func(e
 }
 
 // openFilm prepares what the origin serves; nil if up serves the site of a file.
-func (u *upRun) openFilm(ctx context.Context) (*origin, error) {
+func (u *upRun) openFilm(ctx context.Context) (*source, error) {
 	if u.config.Up.Site != "" {
 		return nil, nil
 	}
-	dir, err := mediaDir(ctx, u.env, u.config.Up.Media)
+	opened, dir, err := u.config.Up.picture().open(ctx, u.env, u.metrics)
 	if err != nil {
 		return nil, err
 	}
-	source, err := openOrigin(dir, "/media/"+filmSlug(u.config.Up.Media)+"/", u.metrics)
-	if err != nil {
-		return nil, err
-	}
-	u.onClose(func() { _ = source.Close() })
-	if err := source.setFault(u.config.Up.OriginFault); err != nil {
+	u.onClose(func() {
+		if err := opened.Close(); err != nil {
+			u.log.Warn("up: what the origin served cannot be closed", "error", err)
+		}
+	})
+	if err := opened.setFault(u.config.Up.OriginFault); err != nil {
 		return nil, cmdline.Usage(err)
 	}
-	return source, nil
+	return &source{opened, dir}, nil
+}
+
+// stream starts the live stream, and adds the key that signs it to the site.
+func (u *upRun) stream(ctx context.Context, source *source, config *site.Config, group *servers) error {
+	key, public, err := readPackagerKey(filepath.Join(u.config.Up.DataDir, packagerFile))
+	if err != nil {
+		return err
+	}
+	c := channel{picture: u.config.Up.picture(), replayed: source.film, origin: source.origin, site: *config, key: key, log: u.log}
+	stop, err := c.start(ctx, group)
+	if err != nil {
+		return err
+	}
+	u.onClose(stop)
+	if u.config.Up.SignLive {
+		config.PackagerKeys = []string{public}
+	}
+	return nil
 }
 
 // shows puts together site and page. The seed gets a listener of its own to the film, on loopback, so that the ledger can
 // tell it from viewers and shaping leaves it alone.
-func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *origin, at place, group *servers) (shown, error) {
+func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *source, at place, group *servers) (shown, error) {
 	if source == nil {
 		config, err := loadSite(u.config.Up.Site, u.env)
 		return shown{site: config, page: sitePage(config.Name, at)}, err
@@ -231,11 +260,16 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *origi
 	if !u.config.Up.Prefetch {
 		config.Policy.Prefetch = site.PrefetchNever
 	}
-	page, err := bundle.Page(filmShown(u.config.Up.Media, ""))
+	if u.config.Up.picture().streams() {
+		if err := u.stream(ctx, source, &config, group); err != nil {
+			return shown{}, err
+		}
+	}
+	page, err := bundle.Page(u.config.Up.picture().shown(""))
 	if err != nil {
 		return shown{}, fmt.Errorf("up: read the embedded demo page: %w", err)
 	}
-	return shown{site: config, page: page, origin: source}, nil
+	return shown{site: config, page: page, origin: source.origin}, nil
 }
 
 // announce prints where everything is. The page's address is the only one with its scheme, to be found by people and
@@ -276,58 +310,4 @@ func (u *upRun) elsewhere(public, admin, seed string) string {
 		return ""
 	}
 	return fmt.Sprintf("\n  In use by other programs: %s; the next free ports are used instead.\n", strings.Join(busy, ", "))
-}
-
-// filmSlug is the path element that a film is served below.
-func filmSlug(media string) string {
-	if media == "" {
-		return "bbb"
-	}
-	return film.Slug(media)
-}
-
-// filmShown is what the page says of the film, and the tracker that its script asks; empty: the page's own host.
-func filmShown(media, tracker string) webdist.Film {
-	shown := webdist.Film{
-		Tracker: tracker,
-		Source:  "/media/" + filmSlug(media) + "/" + film.MasterName,
-		Title:   "Big Buck Bunny", Attribution: "© Blender Foundation, CC BY 3.0",
-	}
-	if media != "" {
-		shown.Title, shown.Attribution = filepath.Base(media), ""
-	}
-	return shown
-}
-
-// mediaDir returns the folder to serve: media itself when it is one, else what is made of it.
-func mediaDir(ctx context.Context, env Env, media string) (string, error) {
-	if media != "" {
-		info, err := os.Stat(media)
-		if err != nil {
-			return "", cmdline.Usage(fmt.Errorf("--media: %w (give a video file, or a folder of HLS)", err))
-		}
-		if info.IsDir() {
-			if _, err := os.Stat(filepath.Join(media, film.MasterName)); err != nil {
-				return "", cmdline.Usage(fmt.Errorf("--media: %s holds no %s (give a folder of HLS, or a video file)", media, film.MasterName))
-			}
-			return media, nil
-		}
-	}
-	return prepareFilm(ctx, env, media)
-}
-
-// prepareFilm makes the HLS form of file, or of the sample film when file is empty.
-func prepareFilm(ctx context.Context, env Env, file string) (string, error) {
-	cache, err := film.CacheDir(env.Getenv)
-	if err != nil {
-		return "", err
-	}
-	options := film.Options{
-		Cache: cache, Recipe: film.DefaultRecipe(),
-		Progress: func(format string, args ...any) { _, _ = io.WriteString(env.Stderr, fmt.Sprintf(format, args...)+"\n") },
-	}
-	if file == "" {
-		return film.PrepareBunny(ctx, options)
-	}
-	return film.Prepare(ctx, file, options)
 }

@@ -27,7 +27,7 @@ const progressEvery = 2 * time.Second
 //
 // Large: a field for each flag.
 type viewerCmd struct {
-	URL         string        `arg:"" help:"Manifest of an HLS film."`
+	URL         string        `arg:"" help:"Manifest of an HLS film or live stream."`
 	Tracker     string        `help:"Tracker; by default the manifest's host." placeholder:"URL"`
 	NoPeers     bool          `help:"Play from the origin alone, for comparison." name:"no-peers"`
 	Count       int           `help:"Viewers that start together." default:"1"`
@@ -36,6 +36,8 @@ type viewerCmd struct {
 	Speed       float64       `help:"Playback speed as a multiple of real time." default:"1"`
 	Buffer      time.Duration `help:"Length of the player's buffer." default:"30s"`
 	Seek        []string      `help:"Seek: AFTER=TO, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=TO"`
+	Pause       []string      `help:"Pause: AFTER=FOR, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=FOR"`
+	CatchUp     float64       `help:"Most at which a live stream is played while it is further behind than it is to be, 1 to 2." default:"1" placeholder:"N"`
 	Leave       time.Duration `help:"Leave after this time instead of at the film's end." placeholder:"DURATION"`
 	Site        string        `help:"Name of the site, if the manifest's host does not determine it." placeholder:"NAME"`
 	Token       string        `help:"Join token." env:"LEEWAY_VIEWER_TOKEN" placeholder:"TOKEN" xor:"token"`
@@ -48,7 +50,7 @@ type viewerCmd struct {
 
 // Help is shown below the usage.
 func (viewerCmd) Help() string {
-	return `Plays a film as a browser with the library does, without a picture: in real time, with real links and stalls. Prints a line
+	return `Plays a film or a live stream as a browser with the library does, without a picture: in real time, with real links and stalls. Prints a line
 every two seconds on standard error and a JSON summary on standard output, one object for each viewer.
 
 Examples:
@@ -56,6 +58,7 @@ Examples:
   leeway viewer --count 4 --leave 1m http://127.0.0.1:8080/media/bbb/master.m3u8
   leeway viewer --token-file token.txt https://video.example.com/film/master.m3u8
   leeway viewer --no-peers --rendition highest https://video.example.com/film/master.m3u8
+  leeway viewer --pause 20s=10s --catch-up 1.2 http://127.0.0.1:8080/media/live/master.m3u8
   leeway viewer --seek 20s=5m --seek 40s=1m --record run.jsonl https://video.example.com/film/master.m3u8`
 }
 
@@ -116,7 +119,7 @@ func (c *viewerCmd) config(r *run) (viewer.Config, headless.Network, error) {
 	}
 	cfg := viewer.Config{
 		URL: c.URL, Site: c.Site, Token: c.tokens(log), Title: c.Title, Client: "leeway-viewer/" + Version,
-		Rendition: c.Rendition, Speed: c.Speed, Buffer: c.Buffer, Leave: c.Leave,
+		Rendition: c.Rendition, Speed: c.Speed, Buffer: c.Buffer, Leave: c.Leave, CatchUp: c.CatchUp,
 		OnNotice: func(code, text string) { log.Warn("viewer: "+text, "code", code) },
 	}
 	if c.Site == "" {
@@ -128,16 +131,32 @@ func (c *viewerCmd) config(r *run) (viewer.Config, headless.Network, error) {
 		}
 	}
 	for _, text := range c.Seek {
-		after, to, ok := strings.Cut(text, "=")
-		a, err1 := time.ParseDuration(after)
-		b, err2 := time.ParseDuration(to)
-		if !ok || err1 != nil || err2 != nil || a < 0 || b < 0 {
+		after, to, err := twoDurations(text)
+		if err != nil {
 			return fail(fmt.Errorf("--seek %q (give two durations, such as 20s=5m)", text))
 		}
-		cfg.Seeks = append(cfg.Seeks, viewer.Seek{After: a, To: b})
+		cfg.Seeks = append(cfg.Seeks, viewer.Seek{After: after, To: to})
+	}
+	for _, text := range c.Pause {
+		after, length, err := twoDurations(text)
+		if err != nil {
+			return fail(fmt.Errorf("--pause %q (give two durations, such as 20s=10s)", text))
+		}
+		cfg.Pauses = append(cfg.Pauses, viewer.Pause{After: after, For: length})
 	}
 	network := headless.Network{Listen: c.Listen, Log: log, Loopback: loopback(at.Host) || loopback(at.Hostname()+":0"), PionRecords: c.PionRecords}
 	return cfg, network, nil
+}
+
+// twoDurations reads A=B.
+func twoDurations(text string) (a, b time.Duration, err error) {
+	first, second, ok := strings.Cut(text, "=")
+	a, err1 := time.ParseDuration(first)
+	b, err2 := time.ParseDuration(second)
+	if !ok || err1 != nil || err2 != nil || a < 0 || b < 0 {
+		return 0, 0, errors.New("not two durations")
+	}
+	return a, b, nil
 }
 
 // tokens gives what the viewer shows; nil: nothing.
@@ -199,13 +218,24 @@ func progress(w io.Writer, list []*headless.Viewer) {
 	for i, v := range list {
 		s := v.Summary()
 		b := s.Stats.Bytes
-		fmt.Fprintf(w, "viewer %d  %s of %s  buffer %.0f s  %d kbit/s  stalls %d  links %d  origin %d kB  seed %d kB  peers %d kB  sent %d kB\n",
-			i+1, clock(s.PositionMs), clock(s.LengthMs), float64(s.BufferMs)/1000, s.MeanBitrate/1000, s.Stats.Stalls, s.Links,
+		fmt.Fprintf(w, "viewer %d  %s  buffer %.0f s  %d kbit/s  stalls %d  links %d  origin %d kB  seed %d kB  peers %d kB  sent %d kB\n",
+			i+1, whereabouts(s), float64(s.BufferMs)/1000, s.MeanBitrate/1000, s.Stats.Stalls, s.Links,
 			b["origin"]/1000, (b["seed"]+b["seed_relay"])/1000, (b["peer"]+b["peer_relay"])/1000, (s.Stats.Uploaded["direct"]+s.Stats.Uploaded["relay"])/1000)
 		if s.Errors > 0 {
 			fmt.Fprintf(w, "viewer %d  %d fetches failed, the last: %s\n", i+1, s.Errors, s.LastError)
 		}
 	}
+}
+
+// whereabouts says where a viewer is: of a film that has an end, or behind the clock of a live stream.
+func whereabouts(s viewer.Summary) string {
+	switch {
+	case s.LengthMs > 0:
+		return clock(s.PositionMs) + " of " + clock(s.LengthMs)
+	case s.LagMs > 0:
+		return fmt.Sprintf("%s  %.1f s behind live", clock(s.PositionMs), float64(s.LagMs)/1000)
+	}
+	return clock(s.PositionMs)
 }
 
 // clock writes a moment of the film.

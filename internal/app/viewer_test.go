@@ -197,6 +197,8 @@ func TestViewerCommandRefusesWhatItCannotDo(t *testing.T) {
 		{"no http or https URL", []string{"film.m3u8"}},
 		{"--count 0", []string{"--count=0", "http://a.test/m.m3u8"}},
 		{"two durations", []string{"--seek=5", "http://a.test/m.m3u8"}},
+		{"two durations", []string{"--pause=5s", "http://a.test/m.m3u8"}},
+		{"catch up at a speed of 3", []string{"--catch-up=3", "http://a.test/m.m3u8"}},
 		{"no WebSocket URL", []string{"--tracker=ftp://x/", "http://a.test/m.m3u8"}},
 		{"port 0", []string{"--listen=127.0.0.1:5000", "--count=2", "http://a.test/m.m3u8"}},
 		{"HOST:PORT", []string{"--listen=5000", "http://a.test/m.m3u8"}},

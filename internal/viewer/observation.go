@@ -70,7 +70,10 @@ func (o *observation) soFar() {
 }
 
 // lag is how far behind the stream's wall clock a playhead was, over the time in which that is known.
-type lag struct{ seconds, of float64 }
+type lag struct {
+	seconds, of float64
+	last        time.Duration
+}
 
 func (l lag) mean() time.Duration {
 	if l.of == 0 {
@@ -84,5 +87,6 @@ func (o *observation) behind(d, latency time.Duration) {
 	if latency > 0 {
 		o.lag.seconds += d.Seconds() * latency.Seconds()
 		o.lag.of += d.Seconds()
+		o.lag.last = latency
 	}
 }

@@ -240,6 +240,7 @@ type Summary struct {
 	Seeks       int     `json:"seeks"`
 	SeekMs      int64   `json:"seek_ms"`    // waited after seeks, in all
 	LatencyMs   int64   `json:"latency_ms"` // behind the live stream's wall clock, on average over what was played; 0 unknown
+	LagMs       int64   `json:"lag_ms"`     // likewise, of the last picture that was played; 0 unknown
 	Leaps       int     `json:"leaps"`      // over what had left a live playlist
 	Errors      int     `json:"errors"`     // failed fetches of the player
 	LastError   string  `json:"last_error,omitempty"`
@@ -267,7 +268,7 @@ func (v *Viewer) summary() Summary {
 	s := Summary{
 		Manifest: v.cfg.URL, Title: t.naming.name, Ended: v.how, Off: string(t.off),
 		PositionMs: film(p.head.position), LengthMs: film(p.length()), Seeks: p.seeks.count, SeekMs: p.seeks.waited.Milliseconds(),
-		LatencyMs: p.seen.lag.mean().Milliseconds(), Leaps: p.edge.leaps, Errors: p.faults.count, Viewers: t.swarm.Viewers, Seeds: t.swarm.Seeds, Links: t.links.count(true),
+		LatencyMs: p.seen.lag.mean().Milliseconds(), LagMs: p.seen.lag.last.Milliseconds(), Leaps: p.edge.leaps, Errors: p.faults.count, Viewers: t.swarm.Viewers, Seeds: t.swarm.Seeds, Links: t.links.count(true),
 		LinksClosed: map[peer.CloseReason]int{}, Capacity: int64(t.line.estimate()), Stats: v.ledger.sum(),
 	}
 	if len(p.tracks) > 0 {

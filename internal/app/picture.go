@@ -1,0 +1,161 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/app/film"
+	"github.com/leeway-video/leeway/internal/cmdline"
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/webdist"
+)
+
+// picture is what an origin shows: a film, or a stream that is made while it is watched.
+type picture struct {
+	media   string // video file, or a folder with a master playlist; empty: the sample film
+	live    bool   // a clock, encoded in real time
+	replay  bool   // the film as a live stream
+	segment time.Duration
+	window  time.Duration // of a stream's playlists
+}
+
+// Lengths of segments where none is asked for: a film's do without many requests, a stream's are what its viewers are behind by.
+const (
+	filmSegment = 4 * time.Second
+	liveSegment = 2 * time.Second
+
+	liveWindow  = 30 * time.Second
+	leastWindow = 10 * time.Second
+	mostWindow  = 2 * time.Hour
+)
+
+// segmentLengths are those that a film can be cut into: whole groups of pictures of the recipe.
+var segmentLengths = []time.Duration{2 * time.Second, 4 * time.Second, 6 * time.Second}
+
+// picture is what the configuration has an up show.
+func (c UpConfig) picture() picture { return picture{c.Media, c.Live, c.Replay, c.Segment, c.Window} }
+
+// picture is what the configuration has an origin show.
+func (c OriginConfig) picture() picture {
+	return picture{c.Media, c.Live, c.Replay, c.Segment, c.Window}
+}
+
+// streams says whether it is a live stream.
+func (p picture) streams() bool { return p.live || p.replay }
+
+// check says what does not go together.
+func (p picture) check() error {
+	switch {
+	case p.live && p.replay:
+		return cmdline.Usage(errors.New("--live shows a clock and --replay a film: give one of them"))
+	case p.live && p.media != "":
+		return cmdline.Usage(errors.New("--live shows a clock and no --media (--replay shows a film as a live stream)"))
+	}
+	return nil
+}
+
+// seconds is the length of a segment.
+func (p picture) seconds() int {
+	length := p.segment
+	if length == 0 && p.streams() {
+		length = liveSegment
+	} else if length == 0 {
+		length = filmSegment
+	}
+	return int(length / time.Second)
+}
+
+// path is the one that the picture is served below.
+func (p picture) path() string {
+	switch {
+	case p.streams():
+		return "/media/live/"
+	case p.media == "":
+		return "/media/bbb/"
+	}
+	return "/media/" + film.Slug(p.media) + "/"
+}
+
+// open returns an origin of the picture, and the folder of the film where there is one. That of a stream is empty until a channel
+// pushes into it, and is removed when it is closed.
+func (p picture) open(ctx context.Context, env Env, sink metric.Sink) (source *origin, dir string, err error) {
+	if err := p.check(); err != nil {
+		return nil, "", err
+	}
+	if !p.live {
+		if dir, err = p.folder(ctx, env); err != nil {
+			return nil, "", err
+		}
+	}
+	if !p.streams() {
+		source, err = openOrigin(dir, p.path(), sink)
+		return source, dir, err
+	}
+	temporary, err := os.MkdirTemp("", "leeway-live-")
+	if err != nil {
+		return nil, "", fmt.Errorf("live: make a folder: %w (set TMPDIR to one that can be written)", err)
+	}
+	if source, err = openOrigin(temporary, p.path(), sink); err != nil {
+		return nil, "", errors.Join(err, os.RemoveAll(temporary))
+	}
+	source.temporary, source.replays = temporary, p.replay
+	return source, dir, nil
+}
+
+// folder returns the film's: media itself when it is one, else what is made of it.
+func (p picture) folder(ctx context.Context, env Env) (string, error) {
+	if p.media != "" {
+		info, err := os.Stat(p.media)
+		if err != nil {
+			return "", cmdline.Usage(fmt.Errorf("--media: %w (give a video file, or a folder of HLS)", err))
+		}
+		if info.IsDir() {
+			if _, err := os.Stat(filepath.Join(p.media, film.MasterName)); err != nil {
+				return "", cmdline.Usage(fmt.Errorf("--media: %s holds no %s (give a folder of HLS, or a video file)", p.media, film.MasterName))
+			}
+			return p.media, nil
+		}
+	}
+	return prepareFilm(ctx, env, p.media, p.seconds())
+}
+
+// shown is what the page says of the picture, and the tracker that its script asks; empty: the page's own host.
+func (p picture) shown(tracker string) webdist.Film {
+	shown := webdist.Film{
+		Tracker: tracker,
+		Source:  p.path() + film.MasterName,
+		Title:   "Big Buck Bunny", Attribution: "© Blender Foundation, CC BY 3.0",
+	}
+	switch {
+	case p.live:
+		shown.Title, shown.Attribution = "Clock", ""
+	case p.media != "":
+		shown.Title, shown.Attribution = filepath.Base(p.media), ""
+	}
+	if p.streams() {
+		shown.Title += " (live)"
+	}
+	return shown
+}
+
+// prepareFilm makes the HLS form of file, or of the sample film when file is empty, in segments of so many seconds.
+func prepareFilm(ctx context.Context, env Env, file string, seconds int) (string, error) {
+	cache, err := film.CacheDir(env.Getenv)
+	if err != nil {
+		return "", err
+	}
+	options := film.Options{
+		Cache: cache, Recipe: film.DefaultRecipe(),
+		Progress: func(format string, args ...any) { _, _ = io.WriteString(env.Stderr, fmt.Sprintf(format, args...)+"\n") },
+	}
+	options.Recipe.SegmentSeconds = seconds
+	if file == "" {
+		return film.PrepareBunny(ctx, options)
+	}
+	return film.Prepare(ctx, file, options)
+}
