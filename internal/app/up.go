@@ -15,6 +15,9 @@ import (
 	"github.com/leeway-video/leeway/internal/webdist"
 )
 
+// upCmd is `leeway up`.
+//
+// Large: a field for each flag.
 type upCmd struct {
 	Listen      *string        `help:"Address of page, script, tracker and film." placeholder:"HOST:PORT" key:"up.listen"`
 	TLSCert     *string        `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"tracker.cert_file"`
