@@ -16,6 +16,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/app/live"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
@@ -117,7 +118,7 @@ func TestReplay(t *testing.T) {
 			if n := s.count(); n > 3+2*8 {
 				t.Errorf("%d files are there", n)
 			}
-			time.Sleep(time.Second)
+			sleep.For(t.Context(), time.Second)
 			synctest.Wait()
 		}
 		cancel()
@@ -172,7 +173,7 @@ func TestReplaysOfOneFilmAgree(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			time.Sleep(17*time.Second + time.Millisecond)
+			sleep.For(t.Context(), 17*time.Second + time.Millisecond)
 			synctest.Wait()
 		}
 		if a, b := stores[0].file("low/index.m3u8"), stores[1].file("low/index.m3u8"); a != b || a == "" {
@@ -203,17 +204,17 @@ func TestReplayIsLate(t *testing.T) {
 			media := s.read(t, "low/index.m3u8")
 			return time.Since(media.Segments[len(media.Segments)-1].At)
 		}
-		time.Sleep(20 * time.Second)
+		sleep.For(t.Context(), 20 * time.Second)
 		if d := behind(); d >= 4*time.Second+lookSlack {
 			t.Errorf("%v behind before it is late", d)
 		}
 		set(5 * time.Second)
-		time.Sleep(10 * time.Second)
+		sleep.For(t.Context(), 10 * time.Second)
 		if d := behind(); d < 5*time.Second || d >= 9*time.Second+lookSlack {
 			t.Errorf("%v behind while it is 5 s late", d)
 		}
 		set(0)
-		time.Sleep(lookSlack)
+		sleep.For(t.Context(), lookSlack)
 		if d := behind(); d >= 4*time.Second+lookSlack {
 			t.Errorf("%v behind after it was late", d)
 		}
