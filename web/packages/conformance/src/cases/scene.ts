@@ -1,0 +1,110 @@
+/** The stage of one cell: its folder on the origin, its viewers, and what came of it. */
+
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import type { Adapter } from '../adapter.ts';
+import type { Asker, Bench, Fault, OriginRequest } from '../bench.ts';
+import { clearKey, type Fixture, fixtures } from '../fixtures/recipe.ts';
+import { Media, type MediaOptions } from '../origin/media.ts';
+import { assetsOf, type PageOptions, pageHtml, type Setting } from '../page/html.ts';
+import { pause, View } from './view.ts';
+
+export interface SceneOptions extends Pick<MediaOptions, 'live' | 'lowLatency'> {
+  fixture: keyof typeof fixtures;
+  cmcd?: boolean;
+  /** Players on the page. */
+  players?: number;
+}
+
+/** Seconds that players are asked to buffer ahead: short, so that a second viewer has something left to ask its peer for. */
+const bufferSeconds = 8;
+
+export class Scene {
+  readonly fixture: Fixture;
+  readonly media: Media;
+  private readonly views: View[] = [];
+  private readonly undo: (() => void)[] = [];
+
+  private constructor(
+    readonly adapter: Adapter,
+    private readonly bench: Bench,
+    private readonly prefix: string,
+    private readonly options: SceneOptions,
+  ) {
+    this.fixture = fixtures[options.fixture];
+    const { live, lowLatency } = options;
+    const time = { now: () => performance.now(), wait: pause };
+    this.media = new Media(bench.fixtures, this.fixture, { ...time, live, lowLatency });
+  }
+
+  /** Opens a cell's folder: `prefix` is a path of its own, so that nothing of another cell is in a cache. */
+  static open(bench: Bench, adapter: Adapter, prefix: string, options: SceneOptions): Scene {
+    const scene = new Scene(adapter, bench, prefix, options);
+    const assets = assetsOf(adapter);
+    const answer = async (path: string, query: URLSearchParams) => {
+      if (path === 'watch.html') return Buffer.from(pageHtml(adapter, JSON.parse(query.get('o')!) as PageOptions));
+      const asset = assets.get(path);
+      return asset ? readFile(asset) : scene.media.answer({ path, query });
+    };
+    scene.undo.push(bench.origin.mount(prefix, answer));
+    return scene;
+  }
+
+  /** Opens the page in a window; `plain`: without Leeway. */
+  async view(asker: Exclude<Asker, 'server'>, plain = false): Promise<View> {
+    const { bench, options, fixture } = this;
+    const manifest = this.adapter.format === 'dash' ? fixture.dash : fixture.hls;
+    const setting: Setting = {
+      manifest: manifest!,
+      buffer: bufferSeconds,
+      cmcd: !!options.cmcd,
+      lowLatency: !!options.lowLatency,
+      ...(options.fixture === 'clearkey' && { clearKey: { license: 'license', ...clearKey } }),
+    };
+    const page: PageOptions = {
+      players: Array.from({ length: options.players ?? 1 }, () => setting),
+      ...(!plain && { tracker: bench.tracker }),
+    };
+    const window = await bench.browser.window();
+    const view = new View(asker, window);
+    this.views.push(view);
+    const query = encodeURIComponent(JSON.stringify(page));
+    await window.goto(bench.origin.url(`${this.prefix}watch.html?o=${query}`, asker));
+    return view;
+  }
+
+  fault(fault: Omit<Fault, 'path'> & { file: RegExp }): () => void {
+    const path = new RegExp(`^${this.prefix}(?:${fault.file.source})`);
+    const end = this.bench.origin.fault({ ...fault, path });
+    this.undo.push(end);
+    return end;
+  }
+
+  /** Requests so far, by file names of the folder. */
+  requests(): OriginRequest[] {
+    return this.bench.origin
+      .requests(this.prefix)
+      .map((request) => ({ ...request, path: request.path.slice(this.prefix.length) }));
+  }
+
+  /** The origin's bytes of a resource, or of a range of it; undefined: it has none. */
+  async bytes(url: string, range: string): Promise<Buffer | undefined> {
+    const { pathname } = new URL(url);
+    if (!pathname.startsWith(this.prefix)) return undefined;
+    const whole = await this.media.answer({
+      path: pathname.slice(this.prefix.length),
+      query: new URLSearchParams(),
+    });
+    const [, first, last] = /^(?:bytes=)?(\d+)-(\d+)$/.exec(range) ?? [];
+    return first === undefined ? whole : whole?.subarray(Number(first), Number(last) + 1);
+  }
+
+  async close(): Promise<void> {
+    for (const f of this.undo.splice(0)) f();
+    await Promise.all(this.views.map((view) => view.close().catch(() => {})));
+  }
+}
+
+/** The path of a file below the fixtures, for what reads them itself. */
+export const fixturePath = (bench: Bench, fixture: keyof typeof fixtures, file: string): string =>
+  join(bench.fixtures, fixtures[fixture].name, file);
