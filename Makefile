@@ -16,7 +16,7 @@ packed = -binary build/image/leeway -version $(VERSION) -commit "$$(git rev-pars
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport soak lint format build image image-check image-digests kube-test film clean
+.PHONY: help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport soak lint format build image image-check image-digests kube-test film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -43,6 +43,10 @@ test-interop: ## the vectors, read by a peer in Python that shares no code with 
 e2e: build film ## end-to-end tests in real Chromium and Firefox (needs root, for a network namespace)
 	@scripts/need chromium firefox ip unshare openssl python3
 	web/apps/e2e/run
+
+conformance: build film ## every player in every case, in Chromium and Firefox: build/conformance.md (root; hours; LEEWAY_CONFORMANCE='hls.js 1.7 .* Firefox' picks cells)
+	@scripts/need chromium firefox ffmpeg npm ip unshare openssl python3
+	LEEWAY_CONFORMANCE="$(or $(LEEWAY_CONFORMANCE),all)" web/apps/e2e/run src/conformance.test.ts
 
 test-netlab: build film ## four viewers behind emulated access lines; background beside TCP on one; pairs behind NATs (needs root)
 	@if [ "$$(id -u)" = 0 ]; then scripts/need ip iptables chromium && build/leeway-lab bench swarm --case smoke --runs 1 --check && \

@@ -5,7 +5,9 @@ const base = { root, pool: 'forks' as const, testTimeout: 240_000, hookTimeout: 
 
 const alone = ['src/swarm.test.ts', 'src/startup.test.ts', 'src/bitrate.test.ts', 'src/waiting.test.ts'];
 
-// First what is compared with a clock, alone; then the rest, two files at a time: they wait more than they work.
+const kit = 'src/conformance.test.ts';
+
+// First what is compared with a clock, alone; then the rest, two files at a time: they wait more than they work; last the conformance kit, two cells at a time.
 export default defineConfig({
   test: {
     root,
@@ -26,9 +28,19 @@ export default defineConfig({
           ...base,
           name: 'cases',
           include: ['src/*.test.ts'],
-          exclude: alone,
+          exclude: [...alone, kit],
           maxWorkers: 2,
           sequence: { groupOrder: 1 },
+        },
+      },
+      {
+        test: {
+          ...base,
+          name: 'conformance',
+          include: [kit],
+          maxWorkers: 1,
+          maxConcurrency: 2,
+          sequence: { groupOrder: 2 },
         },
       },
     ],

@@ -14,10 +14,15 @@ export interface Request {
   asker: Asker;
   method: string;
   path: string;
+  /** Without the question mark. */
+  query: string;
   status: number;
   bytes: number;
   at: number;
 }
+
+/** Answers what lies below a prefix; undefined: there is nothing. */
+export type Mount = (path: string, query: URLSearchParams) => Promise<Buffer | undefined>;
 
 /** What the origin does to a request instead of answering it well. */
 export interface Fault {
@@ -36,7 +41,9 @@ const types: Record<string, string> = {
   '.ts': 'video/mp2t',
   '.m4s': 'video/iso.segment',
   '.mp4': 'video/mp4',
+  '.mpd': 'application/dash+xml',
   '.js': 'text/javascript',
+  '.css': 'text/css',
   '.html': 'text/html; charset=utf-8',
 };
 
@@ -50,6 +57,8 @@ export class Origin {
   readonly manners = new Map<Asker, (request: IncomingMessage, response: ServerResponse, path: string) => boolean>();
   /** Pages and scripts, by path; they may set headers of their answer. */
   readonly pages = new Map<string, (url: URL, answer: ServerResponse) => string | Buffer>();
+  /** Folders beside the film, by prefix. */
+  readonly mounts = new Map<string, Mount>();
   private readonly servers = new Map<Asker, Server>();
 
   private constructor(private readonly film: string) {}
@@ -99,7 +108,9 @@ export class Origin {
   private async serve(asker: Asker, request: IncomingMessage, response: ServerResponse): Promise<void> {
     const url = new URL(request.url ?? '/', this.url('/', asker));
     const path = decodeURIComponent(url.pathname);
-    const entry: Request = { asker, method: request.method ?? '', path, status: 0, bytes: 0, at: Date.now() };
+    const { method = '' } = request;
+    const query = url.search.slice(1);
+    const entry: Request = { asker, method, path, query, status: 0, bytes: 0, at: Date.now() };
     this.ledger.push(entry);
     response.setHeader('Access-Control-Allow-Origin', '*');
     response.setHeader('Timing-Allow-Origin', '*');
@@ -116,6 +127,13 @@ export class Origin {
     if (fault?.delayMs) await new Promise((resolve) => setTimeout(resolve, fault.delayMs));
     entry.status = fault?.status ?? 200;
     if (entry.status !== 200) return void response.writeHead(entry.status).end();
+    for (const [prefix, answer] of this.mounts) {
+      if (!path.startsWith(prefix)) continue;
+      const body = await answer(path.slice(prefix.length), url.searchParams);
+      return body
+        ? this.send(entry, request, response, body, etagOf(body), fault?.rate)
+        : void this.notFound(entry, response);
+    }
     if (!path.startsWith('/media/film/')) return void this.notFound(entry, response);
     const replaced = this.replaced.get(path);
     if (replaced) return this.send(entry, request, response, replaced, etagOf(replaced), fault?.rate);

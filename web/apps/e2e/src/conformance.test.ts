@@ -1,0 +1,63 @@
+import { appendFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Adapter, type Bench, caseNames, fixturesDir, runCell, table, type Verdict } from '@leeway/conformance';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Chromium } from './browser.ts';
+import { kitBrowser, kitOrigin } from './conformance/bench.ts';
+import { rows } from './conformance/rows.ts';
+import { Firefox } from './firefox.ts';
+import { buildDir } from './paths.ts';
+import { Stack } from './stack.ts';
+
+/** `all`, or patterns of cells ("player case browser"), by commas. Without it: what each change is tested with. */
+const wanted = process.env.LEEWAY_CONFORMANCE ?? '';
+const patterns = wanted.split(',').filter(Boolean);
+
+/** One cell of each kind that a change may break, as many as CI has time for; the rest is for `make conformance`. */
+const quick = new Set([
+  'hls.js 1.7 byte-ranges Chromium',
+  'hls.js 1.7 clear-key Chromium',
+  'hls.js 1.7 live Chromium',
+  'hls.js 1.7 separate-audio Firefox',
+  'Shaka 5.2 cmcd Chromium',
+  'Shaka 5.2 key-rotation Chromium',
+]);
+const results = join(buildDir, 'conformance.jsonl');
+const verdicts: Verdict[] = [];
+
+const chosen = (adapter: Adapter, name: string, browser: string): boolean => {
+  const cell = `${adapter.name} ${name} ${browser}`;
+  if (wanted === 'all') return true;
+  return wanted ? patterns.some((pattern) => new RegExp(pattern).test(cell)) : quick.has(cell);
+};
+
+const browsers = [kitBrowser('Chromium', () => Chromium.start()), kitBrowser('Firefox', () => Firefox.start())];
+let stack: Stack;
+let bench: Omit<Bench, 'browser'>;
+
+beforeAll(async () => {
+  const fixtures = fixturesDir();
+  stack = await Stack.start();
+  bench = { origin: kitOrigin(stack.origin), tracker: stack.tracker, fixtures };
+  rmSync(results, { force: true });
+});
+afterAll(async () => {
+  writeFileSync(join(buildDir, 'conformance.md'), `${table(verdicts)}\n`);
+  await Promise.all(browsers.map((browser) => browser.stop()));
+  await stack?.stop();
+});
+
+for (const browser of browsers) {
+  const cells = rows.flatMap((adapter) =>
+    caseNames.filter((name) => chosen(adapter, name, browser.name)).map((name) => ({ adapter, name })),
+  );
+  if (cells.length === 0) continue;
+  describe.concurrent(browser.name, () => {
+    test.each(cells)('$name: $adapter.name', { timeout: 180_000 }, async ({ adapter, name }) => {
+      const verdict = await runCell({ ...bench, browser }, adapter, name);
+      verdicts.push(verdict);
+      appendFileSync(results, `${JSON.stringify(verdict)}\n`);
+      expect(verdict.reason).toBeUndefined();
+    });
+  });
+}
