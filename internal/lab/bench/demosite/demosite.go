@@ -3,6 +3,7 @@
 package demosite
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -23,6 +24,12 @@ import (
 
 // Name is what the tracker calls the site.
 const Name = "demo"
+
+// What a site shows: the sample film, or a live stream.
+const (
+	Film   = "bbb"
+	Stream = "live"
+)
 
 // Ports, the ones that the project gives out.
 const (
@@ -46,6 +53,7 @@ type Site struct {
 	host    *netlab.Host
 	cmd     *netlab.Cmd
 	dir     string
+	film    string // its folder on the site
 	token   string // of its admin port
 	ended   chan error
 	log     bench.Tail
@@ -58,6 +66,7 @@ type Options struct {
 	STUN     bool     // a STUN server runs beside: browsers that hide their addresses cannot find each other without one
 	Config   string   // the configuration file, where STUN does not write one
 	IPv6     bool     // it listens on IPv6 addresses too
+	Film     string   // what it shows: Film, or Stream where the settings say so; empty is Film
 	Settings []string // further variables of the environment
 }
 
@@ -71,7 +80,7 @@ func Open(ctx context.Context, host *netlab.Host, o Options) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Site{Addr: host.Addr(), host: host, dir: dir, token: rand.Text() + rand.Text(), ended: make(chan error, 1)}
+	s := &Site{Addr: host.Addr(), host: host, dir: dir, film: cmp.Or(o.Film, Film), token: rand.Text() + rand.Text(), ended: make(chan error, 1)}
 	s.Client = &http.Client{Transport: &http.Transport{DialContext: host.DialContext, DisableKeepAlives: true}, Timeout: 10 * time.Second}
 	args, err := s.arguments(ctx, o)
 	if err != nil {
@@ -141,7 +150,7 @@ func (s *Site) Manifest() string { return s.ManifestAt(s.Addr) }
 
 // ManifestAt is the film's URL at another address of the host.
 func (s *Site) ManifestAt(a netip.Addr) string {
-	return "http://" + s.PublicAt(a) + "/media/bbb/master.m3u8"
+	return "http://" + s.PublicAt(a) + "/media/" + s.film + "/master.m3u8"
 }
 
 // Tracker is the tracker's URL.

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/headless"
@@ -67,9 +68,19 @@ func playRole(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
 	if err != nil {
 		return err
 	}
-	defer v.Close()
+	if !o.Plan.Dies {
+		defer v.Close()
+	}
+	var gone <-chan time.Time
+	if o.Plan.Dies {
+		gone = time.After(o.Plan.LeaveAfter)
+	}
 	select {
 	case <-v.Done():
+	case <-gone:
+		last := make(chan told, 1)
+		v.Report(func(s viewer.Summary) { last <- told{s, slices.Clone(answer.Played)} })
+		return out.Write(<-last) // the process ends: no peer hears of it
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -85,6 +96,9 @@ func (o order) config() (viewer.Config, error) {
 	p := o.Plan
 	cfg := viewer.Config{
 		URL: o.Manifest, Origin: at.Scheme + "://" + at.Host, Client: "leeway-bench", Speed: o.Speed, Leave: p.LeaveAfter,
+	}
+	if p.Dies {
+		cfg.Leave = 0
 	}
 	if o.Peers {
 		cfg.Tracker = (&url.URL{Scheme: "ws", Host: at.Host, Path: "/"}).String()

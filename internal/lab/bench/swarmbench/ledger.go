@@ -24,6 +24,9 @@ type Outcome struct {
 	Played  []played // what it was given; browsers do not say
 	Notices []string // what the library told a browser's page
 
+	LatencyMs int64 // behind the clock of a live stream, on average; 0: unknown
+	Leaps     int   // over what had left a live playlist; browsers do not say
+
 	Downloaded int64 // by the other program on its machine, bytes
 }
 

@@ -29,6 +29,7 @@ type report struct {
 		PlayedMs   float64 `json:"played_ms"`
 		PlayedBits float64 `json:"played_bits"`
 		Switches   int64   `json:"switches"`
+		LatencyMs  float64 `json:"latency_ms"`
 		Notices    []struct {
 			Code string `json:"code"`
 		} `json:"notices"`
@@ -65,7 +66,7 @@ func (r report) stats() signal.Stats {
 }
 
 func (r report) outcome(p Plan, failed bool) Outcome {
-	o := Outcome{Plan: p, Stats: r.stats(), Failed: failed}
+	o := Outcome{Plan: p, Stats: r.stats(), LatencyMs: int64(r.Demo.LatencyMs), Failed: failed}
 	if r.Leeway != nil {
 		o.Session = r.Leeway.Self
 	}

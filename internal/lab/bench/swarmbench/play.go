@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/lab/bench/demosite"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
 	"github.com/leeway-video/leeway/internal/sleep"
 )
@@ -39,8 +40,8 @@ func (s *stage) close() error {
 	return errors.Join(s.mirror.close(), s.servers.Close(), s.lab.Close())
 }
 
-// build makes the lab of a trace and starts the servers in it; settings are further variables of their environment.
-func build(ctx context.Context, r *bench.Run, plans []Plan, settings ...string) (*stage, error) {
+// build makes the lab of a trace and starts the servers in it, which show a film; settings are further variables of their environment.
+func build(ctx context.Context, r *bench.Run, plans []Plan, film string, settings ...string) (*stage, error) {
 	lab, err := netlab.New(netlab.Options{Seed: uint64(r.Number) + 1})
 	if err != nil {
 		return nil, err
@@ -62,7 +63,7 @@ func build(ctx context.Context, r *bench.Run, plans []Plan, settings ...string) 
 		s.mirror, err = openMirror(ctx, place, plans)
 	}
 	if err == nil {
-		s.servers, err = serve(ctx, place, settings...)
+		s.servers, err = serve(ctx, place, film, settings...)
 	}
 	if err != nil {
 		return nil, errors.Join(err, s.mirror.close(), lab.Close())
@@ -85,9 +86,21 @@ func (s scenario) ways() []string {
 	return []string{withLeeway, originOnly}
 }
 
+// picture is what the servers show.
+func (s scenario) picture() string {
+	if s.live != nil {
+		return demosite.Stream
+	}
+	return demosite.Film
+}
+
 // settings of the servers of one way. Where prefetch is not what is asked about nothing is fetched ahead, as before there was any.
 func (s scenario) settings(way string) []string {
-	return []string{"LEEWAY_UP_PREFETCH=" + strconv.FormatBool(s.prefetch && way == withLeeway)}
+	settings := []string{"LEEWAY_UP_PREFETCH=" + strconv.FormatBool(s.prefetch && way == withLeeway)}
+	if s.live != nil {
+		settings = append(settings, s.live.settings()...)
+	}
+	return settings
 }
 
 // apartVariable, if it is set, has the ways played one after the other: for a machine that cannot carry all at once.
@@ -108,7 +121,7 @@ func (s scenario) all(ctx context.Context, r *bench.Run, plans []Plan) (swarms [
 		}
 	}()
 	for _, way := range ways {
-		st, err := build(ctx, r, plans, s.settings(way)...)
+		st, err := build(ctx, r, plans, s.picture(), s.settings(way)...)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -186,6 +199,9 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 	if sc.outage.length > 0 {
 		beside.Go(func() { errs[len(plans)] = sc.outage.happen(ctx, s.servers) })
 	}
+	if sc.live != nil {
+		beside.Go(func() { errs[len(plans)] = sc.live.happen(ctx, s.servers) })
+	}
 	beside.Go(func() { progress.run(over) })
 	beside.Go(func() { s.lookAtUplinks(over) })
 	wg.Wait()
@@ -202,7 +218,13 @@ func (s *stage) play(ctx context.Context, r *bench.Run, plans []Plan, sc scenari
 		return swarm, nil, err
 	}
 	swarm.UplinkWaits, swarm.HeadlessWaits = s.waits()
-	if swarm.WrongBytes, err = s.servers.wrongBytes(swarm.Outcomes); err != nil {
+	var streamed map[string]string
+	if sc.live != nil {
+		if streamed, err = s.servers.streamed(); err != nil {
+			return swarm, nil, err
+		}
+	}
+	if swarm.WrongBytes, err = s.servers.wrongBytes(swarm.Outcomes, streamed); err != nil {
 		return swarm, nil, err
 	}
 	return swarm, errors.Join(swarm.Lab.Certify(), progress.spare.certify()), nil
@@ -250,7 +272,7 @@ func (s *stage) headless(ctx context.Context, host *netlab.Host, p Plan, peers b
 	}
 	// Playback that failed for good is an outcome like others.
 	sum := answer.Summary
-	return Outcome{Plan: p, Stats: sum.Stats, Failed: sum.Error != "", Session: sum.Session, Banned: sum.BannedPeers, Played: answer.Played}, nil
+	return Outcome{Plan: p, Stats: sum.Stats, LatencyMs: sum.LatencyMs, Leaps: sum.Leaps, Failed: sum.Error != "", Session: sum.Session, Banned: sum.BannedPeers, Played: answer.Played}, nil
 }
 
 // progress says now and then how many are watching.

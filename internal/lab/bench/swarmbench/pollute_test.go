@@ -136,27 +136,29 @@ func TestWrongBytesAreSeen(t *testing.T) {
 	}))
 	defer origin.Close()
 	s := &servers{&demosite.Site{Client: origin.Client()}}
-	given := func(url string, pieces ...string) played {
-		r := &viewer.Result{Reference: viewer.Reference{URL: url}}
-		for _, p := range pieces {
-			r.Pieces = append(r.Pieces, []byte(p))
-		}
-		return witness(r)
-	}
 	whole, wrong := given(origin.URL+"/a.ts", "01234", "56789"), given(origin.URL+"/a.ts", "01234", "56780")
 	part := given(origin.URL+"/a.ts", "345")
 	part.Ranged, part.First, part.Last = true, 3, 5
 	outcomes := []Outcome{{Played: []played{whole, part}}, {Played: []played{whole}}}
-	if n, err := s.wrongBytes(outcomes); err != nil || n != 0 {
+	if n, err := s.wrongBytes(outcomes, nil); err != nil || n != 0 {
 		t.Errorf("%d wrong bytes, %v", n, err)
 	}
 	if asked != 2 {
 		t.Errorf("the origin was asked %d times for two things", asked)
 	}
-	if n, err := s.wrongBytes(slices.Concat(outcomes, []Outcome{{Played: []played{wrong}}})); err != nil || n != 10 {
+	if n, err := s.wrongBytes(slices.Concat(outcomes, []Outcome{{Played: []played{wrong}}}), nil); err != nil || n != 10 {
 		t.Errorf("%d wrong bytes, %v; want 10", n, err)
 	}
-	if _, err := s.wrongBytes([]Outcome{{Played: []played{given(origin.URL+"/b.ts", "x")}}}); err == nil {
+	if _, err := s.wrongBytes([]Outcome{{Played: []played{given(origin.URL+"/b.ts", "x")}}}, nil); err == nil {
 		t.Error("what the origin does not have counts as right")
 	}
+}
+
+// given is a segment as a player got it.
+func given(url string, pieces ...string) played {
+	r := &viewer.Result{Reference: viewer.Reference{URL: url}}
+	for _, p := range pieces {
+		r.Pieces = append(r.Pieces, []byte(p))
+	}
+	return witness(r)
 }

@@ -10,8 +10,8 @@ import (
 // servers is the demo's site, and what it says of itself.
 type servers struct{ *demosite.Site }
 
-func serve(ctx context.Context, host *netlab.Host, settings ...string) (*servers, error) {
-	site, err := demosite.Open(ctx, host, demosite.Options{STUN: true, Settings: settings})
+func serve(ctx context.Context, host *netlab.Host, film string, settings ...string) (*servers, error) {
+	site, err := demosite.Open(ctx, host, demosite.Options{STUN: true, Film: film, Settings: settings})
 	if err != nil {
 		return nil, err
 	}

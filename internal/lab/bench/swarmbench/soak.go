@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/lab/bench/demosite"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
 	"github.com/leeway-video/leeway/internal/sleep"
 )
@@ -74,7 +75,7 @@ func soak(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
 	for i := range plans {
 		plans[i].Line = lines[i%len(lines)].Line
 	}
-	s, err := build(ctx, r, plans, soakSettings...)
+	s, err := build(ctx, r, plans, demosite.Film, soakSettings...)
 	if err != nil {
 		return sample, err
 	}

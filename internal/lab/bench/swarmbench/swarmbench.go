@@ -49,9 +49,24 @@ var Bench = bench.Bench{
 			"Kernel TCP downloads to the machine of a viewer behind 20/5 Mbit/s for a minute, while two others have what it fetches ahead.")),
 		extra(scenario{viewers: 3, browsers: 1, film: filmLength, watch: 90 * time.Second, goals: beside, prefetch: true, download: time.Minute}.of("download-browser",
 			"The same, and the viewer is Chromium.")),
+		scenario{viewers: 30, browsers: 3, film: liveLength, within: 30 * time.Second, watch: liveLength, goals: lively, live: &show{segment: 2 * time.Second}}.of("live-30",
+			"Thirty viewers of trace-30's kinds, three of them Chromium, at the edge of a live stream with segments of 2 s."),
+		extra(scenario{viewers: 12, browsers: 1, film: liveLength, within: 30 * time.Second, watch: liveLength, goals: livelyFew, live: &show{segment: 2 * time.Second}}.of("live-12",
+			"Twelve of them, one Chromium: what two cores carry.")),
+		extra(scenario{viewers: 12, browsers: 1, film: liveLength, within: 30 * time.Second, watch: liveLength, goals: livelyFew, live: &show{segment: 4 * time.Second}}.of("live-12-4s",
+			"The same with segments of 4 s.")),
+		extra(scenario{viewers: 12, browsers: 1, film: liveLength, within: 30 * time.Second, watch: liveLength, goals: livelyFew, live: &show{segment: 6 * time.Second}}.of("live-12-6s",
+			"The same with segments of 6 s.")),
+		extra(scenario{viewers: 30, browsers: 1, film: liveLength, watch: liveLength, goals: unshaken, live: &show{segment: 2 * time.Second, first: 3}}.of("flash",
+			"Three viewers of a live stream, and 27 more within ten seconds.")),
+		extra(scenario{viewers: 12, film: liveLength, within: 20 * time.Second, watch: liveLength, goals: unshaken, live: &show{segment: 2 * time.Second, blackout: true}}.of("blackout",
+			"Twelve viewers of a live stream that is published 5 s late for ten seconds; later a third of them is gone at once.")),
 		soakCase(),
 	},
 }
+
+// liveLength is how long a viewer stays at a live stream.
+const liveLength = 75 * time.Second
 
 // filmLength is that of the demo's film.
 const filmLength = 5 * time.Minute
@@ -75,6 +90,22 @@ var alive = map[string]string{"offload_ratio": "> 0.05", "failed_viewers": "<= 0
 var outlived = map[string]string{"stall_ratio_vs_origin_only": "<= 1", "startup_in_outage_vs_origin_only": "<= 1", "waited_vs_origin_only": "<= 1",
 	"failed_viewers": "<= 0"}
 
+// lively is what viewers of a live stream get.
+var lively = map[string]string{
+	"offload_ratio": ">= 0.85", "egress_saved_ratio": ">= 0.8", "lag_added_seconds": "<= 0.1", "stall_ratio_vs_origin_only": "<= 1",
+	"mean_bitrate_vs_origin_only": ">= 0.98", "rejected_bytes": "<= 0", "failed_viewers": "<= 0", "wrong_bytes_played": "<= 0", "honest_blamed": "<= 0",
+}
+
+// livelyFew is that of fewer viewers, five points less.
+var livelyFew = func() map[string]string {
+	goals := maps.Clone(lively)
+	goals["offload_ratio"], goals["egress_saved_ratio"] = ">= 0.8", ">= 0.75"
+	return goals
+}()
+
+// unshaken is kept where a crowd comes at once, or what a stream depends on fails.
+var unshaken = map[string]string{"stall_ratio_vs_origin_only": "<= 1", "failed_viewers": "<= 0", "wrong_bytes_played": "<= 0", "honest_blamed": "<= 0"}
+
 var few = map[string]string{"egress_saved_ratio": "> 0", "failed_viewers": "<= 0"}
 
 type scenario struct {
@@ -89,6 +120,7 @@ type scenario struct {
 	outage    outage
 	prefetch  bool          // the site allows it, and the trace is played without it, too
 	busy      float64       // the last to come is a browser, whose page has other things to do for that share of the time
+	live      *show         // nil: a film
 	download  time.Duration // the last to come has another program download something for so long, and the trace is a fixed one
 }
 
@@ -104,6 +136,9 @@ func (s scenario) of(name, about string) bench.Case {
 	}
 	if s.prefetch {
 		figures = append(figures, declaredAhead(s.goals)...)
+	}
+	if s.live != nil {
+		figures = append(figures, s.live.declared(s.goals)...)
 	}
 	if s.download > 0 {
 		figures = append(figures, declaredDownloads(s.goals)...)
@@ -131,6 +166,9 @@ func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 			plans[i].LeaveAfter = s.watch
 		}
 	}
+	if s.live != nil {
+		s.live.plan(plans)
+	}
 	if s.download > 0 {
 		plans = s.downloaders()
 	}
@@ -142,6 +180,9 @@ func (s scenario) run(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 	sample := bench.Sample{Values: compare(with, without)}
 	if s.outage.length > 0 {
 		maps.Copy(sample.Values, s.outage.compare(with, without))
+	}
+	if s.live != nil {
+		maps.Copy(sample.Values, s.live.compare(with, without))
 	}
 	if s.prefetch {
 		maps.Copy(sample.Values, compareAhead(with, swarms[2]))

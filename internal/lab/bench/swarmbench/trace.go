@@ -39,6 +39,7 @@ type Plan struct {
 	// LeaveAfter is when the viewer leaves, in time of watching; 0: at the end of the film.
 	LeaveAfter time.Duration
 	Browser    bool // played by Chromium, with default flags
+	Dies       bool // it leaves as a machine that loses its power, without a word
 	// Busy is the share of the time in which a browser's page has other things to do.
 	Busy     float64
 	Pollutes string // how, see pollutions; empty: it does not

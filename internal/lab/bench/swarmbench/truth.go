@@ -9,21 +9,24 @@ import (
 )
 
 // wrongBytes compares what viewers were given with what the origin has, and returns the bytes of the segments that
-// differ. It is asked once everything is over, so that the account of the origin is not touched.
-func (s *servers) wrongBytes(outcomes []Outcome) (int64, error) {
+// differ. What a live stream had may be gone: streamed are the digests of that, by path. The origin is asked once everything is over, so that the account of the origin is not touched.
+func (s *servers) wrongBytes(outcomes []Outcome, streamed map[string]string) (int64, error) {
 	truth := map[played]string{} // by what was asked for
 	var wrong int64
 	for _, o := range outcomes {
 		for _, p := range o.Played {
 			key := played{URL: p.URL, Ranged: p.Ranged, First: p.First, Last: p.Last}
 			want, known := truth[key]
+			if !known && !p.Ranged {
+				want, known = streamed[pathOf(p.URL)]
+			}
 			if !known {
 				var err error
 				if want, err = s.digest(key); err != nil {
 					return 0, err
 				}
-				truth[key] = want
 			}
+			truth[key] = want
 			if p.Digest != want {
 				wrong += int64(p.Bytes)
 			}

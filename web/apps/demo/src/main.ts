@@ -23,6 +23,7 @@ export interface DemoStats {
   played_ms: number;
   played_bits: number;
   switches: number;
+  latency_ms: number | null;
   segments: {
     url: string;
     level: number;
@@ -68,6 +69,7 @@ window.__demo = {
       played_ms: felt.playedMs,
       played_bits: felt.playedBits,
       switches: felt.switches,
+      latency_ms: felt.latencyMs ?? null,
       segments: player.segments.map((s) => {
         const delivered = dashboard.deliveredAs(s.url);
         return {

@@ -23,6 +23,8 @@ export interface Experience {
   /** Played time × bitrate of the rendition on screen, in bits. */
   playedBits: number;
   switches: number;
+  /** How far behind the clock of a live stream it was played, on average; undefined for a film. */
+  latencyMs: number | undefined;
 }
 
 /** A wait shorter than this is not seen; the element also reports such when it has just begun to play. */
@@ -47,6 +49,8 @@ export class Player {
   private lastTime: number | undefined;
   private playingLevel = -1;
   private switches = 0;
+  private lagged = 0;
+  private laggedFor = 0;
 
   constructor(video: HTMLVideoElement, src: string, options: PageOptions) {
     this.video = video;
@@ -74,7 +78,20 @@ export class Player {
       playedMs: this.playedMs,
       playedBits: this.playedBits,
       switches: this.switches,
+      latencyMs: this.laggedFor > 0 ? this.lagged / this.laggedFor : undefined,
     };
+  }
+
+  /** How far behind the clock of a live stream the picture is now, in milliseconds; undefined for a film. */
+  lag(): number | undefined {
+    const shown = this.live() ? this.hls.playingDate : null;
+    return shown === null ? undefined : Date.now() - shown.getTime();
+  }
+
+  /** Whether more segments may come. */
+  live(): boolean {
+    const { levels, currentLevel, loadLevel } = this.hls;
+    return (levels[currentLevel]?.details ?? levels[loadLevel]?.details)?.live ?? false;
   }
 
   /** Segments of the rendition being played (else the first), in playback order, empty before the playlist came. */
@@ -142,6 +159,11 @@ export class Player {
       this.endStall();
       this.playedMs += step * 1000;
       this.playedBits += step * (this.hls.levels[this.playingLevel]?.bitrate ?? 0);
+      const lag = this.lag();
+      if (lag !== undefined) {
+        this.lagged += lag * step;
+        this.laggedFor += step;
+      }
     });
   }
 

@@ -1,0 +1,136 @@
+package swarmbench
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/sleep"
+)
+
+// show is a live stream, which is played in place of the film: the film replayed, the same in all ways of playing a trace.
+type show struct {
+	segment  time.Duration
+	first    int  // viewers that are there from the start; the others come in a rush. 0: all come over the trace's time
+	blackout bool // what a stream depends on fails, one thing after the other
+}
+
+// A flash crowd comes once the first viewers play.
+const (
+	rushAfter = 20 * time.Second
+	rushTime  = 10 * time.Second
+)
+
+// A blackout: the origin publishes late for a time, and later a part of the viewers is gone at once.
+const (
+	lateFrom  = 35 * time.Second
+	lateFor   = 10 * time.Second
+	goneAt    = 60 * time.Second
+	goneShare = 3 // one of so many
+)
+
+// settings of the servers.
+func (l *show) settings() []string {
+	return []string{"LEEWAY_UP_REPLAY=true", "LEEWAY_UP_SEGMENT=" + l.segment.String()}
+}
+
+// plan makes a film's trace one of a live stream: nothing is sought for.
+func (l *show) plan(plans []Plan) {
+	for i := range plans {
+		p := &plans[i]
+		p.SeekAfter, p.SeekTo = 0, 0
+		switch {
+		case l.first > 0 && i < l.first:
+			p.Arrive = time.Duration(i) * time.Second
+		case l.first > 0:
+			p.Arrive = rushAfter + rushTime*time.Duration(i-l.first)/time.Duration(len(plans)-l.first)
+		}
+		if l.blackout && i%goneShare == goneShare-1 && !p.Browser && p.Arrive < goneAt {
+			p.LeaveAfter, p.Dies = goneAt-p.Arrive, true
+		}
+	}
+}
+
+// happen has things fail when it is time.
+func (l *show) happen(ctx context.Context, s *servers) error {
+	if !l.blackout || !sleep.For(ctx, lateFrom) {
+		return nil
+	}
+	if err := s.Fault("late"); err != nil {
+		return err
+	}
+	sleep.For(ctx, lateFor)
+	return s.Fault("none")
+}
+
+// declared are the figures of a live stream, beside those of every run.
+func (l *show) declared(goals map[string]string) []bench.Figure {
+	var list []bench.Figure
+	for _, f := range []struct{ name, unit string }{
+		{"lag_added_seconds", "s"}, {"lag_seconds", "s"}, {"lag_seconds_origin_only", "s"}, {"leaps", ""}, {"leaps_origin_only", ""},
+		{"stalled_viewers", ""}, {"stalled_viewers_origin_only", ""},
+	} {
+		list = append(list, bench.Figure{Name: f.name, Unit: f.unit, Goal: goals[f.name]})
+	}
+	return list
+}
+
+// compare says how far behind the clock viewers played.
+func (l *show) compare(with, without Swarm) map[string]float64 {
+	v := map[string]float64{"lag_seconds": with.lag(), "lag_seconds_origin_only": without.lag()}
+	v["lag_added_seconds"] = v["lag_seconds"] - v["lag_seconds_origin_only"]
+	for suffix, s := range map[string]Swarm{"": with, "_origin_only": without} {
+		stalled, _ := s.waits()
+		v["stalled_viewers"+suffix] = float64(stalled)
+		for _, o := range s.honest() {
+			v["leaps"+suffix] += float64(o.Leaps)
+		}
+	}
+	return v
+}
+
+// lag is how far behind the clock the viewers were, seconds, the median of their means: one that leaves early counts as one that stays.
+func (s Swarm) lag() float64 {
+	var all []int64
+	for _, o := range s.honest() {
+		if o.LatencyMs > 0 {
+			all = append(all, o.LatencyMs)
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	slices.Sort(all)
+	return float64(all[(len(all)-1)/2]+all[len(all)/2]) / 2000
+}
+
+// streamed is the digests of what a stream had, by path: most of it is gone.
+func (s *servers) streamed() (map[string]string, error) {
+	response, err := s.Ask(http.MethodGet, "/origin/digests")
+	if err != nil {
+		return nil, fmt.Errorf("compare with the origin: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return nil, fmt.Errorf("compare with the origin: %s", response.Status)
+	}
+	var all map[string]string
+	if err := json.NewDecoder(response.Body).Decode(&all); err != nil {
+		return nil, fmt.Errorf("compare with the origin: %w", err)
+	}
+	return all, nil
+}
+
+// pathOf is the path of a URL.
+func pathOf(of string) string {
+	at, err := url.Parse(of)
+	if err != nil {
+		return of
+	}
+	return at.Path
+}

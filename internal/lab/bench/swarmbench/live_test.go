@@ -1,0 +1,80 @@
+package swarmbench
+
+import (
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+func TestAFlashCrowdComesAfterTheFirst(t *testing.T) {
+	l := &show{first: 3}
+	plans := Trace(1, 30, time.Minute, 0, 0)
+	l.plan(plans)
+	for i, p := range plans {
+		if p.SeekAfter != 0 {
+			t.Errorf("viewer %d seeks", i)
+		}
+		if early := p.Arrive < rushAfter; early != (i < 3) || p.Arrive > rushAfter+rushTime {
+			t.Errorf("viewer %d comes at %v", i, p.Arrive)
+		}
+	}
+}
+
+func TestInABlackoutAThirdIsGoneAtOnce(t *testing.T) {
+	l := &show{blackout: true}
+	plans := Trace(1, 12, time.Minute, 20*time.Second, 0)
+	l.plan(plans)
+	died := 0
+	for _, p := range plans {
+		if p.Dies {
+			died++
+			if p.Arrive+p.LeaveAfter != goneAt {
+				t.Errorf("one is gone at %v", p.Arrive+p.LeaveAfter)
+			}
+		}
+	}
+	if died != 4 {
+		t.Errorf("%d of 12 are gone", died)
+	}
+}
+
+// TestLagIsComparedByItsMedian: of those that say it.
+func TestLagIsComparedByItsMedian(t *testing.T) {
+	l := &show{}
+	with := Swarm{Outcomes: []Outcome{{LatencyMs: 7100, Stats: signal.Stats{StallMs: 5, Stalls: 1}}, {LatencyMs: 6500, Leaps: 2}, {LatencyMs: 30_000}, {}}}
+	without := Swarm{Outcomes: []Outcome{{LatencyMs: 6000}, {LatencyMs: 7000}}}
+	got := l.compare(with, without)
+	for name, want := range map[string]float64{
+		"lag_seconds": 7.1, "lag_seconds_origin_only": 6.5, "lag_added_seconds": 0.6, "leaps": 2, "leaps_origin_only": 0, "stalled_viewers": 1, "stalled_viewers_origin_only": 0,
+	} {
+		if d := got[name] - want; d > 1e-9 || d < -1e-9 {
+			t.Errorf("%s is %v, want %v", name, got[name], want)
+		}
+	}
+	declared := map[string]bool{}
+	for _, f := range l.declared(nil) {
+		declared[f.Name] = true
+	}
+	for name := range got {
+		if !declared[name] {
+			t.Errorf("%s is not declared", name)
+		}
+	}
+	if len(declared) != len(got) {
+		t.Errorf("%d figures are declared, %d measured", len(declared), len(got))
+	}
+	if (Swarm{}).lag() != 0 {
+		t.Error("a lag without viewers")
+	}
+}
+
+// TestWhatIsGoneIsComparedWithItsDigest: the origin is not asked.
+func TestWhatIsGoneIsComparedWithItsDigest(t *testing.T) {
+	s := &servers{}
+	outcomes := []Outcome{{Played: []played{given("http://any.test/media/live/1.ts", "one"), given("http://any.test/media/live/2.ts", "other")}}}
+	truth := map[string]string{"/media/live/1.ts": given("", "one").Digest, "/media/live/2.ts": given("", "two").Digest}
+	if n, err := s.wrongBytes(outcomes, truth); err != nil || n != int64(len("other")) {
+		t.Errorf("%d wrong bytes, %v", n, err)
+	}
+}
