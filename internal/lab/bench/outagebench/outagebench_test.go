@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/lab/bench/benchtest"
+	"github.com/leeway-video/leeway/internal/lab/netlab"
 	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/viewer"
@@ -35,6 +36,17 @@ func TestCellsAreAskedForByFailureAndByLine(t *testing.T) {
 	for set, want := range map[string]int{"refuses": len(lines), falling: len(failures), "all": len(lines) * len(failures)} {
 		if got := Bench.Sets[set]; len(got) != want || slices.ContainsFunc(got, func(n string) bool { return !names[n] }) {
 			t.Errorf("%s: %v; want %d cases", set, got, want)
+		}
+	}
+}
+
+func TestQueuesHoldARoundTrip(t *testing.T) {
+	for _, l := range lines {
+		path := l.path()
+		for name, d := range map[string]netlab.Link{"down": path.Down, "up": path.Up} {
+			if d.Queue < netlab.BDP(d.Rate, l.rtt) {
+				t.Errorf("%v, %s: a queue of %d bytes", l, name, d.Queue)
+			}
 		}
 	}
 }

@@ -25,7 +25,7 @@ const (
 	// pageAt is where the page is, and what the site knows the film's host by.
 	pageAt            = "127.0.0.1:8080"
 	busPort, turnPort = 4222, 3478
-	queueTime         = 100 * time.Millisecond // of the buffers of access lines
+	queueTime         = 100 * time.Millisecond // of the buffers of access lines, at least
 	upRate            = 5_000_000
 	// rendition is the best of the film, 1.4 Mbit/s: on the slowest line a second that is lost is not made up for soon.
 	rendition = 2
@@ -46,14 +46,17 @@ type stage struct {
 	lines         [2]*netlab.Line
 }
 
+// queue of a direction holds a round trip: in a shorter one CUBIC's slow start loses a burst or does not, by chance, and such a line
+// carries less than half of its rate.
+func (a access) queue(rate int64) int { return max(32<<10, netlab.BDP(rate, max(queueTime, a.rtt))) }
+
 // down is the direction to a viewer.
 func (a access) down(rate int64) netlab.Link {
-	return netlab.Link{Rate: rate, Delay: a.rtt / 2, Queue: max(32<<10, netlab.BDP(a.rate, queueTime))}
+	return netlab.Link{Rate: rate, Delay: a.rtt / 2, Queue: a.queue(a.rate)}
 }
 
 func (a access) path() netlab.Path {
-	up := netlab.Link{Rate: upRate, Delay: a.rtt / 2, Queue: max(32<<10, netlab.BDP(upRate, queueTime))}
-	return netlab.Path{Down: a.down(a.rate), Up: up}
+	return netlab.Path{Down: a.down(a.rate), Up: netlab.Link{Rate: upRate, Delay: a.rtt / 2, Queue: a.queue(upRate)}}
 }
 
 // build makes the lab of a cell and starts all that is there before the viewers.
