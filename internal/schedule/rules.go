@@ -78,18 +78,20 @@ func (d *decision) worth(s *Segment) bool {
 // filling says whether a segment was asked for with little in hand, on a line that is thin for what is played, and its holders are
 // not known to bring it clearly sooner than the origin.
 func (d *decision) filling(s *Segment) bool {
-	return s.Certificate == CertHeld && s.DeadlineUs-s.AskedUs < fillUs && s.OriginUs >= s.DurationUs/2 &&
-		d.rates(s) < int64(s.Pieces)*pieceSize*1_250_000/max(1, s.OriginUs)
+	if s.DeadlineUs-s.AskedUs >= fillUs || s.OriginUs < s.DurationUs/2 {
+		return false
+	}
+	return !d.proven() || s.Certificate == CertHeld && d.rates(s) < int64(s.Pieces)*pieceSize*1_250_000/max(1, s.OriginUs)
 }
 
-// heldUntil is from when on a segment is not held: its turn; earlier, where nothing has been verified, where a buffer is
-// filled over a thin line, or where its holders are not known to send enough, and the time for that runs out.
+// heldUntil is from when on a segment is not held: its turn; earlier, where a buffer is filled over a thin line, where nothing has
+// been verified, or where its holders are not known to send enough, and the time for that runs out.
 func (d *decision) heldUntil(s *Segment, turn int64) int64 {
 	switch {
-	case !d.proven():
-		return min(turn, d.in.NowUs+d.in.CreditUs-1)
 	case d.filling(s):
 		return min(turn, s.AskedUs-1)
+	case !d.proven():
+		return min(turn, d.in.NowUs+d.in.CreditUs-1)
 	case d.worth(s):
 		return turn
 	}

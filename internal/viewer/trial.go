@@ -3,7 +3,7 @@ package viewer
 import "time"
 
 // trialTime is how long requests of the player wait at most for holders that are not known to send enough, once a piece has matched its
-// certificate (spec/schedule.md, Waiting).
+// certificate; what waited before counts (spec/schedule.md, Waiting).
 const trialTime = time.Second
 
 // trial counts that time, for a title: what waits uses it up, and it comes back while the player asks for nothing.
@@ -13,7 +13,14 @@ type trial struct {
 	waiting, idle bool
 }
 
-func newTrial() trial { return trial{left: trialTime} }
+// newTrial begins with what is left of the credit: what waited for the engine, or for a first piece, has been waited already.
+func newTrial(c *credit, now time.Time) trial {
+	left, bounded := c.left(now)
+	if !bounded {
+		left = trialTime
+	}
+	return trial{left: left, since: now}
+}
 
 // settle counts up to now; from now on a request waits, or the player asks for nothing, or neither.
 func (t *trial) settle(now time.Time, waiting, idle bool) {

@@ -7,7 +7,8 @@ import (
 
 // TestATrialComesBackWhileThePlayerAsksForNothing: and what waits uses it up.
 func TestATrialComesBackWhileThePlayerAsksForNothing(t *testing.T) {
-	r, now := newTrial(), worldBegin
+	now := worldBegin
+	r := newTrial(&credit{}, now)
 	step := func(d time.Duration, left int64, waiting, idle bool) {
 		t.Helper()
 		now = now.Add(d)
@@ -22,4 +23,20 @@ func TestATrialComesBackWhileThePlayerAsksForNothing(t *testing.T) {
 	step(200*time.Millisecond, 500_000, true, false)
 	step(time.Minute, 0, false, true)
 	step(time.Minute, 1_000_000, false, false)
+}
+
+// TestATrialBeginsWithWhatIsLeftOfTheCredit: the two seconds are one, unless a piece has been verified already.
+func TestATrialBeginsWithWhatIsLeftOfTheCredit(t *testing.T) {
+	c, now := credit{}, worldBegin
+	c.settle(now, true)
+	now = now.Add(400 * time.Millisecond)
+	r := newTrial(&c, now)
+	if got := r.leftUs(now); got != 600_000 {
+		t.Errorf("%d µs are left", got)
+	}
+	c.proven = true
+	r = newTrial(&c, now)
+	if got := r.leftUs(now); got != 1_000_000 {
+		t.Errorf("%d µs are left once a piece has been verified", got)
+	}
 }

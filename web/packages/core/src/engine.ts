@@ -62,7 +62,7 @@ const mostUncertifiedBytes = 32 << 20;
 
 export const createEngine = (deps: EngineDeps): Engine => {
   const { clock, crypto, rules, line, credit } = deps;
-  const trial = createTrial(clock);
+  const trial = createTrial(clock, credit);
   const stats = createStats();
   const policy = { ...defaultPolicy, ...deps.policy };
   const segments = createSegments(rules, crypto);
@@ -239,7 +239,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     const asked = [...segments.byId.values()].filter(wanted);
     const waits = asked.some((s) => s.origin === 'idle');
     credit.waits(deps, waits);
-    trial.settle(waits && credit.leftMs() === undefined, !asked.length);
+    trial.settle(waits, !asked.length);
     turn.ahead(ahead.againMs());
   };
 

@@ -5,6 +5,7 @@ import {
   type ScheduleInput,
   type SchedulePeer,
   type ScheduleRequest,
+  thin,
   urgentWindow,
   type WantedSegment,
 } from './input.ts';
@@ -19,8 +20,6 @@ const probation = 65_536;
 const mostProving = 4;
 /** A segment is held until its turn for holders that together send this part of what it plays at. */
 const worthShare = 32;
-/** What is in hand before a thin line's segments wait for peers that are no quicker than the origin, µs. */
-const fillUs = 10_000_000;
 
 type Peer = SchedulePeer & {
   stalled: boolean;
@@ -144,15 +143,12 @@ export const decide = (input: ScheduleInput): Action[] => {
     return sum > 0 && sum >= least;
   };
 
-  /**
-   * It was asked for with little in hand, on a line that is thin for what is played, and its holders are not known to bring it
-   * clearly sooner than the origin.
-   */
-  const filling = (s: WantedSegment): boolean =>
-    s.certificate === 'held' &&
-    s.deadline_us - s.asked_us < fillUs &&
-    s.origin_us >= Math.floor(s.duration_us / 2) &&
-    rates(s) < Math.floor((s.pieces * piece * 1_250_000) / Math.max(1, s.origin_us));
+  /** A buffer is filled over a thin line, and its holders are not known to bring it clearly sooner than the origin. */
+  const filling = (s: WantedSegment): boolean => {
+    if (!thin(s, s.deadline_us - s.asked_us)) return false;
+    const enough = Math.floor((s.pieces * piece * 1_250_000) / Math.max(1, s.origin_us));
+    return !proven || (s.certificate === 'held' && rates(s) < enough);
+  };
 
   const bySegment = new Map<string, ScheduleRequest[][]>();
   for (const r of flying) {
@@ -292,10 +288,11 @@ export const decide = (input: ScheduleInput): Action[] => {
     const slack = s.deadline_us - now;
     const urgent = urgentWindow(s, policy.urgent_permille);
     const turn = turnOf(s, urgent);
-    // From when on it is not held: earlier, where nothing has been verified, where a buffer is filled over a thin line, or where
+    // From when on it is not held: earlier, where a buffer is filled over a thin line, where nothing has been verified, or where
     // its holders are not known to send enough, and the time for that runs out.
-    let until = proven && filling(s) ? Math.min(turn, s.asked_us - 1) : turn;
-    if (!proven || !worth(s)) until = Math.min(until, now + (proven ? trial : credit) - 1);
+    let until = turn;
+    if (filling(s)) until = Math.min(turn, s.asked_us - 1);
+    else if (!proven || !worth(s)) until = Math.min(turn, now + (proven ? trial : credit) - 1);
     const asked = s.asked_us >= 0;
     const certified = s.certificate === 'held';
     if (s.pieces > 0 && s.have.length >= s.pieces) {

@@ -60,6 +60,13 @@ export const urgentWindow = (s: Pick<WantedSegment, 'duration_us' | 'origin_us'>
   return s.origin_us < 0 ? full : Math.min(full, Math.floor(s.duration_us / 4) + 3 * s.origin_us);
 };
 
+/** What is in hand while a buffer is filled: until then a thin line's segments wait for no peers that are not known to be quicker than the origin, µs. */
+const fillUs = 10_000_000;
+
+/** Whether a buffer is filled over a line that is thin for what is played: so much is in hand as its segment is asked for, µs. */
+export const thin = (s: Pick<WantedSegment, 'duration_us' | 'origin_us'>, handUs: number): boolean =>
+  handUs < fillUs && s.origin_us >= Math.floor(s.duration_us / 2);
+
 export interface SchedulePeer {
   id: string;
   role: 'viewer' | 'seed';

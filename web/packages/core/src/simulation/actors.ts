@@ -13,7 +13,7 @@ export const swarmId = '5'.repeat(32);
 const nothing = () => {};
 
 /** An alarm on simulated time. */
-const alarmOf =
+export const alarmOf =
   (clock: Clock) =>
   (f: () => void): Alarm => {
     let timer = 0;

@@ -129,6 +129,15 @@ export class Network {
     this.nodes.get(id)!.net++;
   }
 
+  /** A viewer's line carries so much from now on, bytes per second; what is on its way already comes as before. */
+  falls(id: string, down: number): void {
+    this.nodes.get(id)!.down = down;
+  }
+
+  lineOf(id: string): Line {
+    return this.nodes.get(id)!;
+  }
+
   net(id: string): number {
     return this.nodes.get(id)!.net;
   }

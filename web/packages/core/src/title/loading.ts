@@ -5,7 +5,7 @@
 
 import { fromOrigin, type Loading } from '../playback.ts';
 import type { Clock, Engine, ProgressFunction, Reason, SegmentRef, SegmentRequest } from '../ports.ts';
-import { defaultPolicy, urgentWindow } from '../schedule/input.ts';
+import { defaultPolicy, thin, urgentWindow } from '../schedule/input.ts';
 import { type Credit, creditMs } from '../transfer/credit.ts';
 import type { Line } from '../transfer/line.ts';
 
@@ -50,7 +50,9 @@ export function createLoading(host: LoadingHost): SegmentLoads {
   const patienceMs = ({ durationMs, bitrate, deadlineMs }: SegmentRequest) => {
     if (engine() || !host.awaitsSeed()) return 0;
     const timing = { duration_us: durationMs * 1000, origin_us: line.timeUs((bitrate * durationMs) / 8000) };
-    const slack = deadlineMs() - urgentWindow(timing, defaultPolicy.urgent_permille) / 1000;
+    const handMs = deadlineMs();
+    if (thin(timing, handMs * 1000)) return 0;
+    const slack = handMs - urgentWindow(timing, defaultPolicy.urgent_permille) / 1000;
     return Math.min(slack, credit.leftMs() ?? creditMs);
   };
 

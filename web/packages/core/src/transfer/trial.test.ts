@@ -3,7 +3,7 @@ import { createTrial } from './trial.ts';
 
 test('a second: what waits uses it up, and it comes back while the player asks for nothing', () => {
   let now = 5_000;
-  const trial = createTrial({ now: () => now, setTimer: () => 0, clearTimer() {} });
+  const trial = createTrial({ now: () => now, setTimer: () => 0, clearTimer() {} }, { leftMs: () => undefined });
   const step = (ms: number, leftMs: number, waiting: boolean, idle: boolean) => {
     now += ms;
     expect(trial.leftMs()).toBe(leftMs);
@@ -15,4 +15,10 @@ test('a second: what waits uses it up, and it comes back while the player asks f
   step(200, 500, true, false);
   step(60_000, 0, false, true);
   step(60_000, 1_000, false, false);
+});
+
+test('begins with what is left of the credit, unless a piece has been verified already', () => {
+  const clock = { now: () => 5_000, setTimer: () => 0, clearTimer() {} };
+  expect(createTrial(clock, { leftMs: () => 600 }).leftMs()).toBe(600);
+  expect(createTrial(clock, { leftMs: () => undefined }).leftMs()).toBe(1_000);
 });

@@ -1,8 +1,10 @@
 /**
  * How long requests of the player wait for holders that are not known to send enough, once a piece has matched its certificate
- * (spec/schedule.md, "Waiting"): of one title. What waits uses it up, and it comes back while the player asks for nothing.
+ * (spec/schedule.md, "Waiting"): of one title. What waits uses it up, also before, and it comes back while the player asks for
+ * nothing. It begins with what is left of the credit: what waited for the engine has been waited already.
  */
 import type { Clock } from '../ports.ts';
+import type { Credit } from './credit.ts';
 
 const trialMs = 1_000;
 
@@ -13,9 +15,9 @@ export interface Trial {
   settle(waiting: boolean, idle: boolean): void;
 }
 
-export const createTrial = (clock: Clock): Trial => {
-  let leftMs = trialMs;
-  let sinceMs = 0;
+export const createTrial = (clock: Clock, credit: Pick<Credit, 'leftMs'>): Trial => {
+  let leftMs = credit.leftMs() ?? trialMs;
+  let sinceMs = clock.now();
   let waits = false;
   let idles = false;
   const settle = (waiting: boolean, idle: boolean) => {
