@@ -25,12 +25,20 @@ const byScript = {
   },
 };
 
+/** In an adapter, in place of what the first script has and hands on. */
+const handedOn = {
+  name: 'handed-on',
+  setup({ onResolve }) {
+    onResolve({ filter: /\/media\.ts$/ }, () => ({ path: `${here}src/media.ts`, sideEffects: false }));
+  },
+};
+
 /** One script: esbuild bundles the modules, terser minifies. No property is renamed: what one script names, the other finds. */
-async function made(entry, define = {}) {
+async function made(entry, { define = {}, plugins = [] } = {}) {
   const { outputFiles, metafile } = await build({
     absWorkingDir: here,
     entryPoints: [entry],
-    plugins: [byScript],
+    plugins: [byScript, ...plugins],
     define,
     metafile: true,
     bundle: true,
@@ -53,13 +61,15 @@ const unknown = Object.fromEntries(Object.keys(parts).map((part) => [part, `<has
 /** The scripts in memory: the code, the modules that it was made of, and those of which something is left in it. */
 export async function scripts() {
   const script = await made('src/dropin.ts', {
-    buildVersion: JSON.stringify(version),
-    hashes: JSON.stringify(unknown),
+    define: { buildVersion: JSON.stringify(version), hashes: JSON.stringify(unknown) },
   });
   let { code } = script;
   const all = {};
   for (const part of Object.keys(parts)) {
-    all[part] = { name: `leeway-${version}-${part}.js`, ...(await made(`src/parts/${part}.ts`)) };
+    all[part] = {
+      name: `leeway-${version}-${part}.js`,
+      ...(await made(`src/parts/${part}.ts`, { plugins: [handedOn] })),
+    };
     const hash = createHash('sha256').update(all[part].code).digest('base64');
     code = code.replace(unknown[part], `sha256-${hash}`);
   }

@@ -147,8 +147,10 @@ export interface SegmentRequest extends SegmentRef {
   /** False: the presentation has an end, and what follows is there already. Nothing else is fetched ahead. */
   live?: boolean;
   origin: OriginFetcher;
-  /** URL of the media playlist that names the segment, if the plug-in knows it. */
+  /** URL of the media playlist, or of the MPD, that names the segment, if the plug-in knows it. */
   playlist?: string;
+  /** The ID of the representation, where that is an MPD. */
+  representation?: string;
   /** Fetches another resource of the same origin, as `origin` fetches the segment. */
   beside?(url: string, signal: AbortSignal, onProgress: (loaded: number, total: number) => void): Promise<OriginResult>;
 }
@@ -277,7 +279,10 @@ export interface Engine {
   load(request: SegmentRequest, onProgress: ProgressFunction): { result: Promise<SegmentResult>; abort(): void };
   /** A segment that the origin sent before the engine was there, to be shared. */
   adopt(
-    request: Pick<SegmentRequest, keyof SegmentRef | 'rendition' | 'bitrate' | 'playlist' | 'beside'>,
+    request: Pick<
+      SegmentRequest,
+      keyof SegmentRef | 'rendition' | 'bitrate' | 'playlist' | 'representation' | 'beside'
+    >,
     data: Uint8Array,
   ): void;
   addLink(link: PeerLink): void;

@@ -5,6 +5,7 @@
  */
 
 import type { Leeway } from '@leeway/core';
+import { deadlineMs, observePlayback } from '../../core/src/media.ts';
 import type { CreateEngine } from '../../core/src/title/options.ts';
 import type parts from '../parts.json';
 
@@ -21,6 +22,8 @@ export type Attach<T> = (leeway: Leeway, found: T) => () => void;
 /** The element of a further script, as that script finds it. */
 export interface PartScript<T> extends HTMLScriptElement {
   take(part: T): void;
+  /** What the adapters of players have in common with this script. */
+  media: { deadlineMs: typeof deadlineMs; observePlayback: typeof observePlayback };
 }
 
 const own = document.currentScript as HTMLScriptElement | null;
@@ -35,6 +38,7 @@ const fetchFrom = <T>(src: string, integrity: string): Promise<T> =>
       crossOrigin: 'anonymous',
       nonce: own?.nonce,
       take,
+      media: { deadlineMs, observePlayback },
       onload: reject,
       onerror: reject,
     });

@@ -68,15 +68,21 @@ describe('attaching', () => {
     expect(opened[0]).toMatchObject({ request: undefined, bypassed: undefined });
   });
 
-  test('a playback of DASH is not opened, and plays as before', async () => {
+  test('a playback of DASH is shared; one of which the kind is not known is not opened, and plays as before', async () => {
     const { leeway, player, opened, request } = setUp();
     const origin = await startOrigin();
     detach = attachShaka(leeway, shaka, player);
-    player.load('https://a/m.mpd', 'DASH');
     const { stream, segments } = newStream(origin.url('/'), 3);
+    player.load('https://a/m.x', 'UNKNOWN');
     await request(SEGMENT, origin.url('/0.m4s'), { stream, segment: segments[0] });
     expect(origin.asked).toHaveLength(1);
     expect(opened).toEqual([]);
+    player.load('https://a/m.mpd', 'DASH');
+    const shared = request(SEGMENT, origin.url('/1.m4s'), { stream, segment: segments[1] });
+    await vi.waitFor(() => expect(opened[0]!.request).toBeDefined());
+    opened[0]!.fromOrigin();
+    await shared;
+    expect(opened[0]!.manifest).toBe('https://a/m.mpd');
   });
 
   test('a player that plays already is taken up', () => {

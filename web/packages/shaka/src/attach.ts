@@ -44,8 +44,8 @@ function use(shaka: ShakaLike, leeway: Leeway, change: 1 | -1): void {
 }
 
 /**
- * Lets a player of Shaka 5 share the segments of its HLS playbacks. Its settings and filters stay as they are; manifests,
- * keys and licences are not touched, and DASH plays as before. Returns a function that takes the plug-in out again. Throws a
+ * Lets a player of Shaka 5 share the segments of its playbacks, HLS and DASH. Its settings and filters stay as they are;
+ * manifests, keys and licences are not touched. Returns a function that takes the plug-in out again. Throws a
  * `TypeError` if it is given something else.
  */
 export function attachShaka(
@@ -86,10 +86,10 @@ function attachPlayer(leeway: Leeway, shaka: ShakaLike, player: PlayerLike, opti
     playback?.close();
     playback = undefined;
   };
-  /** Seeds read playlists of HLS; what they do not read is not shared. */
+  /** Seeds read HLS and DASH; what they do not read is not shared. */
   const open = () => {
     const asset = player.getAssetUri();
-    if (!asset || player.getManifestType() !== 'HLS') return;
+    if (!asset || !/HLS|DASH/.test(player.getManifestType()!)) return;
     // As the page gave it: relative to the page, it may be.
     const { href } = new URL(asset, document.baseURI);
     if (playback?.manifest === href) return;

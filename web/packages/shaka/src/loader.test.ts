@@ -73,9 +73,36 @@ describe('the plug-in', () => {
       ],
     });
     expect(request!.deadlineMs()).toBe(4_000);
+    expect(request!.playlist).toBeUndefined();
     expect(origin.asked).toEqual([]);
     playback.resolve({ data: new ArrayBuffer(100), source: 'peer', bytes: bytes(0, 100) });
     expect((await promise).data.byteLength).toBe(100);
+  });
+
+  test('names the playlist of a segment, or the representation of an MPD, and fetches what is beside it', async () => {
+    const { player, load, asked, playback, origin, stream } = await setUp();
+    playback.manifest = 'https://a/film/master?v=2';
+    const seen = async (originalId: string | null, type: string) => {
+      player.type = type;
+      playback.request = undefined;
+      load({ stream: { ...stream, originalId } }, { headers: { Range: 'bytes=0-9', 'x-own': '1' } });
+      await asked();
+      const { playlist, representation } = playback.request!;
+      return [playlist, representation];
+    };
+    expect(await seen('v1/720p.m3u8?t=1', 'HLS')).toEqual(['https://a/film/v1/720p.m3u8?t=1', undefined]);
+    expect(await seen('video/1', 'DASH')).toEqual(['https://a/film/master?v=2', 'video/1']);
+    // Of several periods, or places; and of a stream that has none.
+    expect(await seen('a,b', 'DASH')).toEqual([undefined, undefined]);
+    expect(await seen(null, 'DASH')).toEqual([undefined, undefined]);
+    const list = await playback.request!.beside!(
+      origin.url('/film.mpd.1.leeway'),
+      new AbortController().signal,
+      () => {},
+    );
+    expect(list.data.byteLength).toBe(1_000);
+    const { url, headers } = origin.asked.at(-1)!;
+    expect([url, headers.range, headers['x-own']]).toEqual(['/film.mpd.1.leeway', undefined, '1']);
   });
 
   test('leaves a range without an end to Shaka, and counts it', async () => {

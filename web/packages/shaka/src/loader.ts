@@ -12,7 +12,7 @@ import {
   type SegmentResult,
 } from '@leeway/core';
 import { failure, fetchOrigin } from './fetching.ts';
-import { bitrateOf, rangeOf, upcomingOf } from './position.ts';
+import { bitrateOf, playlistOf, rangeOf, upcomingOf } from './position.ts';
 import type {
   HeadersReceived,
   Operation,
@@ -42,6 +42,7 @@ export function ours(context: RequestContext | undefined): Required<RequestConte
 /** The request to the core. Parts of a segment still being made cannot wait: their deadline is now. */
 export function requestFor(
   { player, context: { stream, segment } }: Asked,
+  manifest: string,
   uri: string,
   request: ShakaRequest,
   origin: SegmentRequest['origin'],
@@ -63,6 +64,7 @@ export function requestFor(
     upcoming: now ? [] : upcomingOf(stream, segment),
     track: stream.type,
     live: player.isLive(),
+    ...playlistOf(player, manifest, stream),
     origin,
   };
 }
@@ -125,10 +127,14 @@ function share(
   playback: Playback,
   args: Parameters<SchemePlugin>,
 ): Operation | undefined {
-  const [uri, request, type] = args;
+  const [uri, request, type, , , config] = args;
   const origin = createOrigin(shaka, clock, args);
-  const wanted = requestFor(asked, uri, request, origin.fetch);
+  const wanted = requestFor(asked, playback.manifest, uri, request, origin.fetch);
   if (!wanted) return undefined;
+  const { Range, ...headers } = request.headers;
+  const ignore = () => {};
+  wanted.beside = (url, ...how) =>
+    createOrigin(shaka, clock, [url, { ...request, headers }, type, ignore, ignore, config]).fetch(...how);
   const loading = playback.load(wanted);
   let code: 'OPERATION_ABORTED' | 'TIMEOUT' | 'HTTP_ERROR' = 'HTTP_ERROR';
   const end = (why: typeof code) => {

@@ -1,6 +1,6 @@
 /** Where a segment stands on the timeline of the playback, in the terms of the core. */
 
-import type { ByteRange, SegmentRef } from '@leeway/core';
+import type { ByteRange, SegmentRef, SegmentRequest } from '@leeway/core';
 import type { PlayerLike, SegmentReference, ShakaRequest, ShakaStream } from './shaka.ts';
 
 /** Segments after the asked one that the library hears of: as many as it fetches ahead. */
@@ -31,6 +31,17 @@ export function upcomingOf({ segmentIndex: index }: ShakaStream, segment: Segmen
     refs.push(ref);
   }
   return refs;
+}
+
+/** What names the segments of a stream: the representation of an MPD, or a media playlist. Of a stream of several nothing is known. */
+export function playlistOf(
+  player: PlayerLike,
+  manifest: string,
+  { originalId: id }: ShakaStream,
+): Pick<SegmentRequest, 'playlist' | 'representation'> {
+  if (!id || id.includes(',')) return {};
+  if (player.getManifestType() === 'DASH') return { playlist: manifest, representation: id };
+  return { playlist: new URL(id, manifest).href };
 }
 
 const playing = (player: PlayerLike) => player.getVariantTracks().find(({ active }) => active);

@@ -67,6 +67,8 @@ export interface ShakaStream {
   /** `video`, `audio`, `text` or `image`. */
   type: string;
   bandwidth?: number;
+  /** As the manifest has it: the ID of a representation, the reference of a playlist; several are joined by commas. */
+  originalId?: string | null;
   segmentIndex?: SegmentIndex | null;
 }
 

@@ -13,6 +13,7 @@ import {
   parseCertificate,
   parseList,
   parseShort,
+  representationUrl,
   sameContent,
   standsFor,
   verifyCertificate,
@@ -58,6 +59,10 @@ const vectors: Vectors = JSON.parse(
   readFileSync(new URL('../../../../../spec/vectors/certificate.json', import.meta.url), 'utf8'),
 );
 const bytes = (h: string): Uint8Array => new Uint8Array(Buffer.from(h, 'hex'));
+const { names: representations }: { names: { manifest: string; id: string; name: string }[] } = JSON.parse(
+  readFileSync(new URL('../../../../../spec/vectors/mpd.json', import.meta.url), 'utf8'),
+);
+
 const named = (name: string): Uint8Array => bytes(vectors.certificates.find((c) => c.name === name)!.hex);
 const filling = (n: number): Uint8Array => Uint8Array.from({ length: n }, (_, i) => 31 * i + (i >> 8));
 
@@ -152,6 +157,10 @@ describe('vectors of certificates', () => {
     expect(await completeCertificate(c, c.length + 1, digests, crypto)).toBeUndefined();
     digests[0]! ^= 1;
     expect(await completeCertificate(c, c.length, digests, crypto)).toBeUndefined();
+  });
+
+  it.each(representations)('the representation $id has a name', ({ manifest, id, name }) => {
+    expect(representationUrl(manifest, id)).toBe(name);
   });
 
   it.each(vectors.lists)('list: $name', ({ hex, entries }) => {

@@ -12,4 +12,4 @@ export {
   verifyCertificate,
   withdraws,
 } from './certificate.ts';
-export { listUrl, parseList } from './list.ts';
+export { listUrl, parseList, representationUrl } from './list.ts';

@@ -4,9 +4,16 @@ const head = 8;
 const maxEntries = 65_536;
 const maxSize = 33_554_432;
 
-/** The URL of the list of a playlist: the suffix is the path's, and the query stays. */
-export const listUrl = (playlist: string): string =>
-  playlist.replace(/[?#].*|$/s, (rest) => `.leeway${rest.split('#')[0]}`);
+/** A URL with more behind its path; the query stays. */
+const behind = (url: string, more: string): string =>
+  url.replace(/[?#].*|$/s, (rest) => `.${more}${rest.split('#')[0]}`);
+
+/** The URL of the list of a playlist. */
+export const listUrl = (playlist: string): string => behind(playlist, 'leeway');
+
+/** The name of a representation of an MPD (spec/site.md): it stands for the URL of a playlist. */
+export const representationUrl = (manifest: string, id: string): string =>
+  behind(manifest, encodeURIComponent(id).replaceAll('~', '%7E').replaceAll('%', '~'));
 
 /**
  * Reads a list of short certificates (spec/packaging.md). Entries of an algorithm that this version does not know are left

@@ -51,10 +51,28 @@ const setUp = () => {
     });
   const asked = (s: Segment) => lists.asked(s, { playlist: s.playlist, beside });
   const short = (n: number, issuedAt = 0) => packager.short(`/${n}.ts`, new Uint8Array(20_000 + n), issuedAt);
-  return { clock, stats, use, loads, lists, asked, shared, segment, short, answer: (d?: Uint8Array) => answer(d) };
+  return {
+    clock,
+    stats,
+    use,
+    loads,
+    lists,
+    asked,
+    shared,
+    segment,
+    short,
+    beside,
+    answer: (d?: Uint8Array) => answer(d),
+  };
 };
 
 describe('lists of packagers', () => {
+  it('of a representation are beside its MPD', () => {
+    const { loads, lists, segment, beside } = setUp();
+    lists.asked(segment(1), { playlist: 'https://cdn/film.mpd?t=1', representation: 'video/1', beside });
+    expect(loads.map(({ url }) => url)).toEqual(['https://cdn/film.mpd.video~2F1.leeway?t=1']);
+  });
+
   it('are loaded once, and again for what they lack', async () => {
     const { clock, stats, use, loads, lists, asked, segment, short, answer } = setUp();
     const [a, b] = [segment(1), segment(2)];

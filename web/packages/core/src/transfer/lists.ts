@@ -1,5 +1,5 @@
 /** What packagers have signed of the playlists that are played (spec/packaging.md): loaded beside the media, one list at a time. */
-import { type Certificate, listUrl, parseList } from '../certificate/index.ts';
+import { type Certificate, listUrl, parseList, representationUrl } from '../certificate/index.ts';
 import type { SegmentRequest } from '../ports.ts';
 import { virtualLength } from '../segment/index.ts';
 import { type Segment, wanted } from './segments.ts';
@@ -27,7 +27,7 @@ export interface Lists {
   /** An entry does not verify. */
   refuse(c: Certificate): void;
   /** The player asks for a segment of a playlist. The list is loaded once. */
-  asked(s: Segment, request: Pick<SegmentRequest, 'playlist' | 'beside'>): void;
+  asked(s: Segment, request: Pick<SegmentRequest, 'playlist' | 'representation' | 'beside'>): void;
   /** The origin sent a segment that no list has. The list of its playlist is loaded again. */
   lacks(s: Segment): void;
   /** Gives up the load that runs. */
@@ -134,7 +134,8 @@ export const createLists = (shared: Shared, { counts, useful, came }: ListsHost)
     refuse(c) {
       for (const { entries } of lists.values()) if (entries.get(c.name) === c) entries.delete(c.name);
     },
-    asked(s, { playlist, beside }) {
+    asked(s, { playlist, representation, beside }) {
+      if (playlist && representation !== undefined) playlist = representationUrl(playlist, representation);
       s.playlist = playlist;
       if (!playlist) return;
       const list: List = lists.get(playlist) ?? { beside, entries: new Map(), againMs: 0, misses: 0 };
