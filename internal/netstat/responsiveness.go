@@ -1,0 +1,40 @@
+package netstat
+
+import "slices"
+
+// Probes are the times of requests under load, in microseconds (draft-ietf-ippm-responsiveness).
+type Probes struct {
+	TCP    []int64 // handshakes of connections of their own
+	TLS    []int64 // a round trip of theirs; empty without TLS
+	HTTP   []int64 // requests on those
+	Loaded []int64 // requests on the connections that make the load, or their round-trip times
+}
+
+// TrimmedMean is the mean of the values without the largest 5 %. ok is false of none.
+func TrimmedMean(values []int64) (mean float64, ok bool) {
+	if len(values) == 0 {
+		return 0, false
+	}
+	ascending := slices.Sorted(slices.Values(values))
+	ascending = ascending[:(95*len(ascending)+99)/100]
+	sum := int64(0)
+	for _, v := range ascending {
+		sum += v
+	}
+	return float64(sum) / float64(len(ascending)), true
+}
+
+// RPM is the responsiveness in round trips per minute. ok is false where a kind of probe is missing.
+func (p Probes) RPM() (rpm float64, ok bool) {
+	tcp, a := TrimmedMean(p.TCP)
+	http, b := TrimmedMean(p.HTTP)
+	loaded, c := TrimmedMean(p.Loaded)
+	foreign := (tcp + http) / 2
+	if tls, d := TrimmedMean(p.TLS); d {
+		foreign = (tcp + tls + http) / 3
+	}
+	if !a || !b || !c || foreign <= 0 || loaded <= 0 {
+		return 0, false
+	}
+	return (60e6/foreign + 60e6/loaded) / 2, true
+}
