@@ -13,11 +13,13 @@ const dependent = (manifest) => [
   [manifest, own],
   [manifest, dependency],
 ];
+/** Packages that depend on no other one of ours. */
+const alone = ['core', 'netcheck'];
 const places = [
   ['web/package.json', own],
-  ['web/packages/core/package.json', own],
+  ...alone.map((folder) => [`web/packages/${folder}/package.json`, own]),
   ...readdirSync(join(root, 'web/packages'))
-    .filter((folder) => folder !== 'core')
+    .filter((folder) => !alone.includes(folder))
     .flatMap((folder) => dependent(`web/packages/${folder}/package.json`)),
   ['web/apps/bench/package.json', own],
   ...dependent('web/apps/demo/package.json'),
