@@ -117,7 +117,7 @@ export class Demo {
     private readonly data: ReturnType<typeof dataDir>,
   ) {}
 
-  static async start(): Promise<Demo> {
+  static async start(more: string[] = []): Promise<Demo> {
     const data = dataDir();
     const [listen, admin] = [await freePort(), await freePort()];
     const args = [
@@ -128,6 +128,7 @@ export class Demo {
       `127.0.0.1:${admin}`,
       '--data-dir',
       join(data.path, 'data'),
+      ...more,
     ];
     const service = await Service.start(args, `http://127.0.0.1:${admin}/readyz`, 300_000);
     return new Demo(service, `http://127.0.0.1:${listen}`, `http://127.0.0.1:${admin}`, data);
