@@ -130,6 +130,31 @@ func TestLivePlaylistsAreFollowed(t *testing.T) {
 	}
 }
 
+// TestASegmentThatIsListedSoonerThanItIsThereIsAskedForAgain, of a live playlist alone: a cache may lag behind the playlist.
+func TestASegmentThatIsListedSoonerThanItIsThereIsAskedForAgain(t *testing.T) {
+	for end, most := range map[string]int{"": 4, "#EXT-X-ENDLIST\n": 1} {
+		o := newOrigin(t)
+		o.put("/vod/film/master.m3u8", []byte("#EXTM3U\n#EXT-X-VERSION:4\n#EXT-X-TARGETDURATION:2\n#EXTINF:2,\na.ts\n#EXTINF:2,\nb.ts\n"+end))
+		w := newWorld(t, o, func(_ *site.Config, c *seed.Config) { c.LookAhead = 0 })
+		v := w.connect(1, 1)
+		release := o.hold("/vod/film/a.ts") // the first answer is that it is not there
+		answer := make(chan *peer.CertificateNone, 1)
+		go func() {
+			_, none := v.certificate("/film/a.ts")
+			answer <- none
+		}()
+		until(t, "a request", func() bool { return o.count("/vod/film/a.ts") == 1 })
+		o.put("/vod/film/a.ts", noise(50_000))
+		release()
+		if none := <-answer; (none != nil) != (end != "") {
+			t.Errorf("with end %q: %v", end, none)
+		}
+		if _, none := v.certificate("/film/b.ts"); none == nil || o.count("/vod/film/b.ts") != most {
+			t.Errorf("with end %q: what stays away was asked for %d times", end, o.count("/vod/film/b.ts"))
+		}
+	}
+}
+
 func TestSessionBudgetEndsInRejects(t *testing.T) {
 	o := newOrigin(t)
 	o.film(1)

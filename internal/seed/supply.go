@@ -19,6 +19,13 @@ const (
 	overtaken  = 3
 )
 
+// A segment of a live playlist that the origin does not have is asked for again, first after freshPause, then after twice that, and no
+// more after freshLast: a cache may not have yet what the playlist names.
+const (
+	freshPause = 100 * time.Millisecond
+	freshLast  = 400 * time.Millisecond
+)
+
 // supply has certified segments: from the shelf, from the fleet, or from the origin (docs/architecture.md, "A segment's way through a seed").
 type supply struct {
 	shelf     *shelf
@@ -184,7 +191,7 @@ func (s *supply) askOrigin(ctx context.Context, r request, old *held, under stan
 	if old != nil {
 		f.Validator = old.cert.Validator
 	}
-	fetched, err := t.site.fetch(ctx, f)
+	fetched, err := s.fresh(ctx, r, f)
 	if err == nil {
 		s.budgets.charge(r.payer, len(fetched.Data))
 	}
@@ -208,6 +215,22 @@ func (s *supply) askOrigin(ctx context.Context, r request, old *held, under stan
 		return result{none: peer.NoneNotAllowed}, refusedFor
 	}
 	return result{none: peer.NoneOrigin}, failedFor
+}
+
+// fresh fetches, and again what is of a live stream and not there yet.
+func (s *supply) fresh(ctx context.Context, r request, f Fetch) (*Fetched, error) {
+	for pause := freshPause; ; pause *= 2 {
+		got, err := r.title.site.fetch(ctx, f)
+		var failed *FetchError
+		if !r.ref.live || pause > freshLast || !errors.As(err, &failed) || failed.Outcome != OutcomeNotFound || !s.budgets.mayFetch(r.payer) {
+			return got, err
+		}
+		select {
+		case <-ctx.Done():
+			return got, err
+		case <-time.After(pause):
+		}
+	}
 }
 
 // certify signs a certificate for bytes that were just fetched, or just found unchanged, and stores both.
