@@ -10,9 +10,10 @@ import (
 
 // Bounds of what is loaded (spec/packaging.md, "What a viewer does").
 const (
-	mostList  = 2 << 20 // bytes of one list
-	mostLists = 8       // of so many playlists one is kept
-	listEvery = 2 * time.Second
+	mostList  = 2 << 20                // bytes of one list
+	mostLists = 8                      // of so many playlists one is kept
+	listEvery = 2 * time.Second        // or half of the duration of a segment, if that is less
+	listLeast = 500 * time.Millisecond // but no less than this
 	listRest  = 5 * time.Second
 	listRests = 10 * time.Minute
 	listFirst = 2 * time.Second // so long the first load of a list is waited for
@@ -45,7 +46,8 @@ type signed struct {
 	entries map[segment.Name]*certificate.Certificate
 	loaded  bool      // at least once, whatever came of it
 	again   time.Time // not before
-	misses  int       // loads in a row that did not bring what they were made for
+	misses  int       // loads in a row that did not bring what they were made for, nor anything else that is new
+	grew    bool      // the last one named what was not named before
 }
 
 // entry is the short certificate of a segment, nil if no list has one that counts.
@@ -150,10 +152,13 @@ func (l *lists) take(p *signed, data []byte) error {
 		return err
 	}
 	was := p.entries
+	p.grew = false
 	p.entries = make(map[segment.Name]*certificate.Certificate, len(came))
 	for _, c := range came {
 		if old := was[c.Name]; old != nil && old.IssuedAt.After(c.IssuedAt) {
 			c = old
+		} else if old == nil {
+			p.grew = true
 		}
 		p.entries[c.Name] = c
 	}
@@ -162,13 +167,13 @@ func (l *lists) take(p *signed, data []byte) error {
 
 // rest says when the list may be loaded again.
 func (l *lists) rest(p *signed, s *seg, err error) {
-	wait := listEvery
+	wait := min(listEvery, max(listLeast, s.ref.Duration/2))
 	if err != nil {
 		l.figures.Failed++
 	} else {
 		l.figures.Loaded++
 	}
-	if err == nil && l.entry(s) != nil {
+	if err == nil && (l.entry(s) != nil || p.grew) {
 		p.misses = 0
 	} else {
 		wait = min(listRest<<min(p.misses, 10), listRests)

@@ -284,6 +284,29 @@ func TestAListThatIsNotThereIsAskedForLessAndLess(t *testing.T) {
 	}
 }
 
+// TestAListThatGrowsIsKept: that of a live stream lags behind its playlist, load for load. It is asked for again with each segment.
+func TestAListThatGrowsIsKept(t *testing.T) {
+	r := listRig(t)
+	var entries [][]byte
+	for n := range 20 {
+		s := r.plays(n, rigList)
+		s.ref.Duration = 2 * time.Second
+		r.verification.origin(s, media(1))
+		if len(r.fetches) != n+1 {
+			t.Fatalf("%d loads for %d segments", len(r.fetches), n+1)
+		}
+		r.answer(n, listOf(entries...), nil) // all but this one
+		entries = append(entries, short(r.w.now, time.Hour, s.name, media(1)))
+		if n == 0 {
+			r.w.run(listRest) // it was empty
+		}
+		r.w.run(1900 * time.Millisecond) // a player's reloads come a little sooner or later
+	}
+	if c := r.verification.lists.figures.Completed; c != 19 {
+		t.Errorf("%d of 20 are certified", c)
+	}
+}
+
 // TestNoListIsLoadedWithoutAUse: no packager's key, no uploads, delivery off. A load that runs is given up.
 func TestNoListIsLoadedWithoutAUse(t *testing.T) {
 	r := newRig(t)

@@ -98,10 +98,10 @@ describe('lists of packagers', () => {
   });
 
   it('are asked for less and less where they are missing, none, too long or without the segment', async () => {
-    const { clock, stats, loads, lists, asked, segment, short, answer } = setUp();
+    const { clock, stats, loads, lists, asked, segment, answer } = setUp();
     const s = segment(1);
     asked(s);
-    const answers = [undefined, new Uint8Array(9), new Uint8Array((2 << 20) + 1), listOf([short(2)])];
+    const answers = [undefined, new Uint8Array(9), new Uint8Array((2 << 20) + 1), listOf([])];
     let wait = 5_000;
     for (let n = 0; n < 12; n++) {
       expect(loads.length).toBe(n + 1);
@@ -115,6 +115,23 @@ describe('lists of packagers', () => {
       wait = Math.min(2 * wait, 600_000);
     }
     expect(stats.counters).toMatchObject({ lists: 3, lists_failed: 9 });
+  });
+
+  it('are kept while they grow: that of a live stream lags behind its playlist', async () => {
+    const { clock, loads, lists, asked, segment, short, answer } = setUp();
+    const entries: Uint8Array[] = [];
+    for (let n = 0; n < 20; n++) {
+      const s = segment(n);
+      s.ref.durationMs = 2_000;
+      asked(s);
+      lists.lacks(s);
+      expect(loads.length).toBe(n + 1);
+      await answer(listOf(entries));
+      entries.push(short(n));
+      // At first it is empty. A player's reloads come a little sooner or later.
+      await clock.advance(n ? 1_900 : 6_900);
+    }
+    expect(lists.entry(segment(18))?.name).toBe('/18.ts');
   });
 
   it('spare seeds the questions ahead of the player while the first load runs, for two seconds', async () => {

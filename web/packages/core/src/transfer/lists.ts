@@ -37,8 +37,9 @@ export interface Lists {
 const mostBytes = 2 << 20;
 /** Of so many playlists the list is kept. */
 const mostLists = 8;
-/** Between two loads of one list; after one that did not bring what it was made for, doubled each time; ms. */
+/** Between two loads of one list, or half of a segment's duration; after one that brought nothing new, doubled each time; ms. */
 const everyMs = 2_000;
+const leastMs = 500;
 const restMs = 5_000;
 const mostRestMs = 600_000;
 /** So long the first load of a list is waited for. */
@@ -53,7 +54,7 @@ interface List {
   loaded?: boolean;
   /** Not before. */
   againMs: number;
-  /** Loads in a row that did not bring what they were made for. */
+  /** Loads in a row that did not bring what they were made for, nor anything else that is new. */
   misses: number;
 }
 
@@ -64,6 +65,8 @@ export const createLists = (shared: Shared, { counts, useful, came }: ListsHost)
   let running: AbortController | undefined;
   /** So long seeds are not asked ahead of the player: a first load runs. */
   let untilMs = 0;
+  /** The last list named what was not named before. */
+  let grew = false;
 
   const find = (name: string) => {
     let found: Certificate | undefined;
@@ -80,6 +83,7 @@ export const createLists = (shared: Shared, { counts, useful, came }: ListsHost)
     const parsed = data.length > mostBytes ? undefined : parseList(data);
     if (!parsed) return false;
     const was = list.entries;
+    grew = parsed.some((c) => !was.has(c.name));
     list.entries = new Map(
       parsed.map((c) => {
         const old = was.get(c.name);
@@ -103,8 +107,10 @@ export const createLists = (shared: Shared, { counts, useful, came }: ListsHost)
       if (data) stats.count('list_bytes', data.length);
       const good = data && take(list, data);
       stats.count(good ? 'lists' : 'lists_failed');
-      const missed = !good || !entry(s);
-      const rest = missed ? Math.min(restMs * 2 ** list.misses, mostRestMs) : everyMs;
+      const missed = !good || !(entry(s) || grew);
+      const rest = missed
+        ? Math.min(restMs * 2 ** list.misses, mostRestMs)
+        : Math.min(everyMs, Math.max(leastMs, s.ref.durationMs / 2));
       list.misses = missed ? list.misses + 1 : 0;
       list.againMs = clock.now() + rest;
       if (good) came();
