@@ -111,6 +111,8 @@ export const createSegments = (rules: SiteRules, crypto: Crypto): Segments => {
         s = newSegment(id, name, { url, range, startMs, durationMs }, rendition, bitrate);
         byId.set(id, s);
       }
+      // A player corrects what its playlist says as it gets to it, and slides a live one.
+      s.ref.startMs = ref.startMs;
       return s;
     },
     shed(most) {
