@@ -32,6 +32,7 @@ type lookAhead struct {
 	timer    func()          // has the schedule asked again then
 	coming   map[int][]*seg  // behind the last asked one, by track
 	adaptive bool            // the player chooses among renditions itself
+	live     bool            // more may follow than is listed
 }
 
 // next are the segments behind what the player has asked for last, in playback order.
@@ -69,7 +70,7 @@ func (a *lookAhead) look() {
 	if a.rules != nil {
 		in = a.rules()
 	}
-	in.Off = a.off != ""
+	in.Off, in.Live = a.off != "", a.live
 	was := a.allowed
 	if a.allowed = in.Possible(); !a.allowed && !was && len(a.kept) == 0 {
 		return // nothing is asked for ahead, nor kept: most sites, and every decision
@@ -235,7 +236,7 @@ func (a *lookAhead) stop() {
 
 // asked notes that the player asked for a segment, and what follows it.
 func (a *lookAhead) asked(r request, coming []*seg) {
-	a.coming[r.track], a.adaptive = coming, r.adaptive
+	a.coming[r.track], a.adaptive, a.live = coming, r.adaptive, r.live
 }
 
 // loseAll counts what is still ahead when the viewer leaves.
