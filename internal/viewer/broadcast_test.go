@@ -2,6 +2,7 @@ package viewer
 
 import (
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ type broadcast struct {
 	ends     int                      // number of segments; then the playlist has an end
 	seedAt   time.Time                // when the seed loaded the playlist last
 	breaks   map[int]bool             // segments behind a discontinuity
+	undated  bool                     // the playlist says nothing of the wall clock
 	name     func(r, seq int) string  // of a segment; nil: seg-<seq>.ts
 	stale    func(r int, now int) int // the playlist that a cache shows; nil: that of now
 }
@@ -81,8 +83,13 @@ func (b *broadcast) list(r int) []byte {
 	if edge == b.ends {
 		list += "#EXT-X-ENDLIST\n"
 	}
+	if b.undated {
+		list = dates.ReplaceAllString(list, "")
+	}
 	return []byte(list)
 }
+
+var dates = regexp.MustCompile("#EXT-X-PROGRAM-DATE-TIME:.*\n")
 
 // seedKnows is when the seed's copy of the playlist names a segment: it is loaded again as often as it changes, and for a viewer that
 // asks for what it does not name, a second after the last load at the soonest (internal/seed).

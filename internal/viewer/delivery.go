@@ -67,7 +67,7 @@ func (d *delivery) turnedOff(reason schedule.Reason) {
 	d.notice("title-off", "peer delivery of this title is off ("+string(reason)+"): the origin contradicts the certificates")
 }
 
-// prefetch is what the site and the device say of fetching ahead. A stream without an end is not played here.
+// prefetch is what the site and the device say of fetching ahead.
 func (d *delivery) prefetch() schedule.Ahead {
 	return schedule.Ahead{
 		Allowed: d.welcomed.Policy.Prefetch && !d.device.NoPrefetch, WasteBytes: d.welcomed.Policy.WasteBytes, Role: d.role(), Off: d.off != "",

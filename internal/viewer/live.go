@@ -154,6 +154,18 @@ func (v *live) load() {
 	})
 }
 
+// zero is what a moment of the timeline, which begins where this viewer has joined, is moved by for others: they mean the wall clock of
+// the stream, or count target durations by its sequence numbers (spec/tracker-protocol.md, range).
+func (v *live) zero(e entryRef) time.Duration {
+	switch {
+	case v.last == nil:
+		return 0
+	case e.at.IsZero():
+		return time.Duration(e.sequence)*v.last.live.target - e.Start
+	}
+	return time.Duration(e.at.UnixMilli())*time.Millisecond - e.Start
+}
+
 func (v *live) stop() {
 	if v.reload != nil {
 		v.reload()

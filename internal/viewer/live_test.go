@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/leeway-video/leeway/internal/swarm"
 )
 
 // onAir makes a broadcast of so many segments of 2 s, of which the playlist has twelve.
@@ -140,6 +142,54 @@ func TestABroadcastThatHangsIsWaitedFor(t *testing.T) {
 	s.w.run(70 * time.Second)
 	if sum := a.now(); sum.Stats.Stalls != 1 || sum.Errors != 0 {
 		t.Errorf("%d stalls of %d ms, %d errors", sum.Stats.Stalls, sum.Stats.StallMs, sum.Errors)
+	}
+}
+
+// TestViewersOfAStreamTellTheSameTimeline, whenever they have joined: the tracker compares what they hold.
+func TestViewersOfAStreamTellTheSameTimeline(t *testing.T) {
+	for name, undated := range map[string]bool{"with a clock": false, "by numbers": true} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, onAir(120, 100_000))
+			s.film.live.undated = undated
+			s.tracker.home = swarm.New()
+			for range 2 {
+				s.viewer(fast, nil)
+				s.w.run(80 * time.Second)
+			}
+			var told []swarm.Range
+			for _, id := range s.tracker.order {
+				told = append(told, s.tracker.home.Member(id).Range)
+			}
+			if a, b := told[0], told[1]; max(a.From-b.From, b.From-a.From) > 12_000 || max(a.To-b.To, b.To-a.To) > 12_000 || a.To <= a.From {
+				t.Errorf("both are at the edge, and tell %v and %v", a, b)
+			}
+			if wall := s.w.now.UnixMilli(); !undated && (told[1].To > wall || told[1].To < wall-30_000) {
+				t.Errorf("at %d one tells %v", wall, told[1])
+			}
+		})
+	}
+}
+
+// TestNothingIsFetchedAheadOfALiveStream, even where it lies ready: the viewer is an hour's window behind the edge.
+func TestNothingIsFetchedAheadOfALiveStream(t *testing.T) {
+	play := func(ends int) int64 {
+		s := newScene(t, func(w *world) *film { return newBroadcast(w, 2*time.Second, 60, ends, []float64{1}, 100_000) })
+		s.tracker.policy.Prefetch = true
+		for range 3 {
+			s.viewer(fast, func(c *Config) { c.Seeks = []Seek{{After: 2 * time.Second, To: 0}} })
+			s.w.run(25 * time.Second)
+		}
+		ahead := int64(0)
+		for _, a := range s.viewers {
+			ahead += a.now().Stats.PrefetchedBytes
+		}
+		return ahead
+	}
+	if n := play(600); n > 0 {
+		t.Errorf("%d bytes of a live stream", n)
+	}
+	if play(60) == 0 {
+		t.Error("nothing either where the playlist has an end: the test says nothing")
 	}
 }
 

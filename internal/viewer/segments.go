@@ -32,6 +32,8 @@ type request struct {
 	rendition string
 	bitrate   int64 // bits per second
 	adaptive  bool
+	live      bool                 // more may follow than is listed
+	zero      time.Duration        // of a live stream: what makes a moment of the timeline one that all its viewers mean
 	deadline  func() time.Duration // from now until the playhead is there
 	track     int                  // of those that are played side by side
 	upcoming  []Reference          // up to schedule.MostAhead

@@ -62,7 +62,7 @@ func (t *title) noteRange(r request) {
 		last = r.upcoming[n-1]
 	}
 	// The tracker knows the timeline of the film, whatever the speed at which it is shown here.
-	ms := func(d time.Duration) int64 { return max(0, int64(float64(d.Milliseconds())*t.speed)) }
+	ms := func(d time.Duration) int64 { return max(0, int64(float64((d+r.zero).Milliseconds())*t.speed)) }
 	t.span = &signal.Range{From: ms(r.Start - r.deadline() - behind), To: ms(last.Start + last.Duration)}
 	if t.span.To < t.span.From {
 		t.span.To = t.span.From

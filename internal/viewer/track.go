@@ -132,7 +132,7 @@ func (t *track) fill() {
 	e := l.list[i]
 	if e.init != nil && !t.inits[*e.init] {
 		// It cannot wait: nothing can be shown before it.
-		t.load(l, *e.init, -1, -1, func() time.Duration { return 0 })
+		t.load(l, *e.init, i, -1, func() time.Duration { return 0 })
 		return
 	}
 	t.load(l, e.Reference, i, e.sequence, func() time.Duration {
@@ -192,11 +192,13 @@ func (t *track) listed(l *rendition, list *mediaList, began time.Time) {
 	l.list = list.entries
 }
 
+// load asks for the index-th segment of a rendition, or for what that needs before it: number is -1 then.
 func (t *track) load(l *rendition, r Reference, index int, number int64, deadline func() time.Duration) {
 	req := request{
 		Reference: r, track: t.number, playlist: l.url, rendition: l.name, bitrate: l.bitrate, adaptive: t.fixed < 0 && len(t.levels) > 1, deadline: deadline,
+		live: t.live.goesOn(), zero: t.live.zero(l.list[index]),
 	}
-	if index >= 0 {
+	if number >= 0 {
 		for _, next := range l.list[index+1 : min(index+1+schedule.MostAhead, len(l.list))] {
 			req.upcoming = append(req.upcoming, next.Reference)
 		}

@@ -41,6 +41,21 @@ describe('a title', () => {
     await joined();
   });
 
+  test.each([
+    ['of its own', undefined, 30_000, 65_000],
+    ['that all viewers of a live stream mean', 1_800_000_000_000, 1_800_000_030_000, 1_800_000_065_000],
+  ])('tells the tracker what it holds on a timeline %s', async (_, zeroMs, from_ms, to_ms) => {
+    const { leeway, sent, enter } = setUp();
+    leeway.start();
+    const playback = leeway.open(manifest);
+    const upcoming = [{ url: 'https://video.example.com/film/2.ts', startMs: 61_000, durationMs: 4_000 }];
+    playback
+      .load({ ...request(0), startMs: 60_000, durationMs: 1_000, zeroMs, upcoming, deadlineMs: () => 0 })
+      .result.catch(() => {});
+    await enter();
+    expect(sent('join')).toMatchObject([{ range: { from_ms, to_ms } }]);
+  });
+
   test('links made from then on use the credentials that the tracker renews', async () => {
     const { leeway, enter, joined, connections, tracker } = setUp();
     leeway.start();

@@ -146,6 +146,8 @@ export interface SegmentRequest extends SegmentRef {
   track?: string;
   /** False: the presentation has an end, and what follows is there already. Nothing else is fetched ahead. */
   live?: boolean;
+  /** Of a live stream: what makes a moment of the timeline one that all its viewers mean. */
+  zeroMs?: number;
   origin: OriginFetcher;
   /** URL of the media playlist, or of the MPD, that names the segment, if the plug-in knows it. */
   playlist?: string;

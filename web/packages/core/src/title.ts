@@ -112,7 +112,7 @@ export function createTitle(o: TitleOptions): Title {
     },
     load(request, onProgress) {
       const { startMs, durationMs } = request.upcoming.slice(0, toldAhead).at(-1) ?? request;
-      const whole = (ms: number) => Math.max(0, Math.round(ms));
+      const whole = (ms: number) => Math.max(0, Math.round(ms + (request.zeroMs ?? 0)));
       range = { from_ms: whole(request.startMs - request.deadlineMs() - behindMs), to_ms: whole(startMs + durationMs) };
       return loading.load(request, onProgress);
     },

@@ -25,6 +25,8 @@ export interface FragmentLike {
   /** Of the playlist that names it. */
   baseurl?: string;
   bitrateTest?: boolean;
+  /** Wall clock of its beginning, ms since the epoch. */
+  programDateTime?: number | null;
   byteRangeStartOffset?: number | null;
   byteRangeEndOffset?: number | null;
 }
@@ -84,6 +86,7 @@ export interface DetailsLike {
   fragments: FragmentLike[];
   /** More will come. */
   live?: boolean;
+  targetduration?: number;
 }
 
 /** A player of hls.js, by what is used of it and public: every build since 1.5 has that, light ones too. */

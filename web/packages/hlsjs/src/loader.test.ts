@@ -125,6 +125,17 @@ describe('the fragment loader', () => {
     expect(playback.request!.deadlineMs()).toBe(0);
   });
 
+  test.each([
+    ['by its clock', { programDateTime: 1_800_000_000_000 }, { live: true, targetduration: 6 }, 1_799_999_980_000],
+    ['by its numbers', {}, { live: true, targetduration: 6 }, 5 * 6_000 - 20_000],
+    ['without one, as all begin alike', { programDateTime: 1_800_000_000_000 }, { live: false, targetduration: 6 }, 0],
+  ])('a moment of a stream is one that all its viewers mean: %s', (_, more, details, zeroMs) => {
+    const { load, playback, hls } = setUp({ frag: frag(5, more) });
+    hls.levels[1]!.details = { fragments: [frag(5)], ...details };
+    load();
+    expect(playback.request).toMatchObject({ startMs: 20_000, live: details.live, zeroMs });
+  });
+
   test('hands a peer’s segment on as a sample of the line’s capacity', async () => {
     const { load, playback, callbacks, stats, own, clock } = setUp();
     load();

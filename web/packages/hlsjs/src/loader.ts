@@ -21,7 +21,7 @@ import type {
   LoaderConstructor,
   LoaderStats,
 } from './hls.ts';
-import { bitrateOf, isLive, rangeOf, upcomingOf } from './position.ts';
+import { bitrateOf, isLive, rangeOf, upcomingOf, zeroOf } from './position.ts';
 
 export interface LoaderContext {
   hls: HlsLike;
@@ -136,6 +136,7 @@ export function requestFor(
     track: frag.type,
     playlist: frag.baseurl,
     live: isLive(hls, frag),
+    zeroMs: zeroOf(hls, frag),
     origin,
   };
   const range = rangeOf(context);

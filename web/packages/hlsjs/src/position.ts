@@ -20,6 +20,16 @@ function detailsOf(hls: HlsLike, frag: FragmentLike): DetailsLike | undefined {
 /** Whether there may be more fragments later. */
 export const isLive = (hls: HlsLike, frag: FragmentLike): boolean => detailsOf(hls, frag)?.live !== false;
 
+/**
+ * What a moment of the timeline, which begins where this viewer has joined, is moved by for others, ms: they mean the wall clock of the
+ * stream, or count target durations by its sequence numbers. Where there is an end, all begin alike.
+ */
+export function zeroOf(hls: HlsLike, frag: FragmentLike): number {
+  const details = detailsOf(hls, frag);
+  if (!details?.live || frag.sn === 'initSegment') return 0;
+  return (frag.programDateTime ?? frag.sn * (details.targetduration ?? frag.duration) * 1000) - frag.start * 1000;
+}
+
 /** The next fragments of the same rendition. */
 export function upcomingOf(hls: HlsLike, frag: FragmentLike): SegmentRef[] {
   const fragments = detailsOf(hls, frag)?.fragments ?? [];

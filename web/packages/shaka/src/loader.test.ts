@@ -105,6 +105,16 @@ describe('the plug-in', () => {
     expect([url, headers.range, headers['x-own']]).toEqual(['/film.mpd.1.leeway', undefined, '1']);
   });
 
+  test('a moment of a live stream is one that all its viewers mean', async () => {
+    const { player, load, asked, playback } = await setUp();
+    player.live = true;
+    const { promise } = load();
+    await asked();
+    expect(playback.request).toMatchObject({ live: true, zeroMs: 1_800_000_000_000 });
+    playback.resolve({ data: new ArrayBuffer(10), source: 'peer', bytes: bytes(0, 10) });
+    await promise;
+  });
+
   test('leaves a range without an end to Shaka, and counts it', async () => {
     const { load, playback, samples } = await setUp();
     await load({}, { headers: { Range: 'bytes=500-' } }).promise;

@@ -65,6 +65,7 @@ export function requestFor(
     track: stream.type,
     live: player.isLive(),
     ...playlistOf(player, manifest, stream),
+    zeroMs: player.isLive() ? (player.getPresentationStartTimeAsDate()?.getTime() ?? 0) : 0,
     origin,
   };
 }

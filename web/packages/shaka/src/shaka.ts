@@ -103,6 +103,8 @@ export interface PlayerLike extends ShakaPlayer {
   getVariantTracks(): { active: boolean; bandwidth: number }[];
   getConfiguration(): { abr: { enabled: boolean } };
   isLive(): boolean;
+  /** Of a live stream; null where it states no clock. */
+  getPresentationStartTimeAsDate(): Date | null;
   addEventListener(type: string, listener: (event: unknown) => void): void;
   removeEventListener(type: string, listener: (event: unknown) => void): void;
 }

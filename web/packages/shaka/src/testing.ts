@@ -83,8 +83,12 @@ export class Page extends shaka.Player {
   override getMediaElement(): HTMLMediaElement | null {
     return this.media;
   }
+  live = false;
   override isLive(): boolean {
-    return false;
+    return this.live;
+  }
+  override getPresentationStartTimeAsDate(): Date | null {
+    return this.live ? new Date(1_800_000_000_000) : null;
   }
   say(...events: string[]): void {
     for (const event of events) this.dispatchEvent(new Event(event));
