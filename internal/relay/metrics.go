@@ -13,7 +13,7 @@ const (
 	authUnknown   = "unknown-secret"
 )
 
-// How a wish for an allocation was answered.
+// How a request for an allocation was answered.
 const (
 	allocationGranted  = "granted"
 	allocationUser     = "user-quota"

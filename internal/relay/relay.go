@@ -143,7 +143,7 @@ func (r *Relay) Admits(user string, client netip.Addr) bool {
 	return outcome == allocationGranted
 }
 
-// outcome of a user's wish for an allocation. The caller holds mu.
+// outcome of a user's request for an allocation. The caller holds mu.
 func (r *Relay) outcome(user string) string {
 	switch {
 	case r.draining.Load():

@@ -18,7 +18,7 @@ import (
 func TestAFleetFetchesASegmentOnce(t *testing.T) {
 	o := newOrigin(t)
 	o.film(6)
-	c := newCrew(t, o, 3)
+	c := newSeedFleet(t, o, 3)
 	var viewers []*viewer
 	for i, m := range c.seeds {
 		viewers = append(viewers, m.connect(byte(1+i), 2))
@@ -66,7 +66,7 @@ func TestAFleetFetchesASegmentOnce(t *testing.T) {
 func TestRequestsForOneSegmentShareOneFetch(t *testing.T) {
 	o := newOrigin(t)
 	o.film(1)
-	c := newCrew(t, o, 3)
+	c := newSeedFleet(t, o, 3)
 	const name = "/film/low/0.m4s"
 	release := o.hold(path(name))
 	got := make(chan *certificate.Certificate, 3)
@@ -97,7 +97,7 @@ func TestRequestsForOneSegmentShareOneFetch(t *testing.T) {
 func TestAnOwnerThatDiesCostsOneMoreFetch(t *testing.T) {
 	o := newOrigin(t)
 	o.film(4)
-	c := newCrew(t, o, 3)
+	c := newSeedFleet(t, o, 3)
 	const name = "/film/low/0.m4s"
 	owner, others := c.owner(name)
 	a, b := others[0].connect(1, 2), others[1].connect(2, 2)
@@ -138,7 +138,7 @@ func TestAnOwnerThatDiesCostsOneMoreFetch(t *testing.T) {
 func TestANewcomerIsGivenWhatItOwnsNow(t *testing.T) {
 	o := newOrigin(t)
 	o.film(8)
-	c := newCrew(t, o, 2)
+	c := newSeedFleet(t, o, 2)
 	a := c.seeds[0].connect(1, 2)
 	for _, name := range names(8) {
 		if _, none := a.certificate(name); none != nil {
@@ -166,7 +166,7 @@ func TestANewcomerIsGivenWhatItOwnsNow(t *testing.T) {
 func TestWhatSiblingsCertifiedOutlivesARestart(t *testing.T) {
 	o := newOrigin(t)
 	o.film(4)
-	c := newCrew(t, o, 2)
+	c := newSeedFleet(t, o, 2)
 	v := c.seeds[1].connect(1, 2)
 	want := map[segment.Name]*certificate.Certificate{}
 	for _, name := range names(4) {
@@ -192,7 +192,7 @@ func TestWhatSiblingsCertifiedOutlivesARestart(t *testing.T) {
 func TestAPurgeReachesAllSeeds(t *testing.T) {
 	o := newOrigin(t)
 	o.film(1)
-	c := newCrew(t, o, 2)
+	c := newSeedFleet(t, o, 2)
 	const name = "/film/low/0.m4s"
 	a, b := c.seeds[0].connect(1, 2), c.seeds[1].connect(2, 2)
 	old, _ := a.certificate(name)
@@ -220,7 +220,7 @@ func TestANewCertificateComesWithoutTheBytes(t *testing.T) {
 	o := newOrigin(t)
 	o.film(1)
 	clock := &jump{}
-	c := newCrew(t, o, 0)
+	c := newSeedFleet(t, o, 0)
 	c.add(clock.config)
 	c.add(clock.config)
 	c.meet()

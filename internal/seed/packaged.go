@@ -57,12 +57,12 @@ type signedList struct {
 
 // signedEntry is one segment. Its signature is verified when it is first compared with something.
 type signedEntry struct {
-	raw     []byte
-	verdict atomic.Pointer[verdict]
+	raw      []byte
+	verified atomic.Pointer[verified]
 }
 
-// verdict is what an entry is worth under a set of keys; nil: nothing.
-type verdict struct {
+// verified is what an entry is worth under a set of keys; nil: nothing.
+type verified struct {
 	keys *certificate.KeySet
 	cert *certificate.Certificate
 }
@@ -162,7 +162,7 @@ func (l *signedLists) weight() int64 {
 
 // judged is the entry's certificate if one of the keys signed it. That is found out once for a set of keys.
 func (e *signedEntry) judged(keys *certificate.KeySet, site string, name segment.Name, now time.Time) *certificate.Certificate {
-	if v := e.verdict.Load(); v != nil && v.keys == keys {
+	if v := e.verified.Load(); v != nil && v.keys == keys {
 		return v.cert
 	}
 	c, err := certificate.ParseShort(e.raw)
@@ -176,7 +176,7 @@ func (e *signedEntry) judged(keys *certificate.KeySet, site string, name segment
 	default:
 		c = nil
 	}
-	e.verdict.Store(&verdict{keys, c})
+	e.verified.Store(&verified{keys, c})
 	return c
 }
 

@@ -113,7 +113,7 @@ func TestWhatMayNotBeSharedIsAskedForOnce(t *testing.T) {
 	o.film(1)
 	big := noise(9 << 20)
 	o.put("/vod/film/low/0.m4s", big)
-	c := newCrew(t, o, 2)
+	c := newSeedFleet(t, o, 2)
 	_, others := c.owner("/film/low/0.m4s")
 	v := others[0].connect(1, 2)
 	if _, none := v.certificate("/film/low/0.m4s"); none == nil || none.Reason != peer.NoneTooLarge || none.ObjectLength != uint64(len(big)) {

@@ -29,7 +29,7 @@ import (
 func TestANewcomerHasWhatIsWantedBeforeViewersCome(t *testing.T) {
 	o := newOrigin(t)
 	o.film(8)
-	c := newCrew(t, o, 2)
+	c := newSeedFleet(t, o, 2)
 	c.name(30)                  // so many that three seeds serve the title
 	for i, m := range c.seeds { // so that it is enough to hear one of them in time
 		v := m.connect(byte(1+i), 30)

@@ -8,8 +8,8 @@ import (
 // Socket is one that the tracker let in.
 type Socket struct {
 	Conn
-	door *admission
-	of   *address
+	admission *admission
+	of        *address
 }
 
 // slow is satisfied by errors of connections that ended because the other side did not read.
@@ -27,21 +27,21 @@ func (s *Socket) Send(message []byte) {
 
 func (s *Socket) countSlow(err error) {
 	if o := slow(nil); errors.As(err, &o) && o.Slow() {
-		s.door.Rejected("slow")
+		s.admission.Rejected("slow")
 	}
 }
 
 // Silent ends the socket if it says nothing for a time, unless the timer is stopped.
 func (s *Socket) Silent(after time.Duration, reason string) *time.Timer {
 	return time.AfterFunc(after, func() {
-		s.door.Rejected("hello-timeout")
+		s.admission.Rejected("hello-timeout")
 		s.Close(closePolicy, reason)
 	})
 }
 
 // Violates ends the socket for what its other side did.
 func (s *Socket) Violates(reason string) {
-	s.door.offended(s.of)
+	s.admission.offended(s.of)
 	s.Close(closePolicy, reason)
 }
 
@@ -55,10 +55,10 @@ func (s *Socket) Done() { s.Close(closeDone, "") }
 func (s *Socket) Gone(err error) {
 	s.countSlow(err)
 	if o := oversized(nil); errors.As(err, &o) && o.Oversized() {
-		s.door.offended(s.of)
-		s.door.Rejected("oversized")
+		s.admission.offended(s.of)
+		s.admission.Rejected("oversized")
 	}
 }
 
 // Left gives the place of the socket back. It is the last call.
-func (s *Socket) Left() { s.door.leave(s.of) }
+func (s *Socket) Left() { s.admission.leave(s.of) }

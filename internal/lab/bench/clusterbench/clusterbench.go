@@ -28,7 +28,7 @@ var Bench = bench.Bench{
 		taking("nats", "kill -9 of one NATS server of three", whole, killServer, 10, false),
 		taking("drain", "SIGTERM of one tracker of three", whole, drainTracker, 16, false),
 		losing("nats-minute", whole, time.Minute, false),
-		taking("rash", fmt.Sprintf("kill -9 of one tracker of three, whose clients all come back at once to doors of %d handshakes a second", rash.door), rash, killTracker, 10, true),
+		taking("rash", fmt.Sprintf("kill -9 of one tracker of three, whose clients all come back at once to trackers that begin %d handshakes a second", rash.handshakes), rash, killTracker, 10, true),
 		{
 			Name: "signal", About: "An offer and its answer between two sessions, at one tracker and at two that have a NATS server each, in turn.",
 			Figures: []bench.Figure{
@@ -47,7 +47,7 @@ var Bench = bench.Bench{
 type scale struct {
 	sessions, swarms, linked int
 	watched                  time.Duration
-	door                     int // handshakes that a tracker begins in a second, for clients that all come back at once; 0: others
+	handshakes               int // handshakes that a tracker begins in a second, for clients that all come back at once; 0: others
 }
 
 // iceTime is longer than ICE takes to give a link up.
@@ -56,7 +56,7 @@ const iceTime = 32 * time.Second
 var (
 	whole = scale{sessions: 3000, swarms: 300, linked: 100, watched: iceTime}
 	tenth = scale{sessions: 300, swarms: 30, linked: 20, watched: iceTime}
-	rash  = scale{sessions: 3000, swarms: 300, linked: 100, watched: iceTime, door: 130}
+	rash  = scale{sessions: 3000, swarms: 300, linked: 100, watched: iceTime, handshakes: 130}
 )
 
 // rightWithin is how soon introductions have to be right; twice as long they are waited for.
@@ -128,7 +128,7 @@ func staged(ctx context.Context, r *bench.Run, s scale, f func(*stage) (bench.Sa
 	defer func() { err = errors.Join(err, links.close()) }()
 	audience, err := loadgen.OpenAudience(ctx, loadgen.AudienceConfig{
 		Trackers: c.addresses, Sources: sources(s.sessions), Site: siteName, Sessions: s.sessions, Swarms: s.swarms, Want: 6, Update: 5 * time.Second, Opening: 32,
-		Linker: links.of(s.linked), Rash: s.door > 0,
+		Linker: links.of(s.linked), Rash: s.handshakes > 0,
 	})
 	if err != nil {
 		return sample, err

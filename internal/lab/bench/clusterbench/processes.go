@@ -86,7 +86,7 @@ func start(ctx context.Context, r *bench.Run, s scale) (c *cluster, err error) {
 		c.trackers = append(c.trackers, &process{Process: p})
 		// Each by another server first: what is said between trackers passes between servers.
 		var address string
-		if err := errors.Join(p.Send(trackerOrders{"nats://" + at[i] + urls, s.door}), p.Receive(&address)); err != nil {
+		if err := errors.Join(p.Send(trackerOrders{"nats://" + at[i] + urls, s.handshakes}), p.Receive(&address)); err != nil {
 			return c, err
 		}
 		to, err := netip.ParseAddrPort(address)

@@ -16,7 +16,7 @@ const benchName = "outage"
 // failure is what fails.
 type failure struct {
 	name, about string
-	door        door // of the tracker
+	behavior    behavior // of the tracker
 	engine      engine
 	seedless    bool // the site has no seed
 	silentSeed  bool // its seed takes links and requests, and says nothing
@@ -29,13 +29,13 @@ type failure struct {
 var failures = []failure{
 	{name: "healthy", about: "nothing fails"},
 	{name: "no-script", about: "neither page has the script: what two equal pages differ by", scriptless: true},
-	{name: "refuses", about: "no process listens where the tracker should", door: refuses},
-	{name: "blackholes", about: "packets to the tracker vanish", door: blackholes},
-	{name: "silent", about: "the tracker takes connections and says nothing", door: silent},
-	{name: "late", about: "the tracker answers after 5 s", door: late},
-	{name: "closes", about: "the tracker closes each connection behind its welcome", door: closes},
-	{name: "forbids", about: "the tracker answers 403", door: forbids},
-	{name: "dies", about: "the tracker dies 5 s after the first picture", door: dies},
+	{name: "refuses", about: "no process listens where the tracker should", behavior: refuses},
+	{name: "blackholes", about: "packets to the tracker vanish", behavior: blackholes},
+	{name: "silent", about: "the tracker takes connections and says nothing", behavior: silent},
+	{name: "late", about: "the tracker answers after 5 s", behavior: late},
+	{name: "closes", about: "the tracker closes each connection behind its welcome", behavior: closes},
+	{name: "forbids", about: "the tracker answers 403", behavior: forbids},
+	{name: "dies", about: "the tracker dies 5 s after the first picture", behavior: dies},
 	{name: "no-seed", about: "the site has no seed", seedless: true},
 	{name: "silent-seed", about: "the seed takes links and requests, and sends nothing", silentSeed: true},
 	{name: "slow-peers", about: "three viewers and the seed hold everything and send 1 kB/s", slowPeers: true},

@@ -113,7 +113,7 @@ func TestDoors(t *testing.T) {
 	const switched = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\n\r\n"
 	for _, n := range []int{5, 300, 70_000} {
 		first, second := frame(n), frame(3)
-		for kind, want := range map[door]string{
+		for kind, want := range map[behavior]string{
 			open: switched + first + second, dies: switched + first + second, closes: switched + first,
 			forbids: "HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", silent: "",
 		} {
@@ -121,7 +121,7 @@ func TestDoors(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			keeper := keep(listener, kind, engineThere, behind(t, first, second))
+			proxy := startProxy(listener, kind, engineThere, behind(t, first, second))
 			conn, err := net.Dial("tcp", listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)
@@ -131,19 +131,19 @@ func TestDoors(t *testing.T) {
 			}
 			got := make([]byte, len(want))
 			if _, err := io.ReadFull(conn, got); err != nil || string(got) != want {
-				t.Errorf("door %d, %d bytes: %.80q, %v", kind, n, got, err)
+				t.Errorf("behavior %d, %d bytes: %.80q, %v", kind, n, got, err)
 			}
 			if kind == open || kind == dies || kind == silent {
-				keeper.close() // what goes on ends with it
+				proxy.close() // what goes on ends with it
 			}
 			if rest, _ := io.ReadAll(conn); len(rest) > 0 {
-				t.Errorf("door %d lets %d bytes more through", kind, len(rest))
+				t.Errorf("behavior %d lets %d bytes more through", kind, len(rest))
 			}
 			_ = conn.Close()
-			keeper.close()
+			proxy.close()
 			if c, err := net.Dial("tcp", listener.Addr().String()); err == nil {
 				_ = c.Close()
-				t.Errorf("door %d: a connection after the end is taken", kind)
+				t.Errorf("behavior %d: a connection after the end is taken", kind)
 			}
 		}
 	}
@@ -164,7 +164,7 @@ func TestTheTrackersCopyOfTheEngine(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		keeper := keep(listener, open, c.e, behind(t, frame(3)))
+		proxy := startProxy(listener, open, c.e, behind(t, frame(3)))
 		conn, err := net.Dial("tcp", listener.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -175,7 +175,7 @@ func TestTheTrackersCopyOfTheEngine(t *testing.T) {
 			t.Errorf("engine %d, %s: %q, %v", c.e, c.address, got, err)
 		}
 		_ = conn.Close()
-		keeper.close()
+		proxy.close()
 	}
 }
 

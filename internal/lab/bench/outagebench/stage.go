@@ -20,8 +20,8 @@ import (
 
 const (
 	siteName = "outage"
-	// doorAt is where a viewer's page finds its tracker, on the viewer's own host: what is behind comes over the line.
-	doorAt = "127.0.0.1:8090"
+	// proxyAt is where a viewer's page finds its tracker, on the viewer's own host: what is behind comes over the line.
+	proxyAt = "127.0.0.1:8090"
 	// pageAt is where the page is, and what the site knows the film's host by.
 	pageAt            = "127.0.0.1:8080"
 	busPort, turnPort = 4222, 3478
@@ -157,15 +157,15 @@ func (s *stage) one(ctx context.Context, i int) (w watched, err error) {
 	tracker := ""
 	var die func()
 	if leeway {
-		keeper, at, err := s.openDoor(ctx, host)
+		proxy, at, err := s.startProxy(ctx, host)
 		if err != nil {
 			return w, err
 		}
-		if keeper != nil {
-			defer keeper.close()
+		if proxy != nil {
+			defer proxy.close()
 		}
-		if tracker = "ws://" + at + "/"; s.door == dies {
-			die = keeper.close
+		if tracker = "ws://" + at + "/"; s.behavior == dies {
+			die = proxy.close
 		}
 	}
 	p := newPage(host.DialContext, s.film.Public(), s.tracker.Public(), tracker, s.engine)
@@ -192,21 +192,21 @@ func (s *stage) one(ctx context.Context, i int) (w watched, err error) {
 	return w, err
 }
 
-// openDoor returns what is in front of the tracker, if anything is, and its address.
-func (s *stage) openDoor(ctx context.Context, host *netlab.Host) (*doorkeeper, string, error) {
-	switch s.door {
+// startProxy returns what is in front of the tracker, if anything is, and its address.
+func (s *stage) startProxy(ctx context.Context, host *netlab.Host) (*trackerProxy, string, error) {
+	switch s.behavior {
 	case refuses:
-		return nil, doorAt, nil
+		return nil, proxyAt, nil
 	case blackholes:
 		return nil, netip.AddrPortFrom(nowhere, 8080).String(), nil
 	}
-	listener, err := host.Listen(ctx, "tcp", doorAt)
+	listener, err := host.Listen(ctx, "tcp", proxyAt)
 	if err != nil {
 		return nil, "", err
 	}
-	return keep(listener, s.door, s.engine, func(ctx context.Context) (net.Conn, error) {
+	return startProxy(listener, s.behavior, s.engine, func(ctx context.Context) (net.Conn, error) {
 		return host.DialContext(ctx, "tcp", s.tracker.Public())
-	}), doorAt, nil
+	}), proxyAt, nil
 }
 
 // closed ends a stage after err, in reverse.

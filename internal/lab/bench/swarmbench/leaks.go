@@ -46,17 +46,17 @@ const storeMost = soakMemory + soakDisk + peer.MaxSegment
 const viewerStore = 64 << 20
 
 // judge makes the figures of a soak from readings at its rests; in each, one session and one link are the guest's.
-func judge(servers, guests []reading) map[string]float64 {
+func judge(servers, viewers []reading) map[string]float64 {
 	v := map[string]float64{}
 	for _, g := range growths {
-		v["servers_"+g.name], v["viewer_"+g.name] = growth(servers, g.of), growth(guests, g.of)
+		v["servers_"+g.name], v["viewer_"+g.name] = growth(servers, g.of), growth(viewers, g.of)
 	}
 	for _, r := range servers {
 		v["store_most"] = max(v["store_most"], r.Store)
 		v["sessions_left"] = max(v["sessions_left"], r.Sessions-1)
 		v["links_left"] = max(v["links_left"], r.Links-1)
 	}
-	for _, r := range guests {
+	for _, r := range viewers {
 		v["viewer_store_most"] = max(v["viewer_store_most"], r.Store)
 	}
 	return v

@@ -41,9 +41,9 @@ func rests(t *testing.T, before func(visit int)) []reading {
 }
 
 // verdict is what `leeway-lab bench swarm --case soak --check` makes of readings.
-func verdict(t *testing.T, servers, guests []reading) (missed []string) {
+func verdict(t *testing.T, servers, viewers []reading) (missed []string) {
 	t.Helper()
-	values := judge(servers, guests)
+	values := judge(servers, viewers)
 	values["visits"] = 100
 	c := bench.Case{Name: "soak", Figures: soakFigures(), Run: func(context.Context, *bench.Run) (bench.Sample, error) {
 		return bench.Sample{Values: values}, nil

@@ -86,7 +86,7 @@ func soak(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
 		return sample, err
 	}
 	defer func() { err = errors.Join(err, guest.Stop()) }()
-	var servers, guests []reading
+	var servers, viewers []reading
 	var visits atomic.Int64
 	for began := time.Now(); ; {
 		s.crowd(ctx, crowd(length), uint64(len(servers)), &visits)
@@ -94,13 +94,13 @@ func soak(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
 		if err != nil {
 			return sample, err
 		}
-		servers, guests = append(servers, at), append(guests, here)
+		servers, viewers = append(servers, at), append(viewers, here)
 		r.Logf("  %3.0f s, %d visits; servers: %v; a viewer: %v", time.Since(began).Seconds(), visits.Load(), at, here)
 		if time.Since(began) >= length || ctx.Err() != nil {
 			break
 		}
 	}
-	values := judge(servers, guests)
+	values := judge(servers, viewers)
 	values["visits"] = float64(visits.Load())
 	return bench.Sample{Values: values}, ctx.Err()
 }

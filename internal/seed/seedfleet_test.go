@@ -24,8 +24,8 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// crew is a fleet of seeds with one origin, on one bus, that ask each other over HTTP on loopback.
-type crew struct {
+// seedFleet is a fleet of seeds with one origin, on one bus, that ask each other over HTTP on loopback.
+type seedFleet struct {
 	t      *testing.T
 	bus    *memoryBus
 	origin *origin
@@ -40,7 +40,7 @@ type member struct {
 	server *httptest.Server
 }
 
-func newCrew(t *testing.T, o *origin, n int) *crew {
+func newSeedFleet(t *testing.T, o *origin, n int) *seedFleet {
 	t.Helper()
 	before := goleak.IgnoreCurrent()
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
@@ -48,7 +48,7 @@ func newCrew(t *testing.T, o *origin, n int) *crew {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &crew{t: t, bus: &memoryBus{}, origin: o, secret: secret}
+	c := &seedFleet{t: t, bus: &memoryBus{}, origin: o, secret: secret}
 	for range n {
 		c.add(nil)
 	}
@@ -65,10 +65,12 @@ type answerer struct {
 }
 
 // add starts one more seed.
-func (c *crew) add(change func(*site.Config, *seed.Config)) *member { return c.addWarm(nil, change) }
+func (c *seedFleet) add(change func(*site.Config, *seed.Config)) *member {
+	return c.addWarm(nil, change)
+}
 
 // addWarm starts one that warms up.
-func (c *crew) addWarm(warm *fleet.WarmUp, change func(*site.Config, *seed.Config)) *member {
+func (c *seedFleet) addWarm(warm *fleet.WarmUp, change func(*site.Config, *seed.Config)) *member {
 	c.t.Helper()
 	m := &member{server: httptest.NewUnstartedServer(nil)}
 	client := siblinghttp.NewClient(siblinghttp.Config{Secret: c.secret, Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, Silence: patience})
@@ -91,7 +93,7 @@ func (c *crew) addWarm(warm *fleet.WarmUp, change func(*site.Config, *seed.Confi
 }
 
 // meet returns when every seed has heard every other, and knows which seeds serve the title.
-func (c *crew) meet() {
+func (c *seedFleet) meet() {
 	c.t.Helper()
 	var beats [][]byte
 	for _, m := range c.seeds { // a seed that has sent its own beat listens
@@ -113,7 +115,7 @@ func (c *crew) meet() {
 }
 
 // name says to all that they serve the title.
-func (c *crew) name(viewers int) {
+func (c *seedFleet) name(viewers int) {
 	title := c.seeds[0].title(viewers)
 	for _, m := range c.seeds {
 		title.Seeds = append(title.Seeds, m.seed.ID())
@@ -124,7 +126,7 @@ func (c *crew) name(viewers int) {
 }
 
 // owner is the seed that fetches a segment; others are the rest, in the order in which they would.
-func (c *crew) owner(name segment.Name) (owner *member, others []*member) {
+func (c *seedFleet) owner(name segment.Name) (owner *member, others []*member) {
 	byID := map[swarm.ID]*member{}
 	var ids []swarm.ID
 	for _, m := range c.seeds {
@@ -158,7 +160,7 @@ func names(n int) (all []segment.Name) {
 }
 
 // keySet is of the keys of all seeds.
-func (c *crew) keySet() *certificate.KeySet {
+func (c *seedFleet) keySet() *certificate.KeySet {
 	var keys []certificate.VerifyKey
 	seen := map[signal.ID]bool{}
 	for len(seen) < len(c.seeds) {

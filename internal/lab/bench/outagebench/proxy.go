@@ -15,11 +15,11 @@ import (
 	"github.com/leeway-video/leeway/internal/sleep"
 )
 
-// door is what becomes of connections to the tracker.
-type door int
+// behavior is what becomes of connections to the tracker.
+type behavior int
 
 const (
-	open door = iota
+	open behavior = iota
 	refuses
 	blackholes
 	silent
@@ -32,10 +32,10 @@ const (
 // lateness is how long a late tracker takes.
 const lateness = 5 * time.Second
 
-// doorkeeper takes a page's connections to the tracker, and passes them on or does not.
-type doorkeeper struct {
+// trackerProxy takes a page's connections to the tracker, and passes them on or does not.
+type trackerProxy struct {
 	listener net.Listener
-	kind     door
+	kind     behavior
 	engine   engine                                      // of the tracker's own copy of the script, which a page asks for where its own is not there
 	dial     func(ctx context.Context) (net.Conn, error) // the tracker
 
@@ -44,37 +44,37 @@ type doorkeeper struct {
 	wg     sync.WaitGroup
 }
 
-// keep takes connections until it is closed.
-func keep(listener net.Listener, kind door, e engine, dial func(context.Context) (net.Conn, error)) *doorkeeper {
-	d := &doorkeeper{listener: listener, kind: kind, engine: e, dial: dial}
-	d.ctx, d.cancel = context.WithCancel(context.Background())
-	d.wg.Go(func() {
+// startProxy takes connections until it is closed.
+func startProxy(listener net.Listener, kind behavior, e engine, dial func(context.Context) (net.Conn, error)) *trackerProxy {
+	p := &trackerProxy{listener: listener, kind: kind, engine: e, dial: dial}
+	p.ctx, p.cancel = context.WithCancel(context.Background())
+	p.wg.Go(func() {
 		for {
 			conn, err := listener.Accept()
 			if err != nil {
 				return
 			}
-			d.wg.Go(func() { d.take(conn) })
+			p.wg.Go(func() { p.take(conn) })
 		}
 	})
-	return d
+	return p
 }
 
 // close ends it and all its connections: from then on new connections are refused.
-func (d *doorkeeper) close() {
-	d.cancel()
-	_ = d.listener.Close()
-	d.wg.Wait()
+func (p *trackerProxy) close() {
+	p.cancel()
+	_ = p.listener.Close()
+	p.wg.Wait()
 }
 
 // take has one connection until it ends.
-func (d *doorkeeper) take(conn net.Conn) {
-	ctx, cancel := context.WithCancel(d.ctx)
+func (p *trackerProxy) take(conn net.Conn) {
+	ctx, cancel := context.WithCancel(p.ctx)
 	defer cancel()
 	stop := context.AfterFunc(ctx, func() { _ = conn.Close() })
 	defer stop()
 	defer conn.Close()
-	switch d.kind {
+	switch p.kind {
 	case silent:
 		_, _ = io.Copy(io.Discard, conn)
 		return
@@ -89,21 +89,21 @@ func (d *doorkeeper) take(conn net.Conn) {
 		}
 	}
 	in := bufio.NewReader(conn)
-	if !d.scripts(ctx, in, conn) {
+	if !p.scripts(ctx, in, conn) {
 		return
 	}
-	tracker, err := d.dial(ctx)
+	tracker, err := p.dial(ctx)
 	if err != nil {
 		return
 	}
 	defer tracker.Close()
 	stopTracker := context.AfterFunc(ctx, func() { _ = tracker.Close() })
 	defer stopTracker()
-	d.wg.Go(func() {
+	p.wg.Go(func() {
 		defer cancel()
 		_, _ = io.Copy(tracker, in)
 	})
-	if d.kind == closes {
+	if p.kind == closes {
 		_ = firstMessage(conn, tracker)
 		return
 	}
@@ -111,8 +111,8 @@ func (d *doorkeeper) take(conn net.Conn) {
 }
 
 // scripts says whether a connection goes on to the tracker: one for the engine's script does as the case has it.
-func (d *doorkeeper) scripts(ctx context.Context, in *bufio.Reader, out io.Writer) bool {
-	if d.engine == engineThere {
+func (p *trackerProxy) scripts(ctx context.Context, in *bufio.Reader, out io.Writer) bool {
+	if p.engine == engineThere {
 		return true
 	}
 	const longest = 1024 // of what is looked at
@@ -127,7 +127,7 @@ func (d *doorkeeper) scripts(ctx context.Context, in *bufio.Reader, out io.Write
 		switch _, rest, _ := strings.Cut(string(head), " "); {
 		case !isEngine(strings.SplitN(rest, " ", 2)[0]):
 			return true
-		case d.engine == engineSlow:
+		case p.engine == engineSlow:
 			return sleep.For(ctx, engineTakes)
 		}
 		_, _ = io.WriteString(out, "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
