@@ -42,7 +42,6 @@ const (
 const (
 	WhyNear       = "near"
 	WhyRace       = "race"
-	WhyDuplicate  = "duplicate"
 	WhyBackground = "background"
 	WhyStalled    = "stalled"
 	WhyLate       = "late" // another source is quicker; no fault of the peer

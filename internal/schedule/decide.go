@@ -30,7 +30,7 @@ func Decide(in Input) []Action {
 		d.waiting = false
 		d.segment(s)
 		if over := !d.waiting && len(d.actions) == before && !d.flies(s); over && s.AskedUs >= 0 && s.Origin == OriginFailed && !s.complete() {
-			d.act(Action{Type: DoFail, Segment: s.ID}) // rule 10
+			d.act(Action{Type: DoFail, Segment: s.ID}) // rule 9
 		}
 	}
 	if d.wake < math.MaxInt64 {
@@ -57,7 +57,7 @@ func (p *peer) has(segment string, piece int) bool {
 // is not asked for what a list has the certificate of, unless it was asked before.
 func (p *peer) offers(s *Segment) bool {
 	_, holds := p.Holds[s.ID]
-	return holds || p.OnDemand && (s.Certificate != CertNone || !s.vouched())
+	return holds || p.OnDemand && (s.Certificate != CertNone || !s.listed())
 }
 
 // partly says whether the peer announced the segment as partial.
@@ -213,9 +213,9 @@ func (d *decision) flies(s *Segment) bool {
 	return slices.ContainsFunc(d.flying, func(r Request) bool { return r.Segment == s.ID })
 }
 
-// vouched says whether a list of the packager spares the question to a seed. What the origin does not send cannot be completed by a
+// listed says whether a list of the packager spares the question to a seed. What the origin does not send cannot be completed by a
 // list.
-func (s *Segment) vouched() bool { return s.Packaged && s.Origin != OriginFailed }
+func (s *Segment) listed() bool { return s.Packaged && s.Origin != OriginFailed }
 
 // askCertificate asks the next peer for the certificate: holders first, then on-demand peers, the lowest round trip
 // first; holders alone where a list has it. It says whether there was one left to ask.
@@ -224,7 +224,7 @@ func (d *decision) askCertificate(s *Segment) bool {
 	for _, holds := range []bool{true, false} {
 		for _, p := range d.peers {
 			_, holder := p.Holds[s.ID]
-			if p.stalled || slices.Contains(s.CertPeers, p.ID) || holds && !holder || !holds && (!p.OnDemand || s.vouched()) {
+			if p.stalled || slices.Contains(s.CertPeers, p.ID) || holds && !holder || !holds && (!p.OnDemand || s.listed()) {
 				continue
 			}
 			if next == nil || cmp.Or(cmp.Compare(p.RTTUs, next.RTTUs), cmp.Compare(p.ID, next.ID)) < 0 {

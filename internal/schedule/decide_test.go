@@ -15,7 +15,7 @@ func random(r *rand.Rand) Input {
 	pick := func(vs ...int64) int64 { return vs[r.IntN(len(vs))] }
 	chance := func(percent int) bool { return r.IntN(100) < percent }
 	now := pick(0, 500_000, 20_000_000, 90_000_000)
-	in := Input{NowUs: now, Self: fmt.Sprintf("%032x", r.Uint64()), Policy: DefaultPolicy, Linking: chance(50), SeedLinking: chance(30), CreditUs: pick(-1, -1, 0, 300_000), TrialUs: pick(0, 300_000, 2_000_000)}
+	in := Input{NowUs: now, Self: fmt.Sprintf("%032x", r.Uint64()), Policy: DefaultPolicy, Linking: chance(50), SeedLinking: chance(30), CreditUs: pick(-1, -1, 0, 300_000), SlowCreditUs: pick(0, 300_000, 2_000_000)}
 	in.Policy.Background = chance(30)
 	in.Policy.PieceCap = int(pick(0, 5, 20, 128))
 	if chance(5) {
@@ -198,7 +198,7 @@ func auditHeld(in Input, actions []Action) string {
 			}
 		}
 		if slow := sum == 0 || sum*float64(s.DurationUs)/1e6 < float64(s.Pieces*pieceSize)/32-1; credit < 0 && slow && !rescued(in, actions, s) {
-			credit = in.TrialUs
+			credit = in.SlowCreditUs
 		}
 		wake := slices.ContainsFunc(actions, func(a Action) bool {
 			return a.Type == DoWake && (credit < 0 || a.AtUs <= in.NowUs+credit)
@@ -231,12 +231,10 @@ func rescued(in Input, actions []Action, s *Segment) bool {
 
 func auditRequest(in Input, a Action, flying []string, canceled map[string]bool) string {
 	s := segmentOf(in, a.Segment)
-	slack := s.DeadlineUs - in.NowUs
-	window := s.UrgentWindow(in.Policy.UrgentPermille)
 	if slices.Contains(flying, a.Peer) {
 		return "a piece asked twice from one peer"
 	}
-	if len(flying) > 0 && (a.Why != WhyDuplicate || slack >= window/3 || len(flying) > 1) {
+	if len(flying) > 0 {
 		return fmt.Sprintf("piece %d is in flight already", a.Piece)
 	}
 	if slices.Contains(s.Have, a.Piece) || a.Piece >= s.Pieces || s.Certificate != CertHeld {

@@ -145,12 +145,12 @@ type Request struct {
 
 // Input is all that Decide sees.
 type Input struct {
-	NowUs    int64  `json:"now_us"`
-	Self     string `json:"self"`
-	Policy   Policy `json:"policy"`
-	CreditUs int64  `json:"credit_us"` // how long requests may still wait, in all, until a piece is verified; -1: one was
-	TrialUs  int64  `json:"trial_us"`  // how long they may then still wait for holders that are not known to send enough
-	Linking  bool   `json:"linking"`   // a first link may still come up
+	NowUs        int64  `json:"now_us"`
+	Self         string `json:"self"`
+	Policy       Policy `json:"policy"`
+	CreditUs     int64  `json:"credit_us"`      // how long requests may still wait, in all, until a piece is verified; -1: one was
+	SlowCreditUs int64  `json:"slow_credit_us"` // how long they may then still wait for holders that are not known to send enough
+	Linking      bool   `json:"linking"`        // a first link may still come up
 	// SeedLinking: a seed that was introduced in this session may still be linked.
 	SeedLinking bool      `json:"seed_linking"`
 	Off         Reason    `json:"off"` // why peer delivery is off; empty: it is on
@@ -195,7 +195,7 @@ func (in *Input) check() error {
 		return !slices.ContainsFunc(vs, func(v int64) bool { return v < -1 || v > maxValue })
 	}
 	moment := func(v int64) bool { return v >= -1 && v <= maxMoment }
-	ok := bounded(in.NowUs, in.CreditUs, in.TrialUs, p.PatienceUs, p.CertPatienceUs, p.LinkPatienceUs, p.MaxWaitUs, p.PeerCap, p.SeedCap) &&
+	ok := bounded(in.NowUs, in.CreditUs, in.SlowCreditUs, p.PatienceUs, p.CertPatienceUs, p.LinkPatienceUs, p.MaxWaitUs, p.PeerCap, p.SeedCap) &&
 		p.UrgentPermille >= 0 && p.UrgentPermille <= 1_000_000
 	for i := range in.Segments {
 		s := &in.Segments[i]

@@ -95,7 +95,7 @@ func (d *decision) heldUntil(s *Segment, turn int64) int64 {
 	case d.worth(s):
 		return turn
 	}
-	return min(turn, d.in.NowUs+d.in.TrialUs-1)
+	return min(turn, d.in.NowUs+d.in.SlowCreditUs-1)
 }
 
 // promote is rule 8.
@@ -154,8 +154,7 @@ func (d *decision) prove(s *Segment) {
 	}
 }
 
-// rescue asks a seed for all that is not in hand, if it would bring that in a quarter of the time left, or of the segment's
-// duration: the origin would send the whole segment again for the sake of a few pieces. It says whether the origin can wait
+// rescue asks a seed for all that is not in hand, if it would bring that in a quarter of the time left: the origin would send the whole segment again for the sake of a few pieces. It says whether the origin can wait
 // (rule 3).
 func (d *decision) rescue(s *Segment, window int64) bool {
 	if s.DeadlineUs-d.in.NowUs < window/2 {
@@ -196,7 +195,7 @@ func (d *decision) rescuer(s *Segment, pieces []int, most int) *peer {
 			}
 		}
 		return p.Role == Seed && more <= most && d.inFlight+more <= d.in.Policy.PieceCap && p.Rate > 0 && !p.stalled && p.Slots >= more &&
-			p.after(more) <= min(s.DeadlineUs-d.in.NowUs, s.DurationUs)/4
+			p.after(more) <= (s.DeadlineUs-d.in.NowUs)/4
 	})
 }
 
@@ -205,9 +204,9 @@ func (d *decision) asked(s *Segment, piece int, from string) bool {
 	return slices.ContainsFunc(d.requested(s, piece), func(r Request) bool { return r.Peer == from })
 }
 
-// race asks the quickest other holder, viewer or seed, for the rest if the origin may be late: deep in the urgent window in any
-// case, else for a segment for which peers had no time before (rules 3 and 9). While the origin is within its time no peer is
-// asked, because the data of peers would take part of the same line.
+// race asks the quickest holder, viewer or seed, for what is not on its way if the origin may be late: deep in the urgent window in
+// any case, else for a segment for which peers had no time before (rule 3). While the origin is within its time no peer is asked,
+// because the data of peers would take part of the same line.
 func (d *decision) race(s *Segment, turn, window int64) {
 	due := max(s.AskedUs, turn) + min(s.OriginUs*3/2, s.DurationUs)
 	if s.OriginUs >= 0 && d.waits(due+1) {
@@ -218,18 +217,14 @@ func (d *decision) race(s *Segment, turn, window int64) {
 		return
 	}
 	for _, n := range d.open(s) {
-		of, why, first := d.requested(s, n), WhyRace, ""
-		if len(of) > 0 {
-			why, first = WhyDuplicate, of[0].Peer
+		if d.full() {
+			return
 		}
-		if len(of) > 1 || len(of) > 0 && !deep {
+		if d.requested(s, n) != nil {
 			continue
 		}
-		p := quickest(d.peers, func(p *peer) bool {
-			return p.ID != first && p.has(s.ID, n) && !p.stalled && p.Slots > 0
-		})
-		if p != nil && !d.full() {
-			d.request(s, n, p, why)
+		if p := quickest(d.peers, func(p *peer) bool { return p.has(s.ID, n) && !p.stalled && p.Slots > 0 }); p != nil {
+			d.request(s, n, p, WhyRace)
 		}
 	}
 }

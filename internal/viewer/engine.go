@@ -45,7 +45,7 @@ type engine struct {
 	executor     executor
 	silence      silence
 	greeting     greeting
-	trial        trial
+	slowCredit   slowCredit
 
 	coming linksComing
 	turn   turn
@@ -109,7 +109,7 @@ func newEngine(host engineHost, cfg engineConfig) *engine {
 	e.executor = executor{shared: e.shared, loads: e.loads, ahead: e.ahead, announce: e.announce, wake: e.turn.wake}
 	e.greeting = greeting{store: e.store, segments: e.segments, self: host.self, swarm: host.swarm, uploads: host.uploads}
 	e.silence = silence{shared: e.shared, unheard: host.unheard, adrift: host.adrift, awoke: host.awoke}
-	e.trial = newTrial(host.credit, e.loop.Now())
+	e.slowCredit = newSlowCredit(host.credit, e.loop.Now())
 	e.silence.tick()
 	return e
 }
@@ -138,7 +138,7 @@ func (e *engine) announce(id string) {
 func (e *engine) decide() {
 	e.ahead.look()
 	in := e.view.input(schedule.Input{
-		Linking: e.coming.first, SeedLinking: e.coming.seed, CreditUs: e.host.credit.leftUs(e.loop.Now()), TrialUs: e.trial.leftUs(e.loop.Now()),
+		Linking: e.coming.first, SeedLinking: e.coming.seed, CreditUs: e.host.credit.leftUs(e.loop.Now()), SlowCreditUs: e.slowCredit.leftUs(e.loop.Now()),
 	}, e.ahead.running)
 	actions := schedule.Decide(in)
 	if e.cfg.Record != nil {
@@ -151,7 +151,7 @@ func (e *engine) decide() {
 	all, now := e.segments.all(), e.loop.Now()
 	waiting := slices.ContainsFunc(all, func(s *seg) bool { return s.wanted() && s.origin == schedule.OriginIdle })
 	e.host.credit.settle(now, waiting)
-	e.trial.settle(now, waiting, !slices.ContainsFunc(all, (*seg).wanted))
+	e.slowCredit.settle(now, waiting, !slices.ContainsFunc(all, (*seg).wanted))
 }
 
 // load begins what the player asks for. done comes once, later, unless it is aborted.

@@ -29,6 +29,10 @@ func BenchmarkScheduleElsewhere(b *testing.B) {
 		{"fading", audience{viewers: 7, film: time.Minute, within: 25 * time.Second, lines: narrowLines, fading: true}},
 		{"dying", audience{viewers: 6, film: time.Minute, within: 25 * time.Second, lines: otherLines, trouble: (*scene).loseSeed}},
 		{"dumb", audience{viewers: 6, film: time.Minute, within: 25 * time.Second, lines: otherLines, trouble: (*scene).withhold}},
+		{"crowd", audience{viewers: 10, film: time.Minute, within: 3 * time.Second, lines: otherLines, thin: 750_000}},
+		{"uneven", audience{viewers: 6, film: time.Minute, within: 15 * time.Second, lines: otherLines, thin: 2e6, trouble: (*scene).unsettleSeed}},
+		{"falling", audience{viewers: 7, film: time.Minute, within: 25 * time.Second, lines: otherLines, falling: true}},
+		{"ladder", audience{viewers: 7, film: time.Minute, within: 25 * time.Second, lines: otherLines, fading: true, ladder: true}},
 		{"ahead", audience{viewers: 6, film: 100 * time.Second, within: 40 * time.Second, lines: otherLines, ahead: true}},
 	} {
 		for seed := range uint64(3) {
@@ -83,6 +87,15 @@ func (s *scene) loseSeed(film time.Duration) {
 	s.w.After(film/3, func() { s.seed.node.up.Rate = 1000 })
 }
 
+// unsettleSeed has the seed send a twentieth for four seconds of every ten, so that its rate is known and then not true.
+func (s *scene) unsettleSeed(film time.Duration) {
+	full := s.seed.node.up.Rate
+	for at := 10 * time.Second; at < 2*film; at += 10 * time.Second {
+		s.w.After(at, func() { s.seed.node.up.Rate = full / 20 })
+		s.w.After(at+4*time.Second, func() { s.seed.node.up.Rate = full })
+	}
+}
+
 // withhold has viewers meet peers that announce everything and show no certificate.
 func (s *scene) withhold(time.Duration) {
 	s.tracker.home = nil // strangers are introduced to all
@@ -108,4 +121,9 @@ func (s *scene) fade(n *node) {
 	on = func() { n.down.Rate = full; s.w.After(15*time.Second, off) }
 	off = func() { n.down.Rate = full / 3; s.w.After(10*time.Second, on) }
 	on()
+}
+
+// fall has a line carry a fifth from the twentieth second of its viewer on.
+func (s *scene) fall(n *node) {
+	s.w.After(20*time.Second, func() { n.down.Rate /= 5 })
 }

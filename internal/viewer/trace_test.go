@@ -21,6 +21,8 @@ type audience struct {
 	lines        []homes // nil: homeLines
 	short        bool    // segments of two seconds
 	fading       bool    // lines are slower now and then
+	falling      bool    // a line is slower for good after a while
+	ladder       bool    // twenty renditions, each an eighth larger than the one before
 	trouble      func(s *scene, film time.Duration)
 }
 
@@ -126,6 +128,9 @@ func (a audience) run(t testing.TB) (*scene, tally) {
 		if a.fading {
 			s.fade(v.node)
 		}
+		if a.falling {
+			s.fall(v.node)
+		}
 	}
 	s.w.run(2*a.film + a.within)
 	out := s.tally()
@@ -136,6 +141,13 @@ func (a audience) run(t testing.TB) (*scene, tally) {
 }
 
 func (a audience) newFilm(w *world) *film {
+	if a.ladder {
+		sizes := []int{200_000}
+		for range 19 {
+			sizes = append(sizes, sizes[len(sizes)-1]*9/8)
+		}
+		return newVaried(w, int(a.film/(4*time.Second)), 4*time.Second, shape, sizes...)
+	}
 	if a.short {
 		return newVaried(w, int(a.film/(2*time.Second)), 2*time.Second, shape, 121_431, 253_067, 469_340)
 	}

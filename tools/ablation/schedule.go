@@ -11,7 +11,7 @@ const (
 	viewer   = "internal/viewer/"
 
 	plain      = "eight|thin" // worlds for most rows
-	everywhere = plain + "|narrow|rough|hanging|silent|fading|dying|dumb|ahead"
+	everywhere = plain + "|narrow|rough|hanging|silent|fading|dying|dumb|crowd|uneven|falling|ladder|ahead"
 )
 
 // schedule is the source as it is, what only changes the dice, then rules that are off, then constants at a half and at the double.
@@ -63,22 +63,20 @@ var scheduleRows = []row{
 	{"rescue: off", plain + "|narrow|rough|hanging|silent|dying|dumb", rules, "if certified && d.proven() && s.Origin == OriginIdle && d.rescue(s, window) {", "if false {"},
 	{"rescue: to the end of the window", plain + "|narrow|rough|hanging|silent|dying|dumb", rules, "if s.DeadlineUs-d.in.NowUs < window/2 {\n		return false", "if false {\n		return false"},
 	{"rescue: no preference of the seed asked", plain + "|narrow|rough|hanging|silent|dying|dumb", rules, "best := d.rescuer(s, open, 0)", "best := d.rescuer(s, open, len(open))"},
-	{"rescue: a quarter of the slack alone", plain + "|narrow|rough|hanging|silent|dying|dumb", rules, "min(s.DeadlineUs-d.in.NowUs, s.DurationUs)/4", "(s.DeadlineUs-d.in.NowUs)/4"},
 	{"proving: off", plain + "|rough", rules, "} else {\n			d.prove(s)", "} else if false {\n			d.prove(s)"},
-	{"race and duplicates: off", plain + "|narrow|rough|hanging|silent", rules, "if d.proven() || s.DeadlineUs-d.in.NowUs < window/3 {", "if d.proven() || s.DeadlineUs-d.in.NowUs < window/3 {\n			return\n		}\n		if false {"},
+	{"race: off", plain + "|narrow|rough|hanging|silent", rules, "if d.proven() || s.DeadlineUs-d.in.NowUs < window/3 {", "if d.proven() || s.DeadlineUs-d.in.NowUs < window/3 {\n			return\n		}\n		if false {"},
 	{"race: the origin's time does not count", plain + "|narrow|rough|hanging|silent", rules, "if s.OriginUs >= 0 && d.waits(due+1) {", "if false && d.waits(due+1) {"},
 	{"race: the origin's time without the duration's bound", plain + "|narrow|rough|hanging|silent", rules, "min(s.OriginUs*3/2, s.DurationUs)", "s.OriginUs*3/2"},
 	{"race: only deep in the window", plain + "|narrow|rough|hanging|silent", rules, "if !deep && (len(s.Have) > 0 || s.DeadlineUs-s.AskedUs >= window) {", "if !deep {"},
 	{"race: also where peers had time", plain + "|narrow|rough|hanging|silent", rules, "if !deep && (len(s.Have) > 0 || s.DeadlineUs-s.AskedUs >= window) {", "if false {"},
-	{"duplicates: off", plain + "|narrow|rough|hanging|silent", rules, "if len(of) > 1 || len(of) > 0 && !deep {", "if len(of) > 0 {"},
 
 	// Credit, stretches, lateness.
 	{"credit: no bound of a second", plain + "|rough", viewer + "credit.go", "return max(0, creditTime-c.spent), !c.proven", "return 0, false"},
-	{"trial: no bound", plain + "|rough", rules, "return min(turn, d.in.NowUs+d.in.TrialUs-1)", "return turn"},
-	{"trial: does not come back", plain + "|rough", viewer + "trial.go", "t.left = min(trialTime, t.left+took)", ""},
-	{"trial: also for holders that send enough", plain + "|rough", rules, "case d.worth(s):", "case false:"},
-	{"trial 1 s, half", plain + "|rough", viewer + "trial.go", "trialTime = time.Second", "trialTime = 500 * time.Millisecond"},
-	{"trial 1 s, twice", plain + "|rough", viewer + "trial.go", "trialTime = time.Second", "trialTime = 2 * time.Second"},
+	{"slow credit: no bound", plain + "|rough", rules, "return min(turn, d.in.NowUs+d.in.SlowCreditUs-1)", "return turn"},
+	{"slow credit: does not come back", plain + "|rough", viewer + "slowcredit.go", "t.left = min(slowCreditTime, t.left+took)", ""},
+	{"slow credit: also for holders that send enough", plain + "|rough", rules, "case d.worth(s):", "case false:"},
+	{"slow credit 1 s, half", plain + "|rough", viewer + "slowcredit.go", "slowCreditTime = time.Second", "slowCreditTime = 500 * time.Millisecond"},
+	{"slow credit 1 s, twice", plain + "|rough", viewer + "slowcredit.go", "slowCreditTime = time.Second", "slowCreditTime = 2 * time.Second"},
 	{"worth: a 32nd, half", plain + "|rough", decide, "worthShare = 32", "worthShare = 64"},
 	{"worth: a 32nd, twice", plain + "|rough", decide, "worthShare = 32", "worthShare = 16"},
 	{"filling: off", plain + "|narrow|rough", rules, "case d.filling(s):", "case false:"},
@@ -99,7 +97,7 @@ var scheduleRows = []row{
 
 	// Capacity.
 	{"capacity: no margin", "eight|narrow|fading", viewer + "capacity.go", "margin = 1.0 / 16", "margin = 0.0"},
-	{"capacity: the longer mean alone", "eight|narrow|fading", viewer + "capacity.go", "if short < fallen*long {", "if false && short < fallen*long {"},
+	{"capacity: the longer mean alone", "eight|narrow|fading|falling|crowd", viewer + "capacity.go", "if short < fallen*long {", "if false && short < fallen*long {"},
 	{"capacity: a sample counts for its own time", "eight|narrow|fading", viewer + "capacity.go", "gapShare = 1.0 / 16", "gapShare = 0.0"},
 	{"capacity: crowded transfers are samples", "eight|narrow|fading", viewer + "capacity.go", "crowded := float64(others) > float64(bytes)*few; crowded", "crowded := false; crowded"},
 	{"capacity: crowded transfers are nothing", "eight|narrow|fading", viewer + "capacity.go", "if known == 0 {\n			return", "if true {\n			return"},

@@ -26,8 +26,8 @@ import { createPeers } from './transfer/peers.ts';
 import { createSegments, type Load, newSegment, type Segment, wanted } from './transfer/segments.ts';
 import { type Shared, sharing } from './transfer/shared.ts';
 import { createSilence, type SilenceHost } from './transfer/silence.ts';
+import { createSlowCredit } from './transfer/slowcredit.ts';
 import { snapshotCache, snapshotPeer } from './transfer/snapshot.ts';
-import { createTrial } from './transfer/trial.ts';
 import { createTurn } from './transfer/turn.ts';
 import { createVerification } from './transfer/verification.ts';
 import { createView } from './transfer/view.ts';
@@ -62,7 +62,7 @@ const mostUncertifiedBytes = 32 << 20;
 
 export const createEngine = (deps: EngineDeps): Engine => {
   const { clock, crypto, rules, line, credit } = deps;
-  const trial = createTrial(clock, credit);
+  const slowCredit = createSlowCredit(clock, credit);
   const stats = createStats();
   const policy = { ...defaultPolicy, ...deps.policy };
   const segments = createSegments(rules, crypto);
@@ -228,7 +228,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     const input = view.input(ahead.look(), {
       self: deps.self(),
       credit_us: leftMs === undefined ? -1 : Math.floor(leftMs * 1000),
-      trial_us: Math.floor(trial.leftMs() * 1000),
+      slow_credit_us: Math.floor(slowCredit.leftMs() * 1000),
       linking: linking || greeting.length > 0,
       seed_linking: seedLinking || greeting.some((p) => p.link.role === 'seed'),
       off: shared.off,
@@ -239,7 +239,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     const asked = [...segments.byId.values()].filter(wanted);
     const waits = asked.some((s) => s.origin === 'idle');
     credit.waits(deps, waits);
-    trial.settle(waits, !asked.length);
+    slowCredit.settle(waits, !asked.length);
     turn.ahead(ahead.againMs());
   };
 

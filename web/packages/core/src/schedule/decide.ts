@@ -11,9 +11,10 @@ import {
 } from './input.ts';
 import { owner, rank } from './rank.ts';
 
-const piece = 16384;
+const pieceSize = 16_384;
 const leastRate = 65_536;
 const leastPace = 16_384;
+const leastStall = 1_000_000;
 /** Bytes outstanding to a peer whose rate is unknown; more would only be waited for if it never answers. */
 const probation = 65_536;
 /** Peers of which pieces are outstanding while none has been verified and the origin serves. */
@@ -36,17 +37,18 @@ const turnOf = ({ asked_us, deadline_us, duration_us, origin_us }: WantedSegment
   );
 
 /** A list spares the question to a seed, unless the origin does not send what it would be completed with. */
-const vouched = (s: WantedSegment): boolean => !!s.packaged && s.origin !== 'failed';
+const listed = (s: WantedSegment): boolean => !!s.packaged && s.origin !== 'failed';
 
 const stallTime = (p: SchedulePeer): number =>
   Math.max(
-    1_000_000,
+    leastStall,
     4 * p.rtt_us + Math.floor((3_000_000 * Math.min(p.queued, probation)) / Math.max(p.rate, leastRate)),
   );
 
 /** The time after which so many more pieces would be here. */
 const after = (p: SchedulePeer, pieces: number): number =>
-  p.rtt_us + Math.floor(((p.queued + pieces * piece) * 1_000_000) / (p.rate ? Math.max(p.rate, leastPace) : leastRate));
+  p.rtt_us +
+  Math.floor(((p.queued + pieces * pieceSize) * 1_000_000) / (p.rate ? Math.max(p.rate, leastPace) : leastRate));
 
 const eta = (p: SchedulePeer): number => after(p, 1);
 
@@ -74,7 +76,7 @@ const workingPeer = (p: SchedulePeer, now: number): Peer => {
 };
 
 export const decide = (input: ScheduleInput): Action[] => {
-  const { now_us: now, policy, self, credit_us: credit, trial_us: trial } = input;
+  const { now_us: now, policy, self, credit_us: credit, slow_credit_us: slowCredit } = input;
   const proven = credit < 0;
   const actions: Action[] = [];
   const peers = input.peers.map((p) => workingPeer(p, now));
@@ -104,11 +106,11 @@ export const decide = (input: ScheduleInput): Action[] => {
 
   const free = (p: Peer): boolean => {
     const most = p.role === 'seed' && viewers.length > 0 ? policy.seed_cap : policy.peer_cap;
-    return !p.stalled && p.slots > 0 && p.queued < Math.min(most, p.rate ? Math.max(piece, 4 * p.rate) : probation);
+    return !p.stalled && p.slots > 0 && p.queued < Math.min(most, p.rate ? Math.max(pieceSize, 4 * p.rate) : probation);
   };
   const request = (s: WantedSegment, n: number, p: Peer, reason: RequestReason) => {
     p.slots--;
-    p.queued += piece;
+    p.queued += pieceSize;
     inFlight++;
     actions.push({
       type: 'request',
@@ -124,14 +126,14 @@ export const decide = (input: ScheduleInput): Action[] => {
   const askCertificate = (s: WantedSegment): boolean => {
     const fresh = peers.filter((p) => !s.cert_peers.includes(p.id) && !p.stalled);
     fresh.sort((a, b) => a.rtt_us - b.rtt_us || (a.id < b.id ? -1 : 1));
-    const next = fresh.find((p) => p.holds[s.id]) ?? fresh.find((p) => p.on_demand && !vouched(s));
+    const next = fresh.find((p) => p.holds[s.id]) ?? fresh.find((p) => p.on_demand && !listed(s));
     if (next) actions.push({ type: 'certificate', segment: s.id, peer: next.id });
     return !!next;
   };
 
   /** It has said that it holds it, at least in part, or it gets what it is asked for, and may be asked. */
   const offers = (s: WantedSegment, p: Peer) =>
-    !!p.holds[s.id] || (p.on_demand && (s.certificate !== 'none' || !vouched(s)));
+    !!p.holds[s.id] || (p.on_demand && (s.certificate !== 'none' || !listed(s)));
 
   /** What its holders send together, bytes/s. */
   const rates = (s: WantedSegment): number => peers.reduce((sum, p) => sum + (offers(s, p) ? p.rate : 0), 0);
@@ -139,14 +141,14 @@ export const decide = (input: ScheduleInput): Action[] => {
   /** Its holders send enough together, by their rates, for it to be held until its turn. */
   const worth = (s: WantedSegment): boolean => {
     const sum = rates(s);
-    const least = Math.floor((s.pieces * piece * 1_000_000) / worthShare / Math.max(1, s.duration_us));
+    const least = Math.floor((s.pieces * pieceSize * 1_000_000) / worthShare / Math.max(1, s.duration_us));
     return sum > 0 && sum >= least;
   };
 
   /** A buffer is filled over a thin line, and its holders are not known to bring it clearly sooner than the origin. */
   const filling = (s: WantedSegment): boolean => {
     if (!thin(s, s.deadline_us - s.asked_us)) return false;
-    const enough = Math.floor((s.pieces * piece * 1_250_000) / Math.max(1, s.origin_us));
+    const enough = Math.floor((s.pieces * pieceSize * 1_250_000) / Math.max(1, s.origin_us));
     return !proven || (s.certificate === 'held' && rates(s) < enough);
   };
 
@@ -230,7 +232,7 @@ export const decide = (input: ScheduleInput): Action[] => {
             p.rate &&
             !p.stalled &&
             more <= Math.min(most, p.slots, policy.piece_cap - inFlight) &&
-            after(p, more) <= Math.floor(Math.min(slack, s.duration_us) / 4) &&
+            after(p, more) <= Math.floor(slack / 4) &&
             rest.every((n) => p.has(s.id, n))
           );
         }),
@@ -247,8 +249,8 @@ export const decide = (input: ScheduleInput): Action[] => {
   };
 
   /**
-   * Rules 3 and 9: what is left is asked of the quickest other holder where the origin may be late, and peers had no time or it is
-   * deep in the urgent window. As long as the origin is within its time no peer is asked: what peers send then comes over the same line.
+   * Rule 3: what is not on its way is asked of the quickest holder where the origin may be late, and peers had no time or it is deep
+   * in the urgent window. As long as the origin is within its time no peer is asked: what peers send then comes over the same line.
    */
   const race = (s: WantedSegment, turn: number, urgent: number) => {
     const due = Math.max(s.asked_us, turn) + Math.min(Math.floor((s.origin_us * 3) / 2), s.duration_us);
@@ -256,10 +258,10 @@ export const decide = (input: ScheduleInput): Action[] => {
     const deep = !waits(s.deadline_us - Math.floor(urgent / 3) + 1);
     if (deep || !(s.have.length || s.deadline_us - s.asked_us >= urgent))
       for (const n of open(s)) {
-        const of = inFlightOf(s, n);
-        const p = quickest(peers.filter((p) => p.id !== of[0]?.peer && p.has(s.id, n) && !p.stalled && p.slots > 0));
-        if (p && (deep ? !of[1] : !of[0]) && inFlight < policy.piece_cap)
-          request(s, n, p, of[0] ? 'duplicate' : 'race');
+        if (inFlight >= policy.piece_cap) return;
+        if (inFlightOf(s, n)[0]) continue;
+        const p = quickest(peers.filter((p) => p.has(s.id, n) && !p.stalled && p.slots > 0));
+        if (p) request(s, n, p, 'race');
       }
   };
 
@@ -292,7 +294,7 @@ export const decide = (input: ScheduleInput): Action[] => {
     // its holders are not known to send enough, and the time for that runs out.
     let until = turn;
     if (filling(s)) until = Math.min(turn, s.asked_us - 1);
-    else if (!proven || !worth(s)) until = Math.min(turn, now + (proven ? trial : credit) - 1);
+    else if (!proven || !worth(s)) until = Math.min(turn, now + (proven ? slowCredit : credit) - 1);
     const asked = s.asked_us >= 0;
     const certified = s.certificate === 'held';
     if (s.pieces > 0 && s.have.length >= s.pieces) {

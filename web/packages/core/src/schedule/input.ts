@@ -101,7 +101,7 @@ export interface ScheduleInput {
   /** How long requests of the player may still wait, in all, until a piece is verified; -1: one was. */
   credit_us: number;
   /** How long they may then still wait for holders that are not known to send enough. */
-  trial_us: number;
+  slow_credit_us: number;
   /** A first link may still come up. */
   linking: boolean;
   /** A seed that was introduced in this session may still be linked. */
@@ -113,7 +113,7 @@ export interface ScheduleInput {
   requests: ScheduleRequest[];
 }
 
-export type RequestReason = 'near' | 'race' | 'duplicate' | 'background';
+export type RequestReason = 'near' | 'race' | 'background';
 
 export type Action =
   | { type: 'certificate'; segment: string; peer: string }

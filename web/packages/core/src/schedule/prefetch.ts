@@ -7,8 +7,8 @@ const aheadUs = 60_000_000;
 /** Segments. */
 export const mostAhead = 32;
 /** Durations of a segment that the player must have to begin, and to go on. */
-const toBegin = 3;
-const toGoOn = 2;
+const beginDuration = 3;
+const goOnDuration = 2;
 
 export interface Ahead {
   /** By the site. */
@@ -40,7 +40,8 @@ export const possible = (a: Pick<Ahead, 'allowed' | 'role' | 'off' | 'live'>): b
 /** How many of the segments behind the last asked one are fetched ahead. */
 export const prefetch = (a: Ahead): number => {
   const [first] = a.segments;
-  if (!possible(a) || !first || a.buffered_us < (a.running ? toGoOn : toBegin) * first.duration_us) return 0;
+  if (!possible(a) || !first || a.buffered_us < (a.running ? goOnDuration : beginDuration) * first.duration_us)
+    return 0;
   let left = Math.min(a.waste_bytes || defaultWaste, firstWaste + Math.floor(a.received / 10));
   for (const less of [a.save_data, a.metered, a.battery]) if (less) left = Math.floor(left / 4);
   left -= a.wasted;

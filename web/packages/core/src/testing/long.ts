@@ -26,7 +26,7 @@ export const long = (queued: number): ScheduleInput => {
       max_wait_us: 2_000_000,
     },
     credit_us: -1,
-    trial_us: 2_000_000,
+    slow_credit_us: 2_000_000,
     linking: false,
     seed_linking: false,
     off: null,

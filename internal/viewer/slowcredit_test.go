@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// TestATrialComesBackWhileThePlayerAsksForNothing: and what waits uses it up.
-func TestATrialComesBackWhileThePlayerAsksForNothing(t *testing.T) {
+// TestSlowCreditComesBackWhileThePlayerAsksForNothing: and what waits uses it up.
+func TestSlowCreditComesBackWhileThePlayerAsksForNothing(t *testing.T) {
 	now := worldBegin
-	r := newTrial(&credit{}, now)
+	r := newSlowCredit(&credit{}, now)
 	step := func(d time.Duration, left int64, waiting, idle bool) {
 		t.Helper()
 		now = now.Add(d)
@@ -25,17 +25,17 @@ func TestATrialComesBackWhileThePlayerAsksForNothing(t *testing.T) {
 	step(time.Minute, 1_000_000, false, false)
 }
 
-// TestATrialBeginsWithWhatIsLeftOfTheCredit: the two seconds are one, unless a piece has been verified already.
-func TestATrialBeginsWithWhatIsLeftOfTheCredit(t *testing.T) {
+// TestSlowCreditBeginsWithWhatIsLeftOfTheCredit: the two seconds are one, unless a piece has been verified already.
+func TestSlowCreditBeginsWithWhatIsLeftOfTheCredit(t *testing.T) {
 	c, now := credit{}, worldBegin
 	c.settle(now, true)
 	now = now.Add(400 * time.Millisecond)
-	r := newTrial(&c, now)
+	r := newSlowCredit(&c, now)
 	if got := r.leftUs(now); got != 600_000 {
 		t.Errorf("%d µs are left", got)
 	}
 	c.proven = true
-	r = newTrial(&c, now)
+	r = newSlowCredit(&c, now)
 	if got := r.leftUs(now); got != 1_000_000 {
 		t.Errorf("%d µs are left once a piece has been verified", got)
 	}

@@ -6,24 +6,24 @@
 import type { Clock } from '../ports.ts';
 import type { Credit } from './credit.ts';
 
-const trialMs = 1_000;
+const slowCreditMs = 1_000;
 
-export interface Trial {
+export interface SlowCredit {
   /** What is left, ms. */
   leftMs(): number;
   /** From now on a request waits, or the player asks for nothing, or neither. */
   settle(waiting: boolean, idle: boolean): void;
 }
 
-export const createTrial = (clock: Clock, credit: Pick<Credit, 'leftMs'>): Trial => {
-  let leftMs = credit.leftMs() ?? trialMs;
+export const createSlowCredit = (clock: Clock, credit: Pick<Credit, 'leftMs'>): SlowCredit => {
+  let leftMs = credit.leftMs() ?? slowCreditMs;
   let sinceMs = clock.now();
   let waits = false;
   let idles = false;
   const settle = (waiting: boolean, idle: boolean) => {
     const tookMs = clock.now() - sinceMs;
     if (waits) leftMs = Math.max(0, leftMs - tookMs);
-    else if (idles) leftMs = Math.min(trialMs, leftMs + tookMs);
+    else if (idles) leftMs = Math.min(slowCreditMs, leftMs + tookMs);
     sinceMs += tookMs;
     waits = waiting;
     idles = idle;

@@ -1,13 +1,16 @@
 import { expect, test } from 'vitest';
-import { createTrial } from './trial.ts';
+import { createSlowCredit } from './slowcredit.ts';
 
 test('a second: what waits uses it up, and it comes back while the player asks for nothing', () => {
   let now = 5_000;
-  const trial = createTrial({ now: () => now, setTimer: () => 0, clearTimer() {} }, { leftMs: () => undefined });
+  const slowCredit = createSlowCredit(
+    { now: () => now, setTimer: () => 0, clearTimer() {} },
+    { leftMs: () => undefined },
+  );
   const step = (ms: number, leftMs: number, waiting: boolean, idle: boolean) => {
     now += ms;
-    expect(trial.leftMs()).toBe(leftMs);
-    trial.settle(waiting, idle);
+    expect(slowCredit.leftMs()).toBe(leftMs);
+    slowCredit.settle(waiting, idle);
   };
   step(0, 1_000, true, false);
   step(700, 300, false, false); // the origin sends
@@ -19,6 +22,6 @@ test('a second: what waits uses it up, and it comes back while the player asks f
 
 test('begins with what is left of the credit, unless a piece has been verified already', () => {
   const clock = { now: () => 5_000, setTimer: () => 0, clearTimer() {} };
-  expect(createTrial(clock, { leftMs: () => 600 }).leftMs()).toBe(600);
-  expect(createTrial(clock, { leftMs: () => undefined }).leftMs()).toBe(1_000);
+  expect(createSlowCredit(clock, { leftMs: () => 600 }).leftMs()).toBe(600);
+  expect(createSlowCredit(clock, { leftMs: () => undefined }).leftMs()).toBe(1_000);
 });
