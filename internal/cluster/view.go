@@ -134,7 +134,7 @@ func (v *View) Others() (trackers, sessions int) {
 }
 
 // Rank is the order in which a key would have its home at those of some replicas that take work: its home first.
-func (v *View) Rank(key swarm.ID, among []swarm.ID) []swarm.ID {
+func (v *View) Rank(key [16]byte, among []swarm.ID) []swarm.ID {
 	able := slices.DeleteFunc(slices.Clone(among), func(id swarm.ID) bool { return !slices.Contains(v.homes, id) })
 	return swarm.Order(able, key)
 }

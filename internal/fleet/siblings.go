@@ -101,7 +101,7 @@ func (f *siblings) asked(id signal.ID, failed bool, now time.Time) (first bool) 
 func (f *siblings) rank(id segment.ID, among []signal.ID) (out []Sibling) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, seed := range f.view.Rank(swarm.ID(id), among) {
+	for _, seed := range f.view.Rank(id, among) {
 		one := Sibling{ID: seed}
 		if s := f.all[one.ID]; s != nil {
 			one.Address = s.address
@@ -125,7 +125,7 @@ func (f *siblings) holders(id segment.ID, rank []Sibling) []Sibling {
 		}
 		others = append(others, id)
 	}
-	for _, other := range f.view.Rank(swarm.ID(id), others) {
+	for _, other := range f.view.Rank(id, others) {
 		one := Sibling{other, f.all[other].address}
 		if len(out) < 2*maxHolders && !slices.Contains(out, one) {
 			out = append(out, one)

@@ -239,7 +239,7 @@ func (d *disk) verify(id segment.ID, b []byte) (*held, error) {
 	switch {
 	case segment.NewID(cert.Site, cert.Name) != id || int64(len(data)) != cert.Length:
 		return nil, errors.New("certificate is of another segment")
-	case !matches(data, cert.Digests):
+	case !matches(cert, data):
 		return nil, errors.New("pieces do not match the certificate")
 	}
 	switch d.accept(cert) {
@@ -251,18 +251,19 @@ func (d *disk) verify(id segment.ID, b []byte) (*held, error) {
 	return nil, errors.New("certificate is withdrawn or badly signed")
 }
 
-// matches compares pieces with their digests. It lets others have the processor in between: uploads wait for nothing but that.
-func matches(data []byte, digests [][32]byte) bool {
+// matches compares a segment, of the length that its certificate has, with it. It lets others have the processor in between: uploads
+// wait for nothing but that.
+func matches(cert *certificate.Certificate, data []byte) bool {
 	n := 0
 	for piece := range slices.Chunk(data, segment.PieceSize) {
-		if n == len(digests) || sha256.Sum256(piece) != digests[n] {
+		if !cert.CheckPiece(n, piece) {
 			return false
 		}
 		if n++; n%piecesATurn == 0 {
 			runtime.Gosched()
 		}
 	}
-	return n == len(digests)
+	return n == len(cert.Digests)
 }
 
 // withdraw deletes files whose certificate is revoked; only their heads are read.

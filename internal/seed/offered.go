@@ -3,7 +3,6 @@ package seed
 import (
 	"context"
 	"errors"
-	"slices"
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/wire/sibling"
@@ -78,7 +77,7 @@ func (o *offered) keep(data []byte) error {
 	s, id := o.supply, o.ref.id
 	if len(data) == 0 {
 		data = o.old.data
-	} else if !slices.Equal(certificate.DigestPieces(data), o.cert.Digests) {
+	} else if !matches(o.cert, data) {
 		return errors.New("pieces that do not match the certificate")
 	}
 	h := newHeld(id, o.cert, data)

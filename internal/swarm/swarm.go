@@ -346,7 +346,7 @@ func Home(replicas []ID, key ID) (home ID, ok bool) {
 }
 
 // Order sorts replicas: the home of a key first, then the one that would be it without those before.
-func Order(replicas []ID, key ID) []ID {
+func Order(replicas []ID, key [16]byte) []ID {
 	out := slices.Clone(replicas)
 	slices.SortFunc(out, func(a, b ID) int {
 		return cmp.Or(cmp.Compare(weight(b, key), weight(a, key)), slices.Compare(b[:], a[:]))
