@@ -1,16 +1,17 @@
 package archtest
 
 import (
+	"maps"
 	"os/exec"
 	"slices"
 	"strings"
 	"testing"
 )
 
-// linked lists the packages that a program is made of.
-func linked(t *testing.T, program string) []string {
+// linked lists the packages that a program or a room is made of.
+func linked(t *testing.T, folder string) []string {
 	t.Helper()
-	cmd := exec.Command("go", "list", "-deps", "./cmd/"+program)
+	cmd := exec.Command("go", "list", "-deps", "./"+folder)
 	cmd.Dir = root(t)
 	out, err := cmd.Output()
 	if err != nil {
@@ -24,7 +25,7 @@ var ofLabAlone = []string{"github.com/vishvananda/", "github.com/pion/webrtc/", 
 
 // TestTheProgramHoldsNothingOfTheLab: what measures Leeway is no part of what operators run.
 func TestTheProgramHoldsNothingOfTheLab(t *testing.T) {
-	for _, p := range linked(t, "leeway") {
+	for _, p := range linked(t, "cmd/leeway") {
 		if below, ok := strings.CutPrefix(p, module+"/internal/"); ok && ofLab(roomOf(below)) {
 			t.Errorf("leeway links %s, which is of the lab", p)
 		}
@@ -34,7 +35,7 @@ func TestTheProgramHoldsNothingOfTheLab(t *testing.T) {
 			}
 		}
 	}
-	of := linked(t, "leeway-lab")
+	of := linked(t, "cmd/leeway-lab")
 	for _, d := range append([]string{module + "/internal/lab/netlab"}, ofLabAlone...) {
 		if !slices.ContainsFunc(of, func(p string) bool { return strings.HasPrefix(p, d) }) {
 			t.Errorf("leeway-lab does not link %s: the rule above names nothing", d)
@@ -42,6 +43,19 @@ func TestTheProgramHoldsNothingOfTheLab(t *testing.T) {
 	}
 	if slices.Contains(of, module+"/internal/app") {
 		t.Error("leeway-lab links app: it measures the program, and does not hold it")
+	}
+}
+
+// TestTrackerAndSeedAreWholeAlone: what not every operator uses fills a port of theirs, so both build without it, and without each other.
+func TestTrackerAndSeedAreWholeAlone(t *testing.T) {
+	for _, service := range []string{"tracker", "seed"} {
+		others := slices.Concat(services, optional, adapters, slices.Collect(maps.Keys(extensions)))
+		for _, p := range linked(t, "internal/"+service) {
+			below, ok := strings.CutPrefix(p, module+"/internal/")
+			if room := roomOf(below); ok && room != service && slices.Contains(others, room) {
+				t.Errorf("%s links %s: it is to be whole without it", service, room)
+			}
+		}
 	}
 }
 
