@@ -2,6 +2,7 @@ package wsconn
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -16,6 +17,7 @@ type DialConfig struct {
 	// NetDial opens the TCP connection, for clients that live in a network namespace of their own; nil is the process's.
 	NetDial func(ctx context.Context, network, address string) (net.Conn, error)
 	Header  http.Header
+	TLS     *tls.Config // of wss addresses; nil: the system's roots
 }
 
 // Dial opens a connection to a server that speaks cfg.Subprotocol. CheckOrigin and Refused of cfg are not used. Close, and
@@ -25,7 +27,7 @@ func Dial(ctx context.Context, url string, cfg Config, dial DialConfig) (*Conn, 
 	cfg = e.cfg
 	d := websocket.Dialer{
 		NetDialContext: dial.NetDial, HandshakeTimeout: cfg.WriteTimeout, ReadBufferSize: 4096, WriteBufferPool: &sync.Pool{},
-		Subprotocols: []string{cfg.Subprotocol},
+		Subprotocols: []string{cfg.Subprotocol}, TLSClientConfig: dial.TLS,
 	}
 	ws, response, err := d.DialContext(ctx, url, dial.Header)
 	if response != nil && response.Body != nil {
