@@ -30,8 +30,8 @@ var layers = [][]string{
 	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/sibling", "wire/proxy", "wire/sdp", "wire/playlist", "wire/mpd"},
 	{"transfer", "background", "viewer", "packaging", "stream", "sleep", "buildinfo", "procstat"},
 	{
-		"tracker", "seed", "relay", "fleet",
-		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist", "ingest",
+		"tracker", "seed", "relay", "probe", "fleet",
+		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist", "ingest", "tcpinfo",
 	},
 	{"webtorrent", "judge"},
 	{"headless", "cmdline"},
@@ -44,13 +44,13 @@ var layers = [][]string{
 var beside = []string{"archtest", "testkit"}
 
 // services own their logic and meet each other only in app.
-var services = []string{"tracker", "seed", "relay"}
+var services = []string{"tracker", "seed", "relay", "probe"}
 
 // optional rooms are what not every operator uses of a service: they fill a port of it, and it is whole without them.
 var optional = []string{"fleet"}
 
 // adapters wrap one dependency each and meet each other only in app.
-var adapters = []string{"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist"}
+var adapters = []string{"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist", "tcpinfo"}
 
 // extensions are rooms beside a service that not every operator uses. The service states a port for each and never imports it.
 var extensions = map[string]string{"webtorrent": "tracker", "judge": "tracker"}
