@@ -26,6 +26,7 @@ type cli struct {
 	Tracker  trackerCmd `cmd:"" help:"One tracker: WebSocket, introductions, signaling, statistics."`
 	Seed     seedCmd    `cmd:"" help:"One seed, joined to trackers by NATS."`
 	Turn     turnCmd    `cmd:"" help:"A TURN relay, for viewers that cannot reach each other directly."`
+	Probe    probeCmd   `cmd:"" help:"Network check: a server that measures the line of a client."`
 	Origin   originCmd  `cmd:"" help:"A web server with a film and the demo page, to try a tracker with."`
 	Viewer   viewerCmd  `cmd:"" help:"A headless viewer: plays a film through a tracker and says how it went."`
 	Token    tokenCmd   `cmd:"" help:"Join tokens: keys, tokens, and what is wrong with one."`

@@ -15,6 +15,7 @@ type Config struct {
 	Tracker TrackerConfig `yaml:"tracker"`
 	Seed    SeedConfig    `yaml:"seed"`
 	Turn    TurnConfig    `yaml:"turn"`
+	Probe   ProbeConfig   `yaml:"probe"`
 	NATS    NATSConfig    `yaml:"nats"`
 	Origin  OriginConfig  `yaml:"origin"`
 	Up      UpConfig      `yaml:"up"`
@@ -153,6 +154,20 @@ type TurnConfig struct {
 	Drain          time.Duration `yaml:"drain"`                 // for which allocations go on when the relay is to end
 }
 
+// ProbeConfig is of `leeway probe serve`; `leeway up` has an admin port of its own and takes the rest from here.
+type ProbeConfig struct {
+	Listen        string        `yaml:"listen"`          // HOST:PORT of the tests; empty: port 8090, in up on the host of up.listen
+	Admin         string        `yaml:"admin"`           // HOST:PORT of metrics, health
+	CertFile      string        `yaml:"cert_file"`       // TLS certificate of listen, read again when it changes; empty: no TLS
+	KeyFile       string        `yaml:"key_file"`        // and its key
+	ProxyProtocol []string      `yaml:"proxy_protocol"`  // CIDRs of balancers that begin each connection with a PROXY header, version 1 or 2
+	Open          bool          `yaml:"open"`            // any client may test; else those with a join token of a site
+	MaxTests      int           `yaml:"max_tests"`       // at a time
+	MaxPerAddress int           `yaml:"max_per_address"` // of those, of one address
+	DailyBytes    int64         `yaml:"daily_bytes"`     // bytes a day of one address, both directions
+	Drain         time.Duration `yaml:"drain"`           // for which tests go on when the server is to end
+}
+
 // NATSConfig joins replicas. Without a URL the process has a server of its own.
 type NATSConfig struct {
 	URL             string `yaml:"url"`                    // nats://HOST:PORT, several with commas
@@ -207,6 +222,7 @@ type UpConfig struct {
 // Default ports; docs/operations/network.md has the table.
 const (
 	seedPort     = "4600"
+	probePort    = "8090"
 	defaultAdmin = "127.0.0.1:9464"
 )
 
@@ -231,6 +247,7 @@ func defaults(getenv func(string) string) *Config {
 			Listen: ":3478", ListenTLS: ":5349", Admin: defaultAdmin, Realm: "leeway", PortMin: 49152, PortMax: 65535,
 			MaxAllocations: 10_000, MaxPerUser: 40, MaxPerAddress: 1000, MaxConnections: 10_000, AllocationRate: 2_500_000, Drain: 30 * time.Second,
 		},
+		Probe:  ProbeConfig{Admin: defaultAdmin, MaxTests: 64, MaxPerAddress: 16, DailyBytes: 50 << 30, Drain: 15 * time.Second},
 		Origin: OriginConfig{Listen: "127.0.0.1:8088", Admin: defaultAdmin},
 		Up:     UpConfig{Listen: "127.0.0.1:8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "up"), OriginFault: faultNone, Prefetch: true, SignLive: true, Role: site.RoleFull},
 	}
@@ -252,6 +269,8 @@ func (c *Config) addresses() []address {
 		{"turn.listen", c.Turn.Listen, false},
 		{"turn.listen_tls", c.Turn.ListenTLS, false},
 		{"turn.admin", c.Turn.Admin, false},
+		{"probe.listen", c.Probe.Listen, true},
+		{"probe.admin", c.Probe.Admin, false},
 		{"nats.listen", c.NATS.Listen, true},
 		{"origin.listen", c.Origin.Listen, false},
 		{"origin.seed_listen", c.Origin.SeedListen, true},

@@ -133,6 +133,8 @@ func (r *run) service(flags any) (*Config, *slog.Logger, error) {
 		r.env.service = "seed"
 	case *turnCmd:
 		r.env.service = "turn"
+	case *probeServeCmd:
+		r.env.service = "probe"
 	case *originCmd:
 		r.env.service = "origin"
 	}

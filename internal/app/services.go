@@ -16,6 +16,7 @@ import (
 	"github.com/leeway-video/leeway/internal/judge"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/natsbus"
+	"github.com/leeway-video/leeway/internal/probe"
 	"github.com/leeway-video/leeway/internal/promreg"
 	"github.com/leeway-video/leeway/internal/relay"
 	"github.com/leeway-video/leeway/internal/seed"
@@ -46,9 +47,10 @@ func newRegistry(log *slog.Logger, sites []string, defs ...*metric.Def) (*promre
 var counts = map[string][]*metric.Def{
 	"tracker": slices.Concat(tracker.Metrics(), judge.Metrics(), webtorrent.Metrics(), natsbus.Metrics()),
 	"seed":    slices.Concat(seed.Metrics(), fleet.Metrics(), natsbus.Metrics()),
-	"up":      slices.Concat(tracker.Metrics(), judge.Metrics(), webtorrent.Metrics(), seed.Metrics(), fleet.Metrics(), natsbus.Metrics(), originMetrics()),
+	"up":      slices.Concat(tracker.Metrics(), judge.Metrics(), webtorrent.Metrics(), seed.Metrics(), fleet.Metrics(), natsbus.Metrics(), probe.Metrics(), originMetrics()),
 	"origin":  originMetrics(),
 	"turn":    relay.Metrics(),
+	"probe":   probe.Metrics(),
 }
 
 // services is what runs in one process behind its ports. One tracker, one seed or both: the same code.

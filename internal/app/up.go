@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"log/slog"
@@ -25,6 +26,7 @@ type upCmd struct {
 	Admin       *string        `help:"Address of metrics, health, purge and switch." placeholder:"HOST:PORT" key:"up.admin"`
 	SeedListen  *string        `help:"UDP address of the seed." placeholder:"HOST:PORT" key:"seed.listen"`
 	SeedAllow   []string       `help:"Private addresses of viewers that the seed may send to. A range, an address, or an address and port." placeholder:"PEER" key:"seed.allow"`
+	ProbeListen *string        `help:"Address of the network check." placeholder:"HOST:PORT" key:"probe.listen"`
 	DataDir     *string        `help:"Folder of keys and the seed's store." placeholder:"DIR" key:"up.data_dir"`
 	Open        *bool          `help:"Let any program that can reach the address join." key:"up.open"`
 	Media       *string        `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"up.media" xor:"what"`
@@ -166,7 +168,11 @@ func (u *upRun) run(ctx context.Context) error {
 	}
 	group.serveTLS("public", services.tracker.admission(public), mux, shape, certificate)
 	group.serve("admin", adminPort, admin.handler(more), nil)
-	if err := u.announce(bundle, at, adminPort.Addr().String(), services.seedAddr); err != nil {
+	check, err := u.startProbe(ctx, services, at, group)
+	if err != nil {
+		return err
+	}
+	if err := u.announce(bundle, at, adminPort.Addr().String(), services.seedAddr, check.at); err != nil {
 		return err
 	}
 	return group.wait(ctx)
@@ -277,7 +283,7 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *sourc
 
 // announce prints where everything is. The page's address is the only one with its scheme, to be found by people and
 // scripts alike.
-func (u *upRun) announce(bundle *webdist.Bundle, public place, admin, seed string) error {
+func (u *upRun) announce(bundle *webdist.Bundle, public place, admin, seed string, check place) error {
 	w := u.env.Stdout
 	if !bundle.Built {
 		fmt.Fprintln(w, "\n  This binary carries no browser bundle: run make build, then build/leeway up.")
@@ -288,22 +294,23 @@ func (u *upRun) announce(bundle *webdist.Bundle, public place, admin, seed strin
   page     %s
   admin    %s  /metrics /healthz /readyz
   seed     %s/udp
+  probe    %s  ndt7
 %s
   For a page of your own, beside hls.js:
   %s
 
-`, Version, public.url(), admin, seed, u.elsewhere(public.addr.String(), admin, seed), public.scriptTag())
+`, Version, public.url(), admin, seed, check.addr, u.elsewhere(public.addr.String(), admin, seed, check.addr.String()), public.scriptTag())
 	return err
 }
 
 // elsewhere says which ports were busy and which ones this run took instead: empty, or a paragraph.
-func (u *upRun) elsewhere(public, admin, seed string) string {
+func (u *upRun) elsewhere(public, admin, seed, check string) string {
 	wanted := u.config.Seed.Listen
 	if wanted == "" {
 		wanted = net.JoinHostPort("", seedPort)
 	}
 	var busy []string
-	for _, at := range [][2]string{{u.config.Up.Listen, public}, {u.config.Up.Admin, admin}, {wanted, seed}} {
+	for _, at := range [][2]string{{u.config.Up.Listen, public}, {u.config.Up.Admin, admin}, {wanted, seed}, {cmp.Or(u.config.Probe.Listen, ":"+probePort), check}} {
 		_, was, _ := net.SplitHostPort(at[0])
 		if _, is, _ := net.SplitHostPort(at[1]); was != is && was != "0" {
 			busy = append(busy, was)

@@ -71,7 +71,7 @@ func tryUp(t *testing.T, args ...string) (*running, error) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &running{dir: t.TempDir(), out: newLockedBuffer(), errs: newLockedBuffer()}
-	args = append([]string{"up", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--seed-listen=127.0.0.1:0", "--data-dir=" + r.dir}, args...)
+	args = append([]string{"up", "--listen=127.0.0.1:0", "--admin=127.0.0.1:0", "--seed-listen=127.0.0.1:0", "--probe-listen=127.0.0.1:0", "--data-dir=" + r.dir}, args...)
 	var err error // Run's, once ended is closed
 	ended := make(chan struct{})
 	go func() {

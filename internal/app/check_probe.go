@@ -1,0 +1,21 @@
+package app
+
+// probe checks the network check's server.
+func (k *checker) probe(c ProbeConfig) {
+	for _, n := range []struct {
+		key          string
+		value, least int64
+		meaning      string
+	}{
+		{"probe.max_tests", int64(c.MaxTests), 1, "tests"},
+		{"probe.max_per_address", int64(c.MaxPerAddress), 1, "tests"},
+		{"probe.daily_bytes", c.DailyBytes, 1 << 20, "bytes; a test costs 64 KiB and what it sends"},
+	} {
+		if n.value < n.least {
+			k.complain(n.key, "%d is below %d (%s)", n.value, n.least, n.meaning)
+		}
+	}
+	if c.Drain < 0 {
+		k.complain("probe.drain", "%s is below 0s", c.Drain)
+	}
+}

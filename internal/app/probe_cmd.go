@@ -1,0 +1,71 @@
+package app
+
+import (
+	"cmp"
+	"context"
+)
+
+type probeCmd struct {
+	Serve probeServeCmd `cmd:"" help:"Serve tests: ndt7, and HTTP."`
+}
+
+type probeServeCmd struct {
+	Listen  *string `help:"Address of the tests (default :8090)." placeholder:"HOST:PORT" key:"probe.listen"`
+	TLSCert *string `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"probe.cert_file"`
+	TLSKey  *string `name:"tls-key" help:"Key of the certificate (PEM)." placeholder:"FILE" key:"probe.key_file"`
+	Admin   *string `help:"Address of metrics and health." placeholder:"HOST:PORT" key:"probe.admin"`
+	Open    *bool   `help:"Let any client test. Without it a client needs a join token of a site." key:"probe.open"`
+}
+
+// Help is shown below the usage.
+func (probeServeCmd) Help() string {
+	return `Clients must reach it directly: behind a proxy that ends their TCP connections it would measure the proxy's. Any client of ndt7
+works. With sites in the configuration that take tokens, a client passes a join token as access_token.
+
+Examples:
+  leeway probe serve --open
+  leeway probe serve --listen 127.0.0.1:8090
+  leeway probe serve --config leeway.yaml --listen :443 --tls-cert fullchain.pem --tls-key privkey.pem`
+}
+
+// Run serves until ctx ends.
+func (c *probeServeCmd) Run(ctx context.Context, r *run) error {
+	config, log, err := r.service(c)
+	if err != nil {
+		return err
+	}
+	p := config.Probe
+	p.Listen = cmp.Or(p.Listen, ":"+probePort)
+	sites, err := openSites(config.Sites)
+	if err != nil {
+		return err
+	}
+	authorize, err := probeAccess(p, sites, log)
+	if err != nil {
+		return err
+	}
+	registry, err := newRegistry(log, nil, counts["probe"]...)
+	if err != nil {
+		return err
+	}
+	adminPort, err := listenTCP(ctx, "probe serve --admin", p.Admin, false)
+	if err != nil {
+		return err
+	}
+	group := newServers(log)
+	defer group.stop()
+	defer adminPort.Close()
+	s, err := startProbe(ctx, probeParts{config: p, authorize: authorize, sink: registry, log: log, group: group})
+	if err != nil {
+		return err
+	}
+	defer s.drain()
+	g, err := openAdminGate(config.Admin, "", p.Admin, registry, log)
+	if err != nil {
+		return err
+	}
+	a := &admin{gate: g, metrics: registry.Handler(), ready: s.server.Ready, log: log}
+	group.serve("admin", adminPort, a.handler(nil), nil)
+	log.Info("probe is up", "listen", s.at.addr.String(), "open", authorize == nil, "admin", adminPort.Addr().String())
+	return group.wait(ctx)
+}

@@ -1,0 +1,137 @@
+package app
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/cmdline"
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/probe"
+	"github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/tcpinfo"
+	"github.com/leeway-video/leeway/internal/wsconn"
+)
+
+// probeConnections bounds what is open at a probe server, tests or not; a quarter of them may be without a request.
+const probeConnections = 4096
+
+// probeParts is what a probe server is made of.
+type probeParts struct {
+	config    ProbeConfig
+	authorize func(token string) error // nil: any client may test
+	next      bool                     // take the next free port where the one of the configuration is busy
+	sink      metric.Sink
+	log       *slog.Logger
+	group     *servers
+}
+
+// probeService is a probe server on its port.
+type probeService struct {
+	server *probe.Server
+	at     place
+	grace  time.Duration
+	log    *slog.Logger
+}
+
+// startProbe serves tests, in the group's servers.
+func startProbe(ctx context.Context, p probeParts) (*probeService, error) {
+	balancers, err := prefixes("probe.proxy_protocol", p.config.ProxyProtocol)
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := publicPair(p.config.CertFile, p.config.KeyFile, p.log)
+	if err != nil {
+		return nil, err
+	}
+	bulk := wsconn.BulkConfig{Subprotocol: probe.Subprotocol, MaxMessage: probe.MaxMessage, Handshake: 10 * time.Second}
+	server, err := probe.New(probe.Config{
+		Upgrade: func(w http.ResponseWriter, r *http.Request) (probe.Socket, error) { return bulk.Bulk(w, r) },
+		Offers:  func(r *http.Request) bool { return wsconn.OffersBulk(r, probe.Subprotocol) },
+		Look:    tcpinfo.Look, Authorize: p.authorize,
+		MaxTests: p.config.MaxTests, MaxPerAddress: p.config.MaxPerAddress, DailyBytes: p.config.DailyBytes,
+		Version: Version, Log: p.log, Metrics: p.sink,
+	})
+	if err != nil {
+		return nil, err
+	}
+	l, err := listenTCP(ctx, "probe", p.config.Listen, p.next)
+	if err != nil {
+		return nil, err
+	}
+	s := &probeService{server: server, at: place{l.Addr(), certificate}, grace: p.config.Drain, log: p.log}
+	admission := wsconn.NewAdmission(l, wsconn.AdmissionConfig{
+		MaxOpen: probeConnections, MaxPending: probeConnections / 4, Refused: server.Refused,
+		Introduces: func(a netip.Addr) bool { return within(balancers, a) },
+	})
+	p.group.serveTLS("probe", admission, server, nil, certificate)
+	return s, nil
+}
+
+// drain takes no new tests and lets those that run end.
+func (s *probeService) drain() {
+	if n := s.server.Running(); n > 0 {
+		s.log.Info("draining", "tests", n, "for", s.grace)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), s.grace)
+	defer cancel()
+	s.server.Drain(ctx)
+}
+
+// openSites checks the sites of a configuration.
+func openSites(configs []site.Config) (all []*site.Site, err error) {
+	for _, c := range configs {
+		one, err := site.New(c)
+		if err != nil {
+			return nil, cmdline.Usage(err)
+		}
+		all = append(all, one)
+	}
+	return all, nil
+}
+
+// probeAccess says which tokens are good for a test; nil: none is needed. Access has to be stated where other machines reach the port.
+func probeAccess(c ProbeConfig, sites []*site.Site, log *slog.Logger) (func(token string) error, error) {
+	if c.Open {
+		return nil, nil
+	}
+	var names []string
+	for _, s := range sites {
+		if s.Config().Access == site.AccessToken {
+			names = append(names, s.Name())
+		}
+	}
+	if len(names) == 0 {
+		if loopback(c.Listen) {
+			return nil, nil
+		}
+		return nil, cmdline.Usage(fmt.Errorf("probe: %s can be reached from other machines and nothing asks clients for a token: add --open if any client may test, listen on 127.0.0.1, or configure a site with access: token", c.Listen))
+	}
+	keys, err := openTokenKeys(sites, log)
+	if err != nil {
+		return nil, err
+	}
+	return func(token string) (err error) {
+		for _, name := range names {
+			_, refused := keys.Check(name, token, time.Now())
+			if refused == nil {
+				return nil
+			}
+			if err == nil || !elsewhere(refused) {
+				err = refused
+			}
+		}
+		return err
+	}, nil
+}
+
+// elsewhere says whether a token may be another site's.
+func elsewhere(err error) bool {
+	var refused *access.TokenError
+	return errors.As(err, &refused) && (refused.Reason == access.UnknownKey || refused.Reason == access.OtherSite)
+}
