@@ -112,7 +112,7 @@ func TestProbeCommand(t *testing.T) {
 	}
 }
 
-// TestProbeAccess: a server that others reach says who may test; a join token of a site is good for it.
+// TestProbeAccess: a server that other machines reach states its access; a join token of a site is good for a test.
 func TestProbeAccess(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	if _, errs, code := leeway(t, nil, "probe", "serve", "--listen", ":0", "--admin", "127.0.0.1:0"); code != 2 || !strings.Contains(errs, "--open") {
