@@ -78,6 +78,10 @@ var (
 		Name: "leeway_viewer_startup_seconds", Help: "Startup delay", Kind: metric.Histogram, Labels: []metric.Label{site, variant},
 		Buckets: []float64{0.1, 0.2, 0.4, 0.7, 1, 1.5, 2, 3, 5, 10, 20},
 	}
+	defLiveLag = &metric.Def{
+		Name: "leeway_viewer_live_lag_seconds", Help: "How far viewers of live streams are behind the stream's clock, once a report", Kind: metric.Histogram, Labels: []metric.Label{site, variant},
+		Buckets: []float64{1, 2, 3, 4, 5, 6, 7, 8, 10, 12, 15, 20, 30, 60, 600},
+	}
 	defLanes          = def(metric.Counter, "leeway_viewer_lane_bytes_total", "Bytes that viewers sent to others, by lane", site, label("lane", metric.Lanes))
 	defPrefetched     = def(metric.Counter, "leeway_viewer_prefetched_bytes_total", "Bytes that viewers received in the background lane", site)
 	defPrefetchWasted = def(metric.Counter, "leeway_viewer_prefetch_wasted_bytes_total", "Bytes fetched ahead and never played", site)
@@ -99,6 +103,6 @@ func Metrics() []*metric.Def {
 		defSessions, defSwarms, defMembers, defMessages, defSignaling, defErrors, defRejected, defTokens, defShed, defIntroductions, defLearned, defUnlearned, defSignals, defSignalRefused, defDeliveries, defSeedRefused, defMoves, defTrackers, defRevocations, defOff, defClamped, defReports, defBans, defManifests, defHandle,
 		defReceived, defCredited, defUploaded, defSegments, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
 		defLanes, defPrefetched, defPrefetchWasted, defPromotions, defYields, defSlowdowns, defQueuing, defBase, defTarget, defWindow, defPacing,
-		defPlayedBits, defSwitches, defStartup, defContradictions, defLinkFailures,
+		defPlayedBits, defSwitches, defStartup, defLiveLag, defContradictions, defLinkFailures,
 	}
 }

@@ -12,6 +12,7 @@ const (
 	maxCount          = 1000
 	maxPerSecond      = 100     // of what is counted
 	maxStartup        = 120_000 // ms
+	maxLag            = 86_400  // s behind a live stream's clock: a day that can be gone back
 	maxInterval       = 600_000 // ms that one report may speak of
 	reportSlack       = 2 * time.Second
 )
@@ -110,6 +111,9 @@ func (s *session) stats(m *signal.Stats) {
 	if startup {
 		began = c.to(m.StartupMs, maxStartup) / 1000
 		s.t.cfg.Metrics.Observe(defStartup, began, site, variant)
+	}
+	if played := c.seconds(m.LiveMs); played > 0 {
+		s.t.cfg.Metrics.Observe(defLiveLag, c.to(m.LiveLag/m.LiveMs, maxLag), site, variant)
 	}
 	s.fares.Report(played, stalled, began)
 	s.claim(member, m, c)

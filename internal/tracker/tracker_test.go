@@ -366,6 +366,23 @@ func TestStatisticsAreClamped(t *testing.T) {
 	testkit.Eventually(t, "startup observed", func() bool { return w.metrics.Count(defStartup, "demo", "peer") == 1 })
 }
 
+// TestLagOfLiveStreamsIsTheMeanOfAReport: one that claims more than a day is cut.
+func TestLagOfLiveStreamsIsTheMeanOfAReport(t *testing.T) {
+	w := newWorld(t)
+	v := w.tracker(nil).viewer("")
+	swarm := v.join().Swarm
+	for i, s := range []signal.Stats{{LiveLag: 7500}, {LiveMs: 1000, LiveLag: 7500}, {LiveMs: 1, LiveLag: 1 << 50}} {
+		w.clock.Move(10 * time.Second)
+		s.Swarm, s.Interval, s.Switches = swarm, 10_000, 1
+		v.send(&s)
+		testkit.Eventually(t, "counted", func() bool { return w.metrics.Value(defSwitches, "demo", "peer") == float64(i+1) })
+	}
+	testkit.Eventually(t, "one is beyond a day", func() bool { return w.metrics.Value(defClamped) == 1 })
+	if n := w.metrics.Count(defLiveLag, "demo", "peer"); n != 2 {
+		t.Errorf("%v reports of two have a lag", n)
+	}
+}
+
 func TestMembersThatFellSilentAreForgotten(t *testing.T) {
 	w := newWorld(t)
 	n := w.tracker(nil)

@@ -16,6 +16,8 @@ type observation struct {
 	time    time.Duration // played and not yet counted: less than a millisecond
 	bits    float64       // likewise: less than one
 	lag     lag           // behind the live edge
+	live    time.Duration // played of a live stream and not yet counted: less than a millisecond
+	behindS float64       // likewise: less than one
 	stalled time.Time     // when the stall that goes on began; zero: there is none
 }
 
@@ -43,6 +45,12 @@ func (o *observation) count() {
 	o.time -= time.Duration(ms) * time.Millisecond
 	o.bits -= float64(bits)
 	o.ledger.both(func(s *signal.Stats) { s.PlayedMs += ms; s.PlayedBits += bits })
+	if ms := o.live.Milliseconds(); ms > 0 {
+		lag := int64(o.behindS)
+		o.live -= time.Duration(ms) * time.Millisecond
+		o.behindS -= float64(lag)
+		o.ledger.both(func(s *signal.Stats) { s.LiveMs += ms; s.LiveLag += lag })
+	}
 }
 
 // stall begins one.
@@ -88,5 +96,7 @@ func (o *observation) behind(d, latency time.Duration) {
 		o.lag.seconds += d.Seconds() * latency.Seconds()
 		o.lag.of += d.Seconds()
 		o.lag.last = latency
+		o.live += d
+		o.behindS += float64(d) / float64(time.Millisecond) * latency.Seconds()
 	}
 }

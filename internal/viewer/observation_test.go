@@ -18,6 +18,17 @@ func TestObservationCountsWholeFiguresAndLosesNothing(t *testing.T) {
 	if s := l.total; s.PlayedMs != 4_000 || s.PlayedBits != 6_000 || s.Switches != 1 {
 		t.Errorf("%d ms, %d bits, %d switches", s.PlayedMs, s.PlayedBits, s.Switches)
 	}
+	for range 10_000 {
+		o.behind(300*time.Microsecond, 7*time.Second)
+		o.count()
+	}
+	o.behind(time.Second, 9*time.Second)
+	o.behind(time.Second, 0) // unknown
+	o.behind(time.Second, -time.Second)
+	o.count()
+	if s := l.total; s.LiveMs != 4_000 || s.LiveLag != 3_000*7+1_000*9 || o.lag.mean().Round(time.Millisecond) != 7_500*time.Millisecond {
+		t.Errorf("%d ms, %d s·ms behind; %v on average", s.LiveMs, s.LiveLag, o.lag.mean())
+	}
 	o.stall()
 	w.run(time.Second)
 	o.soFar()

@@ -173,7 +173,7 @@ func TestReplaysOfOneFilmAgree(t *testing.T) {
 					t.Error(err)
 				}
 			})
-			sleep.For(t.Context(), 17*time.Second + time.Millisecond)
+			sleep.For(t.Context(), 17*time.Second+time.Millisecond)
 			synctest.Wait()
 		}
 		if a, b := stores[0].file("low/index.m3u8"), stores[1].file("low/index.m3u8"); a != b || a == "" {
@@ -204,12 +204,12 @@ func TestReplayIsLate(t *testing.T) {
 			media := s.read(t, "low/index.m3u8")
 			return time.Since(media.Segments[len(media.Segments)-1].At)
 		}
-		sleep.For(t.Context(), 20 * time.Second)
+		sleep.For(t.Context(), 20*time.Second)
 		if d := behind(); d >= 4*time.Second+lookSlack {
 			t.Errorf("%v behind before it is late", d)
 		}
 		set(5 * time.Second)
-		sleep.For(t.Context(), 10 * time.Second)
+		sleep.For(t.Context(), 10*time.Second)
 		if d := behind(); d < 5*time.Second || d >= 9*time.Second+lookSlack {
 			t.Errorf("%v behind while it is 5 s late", d)
 		}

@@ -241,7 +241,7 @@ func decodeStats(id int, f fields) Message {
 		Lanes: f.counts("lanes", metric.Lanes), Pacing: f.pacing("pacing"),
 		PrefetchedBytes: n("prefetched_bytes"), PrefetchWasted: n("prefetch_wasted_bytes"), Promotions: n("promotions"),
 		Stalls: n("stalls"), StallMs: n("stall_ms"), PlayedMs: n("played_ms"), PlayedBits: n("played_bits"), Switches: n("switches"),
-		StartupMs: n("startup_ms"), Contradictions: n("contradictions"), Disputes: n("disputes"), LinkFailures: f.counts("link_failures", FailReasons),
+		StartupMs: n("startup_ms"), LiveMs: n("live_ms"), LiveLag: n("live_lag"), Contradictions: n("contradictions"), Disputes: n("disputes"), LinkFailures: f.counts("link_failures", FailReasons),
 		Peers: f.peerStats("peers"),
 	}
 }

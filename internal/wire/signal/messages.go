@@ -217,6 +217,8 @@ type Stats struct {
 	PlayedBits      int64            `json:"played_bits,omitempty"`
 	Switches        int64            `json:"switches,omitempty"`
 	StartupMs       int64            `json:"startup_ms,omitempty"`
+	LiveMs          int64            `json:"live_ms,omitempty"`  // played of a live stream with a clock
+	LiveLag         int64            `json:"live_lag,omitempty"` // seconds behind that clock, added up over LiveMs
 	Contradictions  int64            `json:"contradictions,omitempty"`
 	Disputes        int64            `json:"disputes,omitempty"`      // contradictions of two certificates
 	LinkFailures    map[string]int64 `json:"link_failures,omitempty"` // keys FailReasons

@@ -23,6 +23,8 @@ export interface ObserverOptions {
   clock: Clock;
   /** Bits per second of the rendition on screen. */
   bitrate(): number;
+  /** Milliseconds that the picture is behind the clock of a live stream; 0 or none: unknown. */
+  lag?(): number;
   paused(paused: boolean): void;
   /** The first picture is there. */
   started(): void;
@@ -53,6 +55,10 @@ export function observePlayback(o: ObserverOptions): PlaybackObserver {
     if (step > Math.max(stepBoundMs, 2 * elapsed)) return;
     delta.played_ms += step;
     delta.played_bits += (step / 1000) * o.bitrate();
+    const lag = o.lag?.() ?? 0;
+    if (lag <= 0) return;
+    delta.live_ms = (delta.live_ms ?? 0) + step;
+    delta.live_lag = (delta.live_lag ?? 0) + (step * lag) / 1000;
   }
 
   function start(): void {

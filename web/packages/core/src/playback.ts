@@ -14,6 +14,9 @@ export interface Observation {
   switches: number;
   /** From the manifest's request to the first picture; reported once. */
   startup_ms?: number;
+  /** What of `played_ms` was of a live stream with a wall clock, and the seconds behind that clock, added up over it. */
+  live_ms?: number;
+  live_lag?: number;
 }
 
 /** What is known of a title. */

@@ -168,6 +168,33 @@ describe('observations', () => {
     expect(opened[0]!.observed[2]).not.toHaveProperty('startup_ms');
   });
 
+  test('how far a live stream is behind its clock is told, where it has one', () => {
+    const { leeway, opened, hls, media, clock } = setUp();
+    attachHls(leeway, hls);
+    hls.loadSource('https://a/m.m3u8');
+    show(hls, media);
+    media.paused = false;
+    media.fire('playing');
+    const play = (live: boolean, playingDate: Date | null) => {
+      Object.assign(hls, { playingDate });
+      Object.assign(hls.levels[hls.currentLevel]!, { details: { live, fragments: [] } });
+      for (let i = 0; i < 4; i++) {
+        clock.time += 250;
+        media.currentTime += 0.25;
+        media.fire('timeupdate');
+      }
+      opened[0]!.onCollect!();
+      return opened[0]!.observed.at(-1)!;
+    };
+    const told = play(true, new Date(Date.now() - 7_000));
+    expect(told.live_ms).toBe(1_000);
+    expect(told.live_lag! / told.live_ms!).toBeCloseTo(7, 0);
+    // A film, a stream without a clock, and a machine whose clock is behind say nothing.
+    for (const nothing of [play(false, new Date(0)), play(true, null), play(true, new Date(Date.now() + 60_000))]) {
+      expect(nothing).not.toHaveProperty('live_ms');
+    }
+  });
+
   test('seeks, pauses and the end are no stalls, and jumps are not played', () => {
     const { leeway, opened, hls, media, clock } = setUp();
     attachHls(leeway, hls);

@@ -49,6 +49,10 @@ function attachPlayer(leeway: Leeway, hls: HlsLike, options: AttachOptions): () 
   const observer = observePlayback({
     clock: leeway.clock,
     bitrate: () => hls.levels[hls.currentLevel]?.bitrate ?? 0,
+    lag() {
+      const shown = hls.levels[hls.currentLevel]?.details?.live && hls.playingDate;
+      return shown ? Date.now() - shown.getTime() : 0;
+    },
     paused: (paused) => playback?.setPaused(paused),
     started: () => playback?.onCollect?.(),
     caught,

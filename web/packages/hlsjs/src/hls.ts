@@ -113,6 +113,8 @@ export interface HlsLike extends HlsPlayer {
   readonly levels: { bitrate: number; details?: DetailsLike }[];
   readonly audioTracks?: { details?: DetailsLike; bitrate?: number }[];
   readonly ttfbEstimate?: number;
+  /** Wall clock of the picture, of a stream that has one. */
+  readonly playingDate?: Date | null;
   on(event: string, f: (event: string, data: never) => void): void;
   off(event: string, f: (event: string, data: never) => void): void;
 }
