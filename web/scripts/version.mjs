@@ -14,7 +14,7 @@ const dependent = (manifest) => [
   [manifest, dependency],
 ];
 /** Packages that depend on no other one of ours. */
-const alone = ['core', 'netcheck'];
+const alone = ['conformance', 'core', 'netcheck'];
 const places = [
   ['web/package.json', own],
   ...alone.map((folder) => [`web/packages/${folder}/package.json`, own]),
