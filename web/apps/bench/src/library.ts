@@ -8,7 +8,8 @@ import { inspection } from '../../../packages/core/src/link/inspect.ts';
 import { createLink, type Link } from '../../../packages/core/src/link/link.ts';
 import { maxPieces, maxSegment, pieceSize } from '../../../packages/core/src/protocol/peer.ts';
 import type { SignalBody } from '../../../packages/core/src/session/messages.ts';
-import { createPeer, type Peer, type PeerHost } from '../../../packages/core/src/transfer/peer.ts';
+import { createPeer, type PeerEvents, type PeerHost } from '../../../packages/core/src/transfer/peer.ts';
+import type { Peer } from '../../../packages/core/src/transfer/ports.ts';
 import { createLimiter } from '../../../packages/core/src/transfer/segments.ts';
 import type { End, EndEvents, Setup } from './parent.ts';
 
@@ -43,7 +44,7 @@ export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> 
     for (let left = count; left > 0; left -= setup.batch) {
       const requests = Array.from({ length: Math.min(setup.batch, left) }, () => {
         const piece = own.next++ % maxPieces;
-        const { id } = peer.downloads.add({
+        const { id } = peer.supply.downloads.add({
           segment,
           piece,
           length: pieceSize,
@@ -85,31 +86,36 @@ export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> 
       allowed: () => true,
       queued: () => 0,
     },
-    sent: () => {},
-    announcement: () => undefined,
-    held: () => [],
+    greeting: { announcement: () => undefined, held: () => [], flags: () => 0 },
+    silence: { drifted: () => false },
+    stats: {
+      count(name) {
+        if (/^rejected|^malformed/.test(name)) events.failed(`link ${number}: ${name}`);
+      },
+      wasted: () => {},
+    },
+    verification: {
+      piece(peer, download) {
+        void limited(() => checkPiece(certificate, download.piece, download.data, crypto)).then((good) => {
+          peer.supply.downloads.remove(download);
+          if (!good) return events.failed(`piece ${download.piece} does not match`);
+          events.got(download.length);
+          if (setup.lane) return askBehind();
+          const own = links.get(number)!;
+          if (++own.owed < setup.batch) return;
+          own.owed -= setup.batch;
+          ask(number, setup.batch);
+        });
+      },
+      asked: () => {},
+      certificate: () => {},
+      none: () => {},
+    },
+  });
+  const fate = (number: number): PeerEvents => ({
     ready: () => events.open(number),
-    drifted: () => false,
+    sent: () => {},
     closed: (_peer, reason) => events.failed(`link ${number} closed: ${reason}`),
-    piece(peer, download) {
-      void limited(() => checkPiece(certificate, download.piece, download.data, crypto)).then((good) => {
-        peer.downloads.remove(download);
-        if (!good) return events.failed(`piece ${download.piece} does not match`);
-        events.got(download.length);
-        if (setup.lane) return askBehind();
-        const own = links.get(number)!;
-        if (++own.owed < setup.batch) return;
-        own.owed -= setup.batch;
-        ask(number, setup.batch);
-      });
-    },
-    certificateRequest: () => {},
-    certificate: () => {},
-    certificateNone: () => {},
-    count(name) {
-      if (/^rejected|^malformed/.test(name)) events.failed(`link ${number}: ${name}`);
-    },
-    wasted: () => {},
     changed: () => {},
   });
 
@@ -128,7 +134,7 @@ export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> 
       greeting: () => undefined,
       signal: (body) => events.signal(number, body),
       opened(open) {
-        links.get(number)!.peer = createPeer(open, 0, host(number));
+        links.get(number)!.peer = createPeer(open, host(number), fate(number));
       },
       failed: (_link, { fail }) => events.failed(`link ${number}: ${fail}`),
       closed: (_link, reason) => events.failed(`link ${number} closed: ${reason}`),

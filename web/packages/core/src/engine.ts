@@ -21,8 +21,8 @@ import type { Line } from './transfer/line.ts';
 import { createLists } from './transfer/lists.ts';
 import { createLoads } from './transfer/loads.ts';
 import { createParts } from './transfer/parts.ts';
-import type { Peer } from './transfer/peer.ts';
 import { createPeers } from './transfer/peers.ts';
+import type { Peer } from './transfer/ports.ts';
 import { createSegments, type Load, newSegment, type Segment, wanted } from './transfer/segments.ts';
 import { type Shared, sharing } from './transfer/shared.ts';
 import { createSilence, type SilenceHost } from './transfer/silence.ts';
@@ -134,8 +134,8 @@ export const createEngine = (deps: EngineDeps): Engine => {
     s.sources[n] = from ? (from.link.role === 'seed' ? 'seed' : 'peer') : 'origin';
     if (from) {
       const { peer, role } = from.link;
-      from.downloaded += data.length;
-      from.brought();
+      from.supply.downloaded += data.length;
+      from.supply.brought();
       stats.received(role, from.link.path(), data.length);
       if (role === 'viewer') said.moved(peer, 'in', from.link.path(), data.length);
       else s.pieceReason ??= d?.reason === 'near' || d?.reason === 'background' ? 'no-holder' : 'urgent';
@@ -180,7 +180,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     fromOrigin: verification.origin,
   });
 
-  const { announcement, flags, greeting } = createGreeting({
+  const greeting = createGreeting({
     ...deps,
     cache,
     wanted: (id) => wanted(segments.byId.get(id)!),
@@ -202,7 +202,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
   const peers = createPeers(shared, {
     ...deps,
     said,
-    greeting: { announcement, flags },
+    greeting,
     verification,
     silence,
     serves: () => ahead.serves(),
@@ -223,14 +223,14 @@ export const createEngine = (deps: EngineDeps): Engine => {
   });
 
   const decideNow = () => {
-    const greeting = linked().filter((p) => !p.ready);
+    const opening = linked().filter((p) => !p.ready);
     const leftMs = credit.leftMs();
     const input = view.input(ahead.look(), {
       self: deps.self(),
       credit_us: leftMs === undefined ? -1 : Math.floor(leftMs * 1000),
       slow_credit_us: Math.floor(slowCredit.leftMs() * 1000),
-      linking: linking || greeting.length > 0,
-      seed_linking: seedLinking || greeting.some((p) => p.link.role === 'seed'),
+      linking: linking || opening.length > 0,
+      seed_linking: seedLinking || opening.some((p) => p.link.role === 'seed'),
       off: shared.off,
     });
     const actions = decide(input);
@@ -309,7 +309,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       settled(segments.resolve(request, request.rendition, request.bitrate).then(take, () => {}));
     },
     addLink: peers.add,
-    greeting,
+    greeting: greeting.greeting,
     setLinking(any, seed) {
       linking = any;
       seedLinking = seed;

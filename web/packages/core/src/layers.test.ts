@@ -1,15 +1,15 @@
-/** The folders of the code import each other in one direction: docs/architecture.md, "Layers of the browser code". */
+/** Folders and files import each other in one direction: docs/architecture.md, "Layers of the browser code". */
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 
-const packages = join(import.meta.dirname, '../..');
+const web = join(import.meta.dirname, '../../..');
 
 /** A folder is one node of the graph. So is a file directly in `src`: those are parts of their own. */
-const nodeOf = (path: string): string => (/^[^/]+\/src\/[^/]+$/.test(path) ? path : dirname(path));
+const folderOf = (path: string): string => (/\/src\/[^/]+$/.test(path) ? path : dirname(path));
 
 /** The edges of the graph: for each node those that it imports, types among them. */
-export function graph(files: Map<string, string>): Map<string, Set<string>> {
+export function graph(files: Map<string, string>, nodeOf: (path: string) => string): Map<string, Set<string>> {
   const edges = new Map<string, Set<string>>();
   for (const [path, text] of files) {
     const from = nodeOf(path);
@@ -43,15 +43,17 @@ export function cycle(edges: Map<string, Set<string>>): string | undefined {
   return undefined;
 }
 
-test('no folder imports itself by way of others', () => {
+describe('nothing imports itself by way of others', () => {
   const files = new Map<string, string>();
-  for (const entry of readdirSync(packages, { recursive: true, withFileTypes: true })) {
-    const path = relative(packages, join(entry.parentPath, entry.name));
-    if (/^[^/]+\/src\/.*(?<!\.(test|bench))\.ts$/.test(path))
-      files.set(path, readFileSync(join(packages, path), 'utf8'));
-  }
-  expect(files.size).toBeGreaterThan(80);
-  expect(cycle(graph(files))).toBeUndefined();
+  for (const root of ['packages', 'apps'])
+    for (const entry of readdirSync(join(web, root), { recursive: true, withFileTypes: true })) {
+      const path = relative(web, join(entry.parentPath, entry.name));
+      if (/^[^/]+\/[^/]+\/src\/.*(?<!\.(test|bench))\.ts$/.test(path))
+        files.set(path, readFileSync(join(web, path), 'utf8'));
+    }
+  test('the files are found', () => expect(files.size).toBeGreaterThan(170));
+  test('no folder', () => expect(cycle(graph(files, folderOf))).toBeUndefined());
+  test('no file', () => expect(cycle(graph(files, (path) => path))).toBeUndefined());
 });
 
 test('a cycle is found', () => {
@@ -62,7 +64,10 @@ test('a cycle is found', () => {
     ['core/src/c.ts', "export const c = () => import('./b/w.ts');"],
     ['core/src/b/w.ts', ''],
   ]);
-  expect(cycle(graph(files))).toBe('core/src/b → core/src/c.ts → core/src/b');
+  expect(cycle(graph(files, folderOf))).toBe('core/src/b → core/src/c.ts → core/src/b');
   files.set('core/src/c.ts', '');
-  expect(cycle(graph(files))).toBeUndefined();
+  expect(cycle(graph(files, folderOf))).toBeUndefined();
+  files.set('core/src/a/z.ts', "import type { x } from './x.ts';");
+  expect(cycle(graph(files, folderOf))).toBeUndefined();
+  expect(cycle(graph(files, (path) => path))).toBe('core/src/a/x.ts → core/src/a/z.ts → core/src/a/x.ts');
 });

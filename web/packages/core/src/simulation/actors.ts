@@ -4,7 +4,8 @@ import type { ByteRange, Clock, Engine, PeerLink, SegmentResult } from '../ports
 import { maxLength, virtualRanges } from '../segment/index.ts';
 import { createCredit } from '../transfer/credit.ts';
 import { createLine } from '../transfer/line.ts';
-import { createPeer, type Peer, type PeerHost } from '../transfer/peer.ts';
+import { createPeer, type PeerHost } from '../transfer/peer.ts';
+import type { Peer } from '../transfer/ports.ts';
 import { type Film, idOf, rules, type Signer } from './film.ts';
 import { crypto, type Network } from './world.ts';
 
@@ -109,45 +110,51 @@ export class Seed {
         allowed: () => true,
         queued: () => 0,
       },
-      sent: (_, bytes) => {
+      greeting: {
+        announcement: (segment) => ({ segment, state: 2, pieces: this.pieces(segment) }),
+        held: () => (this.holder ? this.names.keys() : []),
+        flags: () => (this.holder ? 0 : 1),
+      },
+      silence: { drifted: () => false },
+      stats: { count: nothing, wasted: nothing },
+      verification: {
+        piece: nothing,
+        certificate: nothing,
+        none: nothing,
+        asked: (p, ids) => {
+          for (const segment of ids) {
+            const { bytes } = this.film;
+            const range = this.ranges.get(segment);
+            if (bytes > maxLength && !range) {
+              p.send({ type: 'certificate-none', segment, reason: 4, objectLength: bytes });
+              continue;
+            }
+            this.fetch(segment).then(
+              (data) => {
+                const certificate = this.signer.certify(
+                  this.names.get(segment)! + (range ? `#${range.first}-${range.last}` : ''),
+                  data,
+                  Math.floor(this.network.world.now()),
+                  bytes,
+                  this.version,
+                );
+                p.send({ type: 'certificate', segment, certificate });
+              },
+              () => p.send({ type: 'certificate-none', segment, reason: 3, objectLength: 0 }),
+            );
+          }
+        },
+      },
+    };
+    const peer = createPeer(link, host, {
+      ready: nothing,
+      sent: (bytes) => {
         this.sent += bytes;
       },
-      announcement: (segment) => ({ segment, state: 2, pieces: this.pieces(segment) }),
-      held: () => (this.holder ? this.names.keys() : []),
-      ready: nothing,
-      drifted: () => false,
       closed: (p) => this.peers.splice(this.peers.indexOf(p), 1),
-      piece: nothing,
-      certificateRequest: (p, ids) => {
-        for (const segment of ids) {
-          const { bytes } = this.film;
-          const range = this.ranges.get(segment);
-          if (bytes > maxLength && !range) {
-            p.send({ type: 'certificate-none', segment, reason: 4, objectLength: bytes });
-            continue;
-          }
-          this.fetch(segment).then(
-            (data) => {
-              const certificate = this.signer.certify(
-                this.names.get(segment)! + (range ? `#${range.first}-${range.last}` : ''),
-                data,
-                Math.floor(this.network.world.now()),
-                bytes,
-                this.version,
-              );
-              p.send({ type: 'certificate', segment, certificate });
-            },
-            () => p.send({ type: 'certificate-none', segment, reason: 3, objectLength: 0 }),
-          );
-        }
-      },
-      certificate: nothing,
-      certificateNone: nothing,
-      count: nothing,
-      wasted: nothing,
       changed: nothing,
-    };
-    this.peers.push(createPeer(link, this.holder ? 0 : 1, host));
+    });
+    this.peers.push(peer);
   }
 
   stop(): void {

@@ -3,7 +3,7 @@ import { complete } from '../cache/cache.ts';
 import type { SegmentRequest } from '../ports.ts';
 import { type Ahead, mostAhead, possible, prefetch } from '../schedule/prefetch.ts';
 import { pieceCount, pieceLength } from '../segment/index.ts';
-import type { Peer } from './peer.ts';
+import type { Peer } from './ports.ts';
 import { type Segment, wanted } from './segments.ts';
 import type { Shared } from './shared.ts';
 
@@ -98,9 +98,9 @@ export const createLookAhead = (shared: Shared, host: LookAheadHost): LookAhead 
   const takeBack = (next: Segment[]) => {
     const quiet = nowUs() - quietUs;
     for (const p of peers.values())
-      p.cancel((d) => {
+      p.supply.cancel((d) => {
         const s = segments.get(d.segment);
-        return d.lane && (!s || (!wanted(s) && !next.includes(s)) || Math.max(d.sentUs, p.cameBehindUs) < quiet);
+        return d.lane && (!s || (!wanted(s) && !next.includes(s)) || Math.max(d.sentUs, p.supply.cameBehindUs) < quiet);
       });
   };
 
@@ -161,11 +161,11 @@ export const createLookAhead = (shared: Shared, host: LookAheadHost): LookAhead 
       for (const s of kept) if (!wanted(s) && s.ref.startMs + s.ref.durationMs <= positionMs) lost(s);
       outstanding = 0;
       for (const p of peers.values())
-        for (const d of p.downloads.all.values()) if (d.lane && !d.checking) outstanding++;
+        for (const d of p.supply.downloads.all.values()) if (d.lane && !d.checking) outstanding++;
       return running;
     },
     mayAsk(peer) {
-      if (!peer.lane || peer.behindUs > nowUs() || outstanding >= mostBehind) return false;
+      if (!peer.lane || peer.supply.behindUs > nowUs() || outstanding >= mostBehind) return false;
       const now = host.mayRequest();
       if (now !== true) againMs = Math.min(againMs, now);
       else outstanding++;

@@ -4,7 +4,7 @@ import { pieceLength } from '../segment/index.ts';
 import type { LookAhead } from './ahead.ts';
 import type { Download } from './downloads.ts';
 import type { Loads } from './loads.ts';
-import type { Peer } from './peer.ts';
+import type { Peer } from './ports.ts';
 import type { Shared } from './shared.ts';
 
 export interface ExecuteHost {
@@ -45,7 +45,7 @@ export const execute = (shared: Shared, actions: Action[], now: number, { loads,
         peers.announce(s.id);
       }
       const length = pieceLength(s.certificate.length, a.piece);
-      const d = peer.downloads.add({
+      const d = peer.supply.downloads.add({
         segment: s.id,
         piece: a.piece,
         length,
@@ -59,18 +59,18 @@ export const execute = (shared: Shared, actions: Action[], now: number, { loads,
       batches.set(key, batch);
       batch.requests.push({ id: d.id, piece: a.piece });
     } else if ((a.type === 'cancel' || a.type === 'promote') && peer) {
-      const d = peer.downloads.find(a.segment, a.piece);
+      const d = peer.supply.downloads.find(a.segment, a.piece);
       if (!d) continue;
       if (a.type === 'promote') {
         if (!d.lane) continue;
         peer.lane?.gone(d.length - d.received);
-        peer.downloads.promote(d, now);
+        peer.supply.downloads.promote(d, now);
         stats.add('promotions', 1);
         peer.sendIds('promote', [d.id]);
       } else {
         const which = (x: Download) => x === d;
-        if (a.reason === 'late' && s?.certificate) peer.outdone(which, s.certificate.length, s.ref.durationMs);
-        else peer.cancel(which);
+        if (a.reason === 'late' && s?.certificate) peer.supply.outdone(which, s.certificate.length, s.ref.durationMs);
+        else peer.supply.cancel(which);
         if (a.reason === 'stalled') stalled.add(peer);
       }
     }
@@ -82,6 +82,6 @@ export const execute = (shared: Shared, actions: Action[], now: number, { loads,
   for (const peer of stalled) {
     stats.count('stalls');
     changed();
-    peer.stalled(now);
+    peer.supply.stalled(now);
   }
 };

@@ -1,7 +1,19 @@
 /** What is said of what is held: segment by segment, and all at once ahead of a link. */
 import { type Cache, complete } from '../cache/cache.ts';
 import { encode, flagBackground, flagNoUpload, type HaveEntry, type Message } from '../protocol/peer.ts';
-import { hello } from './peer.ts';
+
+export const ownMaxRequests = 256;
+
+/** What this side says first on a link. */
+export const hello = (flags: number, self: string, swarm: string): Message => ({
+  type: 'hello',
+  minVersion: 1,
+  maxVersion: 1,
+  flags,
+  maxRequests: ownMaxRequests,
+  peer: self,
+  swarm,
+});
 
 export interface GreetingHost {
   cache: Cache;
@@ -19,7 +31,19 @@ export interface GreetingHost {
 const mostSaid = 8_192;
 const mostGreeted = 98;
 
-export const createGreeting = ({ cache, self, swarm, uploads, background, wanted, certificate: of }: GreetingHost) => {
+export interface Greeting {
+  /** What to announce of a segment; undefined: nothing is held, or this viewer does not upload. */
+  announcement(segment: string): HaveEntry | undefined;
+  /** The segments of which something is held. */
+  held(): Iterable<string>;
+  /** The flags of this side's hello, but for the background's. */
+  flags(): number;
+  /** What goes with an answer: the messages, and the segments that they announce. `asked`: certificates that the offer asked for. */
+  greeting(asked?: string[]): { said: Uint8Array[]; held: string[] };
+}
+
+export const createGreeting = (host: GreetingHost): Greeting => {
+  const { cache, self, swarm, uploads, background, wanted, certificate: of } = host;
   const announcement = (segment: string): HaveEntry | undefined => {
     const e = cache.get(segment);
     if (!e || !uploads()) return undefined;
@@ -30,8 +54,9 @@ export const createGreeting = ({ cache, self, swarm, uploads, background, wanted
   const flags = () => (uploads() ? 0 : flagNoUpload);
   return {
     announcement,
+    held: cache.ids,
     flags,
-    greeting(asked: string[] = []) {
+    greeting(asked = []) {
       const entries: HaveEntry[] = [];
       for (const id of cache.ids()) {
         const entry = announcement(id);

@@ -34,7 +34,7 @@ export interface Loads {
 export const createLoads = (shared: Shared, { fromOrigin, played, lost }: LoadsHost): Loads => {
   const { clock, stats, line, cache, credit, emit, settled, changed } = shared;
   const cancel = (s: Segment) => shared.peers.cancel(s);
-  const flying = (s: Segment, n: number) => shared.peers.all().some((p) => p.downloads.find(s.id, n));
+  const flying = (s: Segment, n: number) => shared.peers.all().some((p) => p.supply.downloads.find(s.id, n));
 
   const settle = (
     s: Segment,

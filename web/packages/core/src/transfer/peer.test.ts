@@ -3,7 +3,7 @@ import type { Background, BackgroundLane } from '../background/index.ts';
 import type { PeerLink } from '../ports.ts';
 import { decode, encode, flagBackground, type Message, rejectLaneOff } from '../protocol/peer.ts';
 import { FakeClock } from '../testing/clock.ts';
-import { createPeer, type PeerHost } from './peer.ts';
+import { createPeer, type PeerEvents, type PeerHost } from './peer.ts';
 
 const self = '1'.repeat(32);
 const other = '2'.repeat(32);
@@ -39,29 +39,30 @@ const setUp = async (greeted?: string[], lane?: BackgroundLane, drifted = false)
       allowed: () => true,
       queued: () => 0,
     },
-    sent: nothing,
-    announcement: (s) => (held.has(s) ? { segment: s, state: 2, pieces: 1 } : undefined),
-    held: () => held,
+    greeting: {
+      announcement: (s) => (held.has(s) ? { segment: s, state: 2, pieces: 1 } : undefined),
+      held: () => held,
+      flags: () => 0,
+    },
+    silence: { drifted: () => drifted },
+    verification: { piece: nothing, asked: nothing, certificate: nothing, none: nothing },
+    stats: { count: (name) => counts.push(name), wasted: (bytes, lane) => lost.push([bytes, lane]) },
+  };
+  const events: PeerEvents = {
     ready: nothing,
-    drifted: () => drifted,
+    sent: nothing,
     closed: (_, reason, ban) => ended.push([reason, ban]),
-    piece: nothing,
-    certificateRequest: nothing,
-    certificate: nothing,
-    certificateNone: nothing,
-    count: (name) => counts.push(name),
-    wasted: (bytes, lane) => lost.push([bytes, lane]),
     changed: nothing,
   };
   if (lane) host.background = () => ({ add: () => lane }) as unknown as Background;
-  const peer = createPeer(link, 0, host);
+  const peer = createPeer(link, host, events);
   const hear = (m: Message) => link.onControl!(encode(m));
   const hello = { minVersion: 1, maxVersion: 1, flags: lane ? flagBackground : 0, maxRequests: 64, peer: other, swarm };
   hear({ type: 'hello', ...hello });
   const take = (type: Message['type']) => said.splice(0).filter((m) => m.type === type);
   const ask = (piece = 0, lane: 0 | 1 = 0) => {
     const d = { segment, piece, length: 100, lane, reason: 'near', sentUs: Math.floor(clock.now() * 1000) };
-    return peer.downloads.add(d);
+    return peer.supply.downloads.add(d);
   };
   return { clock, link, peer, said, ended, held, lost, counts, hear, take, ask };
 };
@@ -117,7 +118,7 @@ describe('a reject', () => {
     const pauses = [];
     for (let n = 0; n < 9; n++) {
       hear({ type: 'reject', reason: 1, ids: [ask().id] });
-      pauses.push(Math.round(peer.stalledUntilUs / 1000 - clock.now()));
+      pauses.push(Math.round(peer.supply.stalledUntilUs / 1000 - clock.now()));
       for (let left = pauses.at(-1)!; left > 0; left -= 5_000) {
         await clock.advance(Math.min(left, 5_000));
         hear({ type: 'pong', nonce: 0, sentAt: 0 });
@@ -129,7 +130,7 @@ describe('a reject', () => {
       link.onData!(encode({ type: 'data', request: id, offset: 0, sentAt: 0, payload: new Uint8Array(100) }));
     }
     hear({ type: 'reject', reason: 1, ids: [ask().id] });
-    expect(peer.stalledUntilUs / 1000 - clock.now()).toBeCloseTo(200, 0);
+    expect(peer.supply.stalledUntilUs / 1000 - clock.now()).toBeCloseTo(200, 0);
     expect(ended).toEqual([]);
   });
 });
@@ -193,7 +194,7 @@ describe('a link', () => {
     expect(crumbs(1_000, await setUp())).toBe(1_025);
     const canceled = await setUp();
     const d = canceled.ask();
-    canceled.peer.cancel(() => true);
+    canceled.peer.supply.cancel(() => true);
     expect(crumbs(d.id, canceled)).toBe(64 + 1_025);
     for (const { ended, counts } of [asked, canceled]) {
       expect(ended).toEqual([['over-limit', true]]);
@@ -205,13 +206,13 @@ describe('a link', () => {
     const { clock, hear, ask, peer, link } = await setUp();
     for (const late of [50_000_000, 4_000_000_000])
       hear({ type: 'pong', nonce: 0, sentAt: (Math.floor(clock.now() * 1000) - late) >>> 0 });
-    expect(peer.meter.rttUs).toBe(1_000_000);
+    expect(peer.supply.meter.rttUs).toBe(1_000_000);
     const { id } = ask();
     await clock.advance(3_000);
     link.onData!(encode({ type: 'data', request: id, offset: 0, sentAt: 0, payload: new Uint8Array(1) }));
-    expect(peer.meter.rttUs).toBe(1_000_000);
+    expect(peer.supply.meter.rttUs).toBe(1_000_000);
     // One byte a second ago pays for nothing.
-    expect(peer.dataUs).toBe(Math.floor(clock.now() * 1000) - 3_000_000 + 183);
+    expect(peer.supply.dataUs).toBe(Math.floor(clock.now() * 1000) - 3_000_000 + 183);
   });
 
   it('is pinged every five seconds, also while this side talks and the other does not', async () => {
@@ -235,7 +236,7 @@ describe('a link', () => {
     const answer = () => {
       for (const ping of take('ping') as (Message & { type: 'ping' })[]) hear({ ...ping, type: 'pong' });
     };
-    peer.stalled(clock.now() * 1000);
+    peer.supply.stalled(clock.now() * 1000);
     answer();
     await clock.advance(3_000 + 2_001);
     // Suspicion ends, until the next stall.
@@ -243,7 +244,7 @@ describe('a link', () => {
     await clock.advance(4_000);
     answer();
     expect(ended).toEqual([]);
-    peer.stalled(clock.now() * 1000);
+    peer.supply.stalled(clock.now() * 1000);
     answer();
     await clock.advance(3_000);
     answer();
@@ -255,8 +256,8 @@ describe('a link', () => {
       const { clock, hear, ask, peer, link, take, ended } = await setUp();
       const d = ask();
       await clock.advance(1_100);
-      peer.cancel(() => true);
-      peer.stalled(clock.now() * 1000);
+      peer.supply.cancel(() => true);
+      peer.supply.stalled(clock.now() * 1000);
       // The first answers the ping that followed hello, and proves nothing.
       for (const ping of take('ping') as (Message & { type: 'ping' })[]) hear({ ...ping, type: 'pong' });
       expect(ended).toEqual([]);
@@ -285,7 +286,7 @@ describe('three stalls in a row', () => {
     }
     for (let n = 0; n < 3; n++) {
       expect(ended).toEqual([]);
-      peer.stalled(clock.now() * 1000);
+      peer.supply.stalled(clock.now() * 1000);
       if (speaks && n === 1) hear({ type: 'ping', nonce: 0, sentAt: 0 });
     }
     expect(ended).toEqual([[reason, false]]);
@@ -316,25 +317,25 @@ describe('the background of a link', () => {
     const { did, lane: fake } = lane();
     const { peer, hear, ask, lost, clock } = await setUp(undefined, fake);
     const d = ask(0, 1);
-    expect(peer.downloads.queued()).toBe(0);
+    expect(peer.supply.downloads.queued()).toBe(0);
     d.received = 30;
     hear({ type: 'reject', reason: 4, ids: [d.id] });
     expect([did, lost]).toEqual([[['gone', 70]], [[30, 1]]]);
-    expect(peer.stalledUntilUs).toBe(0);
-    expect(peer.behindUs).toBeGreaterThan(clock.now() * 1000);
+    expect(peer.supply.stalledUntilUs).toBe(0);
+    expect(peer.supply.behindUs).toBeGreaterThan(clock.now() * 1000);
     hear({ type: 'reject', reason: rejectLaneOff, ids: [ask(1, 1).id] });
-    expect(peer.behindUs).toBe(Number.MAX_SAFE_INTEGER);
+    expect(peer.supply.behindUs).toBe(Number.MAX_SAFE_INTEGER);
     hear({ type: 'reject', reason: 4, ids: [ask(2).id] });
-    expect(peer.stalledUntilUs).toBeGreaterThan(0);
+    expect(peer.supply.stalledUntilUs).toBeGreaterThan(0);
   });
 
   it('counts as foreground once a request is promoted', async () => {
     const { peer, ask, clock } = await setUp();
     const d = ask(0, 1);
     await clock.advance(500);
-    peer.downloads.promote(d, 1_234);
-    expect([d.lane, d.sentUs, peer.downloads.queued()]).toEqual([0, 1_234, 100]);
-    peer.downloads.remove(d);
-    expect(peer.downloads.queued()).toBe(0);
+    peer.supply.downloads.promote(d, 1_234);
+    expect([d.lane, d.sentUs, peer.supply.downloads.queued()]).toEqual([0, 1_234, 100]);
+    peer.supply.downloads.remove(d);
+    expect(peer.supply.downloads.queued()).toBe(0);
   });
 });

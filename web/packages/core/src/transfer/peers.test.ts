@@ -19,8 +19,8 @@ import { createPeerStats } from '../stats/peers.ts';
 import { createStats } from '../stats/stats.ts';
 import { FakeClock } from '../testing/clock.ts';
 import { createGreeting } from './greeting.ts';
-import type { Peer } from './peer.ts';
 import { createPeers } from './peers.ts';
+import type { Peer } from './ports.ts';
 import type { Segment } from './segments.ts';
 import type { Shared } from './shared.ts';
 import type { Silence } from './silence.ts';
@@ -52,10 +52,9 @@ const setUp = (paced = false) => {
     stats,
     stopped: false,
     emit: (event: keyof EngineEvents, detail: unknown) => void events.push([event, detail]),
-    settled: (p: unknown) => void told.push(['settled', p]),
     changed: () => void told.push('changed'),
   } as unknown as Shared;
-  const { announcement, flags } = createGreeting({
+  const greeting = createGreeting({
     cache,
     self: () => self,
     swarm,
@@ -68,7 +67,8 @@ const setUp = (paced = false) => {
     asked: (p: Peer, ids: string[]) => told.push(['asked', p.link.peer, ids]),
     none: (p: Peer, which: string, reason: number, length: number) =>
       told.push(['none', p.link.peer, which, reason, length]),
-    certificate: (p: Peer, which: string, raw: Uint8Array) => `certificate ${p.link.peer} ${which} ${raw.length}`,
+    certificate: (p: Peer, which: string, raw: Uint8Array) =>
+      told.push(['certificate', p.link.peer, which, raw.length]),
   } as unknown as Verification;
   const silence = {
     gone: (p: Peer, reason: LinkCloseReason) => told.push(['silent', p.link.peer, reason]),
@@ -98,7 +98,7 @@ const setUp = (paced = false) => {
     self: () => self,
     swarm,
     said,
-    greeting: { announcement, flags },
+    greeting,
     verification,
     silence,
     uploads: () => can.upload,
@@ -271,7 +271,7 @@ it('what is asked for of one segment is taken back at all peers, whole or from o
   const links = [link(2), link(3)];
   const s = { id: segment, ref: { durationMs: 4_000 } } as Segment;
   const ask = (p: Peer, of: string, piece: number) =>
-    p.downloads.add({ segment: of, piece, length: 100, lane: 0, reason: 'near', sentUs: 0 }).id;
+    p.supply.downloads.add({ segment: of, piece, length: 100, lane: 0, reason: 'near', sentUs: 0 }).id;
   const asked = links.map((l) => [0, 1, 2, 3].map((piece) => ask(l.peer(), segment, piece)));
   const others = links.map((l) => ask(l.peer(), id(12), 1));
   peers.outdone(s, [1, 3]);
@@ -281,7 +281,7 @@ it('what is asked for of one segment is taken back at all peers, whole or from o
   const last = links.map((l) => ask(l.peer(), segment, 0));
   peers.cancel(s);
   for (const [n, l] of links.entries()) expect(l.take('cancel')).toMatchObject([{ ids: [last[n]] }]);
-  for (const [n, l] of links.entries()) expect([...l.peer().downloads.all.keys()]).toEqual([others[n]]);
+  for (const [n, l] of links.entries()) expect([...l.peer().supply.downloads.all.keys()]).toEqual([others[n]]);
 });
 
 it('certificates and silence go to the parts that they concern', () => {
@@ -290,7 +290,7 @@ it('certificates and silence go to the parts that they concern', () => {
   a.hear({ type: 'certificate-request', segments: [segment] });
   expect(take()).toEqual([['asked', id(2), [segment]]]);
   a.hear({ type: 'certificate', segment, certificate: new Uint8Array(300) });
-  expect(take()).toEqual([['settled', `certificate ${id(2)} ${segment} 300`]]);
+  expect(take()).toEqual([['certificate', id(2), segment, 300]]);
   a.hear({ type: 'certificate-none', segment, reason: noneTooLarge, objectLength: 70_000_000 });
   expect(take()).toEqual([['none', id(2), segment, noneTooLarge, 70_000_000]]);
   let offered = 0;

@@ -4,7 +4,7 @@ import type { Clock, Crypto, EngineEvents, Reason } from '../ports.ts';
 import type { Stats } from '../stats/stats.ts';
 import type { Credit } from './credit.ts';
 import type { Line } from './line.ts';
-import type { Peers } from './peers.ts';
+import type { Peers } from './ports.ts';
 import type { Segments } from './segments.ts';
 
 export interface Shared {

@@ -2,8 +2,8 @@ import { readFileSync } from 'node:fs';
 import { describe, expect, it, test } from 'vitest';
 import type { LinkCloseReason } from '../ports.ts';
 import { FakeClock } from '../testing/clock.ts';
-import type { Peer } from './peer.ts';
-import { createSilence, createVigil, type Silence, type Watched } from './silence.ts';
+import type { Peer, Watched } from './ports.ts';
+import { createSilence, createVigil, type Silence } from './silence.ts';
 
 interface Case {
   name: string;
@@ -19,7 +19,14 @@ describe('when links are unheard, and a viewer adrift', () => {
 
   test.each(cases)('$name', ({ links, steps }) => {
     const look = createVigil();
-    const all: Watched[] = links.map((to) => ({ came: false, owed: false, viewer: to === 'viewer', unheard: 0 }));
+    const all: Watched[] = links.map((to) => ({
+      came: false,
+      owed: false,
+      viewer: to === 'viewer',
+      unheard: 0,
+      since: 0,
+      namedUntil: 0,
+    }));
     let now = 5_000;
     for (const [n, step] of steps.entries()) {
       now += step.after_ms ?? 1_000;
@@ -43,10 +50,8 @@ function setUp() {
   for (const name of ['a', 'b']) {
     const peer = {
       ready: true,
-      watched: { came: false, owed: false, viewer: true, unheard: 0 },
-      downloads: { all: new Map(name === 'b' ? [[1, {}]] : []) },
-      since: clock.now(),
-      namedUntil: 0,
+      watched: { came: false, owed: false, viewer: true, unheard: 0, since: clock.now(), namedUntil: 0 },
+      supply: { downloads: { all: new Map(name === 'b' ? [[1, {}]] : []) } },
       ping: () => told.push(`ping ${name}`),
       drop: (reason: LinkCloseReason) => {
         told.push(`${reason} ${name}`);

@@ -1,18 +1,7 @@
 /** Whether one peer is silent, or all are because this side is in another network (spec/peer-protocol.md, "Silence"). */
 import type { Clock, LinkCloseReason } from '../ports.ts';
 import { byeOverLimit } from '../protocol/peer.ts';
-import type { Peer } from './peer.ts';
-
-/** A link at a look. */
-export interface Watched {
-  /** Something has come since the last. */
-  came: boolean;
-  /** Something is asked for. */
-  owed: boolean;
-  readonly viewer: boolean;
-  /** Looks in a row at which nothing had come; 0: something came. */
-  unheard: number;
-}
+import type { Peer, Watched } from './ports.ts';
 
 export interface SilenceHost {
   clock: Clock;
@@ -78,12 +67,12 @@ export const createSilence = ({ clock, linked, hurry, onMoved }: SilenceHost): S
   const drifted = () => clock.now() - driftedAt < noBlameMs;
   const ready = () => linked().filter((p) => p.ready);
 
-  const restMs = ({ since }: Peer) => since + offersMs - clock.now();
-  const fresh = ({ namedUntil }: Peer) => namedUntil > clock.now();
+  const restMs = ({ since }: Watched) => since + offersMs - clock.now();
+  const fresh = ({ namedUntil }: Watched) => namedUntil > clock.now();
   /** A silent link is replaced, if the tracker has named its peer. */
   const giveWay = (p: Peer) => {
     const { unheard, came } = p.watched;
-    if (unheard >= silentFrom && !came && fresh(p) && restMs(p) <= 0) p.drop('timeout', byeOverLimit);
+    if (unheard >= silentFrom && !came && fresh(p.watched) && restMs(p.watched) <= 0) p.drop('timeout', byeOverLimit);
   };
 
   const watch = () => {
@@ -91,8 +80,8 @@ export const createSilence = ({ clock, linked, hurry, onMoved }: SilenceHost): S
     const all = ready();
     const { adrift, slept } = look(
       clock.now(),
-      all.map(({ watched, downloads }) => {
-        watched.owed = downloads.all.size > 0;
+      all.map(({ watched, supply }) => {
+        watched.owed = supply.downloads.all.size > 0;
         return watched;
       }),
     );
@@ -120,12 +109,12 @@ export const createSilence = ({ clock, linked, hurry, onMoved }: SilenceHost): S
   return {
     drifted,
     named(p, again) {
-      p.namedUntil = clock.now() + namedMs;
-      p.again = again;
+      p.watched.namedUntil = clock.now() + namedMs;
+      p.watched.again = again;
       giveWay(p);
     },
-    gone(p, reason) {
-      if (/timeout|failed/.test(reason) && fresh(p)) clock.setTimer(p.again!, restMs(p));
+    gone({ watched }, reason) {
+      if (/timeout|failed/.test(reason) && fresh(watched)) clock.setTimer(watched.again!, restMs(watched));
     },
     stop() {
       clock.clearTimer(timer);

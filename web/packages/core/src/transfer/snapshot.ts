@@ -1,16 +1,16 @@
 import type { Cache } from '../cache/cache.ts';
 import type { PeerSnapshot, SegmentRef } from '../ports.ts';
-import type { Peer } from './peer.ts';
+import type { Peer } from './ports.ts';
 
 export const snapshotPeer = (p: Peer): PeerSnapshot => ({
   peer: p.link.peer,
   role: p.link.role,
   path: p.link.path(),
-  rate: p.meter.rate,
-  rttMs: p.meter.rttUs / 1000,
-  downloads: p.downloads.all.size,
+  rate: p.supply.meter.rate,
+  rttMs: p.supply.meter.rttUs / 1000,
+  downloads: p.supply.downloads.all.size,
   uploads: p.uploads.size(),
-  downloaded: p.downloaded,
+  downloaded: p.supply.downloaded,
   uploaded: p.uploaded,
   segments: p.holdings.size(),
 });

@@ -12,15 +12,16 @@ import {
   withdraws,
 } from '../certificate/index.ts';
 import type { Reason, Revocation, VerifyKey } from '../ports.ts';
-import { byeBadPiece, byeProtocolError, noneUnknown } from '../protocol/peer.ts';
+import { byeProtocolError, noneUnknown } from '../protocol/peer.ts';
 import { pieceCount, pieceSize } from '../segment/index.ts';
 import type { Agreement } from './agreement.ts';
 import { createCompleting } from './completing.ts';
 import type { Download } from './downloads.ts';
 import type { Lists } from './lists.ts';
-import type { Peer } from './peer.ts';
+import type { Peer } from './ports.ts';
 import { createLimiter, type Segment, type Stretch } from './segments.ts';
 import type { Shared } from './shared.ts';
+import { createSuspects } from './suspects.ts';
 
 export interface VerificationHost {
   site: string;
@@ -38,10 +39,11 @@ export interface VerificationHost {
 export interface Verification {
   keys: VerifyKey[];
   serverOffsetMs: number;
-  certificate(peer: Peer, id: string, raw: Uint8Array): Promise<void>;
+  certificate(peer: Peer, id: string, raw: Uint8Array): void;
   none(peer: Peer, id: string, reason: number, objectLength?: number): void;
   asked(peer: Peer, ids: string[]): void;
-  piece(peer: Peer, d: Download): Promise<void>;
+  /** All bytes of a piece are in. */
+  piece(peer: Peer, d: Download): void;
   /** Takes what the origin sent, all of it or a stretch of pieces; false: it does not fit the certificate, or there is none. */
   origin(s: Segment, data: Uint8Array, part?: Stretch): Promise<boolean>;
   revoke(list: Revocation[]): void;
@@ -53,8 +55,6 @@ export interface Verification {
   gone(peer: Peer): void;
 }
 
-/** How long a peer whose piece differs has to show a certificate under which it is right. */
-const suspectMs = 1_000;
 /** For so long after a dispute the certificate is still shown under which pieces were sent. */
 const formerlyMs = 3_000;
 /** Outcomes that only a peer which forges or garbles brings about. */
@@ -66,19 +66,9 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
   const limited = createLimiter(8);
   /** Grows in place: what comes while a signature is being checked counts. */
   const revocations: Revocation[] = [];
-  /** Peers whose piece did not match, until they are cleared or dropped. */
-  const suspects = new Map<Peer, { segment: string; piece: number; data: Uint8Array; timer: number }>();
   const check = (c: Certificate, n: number, data: Uint8Array) => limited(() => checkPiece(c, n, data, crypto));
 
-  const acquit = (peer: Peer) => {
-    clock.clearTimer(suspects.get(peer)?.timer ?? 0);
-    suspects.delete(peer);
-  };
-
-  const drop = (peer: Peer) => {
-    acquit(peer);
-    peer.drop('bad-piece', byeBadPiece, true);
-  };
+  const suspects = createSuspects(clock, check);
 
   const forget = (s: Segment, state: Segment['state']) => {
     s.certificate = undefined;
@@ -102,14 +92,10 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
     forget(s, 'refused');
   };
 
-  /** A suspect answered: cleared if the piece is right under a valid certificate of its own. */
+  /** A suspect answered. If it is cleared, the name has two contents. */
   const hearSuspect = async (peer: Peer, s: Segment, c: Certificate | undefined) => {
-    const { piece, data } = suspects.get(peer)!;
-    const held = s.certificate ?? s.disputed?.[1];
-    if (!c || !held || sameContent(c, held) || !(await check(c, piece, data))) return drop(peer);
-    acquit(peer);
-    peer.stalledUntilUs = 0;
-    if (s.certificate) dispute(s, s.certificate, c);
+    if (!(await suspects.answer(peer, c, s.certificate ?? s.disputed?.[1]))) return;
+    if (s.certificate) dispute(s, s.certificate, c!);
     changed();
   };
 
@@ -143,49 +129,68 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
     dispute,
   });
 
+  /** A peer shows a certificate. */
+  const shown = async (peer: Peer, id: string, raw: Uint8Array) => {
+    const s = segments.byId.get(id);
+    const suspect = suspects.of(peer, id);
+    const { link } = peer;
+    if (s && link.wanted?.includes(id) && !s.certPeers.includes(link.peer)) {
+      // The offer has asked for it, and the answer said it.
+      s.certPeers.push(link.peer);
+      if (s.state === 'none') s.state = 'asked';
+      if (s.certAskedUs < 0) s.certAskedUs = Math.floor(clock.now() * 1000);
+    }
+    if (!s || !(suspect || s.certPeers.includes(peer.link.peer))) return stats.count('unasked_certificates');
+    const parsed = parseCertificate(raw);
+    const outcome = typeof parsed === 'string' ? parsed : await verify(parsed, s);
+    const valid = outcome === 'valid' ? (parsed as Certificate) : undefined;
+    const other = valid && (await differs(s, valid));
+    if (!valid) stats.count(`certificate_${outcome}`);
+    if (dishonest.test(outcome)) return peer.drop('protocol-error', byeProtocolError, true);
+    if (suspects.of(peer, id)) return hearSuspect(peer, s, valid);
+    if (!valid || (s.object && s.object !== valid.objectLength)) return verification.none(peer, id, noneUnknown);
+    if (s.disputed || (s.state === 'refused' && !s.loads.size)) return;
+    if (!s.certificate && other) {
+      dispute(s, other, valid);
+    } else if (!s.certificate) {
+      certify(s, valid);
+      if (s.uncertified) settled(verification.origin(s, s.uncertified));
+    } else if (!sameContent(s.certificate, valid)) {
+      dispute(s, s.certificate, valid);
+    } else if (valid.notAfter > s.certificate.notAfter) {
+      s.certificate = valid;
+    }
+    changed();
+  };
+
+  /** All bytes of a piece are in: it is stored, or its sender is a suspect. */
+  const pieceCame = async (peer: Peer, d: Download) => {
+    const s = segments.byId.get(d.segment);
+    const c = s?.certificate;
+    const ok = !!c && (await check(c, d.piece, d.data));
+    peer.supply.downloads.remove(d);
+    // Withdrawn or replaced while it was on the way: no peer's fault.
+    if (!s || !c || s.certificate !== c) return changed();
+    if (ok) return accepted(s, d.piece, d.data, peer, d);
+    stats.add('rejected_bytes', d.length);
+    if (suspects.has(peer)) return;
+    // Right under another certificate, perhaps: then the name is at fault, not the peer.
+    suspects.suspect(peer, d);
+    changed();
+  };
+
   const verification: Verification = {
     keys: [],
     serverOffsetMs: 0,
     counts: (c) => counts(c, site, verification.keys, revocations, now()),
     listed,
 
-    async certificate(peer, id, raw) {
-      const s = segments.byId.get(id);
-      const suspect = suspects.get(peer)?.segment === id;
-      const { link } = peer;
-      if (s && link.wanted?.includes(id) && !s.certPeers.includes(link.peer)) {
-        // The offer has asked for it, and the answer said it.
-        s.certPeers.push(link.peer);
-        if (s.state === 'none') s.state = 'asked';
-        if (s.certAskedUs < 0) s.certAskedUs = Math.floor(clock.now() * 1000);
-      }
-      if (!s || !(suspect || s.certPeers.includes(peer.link.peer))) return stats.count('unasked_certificates');
-      const parsed = parseCertificate(raw);
-      const outcome = typeof parsed === 'string' ? parsed : await verify(parsed, s);
-      const valid = outcome === 'valid' ? (parsed as Certificate) : undefined;
-      const other = valid && (await differs(s, valid));
-      if (!valid) stats.count(`certificate_${outcome}`);
-      if (dishonest.test(outcome)) return peer.drop('protocol-error', byeProtocolError, true);
-      if (suspects.get(peer)?.segment === id) return hearSuspect(peer, s, valid);
-      if (!valid || (s.object && s.object !== valid.objectLength)) return verification.none(peer, id, noneUnknown);
-      if (s.disputed || (s.state === 'refused' && !s.loads.size)) return;
-      if (!s.certificate && other) {
-        dispute(s, other, valid);
-      } else if (!s.certificate) {
-        certify(s, valid);
-        if (s.uncertified) settled(verification.origin(s, s.uncertified));
-      } else if (!sameContent(s.certificate, valid)) {
-        dispute(s, s.certificate, valid);
-      } else if (valid.notAfter > s.certificate.notAfter) {
-        s.certificate = valid;
-      }
-      changed();
-    },
+    certificate: (peer, id, raw) => settled(shown(peer, id, raw)),
 
     none(peer, id, reason, objectLength = 0) {
       const s = segments.byId.get(id);
       stats.count(`certificate_none_${reason}`);
-      if (suspects.get(peer)?.segment === id) return drop(peer);
+      if (suspects.of(peer, id)) return suspects.drop(peer);
       peer.holdings.forget(id);
       if (s && objectLength && peer.link.role === 'seed') return settled(host.large(s, objectLength));
       // Nothing is outstanding any more unless another was asked later.
@@ -205,24 +210,7 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
       }
     },
 
-    async piece(peer, d) {
-      const s = segments.byId.get(d.segment);
-      const c = s?.certificate;
-      const ok = !!c && (await check(c, d.piece, d.data));
-      peer.downloads.remove(d);
-      // Withdrawn or replaced while it was on the way: no peer's fault.
-      if (!s || !c || s.certificate !== c) return changed();
-      if (ok) return accepted(s, d.piece, d.data, peer, d);
-      stats.add('rejected_bytes', d.length);
-      if (suspects.has(peer)) return;
-      // Right under another certificate, perhaps: then the name is at fault, not the peer.
-      peer.stalledUntilUs = Number.MAX_SAFE_INTEGER;
-      const timer = clock.setTimer(() => drop(peer), suspectMs);
-      suspects.set(peer, { segment: s.id, piece: d.piece, data: d.data, timer });
-      peer.cancel(() => true);
-      peer.send({ type: 'certificate-request', segments: [s.id] });
-      changed();
-    },
+    piece: (peer, d) => settled(pieceCame(peer, d)),
 
     async origin(s, data, part) {
       const c = s.certificate;
@@ -258,7 +246,7 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
     },
 
     gone(peer) {
-      acquit(peer);
+      suspects.acquit(peer);
       for (const s of segments.byId.values()) {
         const i = s.certPeers.indexOf(peer.link.peer);
         if (i < 0) continue;

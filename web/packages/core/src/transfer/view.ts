@@ -11,7 +11,7 @@ import {
 } from '../schedule/input.ts';
 import { pieceCount, pieceSize } from '../segment/index.ts';
 import type { Line } from './line.ts';
-import type { Peer } from './peer.ts';
+import type { Peer } from './ports.ts';
 import type { Segment } from './segments.ts';
 import type { Shared } from './shared.ts';
 
@@ -55,10 +55,10 @@ export const viewPeers = (
   const requests: ScheduleRequest[] = [];
   const asks = (p: Peer) => relays || p.link.path() !== 'relay';
   const view = [...peers]
-    .filter((p) => p.ready && !p.noUpload && (asks(p) || p.downloads.all.size))
+    .filter((p) => p.ready && !p.noUpload && (asks(p) || p.supply.downloads.all.size))
     .sort((a, b) => (a.link.peer < b.link.peer ? -1 : 1))
     .map((p) => {
-      for (const d of p.downloads.all.values()) {
+      for (const d of p.supply.downloads.all.values()) {
         behind += d.lane;
         requests.push({
           segment: d.segment,
@@ -67,18 +67,18 @@ export const viewPeers = (
           lane: d.lane,
           sent_us: d.sentUs,
           // What is being checked cannot stall, and a peer that gives way does not.
-          progress_us: d.checking || d.lane ? 2 ** 52 : Math.max(d.sentUs, p.dataUs),
+          progress_us: d.checking || d.lane ? 2 ** 52 : Math.max(d.sentUs, p.supply.dataUs),
         });
       }
       return {
         id: p.link.peer,
         role: p.link.role,
-        rate: p.meter.rate,
-        rtt_us: p.meter.rttUs,
-        slots: p.maxRequests - p.downloads.all.size,
-        queued: p.downloads.queued(),
+        rate: p.supply.meter.rate,
+        rtt_us: p.supply.meter.rttUs,
+        slots: p.maxRequests - p.supply.downloads.all.size,
+        queued: p.supply.downloads.queued(),
         on_demand: p.onDemand,
-        stalled_until_us: p.stalledUntilUs,
+        stalled_until_us: p.supply.stalledUntilUs,
         holds: p.holdings.holds,
         heard: p.holdings.heard,
         // What is on its way is waited for, and no more.
