@@ -8,22 +8,17 @@ const number = String.raw`\d+\.\d+\.\d+(?:-[\w.]+)?`;
 
 const own = `"version": "(${number})"`;
 const dependency = `"(?:leeway|@leeway/\\w+)": "(${number})"`;
-/** The manifest of a package that depends on the core. */
-const dependent = (manifest) => [
-  [manifest, own],
-  [manifest, dependency],
-];
-/** Packages that depend on no other one of ours. */
-const alone = ['conformance', 'core', 'netcheck'];
+/** A manifest, and what it says of the workspace's packages that it depends on. */
+const manifest = (path) => {
+  const { dependencies = {} } = JSON.parse(readFileSync(join(root, path), 'utf8'));
+  const ours = Object.keys(dependencies).some((name) => /^(?:leeway|@leeway\/\w+)$/.test(name));
+  return [[path, own], ...(ours ? [[path, dependency]] : [])];
+};
 const places = [
   ['web/package.json', own],
-  ...alone.map((folder) => [`web/packages/${folder}/package.json`, own]),
-  ...readdirSync(join(root, 'web/packages'))
-    .filter((folder) => !alone.includes(folder))
-    .flatMap((folder) => dependent(`web/packages/${folder}/package.json`)),
-  ['web/apps/bench/package.json', own],
-  ...dependent('web/apps/demo/package.json'),
-  ['web/apps/e2e/package.json', own],
+  ...['packages', 'apps'].flatMap((folder) =>
+    readdirSync(join(root, 'web', folder)).flatMap((name) => manifest(`web/${folder}/${name}/package.json`)),
+  ),
   ['web/package-lock.json', `"leeway-workspace",\\s+${own}`],
   ['web/package-lock.json', `"(?:packages|apps)/\\w+": {\\s+(?:"name": "[^"]+",\\s+)?${own}`],
   ['web/package-lock.json', dependency],

@@ -1,5 +1,5 @@
 /** Delays, their variation, and what is known of two clocks (spec/probe.md, Messages and Clocks). Times are microseconds. */
-import type { Arrival } from './record.ts';
+import type { Arrival } from './arrival.ts';
 
 /** The bound on how far two clocks move apart: one microsecond in so many. */
 const drift = 10_000;

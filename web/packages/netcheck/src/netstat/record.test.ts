@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { type Arrival, pattern, patternFigures } from './record.ts';
+import type { Arrival } from './arrival.ts';
+import { pattern, patternFigures } from './record.ts';
 
 /** Loss and order by the words of the RFCs. */
 function naive(sent: number, order: number[]) {

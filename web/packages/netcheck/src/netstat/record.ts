@@ -1,9 +1,7 @@
 /** What a stream of messages says of loss (RFC 3357) and order (RFC 4737): spec/probe.md, Messages. */
+import type { Arrival } from './arrival.ts';
 import { delayRange, jitter } from './delay.ts';
 import { type Direction, type Figure, figure } from './figures.ts';
-
-/** One message as its receiver saw it: sequence number, time sent (sender's clock), time received (receiver's), µs. */
-export type Arrival = readonly [sequence: number, sent: number, received: number];
 
 /** Messages 0 to `sent` − 1 were sent; the arrivals are in order of arrival. The caller bounds `sent`. */
 export interface MessageRecord {

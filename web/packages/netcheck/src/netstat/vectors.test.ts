@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
 import { type Experience, scores } from './aim.ts';
+import type { Arrival } from './arrival.ts';
 import { clocks, delayRange, delays, type Exchange, jitter, oneWay, percentile, uncertainty } from './delay.ts';
 import { type Direction, kinds } from './figures.ts';
-import { type Arrival, noticeable, pattern } from './record.ts';
+import { noticeable, pattern } from './record.ts';
 import { type Probes, rpm, trimmedMean } from './responsiveness.ts';
 import { tcpFigures } from './summary.ts';
 import * as tcp from './tcp.ts';
