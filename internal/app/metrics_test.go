@@ -9,6 +9,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/promreg"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // TestMetricsAreThePages compares what is counted with spec/metrics.md: names, kinds and labels, in both directions.
@@ -35,7 +36,7 @@ func TestMetricsAreThePages(t *testing.T) {
 		for _, l := range d.Labels {
 			labels = append(labels, l.Name)
 		}
-		if err := d.Lint(); err != nil {
+		if err := testkit.LintMetric(d); err != nil {
 			t.Error(err)
 		}
 		want, there := rows[d.Name]

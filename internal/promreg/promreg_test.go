@@ -13,6 +13,7 @@ import (
 	"github.com/leeway-video/leeway/internal/natsbus"
 	"github.com/leeway-video/leeway/internal/promreg"
 	"github.com/leeway-video/leeway/internal/seed"
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/tracker"
 	"github.com/leeway-video/leeway/internal/webtorrent"
 )
@@ -124,7 +125,7 @@ func TestDefinitionsOfServicesFollowTheRules(t *testing.T) {
 		all = append(all, part...)
 	}
 	for _, d := range all {
-		if err := d.Lint(); err != nil {
+		if err := testkit.LintMetric(d); err != nil {
 			t.Error(err)
 		}
 	}

@@ -200,7 +200,7 @@ func TestSpentDayIsFullLoad(t *testing.T) {
 
 func TestMetricsAreWellFormed(t *testing.T) {
 	for _, d := range Metrics() {
-		if err := d.Lint(); err != nil {
+		if err := testkit.LintMetric(d); err != nil {
 			t.Error(err)
 		}
 	}

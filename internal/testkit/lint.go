@@ -1,10 +1,12 @@
-package metric
+package testkit
 
 import (
 	"fmt"
 	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/leeway-video/leeway/internal/metric"
 )
 
 var (
@@ -22,9 +24,9 @@ var unbased = map[string]string{
 // forbidden labels would make an open set out of a closed one, or identify a viewer.
 var forbidden = []string{"peer", "session", "swarm", "address", "ip", "url", "title", "error", "key", "segment"}
 
-// Accepts reports whether the label values fit the definition: the right number, each in its closed set. A label without
+// accepts reports whether the label values fit the definition: the right number, each in its closed set. A label without
 // Values takes anything, since only a registry knows the configuration.
-func (d *Def) Accepts(labels []string) bool {
+func accepts(d *metric.Def, labels []string) bool {
 	if len(labels) != len(d.Labels) {
 		return false
 	}
@@ -36,16 +38,15 @@ func (d *Def) Accepts(labels []string) bool {
 	return true
 }
 
-// Lint reports what is wrong with a definition by the rules of spec/metrics.md, or nil. It is for tests and start-up, not
-// for a hot path.
-func (d *Def) Lint() error {
+// LintMetric reports what is wrong with a definition by the rules of spec/metrics.md, or nil.
+func LintMetric(d *metric.Def) error {
 	if !nameForm.MatchString(d.Name) {
 		return fmt.Errorf("metric %q: name is not leeway_<service>_<thing>_<unit>; use lower case and underscores", d.Name)
 	}
 	if d.Help == "" {
 		return fmt.Errorf("metric %s: help is missing; say in one sentence what is counted", d.Name)
 	}
-	if total := strings.HasSuffix(d.Name, "_total"); total != (d.Kind == Counter) {
+	if total := strings.HasSuffix(d.Name, "_total"); total != (d.Kind == metric.Counter) {
 		return fmt.Errorf("metric %s: a %s and the suffix _total do not fit; _total is for counters, all of them", d.Name, d.Kind)
 	}
 	for _, word := range strings.Split(d.Name, "_") {
@@ -53,14 +54,14 @@ func (d *Def) Lint() error {
 			return fmt.Errorf("metric %s: unit %q is not a base unit; use %s", d.Name, word, base)
 		}
 	}
-	if err := d.lintBuckets(); err != nil {
+	if err := lintBuckets(d); err != nil {
 		return err
 	}
-	return d.lintLabels()
+	return lintLabels(d)
 }
 
-func (d *Def) lintBuckets() error {
-	if d.Kind != Histogram {
+func lintBuckets(d *metric.Def) error {
+	if d.Kind != metric.Histogram {
 		if d.Buckets != nil {
 			return fmt.Errorf("metric %s: a %s has no buckets", d.Name, d.Kind)
 		}
@@ -75,7 +76,7 @@ func (d *Def) lintBuckets() error {
 	return nil
 }
 
-func (d *Def) lintLabels() error {
+func lintLabels(d *metric.Def) error {
 	seen := map[string]bool{}
 	for _, l := range d.Labels {
 		if seen[l.Name] || slices.Contains(forbidden, l.Name) {

@@ -1,32 +1,34 @@
-package metric
+package testkit
 
 import (
 	"strings"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/metric"
 )
 
 func TestLintNamesWhatIsWrong(t *testing.T) {
 	for _, c := range []struct {
-		def  Def
+		def  metric.Def
 		want string // part of the error, "" for none
 	}{
-		{Def{Name: "leeway_x_things_total", Help: "things", Kind: Counter, Labels: []Label{Site(), {"source", Sources}}}, ""},
-		{Def{Name: "leeway_x_open", Help: "open things", Kind: Gauge}, ""},
-		{Def{Name: "leeway_x_wait_seconds", Help: "wait", Kind: Histogram, Buckets: []float64{1, 2}}, ""},
-		{Def{Name: "x_things_total", Help: "things", Kind: Counter}, "name is not"},
-		{Def{Name: "leeway_Things_total", Help: "things", Kind: Counter}, "name is not"},
-		{Def{Name: "leeway_x_things_total", Help: "things", Kind: Gauge}, "_total"},
-		{Def{Name: "leeway_x_things", Help: "things", Kind: Counter}, "_total"},
-		{Def{Name: "leeway_x_wait_ms", Help: "wait", Kind: Gauge}, "seconds"},
-		{Def{Name: "leeway_x_wait_seconds", Help: "wait", Kind: Histogram}, "buckets"},
-		{Def{Name: "leeway_x_wait", Help: "wait", Kind: Histogram, Buckets: []float64{1}}, "base unit"},
-		{Def{Name: "leeway_x_open", Help: "open", Kind: Gauge, Labels: []Label{{"peer", []string{"a"}}}}, "forbidden"},
-		{Def{Name: "leeway_x_open", Help: "open", Kind: Gauge, Labels: []Label{{"role", nil}}}, "closed set"},
-		{Def{Name: "leeway_x_open", Help: "open", Kind: Gauge, Labels: []Label{{"site", []string{"a"}}}}, "closed set"},
-		{Def{Name: "leeway_x_open", Help: "open", Kind: Gauge, Labels: []Label{{"role", []string{"A b"}}}}, "lower case"},
-		{Def{Name: "leeway_x_open", Kind: Gauge}, "help"},
+		{metric.Def{Name: "leeway_x_things_total", Help: "things", Kind: metric.Counter, Labels: []metric.Label{metric.Site(), {Name: "source", Values: metric.Sources}}}, ""},
+		{metric.Def{Name: "leeway_x_open", Help: "open things", Kind: metric.Gauge}, ""},
+		{metric.Def{Name: "leeway_x_wait_seconds", Help: "wait", Kind: metric.Histogram, Buckets: []float64{1, 2}}, ""},
+		{metric.Def{Name: "x_things_total", Help: "things", Kind: metric.Counter}, "name is not"},
+		{metric.Def{Name: "leeway_Things_total", Help: "things", Kind: metric.Counter}, "name is not"},
+		{metric.Def{Name: "leeway_x_things_total", Help: "things", Kind: metric.Gauge}, "_total"},
+		{metric.Def{Name: "leeway_x_things", Help: "things", Kind: metric.Counter}, "_total"},
+		{metric.Def{Name: "leeway_x_wait_ms", Help: "wait", Kind: metric.Gauge}, "seconds"},
+		{metric.Def{Name: "leeway_x_wait_seconds", Help: "wait", Kind: metric.Histogram}, "buckets"},
+		{metric.Def{Name: "leeway_x_wait", Help: "wait", Kind: metric.Histogram, Buckets: []float64{1}}, "base unit"},
+		{metric.Def{Name: "leeway_x_open", Help: "open", Kind: metric.Gauge, Labels: []metric.Label{{Name: "peer", Values: []string{"a"}}}}, "forbidden"},
+		{metric.Def{Name: "leeway_x_open", Help: "open", Kind: metric.Gauge, Labels: []metric.Label{{Name: "role", Values: nil}}}, "closed set"},
+		{metric.Def{Name: "leeway_x_open", Help: "open", Kind: metric.Gauge, Labels: []metric.Label{{Name: "site", Values: []string{"a"}}}}, "closed set"},
+		{metric.Def{Name: "leeway_x_open", Help: "open", Kind: metric.Gauge, Labels: []metric.Label{{Name: "role", Values: []string{"A b"}}}}, "lower case"},
+		{metric.Def{Name: "leeway_x_open", Kind: metric.Gauge}, "help"},
 	} {
-		err := c.def.Lint()
+		err := LintMetric(&c.def)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 			t.Errorf("%s (%s): %v, want %q", c.def.Name, c.def.Kind, err, c.want)
 		}

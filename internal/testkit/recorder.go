@@ -55,7 +55,7 @@ func (r *Recorder) Dropped() int {
 func (r *Recorder) record(d *metric.Def, labels []string, fits bool, f func(key string)) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !fits || !d.Accepts(labels) {
+	if !fits || !accepts(d, labels) {
 		r.dropped++
 		return
 	}
