@@ -9,6 +9,8 @@ import { describe, type Sentence } from './sentence';
 import { Thumbnail } from './thumbnail';
 import { type Delivered, Timeline } from './timeline';
 
+/** Segments of a live stream that the page remembers at least: tests look at them. */
+const kept = 300;
 /** Milliseconds between drawings of the streams, and between looks at the figures. */
 const drawEveryMs = 100;
 const lookEveryMs = 500;
@@ -104,6 +106,7 @@ export class Dashboard {
     if (hidden) return;
     this.picture.update(buildScene(rated, others, viewer, this.thumbnail.url));
     this.figures.show(view, player.experience());
+    this.figures.showLag(player.lag());
     this.figures.showAll([view.bytes, ...others.map((n) => n.bytes)]);
     this.follow();
     this.say(view, others.length, now);
@@ -124,7 +127,8 @@ export class Dashboard {
     const { player } = this.parts;
     const positionMs = player.video.currentTime * 1000;
     const slots = player.fragments().map((f) => ({ startMs: f.start * 1000, durationMs: f.duration * 1000 }));
-    this.timeline.layOut(slots, positionMs);
+    this.timeline.layOut(slots, positionMs, player.live());
+    if (player.live()) this.forget(slots[0]?.startMs ?? 0);
     const { buffered, currentTime } = player.video;
     let end = currentTime;
     for (let i = 0; i < buffered.length; i++) {
@@ -207,6 +211,12 @@ export class Dashboard {
     const reason = view.script === 'present' ? (view.reason ?? 'no-holder') : undefined;
     const plain: Delivered = { source: 'origin', reason, bytes, early: reason === 'no-holder', rendition };
     this.timeline.record(segment, plain);
+  }
+
+  /** Segments that have left a live stream do not come back. */
+  private forget(beforeMs: number): void {
+    const { segments } = this.parts.player;
+    while (segments.length > kept && segments[0]!.startMs < beforeMs) this.delivered.delete(segments.shift()!.url);
   }
 
   private rendition(url: string): string {

@@ -7,6 +7,7 @@ export class Figures {
   private readonly ratio = get('#ratio');
   private readonly all = get('#all');
   private readonly startup = get('#startup');
+  private readonly lag = get('#lag');
   private readonly stalls = get('#stalls');
   private readonly given = get('#given');
   private readonly bars = new Map<Source, { fill: HTMLElement; amount: HTMLElement }>();
@@ -33,6 +34,12 @@ export class Figures {
     set(this.stalls, stalls);
     this.stalls.toggleAttribute('data-warn', felt.stalls > 0);
     set(this.given, formatBytes(given));
+  }
+
+  /** How far behind the clock of a live stream the picture is, milliseconds; undefined for a film. */
+  showLag(ms: number | undefined): void {
+    this.lag.parentElement!.hidden = ms === undefined;
+    if (ms !== undefined) set(this.lag, formatSeconds(ms));
   }
 
   /** The share over every viewer on this machine: the first of them gives more than it gets. */

@@ -55,12 +55,15 @@ export class Timeline {
   }
 
   /** Lays out the cells; nothing happens while film and window stay the same. */
-  layOut(slots: Slot[], positionMs: number): void {
+  layOut(slots: Slot[], positionMs: number, live = false): void {
     const last = slots.at(-1);
     if (last === undefined) return;
     const end = last.startMs + last.durationMs;
-    const from = end <= 2 * windowMs ? 0 : Math.floor(positionMs / windowMs) * windowMs;
-    const to = end <= 2 * windowMs ? end : Math.min(end, from + windowMs);
+    // A live stream slides through: what has left its playlist is gone.
+    const first = live ? slots[0]!.startMs : 0;
+    if (live) for (const at of this.delivered.keys()) if (at < nearest(first)) this.delivered.delete(at);
+    const from = end - first <= 2 * windowMs ? first : Math.floor(positionMs / windowMs) * windowMs;
+    const to = end - first <= 2 * windowMs ? end : Math.min(end, from + windowMs);
     const inside = slots.filter((s) => s.startMs < to && s.startMs + s.durationMs > from);
     if (this.from === from && this.to === to && this.cells.length === inside.length) return;
     this.from = from;
