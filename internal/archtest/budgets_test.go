@@ -31,7 +31,7 @@ func TestBudgets(t *testing.T) {
 	for _, section := range []struct {
 		title string
 		least int // rows
-	}{{"Tracker", 20}, {"Seed", 8}, {"Link of two peers", 4}, {"Relay", 4}, {"Probe", 6}, {"Logs and admin", 1}} {
+	}{{"Tracker", 20}, {"Seed", 8}, {"Link of two peers", 4}, {"Relay", 4}, {"Probe", 6}, {"Packager", 2}, {"Logs and admin", 1}} {
 		rows := table(text, section.title)
 		if len(rows) < section.least {
 			t.Errorf("%s: %d rows, at least %d expected", section.title, len(rows), section.least)

@@ -122,3 +122,18 @@ func TestSeedsOfATitleKnowOfEachOther(t *testing.T) {
 		}
 	}
 }
+
+// TestATrackerKnowsSoManySeeds: a client of the bus that beats under ever new names fills no more, and those that are known stay.
+func TestATrackerKnowsSoManySeeds(t *testing.T) {
+	r, ids := fleetRoster(2*maxSeeds, func(int) *bus.SeedFleet { return nil })
+	if len(r.seeds) != maxSeeds {
+		t.Errorf("%d seeds are known", len(r.seeds))
+	}
+	if _, first := r.seeds[ids[0]]; !first {
+		t.Error("the first has gone")
+	}
+	r.seed(bus.SeedBeat{Seed: ids[0], Sites: []string{"demo"}}, time.Unix(9, 0))
+	if at := r.seeds[ids[0]].at; at != time.Unix(9, 0) {
+		t.Errorf("a known one is heard no more, since %v", at)
+	}
+}
