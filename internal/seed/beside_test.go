@@ -83,7 +83,8 @@ func (s spent) rate() float64 { return float64(s.bytes) / 1e6 / s.cpu.Seconds() 
 // the seed read and hash 8 MiB. Another one's throughput must not fall by half; here both sides of both links and the seed's reads
 // share the processors, so that a third has to be left. One part in a hundred was left when the loop that uploads read the disk itself.
 // Throughput is bytes for each second of this process's processor time, since other programs of the machine take turns with it. That
-// no piece waits for a read is TestPiecesAreSentWhileTheDiskIsStuck.
+// no piece waits for a read is TestPiecesAreSentWhileTheDiskIsStuck; that half is left is TestHalfOfTheThroughputIsLeftBesideReads, in virtual
+// time, where the processors are not shared.
 func TestALinkThatReadsTheDiskHoldsUpNoOther(t *testing.T) {
 	const files, window, least, most = 8, 400 * time.Millisecond, 3, 12
 	o := newOrigin(t)
