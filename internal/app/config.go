@@ -240,7 +240,7 @@ func defaults(getenv func(string) string) *Config {
 		},
 		Seed: SeedConfig{
 			Admin: defaultAdmin, DataDir: filepath.Join(dir, "seed"),
-			MemoryBytes: 256 << 20, DiskBytes: 4 << 30, MaxLinks: 500, MaxTitles: 1000, IndexBytes: 64 << 20, SessionFactor: 1.5, LookAhead: 2, Probe: true,
+			MemoryBytes: 128 << 20, DiskBytes: 4 << 30, MaxLinks: 500, MaxTitles: 1000, IndexBytes: 64 << 20, SessionFactor: 1.5, LookAhead: 2, Probe: true,
 			Fleet: FleetConfig{WarmUp: 64 << 20},
 		},
 		Turn: TurnConfig{

@@ -43,6 +43,7 @@ func (c *seedCmd) Run(ctx context.Context, r *run) error {
 		return err
 	}
 	defer s.stop()
+	defer boundGarbage(r.env)()
 	s.fleet = fleet
 	listen := config.Seed.Listen
 	if listen == "" {

@@ -22,6 +22,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/rtclink"
+	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -34,14 +35,55 @@ type stranger struct {
 	link           *rtclink.Link
 	self, swarm    signal.ID
 	opened, closed chan struct{}
+	answers        chan peer.Message // to its requests for certificates
 }
 
 func (s *stranger) Candidate(transfer.Candidate) {} // the seed hears from this side first
-func (s *stranger) Control([]byte)               {}
 func (s *stranger) Data([]byte)                  {}
 func (s *stranger) Drain()                       {}
 func (s *stranger) Open()                        { close(s.opened) }
 func (s *stranger) Closed(peer.CloseReason)      { close(s.closed) }
+
+// Control takes the answers that it waits for, and nothing else.
+func (s *stranger) Control(b []byte) {
+	m, err := peer.Decode(peer.Control, b)
+	if err != nil {
+		return
+	}
+	switch m.(type) {
+	case peer.Certificate, peer.CertificateNone:
+		select {
+		case s.answers <- m:
+		default:
+		}
+	}
+}
+
+// ask has the seed certify the first segments of its title, and returns how many it did.
+func (s *stranger) ask(ctx context.Context, title string, segments int) (certified int, err error) {
+	var ids []segment.ID
+	for i := range segments {
+		ids = append(ids, segment.NewID("demo", segment.WholeName(fmt.Sprintf("%s/segment-of-the-film-%06d.m4s", title, i))))
+	}
+	b, err := peer.Append(nil, peer.CertificateRequest{Segments: ids})
+	if err != nil {
+		return 0, err
+	}
+	s.link.SendControl(b)
+	for range ids {
+		select {
+		case m := <-s.answers:
+			if _, is := m.(peer.Certificate); is {
+				certified++
+			}
+		case <-s.closed:
+			return certified, errors.New("the link ended")
+		case <-ctx.Done():
+			return certified, ctx.Err()
+		}
+	}
+	return certified, nil
+}
 
 func (s *stranger) say(m signal.Message) error {
 	b, err := signal.Encode(m)
@@ -137,6 +179,9 @@ type crowd struct {
 	seed *exec.Cmd
 	host *rtclink.Host
 	held int // strangers that keep their links
+	want int // segments that each has the seed certify
+
+	certified atomic.Int64
 
 	mu  sync.Mutex
 	all []*stranger // guarded by mu
@@ -150,13 +195,19 @@ func (c *crowd) come(ctx context.Context, n int) error {
 	if err != nil {
 		return err
 	}
-	s := &stranger{conn: conn, opened: make(chan struct{}), closed: make(chan struct{})}
+	s := &stranger{conn: conn, opened: make(chan struct{}), closed: make(chan struct{}), answers: make(chan peer.Message, c.want)}
 	c.mu.Lock()
 	c.all = append(c.all, s)
 	c.mu.Unlock()
 	stop := context.AfterFunc(ctx, func() { conn.Close(wsconn.CloseDone, "") })
 	defer stop()
-	err = s.join(c.host, fmt.Sprintf("/films/%d", n))
+	title := fmt.Sprintf("/films/%d", n)
+	err = s.join(c.host, title)
+	if err == nil && n <= c.held {
+		n, asked := s.ask(ctx, title, c.want)
+		c.certified.Add(int64(n))
+		err = asked
+	}
 	if err == nil && n > c.held {
 		s.link.Close(peer.CloseShutdown, nil) // another one needs the place; the title stays named
 	}
@@ -261,7 +312,7 @@ func TestASeedOfAThousandTitlesFitsIntoHalfAGigabyte(t *testing.T) {
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	c := newCrowd(t, longFilm(segments))
 	idle := c.peak()
-	c.held = held
+	c.held, c.want = held, 4
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var next, linked atomic.Int64
@@ -281,7 +332,9 @@ func TestASeedOfAThousandTitlesFitsIntoHalfAGigabyte(t *testing.T) {
 	c.until("the seed knows all titles", func() bool { return c.metric(0, "leeway_seed_titles") == titles })
 	loaded, bytes := c.metric(0, `leeway_seed_playlists_total{outcome="loaded",site="demo"}`), c.metric(0, "leeway_seed_index_bytes")
 	t.Logf("%d of %d strangers linked; %v playlists loaded, indexes of %v MiB", linked.Load(), titles, loaded, bytes/(1<<20))
-	if linked.Load() < titles/2 || loaded < titles/10 || bytes < 32<<20 {
+	stored := c.metric(0, `leeway_seed_store_bytes{tier="memory"}`)
+	t.Logf("%d segments certified; a store of %v MiB", c.certified.Load(), stored/(1<<20))
+	if linked.Load() < titles/2 || loaded < titles/10 || bytes < 32<<20 || stored < 120<<20 {
 		t.Error("that is no attack")
 	}
 	t.Logf("resident at most: %d MiB, %d MiB before the first stranger came", c.peak()>>20, idle>>20)

@@ -161,7 +161,7 @@ type Config struct {
 	// DataDir holds the signing key and the store.
 	DataDir     string
 	Sites       []Site
-	MemoryBytes int64 // pieces held in memory; 0: 256 MiB
+	MemoryBytes int64 // pieces held in memory; 0: 128 MiB
 	DiskBytes   int64 // pieces held on disk; 0: 4 GiB
 	MaxLinks    int   // 0: 500
 	MaxTitles   int   // 0: 1,000
@@ -188,7 +188,7 @@ func (c *Config) complete() error {
 	if c.DataDir == "" {
 		return fmt.Errorf("seed: no data directory (seed.data_dir)")
 	}
-	setDefault(&c.MemoryBytes, 256<<20)
+	setDefault(&c.MemoryBytes, 128<<20)
 	setDefault(&c.DiskBytes, 4<<30)
 	setDefault(&c.MaxLinks, 500)
 	setDefault(&c.MaxTitles, 1000)
