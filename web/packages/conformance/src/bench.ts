@@ -16,7 +16,7 @@ export interface KitBrowser {
   window(): Promise<KitPage>;
 }
 
-/** Who asked: the first or the second viewer of a cell, or a server of Leeway. */
+/** Which program asked: the first or the second viewer of a cell, or a server of Leeway. */
 export type Asker = 'host' | 'guest' | 'server';
 
 export interface OriginRequest {
