@@ -20,6 +20,7 @@ export const packages = [
     parts: [{ file: 'compose', source: 'src/compose.ts' }],
   },
   { folder: 'hlsjs', name: '@leeway/hlsjs', entries: [{ file: 'index', source: 'src/index.ts' }] },
+  { folder: 'videojs', name: '@leeway/videojs', entries: [{ file: 'index', source: 'src/index.ts' }] },
   { folder: 'shaka', name: '@leeway/shaka', entries: [{ file: 'index', source: 'src/index.ts' }] },
   {
     folder: 'leeway',

@@ -4,6 +4,10 @@
 const shakaTypes = `type Exported = (typeof import('shaka-player'))['default'];
 declare const shaka: Exported extends { default: infer Namespace } ? Namespace : Exported;`;
 
+/** So have those of Video.js. */
+const videojsTypes = `type Exported = (typeof import('video.js'))['default'];
+declare const videojs: Exported extends { default: infer Own } ? Own : Exported;`;
+
 /**
  * npm: the player's package. global: what an example calls it, if it takes it for granted; real and fake: how it is declared
  * then, for the compiler and for a page of fakes. attach: the plug-in's function. page: the fakes; what the plug-in does to
@@ -63,6 +67,33 @@ attachShakaClass(leeway, shaka);
 attachShaka(leeway, shaka, {});
 // @ts-expect-error: the class, not the namespace
 attachShakaClass(leeway, shaka.Player);
+`,
+  },
+  {
+    npm: 'video.js',
+    global: 'videojs',
+    real: videojsTypes,
+    fake: 'declare const videojs: (id: string) => object;',
+    attach: 'attachVideojs',
+    page: ({ listeners }) => ({
+      videojs: Object.assign(() => ({ tech: () => null, on: (event) => listeners.push(event) }), {
+        VERSION: '8.24.1',
+        Vhs: { xhr: () => {} },
+        ...{ xhr: () => {}, getAllPlayers: () => [], hook: () => {}, removeHook: () => {} },
+      }),
+    }),
+    attached: ({ videojs }) => videojs.Vhs.xhr.original === false,
+    misuse: `
+import type { Leeway } from '@leeway/core';
+import { attachVideojs, attachVideojsAll } from '@leeway/videojs';
+${videojsTypes}
+declare const leeway: Leeway;
+attachVideojs(leeway, videojs, videojs('film'));
+attachVideojsAll(leeway, videojs);
+// @ts-expect-error: no player
+attachVideojs(leeway, videojs, {});
+// @ts-expect-error: a player, not the function
+attachVideojsAll(leeway, videojs('film'));
 `,
   },
 ];

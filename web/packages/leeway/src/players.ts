@@ -6,6 +6,7 @@
 import type { Leeway } from '@leeway/core';
 import { attachHlsClass, isHlsClass } from '@leeway/hlsjs';
 import type { ShakaNamespace } from '../../shaka/src/shaka.ts';
+import type { VideojsNamespace } from '../../videojs/src/videojs.ts';
 import type { Attach, Part } from './load.ts';
 
 export type Load = (part: Part) => Promise<unknown>;
@@ -17,6 +18,11 @@ export type Take = (leeway: Leeway, value: unknown, load: Load) => (() => void) 
 export const players: Record<string, Take> = {
   Hls: (leeway, value) => (isHlsClass(value) ? attachHlsClass(leeway, value) : undefined),
   shaka: adapted('shaka', 'Shaka 5', (shaka: Partial<ShakaNamespace> | undefined) => shaka?.Player && shaka),
+  videojs: adapted(
+    'videojs',
+    'Video.js 8',
+    (videojs: Partial<VideojsNamespace> | undefined) => videojs?.getAllPlayers && videojs,
+  ),
 };
 
 /**

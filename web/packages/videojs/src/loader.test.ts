@@ -1,0 +1,202 @@
+import { beforeEach, expect, test, vi } from 'vitest';
+import { FakeMedia, FakePlayback, settle, TestClock } from '../../hlsjs/src/testing.ts';
+import { type Asked, createXhr } from './loader.ts';
+import { placeOf } from './position.ts';
+import { FakePlayer, newPlaylist, newVideojs, OriginXhr, pendingOf, sourceXhr } from './testing.ts';
+import type { VhsPlaylist, XhrOptions, XhrRequest } from './videojs.ts';
+
+beforeEach(() => {
+  OriginXhr.made = [];
+});
+
+const segment: XhrOptions = { uri: 'https://cdn/5.ts', requestType: 'segment', headers: {} };
+const bytes = (origin: number, peer: number) => ({ origin, seed: 0, peer });
+
+/** VHS's function with ours in it, as `attachVideojs` puts it there. */
+function setUp(playlist: VhsPlaylist = newPlaylist(40)) {
+  const clock = new TestClock();
+  const videojs = newVideojs();
+  const player = new FakePlayer(videojs);
+  player.src('https://a/m.m3u8', playlist);
+  const vhs = player.vhs!;
+  const media = new FakeMedia();
+  const playback = new FakePlayback();
+  const caught = vi.fn();
+  let asking: Asked | undefined;
+  videojs.Vhs.xhr = createXhr(videojs, videojs.Vhs.xhr, clock, () => asking);
+  const xhr = sourceXhr(videojs);
+  const load = (options = segment) => {
+    const place = placeOf(vhs, options)!;
+    asking = { vhs, media: media as unknown as HTMLMediaElement, place, playback, caught };
+    const events: string[] = [];
+    const request = xhr(options, () => events.push('callback'));
+    for (const type of ['progress', 'loadend']) request.addEventListener(type, (event) => events.push(event.type));
+    return { request: request as XhrRequest & { aborted?: boolean }, events };
+  };
+  return { clock, vhs, media, playback, caught, ended: xhr.ended, load };
+}
+
+test('asks by name, range, position and rendition', async () => {
+  const { media, playback, load } = setUp(newPlaylist(8, true));
+  media.buffered = { length: 1 };
+  media.currentTime = 12;
+  media.playbackRate = 2;
+  load({ ...segment, uri: 'https://cdn/film.mp4', headers: { Range: 'bytes=500-599' } });
+  expect(playback.request).toMatchObject({
+    url: 'https://cdn/film.mp4',
+    range: { first: 500, last: 599 },
+    startMs: 20_000,
+    durationMs: 4_000,
+    rendition: 'main-0-low',
+    track: 'main',
+    bitrate: 1_500_000,
+    adaptive: true,
+    live: false,
+    playlist: 'https://cdn/low.m3u8',
+    upcoming: [
+      { url: 'https://cdn/film.mp4', startMs: 24_000, durationMs: 4_000, range: { first: 600, last: 699 } },
+      { range: { first: 700, last: 799 } },
+    ],
+  });
+  expect(playback.request!.deadlineMs()).toBe(4_000);
+  expect(OriginXhr.made).toEqual([]);
+});
+
+test('what waits for nothing has no deadline to give', () => {
+  const { vhs, playback, load } = setUp();
+  load({ uri: 'https://cdn/init.mp4', requestType: 'segment-media-initialization', headers: {} });
+  expect(playback.request).toMatchObject({ url: 'https://cdn/init.mp4', upcoming: [] });
+  expect(playback.request!.deadlineMs()).toBe(0);
+  const pending = { ...pendingOf(newPlaylist(40), 5), part: { resolvedUri: 'https://cdn/5.1.m4s' } };
+  vhs.playlistController_!.mainSegmentLoader_.pendingSegment_ = pending;
+  load({ ...segment, uri: 'https://cdn/5.1.m4s' });
+  expect(playback.request).toMatchObject({ url: 'https://cdn/5.1.m4s', upcoming: [] });
+  expect(playback.request!.deadlineMs()).toBe(0);
+});
+
+test('a sound by itself is a track of its own', () => {
+  const { vhs } = setUp();
+  vhs.playlistController_!.audioSegmentLoader_.pendingSegment_ = pendingOf(newPlaylist(3), 1);
+  expect(placeOf(vhs, { ...segment, uri: 'https://cdn/1.ts' })).toMatchObject({ track: 'audio' });
+  expect(placeOf(vhs, { ...segment, uri: 'https://cdn/9.ts' })).toBeUndefined();
+  expect(placeOf(vhs, { ...segment, headers: { Range: 'bytes=0-9' } })).toBeUndefined();
+});
+
+test('what peers send is a sample of what the line can carry', async () => {
+  const { vhs, playback, ended, load } = setUp();
+  const { request, events } = load();
+  playback.progress(50, 100);
+  playback.bps = 8_000_000;
+  const data = new ArrayBuffer(100);
+  playback.resolve({ data, source: 'peer', bytes: bytes(0, 100) });
+  await settle();
+  expect(request).toMatchObject({ response: data, status: 200, bandwidth: 8_000_000, responseType: 'arraybuffer' });
+  expect(events).toEqual(['progress', 'callback', 'loadend']);
+  expect(ended).toMatchObject([{ error: null }]);
+  playback.bps = undefined;
+  const again = load();
+  playback.resolve({ data, source: 'peer', bytes: bytes(0, 100) });
+  await settle();
+  expect(again.request.bandwidth).toBe(vhs.bandwidth);
+});
+
+test('what the origin sends is a sample by its own time, and asks with the headers of VHS', async () => {
+  const { clock, playback, load } = setUp();
+  const { request } = load({ ...segment, timeout: 0, headers: {} });
+  clock.time += 5_000;
+  playback.fromOrigin();
+  const [origin] = OriginXhr.made as [OriginXhr];
+  clock.time += 100;
+  origin.progress(500, 1_000);
+  clock.time += 100;
+  origin.responseURL = 'https://edge/5.ts';
+  origin.answer(1_000, 200, { 'cache-control': 'private, no-store' });
+  await settle();
+  expect(playback.origin).toMatchObject({ status: 200, url: 'https://edge/5.ts', transferMs: 100, unshared: true });
+  expect(request.bandwidth).toBe(40_000);
+});
+
+test('a part of a segment is asked for by a range', async () => {
+  const { playback, load } = setUp();
+  load();
+  const done = playback.request!.origin(new AbortController().signal, () => {}, { first: 10, last: 19 });
+  expect(OriginXhr.made[0]!.options.headers).toEqual({ Range: 'bytes=10-19' });
+  OriginXhr.made[0]!.answer(10, 206);
+  expect((await done).status).toBe(206);
+});
+
+test("a packager's list is asked for as the segment is, whole", async () => {
+  const { playback, load } = setUp(newPlaylist(8, true));
+  load({ ...segment, uri: 'https://cdn/film.mp4', headers: { Range: 'bytes=500-599', 'X-Token': '1' } });
+  const list = playback.request!.beside!('https://cdn/low.m3u8.leeway', new AbortController().signal, () => {});
+  expect(OriginXhr.made[0]!.options).toMatchObject({ uri: 'https://cdn/low.m3u8.leeway', timeout: 45_000 });
+  expect(OriginXhr.made[0]!.options.headers).toEqual({ 'X-Token': '1' });
+  OriginXhr.made[0]!.answer(20);
+  expect((await list).data.byteLength).toBe(20);
+});
+
+test("the origin's errors are the player's, as they came", async () => {
+  const { playback, ended, load } = setUp();
+  load();
+  const refused = playback.request!.origin(new AbortController().signal, () => {});
+  OriginXhr.made[0]!.answer(3, 503);
+  playback.reject(await refused.catch((error) => error));
+  await settle();
+  expect(ended[0]).toMatchObject({ error: { message: 'XHR Failed: 503' }, request: { status: 503 } });
+  load();
+  const failed = playback.request!.origin(new AbortController().signal, () => {});
+  const error = new Error('Internal XMLHttpRequest Error');
+  OriginXhr.made[1]!.fail(error);
+  playback.reject(await failed.catch((reason) => reason));
+  await settle();
+  expect(ended[1]!.error).toBe(error);
+  load();
+  playback.reject(new Error('a defect'));
+  await settle();
+  expect(ended[2]!.error!.message).toBe('a defect');
+});
+
+test('an abort ends the load and the fetch, and calls no callback', async () => {
+  const { clock, playback, ended, load } = setUp();
+  const { request, events } = load();
+  const abort = new AbortController();
+  const fetched = playback.request!.origin(abort.signal, () => {});
+  request.abort();
+  expect([playback.aborts, request.aborted, events, clock.timers.size]).toEqual([1, true, ['loadend'], 0]);
+  abort.abort();
+  await expect(fetched).rejects.toThrow();
+  expect(OriginXhr.made[0]!.aborted).toBe(true);
+  await expect(playback.request!.origin(abort.signal, () => {})).rejects.toThrow();
+  playback.resolve({ data: new ArrayBuffer(1), source: 'peer', bytes: bytes(0, 1) });
+  await settle();
+  expect([ended, events]).toEqual([[], ['loadend']]);
+});
+
+test('the time of a request is bounded, waiting for peers included', async () => {
+  const { clock, playback, ended, load } = setUp();
+  const { request } = load({ ...segment, timeout: 3_000 });
+  await clock.advance(2_999);
+  expect(ended).toEqual([]);
+  await clock.advance(1);
+  expect(ended).toMatchObject([{ request: { timedout: true } }]);
+  expect(playback.aborts).toBe(1);
+  expect(request.status).toBe(0);
+});
+
+test('a playback that is off, or a defect, leaves the request to the player', async () => {
+  const { playback, caught, ended, load } = setUp();
+  playback.active = false;
+  load();
+  OriginXhr.made[0]!.progress(1, 10);
+  OriginXhr.made[0]!.answer(10);
+  expect(playback.request).toBeUndefined();
+  expect(playback.bypassed).toEqual([10, 0]);
+  playback.active = true;
+  playback.load = () => {
+    throw new Error('a defect');
+  };
+  load();
+  expect(caught).toHaveBeenCalledWith('loader', expect.any(Error));
+  OriginXhr.made[1]!.answer(10);
+  expect(ended).toHaveLength(2);
+});

@@ -1,0 +1,163 @@
+/**
+ * What stands in the place of `videojs.Vhs.xhr`: a page has one for all its players. It shares the segments of players that are
+ * attached, and passes everything else on: playlists, keys, captions, other players. VHS's own function runs before it, with the
+ * page's hooks, and after it.
+ */
+
+import { type Clock, deadlineMs, type OriginResult, type Playback, type SegmentRequest } from '@leeway/core';
+import { type Place, refOf, upcomingOf } from './position.ts';
+import { createRequest } from './request.ts';
+import type { VhsHandler, VhsXhr, VideojsLike, Xhr, XhrCallback, XhrOptions, XhrRequest } from './videojs.ts';
+
+/** What is known of a request: whose it is, and of which segment. */
+export interface Asked {
+  vhs: VhsHandler;
+  media: HTMLMediaElement | null;
+  place: Place;
+  playback: Playback;
+  caught(where: string, error: unknown): void;
+}
+
+/** What the origin answered instead of a segment; handed to VHS as it was. */
+interface OriginFailure {
+  told: Parameters<XhrCallback>;
+  request: XhrRequest;
+}
+
+/** The request to the core. */
+export function requestFor(
+  { place, vhs, media }: Pick<Asked, 'place' | 'vhs' | 'media'>,
+  origin: SegmentRequest['origin'],
+): SegmentRequest {
+  const { track, pending, now } = place;
+  const { playlist } = pending;
+  const ref = refOf(place);
+  return {
+    ...ref,
+    rendition: `${track}-${playlist.id ?? playlist.resolvedUri}`,
+    bitrate: playlist.attributes?.BANDWIDTH ?? vhs.playlists?.media()?.attributes?.BANDWIDTH ?? 0,
+    adaptive: (vhs.playlists?.main?.playlists.length ?? 0) > 1,
+    deadlineMs: () => (now ? 0 : deadlineMs(media, ref.startMs / 1000)),
+    upcoming: now ? [] : upcomingOf(pending),
+    track,
+    live: !playlist.endList,
+    ...(playlist.resolvedUri && { playlist: playlist.resolvedUri }),
+    origin,
+  };
+}
+
+/** A fetcher for the core, by what VHS would send with, and how long its last fetch took. */
+function createOrigin(send: Xhr, clock: Clock, options: XhrOptions) {
+  const last = { ms: 0 };
+  const fetch: SegmentRequest['origin'] = (signal, onProgress, part) =>
+    new Promise<OriginResult>((resolve, reject) => {
+      signal.throwIfAborted();
+      const startedAt = clock.now();
+      let firstAt = 0;
+      const headers = { ...options.headers, ...(part && { Range: `bytes=${part.first}-${part.last}` }) };
+      const request = send({ ...options, headers }, (...told) => {
+        const [error, { statusCode, headers: received = {} }] = told;
+        const data = request.response;
+        if (error || !/^20[06]$/.test(String(statusCode)) || !(data instanceof ArrayBuffer)) {
+          return reject({ told, request } satisfies OriginFailure);
+        }
+        last.ms = clock.now() - startedAt;
+        resolve({
+          data,
+          status: statusCode,
+          url: request.responseURL || options.uri,
+          ...(firstAt && { transferMs: clock.now() - firstAt }),
+          unshared: /(^|,)\s*no-store\s*(,|=|$)/i.test(received['cache-control'] ?? ''),
+        });
+      });
+      request.addEventListener('progress', ({ loaded, total }) => {
+        firstAt ||= clock.now();
+        onProgress(loaded, total);
+      });
+      const abort = () => {
+        request.abort();
+        reject(signal.reason);
+      };
+      signal.addEventListener('abort', abort, { once: true });
+    });
+  return { fetch, last };
+}
+
+/** One segment by the core. */
+function share(send: Xhr, clock: Clock, asked: Asked, options: XhrOptions, callback: XhrCallback): XhrRequest {
+  const { playback, vhs } = asked;
+  const origin = createOrigin(send, clock, options);
+  const request = createRequest(() => {
+    clock.clearTimer(timer);
+    loading.abort();
+  });
+  const wanted = requestFor(asked, origin.fetch);
+  const { Range, ...headers } = options.headers ?? {};
+  wanted.beside = (uri, ...how) => createOrigin(send, clock, { ...options, uri, headers }).fetch(...how);
+  const loading = playback.load(wanted, request.progress);
+  const fail = (error: Error) => request.end(() => callback(error, { statusCode: 0, headers: {}, url: options.uri }));
+  // The origin's fetch keeps its own time; this bounds the whole, waiting for peers included.
+  const late = () => {
+    fail(Object.assign(new Error('XMLHttpRequest timeout'), { code: 'ETIMEDOUT' }));
+    loading.abort();
+  };
+  const timer = options.timeout ? clock.setTimer(late, options.timeout) : 0;
+  loading.result.then(
+    ({ data, bytes, crowded, status = 200 }) => {
+      clock.clearTimer(timer);
+      request.response = data;
+      request.status = status;
+      // What VHS makes of the line: the origin's own time where it alone has sent, else what the line can carry.
+      const pure = bytes.seed + bytes.peer === 0 && !crowded && origin.last.ms;
+      request.bandwidth = pure ? (data.byteLength * 8000) / pure : (playback.capacity() ?? vhs.bandwidth);
+      request.end(() => callback(null, { statusCode: status, headers: {}, url: options.uri, body: data }, data));
+    },
+    (error: Partial<OriginFailure> & Error) => {
+      clock.clearTimer(timer);
+      const { told, request: failed } = error;
+      if (!told || !failed) return fail(error);
+      // The origin's own error is the player's business, as it came.
+      request.response = failed.response;
+      request.status = failed.status;
+      request.end(() => callback(...told));
+    },
+  );
+  return request;
+}
+
+/** Makes the function. `take`: what is known of the request that VHS makes now. */
+export function createXhr(videojs: VideojsLike, previous: VhsXhr, clock: Clock, take: () => Asked | undefined): VhsXhr {
+  // VHS's own means the one of Video.js; another is the page's.
+  const send: Xhr = (options, callback) => (previous.original ? videojs.xhr : previous)(options, callback);
+  const xhr: Xhr = (options, callback) => {
+    const asked = take();
+    if (!asked) return send(options, callback);
+    try {
+      if (asked.playback.active) return share(send, clock, asked, options, callback);
+    } catch (error) {
+      asked.caught('loader', error);
+    }
+    return pass(send, clock, asked.playback, options, callback);
+  };
+  // Its other properties are the hooks that a page sets for all players.
+  return new Proxy(previous, {
+    apply: (_target, _this, [options, callback]) => xhr(options, callback),
+    get: (target, key) => (key === 'original' ? false : Reflect.get(target, key)),
+  });
+}
+
+/** What the player fetches itself, for the statistics. */
+function pass(send: Xhr, clock: Clock, playback: Playback, options: XhrOptions, callback: XhrCallback): XhrRequest {
+  let firstAt = 0;
+  const request = send(options, (error, response, body) => {
+    const { response: data } = request;
+    if (!error && data instanceof ArrayBuffer) {
+      playback.bypass(data.byteLength, firstAt ? clock.now() - firstAt : undefined);
+    }
+    callback(error, response, body);
+  });
+  request.addEventListener('progress', () => {
+    firstAt ||= clock.now();
+  });
+  return request;
+}

@@ -1,0 +1,62 @@
+/** Which segment a request of VHS is for, and where it stands on the timeline of the playback, in the terms of the core. */
+
+import type { ByteRange, SegmentRef } from '@leeway/core';
+import type { VhsHandler, VhsPending, VhsRange, VhsResource, XhrOptions } from './videojs.ts';
+
+/** Segments after the asked one that the library hears of: as many as it fetches ahead. */
+const lookahead = 32;
+
+/** What a request is for. */
+export interface Place {
+  /** What its sound or picture is one of. */
+  track: 'main' | 'audio';
+  pending: VhsPending;
+  /** A part of a segment that is still being made, or an initialization segment: it cannot wait. */
+  now: boolean;
+  resource: VhsResource;
+}
+
+const rangeOf = (range: VhsRange | undefined): ByteRange | undefined => {
+  if (!range) return undefined;
+  const first = Number(range.offset);
+  return { first, last: first + Number(range.length) - 1 };
+};
+
+/** Of its own accord VHS asks for what its loaders have before them. undefined: it is none of our business. */
+export function placeOf({ playlistController_: controller }: VhsHandler, options: XhrOptions): Place | undefined {
+  const init = options.requestType === 'segment-media-initialization';
+  if (!controller || (!init && options.requestType !== 'segment')) return undefined;
+  for (const track of ['main', 'audio'] as const) {
+    const { pendingSegment_: pending } = controller[`${track}SegmentLoader_`] ?? {};
+    const resource = pending && (init ? pending.segment.map : pending.part || pending.segment);
+    if (resource?.resolvedUri !== options.uri) continue;
+    const range = rangeOf(resource.byterange);
+    if ((range && `bytes=${range.first}-${range.last}`) !== options.headers?.Range) continue;
+    return { track, pending: pending!, resource, now: init || !!pending!.part };
+  }
+  return undefined;
+}
+
+/** Name and times of a place. */
+export function refOf({ resource, pending: { startOfSegment, duration } }: Place): SegmentRef {
+  return refFor(resource, startOfSegment ?? 0, duration);
+}
+
+function refFor({ resolvedUri, byterange }: VhsResource, start: number, duration: number): SegmentRef {
+  const range = rangeOf(byterange);
+  return { url: resolvedUri, startMs: start * 1000, durationMs: duration * 1000, ...(range && { range }) };
+}
+
+/** The next segments of the same rendition. */
+export function upcomingOf({ playlist, mediaIndex, startOfSegment, duration }: VhsPending): SegmentRef[] {
+  let at = (startOfSegment ?? 0) + duration;
+  return playlist.segments.slice(mediaIndex + 1, mediaIndex + 1 + lookahead).map((segment) => {
+    const start = at;
+    at += segment.duration;
+    return refFor(segment, start, segment.duration);
+  });
+}
+
+/** Bits per second of the rendition on screen; 0 unknown. */
+export const bitrateShown = (vhs: VhsHandler | undefined): number =>
+  vhs?.playlists?.media()?.attributes?.BANDWIDTH ?? 0;
