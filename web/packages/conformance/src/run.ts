@@ -2,7 +2,7 @@
 
 import type { Adapter, BrowserName } from './adapter.ts';
 import type { Bench } from './bench.ts';
-import { cases, type Figures } from './cases/cases.ts';
+import { cases, type Figures, playsPlain } from './cases/cases.ts';
 import { Scene } from './cases/scene.ts';
 import type { CaseName } from './names.ts';
 
@@ -36,7 +36,9 @@ export async function runCell(bench: Bench, adapter: Adapter, name: CaseName): P
   try {
     const { wrong, figures } = await one.run(scene);
     if (wrong.length === 0) return { ...cell, result: 'passes', figures };
-    return { ...cell, result: 'fails', reason: wrong.join('; '), figures };
+    await scene.clear();
+    const plain = (await playsPlain(scene)) ? 'plays' : 'does not play either';
+    return { ...cell, result: 'fails', reason: [...wrong, `without Leeway it ${plain}`].join('; '), figures };
   } finally {
     await scene.close();
   }

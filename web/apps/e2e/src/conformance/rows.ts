@@ -1,6 +1,9 @@
 import type { Adapter } from '@leeway/conformance';
 import { hlsjs15, hlsjs16, hlsjs17 } from './hlsjs.ts';
+import { plyr } from './plyr.ts';
 import { shakaHls } from './shaka.ts';
+import { videojs8 } from './videojs.ts';
+import { vidstack } from './vidstack.ts';
 
 /** The rows of the kit. */
-export const rows: readonly Adapter[] = [hlsjs17, hlsjs16, hlsjs15, shakaHls];
+export const rows: readonly Adapter[] = [hlsjs17, hlsjs16, hlsjs15, shakaHls, videojs8, vidstack, plyr];

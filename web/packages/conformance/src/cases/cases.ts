@@ -105,6 +105,13 @@ async function cmcd(scene: Scene): Promise<Outcome> {
   return { wrong, figures };
 }
 
+/** Whether a page without Leeway plays it: what a cell that failed has to say beside its reasons. */
+export async function playsPlain(scene: Scene): Promise<boolean> {
+  const view = await scene.view('host', true);
+  const plays = scene.live ? played(leadSeconds) : ended;
+  return view.until(plays, scene.fixture.seconds + patienceSeconds);
+}
+
 /** Seeks, back and forth, faster than segments come; then all of the rest is watched. */
 async function storms(scene: Scene): Promise<Outcome> {
   const first = await scene.view('host');

@@ -50,6 +50,10 @@ export class Scene {
     return scene;
   }
 
+  get live(): boolean {
+    return !!this.options.live;
+  }
+
   /** Opens the page in a window; `plain`: without Leeway. */
   async view(asker: Exclude<Asker, 'server'>, plain = false): Promise<View> {
     const { bench, options, fixture } = this;
@@ -99,9 +103,14 @@ export class Scene {
     return first === undefined ? whole : whole?.subarray(Number(first), Number(last) + 1);
   }
 
+  /** Closes the windows. */
+  async clear(): Promise<void> {
+    await Promise.all(this.views.splice(0).map((view) => view.close().catch(() => {})));
+  }
+
   async close(): Promise<void> {
     for (const f of this.undo.splice(0)) f();
-    await Promise.all(this.views.map((view) => view.close().catch(() => {})));
+    await this.clear();
   }
 }
 
