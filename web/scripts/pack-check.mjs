@@ -47,7 +47,7 @@ function copyOf(player, to) {
   const { scripts: _, ...manifest } = JSON.parse(readFileSync(join(from, 'package.json'), 'utf8'));
   mkdirSync(to);
   writeFileSync(join(to, 'package.json'), JSON.stringify(manifest));
-  symlinkSync(join(from, 'dist'), join(to, 'dist'));
+  for (const part of ['dist', 'index.d.ts']) symlinkSync(join(from, part), join(to, part));
   return to;
 }
 

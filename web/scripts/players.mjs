@@ -96,4 +96,34 @@ attachVideojs(leeway, videojs, {});
 attachVideojsAll(leeway, videojs('film'));
 `,
   },
+  {
+    npm: 'dashjs',
+    global: 'dashjs',
+    real: "import * as dashjs from 'dashjs';",
+    fake: 'declare const dashjs: { MediaPlayer(): { create(): never } };',
+    attach: 'attachDashjs',
+    page: ({ listeners, schemes }) => ({
+      dashjs: {
+        MediaPlayer: () => ({
+          create: () => ({
+            extend: (name) => schemes.push(name),
+            getSettings: () => ({ streaming: { abr: { throughput: { useNetworkInformationApi: {} } } } }),
+            on: (event) => listeners.push(event),
+          }),
+        }),
+      },
+    }),
+    attached: (_, { schemes }) => schemes.includes('XHRLoader'),
+    misuse: `
+import type { Leeway } from '@leeway/core';
+import { attachDashjs, attachDashjsClass } from '@leeway/dashjs';
+import * as dashjs from 'dashjs';
+declare const leeway: Leeway;
+attachDashjs(leeway, dashjs.MediaPlayer().create());
+// @ts-expect-error: no player
+attachDashjs(leeway, {});
+// @ts-expect-error: the player, not the namespace
+attachDashjsClass(leeway, dashjs.MediaPlayer().create());
+`,
+  },
 ];

@@ -56,6 +56,8 @@ export interface Adapter {
   markup?: string;
   /** The page has no tag of the drop-in: it ties the library in itself, and has the tracker's address in `data-tracker` of `<html>`. */
   ownLibrary?: boolean;
+  /** The drop-in has to be there before a player is made: its tag has no `async`. */
+  early?: boolean;
   /**
    * Starts one player. Runs in the page: it is passed as source text, and uses nothing from outside. May return a promise; a
    * rejection counts as a fatal error of the player.

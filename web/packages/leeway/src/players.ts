@@ -5,6 +5,7 @@
 
 import type { Leeway } from '@leeway/core';
 import { attachHlsClass, isHlsClass } from '@leeway/hlsjs';
+import { meet } from '../../dashjs/src/meet.ts';
 import type { ShakaNamespace } from '../../shaka/src/shaka.ts';
 import type { VideojsNamespace } from '../../videojs/src/videojs.ts';
 import type { Attach, Part } from './load.ts';
@@ -23,6 +24,7 @@ export const players: Record<string, Take> = {
     'Video.js 8',
     (videojs: Partial<VideojsNamespace> | undefined) => videojs?.getAllPlayers && videojs,
   ),
+  dashjs: adapted('dashjs', 'dash.js 5', meet),
 };
 
 /**

@@ -45,3 +45,21 @@ const script = { file: createRequire(import.meta.url).resolve('shaka-player') };
 const skips: Adapter['skips'] = {};
 
 export const shakaHls = defineAdapter({ name: 'Shaka 5.2', format: 'hls', scripts: [script], play, skips });
+
+const ofHls = 'a case of HLS';
+const noMpd = 'the kit makes no dynamic MPD';
+
+export const shakaDash = defineAdapter({
+  name: 'Shaka 5.2 DASH',
+  format: 'dash',
+  scripts: [script],
+  play,
+  skips: {
+    ...skips,
+    'aes-128': ofHls,
+    'key-rotation': ofHls,
+    discontinuities: ofHls,
+    live: noMpd,
+    'low-latency': noMpd,
+  },
+});

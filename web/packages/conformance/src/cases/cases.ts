@@ -142,7 +142,7 @@ async function storms(scene: Scene): Promise<Outcome> {
 
 /** The same faults, with Leeway and without: the player tells the page the same. */
 async function originErrors(scene: Scene): Promise<Outcome> {
-  const failing = /.*seg-\d*00?4\.(ts|m4s)/;
+  const failing = /.*seg-(\d-)?\d*00?4\.(ts|m4s)/;
   scene.fault({ file: failing, askers: ['server'], status: 503 });
   const watch = async (asker: 'host' | 'guest', plain: boolean) => {
     const end = scene.fault({ file: failing, askers: [asker], status: 503, times: 2 });

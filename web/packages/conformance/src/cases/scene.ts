@@ -31,7 +31,9 @@ export class Scene {
     private readonly prefix: string,
     private readonly options: SceneOptions,
   ) {
-    this.fixture = fixtures[options.fixture];
+    const fixture: Fixture = fixtures[options.fixture];
+    // What is not of one container is the same in CMAF.
+    this.fixture = adapter.format === 'dash' && !fixture.dash ? fixtures.cmaf : fixture;
     const { live, lowLatency } = options;
     const time = { now: () => performance.now(), wait: pause };
     this.media = new Media(bench.fixtures, this.fixture, { ...time, live, lowLatency });

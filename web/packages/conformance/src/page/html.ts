@@ -39,7 +39,7 @@ export function pageHtml(adapter: Adapter, { players, tracker }: PageOptions): s
   const address = tracker?.replace(/^http/, 'ws');
   const tag =
     tracker && !adapter.ownLibrary
-      ? `<script async src="${tracker}/leeway.js" data-tracker="${address}"></script>`
+      ? `<script ${adapter.early ? '' : 'async '}src="${tracker}/leeway.js" data-tracker="${address}"></script>`
       : '';
   // A module's script runs after the page has been read, and so does what follows it here.
   const late = assets.some(({ module }) => module);

@@ -1,0 +1,54 @@
+import { createRequire } from 'node:module';
+import { type Adapter, defineAdapter, type Stage } from '@leeway/conformance';
+
+/** Runs in the page: an ordinary player of dash.js. */
+function play(stage: Stage): void {
+  // biome-ignore lint/suspicious/noExplicitAny: the page's dash.js, untyped here
+  const { dashjs } = window as any;
+  const { clearKey } = stage;
+  const player = dashjs.MediaPlayer().create();
+  player.updateSettings({
+    streaming: {
+      buffer: { bufferTimeDefault: stage.buffer, bufferTimeAtTopQuality: stage.buffer },
+      cmcd: { enabled: stage.cmcd, version: 2, cid: 'film' },
+    },
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: dash.js's error
+  player.on(dashjs.MediaPlayer.events.ERROR, ({ error }: any) => stage.error(String(error?.code ?? error), true));
+  // biome-ignore lint/suspicious/noExplicitAny: dash.js's response
+  player.addResponseInterceptor((response: any) => {
+    const { type, url, range } = response.request.customData.request;
+    if (type === 'MediaSegment' && response.data) {
+      stage.received({ url, range: range ? `bytes=${range}` : undefined, data: response.data });
+    }
+    return Promise.resolve(response);
+  });
+  if (clearKey) {
+    player.setProtectionData({
+      'org.w3.clearkey': { serverURL: new URL(clearKey.license, location.href).href },
+    });
+  }
+  player.initialize(stage.root.querySelector('video'), stage.manifest, true);
+}
+
+const resolve = createRequire(import.meta.url).resolve;
+const file = resolve('dashjs').replace(/modern\/\w+\/[^/]+$/, 'modern/umd/dash.all.min.js');
+
+const ofHls = 'a case of HLS';
+const skips: Adapter['skips'] = {
+  'aes-128': ofHls,
+  'key-rotation': ofHls,
+  discontinuities: ofHls,
+  'clear-key': 'dash.js 5.2 ends with error 113 before a license is asked for; not looked into',
+  live: 'the kit makes no dynamic MPD',
+  'low-latency': 'the kit makes no dynamic MPD',
+};
+
+export const dashjs52 = defineAdapter({
+  name: 'dash.js 5.2',
+  format: 'dash',
+  scripts: [{ file }],
+  early: true,
+  play,
+  skips,
+});

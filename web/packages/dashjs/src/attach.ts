@@ -1,0 +1,127 @@
+/** Ties players of dash.js to the library, and unties them. */
+
+import { type Leeway, observePlayback, type Playback } from '@leeway/core';
+import type { DashNamespace, DashPlayer, PlayerLike } from './dashjs.ts';
+import { instead, known } from './loader.ts';
+import { type Found, type Met, meet, prepare } from './meet.ts';
+
+export interface AttachOptions {
+  /** Explicit title of what this player plays. */
+  title?: string;
+}
+
+const prepared = new WeakMap<DashPlayer, Met>();
+const attached = new WeakMap<DashPlayer, () => void>();
+
+/** Attaches a player that was prepared. */
+function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () => void {
+  const player = met.player as PlayerLike;
+  const before = attached.get(player);
+  if (before) return before;
+  let playback: Playback | undefined;
+  const caught = (where: string, error: unknown) => leeway.caught(`dashjs ${where}`, error);
+  const observer = observePlayback({
+    clock: leeway.clock,
+    bitrate: () => known(() => player.getCurrentRepresentationForType('video')?.bandwidth) ?? 0,
+    paused: (paused) => playback?.setPaused(paused),
+    started: () => playback?.onCollect?.(),
+    caught,
+  });
+  const throughput = (useResourceTimingApi: boolean, xhr: boolean) =>
+    player.updateSettings({
+      streaming: { abr: { throughput: { useResourceTimingApi, useNetworkInformationApi: { xhr } } } },
+    });
+  const { useResourceTimingApi, useNetworkInformationApi } = player.getSettings().streaming.abr.throughput;
+  const close = () => {
+    observer.detach();
+    playback?.close();
+    playback = undefined;
+  };
+  const opens = () => {
+    const source = known(() => player.getSource());
+    if (typeof source !== 'string') return;
+    // As the page gave it: relative to the page, it may be.
+    const { href } = new URL(source, document.baseURI);
+    if (playback?.manifest === href) return;
+    close();
+    // Both would tell the estimate of other bytes than the loader does.
+    throughput(false, false);
+    observer.begin();
+    const media = known(() => player.getVideoElement());
+    if (media) observer.attach(media);
+    playback = leeway.open(href, options);
+    const opened = playback;
+    opened.onCollect = () => opened.observe(observer.take());
+  };
+  player.on('streamTeardownComplete', close);
+  player.on('qualityChangeRendered', observer.switched);
+  const context = {
+    player,
+    clock: leeway.clock,
+    caught,
+    opens,
+    playback() {
+      // One that has read its MPD before it was attached.
+      if (!playback) opens();
+      return playback;
+    },
+  };
+  met.instead = (load, plain) => instead(context, load, plain);
+  const detach = () => {
+    if (!attached.delete(player)) return;
+    met.instead = undefined;
+    player.off('streamTeardownComplete', close);
+    player.off('qualityChangeRendered', observer.switched);
+    close();
+    throughput(useResourceTimingApi, useNetworkInformationApi.xhr);
+  };
+  attached.set(player, detach);
+  return detach;
+}
+
+/**
+ * Lets a player of dash.js 5 share its playbacks. It has to be attached before it loads anything: right after
+ * `dashjs.MediaPlayer().create()`. Low latency, keys and licenses are not touched. Returns a function that detaches it. Throws
+ * a `TypeError` if it is given something else.
+ */
+export function attachDashjs(leeway: Leeway, player: DashPlayer, options: AttachOptions = {}): () => void {
+  if (typeof leeway?.open !== 'function') {
+    throw new TypeError('attachDashjs(leeway, player) needs what createLeeway() returned first.');
+  }
+  if (typeof (player as Partial<DashPlayer> | undefined)?.extend !== 'function') {
+    throw new TypeError('attachDashjs(leeway, player) needs a player of dash.js 5: dashjs.MediaPlayer().create().');
+  }
+  const met = prepared.get(player) ?? prepare(player);
+  prepared.set(player, met);
+  return attachMet(leeway, met, options);
+}
+
+/** Attaches the players that were met, and later ones. Returns a function that undoes it. */
+export function attachFound(leeway: Leeway, found: Found, options: AttachOptions = {}): () => void {
+  // Players that are gone are not kept for the sake of a later undo.
+  const players: WeakRef<DashPlayer>[] = [];
+  found.onMet = (met) => {
+    try {
+      attachMet(leeway, met, options);
+      players.push(new WeakRef(met.player));
+    } catch (error) {
+      leeway.caught('dashjs attach', error);
+    }
+  };
+  found.met.splice(0).forEach(found.onMet);
+  return () => {
+    found.onMet = undefined;
+    found.leave();
+    for (const player of players) attached.get(player.deref()!)?.();
+  };
+}
+
+/**
+ * Attaches every player that is made by `dashjs.MediaPlayer()` from now on; `dashjs` is `window.dashjs`. Returns a function
+ * that undoes it. Throws a `TypeError` if it is given something else.
+ */
+export function attachDashjsClass(leeway: Leeway, dashjs: DashNamespace, options: AttachOptions = {}): () => void {
+  const found = meet(dashjs);
+  if (!found) throw new TypeError('attachDashjsClass needs the namespace of dash.js 5: window.dashjs.');
+  return attachFound(leeway, found, options);
+}

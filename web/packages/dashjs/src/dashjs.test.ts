@@ -1,0 +1,259 @@
+import type { Leeway } from '@leeway/core';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { FakeMedia, fakeLeeway, settle, TestClock } from '../../hlsjs/src/testing.ts';
+import { attachDashjs, attachDashjsClass } from './attach.ts';
+import type { CommonRequest, CommonResponse, DashNamespace, Extending, FragmentRequest, Load } from './dashjs.ts';
+import { upcomingOf } from './position.ts';
+
+const manifest = 'https://a/film/m.mpd';
+const template = { media: 'v$RepresentationID$/$Number%03d$.m4s', timescale: 10, duration: 40, startNumber: 3 };
+
+/** A loader as dash.js has it: one request at a time, told by hand. */
+class FakeLoader {
+  static made: FakeLoader[] = [];
+  request!: CommonRequest;
+  response!: CommonResponse;
+  aborted = 0;
+  constructor() {
+    FakeLoader.made.push(this);
+  }
+  load: Load = (request, response) => Object.assign(this, { request, response });
+  abort(): void {
+    this.aborted++;
+  }
+  answer(status: number, bytes: number, headers: Record<string, string> = {}): void {
+    this.request.customData.onprogress?.({ loaded: bytes, total: bytes, lengthComputable: true });
+    Object.assign(this.response, { status, headers, url: `${this.request.url}?at`, data: new ArrayBuffer(bytes) });
+    this.request.customData.onloadend?.();
+  }
+}
+
+/** A player with the extension points of dash.js, which merges an extension into the loader that it makes at first use. */
+class FakePlayer {
+  media = new FakeMedia();
+  source: string | object = manifest;
+  settings = {
+    streaming: {
+      abr: {
+        autoSwitchBitrate: { video: true },
+        throughput: { useResourceTimingApi: true, useNetworkInformationApi: { xhr: true } },
+      },
+    },
+  };
+  loaders: Record<string, FakeLoader> = {};
+  listeners: Record<string, () => void> = {};
+  extend(name: string, child: (this: Extending) => { load: Load }): void {
+    const parent = new FakeLoader();
+    this.loaders[name] = parent;
+    const factory = { getClassFactoryByName: () => () => ({ create: () => new FakeLoader() }) };
+    parent.load = child.apply({ parent, factory }).load;
+  }
+  getSource = () => this.source;
+  getVideoElement = () => this.media as unknown as HTMLVideoElement;
+  isDynamic = () => false;
+  getSettings = () => this.settings;
+  getCurrentRepresentationForType = () => ({ id: '1', bandwidth: 800_000 });
+  getRepresentationsByType = () => [1, 2];
+  updateSettings({ streaming: { abr } }: FakePlayer['settings']): void {
+    Object.assign(this.settings.streaming.abr.throughput, abr.throughput);
+  }
+  on = (event: string, f: () => void) => {
+    this.listeners[event] = f;
+  };
+  off = (event: string) => {
+    delete this.listeners[event];
+  };
+  /** As dash.js asks: the URL of the common request may have been changed by CMCD. */
+  ask(more: Partial<FragmentRequest> = {}, loader = 'XHRLoader') {
+    const period = {
+      index: 0,
+      mpd: { manifest: { Period: [{ AdaptationSet: [{ Representation: [{ SegmentTemplate: template }] }] }] } },
+    };
+    const request: FragmentRequest = {
+      ...{ type: 'MediaSegment', mediaType: 'video', url: 'https://cdn/v1/005.m4s', range: null },
+      ...{ startTime: 8, duration: 4, index: 2 },
+      representation: { id: '1', bandwidth: 800_000, index: 0, adaptation: { index: 0, period } },
+      ...more,
+    };
+    const customData = {
+      ...{ request, onprogress: vi.fn(), onloadend: vi.fn(), onabort: vi.fn(), ontimeout: vi.fn() },
+      abort: undefined as (() => void) | undefined,
+    };
+    const common: CommonRequest = {
+      url: `${request.url}?CMCD=x`,
+      method: 'GET',
+      headers: {},
+      timeout: 20_000,
+      customData,
+    };
+    const response: CommonResponse = {};
+    this.loaders[loader]!.load(common, response);
+    return { customData, response };
+  }
+}
+
+beforeEach(() => {
+  FakeLoader.made = [];
+  vi.stubGlobal('document', { baseURI: 'https://a/watch/' });
+});
+
+function setUp() {
+  const clock = new TestClock();
+  const player = new FakePlayer();
+  const fake = fakeLeeway(clock);
+  return { clock, player, ...fake, attach: () => attachDashjs(fake.leeway, player) };
+}
+
+const bytes = (origin: number, peer: number) => ({ origin, seed: 0, peer });
+
+describe('a player', () => {
+  test('opens with its MPD, asks by name, and closes with its source', () => {
+    const { player, opened, attach } = setUp();
+    attach();
+    player.ask({ type: 'MPD', mediaType: null, representation: null });
+    expect(opened[0]!.manifest).toBe(manifest);
+    player.ask();
+    expect(opened[0]!.request).toMatchObject({
+      url: 'https://cdn/v1/005.m4s',
+      ...{ startMs: 8_000, durationMs: 4_000, rendition: 'video-1', bitrate: 800_000, adaptive: true, live: false },
+      ...{ playlist: manifest, representation: '1', track: 'video' },
+    });
+    expect(opened[0]!.request!.upcoming.slice(0, 2)).toEqual([
+      { url: 'https://cdn/v1/006.m4s', startMs: 12_000, durationMs: 4_000 },
+      { url: 'https://cdn/v1/007.m4s', startMs: 16_000, durationMs: 4_000 },
+    ]);
+    player.ask({ type: 'InitializationSegment', range: '0-99', url: 'https://cdn/i.mp4' });
+    expect(opened[0]!.request).toMatchObject({ url: 'https://cdn/i.mp4', range: { first: 0, last: 99 }, upcoming: [] });
+    expect(opened[0]!.request!.deadlineMs()).toBe(0);
+    player.listeners.streamTeardownComplete!();
+    expect(opened[0]!.closed).toBe(true);
+  });
+
+  test('is told of bytes from peers as the line would have brought them', async () => {
+    const { player, opened, attach } = setUp();
+    attach();
+    const { customData, response } = player.ask();
+    opened[0]!.bps = 8_000_000;
+    opened[0]!.progress(400, 1_000);
+    opened[0]!.resolve({ data: new ArrayBuffer(1_000), source: 'peer', bytes: bytes(0, 1_000) });
+    await settle();
+    expect(customData.onprogress.mock.calls.map(([{ loaded, time, noTrace }]) => [loaded, time, noTrace])).toEqual([
+      [400, undefined, true],
+      [0, 1, false],
+      [1_000, 1, false],
+    ]);
+    expect(customData.onloadend).toHaveBeenCalledOnce();
+    expect(response).toMatchObject({ status: 200, url: 'https://cdn/v1/005.m4s?CMCD=x' });
+    expect(response.data!.byteLength).toBe(1_000);
+  });
+
+  test('fetches from the origin by loaders of its own, parts too, and hands on what fails', async () => {
+    const { player, opened, attach } = setUp();
+    attach();
+    const { customData, response } = player.ask();
+    const failed = opened[0]!.request!.origin(new AbortController().signal, () => {}, { first: 5, last: 9 });
+    const loader = FakeLoader.made.at(-1)!;
+    expect([loader.request.url, loader.request.headers.Range]).toEqual(['https://cdn/v1/005.m4s?CMCD=x', 'bytes=5-9']);
+    loader.answer(404, 10);
+    const error = await failed.catch((e) => e);
+    opened[0]!.reject(error);
+    await settle();
+    expect(response).toMatchObject({ status: 404, data: null });
+    expect(customData.onloadend).toHaveBeenCalledOnce();
+    const stop = new AbortController();
+    const fetched = opened[0]!.request!.origin(stop.signal, () => {});
+    stop.abort();
+    await expect(fetched).rejects.toBeDefined();
+    expect(FakeLoader.made.at(-1)!.aborted).toBe(1);
+    const list = opened[0]!.request!.beside!('https://a/list', new AbortController().signal, () => {});
+    FakeLoader.made.at(-1)!.answer(200, 7, { 'cache-control': 'no-store' });
+    expect(await list).toMatchObject({ status: 200, unshared: true });
+  });
+
+  test('lets go of a segment, and ends one that takes too long', () => {
+    const { clock, player, opened, attach } = setUp();
+    attach();
+    const first = player.ask();
+    first.customData.abort!();
+    expect([opened[0]!.aborts, first.customData.onabort.mock.calls.length]).toEqual([1, 1]);
+    const second = player.ask();
+    clock.advance(20_001);
+    expect(second.customData.ontimeout).toHaveBeenCalledOnce();
+    expect([second.customData.onloadend.mock.calls.length, opened[0]!.aborts]).toEqual([1, 2]);
+  });
+
+  test('fetches by itself what is not shared, which is counted: low latency, captions, and without peer delivery', () => {
+    const { player, opened, attach } = setUp();
+    attach();
+    player.ask({}, 'FetchLoader');
+    player.loaders.FetchLoader!.answer(200, 50);
+    expect(opened[0]!.bypassed?.[0]).toBe(50);
+    player.ask({ mediaType: 'text' });
+    expect(player.loaders.XHRLoader!.request.url).toContain('CMCD');
+    opened[0]!.active = false;
+    player.ask();
+    player.loaders.XHRLoader!.answer(200, 60);
+    expect(opened[0]!.bypassed?.[0]).toBe(60);
+    expect(opened[0]!.request).toBeUndefined();
+  });
+
+  test('gets its settings back', () => {
+    const { player, opened, attach } = setUp();
+    const detach = attach();
+    expect(attach()).toBe(detach);
+    player.ask();
+    const { throughput } = player.settings.streaming.abr;
+    expect([throughput.useResourceTimingApi, throughput.useNetworkInformationApi.xhr]).toEqual([false, false]);
+    detach();
+    expect([throughput.useResourceTimingApi, throughput.useNetworkInformationApi.xhr]).toEqual([true, true]);
+    expect([opened[0]!.closed, Object.keys(player.listeners)]).toEqual([true, []]);
+    player.ask();
+    expect(opened).toHaveLength(1);
+  });
+
+  test('a mistake says how it goes', () => {
+    const { leeway, player } = setUp();
+    expect(() => attachDashjs({} as Leeway, player)).toThrow(/createLeeway/);
+    expect(() => attachDashjs(leeway, {} as FakePlayer)).toThrow(/MediaPlayer/);
+    expect(() => attachDashjsClass(leeway, {} as DashNamespace)).toThrow(/window.dashjs/);
+  });
+});
+
+test('all players of a page are attached as they are made, and let go', () => {
+  const { leeway, opened } = setUp();
+  const MediaPlayer = Object.assign(() => ({ create: () => new FakePlayer(), own: 1 }), { events: { ERROR: 'error' } });
+  const dashjs = { MediaPlayer };
+  const undo = attachDashjsClass(leeway, dashjs);
+  expect([dashjs.MediaPlayer.events.ERROR, dashjs.MediaPlayer().own]).toEqual(['error', 1]);
+  const player = dashjs.MediaPlayer().create();
+  player.ask();
+  expect(opened).toHaveLength(1);
+  undo();
+  expect([dashjs.MediaPlayer, opened[0]!.closed]).toEqual([MediaPlayer, true]);
+});
+
+test('what follows is known by the timeline, and not where the template does not lead to the segment', () => {
+  const next = (SegmentTemplate: object, more: Partial<FragmentRequest>) =>
+    upcomingOf({
+      ...{ type: 'MediaSegment', mediaType: 'video', url: '', range: null, startTime: 0, duration: 2, index: 1 },
+      representation: {
+        ...{ id: 'a', bandwidth: 5, index: 0 },
+        adaptation: {
+          index: 0,
+          period: {
+            index: 0,
+            mpd: { manifest: { Period: [{ AdaptationSet: [{ Representation: [{ SegmentTemplate }] }] }] } },
+          },
+        },
+      },
+      ...more,
+    }).map(({ url, durationMs }) => [url, durationMs]);
+  const timeline = { media: '$$$Bandwidth$-$Time$', SegmentTimeline: { S: [{ t: 7, d: 2, r: 1 }, { d: 3 }] } };
+  expect(next(timeline, { url: 'https://b/$5-9' })).toEqual([['https://b/$5-11', 3_000]]);
+  expect(next(timeline, { url: 'https://b/other' })).toEqual([]);
+  expect(next(timeline, { url: 'https://b/$5-9', range: '0-9' })).toEqual([]);
+  expect(next({ media: '$Number$', SegmentTimeline: { S: [{ d: 1, r: -1 }] } }, { url: 'https://b/2' })).toHaveLength(
+    32,
+  );
+  expect(next({}, { url: 'https://b/2', representation: null })).toEqual([]);
+});

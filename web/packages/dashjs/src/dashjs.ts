@@ -1,0 +1,119 @@
+/** The parts of dash.js 5 that the plug-in touches, by shape. */
+
+/** What a segment is asked for by, as dash.js plans it. */
+export interface FragmentRequest {
+  type: string;
+  mediaType: string | null;
+  url: string;
+  /** `first-last`, both inclusive. */
+  range: string | null;
+  /** Seconds. */
+  startTime: number;
+  duration: number;
+  index: number;
+  representation: Representation | null;
+}
+
+export interface Representation {
+  id: string;
+  bandwidth: number;
+  index?: number;
+  adaptation?: { index: number; period: { index: number; mpd?: { manifest?: Manifest } } };
+}
+
+export interface Template {
+  media?: string;
+  timescale?: number;
+  duration?: number;
+  startNumber?: number;
+  SegmentTimeline?: { S?: { t?: number; d: number; r?: number }[] };
+}
+
+/** An MPD as dash.js has parsed it: what a level does not say it has from above. */
+export interface Manifest {
+  Period?: { AdaptationSet?: { Representation?: { SegmentTemplate?: Template }[] }[] }[];
+}
+
+export interface Progress {
+  loaded: number;
+  total: number;
+  lengthComputable: boolean;
+  /** Milliseconds that a sample of the line is taken to have lasted. */
+  time?: number;
+  /** It is no sample. */
+  noTrace?: boolean;
+}
+
+/** A request on its way, which interceptors may have changed. */
+export interface CommonRequest {
+  url: string;
+  method: string;
+  headers: Record<string, string>;
+  timeout?: number;
+  customData: {
+    request: FragmentRequest;
+    onloadend?(): void;
+    onprogress?(event: Progress): void;
+    onabort?(): void;
+    ontimeout?(event: object): void;
+    abort?(): void;
+  };
+}
+
+export interface CommonResponse {
+  url?: string;
+  status?: number;
+  statusText?: string;
+  headers?: Record<string, string>;
+  data?: ArrayBuffer | null;
+}
+
+export type Load = (request: CommonRequest, response: CommonResponse) => unknown;
+
+/** A loader of dash.js. */
+export interface LoaderLike {
+  load: Load;
+  abort(): void;
+}
+
+/** Makes a loader of dash.js that nothing extends. */
+export type MakeLoader = () => LoaderLike;
+
+/** What dash.js calls an extension with. */
+export interface Extending {
+  parent: LoaderLike;
+  factory: { getClassFactoryByName(name: string): (context: object) => { create(): LoaderLike } };
+}
+
+/** A player of dash.js, by what is used of it and public. */
+export interface DashPlayer {
+  extend(name: string, child: object, override: boolean): void;
+  getSource(): string | object;
+  getVideoElement(): HTMLVideoElement;
+  isDynamic(): boolean;
+  getSettings(): object;
+  updateSettings(settings: object): void;
+  on(type: string, listener: never, scope?: object): void;
+  off(type: string, listener: never, scope?: object): void;
+}
+
+/** The same player from within. */
+export interface PlayerLike extends DashPlayer {
+  getSettings(): {
+    streaming: {
+      abr: {
+        autoSwitchBitrate: Record<string, boolean>;
+        throughput: { useResourceTimingApi: boolean; useNetworkInformationApi: { xhr: boolean } };
+      };
+    };
+  };
+  getCurrentRepresentationForType(type: string): Representation | null;
+  getRepresentationsByType(type: string): Representation[];
+  on(type: string, listener: () => void, scope?: object): void;
+  off(type: string, listener: () => void, scope?: object): void;
+}
+
+/** The namespace that the script of dash.js defines: `window.dashjs`. */
+export interface DashNamespace {
+  MediaPlayer: (...context: never[]) => { create(): DashPlayer };
+}

@@ -1,0 +1,204 @@
+/** Loads what a player of dash.js asks for, in place of its own loader, which fetches from the origin. */
+
+import { type Clock, deadlineMs, type OriginResult, type Playback, type SegmentRequest } from '@leeway/core';
+import type { CommonRequest, CommonResponse, Load, MakeLoader, PlayerLike } from './dashjs.ts';
+import { rangeOf, upcomingOf } from './position.ts';
+
+export interface LoaderContext {
+  player: PlayerLike;
+  clock: Clock;
+  /** The MPD is asked for. */
+  opens(): void;
+  playback(): Playback | undefined;
+  caught(where: string, error: unknown): void;
+}
+
+/** A value that dash.js throws for rather than say that there is none. */
+export function known<T>(read: () => T): T | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+/** The request to the core; undefined: it is none that can be shared. An initialization segment cannot wait: its deadline is now. */
+export function requestFor(
+  player: PlayerLike,
+  manifest: string,
+  { method, customData: { request } }: CommonRequest,
+  origin: SegmentRequest['origin'],
+): SegmentRequest | undefined {
+  const { type, mediaType, representation, startTime, duration } = request;
+  const range = rangeOf(request);
+  const media = type === 'MediaSegment';
+  if (method !== 'GET' || range === null || !representation || !/^(video|audio)$/.test(mediaType ?? ''))
+    return undefined;
+  if (!media && type !== 'InitializationSegment') return undefined;
+  const { id, bandwidth } = representation;
+  const shared: SegmentRequest = {
+    // Interceptors, and CMCD as one, write what is the viewer's own into the URL of the other request.
+    url: request.url,
+    startMs: (media && startTime * 1000) || 0,
+    durationMs: (media && duration * 1000) || 0,
+    rendition: `${mediaType}-${id}`,
+    bitrate: bandwidth || 0,
+    adaptive:
+      player.getSettings().streaming.abr.autoSwitchBitrate[mediaType!] !== false &&
+      (known(() => player.getRepresentationsByType(mediaType!).length) ?? 1) > 1,
+    deadlineMs: () => (media ? deadlineMs(known(() => player.getVideoElement()) ?? null, startTime) : 0),
+    upcoming: media ? upcomingOf(request) : [],
+    track: mediaType!,
+    live: known(() => player.isDynamic()) !== false,
+    playlist: manifest,
+    representation: id,
+    origin,
+  };
+  if (range) shared.range = range;
+  return shared;
+}
+
+/** One fetch from the origin, by a loader of dash.js's own. Rejects with what the response has. */
+function fetchOrigin(
+  plain: MakeLoader,
+  clock: Clock,
+  request: CommonRequest,
+  signal: AbortSignal,
+  onProgress: (loaded: number, total: number) => void,
+): Promise<OriginResult & { response: CommonResponse }> {
+  return new Promise((resolve, reject) => {
+    const loader = plain();
+    const response: CommonResponse = {};
+    let firstAt = 0;
+    const abort = () => {
+      loader.abort();
+      reject(response);
+    };
+    if (signal.aborted) return reject(response);
+    signal.addEventListener('abort', abort, { once: true });
+    const customData: CommonRequest['customData'] = {
+      ...request.customData,
+      onprogress({ loaded, total }) {
+        firstAt ||= clock.now();
+        onProgress(loaded, total);
+      },
+      onloadend() {
+        const { status = 0, url = request.url, headers = {}, data } = response;
+        if (status < 200 || status > 299 || !data) return reject(response);
+        const transferMs = firstAt ? clock.now() - firstAt : undefined;
+        const unshared = /(^|,)\s*no-store\s*(,|=|$)/i.test(headers['cache-control'] ?? '');
+        resolve({ data, status, url, transferMs, unshared, response });
+      },
+      onabort: () => reject(response),
+      ontimeout() {},
+    };
+    loader.load({ ...request, headers: { ...request.headers }, customData }, response);
+  });
+}
+
+/**
+ * What dash.js's estimate of the line is to make of a segment. It leaves out the first sample of a request, and needs two: the
+ * second one lasts as long as the origin took, or as the line's capacity says of bytes from peers. Without an estimate there is none.
+ */
+export function sample(bytes: number, ms: number | undefined, tell: CommonRequest['customData']['onprogress']): void {
+  const whole = { total: bytes, lengthComputable: true };
+  tell?.({ ...whole, loaded: 0, time: 1, noTrace: !ms });
+  tell?.({ ...whole, loaded: bytes, time: ms && Math.max(1, ms), noTrace: !ms });
+}
+
+/** Has the core load a segment, and dash.js told. False: it is none that can be shared. */
+function share(
+  { player, clock }: LoaderContext,
+  playback: Playback,
+  plain: MakeLoader,
+  request: CommonRequest,
+  response: CommonResponse,
+): boolean {
+  const { customData } = request;
+  let last: (OriginResult & { response: CommonResponse }) | undefined;
+  const wanted = requestFor(player, playback.manifest, request, async (signal, onProgress, part) => {
+    const headers = part ? { ...request.headers, Range: `bytes=${part.first}-${part.last}` } : request.headers;
+    last = await fetchOrigin(plain, clock, { ...request, headers }, signal, onProgress);
+    return last;
+  });
+  if (!wanted) return false;
+  const { Range, ...headers } = request.headers;
+  wanted.beside = (url, ...how) => fetchOrigin(plain, clock, { ...request, url, headers }, ...how);
+  let over = false;
+  const end = (answer: CommonResponse) => {
+    over = true;
+    clock.clearTimer(timer);
+    Object.assign(response, answer);
+    customData.onloadend?.();
+  };
+  const loading = playback.load(wanted, (loaded, total) => {
+    // Live figures: dash.js abandons a segment by them.
+    if (!over) customData.onprogress?.({ loaded, total, lengthComputable: true, noTrace: true });
+  });
+  const timer = request.timeout
+    ? clock.setTimer(() => {
+        if (over) return;
+        loading.abort();
+        customData.ontimeout?.({});
+        end({ status: 0 });
+      }, request.timeout)
+    : 0;
+  customData.abort = () => {
+    if (over) return;
+    over = true;
+    clock.clearTimer(timer);
+    loading.abort();
+    customData.onabort?.();
+  };
+  loading.result.then(
+    ({ data, bytes, crowded }) => {
+      if (over) return;
+      const pure = bytes.seed + bytes.peer === 0 ? last : undefined;
+      const bps = playback.capacity();
+      const ms = pure && !crowded ? pure.transferMs : bps && (data.byteLength * 8000) / bps;
+      sample(data.byteLength, ms, customData.onprogress);
+      end({ url: request.url, status: 200, headers: {}, ...pure?.response, data });
+    },
+    (failed: CommonResponse) => {
+      // The origin's own answer is the player's business, as it came: it asks again, as often as its settings say.
+      if (!over) end({ status: 0, ...failed, data: null });
+    },
+  );
+  return true;
+}
+
+/** Has what the player fetches itself counted. */
+function counted({ clock, playback }: LoaderContext, load: Load): Load {
+  return (request, response) => {
+    const { customData } = request;
+    const { onloadend, onprogress } = customData;
+    let firstAt = 0;
+    let bytes = 0;
+    customData.onprogress = (event) => {
+      firstAt ||= clock.now();
+      bytes = event.loaded;
+      onprogress?.(event);
+    };
+    customData.onloadend = () => {
+      if (/Segment$/.test(customData.request.type))
+        playback()?.bypass(bytes, firstAt ? clock.now() - firstAt : undefined);
+      onloadend?.();
+    };
+    return load(request, response);
+  };
+}
+
+/** What loads in place of a player's loader. Low latency has a loader of its own (no `plain`), which is left alone and counted. */
+export function instead(context: LoaderContext, own: Load, plain: MakeLoader | undefined): Load {
+  const pass = counted(context, own);
+  return (request, response) => {
+    try {
+      if (request.customData.request.type === 'MPD') context.opens();
+      const playback = context.playback();
+      if (plain && playback?.active && share(context, playback, plain, request, response)) return true;
+    } catch (error) {
+      context.caught('loader', error);
+    }
+    return pass(request, response);
+  };
+}
