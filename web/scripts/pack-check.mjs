@@ -54,7 +54,7 @@ function copyOf(player, to) {
 /** An empty project with the tarballs and the players; npm has neither a registry nor a cache. */
 function install(project, tarballs, from) {
   const dependencies = {};
-  for (const { npm: name } of players) dependencies[name] = `file:${copyOf(name, join(from, name))}`;
+  for (const { npm: name } of players) dependencies[name] = `file:${copyOf(name, join(from, `npm-${name}`))}`;
   for (const { name, filename } of tarballs) dependencies[name] = `file:${join(from, filename)}`;
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }));

@@ -122,6 +122,11 @@ describe('a player', () => {
       { url: 'https://cdn/v1/006.m4s', startMs: 12_000, durationMs: 4_000 },
       { url: 'https://cdn/v1/007.m4s', startMs: 16_000, durationMs: 4_000 },
     ]);
+    for (const query of ['?CMCD=a%3Db', '?CMCD=a&v=1', '?v=1&CMCD=a']) {
+      player.ask({ url: `https://cdn/v1/005.m4s${query}` });
+      const name = query === '?CMCD=a%3Db' ? '' : '?v=1';
+      expect(opened[0]!.request!.url).toBe(`https://cdn/v1/005.m4s${name}`);
+    }
     player.ask({ type: 'InitializationSegment', range: '0-99', url: 'https://cdn/i.mp4' });
     expect(opened[0]!.request).toMatchObject({ url: 'https://cdn/i.mp4', range: { first: 0, last: 99 }, upcoming: [] });
     expect(opened[0]!.request!.deadlineMs()).toBe(0);

@@ -36,9 +36,10 @@ export function requestFor(
     return undefined;
   if (!media && type !== 'InitializationSegment') return undefined;
   const { id, bandwidth } = representation;
+  // CMCD writes what is the viewer's own into both requests; other interceptors have the common one.
+  const url = request.url.replace(/(\?)CMCD=[^&]*&|[?&]CMCD=[^&]*/, '$1');
   const shared: SegmentRequest = {
-    // Interceptors, and CMCD as one, write what is the viewer's own into the URL of the other request.
-    url: request.url,
+    url,
     startMs: (media && startTime * 1000) || 0,
     durationMs: (media && duration * 1000) || 0,
     rendition: `${mediaType}-${id}`,
@@ -47,7 +48,7 @@ export function requestFor(
       player.getSettings().streaming.abr.autoSwitchBitrate[mediaType!] !== false &&
       (known(() => player.getRepresentationsByType(mediaType!).length) ?? 1) > 1,
     deadlineMs: () => (media ? deadlineMs(known(() => player.getVideoElement()) ?? null, startTime) : 0),
-    upcoming: media ? upcomingOf(request) : [],
+    upcoming: media ? upcomingOf({ ...request, url }) : [],
     track: mediaType!,
     live: known(() => player.isDynamic()) !== false,
     playlist: manifest,
