@@ -7,4 +7,14 @@ import { videojs8 } from './videojs.ts';
 import { vidstack } from './vidstack.ts';
 
 /** The rows of the kit. */
-export const rows: readonly Adapter[] = [hlsjs17, hlsjs16, hlsjs15, shakaHls, shakaDash, dashjs52, videojs8, vidstack, plyr];
+export const rows: readonly Adapter[] = [
+  hlsjs17,
+  hlsjs16,
+  hlsjs15,
+  shakaHls,
+  shakaDash,
+  dashjs52,
+  videojs8,
+  vidstack,
+  plyr,
+];
