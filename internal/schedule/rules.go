@@ -310,11 +310,17 @@ func (d *decision) assign(s *Segment, why string) (stranded bool) {
 		if s.AskedUs < 0 {
 			continue // what a seed sends is no offload, and a later viewer may hold it
 		}
-		// A viewer that holds it is only busy: its next free slot is worth waiting for.
-		if slices.ContainsFunc(d.viewers, holds) && d.waits(s.AskedUs+d.in.Policy.MaxWaitUs) {
+		seeded := slices.ContainsFunc(d.peers, func(p *peer) bool { return p.Role == Seed && holds(p) })
+		// A viewer that holds it is only busy: its next free slot is worth waiting for. A seed may have a quicker line than that viewer,
+		// for which others wait as well.
+		most := d.in.Policy.MaxWaitUs
+		if seeded {
+			most = min(most, s.DurationUs/2)
+		}
+		if slices.ContainsFunc(d.viewers, holds) && d.waits(s.AskedUs+most) {
 			continue
 		}
-		if !slices.ContainsFunc(d.peers, func(p *peer) bool { return p.Role == Seed && holds(p) }) {
+		if !seeded {
 			// A stalled holder may be asked again before that is over.
 			until := s.AskedUs + d.in.Policy.MaxWaitUs
 			held := slices.ContainsFunc(d.peers, func(p *peer) bool { return p.StalledUntilUs < until && p.has(s.ID, n) })
@@ -344,8 +350,13 @@ func (d *decision) order(s *Segment) []int {
 	return open
 }
 
-// leaves says whether a piece is left to another viewer to fetch from a seed, for now.
+// leaves says whether a piece is left to another viewer to fetch from a seed, for now: to any that has a quicker line, since others would
+// wait for what a slow one passes on; then to its owner.
 func (d *decision) leaves(s *Segment, piece int, interested []*peer) bool {
+	from := s.AskedUs + min(max(0, s.OriginUs), s.DurationUs/4)
+	if len(d.viewers) > 0 && d.waits(from) {
+		return true
+	}
 	var waiting []*peer
 	for _, p := range interested {
 		if !p.has(s.ID, piece) {
@@ -358,7 +369,7 @@ func (d *decision) leaves(s *Segment, piece int, interested []*peer) bool {
 	}
 	heard := d.byID[first].Heard[s.ID]
 	policy := &d.in.Policy
-	return d.waits(min(max(s.AskedUs, heard)+policy.PatienceUs, s.AskedUs+policy.MaxWaitUs))
+	return d.waits(min(max(from, heard)+policy.PatienceUs, from+policy.MaxWaitUs))
 }
 
 // assignToSeeds goes in an order of one's own, so that two viewers that start together take different pieces from the seed. Ranks are

@@ -56,7 +56,7 @@ func (b *broadcast) get(path string) (data []byte, is bool) {
 		}
 		return b.film.files[path], true
 	}
-	if n, _ := fmt.Sscanf(path, "/media/film/%d/index.m3u8", &r); n == 1 {
+	if n, _ := fmt.Sscanf(path, "/media/film/%d/index.m3u8", &r); n == 1 && strings.HasSuffix(path, ".m3u8") {
 		return b.list(r), true
 	}
 	return nil, false
@@ -170,7 +170,7 @@ func TestALiveAudienceServesItself(t *testing.T) {
 	c.alone = true
 	_, alone := c.play(t)
 	t.Logf("with peers %+v, without %+v", with, alone)
-	if with.offload < 0.6 || with.saved < 0.5 || with.lag > alone.lag+0.1 || with.stall > alone.stall || with.bitrate < alone.bitrate || with.leaps > 0 {
+	if with.offload < 0.65 || with.saved < 0.55 || with.lag > alone.lag+0.1 || with.stall > alone.stall || with.bitrate < alone.bitrate || with.leaps > 0 {
 		t.Errorf("with peers %+v, without %+v", with, alone)
 	}
 }

@@ -177,6 +177,7 @@ export const decide = (input: ScheduleInput): Action[] => {
     // for one after the other. Without an origin to fall back on, late is better than never.
     const bounded = s.asked_us >= 0 && s.origin !== 'failed';
     const left = Math.min(turn, s.asked_us + s.duration_us) - now;
+    const from = s.asked_us + Math.min(Math.max(0, s.origin_us), Math.floor(s.duration_us / 4));
     // It is the shortest, and fits into the first flight of a path. Afterwards that is no matter.
     if (rest.at(-1) === last && !viewers.some((p) => p.rate) && viewers.some((p) => p.has(s.id, last)))
       rest.unshift(rest.pop()!);
@@ -189,19 +190,24 @@ export const decide = (input: ScheduleInput): Action[] => {
         continue;
       }
       if (s.asked_us < 0) continue; // what a seed sends is no offload, and a later viewer may hold it
-      // A viewer that holds it is only busy: its next free slot is worth waiting for.
-      if (holders.some((p) => !p.stalled) && waits(s.asked_us + policy.max_wait_us)) continue;
       const all = peers.filter((p) => p.has(s.id, n));
-      if (!all.some((p) => p.role === 'seed' && !p.stalled)) {
+      const seeded = all.some((p) => p.role === 'seed' && !p.stalled);
+      // A viewer that holds it is only busy: its next free slot is worth waiting for. A seed may have a quicker line than that viewer,
+      // for which others wait as well.
+      const most = seeded ? Math.min(policy.max_wait_us, Math.floor(s.duration_us / 2)) : policy.max_wait_us;
+      if (holders.some((p) => !p.stalled) && waits(s.asked_us + most)) continue;
+      if (!seeded) {
         // A holder may be asked again before that is over.
         const until = s.asked_us + policy.max_wait_us;
         if (!all.some((p) => p.stalled_until_us < until) || !waits(until)) stranded = true;
         continue;
       }
+      // A seed is left to quicker lines first: others would wait for what a slow one passes on.
+      if (viewers.length && waits(from)) continue;
       const waiting = interested.filter((p) => !p.has(s.id, n));
       const first = owner(s.id, n, [self, ...waiting.map((p) => p.id)]);
       const heard = byId.get(first)?.heard[s.id] ?? 0;
-      const until = Math.min(Math.max(s.asked_us, heard) + policy.patience_us, s.asked_us + policy.max_wait_us);
+      const until = Math.min(Math.max(from, heard) + policy.patience_us, from + policy.max_wait_us);
       if (first === self || !waits(until)) fromSeeds.push(n);
     }
     // Ranks are hashes. While no seed takes a piece there is nothing to put in order.
