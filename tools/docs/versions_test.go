@@ -28,6 +28,9 @@ func TestVersionsTestedAreThose(t *testing.T) {
 		{"Grafana", "tools/go.mod", `grafana-foundation-sdk/go v(\S+)`},
 		{"Grafana", "tools/grafana/go.mod", `pkg/promlib v(\S+)`},
 		{"browsers, players", "web/package.json", `"hls\.js": "([^"]+)"`},
+		{"browsers, players", "web/package.json", `"shaka-player": "([^"]+)"`},
+		{"browsers, players", "web/package.json", `"video\.js": "([^"]+)"`},
+		{"browsers, players", "web/package.json", `"dashjs": "([^"]+)"`},
 	} {
 		text, err := os.ReadFile(filepath.Join(root, of.file))
 		if err != nil {
