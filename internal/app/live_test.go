@@ -50,6 +50,7 @@ func TestUpReplays(t *testing.T) {
 	if code != 200 || first == "" || strings.Contains(list, "ENDLIST") || !strings.Contains(list, "PROGRAM-DATE-TIME") {
 		t.Fatalf("%d %s", code, list)
 	}
+	middle := liveSegment1.FindAllString(list, -1)[50]
 	if code, text := fetch(t, "GET", at+first); code != 200 || len(text) != 40_000 {
 		t.Errorf("%s: %d, %d bytes", first, code, len(text))
 	}
@@ -62,10 +63,14 @@ func TestUpReplays(t *testing.T) {
 	for _, one := range signed {
 		named[one.Name] = true
 	}
-	if len(named) < 100 || !named[segment.WholeName("/media/live/240p/"+liveSegment1.FindAllString(list, -1)[50])] {
+	if len(named) < 100 || !named[segment.WholeName("/media/live/240p/"+middle)] {
 		t.Errorf("%d names are signed", len(named))
 	}
-	testkit.Eventually(t, first+" is gone", func() bool {
+	testkit.Eventually(t, middle+" leaves the playlist", func() bool {
+		_, now := fetch(t, "GET", at+"index.m3u8")
+		return !strings.Contains(now, middle)
+	})
+	testkit.Eventually(t, first+" is gone, a playlist's length after it left the playlist", func() bool {
 		code, _ := fetch(t, "GET", at+first)
 		return code == 404
 	})
