@@ -50,7 +50,7 @@ var scheduleRows = []row{
 	{"6c: no wait for a stalled holder", plain + "|silent|rough|dying|dumb", rules, "if !held || !d.waits(until) {", "if true || !held {"},
 	{"6c: the wait, however long it stays stalled", plain + "|rough|dying|dumb", rules, "return p.StalledUntilUs < until && p.has(s.ID, n)", "return p.has(s.ID, n)"},
 	{"6d: no owner", plain + "|dying|dumb", rules, "if !d.leaves(s, n, interested) {", "if true || !d.leaves(s, n, interested) {"},
-	{"6d: the wait from the asking alone", plain + "|dying|dumb", rules, "max(s.AskedUs, heard)+policy.PatienceUs", "s.AskedUs+0*heard+policy.PatienceUs"},
+	{"6d: the wait from the asking alone", plain + "|dying|dumb", rules, "max(from, heard)+policy.PatienceUs", "from+0*heard+policy.PatienceUs"},
 	{"6d: seeds in order of the pieces", plain + "|dying|dumb", rules, "	if len(d.viewers) > 0 {\n		ranks", "	if false {\n		ranks"},
 	{"5: stranded, no wait", plain + "|dying|dumb", rules, "|| !d.waits(s.AskedUs+d.in.Policy.PatienceUs) {\n		d.origin(s, NoHolder)", "|| !d.waits(s.AskedUs) {\n		d.origin(s, NoHolder)"},
 	{"4: no next peer for a certificate", plain + "|rough|dying|dumb", rules, "} else if !d.waits(s.CertAskedUs + int64(len(s.CertPeers))*(policy.CertPatienceUs/4)) {", "} else if false {"},
