@@ -154,8 +154,8 @@ func (d *decision) prove(s *Segment) {
 	}
 }
 
-// rescue asks a seed for all that is not in hand, if it would bring that in a quarter of the time left: the origin would send the whole segment again for the sake of a few pieces. It says whether the origin can wait
-// (rule 3).
+// rescue asks a seed for all that is not in hand, if it would bring that in a quarter of the time left: the origin would send the whole
+// segment again for the sake of a few pieces. It says whether the origin can wait (rule 3).
 func (d *decision) rescue(s *Segment, window int64) bool {
 	if s.DeadlineUs-d.in.NowUs < window/2 {
 		return false

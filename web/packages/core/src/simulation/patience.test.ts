@@ -60,6 +60,14 @@ describe('a viewer on a slow line', () => {
     for (const v of viewers) expect(v.unlinked).toEqual([]);
     expect(figures(viewers, film)).toMatchObject(fine);
   });
+
+  it('of 2 Mbit/s each way, 600 ms away is not banned', async () => {
+    const film = new Film(25, 4000, 300_000);
+    const far = { up: 250_000, down: 250_000 };
+    const { viewers } = await watch([undefined, undefined, undefined, undefined], film, far, 300);
+    for (const v of viewers) expect(v.unlinked.filter((u) => u.banned)).toEqual([]);
+    expect(figures(viewers, film)).toMatchObject(fine);
+  });
 });
 
 describe('a laptop that is closed', () => {
