@@ -82,7 +82,7 @@ type LinkEvents interface {
 	Open()
 	Control(message []byte)
 	Data(message []byte)
-	// Drain says that there is room again, for data or for control messages.
+	// Drain says that there is room again, for data or for control messages; it may come while Open runs.
 	Drain()
 	// Closed comes exactly once, last.
 	Closed(reason peer.CloseReason)

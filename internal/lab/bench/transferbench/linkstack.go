@@ -157,7 +157,14 @@ func (e *linkEnd) Control(b []byte) { e.session.Control(b) }
 func (e *linkEnd) Data(b []byte) { e.session.Data(b) }
 
 // Drain implements transfer.LinkEvents.
-func (e *linkEnd) Drain() { e.upload.Drain() }
+func (e *linkEnd) Drain() {
+	e.mu.Lock()
+	upload := e.upload
+	e.mu.Unlock()
+	if upload != nil { // the channels' own first messages drain while Opened runs
+		upload.Drain()
+	}
+}
 
 // Closed implements transfer.LinkEvents.
 func (e *linkEnd) Closed(peer.CloseReason) {}

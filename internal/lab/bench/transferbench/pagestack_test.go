@@ -152,7 +152,7 @@ func TestPagesMove(t *testing.T) {
 	if lack := demopage.MissingEnd(t.Context()); lack != nil {
 		t.Skip(lack)
 	}
-	r := &bench.Run{Log: io.Discard}
+	r := &bench.Run{Log: t.Output()} // with what an end says when it dies
 	for _, l := range []load{
 		{from: kindLink, to: kindPage, channels: 2, message: 16384}, {from: kindPage, to: kindPage, channels: 2, message: 16384},
 		{from: kindBare, to: kindTuned, channels: 1, message: bareMessage},
