@@ -35,7 +35,7 @@ var layers = [][]string{
 	},
 	{"webtorrent", "judge"},
 	{"headless", "cmdline"},
-	{"lab/netlab", "lab/loadgen", "lab/baseline", "lab/turnclient"},
+	{"lab/netlab", "lab/loadgen", "lab/baseline", "lab/turnclient", "lab/armwire"},
 	{"lab/bench"},
 	{"app", "lab"},
 }
