@@ -16,7 +16,8 @@ packed = -binary build/image/leeway -version $(VERSION) -commit "$$(git rev-pars
 npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
-.PHONY: help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport soak lint format build image image-check image-digests kube-test film clean
+internal_targets := go-race go-long go-tools web-types web-unit web-pack
+.PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport soak lint format build image image-check image-digests kube-test film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,15 +27,35 @@ demo: build ## sets up, prepares the film once, starts everything, prints the pa
 
 test: test-go test-web test-interop test-alerts e2e test-netlab ## every test, real browsers included
 
-test-go: ## Go tests with the race detector (as root also those in network namespaces)
+# Parts of their own, since `make --keep-going` says then what each of them has found.
+test-go: go-race go-long go-tools ## Go tests with the race detector (as root also those in network namespaces)
+
+go-race:
 	@scripts/need go gcc
 	@[ "$$(id -u)" != 0 ] || scripts/need ip iptables
 	go test -race ./...
-	go -C tools test -count=1 ./... # it reads files above its module, which the cache does not look at
+
+go-long: # what these leave out with the race detector: long plays in one goroutine
+	@scripts/need go
+	go test ./internal/ledbat ./internal/viewer
+
+go-tools: # they read files above their modules, which the cache does not look at
+	@scripts/need go
+	go -C tools test -count=1 ./...
 	go -C tools/grafana test -count=1 ./...
 
-test-web: $(npm_installed) ## tests of the browser library, types
-	cd web && npm run --silent typecheck && npm run --silent test && npm run --silent pack-check
+test-web: web-types web-unit web-pack ## tests of the browser library, types
+
+web-types web-unit web-pack: $(npm_installed)
+
+web-types:
+	cd web && npm run --silent typecheck
+
+web-unit:
+	cd web && npm run --silent test
+
+web-pack:
+	cd web && npm run --silent pack-check
 
 test-interop: ## the vectors, read by a peer in Python that shares no code with the others
 	@scripts/need python3
