@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/ledbat"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // goodput runs one flow for a minute and a half and gives its Mbit/s of payload in the last minute.
@@ -101,7 +102,7 @@ func TestReverseLoad(t *testing.T) {
 func TestSlowPeer(t *testing.T) {
 	t.Parallel()
 	for _, n := range []int{2, 5, 20} {
-		if raceDetector && n == 20 {
+		if testkit.RaceDetector && n == 20 {
 			continue
 		}
 		s, l := fast.open(1)

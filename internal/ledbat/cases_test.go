@@ -5,6 +5,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/baseline/rfc6817"
 	"github.com/leeway-video/leeway/internal/ledbat"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // The cases of the background transport, in the shape that a simulation can give them: what the bench measures with
@@ -65,7 +66,7 @@ func jain(x ...float64) float64 {
 
 // median runs a case with several seeds and gives the median of its figure.
 func median(seeds int, figure func(seed uint64) float64) float64 {
-	if raceDetector {
+	if testkit.RaceDetector {
 		seeds = 1 // nothing runs beside anything here; the long way is for runs without it
 	}
 	return medianOf(seeds, figure)
@@ -87,7 +88,7 @@ func TestAlone(t *testing.T) {
 		road
 		least float64
 	}{{slow, 0.95}, {fast, 0.95}, {fat, 0.90}} {
-		if raceDetector && c.road == fat {
+		if testkit.RaceDetector && c.road == fat {
 			continue
 		}
 		s, l := c.open(1)
@@ -108,7 +109,7 @@ func TestAlone(t *testing.T) {
 func TestLongRun(t *testing.T) {
 	t.Parallel()
 	for _, skew := range []int64{-100, 0, 100} {
-		if raceDetector && skew >= 0 {
+		if testkit.RaceDetector && skew >= 0 {
 			break
 		}
 		s, l := slow.open(1)
@@ -183,7 +184,7 @@ func TestBesideTCPOnShortQueues(t *testing.T) {
 func TestYieldsAndRecovers(t *testing.T) {
 	t.Parallel()
 	for _, r := range []road{slow, fast, fat} {
-		if raceDetector && r == fat {
+		if testkit.RaceDetector && r == fat {
 			continue
 		}
 		yielded := median(3, func(seed uint64) float64 { y, _ := yieldAndRecover(r, seed); return y })

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/ledbat"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // lie is what a hostile peer makes of its acks.
@@ -91,7 +92,7 @@ func amongLiars(r road, n int, l *lie) float64 {
 func TestLiesCostAnHonestPathLittle(t *testing.T) {
 	t.Parallel()
 	for _, r := range []road{fast, fat, {"100 Mbit/s, 5 ms, 500 KB", 100, 5_000, 500_000}} {
-		if raceDetector && r != fast {
+		if testkit.RaceDetector && r != fast {
 			continue
 		}
 		for i := range lies {

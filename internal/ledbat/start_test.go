@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/ledbat"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // hundred has one bandwidth-delay product of queue, as the bench's line of that rate.
@@ -43,7 +44,7 @@ func TestTCPsStart(t *testing.T) {
 		reno        bool
 		most, least float64
 	}{{slow, false, 3, 0.95}, {fast, false, 2, 0.97}, {fast, true, 1, 0.98}, {hundred, false, 1, 0.97}, {hundred, true, 1, 0.96}} {
-		if raceDetector && c.road == hundred {
+		if testkit.RaceDetector && c.road == hundred {
 			continue
 		}
 		var kept []float64

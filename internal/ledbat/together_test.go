@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/ledbat"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 func sortedMiddle(list []float64) float64 {
@@ -43,7 +44,7 @@ func TestFairness(t *testing.T) {
 		{fast, []int64{0, 0, second, second, second}, 60 * second, 180 * second, 0.95},
 		{fat, []int64{0, 0}, 60 * second, 180 * second, 0.85}, // no goal: a packet a round trip makes even slowly there
 	} {
-		if raceDetector && c.road == fat {
+		if testkit.RaceDetector && c.road == fat {
 			continue
 		}
 		fair := median(3, func(seed uint64) float64 { return jain(together(c.road, seed, c.from, c.to, c.starts...)...) })

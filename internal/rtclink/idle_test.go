@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -83,7 +84,7 @@ func TestIdleLinksAreCheap(t *testing.T) {
 	if per := float64(more-goroutines) / (2 * links); per > 6 {
 		t.Errorf("%.1f goroutines a link and side", per)
 	}
-	if per := (held - bytes) / (2 * links); per > 200_000 && !raceEnabled {
+	if per := (held - bytes) / (2 * links); per > 200_000 && !testkit.RaceDetector {
 		t.Errorf("%d bytes of heap and stacks a link and side", per)
 	}
 }

@@ -165,6 +165,7 @@ func (c crowd) play(t testing.TB) (*scene, aired) {
 // TestALiveAudienceServesItself: twelve viewers of mixed lines at the edge of a stream with segments of 2 s, two minutes, in virtual
 // time, beside the same ones without peers. Bounds are what is measured, less what another lot of viewers makes of it.
 func TestALiveAudienceServesItself(t *testing.T) {
+	inOneGoroutine(t)
 	c := crowd{viewers: 12, segment: 2 * time.Second, window: 12, length: 2 * time.Minute, within: 30 * time.Second, seed: 1}
 	_, with := c.play(t)
 	c.alone = true

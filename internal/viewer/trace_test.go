@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/swarm"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // audience is a trace of the kind that `leeway-lab bench swarm` plays in a lab, by the same dice: the same seed has the same
@@ -204,9 +205,19 @@ func (s *scene) tally() (out tally) {
 	return out
 }
 
+// inOneGoroutine skips a long play of a virtual world with the race detector, which finds nothing where nothing runs beside anything, and
+// takes eight times as long. Shorter plays run with it.
+func inOneGoroutine(t *testing.T) {
+	t.Helper()
+	if testkit.RaceDetector {
+		t.Skip("one goroutine, and long: `make test-go` plays it without the race detector")
+	}
+}
+
 // TestAnAudienceServesItself plays traces with and without peers and holds what came of them to what the schedule reached
 // when it was tuned on them. Virtual time: the same figures on every machine. The bounds leave room for honest changes.
 func TestAnAudienceServesItself(t *testing.T) {
+	inOneGoroutine(t)
 	for name, c := range map[string]struct {
 		audience
 		most tally // least of offload and saved

@@ -1,5 +1,0 @@
-//go:build race
-
-package ledbat_test
-
-const raceDetector = true

@@ -1,5 +1,0 @@
-//go:build !race
-
-package rtclink
-
-const raceEnabled = false

@@ -1,0 +1,6 @@
+//go:build !race
+
+package testkit
+
+// RaceDetector says that the race detector is in this program.
+const RaceDetector = false
