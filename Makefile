@@ -17,7 +17,7 @@ npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
 internal_targets := go-race go-long go-tools web-types web-unit web-pack
-.PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport soak lint format build image image-check image-digests kube-test film clean
+.PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport bench-peers soak lint format build image image-check image-digests kube-test film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -136,6 +136,10 @@ bench-turn: build ## what a relay costs beside coturn
 bench-nat: build film ## pairs of viewers behind every combination of NATs: which pairs meet, and how (root; 15 minutes)
 	@scripts/need ip iptables chromium
 	build/leeway-lab bench nat --runs 1 --check
+
+bench-peers: build ## links between peers beside Heikkinen et al.: to establish them, and files over channels and connections (root)
+	@scripts/need ip iptables
+	build/leeway-lab bench peers --check
 
 bench-idle: ## memory, goroutines and traffic of links that do nothing, up to 1000
 	@scripts/need go

@@ -1,5 +1,5 @@
-// Package bare is pion with nothing of ours around it: the baseline that `leeway-lab bench transfer` measures links
-// against. Default is what pion's documentation leads to; Tuned adds what pion itself offers: a mux on one socket with
+// Package bare is pion with nothing of ours around it: the baseline that `leeway-lab bench transfer` and `bench peers`
+// measure links against. Default is what pion's documentation leads to; Tuned adds what pion itself offers: a mux on one socket with
 // large kernel buffers and batched writes, detached channels, a larger SCTP receive buffer and no media interceptors.
 package bare
 
@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -34,9 +35,15 @@ type Config struct {
 	Channels int // of the offerer
 	Message  int // bytes
 	Buffer   int // bytes that a channel may hold before its writer waits
-	// Received is told of every message's size, from several goroutines.
+	// Received is told of every message's size, from several goroutines; nil is not.
 	Received func(bytes int)
+	// Heard is given every message that comes on a channel, counted from 0 in the order in which the offerer made them; from one
+	// goroutine a channel, which it may not keep. nil is given none.
+	Heard func(channel int, message []byte)
 }
+
+// ErrClosed is what a write returns once the peer is closing.
+var ErrClosed = errors.New("bare: the peer is closing")
 
 // Peer is one peer connection.
 type Peer struct {
@@ -51,9 +58,10 @@ type Peer struct {
 }
 
 type channel struct {
-	dc    *webrtc.DataChannel
-	raw   io.ReadWriteCloser // nil unless detached
-	drain chan struct{}
+	number int // the label
+	dc     *webrtc.DataChannel
+	raw    io.ReadWriteCloser // nil unless detached
+	drain  chan struct{}
 }
 
 // New makes a peer; Offer or Answer comes next.
@@ -129,7 +137,11 @@ func (p *Peer) settle(sdp webrtc.SessionDescription) (string, error) {
 }
 
 func (p *Peer) adopt(dc *webrtc.DataChannel) {
-	c := &channel{dc: dc, drain: make(chan struct{}, 1)}
+	number, err := strconv.Atoi(dc.Label())
+	if err != nil {
+		return // a channel that no offerer of this package makes
+	}
+	c := &channel{number: number, dc: dc, drain: make(chan struct{}, 1)}
 	dc.SetBufferedAmountLowThreshold(uint64(p.cfg.Buffer / 2))
 	dc.OnBufferedAmountLow(func() {
 		select {
@@ -138,7 +150,7 @@ func (p *Peer) adopt(dc *webrtc.DataChannel) {
 		}
 	})
 	if !p.cfg.Tuned {
-		dc.OnMessage(func(m webrtc.DataChannelMessage) { p.cfg.Received(len(m.Data)) })
+		dc.OnMessage(func(m webrtc.DataChannelMessage) { p.note(c, m.Data) })
 	}
 	dc.OnOpen(func() {
 		if p.cfg.Tuned {
@@ -148,7 +160,7 @@ func (p *Peer) adopt(dc *webrtc.DataChannel) {
 			}
 			c.raw = raw
 			p.wg.Add(1)
-			go p.read(raw)
+			go p.read(c)
 		}
 		p.mu.Lock()
 		defer p.mu.Unlock()
@@ -158,15 +170,25 @@ func (p *Peer) adopt(dc *webrtc.DataChannel) {
 	})
 }
 
-func (p *Peer) read(raw io.Reader) {
+func (p *Peer) read(c *channel) {
 	defer p.wg.Done()
 	buf := make([]byte, readBuffer)
 	for {
-		n, err := raw.Read(buf)
+		n, err := c.raw.Read(buf)
 		if err != nil {
 			return
 		}
-		p.cfg.Received(n)
+		p.note(c, buf[:n])
+	}
+}
+
+// note tells of a message.
+func (p *Peer) note(c *channel, message []byte) {
+	if p.cfg.Received != nil {
+		p.cfg.Received(len(message))
+	}
+	if p.cfg.Heard != nil {
+		p.cfg.Heard(c.number, message)
 	}
 }
 
@@ -182,15 +204,36 @@ func (p *Peer) Pump() {
 		go func() {
 			defer p.wg.Done()
 			message := make([]byte, p.cfg.Message)
-			for c.write(message) == nil {
-				for c.dc.BufferedAmount() > uint64(p.cfg.Buffer) {
-					if _, ok := <-c.drain; !ok {
-						return
-					}
-				}
+			for c.write(message) == nil && c.wait(p.cfg.Buffer) {
 			}
 		}()
 	}
+}
+
+// Write sends a message on an open channel, once the channel holds no more than Config.Buffer. Writers of one channel take turns.
+func (p *Peer) Write(number int, message []byte) error {
+	p.mu.Lock()
+	i := slices.IndexFunc(p.channels, func(c *channel) bool { return c.number == number })
+	if i < 0 {
+		p.mu.Unlock()
+		return fmt.Errorf("bare: no channel %d is open", number)
+	}
+	c := p.channels[i]
+	p.mu.Unlock()
+	if !c.wait(p.cfg.Buffer) {
+		return ErrClosed
+	}
+	return c.write(message)
+}
+
+// wait returns once the channel holds no more than so many bytes; false when it closes.
+func (c *channel) wait(buffer int) bool {
+	for c.dc.BufferedAmount() > uint64(buffer) {
+		if _, ok := <-c.drain; !ok {
+			return false
+		}
+	}
+	return true
 }
 
 func (c *channel) write(message []byte) error {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
 // Signal is what one end of a link tells the other before they are linked.
@@ -152,4 +153,16 @@ func (l *Links[E]) All() iter.Seq[E] {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return maps.Values(maps.Clone(l.ends))
+}
+
+// Drop ends a link; one that is not there is dropped already.
+func (l *Links[E]) Drop(number int) {
+	e, known := l.Get(number)
+	if !known {
+		return
+	}
+	l.mu.Lock()
+	delete(l.ends, number)
+	l.mu.Unlock()
+	e.base().Link.Close(peer.CloseClosed, nil)
 }

@@ -12,9 +12,8 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
+	"github.com/leeway-video/leeway/internal/lab/bench/pairing"
 	"github.com/leeway-video/leeway/internal/procstat"
-	"github.com/leeway-video/leeway/internal/transfer"
-	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
 // pageStack is an end in a Chromium of its own, whose page (web/apps/bench) does as it is told.
@@ -32,12 +31,12 @@ type pageStack struct {
 
 // order is what a page is told, in the words of web/apps/bench/src/parent.ts.
 type order struct {
-	Type   string     `json:"type"` // setup, begin, signal, start, measure
-	Link   int        `json:"link"`
-	Setup  *pageSetup `json:"setup,omitempty"`
-	Body   *body      `json:"body,omitempty"`
-	WarmMS int64      `json:"warm_ms,omitempty"`
-	RunMS  int64      `json:"run_ms,omitempty"`
+	Type   string        `json:"type"` // setup, begin, signal, start, measure
+	Link   int           `json:"link"`
+	Setup  *pageSetup    `json:"setup,omitempty"`
+	Body   *pairing.Body `json:"body,omitempty"`
+	WarmMS int64         `json:"warm_ms,omitempty"`
+	RunMS  int64         `json:"run_ms,omitempty"`
 }
 
 type pageSetup struct {
@@ -52,26 +51,15 @@ type pageSetup struct {
 	Batch       int  `json:"batch"`
 }
 
-// body is a signal as the library has it.
-type body struct {
-	Kind      string     `json:"kind"` // offer, answer, candidate, end, fail
-	SDP       string     `json:"sdp,omitempty"`
-	Plan      *peer.Plan `json:"plan,omitempty"`
-	Candidate string     `json:"candidate,omitempty"`
-	Mid       string     `json:"sdp_mid,omitempty"`
-	Line      uint16     `json:"sdp_m_line_index,omitempty"`
-	Reason    string     `json:"reason,omitempty"`
-}
-
 // word is what a page says.
 type word struct {
-	Type    string  `json:"type"` // signal, open, report, failed
-	Link    int     `json:"link"`
-	Body    body    `json:"body"`
-	Bytes   int64   `json:"bytes"`
-	Seconds float64 `json:"seconds"`
-	Silence float64 `json:"silence"`
-	Why     string  `json:"why"`
+	Type    string       `json:"type"` // signal, open, report, failed
+	Link    int          `json:"link"`
+	Body    pairing.Body `json:"body"`
+	Bytes   int64        `json:"bytes"`
+	Seconds float64      `json:"seconds"`
+	Silence float64      `json:"silence"`
+	Why     string       `json:"why"`
 }
 
 // pageFlags have the browser offer its addresses, loopback too, by number: no host of a lab answers for mDNS names, and how
@@ -131,8 +119,8 @@ func (s *pageStack) hear(b []byte) error {
 	}
 	switch m.Type {
 	case "signal":
-		if sig, ok := m.Body.signal(); ok {
-			s.signal(m.Link, sig)
+		if sig, ok := m.Body.Signal(); ok {
+			s.signal(m.Link, signal{Description: sig.Description, Candidate: sig.Candidate})
 		} else {
 			s.complain(fmt.Sprintf("link %d: %s %s", m.Link, m.Body.Kind, m.Body.Reason))
 		}
@@ -155,19 +143,6 @@ func (s *pageStack) complain(why string) {
 	}
 }
 
-// signal is the body for the other end, if it is for that.
-func (b body) signal() (signal, bool) {
-	switch {
-	case (b.Kind == "offer" || b.Kind == "answer") && b.Plan != nil:
-		return signal{Description: &transfer.Description{SDP: b.SDP, Plan: *b.Plan}}, true
-	case b.Kind == "candidate":
-		return signal{Candidate: &transfer.Candidate{Candidate: b.Candidate, Mid: b.Mid, Line: b.Line}}, true
-	case b.Kind == "end":
-		return signal{Candidate: &transfer.Candidate{End: true}}, true
-	}
-	return signal{}, false
-}
-
 func (s *pageStack) begin(link int) error {
 	s.mu.Lock()
 	s.begun[link] = true
@@ -177,20 +152,11 @@ func (s *pageStack) begin(link int) error {
 }
 
 func (s *pageStack) handle(link int, m signal) error {
-	b := &body{Kind: "end"}
-	switch {
-	case m.Description != nil:
-		s.mu.Lock()
-		b.Kind = "offer"
-		if s.begun[link] {
-			b.Kind = "answer"
-		}
-		s.mu.Unlock()
-		b.SDP, b.Plan = m.Description.SDP, &m.Description.Plan
-	case m.Candidate != nil && !m.Candidate.End:
-		b.Kind, b.Candidate, b.Mid, b.Line = "candidate", m.Candidate.Candidate, m.Candidate.Mid, m.Candidate.Line
-	}
-	s.tell(order{Type: "signal", Link: link, Body: b})
+	s.mu.Lock()
+	offered := s.begun[link]
+	s.mu.Unlock()
+	b := pairing.Signal{Description: m.Description, Candidate: m.Candidate}.Body(offered)
+	s.tell(order{Type: "signal", Link: link, Body: &b})
 	return nil
 }
 
