@@ -136,7 +136,6 @@ type ourLink struct {
 	download *transfer.Download
 
 	mu      sync.Mutex
-	ready   bool                    // guarded by mu
 	waiting map[segment.ID]*awaited // guarded by mu
 }
 

@@ -54,7 +54,7 @@ func (t paperTable) beside(row, column string) *bench.Reference {
 	return &bench.Reference{Value: cell[0], Source: text}
 }
 
-// number is the reference of a figure whose table has means alone.
+// number is beside for a figure whose table has means alone.
 func (t paperTable) number(row, column string) *bench.Reference {
 	var cells []float64
 	if json.Unmarshal(t.Rows[row], &cells) != nil {

@@ -55,6 +55,7 @@ func cases() []bench.Case {
 		for _, w := range ways {
 			list = append(list, establishing(k, w))
 		}
+		list = append(list, weighing(k))
 		for _, rate := range rates {
 			list = append(list, transferring(k, rate, mostServers))
 		}
