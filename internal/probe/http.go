@@ -119,9 +119,12 @@ func (s *Server) open(w http.ResponseWriter, r *http.Request, kind string) (*tes
 	return t, true
 }
 
-// serveSmall sends one byte.
+// serveSmall sends one byte. A client that asks for it has the connection closed, so that its next request begins with a handshake.
 func (s *Server) serveSmall(w http.ResponseWriter, r *http.Request) {
 	if _, ok := s.admit(w, r, smallCost); ok {
+		if r.URL.Query().Get("close") == "1" {
+			w.Header().Set("Connection", "close")
+		}
 		w.Header().Set("Content-Type", "application/octet-stream")
 		_, _ = w.Write(s.payload[:1])
 	}

@@ -66,6 +66,7 @@ func New(cfg Config) (*Server, error) {
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Access-Control-Allow-Origin", "*")
+	h.Set("Access-Control-Expose-Headers", "Retry-After")
 	h.Set("Timing-Allow-Origin", "*")
 	h.Set("Cache-Control", "no-store")
 	s.mux.ServeHTTP(w, r)
