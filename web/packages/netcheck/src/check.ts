@@ -1,0 +1,134 @@
+/** The network check as a page runs it. */
+import { CheckError } from './error.ts';
+import type { Direction, Figure } from './netstat/figures.ts';
+import { type Plan, planOf } from './plan.ts';
+import { type Results, scoresOf } from './results.ts';
+import { Server } from './server.ts';
+import { type Glance, testDirection } from './tcp/direction.ts';
+
+export interface NetworkCheckOptions {
+  /** Where `leeway probe serve` listens: `https://probe.example.com:8090`. */
+  server: string | URL;
+  /** A join token, where the server asks for one. */
+  token?: string;
+  /** What to change of the usual plan. */
+  plan?: Partial<Plan>;
+}
+
+/** What a check does, in this order. */
+export type Phase = 'baseline' | 'download' | 'upload' | 'done';
+
+/** Where a check is. */
+export interface Progress {
+  phase: Phase;
+  /** Milliseconds since it began. */
+  elapsed: number;
+  /** Share of the phase that is over, 0 to 1. */
+  done: number;
+  /** Of the load, where there is one. */
+  direction?: Direction;
+  /** bit/s over about the last half second. */
+  throughput?: number;
+  /** Seconds, latest. */
+  latency?: number;
+  /** Those of the phases that are over. */
+  figures: readonly Figure[];
+}
+
+export interface RunOptions {
+  /** Called about ten times a second. */
+  onProgress?: (progress: Progress) => void;
+  /** Ends the check. */
+  signal?: AbortSignal;
+}
+
+const idleEvery = 150; // ms between two small requests on an idle line
+
+/**
+ * A check of this client's line against a server. It ends within the time of its plan whatever the server does.
+ *
+ * ```ts
+ * const check = new NetworkCheck({ server: 'https://probe.example.com:8090' });
+ * const { figures, scores } = await check.run({ onProgress: ({ phase, throughput }) => console.log(phase, throughput) });
+ * ```
+ */
+export class NetworkCheck {
+  private readonly plan: Plan;
+  private readonly server: Server;
+
+  /** Throws a `TypeError` for a server that is no URL, a `RangeError` for a plan out of its bounds. */
+  constructor(options: NetworkCheckOptions) {
+    this.plan = planOf(options.plan);
+    this.server = new Server(options.server, options.token, this.plan.patience);
+  }
+
+  /** Runs the check. Rejects with a `CheckError`, which has what was measured by then. */
+  async run({ onProgress, signal = new AbortController().signal }: RunOptions = {}): Promise<Results> {
+    const began = performance.now();
+    const results: Results = {
+      version: 1,
+      server: this.server.name,
+      started_ms: Date.now(),
+      figures: [],
+      scores: {},
+    };
+    const report = (progress: Omit<Progress, 'elapsed' | 'figures'>) =>
+      onProgress?.({ ...progress, elapsed: performance.now() - began, figures: results.figures });
+    try {
+      const most = await this.baseline(signal, report);
+      if (this.plan.download) results.figures.push(...(await this.direction('down', most, signal, report)));
+      if (this.plan.upload) results.figures.push(...(await this.direction('up', most, signal, report)));
+    } catch (error) {
+      results.scores = scoresOf(results.figures);
+      throw error instanceof CheckError ? error.with(results) : error;
+    }
+    results.scores = scoresOf(results.figures);
+    report({ phase: 'done', done: 1 });
+    return results;
+  }
+
+  /** The server answers, and how soon while nothing else goes on. Gives how many connections it lets a test have. */
+  private async baseline(signal: AbortSignal, report: Report): Promise<number> {
+    const { idle } = this.plan;
+    report({ phase: 'baseline', done: 0 });
+    const { testsPerAddress } = await this.server.info(signal);
+    const began = performance.now();
+    for (let n = 0; ; n++) {
+      const asked = performance.now();
+      await this.server.get(this.server.url('/probe/v1/small', { idle: String(n) }), signal);
+      const now = performance.now();
+      const done = Math.min(1, (now - began) / (idle * 1000 || 1));
+      report({ phase: 'baseline', done, latency: (now - asked) / 1000 });
+      if (done >= 1) return testsPerAddress ?? Number.POSITIVE_INFINITY;
+      await pause(idleEvery, signal);
+    }
+  }
+
+  private direction(direction: 'down' | 'up', most: number, signal: AbortSignal, report: Report): Promise<Figure[]> {
+    const phase = direction === 'down' ? 'download' : 'upload';
+    report({ phase, direction, done: 0 });
+    const glance = ({ done, throughput, latency }: Glance) =>
+      report({
+        ...{ phase, direction, done },
+        ...(throughput !== undefined && { throughput }),
+        ...(latency !== undefined && { latency }),
+      });
+    const plan = { ...this.plan, connections: Math.min(this.plan.connections, most) };
+    return testDirection({ direction, server: this.server, plan, signal, glance });
+  }
+}
+
+type Report = (progress: Omit<Progress, 'elapsed' | 'figures'>) => void;
+
+/** Milliseconds; the signal cuts them short. */
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done);
+  });
+}
