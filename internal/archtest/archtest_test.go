@@ -35,7 +35,8 @@ var layers = [][]string{
 	},
 	{"webtorrent", "judge"},
 	{"headless", "cmdline"},
-	{"lab/netlab", "lab/loadgen", "lab/baseline", "lab/turnclient", "lab/armwire"},
+	{"lab/netlab", "lab/loadgen", "lab/baseline", "lab/turnclient", "lab/armwire", "lab/selfwatch"},
+	{"lab/arm", "lab/load"},
 	{"lab/bench"},
 	{"app", "lab"},
 }
@@ -61,7 +62,7 @@ var owners = []struct {
 	rooms      []string
 	reason     string
 }{
-	{"github.com/pion/", []string{"rtclink", "turnd", "lab/baseline", "lab/turnclient"}, "pion's types inside a service would make its transport impossible to exchange or to simulate; the lab measures links beside bare pion, and relays by its client"},
+	{"github.com/pion/", []string{"rtclink", "turnd", "lab/baseline", "lab/turnclient", "lab/arm"}, "pion's types inside a service would make its transport impossible to exchange or to simulate; the lab measures links beside bare pion, relays by its client, and any peer by its arms"},
 	{"github.com/gorilla/websocket", []string{"wsconn"}, "socket handling (limits, deadlines, slow readers) has one place to be right in"},
 	{"github.com/nats-io/", []string{"natsbus"}, "services know a Bus port; NATS is how it is carried"},
 	{"github.com/pires/go-proxyproto", []string{"wire/proxy", "testkit"}, "what a balancer says is bounded and read to the byte in one place, for whatever a connection carries then"},

@@ -1,0 +1,148 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/leeway-video/leeway/internal/lab/armwire"
+	"github.com/leeway-video/leeway/internal/wsconn"
+)
+
+func controller(t *testing.T, cfg Config) (*Controller, context.Context) {
+	t.Helper()
+	current := goleak.IgnoreCurrent()
+	cfg.Listen = "127.0.0.1:0"
+	c, err := Listen(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	t.Cleanup(func() {
+		_ = c.Close()
+		cancel()
+		goleak.VerifyNone(t, current)
+	})
+	return c, ctx
+}
+
+// dial is an arm that says what the test wants.
+func dial(t *testing.T, ctx context.Context, c *Controller, texts ...string) *wsconn.Conn {
+	t.Helper()
+	conn, err := wsconn.Dial(ctx, c.URL(), wsconn.Config{Subprotocol: armwire.Subprotocol, MaxMessage: armwire.MaxMessage}, wsconn.DialConfig{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		conn.Close(wsconn.CloseDone, "")
+		conn.Wait()
+	})
+	for _, text := range texts {
+		if err := conn.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return conn
+}
+
+const registers = `{"jattack":"register","transaction":"r","body":{"version":1,"name":"a"}}`
+
+func TestArmsThatDoNotRegister(t *testing.T) {
+	for _, text := range []string{
+		`hello`, `{"jattack":"webrtcup","id":"s"}`, `{"jattack":"success","transaction":"t"}`,
+		`{"jattack":"register","transaction":"r","body":{"version":9,"name":"a"}}`,
+		`{"jattack":"register","transaction":"r","body":{"version":1,"name":"a","token":"wrong"}}`,
+	} {
+		c, ctx := controller(t, Config{Token: "right"})
+		conn := dial(t, ctx, c, text)
+		for err := error(nil); err == nil; {
+			var b []byte
+			if b, err = conn.Read(); err == nil {
+				if m, bad := armwire.Decode(b); bad != nil || m.Kind != armwire.Failure {
+					t.Errorf("%s: the controller says %s", text, b)
+				}
+			}
+		}
+		select {
+		case a := <-c.arrived:
+			t.Errorf("%s: arm %q was taken", text, a.Name)
+		default:
+		}
+	}
+}
+
+func TestArmsThatLie(t *testing.T) {
+	for _, text := range []string{
+		`{"jattack":"statistics","body":{"at_us":-1}}`, `{"jattack":"statistics","body":{"sessions":3}}`, `garbage`,
+		`{"jattack":"create-session","transaction":"t","id":"s"}`, `{"jattack":"error","transaction":"t1","body":17}`,
+	} {
+		c, ctx := controller(t, Config{})
+		conn := dial(t, ctx, c, registers)
+		a, err := c.Next(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := make(chan error, 1)
+		go func() {
+			_, err := a.Call(ctx, armwire.GetState, "", nil)
+			asked <- err
+		}()
+		for { // the answer to register, then the command
+			b, err := conn.Read()
+			if err != nil {
+				t.Fatal(err)
+			}
+			if m, _ := armwire.Decode(b); m.Kind == armwire.GetState {
+				break
+			}
+		}
+		if err := conn.Write([]byte(text)); err != nil {
+			t.Fatal(err)
+		}
+		err = <-asked
+		var typed *armwire.Error
+		if !errors.As(err, &typed) {
+			t.Errorf("%s: the command ended with %v", text, err)
+		}
+	}
+}
+
+func TestACommandEndsWithItsArm(t *testing.T) {
+	c, ctx := controller(t, Config{})
+	conn := dial(t, ctx, c, registers)
+	a, err := c.Next(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	asked := make(chan error, 1)
+	go func() {
+		_, err := a.Create(ctx, "s", armwire.SessionBody{})
+		asked <- err
+	}()
+	for range 2 {
+		if _, err := conn.Read(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	conn.Close(wsconn.CloseDone, "")
+	if err := <-asked; !errors.Is(err, ErrArm) {
+		t.Errorf("the command ended with %v", err)
+	}
+	<-a.Gone()
+}
+
+func TestNamesAreOfOneArm(t *testing.T) {
+	c, ctx := controller(t, Config{})
+	dial(t, ctx, c, registers)
+	if _, err := c.Next(ctx); err != nil {
+		t.Fatal(err)
+	}
+	second := dial(t, ctx, c, registers)
+	b, err := second.Read()
+	if m, _ := armwire.Decode(b); err != nil || m.Kind != armwire.Failure {
+		t.Errorf("a second arm of the name: %s, %v", b, err)
+	}
+}

@@ -1,0 +1,157 @@
+// Package selfwatch measures what a load generator itself costs, and whether it was late: a generator that is the bottleneck measures
+// itself. Figures are of this process, and where they say so of its network namespace or machine.
+package selfwatch
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"runtime"
+	"runtime/metrics"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/leeway-video/leeway/internal/lab/armwire"
+	"github.com/leeway-video/leeway/internal/procstat"
+)
+
+// lagStep is how often the clock is looked at: a goroutine that sleeps so long comes late by what the scheduler makes it wait.
+const lagStep = 10 * time.Millisecond
+
+// Watch is of one process. The zero value is ready for Start.
+type Watch struct {
+	wg sync.WaitGroup
+
+	mu         sync.Mutex
+	lag        *hdrhistogram.Histogram // guarded by mu: µs late, since the last figures
+	busy, idle int64                   // guarded by mu: of the machine, at the last figures; ticks
+}
+
+// Start looks at the clock until ctx ends.
+func (w *Watch) Start(ctx context.Context) {
+	w.mu.Lock()
+	w.lag = hdrhistogram.New(1, time.Minute.Microseconds(), 2)
+	w.busy, w.idle = machineTime()
+	w.mu.Unlock()
+	w.wg.Go(func() {
+		timer := time.NewTimer(lagStep)
+		defer timer.Stop()
+		for begun := time.Now(); ; begun = time.Now() {
+			select {
+			case <-ctx.Done():
+				return
+			case <-timer.C:
+			}
+			w.late(time.Since(begun) - lagStep)
+			timer.Reset(lagStep)
+		}
+	})
+}
+
+// Wait returns when nothing of it runs any more.
+func (w *Watch) Wait() { w.wg.Wait() }
+
+func (w *Watch) late(d time.Duration) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	_ = w.lag.RecordValue(min(max(d.Microseconds(), 0), time.Minute.Microseconds())) // within the histogram's range
+}
+
+// Figures are those of now. take begins the time anew that Lag and MachineBusy are of.
+func (w *Watch) Figures(take bool) armwire.MachineFigures {
+	f := armwire.MachineFigures{
+		CPU: procstat.CPU().Microseconds(), RSS: resident(), Goroutines: runtime.NumGoroutine(), GC: garbage().Microseconds(), Drops: drops(),
+		Processors: runtime.GOMAXPROCS(0),
+	}
+	busy, idle := machineTime()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lag == nil {
+		return f
+	}
+	f.Lag = w.lag.ValueAtQuantile(99)
+	if all := busy - w.busy + idle - w.idle; all > 0 {
+		f.MachineBusy = 1000 * (busy - w.busy) / all
+	}
+	if take {
+		w.lag.Reset()
+		w.busy, w.idle = busy, idle
+	}
+	return f
+}
+
+// garbage is the processor time of the garbage collector.
+func garbage() time.Duration {
+	s := []metrics.Sample{{Name: "/cpu/classes/gc/total:cpu-seconds"}}
+	metrics.Read(s)
+	if s[0].Value.Kind() != metrics.KindFloat64 {
+		return 0
+	}
+	return time.Duration(s[0].Value.Float64() * float64(time.Second))
+}
+
+// resident is the memory of this process that is there, bytes; 0 where the system does not tell.
+func resident() int64 {
+	b, err := os.ReadFile("/proc/self/statm")
+	fields := strings.Fields(string(b))
+	if err != nil || len(fields) < 2 {
+		return 0
+	}
+	pages, _ := strconv.ParseInt(fields[1], 10, 64)
+	return pages * int64(os.Getpagesize())
+}
+
+// drops is how many datagrams the UDP sockets of this network namespace had no room for; 0 where the system does not tell.
+func drops() int64 {
+	b, err := os.ReadFile("/proc/self/net/snmp")
+	if err != nil {
+		return 0
+	}
+	return column(b, "Udp:", "RcvbufErrors")
+}
+
+// column reads a value of a table of two lines: names and values.
+func column(table []byte, row, name string) int64 {
+	var names []string
+	for line := range bytes.Lines(table) {
+		fields := strings.Fields(string(line))
+		if len(fields) == 0 || fields[0] != row {
+			continue
+		}
+		if names == nil {
+			names = fields
+			continue
+		}
+		for i, n := range names {
+			if n == name && i < len(fields) {
+				v, _ := strconv.ParseInt(fields[i], 10, 64)
+				return v
+			}
+		}
+	}
+	return 0
+}
+
+// machineTime is how long the machine's processors have been busy and idle, in ticks; 0 where the system does not tell.
+func machineTime() (busy, idle int64) {
+	b, err := os.ReadFile("/proc/stat")
+	if err != nil {
+		return 0, 0
+	}
+	line, _, _ := bytes.Cut(b, []byte("\n"))
+	for i, field := range strings.Fields(string(line)) {
+		v, err := strconv.ParseInt(field, 10, 64)
+		switch {
+		case err != nil || i > 8: // "cpu"; guests are counted under user
+		case i == 4 || i == 5: // idle, iowait
+			idle += v
+		default:
+			busy += v
+		}
+	}
+	return busy, idle
+}
