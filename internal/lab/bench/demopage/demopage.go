@@ -109,7 +109,7 @@ func inject(r *http.Response, text string) error {
 	return nil
 }
 
-// Browser is a Chromium that has the page open.
+// Browser is a Chromium, or a Firefox, that has the page open.
 type Browser struct {
 	// Ended has one value when the browser ended by itself.
 	Ended <-chan error
@@ -141,6 +141,7 @@ type Options struct {
 	Secure   bool         // the listener speaks TLS
 	Page     http.Handler
 	Query    string
+	Firefox  bool                      // instead of Chromium
 	Flags    []string                  // beside a user's defaults
 	Output   io.Writer                 // what the browser prints; nil is nowhere
 	Start    func(cmd *exec.Cmd) error // nil starts it beside this process
@@ -169,7 +170,14 @@ func Launch(ctx context.Context, o Options) (_ *Browser, err error) {
 		scheme = "https"
 	}
 	at := scheme + "://" + o.Listener.Addr().String() + "/" + o.Query
-	b.cmd = exec.CommandContext(ctx, command(), slices.Concat(flags, o.Flags, []string{"--user-data-dir=" + b.profile, at})...)
+	name, arg := command(), slices.Concat(flags, o.Flags, []string{"--user-data-dir=" + b.profile, at})
+	if o.Firefox {
+		if err = writePreferences(b.profile); err != nil {
+			return nil, err
+		}
+		name, arg = firefox(), slices.Concat(o.Flags, []string{"--headless", "--no-remote", "--profile", b.profile, at})
+	}
+	b.cmd = exec.CommandContext(ctx, name, arg...)
 	b.cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	b.cmd.Cancel = func() error { return syscall.Kill(-b.cmd.Process.Pid, syscall.SIGKILL) }
 	b.cmd.WaitDelay = outputWait

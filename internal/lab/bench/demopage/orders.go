@@ -21,10 +21,12 @@ func Script() []byte {
 	return script
 }
 
+var errNotBuilt = errors.New("this program was built without its browser side: make build")
+
 // MissingEnd says what is missing for an end of a link in a browser: the bundle's page, or a browser.
 func MissingEnd(ctx context.Context) error {
 	if len(Script()) == 0 {
-		return errors.New("this program was built without its browser side: make build")
+		return errNotBuilt
 	}
 	return Missing(ctx)
 }

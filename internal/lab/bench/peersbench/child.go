@@ -51,6 +51,8 @@ func newEnd(h host) (end, error) {
 		}
 		h.fetch.ask = e.ask
 		return e, nil
+	case kindPage, kindFile:
+		return newPageEnd(h)
 	}
 	return nil, fmt.Errorf("no end is called %q", h.setup.Kind)
 }
@@ -74,7 +76,7 @@ func runEnd(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
 	if err != nil {
 		return errors.Join(err, line.Close())
 	}
-	if _, elsewhere := c.end.(interface{ elsewhere() }); !elsewhere {
+	if _, c.elsewhere = c.end.(interface{ elsewhere() }); !c.elsewhere {
 		c.tell(message{Type: "ready"})
 	}
 	var wg sync.WaitGroup
@@ -93,6 +95,8 @@ type child struct {
 	setup   setup
 	out     *bench.Writer // to the bench
 	signals *bench.Writer // to the other ends
+	// elsewhere says that the end is in another process, which tells its moments itself.
+	elsewhere bool
 
 	mu  sync.Mutex // held while the end is called
 	end end        // guarded by mu, but for its making
@@ -133,7 +137,7 @@ func (c *child) listen(line io.Reader) {
 			return // the bench has ended
 		}
 		c.mu.Lock()
-		if c.setup.fetches() && m.Signal.Description != nil {
+		if c.setup.fetches() && !c.elsewhere && m.Signal.Description != nil {
 			c.moment(m.Link, answered)
 		}
 		err := c.end.hear(m.Link, *m.Signal)
@@ -169,7 +173,9 @@ func (c *child) do(m message) error {
 		c.routes.Lock()
 		c.to[m.Link] = m.To
 		c.routes.Unlock()
-		c.moment(m.Link, begun)
+		if !c.elsewhere {
+			c.moment(m.Link, begun)
+		}
 		return c.end.begin(m.Link)
 	case "drop":
 		return c.end.drop(m.Link)

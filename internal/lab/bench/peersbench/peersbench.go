@@ -5,10 +5,13 @@ package peersbench
 
 import (
 	"context"
+	"errors"
 	"os"
+	"slices"
 	"strconv"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
@@ -26,6 +29,21 @@ func init() { Bench.Cases = cases() } // Bench's own functions name it
 // What is measured, client first.
 var (
 	oursOurs = kinds{name: "ours", client: kindLink, server: kindLink, about: "Ours to ours"}
+	// The same with browsers, in which both ends are the library's.
+	browsers = []kinds{
+		{name: "chromium-chromium", client: kindPage, server: kindPage, about: "The library in Chromium to the same"},
+		{name: "chromium-ours", client: kindPage, server: kindLink, about: "The library in Chromium to ours in Go"},
+		{name: "ours-chromium", client: kindLink, server: kindPage, about: "Ours in Go to the library in Chromium"},
+		{name: "firefox-chromium", client: kindPage, server: kindPage, clientFirefox: true, about: "The library in Firefox to the same in Chromium"},
+		{name: "chromium-firefox", client: kindPage, server: kindPage, serverFirefox: true, about: "The library in Chromium to the same in Firefox"},
+		{name: "firefox-firefox", client: kindPage, server: kindPage, clientFirefox: true, serverFirefox: true, about: "The library in Firefox to the same"},
+		{name: "firefox-ours", client: kindPage, server: kindLink, clientFirefox: true, about: "The library in Firefox to ours in Go"},
+	}
+	// Data channels in browsers with nothing around them.
+	plain = []kinds{
+		{name: "chromium-plain", client: kindFile, server: kindFile, about: "Data channels of Chromium to Chromium, with nothing of ours around them"},
+		{name: "firefox-plain", client: kindFile, server: kindFile, clientFirefox: true, serverFirefox: true, about: "Data channels of Firefox to Firefox, with nothing of ours around them"},
+	}
 	barePion = kinds{name: "pion", client: kindBare, server: kindBare, about: "Pion to pion, with nothing of ours around it"}
 )
 
@@ -46,8 +64,11 @@ func iterations(otherwise int) int {
 	return otherwise
 }
 
-// mostServers is how many ends serve at a time: those of a browser's are fewer on one machine.
-const mostServers = 10
+// How many ends serve at a time: those in browsers are fewer on one machine.
+const (
+	mostServers  = 10
+	mostBrowsers = 2
+)
 
 func cases() []bench.Case {
 	var list []bench.Case
@@ -58,6 +79,21 @@ func cases() []bench.Case {
 		list = append(list, weighing(k))
 		for _, rate := range rates {
 			list = append(list, transferring(k, rate, mostServers))
+		}
+	}
+	for _, k := range slices.Concat(browsers, plain) {
+		if k.ours() {
+			for _, w := range ways {
+				list = append(list, establishing(k, w))
+			}
+		}
+		list = append(list, weighing(k))
+		most := mostBrowsers
+		if !isPage(k.server) {
+			most = mostServers
+		}
+		for _, rate := range rates {
+			list = append(list, transferring(k, rate, most))
 		}
 	}
 	return list
@@ -77,4 +113,26 @@ func (k kinds) inBrowser() bool {
 }
 
 // needs says what the machine lacks for the pair.
-func (k kinds) needs() func(context.Context) error { return nil }
+func (k kinds) needs() func(context.Context) error {
+	if !k.inBrowser() {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		var lack error
+		for _, end := range []struct {
+			kind    string
+			firefox bool
+		}{{k.client, k.clientFirefox}, {k.server, k.serverFirefox}} {
+			switch {
+			case !isPage(end.kind):
+			case end.firefox:
+				lack = errors.Join(lack, demopage.MissingFirefoxEnd(ctx))
+			default:
+				lack = errors.Join(lack, demopage.MissingEnd(ctx))
+			}
+		}
+		return lack
+	}
+}
+
+func isPage(kind string) bool { return kind == kindPage || kind == kindFile }

@@ -29,10 +29,9 @@ type approach struct {
 	servers     int // ends that serve
 	connections int // to each
 	channels    int // of each connection
-	// spread says that the channels are lanes of their own. Ours spread what is asked for over their channels by themselves, and a
-	// connection is one lane for as many items as it has channels.
-	ahead  int
-	pieces bool // the items are the pieces of one segment
+	lanes       int // on each connection
+	ahead       int
+	pieces      bool // the items are the pieces of one segment
 }
 
 // approaches are what is tried; most is how many servers the ends at hand can be.
@@ -42,7 +41,7 @@ func approaches(k kinds, most int) []approach {
 		{figure: "a1_ahead", about: "one channel, the next file asked for ahead", servers: 1, connections: 1, channels: 1, ahead: 2},
 	}
 	for _, n := range []int{2, 5, 10} {
-		if m := min(n, k.channels()); m == n || n == 10 {
+		if m := min(n, k.channels()); m == n || m > 5 {
 			list = append(list, approach{figure: fmt.Sprintf("a2_channels_%d", m), about: "channels of one connection", servers: 1, connections: 1, channels: m, ahead: 1})
 		}
 		list = append(list, approach{figure: fmt.Sprintf("a2_connections_%d", n), about: "connections to one peer", servers: 1, connections: n, channels: 1, ahead: 1})
@@ -59,12 +58,27 @@ func approaches(k kinds, most int) []approach {
 			servers: a[0], connections: 1, channels: a[1], ahead: pieceAhead, pieces: true,
 		})
 	}
+	for i := range list {
+		list[i].lanes = list[i].channels
+	}
+	if k.fixed() {
+		list = slices.DeleteFunc(list, func(a approach) bool { return a.pieces && a.channels != peer.DefaultPlan.Data })
+		for i := range list {
+			list[i].channels = peer.DefaultPlan.Data
+		}
+	}
 	return list
 }
 
+// fixed says whether links have the library's number of channels, whatever is tried.
+func (k kinds) fixed() bool { return k.client == kindPage || k.server == kindPage }
+
 // channels is the most that a connection may have: ours are bounded by the protocol.
 func (k kinds) channels() int {
-	if k.ours() {
+	switch {
+	case k.fixed():
+		return peer.DefaultPlan.Data
+	case k.ours():
 		return peer.MaxDataChannels
 	}
 	return files
@@ -79,7 +93,7 @@ func (a approach) job(ours bool) job {
 	if a.pieces {
 		j.Item = peer.PieceSize
 	}
-	for channel := range a.channels {
+	for channel := range a.lanes {
 		for link := range a.links() {
 			if ours {
 				channel = 0 // a link is one lane, and a lane for each of its channels asks for as much at a time

@@ -4,17 +4,11 @@ import { createBackground } from '../../../packages/core/src/background/index.ts
 import { pageAlarm } from '../../../packages/core/src/browser/alarm.ts';
 import { browserEnvironment } from '../../../packages/core/src/browser/environment.ts';
 import { type Certificate, checkPiece } from '../../../packages/core/src/certificate/certificate.ts';
-import { inspection } from '../../../packages/core/src/link/inspect.ts';
-import { createLink, type Link } from '../../../packages/core/src/link/link.ts';
 import { maxPieces, maxSegment, pieceSize } from '../../../packages/core/src/protocol/peer.ts';
-import type { SignalBody } from '../../../packages/core/src/session/messages.ts';
-import { createPeer, type PeerEvents, type PeerHost } from '../../../packages/core/src/transfer/peer.ts';
-import type { Peer } from '../../../packages/core/src/transfer/ports.ts';
 import { createLimiter } from '../../../packages/core/src/transfer/segments.ts';
+import { libraryLinks } from './links.ts';
 import type { End, EndEvents, Setup } from './parent.ts';
 
-/** Both ends have the same name: there is no other peer. */
-const nobody = '0'.repeat(32);
 const segment = `01${'0'.repeat(30)}`;
 /** As many digests at once as the library computes. */
 const digests = 8;
@@ -36,11 +30,13 @@ export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> 
   const content = new Uint8Array(await (await fetch('/content')).arrayBuffer());
   const certificate = await certify(content);
   const limited = createLimiter(digests);
-  const links = new Map<number, { link: Link; peer?: Peer; next: number; owed: number }>();
+  /** What each link has asked for, and is to ask for again. */
+  const asked = new Map<number, { next: number; owed: number }>();
 
   const ask = (number: number, count: number) => {
-    const own = links.get(number)!;
-    const peer = own.peer!;
+    const own = asked.get(number) ?? { next: 0, owed: 0 };
+    asked.set(number, own);
+    const peer = links.peer(number);
     for (let left = count; left > 0; left -= setup.batch) {
       const requests = Array.from({ length: Math.min(setup.batch, left) }, () => {
         const piece = own.next++ % maxPieces;
@@ -67,7 +63,7 @@ export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> 
         if (Number.isFinite(may)) again.set(may);
         return;
       }
-      for (const number of links.keys()) ask(number, 1);
+      for (const number of links.numbers()) ask(number, 1);
     }
   };
   const again = alarm(
@@ -75,80 +71,33 @@ export async function libraryEnd(setup: Setup, events: EndEvents): Promise<End> 
     () => {},
   );
 
-  const host = (number: number): PeerHost => ({
-    clock,
-    self: () => nobody,
-    swarm: nobody,
-    background: background && (() => background),
-    uploads: {
+  const links = libraryLinks(
+    {
+      signal: events.signal,
+      ready: events.open,
+      failed: events.failed,
+      closed: (number, reason) => events.failed(`link ${number} closed: ${reason}`),
       piece: (_segment, piece) => content.subarray(piece * pieceSize, (piece + 1) * pieceSize),
       pieces: () => maxPieces,
-      allowed: () => true,
-      queued: () => 0,
-    },
-    greeting: { announcement: () => undefined, held: () => [], flags: () => 0 },
-    silence: { drifted: () => false },
-    stats: {
-      count(name) {
-        if (/^rejected|^malformed/.test(name)) events.failed(`link ${number}: ${name}`);
-      },
-      wasted: () => {},
-    },
-    verification: {
-      piece(peer, download) {
+      arrived(number, peer, download) {
         void limited(() => checkPiece(certificate, download.piece, download.data, crypto)).then((good) => {
           peer.supply.downloads.remove(download);
           if (!good) return events.failed(`piece ${download.piece} does not match`);
           events.got(download.length);
           if (setup.lane) return askBehind();
-          const own = links.get(number)!;
+          const own = asked.get(number)!;
           if (++own.owed < setup.batch) return;
           own.owed -= setup.batch;
           ask(number, setup.batch);
         });
       },
-      asked: () => {},
-      certificate: () => {},
-      none: () => {},
     },
-  });
-  const fate = (number: number): PeerEvents => ({
-    ready: () => events.open(number),
-    sent: () => {},
-    closed: (_peer, reason) => events.failed(`link ${number} closed: ${reason}`),
-    changed: () => {},
-  });
-
-  const create = (number: number): Link => {
-    const link = createLink({
-      id: String(number),
-      peer: nobody,
-      role: 'viewer',
-      connection: new RTCPeerConnection(),
-      clock,
-      gated: Promise.resolve(false),
-      asks: false,
-      udpServers: false,
-      relayOnly: false,
-      inspection: () => inspection,
-      greeting: () => undefined,
-      signal: (body) => events.signal(number, body),
-      opened(open) {
-        links.get(number)!.peer = createPeer(open, host(number), fate(number));
-      },
-      failed: (_link, { fail }) => events.failed(`link ${number}: ${fail}`),
-      closed: (_link, reason) => events.failed(`link ${number} closed: ${reason}`),
-    });
-    links.set(number, { link, next: 0, owed: 0 });
-    return link;
-  };
+    background,
+  );
 
   return {
-    begin: (number) => create(number).offer(),
-    signal(number, body: SignalBody) {
-      if (body.kind === 'offer') create(number).answer(body.sdp, body.plan);
-      else links.get(number)?.link.receive(body);
-    },
+    begin: (number) => links.offer(number),
+    signal: (number, body) => links.signal(number, body),
     start(number) {
       if (setup.send) return;
       if (setup.lane) askBehind();

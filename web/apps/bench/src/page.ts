@@ -5,6 +5,7 @@ import { bareEnd } from './bare.ts';
 import { libraryEnd } from './library.ts';
 import { createMeter } from './meter.ts';
 import { type End, type EndEvents, hear, type Order, say } from './parent.ts';
+import { runPeersEnd } from './peers/page.ts';
 import { runTransportEnd } from './transport/page.ts';
 
 const meter = createMeter(() => performance.now());
@@ -41,6 +42,7 @@ async function obey(order: Order): Promise<void> {
 /** Orders are followed one after the other. */
 let last: Promise<void> = Promise.resolve();
 if (location.search === '?transport') runTransportEnd();
+else if (location.search === '?peers') runPeersEnd();
 else if (location.search === '?tab') tabsPort();
 else {
   hear((order) => {
