@@ -22,17 +22,21 @@ type Env struct {
 	Stdout, Stderr io.Writer
 	Environ        []string // KEY=value, as os.Environ gives it
 	Terminal       bool     // Stderr is a terminal: logs are text, not JSON
+	Colors         bool     // Stdout is a terminal that shows colors
 
 	service string // whose section of the configuration this process reads; empty: all
 }
 
 // Process is the Env of the running process.
 func Process() Env {
-	info, err := os.Stderr.Stat()
-	return Env{
-		Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(),
-		Terminal: err == nil && info.Mode()&os.ModeCharDevice != 0,
-	}
+	e := Env{Stdout: os.Stdout, Stderr: os.Stderr, Environ: os.Environ(), Terminal: isTerminal(os.Stderr)}
+	e.Colors = isTerminal(os.Stdout) && e.Getenv("NO_COLOR") == "" && e.Getenv("TERM") != "dumb"
+	return e
+}
+
+func isTerminal(f *os.File) bool {
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
 // Getenv returns the last value of key, or nothing.

@@ -29,6 +29,7 @@ type cli struct {
 	Probe    probeCmd   `cmd:"" help:"Network check: a server that measures the line of a client."`
 	Origin   originCmd  `cmd:"" help:"A web server with a film and the demo page, to try a tracker with."`
 	Viewer   viewerCmd  `cmd:"" help:"A headless viewer: plays a film through a tracker and says how it went."`
+	Doctor   doctorCmd  `cmd:"" help:"Say what is wrong with a set-up, and how to mend it."`
 	Token    tokenCmd   `cmd:"" help:"Join tokens: keys, tokens, and what is wrong with one."`
 	Purge    purgeCmd   `cmd:"" help:"Withdraw certificates below a path or of a key; take a film down."`
 	Switch   switchCmd  `cmd:"" help:"Switch peer delivery of a site off, or on again, for every viewer."`

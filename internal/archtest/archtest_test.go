@@ -2,7 +2,7 @@
 //
 // The layers, top to bottom; imports point down only:
 //
-//	cmd → app → headless → extensions → services and adapters → viewer, transfer → wire → domain
+//	cmd → app → doctor → headless → extensions → services and adapters → viewer, transfer → wire → domain
 //
 // The lab (internal/lab) stands beside app: it may import every room of the product but app, and none of them imports it.
 //
@@ -35,6 +35,7 @@ var layers = [][]string{
 	},
 	{"webtorrent", "judge"},
 	{"headless", "cmdline"},
+	{"doctor"},
 	{"lab/netlab", "lab/loadgen", "lab/baseline", "lab/turnclient", "lab/armwire", "lab/selfwatch"},
 	{"lab/arm", "lab/load"},
 	{"lab/bench"},
@@ -112,7 +113,7 @@ func TestLayers(t *testing.T) {
 				continue
 			}
 			if r, ok := rank[to]; !ok || r > from {
-				t.Errorf("%s imports %s: imports point down only (cmd → app → headless → services, adapters → viewer, transfer → wire → domain; extensions are above services)", f.path, to)
+				t.Errorf("%s imports %s: imports point down only (cmd → app → doctor → headless → services, adapters → viewer, transfer → wire → domain; extensions are above services)", f.path, to)
 			}
 			if ofLab(to) && !ofLab(f.room) || ofLab(f.room) && to == "app" {
 				t.Errorf("%s imports %s: the product imports nothing of the lab, and the lab runs the program instead of importing app", f.path, to)

@@ -4,6 +4,7 @@ package headless
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"net"
 	"net/http"
@@ -24,6 +25,8 @@ import (
 type Network struct {
 	// Dial opens TCP connections, to the tracker and to the origin.
 	Dial func(ctx context.Context, network, address string) (net.Conn, error)
+	// TLS is for wss addresses of trackers; nil: the system's roots.
+	TLS *tls.Config
 	// Enter runs what opens UDP sockets, such as in a network namespace; netlab's Host has both (DialContext, Do).
 	Enter func(func() error) error
 	// Listen is the address of the UDP socket of links; empty is every address of the machine.
@@ -214,7 +217,7 @@ func (d *dialer) Dial(url, origin string, events viewer.SocketEvents) viewer.Soc
 		}
 		conn, err := wsconn.Dial(ctx, url, wsconn.Config{
 			Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, WriteQueue: 512, Log: d.network.Log,
-		}, wsconn.DialConfig{NetDial: d.network.Dial, Header: header})
+		}, wsconn.DialConfig{NetDial: d.network.Dial, Header: header, TLS: d.network.TLS})
 		if err != nil {
 			d.network.Log.Debug("no connection to the tracker", "error", err)
 			events.Lost()

@@ -34,13 +34,14 @@ func (c *Client) Get(ctx context.Context, f seed.Fetch) (*seed.Fetched, error) {
 	}
 	defer resp.Body.Close() //nolint:errcheck // what was needed has been read
 	o, err := judge(resp)
-	if f.Shared && (err == nil || o == seed.OutcomeNotModified) {
+	switch {
+	case !f.Shared:
+	case err == nil:
+		o, err = seed.OutcomeRefused, Shareable(resp)
+	case o == seed.OutcomeNotModified:
 		if err := forEveryone(resp.Header); err != nil {
 			return fail(seed.OutcomeRefused, 0, err)
 		}
-	}
-	if err == nil && f.Shared {
-		o, err = seed.OutcomeRefused, passable(resp)
 	}
 	if err != nil {
 		return fail(o, 0, err)
@@ -97,6 +98,14 @@ func judge(resp *http.Response) (seed.Outcome, error) {
 		return seed.OutcomeServer, err
 	}
 	return seed.OutcomeClient, err
+}
+
+// Shareable says why a seed refuses to pass the body of a response on, or nil.
+func Shareable(resp *http.Response) error {
+	if err := forEveryone(resp.Header); err != nil {
+		return err
+	}
+	return passable(resp)
 }
 
 // forEveryone says whether the origin means a response for everyone, and to be kept (spec/certificate.md).

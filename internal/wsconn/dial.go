@@ -20,6 +20,19 @@ type DialConfig struct {
 	TLS     *tls.Config // of wss addresses; nil: the system's roots
 }
 
+// ErrSubprotocol is of a server that opened a WebSocket and does not speak the subprotocol.
+var ErrSubprotocol = errors.New("the server does not speak")
+
+// StatusError is of a server that answered with an HTTP status instead of a WebSocket.
+type StatusError struct {
+	Code   int
+	Status string
+}
+
+func (e *StatusError) Error() string {
+	return "the server answered " + e.Status + " instead of a WebSocket"
+}
+
 // Dial opens a connection to a server that speaks cfg.Subprotocol. CheckOrigin and Refused of cfg are not used. Close, and
 // then Wait, when it is no longer needed.
 func Dial(ctx context.Context, url string, cfg Config, dial DialConfig) (*Conn, error) {
@@ -35,13 +48,13 @@ func Dial(ctx context.Context, url string, cfg Config, dial DialConfig) (*Conn, 
 	}
 	if err != nil {
 		if response != nil && errors.Is(err, websocket.ErrBadHandshake) {
-			return nil, fmt.Errorf("wsconn: dial %s: the server answered %s instead of a WebSocket", url, response.Status)
+			return nil, fmt.Errorf("wsconn: dial %s: %w", url, &StatusError{response.StatusCode, response.Status})
 		}
 		return nil, fmt.Errorf("wsconn: dial %s: %w", url, err)
 	}
 	if ws.Subprotocol() != cfg.Subprotocol {
 		_ = ws.Close()
-		return nil, fmt.Errorf("wsconn: dial %s: the server does not speak %s", url, cfg.Subprotocol)
+		return nil, fmt.Errorf("wsconn: dial %s: %w %s", url, ErrSubprotocol, cfg.Subprotocol)
 	}
 	c := &Conn{e: e}
 	c.begin(ws)

@@ -1,0 +1,197 @@
+package doctor
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/signal"
+	"github.com/leeway-video/leeway/internal/wsconn"
+)
+
+// soon is before the end of a certificate when it is told of: renewal by ACME is a month ahead.
+const soon = 14 * 24 * time.Hour
+
+// checkTracker opens the WebSocket as the page does.
+func checkTracker(ctx context.Context, e *examination) []Finding {
+	at := e.cfg.Tracker
+	if at == "" {
+		return skipped("no tracker was given (--tracker wss://…)")
+	}
+	if strings.HasPrefix(at, "ws://") && strings.HasPrefix(e.cfg.PageOrigin, "https://") {
+		return fail("tracker-insecure", "a page of https may not open "+plainURL(at), "write wss:// and give the tracker TLS (tracker.cert_file, or a proxy before it)")
+	}
+	header := http.Header{}
+	if e.cfg.PageOrigin != "" {
+		header.Set("Origin", e.cfg.PageOrigin)
+	}
+	var leaf *x509.Certificate
+	secure := e.tls()
+	secure.VerifyConnection = func(s tls.ConnectionState) error {
+		leaf = s.PeerCertificates[0]
+		return nil
+	}
+	conn, err := wsconn.Dial(ctx, at, wsconn.Config{Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, WriteQueue: 64, Log: e.cfg.Log}, wsconn.DialConfig{
+		NetDial: e.cfg.Dial, Header: header, TLS: secure,
+	})
+	if err != nil {
+		return e.refusedSocket(err)
+	}
+	e.conn = conn
+	if leaf == nil {
+		return ok("WebSocket open, without TLS")
+	}
+	left := leaf.NotAfter.Sub(e.cfg.Now())
+	text := fmt.Sprintf("WebSocket open; the TLS certificate is valid until %s (%d days)", day(leaf.NotAfter), int(left.Hours()/24))
+	if left < soon {
+		return warn("tracker-tls-soon", text, "renew it: certbot renew, or what makes tracker.cert_file; the tracker reads the file again by itself")
+	}
+	return ok("%s", text)
+}
+
+// refusedSocket explains why the WebSocket did not open.
+func (e *examination) refusedSocket(err error) []Finding {
+	var status *wsconn.StatusError
+	at := plainURL(e.cfg.Tracker)
+	wrong := "correct --tracker and data-tracker: the tracker has its WebSocket on / of tracker.listen; a proxy before it has to pass Upgrade on"
+	switch {
+	case errors.As(err, &status) && status.Code == http.StatusForbidden:
+		return fail("origin-refused", fmt.Sprintf("the tracker refuses pages of %s", e.cfg.PageOrigin),
+			fmt.Sprintf("add it to the site: page_origins: [%q]; or give the page's own --page-origin", e.cfg.PageOrigin))
+	case errors.As(err, &status) && status.Code == http.StatusServiceUnavailable:
+		return fail("tracker-draining", "the tracker is going away, or its proxy has no tracker", "start a tracker, or wait until it is back")
+	case errors.As(err, &status):
+		return fail("tracker-wrong-server", at+": "+status.Error(), wrong)
+	case errors.Is(err, wsconn.ErrSubprotocol):
+		return fail("tracker-wrong-server", at+" is a WebSocket server and no tracker (it does not speak "+signal.Subprotocol+")", wrong)
+	case strings.Contains(err.Error(), "malformed HTTP"):
+		return fail("tracker-wrong-server", at+" speaks no HTTP", wrong)
+	}
+	return connectTrouble("tracker", at, err)
+}
+
+// noWelcome is why checks behind the welcome cannot run.
+const noWelcome = "the tracker did not welcome this viewer"
+
+// checkWelcome says hello as a viewer does.
+func checkWelcome(ctx context.Context, e *examination) []Finding {
+	if e.conn == nil {
+		return skipped("there is no connection to a tracker")
+	}
+	begun := time.Now()
+	m, err := e.ask(ctx, &signal.Hello{Request: 1, Version: signal.Version, Client: e.cfg.Client, Site: e.cfg.Site, Token: e.cfg.Token}, func(m signal.Message) bool {
+		_, welcome := m.(*signal.Welcome)
+		return welcome
+	})
+	if err != nil {
+		return fail("welcome-timeout", "the tracker does not answer hello: "+err.Error(), "look at the tracker's log, and whether a proxy before it passes WebSocket messages on")
+	}
+	switch m := m.(type) {
+	case *signal.Welcome:
+		half := time.Since(begun) / 2
+		e.welcome = &welcome{m, m.ServerTime - e.cfg.Now().Add(-half).UnixMilli()}
+		if len(m.VerifyKeys) == 0 {
+			return warn("no-keys", "the tracker welcomes this viewer, and knows of no seed or packager that certifies", "start a seed (leeway seed, with nats.url of the trackers), or wait some seconds if it has just started")
+		}
+		return ok("the tracker welcomes this viewer; %d keys certify", len(m.VerifyKeys))
+	case *signal.Error:
+		return refusedHello(m)
+	}
+	return fail("welcome-timeout", "the tracker answered something else", "load the same version of tracker and doctor")
+}
+
+// ask sends a message and reads until one comes that is wanted, or an error.
+func (e *examination) ask(ctx context.Context, m signal.Message, wanted func(signal.Message) bool) (signal.Message, error) {
+	b, err := signal.Encode(m)
+	if err == nil {
+		err = e.conn.Write(b)
+	}
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(ctx, func() { e.conn.Close(wsconn.CloseDone, "") })
+	defer stop()
+	for {
+		b, err := e.conn.Read()
+		if err != nil {
+			return nil, errors.Join(ctx.Err(), err)
+		}
+		got, err := signal.Decode(b)
+		if err != nil {
+			continue // as viewers do
+		}
+		if _, refused := got.(*signal.Error); refused || wanted(got) {
+			return got, nil
+		}
+	}
+}
+
+// refusedHello turns the tracker's error into what to do.
+func refusedHello(m *signal.Error) []Finding {
+	fixes := map[string]string{
+		"token-required": "give a join token: --token, which leeway token mint makes with the site's key; the page gives it by data-token",
+		"token-expired":  "mint a new token: leeway token mint --life 5m; if it is fresh, compare the clocks of the backend and of the tracker",
+		"bad-token":      "sign with a key of the site's token_keys: leeway token verify --keys keys.json --site NAME TOKEN says what is wrong",
+		"bad-site":       "give --site as one of the names under sites in the tracker's configuration (data-site of the page)",
+		"bad-origin":     "add the page's origin to page_origins of the site, or give --site",
+		"bad-version":    "update this program, or the tracker: both have to speak " + signal.Subprotocol,
+	}
+	fix := fixes[m.Code]
+	if fix == "" {
+		fix = m.Hint
+	}
+	text := m.Message
+	if m.Hint != "" && fix != m.Hint {
+		text += " " + m.Hint
+	}
+	return fail(m.Code, "the tracker: "+text, fix)
+}
+
+// Clock differences: below the first nothing is noticed; beyond the second join tokens and relay credentials, good for minutes, are
+// refused.
+const (
+	skewNoticed = 5_000  // ms
+	skewHarms   = 60_000 // ms
+)
+
+// checkClock compares this machine's clock with the tracker's and the origin's.
+func checkClock(_ context.Context, e *examination) []Finding {
+	var origin, ahead int64
+	dated := false
+	if e.manifest != nil {
+		if at, err := http.ParseTime(e.manifest.response.Header.Get("Date")); err == nil {
+			origin, dated = at.UnixMilli()-e.cfg.Now().UnixMilli(), true
+		}
+	}
+	other := "the tracker's"
+	switch {
+	case e.welcome != nil:
+		ahead = e.welcome.ahead
+	case dated:
+		ahead, other = origin, "the origin's"
+	default:
+		return skipped("neither tracker nor origin said what time it is")
+	}
+	skew := max(ahead, -ahead)
+	text := fmt.Sprintf("this clock and %s differ by %s", other, (time.Duration(skew) * time.Millisecond).Round(100*time.Millisecond))
+	if skew < skewNoticed {
+		return ok("%s", text)
+	}
+	whose := "set the clock of whichever is wrong by NTP (timedatectl set-ntp true)"
+	if e.welcome != nil && dated {
+		if apart := ahead - origin; max(apart, -apart) < skewNoticed {
+			whose = "tracker and origin agree: set this machine's clock by NTP (timedatectl set-ntp true)"
+		} else if max(origin, -origin) < skewNoticed {
+			whose = "this machine and the origin agree: set the tracker's clock by NTP (timedatectl set-ntp true)"
+		}
+	}
+	if skew < skewHarms {
+		return warn("clock-skew", text, whose)
+	}
+	return fail("clock-skew", text+": join tokens and relay credentials are refused", whose)
+}
