@@ -15,6 +15,9 @@ func (k *checker) probe(c ProbeConfig) {
 			k.complain(n.key, "%d is below %d (%s)", n.value, n.least, n.meaning)
 		}
 	}
+	if _, err := probeAnnounced(c.Announce); err != nil {
+		k.complain("probe.announce", "%v", err)
+	}
 	if c.Drain < 0 {
 		k.complain("probe.drain", "%s is below 0s", c.Drain)
 	}

@@ -161,6 +161,8 @@ type ProbeConfig struct {
 	CertFile      string        `yaml:"cert_file"`       // TLS certificate of listen, read again when it changes; empty: no TLS
 	KeyFile       string        `yaml:"key_file"`        // and its key
 	ProxyProtocol []string      `yaml:"proxy_protocol"`  // CIDRs of balancers that begin each connection with a PROXY header, version 1 or 2
+	UDP           string        `yaml:"udp"`             // HOST:PORT of data channels, UDP; empty: port 4601 on the host of listen
+	Announce      []string      `yaml:"announce"`        // addresses told to clients for data channels instead of the one that they have reached
 	Open          bool          `yaml:"open"`            // any client may test; else those with a join token of a site
 	MaxTests      int           `yaml:"max_tests"`       // at a time
 	MaxPerAddress int           `yaml:"max_per_address"` // of those, of one address
@@ -223,6 +225,7 @@ type UpConfig struct {
 const (
 	seedPort     = "4600"
 	probePort    = "8090"
+	probeUDPPort = "4601"
 	defaultAdmin = "127.0.0.1:9464"
 )
 
@@ -270,6 +273,7 @@ func (c *Config) addresses() []address {
 		{"turn.listen_tls", c.Turn.ListenTLS, false},
 		{"turn.admin", c.Turn.Admin, false},
 		{"probe.listen", c.Probe.Listen, true},
+		{"probe.udp", c.Probe.UDP, true},
 		{"probe.admin", c.Probe.Admin, false},
 		{"nats.listen", c.NATS.Listen, true},
 		{"origin.listen", c.Origin.Listen, false},

@@ -6,15 +6,17 @@ import (
 )
 
 type probeCmd struct {
-	Serve probeServeCmd `cmd:"" help:"Serve tests: ndt7, and HTTP."`
+	Serve probeServeCmd `cmd:"" help:"Serve tests: ndt7, HTTP, and data channels."`
 }
 
 type probeServeCmd struct {
-	Listen  *string `help:"Address of the tests (default :8090)." placeholder:"HOST:PORT" key:"probe.listen"`
-	TLSCert *string `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"probe.cert_file"`
-	TLSKey  *string `name:"tls-key" help:"Key of the certificate (PEM)." placeholder:"FILE" key:"probe.key_file"`
-	Admin   *string `help:"Address of metrics and health." placeholder:"HOST:PORT" key:"probe.admin"`
-	Open    *bool   `help:"Let any client test. Without it a client needs a join token of a site." key:"probe.open"`
+	Listen   *string  `help:"Address of the tests (default :8090)." placeholder:"HOST:PORT" key:"probe.listen"`
+	UDP      *string  `name:"udp" help:"UDP address of data channels (default: port 4601 on the host of --listen)." placeholder:"HOST:PORT" key:"probe.udp"`
+	Announce []string `help:"Address at which clients reach the UDP port, if it is not the one that they reach by TCP." placeholder:"ADDRESS" key:"probe.announce"`
+	TLSCert  *string  `name:"tls-cert" help:"TLS certificate of the listen address (PEM), read again when it changes." placeholder:"FILE" key:"probe.cert_file"`
+	TLSKey   *string  `name:"tls-key" help:"Key of the certificate (PEM)." placeholder:"FILE" key:"probe.key_file"`
+	Admin    *string  `help:"Address of metrics and health." placeholder:"HOST:PORT" key:"probe.admin"`
+	Open     *bool    `help:"Let any client test. Without it a client needs a join token of a site." key:"probe.open"`
 }
 
 // Help is shown below the usage.
@@ -66,6 +68,6 @@ func (c *probeServeCmd) Run(ctx context.Context, r *run) error {
 	}
 	a := &admin{gate: g, metrics: registry.Handler(), ready: s.server.Ready, log: log}
 	group.serve("admin", adminPort, a.handler(nil), nil)
-	log.Info("probe is up", "listen", s.at.addr.String(), "open", authorize == nil, "admin", adminPort.Addr().String())
+	log.Info("probe is up", "listen", s.at.addr.String(), "udp", s.udp.String(), "open", authorize == nil, "admin", adminPort.Addr().String())
 	return group.wait(ctx)
 }

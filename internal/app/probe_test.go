@@ -60,7 +60,7 @@ func TestProbeCommand(t *testing.T) {
 		t.Run(fmt.Sprintf("TLS %v", secure), func(t *testing.T) {
 			defer goleak.VerifyNone(t)
 			listen, admin := freeAddress(t), freeAddress(t)
-			args := []string{"probe", "serve", "--listen", listen, "--admin", admin}
+			args := []string{"probe", "serve", "--listen", listen, "--udp", "127.0.0.1:0", "--admin", admin}
 			scheme := "://"
 			dial := wsconn.DialConfig{}
 			client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
@@ -125,7 +125,7 @@ func TestProbeAccess(t *testing.T) {
   - {name: free, hosts: [free.example.com], access: public}
   - {name: paid, hosts: [paid.example.com], access: token, token_keys: %q}
 `, keys))
-	stop := startService(t, admin, "probe", "serve", "--config", file, "--listen", listen, "--admin", admin)
+	stop := startService(t, admin, "probe", "serve", "--config", file, "--listen", listen, "--udp", "127.0.0.1:0", "--admin", admin)
 	defer func() {
 		if err := stop(); err != nil {
 			t.Error(err)
@@ -143,7 +143,7 @@ func TestProbeAccess(t *testing.T) {
 func TestAThousandSocketsLeaveTestsAlone(t *testing.T) {
 	defer goleak.VerifyNone(t)
 	listen, admin := freeAddress(t), freeAddress(t)
-	stop := startService(t, admin, "probe", "serve", "--listen", listen, "--admin", admin)
+	stop := startService(t, admin, "probe", "serve", "--listen", listen, "--udp", "127.0.0.1:0", "--admin", admin)
 	defer func() {
 		if err := stop(); err != nil {
 			t.Error(err)

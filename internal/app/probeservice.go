@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/netip"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/probe"
+	"github.com/leeway-video/leeway/internal/qualitylink"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/tcpinfo"
 	"github.com/leeway-video/leeway/internal/wsconn"
@@ -35,6 +37,8 @@ type probeParts struct {
 type probeService struct {
 	server *probe.Server
 	at     place
+	udp    netip.AddrPort
+	host   *qualitylink.Host
 	grace  time.Duration
 	log    *slog.Logger
 }
@@ -49,28 +53,95 @@ func startProbe(ctx context.Context, p probeParts) (*probeService, error) {
 	if err != nil {
 		return nil, err
 	}
+	announced, err := probeAnnounced(p.config.Announce)
+	if err != nil {
+		return nil, err
+	}
+	socket, err := listenProbeUDP(p)
+	if err != nil {
+		return nil, err
+	}
+	host, err := qualitylink.NewHost(socket)
+	if err != nil {
+		return nil, errors.Join(err, socket.Close())
+	}
 	bulk := wsconn.BulkConfig{Subprotocol: probe.Subprotocol, MaxMessage: probe.MaxMessage, Handshake: 10 * time.Second}
 	server, err := probe.New(probe.Config{
 		Upgrade: func(w http.ResponseWriter, r *http.Request) (probe.Socket, error) { return bulk.Bulk(w, r) },
 		Offers:  func(r *http.Request) bool { return wsconn.OffersBulk(r, probe.Subprotocol) },
-		Look:    tcpinfo.Look, Authorize: p.authorize,
+		Look:    tcpinfo.Look, Answer: answerLine(host, announced), Authorize: p.authorize,
 		MaxTests: p.config.MaxTests, MaxPerAddress: p.config.MaxPerAddress, DailyBytes: p.config.DailyBytes,
 		Version: Version, Log: p.log, Metrics: p.sink,
 	})
 	if err != nil {
+		host.Close()
 		return nil, err
 	}
 	l, err := listenTCP(ctx, "probe", p.config.Listen, p.next)
 	if err != nil {
+		host.Close()
 		return nil, err
 	}
-	s := &probeService{server: server, at: place{l.Addr(), certificate}, grace: p.config.Drain, log: p.log}
+	s := &probeService{server: server, at: place{l.Addr(), certificate}, udp: socketAddr(socket), host: host, grace: p.config.Drain, log: p.log}
 	admission := wsconn.NewAdmission(l, wsconn.AdmissionConfig{
 		MaxOpen: probeConnections, MaxPending: probeConnections / 4, Refused: server.Refused,
 		Introduces: func(a netip.Addr) bool { return within(balancers, a) },
 	})
 	p.group.serveTLS("probe", admission, server, nil, certificate)
 	return s, nil
+}
+
+// probeAnnounced are the addresses of probe.announce.
+func probeAnnounced(texts []string) (all []netip.Addr, err error) {
+	for _, text := range texts {
+		a, err := netip.ParseAddr(text)
+		if err != nil {
+			return nil, cmdline.Usage(fmt.Errorf("probe.announce: %q is no IP address", text))
+		}
+		all = append(all, a)
+	}
+	return all, nil
+}
+
+// listenProbeUDP opens the port of data channels.
+func listenProbeUDP(p probeParts) (socket qualitylink.Socket, err error) {
+	at := p.config.UDP
+	if at == "" {
+		host, _, err := net.SplitHostPort(p.config.Listen)
+		if err != nil {
+			return nil, fmt.Errorf("probe: listen on %s: %w (write HOST:PORT)", p.config.Listen, err)
+		}
+		at = net.JoinHostPort(host, probeUDPPort)
+	}
+	err = tryPorts(at, p.next, func(addr string) (err error) {
+		socket, err = qualitylink.Listen(addr)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("probe: %w (choose another one with probe.udp)", err)
+	}
+	return socket, nil
+}
+
+func socketAddr(s qualitylink.Socket) netip.AddrPort {
+	if at, ok := s.LocalAddr().(*net.UDPAddr); ok {
+		return at.AddrPort()
+	}
+	return netip.AddrPort{}
+}
+
+// answerLine is the port of a probe server that makes lines.
+func answerLine(host *qualitylink.Host, announced []netip.Addr) func(probe.Asked, probe.LineEvents) (probe.Line, string, error) {
+	return func(a probe.Asked, events probe.LineEvents) (probe.Line, string, error) {
+		line, answer, err := host.Answer(qualitylink.Asked{Offer: a.Offer, Client: a.Client, Reached: a.Reached, Announced: announced, DSCP: a.DSCP}, events)
+		if blamed := (*qualitylink.DescriptionError)(nil); errors.As(err, &blamed) {
+			return nil, "", &probe.OfferError{Err: err}
+		}
+		if err != nil {
+			return nil, "", err
+		}
+		return line, answer, nil
+	}
 }
 
 // drain takes no new tests and lets those that run end.
@@ -81,6 +152,7 @@ func (s *probeService) drain() {
 	ctx, cancel := context.WithTimeout(context.Background(), s.grace)
 	defer cancel()
 	s.server.Drain(ctx)
+	s.host.Close()
 }
 
 // openSites checks the sites of a configuration.

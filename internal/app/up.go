@@ -172,7 +172,7 @@ func (u *upRun) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := u.announce(bundle, at, adminPort.Addr().String(), services.seedAddr, check.at); err != nil {
+	if err := u.announce(bundle, at, adminPort.Addr().String(), services.seedAddr, check); err != nil {
 		return err
 	}
 	return group.wait(ctx)
@@ -283,7 +283,7 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *sourc
 
 // announce prints where everything is. The page's address is the only one with its scheme, to be found by people and
 // scripts alike.
-func (u *upRun) announce(bundle *webdist.Bundle, public place, admin, seed string, check place) error {
+func (u *upRun) announce(bundle *webdist.Bundle, public place, admin, seed string, check *probeService) error {
 	w := u.env.Stdout
 	if !bundle.Built {
 		fmt.Fprintln(w, "\n  This binary carries no browser bundle: run make build, then build/leeway up.")
@@ -294,12 +294,12 @@ func (u *upRun) announce(bundle *webdist.Bundle, public place, admin, seed strin
   page     %s
   admin    %s  /metrics /healthz /readyz
   seed     %s/udp
-  probe    %s  ndt7
+  probe    %s  ndt7, data channels %s/udp
 %s
   For a page of your own, beside hls.js:
   %s
 
-`, Version, public.url(), admin, seed, check.addr, u.elsewhere(public.addr.String(), admin, seed, check.addr.String()), public.scriptTag())
+`, Version, public.url(), admin, seed, check.at.addr, check.udp, u.elsewhere(public.addr.String(), admin, seed, check.at.addr.String()), public.scriptTag())
 	return err
 }
 

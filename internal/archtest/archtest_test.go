@@ -31,10 +31,10 @@ var layers = [][]string{
 	{"transfer", "background", "viewer", "packaging", "stream", "sleep", "buildinfo", "procstat"},
 	{
 		"tracker", "seed", "relay", "probe", "fleet",
-		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist", "ingest", "tcpinfo",
+		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist", "ingest", "tcpinfo", "qualitylink",
 	},
 	{"webtorrent", "judge"},
-	{"headless", "cmdline"},
+	{"headless", "netcheck", "cmdline"},
 	{"doctor"},
 	{"lab/netlab", "lab/loadgen", "lab/baseline", "lab/turnclient", "lab/armwire", "lab/selfwatch"},
 	{"lab/arm", "lab/load"},
@@ -52,7 +52,7 @@ var services = []string{"tracker", "seed", "relay", "probe"}
 var optional = []string{"fleet"}
 
 // adapters wrap one dependency each and meet each other only in app.
-var adapters = []string{"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist", "tcpinfo"}
+var adapters = []string{"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist", "tcpinfo", "qualitylink"}
 
 // extensions are rooms beside a service that not every operator uses. The service states a port for each and never imports it.
 var extensions = map[string]string{"webtorrent": "tracker", "judge": "tracker"}
@@ -63,7 +63,7 @@ var owners = []struct {
 	rooms      []string
 	reason     string
 }{
-	{"github.com/pion/", []string{"rtclink", "turnd", "lab/baseline", "lab/turnclient", "lab/arm"}, "pion's types inside a service would make its transport impossible to exchange or to simulate; the lab measures links beside bare pion, relays by its client, and any peer by its arms"},
+	{"github.com/pion/", []string{"rtclink", "qualitylink", "turnd", "lab/baseline", "lab/turnclient", "lab/arm"}, "pion's types inside a service would make its transport impossible to exchange or to simulate; the lab measures links beside bare pion, relays by its client, and any peer by its arms"},
 	{"github.com/gorilla/websocket", []string{"wsconn"}, "socket handling (limits, deadlines, slow readers) has one place to be right in"},
 	{"github.com/nats-io/", []string{"natsbus"}, "services know a Bus port; NATS is how it is carried"},
 	{"github.com/pires/go-proxyproto", []string{"wire/proxy", "testkit"}, "what a balancer says is bounded and read to the byte in one place, for whatever a connection carries then"},

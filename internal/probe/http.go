@@ -148,7 +148,11 @@ func (s *Server) serveInfo(w http.ResponseWriter, r *http.Request) {
 	if !ok {
 		return
 	}
-	writeJSON(w, info{s.cfg.Version, client.Unmap().String(), []string{"ndt7", "http"}, limits{s.cfg.MaxPerAddress, s.cfg.DailyBytes}})
+	tests := []string{"ndt7", "http"}
+	if s.cfg.Answer != nil {
+		tests = append(tests, "quality")
+	}
+	writeJSON(w, info{s.cfg.Version, client.Unmap().String(), tests, limits{s.cfg.MaxPerAddress, s.cfg.DailyBytes}})
 }
 
 // servePreflight lets pages of other origins send a body and a token.

@@ -8,6 +8,7 @@ const (
 	ndt7Upload   = "ndt7-upload"
 	httpDownload = "http-download"
 	httpUpload   = "http-upload"
+	qualityTest  = "quality"
 )
 
 // How a test ended.
@@ -28,15 +29,16 @@ const (
 	refusedToken    = "token"
 	refusedProtocol = "protocol"
 	refusedDraining = "draining"
+	refusedHalfOpen = "half-open"
 )
 
 var (
-	tests   = []string{ndt7Download, ndt7Upload, httpDownload, httpUpload}
+	tests   = []string{ndt7Download, ndt7Upload, httpDownload, httpUpload, qualityTest}
 	byTest  = metric.Label{Name: "test", Values: tests}
 	byNDT7  = metric.Label{Name: "test", Values: tests[:2]}
 	endings = []string{endComplete, endClient, endBytes, endProtocol, endTimeout, endDraining}
 	// refusals has those of the listener, too.
-	refusals = []string{refusedTotal, refusedAddress, refusedBytes, refusedToken, refusedProtocol, refusedDraining, "half-open", "rate", "proxy"}
+	refusals = []string{refusedTotal, refusedAddress, refusedBytes, refusedToken, refusedProtocol, refusedDraining, refusedHalfOpen, "rate", "proxy"}
 )
 
 // The metrics of a probe server (spec/metrics.md).

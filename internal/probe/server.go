@@ -27,6 +27,7 @@ var errDraining = errors.New("probe: draining")
 type Server struct {
 	cfg     Config
 	payload []byte // random; never changed
+	began   time.Time
 	mux     *http.ServeMux
 	ended   sync.WaitGroup // of tests
 
@@ -35,6 +36,8 @@ type Server struct {
 	running   map[*test]struct{}           // guarded by mu
 	addresses map[netip.Prefix]int         // guarded by mu: tests, by network
 	bytes     access.Buckets[netip.Prefix] // guarded by mu: what a network has used of a day's bytes
+	halfOpen  map[netip.Prefix]int         // guarded by mu: connections of quality tests that are not open yet
+	recorded  int64                        // guarded by mu: messages that records have room for
 }
 
 // New makes a server.
@@ -44,7 +47,7 @@ func New(cfg Config) (*Server, error) {
 	}
 	s := &Server{
 		cfg: cfg, payload: make([]byte, 2*largestMessage), mux: http.NewServeMux(),
-		running: map[*test]struct{}{}, addresses: map[netip.Prefix]int{},
+		running: map[*test]struct{}{}, addresses: map[netip.Prefix]int{}, halfOpen: map[netip.Prefix]int{}, began: time.Now(),
 		bytes: access.Buckets[netip.Prefix]{
 			Rate: float64(cfg.DailyBytes) / (24 * time.Hour).Seconds(), Burst: float64(cfg.DailyBytes), Most: maxNetworks,
 		},
@@ -58,6 +61,7 @@ func New(cfg Config) (*Server, error) {
 	s.mux.HandleFunc("POST /probe/v1/upload", s.serveUpload)
 	s.mux.HandleFunc("GET /probe/v1/small", s.serveSmall)
 	s.mux.HandleFunc("GET /probe/v1/info", s.serveInfo)
+	s.mux.HandleFunc("POST /probe/v1/quality", s.serveQuality)
 	s.mux.HandleFunc("OPTIONS /probe/v1/", servePreflight)
 	return s, nil
 }

@@ -99,6 +99,11 @@ func (r Run) Check() error {
 	return nil
 }
 
+// Due is how many messages of a stream are to have been sent so many µs after its beginning, those at its end included.
+func (r Run) Due(elapsed int64) int64 {
+	return min(r.Messages+Tail, elapsed/r.Interval+1)
+}
+
 // MarshalJSON writes arrivals as lists.
 func (r Record) MarshalJSON() ([]byte, error) {
 	b := fmt.Appendf(nil, `{"stream":%d,"arrivals":[`, r.Stream)

@@ -1,0 +1,285 @@
+package probe
+
+import (
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/wire/quality"
+)
+
+// Bounds of the streams of a connection.
+const (
+	maxStreams    = 4 // at a time
+	maxStreamsAll = 32
+	maxRefused    = 32      // runs, before the connection ends
+	maxRecorded   = 1 << 20 // messages of the streams that are recorded, of all connections
+	maxWaiting    = 64 << 10
+	maxSaid       = 4 << 20 // bytes of control messages that a client does not read
+)
+
+// lineSession is a test on a line. It is what the line tells its events.
+type lineSession struct {
+	*test
+	ready    chan struct{} // closed when line is set
+	line     Line          // set before ready
+	open     chan struct{} // closed with Open
+	gone     chan struct{} // closed with Closed
+	over     chan string   // why this side ends the line
+	halfOpen sync.Once     // the end of being so
+	work     sync.WaitGroup
+
+	mu      sync.Mutex
+	streams map[uint16]*stream // guarded by mu; all that there have been
+	active  int                // guarded by mu
+	done    int                // guarded by mu: streams that have ended
+	refused int                // guarded by mu
+	idle    time.Time          // guarded by mu: since when there is no stream
+	ended   bool               // guarded by mu
+}
+
+func newLineSession(t *test) *lineSession {
+	return &lineSession{
+		test: t, ready: make(chan struct{}), open: make(chan struct{}), gone: make(chan struct{}), over: make(chan string, 1),
+		streams: map[uint16]*stream{},
+	}
+}
+
+// run lives as long as the test does.
+func (x *lineSession) run(line Line) {
+	x.line = line
+	close(x.ready)
+	x.onStop(func() { x.finish(endDraining) })
+	outcome := x.wait()
+	x.halfOpen.Do(func() { x.server.opened(x.network) })
+	x.mu.Lock()
+	x.ended = true
+	for _, s := range x.streams {
+		s.stop()
+	}
+	complete := x.done > 0 && x.active == 0
+	x.mu.Unlock()
+	x.farewell(outcome)
+	line.Cut()
+	<-x.gone
+	x.work.Wait()
+	if outcome == endClient && complete {
+		outcome = endComplete
+	}
+	x.end(outcome)
+}
+
+// wait says how the line ends.
+func (x *lineSession) wait() string {
+	timer := time.NewTimer(openTime)
+	defer timer.Stop()
+	open := x.open
+	for {
+		select {
+		case outcome := <-x.over:
+			return outcome
+		case <-x.gone:
+			return endClient
+		case <-open:
+			open = nil
+			x.mu.Lock()
+			x.start, x.idle = time.Now(), time.Now()
+			x.mu.Unlock()
+			timer.Reset(idleTime)
+		case now := <-timer.C:
+			x.mu.Lock()
+			left := x.start.Add(lineTime).Sub(now)
+			if x.active == 0 {
+				left = min(left, x.idle.Add(idleTime).Sub(now))
+			}
+			x.mu.Unlock()
+			if open != nil || left <= 0 {
+				return endTimeout
+			}
+			timer.Reset(min(left, idleTime))
+		}
+	}
+}
+
+// farewell says why this side ends the line, if the client can hear it.
+func (x *lineSession) farewell(outcome string) {
+	codes := map[string]quality.Code{endBytes: quality.CodeBytes, endProtocol: quality.CodeMalformed, endTimeout: quality.CodeEnding, endDraining: quality.CodeEnding}
+	code, ok := codes[outcome]
+	select {
+	case <-x.open:
+	default:
+		return
+	}
+	if !ok {
+		return
+	}
+	texts := map[string]string{
+		endBytes: "this address has used up the bytes that it may have in a day", endProtocol: "not what a client may send",
+		endTimeout: "the time of this connection is over", endDraining: "the server ends",
+	}
+	x.say(quality.Error{Code: code, Text: texts[outcome]})
+	until := time.NewTimer(time.Second) // for the line to carry it
+	defer until.Stop()
+	poll := time.NewTicker(10 * time.Millisecond)
+	defer poll.Stop()
+	for x.line.Waiting() > 0 {
+		select {
+		case <-poll.C:
+		case <-until.C:
+			return
+		case <-x.gone:
+			return
+		}
+	}
+}
+
+// finish ends the line from this side.
+func (x *lineSession) finish(outcome string) {
+	select {
+	case x.over <- outcome:
+	default: // it ends
+	}
+}
+
+// Open implements LineEvents.
+func (x *lineSession) Open() {
+	<-x.ready
+	x.halfOpen.Do(func() { x.server.opened(x.network) })
+	close(x.open)
+}
+
+// Closed implements LineEvents.
+func (x *lineSession) Closed(error) { close(x.gone) }
+
+// pays charges a message.
+func (x *lineSession) pays(bytes int, down bool) bool {
+	if x.moved(int64(bytes)+packetCost, down) {
+		return true
+	}
+	x.finish(endBytes)
+	return false
+}
+
+// say sends a control message.
+func (x *lineSession) say(c quality.Control) {
+	b, err := quality.EncodeControl(c)
+	if err != nil {
+		x.server.cfg.Log.Error("a control message could not be written", "error", err)
+		return
+	}
+	if x.line.Waiting() > maxSaid {
+		x.finish(endProtocol)
+		return
+	}
+	if _, last := c.(quality.Error); !last && !x.pays(len(b), true) {
+		return
+	}
+	_ = x.line.Say(b) // a line that has ended says so
+}
+
+// now is the server's clock, in microseconds.
+func (x *lineSession) now(at time.Time) int64 { return at.Sub(x.server.began).Microseconds() }
+
+// Message implements LineEvents.
+func (x *lineSession) Message(b []byte, text bool, at time.Time) {
+	if !x.pays(len(b), false) {
+		return
+	}
+	m, err := quality.Decode(b)
+	p, ok := m.(quality.Probe)
+	if text || err != nil || !ok {
+		x.finish(endProtocol)
+		return
+	}
+	x.mu.Lock()
+	s := x.streams[p.Stream]
+	x.mu.Unlock()
+	if s == nil || s.Direction == quality.Down {
+		x.finish(endProtocol)
+		return
+	}
+	if s.Direction == quality.Both && x.line.Waiting() < maxWaiting && x.pays(len(b), true) {
+		received := x.now(at)
+		_ = x.line.Send(quality.Echo{Probe: p, Received: received, Echoed: x.now(time.Now())}.Append(nil, len(b)))
+	}
+	s.arrived(p, x.now(at))
+}
+
+// Control implements LineEvents.
+func (x *lineSession) Control(b []byte, text bool) {
+	if !x.pays(len(b), false) {
+		return
+	}
+	c, err := quality.DecodeControl(b)
+	if !text || err != nil {
+		x.finish(endProtocol)
+		return
+	}
+	switch c := c.(type) {
+	case quality.Run:
+		x.begin(c)
+	case quality.Sent:
+		x.mu.Lock()
+		s := x.streams[c.Stream]
+		x.mu.Unlock()
+		if s == nil || s.Direction == quality.Down {
+			x.finish(endProtocol)
+			return
+		}
+		s.sent(x.line.RTT())
+	default:
+		x.finish(endProtocol)
+	}
+}
+
+// begin starts a stream, or refuses it.
+func (x *lineSession) begin(r quality.Run) {
+	s, code, text := x.admitStream(r)
+	if code == "" {
+		x.say(quality.Ready{Stream: r.Stream})
+		x.work.Go(s.run)
+		return
+	}
+	x.mu.Lock()
+	x.refused++
+	much := x.refused > maxRefused
+	x.mu.Unlock()
+	if much {
+		x.finish(endProtocol)
+		return
+	}
+	x.say(quality.Error{Stream: &r.Stream, Code: code, Text: text})
+}
+
+// admitStream gives a stream its place, or says why not.
+func (x *lineSession) admitStream(r quality.Run) (s *stream, code quality.Code, text string) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	switch {
+	case x.ended:
+		return nil, quality.CodeEnding, "the connection ends"
+	case x.streams[r.Stream] != nil:
+		return nil, quality.CodeBusy, "this number is used"
+	case x.active >= maxStreams:
+		return nil, quality.CodeLimit, "four streams at a time"
+	case len(x.streams) >= maxStreamsAll:
+		return nil, quality.CodeLimit, "32 streams a connection"
+	case r.Direction != quality.Down && !x.server.remember(r.Messages):
+		return nil, quality.CodeLimit, "the server records as much as it may; come back in a moment"
+	}
+	s = newStream(x, r)
+	x.streams[r.Stream] = s
+	x.active++
+	return s, "", ""
+}
+
+// leave gives back the place of a stream.
+func (x *lineSession) leave(s *stream) {
+	if s.Direction != quality.Down {
+		x.server.forget(s.Messages)
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.active--
+	x.done++
+	x.idle = time.Now()
+}

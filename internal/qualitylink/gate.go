@@ -1,0 +1,166 @@
+package qualitylink
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+
+	"github.com/leeway-video/leeway/internal/wire/quality"
+)
+
+// maxPorts bounds the remote ports of a line that are remembered.
+const maxPorts = 8
+
+// Socket is a UDP socket that may tell and set the DSCP of packets.
+type Socket interface {
+	net.PacketConn
+	// ReadMarked reads a packet; dscp is below 0 where it cannot be told.
+	ReadMarked(b []byte) (n, dscp int, from net.Addr, err error)
+	WriteMarked(b []byte, dscp int, to net.Addr) error
+}
+
+// gate lets packets of those through that have asked. It is what pion takes for the socket.
+type gate struct {
+	Socket
+
+	mu    sync.Mutex
+	asked []*pass // guarded by mu
+}
+
+// pass is of one line.
+type pass struct {
+	network netip.Prefix // the zero value: all
+	dscp    int
+
+	mu     sync.Mutex
+	remote []netip.AddrPort           // guarded by mu: where its packets go
+	marks  [quality.MaxDSCP + 1]int64 // guarded by mu: packets that came
+	marked bool                       // guarded by mu
+}
+
+func (g *gate) open(network netip.Prefix, dscp int) *pass {
+	p := &pass{network: network, dscp: dscp}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.asked = append(g.asked, p)
+	return p
+}
+
+func (g *gate) shut(p *pass) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, other := range g.asked {
+		if other == p {
+			g.asked = append(g.asked[:i:i], g.asked[i+1:]...)
+			return
+		}
+	}
+}
+
+// passes says whether packets may come from and go to an address, and the pass of the line whose it is, if one has written there.
+func (g *gate) passes(at netip.AddrPort) (owner *pass, ok bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, p := range g.asked {
+		if p.network.IsValid() && !p.network.Contains(at.Addr()) {
+			continue
+		}
+		ok = true
+		if p.owns(at) {
+			return p, true
+		}
+	}
+	return nil, ok
+}
+
+// ReadFrom implements net.PacketConn. Packets of strangers are not seen.
+func (g *gate) ReadFrom(b []byte) (int, net.Addr, error) {
+	for {
+		n, dscp, from, err := g.ReadMarked(b)
+		if err != nil {
+			return n, from, err
+		}
+		at := addrPort(from)
+		owner, ok := g.passes(at)
+		if !ok {
+			continue
+		}
+		if owner != nil {
+			owner.count(dscp)
+		}
+		return n, net.UDPAddrFromAddrPort(at), nil
+	}
+}
+
+// WriteTo implements net.PacketConn. Packets to strangers are lost.
+func (g *gate) WriteTo(b []byte, to net.Addr) (int, error) {
+	owner, ok := g.passes(addrPort(to))
+	if !ok {
+		return len(b), nil
+	}
+	dscp := 0
+	if owner != nil {
+		dscp = owner.dscp
+	}
+	return len(b), g.WriteMarked(b, dscp, to)
+}
+
+func addrPort(a net.Addr) netip.AddrPort {
+	udp, ok := a.(*net.UDPAddr)
+	if !ok {
+		return netip.AddrPort{}
+	}
+	at := udp.AddrPort()
+	return netip.AddrPortFrom(at.Addr().Unmap().WithZone(""), at.Port())
+}
+
+func (p *pass) owns(at netip.AddrPort) bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, r := range p.remote {
+		if r == at {
+			return true
+		}
+	}
+	return false
+}
+
+func (p *pass) own(at netip.AddrPort) {
+	if p.owns(at) {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if len(p.remote) < maxPorts {
+		p.remote = append(p.remote, at)
+	}
+}
+
+func (p *pass) count(dscp int) {
+	if dscp < 0 || dscp > quality.MaxDSCP {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.marks[dscp]++
+	p.marked = true
+}
+
+// counted is how many packets came with each mark; false: it cannot be told.
+func (p *pass) counted() ([quality.MaxDSCP + 1]int64, bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.marks, p.marked
+}
+
+// written is one line's share of the socket, which notes where the line's packets go.
+type written struct {
+	net.PacketConn
+	pass *pass
+}
+
+// WriteTo implements net.PacketConn.
+func (w written) WriteTo(b []byte, to net.Addr) (int, error) {
+	w.pass.own(addrPort(to))
+	return w.PacketConn.WriteTo(b, to)
+}

@@ -1,0 +1,189 @@
+package qualitylink
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/testkit"
+)
+
+// heard are the events of a line.
+type heard struct {
+	opened chan struct{}
+	closed chan error
+
+	mu       sync.Mutex
+	messages []string
+	controls []string
+}
+
+func newHeard() *heard { return &heard{opened: make(chan struct{}), closed: make(chan error, 1)} }
+
+func (h *heard) Open() { close(h.opened) }
+
+func (h *heard) Message(b []byte, text bool, _ time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.messages = append(h.messages, fmt.Sprintf("%.12s %v", b, text))
+}
+
+func (h *heard) Control(b []byte, text bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.controls = append(h.controls, fmt.Sprintf("%s %v", b, text))
+}
+
+func (h *heard) Closed(err error) { h.closed <- err }
+
+func (h *heard) got() []string {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return append(append([]string(nil), h.messages...), h.controls...)
+}
+
+type pair struct {
+	server, client *Host
+	at, ct         *Line
+	atServer       *heard
+	atClient       *heard
+}
+
+// joined makes a line from one host to another.
+func joined(t *testing.T, air *testkit.Air, client string, dscp int) *pair {
+	t.Helper()
+	p := &pair{atServer: newHeard(), atClient: newHeard()}
+	var err error
+	if p.server, err = NewHost(air.Listen("192.0.2.1:4601")); err != nil {
+		t.Fatal(err)
+	}
+	if p.client, err = NewHost(air.Listen(client)); err != nil {
+		t.Fatal(err)
+	}
+	from := netip.MustParseAddrPort(client).Addr()
+	var offer, answer string
+	if p.ct, offer, err = p.client.Offer(from, dscp, p.atClient); err != nil {
+		t.Fatal(err)
+	}
+	if p.at, answer, err = p.server.Answer(Asked{Offer: offer, Client: from, Reached: netip.MustParseAddr("192.0.2.1"), DSCP: 34}, p.atServer); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.ct.Accept(answer); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *pair) close() {
+	p.client.Close()
+	p.server.Close()
+}
+
+func TestALineCarriesBothChannels(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		air := &testkit.Air{Fate: func(_, _ netip.AddrPort, _ []byte) (time.Duration, bool) { return 10 * time.Millisecond, true }}
+		p := joined(t, air, "198.51.100.7:40000", 46)
+		<-p.atServer.opened
+		<-p.atClient.opened
+		for _, l := range []*Line{p.at, p.ct} {
+			if err := l.Send([]byte{65, 66}); err != nil {
+				t.Error(err)
+			}
+			if err := l.Say([]byte("hello")); err != nil {
+				t.Error(err)
+			}
+		}
+		<-time.After(time.Second)
+		for _, h := range []*heard{p.atServer, p.atClient} {
+			if got := strings.Join(h.got(), ","); got != "AB false,hello true" {
+				t.Errorf("heard %s", got)
+			}
+		}
+		if rtt := p.ct.RTT(); rtt < 20*time.Millisecond || rtt > 300*time.Millisecond {
+			t.Errorf("round trip %v", rtt)
+		}
+		atServer, ok := p.at.Marks()
+		atClient, okay := p.ct.Marks()
+		if !ok || !okay || atServer[46] < 5 || atServer[0] != 0 || atClient[34] < 5 || atClient[0] != 0 {
+			t.Errorf("marks %v %v", atServer, atClient)
+		}
+		p.ct.Close()
+		if err := <-p.atClient.closed; err != nil {
+			t.Errorf("this side closed, and hears %v", err)
+		}
+		if err := <-p.atServer.closed; err == nil {
+			t.Error("the other side closed, and this one hears no reason")
+		}
+		p.close()
+	})
+}
+
+// TestStrangersAreNotAnswered: packets go to the address that has asked and to no other, whatever an offer says and whoever writes.
+func TestStrangersAreNotAnswered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var mu sync.Mutex
+		sent := map[netip.Addr]int{}
+		air := &testkit.Air{Fate: func(from, to netip.AddrPort, _ []byte) (time.Duration, bool) {
+			mu.Lock()
+			defer mu.Unlock()
+			if from.Port() == 4601 {
+				sent[to.Addr()]++
+			}
+			return time.Millisecond, true
+		}}
+		server, err := NewHost(air.Listen("192.0.2.1:4601"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		// The client's packets come from another address than its request, which its offer names.
+		client, err := NewHost(air.Listen("203.0.113.5:40000"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		atClient, atServer := newHeard(), newHeard()
+		l, offer, err := client.Offer(netip.MustParseAddr("203.0.113.5"), 0, atClient)
+		if err != nil {
+			t.Fatal(err)
+		}
+		offer += "a=candidate:1 1 udp 2130706431 203.0.113.5 40000 typ host\r\n"
+		_, answer, err := server.Answer(Asked{Offer: offer, Client: netip.MustParseAddr("198.51.100.7"), Reached: netip.MustParseAddr("192.0.2.1")}, atServer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Accept(answer); err != nil {
+			t.Fatal(err)
+		}
+		if err := <-atServer.closed; err != ErrOpen {
+			t.Errorf("the server's end: %v", err)
+		}
+		if err := <-atClient.closed; err != ErrOpen {
+			t.Errorf("the client's end: %v", err)
+		}
+		mu.Lock()
+		if len(sent) != 0 {
+			t.Errorf("the server sent to %v", sent)
+		}
+		mu.Unlock()
+		client.Close()
+		server.Close()
+	})
+}
+
+func TestOffersThatCannotBeRead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, err := NewHost((&testkit.Air{}).Listen("192.0.2.1:4601"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer server.Close()
+		_, _, err = server.Answer(Asked{Offer: "v=0", Client: netip.MustParseAddr("198.51.100.7"), Reached: netip.MustParseAddr("192.0.2.1")}, newHeard())
+		if blamed := (*DescriptionError)(nil); !errors.As(err, &blamed) {
+			t.Errorf("%v", err)
+		}
+	})
+}
