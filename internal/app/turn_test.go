@@ -29,11 +29,17 @@ const turnSecret = "0123456789abcdef0123456789abcdef"
 // writePair writes a certificate of this name, and its key.
 func writePair(t *testing.T, dir, name string) (cert, key string) {
 	t.Helper()
+	return writePairUntil(t, dir, name, time.Now().Add(time.Hour))
+}
+
+// writePairUntil writes one that is valid until then.
+func writePairUntil(t *testing.T, dir, name string, ends time.Time) (cert, key string) {
+	t.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{name}}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: ends, DNSNames: []string{name}}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &private.PublicKey, private)
 	if err != nil {
 		t.Fatal(err)

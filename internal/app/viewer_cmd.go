@@ -27,35 +27,41 @@ const progressEvery = 2 * time.Second
 //
 // Large: a field for each flag.
 type viewerCmd struct {
-	URL         string        `arg:"" help:"Manifest of an HLS film or live stream."`
-	Tracker     string        `help:"Tracker; by default the manifest's host." placeholder:"URL"`
-	NoPeers     bool          `help:"Play from the origin alone, for comparison." name:"no-peers"`
-	Count       int           `help:"Viewers that start together." default:"1"`
-	Stagger     time.Duration `help:"Time between the starts of two viewers." default:"0s"`
-	Rendition   string        `help:"auto, lowest, highest or a rendition's name." default:"auto"`
-	Speed       float64       `help:"Playback speed as a multiple of real time." default:"1"`
-	Buffer      time.Duration `help:"Length of the player's buffer." default:"30s"`
-	Seek        []string      `help:"Seek: AFTER=TO, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=TO"`
-	Pause       []string      `help:"Pause: AFTER=FOR, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=FOR"`
-	CatchUp     float64       `help:"Most at which a live stream is played while it is further behind than it is to be, 1 to 2." default:"1" placeholder:"N"`
-	Leave       time.Duration `help:"Leave after this time instead of at the film's end." placeholder:"DURATION"`
-	Site        string        `help:"Name of the site, if the manifest's host does not determine it." placeholder:"NAME"`
-	Token       string        `help:"Join token." env:"LEEWAY_VIEWER_TOKEN" placeholder:"TOKEN" xor:"token"`
-	TokenFile   string        `help:"File with the join token. It is read again, so a new token must be written before the old one ends." placeholder:"FILE" xor:"token"`
-	Title       string        `help:"Explicit title." placeholder:"TITLE"`
-	Listen      string        `help:"UDP address of links; by default every address of the machine." placeholder:"HOST:PORT"`
-	PionRecords bool          `help:"Use pion's DTLS records for links instead of Leeway's own; needs more processor time."`
-	Record      string        `help:"Record what the schedule of the first viewer saw and decided, for leeway-lab schedule replay." placeholder:"FILE"`
+	URL          string        `arg:"" help:"Manifest of an HLS film or live stream."`
+	Tracker      string        `help:"Tracker; by default the manifest's host." placeholder:"URL"`
+	NoPeers      bool          `help:"Play from the origin alone, for comparison." name:"no-peers"`
+	Count        int           `help:"Viewers that start together." default:"1"`
+	Stagger      time.Duration `help:"Time between the starts of two viewers." default:"0s"`
+	Rendition    string        `help:"auto, lowest, highest or a rendition's name." default:"auto"`
+	Speed        float64       `help:"Playback speed as a multiple of real time." default:"1"`
+	Buffer       time.Duration `help:"Length of the player's buffer." default:"30s"`
+	Seek         []string      `help:"Seek: AFTER=TO, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=TO"`
+	Pause        []string      `help:"Pause: AFTER=FOR, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=FOR"`
+	CatchUp      float64       `help:"Most at which a live stream is played while it is further behind than it is to be, 1 to 2." default:"1" placeholder:"N"`
+	Leave        time.Duration `help:"Leave after this time instead of at the film's end." placeholder:"DURATION"`
+	Site         string        `help:"Name of the site, if the manifest's host does not determine it." placeholder:"NAME"`
+	Token        string        `help:"Join token." env:"LEEWAY_VIEWER_TOKEN" placeholder:"TOKEN" xor:"token"`
+	TokenFile    string        `help:"File with the join token. It is read again, so a new token must be written before the old one ends." placeholder:"FILE" xor:"token"`
+	Title        string        `help:"Explicit title." placeholder:"TITLE"`
+	Listen       string        `help:"UDP address of links; by default every address of the machine." placeholder:"HOST:PORT"`
+	PionRecords  bool          `help:"Use pion's DTLS records for links instead of Leeway's own; needs more processor time."`
+	FailOn       []string      `help:"Exit with 1 if a viewer had this: ${enum}. May be repeated." placeholder:"WHAT" enum:"no-tracker,no-link,no-peers,stall,errors"`
+	RequirePeers bool          `help:"The same as --fail-on no-peers."`
+	Record       string        `help:"Record what the schedule of the first viewer saw and decided, for leeway-lab schedule replay." placeholder:"FILE"`
 }
 
 // Help is shown below the usage.
 func (viewerCmd) Help() string {
 	return `Plays a film or a live stream as a browser with the library does, without a picture: in real time, with real links and stalls. Prints a line
-every two seconds on standard error and a JSON summary on standard output, one object for each viewer.
+every two seconds on standard error and a JSON summary on standard output, one object for each viewer. What keeps a viewer from the tracker is
+said on standard error; it plays from the origin meanwhile. Exits with 1 when playback failed, when a viewer had no byte at all, or for
+what --fail-on names: no-tracker (no session), no-link (no link opened), no-peers (no verified byte of a viewer or a seed), stall, errors
+(a fetch failed).
 
 Examples:
   leeway viewer http://127.0.0.1:8080/media/bbb/master.m3u8
   leeway viewer --count 4 --leave 1m http://127.0.0.1:8080/media/bbb/master.m3u8
+  leeway viewer --leave 20s --require-peers https://video.example.com/film/master.m3u8 || echo "nothing is shared"
   leeway viewer --token-file token.txt https://video.example.com/film/master.m3u8
   leeway viewer --no-peers --rendition highest https://video.example.com/film/master.m3u8
   leeway viewer --pause 20s=10s --catch-up 1.2 http://127.0.0.1:8080/media/live/master.m3u8
@@ -96,7 +102,7 @@ func (c *viewerCmd) Run(ctx context.Context, r *run) error {
 		config.Record = nil
 	}
 	watch(ctx, r.env.Stderr, list)
-	return summarize(r.env.Stdout, list)
+	return c.summarize(r.env.Stdout, list)
 }
 
 func (c *viewerCmd) config(r *run) (viewer.Config, headless.Network, error) {
@@ -144,7 +150,7 @@ func (c *viewerCmd) config(r *run) (viewer.Config, headless.Network, error) {
 		}
 		cfg.Pauses = append(cfg.Pauses, viewer.Pause{After: after, For: length})
 	}
-	network := headless.Network{Listen: c.Listen, Log: log, Loopback: loopback(at.Host) || loopback(at.Hostname()+":0"), PionRecords: c.PionRecords}
+	network := headless.Network{Listen: c.Listen, Log: log, Unreached: unreached(log), Loopback: loopback(at.Host) || loopback(at.Hostname()+":0"), PionRecords: c.PionRecords}
 	return cfg, network, nil
 }
 
@@ -241,17 +247,69 @@ func whereabouts(s viewer.Summary) string {
 // clock writes a moment of the film.
 func clock(ms int64) string { return fmt.Sprintf("%d:%02d", ms/60_000, ms/1000%60) }
 
-// summarize prints one JSON object a viewer; the error is that of the first whose playback failed.
-func summarize(w io.Writer, list []*headless.Viewer) error {
+// unreached says why a tracker cannot be reached, once for each reason.
+func unreached(log *slog.Logger) func(error) {
+	var told sync.Map
+	return func(err error) {
+		if _, before := told.LoadOrStore(err.Error(), true); !before {
+			log.Warn("viewer: no connection to the tracker; the origin serves meanwhile", "error", err, "hint", "leeway doctor says what is wrong, and how to mend it")
+		}
+	}
+}
+
+// summarize prints one JSON object a viewer. The error says whose playback failed, and what else is a failure.
+func (c *viewerCmd) summarize(w io.Writer, list []*headless.Viewer) error {
 	out := json.NewEncoder(w)
 	var failed error
-	for _, v := range list {
+	for i, v := range list {
 		v.Leave()
 		<-v.Done()
-		if err := out.Encode(v.Summary()); err != nil {
+		s := v.Summary()
+		if err := out.Encode(s); err != nil {
 			return fmt.Errorf("viewer: print the summary: %w", err)
 		}
-		failed = errors.Join(failed, v.Err())
+		err := v.Err()
+		if err == nil {
+			err = c.verdict(s)
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("viewer %d: %w", i+1, err))
+		}
 	}
 	return failed
+}
+
+// verdict is why a viewer that ended well failed nevertheless; nil: it did not.
+func (c *viewerCmd) verdict(s viewer.Summary) error {
+	b, all := s.Stats.Bytes, int64(0)
+	for _, n := range b {
+		all += n
+	}
+	if all == 0 {
+		return errors.New("not a byte of the film was played" + lastError(s))
+	}
+	on := map[string]bool{"no-peers": c.RequirePeers}
+	for _, what := range c.FailOn {
+		on[what] = true
+	}
+	switch {
+	case on["no-tracker"] && s.Session == "":
+		return errors.New("no-tracker: it had no session at the tracker")
+	case on["no-link"] && s.LinksOpened == 0:
+		return fmt.Errorf("no-link: no link opened (%d viewers and %d seeds in the swarm)", s.Viewers, s.Seeds)
+	case on["no-peers"] && all == b[string(viewer.FromOrigin)]:
+		return fmt.Errorf("no-peers: all bytes came from the origin (%d links opened; reasons %v)", s.LinksOpened, s.Stats.Reasons)
+	case on["stall"] && s.Stats.Stalls > 0:
+		return fmt.Errorf("stall: it stalled %d times, for %d ms", s.Stats.Stalls, s.Stats.StallMs)
+	case on["errors"] && s.Errors > 0:
+		return fmt.Errorf("errors: %d fetches failed%s", s.Errors, lastError(s))
+	}
+	return nil
+}
+
+func lastError(s viewer.Summary) string {
+	if s.LastError == "" {
+		return ""
+	}
+	return "; the last error: " + s.LastError
 }

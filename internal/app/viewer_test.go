@@ -2,10 +2,14 @@ package app
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
 	"fmt"
+	"io"
+	"log"
 	"math/rand/v2"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -207,5 +211,46 @@ func TestViewerCommandRefusesWhatItCannotDo(t *testing.T) {
 		if _, errs, code := leeway(t, nil, append([]string{"viewer"}, c.args...)...); code != 2 || !strings.Contains(errs, c.want) {
 			t.Errorf("%v: %d %s", c.args, code, errs)
 		}
+	}
+}
+
+// TestViewerTellsTheTruth: what is wrong is said, and nothing that is wrong ends with 0 where the caller asked for better.
+func TestViewerTellsTheTruth(t *testing.T) {
+	up := startUp(t, "--media="+noisyFilm(t, 4, 20_000))
+	expired := httptest.NewUnstartedServer(http.NotFoundHandler())
+	cert, key := writePairUntil(t, t.TempDir(), "127.0.0.1", time.Now().Add(-time.Hour))
+	old, err := tls.LoadX509KeyPair(cert, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	expired.TLS = &tls.Config{Certificates: []tls.Certificate{old}}
+	expired.Config.ErrorLog = log.New(io.Discard, "", 0)
+	expired.StartTLS()
+	t.Cleanup(expired.Close)
+	_, page := fetch(t, "GET", up.page+"/")
+	folder := up.page + page[strings.Index(page, "/media/"):strings.Index(page, "master.m3u8")]
+	film, socket := folder+"master.m3u8", "ws"+strings.TrimPrefix(up.page, "http")
+	for _, c := range []struct {
+		what, want string
+		code       int
+		args       []string
+	}{
+		{"dead tracker, not asked for", "connection refused", 0, []string{"--tracker=ws://" + freeAddress(t), film}},
+		{"dead tracker", "no-tracker", 1, []string{"--fail-on=no-tracker", "--tracker=ws://" + freeAddress(t), film}},
+		{"dead tracker, peers wanted", "no-peers", 1, []string{"--require-peers", "--tracker=ws://" + freeAddress(t), film}},
+		{"wrong server", "200 OK instead of a WebSocket", 1, []string{"--fail-on=no-link", "--tracker=" + socket + "/leeway.js", film}},
+		{"expired certificate", "expired", 1, []string{"--require-peers", "--tracker=wss" + strings.TrimPrefix(expired.URL, "https"), film}},
+		{"no such site", "bad-site", 1, []string{"--fail-on=no-tracker", "--site=none", film}},
+		{"404", "status 404", 1, []string{"--no-peers", folder + "none.m3u8"}},
+		{"nothing played", "not a byte", 1, []string{"--leave=1ns", film}},
+		{"no such condition", "no-tracker", 2, []string{"--fail-on=rain", film}},
+	} {
+		t.Run(c.what, func(t *testing.T) {
+			t.Parallel()
+			_, errs, code := leeway(t, nil, append([]string{"viewer", "--speed=8", "--listen=127.0.0.1:0"}, c.args...)...)
+			if code != c.code || !strings.Contains(errs, c.want) || strings.Contains(errs, `"msg":"viewer: "`) {
+				t.Errorf("%d, want %d and %q in:\n%s", code, c.code, c.want, errs)
+			}
+		})
 	}
 }

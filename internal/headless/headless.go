@@ -39,7 +39,9 @@ type Network struct {
 	Through func(viewer.Links) viewer.Links
 	// Signaled, if any, stands between the viewer and its sockets to the tracker: benches look on there.
 	Signaled func(viewer.Dialer) viewer.Dialer
-	Log      *slog.Logger
+	// Unreached, if any, hears why a socket to the tracker did not open. Any goroutine calls it.
+	Unreached func(error)
+	Log       *slog.Logger
 }
 
 // Viewer is a headless viewer with everything that it stands on.
@@ -220,6 +222,9 @@ func (d *dialer) Dial(url, origin string, events viewer.SocketEvents) viewer.Soc
 		}, wsconn.DialConfig{NetDial: d.network.Dial, Header: header, TLS: d.network.TLS})
 		if err != nil {
 			d.network.Log.Debug("no connection to the tracker", "error", err)
+			if d.network.Unreached != nil && ctx.Err() == nil {
+				d.network.Unreached(err)
+			}
 			events.Lost()
 			return
 		}

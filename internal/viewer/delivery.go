@@ -53,9 +53,9 @@ func (d *delivery) setOff(reason schedule.Reason) {
 	d.told(reason)
 }
 
-// leaveOut says that peer delivery does not come, as things stand.
+// leaveOut says that peer delivery does not come, as things stand. Without a code it has been said.
 func (d *delivery) leaveOut(reason schedule.Reason, code, text string) {
-	if d.off != reason {
+	if d.off != reason && code != "" {
 		d.notice(code, text)
 	}
 	d.setOff(reason)
