@@ -2,6 +2,8 @@ package bench
 
 import (
 	"os"
+	"os/exec"
+	"slices"
 	"testing"
 	"time"
 )
@@ -23,6 +25,25 @@ func TestWhatTheSystemTellsOfAProcess(t *testing.T) {
 		t.Errorf("%d bytes resident, %v", rss, err)
 	}
 	if _, err := CPU(-1); err == nil {
+		t.Error("there is no such process")
+	}
+}
+
+func TestAFamilyHasItsRootAndItsChildren(t *testing.T) {
+	child := exec.Command("sleep", "60")
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = child.Wait() }()
+	defer func() { _ = child.Process.Kill() }()
+	family := Family(os.Getpid())
+	if !slices.Contains(family, os.Getpid()) || !slices.Contains(family, child.Process.Pid) {
+		t.Errorf("family %v, without %d and %d", family, os.Getpid(), child.Process.Pid)
+	}
+	if alone := Family(child.Process.Pid); !slices.Equal(alone, []int{child.Process.Pid}) {
+		t.Errorf("a child without children has the family %v", alone)
+	}
+	if Family(1<<30) != nil {
 		t.Error("there is no such process")
 	}
 }

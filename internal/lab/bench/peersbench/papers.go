@@ -54,13 +54,13 @@ func (t paperTable) beside(row, column string) *bench.Reference {
 	return &bench.Reference{Value: cell[0], Source: text}
 }
 
-// number is beside for a figure whose table has means alone.
-func (t paperTable) number(row, column string) *bench.Reference {
+// number is beside for a figure whose table has means alone; what says of which of its ends it is.
+func (t paperTable) number(row, column, what string) *bench.Reference {
 	var cells []float64
 	if json.Unmarshal(t.Rows[row], &cells) != nil {
 		return nil
 	}
-	return &bench.Reference{Value: cells[slices.Index(t.Columns, column)], Source: fmt.Sprintf("%s, %s", source, column)}
+	return &bench.Reference{Value: cells[slices.Index(t.Columns, column)], Source: fmt.Sprintf("%s, %s", source, what)}
 }
 
 // besides is the paper's pair of browsers that stands beside a pair of ours: its own, or its best.

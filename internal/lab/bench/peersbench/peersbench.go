@@ -78,8 +78,12 @@ func cases() []bench.Case {
 		}
 		list = append(list, weighing(k))
 		for _, rate := range rates {
-			list = append(list, transferring(k, rate, mostServers))
+			list = append(list, transferring(k, rate, mostServers), loading(k, rate))
 		}
+	}
+	list = append(list, idles()...)
+	for _, n := range []int{1, 10, 100} {
+		list = append(list, idling(barePion, n), idling(browsers[0], n))
 	}
 	for _, k := range slices.Concat(browsers, plain) {
 		if k.ours() {
@@ -94,6 +98,9 @@ func cases() []bench.Case {
 		}
 		for _, rate := range rates {
 			list = append(list, transferring(k, rate, most))
+			if !isPage(k.server) { // so that the processors are the client's
+				list = append(list, loading(k, rate))
+			}
 		}
 	}
 	return list

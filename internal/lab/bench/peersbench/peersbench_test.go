@@ -224,3 +224,13 @@ func TestUnknownOrdersAreRefused(t *testing.T) {
 		t.Error("half a setup is enough")
 	}
 }
+
+func TestALoadIsOfTheClientsProcessor(t *testing.T) {
+	l := loadOf(0.5, 12_500_000, 10*mega, 10*time.Second) // 10 Mbit/s for ten seconds
+	if l.cpu != 0.05 || l.line != 1 || l.gb != 40 {
+		t.Errorf("%+v", l)
+	}
+	if got := slope([]float64{1, 5, 10}, []float64{12, 20, 30}); math.Abs(got-2) > 1e-9 {
+		t.Errorf("slope %v", got)
+	}
+}

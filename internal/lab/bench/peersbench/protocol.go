@@ -36,7 +36,7 @@ const client = 0
 
 // message is every other message between the bench and an end.
 type message struct {
-	Type   string  `json:"type"` // to an end: begin, drop, job; from it: ready, moment, done, failed
+	Type   string  `json:"type"` // to an end: begin, drop, job, collect; from it: ready, moment, done, collected, failed
 	Link   int     `json:"link"`
 	To     int     `json:"to,omitempty"` // begin: the end that serves the link
 	Job    *job    `json:"job,omitempty"`

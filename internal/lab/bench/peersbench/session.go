@@ -33,6 +33,9 @@ type kinds struct {
 	serverFirefox  bool
 }
 
+// errLate is that what was waited for did not come.
+var errLate = errors.New("too late")
+
 // event is what an end said.
 type event struct {
 	end int
@@ -116,7 +119,7 @@ func (s *session) await(ctx context.Context, patience time.Duration, n int, late
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-timer.C:
-			return fmt.Errorf("%s within %s", late, patience)
+			return fmt.Errorf("%s within %s: %w", late, patience, errLate)
 		}
 	}
 	return nil

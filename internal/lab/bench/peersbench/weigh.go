@@ -34,7 +34,7 @@ func weighing(k kinds) bench.Case {
 		},
 	}
 	for _, w := range weighed {
-		c.Figures = append(c.Figures, bench.Figure{Name: w.name, Unit: w.unit, Reference: papers["H2"].number(w.name, k.besides())})
+		c.Figures = append(c.Figures, bench.Figure{Name: w.name, Unit: w.unit, Reference: papers["H2"].number(w.name, k.besides(), k.besides())})
 	}
 	return c
 }

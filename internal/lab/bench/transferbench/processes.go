@@ -4,6 +4,8 @@ import (
 	"os"
 	"strconv"
 	"strings"
+
+	"github.com/leeway-video/leeway/internal/lab/bench"
 )
 
 // userHertz is the unit of times in /proc, the same on every Linux that Go runs on.
@@ -26,30 +28,12 @@ func (s spent) since(before spent) spent {
 
 // tree is what a process and everything below it have used.
 func tree(root int) spent {
-	type used struct {
-		parent int
-		ticks  float64
-	}
-	all := map[int]used{}
-	entries, _ := os.ReadDir("/proc")
-	for _, e := range entries {
-		pid, err := strconv.Atoi(e.Name())
-		if err != nil {
-			continue
-		}
-		if b, err := os.ReadFile("/proc/" + e.Name() + "/stat"); err == nil {
-			_, parent, ticks := readStat(string(b))
-			all[pid] = used{parent, ticks}
-		}
-	}
 	sum := spent{threads: map[string]float64{}}
-	for pid, u := range all {
-		for up, hops := pid, 0; up > 1 && hops < len(all); up, hops = all[up].parent, hops+1 {
-			if up == root {
-				sum.all += u.ticks / userHertz
-				addThreads(sum.threads, pid)
-				break
-			}
+	for _, pid := range bench.Family(root) {
+		if b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err == nil {
+			_, ticks := readStat(string(b))
+			sum.all += ticks / userHertz
+			addThreads(sum.threads, pid)
 		}
 	}
 	return sum
@@ -64,7 +48,7 @@ func addThreads(to map[string]float64, pid int) {
 		if err != nil {
 			continue
 		}
-		name, _, _ := readStat(string(stat))
+		name, _ := readStat(string(stat))
 		if b, err := os.ReadFile(tasks + e.Name() + "/schedstat"); err == nil {
 			first, _, _ := strings.Cut(string(b), " ")
 			ns, _ := strconv.ParseFloat(first, 64)
@@ -73,19 +57,18 @@ func addThreads(to map[string]float64, pid int) {
 	}
 }
 
-// readStat reads a process's name, its parent and the ticks that it has used, with those of its children that are gone.
-func readStat(text string) (name string, parent int, ticks float64) {
-	const state, cutime, cstime = 0, 13, 14 // fields behind the name, which may hold anything
+// readStat reads a process's name and the ticks that it has used, with those of its children that are gone.
+func readStat(text string) (name string, ticks float64) {
+	const cutime, cstime = 13, 14 // fields behind the name, which may hold anything
 	end := strings.LastIndexByte(text, ')')
 	fields := strings.Fields(text[end+1:])
 	if len(fields) <= cstime {
-		return "", 0, 0
+		return "", 0
 	}
 	name = text[strings.IndexByte(text, '(')+1 : end]
-	parent, _ = strconv.Atoi(fields[state+1])
 	for _, field := range fields[cutime-2 : cstime+1] {
 		n, _ := strconv.ParseFloat(field, 64)
 		ticks += n
 	}
-	return name, parent, ticks
+	return name, ticks
 }
