@@ -24,7 +24,7 @@ const (
 )
 
 var (
-	errRelaySecret   = errors.New("a relay secret has at least 32 characters, none of them white space (make one: head -c 32 /dev/urandom | base64)")
+	errRelaySecret   = errors.New("a relay secret has at least 32 characters, none of them white space (make one: leeway secret)")
 	errRelayUsername = errors.New("a relay username is <expiry>:<site>:<holder>, or that and :<secret ID>")
 )
 

@@ -1,10 +1,8 @@
 package app
 
 import (
-	"crypto/rand"
 	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/base64"
 	"fmt"
 	"log/slog"
 	"net"
@@ -78,11 +76,8 @@ func openAdminGate(c AdminConfig, dir, listen string, metrics metric.Sink, log *
 }
 
 func newAdminToken() ([]byte, error) {
-	secret := make([]byte, 32)
-	if _, err := rand.Read(secret); err != nil {
-		return nil, err
-	}
-	return []byte(base64.RawURLEncoding.EncodeToString(secret) + "\n"), nil
+	secret, err := newSecret()
+	return []byte(secret + "\n"), err
 }
 
 // named lets through what asks by an IP address, by localhost, by the name that is listened on or by one of admin.hosts.

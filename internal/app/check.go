@@ -115,7 +115,7 @@ func (k *checker) choices(c *Config) {
 		}
 	}
 	if t := c.Admin.Token; t != "" && len(t) < minAdminToken {
-		k.complain("admin.token", "has fewer than %d characters (make one: head -c 32 /dev/urandom | basenc --base64url)", minAdminToken)
+		k.complain("admin.token", "has fewer than %d characters (make one: leeway secret)", minAdminToken)
 	}
 	for i, name := range c.Admin.Hosts {
 		if name == "" || strings.ContainsAny(name, ":/*, ") {
@@ -124,7 +124,7 @@ func (k *checker) choices(c *Config) {
 	}
 	if c.Tracker.Secret != "" {
 		if _, err := decodeSecret(c.Tracker.Secret, "tracker.secret"); err != nil {
-			k.complain("tracker.secret", "has fewer than %d bytes or is not base64url (make one: head -c 32 /dev/urandom | basenc --base64url)", secretBytes)
+			k.complain("tracker.secret", "has fewer than %d bytes or is not base64url (make one: leeway secret)", secretBytes)
 		}
 	}
 }

@@ -21,6 +21,8 @@ type cli struct {
 	LogLevel  *string `help:"debug, info, warn or error." placeholder:"LEVEL" key:"log.level"`
 	LogFormat *string `help:"text, json, or auto: text on a terminal." placeholder:"FORMAT" key:"log.format"`
 
+	VersionFlag kong.VersionFlag `name:"version" help:"Print version and build."`
+
 	Up       upCmd      `cmd:"" help:"Everything in one process: tracker, seed, origin, demo page."`
 	Settings configCmd  `cmd:"" name:"config" help:"Check a configuration file, or print what is in force."`
 	Tracker  trackerCmd `cmd:"" help:"One tracker: WebSocket, introductions, signaling, statistics."`
@@ -35,7 +37,10 @@ type cli struct {
 	Switch   switchCmd  `cmd:"" help:"Switch peer delivery of a site off, or on again, for every viewer."`
 	Certify  certifyCmd `cmd:"" help:"Sign the segments of playlists where they are made, so that viewers share them before a seed has fetched them."`
 	Film     filmCmd    `cmd:"" help:"Prepare the sample film, or one of yours, and print its folder."`
+	Secret   secretCmd  `cmd:"" help:"Print a new secret, for any key of the configuration that takes one."`
 	Version  versionCmd `cmd:"" help:"Print version and build."`
+
+	Completion cmdline.Completion `cmd:"" help:"Print what a shell needs to complete commands and flags."`
 
 	Bench    movedCmd `cmd:"" hidden:""`
 	Schedule movedCmd `cmd:"" hidden:""`
@@ -63,10 +68,20 @@ func (movedCmd) Run(k *kong.Context) error {
 	return cmdline.Usage(fmt.Errorf("there is no command %q any more: run leeway-lab %s (make build makes build/leeway-lab)", name, name))
 }
 
-type versionCmd struct{}
+type versionCmd struct {
+	JSON bool `name:"json" help:"Print one JSON object."`
+}
+
+// Help is shown below the usage.
+func (versionCmd) Help() string {
+	return "Examples:\n  leeway version\n  leeway version --json"
+}
 
 // Run prints version and build.
-func (versionCmd) Run(r *run) error {
+func (c versionCmd) Run(r *run) error {
+	if c.JSON {
+		return printJSON(r, map[string]string{"version": Version, "build": buildinfo.Describe("leeway " + Version)})
+	}
 	_, err := fmt.Fprintln(r.env.Stdout, buildinfo.Describe("leeway "+Version))
 	return err
 }

@@ -21,11 +21,8 @@ const (
 // trackerSecret reads the secret from the data folder, or makes one.
 func trackerSecret(dir string) ([]byte, error) {
 	text, err := keep(dir, secretFile, func() ([]byte, error) {
-		secret := make([]byte, secretBytes)
-		if _, err := rand.Read(secret); err != nil {
-			return nil, err
-		}
-		return []byte(base64.RawURLEncoding.EncodeToString(secret) + "\n"), nil
+		secret, err := newSecret()
+		return []byte(secret + "\n"), err
 	})
 	if err != nil {
 		return nil, err
@@ -33,9 +30,19 @@ func trackerSecret(dir string) ([]byte, error) {
 	return decodeSecret(string(text), filepath.Join(dir, secretFile))
 }
 
-// decodeSecret reads a secret of at least 32 bytes; where names its place in errors.
+// newSecret is a secret as every key takes it: 32 random bytes in base64url, 43 characters.
+func newSecret() (string, error) {
+	secret := make([]byte, secretBytes)
+	if _, err := rand.Read(secret); err != nil {
+		return "", err
+	}
+	return base64.RawURLEncoding.EncodeToString(secret), nil
+}
+
+// decodeSecret reads a secret of at least 32 bytes, in base64 of either alphabet; where names its place in errors.
 func decodeSecret(text, where string) ([]byte, error) {
-	secret, err := base64.RawURLEncoding.DecodeString(strings.TrimRight(strings.TrimSpace(text), "="))
+	text = strings.NewReplacer("+", "-", "/", "_").Replace(strings.TrimRight(strings.TrimSpace(text), "="))
+	secret, err := base64.RawURLEncoding.DecodeString(text)
 	if err != nil || len(secret) < secretBytes {
 		return nil, fmt.Errorf("%s: is no secret of %d bytes in base64url (remove it and a new one is made; viewers then rejoin)", where, secretBytes)
 	}

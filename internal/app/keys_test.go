@@ -45,3 +45,38 @@ func TestADamagedSecretIsNotReplaced(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestOneSecretForEveryKey: what leeway secret prints is taken by every key that takes a secret, and is another each time.
+func TestOneSecretForEveryKey(t *testing.T) {
+	secret, errs, code := leeway(t, nil, "secret")
+	other, _, _ := leeway(t, nil, "secret")
+	if secret = strings.TrimSpace(secret); code != 0 || len(secret) != 43 || secret == strings.TrimSpace(other) {
+		t.Fatalf("%d %q %s", code, secret, errs)
+	}
+	file := filepath.Join(t.TempDir(), "leeway.yaml")
+	write(t, file, strings.ReplaceAll(`admin: {token: SECRET}
+tracker: {secret: SECRET, ice_servers: [{urls: ["turn:turn.example.com"], secret: SECRET}], webtorrent: {token: SECRET}}
+seed: {fleet: {listen: "127.0.0.1:4602", secret: SECRET}}
+turn: {secrets: [SECRET]}
+nats: {user: u, password: SECRET}
+`, "SECRET", secret))
+	if out, errs, code := leeway(t, nil, "config", "check", file); code != 0 {
+		t.Errorf("%s%s", out, errs)
+	}
+	standard := strings.NewReplacer("-", "+", "_", "/").Replace(secret) + "="
+	if b, err := decodeSecret(standard, "here"); err != nil || len(b) != secretBytes {
+		t.Errorf("the other alphabet of base64: %v", err)
+	}
+}
+
+// TestCallersMistakesAreUsage: what only the caller can mend ends with 2.
+func TestCallersMistakesAreUsage(t *testing.T) {
+	for _, line := range []string{
+		"nix", "doctor", "doctor x", "doctor --config /nix", "viewer x", "viewer --record /nix/x http://127.0.0.1:9/b", "viewer --token-file /nix http://127.0.0.1:9/x",
+		"token keygen /nix/x", "token mint --key /nix --site x", "film /nix", "switch demo maybe", "purge", "config check", "config check /nix", "help nix", "completion tcsh",
+	} {
+		if _, errs, code := leeway(t, nil, strings.Fields(line)...); code != 2 || errs == "" {
+			t.Errorf("%s: %d %s", line, code, errs)
+		}
+	}
+}

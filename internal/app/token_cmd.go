@@ -62,7 +62,7 @@ func (c *tokenKeygenCmd) Run(r *run) error {
 		return cmdline.Usage(fmt.Errorf("token keygen: %s is there already; a key is not written over", c.File))
 	}
 	if err != nil {
-		return fmt.Errorf("token keygen: %w", err)
+		return cmdline.Usage(fmt.Errorf("token keygen: %w", err))
 	}
 	_, err = f.Write(append(text, '\n'))
 	if err = errors.Join(err, f.Close()); err == nil && c.Keys != "" {

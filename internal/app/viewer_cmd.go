@@ -77,7 +77,7 @@ func (c *viewerCmd) Run(ctx context.Context, r *run) error {
 	if c.Record != "" {
 		f, err := os.Create(c.Record)
 		if err != nil {
-			return fmt.Errorf("viewer: record: %w", err)
+			return cmdline.Usage(fmt.Errorf("viewer: record: %w", err))
 		}
 		defer f.Close()
 		config.Record = f
@@ -118,6 +118,11 @@ func (c *viewerCmd) config(r *run) (viewer.Config, headless.Network, error) {
 	}
 	if _, port, err := net.SplitHostPort(c.Listen); c.Listen != "" && (err != nil || port != "0" && c.Count > 1) {
 		return fail(fmt.Errorf("--listen %q (give HOST:PORT; port 0 for several viewers, each of which has one of its own)", c.Listen))
+	}
+	if c.TokenFile != "" {
+		if _, err := os.ReadFile(c.TokenFile); err != nil {
+			return fail(fmt.Errorf("--token-file: %w", err))
+		}
 	}
 	_, log, err := r.load(c)
 	if err != nil {

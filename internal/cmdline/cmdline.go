@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -49,11 +50,12 @@ func Main(name string, run func(context.Context) error) int {
 // Program is what the help of a program says about it.
 type Program struct {
 	Name, Description string
+	Version           string // printed by --version, where the grammar has a kong.VersionFlag
 	Stdout, Stderr    io.Writer
 }
 
 // Run parses args (without the program's name) into grammar and runs the command that they name. Commands get ctx and binds.
-// Without args it prints the help.
+// Without args it prints the help; `help COMMAND` is `COMMAND --help`.
 func (p Program) Run(ctx context.Context, grammar any, args []string, binds ...any) error {
 	helped := false
 	parser, err := kong.New(grammar,
@@ -63,13 +65,19 @@ func (p Program) Run(ctx context.Context, grammar any, args []string, binds ...a
 		kong.Exit(func(int) { helped = true }),
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
+		kong.Vars{"version": p.Version},
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)
 	if err != nil {
 		return fmt.Errorf("build the command line of %s: %w", p.Name, err)
 	}
-	if len(args) == 0 {
+	switch {
+	case len(args) == 0:
 		args = []string{"--help"}
+	case args[0] == "help":
+		args = append(slices.Clone(args[1:]), "--help")
+	case args[0] == completeWord:
+		return complete(p.Stdout, parser.Model.Node, args[1:])
 	}
 	parsed, err := parser.Parse(args)
 	if helped {

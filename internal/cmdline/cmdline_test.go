@@ -4,16 +4,24 @@ import (
 	"context"
 	"errors"
 	"io"
+	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/alecthomas/kong"
 )
 
 type grammar struct {
-	Say sayCmd `cmd:"" help:"Say something."`
+	Version kong.VersionFlag
+	Say     sayCmd     `cmd:"" help:"Say something."`
+	Hidden  sayCmd     `cmd:"" hidden:""`
+	Shell   Completion `cmd:""`
 }
 
 type sayCmd struct {
 	Word string `arg:""`
+	How  string `enum:"loud,low," default:"" short:"w"`
+	Fast bool
 }
 
 func (c sayCmd) Run(ctx context.Context, said *[]string) error {
@@ -35,12 +43,18 @@ func TestRun(t *testing.T) {
 		{"say nothing", 1, "", "nothing said", 0},
 		{"say", 2, "", "example --help lists commands, example COMMAND --help its flags", 0},
 		{"sing", 2, "", `unexpected argument sing`, 0},
+		{"--version", 0, "example 1", "", 0},
+		{"help say", 0, "Say something.", "", 0},
+		{"help sing", 2, "", "unexpected argument sing", 0},
+		{"help", 0, "For tests.", "", 0},
+		{"shell bash", 0, "complete -o default -F _example_complete example", "", 0},
+		{"shell tcsh", 2, "", "bash", 0},
 		{"say --help", 0, "Say something.", "", 0},
 		{"", 0, "For tests.", "", 0},
 	} {
 		var out strings.Builder
 		var said []string
-		err := Program{"example", "For tests.", &out, io.Discard}.Run(t.Context(), &grammar{}, strings.Fields(c.args), &said)
+		err := Program{Name: "example", Description: "For tests.", Version: "example 1", Stdout: &out, Stderr: io.Discard}.Run(t.Context(), &grammar{}, strings.Fields(c.args), &said)
 		if code := ExitCode(err); code != c.code || len(said) != c.said || !strings.Contains(out.String(), c.out) || c.out == "" && out.Len() > 0 {
 			t.Errorf("%q: code %d, %v, %q", c.args, code, said, out.String())
 		}
@@ -61,5 +75,44 @@ func TestExitCode(t *testing.T) {
 	}
 	if !errors.Is(Usage(io.EOF), io.EOF) {
 		t.Error("what was said is lost")
+	}
+}
+
+// TestComplete asks as a shell does: the last word is what is being written.
+func TestComplete(t *testing.T) {
+	for line, want := range map[string]string{
+		"":                      "say shell",
+		"s":                     "say shell",
+		"x":                     "",
+		"say ":                  "",
+		"say --":                "--fast --help --how --version",
+		"say --how ":            "loud low",
+		"say -w lo":             "loud low",
+		"say --how=lou":         "--how=loud",
+		"say --fast --ho":       "--how",
+		"say --how loud hi --f": "--fast",
+		"shell ":                "bash zsh fish",
+		"shell b":               "bash",
+		"shell bash ":           "",
+	} {
+		var out strings.Builder
+		err := Program{Name: "example", Stdout: &out, Stderr: io.Discard}.Run(t.Context(), &grammar{}, append([]string{completeWord}, strings.Split(line, " ")...))
+		if got := strings.Join(strings.Fields(out.String()), " "); err != nil || got != want {
+			t.Errorf("%q: %q, want %q (%v)", line, got, want, err)
+		}
+	}
+}
+
+// TestShellsTakeTheScripts has the shells that are here read them.
+func TestShellsTakeTheScripts(t *testing.T) {
+	for shell, script := range scripts {
+		path, err := exec.LookPath(shell)
+		if err != nil {
+			t.Logf("%s is not here", shell)
+			continue
+		}
+		if out, err := exec.Command(path, "-n", "-c", script).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v %s", shell, err, out)
+		}
 	}
 }

@@ -35,7 +35,7 @@ type Config struct {
 
 func (c *Config) complete() error {
 	if len(c.Secrets) == 0 {
-		return errors.New("relay: no secret is configured (turn.secrets; make one: head -c 32 /dev/urandom | base64)")
+		return errors.New("relay: no secret is configured (turn.secrets; make one: leeway secret)")
 	}
 	for _, n := range []struct {
 		v *int

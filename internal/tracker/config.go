@@ -152,7 +152,7 @@ const defaultMessages = 50
 
 func (c *Config) complete() error {
 	if len(c.Secret) < 32 {
-		return errors.New("tracker: secret has fewer than 32 bytes; make one with: head -c 32 /dev/urandom | base64")
+		return errors.New("tracker: secret has fewer than 32 bytes; make one with: leeway secret")
 	}
 	if len(c.Sites) == 0 {
 		return errors.New("tracker: no site is configured; add one under sites")

@@ -109,7 +109,7 @@ type FleetID [8]byte
 // NewSecret makes one of the text in the configuration.
 func NewSecret(text string) (*Secret, error) {
 	if len(text) < MinSecret {
-		return nil, fmt.Errorf("a secret of %d characters (%d are the least; openssl rand -base64 32 makes one)", len(text), MinSecret)
+		return nil, fmt.Errorf("a secret of %d characters (%d are the least; leeway secret makes one)", len(text), MinSecret)
 	}
 	return &Secret{id: FleetID(sum([]byte(text), "leeway fleet")), key: sum([]byte(text), "leeway siblings")}, nil
 }
