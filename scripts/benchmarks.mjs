@@ -1,9 +1,10 @@
-// Writes docs/benchmarks.md, docs/benchmarks/appendix.md and the sizing figures of docs/operations/sizing.md from docs/benchmarks/results.jsonl,
+// Writes docs/benchmarks.md, docs/benchmarks/appendix.md, docs/papers.md with its pictures and the sizing figures of docs/operations/sizing.md from docs/benchmarks/results.jsonl,
 // after it has put newer results into that file: those of build/bench.jsonl (`leeway-lab bench NAME --json >>build/bench.jsonl`), of
 // build/e2e.json (`make e2e` leaves it behind) and the sizes of the scripts that are built. A case that was not run again keeps its line.
 // With --check it writes nothing, reads only the committed results, and fails where a page is not what they give.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { appendix, page } from './benchmarks/pages.mjs';
+import { papers } from './benchmarks/papers.mjs';
 import { ofBenches, ofTests, sizes } from './benchmarks/results.mjs';
 import { fill } from './benchmarks/sizing.mjs';
 
@@ -31,6 +32,7 @@ const files = new Map([
   ['docs/benchmarks/appendix.md', appendix(sorted)],
   ['docs/benchmarks.md', page(results, JSON.parse(read('docs/benchmarks/headlines.json')))],
   [sizing, fill(read(sizing), results, uncounted)],
+  ...papers(results, JSON.parse(read('internal/lab/bench/peersbench/papers.json')), JSON.parse(read('docs/benchmarks/papers.json'))),
 ]);
 const stale = [...files].filter(([path, text]) => read(path) !== text);
 if (!check) for (const [path, text] of stale) writeFileSync(at(path), text);

@@ -3,9 +3,12 @@ package peersbench
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"net"
+	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -232,5 +235,24 @@ func TestALoadIsOfTheClientsProcessor(t *testing.T) {
 	}
 	if got := slope([]float64{1, 5, 10}, []float64{12, 20, 30}); math.Abs(got-2) > 1e-9 {
 		t.Errorf("slope %v", got)
+	}
+}
+
+// TestThePageOfThePapersKnowsTheWays: docs/papers.md is written by a script, which has the ways and their round trips from here.
+func TestThePageOfThePapersKnowsTheWays(t *testing.T) {
+	script, err := os.ReadFile("../../../../scripts/benchmarks/papers.mjs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range ways {
+		known := regexp.MustCompile(fmt.Sprintf(`\['%s', '[^']+', %d\]`, w.name, trip(w.from, w.to).Milliseconds()))
+		if !known.Match(script) {
+			t.Errorf("the page has no %s with a round trip of %s", w.name, trip(w.from, w.to))
+		}
+	}
+	for _, k := range slices.Concat([]kinds{oursOurs, barePion}, browsers, plain) {
+		if !strings.Contains(string(script), "'"+k.name+"'") {
+			t.Errorf("the page has no %s", k.name)
+		}
 	}
 }
