@@ -6,6 +6,7 @@ import (
 )
 
 type probeCmd struct {
+	Run   probeRunCmd   `cmd:"" help:"Check the line to a probe server."`
 	Serve probeServeCmd `cmd:"" help:"Serve tests: ndt7, HTTP, and data channels."`
 }
 

@@ -69,7 +69,7 @@ func startProbe(ctx context.Context, p probeParts) (*probeService, error) {
 	server, err := probe.New(probe.Config{
 		Upgrade: func(w http.ResponseWriter, r *http.Request) (probe.Socket, error) { return bulk.Bulk(w, r) },
 		Offers:  func(r *http.Request) bool { return wsconn.OffersBulk(r, probe.Subprotocol) },
-		Look:    tcpinfo.Look, Answer: answerLine(host, announced), Authorize: p.authorize,
+		Look:    tcpinfo.Look, Mark: tcpinfo.Mark, Answer: answerLine(host, announced), Authorize: p.authorize,
 		MaxTests: p.config.MaxTests, MaxPerAddress: p.config.MaxPerAddress, DailyBytes: p.config.DailyBytes,
 		Version: Version, Log: p.log, Metrics: p.sink,
 	})

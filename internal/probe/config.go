@@ -56,6 +56,7 @@ type Config struct {
 	Upgrade func(w http.ResponseWriter, r *http.Request) (Socket, error) // answers with an error if it returns one
 	Offers  func(r *http.Request) bool                                   // whether a request asks for a WebSocket of Subprotocol
 	Look    func(c net.Conn) (netstat.TCPInfo, bool)                     // nil: TCP_INFO is not told
+	Mark    func(c net.Conn, dscp int) error                             // marks what a connection sends; nil: it cannot
 	// Answer makes a line of an offer, and its answer; an *OfferError blames the offer. nil: there are no data channels.
 	Answer func(asked Asked, events LineEvents) (Line, string, error)
 	// Authorize says whether a token is good for a test; nil: none is asked for.

@@ -79,6 +79,11 @@ func (s *Server) ndt7(kind string, run func(*test, *session) string) http.Handle
 			s.refuse(w, refusal{refusedProtocol, http.StatusBadRequest, "The query string is too long or cannot be parsed.", ""})
 			return
 		}
+		dscp, err := markAsked(r)
+		if err != nil {
+			s.refuse(w, refusal{refusedProtocol, http.StatusBadRequest, err.Error(), ""})
+			return
+		}
 		client, ok := s.admit(w, r, startCost)
 		if !ok {
 			return
@@ -95,6 +100,11 @@ func (s *Server) ndt7(kind string, run func(*test, *session) string) http.Handle
 		}
 		t.start = time.Now()
 		conn := socket.Conn()
+		if dscp > 0 && s.cfg.Mark != nil {
+			if err := s.cfg.Mark(conn, dscp); err != nil {
+				s.cfg.Log.Debug("packets of a test are not marked", "error", err)
+			}
+		}
 		x := &session{test: t, socket: socket, conn: connectionInfo{Client: conn.RemoteAddr().String(), Server: conn.LocalAddr().String()}}
 		_ = socket.SetDeadline(t.deadline())
 		t.onStop(func() { socket.Close(true) })

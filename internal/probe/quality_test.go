@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -220,6 +221,57 @@ func TestMarks(t *testing.T) {
 			if _, err := w.line("?dscp="+bad, 0); err == nil || !strings.Contains(err.Error(), "400") {
 				t.Errorf("dscp %s: %v", bad, err)
 			}
+		}
+	})
+}
+
+// TestNDT7IsMarked: a test's connection sends with the DSCP that its client asks for.
+func TestNDT7IsMarked(t *testing.T) {
+	marked := make(chan int, 1)
+	inBubble(t, Config{Mark: func(_ net.Conn, dscp int) error { marked <- dscp; return nil }}, func(t *testing.T, w *world) {
+		b := w.must("/ndt/v7/download?dscp=46")
+		if got := <-marked; got != 46 {
+			t.Errorf("marked with %d", got)
+		}
+		b.Close(true)
+		if _, err := w.open("/ndt/v7/upload?dscp=64"); err == nil || !strings.Contains(err.Error(), "400") {
+			t.Errorf("a DSCP that is none: %v", err)
+		}
+		w.ends(ndt7Download, endClient, 1)
+	})
+}
+
+// TestClientsOfTheDraftFindTheirTests: what the configuration names answers.
+func TestClientsOfTheDraftFindTheirTests(t *testing.T) {
+	inBubble(t, Config{Authorize: func(token string) error {
+		if token != "good" {
+			return errors.New("no")
+		}
+		return nil
+	}}, func(t *testing.T, w *world) {
+		response, got, err := w.request("GET", "/.well-known/nq?access_token=good", nil)
+		if err != nil || response.StatusCode != 200 {
+			t.Fatal(err, string(got))
+		}
+		var config struct {
+			Version int
+			URLs    map[string]string
+		}
+		if err := json.Unmarshal(got, &config); err != nil || config.Version != 1 || len(config.URLs) != 6 {
+			t.Fatalf("%v: %s", err, got)
+		}
+		path := func(name string) string { return strings.TrimPrefix(config.URLs[name], "http://probe.test") }
+		if response, got, err := w.request("GET", path("small_download_url"), nil); err != nil || response.StatusCode != 200 || len(got) != 1 {
+			t.Errorf("small: %v %s", err, got)
+		}
+		if response, got, err := w.request("POST", path("upload_url"), strings.NewReader("four")); err != nil || response.StatusCode != 200 || !strings.Contains(string(got), `"bytes":4`) {
+			t.Errorf("upload: %v %s", err, got)
+		}
+		if response, _, _ := w.request("HEAD", path("large_download_url"), nil); response == nil || response.StatusCode != 200 || response.ContentLength != 8e9 {
+			t.Errorf("large: %+v", response)
+		}
+		if response, _, err := w.request("GET", "/.well-known/nq", nil); err != nil || response.StatusCode != 401 {
+			t.Errorf("without a token: %v", err)
 		}
 	})
 }

@@ -62,6 +62,7 @@ func New(cfg Config) (*Server, error) {
 	s.mux.HandleFunc("GET /probe/v1/small", s.serveSmall)
 	s.mux.HandleFunc("GET /probe/v1/info", s.serveInfo)
 	s.mux.HandleFunc("POST /probe/v1/quality", s.serveQuality)
+	s.mux.HandleFunc("GET /.well-known/nq", s.serveNQ)
 	s.mux.HandleFunc("OPTIONS /probe/v1/", servePreflight)
 	return s, nil
 }

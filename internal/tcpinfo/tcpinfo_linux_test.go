@@ -5,6 +5,8 @@ import (
 	"net"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/leeway-video/leeway/internal/testkit"
 )
 
@@ -60,3 +62,35 @@ func TestLook(t *testing.T) {
 type tunnel struct{ net.Conn }
 
 func (t tunnel) NetConn() net.Conn { return t.Conn }
+
+// TestMark: the kernel has the DSCP, of both families.
+func TestMark(t *testing.T) {
+	for network, at := range map[string]string{"tcp4": "127.0.0.1:0", "tcp6": "[::1]:0"} {
+		l, err := net.Listen(network, at)
+		if err != nil {
+			t.Skip(err) // a machine without one of them
+		}
+		defer l.Close()
+		conn, err := net.Dial(network, l.Addr().String())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer conn.Close()
+		if err := Mark(tunnel{conn}, 46); err != nil {
+			t.Fatal(err)
+		}
+		raw, err := conn.(*net.TCPConn).SyscallConn()
+		if err != nil {
+			t.Fatal(err)
+		}
+		level, option := unix.IPPROTO_IP, unix.IP_TOS
+		if network == "tcp6" {
+			level, option = unix.IPPROTO_IPV6, unix.IPV6_TCLASS
+		}
+		_ = raw.Control(func(fd uintptr) {
+			if got, err := unix.GetsockoptInt(int(fd), level, option); err != nil || got != 46<<2 {
+				t.Errorf("%s: %d, %v", network, got, err)
+			}
+		})
+	}
+}

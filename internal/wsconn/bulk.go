@@ -31,6 +31,7 @@ type BulkConfig struct {
 type Bulk struct {
 	ws   *websocket.Conn
 	body io.Reader // of the message that is read
+	code int       // of the other side's close; 0: none
 
 	// Of the goroutine that reads: pings and pongs, and when a ping was answered.
 	controls int
@@ -109,11 +110,17 @@ func (b *Bulk) Send(binary bool, message []byte) error {
 func (b *Bulk) Next() (binary bool, err error) {
 	kind, body, err := b.ws.NextReader()
 	if err != nil {
+		if closed := (*websocket.CloseError)(nil); errors.As(err, &closed) {
+			b.code = closed.Code
+		}
 		return false, bulkError(err)
 	}
 	b.body = body
 	return kind == websocket.BinaryMessage, nil
 }
+
+// Code is the code of the other side's close, once Next has returned an error; 0: there was none.
+func (b *Bulk) Code() int { return b.code }
 
 // Read reads the message that Next returned; io.EOF is its end.
 func (b *Bulk) Read(p []byte) (int, error) {
@@ -165,7 +172,19 @@ func lowest(c net.Conn) net.Conn {
 	return c
 }
 
-// DialBulk opens a bulk socket to a server, for a client. The error of a server that refuses tells its answer.
+// RefusedError is a server's answer instead of a WebSocket.
+type RefusedError struct {
+	Status     int
+	RetryAfter string // as the server wrote it
+	Text       string
+}
+
+// Error implements error.
+func (e *RefusedError) Error() string {
+	return fmt.Sprintf("wsconn: dial: the server answered %d %s: %s", e.Status, http.StatusText(e.Status), e.Text)
+}
+
+// DialBulk opens a bulk socket to a server, for a client. The error of a server that refuses is a *RefusedError.
 func (c BulkConfig) DialBulk(ctx context.Context, url string, dial DialConfig) (*Bulk, error) {
 	d := websocket.Dialer{
 		NetDialContext: dial.NetDial, HandshakeTimeout: c.Handshake, ReadBufferSize: bulkBuffer, WriteBufferSize: bulkBuffer, Subprotocols: []string{c.Subprotocol}, TLSClientConfig: dial.TLS,
@@ -176,7 +195,7 @@ func (c BulkConfig) DialBulk(ctx context.Context, url string, dial DialConfig) (
 			return nil, fmt.Errorf("wsconn: dial: %w", err)
 		}
 		text, _ := io.ReadAll(io.LimitReader(response.Body, 512))
-		return nil, fmt.Errorf("wsconn: dial: the server answered %s: %s", response.Status, strings.TrimSpace(string(text)))
+		return nil, &RefusedError{response.StatusCode, response.Header.Get("Retry-After"), strings.TrimSpace(string(text))}
 	}
 	if ws.Subprotocol() != c.Subprotocol {
 		_ = ws.Close()

@@ -1,0 +1,173 @@
+package netcheck
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"slices"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/netstat"
+	"github.com/leeway-video/leeway/internal/qualitylink"
+	"github.com/leeway-video/leeway/internal/wire/quality"
+)
+
+const (
+	messageSize   = 200 // bytes
+	echoInterval  = 50_000
+	leastInterval = 2_000 // µs
+	openTime      = 15 * time.Second
+)
+
+// Class is what a mark came to (spec/probe.md, Results).
+type Class struct {
+	DSCP    int              `json:"dscp"`
+	Up      [][2]int64       `json:"up,omitempty"`   // DSCP and packets that the server read
+	Down    [][2]int64       `json:"down,omitempty"` // that this end read
+	OneWay  string           `json:"one_way,omitempty"`
+	Figures []netstat.Figure `json:"figures"`
+}
+
+// quality measures loss, order and delay each way.
+func (c *check) quality(ctx context.Context, r *Results) error {
+	mark := 0
+	if len(c.DSCP) == 1 && !slices.Contains(c.Phases, Classes) {
+		mark = c.DSCP[0]
+	}
+	class, err := c.class(ctx, mark)
+	if err != nil {
+		return err
+	}
+	r.Figures, r.OneWay = append(r.Figures, class.Figures...), class.OneWay
+	return nil
+}
+
+// classes measures several marks at once.
+func (c *check) classes(ctx context.Context, r *Results) error {
+	type outcome struct {
+		class Class
+		err   error
+	}
+	all := make([]chan outcome, len(c.DSCP))
+	for i, mark := range c.DSCP {
+		all[i] = make(chan outcome, 1)
+		go func() {
+			class, err := c.class(ctx, mark)
+			all[i] <- outcome{class, err}
+		}()
+	}
+	var errs []error
+	for _, one := range all {
+		o := <-one
+		if o.err == nil {
+			r.Classes = append(r.Classes, o.class)
+		}
+		errs = append(errs, o.err)
+	}
+	return errors.Join(errs...)
+}
+
+// class runs the streams of one mark.
+func (c *check) class(ctx context.Context, mark int) (class Class, err error) {
+	class = Class{DSCP: mark, Figures: []netstat.Figure{}}
+	socket, err := qualitylink.Listen(net.JoinHostPort(c.server.here().String(), "0"))
+	if err != nil {
+		return class, err
+	}
+	host, err := qualitylink.NewHost(socket)
+	if err != nil {
+		return class, errors.Join(err, socket.Close())
+	}
+	defer host.Close()
+	opening, cancel := context.WithTimeoutCause(ctx, openTime, qualitylink.ErrOpen)
+	defer cancel()
+	line, err := Dial(opening, host, c.server.here(), mark, c.offer(mark))
+	if err != nil {
+		return class, err
+	}
+	defer line.Close()
+	interval := max(leastInterval, c.Duration.Microseconds()/c.Messages)
+	length := c.Messages * interval
+	results, err := line.Run(ctx, []quality.Run{
+		{Stream: 1, Direction: quality.Up, Messages: c.Messages, Interval: interval, Size: messageSize},
+		{Stream: 2, Direction: quality.Down, Messages: c.Messages, Interval: interval, Size: messageSize},
+		{Stream: 3, Direction: quality.Both, Messages: max(10, min(c.Messages, length/echoInterval)), Interval: echoInterval, Size: quality.EchoSize},
+	})
+	if err != nil {
+		return class, err
+	}
+	class.add(results[0], results[1], results[2])
+	for _, m := range results[0].Marks {
+		class.Up = append(class.Up, [2]int64{m.DSCP, m.Packets})
+	}
+	if marks, ok := line.link.Marks(); ok {
+		for dscp, n := range marks {
+			if n > 0 {
+				class.Down = append(class.Down, [2]int64{int64(dscp), n})
+			}
+		}
+	}
+	return class, nil
+}
+
+// add computes the figures of the three streams.
+func (c *Class) add(up, down, echo StreamResult) {
+	there, here := up.There.Pattern(), down.Here.Pattern()
+	c.Figures = append(c.Figures, there.Figures(netstat.Up)...)
+	c.Figures = append(c.Figures, here.Figures(netstat.Down)...)
+	c.Figures = append(c.Figures, echo.Here.Pattern().Figures(netstat.RoundTrip)...)
+	var trips []int64
+	for _, e := range echo.Exchanges {
+		if rtt := e.RTT(); rtt >= 0 {
+			trips = append(trips, rtt)
+		}
+	}
+	slices.Sort(trips)
+	if len(trips) > 0 {
+		c.Figures = append(c.Figures, netstat.RoundTripTime.Of(netstat.RoundTrip, float64(netstat.Percentile(trips, 50))/1e6))
+	}
+	offset, ok := netstat.Clocks(echo.Exchanges)
+	c.OneWay = "clock"
+	if !ok || len(down.Here.Arrivals) == 0 || len(up.There.Arrivals) == 0 {
+		return
+	}
+	// The last message is the farthest from the echo that the offset comes from, or the first is.
+	uncertainty := max(offset.Uncertainty(down.Here.Arrivals[0].Received), offset.Uncertainty(down.Here.Arrivals[len(down.Here.Arrivals)-1].Received))
+	upward, downward := netstat.Percentile(there.Delays(offset.Clock), 50), netstat.Percentile(here.Delays(-offset.Clock), 50)
+	if netstat.OneWay(upward, uncertainty) {
+		c.OneWay = ""
+		c.Figures = append(c.Figures, netstat.OneWayDelay.Of(netstat.Up, float64(upward)/1e6))
+	}
+	if netstat.OneWay(downward, uncertainty) {
+		c.OneWay = ""
+		c.Figures = append(c.Figures, netstat.OneWayDelay.Of(netstat.Down, float64(downward)/1e6))
+	}
+}
+
+// offer posts an offer to the server.
+func (c *check) offer(mark int) Signaler {
+	return func(ctx context.Context, offer string) (string, error) {
+		type signal struct {
+			Type string `json:"type"`
+			SDP  string `json:"sdp"`
+		}
+		body, err := json.Marshal(signal{"offer", offer})
+		if err != nil {
+			return "", err
+		}
+		r, err := c.server.request(ctx, http.MethodPost, c.server.url("/probe/v1/quality", "dscp", fmt.Sprint(mark)), bytes.NewReader(body))
+		if err != nil {
+			return "", err
+		}
+		r.Header.Set("Content-Type", "application/json")
+		var answer signal
+		if err := c.server.answer(r, &answer); err != nil {
+			return "", err
+		}
+		return answer.SDP, nil
+	}
+}
