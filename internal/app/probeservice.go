@@ -77,6 +77,11 @@ func startProbe(ctx context.Context, p probeParts) (*probeService, error) {
 		host.Close()
 		return nil, err
 	}
+	handler, err := withCheckPage(server)
+	if err != nil {
+		host.Close()
+		return nil, err
+	}
 	l, err := listenTCP(ctx, "probe", p.config.Listen, p.next)
 	if err != nil {
 		host.Close()
@@ -87,7 +92,7 @@ func startProbe(ctx context.Context, p probeParts) (*probeService, error) {
 		MaxOpen: probeConnections, MaxPending: probeConnections / 4, Refused: server.Refused,
 		Introduces: func(a netip.Addr) bool { return within(balancers, a) },
 	})
-	p.group.serveTLS("probe", admission, server, nil, certificate)
+	p.group.serveTLS("probe", admission, handler, nil, certificate)
 	return s, nil
 }
 

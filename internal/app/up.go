@@ -151,12 +151,21 @@ func (u *upRun) run(ctx context.Context) error {
 		return err
 	}
 
+	check, err := u.startProbe(ctx, services, at, group)
+	if err != nil {
+		return err
+	}
+	checkPage, err := checkPageOf(check.at.addr)
+	if err != nil {
+		return err
+	}
 	mux := publicMux(bundle, services.tracker.socket, services.tracker.announce, shows.page)
 	admin, err := services.admin(u.config.Up.Admin, u.config.Up.DataDir)
 	if err != nil {
 		return err
 	}
 	more := map[string]http.HandlerFunc{}
+	mux.Handle("/check", checkPage)
 	var shape func(context.Context, net.Conn) context.Context
 	if shows.origin != nil {
 		mux.Handle(shows.origin.prefix, shows.origin.handler(clientViewer))
@@ -168,10 +177,6 @@ func (u *upRun) run(ctx context.Context) error {
 	}
 	group.serveTLS("public", services.tracker.admission(public), mux, shape, certificate)
 	group.serve("admin", adminPort, admin.handler(more), nil)
-	check, err := u.startProbe(ctx, services, at, group)
-	if err != nil {
-		return err
-	}
 	if err := u.announce(bundle, at, adminPort.Addr().String(), services.seedAddr, check); err != nil {
 		return err
 	}
@@ -295,11 +300,12 @@ func (u *upRun) announce(bundle *webdist.Bundle, public place, admin, seed strin
   admin    %s  /metrics /healthz /readyz
   seed     %s/udp
   probe    %s  ndt7, data channels %s/udp
+  check    %s/check
 %s
   For a page of your own, beside hls.js:
   %s
 
-`, Version, public.url(), admin, seed, check.at.addr, check.udp, u.elsewhere(public.addr.String(), admin, seed, check.at.addr.String()), public.scriptTag())
+`, Version, public.url(), admin, seed, check.at.addr, check.udp, check.at.shown(), u.elsewhere(public.addr.String(), admin, seed, check.at.addr.String()), public.scriptTag())
 	return err
 }
 

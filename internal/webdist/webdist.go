@@ -1,4 +1,4 @@
-// Package webdist serves the drop-in's scripts and the demo page that are embedded in the binary.
+// Package webdist serves the drop-in's scripts, the demo page and the page of the network check that are embedded in the binary.
 //
 // `make build` copies them into files/, which is not committed. A binary built without that step (a plain `go build` on a
 // fresh clone) carries placeholders that say so, in the browser and in Built.
@@ -33,6 +33,7 @@ type Bundle struct {
 	script script
 	parts  map[string]script // what the drop-in loads where it needs it: the engine, and the adapters of players
 	demo   fs.FS
+	check  []byte // the page of the network check
 }
 
 // script is one file as it goes out.
@@ -68,6 +69,9 @@ func load(all fs.FS, dir string, built bool) (*Bundle, error) {
 		if b.parts[part], err = readScript(root, name); err != nil {
 			return nil, err
 		}
+	}
+	if b.check, err = fs.ReadFile(root, "check.html"); err != nil {
+		return nil, err
 	}
 	b.demo, err = fs.Sub(root, "demo")
 	return b, err

@@ -1,6 +1,7 @@
 package webdist
 
 import (
+	"compress/gzip"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -19,6 +20,7 @@ func bundle(t *testing.T) *Bundle {
 		"d/leeway-shaka.js":  {Data: []byte("third")},
 		"d/demo/index.html":  {Data: []byte(`<meta name="film-src" content="/a" /><meta name="film-title" content="A" /><meta name="film-attribution" content="x" />`)},
 		"d/demo/assets/a.js": {Data: []byte("1")},
+		"d/check.html":       {Data: []byte(`<meta name="probe-server" content="" /><p>check</p>`)},
 	}, "d", true)
 	if err != nil {
 		t.Fatal(err)
@@ -43,6 +45,15 @@ func TestEmbeddedBundleLoads(t *testing.T) {
 	}
 	if _, err := b.Page(Film{}); err != nil {
 		t.Fatal(err)
+	}
+	check, err := b.Check(":8090")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := get(check, "/check"); r.StatusCode != 200 {
+		t.Errorf("the page of the check: %d", r.StatusCode)
+	} else if body, _ := io.ReadAll(r.Body); !strings.Contains(string(body), `<meta name="probe-server" content=":8090"`) {
+		t.Error("the page of the check does not take its server's port")
 	}
 	if !slices.Contains(b.Parts(), "engine") {
 		t.Errorf("parts without the engine: %v", b.Parts())
@@ -104,5 +115,36 @@ func TestPageCarriesTheFilm(t *testing.T) {
 		if r := get(h, path); r.StatusCode != http.StatusNotFound || r.Header.Get("Cache-Control") != "" {
 			t.Errorf("%s: %d %v", path, r.StatusCode, r.Header)
 		}
+	}
+}
+
+func TestCheckPage(t *testing.T) {
+	h, err := bundle(t).Check(`:8091"><script>`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	plain := get(h, "/check")
+	body, _ := io.ReadAll(plain.Body)
+	if want := `<meta name="probe-server" content=":8091&#34;&gt;&lt;script&gt;" /><p>check</p>`; string(body) != want {
+		t.Errorf("got  %s\nwant %s", body, want)
+	}
+	small := get(h, "/check", "Accept-Encoding", "gzip, br")
+	if small.Header.Get("Content-Encoding") != "gzip" || small.Header.Get("ETag") == plain.Header.Get("ETag") {
+		t.Errorf("gzip: %v", small.Header)
+	}
+	unpacked, err := gzip.NewReader(small.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := io.ReadAll(unpacked); err != nil || string(again) != string(body) {
+		t.Errorf("unpacked: %s %v", again, err)
+	}
+	if r := get(h, "/check", "If-None-Match", plain.Header.Get("ETag")); r.StatusCode != http.StatusNotModified {
+		t.Errorf("same ETag: status %d, want 304", r.StatusCode)
+	}
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, httptest.NewRequest(http.MethodPost, "/check", nil))
+	if w.Code != http.StatusMethodNotAllowed {
+		t.Errorf("POST: status %d", w.Code)
 	}
 }

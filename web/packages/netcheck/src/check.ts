@@ -1,10 +1,12 @@
 /** The network check as a page runs it. */
-import { CheckError } from './error.ts';
+import { run } from './browser/background.ts';
+import { aborted, CheckError } from './error.ts';
 import type { Direction, Figure } from './netstat/figures.ts';
 import { type Plan, planOf } from './plan.ts';
 import { type Results, scoresOf } from './results.ts';
 import { Server } from './server.ts';
 import { type Glance, testDirection } from './tcp/direction.ts';
+import { probing } from './tcp/probing.ts';
 
 export interface NetworkCheckOptions {
   /** Where `leeway probe serve` listens: `https://probe.example.com:8090`. */
@@ -42,6 +44,7 @@ export interface RunOptions {
   signal?: AbortSignal;
 }
 
+const beat = 100; // ms between two reports
 const idleEvery = 150; // ms between two small requests on an idle line
 
 /**
@@ -93,14 +96,21 @@ export class NetworkCheck {
     report({ phase: 'baseline', done: 0 });
     const { testsPerAddress } = await this.server.info(signal);
     const began = performance.now();
-    for (let n = 0; ; n++) {
-      const asked = performance.now();
-      await this.server.get(this.server.url('/probe/v1/small', { idle: String(n) }), signal);
-      const now = performance.now();
-      const done = Math.min(1, (now - began) / (idle * 1000 || 1));
-      report({ phase: 'baseline', done, latency: (now - asked) / 1000 });
-      if (done >= 1) return testsPerAddress ?? Number.POSITIVE_INFINITY;
-      await pause(idleEvery, signal);
+    let latency: number | undefined;
+    const running = run(probing, (event) => {
+      if (event.is === 'timed') latency = event.http / 1e6;
+    });
+    running.tell({ url: this.server.url('/probe/v1/small', { idle: '' }).href, every: idleEvery });
+    try {
+      for (;;) {
+        await pause(beat, signal);
+        if (signal.aborted) throw aborted(signal);
+        const done = Math.min(1, (performance.now() - began) / (idle * 1000 || 1));
+        report({ phase: 'baseline', done, ...(latency !== undefined && { latency }) });
+        if (done >= 1) return testsPerAddress ?? Number.POSITIVE_INFINITY;
+      }
+    } finally {
+      running.stop();
     }
   }
 

@@ -162,7 +162,7 @@ class Direction {
     const elapsed = (now - this.opened) / 1000;
     const over = elapsed >= plan.seconds;
     // Figures end with the last that came: a silence before the end would not be in them.
-    if (silent >= plan.patience || (over && silent >= plan.patience / 2)) {
+    if (silent >= plan.patience || (over && silent >= plan.seconds / 4)) {
       this.fail(this.stopped());
       return;
     }

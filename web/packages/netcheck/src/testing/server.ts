@@ -19,6 +19,8 @@ export interface Behavior {
   measures(direction: string, elapsed: number, bytes: number): string;
 }
 
+const step = 50; // ms
+
 const usual: Behavior = {
   rate: 20e6,
   silentAfter: Number.POSITIVE_INFINITY,
@@ -67,20 +69,20 @@ export function serve(changes: Partial<Behavior> = {}) {
         this.readyState = 1;
         this.onopen?.();
         this.beats.push(
-          setInterval(() => this.carry(), 20),
+          setInterval(() => this.carry(), step),
           setInterval(() => this.measure(), 250),
         );
       }, 40);
     }
 
     private carry(): void {
-      this.elapsed += 20;
+      this.elapsed += step;
       if (behavior.closes && this.elapsed >= behavior.closes.at) {
         this.end(behavior.closes.code);
         return;
       }
       if (this.elapsed > behavior.silentAfter) return;
-      const share = (behavior.rate * 20) / 8000;
+      const share = (behavior.rate * step) / 8000;
       if (this.direction === 'download') {
         this.bytes += share;
         this.onmessage?.({ data: new ArrayBuffer(share) });

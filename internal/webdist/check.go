@@ -1,0 +1,50 @@
+package webdist
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"net/http"
+	"time"
+)
+
+// Check answers with the page of the network check. Its tests are at server: empty for the host and port that the page comes
+// from, ":8090" for another port of that host, or a URL.
+func (b *Bundle) Check(server string) (http.Handler, error) {
+	page := b.check
+	if server != "" {
+		page = setMeta(page, "probe-server", server)
+	}
+	var small bytes.Buffer
+	w, err := gzip.NewWriterLevel(&small, gzip.BestCompression)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := w.Write(page); err != nil {
+		return nil, fmt.Errorf("webdist: compress the page of the check: %w", err)
+	}
+	if err := w.Close(); err != nil {
+		return nil, fmt.Errorf("webdist: compress the page of the check: %w", err)
+	}
+	sum := sha256.Sum256(page)
+	id := hex.EncodeToString(sum[:8])
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !readOnly(w, r) {
+			return
+		}
+		h := w.Header()
+		h.Set("Content-Type", "text/html; charset=utf-8")
+		h.Set("X-Content-Type-Options", "nosniff")
+		h.Set("Cache-Control", "no-cache")
+		h.Set("Vary", "Accept-Encoding")
+		body, tag := page, id
+		if accepts(r.Header.Get("Accept-Encoding"), "gzip") {
+			h.Set("Content-Encoding", "gzip")
+			body, tag = small.Bytes(), id+"-gz"
+		}
+		h.Set("ETag", `"`+tag+`"`)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+	}), nil
+}

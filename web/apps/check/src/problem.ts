@@ -1,0 +1,64 @@
+/** What to say of a check without a result, and what a person can do next. */
+import type { CheckError } from '@leeway/netcheck';
+
+export interface Problem {
+  sentence: string;
+  next: string;
+}
+
+function wait(seconds: number | undefined): string {
+  if (seconds === undefined) return 'in a few minutes';
+  if (seconds < 90) return `in ${Math.ceil(seconds)} seconds`;
+  const minutes = Math.ceil(seconds / 60);
+  return minutes < 90 ? `in ${minutes} minutes` : `in ${Math.ceil(minutes / 60)} hours`;
+}
+
+function refused(status: number | undefined, retryAfter: number | undefined): Problem {
+  switch (status) {
+    case 401:
+      return {
+        sentence: 'This server checks the lines of invited viewers only.',
+        next: 'Open the page by the link that the site or its support gave you: a token is part of it.',
+      };
+    case 403:
+      return {
+        sentence: 'The token of this link is not valid, or no longer.',
+        next: 'Ask the site or its support for a new link.',
+      };
+    case 429:
+      return {
+        sentence: 'Your address has had as many checks as it may for now.',
+        next: `Others behind the same connection count, too. Try again ${wait(retryAfter)}.`,
+      };
+    case 503:
+      return {
+        sentence: 'The server is busy with the checks of others.',
+        next: `Try again ${wait(retryAfter)}.`,
+      };
+    default:
+      return {
+        sentence: `The server refuses the check${status === undefined ? '' : ` (${status})`}.`,
+        next: 'The address may be wrong. Tell its operator.',
+      };
+  }
+}
+
+export function problemOf(error: CheckError, server: string): Problem {
+  const known = error.results?.figures.length ? ' What was measured before is below.' : '';
+  switch (error.code) {
+    case 'refused':
+      return refused(error.status, error.retryAfter);
+    case 'stopped':
+      return {
+        sentence: `The line went silent in the middle of the check.${known}`,
+        next: 'Move closer to the router or use a cable, and try again. If it happens again, the line itself breaks off under load: tell your provider.',
+      };
+    case 'aborted':
+      return { sentence: `You stopped the check.${known}`, next: '' };
+    default:
+      return {
+        sentence: `${server} does not answer.`,
+        next: `Are you online? If other pages load, a firewall may block ${server}: try another network, or ask who runs yours to allow it.`,
+      };
+  }
+}

@@ -1,0 +1,93 @@
+/** What stays on the page when a check is over: verdict, figures, JSON and link. */
+import { type Figure, figureOf, kinds, type Results } from '@leeway/netcheck';
+import { directions, names, quantity, sources, time } from './format.ts';
+import type { Gauge, GaugeKind } from './gauges.ts';
+import { byId, element } from './page.ts';
+import { pack } from './share.ts';
+import { verdicts } from './verdict.ts';
+
+let file: string | undefined;
+
+/** Nothing of an earlier result. */
+export function hideResult(): void {
+  for (const id of ['verdict', 'keep', 'details']) byId(id).hidden = true;
+}
+
+export function showGauges(gauges: Record<GaugeKind, Gauge>, figures: readonly Figure[], complete: boolean): void {
+  const idle = Math.min(...figures.filter(({ name }) => name === 'baseline_rtt').map(({ value }) => value));
+  const loaded = figureOf(figures, 'loaded_rtt');
+  gauges.down.show(figureOf(figures, 'throughput', 'down'));
+  gauges.up.show(figureOf(figures, 'throughput', 'up'));
+  gauges.latency.show(Number.isFinite(idle) ? idle : undefined);
+  gauges.latency.say(loaded === undefined ? '' : `${time(loaded).join(' ')} while busy`);
+  const loss = figureOf(figures, 'loss');
+  gauges.loss.show(loss);
+  const [up, down] = [figureOf(figures, 'loss', 'up'), figureOf(figures, 'loss', 'down')];
+  gauges.loss.say(
+    loss === undefined
+      ? complete
+        ? 'not measured'
+        : ''
+      : up === undefined || down === undefined
+        ? ''
+        : 'the worse direction',
+  );
+}
+
+function row(figure: Figure): HTMLElement {
+  const [value, unit] = quantity(figure);
+  return element(
+    'tr',
+    {},
+    element('th', { scope: 'row' }, names[figure.name]),
+    element('td', {}, directions[figure.direction]),
+    element('td', { title: `${figure.value} ${figure.unit}` }, `${value} ${unit}`),
+    element('td', {}, sources[figure.source]),
+  );
+}
+
+/** Shows a result. `own`: it was measured here, and can be kept. */
+export function showResult(results: Results, own: boolean): void {
+  const list = byId('verdict').querySelector('ul')!;
+  list.replaceChildren(
+    ...verdicts(results).map(({ use, tone, word, why }) =>
+      element(
+        'li',
+        { 'data-tone': tone },
+        element('h3', {}, use),
+        element('p', { class: 'word' }, word),
+        element('p', { class: 'why' }, why),
+      ),
+    ),
+  );
+  byId('verdict').hidden = list.childElementCount === 0;
+  const order = Object.keys(kinds);
+  const rows = [...results.figures].sort((a, b) => order.indexOf(a.name) - order.indexOf(b.name)).map(row);
+  byId('details')
+    .querySelector('tbody')!
+    .replaceChildren(...rows);
+  byId('details').hidden = rows.length === 0;
+  byId('keep').hidden = rows.length === 0;
+  byId('copy').hidden = byId('link').hidden = !own;
+  byId('keep').querySelector<HTMLElement>('.note')!.hidden = !own;
+  if (file) URL.revokeObjectURL(file);
+  file = URL.createObjectURL(new Blob([`${JSON.stringify(results, null, 2)}\n`], { type: 'application/json' }));
+  byId<HTMLAnchorElement>('json').href = file;
+  byId<HTMLInputElement>('link').value = `${location.href.replace(/#.*/, '')}#${pack(results)}`;
+}
+
+/** The button that copies the link: by the clipboard, or, where the page may not, by a selection. */
+export function wireCopy(said: (text: string) => void): void {
+  const link = byId<HTMLInputElement>('link');
+  link.addEventListener('focus', () => link.select());
+  byId('copy').addEventListener('click', async () => {
+    try {
+      await navigator.clipboard.writeText(link.value);
+      said('The link is copied.');
+    } catch {
+      link.focus();
+      link.select();
+      said('The link is selected: copy it.');
+    }
+  });
+}

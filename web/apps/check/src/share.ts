@@ -1,0 +1,61 @@
+/** A result in the fragment of a link: nothing is stored at a server. */
+import { type Direction, type FigureName, figure, kinds, type Results, scoresOf } from '@leeway/netcheck';
+
+const longest = 8192;
+const most = 100; // figures
+const short: Record<Direction, string> = { up: 'u', down: 'd', 'round-trip': 'r' };
+
+/** version, server, started, whether the clocks allowed no delays of one way, figures. */
+type Packed = [1, string, number, 0 | 1, [string, string, number][]];
+
+/** The fragment of a result, without the #. */
+export function pack(results: Results): string {
+  const figures = results.figures.map(({ name, direction, value }): Packed[4][number] => [
+    name,
+    short[direction],
+    Number(value.toPrecision(6)),
+  ]);
+  const packed: Packed = [1, results.server, results.started_ms, results.one_way ? 1 : 0, figures];
+  const bytes = new TextEncoder().encode(JSON.stringify(packed));
+  const text = btoa(String.fromCharCode(...bytes));
+  return `r=${text.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')}`;
+}
+
+/** A result of a fragment; undefined if there is none in it that makes sense. */
+export function unpack(fragment: string): Results | undefined {
+  const text = /^#?r=([\w-]+)$/.exec(fragment)?.[1];
+  if (!text || text.length > longest) return undefined;
+  let packed: unknown;
+  try {
+    const raw = atob(text.replaceAll('-', '+').replaceAll('_', '/'));
+    packed = JSON.parse(new TextDecoder().decode(Uint8Array.from(raw, (c) => c.charCodeAt(0))));
+  } catch {
+    return undefined;
+  }
+  if (!Array.isArray(packed) || packed[0] !== 1) return undefined;
+  const [, server, started, clock, figures] = packed as unknown[];
+  if (typeof server !== 'string' || server.length > 300) return undefined;
+  if (
+    typeof started !== 'number' ||
+    !(Math.abs(started) < 8.64e15) ||
+    !Array.isArray(figures) ||
+    figures.length > most
+  ) {
+    return undefined;
+  }
+  const read = figures.map(figureFrom);
+  if (!read.every((f) => f !== undefined)) return undefined;
+  return {
+    ...{ version: 1, server, started_ms: started, figures: read, scores: scoresOf(read) },
+    ...(clock === 1 && { one_way: 'clock' as const }),
+  };
+}
+
+function figureFrom(from: unknown) {
+  if (!Array.isArray(from)) return undefined;
+  const [name, way, value] = from as unknown[];
+  const direction = (Object.keys(short) as Direction[]).find((d) => short[d] === way);
+  const known = typeof name === 'string' && Object.hasOwn(kinds, name);
+  if (!known || !direction || typeof value !== 'number' || !Number.isFinite(value) || value < 0) return undefined;
+  return figure(name as FigureName, direction, value);
+}

@@ -1,0 +1,111 @@
+/** What a line is good for, in words. */
+import { type Figure, figureOf, type Results } from '@leeway/netcheck';
+import { rate, share, time } from './format.ts';
+
+export type Tone = 'good' | 'fair' | 'poor';
+
+export interface Verdict {
+  use: string;
+  tone: Tone;
+  /** One word. */
+  word: string;
+  why: string;
+}
+
+/** bit/s that a stream takes, with room for its peaks; below the second it stalls. */
+const streams = { hd: [8e6, 5e6], uhd: [25e6, 15e6] } as const;
+/** bit/s of a stream that one more viewer could get from this line. */
+const oneViewer = 5e6;
+/** Below it a viewer has nothing to give. */
+const leastUplink = 5e5;
+
+const words = ([value, unit]: readonly [string, string]) => `${value} ${unit}`;
+
+const pick = <T>(tone: Tone, good: T, fair: T, poor: T): T => ({ good, fair, poor })[tone];
+
+function stream(use: string, [enough, least]: readonly [number, number], down: number): Verdict {
+  const tone: Tone = down >= enough ? 'good' : down >= least ? 'fair' : 'poor';
+  const why = pick(
+    tone,
+    `${words(rate(down))} come in; ${words(rate(enough))} are plenty for it.`,
+    `${words(rate(down))} come in, just what it takes. When others use the line, the picture gets coarser.`,
+    `${words(rate(down))} come in; it takes ${words(rate(least))}. The player will choose a smaller picture.`,
+  );
+  return { use, tone, word: pick(tone, 'Good', 'Tight', 'Too slow'), why };
+}
+
+function calls(figures: readonly Figure[], down: number, up: number): Verdict {
+  const loaded = figureOf(figures, 'loaded_rtt') ?? 0;
+  const loss = figureOf(figures, 'loss') ?? 0;
+  const least = Math.min(down, up);
+  const tone: Tone =
+    least >= 3e6 && loaded <= 0.15 && loss <= 0.01
+      ? 'good'
+      : least < 1e6 || loaded > 0.4 || loss > 0.05
+        ? 'poor'
+        : 'fair';
+  const limits = [
+    least < 3e6 && `the slower direction carries ${words(rate(least))}`,
+    loaded > 0.15 && `a round trip takes ${words(time(loaded))} while the line is busy`,
+    loss > 0.01 && `${words(share(loss))} of the messages are lost`,
+  ].filter(Boolean);
+  const why =
+    limits.length === 0
+      ? `A round trip takes ${words(time(loaded))} even while the line is busy.`
+      : `${upper(limits.join(', and '))}.`;
+  return { use: 'Video calls', tone, word: pick(tone, 'Good', 'Fair', 'Poor'), why };
+}
+
+const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
+
+function swarm(figures: readonly Figure[], up: number): Verdict {
+  const use = 'For other viewers';
+  const loss = figureOf(figures, 'loss', 'up') ?? 0;
+  const viewers = Math.floor((0.8 * up) / oneViewer);
+  if (up < leastUplink) {
+    const why = `Its uplink of ${words(rate(up))} has nothing left over. Leeway would have it receive from others, and send nothing.`;
+    return { use, tone: 'poor', word: 'Takes only', why };
+  }
+  if (loss > 0.1) {
+    const why = `${words(share(loss))} of what it sends is lost. Leeway would have it receive from others, and send nothing.`;
+    return { use, tone: 'poor', word: 'Takes only', why };
+  }
+  if (viewers < 1) {
+    const why = `Its uplink of ${words(rate(up))} carries parts of a picture, not all of one. Leeway sends when nothing else does.`;
+    return { use, tone: 'fair', word: 'Gives a little', why };
+  }
+  const many =
+    viewers === 1 ? 'another viewer' : viewers > 50 ? 'more than 50 other viewers' : `${viewers} other viewers`;
+  const why = `Its uplink of ${words(rate(up))} could carry the picture to ${many}. Leeway sends when nothing else does, and gives way at once.`;
+  return { use, tone: 'good', word: 'Can give', why };
+}
+
+function queue(figures: readonly Figure[]): Verdict | undefined {
+  const idle = Math.min(...figures.filter(({ name }) => name === 'baseline_rtt').map(({ value }) => value));
+  const loaded = figureOf(figures, 'loaded_rtt');
+  if (!Number.isFinite(idle) || loaded === undefined) return undefined;
+  const more = loaded - idle;
+  const tone: Tone = more < 0.03 ? 'good' : more < 0.2 ? 'fair' : 'poor';
+  const grows = `${words(time(idle))} while the line is idle, ${words(time(loaded))} while it is busy`;
+  const why = pick(
+    tone,
+    `A round trip takes ${grows}.`,
+    `A round trip takes ${grows}. Games and calls feel that.`,
+    `A round trip takes ${grows}: data waits in a queue of the router ("bufferbloat"). A router with queue management mends that.`,
+  );
+  return { use: 'While others use the line', tone, word: pick(tone, 'Stays quick', 'Slows down', 'Gets stuck'), why };
+}
+
+/** What a result means; of what was not measured nothing is said. */
+export function verdicts({ figures }: Pick<Results, 'figures'>): Verdict[] {
+  const down = figureOf(figures, 'throughput', 'down');
+  const up = figureOf(figures, 'throughput', 'up');
+  const all: (Verdict | undefined)[] = [];
+  if (down !== undefined) {
+    all.push(stream('HD video', streams.hd, down), stream('4K video', streams.uhd, down));
+  }
+  if (down !== undefined && up !== undefined) all.push(calls(figures, down, up));
+  all.push(queue(figures));
+  if (up !== undefined) all.push(swarm(figures, up));
+  return all.filter((v) => v !== undefined);
+}
