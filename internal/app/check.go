@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"reflect"
 	"slices"
 	"sort"
 	"strconv"
@@ -25,8 +26,8 @@ func (k *checker) complain(key, format string, args ...any) {
 	k.found = append(k.found, keyProblem{key, fmt.Sprintf(format, args...)})
 }
 
-// check returns everything wrong with the values of a configuration, by key.
-func check(c *Config) []keyProblem {
+// check returns everything wrong with the values of a configuration, by key, and what these services would refuse at their start.
+func check(c *Config, services []string) []keyProblem {
 	k := &checker{}
 	k.sites(c)
 	k.places(c)
@@ -37,6 +38,7 @@ func check(c *Config) []keyProblem {
 	k.fleet(c.Seed.Fleet)
 	k.relays(c)
 	k.probe(c.Probe)
+	k.starting(c, services)
 	sort.SliceStable(k.found, func(i, j int) bool { return k.found[i].key < k.found[j].key })
 	return k.found
 }
@@ -214,17 +216,49 @@ func (k *checker) budgets(c *Config) {
 	}
 }
 
-// valid is check for a service about to start. Sections of other services are theirs to check.
-func (e Env) valid(c *Config) error {
-	found := slices.DeleteFunc(check(c), func(p keyProblem) bool { return e.foreign(p.key) })
+// valid is check for a service about to start. Sections of other services are theirs to check. What the file says is told with its line.
+func (r *run) valid(c *Config) error {
+	var services []string
+	if r.env.service != "" {
+		services = []string{r.env.service}
+	}
+	found := r.complaints(c, services)
 	if len(found) == 0 {
 		return nil
 	}
-	errs := make([]error, len(found))
-	for i, p := range found {
-		errs[i] = fmt.Errorf("%s: %s", p.key, p.text)
+	return cmdline.Usage(fmt.Errorf("configuration: %w", found))
+}
+
+// complaints is check as problems of the file, or of nothing where a flag or the environment set the value.
+func (r *run) complaints(c *Config, services []string) (found problems) {
+	for _, p := range check(c, services) {
+		if r.env.foreign(p.key) {
+			continue
+		}
+		one := problem{text: p.key + ": " + p.text}
+		if r.filed != nil && same(r.filed, c, p.key) {
+			one.file, one.line = r.file(), lineOfKey(r.lines, p.key)
+		}
+		found = append(found, one)
 	}
-	return cmdline.Usage(fmt.Errorf("configuration: %w", errors.Join(errs...)))
+	sort.SliceStable(found, func(i, j int) bool { return found[i].line < found[j].line })
+	return found
+}
+
+// same says whether a key has one value in both.
+func same(a, b *Config, key string) bool {
+	key, _, _ = strings.Cut(key, "[")
+	one, err1 := fieldOf(reflect.ValueOf(a).Elem(), key)
+	other, err2 := fieldOf(reflect.ValueOf(b).Elem(), key)
+	return err1 != nil || err2 != nil || reflect.DeepEqual(one.Interface(), other.Interface())
+}
+
+// lineOfKey is the line of a key, or of the nearest section around it that the file has.
+func lineOfKey(lines map[string]int, key string) int {
+	for lines[key] == 0 && key != "" {
+		key = parent(key)
+	}
+	return lines[key]
 }
 
 // addressProblem says what is wrong with HOST:PORT, or nothing.

@@ -50,6 +50,9 @@ type cli struct {
 type run struct {
 	env   Env
 	flags *cli
+
+	filed *Config        // what the file alone says, once it was loaded; nil: there is none
+	lines map[string]int // of its keys
 }
 
 // movedCmd was a command of this program and is one of leeway-lab's now.

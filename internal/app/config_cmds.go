@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/url"
 	"reflect"
-	"sort"
 
 	"github.com/goccy/go-yaml"
 
@@ -20,12 +19,20 @@ type configCmd struct {
 }
 
 type configCheckCmd struct {
-	File string `arg:"" help:"Configuration file, or one that up --site takes."`
+	File string   `arg:"" help:"Configuration file, or one that up --site takes."`
+	For  []string `help:"Services that are to start with it: ${enum}. By default what its sections are of." enum:"tracker,seed,turn,probe,origin,up" placeholder:"SERVICE"`
+	JSON bool     `name:"json" help:"Print one JSON object."`
 }
 
 // Help is shown below the usage.
 func (configCheckCmd) Help() string {
-	return "Exits with 0 when the file is fine, with 2 when it is not.\n\nExamples:\n  leeway config check leeway.yaml"
+	return `Says all that is wrong at once, with file, line and key: what cannot be read, values that are none, and what the services would refuse at their
+start. A file with a section up is taken for one of leeway up. Exits with 0 when the file is fine, with 2 when it is not.
+
+Examples:
+  leeway config check leeway.yaml
+  leeway config check --for tracker,seed leeway.yaml
+  leeway config check --json leeway.yaml`
 }
 
 // Run checks the file alone: neither flags nor LEEWAY_ variables can mend it. What it refers to by ${NAME} has to be set.
@@ -33,25 +40,47 @@ func (c configCheckCmd) Run(r *run) error {
 	config := defaults(r.env.Getenv)
 	lines, err := loadFile(c.File, config, r.env)
 	sites := len(config.Sites)
-	switch {
-	case err == nil:
-		err = r.located(c.File, config, lines)
-	case c.holdsOneSite(r.env):
+	if c.holdsOneSite(r.env) {
 		_, err = loadSite(c.File, r.env)
 		sites = 1
+	} else {
+		err = located(c.File, config, lines, err, c.For)
 	}
 	var found problems
-	if errors.As(err, &found) {
+	if err != nil && !errors.As(err, &found) {
+		return err
+	}
+	if c.JSON {
+		if err := printProblems(r, c.File, sites, found); err != nil {
+			return err
+		}
+	}
+	if found != nil {
 		for _, p := range found {
-			fmt.Fprintln(r.env.Stdout, p.Error())
+			if !c.JSON {
+				fmt.Fprintln(r.env.Stdout, p.Error())
+			}
 		}
 		return cmdline.Usage(fmt.Errorf("config check: %s has %d %s", c.File, len(found), plural(len(found), "problem")))
 	}
-	if err != nil {
-		return err
+	if c.JSON {
+		return nil
 	}
 	_, err = fmt.Fprintf(r.env.Stdout, "%s: ok, %d %s\n", c.File, sites, plural(sites, "site"))
 	return err
+}
+
+// printProblems prints what was found for programs.
+func printProblems(r *run, file string, sites int, found problems) error {
+	type one struct {
+		Line int    `json:"line"` // 0: the file as a whole
+		Text string `json:"text"`
+	}
+	list := []one{}
+	for _, p := range found {
+		list = append(list, one{p.line, p.text})
+	}
+	return printJSON(r, map[string]any{"file": file, "ok": len(found) == 0, "sites": sites, "problems": list})
 }
 
 // holdsOneSite tells a file for up --site from a configuration, which has no name at its top.
@@ -61,21 +90,22 @@ func (c configCheckCmd) holdsOneSite(env Env) bool {
 	return lines["name"] != 0
 }
 
-// located turns what check found into problems with lines of the file.
-func (r *run) located(file string, config *Config, lines map[string]int) error {
-	var found problems
-	for _, p := range check(config) {
-		key := p.key
-		for lines[key] == 0 && key != "" {
-			key = parent(key)
-		}
-		found = append(found, problem{file, lines[key], p.key + ": " + p.text})
+// located is what is wrong with the form of a file (err), and with its values, as problems with lines; nil: nothing.
+func located(file string, config *Config, lines map[string]int, err error, services []string) error {
+	var form, values problems
+	if err != nil && (lines == nil || !errors.As(err, &form)) {
+		return err
 	}
-	if found == nil {
+	if services == nil {
+		services = servicesOf(lines)
+	}
+	for _, p := range check(config, services) {
+		values = append(values, problem{file, lineOfKey(lines, p.key), p.key + ": " + p.text})
+	}
+	if form = merged(form, values); form == nil {
 		return nil
 	}
-	sort.SliceStable(found, func(i, j int) bool { return found[i].line < found[j].line })
-	return found
+	return form
 }
 
 // parent is the key of the section or list that key is in.
@@ -101,7 +131,7 @@ func (c configPrintCmd) Run(_ context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	wrong := r.env.valid(config) // before its secrets are replaced by what is none
+	wrong := r.valid(config) // before its secrets are replaced by what is none
 	redact(reflect.ValueOf(config).Elem())
 	text, err := yaml.MarshalWithOptions(config, yaml.Indent(2), yaml.IndentSequence(true))
 	if err != nil {

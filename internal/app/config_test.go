@@ -228,7 +228,32 @@ func FuzzConfig(f *testing.F) {
 	f.Fuzz(func(_ *testing.T, text []byte) {
 		config := defaults(func(string) string { return "" })
 		if _, err := loadYAML("f.yaml", text, config, Env{}); err == nil {
-			check(config)
+			check(config, allServices)
 		}
 	})
+}
+
+// TestAServiceTellsAllMistakesAtOnce: of form, of values and of what it would refuse, each with its line; a flag's has none.
+func TestAServiceTellsAllMistakesAtOnce(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "leeway.yaml")
+	write(t, file, "sites:\n  - name: demo\n    hosts: [video.example.com]\ntracker:\n  max_swarms: 0\n  stats_interval: 0s\n  lisen: x\n")
+	_, errs, code := leeway(t, nil, "tracker", "--config", file)
+	for _, want := range []string{file + ":5: tracker.max_swarms", file + ":6: tracker.stats_interval", file + `:7: unknown key "tracker.lisen"`} {
+		if code != 2 || !strings.Contains(errs, want) {
+			t.Errorf("%d, want %q in\n%s", code, want, errs)
+		}
+	}
+	write(t, file, "sites:\n  - name: demo\n    hosts: [video.example.com]\ntracker:\n  max_swarms: 0\n")
+	_, errs, code = leeway(t, []string{"LEEWAY_TRACKER_STATS_INTERVAL=0s"}, "tracker", "--config", file, "--admin", "nowhere")
+	for _, want := range []string{file + ":2: sites[0].access", file + ":5: tracker.max_swarms", "\ntracker.stats_interval: 0s", `tracker.admin: "nowhere"`} {
+		if code != 2 || !strings.Contains("\n"+errs, want) {
+			t.Errorf("%d, want %q in\n%s", code, want, errs)
+		}
+	}
+	if out, _, code := leeway(t, nil, "config", "check", "--json", file); code != 2 || !strings.Contains(out, `"line": 5`) {
+		t.Errorf("as JSON: %d %s", code, out)
+	}
+	if out, _, code := leeway(t, nil, "config", "check", "--for", "turn", file); code != 2 || !strings.Contains(out, "turn.secrets") {
+		t.Errorf("for a relay: %d %s", code, out)
+	}
 }

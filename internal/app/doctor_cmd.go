@@ -140,11 +140,8 @@ func (r *run) examined(file string) (local *doctor.Local, done func(), err error
 		return nil, nil, err
 	}
 	local = &doctor.Local{Admins: map[string]string{}, Want: rtclink.SocketBuffer, Sessions: config.Tracker.MaxSessions + spareFiles, Files: func() uint64 { n, _ := maxFiles(); return n }}
-	if err == nil {
-		err = r.located(file, config, lines)
-	}
 	var found problems
-	if errors.As(err, &found) {
+	if errors.As(located(file, config, lines, err, nil), &found) {
 		for _, p := range found {
 			local.Problems = append(local.Problems, p.Error())
 		}

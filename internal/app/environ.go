@@ -1,9 +1,12 @@
 package app
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"reflect"
+	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -97,13 +100,18 @@ func (r *run) file() string {
 	return r.env.Getenv("LEEWAY_CONFIG")
 }
 
-// load returns the configuration in force: flags over environment over file over defaults.
+// load returns the configuration in force: flags over environment over file over defaults. Of a file with mistakes in its form the
+// error has those of its values too, so that all are told at once.
 func (r *run) load(flags any) (*Config, *slog.Logger, error) {
 	config := defaults(r.env.Getenv)
+	var form problems
 	if file := r.file(); file != "" {
-		if _, err := loadFile(file, config, r.env); err != nil {
+		var err error
+		if r.lines, err = loadFile(file, config, r.env); err != nil && (r.lines == nil || !errors.As(err, &form)) {
 			return nil, nil, cmdline.Usage(err)
 		}
+		filed := *config
+		r.filed = &filed
 	}
 	warnings, err := loadEnviron(r.env.Environ, config)
 	if err != nil {
@@ -114,6 +122,9 @@ func (r *run) load(flags any) (*Config, *slog.Logger, error) {
 			return nil, nil, err
 		}
 	}
+	if form != nil {
+		return nil, nil, cmdline.Usage(merged(form, r.complaints(config, nil)))
+	}
 	log, err := newLogger(r.env.Stderr, r.env.Terminal, config.Log)
 	if err != nil {
 		return nil, nil, err
@@ -122,6 +133,18 @@ func (r *run) load(flags any) (*Config, *slog.Logger, error) {
 		log.Warn("environment: " + w)
 	}
 	return config, log, nil
+}
+
+// merged are problems of form and of values, in the order of the file. A line that cannot be read has no value to complain of.
+func merged(form, values problems) problems {
+	all := slices.Clone(form)
+	for _, v := range values {
+		if !slices.ContainsFunc(form, func(f problem) bool { return v.line != 0 && f.line == v.line }) {
+			all = append(all, v)
+		}
+	}
+	sort.SliceStable(all, func(i, j int) bool { return all[i].line < all[j].line })
+	return all
 }
 
 // service is load for a command that starts one: values that are wrong are an error, too.
@@ -140,7 +163,7 @@ func (r *run) service(flags any) (*Config, *slog.Logger, error) {
 	}
 	config, log, err := r.load(flags)
 	if err == nil {
-		err = r.env.valid(config)
+		err = r.valid(config)
 	}
 	return config, log, err
 }

@@ -13,13 +13,14 @@ func TestAServiceNeedsNoSecretOfAnother(t *testing.T) {
 	write(t, file, `sites: [{name: demo, hosts: [video.example.com]}]
 tracker:
   ice_servers: [{urls: ["turn:turn.example.com"], secret: "${TEST_RELAY_SECRET}"}]
+turn: {secrets: [0123456789abcdef0123456789abcdef]}
 `)
 	for service, wants := range map[string]bool{"tracker": true, "seed": false, "turn": false, "origin": false, "": true} {
 		env := Env{service: service}
 		config := defaults(env.Getenv)
 		_, err := loadFile(file, config, env)
 		if err == nil {
-			err = env.valid(config)
+			err = (&run{env: env}).valid(config)
 		}
 		if asked := err != nil && strings.Contains(err.Error(), "TEST_RELAY_SECRET"); asked != wants || !wants && err != nil {
 			t.Errorf("%q: %v", service, err)

@@ -54,7 +54,8 @@ func TestOneSecretForEveryKey(t *testing.T) {
 		t.Fatalf("%d %q %s", code, secret, errs)
 	}
 	file := filepath.Join(t.TempDir(), "leeway.yaml")
-	write(t, file, strings.ReplaceAll(`admin: {token: SECRET}
+	write(t, file, strings.ReplaceAll(`sites: [{name: demo, hosts: [video.example.com], access: public}]
+admin: {token: SECRET}
 tracker: {secret: SECRET, ice_servers: [{urls: ["turn:turn.example.com"], secret: SECRET}], webtorrent: {token: SECRET}}
 seed: {fleet: {listen: "127.0.0.1:4602", secret: SECRET}}
 turn: {secrets: [SECRET]}

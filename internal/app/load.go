@@ -24,6 +24,9 @@ type problem struct {
 }
 
 func (p problem) Error() string {
+	if p.file == "" {
+		return p.text
+	}
 	if p.line == 0 {
 		return p.file + ": " + p.text
 	}
@@ -83,7 +86,7 @@ type reader struct {
 }
 
 // serviceSections are those that belong to one service each.
-var serviceSections = []string{"tracker", "seed", "turn", "origin"}
+var serviceSections = []string{"tracker", "seed", "turn", "probe", "origin"}
 
 // foreign says whether a key is of a service that this process is not. Its variables may be secrets that this process does not have.
 func (e Env) foreign(key string) bool {

@@ -90,9 +90,6 @@ func openServices(config *Config, sites []site.Config, name string, log *slog.Lo
 		s.sites = append(s.sites, one)
 		s.names = append(s.names, one.Name())
 	}
-	if len(s.sites) == 0 {
-		return nil, cmdline.Usage(errors.New(name + ": no site is configured (list them in the file's section sites, and name the file by --config)"))
-	}
 	var err error
 	if s.registry, err = newRegistry(log, s.names, counts[name]...); err != nil {
 		return nil, err

@@ -115,7 +115,7 @@ func (r *run) sitesFile() (path string, read func() ([]site.Config, error)) {
 		if _, err := loadFile(path, config, r.env); err != nil {
 			return nil, err
 		}
-		if err := r.env.valid(config); err != nil {
+		if err := r.valid(config); err != nil {
 			return nil, err
 		}
 		return config.Sites, nil

@@ -237,8 +237,9 @@ func TestAccessIsStatedWhereStrangersCome(t *testing.T) {
 		}
 	}
 	for _, c := range []site.Config{{Access: site.AccessPublic}, {TokenKeys: keys}, {Access: site.AccessToken, TokenKeys: keys}} {
-		if err := decided([]site.Config{c}, ":8080"); err != nil {
-			t.Errorf("%+v: %v", c, err)
+		k := &checker{}
+		if k.admission(&Config{Sites: []site.Config{c}, Tracker: TrackerConfig{Listen: ":8080"}}); len(k.found) > 0 {
+			t.Errorf("%+v: %v", c, k.found)
 		}
 	}
 	for access, open := range map[string]bool{"": false, "access: public\n": false, "access: token\ntoken_keys: k\n": true, "token_keys: k\n": true} {

@@ -134,19 +134,6 @@ func (t *tokenKeys) Holds(site, keyID string) bool {
 	return ok
 }
 
-// decided says whether every site states its access (public or token), if hosts other than this one can reach the tracker.
-func decided(sites []site.Config, listen string) error {
-	if loopback(listen) {
-		return nil
-	}
-	for i, c := range sites {
-		if c.Access == "" && c.TokenKeys == "" {
-			return cmdline.Usage(fmt.Errorf("sites[%d]: %s can be reached from other machines, and site %q does not say which viewers may join (access: token with token_keys, which leeway token keygen makes; or access: public if anyone may)", i, listen, c.Name))
-		}
-	}
-	return nil
-}
-
 // addKey puts a key into a file of keys, which is made when it is not there: whole under another name, then renamed, so that
 // a reader sees the old file or the new one.
 func addKey(path string, key access.Key) error {

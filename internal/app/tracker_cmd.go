@@ -31,9 +31,6 @@ func (c *trackerCmd) Run(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	if err := decided(config.Sites, config.Tracker.Listen); err != nil {
-		return err
-	}
 	bundle, err := webdist.Load()
 	if err != nil {
 		return fmt.Errorf("tracker: read the embedded bundle: %w", err)

@@ -250,7 +250,7 @@ func TestUpSaysWhichPortsWereTaken(t *testing.T) {
 	if want := "In use by other programs: " + port + "; "; !strings.Contains(r.out.String(), want) {
 		t.Errorf("no %q:\n%s", want, r.out)
 	}
-	_, errs, code := leeway(t, nil, "tracker", "--listen=127.0.0.1:"+port, "--data-dir="+t.TempDir())
+	_, errs, code := leeway(t, nil, "tracker", "--config="+writeSite(t, filepath.Join(t.TempDir(), "leeway.yaml"), "http://video.example.com", "", 2, map[string]any{}), "--listen=127.0.0.1:"+port, "--data-dir="+t.TempDir())
 	if want := "tracker --listen: listen on 127.0.0.1:" + port + ": bind: address already in use (another process"; code != 1 || !strings.Contains(errs, want) {
 		t.Errorf("a tracker on it: %d %s", code, errs)
 	}

@@ -62,8 +62,8 @@ func Open(cfg Config) (*Bus, error) {
 	if cfg.Metrics == nil {
 		cfg.Metrics = metric.Discard
 	}
-	if err := cfg.check(); err != nil {
-		return nil, err
+	if err := errors.Join(cfg.Check(), cfg.files()); err != nil {
+		return nil, fmt.Errorf("natsbus: %w", err)
 	}
 	b := &Bus{closed: make(chan struct{}), metrics: cfg.Metrics}
 	opts, err := b.options(cfg)
@@ -173,8 +173,8 @@ func (b *Bus) options(cfg Config) ([]nats.Option, error) {
 	return opts, nil
 }
 
-// check says which settings contradict each other.
-func (c *Config) check() error {
+// Check says which settings contradict each other.
+func (c Config) Check() error {
 	ways := 0
 	for _, way := range []string{c.User, c.CredentialsFile, c.NKeyFile} {
 		if way != "" {
@@ -183,14 +183,19 @@ func (c *Config) check() error {
 	}
 	switch {
 	case ways > 1:
-		return errors.New("natsbus: more than one of user, credentials_file and nkey_file is set; a server asks for one")
+		return errors.New("more than one of user, credentials_file and nkey_file is set; a server asks for one")
 	case c.User == "" && c.Password != "":
-		return errors.New("natsbus: a password without a user")
+		return errors.New("a password without a user")
 	case (c.CertFile == "") != (c.KeyFile == ""):
-		return errors.New("natsbus: cert_file and key_file go together")
+		return errors.New("cert_file and key_file go together")
 	case c.URL == "" && (c.CredentialsFile != "" || c.NKeyFile != ""):
-		return errors.New("natsbus: credentials_file and nkey_file are for a server elsewhere; name it by url")
+		return errors.New("credentials_file and nkey_file are for a server elsewhere; name it by url")
 	}
+	return nil
+}
+
+// files says which file of the configuration is missing.
+func (c Config) files() error {
 	for _, file := range []struct{ key, name string }{
 		{"credentials_file", c.CredentialsFile}, {"nkey_file", c.NKeyFile}, {"ca_file", c.CAFile}, {"cert_file", c.CertFile}, {"key_file", c.KeyFile},
 	} {
@@ -198,7 +203,7 @@ func (c *Config) check() error {
 			continue
 		}
 		if _, err := os.Stat(file.name); err != nil {
-			return fmt.Errorf("natsbus: %s: %w", file.key, err)
+			return fmt.Errorf("%s: %w", file.key, err)
 		}
 	}
 	return nil
