@@ -11,6 +11,7 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/bench/clusterbench"
 	"github.com/leeway-video/leeway/internal/lab/bench/idlebench"
 	"github.com/leeway-video/leeway/internal/lab/bench/joinbench"
+	"github.com/leeway-video/leeway/internal/lab/bench/loadbench"
 	"github.com/leeway-video/leeway/internal/lab/bench/natbench"
 	"github.com/leeway-video/leeway/internal/lab/bench/outagebench"
 	"github.com/leeway-video/leeway/internal/lab/bench/peersbench"
@@ -23,7 +24,7 @@ import (
 
 // benches are what `leeway-lab bench` can run.
 func benches() []bench.Bench {
-	return []bench.Bench{swarmbench.Bench, transferbench.Bench, transportbench.Bench, joinbench.Bench, idlebench.Bench, trackerbench.Bench, clusterbench.Bench, turnbench.Bench, natbench.Bench, outagebench.Bench, peersbench.Bench}
+	return []bench.Bench{swarmbench.Bench, transferbench.Bench, transportbench.Bench, joinbench.Bench, idlebench.Bench, trackerbench.Bench, loadbench.Bench, clusterbench.Bench, turnbench.Bench, natbench.Bench, outagebench.Bench, peersbench.Bench}
 }
 
 type benchCmd struct {

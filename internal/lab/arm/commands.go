@@ -142,6 +142,7 @@ func (a *Arm) destroy(s *session, reason string) {
 			a.counts.watched(v.report())
 		}
 		<-a.closers
+		s.closing.Wait()
 		s.event(armwire.Destroyed, nil)
 	})
 }

@@ -1,11 +1,13 @@
 package arm
 
 import (
+	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/armwire"
 	"github.com/leeway-video/leeway/internal/rtclink"
+	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/transfer"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
@@ -17,29 +19,56 @@ const linkQuiet = rtclink.LostAfter / 3
 type linkConn struct {
 	s        *session
 	at       *seat[*rtclink.Host]
-	trickles bool
 	text     string        // the peer's offer
+	gathered chan struct{} // closed when there are no more candidates of this side
 	made     chan struct{} // closed once link is set, or never will be
 	link     transfer.Link // nil: it could not be made
 	accept   func(transfer.Description) error
 	spoke    atomic.Int64 // Unix ns: when this side last sent
+
+	mu       sync.Mutex
+	trickles bool                 // guarded by mu
+	waiting  []transfer.Candidate // guarded by mu: those that are to go into the description, where they do not trickle
 }
 
 var _ connection = (*linkConn)(nil)
 
 func newLinkConn(s *session, at *seat[*rtclink.Host]) *linkConn {
-	return &linkConn{s: s, at: at, made: make(chan struct{})}
+	return &linkConn{s: s, at: at, made: make(chan struct{}), gathered: make(chan struct{})}
 }
 
 func (c *linkConn) offer(b armwire.OfferBody) (string, *armwire.Error) {
-	c.trickles = b.Trickles()
+	c.trickle(b)
 	defer close(c.made)
 	link, d, err := c.at.socket.of.Offer(c)
 	if err != nil {
 		return "", armwire.Fail(armwire.Failed, "%v", err)
 	}
 	c.link, c.accept = link, link.Accept
-	return d.SDP, nil
+	return c.whole(d.SDP), nil
+}
+
+func (c *linkConn) trickle(b armwire.OfferBody) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.trickles = b.Trickles()
+}
+
+// whole adds candidates that came behind the description, unless they trickle. A link waits but briefly for those of its own socket.
+func (c *linkConn) whole(sdp string) string {
+	c.mu.Lock()
+	trickles := c.trickles
+	c.mu.Unlock()
+	if trickles {
+		return sdp
+	}
+	sleep.Until(c.gathered, gatherWithin)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, t := range c.waiting {
+		sdp += "a=" + t.Candidate + "\r\n"
+	}
+	return sdp
 }
 
 func (c *linkConn) takeOffer(sdp string) *armwire.Error {
@@ -48,7 +77,7 @@ func (c *linkConn) takeOffer(sdp string) *armwire.Error {
 }
 
 func (c *linkConn) answer(b armwire.OfferBody) (string, *armwire.Error) {
-	c.trickles = b.Trickles()
+	c.trickle(b)
 	defer close(c.made)
 	link, d, err := c.at.socket.of.Answer(transfer.Description{SDP: c.text, Plan: linkPlan}, c)
 	c.text = ""
@@ -56,7 +85,7 @@ func (c *linkConn) answer(b armwire.OfferBody) (string, *armwire.Error) {
 		return "", armwire.Fail(armwire.BadSDP, "%v", err)
 	}
 	c.link = link
-	return d.SDP, nil
+	return c.whole(d.SDP), nil
 }
 
 func (c *linkConn) takeAnswer(sdp string) *armwire.Error {
@@ -114,8 +143,16 @@ func (c *linkConn) close() {
 
 // Candidate implements transfer.LinkEvents.
 func (c *linkConn) Candidate(t transfer.Candidate) {
-	if c.trickles {
+	c.mu.Lock()
+	trickles := c.trickles
+	if !trickles && !t.End {
+		c.waiting = append(c.waiting, t)
+	}
+	c.mu.Unlock()
+	if trickles {
 		c.s.event(armwire.Trickle, armwire.CandidateBody{Candidate: t.Candidate, Mid: t.Mid, Line: int(t.Line)})
+	} else if t.End {
+		close(c.gathered)
 	}
 }
 

@@ -40,6 +40,7 @@ type session struct {
 	body armwire.SessionBody
 
 	sent, received, chunks atomic.Int64
+	closing                sync.WaitGroup // connections; none is added once the session is destroyed
 
 	mu     sync.Mutex
 	phase  string      // guarded by mu
@@ -86,6 +87,7 @@ func (s *session) closed(conn connection, reason string) {
 	s.conn, s.flow, s.phase = nil, nil, down
 	s.live.Store(false)
 	a := s.arm
+	s.closing.Add(1)
 	a.busy.Add(1) // under mu: the end of the arm takes mu of every session before it waits
 	s.mu.Unlock()
 	a.pacer.remove(f)
@@ -96,6 +98,7 @@ func (s *session) closed(conn connection, reason string) {
 		conn.close()
 		<-a.closers
 		s.event(armwire.Hangup, armwire.HangupBody{Reason: reason})
+		s.closing.Done()
 	}()
 }
 

@@ -17,6 +17,7 @@ type Session struct {
 
 	up   chan struct{} // closed when it has come up
 	down chan struct{} // closed when it is down again, or never came up, or its arm is gone
+	gone chan struct{} // closed when it is destroyed, or its arm is gone
 
 	mu     sync.Mutex
 	isUp   bool          // guarded by mu
@@ -26,7 +27,7 @@ type Session struct {
 
 // Create has an arm make a session.
 func (a *Arm) Create(ctx context.Context, id string, body armwire.SessionBody) (*Session, error) {
-	s := &Session{ID: id, Arm: a, up: make(chan struct{}), down: make(chan struct{})}
+	s := &Session{ID: id, Arm: a, up: make(chan struct{}), down: make(chan struct{}), gone: make(chan struct{})}
 	a.mu.Lock()
 	known := a.sessions[id] != nil
 	if !known {
@@ -45,14 +46,21 @@ func (a *Arm) Create(ctx context.Context, id string, body armwire.SessionBody) (
 	return s, nil
 }
 
-// Destroy ends the session.
+// Destroy ends the session, and returns when its arm has nothing of it any more.
 func (s *Session) Destroy(ctx context.Context) error {
 	_, err := s.Arm.Call(ctx, armwire.DestroySession, s.ID, nil)
 	var refused *armwire.Error
-	if errors.As(err, &refused) && refused.Code == armwire.UnknownSession {
-		err = nil
+	if err != nil && !(errors.As(err, &refused) && refused.Code == armwire.UnknownSession) {
+		return err
 	}
-	return err
+	select {
+	case <-s.gone:
+		return nil
+	case <-s.Arm.Gone():
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // Down is closed when the session has ended; Reason says why.
@@ -81,10 +89,30 @@ func (s *Session) WaitUp(ctx context.Context) error {
 	case <-s.up:
 		return nil
 	case <-s.down:
-		return fmt.Errorf("%w: %s of %s: %s", ErrDown, s.ID, s.Arm.Name, s.Reason())
+		return s.downError()
 	case <-ctx.Done():
 		return ctx.Err()
 	}
+}
+
+func (s *Session) downError() error {
+	return fmt.Errorf("%w: %s of %s: %s", ErrDown, s.ID, s.Arm.Name, s.Reason())
+}
+
+// WaitBothUp waits until both ends of a connection are up, or one of them is down.
+func WaitBothUp(ctx context.Context, one, two *Session) error {
+	for _, s := range []*Session{one, two} {
+		select {
+		case <-s.up:
+		case <-one.down:
+			return one.downError()
+		case <-two.down:
+			return two.downError()
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	return nil
 }
 
 // hear takes an event of the session.
@@ -112,6 +140,7 @@ func (s *Session) hear(m armwire.Message) *armwire.Error {
 		s.Arm.mu.Lock()
 		delete(s.Arm.sessions, s.ID)
 		s.Arm.mu.Unlock()
+		close(s.gone) // once: the arm does not know the session any more
 	}
 	return nil
 }

@@ -1,0 +1,86 @@
+package load
+
+import (
+	"sync"
+	"time"
+
+	"github.com/HdrHistogram/hdrhistogram-go"
+
+	"github.com/leeway-video/leeway/internal/lab/armwire"
+)
+
+const (
+	longestDelay = time.Minute // of a histogram
+	digits       = 3           // that a histogram is exact to
+)
+
+// Delays are the histograms of arms, merged: percentiles of several arms are never averaged.
+type Delays struct {
+	mu                  sync.Mutex
+	setup, chunk, start *hdrhistogram.Histogram // guarded by mu; µs
+}
+
+// NewDelays makes empty ones.
+func NewDelays() *Delays {
+	h := func() *hdrhistogram.Histogram { return hdrhistogram.New(1, longestDelay.Microseconds(), digits) }
+	return &Delays{setup: h(), chunk: h(), start: h()}
+}
+
+// Hear takes the events of an arm (Arm.Listen); others than statistics are passed over.
+func (d *Delays) Hear(_ *Arm, m armwire.Message) {
+	if m.Kind != armwire.Statistics {
+		return
+	}
+	if b, bad := armwire.DecodeBody[armwire.StatisticsBody](m); bad == nil {
+		_ = d.Add(b.Delays)
+	}
+}
+
+// Add merges what an arm has sent. A histogram of another shape than ours is an error: an arm that sent it lies, or is of another version.
+func (d *Delays) Add(b armwire.Delays) *armwire.Error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for text, into := range map[*string]*hdrhistogram.Histogram{&b.Setup: d.setup, &b.Chunk: d.chunk, &b.Start: d.start} {
+		if *text == "" {
+			continue
+		}
+		h, err := decodeHistogram(*text)
+		if err != nil {
+			return err
+		}
+		into.Merge(h)
+	}
+	return nil
+}
+
+// mostEncoded bounds a histogram that an arm sends, bytes: the shape that is spoken of never comes near.
+const mostEncoded = 128 << 10
+
+func decodeHistogram(text string) (*hdrhistogram.Histogram, *armwire.Error) {
+	if len(text) > mostEncoded {
+		return nil, armwire.Fail(armwire.BadField, "a histogram of %d bytes", len(text))
+	}
+	h, err := hdrhistogram.Decode([]byte(text))
+	if err != nil {
+		return nil, armwire.Fail(armwire.BadField, "histogram: %v", err)
+	}
+	if h.HighestTrackableValue() != longestDelay.Microseconds() || h.SignificantFigures() != digits {
+		return nil, armwire.Fail(armwire.BadField, "a histogram to %d of %d digits", h.HighestTrackableValue(), h.SignificantFigures())
+	}
+	return h, nil
+}
+
+func (d *Delays) at(h *hdrhistogram.Histogram, percentile float64) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return time.Duration(h.ValueAtQuantile(percentile)) * time.Microsecond
+}
+
+// Setup is a percentile, 0–100, of how long connections took to come up.
+func (d *Delays) Setup(percentile float64) time.Duration { return d.at(d.setup, percentile) }
+
+// Chunk is a percentile of how late chunks came, from when they were due.
+func (d *Delays) Chunk(percentile float64) time.Duration { return d.at(d.chunk, percentile) }
+
+// Start is a percentile of the startup delays of viewers.
+func (d *Delays) Start(percentile float64) time.Duration { return d.at(d.start, percentile) }
