@@ -71,7 +71,7 @@ var owners = []struct {
 	{"github.com/prometheus/", []string{"promreg"}, "services define metrics as data, so that the page in spec/ can be compared with them"},
 	{"github.com/vishvananda/", []string{"lab/netlab"}, "namespaces and devices have one place to be made and removed in"},
 	{"github.com/alecthomas/kong", []string{"cmdline", "app"}, "both programs parse alike; flags are known to composition roots only"},
-	{"github.com/goccy/go-yaml", []string{"app"}, "packages own their Config; the file format is known to the composition root only"},
+	{"github.com/goccy/go-yaml", []string{"app", "lab"}, "packages own their Config; the file format is known to the composition roots only"},
 	{"github.com/mogiioin/hls-m3u8", []string{"wire/playlist"}, "its faults are mended in one place, for seeds and headless viewers"},
 }
 

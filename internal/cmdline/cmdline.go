@@ -23,14 +23,17 @@ func Usage(err error) error { return &UsageError{err} }
 // Unwrap returns what was said.
 func (e *UsageError) Unwrap() error { return e.error }
 
-// ExitCode is 0 for nil, 2 for a mistake of the caller and 1 for everything else.
+// ExitCode is 0 for nil, 2 for a mistake of the caller, what the error itself says if it has a method ExitStatus, and 1 for everything else.
 func ExitCode(err error) int {
 	var usage *UsageError
+	var coded interface{ ExitStatus() int }
 	switch {
 	case err == nil:
 		return 0
 	case errors.As(err, &usage):
 		return 2
+	case errors.As(err, &coded):
+		return coded.ExitStatus()
 	}
 	return 1
 }

@@ -22,6 +22,7 @@ type Streams struct {
 // cli is the command line.
 type cli struct {
 	Bench    benchCmd    `cmd:"" help:"Measure, and compare with baselines of the same run."`
+	Load     loadCmd     `cmd:"" help:"Test what WebRTC sessions, or viewers of Leeway, a server can bear."`
 	Arm      armCmd      `cmd:"" help:"Hold WebRTC sessions for a load controller."`
 	Schedule scheduleCmd `cmd:"" help:"Decide again what a viewer recorded."`
 	Version  versionCmd  `cmd:"" help:"Print what this program was built of."`

@@ -30,6 +30,9 @@ type Config struct {
 // DefaultMaxArms bounds the arms of a controller.
 const DefaultMaxArms = 256
 
+// errClosing is why an arm is gone that the controller let go.
+var errClosing = errors.New("load: the controller is closed")
+
 const (
 	registerWithin = 10 * time.Second // of an arm that has dialed
 	armPing        = 2 * time.Second
@@ -143,6 +146,11 @@ func (c *Controller) Close() error {
 	c.mu.Lock()
 	c.closed = true
 	for a := range c.arms {
+		a.mu.Lock()
+		if a.err == nil {
+			a.err = errClosing
+		}
+		a.mu.Unlock()
 		a.conn.Close(wsconn.CloseDone, "")
 	}
 	c.mu.Unlock()

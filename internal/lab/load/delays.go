@@ -18,12 +18,13 @@ const (
 type Delays struct {
 	mu                  sync.Mutex
 	setup, chunk, start *hdrhistogram.Histogram // guarded by mu; µs
+	join                *hdrhistogram.Histogram // guarded by mu; µs, of this controller
 }
 
 // NewDelays makes empty ones.
 func NewDelays() *Delays {
 	h := func() *hdrhistogram.Histogram { return hdrhistogram.New(1, longestDelay.Microseconds(), digits) }
-	return &Delays{setup: h(), chunk: h(), start: h()}
+	return &Delays{setup: h(), chunk: h(), start: h(), join: h()}
 }
 
 // Hear takes the events of an arm (Arm.Listen); others than statistics are passed over.
@@ -84,3 +85,20 @@ func (d *Delays) Chunk(percentile float64) time.Duration { return d.at(d.chunk, 
 
 // Start is a percentile of the startup delays of viewers.
 func (d *Delays) Start(percentile float64) time.Duration { return d.at(d.start, percentile) }
+
+// joined counts how long a client took to connect, from when it was due.
+func (d *Delays) joined(took time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	_ = d.join.RecordValue(min(max(took.Microseconds(), 0), longestDelay.Microseconds())) // within the histogram's range
+}
+
+// Join is a percentile of how long clients took to connect, from when they were due.
+func (d *Delays) Join(percentile float64) time.Duration { return d.at(d.join, percentile) }
+
+// any says whether there is a join, a chunk or a startup delay.
+func (d *Delays) any() (join, chunk, start bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.join.TotalCount() > 0, d.chunk.TotalCount() > 0, d.start.TotalCount() > 0
+}

@@ -33,7 +33,7 @@ var Bench = bench.Bench{
 
 const (
 	rate     = 50_000 // bit/s of an active session
-	chunk    = 1000   // bytes
+	chunk    = 3125   // bytes: two a second
 	sockets  = 128    // of each side: 16,384 pairs of addresses
 	together = 64     // handshakes under way at a time
 	settle   = 10 * time.Second
@@ -53,7 +53,7 @@ func armCase(name string, stack armwire.Stack, active, idle int, extra bool) ben
 	}
 	return bench.Case{
 		Name: name, Extra: extra,
-		About: fmt.Sprintf("%d active sessions of 50 kbit/s, then %d idle ones, of the stack %s at both ends.", active, idle, stack),
+		About: fmt.Sprintf("%d active sessions of 50 kbit/s in two chunks a second, then %d idle ones, of the stack %s at both ends.", active, idle, stack),
 		Figures: []bench.Figure{
 			{Name: "active_sessions", Goal: goal(">= 2000")},
 			{Name: "idle_sessions", Goal: goal(">= 10000")},

@@ -1,0 +1,261 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/sleep"
+)
+
+// PeerName is the name of the arm that is the peer under test. All others hold the clients.
+const PeerName = "peer"
+
+const (
+	connectWithin = 30 * time.Second // of a client, from when it came
+	leaveWithin   = 15 * time.Second // of a client that leaves
+	armsWithin    = time.Minute      // for all arms to be there
+	mostOpening   = 256              // clients that are connecting at a time; others wait, and their time counts
+)
+
+// Start starts a process that is an arm, and returns what ends it.
+type Start func(name string, sockets int) (stop func() error, err error)
+
+// Runner runs a scenario.
+type Runner struct {
+	Scenario   Scenario
+	Controller *Controller
+	Start      Start
+	Progress   func(Sample) // each second; nil: none
+	Log        io.Writer    // what a person should know of at once
+}
+
+// run is a run under way.
+type run struct {
+	*Runner
+	arms    []*Arm // that hold clients
+	peer    *Arm   // nil: no group needs one
+	began   time.Time
+	opening chan struct{}
+	total   *Delays // of the whole run
+	second  atomic.Pointer[Delays]
+	counts  clientCounts
+	turn    atomic.Int64 // which arm the next client goes to
+	next    atomic.Int64 // session
+	over    atomic.Bool  // arms may go
+
+	mu   sync.Mutex
+	lost []string // guarded by mu: arms that are gone
+}
+
+// clientCounts are of all groups.
+type clientCounts struct{ came, up, opened, failed, lost atomic.Int64 }
+
+// Run runs the scenario, whose Check has found nothing. The result is of what was measured, also if ctx ends early.
+func (r *Runner) Run(ctx context.Context) (_ *Result, err error) {
+	u := &run{Runner: r, opening: make(chan struct{}, mostOpening), total: NewDelays()}
+	u.second.Store(NewDelays())
+	var stops []func() error
+	defer func() {
+		var wg sync.WaitGroup
+		for _, stop := range stops {
+			wg.Go(func() { _ = stop() })
+		}
+		wg.Wait()
+	}()
+	stops, err = u.gather(ctx)
+	if err != nil {
+		return nil, err
+	}
+	groups := make([]*group, len(r.Scenario.Groups))
+	for i := range groups {
+		if groups[i], err = u.prepare(ctx, &r.Scenario.Groups[i]); err != nil {
+			return nil, err
+		}
+	}
+	life, stop := context.WithCancel(ctx)
+	u.began = time.Now()
+	s := newSampler(u)
+	var sampling, playing sync.WaitGroup
+	sampling.Go(func() { s.run(life) })
+	for _, g := range groups {
+		playing.Go(func() { g.play(ctx) })
+	}
+	playing.Wait()
+	stop()
+	sampling.Wait()
+	u.over.Store(true)
+	return u.result(s.samples, ctx.Err() != nil), nil
+}
+
+// gather starts and awaits the arms.
+func (u *run) gather(ctx context.Context) (stops []func() error, err error) {
+	names := map[string]bool{}
+	launch := func(name string) error {
+		stop, err := u.Start(name, u.Scenario.Arms.Sockets)
+		if err != nil {
+			return fmt.Errorf("load: start %s: %w", name, err)
+		}
+		stops, names[name] = append(stops, stop), true
+		return nil
+	}
+	for i := range u.Scenario.Arms.Local {
+		if err := launch(fmt.Sprintf("arm-%d", i+1)); err != nil {
+			return stops, err
+		}
+	}
+	want := u.Scenario.Arms.Local + u.Scenario.Arms.Remote
+	for i := range u.Scenario.Groups {
+		if u.Scenario.Groups[i].needsPeer() && !names[PeerName] {
+			want++
+			if err := launch(PeerName); err != nil {
+				return stops, err
+			}
+		}
+	}
+	patient, cancel := context.WithTimeoutCause(ctx, armsWithin, fmt.Errorf("%d arms were not there within %s", want, armsWithin))
+	defer cancel()
+	for range want {
+		a, err := u.Controller.Next(patient)
+		if err != nil {
+			return stops, err
+		}
+		if a.Name == PeerName {
+			u.peer = a
+		} else {
+			u.arms = append(u.arms, a)
+		}
+		a.Listen(u.hear)
+		go u.watch(a) // ends with the arm
+	}
+	if len(u.arms) == 0 {
+		return stops, errors.New("load: there is no arm that could hold clients")
+	}
+	return stops, nil
+}
+
+// watch names an arm that is lost while the run goes on.
+func (u *run) watch(a *Arm) {
+	<-a.Gone()
+	if u.over.Load() || errors.Is(a.Err(), errClosing) {
+		return
+	}
+	u.mu.Lock()
+	u.lost = append(u.lost, a.Name)
+	u.mu.Unlock()
+	fmt.Fprintf(u.Log, "arm %s is lost: %v\n", a.Name, a.Err())
+}
+
+// pick is the arm of the next client: in turn, of those that are there.
+func (u *run) pick() (*Arm, error) {
+	for range u.arms {
+		a := u.arms[int(u.turn.Add(1)-1)%len(u.arms)]
+		select {
+		case <-a.Gone():
+		default:
+			return a, nil
+		}
+	}
+	return nil, errors.New("load: no arm is left")
+}
+
+// play has the clients of a group come, stay and leave.
+func (g *group) play(ctx context.Context) {
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	n := time.Duration(g.Clients)
+	for i := range g.Clients {
+		due := g.u.began.Add(g.RampUp * time.Duration(i) / n)
+		leave := g.u.began.Add(g.RampUp + g.Hold + g.RampDown*time.Duration(i)/n)
+		if !sleep.For(ctx, time.Until(due)) {
+			return
+		}
+		wg.Go(func() { g.client(ctx, i, due, leave) })
+	}
+}
+
+// client is one place of a group: a client, and with churn those that follow it.
+func (g *group) client(ctx context.Context, i int, due, leave time.Time) {
+	for ctx.Err() == nil && due.Before(leave) {
+		until := leave
+		if g.Life > 0 && due.Add(g.Life).Before(leave) {
+			until = due.Add(g.Life)
+		}
+		c := g.come(ctx, i, due)
+		if c == nil {
+			if until == leave {
+				return
+			}
+		} else {
+			g.stay(ctx, c, until)
+		}
+		if !sleep.For(ctx, time.Until(until)) {
+			return
+		}
+		due = until
+	}
+}
+
+// come connects a client. The time that it takes counts from when it was due, so that a controller or a peer that falls behind does not
+// hide it.
+func (g *group) come(ctx context.Context, i int, due time.Time) *client {
+	u := g.u
+	u.counts.came.Add(1)
+	patient, cancel := context.WithDeadline(ctx, due.Add(connectWithin))
+	defer cancel()
+	select {
+	case u.opening <- struct{}{}:
+	case <-patient.Done():
+		u.counts.failed.Add(1)
+		return nil
+	}
+	c := &client{g: g, number: i}
+	err := g.open(patient, c)
+	<-u.opening
+	if err != nil {
+		c.leave(ctx)
+		if ctx.Err() == nil {
+			u.counts.failed.Add(1)
+			g.complain(err)
+		}
+		return nil
+	}
+	took := time.Since(due)
+	u.total.joined(took)
+	u.second.Load().joined(took)
+	u.counts.opened.Add(1)
+	u.counts.up.Add(1)
+	return c
+}
+
+// stay waits until a client is to leave, or is lost.
+func (g *group) stay(ctx context.Context, c *client, until time.Time) {
+	stayed, cancel := context.WithDeadline(ctx, until)
+	defer cancel()
+	lost := false
+	for _, s := range c.sessions {
+		select {
+		case <-s.Down():
+			lost = true
+		case <-stayed.Done():
+		}
+	}
+	g.u.counts.up.Add(-1)
+	if lost && ctx.Err() == nil {
+		g.u.counts.lost.Add(1)
+	}
+	c.leave(ctx)
+}
+
+// complaints is how many errors of clients are shown; the figures count all.
+const complaints = 5
+
+func (g *group) complain(err error) {
+	if g.said.Add(1) <= complaints {
+		fmt.Fprintf(g.u.Log, "group %s: a client did not connect: %v\n", g.Name, err)
+	}
+}

@@ -1,0 +1,158 @@
+package load_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"go.uber.org/goleak"
+
+	"github.com/leeway-video/leeway/internal/lab/arm"
+	"github.com/leeway-video/leeway/internal/lab/armwire"
+	"github.com/leeway-video/leeway/internal/lab/load"
+)
+
+// rig runs scenarios with arms in this process.
+type rig struct {
+	runner load.Runner
+
+	mu   sync.Mutex
+	kill map[string]func() error // guarded by mu
+}
+
+func newRig(t *testing.T, s load.Scenario) *rig {
+	t.Helper()
+	current := goleak.IgnoreCurrent()
+	if found := s.Check(); len(found) > 0 {
+		t.Fatal(found)
+	}
+	c, err := load.Listen(load.Config{Listen: "127.0.0.1:0", Token: "right"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = c.Close()
+		goleak.VerifyNone(t, current)
+	})
+	r := &rig{kill: map[string]func() error{}}
+	r.runner = load.Runner{Scenario: s, Controller: c, Log: io.Discard, Start: func(name string, sockets int) (func() error, error) {
+		ctx, cancel := context.WithCancel(context.Background())
+		over := make(chan error, 1)
+		go func() {
+			over <- arm.Run(ctx, arm.Config{Controller: c.URL(), Name: name, Token: "right", MaxSockets: 8})
+		}()
+		var once sync.Once
+		stop := func() (err error) {
+			once.Do(func() {
+				cancel()
+				err = <-over
+			})
+			return err
+		}
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.kill[name] = stop
+		return stop, nil
+	}}
+	return r
+}
+
+func group(name string, b load.Behavior, clients int) load.Group {
+	return load.Group{
+		Name: name, Behavior: b, Clients: clients, RampUp: 300 * time.Millisecond, Hold: 2500 * time.Millisecond, RampDown: 200 * time.Millisecond,
+		Rate: 80_000, Stack: armwire.Link,
+	}
+}
+
+func TestEveryBehaviorConnects(t *testing.T) {
+	media := func(b load.Behavior) load.Group {
+		g := group(string(b), b, 3)
+		g.Publishers, g.Rate = 1, 0
+		if b == load.Conference {
+			g.Publishers = 2
+		}
+		return g
+	}
+	churn := group("churn", load.Active, 2)
+	churn.Life, churn.Stack = time.Second, armwire.PeerConnection
+	s := load.Scenario{Name: "all", Arms: load.Arms{Local: 2}, Groups: []load.Group{
+		group("idle", load.Idle, 2), group("active", load.Active, 2), group("echo", load.Echo, 2), group("mesh", load.Mesh, 3), churn,
+		media(load.OneToMany), media(load.Conference),
+	}}
+	r := newRig(t, s)
+	samples := 0
+	r.runner.Progress = func(load.Sample) { samples++ }
+	got, err := r.runner.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Clients.Failed > 0 || got.Clients.Lost > 0 || got.Clients.Opened < 19 || got.Clients.Opened != got.Clients.Came {
+		t.Errorf("%+v", got.Clients)
+	}
+	f := got.Figures
+	if f["delivered_ratio"] < 0.5 || f["chunk_p99"] <= 0 || f["join_p99"] <= 0 || f["peak_sessions"] < 10 || samples < 2 || samples != len(got.Samples) {
+		t.Errorf("%v, %d samples", f, samples)
+	}
+	var received float64
+	for _, one := range got.Samples {
+		received = max(received, one.Received)
+	}
+	if received < 300_000 {
+		t.Errorf("%.0f bit/s were received at most: no video came", received)
+	}
+}
+
+// TestALostArmIsNamedAndTheRunGoesOn: its clients are lost, new ones go to the other arm, and there is no clean verdict without a word.
+func TestALostArmIsNamedAndTheRunGoesOn(t *testing.T) {
+	g := group("idle", load.Idle, 6)
+	g.Hold = 5 * time.Second
+	r := newRig(t, load.Scenario{Name: "lost", Arms: load.Arms{Local: 2}, Groups: []load.Group{g}})
+	r.runner.Progress = func(s load.Sample) {
+		if s.Up == 6 {
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			go r.kill["arm-1"]() //nolint:errcheck // its end is waited for by the run
+		}
+	}
+	got, err := r.runner.Run(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got.Lost, []string{"arm-1"}) || got.Clients.Lost != 3 || got.Clients.Opened != 6 || len(got.Reasons) == 0 {
+		t.Errorf("lost arms %v, reasons %q, %+v", got.Lost, got.Reasons, got.Clients)
+	}
+}
+
+func TestARunThatIsStoppedLeavesNothing(t *testing.T) {
+	g := group("active", load.Active, 3)
+	g.Hold = time.Hour
+	r := newRig(t, load.Scenario{Name: "stopped", Groups: []load.Group{g}})
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	r.runner.Progress = func(s load.Sample) {
+		if s.Up == 3 {
+			cancel()
+		}
+	}
+	got, err := r.runner.Run(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var refused *load.RefusedError
+	if got.Verdict != load.Stopped || !errors.As(got.Err(), &refused) || got.Clients.Lost != 0 {
+		t.Errorf("%s, %v, %+v", got.Verdict, got.Err(), got.Clients)
+	}
+}
+
+func TestArmsThatDoNotStart(t *testing.T) {
+	r := newRig(t, load.Scenario{Name: "none", Groups: []load.Group{group("idle", load.Idle, 1)}})
+	broken := errors.New("no such program")
+	r.runner.Start = func(string, int) (func() error, error) { return nil, broken }
+	if _, err := r.runner.Run(t.Context()); !errors.Is(err, broken) {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,166 @@
+package load
+
+import (
+	"context"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/lab/armwire"
+)
+
+// Sample is one second of a run.
+type Sample struct {
+	Second   float64   `json:"s"`
+	Up       int64     `json:"up"` // clients
+	Opened   int64     `json:"opened"`
+	Failed   int64     `json:"failed"`
+	Lost     int64     `json:"lost"`
+	Arms     int       `json:"arms"`         // that are there
+	ArmCPU   float64   `json:"arm_cpu"`      // processors, of all arms together
+	ArmMost  float64   `json:"arm_cpu_most"` // share of its processors of the busiest arm
+	PeerCPU  float64   `json:"peer_cpu"`     // processors
+	ArmRSS   int64     `json:"arm_rss"`
+	PeerRSS  int64     `json:"peer_rss"`
+	Lag      float64   `json:"lag_s"` // p99 of the arm that was the latest
+	Drops    int64     `json:"drops"` // datagrams that sockets had no room for, in this second
+	GC       float64   `json:"gc"`    // share of the collector of the processor time of the arm where it is largest
+	Sent     float64   `json:"sent_bps"`
+	Received float64   `json:"received_bps"`
+	NACKs    int64     `json:"nacks"` // in this second
+	Join     float64   `json:"join_p99_s"`
+	Chunk    float64   `json:"chunk_p99_s"`
+	Spoiled  []string  `json:"spoiled,omitempty"` // why nothing is claimed from this second
+	At       time.Time `json:"at"`
+}
+
+// hear takes the events of all arms.
+func (u *run) hear(a *Arm, m armwire.Message) {
+	if m.Kind != armwire.Statistics {
+		return
+	}
+	b, bad := armwire.DecodeBody[armwire.StatisticsBody](m)
+	if bad == nil {
+		bad = u.total.Add(b.Delays)
+	}
+	if bad == nil {
+		bad = u.second.Load().Add(b.Delays)
+	}
+	if bad != nil {
+		a.fail(bad)
+	}
+}
+
+// sampler makes a sample each second.
+type sampler struct {
+	u       *run
+	last    map[*Arm]armwire.StatisticsBody
+	samples []Sample
+}
+
+func newSampler(u *run) *sampler {
+	s := &sampler{u: u, last: map[*Arm]armwire.StatisticsBody{}}
+	for _, a := range u.all() {
+		s.last[a] = a.Statistics()
+	}
+	return s
+}
+
+// all are the arms, the peer among them.
+func (u *run) all() []*Arm {
+	if u.peer == nil {
+		return u.arms
+	}
+	return append([]*Arm{u.peer}, u.arms...)
+}
+
+func (s *sampler) run(ctx context.Context) {
+	tick := time.NewTicker(time.Second)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-tick.C:
+			one := s.sample(now)
+			s.samples = append(s.samples, one)
+			if s.u.Progress != nil {
+				s.u.Progress(one)
+			}
+		}
+	}
+}
+
+// sample looks at what each arm has said since the last sample.
+func (s *sampler) sample(now time.Time) Sample {
+	u := s.u
+	second := u.second.Swap(NewDelays())
+	c := &u.counts
+	one := Sample{
+		At: now, Second: now.Sub(u.began).Seconds(), Up: c.up.Load(), Opened: c.opened.Load(), Failed: c.failed.Load(), Lost: c.lost.Load(),
+		Join: second.Join(99).Seconds(), Chunk: second.Chunk(99).Seconds(),
+	}
+	for _, a := range u.all() {
+		before, b := s.last[a], a.Statistics()
+		select {
+		case <-a.Gone():
+			continue
+		default:
+		}
+		if a != u.peer {
+			one.Arms++
+		}
+		s.last[a] = b
+		if long := float64(b.At-before.At) / 1e6; before.At > 0 && long > 0 {
+			one.add(a == u.peer, before, b, long)
+		}
+	}
+	one.judge()
+	return one
+}
+
+// add takes in an arm's share of a second that was long seconds.
+func (o *Sample) add(peer bool, before, b armwire.StatisticsBody, long float64) {
+	cpu := float64(b.Machine.CPU-before.Machine.CPU) / 1e6
+	o.Drops = max(o.Drops, b.Machine.Drops-before.Machine.Drops) // the counter is of the machine that arms may share
+	o.NACKs += b.Traffic.NACKs - before.Traffic.NACKs
+	o.Received += 8 * float64(b.Traffic.ReceivedBytes-before.Traffic.ReceivedBytes) / long
+	o.Sent += 8 * float64(b.Traffic.SentBytes-before.Traffic.SentBytes) / long
+	if peer {
+		o.PeerCPU, o.PeerRSS = cpu/long, b.Machine.RSS
+		return
+	}
+	o.ArmCPU += cpu / long
+	o.ArmRSS += b.Machine.RSS
+	o.ArmMost = max(o.ArmMost, cpu/long/float64(max(b.Machine.Processors, 1)))
+	o.Lag = max(o.Lag, float64(b.Machine.Lag)/1e6)
+	if cpu > busyEnough*long {
+		o.GC = max(o.GC, float64(b.Machine.GC-before.Machine.GC)/1e6/cpu)
+	}
+}
+
+// Bounds beyond which an arm is itself what is measured.
+const (
+	mostCPU    = 0.85  // of an arm's processors
+	mostLag    = 0.050 // seconds that its clock ticks came late, p99
+	mostGC     = 0.30  // of its processor time, where it uses busyEnough of a processor
+	busyEnough = 0.25
+	// mostSpoiled is the share of the seconds of a run that may be spoiled; more, and there is no verdict.
+	mostSpoiled = 0.05
+	// comfortable is the share of its processors that an arm is planned with.
+	comfortable = 0.60
+)
+
+// judge says whether the arms were themselves the bottleneck in this second.
+func (o *Sample) judge() {
+	if o.ArmMost > mostCPU {
+		o.Spoiled = append(o.Spoiled, "an arm's processors were busy")
+	}
+	if o.Lag > mostLag {
+		o.Spoiled = append(o.Spoiled, "an arm's clock ticks came late")
+	}
+	if o.Drops > 0 {
+		o.Spoiled = append(o.Spoiled, "sockets dropped datagrams for lack of room")
+	}
+	if o.GC > mostGC {
+		o.Spoiled = append(o.Spoiled, "an arm collected garbage for much of its time")
+	}
+}

@@ -1,0 +1,91 @@
+package lab
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestScenariosOfTheRepository(t *testing.T) {
+	files, err := filepath.Glob("../../scenarios/*.yaml")
+	if err != nil || len(files) < 7 {
+		t.Fatalf("%d files, %v", len(files), err)
+	}
+	for _, f := range files {
+		s, err := readScenario(f, map[string]string{"host": "127.0.0.1:8080"})
+		if err != nil {
+			t.Error(err)
+		}
+		if s.Name+".yaml" != filepath.Base(f) || s.About == "" || len(s.Thresholds) == 0 {
+			t.Errorf("%s is called %q, and has %d thresholds", f, s.Name, len(s.Thresholds))
+		}
+	}
+}
+
+const scenarioText = `name: crowd
+groups:
+  - name: g
+    behavior: active
+    clients: 10
+    rate: 8000
+    ramp_up: 1s
+    hold: 5s
+thresholds: [ "join_p99<2s" ]
+`
+
+func TestScenarioErrorsNameTheLine(t *testing.T) {
+	if _, err := parseScenario("f", []byte(scenarioText)); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct{ old, new, want string }{
+		{"clients: 10", "clients: 90000", "f:7: groups[0].ramp_up: 90000 clients in 1s are 90000 a second"},
+		{"clients: 10", "client: 10", "f:5:"},
+		{"clients: 10", "clients: many", "f:5:"},
+		{"    rate: 8000\n", "", "groups[0].rate: 0; give 8"},
+		{"hold: 5s", "hold: 5 parsecs", "f:8:"},
+		{"join_p99<2s", "speed<2s", "f:9: thresholds[0]: \"speed\" is no figure"},
+		{"name: crowd\n", "", "name: \"\"; give 1 to 32"},
+		{"groups:", "groups: [", "f:"},
+		{scenarioText, "", "f:"},
+	} {
+		_, err := parseScenario("f", []byte(strings.Replace(scenarioText, c.old, c.new, 1)))
+		var typed *scenarioError
+		if !errors.As(err, &typed) || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v, expected %s", c.new, err, c.want)
+		}
+	}
+}
+
+func TestPlaceholdersAreGiven(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "s.yaml")
+	if err := os.WriteFile(file, []byte(strings.Replace(scenarioText, "crowd", "${what}", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readScenario(file, nil); err == nil || !strings.Contains(err.Error(), ":1: ${what} is not given (add --set what=…)") {
+		t.Error(err)
+	}
+	if s, err := readScenario(file, map[string]string{"what": "crowd"}); err != nil || s.Name != "crowd" {
+		t.Error(s.Name, err)
+	}
+}
+
+func FuzzScenario(f *testing.F) {
+	f.Add([]byte(scenarioText))
+	f.Add([]byte("groups: [{life: -1s}]"))
+	f.Add([]byte("a: &a [*a]"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		s, err := parseScenario("f", text)
+		if err != nil {
+			var typed *scenarioError
+			if !errors.As(err, &typed) || len(typed.problems) == 0 {
+				t.Errorf("%v", err)
+			}
+			return
+		}
+		if again := s.Check(); len(again) > 0 {
+			t.Errorf("accepted, and then %v", again)
+		}
+	})
+}
