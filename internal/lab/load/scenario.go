@@ -193,6 +193,5 @@ func (g *Group) checkBehavior() (all []Problem) {
 	return all
 }
 
-
 // needsPeer says whether the clients connect to the arm that is the peer under test.
 func (g *Group) needsPeer() bool { return g.Behavior != Viewer }

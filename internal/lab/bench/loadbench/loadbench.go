@@ -53,12 +53,13 @@ func armCase(name string, stack armwire.Stack, active, idle int, extra bool) ben
 	}
 	return bench.Case{
 		Name: name, Extra: extra,
-		About: fmt.Sprintf("%d active sessions of 50 kbit/s in two chunks a second, then %d idle ones, of the stack %s at both ends.", active, idle, stack),
+		About: fmt.Sprintf("%d active sessions of 50 kbit/s in two chunks a second (the peer sends, as a server does; then the arm), then %d idle ones, of the stack %s at both ends.", active, idle, stack),
 		Figures: []bench.Figure{
 			{Name: "active_sessions", Goal: goal(">= 2000")},
 			{Name: "idle_sessions", Goal: goal(">= 10000")},
 			{Name: "handshakes_per_second", Unit: "/s", Goal: goal(">= 150")},
 			{Name: "arm_cpu_vs_tested", Goal: goal("<= 1")},
+			{Name: "arm_cpu_vs_tested_sending"},
 			{Name: "rss_bytes_per_idle_session", Unit: "B", Goal: goal("<= 65000")},
 			{Name: "rss_bytes_per_idle_session_arm", Unit: "B"},
 			{Name: "rss_bytes_per_idle_session_tested", Unit: "B"},
@@ -94,8 +95,10 @@ func run(ctx context.Context, r *bench.Run, stack armwire.Stack, active, idle in
 			return bench.Sample{}, err
 		}
 	}
-	if err := w.active(r, active); err != nil {
-		return bench.Sample{}, err
+	for _, sends := range []string{theTested, theArm} {
+		if err := w.active(r, active, sends); err != nil {
+			return bench.Sample{}, err
+		}
 	}
 	if err := w.idle(r, idle); err != nil {
 		return bench.Sample{}, err
@@ -104,9 +107,14 @@ func run(ctx context.Context, r *bench.Run, stack armwire.Stack, active, idle in
 }
 
 // open makes n sessions of the arm against as many of the tested peer, and returns both, and how long it took.
-func (w *world) open(n int, source string) (ours, theirs []*load.Session, took time.Duration, err error) {
+// sends is the side that sends chunks; empty: neither does.
+func (w *world) open(n int, sends string) (ours, theirs []*load.Session, took time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(w.ctx, patience)
 	defer cancel()
+	source := map[string]string{}
+	if sends != "" {
+		source[sends] = "d"
+	}
 	began := time.Now()
 	var g errgroup.Group
 	g.SetLimit(together)
@@ -116,10 +124,10 @@ func (w *world) open(n int, source string) (ours, theirs []*load.Session, took t
 		w.next++
 		g.Go(func() error {
 			var err error
-			if theirs[i], err = w.tested.Create(ctx, id, armwire.SessionBody{Stack: w.stack}); err != nil {
+			if theirs[i], err = w.tested.Create(ctx, id, armwire.SessionBody{Stack: w.stack, Source: source[theTested]}); err != nil {
 				return err
 			}
-			if ours[i], err = w.arm.Create(ctx, id, armwire.SessionBody{Stack: w.stack, Source: source}); err != nil {
+			if ours[i], err = w.arm.Create(ctx, id, armwire.SessionBody{Stack: w.stack, Source: source[theArm]}); err != nil {
 				return err
 			}
 			if err = load.Connect(ctx, ours[i], theirs[i], armwire.OfferBody{Data: 1}); err != nil {
@@ -144,47 +152,64 @@ func (w *world) destroy(lists ...[]*load.Session) error {
 	return g.Wait()
 }
 
-// active measures sessions that carry chunks.
-func (w *world) active(r *bench.Run, n int) error {
-	if _, err := w.arm.Call(w.ctx, armwire.AddMediaSource, "", armwire.SourceBody{Source: "d", Kind: armwire.SourceData, Rate: rate, Chunk: chunk}); err != nil {
+// active measures sessions on which one side sends chunks.
+func (w *world) active(r *bench.Run, n int, sends string) error {
+	from, to := w.arm, w.tested
+	if sends == theTested {
+		from, to = to, from
+	}
+	if _, err := from.Call(w.ctx, armwire.AddMediaSource, "", armwire.SourceBody{Source: "d", Kind: armwire.SourceData, Rate: rate, Chunk: chunk}); err != nil {
 		return err
 	}
-	ours, theirs, took, err := w.open(n, "d")
+	ours, theirs, took, err := w.open(n, sends)
 	if err != nil {
 		return err
 	}
-	r.Logf("  %d active sessions are up after %.1f s", n, took.Seconds())
+	receivers := theirs
+	if sends == theTested {
+		receivers = ours
+	}
+	r.Logf("  %d active sessions are up after %.1f s; the %s sends", n, took.Seconds(), sends)
 	if !sleep.For(w.ctx, warm) {
 		return w.ctx.Err()
 	}
-	before, armBefore, testedBefore, err := w.counts(theirs)
+	before, armBefore, testedBefore, err := w.counts(receivers)
 	if err != nil {
 		return err
 	}
 	began := time.Now()
 	delays := load.NewDelays()
-	w.tested.Listen(delays.Hear)
+	to.Listen(delays.Hear)
 	if !sleep.For(w.ctx, period) {
 		return w.ctx.Err()
 	}
 	long := time.Since(began).Seconds()
-	after, armAfter, testedAfter, err := w.counts(theirs)
+	after, armAfter, testedAfter, err := w.counts(receivers)
 	if err != nil {
 		return err
 	}
-	w.tested.Listen(nil)
+	to.Listen(nil)
 	held := 0
 	for i := range after {
 		if float64(after[i]-before[i]) >= enough*long*rate/8/chunk-1 {
 			held++
 		}
 	}
-	w.figures["active_sessions"] = float64(held)
-	w.figures["arm_cpu_vs_tested"] = (armAfter - armBefore) / (testedAfter - testedBefore)
-	w.figures["arm_processors"], w.figures["tested_processors"] = (armAfter-armBefore)/long, (testedAfter-testedBefore)/long
-	w.figures["chunk_delay_p99"] = delays.Chunk(99).Seconds() * 1000
-	r.Logf("  %d of %d sessions have what is due; arm %.2f processors, tested peer %.2f", held, n, w.figures["arm_processors"], w.figures["tested_processors"])
+	w.note(sends, held, (armAfter-armBefore)/long, (testedAfter-testedBefore)/long, delays)
+	r.Logf("  %d of %d sessions have what is due; arm %.2f processors, tested peer %.2f", held, n, (armAfter-armBefore)/long, (testedAfter-testedBefore)/long)
 	return w.destroy(ours, theirs)
+}
+
+// note keeps the figures of active sessions: the worse of both directions, but the processors of each.
+func (w *world) note(sends string, held int, arm, tested float64, delays *load.Delays) {
+	f := w.figures
+	if sends == theTested {
+		f["active_sessions"], f["arm_cpu_vs_tested"] = float64(held), arm/tested
+		f["arm_processors"], f["tested_processors"] = arm, tested
+	} else {
+		f["active_sessions"], f["arm_cpu_vs_tested_sending"] = min(f["active_sessions"], float64(held)), arm/tested
+	}
+	f["chunk_delay_p99"] = max(f["chunk_delay_p99"], delays.Chunk(99).Seconds()*1000)
 }
 
 // counts are the chunks that each session has received, and the processor time of both processes, seconds.
