@@ -104,7 +104,7 @@ func TestItemsAreSharedAmongLanes(t *testing.T) {
 
 func TestEfficiencyCountsTheWireAndOneRoundTrip(t *testing.T) {
 	// 1,090,000 bytes at 10 Mbit/s take 872 ms; with a round trip of 8 ms that is all of 880.
-	all := []moved{{880 * time.Millisecond, 1_090_000}, {1760 * time.Millisecond, 1_090_000}}
+	all := []moved{{880 * time.Millisecond, 1_090_000, 3}, {1760 * time.Millisecond, 1_090_000, 0}}
 	o := sum(all, 10*mega, 8*time.Millisecond)
 	near := func(name string, got, want float64) {
 		t.Helper()
@@ -115,6 +115,7 @@ func TestEfficiencyCountsTheWireAndOneRoundTrip(t *testing.T) {
 	near("efficiency", o.efficiency, 0.75)
 	near("of the payload", o.ofPayload, (800.0/880+800.0/1760)/2)
 	near("overhead", o.overhead, 1.09)
+	near("drops", o.drops, 1.5)
 	near("mean", o.mean, 1320)
 	near("deviation", o.deviation, 880/math.Sqrt2)
 	if mean, deviation := spread([]float64{3}); mean != 3 || deviation != 0 {

@@ -121,6 +121,7 @@ func efficiency(wire float64, rate int64, rtt, took time.Duration) float64 {
 type moved struct {
 	took time.Duration
 	wire float64 // bytes that the bottleneck sent
+	lost float64 // packets that found its queue full
 }
 
 // outcome is what repeated transfers come to.
@@ -128,6 +129,7 @@ type outcome struct {
 	mean, deviation       float64 // ms
 	efficiency, ofPayload float64 // means
 	overhead              float64 // bytes on the wire of those of the payload
+	drops                 float64 // packets of a transfer
 }
 
 func sum(all []moved, rate int64, rtt time.Duration) outcome {
@@ -139,6 +141,7 @@ func sum(all []moved, rate int64, rtt time.Duration) outcome {
 		o.efficiency += efficiency(t.wire, rate, rtt, t.took) / n
 		o.ofPayload += ideal(totalBytes, rate).Seconds() / t.took.Seconds() / n
 		o.overhead += t.wire / totalBytes / n
+		o.drops += t.lost / n
 	}
 	o.mean, o.deviation = spread(times)
 	return o
@@ -182,7 +185,8 @@ func transferring(k kinds, rate, most int) bench.Case {
 	}
 	for _, a := range approaches(k, most) {
 		c.Figures = append(c.Figures, bench.Figure{Name: a.figure, Unit: "ms", Reference: paperTransfer(k, rate, a.figure)},
-			bench.Figure{Name: a.figure + "_sd", Unit: "ms"}, bench.Figure{Name: a.figure + "_efficiency"}, bench.Figure{Name: a.figure + "_overhead"})
+			bench.Figure{Name: a.figure + "_sd", Unit: "ms"}, bench.Figure{Name: a.figure + "_efficiency"}, bench.Figure{Name: a.figure + "_overhead"},
+			bench.Figure{Name: a.figure + "_drops"})
 	}
 	c.Run = func(ctx context.Context, r *bench.Run) (bench.Sample, error) {
 		return transfers(ctx, r, k, int64(rate)*mega, approaches(k, most))
@@ -215,9 +219,11 @@ func transfers(ctx context.Context, r *bench.Run, k kinds, rate int64, list []ap
 			sample.Void = void
 		}
 		o := sum(all, rate, rtt)
-		r.Logf("  %s: %.0f ± %.0f ms, efficiency %.3f, of the payload %.3f, on the wire %.3f of it", a.figure, o.mean, o.deviation, o.efficiency, o.ofPayload, o.overhead)
+		r.Logf("  %s: %.0f ± %.0f ms, efficiency %.3f, of the payload %.3f, on the wire %.3f of it, %.1f packets dropped",
+			a.figure, o.mean, o.deviation, o.efficiency, o.ofPayload, o.overhead, o.drops)
 		maps.Copy(sample.Values, map[string]float64{
 			a.figure: o.mean, a.figure + "_sd": o.deviation, a.figure + "_efficiency": o.efficiency, a.figure + "_overhead": o.overhead,
+			a.figure + "_drops": o.drops,
 		})
 		// The quickest, and not the one that fills the line best: that may be with what was sent in vain.
 		if best, any := sample.Values["best_ms"]; !any || o.mean < best {
@@ -261,7 +267,9 @@ func (s *stage) transfer(ctx context.Context, r *bench.Run, k kinds, a approach)
 		if err != nil {
 			return nil, "", err
 		}
-		all = append(all, moved{time.Duration(d.MS * float64(time.Millisecond)), float64(after.SentBytes - before.SentBytes)})
+		all = append(all, moved{
+			time.Duration(d.MS * float64(time.Millisecond)), float64(after.SentBytes - before.SentBytes), float64(after.QueueDrops - before.QueueDrops),
+		})
 	}
 	void, err = s.certify()
 	return all, void, err
