@@ -101,17 +101,25 @@ func (k *checker) places(c *Config) {
 	}
 }
 
-func (k *checker) choices(c *Config) {
-	for _, choice := range []struct {
-		key, value string
-		of         []string
-	}{
+// choice is a key with a closed set of values.
+type choice struct {
+	key, value string
+	of         []string
+}
+
+// choices are those outside of sites, which check their own.
+func choices(c *Config) []choice {
+	return []choice{
 		{"log.level", c.Log.Level, []string{"debug", "info", "warn", "error"}},
 		{"log.format", c.Log.Format, []string{"auto", "text", "json"}},
 		{"tracker.proxy_header", c.Tracker.ProxyHeader, []string{headerXForwardedFor, headerForwarded}},
 		{"up.role", c.Up.Role, []string{site.RoleFull, site.RoleLeech, site.RoleRelayOnly, site.RoleOff}},
 		{"up.origin_fault", c.Up.OriginFault, []string{faultNone, fault404, fault500, faultSlow, faultLate}},
-	} {
+	}
+}
+
+func (k *checker) choices(c *Config) {
+	for _, choice := range choices(c) {
 		if !slices.Contains(choice.of, choice.value) {
 			k.complain(choice.key, "%q is no choice (one of %s)", choice.value, strings.Join(choice.of, ", "))
 		}

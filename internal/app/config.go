@@ -79,10 +79,10 @@ type WebTorrentConfig struct {
 
 // ICEServer is a STUN or TURN server. With a secret each session gets credentials of its own (spec/turn.md).
 type ICEServer struct {
-	URLs       []string `yaml:"urls"`
-	Username   string   `yaml:"username"`
-	Credential string   `yaml:"credential" secret:"true"`
-	Secret     string   `yaml:"secret" secret:"true"`
+	URLs       []string `yaml:"urls"`                     // stun:, turn: or turns: with host, port and ?transport=udp or tcp
+	Username   string   `yaml:"username"`                 // fixed credentials, the same for all viewers
+	Credential string   `yaml:"credential" secret:"true"` // of the username
+	Secret     string   `yaml:"secret" secret:"true"`     // one of turn.secrets
 }
 
 // SeedConfig is of `leeway seed`; `leeway up` takes everything but data_dir and admin from here.
@@ -97,8 +97,8 @@ type SeedConfig struct {
 	Probe         bool         `yaml:"probe"`          // not ready, and no viewer sent here, before a tracker's packet has come to where the seed is announced
 	MemoryBytes   int64        `yaml:"memory_bytes"`   // pieces held in memory
 	DiskBytes     int64        `yaml:"disk_bytes"`     // pieces held on disk
-	MaxLinks      int          `yaml:"max_links"`      //
-	MaxTitles     int          `yaml:"max_titles"`     //
+	MaxLinks      int          `yaml:"max_links"`      // viewers linked at a time
+	MaxTitles     int          `yaml:"max_titles"`     // titles followed at a time
 	IndexBytes    int64        `yaml:"index_bytes"`    // what the playlists of titles list, held in memory
 	Rate          int64        `yaml:"rate"`           // bytes per second sent in all, 0 is unlimited
 	DailyBytes    int64        `yaml:"daily_bytes"`    // bytes a day sent in all, 0 is unlimited
@@ -139,13 +139,13 @@ type TurnConfig struct {
 	ProxyProtocol  []string      `yaml:"proxy_protocol"`        // CIDRs of balancers that begin each connection, TCP or TLS, with a PROXY header, version 1 or 2
 	Admin          string        `yaml:"admin"`                 // HOST:PORT of metrics, health
 	Secrets        []string      `yaml:"secrets" secret:"true"` // credentials made with any of them are taken; the first is the one of usernames that do not say
-	Realm          string        `yaml:"realm"`                 //
+	Realm          string        `yaml:"realm"`                 // of TURN, told to clients
 	Announce       []string      `yaml:"announce"`              // addresses told as relayed ones, at most one of each family, instead of the machine's own
-	PortMin        int           `yaml:"port_min"`              // of relayed addresses
-	PortMax        int           `yaml:"port_max"`              //
+	PortMin        int           `yaml:"port_min"`              // lowest UDP port of relayed addresses
+	PortMax        int           `yaml:"port_max"`              // highest one
 	Sockets        int           `yaml:"sockets"`               // UDP sockets on the port of listen; 0: one a processor
 	Allow          []string      `yaml:"allow"`                 // ranges, addresses, addresses and ports that may be reached though they are private: seeds
-	MaxAllocations int           `yaml:"max_allocations"`       //
+	MaxAllocations int           `yaml:"max_allocations"`       // allocations at a time, in all
 	MaxPerUser     int           `yaml:"max_per_user"`          // allocations of one session
 	MaxPerAddress  int           `yaml:"max_per_address"`       // allocations, and connections, of one address of viewers
 	MaxConnections int           `yaml:"max_connections"`       // TCP and TLS
@@ -174,8 +174,8 @@ type ProbeConfig struct {
 type NATSConfig struct {
 	URL             string `yaml:"url"`                    // nats://HOST:PORT, several with commas
 	Listen          string `yaml:"listen"`                 // HOST:PORT on which the embedded server takes other processes; empty is none
-	User            string `yaml:"user"`                   //
-	Password        string `yaml:"password" secret:"true"` //
+	User            string `yaml:"user"`                   // name at the server; of the embedded server, the one that others give
+	Password        string `yaml:"password" secret:"true"` // of the user
 	CredentialsFile string `yaml:"credentials_file"`       // of a NATS account
 	NKeyFile        string `yaml:"nkey_file"`              // of a NATS user known by its public key
 	CAFile          string `yaml:"ca_file"`                // TLS roots instead of the system's

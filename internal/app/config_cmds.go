@@ -16,6 +16,9 @@ import (
 type configCmd struct {
 	Check configCheckCmd `cmd:"" help:"Print what is wrong with a configuration file, one sentence for each problem."`
 	Print configPrintCmd `cmd:"" help:"Print the configuration in force, without secrets."`
+
+	Reference configReferenceCmd `cmd:"" help:"Print every key with its type, default and meaning."`
+	Schema    configSchemaCmd    `cmd:"" help:"Print a JSON Schema of the file, for editors."`
 }
 
 type configCheckCmd struct {
