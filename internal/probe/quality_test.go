@@ -90,6 +90,8 @@ type planted struct {
 	size  int // bytes above which a packet has a message
 	lost  map[netip.AddrPort][]int
 	late  map[netip.AddrPort]map[int]time.Duration
+	// others is the fate of packets without a message; nil: they arrive.
+	others func() bool
 
 	mu   sync.Mutex
 	sent map[netip.AddrPort]int // guarded by mu
@@ -106,7 +108,7 @@ func (p *planted) fate(from, _ netip.AddrPort, b []byte) (time.Duration, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if !p.on || len(b) < p.size {
-		return p.delay, true
+		return p.delay, !p.on || p.others == nil || p.others()
 	}
 	n := p.sent[from]
 	p.sent[from]++

@@ -3,6 +3,7 @@ package qualitylink
 import (
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 
 	"github.com/leeway-video/leeway/internal/wire/quality"
@@ -29,8 +30,8 @@ type gate struct {
 
 // pass is of one line.
 type pass struct {
-	network netip.Prefix // the zero value: all
-	dscp    int
+	networks []netip.Prefix // nil: all
+	dscp     int
 
 	mu     sync.Mutex
 	remote []netip.AddrPort           // guarded by mu: where its packets go
@@ -38,8 +39,8 @@ type pass struct {
 	marked bool                       // guarded by mu
 }
 
-func (g *gate) open(network netip.Prefix, dscp int) *pass {
-	p := &pass{network: network, dscp: dscp}
+func (g *gate) open(networks []netip.Prefix, dscp int) *pass {
+	p := &pass{networks: networks, dscp: dscp}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.asked = append(g.asked, p)
@@ -62,7 +63,7 @@ func (g *gate) passes(at netip.AddrPort) (owner *pass, ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, p := range g.asked {
-		if p.network.IsValid() && !p.network.Contains(at.Addr()) {
+		if p.networks != nil && !slices.ContainsFunc(p.networks, func(n netip.Prefix) bool { return n.Contains(at.Addr()) }) {
 			continue
 		}
 		ok = true

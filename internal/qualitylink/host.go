@@ -28,6 +28,7 @@ type Host struct {
 	mux      *ice.UDPMuxDefault
 	net      *stdnet.Net
 	at       netip.AddrPort // of the socket
+	own      []netip.Addr   // of the machine, other than loopback and link-local ones
 
 	mu     sync.Mutex
 	lines  map[*Line]struct{} // guarded by mu
@@ -47,6 +48,15 @@ func NewHost(socket Socket) (*Host, error) {
 	h := &Host{
 		identity: &identity{certificate, sha256.Sum256(certificate.Certificate[0])}, gate: &gate{Socket: socket}, net: interfaces,
 		at: addrPort(socket.LocalAddr()), lines: map[*Line]struct{}{},
+	}
+	addresses, err := net.InterfaceAddrs()
+	if err != nil {
+		return nil, fmt.Errorf("quality link: list addresses: %w", err)
+	}
+	for _, a := range addresses {
+		if p, err := netip.ParsePrefix(a.String()); err == nil && !p.Addr().IsLoopback() && !p.Addr().IsLinkLocalUnicast() {
+			h.own = append(h.own, p.Addr().Unmap())
+		}
 	}
 	h.mux = ice.NewUDPMuxDefault(ice.UDPMuxParams{Logger: silent.NewLogger("ice"), UDPConn: h.gate, Net: interfaces})
 	return h, nil
@@ -77,7 +87,7 @@ func (h *Host) Answer(asked Asked, events Events) (*Line, string, error) {
 	}
 	remote.Setup = opposite(setup)
 	client, reached := asked.Client.Unmap(), asked.Reached.Unmap().WithZone("")
-	l, err := h.line(access.Network(client), asked.DSCP, reached, true, events)
+	l, err := h.line(h.networksOf(client), asked.DSCP, reached, true, events)
 	if err != nil {
 		return nil, "", err
 	}
@@ -88,10 +98,7 @@ func (h *Host) Answer(asked Asked, events Events) (*Line, string, error) {
 	}
 	announced := asked.Announced
 	if len(announced) == 0 {
-		announced = []netip.Addr{reached}
-		if !h.at.Addr().IsUnspecified() {
-			announced[0] = h.at.Addr()
-		}
+		announced = h.reachedAt(reached)
 	}
 	for i, a := range announced {
 		d.Candidates = append(d.Candidates, sdp.Candidate{
@@ -100,6 +107,34 @@ func (h *Host) Answer(asked Asked, events Events) (*Line, string, error) {
 	}
 	l.begin(remote, false)
 	return l, strings.Replace(d.String(), "t=0 0\r\n", "t=0 0\r\na=ice-lite\r\n", 1), nil
+}
+
+// networksOf is where packets of a client come from. One on loopback is on this machine, and a browser there may send from any of its
+// addresses.
+func (h *Host) networksOf(client netip.Addr) []netip.Prefix {
+	all := []netip.Prefix{access.Network(client)}
+	if client.IsLoopback() {
+		for _, a := range h.own {
+			all = append(all, netip.PrefixFrom(a, a.BitLen()))
+		}
+	}
+	return all
+}
+
+// reachedAt is where a client is to send to. Firefox makes no pair with a loopback address.
+func (h *Host) reachedAt(reached netip.Addr) []netip.Addr {
+	if !h.at.Addr().IsUnspecified() {
+		return []netip.Addr{h.at.Addr()}
+	}
+	all := []netip.Addr{reached}
+	if reached.IsLoopback() {
+		for _, a := range h.own {
+			if a.Is4() == reached.Is4() {
+				all = append(all, a)
+			}
+		}
+	}
+	return all
 }
 
 func opposite(s sdp.Setup) sdp.Setup {
@@ -111,7 +146,7 @@ func opposite(s sdp.Setup) sdp.Setup {
 
 // Offer makes a line that offers, from an address of this side's.
 func (h *Host) Offer(from netip.Addr, dscp int, events Events) (*Line, string, error) {
-	l, err := h.line(netip.Prefix{}, dscp, from.Unmap(), false, events)
+	l, err := h.line(nil, dscp, from.Unmap(), false, events)
 	if err != nil {
 		return nil, "", err
 	}
@@ -150,11 +185,11 @@ func (l *Line) begin(remote *sdp.Description, offering bool) {
 }
 
 // line makes the parts that do not know the other side.
-func (h *Host) line(network netip.Prefix, dscp int, local netip.Addr, lite bool, events Events) (*Line, error) {
+func (h *Host) line(networks []netip.Prefix, dscp int, local netip.Addr, lite bool, events Events) (*Line, error) {
 	if !h.at.Addr().IsUnspecified() {
 		local = h.at.Addr()
 	}
-	l := &Line{events: events, identity: h.identity, pass: h.gate.open(network, dscp)}
+	l := &Line{events: events, identity: h.identity, pass: h.gate.open(networks, dscp)}
 	agent, err := ice.NewAgentWithOptions(
 		ice.WithUDPMux(share{h, l.pass, &net.UDPAddr{IP: local.AsSlice(), Port: int(h.Port())}}), ice.WithNet(h.net), ice.WithICELite(lite),
 		ice.WithCandidateTypes([]ice.CandidateType{ice.CandidateTypeHost}), ice.WithIncludeLoopback(), ice.WithLoggerFactory(silent),

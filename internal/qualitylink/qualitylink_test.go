@@ -187,3 +187,42 @@ func TestOffersThatCannotBeRead(t *testing.T) {
 		}
 	})
 }
+
+// TestALocalClientMaySendFromAnyAddressOfTheMachine: a browser that has asked by a loopback address.
+func TestALocalClientMaySendFromAnyAddressOfTheMachine(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		air := &testkit.Air{}
+		server, err := NewHost(air.Listen("192.0.2.1:4601"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		server.own = []netip.Addr{netip.MustParseAddr("203.0.113.5")}
+		client, err := NewHost(air.Listen("203.0.113.5:40000"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		atClient, atServer := newHeard(), newHeard()
+		l, offer, err := client.Offer(netip.MustParseAddr("203.0.113.5"), 0, atClient)
+		if err != nil {
+			t.Fatal(err)
+		}
+		loopback := netip.MustParseAddr("127.0.0.1")
+		_, answer, err := server.Answer(Asked{Offer: offer, Client: loopback, Reached: loopback}, atServer)
+		if err == nil {
+			err = l.Accept(answer)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		<-atServer.opened
+		client.Close()
+		server.Close()
+		server.at = netip.MustParseAddrPort("[::]:4601")
+		if got := server.reachedAt(loopback); len(got) != 2 || got[1] != server.own[0] {
+			t.Errorf("a local client is told %v", got)
+		}
+		if got := server.reachedAt(netip.MustParseAddr("198.51.100.1")); len(got) != 1 {
+			t.Errorf("another client is told %v", got)
+		}
+	})
+}

@@ -1,0 +1,69 @@
+package probe
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/netstat"
+	"github.com/leeway-video/leeway/internal/testkit"
+	"github.com/leeway-video/leeway/internal/wire/quality"
+)
+
+// TestLossIsTheLedgers: at each share of lost packets, and on a long thin path, periods and distances of both directions are those of
+// the ledger, exactly. Packets of all kinds are lost once the line is open, acknowledgments and control messages too.
+func TestLossIsTheLedgers(t *testing.T) {
+	client, server := netip.MustParseAddrPort(clientAt), netip.MustParseAddrPort(serverAt)
+	for _, c := range []struct {
+		permille int
+		delay    time.Duration
+		messages int64
+		interval int64
+	}{
+		{1, 10 * time.Millisecond, 1000, 2000}, {10, 10 * time.Millisecond, 1000, 2000}, {50, 40 * time.Millisecond, 500, 4000}, {300, 40 * time.Millisecond, 200, 10_000},
+		{50, 400 * time.Millisecond, 200, 10_000},
+	} {
+		t.Run(fmt.Sprintf("%d permille, %v", c.permille, c.delay), func(t *testing.T) {
+			random := rand.New(rand.NewPCG(1, uint64(c.permille)))
+			p := &planted{delay: c.delay, size: 700, sent: map[netip.AddrPort]int{}, lost: map[netip.AddrPort][]int{}}
+			for _, from := range []netip.AddrPort{client, server} {
+				for n := range int(c.messages) + quality.Tail {
+					if random.IntN(1000) < c.permille {
+						p.lost[from] = append(p.lost[from], n)
+					}
+				}
+			}
+			p.others = func() bool { return random.IntN(1000) >= c.permille }
+			inAir(t, Config{}, &testkit.Air{Fate: p.fate}, func(t *testing.T, w *airWorld) {
+				l, err := w.line("", 0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				p.set(true)
+				results, err := l.Run(t.Context(), []quality.Run{
+					{Stream: 1, Direction: quality.Up, Messages: c.messages, Interval: c.interval, Size: 700},
+					{Stream: 2, Direction: quality.Down, Messages: c.messages, Interval: c.interval, Size: 700},
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for from, pattern := range map[netip.AddrPort]netstat.Pattern{client: results[0].There.Pattern(), server: results[1].Here.Pattern()} {
+					var arrivals []netstat.Arrival
+					for n := range c.messages {
+						if !slices.Contains(p.lost[from], int(n)) {
+							arrivals = append(arrivals, netstat.Arrival{Sequence: n})
+						}
+					}
+					want := netstat.Record{Sent: c.messages, Arrivals: arrivals}.Pattern()
+					if pattern.Lost != want.Lost || !slices.Equal(pattern.Periods, want.Periods) || !slices.Equal(pattern.Distances, want.Distances) || len(pattern.Reordered) != 0 {
+						t.Errorf("from %v: %d lost, the ledger has %d; %d reordered", from, pattern.Lost, want.Lost, len(pattern.Reordered))
+					}
+				}
+				l.Close()
+			})
+		})
+	}
+}
