@@ -21,7 +21,7 @@ type lookAhead struct {
 	*shared
 	rules     func() schedule.Ahead // as the site and the viewer's device have it; nil: nothing is fetched ahead
 	playhead  func() (position, buffered time.Duration)
-	dated     func(adaptive bool) bool
+	dated     func(adaptive bool, bitrate int64) bool
 	requester *background.Requester
 
 	running  bool
@@ -84,7 +84,7 @@ func (a *lookAhead) look() {
 	}
 	n := schedule.Prefetch(in)
 	a.running, a.list = n > 0, a.list[:0]
-	lacking, left := 0, a.dated(a.adaptive)
+	lacking, left := 0, len(next) > 0 && a.dated(a.adaptive, next[0].bitrate)
 	for _, s := range next[:n] {
 		held := a.store.get(s.id)
 		if left && (held == nil || held.count == 0) {

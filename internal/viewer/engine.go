@@ -172,7 +172,7 @@ func (e *engine) load(r request, done func(*Result, error)) *load {
 	e.loads.ask(s, l)
 	s.playlist = r.playlist
 	e.verification.lists.asked(s)
-	if s.wanted() && e.freshness.stale(r.adaptive, func() bool { return e.view.relaxed(s) }) {
+	if s.wanted() && e.freshness.stale(r.adaptive, r.bitrate, func() bool { return e.view.relaxed(s) }) {
 		e.loads.startOrigin(s, schedule.ByPolicy)
 	}
 	e.follow(r)

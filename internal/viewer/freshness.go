@@ -6,7 +6,11 @@ import (
 	"github.com/leeway-video/leeway/internal/schedule"
 )
 
-const capacityFresh = time.Minute // an estimate that is older is refreshed at the origin
+const (
+	capacityFresh = time.Minute // an estimate that is older is refreshed at the origin
+	// ample: a line that is estimated to carry so many times what is played leaves the player no choice to make.
+	ample = 4
+)
 
 // freshness says when the origin is asked for a segment so that the estimate of the line follows it.
 type freshness struct {
@@ -16,8 +20,8 @@ type freshness struct {
 
 // stale says whether the estimate is so old that a segment should come from the origin, if that segment can wait: once in a
 // while only, for peers that send all the time leave no transfer the line to itself.
-func (f *freshness) stale(adaptive bool, relaxed func() bool) bool {
-	if !f.dated(adaptive) {
+func (f *freshness) stale(adaptive bool, bitrate int64, relaxed func() bool) bool {
+	if !f.dated(adaptive, bitrate) {
 		return false
 	}
 	for _, other := range f.segments.all() {
@@ -32,8 +36,11 @@ func (f *freshness) stale(adaptive bool, relaxed func() bool) bool {
 	return true
 }
 
-// dated says whether the estimate is too old to choose renditions by.
-func (f *freshness) dated(adaptive bool) bool {
+// dated says whether the estimate is too old to choose renditions by: a player at so many bits per second may want another.
+func (f *freshness) dated(adaptive bool, bitrate int64) bool {
+	if f.line.estimate() >= ample*float64(bitrate) {
+		return false
+	}
 	last := f.line.at
 	if f.looked.After(last) {
 		last = f.looked

@@ -132,7 +132,7 @@ func TestTheLineIsLookedAtOnceAMinute(t *testing.T) {
 		s.tracker.policy.Prefetch = prefetch
 		s.viewer(fast, nil)
 		s.w.run(20 * time.Second)
-		a := s.viewer(fast, nil)
+		a := s.viewer(access{up: 12.5e6, down: 450e3}, nil) // below four times what is played
 		s.w.run(300 * time.Second)
 		s.check()
 		st := a.now().Stats

@@ -258,7 +258,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     for (const x of plain) if (x !== s && !wanted(x)) plain.delete(x);
     loads.ask(s, load);
     if (!s.id || shared.stopped) return loads.startOrigin(s, 'policy');
-    if (wanted(s) && request.adaptive && !shared.off && stale(() => view.relaxed(s)))
+    if (wanted(s) && request.adaptive && !shared.off && stale(request.bitrate, () => view.relaxed(s)))
       loads.startOrigin(s, 'policy', true);
     lists.asked(s, request);
     const long = s.object ? undefined : lists.long(s);

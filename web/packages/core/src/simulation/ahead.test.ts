@@ -16,14 +16,14 @@ const everything: AheadRules = {
   battery: false,
 };
 
-/** A viewer of 100 kB/s, and one that comes 60 s later. */
-const scene = async (rules?: Partial<AheadRules>, deps: Partial<EngineDeps> = {}, first = {}, adaptive = false) => {
+/** A viewer of 100 kB/s, and one that comes 60 s later; with lines of so many bytes per second, that one chooses its renditions. */
+const scene = async (rules?: Partial<AheadRules>, deps: Partial<EngineDeps> = {}, first = {}, down?: number) => {
   const film = new Film(60, 4000, 400_000);
-  const all = setUp(film);
+  const all = setUp(film, down ? { up: 12_500_000, down } : undefined);
   const given = rules && (() => ({ ...everything, ...rules }));
   Object.assign(all.viewer(undefined, { ahead: () => everything }), first);
   await all.run(60_000);
-  const late = all.viewer(undefined, { ahead: given, ...deps }, adaptive);
+  const late = all.viewer(undefined, { ahead: given, ...deps }, !!down);
   late.tells = 32;
   const totals = () => late.engine.snapshot().totals;
   /** Of what is held, ms. */
@@ -53,7 +53,7 @@ test('a viewer that fetches nothing ahead, since it may have no end, serves one 
 });
 
 test('a segment is left out for the line to be measured by, once a minute, where renditions are chosen', async () => {
-  const { late, run, totals } = await scene({}, {}, {}, true);
+  const { late, run, totals } = await scene({}, {}, {}, 380_000);
   await run(240_000);
   const looks = late.results.filter(({ reason }) => reason === 'policy').length;
   expect(looks).toBeGreaterThanOrEqual(2);

@@ -68,17 +68,27 @@ describe('a viewer with a small cache', () => {
 describe('a player that chooses renditions itself', () => {
   it('gets a sample of the line once a minute', async () => {
     const film = new Film(40, 4000, 300_000);
-    const { viewers, viewer, run } = setUp(film);
+    // The film takes 75 kB/s.
+    const { viewers, viewer, run } = setUp(film, { up: 12_500_000, down: 280_000 });
     viewer();
     await run(3_000);
     const v = viewer(undefined, {}, true);
     await run(150_000);
     expect(v.results.length).toBe(40);
     expect(figures(viewers, film)).toMatchObject(fine);
-    // 12.5 MB/s, by a fast line of 300 kB in 24 ms.
-    expect(v.engine.capacity()! / 100_000_000).toBeGreaterThan(0.7);
-    expect(v.engine.capacity()! / 100_000_000).toBeLessThan(1.3);
+    expect(v.engine.capacity()! / 2_240_000).toBeGreaterThan(0.7);
+    expect(v.engine.capacity()! / 2_240_000).toBeLessThan(1.3);
     expect(v.engine.snapshot().totals.reasons.policy).toBe(2);
+  });
+
+  it('gets none on a line that carries four times what it plays', async () => {
+    const { viewer, run } = setUp(new Film(40, 4000, 300_000), { up: 12_500_000, down: 320_000 });
+    viewer();
+    await run(3_000);
+    const v = viewer(undefined, {}, true);
+    await run(150_000);
+    expect(v.results.length).toBe(40);
+    expect(v.engine.snapshot().totals.reasons.policy).toBeUndefined();
   });
 });
 

@@ -16,7 +16,7 @@ export interface LookAheadHost {
   /** Whether the controller allows another request; otherwise after how many ms to ask again. */
   mayRequest(): true | number;
   /** Whether the estimate of the line is too old to choose renditions by. */
-  dated(): boolean;
+  dated(bitrate: number): boolean;
 }
 
 export interface LookAhead {
@@ -144,7 +144,7 @@ export const createLookAhead = (shared: Shared, host: LookAheadHost): LookAhead 
       running = n > 0;
       list = [];
       let lacking = 0;
-      let left = last?.adaptive && host.dated();
+      let left = last?.adaptive && host.dated(last.bitrate);
       for (const s of next.slice(0, n)) {
         const held = cache.get(s.id);
         // For the player to ask for, and to measure the line by.

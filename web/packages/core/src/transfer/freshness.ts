@@ -2,17 +2,24 @@
 import type { Shared } from './shared.ts';
 
 const freshMs = 60_000;
+/** A line that is estimated to carry so many times what is played leaves the player no choice to make. */
+const ample = 4;
 
 export const createFreshness = ({ clock, line, segments }: Shared) => {
   /** When a segment was last asked for that. */
   let lookedMs = -freshMs;
-  /** Whether the estimate is too old to choose renditions by: peers that send all the time leave no transfer the line to itself. */
-  const dated = () => clock.now() - Math.max(lookedMs, line.sampledAt() ?? lookedMs) >= freshMs;
+  /**
+   * Whether the estimate is too old to choose renditions by, for a player at so many bits per second: peers that send all the time leave
+   * no transfer the line to itself.
+   */
+  const dated = (bitrate: number) =>
+    (line.estimate() ?? 0) < ample * bitrate &&
+    clock.now() - Math.max(lookedMs, line.sampledAt() ?? lookedMs) >= freshMs;
   return {
     dated,
     /** Whether a segment that `can` wait should come from the origin for that: once in a while only. */
-    stale(can: () => boolean): boolean {
-      if (!dated()) return false;
+    stale(bitrate: number, can: () => boolean): boolean {
+      if (!dated(bitrate)) return false;
       for (const s of segments.byId.values()) if (s.origin === 'running') return false;
       if (!can()) return false;
       lookedMs = clock.now();
