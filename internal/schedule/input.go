@@ -75,11 +75,12 @@ type Segment struct {
 	DurationUs  int64         `json:"duration_us"`
 	AskedUs     int64         `json:"asked_us"` // when the player asked; -1: it has not
 	Certificate Certification `json:"certificate"`
-	CertAskedUs int64         `json:"cert_asked_us"`      // when it was first asked for; -1: never
-	CertPeers   []string      `json:"cert_peers"`         // peers that were asked, in order, or that refused
-	Pieces      int           `json:"pieces"`             // 0 while unknown
-	Have        []int         `json:"have"`               // verified pieces, sorted
-	Packaged    bool          `json:"packaged,omitempty"` // a list has its short certificate: the viewer completes it with what the origin sends
+	CertAskedUs int64         `json:"cert_asked_us"`          // when it was first asked for; -1: never
+	CertHeldUs  int64         `json:"cert_held_us,omitempty"` // when it was verified; 0: not, or not known
+	CertPeers   []string      `json:"cert_peers"`             // peers that were asked, in order, or that refused
+	Pieces      int           `json:"pieces"`                 // 0 while unknown
+	Have        []int         `json:"have"`                   // verified pieces, sorted
+	Packaged    bool          `json:"packaged,omitempty"`     // a list has its short certificate: the viewer completes it with what the origin sends
 	Origin      Origin        `json:"origin"`
 	OriginUs    int64         `json:"origin_us"` // what the origin would take for what is left at the estimated capacity; -1 unknown
 }
@@ -199,7 +200,7 @@ func (in *Input) check() error {
 		p.UrgentPermille >= 0 && p.UrgentPermille <= 1_000_000
 	for i := range in.Segments {
 		s := &in.Segments[i]
-		ok = ok && bounded(s.DeadlineUs, s.DurationUs, s.AskedUs, s.CertAskedUs, s.OriginUs) && s.Pieces >= 0 && s.Pieces <= maxPieces &&
+		ok = ok && bounded(s.DeadlineUs, s.DurationUs, s.AskedUs, s.CertAskedUs, s.CertHeldUs, s.OriginUs) && s.Pieces >= 0 && s.Pieces <= maxPieces &&
 			slices.IsSorted(s.Have)
 	}
 	for i := range in.Peers {

@@ -353,7 +353,7 @@ func (d *decision) order(s *Segment) []int {
 // leaves says whether a piece is left to another viewer to fetch from a seed, for now: to any that has a quicker line, since others would
 // wait for what a slow one passes on; then to its owner.
 func (d *decision) leaves(s *Segment, piece int, interested []*peer) bool {
-	from := s.AskedUs + min(max(0, s.OriginUs), s.DurationUs/4)
+	from := max(s.AskedUs, s.CertHeldUs) + min(max(0, s.OriginUs), s.DurationUs/4)
 	if len(d.viewers) > 0 && d.waits(from) {
 		return true
 	}

@@ -94,6 +94,7 @@ type certification struct {
 	target    *transfer.Target // made of cert
 	state     schedule.Certification
 	certAsked int64                        // µs; -1 never
+	certHeld  int64                        // µs; 0 not
 	certPeers []string                     // that were asked, in order
 	disputed  *[2]*certificate.Certificate // disagree, the older first: origin only until a revocation covers it
 	formerly  *certificate.Certificate     // under which pieces were sent until then
@@ -130,7 +131,7 @@ func (c *certification) gone(peer string) {
 
 // reset lets go of it, and of the peers that were asked.
 func (c *certification) reset(state schedule.Certification) {
-	c.cert, c.target, c.state, c.certPeers, c.certAsked = nil, nil, state, nil, -1
+	c.cert, c.target, c.state, c.certPeers, c.certAsked, c.certHeld = nil, nil, state, nil, -1, 0
 }
 
 // originState is the origin's part in a segment.

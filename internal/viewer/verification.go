@@ -119,7 +119,7 @@ func (v *verification) verify(c *certificate.Certificate, s *seg) error {
 }
 
 func (v *verification) certify(s *seg, c *certificate.Certificate) {
-	s.cert, s.state = c, schedule.CertHeld
+	s.cert, s.state, s.certHeld = c, schedule.CertHeld, v.nowUs()
 	s.target = &transfer.Target{Segment: s.key, Certificate: c}
 }
 

@@ -97,7 +97,7 @@ func (w *view) input(in schedule.Input, background bool) schedule.Input {
 func (w *view) segment(s *seg) schedule.Segment {
 	v := schedule.Segment{
 		ID: s.id, DeadlineUs: w.deadlineUs(s), DurationUs: s.ref.Duration.Microseconds(), AskedUs: -1, Certificate: s.state,
-		CertAskedUs: s.certAsked, CertPeers: append([]string{}, s.certPeers...), Have: []int{}, Origin: s.origin, OriginUs: w.originUs(s),
+		CertAskedUs: s.certAsked, CertHeldUs: s.certHeld, CertPeers: append([]string{}, s.certPeers...), Have: []int{}, Origin: s.origin, OriginUs: w.originUs(s),
 	}
 	if s.wanted() {
 		v.AskedUs = s.askedUs

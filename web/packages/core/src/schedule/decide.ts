@@ -177,7 +177,8 @@ export const decide = (input: ScheduleInput): Action[] => {
     // for one after the other. Without an origin to fall back on, late is better than never.
     const bounded = s.asked_us >= 0 && s.origin !== 'failed';
     const left = Math.min(turn, s.asked_us + s.duration_us) - now;
-    const from = s.asked_us + Math.min(Math.max(0, s.origin_us), Math.floor(s.duration_us / 4));
+    const from =
+      Math.max(s.asked_us, s.cert_held_us ?? 0) + Math.min(Math.max(0, s.origin_us), Math.floor(s.duration_us / 4));
     // It is the shortest, and fits into the first flight of a path. Afterwards that is no matter.
     if (rest.at(-1) === last && !viewers.some((p) => p.rate) && viewers.some((p) => p.has(s.id, last)))
       rest.unshift(rest.pop()!);

@@ -41,6 +41,8 @@ export interface WantedSegment {
   certificate: 'none' | 'asked' | 'held' | 'refused';
   /** When it was first asked for; -1: never. */
   cert_asked_us: number;
+  /** When it was verified; left out or 0: not, or not known. */
+  cert_held_us?: number;
   /** Peers that were asked, in order, or that refused. */
   cert_peers: string[];
   /** 0 while unknown. */

@@ -30,6 +30,7 @@ export interface Segment {
   certificate?: Certificate;
   state: 'none' | 'asked' | 'held' | 'refused';
   certAskedUs: number;
+  certHeldUs?: number;
   certPeers: string[];
   /** Certificates that disagree: origin only until a revocation covers the older. */
   disputed?: [Certificate, Certificate];

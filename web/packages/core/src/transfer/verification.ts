@@ -75,6 +75,7 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
     s.state = state;
     s.certPeers = [];
     s.certAskedUs = -1;
+    s.certHeldUs = undefined;
     s.sources = [];
     withdrawn(s);
   };
@@ -106,6 +107,7 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
   const certify = (s: Segment, c: Certificate) => {
     s.certificate = c;
     s.state = 'held';
+    s.certHeldUs = Math.floor(clock.now() * 1000);
   };
 
   /** Takes what the origin sent if it is what the certificate says. */

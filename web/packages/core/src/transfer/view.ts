@@ -38,6 +38,7 @@ export const viewSegment = (s: Segment, cache: Cache, deadlineUs: number, line: 
     asked_us: s.loads.size ? s.askedUs : -1,
     certificate: s.state,
     cert_asked_us: s.certAskedUs,
+    cert_held_us: s.certHeldUs,
     cert_peers: [...s.certPeers],
     pieces,
     have,
