@@ -11,7 +11,15 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/cmdline"
+	"github.com/leeway-video/leeway/internal/metric"
 )
+
+var certificateEndMetric = &metric.Def{
+	Name: "leeway_tls_certificate_expiry_timestamp_seconds", Help: "When the TLS certificate of the public port ends, Unix time; 0: the process has none", Kind: metric.Gauge,
+}
+
+// endsSoon is before the end of a certificate when the log says so at the start: what renews certificates does so earlier.
+const endsSoon = 14 * 24 * time.Hour
 
 // pairEvery is how often a certificate's files are checked, when a client connects.
 const pairEvery = 10 * time.Second
@@ -23,6 +31,7 @@ type pair struct {
 	now       func() time.Time
 
 	mu     sync.Mutex
+	sink   metric.Sink      // guarded by mu; nil: not counted yet
 	loaded *tls.Certificate // guarded by mu
 	stamps [2]time.Time     // guarded by mu: of the files that loaded came from
 	looked time.Time        // guarded by mu
@@ -48,7 +57,36 @@ func openPair(cert, key string, log *slog.Logger) (*pair, error) {
 		return nil, cmdline.Usage(fmt.Errorf("TLS certificate %s with key %s: %w", cert, key, err))
 	}
 	p.loaded, p.looked, p.stamps = &loaded, p.now(), stamps
+	switch left := loaded.Leaf.NotAfter.Sub(p.now()); {
+	case left <= 0:
+		log.Warn("the TLS certificate has ended: clients refuse it", "file", cert, "ended", loaded.Leaf.NotAfter)
+	case left < endsSoon:
+		log.Warn("the TLS certificate ends soon; the file is read again when it is renewed", "file", cert, "ends", loaded.Leaf.NotAfter)
+	}
 	return p, nil
+}
+
+// count tells when the certificate ends, now and when it was renewed. Without a certificate nothing is told.
+func (p *pair) count(sink metric.Sink) {
+	if p == nil {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sink = sink
+	sink.Set(certificateEndMetric, float64(p.loaded.Leaf.NotAfter.Unix()))
+}
+
+// ready says that the certificate has ended, or nothing. It looks whether the file was renewed.
+func (p *pair) ready() error {
+	if p == nil {
+		return nil
+	}
+	c, err := p.get(nil)
+	if err == nil && !p.now().Before(c.Leaf.NotAfter) {
+		err = fmt.Errorf("the TLS certificate %s ended at %s (renew it; the file is read again by itself)", p.cert, c.Leaf.NotAfter.UTC().Format(time.RFC3339))
+	}
+	return err
 }
 
 // config is how a server with this certificate speaks TLS. WebSockets are HTTP/1.1, so nothing else is offered.
@@ -96,6 +134,9 @@ func (p *pair) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 			var loaded tls.Certificate
 			if loaded, err = tls.LoadX509KeyPair(p.cert, p.key); err == nil {
 				p.loaded, p.stamps = &loaded, stamps
+				if p.sink != nil {
+					p.sink.Set(certificateEndMetric, float64(loaded.Leaf.NotAfter.Unix()))
+				}
 				p.log.Info("TLS certificate read again", "file", p.cert)
 			}
 		}

@@ -81,6 +81,7 @@ func serveOrigin(ctx context.Context, config *Config, source *origin, registry *
 	if err != nil {
 		return err
 	}
+	certificate.count(registry)
 	public, err := listenTCP(ctx, "origin --listen", o.Listen, false)
 	if err != nil {
 		return err
@@ -105,7 +106,7 @@ func serveOrigin(ctx context.Context, config *Config, source *origin, registry *
 	if err != nil {
 		return err
 	}
-	a := &admin{gate: g, metrics: registry.Handler(), ready: func() error { return nil }, log: log}
+	a := &admin{gate: g, metrics: registry.Handler(), ready: certificate.ready, log: log}
 	group.serve("admin", adminPort, a.handler(map[string]http.HandlerFunc{"POST /origin/fault": source.serveFault, "GET /origin/digests": source.serveDigests}), nil)
 	log.Info("origin is up", "page", place{public.Addr(), certificate}.url(), "film", source.prefix, "admin", adminPort.Addr().String())
 	return nil

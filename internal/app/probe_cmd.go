@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"context"
+	"errors"
 )
 
 type probeCmd struct {
@@ -67,7 +68,9 @@ func (c *probeServeCmd) Run(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	a := &admin{gate: g, metrics: registry.Handler(), ready: s.server.Ready, log: log}
+	s.at.certificate.count(registry)
+	ready := func() error { return errors.Join(s.server.Ready(), s.at.certificate.ready()) }
+	a := &admin{gate: g, metrics: registry.Handler(), ready: ready, log: log}
 	group.serve("admin", adminPort, a.handler(nil), nil)
 	log.Info("probe is up", "listen", s.at.addr.String(), "udp", s.udp.String(), "open", authorize == nil, "admin", adminPort.Addr().String())
 	return group.wait(ctx)

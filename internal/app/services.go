@@ -33,7 +33,7 @@ var buildInfoMetric = &metric.Def{
 // newRegistry is where a process counts: what defs list, what is known of every process, the lines that its log drops, and
 // what its admin port refuses.
 func newRegistry(log *slog.Logger, sites []string, defs ...*metric.Def) (*promreg.Registry, error) {
-	r, err := promreg.New(sites, append([]*metric.Def{buildInfoMetric, droppedLinesMetric, refusedAdminMetric}, defs...)...)
+	r, err := promreg.New(sites, append([]*metric.Def{buildInfoMetric, droppedLinesMetric, refusedAdminMetric, certificateEndMetric}, defs...)...)
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +120,12 @@ func (s *services) startSeed(p seedParts) error {
 		release()
 	})
 	return nil
+}
+
+// certified has the process be ready as long as the certificate of its public port is good.
+func (s *services) certified(p *pair) {
+	p.count(s.registry)
+	s.checks = append(s.checks, p.ready)
 }
 
 // admin is the admin port of this process, which listens there and keeps its token in a data folder.

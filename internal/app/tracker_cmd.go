@@ -62,6 +62,7 @@ func (c *trackerCmd) Run(ctx context.Context, r *run) error {
 	if err := s.startTracker(config.Tracker.DataDir); err != nil {
 		return err
 	}
+	s.certified(certificate)
 	a, err := s.admin(config.Tracker.Admin, config.Tracker.DataDir)
 	if err != nil {
 		return err

@@ -2,6 +2,7 @@ package app
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"net/netip"
 	"time"
@@ -19,13 +20,14 @@ const wantedBuffer = 4 << 20
 
 // turnService is a relay on its sockets. It needs neither sites nor a bus: credentials say all.
 type turnService struct {
-	config   TurnConfig
-	log      *slog.Logger
-	registry *promreg.Registry
-	relay    *relay.Relay
-	server   *turnd.Server
-	end      context.CancelFunc
-	ended    chan struct{}
+	config      TurnConfig
+	log         *slog.Logger
+	registry    *promreg.Registry
+	relay       *relay.Relay
+	server      *turnd.Server
+	certificate *pair // nil: no TLS
+	end         context.CancelFunc
+	ended       chan struct{}
 }
 
 // relayPolicy has a relay decide over a server's packets.
@@ -71,7 +73,8 @@ func startTurn(c TurnConfig, log *slog.Logger) (*turnService, error) {
 		if err != nil {
 			return nil, err
 		}
-		config.ListenTLS, config.TLS = c.ListenTLS, pair.config()
+		pair.count(s.registry)
+		s.certificate, config.ListenTLS, config.TLS = pair, c.ListenTLS, pair.config()
 	}
 	if s.server, err = turnd.Listen(config); err != nil {
 		return nil, listenError("turn", c.Listen, err)
@@ -122,13 +125,16 @@ func reach(allow []string) (r access.Reach, err error) {
 	return r, nil
 }
 
+// ready says why no viewer is to be sent here, or nil.
+func (s *turnService) ready() error { return errors.Join(s.relay.Ready(), s.certificate.ready()) }
+
 // admin is the admin port of this process.
 func (s *turnService) admin(c AdminConfig) (*admin, error) {
 	g, err := openAdminGate(c, "", s.config.Admin, s.registry, s.log)
 	if err != nil {
 		return nil, err
 	}
-	return &admin{gate: g, metrics: s.registry.Handler(), ready: s.relay.Ready, now: time.Now, log: s.log}, nil
+	return &admin{gate: g, metrics: s.registry.Handler(), ready: s.ready, now: time.Now, log: s.log}, nil
 }
 
 func (s *turnService) tlsAddr() string {
