@@ -68,7 +68,7 @@ func runEnd(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
 	if err != nil {
 		return fmt.Errorf("peers end: exchange of signals: %w", err)
 	}
-	c := &child{setup: s, out: out, signals: bench.NewWriter(line), to: map[int]int{}}
+	c := &child{setup: s, out: out, signals: bench.NewWriter(line), dropped: map[int]bool{}, to: map[int]int{}}
 	if err := c.signals.Write(envelope{Name: s.Name}); err != nil {
 		return errors.Join(err, line.Close())
 	}
@@ -102,8 +102,9 @@ type child struct {
 	// elsewhere says that the end is in another process, which tells its moments itself.
 	elsewhere bool
 
-	mu  sync.Mutex // held while the end is called
-	end end        // guarded by mu, but for its making
+	mu      sync.Mutex   // held while the end is called
+	dropped map[int]bool // guarded by mu: links that have ended
+	end     end          // guarded by mu, but for its making
 
 	routes sync.Mutex
 	to     map[int]int // guarded by routes: the other end of a link
@@ -144,7 +145,10 @@ func (c *child) listen(line io.Reader) {
 		if c.setup.fetches() && !c.elsewhere && m.Signal.Description != nil {
 			c.moment(m.Link, answered)
 		}
-		err := c.end.hear(m.Link, *m.Signal)
+		var err error
+		if !c.dropped[m.Link] { // a candidate may come late
+			err = c.end.hear(m.Link, *m.Signal)
+		}
 		c.mu.Unlock()
 		if err != nil {
 			c.failed(fmt.Errorf("link %d: %w", m.Link, err))
@@ -182,6 +186,7 @@ func (c *child) do(m message) error {
 		}
 		return c.end.begin(m.Link)
 	case "drop":
+		c.dropped[m.Link] = true
 		return c.end.drop(m.Link)
 	case "job":
 		c.end.run(*m.Job)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/bench/benchtest"
+	"github.com/leeway-video/leeway/internal/lab/bench/pairing"
 )
 
 // TestMain makes the test binary an end where the bench asks for one.
@@ -255,5 +256,30 @@ func TestThePageOfThePapersKnowsTheWays(t *testing.T) {
 		if !strings.Contains(string(script), "'"+k.name+"'") {
 			t.Errorf("the page has no %s", k.name)
 		}
+	}
+}
+
+// listener is an end that notes which links it hears of.
+type listener struct{ heard []int }
+
+func (l *listener) begin(int) error { return nil }
+func (l *listener) hear(link int, _ pairing.Signal) error {
+	l.heard = append(l.heard, link)
+	return nil
+}
+func (l *listener) run(job)        {}
+func (l *listener) drop(int) error { return nil }
+func (l *listener) close() error   { return nil }
+
+// TestALinkThatHasEndedHearsNoMore: a browser's last candidate may be on its way when the link is dropped.
+func TestALinkThatHasEndedHearsNoMore(t *testing.T) {
+	heard := &listener{}
+	c := &child{setup: setup{Name: 1}, out: bench.NewWriter(io.Discard), end: heard, dropped: map[int]bool{}, to: map[int]int{}}
+	if err := c.do(message{Type: "drop", Link: 5}); err != nil {
+		t.Fatal(err)
+	}
+	c.listen(strings.NewReader(`{"link":5,"signal":{}} {"link":6,"signal":{}}`))
+	if !slices.Equal(heard.heard, []int{6}) {
+		t.Errorf("heard of links %v", heard.heard)
 	}
 }
