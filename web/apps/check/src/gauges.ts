@@ -50,7 +50,7 @@ export function createGauges(into: HTMLElement): Record<GaugeKind, Gauge> {
         gauge.toggleAttribute('data-live', live);
         const part = now === undefined ? 0 : Math.min(1, Math.max(0.01, scales[kind](now)));
         value.style.strokeDasharray = `${now === undefined ? 0 : part * 100} 200`;
-        value.style.visibility = now === undefined ? 'hidden' : 'visible';
+        value.style.visibility = now ? 'visible' : 'hidden';
         [number.textContent, unit.textContent] = now === undefined ? ['–', ''] : quantities[kind](now);
       },
       say(text) {

@@ -21,6 +21,7 @@ const phases: { phase: Phase; name: string; sentence: string }[] = [
   { phase: 'baseline', name: 'Idle line', sentence: 'How soon does the server answer?' },
   { phase: 'download', name: 'Download', sentence: 'How much comes in?' },
   { phase: 'upload', name: 'Upload', sentence: 'How much goes out?' },
+  { phase: 'quality', name: 'Loss', sentence: 'Does all of it arrive?' },
 ];
 
 const query = new URLSearchParams(location.search);
@@ -81,7 +82,7 @@ function follow(progress: Progress): void {
   const { direction, throughput, latency, figures, elapsed } = progress;
   if (progress.phase !== phase) {
     phase = progress.phase;
-    showGauges(gauges, figures, false);
+    showGauges(gauges, { figures });
     const sentence = phases.find((p) => p.phase === phase)?.sentence;
     if (sentence) {
       say(sentence);
@@ -92,7 +93,7 @@ function follow(progress: Progress): void {
     gauges[direction].show(throughput, true);
   if (latency !== undefined) {
     gauges.latency.show(latency, true);
-    gauges.latency.say(direction ? 'while busy' : 'idle');
+    gauges.latency.say(direction ? 'while busy' : 'idle'); // messages leave the line idle, too
   }
   if (throughput !== undefined || latency !== undefined) {
     timeline.add({
@@ -119,7 +120,7 @@ function done(results: Results): void {
   say(`${summary(results)}.`);
   announce(`The check is complete: ${summary(results)}.`);
   timeline.describe(summary(results));
-  showGauges(gauges, results.figures, true);
+  showGauges(gauges, results, true);
   showResult(results, true);
 }
 
@@ -133,7 +134,7 @@ function failed(error: unknown): void {
   say(sentence, next);
   announce(`${sentence} ${next}`);
   const results = error instanceof CheckError ? error.results : undefined;
-  showGauges(gauges, results?.figures ?? [], true);
+  showGauges(gauges, results ?? { figures: [] }, true);
   if (results?.figures.length) showResult(results, true);
 }
 
@@ -143,13 +144,13 @@ async function check(): Promise<void> {
   delete main.dataset.code;
   enter('running', 'Stop');
   hideResult();
-  showGauges(gauges, [], false);
+  showGauges(gauges, { figures: [] });
   history.replaceState(
     null,
     '',
     location.pathname + location.search + (token ? `#token=${encodeURIComponent(token)}` : ''),
   );
-  timeline.clear((2 * (plan.seconds ?? 10) + 2) * 1000);
+  timeline.clear(Math.ceil(3 * (plan.seconds ?? 10) + 4) * 1000);
   try {
     const test = new NetworkCheck({ server, plan, ...(token && { token }) });
     done(await test.run({ onProgress: follow, signal: running.signal }));
@@ -164,12 +165,12 @@ async function check(): Promise<void> {
 function begin(): void {
   byId('server').textContent = server.host;
   mark({ phase: 'baseline', done: 0 });
-  showGauges(gauges, [], false);
+  showGauges(gauges, { figures: [] });
   const shared = unpack(location.hash);
   if (!shared) {
     const connection = (navigator as { connection?: { saveData?: boolean; type?: string } }).connection;
     const metered = connection?.saveData || connection?.type === 'cellular';
-    const takes = `It takes ${2 * (plan.seconds ?? 10) + 5} seconds and the whole line: on a line of 100 Mbit/s, ${Math.round(2 * 12.5 * (plan.seconds ?? 10))} MB.`;
+    const takes = `It takes ${Math.round(3 * (plan.seconds ?? 10) + 8)} seconds and the whole line: on a line of 100 Mbit/s, ${Math.round(2 * 12.5 * (plan.seconds ?? 10))} MB.`;
     say(
       'What is this line good for?',
       metered ? `${takes} This seems to be a line that is paid for by the byte.` : takes,
@@ -182,7 +183,7 @@ function begin(): void {
     `${summary(shared)}.`,
     `A result that was shared with you: measured against ${shared.server}, ${new Date(shared.started_ms).toLocaleString()}.`,
   );
-  showGauges(gauges, shared.figures, true);
+  showGauges(gauges, shared, true);
   showResult(shared, false);
 }
 

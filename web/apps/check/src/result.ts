@@ -11,9 +11,20 @@ let file: string | undefined;
 /** Nothing of an earlier result. */
 export function hideResult(): void {
   for (const id of ['verdict', 'keep', 'details']) byId(id).hidden = true;
+  byId('details').querySelector('tbody')!.replaceChildren();
 }
 
-export function showGauges(gauges: Record<GaugeKind, Gauge>, figures: readonly Figure[], complete: boolean): void {
+function missing(over: boolean, channel: Results['channel']): string {
+  if (!over) return '';
+  return channel === 'blocked' ? 'UDP is blocked' : 'not measured';
+}
+
+/** What is known so far; what a check that is over did not measure it says. */
+export function showGauges(
+  gauges: Record<GaugeKind, Gauge>,
+  { figures, channel }: { figures: readonly Figure[]; channel?: Results['channel'] },
+  over = false,
+): void {
   const idle = Math.min(...figures.filter(({ name }) => name === 'baseline_rtt').map(({ value }) => value));
   const loaded = figureOf(figures, 'loaded_rtt');
   gauges.down.show(figureOf(figures, 'throughput', 'down'));
@@ -22,16 +33,7 @@ export function showGauges(gauges: Record<GaugeKind, Gauge>, figures: readonly F
   gauges.latency.say(loaded === undefined ? '' : `${time(loaded).join(' ')} while busy`);
   const loss = figureOf(figures, 'loss');
   gauges.loss.show(loss);
-  const [up, down] = [figureOf(figures, 'loss', 'up'), figureOf(figures, 'loss', 'down')];
-  gauges.loss.say(
-    loss === undefined
-      ? complete
-        ? 'not measured'
-        : ''
-      : up === undefined || down === undefined
-        ? ''
-        : 'the worse direction',
-  );
+  gauges.loss.say(loss === undefined ? missing(over, channel) : loss > 0 ? 'the worse direction' : 'all arrived');
 }
 
 function row(figure: Figure): HTMLElement {

@@ -21,10 +21,12 @@ test('a link has the result in it', () => {
       fc.webAuthority(),
       fc.integer({ min: 0, max: 4e12 }),
       fc.boolean(),
-      (all, server, at, clock) => {
+      fc.constantFrom(undefined, 'blocked' as const, 'broken' as const),
+      (all, server, at, clock, channel) => {
         const results = {
           ...{ version: 1 as const, server, started_ms: at, figures: all, scores: scoresOf(all) },
           ...(clock && { one_way: 'clock' as const }),
+          ...(channel && { channel }),
         };
         expect(unpack(`#${pack(results)}`)).toEqual(results);
       },

@@ -5,8 +5,11 @@ const longest = 8192;
 const most = 100; // figures
 const short: Record<Direction, string> = { up: 'u', down: 'd', 'round-trip': 'r' };
 
-/** version, server, started, whether the clocks allowed no delays of one way, figures. */
-type Packed = [1, string, number, 0 | 1, [string, string, number][]];
+/** What a result says besides figures: a bit each. */
+const flags = { clock: 1, blocked: 2, broken: 4 };
+
+/** version, server, started, flags, figures. */
+type Packed = [1, string, number, number, [string, string, number][]];
 
 /** The fragment of a result, without the #. */
 export function pack(results: Results): string {
@@ -15,7 +18,13 @@ export function pack(results: Results): string {
     short[direction],
     Number(value.toPrecision(6)),
   ]);
-  const packed: Packed = [1, results.server, results.started_ms, results.one_way ? 1 : 0, figures];
+  const packed: Packed = [
+    1,
+    results.server,
+    results.started_ms,
+    (results.one_way ? flags.clock : 0) + (results.channel ? flags[results.channel] : 0),
+    figures,
+  ];
   const bytes = new TextEncoder().encode(JSON.stringify(packed));
   const text = btoa(String.fromCharCode(...bytes));
   return `r=${text.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')}`;
@@ -33,7 +42,7 @@ export function unpack(fragment: string): Results | undefined {
     return undefined;
   }
   if (!Array.isArray(packed) || packed[0] !== 1) return undefined;
-  const [, server, started, clock, figures] = packed as unknown[];
+  const [, server, started, said, figures] = packed as unknown[];
   if (typeof server !== 'string' || server.length > 300) return undefined;
   if (
     typeof started !== 'number' ||
@@ -47,9 +56,14 @@ export function unpack(fragment: string): Results | undefined {
   if (!read.every((f) => f !== undefined)) return undefined;
   return {
     ...{ version: 1, server, started_ms: started, figures: read, scores: scoresOf(read) },
-    ...(clock === 1 && { one_way: 'clock' as const }),
+    ...(has(said, flags.clock) && { one_way: 'clock' as const }),
+    ...(has(said, flags.blocked)
+      ? { channel: 'blocked' as const }
+      : has(said, flags.broken) && { channel: 'broken' as const }),
   };
 }
+
+const has = (said: unknown, flag: number) => typeof said === 'number' && (said & flag) !== 0;
 
 function figureFrom(from: unknown) {
   if (!Array.isArray(from)) return undefined;

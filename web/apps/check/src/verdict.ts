@@ -58,10 +58,15 @@ function calls(figures: readonly Figure[], down: number, up: number): Verdict {
 
 const upper = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
 
-function swarm(figures: readonly Figure[], up: number): Verdict {
+function swarm({ figures, channel }: Known, up: number): Verdict {
   const use = 'For other viewers';
   const loss = figureOf(figures, 'loss', 'up') ?? 0;
   const viewers = Math.floor((0.8 * up) / oneViewer);
+  if (channel === 'blocked') {
+    const why =
+      'No data channel opens: a firewall blocks UDP, often on purpose, or UDP leaves by another address than this page. Other viewers cannot be reached. Leeway would play from the site, or by a relay.';
+    return { use, tone: 'poor', word: 'Takes only', why };
+  }
   if (up < leastUplink) {
     const why = `Its uplink of ${words(rate(up))} has nothing left over. Leeway would have it receive from others, and send nothing.`;
     return { use, tone: 'poor', word: 'Takes only', why };
@@ -96,8 +101,11 @@ function queue(figures: readonly Figure[]): Verdict | undefined {
   return { use: 'While others use the line', tone, word: pick(tone, 'Stays quick', 'Slows down', 'Gets stuck'), why };
 }
 
+type Known = Pick<Results, 'figures' | 'channel'>;
+
 /** What a result means; of what was not measured nothing is said. */
-export function verdicts({ figures }: Pick<Results, 'figures'>): Verdict[] {
+export function verdicts(known: Known): Verdict[] {
+  const { figures } = known;
   const down = figureOf(figures, 'throughput', 'down');
   const up = figureOf(figures, 'throughput', 'up');
   const all: (Verdict | undefined)[] = [];
@@ -106,6 +114,6 @@ export function verdicts({ figures }: Pick<Results, 'figures'>): Verdict[] {
   }
   if (down !== undefined && up !== undefined) all.push(calls(figures, down, up));
   all.push(queue(figures));
-  if (up !== undefined) all.push(swarm(figures, up));
+  if (up !== undefined) all.push(swarm(known, up));
   return all.filter((v) => v !== undefined);
 }

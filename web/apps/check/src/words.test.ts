@@ -47,6 +47,10 @@ test('lines and what they are good for', () => {
     'HD video': 'good: Good',
     '4K video': 'good: Good',
   });
+  expect(said({ ...line(95e6, 40e6, 0.012, 0.025), channel: 'blocked' })).toMatchObject({
+    'Video calls': 'good: Good',
+    'For other viewers': 'poor: Takes only',
+  });
   expect(verdicts({ figures: [] })).toEqual([]);
   expect(verdicts(line(95e6, 40e6, 0.012, 0.025)).at(-1)!.why).toContain('6 other viewers');
 });

@@ -3,6 +3,7 @@ import { run } from './browser/background.ts';
 import { aborted, CheckError } from './error.ts';
 import type { Direction, Figure } from './netstat/figures.ts';
 import { type Plan, planOf } from './plan.ts';
+import { testQuality } from './quality/test.ts';
 import { type Results, scoresOf } from './results.ts';
 import { Server } from './server.ts';
 import { type Glance, testDirection } from './tcp/direction.ts';
@@ -18,7 +19,7 @@ export interface NetworkCheckOptions {
 }
 
 /** What a check does, in this order. */
-export type Phase = 'baseline' | 'download' | 'upload' | 'done';
+export type Phase = 'baseline' | 'download' | 'upload' | 'quality' | 'done';
 
 /** Where a check is. */
 export interface Progress {
@@ -78,9 +79,10 @@ export class NetworkCheck {
     const report = (progress: Omit<Progress, 'elapsed' | 'figures'>) =>
       onProgress?.({ ...progress, elapsed: performance.now() - began, figures: results.figures });
     try {
-      const most = await this.baseline(signal, report);
+      const { most, quality } = await this.baseline(signal, report);
       if (this.plan.download) results.figures.push(...(await this.direction('down', most, signal, report)));
       if (this.plan.upload) results.figures.push(...(await this.direction('up', most, signal, report)));
+      if (this.plan.quality && quality) await this.quality(results, signal, report);
     } catch (error) {
       results.scores = scoresOf(results.figures);
       throw error instanceof CheckError ? error.with(results) : error;
@@ -90,11 +92,11 @@ export class NetworkCheck {
     return results;
   }
 
-  /** The server answers, and how soon while nothing else goes on. Gives how many connections it lets a test have. */
-  private async baseline(signal: AbortSignal, report: Report): Promise<number> {
+  /** The server answers, and how soon while nothing else goes on. Gives how many connections it lets a test have, and whether it has data channels. */
+  private async baseline(signal: AbortSignal, report: Report): Promise<{ most: number; quality: boolean }> {
     const { idle } = this.plan;
     report({ phase: 'baseline', done: 0 });
-    const { testsPerAddress } = await this.server.info(signal);
+    const { testsPerAddress, tests } = await this.server.info(signal);
     const began = performance.now();
     let latency: number | undefined;
     const running = run(probing, (event) => {
@@ -107,11 +109,26 @@ export class NetworkCheck {
         if (signal.aborted) throw aborted(signal);
         const done = Math.min(1, (performance.now() - began) / (idle * 1000 || 1));
         report({ phase: 'baseline', done, ...(latency !== undefined && { latency }) });
-        if (done >= 1) return testsPerAddress ?? Number.POSITIVE_INFINITY;
+        if (done >= 1) {
+          return { most: testsPerAddress ?? Number.POSITIVE_INFINITY, quality: tests.includes('quality') };
+        }
       }
     } finally {
       running.stop();
     }
+  }
+
+  private async quality(results: Results, signal: AbortSignal, report: Report): Promise<void> {
+    report({ phase: 'quality', done: 0 });
+    const { server, plan } = this;
+    const glance = (now: { done: number; latency?: number }) => report({ phase: 'quality', ...now });
+    const outcome = await testQuality({ server, plan, signal, glance });
+    if (typeof outcome === 'string') {
+      results.channel = outcome;
+      return;
+    }
+    results.figures.push(...outcome.figures);
+    if (outcome.oneWay) results.one_way = outcome.oneWay;
   }
 
   private direction(direction: 'down' | 'up', most: number, signal: AbortSignal, report: Report): Promise<Figure[]> {

@@ -4,9 +4,11 @@ export interface Plan {
   download: boolean;
   /** Test the way up. */
   upload: boolean;
+  /** Test loss, order and delay by a data channel, where the server has one. */
+  quality: boolean;
   /** WebSockets at a time. A server bounds them by address. */
   connections: number;
-  /** Seconds of each direction, at most 10. */
+  /** Seconds of each test, at most 10. */
   seconds: number;
   /** Seconds of those that no throughput is computed from. */
   rampUp: number;
@@ -16,7 +18,16 @@ export interface Plan {
   patience: number;
 }
 
-const usual: Plan = { download: true, upload: true, connections: 4, seconds: 10, rampUp: 2, idle: 1.5, patience: 5 };
+const usual: Plan = {
+  download: true,
+  upload: true,
+  quality: true,
+  connections: 4,
+  seconds: 10,
+  rampUp: 2,
+  idle: 1.5,
+  patience: 5,
+};
 
 const bounds = {
   connections: [1, 16],

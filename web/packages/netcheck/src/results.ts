@@ -10,6 +10,8 @@ export interface Results {
   started_ms: number;
   /** The clocks did not allow delays of one way. */
   one_way?: 'clock';
+  /** blocked: no data channel opened, as where UDP is blocked. broken: it ended early. */
+  channel?: 'blocked' | 'broken';
   figures: Figure[];
   /** AIM scores; a use that lacks a figure has none. */
   scores: { streaming?: Score; gaming?: Score; rtc?: Score };

@@ -65,6 +65,23 @@ export class Server {
     };
   }
 
+  /** Posts the offer of a quality test; gives the answer's description. */
+  async offer(sdp: string, signal: AbortSignal): Promise<string> {
+    const body = JSON.stringify({ type: 'offer', sdp });
+    // Without a content type of its own it needs no preflight.
+    const text = await this.get(this.url('/probe/v1/quality'), signal, { method: 'POST', body });
+    try {
+      const answer = JSON.parse(text).sdp;
+      if (typeof answer === 'string') return answer;
+    } catch {
+      // as if it had none
+    }
+    throw new CheckError(
+      'unreachable',
+      `${this.name} is no server of the network check: it answers an offer with something else.`,
+    );
+  }
+
   /** Why the server takes no WebSocket, which a WebSocket does not say: the error of a request that counts as a test, too. */
   async refusal(signal: AbortSignal): Promise<CheckError> {
     try {
@@ -79,14 +96,14 @@ export class Server {
   }
 
   /** The text of an answer of 200. */
-  async get(url: URL, signal: AbortSignal): Promise<string> {
+  async get(url: URL, signal: AbortSignal, request: RequestInit = {}): Promise<string> {
     if (signal.aborted) throw aborted(signal);
     const end = new AbortController();
     const stop = () => end.abort();
     signal.addEventListener('abort', stop);
     const late = setTimeout(stop, this.patience * 1000);
     try {
-      const response = await fetch(url, { signal: end.signal, cache: 'no-store', credentials: 'omit' });
+      const response = await fetch(url, { ...request, signal: end.signal, cache: 'no-store', credentials: 'omit' });
       const text = await this.body(response);
       if (response.ok) return text;
       throw this.refused(response, text);

@@ -124,7 +124,7 @@ export function serve(changes: Partial<Behavior> = {}) {
       if (!behavior.answers) return;
       const answer = pathname.endsWith('/info')
         ? new Response(JSON.stringify({ version: '1', client: '192.0.2.7', tests: ['ndt7', 'http'] }))
-        : new Response('x', {
+        : new Response('{"type": "answer", "sdp": "v=0"}', {
             status: pathname.endsWith('/small') ? 200 : behavior.status,
             headers: { 'Retry-After': behavior.retryAfter },
           });

@@ -1,0 +1,160 @@
+/** The client's end of a quality test: a peer connection to the server with two channels (spec/probe.md, Quality by data channel). */
+import { type Control, decodeControl, encodeControl, type Run } from '../wire/control.ts';
+import { decodeMessage, encodeMessage } from '../wire/probe.ts';
+import { maxSize, tail } from '../wire/quality.ts';
+import { event, Stream } from './stream.ts';
+
+/** Bytes that wait in the browser, above which nothing is sent. */
+const maxWaiting = 65_536;
+const leastWait = 2_000; // ms for messages that are late
+const mostWait = 10_000;
+
+/** Posts an offer and gives the answer. */
+export type Signal = (offer: string) => Promise<string>;
+
+export class Line {
+  /** Both channels are open. */
+  readonly opened = event();
+  /** The connection is over; `reason` says why. */
+  readonly over = event();
+  reason = '';
+  /** When something came last, ms. */
+  heard = performance.now();
+  private readonly connection: RTCPeerConnection;
+  private readonly quality: RTCDataChannel;
+  private readonly control: RTCDataChannel;
+  private readonly streams = new Map<number, Stream>();
+
+  constructor() {
+    this.connection = new RTCPeerConnection();
+    this.quality = this.connection.createDataChannel('quality', { ordered: false, maxRetransmits: 0 });
+    this.control = this.connection.createDataChannel('control');
+    this.quality.binaryType = 'arraybuffer';
+    this.quality.onmessage = ({ data }) => this.message(data, now());
+    this.control.onmessage = ({ data }) => this.said(data);
+    for (const channel of [this.quality, this.control]) {
+      channel.onopen = () => {
+        if (this.quality.readyState === 'open' && this.control.readyState === 'open') this.opened.happen();
+      };
+      channel.onclose = () => this.end('the connection has ended');
+    }
+    this.connection.onconnectionstatechange = () => {
+      if (this.connection.connectionState === 'failed') this.end('no packets go through');
+    };
+  }
+
+  /** Connects; the server needs none of our candidates. Rejects if signaling does. */
+  async connect(signal: Signal): Promise<void> {
+    const offer = await this.connection.createOffer();
+    await this.connection.setLocalDescription(offer);
+    const answer = await signal(offer.sdp!);
+    await this.connection.setRemoteDescription({ type: 'answer', sdp: answer });
+  }
+
+  /** Runs streams at once, and adds them to a list that can be looked at meanwhile. */
+  async run(runs: readonly Run[], all: Stream[] = []): Promise<Stream[]> {
+    all.push(...runs.map((run) => new Stream(run)));
+    for (const stream of all) this.streams.set(stream.run.stream, stream);
+    await Promise.all(all.map((stream) => this.one(stream)));
+    return all;
+  }
+
+  close(): void {
+    this.end('closed');
+    this.connection.close();
+  }
+
+  private end(reason: string): void {
+    if (this.over.happened) return;
+    this.reason = reason;
+    this.over.happen();
+    for (const { ready, ended, whole } of this.streams.values()) for (const e of [ready, ended, whole]) e.happen();
+  }
+
+  private say(control: Control): void {
+    if (this.control.readyState === 'open') this.control.send(encodeControl(control));
+  }
+
+  /** The caller ends the line when it is silent for too long. */
+  private async one(stream: Stream): Promise<void> {
+    const { run, ready, ended, whole } = stream;
+    const long = ((run.messages + tail) * run.interval_us) / 1000 + 2 * mostWait;
+    this.say(run);
+    await ready.within(long);
+    if (run.direction !== 'down') {
+      await this.send(stream);
+      this.say({ type: 'sent', stream: run.stream });
+    }
+    await ended.within(long);
+    if (run.direction !== 'up') {
+      await whole.within(Math.min(mostWait, Math.max(leastWait, (4 * stream.longest) / 1000)));
+    }
+    stream.close();
+    if (stream.refused && !this.over.happened) this.end(stream.refused);
+  }
+
+  /** Sends what is due, and what the browser has room for. */
+  private send({ run }: Stream): Promise<void> {
+    const began = now();
+    const all = run.messages + tail;
+    let sequence = 0;
+    return new Promise((resolve) => {
+      const turn = () => {
+        const due = Math.min(all, Math.floor((now() - began) / run.interval_us) + 1);
+        while (sequence < due && !this.over.happened && this.quality.bufferedAmount < maxWaiting) {
+          const probe = { type: 'probe', stream: run.stream, sequence: sequence++, sent: now() } as const;
+          this.quality.send(encodeMessage(probe, run.size));
+        }
+        if (sequence === all || this.over.happened) return resolve();
+        setTimeout(turn, Math.max(1, (began + sequence * run.interval_us - now()) / 1000));
+      };
+      turn();
+    });
+  }
+
+  private message(data: unknown, at: number): void {
+    this.heard = performance.now();
+    if (!(data instanceof ArrayBuffer) || data.byteLength > maxSize) return;
+    try {
+      const message = decodeMessage(data);
+      const stream = this.streams.get(message.stream);
+      if (stream?.run.direction === (message.type === 'echo' ? 'echo' : 'down')) stream.arrived(message, at);
+    } catch {
+      // What is malformed is lost.
+    }
+  }
+
+  private said(data: unknown): void {
+    this.heard = performance.now();
+    let control: Control;
+    try {
+      control = decodeControl(String(data));
+    } catch (error) {
+      this.end(String(error));
+      return;
+    }
+    if (control.type === 'error' && control.stream === undefined) {
+      this.end(`${control.text} (${control.code})`);
+      return;
+    }
+    const stream = this.streams.get(control.stream!);
+    if (!stream) return;
+    switch (control.type) {
+      case 'ready':
+        stream.ready.happen();
+        break;
+      case 'record':
+        stream.record(control.arrivals);
+        break;
+      case 'end':
+        stream.ended.happen();
+        break;
+      case 'error':
+        stream.refused = `${control.text} (${control.code})`;
+        for (const e of [stream.ready, stream.ended, stream.whole]) e.happen();
+    }
+  }
+}
+
+/** µs of this page's clock. */
+const now = () => Math.round(performance.now() * 1000);

@@ -1,0 +1,69 @@
+/** The quality test: loss, order and delay each way (spec/probe.md, A check in a browser). */
+import { aborted } from '../error.ts';
+import type { Plan } from '../plan.ts';
+import type { Server } from '../server.ts';
+import type { Run } from '../wire/control.ts';
+import { echoSize } from '../wire/quality.ts';
+import { type Quality, qualityFigures } from './figures.ts';
+import { Line } from './line.ts';
+import type { Stream } from './stream.ts';
+
+const messages = 1000;
+const size = 200; // bytes
+const leastInterval = 2_000; // µs
+const echoInterval = 50_000; // µs
+const openWithin = 10_000; // ms
+const silence = 12_000; // ms: longer than a server waits for late messages
+const beat = 100; // ms
+
+export interface QualityTest {
+  server: Server;
+  plan: Plan;
+  signal: AbortSignal;
+  glance(now: { done: number; latency?: number }): void;
+}
+
+/** blocked: no data channel opens. broken: it ended early. */
+export type QualityOutcome = Quality | 'blocked' | 'broken';
+
+/** Rejects with a `CheckError` where the server refuses it, or the page ends it. */
+export async function testQuality({ server, plan, signal, glance }: QualityTest): Promise<QualityOutcome> {
+  if (typeof RTCPeerConnection === 'undefined') return 'blocked';
+  const line = new Line();
+  const stop = () => line.close();
+  signal.addEventListener('abort', stop);
+  let timer: ReturnType<typeof setInterval> | undefined;
+  try {
+    await line.connect((offer) => server.offer(offer, signal));
+    const open = await Promise.race([line.opened.within(openWithin), line.over.within(openWithin).then(() => false)]);
+    if (signal.aborted) throw aborted(signal);
+    if (!open) return 'blocked';
+    const began = performance.now();
+    const running: Stream[] = [];
+    timer = setInterval(() => {
+      const now = performance.now();
+      if (now - line.heard > silence) line.close();
+      const trip = running[2]?.exchanges.at(-1);
+      const done = Math.min(1, (now - began) / (plan.seconds * 1000 + 1000));
+      glance({ done, ...(trip && { latency: (trip[3] - trip[0] - (trip[2] - trip[1])) / 1e6 }) });
+    }, beat);
+    const streams = await line.run(runs(plan), running);
+    if (signal.aborted) throw aborted(signal);
+    if (line.over.happened) return 'broken';
+    return qualityFigures(streams[0]!, streams[1]!, streams[2]!);
+  } finally {
+    clearInterval(timer);
+    signal.removeEventListener('abort', stop);
+    line.close();
+  }
+}
+
+function runs({ seconds }: Plan): Run[] {
+  const interval = Math.max(leastInterval, Math.floor((seconds * 1e6) / messages));
+  const echoes = Math.max(10, Math.floor((messages * interval) / echoInterval));
+  return [
+    { type: 'run', stream: 1, direction: 'up', messages, interval_us: interval, size },
+    { type: 'run', stream: 2, direction: 'down', messages, interval_us: interval, size },
+    { type: 'run', stream: 3, direction: 'echo', messages: echoes, interval_us: echoInterval, size: echoSize },
+  ];
+}

@@ -1,0 +1,115 @@
+/** A peer connection to a server of the quality test, in time that tests set. */
+import { vi } from 'vitest';
+import { decodeControl, encodeControl, type Run } from '../wire/control.ts';
+import { decodeMessage, encodeMessage } from '../wire/probe.ts';
+import { tail } from '../wire/quality.ts';
+
+/** never: no channel opens. silent: they open, and nothing comes. lossy: each tenth message is lost, one way only each. */
+export type PeerBehavior = 'never' | 'silent' | 'lossy' | 'refusing';
+
+export function stubPeer(behavior: PeerBehavior): { closed(): boolean } {
+  let closed = false;
+  const clock = () => Math.round(performance.now() * 1000) + 5_000_000; // five seconds ahead of the page's
+  class Channel {
+    readyState = 'connecting';
+    bufferedAmount = 0;
+    binaryType = '';
+    onopen: (() => void) | null = null;
+    onclose: (() => void) | null = null;
+    onmessage: ((event: { data: unknown }) => void) | null = null;
+    constructor(
+      readonly label: string,
+      readonly peer: Peer,
+    ) {}
+    send(data: string | Uint8Array<ArrayBuffer>): void {
+      if (behavior === 'silent') return;
+      if (typeof data === 'string') this.peer.said(data);
+      else this.peer.got(data.slice().buffer);
+    }
+  }
+  class Peer {
+    connectionState = 'new';
+    readonly quality = new Channel('quality', this);
+    readonly control = new Channel('control', this);
+    private readonly runs = new Map<number, Run>();
+    private readonly records = new Map<number, [number, number, number][]>();
+    onconnectionstatechange: (() => void) | null = null;
+
+    createDataChannel(label: 'quality' | 'control') {
+      return this[label];
+    }
+    async createOffer() {
+      return { type: 'offer', sdp: 'v=0' };
+    }
+    async setLocalDescription() {}
+    async setRemoteDescription() {
+      if (behavior === 'never') return;
+      setTimeout(() => {
+        for (const channel of [this.quality, this.control]) {
+          channel.readyState = 'open';
+          channel.onopen?.();
+        }
+      }, 100);
+    }
+    close() {
+      closed = true;
+    }
+    private tell(control: Parameters<typeof encodeControl>[0]) {
+      setTimeout(() => this.control.onmessage?.({ data: encodeControl(control) }), 10);
+    }
+    said(text: string) {
+      const control = decodeControl(text);
+      if (control.type === 'run') {
+        const { stream } = control;
+        if (behavior === 'refusing') return this.tell({ type: 'error', stream, code: 'limit', text: 'so many' });
+        this.runs.set(stream, control);
+        this.records.set(stream, []);
+        this.tell({ type: 'ready', stream });
+        if (control.direction === 'down') this.send(control);
+      } else if (control.type === 'sent') {
+        const { stream } = control;
+        setTimeout(() => {
+          const all = this.records.get(stream)!;
+          for (let i = 0; i < all.length; i += 500)
+            this.tell({ type: 'record', stream, arrivals: all.slice(i, i + 500) });
+          this.tell({ type: 'end', stream });
+        }, 2000);
+      }
+    }
+    /** Each message takes 20 ms up and 30 ms down. */
+    got(data: ArrayBuffer) {
+      const { stream, sequence, sent } = decodeMessage(data);
+      const run = this.runs.get(stream)!;
+      setTimeout(() => {
+        const received = clock();
+        if (run.direction === 'up' && sequence % 10 === 3) return;
+        if (sequence < run.messages) this.records.get(stream)!.push([sequence, sent, received]);
+        if (run.direction === 'echo') {
+          const echo = { type: 'echo', stream, sequence, sent, received, echoed: received } as const;
+          this.deliver(encodeMessage(echo, 0).buffer);
+        }
+      }, 20);
+    }
+    private deliver(data: ArrayBuffer) {
+      setTimeout(() => this.quality.onmessage?.({ data }), 30);
+    }
+    private send({ stream, messages, interval_us, size }: Run) {
+      for (let sequence = 0; sequence < messages + tail; sequence++) {
+        if (sequence % 10 === 7 || sequence % 10 === 8) continue;
+        setTimeout(
+          () => this.deliver(encodeMessage({ type: 'probe', stream, sequence, sent: clock() }, size).buffer),
+          (sequence * interval_us) / 1000,
+        );
+      }
+      setTimeout(
+        () => {
+          this.tell({ type: 'sent', stream });
+          this.tell({ type: 'end', stream });
+        },
+        ((messages + tail) * interval_us) / 1000,
+      );
+    }
+  }
+  vi.stubGlobal('RTCPeerConnection', Peer);
+  return { closed: () => closed };
+}
