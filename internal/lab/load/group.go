@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 
 	"github.com/leeway-video/leeway/internal/lab/armwire"
+	"github.com/leeway-video/leeway/internal/lab/loadgen"
 )
 
 // group is a group of a run.
@@ -17,6 +18,8 @@ type group struct {
 	source string // of chunks, or of video; empty: none
 	said   atomic.Int64
 	stage  []chan struct{} // of publishers: closed when the peer forwards them
+
+	tracker tracker // of behavior join
 }
 
 // client is a client that is there.
@@ -26,6 +29,7 @@ type client struct {
 	sessions []*Session // at the arm
 	others   []*Session // at the peer
 	sources  []string   // of this client, at the peer
+	driver   *loadgen.Driver
 }
 
 // prepare gives every arm what the group's clients send.
@@ -33,6 +37,11 @@ func (u *run) prepare(ctx context.Context, of *Group) (*group, error) {
 	g := &group{Group: of, u: u}
 	body := armwire.SourceBody{Source: of.Name, Kind: armwire.SourceData, Rate: of.Rate, Chunk: of.Chunk}
 	switch of.Behavior {
+	case Join:
+		var err error
+		if g.tracker, err = lookUp(ctx, of.Tracker); err != nil {
+			return nil, fmt.Errorf("load: group %s: %w", of.Name, err)
+		}
 	case Active, Echo, Mesh:
 		g.source = of.Name
 	case OneToMany, Conference:
@@ -59,6 +68,9 @@ func (u *run) prepare(ctx context.Context, of *Group) (*group, error) {
 
 // open connects a client, as its group's behavior says.
 func (g *group) open(ctx context.Context, c *client) error {
+	if g.Behavior == Join {
+		return g.join(ctx, c)
+	}
 	a, err := g.u.pick()
 	if err != nil {
 		return err
@@ -180,10 +192,22 @@ func (g *group) media(ctx context.Context, c *client, a *Arm, ours, theirs armwi
 	return s, other, nil
 }
 
+// join opens a session with the tracker, which is over the client's own socket.
+func (g *group) join(ctx context.Context, c *client) (err error) {
+	c.driver, err = loadgen.Open(ctx, loadgen.Config{
+		Protocol: loadgen.Native, Address: g.tracker.address, Path: g.tracker.path, TLS: g.tracker.tls, Sources: g.tracker.source(c.number), Site: g.Site,
+		Sessions: 1, First: c.number, Swarms: g.Swarms, Opening: 1,
+	})
+	return err
+}
+
 // leave ends a client's sessions, in a time of its own when the run ends.
 func (c *client) leave(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
 	defer cancel()
+	if c.driver != nil {
+		_ = c.driver.Close()
+	}
 	for _, list := range [][]*Session{c.sessions, c.others} {
 		for _, s := range list {
 			_ = s.Destroy(ctx) // an arm that does not answer is named by the run

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/lab/selfwatch"
 	"github.com/leeway-video/leeway/internal/sleep"
 )
 
@@ -47,6 +48,7 @@ type run struct {
 	turn    atomic.Int64 // which arm the next client goes to
 	next    atomic.Int64 // session
 	over    atomic.Bool  // arms may go
+	self    selfwatch.Watch
 
 	mu   sync.Mutex
 	lost []string // guarded by mu: arms that are gone
@@ -78,8 +80,11 @@ func (r *Runner) Run(ctx context.Context) (_ *Result, err error) {
 		}
 	}
 	life, stop := context.WithCancel(ctx)
+	defer stop()
 	u.began = time.Now()
 	s := newSampler(u)
+	u.self.Start(life)
+	defer u.self.Wait()
 	var sampling, playing sync.WaitGroup
 	sampling.Go(func() { s.run(life) })
 	for _, g := range groups {
@@ -243,6 +248,10 @@ func (g *group) stay(ctx context.Context, c *client, until time.Time) {
 			lost = true
 		case <-stayed.Done():
 		}
+	}
+	if c.driver != nil {
+		<-stayed.Done()
+		lost = c.driver.Lost() != nil
 	}
 	g.u.counts.up.Add(-1)
 	if lost && ctx.Err() == nil {

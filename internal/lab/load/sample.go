@@ -20,9 +20,10 @@ type Sample struct {
 	PeerCPU  float64   `json:"peer_cpu"`     // processors
 	ArmRSS   int64     `json:"arm_rss"`
 	PeerRSS  int64     `json:"peer_rss"`
-	Lag      float64   `json:"lag_s"` // p99 of the arm that was the latest
-	Drops    int64     `json:"drops"` // datagrams that sockets had no room for, in this second
-	GC       float64   `json:"gc"`    // share of the collector of the processor time of the arm where it is largest
+	Lag      float64   `json:"lag_s"`     // p99 of the arm that was the latest
+	OwnLag   float64   `json:"own_lag_s"` // of this controller
+	Drops    int64     `json:"drops"`     // datagrams that sockets had no room for, in this second
+	GC       float64   `json:"gc"`        // share of the collector of the processor time of the arm where it is largest
 	Sent     float64   `json:"sent_bps"`
 	Received float64   `json:"received_bps"`
 	NACKs    int64     `json:"nacks"` // in this second
@@ -113,6 +114,7 @@ func (s *sampler) sample(now time.Time) Sample {
 			one.add(a == u.peer, before, b, long)
 		}
 	}
+	one.OwnLag = float64(u.self.Figures(true).Lag) / 1e6
 	one.judge()
 	return one
 }
@@ -149,13 +151,16 @@ const (
 	comfortable = 0.60
 )
 
-// judge says whether the arms were themselves the bottleneck in this second.
+// judge says whether the arms, or this controller, were themselves the bottleneck in this second.
 func (o *Sample) judge() {
 	if o.ArmMost > mostCPU {
 		o.Spoiled = append(o.Spoiled, "an arm's processors were busy")
 	}
 	if o.Lag > mostLag {
 		o.Spoiled = append(o.Spoiled, "an arm's clock ticks came late")
+	}
+	if o.OwnLag > mostLag {
+		o.Spoiled = append(o.Spoiled, "the controller's clock ticks came late")
 	}
 	if o.Drops > 0 {
 		o.Spoiled = append(o.Spoiled, "sockets dropped datagrams for lack of room")

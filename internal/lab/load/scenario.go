@@ -12,7 +12,7 @@ import (
 // Behavior is what the clients of a group do.
 type Behavior string
 
-// The behaviors. All but Viewer need the peer under test to be an arm, which the controller starts.
+// The behaviors. All but Viewer and Join need the peer under test to be an arm, which the controller starts.
 const (
 	Idle       Behavior = "idle"        // a data channel that carries nothing
 	Active     Behavior = "active"      // chunks at a rate
@@ -21,9 +21,10 @@ const (
 	Conference Behavior = "conference"  // the same, and publishers receive each other, too
 	Mesh       Behavior = "mesh"        // a connection of every client to every client before it, with chunks both ways
 	Viewer     Behavior = "viewer"      // a headless viewer of Leeway that plays a title
+	Join       Behavior = "join"        // a session with a tracker of Leeway that joins a swarm and says no more; held by the controller
 )
 
-var behaviors = []Behavior{Idle, Active, Echo, OneToMany, Conference, Mesh, Viewer}
+var behaviors = []Behavior{Idle, Active, Echo, OneToMany, Conference, Mesh, Viewer, Join}
 
 // Scenario is what a run does. Its tags name the keys of a file.
 type Scenario struct {
@@ -60,6 +61,7 @@ type Group struct {
 	Tracker    string        `yaml:"tracker"`
 	Site       string        `yaml:"site"`
 	Token      string        `yaml:"token"`
+	Swarms     int           `yaml:"swarms"` // that sessions of behavior join are spread over; 1
 }
 
 // Problem is one thing that is wrong with a scenario. Path names the key, as "groups[0].ramp_up".
@@ -187,6 +189,16 @@ func (g *Group) checkBehavior() (all []Problem) {
 		if u, err := url.Parse(g.Tracker); g.Tracker != "" && (err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss") {
 			bad("tracker", "%q is no ws or wss address", g.Tracker)
 		}
+	case Join:
+		if u, err := url.Parse(g.Tracker); err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
+			bad("tracker", "%q is no ws or wss address", g.Tracker)
+		}
+		if g.Swarms == 0 {
+			g.Swarms = 1
+		}
+		if g.Swarms < 1 || g.Swarms > mostClients {
+			bad("swarms", "%d; give 1 to %d", g.Swarms, mostClients)
+		}
 	default:
 		bad("behavior", "%q; give one of %v", g.Behavior, behaviors)
 	}
@@ -194,4 +206,4 @@ func (g *Group) checkBehavior() (all []Problem) {
 }
 
 // needsPeer says whether the clients connect to the arm that is the peer under test.
-func (g *Group) needsPeer() bool { return g.Behavior != Viewer }
+func (g *Group) needsPeer() bool { return g.Behavior != Viewer && g.Behavior != Join }

@@ -35,6 +35,8 @@ func TestScenariosThatCannotBe(t *testing.T) {
 		"groups[0].behavior":   func(s *Scenario) { s.Groups[0].Behavior = "attack" },
 		"groups[0].publishers": func(s *Scenario) { s.Groups[0].Behavior = Conference },
 		"groups[0].manifest":   func(s *Scenario) { s.Groups[0].Behavior = Viewer },
+		"groups[0].tracker":    func(s *Scenario) { s.Groups[0].Behavior, s.Groups[0].Tracker = Join, "http://a" },
+		"groups[0].swarms":     func(s *Scenario) { s.Groups[0].Behavior, s.Groups[0].Tracker, s.Groups[0].Swarms = Join, "ws://a/", -1 },
 		"thresholds[0]":        func(s *Scenario) { s.Thresholds = []string{"join_p99<2"} },
 	} {
 		s := good()
@@ -95,6 +97,7 @@ func TestASpoiledRunHasNoVerdict(t *testing.T) {
 	}{
 		"busy": {func(i int, s *Sample) { s.ArmMost = 0.95 }, "processors", "4 arms"},
 		"late": {func(i int, s *Sample) { s.Lag = 0.2 }, "came late", "more arms would not help"},
+		"own":  {func(i int, s *Sample) { s.OwnLag = 0.2 }, "controller", "more arms would not help"},
 		"drop": {func(i int, s *Sample) { s.Drops = 3 }, "dropped", "more arms would not help"},
 		"gc":   {func(i int, s *Sample) { s.GC = 0.5 }, "garbage", "more arms would not help"},
 	} {

@@ -6,6 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"runtime"
 	"slices"
 	"strconv"
 	"time"
@@ -15,6 +17,7 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/armwire"
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/load"
+	"github.com/leeway-video/leeway/internal/lab/selfwatch"
 	"github.com/leeway-video/leeway/internal/sleep"
 )
 
@@ -78,7 +81,9 @@ type world struct {
 	arm, tested side
 	stack       armwire.Stack
 	figures     map[string]float64
+	watch       selfwatch.Watch
 	next        int
+	void        string // why nothing is claimed
 }
 
 func run(ctx context.Context, r *bench.Run, stack armwire.Stack, active, idle int) (_ bench.Sample, err error) {
@@ -88,6 +93,10 @@ func run(ctx context.Context, r *bench.Run, stack armwire.Stack, active, idle in
 	}
 	w := &world{ctx: ctx, c: c, stack: stack, figures: map[string]float64{}}
 	defer func() { err = errors.Join(err, w.stop()) }()
+	watched, unwatch := context.WithCancel(ctx)
+	w.watch.Start(watched)
+	defer w.watch.Wait()
+	defer unwatch()
 	patient, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for name, s := range map[string]*side{theArm: &w.arm, theTested: &w.tested} {
@@ -103,7 +112,7 @@ func run(ctx context.Context, r *bench.Run, stack armwire.Stack, active, idle in
 	if err := w.idle(r, idle); err != nil {
 		return bench.Sample{}, err
 	}
-	return bench.Sample{Values: w.figures}, nil
+	return bench.Sample{Values: w.figures, Void: w.void}, nil
 }
 
 // open makes n sessions of the arm against as many of the tested peer, and returns both, and how long it took.
@@ -178,12 +187,15 @@ func (w *world) active(r *bench.Run, n int, sends string) error {
 		return err
 	}
 	began := time.Now()
+	ownBefore, _ := bench.CPU(os.Getpid()) // 0 where the system does not tell
+	w.watch.Figures(true)
 	delays := load.NewDelays()
 	to.Listen(delays.Hear)
 	if !sleep.For(w.ctx, period) {
 		return w.ctx.Err()
 	}
 	long := time.Since(began).Seconds()
+	busy := w.watch.Figures(false).MachineBusy
 	after, armAfter, testedAfter, err := w.counts(receivers)
 	if err != nil {
 		return err
@@ -195,9 +207,21 @@ func (w *world) active(r *bench.Run, n int, sends string) error {
 			held++
 		}
 	}
+	ownAfter, _ := bench.CPU(os.Getpid())
+	w.others(float64(busy)/1000*float64(runtime.NumCPU()) - (ownAfter-ownBefore+armAfter-armBefore+testedAfter-testedBefore)/long)
 	w.note(sends, held, (armAfter-armBefore)/long, (testedAfter-testedBefore)/long, delays)
 	r.Logf("  %d of %d sessions have what is due; arm %.2f processors, tested peer %.2f", held, n, (armAfter-armBefore)/long, (testedAfter-testedBefore)/long)
 	return w.destroy(ours, theirs)
+}
+
+// mostOthers is how many processors other programs may use while sessions are active: there are two for the three processes of the bench.
+const mostOthers = 0.3
+
+// others sees what other programs used of the machine.
+func (w *world) others(processors float64) {
+	if processors > mostOthers {
+		w.void = fmt.Sprintf("other programs used %.1f processors", processors)
+	}
 }
 
 // note keeps the figures of active sessions: the worse of both directions, but the processors of each.
