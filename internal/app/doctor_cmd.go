@@ -61,11 +61,18 @@ func (c *doctorCmd) Run(ctx context.Context, r *run) error {
 	if cfg.Local == nil && cfg.Manifest == "" && cfg.Tracker == "" {
 		return cmdline.Usage(errors.New("doctor: nothing to look at (give a manifest's URL, --tracker or --config FILE)"))
 	}
-	heard := func(f doctor.Finding) { tell(r.env, f) }
+	heard := func(f doctor.Finding) {
+		if ctx.Err() == nil { // what an interrupt cut short says nothing of the set-up
+			tell(r.env, f)
+		}
+	}
 	if c.JSON {
 		heard = nil
 	}
 	report := doctor.Examine(ctx, cfg, heard)
+	if ctx.Err() != nil {
+		return errors.New("doctor: interrupted")
+	}
 	if c.JSON {
 		if err := printJSON(r, report); err != nil {
 			return err

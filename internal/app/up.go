@@ -121,11 +121,11 @@ func (u *upRun) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("up: read the embedded bundle: %w", err)
 	}
-	film, err := u.openFilm(ctx)
-	if err != nil {
-		return err
-	}
 	certificate, err := publicPair(u.config.Tracker.CertFile, u.config.Tracker.KeyFile, u.log)
+	if err != nil {
+		return err // before the film is encoded, which takes a minute
+	}
+	film, err := u.openFilm(ctx)
 	if err != nil {
 		return err
 	}

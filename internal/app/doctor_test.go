@@ -1,0 +1,37 @@
+package app
+
+import (
+	"bytes"
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/leeway-video/leeway/internal/cmdline"
+)
+
+// TestDoctorPrints: a line for each check, what to do below it, and colors where Stdout shows them; internal/doctor tests what it finds.
+func TestDoctorPrints(t *testing.T) {
+	tracker := "ws://" + freeAddress(t)
+	for _, colors := range []bool{false, true} {
+		var out bytes.Buffer
+		err := Run(t.Context(), []string{"doctor", "--tracker", tracker}, Env{Stdout: &out, Stderr: &out, Colors: colors})
+		text := out.String()
+		if cmdline.ExitCode(err) != 1 || !strings.Contains(text, "[tracker-unreachable]") || !strings.Contains(text, "fix: start the server") || !strings.Contains(text, "skipped") {
+			t.Errorf("%v\n%s", err, text)
+		}
+		if strings.Contains(text, "\x1b[31m") != colors || strings.Contains(text, "\x1b") != colors {
+			t.Errorf("colors are %v: %q", colors, text)
+		}
+	}
+}
+
+// TestAnInterruptedDoctorIsNotHealthy: nor does it blame the set-up.
+func TestAnInterruptedDoctorIsNotHealthy(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	var out bytes.Buffer
+	err := Run(ctx, []string{"doctor", "--tracker", "ws://" + freeAddress(t)}, Env{Stdout: &out, Stderr: &out})
+	if cmdline.ExitCode(err) != 1 || out.Len() > 0 {
+		t.Errorf("%v %s", err, out.String())
+	}
+}
