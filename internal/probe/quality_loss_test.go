@@ -23,8 +23,10 @@ func TestLossIsTheLedgers(t *testing.T) {
 		messages int64
 		interval int64
 	}{
-		{1, 10 * time.Millisecond, 1000, 2000}, {10, 10 * time.Millisecond, 1000, 2000}, {50, 40 * time.Millisecond, 500, 4000}, {300, 40 * time.Millisecond, 200, 10_000},
-		{50, 400 * time.Millisecond, 200, 10_000},
+		{10, 10 * time.Millisecond, 500, 2000},
+		{50, 40 * time.Millisecond, 300, 4000},
+		{300, 40 * time.Millisecond, 150, 10_000},
+		{50, 400 * time.Millisecond, 150, 10_000},
 	} {
 		t.Run(fmt.Sprintf("%d permille, %v", c.permille, c.delay), func(t *testing.T) {
 			random := rand.New(rand.NewPCG(1, uint64(c.permille)))
