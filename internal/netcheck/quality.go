@@ -16,8 +16,11 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/quality"
 )
 
+// MessageSize is the size of the quality test's messages, bytes: no two fit into a packet, or those that SCTP sends together would be
+// lost together.
+const MessageSize = 600
+
 const (
-	messageSize   = 200 // bytes
 	echoInterval  = 50_000
 	leastInterval = 2_000 // µs
 	openTime      = 15 * time.Second
@@ -93,9 +96,9 @@ func (c *check) class(ctx context.Context, mark int) (class Class, err error) {
 	interval := max(leastInterval, c.Duration.Microseconds()/c.Messages)
 	length := c.Messages * interval
 	results, err := line.Run(ctx, []quality.Run{
-		{Stream: 1, Direction: quality.Up, Messages: c.Messages, Interval: interval, Size: messageSize},
-		{Stream: 2, Direction: quality.Down, Messages: c.Messages, Interval: interval, Size: messageSize},
-		{Stream: 3, Direction: quality.Both, Messages: max(10, min(c.Messages, length/echoInterval)), Interval: echoInterval, Size: quality.EchoSize},
+		{Stream: 1, Direction: quality.Up, Messages: c.Messages, Interval: interval, Size: MessageSize},
+		{Stream: 2, Direction: quality.Down, Messages: c.Messages, Interval: interval, Size: MessageSize},
+		{Stream: 3, Direction: quality.Both, Messages: max(10, min(c.Messages, length/echoInterval)), Interval: echoInterval, Size: MessageSize},
 	})
 	if err != nil {
 		return class, err

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/netcheck"
 	"github.com/leeway-video/leeway/internal/netstat"
 	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/wire/quality"
@@ -68,4 +69,27 @@ func TestLossIsTheLedgers(t *testing.T) {
 			})
 		})
 	}
+}
+
+// TestAMessageHasAPacketOfItsOwn: messages of a check that are due at once are not lost together.
+func TestAMessageHasAPacketOfItsOwn(t *testing.T) {
+	client, server := netip.MustParseAddrPort(clientAt), netip.MustParseAddrPort(serverAt)
+	p := &planted{delay: 10 * time.Millisecond, size: netcheck.MessageSize, sent: map[netip.AddrPort]int{}}
+	inAir(t, Config{}, &testkit.Air{Fate: p.fate}, func(t *testing.T, w *airWorld) {
+		r := w.raw()
+		p.set(true)
+		r.run(t, quality.Run{Stream: 1, Direction: quality.Both, Messages: 50, Interval: 1000, Size: netcheck.MessageSize})
+		<-time.After(time.Second)
+		for n := range uint32(50) {
+			if err := r.Send(quality.Probe{Stream: 1, Sequence: n}.Append(nil, netcheck.MessageSize)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		<-time.After(time.Second)
+		p.set(false)
+		if p.sent[client] != 50 || p.sent[server] != 50 {
+			t.Errorf("50 messages in %d packets, their echoes in %d", p.sent[client], p.sent[server])
+		}
+		r.Close()
+	})
 }
