@@ -23,7 +23,7 @@ type probeRunCmd struct {
 	URL       string        `arg:"" help:"Probe server: http or https, host and port."`
 	Only      []string      `help:"Phases, with commas: download, upload, http, quality, classes (default: download,upload,quality, and classes with several --dscp)." placeholder:"PHASE"`
 	Streams   int           `help:"Parallel WebSockets of a TCP test." default:"4" placeholder:"N"`
-	Duration  time.Duration `help:"Length of each phase, 1s to 10s." default:"10s"`
+	Duration  time.Duration `help:"Length of each phase, 2s to 10s." default:"10s"`
 	Messages  int64         `help:"Messages each way of the quality test." default:"1000" placeholder:"N"`
 	DSCP      []int         `name:"dscp" help:"Mark of packets, 0 to 63. Several, with commas, are measured side by side." placeholder:"N"`
 	Token     string        `help:"Join token." env:"LEEWAY_PROBE_TOKEN" placeholder:"TOKEN" xor:"token"`

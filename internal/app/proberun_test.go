@@ -31,7 +31,7 @@ func TestProbeRun(t *testing.T) {
 	_, port, _ := net.SplitHostPort(listen)
 	server := "https://localhost:" + port
 	run := func(args ...string) (out, errs string, code int) {
-		return leeway(t, nil, append([]string{"probe", "run", "--duration", "1s", "--streams", "2", "--messages", "50"}, args...)...)
+		return leeway(t, nil, append([]string{"probe", "run", "--duration", "2s", "--streams", "2", "--messages", "50"}, args...)...)
 	}
 	out, errs, code := run("--ca", cert, "--token-file", tokenFile, "--json", server)
 	var r netcheck.Results

@@ -35,7 +35,7 @@ var usual = []Phase{Download, Upload, Quality}
 // Bounds of a plan.
 const (
 	MaxStreams  = 64
-	MinDuration = time.Second
+	MinDuration = 2 * time.Second  // a server measures an upload each 0.6 s at the latest
 	MaxDuration = 10 * time.Second // of a test by TCP: the server ends it then
 	MaxMessages = quality.MaxMessages
 	maxClasses  = 4

@@ -67,7 +67,7 @@ func TestCheck(t *testing.T) {
 	web := served(t, probe.Config{}, true)
 	var seen atomic.Int32
 	r, err := Run(t.Context(), Config{
-		URL: web.URL, idle: 200 * time.Millisecond, Streams: 2, Duration: time.Second, Messages: 100, DSCP: []int{10, 46},
+		URL: web.URL, idle: 200 * time.Millisecond, Streams: 2, Duration: 2 * time.Second, Messages: 100, DSCP: []int{10, 46},
 		Phases:   []Phase{Download, Upload, HTTP, Quality, Classes},
 		Progress: func(p Progress) { seen.Add(1) },
 	})
@@ -123,7 +123,7 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { goleak.VerifyNone(t) })
 			web := served(t, c.cfg, false)
-			_, err := Run(t.Context(), Config{URL: web.URL, idle: time.Millisecond, Token: c.token, Duration: time.Second, Phases: append([]Phase{}, c.phases...)})
+			_, err := Run(t.Context(), Config{URL: web.URL, idle: time.Millisecond, Token: c.token, Duration: 2 * time.Second, Phases: append([]Phase{}, c.phases...)})
 			var e *Error
 			if !errors.As(err, &e) || e.Code != Refused || e.Status != c.status || !strings.Contains(err.Error(), c.advice) {
 				t.Errorf("%v", err)
@@ -157,7 +157,7 @@ func TestServersThatAreNone(t *testing.T) {
 	}))
 	defer stops.Close()
 	for url, want := range map[string]Code{closed: Unreachable, other.URL: Refused, stops.URL: Stopped} {
-		_, err := Run(t.Context(), Config{URL: url, idle: time.Millisecond, Duration: time.Second, Phases: []Phase{Download}})
+		_, err := Run(t.Context(), Config{URL: url, idle: time.Millisecond, Duration: 2 * time.Second, Phases: []Phase{Download}})
 		var e *Error
 		if !errors.As(err, &e) || e.Code != want {
 			t.Errorf("%v, want %s", err, want)
