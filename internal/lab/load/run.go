@@ -175,7 +175,7 @@ func (g *group) play(ctx context.Context) {
 	n := time.Duration(g.Clients)
 	for i := range g.Clients {
 		due := g.u.began.Add(g.RampUp * time.Duration(i) / n)
-		leave := g.u.began.Add(g.RampUp + g.Hold + g.RampDown*time.Duration(i)/n)
+		leave := g.u.began.Add(g.RampUp + g.Hold + g.RampDown*(n-1-time.Duration(i))/n) // publishers came first and leave last
 		if !sleep.For(ctx, time.Until(due)) {
 			return
 		}
