@@ -175,7 +175,7 @@ const origin = (results) => {
   const busy = all.filter(({ certified }) => !certified).length;
   return [
     `${all.length} cases; runs of a case: ${set(({ runs }) => runs)}; links or transfers in a run: 10 and 5 unless a row of [the appendix](benchmarks/appendix.md) says otherwise.`,
-    `Commits ${set(({ machine }) => machine.commit)}; recorded ${set(({ recorded }) => recorded.date)}; ${set(({ machine: m }) => `${m.cpu}, ${m.cores} cores (shared), Linux ${m.kernel}, ${m.go}, ${m.browsers.join(', ')}`)}.`,
+    `Commits ${set(({ machine }) => machine.commit || 'not noted')}; recorded ${set(({ recorded }) => recorded.date)}; ${set(({ machine: m }) => `${m.cpu}, ${m.cores} cores (shared), Linux ${m.kernel}, ${m.go}, ${m.browsers.join(', ')}`)}.`,
     `${busy} of these cases are marked ${unsure}: the machine did other work beside them, and had less than 15 % of its processors to spare in each run, or packets were late. Such times are too long by an unknown part, and nothing is claimed from them.`,
   ].join(' ');
 };
