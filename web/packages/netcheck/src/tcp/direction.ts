@@ -160,14 +160,12 @@ class Direction {
       return;
     }
     const elapsed = (now - this.opened) / 1000;
-    const over = elapsed >= plan.seconds;
-    // Figures end with the last that came: a silence before the end would not be in them.
-    if (silent >= plan.patience || (over && silent >= plan.seconds / 4)) {
-      this.fail(this.stopped());
+    if (elapsed >= plan.seconds) {
+      this.stopLoad();
       return;
     }
-    if (over) {
-      this.stopLoad();
+    if (silent >= plan.patience) {
+      this.fail(this.stopped());
       return;
     }
     if (elapsed >= plan.rampUp) this.probe();
@@ -207,7 +205,7 @@ class Direction {
     const looks = connections.map((c) => c.looks);
     const received: Series = direction === 'down' ? this.received : together(connections);
     const figures = tcpFigures({ direction, v6: this.v6, rampUp, received, looks, linkRate: 0 });
-    if (!figures.some(({ name }) => name === 'throughput')) {
+    if (this.silentAtEnd(received) || !figures.some(({ name }) => name === 'throughput')) {
       this.fail(this.stopped());
       return;
     }
@@ -220,6 +218,16 @@ class Direction {
     if (perMinute !== undefined) figures.push(figure('responsiveness', direction, perMinute));
     this.end();
     this.resolve(figures);
+  }
+
+  /**
+   * Figures end with the last that came: a silence before the end would not be in them. It is told from the times of what
+   * came, since the page may have heard of it late.
+   */
+  private silentAtEnd(received: Series): boolean {
+    const { seconds } = this.test.plan;
+    const allowed = Math.max(1, seconds / 4) * 1e6;
+    return !this.codes.includes(1000) && (received.at(-1)?.[0] ?? 0) < seconds * 1e6 - allowed;
   }
 
   private stopped(): CheckError {
