@@ -1,0 +1,193 @@
+/** The page /check of `leeway probe serve`, in both browsers, against the real server and against lines that fail. */
+
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import type { Page } from 'puppeteer-core';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Chromium } from './browser.ts';
+import { Firefox } from './firefox.ts';
+import { freePort, metrics, Service } from './service.ts';
+
+/** Firefox opens no data channels on loopback. */
+const host = '10.77.0.2';
+let probe: Service;
+let port: number;
+let admin: string;
+
+beforeAll(async () => {
+  port = await freePort();
+  admin = `http://127.0.0.1:${await freePort()}`;
+  const args = [
+    'probe',
+    'serve',
+    '--open',
+    '--listen',
+    `${host}:${port}`,
+    '--udp',
+    `${host}:0`,
+    '--admin',
+    admin.slice(7),
+  ];
+  probe = await Service.start(args, `${admin}/readyz`);
+});
+afterAll(async () => {
+  expect(await probe?.stop()).toBe(0);
+});
+
+const state = (page: Page, ...wanted: string[]) =>
+  page.waitForFunction(
+    (all) => all.includes(document.getElementById('main')!.dataset.state!),
+    { timeout: 60_000 },
+    wanted,
+  );
+
+/** What the page says: rows of its table as name, direction and the value with its unit, and the sentence. */
+const shown = (page: Page) =>
+  page.evaluate(() => ({
+    state: document.getElementById('main')!.dataset.state,
+    code: document.getElementById('main')!.dataset.code,
+    sentence: document.getElementById('sentence')!.textContent,
+    next: document.getElementById('next')!.textContent,
+    link: (document.getElementById('link') as HTMLInputElement).value,
+    verdicts: document.querySelectorAll('#verdict li').length,
+    rows: [...document.querySelectorAll('#details tbody tr')].map((row) => {
+      const [name, direction, value] = [...row.children] as HTMLElement[];
+      return { name: name!.textContent!, direction: direction!.textContent!, value: Number.parseFloat(value!.title) };
+    }),
+  }));
+
+describe.each([
+  ['Chromium', () => Chromium.start()],
+  ['Firefox', () => Firefox.start()],
+] as const)('%s', (_name, start) => {
+  test('a check is complete, its figures are those of the server, and its link has them', async () => {
+    const browser = await start();
+    try {
+      const page = await browser.window();
+      const asked: string[] = [];
+      page.on('request', (request) => asked.push(request.url()));
+      const before = await metrics(admin);
+      await page.goto(`http://${host}:${port}/check?seconds=2`);
+      await page.click('#go');
+      await state(page, 'done', 'error');
+      const after = await metrics(admin);
+      const { sentence, rows, verdicts, link } = await shown(page);
+      const figure = (name: string, direction: string) =>
+        rows.find((row) => row.name === name && row.direction === direction)?.value;
+      expect(sentence).toMatch(/down, .* up, .* round trip/);
+      expect(verdicts).toBe(5);
+      for (const direction of ['down', 'up']) {
+        const rate = figure('Throughput', direction)!;
+        const key = `leeway_probe_bytes_total{direction="${direction}"}`;
+        const bytes = after.get(key)! - before.get(key)!;
+        // What counts is the time after the ramp-up of two thirds of a second.
+        expect(rate).toBeGreaterThan(1e6);
+        expect((rate * 1.2) / 8).toBeLessThan(bytes);
+        expect(figure('Largest packet', direction)).toBeGreaterThan(500);
+        expect(figure('Lost messages', direction)).toBeLessThan(0.05);
+      }
+      // Between two programs of one machine a kernel may see no round trip of one direction.
+      expect(rows.some(({ name, value }) => name === 'Round trip under load' && value > 0)).toBe(true);
+      expect(figure('Round trip of messages', 'both ways')).toBeGreaterThan(0);
+      expect(asked.filter((url) => !url.startsWith(`http://${host}:${port}/`) && !/^(data|blob):/.test(url))).toEqual(
+        [],
+      );
+
+      const other = await browser.window();
+      await other.goto(link);
+      await state(other, 'done');
+      const again = await shown(other);
+      expect(again.sentence).toBe(sentence);
+      expect(again.next).toContain('shared');
+      expect(again.rows.map(({ name, direction }) => [name, direction])).toEqual(
+        rows.map(({ name, direction }) => [name, direction]),
+      );
+      for (const [i, { value }] of again.rows.entries())
+        expect(value / (rows[i]!.value || 1)).toBeCloseTo(rows[i]!.value ? 1 : 0, 4);
+
+      // In the page: a browser that is busy with a fast download hears of a click late.
+      await page.evaluate(() => {
+        const go = document.getElementById('go')!;
+        go.click();
+        const wait = setInterval(() => {
+          if (!document.querySelector('[data-phase="download"][aria-current]')) return;
+          clearInterval(wait);
+          go.click();
+        }, 20);
+      });
+      await state(page, 'error');
+      expect(await shown(page)).toMatchObject({ code: 'aborted', rows: [] });
+    } finally {
+      await browser.stop();
+    }
+  });
+});
+
+/** A way to the server that fails: connections are taken and stay silent, or nothing goes on after so many bytes. */
+async function badWay(): Promise<{ server: Server; at: string; silent(): void; stopAfter(bytes: number): void }> {
+  let left = Number.POSITIVE_INFINITY;
+  let mute = false;
+  const all = new Set<Socket>();
+  const server = createServer((client) => {
+    all.add(client);
+    client.on('error', () => {});
+    if (mute) return;
+    const onward = connect(port, host);
+    all.add(onward);
+    onward.on('error', () => {});
+    client.on('close', () => onward.destroy());
+    onward.on('close', () => client.destroy());
+    for (const [from, to] of [
+      [client, onward],
+      [onward, client],
+    ] as const) {
+      from.on('data', (chunk) => {
+        left -= chunk.length;
+        if (left <= 0) from.pause();
+        else if (!to.write(chunk)) from.pause();
+      });
+      to.on('drain', () => left > 0 && from.resume());
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  const close = server.close.bind(server);
+  server.close = (done) => {
+    for (const socket of all) socket.destroy();
+    return close(done);
+  };
+  return {
+    server,
+    at: `http://${host}:${(server.address() as { port: number }).port}/check?seconds=2`,
+    silent() {
+      mute = true;
+      for (const socket of all) socket.destroy();
+    },
+    stopAfter(bytes) {
+      left = bytes;
+    },
+  };
+}
+
+test('a server that accepts and is silent, and one that stops in the middle: the page says what to do', async () => {
+  const browser = await Chromium.start();
+  const way = await badWay();
+  try {
+    const page = await browser.window();
+    await page.goto(way.at);
+    way.stopAfter(1e6);
+    await page.click('#go');
+    await state(page, 'error', 'done');
+    expect(await shown(page)).toMatchObject({
+      state: 'error',
+      code: 'stopped',
+      next: expect.stringContaining('cable'),
+    });
+    way.silent();
+    await page.click('#go');
+    await state(page, 'running');
+    await state(page, 'error', 'done');
+    expect(await shown(page)).toMatchObject({ code: 'unreachable', next: expect.stringContaining('firewall') });
+  } finally {
+    way.server.close();
+    await browser.stop();
+  }
+});
