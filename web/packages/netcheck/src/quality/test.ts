@@ -3,13 +3,12 @@ import { aborted } from '../error.ts';
 import type { Plan } from '../plan.ts';
 import type { Server } from '../server.ts';
 import type { Run } from '../wire/control.ts';
-import { echoSize } from '../wire/quality.ts';
 import { type Quality, qualityFigures } from './figures.ts';
 import { Line } from './line.ts';
 import type { Stream } from './stream.ts';
 
 const messages = 1000;
-const size = 200; // bytes
+const size = 600; // bytes: no two of them fit into a packet
 const leastInterval = 2_000; // µs
 const echoInterval = 50_000; // µs
 const openWithin = 10_000; // ms
@@ -64,6 +63,6 @@ function runs({ seconds }: Plan): Run[] {
   return [
     { type: 'run', stream: 1, direction: 'up', messages, interval_us: interval, size },
     { type: 'run', stream: 2, direction: 'down', messages, interval_us: interval, size },
-    { type: 'run', stream: 3, direction: 'echo', messages: echoes, interval_us: echoInterval, size: echoSize },
+    { type: 'run', stream: 3, direction: 'echo', messages: echoes, interval_us: echoInterval, size },
   ];
 }
