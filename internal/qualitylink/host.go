@@ -65,7 +65,7 @@ func NewHost(socket Socket) (*Host, error) {
 // Port is the socket's.
 func (h *Host) Port() uint16 { return h.at.Port() }
 
-// Asked is an offer, and who it came from.
+// Asked is an offer, and the address that it came from.
 type Asked struct {
 	Offer   string     // SDP
 	Client  netip.Addr // packets of it, or of its /64, are taken, and no other's

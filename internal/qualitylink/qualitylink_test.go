@@ -123,7 +123,7 @@ func TestALineCarriesBothChannels(t *testing.T) {
 	})
 }
 
-// TestStrangersAreNotAnswered: packets go to the address that has asked and to no other, whatever an offer says and whoever writes.
+// TestStrangersAreNotAnswered: packets go to the address that has asked and to no other, whatever an offer says, and whatever address it comes from.
 func TestStrangersAreNotAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex

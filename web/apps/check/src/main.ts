@@ -51,7 +51,7 @@ const say = (sentence: string, next = '') => {
   byId('sentence').textContent = sentence;
   byId('next').textContent = next;
 };
-/** For those who do not see the page change. */
+/** Read aloud by screen readers. */
 const announce = (text: string) => {
   byId('status').textContent = text;
 };

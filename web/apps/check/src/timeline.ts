@@ -10,7 +10,7 @@ export interface Timeline {
   add(sample: Sample): void;
   /** Begins anew. ms: how long it will take. */
   clear(span: number): void;
-  /** What a person hears who does not see it. */
+  /** The same in words, for screen readers. */
   describe(text: string): void;
 }
 
