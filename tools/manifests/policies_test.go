@@ -146,15 +146,41 @@ func (p *policies) port(list []networkingv1.NetworkPolicyPort, protocol corev1.P
 	return len(list) == 0
 }
 
-// TestPoliciesLetThroughWhatIsNeededAndNothingElse judges the connections that production makes, and those that a service in other hands
-// would like to make.
-func TestPoliciesLetThroughWhatIsNeededAndNothingElse(t *testing.T) {
+// withProbe is production with the network check.
+func withProbe(t *testing.T) resmap.ResMap {
+	t.Helper()
 	at := overlay(t, "production", private)
+	edit(t, filepath.Join(at, "kustomization.yaml"), func(s string) string {
+		return strings.Replace(s, "# - ../../components/probe #", "- ../../components/probe #", 1)
+	})
 	edit(t, filepath.Join(at, "settings.env"), filled)
 	built, err := build(at)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return built
+}
+
+// TestTheNetworkCheckCanBeAdded: its pod is as restricted as the others, and its image is by digest.
+func TestTheNetworkCheckCanBeAdded(t *testing.T) {
+	built := withProbe(t)
+	restricted(t, built)
+	wellFormed(t, built)
+	for _, w := range workloads(t, built) {
+		if w.Metadata.Name == "probe" {
+			if image := w.Spec.Template.Spec.Containers[0].Image; !strings.Contains(image, "@sha256:") {
+				t.Errorf("it runs %s", image)
+			}
+			return
+		}
+	}
+	t.Error("it is not there")
+}
+
+// TestPoliciesLetThroughWhatIsNeededAndNothingElse judges the connections that production makes, and those that a service in other hands
+// would like to make.
+func TestPoliciesLetThroughWhatIsNeededAndNothingElse(t *testing.T) {
+	built := withProbe(t)
 	p := policiesOf(t, built)
 	pods := map[string]end{}
 	for _, w := range workloads(t, built) {
@@ -180,6 +206,7 @@ func TestPoliciesLetThroughWhatIsNeededAndNothingElse(t *testing.T) {
 		{"ingress/skipper", "tracker", tcp, 8080},
 		{"prometheus", "tracker", tcp, 9464}, {"prometheus", "seed", tcp, 9464}, {"prometheus", apiServer, tcp, 6443}, {"grafana", "prometheus", tcp, 9090},
 		{"monitoring/prometheus-adapter", "prometheus", tcp, 9090},
+		{viewer, "probe", tcp, 8090}, {viewer, "probe", udp, 4601}, {"prometheus", "probe", tcp, 9464},
 		{"tracker", "nats", tcp, 4222}, {"seed", "nats", tcp, 4222}, {"nats", "nats", tcp, 6222},
 		{viewer, "seed", udp, 4600}, {"seed", viewer, udp, 50_000}, {"seed", "2001:db8::7", udp, 50_000}, {"tracker", viewer, udp, 4600}, {"tracker", node, udp, 4600},
 		{"seed", "seed", tcp, 4602}, {"seed", origin, tcp, 443}, {"seed", "2001:db8::80", tcp, 80}, {"seed", apiServer, tcp, 443},
@@ -195,6 +222,7 @@ func TestPoliciesLetThroughWhatIsNeededAndNothingElse(t *testing.T) {
 		{"seed", "tracker", tcp, 8080}, {"seed", "tracker", tcp, 9464}, {"seed", "nats", tcp, 6222}, {"seed", "nats", tcp, 8222}, {"seed", "prometheus", tcp, 9090}, {"seed", "default/db", tcp, 443},
 		{"tracker", origin, tcp, 443}, {"tracker", metadata, udp, 4600}, {"tracker", metadata, tcp, 80}, {"tracker", apiServer, tcp, 443}, {"tracker", "seed", tcp, 4602}, {"tracker", "seed", tcp, 9464}, {"tracker", "nats", tcp, 6222},
 		{"nats", viewer, tcp, 443}, {"nats", "tracker", tcp, 8080}, {"nats", apiServer, tcp, 443}, {"grafana", viewer, tcp, 443}, {"grafana", "tracker", tcp, 9464}, {"prometheus", viewer, tcp, 443},
+		{"probe", origin, tcp, 443}, {"probe", metadata, tcp, 80}, {"probe", viewer, udp, 50_000}, {"probe", "nats", tcp, 4222}, {"probe", "tracker", tcp, 8080}, {viewer, "probe", tcp, 9464},
 		{"default/stranger", "nats", tcp, 4222}, {"default/stranger", "tracker", tcp, 9464}, {"default/stranger", "seed", tcp, 9464}, {"default/stranger", "prometheus", tcp, 9090},
 		{"default/stranger", "grafana", tcp, 3000}, {"default/stranger", "seed", tcp, 4602}, {viewer, "tracker", tcp, 9464}, {"prometheus", "nats", tcp, 4222}, {"grafana", "nats", tcp, 4222},
 	} {
