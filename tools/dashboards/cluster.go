@@ -5,7 +5,7 @@ import "github.com/grafana/grafana-foundation-sdk/go/units"
 // cluster is the machines' side: what each serves, what is refused, what is about to run out.
 var cluster = board{
 	uid: "leeway-cluster", title: "Leeway: Cluster",
-	about: "Trackers, seeds, relays and the bus between them: what they carry, what they refuse, what they use.",
+	about: "Trackers, seeds, relays, network checks and the bus between them: what they carry, what they refuse, what they use.",
 	stats: []panel{
 		{title: "Sessions", unit: units.Number,
 			about:  "Viewers and programs with an open socket to a tracker. A sudden fall: a tracker ended; they come back within seconds.",
@@ -155,6 +155,29 @@ var cluster = board{
 					{expr: `sum by (outcome) (rate(leeway_turn_allocations_total{outcome!="granted"}[$__rate_interval]))`, legend: "allocation: {{outcome}}"},
 					{expr: `sum by (outcome) (rate(leeway_turn_requests_total{outcome!="known"}[$__rate_interval]))`, legend: "credentials: {{outcome}}"},
 					{expr: `sum by (reason) (rate(leeway_turn_dropped_packets_total[$__rate_interval]))`, legend: "packet: {{reason}}"},
+				}},
+		}},
+		{"Network check", []panel{
+			{title: "Tests under way", unit: units.Number,
+				about:  "By kind. Near probe.max_tests (64): newcomers are refused; on a machine whose line is full each measures the others. Empty without a probe server.",
+				series: []series{{expr: `sum by (test) (leeway_probe_running_tests)`, legend: "{{test}}"}}},
+			{title: "How tests ended", unit: units.EventsPerSecond,
+				about:  "client: it left before the end. timeout: it read nothing, or its data channel did not open, as where UDP is blocked. protocol: a client of another version, or a stranger.",
+				series: []series{{expr: `sum by (outcome) (rate(leeway_probe_tests_total[$__rate_interval]))`, legend: "{{outcome}}"}}},
+			{title: "Refused tests", unit: units.EventsPerSecond,
+				about:  "total, address: probe.max_tests, probe.max_per_address. bytes: probe.daily_bytes of an address. token: no join token, or one that has ended.",
+				series: []series{{expr: `sum by (reason) (rate(leeway_probe_refused_total[$__rate_interval]))`, legend: "{{reason}}"}}},
+			{title: "Bytes of tests", unit: units.BytesPerSecondSI,
+				about: "From clients (up) and to them (down), and what the kernel sent again of downloads. At the machine's line: figures are the machine's, not the clients'.",
+				series: []series{
+					{expr: `sum by (direction) (rate(leeway_probe_bytes_total[$__rate_interval]))`, legend: "{{direction}}"},
+					{expr: `sum(rate(leeway_probe_retransmitted_bytes_total[$__rate_interval]))`, legend: "sent again"},
+				}},
+			{title: "Smallest round trips", unit: units.Seconds,
+				about: "Median and 95th percentile of the tests. They say how far away clients are; all higher at once: the way to this server.",
+				series: []series{
+					{expr: `histogram_quantile(0.5, sum by (le) (rate(leeway_probe_min_rtt_seconds_bucket[$__rate_interval])))`, legend: "p50"},
+					{expr: `histogram_quantile(0.95, sum by (le) (rate(leeway_probe_min_rtt_seconds_bucket[$__rate_interval])))`, legend: "p95"},
 				}},
 		}},
 		{"Processes", []panel{
