@@ -13,7 +13,7 @@ import { createGauges } from './gauges.ts';
 import { byId, element } from './page.ts';
 import { problemOf } from './problem.ts';
 import { hideResult, showGauges, showResult, wireCopy } from './result.ts';
-import { unpack } from './share.ts';
+import { shareable, unpack } from './share.ts';
 import { createTimeline } from './timeline.ts';
 
 /** The phases that a person sees. */
@@ -133,7 +133,7 @@ function failed(error: unknown): void {
   main.dataset.code = error instanceof CheckError ? error.code : 'unsupported';
   say(sentence, next);
   announce(`${sentence} ${next}`);
-  const results = error instanceof CheckError ? error.results : undefined;
+  const results = error instanceof CheckError && error.results ? shareable(error.results) : undefined;
   showGauges(gauges, results ?? { figures: [] }, true);
   if (results?.figures.length) showResult(results, true);
 }
@@ -153,7 +153,7 @@ async function check(): Promise<void> {
   timeline.clear(Math.ceil(3 * (plan.seconds ?? 10) + 4) * 1000);
   try {
     const test = new NetworkCheck({ server, plan, ...(token && { token }) });
-    done(await test.run({ onProgress: follow, signal: running.signal }));
+    done(shareable(await test.run({ onProgress: follow, signal: running.signal })));
   } catch (error) {
     failed(error);
   } finally {

@@ -11,12 +11,18 @@ const flags = { clock: 1, blocked: 2, broken: 4 };
 /** version, server, started, flags, figures. */
 type Packed = [1, string, number, number, [string, string, number][]];
 
-/** The fragment of a result, without the #. */
+/** A result as precise as its link: a page that shows this says what its link says. */
+export function shareable(results: Results): Results {
+  const figures = results.figures.map((f) => ({ ...f, value: Number(f.value.toPrecision(6)) }));
+  return { ...results, figures, scores: scoresOf(figures) };
+}
+
+/** The fragment of a shareable result, without the #. */
 export function pack(results: Results): string {
   const figures = results.figures.map(({ name, direction, value }): Packed[4][number] => [
     name,
     short[direction],
-    Number(value.toPrecision(6)),
+    value,
   ]);
   const packed: Packed = [
     1,
