@@ -71,13 +71,22 @@ export function dataDir(): { path: string; write(name: string, text: string): st
   };
 }
 
-/** A TCP port that is free now; no other program takes ports in the suite's own namespace. */
+/**
+ * A TCP port that is free now, of those that the kernel does not give out by itself: one of the others may be the local port of another
+ * test's connection before it is used.
+ */
 export async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as { port: number };
-  await new Promise((resolve) => server.close(resolve));
-  return port;
+  for (;;) {
+    const port = 11_000 + Math.floor(Math.random() * 21_768);
+    const server = createServer();
+    const free = await new Promise<boolean>((resolve) => {
+      server.once('error', () => resolve(false));
+      server.listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!free) continue;
+    await new Promise((resolve) => server.close(resolve));
+    return port;
+  }
 }
 
 /** The samples of a /metrics page: `name{labels}` → value. */
