@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"embed"
 	"encoding/hex"
+	"fmt"
 	"html"
 	"io/fs"
 	"maps"
@@ -48,7 +49,11 @@ func Load() (*Bundle, error) {
 	if _, err := fs.Stat(copied, "files/leeway-engine.js"); err != nil {
 		return load(placeholders, "placeholder", false)
 	}
-	return load(copied, "files", true)
+	b, err := load(copied, "files", true)
+	if err != nil {
+		err = fmt.Errorf("%w (of an older build: make build)", err)
+	}
+	return b, err
 }
 
 func load(all fs.FS, dir string, built bool) (*Bundle, error) {
