@@ -179,7 +179,8 @@ func TestALiveAudienceServesItself(t *testing.T) {
 // BenchmarkLiveAudience plays broadcasts in virtual time, and prints what `bench swarm --case live-*` calls by the same names.
 func BenchmarkLiveAudience(b *testing.B) {
 	for _, seconds := range []int{2, 4, 6} {
-		for viewers, traces := range map[int]int{12: 6, 30: 3} {
+		for _, of := range []struct{ viewers, traces int }{{12, 6}, {30, 3}} {
+			viewers, traces := of.viewers, of.traces
 			b.Run(fmt.Sprintf("viewers=%d/segment=%ds", viewers, seconds), func(b *testing.B) {
 				for b.Loop() {
 					var with, alone aired
