@@ -18,25 +18,8 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/app"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
-
-// output collects what a service writes.
-type output struct {
-	mu  sync.Mutex
-	buf bytes.Buffer // guarded by mu
-}
-
-func (o *output) Write(b []byte) (int, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.Write(b)
-}
-
-func (o *output) String() string {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.buf.String()
-}
 
 // free is an address that was free a moment ago.
 func free(t *testing.T) string {
@@ -53,7 +36,7 @@ func free(t *testing.T) string {
 func service(t *testing.T, admin string, environ []string, args ...string) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	out := &output{}
+	out := &testkit.Output{}
 	ended := make(chan error, 1)
 	go func() { ended <- app.Run(ctx, args, app.Env{Stdout: out, Stderr: out, Environ: environ}) }()
 	var once sync.Once
@@ -170,7 +153,7 @@ func TestTrackersAndASeedRunAsTheirUsers(t *testing.T) {
 	for _, at := range public {
 		watching.Go(func() {
 			// At six times the speed the buffer holds 12 of the 60 segments. A longer one takes the whole film in before slow links are up.
-			out, errs := &output{}, &output{}
+			out, errs := &testkit.Output{}, &testkit.Output{}
 			if err := app.Run(context.Background(), []string{"viewer", "--speed=6", "--buffer=2s", "--tracker=ws://" + at, origin.URL + "/film/master.m3u8"}, app.Env{Stdout: out, Stderr: errs, Environ: []string{"HOME=" + dir, "LEEWAY_ADMIN_TOKEN=" + operator}}); err != nil {
 				t.Errorf("a viewer: %v\n%s", err, errs)
 				return
@@ -189,7 +172,7 @@ func TestTrackersAndASeedRunAsTheirUsers(t *testing.T) {
 	watching.Wait()
 
 	say := func(admin string) error {
-		return app.Run(t.Context(), []string{"purge", "demo", "/film/", "--for=1h", "--admin=" + admin}, app.Env{Stdout: &output{}, Stderr: &output{}, Environ: []string{"HOME=" + dir, "LEEWAY_ADMIN_TOKEN=" + operator}})
+		return app.Run(t.Context(), []string{"purge", "demo", "/film/", "--for=1h", "--admin=" + admin}, app.Env{Stdout: &testkit.Output{}, Stderr: &testkit.Output{}, Environ: []string{"HOME=" + dir, "LEEWAY_ADMIN_TOKEN=" + operator}})
 	}
 	if err := say(admin[0]); err != nil {
 		t.Errorf("a purge by way of a tracker: %v", err)

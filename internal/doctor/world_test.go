@@ -24,6 +24,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/app"
 	"github.com/leeway-video/leeway/internal/cmdline"
+	"github.com/leeway-video/leeway/internal/testkit"
 )
 
 // length of a film in segments: long enough that links open while it is shown four times as fast.
@@ -145,7 +146,7 @@ func written(t *testing.T, sections map[string]any) string {
 func service(t *testing.T, admin string, args ...string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
-	var log lockedBuffer
+	var log testkit.Output
 	ended := make(chan error, 1)
 	go func() {
 		ended <- app.Run(ctx, args, app.Env{Stdout: &log, Stderr: &log, Environ: []string{"HOME=" + t.TempDir()}})
@@ -173,23 +174,6 @@ func service(t *testing.T, admin string, args ...string) {
 		case <-tick.C:
 		}
 	}
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer // guarded by mu
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // pair is a certificate for 127.0.0.1 that ends then, and the roots that trust it.
