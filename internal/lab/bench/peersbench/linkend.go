@@ -130,9 +130,9 @@ func (e *linkEnd) close() error {
 // ourLink is one end of one link.
 type ourLink struct {
 	pairing.Base
+	pairing.Serving
 	end      *linkEnd
 	session  *transfer.Session
-	upload   *transfer.Upload
 	download *transfer.Download
 
 	mu      sync.Mutex
@@ -190,12 +190,7 @@ func (o *ourLink) Wasted(int) {}
 // Opened implements pairing.End.
 func (o *ourLink) Opened() {
 	o.end.moment(o.Number, opened)
-	upload := o.end.uploader.Add(transfer.UploadConfig{
-		Link: o.Link, Session: o.session, Pieces: o.end.content, Budget: unlimited{}, Observer: unobserved{}, MaxRequests: outstanding,
-	})
-	o.mu.Lock()
-	o.upload = upload
-	o.mu.Unlock()
+	o.Serve(o.end.uploader, transfer.UploadConfig{Link: o.Link, Session: o.session, Pieces: o.end.content, MaxRequests: outstanding})
 	o.session.Open()
 }
 
@@ -204,16 +199,6 @@ func (o *ourLink) Control(b []byte) { o.session.Control(b) }
 
 // Data implements transfer.LinkEvents.
 func (o *ourLink) Data(b []byte) { o.session.Data(b) }
-
-// Drain implements transfer.LinkEvents.
-func (o *ourLink) Drain() {
-	o.mu.Lock()
-	upload := o.upload
-	o.mu.Unlock()
-	if upload != nil { // the channels' own first messages drain while Opened runs
-		upload.Drain()
-	}
-}
 
 // Closed implements transfer.LinkEvents.
 func (o *ourLink) Closed(peer.CloseReason) {}
@@ -224,32 +209,5 @@ func (o *ourLink) Ready(peer.Hello) error {
 	return nil
 }
 
-// Message implements transfer.Handler.
-func (o *ourLink) Message(m peer.Message) error {
-	switch m := m.(type) {
-	case peer.Request:
-		o.mu.Lock()
-		upload := o.upload
-		o.mu.Unlock()
-		return upload.Request(m)
-	case peer.Reject:
-		return fmt.Errorf("%d requests were rejected (%d): the bench asked for too much", len(m.IDs), m.Reason)
-	}
-	return nil
-}
-
 // Piece implements transfer.Handler.
 func (o *ourLink) Piece(m peer.Data) error { return o.download.Data(m) }
-
-type unlimited struct{}
-
-// Take implements transfer.Budget.
-func (unlimited) Take(int) (time.Duration, bool) { return 0, true }
-
-type unobserved struct{}
-
-func (unobserved) Sent(peer.Lane, int)             {}
-func (unobserved) Promoted(int)                    {}
-func (unobserved) Served()                         {}
-func (unobserved) Rejected(peer.RejectReason, int) {}
-func (unobserved) Canceled(int)                    {}

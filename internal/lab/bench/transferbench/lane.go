@@ -146,7 +146,7 @@ var (
 func (l laneEnd) BackgroundData(b []byte) error { return l.e.download.BackgroundData(b) }
 
 // Ack implements transfer.Lane.
-func (l laneEnd) Ack(b []byte) error { return l.e.upload.Ack(b) }
+func (l laneEnd) Ack(b []byte) error { return l.e.Upload().Ack(b) }
 
 // Ack implements transfer.AckEvents.
 func (e *linkEnd) Ack(b []byte) { e.session.Ack(b) }

@@ -2,7 +2,6 @@ package transferbench
 
 import (
 	"context"
-	"fmt"
 	"net"
 	"sync"
 	"time"
@@ -83,9 +82,9 @@ func (s *linkStack) close() error {
 // linkEnd is one end of one link.
 type linkEnd struct {
 	pairing.Base
+	pairing.Serving
 	stack    *linkStack
 	session  *transfer.Session
-	upload   *transfer.Upload
 	download *transfer.Download
 	target   *transfer.Target
 
@@ -138,15 +137,12 @@ func (e *linkEnd) ask(n int) {
 
 // Opened implements pairing.End.
 func (e *linkEnd) Opened() {
-	e.mu.Lock()
-	e.upload = e.stack.uploader.Add(transfer.UploadConfig{
-		Link: e.Link, Session: e.session, Pieces: e.stack.content, Budget: unlimited{}, Observer: unobserved{},
-		MaxRequests: outstanding, Background: e.stack.lane() == peer.Background,
+	upload := e.Serve(e.stack.uploader, transfer.UploadConfig{
+		Link: e.Link, Session: e.session, Pieces: e.stack.content, MaxRequests: outstanding, Background: e.stack.lane() == peer.Background,
 	})
 	if e.stack.lane() == peer.Background {
-		e.upload.Acknowledged(e.Link)
+		upload.Acknowledged(e.Link)
 	}
-	e.mu.Unlock()
 	e.session.Open()
 }
 
@@ -156,33 +152,12 @@ func (e *linkEnd) Control(b []byte) { e.session.Control(b) }
 // Data implements transfer.LinkEvents.
 func (e *linkEnd) Data(b []byte) { e.session.Data(b) }
 
-// Drain implements transfer.LinkEvents.
-func (e *linkEnd) Drain() {
-	e.mu.Lock()
-	upload := e.upload
-	e.mu.Unlock()
-	if upload != nil { // the channels' own first messages drain while Opened runs
-		upload.Drain()
-	}
-}
-
 // Closed implements transfer.LinkEvents.
 func (e *linkEnd) Closed(peer.CloseReason) {}
 
 // Ready implements transfer.Handler.
 func (e *linkEnd) Ready(peer.Hello) error {
 	e.stack.open(e.Number)
-	return nil
-}
-
-// Message implements transfer.Handler.
-func (e *linkEnd) Message(m peer.Message) error {
-	switch m := m.(type) {
-	case peer.Request:
-		return e.upload.Request(m)
-	case peer.Reject:
-		return fmt.Errorf("%d requests were rejected (%d): the bench asked for too much", len(m.IDs), m.Reason)
-	}
 	return nil
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
-	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/baseline/bare"
 	"github.com/leeway-video/leeway/internal/segment"
@@ -100,16 +99,3 @@ func (c *content) piece(i int) []byte { return c.data[i*peer.PieceSize : (i+1)*p
 func (c *content) Piece(_ segment.ID, piece int) ([]byte, transfer.Refusal) {
 	return c.piece(piece), transfer.Served
 }
-
-type unlimited struct{}
-
-// Take implements transfer.Budget.
-func (unlimited) Take(int) (time.Duration, bool) { return 0, true }
-
-type unobserved struct{}
-
-func (unobserved) Sent(peer.Lane, int)             {}
-func (unobserved) Promoted(int)                    {}
-func (unobserved) Served()                         {}
-func (unobserved) Rejected(peer.RejectReason, int) {}
-func (unobserved) Canceled(int)                    {}
