@@ -80,13 +80,13 @@ type spent struct {
 func (s spent) rate() float64 { return float64(s.bytes) / 1e6 / s.cpu.Seconds() }
 
 // TestALinkThatReadsTheDiskHoldsUpNoOther: a link asks for one piece each of many segments that have left memory, so that each makes
-// the seed read and hash 8 MiB. Another one's throughput must not fall by half; here both sides of both links and the seed's reads
-// share the processors, so that a third has to be left. One part in a hundred was left when the loop that uploads read the disk itself.
-// Throughput is bytes for each second of this process's processor time, since other programs of the machine take turns with it. That
-// no piece waits for a read is TestPiecesAreSentWhileTheDiskIsStuck; that half is left is TestHalfOfTheThroughputIsLeftBesideReads, in virtual
-// time, where the processors are not shared.
+// the seed read and hash 8 MiB. Another one's throughput must not fall by half: TestHalfOfTheThroughputIsLeftBesideReads holds that, in
+// virtual time. Here both sides of both links and the seed's reads take the same processors, and the share that is left, about a third with
+// the race detector, says how quickly this machine hashes. The bound is a tenth: one part in a hundred was left when the loop that uploads
+// read the disk itself. Throughput is bytes for each second of this process's processor time, since other programs of the machine take
+// turns with it. That no piece waits for a read is TestPiecesAreSentWhileTheDiskIsStuck.
 func TestALinkThatReadsTheDiskHoldsUpNoOther(t *testing.T) {
-	const files, window, least, most = 8, 400 * time.Millisecond, 3, 12
+	const files, window, rounds = 8, 400 * time.Millisecond, 4
 	o := newOrigin(t)
 	names := o.shelf(files)
 	w := newWorld(t, o, func(_ *site.Config, c *seed.Config) {
@@ -115,7 +115,7 @@ func TestALinkThatReadsTheDiskHoldsUpNoOther(t *testing.T) {
 	}
 	measure(&spent{}) // the path's rate is found
 	n, asked, alone, beside := 0, 0, spent{}, spent{}
-	for round := range most {
+	for range rounds {
 		measure(&alone)
 		stop := make(chan struct{})
 		var attack sync.WaitGroup
@@ -128,13 +128,10 @@ func TestALinkThatReadsTheDiskHoldsUpNoOther(t *testing.T) {
 		measure(&beside)
 		close(stop)
 		attack.Wait()
-		if round >= least && 3*beside.rate() >= alone.rate() {
-			break // the machine's own noise is in both
-		}
 	}
 	t.Logf("%.0f MB/s of processor time alone, %.0f beside %d pieces of other files: %.0f %%", alone.rate(), beside.rate(), asked, 100*beside.rate()/alone.rate())
-	if 3*beside.rate() < alone.rate() {
-		t.Error("less than a third of the throughput is left")
+	if 10*beside.rate() < alone.rate() {
+		t.Error("less than a tenth of the throughput is left")
 	}
 	if read := w.counted("leeway_seed_disk_read_bytes_total"); asked == 0 || read == 0 {
 		t.Errorf("%d pieces of other files, for which %v bytes were read from disk", asked, read)
