@@ -31,7 +31,7 @@ func checkSigned(ctx context.Context, e *examination) []Finding {
 	if a, b := before[0].url, after[0].url; plainPath(a) != plainPath(b) && (e.rules == nil || key(e.rules, a) != key(e.rules, b)) {
 		e.signedURL = true
 		return fail("signed-path", "paths of segments change from request to request: "+plainPath(a)+" and "+plainPath(b),
-			"set key.path of the site to the pattern of the token in the path, such as /t/{}/ (spec/site.md, The key rule)")
+			"set key.path of the site to the pattern of the token in the path, such as /t/{}/, or name its scheme in key.presets (docs/operations/signed-urls.md)")
 	}
 	names, changing := parameters(before), map[string]bool{}
 	for name, value := range parameters(after) {
@@ -60,7 +60,7 @@ func (e *examination) judgeNames(names map[string]string, changing map[string]bo
 	if len(open) > 0 {
 		e.signedURL = true
 		return fail("signed-urls", "segment URLs carry parameters of one viewer: "+strings.Join(open, ", ")+". Each viewer has names of its own, and nothing is shared",
-			"add to the site: key: {ignore_query: ["+strings.Join(open, ", ")+"]}")
+			ignoring(open))
 	}
 	if len(harmless) > 0 {
 		return warn("query-in-names", "segment URLs carry parameters: "+strings.Join(harmless, ", ")+". Two requests had the same values, so they may select content",
@@ -74,6 +74,15 @@ func (e *examination) judgeNames(names map[string]string, changing map[string]bo
 		return ok("the site ignores the parameters of segment URLs: %s", strings.Join(sortedKeys(names), ", "))
 	}
 	return ok("segment URLs carry no signature")
+}
+
+// ignoring says what to add to the site's key rule for parameters of one viewer.
+func ignoring(parameters []string) string {
+	advice := "add to the site: key: {ignore_query: [" + strings.Join(parameters, ", ") + "]}"
+	if presets := site.PresetsOf(parameters); len(presets) > 0 {
+		advice += ", or key: {presets: [" + presets[0] + "]}"
+	}
+	return advice + " (docs/operations/signed-urls.md)"
 }
 
 // ignores says whether the site's key rule drops a parameter.

@@ -24,7 +24,9 @@ type Config struct {
 // KeyRule says what of a URL does not select content.
 type KeyRule struct {
 	IgnoreQuery []string `yaml:"ignore_query,omitempty" json:"ignore_query,omitempty"` // names in percent form; a trailing * matches a prefix
+	IgnorePath  []string `yaml:"ignore_path,omitempty" json:"ignore_path,omitempty"`   // path elements in percent form, wherever they stand; a trailing * matches a prefix
 	Path        string   `yaml:"path,omitempty" json:"path,omitempty"`                 // pattern such as /t/{}/ for tokens in the path
+	Presets     []string `yaml:"presets,omitempty" json:"-"`                           // akamai, bunny, cloudflare, cloudfront, fastly, gcs, nginx, s3: what they sign URLs with is ignored
 }
 
 // Titles is the title rule.

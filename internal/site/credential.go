@@ -5,7 +5,7 @@ import "strings"
 // credentialNames are query parameters that grant access to content (spec/site.md, "Credentials in a manifest's URL").
 var credentialNames = map[string]bool{
 	"token": true, "access_token": true, "auth": true, "signature": true, "sig": true, "policy": true, "key-pair-id": true,
-	"hdnts": true, "hdnea": true, "jwt": true, "expires": true, "st": true,
+	"hdnts": true, "hdnea": true, "hdntl": true, "__token__": true, "jwt": true, "expires": true, "st": true,
 }
 
 // HasCredential says whether a URL carries a signature, a token or user information: its site is not open to everyone,

@@ -109,15 +109,26 @@ func dropTokens(path string, pattern []string) string {
 	return "/" + strings.Join(append(kept, elements[len(pattern):]...), "/")
 }
 
-// query keeps the parameters that select content, in the order of their names.
-func (s *Site) query(query string) string {
+// dropIgnored removes the elements of key.ignore_path; the last element stays, whatever it is.
+func (s *Site) dropIgnored(path string) string {
+	if len(s.elements.whole)+len(s.elements.prefixes) == 0 {
+		return path
+	}
+	elements := strings.Split(path[1:], "/")
+	last := len(elements) - 1
+	kept := slices.DeleteFunc(elements[:last:last], s.elements.has)
+	return "/" + strings.Join(append(kept, elements[last]), "/")
+}
+
+// keptQuery keeps the parameters that select content, in the order of their names.
+func (s *Site) keptQuery(query string) string {
 	var parts []string
 	for part := range strings.SplitSeq(query, "&") {
 		if part == "" {
 			continue
 		}
 		part = percentForm(part, true)
-		if !s.ignores(parameter(part)) {
+		if !s.query.has(parameter(part)) {
 			parts = append(parts, part)
 		}
 	}
@@ -125,8 +136,26 @@ func (s *Site) query(query string) string {
 	return strings.Join(parts, "&")
 }
 
-func (s *Site) ignores(name string) bool {
-	return s.ignored[name] || slices.ContainsFunc(s.prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
+// names is a list of the key rule, in which a trailing * matches a prefix.
+type names struct {
+	whole    map[string]bool
+	prefixes []string
+}
+
+func namesOf(list []string) names {
+	n := names{whole: map[string]bool{}}
+	for _, name := range list {
+		if prefix, ok := strings.CutSuffix(name, "*"); ok {
+			n.prefixes = append(n.prefixes, prefix)
+		} else {
+			n.whole[name] = true
+		}
+	}
+	return n
+}
+
+func (n names) has(name string) bool {
+	return n.whole[name] || slices.ContainsFunc(n.prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
 // parameter is the name in one part of a query.

@@ -30,10 +30,10 @@ var (
 // Site derives names for one site. It is immutable and safe for concurrent use.
 type Site struct {
 	config   Config
-	ignored  map[string]bool // names of query parameters
-	prefixes []string        // of names of query parameters
-	pattern  []string        // elements of key.path; nil for none
-	bindings []binding       // of title.explicit
+	query    names     // of query parameters that select no content
+	elements names     // of path elements that select none
+	pattern  []string  // elements of key.path; nil for none
+	bindings []binding // of title.explicit
 	packager []certificate.VerifyKey
 }
 
@@ -41,20 +41,13 @@ type Site struct {
 func New(c Config) (*Site, error) {
 	c.Hosts = slices.Clone(c.Hosts)
 	c.PageOrigins, c.PackagerKeys = slices.Clone(c.PageOrigins), slices.Clone(c.PackagerKeys)
-	c.Key.IgnoreQuery = slices.Clone(c.Key.IgnoreQuery)
+	c.Key.IgnoreQuery, c.Key.IgnorePath = slices.Clone(c.Key.IgnoreQuery), slices.Clone(c.Key.IgnorePath)
 	c.Title.Explicit = slices.Clone(c.Title.Explicit)
 	c.defaults()
 	if err := c.validate(); err != nil {
 		return nil, err
 	}
-	s := &Site{config: c, ignored: map[string]bool{}}
-	for _, name := range c.Key.IgnoreQuery {
-		if prefix, ok := strings.CutSuffix(name, "*"); ok {
-			s.prefixes = append(s.prefixes, prefix)
-		} else {
-			s.ignored[name] = true
-		}
-	}
+	s := &Site{config: c, query: namesOf(c.Key.IgnoreQuery), elements: namesOf(c.Key.IgnorePath)}
 	if p := c.Key.Path; p != "" {
 		s.pattern = strings.Split(p[1:len(p)-1], "/")
 	}
@@ -131,8 +124,8 @@ func (s *Site) key(pathAndQuery string, pattern []string) (string, error) {
 		return "", ErrBadPath
 	}
 	path, query, _ := strings.Cut(pathAndQuery, "?")
-	key := dropTokens(removeDots(percentForm(path, false)), pattern)
-	if q := s.query(query); q != "" {
+	key := dropTokens(s.dropIgnored(removeDots(percentForm(path, false))), pattern)
+	if q := s.keptQuery(query); q != "" {
 		key += "?" + q
 	}
 	if len(key) > MaxKey {

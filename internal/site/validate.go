@@ -29,6 +29,7 @@ const (
 	maxHosts  = 64
 	maxIgnore = 64
 	maxPath   = 256
+	maxElems  = 16 // of key.ignore_path
 	maxDrop   = 8
 	maxKeys   = 8 // of packagers: two of each of a few packagers while they are replaced
 )
@@ -57,12 +58,13 @@ func (c *Config) defaults() {
 		c.Policy.MaxLinks = DefaultMaxLinks
 	}
 	c.FetchBase = strings.TrimRight(c.FetchBase, "/")
+	c.Key.expand()
 }
 
 // validate returns the first thing wrong with a configuration whose defaults are filled in.
 func (c *Config) validate() error {
 	for _, check := range []func() *FieldError{
-		c.checkName, c.checkHosts, c.checkIgnore, c.checkPath, c.checkChoices, c.checkNumbers, c.checkFetchBase, c.checkPageOrigins, c.checkBindings,
+		c.checkName, c.checkHosts, c.checkPresets, c.checkIgnore, c.checkIgnorePath, c.checkPath, c.checkChoices, c.checkNumbers, c.checkFetchBase, c.checkPageOrigins, c.checkBindings,
 		c.checkPackagerKeys,
 	} {
 		if err := check(); err != nil {
@@ -154,6 +156,25 @@ func (c *Config) checkIgnore() *FieldError {
 		}
 		if form := percentForm(name, true); form != name {
 			return wrong(path, fmt.Sprintf("write %q", form), "%q is not in the percent form in which names are compared", name)
+		}
+	}
+	return nil
+}
+
+func (c *Config) checkIgnorePath() *FieldError {
+	if len(c.Key.IgnorePath) > maxElems {
+		return wrong("key.ignore_path", "at most 16; a trailing * matches a prefix", "has %d entries", len(c.Key.IgnorePath))
+	}
+	for i, e := range c.Key.IgnorePath {
+		path := fmt.Sprintf("key.ignore_path[%d]", i)
+		literal, prefix := strings.CutSuffix(e, "*")
+		switch {
+		case e == "" || len(e) > maxPath:
+			return wrong(path, "1–256 bytes", "has %d bytes", len(e))
+		case prefix && len(literal) < 2:
+			return wrong(path, "write two characters or more before the *, such as hdntl=*", "%q would remove elements that name the content", e)
+		case e == "." || e == ".." || strings.ContainsAny(e, `/?#\`) || percentForm(e, false) != e:
+			return wrong(path, "one element, without slashes, in percent form", "%q is no element of a path in percent form", e)
 		}
 	}
 	return nil

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/segment"
@@ -16,6 +18,10 @@ type vectors struct {
 		Name, Site, URL string
 		URLHex          string `json:"url_hex"`
 		Key, Error      string
+	}
+	Presets []struct {
+		Preset, Key string
+		URLs        []string
 	}
 	Titles   []struct{ Name, Site, Key, Explicit, Title, Error string }
 	Bindings []struct {
@@ -108,6 +114,56 @@ func TestVectorsOfKeys(t *testing.T) {
 				t.Errorf("the key of key %q is %q, %v", got, again, err)
 			}
 		})
+	}
+}
+
+func TestVectorsOfPresets(t *testing.T) {
+	tried := map[string]bool{}
+	for _, c := range readVectors(t).Presets {
+		tried[c.Preset] = true
+		operators, err := New(Config{Name: "demo", Hosts: []string{"video.example.com"}, Key: KeyRule{Presets: []string{c.Preset}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sent, err := json.Marshal(operators.Config())
+		if err != nil || strings.Contains(string(sent), "presets") {
+			t.Fatalf("viewers are sent %s, %v", sent, err)
+		}
+		var config Config
+		if err := json.Unmarshal(sent, &config); err != nil {
+			t.Fatal(err)
+		}
+		viewers, err := New(config)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, url := range c.URLs {
+			if got, err := operators.Key(url); err != nil || got != c.Key {
+				t.Errorf("%s: the key of %s is %q, %v; want %q", c.Preset, url, got, err, c.Key)
+			}
+			if got, _ := viewers.Key(url); got != c.Key {
+				t.Errorf("%s: a viewer's key of %s is %q", c.Preset, url, got)
+			}
+		}
+	}
+	for name := range presets {
+		if !tried[name] {
+			t.Errorf("no vector for preset %s", name)
+		}
+	}
+}
+
+func TestPresetsOf(t *testing.T) {
+	for _, c := range []struct{ parameters, want []string }{
+		{[]string{"md5", "expires"}, []string{"nginx"}},
+		{[]string{"token"}, []string{"bunny", "fastly"}},
+		{[]string{"X-Amz-Date", "X-Amz-Signature"}, []string{"s3"}},
+		{[]string{"token", "u"}, nil},
+		{nil, nil},
+	} {
+		if got := PresetsOf(c.parameters); !slices.Equal(got, c.want) {
+			t.Errorf("%v: %v, want %v", c.parameters, got, c.want)
+		}
 	}
 }
 

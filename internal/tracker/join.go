@@ -61,7 +61,7 @@ func (s *session) join(m *signal.Join) {
 // plain says whether the site names its content as every site does that is not told otherwise.
 func plain(site *configured.Site) bool {
 	c := site.Config()
-	return len(c.Key.IgnoreQuery) == 0 && c.Key.Path == "" && c.Title.Drop == 0
+	return len(c.Key.IgnoreQuery)+len(c.Key.IgnorePath) == 0 && c.Key.Path == "" && c.Title.Drop == 0
 }
 
 // mayOfferAhead says whether offers that were made before the welcome may go on. They show the viewer's addresses, which

@@ -28,6 +28,7 @@ class Site:
     name: str
     hosts: tuple[str, ...]
     ignore_query: tuple[str, ...] = ()
+    ignore_path: tuple[str, ...] = ()
     path: str = ""
     drop: int = 0
 
@@ -39,6 +40,7 @@ class Site:
             config["name"],
             tuple(config["hosts"]),
             tuple(key.get("ignore_query") or ()),
+            tuple(key.get("ignore_path") or ()),
             key.get("path") or "",
             title.get("drop") or 0,
         )
@@ -62,7 +64,8 @@ def key_of(site: Site, url: str | bytes) -> str:
     for part in (path, query):
         if any(b < 0x20 or b == 0x7F or b == 0x5C for b in part) or not _utf8(part):
             raise BadName("bad-path")
-    path = _without_tokens(_without_dots(_percent(path or b"/", _PATH)), site.path)
+    path = _without_ignored(_without_dots(_percent(path or b"/", _PATH)), site.ignore_path)
+    path = _without_tokens(path, site.path)
     key = path
     if kept := _query(query, site.ignore_query):
         key += b"?" + kept
@@ -119,6 +122,16 @@ def _without_dots(path: bytes) -> bytes:
     return b"/" + b"/".join(out)
 
 
+def _without_ignored(path: bytes, ignored: tuple[str, ...]) -> bytes:
+    elements = path.decode("ascii").split("/")[1:]
+    kept = [e for e in elements[:-1] if not _listed(ignored, e)]
+    return ("/" + "/".join(kept + elements[-1:])).encode()
+
+
+def _listed(names: tuple[str, ...], name: str) -> bool:
+    return any(name.startswith(n[:-1]) if n.endswith("*") else name == n for n in names)
+
+
 def _without_tokens(path: bytes, pattern: str) -> bytes:
     if not pattern:
         return path
@@ -145,7 +158,7 @@ def _query(query: bytes, ignored: tuple[str, ...]) -> bytes:
             continue
         part = _percent(part, _QUERY)
         name = part.split(b"=", 1)[0].decode("ascii")
-        if not any(name.startswith(i[:-1]) if i.endswith("*") else name == i for i in ignored):
+        if not _listed(ignored, name):
             parts.append((name, part))
     parts.sort(key=lambda p: p[0])
     return b"&".join(p for _, p in parts)

@@ -4,7 +4,7 @@ import type { ByteRange } from '../ports.ts';
 export interface SiteConfig {
   name: string;
   hosts: string[];
-  key?: { ignore_query?: string[]; path?: string };
+  key?: { ignore_query?: string[]; ignore_path?: string[]; path?: string };
   title?: { drop?: number };
 }
 
@@ -50,6 +50,10 @@ const removeDots = (path: string): string => {
   return `/${kept.join('/')}`;
 };
 
+/** Whether a list of the key rule has a name; a trailing `*` of the list's matches a prefix. */
+const listed = (list: string[] | undefined, name: string): boolean =>
+  !!list?.some((i) => (i.endsWith('*') ? name.startsWith(i.slice(0, -1)) : name === i));
+
 const parameter = (part: string): string => part.split('=', 1)[0]!;
 
 /** Splits into what stands before the first `at` and what stands behind it. */
@@ -78,7 +82,7 @@ export class SiteRules {
       .split('&')
       .filter(Boolean)
       .map((p) => percentForm(p, true))
-      .filter((p) => !this.#ignores(parameter(p)))
+      .filter((p) => !listed(this.config.key?.ignore_query, parameter(p)))
       .sort((a, b) => {
         const [x, y] = [parameter(a), parameter(b)];
         return x < y ? -1 : +(x > y);
@@ -109,19 +113,15 @@ export class SiteRules {
     return range ? `${key}#${range.first}-${range.last}` : key;
   }
 
-  #ignores(name: string): boolean {
-    return !!this.config.key?.ignore_query?.some((i) =>
-      i.endsWith('*') ? name.startsWith(i.slice(0, -1)) : name === i,
-    );
-  }
-
-  /** Step 6. */
+  /** The end of step 5, and step 6. */
   #dropTokens(path: string): string {
     const pattern = this.config.key?.path?.slice(1, -1).split('/') ?? [];
-    const elements = path.slice(1).split('/');
-    if (elements.length <= pattern.length || !pattern.every((p, i) => (p === '{}' ? elements[i] : p === elements[i])))
-      return path;
-    return `/${elements.filter((_, i) => pattern[i] !== '{}').join('/')}`;
+    let elements = path.slice(1).split('/');
+    const last = elements.length - 1;
+    elements = elements.filter((e, i) => i === last || !listed(this.config.key?.ignore_path, e));
+    if (elements.length > pattern.length && pattern.every((p, i) => (p === '{}' ? elements[i] : p === elements[i])))
+      elements = elements.filter((_, i) => pattern[i] !== '{}');
+    return `/${elements.join('/')}`;
   }
 }
 
@@ -132,7 +132,9 @@ export function hasCredential(url: string): boolean {
   return (
     /^[^/]*\/\/[^/]*@/.test(address) ||
     names.some((n) =>
-      /^((access_)?token|auth|sig(nature)?|policy|key-pair-id|hdn(ts|ea)|jwt|expires|st|x-(amz|goog)-.*)$/s.test(n),
+      /^((access_)?token|__token__|auth|sig(nature)?|policy|key-pair-id|hdn(ts|ea|tl)|jwt|expires|st|x-(amz|goog)-.*)$/s.test(
+        n,
+      ),
     ) ||
     (names.includes('e') && names.includes('h'))
   );

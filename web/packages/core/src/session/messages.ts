@@ -54,7 +54,7 @@ export interface Policy {
 export interface SiteMessage {
   name: string;
   hosts: string[];
-  key: { ignore_query: string[]; path: string };
+  key: { ignore_query: string[]; ignore_path: string[]; path: string };
   title: { drop: number };
 }
 
@@ -234,7 +234,11 @@ const policy = object<Policy>({
 const site = object<SiteMessage>({
   name: text(32, 1),
   hosts: list(text(255, 1), 64),
-  key: optional({ ignore_query: or(list(text(256), 64), []), path: or(text(256), '') }),
+  key: optional({
+    ignore_query: or(list(text(256), 64), []),
+    ignore_path: or(list(text(256), 16), []),
+    path: or(text(256), ''),
+  }),
   title: optional({ drop: or(integer(0, 8), 0) }),
 });
 
