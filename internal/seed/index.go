@@ -209,6 +209,9 @@ func (ix *index) pause(started time.Time, wait, least time.Duration) {
 // load fetches the manifest and what it names. It returns when to load again, 0 when nothing will change, and the
 // least time before.
 func (ix *index) load(ctx context.Context) (wait, least time.Duration, err error) {
+	if ix.site.rules.IsFile(ix.manifest) {
+		return 0, reloadVOD, ix.loadFile(ctx)
+	}
 	m, r, path, err := ix.fetchPlaylist(ctx, ix.manifest)
 	if err != nil {
 		return 0, 0, err

@@ -85,8 +85,11 @@ func (b *binding) binds(title, manifestKey string) bool {
 }
 
 // Binds says whether a title belongs to a manifest, whose key it is given without a query: one that begins with a slash by the
-// title rule, an explicit one by an entry of title.explicit (spec/site.md, "Titles and their manifests").
+// title rule, an explicit one by an entry of title.explicit (spec/site.md, "Titles and their manifests"). A file has one title, its key.
 func (s *Site) Binds(title, manifestKey string) bool {
+	if s.IsFile(manifestKey) {
+		return title == manifestKey
+	}
 	if IsExplicit(title) {
 		for i := range s.bindings {
 			if s.bindings[i].binds(title, manifestKey) {

@@ -17,6 +17,8 @@ type Config struct {
 	PackagerKeys []string `yaml:"packager_keys,omitempty" json:"-"`
 	// FetchBase is the URL below which seeds fetch the site's paths; empty where no seed serves the site.
 	FetchBase string `yaml:"fetch_base,omitempty" json:"-"`
+	// Files are patterns of the paths of files that viewers may share as they are (spec/site.md, "Files"): a * at the end is any rest.
+	Files []string `yaml:"files,omitempty" json:"-"`
 	// PageOrigins are the origins ("https://www.example.com") of pages that may join beside those on Hosts; "*" is any.
 	PageOrigins []string `yaml:"page_origins,omitempty" json:"-"`
 }

@@ -40,7 +40,7 @@ type Site struct {
 // New checks a configuration and fills its defaults in. The error is a *FieldError.
 func New(c Config) (*Site, error) {
 	c.Hosts = slices.Clone(c.Hosts)
-	c.PageOrigins, c.PackagerKeys = slices.Clone(c.PageOrigins), slices.Clone(c.PackagerKeys)
+	c.PageOrigins, c.PackagerKeys, c.Files = slices.Clone(c.PageOrigins), slices.Clone(c.PackagerKeys), slices.Clone(c.Files)
 	c.Key.IgnoreQuery, c.Key.IgnorePath = slices.Clone(c.Key.IgnoreQuery), slices.Clone(c.Key.IgnorePath)
 	c.Title.Explicit = slices.Clone(c.Title.Explicit)
 	c.defaults()

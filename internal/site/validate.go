@@ -31,6 +31,7 @@ const (
 	maxPath   = 256
 	maxElems  = 16 // of key.ignore_path
 	maxDrop   = 8
+	maxFiles  = 64
 	maxKeys   = 8 // of packagers: two of each of a few packagers while they are replaced
 )
 
@@ -65,7 +66,7 @@ func (c *Config) defaults() {
 func (c *Config) validate() error {
 	for _, check := range []func() *FieldError{
 		c.checkName, c.checkHosts, c.checkPresets, c.checkIgnore, c.checkIgnorePath, c.checkPath, c.checkChoices, c.checkNumbers, c.checkFetchBase, c.checkPageOrigins, c.checkBindings,
-		c.checkPackagerKeys,
+		c.checkPackagerKeys, c.checkFiles,
 	} {
 		if err := check(); err != nil {
 			err.Site = c.Name

@@ -28,6 +28,7 @@ type vectors struct {
 		Name, Title, Manifest string
 		Drop                  int
 		Explicit              []Binding
+		Files                 []string
 		Bound                 bool
 	}
 	Credentials []struct {
@@ -180,7 +181,7 @@ func TestVectorsOfTitles(t *testing.T) {
 
 func TestVectorsOfBindings(t *testing.T) {
 	for _, c := range readVectors(t).Bindings {
-		s, err := New(Config{Name: "demo", Hosts: []string{"video.example.com"}, Title: Titles{Drop: c.Drop, Explicit: c.Explicit}})
+		s, err := New(Config{Name: "demo", Hosts: []string{"video.example.com"}, Files: c.Files, Title: Titles{Drop: c.Drop, Explicit: c.Explicit}})
 		if err != nil {
 			t.Errorf("%s: %v", c.Name, err)
 			continue

@@ -82,7 +82,7 @@ func (s *session) checkTitle(m *signal.Join) (problem, hint string) {
 	}
 	bound := m.Manifest == "" || s.site.Binds(m.Title, m.Manifest)
 	if !bound && !configured.IsExplicit(m.Title) {
-		return "The title is not that of the manifest.", "Send the manifest's title by the title rule. An explicit title begins with something else than a slash."
+		return "The title is not that of the manifest.", "Send the manifest's title by the title rule. An explicit title begins with something else than a slash. A file that pages fetch is named under the site's files."
 	}
 	grant := s.permit.granted()
 	if grant == nil && !bound {
