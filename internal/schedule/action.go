@@ -57,3 +57,15 @@ type Action struct {
 	Why     string     `json:"reason"`
 	AtUs    int64      `json:"at_us"` // of DoWake: the earliest time at which a wait ends
 }
+
+// plan is what a decision has come to so far.
+type plan struct{ actions []Action }
+
+func (p *plan) act(a Action) { p.actions = append(p.actions, a) }
+
+// origin starts the origin, if it is idle.
+func (p *plan) origin(s *Segment, why Reason) {
+	if s.Origin == OriginIdle {
+		p.act(Action{Type: DoOrigin, Segment: s.ID, Why: string(why)})
+	}
+}

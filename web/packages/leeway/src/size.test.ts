@@ -17,6 +17,7 @@ test('the scripts of the drop-in stay within their budgets, and hold nothing twi
     'playback.ts',
     'ports.ts',
     'schedule/input.ts',
+    'schedule/segment.ts',
     'segment/index.ts',
     'segment/segment.ts',
     'segment/site.ts',

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it, vi } from 'vitest';
 import { long } from '../testing/long.ts';
+import type { Action } from './action.ts';
 import { decide } from './decide.ts';
-import type { Action, ScheduleInput } from './input.ts';
+import type { ScheduleInput } from './input.ts';
 import { rank } from './rank.ts';
 import { createRecorder, replay } from './recorder.ts';
 

@@ -56,19 +56,6 @@ export interface WantedSegment {
   origin_us: number;
 }
 
-/** How long before its deadline a segment is urgent, µs: less where the origin is quick. */
-export const urgentWindow = (s: Pick<WantedSegment, 'duration_us' | 'origin_us'>, permille: number): number => {
-  const full = Math.floor((s.duration_us * permille) / 1000);
-  return s.origin_us < 0 ? full : Math.min(full, Math.floor(s.duration_us / 4) + 3 * s.origin_us);
-};
-
-/** What is in hand while a buffer is filled: until then a thin line's segments wait for no peers that are not known to be quicker than the origin, µs. */
-const fillUs = 10_000_000;
-
-/** Whether a buffer is filled over a line that is thin for what is played: so much is in hand as its segment is asked for, µs. */
-export const thin = (s: Pick<WantedSegment, 'duration_us' | 'origin_us'>, handUs: number): boolean =>
-  handUs < fillUs && s.origin_us >= Math.floor(s.duration_us / 2);
-
 export interface SchedulePeer {
   id: string;
   role: 'viewer' | 'seed';
@@ -114,15 +101,3 @@ export interface ScheduleInput {
   peers: SchedulePeer[];
   requests: ScheduleRequest[];
 }
-
-export type RequestReason = 'near' | 'race' | 'background';
-
-export type Action =
-  | { type: 'certificate'; segment: string; peer: string }
-  | { type: 'request'; segment: string; piece: number; peer: string; lane: 0 | 1; reason: RequestReason }
-  | { type: 'cancel'; segment: string; piece: number; peer: string; reason: 'stalled' | 'late' }
-  | { type: 'promote'; segment: string; piece: number; peer: string }
-  | { type: 'origin'; segment: string; reason: Reason }
-  | { type: 'stop-origin'; segment: string }
-  | { type: 'fail'; segment: string }
-  | { type: 'wake'; at_us: number };

@@ -1,5 +1,6 @@
+import type { Action } from './action.ts';
 import { decide } from './decide.ts';
-import type { Action, ScheduleInput } from './input.ts';
+import type { ScheduleInput } from './input.ts';
 
 export interface Recorded {
   input: ScheduleInput;

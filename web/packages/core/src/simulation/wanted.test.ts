@@ -1,6 +1,7 @@
 /** Certificates that an offer wants and its answer says. */
 import { expect, it, vi } from 'vitest';
-import { type Action, defaultPolicy } from '../schedule/input.ts';
+import type { Action } from '../schedule/action.ts';
+import { defaultPolicy } from '../schedule/input.ts';
 import { Film, idOf } from './film.ts';
 import { figures, fine, setUp } from './scene.ts';
 

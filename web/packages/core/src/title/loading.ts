@@ -5,7 +5,8 @@
 
 import { fromOrigin, type Loading } from '../playback.ts';
 import type { Clock, Engine, ProgressFunction, Reason, SegmentRef, SegmentRequest } from '../ports.ts';
-import { defaultPolicy, thin, urgentWindow } from '../schedule/input.ts';
+import { defaultPolicy } from '../schedule/input.ts';
+import { thin, urgentWindow } from '../schedule/segment.ts';
 import { type Credit, creditMs } from '../transfer/credit.ts';
 import type { Line } from '../transfer/line.ts';
 

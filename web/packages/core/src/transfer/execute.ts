@@ -1,5 +1,5 @@
 /** Does what the schedule says; requests to one peer travel together. */
-import type { Action } from '../schedule/input.ts';
+import type { Action } from '../schedule/action.ts';
 import { pieceLength } from '../segment/index.ts';
 import type { LookAhead } from './ahead.ts';
 import type { Download } from './downloads.ts';

@@ -1,14 +1,8 @@
 import { type Cache, complete } from '../cache/cache.ts';
 import type { SegmentRequest } from '../ports.ts';
 import { bitmapHas } from '../protocol/peer.ts';
-import {
-  type Policy,
-  type ScheduleInput,
-  type SchedulePeer,
-  type ScheduleRequest,
-  urgentWindow,
-  type WantedSegment,
-} from '../schedule/input.ts';
+import type { Policy, ScheduleInput, SchedulePeer, ScheduleRequest, WantedSegment } from '../schedule/input.ts';
+import { urgentWindow } from '../schedule/segment.ts';
 import { pieceCount, pieceSize } from '../segment/index.ts';
 import type { Line } from './line.ts';
 import type { Peer } from './ports.ts';
