@@ -34,6 +34,11 @@ func (k *checker) starting(c *Config, services []string) {
 			k.admission(c)
 		case "seed":
 			k.someSite(c, name)
+			for i, s := range c.Sites {
+				if _, err := fetchAuth(s.FetchAuth); err != nil {
+					k.complain(fmt.Sprintf("sites[%d].fetch_auth", i), "%v", err)
+				}
+			}
 		case "turn":
 			if len(c.Turn.Secrets) == 0 {
 				k.complain("turn.secrets", "no secret is configured: the relay would refuse every viewer (make one: leeway secret)")

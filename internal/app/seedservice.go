@@ -165,8 +165,13 @@ func (p seedParts) origins() (sites []seed.Site, closeAll func(), err error) {
 			p.log.Warn("no seed serves this site: it has no fetch_base", "site", s.Name())
 			continue
 		}
+		auth, err := fetchAuth(s.Config().FetchAuth)
+		if err != nil {
+			closeAll()
+			return nil, nil, cmdline.Usage(fmt.Errorf("site %q: fetch_auth.%w", s.Name(), err))
+		}
 		client, err := originhttp.New(originhttp.Config{
-			Base: base, Redirects: p.config.Redirects, Private: private, UserAgent: "leeway-seed/" + Version,
+			Base: base, Redirects: p.config.Redirects, Private: private, UserAgent: "leeway-seed/" + Version, Auth: auth,
 		})
 		if err != nil {
 			closeAll()

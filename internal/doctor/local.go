@@ -118,7 +118,7 @@ func (o Origin) refused(err error) []Finding {
 	}
 	fixes := map[seed.Outcome]string{
 		seed.OutcomeNotFound: "correct fetch_base: fetch_base and the path of the manifest make the URL that a seed asks for",
-		seed.OutcomeClient:   "let the seed's machine in: allow its address or its User-Agent (leeway-seed) at the origin, or give it a fetch_base of its own that asks for no signature",
+		seed.OutcomeClient:   "let the seed's machine in: allow its address or its User-Agent (leeway-seed) at the origin, set fetch_auth of the site if the origin asks for a header or a signature (docs/operations/signed-urls.md), or give it a fetch_base of its own",
 		seed.OutcomeServer:   "look at the origin's log: it fails",
 		seed.OutcomeTimeout:  "open the way from the seed's machine to fetch_base: nothing answers in time",
 		seed.OutcomeNetwork:  "correct fetch_base: from the seed's machine nothing listens there, or its TLS certificate is not trusted",

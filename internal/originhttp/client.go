@@ -40,6 +40,8 @@ type Config struct {
 	Private []netip.Prefix
 	// UserAgent is sent; empty is "leeway-seed".
 	UserAgent string
+	// Auth is what the origin asks of programs that fetch.
+	Auth Auth
 }
 
 // Client fetches from one site's origin. It satisfies seed.Origin.
@@ -77,23 +79,28 @@ func New(cfg Config) (*Client, error) {
 		c.private = append(c.private, named(u.Hostname())...)
 	}
 	dialer := &net.Dialer{Timeout: dialTimeout, Control: c.control}
-	c.http = &http.Client{
-		CheckRedirect: c.checkRedirect,
-		Transport: &http.Transport{
-			Proxy:                  nil, // a proxy from the environment would resolve names where we cannot check them
-			DialContext:            dialer.DialContext,
-			DisableCompression:     true, // the bytes as viewers see them
-			ResponseHeaderTimeout:  headerTimeout,
-			TLSHandshakeTimeout:    dialTimeout,
-			MaxResponseHeaderBytes: maxHeader,
-			MaxIdleConnsPerHost:    idleConns,
-			IdleConnTimeout:        time.Minute,
-			ForceAttemptHTTP2:      true,
-			// Without pings a connection that a balancer dropped silently takes every request for minutes, each until its timeout.
-			HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: dialTimeout},
-		},
+	var transport http.RoundTripper = newTransport(dialer)
+	if len(cfg.Auth.Header) > 0 || cfg.Auth.Sign != nil {
+		transport = &authorized{auth: cfg.Auth, base: base, now: time.Now, next: transport}
 	}
+	c.http = &http.Client{CheckRedirect: c.checkRedirect, Transport: transport}
 	return c, nil
+}
+
+func newTransport(dialer *net.Dialer) *http.Transport {
+	return &http.Transport{
+		Proxy:                  nil, // a proxy from the environment would resolve names where we cannot check them
+		DialContext:            dialer.DialContext,
+		DisableCompression:     true, // the bytes as viewers see them
+		ResponseHeaderTimeout:  headerTimeout,
+		TLSHandshakeTimeout:    dialTimeout,
+		MaxResponseHeaderBytes: maxHeader,
+		MaxIdleConnsPerHost:    idleConns,
+		IdleConnTimeout:        time.Minute,
+		ForceAttemptHTTP2:      true,
+		// Without pings a connection that a balancer dropped silently takes every request for minutes, each until its timeout.
+		HTTP2: &http.HTTP2Config{SendPingTimeout: pingAfter, PingTimeout: dialTimeout},
+	}
 }
 
 func parseBase(raw string) (*url.URL, error) {

@@ -19,6 +19,8 @@ type Config struct {
 	FetchBase string `yaml:"fetch_base,omitempty" json:"-"`
 	// Files are patterns of the paths of files that viewers may share as they are (spec/site.md, "Files"): a * at the end is any rest.
 	Files []string `yaml:"files,omitempty" json:"-"`
+	// FetchAuth is how seeds show the origin that they may fetch.
+	FetchAuth FetchAuth `yaml:"fetch_auth,omitempty" json:"-"`
 	// PageOrigins are the origins ("https://www.example.com") of pages that may join beside those on Hosts; "*" is any.
 	PageOrigins []string `yaml:"page_origins,omitempty" json:"-"`
 }
@@ -29,6 +31,15 @@ type KeyRule struct {
 	IgnorePath  []string `yaml:"ignore_path,omitempty" json:"ignore_path,omitempty"`   // path elements in percent form, wherever they stand; a trailing * matches a prefix
 	Path        string   `yaml:"path,omitempty" json:"path,omitempty"`                 // pattern such as /t/{}/ for tokens in the path
 	Presets     []string `yaml:"presets,omitempty" json:"-"`                           // akamai, bunny, cloudflare, cloudfront, fastly, gcs, nginx, s3: what they sign URLs with is ignored
+}
+
+// FetchAuth is what an origin asks of seeds below fetch_base. What is secret stands in files.
+type FetchAuth struct {
+	HeadersFile string   `yaml:"headers_file,omitempty"` // file of headers that seeds send with each request: lines of Name: value
+	Sign        string   `yaml:"sign,omitempty"`         // SignNginx, SignCloudFront: seeds sign each URL; empty: they do not
+	KeyFile     string   `yaml:"key_file,omitempty"`     // file with what seeds sign with. nginx: the value of secure_link_md5, secret included; cloudfront: the private key in PEM
+	KeyPairID   string   `yaml:"key_pair_id,omitempty"`  // of CloudFront's public key
+	Parameters  []string `yaml:"parameters,omitempty"`   // of nginx: names of the parameters with signature and expiry; empty: md5, expires
 }
 
 // Titles is the title rule.
@@ -44,7 +55,7 @@ type Binding struct {
 	Manifests []string `yaml:"manifests" json:"manifests"` // patterns of manifests' keys: {} stands for what it stood for in the title, a * at the end for any rest
 }
 
-// Values of Config.Access, Policy.Role, Policy.Prefetch, Policy.Relay, Policy.Local, Policy.SignedManifests and Policy.UnknownLine.
+// Values of Config.Access, Policy.Role, Policy.Prefetch, Policy.Relay, Policy.Local, Policy.SignedManifests, FetchAuth.Sign and Policy.UnknownLine.
 const (
 	AccessPublic = "public"
 	AccessToken  = "token"
@@ -66,6 +77,9 @@ const (
 
 	SignedOff   = "off"
 	SignedShare = "share"
+
+	SignNginx      = "nginx"      // nginx's secure_link
+	SignCloudFront = "cloudfront" // signed URLs of CloudFront, canned policy
 
 	UnknownLineLeech = "leech"
 	UnknownLineFull  = "full"

@@ -146,6 +146,17 @@ func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
 		{"files[0]", func(c *Config) { c.Files = []string{"/downloads/../a.iso"} }},
 		{"files[0]", func(c *Config) { c.Files = []string{"/a.iso?v=1"} }},
 		{"files", func(c *Config) { c.Files = make([]string, 65) }},
+		{"fetch_auth.sign", func(c *Config) { c.FetchAuth = FetchAuth{KeyFile: "k"} }},
+		{"fetch_auth.sign", func(c *Config) { c.FetchAuth = FetchAuth{Sign: "akamai", KeyFile: "k"} }},
+		{"fetch_auth.key_file", func(c *Config) { c.FetchAuth = FetchAuth{Sign: SignNginx} }},
+		{"fetch_auth.key_pair_id", func(c *Config) { c.FetchAuth = FetchAuth{Sign: SignCloudFront, KeyFile: "k"} }},
+		{"fetch_auth.key_pair_id", func(c *Config) { c.FetchAuth = FetchAuth{Sign: SignNginx, KeyFile: "k", KeyPairID: "K1"} }},
+		{"fetch_auth.parameters", func(c *Config) {
+			c.FetchAuth = FetchAuth{Sign: SignNginx, KeyFile: "k", Parameters: []string{"a=", "b"}}
+		}},
+		{"fetch_auth.parameters", func(c *Config) { c.FetchAuth = FetchAuth{Sign: SignNginx, KeyFile: "k", Parameters: []string{"a"}} }},
+		{"fetch_auth", func(c *Config) { c.FetchAuth, c.FetchBase = FetchAuth{HeadersFile: "h"}, "https://origin.internal" }},
+		{"fetch_auth", func(c *Config) { c.FetchAuth, c.Access = FetchAuth{HeadersFile: "h"}, AccessToken }},
 		{"page_origins[1]", func(c *Config) { c.PageOrigins = []string{"*", "www.example.com"} }},
 		{"page_origins[0]", func(c *Config) { c.PageOrigins = []string{"https://www.example.com/"} }},
 		{"packager_keys[0]", func(c *Config) { c.PackagerKeys = []string{"packager.key"} }},

@@ -65,7 +65,7 @@ func (c *Config) defaults() {
 // validate returns the first thing wrong with a configuration whose defaults are filled in.
 func (c *Config) validate() error {
 	for _, check := range []func() *FieldError{
-		c.checkName, c.checkHosts, c.checkPresets, c.checkIgnore, c.checkIgnorePath, c.checkPath, c.checkChoices, c.checkNumbers, c.checkFetchBase, c.checkPageOrigins, c.checkBindings,
+		c.checkName, c.checkHosts, c.checkPresets, c.checkIgnore, c.checkIgnorePath, c.checkPath, c.checkChoices, c.checkNumbers, c.checkFetchBase, c.checkFetchAuth, c.checkPageOrigins, c.checkBindings,
 		c.checkPackagerKeys, c.checkFiles,
 	} {
 		if err := check(); err != nil {
@@ -261,6 +261,43 @@ func (c *Config) checkFetchBase() *FieldError {
 		return wrong("fetch_base", hint, "carries a query or a fragment")
 	}
 	return nil
+}
+
+func (c *Config) checkFetchAuth() *FieldError {
+	a := c.FetchAuth
+	signs := a.Sign != ""
+	switch {
+	case !signs && a.HeadersFile == "" && (a.KeyFile != "" || a.KeyPairID != "" || len(a.Parameters) > 0):
+		return wrong("fetch_auth.sign", SignNginx+" or "+SignCloudFront, "is empty, and there is a key to sign with")
+	case !signs && a.HeadersFile == "":
+		return nil
+	case signs && a.Sign != SignNginx && a.Sign != SignCloudFront:
+		return wrong("fetch_auth.sign", SignNginx+" or "+SignCloudFront, "%q is no choice", a.Sign)
+	case signs && a.KeyFile == "":
+		return wrong("fetch_auth.key_file", "name the file with the value of secure_link_md5, or with CloudFront's private key", "is empty, and %s signs with it", a.Sign)
+	case (a.Sign == SignCloudFront) != (a.KeyPairID != ""):
+		return wrong("fetch_auth.key_pair_id", "it belongs to sign: cloudfront, which needs it", "is missing, or there without cloudfront")
+	case len(a.Parameters) > 0 && (a.Sign != SignNginx || !areNames(a.Parameters)):
+		return wrong("fetch_auth.parameters", "two names for sign: nginx, as its secure_link has them: [md5, expires]", "%q", a.Parameters)
+	case c.FetchBase == "":
+		return wrong("fetch_auth", "set fetch_base, or leave fetch_auth out", "there is no fetch_base to fetch from")
+	case c.Access == AccessPublic && c.Policy.SignedManifests != SignedShare:
+		return wrong("fetch_auth", "access: token with token_keys has your backend say which viewers may; policy.signed_manifests: share says that any may",
+			"the site is public: seeds would pass on to any viewer what the origin keeps for those with a signature")
+	}
+	return nil
+}
+
+// areNames says whether a list has two different names of query parameters.
+func areNames(list []string) bool {
+	return len(list) == 2 && list[0] != list[1] &&
+		!slices.ContainsFunc(list, func(n string) bool {
+			return n == "" || strings.ContainsFunc(n, func(r rune) bool { return !isWord(r) })
+		})
+}
+
+func isWord(r rune) bool {
+	return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-'
 }
 
 func (c *Config) checkPackagerKeys() *FieldError {
