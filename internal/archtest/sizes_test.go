@@ -20,10 +20,6 @@ const (
 	mostFields  = 15
 )
 
-// unsplit lists the types above the bounds that have no such reason and are still to be split. Nothing is added to it.
-var unsplit = []string{
-}
-
 // size is what a type has.
 type size struct {
 	name            string // PACKAGE.TYPE, the package below internal/
@@ -94,14 +90,10 @@ func receiver(e ast.Expr) string {
 }
 
 // problem says what is wrong with a type's size; empty: nothing.
-func (s *size) problem(listed bool) string {
+func (s *size) problem() string {
 	switch {
-	case s.large() && s.reason == "" && !listed:
+	case s.large() && s.reason == "":
 		return "it is above the bounds: split it, or end its comment with \"Large: \" and the reason"
-	case s.large() && s.reason != "" && listed:
-		return "it has a reason: take it off the list of types to be split"
-	case !s.large() && listed:
-		return "it is within the bounds: take it off the list of types to be split"
 	case !s.large() && s.reason != "":
 		return "it is within the bounds: take the reason out of its comment"
 	}
@@ -122,20 +114,15 @@ func TestTypesHaveASize(t *testing.T) {
 		files[f.path] = parsed
 	}
 	all := sizes(files, positions)
-	for _, name := range unsplit {
-		if all[name] == nil {
-			t.Errorf("%s is on the list of types to be split, and there is no such type", name)
-		}
-	}
 	order := slices.SortedFunc(maps.Values(all), func(a, b *size) int {
 		return cmp.Or(b.methods+b.fields-a.methods-a.fields, strings.Compare(a.name, b.name))
 	})
 	for _, s := range order {
-		if problem := s.problem(slices.Contains(unsplit, s.name)); problem != "" {
+		if problem := s.problem(); problem != "" {
 			t.Errorf("%s: %s has %d methods and %d fields (bounds %d and %d): %s", s.at, s.name, s.methods, s.fields, mostMethods, mostFields, problem)
 		}
 		if s.large() {
-			t.Logf("%3d methods %3d fields  %s (%s)  %s", s.methods, s.fields, s.name, s.at, cmp.Or(s.reason, "to be split"))
+			t.Logf("%3d methods %3d fields  %s (%s)  %s", s.methods, s.fields, s.name, s.at, s.reason)
 		}
 	}
 }
@@ -168,18 +155,15 @@ func free() {}
 	}
 	for _, c := range []struct {
 		size
-		listed, fine bool
+		fine bool
 	}{
-		{size{methods: mostMethods, fields: mostFields}, false, true},
-		{size{methods: mostMethods + 1}, false, false},
-		{size{fields: mostFields + 1}, false, false},
-		{size{fields: mostFields + 1, reason: "one"}, false, true},
-		{size{fields: mostFields + 1}, true, true},
-		{size{fields: mostFields + 1, reason: "one"}, true, false},
-		{size{}, true, false},
-		{size{reason: "one"}, false, false},
+		{size{methods: mostMethods, fields: mostFields}, true},
+		{size{methods: mostMethods + 1}, false},
+		{size{fields: mostFields + 1}, false},
+		{size{fields: mostFields + 1, reason: "one"}, true},
+		{size{reason: "one"}, false},
 	} {
-		if problem := c.problem(c.listed); (problem == "") != c.fine {
+		if problem := c.problem(); (problem == "") != c.fine {
 			t.Errorf("%+v: %q", c, problem)
 		}
 	}
