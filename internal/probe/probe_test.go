@@ -1,9 +1,7 @@
 package probe
 
 import (
-	"bytes"
 	"encoding/json"
-	"errors"
 	"io"
 	"net/http"
 	"strings"
@@ -244,172 +242,6 @@ func TestHandshakes(t *testing.T) {
 	})
 }
 
-// TestTestsAtATimeAreBounded: an address has so many, and all have so many; an end makes room.
-func TestTestsAtATimeAreBounded(t *testing.T) {
-	inBubble(t, Config{MaxTests: 3, MaxPerAddress: 2}, func(t *testing.T, w *world) {
-		first, second := w.must("/ndt/v7/upload"), w.must("/ndt/v7/upload")
-		if _, err := w.open("/ndt/v7/upload"); err == nil || !strings.Contains(err.Error(), "429") {
-			t.Errorf("a third test of one address: %v", err)
-		}
-		if r, _, err := w.request("GET", "/probe/v1/download?bytes=1", nil); err != nil || r.StatusCode != 429 || r.Header.Get("Retry-After") == "" {
-			t.Errorf("an HTTP test beside them: %v", err)
-		}
-		w.from = "198.51.100.8"
-		third := w.must("/ndt/v7/upload")
-		w.from = "198.51.100.9"
-		if _, err := w.open("/ndt/v7/upload"); err == nil || !strings.Contains(err.Error(), "503") {
-			t.Errorf("a fourth test: %v", err)
-		}
-		if w.server.Ready() == nil {
-			t.Error("a full server is ready")
-		}
-		for _, b := range []*wsconn.Bulk{first, second, third} {
-			b.Close(true)
-		}
-		w.ends(ndt7Upload, endClient, 3)
-		w.must("/ndt/v7/upload").Close(true)
-		if w.server.Ready() != nil || w.metrics.Value(mRefused, refusedAddress) != 2 || w.metrics.Value(mRefused, refusedTotal) != 1 {
-			t.Error("refusals are not counted, or there is no room again")
-		}
-		w.server.ended.Wait()
-	})
-}
-
-// TestBytesOfADay: an address that has used up its bytes is refused, also in the middle of a test, and has some again later.
-func TestBytesOfADay(t *testing.T) {
-	const day = 4 << 20
-	inBubble(t, Config{DailyBytes: day}, func(t *testing.T, w *world) {
-		b := w.must("/ndt/v7/download")
-		h := hear(t, b)
-		b.Close(false)
-		if h.bytes < day/2 || h.bytes > day {
-			t.Errorf("%d bytes of %d", h.bytes, day)
-		}
-		w.ends(ndt7Download, endBytes, 1)
-		up := w.must("/ndt/v7/upload")
-		go send(up, 1<<16, time.Now().Add(time.Minute))
-		if h := hear(t, up); !errors.Is(h.end, io.EOF) {
-			t.Errorf("an upload beyond the budget ends with %v", h.end)
-		}
-		up.Close(false)
-		w.ends(ndt7Upload, endBytes, 1)
-		for n := 0; ; n++ {
-			if r, _, err := w.request("GET", "/probe/v1/small", nil); err != nil {
-				t.Fatal(err)
-			} else if r.StatusCode == http.StatusTooManyRequests {
-				break
-			} else if n > 4096 {
-				t.Fatal("requests cost nothing")
-			}
-		}
-		w.from = "198.51.100.8"
-		if r, got, err := w.request("GET", "/probe/v1/download?bytes=1000", nil); err != nil || r.StatusCode != 200 || len(got) != 1000 {
-			t.Errorf("another address: %d bytes, %v", len(got), err)
-		}
-		w.from = "198.51.100.7"
-		<-time.After(12 * time.Hour)
-		if r, got, err := w.request("GET", "/probe/v1/download?bytes=1000000", nil); err != nil || r.StatusCode != 200 || len(got) != 1_000_000 {
-			t.Errorf("half a day later: %d bytes, %v", len(got), err)
-		}
-	})
-}
-
-func TestTokens(t *testing.T) {
-	authorize := func(token string) error {
-		if token != "good" {
-			return errors.New("it has run out")
-		}
-		return nil
-	}
-	inBubble(t, Config{Authorize: authorize}, func(t *testing.T, w *world) {
-		for path, want := range map[string]string{"": "401", "?access_token=bad": "403"} {
-			if _, err := w.open("/ndt/v7/download" + path); err == nil || !strings.Contains(err.Error(), want) {
-				t.Errorf("%q: %v", path, err)
-			}
-			for _, other := range []string{"/probe/v1/download", "/probe/v1/small", "/probe/v1/info"} {
-				if r, _, err := w.request("GET", other+path, nil); err != nil || r.Status[:3] != want {
-					t.Errorf("%s%s: %v", other, path, err)
-				}
-			}
-		}
-		w.must("/ndt/v7/download?access_token=good").Close(true)
-		if r, got, err := w.request("GET", "/probe/v1/small", nil, "Authorization", "Bearer good"); err != nil || r.StatusCode != 200 || len(got) != 1 {
-			t.Errorf("a good token: %v", err)
-		}
-		if got := w.metrics.Value(mRefused, refusedToken); got != 8 {
-			t.Errorf("%v refused", got)
-		}
-		w.server.ended.Wait()
-	})
-}
-
-func TestHTTP(t *testing.T) {
-	inBubble(t, Config{Version: "1.2.3"}, func(t *testing.T, w *world) {
-		r, got, err := w.request("GET", "/probe/v1/download?bytes=300000", nil)
-		if err != nil || len(got) != 300_000 || r.ContentLength != 300_000 || r.Header.Get("Cache-Control") != "no-store" || r.Header.Get("Access-Control-Allow-Origin") != "*" {
-			t.Errorf("download: %d bytes, %v", len(got), err)
-		}
-		if bytes.Count(got, got[:16]) != 1 {
-			t.Error("the bytes repeat")
-		}
-		begin := time.Now()
-		if _, got, err = w.request("GET", "/probe/v1/download", nil); err != nil || len(got) < 18<<20 || time.Since(begin) > 11*time.Second {
-			t.Errorf("endless download: %d bytes after %v, %v", len(got), time.Since(begin), err)
-		}
-		w.ends(httpDownload, endComplete, 2)
-		for _, bad := range []string{"0", "-1", "x", "1099511627777"} {
-			if r, _, err := w.request("GET", "/probe/v1/download?bytes="+bad, nil); err != nil || r.StatusCode != 400 {
-				t.Errorf("bytes=%s: %v", bad, err)
-			}
-		}
-		var result struct {
-			Bytes   int64 `json:"bytes"`
-			Elapsed int64 `json:"elapsed_us"`
-		}
-		_, got, err = w.request("POST", "/probe/v1/upload", bytes.NewReader(make([]byte, 4<<20)))
-		if json.Unmarshal(got, &result) != nil || err != nil || result.Bytes != 4<<20 || result.Elapsed < 1_900_000 || result.Elapsed > 2_100_000 {
-			t.Errorf("upload of 4 MiB in 2 s: %s, %v", got, err)
-		}
-		w.ends(httpUpload, endComplete, 1)
-		_, got, err = w.request("GET", "/probe/v1/info", nil)
-		var i info
-		if json.Unmarshal(got, &i) != nil || err != nil || i.Version != "1.2.3" || i.Client != "198.51.100.7" || i.Limits.Tests != 16 {
-			t.Errorf("info: %s, %v", got, err)
-		}
-		if r, _, err = w.request("OPTIONS", "/probe/v1/upload", nil); err != nil || r.StatusCode != 204 || r.Header.Get("Access-Control-Allow-Methods") == "" {
-			t.Errorf("preflight: %v", err)
-		}
-		if r, _, err = w.request("GET", "/", nil); err != nil || r.StatusCode != 404 {
-			t.Errorf("elsewhere: %v", err)
-		}
-	})
-}
-
-// drip gives a byte a second, without end.
-type drip struct{}
-
-func (drip) Read(p []byte) (int, error) {
-	<-time.After(time.Second)
-	return 1, nil
-}
-
-// TestEndlessBodies: a body that does not end has a result after 13 seconds.
-func TestEndlessBodies(t *testing.T) {
-	inBubble(t, Config{}, func(t *testing.T, w *world) {
-		begin := time.Now()
-		_, got, err := w.request("POST", "/probe/v1/upload", drip{})
-		if took := time.Since(begin); took > 14*time.Second || err == nil && !strings.Contains(string(got), `"bytes":1`) {
-			t.Errorf("after %v: %s, %v", took, got, err)
-		}
-		w.ends(httpUpload, endTimeout, 1)
-		w.rate = 1 << 10
-		if _, got, err = w.request("GET", "/probe/v1/download?bytes=100000000", nil); err == nil {
-			t.Errorf("a slow download has ended well with %d bytes", len(got))
-		}
-		w.ends(httpDownload, endTimeout, 1)
-	})
-}
-
 // TestDrain: a server that ends takes no new tests, waits for those that run, and cuts them when its time is over.
 func TestDrain(t *testing.T) {
 	inBubble(t, Config{}, func(t *testing.T, w *world) {
@@ -439,16 +271,6 @@ func TestDrain(t *testing.T) {
 		}
 		b.Close(false)
 		w.ends(ndt7Download, endDraining, 1)
-	})
-}
-
-// TestMemoryOfAddressesIsBounded: a flood of addresses shares what those before have left.
-func TestMemoryOfAddressesIsBounded(t *testing.T) {
-	inBubble(t, Config{}, func(t *testing.T, w *world) {
-		flood(t, w.server, maxNetworks+100)
-		if n := w.server.bytes.Len(); n != maxNetworks {
-			t.Errorf("%d networks are remembered", n)
-		}
 	})
 }
 

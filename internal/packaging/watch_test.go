@@ -1,0 +1,97 @@
+package packaging
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/segment"
+)
+
+// TestALivePlaylistIsFollowed: new segments are signed as they are listed, and nothing twice.
+func TestALivePlaylistIsFollowed(t *testing.T) {
+	p := newPackager(t, nil)
+	ticks := make(chan time.Time)
+	type told struct {
+		plan *Plan
+		err  error
+	}
+	reports := make(chan told, 10)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	written := 0
+	publish := func(from, to int) {
+		list := fmt.Sprintf("#EXTM3U\n#EXT-X-TARGETDURATION:2\n#EXT-X-MEDIA-SEQUENCE:%d\n", from)
+		for i := from; i < to; i++ {
+			if i >= written {
+				p.put(fmt.Sprintf("live-%d.ts", i), content(20_000, byte(i)), time.Second)
+				written++
+			}
+			list += fmt.Sprintf("#EXTINF:2,\nlive-%d.ts\n", i)
+		}
+		p.put("live.m3u8", []byte(list), 0)
+	}
+	publish(0, 3)
+	go func() {
+		ended <- p.Watch(ctx, ticks, func(_ string, plan *Plan, err error) { reports <- told{plan, err} })
+	}()
+	for i, want := range []struct{ signed, kept int }{{3, 0}, {1, 2}, {1, 2}} {
+		r := <-reports
+		if r.err != nil || r.plan.Segments()-r.plan.Kept != want.signed || r.plan.Kept != want.kept || !r.plan.Live {
+			t.Fatalf("round %d: kept %d of %d, %v", i, r.plan.Kept, r.plan.Segments(), r.err)
+		}
+		ticks <- p.Now() // a round in which nothing has changed
+		p.pass(2 * time.Second)
+		publish(i+1, i+4)
+		ticks <- p.Now()
+	}
+	<-reports
+	if c := p.list("live.m3u8")["/media/bbb/live-5.ts"]; c == nil || c.NotAfter.Sub(c.IssuedAt) != 6*time.Second+liveGrace {
+		t.Errorf("%+v", c)
+	}
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+	if len(reports) > 0 {
+		t.Errorf("%d reports too many", len(reports))
+	}
+}
+
+// TestMediaThatComesLaterOrIsReplacedIsSigned, though the playlist stays as it is.
+func TestMediaThatComesLaterOrIsReplacedIsSigned(t *testing.T) {
+	p := newPackager(t, nil)
+	p.film()
+	if err := os.Remove(filepath.Join(p.dir, "seg-2.m4s")); err != nil {
+		t.Fatal(err)
+	}
+	ticks, reports := make(chan time.Time), make(chan *Plan, 10)
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error)
+	go func() {
+		ended <- p.Watch(ctx, ticks, func(_ string, plan *Plan, err error) {
+			if err != nil {
+				t.Error(err)
+			}
+			reports <- plan
+		})
+	}()
+	if plan := <-reports; plan.Segments() != 2 || len(plan.Missing) != 1 {
+		t.Errorf("first %d segments, missing %q", plan.Segments(), plan.Missing)
+	}
+	for _, seed := range []byte{7, 9} { // it comes, and it is replaced
+		p.pass(time.Minute)
+		p.put("seg-2.m4s", content(2*segment.PieceSize, seed), time.Second)
+		ticks <- p.Now()
+		if plan := <-reports; plan.Segments() != 3 || plan.Kept != 2 {
+			t.Errorf("then %d segments, %d kept", plan.Segments(), plan.Kept)
+		}
+	}
+	cancel()
+	if err := <-ended; err != nil || len(reports) > 0 {
+		t.Errorf("%v, %d reports too many", err, len(reports))
+	}
+}
