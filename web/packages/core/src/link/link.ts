@@ -3,29 +3,16 @@
  * PeerLink for the engine once control and data channels are open.
  */
 
-import {
-  type Clock,
-  candidateBytes,
-  type Greeting,
-  type LinkCloseReason,
-  type LinkPath,
-  type PeerLink,
-  type PeerRole,
-} from '../ports.ts';
+import type { Clock, Greeting, LinkCloseReason, LinkPath, PeerLink, PeerRole } from '../ports.ts';
 import { fromBase64url, hexToId, idToHex, toBase64url } from '../session/base64.ts';
-import {
-  candidatesPerLink,
-  failReasons,
-  type PlanMessage,
-  type ReadyOffer,
-  type SignalBody,
-} from '../session/messages.ts';
+import { failReasons, type PlanMessage, type ReadyOffer, type SignalBody } from '../session/messages.ts';
 import { isLocalAddress } from './address.ts';
 import type { Candidate } from './candidates.ts';
 import { createChannels } from './channels.ts';
 import type { AttemptFacts, Diagnosis } from './diagnose.ts';
 import type { Inspection } from './inspect.ts';
 import { agree, defaultPlan } from './plan.ts';
+import { createTrickle } from './trickle.ts';
 
 /** From the first signal to open channels. */
 export const establishMs = 12_000;
@@ -100,9 +87,6 @@ export function createLink(o: LinkOptions): Link {
   let path: LinkPath = o.relayOnly ? 'relay' : 'direct';
   let offered = defaultPlan.data;
   let answered = false;
-  let candidates = 0;
-  /** All local candidates are known. */
-  let gathered = false;
   /** Operations on the connection run one after the other. */
   let chain: Promise<unknown> = o.gated.then(
     (gated) => {
@@ -112,10 +96,6 @@ export function createLink(o: LinkOptions): Link {
       facts.gated = true;
     },
   );
-  /** Remote candidates that came before the description. */
-  let early: SignalBody[] = [];
-  /** Local candidates wait here until the description has been signaled. */
-  let held: SignalBody[] | undefined = [];
   let backlog: (() => void)[] | undefined = [];
   /** What the answer said ahead of the channels: the first control messages. */
   let said: string[] = [];
@@ -143,7 +123,7 @@ export function createLink(o: LinkOptions): Link {
     state = 'closed';
     clock.clearTimer(timer);
     channels.dispose();
-    held = backlog = undefined;
+    backlog = undefined;
     connection.onicecandidate = connection.ondatachannel = connection.onconnectionstatechange = null;
     if (delayMs > 0) clock.setTimer(() => connection.close(), delayMs);
     else connection.close();
@@ -254,13 +234,6 @@ export function createLink(o: LinkOptions): Link {
     await connection.setRemoteDescription({ type, sdp: o.inspection()!.readDescription(sdp, usable) });
   };
 
-  /** Hands the candidates that arrived before the description to the connection. */
-  const catchUp = () => {
-    const bodies = early;
-    early = [];
-    for (const body of bodies) run(() => addCandidate(body));
-  };
-
   const addCandidate = async (body: SignalBody) => {
     if (body.kind !== 'candidate') return;
     const candidate = o.inspection()!.readCandidate(body.candidate, usable);
@@ -268,11 +241,7 @@ export function createLink(o: LinkOptions): Link {
     if (candidate) await connection.addIceCandidate({ candidate, sdpMLineIndex: 0 }).catch(() => {});
   };
 
-  /** The description is out: candidates may follow. */
-  const letOut = () => {
-    held?.forEach(o.signal);
-    held = undefined;
-  };
+  const trickle = createTrickle(connection, o.signal, (body) => run(() => addCandidate(body)));
 
   const prepare = async () => {
     channels.create(connection, defaultPlan.data);
@@ -286,22 +255,6 @@ export function createLink(o: LinkOptions): Link {
     wanted: wanted.length ? wanted.map(hexToId) : undefined,
   });
 
-  connection.onicecandidate = ({ candidate }) => {
-    if (gathered) return;
-    let body: SignalBody = { kind: 'end' };
-    if (candidate?.candidate) {
-      if (candidate.candidate.length > candidateBytes) return;
-      const { sdpMid, sdpMLineIndex } = candidate;
-      body = {
-        kind: 'candidate',
-        candidate: candidate.candidate,
-        sdp_mid: sdpMid ?? undefined,
-        sdp_m_line_index: sdpMLineIndex ?? undefined,
-      };
-    } else gathered = true;
-    if (held) held.push(body);
-    else o.signal(body);
-  };
   connection.ondatachannel = ({ channel }) => channels.accept(channel, offered);
   connection.onconnectionstatechange = () => {
     const { connectionState } = connection;
@@ -326,7 +279,7 @@ export function createLink(o: LinkOptions): Link {
       run(async () => {
         await prepare();
         o.signal({ kind: 'offer', ...prepared(wanted) });
-        letOut();
+        trickle.letOut();
       });
     },
     prepare() {
@@ -336,14 +289,14 @@ export function createLink(o: LinkOptions): Link {
     prepared(wanted) {
       if (state !== 'opening' || !connection.localDescription) return;
       // Those are in the description.
-      held = [];
+      trickle.described();
       link.wanted = wanted;
       return prepared(wanted);
     },
     meet(peer, role) {
       link.peer = peer;
       link.role = role;
-      letOut();
+      trickle.letOut();
     },
     answer(sdp, plan, early, wanted = []) {
       offered = plan.data;
@@ -357,8 +310,8 @@ export function createLink(o: LinkOptions): Link {
         link.greeted = greeting?.held;
         const said = greeting?.said.map(toBase64url);
         o.signal({ kind: 'answer', sdp: connection.localDescription!.sdp, plan: agreed!, said });
-        letOut();
-        catchUp();
+        trickle.letOut();
+        trickle.catchUp();
       });
     },
     receive(body) {
@@ -369,17 +322,14 @@ export function createLink(o: LinkOptions): Link {
         take(body.plan);
         run(async () => {
           await describe('answer', body.sdp);
-          catchUp();
+          trickle.catchUp();
         });
       } else if (body.kind === 'fail') {
         const told = failReasons.find((reason) => reason === body.reason) ?? 'refused';
         // What the other side waited for in vain may have been kept from it here.
         if (told === 'timeout') void giveUp(false);
         else fail({ fail: told }, false);
-      } else if (++candidates <= candidatesPerLink + 1) {
-        early.push(body);
-        if (connection.remoteDescription) catchUp();
-      }
+      } else trickle.remote(body);
     },
     sendControl(message) {
       if (state === 'open') channels.sendControl(message);

@@ -5,7 +5,6 @@
 
 import { createLinks, type Links } from '../link/links.ts';
 import type { Engine, Reason, SegmentRef } from '../ports.ts';
-import type { SiteRules } from '../segment/index.ts';
 import { idToHex } from '../session/base64.ts';
 import {
   type Joined,
@@ -21,6 +20,7 @@ import type { Line } from '../transfer/line.ts';
 import { createDelivery } from './delivery.ts';
 import { inform } from './inform.ts';
 import { named } from './named.ts';
+import { createNaming } from './naming.ts';
 import type { CreateEngine, TitleOptions } from './options.ts';
 import { createScript } from './script.ts';
 import { createTimers } from './timers.ts';
@@ -81,20 +81,17 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   /** Makes the engine, once links may come up. */
   let maker: CreateEngine | undefined;
   let welcome: Welcome | undefined;
-  let rules: SiteRules;
-  let name: string | undefined;
   let swarm: string | undefined;
   let viewers = 0;
   let seeds = 0;
   let stopped = false;
   /** When links may be there. */
   let linkBy = openedAt + startupMs;
-  /** The manifest's key without its query. */
-  let path: string;
   /** Counts joins: the answer to an old one is dropped. */
   let joining = 0;
   let joinedAt = 0;
   const script = createScript(o.loadEngine);
+  const naming = createNaming(manifest, o.title, o.rules);
 
   const delivery = createDelivery({
     welcome: () => welcome,
@@ -176,7 +173,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   const makeEngine = (create: CreateEngine, swarmHex: string) => {
     engine = create(
       {
-        rules,
+        rules: naming.rules,
         swarm: swarmHex,
         self: () => idToHex(welcome!.session),
         uploads: () => role() !== 'leech',
@@ -212,7 +209,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     timers.set('fetch', () => !delivery.off() && states.test(session.state) && script.fetch(), ms);
 
   /** The segments whose certificates offers ask for. */
-  const wanted = () => named(host.next().slice(0, wantedSegments), rules, environment.crypto);
+  const wanted = () => named(host.next().slice(0, wantedSegments), naming.rules, environment.crypto);
 
   /** Has what makes the engine; false where that does not come, or not in time for this join. */
   const haveScript = async (current: () => boolean): Promise<boolean> => {
@@ -270,8 +267,8 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     }
     try {
       const answer = await session.join({
-        title: name!,
-        manifest: path,
+        title: naming.name!,
+        manifest: naming.path,
         role: role(),
         want: links.want + offers.length,
         range: host.range(),
@@ -297,7 +294,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     links.offered(answer.offered ?? []);
     updates.begin(welcome!);
     if (maker) start();
-    events.emit('joined', { manifest, title: name!, swarm: idToHex(swarm), viewers, seeds });
+    events.emit('joined', { manifest, title: naming.name!, swarm: idToHex(swarm), viewers, seeds });
   };
 
   const leave = () => {
@@ -318,10 +315,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       welcome = message;
       const { site, policy } = message;
       try {
-        rules = o.rules(message);
-        const key = rules.key(manifest);
-        name = rules.title(key, o.title);
-        path = key.split('?')[0]!;
+        naming.read(message);
       } catch (error) {
         const why = (error as Error).message;
         leaveOut(
@@ -400,6 +394,6 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       engine?.stop();
       engine = undefined;
     },
-    snapshot: () => ({ title: name, swarm: swarm && idToHex(swarm), viewers, seeds }),
+    snapshot: () => ({ title: naming.name, swarm: swarm && idToHex(swarm), viewers, seeds }),
   };
 }

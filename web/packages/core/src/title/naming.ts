@@ -1,0 +1,28 @@
+import type { SiteRules } from '../segment/index.ts';
+import type { Welcome } from '../session/messages.ts';
+
+/** How a title is called on its site. */
+export interface Naming {
+  rules: SiteRules;
+  name?: string;
+  /** The manifest's key without its query. */
+  path: string;
+  /** Names the manifest by the rules that the tracker sent; throws why they have no name for it. */
+  read(welcome: Welcome): void;
+}
+
+export const createNaming = (
+  manifest: string,
+  title: string | undefined,
+  readRules: (welcome: Welcome) => SiteRules,
+): Naming => {
+  const naming = {
+    read(welcome) {
+      naming.rules = readRules(welcome);
+      const key = naming.rules.key(manifest);
+      naming.name = naming.rules.title(key, title);
+      naming.path = key.split('?')[0]!;
+    },
+  } as Naming;
+  return naming;
+};
