@@ -178,3 +178,15 @@ func (d *Direction) Counters() (Counters, error) {
 	}
 	return stats.Links[d.index], nil
 }
+
+// Ledger returns which packets were lost of those that Link.Ledger names, in the order in which they were sent. Set begins a new one.
+func (d *Direction) Ledger() ([]bool, error) {
+	if d.lab.emu == nil {
+		return nil, fmt.Errorf("netlab: %s: not started", d.Name)
+	}
+	lost, err := d.lab.emu.Ledger(d.index)
+	if err != nil {
+		return nil, fmt.Errorf("netlab: %s: %w", d.Name, err)
+	}
+	return lost, nil
+}

@@ -3,6 +3,7 @@ package emulator
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 )
 
@@ -186,6 +187,16 @@ func (e *Engine) Set(i int, cfg Link, now time.Duration) error {
 	e.links[i].set(cfg, now)
 	e.plan(i)
 	return nil
+}
+
+// Ledger returns which packets a link with a ledger has lost, in the order in which it sent them.
+func (e *Engine) Ledger(i int, now time.Duration) ([]bool, error) {
+	if i < 0 || i >= len(e.links) {
+		return nil, fmt.Errorf("no link %d", i)
+	}
+	e.Run(now)
+	e.links[i].transmit(now)
+	return slices.Clone(e.links[i].ledger), nil
 }
 
 // Counters returns what the links counted; mark begins new maxima.

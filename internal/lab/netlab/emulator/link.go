@@ -43,6 +43,9 @@ type Link struct {
 	// SpikeEvery and Spike hold everything on the way for Spike, at random moments SpikeEvery apart in the mean, and
 	// then release it in a burst, as a busy radio does.
 	SpikeEvery, Spike time.Duration
+	// Ledger, if it is above 0, has every packet of at least so many bytes noted, in the order in which they were sent, with whether it
+	// was lost. What the queue drops is never sent and not noted.
+	Ledger int
 	// Seed of everything random here; 0 lets the lab choose one that depends on its own seed and on the link.
 	Seed uint64
 }
@@ -51,7 +54,7 @@ type Link struct {
 func (l Link) Check() error {
 	share := func(v float64) bool { return v >= 0 && v <= 1 } // false for NaN
 	var errs []error
-	if l.Rate < 0 || l.Queue < 0 || l.Delay < 0 || l.Jitter < 0 || l.Spike < 0 || l.SpikeEvery < 0 {
+	if l.Rate < 0 || l.Queue < 0 || l.Ledger < 0 || l.Delay < 0 || l.Jitter < 0 || l.Spike < 0 || l.SpikeEvery < 0 {
 		errs = append(errs, errors.New("a rate, queue or time is negative"))
 	}
 	if l.Rate > 0 && l.Queue == 0 {
@@ -117,6 +120,7 @@ type link struct {
 	spike   time.Duration // when the next spike begins
 	newest  uint64        // highest sequence number delivered, for Reordered
 	counts  Counters
+	ledger  []bool        // lost or not, of the packets that Ledger names, since the link has its properties
 	drop    func(*Packet) // gives a packet back
 }
 
@@ -130,7 +134,7 @@ func newLink(cfg Link, drop func(*Packet)) *link {
 func (l *link) set(cfg Link, now time.Duration) {
 	old := l.queue
 	l.Link = cfg
-	l.queue = newQueue(cfg)
+	l.queue, l.ledger = newQueue(cfg), nil
 	for old != nil {
 		p := old.pop(now, l.aqmDrop)
 		if p == nil {
@@ -189,7 +193,11 @@ func (l *link) transmit(now time.Duration) {
 		l.counts.Sent++
 		l.counts.SentBytes += uint64(p.Size)
 		p.seq = l.counts.Sent
-		if l.lose() {
+		lost := l.lose()
+		if l.Ledger > 0 && p.Size >= l.Ledger {
+			l.ledger = append(l.ledger, lost)
+		}
+		if lost {
 			l.counts.Lost++
 			l.drop(p)
 		} else {

@@ -88,6 +88,14 @@ func (l *loop) control(decode *json.Decoder, encode *json.Encoder, spaces []stri
 					r.Error = err.Error()
 				}
 			})
+		case opLedger:
+			l.ask(func(now time.Duration) {
+				lost, err := l.engine.Ledger(o.N, now)
+				if err != nil {
+					r.Error = err.Error()
+				}
+				r.Ledger = ledgerText(lost)
+			})
 		default:
 			r.Error = fmt.Sprintf("no order %q", o.Op)
 		}
@@ -182,6 +190,15 @@ func (p *Process) Set(link int, cfg Link) error {
 		return p.explain(err)
 	}
 	return nil
+}
+
+// Ledger asks which packets a link with a ledger has lost, in the order in which it sent them.
+func (p *Process) Ledger(link int) ([]bool, error) {
+	r, err := p.exchange(order{Op: opLedger, N: link})
+	if err != nil {
+		return nil, p.explain(err)
+	}
+	return readLedger(r.Ledger), nil
 }
 
 // explain adds what an emulator that has ended had to say.

@@ -1,6 +1,9 @@
 package emulator
 
-import "time"
+import (
+	"bytes"
+	"time"
+)
 
 // The emulator is a process of its own, so that neither the garbage collector nor the goroutines of the program under
 // test delay a packet. It is the same executable, started again with environment naming this role: TUN devices are its
@@ -17,20 +20,23 @@ const firstFile = 3
 type order struct {
 	Op   string `json:"op"` // one of the op constants
 	Mark bool   `json:"mark,omitempty"`
-	N    int    `json:"n,omitempty"` // the link that opSet means
+	N    int    `json:"n,omitempty"` // the link that is meant
 	Link *Link  `json:"link,omitempty"`
 }
 
 const (
-	opStats = "stats" // asks for Stats
-	opSet   = "set"   // changes a link
-	opClose = "close" // says that the process that started the emulator cleans up itself
+	opStats  = "stats"  // asks for Stats
+	opSet    = "set"    // changes a link
+	opLedger = "ledger" // asks for a link's ledger
+	opClose  = "close"  // says that the process that started the emulator cleans up itself
 )
 
 // reply is one line from the emulator.
 type reply struct {
 	Error string `json:"error,omitempty"`
 	Stats *Stats `json:"stats,omitempty"`
+	// Ledger has a character for each packet of a link's ledger: ledgerCame or ledgerLost.
+	Ledger string `json:"ledger,omitempty"`
 }
 
 // Stats are the emulator's figures since it started; Max fields since the last mark.
@@ -50,4 +56,28 @@ type Stats struct {
 	// of the network stack, mostly.
 	CPU   time.Duration
 	Links []Counters
+}
+
+// What became of a packet, in reply.Ledger.
+const (
+	ledgerCame = '.'
+	ledgerLost = 'x'
+)
+
+func ledgerText(lost []bool) string {
+	b := bytes.Repeat([]byte{ledgerCame}, len(lost))
+	for i, gone := range lost {
+		if gone {
+			b[i] = ledgerLost
+		}
+	}
+	return string(b)
+}
+
+func readLedger(text string) []bool {
+	lost := make([]bool, len(text))
+	for i := range lost {
+		lost[i] = text[i] == ledgerLost
+	}
+	return lost
 }
