@@ -15,6 +15,7 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/bench/natbench"
 	"github.com/leeway-video/leeway/internal/lab/bench/outagebench"
 	"github.com/leeway-video/leeway/internal/lab/bench/peersbench"
+	"github.com/leeway-video/leeway/internal/lab/bench/probebench"
 	"github.com/leeway-video/leeway/internal/lab/bench/swarmbench"
 	"github.com/leeway-video/leeway/internal/lab/bench/trackerbench"
 	"github.com/leeway-video/leeway/internal/lab/bench/transferbench"
@@ -24,7 +25,7 @@ import (
 
 // benches are what `leeway-lab bench` can run.
 func benches() []bench.Bench {
-	return []bench.Bench{swarmbench.Bench, transferbench.Bench, transportbench.Bench, joinbench.Bench, idlebench.Bench, trackerbench.Bench, loadbench.Bench, clusterbench.Bench, turnbench.Bench, natbench.Bench, outagebench.Bench, peersbench.Bench}
+	return []bench.Bench{swarmbench.Bench, transferbench.Bench, transportbench.Bench, joinbench.Bench, idlebench.Bench, trackerbench.Bench, loadbench.Bench, clusterbench.Bench, turnbench.Bench, natbench.Bench, outagebench.Bench, peersbench.Bench, probebench.Bench}
 }
 
 type benchCmd struct {

@@ -6,6 +6,7 @@ import { libraryEnd } from './library.ts';
 import { createMeter } from './meter.ts';
 import { type End, type EndEvents, hear, type Order, say } from './parent.ts';
 import { runPeersEnd } from './peers/page.ts';
+import { runProbe } from './probe/page.ts';
 import { runTransportEnd } from './transport/page.ts';
 
 const meter = createMeter(() => performance.now());
@@ -43,6 +44,7 @@ async function obey(order: Order): Promise<void> {
 let last: Promise<void> = Promise.resolve();
 if (location.search === '?transport') runTransportEnd();
 else if (location.search === '?peers') runPeersEnd();
+else if (location.search === '?probe') runProbe();
 else if (location.search === '?tab') tabsPort();
 else {
   hear((order) => {

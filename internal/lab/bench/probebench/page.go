@@ -1,0 +1,127 @@
+package probebench
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
+	"github.com/leeway-video/leeway/internal/netcheck"
+)
+
+// pageAddress is where a browser finds the bench's page, on its own host.
+const pageAddress = "127.0.0.1:8080"
+
+// pagePatience is how long a check in a browser may take, the browser's start included.
+const pagePatience = 2 * time.Minute
+
+// pageOrder is what the page is told, in the words of web/apps/bench/src/probe/page.ts.
+type pageOrder struct {
+	Type   string   `json:"type"` // check
+	Server string   `json:"server"`
+	Plan   pagePlan `json:"plan"`
+}
+
+// pagePlan is a plan of @leeway/netcheck.
+type pagePlan struct {
+	Download    bool    `json:"download"`
+	Upload      bool    `json:"upload"`
+	Quality     bool    `json:"quality"`
+	Connections int     `json:"connections"`
+	Seconds     float64 `json:"seconds"`
+	RampUp      float64 `json:"rampUp"`
+}
+
+// pageWord is what the page says.
+type pageWord struct {
+	Type    string          `json:"type"` // phase, results, failed
+	Phase   netcheck.Phase  `json:"phase"`
+	Why     string          `json:"why"`
+	Results json.RawMessage `json:"results"`
+}
+
+// rampUpShare is the same part of a test as that of a check in a terminal.
+const rampUpShare = 5
+
+// inBrowser is the check of @leeway/netcheck in a browser on the client's host.
+func inBrowser(firefox bool) func(context.Context, *bench.Run, *stage, plan) (results, error) {
+	return func(ctx context.Context, _ *bench.Run, s *stage, p plan) (_ results, err error) {
+		words := make(chan pageWord, 64)
+		page := demopage.NewOrders(demopage.Script(), func(b []byte) error {
+			var w pageWord
+			if err := json.Unmarshal(b, &w); err != nil {
+				return err
+			}
+			select {
+			case words <- w:
+				return nil
+			default:
+				return errors.New("the page says too much")
+			}
+		})
+		defer page.Close()
+		listener, err := s.client.Listen(ctx, "tcp", pageAddress)
+		if err != nil {
+			return results{}, err
+		}
+		inside := func(cmd *exec.Cmd) error { return s.client.Do(cmd.Start) }
+		browser, err := demopage.Launch(ctx, demopage.Options{Listener: listener, Page: page, Query: "?probe", Firefox: firefox, Start: inside})
+		if err != nil {
+			return results{}, err
+		}
+		defer func() { err = errors.Join(err, browser.Close()) }()
+		order, err := json.Marshal(pageOrder{Type: "check", Server: "http://" + net.JoinHostPort(s.server.Addr().String(), fmt.Sprint(probePort)), Plan: p.ofPage()})
+		if err != nil {
+			return results{}, err
+		}
+		page.Tell(order)
+		return p.await(ctx, words, browser)
+	}
+}
+
+func (p plan) ofPage() pagePlan {
+	streams := p.streams
+	if streams == 0 {
+		streams = 4
+	}
+	return pagePlan{
+		Download: slices.Contains(p.phases, netcheck.Download), Upload: slices.Contains(p.phases, netcheck.Upload), Quality: slices.Contains(p.phases, netcheck.Quality),
+		Connections: streams, Seconds: p.duration.Seconds(), RampUp: p.duration.Seconds() / rampUpShare,
+	}
+}
+
+// await takes what the page says until it has results.
+func (p plan) await(ctx context.Context, words <-chan pageWord, browser *demopage.Browser) (r results, err error) {
+	late := time.NewTimer(pagePatience)
+	defer late.Stop()
+	for {
+		select {
+		case w := <-words:
+			switch w.Type {
+			case "phase":
+				if p.begins != nil {
+					p.begins(w.Phase)
+				}
+			case "results":
+				if err := json.Unmarshal(w.Results, &r); err != nil {
+					return r, fmt.Errorf("results of the check: %w", err)
+				}
+				return r, nil
+			default:
+				return r, fmt.Errorf("the check in the page: %s", w.Why)
+			}
+		case err := <-browser.Ended:
+			return r, fmt.Errorf("the browser ended by itself: %w", err)
+		case <-ctx.Done():
+			return r, ctx.Err()
+		case <-late.C:
+			return r, fmt.Errorf("no result of the page within %s", pagePatience)
+		}
+	}
+}

@@ -1,0 +1,260 @@
+package probebench
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/lab/netlab"
+	"github.com/leeway-video/leeway/internal/netcheck"
+	"github.com/leeway-video/leeway/internal/netstat"
+)
+
+var twoWays = []netstat.Direction{netstat.Down, netstat.Up}
+
+// capacity is what a check says a line carries.
+func capacity(c checker, rate int64) bench.Case {
+	const rtt = 20 * ms
+	return bench.Case{
+		Name:  fmt.Sprintf("capacity/%dm-%s", rate/mbit, c.name),
+		About: fmt.Sprintf("Throughput on a line of %d Mbit/s and 20 ms each way; the larger error of both ways, of what TCP can carry there.", rate/mbit),
+		Needs: c.needs,
+		Figures: []bench.Figure{
+			{Name: "capacity_error_ratio", Goal: "<= 0.03"}, {Name: "throughput_down", Unit: "bit/s"}, {Name: "throughput_up", Unit: "bit/s"},
+		},
+		Run: func(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
+			s, err := build(ctx, uint64(r.Number)+1, both(rate, rtt), nil)
+			if err != nil {
+				return bench.Sample{}, err
+			}
+			defer func() { err = errors.Join(err, s.close()) }()
+			got, err := c.run(ctx, r, s, plan{phases: []netcheck.Phase{netcheck.Download, netcheck.Upload}, duration: longTime})
+			if err != nil {
+				return bench.Sample{}, err
+			}
+			sample.Values = map[string]float64{}
+			worst := 0.0
+			for _, d := range twoWays {
+				v, err := got.value(netstat.Throughput, d)
+				if err != nil {
+					return bench.Sample{}, err
+				}
+				r.Logf("  %s: %.3f of %.3f Mbit/s", d, v/mbit, possible(rate)/mbit)
+				sample.Values["throughput_"+string(d)] = v
+				worst = max(worst, math.Abs(v/possible(rate)-1))
+			}
+			sample.Values["capacity_error_ratio"] = worst
+			sample.Void, err = s.certify()
+			return sample, err
+		},
+	}
+}
+
+// efficiency is K8: RFC 6349's of a download, beside the line's own count of packets that it dropped after the ramp-up.
+func efficiency(loss float64) bench.Case {
+	const rate, rtt = 20 * mbit, 10 * ms
+	published := map[float64]float64{0: 100, 0.01: 99.05, 0.05: 94.85}
+	return bench.Case{
+		Name:  fmt.Sprintf("K8/loss-%g", 100*loss),
+		About: fmt.Sprintf("TCP efficiency of a download on 20 Mbit/s and 10 ms with %g %% of loss, beside what the line has dropped.", 100*loss),
+		Figures: []bench.Figure{
+			{Name: "efficiency_error_points", Unit: "points", Goal: "<= 0.3"},
+			{Name: "tcp_efficiency", Unit: "percent", Reference: thesis("K8", published[loss])},
+		},
+		Run: func(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
+			path := both(rate, rtt)
+			path.Down.Loss, path.Up.Loss = loss, loss
+			s, err := build(ctx, uint64(r.Number)+1, path, nil)
+			if err != nil {
+				return bench.Sample{}, err
+			}
+			defer func() { err = errors.Join(err, s.close()) }()
+			ramped := make(chan counted, 1)
+			got, err := terminal.run(ctx, r, s, plan{phases: []netcheck.Phase{netcheck.Download}, duration: longTime, begins: func(p netcheck.Phase) {
+				if p == netcheck.Download {
+					time.AfterFunc(longTime/rampUpShare, func() { ramped <- count(s.line.Down) })
+				}
+			}})
+			if err != nil {
+				return bench.Sample{}, err
+			}
+			v, err := got.value(netstat.TCPEfficiency, netstat.Down)
+			if err != nil {
+				return bench.Sample{}, err
+			}
+			before, after := <-ramped, count(s.line.Down)
+			if err := errors.Join(before.err, after.err); err != nil {
+				return bench.Sample{}, err
+			}
+			carried := after.Since(before.Counters)
+			true := 100 * (1 - float64(carried.Lost+carried.QueueDrops)/float64(carried.Packets))
+			r.Logf("  %.3f %%, %.3f by the line", v, true)
+			void, err := s.certify()
+			return bench.Sample{Void: void, Values: map[string]float64{"tcp_efficiency": v, "efficiency_error_points": math.Abs(v - true)}}, err
+		},
+	}
+}
+
+// counted are a line's counters at a moment.
+type counted struct {
+	netlab.Counters
+	err error
+}
+
+func count(d *netlab.Direction) (c counted) {
+	c.Counters, c.err = d.Counters()
+	return c
+}
+
+// packetSizes are K9's: of the server's device, and of the client's.
+var packetSizes = [][2]int{{1500, 1500}, {1500, 552}, {552, 1500}, {743, 743}}
+
+// packets is K9: the largest packet of the path.
+func packets() bench.Case {
+	return bench.Case{
+		Name: "K9", About: "The largest packet, with devices of 1500/1500, 1500/552, 552/1500 and 743/743 bytes; how many of them are exact each way.",
+		Figures: []bench.Figure{{Name: "path_mtu_exact", Goal: "== 8", Reference: thesis("K9", 8)}},
+		Run: func(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
+			s, err := build(ctx, uint64(r.Number)+1, both(20*mbit, 10*ms), nil)
+			if err != nil {
+				return bench.Sample{}, err
+			}
+			defer func() { err = errors.Join(err, s.close()) }()
+			exact := 0
+			for _, size := range packetSizes {
+				for i, host := range []*netlab.Host{s.server, s.client} {
+					out, err := host.Command(ctx, "ip", "link", "set", "dev", "eth0", "mtu", fmt.Sprint(size[i])).CombinedOutput()
+					if err != nil {
+						return bench.Sample{}, fmt.Errorf("packets of %d bytes: %w: %s", size[i], err, out)
+					}
+				}
+				got, err := terminal.run(ctx, r, s, plan{phases: []netcheck.Phase{netcheck.Download, netcheck.Upload}, duration: netcheck.MinDuration})
+				if err != nil {
+					return bench.Sample{}, err
+				}
+				for _, d := range twoWays {
+					v, err := got.value(netstat.PathMTU, d)
+					if err != nil {
+						return bench.Sample{}, err
+					}
+					r.Logf("  %d/%d, %s: %.0f", size[0], size[1], d, v)
+					if v == float64(min(size[0], size[1])) {
+						exact++
+					}
+				}
+			}
+			return bench.Sample{Values: map[string]float64{"path_mtu_exact": float64(exact)}}, nil
+		},
+	}
+}
+
+// marks is K11: which bits of a mark are seen, each way, over both families.
+func marks() bench.Case {
+	const mark, bits = 63, 6
+	return bench.Case{
+		Name: "K11", About: "DSCP 63: the bits that the server reads on the client's packets and the client on the server's, over IPv4 and IPv6; the fewest.",
+		Figures: []bench.Figure{{Name: "dscp_bits", Goal: "== 6", Reference: thesis("K11", bits)}},
+		Run: func(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
+			s, err := build(ctx, uint64(r.Number)+1, both(20*mbit, 10*ms), nil)
+			if err != nil {
+				return bench.Sample{}, err
+			}
+			defer func() { err = errors.Join(err, s.close()) }()
+			fewest := bits
+			for _, at := range []struct{ v6 bool }{{false}, {true}} {
+				p := plan{phases: []netcheck.Phase{netcheck.Classes}, duration: netcheck.MinDuration, dscp: []int{mark}, server: s.server.Addr()}
+				if at.v6 {
+					p.server = s.server.Addr6()
+				}
+				got, err := terminal.run(ctx, r, s, p)
+				if err != nil {
+					return bench.Sample{}, err
+				}
+				for _, class := range got.Classes {
+					for _, seen := range [][][2]int64{class.Up, class.Down} {
+						r.Logf("  %s: marks and packets %v", p.server, seen)
+						fewest = min(fewest, bitsOf(seen, mark))
+					}
+				}
+				if len(got.Classes) == 0 {
+					fewest = 0
+				}
+			}
+			return bench.Sample{Values: map[string]float64{"dscp_bits": float64(fewest)}}, nil
+		},
+	}
+}
+
+// bitsOf is how many bits of a mark nearly all packets have.
+func bitsOf(seen [][2]int64, mark int64) (n int) {
+	all, counts := int64(0), [6]int64{}
+	for _, one := range seen {
+		all += one[1]
+		for bit := range counts {
+			if one[0]>>bit&1 == mark>>bit&1 {
+				counts[bit] += one[1]
+			}
+		}
+	}
+	for _, c := range counts {
+		if all > 0 && 10*c >= 9*all { // what connects before the mark is set has none
+			n++
+		}
+	}
+	return n
+}
+
+// windowTrips are K12's, one session with buffers that bound it.
+var windowTrips = []time.Duration{20 * ms, 10 * ms, 5 * ms}
+
+// windows is K12: what the windows of one connection would carry, beside what it has carried.
+func windows() bench.Case {
+	// A buffer of which half is the window: 26, 52 and 105 Mbit/s.
+	const buffer = "4096 131072 131072"
+	return bench.Case{
+		Name: "K12", About: "One connection with receive buffers that bound it, at 20, 10 and 5 ms: what its window allows, beside what it has carried; the largest error.",
+		Figures: []bench.Figure{
+			{Name: "window_error_ratio_down", Goal: "<= 0.1", Reference: thesis("K12: 203 Mbit/s where 204 were", 0.02)},
+			{Name: "window_error_ratio_up", Goal: "<= 0.1", Reference: thesis("K12: 220 Mbit/s where 105 were", 1.1)},
+		},
+		Run: func(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
+			s, err := build(ctx, uint64(r.Number)+1, both(200*mbit, windowTrips[0]), func(s *stage) {
+				for _, h := range []*netlab.Host{s.client, s.server} {
+					h.Sysctl("net.ipv4.tcp_rmem", buffer)
+				}
+			})
+			if err != nil {
+				return bench.Sample{}, err
+			}
+			defer func() { err = errors.Join(err, s.close()) }()
+			sample.Values = map[string]float64{}
+			for _, rtt := range windowTrips {
+				if err := s.set(both(200*mbit, rtt)); err != nil {
+					return bench.Sample{}, err
+				}
+				got, err := terminal.run(ctx, r, s, plan{phases: []netcheck.Phase{netcheck.Download, netcheck.Upload}, duration: testTime, streams: 1})
+				if err != nil {
+					return bench.Sample{}, err
+				}
+				for _, d := range twoWays {
+					carried, err := got.value(netstat.Throughput, d)
+					if err != nil {
+						return bench.Sample{}, err
+					}
+					allowed, err := got.value(netstat.AchievableThroughput, d)
+					if err != nil {
+						return bench.Sample{}, err
+					}
+					r.Logf("  %s, %s: %.1f Mbit/s carried, %.1f allowed", rtt, d, carried/mbit, allowed/mbit)
+					name := "window_error_ratio_" + string(d)
+					sample.Values[name] = max(sample.Values[name], math.Abs(allowed/carried-1))
+				}
+			}
+			sample.Void, err = s.certify()
+			return sample, err
+		},
+	}
+}
