@@ -81,7 +81,7 @@ func inBrowser(firefox bool) func(context.Context, *bench.Run, *stage, plan) (re
 			return results{}, err
 		}
 		page.Tell(order)
-		return p.await(ctx, words, browser)
+		return p.await(ctx, words, browser.Ended)
 	}
 }
 
@@ -97,7 +97,7 @@ func (p plan) ofPage() pagePlan {
 }
 
 // await takes what the page says until it has results.
-func (p plan) await(ctx context.Context, words <-chan pageWord, browser *demopage.Browser) (r results, err error) {
+func (p plan) await(ctx context.Context, words <-chan pageWord, ended <-chan error) (r results, err error) {
 	late := time.NewTimer(pagePatience)
 	defer late.Stop()
 	for {
@@ -116,7 +116,7 @@ func (p plan) await(ctx context.Context, words <-chan pageWord, browser *demopag
 			default:
 				return r, fmt.Errorf("the check in the page: %s", w.Why)
 			}
-		case err := <-browser.Ended:
+		case err := <-ended:
 			return r, fmt.Errorf("the browser ended by itself: %w", err)
 		case <-ctx.Done():
 			return r, ctx.Err()

@@ -158,7 +158,7 @@ func (s *stage) ping(ctx context.Context) (*trips, func(), error) {
 	ctx, cancel := context.WithCancel(ctx)
 	t, began := &trips{}, time.Now()
 	var work sync.WaitGroup
-	work.Go(func() { reflect(there) })
+	work.Go(func() { mirror(there) })
 	work.Go(func() { t.hear(here, began) })
 	work.Go(func() {
 		for sleep.For(ctx, pingEvery) {
@@ -173,8 +173,8 @@ func (s *stage) ping(ctx context.Context) (*trips, func(), error) {
 	}, nil
 }
 
-// reflect sends back what comes, until the socket is closed.
-func reflect(conn *net.UDPConn) {
+// mirror sends back what comes, until the socket is closed.
+func mirror(conn *net.UDPConn) {
 	b := make([]byte, 64)
 	for {
 		n, from, err := conn.ReadFromUDPAddrPort(b)
