@@ -4,12 +4,6 @@ import type { Leeway, LeewayStats, Notice, Reason, Source } from '@leeway/core';
 
 export type { Notice, Reason, Source };
 
-declare global {
-  interface Window {
-    leeway?: Leeway;
-  }
-}
-
 /** One open link. Counters are bytes since it opened. */
 export interface LinkView {
   peer: string;

@@ -33,6 +33,8 @@ export interface StackOptions {
   policy?: object;
   /** The seed has a public-looking address; with `split` alone. */
   publicSeed?: boolean;
+  /** Paths of files that viewers share as they are. */
+  files?: string[];
   /** The film is signed at packaging, and the site has the packager's key. */
   packaged?: boolean;
   /** No seed is started; with `split` alone. */
@@ -213,6 +215,7 @@ export class Stack {
       hosts,
       fetch_base: this.origin.url('', 'seed'),
       ...(this.options.tokenKeys ? {} : { title: { explicit: [{ title: '{}', manifests: ['/*'] }] } }),
+      files: this.options.files,
       ...(this.packagerKey && { packager_keys: [this.packagerKey] }),
       policy: { certify_from: 1, control_group_permille: 0, ...this.options.policy },
       ...(this.options.tokenKeys && {

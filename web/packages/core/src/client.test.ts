@@ -20,6 +20,18 @@ describe('a title', () => {
     expect(leeway.stats().titles).toMatchObject([{ title: '/film?x=1', viewers: 2, seeds: 1 }]);
   });
 
+  test('of a file is its key, whatever the page calls its manifests, and waits for no picture', async () => {
+    const { leeway, sent, welcomed, joined, engines, clock } = setUp({ title: 'all' });
+    leeway.start();
+    leeway.open('https://video.example.com/downloads/a.iso#x', { file: true });
+    await clock.advance(10);
+    await welcomed();
+    await clock.advance(100);
+    await joined();
+    expect(sent('join')).toMatchObject([{ title: '/downloads/a.iso', manifest: '/downloads/a.iso' }]);
+    expect(engines).toHaveLength(1);
+  });
+
   test.each([
     ['what comes next', [60_000], [2, 3]],
     ['nothing that is none of the site', [60_000], [], 'https://other.example.com/'],

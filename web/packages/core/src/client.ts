@@ -57,8 +57,8 @@ export interface Leeway {
   stop(): void;
   /** The viewer's consent, or its withdrawal (which stops everything until it is given again). */
   consent(given: boolean): void;
-  /** A player has opened a manifest. */
-  open(manifest: string, options?: { title?: string }): Playback;
+  /** A player has opened a manifest. `file`: it is a file that is shared as it is, and a title of its own. */
+  open(manifest: string, options?: { title?: string; file?: boolean }): Playback;
   on<K extends keyof LeewayEvents>(event: K, listener: (detail: LeewayEvents[K]) => void): () => void;
   stats(): LeewayStats;
   /** For plug-ins: something of ours failed and was caught. */
@@ -279,13 +279,14 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
     return loading;
   };
 
-  const titleFor = (key: string, manifest: string, explicit?: string): Title | undefined => {
+  const titleFor = (key: string, manifest: string, explicit?: string, file?: boolean): Title | undefined => {
     const known = titles.get(key);
     if (known || !session || session.state === 'refused') return known;
     const title = createTitle({
       ...parts,
       manifest,
       title: explicit,
+      file,
       hasToken: o.token !== undefined,
       prefetch: o.prefetch !== false,
       session,
@@ -326,12 +327,12 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
       } else if (started) client.start();
     },
     open(manifest, options) {
-      const explicit = options?.title ?? o.title;
+      const { title: explicit = o.title, file } = options ?? {};
       // Two players of one manifest share a membership; the fragment is no part of it.
       const key = `${manifest.split('#')[0]}\n${explicit ?? ''}`;
       return createHandle({
         manifest,
-        find: () => titleFor(key, manifest, explicit),
+        find: () => titleFor(key, manifest, explicit, file),
         released(title) {
           if (title.handles.size > 0) return;
           if (titles.get(key) === title) titles.delete(key);

@@ -168,6 +168,8 @@ export interface SegmentResult {
   status?: number;
   /** The origin's, but peers sent so much meanwhile that its timing says little of the line. */
   crowded?: boolean;
+  /** What the certificate says of the object, where all bytes match one: its length, and the origin's validator. */
+  version?: { objectLength: number; validator: Uint8Array };
 }
 
 export type ProgressFunction = (loaded: number, total: number) => void;

@@ -243,3 +243,21 @@ test('the packed scripts find each player whose adapter is a part, fetch that pa
   // The page's Shaka is none that the adapter takes: it was asked, and said so.
   expect(told).toMatchObject([{ code: 'engine-missing', message: expect.stringContaining('attachShakaClass needs') }]);
 }, 60_000);
+
+test('the packed script loads the part for files where a page fetches one, and fetches without it where it does not come', async () => {
+  const { script, file } = await built;
+  const page = new Page();
+  const fetched: unknown[] = [];
+  page.window.fetch = async (...what: unknown[]) => fetched.push(what) && 'the answer';
+  runInNewContext(script.code, page.window);
+  const { fetch } = page.window.leeway as { fetch(url: string, options: object): Promise<unknown> };
+  const answer = fetch('/a.iso', { range: { first: 5 }, request: { credentials: 'include' } });
+  const integrity = `sha256-${createHash('sha256').update(file.code).digest('base64')}`;
+  const name = `${file.name}?${integrity.slice(-9, -1)}`;
+  expect(page.elements).toMatchObject([{ src: `https://video.example.com/static/${name}`, integrity }]);
+  page.elements[0]!.onerror();
+  await new Promise(setImmediate);
+  page.elements[1]!.onerror();
+  expect(await answer).toBe('the answer');
+  expect(fetched).toEqual([['/a.iso', { headers: { range: 'bytes=5-' }, credentials: 'include', signal: undefined }]]);
+}, 60_000);

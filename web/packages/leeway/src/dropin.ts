@@ -1,13 +1,17 @@
 /** The drop-in: `<script async src="…/leeway.js" data-tracker="wss://…"></script>` beside the player's script. */
 
 import { createLeeway, type Leeway } from '@leeway/core';
+import type { FileOptions, fetchFile } from '@leeway/file';
 import { type Hook, hook } from './hook.ts';
 import { loadPart } from './load.ts';
 import { type Load, players } from './players.ts';
 import { readTag } from './tag.ts';
 
-/** What the page finds as `window.leeway`: the library, started. */
-export type LeewayGlobal = Leeway;
+/** What the page finds as `window.leeway`: the library, started, and what comes in scripts of their own where it is asked for. */
+export interface LeewayGlobal extends Leeway {
+  /** Fetches a file, or a range of it, from other viewers and the origin: `fetchFile` of @leeway/file. */
+  fetch(url: string, options?: FileOptions): Promise<Response>;
+}
 
 declare global {
   interface Window {
@@ -24,8 +28,21 @@ function run(): void {
   if (window.leeway) return;
   const options = readTag(script ? script.dataset : {}, script?.src ?? '');
   const log = (...words: unknown[]) => console.info('[leeway]', ...words);
-  const leeway = createLeeway(options);
+  const load: Load = (part) => loadPart(options.tracker, part);
+  const leeway: LeewayGlobal = Object.assign(createLeeway(options), {
+    async fetch(url: string, how: FileOptions = {}) {
+      files = true;
+      const fetchFrom = (await load('file').catch(() => undefined)) as typeof fetchFile | undefined;
+      if (fetchFrom) return fetchFrom(leeway, url, how);
+      // What the browser would do without this script.
+      const { range, signal, request } = how;
+      const headers = range && { range: `bytes=${range.first}-${range.last ?? ''}` };
+      return fetch(url, { headers, ...request, signal });
+    },
+  });
   let hooks: Hook[] = [];
+  /** The page has files, so it needs no player. */
+  let files = false;
   leeway.on('notice', ({ code, message, hint }) => log(`${code}: ${message} ${hint}`));
   leeway.on('state', ({ state }) => {
     // Without peer delivery the player gets its own loader back, as if this script were not there.
@@ -38,7 +55,6 @@ function run(): void {
   }
   window.leeway = leeway;
   const scope = window as unknown as Record<string, unknown>;
-  const load: Load = (part) => loadPart(options.tracker, part);
   hooks = Object.entries(players).map(([name, take]) =>
     hook(leeway, scope, name, (value) => take(leeway, value, load)),
   );
@@ -47,7 +63,7 @@ function run(): void {
 
   const look = () =>
     setTimeout(() => {
-      if (hooks.some(({ found }) => found) || leeway.state === 'stopped') return;
+      if (files || hooks.some(({ found }) => found) || leeway.state === 'stopped') return;
       leeway.notice({
         code: 'no-player',
         message: `There is no window.${Object.keys(players).join(' or window.')} on this page.`,

@@ -86,12 +86,12 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   let seeds = 0;
   let stopped = false;
   /** When links may be there. */
-  let linkBy = openedAt + startupMs;
+  let linkBy = openedAt + (o.file ? 0 : startupMs);
   /** Counts joins: the answer to an old one is dropped. */
   let joining = 0;
   let joinedAt = 0;
   const script = createScript(o.loadEngine);
-  const naming = createNaming(manifest, o.title, o.rules);
+  const naming = createNaming(o);
 
   const delivery = createDelivery({
     welcome: () => welcome,

@@ -1,5 +1,6 @@
 import type { SiteRules } from '../segment/index.ts';
 import type { Welcome } from '../session/messages.ts';
+import type { TitleOptions } from './options.ts';
 
 /** How a title is called on its site. */
 export interface Naming {
@@ -11,16 +12,12 @@ export interface Naming {
   read(welcome: Welcome): void;
 }
 
-export const createNaming = (
-  manifest: string,
-  title: string | undefined,
-  readRules: (welcome: Welcome) => SiteRules,
-): Naming => {
+export const createNaming = (o: Pick<TitleOptions, 'manifest' | 'title' | 'file' | 'rules'>): Naming => {
   const naming = {
     read(welcome) {
-      naming.rules = readRules(welcome);
-      const key = naming.rules.key(manifest);
-      naming.name = naming.rules.title(key, title);
+      naming.rules = o.rules(welcome);
+      const key = naming.rules.key(o.manifest);
+      naming.name = naming.rules.title(key, o.file ? key : o.title);
       naming.path = key.split('?')[0]!;
     },
   } as Naming;

@@ -36,6 +36,8 @@ export type CreateEngine = (context: EngineContext, environment: Environment) =>
 export interface TitleOptions {
   manifest: string;
   title?: string;
+  /** The manifest is a file, and its title its key. */
+  file?: boolean;
   hasToken: boolean;
   /** The page has nothing against fetching ahead. */
   prefetch: boolean;

@@ -50,6 +50,7 @@ export const createLoads = (shared: Shared, { fromOrigin, played, lost }: LoadsH
     for (const load of [...s.loads]) {
       s.loads.delete(load);
       const result: SegmentResult = { data: data(), source, reason, bytes, status, crowded };
+      if (!status) result.version = s.certificate;
       stats.segment(source, reason);
       hand(s, load, result);
     }
