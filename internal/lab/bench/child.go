@@ -27,6 +27,22 @@ const patience = 10 * time.Second
 // Role is what a child process does: it reads messages from in and answers on out, and returns when in is closed.
 type Role func(ctx context.Context, in *json.Decoder, out *Writer) error
 
+// Obey does what the bench says, message by message, until it closes the pipe.
+func Obey[M any](in *json.Decoder, do func(M) error) error {
+	for {
+		var m M
+		switch err := in.Decode(&m); {
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return fmt.Errorf("what the bench says: %w", err)
+		}
+		if err := do(m); err != nil {
+			return err
+		}
+	}
+}
+
 // Writer writes one JSON value a line, from any goroutine.
 type Writer struct {
 	mu sync.Mutex

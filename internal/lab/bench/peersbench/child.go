@@ -82,7 +82,7 @@ func runEnd(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
 	}
 	var wg sync.WaitGroup
 	wg.Go(func() { c.listen(line) })
-	err = c.obey(in)
+	err = bench.Obey(in, c.do)
 	err = errors.Join(err, c.end.close(), line.Close())
 	wg.Wait()
 	return err
@@ -156,24 +156,15 @@ func (c *child) listen(line io.Reader) {
 	}
 }
 
-// obey does what the bench says until it closes the pipe.
-func (c *child) obey(in *json.Decoder) error {
-	for {
-		var m message
-		err := in.Decode(&m)
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("peers end: %w", err)
-		}
-		if err := c.do(m); err != nil {
-			return fmt.Errorf("peers end: %s, link %d: %w", m.Type, m.Link, err)
-		}
+// do is what the bench says.
+func (c *child) do(m message) error {
+	if err := c.order(m); err != nil {
+		return fmt.Errorf("peers end: %s, link %d: %w", m.Type, m.Link, err)
 	}
+	return nil
 }
 
-func (c *child) do(m message) error {
+func (c *child) order(m message) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch m.Type {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -39,7 +38,7 @@ func end(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
 			return errors.Join(err, stack.close())
 		}
 	}
-	err = c.listen(ctx, in)
+	err = bench.Obey(in, func(m message) error { return c.do(ctx, m) })
 	err = errors.Join(err, stack.close())
 	close(opened)
 	c.wg.Wait()
@@ -51,6 +50,7 @@ type child struct {
 	out   *bench.Writer
 	stack stack
 	meter *meter
+	links []int // that are to be started
 	wg    sync.WaitGroup
 }
 
@@ -69,32 +69,22 @@ func (c *child) announce(ctx context.Context, opened <-chan int) {
 	}
 }
 
-// listen handles what the parent says until it closes the pipe.
-func (c *child) listen(ctx context.Context, in *json.Decoder) error {
-	var links []int
-	for {
-		var m message
-		err := in.Decode(&m)
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("transfer end: %w", err)
+// do is what the parent says.
+func (c *child) do(ctx context.Context, m message) error {
+	switch m.Type {
+	case "signal":
+		if err := c.stack.handle(m.Link, *m.Signal); err != nil {
+			return fmt.Errorf("transfer end: link %d: %w", m.Link, err)
 		}
-		switch m.Type {
-		case "signal":
-			if err := c.stack.handle(m.Link, *m.Signal); err != nil {
-				return fmt.Errorf("transfer end: link %d: %w", m.Link, err)
-			}
-		case "open": // the parent repeats what is to be started
-			links = append(links, m.Link)
-		case "go":
-			c.wg.Go(func() { c.measure(ctx) })
-			for _, link := range links {
-				c.stack.start(link)
-			}
+	case "open": // the parent repeats what is to be started
+		c.links = append(c.links, m.Link)
+	case "go":
+		c.wg.Go(func() { c.measure(ctx) })
+		for _, link := range c.links {
+			c.stack.start(link)
 		}
 	}
+	return nil
 }
 
 // elsewhere is a stack whose end is in another process, which counts what arrives by itself.

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 )
@@ -43,7 +42,7 @@ func end(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
 			}
 		}
 	}
-	return errors.Join(listen(in, st), st.close())
+	return errors.Join(bench.Obey(in, func(m message) error { return obey(m, st) }), st.close())
 }
 
 func newStack(ctx context.Context, p place) (stack, error) {
@@ -56,26 +55,17 @@ func newStack(ctx context.Context, p place) (stack, error) {
 	return newLinkStack(ctx, p)
 }
 
-// listen handles what the parent says until it closes the pipe.
-func listen(in *json.Decoder, st stack) error {
-	for {
-		var m message
-		err := in.Decode(&m)
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil
-		case err != nil:
-			return fmt.Errorf("transport end: %w", err)
+// obey does what the parent says.
+func obey(m message, st stack) error {
+	switch m.Type {
+	case saySignal:
+		if err := st.handle(m.Link, *m.Signal); err != nil {
+			return fmt.Errorf("transport end: link %d: %w", m.Link, err)
 		}
-		switch m.Type {
-		case saySignal:
-			if err := st.handle(m.Link, *m.Signal); err != nil {
-				return fmt.Errorf("transport end: link %d: %w", m.Link, err)
-			}
-		case sayStart:
-			st.start()
-		case sayBurst:
-			st.burst(m.Bytes)
-		}
+	case sayStart:
+		st.start()
+	case sayBurst:
+		st.burst(m.Bytes)
 	}
+	return nil
 }
