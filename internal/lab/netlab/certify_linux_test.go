@@ -46,19 +46,6 @@ func TestCertifyNamesWhatWasOff(t *testing.T) {
 	}
 }
 
-func TestParseProcessor(t *testing.T) {
-	const stat = "cpu  9 9 9 9 9 9 9 9 0 0\ncpu0 1 2 3 40 50 6 7 8 0 0\ncpu1 1 2 3 400 500 6 7 80 0 0\nintr 1 2 3\n"
-	want := processor{idle: 9900 * time.Millisecond, steal: 880 * time.Millisecond, count: 2}
-	if got, err := parseProcessor(stat); err != nil || got != want {
-		t.Errorf("%+v, %v, want %+v", got, err, want)
-	}
-	for _, bad := range []string{"", "cpu 1 2 3 4 5 6 7 8", "cpu0 1 2 3 x 5 6 7 8"} {
-		if got, err := parseProcessor(bad); err == nil {
-			t.Errorf("%q: %+v", bad, got)
-		}
-	}
-}
-
 // An emulator that is stopped says so: it delivered late, or did not see a packet come.
 func TestAStoppedEmulatorIsNotCertified(t *testing.T) {
 	const delay = 20 * time.Millisecond

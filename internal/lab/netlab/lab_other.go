@@ -4,7 +4,6 @@ package netlab
 
 import (
 	"errors"
-	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/netlab/emulator"
 )
@@ -14,14 +13,6 @@ func Available() error { return errors.New("netlab: network namespaces are there
 
 func (l *Lab) build(emulator.Config) error  { return Available() }
 func (l *Lab) deviceDrops() (uint64, error) { return 0, Available() }
-
-// processor is how long the machine's processors have been idle or taken away.
-type processor struct {
-	idle, steal time.Duration
-	count       int
-}
-
-func readProcessor() (processor, error) { return processor{}, Available() }
 
 // Forget makes the gateway lose all mappings and permissions.
 func (g *Gateway) Forget() error { return Available() }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/netlab/emulator"
+	"github.com/leeway-video/leeway/internal/lab/proc"
 )
 
 // What a run must keep to for its figures to count. See docs/netlab.md for what follows from them.
@@ -48,8 +49,7 @@ type Report struct {
 
 // mark is the state against which reports are made.
 type mark struct {
-	at    time.Time
-	cpu   processor
+	cpu   proc.Processors
 	stats *emulator.Stats
 	drops uint64
 }
@@ -62,7 +62,7 @@ func (l *Lab) observe(fresh bool) (mark, error) {
 	if err != nil {
 		return mark{}, fmt.Errorf("netlab: %w", err)
 	}
-	cpu, err := readProcessor()
+	cpu, err := proc.ReadProcessors()
 	if err != nil {
 		return mark{}, fmt.Errorf("netlab: %w", err)
 	}
@@ -70,7 +70,7 @@ func (l *Lab) observe(fresh bool) (mark, error) {
 	if err != nil {
 		return mark{}, fmt.Errorf("netlab: %w", err)
 	}
-	return mark{time.Now(), cpu, stats, drops}, nil
+	return mark{cpu, stats, drops}, nil
 }
 
 // Mark begins a measured period; Start has begun the first.
@@ -93,11 +93,11 @@ func (l *Lab) Report() (Report, error) {
 		return Report{}, err
 	}
 	then := l.mark
-	total := now.at.Sub(then.at).Seconds() * float64(now.cpu.count)
+	idle, steal := now.cpu.Since(then.cpu)
 	r := Report{
-		Took:        now.at.Sub(then.at),
-		Idle:        min((now.cpu.idle-then.cpu.idle).Seconds()/total, 1),
-		Steal:       min((now.cpu.steal-then.cpu.steal).Seconds()/total, 1),
+		Took:        now.cpu.At.Sub(then.cpu.At),
+		Idle:        idle,
+		Steal:       steal,
 		RealTime:    now.stats.RealTime,
 		Late:        now.stats.Late.Since(then.stats.Late),
 		Rounds:      now.stats.Rounds.Since(then.stats.Rounds),

@@ -16,6 +16,7 @@ import (
 	"github.com/HdrHistogram/hdrhistogram-go"
 
 	"github.com/leeway-video/leeway/internal/lab/armwire"
+	"github.com/leeway-video/leeway/internal/lab/proc"
 	"github.com/leeway-video/leeway/internal/procstat"
 )
 
@@ -26,16 +27,16 @@ const lagStep = 10 * time.Millisecond
 type Watch struct {
 	wg sync.WaitGroup
 
-	mu         sync.Mutex
-	lag        *hdrhistogram.Histogram // guarded by mu: µs late, since the last figures
-	busy, idle int64                   // guarded by mu: of the machine, at the last figures; ticks
+	mu      sync.Mutex
+	lag     *hdrhistogram.Histogram // guarded by mu: µs late, since the last figures
+	machine proc.Processors         // guarded by mu: at the last figures; zero where the system does not tell
 }
 
 // Start looks at the clock until ctx ends.
 func (w *Watch) Start(ctx context.Context) {
 	w.mu.Lock()
 	w.lag = hdrhistogram.New(1, time.Minute.Microseconds(), 2)
-	w.busy, w.idle = machineTime()
+	w.machine, _ = proc.ReadProcessors()
 	w.mu.Unlock()
 	w.wg.Go(func() {
 		timer := time.NewTimer(lagStep)
@@ -63,23 +64,24 @@ func (w *Watch) late(d time.Duration) {
 
 // Figures are those of now. take begins the time anew that Lag and MachineBusy are of.
 func (w *Watch) Figures(take bool) armwire.MachineFigures {
+	resident, _ := proc.Resident(os.Getpid()) // 0 where the system does not tell
 	f := armwire.MachineFigures{
-		CPU: procstat.CPU().Microseconds(), RSS: resident(), Goroutines: runtime.NumGoroutine(), GC: garbage().Microseconds(), Drops: drops(),
+		CPU: procstat.CPU().Microseconds(), RSS: resident, Goroutines: runtime.NumGoroutine(), GC: garbage().Microseconds(), Drops: drops(),
 		Processors: runtime.GOMAXPROCS(0),
 	}
-	busy, idle := machineTime()
+	machine, _ := proc.ReadProcessors()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.lag == nil {
 		return f
 	}
 	f.Lag = w.lag.ValueAtQuantile(99)
-	if all := busy - w.busy + idle - w.idle; all > 0 {
-		f.MachineBusy = 1000 * (busy - w.busy) / all
+	if idle, _ := machine.Since(w.machine); w.machine.Count > 0 && machine.Count > 0 {
+		f.MachineBusy = int64(1000 * (1 - idle))
 	}
 	if take {
 		w.lag.Reset()
-		w.busy, w.idle = busy, idle
+		w.machine = machine
 	}
 	return f
 }
@@ -92,17 +94,6 @@ func garbage() time.Duration {
 		return 0
 	}
 	return time.Duration(s[0].Value.Float64() * float64(time.Second))
-}
-
-// resident is the memory of this process that is there, bytes; 0 where the system does not tell.
-func resident() int64 {
-	b, err := os.ReadFile("/proc/self/statm")
-	fields := strings.Fields(string(b))
-	if err != nil || len(fields) < 2 {
-		return 0
-	}
-	pages, _ := strconv.ParseInt(fields[1], 10, 64)
-	return pages * int64(os.Getpagesize())
 }
 
 // drops is how many datagrams the UDP sockets of this network namespace had no room for; 0 where the system does not tell.
@@ -134,24 +125,4 @@ func column(table []byte, row, name string) int64 {
 		}
 	}
 	return 0
-}
-
-// machineTime is how long the machine's processors have been busy and idle, in ticks; 0 where the system does not tell.
-func machineTime() (busy, idle int64) {
-	b, err := os.ReadFile("/proc/stat")
-	if err != nil {
-		return 0, 0
-	}
-	line, _, _ := bytes.Cut(b, []byte("\n"))
-	for i, field := range strings.Fields(string(line)) {
-		v, err := strconv.ParseInt(field, 10, 64)
-		switch {
-		case err != nil || i > 8: // "cpu"; guests are counted under user
-		case i == 4 || i == 5: // idle, iowait
-			idle += v
-		default:
-			busy += v
-		}
-	}
-	return busy, idle
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 	"runtime"
 	"runtime/debug"
@@ -13,6 +12,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/bench/pairing"
+	"github.com/leeway-video/leeway/internal/lab/proc"
 	"github.com/leeway-video/leeway/internal/rtclink"
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/transfer"
@@ -81,7 +81,7 @@ func (s *side) usage() usage {
 	for range shrinkings {
 		debug.FreeOSMemory()
 	}
-	resident, _ := bench.Resident(os.Getpid()) // 0 where the system does not tell
+	resident, _ := proc.Resident(os.Getpid()) // 0 where the system does not tell
 	return usage{RSS: resident, Goroutines: runtime.NumGoroutine(), Traffic: s.host.Traffic()}
 }
 
@@ -140,24 +140,18 @@ func role(offers bool) bench.Role {
 		if err != nil {
 			return err
 		}
-		for err == nil {
-			var m message
-			if err = in.Decode(&m); err != nil {
-				break
-			}
+		err = bench.Obey(in, func(m message) error {
 			switch m.Type {
 			case "begin":
-				err = s.links.Begin(m.Link)
+				return s.links.Begin(m.Link)
 			case "signal":
-				err = s.links.Handle(m.Link, *m.Signal)
+				return s.links.Handle(m.Link, *m.Signal)
 			case "usage":
 				u := s.usage()
-				err = out.Write(message{Type: "usage", Usage: &u})
+				return out.Write(message{Type: "usage", Usage: &u})
 			}
-		}
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
+			return nil
+		})
 		return errors.Join(err, s.close())
 	}
 }

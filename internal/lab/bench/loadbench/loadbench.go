@@ -17,6 +17,7 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/armwire"
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/load"
+	"github.com/leeway-video/leeway/internal/lab/proc"
 	"github.com/leeway-video/leeway/internal/lab/selfwatch"
 	"github.com/leeway-video/leeway/internal/sleep"
 )
@@ -187,7 +188,7 @@ func (w *world) active(r *bench.Run, n int, sends string) error {
 		return err
 	}
 	began := time.Now()
-	ownBefore, _ := bench.CPU(os.Getpid()) // 0 where the system does not tell
+	ownBefore, _ := proc.CPU(os.Getpid()) // 0 where the system does not tell
 	w.watch.Figures(true)
 	delays := load.NewDelays()
 	to.Listen(delays.Hear)
@@ -207,7 +208,7 @@ func (w *world) active(r *bench.Run, n int, sends string) error {
 			held++
 		}
 	}
-	ownAfter, _ := bench.CPU(os.Getpid())
+	ownAfter, _ := proc.CPU(os.Getpid())
 	w.others(float64(busy)/1000*float64(runtime.NumCPU()) - (ownAfter-ownBefore+armAfter-armBefore+testedAfter-testedBefore)/long)
 	w.note(sends, held, (armAfter-armBefore)/long, (testedAfter-testedBefore)/long, delays)
 	r.Logf("  %d of %d sessions have what is due; arm %.2f processors, tested peer %.2f", held, n, (armAfter-armBefore)/long, (testedAfter-testedBefore)/long)
@@ -258,10 +259,10 @@ func (w *world) counts(of []*load.Session) (chunks []int64, ours, theirs float64
 	if err := g.Wait(); err != nil {
 		return nil, 0, 0, err
 	}
-	if ours, err = bench.CPU(w.arm.Process.PID()); err != nil {
+	if ours, err = proc.CPU(w.arm.Process.PID()); err != nil {
 		return nil, 0, 0, err
 	}
-	theirs, err = bench.CPU(w.tested.Process.PID())
+	theirs, err = proc.CPU(w.tested.Process.PID())
 	return chunks, ours, theirs, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/arm"
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/load"
+	"github.com/leeway-video/leeway/internal/lab/proc"
 )
 
 // The processes beside the controller, which is the bench itself.
@@ -94,5 +95,5 @@ func (s side) settle() (int64, error) {
 	if err := s.Process.Receive(&o); err != nil {
 		return 0, err
 	}
-	return bench.Resident(s.Process.PID())
+	return proc.Resident(s.Process.PID())
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/bench/idlebench"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
+	"github.com/leeway-video/leeway/internal/lab/proc"
 	"github.com/leeway-video/leeway/internal/sleep"
 )
 
@@ -139,8 +140,8 @@ func (s *session) resident(ctx context.Context) (int64, error) {
 		return 0, err
 	}
 	total := int64(0)
-	for _, pid := range bench.Family(s.ends[client].PID()) {
-		if bytes, err := bench.Resident(pid); err == nil { // another has ended just now
+	for _, pid := range proc.Family(s.ends[client].PID()) {
+		if bytes, err := proc.Resident(pid); err == nil { // another has ended just now
 			total += bytes
 		}
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
+	"github.com/leeway-video/leeway/internal/lab/proc"
 	"github.com/leeway-video/leeway/internal/sleep"
 )
 
@@ -149,8 +150,8 @@ func (s *stage) load(ctx context.Context, r *bench.Run, k kinds, n int, rate int
 // used is the processor time of a process and what it started, seconds.
 func used(root int) float64 {
 	sum := 0.0
-	for _, pid := range bench.Family(root) {
-		if seconds, err := bench.CPU(pid); err == nil { // another has ended just now
+	for _, pid := range proc.Family(root) {
+		if seconds, err := proc.CPU(pid); err == nil { // another has ended just now
 			sum += seconds
 		}
 	}

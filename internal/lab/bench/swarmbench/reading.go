@@ -16,6 +16,7 @@ import (
 	"github.com/leeway-video/leeway/internal/headless"
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
+	"github.com/leeway-video/leeway/internal/lab/proc"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
 
@@ -79,13 +80,7 @@ func guestRole(_ context.Context, in *json.Decoder, out *bench.Writer) error {
 		return err
 	}
 	defer v.Close()
-	for {
-		var ask struct{}
-		if err := in.Decode(&ask); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return err
-		}
+	return bench.Obey(in, func(struct{}) error {
 		if err := v.Err(); err != nil {
 			return fmt.Errorf("the viewer that stays did not: %w", err)
 		}
@@ -93,10 +88,8 @@ func guestRole(_ context.Context, in *json.Decoder, out *bench.Writer) error {
 		if err != nil {
 			return err
 		}
-		if err := out.Write(at); err != nil {
-			return err
-		}
-	}
+		return out.Write(at)
+	})
 }
 
 // own is a reading of this process.
@@ -109,7 +102,7 @@ func own(sum viewer.Summary) (reading, error) {
 	if err != nil {
 		return reading{}, err
 	}
-	resident, err := bench.Resident(os.Getpid())
+	resident, err := proc.Resident(os.Getpid())
 	if err != nil {
 		return reading{}, err
 	}

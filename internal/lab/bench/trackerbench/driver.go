@@ -16,6 +16,7 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/bench/trackerside"
 	"github.com/leeway-video/leeway/internal/lab/loadgen"
+	"github.com/leeway-video/leeway/internal/lab/proc"
 )
 
 // sourceAddresses is how many addresses of loopback sessions come from.
@@ -98,7 +99,7 @@ func (d *driver) phase(ctx context.Context, p phase, server int) (loadgen.Result
 	if _, err := d.receive(); err != nil {
 		return loadgen.Result{}, 0, err
 	}
-	before, err := bench.CPU(server)
+	before, err := proc.CPU(server)
 	if err != nil {
 		return loadgen.Result{}, 0, err
 	}
@@ -106,7 +107,7 @@ func (d *driver) phase(ctx context.Context, p phase, server int) (loadgen.Result
 	if err != nil {
 		return loadgen.Result{}, 0, err
 	}
-	after, err := bench.CPU(server)
+	after, err := proc.CPU(server)
 	return r.Result, after - before, err
 }
 

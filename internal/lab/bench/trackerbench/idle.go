@@ -8,6 +8,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/loadgen"
+	"github.com/leeway-video/leeway/internal/lab/proc"
 	"github.com/leeway-video/leeway/internal/sleep"
 )
 
@@ -80,7 +81,7 @@ func idle(ctx context.Context, r *bench.Run, pair *certificate, start starter, s
 		return o, err
 	}
 	defer func() { err = errors.Join(err, live.Stop()) }()
-	before, err := bench.Resident(server.pid)
+	before, err := proc.Resident(server.pid)
 	if err != nil {
 		return o, err
 	}
@@ -94,7 +95,7 @@ func idle(ctx context.Context, r *bench.Run, pair *certificate, start starter, s
 	if !sleep.For(ctx, idleSettle) {
 		return o, ctx.Err()
 	}
-	after, err := bench.Resident(server.pid)
+	after, err := proc.Resident(server.pid)
 	if err != nil {
 		return o, err
 	}

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/lab/proc"
 )
 
 // userHertz is the unit of times in /proc, the same on every Linux that Go runs on.
@@ -29,7 +29,7 @@ func (s spent) since(before spent) spent {
 // tree is what a process and everything below it have used.
 func tree(root int) spent {
 	sum := spent{threads: map[string]float64{}}
-	for _, pid := range bench.Family(root) {
+	for _, pid := range proc.Family(root) {
 		if b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat"); err == nil {
 			_, ticks := readStat(string(b))
 			sum.all += ticks / userHertz

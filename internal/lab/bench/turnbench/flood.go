@@ -5,13 +5,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/netip"
 	"os/exec"
 	"runtime"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/lab/proc"
 )
 
 // Server and clients have a core each.
@@ -59,13 +59,7 @@ func clientsRole(ctx context.Context, in *json.Decoder, out *bench.Writer) error
 		return err
 	}
 	defer g.close()
-	for {
-		var o order
-		if err := in.Decode(&o); errors.Is(err, io.EOF) {
-			return nil
-		} else if err != nil {
-			return err
-		}
+	return bench.Obey(in, func(o order) error {
 		for i := len(g.lines); i < floodClients; i++ {
 			l, err := openLine(netip.MustParseAddrPort("127.0.0.1:0"), o.Server, g.peer.LocalAddr(), fmt.Sprint("client", i))
 			if err != nil {
@@ -77,10 +71,8 @@ func clientsRole(ctx context.Context, in *json.Decoder, out *bench.Writer) error
 		if err != nil {
 			t.Error = err.Error()
 		}
-		if err := out.Write(t); err != nil {
-			return err
-		}
-	}
+		return out.Write(t)
+	})
 }
 
 // flood is a case of packets of one size, more and more, until a hundredth is lost.
@@ -242,7 +234,7 @@ func (c flood) measure(ctx context.Context, r *bench.Run, start starter) (l ladd
 	defer func() { err = errors.Join(err, clients.Stop()) }()
 	l = ladder{name: server.name, well: map[int]rung{}}
 	err = l.climb(func(rate int) (s rung, err error) {
-		before, err := bench.CPU(server.pid)
+		before, err := proc.CPU(server.pid)
 		if err != nil {
 			return s, err
 		}
@@ -255,7 +247,7 @@ func (c flood) measure(ctx context.Context, r *bench.Run, start starter) (l ladd
 		if s.Error != "" {
 			return s, errors.New(s.Error)
 		}
-		after, err := bench.CPU(server.pid)
+		after, err := proc.CPU(server.pid)
 		s.cpu = after - before
 		return s, errors.Join(err, ctx.Err())
 	})

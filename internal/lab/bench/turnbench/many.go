@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/lab/proc"
 )
 
 const (
@@ -166,7 +167,7 @@ func (c many) measure(ctx context.Context, r *bench.Run, start starter, count in
 
 // fill asks for all the other allocations. Their clients go, and leave them: a relay keeps them for ten minutes.
 func (m *crowded) fill(ctx context.Context, server *server, g *gang, at netip.AddrPort, count int) error {
-	before, err := bench.Resident(server.pid)
+	before, err := proc.Resident(server.pid)
 	if err != nil {
 		return err
 	}
@@ -187,7 +188,7 @@ func (m *crowded) fill(ctx context.Context, server *server, g *gang, at netip.Ad
 	m.perSecond = float64(len(took)) / time.Since(began).Seconds()
 	slices.Sort(took)
 	m.p99 = took[len(took)*99/100]
-	after, err := bench.Resident(server.pid)
+	after, err := proc.Resident(server.pid)
 	m.bytes = float64(after-before) / float64(len(took))
 	return errors.Join(err, ctx.Err())
 }
@@ -197,14 +198,14 @@ func (c many) carry(ctx context.Context, g *gang, pid int) (s spent, err error) 
 	if _, err := g.send(ctx, c.size, c.perSecond, c.long/4); err != nil { // the first are slower
 		return s, err
 	}
-	before, err := bench.CPU(pid)
+	before, err := proc.CPU(pid)
 	if err != nil {
 		return s, err
 	}
 	if s.tally, err = g.send(ctx, c.size, c.perSecond, c.long); err != nil {
 		return s, err
 	}
-	after, err := bench.CPU(pid)
+	after, err := proc.CPU(pid)
 	s.seconds = after - before
 	return s, err
 }

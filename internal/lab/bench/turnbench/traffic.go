@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/lab/proc"
 	"github.com/leeway-video/leeway/internal/sleep"
 )
 
@@ -88,7 +89,7 @@ func (c traffic) measure(ctx context.Context, r *bench.Run, start starter) (m me
 		return m, err
 	}
 	sent, back := crowd.counts()
-	before, err := bench.CPU(server.pid)
+	before, err := proc.CPU(server.pid)
 	if err != nil {
 		return m, err
 	}
@@ -98,7 +99,7 @@ func (c traffic) measure(ctx context.Context, r *bench.Run, start starter) (m me
 	}
 	m.seconds = time.Since(began).Seconds()
 	sleep.For(ctx, 200*time.Millisecond) // what is on its way
-	after, err := bench.CPU(server.pid)
+	after, err := proc.CPU(server.pid)
 	if err != nil {
 		return m, err
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/lab/proc"
 	"github.com/leeway-video/leeway/internal/lab/turnclient"
 )
 
@@ -54,7 +55,7 @@ func (c usernames) measure(ctx context.Context, r *bench.Run, start starter) (g 
 	if err := round(0, c.warm); err != nil {
 		return g, err
 	}
-	before, err := bench.Resident(server.pid)
+	before, err := proc.Resident(server.pid)
 	if err != nil {
 		return g, err
 	}
@@ -63,7 +64,7 @@ func (c usernames) measure(ctx context.Context, r *bench.Run, start starter) (g 
 		return g, err
 	}
 	took := time.Since(began).Seconds()
-	after, err := bench.Resident(server.pid)
+	after, err := proc.Resident(server.pid)
 	r.Logf("  %s: %d users in %.0f s, from %d to %d bytes; asked again %d times", server.name, c.count, took, before, after, again)
 	return grown{float64(after-before) / float64(c.count), float64(after), float64(c.count) / took}, err
 }

@@ -1,4 +1,6 @@
-package bench
+// Package proc reads what Linux tells of processes and of the machine, in one way for all that measures: by clocks, and not by ticks,
+// which what works between them slips through.
+package proc
 
 import (
 	"errors"
