@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/lab/load"
+	"github.com/leeway-video/leeway/internal/promreg"
 )
 
 type loadCmd struct {
@@ -28,6 +31,7 @@ type loadRunCmd struct {
 	Token    string            `help:"Token that arms have to say; by default one that only local arms know." env:"LEEWAY_ARM_TOKEN" placeholder:"TOKEN"`
 	Set      map[string]string `help:"Replace $${NAME} in the scenario; may be repeated." placeholder:"NAME=TEXT"`
 	JSON     string            `name:"json" help:"File for the result as JSON; - is standard output." placeholder:"FILE" type:"path"`
+	Metrics  string            `help:"Address of /metrics for Prometheus while it runs." placeholder:"HOST:PORT"`
 	HTML     string            `name:"html" help:"File for the result as a page with curves." placeholder:"FILE" type:"path"`
 }
 
@@ -40,6 +44,7 @@ Examples:
   leeway-lab load run scenarios/echo.yaml
   leeway-lab load run --html result.html --json result.json scenarios/j2.yaml
   leeway-lab load run --set host=127.0.0.1:8080 scenarios/viewers-vod.yaml
+  leeway-lab load run --metrics 127.0.0.1:9470 scenarios/j1.yaml
   leeway-lab load run --listen 0.0.0.0:7600 --token secret scenario.yaml    (and on other machines: leeway-lab arm --token secret ws://…:7600/)`
 }
 
@@ -64,8 +69,17 @@ func (c *loadRunCmd) Run(ctx context.Context, s *Streams) error {
 		fmt.Fprintf(s.Stderr, "waiting for %d remote arms at %s\n", scenario.Arms.Remote, controller.URL())
 	}
 	shown := newProgress(s.Stderr)
+	progress := shown.sample
+	if c.Metrics != "" {
+		count, stop, err := serveMetrics(c.Metrics)
+		if err != nil {
+			return err
+		}
+		defer stop()
+		progress = func(s load.Sample) { shown.sample(s); count(s) }
+	}
 	r := load.Runner{
-		Scenario: scenario, Controller: controller, Log: s.Stderr, Progress: shown.sample,
+		Scenario: scenario, Controller: controller, Log: s.Stderr, Progress: progress,
 		Start: func(name string, sockets int) (func() error, error) {
 			return startArm(controller.URL(), name, c.Token, sockets, s.Stderr)
 		},
@@ -77,6 +91,30 @@ func (c *loadRunCmd) Run(ctx context.Context, s *Streams) error {
 	}
 	return errors.Join(c.write(result, s), result.Err())
 }
+
+// serveMetrics serves /metrics, and returns what counts samples and what ends it.
+func serveMetrics(addr string) (count func(load.Sample), stop func(), err error) {
+	registry, err := promreg.New(nil, load.Metrics()...)
+	if err != nil {
+		return nil, nil, err
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return nil, nil, fmt.Errorf("load: --metrics: %w", err)
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", registry.Handler())
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: metricsPatience}
+	served := make(chan struct{})
+	go func() {
+		defer close(served)
+		_ = server.Serve(l)
+	}()
+	return func(s load.Sample) { s.Count(registry) }, func() { _ = server.Close(); <-served }, nil
+}
+
+// metricsPatience is how long a scraper may take to ask.
+const metricsPatience = 10 * time.Second
 
 // write writes the result in the forms that were asked for.
 func (c *loadRunCmd) write(r *load.Result, s *Streams) error {

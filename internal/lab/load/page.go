@@ -23,6 +23,7 @@ type curve struct {
 	Width       int
 	Height      int
 	Seconds     int
+	Knee        float64 // where it is on the page; 0: there is none
 }
 
 type line struct {
@@ -41,6 +42,7 @@ svg { background: #f6f6f6; display: block } .key { font-size: 13px } .missed { f
 {{with .R.Scenario.About}}<p>{{.}}</p>{{end}}
 {{range .R.Reasons}}<p>{{.}}</p>{{end}}{{with .R.Advice}}<p>{{.}}</p>{{end}}
 <p>{{.R.Clients.Came}} clients came, {{.R.Clients.Opened}} connected, {{.R.Clients.Failed}} did not, {{.R.Clients.Lost}} were lost.</p>
+<p>Knee: {{.Knee}}.{{if .R.Knee}} The dashed lines are there.{{end}}</p>
 {{if .R.Checked}}<table><tr><th>threshold</th><th>measured</th><th></th></tr>
 {{range .R.Checked}}<tr><td>{{.Text}}</td><td>{{with .Value}}{{printf "%.4g" .}}{{else}}not measured{{end}}</td><td{{if not .Met}} class="missed"{{end}}>{{if .Met}}met{{else}}missed{{end}}</td></tr>
 {{end}}</table>{{end}}
@@ -49,7 +51,7 @@ svg { background: #f6f6f6; display: block } .key { font-size: 13px } .missed { f
 {{range .Curves}}<h2>{{.Title}}</h2>
 <svg viewBox="0 0 {{.Width}} {{.Height}}" width="{{.Width}}" height="{{.Height}}" role="img" aria-label="{{.Title}}">
 {{range .Lines}}<polyline fill="none" stroke="{{.Color}}" stroke-width="1.5" points="{{.Points}}"/>
-{{end}}</svg><p class="key">0 to {{.Seconds}} s; 0 to {{.Most}} {{.Unit}}.{{range .Lines}} <span style="color:{{.Color}}">■</span> {{.Name}}{{end}}</p>
+{{end}}{{with .Knee}}<line x1="{{.}}" x2="{{.}}" y1="0" y2="160" stroke="#777" stroke-dasharray="4 3"/>{{end}}</svg><p class="key">0 to {{.Seconds}} s; 0 to {{.Most}} {{.Unit}}.{{range .Lines}} <span style="color:{{.Color}}">■</span> {{.Name}}{{end}}</p>
 {{end}}</body></html>
 `))
 
@@ -72,9 +74,10 @@ func (r *Result) WritePage(w io.Writer) error {
 	}
 	return page.Execute(w, struct {
 		R       *Result
+		Knee    string
 		Figures [][2]string
 		Curves  []curve
-	}{r, figures, curves})
+	}{r, r.kneeText(), figures, curves})
 }
 
 var colors = []string{"#0057b8", "#c1440e"}
@@ -91,6 +94,9 @@ func (r *Result) draw(title, unit string, lines []func(Sample) float64) curve {
 	c.Most, c.Seconds = fmt.Sprintf("%.4g", most), int(last)
 	if most == 0 {
 		most = 1
+	}
+	if r.Knee != nil {
+		c.Knee = r.Knee.Second / last * curveWidth
 	}
 	for i, f := range lines {
 		var points strings.Builder

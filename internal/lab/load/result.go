@@ -31,6 +31,7 @@ type Result struct {
 	Figures  map[string]float64 `json:"figures"` // seconds and ratios; one that was not measured is missing
 	Clients  ClientFigures      `json:"clients"`
 	Lost     []string           `json:"lost_arms,omitempty"`
+	Knee     *Knee              `json:"knee,omitempty"` // null: there is none
 	Checked  []Checked          `json:"thresholds,omitempty"`
 	Samples  []Sample           `json:"samples"`
 }
@@ -92,6 +93,7 @@ func (u *run) result(samples []Sample, stopped bool) *Result {
 	r.Lost = slices.Clone(u.lost)
 	u.mu.Unlock()
 	u.figures(r)
+	r.Knee = r.knee()
 	r.check()
 	r.refuse()
 	if stopped {
@@ -210,6 +212,7 @@ func (r *Result) WriteTable(w io.Writer) error {
 		arm, peer = max(arm, s.ArmCPU), max(peer, s.PeerCPU)
 	}
 	fmt.Fprintf(t, "  processors, at most\tarms %.2f\tpeer %.2f\n", arm, peer)
+	fmt.Fprintf(t, "  knee\t%s\n", r.kneeText())
 	for _, c := range r.Checked {
 		met, value := "met", "not measured"
 		if !c.Met {
