@@ -112,7 +112,7 @@ func unitOf(key string, t reflect.Type) string {
 		return "times"
 	}
 	named := map[string]string{
-		"max_per_address": "of one address", "max_per_subject": "sessions", "max_per_user": "allocations", "look_ahead": "segments", "certify_from": "viewers", "drop": "path elements",
+		"max_per_address": "of one address", "max_per_subject": "sessions", "max_per_user": "allocations", "look_ahead": "segments", "certify_from": "viewers", "min_viewers": "viewers", "drop": "path elements",
 	}
 	if unit, is := named[name]; is {
 		return unit

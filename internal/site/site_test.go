@@ -22,7 +22,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.Config()
-	want := Policy{Role: RoleFull, Prefetch: PrefetchAllow, Relay: RelayAllow, Local: LocalIfGranted, CertifyFrom: 2, SignedManifests: SignedOff, UnknownLine: UnknownLineLeech, MaxLinks: 16}
+	want := Policy{Role: RoleFull, Prefetch: PrefetchAllow, Relay: RelayAllow, Local: LocalIfGranted, CertifyFrom: 2, MinViewers: 1, SignedManifests: SignedOff, UnknownLine: UnknownLineLeech, MaxLinks: 16}
 	if got.Policy != want || got.Access != AccessPublic || got.FetchBase != "https://origin.internal:8443/vod" {
 		t.Errorf("got %+v", got)
 	}
@@ -141,6 +141,8 @@ func TestNewNamesTheFieldThatIsWrong(t *testing.T) {
 		{"fetch_base", func(c *Config) { c.FetchBase = "origin.internal" }},
 		{"fetch_base", func(c *Config) { c.FetchBase = "https://u:p@origin.internal" }},
 		{"fetch_base", func(c *Config) { c.FetchBase = "https://origin.internal/?a" }},
+		{"policy.min_viewers", func(c *Config) { c.Policy.MinViewers = -1 }},
+		{"policy.hold_back_permille", func(c *Config) { c.Policy.HoldBackPermille = 1001 }},
 		{"files[1]", func(c *Config) { c.Files = []string{"/downloads/*", "downloads/a.iso"} }},
 		{"files[0]", func(c *Config) { c.Files = []string{"/downloads/*.iso"} }},
 		{"files[0]", func(c *Config) { c.Files = []string{"/downloads/../a.iso"} }},

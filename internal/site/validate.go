@@ -55,6 +55,9 @@ func (c *Config) defaults() {
 	if c.Policy.CertifyFrom == 0 {
 		c.Policy.CertifyFrom = DefaultCertifyFrom
 	}
+	if c.Policy.MinViewers == 0 {
+		c.Policy.MinViewers = 1
+	}
 	if c.Policy.MaxLinks == 0 {
 		c.Policy.MaxLinks = DefaultMaxLinks
 	}
@@ -234,6 +237,8 @@ func (c *Config) checkNumbers() *FieldError {
 		{"title.drop", int64(c.Title.Drop), 0, maxDrop},
 		{"policy.waste_bytes", c.Policy.WasteBytes, 0, 1<<53 - 1},
 		{"policy.certify_from", int64(c.Policy.CertifyFrom), 1, 1 << 20},
+		{"policy.min_viewers", int64(c.Policy.MinViewers), 1, 1 << 20},
+		{"policy.hold_back_permille", int64(c.Policy.HoldBackPermille), 0, 1000},
 		{"policy.control_group_permille", int64(c.Policy.ControlGroupPermille), 0, 1000},
 		{"policy.max_links", int64(c.Policy.MaxLinks), 1, MaxLinks},
 	} {

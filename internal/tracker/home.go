@@ -258,7 +258,7 @@ func (s *housed) seedsMet(session signal.ID) int { return len(s.met[session]) }
 // introduce picks the peers that the session is to offer to: a seed that it has not met for a while, then viewers. Under mu.
 func (h *home) introduce(s *housed, r *bus.HomeRequest, now time.Time) []bus.Target {
 	m := s.Member(r.Session)
-	if m.Role == swarm.RoleOff || r.Want == 0 {
+	if m.Role == swarm.RoleOff || r.Want == 0 || h.few(s) {
 		return nil
 	}
 	peers := h.introduceSeeds(s, r, now)
@@ -266,6 +266,12 @@ func (h *home) introduce(s *housed, r *bus.HomeRequest, now time.Time) []bus.Tar
 		peers = append(peers, bus.Target{Peer: v.ID, Role: "viewer", Tracker: v.Tracker})
 	}
 	return peers
+}
+
+// few says whether the site wants more viewers of a title before peers are introduced. A part of a swarm is of one that had many.
+func (h *home) few(s *housed) bool {
+	site := h.sites[s.site]
+	return site != nil && s.level == 0 && s.Viewers() < site.Config().Policy.MinViewers
 }
 
 func (h *home) introduceSeeds(s *housed, r *bus.HomeRequest, now time.Time) []bus.Target {

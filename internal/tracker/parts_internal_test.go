@@ -14,7 +14,7 @@ func TestARulingFollowsTheSwitchesOnceItWasSaid(t *testing.T) {
 	n := newWorld(t).tracker(nil)
 	by, site := n.switches, n.sites["demo"]
 	var r ruling
-	if p := r.decide(site, signal.ID{1}, nil, by); p.Role != configured.RoleFull || r.allowed() != p {
+	if p := r.decide(site, signal.ID{1}, nil, false, by); p.Role != configured.RoleFull || r.allowed() != p {
 		t.Errorf("decided %+v, allows %+v", p, r.allowed())
 	}
 	by.changes.Add(1)
@@ -28,13 +28,13 @@ func TestARulingFollowsTheSwitchesOnceItWasSaid(t *testing.T) {
 	by.mu.Lock()
 	by.configured["demo"] = true
 	by.mu.Unlock()
-	if p := r.decide(site, signal.ID{1}, nil, by); p.Role != configured.RoleOff || r.allowed().Role != configured.RoleOff || r.stale(by) {
+	if p := r.decide(site, signal.ID{1}, nil, false, by); p.Role != configured.RoleOff || r.allowed().Role != configured.RoleOff || r.stale(by) {
 		t.Errorf("a site that is off decides %+v, stale %v", p, r.stale(by))
 	}
 	by.mu.Lock()
 	by.configured["demo"] = false
 	by.mu.Unlock()
-	if p := r.decide(site, signal.ID{1}, &access.Grant{Role: configured.RoleLeech}, by); p.Role != configured.RoleLeech {
+	if p := r.decide(site, signal.ID{1}, &access.Grant{Role: configured.RoleLeech}, false, by); p.Role != configured.RoleLeech {
 		t.Errorf("a token for a leech has the role %s", p.Role)
 	}
 }

@@ -25,11 +25,11 @@ func (r *ruling) allowed() signal.Policy {
 	return r.policy
 }
 
-// decide makes the policy of what site, token and switches say now.
-func (r *ruling) decide(site *configured.Site, session signal.ID, grant *access.Grant, by *switches) signal.Policy {
+// decide makes the policy of what site, token, roll-out and switches say now.
+func (r *ruling) decide(site *configured.Site, session signal.ID, grant *access.Grant, heldBack bool, by *switches) signal.Policy {
 	changes := by.changes.Load() // first: what changes meanwhile is looked at once more
 	policy := policyOf(site, session, grant)
-	if by.off(site.Name()) {
+	if heldBack || by.off(site.Name()) {
 		policy.Role = configured.RoleOff
 	}
 	r.mu.Lock()

@@ -17,10 +17,11 @@ type secrets struct {
 	addresses []byte
 	subjects  []byte // what a backend calls its viewers stays off the bus
 	relays    []byte
+	rollout   []byte // which viewers a site holds back
 }
 
 func newSecrets(cfg *Config) secrets {
-	return secrets{cfg.derive("swarms"), cfg.derive("addresses"), cfg.derive("subjects"), cfg.derive("relays")}
+	return secrets{cfg.derive("swarms"), cfg.derive("addresses"), cfg.derive("subjects"), cfg.derive("relays"), cfg.derive("rollout")}
 }
 
 // swarmID is computable by trackers only: a client has to name the title to be told of a swarm.
@@ -56,6 +57,20 @@ func (k *secrets) hashed(a netip.Addr, bits4, bits6 int) string {
 
 // Subnet is the subnet of a visitor as replicas may know it; empty: its address is not known.
 func (k *secrets) Subnet(v Visitor) string { return k.hashed(v.Address, 24, 48) }
+
+// drawn is what a roll-out is drawn by: the subject of a site's tokens, else the address (in IPv6 its /64), so that a viewer that
+// comes back is drawn alike. It is computed where it is needed and kept nowhere.
+func (k *secrets) drawn(site, subject string, a netip.Addr) signal.ID {
+	name := "subject " + subject
+	if bits := 64; subject == "" {
+		if a = a.Unmap(); a.Is4() {
+			bits = 32
+		}
+		p, _ := a.Prefix(bits) // of an address that is not known: the zero prefix, one draw for all of them
+		name = "address " + p.String()
+	}
+	return keyed(k.rollout, site, name)
+}
 
 // holder is a session's name towards relays: the same with all trackers, and useless to a reader of the traffic between them.
 func (k *secrets) holder(session signal.ID) string { return short(k.relays, session[:]) }
