@@ -68,7 +68,7 @@ func (s *session) welcome(h *signal.Hello) bool {
 			}
 		}
 	}
-	policy := s.rule.decide(s.site, s.id, s.permit.granted(), s.heldBack(), s.t.switches)
+	policy := s.rule.decide(s.site, s.id, s.permit.granted(), s.t.heldBack(s.site, s.permit.subject(), s.visitor), s.t.switches)
 	s.ticketed = now
 	config, err := json.Marshal(s.site.Config())
 	if err != nil {
@@ -110,12 +110,6 @@ func (s *session) welcome(h *signal.Hello) bool {
 	}
 	s.rule.welcome()
 	return true
-}
-
-// heldBack says whether the site's roll-out has not reached the viewer. A smaller share holds back none that a larger one did not.
-func (s *session) heldBack() bool {
-	permille := s.site.Config().Policy.HoldBackPermille
-	return permille > 0 && swarm.Draw(s.t.drawn(s.site.Name(), s.permit.subject(), s.visitor.Address)) < permille
 }
 
 // register makes the session reachable; an older socket of the same session is replaced.

@@ -7,6 +7,8 @@ import (
 	"encoding/base64"
 	"net/netip"
 
+	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -70,6 +72,12 @@ func (k *secrets) drawn(site, subject string, a netip.Addr) signal.ID {
 		name = "address " + p.String()
 	}
 	return keyed(k.rollout, site, name)
+}
+
+// heldBack says whether a site's roll-out has not reached a viewer. A smaller share holds back none that a larger one did not.
+func (k *secrets) heldBack(site *configured.Site, subject string, v Visitor) bool {
+	permille := site.Config().Policy.HoldBackPermille
+	return permille > 0 && swarm.Draw(k.drawn(site.Name(), subject, v.Address)) < permille
 }
 
 // holder is a session's name towards relays: the same with all trackers, and useless to a reader of the traffic between them.

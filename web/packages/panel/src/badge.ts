@@ -86,7 +86,7 @@ export function showBadge(leeway: Leeway, { side = 'right' }: BadgeOptions = {})
       className: 'badge',
       'aria-expanded': false,
       'aria-controls': 'card',
-      onclick: () => open(card.hidden),
+      onclick: () => open(!!card.hidden),
     },
     element('span', { className: 'dot' }),
     label,

@@ -133,7 +133,10 @@ const list = (figures: Record<string, number | undefined>) =>
     .map(([name, n]) => `${name} ${n}`)
     .join(', ') || 'none';
 
-function ofTitle({ manifest, title, viewers, seeds, links, linkFailures, off, totals, engine }: TitleSnapshot, all: Row[]): Node[] {
+function ofTitle(
+  { manifest, title, viewers, seeds, links, linkFailures, off, totals, engine }: TitleSnapshot,
+  all: Row[],
+): Node[] {
   const { bytes: by, uploaded } = totals;
   const peers = engine?.peers ?? [];
   return [
