@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -57,13 +56,18 @@ func signingBackend(t *testing.T, dir, media string) *httptest.Server {
 	return s
 }
 
-// TestViewersOfSignedURLsShare: the media lie behind a real nginx with secure_link, each viewer has signatures of its own, the seed
-// signs for itself, and the second viewer plays what the first one and the seed hold.
-func TestViewersOfSignedURLsShare(t *testing.T) {
+// signedSite is a site whose media lie behind a real nginx with secure_link, and whose playlists are signed for each viewer. A seed signs
+// for itself.
+type signedSite struct {
+	*seen
+	backend string
+	up      *running
+}
+
+func newSignedSite(t *testing.T, segments int, key string) *signedSite {
 	t.Cleanup(func() { goleak.VerifyNone(t) }) // after those of nginx and the backend
 	t.Cleanup(http.DefaultClient.CloseIdleConnections)
-	const segments, size, speed = 12, 60_000, 2
-	s := &seen{dir: noisyFilm(t, segments, size)}
+	s := &signedSite{seen: &seen{dir: noisyFilm(t, segments, 60_000)}}
 	media := testkit.Nginx(t, `
     location /film/ {
       alias "`+s.dir+`/";
@@ -71,51 +75,59 @@ func TestViewersOfSignedURLsShare(t *testing.T) {
       secure_link_md5 "$secure_link_expires$uri s3cret";
       if ($secure_link != "1") { return 403; }
     }`)
-	backend := signingBackend(t, s.dir, media)
+	s.backend = signingBackend(t, s.dir, media).URL
 	dir := t.TempDir()
 	write(t, dir+"/link", "$secure_link_expires$uri s3cret\n")
-	file := dir + "/site.yaml"
-	write(t, file, fmt.Sprintf(`
+	write(t, dir+"/site.yaml", fmt.Sprintf(`
 name: mine
 hosts: ["%s", "%s"]
 fetch_base: %s
 fetch_auth: {sign: nginx, key_file: "%s/link"}
 page_origins: ["%s"]
-key: {presets: [nginx], ignore_query: [u]}
+key: %s
 policy: {signed_manifests: share, certify_from: 1, control_group_permille: 0}
-`, strings.TrimPrefix(backend.URL, "http://"), strings.TrimPrefix(media, "http://"), media, dir, backend.URL))
-	up := startUp(t, "--site="+file)
+`, strings.TrimPrefix(s.backend, "http://"), strings.TrimPrefix(media, "http://"), media, dir, s.backend, key))
+	write(t, dir+"/leeway.yaml", "tracker: {stats_interval: 1s}\n")
+	s.up = startUp(t, "--site="+dir+"/site.yaml", "--config="+dir+"/leeway.yaml")
+	return s
+}
 
-	half := make(chan struct{})
-	var once sync.Once
-	var list []*headless.Viewer
-	for i := range 2 {
-		n := 0
-		v, err := headless.Start(viewer.Config{
-			URL: fmt.Sprintf("%s/film/master.m3u8?u=%d", backend.URL, i), Tracker: "ws" + strings.TrimPrefix(up.page, "http") + "/", Origin: backend.URL,
-			Speed: speed, JoinAfter: -1, Buffer: 5 * time.Second,
-			OnSegment: func(r *viewer.Result) {
-				r.URL, _, _ = strings.Cut(r.URL, "?")
-				s.take(r)
-				if n++; n == segments/2 {
-					once.Do(func() { close(half) })
-				}
-			},
-		}, headless.Network{Listen: "127.0.0.1:0"})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer v.Close()
-		list = append(list, v)
-		if i == 0 {
-			select {
-			case <-half:
-			case <-time.After(60 * time.Second):
-				t.Fatalf("the first viewer does not play\n%s", up.errs)
-			}
-		}
+// watch has a viewer play, with a signature of its own.
+func (s *signedSite) watch(t *testing.T, number int, played func(n int)) *headless.Viewer {
+	n := 0
+	v, err := headless.Start(viewer.Config{
+		URL: fmt.Sprintf("%s/film/master.m3u8?u=%d", s.backend, number), Tracker: "ws" + strings.TrimPrefix(s.up.page, "http") + "/", Origin: s.backend,
+		Speed: 2, JoinAfter: -1, Buffer: 5 * time.Second,
+		OnSegment: func(r *viewer.Result) {
+			r.URL, _, _ = strings.Cut(r.URL, "?")
+			s.take(r)
+			n++
+			played(n)
+		},
+	}, headless.Network{Listen: "127.0.0.1:0"})
+	if err != nil {
+		t.Fatal(err)
 	}
-	for i, v := range list {
+	t.Cleanup(v.Close)
+	return v
+}
+
+// TestViewersOfSignedURLsShare: the second viewer plays what the first one and the seed hold.
+func TestViewersOfSignedURLsShare(t *testing.T) {
+	const segments = 12
+	s := newSignedSite(t, segments, "{presets: [nginx], ignore_query: [u]}")
+	half := make(chan struct{})
+	first := s.watch(t, 0, func(n int) {
+		if n == segments/2 {
+			close(half)
+		}
+	})
+	select {
+	case <-half:
+	case <-time.After(60 * time.Second):
+		t.Fatalf("the first viewer does not play\n%s", s.up.errs)
+	}
+	for i, v := range []*headless.Viewer{first, s.watch(t, 1, func(int) {})} {
 		select {
 		case <-v.Done():
 		case <-time.After(60 * time.Second):
@@ -127,13 +139,23 @@ policy: {signed_manifests: share, certify_from: 1, control_group_permille: 0}
 			t.Errorf("viewer %d: %s %s", i, sum.Ended, sum.Error)
 		}
 		if i == 1 && sum.Stats.Bytes["peer"]+sum.Stats.Bytes["seed"] == 0 {
-			t.Errorf("the second viewer shared nothing\n%s", up.errs)
+			t.Errorf("the second viewer shared nothing\n%s", s.up.errs)
 		}
 	}
 	if len(s.wrong) > 0 {
 		t.Errorf("played what the origin does not have: %v", s.wrong)
 	}
-	_ = up.stop()
+}
+
+// TestATrackerNamesParametersThatKeepViewersApart: the same site without a word on signatures shares nothing, and the log says why.
+func TestATrackerNamesParametersThatKeepViewersApart(t *testing.T) {
+	s := newSignedSite(t, 12, "{ignore_query: [u]}")
+	v := s.watch(t, 0, func(int) {})
+	testkit.Eventually(t, "hinted at", func() bool { return strings.Contains(s.up.errs.String(), "key.ignore_query") })
+	v.Close()
+	if text := s.up.errs.String(); !strings.Contains(text, "expires") || !strings.Contains(text, "md5") || !strings.Contains(text, "nginx") || strings.Contains(text, "s3cret") {
+		t.Error(text)
+	}
 }
 
 func TestUpNamesTheKeyOfWrongFetchAuth(t *testing.T) {

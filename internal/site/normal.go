@@ -158,6 +158,17 @@ func (n names) has(name string) bool {
 	return n.whole[name] || slices.ContainsFunc(n.prefixes, func(p string) bool { return strings.HasPrefix(name, p) })
 }
 
+// Parameters are the names of the query parameters in a key or a title, each once.
+func Parameters(key string) (list []string) {
+	_, query, _ := strings.Cut(key, "?")
+	for part := range strings.SplitSeq(query, "&") {
+		if name := parameter(part); name != "" && !slices.Contains(list, name) {
+			list = append(list, name)
+		}
+	}
+	return list
+}
+
 // parameter is the name in one part of a query.
 func parameter(part string) string {
 	name, _, _ := strings.Cut(part, "=")

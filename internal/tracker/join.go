@@ -18,6 +18,7 @@ func (s *session) join(m *signal.Join) {
 		s.fail(m.Request, "bad-title", problem, hint, 0)
 		return
 	}
+	s.t.hints.title(s.site.Name(), m.Title)
 	policy := s.rule.allowed()
 	if m.Ahead && !mayOfferAhead(&s.t.cfg, policy.Role) || policy.Role == configured.RoleRelayOnly {
 		m.Offers = nil // a viewer that is relayed to other viewers has to know which peer it offers to

@@ -51,6 +51,7 @@ var (
 	defTrackers      = def(metric.Gauge, "leeway_tracker_live_trackers", "Trackers that beat, this one among them")
 	defRevocations   = def(metric.Gauge, "leeway_tracker_revocations", "Revocations in force", label("kind", []string{"key", "purge", "tombstone"}))
 	defOff           = def(metric.Gauge, "leeway_tracker_delivery_off", "1 while peer delivery of the site is off for this reason", site, label("reason", offReasons))
+	defUnshared      = def(metric.Counter, "leeway_tracker_unshared_names_total", "Segments and titles whose names have a query that is probably one viewer's", site, label("of", []string{ofSegment, ofTitle}))
 	defClamped       = def(metric.Counter, "leeway_tracker_clamped_total", "Figures of viewers cut to what is possible")
 	defReports       = def(metric.Counter, "leeway_tracker_reports_total", "Viewers' reports of peers that they had to ban", label("outcome", reportOutcomes()))
 	defBans          = def(metric.Counter, "leeway_tracker_bans_total", "Peers that are introduced to no other for a while, since viewers of several subnets reported them")
@@ -100,7 +101,7 @@ var (
 // Metrics lists what the tracker counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
-		defSessions, defSwarms, defMembers, defMessages, defSignaling, defErrors, defRejected, defTokens, defShed, defIntroductions, defLearned, defUnlearned, defSignals, defSignalRefused, defDeliveries, defSeedRefused, defMoves, defTrackers, defRevocations, defOff, defClamped, defReports, defBans, defManifests, defHandle,
+		defSessions, defSwarms, defMembers, defMessages, defSignaling, defErrors, defRejected, defTokens, defShed, defIntroductions, defLearned, defUnlearned, defSignals, defSignalRefused, defDeliveries, defSeedRefused, defMoves, defTrackers, defRevocations, defOff, defUnshared, defClamped, defReports, defBans, defManifests, defHandle,
 		defReceived, defCredited, defUploaded, defSegments, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
 		defLanes, defPrefetched, defPrefetchWasted, defPromotions, defYields, defSlowdowns, defQueuing, defBase, defTarget, defWindow, defPacing,
 		defPlayedBits, defSwitches, defStartup, defLiveLag, defContradictions, defLinkFailures,

@@ -88,6 +88,7 @@ func (s *session) stats(m *signal.Stats) {
 	for reason, v := range m.LinkFailures {
 		add(defLinkFailures, c.count(v), reason)
 	}
+	s.t.hints.segments(site, m.UnlistedQuery, c)
 	add(defDuplicate, c.bytes(m.DuplicateBytes), site)
 	add(defWasted, c.bytes(m.WastedBytes), site)
 	add(defRejectedB, c.bytes(m.RejectedBytes), site)

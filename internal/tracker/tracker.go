@@ -34,6 +34,7 @@ type Tracker struct {
 	prober   *prober
 	tickets  *ticketer
 	torrents Torrents // nil: the WebTorrent protocol is not spoken
+	hints    *hints
 
 	run run
 }
@@ -58,6 +59,7 @@ func New(cfg Config, b Bus) (*Tracker, error) {
 	t := &Tracker{
 		replica: r, admission: newAdmission(&r.cfg), switches: newSwitches(r), sessions: sessions{all: map[signal.ID]*session{}},
 		learned: newLearned(cfg), prober: newProber(r), tickets: tickets, judge: unjudged{},
+		hints: newHints(&r.cfg),
 	}
 	t.deliveries = newDeliveries(r, &t.sessions)
 	t.home = newHome(r, t.deliveries.Send)

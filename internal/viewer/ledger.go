@@ -135,6 +135,17 @@ func (l *ledger) prefetched(n int) { l.both(func(s *signal.Stats) { s.Prefetched
 func (l *ledger) lost(n int)       { l.both(func(s *signal.Stats) { s.PrefetchWasted += int64(n) }) }
 func (l *ledger) promoted(n int)   { l.both(func(s *signal.Stats) { s.Promotions += int64(n) }) }
 
+// unlisted counts a segment that a seed does not know, by the parameters in its name.
+func (l *ledger) unlisted(parameters []string) {
+	l.both(func(s *signal.Stats) {
+		for _, name := range parameters {
+			if _, known := s.UnlistedQuery[name]; signal.IsParameter(name) && (known || len(s.UnlistedQuery) < signal.MaxParameters) {
+				bump(&s.UnlistedQuery, name, 1)
+			}
+		}
+	})
+}
+
 func (l *ledger) duplicate(n int) { l.both(func(s *signal.Stats) { s.DuplicateBytes += int64(n) }) }
 func (l *ledger) wasted(n int)    { l.both(func(s *signal.Stats) { s.WastedBytes += int64(n) }) }
 func (l *ledger) rejected(n int)  { l.both(func(s *signal.Stats) { s.RejectedBytes += int64(n) }) }

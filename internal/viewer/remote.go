@@ -161,6 +161,7 @@ func (r *remote) Message(m peer.Message) error {
 	case peer.Certificate:
 		e.verification.certificate(r, hex.EncodeToString(m.Segment[:]), bytes.Clone(m.Raw))
 	case peer.CertificateNone:
+		e.verification.unlisted(r, hex.EncodeToString(m.Segment[:]), m.Reason)
 		e.verification.none(r, hex.EncodeToString(m.Segment[:]))
 	case peer.Request:
 		if !e.host.uploads() {

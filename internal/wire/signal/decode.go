@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"strconv"
+	"strings"
 
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/swarm"
@@ -237,13 +238,41 @@ func decodeStats(id int, f fields) Message {
 		Request: id, Swarm: f.id("swarm", true), Interval: f.integer("interval_ms", true, 0, MaxInteger),
 		Bytes: f.counts("bytes", StatBytes), Uploaded: f.counts("uploaded", metric.Paths),
 		Segments: f.counts("segments", metric.Sources), Reasons: f.counts("reasons", metric.Reasons),
-		DuplicateBytes: n("duplicate_bytes"), WastedBytes: n("wasted_bytes"), RejectedBytes: n("rejected_bytes"),
+		UnlistedQuery: f.parameters("unlisted_query"), DuplicateBytes: n("duplicate_bytes"), WastedBytes: n("wasted_bytes"), RejectedBytes: n("rejected_bytes"),
 		Lanes: f.counts("lanes", metric.Lanes), Pacing: f.pacing("pacing"),
 		PrefetchedBytes: n("prefetched_bytes"), PrefetchWasted: n("prefetch_wasted_bytes"), Promotions: n("promotions"),
 		Stalls: n("stalls"), StallMs: n("stall_ms"), PlayedMs: n("played_ms"), PlayedBits: n("played_bits"), Switches: n("switches"),
 		StartupMs: n("startup_ms"), LiveMs: n("live_ms"), LiveLag: n("live_lag"), Contradictions: n("contradictions"), Disputes: n("disputes"), LinkFailures: f.counts("link_failures", FailReasons),
 		Peers: f.peerStats("peers"),
 	}
+}
+
+// parameters reads counts by names of query parameters.
+func (f fields) parameters(name string) map[string]int64 {
+	all, ok := f.object(name, false)
+	if !ok || len(all.members) == 0 {
+		return nil
+	}
+	if len(all.members) > MaxParameters {
+		f.fail(name, "has "+strconv.Itoa(len(all.members))+" members; at most "+strconv.Itoa(MaxParameters)+" are allowed")
+		return nil
+	}
+	out := make(map[string]int64, len(all.members))
+	for _, m := range all.members {
+		if !IsParameter(m.name) {
+			f.fail(name, "has a name that is no query parameter of 1 to "+strconv.Itoa(maxParameter)+" bytes")
+			return nil
+		}
+		out[m.name] = all.integer(m.name, true, 0, MaxInteger)
+	}
+	return out
+}
+
+// IsParameter says whether a text may be told as the name of a query parameter.
+func IsParameter(s string) bool {
+	return s != "" && len(s) <= maxParameter && !strings.ContainsFunc(s, func(r rune) bool {
+		return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune("._~%-", r)
+	})
 }
 
 // peerStats reads what a viewer says of single peers, by their IDs.

@@ -195,13 +195,15 @@ type Signal struct {
 //
 // Large: the fields of one message of spec/tracker-protocol.md.
 type Stats struct {
-	Request        int              `json:"id,omitempty"`
-	Swarm          ID               `json:"swarm"`
-	Interval       int64            `json:"interval_ms"`
-	Bytes          map[string]int64 `json:"bytes,omitempty"`    // keys StatBytes
-	Uploaded       map[string]int64 `json:"uploaded,omitempty"` // keys metric.Paths
-	Segments       map[string]int64 `json:"segments,omitempty"` // keys metric.Sources
-	Reasons        map[string]int64 `json:"reasons,omitempty"`  // keys metric.Reasons; others are skipped
+	Request  int              `json:"id,omitempty"`
+	Swarm    ID               `json:"swarm"`
+	Interval int64            `json:"interval_ms"`
+	Bytes    map[string]int64 `json:"bytes,omitempty"`    // keys StatBytes
+	Uploaded map[string]int64 `json:"uploaded,omitempty"` // keys metric.Paths
+	Segments map[string]int64 `json:"segments,omitempty"` // keys metric.Sources
+	Reasons  map[string]int64 `json:"reasons,omitempty"`  // keys metric.Reasons; others are skipped
+	// UnlistedQuery counts segments that a seed does not know, by the names of the parameters in their names.
+	UnlistedQuery  map[string]int64 `json:"unlisted_query,omitempty"`
 	DuplicateBytes int64            `json:"duplicate_bytes,omitempty"`
 	WastedBytes    int64            `json:"wasted_bytes,omitempty"`
 	RejectedBytes  int64            `json:"rejected_bytes,omitempty"`

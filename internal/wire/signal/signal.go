@@ -20,37 +20,39 @@ import (
 
 // Limits of spec/tracker-protocol.md. Sizes of text are in bytes of UTF-8.
 const (
-	Version      = 1           // of the protocol
-	Subprotocol  = "leeway.v1" // of the WebSocket
-	MaxMessage   = 65536       // bytes of one message
-	MaxDepth     = 16          // levels of nesting, the message itself being the first
-	MaxType      = 32          // bytes of a type
-	MaxRequestID = 1<<31 - 1
-	MaxInteger   = 1<<53 - 1 // of every number without a closer limit
-	MinInterval  = 100       // ms, of updates and statistics
-	MaxInterval  = 3_600_000 // ms
-	MaxClient    = 64
-	MaxSite      = 32
-	MaxToken     = 8192 // twice what access takes, so that one that is too long is told so
-	MaxTicket    = 512
-	MaxTitle     = 512
-	MaxManifest  = 1024
-	MaxWant      = 32
-	MaxOffers    = 2
-	MaxSaid      = 4    // messages in an answer
-	MaxSaidBytes = 8192 // of each
-	MaxWanted    = 2    // segments that an offer names
-	MaxPeers     = 32   // in one introduction
-	MaxStatPeers = 64   // that one report speaks of
-	MaxSDP       = 16384
-	MaxCandidate = 512
-	MaxMid       = 64
-	MaxKeys      = 64
-	MaxServers   = 16
-	MaxURLs      = 8
-	MaxRevoked   = 1024
-	MaxPrefix    = 1024
-	MaxText      = 512 // bytes of an error's message and of its hint
+	Version       = 1           // of the protocol
+	Subprotocol   = "leeway.v1" // of the WebSocket
+	MaxMessage    = 65536       // bytes of one message
+	MaxDepth      = 16          // levels of nesting, the message itself being the first
+	MaxType       = 32          // bytes of a type
+	MaxRequestID  = 1<<31 - 1
+	MaxInteger    = 1<<53 - 1 // of every number without a closer limit
+	MinInterval   = 100       // ms, of updates and statistics
+	MaxInterval   = 3_600_000 // ms
+	MaxClient     = 64
+	MaxSite       = 32
+	MaxToken      = 8192 // twice what access takes, so that one that is too long is told so
+	MaxTicket     = 512
+	MaxTitle      = 512
+	MaxManifest   = 1024
+	MaxWant       = 32
+	MaxOffers     = 2
+	MaxSaid       = 4    // messages in an answer
+	MaxSaidBytes  = 8192 // of each
+	MaxWanted     = 2    // segments that an offer names
+	MaxPeers      = 32   // in one introduction
+	MaxStatPeers  = 64   // that one report speaks of
+	MaxParameters = 8    // of queries, that one report speaks of
+	maxParameter  = 64   // bytes of the name of one
+	MaxSDP        = 16384
+	MaxCandidate  = 512
+	MaxMid        = 64
+	MaxKeys       = 64
+	MaxServers    = 16
+	MaxURLs       = 8
+	MaxRevoked    = 1024
+	MaxPrefix     = 1024
+	MaxText       = 512 // bytes of an error's message and of its hint
 )
 
 // Algorithms of verify keys (spec/certificate.md): what a key may sign.

@@ -30,6 +30,7 @@ import { createSilence, type SilenceHost } from './transfer/silence.ts';
 import { createSlowCredit } from './transfer/slowcredit.ts';
 import { snapshotCache, snapshotPeer } from './transfer/snapshot.ts';
 import { createTurn } from './transfer/turn.ts';
+import { createUnlisted } from './transfer/unlisted.ts';
 import { createVerification } from './transfer/verification.ts';
 import { createView } from './transfer/view.ts';
 
@@ -41,6 +42,8 @@ export interface EngineDeps extends Pick<SilenceHost, 'hurry' | 'onMoved'> {
   self(): string;
   /** Swarm ID, hex. */
   swarm: string;
+  /** The title's name. */
+  title?: string;
   /** Whether this viewer sends to others. */
   uploads(): boolean;
   /** What is known of the line already. */
@@ -168,6 +171,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       announce(s.id);
     },
     turnOff,
+    unlisted: createUnlisted(shared, deps.title ?? '').heard,
   });
 
   const loads = createLoads(shared, {

@@ -13,6 +13,7 @@ import type { EngineEvents, LinkCloseReason, PeerRole, Reason } from './ports.ts
  *   for the page's content security policy or an https page's `ws:`.
  * - `no-player`: no usable player on the page (drop-in only). `consent-missing`: waiting for the viewer's consent.
  * - `engine-missing`: the script's second file does not load. `worker-blocked`: the policy forbids workers, so hidden tabs send slowly.
+ * - `signed-urls`: names of segments, or of the title, carry parameters of one viewer; playback and sharing go on.
  * - `links-blocked`: no link to any peer opens. `internal`: a defect of the library, caught.
  */
 export type NoticeCode =
@@ -30,6 +31,7 @@ export type NoticeCode =
   | 'tracker-blocked'
   | 'tracker-error'
   | 'private-tracker'
+  | 'signed-urls'
   | 'no-player'
   | 'consent-missing'
   | 'links-blocked'

@@ -193,6 +193,8 @@ export interface StatsDelta {
   uploaded: { direct: number; relay: number };
   segments: Record<Source, number>;
   reasons: Partial<Record<Reason, number>>;
+  /** Segments that a seed does not know, by the names of the query parameters in theirs. */
+  unlisted_query?: Record<string, number>;
   duplicate_bytes: number;
   wasted_bytes: number;
   rejected_bytes: number;
@@ -271,6 +273,8 @@ export interface EngineEvents {
   contradiction: { url: string; segment: string };
   /** The engine turned itself off for this title. */
   off: { reason: Reason };
+  /** Something that the page should know; the title plays on. */
+  notice: { code: 'signed-urls'; message: string; hint: string };
 }
 
 /** Peer delivery of one joined title. */

@@ -14,8 +14,13 @@ export interface Stats {
   received(role: PeerRole, path: LinkPath, bytes: number): void;
   played(bytes: number): void;
   uploaded(path: LinkPath, bytes: number): void;
+  /** A seed does not know a segment, by the query parameters in its name. */
+  unlisted(parameters: string[]): void;
   segment(source: Source, reason: Reason | undefined): void;
-  add(field: { [K in keyof StatsDelta]: StatsDelta[K] extends number ? K : never }[keyof StatsDelta], n: number): void;
+  add(
+    field: { [K in keyof StatsDelta]-?: StatsDelta[K] extends number ? K : never }[keyof StatsDelta],
+    n: number,
+  ): void;
   /** Bytes that came and are of no use, in that lane. */
   wasted(bytes: number, lane: number): void;
 }
@@ -62,6 +67,9 @@ export const createStats = (): Stats => {
     uploaded: (path, bytes) => tally({ uploaded: { [path]: bytes } }),
     segment: (source, reason) =>
       tally({ segments: { [source]: 1 }, reasons: reason && reasons.includes(reason) ? { [reason]: 1 } : {} }),
+    unlisted(parameters) {
+      for (const p of parameters) tally({ unlisted_query: { [p]: 1 } });
+    },
     add: (field, n) => tally({ [field]: n }),
     wasted: (wasted_bytes, lane) => tally({ wasted_bytes, prefetch_wasted_bytes: lane ? wasted_bytes : 0 }),
   };

@@ -175,6 +175,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       {
         rules: naming.rules,
         swarm: swarmHex,
+        title: name,
         self: () => idToHex(welcome!.session),
         uploads: () => role() !== 'leech',
         line: host.line,
@@ -187,6 +188,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     for (const event of ['segment', 'piece', 'link', 'unlink', 'contradiction', 'off'] as const) {
       engine.on(event, (detail) => events.emit(event, { manifest, ...detail } as never));
     }
+    engine.on('notice', ({ code, message, hint }) => o.notice(code, message, hint));
     engine.on('unlink', ({ peer, banned }) => {
       if (banned) links.avoid(peer);
     });

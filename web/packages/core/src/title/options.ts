@@ -18,6 +18,7 @@ export interface EngineContext {
   self(): string;
   /** Swarm ID, hex. */
   swarm: string;
+  title?: string;
   /** Whether this viewer sends to others. */
   uploads(): boolean;
   /** What is known of the line to the origin. */
