@@ -175,7 +175,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       {
         rules: naming.rules,
         swarm: swarmHex,
-        title: name,
+        title: naming.name,
         self: () => idToHex(welcome!.session),
         uploads: () => role() !== 'leech',
         line: host.line,
