@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/time/rate"
 
+	"github.com/leeway-video/leeway/internal/wire/jsonscan"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 	wire "github.com/leeway-video/leeway/internal/wire/webtorrent"
 )
@@ -61,7 +62,7 @@ func (c *socket) handle(raw []byte) bool {
 	r := &w.request
 	if err := wire.Decode(raw, r); err != nil {
 		c.bad++
-		var malformed *wire.MalformedError
+		var malformed *jsonscan.Problem
 		if errors.As(err, &malformed) {
 			c.refuse(r, "bad-message", "The "+malformed.Error()+".")
 		}

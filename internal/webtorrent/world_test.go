@@ -15,6 +15,7 @@ import (
 
 	"github.com/gorilla/websocket"
 
+	"github.com/leeway-video/leeway/internal/lab/torrentclient"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/natsbus"
 	"github.com/leeway-video/leeway/internal/site"
@@ -170,7 +171,7 @@ func (c *testClient) any() (r wire.Reply) {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	if err := wire.DecodeReply(b, &r); err != nil {
+	if err := torrentclient.Decode(b, &r); err != nil {
 		c.t.Fatalf("tracker sent %s: %v", b, err)
 	}
 	return r

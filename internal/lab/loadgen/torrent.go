@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/leeway-video/leeway/internal/lab/torrentclient"
 	"github.com/leeway-video/leeway/internal/wire/webtorrent"
 )
 
@@ -60,7 +61,7 @@ func (t *torrentScript) announce(say func([]byte)) {
 
 func (t *torrentScript) hear(message []byte, say func([]byte)) (acked bool, err error) {
 	r := &t.reply
-	if err := webtorrent.DecodeReply(message, r); err != nil {
+	if err := torrentclient.Decode(message, r); err != nil {
 		return false, fmt.Errorf("the tracker sent %.200q: %w", message, err)
 	}
 	switch r.Kind {

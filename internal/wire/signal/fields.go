@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/leeway-video/leeway/internal/swarm"
+	"github.com/leeway-video/leeway/internal/wire/jsonscan"
 )
 
 // fields reads the members of one JSON object by exact name. The first problem sticks; readers after it return zero
@@ -202,10 +203,10 @@ func parseMessage(b []byte) (fields, error) {
 		f.fail("", "is not UTF-8")
 		return f, f.problem
 	}
-	switch check(b) {
-	case tooDeep:
-		f.fail("", "is nested more than "+strconv.Itoa(MaxDepth)+" levels deep")
-	case broken:
+	switch jsonscan.Check(b) {
+	case jsonscan.TooDeep:
+		f.fail("", "is nested more than "+strconv.Itoa(jsonscan.MaxDepth)+" levels deep")
+	case jsonscan.Broken:
 		f.fail("", "is not a JSON object")
 	default:
 		var ok bool

@@ -3,9 +3,11 @@ package signal
 import (
 	"bytes"
 	"encoding/json"
+
+	"github.com/leeway-video/leeway/internal/wire/jsonscan"
 )
 
-// What follows takes apart what check has found to be JSON, so that nothing is looked at for being right twice, and no
+// What follows takes apart what jsonscan has found to be JSON, so that nothing is looked at for being right twice, and no
 // value is copied before it is read. encoding/json would go over each value once for every level that it is inside of.
 
 // members are those of one object, in the order of the text. Of a name that comes twice the last counts.
@@ -27,19 +29,19 @@ func (m members) get(name string) (json.RawMessage, bool) {
 
 // split opens an object, or says that b is none.
 func split(b []byte) (members, bool) {
-	at := space(b, 0)
+	at := jsonscan.Space(b, 0)
 	if at == len(b) || b[at] != '{' {
 		return nil, false
 	}
 	all := make(members, 0, 8)
-	for at = space(b, at+1); b[at] != '}'; {
+	for at = jsonscan.Space(b, at+1); b[at] != '}'; {
 		end := value(b, at)
 		name := unquote(b[at:end])
-		from := space(b, space(b, end)+1) // past the colon
+		from := jsonscan.Space(b, jsonscan.Space(b, end)+1) // past the colon
 		end = value(b, from)
 		all = append(all, member{name, b[from:end:end]})
-		if at = space(b, end); b[at] == ',' {
-			at = space(b, at+1)
+		if at = jsonscan.Space(b, end); b[at] == ',' {
+			at = jsonscan.Space(b, at+1)
 		}
 	}
 	return all, true
@@ -51,21 +53,14 @@ func elements(b []byte) ([]json.RawMessage, bool) {
 		return nil, false
 	}
 	var all []json.RawMessage
-	for at := space(b, 1); b[at] != ']'; {
+	for at := jsonscan.Space(b, 1); b[at] != ']'; {
 		end := value(b, at)
 		all = append(all, b[at:end:end])
-		if at = space(b, end); b[at] == ',' {
-			at = space(b, at+1)
+		if at = jsonscan.Space(b, end); b[at] == ',' {
+			at = jsonscan.Space(b, at+1)
 		}
 	}
 	return all, true
-}
-
-func space(b []byte, at int) int {
-	for at < len(b) && (b[at] == ' ' || b[at] == '\n' || b[at] == '\t' || b[at] == '\r') {
-		at++
-	}
-	return at
 }
 
 // value is where the value ends that begins at at.
@@ -107,9 +102,6 @@ func text(b []byte, at int) int {
 	}
 }
 
-// unescaped is what stands for itself after a backslash, and what the letters stand for.
-var unescaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
-
 // unquote is what a string says.
 func unquote(raw []byte) string {
 	inside := raw[1 : len(raw)-1]
@@ -119,7 +111,7 @@ func unquote(raw []byte) string {
 	}
 	out := make([]byte, 0, len(inside))
 	for ; at >= 0; at = bytes.IndexByte(inside, '\\') {
-		c := unescaped[inside[at+1]]
+		c := jsonscan.Escapes[inside[at+1]]
 		if c == 0 { // \u, with its surrogates
 			var s string
 			_ = json.Unmarshal(raw, &s)

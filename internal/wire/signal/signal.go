@@ -23,7 +23,6 @@ const (
 	Version       = 1           // of the protocol
 	Subprotocol   = "leeway.v1" // of the WebSocket
 	MaxMessage    = 65536       // bytes of one message
-	MaxDepth      = 16          // levels of nesting, the message itself being the first
 	MaxType       = 32          // bytes of a type
 	MaxRequestID  = 1<<31 - 1
 	MaxInteger    = 1<<53 - 1 // of every number without a closer limit

@@ -1,27 +1,30 @@
 package webtorrent
 
-import "bytes"
+import (
+	"unicode/utf8"
 
-// Decode reads a client's message into r. The error is always a *MalformedError; r then still holds what is needed to answer
+	"github.com/leeway-video/leeway/internal/wire/jsonscan"
+)
+
+// Decode reads a client's message into r. The error is always a *jsonscan.Problem; r then still holds what is needed to answer
 // it: InfoHash, and a Kind that tells announce from scrape, as far as they could be read.
 func Decode(b []byte, r *Request) error {
 	*r = Request{Offers: r.Offers[:0], Hashes: r.Hashes[:0]}
-	d := requestDecoder{scanner: scanner{b: b}, r: r}
+	d := requestDecoder{Scanner: jsonscan.New(b), r: r}
 	if len(b) > MaxMessage {
-		d.fail("", "is too long")
-	} else if d.peek() != '{' {
-		d.wrong("", "is not an object")
-	} else if d.object(d.member) && d.whole() {
+		d.Fail("", "is too long")
+	} else if !utf8.Valid(b) {
+		d.Fail("", "is not UTF-8")
+	} else if d.Peek() != '{' {
+		d.Wrong("", "is not an object")
+	} else if d.Object(d.member) && d.Whole() {
 		d.check()
 	}
-	if d.problem != nil {
-		return d.problem
-	}
-	return nil
+	return d.Err()
 }
 
 type requestDecoder struct {
-	scanner
+	jsonscan.Scanner
 	r                            *Request
 	peer, to, offer, answer, all bool // there and well-formed; all: a scrape's info_hash is a list
 	empty                        bool // offers []
@@ -37,19 +40,19 @@ func (d *requestDecoder) member(name []byte) bool {
 		return d.hashes()
 	case "peer_id":
 		d.peer = true
-		return d.id("peer_id", &r.PeerID)
+		return r.PeerID.Scan(&d.Scanner, "peer_id")
 	case "to_peer_id":
-		if d.null() {
+		if d.Null() {
 			return true
 		}
 		d.to = true
-		return d.id("to_peer_id", &r.To)
+		return r.To.Scan(&d.Scanner, "to_peer_id")
 	case "offer_id":
-		if d.null() {
+		if d.Null() {
 			return true
 		}
 		d.offer = true
-		return d.id("offer_id", &r.OfferID)
+		return r.OfferID.Scan(&d.Scanner, "offer_id")
 	case "event":
 		return d.event()
 	case "left":
@@ -60,7 +63,7 @@ func (d *requestDecoder) member(name []byte) bool {
 	case "numwant":
 		n, there, ok := d.optionalNumber("numwant")
 		if d.most = 0; there {
-			d.most = 1 + count(n, MaxOffers)
+			d.most = 1 + Count(n, MaxOffers)
 		}
 		return ok
 	case "offers":
@@ -68,21 +71,21 @@ func (d *requestDecoder) member(name []byte) bool {
 	case "answer":
 		return d.answered()
 	}
-	return d.skip()
+	return d.Skip()
 }
 
 func (d *requestDecoder) action() bool {
-	if d.peek() != '"' {
-		return d.wrong("action", "is not a string")
+	if d.Peek() != '"' {
+		return d.Wrong("action", "is not a string")
 	}
-	name, ok := d.text()
+	name, ok := d.Text()
 	switch string(name) {
 	case `"announce"`:
 		d.r.Kind = Announce
 	case `"scrape"`:
 		d.r.Kind = Scrape
 	default:
-		return ok && d.fail("action", "is neither announce nor scrape")
+		return ok && d.Fail("action", "is neither announce nor scrape")
 	}
 	return true
 }
@@ -91,32 +94,32 @@ func (d *requestDecoder) action() bool {
 func (d *requestDecoder) hashes() bool {
 	r := d.r
 	r.Hashes, r.HasHash, d.all = r.Hashes[:0], false, false
-	if d.null() {
+	if d.Null() {
 		return true
 	}
-	if d.peek() != '[' {
-		r.HasHash = d.id("info_hash", &r.InfoHash)
+	if d.Peek() != '[' {
+		r.HasHash = r.InfoHash.Scan(&d.Scanner, "info_hash")
 		return r.HasHash
 	}
 	d.all = true
-	return d.array(func() bool {
+	return d.Array(func() bool {
 		if len(r.Hashes) == MaxScrape {
-			return d.fail("info_hash", "has more than 64 entries")
+			return d.Fail("info_hash", "has more than 64 entries")
 		}
 		r.Hashes = append(r.Hashes, ID{})
-		return d.id("info_hash", &r.Hashes[len(r.Hashes)-1])
+		return r.Hashes[len(r.Hashes)-1].Scan(&d.Scanner, "info_hash")
 	})
 }
 
 func (d *requestDecoder) event() bool {
 	d.r.Event = Periodic
-	if d.null() {
+	if d.Null() {
 		return true
 	}
-	if d.peek() != '"' {
-		return d.wrong("event", "is not a string")
+	if d.Peek() != '"' {
+		return d.Wrong("event", "is not a string")
 	}
-	name, ok := d.text()
+	name, ok := d.Text()
 	for e, known := range eventNames {
 		if known != "" && ok && string(name[1:len(name)-1]) == known {
 			d.r.Event = Event(e)
@@ -125,49 +128,49 @@ func (d *requestDecoder) event() bool {
 	return ok
 }
 
-func (d *scanner) optionalNumber(field string) (n []byte, there, ok bool) {
-	if d.null() {
+func (d *requestDecoder) optionalNumber(field string) (n []byte, there, ok bool) {
+	if d.Null() {
 		return nil, false, true
 	}
-	if c := d.peek(); c != '-' && (c < '0' || c > '9') {
-		return nil, false, d.wrong(field, "is not a number")
+	if c := d.Peek(); c != '-' && (c < '0' || c > '9') {
+		return nil, false, d.Wrong(field, "is not a number")
 	}
-	n, ok = d.number()
+	n, ok = d.Number()
 	return n, ok, ok
 }
 
 func (d *requestDecoder) offers() bool {
 	r := d.r
 	r.Offers, d.empty = r.Offers[:0], false
-	if d.null() {
+	if d.Null() {
 		return true
 	}
-	if d.peek() != '[' {
-		return d.wrong("offers", "is not a list")
+	if d.Peek() != '[' {
+		return d.Wrong("offers", "is not a list")
 	}
 	d.empty = true
-	return d.array(func() bool {
+	return d.Array(func() bool {
 		d.empty = false
 		if len(r.Offers) == MaxOffers {
-			return d.skip()
+			return d.Skip()
 		}
-		if d.peek() != '{' {
-			return d.wrong("offers", "holds something else than objects")
+		if d.Peek() != '{' {
+			return d.Wrong("offers", "holds something else than objects")
 		}
 		var o Offer
 		named := false
-		ok := d.object(func(name []byte) bool {
+		ok := d.Object(func(name []byte) bool {
 			switch string(name) {
 			case "offer_id":
 				named = true
-				return d.id("offers.offer_id", &o.ID)
+				return o.ID.Scan(&d.Scanner, "offers.offer_id")
 			case "offer":
-				return d.description("offers.offer", "offer", &o.SDP)
+				return o.SDP.Scan(&d.Scanner, "offers.offer", "offer")
 			}
-			return d.skip()
+			return d.Skip()
 		})
 		if ok && (!named || o.SDP == nil) {
-			return d.fail("offers", "holds one without offer_id or offer")
+			return d.Fail("offers", "holds one without offer_id or offer")
 		}
 		r.Offers = append(r.Offers, o)
 		return ok
@@ -175,27 +178,27 @@ func (d *requestDecoder) offers() bool {
 }
 
 func (d *requestDecoder) answered() bool {
-	if d.answer = false; d.null() {
+	if d.answer = false; d.Null() {
 		return true
 	}
 	d.answer = true
-	return d.description("answer", "answer", &d.r.SDP)
+	return d.r.SDP.Scan(&d.Scanner, "answer", "answer")
 }
 
-// description reads an object of type and sdp.
-func (s *scanner) description(field, kind string, sdp *SDP) bool {
-	if s.peek() != '{' {
-		return s.wrong(field, "is not an object")
+// Scan reads the object of type and sdp that is kind, an offer or an answer; field is what a problem names.
+func (sdp *SDP) Scan(s *jsonscan.Scanner, field, kind string) bool {
+	if s.Peek() != '{' {
+		return s.Wrong(field, "is not an object")
 	}
 	*sdp = nil
 	fits := false
-	ok := s.object(func(name []byte) bool {
+	ok := s.Object(func(name []byte) bool {
 		switch known := string(name); known {
 		case "type", "sdp":
-			if s.peek() != '"' {
-				return s.wrong(field, "has a type or an sdp that is not a string")
+			if s.Peek() != '"' {
+				return s.Wrong(field, "has a type or an sdp that is not a string")
 			}
-			text, ok := s.text()
+			text, ok := s.Text()
 			if known == "type" {
 				fits = ok && string(text[1:len(text)-1]) == kind
 			} else {
@@ -203,15 +206,15 @@ func (s *scanner) description(field, kind string, sdp *SDP) bool {
 			}
 			return ok
 		}
-		return s.skip()
+		return s.Skip()
 	})
 	switch {
 	case !ok:
 		return false
 	case !fits:
-		return s.fail(field, "has another type, or none")
+		return s.Fail(field, "has another type, or none")
 	case len(*sdp) < 3 || len(*sdp) > MaxSDP+2:
-		return s.fail(field, "has no sdp, or one above 16,384 bytes")
+		return s.Fail(field, "has no sdp, or one above 16,384 bytes")
 	}
 	return true
 }
@@ -221,7 +224,7 @@ func (d *requestDecoder) check() bool {
 	r := d.r
 	switch {
 	case r.Kind == 0:
-		return d.fail("action", "is missing")
+		return d.Fail("action", "is missing")
 	case r.Kind == Scrape:
 		if r.HasHash {
 			r.Hashes = append(r.Hashes, r.InfoHash)
@@ -230,9 +233,9 @@ func (d *requestDecoder) check() bool {
 		r.Offers, r.SDP = r.Offers[:0], nil
 		return true
 	case !r.HasHash:
-		return d.fail("info_hash", "is missing")
+		return d.Fail("info_hash", "is missing")
 	case !d.peer:
-		return d.fail("peer_id", "is missing")
+		return d.Fail("peer_id", "is missing")
 	}
 	if !d.answer {
 		r.SDP = nil
@@ -247,148 +250,9 @@ func (d *requestDecoder) check() bool {
 	r.Kind, r.Offers = Answer, r.Offers[:0]
 	switch {
 	case !d.to:
-		return d.fail("to_peer_id", "is missing")
+		return d.Fail("to_peer_id", "is missing")
 	case !d.offer:
-		return d.fail("offer_id", "is missing")
-	}
-	return true
-}
-
-// DecodeReply reads a tracker's message into r. The error is always a *MalformedError.
-func DecodeReply(b []byte, r *Reply) error {
-	*r = Reply{Files: r.Files[:0]}
-	d := replyDecoder{scanner: scanner{b: b}, r: r}
-	if d.peek() != '{' {
-		d.wrong("", "is not an object")
-	} else if d.object(d.member) && d.whole() {
-		d.check()
-	}
-	if d.problem != nil {
-		return d.problem
-	}
-	return nil
-}
-
-type replyDecoder struct {
-	scanner
-	r             *Reply
-	action        []byte
-	offer, answer SDP
-	// There and well-formed.
-	hash, peer, named, files, counted bool
-}
-
-func (d *replyDecoder) member(name []byte) bool {
-	r := d.r
-	switch string(name) {
-	case "action":
-		if d.peek() != '"' {
-			return d.wrong("action", "is not a string")
-		}
-		text, ok := d.text()
-		d.action = text
-		return ok
-	case "info_hash":
-		if bytes.HasPrefix(d.b[d.at:], []byte(`""`)) { // of a failure that is about no swarm
-			d.at += 2
-			return true
-		}
-		d.hash = true
-		return d.id("info_hash", &r.InfoHash)
-	case "peer_id":
-		d.peer = true
-		return d.id("peer_id", &r.PeerID)
-	case "offer_id":
-		d.named = true
-		return d.id("offer_id", &r.OfferID)
-	case "offer":
-		return d.description("offer", "offer", &d.offer)
-	case "answer":
-		return d.description("answer", "answer", &d.answer)
-	case "interval":
-		return d.figure("interval", &r.Interval)
-	case "complete":
-		d.counted = true
-		return d.figure("complete", &r.Complete)
-	case "incomplete":
-		return d.figure("incomplete", &r.Incomplete)
-	case "failure reason", "warning message":
-		if d.peek() != '"' {
-			return d.wrong("failure reason", "is not a string")
-		}
-		text, ok := d.text()
-		r.Reason = text
-		return ok
-	case "files":
-		d.files = true
-		return d.scraped()
-	}
-	return d.skip()
-}
-
-func (s *scanner) figure(field string, v *int) bool {
-	if c := s.peek(); c != '-' && (c < '0' || c > '9') {
-		return s.wrong(field, "is not a number")
-	}
-	n, ok := s.number()
-	if ok {
-		*v = count(n, 1<<31-1)
-	}
-	return ok
-}
-
-func (d *replyDecoder) scraped() bool {
-	r := d.r
-	if d.peek() != '{' {
-		return d.wrong("files", "is not an object")
-	}
-	return d.object(func(name []byte) bool {
-		var f File
-		if !f.InfoHash.read(name) {
-			return d.fail("files", "has a name that is not 20 code points up to U+00FF")
-		}
-		if d.peek() != '{' {
-			return d.wrong("files", "holds something else than objects")
-		}
-		ok := d.object(func(name []byte) bool {
-			switch string(name) {
-			case "complete":
-				return d.figure("files.complete", &f.Complete)
-			case "incomplete":
-				return d.figure("files.incomplete", &f.Incomplete)
-			case "downloaded":
-				return d.figure("files.downloaded", &f.Downloaded)
-			}
-			return d.skip()
-		})
-		r.Files = append(r.Files, f)
-		return ok
-	})
-}
-
-func (d *replyDecoder) check() bool {
-	r := d.r
-	action := string(d.action)
-	switch {
-	case action != `"announce"` && action != `"scrape"`:
-		return d.fail("action", "is neither announce nor scrape")
-	case r.Reason != nil:
-		r.Kind = Failure
-	case action == `"scrape"`:
-		r.Kind = Scraped
-		return d.files || d.fail("files", "is missing")
-	case !d.hash:
-		return d.fail("info_hash", "is missing")
-	case d.offer != nil || d.answer != nil:
-		r.Kind, r.SDP = Offered, d.offer
-		if d.offer == nil {
-			r.Kind, r.SDP = Answered, d.answer
-		}
-		return d.peer && d.named || d.fail("", "lacks peer_id or offer_id")
-	case !d.counted:
-		return d.fail("", "is of no known kind")
-	default:
-		r.Kind = Ack
+		return d.Fail("offer_id", "is missing")
 	}
 	return true
 }

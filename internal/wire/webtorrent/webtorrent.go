@@ -9,7 +9,6 @@ package webtorrent
 // Limits of spec/webtorrent.md.
 const (
 	MaxMessage = 65536 // bytes
-	MaxDepth   = 16    // levels of nesting, the message itself being the first
 	MaxOffers  = 10    // of one announce; those beyond are dropped
 	MaxSDP     = 16384 // bytes as it stands in the message, without its quotes
 	MaxScrape  = 64    // swarms in one scrape
@@ -92,18 +91,4 @@ type Reply struct {
 type File struct {
 	InfoHash                         ID
 	Complete, Incomplete, Downloaded int
-}
-
-// MalformedError says why a message was refused. Its text is safe to send back: it quotes nothing of the message.
-type MalformedError struct {
-	Field   string // such as "offers.offer_id"; empty for the message as a whole
-	Problem string // one phrase
-}
-
-// Error implements error.
-func (e *MalformedError) Error() string {
-	if e.Field == "" {
-		return "message " + e.Problem
-	}
-	return "field " + e.Field + " " + e.Problem
 }

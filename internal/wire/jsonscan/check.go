@@ -1,32 +1,40 @@
-package signal
+package jsonscan
 
 // What is wrong with a text, instead of where its value ends.
 const (
-	broken  = -1 // it is not JSON
-	tooDeep = -2
+	Broken  = -1 // it is not JSON
+	TooDeep = -2
 )
 
-// check goes over a text once, and says broken, tooDeep, or something that is neither. json.Valid takes a step of a machine
+// Check goes over a text of UTF-8 once, and says Broken, TooDeep, or something that is neither. json.Valid takes a step of a machine
 // for each character, which was a sixth of a tracker's work.
-func check(b []byte) int {
+func Check(b []byte) int {
 	at := whole(b, 0, MaxDepth)
-	if at >= 0 && space(b, at) < len(b) {
-		return broken
+	if at >= 0 && Space(b, at) < len(b) {
+		return Broken
+	}
+	return at
+}
+
+// Space is where the next byte is that is no space, from at on.
+func Space(b []byte, at int) int {
+	for at < len(b) && (b[at] == ' ' || b[at] == '\n' || b[at] == '\t' || b[at] == '\r') {
+		at++
 	}
 	return at
 }
 
 // whole is where the value ends that begins at at or behind it. As many levels may be below it as are left.
 func whole(b []byte, at, left int) int {
-	if at = space(b, at); at == len(b) {
-		return broken
+	if at = Space(b, at); at == len(b) {
+		return Broken
 	}
 	switch c := b[at]; c {
 	case '"':
 		return wholeText(b, at)
 	case '{', '[':
 		if left == 0 {
-			return tooDeep
+			return TooDeep
 		}
 		return wholeList(b, at, left-1)
 	case 't':
@@ -46,32 +54,32 @@ func wholeList(b []byte, at, left int) int {
 	if object {
 		end = '}'
 	}
-	if at = space(b, at+1); at < len(b) && b[at] == end {
+	if at = Space(b, at+1); at < len(b) && b[at] == end {
 		return at + 1
 	}
 	for {
 		if object {
-			if at = space(b, at); at == len(b) || b[at] != '"' {
-				return broken
+			if at = Space(b, at); at == len(b) || b[at] != '"' {
+				return Broken
 			}
 			if at = wholeText(b, at); at < 0 {
 				return at
 			}
-			if at = space(b, at); at == len(b) || b[at] != ':' {
-				return broken
+			if at = Space(b, at); at == len(b) || b[at] != ':' {
+				return Broken
 			}
 			at++
 		}
 		if at = whole(b, at, left); at < 0 {
 			return at
 		}
-		switch at = space(b, at); {
+		switch at = Space(b, at); {
 		case at < len(b) && b[at] == ',':
 			at++
 		case at < len(b) && b[at] == end:
 			return at + 1
 		default:
-			return broken
+			return Broken
 		}
 	}
 }
@@ -94,17 +102,17 @@ func wholeText(b []byte, at int) int {
 			return at + 1
 		}
 		if at++; c != '\\' || at == len(b) {
-			return broken
+			return Broken
 		}
 		if c = b[at]; c == 'u' {
 			if at += 4; at >= len(b) || !hexadecimal(b[at-3:at+1]) {
-				return broken
+				return Broken
 			}
-		} else if unescaped[c] == 0 {
-			return broken
+		} else if Escapes[c] == 0 {
+			return Broken
 		}
 	}
-	return broken
+	return Broken
 }
 
 func hexadecimal(b []byte) bool {
@@ -120,7 +128,7 @@ func wholeWord(b []byte, at int, word string) int {
 	if end := at + len(word); end <= len(b) && string(b[at:end]) == word {
 		return end
 	}
-	return broken
+	return Broken
 }
 
 func wholeNumber(b []byte, at int) int {
@@ -129,12 +137,12 @@ func wholeNumber(b []byte, at int) int {
 	}
 	from := at
 	if at = digits(b, at); at == from || b[from] == '0' && at > from+1 {
-		return broken
+		return Broken
 	}
 	if at < len(b) && b[at] == '.' {
 		from = at + 1
 		if at = digits(b, from); at == from {
-			return broken
+			return Broken
 		}
 	}
 	if at < len(b) && b[at]|0x20 == 'e' {
@@ -143,7 +151,7 @@ func wholeNumber(b []byte, at int) int {
 		}
 		from = at
 		if at = digits(b, from); at == from {
-			return broken
+			return Broken
 		}
 	}
 	return at
@@ -155,3 +163,6 @@ func digits(b []byte, at int) int {
 	}
 	return at
 }
+
+// Escapes is what stands for itself after a backslash, and what the letters stand for; 0 for what is none, and for u.
+var Escapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}

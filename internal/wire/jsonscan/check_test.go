@@ -1,4 +1,4 @@
-package signal
+package jsonscan
 
 import (
 	"encoding/json"
@@ -40,11 +40,11 @@ func FuzzCheck(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		got := check(b)
+		got := Check(b)
 		switch {
-		case got == tooDeep && !deeper(b):
+		case got == TooDeep && !deeper(b):
 			t.Errorf("%q is not deep", b)
-		case got == broken && json.Valid(b):
+		case got == Broken && json.Valid(b):
 			t.Errorf("%q is JSON", b)
 		case got >= 0 && (deeper(b) || !json.Valid(b)):
 			t.Errorf("%q was taken", b)
