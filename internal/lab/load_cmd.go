@@ -31,6 +31,7 @@ type loadRunCmd struct {
 	Token    string            `help:"Token that arms have to say; by default one that only local arms know." env:"LEEWAY_ARM_TOKEN" placeholder:"TOKEN"`
 	Set      map[string]string `help:"Replace $${NAME} in the scenario; may be repeated." placeholder:"NAME=TEXT"`
 	JSON     string            `name:"json" help:"File for the result as JSON; - is standard output." placeholder:"FILE" type:"path"`
+	ArmsAt   string            `name:"arms-at" help:"Address of this machine from which local arms reach a server elsewhere (default 127.0.0.1)." placeholder:"IP"`
 	Metrics  string            `help:"Address of /metrics for Prometheus while it runs." placeholder:"HOST:PORT"`
 	HTML     string            `name:"html" help:"File for the result as a page with curves." placeholder:"FILE" type:"path"`
 }
@@ -81,7 +82,7 @@ func (c *loadRunCmd) Run(ctx context.Context, s *Streams) error {
 	r := load.Runner{
 		Scenario: scenario, Controller: controller, Log: s.Stderr, Progress: progress,
 		Start: func(name string, sockets int) (func() error, error) {
-			return startArm(controller.URL(), name, c.Token, sockets, s.Stderr)
+			return c.startArm(controller.URL(), name, sockets, s.Stderr)
 		},
 	}
 	result, err := r.Run(ctx)
@@ -143,7 +144,7 @@ func writeTo(file string, stdout io.Writer, write func(io.Writer) error) error {
 const armPatience = 15 * time.Second
 
 // startArm starts an arm beside this program. Its token is in its environment, which other users cannot read.
-func startArm(url, name, token string, sockets int, log io.Writer) (stop func() error, err error) {
+func (c *loadRunCmd) startArm(url, name string, sockets int, log io.Writer) (stop func() error, err error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -152,8 +153,11 @@ func startArm(url, name, token string, sockets int, log io.Writer) (stop func() 
 	if sockets > 0 {
 		args = append(args, "--max-sockets", strconv.Itoa(sockets))
 	}
+	if c.ArmsAt != "" {
+		args = append(args, "--listen", c.ArmsAt)
+	}
 	cmd := exec.Command(self, append(args, url)...)
-	cmd.Env = append(os.Environ(), "LEEWAY_ARM_TOKEN="+token)
+	cmd.Env = append(os.Environ(), "LEEWAY_ARM_TOKEN="+c.Token)
 	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
 		return nil, err

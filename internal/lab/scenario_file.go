@@ -81,7 +81,7 @@ func parseScenario(file string, text []byte) (load.Scenario, error) {
 	return fail(problems...)
 }
 
-var durationKey = regexp.MustCompile(`(?:ramp_up|hold|ramp_down|life):\s*["']?([^"',}#]*)`)
+var durationKey = regexp.MustCompile(`(?:after|ramp_up|hold|ramp_down|life):\s*["']?([^"',}#]*)`)
 
 // badDuration is the line of the first duration that is none, which the decoder does not say; 0: there is no such line.
 func badDuration(text []byte) int {

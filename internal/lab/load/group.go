@@ -30,6 +30,7 @@ type client struct {
 	others   []*Session // at the peer
 	sources  []string   // of this client, at the peer
 	driver   *loadgen.Driver
+	endpoint *endpoint
 }
 
 // prepare gives every arm what the group's clients send.
@@ -44,7 +45,7 @@ func (u *run) prepare(ctx context.Context, of *Group) (*group, error) {
 		}
 	case Active, Echo, Mesh:
 		g.source = of.Name
-	case OneToMany, Conference:
+	case OneToMany, Conference, WHIP:
 		g.source = of.Name
 		body = armwire.SourceBody{Source: of.Name, Kind: armwire.SourceSynthetic, Video: &armwire.TrackBody{Codec: armwire.VP8, Bitrate: of.Bitrate}}
 		for range of.Publishers {
@@ -84,6 +85,8 @@ func (g *group) open(ctx context.Context, c *client) error {
 		return err
 	case OneToMany, Conference:
 		return g.attend(ctx, c, a)
+	case WHIP, WHEP:
+		return g.attach(ctx, c, a)
 	case Mesh:
 		for range c.number {
 			if err := g.pair(ctx, c, a, armwire.SessionBody{Stack: g.Stack, Source: g.source}); err != nil {
@@ -207,6 +210,11 @@ func (c *client) leave(ctx context.Context) {
 	defer cancel()
 	if c.driver != nil {
 		_ = c.driver.Close()
+	}
+	if c.endpoint != nil {
+		if err := c.endpoint.leave(ctx); err != nil {
+			c.g.complain(fmt.Errorf("it left: %w", err))
+		}
 	}
 	for _, list := range [][]*Session{c.sessions, c.others} {
 		for _, s := range list {

@@ -79,7 +79,7 @@ func (r *Result) knee() *Knee {
 func (r *Result) loaded() (samples []Sample) {
 	end := time.Duration(0)
 	for _, g := range r.Scenario.Groups {
-		end = max(end, g.RampUp+g.Hold)
+		end = max(end, g.After+g.RampUp+g.Hold)
 	}
 	spoiled := 0
 	for _, s := range r.Samples {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -49,6 +50,7 @@ type run struct {
 	next    atomic.Int64 // session
 	over    atomic.Bool  // arms may go
 	self    selfwatch.Watch
+	http    *http.Client // of WHIP and WHEP
 
 	mu   sync.Mutex
 	lost []string // guarded by mu: arms that are gone
@@ -59,7 +61,8 @@ type clientCounts struct{ came, up, opened, failed, lost atomic.Int64 }
 
 // Run runs the scenario, whose Check has found nothing. The result is of what was measured, also if ctx ends early.
 func (r *Runner) Run(ctx context.Context) (_ *Result, err error) {
-	u := &run{Runner: r, opening: make(chan struct{}, mostOpening), total: NewDelays()}
+	u := &run{Runner: r, opening: make(chan struct{}, mostOpening), total: NewDelays(), http: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: mostOpening}}}
+	defer u.http.CloseIdleConnections()
 	u.second.Store(NewDelays())
 	var stops []func() error
 	defer func() {
@@ -174,8 +177,8 @@ func (g *group) play(ctx context.Context) {
 	defer wg.Wait()
 	n := time.Duration(g.Clients)
 	for i := range g.Clients {
-		due := g.u.began.Add(g.RampUp * time.Duration(i) / n)
-		leave := g.u.began.Add(g.RampUp + g.Hold + g.RampDown*(n-1-time.Duration(i))/n) // publishers came first and leave last
+		due := g.u.began.Add(g.After + g.RampUp*time.Duration(i)/n)
+		leave := g.u.began.Add(g.After + g.RampUp + g.Hold + g.RampDown*(n-1-time.Duration(i))/n) // publishers came first and leave last
 		if !sleep.For(ctx, time.Until(due)) {
 			return
 		}
@@ -265,6 +268,6 @@ const complaints = 5
 
 func (g *group) complain(err error) {
 	if g.said.Add(1) <= complaints {
-		fmt.Fprintf(g.u.Log, "group %s: a client did not connect: %v\n", g.Name, err)
+		fmt.Fprintf(g.u.Log, "group %s: a client: %v\n", g.Name, err)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"strings"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/armwire"
@@ -12,7 +13,7 @@ import (
 // Behavior is what the clients of a group do.
 type Behavior string
 
-// The behaviors. All but Viewer and Join need the peer under test to be an arm, which the controller starts.
+// The behaviors. All but Viewer, WHIP, WHEP and Join need the peer under test to be an arm, which the controller starts.
 const (
 	Idle       Behavior = "idle"        // a data channel that carries nothing
 	Active     Behavior = "active"      // chunks at a rate
@@ -21,10 +22,12 @@ const (
 	Conference Behavior = "conference"  // the same, and publishers receive each other, too
 	Mesh       Behavior = "mesh"        // a connection of every client to every client before it, with chunks both ways
 	Viewer     Behavior = "viewer"      // a headless viewer of Leeway that plays a title
+	WHIP       Behavior = "whip"        // a publisher of video to a media server of another program
+	WHEP       Behavior = "whep"        // a viewer of one
 	Join       Behavior = "join"        // a session with a tracker of Leeway that joins a swarm and says no more; held by the controller
 )
 
-var behaviors = []Behavior{Idle, Active, Echo, OneToMany, Conference, Mesh, Viewer, Join}
+var behaviors = []Behavior{Idle, Active, Echo, OneToMany, Conference, Mesh, Viewer, WHIP, WHEP, Join}
 
 // Scenario is what a run does. Its tags name the keys of a file.
 type Scenario struct {
@@ -48,6 +51,7 @@ type Group struct {
 	Name       string        `yaml:"name"`
 	Behavior   Behavior      `yaml:"behavior"`
 	Clients    int           `yaml:"clients"`
+	After      time.Duration `yaml:"after"` // when the first client comes, from the beginning of the run
 	RampUp     time.Duration `yaml:"ramp_up"`
 	Hold       time.Duration `yaml:"hold"` // after RampUp
 	RampDown   time.Duration `yaml:"ramp_down"`
@@ -61,7 +65,8 @@ type Group struct {
 	Tracker    string        `yaml:"tracker"`
 	Site       string        `yaml:"site"`
 	Token      string        `yaml:"token"`
-	Swarms     int           `yaml:"swarms"` // that sessions of behavior join are spread over; 1
+	Endpoint   string        `yaml:"endpoint"` // of WHIP or WHEP; {client} in it is the number of the client
+	Swarms     int           `yaml:"swarms"`   // that sessions of behavior join are spread over; 1
 }
 
 // Problem is one thing that is wrong with a scenario. Path names the key, as "groups[0].ramp_up".
@@ -124,7 +129,7 @@ func (g *Group) check() (all []Problem) {
 	if g.Clients < 1 || g.Clients > mostClients {
 		bad("clients", "%d; give 1 to %d", g.Clients, mostClients)
 	}
-	for path, d := range map[string]time.Duration{"ramp_up": g.RampUp, "hold": g.Hold, "ramp_down": g.RampDown, "life": g.Life} {
+	for path, d := range map[string]time.Duration{"after": g.After, "ramp_up": g.RampUp, "hold": g.Hold, "ramp_down": g.RampDown, "life": g.Life} {
 		if d < 0 || d > longestRun {
 			bad(path, "%s; give 0 to %s", d, longestRun)
 		}
@@ -176,12 +181,7 @@ func (g *Group) checkBehavior() (all []Problem) {
 		if g.Life > 0 {
 			bad("life", "a client of behavior %s stays", g.Behavior)
 		}
-		if g.Bitrate == 0 {
-			g.Bitrate = 300_000
-		}
-		if g.Bitrate < 8000 || float64(g.Bitrate) > armwire.MaxRate {
-			bad("bitrate", "%d; give 8000 to %.0f bit/s", g.Bitrate, armwire.MaxRate)
-		}
+		all = append(all, g.checkBitrate()...)
 	case Viewer:
 		if u, err := url.Parse(g.Manifest); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 			bad("manifest", "%q is no http or https address", g.Manifest)
@@ -189,6 +189,11 @@ func (g *Group) checkBehavior() (all []Problem) {
 		if u, err := url.Parse(g.Tracker); g.Tracker != "" && (err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss") {
 			bad("tracker", "%q is no ws or wss address", g.Tracker)
 		}
+	case WHIP, WHEP:
+		if u, err := url.Parse(strings.ReplaceAll(g.Endpoint, clientMark, "0")); err != nil || !isHTTP(u) {
+			bad("endpoint", "%q is no http or https address", g.Endpoint)
+		}
+		all = append(all, g.checkBitrate()...)
 	case Join:
 		if u, err := url.Parse(g.Tracker); err != nil || u.Host == "" || u.Scheme != "ws" && u.Scheme != "wss" {
 			bad("tracker", "%q is no ws or wss address", g.Tracker)
@@ -205,5 +210,22 @@ func (g *Group) checkBehavior() (all []Problem) {
 	return all
 }
 
+// checkBitrate looks at that of video.
+func (g *Group) checkBitrate() (all []Problem) {
+	if g.Bitrate == 0 {
+		g.Bitrate = 300_000
+	}
+	if g.Bitrate < 8000 || float64(g.Bitrate) > armwire.MaxRate {
+		all = append(all, Problem{"bitrate", fmt.Sprintf("%d; give 8000 to %.0f bit/s", g.Bitrate, armwire.MaxRate)})
+	}
+	return all
+}
+
 // needsPeer says whether the clients connect to the arm that is the peer under test.
-func (g *Group) needsPeer() bool { return g.Behavior != Viewer && g.Behavior != Join }
+func (g *Group) needsPeer() bool {
+	switch g.Behavior {
+	case Viewer, WHIP, WHEP, Join:
+		return false
+	}
+	return true
+}
