@@ -14,7 +14,7 @@ func TestScenariosOfTheRepository(t *testing.T) {
 		t.Fatalf("%d files, %v", len(files), err)
 	}
 	for _, f := range files {
-		s, err := readScenario(f, map[string]string{"host": "127.0.0.1:8080"})
+		s, err := readScenario(f, map[string]string{"host": "127.0.0.1:8080", "whip": "http://127.0.0.1:8889/live/whip", "whep": "http://127.0.0.1:8889/live/whep"})
 		if err != nil {
 			t.Error(err)
 		}
