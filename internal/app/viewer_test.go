@@ -21,7 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/leeway-video/leeway/internal/headless"
-	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/lab/replay"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
 
@@ -182,7 +182,7 @@ func TestViewerCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	if n, differences, err := schedule.Replay(f); n == 0 || len(differences) > 0 || err != nil {
+	if n, differences, err := replay.Replay(f); n == 0 || len(differences) > 0 || err != nil {
 		t.Errorf("the recording: %d decisions, %v, %v", n, differences, err)
 	}
 	out, errs, code = leeway(t, nil, "viewer", "--no-peers", "--leave=300ms", manifest)

@@ -6,7 +6,7 @@ import (
 	"os"
 
 	"github.com/leeway-video/leeway/internal/cmdline"
-	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/lab/replay"
 )
 
 type scheduleCmd struct {
@@ -37,7 +37,7 @@ func (c replayCmd) Run(s *Streams) error {
 		defer f.Close()
 		in = f
 	}
-	n, differences, err := schedule.Replay(in)
+	n, differences, err := replay.Replay(in)
 	if err != nil {
 		return fmt.Errorf("schedule replay %s: %w", c.File, err)
 	}

@@ -275,28 +275,6 @@ func TestRank(t *testing.T) {
 	}
 }
 
-func FuzzDecide(f *testing.F) {
-	for seed := range uint64(12) {
-		b, err := json.Marshal(random(rand.New(rand.NewPCG(seed, 3))))
-		if err != nil {
-			f.Fatal(err)
-		}
-		f.Add(b)
-	}
-	for _, c := range readVectors(f).Cases {
-		f.Add([]byte(c.Input))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		in, err := ParseInput(b)
-		if err != nil {
-			return
-		}
-		if !reflect.DeepEqual(Decide(in), Decide(in)) {
-			t.Fatal("decided otherwise the second time")
-		}
-	})
-}
-
 // BenchmarkDecide is a viewer with 30 peers, four segments of 128 pieces each, in the midst of things.
 func BenchmarkDecide(b *testing.B) {
 	r := rand.New(rand.NewPCG(1, 1))

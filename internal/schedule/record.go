@@ -1,9 +1,7 @@
 package schedule
 
 import (
-	"bufio"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -29,50 +27,6 @@ func Record(w io.Writer, in Input, actions []Action) error {
 		return fmt.Errorf("record the schedule: %w", err)
 	}
 	return nil
-}
-
-// Difference is a decision that would be another one now.
-type Difference struct {
-	Line int // of the recording, from 1
-	Want []Action
-	Got  []Action
-}
-
-// Replay decides again what was recorded and returns how many decisions it read and those that differ now.
-func Replay(r io.Reader) (n int, differences []Difference, err error) {
-	lines := bufio.NewScanner(r)
-	lines.Buffer(nil, maxRecord+maxRecord/4)
-	for lines.Scan() {
-		n++
-		if len(lines.Bytes()) == 0 {
-			n--
-			continue
-		}
-		var rec struct {
-			Input   json.RawMessage `json:"input"`
-			Actions []Action        `json:"actions"`
-		}
-		if err := json.Unmarshal(lines.Bytes(), &rec); err != nil {
-			return n, differences, fmt.Errorf("recording, line %d: %w", n, err)
-		}
-		if rec.Input == nil || rec.Actions == nil {
-			return n, differences, fmt.Errorf("recording, line %d: input or actions are missing", n)
-		}
-		in, err := ParseInput(rec.Input)
-		if err != nil {
-			return n, differences, fmt.Errorf("recording, line %d: %w", n, err)
-		}
-		if got := Decide(in); !slices.Equal(got, rec.Actions) {
-			differences = append(differences, Difference{n, rec.Actions, got})
-		}
-	}
-	if err := lines.Err(); err != nil {
-		if errors.Is(err, bufio.ErrTooLong) {
-			err = fmt.Errorf("longer than %d bytes", maxRecord)
-		}
-		return n, differences, fmt.Errorf("recording, line %d: %w", n+1, err)
-	}
-	return n, differences, nil
 }
 
 // MarshalJSON writes an input as both languages read it: lists are never null, and off is null unless there is a reason.

@@ -32,6 +32,14 @@ func readVectors(tb testing.TB) (v vectors) {
 	return v
 }
 
+func readInput(tb testing.TB, b []byte) (in Input) {
+	tb.Helper()
+	if err := json.Unmarshal(b, &in); err != nil {
+		tb.Fatal(err)
+	}
+	return in
+}
+
 func TestVectors(t *testing.T) {
 	v := readVectors(t)
 	for _, r := range v.Ranks {
@@ -41,10 +49,7 @@ func TestVectors(t *testing.T) {
 	}
 	for _, c := range v.Cases {
 		t.Run(c.Name, func(t *testing.T) {
-			in, err := ParseInput(c.Input)
-			if err != nil {
-				t.Fatal(err)
-			}
+			in := readInput(t, c.Input)
 			got := Decide(in)
 			if !slices.Equal(got, c.Actions) {
 				t.Errorf("%s\ngot  %+v\nwant %+v", c.Why, got, c.Actions)

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/lab/replay"
 )
 
 var update = flag.Bool("update", false, "write spec/vectors/recorded-go.jsonl anew")
@@ -29,7 +29,7 @@ func TestRecording(t *testing.T) {
 	}
 	s.w.run(90 * time.Second)
 	s.check()
-	n, diffs, err := schedule.Replay(bytes.NewReader(tape.Bytes()))
+	n, diffs, err := replay.Replay(bytes.NewReader(tape.Bytes()))
 	if n < 20 || len(diffs) > 0 || err != nil {
 		t.Errorf("replayed %d decisions: %d differ, %v", n, len(diffs), err)
 	}

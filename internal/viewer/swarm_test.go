@@ -5,7 +5,7 @@ import (
 	"encoding/json"
 	"testing"
 
-	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/lab/replay"
 )
 
 func TestFourViewersShareOneCopy(t *testing.T) {
@@ -47,7 +47,7 @@ func TestRunsCanBeRepeated(t *testing.T) {
 	if !bytes.Equal(tapes[0].Bytes(), tapes[1].Bytes()) || !bytes.Equal(sums[0], sums[1]) {
 		t.Error("two runs of one scene differ")
 	}
-	n, diffs, err := schedule.Replay(&tapes[0])
+	n, diffs, err := replay.Replay(&tapes[0])
 	if n < 100 || len(diffs) > 0 || err != nil {
 		t.Errorf("replayed %d decisions: %d differ, %v", n, len(diffs), err)
 	}

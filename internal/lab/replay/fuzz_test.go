@@ -1,16 +1,19 @@
-package schedule
+package replay
 
 import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"reflect"
 	"testing"
+
+	"github.com/leeway-video/leeway/internal/schedule"
 )
 
 // FuzzReplay: whatever a file holds, replaying it ends, and what it accepts can be recorded again and replays alike.
 func FuzzReplay(f *testing.F) {
 	for _, name := range []string{"recorded-go.jsonl", "recorded-ts.jsonl"} {
-		b, err := os.ReadFile("../../spec/vectors/" + name)
+		b, err := os.ReadFile("../../../spec/vectors/" + name)
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -35,11 +38,27 @@ func FuzzReplay(f *testing.F) {
 			return
 		}
 		var tape bytes.Buffer
-		if err := Record(&tape, in, Decide(in)); err != nil {
+		if err := schedule.Record(&tape, in, schedule.Decide(in)); err != nil {
 			t.Fatal(err)
 		}
 		if n, diffs, err := Replay(&tape); n != 1 || len(diffs) > 0 || err != nil {
 			t.Errorf("recorded again: %d, %v, %v", n, diffs, err)
+		}
+	})
+}
+
+// FuzzDecide: whatever a recording holds, the schedule decides it, and twice the same.
+func FuzzDecide(f *testing.F) {
+	for _, c := range readCases(f) {
+		f.Add([]byte(c))
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		in, err := ParseInput(b)
+		if err != nil {
+			return
+		}
+		if !reflect.DeepEqual(schedule.Decide(in), schedule.Decide(in)) {
+			t.Fatal("decided otherwise the second time")
 		}
 	})
 }
