@@ -30,7 +30,7 @@ const policy = `default-src 'none'; script-src ${hash(script)}; style-src ${hash
 
 const page = readFileSync(`${here}index.html`, 'utf8')
   .replace('<!-- policy -->', () => `<meta http-equiv="Content-Security-Policy" content="${policy}" />`)
-  .replace('<!-- logo -->', () => readFileSync(`${here}../page/logo.svg`, 'utf8').trim())
+  .replace('<!-- logo -->', () => readFileSync(`${here}../../page/logo.svg`, 'utf8').trim())
   .replace('<!-- style -->', () => `<style>${style}</style>`)
   .replace('<!-- script -->', () => `<script type="module">${script}</script>`);
 mkdirSync(`${here}dist`, { recursive: true });
