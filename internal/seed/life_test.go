@@ -3,10 +3,12 @@ package seed_test
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/seed"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/site"
@@ -127,6 +129,39 @@ func TestLivePlaylistsAreFollowed(t *testing.T) {
 	}
 	if n := o.count("/vod/film/live3.ts"); n != 0 {
 		t.Errorf("a segment that is not wanted was fetched %d times", n)
+	}
+}
+
+// TestTheTimeToACertificateIsOfTheEdgeOfALiveStream: not of what a viewer went back for, nor of a stream whose clock is not that of the day.
+func TestTheTimeToACertificateIsOfTheEdgeOfALiveStream(t *testing.T) {
+	for name, c := range map[string]struct {
+		made time.Duration // before now, of the last segment
+		ask  string
+		seen int
+	}{
+		"the edge":           {5 * time.Second, "e", 1},
+		"players begin here": {5 * time.Second, "c", 1},
+		"further back":       {5 * time.Second, "b", 0},
+		"an hour old":        {time.Hour, "e", 0},
+		"of tomorrow":        {-24 * time.Hour, "e", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := newOrigin(t)
+			list := "#EXTM3U\n#EXT-X-VERSION:4\n#EXT-X-TARGETDURATION:1\n#EXT-X-PROGRAM-DATE-TIME:" + time.Now().Add(-c.made-5*time.Second).UTC().Format("2006-01-02T15:04:05.000Z") + "\n"
+			for _, s := range []string{"a", "b", "c", "d", "e"} {
+				list += "#EXTINF:1,\n" + s + ".ts\n"
+				o.put("/vod/film/"+s+".ts", noise(50_000))
+			}
+			o.put("/vod/film/master.m3u8", []byte(list))
+			w := newWorld(t, o, nil)
+			if _, none := w.connect(1, 1).certificate(segment.Name("/film/" + c.ask + ".ts")); none != nil {
+				t.Fatalf("no certificate: reason %d", none.Reason)
+			}
+			def := seed.Metrics()[slices.IndexFunc(seed.Metrics(), func(d *metric.Def) bool { return d.Name == "leeway_seed_live_certificate_seconds" })]
+			if n, took := w.metrics.Count(def, "demo"), w.metrics.Value(def, "demo"); n != c.seen || n > 0 && took < 5 {
+				t.Errorf("%d times, %.1f s", n, took)
+			}
+		})
 	}
 }
 

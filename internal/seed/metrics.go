@@ -43,6 +43,9 @@ var (
 		Labels: []metric.Label{metric.Site(), {Name: "outcome", Values: values(Outcomes)}}}
 	mCertificates = &metric.Def{Name: "leeway_seed_certificates_total", Help: "Certificates issued or refused", Kind: metric.Counter,
 		Labels: []metric.Label{metric.Site(), {Name: "outcome", Values: []string{"issued", "refused"}}}}
+	mFresh = &metric.Def{Name: "leeway_seed_live_certificate_seconds", Kind: metric.Histogram, Labels: []metric.Label{metric.Site()},
+		Help:    "From the publication of a segment at the edge of a live stream, by the stream's clock, to its certificate",
+		Buckets: []float64{0.1, 0.25, 0.5, 1, 1.5, 2, 3, 4, 6, 10, 20}}
 	mContradictions = &metric.Def{Name: "leeway_seed_contradictions_total", Help: "Origin bytes that differ from what is certified still, by the seed or by a packager", Kind: metric.Counter,
 		Labels: []metric.Label{metric.Site()}}
 	mRequests = &metric.Def{Name: "leeway_seed_requests_total", Help: "Requests for pieces by how they ended", Kind: metric.Counter,
@@ -144,7 +147,7 @@ func DroppedChecks(sink metric.Sink) func(budget string) {
 // Metrics lists what a seed counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
-		mLinks, mHalfOpen, mDisplaced, mReached, mTitles, mSent, mOriginBytes, mOriginRequests, mCertificates, mContradictions, mRequests,
+		mLinks, mHalfOpen, mDisplaced, mReached, mTitles, mSent, mOriginBytes, mOriginRequests, mCertificates, mFresh, mContradictions, mRequests,
 		mPlaylists, mLists, mPlaylistRefusals, mIndexBytes, mIndexEvictions, mStoreBytes, mEvictions, mDiskRead, mCorrupt, mRefusals, mSocket, mSignals, mCandidates, mChecks, mClosed, mOverruns,
 		mFleet, mFetches, mWarm,
 		mLane, mPromotions, mQueuing, mBase, mTarget, mWindow, mPacing, mYields, mSlowdowns,

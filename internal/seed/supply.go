@@ -26,6 +26,13 @@ const (
 	freshLast  = 400 * time.Millisecond
 )
 
+// A segment of a live stream is at the edge while fewer than atTheEdge follow it, which is where players begin. The certificate of one
+// that is older than mostFresh says nothing of its publication.
+const (
+	atTheEdge = 3
+	mostFresh = time.Minute
+)
+
 // supply has certified segments: from the shelf, from the fleet, or from the origin (docs/architecture.md, "A segment's way through a seed").
 type supply struct {
 	shelf     *shelf
@@ -254,7 +261,19 @@ func (s *supply) certify(r request, by *signer, issuedAt time.Time, got *Fetched
 	}
 	s.sink.Add(mFetches, 1, site, fetchedOrigin)
 	s.keep(h)
+	s.told(r)
 	return result{held: h}, 0
+}
+
+// told counts how long after its publication a segment at the edge of a live stream has a certificate. Further back viewers ask late,
+// and the time would be theirs. Streams that were made at another time than they are shown say nothing.
+func (s *supply) told(r request) {
+	if r.ref.seg.Made == 0 || len(r.title.following(r.ref, atTheEdge)) == atTheEdge {
+		return
+	}
+	if took := s.now().Sub(time.UnixMilli(r.ref.seg.Made)); took > -time.Second && took < mostFresh {
+		s.sink.Observe(mFresh, max(0, took).Seconds(), r.title.site.name)
+	}
 }
 
 func (s *supply) keep(h *held) {

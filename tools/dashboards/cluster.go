@@ -87,6 +87,12 @@ var cluster = board{
 			{title: "Requests to the origin", unit: units.RequestsPerSecond,
 				about:  "By outcome. server-error, timeout: the origin; refused: an address outside seed.private or a redirect that is not allowed; too-large: segments above 8 MiB are not carried.",
 				series: []series{{expr: `sum by (outcome) (rate(leeway_seed_origin_requests_total[$__rate_interval]))`, legend: "{{outcome}}"}}},
+			{title: "Certificates of live segments", unit: units.Seconds,
+				about: "From when a segment at the edge of a live stream was there, by the stream's clock, to its certificate; median and 95th percentile. Most of it is the packager's and the origin's own time, and up to half a segment until a viewer asks. p95 above a segment's duration: the origin's playlists are late or stale, playlist loads are refused, or the clocks of seed and packager differ. Empty without live HLS that says the time.",
+				series: []series{
+					{expr: `histogram_quantile(0.5, sum by (le) (rate(leeway_seed_live_certificate_seconds_bucket[$__rate_interval])))`, legend: "p50", rare: true},
+					{expr: `histogram_quantile(0.95, sum by (le) (rate(leeway_seed_live_certificate_seconds_bucket[$__rate_interval])))`, legend: "p95", rare: true},
+				}},
 			{title: "Store", unit: units.BytesIEC,
 				about:  "Bytes held, by tier. Full is normal; full with evictions of what is still asked for is not (next panel).",
 				series: []series{{expr: `sum by (instance, tier) (leeway_seed_store_bytes)`, legend: "{{instance}} {{tier}}"}}},

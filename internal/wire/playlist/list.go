@@ -20,6 +20,8 @@ type Entry struct {
 	Path        string // on the site, with its query; that of the key where the reference names a host
 	Ranged      bool
 	First, Last int64 // of a range, both inclusive
+	// Made is when the last sample of a live segment was there by the stream's own clock, ms since 1970; 0: not live, or unknown.
+	Made int64
 }
 
 // Listed is what a media playlist lists of its site's paths.
@@ -121,8 +123,9 @@ func (r resolver) master(p *Master) *Renditions {
 
 func (r resolver) media(p *Media) *Listed {
 	out := &Listed{Live: p.Live, Target: p.Target}
-	add := func(o Object) {
+	add := func(o Object, made int64) {
 		if l, ok := r.entry(o); ok && len(out.Segments) < MaxSegments {
+			l.Made = made
 			out.Segments = append(out.Segments, l)
 		}
 	}
@@ -132,14 +135,22 @@ func (r resolver) media(p *Media) *Listed {
 		seconds += s.Duration
 		if s.Init != init {
 			init = s.Init
-			add(*init)
+			add(*init, 0)
 		}
 		if !s.Gap {
-			add(s.Object)
+			add(s.Object, s.made(p.Live))
 		}
 	}
 	out.Duration = time.Duration(seconds * float64(time.Second))
 	return out
+}
+
+// made is when the last sample of a live segment was there, ms since 1970; 0: unknown.
+func (s *Segment) made(live bool) int64 {
+	if !live || s.At.IsZero() {
+		return 0
+	}
+	return s.At.Add(time.Duration(s.Duration * float64(time.Second))).UnixMilli()
 }
 
 func (r resolver) entry(o Object) (Entry, bool) {

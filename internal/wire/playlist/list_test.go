@@ -69,6 +69,26 @@ https://elsewhere.example.net/2.m4s
 	}
 }
 
+// TestLiveSegmentsSayWhenTheyWereMade, where their playlist has a clock: initialization segments and films say nothing.
+func TestLiveSegmentsSayWhenTheyWereMade(t *testing.T) {
+	const text = "#EXTM3U\n#EXT-X-VERSION:7\n#EXT-X-TARGETDURATION:4\n#EXT-X-MAP:URI=\"init.mp4\"\n#EXT-X-PROGRAM-DATE-TIME:2026-11-24T08:00:00Z\n#EXTINF:4,\na.ts\n" +
+		"#EXT-X-GAP\n#EXTINF:4,\nb.ts\n#EXTINF:1.5,\nc.ts\n#EXT-X-DISCONTINUITY\n#EXTINF:4,\nd.ts\n"
+	at := time.Date(2026, 11, 24, 8, 0, 4, 0, time.UTC).UnixMilli()
+	for end, want := range map[string][]int64{"": {0, at, at + 5500, 0}, "#EXT-X-ENDLIST\n": {0, 0, 0, 0}} {
+		_, r, err := List(testSite(t), "/media/live/index.m3u8", []byte(text+end), time.Time{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var made []int64
+		for _, l := range r.Segments {
+			made = append(made, l.Made)
+		}
+		if !slices.Equal(made, want) {
+			t.Errorf("with end %q: %d, want %d", end, made, want)
+		}
+	}
+}
+
 func FuzzList(f *testing.F) {
 	f.Add([]byte("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\n#EXT-X-BYTERANGE:9@1\na.ts\n"))
 	f.Add([]byte("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nlow.m3u8\n"))
