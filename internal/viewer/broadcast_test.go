@@ -201,6 +201,26 @@ func BenchmarkLiveAudience(b *testing.B) {
 	}
 }
 
+// BenchmarkLiveElsewhere plays broadcasts on traces on which nothing of the schedule was chosen. tools/ablation runs it with and without
+// the rules that live streams chose (docs/experiments/live.md).
+func BenchmarkLiveElsewhere(b *testing.B) {
+	for _, seconds := range []int{2, 4, 6} {
+		for seed := range uint64(8) {
+			b.Run(fmt.Sprintf("%ds/%d", seconds, seed), func(b *testing.B) {
+				c := crowd{viewers: 12, segment: time.Duration(seconds) * time.Second, window: 12, length: 2 * time.Minute, within: 30 * time.Second, seed: seed + 41}
+				for b.Loop() {
+					_, got := c.play(b)
+					b.ReportMetric(100*got.offload, "offload-%")
+					b.ReportMetric(100*got.saved, "saved-%")
+					b.ReportMetric(100*got.stall, "stalled-%")
+					b.ReportMetric(got.lag, "behind-s")
+					b.ReportMetric(got.bitrate, "Mbit/s")
+				}
+			})
+		}
+	}
+}
+
 func (a *aired) add(_ *scene, o aired) {
 	a.tally.add(o.tally, 1)
 	a.lag += o.lag

@@ -51,4 +51,4 @@ func bets(name, stakes, means string) row {
 	}
 }
 
-var suites = map[string]*suite{schedule.name: &schedule, streaming.name: &streaming, experiment.name: &experiment}
+var suites = map[string]*suite{schedule.name: &schedule, streaming.name: &streaming, experiment.name: &experiment, broadcasts.name: &broadcasts}

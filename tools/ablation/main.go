@@ -1,7 +1,7 @@
 // Command ablation measures what a rule or a constant is worth. It replaces a text of the source by another one, as the rows of a suite
 // say, builds a benchmark with `go test -overlay`, and compares the figures with those of the source as it is. No file of the repository changes.
 //
-//	go -C tools run ./ablation schedule                every row of a suite: schedule, stream or experiment. Results are added to
+//	go -C tools run ./ablation schedule                every row of a suite: schedule, live, stream or experiment. Results are added to
 //	                                                   build/ablation-schedule.jsonl, and what is there is not measured again
 //	go -C tools run ./ablation -rows rescue schedule   the rows whose name matches
 //	go -C tools run ./ablation -print schedule         the table of what has been measured
@@ -35,7 +35,7 @@ func main() {
 	case *onlyCheck:
 		err = check()
 	case suites[flag.Arg(0)] == nil:
-		err = errors.New("name a suite: schedule, stream or experiment")
+		err = errors.New("name a suite: schedule, live, stream or experiment")
 	case *onlyPrint:
 		err = suites[flag.Arg(0)].run(nil, time.Time{})
 	default:
