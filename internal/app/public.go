@@ -6,18 +6,19 @@ import (
 	"github.com/leeway-video/leeway/internal/webdist"
 )
 
-// publicMux routes the public port: WebSockets on / and /announce to the tracker, the scripts, and what up adds.
-func publicMux(bundle *webdist.Bundle, socket, announce, page http.Handler) *http.ServeMux {
+// publicMux routes the public port: WebSockets on / and /announce and questions about origins to the tracker, the scripts, and what up adds.
+func publicMux(bundle *webdist.Bundle, t trackerPorts, page http.Handler) *http.ServeMux {
 	mux := http.NewServeMux()
 	mux.Handle("/leeway.js", bundle.Script(false))
 	mux.Handle("/leeway-"+Version+".js", bundle.Script(true))
 	for _, part := range bundle.Parts() {
 		mux.Handle("/leeway-"+Version+"-"+part+".js", bundle.Part(part))
 	}
-	mux.Handle("/announce", announce)
+	mux.Handle("/announce", t.announce)
+	mux.Handle("/allowed", t.allowed)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" && r.Header.Get("Upgrade") != "" {
-			socket.ServeHTTP(w, r)
+			t.socket.ServeHTTP(w, r)
 			return
 		}
 		page.ServeHTTP(w, r)

@@ -76,6 +76,7 @@ type services struct {
 type trackerPorts struct {
 	socket    http.Handler                    // WebSockets on /
 	announce  http.Handler                    // WebSockets on /announce
+	allowed   http.Handler                    // whether pages of an origin may join
 	admission func(net.Listener) net.Listener // what admits connections
 }
 

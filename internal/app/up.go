@@ -160,7 +160,7 @@ func (u *upRun) run(ctx context.Context) error {
 		return err
 	}
 	services.certified(certificate)
-	mux := publicMux(bundle, services.tracker.socket, services.tracker.announce, shows.page)
+	mux := publicMux(bundle, services.tracker, shows.page)
 	admin, err := services.admin(u.config.Up.Admin, u.config.Up.DataDir)
 	if err != nil {
 		return err

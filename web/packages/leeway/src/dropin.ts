@@ -43,7 +43,14 @@ function run(): void {
   let hooks: Hook[] = [];
   /** The page has files, so it needs no player. */
   let files = false;
-  leeway.on('notice', ({ code, message, hint }) => log(`${code}: ${message} ${hint}`));
+  leeway.on('notice', ({ code, message, hint }) => {
+    log(`${code}: ${message} ${hint}`);
+    // A browser does not tell a page that it was refused for its origin. The tracker answers in a sentence.
+    if (code === 'tracker-unreachable')
+      fetch(new URL('/allowed', options.tracker.replace(/^ws/i, 'http')))
+        .then((answer) => answer.text())
+        .then(log, () => {});
+  });
   leeway.on('state', ({ state }) => {
     // Without peer delivery the player gets its own loader back, as if this script were not there.
     if (state === 'stopped' || state === 'off') for (const hook of hooks) hook.undo();
