@@ -261,3 +261,26 @@ test('the packed script loads the part for files where a page fetches one, and f
   expect(await answer).toBe('the answer');
   expect(fetched).toEqual([['/a.iso', { headers: { range: 'bytes=5-' }, credentials: 'include', signal: undefined }]]);
 }, 60_000);
+
+test('a page that does not reach the tracker is told whether its origin may', async () => {
+  const page = new Page();
+  const said: unknown[] = [];
+  const asked: string[] = [];
+  page.window.console = { info: (...words: unknown[]) => said.push(...words) };
+  page.window.fetch = async (url: URL) => {
+    asked.push(url.href);
+    return { text: async () => 'refused: pages of https://www.example.com may not join.' };
+  };
+  const { script } = await built;
+  runInNewContext(script.code, page.window);
+  const leeway = page.window.leeway as { notice(n: object): void };
+  leeway.notice({ code: 'no-player', message: '', hint: '' });
+  leeway.notice({ code: 'tracker-unreachable', message: '', hint: '' });
+  await new Promise(setImmediate);
+  expect(asked).toEqual(['https://t.example.com/allowed']);
+  expect(said.join()).toContain('refused: pages of https://www.example.com');
+  // Whatever comes of the question, the page notices nothing.
+  page.window.fetch = () => Promise.reject(new Error('blocked'));
+  leeway.notice({ code: 'tracker-unreachable', message: '', hint: '' });
+  await new Promise(setImmediate);
+});
