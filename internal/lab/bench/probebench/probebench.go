@@ -84,7 +84,7 @@ func both(rate int64, rtt time.Duration) netlab.Path {
 }
 
 // possible is the largest throughput of TCP payload on a line, bit/s: 1,448 bytes of each packet of 1,500.
-func possible(rate int64) float64 { return float64(rate) * 1448 / 1500 }
+func possible[T int64 | float64](rate T) float64 { return float64(rate) * 1448 / 1500 }
 
 // lacks says what the machine lacks for a program.
 func lacks(program string) error {
