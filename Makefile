@@ -17,7 +17,7 @@ npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
 internal_targets := go-race go-long go-tools web-types web-unit web-pack
-.PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport bench-peers soak lint format build image image-check image-digests kube-test film clean
+.PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport bench-peers bench-probe bench-load soak lint format build image image-check image-digests kube-test film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -140,6 +140,13 @@ bench-nat: build film ## pairs of viewers behind every combination of NATs: whic
 bench-peers: build ## links between peers beside Heikkinen et al.: to establish them, and files over channels and connections (root)
 	@scripts/need ip iptables
 	build/leeway-lab bench peers --check
+
+bench-probe: build ## how true the network check is, on lines that are known, beside Klang's thesis; beside iperf3 where it is (root; 8 minutes a run)
+	@scripts/need ip iptables
+	build/leeway-lab bench probe --check
+
+bench-load: build ## how many sessions an arm of a load test holds, and the experiments of Jattack (7 minutes a run)
+	build/leeway-lab bench load --case arm,J1,J2 --check
 
 bench-idle: ## memory, goroutines and traffic of links that do nothing, up to 1000
 	@scripts/need go
