@@ -14,6 +14,9 @@ type Knee struct {
 	Before  float64 `json:"before"` // at its best
 }
 
+// kneeClients is how many there have to be: what one of a few does is no knee.
+const kneeClients = 10
+
 // kneeWindow is how many samples a measure is the mean of, so that one second is no knee.
 const kneeWindow = 5
 
@@ -75,11 +78,12 @@ func (r *Result) knee() *Knee {
 	return first
 }
 
-// loaded are the samples in which clients were there and came or stayed, until the arms had too much to do.
+// loaded are the samples in which enough clients were there and came or stayed: until those of a group begin to leave, or the arms had
+// too much to do.
 func (r *Result) loaded() (samples []Sample) {
-	end := time.Duration(0)
+	end := longestRun
 	for _, g := range r.Scenario.Groups {
-		end = max(end, g.After+g.RampUp+g.Hold)
+		end = min(end, g.After+g.RampUp+g.Hold)
 	}
 	spoiled := 0
 	for _, s := range r.Samples {
@@ -89,7 +93,7 @@ func (r *Result) loaded() (samples []Sample) {
 		if s.Second > end.Seconds() || spoiled >= kneeWindow {
 			break
 		}
-		if s.Up > 0 {
+		if s.Up >= kneeClients {
 			samples = append(samples, s)
 		}
 	}

@@ -51,6 +51,11 @@ func TestTheKneeIsWhereClientsHaveLess(t *testing.T) {
 				s.Chunk = 0.04
 			}
 		}, 0, 0, ""},
+		"few clients": {func(up int64, s *Sample) {
+			if s.Up /= 25; up > 100 {
+				s.Received /= 2
+			}
+		}, 0, 0, ""},
 		"the arms' own": {func(up int64, s *Sample) {
 			if up > 100 {
 				s.Received, s.Spoiled = 0, []string{"an arm's processors were busy"}
