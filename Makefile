@@ -57,8 +57,8 @@ web-unit:
 web-pack:
 	cd web && npm run --silent pack-check
 
-test-interop: ## the vectors, read by a peer in Python that shares no code with the others
-	@scripts/need python3
+test-interop: ## the vectors, read by a peer in Python that shares no code with the others, and a media server for load tests
+	@scripts/need python3 go
 	cd test/interop && PYTHONDONTWRITEBYTECODE=1 $$(./setup) -m unittest discover -s tests -t .
 
 e2e: build film ## end-to-end tests in real Chromium and Firefox (needs root, for a network namespace)
