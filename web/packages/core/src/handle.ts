@@ -1,22 +1,38 @@
 /** A player's hold on a title. Titles come and go with consent and restarts; the player keeps its handle. */
 
-import { fromOrigin, type Handle } from './playback.ts';
-import type { Title } from './title.ts';
+import { fromOrigin, type Handle, type Loading, type Observation } from './playback.ts';
+import type { ProgressFunction, Reason, SegmentRequest } from './ports.ts';
 
-export interface HandleOptions {
+/** What a handle needs of its title. */
+export interface PlayedTitle {
+  /** Players that have this title open. */
+  readonly handles: Set<Handle>;
+  readonly closed: boolean;
+  /** Segments go through `load` unless it is certain that no peer delivery comes. */
+  readonly active: boolean;
+  load(request: SegmentRequest, onProgress: ProgressFunction): Loading;
+  /** Counts a segment that came from the origin without the engine. Returns the reason why. */
+  bypass(bytes: number, ms?: number): Reason;
+  capacity(): number | undefined;
+  observe(delta: Partial<Observation>): void;
+  /** Has a player report what it has. */
+  collect(handle: Handle): void;
+}
+
+export interface HandleOptions<T extends PlayedTitle> {
   manifest: string;
   /** The title as it stands; undefined while there is no session to have one. */
-  find(): Title | undefined;
-  released(title: Title): void;
+  find(): T | undefined;
+  released(title: T): void;
   pausedChanged(): void;
 }
 
-export function createHandle(o: HandleOptions): Handle {
+export function createHandle<T extends PlayedTitle>(o: HandleOptions<T>): Handle {
   let closed = false;
   let paused = false;
-  let bound: Title | undefined;
+  let bound: T | undefined;
 
-  const title = (): Title | undefined => {
+  const title = (): T | undefined => {
     if (!closed && (!bound || bound.closed)) {
       bound = o.find();
       bound?.handles.add(handle);

@@ -3,9 +3,10 @@
  * membership of a swarm, loading of segments, the report.
  */
 
+import type { PlayedTitle } from './handle.ts';
 import type { Links } from './link/links.ts';
-import type { Handle, Loading, Observation, TitleSnapshot } from './playback.ts';
-import type { ProgressFunction, Reason, SegmentRequest } from './ports.ts';
+import type { Handle, TitleSnapshot } from './playback.ts';
+import type { Reason } from './ports.ts';
 import type { RangeMessage, RevocationMessage, Welcome } from './session/messages.ts';
 import { createLoading } from './title/loading.ts';
 import { createMembership } from './title/membership.ts';
@@ -18,20 +19,8 @@ const behindMs = 30_000;
 /** Segments ahead of the asked one in it. */
 const toldAhead = 4;
 
-export interface Title {
+export interface Title extends PlayedTitle {
   readonly links: Links;
-  /** Players that have this title open. */
-  readonly handles: Set<Handle>;
-  readonly closed: boolean;
-  /** Segments go through `load` unless it is certain that no peer delivery comes. */
-  readonly active: boolean;
-  load(request: SegmentRequest, onProgress: ProgressFunction): Loading;
-  /** Counts a segment that came from the origin without the engine. Returns the reason why. */
-  bypass(bytes: number, ms?: number): Reason;
-  capacity(): number | undefined;
-  observe(delta: Partial<Observation>): void;
-  /** Has a player report what it has. */
-  collect(handle: Handle): void;
   /** A session is open, for the first time or again. */
   enter(welcome: Welcome): void;
   /** The session is gone; links and engine go on. */

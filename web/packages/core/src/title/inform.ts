@@ -7,7 +7,7 @@ const keyId = (base64url: string): string => hex(fromBase64url(base64url)!);
 
 /** Tells an engine what the tracker said of keys, revocations and the time. */
 export function inform(
-  engine: Engine,
+  engine: Pick<Engine, 'setKeys' | 'revoke' | 'setServerTime'>,
   { verify_keys, revocations }: Pick<Welcome, 'verify_keys' | 'revocations'>,
   serverOffsetMs: number,
 ): void {

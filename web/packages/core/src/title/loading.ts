@@ -17,7 +17,7 @@ export interface LoadingHost {
   clock: Clock;
   line: Line;
   credit: Credit;
-  engine(): Engine | undefined;
+  engine(): Pick<Engine, 'load' | 'adopt'> | undefined;
   /** Whether a session, or the join, is on its way for the first time. */
   mayStart(): boolean;
   /** Whether the engine is about to come, and a seed with it. */

@@ -10,7 +10,7 @@ export interface Report {
   /** A segment came from the origin without the engine. */
   bypassed(bytes: number, reason: Reason): void;
   /** What has been counted since the last time, as the tracker's `stats` message has it. */
-  take(engine: Engine | undefined, last?: boolean): Figures & { interval_ms: number };
+  take(engine: Pick<Engine, 'takeStats'> | undefined, last?: boolean): Figures & { interval_ms: number };
   /** Totals since the title was opened. */
   totals(engine: EngineSnapshot | undefined): Pick<TitleSnapshot, 'totals' | 'playback' | 'linkFailures'>;
 }

@@ -1,5 +1,6 @@
 /** What the other side of a link says: decoded, held against its limits, and given to the part that it is for. */
 import { backgroundType } from '../background/index.ts';
+import type { PeerLink } from '../ports.ts';
 import { entriesOf, type Limit, unsolicitedCost } from '../protocol/limits.ts';
 import {
   byeOverLimit,
@@ -35,8 +36,10 @@ export interface InboxHost {
   changed(): void;
 }
 
-export const createInbox = (peer: Peer, host: InboxHost) => {
-  const { link } = peer;
+/** What the other side's messages need to know of their link. */
+export type InboxLink = Pick<PeerLink, 'role' | 'maxMessage' | 'controlRoom'>;
+
+export const createInbox = (peer: Peer, link: InboxLink, host: InboxHost) => {
   const { allowance, supply, verification, stats, open, changed } = host;
   let unknown = 0;
   let unsolicited = 0;

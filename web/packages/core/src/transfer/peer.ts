@@ -143,7 +143,7 @@ export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): 
     events.ready();
   };
 
-  const inbox = createInbox(peer, {
+  const inbox = createInbox(peer, link, {
     ...host,
     allowance,
     supply,

@@ -47,7 +47,8 @@ export interface Supply {
 }
 
 export interface Peer {
-  readonly link: PeerLink;
+  /** Which peer it is, and by what way. What goes over the link is sent by `createPeer` alone. */
+  readonly link: Pick<PeerLink, 'peer' | 'role' | 'wanted' | 'path'>;
   /** What its hello said; before that it is not ready. */
   ready: boolean;
   onDemand: boolean;
