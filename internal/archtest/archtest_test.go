@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"webtorrent", "judge"},
 	{"headless", "netcheck", "cmdline"},
 	{"doctor"},
-	{"lab/netlab", "lab/loadgen", "lab/baseline", "lab/turnclient", "lab/armwire", "lab/selfwatch", "lab/proc", "lab/torrentclient", "lab/replay"},
+	{"lab/netlab", "lab/loadgen", "lab/baseline", "lab/turnclient", "lab/armwire", "lab/selfwatch", "lab/proc", "lab/torrentclient", "lab/replay", "lab/natsnode"},
 	{"lab/arm", "lab/load"},
 	{"lab/bench"},
 	{"app", "lab"},
@@ -65,7 +65,7 @@ var owners = []struct {
 }{
 	{"github.com/pion/", []string{"rtclink", "qualitylink", "turnd", "lab/baseline", "lab/turnclient", "lab/arm"}, "pion's types inside a service would make its transport impossible to exchange or to simulate; the lab measures links beside bare pion, relays by its client, and any peer by its arms"},
 	{"github.com/gorilla/websocket", []string{"wsconn"}, "socket handling (limits, deadlines, slow readers) has one place to be right in"},
-	{"github.com/nats-io/", []string{"natsbus"}, "services know a Bus port; NATS is how it is carried"},
+	{"github.com/nats-io/", []string{"natsbus", "lab/natsnode"}, "services know a Bus port; NATS is how it is carried; the lab runs clusters of its servers"},
 	{"github.com/pires/go-proxyproto", []string{"wire/proxy", "testkit"}, "what a balancer says is bounded and read to the byte in one place, for whatever a connection carries then"},
 	{"github.com/golang-jwt/", []string{"jwtauth"}, "which algorithms and headers are taken has one place to be right in"},
 	{"github.com/prometheus/", []string{"promreg"}, "services define metrics as data, so that the page in spec/ can be compared with them"},

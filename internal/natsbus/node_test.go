@@ -8,9 +8,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nkeys"
 
-	"github.com/nats-io/nats-server/v2/server"
+	"github.com/leeway-video/leeway/internal/lab/natsnode"
 )
 
 // addresses that were free a moment ago.
@@ -28,16 +29,16 @@ func addresses(t *testing.T, n int) (all []string) {
 }
 
 // nodes starts a cluster of NATS servers.
-func nodes(t *testing.T, n int, change func(*NodeConfig)) (all []*Node, url string) {
+func nodes(t *testing.T, n int, change func(*natsnode.Config)) (all []*natsnode.Node, url string) {
 	t.Helper()
 	at, routes := addresses(t, n), addresses(t, n)
 	var urls []string
 	for i := range n {
-		cfg := NodeConfig{Name: "node" + string(rune('a'+i)), Listen: at[i], Cluster: routes[i], Routes: routes}
+		cfg := natsnode.Config{Name: "node" + string(rune('a'+i)), Listen: at[i], Cluster: routes[i], Routes: routes}
 		if change != nil {
 			change(&cfg)
 		}
-		node, err := StartNode(cfg)
+		node, err := natsnode.Start(cfg)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -68,7 +69,7 @@ func waitFor(t *testing.T, what string, ok func() bool) {
 func TestAServerOfSeveralIsLost(t *testing.T) {
 	noLeaks(t)
 	cert, key := certificate(t)
-	servers, url := nodes(t, 3, func(c *NodeConfig) { c.User, c.Pass, c.CertFile, c.KeyFile = "leeway", "secret", cert, key })
+	servers, url := nodes(t, 3, func(c *natsnode.Config) { c.User, c.Pass, c.CertFile, c.KeyFile = "leeway", "secret", cert, key })
 	a := open(t, Config{URL: url, User: "leeway", Password: "secret", CAFile: cert})
 	b := open(t, Config{URL: url, User: "leeway", Password: "secret", CAFile: cert})
 	exercise(t, a, b)
@@ -78,7 +79,7 @@ func TestAServerOfSeveralIsLost(t *testing.T) {
 	}
 	connected := a.conn.ConnectedAddr()
 	for _, s := range servers {
-		if s.server.Addr().String() == connected {
+		if s.Addr() == connected {
 			_ = s.Close()
 		}
 	}

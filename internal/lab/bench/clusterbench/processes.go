@@ -14,6 +14,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/bench/trackerside"
+	"github.com/leeway-video/leeway/internal/lab/natsnode"
 	"github.com/leeway-video/leeway/internal/natsbus"
 	"github.com/leeway-video/leeway/internal/sleep"
 	"github.com/leeway-video/leeway/internal/tracker"
@@ -33,7 +34,7 @@ const (
 // cluster is the processes.
 type cluster struct {
 	servers, trackers []*process
-	configs           []natsbus.NodeConfig // of servers
+	configs           []natsnode.Config // of servers
 	addresses         []netip.AddrPort     // of trackers
 }
 
@@ -50,7 +51,7 @@ func (p *process) kill() error {
 
 // server is what a NATS server is told, trackerOrders what a tracker is told.
 type (
-	server        struct{ Config natsbus.NodeConfig }
+	server        struct{ Config natsnode.Config }
 	trackerOrders struct {
 		NATS      string
 		PerSecond int // handshakes that admission begins
@@ -70,7 +71,7 @@ func start(ctx context.Context, r *bench.Run, s scale) (c *cluster, err error) {
 	}
 	urls := ""
 	for i := range size {
-		c.configs = append(c.configs, natsbus.NodeConfig{
+		c.configs = append(c.configs, natsnode.Config{
 			Name: fmt.Sprintf("nats-%d", i), Listen: at[i], Cluster: at[size+i], Routes: at[size:], User: user, Pass: password,
 		})
 		urls += ",nats://" + at[i]
@@ -170,7 +171,7 @@ func natsRole(ctx context.Context, in *json.Decoder, out *bench.Writer) error {
 	if err := in.Decode(&s); err != nil {
 		return err
 	}
-	node, err := natsbus.StartNode(s.Config)
+	node, err := natsnode.Start(s.Config)
 	if err != nil {
 		return err
 	}

@@ -1,18 +1,24 @@
-package natsbus
+// Package natsnode runs a server of a NATS cluster in this process, for benches and tests that take one away.
+package natsnode
 
 import (
+	"errors"
 	"fmt"
 	"net"
 	"net/url"
 	"strconv"
+	"time"
 
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/leeway-video/leeway/internal/wire/bus"
 )
 
-// NodeConfig is of one server of a NATS cluster.
-type NodeConfig struct {
+// patience bounds how long a server may take to begin.
+const patience = 10 * time.Second
+
+// Config is of one server of a NATS cluster.
+type Config struct {
 	Name    string
 	Listen  string   // HOST:PORT for clients
 	Cluster string   // HOST:PORT for the other servers
@@ -23,11 +29,11 @@ type NodeConfig struct {
 	CertFile, KeyFile string // TLS for clients; empty: plaintext
 }
 
-// Node is a server of a NATS cluster in this process: benches and tests take one away.
+// Node is a server of a NATS cluster in this process.
 type Node struct{ server *server.Server }
 
-// StartNode starts a server and returns when it takes clients. The others need not be there yet.
-func StartNode(cfg NodeConfig) (*Node, error) {
+// Start starts a server and returns when it takes clients. The others need not be there yet.
+func Start(cfg Config) (*Node, error) {
 	opts := &server.Options{
 		ServerName: cfg.Name, NoSigs: true, NoLog: true, MaxPayload: bus.MaxMessage + 4096, Username: cfg.User, Password: cfg.Pass,
 	}
@@ -39,24 +45,33 @@ func StartNode(cfg NodeConfig) (*Node, error) {
 	}{{cfg.Listen, &opts.Host, &opts.Port}, {cfg.Cluster, &opts.Cluster.Host, &opts.Cluster.Port}} {
 		host, port, err := net.SplitHostPort(at.address)
 		if err != nil {
-			return nil, fmt.Errorf("natsbus: node %s at %q: %w", cfg.Name, at.address, err)
+			return nil, fmt.Errorf("natsnode: node %s at %q: %w", cfg.Name, at.address, err)
 		}
 		*at.host = host
 		if *at.port, err = strconv.Atoi(port); err != nil {
-			return nil, fmt.Errorf("natsbus: node %s at %q: %w", cfg.Name, at.address, err)
+			return nil, fmt.Errorf("natsnode: node %s at %q: %w", cfg.Name, at.address, err)
 		}
 	}
 	for _, r := range cfg.Routes {
 		opts.Routes = append(opts.Routes, &url.URL{Scheme: "nats", Host: r})
 	}
-	if err := serveTLS(opts, Config{CertFile: cfg.CertFile, KeyFile: cfg.KeyFile}); err != nil {
-		return nil, err
+	if cfg.CertFile != "" {
+		c, err := server.GenTLSConfig(&server.TLSConfigOpts{CertFile: cfg.CertFile, KeyFile: cfg.KeyFile})
+		if err != nil {
+			return nil, fmt.Errorf("natsnode: node %s: %w", cfg.Name, err)
+		}
+		opts.TLS, opts.TLSConfig, opts.TLSTimeout = true, c, patience.Seconds()
 	}
-	s, err := begin(opts)
+	s, err := server.NewServer(opts)
 	if err != nil {
-		return nil, fmt.Errorf("natsbus: node %s: %w", cfg.Name, err)
+		return nil, fmt.Errorf("natsnode: node %s: %w", cfg.Name, err)
 	}
-	return &Node{s}, nil
+	n := &Node{s}
+	s.Start()
+	if !s.ReadyForConnections(patience) {
+		return nil, errors.Join(fmt.Errorf("natsnode: node %s takes no clients at %s", cfg.Name, cfg.Listen), n.Close())
+	}
+	return n, nil
 }
 
 // Joined says whether so many other servers are connected.
@@ -71,6 +86,9 @@ func (n *Node) Joined(others int) bool {
 	}
 	return len(routed) >= others
 }
+
+// Addr is HOST:PORT for clients.
+func (n *Node) Addr() string { return n.server.Addr().String() }
 
 // Close ends the server.
 func (n *Node) Close() error {
