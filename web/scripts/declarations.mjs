@@ -23,6 +23,7 @@ export const packages = [
   { folder: 'videojs', name: '@leeway/videojs', entries: [{ file: 'index', source: 'src/index.ts' }] },
   { folder: 'shaka', name: '@leeway/shaka', entries: [{ file: 'index', source: 'src/index.ts' }] },
   { folder: 'file', name: '@leeway/file', entries: [{ file: 'index', source: 'src/index.ts' }] },
+  { folder: 'panel', name: '@leeway/panel', entries: [{ file: 'index', source: 'src/index.ts' }] },
   { folder: 'dashjs', name: '@leeway/dashjs', entries: [{ file: 'index', source: 'src/index.ts' }] },
   { folder: 'netcheck', name: '@leeway/netcheck', entries: [{ file: 'index', source: 'src/index.ts' }] },
   {

@@ -245,15 +245,15 @@ test('the packed scripts find each player whose adapter is a part, fetch that pa
 }, 60_000);
 
 test('the packed script loads the part for files where a page fetches one, and fetches without it where it does not come', async () => {
-  const { script, file } = await built;
+  const { script, more } = await built;
   const page = new Page();
   const fetched: unknown[] = [];
   page.window.fetch = async (...what: unknown[]) => fetched.push(what) && 'the answer';
   runInNewContext(script.code, page.window);
   const { fetch } = page.window.leeway as { fetch(url: string, options: object): Promise<unknown> };
   const answer = fetch('/a.iso', { range: { first: 5 }, request: { credentials: 'include' } });
-  const integrity = `sha256-${createHash('sha256').update(file.code).digest('base64')}`;
-  const name = `${file.name}?${integrity.slice(-9, -1)}`;
+  const integrity = `sha256-${createHash('sha256').update(more.code).digest('base64')}`;
+  const name = `${more.name}?${integrity.slice(-9, -1)}`;
   expect(page.elements).toMatchObject([{ src: `https://video.example.com/static/${name}`, integrity }]);
   page.elements[0]!.onerror();
   await new Promise(setImmediate);

@@ -1,9 +1,10 @@
 /** The drop-in: `<script async src="…/leeway.js" data-tracker="wss://…"></script>` beside the player's script. */
 
 import { createLeeway, type Leeway } from '@leeway/core';
-import type { FileOptions, fetchFile } from '@leeway/file';
+import type { FileOptions } from '@leeway/file';
 import { type Hook, hook } from './hook.ts';
 import { loadPart } from './load.ts';
+import type { More } from './parts/more.ts';
 import { type Load, players } from './players.ts';
 import { readTag } from './tag.ts';
 
@@ -11,6 +12,8 @@ import { readTag } from './tag.ts';
 export interface LeewayGlobal extends Leeway {
   /** Fetches a file, or a range of it, from other viewers and the origin: `fetchFile` of @leeway/file. */
   fetch(url: string, options?: FileOptions): Promise<Response>;
+  /** Shows the panel for developers: links, lanes, decisions and reasons. Returns what takes it away. */
+  debug(): Promise<() => void>;
 }
 
 declare global {
@@ -32,14 +35,16 @@ function run(): void {
   const leeway: LeewayGlobal = Object.assign(createLeeway(options), {
     async fetch(url: string, how: FileOptions = {}) {
       files = true;
-      const fetchFrom = (await load('file').catch(() => undefined)) as typeof fetchFile | undefined;
-      if (fetchFrom) return fetchFrom(leeway, url, how);
+      const loaded = await more().catch(() => undefined);
+      if (loaded) return loaded.fetchFile(leeway, url, how);
       // What the browser would do without this script.
       const { range, signal, request } = how;
       const headers = range && { range: `bytes=${range.first}-${range.last ?? ''}` };
       return fetch(url, { headers, ...request, signal });
     },
+    debug: async () => (await more()).showDebug(leeway),
   });
+  const more = () => load('more') as Promise<More>;
   let hooks: Hook[] = [];
   /** The page has files, so it needs no player. */
   let files = false;
@@ -55,11 +60,8 @@ function run(): void {
     // Without peer delivery the player gets its own loader back, as if this script were not there.
     if (state === 'stopped' || state === 'off') for (const hook of hooks) hook.undo();
   });
-  if (options.debug) {
-    for (const event of ['state', 'joined', 'segment', 'link', 'unlink', 'off'] as const) {
-      leeway.on(event, (detail) => log(event, detail));
-    }
-  }
+  const { badge, debug } = options;
+  if (debug) more().then(({ logEvents }) => logEvents(leeway, log), log);
   window.leeway = leeway;
   const scope = window as unknown as Record<string, unknown>;
   hooks = Object.entries(players).map(([name, take]) =>
@@ -68,7 +70,8 @@ function run(): void {
   // After the page's own scripts: they start the player, and listen to what is said.
   setTimeout(() => leeway.start());
 
-  const look = () =>
+  const look = () => {
+    if (badge !== undefined) more().then(({ showBadge }) => showBadge(leeway, { side: badge }), log);
     setTimeout(() => {
       if (files || hooks.some(({ found }) => found) || leeway.state === 'stopped') return;
       leeway.notice({
@@ -77,6 +80,7 @@ function run(): void {
         hint: 'Use the npm package: attachHls(leeway, hls).',
       });
     }, playerWaitMs);
+  };
   if (document.readyState === 'complete') look();
   else window.addEventListener('load', look, { once: true });
 }

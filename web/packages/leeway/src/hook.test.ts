@@ -185,4 +185,17 @@ describe('the script tag', () => {
     expect(readTag({}, '').tracker).toBe('');
     expect(readTag({ prefetch: 'off' }, '').prefetch).toBe(false);
   });
+
+  test.each([
+    [undefined, undefined],
+    ['', ''],
+    ['left', 'left'],
+  ])('with data-badge %j has the badge %j, and the switch of its viewer', (value, badge) => {
+    vi.stubGlobal('localStorage', { leeway: 'off' });
+    expect(readTag({ badge: value }, '')).toMatchObject({ badge, consent: badge === undefined ? 'given' : 'required' });
+    vi.stubGlobal('localStorage', {});
+    expect(readTag({ badge: value }, '').consent).toBe('given');
+    vi.unstubAllGlobals();
+    expect(readTag({ badge: value }, '').consent).toBe('given');
+  });
 });

@@ -3,3 +3,4 @@
 export * from '@leeway/core';
 export { type FileOptions, type FilePriority, type FileRange, fetchFile } from '@leeway/file';
 export { type AttachOptions, attachHls, attachHlsClass, type HlsClass, type HlsPlayer } from '@leeway/hlsjs';
+export { type BadgeOptions, isSwitchedOff, showBadge, showDebug } from '@leeway/panel';

@@ -8,10 +8,12 @@ export interface TagOptions {
   token?: () => string;
   consent: 'required' | 'given';
   prefetch: boolean;
+  /** Where viewers see a badge. */
+  badge?: string;
   debug: boolean;
 }
 
-/** Reads `data-tracker`, `data-site`, `data-title`, `data-token`, `data-consent`, `data-prefetch`, `data-debug` of a script tag. */
+/** Reads `data-tracker`, `data-site`, `data-title`, `data-token`, `data-consent`, `data-prefetch`, `data-badge`, `data-debug` of a script tag. */
 export function readTag(data: Record<string, string | undefined>, source: string): TagOptions {
   const text = (value: string | undefined) => value?.trim() || undefined;
   return {
@@ -20,10 +22,21 @@ export function readTag(data: Record<string, string | undefined>, source: string
     site: text(data.site),
     title: text(data.title),
     token: data.token === undefined ? undefined : () => text(data.token) ?? '',
-    consent: data.consent !== undefined && data.consent !== 'given' ? 'required' : 'given',
+    consent:
+      (data.consent !== undefined && data.consent !== 'given') || isSwitchedOff(data.badge) ? 'required' : 'given',
+    badge: data.badge,
     prefetch: data.prefetch !== 'off',
     debug: data.debug !== undefined && data.debug !== 'false',
   };
+}
+
+/** Whether the viewer has used the badge's switch: until it is used again nothing connects. */
+function isSwitchedOff(badge?: string): boolean {
+  try {
+    return badge !== undefined && localStorage.leeway === 'off';
+  } catch {
+    return false; // a page without storage forgets it
+  }
 }
 
 function originOf(source: string): string {

@@ -1,16 +1,18 @@
 /** A small badge: what a viewer takes from others and gives to them, and a switch. */
 
 import type { Leeway } from '@leeway/core';
-import { count } from './counts.ts';
+import { createCounts } from './counts.ts';
 import { element, mount } from './element.ts';
 import { isSwitchedOff, remember } from './memory.ts';
 import { common } from './style.ts';
 import { bytes } from './text.ts';
 
 export interface BadgeOptions {
-  /** The corner at the bottom of the page; `right` where nothing is said. */
-  side?: 'left' | 'right';
+  /** The corner at the bottom of the page: `left`, or else `right`. */
+  side?: string;
 }
+
+const everyMs = 1000;
 
 const style = `${common}
 .badge {
@@ -41,20 +43,14 @@ dd { margin: 0; text-align: right; font-weight: 600; }
 @media print { :host { display: none; } }
 `;
 
-/** Shows the badge. Returns what takes it away again. */
-export function showBadge(leeway: Leeway, { side = 'right' }: BadgeOptions = {}): () => void {
-  let on = !isSwitchedOff();
-  let drawn = 0;
-  const { counts, stop } = count(leeway, () => {
-    drawn ||= leeway.clock.setTimer(draw, 500);
-  });
-
-  const label = element('span');
-  const figure = () => element('dd', {}, '0 B');
+/** What of the badge changes. */
+function parts(side: string, press: () => void, flip: () => void) {
+  const figure = () => element('dd');
   const [taken, served, given] = [figure(), figure(), figure()] as const;
+  const label = element('span');
   const toggle = element(
     'button',
-    { type: 'button', className: 'switch', role: 'switch', 'aria-checked': on, onclick: () => set(!on) },
+    { type: 'button', className: 'switch', role: 'switch', onclick: flip },
     'Share with other viewers',
     element('span', { className: 'track' }),
   );
@@ -65,82 +61,98 @@ export function showBadge(leeway: Leeway, { side = 'right' }: BadgeOptions = {})
     element(
       'p',
       {},
-      'Viewers of this page send parts of the video to each other. While you share, they see your IP address, as you see theirs.',
+      'Viewers of this page send parts of what it plays to each other. While you share, they see your IP address, as you see theirs.',
     ),
     element(
       'dl',
       {},
-      element('dt', {}, 'From other viewers'),
-      taken,
-      element('dt', {}, 'From servers'),
-      served,
-      element('dt', {}, 'Given to others'),
-      given,
+      ...[element('dt', {}, 'From other viewers'), taken],
+      ...[element('dt', {}, 'From servers'), served],
+      ...[element('dt', {}, 'Given to others'), given],
     ),
     toggle,
   );
   const button = element(
     'button',
-    {
-      type: 'button',
-      className: 'badge',
-      'aria-expanded': false,
-      'aria-controls': 'card',
-      onclick: () => open(!!card.hidden),
-    },
+    { type: 'button', className: 'badge', 'aria-controls': 'card', 'aria-expanded': false, onclick: press },
     element('span', { className: 'dot' }),
     label,
   );
-  const box = element('div', { className: side }, card, button);
+  return {
+    box: element('div', { className: `root ${side}` }, card, button),
+    card,
+    button,
+    toggle,
+    label,
+    taken,
+    served,
+    given,
+  };
+}
 
-  const draw = () => {
-    drawn = 0;
-    box.classList.toggle('off', !on);
-    label.textContent = on ? `↓ ${bytes(counts.taken)}  ↑ ${bytes(counts.given)}` : 'Sharing is off';
-    button.setAttribute(
-      'aria-label',
-      on
-        ? `Shared with other viewers: ${bytes(counts.taken)} taken, ${bytes(counts.given)} given`
-        : 'Sharing with other viewers is off',
-    );
-    toggle.setAttribute('aria-checked', String(on));
-    taken.textContent = bytes(counts.taken);
-    served.textContent = bytes(counts.served);
-    given.textContent = bytes(counts.given);
-  };
-  const set = (next: boolean) => {
-    on = next;
-    remember(!on);
-    leeway.consent(on);
-    draw();
-  };
+/** Shows the badge. Returns what takes it away again. */
+export function showBadge(leeway: Leeway, options: BadgeOptions = {}): () => void {
+  const side = options.side === 'left' ? 'left' : 'right';
+  const { consent } = leeway;
+  const isOn = () => !/^(idle|off)$/.test(leeway.state);
+  const count = createCounts(leeway);
+  let timer = 0;
   const open = (shown: boolean) => {
     card.hidden = !shown;
     button.setAttribute('aria-expanded', String(shown));
     if (shown) toggle.focus();
   };
-  const key = (event: KeyboardEvent) => {
-    if (event.key !== 'Escape' || card.hidden) return;
-    open(false);
-    button.focus();
-  };
-  const outside = (event: Event) => {
-    if (!card.hidden && !event.composedPath().includes(host)) open(false);
+  const { box, card, button, toggle, label, taken, served, given } = parts(
+    side,
+    () => open(card.hidden !== false),
+    () => {
+      const on = !isOn();
+      remember(!on);
+      consent(on);
+      draw();
+    },
+  );
+  const draw = () => {
+    leeway.clock.clearTimer(timer);
+    timer = leeway.clock.setTimer(draw, everyMs);
+    const on = isOn();
+    const counts = count();
+    const [took, gave] = [bytes(counts.taken), bytes(counts.given)];
+    box.classList.toggle('off', !on);
+    label.textContent = on ? `↓ ${took}  ↑ ${gave}` : 'Sharing is off';
+    button.setAttribute(
+      'aria-label',
+      on ? `Shared with other viewers: ${took} taken, ${gave} given` : 'Sharing with other viewers is off',
+    );
+    toggle.setAttribute('aria-checked', String(on));
+    taken.textContent = took;
+    served.textContent = bytes(counts.served);
+    given.textContent = gave;
   };
 
+  // What the viewer has switched off the page does not switch on.
+  leeway.consent = (allowed) => consent(allowed && !isSwitchedOff());
+  if (isSwitchedOff()) consent(false);
   const host = mount('badge', style, box);
   host.style.bottom = '12px';
   host.style[side] = '12px';
-  host.addEventListener('keydown', key);
+  host.addEventListener('keydown', ({ key }) => {
+    if (key !== 'Escape' || card.hidden) return;
+    open(false);
+    button.focus();
+  });
+  const outside = (event: Event) => {
+    if (!card.hidden && !event.composedPath().includes(host)) open(false);
+  };
   document.addEventListener('pointerdown', outside);
   draw();
   const remove = () => {
-    stop();
     release();
-    leeway.clock.clearTimer(drawn);
+    leeway.clock.clearTimer(timer);
+    leeway.consent = consent;
     document.removeEventListener('pointerdown', outside);
     host.remove();
   };
-  const release = leeway.on('state', ({ state }) => state === 'stopped' && remove());
+  const release = leeway.on('state', ({ state }) => (state === 'stopped' ? remove() : draw()));
   return remove;
 }

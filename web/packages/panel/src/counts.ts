@@ -1,6 +1,7 @@
-/** What a page has got and given since it is counted, whatever titles come and go. */
+/** What a page has got and given, whatever titles come and go. */
 
-import type { Leeway } from '@leeway/core';
+import type { Leeway, StatsDelta } from '@leeway/core';
+import { sum } from './text.ts';
 
 export interface Counts {
   /** From other viewers, to other viewers, and from servers, bytes. */
@@ -9,22 +10,28 @@ export interface Counts {
   served: number;
 }
 
-export function count(leeway: Leeway, changed: () => void): { counts: Counts; stop(): void } {
+const of = ({ bytes, uploaded }: StatsDelta): Counts => ({
+  taken: bytes.peer + bytes.peer_relay,
+  given: sum(Object.values(uploaded)),
+  served: bytes.origin + bytes.seed + bytes.seed_relay,
+});
+
+/** Returns what tells the counts as of now. The figures of a title end with it, so what was added to them last stays. */
+export function createCounts(leeway: Pick<Leeway, 'stats'>): () => Counts {
+  const seen = new Map<string, Counts>();
   const counts: Counts = { taken: 0, given: 0, served: 0 };
-  const releases = [
-    leeway.on('piece', ({ direction, role, bytes }) => {
-      counts[direction === 'out' ? 'given' : role === 'seed' ? 'served' : 'taken'] += bytes;
-      changed();
-    }),
-    leeway.on('segment', ({ result }) => {
-      counts.served += result.bytes.origin;
-      changed();
-    }),
-  ];
-  return {
-    counts,
-    stop() {
-      for (const release of releases) release();
-    },
+  return () => {
+    for (const { manifest, title, totals } of leeway.stats().titles) {
+      const key = `${manifest}\n${title}`;
+      const now = of(totals);
+      const before = seen.get(key);
+      for (const name of ['taken', 'given', 'served'] as const) {
+        const was = before?.[name] ?? 0;
+        // Less than before: the title was opened anew.
+        counts[name] += now[name] < was ? now[name] : now[name] - was;
+      }
+      seen.set(key, now);
+    }
+    return counts;
   };
 }

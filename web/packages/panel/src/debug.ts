@@ -6,7 +6,7 @@ import { common } from './style.ts';
 import { bytes, rate, sum, tail } from './text.ts';
 
 const style = `${common}
-.panel {
+.root.panel {
   display: flex; flex-direction: column; width: min(560px, 100vw); max-height: min(720px, 100vh); border: 1px solid var(--line);
   background: var(--ground); box-shadow: 0 0 24px #0005; font-size: 12px; font-variant-numeric: tabular-nums;
 }
@@ -77,7 +77,7 @@ export function showDebug(leeway: Leeway): () => void {
   };
   const panel = element(
     'section',
-    { className: 'panel', 'aria-label': 'Leeway, debug' },
+    { className: 'root panel', 'aria-label': 'Leeway, debug' },
     element(
       'header',
       {},
@@ -141,7 +141,7 @@ function ofTitle(
   const peers = engine?.peers ?? [];
   return [
     element('h3', {}, title ?? tail(manifest)),
-    element('p', {}, `${viewers} viewers, ${seeds} seeds, ${links.open} links open, ${links.opening} opening`),
+    element('p', {}, `Viewers ${viewers}, seeds ${seeds}, links ${links.open} open and ${links.opening} opening`),
     ...(off ? [element('p', { className: 'warn' }, `Off: ${off}`)] : []),
     element(
       'p',

@@ -2,8 +2,8 @@
 export const common = `
 :host {
   --ground: #fff; --ink: #1d2328; --quiet: #59636c; --line: #d5dade; --accent: #0a6b4f; --soft: #eef2f1; --warn: #9a3412;
-  color: var(--ink); font: 13px/1.45 system-ui, sans-serif; color-scheme: light dark;
 }
+.root { color: var(--ink); font: 13px/1.45 system-ui, sans-serif; color-scheme: light dark; }
 @media (prefers-color-scheme: dark) {
   :host {
     --ground: #171c20; --ink: #e8ecef; --quiet: #a3adb5; --line: #38424a; --accent: #5fd3ac; --soft: #222a2f; --warn: #fdba74;

@@ -1,0 +1,68 @@
+import type { Leeway } from '@leeway/core';
+import { afterEach, describe, expect, it, vi } from 'vitest';
+import { createCounts } from './counts.ts';
+import { isSwitchedOff, remember } from './memory.ts';
+import { bytes, rate, tail } from './text.ts';
+
+afterEach(() => vi.unstubAllGlobals());
+
+it.each([
+  [0, '0 B'],
+  [999, '999 B'],
+  [1000, '1.0 kB'],
+  [9_949, '9.9 kB'],
+  [9_951, '10 kB'],
+  [999_499, '999 kB'],
+  [999_500, '1.0 MB'],
+  [12_345_678, '12 MB'],
+  [5e15, '5000 TB'],
+])('%d bytes are %s', (n, text) => expect(bytes(n)).toBe(text));
+
+it('rates that are unknown, and URLs, are short', () => {
+  expect([rate(0), rate(1500), tail('https://a/b/c/d.ts?x=/y#z')]).toEqual(['–', '1.5 kB/s', 'c/d.ts']);
+});
+
+describe('the memory of the switch', () => {
+  it('stores something while it is off alone', () => {
+    const stored = new Map<string, string>();
+    vi.stubGlobal('localStorage', {
+      getItem: (k: string) => stored.get(k) ?? null,
+      setItem: (k: string, v: string) => stored.set(k, v),
+      removeItem: (k: string) => stored.delete(k),
+    });
+    expect(isSwitchedOff()).toBe(false);
+    remember(true);
+    expect([isSwitchedOff(), [...stored]]).toEqual([true, [['leeway', 'off']]]);
+    remember(false);
+    expect([isSwitchedOff(), stored.size]).toEqual([false, 0]);
+  });
+
+  it('is none where the page may not store', () => {
+    const refuse = () => {
+      throw new Error('sandboxed');
+    };
+    vi.stubGlobal('localStorage', { getItem: refuse, setItem: refuse, removeItem: refuse });
+    remember(true);
+    expect(isSwitchedOff()).toBe(false);
+  });
+});
+
+it('counts what viewers and servers sent, also of titles that ended or were opened anew', () => {
+  const title = (manifest: string, peer: number, origin: number, direct: number) => ({
+    manifest,
+    totals: {
+      bytes: { origin, seed: 1, peer, peer_relay: 2, seed_relay: 3 },
+      uploaded: { direct, relay: 4 },
+    },
+  });
+  let titles = [title('a', 10, 20, 30)];
+  const count = createCounts({ stats: () => ({ titles }) } as unknown as Leeway);
+  expect(count()).toEqual({ taken: 12, given: 34, served: 24 });
+  expect(count()).toEqual({ taken: 12, given: 34, served: 24 });
+  titles = [title('a', 15, 20, 30), title('b', 100, 0, 0)];
+  expect(count()).toEqual({ taken: 17 + 102, given: 34 + 4, served: 24 + 4 });
+  titles = [];
+  expect(count()).toEqual({ taken: 119, given: 38, served: 28 });
+  titles = [title('a', 1, 5, 0)];
+  expect(count()).toEqual({ taken: 119 + 3, given: 38 + 4, served: 28 + 9 });
+});
