@@ -35,7 +35,7 @@ const (
 type cluster struct {
 	servers, trackers []*process
 	configs           []natsnode.Config // of servers
-	addresses         []netip.AddrPort     // of trackers
+	addresses         []netip.AddrPort  // of trackers
 }
 
 // process is one that may be killed.
