@@ -17,7 +17,7 @@ npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
 internal_targets := go-race go-long go-tools web-types web-unit web-pack
-.PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport bench-peers bench-probe bench-load soak lint format build image image-check image-digests kube-test film clean
+.PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e firstday conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport bench-peers bench-probe bench-load soak lint format build image image-check image-digests kube-test film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -64,6 +64,10 @@ test-interop: ## the vectors, read by a peer in Python that shares no code with 
 e2e: build film ## end-to-end tests in real Chromium and Firefox (needs root, for a network namespace)
 	@scripts/need chromium firefox ip unshare openssl python3
 	web/apps/e2e/run
+
+firstday: ## walks what the documents show an operator on the first day: their commands, their files, nginx and a film of one's own
+	@scripts/need nginx ffmpeg
+	LEEWAY_FIRSTDAY=yes go test -count=1 ./test/firstday
 
 conformance: build film ## every player in every case, in Chromium and Firefox: build/conformance.md (root; hours; LEEWAY_CONFORMANCE='hls.js 1.7 .* Firefox' picks cells)
 	@scripts/need chromium firefox ffmpeg npm ip unshare openssl python3

@@ -1,0 +1,219 @@
+// Package host holds what runs Leeway on plain machines; its tests have the real programs judge it.
+package host
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/goccy/go-yaml"
+	"github.com/gorilla/websocket"
+	"github.com/nats-io/nats-server/v2/server"
+
+	"github.com/leeway-video/leeway/internal/app"
+	"github.com/leeway-video/leeway/internal/testkit"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+const secret = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"
+
+func text(t *testing.T, file string) string {
+	t.Helper()
+	b, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// tool runs a program on copies of the files, or skips where the machine has no such program.
+func tool(t *testing.T, dir, name string, args ...string) {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		t.Skipf("%s is not installed", name)
+	}
+	cmd := exec.Command(path, args...)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil || name == "systemd-analyze" && len(out) > 0 { // which only warns of a key that it does not know
+		t.Errorf("%s %s: %v\n%s", name, strings.Join(args, " "), err, out)
+	}
+}
+
+// TestTheServicesWouldStart: config check refuses all that they would refuse.
+func TestTheServicesWouldStart(t *testing.T) {
+	var out bytes.Buffer
+	env := app.Env{Stdout: &out, Stderr: &out, Environ: []string{"LEEWAY_RELAY_SECRET=" + secret, "HOME=" + t.TempDir()}}
+	if err := app.Run(context.Background(), []string{"config", "check", "leeway.yaml", "--for", "tracker,seed,turn"}, env); err != nil {
+		t.Errorf("%v\n%s", err, &out)
+	}
+	var config map[string]struct{ Listen, Admin string }
+	all := map[string]any{}
+	if err := yaml.Unmarshal([]byte(text(t, "leeway.yaml")), &all); err != nil {
+		t.Fatal(err)
+	}
+	delete(all, "sites")
+	b, _ := yaml.Marshal(all)
+	if err := yaml.Unmarshal(b, &config); err != nil {
+		t.Fatal(err)
+	}
+	taken := map[string]string{}
+	for service, c := range config {
+		for _, address := range []string{c.Listen, c.Admin} {
+			_, port, _ := net.SplitHostPort(address)
+			if other := taken[port]; port != "" && other != "" {
+				t.Errorf("%s and %s both want port %s", service, other, port)
+			}
+			taken[port] = service
+		}
+	}
+}
+
+func TestUnitsAreValid(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"leeway@.service", "leeway-nats.service"} {
+		unit := regexp.MustCompile(`(?m)^ExecStart=\S+`).ReplaceAllString(text(t, name), "ExecStart=/bin/true")
+		unit = strings.ReplaceAll(unit, "User=leeway\n", "User=root\n") // that user is made with the folders, docs/operations/host.md
+		if err := os.WriteFile(filepath.Join(dir, strings.Replace(name, "@", "@tracker", 1)), []byte(unit), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tool(t, dir, "systemd-analyze", "verify", "--man=no", "./leeway@tracker.service", "./leeway-nats.service")
+}
+
+// TestHaproxyTakesTheSnippet where there is an HAProxy.
+func TestHaproxyTakesTheSnippet(t *testing.T) {
+	dir := t.TempDir()
+	config := "defaults\n  timeout connect 5s\n" + regexp.MustCompile(` ssl crt \S+`).ReplaceAllString(text(t, "haproxy.cfg"), "")
+	if err := os.WriteFile(filepath.Join(dir, "haproxy.cfg"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tool(t, dir, "haproxy", "-c", "-f", "haproxy.cfg")
+}
+
+// TestCaddyTakesTheSnippet where there is a Caddy.
+func TestCaddyTakesTheSnippet(t *testing.T) {
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	tool(t, dir, "caddy", "adapt", "--config", "Caddyfile", "--adapter", "caddyfile")
+}
+
+func TestPrometheusScrapesEachService(t *testing.T) {
+	dir := t.TempDir()
+	for to, from := range map[string]string{"prometheus.yml": "prometheus.yml", "leeway.yml": "../../alerts/leeway.yml"} {
+		if err := os.WriteFile(filepath.Join(dir, to), []byte(text(t, from)), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	services := text(t, "leeway.yaml")
+	var found []string
+	for _, m := range regexp.MustCompile(`targets: \['127\.0\.0\.1:(\d+)'\]\s+labels: \{service: (\w+)\}`).FindAllStringSubmatch(text(t, "prometheus.yml"), -1) {
+		found = append(found, m[2])
+		if !regexp.MustCompile(`(?s)\n` + m[2] + `:\n(  [^\n]*\n)*?  admin: 127\.0\.0\.1:` + m[1]).MatchString(services) {
+			t.Errorf("%s has no admin port %s in leeway.yaml", m[2], m[1])
+		}
+	}
+	if !slices.Equal(found, []string{"tracker", "seed", "turn"}) {
+		t.Errorf("scrapes %v", found)
+	}
+	tool(t, dir, "promtool", "check", "config", "prometheus.yml")
+}
+
+// TestUsersOfTheBusAreThoseOfTheCluster: one list of what services may say, in two places.
+func TestUsersOfTheBusAreThoseOfTheCluster(t *testing.T) {
+	users := regexp.MustCompile(`(?s)# What each user may say.*?\n\}\n`)
+	here, there := users.FindString(text(t, "nats.conf")), users.FindString(text(t, "../k8s/components/nats/nats.conf"))
+	if here == "" || here != there {
+		t.Errorf("here:\n%s\nthere:\n%s", here, there)
+	}
+	t.Setenv("NATS_TRACKER_PASSWORD", secret)
+	t.Setenv("NATS_SEED_PASSWORD", secret+"2")
+	options, err := server.ProcessConfigFile("nats.conf")
+	if err != nil || options.Host != "127.0.0.1" || len(options.Users) != 2 {
+		t.Errorf("%+v, %v", options, err)
+	}
+}
+
+// TestComposeRunsTheServices: each container is a service of the file, with the files of this folder.
+func TestComposeRunsTheServices(t *testing.T) {
+	var compose struct {
+		Services map[string]struct {
+			Command []string
+			Volumes []string
+		}
+	}
+	if err := yaml.Unmarshal([]byte(text(t, "compose.yaml")), &compose); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"nats", "tracker", "seed", "turn"} {
+		c := compose.Services[name]
+		if len(c.Command) == 0 || name != "nats" && c.Command[0] != name {
+			t.Errorf("%s runs %v", name, c.Command)
+		}
+		for _, v := range c.Volumes {
+			if from, _, _ := strings.Cut(v, ":"); strings.HasPrefix(from, "/etc/leeway/") {
+				text(t, filepath.Base(from))
+			}
+		}
+	}
+}
+
+// TestATrackerBehindNginx: a real nginx with the snippet carries a session and plain requests.
+func TestATrackerBehindNginx(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	dir := t.TempDir()
+	config := filepath.Join(dir, "leeway.yaml")
+	if err := os.WriteFile(config, []byte("tracker: {trusted_proxies: [127.0.0.1/32]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	site := filepath.Join(dir, "site.yaml")
+	if err := os.WriteFile(site, []byte("name: films\nhosts: [media.example.com]\npage_origins: [https://www.example.com]\nfetch_base: https://media.example.com\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out testkit.Output
+	ended := make(chan error, 1)
+	go func() {
+		ended <- app.Run(ctx, []string{
+			"up", "--config", config, "--site", site, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--seed-listen", "127.0.0.1:0", "--probe-listen", "127.0.0.1:0", "--data-dir", dir,
+		}, app.Env{Stdout: &out, Stderr: &out, Environ: []string{"HOME=" + dir}})
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	address := regexp.MustCompile(`http://(\S+)/\n`)
+	testkit.Eventually(t, "up", func() bool { return address.MatchString(out.String()) })
+	at := address.FindStringSubmatch(out.String())[1]
+	proxy := testkit.Nginx(t, strings.ReplaceAll(text(t, "nginx.conf"), "127.0.0.1:8080", at))
+
+	dialer := websocket.Dialer{Subprotocols: []string{signal.Subprotocol}, HandshakeTimeout: 30 * time.Second}
+	c, response, err := dialer.Dial("ws"+strings.TrimPrefix(proxy, "http")+"/", http.Header{"Origin": {"https://www.example.com"}, "X-Forwarded-For": {"203.0.113.7"}})
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out.String())
+	}
+	defer c.Close()
+	_ = response.Body.Close()
+	if err := c.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"type":"hello","version":%d,"client":"test"}`, signal.Version)); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+	if _, raw, err := c.ReadMessage(); err != nil || !bytes.Contains(raw, []byte(`"type":"welcome"`)) {
+		t.Errorf("%s, %v", raw, err)
+	}
+	answer, err := http.Get(proxy + "/allowed?origin=https://other.example")
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%v, %v", answer, err)
+	}
+	_ = answer.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+}

@@ -1,0 +1,163 @@
+package firstday
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/testkit"
+)
+
+// walk is an empty folder on a machine with the program, in which commands of documents are run as they stand.
+type walk struct {
+	t       *testing.T
+	dir     string
+	environ []string
+}
+
+// newWalk builds the program. The walk takes its time, so it is not part of every test run.
+func newWalk(t *testing.T) *walk {
+	if os.Getenv("LEEWAY_FIRSTDAY") == "" {
+		t.Skip("make firstday runs this")
+	}
+	w := &walk{t: t, dir: t.TempDir()}
+	if err := os.Mkdir(filepath.Join(w.dir, "build"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	w.environ = []string{
+		"HOME=" + w.dir, "PATH=" + filepath.Join(w.dir, "build") + ":" + os.Getenv("PATH"),
+		"LEEWAY_UP_LISTEN=127.0.0.1:0", "LEEWAY_UP_ADMIN=127.0.0.1:0", "LEEWAY_SEED_LISTEN=127.0.0.1:0", "LEEWAY_PROBE_LISTEN=127.0.0.1:0",
+	}
+	if out, err := exec.Command("go", "build", "-o", filepath.Join(w.dir, "build/leeway"), "../../cmd/leeway").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return w
+}
+
+// the is the one block of a document that has a text in it.
+func (w *walk) the(document, language, has string) string {
+	w.t.Helper()
+	var found []string
+	for _, b := range blocks(w.t, document) {
+		if b.language == language && strings.Contains(b.text, has) {
+			found = append(found, b.text)
+		}
+	}
+	if len(found) != 1 {
+		w.t.Fatalf("%s has %d blocks of %s with %q", document, len(found), language, has)
+	}
+	return found[0]
+}
+
+func (w *walk) write(name, text string) {
+	w.t.Helper()
+	if err := os.WriteFile(filepath.Join(w.dir, name), []byte(text), 0o600); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// sh runs commands and fails where one of them does.
+func (w *walk) sh(commands string) string {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "bash", "-euo", "pipefail", "-c", commands)
+	cmd.Dir, cmd.Env = w.dir, w.environ
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		w.t.Errorf("%s\n%v\n%s", commands, err, out)
+	}
+	return string(out)
+}
+
+// start runs a command that serves until the test ends, and waits for what it prints.
+func (w *walk) start(command string, printed *regexp.Regexp) string {
+	w.t.Helper()
+	var out testkit.Output
+	cmd := exec.Command("bash", "-c", "exec "+command)
+	cmd.Dir, cmd.Env, cmd.Stdout, cmd.Stderr = w.dir, w.environ, &out, &out
+	if err := cmd.Start(); err != nil {
+		w.t.Fatal(err)
+	}
+	w.t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		if err := cmd.Wait(); err != nil {
+			w.t.Errorf("%s: %v\n%s", command, err, out.String())
+		}
+	})
+	testkit.Eventually(w.t, command, func() bool { return printed.MatchString(out.String()) })
+	return printed.FindStringSubmatch(out.String())[1]
+}
+
+// film encodes one of the operator's own, in two kinds of segments.
+func (w *walk) film() {
+	w.t.Helper()
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		w.t.Skip("ffmpeg is not installed: the walk needs a film")
+	}
+	for kind, args := range map[string]string{"ts": "", "fmp4": "-hls_segment_type fmp4"} {
+		w.sh("mkdir -p media/" + kind + " && ffmpeg -v error -f lavfi -i testsrc2=s=320x180:r=10:d=20 -c:v libx264 -preset ultrafast -g 20 -b:v 400k " +
+			"-f hls -hls_time 2 -hls_playlist_type vod " + args + " media/" + kind + "/index.m3u8")
+	}
+}
+
+// TestAPageOfOnesOwn walks "Trying it on a page of yours" with nginx and a film of one's own, in TS and in fMP4.
+func TestAPageOfOnesOwn(t *testing.T) {
+	const embedding = "../../docs/embedding.md"
+	w := newWalk(t)
+	w.film()
+	media := testkit.Nginx(t, `location / { root "`+w.dir+`/media"; types { application/vnd.apple.mpegurl m3u8; video/mp2t ts; video/mp4 mp4 m4s; } add_header Access-Control-Allow-Origin *; }`)
+	host := strings.TrimPrefix(media, "http://")
+	w.write("my-site.yaml", strings.ReplaceAll(w.the(embedding, "yaml", "# my-site.yaml"), "localhost:9002", host))
+	commands := strings.Split(strings.TrimSpace(w.the(embedding, "sh", "up --site my-site.yaml")), "\n")
+	i := slices.IndexFunc(commands, func(c string) bool { return strings.Contains(c, "leeway up") })
+	w.sh(strings.Join(commands[:i], "\n"))
+	page := w.start(comment.ReplaceAllString(commands[i], ""), regexp.MustCompile(`(https?://\S+)/\n`))
+	tracker := "ws" + strings.TrimPrefix(page, "http")
+	for _, kind := range []string{"ts", "fmp4"} {
+		url := media + "/" + kind + "/index.m3u8"
+		// The second one comes when the first has a link, and takes at least a piece of a segment from it or from the seed.
+		w.sh(fmt.Sprintf("leeway viewer --buffer 6s --tracker %s %s 2>first.log & until grep -q 'links [1-9]' first.log; do sleep 0.2; done; leeway viewer --buffer 6s --require-peers --fail-on stall --tracker %[1]s %[2]s; wait", tracker, url))
+		if out := w.sh(fmt.Sprintf("leeway doctor --tracker %s --page-origin http://localhost:3000 %s", tracker, url)); !strings.Contains(out, "ok       piece") {
+			t.Errorf("doctor: %s", out)
+		}
+	}
+}
+
+// TestJoinTokens walks the commands of "Join tokens".
+func TestJoinTokens(t *testing.T) {
+	w := newWalk(t)
+	w.sh(w.the("../../docs/operations/access.md", "sh", "token keygen signing.jwk"))
+	w.sh(strings.ReplaceAll(w.the("../../docs/operations/access.md", "sh", "--title trailer-7"), "mint ", "mint --life 5m "))
+}
+
+// TestPlainMachines walks what of "On plain machines" needs no init system.
+func TestPlainMachines(t *testing.T) {
+	const host = "../../docs/operations/host.md"
+	w := newWalk(t)
+	here := strings.NewReplacer("/etc/leeway", w.dir+"/etc", "deploy/host", filepath.Join(must(filepath.Abs("../../deploy/host"))))
+	w.sh("mkdir etc && cp " + filepath.Join(must(filepath.Abs("../../deploy/host")), "leeway.yaml") + " etc/")
+	w.sh(here.Replace(w.the(host, "sh", "LEEWAY_RELAY_SECRET=")))
+	check, _, _ := strings.Cut(w.the(host, "sh", "config check /etc/leeway/leeway.yaml"), "\n")
+	w.sh(here.Replace(check))
+	for _, name := range []string{"relay.env", "nats.env", "tracker.env", "seed.env"} {
+		if info, err := os.Stat(filepath.Join(w.dir, "etc", name)); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%s: %v, %v", name, info, err)
+		}
+	}
+}
+
+func must(path string, err error) string {
+	if err != nil {
+		panic(err)
+	}
+	return path
+}
