@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats-server/v2/server"
+
 	"github.com/leeway-video/leeway/internal/testkit"
 )
 
@@ -139,12 +141,18 @@ func TestJoinTokens(t *testing.T) {
 	w.sh(strings.ReplaceAll(w.the("../../docs/operations/access.md", "sh", "--title trailer-7"), "mint ", "mint --life 5m "))
 }
 
-// TestPlainMachines walks what of "On plain machines" needs no init system.
+// TestPlainMachines walks what of "On plain machines" needs no init system: its secrets, its configuration, and the services that are
+// started from both, with two trackers, on a bus of its own and with a relay.
 func TestPlainMachines(t *testing.T) {
 	const host = "../../docs/operations/host.md"
 	w := newWalk(t)
-	here := strings.NewReplacer("/etc/leeway", w.dir+"/etc", "deploy/host", filepath.Join(must(filepath.Abs("../../deploy/host"))))
-	w.sh("mkdir etc && cp " + filepath.Join(must(filepath.Abs("../../deploy/host")), "leeway.yaml") + " etc/")
+	w.film()
+	deploy, err := filepath.Abs("../../deploy/host")
+	if err != nil {
+		t.Fatal(err)
+	}
+	here := strings.NewReplacer("/etc/leeway", w.dir+"/etc")
+	w.sh("mkdir etc && cp " + filepath.Join(deploy, "leeway.yaml") + " " + filepath.Join(deploy, "nats.conf") + " etc/")
 	w.sh(here.Replace(w.the(host, "sh", "LEEWAY_RELAY_SECRET=")))
 	check, _, _ := strings.Cut(w.the(host, "sh", "config check /etc/leeway/leeway.yaml"), "\n")
 	w.sh(here.Replace(check))
@@ -153,11 +161,45 @@ func TestPlainMachines(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, info, err)
 		}
 	}
+	media := testkit.Nginx(t, `location / { root "`+w.dir+`/media"; types { application/vnd.apple.mpegurl m3u8; video/mp2t ts; } add_header Access-Control-Allow-Origin *; }`)
+	service := func(name, more, printed string) string {
+		return w.start(fmt.Sprintf("bash -c 'set -a; . etc/relay.env; [ ! -e etc/%[1]s.env ] || . etc/%[1]s.env; LEEWAY_NATS_USER=%[1]s; %s exec leeway %[1]s --config etc/leeway.yaml'", name, more),
+			regexp.MustCompile(`"msg":"`+name+` is up"[^\n]*"`+printed+`":"([^"]+)"`))
+	}
+	text, err := os.ReadFile(filepath.Join(w.dir, "etc/leeway.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	relay := service("turn", "LEEWAY_TURN_LISTEN=127.0.0.1:0 LEEWAY_TURN_ADMIN=127.0.0.1:0", "listen")
+	w.write("etc/leeway.yaml", strings.NewReplacer("media.example.com", strings.TrimPrefix(media, "http://"), "https://media.example.com", media,
+		"turn.example.com:3478", relay, "https://www.example.com", "http://www.example.com", "/var/lib/leeway", w.dir).Replace(string(text)))
+	w.environ = append(w.environ, "LEEWAY_NATS_URL="+bus(t, w))
+	more := "LEEWAY_TRACKER_SECRET=" + strings.TrimSpace(w.sh("leeway secret")) + " LEEWAY_TRACKER_LISTEN=127.0.0.1:0 LEEWAY_TRACKER_ADMIN=127.0.0.1:0"
+	one, two := service("tracker", more, "listen"), service("tracker", more+" LEEWAY_TRACKER_DATA_DIR="+w.dir+"/two", "listen")
+	service("seed", "LEEWAY_SEED_LISTEN=127.0.0.1:0 LEEWAY_SEED_ADMIN=127.0.0.1:0", "udp")
+	w.sh(fmt.Sprintf("leeway viewer --buffer 6s --tracker ws://%s %s/ts/index.m3u8 2>first.log & until grep -q 'links [1-9]' first.log; do sleep 0.2; done; leeway viewer --buffer 6s --require-peers --tracker ws://%s %[2]s/ts/index.m3u8; wait", one, media, two))
+	w.sh(fmt.Sprintf("leeway doctor --tracker ws://%s --page-origin http://www.example.com %s/ts/index.m3u8", two, media))
 }
 
-func must(path string, err error) string {
-	if err != nil {
-		panic(err)
+// bus is a NATS server with the configuration and passwords of the walk.
+func bus(t *testing.T, w *walk) string {
+	for line := range strings.Lines(w.sh("cat etc/nats.env")) {
+		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+		t.Setenv(name, value)
 	}
-	return path
+	options, err := server.ProcessConfigFile(filepath.Join(w.dir, "etc/nats.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.Port, options.NoSigs = server.RANDOM_PORT, true
+	s, err := server.NewServer(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Start()
+	t.Cleanup(func() { s.Shutdown(); s.WaitForShutdown() })
+	if !s.ReadyForConnections(30 * time.Second) {
+		t.Fatal("NATS does not start")
+	}
+	return s.ClientURL()
 }
