@@ -145,7 +145,7 @@ describe('finding Shaka, whose adapter is a part', () => {
       else come();
       await settle();
       expect(notice.mock.calls).toMatchObject([
-        [{ code: 'engine-missing', hint: expect.stringContaining('Shaka 5 is needed') }],
+        [{ code: 'engine-missing', message: expect.stringContaining('for Shaka 5') }],
       ]);
     }
   });

@@ -45,7 +45,7 @@ function adapted<V, T>(part: Part, needs: string, meet: (value: V) => T | undefi
         leeway.notice({
           code: 'engine-missing',
           message: `Leeway's script for ${needs} does not load, or not take this player. ${error?.message ?? ''}`,
-          hint: `${needs} is needed. Serve the script beside the first; allow it in script-src.`,
+          hint: 'Serve it beside the first; allow it in script-src.',
         }),
       );
     return () => {
