@@ -10,9 +10,11 @@ import (
 	"github.com/leeway-video/leeway/internal/swarm"
 )
 
-// evening is a broadcast of 2 s segments with an audience on mixed lines, and what happens to it.
+// evening is a broadcast with an audience on mixed lines, and what happens to it.
 type evening struct {
 	viewers int
+	segment time.Duration                // 0: 2 s
+	lines   int                          // what the first viewer's line is, of homeLines
 	window  int                          // segments in the playlist; 0: 12
 	length  time.Duration                // 0: 70 s
 	arrive  func(i int) time.Duration    // nil: one a second
@@ -22,9 +24,13 @@ type evening struct {
 	share   float64                      // that comes from viewers, at least
 }
 
-func (e evening) play(t *testing.T, alone bool) *scene {
+func (e evening) play(t testing.TB, alone bool) *scene {
+	if e.segment == 0 {
+		e.segment = 2 * time.Second
+	}
+	size := func(of2s int) int { return of2s * int(e.segment/time.Second) / 2 }
 	s := newScene(t, func(w *world) *film {
-		return newBroadcast(w, 2*time.Second, max(12, e.window), 400, shape, 121_431, 253_067, 469_340)
+		return newBroadcast(w, e.segment, max(12, e.window), 400, shape, size(121_431), size(253_067), size(469_340))
 	})
 	s.film.node.delay, s.seed.node.delay, s.film.node.up.Rate, s.seed.node.up.Rate = 0, 0, 125e6, 125e6
 	s.tracker.home = swarm.New()
@@ -41,7 +47,7 @@ func (e evening) play(t *testing.T, alone bool) *scene {
 			at = e.arrive(i)
 		}
 		s.w.run(at - s.w.now.Sub(worldBegin))
-		s.viewer(homeLines[i%len(homeLines)].access, func(c *Config) {
+		s.viewer(homeLines[(i+e.lines)%len(homeLines)].access, func(c *Config) {
 			c.Leave = length - at
 			if e.config != nil {
 				e.config(i, c)
@@ -85,6 +91,29 @@ func TestWhatHappensToALiveStream(t *testing.T) {
 	}
 }
 
+// BenchmarkLiveTrouble plays the same with segments of 4 and 6 s, each on three orders of lines, and says how much more viewers stall
+// than they do without peers.
+func BenchmarkLiveTrouble(b *testing.B) {
+	for name, e := range evenings() {
+		for _, seconds := range []int{2, 4, 6} {
+			b.Run(fmt.Sprintf("%s/segment=%ds", name, seconds), func(b *testing.B) {
+				e.segment = time.Duration(seconds) * time.Second
+				var with, alone tally
+				for b.Loop() {
+					for e.lines = range homeLines {
+						with.add(e.play(b, false).tally(), 1)
+						alone.add(e.play(b, true).tally(), 1)
+					}
+				}
+				b.ReportMetric(with.offload/float64(len(homeLines)), "offload_ratio")
+				b.ReportMetric(float64(with.stalls-alone.stalls), "stalls_added")
+				b.ReportMetric((with.stall-alone.stall)/float64(len(homeLines)), "stall_added_ratio")
+				b.ReportMetric(with.bitrate/alone.bitrate, "mean_bitrate_vs_origin_only")
+			})
+		}
+	}
+}
+
 func evenings() map[string]evening {
 	const amid = 35 * time.Second
 	var fromSeed int64
@@ -120,7 +149,7 @@ func evenings() map[string]evening {
 			})
 		}},
 		"the origin is five seconds late": {viewers: 9, share: 0.5, happens: func(s *scene) {
-			frozen := s.film.live.window + int(amid/(2*time.Second))
+			frozen := s.film.live.window + int(amid/s.film.live.duration)
 			s.film.live.stale = func(_, now int) int {
 				if s.w.now.Before(worldBegin.Add(amid + 7*time.Second)) {
 					return min(now, frozen)
