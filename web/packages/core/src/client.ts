@@ -178,11 +178,7 @@ export function createClient(o: LeewayOptions, parts: ClientParts): Leeway {
     lost(attempts) {
       setState('waiting');
       if (attempts >= unreachableAfter) {
-        say(
-          'tracker-unreachable',
-          `The tracker at ${o.tracker} does not answer.`,
-          'Is it up, and wss: if the page is https?',
-        );
+        say('tracker-unreachable', `The tracker at ${o.tracker} does not answer.`, 'Is it up?');
       }
       each((title) => title.lost());
     },
