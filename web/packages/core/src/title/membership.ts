@@ -6,21 +6,13 @@
 import { createLinks, type Links } from '../link/links.ts';
 import type { Engine, Reason, SegmentRef } from '../ports.ts';
 import { idToHex } from '../session/base64.ts';
-import {
-  type Joined,
-  type RangeMessage,
-  type ReadyOffer,
-  type RevocationMessage,
-  type Welcome,
-  wantedSegments,
-} from '../session/messages.ts';
+import type { Joined, RangeMessage, ReadyOffer, RevocationMessage, Welcome } from '../session/messages.ts';
 import type { Refusal } from '../session/session.ts';
 import type { Credit } from '../transfer/credit.ts';
 import type { Line } from '../transfer/line.ts';
 import { createDelivery } from './delivery.ts';
 import { inform } from './inform.ts';
-import { named } from './named.ts';
-import { createNaming } from './naming.ts';
+import { createNaming, type Naming, named } from './naming.ts';
 import type { CreateEngine, TitleOptions } from './options.ts';
 import { createScript } from './script.ts';
 import { createTimers } from './timers.ts';
@@ -81,6 +73,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   /** Makes the engine, once links may come up. */
   let maker: CreateEngine | undefined;
   let welcome: Welcome | undefined;
+  let naming: Naming | undefined;
   let swarm: string | undefined;
   let viewers = 0;
   let seeds = 0;
@@ -91,7 +84,6 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   let joining = 0;
   let joinedAt = 0;
   const script = createScript(o.loadEngine);
-  const naming = createNaming(o);
 
   const delivery = createDelivery({
     welcome: () => welcome,
@@ -173,9 +165,9 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
   const makeEngine = (create: CreateEngine, swarmHex: string) => {
     engine = create(
       {
-        rules: naming.rules,
+        rules: naming!.rules,
         swarm: swarmHex,
-        title: naming.name,
+        title: naming!.name,
         self: () => idToHex(welcome!.session),
         uploads: () => role() !== 'leech',
         line: host.line,
@@ -211,7 +203,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     timers.set('fetch', () => !delivery.off() && states.test(session.state) && script.fetch(), ms);
 
   /** The segments whose certificates offers ask for. */
-  const wanted = () => named(host.next().slice(0, wantedSegments), naming.rules, environment.crypto);
+  const wanted = () => named(host.next(), naming!, environment.crypto);
 
   /** Has what makes the engine; false where that does not come, or not in time for this join. */
   const haveScript = async (current: () => boolean): Promise<boolean> => {
@@ -269,8 +261,8 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     }
     try {
       const answer = await session.join({
-        title: naming.name!,
-        manifest: naming.path,
+        title: naming!.name,
+        manifest: naming!.path,
         role: role(),
         want: links.want + offers.length,
         range: host.range(),
@@ -296,7 +288,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
     links.offered(answer.offered ?? []);
     updates.begin(welcome!);
     if (maker) start();
-    events.emit('joined', { manifest, title: naming.name!, swarm: idToHex(swarm), viewers, seeds });
+    events.emit('joined', { manifest, title: naming!.name, swarm: idToHex(swarm), viewers, seeds });
   };
 
   const leave = () => {
@@ -317,7 +309,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       welcome = message;
       const { site, policy } = message;
       try {
-        naming.read(message);
+        naming = createNaming(o, message);
       } catch (error) {
         const why = (error as Error).message;
         leaveOut(
@@ -396,6 +388,6 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
       engine?.stop();
       engine = undefined;
     },
-    snapshot: () => ({ title: naming.name, swarm: swarm && idToHex(swarm), viewers, seeds }),
+    snapshot: () => ({ title: naming?.name, swarm: swarm && idToHex(swarm), viewers, seeds }),
   };
 }
