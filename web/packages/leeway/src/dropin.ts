@@ -48,15 +48,18 @@ function run(): void {
   let hooks: Hook[] = [];
   /** The page has files, so it needs no player. */
   let files = false;
+  /** The tracker has taken this page, so its origin is not what keeps it away. */
+  let taken = false;
   leeway.on('notice', ({ code, message, hint }) => {
     log(`${code}: ${message} ${hint}`);
     // A browser does not tell a page that it was refused for its origin. The tracker answers in a sentence.
-    if (code === 'tracker-unreachable')
+    if (code === 'tracker-unreachable' && !taken)
       fetch(new URL('/allowed', options.tracker.replace(/^ws/i, 'http')))
         .then((answer) => answer.text())
         .then(log, () => {});
   });
   leeway.on('state', ({ state }) => {
+    taken ||= state === 'ready';
     // Without peer delivery the player gets its own loader back, as if this script were not there.
     if (state === 'stopped' || state === 'off') for (const hook of hooks) hook.undo();
   });
