@@ -174,12 +174,12 @@ func (l *load) read(i int, s *wsconn.Bulk) {
 			return
 		}
 		l.note()
-		l.measured(i, buffer[:n], s.Conn())
+		l.measured(i, buffer[:n])
 	}
 }
 
 // measured takes in a measurement of the server's.
-func (l *load) measured(i int, text []byte, conn net.Conn) {
+func (l *load) measured(i int, text []byte) {
 	var m struct {
 		AppInfo struct{ ElapsedTime, NumBytes int64 }
 		TCPInfo *netstat.TCPInfo
@@ -198,10 +198,6 @@ func (l *load) measured(i int, text []byte, conn net.Conn) {
 	}
 	l.uploaded[i].series = s
 	if m.TCPInfo != nil {
-		// A receiver's estimate keeps near the smallest round trip (Linux 6.16 and later); this end is the sender, and knows.
-		if own, ok := tcpinfo.Look(conn); ok && l.direction == netstat.Up && own.RTT > 0 {
-			m.TCPInfo.RcvRTT = own.RTT
-		}
 		l.looks[i] = append(l.looks[i], *m.TCPInfo)
 	}
 }
