@@ -66,7 +66,7 @@ const iperfOmit = 1
 
 // iperf is what iperf3 carries from or to the server's host, bit/s, with one connection.
 func (s *stage) iperf(ctx context.Context, d netstat.Direction) (float64, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, testTime+patience)
 	defer cancel()
 	listening := s.server.Command(ctx, "iperf3", "--server", "--one-off")
 	var said bytes.Buffer
@@ -85,12 +85,10 @@ func (s *stage) iperf(ctx context.Context, d netstat.Direction) (float64, error)
 			break
 		}
 	}
+	cancel() // it does not always end by itself after a test
+	ended := listening.Wait()
 	if err != nil {
-		cancel()
-		return 0, errors.Join(fmt.Errorf("iperf3: %w: %s%s", err, out, said.Bytes()), listening.Wait())
-	}
-	if err := listening.Wait(); err != nil {
-		return 0, fmt.Errorf("iperf3's server: %w: %s", err, said.Bytes())
+		return 0, errors.Join(fmt.Errorf("iperf3: %w: %s%s", err, out, said.Bytes()), ended)
 	}
 	var report struct {
 		End struct {
