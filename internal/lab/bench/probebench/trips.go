@@ -113,8 +113,11 @@ func loaded(c checker) bench.Case {
 	}
 }
 
-// pingEvery is how often a packet goes there and back.
-const pingEvery = 25 * ms
+// Packets there and back are as large as TCP's: a small one is on the line for a shorter time.
+const (
+	pingEvery = 50 * ms
+	pingSize  = 1472 // bytes of payload
+)
 
 // trip is one packet's.
 type trip struct {
@@ -162,7 +165,8 @@ func (s *stage) ping(ctx context.Context) (*trips, func(), error) {
 	work.Go(func() { t.hear(here, began) })
 	work.Go(func() {
 		for sleep.For(ctx, pingEvery) {
-			b := binary.BigEndian.AppendUint64(nil, uint64(time.Since(began)))
+			b := make([]byte, pingSize)
+			binary.BigEndian.PutUint64(b, uint64(time.Since(began)))
 			_, _ = here.WriteTo(b, there.LocalAddr()) // one that is lost has no trip
 		}
 	})
@@ -175,7 +179,7 @@ func (s *stage) ping(ctx context.Context) (*trips, func(), error) {
 
 // mirror sends back what comes, until the socket is closed.
 func mirror(conn *net.UDPConn) {
-	b := make([]byte, 64)
+	b := make([]byte, 2*pingSize)
 	for {
 		n, from, err := conn.ReadFromUDPAddrPort(b)
 		if err != nil {
@@ -186,13 +190,13 @@ func mirror(conn *net.UDPConn) {
 }
 
 func (t *trips) hear(conn *net.UDPConn, began time.Time) {
-	b := make([]byte, 64)
+	b := make([]byte, 2*pingSize)
 	for {
 		n, _, err := conn.ReadFromUDPAddrPort(b)
 		if err != nil {
 			return
 		}
-		if n != 8 {
+		if n != pingSize {
 			continue
 		}
 		sent := time.Duration(binary.BigEndian.Uint64(b))
