@@ -2,6 +2,7 @@ package load
 
 import (
 	"context"
+	"math"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/armwire"
@@ -54,11 +55,18 @@ func (u *run) hear(a *Arm, m armwire.Message) {
 type sampler struct {
 	u       *run
 	last    map[*Arm]armwire.StatisticsBody
+	between map[*Arm]interval
 	samples []Sample
 }
 
+// interval is between the last two things that an arm has said of itself. An arm's seconds are not this controller's: where it has said
+// nothing new within one of these, what it did before goes on.
+type interval struct{ before, after armwire.StatisticsBody }
+
+func (i interval) seconds() float64 { return float64(i.after.At-i.before.At) / 1e6 }
+
 func newSampler(u *run) *sampler {
-	s := &sampler{u: u, last: map[*Arm]armwire.StatisticsBody{}}
+	s := &sampler{u: u, last: map[*Arm]armwire.StatisticsBody{}, between: map[*Arm]interval{}}
 	for _, a := range u.all() {
 		s.last[a] = a.Statistics()
 	}
@@ -110,8 +118,11 @@ func (s *sampler) sample(now time.Time) Sample {
 			one.Arms++
 		}
 		s.last[a] = b
-		if long := float64(b.At-before.At) / 1e6; before.At > 0 && long > 0 {
-			one.add(a == u.peer, before, b, long)
+		if before.At > 0 && b.At > before.At {
+			s.between[a] = interval{before, b}
+		}
+		if i := s.between[a]; i.seconds() > 0 {
+			one.add(a == u.peer, i.before, i.after, i.seconds())
 		}
 	}
 	one.OwnLag = float64(u.self.Figures(true).Lag) / 1e6
@@ -119,11 +130,11 @@ func (s *sampler) sample(now time.Time) Sample {
 	return one
 }
 
-// add takes in an arm's share of a second that was long seconds.
+// add takes in what an arm did in long seconds, as of one.
 func (o *Sample) add(peer bool, before, b armwire.StatisticsBody, long float64) {
 	cpu := float64(b.Machine.CPU-before.Machine.CPU) / 1e6
 	o.Drops = max(o.Drops, b.Machine.Drops-before.Machine.Drops) // the counter is of the machine that arms may share
-	o.NACKs += b.Traffic.NACKs - before.Traffic.NACKs
+	o.NACKs += int64(math.Ceil(float64(b.Traffic.NACKs-before.Traffic.NACKs) / long))
 	o.Received += 8 * float64(b.Traffic.ReceivedBytes-before.Traffic.ReceivedBytes) / long
 	o.Sent += 8 * float64(b.Traffic.SentBytes-before.Traffic.SentBytes) / long
 	if peer {
