@@ -2,6 +2,7 @@ package load
 
 import (
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -85,19 +86,17 @@ func (r *Result) loaded() (samples []Sample) {
 	for _, g := range r.Scenario.Groups {
 		end = min(end, g.After+g.RampUp+g.Hold)
 	}
-	spoiled := 0
-	for _, s := range r.Samples {
-		if spoiled++; len(s.Spoiled) == 0 {
-			spoiled = 0
-		}
-		if s.Second > end.Seconds() || spoiled >= kneeWindow {
+	spoiled := 0 // seconds in a row
+	for i, one := range r.Samples {
+		if one.Second > end.Seconds() || spoiled == kneeWindow {
 			break
 		}
-		if s.Up >= kneeClients {
-			samples = append(samples, s)
+		if spoiled++; len(one.Spoiled) == 0 {
+			spoiled = 0
+			samples = r.Samples[:i+1]
 		}
 	}
-	return samples[:max(0, len(samples)-spoiled)]
+	return slices.DeleteFunc(slices.Clone(samples), func(s Sample) bool { return s.Up < kneeClients })
 }
 
 func (m measure) knee(samples []Sample) *Knee {

@@ -54,7 +54,6 @@ func (u *run) hear(a *Arm, m armwire.Message) {
 // sampler makes a sample each second.
 type sampler struct {
 	u       *run
-	last    map[*Arm]armwire.StatisticsBody
 	between map[*Arm]interval
 	samples []Sample
 }
@@ -63,12 +62,10 @@ type sampler struct {
 // nothing new within one of these, what it did before goes on.
 type interval struct{ before, after armwire.StatisticsBody }
 
-func (i interval) seconds() float64 { return float64(i.after.At-i.before.At) / 1e6 }
-
 func newSampler(u *run) *sampler {
-	s := &sampler{u: u, last: map[*Arm]armwire.StatisticsBody{}, between: map[*Arm]interval{}}
+	s := &sampler{u: u, between: map[*Arm]interval{}}
 	for _, a := range u.all() {
-		s.last[a] = a.Statistics()
+		s.between[a] = interval{after: a.Statistics()}
 	}
 	return s
 }
@@ -108,7 +105,6 @@ func (s *sampler) sample(now time.Time) Sample {
 		Join: second.Join(99).Seconds(), Chunk: second.Chunk(99).Seconds(),
 	}
 	for _, a := range u.all() {
-		before, b := s.last[a], a.Statistics()
 		select {
 		case <-a.Gone():
 			continue
@@ -117,23 +113,29 @@ func (s *sampler) sample(now time.Time) Sample {
 		if a != u.peer {
 			one.Arms++
 		}
-		s.last[a] = b
-		if before.At > 0 && b.At > before.At {
-			s.between[a] = interval{before, b}
+		i, b := s.between[a], a.Statistics()
+		said := b.At > i.after.At
+		if said {
+			i = interval{i.after, b}
+			s.between[a] = i
 		}
-		if i := s.between[a]; i.seconds() > 0 {
-			one.add(a == u.peer, i.before, i.after, i.seconds())
+		if i.before.At == 0 {
+			continue // it has said too little
 		}
+		if said { // the counter is of the machine that arms may share
+			one.Drops = max(one.Drops, i.after.Machine.Drops-i.before.Machine.Drops)
+		}
+		one.add(a == u.peer, i)
 	}
 	one.OwnLag = float64(u.self.Figures(true).Lag) / 1e6
 	one.judge()
 	return one
 }
 
-// add takes in what an arm did in long seconds, as of one.
-func (o *Sample) add(peer bool, before, b armwire.StatisticsBody, long float64) {
+// add takes in what an arm did in an interval, as of one second.
+func (o *Sample) add(peer bool, i interval) {
+	before, b, long := i.before, i.after, float64(i.after.At-i.before.At)/1e6
 	cpu := float64(b.Machine.CPU-before.Machine.CPU) / 1e6
-	o.Drops = max(o.Drops, b.Machine.Drops-before.Machine.Drops) // the counter is of the machine that arms may share
 	o.NACKs += int64(math.Ceil(float64(b.Traffic.NACKs-before.Traffic.NACKs) / long))
 	o.Received += 8 * float64(b.Traffic.ReceivedBytes-before.Traffic.ReceivedBytes) / long
 	o.Sent += 8 * float64(b.Traffic.SentBytes-before.Traffic.SentBytes) / long

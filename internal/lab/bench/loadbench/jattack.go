@@ -12,14 +12,8 @@ import (
 
 // The experiments of Jattack: the tool and a forwarding server of the same parts share the machine, as theirs shared a host of eight.
 var jattack = []load.Scenario{
-	{
-		Name: "j1", About: "Ten publishers and 90 viewers, about 1,000 connections with video through a forwarding server.",
-		Groups: []load.Group{{Name: "conference", Behavior: load.Conference, Clients: 100, Publishers: 10}},
-	},
-	{
-		Name: "j2", About: "One publisher and 1,000 viewers of its video through a forwarding server.", Arms: load.Arms{Sockets: 64},
-		Groups: []load.Group{{Name: "audience", Behavior: load.OneToMany, Clients: 1001, Publishers: 1}},
-	},
+	media("j1", "Ten publishers and 90 viewers, about 1,000 connections with video through a forwarding server.", load.Conference, 10, 90, 0),
+	media("j2", "One publisher and 1,000 viewers of its video through a forwarding server.", load.OneToMany, 1, 1000, 64),
 }
 
 const (
@@ -29,9 +23,16 @@ const (
 	mediaDown = 5 * time.Second
 )
 
-// mediaCase is an experiment.
+// media is an experiment. sockets are those of each arm, 0 for its default.
+func media(name, about string, behavior load.Behavior, publishers, viewers, sockets int) load.Scenario {
+	return load.Scenario{Name: name, About: about, Arms: load.Arms{Sockets: sockets}, Groups: []load.Group{{
+		Name: "clients", Behavior: behavior, Clients: publishers + viewers, Publishers: publishers, Bitrate: videoRate,
+		RampUp: mediaUp, Hold: mediaHold, RampDown: mediaDown,
+	}}}
+}
+
+// mediaCase is the case of an experiment.
 func mediaCase(s load.Scenario) bench.Case {
-	s.Groups[0].Bitrate, s.Groups[0].RampUp, s.Groups[0].Hold, s.Groups[0].RampDown = videoRate, mediaUp, mediaHold, mediaDown
 	return bench.Case{
 		Name: strings.ToUpper(s.Name), Extra: true,
 		About: fmt.Sprintf("%s Video of %d kbit/s; clients come for %s and stay for %s.", s.About, videoRate/1000, mediaUp, mediaHold),

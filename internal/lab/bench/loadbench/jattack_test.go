@@ -1,7 +1,6 @@
 package loadbench
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/lab/load"
@@ -36,8 +35,6 @@ func TestMediaFiguresAreOfTheHold(t *testing.T) {
 // TestExperimentsAreScenarios: each is one that a file could be.
 func TestExperimentsAreScenarios(t *testing.T) {
 	for _, s := range jattack {
-		s.Groups = slices.Clone(s.Groups)
-		s.Groups[0].Bitrate = videoRate
 		if bad := s.Check(); len(bad) > 0 {
 			t.Errorf("%s: %v", s.Name, bad)
 		}
