@@ -47,6 +47,18 @@ type Report struct {
 	Directions map[string]Counters
 }
 
+// Void says why nothing is claimed from the lab since its last mark; empty is no reason.
+func (l *Lab) Void() (string, error) {
+	r, err := l.Report()
+	if err != nil {
+		return "", err
+	}
+	if err := r.Certify(); err != nil {
+		return strings.TrimPrefix(err.Error(), "netlab: "), nil
+	}
+	return "", nil
+}
+
 // mark is the state against which reports are made.
 type mark struct {
 	cpu   proc.Processors

@@ -123,11 +123,16 @@ type Browser struct {
 // Open has Chromium on a host open what page answers, at "/" with the query. What it prints goes to output, if there is
 // one. A browser that was opened wants to be closed.
 func Open(ctx context.Context, host *netlab.Host, page http.Handler, query string, output io.Writer) (*Browser, error) {
-	listener, err := host.Listen(ctx, "tcp", address)
-	if err != nil {
+	return OpenWith(ctx, host, Options{Page: page, Query: query, Output: output})
+}
+
+// OpenWith is Open with further options; where the page is and where the browser starts follow from the host.
+func OpenWith(ctx context.Context, host *netlab.Host, o Options) (_ *Browser, err error) {
+	if o.Listener, err = host.Listen(ctx, "tcp", address); err != nil {
 		return nil, err
 	}
-	return Launch(ctx, Options{Listener: listener, Page: page, Query: query, Output: output, Start: inside(host)})
+	o.Start = inside(host)
+	return Launch(ctx, o)
 }
 
 // inside starts processes in a host.

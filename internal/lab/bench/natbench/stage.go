@@ -5,19 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/http"
 	"net/netip"
-	"os"
-	"os/exec"
 	"slices"
-	"syscall"
 	"time"
 
-	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
 	"github.com/leeway-video/leeway/internal/lab/bench/demosite"
+	"github.com/leeway-video/leeway/internal/lab/bench/hosted"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
-	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 // secret is the relay's and the trackers'.
@@ -35,9 +30,7 @@ var line = netlab.Link{Rate: 50_000_000, Delay: 5 * time.Millisecond, Queue: 256
 // stage is a lab with a relay, two sites, of which one names it, and a pair of hosts for each row.
 type stage struct {
 	lab          *netlab.Lab
-	relay        *netlab.Cmd
-	ended        chan error
-	log          bench.Tail
+	relay        *hosted.Service
 	named, plain *demosite.Site
 	hidden       *demosite.Site // names it too; viewers meet by it alone. nil where no row asks for it
 	sites        map[*demosite.Site]*netlab.Host
@@ -53,7 +46,7 @@ type pair struct {
 
 // build makes the lab and starts the servers.
 func build(ctx context.Context, list []row) (s *stage, err error) {
-	s = &stage{ended: make(chan error, 1)}
+	s = &stage{}
 	if s.lab, err = netlab.New(netlab.Options{Seed: 1, IPv6: true}); err != nil {
 		return nil, err
 	}
@@ -74,7 +67,11 @@ func build(ctx context.Context, list []row) (s *stage, err error) {
 	if err = s.lab.Start(); err != nil {
 		return nil, err
 	}
-	if err = s.startRelay(ctx, relay); err != nil {
+	s.relay, err = hosted.Start(ctx, relay, hosted.Options{
+		Name: "the relay", Admin: relayAdmin, Env: []string{"LEEWAY_TURN_SECRETS=" + secret},
+		Args: []string{"turn", "--listen", fmt.Sprintf("[::]:%d", relayPort), "--allow", "198.18.0.0/15,2001:2::/48", "--drain", "0s"},
+	})
+	if err != nil {
 		return nil, err
 	}
 	for _, h := range []*netlab.Host{named, plain, hidden} {
@@ -154,36 +151,6 @@ func (w row) hosts(lab *netlab.Lab, core *netlab.Router, n int) (p pair) {
 	return p
 }
 
-// startRelay starts `leeway turn`, which answers STUN too, and waits until it takes work.
-func (s *stage) startRelay(ctx context.Context, host *netlab.Host) error {
-	leeway, err := bench.Leeway()
-	if err != nil {
-		return err
-	}
-	cmd := host.Command(ctx, leeway, "--log-level", "warn", "turn", "--listen", fmt.Sprintf("[::]:%d", relayPort), "--admin", relayAdmin,
-		"--allow", "198.18.0.0/15,2001:2::/48", "--drain", "0s")
-	cmd.Env = append(os.Environ(), "LEEWAY_TURN_SECRETS="+secret)
-	cmd.Stdout, cmd.Stderr = &s.log, &s.log
-	if err := cmd.Start(); err != nil {
-		return fmt.Errorf("start the relay: %w", err)
-	}
-	s.relay = cmd
-	go func() { s.ended <- cmd.Wait() }()
-	client := http.Client{Transport: &http.Transport{DialContext: host.DialContext, DisableKeepAlives: true}, Timeout: time.Second}
-	for deadline := time.Now().Add(patience); ; {
-		response, err := client.Get("http://" + relayAdmin + "/readyz")
-		if err == nil {
-			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return nil
-			}
-		}
-		if time.Now().After(deadline) || !sleep.For(ctx, 50*time.Millisecond) {
-			return fmt.Errorf("the relay does not come up: %w\n%s", err, &s.log)
-		}
-	}
-}
-
 // close ends what runs and removes the lab.
 func (s *stage) close() error {
 	var errs []error
@@ -193,11 +160,7 @@ func (s *stage) close() error {
 		}
 	}
 	if s.relay != nil {
-		_ = s.relay.Process.Signal(syscall.SIGTERM)
-		err := <-s.ended
-		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-			errs = append(errs, fmt.Errorf("the relay ended with %w\n%s", err, &s.log))
-		}
+		errs = append(errs, s.relay.Close())
 	}
 	return errors.Join(append(errs, s.lab.Close())...)
 }

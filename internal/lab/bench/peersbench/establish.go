@@ -117,6 +117,6 @@ func establish(ctx context.Context, r *bench.Run, k kinds, w way, n int) (*estab
 			return nil, err
 		}
 	}
-	e.void, err = s.certify()
+	e.void, err = s.lab.Void()
 	return e, err
 }

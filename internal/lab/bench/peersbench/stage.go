@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net"
 	"os/exec"
-	"strings"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/netlab"
@@ -143,15 +142,3 @@ func (l ledger) peers() carried { return l.client.plus(l.server).less(l.exchange
 
 // signaling is what the client's line carried for signals.
 func (l ledger) signaling() carried { return l.client.less(l.peers()) }
-
-// certify says why nothing is claimed from the lab since its last mark; empty is no reason.
-func (s *stage) certify() (string, error) {
-	report, err := s.lab.Report()
-	if err != nil {
-		return "", err
-	}
-	if err := report.Certify(); err != nil {
-		return strings.TrimPrefix(err.Error(), "netlab: "), nil
-	}
-	return "", nil
-}

@@ -32,32 +32,26 @@ func beside(c checker, rtt time.Duration) bench.Case {
 			{Name: "iperf3_ratio_down", Goal: ">= 0.9"}, {Name: "iperf3_ratio_up", Goal: ">= 0.9"},
 			{Name: "throughput_down", Unit: "bit/s"}, {Name: "throughput_up", Unit: "bit/s"},
 		},
-		Run: func(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
-			s, err := build(ctx, uint64(r.Number)+1, both(fast, rtt), nil)
-			if err != nil {
-				return bench.Sample{}, err
-			}
-			defer func() { err = errors.Join(err, s.close()) }()
+		Run: on(both(fast, rtt), nil, func(ctx context.Context, r *bench.Run, s *stage) (map[string]float64, error) {
 			got, err := c.run(ctx, r, s, plan{phases: []netcheck.Phase{netcheck.Download, netcheck.Upload}, duration: testTime})
 			if err != nil {
-				return bench.Sample{}, err
+				return nil, err
 			}
-			sample.Values = map[string]float64{}
+			values := map[string]float64{}
 			for _, d := range twoWays {
 				v, err := got.value(netstat.Throughput, d)
 				if err != nil {
-					return bench.Sample{}, err
+					return nil, err
 				}
 				theirs, err := s.iperf(ctx, d)
 				if err != nil {
-					return bench.Sample{}, err
+					return nil, err
 				}
 				r.Logf("  %s: %.1f Mbit/s, iperf3 %.1f", d, v/mbit, theirs/mbit)
-				sample.Values["throughput_"+string(d)], sample.Values["iperf3_ratio_"+string(d)] = v, v/theirs
+				values["throughput_"+string(d)], values["iperf3_ratio_"+string(d)] = v, v/theirs
 			}
-			sample.Void, err = s.certify()
-			return sample, err
-		},
+			return values, nil
+		}),
 	}
 }
 

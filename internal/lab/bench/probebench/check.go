@@ -5,12 +5,10 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/netip"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
@@ -32,13 +30,10 @@ type plan struct {
 // results are a check's. Both clients have the same JSON (spec/probe.md, Results).
 type results struct{ netcheck.Results }
 
-// errNoFigure is that a check has no such figure.
-var errNoFigure = errors.New("the check has no such figure")
-
 func (r results) value(k netstat.Kind, d netstat.Direction) (float64, error) {
 	v, ok := r.Find(k, d)
 	if !ok {
-		return 0, fmt.Errorf("%w: %s %s", errNoFigure, k.Name, d)
+		return 0, fmt.Errorf("the check has no figure %s %s", k.Name, d)
 	}
 	return v, nil
 }
@@ -70,9 +65,7 @@ func runTerminal(ctx context.Context, _ *bench.Run, s *stage, p plan) (results, 
 	if err := cmd.Start(); err != nil {
 		return results{}, fmt.Errorf("start the check: %w", err)
 	}
-	var work sync.WaitGroup
-	work.Go(func() { p.hear(io.TeeReader(told, &said)) })
-	work.Wait()
+	p.hear(io.TeeReader(told, &said)) // until it ends
 	if err := cmd.Wait(); err != nil {
 		return results{}, fmt.Errorf("the check: %w: %s", err, bytes.TrimSpace(said.Bytes()))
 	}

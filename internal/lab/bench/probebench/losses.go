@@ -31,6 +31,7 @@ const (
 
 // losing is K4: loss by messages of a data channel, beside the line's own list of the packets that it has lost.
 func losing(w waste) bench.Case {
+	link := netlab.Link{Rate: lineRate, Delay: lineTrip / 2, Queue: lineQueue, Loss: w.loss, LossBurst: w.burst}
 	return bench.Case{
 		Name:  "K4/loss-" + w.name,
 		About: fmt.Sprintf("%d messages each way at once, %g %% lost (%g in a row in the mean), beside the line's own list of the packets that it lost.", messages, 100*w.loss, w.burst),
@@ -38,11 +39,10 @@ func losing(w waste) bench.Case {
 			{Name: "loss_error_points", Unit: "points", Goal: "<= 0.1"},
 			{Name: "loss_period_exact", Goal: "== 1"}, {Name: "loss_distance_exact", Goal: "== 1"}, {Name: "lost", Unit: "messages"},
 		},
-		Run: func(ctx context.Context, r *bench.Run) (bench.Sample, error) {
-			link := netlab.Link{Rate: lineRate, Delay: lineTrip / 2, Queue: lineQueue, Loss: w.loss, LossBurst: w.burst}
-			seen, void, err := exchange(ctx, r, link)
+		Run: on(netlab.Both(link), nil, func(ctx context.Context, r *bench.Run, s *stage) (map[string]float64, error) {
+			seen, err := s.exchange(ctx, r, link)
 			if err != nil {
-				return bench.Sample{}, err
+				return nil, err
 			}
 			v := map[string]float64{"loss_error_points": 0, "loss_period_exact": 1, "loss_distance_exact": 1, "lost": 0}
 			for _, one := range seen {
@@ -58,21 +58,21 @@ func losing(w waste) bench.Case {
 					v["loss_distance_exact"] = 0
 				}
 			}
-			return bench.Sample{Void: void, Values: v}, nil
-		},
+			return v, nil
+		}),
 	}
 }
 
 // reordering is a path that only reorders: nothing of it is loss.
 func reordering() bench.Case {
+	link := netlab.Link{Rate: lineRate, Delay: lineTrip / 2, Queue: lineQueue, Jitter: 8 * ms, Reorder: true}
 	return bench.Case{
 		Name: "K4/reordered", About: "A path that loses nothing and delivers messages up to 8 ms later than others, on 20 ms: messages that count as lost, and those that count as reordered.",
 		Figures: []bench.Figure{{Name: "lost", Unit: "messages", Goal: "== 0"}, {Name: "reordered", Unit: "messages", Goal: "> 0"}, {Name: "reorder_extent", Unit: "messages"}},
-		Run: func(ctx context.Context, r *bench.Run) (bench.Sample, error) {
-			link := netlab.Link{Rate: lineRate, Delay: lineTrip / 2, Queue: lineQueue, Jitter: 8 * ms, Reorder: true}
-			seen, void, err := exchange(ctx, r, link)
+		Run: on(netlab.Both(link), nil, func(ctx context.Context, r *bench.Run, s *stage) (map[string]float64, error) {
+			seen, err := s.exchange(ctx, r, link)
 			if err != nil {
-				return bench.Sample{}, err
+				return nil, err
 			}
 			v := map[string]float64{"lost": 0, "reordered": 0, "reorder_extent": 0}
 			for _, one := range seen {
@@ -82,8 +82,8 @@ func reordering() bench.Case {
 					v["reorder_extent"] = max(v["reorder_extent"], float64(late.Extent))
 				}
 			}
-			return bench.Sample{Void: void, Values: v}, nil
-		},
+			return v, nil
+		}),
 	}
 }
 
@@ -122,53 +122,46 @@ func wasted(lost []bool) (p pattern) {
 	return p
 }
 
-// exchange has messages cross a line both ways at once. Each is a packet, in their order: the first packets of their size after the line began
-// its list are the messages.
-func exchange(ctx context.Context, r *bench.Run, link netlab.Link) (_ []account, void string, err error) {
-	s, err := build(ctx, uint64(r.Number)+1, netlab.Both(link), nil)
-	if err != nil {
-		return nil, "", err
-	}
-	defer func() { err = errors.Join(err, s.close()) }()
+// exchange has messages cross a line both ways at once. Each is a packet, in their order: the first packets of their size after the line
+// began its list are the messages.
+func (s *stage) exchange(ctx context.Context, r *bench.Run, link netlab.Link) (_ []account, err error) {
 	child, err := r.Start(s.command(ctx), benchName, roleLine, "line")
 	if err != nil {
-		return nil, "", err
+		return nil, err
 	}
 	defer func() { err = errors.Join(err, child.Stop()) }()
-	if err := child.Send(lineSetup{URL: s.url(s.server.Addr()), Addr: s.client.Addr()}); err != nil {
-		return nil, "", err
-	}
-	var said lineWord
-	if err := child.Receive(&said); err != nil {
-		return nil, "", err
-	}
-	if said.Error != "" {
-		return nil, "", errors.New(said.Error)
+	if _, err := ask(child, lineSetup{URL: s.url(s.server.Addr()), Addr: s.client.Addr()}); err != nil {
+		return nil, err
 	}
 	link.Ledger = netcheck.MessageSize
-	if err := s.set(netlab.Both(link)); err != nil { // from here on packets of that size are messages
-		return nil, "", err
+	if err := errors.Join(s.set(netlab.Both(link)), s.lab.Mark()); err != nil { // from here on packets of that size are messages
+		return nil, err
 	}
-	if err := errors.Join(s.lab.Mark(), child.Send(lineSetup{})); err != nil {
-		return nil, "", err
-	}
-	if err := child.Receive(&said); err != nil {
-		return nil, "", err
-	}
-	if said.Error != "" {
-		return nil, "", errors.New(said.Error)
+	said, err := ask(child, lineSetup{})
+	if err != nil {
+		return nil, err
 	}
 	accounts := []account{{direction: netstat.Up, Pattern: said.Up}, {direction: netstat.Down, Pattern: said.Down}}
 	for i, d := range []*netlab.Direction{s.line.Up, s.line.Down} {
 		lost, err := d.Ledger()
 		if err != nil {
-			return nil, "", err
+			return nil, err
 		}
 		if len(lost) < messages {
-			return nil, "", fmt.Errorf("%s: %d packets for %d messages", d.Name, len(lost), messages)
+			return nil, fmt.Errorf("%s: %d packets for %d messages", d.Name, len(lost), messages)
 		}
 		accounts[i].ledger = lost[:messages]
 	}
-	void, err = s.certify()
-	return accounts, void, err
+	return accounts, nil
+}
+
+// ask tells the client's end something and hears what it says then.
+func ask(child *bench.Process, setup lineSetup) (said lineWord, err error) {
+	if err := errors.Join(child.Send(setup), child.Receive(&said)); err != nil {
+		return said, err
+	}
+	if said.Error != "" {
+		return said, errors.New(said.Error)
+	}
+	return said, nil
 }

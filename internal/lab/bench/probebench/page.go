@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
-	"os/exec"
 	"slices"
 	"time"
 
@@ -14,9 +12,6 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
 	"github.com/leeway-video/leeway/internal/netcheck"
 )
-
-// pageAddress is where a browser finds the bench's page, on its own host.
-const pageAddress = "127.0.0.1:8080"
 
 // pagePatience is how long a check in a browser may take, the browser's start included.
 const pagePatience = 2 * time.Minute
@@ -66,17 +61,12 @@ func inBrowser(firefox bool) func(context.Context, *bench.Run, *stage, plan) (re
 			}
 		})
 		defer page.Close()
-		listener, err := s.client.Listen(ctx, "tcp", pageAddress)
-		if err != nil {
-			return results{}, err
-		}
-		inside := func(cmd *exec.Cmd) error { return s.client.Do(cmd.Start) }
-		browser, err := demopage.Launch(ctx, demopage.Options{Listener: listener, Page: page, Query: "?probe", Firefox: firefox, Start: inside})
+		browser, err := demopage.OpenWith(ctx, s.client, demopage.Options{Page: page, Query: "?probe", Firefox: firefox})
 		if err != nil {
 			return results{}, err
 		}
 		defer func() { err = errors.Join(err, browser.Close()) }()
-		order, err := json.Marshal(pageOrder{Type: "check", Server: "http://" + net.JoinHostPort(s.server.Addr().String(), fmt.Sprint(probePort)), Plan: p.ofPage()})
+		order, err := json.Marshal(pageOrder{Type: "check", Server: s.url(s.server.Addr()), Plan: p.ofPage()})
 		if err != nil {
 			return results{}, err
 		}

@@ -5,16 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/http"
 	"net/netip"
 	"os/exec"
-	"strings"
-	"syscall"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/lab/bench/hosted"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
-	"github.com/leeway-video/leeway/internal/sleep"
 )
 
 const (
@@ -29,14 +26,12 @@ type stage struct {
 	lab            *netlab.Lab
 	client, server *netlab.Host
 	line           *netlab.Line // seen from the client
-	serve          *netlab.Cmd
-	ended          chan error
-	log            bench.Tail
+	serve          *hosted.Service
 }
 
 // build makes the lab and starts the server. prepare, if there is one, is called before the lab starts.
 func build(ctx context.Context, seed uint64, path netlab.Path, prepare func(*stage)) (_ *stage, err error) {
-	s := &stage{ended: make(chan error, 1)}
+	s := &stage{}
 	if s.lab, err = netlab.New(netlab.Options{Seed: seed, IPv6: true}); err != nil {
 		return nil, err
 	}
@@ -54,34 +49,35 @@ func build(ctx context.Context, seed uint64, path netlab.Path, prepare func(*sta
 	if err = s.lab.Start(); err != nil {
 		return nil, err
 	}
-	return s, s.start(ctx)
+	s.serve, err = hosted.Start(ctx, s.server, hosted.Options{
+		Name: "the probe server", Admin: probeAdmin,
+		Args: []string{"probe", "serve", "--open", "--listen", fmt.Sprintf("[::]:%d", probePort), "--udp", fmt.Sprintf("[::]:%d", dataPort)},
+	})
+	return s, err
 }
 
-// start starts `leeway probe serve` and waits until it takes tests.
-func (s *stage) start(ctx context.Context) error {
-	leeway, err := bench.Leeway()
-	if err != nil {
-		return err
-	}
-	s.serve = s.server.Command(ctx, leeway, "--log-level", "warn", "probe", "serve", "--open", "--listen", fmt.Sprintf("[::]:%d", probePort),
-		"--udp", fmt.Sprintf("[::]:%d", dataPort), "--admin", probeAdmin)
-	s.serve.Stdout, s.serve.Stderr = &s.log, &s.log
-	if err := s.serve.Start(); err != nil {
-		return fmt.Errorf("start the probe server: %w", err)
-	}
-	go func() { s.ended <- s.serve.Wait() }()
-	client := http.Client{Transport: &http.Transport{DialContext: s.server.DialContext, DisableKeepAlives: true}, Timeout: time.Second}
-	for deadline := time.Now().Add(patience); ; {
-		response, err := client.Get("http://" + probeAdmin + "/readyz")
-		if err == nil {
-			_ = response.Body.Close()
-			if response.StatusCode == http.StatusOK {
-				return nil
-			}
+// on measures on a line, and says what the lab has to say of it. prepare, if there is one, is called before the lab starts.
+func on(path netlab.Path, prepare func(*stage), measure func(context.Context, *bench.Run, *stage) (map[string]float64, error)) func(context.Context, *bench.Run) (bench.Sample, error) {
+	return func(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
+		s, err := build(ctx, uint64(r.Number)+1, path, prepare)
+		if err != nil {
+			return bench.Sample{}, err
 		}
-		if time.Now().After(deadline) || !sleep.For(ctx, 50*time.Millisecond) {
-			return fmt.Errorf("the probe server does not come up: %w\n%s", err, &s.log)
+		defer func() { err = errors.Join(err, s.close()) }()
+		if sample.Values, err = measure(ctx, r, s); err != nil {
+			return bench.Sample{}, err
 		}
+		sample.Void, err = s.lab.Void()
+		return sample, err
+	}
+}
+
+// atAnyTime is for what a machine that is busy measures as well.
+func atAnyTime(run func(context.Context, *bench.Run) (bench.Sample, error)) func(context.Context, *bench.Run) (bench.Sample, error) {
+	return func(ctx context.Context, r *bench.Run) (bench.Sample, error) {
+		sample, err := run(ctx, r)
+		sample.Void = ""
+		return sample, err
 	}
 }
 
@@ -98,27 +94,11 @@ func (s *stage) url(addr netip.Addr) string {
 	return "http://" + net.JoinHostPort(addr.String(), fmt.Sprint(probePort))
 }
 
-// certify says why nothing is claimed from the lab since its last mark; empty is no reason.
-func (s *stage) certify() (string, error) {
-	report, err := s.lab.Report()
-	if err != nil {
-		return "", err
-	}
-	if err := report.Certify(); err != nil {
-		return strings.TrimPrefix(err.Error(), "netlab: "), nil
-	}
-	return "", nil
-}
-
 // close ends the server and removes the lab.
 func (s *stage) close() error {
-	var errs []error
-	if s.serve != nil && s.serve.Process != nil {
-		_ = s.serve.Process.Signal(syscall.SIGTERM)
-		err := <-s.ended
-		if exit := (*exec.ExitError)(nil); errors.As(err, &exit) {
-			errs = append(errs, fmt.Errorf("the probe server ended with %w\n%s", err, &s.log))
-		}
+	var err error
+	if s.serve != nil {
+		err = s.serve.Close()
 	}
-	return errors.Join(append(errs, s.lab.Close())...)
+	return errors.Join(err, s.lab.Close())
 }

@@ -31,12 +31,7 @@ func capacity(c checker, rate int64) bench.Case {
 			{Name: "bytes_error_ratio", Goal: agrees, Reference: thesis("K10: bytes and time beside the browser's", 0.004)},
 			{Name: "throughput_down", Unit: "bit/s"}, {Name: "throughput_up", Unit: "bit/s"},
 		},
-		Run: func(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
-			s, err := build(ctx, uint64(r.Number)+1, both(rate, rtt), nil)
-			if err != nil {
-				return bench.Sample{}, err
-			}
-			defer func() { err = errors.Join(err, s.close()) }()
+		Run: on(both(rate, rtt), nil, func(ctx context.Context, r *bench.Run, s *stage) (map[string]float64, error) {
 			meters := map[netcheck.Phase]*meter{netcheck.Download: newMeter(s.line.Down), netcheck.Upload: newMeter(s.line.Up)}
 			got, err := c.run(ctx, r, s, plan{phases: []netcheck.Phase{netcheck.Download, netcheck.Upload}, duration: longTime, begins: func(p netcheck.Phase) {
 				if m := meters[p]; m != nil {
@@ -44,33 +39,34 @@ func capacity(c checker, rate int64) bench.Case {
 				}
 			}})
 			if err != nil {
-				return bench.Sample{}, err
+				return nil, err
 			}
-			sample.Values = map[string]float64{}
+			values := map[string]float64{}
 			worst, apart := 0.0, 0.0
 			for i, d := range twoWays {
 				carried, err := meters[[]netcheck.Phase{netcheck.Download, netcheck.Upload}[i]].rate()
 				if err != nil {
-					return bench.Sample{}, err
+					return nil, err
 				}
 				v, err := got.value(netstat.Throughput, d)
 				if err != nil {
-					return bench.Sample{}, err
+					return nil, err
 				}
 				r.Logf("  %s: %.3f of %.3f Mbit/s; %.3f by the line", d, v/mbit, possible(rate)/mbit, possible(carried)/mbit)
-				sample.Values["throughput_"+string(d)] = v
+				values["throughput_"+string(d)] = v
 				worst, apart = max(worst, math.Abs(v/possible(rate)-1)), max(apart, math.Abs(v/possible(carried)-1))
 			}
-			sample.Values["capacity_error_ratio"], sample.Values["bytes_error_ratio"] = worst, apart
-			sample.Void, err = s.certify()
-			return sample, err
-		},
+			values["capacity_error_ratio"], values["bytes_error_ratio"] = worst, apart
+			return values, nil
+		}),
 	}
 }
 
 // efficiency is K8: RFC 6349's of a download, beside the line's own count of packets that it dropped after the ramp-up.
 func efficiency(loss float64) bench.Case {
 	const rate, rtt = 20 * mbit, 10 * ms
+	path := both(rate, rtt)
+	path.Down.Loss, path.Up.Loss = loss, loss
 	published := map[float64]float64{0: 100, 0.01: 99.05, 0.05: 94.85}
 	return bench.Case{
 		Name:  fmt.Sprintf("K8/loss-%g", 100*loss),
@@ -79,14 +75,7 @@ func efficiency(loss float64) bench.Case {
 			{Name: "efficiency_error_points", Unit: "points", Goal: "<= 0.3"},
 			{Name: "tcp_efficiency", Unit: "percent", Reference: thesis("K8", published[loss])},
 		},
-		Run: func(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
-			path := both(rate, rtt)
-			path.Down.Loss, path.Up.Loss = loss, loss
-			s, err := build(ctx, uint64(r.Number)+1, path, nil)
-			if err != nil {
-				return bench.Sample{}, err
-			}
-			defer func() { err = errors.Join(err, s.close()) }()
+		Run: on(path, nil, func(ctx context.Context, r *bench.Run, s *stage) (map[string]float64, error) {
 			ramped := make(chan counted, 1)
 			got, err := terminal.run(ctx, r, s, plan{phases: []netcheck.Phase{netcheck.Download}, duration: longTime, begins: func(p netcheck.Phase) {
 				if p == netcheck.Download {
@@ -94,22 +83,21 @@ func efficiency(loss float64) bench.Case {
 				}
 			}})
 			if err != nil {
-				return bench.Sample{}, err
+				return nil, err
 			}
 			v, err := got.value(netstat.TCPEfficiency, netstat.Down)
 			if err != nil {
-				return bench.Sample{}, err
+				return nil, err
 			}
 			before, after := <-ramped, count(s.line.Down)
 			if err := errors.Join(before.err, after.err); err != nil {
-				return bench.Sample{}, err
+				return nil, err
 			}
 			carried := after.Since(before.Counters)
 			true := 100 * (1 - float64(carried.Lost+carried.QueueDrops)/float64(carried.Packets))
 			r.Logf("  %.3f %%, %.3f by the line", v, true)
-			void, err := s.certify()
-			return bench.Sample{Void: void, Values: map[string]float64{"tcp_efficiency": v, "efficiency_error_points": math.Abs(v - true)}}, err
-		},
+			return map[string]float64{"tcp_efficiency": v, "efficiency_error_points": math.Abs(v - true)}, nil
+		}),
 	}
 }
 
@@ -132,28 +120,23 @@ func packets() bench.Case {
 	return bench.Case{
 		Name: "K9", About: "The largest packet, with devices of 1500/1500, 1500/552, 552/1500 and 743/743 bytes; how many of them are exact each way.",
 		Figures: []bench.Figure{{Name: "path_mtu_exact", Goal: "== 8", Reference: thesis("K9", 8)}},
-		Run: func(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
-			s, err := build(ctx, uint64(r.Number)+1, both(20*mbit, 10*ms), nil)
-			if err != nil {
-				return bench.Sample{}, err
-			}
-			defer func() { err = errors.Join(err, s.close()) }()
+		Run: atAnyTime(on(both(20*mbit, 10*ms), nil, func(ctx context.Context, r *bench.Run, s *stage) (map[string]float64, error) {
 			exact := 0
 			for _, size := range packetSizes {
 				for i, host := range []*netlab.Host{s.server, s.client} {
 					out, err := host.Command(ctx, "ip", "link", "set", "dev", "eth0", "mtu", fmt.Sprint(size[i])).CombinedOutput()
 					if err != nil {
-						return bench.Sample{}, fmt.Errorf("packets of %d bytes: %w: %s", size[i], err, out)
+						return nil, fmt.Errorf("packets of %d bytes: %w: %s", size[i], err, out)
 					}
 				}
 				got, err := terminal.run(ctx, r, s, plan{phases: []netcheck.Phase{netcheck.Download, netcheck.Upload}, duration: netcheck.MinDuration})
 				if err != nil {
-					return bench.Sample{}, err
+					return nil, err
 				}
 				for _, d := range twoWays {
 					v, err := got.value(netstat.PathMTU, d)
 					if err != nil {
-						return bench.Sample{}, err
+						return nil, err
 					}
 					r.Logf("  %d/%d, %s: %.0f", size[0], size[1], d, v)
 					if v == float64(min(size[0], size[1])) {
@@ -161,8 +144,8 @@ func packets() bench.Case {
 					}
 				}
 			}
-			return bench.Sample{Values: map[string]float64{"path_mtu_exact": float64(exact)}}, nil
-		},
+			return map[string]float64{"path_mtu_exact": float64(exact)}, nil
+		})),
 	}
 }
 
@@ -172,12 +155,7 @@ func marks() bench.Case {
 	return bench.Case{
 		Name: "K11", About: "DSCP 63: the bits that the server reads on the client's packets and the client on the server's, over IPv4 and IPv6; the fewest.",
 		Figures: []bench.Figure{{Name: "dscp_bits", Goal: "== 6", Reference: thesis("K11", bits)}},
-		Run: func(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
-			s, err := build(ctx, uint64(r.Number)+1, both(20*mbit, 10*ms), nil)
-			if err != nil {
-				return bench.Sample{}, err
-			}
-			defer func() { err = errors.Join(err, s.close()) }()
+		Run: atAnyTime(on(both(20*mbit, 10*ms), nil, func(ctx context.Context, r *bench.Run, s *stage) (map[string]float64, error) {
 			fewest := bits
 			for _, at := range []struct{ v6 bool }{{false}, {true}} {
 				p := plan{phases: []netcheck.Phase{netcheck.Classes}, duration: netcheck.MinDuration, dscp: []int{mark}, server: s.server.Addr()}
@@ -186,7 +164,7 @@ func marks() bench.Case {
 				}
 				got, err := terminal.run(ctx, r, s, p)
 				if err != nil {
-					return bench.Sample{}, err
+					return nil, err
 				}
 				for _, class := range got.Classes {
 					for _, seen := range [][][2]int64{class.Up, class.Down} {
@@ -198,8 +176,8 @@ func marks() bench.Case {
 					fewest = 0
 				}
 			}
-			return bench.Sample{Values: map[string]float64{"dscp_bits": float64(fewest)}}, nil
-		},
+			return map[string]float64{"dscp_bits": float64(fewest)}, nil
+		})),
 	}
 }
 
@@ -235,41 +213,35 @@ func windows() bench.Case {
 			{Name: "window_error_ratio_down", Goal: "<= 0.1", Reference: thesis("K12: 203 Mbit/s where 204 were", 0.02)},
 			{Name: "window_error_ratio_up", Goal: "<= 0.1", Reference: thesis("K12: 220 Mbit/s where 105 were", 1.1)},
 		},
-		Run: func(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
-			s, err := build(ctx, uint64(r.Number)+1, both(200*mbit, windowTrips[0]), func(s *stage) {
-				for _, h := range []*netlab.Host{s.client, s.server} {
-					h.Sysctl("net.ipv4.tcp_rmem", buffer)
-				}
-			})
-			if err != nil {
-				return bench.Sample{}, err
+		Run: on(both(200*mbit, windowTrips[0]), func(s *stage) {
+			for _, h := range []*netlab.Host{s.client, s.server} {
+				h.Sysctl("net.ipv4.tcp_rmem", buffer)
 			}
-			defer func() { err = errors.Join(err, s.close()) }()
-			sample.Values = map[string]float64{}
+		}, func(ctx context.Context, r *bench.Run, s *stage) (map[string]float64, error) {
+			values := map[string]float64{}
 			for _, rtt := range windowTrips {
 				if err := s.set(both(200*mbit, rtt)); err != nil {
-					return bench.Sample{}, err
+					return nil, err
 				}
 				got, err := terminal.run(ctx, r, s, plan{phases: []netcheck.Phase{netcheck.Download, netcheck.Upload}, duration: testTime, streams: 1})
 				if err != nil {
-					return bench.Sample{}, err
+					return nil, err
 				}
 				for _, d := range twoWays {
 					carried, err := got.value(netstat.Throughput, d)
 					if err != nil {
-						return bench.Sample{}, err
+						return nil, err
 					}
 					allowed, err := got.value(netstat.AchievableThroughput, d)
 					if err != nil {
-						return bench.Sample{}, err
+						return nil, err
 					}
 					r.Logf("  %s, %s: %.1f Mbit/s carried, %.1f allowed", rtt, d, carried/mbit, allowed/mbit)
 					name := "window_error_ratio_" + string(d)
-					sample.Values[name] = max(sample.Values[name], math.Abs(allowed/carried-1))
+					values[name] = max(values[name], math.Abs(allowed/carried-1))
 				}
 			}
-			sample.Void, err = s.certify()
-			return sample, err
-		},
+			return values, nil
+		}),
 	}
 }

@@ -29,31 +29,25 @@ func baselines(c checker) bench.Case {
 		Figures: []bench.Figure{
 			{Name: "baseline_rtt_error_seconds", Unit: "s", Goal: "<= 0.0005", Reference: thesis("K5: 104.4 ms where 102 were", 0.0024)},
 		},
-		Run: func(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
-			s, err := build(ctx, uint64(r.Number)+1, both(50*mbit, thesisTrips[0]), nil)
-			if err != nil {
-				return bench.Sample{}, err
-			}
-			defer func() { err = errors.Join(err, s.close()) }()
+		Run: on(both(50*mbit, thesisTrips[0]), nil, func(ctx context.Context, r *bench.Run, s *stage) (map[string]float64, error) {
 			worst := 0.0
 			for _, rtt := range thesisTrips {
 				if err := s.set(both(50*mbit, rtt)); err != nil {
-					return bench.Sample{}, err
+					return nil, err
 				}
 				got, err := c.run(ctx, r, s, plan{phases: []netcheck.Phase{netcheck.Download}, duration: netcheck.MinDuration})
 				if err != nil {
-					return bench.Sample{}, err
+					return nil, err
 				}
 				v, err := got.value(netstat.BaselineRTT, netstat.Down)
 				if err != nil {
-					return bench.Sample{}, err
+					return nil, err
 				}
 				r.Logf("  %s: %.2f ms", rtt, 1000*v)
 				worst = max(worst, math.Abs(v-rtt.Seconds()))
 			}
-			void, err := s.certify()
-			return bench.Sample{Void: void, Values: map[string]float64{"baseline_rtt_error_seconds": worst}}, err
-		},
+			return map[string]float64{"baseline_rtt_error_seconds": worst}, nil
+		}),
 	}
 }
 
@@ -74,15 +68,10 @@ func loaded(c checker) bench.Case {
 			{Name: "loaded_rtt_error_ratio_up", Goal: "<= 0.05", Reference: thesis("K6: 21.3 ms where 20 were", 0.065)},
 			{Name: "loaded_rtt_down", Unit: "s"}, {Name: "loaded_rtt_up", Unit: "s"},
 		},
-		Run: func(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
-			s, err := build(ctx, uint64(r.Number)+1, both(rate, rtt), nil)
-			if err != nil {
-				return bench.Sample{}, err
-			}
-			defer func() { err = errors.Join(err, s.close()) }()
+		Run: on(both(rate, rtt), nil, func(ctx context.Context, r *bench.Run, s *stage) (map[string]float64, error) {
 			trips, stop, err := s.ping(ctx)
 			if err != nil {
-				return bench.Sample{}, err
+				return nil, err
 			}
 			began := map[netcheck.Phase]time.Time{}
 			got, err := c.run(ctx, r, s, plan{
@@ -91,25 +80,24 @@ func loaded(c checker) bench.Case {
 			})
 			stop()
 			if err != nil {
-				return bench.Sample{}, err
+				return nil, err
 			}
-			sample.Values = map[string]float64{}
+			values := map[string]float64{}
 			for phase, d := range map[netcheck.Phase]netstat.Direction{netcheck.Download: netstat.Down, netcheck.Upload: netstat.Up} {
 				v, err := got.value(netstat.LoadedRTT, d)
 				if err != nil {
-					return bench.Sample{}, err
+					return nil, err
 				}
 				true, err := trips.mean(began[phase].Add(longTime/rampUpShare), began[phase].Add(longTime))
 				if err != nil {
-					return bench.Sample{}, fmt.Errorf("%s: %w", phase, err)
+					return nil, fmt.Errorf("%s: %w", phase, err)
 				}
 				r.Logf("  %s: %.1f ms, %.1f by packets there and back", phase, 1000*v, 1000*true)
-				sample.Values["loaded_rtt_"+string(d)] = v
-				sample.Values["loaded_rtt_error_ratio_"+string(d)] = math.Abs(v/true - 1)
+				values["loaded_rtt_"+string(d)] = v
+				values["loaded_rtt_error_ratio_"+string(d)] = math.Abs(v/true - 1)
 			}
-			sample.Void, err = s.certify()
-			return sample, err
-		},
+			return values, nil
+		}),
 	}
 }
 
