@@ -3,8 +3,6 @@
 package torrentclient
 
 import (
-	"unicode/utf8"
-
 	"github.com/leeway-video/leeway/internal/wire/jsonscan"
 	"github.com/leeway-video/leeway/internal/wire/webtorrent"
 )
@@ -13,11 +11,7 @@ import (
 func Decode(b []byte, r *webtorrent.Reply) error {
 	*r = webtorrent.Reply{Files: r.Files[:0]}
 	d := decoder{Scanner: jsonscan.New(b), r: r}
-	if !utf8.Valid(b) {
-		d.Fail("", "is not UTF-8")
-	} else if d.Peek() != '{' {
-		d.Wrong("", "is not an object")
-	} else if d.Object(d.member) && d.Whole() {
+	if d.Document(d.member) {
 		d.check()
 	}
 	return d.Err()

@@ -2,6 +2,8 @@
 // second. encoding/json takes several times as long (internal/wire/webtorrent, BenchmarkDecode).
 package jsonscan
 
+import "unicode/utf8"
+
 // MaxDepth is how many levels of nesting a text may have, itself being the first.
 const MaxDepth = 16
 
@@ -48,6 +50,17 @@ func (s *Scanner) Fail(field, problem string) bool {
 
 // Wrong notes a value of the wrong type, unless the text is broken there, which is then the problem.
 func (s *Scanner) Wrong(field, problem string) bool { return s.Skip() && s.Fail(field, problem) }
+
+// Document reads a text that is one object of UTF-8 and nothing behind it, as Object does; it is called first.
+func (s *Scanner) Document(f func(name []byte) bool) bool {
+	switch {
+	case !utf8.Valid(s.b):
+		return s.Fail("", "is not UTF-8")
+	case s.Peek() != '{':
+		return s.Wrong("", "is not an object")
+	}
+	return s.Object(f) && (s.Peek() == 0 && s.at == len(s.b) || s.Fail("", "is not JSON"))
+}
 
 // Peek is the next byte that is no space, 0 at the end.
 func (s *Scanner) Peek() byte {
@@ -145,6 +158,3 @@ func (s *Scanner) value(end int) ([]byte, bool) {
 	s.at = end
 	return b, true
 }
-
-// Whole says whether nothing follows.
-func (s *Scanner) Whole() bool { return s.Peek() == 0 && s.at == len(s.b) || s.Fail("", "is not JSON") }

@@ -1,10 +1,6 @@
 package webtorrent
 
-import (
-	"unicode/utf8"
-
-	"github.com/leeway-video/leeway/internal/wire/jsonscan"
-)
+import "github.com/leeway-video/leeway/internal/wire/jsonscan"
 
 // Decode reads a client's message into r. The error is always a *jsonscan.Problem; r then still holds what is needed to answer
 // it: InfoHash, and a Kind that tells announce from scrape, as far as they could be read.
@@ -13,11 +9,7 @@ func Decode(b []byte, r *Request) error {
 	d := requestDecoder{Scanner: jsonscan.New(b), r: r}
 	if len(b) > MaxMessage {
 		d.Fail("", "is too long")
-	} else if !utf8.Valid(b) {
-		d.Fail("", "is not UTF-8")
-	} else if d.Peek() != '{' {
-		d.Wrong("", "is not an object")
-	} else if d.Object(d.member) && d.Whole() {
+	} else if d.Document(d.member) {
 		d.check()
 	}
 	return d.Err()
