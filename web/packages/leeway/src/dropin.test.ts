@@ -248,10 +248,15 @@ test('the packed script loads the part for files where a page fetches one, and f
   const { script, more } = await built;
   const page = new Page();
   const fetched: unknown[] = [];
-  page.window.fetch = async (...what: unknown[]) => fetched.push(what) && 'the answer';
+  page.window.Headers = Headers;
+  page.window.fetch = async (url: string, { headers, ...rest }: RequestInit) =>
+    fetched.push([url, [...(headers as Headers)], rest]) && 'the answer';
   runInNewContext(script.code, page.window);
   const { fetch } = page.window.leeway as { fetch(url: string, options: object): Promise<unknown> };
-  const answer = fetch('/a.iso', { range: { first: 5 }, request: { credentials: 'include' } });
+  const answer = fetch('/a.iso', {
+    range: { first: 5 },
+    request: { credentials: 'include', headers: { 'x-key': 'k' } },
+  });
   const integrity = `sha256-${createHash('sha256').update(more.code).digest('base64')}`;
   const name = `${more.name}?${integrity.slice(-9, -1)}`;
   expect(page.elements).toMatchObject([{ src: `https://video.example.com/static/${name}`, integrity }]);
@@ -259,7 +264,11 @@ test('the packed script loads the part for files where a page fetches one, and f
   await new Promise(setImmediate);
   page.elements[1]!.onerror();
   expect(await answer).toBe('the answer');
-  expect(fetched).toEqual([['/a.iso', { headers: { range: 'bytes=5-' }, credentials: 'include', signal: undefined }]]);
+  const headers = [
+    ['range', 'bytes=5-'],
+    ['x-key', 'k'],
+  ];
+  expect(fetched).toEqual([['/a.iso', headers, { credentials: 'include', signal: undefined }]]);
 }, 60_000);
 
 test('a page that does not reach the tracker is told whether its origin may', async () => {

@@ -39,8 +39,9 @@ function run(): void {
       if (loaded) return loaded.fetchFile(leeway, url, how);
       // What the browser would do without this script.
       const { range, signal, request } = how;
-      const headers = range && { range: `bytes=${range.first}-${range.last ?? ''}` };
-      return fetch(url, { headers, ...request, signal });
+      const headers = new Headers(request?.headers);
+      if (range) headers.set('range', `bytes=${range.first}-${range.last ?? ''}`);
+      return fetch(url, { ...request, headers, signal });
     },
     debug: async () => (await more()).showDebug(leeway),
   });
