@@ -25,6 +25,7 @@ const (
 	FromTCPInfo  Source = "tcp-info" // the kernel of the server
 	FromChannel  Source = "channel"  // messages of a data channel
 	FromHTTP     Source = "http"     // requests and responses
+	FromLane     Source = "lane"     // a load that gives way
 )
 
 // Kind is what is known of a figure by its name.
@@ -58,12 +59,14 @@ var (
 	OneWayDelay          = Kind{"one_way_delay", "s", FromChannel}
 	RoundTripTime        = Kind{"round_trip", "s", FromChannel}
 	Responsiveness       = Kind{"responsiveness", "round trips/min", FromHTTP}
+	FreeCapacity         = Kind{"free_capacity", "bit/s", FromLane}
 )
 
 // Kinds lists them in the order of the specification.
 var Kinds = []Kind{
 	Throughput, BaselineRTT, LoadedRTT, RTTRange, TransferTimeRatio, ThroughputRatio, TCPEfficiency, BufferDelay, Window, AchievableThroughput, PathMTU,
 	Loss, LossDistance, LossPeriod, Duplicates, Reordered, ReorderExtent, Jitter, DelayRange, OneWayDelay, RoundTripTime, Responsiveness,
+	FreeCapacity,
 }
 
 // Figure is one result of a check.

@@ -8,7 +8,7 @@ import (
 	"github.com/leeway-video/leeway/internal/netstat"
 )
 
-// Control is a message of the control channel: Run, Ready, Sent, Record, End or Error.
+// Control is a message of the control channel: Run, Load, Ready, Sent, Record, End or Error.
 type Control interface{ kind() string }
 
 // Direction says which way the messages of a stream go.
@@ -28,6 +28,13 @@ type Run struct {
 	Messages  int64     `json:"messages"`
 	Interval  int64     `json:"interval_us"` // µs
 	Size      int64     `json:"size"`        // bytes
+}
+
+// Load asks for a load that gives way.
+type Load struct {
+	Stream    uint16    `json:"stream"`
+	Direction Direction `json:"direction"` // Up or Down
+	Time      int64     `json:"time_us"`   // µs
 }
 
 // Ready says that a stream begins.
@@ -78,6 +85,7 @@ type Error struct {
 }
 
 func (Run) kind() string    { return "run" }
+func (Load) kind() string   { return "load" }
 func (Ready) kind() string  { return "ready" }
 func (Sent) kind() string   { return "sent" }
 func (Record) kind() string { return "record" }
@@ -95,6 +103,17 @@ func (r Run) Check() error {
 		return badField("interval_us")
 	case r.Size < ProbeSize || r.Size > MaxSize:
 		return badField("size")
+	}
+	return nil
+}
+
+// Check says what is wrong with a request for a load; nil: nothing.
+func (l Load) Check() error {
+	switch {
+	case l.Direction != Up && l.Direction != Down:
+		return badField("direction")
+	case l.Time < MinLoad || l.Time > MaxLoad:
+		return badField("time_us")
 	}
 	return nil
 }

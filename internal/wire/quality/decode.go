@@ -27,6 +27,8 @@ func DecodeControl(b []byte) (Control, error) {
 	switch kind {
 	case "run":
 		c, err = m.run(uint16(stream), known)
+	case "load":
+		c, err = m.load(uint16(stream))
 	case "ready":
 		c = Ready{uint16(stream)}
 	case "sent":
@@ -60,6 +62,14 @@ func (m members) run(stream uint16, known bool) (Control, error) {
 	r.Interval, _ = m.integer("interval_us", 1, MaxTime)
 	r.Size, _ = m.integer("size", 1, MaxSize)
 	return r, r.Check()
+}
+
+func (m members) load(stream uint16) (Control, error) {
+	l := Load{Stream: stream}
+	direction, _ := m.text("direction")
+	l.Direction = Direction(direction)
+	l.Time, _ = m.integer("time_us", 1, MaxLoad) // 0 is out of every range
+	return l, l.Check()
 }
 
 func (m members) record(stream uint16, known bool) (Control, error) {

@@ -14,6 +14,8 @@ const (
 	Tail        = 3 // messages at the end of a stream that no figure counts
 	MinInterval = 1000
 	MaxTime     = 60_000_000 // µs, messages × interval of a stream
+	MinLoad     = 1_000_000  // µs, of a load that gives way
+	MaxLoad     = 30_000_000 // µs
 	MaxArrivals = 512        // of one record message
 	MaxMarks    = 64
 	MaxDSCP     = 63

@@ -50,6 +50,7 @@ type fields struct {
 	Messages   int64
 	IntervalUS int64 `json:"interval_us"`
 	Size       int64
+	TimeUS     int64 `json:"time_us"`
 	Arrivals   [][3]int64
 	Marks      *[][2]int64
 	Code       Code
@@ -68,6 +69,8 @@ func (f fields) control(t testing.TB) Control {
 	switch f.Type {
 	case "run":
 		return Run{*f.Stream, f.Direction, f.Messages, f.IntervalUS, f.Size}
+	case "load":
+		return Load{*f.Stream, f.Direction, f.TimeUS}
 	case "ready":
 		return Ready{*f.Stream}
 	case "sent":

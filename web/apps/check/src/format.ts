@@ -62,6 +62,7 @@ export const names: Record<FigureName, string> = {
   one_way_delay: 'Delay one way',
   round_trip: 'Round trip of messages',
   responsiveness: 'Responsiveness (RPM)',
+  free_capacity: 'Left by other traffic',
 };
 
 export const directions: Record<Direction, string> = { down: 'down', up: 'up', 'round-trip': 'both ways' };
@@ -71,4 +72,5 @@ export const sources: Record<Source, string> = {
   'tcp-info': "the server's kernel",
   channel: 'data channel',
   http: 'requests',
+  lane: 'a load that gives way',
 };

@@ -3,8 +3,8 @@
 /** Up is from the client to the server. */
 export type Direction = 'up' | 'down' | 'round-trip';
 
-/** receiver: what the receiving end counted; tcp-info: the server's kernel; channel: messages; http: requests. */
-export type Source = 'receiver' | 'tcp-info' | 'channel' | 'http';
+/** receiver: what the receiving end counted; tcp-info: the server's kernel; channel: messages; http: requests; lane: a load that gives way. */
+export type Source = 'receiver' | 'tcp-info' | 'channel' | 'http' | 'lane';
 
 /** Unit and source of a figure, by its name, in the order of the specification. */
 export const kinds = {
@@ -30,6 +30,7 @@ export const kinds = {
   one_way_delay: ['s', 'channel'],
   round_trip: ['s', 'channel'],
   responsiveness: ['round trips/min', 'http'],
+  free_capacity: ['bit/s', 'lane'],
 } as const satisfies Record<string, readonly [unit: string, source: Source]>;
 
 export type FigureName = keyof typeof kinds;

@@ -5,15 +5,18 @@ import {
   maxArrivals,
   maxClock,
   maxControl,
+  maxLoad,
   maxMarks,
   maxMessages,
   maxSize,
   maxTime,
   minInterval,
+  minLoad,
   probeSize,
 } from './quality.ts';
 
 const directions = ['up', 'down', 'echo'] as const;
+const types = ['run', 'load', 'ready', 'sent', 'record', 'end'] as const;
 const codes = ['limit', 'malformed', 'busy', 'bytes', 'ending'] as const;
 
 export interface Run {
@@ -25,8 +28,17 @@ export interface Run {
   size: number;
 }
 
+/** A load that gives way. */
+export interface Load {
+  type: 'load';
+  stream: number;
+  direction: 'up' | 'down';
+  time_us: number;
+}
+
 export type Control =
   | Run
+  | Load
   | { type: 'ready'; stream: number }
   | { type: 'sent'; stream: number }
   | { type: 'record'; stream: number; arrivals: Arrival[] }
@@ -79,26 +91,26 @@ export function decodeControl(text: string): Control {
   const type = Object.hasOwn(members, 'type') ? members.type : undefined;
   const stream = whole(members.stream, 0, 65_535);
   if (type === 'error') return refusal(members, stream);
-  if (type !== 'run' && type !== 'ready' && type !== 'sent' && type !== 'record' && type !== 'end') {
-    throw new MalformedError('type');
-  }
+  if (!types.some((t) => t === type)) throw new MalformedError('type');
   if (stream === undefined) throw bad('stream');
-  switch (type) {
+  switch (type as (typeof types)[number]) {
     case 'run':
       return runOf(members, stream);
+    case 'load':
+      return loadOf(members, stream);
     case 'record': {
       const arrivals = rows(members.arrivals, maxArrivals, maxMessages - 1, maxClock, maxClock);
       if (!arrivals?.length) throw bad('arrivals');
-      return { type, stream, arrivals: arrivals as unknown as Arrival[] };
+      return { type: 'record', stream, arrivals: arrivals as unknown as Arrival[] };
     }
     case 'end': {
-      if (!Object.hasOwn(members, 'marks')) return { type, stream };
+      if (!Object.hasOwn(members, 'marks')) return { type: 'end', stream };
       const marks = rows(members.marks, maxMarks, 63, maxClock);
       if (!marks || marks.some(([, packets]) => packets === 0)) throw bad('marks');
-      return { type, stream, marks: marks as unknown as [number, number][] };
+      return { type: 'end', stream, marks: marks as unknown as [number, number][] };
     }
     default:
-      return { type, stream };
+      return { type: type as 'ready' | 'sent', stream };
   }
 }
 
@@ -112,6 +124,14 @@ function runOf(members: Members, stream: number): Run {
   const size = whole(members.size, probeSize, maxSize);
   if (size === undefined) throw bad('size');
   return { type: 'run', stream, direction, messages, interval_us: interval, size };
+}
+
+function loadOf(members: Members, stream: number): Load {
+  const { direction } = members;
+  if (direction !== 'up' && direction !== 'down') throw bad('direction');
+  const time = whole(members.time_us, minLoad, maxLoad);
+  if (time === undefined) throw bad('time_us');
+  return { type: 'load', stream, direction, time_us: time };
 }
 
 function refusal(members: Members, stream: number | undefined): Control {

@@ -9,6 +9,9 @@ export const tail = 3;
 export const minInterval = 1000;
 /** µs, messages × interval of a stream. */
 export const maxTime = 60_000_000;
+/** µs, of a load that gives way. */
+export const minLoad = 1_000_000;
+export const maxLoad = 30_000_000;
 export const maxArrivals = 512;
 export const maxMarks = 64;
 export const maxControl = 32_768;
