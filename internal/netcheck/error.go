@@ -88,10 +88,10 @@ func asError(ctx context.Context, p Phase, err error) *Error {
 	case errors.As(err, &refused):
 		e.Code, e.Status, e.RetryAfter = Refused, refused.Status, refused.RetryAfter
 		e.Err = fmt.Errorf("the server answered %d: %s", refused.Status, refused.Text)
+	case errors.Is(err, qualitylink.ErrOpen):
+		e.Code = Blocked
 	case errors.Is(err, errQuiet) || p != Baseline && errors.Is(err, errSilent):
 		e.Code = Stopped
-	case (p == Quality || p == Classes) && errors.Is(err, qualitylink.ErrOpen):
-		e.Code = Blocked
 	case p == Quality || p == Classes:
 		e.Code = Stopped
 	}

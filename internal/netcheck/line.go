@@ -24,7 +24,7 @@ var (
 	errThin = errors.New("the line carries less than the stream has")
 )
 
-// Line is the client's end of a quality test. Its methods Open, Message, Control and Closed are for what carries it.
+// Line is the client's end of a quality test. Its methods Open, Message, Control, Lane and Closed are for what carries it.
 type Line struct {
 	link   *qualitylink.Line
 	began  time.Time
@@ -35,6 +35,7 @@ type Line struct {
 	mu      sync.Mutex
 	streams map[uint16]*stream // guarded by mu
 	refused error              // guarded by mu: what the server said of the connection
+	load    *laneLoad          // guarded by mu: nil: there is none
 }
 
 // stream is one of a line, as the client sees it.

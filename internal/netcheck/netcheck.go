@@ -58,6 +58,7 @@ type Config struct {
 	Duration time.Duration // of each phase; 10 s
 	Messages int64         // of a stream of the quality test; 1,000
 	DSCP     []int         // marks of the classes
+	GivesWay bool          // download and upload leave the line to other traffic, and measure what that leaves
 	// Progress hears what goes on, from goroutines of the check, one at a time.
 	Progress func(Progress)
 
@@ -84,6 +85,9 @@ func (c *Config) complete() (*url.URL, error) {
 	}
 	if c.Phases == nil {
 		c.Phases = slices.Clone(usual)
+		if c.GivesWay {
+			c.Phases = []Phase{Download, Upload}
+		}
 		if len(c.DSCP) > 0 {
 			c.Phases = append(c.Phases, Classes)
 		}
@@ -112,6 +116,8 @@ func (c *Config) complete() (*url.URL, error) {
 		return nil, &PlanError{fmt.Sprintf("%d messages: 1 to %d", c.Messages, MaxMessages)}
 	case len(c.DSCP) > maxClasses:
 		return nil, &PlanError{fmt.Sprintf("%d classes: at most %d", len(c.DSCP), maxClasses)}
+	case c.GivesWay && (slices.Contains(c.Phases, HTTP) || slices.Contains(c.Phases, Classes) || len(c.DSCP) > 0):
+		return nil, &PlanError{"phases http and classes, and marks, do not give way"}
 	case slices.Contains(c.Phases, Classes) && len(c.DSCP) == 0:
 		return nil, &PlanError{"classes need their DSCP"}
 	}
@@ -149,6 +155,9 @@ func Run(ctx context.Context, cfg Config) (*Results, error) {
 	defer r.score()
 	steps := map[Phase]func(context.Context, *Results) error{
 		Baseline: c.baseline, Download: c.down, Upload: c.up, HTTP: c.http, Quality: c.quality, Classes: c.classes,
+	}
+	if c.GivesWay {
+		steps[Download], steps[Upload] = c.freeDown, c.freeUp
 	}
 	var errs []error
 	for _, p := range []Phase{Baseline, Download, Upload, HTTP, Quality, Classes} {

@@ -103,6 +103,25 @@ func TestCheck(t *testing.T) {
 	}
 }
 
+// TestCheckThatGivesWay measures what is free of loopback each way, and a server that cannot is named.
+func TestCheckThatGivesWay(t *testing.T) {
+	t.Cleanup(func() { goleak.VerifyNone(t) })
+	web := served(t, probe.Config{}, true)
+	var seen atomic.Int32
+	r, err := Run(t.Context(), Config{URL: web.URL, idle: time.Millisecond, Duration: MinDuration, GivesWay: true, Progress: func(Progress) { seen.Add(1) }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(r.Figures) != 2 || seen.Load() < 10 {
+		t.Errorf("figures %+v, progress %d", r.Figures, seen.Load())
+	}
+	for _, d := range []netstat.Direction{netstat.Down, netstat.Up} {
+		if v, ok := r.Find(netstat.FreeCapacity, d); !ok || v <= 0 {
+			t.Errorf("%s: %v %v", d, v, ok)
+		}
+	}
+}
+
 // TestWhatIsRefusedSaysWhy: each answer of a server that is no result is a typed error with what to do.
 func TestWhatIsRefusedSaysWhy(t *testing.T) {
 	bad := errors.New("of another site")
@@ -110,20 +129,22 @@ func TestWhatIsRefusedSaysWhy(t *testing.T) {
 		cfg    probe.Config
 		token  string
 		phases []Phase
+		gives  bool
 		status int
 		advice string
 	}{
-		"no token":         {cfg: probe.Config{Authorize: func(string) error { return bad }}, status: 401, advice: "--token"},
-		"a wrong token":    {cfg: probe.Config{Authorize: func(string) error { return bad }}, token: "x", status: 403, advice: "new token"},
-		"no bytes left":    {cfg: probe.Config{DailyBytes: 1}, status: 429, advice: "come back in 3600 s"},
-		"no place":         {cfg: probe.Config{MaxTests: -1}, phases: []Phase{Download}, status: 503, advice: "come back in 15 s"},
-		"bytes run out":    {cfg: probe.Config{DailyBytes: 1 << 20}, phases: []Phase{Download}, status: 429, advice: "come back"},
-		"no data channels": {phases: []Phase{Quality}, status: 404, advice: "of this version"},
+		"no token":          {cfg: probe.Config{Authorize: func(string) error { return bad }}, status: 401, advice: "--token"},
+		"a wrong token":     {cfg: probe.Config{Authorize: func(string) error { return bad }}, token: "x", status: 403, advice: "new token"},
+		"no bytes left":     {cfg: probe.Config{DailyBytes: 1}, status: 429, advice: "come back in 3600 s"},
+		"no place":          {cfg: probe.Config{MaxTests: -1}, phases: []Phase{Download}, status: 503, advice: "come back in 15 s"},
+		"bytes run out":     {cfg: probe.Config{DailyBytes: 1 << 20}, phases: []Phase{Download}, status: 429, advice: "come back"},
+		"nothing gives way": {phases: []Phase{Upload}, gives: true, status: 404, advice: "of this version"},
+		"no data channels":  {phases: []Phase{Quality}, status: 404, advice: "of this version"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() { goleak.VerifyNone(t) })
 			web := served(t, c.cfg, false)
-			_, err := Run(t.Context(), Config{URL: web.URL, idle: time.Millisecond, Token: c.token, Duration: 2 * time.Second, Phases: append([]Phase{}, c.phases...)})
+			_, err := Run(t.Context(), Config{URL: web.URL, idle: time.Millisecond, Token: c.token, Duration: 2 * time.Second, Phases: append([]Phase{}, c.phases...), GivesWay: c.gives})
 			var e *Error
 			if !errors.As(err, &e) || e.Code != Refused || e.Status != c.status || !strings.Contains(err.Error(), c.advice) {
 				t.Errorf("%v", err)
@@ -176,6 +197,7 @@ func TestPlansThatCannotBe(t *testing.T) {
 		"no scheme": {URL: "probe.example.com"}, "another scheme": {URL: "ws://probe.example.com"}, "too many sockets": {URL: "http://a", Streams: 65},
 		"too short": {URL: "http://a", Duration: time.Millisecond}, "too long": {URL: "http://a", Duration: time.Minute}, "messages": {URL: "http://a", Messages: 16385},
 		"dscp": {URL: "http://a", DSCP: []int{64}}, "five classes": {URL: "http://a", DSCP: []int{1, 2, 3, 4, 5}}, "classes without": {URL: "http://a", Phases: []Phase{Classes}},
+		"a phase that does not give way": {URL: "http://a", GivesWay: true, Phases: []Phase{HTTP}}, "a mark with it": {URL: "http://a", GivesWay: true, DSCP: []int{1}},
 		"phase": {URL: "http://a", Phases: []Phase{"x"}},
 	} {
 		var plan *PlanError

@@ -74,25 +74,37 @@ func (c *check) classes(ctx context.Context, r *Results) error {
 	return errors.Join(errs...)
 }
 
-// class runs the streams of one mark.
-func (c *check) class(ctx context.Context, mark int) (class Class, err error) {
-	class = Class{DSCP: mark, Figures: []netstat.Figure{}}
+// line opens a connection of the quality test, and says how it is closed.
+func (c *check) line(ctx context.Context, mark int) (*Line, func(), error) {
 	socket, err := qualitylink.Listen(net.JoinHostPort(c.server.here().String(), "0"))
 	if err != nil {
-		return class, err
+		return nil, nil, err
 	}
 	host, err := qualitylink.NewHost(socket)
 	if err != nil {
-		return class, errors.Join(err, socket.Close())
+		return nil, nil, errors.Join(err, socket.Close())
 	}
-	defer host.Close()
 	opening, cancel := context.WithTimeoutCause(ctx, openTime, qualitylink.ErrOpen)
 	defer cancel()
 	line, err := Dial(opening, host, c.server.here(), mark, c.offer(mark))
 	if err != nil {
+		host.Close()
+		return nil, nil, err
+	}
+	return line, func() {
+		line.Close()
+		host.Close()
+	}, nil
+}
+
+// class runs the streams of one mark.
+func (c *check) class(ctx context.Context, mark int) (class Class, err error) {
+	class = Class{DSCP: mark, Figures: []netstat.Figure{}}
+	line, end, err := c.line(ctx, mark)
+	if err != nil {
 		return class, err
 	}
-	defer line.Close()
+	defer end()
 	interval := max(leastInterval, c.Duration.Microseconds()/c.Messages)
 	length := c.Messages * interval
 	results, err := line.Run(ctx, []quality.Run{

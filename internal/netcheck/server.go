@@ -12,6 +12,7 @@ import (
 	"net/http/httptrace"
 	"net/netip"
 	"net/url"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -31,6 +32,8 @@ type server struct {
 	token string
 	tls   *tls.Config
 	http  *http.Client
+
+	givesWay bool // it has loads that give way; known after info
 
 	mu     sync.Mutex
 	remote string     // guarded by mu: the address
@@ -138,6 +141,7 @@ func (s *server) info(ctx context.Context) (tests int, err error) {
 		return 0, err
 	}
 	var got struct {
+		Tests  []string `json:"tests"`
 		Limits *struct {
 			Tests int `json:"tests_per_address"`
 		} `json:"limits"`
@@ -148,6 +152,7 @@ func (s *server) info(ctx context.Context) (tests int, err error) {
 	if got.Limits == nil {
 		return 0, &Error{Code: Refused, Status: http.StatusNotFound, Err: errors.New("the answer is none of a probe server")}
 	}
+	s.givesWay = slices.Contains(got.Tests, "gives-way")
 	return got.Limits.Tests, nil
 }
 

@@ -150,7 +150,7 @@ func (s *Server) serveInfo(w http.ResponseWriter, r *http.Request) {
 	}
 	tests := []string{"ndt7", "http"}
 	if s.cfg.Answer != nil {
-		tests = append(tests, "quality")
+		tests = append(tests, "quality", "gives-way")
 	}
 	writeJSON(w, info{s.cfg.Version, client.Unmap().String(), tests, limits{s.cfg.MaxPerAddress, s.cfg.DailyBytes}})
 }

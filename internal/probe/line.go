@@ -29,13 +29,15 @@ type lineSession struct {
 	work     sync.WaitGroup
 
 	mu      sync.Mutex
-	streams map[uint16]*stream // guarded by mu; all that there have been
-	active  int                // guarded by mu
-	done    int                // guarded by mu: streams that have ended
-	refused int                // guarded by mu
+	streams map[uint16]*stream // guarded by mu; all that there have been, nil for a load
+	load    *load              // guarded by mu; nil: none was asked for
+	tally                      // guarded by mu
 	idle    time.Time          // guarded by mu: since when there is no stream
 	ended   bool               // guarded by mu
 }
+
+// tally counts the streams of a line, the load included.
+type tally struct{ active, done, refused int }
 
 func newLineSession(t *test) *lineSession {
 	return &lineSession{
@@ -54,7 +56,12 @@ func (x *lineSession) run(line Line) {
 	x.mu.Lock()
 	x.ended = true
 	for _, s := range x.streams {
-		s.stop()
+		if s != nil {
+			s.stop()
+		}
+	}
+	if x.load != nil {
+		x.load.stop()
 	}
 	complete := x.done > 0 && x.active == 0
 	x.mu.Unlock()
@@ -217,10 +224,16 @@ func (x *lineSession) Control(b []byte, text bool) {
 	switch c := c.(type) {
 	case quality.Run:
 		x.begin(c)
+	case quality.Load:
+		x.beginLoad(c)
 	case quality.Sent:
 		x.mu.Lock()
-		s := x.streams[c.Stream]
+		s, l := x.streams[c.Stream], x.load
 		x.mu.Unlock()
+		if l != nil && l.Stream == c.Stream && l.Direction == quality.Up {
+			l.stop()
+			return
+		}
 		if s == nil || s.Direction == quality.Down {
 			x.finish(endProtocol)
 			return
@@ -239,6 +252,11 @@ func (x *lineSession) begin(r quality.Run) {
 		x.work.Go(s.run)
 		return
 	}
+	x.refuse(r.Stream, code, text)
+}
+
+// refuse says that there is no such stream; a client that asks too often goes.
+func (x *lineSession) refuse(stream uint16, code quality.Code, text string) {
 	x.mu.Lock()
 	x.refused++
 	much := x.refused > maxRefused
@@ -247,22 +265,32 @@ func (x *lineSession) begin(r quality.Run) {
 		x.finish(endProtocol)
 		return
 	}
-	x.say(quality.Error{Stream: &r.Stream, Code: code, Text: text})
+	x.say(quality.Error{Stream: &stream, Code: code, Text: text})
+}
+
+// placeFor says why there is no place for a stream; an empty code: there is one. Under mu.
+func (x *lineSession) placeFor(stream uint16) (code quality.Code, text string) {
+	_, used := x.streams[stream]
+	switch {
+	case x.ended:
+		return quality.CodeEnding, "the connection ends"
+	case used:
+		return quality.CodeBusy, "this number is used"
+	case x.active >= maxStreams:
+		return quality.CodeLimit, "four streams at a time"
+	case len(x.streams) >= maxStreamsAll:
+		return quality.CodeLimit, "32 streams a connection"
+	}
+	return "", ""
 }
 
 // admitStream gives a stream its place, or says why not.
 func (x *lineSession) admitStream(r quality.Run) (s *stream, code quality.Code, text string) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	switch {
-	case x.ended:
-		return nil, quality.CodeEnding, "the connection ends"
-	case x.streams[r.Stream] != nil:
-		return nil, quality.CodeBusy, "this number is used"
-	case x.active >= maxStreams:
-		return nil, quality.CodeLimit, "four streams at a time"
-	case len(x.streams) >= maxStreamsAll:
-		return nil, quality.CodeLimit, "32 streams a connection"
+	switch code, text := x.placeFor(r.Stream); {
+	case code != "":
+		return nil, code, text
 	case r.Direction != quality.Down && !x.server.remember(r.Messages):
 		return nil, quality.CodeLimit, "the server records as much as it may; come back in a moment"
 	}
@@ -279,6 +307,11 @@ func (x *lineSession) leave(s *stream) {
 	}
 	x.mu.Lock()
 	defer x.mu.Unlock()
+	x.left()
+}
+
+// left notes that one that had a place is over. Under mu.
+func (x *lineSession) left() {
 	x.active--
 	x.done++
 	x.idle = time.Now()

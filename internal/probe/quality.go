@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/background"
 	"github.com/leeway-video/leeway/internal/wire/quality"
 )
 
@@ -24,8 +25,10 @@ const (
 	packetCost     = 96 // bytes that a message has around it: addresses, keys, lengths
 )
 
-// Line is a connection with the two channels of a quality test.
+// Line is a connection with the two channels of a quality test, and the one of loads that give way once Lane is closed.
 type Line interface {
+	background.Link
+	Lane() <-chan struct{}
 	Send(message []byte) error
 	Say(text []byte) error
 	// Waiting is how many bytes are not acknowledged.
@@ -37,11 +40,12 @@ type Line interface {
 	Cut()
 }
 
-// LineEvents are what a line tells. Message and Control are called by one goroutine each.
+// LineEvents are what a line tells. Message, Control and Lane are called by one goroutine each.
 type LineEvents interface {
 	Open()
 	Message(b []byte, text bool, at time.Time)
 	Control(b []byte, text bool)
+	Lane(b []byte, text bool)
 	Closed(err error) // last
 }
 

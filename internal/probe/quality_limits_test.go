@@ -28,6 +28,7 @@ type raw struct {
 func (r *raw) Open()                                 { close(r.opened) }
 func (r *raw) Closed(error)                          { close(r.gone) }
 func (r *raw) Message(_ []byte, _ bool, _ time.Time) {}
+func (r *raw) Lane(_ []byte, _ bool)                 {}
 
 func (r *raw) Control(b []byte, _ bool) {
 	r.mu.Lock()

@@ -158,14 +158,17 @@ func (s *stream) send() {
 }
 
 // marks are those of the client's packets since the stream began.
-func (s *stream) marks() []quality.Mark {
-	now, ok := s.session.line.Marks()
+func (s *stream) marks() []quality.Mark { return s.session.marksSince(s.before) }
+
+// marksSince are those of the client's packets since there were so many; nil: that cannot be told.
+func (x *lineSession) marksSince(before [quality.MaxDSCP + 1]int64) []quality.Mark {
+	now, ok := x.line.Marks()
 	if !ok {
 		return nil
 	}
 	marks := []quality.Mark{}
 	for dscp, n := range now {
-		if n -= s.before[dscp]; n > 0 {
+		if n -= before[dscp]; n > 0 {
 			marks = append(marks, quality.Mark{DSCP: int64(dscp), Packets: n})
 		}
 	}

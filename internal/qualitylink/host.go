@@ -189,7 +189,7 @@ func (h *Host) line(networks []netip.Prefix, dscp int, local netip.Addr, lite bo
 	if !h.at.Addr().IsUnspecified() {
 		local = h.at.Addr()
 	}
-	l := &Line{events: events, identity: h.identity, pass: h.gate.open(networks, dscp)}
+	l := &Line{events: events, identity: h.identity, pass: h.gate.open(networks, dscp), lane: newLane()}
 	agent, err := ice.NewAgentWithOptions(
 		ice.WithUDPMux(share{h, l.pass, &net.UDPAddr{IP: local.AsSlice(), Port: int(h.Port())}}), ice.WithNet(h.net), ice.WithICELite(lite),
 		ice.WithCandidateTypes([]ice.CandidateType{ice.CandidateTypeHost}), ice.WithIncludeLoopback(), ice.WithLoggerFactory(silent),

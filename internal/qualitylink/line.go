@@ -38,7 +38,8 @@ type Line struct {
 	association *sctp.Association
 	quality     *datachannel.DataChannel
 	control     *datachannel.DataChannel
-	saying      sync.Mutex // SCTP may turn round two messages that are written at once
+	lane
+	saying sync.Mutex // SCTP may turn round two messages that are written at once
 }
 
 // Send hands a message to the quality channel.
@@ -132,12 +133,16 @@ func (l *Line) live(remote *sdp.Description, offering bool) error {
 		_ = secure.Close()
 		return err
 	}
+	l.over = l.association
 	defer context.AfterFunc(l.ctx, func() { l.association.Abort("") })()
 	if err := l.channels(offering, remote.Setup == sdp.Passive); err != nil {
 		return err
 	}
 	late.Stop()
 	l.events.Open()
+	if !offering {
+		l.running.Go(l.acceptLane)
+	}
 	l.running.Go(func() { l.read(l.quality, func(b []byte, text bool) { l.events.Message(b, text, time.Now()) }) })
 	l.read(l.control, l.events.Control)
 	return nil
@@ -186,7 +191,7 @@ func (l *Line) secure(conn net.Conn, remote *sdp.Description) (*dtls.Conn, error
 	return c, nil
 }
 
-// channels makes the two channels, or takes them.
+// channels makes the two channels, or takes them; channel lane may come before them.
 func (l *Line) channels(offering, client bool) error {
 	if !offering {
 		for l.quality == nil || l.control == nil {
@@ -225,6 +230,8 @@ func (l *Line) take(dc *datachannel.DataChannel) bool {
 		l.quality = dc
 	case c.Label == labelControl && l.control == nil && c.ChannelType == datachannel.ChannelTypeReliable:
 		l.control = dc
+	case c.Label == labelLane && l.channel == nil && c.ChannelType == datachannel.ChannelTypeReliableUnordered:
+		l.channel = dc
 	default:
 		return false
 	}

@@ -17,6 +17,7 @@ import (
 const (
 	labelQuality = "quality"
 	labelControl = "control"
+	labelLane    = "lane"
 )
 
 const (
@@ -49,13 +50,15 @@ func (e *DescriptionError) Error() string { return "quality link: " + e.Err.Erro
 // Unwrap returns what is wrong.
 func (e *DescriptionError) Unwrap() error { return e.Err }
 
-// Events of a line. Message and Control are called by one goroutine each, at most.
+// Events of a line. Message, Control and Lane are called by one goroutine each, at most.
 type Events interface {
 	// Open is called once, before any other.
 	Open()
 	// Message is of the quality channel and Control of the other one, text if the message was text. b is theirs until they return.
 	Message(b []byte, text bool, at time.Time)
 	Control(b []byte, text bool)
+	// Lane is of channel lane, by one goroutine.
+	Lane(b []byte, text bool)
 	// Closed is called last, once, with the reason unless this side has closed.
 	Closed(err error)
 }

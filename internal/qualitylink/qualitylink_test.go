@@ -4,11 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/pion/datachannel"
 
 	"github.com/leeway-video/leeway/internal/testkit"
 )
@@ -21,6 +24,7 @@ type heard struct {
 	mu       sync.Mutex
 	messages []string
 	controls []string
+	lanes    []string
 }
 
 func newHeard() *heard { return &heard{opened: make(chan struct{}), closed: make(chan error, 1)} }
@@ -39,12 +43,18 @@ func (h *heard) Control(b []byte, text bool) {
 	h.controls = append(h.controls, fmt.Sprintf("%s %v", b, text))
 }
 
+func (h *heard) Lane(b []byte, text bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.lanes = append(h.lanes, fmt.Sprintf("%.12s %v", b, text))
+}
+
 func (h *heard) Closed(err error) { h.closed <- err }
 
 func (h *heard) got() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	return append(append([]string(nil), h.messages...), h.controls...)
+	return slices.Concat(h.messages, h.controls, h.lanes)
 }
 
 type pair struct {
@@ -124,6 +134,65 @@ func TestALineCarriesBothChannels(t *testing.T) {
 }
 
 // TestStrangersAreNotAnswered: packets go to the address that has asked and to no other, whatever an offer says, and whatever address it comes from.
+// TestALineTakesOneLane: channel lane carries messages both ways, before the other side has seen the others too, and another channel ends
+// the line.
+func TestALineTakesOneLane(t *testing.T) {
+	for name, c := range map[string]struct {
+		label string
+		kind  datachannel.ChannelType
+	}{
+		"a second lane": {labelLane, datachannel.ChannelTypeReliableUnordered}, "another label": {"x", datachannel.ChannelTypeReliableUnordered},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				air := &testkit.Air{Fate: func(_, _ netip.AddrPort, _ []byte) (time.Duration, bool) { return 10 * time.Millisecond, true }}
+				p := joined(t, air, "198.51.100.7:40000", 0)
+				<-p.atClient.opened
+				if err := p.ct.OpenLane(); err != nil {
+					t.Fatal(err)
+				}
+				<-p.at.Lane()
+				for _, l := range []*Line{p.at, p.ct} {
+					if behind, ok := l.Room(100); behind != 0 || !ok || l.Payload() < 1156 || !l.SendBackground(make([]byte, largestLane)) {
+						t.Errorf("room %v behind %d, payload %d", ok, behind, l.Payload())
+					}
+				}
+				<-time.After(time.Second)
+				for _, h := range []*heard{p.atServer, p.atClient} {
+					if got := h.got(); len(got) != 1 {
+						t.Errorf("heard %q", got)
+					}
+				}
+				_, err := datachannel.Dial(p.ct.association, 100, &datachannel.Config{ChannelType: c.kind, Label: c.label, LoggerFactory: silent})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := <-p.atServer.closed; !errors.Is(err, ErrChannels) {
+					t.Errorf("the line has ended by %v", err)
+				}
+				p.close()
+			})
+		})
+	}
+}
+
+// TestALaneOfAnotherKindEndsTheLine: one that loses messages, or has an order.
+func TestALaneOfAnotherKindEndsTheLine(t *testing.T) {
+	for _, kind := range []datachannel.ChannelType{datachannel.ChannelTypeReliable, datachannel.ChannelTypePartialReliableRexmitUnordered} {
+		synctest.Test(t, func(t *testing.T) {
+			p := joined(t, &testkit.Air{}, "198.51.100.7:40000", 0)
+			<-p.atClient.opened
+			if _, err := datachannel.Dial(p.ct.association, 100, &datachannel.Config{ChannelType: kind, Label: labelLane, LoggerFactory: silent}); err != nil {
+				t.Fatal(err)
+			}
+			if err := <-p.atServer.closed; !errors.Is(err, ErrChannels) {
+				t.Errorf("the line has ended by %v", err)
+			}
+			p.close()
+		})
+	}
+}
+
 func TestStrangersAreNotAnswered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var mu sync.Mutex
