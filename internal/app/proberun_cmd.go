@@ -26,6 +26,7 @@ type probeRunCmd struct {
 	Duration  time.Duration `help:"Length of each phase, 2s to 10s." default:"10s"`
 	Messages  int64         `help:"Messages each way of the quality test." default:"1000" placeholder:"N"`
 	DSCP      []int         `name:"dscp" help:"Mark of packets, 0 to 63. Several, with commas, are measured side by side." placeholder:"N"`
+	GivesWay  bool          `help:"Leave the line to other traffic, and measure what that leaves of it each way."`
 	Token     string        `help:"Join token." env:"LEEWAY_PROBE_TOKEN" placeholder:"TOKEN" xor:"token"`
 	TokenFile string        `help:"File with the join token." placeholder:"FILE" xor:"token"`
 	CA        string        `name:"ca" help:"Roots of the server's certificate (PEM) instead of the system's." placeholder:"FILE"`
@@ -41,6 +42,7 @@ with 1 if one has none (what was measured is printed), with 2 when it was called
 Examples:
   leeway probe run http://127.0.0.1:8090
   leeway probe run --json https://probe.example.com:8090
+  leeway probe run --gives-way https://probe.example.com:8090
   leeway probe run --streams 16 --only download,upload https://probe.example.com:8090
   leeway probe run --only quality --messages 10000 --duration 10s https://probe.example.com:8090
   leeway probe run --only classes --dscp 0,34,46 https://probe.example.com:8090
@@ -76,7 +78,7 @@ func (c *probeRunCmd) Run(ctx context.Context, r *run) error {
 }
 
 func (c *probeRunCmd) config() (netcheck.Config, error) {
-	cfg := netcheck.Config{URL: c.URL, Token: c.Token, Streams: c.Streams, Duration: c.Duration, Messages: c.Messages, DSCP: c.DSCP}
+	cfg := netcheck.Config{URL: c.URL, Token: c.Token, Streams: c.Streams, Duration: c.Duration, Messages: c.Messages, DSCP: c.DSCP, GivesWay: c.GivesWay}
 	switch {
 	case c.Streams < 1:
 		return cfg, &netcheck.PlanError{Text: "--streams is below 1"}
@@ -88,7 +90,7 @@ func (c *probeRunCmd) config() (netcheck.Config, error) {
 	for _, p := range c.Only {
 		cfg.Phases = append(cfg.Phases, netcheck.Phase(p))
 	}
-	if c.Only == nil && len(c.DSCP) == 1 {
+	if c.Only == nil && len(c.DSCP) == 1 && !c.GivesWay {
 		cfg.Phases = []netcheck.Phase{netcheck.Download, netcheck.Upload, netcheck.Quality}
 	}
 	if c.TokenFile != "" {

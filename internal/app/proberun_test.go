@@ -49,6 +49,10 @@ func TestProbeRun(t *testing.T) {
 	if code != 0 || !strings.Contains(out, "round trip") || !strings.Contains(out, "DSCP 46: the server read 46 on ") || !strings.Contains(errs, "classes …") {
 		t.Errorf("%d\n%s\n%s", code, out, errs)
 	}
+	out, errs, code = run("--ca", cert, "--token-file", tokenFile, "--gives-way", "--only", "upload", server)
+	if code != 0 || !strings.Contains(out, "free capacity") || !strings.Contains(errs, "upload …") || strings.Contains(out, "throughput") {
+		t.Errorf("%d\n%s\n%s", code, out, errs)
+	}
 	for name, c := range map[string]struct {
 		args []string
 		code int
@@ -59,6 +63,7 @@ func TestProbeRun(t *testing.T) {
 		"no server":        {[]string{"http://" + freeAddress(t)}, 1, "firewall"},
 		"no address":       {[]string{"localhost"}, 2, "https://"},
 		"a phase":          {[]string{"--only", "all", server}, 2, "phase"},
+		"no giving way":    {[]string{"--gives-way", "--only", "http", server}, 2, "do not give way"},
 		"a DSCP":           {[]string{"--dscp", "64", server}, 2, "DSCP 64"},
 		"no duration":      {[]string{"--duration", "0s", server}, 2, "--duration"},
 		"a file of roots":  {[]string{"--ca", key, server}, 2, "no certificate"},
