@@ -22,6 +22,7 @@ type plan struct {
 	duration time.Duration // of each
 	streams  int
 	dscp     []int
+	givesWay bool
 	server   netip.Addr // not valid: the IPv4 address
 	// begins, if there is one, is told when a phase begins.
 	begins func(netcheck.Phase)
@@ -54,6 +55,9 @@ func runTerminal(ctx context.Context, _ *bench.Run, s *stage, p plan) (results, 
 	}
 	for _, mark := range p.dscp {
 		args = append(args, "--dscp", fmt.Sprint(mark))
+	}
+	if p.givesWay {
+		args = append(args, "--gives-way")
 	}
 	cmd := s.client.Command(ctx, leeway, append(args, s.url(at))...)
 	var out, said bytes.Buffer

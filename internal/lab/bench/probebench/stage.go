@@ -27,10 +27,32 @@ type stage struct {
 	client, server *netlab.Host
 	line           *netlab.Line // seen from the client
 	serve          *hosted.Service
+
+	// neighbor has the client's line, too, and distant the server's side of it; nil unless the line is shared.
+	neighbor, distant *netlab.Host
+}
+
+// layout puts a client and its line in a stage.
+type layout func(s *stage, core *netlab.Router)
+
+// own is a client with a line of its own.
+func own(path netlab.Path) layout {
+	return func(s *stage, core *netlab.Router) { s.client, s.line = s.lab.Attach("client", core, path) }
+}
+
+// shared is a client with a neighbor on its line.
+func shared(path netlab.Path) layout {
+	return func(s *stage, core *netlab.Router) {
+		home := s.lab.Router("home")
+		s.line = s.lab.Connect(home, core, path)
+		s.client, _ = s.lab.Attach("client", home, netlab.Path{})
+		s.neighbor, _ = s.lab.Attach("neighbor", home, netlab.Path{})
+		s.distant, _ = s.lab.Attach("distant", core, netlab.Path{})
+	}
 }
 
 // build makes the lab and starts the server. prepare, if there is one, is called before the lab starts.
-func build(ctx context.Context, seed uint64, path netlab.Path, prepare func(*stage)) (_ *stage, err error) {
+func build(ctx context.Context, seed uint64, place layout, prepare func(*stage)) (_ *stage, err error) {
 	s := &stage{}
 	if s.lab, err = netlab.New(netlab.Options{Seed: seed, IPv6: true}); err != nil {
 		return nil, err
@@ -42,7 +64,7 @@ func build(ctx context.Context, seed uint64, path netlab.Path, prepare func(*sta
 	}()
 	core := s.lab.Router("core")
 	s.server, _ = s.lab.Attach("server", core, netlab.Path{})
-	s.client, s.line = s.lab.Attach("client", core, path)
+	place(s, core)
 	if prepare != nil {
 		prepare(s)
 	}
@@ -58,8 +80,13 @@ func build(ctx context.Context, seed uint64, path netlab.Path, prepare func(*sta
 
 // on measures on a line, and says what the lab has to say of it. prepare, if there is one, is called before the lab starts.
 func on(path netlab.Path, prepare func(*stage), measure func(context.Context, *bench.Run, *stage) (map[string]float64, error)) func(context.Context, *bench.Run) (bench.Sample, error) {
+	return within(own(path), prepare, measure)
+}
+
+// within measures in a layout.
+func within(place layout, prepare func(*stage), measure func(context.Context, *bench.Run, *stage) (map[string]float64, error)) func(context.Context, *bench.Run) (bench.Sample, error) {
 	return func(ctx context.Context, r *bench.Run) (sample bench.Sample, err error) {
-		s, err := build(ctx, uint64(r.Number)+1, path, prepare)
+		s, err := build(ctx, uint64(r.Number)+1, place, prepare)
 		if err != nil {
 			return bench.Sample{}, err
 		}
