@@ -73,6 +73,7 @@ type Claims struct {
 	Manifests []string // patterns of keys that the titles may be joined with; none: those that the site's own rules bind
 	Group     string
 	Role      string    // the most that its holder is to others; empty is full
+	Unknown   string    // site.UnknownLineLeech or site.UnknownLineFull; empty: as the site says
 	NotBefore time.Time // zero: at once
 	Expires   time.Time
 }
@@ -84,6 +85,7 @@ type Grant struct {
 	Manifests []string // patterns; none: the token says nothing of manifests
 	Group     string
 	Role      string // never empty
+	Unknown   string // as in Claims
 	KeyID     string // of the key that signed
 	Expires   time.Time
 }
@@ -97,11 +99,14 @@ func ParseClaims(payload []byte) (Claims, error) {
 	c := reader{claims: all}
 	out := Claims{
 		Site: c.text("site", 1, 32), Subject: c.text("sub", 0, maxSubject), Titles: c.patterns("title", site.MaxTitle), Manifests: c.patterns("manifest", site.MaxKey),
-		Group: c.text("group", 0, maxGroup), Role: c.text("role", 0, maxGroup),
+		Group: c.text("group", 0, maxGroup), Role: c.text("role", 0, maxGroup), Unknown: c.text("unknown_line", 0, maxGroup),
 		NotBefore: c.time("nbf", false), Expires: c.time("exp", true),
 	}
 	if out.Role != "" && !slices.Contains([]string{site.RoleFull, site.RoleLeech, site.RoleRelayOnly, site.RoleOff}, out.Role) {
 		c.wrong("role", "is none of full, leech, relay-only and off")
+	}
+	if out.Unknown != "" && out.Unknown != site.UnknownLineLeech && out.Unknown != site.UnknownLineFull {
+		c.wrong("unknown_line", "is neither leech nor full")
 	}
 	if slices.ContainsFunc(out.Manifests, func(m string) bool { return !strings.HasPrefix(m, "/") }) {
 		c.wrong("manifest", "does not begin with a slash, as paths of manifests do")
@@ -200,7 +205,7 @@ func (c Claims) Grant(on, keyID string, now time.Time) (*Grant, error) {
 	case !now.Before(c.Expires):
 		return nil, Refuse(Expired, "Ask for another one.", "The token has run out.")
 	}
-	g := &Grant{Subject: c.Subject, Titles: c.Titles, Manifests: c.Manifests, Group: c.Group, Role: c.Role, KeyID: keyID, Expires: c.Expires}
+	g := &Grant{Subject: c.Subject, Titles: c.Titles, Manifests: c.Manifests, Group: c.Group, Role: c.Role, Unknown: c.Unknown, KeyID: keyID, Expires: c.Expires}
 	if g.Role == "" {
 		g.Role = site.RoleFull
 	}

@@ -117,6 +117,7 @@ type tokenMintCmd struct {
 	Sub      string        `help:"Subject: the backend's name for the user. A subject has a limited number of sessions at a time." placeholder:"NAME"`
 	Group    string        `help:"Viewers of one group meet each other first." placeholder:"NAME"`
 	Role     string        `help:"Upper bound of the viewer's role: full, leech, relay-only, off." placeholder:"ROLE"`
+	Unknown  string        `name:"unknown-line" help:"What a phone that does not say how it is connected is, in place of the site's policy: leech, full." placeholder:"ROLE"`
 	Life     time.Duration `help:"How long the token is valid." default:"5m"`
 	After    time.Duration `help:"Time from now until the token becomes valid." default:"0s"`
 }
@@ -142,7 +143,7 @@ func (c *tokenMintCmd) Run(r *run) error {
 		return cmdline.Usage(fmt.Errorf("token mint: %s %w", c.Key, err))
 	}
 	now := time.Now()
-	claims := access.Claims{Site: c.Site, Subject: c.Sub, Titles: c.Title, Manifests: c.Manifest, Group: c.Group, Role: c.Role, Expires: now.Add(c.After + c.Life)}
+	claims := access.Claims{Site: c.Site, Subject: c.Sub, Titles: c.Title, Manifests: c.Manifest, Group: c.Group, Role: c.Role, Unknown: c.Unknown, Expires: now.Add(c.After + c.Life)}
 	if c.After > 0 {
 		claims.NotBefore = now.Add(c.After)
 	}
@@ -201,7 +202,7 @@ func (c *tokenVerifyCmd) Run(r *run) error {
 		titles = []string{"*"}
 	}
 	return printJSON(r, map[string]any{
-		"site": c.Site, "subject": grant.Subject, "titles": titles, "manifests": append([]string{}, grant.Manifests...), "group": grant.Group, "role": grant.Role, "key_id": grant.KeyID,
+		"site": c.Site, "subject": grant.Subject, "titles": titles, "manifests": append([]string{}, grant.Manifests...), "group": grant.Group, "role": grant.Role, "unknown_line": grant.Unknown, "key_id": grant.KeyID,
 		"expires": grant.Expires.UTC().Format(time.RFC3339), "seconds_left": int(grant.Expires.Sub(now).Seconds()),
 	})
 }

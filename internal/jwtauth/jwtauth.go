@@ -108,7 +108,7 @@ func Sign(claims access.Claims, key access.Key) (string, error) {
 	if len(claims.Manifests) > 0 {
 		all["manifest"] = claims.Manifests
 	}
-	for name, value := range map[string]string{"sub": claims.Subject, "group": claims.Group, "role": claims.Role} {
+	for name, value := range map[string]string{"sub": claims.Subject, "group": claims.Group, "role": claims.Role, "unknown_line": claims.Unknown} {
 		if value != "" {
 			all[name] = value
 		}

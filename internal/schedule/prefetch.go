@@ -20,8 +20,6 @@ type Ahead struct {
 	Role       string         `json:"role"`
 	Off        bool           `json:"off"` // peer delivery is off
 	Live       bool           `json:"live"`
-	SaveData   bool           `json:"save_data"`
-	Metered    bool           `json:"metered"`
 	Battery    bool           `json:"battery"`
 	Running    bool           `json:"running"`     // the last answer was above 0
 	BufferedUs int64          `json:"buffered_us"` // that the player has ahead of the playhead
@@ -70,10 +68,8 @@ func (in Ahead) budget() int64 {
 		b = defaultWaste
 	}
 	b = min(b, firstWaste+in.Received/10)
-	for _, less := range []bool{in.SaveData, in.Metered, in.Battery} {
-		if less {
-			b /= 4
-		}
+	if in.Battery {
+		b /= 4
 	}
 	return b
 }

@@ -33,7 +33,7 @@ func TestPrefetchVectors(t *testing.T) {
 func TestNoMoreIsLostThanTheBudget(t *testing.T) {
 	for seed := range uint64(500) {
 		r := rand.New(rand.NewPCG(seed, 7))
-		in := Ahead{Allowed: true, Role: "full", WasteBytes: r.Int64N(20 << 20), SaveData: r.IntN(4) == 0, Metered: r.IntN(4) == 0}
+		in := Ahead{Allowed: true, Role: "full", WasteBytes: r.Int64N(20 << 20), Battery: r.IntN(4) == 0}
 		most := in.WasteBytes
 		if most == 0 {
 			most = defaultWaste

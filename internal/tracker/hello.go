@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"cmp"
 	"encoding/json"
 
 	"github.com/leeway-video/leeway/internal/access"
@@ -136,12 +137,12 @@ func (s *session) replaced() {
 // the same at every tracker.
 func policyOf(c *configured.Site, session signal.ID, grant *access.Grant) signal.Policy {
 	p := c.Config().Policy
-	role := p.Role
+	role, unknown := p.Role, p.UnknownLine
 	if grant != nil {
-		role = configured.NarrowRole(role, grant.Role)
+		role, unknown = configured.NarrowRole(role, grant.Role), cmp.Or(grant.Unknown, unknown)
 	}
 	return signal.Policy{
 		Role: role, ControlGroup: swarm.Draw(session) < p.ControlGroupPermille, Prefetch: p.Prefetch == configured.PrefetchAllow, WasteBytes: p.WasteBytes,
-		MaxLinks: p.MaxLinks, Relay: p.Relay, Local: p.Local, SignedManifests: p.SignedManifests, UnknownLine: p.UnknownLine,
+		MaxLinks: p.MaxLinks, Relay: p.Relay, Local: p.Local, SignedManifests: p.SignedManifests, UnknownLine: unknown,
 	}
 }

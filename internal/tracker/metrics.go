@@ -34,6 +34,7 @@ var (
 	defSessions      = def(metric.Gauge, "leeway_tracker_sessions", "Open native sessions", site)
 	defSwarms        = def(metric.Gauge, "leeway_tracker_swarms", "Swarms with a home here")
 	defMembers       = def(metric.Gauge, "leeway_tracker_members", "Members of those swarms", label("role", metric.Roles))
+	defViewers       = def(metric.Gauge, "leeway_tracker_viewers", "Viewers of titles, by what they are to the swarm", site, label("viewer_role", signal.Roles))
 	defMessages      = def(metric.Counter, "leeway_tracker_messages_total", "Protocol messages", label("type", messageTypes), label("direction", []string{"in", "out"}))
 	defSignaling     = def(metric.Counter, "leeway_tracker_message_bytes_total", "Bytes of protocol messages, without those of the sockets below", label("direction", []string{"in", "out"}))
 	defErrors        = def(metric.Counter, "leeway_tracker_errors_total", "Error messages sent", label("code", signal.Codes))
@@ -101,7 +102,7 @@ var (
 // Metrics lists what the tracker counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
-		defSessions, defSwarms, defMembers, defMessages, defSignaling, defErrors, defRejected, defTokens, defShed, defIntroductions, defLearned, defUnlearned, defSignals, defSignalRefused, defDeliveries, defSeedRefused, defMoves, defTrackers, defRevocations, defOff, defUnshared, defClamped, defReports, defBans, defManifests, defHandle,
+		defSessions, defSwarms, defMembers, defViewers, defMessages, defSignaling, defErrors, defRejected, defTokens, defShed, defIntroductions, defLearned, defUnlearned, defSignals, defSignalRefused, defDeliveries, defSeedRefused, defMoves, defTrackers, defRevocations, defOff, defUnshared, defClamped, defReports, defBans, defManifests, defHandle,
 		defReceived, defCredited, defUploaded, defSegments, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
 		defLanes, defPrefetched, defPrefetchWasted, defPromotions, defYields, defSlowdowns, defQueuing, defBase, defTarget, defWindow, defPacing,
 		defPlayedBits, defSwitches, defStartup, defLiveLag, defContradictions, defLinkFailures,

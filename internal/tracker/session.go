@@ -4,6 +4,7 @@ import (
 	"time"
 
 	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
@@ -106,11 +107,14 @@ func (s *session) end() {
 	current := s.t.sessions.leave(s)
 	s.t.cfg.Metrics.Add(defSessions, -1, s.site.Name())
 	s.Done()
+	left := s.swarms.clear()
 	if !current {
 		return // another socket took the session; its swarms are its own now
 	}
 	s.place.quit()
-	s.swarms.leave()
+	for _, m := range left {
+		s.swarms.tellHome(m, &bus.HomeRequest{Op: bus.OpLeave})
+	}
 }
 
 // maintain does what time brings, once a beat.

@@ -71,6 +71,8 @@ func (ms *memberships) enter(r *bus.HomeRequest, asked string, rule *ruling, mos
 		member.stats, member.started, member.part = old.stats, old.started, old.part
 	}
 	member.home = ms.asker.HomeOf(member.key())
+	ms.count(old, -1)
+	ms.count(member, 1)
 	ms.all[r.Swarm] = member
 	return member
 }
@@ -86,18 +88,27 @@ func (ms *memberships) drop(swarm signal.ID) *membership {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	member := ms.all[swarm]
+	ms.count(member, -1)
 	delete(ms.all, swarm)
 	return member
 }
 
-// leave leaves all swarms.
-func (ms *memberships) leave() {
+// clear takes all memberships out.
+func (ms *memberships) clear() []*membership {
 	ms.mu.Lock()
+	defer ms.mu.Unlock()
 	left := slices.Collect(maps.Values(ms.all))
-	clear(ms.all)
-	ms.mu.Unlock()
 	for _, m := range left {
-		ms.tellHome(m, &bus.HomeRequest{Op: bus.OpLeave})
+		ms.count(m, -1)
+	}
+	clear(ms.all)
+	return left
+}
+
+// count adds to the viewers of a member's role. Under mu.
+func (ms *memberships) count(m *membership, by float64) {
+	if m != nil {
+		ms.asker.cfg.Metrics.Add(defViewers, by, m.join.Site, m.join.Role)
 	}
 }
 
@@ -150,7 +161,9 @@ func (ms *memberships) regroup(group string, policy signal.Policy, reason string
 	ms.mu.Lock()
 	for _, m := range ms.all {
 		if role := roleOf(policy, m.asked); m.join.Group != group || m.join.Role != role {
+			ms.count(m, -1)
 			m.join.Group, m.join.Role = group, role
+			ms.count(m, 1)
 			moved = append(moved, m)
 		}
 	}

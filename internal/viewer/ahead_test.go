@@ -58,6 +58,7 @@ func TestNothingIsFetchedAheadWhereItIsOff(t *testing.T) {
 	}{
 		"site":   {policy: func(p *signal.Policy) { p.Prefetch = false }},
 		"leech":  {policy: func(p *signal.Policy) { p.Role = "leech" }},
+		"line":   {change: func(c *Config) { c.Device.Line.Metered = true }},
 		"viewer": {change: func(c *Config) { c.Device.NoPrefetch = true }},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -70,10 +71,10 @@ func TestNothingIsFetchedAheadWhereItIsOff(t *testing.T) {
 	}
 }
 
-// TestAViewerThatLeavesLosesNoMoreThanTheBudget has a viewer leave in the midst of it, on a device that is to save data or not.
+// TestAViewerThatLeavesLosesNoMoreThanTheBudget has a viewer leave in the midst of it, on a device that runs on its battery or not.
 func TestAViewerThatLeavesLosesNoMoreThanTheBudget(t *testing.T) {
 	var lost [2]int64
-	for i, device := range []Device{{}, {Metered: true}} {
+	for i, device := range []Device{{}, {Battery: true}} {
 		s, late := aheadScene(t, nil, func(c *Config) { c.Device = device })
 		s.w.run(200 * time.Second)
 		late.Leave()
@@ -91,7 +92,7 @@ func TestAViewerThatLeavesLosesNoMoreThanTheBudget(t *testing.T) {
 		}
 	}
 	if lost[1] >= lost[0] {
-		t.Errorf("%d bytes are lost on a cellular line, %d on another", lost[1], lost[0])
+		t.Errorf("%d bytes are lost on battery, %d else", lost[1], lost[0])
 	}
 }
 

@@ -21,10 +21,10 @@ type delivery struct {
 
 // role is what this viewer is in its swarm.
 func (d *delivery) role() string {
-	if d.welcomed == nil || d.welcomed.Policy.ControlGroup {
-		return "off"
+	if d.welcomed == nil {
+		return role(nil, d.device.Line)
 	}
-	return d.welcomed.Policy.Role
+	return role(&d.welcomed.Policy, d.device.Line)
 }
 
 // terms are what the policy says about links.
@@ -71,6 +71,6 @@ func (d *delivery) turnedOff(reason schedule.Reason) {
 func (d *delivery) prefetch() schedule.Ahead {
 	return schedule.Ahead{
 		Allowed: d.welcomed.Policy.Prefetch && !d.device.NoPrefetch, WasteBytes: d.welcomed.Policy.WasteBytes, Role: d.role(), Off: d.off != "",
-		SaveData: d.device.SaveData, Metered: d.device.Metered, Battery: d.device.Battery,
+		Battery: d.device.Battery,
 	}
 }

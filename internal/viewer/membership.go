@@ -106,7 +106,7 @@ func (t *membership) greeted() {
 		return
 	}
 	t.joining.ahead = true
-	t.links.terms.role, t.links.terms.most = "full", linksAhead
+	t.links.terms.role, t.links.terms.most = role(&signal.Policy{Role: site.RoleFull}, t.device.Line), linksAhead
 	t.links.begin()
 	t.joining.join()
 }

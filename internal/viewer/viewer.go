@@ -72,8 +72,9 @@ type Config struct {
 
 // Device is what a page learns of the machine that it is shown on.
 type Device struct {
-	SaveData, Metered, Battery bool
-	NoPrefetch                 bool // whatever the site allows
+	Line       Line
+	Battery    bool
+	NoPrefetch bool // whatever the site allows
 }
 
 // Defaults of Config.

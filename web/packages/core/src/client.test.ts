@@ -5,6 +5,8 @@ import { settle } from './testing/clock.ts';
 import { description } from './testing/connection.ts';
 import { peerA, swarm } from './testing/socket.ts';
 
+const known = { metered: false, unknown: false, coarse: false };
+
 describe('a title', () => {
   test('joins by the names of the site', async () => {
     const { leeway, sent, enter, joined, engines, contexts } = setUp();
@@ -258,7 +260,13 @@ describe('a title', () => {
 
   test('what the site and the device say of fetching ahead reaches the engine', async () => {
     let metered = false;
-    const { leeway, enter, joined, contexts } = setUp({}, { battery: () => true, metered: () => metered });
+    const { leeway, enter, joined, contexts } = setUp(
+      {},
+      {
+        battery: () => true,
+        line: () => ({ ...known, metered }),
+      },
+    );
     leeway.start();
     leeway.open(manifest);
     await enter({ policy: { prefetch: true, waste_bytes: 5_000_000 } });
@@ -279,7 +287,7 @@ describe('a title', () => {
   });
 
   test('a metered line downloads only', async () => {
-    const { leeway, enter, joined, sent, contexts } = setUp({}, { metered: () => true });
+    const { leeway, enter, joined, sent, contexts } = setUp({}, { line: () => ({ ...known, metered: true }) });
     leeway.start();
     leeway.open(manifest);
     await enter();
@@ -292,7 +300,7 @@ describe('a title', () => {
     ['gives nothing', undefined, 'leech'],
     ['gives where the site allows it', 'full', 'full'],
   ] as const)('a phone that does not say how it is connected %s', async (_, unknown_line, role) => {
-    const { leeway, enter, joined, sent, contexts } = setUp({}, { unknownLine: () => true });
+    const { leeway, enter, joined, sent, contexts } = setUp({}, { line: () => ({ ...known, unknown: true }) });
     leeway.start();
     leeway.open(manifest);
     await enter(unknown_line && { policy: { unknown_line } });

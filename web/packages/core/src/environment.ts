@@ -2,6 +2,7 @@
 
 import type { Clock, Crypto } from './ports.ts';
 import type { OpenSocket } from './session/session.ts';
+import type { Line } from './title/role.ts';
 
 /** Where the page itself was loaded from, as the browser's local network checks see it. */
 export type AddressSpace = 'loopback' | 'private' | 'public';
@@ -19,10 +20,8 @@ export interface Environment {
   addressSpace(): AddressSpace;
   /** Whether the page may reach the viewer's own network without a prompt. Does not prompt. */
   localAccess(): Promise<boolean>;
-  /** The line is metered, or the viewer asked to save data. */
-  metered(): boolean;
-  /** A phone or tablet whose browser does not say how it is connected: the line may be paid for by the byte. */
-  unknownLine(): boolean;
+  /** What the browser says of the line and the clock, now. */
+  line(): Line;
   /** The device runs on its battery, as far as the browser says. */
   battery(): boolean;
   hidden(): boolean;

@@ -56,7 +56,7 @@ class Page {
         removeEventListener: () => {},
       },
       location: { hostname: 'video.example.com' },
-      navigator: { connection: { saveData: true, addEventListener: () => {} } },
+      navigator: { connection: { saveData: true, addEventListener: () => {} }, userAgentData: { mobile: false } },
       performance: { now: () => performance.now() },
       crypto: webcrypto,
       isSecureContext: true,

@@ -20,6 +20,17 @@ test.each([
     clock.now();
   }
   expect(clock.coarse!()).toBe(coarse);
+  vi.stubGlobal('navigator', { userAgent: '', userAgentData: { mobile: false } });
+  expect(browserEnvironment().line().coarse).toBe(coarse);
+});
+
+test.each([
+  ['of a phone that is cellular', { type: 'cellular' }, true],
+  ['of a viewer that asked to save data', { type: 'wifi', saveData: true }, true],
+  ['of a phone by Wi-Fi', { type: 'wifi', saveData: false }, false],
+])('a line %s', (_, connection, metered) => {
+  vi.stubGlobal('navigator', { userAgent: 'Mobile', connection });
+  expect(browserEnvironment().line()).toMatchObject({ metered, unknown: false });
 });
 
 describe('a line that nothing is known of', () => {
@@ -46,6 +57,6 @@ describe('a line that nothing is known of', () => {
   ])('%s', (_, browser, coarse, unknown) => {
     vi.stubGlobal('navigator', { userAgent: '', ...browser });
     vi.stubGlobal('matchMedia', (query: string) => ({ matches: query === '(pointer: coarse)' && coarse }));
-    expect(browserEnvironment().unknownLine()).toBe(unknown);
+    expect(browserEnvironment().line()).toMatchObject({ metered: false, unknown });
   });
 });

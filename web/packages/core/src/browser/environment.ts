@@ -4,6 +4,7 @@ import type { AddressSpace, Environment } from '../environment.ts';
 import { isLocalAddress } from '../link/address.ts';
 import type { Clock, Crypto } from '../ports.ts';
 import type { OpenSocket } from '../session/session.ts';
+import type { Line } from '../title/role.ts';
 import { listen, onSleep } from './sleep.ts';
 
 let readAt = 0;
@@ -84,19 +85,18 @@ interface NetworkInformation {
   type?: string;
 }
 
-function metered(): boolean {
-  const { saveData, type }: NetworkInformation = (navigator as { connection?: NetworkInformation }).connection ?? {};
-  return !!saveData || type === 'cellular';
-}
-
 /** Browsers that have no NetworkInformation do not hint at phones either, except by their name and by what one points with. */
-function unknownLine(): boolean {
+function line(): Line {
   const page = navigator as { connection?: NetworkInformation; userAgentData?: { mobile: boolean } };
-  const { type = 'unknown' } = page.connection ?? {};
-  if (type !== 'unknown') return false;
-  return (
-    page.userAgentData?.mobile ?? (/Mobi|Android/.test(navigator.userAgent) || matchMedia('(pointer: coarse)').matches)
-  );
+  const { saveData, type = 'unknown' } = page.connection ?? {};
+  return {
+    metered: !!saveData || type === 'cellular',
+    unknown:
+      type === 'unknown' &&
+      (page.userAgentData?.mobile ??
+        (/Mobi|Android/.test(navigator.userAgent) || matchMedia('(pointer: coarse)').matches)),
+    coarse: !fine,
+  };
 }
 
 let power: { charging: boolean } | undefined;
@@ -133,8 +133,7 @@ export function browserEnvironment(): Environment {
     },
     addressSpace,
     localAccess,
-    metered,
-    unknownLine,
+    line,
     battery,
     hidden: () => document.visibilityState === 'hidden',
     onVisibility: (f) => listen(document, 'visibilitychange', f),

@@ -19,8 +19,6 @@ export interface Ahead {
   /** Peer delivery is off. */
   off: boolean;
   live: boolean;
-  save_data: boolean;
-  metered: boolean;
   battery: boolean;
   /** The last answer was above 0. */
   running: boolean;
@@ -43,7 +41,7 @@ export const prefetch = (a: Ahead): number => {
   if (!possible(a) || !first || a.buffered_us < (a.running ? goOnDuration : beginDuration) * first.duration_us)
     return 0;
   let left = Math.min(a.waste_bytes || defaultWaste, firstWaste + Math.floor(a.received / 10));
-  for (const less of [a.save_data, a.metered, a.battery]) if (less) left = Math.floor(left / 4);
+  if (a.battery) left = Math.floor(left / 4);
   left -= a.wasted;
   let time = 0;
   let n = 0;

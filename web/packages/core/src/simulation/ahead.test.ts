@@ -11,8 +11,6 @@ const everything: AheadRules = {
   allowed: true,
   waste_bytes: 0,
   role: 'full',
-  save_data: false,
-  metered: false,
   battery: false,
 };
 

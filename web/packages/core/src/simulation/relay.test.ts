@@ -54,8 +54,6 @@ it('viewers that meet by relays alone ask each other as any', async () => {
     allowed: false,
     waste_bytes: 0,
     role: 'relay-only' as const,
-    save_data: false,
-    metered: false,
     battery: false,
   });
   const { viewers, apart, run } = scene(film, { ahead });

@@ -3,7 +3,7 @@ import type { Reason } from '../ports.ts';
 import type { Welcome } from '../session/messages.ts';
 import { createDelivery } from './delivery.ts';
 
-const setUp = (policy: object = {}, takesOnly = false, prefetch = true) => {
+const setUp = (policy: object = {}, metered = false, prefetch = true) => {
   const told: (Reason | null)[] = [];
   const notices: string[] = [];
   let decided = 0;
@@ -16,8 +16,7 @@ const setUp = (policy: object = {}, takesOnly = false, prefetch = true) => {
   const state = { welcome: welcome as Welcome | undefined };
   const delivery = createDelivery({
     welcome: () => state.welcome,
-    takesOnly: () => takesOnly,
-    battery: () => true,
+    environment: { line: () => ({ metered, unknown: false, coarse: false }), battery: () => true },
     prefetch,
     notice: (code) => notices.push(code),
     changed: (reason) => told.push(reason),
@@ -28,14 +27,11 @@ const setUp = (policy: object = {}, takesOnly = false, prefetch = true) => {
 
 describe('delivery', () => {
   it.each([
-    ['full', {}, false, 'full'],
-    ['full, and takes only', {}, true, 'leech'],
-    ['leech, and takes only', { role: 'leech' }, true, 'leech'],
-    ['relay-only, and takes only', { role: 'relay-only' }, true, 'relay-only'],
-    ['off', { role: 'off' }, false, 'off'],
-    ['the control group', { control_group: true }, false, 'off'],
-  ])('has a role: %s', (_, policy, takesOnly, role) => {
-    const { delivery, state } = setUp(policy, takesOnly);
+    ['the policy', {}, false, 'full'],
+    ['the line', {}, true, 'leech'],
+    ['both', { role: 'relay-only' }, true, 'off'],
+  ])('has the role of %s', (_, policy, metered, role) => {
+    const { delivery, state } = setUp(policy, metered);
     expect(delivery.role()).toBe(role);
     expect(delivery.settings()).toMatchObject({ self: '0'.repeat(32), maxLinks: 9, policy: { role } });
     state.welcome = undefined;
@@ -76,8 +72,6 @@ describe('delivery', () => {
       allowed,
       waste_bytes: 7,
       role: 'leech',
-      save_data: false,
-      metered: false,
       battery: true,
     });
   });

@@ -1,17 +1,17 @@
 /** Whether peers deliver a title, as its policy and its own experience have it. */
 
+import type { Environment } from '../environment.ts';
 import type { NoticeCode } from '../events.ts';
 import type { LinkSettings } from '../link/links.ts';
 import type { Reason } from '../ports.ts';
 import { idToHex } from '../session/base64.ts';
 import type { ViewerRole, Welcome } from '../session/messages.ts';
 import type { AheadRules } from '../transfer/ahead.ts';
+import { roleOf } from './role.ts';
 
 export interface DeliveryHost {
   welcome(): Welcome | undefined;
-  /** The viewer pays for the line by the byte, or has no clock that sending could give way by. */
-  takesOnly(): boolean;
-  battery(): boolean;
+  environment: Pick<Environment, 'line' | 'battery'>;
   /** The page has nothing against fetching ahead. */
   prefetch: boolean;
   notice(code: NoticeCode, message: string, hint: string): void;
@@ -54,11 +54,7 @@ export const createDelivery = (host: DeliveryHost): Delivery => {
     host.decided();
   };
 
-  const role = (): ViewerRole => {
-    const policy = host.welcome()?.policy;
-    if (!policy || policy.control_group) return 'off';
-    return policy.role === 'full' && host.takesOnly() ? 'leech' : policy.role;
-  };
+  const role = () => roleOf(host.welcome()?.policy, host.environment.line());
 
   return {
     off: () => off,
@@ -82,15 +78,7 @@ export const createDelivery = (host: DeliveryHost): Delivery => {
     },
     ahead() {
       const { prefetch, waste_bytes } = host.welcome()!.policy;
-      // A viewer that takes only is no more than a leech.
-      return {
-        allowed: prefetch && host.prefetch,
-        waste_bytes,
-        role: role(),
-        save_data: false,
-        metered: false,
-        battery: host.battery(),
-      };
+      return { allowed: prefetch && host.prefetch, waste_bytes, role: role(), battery: host.environment.battery() };
     },
   };
 };

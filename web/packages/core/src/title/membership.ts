@@ -87,11 +87,7 @@ export function createMembership(o: TitleOptions, host: MembershipHost): Members
 
   const delivery = createDelivery({
     welcome: () => welcome,
-    takesOnly: () =>
-      environment.metered() ||
-      !!clock.coarse?.() ||
-      (welcome?.policy.unknown_line !== 'full' && environment.unknownLine()),
-    battery: () => environment.battery(),
+    environment,
     prefetch: o.prefetch,
     notice: o.notice,
     changed(reason) {

@@ -8,7 +8,7 @@ import { type Segment, wanted } from './segments.ts';
 import type { Shared } from './shared.ts';
 
 /** What the site and the viewer's device say of it. */
-export type AheadRules = Pick<Ahead, 'allowed' | 'waste_bytes' | 'role' | 'save_data' | 'metered' | 'battery'>;
+export type AheadRules = Pick<Ahead, 'allowed' | 'waste_bytes' | 'role' | 'battery'>;
 
 export interface LookAheadHost {
   /** Left out: nothing is fetched ahead. */

@@ -1,0 +1,64 @@
+package tracker
+
+import (
+	"testing"
+
+	"github.com/leeway-video/leeway/internal/access"
+	configured "github.com/leeway-video/leeway/internal/site"
+	"github.com/leeway-video/leeway/internal/testkit"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// TestViewersAreCountedByTheirRole follows two viewers of a title through what changes their roles, until the last has left.
+func TestViewersAreCountedByTheirRole(t *testing.T) {
+	w, n, b := guarded(t, nil, configured.Policy{})
+	key := b.key(access.EdDSA, "one")
+	counted := func(what string, want map[string]float64) {
+		t.Helper()
+		testkit.Eventually(t, what, func() bool {
+			for _, role := range signal.Roles {
+				if w.metrics.Value(defViewers, "demo", role) != want[role] {
+					return false
+				}
+			}
+			return true
+		})
+	}
+	as := func(role string) *viewer {
+		v, _ := n.enter(b.token(key, access.Claims{Role: role}), "")
+		v.join()
+		return v
+	}
+	one := as("")
+	counted("one viewer", map[string]float64{"full": 1})
+	two := as("leech")
+	counted("one of them never uploads", map[string]float64{"full": 1, "leech": 1})
+	one.join()
+	counted("a viewer that joins again is counted once", map[string]float64{"full": 1, "leech": 1})
+	two.send(&signal.Token{Token: b.token(key, access.Claims{Role: "relay-only"})})
+	counted("another token, another role", map[string]float64{"full": 1, "relay-only": 1})
+
+	again, _ := n.enter(b.token(key, access.Claims{}), one.ticket)
+	counted("another socket took the session, and has not joined", map[string]float64{"relay-only": 1})
+	swarm := again.join().Swarm
+	counted("it has", map[string]float64{"full": 1, "relay-only": 1})
+	again.send(&signal.Leave{Swarm: swarm})
+	counted("it left the title", map[string]float64{"relay-only": 1})
+	if err := two.ws.Close(); err != nil {
+		t.Fatal(err)
+	}
+	counted("the other closed its page", nil)
+}
+
+// TestATokenSaysWhatAnUnknownLineIs has a token's claim go before the site's policy, in both directions.
+func TestATokenSaysWhatAnUnknownLineIs(t *testing.T) {
+	for _, site := range []string{configured.UnknownLineLeech, configured.UnknownLineFull} {
+		_, n, b := guarded(t, nil, configured.Policy{UnknownLine: site})
+		key := b.key(access.EdDSA, "one")
+		for claim, want := range map[string]string{"": site, "leech": "leech", "full": "full"} {
+			if _, welcome := n.enter(b.token(key, access.Claims{Unknown: claim}), ""); welcome.Policy.UnknownLine != want {
+				t.Errorf("a site that says %s and a token that says %q give %s", site, claim, welcome.Policy.UnknownLine)
+			}
+		}
+	}
+}
