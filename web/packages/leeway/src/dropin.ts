@@ -2,6 +2,7 @@
 
 import { createLeeway, type Leeway } from '@leeway/core';
 import type { FileOptions } from '@leeway/file';
+import type { Finding } from '@leeway/panel';
 import { type Hook, hook } from './hook.ts';
 import { loadPart } from './load.ts';
 import type { More } from './parts/more.ts';
@@ -14,6 +15,8 @@ export interface LeewayGlobal extends Leeway {
   fetch(url: string, options?: FileOptions): Promise<Response>;
   /** Shows the panel for developers: links, lanes, decisions and reasons. Returns what takes it away. */
   debug(): Promise<() => void>;
+  /** Says on the console what keeps this page from sharing and how to mend it, a line a check. `heard` gets them as they come. */
+  doctor(heard?: (finding: Finding) => void): Promise<Finding[]>;
 }
 
 declare global {
@@ -44,6 +47,8 @@ function run(): void {
       return fetch(url, { ...request, headers, signal });
     },
     debug: async () => (await more()).showDebug(leeway),
+    doctor: async (heard?: (finding: Finding) => void) =>
+      (await more()).examine(leeway, { ...options, load, hooks, heard }),
   });
   const more = () => load('more') as Promise<More>;
   let hooks: Hook[] = [];

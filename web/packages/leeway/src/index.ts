@@ -3,4 +3,13 @@
 export * from '@leeway/core';
 export { type FileOptions, type FilePriority, type FileRange, fetchFile } from '@leeway/file';
 export { type AttachOptions, attachHls, attachHlsClass, type HlsClass, type HlsPlayer } from '@leeway/hlsjs';
-export { type BadgeOptions, isSwitchedOff, showBadge, showDebug } from '@leeway/panel';
+export {
+  type BadgeOptions,
+  type DoctorOptions,
+  examine,
+  type Finding,
+  type FindingStatus,
+  isSwitchedOff,
+  showBadge,
+  showDebug,
+} from '@leeway/panel';

@@ -1,0 +1,127 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import type { Leeway, Notice, TitleSnapshot } from '@leeway/core';
+import { describe, expect, it } from 'vitest';
+import { FakeClock } from '../../../core/src/testing/clock.ts';
+import type { Examination, Greeting } from './examination.ts';
+import type { Found } from './finding.ts';
+import { begun, fixes } from './fixes.ts';
+import { checkLinks, checkPiece, checkSeed, checkSigned, checkSite } from './titles.ts';
+import { checkClock } from './tracker.ts';
+
+it('fixes are in the words of leeway doctor', () => {
+  const folder = new URL('../../../../../internal/doctor/', import.meta.url);
+  const source = readdirSync(folder)
+    .filter((name) => name.endsWith('.go'))
+    .map((name) => readFileSync(new URL(name, folder), 'utf8').replaceAll('\\"', '"'))
+    .join('\n');
+  for (const [code, fix] of Object.entries({ ...fixes, ...begun })) expect(source, code).toContain(fix);
+});
+
+const figures = { origin: 0, seed: 0, peer: 0, peer_relay: 0, seed_relay: 0 };
+
+function title(with_: object): TitleSnapshot {
+  return {
+    manifest: 'https://media.example/film/a.m3u8',
+    title: '/film',
+    swarm: 'ab',
+    viewers: 2,
+    seeds: 1,
+    links: { open: 0, opening: 0 },
+    linkFailures: {},
+    off: null,
+    totals: { bytes: figures, reasons: {} },
+    ...with_,
+  } as unknown as TitleSnapshot;
+}
+
+const greeting = (role: string): Greeting => ({
+  server_time_ms: 0,
+  site: { name: 'demo', hosts: ['media.example'] },
+  ice_servers: [],
+  verify_keys: [],
+  policy: { role },
+});
+
+/** What a check finds while the library says this of its titles, for as long as it waits. */
+async function found(
+  check: (e: Examination) => Promise<Found | Found[]>,
+  titles: TitleSnapshot[],
+  more: { role?: string; notice?: Notice; ahead?: number; later?: (clock: FakeClock) => void } = {},
+) {
+  const clock = new FakeClock();
+  const leeway = { clock, stats: () => ({ titles, notice: more.notice ?? null }) } as unknown as Leeway;
+  const e = { leeway, options: { tracker: 'wss://t.example' }, greeting: greeting(more.role ?? 'full') };
+  const finding = check(e);
+  more.later?.(clock);
+  await clock.advance(10_000);
+  return [await finding].flat().map(({ status, code, text, fix }) => ({ status, code, text, fix }));
+}
+
+describe('of the films on the page', () => {
+  it('a manifest that is the site’s, another host’s, and one that is switched off', async () => {
+    expect(await found(checkSite, [title({})])).toMatchObject([{ status: 'ok' }]);
+    const foreign = title({ manifest: 'https://other.example/a.m3u8', swarm: undefined, off: 'policy' });
+    expect(await found(checkSite, [foreign])).toMatchObject([
+      { code: 'foreign-manifest', fix: 'add it to the site: hosts: ["other.example"]; hosts serve the same paths' },
+    ]);
+    expect(await found(checkSite, [title({})], { role: 'off' })).toMatchObject([{ code: 'site-off' }]);
+    const notice: Notice = { code: 'needs-token', message: 'No token.', hint: 'Pass data-token.' };
+    expect(await found(checkSite, [title({ off: 'needs-token' })], { notice })).toMatchObject([
+      { status: 'error', code: 'needs-token', text: 'No token.', fix: 'Pass data-token.' },
+    ]);
+    expect(await found(checkSite, [title({ off: 'control-group' })])).toMatchObject([{ status: 'warning' }]);
+    expect(await found(checkSite, [])).toMatchObject([{ status: 'skipped' }]);
+  });
+
+  it('no seed, no link, and why the browser says so', async () => {
+    expect(await found(checkSeed, [title({ seeds: 0 })])).toMatchObject([{ code: 'no-seed', fix: fixes['no-seed'] }]);
+    expect(await found(checkLinks, [title({ linkFailures: { timeout: 2 } })])).toMatchObject([
+      { code: 'link-none', text: expect.stringContaining('timeout 2'), fix: fixes['link-none'] },
+    ]);
+    expect(await found(checkLinks, [title({ linkFailures: { 'udp-blocked': 1 } })])).toMatchObject([
+      { code: 'link-none', fix: expect.stringContaining('TURN') },
+    ]);
+    expect(await found(checkLinks, [title({ links: { open: 1, opening: 0 } })])).toMatchObject([{ status: 'ok' }]);
+  });
+
+  it('names of one viewer', async () => {
+    const totals = { bytes: figures, reasons: {}, unlisted_query: { sig: 3, exp: 3 } };
+    expect(await found(checkSigned, [title({ totals })])).toMatchObject([
+      { code: 'signed-urls', fix: 'add to the site: key: {ignore_query: [sig, exp]} (docs/operations/signed-urls.md)' },
+    ]);
+  });
+
+  it('a piece comes while it is waited for, none comes, and none was asked for', async () => {
+    const links = { open: 1, opening: 0 };
+    const late = title({ links, totals: { bytes: figures, reasons: {} } });
+    const comes = () => {
+      late.totals.bytes = { ...figures, peer: 5 };
+    };
+    expect(await found(checkPiece, [late], { later: (clock) => clock.setTimer(comes, 500) })).toMatchObject([
+      { status: 'ok', text: 'verified: 5 bytes of viewers, 0 of seeds' },
+    ]);
+    const asks = title({ links, totals: { bytes: { ...figures }, reasons: { 'no-cert': 3 } } });
+    const asked = () => {
+      asks.totals.bytes = { ...figures, origin: 9 };
+    };
+    expect(await found(checkPiece, [asks], { later: (clock) => clock.setTimer(asked, 500) })).toMatchObject([
+      { code: 'piece-none', text: expect.stringContaining('no-cert') },
+    ]);
+    expect(await found(checkPiece, [title({ links })])).toMatchObject([{ status: 'skipped' }]);
+  });
+
+  it('several are told apart', async () => {
+    const all = await found(checkSeed, [title({}), title({ title: '/other', seeds: 0 })]);
+    expect(all.map(({ status, text }) => [status, text.split(':')[0]])).toEqual([
+      ['ok', '/film'],
+      ['error', '/other'],
+    ]);
+  });
+});
+
+it.each([
+  [1_000, 'ok'],
+  [-20_000, 'warning'],
+  [90_000, 'error'],
+])('a tracker whose clock is %d ms ahead is %s', (ahead, status) =>
+  expect(checkClock({ ahead } as Examination).status).toBe(status));

@@ -1,0 +1,73 @@
+/** Every STUN and TURN server that the tracker names, side by side. */
+
+import { after, type Examination, trackerUrl } from './examination.ts';
+import { type Found, fail, ok, skipped, warn } from './finding.ts';
+import { fixes } from './fixes.ts';
+import { noWelcome } from './tracker.ts';
+
+const answerMs = 5_000;
+/** A browser gives up on connections long after this many. */
+const most = 8;
+
+export async function checkRelays({ greeting, options }: Examination): Promise<Found | Found[]> {
+  if (!greeting) return skipped(noWelcome);
+  const all = greeting.ice_servers.flatMap(({ urls, username, credential }) =>
+    urls.map((url) => ({ urls: url, username, credential })),
+  );
+  if (!all.length) {
+    if (/^(localhost|127\.|\[::1)/.test(trackerUrl(options.tracker)!.hostname))
+      return ok('none is named, and none is needed on one machine');
+    return warn(
+      'no-relays',
+      'the tracker names no STUN or TURN server: viewers behind different NATs do not link',
+      fixes['no-relays'],
+    );
+  }
+  return Promise.all(all.slice(0, most).map(relay));
+}
+
+async function relay(server: { urls: string; username?: string; credential?: string }): Promise<Found> {
+  const turn = server.urls.startsWith('turn');
+  const at = server.urls;
+  let connection: RTCPeerConnection | undefined;
+  try {
+    connection = new RTCPeerConnection({ iceServers: [server], iceTransportPolicy: turn ? 'relay' : 'all' });
+    return judge(await answers(connection), at, turn);
+  } catch (error) {
+    return fail(turn ? 'turn-dead' : 'stun-dead', `${at}: ${(error as Error).message}`, fixes['stun-dead']);
+  } finally {
+    connection?.close();
+  }
+}
+
+/** The address that the server gave or saw, the code of its error, or nothing: none of them in time. */
+async function answers(connection: RTCPeerConnection): Promise<RTCIceCandidate | number | 'complete' | undefined> {
+  let code = 0;
+  connection.createDataChannel('');
+  const answer = new Promise<RTCIceCandidate | number | 'complete'>((resolve) => {
+    connection.onicecandidateerror = ({ errorCode }) => {
+      code = errorCode;
+    };
+    connection.onicecandidate = ({ candidate }) => {
+      if (candidate?.type === 'srflx' || candidate?.type === 'relay') resolve(candidate);
+      // The end, once all servers have answered or failed.
+      else if (!candidate) resolve(code || 'complete');
+    };
+  });
+  await connection.setLocalDescription();
+  return Promise.race([answer, after(answerMs)]);
+}
+
+/** STUN's own codes are below 700; 701 is a server that was not reached. */
+function judge(answer: RTCIceCandidate | number | 'complete' | undefined, at: string, turn: boolean): Found {
+  if (typeof answer === 'object') {
+    const { address, port } = answer;
+    return ok(turn ? `${at} gave the relayed address ${address}:${port}` : `${at} answers`);
+  }
+  // A server that sees the address which the machine has says nothing new, and browsers then name none.
+  if (answer === 'complete' && !turn) return ok(`${at} raised no error`);
+  if (turn && typeof answer === 'number' && answer < 700)
+    return fail('turn-refused', `${at} refuses an allocation (${answer})`, fixes['turn-refused']);
+  const code = turn ? 'turn-dead' : 'stun-dead';
+  return fail(code, `${at} does not answer${typeof answer === 'number' ? ` (${answer})` : ''}`, fixes[code]);
+}
