@@ -17,7 +17,7 @@ npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
 internal_targets := go-race go-long go-tools web-types web-unit web-pack
-.PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e firstday conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport bench-peers bench-probe bench-load soak lint format build image image-check image-digests kube-test film clean
+.PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e firstday conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport bench-peers bench-probe bench-load soak lint format build image load-image image-check image-digests kube-test film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -176,6 +176,12 @@ image: film ## container images: build/leeway-image.tar, and with the film build
 	@build/image/pack $(packed) -out build/leeway-image.tar -tag $(or $(IMAGE),leewayvideo/leeway):$(VERSION)
 	@build/image/pack $(packed) -out build/leeway-film-image.tar -tag $(or $(IMAGE),leewayvideo/leeway)-film:$(VERSION) -film "$$(build/leeway film)"
 
+load-image: ## container image of leeway-lab, for load tests from pods: build/leeway-lab-image.tar (PUSH=yes sends it where IMAGE says)
+	@scripts/need go
+	CGO_ENABLED=0 go build -trimpath -buildvcs=auto -ldflags '-s -w' -o build/image/leeway-lab ./cmd/leeway-lab
+	@go -C tools build -o ../build/image/pack ./image
+	@build/image/pack $(subst image/leeway ,image/leeway-lab ,$(packed)) -out build/leeway-lab-image.tar -tag $(or $(IMAGE),leewayvideo/leeway)-lab:$(VERSION)
+
 image-check: $(npm_installed) ## builds the images of this commit in two folders and compares their digests
 	scripts/reproducible
 
@@ -186,7 +192,7 @@ image-digests: ## NATS, Prometheus and Grafana by the digests that their registr
 	  ref=$$(sed -n 's/^  - {name: \([^,]*\), newTag: \([^}]*\)}.*/\1:\2/p' deploy/k8s/components/$$c/kustomization.yaml) && \
 	  digest=$$(build/image/pack -resolve "$$ref") && echo "$$(echo $$c | tr a-z A-Z)_IMAGE=$$digest" || exit 1; done
 
-kube-test: image ## two nodes, the dev overlay, viewers behind NATs while pods are killed and a node is drained (root; 20 minutes the first time, then 4; KUBECONFIG=F: your cluster)
+kube-test: image load-image ## two nodes, the dev overlay, viewers behind NATs while pods are killed and a node is drained (root; 20 minutes the first time, then 4; KUBECONFIG=F: your cluster)
 	test/kube/test || [ $$? = 75 ] # 75: VOID, the machine was too slow to tell
 
 film: build

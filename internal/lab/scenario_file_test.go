@@ -24,6 +24,14 @@ func TestScenariosOfTheRepository(t *testing.T) {
 	}
 }
 
+// TestTheClustersScenarioCanBeRun: that of deploy/k8s/overlays/load.
+func TestTheClustersScenarioCanBeRun(t *testing.T) {
+	s, err := readScenario("../../deploy/k8s/overlays/load/scenario.yaml", nil)
+	if err != nil || s.Arms.Remote < 2 || s.Arms.Local > 0 {
+		t.Errorf("%+v: %v", s.Arms, err)
+	}
+}
+
 const scenarioText = `name: crowd
 groups:
   - name: g
