@@ -37,7 +37,6 @@ const recently = 500_000; // µs
 
 interface Connection {
   opened: number; // µs
-  ended: boolean;
   series: [number, number][];
   looks: TCPInfo[];
 }
@@ -51,7 +50,6 @@ export function testDirection(test: DirectionTest): Promise<Figure[]> {
 
 class Direction {
   private readonly connections: Connection[] = [];
-  private readonly received: [number, number][] = [];
   private readonly probes: { tcp: number[]; tls: number[]; http: number[] } = { tcp: [], tls: [], http: [] };
   private readonly test: DirectionTest;
   private readonly resolve: (figures: Figure[]) => void;
@@ -94,10 +92,10 @@ class Direction {
     switch (event.is) {
       case 'open':
         this.opened ??= performance.now();
-        this.connections[event.socket] = { opened: event.at, ended: false, series: [[event.at, 0]], looks: [] };
+        this.connections[event.socket] = { opened: event.at, series: [[event.at, 0]], looks: [] };
         break;
       case 'received':
-        this.received.push([event.at, event.bytes]);
+        this.connections[event.socket]?.series.push([event.at, event.bytes]);
         break;
       case 'measured': {
         const measurement = readMeasurement(event.text);
@@ -105,7 +103,7 @@ class Direction {
         break;
       }
       case 'closed':
-        this.closed(event.socket, event.code);
+        this.closed(event.code);
         return;
       case 'ended':
         this.finish();
@@ -119,7 +117,8 @@ class Direction {
     if (!connection) return;
     const at = connection.opened + elapsed;
     const [last, had] = connection.series.at(-1)!;
-    if (at > last && bytes >= had) connection.series.push([at, bytes]);
+    const counts = this.test.direction === 'up' && at > last && bytes >= had;
+    if (counts) connection.series.push([at, bytes]);
     this.v6 ||= v6;
     if (!info) return;
     connection.looks.push(info);
@@ -127,9 +126,7 @@ class Direction {
     if (rtt) this.latency = rtt / 1e6;
   }
 
-  private closed(socket: number, code: number): void {
-    const connection = this.connections[socket];
-    if (connection) connection.ended = true;
+  private closed(code: number): void {
     this.codes.push(code);
     if (this.codes.length < this.test.plan.connections) return;
     if (this.opened === undefined) void this.unopened();
@@ -169,8 +166,7 @@ class Direction {
       return;
     }
     if (elapsed >= plan.rampUp) this.probe();
-    const all =
-      this.test.direction === 'down' ? [this.received] : this.connections.filter(Boolean).map((c) => c.series);
+    const all = this.connections.filter(Boolean).map((c) => c.series);
     const rate = lately(all, recently);
     glance({ done: elapsed / plan.seconds, throughput: rate > 0 ? rate : undefined, latency: this.latency });
   }
@@ -203,9 +199,13 @@ class Direction {
     const rampUp = plan.rampUp * 1e6;
     const connections = this.connections.filter(Boolean);
     const looks = connections.map((c) => c.looks);
-    const received: Series = direction === 'down' ? this.received : together(connections);
+    const received = together(
+      connections.map(({ series }) => ({ series, ended: this.silentAtEnd(series) })),
+      rampUp,
+    );
     const figures = tcpFigures({ direction, v6: this.v6, rampUp, received, looks, linkRate: 0 });
-    if (this.silentAtEnd(received) || !figures.some(({ name }) => name === 'throughput')) {
+    const silent = !this.codes.includes(1000) && this.silentAtEnd(received);
+    if (silent || !figures.some(({ name }) => name === 'throughput')) {
       this.fail(this.stopped());
       return;
     }
@@ -227,7 +227,7 @@ class Direction {
   private silentAtEnd(received: Series): boolean {
     const { seconds } = this.test.plan;
     const allowed = Math.max(1, seconds / 4) * 1e6;
-    return !this.codes.includes(1000) && (received.at(-1)?.[0] ?? 0) < seconds * 1e6 - allowed;
+    return (received.at(-1)?.[0] ?? 0) < seconds * 1e6 - allowed;
   }
 
   private stopped(): CheckError {

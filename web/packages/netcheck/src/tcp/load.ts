@@ -12,8 +12,8 @@ export interface LoadTask {
 /** Times are microseconds since the first WebSocket opened. */
 export type LoadEvent =
   | { is: 'open'; socket: number; at: number }
-  /** What all together have received, and when the last of it came. */
-  | { is: 'received'; at: number; bytes: number }
+  /** What a WebSocket has received, and when the last of it came. */
+  | { is: 'received'; socket: number; at: number; bytes: number }
   /** A text of the server. */
   | { is: 'measured'; socket: number; at: number; text: string }
   | { is: 'closed'; socket: number; at: number; code: number }
@@ -27,11 +27,9 @@ export function load(scope: Scope<LoadTask | undefined, LoadEvent>): void {
   const textLimit = 65_536;
   const textsLimit = 1000;
   const buffered = 8; // messages of a connection
-  const apart = 50_000; // µs between two reports
+  const apart = 50_000; // µs between two reports of a WebSocket
   const sockets: WebSocket[] = [];
   let zero = -1;
-  let bytes = 0;
-  let told = 0;
   let length = 0;
   const at = () => Math.round((performance.now() - zero) * 1000);
 
@@ -73,6 +71,8 @@ export function load(scope: Scope<LoadTask | undefined, LoadEvent>): void {
       return;
     }
     let texts = 0;
+    let bytes = 0;
+    let told = 0;
     s.binaryType = 'arraybuffer';
     s.onopen = () => {
       if (zero < 0) zero = performance.now();
@@ -85,7 +85,7 @@ export function load(scope: Scope<LoadTask | undefined, LoadEvent>): void {
         const now = at();
         if (now - told < apart && told > 0) return; // a timer would wait while messages come
         told = now;
-        scope.postMessage({ is: 'received', at: now, bytes });
+        scope.postMessage({ is: 'received', socket, at: now, bytes });
         if (now >= length) end();
       } else if (data.length > textLimit || texts++ >= textsLimit) s.close(4000);
       else scope.postMessage({ is: 'measured', socket, at: at(), text: data });

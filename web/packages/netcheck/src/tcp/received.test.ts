@@ -22,31 +22,39 @@ function had(of: Series, at: number): number {
 
 test('connections that are measured at different times are added up at each of these times', () => {
   fc.assert(
-    fc.property(fc.array(fc.record({ series, ended: fc.boolean() }), { minLength: 1, maxLength: 5 }), (all) => {
-      const sum = together(all);
-      const live = all.filter(({ ended }) => !ended);
-      const end = live.length
-        ? Math.min(...live.map((c) => c.series.at(-1)![0]))
-        : Math.max(...all.map((c) => c.series.at(-1)![0]));
-      const times = new Set(all.flatMap((c) => c.series.map(([at]) => at)).filter((at) => at <= end));
-      expect(sum.map(([at]) => at)).toEqual([...times].sort((a, b) => a - b));
-      for (const [at, bytes] of sum) {
-        expect(bytes).toBeCloseTo(
-          all.reduce((s, c) => s + had(c.series, at), 0),
-          3,
-        );
-      }
-    }),
+    fc.property(
+      fc.array(fc.record({ series, ended: fc.boolean() }), { minLength: 1, maxLength: 5 }),
+      fc.nat(5000),
+      (all, also) => {
+        const sum = together(all, also);
+        const live = all.filter(({ ended }) => !ended);
+        const end = live.length
+          ? Math.min(...live.map((c) => c.series.at(-1)![0]))
+          : Math.max(...all.map((c) => c.series.at(-1)![0]));
+        const times = new Set([also, ...all.flatMap((c) => c.series.map(([at]) => at))].filter((at) => at <= end));
+        expect(sum.map(([at]) => at)).toEqual([...times].sort((a, b) => a - b));
+        for (const [at, bytes] of sum) {
+          expect(bytes).toBeCloseTo(
+            all.reduce((s, c) => s + had(c.series, at), 0),
+            3,
+          );
+        }
+      },
+    ),
   );
-  expect(together([])).toEqual([]);
+  expect(together([], 1)).toEqual([]);
 });
 
 test('two connections of 8 and 16 Mbit/s make 24, whenever each is measured', () => {
   const even = (rate: number, times: number[]): Series => times.map((at) => [at, (at * rate) / 8] as const);
-  const sum = together([
-    { series: even(8, [0, 70, 300, 410]), ended: false },
-    { series: even(16, [0, 110, 290, 500]), ended: false },
-  ]);
+  const sum = together(
+    [
+      { series: even(8, [0, 70, 300, 410]), ended: false },
+      { series: even(16, [0, 110, 290, 500]), ended: false },
+    ],
+    200,
+  );
+  expect(sum.find(([at]) => at === 200)).toEqual([200, (200 * 24) / 8]);
   expect(sum.at(-1)).toEqual([410, (410 * 24) / 8]);
   expect(lately([even(8, [0, 70, 300, 410]), even(16, [0, 110, 290, 500])], 200)).toBeCloseTo(24e6);
 });

@@ -15,15 +15,16 @@ function reader(series: Series): (at: number) => number {
 }
 
 /**
- * The sum of connections that were measured at times of their own, at all those times until the first that goes on has no
- * further measurement. One that has ended keeps what it had.
+ * The sum of connections that were measured at times of their own, at all those times and another, until the first that goes on
+ * has no further measurement. One that has ended keeps what it had.
  */
-export function together(all: readonly { series: Series; ended: boolean }[]): Series {
+export function together(all: readonly { series: Series; ended: boolean }[], also: number): Series {
   const known = all.filter(({ series }) => series.length > 0);
   const living = known.filter(({ ended }) => !ended);
   const lasts = (living.length > 0 ? living : known).map(({ series }) => series.at(-1)![0]);
   const end = living.length > 0 ? Math.min(...lasts) : Math.max(0, ...lasts);
   const times = new Set(known.flatMap(({ series }) => series.map(([at]) => at)));
+  times.add(also);
   const readers = known.map(({ series }) => reader(series));
   return [...times]
     .filter((at) => at <= end)
