@@ -17,7 +17,7 @@ npm_installed := web/node_modules/.package-lock.json
 
 .DEFAULT_GOAL := help
 internal_targets := go-race go-long go-tools web-types web-unit web-pack
-.PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e firstday conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport bench-peers bench-probe bench-load soak lint format build image load-image image-check image-digests kube-test film clean
+.PHONY: $(internal_targets) help dashboards dashboards-preview demo test test-alerts test-go test-web test-interop test-netlab e2e firstday conformance race fuzz bench bench-transfer bench-idle bench-join bench-swarm bench-netlab bench-tracker bench-cluster bench-turn bench-nat bench-transport bench-peers bench-probe bench-load soak lint format build image load-image image-check release image-digests kube-test film clean
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## / { printf "  make %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -184,6 +184,9 @@ load-image: ## container image of leeway-lab, for load tests from pods: build/le
 
 image-check: $(npm_installed) ## builds the images of this commit in two folders and compares their digests
 	scripts/reproducible
+
+release: $(npm_installed) ## what a release is, of this commit, in build/release/VERSION, and tries it: archives, SBOMs, images, npm packages, chart, sums; nothing is uploaded
+	scripts/release
 
 image-digests: ## NATS, Prometheus and Grafana by the digests that their registries have now: lines for settings.env of the production overlay
 	@scripts/need go

@@ -3,6 +3,7 @@ package app
 import (
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"time"
 
@@ -83,7 +84,15 @@ func (versionCmd) Help() string {
 // Run prints version and build.
 func (c versionCmd) Run(r *run) error {
 	if c.JSON {
-		return printJSON(r, map[string]string{"version": Version, "build": buildinfo.Describe("leeway " + Version)})
+		commit, changed := buildinfo.Commit()
+		return printJSON(r, struct {
+			Version  string `json:"version"`
+			Commit   string `json:"commit"` // 12 digits; empty: not built from a clone
+			Changed  bool   `json:"changed"`
+			Go       string `json:"go"`
+			Platform string `json:"platform"`
+			Build    string `json:"build"`
+		}{Version, commit, changed, runtime.Version(), runtime.GOOS + "/" + runtime.GOARCH, buildinfo.Describe("leeway " + Version)})
 	}
 	_, err := fmt.Fprintln(r.env.Stdout, buildinfo.Describe("leeway "+Version))
 	return err

@@ -7,7 +7,6 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 
 	"github.com/leeway-video/leeway/internal/cmdline"
 )
@@ -25,9 +24,9 @@ func lockFolder(dir string) (release func(), err error) {
 	if err != nil {
 		return nil, fmt.Errorf("lock the data folder: %w (%s)", err, hint)
 	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := tryLock(file); err != nil {
 		defer file.Close()
-		if !errors.Is(err, syscall.EWOULDBLOCK) {
+		if !errors.Is(err, errLocked) {
 			return nil, fmt.Errorf("lock the data folder %s: %w", dir, err)
 		}
 		return nil, cmdline.Usage(fmt.Errorf("%s is in use by another Leeway%s: stop that one, or give this one a folder of its own by --data-dir", dir, holder(file)))
