@@ -2,6 +2,7 @@
 // same binary. It needs no container engine.
 //
 //	go run ./image -binary ../build/image/leeway -version 0.1.0 -out ../build/leeway-image.tar -tag leewayvideo/leeway:0.1.0
+//	go run ./image -binary amd64/leeway -arm64 arm64/leeway -version 0.1.0 -out leeway-oci.tar -tag leewayvideo/leeway:0.1.0
 package main
 
 import (
@@ -38,10 +39,12 @@ func run() error {
 	binary := flag.String("binary", "", "static binary to pack")
 	version := flag.String("version", "", "its version")
 	commit := flag.String("commit", "", "commit that it was built from")
+	arm64 := flag.String("arm64", "", "the same for arm64: writes both as one OCI image layout, by the index that registries hand out")
 	out := flag.String("out", "", "file for the image, in the format of docker save")
 	tag := flag.String("tag", "", "name of the image")
 	film := flag.String("film", "", "folder of a film to pack as well, as /film: an image for leeway origin")
 	resolve := flag.String("resolve", "", "packs nothing: prints this name of an image with the digest that its registry has for it")
+	read := flag.String("read", "", "packs nothing: checks an OCI image layout and unpacks its images below the folder -out")
 	push := flag.Bool("push", false, "send it to the registry that the tag names, with the credentials of docker login")
 	flag.Parse()
 	if *resolve != "" {
@@ -51,9 +54,19 @@ func run() error {
 		}
 		return err
 	}
+	if *read != "" {
+		return readBack(*read, *out)
+	}
 	text, err := os.ReadFile(*binary)
 	if err != nil {
 		return err
+	}
+	if *arm64 != "" {
+		other, err := os.ReadFile(*arm64)
+		if err != nil {
+			return err
+		}
+		return both(*out, *tag, *version, *commit, map[string][]byte{"amd64": text, "arm64": other})
 	}
 	layers := [][]byte{}
 	if *film != "" {
@@ -63,7 +76,7 @@ func run() error {
 		}
 		layers = append(layers, files)
 	}
-	image, err := pack(text, *version, *commit, layers...)
+	image, err := pack(text, "amd64", *version, *commit, layers...)
 	if err != nil {
 		return err
 	}
@@ -104,7 +117,7 @@ func pinned(text string) (string, error) {
 
 // pack makes the image. No time is written into it, so that every build of the same binary gets the same digest.
 // layers are further tar files.
-func pack(binary []byte, version, commit string, layers ...[]byte) (v1.Image, error) {
+func pack(binary []byte, arch, version, commit string, layers ...[]byte) (v1.Image, error) {
 	files, err := root(binary)
 	if err != nil {
 		return nil, err
@@ -124,7 +137,7 @@ func pack(binary []byte, version, commit string, layers ...[]byte) (v1.Image, er
 		return nil, err
 	}
 	file = file.DeepCopy()
-	file.OS, file.Architecture, file.Created = "linux", "amd64", v1.Time{Time: time.Unix(0, 0).UTC()}
+	file.OS, file.Architecture, file.Created = "linux", arch, v1.Time{Time: time.Unix(0, 0).UTC()}
 	file.Config = v1.Config{
 		User: unprivileged, Entrypoint: []string{"/leeway"}, WorkingDir: "/",
 		Labels: map[string]string{

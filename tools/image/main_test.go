@@ -17,11 +17,11 @@ import (
 
 // TestTheSameBinaryIsTheSameImage: one executable file, run by an unprivileged user, and a digest that another build gets as well.
 func TestTheSameBinaryIsTheSameImage(t *testing.T) {
-	first, err := pack([]byte("binary"), "1.2.3", "abc")
+	first, err := pack([]byte("binary"), "amd64", "1.2.3", "abc")
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := pack([]byte("binary"), "1.2.3", "abc")
+	second, err := pack([]byte("binary"), "amd64", "1.2.3", "abc")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func TestAFilmIsPacked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := pack([]byte("binary"), "1.2.3", "abc", film)
+	image, err := pack([]byte("binary"), "amd64", "1.2.3", "abc", film)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +97,7 @@ func TestADigestIsTheRegistrys(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	image, err := pack([]byte("binary"), "1.2.3", "abc")
+	image, err := pack([]byte("binary"), "amd64", "1.2.3", "abc")
 	if err == nil {
 		err = remote.Write(ref, image)
 	}

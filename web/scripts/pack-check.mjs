@@ -1,10 +1,11 @@
 // Installs the packages as a user would, from their tarballs into an empty project without a registry, and uses them:
-// every example of the documents is type-checked, bundled and run against a page made of fakes.
+// every example of the documents is type-checked, bundled and run against a page made of fakes. With a folder as its argument it
+// takes the tarballs of a release from there; otherwise it packs its own.
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { runInNewContext } from 'node:vm';
 import { build } from 'esbuild';
@@ -27,8 +28,19 @@ const more = {
   leeway: ['dist/leeway.d.ts', ...dropin.map(({ name }) => `dist/${name}`)],
 };
 
+const { version } = JSON.parse(readFileSync(join(web, 'package.json'), 'utf8'));
+
+/** npm's account of the tarballs of a release. */
+function listed(folder) {
+  const files = packages.map(({ name }) => `./${name.replace('@', '').replace('/', '-')}-${version}.tgz`);
+  const out = execFileSync('npm', ['pack', '--dry-run', '--json', '--ignore-scripts', '--loglevel=error', ...files], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  return JSON.parse(out);
+}
+
 function checkTarballs(tarballs) {
-  const { version } = JSON.parse(readFileSync(join(web, 'package.json'), 'utf8'));
   for (const [i, { folder, name }] of packages.entries()) {
     const { files, ...tarball } = tarballs[i];
     assert.equal(tarball.name, name);
@@ -52,14 +64,14 @@ function copyOf(player, to) {
 }
 
 /** An empty project with the tarballs and the players; npm has neither a registry nor a cache. */
-function install(project, tarballs, from) {
+function install(project, tarballs, from, scratch) {
   const dependencies = {};
-  for (const { npm: name } of players) dependencies[name] = `file:${copyOf(name, join(from, `npm-${name}`))}`;
+  for (const { npm: name } of players) dependencies[name] = `file:${copyOf(name, join(scratch, `npm-${name}`))}`;
   for (const { name, filename } of tarballs) dependencies[name] = `file:${join(from, filename)}`;
   mkdirSync(project);
   writeFileSync(join(project, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies }));
   const options = ['--offline', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
-  execFileSync('npm', ['install', ...options, '--cache', join(from, 'cache')], { cwd: project, stdio: 'pipe' });
+  execFileSync('npm', ['install', ...options, '--cache', join(scratch, 'cache')], { cwd: project, stdio: 'pipe' });
 }
 
 /** Nothing came along, and no package asks for anything but the others. */
@@ -79,6 +91,13 @@ function checkDependencies(project) {
       assert.equal(range, manifest.version, `${name}: version of ${on}`);
     }
     assert.equal(manifest.private, undefined, `${name} cannot be published`);
+    // npm refuses a provenance whose repository is not the one that built it.
+    const { url, directory } = manifest.repository;
+    assert.equal(url, 'git+https://github.com/leeway-video/leeway.git', `${name}: repository`);
+    assert(existsSync(join(web, '..', directory, 'package.json')), `${name}: there is no folder ${directory}`);
+    assert.deepEqual(manifest.publishConfig, { access: 'public', provenance: true }, `${name}: publishConfig`);
+    assert.equal(manifest.license, 'Apache-2.0', `${name}: license`);
+    assert.deepEqual(manifest.files, ['dist'], `${name}: files`);
     for (const { types, default: code } of Object.values(manifest.exports)) {
       for (const path of [types, code]) assert(existsSync(join(modules, name, path)), `${name}: there is no ${path}`);
     }
@@ -244,7 +263,6 @@ async function run(project, example) {
 
 /** Without a page there is nothing to do, but a server that renders pages imports the module all the same. */
 async function checkModules(project) {
-  const { version } = JSON.parse(readFileSync(join(web, 'package.json'), 'utf8'));
   const modules = join(project, 'node_modules');
   for (const { folder, name } of packages) {
     const dist = join(modules, name, 'dist');
@@ -282,11 +300,12 @@ async function main() {
   const scratch = mkdtempSync(join(tmpdir(), 'leeway-pack-'));
   try {
     const begin = Date.now();
-    await stage(scratch);
-    const tarballs = pack(scratch);
+    const [made] = process.argv.slice(2);
+    if (!made) await stage(scratch);
+    const tarballs = made ? listed(made) : pack(scratch);
     checkTarballs(tarballs);
     const project = join(scratch, 'project');
-    install(project, tarballs, scratch);
+    install(project, tarballs, made ? resolve(made) : scratch, scratch);
     checkDependencies(project);
     const codes = examples();
     checkTypes(project, codes);

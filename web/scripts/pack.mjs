@@ -17,8 +17,8 @@ function manifest(folder) {
   const source = JSON.parse(readFileSync(join(web, 'packages', folder, 'package.json'), 'utf8'));
   // `private` guards against publishing the sources from the workspace by mistake.
   const { private: _private, scripts: _scripts, publishConfig, ...rest } = source;
-  const { access, ...published } = publishConfig;
-  return { ...rest, ...published, publishConfig: { access } };
+  const { access, provenance, ...published } = publishConfig;
+  return { ...rest, ...published, publishConfig: { access, provenance } };
 }
 
 /** What is imported while the page runs is a file of its own, for the page's bundler to keep apart. */
