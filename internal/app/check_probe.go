@@ -18,6 +18,9 @@ func (k *checker) probe(c ProbeConfig) {
 	if _, err := probeAnnounced(c.Announce); err != nil {
 		k.complain("probe.announce", "%v", err)
 	}
+	if err := probeSTUN(c.STUN); err != nil {
+		k.complain("probe.stun", "%v", err)
+	}
 	if c.Drain < 0 {
 		k.complain("probe.drain", "%s is below 0s", c.Drain)
 	}

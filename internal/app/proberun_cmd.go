@@ -21,7 +21,7 @@ import (
 // probeRunCmd is `leeway probe run`.
 type probeRunCmd struct {
 	URL       string        `arg:"" help:"Probe server: http or https, host and port."`
-	Only      []string      `help:"Phases, with commas: download, upload, http, quality, classes (default: download,upload,quality, and classes with several --dscp)." placeholder:"PHASE"`
+	Only      []string      `help:"Phases, with commas: reach, download, upload, http, quality, classes (default: reach,download,upload,quality, and classes with several --dscp)." placeholder:"PHASE"`
 	Streams   int           `help:"Parallel WebSockets of a TCP test." default:"4" placeholder:"N"`
 	Duration  time.Duration `help:"Length of each phase, 2s to 10s." default:"10s"`
 	Messages  int64         `help:"Messages each way of the quality test." default:"1000" placeholder:"N"`
@@ -44,6 +44,7 @@ Examples:
   leeway probe run --json https://probe.example.com:8090
   leeway probe run --gives-way https://probe.example.com:8090
   leeway probe run --streams 16 --only download,upload https://probe.example.com:8090
+  leeway probe run --only reach https://probe.example.com:8090
   leeway probe run --only quality --messages 10000 --duration 10s https://probe.example.com:8090
   leeway probe run --only classes --dscp 0,34,46 https://probe.example.com:8090
   leeway probe run --token-file token.txt https://probe.example.com:8090`
@@ -62,7 +63,7 @@ func (c *probeRunCmd) Run(ctx context.Context, r *run) error {
 	if plan := (*netcheck.PlanError)(nil); errors.As(err, &plan) {
 		return cmdline.Usage(fmt.Errorf("probe run: %w", err))
 	}
-	if results != nil && (len(results.Figures) > 0 || len(results.HTTP) > 0 || len(results.Classes) > 0) {
+	if results != nil && (len(results.Figures) > 0 || len(results.HTTP) > 0 || results.Reachability != nil || len(results.Classes) > 0) {
 		if c.JSON {
 			if err := printJSON(r, results); err != nil {
 				return err
@@ -73,6 +74,9 @@ func (c *probeRunCmd) Run(ctx context.Context, r *run) error {
 	}
 	if err != nil {
 		return fmt.Errorf("probe run: %w", err)
+	}
+	if results.Reachability == nil && slices.Contains(c.Only, string(netcheck.Reach)) {
+		return errors.New("probe run: the server names no STUN servers, so nothing is known of reachability (its operator sets probe.stun)")
 	}
 	return nil
 }
@@ -91,7 +95,7 @@ func (c *probeRunCmd) config() (netcheck.Config, error) {
 		cfg.Phases = append(cfg.Phases, netcheck.Phase(p))
 	}
 	if c.Only == nil && len(c.DSCP) == 1 && !c.GivesWay {
-		cfg.Phases = []netcheck.Phase{netcheck.Download, netcheck.Upload, netcheck.Quality}
+		cfg.Phases = []netcheck.Phase{netcheck.Reach, netcheck.Download, netcheck.Upload, netcheck.Quality}
 	}
 	if c.TokenFile != "" {
 		b, err := os.ReadFile(c.TokenFile)
@@ -155,6 +159,9 @@ func printCheck(w io.Writer, r *netcheck.Results) {
 	for _, f := range r.HTTP {
 		fmt.Fprintf(w, "%-24s %s\n", "throughput by HTTP "+string(f.Direction), figureText(f))
 	}
+	if a := r.Reachability; a != nil {
+		fmt.Fprintf(w, "\n%-24s %s\n%-24s %s\n", "UDP by IPv4", mappingText(a.IPv4), "UDP by IPv6", mappingText(a.IPv6))
+	}
 	if r.OneWay != "" {
 		fmt.Fprintln(w, "\nDelays of one way are not given: what is known of the clocks does not allow it.")
 	}
@@ -170,6 +177,21 @@ func printCheck(w io.Writer, r *netcheck.Results) {
 		fmt.Fprintf(w, "\nDSCP %d: the server read %s, this end read %s\n", c.DSCP, marksText(c.Up), marksText(c.Down))
 		printFigures(w, c.Figures)
 	}
+}
+
+// mappingText says what a mapping means for links.
+func mappingText(mapping string) string {
+	switch mapping {
+	case netstat.NoAnswer:
+		return "no answer: blocked, or no address"
+	case netstat.Untranslated:
+		return "no NAT"
+	case netstat.EndpointIndependent:
+		return "NAT, endpoint-independent mapping: links to most viewers open"
+	case netstat.Dependent:
+		return "NAT, address-dependent mapping: viewers behind another such NAT are met by a relay alone"
+	}
+	return "goes through; the kind of NAT takes two STUN servers to tell"
 }
 
 func printFigures(w io.Writer, figures []netstat.Figure) {

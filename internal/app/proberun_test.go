@@ -62,6 +62,7 @@ func TestProbeRun(t *testing.T) {
 		"unknown roots":    {[]string{server}, 1, "--ca"},
 		"no server":        {[]string{"http://" + freeAddress(t)}, 1, "firewall"},
 		"no address":       {[]string{"localhost"}, 2, "https://"},
+		"no STUN server":   {[]string{"--ca", cert, "--token-file", tokenFile, "--only", "reach", server}, 1, "probe.stun"},
 		"a phase":          {[]string{"--only", "all", server}, 2, "phase"},
 		"no giving way":    {[]string{"--gives-way", "--only", "http", server}, 2, "do not give way"},
 		"a DSCP":           {[]string{"--dscp", "64", server}, 2, "DSCP 64"},

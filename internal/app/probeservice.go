@@ -13,6 +13,7 @@ import (
 	"github.com/leeway-video/leeway/internal/access"
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/netcheck"
 	"github.com/leeway-video/leeway/internal/probe"
 	"github.com/leeway-video/leeway/internal/qualitylink"
 	"github.com/leeway-video/leeway/internal/site"
@@ -57,6 +58,9 @@ func startProbe(ctx context.Context, p probeParts) (*probeService, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := probeSTUN(p.config.STUN); err != nil {
+		return nil, err
+	}
 	socket, err := listenProbeUDP(p)
 	if err != nil {
 		return nil, err
@@ -69,7 +73,7 @@ func startProbe(ctx context.Context, p probeParts) (*probeService, error) {
 	server, err := probe.New(probe.Config{
 		Upgrade: func(w http.ResponseWriter, r *http.Request) (probe.Socket, error) { return bulk.Bulk(w, r) },
 		Offers:  func(r *http.Request) bool { return wsconn.OffersBulk(r, probe.Subprotocol) },
-		Look:    tcpinfo.Look, Mark: tcpinfo.Mark, Answer: answerLine(host, announced), Authorize: p.authorize,
+		Look:    tcpinfo.Look, Mark: tcpinfo.Mark, Answer: answerLine(host, announced), Authorize: p.authorize, STUN: p.config.STUN,
 		MaxTests: p.config.MaxTests, MaxPerAddress: p.config.MaxPerAddress, DailyBytes: p.config.DailyBytes,
 		Version: Version, Log: p.log, Metrics: p.sink,
 	})
@@ -106,6 +110,19 @@ func probeAnnounced(texts []string) (all []netip.Addr, err error) {
 		all = append(all, a)
 	}
 	return all, nil
+}
+
+// probeSTUN checks probe.stun.
+func probeSTUN(servers []string) error {
+	if len(servers) > netcheck.MaxSTUN {
+		return cmdline.Usage(fmt.Errorf("probe.stun: %d servers, at most %d", len(servers), netcheck.MaxSTUN))
+	}
+	for _, text := range servers {
+		if _, _, err := netcheck.ParseSTUN(text); err != nil {
+			return cmdline.Usage(fmt.Errorf("probe.stun: %w", err))
+		}
+	}
+	return nil
 }
 
 // listenProbeUDP opens the port of data channels.

@@ -22,6 +22,7 @@ type Phase string
 // The phases, in their order. HTTP and Classes are run where they are asked for.
 const (
 	Baseline Phase = "baseline"
+	Reach    Phase = "reach" // what is reached by UDP, and by which kind of NAT
 	Download Phase = "download"
 	Upload   Phase = "upload"
 	HTTP     Phase = "http"
@@ -30,7 +31,7 @@ const (
 )
 
 // usual are the phases of a check that names none.
-var usual = []Phase{Download, Upload, Quality}
+var usual = []Phase{Reach, Download, Upload, Quality}
 
 // Bounds of a plan.
 const (
@@ -101,8 +102,8 @@ func (c *Config) complete() (*url.URL, error) {
 	if c.Messages == 0 {
 		c.Messages = 1000
 	}
-	if c.idle == 0 {
-		c.idle = idleTime
+	if c.idle == 0 && slices.ContainsFunc(c.Phases, func(p Phase) bool { return p != Reach }) {
+		c.idle = idleTime // reachability has no baseline
 	}
 	if c.Progress == nil {
 		c.Progress = func(Progress) {}
@@ -127,8 +128,8 @@ func (c *Config) complete() (*url.URL, error) {
 		}
 	}
 	for _, p := range c.Phases {
-		if !slices.Contains([]Phase{Baseline, Download, Upload, HTTP, Quality, Classes}, p) {
-			return nil, &PlanError{fmt.Sprintf("phase %q: download, upload, http, quality or classes", p)}
+		if !slices.Contains([]Phase{Baseline, Reach, Download, Upload, HTTP, Quality, Classes}, p) {
+			return nil, &PlanError{fmt.Sprintf("phase %q: reach, download, upload, http, quality or classes", p)}
 		}
 	}
 	return base, nil
@@ -154,13 +155,13 @@ func Run(ctx context.Context, cfg Config) (*Results, error) {
 	r := &Results{Version: 1, Server: base.Host, StartedMS: time.Now().UnixMilli(), Figures: []netstat.Figure{}}
 	defer r.score()
 	steps := map[Phase]func(context.Context, *Results) error{
-		Baseline: c.baseline, Download: c.down, Upload: c.up, HTTP: c.http, Quality: c.quality, Classes: c.classes,
+		Baseline: c.baseline, Reach: c.reach, Download: c.down, Upload: c.up, HTTP: c.http, Quality: c.quality, Classes: c.classes,
 	}
 	if c.GivesWay {
 		steps[Download], steps[Upload] = c.freeDown, c.freeUp
 	}
 	var errs []error
-	for _, p := range []Phase{Baseline, Download, Upload, HTTP, Quality, Classes} {
+	for _, p := range []Phase{Baseline, Reach, Download, Upload, HTTP, Quality, Classes} {
 		if p != Baseline && !slices.Contains(cfg.Phases, p) {
 			continue
 		}

@@ -8,14 +8,16 @@ import (
 
 // Results are what a check has measured (spec/probe.md, Results).
 type Results struct {
-	Version   int                      `json:"version"`
-	Server    string                   `json:"server"`
-	StartedMS int64                    `json:"started_ms"`
-	OneWay    string                   `json:"one_way,omitempty"` // "clock": the clocks do not allow delays of one way
-	Figures   []netstat.Figure         `json:"figures"`
-	Scores    map[string]netstat.Score `json:"scores"`
-	HTTP      []netstat.Figure         `json:"http,omitempty"`
-	Classes   []Class                  `json:"classes,omitempty"`
+	Version   int    `json:"version"`
+	Server    string `json:"server"`
+	StartedMS int64  `json:"started_ms"`
+	OneWay    string `json:"one_way,omitempty"` // "clock": the clocks do not allow delays of one way
+	// Reachability is nil where the server names no STUN servers.
+	Reachability *Reachability            `json:"reachability,omitempty"`
+	Figures      []netstat.Figure         `json:"figures"`
+	Scores       map[string]netstat.Score `json:"scores"`
+	HTTP         []netstat.Figure         `json:"http,omitempty"`
+	Classes      []Class                  `json:"classes,omitempty"`
 }
 
 // Find is the largest value of a kind, of one direction or, where that is empty, of any.

@@ -33,7 +33,8 @@ type server struct {
 	tls   *tls.Config
 	http  *http.Client
 
-	givesWay bool // it has loads that give way; known after info
+	stun     []string // HOST:PORT of STUN servers; known after info
+	givesWay bool     // it has loads that give way; known after info
 
 	mu     sync.Mutex
 	remote string     // guarded by mu: the address
@@ -142,6 +143,7 @@ func (s *server) info(ctx context.Context) (tests int, err error) {
 	}
 	var got struct {
 		Tests  []string `json:"tests"`
+		STUN   []string `json:"stun"`
 		Limits *struct {
 			Tests int `json:"tests_per_address"`
 		} `json:"limits"`
@@ -152,6 +154,7 @@ func (s *server) info(ctx context.Context) (tests int, err error) {
 	if got.Limits == nil {
 		return 0, &Error{Code: Refused, Status: http.StatusNotFound, Err: errors.New("the answer is none of a probe server")}
 	}
+	s.stun = got.STUN
 	s.givesWay = slices.Contains(got.Tests, "gives-way")
 	return got.Limits.Tests, nil
 }

@@ -62,6 +62,8 @@ type Config struct {
 	// Authorize says whether a token is good for a test; nil: none is asked for.
 	Authorize func(token string) error
 
+	STUN []string // HOST:PORT of STUN servers that clients may ask; an empty host is this server's
+
 	MaxTests      int   // at a time; 64
 	MaxPerAddress int   // of those, of one address; 16
 	DailyBytes    int64 // of one address, both directions; 50 GiB

@@ -135,6 +135,7 @@ type info struct {
 	Version string   `json:"version"`
 	Client  string   `json:"client"`
 	Tests   []string `json:"tests"`
+	STUN    []string `json:"stun,omitempty"`
 	Limits  limits   `json:"limits"`
 }
 
@@ -152,7 +153,7 @@ func (s *Server) serveInfo(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.Answer != nil {
 		tests = append(tests, "quality", "gives-way")
 	}
-	writeJSON(w, info{s.cfg.Version, client.Unmap().String(), tests, limits{s.cfg.MaxPerAddress, s.cfg.DailyBytes}})
+	writeJSON(w, info{s.cfg.Version, client.Unmap().String(), tests, s.cfg.STUN, limits{s.cfg.MaxPerAddress, s.cfg.DailyBytes}})
 }
 
 // servePreflight lets pages of other origins send a body and a token.
