@@ -32,6 +32,7 @@ type loadRunCmd struct {
 	Set      map[string]string `help:"Replace $${NAME} in the scenario; may be repeated." placeholder:"NAME=TEXT"`
 	JSON     string            `name:"json" help:"File for the result as JSON; - is standard output." placeholder:"FILE" type:"path"`
 	ArmsAt   string            `name:"arms-at" help:"Address of this machine from which local arms reach a server elsewhere (default 127.0.0.1)." placeholder:"IP"`
+	Wait     time.Duration     `help:"How long arms may take to be there." default:"1m"`
 	Metrics  string            `help:"Address of /metrics for Prometheus while it runs." placeholder:"HOST:PORT"`
 	HTML     string            `name:"html" help:"File for the result as a page with curves." placeholder:"FILE" type:"path"`
 }
@@ -80,7 +81,7 @@ func (c *loadRunCmd) Run(ctx context.Context, s *Streams) error {
 		progress = func(s load.Sample) { shown.sample(s); count(s) }
 	}
 	r := load.Runner{
-		Scenario: scenario, Controller: controller, Log: s.Stderr, Progress: progress,
+		Scenario: scenario, Controller: controller, Wait: c.Wait, Log: s.Stderr, Progress: progress,
 		Start: func(name string, sockets int) (func() error, error) {
 			return c.startArm(controller.URL(), name, sockets, s.Stderr)
 		},

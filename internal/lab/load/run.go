@@ -1,11 +1,13 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +22,7 @@ const PeerName = "peer"
 const (
 	connectWithin = 30 * time.Second // of a client, from when it came
 	leaveWithin   = 15 * time.Second // of a client that leaves
-	armsWithin    = time.Minute      // for all arms to be there
+	armsWithin    = time.Minute      // for all arms to be there, unless said otherwise
 	mostOpening   = 256              // clients that are connecting at a time; others wait, and their time counts
 )
 
@@ -32,8 +34,9 @@ type Runner struct {
 	Scenario   Scenario
 	Controller *Controller
 	Start      Start
-	Progress   func(Sample) // each second; nil: none
-	Log        io.Writer    // what a person should know of at once
+	Wait       time.Duration // for arms to be there; 0: a minute
+	Progress   func(Sample)  // each second; nil: none
+	Log        io.Writer     // what a person should know of at once
 }
 
 // run is a run under way.
@@ -125,13 +128,16 @@ func (u *run) gather(ctx context.Context) (stops []func() error, err error) {
 			}
 		}
 	}
-	patient, cancel := context.WithTimeoutCause(ctx, armsWithin, fmt.Errorf("%d arms were not there within %s", want, armsWithin))
+	within := cmp.Or(u.Wait, armsWithin)
+	patient, cancel := context.WithTimeoutCause(ctx, within, fmt.Errorf("not within %s", within))
 	defer cancel()
+	came := make([]string, 0, want)
 	for range want {
 		a, err := u.Controller.Next(patient)
 		if err != nil {
-			return stops, err
+			return stops, fmt.Errorf("%w: %d of %d came (%s)", err, len(came), want, strings.Join(came, ", "))
 		}
+		came = append(came, a.Name)
 		if a.Name == PeerName {
 			u.peer = a
 		} else {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -152,5 +153,17 @@ func TestArmsThatDoNotStart(t *testing.T) {
 	r.runner.Start = func(string, int) (func() error, error) { return nil, broken }
 	if _, err := r.runner.Run(t.Context()); !errors.Is(err, broken) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestAnArmThatDoesNotComeIsMissed: the error says which came.
+func TestAnArmThatDoesNotComeIsMissed(t *testing.T) {
+	r := newRig(t, load.Scenario{
+		Name: "alone", Arms: load.Arms{Local: 1, Remote: 1}, Groups: []load.Group{{Name: "g", Behavior: load.Idle, Clients: 1, Hold: time.Second}},
+	})
+	r.runner.Wait = 2 * time.Second
+	_, err := r.runner.Run(t.Context())
+	if err == nil || !strings.Contains(err.Error(), " of 3 came (") {
+		t.Error(err)
 	}
 }
