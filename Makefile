@@ -145,7 +145,7 @@ bench-peers: build ## links between peers beside Heikkinen et al.: to establish 
 	@scripts/need ip iptables
 	build/leeway-lab bench peers --check
 
-bench-probe: build ## how true the network check is, on lines that are known, beside Klang's thesis; beside iperf3 where it is (root; 6 minutes a run)
+bench-probe: build ## how true the network check is, on lines that are known, beside Klang's thesis; beside iperf3 where it is (root; 7 minutes a run)
 	@scripts/need ip iptables
 	build/leeway-lab bench probe --check
 

@@ -23,6 +23,9 @@ const (
 	packet6       = 1273
 )
 
+// freeWindow is the time whose rate counts, µs.
+const freeWindow = 2_000_000
+
 // loadStream is the number of a connection's load.
 const loadStream = 1
 
@@ -68,12 +71,26 @@ func (c *check) free(ctx context.Context, d quality.Direction, r *Results) error
 	if err != nil {
 		return err
 	}
-	moved := netstat.After(counts, (c.Duration / rampUpShare).Microseconds())
-	if moved.Bytes <= 0 || moved.Elapsed <= 0 {
+	rate := Fastest(counts)
+	if rate <= 0 {
 		return errQuiet
 	}
-	r.Figures = append(r.Figures, netstat.FreeCapacity.Of(netstat.Direction(d), c.packets(netstat.Rate(moved.Bytes, moved.Elapsed))))
+	r.Figures = append(r.Figures, netstat.FreeCapacity.Of(netstat.Direction(d), c.packets(rate)))
 	return nil
+}
+
+// Fastest is the rate of the fastest two seconds, bit/s; 0: there were none.
+func Fastest(counts []netstat.Count) (rate float64) {
+	from := 0
+	for _, c := range counts {
+		for from+1 < len(counts) && c.Elapsed-counts[from+1].Elapsed >= freeWindow {
+			from++
+		}
+		if span := c.Elapsed - counts[from].Elapsed; span >= freeWindow {
+			rate = max(rate, netstat.Rate(c.Bytes-counts[from].Bytes, span))
+		}
+	}
+	return rate
 }
 
 // packets is the rate of packets that lanes fill with messages of such a rate.
@@ -116,7 +133,7 @@ func (l *Line) Load(ctx context.Context, d quality.Direction, length time.Durati
 func (l *Line) upload(ctx context.Context, load *laneLoad, length time.Duration, progress func([]netstat.Count)) ([]netstat.Count, error) {
 	source := &plenty{}
 	_, _ = rand.Read(source[:]) // never fails
-	sender := background.NewSender(ledbat.Config{}, time.Now)
+	sender := background.NewSender(ledbat.Config{Controller: ledbat.HostWithin(quality.LeastTarget, quality.MostTarget)}, time.Now)
 	lane := sender.Add(l.link, source, 0)
 	l.mu.Lock()
 	load.lane = lane
@@ -143,6 +160,7 @@ func (l *Line) upload(ctx context.Context, load *laneLoad, length time.Duration,
 // watch counts for a time.
 func (l *Line) watch(ctx context.Context, length time.Duration, count func() int64, progress func([]netstat.Count)) (counts []netstat.Count, err error) {
 	began, heard := time.Now(), time.Duration(0)
+	counts = append(counts, netstat.Count{Bytes: count()})
 	tick := time.NewTicker(beat)
 	defer tick.Stop()
 	for {
@@ -154,7 +172,7 @@ func (l *Line) watch(ctx context.Context, length time.Duration, count func() int
 			return nil, context.Cause(ctx)
 		}
 		now, bytes := time.Since(began), count()
-		if len(counts) == 0 || bytes > counts[len(counts)-1].Bytes {
+		if bytes > counts[len(counts)-1].Bytes {
 			heard = now
 		}
 		counts = append(counts, netstat.Count{Elapsed: now.Microseconds(), Bytes: bytes})

@@ -52,24 +52,17 @@ func (t TCPTest) Figures() []Figure {
 // transfer is what was received after the ramp-up.
 func (t TCPTest) transfer() Transfer {
 	moved := Transfer{Link: Link{Rate: t.LinkRate, MTU: t.mtu(), V6: t.V6, Timestamps: t.stamped()}}
-	came := After(t.Received, t.RampUp)
-	moved.Bytes, moved.Elapsed = came.Bytes, came.Elapsed
-	return moved
-}
-
-// After is what came from the first count after a ramp-up (µs) to the last, and in which time.
-func After(received []Count, rampUp int64) (came Count) {
 	var first *Count
-	for i, c := range received {
-		if c.Elapsed < rampUp {
+	for i, c := range t.Received {
+		if c.Elapsed < t.RampUp {
 			continue
 		}
 		if first == nil {
-			first = &received[i]
+			first = &t.Received[i]
 		}
-		came = Count{Elapsed: c.Elapsed - first.Elapsed, Bytes: c.Bytes - first.Bytes}
+		moved.Bytes, moved.Elapsed = c.Bytes-first.Bytes, c.Elapsed-first.Elapsed
 	}
-	return came
+	return moved
 }
 
 // roundTrips are the smallest round-trip time, and mean and range after the ramp-up.

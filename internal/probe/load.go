@@ -130,7 +130,7 @@ func (l *load) collect() {
 // send sends as long as the load has time.
 func (l *load) send() {
 	x := l.session
-	sender := background.NewSender(ledbat.Config{}, time.Now)
+	sender := background.NewSender(ledbat.Config{Controller: ledbat.HostWithin(quality.LeastTarget, quality.MostTarget)}, time.Now)
 	lane := sender.Add(paidLink{x.line, x}, endless{x.server}, 0)
 	defer lane.Close()
 	x.mu.Lock()

@@ -16,7 +16,10 @@ const (
 	MaxTime     = 60_000_000 // µs, messages × interval of a stream
 	MinLoad     = 1_000_000  // µs, of a load that gives way
 	MaxLoad     = 30_000_000 // µs
-	MaxArrivals = 512        // of one record message
+	// Bounds (µs) of the queue that the host of a load bears.
+	LeastTarget = 7_000
+	MostTarget  = 10_000
+	MaxArrivals = 512 // of one record message
 	MaxMarks    = 64
 	MaxDSCP     = 63
 	MaxControl  = 32768 // bytes of a control message
