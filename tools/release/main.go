@@ -3,6 +3,7 @@
 //
 //	go run ./release archives -tree .. -binaries ../build/bin -out ../build/release/0.1.0 -version 0.1.0 -time 1764133200
 //	go run ./release changelog -tree .. -out ../build/release/0.1.0 -version 0.1.0
+//	go run ./release chart -tree .. -out ../build/release/0.1.0 -version 0.1.0 -time 1764133200
 //	go run ./release sums -out ../build/release/0.1.0
 package main
 
@@ -33,7 +34,7 @@ type release struct {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("say what to write: archives, changelog or sums")
+		return errors.New("say what to write: archives, chart, changelog or sums")
 	}
 	var r release
 	var seconds int64
@@ -55,10 +56,12 @@ func run(args []string) error {
 		return r.archives()
 	case "changelog":
 		return r.changelog()
+	case "chart":
+		return r.chart()
 	case "sums":
 		return sums(r.out)
 	}
-	return fmt.Errorf("there is no %q to write: archives, changelog or sums", args[0])
+	return fmt.Errorf("there is no %q to write: archives, chart, changelog or sums", args[0])
 }
 
 // archives packs each binary and writes its bill of materials beside the archive.
