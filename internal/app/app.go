@@ -60,7 +60,7 @@ func Main() int {
 // ended has shut down cleanly and returns nil.
 func Run(ctx context.Context, args []string, env Env) error {
 	var flags cli
-	p := cmdline.Program{Name: "leeway", Description: "Peer-assisted video delivery that gives way.", Version: buildinfo.Describe("leeway " + Version), Stdout: env.Stdout, Stderr: env.Stderr}
+	p := cmdline.Program{Name: "leeway", Description: "Peer-assisted video delivery that gives way.", Version: buildinfo.Describe("leeway " + Version), Stdout: env.Stdout, Stderr: env.Stderr, Default: keyDefault()}
 	err := p.Run(ctx, &flags, args, &run{env: env, flags: &flags})
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil

@@ -222,12 +222,17 @@ type UpConfig struct {
 	OriginFault string        `yaml:"origin_fault"`           // none, 404, 500, slow, late: what segments get instead
 }
 
-// Default ports; docs/operations/network.md has the table.
+// Default ports; docs/operations/network.md has the table. Each service has an admin port of its own, so that they run on one machine;
+// leeway up is all of them in one process, and has the tracker's, which purge and switch ask.
 const (
 	seedPort     = "4600"
 	probePort    = "8090"
 	probeUDPPort = "4601"
-	defaultAdmin = "127.0.0.1:9464"
+	trackerAdmin = "127.0.0.1:9464"
+	seedAdmin    = "127.0.0.1:9465"
+	turnAdmin    = "127.0.0.1:9466"
+	probeAdmin   = "127.0.0.1:9467"
+	originAdmin  = "127.0.0.1:9468"
 )
 
 // defaults is the configuration with nothing said.
@@ -236,24 +241,24 @@ func defaults(getenv func(string) string) *Config {
 	return &Config{
 		Log: LogConfig{Level: "info", Format: "auto"},
 		Tracker: TrackerConfig{
-			Listen: ":8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "tracker"), ProxyHeader: headerXForwardedFor,
+			Listen: ":8080", Admin: trackerAdmin, DataDir: filepath.Join(dir, "tracker"), ProxyHeader: headerXForwardedFor,
 			UpdateInterval: 10 * time.Second, StatsInterval: 10 * time.Second, TicketLife: 10 * time.Minute, DrainSpread: 15 * time.Second, HarmPause: 24 * time.Hour,
 			MaxSessions: 20_000, MaxPerAddress: 2000, MaxPerSubject: 16, MaxSwarms: 4, MaxMembers: 2000, MessagesPerSecond: 50, ConnectsPerSecond: 20, PeersPerHour: 600,
 			CredentialsLife: 10 * time.Minute, TokenGrace: 10 * time.Second,
 			WebTorrent: WebTorrentConfig{Interval: 2 * time.Minute, MaxSwarms: 64},
 		},
 		Seed: SeedConfig{
-			Admin: defaultAdmin, DataDir: filepath.Join(dir, "seed"),
+			Admin: seedAdmin, DataDir: filepath.Join(dir, "seed"),
 			MemoryBytes: 128 << 20, DiskBytes: 4 << 30, MaxLinks: 500, MaxTitles: 1000, IndexBytes: 64 << 20, SessionFactor: 1.5, LookAhead: 2, Probe: true,
 			Fleet: FleetConfig{WarmUp: 64 << 20},
 		},
 		Turn: TurnConfig{
-			Listen: ":3478", ListenTLS: ":5349", Admin: defaultAdmin, Realm: "leeway", PortMin: 49152, PortMax: 65535,
+			Listen: ":3478", ListenTLS: ":5349", Admin: turnAdmin, Realm: "leeway", PortMin: 49152, PortMax: 65535,
 			MaxAllocations: 10_000, MaxPerUser: 40, MaxPerAddress: 1000, MaxConnections: 10_000, AllocationRate: 2_500_000, Drain: 30 * time.Second,
 		},
-		Probe:  ProbeConfig{Admin: defaultAdmin, MaxTests: 64, MaxPerAddress: 16, DailyBytes: 50 << 30, Drain: 15 * time.Second},
-		Origin: OriginConfig{Listen: "127.0.0.1:8088", Admin: defaultAdmin},
-		Up:     UpConfig{Listen: "127.0.0.1:8080", Admin: defaultAdmin, DataDir: filepath.Join(dir, "up"), OriginFault: faultNone, Prefetch: true, SignLive: true, Role: site.RoleFull},
+		Probe:  ProbeConfig{Admin: probeAdmin, MaxTests: 64, MaxPerAddress: 16, DailyBytes: 50 << 30, Drain: 15 * time.Second},
+		Origin: OriginConfig{Listen: "127.0.0.1:8088", Admin: originAdmin},
+		Up:     UpConfig{Listen: "127.0.0.1:8080", Admin: trackerAdmin, DataDir: filepath.Join(dir, "up"), OriginFault: faultNone, Prefetch: true, SignLive: true, Role: site.RoleFull},
 	}
 }
 

@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"flag"
+	"io"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -255,5 +256,38 @@ func TestAServiceTellsAllMistakesAtOnce(t *testing.T) {
 	}
 	if out, _, code := leeway(t, nil, "config", "check", "--for", "turn", file); code != 2 || !strings.Contains(out, "turn.secrets") {
 		t.Errorf("for a relay: %d %s", code, out)
+	}
+}
+
+// TestServicesOnOneMachineHaveAdminPortsOfTheirOwn; leeway up, which is all of them, has the tracker's.
+func TestServicesOnOneMachineHaveAdminPortsOfTheirOwn(t *testing.T) {
+	c := defaults(func(string) string { return "" })
+	owner := map[string]string{}
+	for service, admin := range map[string]string{"tracker": c.Tracker.Admin, "seed": c.Seed.Admin, "turn": c.Turn.Admin, "probe": c.Probe.Admin, "origin": c.Origin.Admin} {
+		if other, taken := owner[admin]; taken {
+			t.Errorf("%s and %s both have %s", service, other, admin)
+		}
+		owner[admin] = service
+	}
+	if c.Up.Admin != c.Tracker.Admin {
+		t.Errorf("leeway up has %s, the tracker %s", c.Up.Admin, c.Tracker.Admin)
+	}
+}
+
+// TestHelpShowsDefaults: those of keys as the reference has them, and those of flags that have no key.
+func TestHelpShowsDefaults(t *testing.T) {
+	for command, want := range map[string]string{
+		"seed --help":      "(default 127.0.0.1:9465)",
+		"turn --help":      "(default 30s)",
+		"viewer --help":    "Length of the player's buffer (default 30s).",
+		"probe run --help": "(default 1000)",
+	} {
+		var out bytes.Buffer
+		if err := Run(t.Context(), strings.Fields(command), Env{Stdout: &out, Stderr: io.Discard}); err != nil {
+			t.Fatal(err)
+		}
+		if text := strings.Join(strings.Fields(out.String()), " "); !strings.Contains(text, want) {
+			t.Errorf("leeway %s does not say %q: %s", command, want, text)
+		}
 	}
 }

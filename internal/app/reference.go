@@ -6,7 +6,10 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
+
+	"github.com/alecthomas/kong"
 
 	"github.com/leeway-video/leeway/internal/site"
 )
@@ -36,6 +39,25 @@ func reference() ([]keyDoc, error) {
 	}
 	config := defaults(func(name string) string { return map[string]string{"HOME": "~"}[name] })
 	return described("", reflect.ValueOf(config).Elem(), meanings), nil
+}
+
+// keyDefault says of a flag what its key is by default.
+func keyDefault() func(*kong.Value) string {
+	keys := sync.OnceValue(func() map[string]string {
+		byKey := map[string]string{}
+		found, _ := reference() // meanings.json is held to its form by a test
+		for _, key := range found {
+			byKey[key.Key] = key.Default
+		}
+		return byKey
+	})
+	return func(v *kong.Value) string {
+		key := v.Tag.Get("key")
+		if key == "" {
+			return ""
+		}
+		return keys()[key]
+	}
 }
 
 // described lists the keys of a section, those of sections in it behind its own.

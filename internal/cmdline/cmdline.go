@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"slices"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -55,6 +56,22 @@ type Program struct {
 	Name, Description string
 	Version           string // printed by --version, where the grammar has a kong.VersionFlag
 	Stdout, Stderr    io.Writer
+
+	// Default is what a flag without a default tag stands for where it is not given; empty, or no function: the help says nothing of it.
+	Default func(*kong.Value) string
+}
+
+// help is the line about a flag or an argument, with its default.
+func (p Program) help(v *kong.Value) string {
+	line := kong.DefaultHelpValueFormatter(v)
+	value := v.Default
+	if !v.HasDefault && p.Default != nil {
+		value = p.Default(v)
+	}
+	if slices.Contains([]string{"", "0", "0s", "false"}, value) || strings.Contains(strings.ToLower(line), "default") {
+		return line
+	}
+	return strings.TrimSpace(strings.TrimSuffix(line, ".") + " (default " + value + ").")
 }
 
 // Run parses args (without the program's name) into grammar and runs the command that they name. Commands get ctx and binds.
@@ -68,6 +85,7 @@ func (p Program) Run(ctx context.Context, grammar any, args []string, binds ...a
 		kong.Exit(func(int) { helped = true }),
 		kong.UsageOnError(),
 		kong.ConfigureHelp(kong.HelpOptions{Compact: true, WrapUpperBound: 120}),
+		kong.ValueFormatter(p.help),
 		kong.Vars{"version": p.Version},
 		kong.BindTo(ctx, (*context.Context)(nil)),
 	)

@@ -19,9 +19,11 @@ type grammar struct {
 }
 
 type sayCmd struct {
-	Word string `arg:""`
-	How  string `enum:"loud,low," default:"" short:"w"`
-	Fast bool
+	Word  string `arg:""`
+	Loud  int    `help:"How loud." default:"7" placeholder:"N"`
+	Place string `help:"From where."`
+	How   string `enum:"loud,low," default:"" short:"w"`
+	Fast  bool
 }
 
 func (c sayCmd) Run(ctx context.Context, said *[]string) error {
@@ -31,6 +33,9 @@ func (c sayCmd) Run(ctx context.Context, said *[]string) error {
 	*said = append(*said, c.Word)
 	return ctx.Err()
 }
+
+// from is a default that no tag says.
+func from(v *kong.Value) string { return map[string]string{"place": "here"}[v.Name] }
 
 func TestRun(t *testing.T) {
 	for _, c := range []struct {
@@ -50,11 +55,13 @@ func TestRun(t *testing.T) {
 		{"shell bash", 0, "complete -o default -F _example_complete example", "", 0},
 		{"shell tcsh", 2, "", "bash", 0},
 		{"say --help", 0, "Say something.", "", 0},
+		{"say --help", 0, "How loud (default 7).", "", 0},
+		{"say --help", 0, "From where (default here).", "", 0},
 		{"", 0, "For tests.", "", 0},
 	} {
 		var out strings.Builder
 		var said []string
-		err := Program{Name: "example", Description: "For tests.", Version: "example 1", Stdout: &out, Stderr: io.Discard}.Run(t.Context(), &grammar{}, strings.Fields(c.args), &said)
+		err := Program{Name: "example", Description: "For tests.", Version: "example 1", Stdout: &out, Stderr: io.Discard, Default: from}.Run(t.Context(), &grammar{}, strings.Fields(c.args), &said)
 		if code := ExitCode(err); code != c.code || len(said) != c.said || !strings.Contains(out.String(), c.out) || c.out == "" && out.Len() > 0 {
 			t.Errorf("%q: code %d, %v, %q", c.args, code, said, out.String())
 		}
@@ -85,7 +92,7 @@ func TestComplete(t *testing.T) {
 		"s":                     "say shell",
 		"x":                     "",
 		"say ":                  "",
-		"say --":                "--fast --help --how --version",
+		"say --":                "--fast --help --how --loud --place --version",
 		"say --how ":            "loud low",
 		"say -w lo":             "loud low",
 		"say --how=lou":         "--how=loud",
