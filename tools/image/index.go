@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -61,7 +62,8 @@ func layoutFile(out string, ref name.Tag, index v1.ImageIndex) (err error) {
 	if err != nil {
 		return err
 	}
-	names := layout.WithAnnotations(map[string]string{"io.containerd.image.name": ref.Name(), "org.opencontainers.image.ref.name": ref.TagStr()})
+	known := strings.Replace(ref.Name(), name.DefaultRegistry+"/", "docker.io/", 1) // as kubelets ask for it
+	names := layout.WithAnnotations(map[string]string{"io.containerd.image.name": known, "org.opencontainers.image.ref.name": ref.TagStr()})
 	if err := at.AppendIndex(index, names); err != nil {
 		return err
 	}

@@ -41,7 +41,7 @@ func TestBothProcessorsHaveAnImage(t *testing.T) {
 		t.Fatal(err)
 	}
 	manifest, err := top.IndexManifest()
-	if err != nil || len(manifest.Manifests) != 1 || manifest.Manifests[0].Annotations["io.containerd.image.name"] != "index.docker.io/leewayvideo/leeway:1.2.3" {
+	if err != nil || len(manifest.Manifests) != 1 || manifest.Manifests[0].Annotations["io.containerd.image.name"] != "docker.io/leewayvideo/leeway:1.2.3" {
 		t.Fatalf("%+v: %v", manifest, err)
 	}
 	index, err := top.ImageIndex(manifest.Manifests[0].Digest)
