@@ -7,14 +7,15 @@ const root = join(import.meta.dirname, '..');
 const scripts = join(root, 'web/packages/leeway/dist');
 const demo = join(root, 'web/apps/demo/dist');
 const check = join(root, 'web/apps/check/dist/check.html');
+const doctor = join(root, 'web/apps/doctor/dist/doctor.html');
 const bench = join(root, 'web/apps/bench/dist/bench.js');
 const target = join(root, 'internal/webdist/files');
 const lab = join(root, 'internal/lab/bench/demopage/files');
 
-for (const path of [join(scripts, 'leeway.js'), join(demo, 'index.html'), check, bench]) {
+for (const path of [join(scripts, 'leeway.js'), join(demo, 'index.html'), check, doctor, bench]) {
   if (!existsSync(path)) throw new Error(`bundle: ${path} is missing: run "npm run build" in web/ first`);
 }
-const kept = new Set(['.gitignore', 'demo', 'check.html']);
+const kept = new Set(['.gitignore', 'demo', 'check.html', 'doctor.html']);
 for (const file of readdirSync(scripts)) {
   const text = readFileSync(join(scripts, file));
   const small = brotliCompressSync(text, {
@@ -28,6 +29,7 @@ for (const file of readdirSync(scripts)) {
   console.log(`${file}: ${text.length} bytes, ${small.length} with brotli`);
 }
 cpSync(check, join(target, 'check.html'));
+cpSync(doctor, join(target, 'doctor.html'));
 cpSync(bench, join(lab, 'bench.js'));
 cpSync(demo, join(target, 'demo'), { recursive: true });
 // What an earlier build left goes last, so that a go build beside this one finds what it listed.

@@ -3,6 +3,8 @@ package app
 import (
 	"log/slog"
 	"net/http"
+	"net/url"
+	"strings"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -17,7 +19,7 @@ const loggedOrigin = 300
 func pageOrigin(allows func(origin string) bool, log *slog.Logger) func(*http.Request) bool {
 	now := rate.Sometimes{Interval: time.Minute}
 	return func(r *http.Request) bool {
-		origin := r.Header.Get("Origin")
+		origin := askedOrigin(r)
 		if origin == "" || allows(origin) {
 			return true
 		}
@@ -26,4 +28,17 @@ func pageOrigin(allows func(origin string) bool, log *slog.Logger) func(*http.Re
 		})
 		return false
 	}
+}
+
+// askedOrigin is the origin of the page that opens a socket. The tracker's own page /doctor asks as a page of another origin, which it
+// names by ?page=. Only pages of the tracker's own host may: a browser gives no other page that Origin.
+func askedOrigin(r *http.Request) string {
+	origin, page := r.Header.Get("Origin"), r.URL.Query().Get("page")
+	if !isOrigin(page) {
+		return origin
+	}
+	if u, err := url.Parse(origin); err != nil || u.Host == "" || !strings.EqualFold(u.Host, r.Host) {
+		return origin
+	}
+	return page
 }

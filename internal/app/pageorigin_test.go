@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
@@ -45,4 +46,26 @@ func TestARefusedPageIsLogged(t *testing.T) {
 			t.Errorf("no origin:\n%s", &out)
 		}
 	})
+}
+
+func TestOnlyTheTrackersOwnPageAsksAsAnother(t *testing.T) {
+	const page = "https://www.example.com"
+	for name, c := range map[string]struct{ target, origin, want string }{
+		"its own page":              {"https://t.example/?page=" + page, "https://t.example", page},
+		"its own page, in capitals": {"https://t.example/?page=" + page, "https://T.example", page},
+		"its own page, as itself":   {"https://t.example/", "https://t.example", "https://t.example"},
+		"another site's page":       {"https://t.example/?page=" + page, "https://evil.example", "https://evil.example"},
+		"another port of its host":  {"https://t.example/?page=" + page, "https://t.example:8443", "https://t.example:8443"},
+		"a sandboxed page":          {"https://t.example/?page=" + page, "null", "null"},
+		"a program":                 {"https://t.example/?page=" + page, "", ""},
+		"what is no origin":         {"https://t.example/?page=x", "https://t.example", "https://t.example"},
+	} {
+		r := httptest.NewRequest(http.MethodGet, c.target, nil)
+		if c.origin != "" {
+			r.Header.Set("Origin", c.origin)
+		}
+		if got := askedOrigin(r); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
 }

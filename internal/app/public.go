@@ -6,8 +6,13 @@ import (
 	"github.com/leeway-video/leeway/internal/webdist"
 )
 
-// publicMux routes the public port: WebSockets on / and /announce and questions about origins to the tracker, the scripts, and what up adds.
-func publicMux(bundle *webdist.Bundle, t trackerPorts, page http.Handler) *http.ServeMux {
+// publicMux routes the public port: WebSockets on / and /announce and questions about origins to the tracker, the scripts, the page of the doctor,
+// and what up adds.
+func publicMux(bundle *webdist.Bundle, t trackerPorts, page http.Handler) (*http.ServeMux, error) {
+	doctor, err := bundle.Doctor()
+	if err != nil {
+		return nil, err
+	}
 	mux := http.NewServeMux()
 	mux.Handle("/leeway.js", bundle.Script(false))
 	mux.Handle("/leeway-"+Version+".js", bundle.Script(true))
@@ -16,6 +21,7 @@ func publicMux(bundle *webdist.Bundle, t trackerPorts, page http.Handler) *http.
 	}
 	mux.Handle("/announce", t.announce)
 	mux.Handle("/allowed", t.allowed)
+	mux.Handle("/doctor", doctor)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" && r.Header.Get("Upgrade") != "" {
 			t.socket.ServeHTTP(w, r)
@@ -23,15 +29,15 @@ func publicMux(bundle *webdist.Bundle, t trackerPorts, page http.Handler) *http.
 		}
 		page.ServeHTTP(w, r)
 	})
-	return mux
+	return mux, nil
 }
 
 // trackerPage is what a browser sees that opens a tracker's address.
 func trackerPage(w http.ResponseWriter, r *http.Request) {
 	if r.URL.Path != "/" {
-		http.Error(w, "Nothing here. A tracker has WebSocket on / and the script on /leeway.js.", http.StatusNotFound)
+		http.Error(w, "Nothing here. A tracker has WebSocket on /, the script on /leeway.js, and /doctor says what keeps a page from it.", http.StatusNotFound)
 		return
 	}
 	w.Header().Set("Upgrade", "websocket")
-	http.Error(w, "This is a Leeway tracker. It speaks WebSocket (leeway.v1) here; the script is on /leeway.js.", http.StatusUpgradeRequired)
+	http.Error(w, "This is a Leeway tracker. It speaks WebSocket (leeway.v1) here; the script is on /leeway.js; /doctor says what keeps a page from it.", http.StatusUpgradeRequired)
 }

@@ -69,7 +69,11 @@ func (c *trackerCmd) Run(ctx context.Context, r *run) error {
 	}
 	path, read := r.sitesFile()
 	s.watchSites(path, config.Sites, read)
-	group.serveTLS("public", s.tracker.admission(public), publicMux(bundle, s.tracker, http.HandlerFunc(trackerPage)), nil, certificate)
+	mux, err := publicMux(bundle, s.tracker, http.HandlerFunc(trackerPage))
+	if err != nil {
+		return err
+	}
+	group.serveTLS("public", s.tracker.admission(public), mux, nil, certificate)
 	group.serve("admin", adminPort, a.handler(nil), nil)
 	checkFiles(log, config.Tracker.MaxSessions)
 	log.Info("tracker is up", "listen", public.Addr().String(), "admin", adminPort.Addr().String(), "sites", s.names)

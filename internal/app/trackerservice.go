@@ -70,7 +70,7 @@ func (s *services) startTracker(dataDir string) error {
 	}
 	open := &gate{}
 	visitor := func(r *http.Request) tracker.Visitor {
-		return tracker.Visitor{Origin: r.Header.Get("Origin"), Address: between.client(r)}
+		return tracker.Visitor{Origin: askedOrigin(r), Address: between.client(r)}
 	}
 	sockets := wsconn.Config{
 		Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, Refused: t.Rejected, Crowded: t.Crowded, Log: s.log,

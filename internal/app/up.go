@@ -160,7 +160,10 @@ func (u *upRun) run(ctx context.Context) error {
 		return err
 	}
 	services.certified(certificate)
-	mux := publicMux(bundle, services.tracker, shows.page)
+	mux, err := publicMux(bundle, services.tracker, shows.page)
+	if err != nil {
+		return err
+	}
 	admin, err := services.admin(u.config.Up.Admin, u.config.Up.DataDir)
 	if err != nil {
 		return err

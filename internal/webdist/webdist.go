@@ -1,4 +1,4 @@
-// Package webdist serves the drop-in's scripts, the demo page and the page of the network check that are embedded in the binary.
+// Package webdist serves the drop-in's scripts, the demo page and the pages of the network check and of the doctor that are embedded in the binary.
 //
 // `make build` copies them into files/, which is not committed. A binary built without that step (a plain `go build` on a
 // fresh clone) carries placeholders that say so, in the browser and in Built.
@@ -35,6 +35,7 @@ type Bundle struct {
 	parts  map[string]script // what the drop-in loads where it needs it: the engine, and the adapters of players
 	demo   fs.FS
 	check  []byte // the page of the network check
+	doctor []byte // the page of the doctor
 }
 
 // script is one file as it goes out.
@@ -76,6 +77,9 @@ func load(all fs.FS, dir string, built bool) (*Bundle, error) {
 		}
 	}
 	if b.check, err = fs.ReadFile(root, "check.html"); err != nil {
+		return nil, err
+	}
+	if b.doctor, err = fs.ReadFile(root, "doctor.html"); err != nil {
 		return nil, err
 	}
 	b.demo, err = fs.Sub(root, "demo")

@@ -20,6 +20,7 @@ func bundle(t *testing.T) *Bundle {
 		"d/leeway-shaka.js":  {Data: []byte("third")},
 		"d/demo/index.html":  {Data: []byte(`<meta name="film-src" content="/a" /><meta name="film-title" content="A" /><meta name="film-attribution" content="x" />`)},
 		"d/demo/assets/a.js": {Data: []byte("1")},
+		"d/doctor.html":      {Data: []byte(`<p>doctor</p>`)},
 		"d/check.html":       {Data: []byte(`<meta name="probe-server" content="" /><p>check</p>`)},
 	}, "d", true)
 	if err != nil {
@@ -115,6 +116,20 @@ func TestPageCarriesTheFilm(t *testing.T) {
 		if r := get(h, path); r.StatusCode != http.StatusNotFound || r.Header.Get("Cache-Control") != "" {
 			t.Errorf("%s: %d %v", path, r.StatusCode, r.Header)
 		}
+	}
+}
+
+func TestDoctorPageIsInNoFrame(t *testing.T) {
+	h, err := bundle(t).Doctor()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := get(h, "/doctor")
+	if body, _ := io.ReadAll(r.Body); r.StatusCode != 200 || string(body) != "<p>doctor</p>" {
+		t.Errorf("%d %s", r.StatusCode, body)
+	}
+	if r.Header.Get("Content-Security-Policy") != "frame-ancestors 'none'" || r.Header.Get("X-Frame-Options") != "DENY" {
+		t.Errorf("headers: %v", r.Header)
 	}
 }
 

@@ -1,7 +1,8 @@
 /** Four gauges: download, upload, latency, loss. */
+
+import { drawing, element } from '../../../page/elements.ts';
 import type { Quantity } from './format.ts';
 import { rate, share, time } from './format.ts';
-import { drawing, element } from './page.ts';
 
 export type GaugeKind = 'down' | 'up' | 'latency' | 'loss';
 

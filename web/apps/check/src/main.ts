@@ -8,9 +8,9 @@ import {
   type Progress,
   type Results,
 } from '@leeway/netcheck';
+import { byId, element } from '../../../page/elements.ts';
 import { rate, time } from './format.ts';
 import { createGauges } from './gauges.ts';
-import { byId, element } from './page.ts';
 import { problemOf } from './problem.ts';
 import { hideResult, showGauges, showResult, wireCopy } from './result.ts';
 import { shareable, unpack } from './share.ts';

@@ -1,8 +1,8 @@
 /** What stays on the page when a check is over: verdict, figures, JSON and link. */
 import { type Figure, figureOf, kinds, type Results } from '@leeway/netcheck';
+import { byId, element } from '../../../page/elements.ts';
 import { directions, names, quantity, sources, time } from './format.ts';
 import type { Gauge, GaugeKind } from './gauges.ts';
-import { byId, element } from './page.ts';
 import { pack } from './share.ts';
 import { verdicts } from './verdict.ts';
 

@@ -1,6 +1,7 @@
 /** The timeline's drawing. */
+
+import { byId, drawing } from '../../../page/elements.ts';
 import { rate, time } from './format.ts';
-import { byId, drawing } from './page.ts';
 import { plot, type Sample } from './plot.ts';
 
 const margin = { left: 46, right: 58, top: 18, bottom: 20 };

@@ -109,3 +109,40 @@ test('a page that shares is all green; of one that does not, the fault and the f
     ],
   });
 });
+
+test('the page /doctor of a tracker looks at a site as a page of another origin', async () => {
+  const page = await browser.window();
+  const hosts = new Set<string>();
+  page.on('request', (request) => {
+    if (request.url().startsWith('http')) hosts.add(new URL(request.url()).host);
+  });
+  const examine = async (origin: string, manifest: string) => {
+    await page.goto(`${stack.tracker}/doctor#page=${origin}&manifest=${encodeURIComponent(manifest)}`);
+    await page.reload();
+    await page.click('#go');
+    await page.waitForFunction(() => document.getElementById('main')!.dataset.state === 'done', { timeout: 60_000 });
+    return page.evaluate(() => ({
+      sentence: document.getElementById('sentence')!.textContent,
+      lines: [...document.querySelectorAll<HTMLElement>('#findings li')].map(({ dataset }) => dataset.check),
+      ...(JSON.parse((document.getElementById('json') as HTMLTextAreaElement).value) as {
+        healthy: boolean;
+        findings: Finding[];
+      }),
+    }));
+  };
+  const origin = new URL(stack.origin.url('')).origin;
+  const healthy = await examine(origin, stack.origin.url('/media/film/master.m3u8'));
+  figures('/doctor', { healthy });
+  expect(healthy.findings.filter(({ status }) => status !== 'ok')).toEqual([]);
+  expect(healthy).toMatchObject({ healthy: true, sentence: `Pages of ${origin} can share, from here.` });
+  expect(healthy.lines).toEqual(healthy.findings.map(({ check }) => check));
+  expect(healthy.lines.slice(-4)).toEqual(['relays', 'site', 'seed', 'links']);
+
+  const refused = await examine('https://other.example', stack.origin.url('/media/film/master.m3u8'));
+  expect(refused).toMatchObject({ healthy: false, sentence: 'One thing is wrong.' });
+  expect(errors(refused)).toEqual([
+    { check: 'tracker', code: 'origin-refused', fix: 'add it to the site: page_origins: ["https://other.example"]' },
+  ]);
+  expect([...hosts]).toEqual([new URL(stack.tracker).host]);
+  await page.close();
+});

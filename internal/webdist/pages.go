@@ -17,16 +17,35 @@ func (b *Bundle) Check(server string) (http.Handler, error) {
 	if server != "" {
 		page = setMeta(page, "probe-server", server)
 	}
+	return packedPage(page)
+}
+
+// Doctor answers with the page on which a tracker's set-up is examined. No other site may have it in a frame: what it asks the
+// tracker for, it asks as a page of another origin.
+func (b *Bundle) Doctor() (http.Handler, error) {
+	page, err := packedPage(b.doctor)
+	if err != nil {
+		return nil, err
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Security-Policy", "frame-ancestors 'none'")
+		w.Header().Set("X-Frame-Options", "DENY")
+		page.ServeHTTP(w, r)
+	}), nil
+}
+
+// packedPage answers with a page of one file, compressed where the client takes that.
+func packedPage(page []byte) (http.Handler, error) {
 	var small bytes.Buffer
 	w, err := gzip.NewWriterLevel(&small, gzip.BestCompression)
 	if err != nil {
 		return nil, err
 	}
 	if _, err := w.Write(page); err != nil {
-		return nil, fmt.Errorf("webdist: compress the page of the check: %w", err)
+		return nil, fmt.Errorf("webdist: compress a page: %w", err)
 	}
 	if err := w.Close(); err != nil {
-		return nil, fmt.Errorf("webdist: compress the page of the check: %w", err)
+		return nil, fmt.Errorf("webdist: compress a page: %w", err)
 	}
 	sum := sha256.Sum256(page)
 	id := hex.EncodeToString(sum[:8])
