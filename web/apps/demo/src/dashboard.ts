@@ -44,7 +44,7 @@ export class Dashboard {
 
   constructor(parts: DashboardParts) {
     this.parts = parts;
-    this.neighbors = new Neighbors(parts.film);
+    this.neighbors = new Neighbors(parts.film, parts.viewer);
     this.thumbnail = new Thumbnail(parts.player.video);
     parts.delivery.onSegment = (segment) => this.arrived(segment);
     parts.player.onSegment = (segment) => this.fetched(segment);
@@ -67,8 +67,7 @@ export class Dashboard {
 
   /** The number for the next window. */
   nextViewer(): number {
-    const known = this.neighbors.list(performance.now()).map((n) => n.viewer);
-    return Math.max(this.parts.viewer, ...known) + 1;
+    return this.neighbors.nextNumber(performance.now());
   }
 
   /** A window was asked for; if none shows up, the page says what to do. */

@@ -10,6 +10,7 @@ export class Figures {
   private readonly lag = get('#lag');
   private readonly stalls = get('#stalls');
   private readonly given = get('#given');
+  private own = 0;
   private readonly bars = new Map<Source, { fill: HTMLElement; amount: HTMLElement }>();
 
   constructor() {
@@ -22,7 +23,7 @@ export class Figures {
   show({ bytes, relayed, given }: DeliveryView, felt: Experience): void {
     const total = bytes.origin + bytes.seed + bytes.peer;
     // Relayed bytes cost the operator as much as the origin's: the offload ratio leaves them out.
-    set(this.ratio, String(percent(bytes.peer - relayed, total)));
+    this.own = percent(bytes.peer - relayed, total);
     for (const [source, { fill, amount }] of this.bars) {
       const share = total > 0 ? (100 * bytes[source]) / total : 0;
       const transform = `translateX(${(share - 100).toFixed(1)}%)`;
@@ -42,12 +43,22 @@ export class Figures {
     if (ms !== undefined) set(this.lag, formatSeconds(ms));
   }
 
-  /** The share over every viewer on this machine: the first of them gives more than it gets. */
+  /** The share of this viewer; where the viewers on this machine have more together, theirs: the first of them gives more than it gets. */
   showAll(viewers: Record<Source, number>[]): void {
-    const peer = viewers.reduce((sum, b) => sum + b.peer, 0);
-    const total = viewers.reduce((sum, b) => sum + b.peer + b.seed + b.origin, 0);
-    set(this.all, viewers.length > 1 ? `${percent(peer, total)} % over all ${viewers.length}` : '');
+    const { large, small } = headline(this.own, viewers);
+    set(this.ratio, String(large));
+    set(this.all, small);
   }
+}
+
+/** The figure that stands large, percent, and the line below it. */
+export function headline(own: number, viewers: Record<Source, number>[]): { large: number; small: string } {
+  const peer = viewers.reduce((sum, b) => sum + b.peer, 0);
+  const total = viewers.reduce((sum, b) => sum + b.peer + b.seed + b.origin, 0);
+  const all = percent(peer, total);
+  if (viewers.length < 2) return { large: own, small: '' };
+  if (all > own) return { large: all, small: `over all ${viewers.length}; yours ${own} %` };
+  return { large: own, small: `${all} % over all ${viewers.length}` };
 }
 
 function get(selector: string): HTMLElement {

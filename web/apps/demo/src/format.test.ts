@@ -37,10 +37,8 @@ it('smooths bursts into a rate and falls silent', () => {
 
 it('names every source of a segment and why it was not a viewer', () => {
   expect(explainSegment({ peer: 5, seed: 0, origin: 0 }, undefined)).toBe('from other viewers');
-  expect(explainSegment({ peer: 0, seed: 0, origin: 9 }, 'urgent')).toBe(
-    'from the origin: it was needed at once (urgent)',
-  );
+  expect(explainSegment({ peer: 0, seed: 0, origin: 9 }, 'urgent')).toBe('from the origin: it was needed at once');
   expect(explainSegment({ peer: 2000, seed: 1000, origin: 0 }, 'no-holder')).toBe(
-    '2.0 kB from other viewers, 1.0 kB from the seed: no other viewer had it yet (no-holder)',
+    '2.0 kB from other viewers, 1.0 kB from the seed: no other viewer had it yet',
   );
 });

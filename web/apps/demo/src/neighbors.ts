@@ -13,6 +13,24 @@ export interface Neighbor {
   thumbnail: string;
 }
 
+/** Numbers of windows: each is given once, also before the window that has it says so. */
+export class Numbers {
+  private highest: number;
+
+  constructor(own: number) {
+    this.highest = own;
+  }
+
+  hear(number: number): void {
+    this.highest = Math.max(this.highest, number);
+  }
+
+  next(): number {
+    this.highest++;
+    return this.highest;
+  }
+}
+
 /** A window not heard of for this long is gone; hidden windows still speak once a second. */
 const forgetMs = 3500;
 
@@ -22,20 +40,31 @@ const forgetMs = 3500;
  */
 export class Neighbors {
   private readonly channel: BroadcastChannel | undefined;
+  private readonly numbers: Numbers;
   private readonly known = new Map<string, { at: number; neighbor: Neighbor }>();
 
-  constructor(film: string) {
+  constructor(film: string, own: number) {
+    this.numbers = new Numbers(own);
     if (typeof BroadcastChannel === 'undefined') return;
     this.channel = new BroadcastChannel(`leeway-demo ${film}`);
-    this.channel.onmessage = (event: MessageEvent<Neighbor | { gone: string }>) => {
+    this.channel.onmessage = (event: MessageEvent<Neighbor | { gone: string } | { given: number }>) => {
       const { data } = event;
-      if ('gone' in data) this.known.delete(data.gone);
+      if ('given' in data) this.numbers.hear(data.given);
+      else if ('gone' in data) this.known.delete(data.gone);
       else this.known.set(data.peer, { at: performance.now(), neighbor: data });
     };
   }
 
   tell(neighbor: Neighbor): void {
     this.channel?.postMessage(neighbor);
+  }
+
+  /** A number for a new window; the other windows give another. */
+  nextNumber(now: number): number {
+    for (const { viewer } of this.list(now)) this.numbers.hear(viewer);
+    const given = this.numbers.next();
+    this.channel?.postMessage({ given });
+    return given;
   }
 
   leave(peer: string): void {

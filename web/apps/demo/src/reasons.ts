@@ -3,17 +3,17 @@ import { formatBytes } from './format';
 
 /** Why a segment did not come from a viewer, as the end of a sentence. */
 const segmentReasons: Record<Reason, string> = {
-  'no-cert': 'no seed had signed its digests in time, so another viewer’s copy could not be verified',
+  'no-cert': 'nothing could prove in time that another viewer’s copy is the right one',
   'no-holder': 'no other viewer had it yet',
-  'udp-blocked': 'UDP does not get through this network',
-  'symmetric-nat': 'this network gives every connection another address',
+  'udp-blocked': 'this network lets no direct traffic between viewers through',
+  'symmetric-nat': 'this network hides where viewers can be reached',
   'lna-denied': 'the browser keeps this page from the local network',
-  'insecure-context': 'the page is not in a secure context',
+  'insecure-context': 'the page did not come over https',
   policy: 'the site’s policy says so, or the line is being measured',
-  budget: 'a budget was spent',
-  'needs-token': 'the manifest is signed and the page has no token',
+  budget: 'as much was fetched ahead as may be',
+  'needs-token': 'the film is for signed-in viewers, and the page did not say which one this is',
   urgent: 'it was needed at once',
-  'control-group': 'this viewer is in the control group, served by the origin alone',
+  'control-group': 'this viewer was drawn to be served by the origin alone, for comparison',
 };
 
 /** What a person can do where peer delivery is off or no link comes up. */
@@ -41,8 +41,8 @@ export function explainSegment(bytes: Record<Source, number>, reason: string | u
   const amount = (source: Source) => (parts.length > 1 ? `${formatBytes(bytes[source])} ` : '');
   const where = parts.map((source) => amount(source) + sources[source]).join(', ');
   const known = reason === undefined ? undefined : segmentReasons[reason as Reason];
-  const why = early && reason === 'no-holder' ? 'the swarm was not joined yet' : known;
-  return why === undefined || parts.at(-1) === 'peer' ? where : `${where}: ${why} (${reason})`;
+  const why = early && reason === 'no-holder' ? 'the other viewers were not known yet' : known;
+  return why === undefined || parts.at(-1) === 'peer' ? where : `${where}: ${why}`;
 }
 
 /** What is in the way and what to do about it, or undefined for a reason that asks nothing of a person. */

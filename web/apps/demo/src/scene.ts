@@ -75,7 +75,7 @@ function seedFigure(seed: Rated['links'][number]): Figure {
     kind: 'seed',
     label: 'Seed',
     detail: seed.inRate > 0 ? formatRate(seed.inRate) : 'idle',
-    story: `Seed: the operator’s own peer. ${formatBytes(seed.downloaded)} came from it, round trip ${ms(seed.rttMs)}.`,
+    story: `Seed: the site’s own helper, which hands each part to the first viewer. ${formatBytes(seed.downloaded)} came from it; it answers in ${ms(seed.rttMs)}.`,
     source: seed.inRate > 0 ? 'seed' : undefined,
     thumbnail: undefined,
   };
@@ -98,17 +98,18 @@ function viewerFigure(peer: string, link: Rated['links'][number] | undefined, ne
   const label = neighbor === undefined ? peer.slice(0, 4) : `Viewer ${neighbor.viewer}`;
   const who = neighbor === undefined ? `Viewer ${label}` : label;
   const base = { id: peer, kind: 'viewer' as const, label, thumbnail: neighbor?.thumbnail || undefined };
-  if (link === undefined) return { ...base, detail: 'no link', story: `${who}: no link to it.`, source: undefined };
+  if (link === undefined)
+    return { ...base, detail: 'no link', story: `${who}: not connected to you.`, source: undefined };
   const parts: string[] = [];
   if (link.inRate > 0) parts.push(`gives ${formatRate(link.inRate)}`);
   else if (link.outRate > 0) parts.push(`takes ${formatRate(link.outRate)}`);
   const story =
     `${who}: gave you ${formatBytes(link.downloaded)}, took ${formatBytes(link.uploaded)}, ` +
-    `${link.path === 'relay' ? 'relayed, ' : ''}round trip ${ms(link.rttMs)}.`;
+    `${link.path === 'relay' ? 'by way of a server; ' : ''}it answers in ${ms(link.rttMs)}.`;
   const flowing = link.inRate > 0 || link.outRate > 0;
   return { ...base, detail: parts[0] ?? 'linked', story, source: flowing ? 'peer' : undefined };
 }
 
 function ms(value: number): string {
-  return value > 0 ? `${Math.max(1, Math.round(value))} ms` : 'not measured';
+  return value > 0 ? `${Math.max(1, Math.round(value))} ms` : 'a time not measured yet';
 }
