@@ -22,11 +22,20 @@ test('a link has the result in it', () => {
       fc.integer({ min: 0, max: 4e12 }),
       fc.boolean(),
       fc.constantFrom(undefined, 'blocked' as const, 'broken' as const),
-      (all, server, at, clock, channel) => {
+      fc.option(
+        fc.record({
+          candidates: fc.subarray(['host' as const, 'srflx' as const, 'relay' as const]),
+          ipv4: fc.constantFrom('dependent' as const, 'no-answer' as const, 'unknown' as const),
+          ipv6: fc.constantFrom('untranslated' as const, 'endpoint-independent' as const),
+        }),
+        { nil: undefined },
+      ),
+      (all, server, at, clock, channel, reachability) => {
         const results = {
           ...shareable({ version: 1, server, started_ms: at, figures: all, scores: {} }),
           ...(clock && { one_way: 'clock' as const }),
           ...(channel && { channel }),
+          ...(reachability && { reachability }),
         };
         expect(unpack(`#${pack(results)}`)).toEqual(results);
       },
@@ -38,6 +47,16 @@ test('a fragment of another kind is no result, and does no harm', () => {
   const packed = (value: unknown) =>
     `#r=${btoa(JSON.stringify(value)).replaceAll('=', '').replaceAll('+', '-').replaceAll('/', '_')}`;
   expect(unpack(packed([1, 's', 5, 0, [['loss', 'u', 0.5]]]))?.figures).toEqual([figure('loss', 'up', 0.5)]);
+  for (const bad of [
+    7,
+    ['dependent', 'none', []],
+    ['dependent', 'dependent', ['host', 'host']],
+    ['dependent', 'dependent', 'host'],
+    ['dependent', 'dependent', ['<b>']],
+  ]) {
+    expect(unpack(packed([1, 's', 5, 0, [], bad]))).toMatchObject({ figures: [] });
+    expect(unpack(packed([1, 's', 5, 0, [], bad]))).not.toHaveProperty('reachability');
+  }
   for (const bad of [
     [2, 's', 5, 0, []],
     [1, 7, 5, 0, []],

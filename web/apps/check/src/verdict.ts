@@ -1,5 +1,5 @@
 /** What a line is good for, in words. */
-import { type Figure, figureOf, type Results } from '@leeway/netcheck';
+import { type Figure, figureOf, type Mapping, type Reachability, type Results } from '@leeway/netcheck';
 import { rate, share, time } from './format.ts';
 
 export type Tone = 'good' | 'fair' | 'poor';
@@ -101,7 +101,29 @@ function queue(figures: readonly Figure[]): Verdict | undefined {
   return { use: 'While others use the line', tone, word: pick(tone, 'Stays quick', 'Slows down', 'Gets stuck'), why };
 }
 
-type Known = Pick<Results, 'figures' | 'channel'>;
+/** What a mapping means for links to other viewers. */
+const met: Record<Mapping, readonly [Tone, string, string]> = {
+  untranslated: ['good', 'Directly', 'Packets arrive as they are sent, without a NAT.'],
+  'endpoint-independent': ['good', 'Directly', 'All viewers reach this line at one address.'],
+  unknown: ['fair', 'By UDP', 'UDP goes through; the kind of NAT is not known.'],
+  dependent: [
+    'fair',
+    'Often',
+    'A NAT gives each viewer another address (a "symmetric" one). Viewers behind another such NAT are met by a relay alone.',
+  ],
+  'no-answer': ['poor', 'Not by UDP', 'Nothing answers by UDP: a firewall blocks it, often on purpose.'],
+};
+
+/** By the better one of the two families. Without a NAT a browser may leave out what a server answers; then the data channel shows UDP. */
+function reaching({ ipv4, ipv6 }: Reachability, figures: readonly Figure[]): Verdict {
+  const best = (Object.keys(met) as Mapping[]).find((mapping) => mapping === ipv4 || mapping === ipv6)!;
+  const opened = best === 'no-answer' && figureOf(figures, 'round_trip') !== undefined;
+  const [tone, word, why] = met[opened ? 'unknown' : best];
+  const family = ipv4 === ipv6 ? '' : best === ipv4 ? 'By IPv4: ' : 'By IPv6: ';
+  return { use: 'Reaching other viewers', tone, word, why: family + why };
+}
+
+type Known = Pick<Results, 'figures' | 'channel' | 'reachability'>;
 
 /** What a result means; of what was not measured nothing is said. */
 export function verdicts(known: Known): Verdict[] {
@@ -115,5 +137,6 @@ export function verdicts(known: Known): Verdict[] {
   if (down !== undefined && up !== undefined) all.push(calls(figures, down, up));
   all.push(queue(figures));
   if (up !== undefined) all.push(swarm(known, up));
+  if (known.reachability) all.push(reaching(known.reachability, figures));
   return all.filter((v) => v !== undefined);
 }

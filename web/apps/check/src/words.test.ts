@@ -1,4 +1,4 @@
-import { CheckError, figure } from '@leeway/netcheck';
+import { CheckError, type Figure, figure, type Mapping } from '@leeway/netcheck';
 import { expect, test } from 'vitest';
 import { quantity, rate, time } from './format.ts';
 import { plot, round } from './plot.ts';
@@ -52,6 +52,14 @@ test('lines and what they are good for', () => {
     'For other viewers': 'poor: Takes only',
   });
   expect(verdicts({ figures: [] })).toEqual([]);
+  const reached = (ipv4: Mapping, ipv6: Mapping, figures: Figure[] = []) =>
+    said({ figures, reachability: { candidates: ['host'], ipv4, ipv6 } })['Reaching other viewers'];
+  expect(reached('dependent', 'no-answer')).toBe('fair: Often');
+  expect(reached('dependent', 'untranslated')).toBe('good: Directly');
+  expect(reached('endpoint-independent', 'no-answer')).toBe('good: Directly');
+  expect(reached('unknown', 'dependent')).toBe('fair: By UDP');
+  expect(reached('no-answer', 'no-answer')).toBe('poor: Not by UDP');
+  expect(reached('no-answer', 'no-answer', [figure('round_trip', 'round-trip', 0.01)])).toBe('fair: By UDP');
   expect(verdicts(line(95e6, 40e6, 0.012, 0.025)).at(-1)!.why).toContain('6 other viewers');
 });
 

@@ -5,20 +5,34 @@ import type { Page } from 'puppeteer-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { Firefox } from './firefox.ts';
-import { freePort, metrics, Service } from './service.ts';
+import { dataDir, freePort, metrics, Service } from './service.ts';
 
 /** Firefox opens no data channels on loopback. */
 const host = '10.77.0.2';
 let probe: Service;
+const turns: Service[] = [];
+let data: ReturnType<typeof dataDir>;
 let port: number;
 let admin: string;
 
 beforeAll(async () => {
   port = await freePort();
   admin = `http://127.0.0.1:${await freePort()}`;
+  data = dataDir();
+  const stun: string[] = [];
+  // Of one address: to another address of its own a machine sends from there, so a page would see two mappings.
+  for (const name of ['one', 'other']) {
+    const [listen, ready] = [`${host}:${await freePort()}`, `127.0.0.1:${await freePort()}`];
+    const turn = { listen, admin: ready, secrets: ['s'.repeat(32)], drain: '1s' };
+    const file = data.write(`${name}.json`, JSON.stringify({ turn }));
+    turns.push(await Service.start(['turn', '--config', file], `http://${ready}/readyz`));
+    stun.push(listen);
+  }
   const args = [
     'probe',
     'serve',
+    '--config',
+    data.write('probe.json', JSON.stringify({ probe: { stun } })),
     '--open',
     '--listen',
     `${host}:${port}`,
@@ -31,6 +45,8 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   expect(await probe?.stop()).toBe(0);
+  for (const turn of turns) expect(await turn.stop()).toBe(0);
+  data?.remove();
 });
 
 const state = (page: Page, ...wanted: string[]) =>
@@ -49,6 +65,7 @@ const shown = (page: Page) =>
     next: document.getElementById('next')!.textContent,
     link: (document.getElementById('link') as HTMLInputElement).value,
     verdicts: document.querySelectorAll('#verdict li').length,
+    reached: document.querySelector('#verdict li:last-child .why')?.textContent,
     rows: [...document.querySelectorAll('#details tbody tr')].map((row) => {
       const [name, direction, value] = [...row.children] as HTMLElement[];
       return { name: name!.textContent!, direction: direction!.textContent!, value: Number.parseFloat(value!.title) };
@@ -70,11 +87,12 @@ describe.each([
       await page.click('#go');
       await state(page, 'done', 'error');
       const after = await metrics(admin);
-      const { sentence, rows, verdicts, link } = await shown(page);
+      const { sentence, rows, verdicts, reached, link } = await shown(page);
       const figure = (name: string, direction: string) =>
         rows.find((row) => row.name === name && row.direction === direction)?.value;
       expect(sentence).toMatch(/down, .* up, .* round trip/);
-      expect(verdicts).toBe(5);
+      expect(verdicts).toBe(6);
+      expect(reached).toMatch(/^By IPv4: (UDP goes through|Packets arrive)/);
       for (const direction of ['down', 'up']) {
         const rate = figure('Throughput', direction)!;
         const key = `leeway_probe_bytes_total{direction="${direction}"}`;

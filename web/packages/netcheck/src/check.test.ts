@@ -45,6 +45,32 @@ async function check(options: Partial<NetworkCheckOptions> = {}, abortAt = Numbe
   return ended;
 }
 
+test.each<[string, unknown, Partial<NetworkCheckOptions>, object | undefined]>([
+  [
+    'is told of a server that names STUN servers',
+    ['turn.example.com:3478'],
+    {},
+    { ipv4: 'no-answer', ipv6: 'no-answer' },
+  ],
+  ['is left out where it names none', undefined, {}, undefined],
+  ['is left out where the plan says so', ['turn.example.com:3478'], { plan: { reach: false } }, undefined],
+])('what is reached %s', async (_, stun, options, reached) => {
+  serve({ stun });
+  class Connection {
+    onicecandidate: ((event: { candidate: unknown }) => void) | null = null;
+    createDataChannel() {}
+    async createOffer() {}
+    async setLocalDescription() {
+      this.onicecandidate?.({ candidate: null });
+    }
+    close() {}
+  }
+  vi.stubGlobal('RTCPeerConnection', Connection);
+  const { results } = await check(options);
+  if (reached) expect(results!.reachability).toMatchObject(reached);
+  else expect(results).not.toHaveProperty('reachability');
+});
+
 test('a check measures both directions, in the order of its phases', async () => {
   const { sockets, asked } = serve();
   const { results, seen, took } = await check({ token: 'a b' });

@@ -4,6 +4,7 @@ import { aborted, CheckError } from './error.ts';
 import type { Direction, Figure } from './netstat/figures.ts';
 import { type Plan, planOf } from './plan.ts';
 import { testQuality } from './quality/test.ts';
+import { testReach } from './reach.ts';
 import { type Results, scoresOf } from './results.ts';
 import { Server } from './server.ts';
 import { type Glance, testDirection } from './tcp/direction.ts';
@@ -14,6 +15,8 @@ export interface NetworkCheckOptions {
   server: string | URL;
   /** A join token, where the server asks for one. */
   token?: string;
+  /** TURN servers with credentials, as a tracker names them: whether they give a relayed address. */
+  relays?: readonly RTCIceServer[];
   /** What to change of the usual plan. */
   plan?: Partial<Plan>;
 }
@@ -59,11 +62,13 @@ const idleEvery = 150; // ms between two small requests on an idle line
 export class NetworkCheck {
   private readonly plan: Plan;
   private readonly server: Server;
+  private readonly relays: readonly RTCIceServer[];
 
   /** Throws a `TypeError` for a server that is no URL, a `RangeError` for a plan out of its bounds. */
   constructor(options: NetworkCheckOptions) {
     this.plan = planOf(options.plan);
     this.server = new Server(options.server, options.token, this.plan.patience);
+    this.relays = options.relays ?? [];
   }
 
   /** Runs the check. Rejects with a `CheckError`, which has what was measured by then. */
@@ -79,7 +84,7 @@ export class NetworkCheck {
     const report = (progress: Omit<Progress, 'elapsed' | 'figures'>) =>
       onProgress?.({ ...progress, elapsed: performance.now() - began, figures: results.figures });
     try {
-      const { most, quality } = await this.baseline(signal, report);
+      const { most, quality } = await this.baseline(results, signal, report);
       if (this.plan.download) results.figures.push(...(await this.direction('down', most, signal, report)));
       if (this.plan.upload) results.figures.push(...(await this.direction('up', most, signal, report)));
       if (this.plan.quality && quality) await this.quality(results, signal, report);
@@ -93,10 +98,16 @@ export class NetworkCheck {
   }
 
   /** The server answers, and how soon while nothing else goes on. Gives how many connections it lets a test have, and whether it has data channels. */
-  private async baseline(signal: AbortSignal, report: Report): Promise<{ most: number; quality: boolean }> {
+  private async baseline(
+    results: Results,
+    signal: AbortSignal,
+    report: Report,
+  ): Promise<{ most: number; quality: boolean }> {
     const { idle } = this.plan;
     report({ phase: 'baseline', done: 0 });
-    const { testsPerAddress, tests } = await this.server.info(signal);
+    const { testsPerAddress, tests, stun } = await this.server.info(signal);
+    const asks = this.plan.reach && stun.length > 0 && 'RTCPeerConnection' in globalThis;
+    const reaching = asks ? testReach(stun, this.relays, signal) : undefined;
     const began = performance.now();
     let latency: number | undefined;
     const running = run(probing, (event) => {
@@ -110,6 +121,9 @@ export class NetworkCheck {
         const done = Math.min(1, (performance.now() - began) / (idle * 1000 || 1));
         report({ phase: 'baseline', done, ...(latency !== undefined && { latency }) });
         if (done >= 1) {
+          const reachability = await reaching;
+          if (signal.aborted) throw aborted(signal);
+          if (reachability) results.reachability = reachability;
           return { most: testsPerAddress ?? Number.POSITIVE_INFINITY, quality: tests.includes('quality') };
         }
       }

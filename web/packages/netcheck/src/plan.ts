@@ -1,5 +1,7 @@
 /** What a check does, and for how long. */
 export interface Plan {
+  /** Find out what is reached by UDP, and by which kind of NAT, where the server names STUN servers. */
+  reach: boolean;
   /** Test the way down. */
   download: boolean;
   /** Test the way up. */
@@ -19,6 +21,7 @@ export interface Plan {
 }
 
 const usual: Plan = {
+  reach: true,
   download: true,
   upload: true,
   quality: true,

@@ -1,6 +1,7 @@
 /** The result of a check (spec/probe.md, Results). */
 import { type Score, scores } from './netstat/aim.ts';
 import type { Direction, Figure, FigureName } from './netstat/figures.ts';
+import type { Reachability } from './reach.ts';
 
 export interface Results {
   version: 1;
@@ -12,6 +13,8 @@ export interface Results {
   one_way?: 'clock';
   /** blocked: no data channel opened, as where UDP is blocked. broken: it ended early. */
   channel?: 'blocked' | 'broken';
+  /** Where the server names STUN servers. It has no address. */
+  reachability?: Reachability;
   figures: Figure[];
   /** AIM scores; a use that lacks a figure has none. */
   scores: { streaming?: Score; gaming?: Score; rtc?: Score };

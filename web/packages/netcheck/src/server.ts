@@ -1,5 +1,6 @@
 /** Requests to the server of a check (spec/probe.md, Endpoints). */
 import { aborted, CheckError } from './error.ts';
+import { type StunServer, stunServers } from './reach.ts';
 
 const answerLimit = 65_536;
 
@@ -9,6 +10,8 @@ export interface ServerInfo {
   /** This client's address as the server sees it. */
   client: string;
   tests: readonly string[];
+  /** That the check may ask. */
+  stun: readonly StunServer[];
   /** Tests at a time that an address may have. */
   testsPerAddress: number | undefined;
 }
@@ -61,6 +64,7 @@ export class Server {
       version: String(all.version ?? ''),
       client: String(all.client ?? ''),
       tests: Array.isArray(all.tests) ? all.tests.filter((t) => typeof t === 'string') : [],
+      stun: stunServers(all.stun, this.base.hostname),
       testsPerAddress: typeof most === 'number' && most >= 1 ? most : undefined,
     };
   }

@@ -15,6 +15,8 @@ export interface Behavior {
   /** Status of a request that counts as a test. */
   status: number;
   retryAfter: string;
+  /** STUN servers that it names. */
+  stun: unknown;
   /** What it sends as measurements. */
   measures(direction: string, elapsed: number, bytes: number): string;
 }
@@ -29,6 +31,7 @@ const usual: Behavior = {
   answers: true,
   status: 200,
   retryAfter: '',
+  stun: undefined,
   measures: (direction, elapsed, bytes) =>
     JSON.stringify({
       AppInfo: { ElapsedTime: elapsed, NumBytes: bytes },
@@ -123,7 +126,9 @@ export function serve(changes: Partial<Behavior> = {}) {
       signal.addEventListener('abort', stop);
       if (!behavior.answers) return;
       const answer = pathname.endsWith('/info')
-        ? new Response(JSON.stringify({ version: '1', client: '192.0.2.7', tests: ['ndt7', 'http'] }))
+        ? new Response(
+            JSON.stringify({ version: '1', client: '192.0.2.7', tests: ['ndt7', 'http'], stun: behavior.stun }),
+          )
         : new Response('{"type": "answer", "sdp": "v=0"}', {
             status: pathname.endsWith('/small') ? 200 : behavior.status,
             headers: { 'Retry-After': behavior.retryAfter },
