@@ -2,10 +2,19 @@
 
 import type { Clock, Crypto } from './ports.ts';
 import type { OpenSocket } from './session/session.ts';
-import type { Line } from './title/role.ts';
 
 /** Where the page itself was loaded from, as the browser's local network checks see it. */
 export type AddressSpace = 'loopback' | 'private' | 'public';
+
+/** What a viewer knows of its line and clock as it joins. */
+export interface Line {
+  /** The viewer asked to save data, or the line is cellular. */
+  metered: boolean;
+  /** A phone or tablet whose browser does not say how it is connected. */
+  unknown: boolean;
+  /** The clock is too coarse to give way by. */
+  coarse: boolean;
+}
 
 export interface Environment {
   clock: Clock;

@@ -1,10 +1,9 @@
 /** The page as the library sees it. The only folder that touches globals. */
 
-import type { AddressSpace, Environment } from '../environment.ts';
+import type { AddressSpace, Environment, Line } from '../environment.ts';
 import { isLocalAddress } from '../link/address.ts';
 import type { Clock, Crypto } from '../ports.ts';
 import type { OpenSocket } from '../session/session.ts';
-import type { Line } from '../title/role.ts';
 import { listen, onSleep } from './sleep.ts';
 
 let readAt = 0;

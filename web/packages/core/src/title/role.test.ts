@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
-import { type Line, roleOf } from './role.ts';
+import type { Line } from '../environment.ts';
+import { roleOf } from './role.ts';
 
 const file = new URL('../../../../../spec/vectors/role.json', import.meta.url);
 const { cases } = JSON.parse(readFileSync(file, 'utf8')) as {

@@ -1,16 +1,7 @@
 /** What a viewer is to its swarm: spec/tracker-protocol.md, "Role". */
 
+import type { Line } from '../environment.ts';
 import type { Policy, ViewerRole } from '../session/messages.ts';
-
-/** What a viewer knows of its line and clock as it joins. */
-export interface Line {
-  /** The viewer asked to save data, or the line is cellular. */
-  metered: boolean;
-  /** A phone or tablet whose browser does not say how it is connected. */
-  unknown: boolean;
-  /** The clock is too coarse to give way by. */
-  coarse: boolean;
-}
 
 /** Without a policy it is that before the welcome. */
 export const roleOf = (
