@@ -53,12 +53,14 @@ func TestViewersAreCountedByTheirRole(t *testing.T) {
 // TestATokenSaysWhatAnUnknownLineIs has a token's claim go before the site's policy, in both directions.
 func TestATokenSaysWhatAnUnknownLineIs(t *testing.T) {
 	for _, site := range []string{configured.UnknownLineLeech, configured.UnknownLineFull} {
-		_, n, b := guarded(t, nil, configured.Policy{UnknownLine: site})
-		key := b.key(access.EdDSA, "one")
-		for claim, want := range map[string]string{"": site, "leech": "leech", "full": "full"} {
-			if _, welcome := n.enter(b.token(key, access.Claims{Unknown: claim}), ""); welcome.Policy.UnknownLine != want {
-				t.Errorf("a site that says %s and a token that says %q give %s", site, claim, welcome.Policy.UnknownLine)
+		t.Run(site, func(t *testing.T) {
+			_, n, b := guarded(t, nil, configured.Policy{UnknownLine: site})
+			key := b.key(access.EdDSA, "one")
+			for claim, want := range map[string]string{"": site, "leech": "leech", "full": "full"} {
+				if _, welcome := n.enter(b.token(key, access.Claims{Unknown: claim}), ""); welcome.Policy.UnknownLine != want {
+					t.Errorf("a site that says %s and a token that says %q give %s", site, claim, welcome.Policy.UnknownLine)
+				}
 			}
-		}
+		})
 	}
 }
