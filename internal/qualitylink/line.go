@@ -138,12 +138,22 @@ func (l *Line) live(remote *sdp.Description, offering bool) error {
 	if err := l.channels(offering, remote.Setup == sdp.Passive); err != nil {
 		return err
 	}
+	confirmed := make(chan struct{})
+	l.quality.OnOpen(func() { close(confirmed) })
+	l.running.Go(func() { l.read(l.quality, func(b []byte, text bool) { l.events.Message(b, text, time.Now()) }) })
+	if offering {
+		// Until its channel is confirmed an association sends in order and again what was lost (RFC 8832, section 6).
+		select {
+		case <-confirmed:
+		case <-l.ctx.Done():
+			return context.Cause(l.ctx)
+		}
+	}
 	late.Stop()
 	l.events.Open()
 	if !offering {
 		l.running.Go(l.acceptLane)
 	}
-	l.running.Go(func() { l.read(l.quality, func(b []byte, text bool) { l.events.Message(b, text, time.Now()) }) })
 	l.read(l.control, l.events.Control)
 	return nil
 }
