@@ -1,6 +1,8 @@
 package natsbus
 
 import (
+	"fmt"
+	"math/rand/v2"
 	"net"
 	"os"
 	"path/filepath"
@@ -14,11 +16,14 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/natsnode"
 )
 
-// addresses that were free a moment ago.
+// addresses are free, and below the ports that systems give to those that dial: a server would find its port taken by one of those.
 func addresses(t *testing.T, n int) (all []string) {
 	t.Helper()
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
+	for tries := 0; len(all) < n; tries++ {
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
+		if err != nil && tries < 100 {
+			continue
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -31,7 +36,8 @@ func addresses(t *testing.T, n int) (all []string) {
 // nodes starts a cluster of NATS servers.
 func nodes(t *testing.T, n int, change func(*natsnode.Config)) (all []*natsnode.Node, url string) {
 	t.Helper()
-	at, routes := addresses(t, n), addresses(t, n)
+	both := addresses(t, 2*n)
+	at, routes := both[:n], both[n:]
 	var urls []string
 	for i := range n {
 		cfg := natsnode.Config{Name: "node" + string(rune('a'+i)), Listen: at[i], Cluster: routes[i], Routes: routes}

@@ -202,11 +202,13 @@ func TestWhatTheReaderRefuses(t *testing.T) {
 		"binary":  {websocket.BinaryMessage, 8, ErrText, CloseText},
 	} {
 		t.Run(name, func(t *testing.T) {
-			got := make(chan error, 1)
+			got, seen := make(chan error, 1), make(chan struct{})
 			f := endpoint(t, Config{}, func(c *talk, _ *http.Request) {
 				_, err := c.Read()
 				got <- err
+				<-seen // what ends here closes with a code of its own
 			})
+			defer close(seen)
 			ws := dial(t, f)
 			if err := ws.WriteMessage(c.kind, make([]byte, c.size)); err != nil {
 				t.Fatal(err)
