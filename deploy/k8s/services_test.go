@@ -21,15 +21,17 @@ import (
 	"github.com/leeway-video/leeway/internal/testkit"
 )
 
-// free is an address that was free a moment ago.
+// free is an address that was free a moment ago, below the ports that systems give to those that dial.
 func free(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		if l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 5_000+rand.IntN(5_000))); err == nil {
+			defer l.Close()
+			return l.Addr().String()
+		}
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no port is free")
+	return ""
 }
 
 // service runs a command until the test or stop ends it, and waits until it is ready.

@@ -20,7 +20,7 @@ import (
 func addresses(t *testing.T, n int) (all []string) {
 	t.Helper()
 	for tries := 0; len(all) < n; tries++ {
-		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)))
+		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(10_000)))
 		if err != nil && tries < 100 {
 			continue
 		}
