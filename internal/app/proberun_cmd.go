@@ -94,9 +94,6 @@ func (c *probeRunCmd) config() (netcheck.Config, error) {
 	for _, p := range c.Only {
 		cfg.Phases = append(cfg.Phases, netcheck.Phase(p))
 	}
-	if c.Only == nil && len(c.DSCP) == 1 && !c.GivesWay {
-		cfg.Phases = []netcheck.Phase{netcheck.Reach, netcheck.Download, netcheck.Upload, netcheck.Quality}
-	}
 	if c.TokenFile != "" {
 		b, err := os.ReadFile(c.TokenFile)
 		if err != nil {

@@ -30,7 +30,10 @@ const (
 	Classes  Phase = "classes"
 )
 
-// usual are the phases of a check that names none.
+// phases are all, in their order.
+var phases = []Phase{Baseline, Reach, Download, Upload, HTTP, Quality, Classes}
+
+// usual are those of a check that names none.
 var usual = []Phase{Reach, Download, Upload, Quality}
 
 // Bounds of a plan.
@@ -54,11 +57,11 @@ type Config struct {
 	URL      string // of the server: http or https, host and port
 	Token    string
 	TLS      *tls.Config   // nil: the system's roots
-	Phases   []Phase       // Baseline is always run; download, upload, quality
+	Phases   []Phase       // Baseline is always run; reach, download, upload, quality, and classes with several marks; what gives way: download, upload
 	Streams  int           // WebSockets of a TCP test; 4
 	Duration time.Duration // of each phase; 10 s
 	Messages int64         // of a stream of the quality test; 1,000
-	DSCP     []int         // marks of the classes
+	DSCP     []int         // one marks all that is sent; several are the classes
 	GivesWay bool          // download and upload leave the line to other traffic, and measure what that leaves
 	// Progress hears what goes on, from goroutines of the check, one at a time.
 	Progress func(Progress)
@@ -89,7 +92,7 @@ func (c *Config) complete() (*url.URL, error) {
 		if c.GivesWay {
 			c.Phases = []Phase{Download, Upload}
 		}
-		if len(c.DSCP) > 0 {
+		if len(c.DSCP) > 1 {
 			c.Phases = append(c.Phases, Classes)
 		}
 	}
@@ -128,7 +131,7 @@ func (c *Config) complete() (*url.URL, error) {
 		}
 	}
 	for _, p := range c.Phases {
-		if !slices.Contains([]Phase{Baseline, Reach, Download, Upload, HTTP, Quality, Classes}, p) {
+		if !slices.Contains(phases, p) {
 			return nil, &PlanError{fmt.Sprintf("phase %q: reach, download, upload, http, quality or classes", p)}
 		}
 	}
@@ -161,7 +164,7 @@ func Run(ctx context.Context, cfg Config) (*Results, error) {
 		steps[Download], steps[Upload] = c.freeDown, c.freeUp
 	}
 	var errs []error
-	for _, p := range []Phase{Baseline, Reach, Download, Upload, HTTP, Quality, Classes} {
+	for _, p := range phases {
 		if p != Baseline && !slices.Contains(cfg.Phases, p) {
 			continue
 		}

@@ -10,9 +10,7 @@ export const roleOf = (
 ): ViewerRole => {
   if (!policy || policy.control_group) return 'off';
   const { role, unknown_line } = policy;
-  return !(line.metered || line.coarse || (line.unknown && unknown_line !== 'full')) || role === 'leech'
-    ? role
-    : role === 'full'
-      ? 'leech'
-      : 'off';
+  const takesOnly = line.metered || line.coarse || (line.unknown && unknown_line !== 'full');
+  if (!takesOnly || role === 'leech') return role;
+  return role === 'full' ? 'leech' : 'off';
 };

@@ -35,7 +35,7 @@ export interface Examination {
   ahead?: number;
 }
 
-/** Resolves after a time, or with the signal of `settled`. */
+/** Resolves after a time. */
 export const after = (ms: number): Promise<undefined> =>
   new Promise((resolve) => setTimeout(() => resolve(undefined), ms));
 
