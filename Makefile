@@ -33,11 +33,11 @@ test-go: go-race go-long go-tools ## Go tests with the race detector (as root al
 go-race:
 	@scripts/need go gcc
 	@[ "$$(id -u)" != 0 ] || scripts/need ip iptables
-	go test -race ./...
+	scripts/gotest ./... -race
 
 go-long: # what these leave out with the race detector: long plays in one goroutine
 	@scripts/need go
-	go test ./internal/ledbat ./internal/viewer
+	scripts/gotest './internal/ledbat ./internal/viewer'
 
 go-tools: # they read files above their modules, which the cache does not look at
 	@scripts/need go
@@ -74,8 +74,10 @@ conformance: build film ## every player in every case, in Chromium and Firefox: 
 	LEEWAY_CONFORMANCE="$(or $(LEEWAY_CONFORMANCE),all)" web/apps/e2e/run src/conformance.test.ts
 
 test-netlab: build film ## four viewers behind emulated access lines; background beside TCP on one; pairs behind NATs (needs root)
-	@if [ "$$(id -u)" = 0 ]; then scripts/need ip iptables chromium && build/leeway-lab bench swarm --case smoke --runs 1 --check && \
-	build/leeway-lab bench transport --case smoke --runs 1 --check && build/leeway-lab bench nat --case smoke --runs 1 --check; \
+	@if [ "$$(id -u)" = 0 ]; then scripts/need ip iptables chromium && \
+	scripts/again build/leeway-lab bench swarm --case smoke --runs 1 --check && \
+	scripts/again build/leeway-lab bench transport --case smoke --runs 1 --check && \
+	scripts/again build/leeway-lab bench nat --case smoke --runs 1 --check; \
 	else echo "netlab: skipped: network namespaces need root (sudo make test-netlab)"; [ "$${CI:-}" != true ]; fi
 
 test-alerts: ## each alert in a case where it fires, and in one where it does not, by Prometheus' own promtool

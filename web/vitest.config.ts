@@ -4,5 +4,8 @@ export default defineConfig({
   test: {
     include: ['packages/*/src/**/*.test.ts', 'apps/{bench,check,demo,doctor}/src/**/*.test.ts'],
     testTimeout: 10_000,
+    // A test that fails runs once more, and is named (decision 65).
+    retry: 1,
+    reporters: ['default', './scripts/again.mjs'],
   },
 });

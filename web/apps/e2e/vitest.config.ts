@@ -1,7 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
 const root = import.meta.dirname;
-const base = { root, pool: 'forks' as const, testTimeout: 240_000, hookTimeout: 320_000 };
+const base = { root, pool: 'forks' as const, testTimeout: 240_000, hookTimeout: 320_000, retry: 1 };
 
 const alone = ['src/swarm.test.ts', 'src/startup.test.ts', 'src/bitrate.test.ts', 'src/waiting.test.ts'];
 
@@ -12,7 +12,7 @@ export default defineConfig({
   test: {
     root,
     globalSetup: ['src/setup.ts'],
-    reporters: ['verbose'],
+    reporters: ['verbose', '../../scripts/again.mjs'], // a test that fails runs once more, and is named (decision 65)
     projects: [
       {
         test: {
