@@ -96,7 +96,7 @@ func startProbe(ctx context.Context, p probeParts) (*probeService, error) {
 		MaxOpen: probeConnections, MaxPending: probeConnections / 4, Refused: server.Refused,
 		Introduces: func(a netip.Addr) bool { return within(balancers, a) },
 	})
-	p.group.serveTLS("probe", admission, handler, nil, certificate)
+	p.group.serveHTTP2("probe", admission, handler, certificate, server.EnterHTTP2)
 	return s, nil
 }
 

@@ -33,19 +33,32 @@ func (s *servers) serve(name string, l net.Listener, h http.Handler, connContext
 
 // serveTLS is serve over TLS with a certificate, which may be nil.
 func (s *servers) serveTLS(name string, l net.Listener, h http.Handler, connContext func(context.Context, net.Conn) context.Context, certificate *pair) {
+	var config *tls.Config
+	if certificate != nil {
+		config = certificate.config()
+	}
+	s.run(name, l, config, s.server(l, h, connContext))
+}
+
+// server answers connections of l.
+func (s *servers) server(l net.Listener, h http.Handler, connContext func(context.Context, net.Conn) context.Context) *http.Server {
 	if d, ok := l.(*wsconn.Admission); ok {
 		h, connContext = behind(d, h, connContext)
 	}
-	if certificate != nil {
-		l = tls.NewListener(l, certificate.config())
-	}
-	server := &http.Server{
+	return &http.Server{
 		Handler:           h,
 		ReadHeaderTimeout: 10 * time.Second,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
 		ConnContext:       connContext,
 		ErrorLog:          slog.NewLogLogger(s.log.Handler(), slog.LevelDebug),
+	}
+}
+
+// run has a server answer on l until stop, over TLS if it has a config.
+func (s *servers) run(name string, l net.Listener, config *tls.Config, server *http.Server) {
+	if config != nil {
+		l = tls.NewListener(l, config)
 	}
 	s.running = append(s.running, server)
 	s.wg.Go(func() {

@@ -58,7 +58,7 @@ func (t *test) broken(err error) string {
 	switch {
 	case t.cut.Load():
 		return endDraining
-	case errors.As(err, &late) && late.Timeout():
+	case errors.As(err, &late) && late.Timeout(), !time.Now().Before(t.deadline()): // HTTP/2 says of a stream that it is closed
 		return endTimeout
 	}
 	return endClient

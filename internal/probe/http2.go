@@ -1,0 +1,74 @@
+package probe
+
+import (
+	"net/netip"
+	"sync"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/access"
+)
+
+// Bounds of connections of HTTP/2. Such a connection carries many requests, and much that is no request and costs no bytes of a day. So
+// there are few of them, each pays as a test when it begins, and none lives for long.
+const (
+	maxHTTP2           = 256
+	maxHTTP2PerAddress = 32
+
+	// HTTP2Life is how long a connection lives: a client of the responsiveness draft takes 20 s for a direction.
+	HTTP2Life = 30 * time.Second
+	// HTTP2Streams is how many requests of a connection are under way at a time.
+	HTTP2Streams = 32
+	// HTTP2Frame is the largest frame taken, bytes: the smallest bound that HTTP/2 allows. Each connection has a buffer of that size.
+	HTTP2Frame = 16 << 10
+)
+
+// EnterHTTP2 gives a connection of HTTP/2 its place, before its handshake, and charges its address for it. leave gives the place back.
+// false refuses the connection.
+func (s *Server) EnterHTTP2(client netip.Addr) (leave func(), ok bool) {
+	network := access.Network(client)
+	if !s.charge(network, startCost) {
+		s.Refused(refusedBytes)
+		return nil, false
+	}
+	s.mu.Lock()
+	reason := refusedDraining
+	if !s.draining {
+		reason = s.http2.take(network)
+	}
+	s.mu.Unlock()
+	if reason != "" {
+		s.Refused(reason)
+		return nil, false
+	}
+	return sync.OnceFunc(func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.http2.leave(network)
+	}), true
+}
+
+// places counts what is open.
+type places struct {
+	all      int
+	networks map[netip.Prefix]int
+}
+
+// take takes a place, or says why there is none.
+func (p *places) take(network netip.Prefix) (reason string) {
+	switch {
+	case p.all >= maxHTTP2:
+		return refusedTotal
+	case p.networks[network] >= maxHTTP2PerAddress:
+		return refusedAddress
+	}
+	p.all++
+	p.networks[network]++
+	return ""
+}
+
+func (p *places) leave(network netip.Prefix) {
+	p.all--
+	if p.networks[network]--; p.networks[network] == 0 {
+		delete(p.networks, network)
+	}
+}
