@@ -66,6 +66,8 @@ type TrackerConfig struct {
 	MaxPerAddress     int           `yaml:"max_per_address"`     // sockets of one address
 	MaxPerSubject     int           `yaml:"max_per_subject"`     // sessions of one subject of join tokens, at all trackers
 
+	TitleNames bool `yaml:"title_names"` // the ten busiest titles of a site have their names in metrics and on the admin port, where they have hashes otherwise
+
 	WebTorrent WebTorrentConfig `yaml:"webtorrent"`
 }
 

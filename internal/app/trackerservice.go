@@ -2,6 +2,7 @@ package app
 
 import (
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -56,6 +57,7 @@ func (s *services) startTracker(dataDir string) error {
 		UpdateInterval: c.UpdateInterval, StatsInterval: c.StatsInterval, TicketLife: c.TicketLife, DrainSpread: c.DrainSpread,
 		MaxSessions: c.MaxSessions, MaxPerAddress: c.MaxPerAddress, MaxPerSubject: c.MaxPerSubject, MaxSwarms: c.MaxSwarms, MaxMembers: c.MaxMembers,
 		MessagesPerSecond: c.MessagesPerSecond, ConnectsPerSecond: c.ConnectsPerSecond, PeersPerHour: c.PeersPerHour,
+		TitleNames: c.TitleNames,
 		Torrents: func(t *tracker.Tracker) tracker.Torrents {
 			torrents = webtorrent.New(webtorrent.Config{
 				InfoHashes: hashes, Token: c.WebTorrent.Token, Interval: c.WebTorrent.Interval, MaxSwarms: c.WebTorrent.MaxSwarms,
@@ -67,6 +69,9 @@ func (s *services) startTracker(dataDir string) error {
 	}, s.bus)
 	if err != nil {
 		return err
+	}
+	if err := s.registry.Watch(t, tracker.Metrics()...); err != nil {
+		return errors.Join(err, t.Close())
 	}
 	open := &gate{}
 	visitor := func(r *http.Request) tracker.Visitor {

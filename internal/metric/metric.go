@@ -5,6 +5,8 @@
 // definitions into time series, and a test compares the definitions of all services with spec/metrics.md.
 package metric
 
+import "slices"
+
 // Kind is the type of a metric.
 type Kind int
 
@@ -31,8 +33,8 @@ func (k Kind) String() string {
 // Label is one dimension of a metric with the closed set of its values.
 type Label struct {
 	Name string
-	// Values is the closed set. It is nil for the label "site" alone, whose values the registry takes from the
-	// configuration.
+	// Values is the closed set. It is nil for the label "site", whose values the registry takes from the configuration, and for
+	// "title", whose values are known when they are asked for.
 	Values []string
 }
 
@@ -44,6 +46,16 @@ type Def struct {
 	Kind    Kind      //
 	Labels  []Label   // in the order in which a Sink takes their values
 	Buckets []float64 // upper bounds of a Histogram in the unit of the name, ascending
+}
+
+// Open says that labels of the metric are known only when it is asked for: it is told by a [Collector], not counted in a [Sink].
+func (d *Def) Open() bool {
+	return slices.ContainsFunc(d.Labels, func(l Label) bool { return l.Name == Title().Name })
+}
+
+// Collector tells what metrics with the label "title" stand at now. It bounds how many titles there are.
+type Collector interface {
+	Collect(tell func(d *Def, v float64, labels ...string))
 }
 
 // Sink takes observations. Labels come in the order of Def.Labels. An observation whose labels are outside their closed
@@ -69,6 +81,9 @@ func (discard) Observe(*Def, float64, ...string) {}
 
 // Site is the label "site", whose values come from the configuration.
 func Site() Label { return Label{Name: "site"} }
+
+// Title is the label "title", the only one whose values are not known at the start.
+func Title() Label { return Label{Name: "title"} }
 
 // The closed label sets that more than one service uses, as spec/metrics.md lists them. Treat as constants.
 var (

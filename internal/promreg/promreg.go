@@ -31,11 +31,11 @@ type Registry struct {
 
 var _ metric.Sink = (*Registry)(nil)
 
-// New registers definitions; sites are the values of the label "site".
+// New registers definitions; sites are the values of the label "site". Those that are open are for Watch.
 func New(sites []string, defs ...*metric.Def) (*Registry, error) {
 	r := &Registry{prom: prometheus.NewRegistry(), families: map[*metric.Def]map[string]any{}}
 	for _, d := range append([]*metric.Def{defDropped}, defs...) {
-		if _, twice := r.families[d]; twice {
+		if _, twice := r.families[d]; twice || d.Open() {
 			continue
 		}
 		if err := r.add(d, sites); err != nil {
@@ -44,6 +44,56 @@ func New(sites []string, defs ...*metric.Def) (*Registry, error) {
 	}
 	r.dropped = r.families[defDropped][""].(prometheus.Counter)
 	return r, nil
+}
+
+// Watch has a collector tell the open ones of the definitions whenever Prometheus asks. What it tells of others is dropped and counted.
+func (r *Registry) Watch(c metric.Collector, defs ...*metric.Def) error {
+	w := &watched{of: c, dropped: r.dropped, descriptions: map[*metric.Def]*prometheus.Desc{}}
+	for _, d := range defs {
+		if !d.Open() {
+			continue
+		}
+		names := make([]string, len(d.Labels))
+		for i, l := range d.Labels {
+			names[i] = l.Name
+		}
+		w.descriptions[d] = prometheus.NewDesc(d.Name, d.Help, names, nil)
+	}
+	if err := r.prom.Register(w); err != nil {
+		return fmt.Errorf("promreg: %w", err)
+	}
+	return nil
+}
+
+// watched is a metric.Collector as Prometheus' library knows it.
+type watched struct {
+	of           metric.Collector
+	descriptions map[*metric.Def]*prometheus.Desc
+	dropped      prometheus.Counter
+}
+
+// Describe implements prometheus.Collector.
+func (w *watched) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range w.descriptions {
+		to <- d
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (w *watched) Collect(to chan<- prometheus.Metric) {
+	w.of.Collect(func(d *metric.Def, v float64, labels ...string) {
+		kind := prometheus.CounterValue
+		if d.Kind == metric.Gauge {
+			kind = prometheus.GaugeValue
+		}
+		if described := w.descriptions[d]; described != nil {
+			if m, err := prometheus.NewConstMetric(described, kind, v, labels...); err == nil {
+				to <- m
+				return
+			}
+		}
+		w.dropped.Inc()
+	})
 }
 
 // Process adds what an operator asks of any process: the Go runtime's figures (go_*) and, where the system tells them, those

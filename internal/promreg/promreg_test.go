@@ -231,3 +231,59 @@ func TestCountingFromManyGoroutines(t *testing.T) {
 		}
 	}
 }
+
+// telling is a collector of what a test says.
+type telling []func(tell func(*metric.Def, float64, ...string))
+
+func (c *telling) Collect(tell func(*metric.Def, float64, ...string)) {
+	for _, say := range *c {
+		say(tell)
+	}
+}
+
+// TestSeriesOfACollectorComeAndGo: a registry shows of open metrics what their collector tells now, and counts what does not fit.
+func TestSeriesOfACollectorComeAndGo(t *testing.T) {
+	films := &metric.Def{Name: "leeway_test_films_total", Help: "Films.", Kind: metric.Counter, Labels: []metric.Label{metric.Site(), metric.Title()}}
+	seats := &metric.Def{Name: "leeway_test_seats", Help: "Seats.", Kind: metric.Gauge, Labels: []metric.Label{metric.Title()}}
+	r, err := promreg.New([]string{"demo"}, things, films, seats)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &telling{}
+	if err := r.Watch(c, things, films, seats); err != nil {
+		t.Fatal(err)
+	}
+	is := func(want map[string]string) {
+		t.Helper()
+		got := scrape(t, r)
+		for name, v := range got {
+			if (strings.Contains(name, "films") || strings.Contains(name, "seats") || strings.Contains(name, "dropped")) && want[name] != v {
+				t.Errorf("%s is %s, want %q", name, v, want[name])
+			}
+			delete(want, name)
+		}
+		if len(want) > 0 {
+			t.Errorf("missing: %v", want)
+		}
+	}
+	is(map[string]string{"leeway_metrics_dropped_total": "0"})
+	*c = append(*c, func(tell func(*metric.Def, float64, ...string)) {
+		tell(films, 3, "demo", `a"b"`)
+		tell(seats, 2, "/c")
+	})
+	is(map[string]string{`leeway_test_films_total{site="demo",title="a\"b\""}`: "3", `leeway_test_seats{title="/c"}`: "2", "leeway_metrics_dropped_total": "0"})
+	*c = telling{func(tell func(*metric.Def, float64, ...string)) {
+		tell(films, 3)
+		tell(films, 3, "demo", "\xff")
+		tell(things, 3, "demo", "peer")
+	}}
+	scrape(t, r)
+	*c = nil
+	is(map[string]string{"leeway_metrics_dropped_total": "3"})
+	if r.Add(films, 1, "demo", "a"); scrape(t, r)["leeway_metrics_dropped_total"] == "3" {
+		t.Error("an open metric was counted in a sink")
+	}
+	if err := r.Watch(c, films); err == nil {
+		t.Error("watched twice")
+	}
+}

@@ -21,8 +21,9 @@ var unbased = map[string]string{
 	"percent": "ratio", "mbit": "bits", "kbit": "bits",
 }
 
-// forbidden labels would make an open set out of a closed one, or identify a viewer.
-var forbidden = []string{"peer", "session", "swarm", "address", "ip", "url", "title", "error", "key", "segment"}
+// forbidden labels would make an open set out of a closed one, or identify a viewer. A title's values are bounded by the collector that
+// tells them, and are no names unless the operator says so.
+var forbidden = []string{"peer", "session", "swarm", "address", "ip", "url", "error", "key", "segment"}
 
 // accepts reports whether the label values fit the definition: the right number, each in its closed set. A label without
 // Values takes anything, since only a registry knows the configuration.
@@ -83,8 +84,8 @@ func lintLabels(d *metric.Def) error {
 			return fmt.Errorf("metric %s: label %q is there twice or forbidden; no label holds a peer, swarm, address, URL or error text", d.Name, l.Name)
 		}
 		seen[l.Name] = true
-		if (l.Values == nil) != (l.Name == "site") {
-			return fmt.Errorf("metric %s: label %q needs a closed set of values (and site none: it comes from the configuration)", d.Name, l.Name)
+		if (l.Values == nil) != (l.Name == "site" || l.Name == "title") {
+			return fmt.Errorf("metric %s: label %q needs a closed set of values (and site none: it comes from the configuration; nor title: a collector bounds it)", d.Name, l.Name)
 		}
 		for _, v := range l.Values {
 			if !valueForm.MatchString(v) {

@@ -5,7 +5,7 @@
 // over the bus to the swarm's home, also when that is this tracker: one replica runs the path of many.
 //
 // Each part of the tracker and of a session owns its state under a lock of its own. Lock order: ruling.saying, then ruling.mu;
-// memberships.mu, then ruling.mu or roster.mu; home.mu, then roster.mu. Otherwise no lock is held together with another, and none while
+// memberships.mu, then ruling.mu, roster.mu or audience.mu; home.mu, then roster.mu. Otherwise no lock is held together with another, and none while
 // the bus or a socket is called, except ruling.saying while the policy is sent.
 package tracker
 
@@ -133,6 +133,8 @@ type Config struct {
 	ConnectsPerSecond int           // of one address; 20, with bursts of five times that
 	PeersPerHour      int           // viewers that a session may learn of; its address and its subject 16 times that; 600
 	DrainSpread       time.Duration // over which a drain hands viewers over; 15 s
+
+	TitleNames bool // metrics name titles, which are what viewers say; otherwise they have a hash each
 
 	// Probe sends a packet with a key to where a seed says that it is; nil: seeds are not told whether they are reached.
 	Probe func(to netip.AddrPort, key string) error

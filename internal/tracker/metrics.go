@@ -95,6 +95,8 @@ var (
 	defTarget         = spread("leeway_viewer_target_delay_seconds", "Queue that viewers allow themselves, once a report", 0.015, 0.02, 0.03, 0.04, 0.06)
 	defWindow         = spread("leeway_viewer_window_bytes", "Window of viewers that sent something, once a report", 1200, 5000, 20_000, 80_000, 300_000, 1_200_000, 5_000_000)
 	defPacing         = spread("leeway_viewer_pacing_second_bytes", "Bytes that a viewer's pacing lets go in a second, once a report", 1200, 12_500, 50_000, 125_000, 500_000, 1_250_000, 5_000_000, 12_500_000)
+	defTitleViewers   = def(metric.Gauge, "leeway_tracker_title_viewers", "Viewers of the busiest titles of this tracker, and of all others", site, metric.Title())
+	defTitleReceived  = def(metric.Counter, "leeway_viewer_title_received_bytes_total", "Bytes that viewers of a title received, by their own reports", site, metric.Title(), source, path)
 	defContradictions = def(metric.Counter, "leeway_viewer_contradictions_total", "Contents that contradict each other under one name", site, label("kind", []string{"origin", "certificates"}))
 	defLinkFailures   = def(metric.Counter, "leeway_viewer_link_failures_total", "Links that never opened", label("reason", signal.FailReasons))
 )
@@ -106,5 +108,6 @@ func Metrics() []*metric.Def {
 		defReceived, defCredited, defUploaded, defSegments, defReasons, defDuplicate, defWasted, defRejectedB, defStalls, defStallTime, defPlayed,
 		defLanes, defPrefetched, defPrefetchWasted, defPromotions, defYields, defSlowdowns, defQueuing, defBase, defTarget, defWindow, defPacing,
 		defPlayedBits, defSwitches, defStartup, defLiveLag, defContradictions, defLinkFailures,
+		defTitleViewers, defTitleReceived,
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/metric"
 	configured "github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
@@ -11,7 +12,7 @@ import (
 )
 
 // replica is this tracker among the others: its ID, its configuration, the bus, and the roster of those that live. Every part of the
-// tracker has it. Nothing of it changes after New, except the roster, which has a lock of its own.
+// tracker has it. Nothing of it changes after New, except the roster and the audience, which have locks of their own.
 type replica struct {
 	secrets
 	cfg     Config
@@ -20,6 +21,8 @@ type replica struct {
 	bus     Bus
 	sites   map[string]*configured.Site
 	roster  *roster
+	// audience is what the viewers of this tracker watch.
+	audience *audience
 }
 
 func newReplica(cfg Config, b Bus) *replica {
@@ -28,7 +31,13 @@ func newReplica(cfg Config, b Bus) *replica {
 		r.sites[s.Name()] = s
 	}
 	r.roster = newRoster(r.id, cfg)
+	r.audience = newAudience(&r.cfg, &r.secrets)
 	return r
+}
+
+// Collect tells the figures of titles.
+func (r *replica) Collect(tell func(d *metric.Def, v float64, labels ...string)) {
+	r.audience.collect(tell)
 }
 
 // ID names this replica.

@@ -20,10 +20,11 @@ type secrets struct {
 	subjects  []byte // what a backend calls its viewers stays off the bus
 	relays    []byte
 	rollout   []byte // which viewers a site holds back
+	titles    []byte // in metrics
 }
 
 func newSecrets(cfg *Config) secrets {
-	return secrets{cfg.derive("swarms"), cfg.derive("addresses"), cfg.derive("subjects"), cfg.derive("relays"), cfg.derive("rollout")}
+	return secrets{cfg.derive("swarms"), cfg.derive("addresses"), cfg.derive("subjects"), cfg.derive("relays"), cfg.derive("rollout"), cfg.derive("titles")}
 }
 
 // swarmID is computable by trackers only: a client has to name the title to be told of a swarm.

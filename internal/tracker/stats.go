@@ -70,11 +70,10 @@ func (s *session) stats(m *signal.Stats) {
 	if s.rule.allowed().ControlGroup {
 		variant = "control"
 	}
-	for _, b := range []struct{ key, source, path string }{
-		{"origin", "origin", "direct"}, {"seed", "seed", "direct"}, {"peer", "peer", "direct"},
-		{"peer_relay", "peer", "relay"}, {"seed_relay", "seed", "relay"},
-	} {
-		add(defReceived, c.bytes(m.Bytes[b.key]), site, b.source, b.path, variant)
+	var got received
+	for i, r := range receptions {
+		got[i] = int64(c.bytes(m.Bytes[r.key]))
+		add(defReceived, float64(got[i]), site, r.source, r.path, variant)
 	}
 	for path, v := range m.Uploaded {
 		add(defUploaded, c.bytes(v), site, path)
@@ -82,9 +81,12 @@ func (s *session) stats(m *signal.Stats) {
 	for source, v := range m.Segments {
 		add(defSegments, c.count(v), site, source, variant)
 	}
+	reasons := make(map[string]int64, len(m.Reasons))
 	for reason, v := range m.Reasons {
-		add(defReasons, c.count(v), site, reason)
+		reasons[reason] = int64(c.count(v))
+		add(defReasons, float64(reasons[reason]), site, reason)
 	}
+	s.t.audience.report(site, member.join.Title, &got, reasons)
 	for reason, v := range m.LinkFailures {
 		add(defLinkFailures, c.count(v), reason)
 	}

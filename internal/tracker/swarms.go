@@ -71,8 +71,10 @@ func (ms *memberships) enter(r *bus.HomeRequest, asked string, rule *ruling, mos
 		member.stats, member.started, member.part = old.stats, old.started, old.part
 	}
 	member.home = ms.asker.HomeOf(member.key())
-	ms.count(old, -1)
-	ms.count(member, 1)
+	ms.enters(member)
+	if old != nil {
+		ms.exits(old)
+	}
 	ms.all[r.Swarm] = member
 	return member
 }
@@ -88,7 +90,9 @@ func (ms *memberships) drop(swarm signal.ID) *membership {
 	ms.mu.Lock()
 	defer ms.mu.Unlock()
 	member := ms.all[swarm]
-	ms.count(member, -1)
+	if member != nil {
+		ms.exits(member)
+	}
 	delete(ms.all, swarm)
 	return member
 }
@@ -99,7 +103,7 @@ func (ms *memberships) clear() []*membership {
 	defer ms.mu.Unlock()
 	left := slices.Collect(maps.Values(ms.all))
 	for _, m := range left {
-		ms.count(m, -1)
+		ms.exits(m)
 	}
 	clear(ms.all)
 	return left
@@ -107,9 +111,18 @@ func (ms *memberships) clear() []*membership {
 
 // count adds to the viewers of a member's role. Under mu.
 func (ms *memberships) count(m *membership, by float64) {
-	if m != nil {
-		ms.asker.cfg.Metrics.Add(defViewers, by, m.join.Site, m.join.Role)
-	}
+	ms.asker.cfg.Metrics.Add(defViewers, by, m.join.Site, m.join.Role)
+}
+
+// enters and exits count a member as a viewer of its title. Under mu.
+func (ms *memberships) enters(m *membership) {
+	ms.count(m, 1)
+	ms.asker.audience.count(m.join.Site, m.join.Title, 1, ms.asker.cfg.Now())
+}
+
+func (ms *memberships) exits(m *membership) {
+	ms.count(m, -1)
+	ms.asker.audience.count(m.join.Site, m.join.Title, -1, ms.asker.cfg.Now())
 }
 
 // answered takes over what a home says of its swarm. A home that did not answer is joined again at the next beat.

@@ -162,6 +162,7 @@ func (t *Tracker) maintain() {
 	t.home.subjects.expire(now.Add(-3 * t.cfg.UpdateInterval))
 	t.deliveries.streams.Maintain()
 	t.learned.forget(now)
+	t.audience.maintain(now)
 	if t.torrents != nil {
 		t.torrents.Maintain(now)
 	}

@@ -40,6 +40,26 @@ var delivery = board{
 					{expr: `sum(rate(leeway_viewer_received_bytes_total{site=~"$site"}[$__rate_interval]))`, legend: "without peers"},
 				}},
 		}},
+		{"By site and title", []panel{
+			{title: "Bytes by site", unit: units.BytesPerSecondSI, stacked: true,
+				about:  "What viewers of each site received, from anywhere.",
+				series: []series{{expr: `sum by (site) (rate(leeway_viewer_received_bytes_total{site=~"$site"}[$__rate_interval]))`, legend: "{{site}}"}}},
+			{title: "Offload ratio by site", unit: units.PercentUnit, most: 1,
+				about:  "As above, each site by itself. One that is far below the others has few viewers of a title at a time, signed URLs that differ by viewer, or no seed: see the row Why not from peers with that site alone.",
+				series: []series{{expr: `sum by (site) (rate(leeway_viewer_credited_bytes_total{site=~"$site",path="direct"}[$__rate_interval])) / sum by (site) (rate(leeway_viewer_received_bytes_total{site=~"$site"}[$__rate_interval]))`, legend: "{{site}}"}}},
+			{title: "Viewers of the busiest titles", unit: units.Number, stacked: true,
+				about:  "Ten titles of a site and tracker; other is all the rest. Titles are hashes unless tracker.title_names is on. Much of other: a long tail of titles, in which peers are few.",
+				series: []series{{expr: `sum by (site, title) (leeway_tracker_title_viewers{site=~"$site"})`, legend: "{{site}} {{title}}"}}},
+			{title: "Bytes by title", unit: units.BytesPerSecondSI, stacked: true,
+				about:  "What viewers of each title received, from anywhere. A title that has just come among the ten begins at 0.",
+				series: []series{{expr: `sum by (site, title) (rate(leeway_viewer_title_received_bytes_total{site=~"$site"}[$__rate_interval]))`, legend: "{{site}} {{title}}"}}},
+			{title: "From peers by title", unit: units.PercentUnit, most: 1,
+				about:  "Share of a title's bytes that came from other viewers, directly, by the reports of those that received them. A busy title far below the others: its segments differ by viewer, or no seed certifies it. Look at its manifest with leeway doctor.",
+				series: []series{{expr: byTitle(`,source="peer",path="direct"`) + " / " + byTitle(""), legend: "{{site}} {{title}}"}}},
+			{title: "Origin's bytes by title", unit: units.BytesPerSecondSI, stacked: true,
+				about:  "What the origin or CDN sends to viewers for each title, without what seeds fetch. The tallest is where peers would save most.",
+				series: []series{{expr: byTitle(`,source="origin"`), legend: "{{site}} {{title}}"}}},
+		}},
 		{"Does it hurt?", []panel{
 			{title: "Startup delay", unit: units.Seconds,
 				about: "Median and 95th percentile, with peers and in the control group. With peers it should not be above; if it is, look at the script's load time and at the tracker's distance.",
@@ -110,6 +130,11 @@ var delivery = board{
 
 func received(over string) string {
 	return `sum(rate(leeway_viewer_received_bytes_total{site=~"$site"}[` + over + `]))`
+}
+
+// byTitle is the rate of what viewers of titles received, of the series that more picks.
+func byTitle(more string) string {
+	return `sum by (site, title) (rate(leeway_viewer_title_received_bytes_total{site=~"$site"` + more + `}[$__rate_interval]))`
 }
 
 func offload(over string) string {
