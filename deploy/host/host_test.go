@@ -153,15 +153,22 @@ func TestComposeRunsTheServices(t *testing.T) {
 		Services map[string]struct {
 			Command []string
 			Volumes []string
+			EnvFile []string `yaml:"env_file"`
 		}
 	}
 	if err := yaml.Unmarshal([]byte(text(t, "compose.yaml")), &compose); err != nil {
 		t.Fatal(err)
 	}
+	made := text(t, "../../docs/operations/host.md")
 	for _, name := range []string{"nats", "tracker", "seed", "turn"} {
 		c := compose.Services[name]
 		if len(c.Command) == 0 || name != "nats" && c.Command[0] != name {
 			t.Errorf("%s runs %v", name, c.Command)
+		}
+		for _, v := range c.EnvFile {
+			if !strings.Contains(made, ">"+v+"\n") {
+				t.Errorf("%s reads %s, which the document does not make", name, v)
+			}
 		}
 		for _, v := range c.Volumes {
 			if from, _, _ := strings.Cut(v, ":"); strings.HasPrefix(from, "/etc/leeway/") {

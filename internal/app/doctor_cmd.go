@@ -146,6 +146,9 @@ func (r *run) examined(file string) (local *doctor.Local, done func(), err error
 	if lines == nil && err != nil {
 		return nil, nil, err
 	}
+	if _, wrong := loadEnviron(r.env.Environ, config); wrong != nil {
+		return nil, nil, cmdline.Usage(wrong)
+	}
 	local = &doctor.Local{Admins: map[string]string{}, Want: rtclink.SocketBuffer, Sessions: config.Tracker.MaxSessions + spareFiles, Files: func() uint64 { n, _ := maxFiles(); return n }}
 	var found problems
 	if errors.As(located(file, config, lines, err, nil), &found) {

@@ -3,6 +3,8 @@ package app
 import (
 	"bytes"
 	"context"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -33,5 +35,25 @@ func TestAnInterruptedDoctorIsNotHealthy(t *testing.T) {
 	err := Run(ctx, []string{"doctor", "--tracker", "ws://" + freeAddress(t)}, Env{Stdout: &out, Stderr: &out})
 	if cmdline.ExitCode(err) != 1 || out.Len() > 0 {
 		t.Errorf("%v %s", err, out.String())
+	}
+}
+
+// TestTheDoctorReadsTheEnvironment: its configuration is that of the services, whose passwords are variables.
+func TestTheDoctorReadsTheEnvironment(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "leeway.yaml")
+	if err := os.WriteFile(file, []byte("sites: [{name: films, hosts: [media.example.com], access: public}]\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	bus := "nats://" + freeAddress(t)
+	examine := func(environ ...string) (string, error) {
+		var out bytes.Buffer
+		err := Run(t.Context(), []string{"doctor", "--config", file, "--tracker", "ws://" + freeAddress(t)}, Env{Stdout: &out, Stderr: &out, Environ: environ})
+		return out.String(), err
+	}
+	if out, _ := examine("LEEWAY_NATS_URL=" + bus); !strings.Contains(out, bus) || !strings.Contains(out, "[nats-unreachable]") {
+		t.Errorf("%s", out)
+	}
+	if _, err := examine("LEEWAY_TRACKER_MAX_SESSIONS=many"); cmdline.ExitCode(err) != 2 || !strings.Contains(err.Error(), "LEEWAY_TRACKER_MAX_SESSIONS") {
+		t.Errorf("%v", err)
 	}
 }

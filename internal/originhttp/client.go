@@ -191,7 +191,7 @@ func embedded(a netip.Addr) (netip.Addr, bool) {
 func (c *Client) control(_, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil || !c.allows(ap.Addr()) {
-		return fmt.Errorf("%w: the origin resolves to an address that is not allowed (list its range in the site's private ranges if it is yours)", errRefused)
+		return fmt.Errorf("%w: the origin resolves to an address that is not allowed (list its range in seed.private if it is yours)", errRefused)
 	}
 	return nil
 }

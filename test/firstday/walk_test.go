@@ -178,7 +178,9 @@ func TestPlainMachines(t *testing.T) {
 	one, two := service("tracker", more, "listen"), service("tracker", more+" LEEWAY_TRACKER_DATA_DIR="+w.dir+"/two", "listen")
 	service("seed", "LEEWAY_SEED_LISTEN=127.0.0.1:0 LEEWAY_SEED_ADMIN=127.0.0.1:0", "udp")
 	w.sh(fmt.Sprintf("leeway viewer --buffer 6s --tracker ws://%s %s/ts/index.m3u8 2>first.log & until grep -q 'links [1-9]' first.log; do sleep 0.2; done; leeway viewer --buffer 6s --require-peers --tracker ws://%s %[2]s/ts/index.m3u8; wait", one, media, two))
-	w.sh(fmt.Sprintf("leeway doctor --tracker ws://%s --page-origin http://www.example.com %s/ts/index.m3u8", two, media))
+	// The doctor as the document calls it, for addresses of this walk. The machine's own limits may be too low, which is a warning.
+	w.sh(strings.NewReplacer("/etc/leeway", w.dir+"/etc", "wss://tracker.example.com", "ws://"+two, "https://www.example.com", "http://www.example.com",
+		"https://media.example.com/film/master.m3u8", media+"/ts/index.m3u8").Replace(w.the(host, "sh", "leeway doctor --config")))
 }
 
 // bus is a NATS server with the configuration and passwords of the walk.
