@@ -4,9 +4,7 @@ package host
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,15 +12,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/goccy/go-yaml"
-	"github.com/gorilla/websocket"
 	"github.com/nats-io/nats-server/v2/server"
 
 	"github.com/leeway-video/leeway/internal/app"
-	"github.com/leeway-video/leeway/internal/testkit"
-	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 const secret = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFG"
@@ -176,51 +170,4 @@ func TestComposeRunsTheServices(t *testing.T) {
 			}
 		}
 	}
-}
-
-// TestATrackerBehindNginx: a real nginx with the snippet carries a session and plain requests.
-func TestATrackerBehindNginx(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	dir := t.TempDir()
-	config := filepath.Join(dir, "leeway.yaml")
-	if err := os.WriteFile(config, []byte("tracker: {trusted_proxies: [127.0.0.1/32]}\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	site := filepath.Join(dir, "site.yaml")
-	if err := os.WriteFile(site, []byte("name: films\nhosts: [media.example.com]\npage_origins: [https://www.example.com]\nfetch_base: https://media.example.com\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	var out testkit.Output
-	ended := make(chan error, 1)
-	go func() {
-		ended <- app.Run(ctx, []string{
-			"up", "--config", config, "--site", site, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--seed-listen", "127.0.0.1:0", "--probe-listen", "127.0.0.1:0", "--data-dir", dir,
-		}, app.Env{Stdout: &out, Stderr: &out, Environ: []string{"HOME=" + dir}})
-	}()
-	t.Cleanup(func() { cancel(); <-ended })
-	address := regexp.MustCompile(`http://(\S+)/\n`)
-	testkit.Eventually(t, "up", func() bool { return address.MatchString(out.String()) })
-	at := address.FindStringSubmatch(out.String())[1]
-	proxy := testkit.Nginx(t, strings.ReplaceAll(text(t, "nginx.conf"), "127.0.0.1:8080", at))
-
-	dialer := websocket.Dialer{Subprotocols: []string{signal.Subprotocol}, HandshakeTimeout: 30 * time.Second}
-	c, response, err := dialer.Dial("ws"+strings.TrimPrefix(proxy, "http")+"/", http.Header{"Origin": {"https://www.example.com"}, "X-Forwarded-For": {"203.0.113.7"}})
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out.String())
-	}
-	defer c.Close()
-	_ = response.Body.Close()
-	if err := c.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"type":"hello","version":%d,"client":"test"}`, signal.Version)); err != nil {
-		t.Fatal(err)
-	}
-	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
-	if _, raw, err := c.ReadMessage(); err != nil || !bytes.Contains(raw, []byte(`"type":"welcome"`)) {
-		t.Errorf("%s, %v", raw, err)
-	}
-	answer, err := http.Get(proxy + "/allowed?origin=https://other.example")
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("%v, %v", answer, err)
-	}
-	_ = answer.Body.Close()
-	http.DefaultClient.CloseIdleConnections()
 }

@@ -1,0 +1,165 @@
+package host
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/gorilla/websocket"
+
+	"github.com/leeway-video/leeway/internal/app"
+	"github.com/leeway-video/leeway/internal/testkit"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// tracker runs everything in one process, and gives the addresses of its tracker and of its admin port.
+func tracker(t *testing.T) (at, admin string) {
+	ctx, cancel := context.WithCancel(context.Background())
+	dir := t.TempDir()
+	config := filepath.Join(dir, "leeway.yaml")
+	if err := os.WriteFile(config, []byte("tracker: {trusted_proxies: [127.0.0.1/32]}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	site := filepath.Join(dir, "site.yaml")
+	if err := os.WriteFile(site, []byte("name: films\nhosts: [media.example.com]\npage_origins: [https://www.example.com]\nfetch_base: https://media.example.com\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out testkit.Output
+	ended := make(chan error, 1)
+	go func() {
+		ended <- app.Run(ctx, []string{
+			"up", "--config", config, "--site", site, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0", "--seed-listen", "127.0.0.1:0", "--probe-listen", "127.0.0.1:0", "--data-dir", dir,
+		}, app.Env{Stdout: &out, Stderr: &out, Environ: []string{"HOME=" + dir}})
+	}()
+	t.Cleanup(func() { cancel(); <-ended })
+	addresses := regexp.MustCompile(`http://(\S+)/\n\s*admin\s+(\S+)`)
+	testkit.Eventually(t, "up", func() bool { return addresses.MatchString(out.String()) })
+	m := addresses.FindStringSubmatch(out.String())
+	return m[1], m[2]
+}
+
+// proxy runs a program that serves until the test ends; files are what it inherits, from descriptor 3 on.
+func proxy(t *testing.T, out *testkit.Output, files []*os.File, name string, args ...string) {
+	t.Helper()
+	cmd := exec.Command(name, args...)
+	cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + os.Getenv("PATH")}
+	cmd.Stdout, cmd.Stderr, cmd.ExtraFiles = out, out, files
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = cmd.Process.Signal(syscall.SIGTERM)
+		_ = cmd.Wait()
+		if t.Failed() {
+			t.Logf("%s: %s", name, out.String())
+		}
+	})
+}
+
+// installed is a proxy's program, which some machines lack.
+func installed(t *testing.T, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		if path, err = exec.LookPath("/usr/sbin/" + name); err != nil {
+			t.Skipf("%s is not installed", name)
+		}
+	}
+	return path
+}
+
+// haproxy runs the snippet, and waits until it has asked the tracker for its health.
+func haproxy(t *testing.T, at, admin string) string {
+	binary := installed(t, "haproxy")
+	socket, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	handed, err := socket.(*net.TCPListener).File()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer handed.Close()
+	_, port, _ := net.SplitHostPort(admin)
+	snippet := strings.NewReplacer("127.0.0.1:8080", at, "port 9464", "port "+port).Replace(text(t, "haproxy.cfg"))
+	config := filepath.Join(t.TempDir(), "haproxy.cfg")
+	err = os.WriteFile(config, []byte("global\n  log stderr format raw local0\ndefaults\n  log global\n  option log-health-checks\n  timeout connect 5s\n"+
+		regexp.MustCompile(`bind \S+ ssl crt \S+`).ReplaceAllString(snippet, "bind fd@3")), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out testkit.Output
+	proxy(t, &out, []*os.File{handed}, binary, "-db", "-f", config)
+	testkit.Eventually(t, "health", func() bool { return strings.Contains(out.String(), "Health check for server") })
+	if !strings.Contains(out.String(), "succeeded") {
+		t.Fatal("HAProxy takes a healthy tracker for a dead one")
+	}
+	return "http://" + socket.Addr().String()
+}
+
+// caddy runs the snippet. It can inherit no socket, so its port is one that systems do not give to those that dial.
+func caddy(t *testing.T, at string) string {
+	binary := installed(t, "caddy")
+	address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
+	config := filepath.Join(t.TempDir(), "Caddyfile")
+	text := strings.NewReplacer("tracker.example.com", "http://"+address, "127.0.0.1:8080", at).Replace(text(t, "Caddyfile"))
+	if err := os.WriteFile(config, []byte("{\n\tadmin off\n}\n"+text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var out testkit.Output
+	proxy(t, &out, nil, binary, "run", "--config", config, "--adapter", "caddyfile")
+	testkit.Eventually(t, "caddy", func() bool {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil
+	})
+	return "http://" + address
+}
+
+// TestATrackerBehindProxies: real proxies with the snippets carry a session and plain requests.
+func TestATrackerBehindProxies(t *testing.T) {
+	at, admin := tracker(t)
+	t.Run("nginx", func(t *testing.T) {
+		carries(t, testkit.Nginx(t, strings.ReplaceAll(text(t, "nginx.conf"), "127.0.0.1:8080", at)))
+	})
+	t.Run("haproxy", func(t *testing.T) { carries(t, haproxy(t, at, admin)) })
+	t.Run("caddy", func(t *testing.T) { carries(t, caddy(t, at)) })
+}
+
+// carries has a session and a request go through a proxy.
+func carries(t *testing.T, proxy string) {
+	dialer := websocket.Dialer{Subprotocols: []string{signal.Subprotocol}, HandshakeTimeout: 30 * time.Second}
+	c, response, err := dialer.Dial("ws"+strings.TrimPrefix(proxy, "http")+"/", http.Header{"Origin": {"https://www.example.com"}, "X-Forwarded-For": {"203.0.113.7"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	_ = response.Body.Close()
+	if err := c.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"type":"hello","version":%d,"client":"test"}`, signal.Version)); err != nil {
+		t.Fatal(err)
+	}
+	_ = c.SetReadDeadline(time.Now().Add(30 * time.Second))
+	if _, raw, err := c.ReadMessage(); err != nil || !bytes.Contains(raw, []byte(`"type":"welcome"`)) {
+		t.Errorf("%s, %v", raw, err)
+	}
+	answer, err := http.Get(proxy + "/allowed?origin=https://other.example")
+	if err != nil || answer.StatusCode != http.StatusOK {
+		t.Fatalf("%v, %v", answer, err)
+	}
+	_ = answer.Body.Close()
+	http.DefaultClient.CloseIdleConnections()
+}
