@@ -59,6 +59,9 @@ func runTerminal(ctx context.Context, _ *bench.Run, s *stage, p plan) (results, 
 	if p.givesWay {
 		args = append(args, "--gives-way")
 	}
+	if s.pair != nil {
+		args = append(args, "--ca", s.pair.cert)
+	}
 	cmd := s.client.Command(ctx, leeway, append(args, s.url(at))...)
 	var out, said bytes.Buffer
 	cmd.Stdout = &out

@@ -65,6 +65,7 @@ func cases() []bench.Case {
 	for _, delay := range []time.Duration{0, 10 * ms, 20 * ms} {
 		list = append(list, beside(terminal, delay))
 	}
+	list = append(list, responsiveness(20*mbit, 20*ms), responsiveness(50*mbit, 50*ms))
 	list = append(list, sharedLines()...)
 	for _, c := range []checker{chromium, firefox} {
 		b := []bench.Case{baselines(c), loaded(c), capacity(c, 20*mbit)}

@@ -108,7 +108,7 @@ func TestAwaitTakesResultsOrSaysWhy(t *testing.T) {
 	}
 }
 
-// TestCasesAreNamedOnce: names are what --case takes; those of browsers, and of more than one line that gives way, are asked for.
+// TestCasesAreNamedOnce: names are what --case takes; those of browsers and of another client, and of more than one line that gives way, are asked for.
 func TestCasesAreNamedOnce(t *testing.T) {
 	seen := map[string]bool{}
 	for _, c := range Bench.Cases {
@@ -116,7 +116,7 @@ func TestCasesAreNamedOnce(t *testing.T) {
 			t.Errorf("%s is there twice", c.Name)
 		}
 		seen[c.Name] = true
-		extra := strings.HasSuffix(c.Name, "chromium") || strings.HasSuffix(c.Name, "firefox") ||
+		extra := strings.HasSuffix(c.Name, "chromium") || strings.HasSuffix(c.Name, "firefox") || strings.HasPrefix(c.Name, "rpm/") ||
 			strings.HasPrefix(c.Name, "gives-way/") && c.Name != "gives-way/20m-50ms"
 		if extra != c.Extra {
 			t.Errorf("%s: extra is %v", c.Name, c.Extra)

@@ -27,6 +27,8 @@ type stage struct {
 	client, server *netlab.Host
 	line           *netlab.Line // seen from the client
 	serve          *hosted.Service
+	secure         bool  // the server speaks TLS; set before the lab starts
+	pair           *pair // nil: it does not
 
 	// neighbor has the client's line, too, and distant the server's side of it; nil unless the line is shared.
 	neighbor, distant *netlab.Host
@@ -71,10 +73,14 @@ func build(ctx context.Context, seed uint64, place layout, prepare func(*stage))
 	if err = s.lab.Start(); err != nil {
 		return nil, err
 	}
-	s.serve, err = hosted.Start(ctx, s.server, hosted.Options{
-		Name: "the probe server", Admin: probeAdmin,
-		Args: []string{"probe", "serve", "--open", "--listen", fmt.Sprintf("[::]:%d", probePort), "--udp", fmt.Sprintf("[::]:%d", dataPort)},
-	})
+	args := []string{"probe", "serve", "--open", "--listen", fmt.Sprintf("[::]:%d", probePort), "--udp", fmt.Sprintf("[::]:%d", dataPort)}
+	if s.secure {
+		if s.pair, err = newPair(s.server.Addr()); err != nil {
+			return nil, err
+		}
+		args = append(args, "--tls-cert", s.pair.cert, "--tls-key", s.pair.key)
+	}
+	s.serve, err = hosted.Start(ctx, s.server, hosted.Options{Name: "the probe server", Admin: probeAdmin, Args: args})
 	return s, err
 }
 
@@ -118,7 +124,11 @@ func (s *stage) command(ctx context.Context) bench.Command {
 
 // url is where the client finds the server.
 func (s *stage) url(addr netip.Addr) string {
-	return "http://" + net.JoinHostPort(addr.String(), fmt.Sprint(probePort))
+	scheme := "http://"
+	if s.pair != nil {
+		scheme = "https://"
+	}
+	return scheme + net.JoinHostPort(addr.String(), fmt.Sprint(probePort))
 }
 
 // close ends the server and removes the lab.
@@ -126,6 +136,9 @@ func (s *stage) close() error {
 	var err error
 	if s.serve != nil {
 		err = s.serve.Close()
+	}
+	if s.pair != nil {
+		err = errors.Join(err, s.pair.remove())
 	}
 	return errors.Join(err, s.lab.Close())
 }

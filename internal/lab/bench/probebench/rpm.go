@@ -1,0 +1,112 @@
+package probebench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/netcheck"
+	"github.com/leeway-video/leeway/internal/netstat"
+)
+
+// machVariable names the program of Cloudflare's networkquality-rs, which is built apart and is no part of Leeway.
+const machVariable = "LEEWAY_MACH"
+
+// flows make the load of both clients.
+const flows = 4
+
+func machMissing(context.Context) error {
+	path := os.Getenv(machVariable)
+	if path == "" {
+		return fmt.Errorf("%s is not set: build mach of github.com/cloudflare/networkquality-rs and name it", machVariable)
+	}
+	_, err := exec.LookPath(path)
+	return err
+}
+
+// responsiveness is the figure of draft-ietf-ippm-responsiveness beside that of another implementation, one after the other.
+func responsiveness(rate int64, rtt time.Duration) bench.Case {
+	return bench.Case{
+		Name:  fmt.Sprintf("rpm/%dm-%dms", rate/mbit, rtt.Milliseconds()),
+		About: fmt.Sprintf("Responsiveness on %d Mbit/s and %d ms, TLS, beside that of mach (Cloudflare) right before it, and beside packets that are sent there and back meanwhile; the larger error of both ways.", rate/mbit, rtt.Milliseconds()),
+		Extra: true,
+		Needs: machMissing,
+		Figures: []bench.Figure{
+			{Name: "rpm_error_ratio", Goal: "<= 0.05"}, {Name: "rpm_packets_error_ratio"},
+			{Name: "rpm_down", Unit: "1/min"}, {Name: "rpm_up", Unit: "1/min"}, {Name: "mach_rpm_down", Unit: "1/min"}, {Name: "mach_rpm_up", Unit: "1/min"},
+			{Name: "mach_loaded_seconds_down", Unit: "s"}, {Name: "mach_loaded_seconds_up", Unit: "s"},
+		},
+		Run: on(both(rate, rtt), func(s *stage) { s.secure = true }, func(ctx context.Context, r *bench.Run, s *stage) (map[string]float64, error) {
+			theirs, err := s.mach(ctx)
+			if err != nil {
+				return nil, err
+			}
+			trips, stop, err := s.ping(ctx)
+			if err != nil {
+				return nil, err
+			}
+			began := map[netcheck.Phase]time.Time{}
+			got, err := terminal.run(ctx, r, s, plan{
+				phases: []netcheck.Phase{netcheck.Download, netcheck.Upload}, duration: longTime, streams: flows,
+				begins: func(p netcheck.Phase) { began[p] = time.Now() },
+			})
+			stop()
+			if err != nil {
+				return nil, err
+			}
+			values := map[string]float64{}
+			for _, d := range twoWays {
+				v, err := got.value(netstat.Responsiveness, d)
+				if err != nil {
+					return nil, err
+				}
+				from := began[waysOf[d]]
+				trip, err := trips.mean(from.Add(longTime/rampUpShare), from.Add(longTime))
+				if err != nil {
+					return nil, err
+				}
+				r.Logf("  %s: %.0f round trips a minute, packets there and back %.0f; mach %.0f, and %.0f ms for a request on its load", d, v, 60/trip, theirs[d].RPM, theirs[d].Latency)
+				values["rpm_"+string(d)], values["mach_rpm_"+string(d)] = v, theirs[d].RPM
+				values["rpm_error_ratio"] = max(values["rpm_error_ratio"], math.Abs(v/theirs[d].RPM-1))
+				values["rpm_packets_error_ratio"] = max(values["rpm_packets_error_ratio"], math.Abs(v*trip/60-1))
+				values["mach_loaded_seconds_"+string(d)] = theirs[d].Latency / 1000
+			}
+			return values, nil
+		}),
+	}
+}
+
+// machFound is one way of what mach finds.
+type machFound struct {
+	RPM     float64 `json:"rpm"`
+	Latency float64 `json:"loaded_latency_ms"` // of requests on the connections that make the load
+}
+
+// mach is what the other implementation finds, from the client's host.
+func (s *stage) mach(ctx context.Context) (map[netstat.Direction]machFound, error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*patience)
+	defer cancel()
+	cmd := s.client.Command(ctx, os.Getenv(machVariable), "rpm", "--insecure", "--disable-aim-scores", "--max-load", fmt.Sprint(flows), "--config",
+		s.url(s.server.Addr())+"/.well-known/nq")
+	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+s.pair.cert) // it reads the system's certificates within the time of each handshake
+	var out, said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &said
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("mach: %w: %s", err, bytes.TrimSpace(said.Bytes()))
+	}
+	var report struct{ Download, Upload machFound }
+	if err := json.Unmarshal(out.Bytes(), &report); err != nil {
+		return nil, fmt.Errorf("mach: %w", err)
+	}
+	if report.Download.RPM <= 0 || report.Upload.RPM <= 0 {
+		return nil, errors.New("mach has found no responsiveness")
+	}
+	return map[netstat.Direction]machFound{netstat.Down: report.Download, netstat.Up: report.Upload}, nil
+}
