@@ -8,6 +8,7 @@ import (
 	"net/http/pprof"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/tracker"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 )
 
@@ -18,7 +19,8 @@ type admin struct {
 	ready    func() error                            // nil while work can be taken
 	send     func(subject string, data []byte) error // over the bus, confirmed; nil: no purging here
 	switched func(site string, off bool, until time.Time) []bus.Switch
-	sites    []string // names that may be purged and switched
+	sites    []string                  // names that may be purged and switched
+	delivery func() []tracker.Delivery // nil: no tracker is here
 	now      func() time.Time
 	log      *slog.Logger
 }
@@ -35,6 +37,9 @@ func (a *admin) handler(more map[string]http.HandlerFunc) http.Handler {
 		}
 		_, _ = io.WriteString(w, "ready\n")
 	})
+	if a.delivery != nil {
+		mux.HandleFunc("GET "+deliveryPath, a.serveDelivery)
+	}
 	keyed := map[string]http.HandlerFunc{
 		"POST /purge":          a.purge,
 		"POST /switch":         a.change,

@@ -46,12 +46,18 @@ func adminPort(t *testing.T) (a *admin, sent *bus.RevokeMessage, url string) {
 			return bus.Switches(switches.Say(site, off, cluster.ByOperator, until, time.UnixMilli(1234)))
 		},
 	}
+	return a, sent, serveAdmin(t, a)
+}
+
+// serveAdmin serves an admin port, and returns its URL.
+func serveAdmin(t *testing.T, a *admin) string {
+	t.Helper()
 	s := httptest.NewServer(a.handler(nil))
 	t.Cleanup(func() {
 		s.Close()
 		http.DefaultClient.CloseIdleConnections()
 	})
-	return a, sent, s.URL
+	return s.URL
 }
 
 // command runs one against an admin port.

@@ -24,22 +24,23 @@ type cli struct {
 
 	VersionFlag kong.VersionFlag `name:"version" help:"Print version and build."`
 
-	Up       upCmd      `cmd:"" help:"Everything in one process: tracker, seed, origin, demo page."`
-	Settings configCmd  `cmd:"" name:"config" help:"Check a configuration file, or print what is in force."`
-	Tracker  trackerCmd `cmd:"" help:"One tracker: WebSocket, introductions, signaling, statistics."`
-	Seed     seedCmd    `cmd:"" help:"One seed, joined to trackers by NATS."`
-	Turn     turnCmd    `cmd:"" help:"A TURN relay, for viewers that cannot reach each other directly."`
-	Probe    probeCmd   `cmd:"" help:"Network check: a server that measures the line of a client."`
-	Origin   originCmd  `cmd:"" help:"A web server with a film and the demo page, to try a tracker with."`
-	Viewer   viewerCmd  `cmd:"" help:"A headless viewer: plays a film through a tracker and says how it went."`
-	Doctor   doctorCmd  `cmd:"" help:"Say what is wrong with a set-up, and how to mend it."`
-	Token    tokenCmd   `cmd:"" help:"Join tokens: keys, tokens, and what is wrong with one."`
-	Purge    purgeCmd   `cmd:"" help:"Withdraw certificates below a path or of a key; take a film down."`
-	Switch   switchCmd  `cmd:"" help:"Switch peer delivery of a site off, or on again, for every viewer."`
-	Certify  certifyCmd `cmd:"" help:"Sign the segments of playlists where they are made, so that viewers share them before a seed has fetched them."`
-	Film     filmCmd    `cmd:"" help:"Prepare the sample film, or one of yours, and print its folder."`
-	Secret   secretCmd  `cmd:"" help:"Print a new secret, for any key of the configuration that takes one."`
-	Version  versionCmd `cmd:"" help:"Print version and build."`
+	Up       upCmd       `cmd:"" help:"Everything in one process: tracker, seed, origin, demo page."`
+	Settings configCmd   `cmd:"" name:"config" help:"Check a configuration file, or print what is in force."`
+	Tracker  trackerCmd  `cmd:"" help:"One tracker: WebSocket, introductions, signaling, statistics."`
+	Seed     seedCmd     `cmd:"" help:"One seed, joined to trackers by NATS."`
+	Turn     turnCmd     `cmd:"" help:"A TURN relay, for viewers that cannot reach each other directly."`
+	Probe    probeCmd    `cmd:"" help:"Network check: a server that measures the line of a client."`
+	Origin   originCmd   `cmd:"" help:"A web server with a film and the demo page, to try a tracker with."`
+	Viewer   viewerCmd   `cmd:"" help:"A headless viewer: plays a film through a tracker and says how it went."`
+	Doctor   doctorCmd   `cmd:"" help:"Say what is wrong with a set-up, and how to mend it."`
+	Token    tokenCmd    `cmd:"" help:"Join tokens: keys, tokens, and what is wrong with one."`
+	Purge    purgeCmd    `cmd:"" help:"Withdraw certificates below a path or of a key; take a film down."`
+	Switch   switchCmd   `cmd:"" help:"Switch peer delivery of a site off, or on again, for every viewer."`
+	Delivery deliveryCmd `cmd:"" help:"Show what viewers of a tracker receive, by site and by title, and why not from peers."`
+	Certify  certifyCmd  `cmd:"" help:"Sign the segments of playlists where they are made, so that viewers share them before a seed has fetched them."`
+	Film     filmCmd     `cmd:"" help:"Prepare the sample film, or one of yours, and print its folder."`
+	Secret   secretCmd   `cmd:"" help:"Print a new secret, for any key of the configuration that takes one."`
+	Version  versionCmd  `cmd:"" help:"Print version and build."`
 
 	Completion cmdline.Completion `cmd:"" help:"Print what a shell needs to complete commands and flags."`
 

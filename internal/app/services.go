@@ -76,6 +76,7 @@ type services struct {
 type trackerPorts struct {
 	socket    http.Handler                    // WebSockets on /
 	announce  http.Handler                    // WebSockets on /announce
+	delivery  func() []tracker.Delivery       // for the admin port
 	allowed   http.Handler                    // whether pages of an origin may join
 	admission func(net.Listener) net.Listener // what admits connections
 }
@@ -137,7 +138,7 @@ func (s *services) admin(listen, dataDir string) (*admin, error) {
 	}
 	return &admin{
 		gate: g, metrics: s.registry.Handler(), ready: s.ready, send: s.bus.Send, switched: s.statements,
-		sites: s.names, now: time.Now, log: s.log,
+		sites: s.names, now: time.Now, log: s.log, delivery: s.tracker.delivery,
 	}, nil
 }
 

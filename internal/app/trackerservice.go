@@ -87,6 +87,7 @@ func (s *services) startTracker(dataDir string) error {
 	foreign := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return torrents.Accept(c, visitor(r)) })
 	s.tracker.announce = open.guard(announce(torrents, t.Rejected, foreign))
 	s.tracker.allowed = allowed(t.AllowsOrigin, between.client, t.Knock, t.Rejected)
+	s.tracker.delivery = t.Deliveries
 	s.checks = append(s.checks, t.Ready)
 	s.switchers = append(s.switchers, t)
 	s.tracker.admission = func(l net.Listener) net.Listener {

@@ -137,7 +137,7 @@ func TestUp(t *testing.T) {
 	if code, text := fetch(t, "GET", r.page+"/announce"); code != 404 || !strings.Contains(text, "WebTorrent") {
 		t.Errorf("/announce: %d %s", code, text)
 	}
-	for _, path := range []string{"/healthz", "/readyz", "/metrics"} {
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", deliveryPath} {
 		if code, _ := fetch(t, "GET", r.admin+path); code != 200 {
 			t.Errorf("admin %s: %d", path, code)
 		}

@@ -140,6 +140,14 @@ func TestHeadlessViewersServeEachOther(t *testing.T) {
 	if credited < float64(had)/2 || credited > float64(had) {
 		t.Errorf("%.0f bytes are credited of %d that viewers had from each other", credited, had)
 	}
+	var told deliveryAnswer
+	if _, text := fetch(t, "GET", up.admin+deliveryPath); json.Unmarshal([]byte(text), &told) != nil || len(told.Sites) != 1 {
+		t.Fatalf("%s answers %s", deliveryPath, text)
+	}
+	if d := told.Sites[0]; len(d.Titles) != 2 || d.Titles[0].Bytes["peer"] == 0 || len(d.Titles[0].Title) != 16 ||
+		d.Titles[0].Bytes["peer"]+d.Titles[1].Bytes["peer"] != d.Bytes["peer"] || float64(d.Bytes["peer"]) < credited {
+		t.Errorf("%.0f bytes are credited, and %s says %+v", credited, deliveryPath, d)
+	}
 	_ = up.stop() // before the viewers are closed: they do not mind
 }
 

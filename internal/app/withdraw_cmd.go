@@ -22,6 +22,9 @@ type adminFlag struct {
 	AdminTokenFile string `help:"File with the token of that process; by default the configured one (LEEWAY_ADMIN_TOKEN), or those in the data folders of this machine." placeholder:"FILE" type:"path"`
 }
 
+// maxAnswer bounds what is read of an admin port's answer, in bytes.
+const maxAnswer = 16 << 20
+
 // maxTokenFile bounds what is read of a file with a token, in bytes.
 const maxTokenFile = 4 << 10
 
@@ -99,7 +102,7 @@ func (f adminFlag) post(ctx context.Context, r *run, what string, request, answe
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
 	for i, token := range tokens {
-		status, text, err := f.postWith(ctx, what, token, body)
+		status, text, err := f.ask(ctx, http.MethodPost, what, token, body)
 		switch {
 		case err != nil:
 			return err
@@ -116,9 +119,9 @@ func (f adminFlag) post(ctx context.Context, r *run, what string, request, answe
 	return nil
 }
 
-// postWith asks once, with a token.
-func (f adminFlag) postWith(ctx context.Context, what, token string, body []byte) (status int, text []byte, err error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+f.Admin+"/"+what, bytes.NewReader(body))
+// ask asks once, with a token.
+func (f adminFlag) ask(ctx context.Context, method, what, token string, body []byte) (status int, text []byte, err error) {
+	r, err := http.NewRequestWithContext(ctx, method, "http://"+f.Admin+"/"+what, bytes.NewReader(body))
 	if err != nil {
 		return 0, nil, cmdline.Usage(fmt.Errorf("%s: %q is no address (write HOST:PORT)", what, f.Admin))
 	}
@@ -131,7 +134,7 @@ func (f adminFlag) postWith(ctx context.Context, what, token string, body []byte
 		return 0, nil, fmt.Errorf("%s: ask %s: %w (is Leeway running there? --admin says where)", what, f.Admin, err)
 	}
 	defer response.Body.Close()
-	if text, err = io.ReadAll(io.LimitReader(response.Body, maxPurge)); err != nil {
+	if text, err = io.ReadAll(io.LimitReader(response.Body, maxAnswer)); err != nil {
 		return 0, nil, fmt.Errorf("%s: read the answer of %s: %w", what, f.Admin, err)
 	}
 	return response.StatusCode, text, nil

@@ -93,8 +93,5 @@ var (
 	Roles    = []string{"viewer", "seed"}
 	Variants = []string{"peer", "control"}
 	// Reasons says why a segment did not come from a peer.
-	Reasons = []string{
-		"no-cert", "no-holder", "udp-blocked", "symmetric-nat", "lna-denied", "insecure-context", "policy", "budget",
-		"needs-token", "urgent", "control-group",
-	}
+	Reasons = reasonNames()
 )

@@ -39,3 +39,30 @@ func TestSetsAreThePages(t *testing.T) {
 		t.Errorf("%s is not on the page", name)
 	}
 }
+
+// TestEachReasonHasARow: what can be counted is explained, with what to do, here and in the document for operators.
+func TestEachReasonHasARow(t *testing.T) {
+	page, err := os.ReadFile("../../docs/operations/observing.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, found := strings.Cut(string(page), "\n## Why not from peers\n")
+	table, _, ended := strings.Cut(rest, "\n## ")
+	if !found || !ended {
+		t.Fatal("the page has no table of reasons")
+	}
+	var rows []string
+	for line := range strings.Lines(table) {
+		if strings.HasPrefix(line, "| ") {
+			rows = append(rows, strings.TrimSpace(line))
+		}
+	}
+	if all := AllReasons(); len(rows) != 1+len(all) || len(all) != len(Reasons) {
+		t.Fatalf("%d rows, %d reasons, %d of them counted", len(rows)-1, len(all), len(Reasons))
+	}
+	for i, r := range AllReasons() {
+		if want := "| " + r.Name + " | " + r.Meaning + " | " + r.Do + " |"; rows[i+1] != want || r.Name != Reasons[i] || len(r.Meaning) < 10 || len(r.Do) < 10 {
+			t.Errorf("the page has\n%s\nand the code\n%s", rows[i+1], want)
+		}
+	}
+}

@@ -40,6 +40,9 @@ func (r *replica) Collect(tell func(d *metric.Def, v float64, labels ...string))
 	r.audience.collect(tell)
 }
 
+// Deliveries are what the viewers of this tracker received since its start, by site.
+func (r *replica) Deliveries() []Delivery { return r.audience.deliveries() }
+
 // ID names this replica.
 func (r *replica) ID() signal.ID { return r.id }
 

@@ -110,7 +110,7 @@ var delivery = board{
 		}},
 		{"Why not from peers", []panel{
 			{title: "Segments by reason", unit: units.CountsPerSecond, stacked: true,
-				about:  "Segments that were not from a peer, by reason. no-holder: no other viewer has it yet; urgent: too late to ask; no-cert: no seed has certified it (is one there?); budget: raise the seeds' budgets; udp-blocked, symmetric-nat: set up TURN; lna-denied: the viewer's browser asked and was told no.",
+				about:  "Segments that were not from a peer, by reason. docs/operations/observing.md has what to do for each of them. no-holder: no other viewer has it yet; urgent: too late to ask; no-cert: no seed has certified it (is one there?); budget: raise the seeds' budgets; udp-blocked, symmetric-nat: set up TURN; lna-denied: the viewer's browser asked and was told no.",
 				series: []series{{expr: `sum by (reason) (rate(leeway_viewer_segment_reasons_total{site=~"$site"}[$__rate_interval]))`, legend: "{{reason}}"}}},
 			{title: "Viewers by role", unit: units.Number, stacked: true,
 				about:  "What viewers are to their titles. leech: they never upload, by the site's policy, by their tokens, or because their line is metered or unknown (phones; policy.unknown_line). Many leeches and a low offload ratio belong together. off: control group, roll-out, or switched off.",
