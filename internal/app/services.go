@@ -3,8 +3,6 @@ package app
 import (
 	"errors"
 	"log/slog"
-	"net"
-	"net/http"
 	"runtime"
 	"slices"
 	"sync"
@@ -47,7 +45,7 @@ func newRegistry(log *slog.Logger, sites []string, defs ...*metric.Def) (*promre
 var counts = map[string][]*metric.Def{
 	"tracker": slices.Concat(tracker.Metrics(), judge.Metrics(), webtorrent.Metrics(), natsbus.Metrics()),
 	"seed":    slices.Concat(seed.Metrics(), fleet.Metrics(), natsbus.Metrics()),
-	"up":      slices.Concat(tracker.Metrics(), judge.Metrics(), webtorrent.Metrics(), seed.Metrics(), fleet.Metrics(), natsbus.Metrics(), probe.Metrics(), originMetrics()),
+	"up":      slices.Concat(tracker.Metrics(), judge.Metrics(), webtorrent.Metrics(), seed.Metrics(), fleet.Metrics(), natsbus.Metrics(), probe.Metrics(), originMetrics(), outageMetrics()),
 	"origin":  originMetrics(),
 	"turn":    relay.Metrics(),
 	"probe":   probe.Metrics(),
@@ -63,27 +61,19 @@ type services struct {
 	bus      *natsbus.Bus
 
 	tracker   trackerPorts
-	seedAddr  string     // HOST:PORT of the UDP socket; empty without a seed
-	fleet     *seedFleet // of the seed; nil: it is alone
-	switchers []switcher // tracker, seed: what knows of switches
+	seedAddr  string           // HOST:PORT of the UDP socket; empty without a seed
+	fleet     *seedFleet       // of the seed; nil: it is alone
+	slots     map[string]*slot // tracker, seed
+	switchers []switcher       // likewise: what knows of switches
 
 	draining atomic.Bool
 	checks   []func() error // one a service: why it can take no work
 	stops    []func()       // one a service, run side by side
 }
 
-// trackerPorts are what a tracker has on the public port; zero without a tracker.
-type trackerPorts struct {
-	socket    http.Handler                    // WebSockets on /
-	announce  http.Handler                    // WebSockets on /announce
-	delivery  func() []tracker.Delivery       // for the admin port
-	allowed   http.Handler                    // whether pages of an origin may join
-	admission func(net.Listener) net.Listener // what admits connections
-}
-
 // openServices checks the sites, makes the registry and joins the bus.
 func openServices(config *Config, sites []site.Config, name string, log *slog.Logger) (*services, error) {
-	s := &services{config: config, log: log}
+	s := &services{config: config, log: log, slots: map[string]*slot{}}
 	for _, c := range sites {
 		one, err := site.New(c)
 		if err != nil {
@@ -102,25 +92,38 @@ func openServices(config *Config, sites []site.Config, name string, log *slog.Lo
 	return s, nil
 }
 
+// add has a service be asked and stopped with the others.
+func (s *services) add(name string, place *slot) {
+	s.slots[name] = place
+	s.checks = append(s.checks, place.ready)
+	s.switchers = append(s.switchers, place)
+	s.stops = append(s.stops, place.stop)
+}
+
 // startSeed adds a seed with a data folder and a place to listen at. What it serves is the services'.
 func (s *services) startSeed(p seedParts) error {
-	release, err := lockFolder(p.dataDir)
-	if err != nil {
-		return err
-	}
 	p.config, p.sites, p.bus, p.sink, p.log, p.fleet = s.config.Seed, s.sites, s.bus, s.registry, s.log, s.fleet
-	running, err := startSeed(p)
+	place, err := newSlot(func() (*instance, error) {
+		release, err := lockFolder(p.dataDir)
+		if err != nil {
+			return nil, err
+		}
+		running, err := startSeed(p)
+		if err != nil {
+			release()
+			return nil, err
+		}
+		p.listen, p.next = running.address, false // another one comes up at the same address
+		return &instance{switcher: running.service, ready: running.ready, stop: func() {
+			running.stop()
+			release()
+		}}, nil
+	})
 	if err != nil {
-		release()
 		return err
 	}
-	s.seedAddr = running.address
-	s.checks = append(s.checks, running.ready)
-	s.switchers = append(s.switchers, running.service)
-	s.stops = append(s.stops, func() {
-		running.stop()
-		release()
-	})
+	s.seedAddr = p.listen
+	s.add("seed", place)
 	return nil
 }
 

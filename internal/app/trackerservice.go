@@ -2,10 +2,10 @@ package app
 
 import (
 	"encoding/hex"
-	"errors"
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"sync"
 
 	"github.com/leeway-video/leeway/internal/access"
@@ -21,18 +21,48 @@ import (
 
 // startTracker adds a tracker, whose secret comes from the configuration or is kept in dataDir.
 func (s *services) startTracker(dataDir string) error {
+	c, err := s.trackerConfig(dataDir)
+	if err != nil {
+		return err
+	}
+	between, err := newProxies(s.config.Tracker)
+	if err != nil {
+		return err
+	}
+	place, err := newSlot(func() (*instance, error) { return s.openTracker(c, between) })
+	if err != nil {
+		return err
+	}
+	s.add("tracker", place)
+	if err := s.registry.Watch(place, tracker.Metrics()...); err != nil {
+		return err
+	}
+	now := func() *tracker.Tracker { return place.now.Load().tracker }
+	s.tracker = trackerPorts{
+		trackerHandlers{
+			socket:   place.port(func(h trackerHandlers) http.Handler { return h.socket }),
+			announce: place.port(func(h trackerHandlers) http.Handler { return h.announce }),
+			allowed:  place.port(func(h trackerHandlers) http.Handler { return h.allowed }),
+		},
+		func(l net.Listener) net.Listener {
+			return wsconn.NewAdmission(l, wsconn.AdmissionConfig{
+				MaxOpen: now().Room(), Refused: now().Rejected, Slack: wsconn.UsualSlack,
+				Knock:   func(a netip.Addr) bool { return now().Knock(a) },
+				Entered: func(a netip.Addr) { now().Entered(a) },
+				Trusted: between.trusts, Introduces: between.isBalancer,
+			})
+		},
+		func() []tracker.Delivery { return now().Deliveries() },
+	}
+	return nil
+}
+
+// trackerConfig is what the configuration says of a tracker.
+func (s *services) trackerConfig(dataDir string) (t tracker.Config, err error) {
 	c := s.config.Tracker
 	secret, err := s.secret(dataDir)
 	if err != nil {
-		return err
-	}
-	between, err := newProxies(c)
-	if err != nil {
-		return err
-	}
-	hashes, err := infoHashes(c.WebTorrent.InfoHashes)
-	if err != nil {
-		return err
+		return t, err
 	}
 	var ice []signal.ICEServer
 	var relays []tracker.TURNServer
@@ -40,7 +70,7 @@ func (s *services) startTracker(dataDir string) error {
 		if i.Secret != "" {
 			secret, err := access.NewRelaySecret(i.Secret)
 			if err != nil {
-				return cmdline.Usage(fmt.Errorf("tracker.ice_servers: %w", err))
+				return t, cmdline.Usage(fmt.Errorf("tracker.ice_servers: %w", err))
 			}
 			relays = append(relays, tracker.TURNServer{URLs: i.URLs, Secret: secret})
 			continue
@@ -49,29 +79,34 @@ func (s *services) startTracker(dataDir string) error {
 	}
 	keys, err := openTokenKeys(s.sites, s.log)
 	if err != nil {
-		return err
+		return t, err
 	}
-	var torrents *webtorrent.Service
-	t, err := tracker.New(tracker.Config{
+	return tracker.Config{
 		Secret: secret, Sites: s.sites, Tokens: keys, TokenGrace: c.TokenGrace, ICEServers: ice, TURNServers: relays, CredentialsLife: c.CredentialsLife,
 		UpdateInterval: c.UpdateInterval, StatsInterval: c.StatsInterval, TicketLife: c.TicketLife, DrainSpread: c.DrainSpread,
 		MaxSessions: c.MaxSessions, MaxPerAddress: c.MaxPerAddress, MaxPerSubject: c.MaxPerSubject, MaxSwarms: c.MaxSwarms, MaxMembers: c.MaxMembers,
 		MessagesPerSecond: c.MessagesPerSecond, ConnectsPerSecond: c.ConnectsPerSecond, PeersPerHour: c.PeersPerHour,
 		TitleNames: c.TitleNames,
-		Torrents: func(t *tracker.Tracker) tracker.Torrents {
-			torrents = webtorrent.New(webtorrent.Config{
-				InfoHashes: hashes, Token: c.WebTorrent.Token, Interval: c.WebTorrent.Interval, MaxSwarms: c.WebTorrent.MaxSwarms,
-			}, t)
-			return torrents
-		},
-		Judge: func(t *tracker.Tracker) tracker.Judge { return judge.New(judge.Config{Pause: c.HarmPause}, t) },
-		Probe: rtclink.Probe, Log: s.log, Metrics: s.registry,
-	}, s.bus)
+		Judge:      func(t *tracker.Tracker) tracker.Judge { return judge.New(judge.Config{Pause: c.HarmPause}, t) },
+		Probe:      rtclink.Probe, Log: s.log, Metrics: s.registry,
+	}, nil
+}
+
+// openTracker starts a tracker and makes what it answers with.
+func (s *services) openTracker(c tracker.Config, between proxies) (*instance, error) {
+	own := s.config.Tracker.WebTorrent
+	hashes, err := infoHashes(own.InfoHashes)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := s.registry.Watch(t, tracker.Metrics()...); err != nil {
-		return errors.Join(err, t.Close())
+	var torrents *webtorrent.Service
+	c.Torrents = func(t *tracker.Tracker) tracker.Torrents {
+		torrents = webtorrent.New(webtorrent.Config{InfoHashes: hashes, Token: own.Token, Interval: own.Interval, MaxSwarms: own.MaxSwarms}, t)
+		return torrents
+	}
+	t, err := tracker.New(c, s.bus)
+	if err != nil {
+		return nil, err
 	}
 	open := &gate{}
 	visitor := func(r *http.Request) tracker.Visitor {
@@ -82,29 +117,27 @@ func (s *services) startTracker(dataDir string) error {
 		CheckOrigin: pageOrigin(t.AllowsOrigin, s.log),
 	}
 	native := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return t.Accept(c, visitor(r)) })
-	s.tracker.socket = open.guard(native)
 	sockets.Subprotocol, sockets.MaxMessage = "", wire.MaxMessage
 	foreign := wsconn.Handler(sockets, func(c *wsconn.Conn, r *http.Request) wsconn.Receiver { return torrents.Accept(c, visitor(r)) })
-	s.tracker.announce = open.guard(announce(torrents, t.Rejected, foreign))
-	s.tracker.allowed = allowed(t.AllowsOrigin, between.client, t.Knock, t.Rejected)
-	s.tracker.delivery = t.Deliveries
-	s.checks = append(s.checks, t.Ready)
-	s.switchers = append(s.switchers, t)
-	s.tracker.admission = func(l net.Listener) net.Listener {
-		return wsconn.NewAdmission(l, wsconn.AdmissionConfig{
-			MaxOpen: t.Room(), Refused: t.Rejected, Knock: t.Knock, Entered: t.Entered, Slack: wsconn.UsualSlack,
-			Trusted: between.trusts, Introduces: between.isBalancer,
-		})
-	}
-	s.stops = append(s.stops, func() {
-		if err := t.Close(); err != nil {
-			s.log.Warn("tracker did not close cleanly", "error", err)
-		}
-		open.shut()
-		native.Wait()
-		foreign.Wait()
-	})
-	return nil
+	return &instance{
+		switcher: t, tracker: t, ready: t.Ready,
+		handlers: trackerHandlers{
+			open.guard(native), open.guard(announce(torrents, t.Rejected, foreign)), allowed(t.AllowsOrigin, between.client, t.Knock, t.Rejected),
+		},
+		cut: func() {
+			open.shut()
+			native.Cut()
+			foreign.Cut()
+		},
+		stop: func() {
+			if err := t.Close(); err != nil {
+				s.log.Warn("tracker did not close cleanly", "error", err)
+			}
+			open.shut()
+			native.Wait()
+			foreign.Wait()
+		},
+	}, nil
 }
 
 // announce lets in the clients that may speak the WebTorrent protocol.

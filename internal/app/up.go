@@ -168,16 +168,10 @@ func (u *upRun) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	more := map[string]http.HandlerFunc{}
 	mux.Handle("/check", checkPage)
-	var shape func(context.Context, net.Conn) context.Context
-	if shows.origin != nil {
-		mux.Handle(shows.origin.prefix, shows.origin.handler(clientViewer))
-		mux.HandleFunc("GET /demo/ledger", shows.origin.serveLedger)
-		more["POST /origin/fault"], more["GET /origin/digests"] = shows.origin.serveFault, shows.origin.serveDigests
-		if rate := u.config.Up.OriginRate; rate > 0 {
-			shape = shapeConnections(rate)
-		}
+	more, shape, err := u.demoPorts(mux, shows.origin, services, at)
+	if err != nil {
+		return err
 	}
 	group.serveTLS("public", services.tracker.admission(public), mux, shape, certificate)
 	group.serve("admin", adminPort, admin.handler(more), nil)
@@ -185,6 +179,25 @@ func (u *upRun) run(ctx context.Context) error {
 		return err
 	}
 	return group.wait(ctx)
+}
+
+// demoPorts adds to the public port what the page of a film needs. more is for the admin port; shape is of the public one.
+func (u *upRun) demoPorts(mux *http.ServeMux, o *origin, s *services, at place) (more map[string]http.HandlerFunc, shape func(context.Context, net.Conn) context.Context, err error) {
+	if o == nil {
+		return nil, nil, nil
+	}
+	away, err := u.newOutages(s, at)
+	if err != nil {
+		return nil, nil, err
+	}
+	mux.HandleFunc("GET /demo/outage", away.serveState)
+	mux.HandleFunc("POST /demo/outage", away.serveStop)
+	mux.Handle(o.prefix, o.handler(clientViewer))
+	mux.HandleFunc("GET /demo/ledger", o.serveLedger)
+	if rate := u.config.Up.OriginRate; rate > 0 {
+		shape = shapeConnections(rate)
+	}
+	return map[string]http.HandlerFunc{"POST /origin/fault": o.serveFault, "GET /origin/digests": o.serveDigests}, shape, nil
 }
 
 // startServices runs tracker and seed, joined by a bus of their own unless the configuration names one.
@@ -283,7 +296,12 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *sourc
 			return shown{}, err
 		}
 	}
-	page, err := bundle.Page(u.config.Up.picture().shown(""))
+	film := u.config.Up.picture().shown("")
+	film.Outages = !u.proxied()
+	if film.Addresses, err = at.elsewhere(); err != nil {
+		return shown{}, err
+	}
+	page, err := bundle.Page(film)
 	if err != nil {
 		return shown{}, fmt.Errorf("up: read the embedded demo page: %w", err)
 	}

@@ -99,6 +99,28 @@ func (p place) url() string {
 	return "http://" + p.shown() + "/"
 }
 
+// elsewhere is where browsers on other machines find the place, addresses with spaces between them; "loopback": nowhere.
+func (p place) elsewhere() (string, error) {
+	if loopback(p.addr.String()) {
+		return "loopback", nil
+	}
+	hosts, err := p.hosts()
+	if err != nil {
+		return "", err
+	}
+	scheme := "http"
+	if p.certificate != nil {
+		scheme = "https"
+	}
+	var all []string
+	for _, host := range hosts {
+		if !loopback(host) && !loopback(net.JoinHostPort(host, "0")) {
+			all = append(all, scheme+"://"+host+"/")
+		}
+	}
+	return strings.Join(all, " "), nil
+}
+
 // scriptTag is what a page of a site carries. The script's scheme is left to the page; the tracker has its own.
 func (p place) scriptTag() string {
 	scheme := "ws"

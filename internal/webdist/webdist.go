@@ -139,6 +139,8 @@ type Film struct {
 	Title       string
 	Attribution string // a line below the player; hidden when empty and Source is not
 	Tracker     string // WebSocket address; empty: the page's own host
+	Outages     bool   // the server answers on /demo/outage
+	Addresses   string // of the page for other machines, with spaces between them; "loopback": there are none; empty: not known
 }
 
 // Page answers with the demo page and its assets, the film written into its meta elements.
@@ -155,6 +157,10 @@ func (b *Bundle) Page(film Film) (http.Handler, error) {
 	if film.Tracker != "" {
 		index = setMeta(index, "leeway-tracker", film.Tracker)
 	}
+	if film.Outages {
+		index = setMeta(index, "demo-outages", "yes")
+	}
+	index = setMeta(index, "demo-addresses", film.Addresses)
 	sum := sha256.Sum256(index)
 	tag := `"` + hex.EncodeToString(sum[:8]) + `"`
 	files := http.FileServerFS(b.demo)

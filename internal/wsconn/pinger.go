@@ -50,6 +50,14 @@ func (p *pinger) remove(c *Conn) {
 	}
 }
 
+func (p *pinger) cut() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, c := range p.conns {
+		_ = c.net.Close()
+	}
+}
+
 func (p *pinger) keep(stop chan struct{}) {
 	defer p.open.Done()
 	cfg := &p.e.cfg

@@ -170,6 +170,9 @@ func (e *Endpoint) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // Wait returns when no connection is left. Its caller sees to it that they end and that no new ones come.
 func (e *Endpoint) Wait() { e.pinger.open.Wait() }
 
+// Cut ends all connections at once and without a word, as a power cut would.
+func (e *Endpoint) Cut() { e.pinger.cut() }
+
 // lender has the library read through the connection's own reader, whose buffer is there only while there is something to
 // read, instead of one that it would make for each.
 type lender struct {

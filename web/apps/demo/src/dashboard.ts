@@ -1,6 +1,9 @@
+import { Chart } from './chart';
 import type { Delivery, DeliveryView, SegmentView } from './delivery';
 import { Figures } from './figures';
+import { History } from './history';
 import { Neighbors } from './neighbors';
+import { Outages } from './outage';
 import { Picture } from './picture';
 import type { PlayedSegment, Player } from './player';
 import { RateMeters } from './rates';
@@ -22,6 +25,9 @@ export interface DashboardParts {
   delivery: Delivery;
   viewer: number;
   film: string;
+  /** The page's server can stop tracker and seed for so many seconds. */
+  outages: boolean;
+  outageSeconds: number;
 }
 
 /** Everything on the page but the player: looks twice a second, draws ten times, rests while the page is hidden. */
@@ -31,6 +37,9 @@ export class Dashboard {
   private readonly picture = new Picture(document.querySelector<HTMLElement>('#scene')!);
   private readonly timeline = new Timeline(document.querySelector<HTMLElement>('#timeline')!);
   private readonly figures = new Figures();
+  private readonly history = new History();
+  private readonly chart = new Chart(document.querySelector<HTMLElement>('#rates')!);
+  private readonly outages: Outages;
   private readonly thumbnail: Thumbnail;
   private readonly meters = new RateMeters();
   private readonly delivered = new Map<string, SegmentView>();
@@ -46,6 +55,9 @@ export class Dashboard {
     this.parts = parts;
     this.neighbors = new Neighbors(parts.film, parts.viewer);
     this.thumbnail = new Thumbnail(parts.player.video);
+    this.outages = new Outages(document.querySelector<HTMLElement>('#outages')!, parts.outages, parts.outageSeconds);
+    this.outages.tell = (service, leftMs) => this.neighbors.tellOutage(service, leftMs);
+    this.neighbors.onOutage = (service, leftMs) => this.outages.hear(service, leftMs);
     parts.delivery.onSegment = (segment) => this.arrived(segment);
     parts.player.onSegment = (segment) => this.fetched(segment);
   }
@@ -54,8 +66,7 @@ export class Dashboard {
     setInterval(() => this.tick(), drawEveryMs);
     document.addEventListener('visibilitychange', () => this.tick());
     addEventListener('pagehide', () => {
-      const { self } = this.parts.delivery.view();
-      if (self !== undefined) this.neighbors.leave(self);
+      this.neighbors.leave();
     });
     this.tick();
   }
@@ -93,20 +104,20 @@ export class Dashboard {
     if (view.script !== 'present') view.bytes.origin = player.segments.reduce((sum, s) => sum + s.bytes, 0);
     const rated = this.rate(view, now);
     const others = this.neighbors.list(now);
-    if (view.self !== undefined && now - this.toldAt >= 950) {
+    if (now - this.toldAt >= 950) {
       this.toldAt = now;
       if (!hidden) this.thumbnail.take();
-      const { bytes } = view;
-      this.neighbors.tell({ peer: view.self, viewer, flows: incoming(rated), bytes, thumbnail: this.thumbnail.url });
-    } else if (view.self === undefined && !hidden && now - this.toldAt >= 950) {
-      this.toldAt = now;
-      this.thumbnail.take();
+      const told = { peer: view.self ?? '', viewer, ageMs: now, flows: incoming(rated), bytes: view.bytes };
+      this.neighbors.tell({ ...told, thumbnail: this.thumbnail.url });
     }
+    const machine = [{ id: this.neighbors.id, ageMs: now, bytes: view.bytes }, ...this.neighbors.all(now)];
+    this.history.take(now, machine);
     if (hidden) return;
     this.picture.update(buildScene(rated, others, viewer, this.thumbnail.url));
     this.figures.show(view, player.experience());
     this.figures.showLag(player.lag());
     this.figures.showAll([view.bytes, ...others.map((n) => n.bytes)]);
+    this.chart.show(now, this.history.points(now), this.history.total, machine.length, this.outages.gaps);
     this.follow();
     this.say(view, others.length, now);
   }
@@ -157,6 +168,12 @@ export class Dashboard {
       failure: this.parts.player.failure,
     });
     if (this.offerAddress(neighbors, now)) return;
+    const { player } = this.parts;
+    const planned = this.outages.look(now, player.experience(), view.state === 'connected', viewers.length);
+    this.write(planned !== undefined && player.failure === undefined ? planned : sentence);
+  }
+
+  private write(sentence: Sentence): void {
     if (sentence.text !== this.said?.text) {
       this.sentence.textContent = sentence.text;
       this.sentence.dataset.tone = sentence.tone;

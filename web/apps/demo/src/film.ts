@@ -17,6 +17,8 @@ export interface PageOptions {
   maxBuffer: number;
   /** False: the page waits for the person to press play. */
   autoplay: boolean;
+  /** For how long the page's buttons stop a service, seconds. */
+  outage: number;
   /** Manifest that overrides the film's, or undefined. */
   src: string | undefined;
 }
@@ -34,14 +36,20 @@ export function readOptions(search: string): PageOptions {
     level: whole('level'),
     maxBuffer: whole('maxbuffer') || 30,
     autoplay: query.get('autoplay') !== '0',
+    outage: whole('outage') || 20,
     src: query.get('src') ?? undefined,
   };
 }
 
 /** Reads the film from the page's meta elements; a film from the query has no known title or attribution. */
 export function readFilm(page: Document, override: string | undefined): Film {
-  const meta = (name: string) => page.querySelector<HTMLMetaElement>(`meta[name="film-${name}"]`)?.content ?? '';
+  const meta = (name: string) => readMeta(page, `film-${name}`);
   const film = { src: meta('src'), title: meta('title'), attribution: meta('attribution') };
   if (override === undefined || override === film.src) return film;
   return { src: override, title: override.split('/').at(-2) ?? override, attribution: '' };
+}
+
+/** The content of a meta element, or nothing. */
+export function readMeta(page: Document, name: string): string {
+  return page.querySelector<HTMLMetaElement>(`meta[name="${name}"]`)?.content ?? '';
 }

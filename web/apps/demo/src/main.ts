@@ -2,7 +2,7 @@ import Hls from 'hls.js';
 import { openViewer, showCredit } from './controls';
 import { Dashboard } from './dashboard';
 import { Delivery, type Notice } from './delivery';
-import { readFilm, readOptions } from './film';
+import { readFilm, readMeta, readOptions } from './film';
 import { Player } from './player';
 
 declare global {
@@ -46,7 +46,14 @@ delivery.onNotice = (notice) => notices.push(notice);
 
 window.Hls = Hls;
 const player = new Player(document.querySelector<HTMLVideoElement>('#video')!, film.src, options);
-const dashboard = new Dashboard({ player, delivery, viewer: options.viewer, film: film.src });
+const dashboard = new Dashboard({
+  player,
+  delivery,
+  viewer: options.viewer,
+  film: film.src,
+  outages: readMeta(document, 'demo-outages') !== '',
+  outageSeconds: options.outage,
+});
 
 document.title = `Viewer ${options.viewer} · Leeway`;
 document.querySelector('#badge')!.textContent = `Viewer ${options.viewer}`;

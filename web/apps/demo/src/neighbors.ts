@@ -1,10 +1,15 @@
 import type { Source } from './delivery';
+import type { Service } from './outage';
 
 /** What a window of this demo tells the others, once a second. */
 export interface Neighbor {
-  /** The window's session at the tracker: its peer ID. */
+  /** The window: its peer ID changes with its sessions. */
+  id: string;
+  /** Its session at the tracker: its peer ID; empty before the first. */
   peer: string;
   viewer: number;
+  /** Milliseconds since it was opened. */
+  ageMs: number;
   /** What comes in: from origin, seeds and viewers by peer ID, bytes per second. */
   flows: { from: string; source: Source; rate: number }[];
   /** All that came in so far. */
@@ -31,6 +36,12 @@ export class Numbers {
   }
 }
 
+/** A service that a window stopped for a while. */
+export interface ToldOutage {
+  outage: Service;
+  leftMs: number;
+}
+
 /** A window not heard of for this long is gone; hidden windows still speak once a second. */
 const forgetMs = 3500;
 
@@ -39,6 +50,9 @@ const forgetMs = 3500;
  * better when each window adds its own. Nothing depends on it.
  */
 export class Neighbors {
+  /** Of this window, for as long as it is open. */
+  readonly id = Math.random().toString(36).slice(2);
+  onOutage: ((service: Service, leftMs: number) => void) | undefined;
   private readonly channel: BroadcastChannel | undefined;
   private readonly numbers: Numbers;
   private readonly known = new Map<string, { at: number; neighbor: Neighbor }>();
@@ -47,16 +61,21 @@ export class Neighbors {
     this.numbers = new Numbers(own);
     if (typeof BroadcastChannel === 'undefined') return;
     this.channel = new BroadcastChannel(`leeway-demo ${film}`);
-    this.channel.onmessage = (event: MessageEvent<Neighbor | { gone: string } | { given: number }>) => {
+    this.channel.onmessage = (event: MessageEvent<Neighbor | ToldOutage | { gone: string } | { given: number }>) => {
       const { data } = event;
       if ('given' in data) this.numbers.hear(data.given);
       else if ('gone' in data) this.known.delete(data.gone);
-      else this.known.set(data.peer, { at: performance.now(), neighbor: data });
+      else if ('outage' in data) this.onOutage?.(data.outage, data.leftMs);
+      else this.known.set(data.id, { at: performance.now(), neighbor: data });
     };
   }
 
-  tell(neighbor: Neighbor): void {
-    this.channel?.postMessage(neighbor);
+  tell(neighbor: Omit<Neighbor, 'id'>): void {
+    this.channel?.postMessage({ id: this.id, ...neighbor } satisfies Neighbor);
+  }
+
+  tellOutage(outage: Service, leftMs: number): void {
+    this.channel?.postMessage({ outage, leftMs } satisfies ToldOutage);
   }
 
   /** A number for a new window; the other windows give another. */
@@ -67,13 +86,18 @@ export class Neighbors {
     return given;
   }
 
-  leave(peer: string): void {
-    this.channel?.postMessage({ gone: peer });
+  leave(): void {
+    this.channel?.postMessage({ gone: this.id });
   }
 
-  /** The others heard of lately, by viewer number. */
+  /** The others heard of lately that have a session, by viewer number. */
   list(now: number): Neighbor[] {
-    for (const [peer, entry] of this.known) if (now - entry.at > forgetMs) this.known.delete(peer);
+    return this.all(now).filter((n) => n.peer !== '');
+  }
+
+  /** All others heard of lately, by viewer number. */
+  all(now: number): Neighbor[] {
+    for (const [id, entry] of this.known) if (now - entry.at > forgetMs) this.known.delete(id);
     return [...this.known.values()].map((entry) => entry.neighbor).sort((a, b) => a.viewer - b.viewer);
   }
 }

@@ -1,0 +1,53 @@
+/** The demo page's button stops the tracker: nothing stops, and the page finds the tracker that comes back. */
+import { expect, test } from 'vitest';
+import { Chromium } from './browser.ts';
+import { figures } from './figures.ts';
+import { dataDir, freePort, Service } from './service.ts';
+import { until, Viewer } from './viewer.ts';
+import type { PageWindow } from './watched.ts';
+
+test('the page stops the tracker for two seconds, and the film plays on', async () => {
+  const data = dataDir();
+  const [listen, admin, seed, probe] = await Promise.all([freePort(), freePort(), freePort(), freePort()]);
+  const at = (port: number) => `127.0.0.1:${port}`;
+  const addresses = [
+    '--listen',
+    at(listen),
+    '--admin',
+    at(admin),
+    '--seed-listen',
+    at(seed),
+    '--probe-listen',
+    at(probe),
+  ];
+  const up = await Service.start(['up', ...addresses, '--data-dir', data.path], `http://${at(admin)}/readyz`);
+  let browser: Chromium | undefined;
+  try {
+    browser = await Chromium.start();
+    const viewer = await Viewer.open(browser, `http://${at(listen)}/?level=0&outage=2`);
+    await viewer.until('2 s of film', (seen) => seen.currentTime > 2);
+    const session = () =>
+      viewer.page.evaluate(() => {
+        const { state, session } = (window as unknown as PageWindow).leeway.stats();
+        return { state, reconnects: session?.reconnects ?? 0 };
+      });
+    const said = () => viewer.page.$eval('#sentence', (element) => element.textContent ?? '');
+    await until('a session', async () => (await session()).state === 'ready');
+    const button = await viewer.page.waitForSelector('#outages:not([hidden]) [data-service="tracker"]:enabled');
+    const { reconnects } = await session();
+    const gone = (await viewer.seen()).currentTime;
+    await button!.click();
+    await until('the page says so', async () => /^The tracker is (gone|back)/.test(await said()));
+    await until('another session', async () => {
+      const { state, reconnects: now } = await session();
+      return state === 'ready' && now > reconnects;
+    });
+    const seen = await viewer.until('the film plays on', (now) => now.currentTime > gone + 2);
+    figures('demo', { gone, back: seen.currentTime, said: await said() });
+    expect(seen.stalls).toEqual([]);
+  } finally {
+    await browser?.stop();
+    await up.stop();
+    data.remove();
+  }
+});
