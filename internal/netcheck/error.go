@@ -64,7 +64,7 @@ func (e *Error) advice() string {
 	case e.Code == Refused:
 		return "try another server"
 	case e.Code == Blocked:
-		return "UDP to the server may be blocked, or its probe.announce be missing"
+		return "UDP to the server may be blocked, its probe.announce be missing, or a round trip take more than a second"
 	case e.Code == Stopped:
 		return "the line or the server failed; try again"
 	}
