@@ -3,11 +3,16 @@ package firstday
 import (
 	"context"
 	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,6 +35,7 @@ func newWalk(t *testing.T) *walk {
 	if os.Getenv("LEEWAY_FIRSTDAY") == "" {
 		t.Skip("make firstday runs this")
 	}
+	t.Parallel() // it waits for films most of the time
 	w := &walk{t: t, dir: t.TempDir()}
 	if err := os.Mkdir(filepath.Join(w.dir, "build"), 0o755); err != nil {
 		t.Fatal(err)
@@ -99,19 +105,30 @@ func (w *walk) start(command string, printed *regexp.Regexp) string {
 	return printed.FindStringSubmatch(out.String())[1]
 }
 
-// film encodes one of the operator's own, in two kinds of segments.
+// film encodes one of the operator's own: as segments of TS, as fMP4, and as byte ranges of one file.
+// It is long enough for the doctor, whose viewers play four times as fast.
 func (w *walk) film() {
 	w.t.Helper()
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
 		w.t.Skip("ffmpeg is not installed: the walk needs a film")
 	}
-	for kind, args := range map[string]string{"ts": "", "fmp4": "-hls_segment_type fmp4"} {
-		w.sh("mkdir -p media/" + kind + " && ffmpeg -v error -f lavfi -i testsrc2=s=320x180:r=10:d=20 -c:v libx264 -preset ultrafast -g 20 -b:v 400k " +
+	for kind, args := range map[string]string{"ts": "", "fmp4": "-hls_segment_type fmp4", "ranges": "-hls_flags single_file"} {
+		w.sh("mkdir -p media/" + kind + " && ffmpeg -v error -f lavfi -i testsrc2=s=320x180:r=10:d=40 -c:v libx264 -preset ultrafast -g 20 -b:v 400k " +
 			"-f hls -hls_time 2 -hls_playlist_type vod " + args + " media/" + kind + "/index.m3u8")
 	}
 }
 
-// TestAPageOfOnesOwn walks "Trying it on a page of yours" with nginx and a film of one's own, in TS and in fMP4.
+// shared plays a film in two viewers. The second one comes when the first has a link, and takes at least a piece of a segment from it or
+// from the seed; more is for both of them.
+func (w *walk) shared(one, two, first, second, more string) {
+	w.t.Helper()
+	w.sh(fmt.Sprintf(`log=$(mktemp)
+leeway viewer --speed 4 --buffer 12s %[1]s --tracker %[2]s '%[4]s' 2>$log & first=$!
+until grep -q 'links [1-9]' $log; do kill -0 $first || { cat $log; exit 1; }; sleep 0.1; done
+leeway viewer --speed 4 --buffer 12s %[1]s --require-peers --tracker %[3]s '%[5]s' && wait $first`, more, one, two, first, second))
+}
+
+// TestAPageOfOnesOwn walks "Trying it on a page of yours" with nginx and a film of one's own.
 func TestAPageOfOnesOwn(t *testing.T) {
 	const embedding = "../../docs/embedding.md"
 	w := newWalk(t)
@@ -124,21 +141,16 @@ func TestAPageOfOnesOwn(t *testing.T) {
 	w.sh(strings.Join(commands[:i], "\n"))
 	page := w.start(comment.ReplaceAllString(commands[i], ""), regexp.MustCompile(`(https?://\S+)/\n`))
 	tracker := "ws" + strings.TrimPrefix(page, "http")
-	for _, kind := range []string{"ts", "fmp4"} {
-		url := media + "/" + kind + "/index.m3u8"
-		// The second one comes when the first has a link, and takes at least a piece of a segment from it or from the seed.
-		w.sh(fmt.Sprintf("leeway viewer --buffer 6s --tracker %s %s 2>first.log & until grep -q 'links [1-9]' first.log; do sleep 0.2; done; leeway viewer --buffer 6s --require-peers --fail-on stall --tracker %[1]s %[2]s; wait", tracker, url))
-		if out := w.sh(fmt.Sprintf("leeway doctor --tracker %s --page-origin http://localhost:3000 %s", tracker, url)); !strings.Contains(out, "ok       piece") {
-			t.Errorf("doctor: %s", out)
-		}
+	for _, kind := range []string{"ts", "fmp4", "ranges"} {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			w, manifest := &walk{t: t, dir: w.dir, environ: w.environ}, media+"/"+kind+"/index.m3u8"
+			w.shared(tracker, tracker, manifest, manifest, "--fail-on errors")
+			if out := w.sh(fmt.Sprintf("leeway doctor --tracker %s --page-origin http://localhost:3000 %s", tracker, manifest)); !strings.Contains(out, "ok       piece") {
+				t.Errorf("doctor: %s", out)
+			}
+		})
 	}
-}
-
-// TestJoinTokens walks the commands of "Join tokens".
-func TestJoinTokens(t *testing.T) {
-	w := newWalk(t)
-	w.sh(w.the("../../docs/operations/access.md", "sh", "token keygen signing.jwk"))
-	w.sh(strings.ReplaceAll(w.the("../../docs/operations/access.md", "sh", "--title trailer-7"), "mint ", "mint --life 5m "))
 }
 
 // TestPlainMachines walks what of "On plain machines" needs no init system: its secrets, its configuration, and the services that are
@@ -162,9 +174,12 @@ func TestPlainMachines(t *testing.T) {
 		}
 	}
 	media := testkit.Nginx(t, `location / { root "`+w.dir+`/media"; types { application/vnd.apple.mpegurl m3u8; video/mp2t ts; } add_header Access-Control-Allow-Origin *; }`)
+	admins := map[string]string{}
 	service := func(name, more, printed string) string {
-		return w.start(fmt.Sprintf("bash -c 'set -a; . etc/relay.env; [ ! -e etc/%[1]s.env ] || . etc/%[1]s.env; LEEWAY_NATS_USER=%[1]s; %s exec leeway %[1]s --config etc/leeway.yaml'", name, more),
-			regexp.MustCompile(`"msg":"`+name+` is up"[^\n]*"`+printed+`":"([^"]+)"`))
+		line := w.start(fmt.Sprintf("bash -c 'set -a; . etc/relay.env; [ ! -e etc/%[1]s.env ] || . etc/%[1]s.env; LEEWAY_NATS_USER=%[1]s; %s exec leeway %[1]s --config etc/leeway.yaml'", name, more),
+			regexp.MustCompile(`("msg":"`+name+` is up"[^\n]*)\n`))
+		admins[name] = regexp.MustCompile(`"admin":"([^"]+)"`).FindStringSubmatch(line)[1]
+		return regexp.MustCompile(`"` + printed + `":"([^"]+)"`).FindStringSubmatch(line)[1]
 	}
 	text, err := os.ReadFile(filepath.Join(w.dir, "etc/leeway.yaml"))
 	if err != nil {
@@ -177,19 +192,67 @@ func TestPlainMachines(t *testing.T) {
 	more := "LEEWAY_TRACKER_SECRET=" + strings.TrimSpace(w.sh("leeway secret")) + " LEEWAY_TRACKER_LISTEN=127.0.0.1:0 LEEWAY_TRACKER_ADMIN=127.0.0.1:0"
 	one, two := service("tracker", more, "listen"), service("tracker", more+" LEEWAY_TRACKER_DATA_DIR="+w.dir+"/two", "listen")
 	service("seed", "LEEWAY_SEED_LISTEN=127.0.0.1:0 LEEWAY_SEED_ADMIN=127.0.0.1:0", "udp")
-	w.sh(fmt.Sprintf("leeway viewer --buffer 6s --tracker ws://%s %s/ts/index.m3u8 2>first.log & until grep -q 'links [1-9]' first.log; do sleep 0.2; done; leeway viewer --buffer 6s --require-peers --tracker ws://%s %[2]s/ts/index.m3u8; wait", one, media, two))
+	manifest := media + "/ts/index.m3u8"
+	w.shared("ws://"+one, "ws://"+two, manifest, manifest, "")
 	// The doctor as the document calls it, for addresses of this walk. The machine's own limits may be too low, which is a warning.
-	w.sh(strings.NewReplacer("/etc/leeway", w.dir+"/etc", "wss://tracker.example.com", "ws://"+two, "https://www.example.com", "http://www.example.com",
-		"https://media.example.com/film/master.m3u8", media+"/ts/index.m3u8").Replace(w.the(host, "sh", "leeway doctor --config")))
+	out := w.sh(strings.NewReplacer("/etc/leeway", w.dir+"/etc", "wss://tracker.example.com", "ws://"+two, "https://www.example.com", "http://www.example.com",
+		"https://media.example.com/film/master.m3u8", manifest).Replace(w.the(host, "sh", "leeway doctor --config")))
+	if !strings.Contains(out, "turn:"+relay+" gave the relayed address") || !strings.Contains(out, "ok       nats") || !strings.Contains(out, "ok       origin") {
+		t.Errorf("doctor: %s", out)
+	}
+	scraped(w, admins)
+}
+
+// scraped runs Prometheus with the file and the rules of the page, for the ports of this walk, until it has every service.
+func scraped(w *walk, admins map[string]string) {
+	w.t.Helper()
+	binary, err := exec.LookPath("prometheus")
+	if err != nil {
+		w.t.Log("prometheus is not installed: nothing scrapes the services")
+		return
+	}
+	w.sh("mkdir prometheus")
+	for to, from := range map[string]string{"prometheus.yml": "../../deploy/host/prometheus.yml", "leeway.yml": "../../alerts/leeway.yml"} {
+		text, err := os.ReadFile(from)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.write("prometheus/"+to, strings.NewReplacer("127.0.0.1:9464", admins["tracker"], "127.0.0.1:9465", admins["seed"], "127.0.0.1:9466", admins["turn"],
+			"scrape_interval: 15s", "scrape_interval: 1s").Replace(string(text)))
+	}
+	at := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)) // systems give connections other ports
+	w.start(binary+" --config.file=prometheus/prometheus.yml --storage.tsdb.path=prometheus/data --web.listen-address="+at, regexp.MustCompile(`(Server is ready)`))
+	for _, name := range []string{"tracker", "seed", "turn"} {
+		var answer string
+		testkit.Eventually(w.t, name+" is scraped", func() bool {
+			response, err := http.Get("http://" + at + "/api/v1/query?query=" + url.QueryEscape(`up{service="`+name+`"} == 1`))
+			if err != nil {
+				return false
+			}
+			defer response.Body.Close()
+			body, _ := io.ReadAll(response.Body)
+			answer = string(body)
+			return strings.Contains(answer, admins[name])
+		})
+	}
+	if out := w.sh("exec 3<>/dev/tcp/" + strings.Replace(at, ":", "/", 1) + " && printf 'GET /api/v1/rules HTTP/1.0\\r\\n\\r\\n' >&3 && cat <&3"); !strings.Contains(out, "LeewayNoTracker") || strings.Contains(out, `"health":"err"`) {
+		w.t.Errorf("rules: %s", out)
+	}
 }
 
 // bus is a NATS server with the configuration and passwords of the walk.
 func bus(t *testing.T, w *walk) string {
+	text, err := os.ReadFile(filepath.Join(w.dir, "etc/nats.conf"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resolved := string(text)
 	for line := range strings.Lines(w.sh("cat etc/nats.env")) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		t.Setenv(name, value)
+		resolved = strings.ReplaceAll(resolved, "$"+name, strconv.Quote(value))
 	}
-	options, err := server.ProcessConfigFile(filepath.Join(w.dir, "etc/nats.conf"))
+	w.write("etc/nats-here.conf", resolved)
+	options, err := server.ProcessConfigFile(filepath.Join(w.dir, "etc/nats-here.conf"))
 	if err != nil {
 		t.Fatal(err)
 	}
