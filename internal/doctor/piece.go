@@ -1,6 +1,7 @@
 package doctor
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"strings"
@@ -128,7 +129,7 @@ func (p *pair) judge(took time.Duration) []Finding {
 			reasons[why] = true
 		}
 		opened += s.LinksOpened
-		failed, off = s.Error, s.Off
+		failed, off = cmp.Or(failed, s.Error), cmp.Or(off, s.Off) // one that is off is enough: seeds wait for certify_from viewers
 	}
 	select {
 	case <-p.first:

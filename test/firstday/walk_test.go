@@ -187,7 +187,8 @@ func TestPlainMachines(t *testing.T) {
 	}
 	relay := service("turn", "LEEWAY_TURN_LISTEN=127.0.0.1:0 LEEWAY_TURN_ADMIN=127.0.0.1:0", "listen")
 	w.write("etc/leeway.yaml", strings.NewReplacer("media.example.com", strings.TrimPrefix(media, "http://"), "https://media.example.com", media,
-		"turn.example.com:3478", relay, "https://www.example.com", "http://www.example.com", "/var/lib/leeway", w.dir).Replace(string(text)))
+		"turn.example.com:3478", relay, "https://www.example.com", "http://www.example.com", "/var/lib/leeway", w.dir,
+		"    access: public", "    policy: {certify_from: 1, control_group_permille: 0} # no viewer of the walk is drawn into the control group\n    access: public").Replace(string(text)))
 	w.environ = append(w.environ, "LEEWAY_NATS_URL="+bus(t, w))
 	more := "LEEWAY_TRACKER_SECRET=" + strings.TrimSpace(w.sh("leeway secret")) + " LEEWAY_TRACKER_LISTEN=127.0.0.1:0 LEEWAY_TRACKER_ADMIN=127.0.0.1:0"
 	one, two := service("tracker", more, "listen"), service("tracker", more+" LEEWAY_TRACKER_DATA_DIR="+w.dir+"/two", "listen")
