@@ -1,8 +1,10 @@
 import Hls from 'hls.js';
+import { offerManifest } from './chooser';
 import { openViewer, showCredit } from './controls';
 import { Dashboard } from './dashboard';
 import { Delivery, type Notice } from './delivery';
 import { readFilm, readMeta, readOptions } from './film';
+import { offerPhone } from './phone';
 import { Player } from './player';
 
 declare global {
@@ -61,6 +63,12 @@ showCredit(document.querySelector<HTMLElement>('#credit')!, film);
 document.querySelector('#add')!.addEventListener('click', () => {
   dashboard.expect(openViewer(dashboard.nextViewer()));
 });
+offerManifest(document.querySelector<HTMLElement>('#choose')!, document.querySelector('#chooser')!);
+offerPhone(
+  document.querySelector<HTMLElement>('#phone')!,
+  document.querySelector('#elsewhere')!,
+  readMeta(document, 'demo-addresses'),
+);
 dashboard.start();
 
 window.__demo = {

@@ -68,9 +68,21 @@ export class Timeline {
     if (this.from === from && this.to === to && this.cells.length === inside.length) return;
     this.from = from;
     this.to = to;
-    this.track.replaceChildren();
-    this.cells = inside.map((slot) => this.create(slot));
-    this.cells[0]?.element.setAttribute('tabindex', '0');
+    // A stream lays its cells out with each new segment: those that stay are moved. A new one would fade in.
+    const before = this.cells;
+    const known = new Map(before.map((cell) => [nearest(cell.startMs), cell]));
+    this.cells = inside.map((slot) => {
+      const cell = known.get(nearest(slot.startMs));
+      known.delete(nearest(slot.startMs));
+      return cell === undefined ? this.create(slot) : this.place(cell, slot);
+    });
+    const kept = new Set(this.cells);
+    for (const cell of before) if (!kept.has(cell)) cell.element.remove();
+    for (const [i, { element }] of this.cells.entries()) {
+      // Where it stands already it is left alone: what is put anew loses the focus, and fades in.
+      if (this.track.children[i] !== element) this.track.insertBefore(element, this.track.children[i] ?? null);
+    }
+    if (!this.cells.some(({ element }) => element.tabIndex === 0)) this.cells[0]?.element.setAttribute('tabindex', '0');
     this.layOutAxis();
   }
 
@@ -95,14 +107,18 @@ export class Timeline {
     return this.to <= this.from ? 0 : Math.min(1, Math.max(0, (ms - this.from) / (this.to - this.from)));
   }
 
+  private place(cell: Cell, slot: Slot): Cell {
+    const { startMs, durationMs } = Object.assign(cell, slot);
+    cell.element.style.left = `${this.share(startMs) * 100}%`;
+    cell.element.style.width = `${(this.share(startMs + durationMs) - this.share(startMs)) * 100}%`;
+    return cell;
+  }
+
   private create(slot: Slot): Cell {
     const element = document.createElement('li');
     element.className = 'cell';
     element.tabIndex = -1;
-    element.style.left = `${this.share(slot.startMs) * 100}%`;
-    element.style.width = `${(this.share(slot.startMs + slot.durationMs) - this.share(slot.startMs)) * 100}%`;
-    this.track.append(element);
-    const cell: Cell = { ...slot, element, delivered: undefined };
+    const cell = this.place({ ...slot, element, delivered: undefined }, slot);
     const delivered = this.delivered.get(nearest(slot.startMs));
     if (delivered === undefined) element.setAttribute('aria-label', `${span(slot)}, not fetched yet`);
     else this.fill(cell, delivered);
