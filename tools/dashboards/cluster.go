@@ -182,8 +182,8 @@ var cluster = board{
 			{title: "Smallest round trips", unit: units.Seconds,
 				about: "Median and 95th percentile of the tests. They say how far away clients are; all higher at once: the way to this server.",
 				series: []series{
-					{expr: `histogram_quantile(0.5, sum by (le) (rate(leeway_probe_min_rtt_seconds_bucket[$__rate_interval])))`, legend: "p50"},
-					{expr: `histogram_quantile(0.95, sum by (le) (rate(leeway_probe_min_rtt_seconds_bucket[$__rate_interval])))`, legend: "p95"},
+					{expr: `histogram_quantile(0.5, sum by (le) (rate(leeway_probe_min_rtt_seconds_bucket[$__rate_interval])))`, legend: "p50", rare: true},
+					{expr: `histogram_quantile(0.95, sum by (le) (rate(leeway_probe_min_rtt_seconds_bucket[$__rate_interval])))`, legend: "p95", rare: true},
 				}},
 		}},
 		{"Processes", []panel{

@@ -80,8 +80,8 @@ var delivery = board{
 			{title: "Behind live", unit: units.Seconds,
 				about: "How far viewers of live streams are behind the stream's clock, median and 95th percentile, by their own clocks. It is what the player is set to, about three segments. With peers it should not be above the control group; if it is, segments come late: look at the seeds' certificates and at the stalls. Both up: the packager or the origin is late.",
 				series: []series{
-					{expr: `histogram_quantile(0.5, sum by (le, variant) (rate(leeway_viewer_live_lag_seconds_bucket{site=~"$site"}[$__rate_interval])))`, legend: "{{variant}} p50"},
-					{expr: `histogram_quantile(0.95, sum by (le, variant) (rate(leeway_viewer_live_lag_seconds_bucket{site=~"$site"}[$__rate_interval])))`, legend: "{{variant}} p95"},
+					{expr: `histogram_quantile(0.5, sum by (le, variant) (rate(leeway_viewer_live_lag_seconds_bucket{site=~"$site"}[$__rate_interval])))`, legend: "{{variant}} p50", rare: true},
+					{expr: `histogram_quantile(0.95, sum by (le, variant) (rate(leeway_viewer_live_lag_seconds_bucket{site=~"$site"}[$__rate_interval])))`, legend: "{{variant}} p95", rare: true},
 				}},
 			{title: "Switches of rendition", unit: units.Number,
 				about:  "In an hour of play. More than in the control group: the estimate of capacity is unsteady.",
