@@ -15,6 +15,8 @@ export interface BackgroundOptions {
   /** Makes the alarm that calls f, and heard with each beat. */
   alarm(f: () => void, heard: (ms?: number) => void): Alarm;
   random(): number;
+  /** The sending side; without it one as the specification has it. */
+  sender?: Sender;
   /** Other tabs of the browser; undefined: none are known. */
   tabs?(o: Omit<TabsOptions, 'port'>): Tabs | undefined;
   /** Runs f when the task that runs now is over: what it says of the foreground comes first. */
@@ -32,12 +34,11 @@ const afterTask = (f: () => void): void => {
 
 /** Makes the background of a host: what arrives drives it, and an alarm where nothing arrives. */
 export const createBackground = (o: BackgroundOptions): Background => {
-  const { clock, soon = afterTask } = o;
+  const { clock, soon = afterTask, sender = new Sender() } = o;
   const zero = clock.now();
   /** µs, never 0, which the controller takes for "never". */
   const now = () => Math.floor((clock.now() - zero) * 1000) + 1;
   const coarse = () => clock.coarse?.() ?? false;
-  const sender = new Sender();
   const receiver = new Receiver();
   const lanes = new Set<Lane>();
   let urgent = 0;

@@ -9,7 +9,7 @@ import { listen, onSleep } from './sleep.ts';
 let readAt = 0;
 let fine = false;
 
-const clock: Clock = {
+export const clock: Clock = {
   now() {
     const at = performance.now();
     fine ||= at > readAt && at < readAt + 10;
