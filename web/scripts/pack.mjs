@@ -16,7 +16,7 @@ const root = join(web, '..');
 function manifest(folder) {
   const source = JSON.parse(readFileSync(join(web, 'packages', folder, 'package.json'), 'utf8'));
   // `private` guards against publishing the sources from the workspace by mistake.
-  const { private: _private, scripts: _scripts, publishConfig, ...rest } = source;
+  const { private: _private, scripts: _scripts, devDependencies: _carried, publishConfig, ...rest } = source;
   const { access, provenance, ...published } = publishConfig;
   return { ...rest, ...published, publishConfig: { access, provenance } };
 }
@@ -31,6 +31,14 @@ const apart = {
   },
 };
 
+/** What a package uses of another one's inside goes along with it: nothing but the front door of that one is published. */
+const carried = {
+  name: 'carried',
+  setup({ onResolve }) {
+    onResolve({ filter: /^@leeway\/core\/lane$/ }, ({ path }) => ({ path: fileURLToPath(import.meta.resolve(path)) }));
+  },
+};
+
 /** One readable ES module with a source map; other packages stay imports, so that a page has each of them once. */
 async function bundle(folder, entry) {
   const absWorkingDir = join(web, 'packages', folder);
@@ -40,7 +48,7 @@ async function bundle(folder, entry) {
     outfile: `dist/${entry.file}.js`,
     bundle: true,
     packages: 'external',
-    plugins: [apart],
+    plugins: [carried, apart],
     format: 'esm',
     target: 'es2022',
     sourcemap: true,

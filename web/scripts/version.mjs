@@ -10,8 +10,10 @@ const own = `"version": "(${number})"`;
 const dependency = `"(?:leeway|@leeway/\\w+)": "(${number})"`;
 /** A manifest, and what it says of the workspace's packages that it depends on. */
 const manifest = (path) => {
-  const { dependencies = {} } = JSON.parse(readFileSync(join(root, path), 'utf8'));
-  const ours = Object.keys(dependencies).some((name) => /^(?:leeway|@leeway\/\w+)$/.test(name));
+  const { dependencies, devDependencies } = JSON.parse(readFileSync(join(root, path), 'utf8'));
+  const ours = Object.keys({ ...dependencies, ...devDependencies }).some((name) =>
+    /^(?:leeway|@leeway\/\w+)$/.test(name),
+  );
   return [[path, own], ...(ours ? [[path, dependency]] : [])];
 };
 const places = [

@@ -1,12 +1,13 @@
 /** The network check as a page runs it. */
 import { run } from './browser/background.ts';
 import { aborted, CheckError } from './error.ts';
+import { testFree } from './free.ts';
 import type { Direction, Figure } from './netstat/figures.ts';
 import { type Plan, planOf } from './plan.ts';
 import { testQuality } from './quality/test.ts';
 import { testReach } from './reach.ts';
 import { type Results, scoresOf } from './results.ts';
-import { Server } from './server.ts';
+import { Server, type ServerInfo } from './server.ts';
 import { type Glance, testDirection } from './tcp/direction.ts';
 import { probing } from './tcp/probing.ts';
 
@@ -48,6 +49,7 @@ export interface RunOptions {
   signal?: AbortSignal;
 }
 
+const phases = { down: 'download', up: 'upload' } as const;
 const beat = 100; // ms between two reports
 const idleEvery = 150; // ms between two small requests on an idle line
 
@@ -84,10 +86,14 @@ export class NetworkCheck {
     const report = (progress: Omit<Progress, 'elapsed' | 'figures'>) =>
       onProgress?.({ ...progress, elapsed: performance.now() - began, figures: results.figures });
     try {
-      const { most, quality } = await this.baseline(results, signal, report);
-      if (this.plan.download) results.figures.push(...(await this.direction('down', most, signal, report)));
-      if (this.plan.upload) results.figures.push(...(await this.direction('up', most, signal, report)));
-      if (this.plan.quality && quality) await this.quality(results, signal, report);
+      const info = await this.baseline(results, signal, report);
+      for (const direction of ['down', 'up'] as const) {
+        if (!this.plan[phases[direction]] || results.channel) continue;
+        if (this.plan.givesWay) await this.free(direction, info, results, signal, report);
+        else results.figures.push(...(await this.direction(direction, info, signal, report)));
+      }
+      const { quality } = this.plan;
+      if (quality && info.tests.includes('quality') && !results.channel) await this.quality(results, signal, report);
     } catch (error) {
       results.scores = scoresOf(results.figures);
       throw error instanceof CheckError ? error.with(results) : error;
@@ -97,15 +103,12 @@ export class NetworkCheck {
     return results;
   }
 
-  /** The server answers, and how soon while nothing else goes on. Gives how many connections it lets a test have, and whether it has data channels. */
-  private async baseline(
-    results: Results,
-    signal: AbortSignal,
-    report: Report,
-  ): Promise<{ most: number; quality: boolean }> {
+  /** The server answers, and how soon while nothing else goes on. Gives what it says of itself. */
+  private async baseline(results: Results, signal: AbortSignal, report: Report): Promise<ServerInfo> {
     const { idle } = this.plan;
     report({ phase: 'baseline', done: 0 });
-    const { testsPerAddress, tests, stun } = await this.server.info(signal);
+    const info = await this.server.info(signal);
+    const { stun } = info;
     const asks = this.plan.reach && stun.length > 0 && 'RTCPeerConnection' in globalThis;
     const reaching = asks ? testReach(stun, this.relays, signal) : undefined;
     const began = performance.now();
@@ -124,7 +127,7 @@ export class NetworkCheck {
           const reachability = await reaching;
           if (signal.aborted) throw aborted(signal);
           if (reachability) results.reachability = reachability;
-          return { most: testsPerAddress ?? Number.POSITIVE_INFINITY, quality: tests.includes('quality') };
+          return info;
         }
       }
     } finally {
@@ -145,8 +148,34 @@ export class NetworkCheck {
     if (outcome.oneWay) results.one_way = outcome.oneWay;
   }
 
-  private direction(direction: 'down' | 'up', most: number, signal: AbortSignal, report: Report): Promise<Figure[]> {
-    const phase = direction === 'down' ? 'download' : 'upload';
+  /** What is free of the line one way. */
+  private async free(
+    direction: 'down' | 'up',
+    { client, tests }: ServerInfo,
+    results: Results,
+    signal: AbortSignal,
+    report: Report,
+  ): Promise<void> {
+    const { server, plan } = this;
+    if (!tests.includes('gives-way')) {
+      throw new CheckError('refused', `${server.name} has no loads that give way.`, { status: 404 });
+    }
+    const phase = phases[direction];
+    report({ phase, direction, done: 0 });
+    const glance = ({ done, throughput }: Pick<Glance, 'done' | 'throughput'>) =>
+      report({ phase, direction, done, ...(throughput !== undefined && { throughput }) });
+    const found = await testFree({ direction, server, client, plan, signal, glance });
+    if (found === 'blocked') results.channel = found;
+    else results.figures.push(found);
+  }
+
+  private direction(
+    direction: 'down' | 'up',
+    { testsPerAddress: most = Number.POSITIVE_INFINITY }: ServerInfo,
+    signal: AbortSignal,
+    report: Report,
+  ): Promise<Figure[]> {
+    const phase = phases[direction];
     report({ phase, direction, done: 0 });
     const glance = ({ done, throughput, latency }: Glance) =>
       report({

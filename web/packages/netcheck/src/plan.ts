@@ -8,6 +8,11 @@ export interface Plan {
   upload: boolean;
   /** Test loss, order and delay by a data channel, where the server has one. */
   quality: boolean;
+  /**
+   * Download and upload leave the line to other traffic, and measure what that leaves: `free_capacity`. Then reach and quality
+   * are left out unless they are asked for, and connections and rampUp mean nothing.
+   */
+  givesWay: boolean;
   /** WebSockets at a time. A server bounds them by address. */
   connections: number;
   /** Seconds of each test, at most 10. */
@@ -25,6 +30,7 @@ const usual: Plan = {
   download: true,
   upload: true,
   quality: true,
+  givesWay: false,
   connections: 4,
   seconds: 10,
   rampUp: 2,
@@ -42,7 +48,7 @@ const bounds = {
 
 /** The usual plan with changes. Throws a `RangeError` that names what is out of its bounds. */
 export function planOf(changes: Partial<Plan> = {}): Plan {
-  const plan = { ...usual, ...changes };
+  const plan = { ...usual, ...(changes.givesWay && { reach: false, quality: false }), ...changes };
   for (const [name, [least, most]] of Object.entries(bounds)) {
     const value = plan[name as keyof typeof bounds];
     if (!(value >= least && value <= most)) {
@@ -50,6 +56,7 @@ export function planOf(changes: Partial<Plan> = {}): Plan {
     }
   }
   if (!Number.isInteger(plan.connections)) throw new RangeError('The plan has a part of a connection.');
-  if (plan.rampUp >= plan.seconds) throw new RangeError('The ramp-up takes the whole of a test.');
+  if (plan.givesWay && plan.seconds < 2) throw new RangeError('A load that gives way takes two seconds at the least.');
+  if (!plan.givesWay && plan.rampUp >= plan.seconds) throw new RangeError('The ramp-up takes the whole of a test.');
   return plan;
 }

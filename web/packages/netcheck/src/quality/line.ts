@@ -1,13 +1,20 @@
 /** The client's end of a quality test: a peer connection to the server with two channels (spec/probe.md, Quality by data channel). */
-import { type Control, decodeControl, encodeControl, type Run } from '../wire/control.ts';
+import { aborted } from '../error.ts';
+import type { Server } from '../server.ts';
+import type { Series } from '../tcp/received.ts';
+import { type Control, decodeControl, type ErrorCode, encodeControl, type Load, type Run } from '../wire/control.ts';
 import { decodeMessage, encodeMessage } from '../wire/probe.ts';
 import { maxSize, tail } from '../wire/quality.ts';
-import { event, Stream } from './stream.ts';
+import { LaneLoad } from './lane.ts';
+import { Asked, event, Stream } from './stream.ts';
 
 /** Bytes that wait in the browser, above which nothing is sent. */
 const maxWaiting = 65_536;
 const leastWait = 2_000; // ms for messages that are late
 const mostWait = 10_000;
+const openWithin = 10_000; // ms
+const beat = 100; // ms between two counts of a load
+const endWithin = 1_000; // ms after a load for the server's last word, which no figure needs
 
 /** Posts an offer and gives the answer. */
 export type Signal = (offer: string) => Promise<string>;
@@ -18,12 +25,14 @@ export class Line {
   /** The connection is over; `reason` says why. */
   readonly over = event();
   reason = '';
+  /** What the server has said of the connection before it ended it. */
+  code: ErrorCode | undefined;
   /** When something came last, ms. */
   heard = performance.now();
   private readonly connection: RTCPeerConnection;
   private readonly quality: RTCDataChannel;
   private readonly control: RTCDataChannel;
-  private readonly streams = new Map<number, Stream>();
+  private readonly streams = new Map<number, Asked>();
 
   constructor() {
     this.connection = new RTCPeerConnection();
@@ -59,6 +68,33 @@ export class Line {
     return all;
   }
 
+  /**
+   * Has a load that gives way run for its time. Gives bytes of messages and by when they had come; `glance` hears that
+   * meanwhile. It is undefined where the line has ended, or was silent for so many ms. A line has one load.
+   */
+  async load(load: Load, silence: number, glance: (came: Series) => void): Promise<Series | undefined> {
+    const asked = new Asked();
+    this.streams.set(load.stream, asked);
+    const channel = this.connection.createDataChannel('lane', { ordered: false });
+    channel.onclose = () => this.end('the connection has ended');
+    const lane = new LaneLoad(channel, load.direction, () =>
+      this.end('the server sent on channel lane what it must not'),
+    );
+    try {
+      this.say(load);
+      if (!(await asked.ready.within(openWithin + silence))) this.end('the server does not begin the load');
+      if (asked.refused) this.end(asked.refused);
+      if (!this.over.happened) lane.begin();
+      const came = await this.watch(load, silence, () => lane.bytes, glance);
+      lane.stop();
+      if (load.direction === 'up') this.say({ type: 'sent', stream: load.stream });
+      if (came) await asked.ended.within(endWithin);
+      return came;
+    } finally {
+      lane.stop();
+    }
+  }
+
   close(): void {
     this.end('closed');
     this.connection.close();
@@ -73,6 +109,26 @@ export class Line {
 
   private say(control: Control): void {
     if (this.control.readyState === 'open') this.control.send(encodeControl(control));
+  }
+
+  private async watch(
+    { time_us }: Load,
+    silence: number,
+    bytes: () => number,
+    glance: (came: Series) => void,
+  ): Promise<Series | undefined> {
+    const began = now();
+    let heard = 0;
+    const came: [number, number][] = [[0, bytes()]];
+    while (!(await this.over.within(beat))) {
+      const [at, count] = [now() - began, bytes()];
+      if (count > came.at(-1)![1]) heard = at;
+      came.push([at, count]);
+      if (at - heard >= silence * 1000) this.end('nothing comes');
+      else if (at >= time_us) return came;
+      else glance(came);
+    }
+    return undefined;
   }
 
   /** The caller ends the line when it is silent for too long. */
@@ -118,7 +174,8 @@ export class Line {
     try {
       const message = decodeMessage(data);
       const stream = this.streams.get(message.stream);
-      if (stream?.run.direction === (message.type === 'echo' ? 'echo' : 'down')) stream.arrived(message, at);
+      if (stream instanceof Stream && stream.run.direction === (message.type === 'echo' ? 'echo' : 'down'))
+        stream.arrived(message, at);
     } catch {
       // What is malformed is lost.
     }
@@ -134,6 +191,7 @@ export class Line {
       return;
     }
     if (control.type === 'error' && control.stream === undefined) {
+      this.code = control.code;
       this.end(`${control.text} (${control.code})`);
       return;
     }
@@ -154,6 +212,14 @@ export class Line {
         for (const e of [stream.ready, stream.ended, stream.whole]) e.happen();
     }
   }
+}
+
+/** Connects a line to a server; false: no data channel opens. Rejects with a `CheckError` where the server refuses it, or the page ends it. */
+export async function connects(line: Line, server: Server, signal: AbortSignal): Promise<boolean> {
+  await line.connect((offer) => server.offer(offer, signal));
+  const open = await Promise.race([line.opened.within(openWithin), line.over.within(openWithin).then(() => false)]);
+  if (signal.aborted) throw aborted(signal);
+  return open;
 }
 
 /** µs of this page's clock. */

@@ -45,19 +45,26 @@ export function event(): Event {
   };
 }
 
-export class Stream {
-  readonly run: Run;
+/** What the client has asked the server for, by a number. */
+export class Asked {
   readonly ready = event();
   readonly ended = event();
   /** Every number has come, those at the end included. */
   readonly whole = event();
+  /** Why the server refused it. */
+  refused: string | undefined;
+
+  /** A part of the server's record, of what has one. */
+  record(_arrivals: readonly Arrival[]): void {}
+}
+
+export class Stream extends Asked {
+  readonly run: Run;
   /** Down, and echoes: what came here. */
   readonly arrivals: Arrival[] = [];
   readonly exchanges: Exchange[] = [];
   /** Up, and the probes of echoes: the server's record. */
   readonly told: Arrival[] = [];
-  /** Why the server refused it. */
-  refused: string | undefined;
   /** The largest round trip, µs. */
   longest = 0;
   private readonly seen: Uint8Array;
@@ -65,6 +72,7 @@ export class Stream {
   private closed = false;
 
   constructor(run: Run) {
+    super();
     this.run = run;
     this.missing = run.messages + tail;
     this.seen = new Uint8Array(this.missing);
@@ -87,8 +95,7 @@ export class Stream {
     if (this.missing === 0) this.whole.happen();
   }
 
-  /** A part of the server's record. */
-  record(arrivals: readonly Arrival[]): void {
+  override record(arrivals: readonly Arrival[]): void {
     const room = this.run.messages + spare - this.told.length;
     this.told.push(...arrivals.slice(0, Math.max(0, room)));
   }

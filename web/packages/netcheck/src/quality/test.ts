@@ -4,14 +4,13 @@ import type { Plan } from '../plan.ts';
 import type { Server } from '../server.ts';
 import type { Run } from '../wire/control.ts';
 import { type Quality, qualityFigures } from './figures.ts';
-import { Line } from './line.ts';
+import { connects, Line } from './line.ts';
 import type { Stream } from './stream.ts';
 
 const messages = 1000;
 const size = 600; // bytes: no two of them fit into a packet
 const leastInterval = 2_000; // µs
 const echoInterval = 50_000; // µs
-const openWithin = 10_000; // ms
 const silence = 12_000; // ms: longer than a server waits for late messages
 const beat = 100; // ms
 
@@ -33,10 +32,7 @@ export async function testQuality({ server, plan, signal, glance }: QualityTest)
   signal.addEventListener('abort', stop);
   let timer: ReturnType<typeof setInterval> | undefined;
   try {
-    await line.connect((offer) => server.offer(offer, signal));
-    const open = await Promise.race([line.opened.within(openWithin), line.over.within(openWithin).then(() => false)]);
-    if (signal.aborted) throw aborted(signal);
-    if (!open) return 'blocked';
+    if (!(await connects(line, server, signal))) return 'blocked';
     const began = performance.now();
     const running: Stream[] = [];
     timer = setInterval(() => {

@@ -1,11 +1,16 @@
 /** A peer connection to a server of the quality test, in time that tests set. */
 import { vi } from 'vitest';
-import { decodeControl, encodeControl, type Run } from '../wire/control.ts';
+import { decodeControl, encodeControl, type Load, type Run } from '../wire/control.ts';
 import { decodeMessage, encodeMessage } from '../wire/probe.ts';
 import { tail } from '../wire/quality.ts';
+import { serveLoad } from './lane.ts';
 
-/** never: no channel opens. silent: they open, and nothing comes. lossy: each tenth message is lost, one way only each. */
-export type PeerBehavior = 'never' | 'silent' | 'lossy' | 'refusing';
+/**
+ * never: no channel opens. silent: they open, and nothing comes. lossy: each tenth message is lost, one way only each. Of a load
+ * stalling: nothing passes after its first second. rude: a text comes on its channel. spent:
+ * the address may have no more bytes.
+ */
+export type PeerBehavior = 'never' | 'silent' | 'lossy' | 'refusing' | 'stalling' | 'rude' | 'spent';
 
 export function stubPeer(behavior: PeerBehavior): { closed(): boolean } {
   let closed = false;
@@ -13,10 +18,12 @@ export function stubPeer(behavior: PeerBehavior): { closed(): boolean } {
   class Channel {
     readyState = 'connecting';
     bufferedAmount = 0;
+    bufferedAmountLowThreshold = 0;
     binaryType = '';
     onopen: (() => void) | null = null;
     onclose: (() => void) | null = null;
     onmessage: ((event: { data: unknown }) => void) | null = null;
+    onbufferedamountlow: (() => void) | null = null;
     constructor(
       readonly label: string,
       readonly peer: Peer,
@@ -24,6 +31,7 @@ export function stubPeer(behavior: PeerBehavior): { closed(): boolean } {
     send(data: string | Uint8Array<ArrayBuffer>): void {
       if (behavior === 'silent') return;
       if (typeof data === 'string') this.peer.said(data);
+      else if (this.label === 'lane') this.peer.carried(data);
       else this.peer.got(data.slice().buffer);
     }
   }
@@ -35,7 +43,11 @@ export function stubPeer(behavior: PeerBehavior): { closed(): boolean } {
     private readonly records = new Map<number, [number, number, number][]>();
     onconnectionstatechange: (() => void) | null = null;
 
-    createDataChannel(label: 'quality' | 'control') {
+    private readonly lane = new Channel('lane', this);
+    private load: ReturnType<typeof serveLoad> | undefined;
+    private loadBegan = 0;
+
+    createDataChannel(label: 'quality' | 'control' | 'lane') {
       return this[label];
     }
     async createOffer() {
@@ -53,6 +65,31 @@ export function stubPeer(behavior: PeerBehavior): { closed(): boolean } {
     }
     close() {
       closed = true;
+      this.load?.stop();
+    }
+    /** What comes on channel lane, while something passes. */
+    carried(data: Uint8Array) {
+      if (this.passes) this.load?.take(data);
+    }
+    private get passes() {
+      return behavior !== 'stalling' || performance.now() < this.loadBegan + 1000;
+    }
+    private begin(load: Load) {
+      this.tell({ type: 'ready', stream: load.stream });
+      this.loadBegan = performance.now();
+      if (behavior === 'rude') {
+        setTimeout(() => this.lane.onmessage?.({ data: 'text' }), 500);
+        return;
+      }
+      this.load = serveLoad(load, (data) => {
+        if (this.passes) this.lane.onmessage?.({ data });
+      });
+      if (load.direction === 'down') setTimeout(() => this.finish(load.stream), load.time_us / 1000);
+    }
+    private finish(stream: number) {
+      this.load?.stop();
+      this.load = undefined;
+      this.tell({ type: 'end', stream });
     }
     private tell(control: Parameters<typeof encodeControl>[0]) {
       setTimeout(() => this.control.onmessage?.({ data: encodeControl(control) }), 10);
@@ -66,8 +103,14 @@ export function stubPeer(behavior: PeerBehavior): { closed(): boolean } {
         this.records.set(stream, []);
         this.tell({ type: 'ready', stream });
         if (control.direction === 'down') this.send(control);
+      } else if (control.type === 'load') {
+        const { stream } = control;
+        if (behavior === 'refusing') this.tell({ type: 'error', stream, code: 'limit', text: 'so many' });
+        else if (behavior === 'spent') this.tell({ type: 'error', code: 'bytes', text: 'enough for today' });
+        else this.begin(control);
       } else if (control.type === 'sent') {
         const { stream } = control;
+        if (this.load) return this.finish(stream);
         setTimeout(() => {
           const all = this.records.get(stream)!;
           for (let i = 0; i < all.length; i += 500)

@@ -17,6 +17,10 @@ export interface Behavior {
   retryAfter: string;
   /** STUN servers that it names. */
   stun: unknown;
+  /** What it says of the client's address. */
+  client: string;
+  /** The tests that it has. */
+  tests: string[];
   /** What it sends as measurements. */
   measures(direction: string, elapsed: number, bytes: number): string;
 }
@@ -32,6 +36,8 @@ const usual: Behavior = {
   status: 200,
   retryAfter: '',
   stun: undefined,
+  client: '192.0.2.7',
+  tests: ['ndt7', 'http'],
   measures: (direction, elapsed, bytes) =>
     JSON.stringify({
       AppInfo: { ElapsedTime: elapsed, NumBytes: bytes },
@@ -127,7 +133,7 @@ export function serve(changes: Partial<Behavior> = {}) {
       if (!behavior.answers) return;
       const answer = pathname.endsWith('/info')
         ? new Response(
-            JSON.stringify({ version: '1', client: '192.0.2.7', tests: ['ndt7', 'http'], stun: behavior.stun }),
+            JSON.stringify({ version: '1', client: behavior.client, tests: behavior.tests, stun: behavior.stun }),
           )
         : new Response('{"type": "answer", "sdp": "v=0"}', {
             status: pathname.endsWith('/small') ? 200 : behavior.status,

@@ -28,6 +28,8 @@ export interface Run {
   size: number;
 }
 
+export type ErrorCode = (typeof codes)[number];
+
 /** A load that gives way. */
 export interface Load {
   type: 'load';
@@ -45,7 +47,7 @@ export type Control =
   /** marks: how many packets came with a DSCP; without it the server cannot tell. */
   | { type: 'end'; stream: number; marks?: (readonly [dscp: number, packets: number])[] }
   /** Without a stream it is about the connection. */
-  | { type: 'error'; stream?: number; code: (typeof codes)[number]; text: string };
+  | { type: 'error'; stream?: number; code: ErrorCode; text: string };
 
 export const encodeControl = (control: Control): string => JSON.stringify(control);
 

@@ -12,6 +12,9 @@ export const maxTime = 60_000_000;
 /** µs, of a load that gives way. */
 export const minLoad = 1_000_000;
 export const maxLoad = 30_000_000;
+/** Bounds, µs, of the queue that the host of a load bears. */
+export const leastTarget = 7_000;
+export const mostTarget = 10_000;
 export const maxArrivals = 512;
 export const maxMarks = 64;
 export const maxControl = 32_768;
