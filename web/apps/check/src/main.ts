@@ -17,16 +17,17 @@ import { shareable, unpack } from './share.ts';
 import { createTimeline } from './timeline.ts';
 
 /** The phases that a person sees. */
-const phases: { phase: Phase; name: string; sentence: string }[] = [
+const phases: { phase: Phase; name: string; sentence: string; free?: string }[] = [
   { phase: 'baseline', name: 'Idle line', sentence: 'How soon does the server answer?' },
-  { phase: 'download', name: 'Download', sentence: 'How much comes in?' },
-  { phase: 'upload', name: 'Upload', sentence: 'How much goes out?' },
+  { phase: 'download', name: 'Download', sentence: 'How much comes in?', free: 'How much is free on the way in?' },
+  { phase: 'upload', name: 'Upload', sentence: 'How much goes out?', free: 'How much is free on the way out?' },
   { phase: 'quality', name: 'Loss', sentence: 'Does all of it arrive?' },
 ];
 
 const query = new URLSearchParams(location.search);
 const seconds = Number(query.get('seconds') ?? 10);
-const plan: Partial<Plan> = seconds >= 2 && seconds <= 10 ? { seconds, rampUp: Math.min(2, seconds / 3) } : {};
+const timed: Partial<Plan> = seconds >= 2 && seconds <= 10 ? { seconds, rampUp: Math.min(2, seconds / 3) } : {};
+const length = timed.seconds ?? 10;
 
 /** Where the tests are: this page's own server, or another port beside it. */
 function serverURL(): URL {
@@ -43,6 +44,7 @@ const token = new URLSearchParams(location.hash.slice(1)).get('token') ?? undefi
 const server = serverURL();
 const main = byId('main');
 const go = byId<HTMLButtonElement>('go');
+const mild = byId<HTMLInputElement>('gives-way');
 const gauges = createGauges(byId('gauges'));
 const timeline = createTimeline(byId('plot'));
 let running: AbortController | undefined;
@@ -63,6 +65,7 @@ byId('phases').append(
 function enter(state: 'idle' | 'running' | 'done' | 'error', button: string): void {
   main.dataset.state = state;
   go.textContent = button;
+  mild.disabled = state === 'running';
 }
 
 function mark(progress: Pick<Progress, 'phase' | 'done'>): void {
@@ -83,7 +86,8 @@ function follow(progress: Progress): void {
   if (progress.phase !== phase) {
     phase = progress.phase;
     showGauges(gauges, { figures });
-    const sentence = phases.find((p) => p.phase === phase)?.sentence;
+    const known = phases.find((p) => p.phase === phase);
+    const sentence = (mild.checked && known?.free) || known?.sentence;
     if (sentence) {
       say(sentence);
       announce(sentence);
@@ -105,14 +109,16 @@ function follow(progress: Progress): void {
 
 const summary = ({ figures }: Results) => {
   const [down, up] = [figureOf(figures, 'throughput', 'down'), figureOf(figures, 'throughput', 'up')];
+  const [freeDown, freeUp] = [figureOf(figures, 'free_capacity', 'down'), figureOf(figures, 'free_capacity', 'up')];
   const loaded = figureOf(figures, 'loaded_rtt');
-  return [
+  const words = [
     down !== undefined && `${rate(down).join(' ')} down`,
     up !== undefined && `${rate(up).join(' ')} up`,
+    freeDown !== undefined && `${rate(freeDown).join(' ')} free down`,
+    freeUp !== undefined && `${rate(freeUp).join(' ')} free up`,
     loaded !== undefined && `${time(loaded).join(' ')} for a round trip while busy`,
-  ]
-    .filter(Boolean)
-    .join(', ');
+  ];
+  return words.filter(Boolean).join(', ') || 'What is free is measured by a data channel, and none opens';
 };
 
 function done(results: Results): void {
@@ -150,7 +156,8 @@ async function check(): Promise<void> {
     '',
     location.pathname + location.search + (token ? `#token=${encodeURIComponent(token)}` : ''),
   );
-  timeline.clear(Math.ceil(3 * (plan.seconds ?? 10) + 4) * 1000);
+  timeline.clear(Math.ceil(mild.checked ? 2 * length + 3 : 3 * length + 4) * 1000);
+  const plan = { ...timed, givesWay: mild.checked };
   try {
     const test = new NetworkCheck({ server, plan, ...(token && { token }) });
     done(shareable(await test.run({ onProgress: follow, signal: running.signal })));
@@ -161,22 +168,43 @@ async function check(): Promise<void> {
   }
 }
 
+/** What a check takes of the line. */
+function taken(): string {
+  const bytes = `line of 100 Mbit/s, ${Math.round(2 * 12.5 * length)} MB`;
+  return mild.checked
+    ? `It takes ${Math.round(2 * length + 4)} seconds and what other traffic leaves of the line: on an idle ${bytes}.`
+    : `It takes ${Math.round(3 * length + 8)} seconds and the whole line: on a ${bytes}.`;
+}
+
+/** The switch: by the address, and kept there. */
+function offer(): void {
+  byId('phases').querySelector<HTMLElement>('[data-phase="quality"]')!.hidden = mild.checked;
+  if (main.dataset.state !== 'idle') return;
+  const connection = (navigator as { connection?: { saveData?: boolean; type?: string } }).connection;
+  const metered = connection?.saveData || connection?.type === 'cellular';
+  say(
+    'What is this line good for?',
+    metered ? `${taken()} This seems to be a line that is paid for by the byte.` : taken(),
+  );
+}
+
+mild.checked = query.get('gives-way') === '1';
+mild.addEventListener('change', () => {
+  if (mild.checked) query.set('gives-way', '1');
+  else query.delete('gives-way');
+  const said = `${query}`;
+  history.replaceState(null, '', `${location.pathname}${said && `?${said}`}${location.hash}`);
+  offer();
+});
+
 /** Before a check: what it takes; or the result that the link has. */
 function begin(): void {
   byId('server').textContent = server.host;
+  offer();
   mark({ phase: 'baseline', done: 0 });
   showGauges(gauges, { figures: [] });
   const shared = unpack(location.hash);
-  if (!shared) {
-    const connection = (navigator as { connection?: { saveData?: boolean; type?: string } }).connection;
-    const metered = connection?.saveData || connection?.type === 'cellular';
-    const takes = `It takes ${Math.round(3 * (plan.seconds ?? 10) + 8)} seconds and the whole line: on a line of 100 Mbit/s, ${Math.round(2 * 12.5 * (plan.seconds ?? 10))} MB.`;
-    say(
-      'What is this line good for?',
-      metered ? `${takes} This seems to be a line that is paid for by the byte.` : takes,
-    );
-    return;
-  }
+  if (!shared) return;
   enter('done', 'Check this line');
   main.dataset.shared = '';
   say(

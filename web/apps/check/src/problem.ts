@@ -25,6 +25,11 @@ function refused(status: number | undefined, retryAfter: number | undefined): Pr
         sentence: 'The token of this link is not valid, or no longer.',
         next: 'Ask the site or its support for a new link.',
       };
+    case 404:
+      return {
+        sentence: 'This server does not have this check (404).',
+        next: 'If the check is to give way, try it without. Otherwise the address may be wrong: tell its operator.',
+      };
     case 429:
       return {
         sentence: 'Your address has had as many checks as it may for now.',

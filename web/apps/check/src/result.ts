@@ -27,8 +27,11 @@ export function showGauges(
 ): void {
   const idle = Math.min(...figures.filter(({ name }) => name === 'baseline_rtt').map(({ value }) => value));
   const loaded = figureOf(figures, 'loaded_rtt');
-  gauges.down.show(figureOf(figures, 'throughput', 'down'));
-  gauges.up.show(figureOf(figures, 'throughput', 'up'));
+  for (const direction of ['down', 'up'] as const) {
+    const free = figureOf(figures, 'free_capacity', direction);
+    gauges[direction].show(figureOf(figures, 'throughput', direction) ?? free);
+    gauges[direction].say(free === undefined ? '' : 'was free');
+  }
   gauges.latency.show(Number.isFinite(idle) ? idle : undefined);
   gauges.latency.say(loaded === undefined ? '' : `${time(loaded).join(' ')} while busy`);
   const loss = figureOf(figures, 'loss');

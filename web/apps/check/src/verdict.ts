@@ -101,6 +101,15 @@ function queue(figures: readonly Figure[]): Verdict | undefined {
   return { use: 'While others use the line', tone, word: pick(tone, 'Stays quick', 'Slows down', 'Gets stuck'), why };
 }
 
+/** What other traffic left of the line, which says nothing of the line where there was much of it. */
+function beside(down: number, up: number | undefined): Verdict {
+  const [enough, least] = streams.hd;
+  const tone: Tone = down >= enough ? 'good' : down >= least ? 'fair' : 'poor';
+  const ways = [`${words(rate(down))} down`, up !== undefined && `${words(rate(up))} up`].filter(Boolean).join(' and ');
+  const why = `${ways} were free. That is what other traffic left; the line's capacity may be larger.`;
+  return { use: 'Beside other traffic', tone, word: pick(tone, 'Room for HD', 'Just HD', 'Little room'), why };
+}
+
 /** What a mapping means for links to other viewers. */
 const met: Record<Mapping, readonly [Tone, string, string]> = {
   untranslated: ['good', 'Directly', 'Packets arrive as they are sent, without a NAT.'],
@@ -136,7 +145,9 @@ export function verdicts(known: Known): Verdict[] {
   }
   if (down !== undefined && up !== undefined) all.push(calls(figures, down, up));
   all.push(queue(figures));
-  if (up !== undefined) all.push(swarm(known, up));
+  const free = figureOf(figures, 'free_capacity', 'down');
+  if (free !== undefined) all.push(beside(free, figureOf(figures, 'free_capacity', 'up')));
+  if (up !== undefined || known.channel === 'blocked') all.push(swarm(known, up ?? 0));
   if (known.reachability) all.push(reaching(known.reachability, figures));
   return all.filter((v) => v !== undefined);
 }

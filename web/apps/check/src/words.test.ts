@@ -52,6 +52,18 @@ test('lines and what they are good for', () => {
     'For other viewers': 'poor: Takes only',
   });
   expect(verdicts({ figures: [] })).toEqual([]);
+  const free = (down: number, up: number) =>
+    verdicts({ figures: [figure('free_capacity', 'down', down), figure('free_capacity', 'up', up)] });
+  expect(free(9e6, 2e6)).toEqual([
+    {
+      use: 'Beside other traffic',
+      tone: 'good',
+      word: 'Room for HD',
+      why: "9 Mbit/s down and 2 Mbit/s up were free. That is what other traffic left; the line's capacity may be larger.",
+    },
+  ]);
+  expect([free(6e6, 1e6)[0]!.word, free(1e5, 1e6)[0]!.word]).toEqual(['Just HD', 'Little room']);
+  expect(said({ figures: [], channel: 'blocked' })).toEqual({ 'For other viewers': 'poor: Takes only' });
   const reached = (ipv4: Mapping, ipv6: Mapping, figures: Figure[] = []) =>
     said({ figures, reachability: { candidates: ['host'], ipv4, ipv6 } })['Reaching other viewers'];
   expect(reached('dependent', 'no-answer')).toBe('fair: Often');
@@ -71,7 +83,11 @@ test('each error says what to do next', () => {
   expect(say('refused', { status: 429, retryAfter: 3600 }).next).toContain('60 minutes');
   expect(say('refused', { status: 503, retryAfter: 15 }).next).toContain('in 15 seconds');
   expect(say('refused', { status: 503 }).next).toContain('few minutes');
-  expect(say('refused', { status: 404 }).sentence).toContain('404');
+  expect(say('refused', { status: 404 })).toMatchObject({
+    sentence: expect.stringContaining('404'),
+    next: expect.stringContaining('give way'),
+  });
+  expect(say('refused', { status: 418 }).sentence).toContain('418');
   expect(say('stopped').next).toContain('cable');
   expect(say('aborted').sentence).toContain('You stopped');
   const results = {

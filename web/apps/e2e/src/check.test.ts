@@ -2,7 +2,7 @@
 
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import type { Page } from 'puppeteer-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Chromium } from './browser.ts';
 import { Firefox } from './firefox.ts';
 import { dataDir, freePort, metrics, Service } from './service.ts';
@@ -138,6 +138,51 @@ describe.each([
       await browser.stop();
     }
   });
+});
+
+test('a check that gives way says what is free each way, and the address keeps its switch', async () => {
+  const browser = await Chromium.start();
+  try {
+    const page = await browser.window();
+    const before = await metrics(admin);
+    await page.goto(`http://${host}:${port}/check?seconds=2`);
+    await page.click('#gives-way');
+    expect(page.url()).toContain('gives-way=1');
+    expect((await shown(page)).next).toContain('what other traffic leaves');
+    await page.click('#go');
+    await state(page, 'done', 'error');
+    const { sentence, rows, verdicts, link } = await shown(page);
+    expect(sentence).toMatch(/ free down, .* free up/);
+    expect(rows.map(({ name, direction }) => [name, direction])).toEqual([
+      ['Left by other traffic', 'down'],
+      ['Left by other traffic', 'up'],
+    ]);
+    for (const { value } of rows) expect(value).toBeGreaterThan(0);
+    expect(verdicts).toBe(1);
+    expect(link).toContain('gives-way=1');
+
+    // A connection of data channels each way, and none of TCP; the server ends the second one when it hears of its close.
+    const ended = (all: Map<string, number>, test: string) =>
+      [...all].reduce(
+        (n, [key, value]) => n + (/^leeway_probe_tests_total/.test(key) && key.includes(test) ? value : 0),
+        0,
+      );
+    await vi.waitFor(
+      async () => expect(ended(await metrics(admin), '"quality"') - ended(before, '"quality"')).toBe(2),
+      { timeout: 20_000, interval: 200 },
+    );
+    const after = await metrics(admin);
+    expect(ended(after, 'ndt7')).toBe(ended(before, 'ndt7'));
+    for (const direction of ['down', 'up']) {
+      const key = `leeway_probe_bytes_total{direction="${direction}"}`;
+      expect(after.get(key)! - before.get(key)!).toBeGreaterThan(10_000);
+    }
+
+    await page.goto(`http://${host}:${port}/check?seconds=2&gives-way=1`);
+    expect(await page.evaluate(() => (document.getElementById('gives-way') as HTMLInputElement).checked)).toBe(true);
+  } finally {
+    await browser.stop();
+  }
 });
 
 /** A way to the server that fails: connections are taken and stay silent, or nothing goes on after so many bytes. */
