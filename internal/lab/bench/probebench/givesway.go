@@ -24,11 +24,16 @@ const settle = 5 * time.Second
 var waysOf = map[netstat.Direction]netcheck.Phase{netstat.Down: netcheck.Download, netstat.Up: netcheck.Upload}
 
 // givesWay is the check that gives way: on a line that is its own, and beside one flow of a neighbor.
-func givesWay(rate int64, rtt time.Duration) bench.Case {
+func givesWay(c checker, rate int64, rtt time.Duration) bench.Case {
+	name := fmt.Sprintf("gives-way/%dm-%dms", rate/mbit, rtt.Milliseconds())
+	if c.name != terminal.name {
+		name += "-" + c.name
+	}
 	return bench.Case{
-		Name: fmt.Sprintf("gives-way/%dm-%dms", rate/mbit, rtt.Milliseconds()),
+		Name: name,
 		About: fmt.Sprintf("The check that gives way on %d Mbit/s and %d ms: the larger error of both ways on an empty line, and what a neighbor's one TCP flow keeps of its rate beside it, the less of both ways.",
 			rate/mbit, rtt.Milliseconds()),
+		Needs: c.needs,
 		Figures: []bench.Figure{
 			{Name: "capacity_error_ratio", Goal: "<= 0.1"}, {Name: "foreground_kept_ratio", Goal: ">= 0.97"},
 			{Name: "free_capacity_down", Unit: "bit/s"}, {Name: "free_capacity_up", Unit: "bit/s"},
@@ -36,7 +41,7 @@ func givesWay(rate int64, rtt time.Duration) bench.Case {
 		},
 		Run: within(shared(both(rate, rtt)), nil, func(ctx context.Context, r *bench.Run, s *stage) (map[string]float64, error) {
 			values := map[string]float64{"foreground_kept_ratio": math.Inf(1)}
-			got, err := terminal.run(ctx, r, s, plan{phases: []netcheck.Phase{netcheck.Download, netcheck.Upload}, duration: longTime, givesWay: true})
+			got, err := c.run(ctx, r, s, plan{phases: []netcheck.Phase{netcheck.Download, netcheck.Upload}, duration: longTime, givesWay: true})
 			if err != nil {
 				return nil, err
 			}
@@ -50,7 +55,7 @@ func givesWay(rate int64, rtt time.Duration) bench.Case {
 				values["capacity_error_ratio"] = max(values["capacity_error_ratio"], math.Abs(v/float64(rate)-1))
 			}
 			for _, d := range twoWays {
-				kept, err := keeps(ctx, r, s, d)
+				kept, err := keeps(ctx, r, s, c, d)
 				if err != nil {
 					return nil, err
 				}
@@ -63,7 +68,7 @@ func givesWay(rate int64, rtt time.Duration) bench.Case {
 }
 
 // keeps is what a neighbor's flow has beside the check, from the beginning of its phase on, by what it has alone just before.
-func keeps(ctx context.Context, r *bench.Run, s *stage, d netstat.Direction) (float64, error) {
+func keeps(ctx context.Context, r *bench.Run, s *stage, c checker, d netstat.Direction) (float64, error) {
 	f, err := s.flow(ctx, d)
 	if err != nil {
 		return 0, err
@@ -77,7 +82,7 @@ func keeps(ctx context.Context, r *bench.Run, s *stage, d netstat.Direction) (fl
 		return 0, ctx.Err()
 	}
 	rates := make(chan float64, 1)
-	got, err := terminal.run(ctx, r, s, plan{phases: []netcheck.Phase{waysOf[d]}, duration: longTime, givesWay: true, begins: func(p netcheck.Phase) {
+	got, err := c.run(ctx, r, s, plan{phases: []netcheck.Phase{waysOf[d]}, duration: longTime, givesWay: true, begins: func(p netcheck.Phase) {
 		if p == waysOf[d] {
 			go func() {
 				v, _ := f.rate(ctx, longTime)
@@ -161,7 +166,7 @@ func (f *flow) rate(ctx context.Context, length time.Duration) (float64, bool) {
 func sharedLines() (list []bench.Case) {
 	for _, rate := range []int64{5 * mbit, 20 * mbit, 50 * mbit, 100 * mbit} {
 		for _, rtt := range []time.Duration{10 * ms, 50 * ms} {
-			c := givesWay(rate, rtt)
+			c := givesWay(terminal, rate, rtt)
 			c.Extra = rate != 20*mbit || rtt != 50*ms // more than a minute each
 			list = append(list, c)
 		}

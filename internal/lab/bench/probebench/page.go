@@ -28,6 +28,7 @@ type pagePlan struct {
 	Download    bool    `json:"download"`
 	Upload      bool    `json:"upload"`
 	Quality     bool    `json:"quality"`
+	GivesWay    bool    `json:"givesWay"`
 	Connections int     `json:"connections"`
 	Seconds     float64 `json:"seconds"`
 	RampUp      float64 `json:"rampUp"`
@@ -82,6 +83,7 @@ func (p plan) ofPage() pagePlan {
 	}
 	return pagePlan{
 		Download: slices.Contains(p.phases, netcheck.Download), Upload: slices.Contains(p.phases, netcheck.Upload), Quality: slices.Contains(p.phases, netcheck.Quality),
+		GivesWay:    p.givesWay,
 		Connections: streams, Seconds: p.duration.Seconds(), RampUp: p.duration.Seconds() / rampUpShare,
 	}
 }
