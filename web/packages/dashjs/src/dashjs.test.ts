@@ -63,7 +63,7 @@ class FakePlayer {
   off = (event: string) => {
     delete this.listeners[event];
   };
-  /** As dash.js asks: the URL of the common request may have been changed by CMCD. */
+  /** As dash.js asks: CMCD may have changed the URL of the common request, and its headers. */
   ask(more: Partial<FragmentRequest> = {}, loader = 'XHRLoader') {
     const period = {
       index: 0,
@@ -82,7 +82,7 @@ class FakePlayer {
     const common: CommonRequest = {
       url: `${request.url}?CMCD=x`,
       method: 'GET',
-      headers: {},
+      headers: { 'CMCD-Request': 'bl=(21300)' },
       timeout: 20_000,
       customData,
     };
@@ -158,7 +158,8 @@ describe('a player', () => {
     const { customData, response } = player.ask();
     const failed = opened[0]!.request!.origin(new AbortController().signal, () => {}, { first: 5, last: 9 });
     const loader = FakeLoader.made.at(-1)!;
-    expect([loader.request.url, loader.request.headers.Range]).toEqual(['https://cdn/v1/005.m4s?CMCD=x', 'bytes=5-9']);
+    expect(loader.request.url).toBe('https://cdn/v1/005.m4s?CMCD=x');
+    expect(loader.request.headers).toEqual({ 'CMCD-Request': 'bl=(21300)', Range: 'bytes=5-9' });
     loader.answer(404, 10);
     const error = await failed.catch((e) => e);
     opened[0]!.reject(error);

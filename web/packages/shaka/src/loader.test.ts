@@ -146,11 +146,12 @@ describe('the plug-in', () => {
 
   test('the origin is asked with the request as filters left it, and its answer handed on', async () => {
     const { load, asked, playback, origin } = await setUp();
-    const { promise } = load({}, { headers: { 'x-own': '1' } });
+    const { promise } = load({}, { headers: { 'x-own': '1', 'CMCD-Request': 'bl=(21300)' } });
     await asked();
     playback.fromOrigin();
     const response = await promise;
-    expect(origin.asked).toMatchObject([{ url: '/5.ts?CMCD=x', headers: { 'x-own': '1' } }]);
+    const headers = { 'x-own': '1', 'cmcd-request': 'bl=(21300)' };
+    expect(origin.asked).toMatchObject([{ url: '/5.ts?CMCD=x', headers }]);
     expect(response).toMatchObject({ status: 200, headers: { 'cache-control': 'no-store' } });
     expect(playback.request!.url).toBe(origin.url('/5.ts'));
     expect(playback.origin).toMatchObject({ unshared: true, status: 200 });
