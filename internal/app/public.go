@@ -6,8 +6,8 @@ import (
 	"github.com/leeway-video/leeway/internal/webdist"
 )
 
-// publicMux routes the public port: WebSockets on / and /announce and questions about origins to the tracker, the scripts, the page of the doctor,
-// and what up adds.
+// publicMux routes the public port: WebSockets on / and /announce, questions about origins and reports of players to the tracker, the
+// scripts, the page of the doctor, and what up adds.
 func publicMux(bundle *webdist.Bundle, t trackerPorts, page http.Handler) (*http.ServeMux, error) {
 	doctor, err := bundle.Doctor()
 	if err != nil {
@@ -21,6 +21,7 @@ func publicMux(bundle *webdist.Bundle, t trackerPorts, page http.Handler) (*http
 	}
 	mux.Handle("/announce", t.announce)
 	mux.Handle("/allowed", t.allowed)
+	mux.Handle("/cmcd", t.cmcd)
 	mux.Handle("/doctor", doctor)
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/" && r.Header.Get("Upgrade") != "" {

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/leeway-video/leeway/internal/cmcd"
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/fleet"
 	"github.com/leeway-video/leeway/internal/judge"
@@ -43,9 +44,9 @@ func newRegistry(log *slog.Logger, sites []string, defs ...*metric.Def) (*promre
 // What processes can count, by the command that begins them; spec/metrics.md lists all. No process shows metrics of
 // other services: a query for the minimum of a seed metric would take the zero of a tracker for a seed.
 var counts = map[string][]*metric.Def{
-	"tracker": slices.Concat(tracker.Metrics(), judge.Metrics(), webtorrent.Metrics(), natsbus.Metrics()),
+	"tracker": slices.Concat(tracker.Metrics(), judge.Metrics(), webtorrent.Metrics(), cmcd.Metrics(), natsbus.Metrics()),
 	"seed":    slices.Concat(seed.Metrics(), fleet.Metrics(), natsbus.Metrics()),
-	"up":      slices.Concat(tracker.Metrics(), judge.Metrics(), webtorrent.Metrics(), seed.Metrics(), fleet.Metrics(), natsbus.Metrics(), probe.Metrics(), originMetrics(), outageMetrics()),
+	"up":      slices.Concat(tracker.Metrics(), judge.Metrics(), webtorrent.Metrics(), cmcd.Metrics(), seed.Metrics(), fleet.Metrics(), natsbus.Metrics(), probe.Metrics(), originMetrics(), outageMetrics()),
 	"origin":  originMetrics(),
 	"turn":    relay.Metrics(),
 	"probe":   probe.Metrics(),

@@ -110,6 +110,7 @@ type trackerHandlers struct {
 	socket   http.Handler // WebSockets on /
 	announce http.Handler // WebSockets on /announce
 	allowed  http.Handler // whether pages of an origin may join
+	cmcd     http.Handler // reports of players
 }
 
 // trackerPorts are what the slot of a tracker has on the public port and for the admin port; zero without a tracker.

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/leeway-video/leeway/internal/access"
+	"github.com/leeway-video/leeway/internal/cmcd"
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/judge"
 	"github.com/leeway-video/leeway/internal/rtclink"
@@ -43,6 +44,7 @@ func (s *services) startTracker(dataDir string) error {
 			socket:   place.port(func(h trackerHandlers) http.Handler { return h.socket }),
 			announce: place.port(func(h trackerHandlers) http.Handler { return h.announce }),
 			allowed:  place.port(func(h trackerHandlers) http.Handler { return h.allowed }),
+			cmcd:     place.port(func(h trackerHandlers) http.Handler { return h.cmcd }),
 		},
 		func(l net.Listener) net.Listener {
 			return wsconn.NewAdmission(l, wsconn.AdmissionConfig{
@@ -123,6 +125,7 @@ func (s *services) openTracker(c tracker.Config, between proxies) (*instance, er
 		switcher: t, tracker: t, ready: t.Ready,
 		handlers: trackerHandlers{
 			open.guard(native), open.guard(announce(torrents, t.Rejected, foreign)), allowed(t.AllowsOrigin, between.client, t.Knock, t.Rejected),
+			cmcd.New(cmcd.Config{Sites: s.sites, Client: between.client, Metrics: s.registry}),
 		},
 		cut: func() {
 			open.shut()

@@ -27,10 +27,10 @@ const module = "github.com/leeway-video/leeway"
 // layers lists the rooms of each layer, lowest first.
 var layers = [][]string{
 	{"site", "segment", "certificate", "swarm", "cluster", "schedule", "ledbat", "access", "experiment", "metric", "netstat"},
-	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/jsonscan", "wire/sibling", "wire/proxy", "wire/sdp", "wire/playlist", "wire/mpd", "wire/quality"},
+	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/jsonscan", "wire/sibling", "wire/proxy", "wire/sdp", "wire/playlist", "wire/mpd", "wire/quality", "wire/cmcd"},
 	{"transfer", "background", "viewer", "packaging", "stream", "sleep", "buildinfo", "procstat"},
 	{
-		"tracker", "seed", "relay", "probe", "fleet",
+		"tracker", "seed", "relay", "probe", "cmcd", "fleet",
 		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist", "ingest", "tcpinfo", "qualitylink",
 	},
 	{"webtorrent", "judge"},
@@ -46,7 +46,7 @@ var layers = [][]string{
 var beside = []string{"archtest", "testkit"}
 
 // services own their logic and meet each other only in app.
-var services = []string{"tracker", "seed", "relay", "probe"}
+var services = []string{"tracker", "seed", "relay", "probe", "cmcd"}
 
 // optional rooms are what not every operator uses of a service: they fill a port of it, and it is whole without them.
 var optional = []string{"fleet"}

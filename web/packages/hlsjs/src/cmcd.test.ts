@@ -1,10 +1,11 @@
 /** CMCD of hls.js under Leeway: its own controller and reporter write the keys, here as in a player. */
 
+import { readFileSync } from 'node:fs';
 import Hls from 'hls.js';
-import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { FragmentContext, HlsLike, LoaderConstructor } from './hls.ts';
 import { wrapLoader } from './loader.ts';
-import { FakeHls, FakePlayback, PreviousLoader, settle, TestClock } from './testing.ts';
+import { FakeHls, FakeMedia, FakePlayback, PreviousLoader, settle, TestClock } from './testing.ts';
 
 const url = 'https://cdn/5.ts';
 
@@ -62,6 +63,13 @@ function setUp(cmcd: object) {
   return { hls, playback, own, events, reporter: reporter!, callbacks };
 }
 
+/** Reports as hls.js writes them; trackers read the same text (spec/cmcd.md). */
+const vector = (name: string): string => {
+  const text = readFileSync(new URL('../../../../spec/vectors/cmcd.json', import.meta.url), 'utf8');
+  const { reports } = JSON.parse(text) as { reports: { name: string; report: string }[] };
+  return reports.find((one) => one.name === `hls.js 1.7: ${name}`)!.report;
+};
+
 const cmcdOf = (context: FragmentContext | null) => new URL(context!.url).searchParams.get('CMCD');
 const sent = () => PreviousLoader.made.at(-1)!;
 const signal = () => new AbortController().signal;
@@ -69,6 +77,13 @@ const signal = () => new AbortController().signal;
 beforeEach(() => {
   PreviousLoader.made = [];
   vi.stubGlobal('self', globalThis);
+  vi.stubGlobal('performance', { timeOrigin: 1_790_000_000_000 - 100, now: () => 100 });
+  vi.useFakeTimers({ toFake: ['Date'], now: 1_790_000_000_000 });
+});
+
+afterEach(() => {
+  vi.useRealTimers();
+  vi.unstubAllGlobals();
 });
 
 describe('CMCD of hls.js', () => {
@@ -129,10 +144,23 @@ describe('CMCD of hls.js', () => {
     expect(callbacks.onSuccess).toHaveBeenCalledOnce();
     expect(events).toHaveLength(1);
     expect(events[0]).toMatchObject({ headers: { 'Content-Type': 'application/cmcd' } });
-    expect(events[0]!.body).toMatch(/^e=rr,rc=206,sid="one",ts=\d+,url="https:\/\/cdn\/5.ts",v=2\n$/);
+    expect(events[0]!.body).toBe(vector('a response'));
     const { playback: other, callbacks: told, events: none } = setUp({ eventTargets: [target] });
     other.resolve({ data: new ArrayBuffer(9), source: 'peer', bytes: { origin: 0, seed: 0, peer: 9 } });
     await settle();
     expect([told.onSuccess.mock.calls.length, none.length]).toEqual([1, 0]);
+  });
+
+  test('reports states of the player, and keys of the page', async () => {
+    const includeKeys = ['cid', 'sid', 'sn', 'sta', 'com.leeway-p'];
+    const target = { url: 'https://collector/', events: ['ps'], includeKeys, batchSize: 4 };
+    const { hls, reporter, events } = setUp({ eventTargets: [target] });
+    const media = new FakeMedia();
+    hls.trigger('hlsMediaAttaching', { media });
+    media.fire('playing');
+    reporter.updateCustomData({ 'com.leeway-p': 1200 });
+    media.fire('waiting', 'playing');
+    await settle();
+    expect(events.map(({ body }) => body)).toEqual([vector('states')]);
   });
 });
