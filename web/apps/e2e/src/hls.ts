@@ -13,6 +13,27 @@ export function playHls(options: PageOptions): void {
   const video = document.querySelector('video')!;
   const buffer = options.buffer ?? 20;
   const policy = Hls.DefaultConfig.fragLoadPolicy.default;
+  // biome-ignore lint/suspicious/noExplicitAny: hls.js's reporter
+  let reporter: any;
+  const kB = { peer: 0, seed: 0 };
+  if (options.cmcd) {
+    document.querySelector('script[data-tracker]')?.addEventListener('load', () =>
+      // biome-ignore lint/suspicious/noExplicitAny: the library's event
+      page.leeway.on('segment', ({ result: { bytes } }: any) => {
+        kB.peer += bytes.peer / 1000;
+        kB.seed += bytes.seed / 1000;
+        reporter?.updateCustomData({ 'com.leeway-p': Math.round(kB.peer), 'com.leeway-s': Math.round(kB.seed) });
+      }),
+    );
+  }
+  const cmcd = {
+    version: 2,
+    includeKeys: ['sid', 'v', 'com.leeway-p', 'com.leeway-s'],
+    eventTargets: [{ url: `${options.tracker}/cmcd`, events: ['ps', 'rr'], includeKeys: ['sta', 'rc'] }],
+    reporterCallback: (own: unknown) => {
+      reporter = own;
+    },
+  };
   const hls = new Hls({
     fragLoadPolicy: {
       default: { ...policy, maxTimeToFirstByteMs: options.firstByteMs ?? policy.maxTimeToFirstByteMs },
@@ -21,6 +42,7 @@ export function playHls(options: PageOptions): void {
     maxBufferLength: buffer,
     maxMaxBufferLength: buffer,
     capLevelToPlayerSize: false,
+    ...(options.cmcd && { cmcd }),
     ...(options.header && { xhrSetup: (xhr: XMLHttpRequest) => xhr.setRequestHeader(options.header!, '1') }),
   });
   page.__hls = hls;

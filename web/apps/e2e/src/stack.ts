@@ -216,6 +216,7 @@ export class Stack {
       fetch_base: this.origin.url('', 'seed'),
       ...(this.options.tokenKeys ? {} : { title: { explicit: [{ title: '{}', manifests: ['/*'] }] } }),
       files: this.options.files,
+      cmcd: true,
       ...(this.packagerKey && { packager_keys: [this.packagerKey] }),
       policy: { certify_from: 1, control_group_permille: 0, ...this.options.policy },
       ...(this.options.tokenKeys && {

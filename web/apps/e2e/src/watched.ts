@@ -21,6 +21,8 @@ export interface PageOptions {
   attributes?: string;
   /** A header that the player's requests carry by its own xhrSetup: each is asked for by a preflight. */
   header?: string;
+  /** The player writes CMCD into its requests and reports to the tracker, as docs/embedding.md has it. */
+  cmcd?: boolean;
   /** Content security policy; every script of the page has the nonce `e2e` then. */
   policy?: string;
   /** Further headers of the page's answer. */
