@@ -69,7 +69,10 @@ func (c *Collector) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "No site of this tracker collects reports of players (cmcd).", http.StatusNotFound)
 		return
 	}
-	// For what the server reads of a body that is refused, too. Writers of tests have no deadline.
+	if r.Method != http.MethodOptions {
+		w.Header().Set("Connection", "close") // a player that reports seldom would hold a socket; nor is a body read that is refused
+	}
+	// Writers of tests have no deadline.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(patience))
 	from := access.Network(c.cfg.Client(r))
 	if !c.pay(from, "", requestCost) {

@@ -110,6 +110,9 @@ func TestAPreflightIsAnswered(t *testing.T) {
 		r.Header.Del("Content-Type")
 	})
 	h := a.Header
+	if h.Get("Connection") != "" || w.ask(report, nil).Header.Get("Connection") != "close" {
+		t.Error("the report behind a preflight needs its connection, and nothing does behind a report")
+	}
 	if a.StatusCode != 204 || h.Get("Access-Control-Allow-Origin") != page || h.Get("Access-Control-Allow-Methods") != "POST" ||
 		h.Get("Access-Control-Allow-Headers") != "Content-Type" || h.Get("Access-Control-Allow-Credentials") != "" {
 		t.Errorf("%d %v", a.StatusCode, h)
