@@ -33,7 +33,7 @@ test-go: go-race go-long go-tools ## Go tests with the race detector (as root al
 go-race:
 	@scripts/need go gcc
 	@[ "$$(id -u)" != 0 ] || scripts/need ip iptables
-	scripts/gotest ./... -race
+	scripts/gotest ./... -race -p $$(($$(nproc) + 1)) # many packages wait more than they work
 
 go-long: # what these leave out with the race detector: long plays in one goroutine
 	@scripts/need go
