@@ -1,10 +1,11 @@
-package probebench
+package hosted
 
 import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"math/big"
@@ -15,16 +16,17 @@ import (
 	"time"
 )
 
-// pair is a certificate of an address and its key, in files.
-type pair struct{ dir, cert, key string }
+// Certificate is one of an address, and its key, in PEM files of a folder of their own that any server can read. Clients can take it for an authority.
+type Certificate struct{ Dir, Cert, Key string }
 
-func newPair(of netip.Addr) (*pair, error) {
+// NewCertificate makes one that is good for a day. It needs a Remove.
+func NewCertificate(of netip.Addr) (*Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), IPAddresses: []net.IP{of.AsSlice()}, IsCA: true, BasicConstraintsValid: true,
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "bench"}, IPAddresses: []net.IP{of.AsSlice()}, IsCA: true, BasicConstraintsValid: true,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(24 * time.Hour),
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
@@ -35,18 +37,19 @@ func newPair(of netip.Addr) (*pair, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "leeway-bench-probe-")
+	dir, err := os.MkdirTemp("", "leeway-bench-tls-")
 	if err != nil {
 		return nil, err
 	}
-	p := &pair{dir, filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")}
+	c := &Certificate{dir, filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")}
 	err = errors.Join(
-		os.WriteFile(p.cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600),
-		os.WriteFile(p.key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
+		os.WriteFile(c.Cert, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), 0o600),
+		os.WriteFile(c.Key, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}), 0o600))
 	if err != nil {
-		return nil, errors.Join(err, p.remove())
+		return nil, errors.Join(err, c.Remove())
 	}
-	return p, nil
+	return c, nil
 }
 
-func (p *pair) remove() error { return os.RemoveAll(p.dir) }
+// Remove deletes the files.
+func (c *Certificate) Remove() error { return os.RemoveAll(c.Dir) }

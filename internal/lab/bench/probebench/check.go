@@ -60,7 +60,7 @@ func runTerminal(ctx context.Context, _ *bench.Run, s *stage, p plan) (results, 
 		args = append(args, "--gives-way")
 	}
 	if s.pair != nil {
-		args = append(args, "--ca", s.pair.cert)
+		args = append(args, "--ca", s.pair.Cert)
 	}
 	cmd := s.client.Command(ctx, leeway, append(args, s.url(at))...)
 	var out, said bytes.Buffer

@@ -95,7 +95,7 @@ func (s *stage) mach(ctx context.Context) (map[netstat.Direction]machFound, erro
 	defer cancel()
 	cmd := s.client.Command(ctx, os.Getenv(machVariable), "rpm", "--insecure", "--disable-aim-scores", "--max-load", fmt.Sprint(flows), "--config",
 		s.url(s.server.Addr())+"/.well-known/nq")
-	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+s.pair.cert) // it reads the system's certificates within the time of each handshake
+	cmd.Env = append(os.Environ(), "SSL_CERT_FILE="+s.pair.Cert) // it reads the system's certificates within the time of each handshake
 	var out, said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &said
 	if err := cmd.Run(); err != nil {

@@ -27,8 +27,8 @@ type stage struct {
 	client, server *netlab.Host
 	line           *netlab.Line // seen from the client
 	serve          *hosted.Service
-	secure         bool  // the server speaks TLS; set before the lab starts
-	pair           *pair // nil: it does not
+	secure         bool                // the server speaks TLS; set before the lab starts
+	pair           *hosted.Certificate // nil: it does not
 
 	// neighbor has the client's line, too, and distant the server's side of it; nil unless the line is shared.
 	neighbor, distant *netlab.Host
@@ -75,10 +75,10 @@ func build(ctx context.Context, seed uint64, place layout, prepare func(*stage))
 	}
 	args := []string{"probe", "serve", "--open", "--listen", fmt.Sprintf("[::]:%d", probePort), "--udp", fmt.Sprintf("[::]:%d", dataPort)}
 	if s.secure {
-		if s.pair, err = newPair(s.server.Addr()); err != nil {
+		if s.pair, err = hosted.NewCertificate(s.server.Addr()); err != nil {
 			return nil, err
 		}
-		args = append(args, "--tls-cert", s.pair.cert, "--tls-key", s.pair.key)
+		args = append(args, "--tls-cert", s.pair.Cert, "--tls-key", s.pair.Key)
 	}
 	s.serve, err = hosted.Start(ctx, s.server, hosted.Options{Name: "the probe server", Admin: probeAdmin, Args: args})
 	return s, err
@@ -138,7 +138,7 @@ func (s *stage) close() error {
 		err = s.serve.Close()
 	}
 	if s.pair != nil {
-		err = errors.Join(err, s.pair.remove())
+		err = errors.Join(err, s.pair.Remove())
 	}
 	return errors.Join(err, s.lab.Close())
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/lab/bench/hosted"
 	"github.com/leeway-video/leeway/internal/lab/loadgen"
 	"github.com/leeway-video/leeway/internal/lab/proc"
 	"github.com/leeway-video/leeway/internal/sleep"
@@ -39,7 +40,7 @@ func idling(name, how string, secure bool, goal string) bench.Case {
 			if err != nil {
 				return sample, err
 			}
-			defer func() { err = errors.Join(err, pair.remove()) }()
+			defer func() { err = errors.Join(err, pair.Remove()) }()
 			ours, err := idle(ctx, r, pair, startServer, secure)
 			if err != nil {
 				return sample, err
@@ -66,7 +67,7 @@ type idled struct {
 	live      loadgen.Result // of those that speak meanwhile
 }
 
-func idle(ctx context.Context, r *bench.Run, pair *certificate, start starter, secure bool) (o idled, err error) {
+func idle(ctx context.Context, r *bench.Run, pair *hosted.Certificate, start starter, secure bool) (o idled, err error) {
 	server, err := start(ctx, r, pair, secure)
 	if err != nil {
 		return o, err
@@ -74,7 +75,7 @@ func idle(ctx context.Context, r *bench.Run, pair *certificate, start starter, s
 	defer func() { err = errors.Join(err, server.stop()) }()
 	ask := orders{Protocol: loadgen.WebTorrent, Address: server.address, Path: torrentPath, Sessions: liveSessions, Swarms: liveSessions / 10, Offers: 2}
 	if secure {
-		ask.CA = pair.cert
+		ask.CA = pair.Cert
 	}
 	live, err := startDriver(r, ask) // and whatever the first connections bring with them
 	if err != nil {

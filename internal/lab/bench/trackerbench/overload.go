@@ -79,14 +79,14 @@ func watch(ctx context.Context, r *bench.Run, limits bool, f func(*watched) erro
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, pair.remove()) }()
-	w := &watched{service: service{Cert: pair.cert, Key: pair.key, Limits: limits}}
+	defer func() { err = errors.Join(err, pair.Remove()) }()
+	w := &watched{service: service{Cert: pair.Cert, Key: pair.Key, Limits: limits}}
 	if w.server, w.child, err = startServiceOn(on(serverCore), r, w.service); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, w.server.stop()) }()
 	w.ask = orders{
-		Protocol: loadgen.WebTorrent, Address: w.server.address, Path: torrentPath, CA: pair.cert, Network: honestNet,
+		Protocol: loadgen.WebTorrent, Address: w.server.address, Path: torrentPath, CA: pair.Cert, Network: honestNet,
 		Sessions: liveSessions, Swarms: liveSessions / 10, Offers: 2,
 	}
 	if w.live, err = startDriver(r, w.ask); err != nil {

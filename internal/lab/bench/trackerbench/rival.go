@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/lab/bench/hosted"
 )
 
 //go:embed rival.mjs
@@ -59,18 +60,18 @@ func rivalFolder(ctx context.Context) (string, error) {
 }
 
 // startRival starts bittorrent-tracker on the server's core.
-func startRival(ctx context.Context, r *bench.Run, pair *certificate, secure bool) (*process, error) {
+func startRival(ctx context.Context, r *bench.Run, pair *hosted.Certificate, secure bool) (*process, error) {
 	folder, err := rivalFolder(ctx)
 	if err != nil {
 		return nil, &missingError{err}
 	}
-	script := filepath.Join(pair.dir, "rival.mjs")
+	script := filepath.Join(pair.Dir, "rival.mjs")
 	if err := os.WriteFile(script, rivalScript, 0o600); err != nil {
 		return nil, err
 	}
 	args := []string{"-c", serverCore, "node", script, folder}
 	if secure {
-		args = append(args, pair.cert, pair.key)
+		args = append(args, pair.Cert, pair.Key)
 	}
 	cmd := exec.Command("taskset", args...)
 	cmd.Stderr = r.Log

@@ -6,6 +6,7 @@ import (
 	"errors"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/lab/bench/hosted"
 	"github.com/leeway-video/leeway/internal/lab/bench/trackerside"
 	"github.com/leeway-video/leeway/internal/webtorrent"
 )
@@ -22,10 +23,10 @@ type service struct {
 	Limits    bool   // those of `leeway tracker` hold
 }
 
-func startServer(_ context.Context, r *bench.Run, pair *certificate, secure bool) (*process, error) {
+func startServer(_ context.Context, r *bench.Run, pair *hosted.Certificate, secure bool) (*process, error) {
 	var s service
 	if secure {
-		s = service{Cert: pair.cert, Key: pair.key}
+		s = service{Cert: pair.Cert, Key: pair.Key}
 	}
 	out, _, err := startServiceOn(on(serverCore), r, s)
 	return out, err

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
+	"github.com/leeway-video/leeway/internal/lab/bench/hosted"
 	"github.com/leeway-video/leeway/internal/lab/loadgen"
 )
 
@@ -118,7 +119,7 @@ func (c speed) run(ctx context.Context, r *bench.Run) (sample bench.Sample, err 
 	if err != nil {
 		return sample, err
 	}
-	defer func() { err = errors.Join(err, pair.remove()) }()
+	defer func() { err = errors.Join(err, pair.Remove()) }()
 	ours, err := c.measure(ctx, r, pair, startServer)
 	if err != nil {
 		return sample, err
@@ -151,14 +152,14 @@ func (c speed) run(ctx context.Context, r *bench.Run) (sample bench.Sample, err 
 }
 
 // measure runs one server under the driver.
-func (c speed) measure(ctx context.Context, r *bench.Run, pair *certificate, start starter) (o outcome, err error) {
+func (c speed) measure(ctx context.Context, r *bench.Run, pair *hosted.Certificate, start starter) (o outcome, err error) {
 	server, err := start(ctx, r, pair, true)
 	if err != nil {
 		return o, err
 	}
 	defer func() { err = errors.Join(err, server.stop()) }()
 	driver, err := startDriver(r, orders{
-		Protocol: c.protocol, Address: server.address, Path: c.path, CA: pair.cert, Sessions: c.sessions, Swarms: c.swarms, Offers: c.offers,
+		Protocol: c.protocol, Address: server.address, Path: c.path, CA: pair.Cert, Sessions: c.sessions, Swarms: c.swarms, Offers: c.offers,
 	})
 	if err != nil {
 		return o, err

@@ -66,16 +66,16 @@ func TestServerAndDriver(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := pair.remove(); err != nil {
+		if err := pair.Remove(); err != nil {
 			t.Error(err)
 		}
 	})
 	var address string
-	start(t, serverRole).ask(service{Cert: pair.cert, Key: pair.key}, &address)
+	start(t, serverRole).ask(service{Cert: pair.Cert, Key: pair.Key}, &address)
 	for protocol, path := range map[loadgen.Protocol]string{loadgen.WebTorrent: torrentPath, loadgen.Native: "/"} {
 		driver := start(t, driverRole)
 		var r report
-		driver.ask(orders{Protocol: protocol, Address: address, Path: path, CA: pair.cert, Sessions: 12, Swarms: 2, Offers: 2}, &r)
+		driver.ask(orders{Protocol: protocol, Address: address, Path: path, CA: pair.Cert, Sessions: 12, Swarms: 2, Offers: 2}, &r)
 		for _, p := range []phase{{Long: 2 * time.Second, PerSecond: 100}, {Warm: 50 * time.Millisecond, Long: 2 * time.Second}} {
 			driver.ask(p, &r)
 			if !r.Began {
