@@ -66,10 +66,7 @@ func (u *upRun) newOutages(s *services, at place) (*outages, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &outages{slots: s.slots, hosts: hosts, scheme: "http", proxied: u.proxied(), metrics: s.registry, log: u.log}
-	if at.certificate != nil {
-		o.scheme = "https"
-	}
+	o := &outages{slots: s.slots, hosts: hosts, scheme: at.scheme(), proxied: u.proxied(), metrics: s.registry, log: u.log}
 	o.ctx, o.cancel = context.WithCancel(context.Background())
 	u.onClose(o.close)
 	return o, nil

@@ -92,11 +92,14 @@ func (p place) shown() string {
 }
 
 // url is where the page is.
-func (p place) url() string {
+func (p place) url() string { return p.scheme() + "://" + p.shown() + "/" }
+
+// scheme is the page's.
+func (p place) scheme() string {
 	if p.certificate != nil {
-		return "https://" + p.shown() + "/"
+		return "https"
 	}
-	return "http://" + p.shown() + "/"
+	return "http"
 }
 
 // elsewhere is where browsers on other machines find the place, addresses with spaces between them; "loopback": nowhere.
@@ -108,14 +111,10 @@ func (p place) elsewhere() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	scheme := "http"
-	if p.certificate != nil {
-		scheme = "https"
-	}
 	var all []string
 	for _, host := range hosts {
 		if !loopback(host) && !loopback(net.JoinHostPort(host, "0")) {
-			all = append(all, scheme+"://"+host+"/")
+			all = append(all, p.scheme()+"://"+host+"/")
 		}
 	}
 	return strings.Join(all, " "), nil

@@ -36,7 +36,7 @@ const (
 // Errors of a line.
 var (
 	ErrClosed   = errors.New("quality link: closed")
-	ErrOpen     = errors.New("quality link: not open within 10 s: UDP is blocked on the way, or a round trip takes more than a second")
+	ErrOpen     = errors.New("quality link: not open within 10 s")
 	ErrChannels = errors.New("quality link: the other side opens other channels")
 	errIdentity = errors.New("quality link: the other side's certificate is not the one of its description")
 )
