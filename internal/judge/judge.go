@@ -25,10 +25,7 @@ import (
 const (
 	experimentSlot  = 10 * time.Second // viewers whose sessions began in the same one are counted at the same moment
 	experimentEvery = 10 * time.Second // what is known is told and judged
-	// subnetEvery is how often one viewer of a subnet is observed, in the whole cluster. What the viewers of a few subnets
-	// claim in a window is too little to switch a site off (internal/experiment.TestLiesOfAFewSubnetsAreNotEnough).
-	subnetEvery = 24 * time.Hour
-	maxSubnets  = 100_000 // that are remembered; beyond, the one that was taken first is forgotten
+	maxSubnets      = 100_000          // that are remembered for each window; beyond, the one that was taken first is forgotten
 )
 
 // Config of a judge.
@@ -59,9 +56,9 @@ type Judge struct {
 	host Host
 
 	mu      sync.Mutex
-	sites   map[string]*siteExperiment // guarded by mu; those that have both groups
-	subnets recent                     // guarded by mu: of which a viewer was taken
-	told    time.Time                  // guarded by mu
+	sites   map[string]*siteExperiment      // guarded by mu; those that have both groups
+	subnets [len(experiment.Windows)]recent // guarded by mu: of which a viewer was taken, by window
+	told    time.Time                       // guarded by mu
 }
 
 var (
@@ -84,9 +81,12 @@ type siteExperiment struct {
 	home     signal.ID // what the tracker that decides is found by
 	since    time.Time // when the site was last switched: a session that began before does not count
 	// pending are viewers whose observation is over and whose slot's is not: when a viewer is counted does not depend on how it fared.
-	pending map[int64]*experiment.Counts
+	pending map[int64]*slotCounts
 	parts   map[signal.ID]*bus.ExperimentPart // by tracker, this one among them
 }
+
+// slotCounts are the counts of one slot's viewers, by window.
+type slotCounts [len(experiment.Windows)]experiment.Counts
 
 // observer implements tracker.Observer.
 type observer struct {
@@ -99,6 +99,7 @@ type observer struct {
 // observed is a viewer under observation. Guarded by observer.mu.
 type observed struct {
 	began   time.Time
+	windows int // it counts in the first so many of experiment.Windows
 	variant experiment.Variant
 	seen    experiment.Seen
 }
@@ -106,14 +107,17 @@ type observed struct {
 // New is the judge of a tracker.
 func New(cfg Config, host Host) *Judge {
 	cfg.Pause = cmp.Or(cfg.Pause, 24*time.Hour)
-	j := &Judge{cfg: cfg, of: host.Settings(), host: host, sites: map[string]*siteExperiment{}, subnets: recent{most: maxSubnets}}
+	j := &Judge{cfg: cfg, of: host.Settings(), host: host, sites: map[string]*siteExperiment{}}
+	for i := range j.subnets {
+		j.subnets[i].most = maxSubnets
+	}
 	for _, s := range j.of.Sites {
 		permille := s.Config().Policy.ControlGroupPermille
 		if permille <= 0 || permille >= 1000 {
 			continue
 		}
 		key := sha256.Sum256([]byte("leeway trial " + s.Name()))
-		j.sites[s.Name()] = &siteExperiment{permille: permille, home: signal.ID(key[:16]), pending: map[int64]*experiment.Counts{}, parts: map[signal.ID]*bus.ExperimentPart{}}
+		j.sites[s.Name()] = &siteExperiment{permille: permille, home: signal.ID(key[:16]), pending: map[int64]*slotCounts{}, parts: map[signal.ID]*bus.ExperimentPart{}}
 	}
 	return j
 }
@@ -124,10 +128,14 @@ func (j *Judge) Observer() tracker.Observer { return &observer{judge: j} }
 // Begin implements tracker.Observer. A viewer is not observed if another of its subnet was taken of late, nor is one that leaves at once
 // or never joins a swarm left out: it counts as one that had no picture, since it knows its group and must not choose whether to count.
 func (o *observer) Begin(site string, from netip.Addr, policy *signal.Policy, now time.Time) {
-	if policy.Role == configured.RoleOff || !o.judge.takes(site, from, now) {
+	if policy.Role == configured.RoleOff {
 		return
 	}
-	viewer := &observed{began: now, variant: experiment.Peer}
+	windows := o.judge.takes(site, from, now)
+	if windows == 0 {
+		return
+	}
+	viewer := &observed{began: now, windows: windows, variant: experiment.Peer}
 	if policy.ControlGroup {
 		viewer.variant = experiment.Control
 	}
@@ -136,20 +144,23 @@ func (o *observer) Begin(site string, from netip.Addr, policy *signal.Policy, no
 	o.mu.Unlock()
 }
 
-// subnetEvery is how often this tracker takes a viewer of one subnet, which may come to any tracker.
-func (j *Judge) subnetEvery() time.Duration {
-	return subnetEvery * time.Duration(max(1, j.host.Live()))
-}
-
-func (j *Judge) takes(site string, a netip.Addr, now time.Time) bool {
-	every := j.subnetEvery()
+// takes says in how many windows, the shortest first, a viewer counts: in those in which this tracker has taken none of its subnet.
+// What the viewers of a few subnets claim is so too little to switch a site off (internal/experiment.TestLiesOfAFewSubnetsAreNotEnough).
+func (j *Judge) takes(site string, a netip.Addr, now time.Time) (windows int) {
+	live := j.live()
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.sites[site] == nil {
-		return false
+		return 0
 	}
-	return j.subnets.take(subnetOf(a), now, every)
+	for windows < len(j.subnets) && j.subnets[windows].take(subnetOf(a), now, live*experiment.Windows[windows]) {
+		windows++
+	}
+	return windows
 }
+
+// live counts the trackers to which the viewers of one subnet may come.
+func (j *Judge) live() time.Duration { return time.Duration(max(1, j.host.Live())) }
 
 // subnetOf is what counts as one: /24, or /48 in IPv6.
 func subnetOf(a netip.Addr) netip.Prefix {
@@ -200,14 +211,16 @@ func (j *Judge) observed(site string, viewer *observed) {
 		return
 	}
 	if st.pending[slot] == nil {
-		st.pending[slot] = &experiment.Counts{}
+		st.pending[slot] = &slotCounts{}
 	}
-	st.pending[slot].Observe(viewer.variant, viewer.seen)
+	for i := range viewer.windows {
+		st.pending[slot][i].Observe(viewer.variant, viewer.seen)
+	}
 }
 
 // Maintain implements tracker.Judge: it counts viewers whose time is over; now and then it tells others and judges.
 func (j *Judge) Maintain(now time.Time) {
-	every := j.subnetEvery()
+	live := j.live()
 	since := map[string]time.Time{}
 	for _, s := range j.of.Sites {
 		_, since[s.Name()] = j.host.SiteSwitch(s.Name())
@@ -217,7 +230,9 @@ func (j *Judge) Maintain(now time.Time) {
 	due := now.Sub(j.told) >= experimentEvery
 	if due {
 		j.told = now
-		j.subnets.expire(now, every)
+		for i := range j.subnets {
+			j.subnets[i].expire(now, live*experiment.Windows[i])
+		}
 	}
 	for site, st := range j.sites {
 		if !st.since.Equal(since[site]) {
@@ -265,13 +280,13 @@ func (st *siteExperiment) count(self signal.ID, now time.Time) (n [experiment.Va
 			w := &st.parts[self].Windows[i]
 			switch number := windowOf(i, began); {
 			case number > w.Number:
-				*w = bus.ExperimentWindow{Number: number, Counts: *counts}
+				*w = bus.ExperimentWindow{Number: number, Counts: counts[i]}
 			case number == w.Number:
-				w.Counts.Add(counts)
+				w.Counts.Add(&counts[i])
 			}
 		}
 		for v := range n {
-			for _, m := range counts[experiment.Failure][v] {
+			for _, m := range counts[0][experiment.Failure][v] {
 				n[v] += m
 			}
 		}

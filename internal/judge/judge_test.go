@@ -73,7 +73,7 @@ func TestASessionIsObservedOnce(t *testing.T) {
 	s := n.enters(subnetEach(0), "")
 	first, swarm := s.told()
 	s.say(&signal.Leave{Swarm: swarm})
-	w.clock.Move(2 * subnetEvery)
+	w.clock.Move(2 * experiment.Windows[0])
 	ticket := first.Ticket
 	testkit.Eventually(t, "the session has a ticket of now", func() bool {
 		w, _ := s.told()
@@ -110,6 +110,25 @@ func TestASessionThatNeverJoinsHadNoPicture(t *testing.T) {
 	}
 	if failed != 20 {
 		t.Errorf("%d of 20 sessions had no picture", failed)
+	}
+}
+
+// TestASubnetCountsOnceAWindow: a viewer of each day counts in the window of its day, and the first alone in that of the week.
+func TestASubnetCountsOnceAWindow(t *testing.T) {
+	w := newWorld(t)
+	n := w.withControlGroup(500)
+	week := experiment.Windows[1]
+	w.clock.Move(week - time.Duration(w.clock.Now().UnixNano())%week) // a week begins
+	for day := range 5 {
+		n.opens(subnetEach(0), "").End(nil)
+		w.over(day + 1)
+		n.judge.mu.Lock()
+		seen := n.judge.sites["demo"].parts[n.ID()].Windows
+		n.judge.mu.Unlock()
+		if seen[0].Counts.Viewers() != 1 || seen[1].Counts.Viewers() != 1 {
+			t.Fatalf("on day %d %d viewers count in the day and %d in the week", day, seen[0].Counts.Viewers(), seen[1].Counts.Viewers())
+		}
+		w.clock.Move(experiment.Windows[0])
 	}
 }
 
