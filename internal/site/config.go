@@ -101,15 +101,15 @@ func (c *Config) Preset() { c.Policy.ControlGroupPermille = DefaultControlGroup 
 // Policy is what a site allows (spec/tracker-protocol.md). New fills what is empty with the defaults named here.
 type Policy struct {
 	Prefetch             string `yaml:"prefetch,omitempty" json:"prefetch"`                   // PrefetchAllow (default), PrefetchNever: the background lane
-	WasteBytes           int64  `yaml:"waste_bytes,omitempty" json:"waste_bytes"`             // bytes that a viewer may prefetch and never play
+	WasteBytes           int64  `yaml:"waste_bytes,omitempty" json:"waste_bytes"`             // bytes that a viewer may prefetch and never play; 0 is 16,777,216
 	Role                 string `yaml:"role,omitempty" json:"role"`                           // RoleFull (default), RoleLeech, RoleRelayOnly, RoleOff
 	Relay                string `yaml:"relay,omitempty" json:"relay"`                         // RelayAllow (default), RelayNever
 	Local                string `yaml:"local,omitempty" json:"local"`                         // LocalIfGranted (default), LocalAsk, LocalNever
-	CertifyFrom          int    `yaml:"certify_from,omitempty" json:"certify_from"`           // viewers in a swarm from which on seeds certify, ≥ 1
-	MinViewers           int    `yaml:"min_viewers,omitempty" json:"-"`                       // viewers of a title from which on peers are introduced, ≥ 1
+	CertifyFrom          int    `yaml:"certify_from,omitempty" json:"certify_from"`           // viewers in a swarm from which on seeds certify, ≥ 1; 0 is 2
+	MinViewers           int    `yaml:"min_viewers,omitempty" json:"-"`                       // viewers of a title from which on peers are introduced, ≥ 1; 0 is 1
 	HoldBackPermille     int    `yaml:"hold_back_permille,omitempty" json:"-"`                // viewers without peer delivery, 0–1000: those that a roll-out has not reached
 	ControlGroupPermille int    `yaml:"control_group_permille" json:"control_group_permille"` // viewers served by the origin alone, 0–1000
 	SignedManifests      string `yaml:"signed_manifests,omitempty" json:"signed_manifests"`   // SignedOff (default), SignedShare
 	UnknownLine          string `yaml:"unknown_line,omitempty" json:"unknown_line"`           // UnknownLineLeech (default), UnknownLineFull: phones that do not say how they are connected
-	MaxLinks             int    `yaml:"max_links,omitempty" json:"max_links"`                 // links of one viewer, 1–32
+	MaxLinks             int    `yaml:"max_links,omitempty" json:"max_links"`                 // links of one viewer, 1–32; 0 is 16
 }
