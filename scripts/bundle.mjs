@@ -1,7 +1,7 @@
 // Copies the built browser side to where leeway and leeway-lab embed it from: node scripts/bundle.mjs
-import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { brotliCompressSync, constants } from 'node:zlib';
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
 const root = join(import.meta.dirname, '..');
 const scripts = join(root, 'web/packages/leeway/dist');
@@ -31,11 +31,23 @@ for (const file of readdirSync(scripts)) {
 cpSync(check, join(target, 'check.html'));
 cpSync(doctor, join(target, 'doctor.html'));
 cpSync(bench, join(lab, 'bench.js'));
-cpSync(demo, join(target, 'demo'), { recursive: true });
+// The page's scripts are embedded compressed and nothing else: players are most of them. With gzip, since browsers take brotli over TLS alone.
+const pages = new Set();
+for (const name of readdirSync(demo, { recursive: true })) {
+  const from = join(demo, name);
+  if (!statSync(from).isFile()) continue;
+  const packed = name.startsWith('assets/');
+  const text = readFileSync(from);
+  const to = join('demo', packed ? `${name}.gz` : name);
+  mkdirSync(dirname(join(target, to)), { recursive: true });
+  writeFileSync(join(target, to), packed ? gzipSync(text, { level: 9 }) : text);
+  pages.add(to);
+}
 // What an earlier build left goes last, so that a go build beside this one finds what it listed.
 for (const name of readdirSync(target)) {
   if (!kept.has(name)) rmSync(join(target, name), { recursive: true });
 }
 for (const name of readdirSync(join(target, 'demo'), { recursive: true })) {
-  if (!existsSync(join(demo, name))) rmSync(join(target, 'demo', name), { recursive: true, force: true });
+  const path = join('demo', name);
+  if (statSync(join(target, path)).isFile() && !pages.has(path)) rmSync(join(target, path));
 }

@@ -6,7 +6,10 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"io"
+	"mime"
 	"net/http"
+	"path"
 	"time"
 )
 
@@ -66,4 +69,23 @@ func packedPage(page []byte) (http.Handler, error) {
 		h.Set("ETag", `"`+tag+`"`)
 		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 	}), nil
+}
+
+// servePacked answers with a file of which only the compressed form (gzip) is there. A client that takes none of it gets it unpacked.
+func servePacked(w http.ResponseWriter, r *http.Request, name string, small []byte) {
+	h := w.Header()
+	h.Set("Content-Type", mime.TypeByExtension(path.Ext(name)))
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Vary", "Accept-Encoding")
+	if accepts(r.Header.Get("Accept-Encoding"), "gzip") {
+		h.Set("Content-Encoding", "gzip")
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(small))
+		return
+	}
+	text, err := gzip.NewReader(bytes.NewReader(small))
+	if err != nil {
+		http.Error(w, "This binary's page is damaged: make build.", http.StatusInternalServerError)
+		return
+	}
+	_, _ = io.Copy(w, text) // what ends it early is the client
 }

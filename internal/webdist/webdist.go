@@ -136,6 +136,7 @@ func (s script) serve(immutable bool) http.Handler {
 // Film is what the demo page plays; empty fields keep what the page was built with.
 type Film struct {
 	Source      string // manifest, a path or an absolute URL
+	DASH        string // the same film as an MPD, likewise; empty: there is none
 	Title       string
 	Attribution string // a line below the player; hidden when empty and Source is not
 	Tracker     string // WebSocket address; empty: the page's own host
@@ -151,6 +152,7 @@ func (b *Bundle) Page(film Film) (http.Handler, error) {
 	}
 	if film.Source != "" {
 		index = setMeta(index, "film-src", film.Source)
+		index = setMeta(index, "film-dash", film.DASH)
 		index = setMeta(index, "film-title", film.Title)
 		index = setMeta(index, "film-attribution", film.Attribution)
 	}
@@ -168,23 +170,25 @@ func (b *Bundle) Page(film Film) (http.Handler, error) {
 		if !readOnly(w, r) {
 			return
 		}
-		if r.URL.Path != "/" {
-			// Vite puts a hash of the content into the names of what it builds.
-			if strings.HasPrefix(r.URL.Path, "/assets/") {
-				w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
-			}
-			if info, err := fs.Stat(b.demo, strings.TrimPrefix(path.Clean(r.URL.Path), "/")); err != nil || info.IsDir() {
-				w.Header().Del("Cache-Control")
-				http.Error(w, "Nothing here. The demo page is at /.", http.StatusNotFound)
-				return
-			}
-			files.ServeHTTP(w, r)
+		if r.URL.Path == "/" {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			w.Header().Set("Cache-Control", "no-cache")
+			w.Header().Set("ETag", tag)
+			http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(index))
 			return
 		}
-		w.Header().Set("Content-Type", "text/html; charset=utf-8")
-		w.Header().Set("Cache-Control", "no-cache")
-		w.Header().Set("ETag", tag)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(index))
+		name := strings.TrimPrefix(path.Clean(r.URL.Path), "/")
+		// Vite puts a hash of the content into the names of what it builds.
+		if small, err := fs.ReadFile(b.demo, name+".gz"); err == nil {
+			w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")
+			servePacked(w, r, name, small)
+			return
+		}
+		if info, err := fs.Stat(b.demo, name); err != nil || info.IsDir() {
+			http.Error(w, "Nothing here. The demo page is at /.", http.StatusNotFound)
+			return
+		}
+		files.ServeHTTP(w, r)
 	}), nil
 }
 

@@ -1,6 +1,7 @@
 package webdist
 
 import (
+	"bytes"
 	"compress/gzip"
 	"io"
 	"net/http"
@@ -11,17 +12,31 @@ import (
 	"testing/fstest"
 )
 
+func packed(t *testing.T, text string) []byte {
+	t.Helper()
+	var small bytes.Buffer
+	w := gzip.NewWriter(&small)
+	if _, err := io.WriteString(w, text); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return small.Bytes()
+}
+
 func bundle(t *testing.T) *Bundle {
 	t.Helper()
 	b, err := load(fstest.MapFS{
-		"d/leeway.js":        {Data: []byte("plain")},
-		"d/leeway.js.br":     {Data: []byte("small")},
-		"d/leeway-engine.js": {Data: []byte("second")},
-		"d/leeway-shaka.js":  {Data: []byte("third")},
-		"d/demo/index.html":  {Data: []byte(`<meta name="film-src" content="/a" /><meta name="film-title" content="A" /><meta name="film-attribution" content="x" />`)},
-		"d/demo/assets/a.js": {Data: []byte("1")},
-		"d/doctor.html":      {Data: []byte(`<p>doctor</p>`)},
-		"d/check.html":       {Data: []byte(`<meta name="probe-server" content="" /><p>check</p>`)},
+		"d/leeway.js":           {Data: []byte("plain")},
+		"d/leeway.js.br":        {Data: []byte("small")},
+		"d/leeway-engine.js":    {Data: []byte("second")},
+		"d/leeway-shaka.js":     {Data: []byte("third")},
+		"d/demo/index.html":     {Data: []byte(`<meta name="film-src" content="/a" /><meta name="film-title" content="A" /><meta name="film-attribution" content="x" />`)},
+		"d/demo/assets/a.js.gz": {Data: packed(t, "1")},
+		"d/demo/licenses.txt":   {Data: []byte("words")},
+		"d/doctor.html":         {Data: []byte(`<p>doctor</p>`)},
+		"d/check.html":          {Data: []byte(`<meta name="probe-server" content="" /><p>check</p>`)},
 	}, "d", true)
 	if err != nil {
 		t.Fatal(err)
@@ -109,12 +124,29 @@ func TestPageCarriesTheFilm(t *testing.T) {
 	if got := w.Body.String(); got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
-	if r := get(h, "/assets/a.js"); r.StatusCode != 200 || !strings.Contains(r.Header.Get("Cache-Control"), "immutable") {
-		t.Errorf("asset: %d %v", r.StatusCode, r.Header)
+	if r := get(h, "/licenses.txt"); r.StatusCode != 200 || r.Header.Get("Cache-Control") != "" {
+		t.Errorf("a file that is no asset: %d %v", r.StatusCode, r.Header)
 	}
 	for _, path := range []string{"/assets/", "/none", "/../../etc/passwd"} {
 		if r := get(h, path); r.StatusCode != http.StatusNotFound || r.Header.Get("Cache-Control") != "" {
 			t.Errorf("%s: %d %v", path, r.StatusCode, r.Header)
+		}
+	}
+}
+
+func TestAssetsTravelAsTheyAreEmbedded(t *testing.T) {
+	h, err := bundle(t).Page(Film{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for accept, want := range map[string]string{"gzip, deflate": string(packed(t, "1")), "": "1", "gzip;q=0": "1"} {
+		r := get(h, "/assets/a.js", "Accept-Encoding", accept)
+		body, _ := io.ReadAll(r.Body)
+		if string(body) != want || (r.Header.Get("Content-Encoding") == "gzip") != (want != "1") {
+			t.Errorf("asked with %q: %q %v", accept, body, r.Header)
+		}
+		if !strings.Contains(r.Header.Get("Cache-Control"), "immutable") || !strings.HasPrefix(r.Header.Get("Content-Type"), "text/javascript") || r.Header.Get("Vary") != "Accept-Encoding" {
+			t.Errorf("asked with %q: %v", accept, r.Header)
 		}
 	}
 }

@@ -101,7 +101,11 @@ func (r release) materials(info *debug.BuildInfo, digest []byte, pages []cdx.Com
 	return bom
 }
 
+// licensed is nil where a package does not say its license in one field, as old ones do not.
 func licensed(id string) *cdx.Licenses {
+	if id == "" {
+		return nil
+	}
 	return &cdx.Licenses{{License: &cdx.License{ID: id}}}
 }
 

@@ -5,7 +5,8 @@ import { History } from './history';
 import { Neighbors } from './neighbors';
 import { Outages } from './outage';
 import { Picture } from './picture';
-import type { PlayedSegment, Player } from './player';
+import type { Player } from './player';
+import type { PlayedSegment } from './players/driver';
 import { RateMeters } from './rates';
 import { buildScene, incoming, type Rated } from './scene';
 import { describe, type Sentence } from './sentence';
@@ -136,7 +137,7 @@ export class Dashboard {
   private follow(): void {
     const { player } = this.parts;
     const positionMs = player.video.currentTime * 1000;
-    const slots = player.fragments().map((f) => ({ startMs: f.start * 1000, durationMs: f.duration * 1000 }));
+    const slots = player.slots();
     this.timeline.layOut(slots, positionMs, player.live());
     if (player.live()) this.forget(slots[0]?.startMs ?? 0);
     const { buffered, currentTime } = player.video;
@@ -208,20 +209,14 @@ export class Dashboard {
   private arrived(segment: SegmentView): void {
     this.delivered.set(segment.url, segment);
     const { source, reason, bytes } = segment;
-    this.timeline.record(segment, {
-      source,
-      reason,
-      bytes,
-      early: false,
-      rendition: this.rendition(segment.url),
-    });
+    const rendition = this.parts.player.rendition(segment.url);
+    this.timeline.record(segment, { source, reason, bytes, early: false, rendition });
   }
 
   private fetched(segment: PlayedSegment): void {
     if (this.delivered.has(segment.url)) return;
     const bytes = { origin: segment.bytes, seed: 0, peer: 0 };
-    const height = this.parts.player.hls.levels[segment.level]?.height;
-    const rendition = height === undefined ? '' : `${height}p`;
+    const rendition = this.parts.player.rendition(segment.url);
     // The library tells of segments once it has joined; until then it counts them for no peer.
     const view = this.parts.delivery.view();
     const reason = view.script === 'present' ? (view.reason ?? 'no-holder') : undefined;
@@ -233,11 +228,5 @@ export class Dashboard {
   private forget(beforeMs: number): void {
     const { segments } = this.parts.player;
     while (segments.length > kept && segments[0]!.startMs < beforeMs) this.delivered.delete(segments.shift()!.url);
-  }
-
-  private rendition(url: string): string {
-    const { levels } = this.parts.player.hls;
-    const level = levels.find((l) => l.details?.fragments.some((f) => f.url === url));
-    return level === undefined ? '' : `${level.height}p`;
   }
 }

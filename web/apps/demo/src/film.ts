@@ -1,6 +1,10 @@
+import { formatOf, type PlayerName, unplayable } from './players/choice';
+
 /** What this page plays and how: from the page's meta elements, overridden by its query. */
 export interface Film {
   src: string;
+  /** The same as DASH: an MPD; empty where there is none. */
+  dash: string;
   title: string;
   attribution: string;
 }
@@ -13,7 +17,7 @@ export interface PageOptions {
   leeway: boolean;
   /** Fixed rendition (index into the master playlist, lowest bitrate first), or undefined for adaptive. */
   level: number | undefined;
-  /** hls.js maxBufferLength and maxMaxBufferLength, seconds. */
+  /** How far ahead the player buffers, seconds. */
   maxBuffer: number;
   /** False: the page waits for the person to press play. */
   autoplay: boolean;
@@ -44,9 +48,17 @@ export function readOptions(search: string): PageOptions {
 /** Reads the film from the page's meta elements; a film from the query has no known title or attribution. */
 export function readFilm(page: Document, override: string | undefined): Film {
   const meta = (name: string) => readMeta(page, `film-${name}`);
-  const film = { src: meta('src'), title: meta('title'), attribution: meta('attribution') };
+  const film = { src: meta('src'), dash: meta('dash'), title: meta('title'), attribution: meta('attribution') };
   if (override === undefined || override === film.src) return film;
-  return { src: override, title: override.split('/').at(-2) ?? override, attribution: '' };
+  return { src: override, dash: '', title: override.split('/').at(-2) ?? override, attribution: '' };
+}
+
+/** The manifest of a film for a player, or why there is none. */
+export function sourceFor(film: Film, player: PlayerName, page: string): { src: string } | { error: string } {
+  for (const src of [film.src, film.dash]) {
+    if (src !== '' && unplayable(player, formatOf(src, page)) === undefined) return { src };
+  }
+  return { error: `The film does not play: ${unplayable(player, formatOf(film.src, page))}` };
 }
 
 /** The content of a meta element, or nothing. */

@@ -1,18 +1,16 @@
-import Hls from 'hls.js';
-import { offerManifest } from './chooser';
+import { offerManifest, offerPlayers } from './chooser';
 import { openViewer, showCredit } from './controls';
 import { Dashboard } from './dashboard';
 import { Delivery, type Notice } from './delivery';
-import { readFilm, readMeta, readOptions } from './film';
+import { readFilm, readMeta, readOptions, sourceFor } from './film';
 import { offerPhone } from './phone';
 import { Player } from './player';
+import { choices, readPlayer } from './players/choice';
 
 declare global {
   interface Window {
-    /** Where the drop-in looks for the page's player. */
-    Hls?: typeof Hls;
-    /** For tests: the player and what the viewer felt, in milliseconds and bytes. */
-    __demo?: { hls: Hls; video: HTMLVideoElement; stats(): DemoStats };
+    /** For tests: the picture and what the viewer felt, in milliseconds and bytes. */
+    __demo?: { video: HTMLVideoElement; stats(): DemoStats };
   }
 }
 
@@ -40,19 +38,20 @@ export interface DemoStats {
 }
 
 const options = readOptions(location.search);
+const { player: name, refused } = readPlayer(new URLSearchParams(location.search).get('player'));
 const film = readFilm(document, options.src);
+const source = sourceFor(film, name, location.href);
 const tag = document.querySelector<HTMLScriptElement>('script[data-tracker]');
 const delivery = new Delivery(options.leeway, () => tag?.dataset.failed === undefined);
 const notices: Notice[] = [];
 delivery.onNotice = (notice) => notices.push(notice);
 
-window.Hls = Hls;
-const player = new Player(document.querySelector<HTMLVideoElement>('#video')!, film.src, options);
+const player = new Player(document.querySelector<HTMLVideoElement>('#video')!);
 const dashboard = new Dashboard({
   player,
   delivery,
   viewer: options.viewer,
-  film: film.src,
+  film: 'src' in source ? source.src : film.src,
   outages: readMeta(document, 'demo-outages') !== '',
   outageSeconds: options.outage,
 });
@@ -63,16 +62,40 @@ showCredit(document.querySelector<HTMLElement>('#credit')!, film);
 document.querySelector('#add')!.addEventListener('click', () => {
   dashboard.expect(openViewer(dashboard.nextViewer()));
 });
-offerManifest(document.querySelector<HTMLElement>('#choose')!, document.querySelector('#chooser')!);
+offerManifest(document.querySelector<HTMLElement>('#choose')!, document.querySelector('#chooser')!, name);
+offerPlayers(document.querySelector<HTMLSelectElement>('#player')!, name, refused);
 offerPhone(
   document.querySelector<HTMLElement>('#phone')!,
   document.querySelector('#elsewhere')!,
   readMeta(document, 'demo-addresses'),
 );
 dashboard.start();
+void play();
+
+async function play(): Promise<void> {
+  if ('error' in source) {
+    player.failure = source.error;
+    return;
+  }
+  const [loaded] = await Promise.all([
+    choices[name].load().catch(() => undefined),
+    // A player of dash.js shares if the script was there before it was made.
+    name === 'dashjs' ? scriptRun() : undefined,
+  ]);
+  if (loaded === undefined) player.failure = `The script of ${choices[name].label} does not load. Load the page again.`;
+  else player.play(loaded.start, source.src, options);
+}
+
+/** The drop-in has run, or is known not to; the film waits three seconds for it and no longer. */
+function scriptRun(): Promise<void> {
+  return new Promise((done) => {
+    if (tag === null || window.leeway !== undefined || tag.dataset.failed !== undefined) return done();
+    for (const type of ['load', 'error']) tag.addEventListener(type, () => done());
+    setTimeout(done, 3000);
+  });
+}
 
 window.__demo = {
-  hls: player.hls,
   video: player.video,
   stats() {
     const felt = player.experience();

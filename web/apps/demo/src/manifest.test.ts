@@ -8,7 +8,7 @@ describe('a manifest of one’s own', () => {
     ['  https://a.example/f/master.m3u8?t=1#x ', 'https://a.example/f/master.m3u8?t=1'],
     ['/media/bbb/master.m3u8', 'http://127.0.0.1:8080/media/bbb/master.m3u8'],
   ])('takes %s', (text, url) => {
-    expect(readManifestUrl(text, page)).toEqual({ url });
+    expect(readManifestUrl(text, page, 'hlsjs')).toEqual({ url });
   });
 
   it.each([
@@ -17,16 +17,19 @@ describe('a manifest of one’s own', () => {
     ['javascript:alert(1)', page, /begins with https/],
     ['https://me:secret@a.example/m.m3u8', page, /password/],
     ['http://a.example/m.m3u8', 'https://demo.example/', /over https/],
-    ['https://a.example/m.MPD', page, /no player for an MPD/],
+    ['https://a.example/m.MPD', page, /^hls\.js plays no DASH\. Choose Shaka or dash\.js\.$/],
   ])('refuses %j', (text, at, error) => {
-    expect(readManifestUrl(text, at)).toEqual({ error: expect.stringMatching(error) });
+    expect(readManifestUrl(text, at, 'hlsjs')).toEqual({ error: expect.stringMatching(error) });
   });
 
   it('says what is wrong with an answer', () => {
-    expect(judgeManifest(200, '\uFEFF#EXTM3U\n')).toBeUndefined();
-    expect(judgeManifest(404, '#EXTM3U')).toMatch(/HTTP 404/);
-    expect(judgeManifest(200, '<?xml version="1.0"?><MPD >')).toMatch(/MPD/);
-    expect(judgeManifest(200, '<!doctype html>')).toMatch(/#EXTM3U/);
+    const mpd = '<?xml version="1.0"?><MPD >';
+    expect(judgeManifest(200, '\uFEFF#EXTM3U\n', 'hlsjs')).toBeUndefined();
+    expect(judgeManifest(200, mpd, 'dashjs')).toBeUndefined();
+    expect(judgeManifest(200, mpd, 'videojs')).toMatch(/^Video\.js plays no DASH/);
+    expect(judgeManifest(200, '#EXTM3U', 'dashjs')).toMatch(/^dash\.js plays no HLS.*hls\.js, Shaka or Video\.js/);
+    expect(judgeManifest(404, '#EXTM3U', 'hlsjs')).toMatch(/HTTP 404/);
+    expect(judgeManifest(200, '<!doctype html>', 'hlsjs')).toMatch(/#EXTM3U.*MPD/);
     expect(judgeFailure('https://a.example/m', page, true)).toMatch(
       /a\.example answers.*pages of http:\/\/127\.0\.0\.1:8080.*CORS/,
     );

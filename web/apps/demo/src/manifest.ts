@@ -1,7 +1,8 @@
 /** Rules of the form for a manifest of one's own. */
+import { formatOf, type PlayerName, unplayable } from './players/choice';
 
 /** The address that a text stands for on a page, or what is wrong with it. */
-export function readManifestUrl(text: string, page: string): { url: string } | { error: string } {
+export function readManifestUrl(text: string, page: string, player: PlayerName): { url: string } | { error: string } {
   const trimmed = text.trim();
   if (trimmed === '')
     return { error: 'Write the address of a manifest, such as https://www.example.com/film/master.m3u8.' };
@@ -14,18 +15,19 @@ export function readManifestUrl(text: string, page: string): { url: string } | {
   if (url.protocol === 'http:' && new URL(page).protocol === 'https:') {
     return { error: 'This page came over https, and browsers then load nothing over http.' };
   }
-  if (/\.mpd$/i.test(url.pathname)) return { error: 'This page plays HLS (.m3u8). It has no player for an MPD.' };
+  const error = unplayable(player, formatOf(url.href, page));
+  if (error !== undefined) return { error };
   url.hash = '';
   return { url: url.href };
 }
 
 /** What is wrong with the answer to a request for a manifest, or undefined. */
-export function judgeManifest(status: number, body: string): string | undefined {
+export function judgeManifest(status: number, body: string, player: PlayerName): string | undefined {
   if (status < 200 || status > 299) return `The server answers with HTTP ${status}.`;
   const text = body.replace(/^\uFEFF/, '').trimStart();
-  if (text.startsWith('#EXTM3U')) return undefined;
-  if (/<MPD[\s>]/.test(text)) return 'This is an MPD (DASH). This page plays HLS.';
-  return 'What the server answers is no HLS playlist: it does not begin with #EXTM3U.';
+  if (text.startsWith('#EXTM3U')) return unplayable(player, 'HLS');
+  if (/<MPD[\s>]/.test(text)) return unplayable(player, 'DASH');
+  return 'What the server answers is no manifest: it does not begin with #EXTM3U (HLS), and holds no MPD (DASH).';
 }
 
 /** What a request that failed says: `reached` if the same request without CORS was answered. */

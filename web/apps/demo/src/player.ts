@@ -1,15 +1,6 @@
-import Hls, { type ErrorData, Events, type Fragment } from 'hls.js';
 import type { PageOptions } from './film';
-
-/** One media segment as the player asked for it, in the order of arrival. */
-export interface PlayedSegment {
-  url: string;
-  level: number;
-  sn: number;
-  startMs: number;
-  durationMs: number;
-  bytes: number;
-}
+import type { Driver, PlayedSegment, Start } from './players/driver';
+import type { Slot } from './timeline';
 
 /** What the viewer felt: counted on the video element alone, so it is the same with Leeway and without. */
 export interface Experience {
@@ -30,16 +21,16 @@ export interface Experience {
 /** A wait shorter than this is not seen; the element also reports such when it has just begun to play. */
 const shortestStallMs = 100;
 
-/** An hls.js player on a video element that keeps the books on startup, stalls and what it played. */
+/** A player on a video element, with the books on startup, stalls and what it played. */
 export class Player {
-  readonly hls: Hls;
   readonly video: HTMLVideoElement;
   readonly segments: PlayedSegment[] = [];
   /** Fatal error of the player as a sentence, or undefined. */
   failure: string | undefined;
   onSegment: ((segment: PlayedSegment) => void) | undefined;
 
-  private readonly createdAt = performance.now();
+  private driver: Driver | undefined;
+  private createdAt = performance.now();
   private startedAt: number | undefined;
   private stalls = 0;
   private stalledMs = 0;
@@ -47,23 +38,30 @@ export class Player {
   private playedMs = 0;
   private playedBits = 0;
   private lastTime: number | undefined;
-  private playingLevel = -1;
   private switches = 0;
   private lagged = 0;
   private laggedFor = 0;
 
-  constructor(video: HTMLVideoElement, src: string, options: PageOptions) {
+  constructor(video: HTMLVideoElement) {
     this.video = video;
-    this.hls = new Hls({
-      maxBufferLength: options.maxBuffer,
-      maxMaxBufferLength: options.maxBuffer,
-      backBufferLength: 30,
-      ...(options.level === undefined ? {} : { startLevel: options.level }),
-    });
     this.watchVideo();
-    this.watchPlayer(options);
-    this.hls.attachMedia(video);
-    this.hls.loadSource(src);
+  }
+
+  /** Has a player of the kind that `start` makes play the stream. */
+  play(start: Start, src: string, options: PageOptions): void {
+    this.createdAt = performance.now();
+    this.driver = start(this.video, src, options, {
+      segment: (segment) => {
+        this.segments.push(segment);
+        this.onSegment?.(segment);
+      },
+      switched: () => {
+        this.switches++;
+      },
+      failed: (text) => {
+        this.failure = text;
+      },
+    });
   }
 
   /** What the viewer felt so far. */
@@ -84,58 +82,23 @@ export class Player {
 
   /** How far behind the clock of a live stream the picture is now, in milliseconds; undefined for a film. */
   lag(): number | undefined {
-    const shown = this.live() ? this.hls.playingDate : null;
-    return shown === null ? undefined : Date.now() - shown.getTime();
+    return this.driver?.lag();
   }
 
   /** Whether more segments may come. */
   live(): boolean {
-    const { levels, currentLevel, loadLevel } = this.hls;
-    return (levels[currentLevel]?.details ?? levels[loadLevel]?.details)?.live ?? false;
+    return this.driver?.live() ?? false;
   }
 
-  /** Segments of the rendition being played (else the first), in playback order, empty before the playlist came. */
-  fragments(): Fragment[] {
-    const { levels, currentLevel, loadLevel } = this.hls;
-    const level = levels[currentLevel]?.details ? currentLevel : loadLevel;
-    return levels[level]?.details?.fragments ?? [];
+  /** Segments of the rendition being played, in playback order, empty before the playlist came. */
+  slots(): Slot[] {
+    return this.driver?.slots() ?? [];
   }
 
-  private watchPlayer(options: PageOptions): void {
-    const { hls, video } = this;
-    hls.on(Events.MANIFEST_PARSED, () => {
-      if (options.level !== undefined) hls.currentLevel = Math.min(options.level, hls.levels.length - 1);
-      // A refusal (autoplay policy) leaves the controls on screen; nothing else to do.
-      if (options.autoplay) video.play().catch(() => undefined);
-    });
-    hls.on(Events.FRAG_LOADED, (_, { frag }) => {
-      if (frag.sn === 'initSegment' || frag.type !== 'main') return;
-      const segment: PlayedSegment = {
-        url: frag.url,
-        level: frag.level,
-        sn: frag.sn,
-        startMs: Math.round(frag.start * 1000),
-        durationMs: Math.round(frag.duration * 1000),
-        bytes: frag.stats.total || frag.stats.loaded,
-      };
-      this.segments.push(segment);
-      this.onSegment?.(segment);
-    });
-    hls.on(Events.FRAG_CHANGED, (_, { frag }) => {
-      if (this.playingLevel >= 0 && frag.level !== this.playingLevel) this.switches++;
-      this.playingLevel = frag.level;
-    });
-    hls.on(Events.ERROR, (_, data) => this.onError(data));
-  }
-
-  private onError(data: ErrorData): void {
-    if (!data.fatal) return;
-    if (data.type === Hls.ErrorTypes.MEDIA_ERROR) {
-      this.hls.recoverMediaError();
-      return;
-    }
-    const status = data.response?.code ? ` (HTTP ${data.response.code})` : '';
-    this.failure = `The film does not load${status}: ${data.details}.`;
+  /** “480p” for a segment's URL, or empty. */
+  rendition(url: string): string {
+    const height = this.driver?.height(url);
+    return height ? `${height}p` : '';
   }
 
   private watchVideo(): void {
@@ -158,7 +121,7 @@ export class Player {
       if (step <= 0 || step > 2) return;
       this.endStall();
       this.playedMs += step * 1000;
-      this.playedBits += step * (this.hls.levels[this.playingLevel]?.bitrate ?? 0);
+      this.playedBits += step * (this.driver?.bitrate() ?? 0);
       const lag = this.lag();
       if (lag !== undefined) {
         this.lagged += lag * step;

@@ -1,8 +1,8 @@
-/** The demo page's button stops the tracker: nothing stops, and the page finds the tracker that comes back. */
+/** The demo page: its button stops the tracker and nothing stops, and its players share with each other. */
 import { expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures } from './figures.ts';
-import { dataDir, freePort, Service } from './service.ts';
+import { Demo, dataDir, freePort, Service } from './service.ts';
 import { until, Viewer } from './viewer.ts';
 import type { PageWindow } from './watched.ts';
 
@@ -49,5 +49,39 @@ test('the page stops the tracker for two seconds, and the film plays on', async 
     await browser?.stop();
     await up.stop();
     data.remove();
+  }
+});
+
+test('a viewer with Shaka and one with Video.js share the film with one with hls.js', async () => {
+  const demo = await Demo.start();
+  let browser: Chromium | undefined;
+  try {
+    browser = await Chromium.start();
+    const open = (player: string) =>
+      Viewer.open(browser!, `${demo.url}/?level=0&maxbuffer=16&player=${player}`, { name: player });
+    const peer = async (viewer: Viewer): Promise<number> => (await viewer.stats()).titles[0]?.totals.bytes.peer ?? 0;
+    const first = await open('hlsjs');
+    await first.until('12 s ahead', (seen) => seen.bufferedAhead > 12);
+    const guests = await Promise.all(['shaka', 'videojs'].map(open));
+    await Promise.all(guests.map((v) => until(`bytes from viewers for ${v.name}`, async () => (await peer(v)) > 5e5)));
+    for (const viewer of [first, ...guests]) {
+      await viewer.until('the film plays', (seen) => seen.currentTime > 1);
+      const shown = await viewer.page.evaluate(() => ({
+        player: (document.querySelector('#player') as HTMLSelectElement).value,
+        colored: document.querySelectorAll('.cell[data-source]').length,
+        refused: document.querySelector('#refused')!.textContent,
+        loaded: performance
+          .getEntriesByType('resource')
+          .flatMap(({ name }) => /assets\/(hlsjs|shaka|dashjs|videojs)-[^/]*\.js$/.exec(name)?.[1] ?? []),
+      }));
+      figures('demo', { viewer: viewer.name, peer: await peer(viewer), ...shown });
+      // Of the players the chosen one alone is loaded.
+      expect(shown).toMatchObject({ player: viewer.name, refused: '', loaded: [viewer.name] });
+      expect(shown.colored).toBeGreaterThan(1);
+      expect(viewer.consoleErrors()).toEqual([]);
+    }
+  } finally {
+    await browser?.stop();
+    await demo.stop();
   }
 });
