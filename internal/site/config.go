@@ -105,7 +105,7 @@ type Policy struct {
 	Role                 string `yaml:"role,omitempty" json:"role"`                           // RoleFull (default), RoleLeech, RoleRelayOnly, RoleOff
 	Relay                string `yaml:"relay,omitempty" json:"relay"`                         // RelayAllow (default), RelayNever
 	Local                string `yaml:"local,omitempty" json:"local"`                         // LocalIfGranted (default), LocalAsk, LocalNever
-	CertifyFrom          int    `yaml:"certify_from,omitempty" json:"certify_from"`           // viewers in a swarm from which on seeds certify, ≥ 1; 0 is 2
+	CertifyFrom          int    `yaml:"certify_from,omitempty" json:"-"`                      // viewers in a swarm from which on seeds certify, ≥ 1; 0 is 2
 	MinViewers           int    `yaml:"min_viewers,omitempty" json:"-"`                       // viewers of a title from which on peers are introduced, ≥ 1; 0 is 1
 	HoldBackPermille     int    `yaml:"hold_back_permille,omitempty" json:"-"`                // viewers without peer delivery, 0–1000: those that a roll-out has not reached
 	ControlGroupPermille int    `yaml:"control_group_permille" json:"control_group_permille"` // viewers served by the origin alone, 0–1000

@@ -268,3 +268,20 @@ func BenchmarkKey(b *testing.B) {
 		}
 	}
 }
+
+// TestWhatServersDecideByIsNotSentToViewers: they are sent a site as JSON.
+func TestWhatServersDecideByIsNotSentToViewers(t *testing.T) {
+	s, err := New(Config{Name: "demo", Hosts: []string{"video.example.com"}, Policy: Policy{CertifyFrom: 3, MinViewers: 4, HoldBackPermille: 5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(s.Config())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []string{"certify_from", "min_viewers", "hold_back_permille"} {
+		if strings.Contains(string(b), key) {
+			t.Errorf("%s is in %s", key, b)
+		}
+	}
+}
