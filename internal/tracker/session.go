@@ -8,8 +8,9 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
-// ticketHalf is how often a session gets another ticket.
-const ticketHalf = 5 * time.Minute
+// ticketEvery is how often a session gets another ticket. A browser sees no pings: it takes a tracker for gone that sends nothing
+// for two and a half times as long (spec/tracker-protocol.md).
+const ticketEvery = time.Minute
 
 // session is one viewer: its socket, and the parts that know of it what the tracker has to. Receive handles its messages; deliveries
 // from the bus come from other goroutines, and so does the ticker. What the session itself has is set before it is open.
@@ -127,7 +128,7 @@ func (s *session) maintain(now time.Time) {
 	}
 	s.fares.Look(s.site.Name(), now, false)
 	s.place.stay(now)
-	if now.Sub(s.ticketed) >= ticketHalf {
+	if now.Sub(s.ticketed) >= ticketEvery {
 		s.ticketed = now
 		s.send(&signal.Ticket{Ticket: s.ticket(now)})
 	}
@@ -144,5 +145,5 @@ func (s *session) sendServers(now time.Time) {
 }
 
 func (s *session) ticket(now time.Time) string {
-	return s.t.tickets.issue(stub{session: s.id, tracker: s.t.id, expires: now.Add(s.t.cfg.TicketLife + ticketHalf), site: s.site.Name()})
+	return s.t.tickets.issue(stub{session: s.id, tracker: s.t.id, expires: now.Add(s.t.cfg.TicketLife + ticketEvery), site: s.site.Name()})
 }

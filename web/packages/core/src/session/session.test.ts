@@ -57,6 +57,22 @@ describe('the tracker session', () => {
     expect(handlers.lost).toHaveBeenLastCalledWith(2);
   });
 
+  test('takes a tracker that sends nothing for lost', async () => {
+    const { clock, tracker, handlers, session, ready } = setUp();
+    await ready();
+    for (let minute = 0; minute < 10; minute++) {
+      await clock.advance(60_000);
+      tracker.last.say({ type: 'ticket', ticket: `ticket-${minute}` });
+    }
+    await clock.advance(149_999);
+    expect(session.state).toBe('ready');
+    await clock.advance(1);
+    expect([session.state, tracker.last.closed, session.counters.reconnects]).toEqual(['waiting', 1000, 1]);
+    expect(handlers.lost).toHaveBeenCalledOnce();
+    session.stop();
+    expect(clock.pending).toBe(0);
+  });
+
   test.each([
     ['lost without a word', () => {}, 6_000],
     ['adrift', (s: TrackerSession) => s.hurry(), 500],

@@ -96,6 +96,8 @@ export interface TrackerSession {
 }
 
 const protocol = 'leeway.v1';
+/** Without a message for so long a tracker is gone, ms. It sends a ticket each minute. */
+const silenceMs = 150_000;
 const fatal = /^bad-(version|site|origin)$|token/;
 export function createSession(o: SessionOptions): TrackerSession {
   const { clock, handlers } = o;
@@ -107,6 +109,7 @@ export function createSession(o: SessionOptions): TrackerSession {
   let generation = 0;
   let ticket: string | undefined;
   let timer = 0;
+  let silence = 0;
 
   const write = (text: string) => {
     try {
@@ -131,11 +134,18 @@ export function createSession(o: SessionOptions): TrackerSession {
     show: (token) => void send({ type: 'token', id: requests.id(), token }),
   });
 
+  /** Gives the tracker so long for its next message. */
+  const expect = (withinMs: number) => {
+    clock.clearTimer(silence);
+    silence = clock.setTimer(lose, withinMs);
+  };
+
   /** Closes the socket and ends what hangs on it. */
   const drop = (next: SessionState) => {
     state = next;
     generation++;
     clock.clearTimer(timer);
+    clock.clearTimer(silence);
     outbox.clear();
     try {
       socket?.close(1000);
@@ -166,7 +176,7 @@ export function createSession(o: SessionOptions): TrackerSession {
     const own = ++generation;
     const live = () => own === generation;
     state = 'connecting';
-    timer = clock.setTimer(lose, answerTimeoutMs);
+    expect(answerTimeoutMs);
     try {
       socket = o.openSocket(o.url, protocol, {
         open: () => {
@@ -191,6 +201,7 @@ export function createSession(o: SessionOptions): TrackerSession {
   };
 
   const receive = (data: unknown) => {
+    if (state === 'ready') expect(silenceMs);
     const message = parseIncoming(data);
     if (typeof message === 'string') counters[message]++;
     else if (message.type === 'welcome') welcome(message);
@@ -205,8 +216,8 @@ export function createSession(o: SessionOptions): TrackerSession {
 
   const welcome = (message: Welcome) => {
     if (state !== 'connecting') return;
-    clock.clearTimer(timer);
     state = 'ready';
+    expect(silenceMs);
     backoff.ready();
     serverOffsetMs = message.server_time_ms - clock.now();
     ticket = message.ticket;

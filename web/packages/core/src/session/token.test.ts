@@ -80,6 +80,7 @@ class Door {
       }
     }
     if (this.session.state !== 'ready') return;
+    socket.say({ type: 'ticket', ticket: 'ticket-2' });
     if (this.now() >= this.until + 10_000) {
       socket.say({ type: 'error', code: 'token-expired', message: 'It has run out.' });
       socket.handlers.close(1008);

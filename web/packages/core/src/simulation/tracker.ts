@@ -56,6 +56,7 @@ export class Tracker {
         if (this.dead) return handlers.close(1006);
         sockets.add(handlers);
         handlers.open();
+        if (door !== 'silent') this.tickets(handlers);
       });
     }
     return {
@@ -82,6 +83,15 @@ export class Tracker {
         if (this.sockets.has(to)) to.message(text);
       },
     );
+  }
+
+  /** A ticket each minute. */
+  private tickets(to: SocketHandlers): void {
+    this.network.world.setTimer(() => {
+      if (!this.sockets.has(to)) return;
+      this.say(to, { type: 'ticket', ticket: 'ticket-2' });
+      this.tickets(to);
+    }, 60_000);
   }
 
   private hear(message: Record<string, unknown>, from: SocketHandlers): void {
