@@ -100,7 +100,7 @@ const idleness = (results, { columns, rows }) => {
   const list = [1, 10, 100, 1000].flatMap((n) => [
     ['Go–Go', 'ours', 'bits_per_second_per_link', 'bits_per_second_per_link'],
     ['pion–pion', 'pion', 'up_bits_per_second_per_link', 'down_bits_per_second_per_link'],
-    ['Chromium–Chromium', 'chromium-chromium', 'up_bits_per_second_per_link', 'down_bits_per_second_per_link'],
+    ...pairs.filter((pair) => /chromium|firefox/.test(pair.name)).map((pair) => [pair.head, pair.name, 'up_bits_per_second_per_link', 'down_bits_per_second_per_link']),
   ].flatMap(([head, kind, up, down]) => {
     const name = `peers H3/${kind}-${n}`;
     if (!results.has(name)) return [];
@@ -113,10 +113,9 @@ const idleness = (results, { columns, rows }) => {
 const loads = (results, { columns, rows }) => {
   const label = { F: 'paper, Firefox', C: 'paper, Chrome' };
   const paper = Object.entries(rows).map(([name, cells]) => [`${label[name[0]]}, ${name.slice(2)} Mbit/s`, ...cells.map(theirs), '']);
-  const own = ['ours', 'pion', 'chromium-ours', 'firefox-ours'].flatMap((kind) => [5, 10, 15].flatMap((rate) => {
+  const own = pairs.flatMap(({ head, name: kind }) => [5, 10, 15].flatMap((rate) => {
     const name = `peers H4/${kind}-${rate}mbit`;
     if (!results.has(name)) return [];
-    const { head } = pairs.find((pair) => pair.name === kind);
     return [[`${head}, ${rate} Mbit/s`, ...columns.map((n) => (look(results, name, `cpu_${n}`) ? cell(look(results, name, `cpu_${n}`)) : '')), cell(look(results, name, 'cpu_50_vs_1'))]];
   }));
   const picture = bars('H4: processor of the client at 15 Mbit/s, by connections', '%', ['1', '10', '20', '50'].map((n) => ({

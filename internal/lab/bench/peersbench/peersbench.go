@@ -83,12 +83,15 @@ func cases() []bench.Case {
 	}
 	list = append(list, idles()...)
 	for _, n := range []int{1, 10, 100} {
-		list = append(list, idling(barePion, n), idling(browsers[0], n))
+		list = append(list, idling(barePion, n))
 	}
 	for _, k := range slices.Concat(browsers, plain) {
 		if k.ours() {
 			for _, w := range ways {
 				list = append(list, establishing(k, w))
+			}
+			for _, n := range []int{1, 10, 100} {
+				list = append(list, idling(k, n))
 			}
 		}
 		list = append(list, weighing(k))
@@ -98,7 +101,7 @@ func cases() []bench.Case {
 		}
 		for _, rate := range rates {
 			list = append(list, transferring(k, rate, most))
-			if !isPage(k.server) { // so that the processors are the client's
+			if k.ours() || !isPage(k.server) {
 				list = append(list, loading(k, rate))
 			}
 		}
