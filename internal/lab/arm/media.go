@@ -9,6 +9,7 @@ import (
 	"github.com/pion/interceptor/pkg/report"
 	"github.com/pion/rtcp"
 	"github.com/pion/rtp"
+	"github.com/pion/transport/v4/packetio"
 	"github.com/pion/webrtc/v4"
 
 	"github.com/leeway-video/leeway/internal/lab/armwire"
@@ -70,14 +71,20 @@ func newMediaParts(e webrtc.SettingEngine) (*mediaParts, error) {
 	return m, nil
 }
 
-// api makes pion's factory for one session, whose NACKs are counted.
-func (m *mediaParts) api(c *rtpCounts) *webrtc.API {
+// api makes pion's factory for one session, whose NACKs are counted, and whose streams are read from inboxes. own is its socket; nil:
+// that of the settings.
+func (m *mediaParts) api(c *peerConn, own *direct) *webrtc.API {
+	settings := m.settings
+	settings.BufferFactory = c.buffer
+	if own != nil {
+		settings = own.settings(settings)
+	}
 	r := &interceptor.Registry{}
-	r.Add(nackCounter{c: c}) // next to the wire, so that it sees what the generator sends
+	r.Add(nackCounter{c: &c.rtp}) // next to the wire, so that it sees what the generator sends
 	for _, f := range m.factories {
 		r.Add(f)
 	}
-	return webrtc.NewAPI(webrtc.WithSettingEngine(m.settings), webrtc.WithMediaEngine(m.codecs), webrtc.WithInterceptorRegistry(r))
+	return webrtc.NewAPI(webrtc.WithSettingEngine(settings), webrtc.WithMediaEngine(m.codecs), webrtc.WithInterceptorRegistry(r))
 }
 
 // nackCounter counts the NACKs that a session sends.
@@ -179,31 +186,61 @@ func (c *peerConn) hear(sender *webrtc.RTPSender) {
 	}()
 }
 
-// receive takes a track until the connection ends.
-func (c *peerConn) receive(t *webrtc.TrackRemote) {
-	defer c.wg.Done()
+// reception is a track that is received.
+type reception struct {
+	c       *peerConn
+	kind    webrtc.RTPCodecType
+	read    func([]byte) (int, interceptor.Attributes, error)
+	record  *record
+	buf     []byte
+	packet  rtp.Packet
+	begun   bool
+	highest uint16
+}
+
+// receive takes a track until the connection ends. What the sender reports is taken, too: this side's reports answer it.
+func (c *peerConn) receive(t *webrtc.TrackRemote, from *webrtc.RTPReceiver) {
+	media, reports := c.inbox(packetio.RTPBufferPacket, t.SSRC()), c.inbox(packetio.RTCPBufferPacket, t.SSRC())
+	if media == nil || !c.enter() {
+		return // it has ended
+	}
+	r := &reception{c: c, kind: t.Kind(), read: t.Read, buf: make([]byte, receiveMTU)}
 	kind := t.Kind().String()
 	c.s.event(armwire.Media, armwire.MediaBody{Kind: kind, Receiving: true})
-	defer c.s.event(armwire.Media, armwire.MediaBody{Kind: kind})
-	r := c.record(t)
-	defer r.close()
-	var highest uint16
-	for begun := false; ; begun = true {
-		p, _, err := t.ReadRTP()
-		if err != nil {
-			return
-		}
-		if gap := p.SequenceNumber - highest; !begun {
-			highest = p.SequenceNumber
-		} else if gap > 0 && gap < 1<<15 {
-			highest = p.SequenceNumber
-			c.rtp.missed(int(gap) - 1)
-		}
-		c.s.received.Add(int64(len(p.Payload)))
-		c.rtp.total.receivedBytes.Add(int64(len(p.Payload)))
-		r.write(p)
-		c.s.forward(t.Kind(), p)
+	r.record = c.record(t)
+	media.hand(r.take, func() {
+		defer c.wg.Done()
+		r.record.close()
+		c.s.event(armwire.Media, armwire.MediaBody{Kind: kind})
+	})
+	if reports == nil {
+		return
 	}
+	buf := make([]byte, receiveMTU)
+	reports.hand(func() error {
+		_, _, err := from.Read(buf)
+		return err
+	}, func() {})
+}
+
+// take takes one packet. What is no RTP is dropped.
+func (r *reception) take() error {
+	n, _, err := r.read(r.buf)
+	if err != nil || r.packet.Unmarshal(r.buf[:n]) != nil {
+		return err
+	}
+	p, s := &r.packet, r.c.s
+	if gap := p.SequenceNumber - r.highest; !r.begun {
+		r.highest, r.begun = p.SequenceNumber, true
+	} else if gap > 0 && gap < 1<<15 {
+		r.highest = p.SequenceNumber
+		r.c.rtp.missed(int(gap) - 1)
+	}
+	s.received.Add(int64(len(p.Payload)))
+	r.c.rtp.total.receivedBytes.Add(int64(len(p.Payload)))
+	r.record.write(p)
+	s.forward(r.kind, p)
+	return nil
 }
 
 // forward is a source that is what a session receives.

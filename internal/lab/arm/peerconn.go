@@ -6,6 +6,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"io"
+	"net/netip"
 	"strconv"
 	"sync"
 	"sync/atomic"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/pion/datachannel"
 	"github.com/pion/logging"
+	"github.com/pion/transport/v4/packetio"
 	"github.com/pion/webrtc/v4"
 
 	"github.com/leeway-video/leeway/internal/lab/armwire"
@@ -29,7 +31,9 @@ const (
 // peerConn is a session of the stack peer-connection.
 type peerConn struct {
 	s    *session
-	at   *seat[*peerSocket]
+	at   *seat[*peerSocket] // of the socket that it shares; nil: it has one of its own
+	own  *direct            // that one; nil: it shares one
+	api  *webrtc.API
 	pc   *webrtc.PeerConnection
 	wg   sync.WaitGroup
 	late *time.Timer
@@ -38,11 +42,18 @@ type peerConn struct {
 	rtp  rtpCounts
 
 	mu        sync.Mutex
-	trickles  bool  // guarded by mu
-	connected bool  // guarded by mu
-	open      int32 // guarded by mu: data channels
-	pair      bool  // guarded by mu: told of
-	shut      bool  // guarded by mu
+	trickles  bool              // guarded by mu
+	connected bool              // guarded by mu
+	open      int32             // guarded by mu: data channels
+	pair      bool              // guarded by mu: told of
+	shut      bool              // guarded by mu
+	inboxes   map[stream]*inbox // guarded by mu
+}
+
+// stream is one that pion decrypts.
+type stream struct {
+	kind packetio.BufferPacketType
+	ssrc webrtc.SSRC
 }
 
 // outChannel is the data channel that chunks go out by.
@@ -53,15 +64,12 @@ type outChannel struct {
 
 var _ connection = (*peerConn)(nil)
 
-func newPeerConn(s *session, at *seat[*peerSocket], media bool) (*peerConn, *armwire.Error) {
-	c := &peerConn{s: s, at: at, rtp: rtpCounts{total: &s.arm.counts}}
-	api := at.socket.of.data
-	if media {
-		api = at.socket.of.media.api(&c.rtp)
-	}
-	pc, err := api.NewPeerConnection(webrtc.Configuration{Certificates: []webrtc.Certificate{at.socket.of.certificate}})
+// begin makes pion's connection.
+func (c *peerConn) begin(certificate webrtc.Certificate) *armwire.Error {
+	s := c.s
+	pc, err := c.api.NewPeerConnection(webrtc.Configuration{Certificates: []webrtc.Certificate{certificate}})
 	if err != nil {
-		return nil, armwire.Fail(armwire.Failed, "%v", err)
+		return armwire.Fail(armwire.Failed, "%v", err)
 	}
 	c.pc = pc
 	c.late = time.AfterFunc(openWithin, func() {
@@ -88,12 +96,26 @@ func newPeerConn(s *session, at *seat[*peerSocket], media bool) (*peerConn, *arm
 		}
 	})
 	pc.OnDataChannel(c.adopt)
-	pc.OnTrack(func(t *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
-		if c.enter() {
-			go c.receive(t)
-		}
-	})
-	return c, nil
+	pc.OnTrack(c.receive)
+	return nil
+}
+
+// meet notes addresses of the peer where the socket is shared.
+func (c *peerConn) meet(peers []netip.AddrPort) *armwire.Error {
+	if c.at == nil {
+		return nil
+	}
+	return c.at.meet(peers)
+}
+
+// leave gives up the socket.
+func (c *peerConn) leave() {
+	if c.at != nil {
+		c.at.leave()
+	}
+	if c.own != nil {
+		_ = c.own.Close() // pion may have closed it
+	}
 }
 
 // enter counts a goroutine; false says that the connection is being closed.
@@ -150,7 +172,7 @@ func (c *peerConn) answer(b armwire.OfferBody) (string, *armwire.Error) {
 }
 
 func (c *peerConn) takeAnswer(sdp string) *armwire.Error {
-	if err := c.at.meet(addressesOf(sdp)); err != nil {
+	if err := c.meet(addressesOf(sdp)); err != nil {
 		return err
 	}
 	c.late.Reset(openWithin)
@@ -215,7 +237,7 @@ func (c *peerConn) candidate(b armwire.CandidateBody) *armwire.Error {
 	if b.Candidate == "" {
 		return nil // pion waits for no end
 	}
-	if err := c.at.meet(addressesOf(b.Candidate)); err != nil {
+	if err := c.meet(addressesOf(b.Candidate)); err != nil {
 		return err
 	}
 	line := uint16(b.Line)
@@ -301,8 +323,15 @@ func (c *peerConn) close() {
 	c.mu.Unlock()
 	c.late.Stop()
 	_ = c.pc.GracefulClose()
+	c.mu.Lock()
+	left := c.inboxes
+	c.inboxes = nil
+	c.mu.Unlock()
+	for _, in := range left { // those that pion made no track of
+		_ = in.Close()
+	}
 	c.wg.Wait()
-	c.at.leave()
+	c.leave()
 }
 
 // newCertificate makes the one certificate of an arm.

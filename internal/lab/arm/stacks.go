@@ -3,6 +3,7 @@ package arm
 import (
 	"fmt"
 	"net"
+	"net/netip"
 	"strings"
 
 	"github.com/pion/ice/v4"
@@ -14,7 +15,11 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-const socketBuffer = 4 << 20 // bytes asked of the kernel, each direction
+// Bytes asked of the kernel, each direction.
+const (
+	socketBuffer  = 4 << 20 // of a socket that sessions share
+	sessionBuffer = 1 << 20 // of the socket of one session with media
+)
 
 // linkPlan is of the links between arms (spec/arm-protocol.md).
 var linkPlan = peer.Plan{V: 1, Data: 1, Message: 16384}
@@ -23,6 +28,11 @@ var linkPlan = peer.Plan{V: 1, Data: 1, Message: 16384}
 type stacks struct {
 	links *sockets[*rtclink.Host]
 	peers *sockets[*peerSocket]
+	// direct opens the socket of a session with media; nil where it would not say by which address peers reach it: such sessions share
+	// sockets, as those without media do.
+	direct func(*peerConn) (*webrtc.API, *direct, error)
+
+	certificate webrtc.Certificate
 }
 
 func newStacks(cfg *Config) (stacks, error) {
@@ -35,14 +45,30 @@ func newStacks(cfg *Config) (stacks, error) {
 		return stacks{}, fmt.Errorf("arm: list interfaces: %w", err)
 	}
 	address := net.JoinHostPort(cfg.Listen.String(), "0")
-	return stacks{
+	k := stacks{
+		certificate: certificate,
 		links: &sockets[*rtclink.Host]{limit: cfg.MaxSockets, open: func() (*rtclink.Host, error) {
 			return rtclink.Listen(rtclink.Config{Listen: address, Plan: linkPlan, Log: cfg.Log})
 		}},
 		peers: &sockets[*peerSocket]{limit: cfg.MaxSockets, open: func() (*peerSocket, error) {
-			return openPeerSocket(address, certificate, interfaces)
+			return openPeerSocket(address, interfaces)
 		}},
-	}, nil
+	}
+	if cfg.Listen.IsUnspecified() {
+		return k, nil
+	}
+	media, err := newMediaParts(peerSettings(net.IP(cfg.Listen.AsSlice()), interfaces))
+	if err != nil {
+		return stacks{}, fmt.Errorf("arm: media: %w", err)
+	}
+	k.direct = func(c *peerConn) (*webrtc.API, *direct, error) {
+		d, err := listenDirect(address, c.inbox)
+		if err != nil {
+			return nil, nil, err
+		}
+		return media.api(c, d), d, nil
+	}
+	return k, nil
 }
 
 // connect makes the connection of a session; offer is the peer's, if there is one.
@@ -62,16 +88,33 @@ func (k *stacks) connect(s *session, offer *string, media bool) (connection, *ar
 		}
 		return newLinkConn(s, at), nil
 	}
-	at, err := k.peers.take(peers)
-	if err != nil {
+	c := &peerConn{s: s, rtp: rtpCounts{total: &s.arm.counts}}
+	if err := k.seat(c, peers, media); err != nil {
 		return nil, err
 	}
-	c, err := newPeerConn(s, at, media)
-	if err != nil {
-		at.leave()
+	if err := c.begin(k.certificate); err != nil {
+		c.leave()
 		return nil, err
 	}
 	return c, nil
+}
+
+// seat gives a connection its socket.
+func (k *stacks) seat(c *peerConn, peers []netip.AddrPort, media bool) (bad *armwire.Error) {
+	if media && k.direct != nil {
+		var err error
+		if c.api, c.own, err = k.direct(c); err != nil {
+			return armwire.Fail(armwire.Failed, "%v", err)
+		}
+		return nil
+	}
+	if c.at, bad = k.peers.take(peers); bad != nil {
+		return bad
+	}
+	if c.api = c.at.socket.of.data; media {
+		c.api = c.at.socket.of.media.api(c, nil)
+	}
+	return nil
 }
 
 func (k *stacks) close() {
@@ -86,13 +129,12 @@ func hasMedia(sdp string) bool {
 // peerSocket is a UDP socket of the stack peer-connection, with pion's factories over it: one for data, which has no interceptors, and
 // one for media.
 type peerSocket struct {
-	mux         *ice.UDPMuxDefault
-	data        *webrtc.API
-	media       *mediaParts
-	certificate webrtc.Certificate
+	mux   *ice.UDPMuxDefault
+	data  *webrtc.API
+	media *mediaParts
 }
 
-func openPeerSocket(address string, certificate webrtc.Certificate, interfaces *stdnet.Net) (*peerSocket, error) {
+func openPeerSocket(address string, interfaces *stdnet.Net) (*peerSocket, error) {
 	addr, err := net.ResolveUDPAddr("udp", address)
 	if err != nil {
 		return nil, err
@@ -103,13 +145,22 @@ func openPeerSocket(address string, certificate webrtc.Certificate, interfaces *
 	}
 	_ = conn.SetReadBuffer(socketBuffer)
 	_ = conn.SetWriteBuffer(socketBuffer)
-	p := &peerSocket{certificate: certificate}
-	p.mux = ice.NewUDPMuxDefault(ice.UDPMuxParams{UDPConn: conn, Net: interfaces, Logger: quiet{}})
-	var e webrtc.SettingEngine
-	e.LoggerFactory = quiet{}
+	p := &peerSocket{mux: ice.NewUDPMuxDefault(ice.UDPMuxParams{UDPConn: conn, Net: interfaces, Logger: quiet{}})}
+	e := peerSettings(addr.IP, interfaces)
 	e.SetICEUDPMux(p.mux)
+	p.data = webrtc.NewAPI(webrtc.WithSettingEngine(e), webrtc.WithInterceptorRegistry(noInterceptors()))
+	if p.media, err = newMediaParts(e); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// peerSettings are what all of pion's connections have that are reached by an address.
+func peerSettings(at net.IP, interfaces *stdnet.Net) (e webrtc.SettingEngine) {
+	e.LoggerFactory = quiet{}
 	e.SetNet(interfaces)
-	e.SetIncludeLoopbackCandidate(addr.IP.IsLoopback())
+	e.SetIncludeLoopbackCandidate(at.IsLoopback())
 	e.SetICEMulticastDNSMode(ice.MulticastDNSModeDisabled)
 	e.SetNetworkTypes([]webrtc.NetworkType{webrtc.NetworkTypeUDP4, webrtc.NetworkTypeUDP6})
 	e.DetachDataChannels()
@@ -117,12 +168,7 @@ func openPeerSocket(address string, certificate webrtc.Certificate, interfaces *
 	e.SetDTLSInsecureSkipHelloVerify(true) // ICE has shown the address already
 	e.SetSCTPMaxReceiveBufferSize(receiveBuffer)
 	e.EnableSCTPZeroChecksum(true)
-	p.data = webrtc.NewAPI(webrtc.WithSettingEngine(e), webrtc.WithInterceptorRegistry(noInterceptors()))
-	if p.media, err = newMediaParts(e); err != nil {
-		p.close()
-		return nil, err
-	}
-	return p, nil
+	return e
 }
 
 func (p *peerSocket) close() { _ = p.mux.Close() }
