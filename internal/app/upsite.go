@@ -23,8 +23,9 @@ func demoSite(public place, seedOrigin string) (site.Config, error) {
 		Name: "demo", Hosts: hosts, FetchBase: seedOrigin,
 		// A page may use any title for the demo's films: all of them are public.
 		Title: site.Titles{Explicit: []site.Binding{{Title: "{}", Manifests: []string{"/*"}}}},
-		// One viewer is enough to certify: the second window is then served at once.
-		Policy: site.Policy{CertifyFrom: 1},
+		// One viewer is enough to certify: the second window is then served at once. Two viewers cost more than they save, and the demo
+		// is to show them sharing.
+		Policy: site.Policy{CertifyFrom: 1, CostlyTitles: site.CostlyShare},
 	}, nil
 }
 

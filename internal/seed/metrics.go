@@ -35,7 +35,11 @@ var (
 		Labels: []metric.Label{{Name: "reason", Values: []string{displacedHalfOpen, displacedIdle, displacedShare}}}}
 	mReached = &metric.Def{Name: "leeway_seed_reached", Help: "1 once a packet from outside has come to the announced address", Kind: metric.Gauge}
 	mTitles  = &metric.Def{Name: "leeway_seed_titles", Help: "Titles served", Kind: metric.Gauge}
-	mSent    = &metric.Def{Name: "leeway_seed_sent_bytes_total", Help: "Piece bytes sent", Kind: metric.Counter,
+	mResting = &metric.Def{Name: "leeway_seed_resting_titles", Help: "Titles for which nothing is fetched for a while, since peers cost more than they save", Kind: metric.Gauge,
+		Labels: []metric.Label{metric.Site()}}
+	mRests = &metric.Def{Name: "leeway_seed_rests_total", Help: "Times that a title began to rest, since peers cost more than they save", Kind: metric.Counter,
+		Labels: []metric.Label{metric.Site()}}
+	mSent = &metric.Def{Name: "leeway_seed_sent_bytes_total", Help: "Piece bytes sent", Kind: metric.Counter,
 		Labels: []metric.Label{metric.Site(), {Name: "path", Values: []string{"direct", "relay"}}}}
 	mOriginBytes = &metric.Def{Name: "leeway_seed_origin_bytes_total", Help: "Bytes fetched from origins", Kind: metric.Counter,
 		Labels: []metric.Label{metric.Site()}}
@@ -147,7 +151,7 @@ func DroppedChecks(sink metric.Sink) func(budget string) {
 // Metrics lists what a seed counts.
 func Metrics() []*metric.Def {
 	return []*metric.Def{
-		mLinks, mHalfOpen, mDisplaced, mReached, mTitles, mSent, mOriginBytes, mOriginRequests, mCertificates, mFresh, mContradictions, mRequests,
+		mLinks, mHalfOpen, mDisplaced, mReached, mTitles, mResting, mRests, mSent, mOriginBytes, mOriginRequests, mCertificates, mFresh, mContradictions, mRequests,
 		mPlaylists, mLists, mPlaylistRefusals, mIndexBytes, mIndexEvictions, mStoreBytes, mEvictions, mDiskRead, mCorrupt, mRefusals, mSocket, mSignals, mCandidates, mChecks, mClosed, mOverruns,
 		mFleet, mFetches, mWarm,
 		mLane, mPromotions, mQueuing, mBase, mTarget, mWindow, mPacing, mYields, mSlowdowns,

@@ -75,7 +75,8 @@ func (o *offered) accept(raw []byte, length int) error {
 // keep stores a segment under the certificate that was accepted; without bytes it is what is held already.
 func (o *offered) keep(data []byte) error {
 	s, id := o.supply, o.ref.id
-	if len(data) == 0 {
+	came := len(data)
+	if came == 0 {
 		data = o.old.data
 	} else if !matches(o.cert, data) {
 		return errors.New("pieces that do not match the certificate")
@@ -87,6 +88,7 @@ func (o *offered) keep(data []byte) error {
 		return ErrDiffers
 	}
 	s.budgets.charge(o.payer, len(data))
+	o.costs(came)
 	s.keep(h)
 	if s.issuer.takedowns.withdraws(o.cert) { // a purge came in between, and may have looked through the store before
 		s.disown(id)

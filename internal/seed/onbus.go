@@ -95,6 +95,9 @@ func (s *Service) act(m *bus.SeedDelivery) {
 	if m.Title != nil && !s.tasks.isEnding() {
 		t, full = s.titles.named(m.Title)
 	}
+	if t != nil && m.Kind == bus.KindTitle {
+		s.weigh(t, m.Title)
+	}
 	if m.Kind != bus.KindSignal || m.Signal.To != s.id {
 		return
 	}
@@ -102,6 +105,19 @@ func (s *Service) act(m *bus.SeedDelivery) {
 		t = s.titles.get(m.Signal.Swarm)
 	}
 	s.links.signal(m.Signal, party{m.Signal.From, m.Subnet, m.Subject}, t, full)
+}
+
+// weigh has a title rest, or tried again, by what its home says that viewers had from each other.
+func (s *Service) weigh(t *title, m *bus.Title) {
+	changed, rests := t.weigh(m.Credited, m.Viewers)
+	switch {
+	case !changed:
+	case rests:
+		s.cfg.Metrics.Add(mRests, 1, t.site.name)
+		s.cfg.Log.Info("peers of a title cost more than they save: its viewers stay with the origin for a while", "site", m.Site, "title", m.Title, "viewers", m.Viewers)
+	default:
+		s.cfg.Log.Info("peers of a title are tried again", "site", m.Site, "title", m.Title, "viewers", m.Viewers)
+	}
 }
 
 func (s *Service) onRevoke(data []byte) {

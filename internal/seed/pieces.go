@@ -74,7 +74,11 @@ func (p *pieces) Sent(lane peer.Lane, bytes int) {
 	v := p.link
 	v.use()
 	v.all.sink.Add(mLane, float64(bytes), metric.Lanes[lane])
-	v.all.sink.Add(mSent, float64(bytes), v.title.site.name, string(*v.path.Load()))
+	path := *v.path.Load()
+	v.all.sink.Add(mSent, float64(bytes), v.title.site.name, string(path))
+	if path == transfer.Relay {
+		v.title.costs(bytes)
+	}
 }
 
 func (p *pieces) count(n int, outcome string) { p.link.all.sink.Add(mRequests, float64(n), outcome) }

@@ -188,6 +188,9 @@ func (s *Service) tick() {
 	s.trackers.expire(now)
 	titles, manifests := s.titles.forget(now)
 	m.Set(mTitles, float64(titles))
+	for site, n := range s.titles.resting() {
+		m.Set(mResting, float64(n), site)
+	}
 	s.titles.catalog.forget(manifests)
 	s.sayAgain()
 	s.outbox.streams.Maintain()

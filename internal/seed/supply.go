@@ -54,6 +54,13 @@ type request struct {
 	payer *account
 }
 
+// costs notes what a fetch for a viewer has brought. A sibling counts for its viewers itself.
+func (r *request) costs(bytes int) {
+	if r.payer != nil {
+		r.title.costs(bytes)
+	}
+}
+
 // certified returns a segment with its certificate, and has it fetched if need be. What a packager contradicts gets none.
 func (s *supply) certified(ctx context.Context, r request) result {
 	got := s.had(ctx, r)
@@ -72,12 +79,16 @@ func (s *supply) had(ctx context.Context, r request) result {
 	if !may {
 		return result{none: peer.NoneBudget}
 	}
+	rests := r.title.rests()
 	if h != nil && s.issuer.good(h.cert) {
-		if s.issuer.ending(h.cert) {
+		if s.issuer.ending(h.cert) && !rests {
 			s.fetch(r, h, false) // the old one is good until the new one is there
 		}
 		s.sink.Add(mFetches, 1, r.title.site.name, fetchedCache)
 		return result{held: h}
+	}
+	if rests {
+		return result{none: peer.NoneTooFewViewers}
 	}
 	f, known := s.fetch(r, h, false)
 	if f == nil {
@@ -201,6 +212,7 @@ func (s *supply) askOrigin(ctx context.Context, r request, old *held, under stan
 	fetched, err := s.fresh(ctx, r, f)
 	if err == nil {
 		s.budgets.charge(r.payer, len(fetched.Data))
+		r.costs(len(fetched.Data))
 	}
 	var failed *FetchError
 	switch {
@@ -284,6 +296,9 @@ func (s *supply) keep(h *held) {
 
 // ahead fetches what a viewer of this rendition will want next, so that it need not wait for the origin.
 func (s *supply) ahead(r request) {
+	if r.title.rests() {
+		return
+	}
 	for _, next := range r.title.following(r.ref, s.lookAhead) {
 		if next.object > 0 {
 			continue

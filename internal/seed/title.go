@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/signal"
@@ -22,11 +23,13 @@ type title struct {
 	links   atomic.Int32 // of viewers
 
 	mu       sync.Mutex
-	manifest string      // guarded by mu
-	next     string      // guarded by mu: the swarm's home has chosen it instead, and it takes the manifest's place when it has been read; empty: none
-	viewers  int         // guarded by mu
-	named    time.Time   // guarded by mu: when a tracker last named it
-	seeds    []signal.ID // guarded by mu: that serve the swarm, this one among them; nil: no home has said
+	manifest string        // guarded by mu
+	next     string        // guarded by mu: the swarm's home has chosen it instead, and it takes the manifest's place when it has been read; empty: none
+	viewers  int           // guarded by mu
+	named    time.Time     // guarded by mu: when a tracker last named it
+	seeds    []signal.ID   // guarded by mu: that serve the swarm, this one among them; nil: no home has said
+	cost     int64         // guarded by mu: bytes fetched for its viewers, and sent to them by relays
+	balance  swarm.Balance // guarded by mu
 }
 
 func newTitle(c *catalog, site *siteState, swarm swarm.ID, manifest string) *title {
@@ -132,6 +135,34 @@ func (t *title) audience() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.viewers
+}
+
+// costs notes bytes that an operator's servers send beside what viewers get.
+func (t *title) costs(bytes int) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.cost += int64(bytes)
+}
+
+// weigh compares what the title has cost with what its viewers had from each other, by its home's word; nil: the home cannot say. It
+// says whether the title has begun to rest, or has ended to.
+func (t *title) weigh(credited *int64, viewers int) (changed, rests bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if credited == nil || t.site.rules.Config().Policy.CostlyTitles != site.CostlyRest {
+		changed = t.balance.Rests()
+		t.balance = swarm.Balance{}
+		return changed, false
+	}
+	changed = t.balance.Look(swarm.Flows{Cost: t.cost, Saved: *credited}, viewers, t.catalog.now())
+	return changed, t.balance.Rests()
+}
+
+// rests says whether nothing is fetched for the title's viewers now (spec/cluster.md, "What peers save").
+func (t *title) rests() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.balance.Rests()
 }
 
 // name notes that a tracker wants the title. Offers name it too, without saying which seeds serve it.

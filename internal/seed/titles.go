@@ -61,6 +61,22 @@ func (t *titles) named(m *bus.Title) (one *title, full bool) {
 	return one, false
 }
 
+// resting counts the titles of each site that rest.
+func (t *titles) resting() map[string]int {
+	n := map[string]int{}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for name := range t.sites {
+		n[name] = 0
+	}
+	for _, one := range t.all {
+		if one.rests() {
+			n[one.site.name]++
+		}
+	}
+	return n
+}
+
 // makeRoom drops a title without links that has fewer viewers than one that is wanted: a thousand titles that are named and not
 // watched must not keep out those that are watched. Under mu.
 func (t *titles) makeRoom(viewers int) bool {

@@ -57,7 +57,8 @@ type Binding struct {
 	Manifests []string `yaml:"manifests" json:"manifests"` // patterns of manifests' keys: {} stands for what it stood for in the title, a * at the end for any rest
 }
 
-// Values of Config.Access, Policy.Role, Policy.Prefetch, Policy.Relay, Policy.Local, Policy.SignedManifests, FetchAuth.Sign and Policy.UnknownLine.
+// Values of Config.Access, Policy.Role, Policy.Prefetch, Policy.Relay, Policy.Local, Policy.SignedManifests, Policy.CostlyTitles, FetchAuth.Sign and
+// Policy.UnknownLine.
 const (
 	AccessPublic = "public"
 	AccessToken  = "token"
@@ -83,6 +84,9 @@ const (
 	SignNginx      = "nginx"      // nginx's secure_link
 	SignCloudFront = "cloudfront" // signed URLs of CloudFront, canned policy
 
+	CostlyRest  = "rest"
+	CostlyShare = "share"
+
 	UnknownLineLeech = "leech"
 	UnknownLineFull  = "full"
 )
@@ -107,6 +111,7 @@ type Policy struct {
 	Local                string `yaml:"local,omitempty" json:"local"`                         // LocalIfGranted (default), LocalAsk, LocalNever
 	CertifyFrom          int    `yaml:"certify_from,omitempty" json:"-"`                      // viewers in a swarm from which on seeds certify, ≥ 1; 0 is 2
 	MinViewers           int    `yaml:"min_viewers,omitempty" json:"-"`                       // viewers of a title from which on peers are introduced, ≥ 1; 0 is 1
+	CostlyTitles         string `yaml:"costly_titles,omitempty" json:"-"`                     // CostlyRest (default): the origin alone serves a title for a while whose peers cost more than they save; CostlyShare
 	HoldBackPermille     int    `yaml:"hold_back_permille,omitempty" json:"-"`                // viewers without peer delivery, 0–1000: those that a roll-out has not reached
 	ControlGroupPermille int    `yaml:"control_group_permille" json:"control_group_permille"` // viewers served by the origin alone, 0–1000
 	SignedManifests      string `yaml:"signed_manifests,omitempty" json:"signed_manifests"`   // SignedOff (default), SignedShare

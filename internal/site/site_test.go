@@ -22,7 +22,7 @@ func TestDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := s.Config()
-	want := Policy{Role: RoleFull, Prefetch: PrefetchAllow, Relay: RelayAllow, Local: LocalIfGranted, CertifyFrom: 2, MinViewers: 1, SignedManifests: SignedOff, UnknownLine: UnknownLineLeech, MaxLinks: 16}
+	want := Policy{Role: RoleFull, Prefetch: PrefetchAllow, Relay: RelayAllow, Local: LocalIfGranted, CertifyFrom: 2, MinViewers: 1, SignedManifests: SignedOff, UnknownLine: UnknownLineLeech, CostlyTitles: CostlyRest, MaxLinks: 16}
 	if got.Policy != want || got.Access != AccessPublic || got.FetchBase != "https://origin.internal:8443/vod" {
 		t.Errorf("got %+v", got)
 	}

@@ -52,6 +52,7 @@ func (c *Config) defaults() {
 	fill(&c.Policy.Local, LocalIfGranted)
 	fill(&c.Policy.SignedManifests, SignedOff)
 	fill(&c.Policy.UnknownLine, UnknownLineLeech)
+	fill(&c.Policy.CostlyTitles, CostlyRest)
 	if c.Policy.CertifyFrom == 0 {
 		c.Policy.CertifyFrom = DefaultCertifyFrom
 	}
@@ -220,6 +221,7 @@ func (c *Config) checkChoices() *FieldError {
 		{"policy.local", c.Policy.Local, []string{LocalIfGranted, LocalAsk, LocalNever}},
 		{"policy.signed_manifests", c.Policy.SignedManifests, []string{SignedOff, SignedShare}},
 		{"policy.unknown_line", c.Policy.UnknownLine, []string{UnknownLineLeech, UnknownLineFull}},
+		{"policy.costly_titles", c.Policy.CostlyTitles, []string{CostlyRest, CostlyShare}},
 	} {
 		if !slices.Contains(f.choices, f.value) {
 			return wrong(f.path, "one of "+strings.Join(f.choices, ", "), "%q is no choice", f.value)

@@ -222,3 +222,26 @@ func TestOneViewerCannotInventWhatViewersServed(t *testing.T) {
 		t.Errorf("%v direct and %v relayed are credited; want the lower claims, 2000 + 10 and 50", direct, relay)
 	}
 }
+
+// TestSeedsHearWhatViewersHadFromEachOther: as far as both say so, and without a relay.
+func TestSeedsHearWhatViewersHadFromEachOther(t *testing.T) {
+	f := newFollowing(t)
+	sender, receiver := f.viewerFrom("203.0.113.7", ""), f.viewerFrom("198.51.100.1", "")
+	in := sender.join().Swarm
+	receiver.join()
+	receiver.send(&signal.Signal{Swarm: in, To: sender.id, Link: newID(), Kind: "offer", SDP: "v=0", Plan: testPlan})
+	expect[*signal.Signal](sender)
+	receiver.says(in, map[signal.ID]signal.PeerStats{sender.id: {In: 3000, RelayIn: 50}})
+	sender.says(in, map[signal.ID]signal.PeerStats{receiver.id: {Out: 2000, RelayOut: 50}})
+	testkit.Eventually(t, "credited", func() bool { return f.world.metrics.Value(defCredited, "demo", "direct") == 2000 })
+	f.world.clock.Move(titleEvery)
+	f.home.maintain(f.world.clock.Now())
+	for {
+		if d := receive(t, f.told); d.Title != nil && d.Title.Credited != nil && *d.Title.Credited > 0 {
+			if *d.Title.Credited != 2000 {
+				t.Errorf("the seed hears of %d bytes", *d.Title.Credited)
+			}
+			return
+		}
+	}
+}

@@ -83,7 +83,7 @@ func TestSeedIsIntroducedWithItsTitle(t *testing.T) {
 		t.Fatalf("introduced to %+v", p)
 	}
 	title := receive(t, received)
-	want := bus.Title{Site: "demo", Title: testTitle, Manifest: testManifest, Swarm: swarm, Viewers: 1}
+	want := bus.Title{Site: "demo", Title: testTitle, Manifest: testManifest, Swarm: swarm, Viewers: 1, Credited: new(int64)}
 	if title.Kind != bus.KindTitle || !reflect.DeepEqual(*title.Title, want) {
 		t.Errorf("seed was told %+v", title.Title)
 	}

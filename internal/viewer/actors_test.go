@@ -32,6 +32,7 @@ type simTracker struct {
 	home       *swarm.Swarm // introduces as trackers do; nil: all to all
 	guard      *simGuard    // asks for join tokens; nil: none are asked for
 	from       string       // the address that sockets come from
+	weighs     *weighing    // compares what peers cost with what they save; nil: nothing does
 }
 
 var swarmID = signal.ID{5, 5, 5}
@@ -179,6 +180,7 @@ func (t *simTracker) message(s *simSocket, m signal.Message) {
 		}
 	case *signal.Stats:
 		t.add(m)
+		t.weighs.credit(s.id, m)
 	case *signal.Leave:
 		t.left++
 	}
@@ -260,6 +262,7 @@ type simSeed struct {
 	names    map[segment.ID]segment.Name
 	sent     int64
 	issue    func(segment.Name, []byte) []byte
+	rests    bool // nothing is fetched
 }
 
 func newSeed(w *world, f *film, rate float64) *simSeed {
@@ -348,6 +351,10 @@ func (l *seedLink) Message(m peer.Message) error {
 func (s *simSeed) certify(to *transfer.Session, id segment.ID) {
 	if raw := s.certs[id]; raw != nil {
 		to.Send(peer.Certificate{Segment: id, Raw: raw})
+		return
+	}
+	if s.rests {
+		to.Send(peer.CertificateNone{Segment: id, Reason: peer.NoneTooFewViewers})
 		return
 	}
 	s.waiting[id] = append(s.waiting[id], to)

@@ -39,6 +39,12 @@ var delivery = board{
 					{expr: `sum(rate(leeway_seed_origin_bytes_total{site=~"$site"}[$__rate_interval]))`, legend: "to seeds"},
 					{expr: `sum(rate(leeway_viewer_received_bytes_total{site=~"$site"}[$__rate_interval]))`, legend: "without peers"},
 				}},
+			{title: "Egress saved by site", unit: units.BytesPerSecondSI, floorless: true,
+				about:  "Bytes that viewers had from viewers, less what the seeds fetched from the origin for it, over time. Below 0 peers cost more than they save: too few viewers of a title at a time, or viewers far apart in it. Seeds then leave such titles to the origin by themselves (Titles at rest). Below 0 for long without one at rest: policy.costly_titles is share, or no title has lasted for three minutes.",
+				series: []series{{expr: `sum by (site) (rate(leeway_viewer_credited_bytes_total{site=~"$site",path="direct"}[$__rate_interval])) - sum by (site) (rate(leeway_seed_origin_bytes_total{site=~"$site"}[$__rate_interval]))`, legend: "{{site}}"}}},
+			{title: "Titles at rest", unit: units.Number,
+				about:  "Titles whose peers cost more than they saved, two minutes long: the origin alone serves them for a while, and then they are tried again. A title that two seeds serve counts twice. Sign at the packager (leeway certify), and seeds have nothing to fetch. Many of them on a site with many viewers: a long tail; min_viewers keeps it out from the beginning.",
+				series: []series{{expr: `sum by (site) (leeway_seed_resting_titles{site=~"$site"})`, legend: "{{site}}"}}},
 		}},
 		{"By site and title", []panel{
 			{title: "Bytes by site", unit: units.BytesPerSecondSI, stacked: true,
@@ -110,7 +116,7 @@ var delivery = board{
 		}},
 		{"Why not from peers", []panel{
 			{title: "Segments by reason", unit: units.CountsPerSecond, stacked: true,
-				about:  "Segments that were not from a peer, by reason. docs/operations/observing.md has what to do for each of them. no-holder: no other viewer has it yet; urgent: too late to ask; no-cert: no seed has certified it (is one there?); budget: raise the seeds' budgets; udp-blocked, symmetric-nat: set up TURN; lna-denied: the viewer's browser asked and was told no.",
+				about:  "Segments that were not from a peer, by reason. docs/operations/observing.md has what to do for each of them. no-holder: no other viewer has it yet; urgent: too late to ask; no-cert: no seed has certified it (is one there? does the title rest?); budget: raise the seeds' budgets; udp-blocked, symmetric-nat: set up TURN; lna-denied: the viewer's browser asked and was told no.",
 				series: []series{{expr: `sum by (reason) (rate(leeway_viewer_segment_reasons_total{site=~"$site"}[$__rate_interval]))`, legend: "{{reason}}"}}},
 			{title: "Viewers by role", unit: units.Number, stacked: true,
 				about:  "What viewers are to their titles. leech: they never upload, by the site's policy, by their tokens, or because their line is metered or unknown (phones; policy.unknown_line). Many leeches and a low offload ratio belong together. off: control group, roll-out, or switched off.",

@@ -25,6 +25,7 @@ func offer() *Signal {
 
 func bodies() []Message {
 	key := SeedKey{signal.VerifyKey{KeyID: make([]byte, 8), Alg: 1, Key: make([]byte, 65)}, []string{"demo"}}
+	credited := int64(1 << 40)
 	title := &Title{Site: "demo", Title: "/a", Manifest: "/a/m.m3u8", Swarm: two, Viewers: 2}
 	revoked := []signal.Revocation{{Site: "demo", Prefix: "/", MinIssuedAt: 9}, {KeyID: make([]byte, 8)}}
 	return []Message{
@@ -51,7 +52,7 @@ func bodies() []Message {
 		&SeedDelivery{Kind: KindSignal, Title: title, Signal: offer(), Stream: &Stream{From: one, N: 7, Base: 3}, Subnet: "b", Subject: "c"},
 		&Delivery{Kind: KindTorrent, Torrent: &Torrent{Op: TorrentAnew, Tracker: one}},
 		&SeedBeat{Seed: one, Sites: []string{"demo"}, VerifyKeys: []SeedKey{key}, Fleet: &SeedFleet{ID: make([]byte, 8), Address: "[fd00::7]:4602"}},
-		&SeedDelivery{Kind: KindTitle, Title: &Title{Site: "demo", Title: "/a", Manifest: "/a/m.m3u8", Swarm: two, Viewers: 2, Seeds: []signal.ID{one, two}, Chosen: true}},
+		&SeedDelivery{Kind: KindTitle, Title: &Title{Site: "demo", Title: "/a", Manifest: "/a/m.m3u8", Swarm: two, Viewers: 2, Seeds: []signal.ID{one, two}, Chosen: true, Credited: &credited}},
 		&Probe{Seed: one, Address: "203.0.113.9:4600", Key: strings.Repeat("aZ0+/9", 5)},
 		&RevokeMessage{Revocations: revoked},
 		&RevokeList{Revocations: revoked, VerifyKeys: []SeedKey{key}},
@@ -81,6 +82,7 @@ func TestBodiesSurviveTheBus(t *testing.T) {
 func TestBadBodiesAreRefused(t *testing.T) {
 	long := offer()
 	long.SDP = strings.Repeat("x", signal.MaxSDP+1)
+	less := int64(-1)
 	for name, m := range map[string]Message{
 		"beat without id":         &TrackerBeat{},
 		"load above 1000":         &SeedBeat{Seed: one, LoadPermille: 1001},
@@ -113,6 +115,7 @@ func TestBadBodiesAreRefused(t *testing.T) {
 		"title missing":           &SeedDelivery{Kind: KindTitle},
 		"answer, long manifest":   &HomeAnswer{Manifest: strings.Repeat("m", signal.MaxManifest+1)},
 		"title of no seed":        &SeedDelivery{Kind: KindTitle, Title: &Title{Site: "demo", Title: "/a", Swarm: two, Seeds: []signal.ID{{}}}},
+		"title of less than none": &SeedDelivery{Kind: KindTitle, Title: &Title{Site: "demo", Title: "/a", Swarm: two, Credited: &less}},
 		"fleet without id":        &SeedBeat{Seed: one, Fleet: &SeedFleet{Address: "10.0.0.7:4602"}},
 		"fleet by name":           &SeedBeat{Seed: one, Fleet: &SeedFleet{ID: make([]byte, 8), Address: "seed-0.seed:4602"}},
 		"fleet without port":      &SeedBeat{Seed: one, Fleet: &SeedFleet{ID: make([]byte, 8), Address: "10.0.0.7:0"}},

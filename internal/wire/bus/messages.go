@@ -220,6 +220,10 @@ type Title struct {
 	Chosen bool `json:"chosen,omitempty"`
 
 	Seeds []signal.ID `json:"seeds,omitempty"` // that serve the swarm, of one fleet; not with offers
+
+	// Credited are the bytes that viewers had from each other without a relay, by the word of both, since the home has the swarm; nil:
+	// it cannot say. Not with offers.
+	Credited *int64 `json:"credited,omitempty"`
 }
 
 // RevokeMessage adds revocations and switches everywhere.

@@ -197,6 +197,8 @@ func (t *Title) validate() error {
 		return errors.New("title is missing, too long or not UTF-8")
 	case len(t.Manifest) > signal.MaxManifest || t.Viewers < 0:
 		return errors.New("manifest is too long or viewers negative")
+	case t.Credited != nil && *t.Credited < 0:
+		return errors.New("credited is negative")
 	case len(t.Seeds) > MaxPeers || slices.ContainsFunc(t.Seeds, signal.ID.IsZero):
 		return fmt.Errorf("%d seeds of a title; at most %d, each with its id", len(t.Seeds), MaxPeers)
 	}

@@ -158,7 +158,7 @@ func silentSeedRole(ctx context.Context, in *json.Decoder, out *bench.Writer) (e
 		return err
 	}
 	one, err := site.New(site.Config{
-		Name: siteName, Hosts: o.Hosts, FetchBase: o.Base, Policy: site.Policy{CertifyFrom: 1},
+		Name: siteName, Hosts: o.Hosts, FetchBase: o.Base, Policy: site.Policy{CertifyFrom: 1, CostlyTitles: site.CostlyShare},
 		Title: site.Titles{Explicit: []site.Binding{{Title: "{}", Manifests: []string{"/*"}}}},
 	})
 	if err != nil {

@@ -108,7 +108,7 @@ func (s *stage) openTracker(ctx context.Context, host *netlab.Host) (err error) 
 	site := fmt.Sprintf(`name: %s
 hosts: [%q, %q]
 title: {explicit: [{title: "{}", manifests: ["/*"]}]}
-policy: {certify_from: 1, control_group_permille: 0}
+policy: {certify_from: 1, costly_titles: share, control_group_permille: 0}
 `, siteName, pageAt, s.film.Public())
 	if !s.seedless && !s.silentSeed {
 		site += fmt.Sprintf("fetch_base: %q\n", "http://"+s.film.Public())

@@ -218,7 +218,7 @@ export class Stack {
       files: this.options.files,
       cmcd: true,
       ...(this.packagerKey && { packager_keys: [this.packagerKey] }),
-      policy: { certify_from: 1, control_group_permille: 0, ...this.options.policy },
+      policy: { certify_from: 1, costly_titles: 'share', control_group_permille: 0, ...this.options.policy },
       ...(this.options.tokenKeys && {
         token_keys: this.data.write('keys.json', JSON.stringify(this.options.tokenKeys)),
       }),
