@@ -25,9 +25,10 @@ type flow struct{ sent, received [2]int64 }
 // claims are what members say that they sent to each other and received from each other (spec/tracker-protocol.md,
 // "Statistics"). What both say is credited; what one alone says is forgotten after a while.
 type claims struct {
-	flows map[flowKey]*flow
-	begun map[ID]int // flows that each member was the first to claim, in this term
-	term  time.Time  // when this one began
+	flows    map[flowKey]*flow
+	begun    map[ID]int // flows that each member was the first to claim, in this term
+	term     time.Time  // when this one began
+	credited Bytes      // in all
 }
 
 // Claim takes in what a member says that it received from another, and sent to it, and returns what the two now agree on
@@ -38,11 +39,17 @@ func (s *Swarm) Claim(claimant, other ID, in, out Bytes) (credited Bytes) {
 		return Bytes{}
 	}
 	c := &s.claims
-	return Bytes{
+	credited = Bytes{
 		Direct: c.match(claimant, flowKey{other, claimant, false}, in.Direct) + c.match(claimant, flowKey{claimant, other, false}, out.Direct),
 		Relay:  c.match(claimant, flowKey{other, claimant, true}, in.Relay) + c.match(claimant, flowKey{claimant, other, true}, out.Relay),
 	}
+	c.credited.Direct += credited.Direct
+	c.credited.Relay += credited.Relay
+	return credited
 }
+
+// Credited is what members had from each other by the word of both, since the swarm was made.
+func (s *Swarm) Credited() Bytes { return s.claims.credited }
 
 // match holds one side's claim against what the other has claimed, the oldest first.
 func (c *claims) match(claimant ID, k flowKey, n int64) (credited int64) {

@@ -68,7 +68,6 @@ func (h *home) hear(r *bus.HomeRequest, now time.Time) {
 		for _, c := range r.Claims {
 			both := s.Claim(r.Session, c.Peer, swarm.Bytes{Direct: c.In, Relay: c.RelayIn}, swarm.Bytes{Direct: c.Out, Relay: c.RelayOut})
 			credited.Direct += both.Direct
-			s.credited += both.Direct
 			credited.Relay += both.Relay
 			if c.Blame == 0 {
 				continue

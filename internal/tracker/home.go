@@ -52,7 +52,6 @@ type housed struct {
 	seeds       []signal.ID                           // that it went to
 	made        time.Time                             // when the swarm came here
 	changes     int                                   // of manifests: those that are counted
-	credited    int64                                 // bytes that members had from each other directly, by the word of both
 }
 
 // answered is what a session was answered last: a request that comes again, for the answer was lost, gets the same.

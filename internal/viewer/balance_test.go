@@ -82,7 +82,6 @@ func BenchmarkBalance(b *testing.B) {
 		{"mixed-3", audience{viewers: 3, film: 20 * time.Minute, within: time.Minute}},
 		{"mixed-4", audience{viewers: 4, film: 10 * time.Minute, within: time.Minute}},
 		{"mixed-12", audience{viewers: 12, film: 5 * time.Minute, within: 150 * time.Second}},
-		{"thin-seed-8", audience{viewers: 8, film: 5 * time.Minute, within: 20 * time.Second, thin: 1.25e6}},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			const traces = 4
