@@ -260,6 +260,45 @@ func BenchmarkVerify(b *testing.B) {
 	}
 }
 
+// BenchmarkPart is what a part of 117 kB of a low-latency stream costs its signer and its readers.
+func BenchmarkPart(b *testing.B) {
+	data := filling(117_335)
+	key := testKey(b, "A")
+	c := Certificate{
+		IssuedAt: time.UnixMilli(t0), NotAfter: time.UnixMilli(t0).Add(10 * time.Minute), ObjectLength: int64(len(data)), Length: int64(len(data)),
+		Site: "demo", Name: film, Digests: DigestPieces(data),
+	}
+	raw, err := Issue(nil, key, c)
+	if err != nil {
+		b.Fatal(err)
+	}
+	parsed, err := Parse(raw)
+	if err != nil {
+		b.Fatal(err)
+	}
+	set := keySet(b, key, "demo")
+	b.Run("digests", func(b *testing.B) {
+		for b.Loop() {
+			DigestPieces(data)
+		}
+	})
+	b.Run("issue", func(b *testing.B) {
+		for b.Loop() {
+			if _, err := Issue(nil, key, c); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("verify", func(b *testing.B) {
+		b.ReportMetric(float64(len(raw)), "bytes")
+		for b.Loop() {
+			if err := set.Verify(parsed, "demo", film, parsed.IssuedAt, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+}
+
 // besides reports how many times the benchmark's own loop takes what baseline takes, measured in the same run.
 func besides(b *testing.B, unit string, baseline func()) {
 	const rounds = 50
