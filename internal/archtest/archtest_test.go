@@ -26,7 +26,7 @@ const module = "github.com/leeway-video/leeway"
 
 // layers lists the rooms of each layer, lowest first.
 var layers = [][]string{
-	{"site", "segment", "certificate", "swarm", "cluster", "schedule", "ledbat", "access", "experiment", "metric", "netstat"},
+	{"site", "segment", "certificate", "swarm", "mesh", "cluster", "schedule", "ledbat", "access", "experiment", "metric", "netstat"},
 	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/jsonscan", "wire/sibling", "wire/proxy", "wire/sdp", "wire/playlist", "wire/mpd", "wire/quality", "wire/cmcd"},
 	{"transfer", "background", "viewer", "packaging", "stream", "sleep", "buildinfo", "procstat"},
 	{
@@ -36,7 +36,7 @@ var layers = [][]string{
 	{"webtorrent", "judge"},
 	{"headless", "netcheck", "cmdline"},
 	{"doctor"},
-	{"lab/netlab", "lab/loadgen", "lab/baseline", "lab/turnclient", "lab/armwire", "lab/selfwatch", "lab/proc", "lab/torrentclient", "lab/replay", "lab/natsnode"},
+	{"lab/netlab", "lab/loadgen", "lab/baseline", "lab/turnclient", "lab/armwire", "lab/selfwatch", "lab/proc", "lab/torrentclient", "lab/replay", "lab/natsnode", "lab/partsim"},
 	{"lab/arm", "lab/load"},
 	{"lab/bench"},
 	{"app", "lab"},

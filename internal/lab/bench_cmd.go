@@ -14,6 +14,7 @@ import (
 	"github.com/leeway-video/leeway/internal/lab/bench/loadbench"
 	"github.com/leeway-video/leeway/internal/lab/bench/natbench"
 	"github.com/leeway-video/leeway/internal/lab/bench/outagebench"
+	"github.com/leeway-video/leeway/internal/lab/bench/partsbench"
 	"github.com/leeway-video/leeway/internal/lab/bench/peersbench"
 	"github.com/leeway-video/leeway/internal/lab/bench/probebench"
 	"github.com/leeway-video/leeway/internal/lab/bench/swarmbench"
@@ -25,7 +26,7 @@ import (
 
 // benches are what `leeway-lab bench` can run.
 func benches() []bench.Bench {
-	return []bench.Bench{swarmbench.Bench, transferbench.Bench, transportbench.Bench, joinbench.Bench, idlebench.Bench, trackerbench.Bench, loadbench.Bench, clusterbench.Bench, turnbench.Bench, natbench.Bench, outagebench.Bench, peersbench.Bench, probebench.Bench}
+	return []bench.Bench{swarmbench.Bench, transferbench.Bench, transportbench.Bench, joinbench.Bench, idlebench.Bench, trackerbench.Bench, loadbench.Bench, clusterbench.Bench, turnbench.Bench, natbench.Bench, outagebench.Bench, peersbench.Bench, probebench.Bench, partsbench.Bench}
 }
 
 type benchCmd struct {

@@ -1,0 +1,163 @@
+package mesh
+
+import "slices"
+
+// place is where the node stands in the tree of a stripe.
+func (m *Mesh) place(stripe int) Place {
+	t := &m.trees[stripe]
+	p := Place{Rank: None}
+	switch {
+	case m.cfg.Seed:
+		p.Rank, p.Path = 0, []ID{m.cfg.Self}
+	case t.parent != (ID{}):
+		above := m.peers[t.parent].places[stripe]
+		p.Rank, p.Path = above.Rank, append(slices.Clip(above.Path), m.cfg.Self)
+	case m.sources:
+		p.Rank, p.Path = SourceRank(m.cfg.Self, stripe, m.cfg.Slots), []ID{m.cfg.Self}
+	default:
+		return p
+	}
+	p.Room = uint8(min(m.room(stripe), MaxSlots))
+	if len(p.Path) >= MaxPath {
+		p.Room = 0
+	}
+	p.Least = MaxSlots
+	for _, c := range t.children {
+		p.Least = min(p.Least, c.slots)
+	}
+	return p
+}
+
+// room is how many further children the node takes in a stripe.
+func (m *Mesh) room(stripe int) int {
+	left := m.cfg.Slots
+	for i := range m.trees {
+		left -= len(m.trees[i].children)
+	}
+	if m.cfg.PerStripe > 0 {
+		left = min(left, m.cfg.PerStripe-len(m.trees[stripe].children))
+	}
+	return max(0, left)
+}
+
+// feeds says whether a peer with such a place can be a parent: it is fed, not by this node, and the path has room for one more.
+func (m *Mesh) feeds(p Place) bool {
+	return p.Rank != None && len(p.Path) < MaxPath && !slices.Contains(p.Path, m.cfg.Self)
+}
+
+// outranks says whether a subscriber takes the place of a child: it passes on to more than twice as many.
+func outranks(slots, least int) bool { return slots > 2*least+1 }
+
+// admit answers a subscription.
+func (m *Mesh) admit(now int64, stripe int, from ID, slots uint8) {
+	t := &m.trees[stripe]
+	if i := slices.IndexFunc(t.children, func(c child) bool { return c.id == from }); i >= 0 {
+		t.children[i].slots, t.children[i].until = slots, now+LeaseTime
+		return
+	}
+	p := m.place(stripe)
+	if p.Rank == None || len(p.Path) >= MaxPath || slices.Contains(p.Path, from) {
+		m.send(from, Message{Kind: End, Stripe: stripe})
+		return
+	}
+	if p.Room == 0 {
+		i := m.weakest(stripe)
+		if i < 0 || !outranks(int(slots), int(t.children[i].slots)) || now-t.displaced < Trial {
+			m.send(from, Message{Kind: End, Stripe: stripe})
+			return
+		}
+		t.displaced = now
+		m.send(t.children[i].id, Message{Kind: End, Stripe: stripe})
+		t.children = slices.Delete(t.children, i, i+1)
+	}
+	t.children = append(t.children, child{from, slots, now + LeaseTime})
+}
+
+// weakest is the child of a stripe that passes on to the fewest; the latest of several.
+func (m *Mesh) weakest(stripe int) int {
+	at := -1
+	for i, c := range m.trees[stripe].children {
+		if at < 0 || c.slots <= m.trees[stripe].children[at].slots {
+			at = i
+		}
+	}
+	return at
+}
+
+// expire ends leases that have run out and trials that brought nothing.
+func (m *Mesh) expire(now int64, stripe int) {
+	t := &m.trees[stripe]
+	t.children = slices.DeleteFunc(t.children, func(c child) bool {
+		if c.until <= now {
+			m.send(c.id, Message{Kind: End, Stripe: stripe})
+		}
+		return c.until <= now
+	})
+	if t.next != (ID{}) && now-t.asked >= Trial {
+		m.peers[t.next].avoid(now)
+		m.send(t.next, Message{Kind: Unsubscribe, Stripe: stripe})
+		t.next = ID{}
+	}
+	if t.parent != (ID{}) && now-t.renewed >= Renewal {
+		t.renewed = now
+		m.send(t.parent, Message{Kind: Subscribe, Stripe: stripe, Slots: uint8(min(m.cfg.Slots, MaxSlots))})
+	}
+}
+
+// seek subscribes to the best peer that is better than what the node has. The parent stays until the new one has sent something.
+func (m *Mesh) seek(now int64, stripe int) {
+	t := &m.trees[stripe]
+	if t.next != (ID{}) {
+		return
+	}
+	below := m.place(stripe).Rank
+	if t.missed > 0 {
+		below++ // another one of the same tree is as good
+	}
+	var best ID
+	var at Place
+	for _, id := range m.order {
+		p := m.peers[id]
+		place := p.places[stripe]
+		if p.until > now || id == t.parent || !m.feeds(place) || place.Rank >= below {
+			continue
+		}
+		if place.Room == 0 && !outranks(m.cfg.Slots, int(place.Least)) {
+			continue
+		}
+		if best == (ID{}) || better(id, place, best, at) {
+			best, at = id, place
+		}
+	}
+	if best == (ID{}) {
+		return
+	}
+	t.next, t.asked = best, now
+	m.send(best, Message{Kind: Subscribe, Stripe: stripe, Slots: uint8(min(m.cfg.Slots, MaxSlots))})
+}
+
+// better compares two peers that could be the parent: the tree of the lower rank, the shorter path, the one with more room.
+func better(a ID, pa Place, b ID, pb Place) bool {
+	switch {
+	case pa.Rank != pb.Rank:
+		return pa.Rank < pb.Rank
+	case len(pa.Path) != len(pb.Path):
+		return len(pa.Path) < len(pb.Path)
+	case pa.Room != pb.Room:
+		return pa.Room > pb.Room
+	}
+	return compare(a, b) < 0
+}
+
+// tell announces a place that has changed to all peers, but not too often.
+func (m *Mesh) tell(now int64, stripe int) {
+	t := &m.trees[stripe]
+	p := m.place(stripe)
+	if p.same(t.told) || now-t.toldAt < TellEvery {
+		return
+	}
+	t.told, t.toldAt = p, now
+	for _, id := range m.order {
+		m.send(id, Message{Kind: Tell, Stripe: stripe, Place: p})
+	}
+}
