@@ -200,9 +200,9 @@ func TestWhatIsOutOfRangeIsIgnored(t *testing.T) {
 // TestTreesOfManyNodesHaveNoLoops: nodes come, go, lie still and lose messages, at random. Where all is told at last, each path is the
 // parent's and one more, and no node has more children than slots.
 func TestTreesOfManyNodesHaveNoLoops(t *testing.T) {
-	for trace := range uint64(6) {
+	for trace := range uint64(4) {
 		c := newColony(trace)
-		for range 250 {
+		for range 150 {
 			c.step(false)
 		}
 		for range 100 {
