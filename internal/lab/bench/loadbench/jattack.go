@@ -12,8 +12,8 @@ import (
 
 // The experiments of Jattack: the tool and a forwarding server of the same parts share the machine, as theirs shared a host of eight.
 var jattack = []load.Scenario{
-	media("j1", "Ten publishers and 90 viewers, about 1,000 connections with video through a forwarding server.", load.Conference, 10, 90, 0),
-	media("j2", "One publisher and 1,000 viewers of its video through a forwarding server.", load.OneToMany, 1, 1000, 64),
+	media("j1", "Ten publishers and 90 viewers, about 1,000 connections with video through a forwarding server.", load.Conference, 10, 90),
+	media("j2", "One publisher and 1,000 viewers of its video through a forwarding server.", load.OneToMany, 1, 1000),
 }
 
 const (
@@ -23,9 +23,9 @@ const (
 	mediaDown = 5 * time.Second
 )
 
-// media is an experiment. sockets are those of each arm, 0 for its default.
-func media(name, about string, behavior load.Behavior, publishers, viewers, sockets int) load.Scenario {
-	return load.Scenario{Name: name, About: about, Arms: load.Arms{Sockets: sockets}, Groups: []load.Group{{
+// media is an experiment.
+func media(name, about string, behavior load.Behavior, publishers, viewers int) load.Scenario {
+	return load.Scenario{Name: name, About: about, Groups: []load.Group{{
 		Name: "clients", Behavior: behavior, Clients: publishers + viewers, Publishers: publishers, Bitrate: videoRate,
 		RampUp: mediaUp, Hold: mediaHold, RampDown: mediaDown,
 	}}}
