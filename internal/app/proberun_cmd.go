@@ -21,7 +21,7 @@ import (
 // probeRunCmd is `leeway probe run`.
 type probeRunCmd struct {
 	URL       string        `arg:"" help:"Probe server: http or https, host and port."`
-	Only      []string      `help:"Phases, with commas: reach, download, upload, http, quality, classes (default: reach,download,upload,quality, and classes with several --dscp)." placeholder:"PHASE"`
+	Only      []string      `help:"Phases, with commas: reach, download, upload, responsiveness, http, quality, classes (default: reach,download,upload,quality, and classes with several --dscp)." placeholder:"PHASE"`
 	Streams   int           `help:"Parallel WebSockets of a TCP test." default:"4" placeholder:"N"`
 	Duration  time.Duration `help:"Length of each phase, 2s to 10s." default:"10s"`
 	Messages  int64         `help:"Messages each way of the quality test." default:"1000" placeholder:"N"`
@@ -36,7 +36,8 @@ type probeRunCmd struct {
 // Help is shown below the usage.
 func (probeRunCmd) Help() string {
 	return `Measures throughput and round-trip times by TCP each way, responsiveness meanwhile, then loss, order and jitter each way by a data channel.
-It takes the whole line for some 20 s. Progress is on standard error, the result on standard output. Exits with 0 if every phase has a result,
+It takes the whole line for some 20 s. Phase responsiveness takes it for up to 40 s more: round trips a minute of requests on loaded
+connections of HTTP/2 and on new ones, as draft-ietf-ippm-responsiveness computes them. Progress is on standard error, the result on standard output. Exits with 0 if every phase has a result,
 with 1 if one has none (what was measured is printed), with 2 when it was called wrongly.
 
 Examples:
@@ -44,6 +45,7 @@ Examples:
   leeway probe run --json https://probe.example.com:8090
   leeway probe run --gives-way https://probe.example.com:8090
   leeway probe run --streams 16 --only download,upload https://probe.example.com:8090
+  leeway probe run --only responsiveness https://probe.example.com:8090
   leeway probe run --only reach https://probe.example.com:8090
   leeway probe run --only quality --messages 10000 --duration 10s https://probe.example.com:8090
   leeway probe run --only classes --dscp 0,34,46 https://probe.example.com:8090

@@ -19,19 +19,21 @@ import (
 // Phase is a part of a check.
 type Phase string
 
-// The phases, in their order. HTTP and Classes are run where they are asked for.
+// The phases, in their order. Responsiveness, HTTP and Classes are run where they are asked for.
 const (
 	Baseline Phase = "baseline"
 	Reach    Phase = "reach" // what is reached by UDP, and by which kind of NAT
 	Download Phase = "download"
 	Upload   Phase = "upload"
 	HTTP     Phase = "http"
-	Quality  Phase = "quality"
-	Classes  Phase = "classes"
+	// Responsiveness is that of requests on connections of HTTP/2 that are loaded.
+	Responsiveness Phase = "responsiveness"
+	Quality        Phase = "quality"
+	Classes        Phase = "classes"
 )
 
 // phases are all, in their order.
-var phases = []Phase{Baseline, Reach, Download, Upload, HTTP, Quality, Classes}
+var phases = []Phase{Baseline, Reach, Download, Upload, Responsiveness, HTTP, Quality, Classes}
 
 // usual are those of a check that names none.
 var usual = []Phase{Reach, Download, Upload, Quality}
@@ -120,8 +122,10 @@ func (c *Config) complete() (*url.URL, error) {
 		return nil, &PlanError{fmt.Sprintf("%d messages: 1 to %d", c.Messages, MaxMessages)}
 	case len(c.DSCP) > maxClasses:
 		return nil, &PlanError{fmt.Sprintf("%d classes: at most %d", len(c.DSCP), maxClasses)}
-	case c.GivesWay && (slices.Contains(c.Phases, HTTP) || slices.Contains(c.Phases, Classes) || len(c.DSCP) > 0):
-		return nil, &PlanError{"phases http and classes, and marks, do not give way"}
+	case c.GivesWay && (len(c.DSCP) > 0 || slices.ContainsFunc(c.Phases, func(p Phase) bool { return p == Responsiveness || p == HTTP || p == Classes })):
+		return nil, &PlanError{"phases responsiveness, http and classes, and marks, do not give way"}
+	case base.Scheme != "https" && slices.Contains(c.Phases, Responsiveness):
+		return nil, &PlanError{"responsiveness by requests needs HTTP/2, which servers speak by https alone"}
 	case slices.Contains(c.Phases, Classes) && len(c.DSCP) == 0:
 		return nil, &PlanError{"classes need their DSCP"}
 	}
@@ -132,7 +136,7 @@ func (c *Config) complete() (*url.URL, error) {
 	}
 	for _, p := range c.Phases {
 		if !slices.Contains(phases, p) {
-			return nil, &PlanError{fmt.Sprintf("phase %q: reach, download, upload, http, quality or classes", p)}
+			return nil, &PlanError{fmt.Sprintf("phase %q: reach, download, upload, responsiveness, http, quality or classes", p)}
 		}
 	}
 	return base, nil
@@ -158,7 +162,7 @@ func Run(ctx context.Context, cfg Config) (*Results, error) {
 	r := &Results{Version: 1, Server: base.Host, StartedMS: time.Now().UnixMilli(), Figures: []netstat.Figure{}}
 	defer r.score()
 	steps := map[Phase]func(context.Context, *Results) error{
-		Baseline: c.baseline, Reach: c.reach, Download: c.down, Upload: c.up, HTTP: c.http, Quality: c.quality, Classes: c.classes,
+		Baseline: c.baseline, Reach: c.reach, Download: c.down, Upload: c.up, Responsiveness: c.responsiveness, HTTP: c.http, Quality: c.quality, Classes: c.classes,
 	}
 	if c.GivesWay {
 		steps[Download], steps[Upload] = c.freeDown, c.freeUp

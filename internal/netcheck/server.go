@@ -103,13 +103,19 @@ func (s *server) request(ctx context.Context, method, address string, body io.Re
 }
 
 // do makes a request; an answer other than 200 is an error.
-func (s *server) do(r *http.Request) (*http.Response, error) {
-	response, err := s.http.Do(r)
+func (s *server) do(r *http.Request) (*http.Response, error) { return doBy(s.http, r) }
+
+// doBy is do with a client of one's own.
+func doBy(client *http.Client, r *http.Request) (*http.Response, error) {
+	response, err := client.Do(r)
 	if err != nil {
 		if cause := context.Cause(r.Context()); cause != nil {
 			return nil, cause
 		}
-		return nil, errors.Unwrap(err) // without the URL, which is known
+		if bare := errors.Unwrap(err); bare != nil {
+			return nil, bare // without the URL, which is known
+		}
+		return nil, err
 	}
 	if response.StatusCode == http.StatusOK {
 		return response, nil
@@ -159,12 +165,20 @@ func (s *server) info(ctx context.Context) (tests int, err error) {
 	return got.Limits.Tests, nil
 }
 
-// timed are the times of one request, in microseconds; tcp and tls are 0 where the connection was there.
-type timed struct{ tcp, tls, http int64 }
+// timed are the times of one request, in microseconds; tcp and tls are 0 where the connection was there. all begins before the
+// request waits for anything.
+type timed struct{ tcp, tls, http, all int64 }
 
 // small asks for one byte.
-func (s *server) small(ctx context.Context, query ...string) (t timed, err error) {
+func (s *server) small(ctx context.Context, query ...string) (timed, error) {
+	return s.smallBy(ctx, s.http, query...)
+}
+
+// smallBy is small with a client of one's own.
+func (s *server) smallBy(ctx context.Context, client *http.Client, query ...string) (timed, error) {
+	var t timed // not the result: a dial that ends later than a failed request writes to it
 	var connect, shake, asked time.Time
+	began := time.Now()
 	var mu sync.Mutex // a dial that has lost a race may end later
 	note := func(at *time.Time, into *int64) {
 		mu.Lock()
@@ -182,6 +196,8 @@ func (s *server) small(ctx context.Context, query ...string) (t timed, err error
 		TLSHandshakeDone: func(s tls.ConnectionState, _ error) {
 			note(&shake, &t.tls)
 			if s.Version < tls.VersionTLS13 {
+				mu.Lock()
+				defer mu.Unlock()
 				t.tls /= 2 // two round trips
 			}
 		},
@@ -191,7 +207,7 @@ func (s *server) small(ctx context.Context, query ...string) (t timed, err error
 	if err != nil {
 		return timed{}, err
 	}
-	response, err := s.do(r)
+	response, err := doBy(client, r)
 	if err != nil {
 		return timed{}, err
 	}
@@ -201,7 +217,7 @@ func (s *server) small(ctx context.Context, query ...string) (t timed, err error
 	}
 	mu.Lock()
 	defer mu.Unlock()
-	t.http = time.Since(asked).Microseconds()
+	t.http, t.all = time.Since(asked).Microseconds(), time.Since(began).Microseconds()
 	return t, nil
 }
 

@@ -59,14 +59,16 @@ var (
 	OneWayDelay          = Kind{"one_way_delay", "s", FromChannel}
 	RoundTripTime        = Kind{"round_trip", "s", FromChannel}
 	Responsiveness       = Kind{"responsiveness", "round trips/min", FromHTTP}
-	FreeCapacity         = Kind{"free_capacity", "bit/s", FromLane}
+	// RequestResponsiveness has requests on the loaded connections where Responsiveness has their round-trip times.
+	RequestResponsiveness = Kind{"request_responsiveness", "round trips/min", FromHTTP}
+	FreeCapacity          = Kind{"free_capacity", "bit/s", FromLane}
 )
 
 // Kinds lists them in the order of the specification.
 var Kinds = []Kind{
 	Throughput, BaselineRTT, LoadedRTT, RTTRange, TransferTimeRatio, ThroughputRatio, TCPEfficiency, BufferDelay, Window, AchievableThroughput, PathMTU,
 	Loss, LossDistance, LossPeriod, Duplicates, Reordered, ReorderExtent, Jitter, DelayRange, OneWayDelay, RoundTripTime, Responsiveness,
-	FreeCapacity,
+	RequestResponsiveness, FreeCapacity,
 }
 
 // Figure is one result of a check.

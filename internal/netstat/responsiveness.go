@@ -1,6 +1,15 @@
 package netstat
 
-import "slices"
+import (
+	"math"
+	"slices"
+)
+
+const (
+	// MovingAverage is over how many intervals a test of responsiveness looks (draft-ietf-ippm-responsiveness, MAD).
+	MovingAverage = 4
+	tolerance     = 0.05 // SDT of the draft
+)
 
 // Probes are the times of requests under load, in microseconds (draft-ietf-ippm-responsiveness).
 type Probes struct {
@@ -37,4 +46,21 @@ func (p Probes) RPM() (rpm float64, ok bool) {
 		return 0, false
 	}
 	return (60e6/foreign + 60e6/loaded) / 2, true
+}
+
+// Stable says whether the last values, one of each interval, have come to rest: their standard deviation is below 5 % of the latest.
+// Fewer than MovingAverage have not.
+func Stable(values []float64) bool {
+	if len(values) < MovingAverage {
+		return false
+	}
+	last := values[len(values)-MovingAverage:]
+	mean, squares := 0.0, 0.0
+	for _, v := range last {
+		mean += v / MovingAverage
+	}
+	for _, v := range last {
+		squares += (v - mean) * (v - mean) / MovingAverage
+	}
+	return math.Sqrt(squares) < tolerance*last[MovingAverage-1]
 }

@@ -141,6 +141,10 @@ type vectors struct {
 		TCP, TLS, HTTP, Loaded []int64
 		RPM                    *float64
 	}
+	Stable []struct {
+		Values []float64
+		Stable bool
+	}
 	AIM []struct {
 		Loss, Latency, Loaded, Jitter, Download, Upload float64
 		Scores                                          map[string]Score
@@ -280,6 +284,11 @@ func TestVectorsOfResponsiveness(t *testing.T) {
 	for _, c := range v.RPM {
 		r, ok := Probes{c.TCP, c.TLS, c.HTTP, c.Loaded}.RPM()
 		near(t, "RPM", r, ok, c.RPM, 0)
+	}
+	for _, c := range v.Stable {
+		if got := Stable(c.Values); got != c.Stable {
+			t.Errorf("%v are stable: %v", c.Values, got)
+		}
 	}
 	for _, c := range v.AIM {
 		got := Experience{c.Loss, c.Latency, c.Loaded, c.Jitter, c.Download, c.Upload}.Scores()

@@ -62,6 +62,7 @@ export const names: Record<FigureName, string> = {
   one_way_delay: 'Delay one way',
   round_trip: 'Round trip of messages',
   responsiveness: 'Responsiveness (RPM)',
+  request_responsiveness: 'Responsiveness with requests on the load (RPM)',
   free_capacity: 'Left by other traffic',
 };
 

@@ -30,6 +30,7 @@ export const kinds = {
   one_way_delay: ['s', 'channel'],
   round_trip: ['s', 'channel'],
   responsiveness: ['round trips/min', 'http'],
+  request_responsiveness: ['round trips/min', 'http'],
   free_capacity: ['bit/s', 'lane'],
 } as const satisfies Record<string, readonly [unit: string, source: Source]>;
 

@@ -5,7 +5,7 @@ import type { Arrival } from './arrival.ts';
 import { clocks, delayRange, delays, type Exchange, jitter, oneWay, percentile, uncertainty } from './delay.ts';
 import { type Direction, kinds } from './figures.ts';
 import { noticeable, pattern } from './record.ts';
-import { type Probes, rpm, trimmedMean } from './responsiveness.ts';
+import { type Probes, rpm, stable, trimmedMean } from './responsiveness.ts';
 import { tcpFigures } from './summary.ts';
 import * as tcp from './tcp.ts';
 
@@ -50,6 +50,7 @@ interface Vectors {
   percentiles: { values: number[]; p: number; value: number }[];
   trimmed_means: { values: number[]; mean: number }[];
   rpm: (Probes & { rpm: number | null })[];
+  stable: { values: number[]; stable: boolean }[];
   aim: (Required<{ [K in keyof Experience]: number }> & { scores: Record<string, [number, string]> })[];
   tcp_tests: {
     name: string;
@@ -136,6 +137,7 @@ test('which one-way delays are reported, percentiles', () => {
 test('responsiveness', () => {
   for (const c of v.trimmed_means) near(trimmedMean(c.values), c.mean);
   for (const c of v.rpm) near(rpm(c), c.rpm);
+  for (const c of v.stable) expect(stable(c.values)).toBe(c.stable);
 });
 
 test.each(v.aim)('scores of $latency ms', ({ scores: want, ...inputs }) => {
