@@ -1,5 +1,11 @@
 package app
 
+import (
+	"fmt"
+
+	"github.com/leeway-video/leeway/internal/netcheck"
+)
+
 // probe checks the network check's server.
 func (k *checker) probe(c ProbeConfig) {
 	for _, n := range []struct {
@@ -20,6 +26,12 @@ func (k *checker) probe(c ProbeConfig) {
 	}
 	if err := probeSTUN(c.STUN); err != nil {
 		k.complain("probe.stun", "%v", err)
+	}
+	for i, server := range c.ICEServers {
+		k.iceServer(fmt.Sprintf("probe.ice_servers[%d]", i), server)
+	}
+	if len(c.ICEServers) > netcheck.MaxSTUN {
+		k.complain("probe.ice_servers", "%d servers, at most %d", len(c.ICEServers), netcheck.MaxSTUN)
 	}
 	if c.Drain < 0 {
 		k.complain("probe.drain", "%s is below 0s", c.Drain)

@@ -166,6 +166,7 @@ type ProbeConfig struct {
 	UDP           string        `yaml:"udp"`             // HOST:PORT of data channels, UDP; empty: port 4601 on the host of listen
 	Announce      []string      `yaml:"announce"`        // addresses told to clients for data channels instead of the one that they have reached
 	STUN          []string      `yaml:"stun"`            // HOST:PORT of the cluster's STUN servers, such as its relays, at most 4; two addresses tell a client what its NAT does; an empty host is that of the probe
+	ICEServers    []ICEServer   `yaml:"ice_servers"`     // relays of which a page that checks asks an address, with credentials of its own; where stun is empty they are its STUN servers, too; empty in up: tracker.ice_servers
 	Open          bool          `yaml:"open"`            // any client may test; else those with a join token of a site
 	MaxTests      int           `yaml:"max_tests"`       // at a time
 	MaxPerAddress int           `yaml:"max_per_address"` // of those, of one address

@@ -61,6 +61,10 @@ func startProbe(ctx context.Context, p probeParts) (*probeService, error) {
 	if err := probeSTUN(p.config.STUN); err != nil {
 		return nil, err
 	}
+	relays, err := probeRelays(p.config.ICEServers)
+	if err != nil {
+		return nil, err
+	}
 	socket, err := listenProbeUDP(p)
 	if err != nil {
 		return nil, err
@@ -73,7 +77,7 @@ func startProbe(ctx context.Context, p probeParts) (*probeService, error) {
 	server, err := probe.New(probe.Config{
 		Upgrade: func(w http.ResponseWriter, r *http.Request) (probe.Socket, error) { return bulk.Bulk(w, r) },
 		Offers:  func(r *http.Request) bool { return wsconn.OffersBulk(r, probe.Subprotocol) },
-		Look:    tcpinfo.Look, Mark: tcpinfo.Mark, Answer: answerLine(host, announced), Authorize: p.authorize, STUN: p.config.STUN,
+		Look:    tcpinfo.Look, Mark: tcpinfo.Mark, Answer: answerLine(host, announced), Authorize: p.authorize, STUN: stunOf(p.config), Relays: relays,
 		MaxTests: p.config.MaxTests, MaxPerAddress: p.config.MaxPerAddress, DailyBytes: p.config.DailyBytes,
 		Version: Version, Log: p.log, Metrics: p.sink,
 	})

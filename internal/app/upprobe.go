@@ -20,6 +20,9 @@ func (u *upRun) startProbe(ctx context.Context, services *services, public place
 	if c.UDP == "" {
 		c.UDP = net.JoinHostPort("", probeUDPPort) // as the seed: Firefox makes no pair with a loopback address
 	}
+	if len(c.ICEServers) == 0 {
+		c.ICEServers = u.config.Tracker.ICEServers
+	}
 	c.Open = c.Open || u.config.Up.Open
 	c.CertFile, c.KeyFile = cmp.Or(c.CertFile, u.config.Tracker.CertFile), cmp.Or(c.KeyFile, u.config.Tracker.KeyFile)
 	authorize, err := probeAccess(c, services.sites, u.log)

@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/metric"
@@ -51,6 +52,13 @@ type Socket interface {
 	Conn() net.Conn
 }
 
+// ICEServer is a STUN or TURN server as pages take them.
+type ICEServer struct {
+	URLs       []string `json:"urls"`
+	Username   string   `json:"username,omitempty"`
+	Credential string   `json:"credential,omitempty"`
+}
+
 // Config of a server. Zero values take the defaults named.
 type Config struct {
 	Upgrade func(w http.ResponseWriter, r *http.Request) (Socket, error) // answers with an error if it returns one
@@ -63,6 +71,9 @@ type Config struct {
 	Authorize func(token string) error
 
 	STUN []string // HOST:PORT of STUN servers that clients may ask; an empty host is this server's
+
+	// Relays gives a client ICE servers with credentials, by its address; nil: it is told none.
+	Relays func(client netip.Addr) []ICEServer
 
 	MaxTests      int   // at a time; 64
 	MaxPerAddress int   // of those, of one address; 16
@@ -79,6 +90,9 @@ func (c *Config) complete() error {
 	}
 	if c.Look == nil {
 		c.Look = func(net.Conn) (netstat.TCPInfo, bool) { return netstat.TCPInfo{}, false }
+	}
+	if c.Relays == nil {
+		c.Relays = func(netip.Addr) []ICEServer { return nil }
 	}
 	if c.MaxTests == 0 {
 		c.MaxTests = 64

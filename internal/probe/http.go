@@ -137,6 +137,8 @@ type info struct {
 	Tests   []string `json:"tests"`
 	STUN    []string `json:"stun,omitempty"`
 	Limits  limits   `json:"limits"`
+	// ICEServers are relays with credentials of this client's.
+	ICEServers []ICEServer `json:"ice_servers,omitempty"`
 }
 
 type limits struct {
@@ -153,7 +155,7 @@ func (s *Server) serveInfo(w http.ResponseWriter, r *http.Request) {
 	if s.cfg.Answer != nil {
 		tests = append(tests, "quality", "gives-way")
 	}
-	writeJSON(w, info{s.cfg.Version, client.Unmap().String(), tests, s.cfg.STUN, limits{s.cfg.MaxPerAddress, s.cfg.DailyBytes}})
+	writeJSON(w, info{s.cfg.Version, client.Unmap().String(), tests, s.cfg.STUN, limits{s.cfg.MaxPerAddress, s.cfg.DailyBytes}, s.cfg.Relays(client)})
 }
 
 // servePreflight lets pages of other origins send a body and a token.

@@ -25,6 +25,7 @@ type pageOrder struct {
 
 // pagePlan is a plan of @leeway/netcheck.
 type pagePlan struct {
+	Reach       bool    `json:"reach"`
 	Download    bool    `json:"download"`
 	Upload      bool    `json:"upload"`
 	Quality     bool    `json:"quality"`
@@ -82,6 +83,7 @@ func (p plan) ofPage() pagePlan {
 		streams = 4
 	}
 	return pagePlan{
+		Reach:    slices.Contains(p.phases, netcheck.Reach),
 		Download: slices.Contains(p.phases, netcheck.Download), Upload: slices.Contains(p.phases, netcheck.Upload), Quality: slices.Contains(p.phases, netcheck.Quality),
 		GivesWay:    p.givesWay,
 		Connections: streams, Seconds: p.duration.Seconds(), RampUp: p.duration.Seconds() / rampUpShare,

@@ -28,6 +28,8 @@ type stage struct {
 	line           *netlab.Line // seen from the client
 	serve          *hosted.Service
 	secure         bool                // the server speaks TLS; set before the lab starts
+	args           []string            // more arguments of the server, set before the lab starts
+	unready        error               // why the lab cannot start
 	pair           *hosted.Certificate // nil: it does not
 
 	// neighbor has the client's line, too, and distant the server's side of it; nil unless the line is shared.
@@ -70,10 +72,14 @@ func build(ctx context.Context, seed uint64, place layout, prepare func(*stage))
 	if prepare != nil {
 		prepare(s)
 	}
+	if err = s.unready; err != nil {
+		return nil, err
+	}
 	if err = s.lab.Start(); err != nil {
 		return nil, err
 	}
 	args := []string{"probe", "serve", "--open", "--listen", fmt.Sprintf("[::]:%d", probePort), "--udp", fmt.Sprintf("[::]:%d", dataPort)}
+	args = append(s.args, args...)
 	if s.secure {
 		if s.pair, err = hosted.NewCertificate(s.server.Addr()); err != nil {
 			return nil, err

@@ -108,9 +108,9 @@ export class NetworkCheck {
     const { idle } = this.plan;
     report({ phase: 'baseline', done: 0 });
     const info = await this.server.info(signal);
-    const { stun } = info;
+    const { stun, relays } = info;
     const asks = this.plan.reach && stun.length > 0 && 'RTCPeerConnection' in globalThis;
-    const reaching = asks ? testReach(stun, this.relays, signal) : undefined;
+    const reaching = asks ? testReach(stun, [...this.relays, ...relays], signal) : undefined;
     const began = performance.now();
     let latency: number | undefined;
     const running = run(probing, (event) => {

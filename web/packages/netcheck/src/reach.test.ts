@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { stunServers, testReach } from './reach.ts';
+import { relaysOf, stunServers, testReach } from './reach.ts';
 
 const servers = [
   { host: 'a.example.com', port: 3478 },
@@ -82,6 +82,21 @@ test.each<[string, (urls: string[]) => Gathered[], object]>([
   const open = browser(candidates);
   expect(await testReach(servers, [], signal())).toMatchObject(want);
   expect(open.size).toBe(0);
+});
+
+test('relays that a server names are taken as far as a browser would take them', () => {
+  const good = {
+    urls: ['turn:a.example.com:3478?transport=udp', 'turns:[2001:db8::1]'],
+    username: 'u',
+    credential: 'c',
+  };
+  expect(relaysOf([good])).toEqual([good]);
+  expect(relaysOf([{ ...good, urls: ['turn:a', 'http://a', 'stun:a', 7, 'turn:a b'] }])).toEqual([
+    { ...good, urls: ['turn:a'] },
+  ]);
+  for (const bad of [undefined, 'x', [null], [7], [{}], [{ ...good, credential: 1 }], [{ ...good, urls: 'turn:a' }]])
+    expect(relaysOf(bad)).toEqual([]);
+  expect(relaysOf(Array(9).fill(good))).toHaveLength(4);
 });
 
 test('relays are asked where there are credentials', async () => {

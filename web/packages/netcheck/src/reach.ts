@@ -31,6 +31,19 @@ export function stunServers(said: unknown, own: string): StunServer[] {
   });
 }
 
+const relayURL = /^turns?:([\w.-]{1,255}|\[[\da-fA-F:.]+\])(:\d{1,5})?(\?transport=(udp|tcp))?$/;
+
+/** What a server says of relays in `ice_servers`. What a browser would refuse is left out. */
+export function relaysOf(said: unknown): RTCIceServer[] {
+  if (!Array.isArray(said)) return [];
+  return said.slice(0, mostServers).flatMap((one) => {
+    const { urls, username, credential } = (one ?? {}) as Record<string, unknown>;
+    const known = Array.isArray(urls) ? urls.filter((u) => typeof u === 'string' && relayURL.test(u)) : [];
+    if (known.length === 0 || typeof username !== 'string' || typeof credential !== 'string') return [];
+    return [{ urls: known.slice(0, mostServers), username, credential }];
+  });
+}
+
 /** Asks the servers, each alone and all at once. relays: servers with credentials, that are asked for relayed addresses, too. */
 export async function testReach(
   servers: readonly StunServer[],

@@ -1,6 +1,6 @@
 /** Requests to the server of a check (spec/probe.md, Endpoints). */
 import { aborted, CheckError } from './error.ts';
-import { type StunServer, stunServers } from './reach.ts';
+import { relaysOf, type StunServer, stunServers } from './reach.ts';
 
 const answerLimit = 65_536;
 
@@ -12,6 +12,8 @@ export interface ServerInfo {
   tests: readonly string[];
   /** That the check may ask. */
   stun: readonly StunServer[];
+  /** That it may ask for an address, with credentials. */
+  relays: readonly RTCIceServer[];
   /** Tests at a time that an address may have. */
   testsPerAddress: number | undefined;
 }
@@ -65,6 +67,7 @@ export class Server {
       client: String(all.client ?? ''),
       tests: Array.isArray(all.tests) ? all.tests.filter((t) => typeof t === 'string') : [],
       stun: stunServers(all.stun, this.base.hostname),
+      relays: relaysOf(all.ice_servers),
       testsPerAddress: typeof most === 'number' && most >= 1 ? most : undefined,
     };
   }
