@@ -47,7 +47,15 @@ func checkManifest(ctx context.Context, e *examination) []Finding {
 	if m.live {
 		kind += ", live"
 	}
-	return ok("%s, %d renditions, %d segments listed", kind, m.renditions, len(m.segments))
+	return ok("%s, %s, %s listed", kind, counted(m.renditions, "rendition"), counted(len(m.segments), "segment"))
+}
+
+// counted is a number with its noun: "1 rendition", "2 renditions".
+func counted(n int, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return fmt.Sprintf("%d %s", n, noun)
 }
 
 // read follows a manifest to segments.

@@ -133,7 +133,7 @@ func (p *pair) judge(took time.Duration) []Finding {
 	}
 	select {
 	case <-p.first:
-		return ok("a verified piece came after %.1f s (%d links)", took.Seconds(), opened)
+		return ok("a verified piece came after %.1f s (%s)", took.Seconds(), counted(opened, "link"))
 	default:
 	}
 	p.mu.Lock()

@@ -110,7 +110,7 @@ func checkSeed(ctx context.Context, e *examination) []Finding {
 			"start a seed (leeway seed, with nats.url of the trackers), and give the site a fetch_base; a seed that is not ready says why at its /readyz: usually UDP 4600 is closed, or seed.announce is missing")
 	}
 	e.seeded = true
-	return ok("%d seed introduced, %d viewers in the swarm", seeds, viewers-1)
+	return ok("%s introduced, %s in the swarm", counted(seeds, "seed"), counted(viewers-1, "viewer"))
 }
 
 // loopbackHost says whether a URL is of this machine.

@@ -47,7 +47,7 @@ func checkTracker(ctx context.Context, e *examination) []Finding {
 		return ok("WebSocket open, without TLS")
 	}
 	left := leaf.NotAfter.Sub(e.cfg.Now())
-	text := fmt.Sprintf("WebSocket open; the TLS certificate is valid until %s (%d days)", day(leaf.NotAfter), int(left.Hours()/24))
+	text := fmt.Sprintf("WebSocket open; the TLS certificate is valid until %s (%s)", day(leaf.NotAfter), counted(int(left.Hours()/24), "day"))
 	if left < soon {
 		return warn("tracker-tls-soon", text, "renew it: certbot renew, or what makes tracker.cert_file; the tracker reads the file again by itself")
 	}
@@ -98,7 +98,7 @@ func checkWelcome(ctx context.Context, e *examination) []Finding {
 		if len(m.VerifyKeys) == 0 {
 			return warn("no-keys", "the tracker welcomes this viewer, and knows of no seed or packager that certifies", "start a seed (leeway seed, with nats.url of the trackers), or wait some seconds if it has just started")
 		}
-		return ok("the tracker welcomes this viewer; %d keys certify", len(m.VerifyKeys))
+		return ok("the tracker welcomes this viewer; it names %s", counted(len(m.VerifyKeys), "certifying key"))
 	case *signal.Error:
 		return refusedHello(m)
 	}
