@@ -38,7 +38,11 @@ func TestReportsOfPlayersAreCounted(t *testing.T) {
 	if said := metrics + r.errs.String(); strings.Contains(said, "1790000000000") || strings.Contains(said, `"one"`) {
 		t.Error("more of a report is kept than what is counted")
 	}
-	if code := post(startUp(t, "--media="+tinyFilm(t)).page, "e=ps,sta=r,ts=1,v=2\n"); code != http.StatusNotFound {
+	without := startUp(t, "--media="+tinyFilm(t))
+	if code := post(without.page, "e=ps,sta=r,ts=1,v=2\n"); code != http.StatusNotFound {
 		t.Errorf("where no site asks for reports: %d", code)
+	}
+	if _, metrics := fetch(t, "GET", without.admin+"/metrics"); strings.Contains(metrics, "leeway_cmcd_") {
+		t.Error("there are figures of reports that no site takes")
 	}
 }

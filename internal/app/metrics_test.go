@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/leeway-video/leeway/internal/cmcd"
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/promreg"
 	"github.com/leeway-video/leeway/internal/testkit"
@@ -31,7 +32,7 @@ func TestMetricsAreThePages(t *testing.T) {
 			rows[found[1]] = row{strings.TrimSpace(cells[2]), strings.ReplaceAll(strings.TrimSpace(labels[min(i, len(labels)-1)]), " ", "")}
 		}
 	}
-	for _, d := range slices.Concat([]*metric.Def{buildInfoMetric, droppedLinesMetric, refusedAdminMetric, certificateEndMetric}, counts["up"], counts["turn"], promreg.Metrics()) {
+	for _, d := range slices.Concat([]*metric.Def{buildInfoMetric, droppedLinesMetric, refusedAdminMetric, certificateEndMetric}, counts["up"], cmcd.Metrics(), counts["turn"], promreg.Metrics()) {
 		var labels []string
 		for _, l := range d.Labels {
 			labels = append(labels, l.Name)

@@ -44,9 +44,9 @@ func newRegistry(log *slog.Logger, sites []string, defs ...*metric.Def) (*promre
 // What processes can count, by the command that begins them; spec/metrics.md lists all. No process shows metrics of
 // other services: a query for the minimum of a seed metric would take the zero of a tracker for a seed.
 var counts = map[string][]*metric.Def{
-	"tracker": slices.Concat(tracker.Metrics(), judge.Metrics(), webtorrent.Metrics(), cmcd.Metrics(), natsbus.Metrics()),
+	"tracker": slices.Concat(tracker.Metrics(), judge.Metrics(), webtorrent.Metrics(), natsbus.Metrics()),
 	"seed":    slices.Concat(seed.Metrics(), fleet.Metrics(), natsbus.Metrics()),
-	"up":      slices.Concat(tracker.Metrics(), judge.Metrics(), webtorrent.Metrics(), cmcd.Metrics(), seed.Metrics(), fleet.Metrics(), natsbus.Metrics(), probe.Metrics(), originMetrics(), outageMetrics()),
+	"up":      slices.Concat(tracker.Metrics(), judge.Metrics(), webtorrent.Metrics(), seed.Metrics(), fleet.Metrics(), natsbus.Metrics(), probe.Metrics(), originMetrics(), outageMetrics()),
 	"origin":  originMetrics(),
 	"turn":    relay.Metrics(),
 	"probe":   probe.Metrics(),
@@ -86,6 +86,12 @@ func openServices(config *Config, sites []site.Config, name string, log *slog.Lo
 	var err error
 	if s.registry, err = newRegistry(log, s.names, counts[name]...); err != nil {
 		return nil, err
+	}
+	// A site that takes no reports has no figures of them.
+	if reported := cmcd.Takers(s.sites); name != "seed" && len(reported) > 0 {
+		if err := s.registry.Register(reported, cmcd.Metrics()...); err != nil {
+			return nil, err
+		}
 	}
 	if s.bus, err = openBus(config.NATS, name, s.registry, log); err != nil {
 		return nil, err

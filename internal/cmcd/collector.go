@@ -61,6 +61,17 @@ func New(c Config) *Collector {
 	}
 }
 
+// Takers names the sites that ask for reports.
+func Takers(sites []*site.Site) []string {
+	var names []string
+	for _, s := range sites {
+		if takes(s) {
+			names = append(names, s.Name())
+		}
+	}
+	return names
+}
+
 func takes(s *site.Site) bool { return s.Config().CMCD }
 
 // ServeHTTP implements http.Handler.

@@ -34,16 +34,24 @@ var _ metric.Sink = (*Registry)(nil)
 // New registers definitions; sites are the values of the label "site". Those that are open are for Watch.
 func New(sites []string, defs ...*metric.Def) (*Registry, error) {
 	r := &Registry{prom: prometheus.NewRegistry(), families: map[*metric.Def]map[string]any{}}
-	for _, d := range append([]*metric.Def{defDropped}, defs...) {
+	if err := r.Register(sites, append([]*metric.Def{defDropped}, defs...)...); err != nil {
+		return nil, err
+	}
+	r.dropped = r.families[defDropped][""].(prometheus.Counter)
+	return r, nil
+}
+
+// Register adds definitions that are for some sites alone, before anything is counted by them.
+func (r *Registry) Register(sites []string, defs ...*metric.Def) error {
+	for _, d := range defs {
 		if _, twice := r.families[d]; twice || d.Open() {
 			continue
 		}
 		if err := r.add(d, sites); err != nil {
-			return nil, fmt.Errorf("promreg: %s: %w", d.Name, err)
+			return fmt.Errorf("promreg: %s: %w", d.Name, err)
 		}
 	}
-	r.dropped = r.families[defDropped][""].(prometheus.Counter)
-	return r, nil
+	return nil
 }
 
 // Watch has a collector tell the open ones of the definitions whenever Prometheus asks. What it tells of others is dropped and counted.

@@ -287,3 +287,22 @@ func TestSeriesOfACollectorComeAndGo(t *testing.T) {
 		t.Error("watched twice")
 	}
 }
+
+func TestWhatIsForSomeSitesAloneHasNoSeriesOfOthers(t *testing.T) {
+	some := &metric.Def{Name: "leeway_test_some_total", Help: "Some.", Kind: metric.Counter, Labels: []metric.Label{metric.Site()}}
+	r, err := promreg.New([]string{"a", "b"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Register([]string{"b"}, some); err != nil {
+		t.Fatal(err)
+	}
+	r.Add(some, 2, "b")
+	r.Add(some, 1, "a")
+	w := httptest.NewRecorder()
+	r.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
+	text := w.Body.String()
+	if !strings.Contains(text, `leeway_test_some_total{site="b"} 2`) || strings.Contains(text, `site="a"`) || !strings.Contains(text, "leeway_metrics_dropped_total 1") {
+		t.Error(text)
+	}
+}
