@@ -1,7 +1,7 @@
 /** Ties players of dash.js to the library, and unties them. */
 
 import { type Leeway, observePlayback, type Playback } from '@leeway/core';
-import type { DashNamespace, DashPlayer, PlayerLike } from './dashjs.ts';
+import type { DashNamespace, DashPlayer, FragmentRequest, PlayerLike } from './dashjs.ts';
 import { instead, known } from './loader.ts';
 import { type Found, type Met, meet, prepare } from './meet.ts';
 
@@ -53,6 +53,12 @@ function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () =>
     const opened = playback;
     opened.onCollect = () => opened.observe(observer.take());
   };
+  /** URLs as the MPD has them. CMCD writes into them later, and writes the rest of a query anew: `%20` becomes `+`. */
+  const urls = new WeakMap<FragmentRequest, string>();
+  const asked = ({ request }: { request: FragmentRequest }) => {
+    if (!urls.has(request)) urls.set(request, request.url);
+  };
+  player.on('fragmentLoadingStarted', asked);
   player.on('streamTeardownComplete', close);
   player.on('qualityChangeRendered', observer.switched);
   const context = {
@@ -60,6 +66,7 @@ function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () =>
     clock: leeway.clock,
     caught,
     opens,
+    urlOf: (request: FragmentRequest) => urls.get(request),
     playback() {
       // One that has read its MPD before it was attached.
       if (!playback) opens();
@@ -70,6 +77,7 @@ function attachMet(leeway: Leeway, met: Met, options: AttachOptions = {}): () =>
   const detach = () => {
     if (!attached.delete(player)) return;
     met.instead = undefined;
+    player.off('fragmentLoadingStarted', asked);
     player.off('streamTeardownComplete', close);
     player.off('qualityChangeRendered', observer.switched);
     close();

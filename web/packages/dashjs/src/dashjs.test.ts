@@ -57,14 +57,14 @@ class FakePlayer {
   updateSettings({ streaming: { abr } }: FakePlayer['settings']): void {
     Object.assign(this.settings.streaming.abr.throughput, abr.throughput);
   }
-  on = (event: string, f: () => void) => {
-    this.listeners[event] = f;
+  on = (event: string, f: (event: never) => void) => {
+    this.listeners[event] = f as () => void;
   };
   off = (event: string) => {
     delete this.listeners[event];
   };
   /** As dash.js asks: CMCD may have changed the URL of the common request, and its headers. */
-  ask(more: Partial<FragmentRequest> = {}, loader = 'XHRLoader') {
+  ask(more: Partial<FragmentRequest> = {}, loader = 'XHRLoader', cmcd = false) {
     const period = {
       index: 0,
       mpd: { manifest: { Period: [{ AdaptationSet: [{ Representation: [{ SegmentTemplate: template }] }] }] } },
@@ -87,6 +87,13 @@ class FakePlayer {
       customData,
     };
     const response: CommonResponse = {};
+    if (cmcd) {
+      // It tells of the request before it writes into it, by the browser's own parameters.
+      (this.listeners.fragmentLoadingStarted as unknown as (event: object) => void)({ request });
+      const url = new URL(request.url);
+      url.searchParams.set('CMCD', 'bl=21300,v=2');
+      request.url = url.href;
+    }
     this.loaders[loader]!.load(common, response);
     return { customData, response };
   }
@@ -126,6 +133,10 @@ describe('a player', () => {
       player.ask({ url: `https://cdn/v1/005.m4s${query}` });
       const name = query === '?CMCD=a%3Db' ? '' : '?v=1';
       expect(opened[0]!.request!.url).toBe(`https://cdn/v1/005.m4s${name}`);
+    }
+    for (const query of ['', '?name=a%20b&sig=x~y', '?CMCD=mine%20own&v=1']) {
+      player.ask({ url: `https://cdn/v1/005.m4s${query}` }, 'XHRLoader', true);
+      expect(opened[0]!.request!.url).toBe(`https://cdn/v1/005.m4s${query}`);
     }
     player.ask({ type: 'InitializationSegment', range: '0-99', url: 'https://cdn/i.mp4' });
     expect(opened[0]!.request).toMatchObject({ url: 'https://cdn/i.mp4', range: { first: 0, last: 99 }, upcoming: [] });

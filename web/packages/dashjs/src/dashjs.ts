@@ -109,8 +109,8 @@ export interface PlayerLike extends DashPlayer {
   };
   getCurrentRepresentationForType(type: string): Representation | null;
   getRepresentationsByType(type: string): Representation[];
-  on(type: string, listener: () => void, scope?: object): void;
-  off(type: string, listener: () => void, scope?: object): void;
+  on(type: string, listener: (event: { request: FragmentRequest }) => void, scope?: object): void;
+  off(type: string, listener: (event: { request: FragmentRequest }) => void, scope?: object): void;
 }
 
 /** The namespace that the script of dash.js defines: `window.dashjs`. */

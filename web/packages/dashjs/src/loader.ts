@@ -1,7 +1,7 @@
 /** Loads what a player of dash.js asks for, in place of its own loader, which fetches from the origin. */
 
 import { type Clock, deadlineMs, type OriginResult, type Playback, type SegmentRequest } from '@leeway/core';
-import type { CommonRequest, CommonResponse, Load, MakeLoader, PlayerLike } from './dashjs.ts';
+import type { CommonRequest, CommonResponse, FragmentRequest, Load, MakeLoader, PlayerLike } from './dashjs.ts';
 import { rangeOf, upcomingOf } from './position.ts';
 
 export interface LoaderContext {
@@ -10,6 +10,8 @@ export interface LoaderContext {
   /** The MPD is asked for. */
   opens(): void;
   playback(): Playback | undefined;
+  /** The URL of a request before anything was written into it. */
+  urlOf(request: FragmentRequest): string | undefined;
   caught(where: string, error: unknown): void;
 }
 
@@ -27,6 +29,7 @@ export function requestFor(
   player: PlayerLike,
   manifest: string,
   { method, customData: { request } }: CommonRequest,
+  plainUrl: string | undefined,
   origin: SegmentRequest['origin'],
 ): SegmentRequest | undefined {
   const { type, mediaType, representation, startTime, duration } = request;
@@ -37,7 +40,8 @@ export function requestFor(
   if (!media && type !== 'InitializationSegment') return undefined;
   const { id, bandwidth } = representation;
   // CMCD writes what is the viewer's own into both requests; other interceptors have the common one.
-  const url = request.url.replace(/(\?)CMCD=[^&]*&|[?&]CMCD=[^&]*/, '$1');
+  const cut = request.url.replace(/(\?)CMCD=[^&]*&|[?&]CMCD=[^&]*/, '$1');
+  const url = cut === request.url ? cut : (plainUrl ?? cut);
   const shared: SegmentRequest = {
     url,
     startMs: (media && startTime * 1000) || 0,
@@ -109,7 +113,7 @@ export function sample(bytes: number, ms: number | undefined, tell: CommonReques
 
 /** Has the core load a segment, and dash.js told. False: it is none that can be shared. */
 function share(
-  { player, clock }: LoaderContext,
+  { player, clock, urlOf }: LoaderContext,
   playback: Playback,
   plain: MakeLoader,
   request: CommonRequest,
@@ -117,7 +121,8 @@ function share(
 ): boolean {
   const { customData } = request;
   let last: (OriginResult & { response: CommonResponse }) | undefined;
-  const wanted = requestFor(player, playback.manifest, request, async (signal, onProgress, part) => {
+  const plainUrl = urlOf(customData.request);
+  const wanted = requestFor(player, playback.manifest, request, plainUrl, async (signal, onProgress, part) => {
     const headers = part ? { ...request.headers, Range: `bytes=${part.first}-${part.last}` } : request.headers;
     last = await fetchOrigin(plain, clock, { ...request, headers }, signal, onProgress);
     return last;
