@@ -64,11 +64,15 @@ var contentTypes = map[string]string{
 	".vtt":  "text/vtt; charset=utf-8",
 }
 
+// dashBelow is where the DASH form of a film is, below the film.
+const dashBelow = "dash/"
+
 // origin serves a directory of HLS below a path, as a plain web server would, and keeps a ledger of the requests:
 // viewers and the seed use different listeners, so the client of a request is known.
 type origin struct {
 	root   *os.Root
-	prefix string // "/media/bbb/"
+	dash   *os.Root // the film's DASH form, served below dashBelow; nil: there is none
+	prefix string   // "/media/bbb/"
 	sink   metric.Sink
 	fault  atomic.Value // string
 
@@ -95,6 +99,9 @@ func openOrigin(dir, prefix string, sink metric.Sink) (*origin, error) {
 // Close releases the directory, and removes it if it was made for the origin.
 func (o *origin) Close() error {
 	err := o.root.Close()
+	if o.dash != nil {
+		err = errors.Join(err, o.dash.Close())
+	}
 	if o.temporary != "" {
 		err = errors.Join(err, os.RemoveAll(o.temporary))
 	}
@@ -174,7 +181,11 @@ func (o *origin) serve(w http.ResponseWriter, r *http.Request, client string) {
 		http.NotFound(out, r)
 		return
 	}
-	f, err := o.root.Open(name)
+	root, file := o.root, name
+	if rest, is := strings.CutPrefix(name, dashBelow); is && o.dash != nil {
+		root, file = o.dash, rest
+	}
+	f, err := root.Open(file)
 	if err != nil {
 		http.NotFound(out, r)
 		return

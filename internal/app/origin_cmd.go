@@ -73,7 +73,7 @@ func (c *originCmd) Run(ctx context.Context, r *run) error {
 // serveOrigin opens the ports of an origin.
 func serveOrigin(ctx context.Context, config *Config, source *origin, registry *promreg.Registry, group *servers, log *slog.Logger) error {
 	o := config.Origin
-	page, err := originPage(o)
+	page, err := originPage(o, source)
 	if err != nil {
 		return err
 	}
@@ -138,12 +138,12 @@ func streamAlone(ctx context.Context, config *Config, source *origin, film strin
 }
 
 // originPage is the demo's page, told of the film and the tracker.
-func originPage(o OriginConfig) (http.Handler, error) {
+func originPage(o OriginConfig, source *origin) (http.Handler, error) {
 	bundle, err := webdist.Load()
 	if err != nil {
 		return nil, fmt.Errorf("origin: read the embedded bundle: %w", err)
 	}
-	page, err := bundle.Page(o.picture().shown(o.Tracker))
+	page, err := bundle.Page(o.picture().shown(o.Tracker, source))
 	if err != nil {
 		return nil, fmt.Errorf("origin: read the embedded demo page: %w", err)
 	}

@@ -153,3 +153,33 @@ func TestOriginShapesConnections(t *testing.T) {
 		t.Errorf("%d bytes in %v, %v", n, took, err)
 	}
 }
+
+func TestOriginServesTheDASHFormBelowTheFilm(t *testing.T) {
+	o, _ := testOrigin(t)
+	h := o.handler(clientViewer)
+	if r := ask(h, "GET", "/media/x/dash/master.mpd"); r.Code != 404 {
+		t.Errorf("without one: %d", r.Code)
+	}
+	if shown := (picture{}).shown("", o); shown.DASH != "" {
+		t.Errorf("the page is told of %q", shown.DASH)
+	}
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "master.mpd"), "<MPD/>")
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.dash = root
+	if r := ask(h, "GET", "/media/x/dash/master.mpd"); r.Code != 200 || r.Header().Get("Content-Type") != "application/dash+xml" {
+		t.Errorf("with one: %d %v", r.Code, r.Header())
+	}
+	if r := ask(h, "GET", segment0); r.Code != 200 {
+		t.Errorf("the film beside it: %d", r.Code)
+	}
+	if r := ask(h, "GET", "/media/x/dash/../master.m3u8"); r.Code != 404 {
+		t.Errorf("a path out of it: %d", r.Code)
+	}
+	if shown := (picture{}).shown("", o); shown.DASH != "/media/bbb/dash/master.mpd" {
+		t.Errorf("the page is told of %q", shown.DASH)
+	}
+}

@@ -93,7 +93,9 @@ func (p picture) open(ctx context.Context, env Env, sink metric.Sink) (source *o
 		}
 	}
 	if !p.streams() {
-		source, err = openOrigin(dir, p.path(), sink)
+		if source, err = openOrigin(dir, p.path(), sink); err == nil && dir != p.media {
+			p.openDASH(ctx, env, source, dir)
+		}
 		return source, dir, err
 	}
 	temporary, err := os.MkdirTemp("", "leeway-live-")
@@ -105,6 +107,19 @@ func (p picture) open(ctx context.Context, env Env, sink metric.Sink) (source *o
 	}
 	source.temporary, source.replays = temporary, p.replay
 	return source, dir, nil
+}
+
+// openDASH has the origin serve the DASH form too, of a film that was made here. The film plays without it.
+func (p picture) openDASH(ctx context.Context, env Env, source *origin, dir string) {
+	options, err := filmOptions(env, p.seconds())
+	if err == nil {
+		if dir, err = film.PrepareDASH(ctx, dir, options); err == nil {
+			source.dash, err = os.OpenRoot(dir)
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		_, _ = fmt.Fprintf(env.Stderr, "the film has no DASH form: %v\n", err)
+	}
 }
 
 // folder returns the film's: media itself when it is one, else what is made of it.
@@ -124,8 +139,8 @@ func (p picture) folder(ctx context.Context, env Env) (string, error) {
 	return prepareFilm(ctx, env, p.media, p.seconds())
 }
 
-// shown is what the page says of the picture, and the tracker that its script asks; empty: the page's own host.
-func (p picture) shown(tracker string) webdist.Film {
+// shown is what the page says of the picture that source serves, and the tracker that its script asks; empty: the page's own host.
+func (p picture) shown(tracker string, source *origin) webdist.Film {
 	shown := webdist.Film{
 		Tracker: tracker,
 		Source:  p.path() + film.MasterName,
@@ -140,22 +155,34 @@ func (p picture) shown(tracker string) webdist.Film {
 	if p.streams() {
 		shown.Title += " (live)"
 	}
+	if source.dash != nil {
+		shown.DASH = p.path() + dashBelow + film.DASHName
+	}
 	return shown
 }
 
 // prepareFilm makes the HLS form of file, or of the sample film when file is empty, in segments of so many seconds.
 func prepareFilm(ctx context.Context, env Env, file string, seconds int) (string, error) {
-	cache, err := film.CacheDir(env.Getenv)
+	options, err := filmOptions(env, seconds)
 	if err != nil {
 		return "", err
+	}
+	if file == "" {
+		return film.PrepareBunny(ctx, options)
+	}
+	return film.Prepare(ctx, file, options)
+}
+
+// filmOptions are those of films in segments of so many seconds.
+func filmOptions(env Env, seconds int) (film.Options, error) {
+	cache, err := film.CacheDir(env.Getenv)
+	if err != nil {
+		return film.Options{}, err
 	}
 	options := film.Options{
 		Cache: cache, Recipe: film.DefaultRecipe(),
 		Progress: func(format string, args ...any) { _, _ = io.WriteString(env.Stderr, fmt.Sprintf(format, args...)+"\n") },
 	}
 	options.Recipe.SegmentSeconds = seconds
-	if file == "" {
-		return film.PrepareBunny(ctx, options)
-	}
-	return film.Prepare(ctx, file, options)
+	return options, nil
 }

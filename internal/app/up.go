@@ -296,7 +296,7 @@ func (u *upRun) shows(ctx context.Context, bundle *webdist.Bundle, source *sourc
 			return shown{}, err
 		}
 	}
-	film := u.config.Up.picture().shown("")
+	film := u.config.Up.picture().shown("", source.origin)
 	film.Outages = !u.proxied()
 	if film.Addresses, err = at.elsewhere(); err != nil {
 		return shown{}, err

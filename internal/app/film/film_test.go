@@ -152,3 +152,38 @@ func TestCacheDir(t *testing.T) {
 		t.Errorf("got %q, %v", d, err)
 	}
 }
+
+func TestDASHIsPackagedOnceAndNotEncoded(t *testing.T) {
+	o := Options{Cache: t.TempDir(), Recipe: tiny()}
+	dir, err := Prepare(t.Context(), testFilm(t, true), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dash, err := PrepareDASH(t.Context(), dir, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mpd, err := os.ReadFile(filepath.Join(dash, DASHName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := strings.Count(string(mpd), "<Representation "); n != 3 {
+		t.Errorf("%d representations, want two of pictures and one of sound:\n%s", n, mpd)
+	}
+	if n := strings.Count(string(mpd), "<AdaptationSet "); n != 2 {
+		t.Errorf("%d sets, want one of pictures and one of sound:\n%s", n, mpd)
+	}
+	for _, name := range []string{MasterName, "init-0.mp4", "0-00001.m4s", "1-00003.m4s"} {
+		if _, err := os.Stat(filepath.Join(dash, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	var lines int
+	o.Progress = func(string, ...any) { lines++ }
+	if again, err := PrepareDASH(t.Context(), dir, o); err != nil || again != dash || lines != 0 {
+		t.Errorf("second time: got %q, %v and %d progress lines, want the cached %q in silence", again, err, lines, dash)
+	}
+	if left, _ := filepath.Glob(filepath.Join(o.Cache, "film", ".making-*")); len(left) != 0 {
+		t.Errorf("left behind: %v", left)
+	}
+}

@@ -52,7 +52,7 @@ test('the page stops the tracker for two seconds, and the film plays on', async 
   }
 });
 
-test('a viewer with Shaka and one with Video.js share the film with one with hls.js', async () => {
+test('a viewer with Shaka and one with Video.js share the film with one with hls.js, and dash.js plays it', async () => {
   const demo = await Demo.start();
   let browser: Chromium | undefined;
   try {
@@ -63,8 +63,10 @@ test('a viewer with Shaka and one with Video.js share the film with one with hls
     const first = await open('hlsjs');
     await first.until('12 s ahead', (seen) => seen.bufferedAhead > 12);
     const guests = await Promise.all(['shaka', 'videojs'].map(open));
+    // Its segments are others than those of HLS.
+    const alone = await open('dashjs');
     await Promise.all(guests.map((v) => until(`bytes from viewers for ${v.name}`, async () => (await peer(v)) > 5e5)));
-    for (const viewer of [first, ...guests]) {
+    for (const viewer of [first, ...guests, alone]) {
       await viewer.until('the film plays', (seen) => seen.currentTime > 1);
       const shown = await viewer.page.evaluate(() => ({
         player: (document.querySelector('#player') as HTMLSelectElement).value,

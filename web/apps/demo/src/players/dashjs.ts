@@ -73,7 +73,8 @@ export const start: Start = (video, src, options, listener) => {
     const said = typeof error === 'string' ? error : `${error.code}`;
     listener.failed(`The film does not load: dash.js says ${said}.`);
   });
-  player.initialize(video, src, options.autoplay);
+  // Of a relative address it says in the log that it is none.
+  player.initialize(video, new URL(src, location.href).href, options.autoplay);
 
   return {
     slots() {
