@@ -149,7 +149,8 @@ func (r *run) examined(file string) (local *doctor.Local, done func(), err error
 	if _, wrong := loadEnviron(r.env.Environ, config); wrong != nil {
 		return nil, nil, cmdline.Usage(wrong)
 	}
-	local = &doctor.Local{Admins: map[string]string{}, Want: rtclink.SocketBuffer, Sessions: config.Tracker.MaxSessions + spareFiles, Files: func() uint64 { n, _ := maxFiles(); return n }}
+	local = &doctor.Local{Admins: map[string]string{}, Want: rtclink.SocketBuffer, Sessions: config.Tracker.MaxSessions + spareFiles,
+		Files: func(ctx context.Context) (uint64, string) { return openFiles(ctx, config.Tracker.Admin) }}
 	var found problems
 	if errors.As(located(file, config, lines, err, nil), &found) {
 		for _, p := range found {

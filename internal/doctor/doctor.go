@@ -75,9 +75,9 @@ type Local struct {
 	Admins   map[string]string               // addresses that admin ports listen on, by key
 	Secrets  []string                        // keys of tracker.ice_servers whose secret is none of turn.secrets
 	Buffers  func() (read, write int, err error)
-	Want     int           // bytes that a seed wants of each buffer
-	Files    func() uint64 // that a process may have open; nil: unknown
-	Sessions int           // tracker.max_sessions, with what else needs files
+	Want     int                                             // bytes that a seed wants of each buffer
+	Files    func(ctx context.Context) (n uint64, of string) // that the tracker may have open, or else this process; 0 or nil: unknown
+	Sessions int                                             // tracker.max_sessions, with what else needs files
 }
 
 // Origin is the origin of one site.

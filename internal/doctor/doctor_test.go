@@ -135,6 +135,7 @@ func TestPlantedFaults(t *testing.T) {
 		t.Run("relays", func(t *testing.T) { t.Parallel(); s.relays(t) })
 		t.Run("config", func(t *testing.T) { t.Parallel(); s.config(t) })
 		t.Run("healthy", func(t *testing.T) { t.Parallel(); s.healthy(t) })
+		t.Run("draws", func(t *testing.T) { t.Parallel(); s.draws(t) })
 		for _, c := range cases {
 			t.Run(c.code, func(t *testing.T) {
 				t.Parallel()

@@ -15,7 +15,7 @@ type examination struct {
 
 	manifest  *manifest    // by manifest; nil: it could not be read
 	segment   *answer      // by segments; nil: none came
-	conn      *wsconn.Conn // by tracker; nil: there is none
+	conn      *wsconn.Conn // by tracker, and welcome where it asks again; nil: there is none
 	welcome   *welcome     // by welcome; nil: there was none
 	rules     *site.Site   // by site; nil: the manifest is not known to be the site's
 	named     naming       // likewise
@@ -36,9 +36,6 @@ type naming struct{ key, title string }
 func newExamination(c Config) *examination { return &examination{cfg: c, http: newClient(c)} }
 
 func (e *examination) close() {
-	if e.conn != nil {
-		e.conn.Close(wsconn.CloseDone, "")
-		e.conn.Wait()
-	}
+	e.hangUp()
 	e.http.CloseIdleConnections()
 }

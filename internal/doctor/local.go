@@ -144,15 +144,19 @@ func checkBuffers(_ context.Context, e *examination) []Finding {
 	return ok("the kernel gives sockets %d bytes", min(read, write))
 }
 
-func checkFiles(_ context.Context, e *examination) []Finding {
+func checkFiles(ctx context.Context, e *examination) []Finding {
 	l := e.cfg.Local
 	if l == nil || l.Files == nil {
 		return skipped("%s", noConfig)
 	}
-	if n := l.Files(); n < uint64(max(0, l.Sessions)) {
-		return warn("file-limit", fmt.Sprintf("this process may have %d files; tracker.max_sessions wants %d", n, l.Sessions), "raise the limit (ulimit -n, LimitNOFILE= of the unit), or lower tracker.max_sessions")
+	n, of := l.Files(ctx)
+	if n == 0 {
+		return skipped("the system does not say")
 	}
-	return ok("file descriptors suffice for tracker.max_sessions")
+	if n < uint64(max(0, l.Sessions)) {
+		return warn("file-limit", fmt.Sprintf("%s may have %d files; tracker.max_sessions wants %d", of, n, l.Sessions), "raise the limit (ulimit -n, LimitNOFILE= of the unit), or lower tracker.max_sessions")
+	}
+	return ok("%s may have %d files, which suffice for tracker.max_sessions", of, n)
 }
 
 // checkAdmin tries whether strangers reach the admin port. Asked by a name that is none of admin.hosts it answers 421, and by its

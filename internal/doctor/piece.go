@@ -21,6 +21,12 @@ const (
 	ahead  = 2 * time.Second // of a viewer's buffer
 )
 
+// A tracker draws each session anew, so a viewer in the control group asks again, this many times in all.
+const (
+	draws        = 3
+	controlGroup = string(schedule.ControlGroup)
+)
+
 // checkPiece has real viewers play until one has a verified piece from a seed or a peer.
 func checkPiece(ctx context.Context, e *examination) []Finding {
 	switch {
@@ -35,7 +41,20 @@ func checkPiece(ctx context.Context, e *examination) []Finding {
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Patience)
 	defer cancel()
-	p := &pair{first: make(chan struct{})}
+	var found []Finding
+	for range draws {
+		if found = e.play(ctx); found[0].Code != controlGroup {
+			break
+		}
+	}
+	return found
+}
+
+// play has two viewers play until a piece is there, one of them is drawn into the control group, or ctx ends.
+func (e *examination) play(ctx context.Context) []Finding {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	p := &pair{first: make(chan struct{}), drawn: cancel}
 	defer p.close()
 	for range pairOf {
 		if err := p.start(e); err != nil {
@@ -51,6 +70,7 @@ func checkPiece(ctx context.Context, e *examination) []Finding {
 type pair struct {
 	list  []*headless.Viewer
 	first chan struct{} // closed when a verified piece is there
+	drawn func()        // called when a viewer is in the control group
 	once  sync.Once
 
 	mu      sync.Mutex
@@ -65,6 +85,9 @@ func (p *pair) start(e *examination) error {
 			p.mu.Lock()
 			defer p.mu.Unlock()
 			p.notices = append(p.notices, code+": "+text)
+			if code == controlGroup {
+				p.drawn()
+			}
 		},
 		OnSegment: func(r *viewer.Result) {
 			for source, n := range r.Bytes {
@@ -145,7 +168,7 @@ func (p *pair) judge(took time.Duration) []Finding {
 	switch {
 	case failed != "":
 		return fail("viewer-failed", "playback failed: "+failed+said, "play the manifest in a player without Leeway first")
-	case off == string(schedule.ControlGroup):
+	case off == controlGroup:
 		return warn("control-group", "a viewer was drawn into the control group, which the origin alone serves, before a piece came", "run doctor again")
 	case off != "":
 		return fail("viewer-off", "peer delivery is off: "+off+said, "docs/embedding.md, When peer delivery is off, says what each code means")
@@ -154,5 +177,5 @@ func (p *pair) judge(took time.Duration) []Finding {
 			"open the seed's UDP port (4600) in the firewall and set seed.announce to its public address (docs/operations/seeds.md, Where seeds are); this machine may block UDP")
 	}
 	return fail("piece-none", fmt.Sprintf("links opened and no verified piece came within %s: reasons %s%s", took.Round(time.Second), strings.Join(sortedKeys(reasons), ", "), said),
-		"the seed does not certify: run leeway doctor --config FILE on its machine, which fetches from fetch_base as the seed does; /metrics of the seed counts leeway_seed_origin_requests_total by outcome. policy.certify_from above 2 needs more viewers")
+		"the seed does not certify: run leeway doctor --config FILE on its machine, which fetches from fetch_base as the seed does. If it ends well and the file was changed, restart the seed. /metrics of the seed counts leeway_seed_origin_requests_total by outcome. policy.certify_from above 2 needs more viewers")
 }

@@ -26,23 +26,10 @@ func checkTracker(ctx context.Context, e *examination) []Finding {
 	if strings.HasPrefix(at, "ws://") && strings.HasPrefix(e.cfg.PageOrigin, "https://") {
 		return fail("tracker-insecure", "a page of https may not open "+plainURL(at), "write wss:// and give the tracker TLS (tracker.cert_file, or a proxy before it)")
 	}
-	header := http.Header{}
-	if e.cfg.PageOrigin != "" {
-		header.Set("Origin", e.cfg.PageOrigin)
-	}
-	var leaf *x509.Certificate
-	secure := e.tls()
-	secure.VerifyConnection = func(s tls.ConnectionState) error {
-		leaf = s.PeerCertificates[0]
-		return nil
-	}
-	conn, err := wsconn.Dial(ctx, at, wsconn.Config{Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, WriteQueue: 64, Log: e.cfg.Log}, wsconn.DialConfig{
-		NetDial: e.cfg.Dial, Header: header, TLS: secure,
-	})
+	leaf, err := e.dial(ctx)
 	if err != nil {
 		return e.refusedSocket(err)
 	}
-	e.conn = conn
 	if leaf == nil {
 		return ok("WebSocket open, without TLS")
 	}
@@ -52,6 +39,35 @@ func checkTracker(ctx context.Context, e *examination) []Finding {
 		return warn("tracker-tls-soon", text, "renew it: certbot renew, or what makes tracker.cert_file; the tracker reads the file again by itself")
 	}
 	return ok("%s", text)
+}
+
+// dial opens the WebSocket, and gives the server's certificate, if it has one.
+func (e *examination) dial(ctx context.Context) (leaf *x509.Certificate, err error) {
+	header := http.Header{}
+	if e.cfg.PageOrigin != "" {
+		header.Set("Origin", e.cfg.PageOrigin)
+	}
+	secure := e.tls()
+	secure.VerifyConnection = func(s tls.ConnectionState) error {
+		leaf = s.PeerCertificates[0]
+		return nil
+	}
+	conn, err := wsconn.Dial(ctx, e.cfg.Tracker, wsconn.Config{Subprotocol: signal.Subprotocol, MaxMessage: signal.MaxMessage, WriteQueue: 64, Log: e.cfg.Log}, wsconn.DialConfig{
+		NetDial: e.cfg.Dial, Header: header, TLS: secure,
+	})
+	if err == nil {
+		e.conn = conn
+	}
+	return leaf, err
+}
+
+// hangUp closes the WebSocket.
+func (e *examination) hangUp() {
+	if e.conn != nil {
+		e.conn.Close(wsconn.CloseDone, "")
+		e.conn.Wait()
+		e.conn = nil
+	}
 }
 
 // refusedSocket explains why the WebSocket did not open.
@@ -83,11 +99,23 @@ func checkWelcome(ctx context.Context, e *examination) []Finding {
 	if e.conn == nil {
 		return skipped("there is no connection to a tracker")
 	}
-	begun := time.Now()
-	m, err := e.ask(ctx, &signal.Hello{Request: 1, Version: signal.Version, Client: e.cfg.Client, Site: e.cfg.Site, Token: e.cfg.Token}, func(m signal.Message) bool {
-		_, welcome := m.(*signal.Welcome)
-		return welcome
-	})
+	var m signal.Message
+	var err error
+	var begun time.Time
+	for n := 1; ; n++ {
+		begun = time.Now()
+		m, err = e.ask(ctx, &signal.Hello{Request: 1, Version: signal.Version, Client: e.cfg.Client, Site: e.cfg.Site, Token: e.cfg.Token}, func(m signal.Message) bool {
+			_, welcome := m.(*signal.Welcome)
+			return welcome
+		})
+		if w, welcomed := m.(*signal.Welcome); err != nil || !welcomed || !w.Policy.ControlGroup || n == draws {
+			break
+		}
+		e.hangUp()
+		if _, err = e.dial(ctx); err != nil {
+			return e.refusedSocket(err)
+		}
+	}
 	if err != nil {
 		return fail("welcome-timeout", "the tracker does not answer hello: "+err.Error(), "look at the tracker's log, and whether a proxy before it passes WebSocket messages on")
 	}

@@ -27,7 +27,7 @@ export const fixes = {
   'link-none':
     "open the seed's UDP port (4600) in the firewall and set seed.announce to its public address (docs/operations/seeds.md, Where seeds are); this machine may block UDP",
   'piece-none':
-    'the seed does not certify: run leeway doctor --config FILE on its machine, which fetches from fetch_base as the seed does; /metrics of the seed counts leeway_seed_origin_requests_total by outcome. policy.certify_from above 2 needs more viewers',
+    'the seed does not certify: run leeway doctor --config FILE on its machine, which fetches from fetch_base as the seed does. If it ends well and the file was changed, restart the seed. /metrics of the seed counts leeway_seed_origin_requests_total by outcome. policy.certify_from above 2 needs more viewers',
 } as const;
 
 /** The beginnings of fixes that go on with what was seen. */
