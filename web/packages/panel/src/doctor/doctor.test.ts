@@ -84,6 +84,23 @@ describe('of the films on the page', () => {
     expect(await found(checkLinks, [title({ links: { open: 1, opening: 0 } })])).toMatchObject([{ status: 'ok' }]);
   });
 
+  it('other viewers that are linked by a relay alone', async () => {
+    const of = (...peers: string[]) =>
+      title({
+        links: { open: peers.length, opening: 0 },
+        engine: { peers: peers.map((p) => ({ role: p.split(' ')[0], path: p.split(' ')[1] })) },
+      });
+    expect(await found(checkLinks, [of('seed direct', 'viewer relay')])).toMatchObject([
+      { status: 'warning', code: 'links-relayed', fix: expect.stringContaining('policy.local') },
+    ]);
+    for (const [text, peers] of Object.entries({
+      '2 open': ['seed direct', 'viewer direct'],
+      '3 open, 1 of them by a relay': ['seed direct', 'viewer direct', 'viewer relay'],
+      '1 open, 1 of them by a relay': ['seed relay'],
+    }))
+      expect(await found(checkLinks, [of(...peers)])).toMatchObject([{ status: 'ok', text }]);
+  });
+
   it('names of one viewer', async () => {
     const totals = { bytes: figures, reasons: {}, unlisted_query: { sig: 3, exp: 3 } };
     expect(await found(checkSigned, [title({ totals })])).toMatchObject([

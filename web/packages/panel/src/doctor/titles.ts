@@ -106,6 +106,13 @@ export async function checkLinks({ leeway }: Examination): Promise<Found | Found
   return each(leeway, ({ links, linkFailures, swarm, off, engine }) => {
     if (!swarm || off) return skipped('the title is not shared');
     if (links.open > 0) {
+      const viewers = engine?.peers.filter(({ role }) => role === 'viewer') ?? [];
+      if (viewers.length && viewers.every(({ path }) => path === 'relay'))
+        return warn(
+          'links-relayed',
+          'other viewers are linked by a relay alone, which is used last',
+          'viewers of one machine or network: policy.local of the site (docs/operations/host.md, See viewers share); else their networks let no direct link through',
+        );
       const relayed = engine?.peers.filter(({ path }) => path === 'relay').length ?? 0;
       return ok(`${links.open} open${relayed ? `, ${relayed} of them by a relay` : ''}`);
     }
