@@ -171,3 +171,18 @@ func TestComposeRunsTheServices(t *testing.T) {
 		}
 	}
 }
+
+// TestDockerComposeTakesTheFile: also the one of Debian 12, which refuses what it does not know.
+func TestDockerComposeTakesTheFile(t *testing.T) {
+	dir := t.TempDir()
+	for _, name := range []string{"relay", "nats", "tracker", "seed"} {
+		if err := os.WriteFile(filepath.Join(dir, name+".env"), []byte("A=b\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := strings.ReplaceAll(text(t, "compose.yaml"), "/etc/leeway/", dir+"/")
+	if err := os.WriteFile(filepath.Join(dir, "compose.yaml"), []byte(file), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tool(t, dir, "docker-compose", "--project-name", "leeway", "--file", "compose.yaml", "config", "--quiet")
+}
