@@ -19,6 +19,12 @@ import (
 // come before nginx has started wait.
 func Nginx(t testing.TB, locations string) string {
 	t.Helper()
+	return "http://" + NginxServer(t, "server {\n    listen 443;\n"+locations+"\n  }")
+}
+
+// NginxServer is Nginx with a whole server block. The address takes the place of the port 443 in the block, and is returned as HOST:PORT.
+func NginxServer(t testing.TB, server string) string {
+	t.Helper()
 	binary, err := exec.LookPath("nginx")
 	if err != nil {
 		if binary, err = exec.LookPath("/usr/sbin/nginx"); err != nil {
@@ -37,7 +43,7 @@ func Nginx(t testing.TB, locations string) string {
 	_ = socket.Close() // the copy stays open
 	dir := t.TempDir()
 	config := filepath.Join(dir, "nginx.conf")
-	if err := os.WriteFile(config, []byte(nginxConfig(dir, at, locations)), 0o600); err != nil {
+	if err := os.WriteFile(config, []byte(nginxConfig(dir, strings.Replace(server, "listen 443", "listen "+at, 1))), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var said Output
@@ -56,10 +62,10 @@ func Nginx(t testing.TB, locations string) string {
 			t.Logf("nginx: %s", said.String())
 		}
 	})
-	return "http://" + at
+	return at
 }
 
-func nginxConfig(dir, at, locations string) string {
+func nginxConfig(dir, server string) string {
 	user := ""
 	if os.Geteuid() == 0 {
 		user = "user root;\n" // temporary folders of tests are their owner's alone
@@ -74,10 +80,7 @@ pid ` + strconv.Quote(filepath.Join(dir, "pid")) + `;
 events { worker_connections 256; }
 http {
   access_log off;
-` + temporary.String() + `  server {
-    listen ` + at + `;
-` + locations + `
-  }
+` + temporary.String() + "  " + server + `
 }
 `
 }

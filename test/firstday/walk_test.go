@@ -119,13 +119,13 @@ func (w *walk) film() {
 }
 
 // shared plays a film in two viewers. The second one comes when the first has a link, and takes at least a piece of a segment from it or
-// from the seed; more is for both of them.
+// from the seed; more is for both of them. At this speed the buffer is a third of the film: more would be fetched before there is a link.
 func (w *walk) shared(one, two, first, second, more string) {
 	w.t.Helper()
 	w.sh(fmt.Sprintf(`log=$(mktemp)
-leeway viewer --speed 4 --buffer 12s %[1]s --tracker %[2]s '%[4]s' 2>$log & first=$!
+leeway viewer --speed 4 --buffer 3s %[1]s --tracker %[2]s '%[4]s' 2>$log & first=$!
 until grep -q 'links [1-9]' $log; do kill -0 $first || { cat $log; exit 1; }; sleep 0.1; done
-leeway viewer --speed 4 --buffer 12s %[1]s --require-peers --tracker %[3]s '%[5]s' && wait $first`, more, one, two, first, second))
+leeway viewer --speed 4 --buffer 3s %[1]s --require-peers --tracker %[3]s '%[5]s' && wait $first`, more, one, two, first, second))
 }
 
 // TestAPageOfOnesOwn walks "Trying it on a page of yours" with nginx and a film of one's own.
@@ -194,14 +194,31 @@ func TestPlainMachines(t *testing.T) {
 	one, two := service("tracker", more, "listen"), service("tracker", more+" LEEWAY_TRACKER_DATA_DIR="+w.dir+"/two", "listen")
 	service("seed", "LEEWAY_SEED_LISTEN=127.0.0.1:0 LEEWAY_SEED_ADMIN=127.0.0.1:0", "udp")
 	manifest := media + "/ts/index.m3u8"
-	w.shared("ws://"+one, "ws://"+two, manifest, manifest, "")
+	proxied := "wss://" + overTLS(w, w.the(host, "nginx", "server_name tracker.example.com"), two)
+	w.shared("ws://"+one, proxied, manifest, manifest, "")
 	// The doctor as the document calls it, for addresses of this walk. The machine's own limits may be too low, which is a warning.
-	out := w.sh(strings.NewReplacer("/etc/leeway", w.dir+"/etc", "wss://tracker.example.com", "ws://"+two, "https://www.example.com", "http://www.example.com",
+	out := w.sh(strings.NewReplacer("/etc/leeway", w.dir+"/etc", "wss://tracker.example.com", proxied, "https://www.example.com", "http://www.example.com",
 		"https://media.example.com/film/master.m3u8", manifest).Replace(w.the(host, "sh", "leeway doctor --config")))
-	if !strings.Contains(out, "turn:"+relay+" gave the relayed address") || !strings.Contains(out, "ok       nats") || !strings.Contains(out, "ok       origin") {
+	if !strings.Contains(out, "turn:"+relay+" gave the relayed address") || !strings.Contains(out, "ok       nats") || !strings.Contains(out, "WebSocket open; the TLS certificate is valid") || !strings.Contains(out, "ok       origin") {
 		t.Errorf("doctor: %s", out)
 	}
 	scraped(w, admins)
+}
+
+// overTLS puts the server of the page before a tracker, with a certificate that the programs of this walk trust from now on.
+func overTLS(w *walk, block, tracker string) string {
+	w.t.Helper()
+	if _, err := exec.LookPath("openssl"); err != nil {
+		w.t.Skip("openssl is not installed: the tracker has to have a certificate")
+	}
+	w.sh("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 30 -subj /CN=tracker -addext subjectAltName=IP:127.0.0.1 -keyout privkey.pem -out fullchain.pem 2>&1")
+	snippet, err := os.ReadFile("../../deploy/host/nginx.conf")
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write("nginx.conf", strings.ReplaceAll(string(snippet), "127.0.0.1:8080", tracker))
+	w.environ = append(w.environ, "SSL_CERT_FILE="+filepath.Join(w.dir, "fullchain.pem"))
+	return testkit.NginxServer(w.t, strings.NewReplacer("/etc/letsencrypt/live/tracker.example.com", w.dir, "/etc/nginx/snippets/leeway.conf", filepath.Join(w.dir, "nginx.conf")).Replace(block))
 }
 
 // scraped runs Prometheus with the file and the rules of the page, for the ports of this walk, until it has every service.
@@ -212,15 +229,21 @@ func scraped(w *walk, admins map[string]string) {
 		w.t.Log("prometheus is not installed: nothing scrapes the services")
 		return
 	}
-	w.sh("mkdir prometheus")
-	for to, from := range map[string]string{"prometheus.yml": "../../deploy/host/prometheus.yml", "leeway.yml": "../../alerts/leeway.yml"} {
-		text, err := os.ReadFile(from)
-		if err != nil {
-			w.t.Fatal(err)
-		}
-		w.write("prometheus/"+to, strings.NewReplacer("127.0.0.1:9464", admins["tracker"], "127.0.0.1:9465", admins["seed"], "127.0.0.1:9466", admins["turn"],
-			"scrape_interval: 15s", "scrape_interval: 1s").Replace(string(text)))
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		w.t.Fatal(err)
 	}
+	copies, rest, _ := strings.Cut(w.the("../../docs/operations/host.md", "sh", "cp deploy/host/prometheus.yml"), "\n")
+	check, _, _ := strings.Cut(rest, "\n")
+	here := strings.NewReplacer("deploy/host/", root+"/deploy/host/", "alerts/", root+"/alerts/", "/etc/prometheus", w.dir+"/prometheus")
+	w.sh("mkdir prometheus && " + here.Replace(copies))
+	text, err := os.ReadFile(filepath.Join(w.dir, "prometheus/prometheus.yml"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	w.write("prometheus/prometheus.yml", strings.NewReplacer("127.0.0.1:9464", admins["tracker"], "127.0.0.1:9465", admins["seed"], "127.0.0.1:9466", admins["turn"],
+		"scrape_interval: 15s", "scrape_interval: 1s").Replace(string(text)))
+	w.sh(here.Replace(check))
 	at := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000)) // systems give connections other ports
 	w.start(binary+" --config.file=prometheus/prometheus.yml --storage.tsdb.path=prometheus/data --web.listen-address="+at, regexp.MustCompile(`(Server is ready)`))
 	for _, name := range []string{"tracker", "seed", "turn"} {
