@@ -67,7 +67,7 @@ e2e: build film ## end-to-end tests in real Chromium and Firefox (needs root, fo
 
 firstday: ## walks what the documents show an operator on the first day: their commands, their files, nginx and a film of one's own
 	@scripts/need nginx ffmpeg
-	LEEWAY_FIRSTDAY=yes go test -count=1 -parallel 8 ./test/firstday
+	LEEWAY_FIRSTDAY=yes go test -count=1 -parallel 8 ./test/firstday ./deploy/host
 
 conformance: build film ## every player in every case, in Chromium and Firefox: build/conformance.md (root; hours; LEEWAY_CONFORMANCE='hls.js 1.7 .* Firefox' picks cells)
 	@scripts/need chromium firefox ffmpeg npm ip unshare openssl python3

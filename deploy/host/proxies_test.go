@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -80,7 +81,7 @@ func installed(t *testing.T, name string) string {
 }
 
 // haproxy runs the snippet, and waits until it has asked the tracker for its health.
-func haproxy(t *testing.T, at, admin string) string {
+func haproxy(t *testing.T, changed *strings.Replacer, at, admin string) string {
 	binary := installed(t, "haproxy")
 	socket, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -93,7 +94,7 @@ func haproxy(t *testing.T, at, admin string) string {
 	}
 	defer handed.Close()
 	_, port, _ := net.SplitHostPort(admin)
-	snippet := strings.NewReplacer("127.0.0.1:8080", at, "port 9464", "port "+port).Replace(text(t, "haproxy.cfg"))
+	snippet := strings.NewReplacer("127.0.0.1:8080", at, "port 9464", "port "+port).Replace(changed.Replace(text(t, "haproxy.cfg")))
 	config := filepath.Join(t.TempDir(), "haproxy.cfg")
 	err = os.WriteFile(config, []byte("global\n  log stderr format raw local0\ndefaults\n  log global\n  option log-health-checks\n  timeout connect 5s\n"+
 		regexp.MustCompile(`bind \S+ ssl crt \S+`).ReplaceAllString(snippet, "bind fd@3")), 0o600)
@@ -110,12 +111,12 @@ func haproxy(t *testing.T, at, admin string) string {
 }
 
 // caddy runs the snippet. It can inherit no socket, so its port is one that systems do not give to those that dial.
-func caddy(t *testing.T, at string) string {
+func caddy(t *testing.T, changed *strings.Replacer, at string) string {
 	binary := installed(t, "caddy")
 	address := fmt.Sprintf("127.0.0.1:%d", 10_000+rand.IntN(20_000))
 	config := filepath.Join(t.TempDir(), "Caddyfile")
-	text := strings.NewReplacer("tracker.example.com", "http://"+address, "127.0.0.1:8080", at).Replace(text(t, "Caddyfile"))
-	if err := os.WriteFile(config, []byte("{\n\tadmin off\n}\n"+text), 0o600); err != nil {
+	snippet := strings.NewReplacer("tracker.example.com", "http://"+address, "127.0.0.1:8080", at).Replace(changed.Replace(text(t, "Caddyfile")))
+	if err := os.WriteFile(config, []byte("{\n\tadmin off\n}\n"+snippet), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	var out testkit.Output
@@ -130,24 +131,77 @@ func caddy(t *testing.T, at string) string {
 	return "http://" + address
 }
 
-// TestATrackerBehindProxies: real proxies with the snippets carry a session and plain requests.
-func TestATrackerBehindProxies(t *testing.T) {
+// behind has something go through each proxy to a tracker. The viewers of each have addresses of their own.
+func behind(t *testing.T, changed *strings.Replacer, through func(t *testing.T, proxy string, viewers netip.Prefix)) {
 	at, admin := tracker(t)
-	t.Run("nginx", func(t *testing.T) {
-		carries(t, testkit.Nginx(t, strings.ReplaceAll(text(t, "nginx.conf"), "127.0.0.1:8080", at)))
+	t.Run("each", func(t *testing.T) { // the tracker ends after all of them
+		t.Run("nginx", func(t *testing.T) {
+			t.Parallel()
+			through(t, testkit.Nginx(t, strings.ReplaceAll(changed.Replace(text(t, "nginx.conf")), "127.0.0.1:8080", at)), netip.MustParsePrefix("127.0.1.0/24"))
+		})
+		t.Run("haproxy", func(t *testing.T) {
+			t.Parallel()
+			through(t, haproxy(t, changed, at, admin), netip.MustParsePrefix("127.0.2.0/24"))
+		})
+		t.Run("caddy", func(t *testing.T) {
+			t.Parallel()
+			through(t, caddy(t, changed, at), netip.MustParsePrefix("127.0.3.0/24"))
+		})
 	})
-	t.Run("haproxy", func(t *testing.T) { carries(t, haproxy(t, at, admin)) })
-	t.Run("caddy", func(t *testing.T) { carries(t, caddy(t, at)) })
 }
 
-// carries has a session and a request go through a proxy.
-func carries(t *testing.T, proxy string) {
+// TestATrackerBehindProxies: real proxies with the snippets carry a session and plain requests, and the tracker knows each viewer by the
+// viewer's own address.
+func TestATrackerBehindProxies(t *testing.T) {
+	behind(t, strings.NewReplacer(), func(t *testing.T, proxy string, viewers netip.Prefix) {
+		welcomed(t, proxy)
+		knownByAddress(t, proxy, viewers)
+	})
+}
+
+// TestSocketsThatSayNothingStay: viewers may be silent for longer than a proxy waits, because the tracker pings. The snippets' ten minutes
+// are a quarter of one here.
+func TestSocketsThatSayNothingStay(t *testing.T) {
+	if os.Getenv("LEEWAY_FIRSTDAY") == "" {
+		t.Skip("make firstday runs this: it takes twenty seconds")
+	}
+	behind(t, strings.NewReplacer("10m", "15s"), func(t *testing.T, proxy string, _ netip.Prefix) {
+		c := welcomed(t, proxy)
+		ended, pings, begun := make(chan error, 1), make(chan struct{}, 64), time.Now()
+		answer := c.PingHandler()
+		c.SetPingHandler(func(data string) error {
+			pings <- struct{}{}
+			return answer(data)
+		})
+		_ = c.SetReadDeadline(time.Time{})
+		go func() {
+			for {
+				if _, _, err := c.ReadMessage(); err != nil {
+					ended <- err
+					return
+				}
+			}
+		}()
+		for time.Since(begun) <= 15*time.Second {
+			select {
+			case <-pings:
+			case err := <-ended:
+				t.Fatalf("after %v: %v", time.Since(begun), err)
+			}
+		}
+		_ = c.Close()
+		<-ended
+	})
+}
+
+// welcomed has a session begin through a proxy.
+func welcomed(t *testing.T, proxy string) *websocket.Conn {
 	dialer := websocket.Dialer{Subprotocols: []string{signal.Subprotocol}, HandshakeTimeout: 30 * time.Second}
-	c, response, err := dialer.Dial("ws"+strings.TrimPrefix(proxy, "http")+"/", http.Header{"Origin": {"https://www.example.com"}, "X-Forwarded-For": {"203.0.113.7"}})
+	c, response, err := dialer.Dial("ws"+strings.TrimPrefix(proxy, "http")+"/", http.Header{"Origin": {"https://www.example.com"}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.Close()
+	t.Cleanup(func() { _ = c.Close() })
 	_ = response.Body.Close()
 	if err := c.WriteMessage(websocket.TextMessage, fmt.Appendf(nil, `{"type":"hello","version":%d,"client":"test"}`, signal.Version)); err != nil {
 		t.Fatal(err)
@@ -156,10 +210,36 @@ func carries(t *testing.T, proxy string) {
 	if _, raw, err := c.ReadMessage(); err != nil || !bytes.Contains(raw, []byte(`"type":"welcome"`)) {
 		t.Errorf("%s, %v", raw, err)
 	}
-	answer, err := http.Get(proxy + "/allowed?origin=https://other.example")
-	if err != nil || answer.StatusCode != http.StatusOK {
-		t.Fatalf("%v, %v", answer, err)
+	return c
+}
+
+// knownByAddress has one viewer ask until its address has no budget left, under a name of its own each time, and then another one.
+func knownByAddress(t *testing.T, proxy string, viewers netip.Prefix) {
+	greedy := viewers.Addr().Next()
+	for n := 0; asks(t, proxy, greedy, fmt.Sprintf("203.0.113.%d", n%200)) != http.StatusTooManyRequests; n++ {
+		if n == 2000 {
+			t.Fatalf("the tracker does not know %s by its address", greedy)
+		}
+	}
+	if got := asks(t, proxy, greedy.Next(), "203.0.113.7"); got != http.StatusOK {
+		t.Errorf("another address gets %d", got)
+	}
+}
+
+// asks puts a plain question from an address, and claims another one. It returns the status.
+func asks(t *testing.T, proxy string, from netip.Addr, claimed string) int {
+	t.Helper()
+	dialer := net.Dialer{LocalAddr: net.TCPAddrFromAddrPort(netip.AddrPortFrom(from, 0))}
+	client := http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, proxy+"/allowed?origin=https://other.example", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("X-Forwarded-For", claimed)
+	answer, err := client.Do(request)
+	if err != nil {
+		t.Fatal(err)
 	}
 	_ = answer.Body.Close()
-	http.DefaultClient.CloseIdleConnections()
+	return answer.StatusCode
 }
