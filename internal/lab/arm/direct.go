@@ -21,7 +21,7 @@ import (
 
 // direct is the socket of one session with media. It decrypts the packets of streams that have a taker where it reads them, and puts them
 // into their inboxes: pion would hand each from goroutine to goroutine three times before it decrypts it, which costs more than all else
-// that an arm does with a packet (docs/decisions/0079). The first packets of a stream, and all where the keys are not known, go pion's way.
+// that an arm does with a packet (docs/decisions/0075). The first packets of a stream, and all where the keys are not known, go pion's way.
 type direct struct {
 	*net.UDPConn
 	inboxes func(packetio.BufferPacketType, webrtc.SSRC) *inbox
