@@ -47,13 +47,16 @@ type Sender struct {
 	rest   int64          // guarded by mu: nothing goes out before this moment, of the clock; in the past mostly
 	eager  bool           // guarded by mu
 	urgent int            // guarded by mu: reasons for which foreground has the line
+	cap    uploadCap      // guarded by mu
 	buf    []byte         // guarded by mu
-	sent   int64          // guarded by mu: bytes of messages, headers included
-	acked  int64          // guarded by mu: bytes of them that were acknowledged
+	totals totals         // guarded by mu
 
 	waking sync.Mutex
 	woken  []*Lane // guarded by waking: may have something again
 }
+
+// totals are bytes of messages, headers included: sent, and acknowledged of them.
+type totals struct{ sent, acked int64 }
 
 // NewSender makes the background lane of a host; Run works it.
 func NewSender(cfg ledbat.Config, now func() time.Time) *Sender {
@@ -128,7 +131,7 @@ func (l *Lane) Ack(b []byte) bool {
 	}
 	now := s.clock.micros()
 	out := l.path.OnAck(now, a)
-	s.acked += out.Acked
+	s.totals.acked += out.Acked
 	rests := now < s.rest
 	s.mu.Unlock()
 	if !rests {
@@ -171,6 +174,21 @@ func (s *Sender) Beside(n int) {
 	s.host.Beside(s.clock.micros(), int64(n))
 }
 
+// Cap bounds what the host sends, kbit/s; 0: nothing but the controller does.
+func (s *Sender) Cap(kbps int64) {
+	s.mu.Lock()
+	s.cap.kbps = kbps
+	s.mu.Unlock()
+	s.nudge()
+}
+
+// IsCapped says whether there is a cap.
+func (s *Sender) IsCapped() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cap.kbps > 0
+}
+
 // Stats tells how the host stands.
 func (s *Sender) Stats() ledbat.Stats {
 	s.mu.Lock()
@@ -182,7 +200,7 @@ func (s *Sender) Stats() ledbat.Stats {
 func (s *Sender) Totals() (sent, acked int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.sent, s.acked
+	return s.totals.sent, s.totals.acked
 }
 
 // wakeUp notes that a link has something again.
@@ -328,6 +346,9 @@ func (l *Lane) send() (did attempt, again time.Duration) {
 		return held, idleWait
 	}
 	now, size := s.clock.micros(), l.path.MessageSize()
+	if at := s.cap.at(); at > now {
+		return full, time.Duration(at-now) * time.Microsecond
+	}
 	switch ok, at := l.path.MaySend(now, size); {
 	case ok:
 	case at != 0: // pacing is the host's
@@ -347,7 +368,8 @@ func (l *Lane) send() (did attempt, again time.Duration) {
 	}
 	stamp := l.path.OnSent(now, int64(Header+len(part.Payload)), int64(behind))
 	s.buf = appendData(s.buf[:0], part, stamp)
-	s.sent += int64(len(s.buf))
+	s.totals.sent += int64(len(s.buf))
+	s.cap.sent(now, int64(len(s.buf)))
 	l.link.SendBackground(s.buf) // one that takes nothing is closing
 	return sent, idleWait
 }

@@ -96,6 +96,8 @@ const (
 	DefaultCertifyFrom  = 2
 	DefaultMaxLinks     = 16
 	MaxLinks            = 32
+	MinUploadKbps       = 100 // below, a viewer's requesters would take it for stalled: let it be a leech
+	MaxUploadKbps       = 10_000_000
 	DefaultControlGroup = 30 // permille, of a site that an operator wrote down
 )
 
@@ -116,5 +118,6 @@ type Policy struct {
 	ControlGroupPermille int    `yaml:"control_group_permille" json:"control_group_permille"` // viewers served by the origin alone, 0–1000
 	SignedManifests      string `yaml:"signed_manifests,omitempty" json:"signed_manifests"`   // SignedOff (default), SignedShare
 	UnknownLine          string `yaml:"unknown_line,omitempty" json:"unknown_line"`           // UnknownLineLeech (default), UnknownLineFull: phones that do not say how they are connected
+	UploadKbps           int64  `yaml:"upload_kbps,omitempty" json:"-"`                       // kbit/s that one viewer sends to others at most, 100–10000000; 0: no cap
 	MaxLinks             int    `yaml:"max_links,omitempty" json:"max_links"`                 // links of one viewer, 1–32; 0 is 16
 }

@@ -231,6 +231,10 @@ func (c *Config) checkChoices() *FieldError {
 }
 
 func (c *Config) checkNumbers() *FieldError {
+	leastUpload := int64(0)
+	if c.Policy.UploadKbps > 0 {
+		leastUpload = MinUploadKbps
+	}
 	for _, f := range []struct {
 		path     string
 		v        int64
@@ -242,6 +246,7 @@ func (c *Config) checkNumbers() *FieldError {
 		{"policy.min_viewers", int64(c.Policy.MinViewers), 1, 1 << 20},
 		{"policy.hold_back_permille", int64(c.Policy.HoldBackPermille), 0, 1000},
 		{"policy.control_group_permille", int64(c.Policy.ControlGroupPermille), 0, 1000},
+		{"policy.upload_kbps", c.Policy.UploadKbps, leastUpload, MaxUploadKbps},
 		{"policy.max_links", int64(c.Policy.MaxLinks), 1, MaxLinks},
 	} {
 		if f.v < f.min || f.v > f.max {

@@ -143,6 +143,6 @@ func policyOf(c *configured.Site, session signal.ID, grant *access.Grant) signal
 	}
 	return signal.Policy{
 		Role: role, ControlGroup: swarm.Draw(session) < p.ControlGroupPermille, Prefetch: p.Prefetch == configured.PrefetchAllow, WasteBytes: p.WasteBytes,
-		MaxLinks: p.MaxLinks, Relay: p.Relay, Local: p.Local, SignedManifests: p.SignedManifests, UnknownLine: unknown,
+		MaxLinks: p.MaxLinks, Relay: p.Relay, Local: p.Local, SignedManifests: p.SignedManifests, UploadKbps: p.UploadKbps, UnknownLine: unknown,
 	}
 }

@@ -159,7 +159,7 @@ func (up *Upload) Request(m peer.Request) error {
 	u := up.u
 	now := u.now()
 	u.mu.Lock()
-	if m.Lane == peer.Background && (up.back == nil || !up.cfg.Background) {
+	if up.back == nil && u.Background != nil && u.Background.IsCapped() || m.Lane == peer.Background && (up.back == nil || !up.cfg.Background) {
 		u.mu.Unlock()
 		up.reject(peer.RejectLaneOff, ids(m.Requests))
 		return nil

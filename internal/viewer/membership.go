@@ -266,6 +266,9 @@ func (t *membership) pictured() {
 func (t *membership) applyPolicy() {
 	m, l := t.welcomed, t.links
 	l.terms = t.terms()
+	if t.engine != nil {
+		t.engine.pacing.cap(m.Policy.UploadKbps)
+	}
 	switch {
 	case t.role() != "off":
 		t.setOff(l.blocked())
@@ -336,6 +339,7 @@ func (t *membership) expectLinks() {
 		})
 		t.inform(t.welcomed.VerifyKeys, t.welcomed.Revocations)
 		t.engine.setOff(t.off)
+		t.engine.pacing.cap(t.welcomed.Policy.UploadKbps)
 		t.decided()
 	}
 	t.timers.set("linking", linkGrace, t.setLinking)

@@ -58,6 +58,9 @@ func (p *pacing) soon() {
 // fetched has the controller hear what it costs to take n bytes of the origin.
 func (p *pacing) fetched(n int) { p.uploader.Background.Beside(n / tcpPart) }
 
+// cap bounds what is sent to others, kbit/s; 0: nothing but the controller does.
+func (p *pacing) cap(kbps int64) { p.uploader.Background.Cap(kbps) }
+
 // take is how sending stands under the controller; nil if nothing was sent since the last time.
 func (p *pacing) take() *signal.Pacing {
 	sent, _ := p.uploader.Background.Totals()

@@ -350,6 +350,7 @@ func (f fields) policy(name string) Policy {
 		WasteBytes: p.integer("waste_bytes", false, 0, MaxInteger), MaxLinks: int(p.integer("max_links", true, 0, 1024)),
 		Relay: p.oneOf("relay", true, []string{"allow", "never"}), Local: p.oneOf("local", true, []string{"ask", "never", "if-granted"}),
 		SignedManifests: p.oneOf("signed_manifests", true, []string{"off", "share"}),
+		UploadKbps:      p.integer("upload_kbps", false, 0, MaxInteger),
 		UnknownLine:     cmp.Or(p.oneOf("unknown_line", false, []string{"leech", "full"}), "leech"),
 	}
 }

@@ -76,6 +76,7 @@ type Policy struct {
 	Relay           string `json:"relay"`                  // allow, never
 	Local           string `json:"local"`                  // ask, never, if-granted
 	SignedManifests string `json:"signed_manifests"`       // off, share
+	UploadKbps      int64  `json:"upload_kbps,omitempty"`  // kbit/s that it may send to other viewers; 0: any
 	UnknownLine     string `json:"unknown_line,omitempty"` // leech, full; not said by older trackers, which is leech
 }
 

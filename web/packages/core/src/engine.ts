@@ -204,6 +204,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     },
   });
 
+  const capped = () => deps.ahead?.().upload_kbps;
   const peers = createPeers(shared, {
     ...deps,
     said,
@@ -211,6 +212,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     verification,
     silence,
     serves: () => ahead.serves(),
+    capped,
   });
   shared.peers = peers;
 
@@ -228,6 +230,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
   });
 
   const decideNow = () => {
+    deps.background?.().cap(capped() ?? 0);
     const opening = linked().filter((p) => !p.ready);
     const leftMs = credit.leftMs();
     const input = view.input(ahead.look(), {

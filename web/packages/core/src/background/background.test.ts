@@ -45,6 +45,17 @@ const bench = (links: number, rate: number, delay: number, grain?: number) => {
 };
 
 describe('the sending side', () => {
+  it('sends no more over all links than its cap, and what the line takes without one', () => {
+    const b = bench(3, ten, 40);
+    b.sender.cap(800);
+    b.during(2);
+    const capped = b.during(8) / 8;
+    expect(capped).toBeGreaterThan(95_000);
+    expect(capped).toBeLessThan(101_000);
+    b.sender.cap(0);
+    expect(b.during(8) / 8).toBeGreaterThan(400_000);
+  });
+
   it('fills the line and keeps its queue short', () => {
     const b = bench(1, slow, 100);
     b.during(20);

@@ -127,6 +127,9 @@ export const createBackground = (o: BackgroundOptions): Background => {
       if (may === true) return true;
       return may === 0 ? Number.POSITIVE_INFINITY : (may - at) / 1000;
     },
+    cap(kbps) {
+      sender.cap.kbps = kbps;
+    },
     stats(): BackgroundStats {
       const { sent, acked, host } = sender;
       return { sender: host.stats(), receiver: receiver.stats(), sent, acked, parts: host.parts };

@@ -64,6 +64,8 @@ export interface Background {
   urgent(on: boolean): void;
   /** Whether another piece may be asked for, over any link; otherwise after how many ms to ask again, unless data come. */
   mayRequest(): true | number;
+  /** Bounds what is sent, kbit/s; 0: nothing but the controller does. */
+  cap(kbps: number): void;
   stats(): BackgroundStats;
   stop(): void;
 }

@@ -1,6 +1,7 @@
 import { decodeAck } from '../ledbat/ack.ts';
 import { type Path, Sender as SendingHost } from '../ledbat/path.ts';
 import { encode, pieceSize } from '../protocol/peer.ts';
+import { UploadCap } from './cap.ts';
 import { backgroundHeader, encodeBackground } from './message.ts';
 import type { BackgroundLink, BackgroundSource } from './ports.ts';
 
@@ -40,6 +41,7 @@ const urgent = (lane: SendingLane): boolean => lane.source.urgent?.() === true;
 /** The sending side of a host: one budget, shared by its links in turn. */
 export class Sender {
   readonly host = new SendingHost();
+  readonly cap = new UploadCap();
   /** Foreground has the line, here or in another tab. */
   stopped = false;
   sent = 0;
@@ -178,9 +180,11 @@ export class SendingLane {
     let wait = never;
     while (!this.closed && this.#free) {
       wait = plainRetry;
-      if (this.#link.waiting() > plainRoom) break;
+      const { cap } = this.#sender;
+      if (this.#link.waiting() > plainRoom || cap.at() > now) break;
       const part = this.source.next(pieceSize / 2);
       if (!part || !this.#link.sendBackground(encode({ type: 'data', sentAt: now >>> 0, ...part }))) break;
+      cap.sent(now, part.payload.length);
     }
     return wait;
   }
@@ -188,7 +192,8 @@ export class SendingLane {
   /** Sends a message if it may. */
   send(now: number): Attempt {
     if (this.closed || !this.source.waiting() || this.#free) return held();
-    const { host } = this.#sender;
+    const { host, cap } = this.#sender;
+    if (cap.at() > now) return full(cap.at() - now);
     const size = this.path.messageSize();
     const may = this.path.maySend(now, size);
     if (may !== true) {
@@ -201,6 +206,7 @@ export class SendingLane {
     if (!part) return held();
     const bytes = backgroundHeader + part.payload.length;
     this.#sender.sent += bytes;
+    cap.sent(now, bytes);
     // One that takes nothing is closing.
     this.#link.sendBackground(encodeBackground(part, this.path.onSent(now, bytes, waiting)));
     return { sent: true, full: false, again: never };

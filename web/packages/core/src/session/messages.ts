@@ -43,6 +43,8 @@ export interface Policy {
   /** Whether it may fetch ahead, and how many bytes it may lose by that; 0 the default. */
   prefetch: boolean;
   waste_bytes: number;
+  /** kbit/s that it may send to others; 0 or left out: any. */
+  upload_kbps?: number | undefined;
   max_links: number;
   relay: 'allow' | 'never';
   local: 'ask' | 'never' | 'if-granted';
@@ -223,7 +225,8 @@ const policy = object<Policy>({
   role: one('full', 'leech', 'relay-only', 'off'),
   control_group: off,
   prefetch: off,
-  waste_bytes: or(integer(0, Number.MAX_SAFE_INTEGER), 0),
+  waste_bytes: or(ms, 0),
+  upload_kbps: or(ms),
   max_links: integer(0, 1024),
   relay: one('allow', 'never'),
   local: one('ask', 'never', 'if-granted'),

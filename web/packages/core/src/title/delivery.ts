@@ -77,8 +77,13 @@ export const createDelivery = (host: DeliveryHost): Delivery => {
       } else leaveOut('policy', 'policy-off', 'Peer delivery is off for this viewer.', seePolicy);
     },
     ahead() {
-      const { prefetch, waste_bytes } = host.welcome()!.policy;
-      return { allowed: prefetch && host.prefetch, waste_bytes, role: role(), battery: host.environment.battery() };
+      const { policy } = host.welcome()!;
+      return {
+        ...policy,
+        allowed: policy.prefetch && host.prefetch,
+        role: role(),
+        battery: host.environment.battery(),
+      };
     },
   };
 };

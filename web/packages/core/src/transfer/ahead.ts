@@ -7,8 +7,10 @@ import type { Peer } from './ports.ts';
 import { type Segment, wanted } from './segments.ts';
 import type { Shared } from './shared.ts';
 
-/** What the site and the viewer's device say of it. */
-export type AheadRules = Pick<Ahead, 'allowed' | 'waste_bytes' | 'role' | 'battery'>;
+/** What the site and the viewer's device say of it, and how much the site lets a viewer send, kbit/s; 0: any. */
+export type AheadRules = Pick<Ahead, 'allowed' | 'waste_bytes' | 'role' | 'battery'> & {
+  upload_kbps?: number | undefined;
+};
 
 export interface LookAheadHost {
   /** Left out: nothing is fetched ahead. */

@@ -17,6 +17,8 @@ export interface PeersHost extends Pick<PeerHost, 'self' | 'swarm' | 'background
   /** Whether this viewer sends to others, and what they ask for in the background. */
   uploads(): boolean;
   serves(): boolean;
+  /** What the site lets it send, kbit/s; 0 or left out: any. */
+  capped?(): number | undefined;
 }
 
 export interface LinkedPeers extends Peers {
@@ -35,7 +37,8 @@ export const createPeers = (shared: Shared, host: PeersHost): LinkedPeers => {
     piece: cache.piece,
     pieces: (id) => cache.get(id)?.pieces ?? 0,
     queued: () => all().reduce((n, p) => n + p.uploads.size(), 0),
-    allowed: (lane) => host.uploads() && (lane === laneForeground || host.serves()),
+    allowed: (lane, paced) =>
+      host.uploads() && (paced || !host.capped?.()) && (lane === laneForeground || host.serves()),
     idle: () => !all().some((p) => p.uploads.urgent()),
     drained: () => queueMicrotask(() => byId.forEach((p) => void p.uploads.pump())),
   };

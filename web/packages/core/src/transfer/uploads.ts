@@ -16,8 +16,8 @@ export interface UploadHost {
   piece(segment: string, piece: number): Uint8Array | undefined;
   /** Pieces of a segment of which something is held; 0: nothing. */
   pieces(segment: string): number;
-  /** Whether this side may send at all, and on the background lane. */
-  allowed(lane: number): boolean;
+  /** Whether this side may send at all, and on the background lane; where the controller says when, and where it does not. */
+  allowed(lane: number, paced: boolean): boolean;
   /** Requests queued over all links. */
   queued(): number;
   sent(bytes: number, segment: string): void;
@@ -152,7 +152,7 @@ export const createUploads = (
       const pieces = host.pieces(segment);
       for (const { id, piece } of requests) {
         let reason: number | undefined;
-        if (!host.allowed(lane) || (lane === laneBackground && !wake)) reason = rejectLaneOff;
+        if (!host.allowed(lane, !!wake) || (lane === laneBackground && !wake)) reason = rejectLaneOff;
         else if (!pieces) reason = rejectWithdrawn;
         else if (piece >= pieces) reason = rejectOutOfRange;
         else if (!host.piece(segment, piece)) reason = rejectNotHeld;

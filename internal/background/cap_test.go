@@ -1,0 +1,59 @@
+package background
+
+import (
+	"encoding/json"
+	"os"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestCapVectors(t *testing.T) {
+	raw, err := os.ReadFile("../../spec/vectors/upload-cap.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file struct {
+		Cases []struct {
+			Name string
+			Kbps int64
+			Sent []struct {
+				At    int64 `json:"at_us"`
+				Bytes int64
+				Next  int64 `json:"next_us"`
+			}
+		}
+	}
+	if err := json.Unmarshal(raw, &file); err != nil || len(file.Cases) == 0 {
+		t.Fatal(len(file.Cases), err)
+	}
+	for _, c := range file.Cases {
+		u := uploadCap{kbps: c.Kbps}
+		for i, m := range c.Sent {
+			if u.sent(m.At, m.Bytes); u.at() != m.Next {
+				t.Errorf("%s, message %d: the next may go at %d, want %d", c.Name, i, u.at(), m.Next)
+			}
+		}
+	}
+}
+
+// TestACapHoldsOverAllLinks: three links on a line of 10 Mbit/s send 800 kbit/s together, and all that the line takes once there is no cap.
+func TestACapHoldsOverAllLinks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHost(3, 1_250_000, 40*time.Millisecond)
+		defer h.stop()
+		h.sender.Cap(800)
+		wait(2 * time.Second)
+		_, before := total(h)
+		wait(8 * time.Second)
+		_, after := total(h)
+		if got := (after - before) / 8; got < 95_000 || got > 101_000 {
+			t.Errorf("%d bytes a second under a cap of 100,000", got)
+		}
+		h.sender.Cap(0)
+		wait(8 * time.Second)
+		if _, free := total(h); free-after < 8*400_000 {
+			t.Errorf("%d bytes a second without a cap", (free-after)/8)
+		}
+	})
+}
