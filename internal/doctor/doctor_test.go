@@ -211,6 +211,8 @@ func (s *set) trackers(t *testing.T) []broken {
 	soon.Roots = trusted
 	plain := httptest.NewServer(http.NotFoundHandler())
 	t.Cleanup(plain.Close)
+	absent := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
+	t.Cleanup(absent.Close)
 	insecure := of(s.tracker)
 	insecure.PageOrigin = "https://www.example.com"
 	page := of(s.tracker)
@@ -231,6 +233,7 @@ func (s *set) trackers(t *testing.T) []broken {
 		{"tracker-unreachable", "start the server", of("ws://" + freePort(t) + "/"), false},
 		{"tracker-dns", "DNS", nowhere, false},
 		{"tracker-wrong-server", "data-tracker", of("ws" + strings.TrimPrefix(plain.URL, "http") + "/"), false},
+		{"tracker-draining", "address in the proxy", of("ws" + strings.TrimPrefix(absent.URL, "http") + "/"), false},
 		{"tracker-tls-expired", "renew", gone, false},
 		{"tracker-tls-untrusted", "chain", of(overTLS(t, ends, http.NotFoundHandler())), false},
 		{"tracker-no-tls", "ws://", of(strings.Replace(s.tracker, "ws:", "wss:", 1)), false},

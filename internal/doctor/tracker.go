@@ -79,8 +79,8 @@ func (e *examination) refusedSocket(err error) []Finding {
 	case errors.As(err, &status) && status.Code == http.StatusForbidden:
 		return fail("origin-refused", fmt.Sprintf("the tracker refuses pages of %s", e.cfg.PageOrigin),
 			fmt.Sprintf("add it to the site: page_origins: [%q]; or give the page's own --page-origin", e.cfg.PageOrigin))
-	case errors.As(err, &status) && status.Code == http.StatusServiceUnavailable:
-		return fail("tracker-draining", "the tracker is going away, or its proxy has no tracker", "start a tracker, or wait until it is back")
+	case errors.As(err, &status) && (status.Code == http.StatusServiceUnavailable || status.Code == http.StatusBadGateway || status.Code == http.StatusGatewayTimeout):
+		return fail("tracker-draining", "the tracker is going away, or its proxy has no tracker: "+status.Error(), "start the tracker, correct its address in the proxy, or wait until it is back")
 	case errors.As(err, &status):
 		return fail("tracker-wrong-server", at+": "+status.Error(), wrong)
 	case errors.Is(err, wsconn.ErrSubprotocol):
