@@ -324,9 +324,10 @@ func (ix *index) paid(ctx context.Context, f Fetch, within time.Duration, read f
 	return read(got)
 }
 
-// fetchPlaylist loads one playlist, when it is paid for.
+// fetchPlaylist loads one playlist, when it is paid for. What was parsed is counted before its place is free.
 func (ix *index) fetchPlaylist(ctx context.Context, path string) (m *playlist.Renditions, r *playlist.Listed, at string, err error) {
 	at = path
+	parsed := false
 	err = ix.paid(ctx, Fetch{Path: path, MaxBytes: playlist.MaxBytes}, fetchTimeout, func(got *Fetched) (err error) {
 		if got.Path != "" {
 			at = got.Path // what a redirect led to is what references are relative to
@@ -335,17 +336,23 @@ func (ix *index) fetchPlaylist(ctx context.Context, path string) (m *playlist.Re
 		if err == nil && ix.site.packagers.Load() != nil {
 			ix.saw(path, got.Data, m, r)
 		}
+		parsed = true
+		ix.countPlaylist(err)
 		return err
 	})
+	var unpaid *unpaidError
+	if !parsed && !errors.As(err, &unpaid) && ctx.Err() == nil {
+		ix.countPlaylist(err)
+	}
+	return m, r, at, err
+}
+
+func (ix *index) countPlaylist(err error) {
 	outcome := playlistLoaded
 	if err != nil {
 		outcome = playlistFailed
 	}
-	var unpaid *unpaidError
-	if !errors.As(err, &unpaid) && ctx.Err() == nil {
-		ix.catalog.sink.Add(mPlaylists, 1, ix.site.name, outcome)
-	}
-	return m, r, at, err
+	ix.catalog.sink.Add(mPlaylists, 1, ix.site.name, outcome)
 }
 
 // saw notes the playlists, or representations, that have lists of packagers.
