@@ -205,6 +205,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
   });
 
   const capped = () => deps.ahead?.().upload_kbps;
+  let cap = 0;
   const peers = createPeers(shared, {
     ...deps,
     said,
@@ -230,7 +231,11 @@ export const createEngine = (deps: EngineDeps): Engine => {
   });
 
   const decideNow = () => {
-    deps.background?.().cap(capped() ?? 0);
+    const kbps = capped() ?? 0;
+    if (kbps !== cap) {
+      cap = kbps;
+      deps.background?.().cap(kbps); // not without need: it starts a worker
+    }
     const opening = linked().filter((p) => !p.ready);
     const leftMs = credit.leftMs();
     const input = view.input(ahead.look(), {

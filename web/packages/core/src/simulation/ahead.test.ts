@@ -50,6 +50,24 @@ test('a viewer that fetches nothing ahead, since it may have no end, serves one 
   expect(viewers[0]!.engine.snapshot().totals.prefetched_bytes).toBe(0);
 });
 
+test('a viewer sends no more than its site allows, until the site allows more', async () => {
+  const all = setUp(new Film(60, 4000, 400_000));
+  const rules = { ...everything, upload_kbps: 400 };
+  const first = all.viewer(undefined, { ahead: () => rules });
+  await all.run(60_000);
+  all.viewer(undefined, { ahead: () => everything }).tells = 32;
+  const sent = async (ms: number) => {
+    const before = first.engine.snapshot().totals.uploaded.direct;
+    await all.run(ms);
+    return (first.engine.snapshot().totals.uploaded.direct - before) / (ms / 1000);
+  };
+  const capped = await sent(20_000);
+  rules.upload_kbps = 0;
+  expect(capped).toBeGreaterThan(40_000);
+  expect(capped).toBeLessThan(51_000);
+  expect(await sent(20_000)).toBeGreaterThan(100_000);
+});
+
 test('a segment is left out for the line to be measured by, once a minute, where renditions are chosen', async () => {
   const { late, run, totals } = await scene({}, {}, {}, 380_000);
   await run(240_000);
