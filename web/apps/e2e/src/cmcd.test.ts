@@ -1,5 +1,5 @@
 /** CMCD of hls.js in a browser: what the tracker counts of a player's reports, and what the page tells the origin of peers and seeds. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures } from './figures.ts';
 import { metrics, sum } from './service.ts';
@@ -10,11 +10,11 @@ import type { PageWindow } from './watched.ts';
 let browser: Chromium;
 let stack: Stack;
 
-beforeAll(async () => {
+beforeEach(async () => {
   stack = await Stack.start();
   browser = await Chromium.start();
 });
-afterAll(async () => {
+afterEach(async () => {
   await browser?.stop();
   await stack?.stop();
 });

@@ -1,6 +1,6 @@
 /** The control group: the origin alone serves it, in a browser as without one, and it is counted apart. */
 import { spawn } from 'node:child_process';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { binary } from './paths.ts';
 import { metrics, sum } from './service.ts';
@@ -12,11 +12,11 @@ const manifest = '/media/film/240p/index.m3u8';
 let browser: Chromium;
 let stack: Stack;
 
-beforeAll(async () => {
+beforeEach(async () => {
   stack = await Stack.start({ policy: { control_group_permille: 1000 }, tracker: { stats_interval: '1s' } });
   browser = await Chromium.start();
 });
-afterAll(async () => {
+afterEach(async () => {
   await browser?.stop();
   await stack?.stop();
 });

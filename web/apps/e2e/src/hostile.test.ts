@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures } from './figures.ts';
 import { type Behavior, behaviors, buildHostile, Hostile, unasked } from './hostile.ts';
@@ -10,12 +10,12 @@ import { pause, Viewer } from './viewer.ts';
 let browser: Chromium;
 let stack: Stack;
 
-beforeAll(async () => {
+beforeEach(async () => {
   buildHostile();
   stack = await Stack.start();
   browser = await Chromium.start();
 });
-afterAll(async () => {
+afterEach(async () => {
   await browser?.stop();
   await stack?.stop();
 });

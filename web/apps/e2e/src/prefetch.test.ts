@@ -1,5 +1,5 @@
 import type { CDPSession } from 'puppeteer-core';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures, round } from './figures.ts';
 import { metrics, sum } from './service.ts';
@@ -16,11 +16,11 @@ const uplink = 200_000;
 let browser: Chromium;
 let stack: Stack;
 
-beforeAll(async () => {
+beforeEach(async () => {
   stack = await Stack.start({ policy: { waste_bytes: waste } });
   browser = await Chromium.start();
 });
-afterAll(async () => {
+afterEach(async () => {
   await browser?.stop();
   await stack?.stop();
 });

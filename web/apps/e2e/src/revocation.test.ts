@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures } from './figures.ts';
 import { metrics, sum } from './service.ts';
@@ -8,11 +8,11 @@ import { type Bytes, pause, Viewer } from './viewer.ts';
 let browser: Chromium;
 let stack: Stack;
 
-beforeAll(async () => {
+beforeEach(async () => {
   stack = await Stack.start();
   browser = await Chromium.start();
 });
-afterAll(async () => {
+afterEach(async () => {
   await browser?.stop();
   await stack?.stop();
 });

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures, round } from './figures.ts';
 import { buildDir } from './paths.ts';
@@ -10,11 +10,12 @@ import type { PageWindow } from './watched.ts';
 let browser: Chromium;
 let demo: Demo;
 
-beforeAll(async () => {
+// For each try: the counters of a seed and an origin begin anew.
+beforeEach(async () => {
   demo = await Demo.start();
   browser = await Chromium.start();
 });
-afterAll(async () => {
+afterEach(async () => {
   await browser?.stop();
   await demo?.stop();
 });
