@@ -28,7 +28,8 @@ func TestCapVectors(t *testing.T) {
 		t.Fatal(len(file.Cases), err)
 	}
 	for _, c := range file.Cases {
-		u := uploadCap{kbps: c.Kbps}
+		var u uploadCap
+		u.kbps.Store(c.Kbps)
 		for i, m := range c.Sent {
 			if u.sent(m.At, m.Bytes); u.at() != m.Next {
 				t.Errorf("%s, message %d: the next may go at %d, want %d", c.Name, i, u.at(), m.Next)

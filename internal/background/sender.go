@@ -47,7 +47,7 @@ type Sender struct {
 	rest   int64          // guarded by mu: nothing goes out before this moment, of the clock; in the past mostly
 	eager  bool           // guarded by mu
 	urgent int            // guarded by mu: reasons for which foreground has the line
-	cap    uploadCap      // guarded by mu
+	cap    uploadCap      // guarded by mu, but for its rate
 	buf    []byte         // guarded by mu
 	totals totals         // guarded by mu
 
@@ -176,18 +176,12 @@ func (s *Sender) Beside(n int) {
 
 // Cap bounds what the host sends, kbit/s; 0: nothing but the controller does.
 func (s *Sender) Cap(kbps int64) {
-	s.mu.Lock()
-	s.cap.kbps = kbps
-	s.mu.Unlock()
+	s.cap.kbps.Store(kbps)
 	s.nudge()
 }
 
-// IsCapped says whether there is a cap.
-func (s *Sender) IsCapped() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.cap.kbps > 0
-}
+// IsCapped says whether there is a cap. It takes no lock: callers hold those of sources.
+func (s *Sender) IsCapped() bool { return s.cap.kbps.Load() > 0 }
 
 // Stats tells how the host stands.
 func (s *Sender) Stats() ledbat.Stats {

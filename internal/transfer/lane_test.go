@@ -315,3 +315,26 @@ func TestWhatIsNoAckIsRefused(t *testing.T) {
 		t.Errorf("an ack where nothing was sent is wrong, and changes nothing: %v", err)
 	}
 }
+
+// TestARequestComesWhileTheControllerSends: with a cap, a request over a link without acks is refused, also while a message goes out,
+// which the controller's sender hands over under its lock.
+func TestARequestComesWhileTheControllerSends(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPair(t)
+		defer p.stop()
+		p.u.Background.Cap(10_000)
+		var refused counted
+		plain := p.add(&tape{room: -1}, func(c *UploadConfig) { c.Observer, c.MaxRequests = &refused, 256 })
+		asks := sync.OnceFunc(func() {
+			if err := plain.Request(peer.Request{Segment: p.target.Segment, Lane: peer.Foreground, Requests: []peer.PieceRequest{{ID: 1}}}); err != nil {
+				t.Error(err)
+			}
+		})
+		p.pipe.sees(func([]byte) { asks() })
+		p.d.Request(p.target, peer.Background, "background", 0, 1, 2, 3, 4)
+		pass(20 * time.Second)
+		if got := refused.read().rejected; p.good() != 5 || got != 1 {
+			t.Errorf("%d of 5 pieces came, %d requests were refused", p.good(), got)
+		}
+	})
+}

@@ -159,7 +159,8 @@ func (up *Upload) Request(m peer.Request) error {
 	u := up.u
 	now := u.now()
 	u.mu.Lock()
-	if up.back == nil && u.Background != nil && u.Background.IsCapped() || m.Lane == peer.Background && (up.back == nil || !up.cfg.Background) {
+	unpaced := up.back == nil // its requests go out without the controller, which keeps the cap
+	if unpaced && u.Background != nil && u.Background.IsCapped() || m.Lane == peer.Background && (unpaced || !up.cfg.Background) {
 		u.mu.Unlock()
 		up.reject(peer.RejectLaneOff, ids(m.Requests))
 		return nil
