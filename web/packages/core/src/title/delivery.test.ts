@@ -67,10 +67,11 @@ describe('delivery', () => {
     [true, false, false],
     [false, true, false],
   ])('fetches ahead where the site (%s) and the page (%s) allow it', (site, page, allowed) => {
-    const { delivery } = setUp({ prefetch: site }, true, page);
-    expect(delivery.ahead()).toMatchObject({
+    const { delivery } = setUp({ prefetch: site, upload_kbps: 800 }, true, page);
+    expect(delivery.ahead()).toEqual({
       allowed,
       waste_bytes: 7,
+      upload_kbps: 800,
       role: 'leech',
       battery: true,
     });

@@ -77,10 +77,11 @@ export const createDelivery = (host: DeliveryHost): Delivery => {
       } else leaveOut('policy', 'policy-off', 'Peer delivery is off for this viewer.', seePolicy);
     },
     ahead() {
-      const { policy } = host.welcome()!;
+      const { prefetch, waste_bytes, upload_kbps } = host.welcome()!.policy;
       return {
-        ...policy,
-        allowed: policy.prefetch && host.prefetch,
+        allowed: prefetch && host.prefetch,
+        waste_bytes,
+        upload_kbps,
         role: role(),
         battery: host.environment.battery(),
       };
