@@ -1,6 +1,7 @@
 package viewer
 
 import (
+	"encoding/hex"
 	"slices"
 	"time"
 
@@ -313,4 +314,10 @@ func (l *links) closeAll(reason peer.CloseReason, why peer.ByeReason) {
 func (l *links) stop() {
 	l.stopped = true
 	l.closeAll(peer.CloseShutdown, farewell)
+}
+
+// linkID is a peer's ID as links have it, of the engine's spelling.
+func linkID(id string) (out signal.ID) {
+	_, _ = hex.Decode(out[:], []byte(id))
+	return out
 }

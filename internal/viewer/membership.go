@@ -1,7 +1,6 @@
 package viewer
 
 import (
-	"encoding/hex"
 	"math/rand/v2"
 	"time"
 
@@ -356,12 +355,6 @@ func (t *membership) engineHost() engineHost {
 		unheard: func(id string) { t.links.giveWay(linkID(id)) },
 		adrift:  t.session.hurry, awoke: t.session.awoke, turnedOff: t.turnedOff, notice: t.notice,
 	}
-}
-
-// linkID is a peer's ID as links have it, of the engine's spelling.
-func linkID(id string) (out signal.ID) {
-	_, _ = hex.Decode(out[:], []byte(id))
-	return out
 }
 
 func (t *membership) setLinking() {
