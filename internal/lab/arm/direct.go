@@ -24,7 +24,7 @@ import (
 // that an arm does with a packet (docs/decisions/0075). The first packets of a stream, and all where the keys are not known, go pion's way.
 type direct struct {
 	*net.UDPConn
-	inboxes func(packetio.BufferPacketType, webrtc.SSRC) *inbox
+	boxes *inboxes
 
 	mu     sync.Mutex
 	hello  *handshake.MessageServerHello // guarded by mu; nil: not yet seen
@@ -46,18 +46,12 @@ const (
 	off // the keys are not right: pion decrypts
 )
 
-func listenDirect(address string, inboxes func(packetio.BufferPacketType, webrtc.SSRC) *inbox) (*direct, error) {
-	addr, err := net.ResolveUDPAddr("udp", address)
+func listenDirect(address string, boxes *inboxes) (*direct, error) {
+	conn, err := listenUDP(address, sessionBuffer)
 	if err != nil {
 		return nil, err
 	}
-	conn, err := net.ListenUDP("udp", addr)
-	if err != nil {
-		return nil, err
-	}
-	_ = conn.SetReadBuffer(sessionBuffer)
-	_ = conn.SetWriteBuffer(sessionBuffer)
-	return &direct{UDPConn: conn, inboxes: inboxes, buf: make([]byte, 0, receiveMTU)}, nil
+	return &direct{UDPConn: conn, boxes: boxes, buf: make([]byte, 0, receiveMTU)}, nil
 }
 
 // settings has pion use the socket, and tell of the handshake.
@@ -101,7 +95,7 @@ func (d *direct) WriteToAddrPort(b []byte, to netip.AddrPort) (int, error) {
 func (d *direct) take(b []byte) bool {
 	switch {
 	case len(b) > 12 && b[0]>>6 == 2 && (b[1] < 192 || b[1] > 223): // RTP (RFC 7983, RFC 5761)
-		in := d.inboxes(packetio.RTPBufferPacket, webrtc.SSRC(binary.BigEndian.Uint32(b[8:])))
+		in := d.boxes.of(packetio.RTPBufferPacket, webrtc.SSRC(binary.BigEndian.Uint32(b[8:])))
 		if in == nil {
 			return false
 		}

@@ -25,8 +25,8 @@ import (
 // stage is two connections of pion, of which one receives what the other sends.
 type stage struct {
 	t     testing.TB
-	boxes *peerConn // its inboxes
-	own   *direct   // nil: pion's sockets and goroutines
+	boxes inboxes // of the receiver
+	own   *direct // nil: pion's sockets and goroutines
 	track *webrtc.TrackLocalStaticRTP
 	next  rtp.Packet
 	got   func(number uint16) // a packet has come
@@ -47,17 +47,17 @@ func loopback(t testing.TB) webrtc.SettingEngine {
 // newStage connects both. answers says that the receiver answers, which makes it the DTLS client; change is of its settings.
 func newStage(t testing.TB, inDirect, answers bool, got func(uint16), change func(*webrtc.SettingEngine)) *stage {
 	t.Helper()
-	s := &stage{t: t, boxes: &peerConn{}, got: got, on: make(chan struct{})}
+	s := &stage{t: t, got: got, on: make(chan struct{})}
 	s.next = rtp.Packet{Header: rtp.Header{Version: 2, SequenceNumber: 65_500}, Payload: make([]byte, 250)}
 	e := loopback(t)
 	change(&e)
 	if inDirect {
 		var err error
-		if s.own, err = listenDirect("127.0.0.1:0", s.boxes.inbox); err != nil {
+		if s.own, err = listenDirect("127.0.0.1:0", &s.boxes); err != nil {
 			t.Fatal(err)
 		}
 		e = s.own.settings(e)
-		e.BufferFactory = s.boxes.buffer
+		e.BufferFactory = s.boxes.open
 	}
 	receiver, sender := s.connection(e), s.connection(loopback(t))
 	receiver.OnTrack(s.receive)
@@ -134,7 +134,7 @@ func (s *stage) receive(track *webrtc.TrackRemote, _ *webrtc.RTPReceiver) {
 	}
 	close(s.on)
 	if s.own != nil {
-		s.boxes.inbox(packetio.RTPBufferPacket, track.SSRC()).hand(take, func() {})
+		s.boxes.of(packetio.RTPBufferPacket, track.SSRC()).hand(take, func() {})
 		return
 	}
 	for { // as before there were inboxes
@@ -197,8 +197,8 @@ func TestAPacketThatIsNotTheSendersIsDropped(t *testing.T) {
 	}
 	ssrc := webrtc.SSRC(0)
 	s.boxes.mu.Lock()
-	for at := range s.boxes.inboxes {
-		if at.kind == packetio.RTPBufferPacket && s.boxes.inboxes[at].aside {
+	for at := range s.boxes.all {
+		if at.kind == packetio.RTPBufferPacket && s.boxes.all[at].aside {
 			ssrc = at.ssrc
 		}
 	}

@@ -172,25 +172,48 @@ func (in *inbox) Close() error {
 	return in.early.Close()
 }
 
-// buffer makes the inbox of a stream, for pion.
-func (c *peerConn) buffer(kind packetio.BufferPacketType, ssrc uint32) io.ReadWriteCloser {
+// stream is one that pion decrypts.
+type stream struct {
+	kind packetio.BufferPacketType
+	ssrc webrtc.SSRC
+}
+
+// inboxes are those of one connection. The zero value has none.
+type inboxes struct {
+	mu  sync.Mutex
+	all map[stream]*inbox // guarded by mu
+}
+
+// open makes the inbox of a stream, for pion.
+func (i *inboxes) open(kind packetio.BufferPacketType, ssrc uint32) io.ReadWriteCloser {
 	limit := earlyRTP
 	if kind == packetio.RTCPBufferPacket {
 		limit = earlyRTCP
 	}
 	in := newInbox(limit)
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.inboxes == nil {
-		c.inboxes = map[stream]*inbox{}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.all == nil {
+		i.all = map[stream]*inbox{}
 	}
-	c.inboxes[stream{kind, webrtc.SSRC(ssrc)}] = in
+	i.all[stream{kind, webrtc.SSRC(ssrc)}] = in
 	return in
 }
 
-// inbox is that of a stream; nil: there is none.
-func (c *peerConn) inbox(kind packetio.BufferPacketType, ssrc webrtc.SSRC) *inbox {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.inboxes[stream{kind, ssrc}]
+// of is that of a stream; nil: there is none.
+func (i *inboxes) of(kind packetio.BufferPacketType, ssrc webrtc.SSRC) *inbox {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.all[stream{kind, ssrc}]
+}
+
+// close ends all, also those that pion made no track of.
+func (i *inboxes) close() {
+	i.mu.Lock()
+	left := i.all
+	i.all = nil
+	i.mu.Unlock()
+	for _, in := range left {
+		_ = in.Close()
+	}
 }

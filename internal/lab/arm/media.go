@@ -75,7 +75,7 @@ func newMediaParts(e webrtc.SettingEngine) (*mediaParts, error) {
 // that of the settings.
 func (m *mediaParts) api(c *peerConn, own *direct) *webrtc.API {
 	settings := m.settings
-	settings.BufferFactory = c.buffer
+	settings.BufferFactory = c.boxes.open
 	if own != nil {
 		settings = own.settings(settings)
 	}
@@ -200,7 +200,7 @@ type reception struct {
 
 // receive takes a track until the connection ends. What the sender reports is taken, too: this side's reports answer it.
 func (c *peerConn) receive(t *webrtc.TrackRemote, from *webrtc.RTPReceiver) {
-	media, reports := c.inbox(packetio.RTPBufferPacket, t.SSRC()), c.inbox(packetio.RTCPBufferPacket, t.SSRC())
+	media, reports := c.boxes.of(packetio.RTPBufferPacket, t.SSRC()), c.boxes.of(packetio.RTCPBufferPacket, t.SSRC())
 	if media == nil || !c.enter() {
 		return // it has ended
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/pion/datachannel"
 	"github.com/pion/logging"
-	"github.com/pion/transport/v4/packetio"
 	"github.com/pion/webrtc/v4"
 
 	"github.com/leeway-video/leeway/internal/lab/armwire"
@@ -41,19 +40,14 @@ type peerConn struct {
 	want atomic.Int32 // data channels that are to open before the session is up
 	rtp  rtpCounts
 
-	mu        sync.Mutex
-	trickles  bool              // guarded by mu
-	connected bool              // guarded by mu
-	open      int32             // guarded by mu: data channels
-	pair      bool              // guarded by mu: told of
-	shut      bool              // guarded by mu
-	inboxes   map[stream]*inbox // guarded by mu
-}
+	boxes inboxes // of what it receives
 
-// stream is one that pion decrypts.
-type stream struct {
-	kind packetio.BufferPacketType
-	ssrc webrtc.SSRC
+	mu        sync.Mutex
+	trickles  bool  // guarded by mu
+	connected bool  // guarded by mu
+	open      int32 // guarded by mu: data channels
+	pair      bool  // guarded by mu: told of
+	shut      bool  // guarded by mu
 }
 
 // outChannel is the data channel that chunks go out by.
@@ -323,13 +317,7 @@ func (c *peerConn) close() {
 	c.mu.Unlock()
 	c.late.Stop()
 	_ = c.pc.GracefulClose()
-	c.mu.Lock()
-	left := c.inboxes
-	c.inboxes = nil
-	c.mu.Unlock()
-	for _, in := range left { // those that pion made no track of
-		_ = in.Close()
-	}
+	c.boxes.close()
 	c.wg.Wait()
 	c.leave()
 }

@@ -62,7 +62,7 @@ func newStacks(cfg *Config) (stacks, error) {
 		return stacks{}, fmt.Errorf("arm: media: %w", err)
 	}
 	k.direct = func(c *peerConn) (*webrtc.API, *direct, error) {
-		d, err := listenDirect(address, c.inbox)
+		d, err := listenDirect(address, &c.boxes)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -135,6 +135,23 @@ type peerSocket struct {
 }
 
 func openPeerSocket(address string, interfaces *stdnet.Net) (*peerSocket, error) {
+	conn, err := listenUDP(address, socketBuffer)
+	if err != nil {
+		return nil, err
+	}
+	p := &peerSocket{mux: ice.NewUDPMuxDefault(ice.UDPMuxParams{UDPConn: conn, Net: interfaces, Logger: quiet{}})}
+	e := peerSettings(conn.LocalAddr().(*net.UDPAddr).IP, interfaces)
+	e.SetICEUDPMux(p.mux)
+	p.data = webrtc.NewAPI(webrtc.WithSettingEngine(e), webrtc.WithInterceptorRegistry(noInterceptors()))
+	if p.media, err = newMediaParts(e); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// listenUDP opens a socket with buffers of so many bytes each way, if the kernel allows.
+func listenUDP(address string, buffer int) (*net.UDPConn, error) {
 	addr, err := net.ResolveUDPAddr("udp", address)
 	if err != nil {
 		return nil, err
@@ -143,17 +160,9 @@ func openPeerSocket(address string, interfaces *stdnet.Net) (*peerSocket, error)
 	if err != nil {
 		return nil, err
 	}
-	_ = conn.SetReadBuffer(socketBuffer)
-	_ = conn.SetWriteBuffer(socketBuffer)
-	p := &peerSocket{mux: ice.NewUDPMuxDefault(ice.UDPMuxParams{UDPConn: conn, Net: interfaces, Logger: quiet{}})}
-	e := peerSettings(addr.IP, interfaces)
-	e.SetICEUDPMux(p.mux)
-	p.data = webrtc.NewAPI(webrtc.WithSettingEngine(e), webrtc.WithInterceptorRegistry(noInterceptors()))
-	if p.media, err = newMediaParts(e); err != nil {
-		p.close()
-		return nil, err
-	}
-	return p, nil
+	_ = conn.SetReadBuffer(buffer)
+	_ = conn.SetWriteBuffer(buffer)
+	return conn, nil
 }
 
 // peerSettings are what all of pion's connections have that are reached by an address.
