@@ -7,13 +7,14 @@ import (
 	"encoding/base64"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/access"
 	"github.com/leeway-video/leeway/internal/cmdline"
 	"github.com/leeway-video/leeway/internal/netcheck"
-	"github.com/leeway-video/leeway/internal/probe"
+	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 const (
@@ -24,47 +25,33 @@ const (
 )
 
 // probeRelays mints credentials of a site's relays for pages that check, one user of a relay for each address; nil where there are none.
-func probeRelays(servers []ICEServer) (func(client netip.Addr) []probe.ICEServer, error) {
+func probeRelays(servers []ICEServer) (func(client netip.Addr) []signal.ICEServer, error) {
 	if len(servers) > netcheck.MaxSTUN {
 		return nil, cmdline.Usage(fmt.Errorf("probe.ice_servers: %d servers, at most %d", len(servers), netcheck.MaxSTUN))
 	}
-	type relay struct {
-		probe.ICEServer
-		secret *access.RelaySecret
+	fixed, minted, err := iceServers(servers)
+	if err != nil {
+		return nil, cmdline.Usage(fmt.Errorf("probe.ice_servers: %w", err))
 	}
-	var all []relay
-	for _, s := range servers {
-		one := relay{ICEServer: probe.ICEServer{URLs: s.URLs, Username: s.Username, Credential: s.Credential}}
-		if s.Secret != "" {
-			secret, err := access.NewRelaySecret(s.Secret)
-			if err != nil {
-				return nil, cmdline.Usage(fmt.Errorf("probe.ice_servers: %w", err))
-			}
-			one.secret = &secret
-		} else if s.Username == "" {
-			continue // a STUN server: clients know it from stun
-		}
-		all = append(all, one)
-	}
-	if len(all) == 0 {
+	// Without a username it is a STUN server: clients know it from stun.
+	fixed = slices.DeleteFunc(fixed, func(s signal.ICEServer) bool { return s.Username == "" })
+	if len(fixed)+len(minted) == 0 {
 		return nil, nil
 	}
 	key := make([]byte, 32)
 	if _, err := rand.Read(key); err != nil {
 		return nil, err
 	}
-	return func(client netip.Addr) []probe.ICEServer {
+	return func(client netip.Addr) []signal.ICEServer {
 		mac := hmac.New(sha256.New, key)
 		mac.Write([]byte(access.Network(client).String())) // so a username does not tell the address
 		holder := base64.RawURLEncoding.EncodeToString(mac.Sum(nil)[:12])
-		told := make([]probe.ICEServer, 0, len(all))
-		for _, r := range all {
-			if r.secret != nil {
-				r.Username, r.Credential = r.secret.Mint(checkSite, holder, time.Now().Add(checkLife).Truncate(time.Second))
-			}
-			told = append(told, r.ICEServer)
+		told := make([]signal.ICEServer, 0, len(minted)+len(fixed))
+		for _, r := range minted {
+			username, credential := r.Secret.Mint(checkSite, holder, time.Now().Add(checkLife).Truncate(time.Second))
+			told = append(told, signal.ICEServer{URLs: r.URLs, Username: username, Credential: credential})
 		}
-		return told
+		return append(told, fixed...)
 	}, nil
 }
 

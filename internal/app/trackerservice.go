@@ -66,18 +66,9 @@ func (s *services) trackerConfig(dataDir string) (t tracker.Config, err error) {
 	if err != nil {
 		return t, err
 	}
-	var ice []signal.ICEServer
-	var relays []tracker.TURNServer
-	for _, i := range c.ICEServers {
-		if i.Secret != "" {
-			secret, err := access.NewRelaySecret(i.Secret)
-			if err != nil {
-				return t, cmdline.Usage(fmt.Errorf("tracker.ice_servers: %w", err))
-			}
-			relays = append(relays, tracker.TURNServer{URLs: i.URLs, Secret: secret})
-			continue
-		}
-		ice = append(ice, signal.ICEServer{URLs: i.URLs, Username: i.Username, Credential: i.Credential})
+	ice, relays, err := iceServers(c.ICEServers)
+	if err != nil {
+		return t, cmdline.Usage(fmt.Errorf("tracker.ice_servers: %w", err))
 	}
 	keys, err := openTokenKeys(s.sites, s.log)
 	if err != nil {
@@ -206,4 +197,20 @@ func (g *gate) shut() {
 	g.off = true
 	g.mu.Unlock()
 	g.busy.Wait()
+}
+
+// iceServers tells the servers of a configuration that are told as they are from those that take credentials which are minted.
+func iceServers(all []ICEServer) (ice []signal.ICEServer, relays []tracker.TURNServer, err error) {
+	for _, i := range all {
+		if i.Secret == "" {
+			ice = append(ice, signal.ICEServer{URLs: i.URLs, Username: i.Username, Credential: i.Credential})
+			continue
+		}
+		secret, err := access.NewRelaySecret(i.Secret)
+		if err != nil {
+			return nil, nil, err
+		}
+		relays = append(relays, tracker.TURNServer{URLs: i.URLs, Secret: secret})
+	}
+	return ice, relays, nil
 }

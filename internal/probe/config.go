@@ -16,6 +16,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/metric"
 	"github.com/leeway-video/leeway/internal/netstat"
+	signaling "github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // Subprotocol is ndt7's.
@@ -52,13 +53,6 @@ type Socket interface {
 	Conn() net.Conn
 }
 
-// ICEServer is a STUN or TURN server as pages take them.
-type ICEServer struct {
-	URLs       []string `json:"urls"`
-	Username   string   `json:"username,omitempty"`
-	Credential string   `json:"credential,omitempty"`
-}
-
 // Config of a server. Zero values take the defaults named.
 type Config struct {
 	Upgrade func(w http.ResponseWriter, r *http.Request) (Socket, error) // answers with an error if it returns one
@@ -73,7 +67,7 @@ type Config struct {
 	STUN []string // HOST:PORT of STUN servers that clients may ask; an empty host is this server's
 
 	// Relays gives a client ICE servers with credentials, by its address; nil: it is told none.
-	Relays func(client netip.Addr) []ICEServer
+	Relays func(client netip.Addr) []signaling.ICEServer
 
 	MaxTests      int   // at a time; 64
 	MaxPerAddress int   // of those, of one address; 16
@@ -92,7 +86,7 @@ func (c *Config) complete() error {
 		c.Look = func(net.Conn) (netstat.TCPInfo, bool) { return netstat.TCPInfo{}, false }
 	}
 	if c.Relays == nil {
-		c.Relays = func(netip.Addr) []ICEServer { return nil }
+		c.Relays = func(netip.Addr) []signaling.ICEServer { return nil }
 	}
 	if c.MaxTests == 0 {
 		c.MaxTests = 64

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"strconv"
 	"time"
+
+	signaling "github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 const (
@@ -138,7 +140,7 @@ type info struct {
 	STUN    []string `json:"stun,omitempty"`
 	Limits  limits   `json:"limits"`
 	// ICEServers are relays with credentials of this client's.
-	ICEServers []ICEServer `json:"ice_servers,omitempty"`
+	ICEServers []signaling.ICEServer `json:"ice_servers,omitempty"`
 }
 
 type limits struct {
