@@ -7,10 +7,12 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 	"slices"
+
+	"github.com/leeway-video/leeway/internal/swarm"
 )
 
 // ID is the ID of a peer.
-type ID [16]byte
+type ID = swarm.ID
 
 // Bounds of spec/parts.md; times are µs.
 const (

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptrace"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -84,7 +85,7 @@ func (p *responding) watch(ctx context.Context) (rpm float64, err error) {
 	heard, had := p.start, int64(0)
 	nextPair, second := p.start, false
 	pair := pairEvery
-	full := false // the goodput has come to rest
+	saturated := false // the goodput has come to rest
 	p.add(ctx)
 	tick := time.NewTicker(pairEvery / 10)
 	defer tick.Stop()
@@ -119,13 +120,13 @@ func (p *responding) watch(ctx context.Context) (rpm float64, err error) {
 		if goodput > 0 {
 			pair = max(pairEvery, time.Duration(pairBytes*8*pairShare/goodput*float64(time.Second)))
 		}
-		full = full || netstat.Stable(goodputs)
+		saturated = saturated || netstat.Stable(goodputs)
 		rpm, ok := p.rpm(now)
-		if full && ok {
+		if saturated && ok {
 			responses = append(responses, rpm)
 		}
 		switch over := now.Sub(p.start) - 2*p.Duration; {
-		case full && netstat.Stable(responses), over >= 0 && ok:
+		case saturated && netstat.Stable(responses), over >= 0 && ok:
 			return rpm, nil
 		case over >= patience:
 			return 0, errQuiet // no probe is answered
@@ -284,12 +285,9 @@ func (p *responding) transfer(ctx context.Context, client *http.Client) error {
 func (p *responding) loaded(client *http.Client) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, l := range p.loads {
-		if l == client {
-			return
-		}
+	if !slices.Contains(p.loads, client) {
+		p.loads = append(p.loads, client)
 	}
-	p.loads = append(p.loads, client)
 }
 
 // counted counts what is read.

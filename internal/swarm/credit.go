@@ -28,7 +28,7 @@ type claims struct {
 	flows    map[flowKey]*flow
 	begun    map[ID]int // flows that each member was the first to claim, in this term
 	term     time.Time  // when this one began
-	credited Bytes      // in all
+	credited int64      // in all, without a relay
 }
 
 // Claim takes in what a member says that it received from another, and sent to it, and returns what the two now agree on
@@ -43,13 +43,12 @@ func (s *Swarm) Claim(claimant, other ID, in, out Bytes) (credited Bytes) {
 		Direct: c.match(claimant, flowKey{other, claimant, false}, in.Direct) + c.match(claimant, flowKey{claimant, other, false}, out.Direct),
 		Relay:  c.match(claimant, flowKey{other, claimant, true}, in.Relay) + c.match(claimant, flowKey{claimant, other, true}, out.Relay),
 	}
-	c.credited.Direct += credited.Direct
-	c.credited.Relay += credited.Relay
+	c.credited += credited.Direct
 	return credited
 }
 
-// Credited is what members had from each other by the word of both, since the swarm was made.
-func (s *Swarm) Credited() Bytes { return s.claims.credited }
+// Credited are the bytes without a relay that members had from each other by the word of both, since the swarm was made.
+func (s *Swarm) Credited() int64 { return s.claims.credited }
 
 // match holds one side's claim against what the other has claimed, the oldest first.
 func (c *claims) match(claimant ID, k flowKey, n int64) (credited int64) {

@@ -55,7 +55,7 @@ func (h *home) due(key signal.ID, s *housed, now time.Time) []naming {
 	manifest := s.Manifest()
 	title := bus.Title{Site: s.site, Title: s.title, Manifest: manifest, Swarm: s.id, Viewers: n, Chosen: manifest != "" && h.settled(s, now)}
 	if s.level == 0 { // of a parted swarm each home knows a part
-		credited := s.Credited().Direct
+		credited := s.Credited()
 		title.Credited = &credited
 	}
 	told := slices.Clone(seeds)
