@@ -39,6 +39,7 @@ type allowance struct {
 	// What the other side may still say because of what was said before.
 	cancels, promotions     int64
 	rejects, answers, pongs int64
+	ends                    int64
 	strays                  int64
 }
 
@@ -51,6 +52,8 @@ func (a *allowance) said(t peer.Type, n int) {
 		a.answers += int64(n)
 	case peer.TypePing:
 		a.pongs++
+	case peer.TypeSubscribe:
+		a.ends++
 	}
 }
 
@@ -66,7 +69,8 @@ func (a *allowance) heard(t peer.Type, n int, now time.Time) peer.Limit {
 		return limit
 	}
 	switch t {
-	case peer.TypeHave, peer.TypeCertificateRequest, peer.TypePing, peer.TypePromote:
+	case peer.TypeHave, peer.TypeCertificateRequest, peer.TypePing, peer.TypePromote,
+		peer.TypeFollow, peer.TypePlace, peer.TypeEnough, peer.TypeHold:
 		if over := took(&a.messages, peer.LimitMessages, 1); over != "" {
 			return over
 		}
@@ -82,6 +86,10 @@ func (a *allowance) heard(t peer.Type, n int, now time.Time) peer.Limit {
 		a.cancels += int64(n)
 		a.promotions += int64(n)
 		return took(&a.requests, peer.LimitRequests, n)
+	case peer.TypeSubscribe, peer.TypeUnsubscribe:
+		return took(&a.requests, peer.LimitRequests, n)
+	case peer.TypeEnd:
+		return a.owed(&a.ends, n)
 	case peer.TypeCancel:
 		return a.owed(&a.cancels, n)
 	case peer.TypePromote:

@@ -15,6 +15,8 @@ var typesByName = map[string]peer.Type{
 	"have": peer.TypeHave, "certificate-request": peer.TypeCertificateRequest, "certificate": peer.TypeCertificate,
 	"certificate-none": peer.TypeCertificateNone, "request": peer.TypeRequest, "cancel": peer.TypeCancel,
 	"reject": peer.TypeReject, "promote": peer.TypePromote, "ping": peer.TypePing, "pong": peer.TypePong,
+	"follow": peer.TypeFollow, "place": peer.TypePlace, "subscribe": peer.TypeSubscribe, "unsubscribe": peer.TypeUnsubscribe,
+	"end": peer.TypeEnd, "enough": peer.TypeEnough, "hold": peer.TypeHold,
 }
 
 // TestVectorsOfRates reads spec/vectors/peer.json.
@@ -23,20 +25,22 @@ func TestVectorsOfRates(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var vectors struct {
-		Rates []struct {
-			Name  string
-			Limit peer.Limit
-			Steps []struct {
-				Do, Type                string
-				Count, Times, At, Every int
-			}
+	type rate struct {
+		Name  string
+		Limit peer.Limit
+		Steps []struct {
+			Do, Type                string
+			Count, Times, At, Every int
 		}
 	}
-	if err := json.Unmarshal(b, &vectors); err != nil || len(vectors.Rates) == 0 {
+	var vectors struct {
+		Rates      []rate
+		PartsRates []rate `json:"parts_rates"`
+	}
+	if err := json.Unmarshal(b, &vectors); err != nil || len(vectors.Rates) == 0 || len(vectors.PartsRates) == 0 {
 		t.Fatal(err)
 	}
-	for _, c := range vectors.Rates {
+	for _, c := range append(vectors.Rates, vectors.PartsRates...) {
 		var a allowance
 		var over peer.Limit
 		for _, s := range c.Steps {

@@ -122,6 +122,9 @@ func (s *Session) Control(b []byte) {
 	err := s.misplaced(b, 0)
 	if err == nil {
 		m, err = peer.Decode(peer.Control, b)
+		if peer.IsUnknown(err) && s.hello.Flags&peer.SpeaksParts != 0 {
+			m, err = peer.DecodeParts(peer.Control, b)
+		}
 	}
 	if err == nil {
 		err = s.handle(m)

@@ -5,8 +5,8 @@ type Limit string
 
 // The limits.
 const (
-	LimitMessages     Limit = "messages"     // have, certificate-request, ping and promote: each costs the other side a decision
-	LimitRequests     Limit = "requests"     // pieces that were asked for and not sent
+	LimitMessages     Limit = "messages"     // have, certificate-request, ping, promote, follow, place, enough and hold: each costs the other side a decision
+	LimitRequests     Limit = "requests"     // pieces that were asked for and not sent, and subscriptions
 	LimitHave         Limit = "have"         // entries of have
 	LimitCertificates Limit = "certificates" // segments whose certificates were asked for
 	LimitPings        Limit = "pings"

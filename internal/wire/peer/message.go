@@ -18,6 +18,7 @@
 //	0x40 ping                nonce u32, sent at u32
 //	0x41 pong                nonce u32, sent at u32
 //	0x50 bye                 reason u8
+//	0x60 to 0x67             of parts (spec/parts.md, DecodeParts)
 //
 // The same checks hold when a message is written and when it is read, so that what one side sends is never
 // what the other side must end the link for.
@@ -82,6 +83,8 @@ const (
 	NoUpload Flags = 1 << 1 // role leech: never ask it
 	// AcksBackground says that the sender acks background data. Without it no background data is sent to that peer.
 	AcksBackground Flags = 1 << 2
+	// SpeaksParts says that the sender knows the messages of parts. Without it none is sent to that peer.
+	SpeaksParts Flags = 1 << 3
 )
 
 // Lane is the lane of a request.

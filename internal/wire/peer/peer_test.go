@@ -62,8 +62,17 @@ func FuzzDecode(f *testing.F) {
 	for _, c := range v.Malformed {
 		f.Add(int(channelNamed(c.Channel)), unhex(f, c.Hex))
 	}
+	for _, c := range v.Parts {
+		f.Add(int(Control), unhex(f, c.Hex))
+	}
+	for _, c := range v.PartsMalformed {
+		f.Add(int(Control), unhex(f, c.Hex))
+	}
 	f.Fuzz(func(t *testing.T, channel int, b []byte) {
 		m, err := Decode(Channel(channel), b)
+		if IsUnknown(err) {
+			m, err = DecodeParts(Channel(channel), b)
+		}
 		if err != nil {
 			var e *MalformedError
 			if !IsUnknown(err) && !errors.As(err, &e) {

@@ -27,6 +27,18 @@ type vectors struct {
 		Name, Channel, Hex string
 		Type               Type
 	}
+	Parts []struct {
+		Name, Hex string
+		Message   vectorMessage
+	}
+	PartsMalformed []struct {
+		Name, Hex string
+		Reason    Reason
+	} `json:"parts_malformed"`
+	Pushed []struct {
+		Push, Request uint32
+		Piece         int
+	}
 	Cuts     []struct{ Length, Message, Payload, Messages int }
 	Versions []struct {
 		A, B    [2]uint8
@@ -55,6 +67,14 @@ type vectorMessage struct {
 	SentAt       uint32 `json:"sent_at"`
 	Payload      string
 	Nonce        uint32
+	Stream       string
+	On           bool
+	Stripe       uint8
+	Slots        uint8
+	Rank         uint64
+	Room, Least  uint8
+	Path         []string
+	Push, Turn   uint32
 }
 
 type vectorEntry struct {
@@ -133,6 +153,34 @@ func (m vectorMessage) message(tb testing.TB) Message {
 	case "bye":
 		return Bye{ByeReason(m.Reason)}
 	}
+	return m.part(tb)
+}
+
+// part is a message of parts.
+func (m vectorMessage) part(tb testing.TB) Message {
+	stream := segment.ID(unhex(tb, m.Stream))
+	switch m.Type {
+	case "follow":
+		return Follow{stream, m.On}
+	case "place":
+		p := Place{Stream: stream, Stripe: m.Stripe, Rank: m.Rank, Room: m.Room, Least: m.Least}
+		for _, s := range m.Path {
+			p.Path = append(p.Path, swarm.ID(unhex(tb, s)))
+		}
+		return p
+	case "subscribe":
+		return Subscribe{stream, m.Stripe, m.Slots}
+	case "unsubscribe":
+		return Unsubscribe{stream, m.Stripe}
+	case "end":
+		return End{stream, m.Stripe}
+	case "part":
+		return Part{stream, m.Push, m.Turn, unhex(tb, m.Certificate)}
+	case "enough":
+		return Enough{stream, segment.ID(unhex(tb, m.Segment))}
+	case "hold":
+		return Hold{stream, m.On}
+	}
 	tb.Fatalf("vector of type %q", m.Type)
 	return nil
 }
@@ -186,5 +234,44 @@ func TestVectorsOfCutsAndVersions(t *testing.T) {
 		if c.Version == nil && err != ErrVersion || c.Version != nil && got != *c.Version {
 			t.Errorf("%v and %v: version %d, %v", c.A, c.B, got, err)
 		}
+	}
+}
+
+func TestVectorsOfParts(t *testing.T) {
+	v := readVectors(t)
+	if len(v.Parts) == 0 || len(v.PartsMalformed) == 0 || len(v.Pushed) == 0 {
+		t.Fatal("no vectors")
+	}
+	for _, c := range v.Parts {
+		want, raw := c.Message.message(t), unhex(t, c.Hex)
+		if got, err := DecodeParts(Control, raw); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: decodes to %+v, %v; want %+v", c.Name, got, err, want)
+		}
+		if b, err := Append([]byte{0xaa}, want); err != nil || !bytes.Equal(b[1:], raw) {
+			t.Errorf("%s: encodes to %x, %v", c.Name, b, err)
+		}
+		if _, err := Decode(Control, raw); !IsUnknown(err) {
+			t.Errorf("%s: Decode knows it: %v", c.Name, err)
+		}
+		var m *MalformedError
+		if _, err := DecodeParts(DataChannel, raw); !errors.As(err, &m) || m.Reason != ReasonChannel {
+			t.Errorf("%s on a data channel: %v", c.Name, err)
+		}
+	}
+	for _, c := range v.PartsMalformed {
+		_, err := DecodeParts(Control, unhex(t, c.Hex))
+		var m *MalformedError
+		if !errors.As(err, &m) || m.Reason != c.Reason {
+			t.Errorf("%s: %v, want malformed: %s", c.Name, err, c.Reason)
+		}
+	}
+	for _, c := range v.Pushed {
+		push, piece, is := Pushed(c.Request)
+		if PushedID(c.Push, c.Piece) != c.Request || push != c.Push || piece != c.Piece || !is {
+			t.Errorf("piece %d of push %d: request %d is piece %d of %d, %v", c.Piece, c.Push, PushedID(c.Push, c.Piece), piece, push, is)
+		}
+	}
+	if _, _, is := Pushed(1<<31 - 1); is {
+		t.Error("a requested piece is taken for a pushed one")
 	}
 }
