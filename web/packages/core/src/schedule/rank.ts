@@ -3,8 +3,11 @@
 /** A hexadecimal digit's value. */
 const digit = (c: number): number => (c & 15) + (c >> 6) * 9;
 
-/** fnv1a32 goes on over hexadecimal text. */
-const mix = (h: number, hex: string): number => {
+/** fnv1a32 of no bytes. */
+export const fnvStart = 0x811c9dc5;
+
+/** fnv1a32 goes on over the bytes of hexadecimal text. */
+export const fnv1a32 = (h: number, hex: string): number => {
   for (let i = 0; i + 1 < hex.length; i += 2) {
     h ^= (digit(hex.charCodeAt(i)) << 4) | digit(hex.charCodeAt(i + 1));
     h = Math.imul(h, 0x01000193);
@@ -14,10 +17,10 @@ const mix = (h: number, hex: string): number => {
 
 /** fmix32(fnv1a32(segment ID ‖ piece u16 ‖ peer ID)), IDs as hex. */
 export const rank = (segment: string, piece: number, peer: string): number => {
-  let h = mix(0x811c9dc5, segment);
+  let h = fnv1a32(fnvStart, segment);
   h = Math.imul(h ^ (piece >> 8), 0x01000193);
   h = Math.imul(h ^ (piece & 255), 0x01000193);
-  h = mix(h, peer);
+  h = fnv1a32(h, peer);
   h ^= h >>> 16;
   h = Math.imul(h, 0x85ebca6b);
   h ^= h >>> 13;

@@ -1,0 +1,139 @@
+import fc from 'fast-check';
+import { expect, test } from 'vitest';
+import { Mesh } from './mesh.ts';
+import { maxPath, maxSlots, none, tellEvery, trial } from './place.ts';
+
+const id = (n: number) => n.toString(16).padStart(2, '0').padEnd(32, '0');
+const seed = id(0xff);
+
+/** Nodes that are all linked. Messages arrive with the next step; until the end some are lost. */
+class Colony {
+  now = 0;
+  readonly nodes = new Map<string, Mesh>();
+  readonly slots = new Map<string, number>();
+
+  constructor() {
+    this.add(seed, new Mesh({ self: seed, stripes: 4, slots: 8, perStripe: 2, seed: true }), 8);
+  }
+
+  add(n: string, m: Mesh, slots: number) {
+    for (const [other, o] of this.nodes) {
+      o.linked(n);
+      m.linked(other);
+    }
+    this.nodes.set(n, m);
+    this.slots.set(n, slots);
+  }
+
+  join(n: string, slots: number, sources: boolean) {
+    if (this.nodes.has(n) || this.nodes.size >= 24) return;
+    const m = new Mesh({ self: n, stripes: 4, slots });
+    m.canSource(sources);
+    this.add(n, m, slots);
+  }
+
+  leave(at: number) {
+    const n = [...this.nodes.keys()][at];
+    if (n === undefined || n === seed) return;
+    this.nodes.delete(n);
+    for (const o of this.nodes.values()) o.gone(n);
+  }
+
+  step(lost: (message: number) => boolean) {
+    this.now += 100_000;
+    let message = 0;
+    for (const [n, m] of [...this.nodes]) {
+      for (const { to, ...said } of m.decide(this.now))
+        if (!lost(message++)) this.nodes.get(to)?.heard(this.now, n, said);
+      for (let stripe = 0; stripe < 4; stripe++)
+        if (m.path(stripe).length) for (const child of m.children(stripe)) this.nodes.get(child)?.arrived(n, stripe);
+    }
+  }
+
+  /** What is wrong with the trees, and how many stripes are fed. */
+  check(): { faults: string[]; fed: number } {
+    const faults: string[] = [];
+    let fed = 0;
+    for (const [n, m] of this.nodes) {
+      let children = 0;
+      for (let stripe = 0; stripe < 4; stripe++) {
+        children += m.children(stripe).length;
+        const path = m.path(stripe);
+        if (path.length > maxPath) faults.push(`a path of ${path.length}`);
+        if (new Set(path).size < path.length) faults.push(`a loop at ${n}`);
+        const above = path.at(-2);
+        if (above === undefined) continue;
+        fed++;
+        const parent = this.nodes.get(above);
+        if (!parent?.children(stripe).includes(n)) faults.push(`${n} has a parent that does not know it`);
+        else if (`${parent.path(stripe)}` !== `${path.slice(0, -1)}`) faults.push(`${n} is elsewhere than its parent`);
+      }
+      if (children > this.slots.get(n)!) faults.push(`${n} has ${children} children`);
+    }
+    return { faults, fed };
+  }
+}
+
+const event = fc.record({
+  join: fc.option(fc.integer({ min: 1, max: 200 }), { freq: 5 }),
+  slots: fc.constantFrom(0, 3, 12),
+  sources: fc.boolean(),
+  leave: fc.option(fc.integer({ min: 1, max: 23 }), { freq: 19 }),
+  losesEach: fc.integer({ min: 20, max: 80 }),
+});
+
+test('trees of many nodes have no loops, whatever comes, goes and is lost', () => {
+  fc.assert(
+    fc.property(fc.array(event, { minLength: 60, maxLength: 120 }), (events) => {
+      const colony = new Colony();
+      for (const { join, slots, sources, leave, losesEach } of events) {
+        if (join !== null) colony.join(id(join), slots, sources);
+        if (leave !== null) colony.leave(leave);
+        colony.step((message) => message % losesEach === 7);
+      }
+      for (let i = 0; i < 100; i++) colony.step(() => false);
+      const { faults, fed } = colony.check();
+      expect(faults).toEqual([]);
+      expect(fed).toBeGreaterThanOrEqual(Math.min(8, 4 * (colony.nodes.size - 1)));
+    }),
+    { numRuns: 6 },
+  );
+});
+
+test('what is out of range is ignored', () => {
+  const m = new Mesh({ self: id(1), stripes: 4, slots: 8 });
+  for (const stripe of [-1, 4, 1 << 20]) {
+    m.heard(0, id(2), { kind: 'subscribe', stripe, slots: 1 });
+    m.heard(0, id(2), { kind: 'place', stripe, place: { rank: 0, path: [id(2)], room: 1, least: maxSlots } });
+  }
+  expect(m.decide(0)).toEqual([]);
+});
+
+test('a peer that changes its place all the time makes few messages', () => {
+  const m = new Mesh({ self: id(1), stripes: 4, slots: 8 });
+  m.linked(id(3));
+  const says = (now: number, path: string[]) =>
+    m.heard(now, id(2), { kind: 'place', stripe: 0, place: { rank: 7, path, room: 1, least: maxSlots } });
+  says(0, [id(2)]);
+  m.decide(0);
+  m.arrived(id(2), 0);
+  let told = 0;
+  for (let now = 0; now < 10_000_000; now += 1_000) {
+    says(now, [id((now / 1000) % 256), id(2)]);
+    m.arrived(id(2), 0);
+    told += m.decide(now).filter((s) => s.to === id(3) && s.kind === 'place').length;
+  }
+  expect(told).toBeLessThanOrEqual(10_000_000 / tellEvery);
+  expect(told).toBeGreaterThan(10);
+});
+
+test('the parents are those that push, on trial or not; nothing that a peer says is waited for', () => {
+  const m = new Mesh({ self: id(1), stripes: 4, slots: 8 });
+  m.heard(0, seed, { kind: 'place', stripe: 0, place: { rank: 0, path: [seed], room: 2, least: maxSlots } });
+  m.decide(0);
+  expect([m.parents(), m.awaited(0)]).toEqual([[seed], false]);
+  m.decide(trial);
+  expect(m.parents()).toEqual([]);
+  expect(m.path(0)).toEqual([]);
+  expect(none).toBe(2 ** 53 - 1);
+});

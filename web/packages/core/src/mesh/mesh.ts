@@ -1,0 +1,176 @@
+/**
+ * Decides which peer pushes which pieces of a live stream's parts to which: one tree of subscriptions a stripe, and how trees repair
+ * themselves (spec/parts.md). It is pure: time is an argument, µs, and what is to be sent is returned. The engine has no parts yet, so
+ * that no script holds it.
+ */
+
+import { type Config, type Message, none, nowhere, type Send } from './place.ts';
+import { admit, avoid, drop, expire, feeds, newTree, placeOf, type State, seek, send, tell } from './trees.ts';
+
+/** A node's view of the trees of one rendition. */
+export class Mesh {
+  private readonly state: State;
+
+  constructor(config: Config) {
+    const trees = Array.from({ length: config.stripes }, newTree);
+    this.state = { config, peers: new Map(), order: [], trees, sources: false, out: [] };
+  }
+
+  /** Whether certificates reach the node without a parent. Only then may it be the source of a tree. */
+  canSource(can: boolean): void {
+    this.state.sources = can;
+  }
+
+  /** Adds a peer, and tells it the node's places. */
+  linked(id: string): void {
+    const m = this.state;
+    if (m.peers.has(id)) return;
+    m.peers.set(id, { places: m.trees.map(() => nowhere), until: 0, avoided: 0 });
+    m.order.push(id);
+    m.order.sort();
+    m.trees.forEach((_, stripe) => {
+      const place = placeOf(m, stripe);
+      if (place.rank !== none) send(m, id, { kind: 'place', stripe, place });
+    });
+  }
+
+  /** Removes a peer. */
+  gone(id: string): void {
+    const m = this.state;
+    if (!m.peers.delete(id)) return;
+    m.order = m.order.filter((o) => o !== id);
+    for (const t of m.trees) {
+      t.children = t.children.filter((c) => c.id !== id);
+      if (t.parent === id) {
+        t.parent = undefined;
+        t.missed = 0;
+      }
+      if (t.next === id) t.next = undefined;
+    }
+  }
+
+  /** Takes a message of a peer. What is out of range is ignored: the codec refuses it first. */
+  heard(now: number, from: string, message: Message): void {
+    const m = this.state;
+    const { stripe } = message;
+    const t = m.trees[stripe];
+    if (!t) return;
+    this.linked(from);
+    const p = m.peers.get(from)!;
+    switch (message.kind) {
+      case 'place':
+        p.places[stripe] = message.place;
+        if (t.parent === from && !feeds(m, message.place)) drop(m, stripe);
+        break;
+      case 'subscribe':
+        admit(m, now, stripe, from, message.slots);
+        break;
+      case 'unsubscribe':
+        t.children = t.children.filter((c) => c.id !== from);
+        break;
+      case 'end':
+        if (t.next === from) {
+          t.next = undefined;
+          avoid(p, now);
+        }
+        if (t.parent === from) {
+          t.parent = undefined;
+          t.missed = 0;
+          avoid(p, now);
+        }
+    }
+  }
+
+  /** A verified piece of a stripe came from a peer. */
+  arrived(from: string, stripe: number): void {
+    const m = this.state;
+    const t = m.trees[stripe]!;
+    const p = m.peers.get(from);
+    if (p) p.avoided = 0;
+    if (from === t.parent) {
+      t.missed = 0;
+    } else if (p && from === t.next && feeds(m, p.places[stripe]!)) {
+      // A place that leads to this node by now would not feed it.
+      if (t.parent !== undefined) send(m, t.parent, { kind: 'unsubscribe', stripe });
+      t.parent = from;
+      t.next = undefined;
+      t.missed = 0;
+      t.renewed = t.asked;
+    }
+  }
+
+  /**
+   * The parent of a stripe had not brought its pieces of a part when they were due. After the second part in a row it is the parent
+   * no more.
+   */
+  missed(now: number, stripe: number): void {
+    const m = this.state;
+    const t = m.trees[stripe]!;
+    if (t.parent === undefined || ++t.missed < 2) return;
+    avoid(m.peers.get(t.parent)!, now);
+    drop(m, stripe);
+  }
+
+  /** Whether a part's pieces of a stripe are waited for: a peer sends them that has kept its word before. */
+  awaited(stripe: number): boolean {
+    return this.state.trees[stripe]!.parent !== undefined;
+  }
+
+  /** The peers that pieces of a stripe are pushed to. */
+  children(stripe: number): string[] {
+    return this.state.trees[stripe]!.children.map((c) => c.id);
+  }
+
+  /** The way from the source of a stripe to the node; empty if nothing feeds it. */
+  path(stripe: number): string[] {
+    return placeOf(this.state, stripe).path;
+  }
+
+  /** The peers that push to the node, each once. */
+  parents(): string[] {
+    const all = this.state.trees.flatMap(({ parent, next }) => [parent, next]);
+    return [...new Set(all.filter((id) => id !== undefined))];
+  }
+
+  /** The peers that the node pushes to, each once. */
+  allChildren(): string[] {
+    return [...new Set(this.state.trees.flatMap((t) => t.children.map((c) => c.id)))];
+  }
+
+  /** Ends all subscriptions, either way, and returns what is to be sent. The mesh is of no use afterwards. */
+  leave(): Send[] {
+    const m = this.state;
+    m.trees.forEach(({ parent, next, children }, stripe) => {
+      for (const id of [parent, next]) if (id !== undefined) send(m, id, { kind: 'unsubscribe', stripe });
+      for (const c of children) send(m, c.id, { kind: 'end', stripe });
+    });
+    return m.out;
+  }
+
+  /** Looks for parents, ends what has run out, and tells changes. Returns what is to be sent since the last call, in order. */
+  decide(now: number): Send[] {
+    const m = this.state;
+    m.trees.forEach((_, stripe) => {
+      expire(m, now, stripe);
+      if (!m.config.seed) seek(m, now, stripe);
+      tell(m, now, stripe);
+    });
+    const { out } = m;
+    m.out = [];
+    return out;
+  }
+}
+
+/**
+ * The stripe of a piece. Each part is cut into runs of pieces, one a stripe. The runs move on by a stripe with turn, which is the
+ * number of the segment and the part's number in it, added.
+ */
+export const stripeOf = (turn: number, piece: number, pieces: number, stripes: number): number =>
+  (turn + Math.floor((piece * stripes) / pieces)) % stripes;
+
+/**
+ * When the origin is asked for what is missing of a part that the player asks for. Since is when the player asked or, if that was later,
+ * when a peer's last piece of the part came; origin is how long the origin takes for what is missing; part is how long a part plays.
+ */
+export const dueAt = (since: number, deadline: number, origin: number, part: number): number =>
+  Math.min(since + Math.floor(part / 2), deadline - Math.floor((origin * 3) / 2) - Math.floor(part / 8));

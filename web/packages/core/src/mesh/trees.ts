@@ -1,0 +1,221 @@
+/** The state of a node, and how it decides: which peers may be its parents and its children, and what it tells (spec/parts.md). */
+
+import { fnv1a32, fnvStart } from '../schedule/rank.ts';
+import {
+  type Config,
+  leaseTime,
+  type Message,
+  maxAvoid,
+  maxPath,
+  maxSlots,
+  minAvoid,
+  none,
+  nowhere,
+  type Place,
+  renewal,
+  type Send,
+  same,
+  tellEvery,
+  trial,
+} from './place.ts';
+
+export interface Peer {
+  places: Place[];
+  /** Avoided until then, */
+  until: number;
+  /** for so long the last time; 0: it has kept its word since. */
+  avoided: number;
+}
+
+interface Child {
+  id: string;
+  slots: number;
+  until: number;
+}
+
+export interface Tree {
+  parent?: string | undefined;
+  /** On trial, */
+  next?: string | undefined;
+  /** since then. */
+  asked: number;
+  /** When the subscription to the parent was made again. */
+  renewed: number;
+  /** Parts in a row that the parent did not bring in time. */
+  missed: number;
+  children: Child[];
+  told: Place;
+  toldAt: number;
+  /** When a child last lost its place to a stronger one. */
+  displaced: number;
+}
+
+export interface State {
+  config: Config;
+  peers: Map<string, Peer>;
+  /** Of peers, by ID. */
+  order: string[];
+  trees: Tree[];
+  /** Certificates come without a parent, so that the node can be a source. */
+  sources: boolean;
+  out: Send[];
+}
+
+export const newTree = (): Tree => ({
+  asked: 0,
+  renewed: 0,
+  missed: 0,
+  children: [],
+  told: nowhere,
+  toldAt: -tellEvery,
+  displaced: -trial,
+});
+
+export const send = (m: State, to: string, message: Message): void => {
+  m.out.push({ to, ...message });
+};
+
+export const avoid = (p: Peer, now: number): void => {
+  p.avoided = Math.min(Math.max(minAvoid, 2 * p.avoided), maxAvoid);
+  p.until = now + p.avoided;
+};
+
+/** Gives up the parent of a stripe. */
+export const drop = (m: State, stripe: number): void => {
+  const t = m.trees[stripe]!;
+  send(m, t.parent!, { kind: 'unsubscribe', stripe });
+  t.parent = undefined;
+  t.missed = 0;
+};
+
+/** The rank of a viewer as the source of a stripe: the more slots the lower, ties by a hash. */
+export const sourceRank = (id: string, stripe: number, slots: number): number => {
+  const hash = fnv1a32(fnv1a32(fnvStart, id), `0${stripe.toString(16)}`.slice(-2)) >>> 0;
+  return (1 + maxSlots - Math.min(slots, maxSlots)) * 2 ** 32 + hash;
+};
+
+/** Where the node stands in the tree of a stripe. */
+export const placeOf = (m: State, stripe: number): Place => {
+  const { self, seed, slots } = m.config;
+  const { parent, children } = m.trees[stripe]!;
+  let rank = 0;
+  let path = [self];
+  if (parent !== undefined && !seed) {
+    const above = m.peers.get(parent)!.places[stripe]!;
+    rank = above.rank;
+    path = [...above.path, self];
+  } else if (!seed) {
+    if (!m.sources) return nowhere;
+    rank = sourceRank(self, stripe, slots);
+  }
+  const room = path.length < maxPath ? Math.min(roomOf(m, stripe), maxSlots) : 0;
+  return { rank, path, room, least: Math.min(maxSlots, ...children.map((c) => c.slots)) };
+};
+
+/** How many further children the node takes in a stripe. */
+const roomOf = (m: State, stripe: number): number => {
+  const { slots, perStripe } = m.config;
+  const left = m.trees.reduce((sum, t) => sum - t.children.length, slots);
+  return Math.max(0, perStripe ? Math.min(left, perStripe - m.trees[stripe]!.children.length) : left);
+};
+
+/** Whether a peer with such a place can be a parent: it is fed, not by this node, and the path has room for one more. */
+export const feeds = (m: State, p: Place): boolean =>
+  p.rank !== none && p.path.length < maxPath && !p.path.includes(m.config.self);
+
+/** Whether a subscriber takes the place of a child: it passes on to more than twice as many. */
+const outranks = (slots: number, least: number): boolean => slots > 2 * least + 1;
+
+/** Answers a subscription. */
+export const admit = (m: State, now: number, stripe: number, from: string, slots: number): void => {
+  const t = m.trees[stripe]!;
+  const until = now + leaseTime;
+  const known = t.children.find((c) => c.id === from);
+  if (known) {
+    known.slots = slots;
+    known.until = until;
+    return;
+  }
+  const p = placeOf(m, stripe);
+  const weak = p.room === 0 ? weakest(t.children) : undefined;
+  const displaces = weak && outranks(slots, weak.slots) && now - t.displaced >= trial;
+  if (p.rank === none || p.path.length >= maxPath || p.path.includes(from) || (p.room === 0 && !displaces)) {
+    send(m, from, { kind: 'end', stripe });
+    return;
+  }
+  if (weak) {
+    t.displaced = now;
+    send(m, weak.id, { kind: 'end', stripe });
+    t.children.splice(t.children.indexOf(weak), 1);
+  }
+  t.children.push({ id: from, slots, until });
+};
+
+/** The child that passes on to the fewest; the latest of several. */
+const weakest = (children: Child[]): Child | undefined => {
+  let weak = children[0];
+  for (const c of children) if (c.slots <= weak!.slots) weak = c;
+  return weak;
+};
+
+const subscribe = (m: State, to: string, stripe: number): void =>
+  send(m, to, { kind: 'subscribe', stripe, slots: Math.min(m.config.slots, maxSlots) });
+
+/** Ends leases that have run out and trials that brought nothing. */
+export const expire = (m: State, now: number, stripe: number): void => {
+  const t = m.trees[stripe]!;
+  t.children = t.children.filter((c) => {
+    if (c.until <= now) send(m, c.id, { kind: 'end', stripe });
+    return c.until > now;
+  });
+  if (t.next !== undefined && now - t.asked >= trial) {
+    avoid(m.peers.get(t.next)!, now);
+    send(m, t.next, { kind: 'unsubscribe', stripe });
+    t.next = undefined;
+  }
+  if (t.parent !== undefined && now - t.renewed >= renewal) {
+    t.renewed = now;
+    subscribe(m, t.parent, stripe);
+  }
+};
+
+/** Subscribes to the best peer that is better than what the node has. The parent stays until the new one has sent something. */
+export const seek = (m: State, now: number, stripe: number): void => {
+  const t = m.trees[stripe]!;
+  if (t.next !== undefined) return;
+  const own = placeOf(m, stripe).rank;
+  let best: string | undefined;
+  let at = nowhere;
+  for (const id of m.order) {
+    const { places, until } = m.peers.get(id)!;
+    const place = places[stripe]!;
+    if (until > now || id === t.parent || !feeds(m, place)) continue;
+    // While the parent misses parts, another one of the same tree is as good.
+    if (t.missed > 0 ? place.rank > own : place.rank >= own) continue;
+    if (place.room === 0 && !outranks(m.config.slots, place.least)) continue;
+    if (best !== undefined && !better(place, at)) continue;
+    best = id;
+    at = place;
+  }
+  if (best === undefined) return;
+  t.next = best;
+  t.asked = now;
+  subscribe(m, best, stripe);
+};
+
+/** Compares two peers that could be the parent: the tree of the lower rank, the shorter path, the one with more room. Of two that are alike the first one, of the lower ID, stays. */
+const better = (p: Place, q: Place): boolean => {
+  if (p.rank !== q.rank) return p.rank < q.rank;
+  if (p.path.length !== q.path.length) return p.path.length < q.path.length;
+  return p.room > q.room;
+};
+
+/** Announces a place that has changed to all peers, but not too often. */
+export const tell = (m: State, now: number, stripe: number): void => {
+  const t = m.trees[stripe]!;
+  const place = placeOf(m, stripe);
+  if (same(place, t.told) || now - t.toldAt < tellEvery) return;
+  t.told = place;
+  t.toldAt = now;
+  for (const id of m.order) send(m, id, { kind: 'place', stripe, place });
+};
