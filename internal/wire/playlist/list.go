@@ -30,6 +30,7 @@ type Listed struct {
 	Live     bool
 	Target   time.Duration // longest segment
 	Duration time.Duration // of all segments
+	Parts    *Parts        // of a low-latency playlist; nil: segments have no parts
 }
 
 // Renditions are the media playlists of a master playlist, or the representations of an MPD.
@@ -122,7 +123,7 @@ func (r resolver) master(p *Master) *Renditions {
 }
 
 func (r resolver) media(p *Media) *Listed {
-	out := &Listed{Live: p.Live, Target: p.Target}
+	out := &Listed{Live: p.Live, Target: p.Target, Parts: r.parts(p)}
 	add := func(o Object, made int64) {
 		if l, ok := r.entry(o); ok && len(out.Segments) < MaxSegments {
 			l.Made = made

@@ -92,6 +92,7 @@ func TestLiveSegmentsSayWhenTheyWereMade(t *testing.T) {
 func FuzzList(f *testing.F) {
 	f.Add([]byte("#EXTM3U\n#EXT-X-TARGETDURATION:6\n#EXTINF:6,\n#EXT-X-BYTERANGE:9@1\na.ts\n"))
 	f.Add([]byte("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=1\nlow.m3u8\n"))
+	f.Add([]byte(lowLatencyText))
 	s := testSite(f)
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, r, err := List(s, "/a/b.m3u8", b, time.Time{})
@@ -101,6 +102,13 @@ func FuzzList(f *testing.F) {
 		for _, l := range r.Segments {
 			if l.Name == "" || l.Path == "" || l.Path[0] != '/' || l.Ranged && (l.First < 0 || l.Last < l.First) {
 				t.Errorf("listed %+v", l)
+			}
+		}
+		if r.Parts != nil {
+			for _, p := range r.Parts.Listed {
+				if p.Name == "" || p.Path == "" || p.Path[0] != '/' || p.Ranged && (p.First < 0 || p.Last < p.First) {
+					t.Errorf("listed %+v", p)
+				}
 			}
 		}
 	})

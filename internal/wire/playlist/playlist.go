@@ -50,6 +50,8 @@ type Media struct {
 	Target   time.Duration // longest segment
 	Sequence int64         // media sequence number of the first segment
 	HoldBack time.Duration // how far behind the end a player is to stay; 0: it does not say
+
+	LowLatency *LowLatency // nil: segments have no parts
 }
 
 // Object is a resource or a range of one.
@@ -65,6 +67,7 @@ type Segment struct {
 	Duration float64   // seconds, as written
 	Gap      bool      // it has no media
 	At       time.Time // wall clock of its first sample; zero: unknown
+	Parts    []Part    // that the playlist lists of it
 }
 
 // mapRange finds the byte range of an initialization segment in quotes. The standard has them. The library (hls-m3u8 0.6.1) takes
@@ -83,6 +86,10 @@ func Read(data []byte) (*Master, *Media, error) {
 		}
 		return slices.Concat(m[1], m[2], m[3])
 	})
+	data, parts, err := takeParts(data)
+	if err != nil {
+		return nil, nil, err
+	}
 	p, _, err := m3u8.Decode(*bytes.NewBuffer(data), false)
 	if err != nil {
 		return nil, nil, err
@@ -91,7 +98,17 @@ func Read(data []byte) (*Master, *Media, error) {
 	case *m3u8.MasterPlaylist:
 		return masterOf(p), nil, nil
 	case *m3u8.MediaPlaylist:
-		return nil, mediaOf(p), nil
+		media := mediaOf(p)
+		if parts != nil {
+			c := p.ServerControl
+			if c == nil {
+				c = &m3u8.ServerControl{}
+			}
+			if err := parts.apply(media, c.PartHoldBack, c.CanBlockReload); err != nil {
+				return nil, nil, err
+			}
+		}
+		return nil, media, nil
 	}
 	return nil, nil, errors.New("it is neither master nor media")
 }

@@ -113,6 +113,8 @@ func TestReadRefuses(t *testing.T) {
 func FuzzRead(f *testing.F) {
 	f.Add([]byte(masterText))
 	f.Add([]byte(mediaText))
+	f.Add([]byte(lowLatencyText))
+	f.Add([]byte(lowLatencyHead + "#EXT-X-PART:DURATION=0.5,URI=\"a\"\r\n#EXTINF\n#EXTINF:\n#EXT-X-PART:DURATION=0.5,URI=\"#\"\nb\n"))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		kept := slices.Clone(data)
 		master, media, err := Read(data)
@@ -121,6 +123,16 @@ func FuzzRead(f *testing.F) {
 		}
 		if media != nil && len(media.Segments) > MaxSegments {
 			t.Errorf("%d segments", len(media.Segments))
+		}
+		if media != nil && media.LowLatency != nil {
+			sequence, part := media.Next()
+			parts := 0
+			for _, s := range media.Segments {
+				parts += len(s.Parts)
+			}
+			if sequence != media.Sequence+int64(len(media.Segments)) || parts+part > MaxParts {
+				t.Errorf("next is part %d of %d; %d segments from %d, %d parts", part, sequence, len(media.Segments), media.Sequence, parts)
+			}
 		}
 		if !slices.Equal(kept, data) {
 			t.Error("the text that was read has changed")
