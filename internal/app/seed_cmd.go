@@ -38,7 +38,8 @@ func (c *seedCmd) Run(ctx context.Context, r *run) error {
 		return err
 	}
 	defer fleet.close()
-	s, err := openServices(config, config.Sites, "seed", log)
+	door, answer := group.doorway(adminPort)
+	s, err := openServices(ctx, config, config.Sites, "seed", log, answer)
 	if err != nil {
 		return err
 	}
@@ -58,7 +59,8 @@ func (c *seedCmd) Run(ctx context.Context, r *run) error {
 	}
 	path, read := r.sitesFile()
 	s.watchSites(path, config.Sites, read)
-	group.serve("admin", adminPort, a.handler(nil), nil)
+	door.open(a.handler(nil))
+	answer()
 	if fleet != nil {
 		group.serve("fleet", fleet.listener, fleet.handler, nil)
 	}

@@ -68,6 +68,12 @@ func (s *servers) run(name string, l net.Listener, config *tls.Config, server *h
 	})
 }
 
+// doorway is an admin port that answers from the first call of answer on.
+func (s *servers) doorway(l net.Listener) (d *doorway, answer func()) {
+	d = &doorway{}
+	return d, sync.OnceFunc(func() { s.serve("admin", l, d, nil) })
+}
+
 // behind tells the admission which client a request is from.
 func behind(d *wsconn.Admission, h http.Handler, connContext func(context.Context, net.Conn) context.Context) (http.Handler, func(context.Context, net.Conn) context.Context) {
 	return d.Guard(h), func(ctx context.Context, c net.Conn) context.Context {

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"context"
 	"errors"
 	"log/slog"
 	"runtime"
@@ -72,8 +73,8 @@ type services struct {
 	stops    []func()       // one a service, run side by side
 }
 
-// openServices checks the sites, makes the registry and joins the bus.
-func openServices(config *Config, sites []site.Config, name string, log *slog.Logger) (*services, error) {
+// openServices checks the sites, makes the registry and joins the bus. waiting is called if that has to be waited for.
+func openServices(ctx context.Context, config *Config, sites []site.Config, name string, log *slog.Logger, waiting func()) (*services, error) {
 	s := &services{config: config, log: log, slots: map[string]*slot{}}
 	for _, c := range sites {
 		one, err := site.New(c)
@@ -93,7 +94,7 @@ func openServices(config *Config, sites []site.Config, name string, log *slog.Lo
 			return nil, err
 		}
 	}
-	if s.bus, err = openBus(config.NATS, name, s.registry, log); err != nil {
+	if s.bus, err = s.awaitBus(ctx, name, waiting); err != nil {
 		return nil, err
 	}
 	return s, nil

@@ -54,7 +54,8 @@ func (c *trackerCmd) Run(ctx context.Context, r *run) error {
 	defer adminPort.Close()
 	group := newServers(log)
 	defer group.stop()
-	s, err := openServices(config, config.Sites, "tracker", log)
+	door, answer := group.doorway(adminPort)
+	s, err := openServices(ctx, config, config.Sites, "tracker", log, answer)
 	if err != nil {
 		return err
 	}
@@ -74,7 +75,8 @@ func (c *trackerCmd) Run(ctx context.Context, r *run) error {
 		return err
 	}
 	group.serveTLS("public", s.tracker.admission(public), mux, nil, certificate)
-	group.serve("admin", adminPort, a.handler(nil), nil)
+	door.open(a.handler(nil))
+	answer()
 	checkFiles(log, config.Tracker.MaxSessions)
 	log.Info("tracker is up", "listen", public.Addr().String(), "admin", adminPort.Addr().String(), "sites", s.names)
 	return group.wait(ctx)

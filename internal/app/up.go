@@ -146,11 +146,11 @@ func (u *upRun) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	services, err := u.startServices(shows.site, public.Addr(), group.fail)
+	door, answer := group.doorway(adminPort)
+	services, err := u.startServices(ctx, shows.site, public.Addr(), answer, group.fail)
 	if err != nil {
 		return err
 	}
-
 	check, err := u.startProbe(ctx, services, at, group)
 	if err != nil {
 		return err
@@ -174,7 +174,8 @@ func (u *upRun) run(ctx context.Context) error {
 		return err
 	}
 	group.serveTLS("public", services.tracker.admission(public), mux, shape, certificate)
-	group.serve("admin", adminPort, admin.handler(more), nil)
+	door.open(admin.handler(more))
+	answer()
 	if err := u.announce(bundle, at, adminPort.Addr().String(), services.seedAddr, check); err != nil {
 		return err
 	}
@@ -201,8 +202,8 @@ func (u *upRun) demoPorts(mux *http.ServeMux, o *origin, s *services, at place) 
 }
 
 // startServices runs tracker and seed, joined by a bus of their own unless the configuration names one.
-func (u *upRun) startServices(config site.Config, public net.Addr, failed func(error)) (*services, error) {
-	s, err := openServices(u.config, []site.Config{config}, "up", u.log)
+func (u *upRun) startServices(ctx context.Context, config site.Config, public net.Addr, waiting func(), failed func(error)) (*services, error) {
+	s, err := openServices(ctx, u.config, []site.Config{config}, "up", u.log, waiting)
 	if err != nil {
 		return nil, err
 	}

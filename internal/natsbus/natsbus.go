@@ -5,7 +5,9 @@ package natsbus
 import (
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
+	"net"
 	"net/url"
 	"os"
 	"strings"
@@ -54,6 +56,9 @@ type Bus struct {
 	once     sync.Once
 }
 
+// ErrAway is in the error of Open where no server answers. It may come up later; any other error is of the configuration.
+var ErrAway = errors.New("no NATS server answers")
+
 // Open connects, starting the embedded server where no URL is given.
 func Open(cfg Config) (*Bus, error) {
 	if cfg.Log == nil {
@@ -85,11 +90,23 @@ func Open(cfg Config) (*Bus, error) {
 	conn, err := nats.Connect(cfg.URL, opts...)
 	if err != nil {
 		b.stopServer()
+		if away(err) {
+			return nil, fmt.Errorf("natsbus: connect to %q: %w: %w (is the server up?)", redacted(cfg.URL), ErrAway, plain(err))
+		}
 		return nil, fmt.Errorf("natsbus: connect to %q: %w (is the server up, and are user and TLS settings its own?)", redacted(cfg.URL), plain(err))
 	}
 	b.conn = conn
 	b.metrics.Set(defConnected, 1)
 	return b, nil
+}
+
+// away says whether an attempt to connect met no server: nothing listens, packets are lost, the name is not known yet, or what listens
+// hangs up, as a server that starts or stops does.
+func away(err error) bool {
+	var op *net.OpError
+	var name *net.DNSError
+	return errors.Is(err, nats.ErrNoServers) || errors.Is(err, nats.ErrTimeout) || errors.Is(err, io.EOF) || errors.As(err, &name) ||
+		errors.As(err, &op) && (op.Op == "dial" || op.Op == "read")
 }
 
 // redacted is a list of servers without what stands before an @: user, password or token; errors end up in logs.

@@ -257,16 +257,20 @@ func TestBusComesBack(t *testing.T) {
 
 func TestOpenSaysWhatIsWrong(t *testing.T) {
 	noLeaks(t)
+	const away = "no server listens" // the only one that may pass by itself
 	for name, cfg := range map[string]Config{
-		"no server listens": {URL: "nats://127.0.0.1:1"},
-		"no port":           {Listen: "127.0.0.1"},
-		"no such file":      {Listen: "127.0.0.1:0", CertFile: "/nonexistent.pem", KeyFile: "/nonexistent.key"},
+		away:             {URL: "nats://127.0.0.1:1"},
+		"wrong password": {URL: restricted(t), User: "some", Password: "other"},
+		"no port":        {Listen: "127.0.0.1"},
+		"no such file":   {Listen: "127.0.0.1:0", CertFile: "/nonexistent.pem", KeyFile: "/nonexistent.key"},
 	} {
 		if b, err := Open(cfg); err == nil {
 			_ = b.Close()
 			t.Errorf("%s: opened", name)
 		} else if fmt.Sprint(err)[:8] != "natsbus:" {
 			t.Errorf("%s: %v", name, err)
+		} else if errors.Is(err, ErrAway) != (name == away) {
+			t.Errorf("%s is worth waiting for: %v (%v)", name, errors.Is(err, ErrAway), err)
 		}
 	}
 }
