@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"io"
@@ -139,7 +140,7 @@ func TestPlantedFaults(t *testing.T) {
 		for _, c := range cases {
 			t.Run(c.code, func(t *testing.T) {
 				t.Parallel()
-				c.config.Patience = 20 * time.Second
+				c.config.Patience = cmp.Or(c.config.Patience, 20*time.Second)
 				report := doctor.Examine(context.Background(), c.config, nil)
 				f, ok := found(report, c.code)
 				if !ok || !strings.Contains(f.Fix, c.fix) || report.Healthy != c.warning || f.Status == doctor.Warn != c.warning {
@@ -259,6 +260,7 @@ func (s *set) sessions(t *testing.T) []broken {
 	foreign := of(s.other)
 	foreign.PageOrigin = s.good.URL
 	denied := of(s.denied)
+	denied.Patience = 8 * time.Second // it waits for all of it
 	return []broken{
 		{"token-required", "leeway token mint", of(s.paid), false},
 		{"bad-token", "token_keys", shown(s.mint(t, s.foreignKey)), false},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/leeway-video/leeway/internal/wire/mpd"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
@@ -18,6 +19,8 @@ type manifest struct {
 	renditions int
 	list       answer   // the playlist that names the segments; the manifest itself where it does
 	segments   []object // of one rendition
+	media      int      // how many of these are no initialization segments; of HLS alone
+	length     time.Duration
 }
 
 // object is a segment, or an initialization segment.
@@ -118,6 +121,8 @@ func (m *manifest) take(at *url.URL, media *playlist.Media) {
 		}
 		if !s.Gap {
 			add(s.Object)
+			m.media++
+			m.length += time.Duration(s.Duration * float64(time.Second))
 		}
 	}
 }

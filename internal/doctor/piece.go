@@ -13,12 +13,20 @@ import (
 	"github.com/leeway-video/leeway/internal/viewer"
 )
 
-// Two viewers play, because a seed certifies for certify_from viewers, two by default. A film is shown faster, so that segments are
-// asked for while the links are there and not all before.
+// Two viewers play, because a seed certifies for certify_from viewers, two by default.
+const pairOf = 2
+
+// A film is shown faster, so that there is a segment to ask for whenever a link opens or a certificate comes. A short one is shown slowly for
+// the same reason: a viewer would have it whole before.
 const (
-	pairOf = 2
-	faster = 4
-	ahead  = 2 * time.Second // of a viewer's buffer
+	faster  = 4
+	slowest = 0.1              // of what a viewer takes
+	atLeast = 12 * time.Second // that a film takes, as it is shown
+	ahead   = 2 * time.Second  // of a viewer's buffer, at least
+	// deep is the buffer in segments: the last one and a half before the playhead are urgent, and not waited for.
+	deep = 2.5
+	// fewest is how many segments a film has of which one can come from others. The first two are always urgent.
+	fewest = 3
 )
 
 // A tracker draws each session anew, so a viewer in the control group asks again, this many times in all.
@@ -38,6 +46,8 @@ func checkPiece(ctx context.Context, e *examination) []Finding {
 		return skipped("no segment came")
 	case e.manifest.dash:
 		return skipped("the headless viewer plays HLS, and this is DASH: try the page itself")
+	case !e.manifest.live && e.manifest.media < fewest:
+		return skipped("the film has %s, and the first two come from the origin: try a longer film", counted(e.manifest.media, "segment"))
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.cfg.Patience)
 	defer cancel()
@@ -50,23 +60,29 @@ func checkPiece(ctx context.Context, e *examination) []Finding {
 	return found
 }
 
-// play has two viewers play until a piece is there, one of them is drawn into the control group, or ctx ends.
+// play has two viewers play until a piece is there, one of them is drawn into the control group, or ctx ends. After half of the time come
+// two more: the first ones may have had a short film whole before it was certified.
 func (e *examination) play(ctx context.Context) []Finding {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	p := &pair{first: make(chan struct{}), drawn: cancel}
 	defer p.close()
-	for range pairOf {
+	half, enough := context.WithTimeout(ctx, e.cfg.Patience/2)
+	defer enough()
+	begun := time.Now()
+	for _, until := range []context.Context{half, ctx} {
 		if err := p.start(e); err != nil {
 			return fail("viewer-failed", err.Error(), "give the manifest's URL as the player has it")
 		}
+		p.wait(until)
+		if p.came() || ctx.Err() != nil {
+			break
+		}
 	}
-	begun := time.Now()
-	p.wait(ctx)
 	return p.judge(time.Since(begun))
 }
 
-// pair is the viewers and what they were told.
+// pair is the viewers, two or four, and what they were told.
 type pair struct {
 	list  []*headless.Viewer
 	first chan struct{} // closed when a verified piece is there
@@ -77,10 +93,11 @@ type pair struct {
 	notices []string // guarded by mu
 }
 
+// start adds two viewers.
 func (p *pair) start(e *examination) error {
 	cfg := viewer.Config{
 		URL: e.cfg.Manifest, Tracker: e.cfg.Tracker, Origin: e.cfg.PageOrigin, Site: e.cfg.Site, Title: e.cfg.Title, Client: e.cfg.Client,
-		Rendition: "lowest", Buffer: ahead, Speed: faster, JoinAfter: -1,
+		Rendition: "lowest", JoinAfter: -1,
 		OnNotice: func(code, text string) {
 			p.mu.Lock()
 			defer p.mu.Unlock()
@@ -100,15 +117,26 @@ func (p *pair) start(e *examination) error {
 	if e.cfg.Token != "" {
 		cfg.Token = func() string { return e.cfg.Token }
 	}
-	if e.manifest.live {
-		cfg.Speed, cfg.Buffer = 1, 0
-	}
+	cfg.Speed, cfg.Buffer = e.manifest.pace()
 	local := loopbackHost(e.cfg.Manifest) || loopbackHost(e.cfg.Tracker)
-	v, err := headless.Start(cfg, headless.Network{Dial: e.cfg.Dial, TLS: e.tls(), Log: e.cfg.Log, Loopback: local})
-	if err == nil {
+	for range pairOf {
+		v, err := headless.Start(cfg, headless.Network{Dial: e.cfg.Dial, TLS: e.tls(), Log: e.cfg.Log, Loopback: local})
+		if err != nil {
+			return err
+		}
 		p.list = append(p.list, v)
 	}
-	return err
+	return nil
+}
+
+// pace is how fast viewers are shown it, and how much of it they hold; 0: as they usually do.
+func (m *manifest) pace() (speed float64, buffer time.Duration) {
+	if m.live {
+		return 1, 0
+	}
+	speed = min(faster, max(slowest, m.length.Seconds()/atLeast.Seconds()))
+	segment := m.length.Seconds() / float64(m.media) / speed
+	return speed, max(ahead, time.Duration(deep*segment*float64(time.Second)))
 }
 
 // wait returns when a piece is there, when no viewer plays any more, or when ctx ends.
@@ -129,6 +157,16 @@ func (p *pair) wait(ctx context.Context) {
 	case <-ended:
 	}
 	<-ended
+}
+
+// came says whether a piece is there.
+func (p *pair) came() bool {
+	select {
+	case <-p.first:
+		return true
+	default:
+		return false
+	}
 }
 
 func (p *pair) close() {
@@ -154,10 +192,8 @@ func (p *pair) judge(took time.Duration) []Finding {
 		opened += s.LinksOpened
 		failed, off = cmp.Or(failed, s.Error), cmp.Or(off, s.Off) // one that is off is enough: seeds wait for certify_from viewers
 	}
-	select {
-	case <-p.first:
+	if p.came() {
 		return ok("a verified piece came after %.1f s (%s)", took.Seconds(), counted(opened, "link"))
-	default:
 	}
 	p.mu.Lock()
 	said := strings.Join(p.notices, "; ")

@@ -2,6 +2,7 @@ package doctor_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -39,6 +40,7 @@ type film struct {
 	cors     bool                                              // everything may be read by any page
 	answer   func(w http.ResponseWriter, r *http.Request) bool // answers instead; false: it does not
 	segments map[string][]byte
+	seconds  float64 // of each segment; 0: 1
 }
 
 func newFilm(t *testing.T, change func(*film)) *film {
@@ -71,9 +73,10 @@ func (f *film) serve(w http.ResponseWriter, r *http.Request) {
 	case name == "master.m3u8":
 		_, _ = w.Write([]byte("#EXTM3U\n#EXT-X-STREAM-INF:BANDWIDTH=320000\nlist.m3u8\n"))
 	case name == "list.m3u8":
-		text := "#EXTM3U\n#EXT-X-TARGETDURATION:1\n"
+		seconds := cmp.Or(f.seconds, 1)
+		text := fmt.Sprintf("#EXTM3U\n#EXT-X-TARGETDURATION:%d\n", int(seconds))
 		for i := range len(f.segments) {
-			text += fmt.Sprintf("#EXTINF:1,\n%sseg-%d.ts%s\n", f.folder(), i, f.query())
+			text += fmt.Sprintf("#EXTINF:%g,\n%sseg-%d.ts%s\n", seconds, f.folder(), i, f.query())
 		}
 		_, _ = w.Write([]byte(text + "#EXT-X-ENDLIST\n"))
 	case body != nil:
