@@ -28,7 +28,7 @@ const module = "github.com/leeway-video/leeway"
 var layers = [][]string{
 	{"site", "segment", "certificate", "swarm", "mesh", "cluster", "schedule", "ledbat", "access", "experiment", "metric", "netstat"},
 	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/jsonscan", "wire/sibling", "wire/proxy", "wire/sdp", "wire/playlist", "wire/mpd", "wire/quality", "wire/cmcd"},
-	{"transfer", "background", "viewer", "packaging", "stream", "sleep", "buildinfo", "procstat"},
+	{"transfer", "background", "viewer", "parts", "packaging", "stream", "sleep", "buildinfo", "procstat"},
 	{
 		"tracker", "seed", "relay", "probe", "cmcd", "fleet",
 		"wsconn", "natsbus", "rtclink", "turnd", "originhttp", "siblinghttp", "promreg", "jwtauth", "webdist", "ingest", "tcpinfo", "qualitylink",

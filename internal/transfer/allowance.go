@@ -70,7 +70,7 @@ func (a *allowance) heard(t peer.Type, n int, now time.Time) peer.Limit {
 	}
 	switch t {
 	case peer.TypeHave, peer.TypeCertificateRequest, peer.TypePing, peer.TypePromote,
-		peer.TypeFollow, peer.TypePlace, peer.TypeEnough, peer.TypeHold:
+		peer.TypeFollow, peer.TypePlace, peer.TypePart, peer.TypeEnough, peer.TypeHold:
 		if over := took(&a.messages, peer.LimitMessages, 1); over != "" {
 			return over
 		}

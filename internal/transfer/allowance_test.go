@@ -16,7 +16,7 @@ var typesByName = map[string]peer.Type{
 	"certificate-none": peer.TypeCertificateNone, "request": peer.TypeRequest, "cancel": peer.TypeCancel,
 	"reject": peer.TypeReject, "promote": peer.TypePromote, "ping": peer.TypePing, "pong": peer.TypePong,
 	"follow": peer.TypeFollow, "place": peer.TypePlace, "subscribe": peer.TypeSubscribe, "unsubscribe": peer.TypeUnsubscribe,
-	"end": peer.TypeEnd, "enough": peer.TypeEnough, "hold": peer.TypeHold,
+	"end": peer.TypeEnd, "part": peer.TypePart, "enough": peer.TypeEnough, "hold": peer.TypeHold,
 }
 
 // TestVectorsOfRates reads spec/vectors/peer.json.

@@ -5,7 +5,7 @@ type Limit string
 
 // The limits.
 const (
-	LimitMessages     Limit = "messages"     // have, certificate-request, ping, promote, follow, place, enough and hold: each costs the other side a decision
+	LimitMessages     Limit = "messages"     // have, certificate-request, ping, promote, follow, place, part, enough and hold: each costs the other side a decision
 	LimitRequests     Limit = "requests"     // pieces that were asked for and not sent, and subscriptions
 	LimitHave         Limit = "have"         // entries of have
 	LimitCertificates Limit = "certificates" // segments whose certificates were asked for

@@ -1,0 +1,303 @@
+package parts
+
+import (
+	"bytes"
+	"slices"
+
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+type state uint8
+
+const (
+	judging state = iota // its certificate is being verified
+	good
+	refused // its data is of no use, and for a while no fault
+)
+
+// push is one that a peer has announced.
+type push struct {
+	partID
+	id    uint32
+	state state
+	raw   []byte // its certificate, while it is being verified
+	got   []bool // pieces that have come whole
+	spare int    // bytes that came although it is refused
+}
+
+// early is data that came ahead of a verified certificate.
+type early struct {
+	push  uint32
+	bytes int // kept or not
+	data  []peer.Data
+}
+
+// opened is a piece that is there in part.
+type opened struct {
+	push  *push
+	piece int
+	data  []byte
+	spans []span // that have come, one a message
+	left  int
+}
+
+type span struct{ from, to int }
+
+// announced takes a push that a peer announces. A peer tells each part once, and only a seed tells those that did not subscribe.
+func (l *link) announced(now int64, m peer.Part) {
+	n := l.node
+	s := n.streams[m.Stream]
+	left := s == nil && n.left[m.Stream] > now
+	if l.pushes[m.Push] != nil || l.knows(partID{m.Stream, m.Turn}) || !left && (s == nil || !l.seed && !l.sends(now, m.Stream)) {
+		l.unsolicited(len(m.Raw))
+		return
+	}
+	u := l.announce(m)
+	if left {
+		u.state = refused
+		return
+	}
+	if !s.shelf.near(m.Turn) {
+		if s.shelf.listed {
+			l.unsolicited(len(m.Raw))
+		}
+		l.refuse(u)
+		return
+	}
+	p := s.shelf.part(m.Turn)
+	if p.content != nil && bytes.Equal(p.content.Raw, m.Raw) {
+		l.settle(now, u, true)
+		return
+	}
+	u.raw = m.Raw
+	if !slices.ContainsFunc(p.judged, func(raw []byte) bool { return bytes.Equal(raw, m.Raw) }) {
+		p.judged = append(p.judged, m.Raw)
+		n.do(Verify{From: l.id, Stream: m.Stream, Turn: m.Turn, Raw: m.Raw})
+	}
+}
+
+// knows says whether the peer has told a part. It may tell it once more if the first was refused.
+func (l *link) knows(key partID) bool {
+	times := 0
+	for _, u := range l.pushes {
+		if u.partID == key && u.state != refused {
+			return true
+		}
+		if u.partID == key {
+			times++
+		}
+	}
+	return times >= 2
+}
+
+func (l *link) announce(m peer.Part) *push {
+	if len(l.pushed) >= mostPushes {
+		old := l.pushes[l.pushed[0]]
+		l.pushed = l.pushed[1:]
+		l.open = slices.DeleteFunc(l.open, func(o *opened) bool { return o.push == old })
+		delete(l.pushes, old.id)
+	}
+	u := &push{partID: partID{m.Stream, m.Turn}, id: m.Push}
+	l.pushes[m.Push] = u
+	l.pushed = append(l.pushed, m.Push)
+	return u
+}
+
+// Certified says that the certificate of a Verify is valid.
+func (n *Node) Certified(now int64, v Verify, c Content) { n.judged(now, v, &c) }
+
+// Refused says that it is not.
+func (n *Node) Refused(now int64, v Verify) { n.judged(now, v, nil) }
+
+// judged settles the pushes with a certificate: those of other peers as well.
+func (n *Node) judged(now int64, v Verify, c *Content) {
+	s := n.streams[v.Stream]
+	if s == nil {
+		return
+	}
+	if p := s.shelf.parts[v.Turn]; p != nil {
+		p.judged = slices.DeleteFunc(p.judged, func(raw []byte) bool { return bytes.Equal(raw, v.Raw) })
+	}
+	ok := c != nil && s.certify(now, v.Turn, c)
+	for _, id := range n.order {
+		l := n.links[id]
+		for _, push := range slices.Clone(l.pushed) {
+			u := l.pushes[push]
+			if u == nil || u.state != judging || u.partID != (partID{v.Stream, v.Turn}) || !bytes.Equal(u.raw, v.Raw) {
+				continue
+			}
+			l.settle(now, u, ok)
+		}
+	}
+	s.flush(now)
+}
+
+// settle takes what came of a push while its certificate was verified.
+func (l *link) settle(now int64, u *push, ok bool) {
+	if u.raw = nil; !ok {
+		l.refuse(u)
+		return
+	}
+	s := l.node.streams[u.stream]
+	if u.state = good; l.seed {
+		s.heard = now
+	}
+	u.got = make([]bool, len(s.shelf.parts[u.turn].pieces))
+	for _, m := range l.waited(u.id) {
+		l.take(now, u, m)
+	}
+}
+
+func (l *link) refuse(u *push) {
+	u.state = refused
+	for _, m := range l.waited(u.id) {
+		l.drop(u, len(m.Payload))
+	}
+}
+
+// waited takes out what waits of a push.
+func (l *link) waited(push uint32) []peer.Data {
+	i := slices.IndexFunc(l.early, func(e *early) bool { return e.push == push })
+	if i < 0 {
+		return nil
+	}
+	data := l.early[i].data
+	l.early = slices.Delete(l.early, i, i+1)
+	return data
+}
+
+// Data takes the data of a pushed piece. The payload is copied.
+func (n *Node) Data(now int64, from ID, m peer.Data) {
+	l := n.links[from]
+	if l == nil {
+		return
+	}
+	push, _, is := peer.Pushed(m.Request)
+	u := l.pushes[push]
+	switch {
+	case !is || u == nil && !l.sendsAny(now):
+		l.unsolicited(len(m.Payload))
+	case u == nil || u.state == judging:
+		l.keep(push, m)
+	case u.state == refused:
+		l.drop(u, len(m.Payload))
+	default:
+		l.take(now, u, m)
+	}
+}
+
+// keep has data wait for its certificate. A push of which none comes was not to be sent.
+func (l *link) keep(push uint32, m peer.Data) {
+	i := slices.IndexFunc(l.early, func(e *early) bool { return e.push == push })
+	if i < 0 {
+		if len(l.early) == mostEarly {
+			l.unsolicited(l.early[0].bytes)
+			l.early = l.early[1:]
+		}
+		l.early = append(l.early, &early{push: push})
+		i = len(l.early) - 1
+	}
+	kept := 0
+	for _, o := range l.early {
+		for _, d := range o.data {
+			kept += len(d.Payload)
+		}
+	}
+	e := l.early[i]
+	switch e.bytes += peer.Unsolicited(len(m.Payload)); {
+	case e.bytes > MaxPart:
+		l.unsolicited(len(m.Payload))
+	case kept+len(m.Payload) > Backlog || len(e.data) >= Backlog/1024:
+		l.node.Counts.Dropped += int64(len(m.Payload))
+	default:
+		m.Payload = bytes.Clone(m.Payload)
+		e.data = append(e.data, m)
+	}
+}
+
+// drop counts data of a push that was refused: a certificate of another seed, or a turn that was wrong, is not the peer's fault.
+func (l *link) drop(u *push, size int) {
+	l.node.Counts.Dropped += int64(size)
+	if u.spare += peer.Unsolicited(size); u.spare > Backlog {
+		l.unsolicited(size)
+	}
+}
+
+func (l *link) unsolicited(size int) {
+	l.node.do(Blame{From: l.id, Why: Unsolicited, Bytes: size})
+}
+
+// take takes data of a part whose certificate is verified.
+func (l *link) take(now int64, u *push, m peer.Data) {
+	_, i, _ := peer.Pushed(m.Request)
+	s := l.node.streams[u.stream]
+	if s == nil || s.shelf.parts[u.turn] == nil || s.shelf.parts[u.turn].content == nil {
+		l.drop(u, len(m.Payload)) // on its way when the part was given up
+		return
+	}
+	p := s.shelf.parts[u.turn]
+	if i >= len(p.pieces) || u.got[i] || l.subscribed[stripeID{s.id, p.stripe(i)}] <= now {
+		l.unsolicited(len(m.Payload))
+		return
+	}
+	o := l.opened(u, i, segment.PieceLen(int64(p.length), i))
+	if why := o.add(m); why != "" {
+		l.node.do(Blame{From: l.id, Why: why})
+		return
+	}
+	if o.left > 0 {
+		return
+	}
+	l.open = slices.DeleteFunc(l.open, func(other *opened) bool { return other == o })
+	u.got[i] = true
+	s.arrived(now, l, p, i, o.data)
+}
+
+// opened is the piece that data is of. An honest peer sends one after the other, and has as many under way as there are channels.
+func (l *link) opened(u *push, piece, length int) *opened {
+	if i := slices.IndexFunc(l.open, func(o *opened) bool { return o.push == u && o.piece == piece }); i >= 0 {
+		return l.open[i]
+	}
+	if len(l.open) == mostOpen {
+		old := l.open[0]
+		l.unsolicited(len(old.data) - old.left)
+		l.open = l.open[1:]
+	}
+	o := &opened{push: u, piece: piece, data: make([]byte, length), left: length}
+	l.open = append(l.open, o)
+	return o
+}
+
+// add puts data in its place.
+func (o *opened) add(m peer.Data) Why {
+	from, to := int(m.Offset), int(m.Offset)+len(m.Payload)
+	if to > len(o.data) || slices.ContainsFunc(o.spans, func(s span) bool { return from < s.to && s.from < to }) {
+		return Malformed
+	}
+	if len(o.spans) == peer.MaxPieceMessages {
+		return Crumbs
+	}
+	o.spans = append(o.spans, span{from, to})
+	copy(o.data[from:], m.Payload)
+	o.left -= len(m.Payload)
+	return ""
+}
+
+// arrived takes a whole piece of a peer. One that is here already proves itself by being the same.
+func (s *Stream) arrived(now int64, l *link, p *part, i int, data []byte) {
+	pc := &p.pieces[i]
+	p.progress = now
+	if !pc.verified {
+		pc.checking++
+		s.check(l.id, p, i, data)
+		return
+	}
+	s.node.Counts.Dropped += int64(len(data))
+	if !bytes.Equal(pc.data, data) {
+		s.node.do(Blame{From: l.id, Why: BadPiece})
+		return
+	}
+	s.mesh.Arrived(now, l.id, p.stripe(i))
+	s.flush(now)
+}

@@ -1,0 +1,254 @@
+package parts
+
+import (
+	"github.com/leeway-video/leeway/internal/mesh"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// Wanted says what the player's request for a part bears.
+type Wanted struct {
+	Deadline int64 // when the playhead gets to the part
+	RTT      int64 // to the origin
+	Rate     int64 // of the origin, bytes/s; 0: not known
+}
+
+// player is what the player waits for, and what it has in hand.
+type player struct {
+	stream *Stream
+	asked  *asked
+	short  bool // so is the buffer
+}
+
+// asked is the part that the player waits for.
+type asked struct {
+	Wanted
+	turn uint32
+	at   int64
+}
+
+// Ask says that the player asks for a part that is listed. What it asked for before is not waited for any more. Fetch says what the
+// origin is to be asked for, at once and later, Ready that all has come. A part that is not among the latest is the origin's alone.
+func (s *Stream) Ask(now int64, turn uint32, w Wanted) {
+	s.player.asked = nil
+	if !s.shelf.near(turn) {
+		s.node.do(Fetch{Stream: s.id, Turn: turn})
+		return
+	}
+	s.player.asked = &asked{w, turn, now}
+	p := s.shelf.part(turn)
+	p.whole = false
+	for i := range p.pieces {
+		p.pieces[i].asked = false
+	}
+	s.player.look(now)
+	s.flush(now)
+}
+
+// Leave says that the player does not wait for a part any more.
+func (s *Stream) Leave() { s.player.asked = nil }
+
+// Origin takes a piece that the origin sent, verified or not. The length of the part is to be known: Listed says it.
+func (s *Stream) Origin(now int64, turn uint32, i int, data []byte) {
+	p := s.shelf.parts[turn]
+	if p == nil || i >= len(p.pieces) {
+		return
+	}
+	pc := &p.pieces[i]
+	if pc.origin = true; !pc.verified {
+		if pc.data = data; p.content != nil {
+			s.check(ID{}, p, i, data)
+		}
+	}
+	s.player.look(now)
+}
+
+// Buffer says how much the playhead has in hand, µs, and whether the player has all parts that are listed. While it has little, peers
+// push nothing: what they push would share the line with the bytes that playback waits for.
+func (s *Stream) Buffer(now, left int64, all bool) {
+	switch {
+	case left < s.set.Part/4:
+		s.player.short = true
+	case left >= s.set.Part && all:
+		s.player.short = false
+	}
+	s.player.look(now)
+	s.flush(now)
+}
+
+// hold tells the peers that push whether they are to.
+func (s *Stream) hold() {
+	if s.player.short {
+		for _, id := range s.mesh.Parents() {
+			if !s.holds[id] {
+				s.holds[id] = true
+				s.node.say(id, peer.Hold{Stream: s.id, On: true})
+			}
+		}
+		return
+	}
+	for _, id := range s.node.order {
+		if s.holds[id] {
+			delete(s.holds, id)
+			s.node.say(id, peer.Hold{Stream: s.id})
+		}
+	}
+}
+
+// look gives the part to the player that it waits for, if it is there, and asks the origin for what it is to send.
+func (y *player) look(now int64) {
+	a := y.asked
+	if a == nil {
+		return
+	}
+	p := y.stream.shelf.part(a.turn)
+	if y.ready(p) {
+		return
+	}
+	if due, waits := y.due(); waits && now >= due {
+		y.isDue(now, p)
+		return
+	}
+	if p.length == 0 {
+		if y.short || !y.awaitsAny() {
+			y.fetchWhole(p)
+		}
+		return
+	}
+	y.fetch(p, func(i int) bool { return y.short || !y.stream.mesh.Awaited(p.stripe(i)) })
+}
+
+func (y *player) awaitsAny() bool {
+	for stripe := range stripes {
+		if y.stream.mesh.Awaited(stripe) {
+			return true
+		}
+	}
+	return false
+}
+
+// ready says whether all of the part has come that the player waits for.
+func (y *player) ready(p *part) bool {
+	origin := p.whole
+	for i := range p.pieces {
+		if p.pieces[i].data == nil {
+			return false
+		}
+		origin = origin || p.pieces[i].origin
+	}
+	if p.length == 0 {
+		return false
+	}
+	y.asked = nil
+	y.stream.node.do(Ready{y.stream.id, p.turn})
+	if origin {
+		y.stream.enough(p)
+	}
+	return true
+}
+
+// due is when the origin is asked for what peers have not sent of the part that the player waits for.
+func (y *player) due() (at int64, waits bool) {
+	a := y.asked
+	if a == nil {
+		return 0, false
+	}
+	p := y.stream.shelf.part(a.turn)
+	missing := 0
+	for i := range p.pieces {
+		if p.pieces[i].lacks() {
+			missing += segment.PieceLen(int64(p.length), i)
+		}
+	}
+	if p.whole || p.length > 0 && missing == 0 {
+		return 0, false
+	}
+	if p.length == 0 {
+		missing = y.stream.shelf.usual()
+	}
+	origin := a.RTT
+	if a.Rate > 0 {
+		origin += int64(missing) * 1_000_000 / a.Rate
+	}
+	return mesh.Due(max(a.at, p.progress), a.Deadline, origin, y.stream.set.Part), true
+}
+
+// isDue asks the origin for what has not come, and takes it back from the parents. Those that had time have missed the part.
+func (y *player) isDue(now int64, p *part) {
+	had := now-max(y.asked.at, p.progress) >= y.stream.set.Part/4
+	for stripe := range stripes {
+		if had && !p.missed[stripe] && y.lacks(p, stripe) {
+			p.missed[stripe] = true
+			y.stream.mesh.Missed(now, stripe)
+		}
+	}
+	if p.length == 0 {
+		y.fetchWhole(p)
+	} else {
+		y.fetch(p, func(int) bool { return true })
+	}
+	y.stream.enough(p)
+}
+
+// lacks says whether pieces of a stripe have not come; of a part of unknown length, all.
+func (y *player) lacks(p *part, stripe int) bool {
+	for i := range p.pieces {
+		if p.stripe(i) == stripe && p.pieces[i].lacks() {
+			return true
+		}
+	}
+	return p.length == 0
+}
+
+func (y *player) fetchWhole(p *part) {
+	if !p.whole {
+		p.whole = true
+		y.stream.node.do(Fetch{Stream: y.stream.id, Turn: p.turn})
+	}
+}
+
+// fetch asks the origin for the runs of pieces that have not come and are wanted of it.
+func (y *player) fetch(p *part, want func(i int) bool) {
+	if p.whole {
+		return
+	}
+	var runs []Run
+	for i := range p.pieces {
+		pc := &p.pieces[i]
+		if !pc.lacks() || !want(i) {
+			continue
+		}
+		pc.asked = true
+		if len(runs) > 0 && runs[len(runs)-1].Last == i-1 {
+			runs[len(runs)-1].Last = i
+		} else {
+			runs = append(runs, Run{i, i})
+		}
+	}
+	if runs != nil {
+		y.stream.node.do(Fetch{Stream: y.stream.id, Turn: p.turn, Runs: runs})
+	}
+}
+
+// turn is that of the part that the player waits for; -1: none.
+func (y *player) turn() int64 {
+	if y.asked == nil {
+		return -1
+	}
+	return int64(y.asked.turn)
+}
+
+// enough tells the parents, once, that nothing more of a part is wanted.
+func (s *Stream) enough(p *part) {
+	id := p.named
+	if p.content != nil {
+		id = p.content.Segment
+	}
+	if p.enough || id == (segment.ID{}) {
+		return
+	}
+	p.enough = true
+	for _, to := range s.mesh.Parents() {
+		s.node.say(to, peer.Enough{Stream: s.id, Segment: id})
+	}
+}

@@ -1,0 +1,78 @@
+package parts
+
+import (
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// head tells a peer the certificate of a part, once.
+func (s *Stream) head(to ID, p *part) {
+	l, key := s.node.links[to], partID{s.id, p.turn}
+	if _, was := l.out.told[key]; was {
+		return
+	}
+	s.node.say(to, peer.Part{Stream: s.id, Push: l.out.tell(key), Turn: p.turn, Raw: p.content.Raw})
+}
+
+// heads tells a certificate to those that are to have it at once.
+func (s *Stream) heads(p *part) {
+	to := s.mesh.AllChildren()
+	if s.node.cfg.Seed {
+		to = nil
+		for _, id := range s.node.order {
+			if s.node.links[id].following(s.id) {
+				to = append(to, id)
+			}
+		}
+	}
+	for _, id := range to {
+		s.head(id, p)
+	}
+}
+
+// push has a verified piece sent to a child, behind what waits for it.
+func (s *Stream) push(to ID, p *part, piece int) {
+	l := s.node.links[to]
+	if l == nil || p.without[to] || l.held[s.id] {
+		return
+	}
+	s.head(to, p)
+	if l.out.waits > Backlog {
+		s.node.Counts.Shed += int64(l.out.forget(func(q queued) bool { return q.stream == s.id && q.turn < p.turn }))
+	}
+	data := p.pieces[piece].data
+	key := partID{s.id, p.turn}
+	l.out.waiting = append(l.out.waiting, queued{key, p.content.Segment, peer.PushedID(l.out.told[key], piece), data})
+	l.out.waits += len(data)
+	l.hand()
+}
+
+// hand gives a link what it may have at a time. The rest waits here, where it can be taken back.
+func (l *link) hand() {
+	for l.out.handed < mostHanded && len(l.out.waiting) > 0 {
+		q := l.out.waiting[0]
+		l.out.waiting[0] = queued{}
+		l.out.waiting = l.out.waiting[1:]
+		l.out.waits -= len(q.data)
+		l.out.handed++
+		l.node.do(Push{l.id, q.request, q.data})
+	}
+}
+
+// Sent says that a link has sent a pushed piece, or has given it up.
+func (n *Node) Sent(to ID) {
+	if l := n.links[to]; l != nil && l.out.handed > 0 {
+		l.out.handed--
+		l.hand()
+	}
+}
+
+// enoughOf takes back what waits of a part for a peer that wants nothing more of it.
+func (s *Stream) enoughOf(l *link, id segment.ID) {
+	for _, p := range s.shelf.parts {
+		if p.content != nil && p.content.Segment == id {
+			p.without[l.id] = true
+		}
+	}
+	l.out.forget(func(q queued) bool { return q.stream == s.id && q.segment == id })
+}

@@ -1,0 +1,105 @@
+package parts
+
+import (
+	"math"
+
+	"github.com/leeway-video/leeway/internal/mesh"
+	"github.com/leeway-video/leeway/internal/segment"
+)
+
+// never is a time before all others.
+const never = math.MinInt64 / 2
+
+// shelf has the parts of a stream.
+type shelf struct {
+	parts  map[uint32]*part // by turn
+	listed bool             // the own playlist has named a part
+	edge   uint32           // the latest that it named
+}
+
+// part is what there is of a part.
+type part struct {
+	turn     uint32
+	named    segment.ID // by the own playlist; zero: not yet
+	length   int        // bytes; 0: not known
+	content  *Content   // nil: there is no verified certificate
+	pieces   []piece
+	progress int64         // when a peer's last piece came
+	without  map[ID]bool   // peers that want nothing more of it
+	judged   [][]byte      // certificates that are being verified
+	whole    bool          // the origin was asked for all of it, at an unknown length
+	enough   bool          // parents were told
+	missed   [stripes]bool // the parent was told to have missed it
+}
+
+// piece is what there is of a piece.
+type piece struct {
+	data     []byte // verified, or of the origin
+	verified bool
+	origin   bool // the player gets the origin's bytes
+	asked    bool // of the origin
+	checking int  // copies of peers that are being checked
+}
+
+// lacks says whether nothing has come of a piece, and the origin was not asked for it.
+func (p *piece) lacks() bool { return p.data == nil && p.checking == 0 && !p.asked }
+
+// list notes the turn of a listed part, and says whether it is the latest.
+func (s *shelf) list(turn uint32) bool {
+	if s.listed && turn <= s.edge {
+		return false
+	}
+	s.listed, s.edge = true, turn
+	return true
+}
+
+// near says whether parts of a turn are taken of peers.
+func (s *shelf) near(turn uint32) bool {
+	return s.listed && int64(turn) > int64(s.edge)-Kept && int64(turn) <= int64(s.edge)+Kept
+}
+
+// part finds or makes a part.
+func (s *shelf) part(turn uint32) *part {
+	p := s.parts[turn]
+	if p == nil {
+		p = &part{turn: turn, progress: never, without: map[ID]bool{}}
+		s.parts[turn] = p
+	}
+	return p
+}
+
+// evict drops what is not near, but for the part that the player waits for.
+func (s *shelf) evict(asked int64) {
+	for turn := range s.parts {
+		if !s.near(turn) && int64(turn) != asked {
+			delete(s.parts, turn)
+		}
+	}
+}
+
+// elsewhere says whether a segment has its place at another turn.
+func (s *shelf) elsewhere(turn uint32, id segment.ID) bool {
+	for _, p := range s.parts {
+		if p.turn != turn && (p.named == id || p.content != nil && p.content.Segment == id) {
+			return true
+		}
+	}
+	return false
+}
+
+// usual is how long a part is whose length is not known: as the longest that is here.
+func (s *shelf) usual() (length int) {
+	for _, p := range s.parts {
+		length = max(length, p.length)
+	}
+	return length
+}
+
+// size notes the length of a part.
+func (p *part) size(length int) {
+	p.length = length
+	p.pieces = make([]piece, segment.Pieces(int64(length)))
+}
+
+// stripe is the tree of a piece.
+func (p *part) stripe(i int) int { return mesh.StripeOf(int(p.turn), i, len(p.pieces), stripes) }

@@ -1,0 +1,213 @@
+package parts
+
+import (
+	"github.com/leeway-video/leeway/internal/mesh"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// Stream is a stream that the node follows.
+type Stream struct {
+	node   *Node
+	id     segment.ID
+	set    Settings
+	mesh   *mesh.Mesh
+	shelf  shelf
+	player player
+	heard  int64       // when a seed's certificate came last
+	holds  map[ID]bool // peers that were told to push nothing
+}
+
+const stripes = peer.Stripes
+
+func newStream(n *Node, id segment.ID, set Settings) *Stream {
+	cfg := mesh.Config{Self: n.cfg.Self, Stripes: stripes, Slots: set.Slots}
+	if n.cfg.Seed {
+		cfg.Seed, cfg.PerStripe, cfg.Slots = true, seedChildren, seedChildren*stripes
+	}
+	s := &Stream{node: n, id: id, set: set, mesh: mesh.New(cfg), shelf: shelf{parts: map[uint32]*part{}}, heard: never, holds: map[ID]bool{}}
+	s.player.stream = s
+	return s
+}
+
+// lost removes a peer from the stream.
+func (s *Stream) lost(now int64, id ID) {
+	s.mesh.Gone(id)
+	delete(s.holds, id)
+	for _, p := range s.shelf.parts {
+		delete(p.without, id)
+	}
+	if l := s.node.links[id]; l != nil {
+		l.out.forget(func(q queued) bool { return q.stream == s.id })
+		for stripe := range stripes {
+			l.ends(now, stripeID{s.id, stripe})
+		}
+	}
+	s.flush(now)
+}
+
+// flush sends what the mesh wants to say.
+func (s *Stream) flush(now int64) {
+	s.mesh.CanSource(s.set.Packaged || s.seeded(now))
+	s.deliver(now, s.mesh.Decide(now))
+	s.hold()
+}
+
+// seeded says whether a linked seed sends certificates.
+func (s *Stream) seeded(now int64) bool {
+	if now-s.heard >= seedSilence*s.set.Part {
+		return false
+	}
+	for _, l := range s.node.links {
+		if l.seed {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Stream) deliver(now int64, sends []mesh.Send) {
+	for _, m := range sends {
+		l, stripe := s.node.links[m.To], uint8(m.Stripe)
+		if l == nil {
+			continue
+		}
+		switch m.Kind {
+		case mesh.Tell:
+			s.node.say(m.To, peer.Place{Stream: s.id, Stripe: stripe, Rank: m.Place.Rank, Room: m.Place.Room, Least: m.Place.Least, Path: m.Place.Path})
+		case mesh.Subscribe:
+			l.subscribes(stripeID{s.id, m.Stripe})
+			s.node.say(m.To, peer.Subscribe{Stream: s.id, Stripe: stripe, Slots: m.Slots})
+		case mesh.Unsubscribe:
+			l.ends(now, stripeID{s.id, m.Stripe})
+			s.node.say(m.To, peer.Unsubscribe{Stream: s.id, Stripe: stripe})
+		case mesh.End:
+			s.node.say(m.To, peer.End{Stream: s.id, Stripe: stripe})
+		}
+	}
+}
+
+// Listed says that the node's own playlist names a part: at a turn, with an ID, and a length in bytes if it says one. A peer's turn is a
+// claim, for the certificate signs the name only. So parts of peers are taken if they are near the latest listed one, and those that the
+// playlist contradicts are dropped.
+func (s *Stream) Listed(now int64, turn uint32, id segment.ID, length int) {
+	if s.shelf.list(turn) {
+		s.shelf.evict(s.player.turn())
+	}
+	if !s.shelf.near(turn) {
+		return
+	}
+	p := s.shelf.part(turn)
+	if c := p.content; c != nil && (c.Segment != id || length > 0 && c.Length != length) {
+		s.contradicted(p)
+		p = s.shelf.part(turn)
+	}
+	if p.named = id; p.length == 0 && length > 0 {
+		p.size(length)
+	}
+	s.player.look(now)
+}
+
+// contradicted forgets a part that peers have told under a turn that is another's.
+func (s *Stream) contradicted(p *part) {
+	delete(s.shelf.parts, p.turn)
+	for _, id := range s.node.order {
+		l := s.node.links[id]
+		l.close(func(u *push) bool { return u.stream == s.id && u.turn == p.turn })
+		l.out.forget(func(q queued) bool { return q.stream == s.id && q.turn == p.turn })
+		l.out.untell(partID{s.id, p.turn})
+	}
+}
+
+// Certify takes a verified certificate that no peer told: the node has signed it, or it is the packager's.
+func (s *Stream) Certify(now int64, turn uint32, c Content) {
+	s.certify(now, turn, &c)
+	s.flush(now)
+}
+
+// certify takes a verified certificate, and says whether it is that of the part at its turn.
+func (s *Stream) certify(now int64, turn uint32, c *Content) bool {
+	if !s.shelf.near(turn) || c.Length > MaxPart || len(c.Digests) != segment.Pieces(int64(c.Length)) {
+		return false
+	}
+	p := s.shelf.part(turn)
+	if p.content != nil {
+		return p.content.same(c)
+	}
+	if p.named != (segment.ID{}) && p.named != c.Segment || p.length > 0 && p.length != c.Length || s.shelf.elsewhere(turn, c.Segment) {
+		return false
+	}
+	if p.content = c; p.length == 0 {
+		p.size(c.Length)
+	}
+	s.heads(p)
+	for i := range p.pieces {
+		if pc := &p.pieces[i]; pc.data != nil && !pc.verified {
+			s.check(ID{}, p, i, pc.data)
+		}
+	}
+	s.player.look(now)
+	return true
+}
+
+func (s *Stream) check(from ID, p *part, i int, data []byte) {
+	s.node.do(Check{From: from, Stream: s.id, Turn: p.turn, Piece: i, Data: data, Digest: p.content.Digests[i], of: p})
+}
+
+// Checked takes the outcome of a Check.
+func (n *Node) Checked(now int64, c Check, ok bool) {
+	s := n.streams[c.Stream]
+	if s == nil || s.shelf.parts[c.Turn] != c.of {
+		if !ok && c.From != (ID{}) {
+			n.do(Blame{From: c.From, Why: BadPiece})
+		}
+		return
+	}
+	p := c.of
+	pc := &p.pieces[c.Piece]
+	if c.From != (ID{}) {
+		pc.checking--
+		if !ok {
+			n.do(Blame{From: c.From, Why: BadPiece})
+			s.player.look(now)
+			return
+		}
+		s.mesh.Arrived(now, c.From, p.stripe(c.Piece))
+	}
+	if ok && !pc.verified {
+		s.accept(now, p, c.Piece, c.Data)
+	}
+	s.flush(now)
+}
+
+// Have takes a piece whose digest the node has made itself: a seed's.
+func (s *Stream) Have(now int64, turn uint32, i int, data []byte) {
+	if p := s.shelf.parts[turn]; p != nil && p.content != nil && i < len(p.pieces) && !p.pieces[i].verified {
+		s.accept(now, p, i, data)
+	}
+}
+
+// accept has a verified piece, and pushes it.
+func (s *Stream) accept(now int64, p *part, i int, data []byte) {
+	p.pieces[i].verified, p.pieces[i].data = true, data
+	for _, id := range s.mesh.Children(p.stripe(i)) {
+		s.push(id, p, i)
+	}
+	s.player.look(now)
+}
+
+// Bytes are those of a piece, verified or of the origin; nil: it has not come.
+func (s *Stream) Bytes(turn uint32, i int) []byte {
+	if p := s.shelf.parts[turn]; p != nil && i < len(p.pieces) {
+		return p.pieces[i].data
+	}
+	return nil
+}
+
+// Pieces is how many pieces a part has; 0: its length is not known.
+func (s *Stream) Pieces(turn uint32) int {
+	if p := s.shelf.parts[turn]; p != nil {
+		return len(p.pieces)
+	}
+	return 0
+}
