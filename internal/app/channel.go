@@ -113,6 +113,9 @@ func (c *channel) source() (func(context.Context, live.Target) error, error) {
 	if c.picture.live {
 		recipe := film.DefaultRecipe()
 		clock := live.Clock{Segment: time.Duration(c.picture.seconds()) * time.Second, Window: window, FPS: recipe.FPS}
+		if c.picture.parts {
+			clock.Part = livePart
+		}
 		for _, r := range recipe.Renditions {
 			clock.Renditions = append(clock.Renditions, live.Rendition(r))
 		}
@@ -142,7 +145,12 @@ func (c *channel) noting(h http.Handler, playable func()) http.Handler {
 		case r.Method != http.MethodPut:
 		case file == live.MasterName:
 			playable()
+		case classOf(file) == classPlaylist:
+			if err := c.origin.listed(file); err != nil && !errors.Is(err, os.ErrNotExist) {
+				c.log.Warn("live: a playlist cannot be read again", "file", file, "error", err)
+			}
 		case classOf(file) == classSegment:
+			c.origin.reloads.came(file)
 			if err := c.origin.note(file); err != nil && !errors.Is(err, os.ErrNotExist) {
 				c.log.Warn("live: a segment cannot be read again", "file", file, "error", err)
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/testkit"
 	"github.com/leeway-video/leeway/internal/viewer"
+	"github.com/leeway-video/leeway/internal/wire/playlist"
 )
 
 // shortFilm is tinyFilm in segments of a tenth of a second: its replay goes on while a test looks.
@@ -128,6 +129,46 @@ func TestUpShowsAClock(t *testing.T) {
 	}
 }
 
+// TestUpShowsAClockInParts: a request for what comes next waits for it, and what is published in parts is signed as a whole.
+func TestUpShowsAClockInParts(t *testing.T) {
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("ffmpeg is not installed (apt-get install ffmpeg)")
+	}
+	defer goleak.VerifyNone(t)
+	r := startUp(t, "--live", "--low-latency")
+	at := r.page + "/media/live/240p/"
+	read := func(query string) *playlist.Media {
+		code, text := fetch(t, "GET", at+"index.m3u8"+query)
+		_, media, err := playlist.Read([]byte(text))
+		if code != 200 || err != nil || media == nil || media.LowLatency == nil || media.LowLatency.Hint == nil {
+			t.Fatalf("%d %v %s", code, err, text)
+		}
+		return media
+	}
+	media := read("")
+	for range 4 {
+		sequence, part := media.Next()
+		hint := media.LowLatency.Hint.URI
+		if code, text := fetch(t, "GET", at+hint); code != 200 || !strings.Contains(text, "moof") {
+			t.Errorf("%s: %d, %d bytes", hint, code, len(text))
+		}
+		media = read(fmt.Sprintf("?_HLS_msn=%d&_HLS_part=%d", sequence, part))
+		if next, n := media.Next(); next < sequence || next == sequence && n <= part {
+			t.Errorf("part %d of %d was asked for, and part %d of %d is next", part, sequence, n, next)
+		}
+	}
+	if code, _ := fetch(t, "GET", at+"index.m3u8?_HLS_msn=1&_HLS_part=x"); code != 400 {
+		t.Errorf("a part that is no number: %d", code)
+	}
+	_, text := fetch(t, "GET", at+"index.m3u8.leeway")
+	if signed, err := certificate.ParseList([]byte(text)); err != nil || len(signed) < 2 {
+		t.Errorf("%d are signed: %v", len(signed), err)
+	}
+	if err := r.stop(); err != nil {
+		t.Error(err)
+	}
+}
+
 // folders counts those of streams.
 func folders(t *testing.T) int {
 	t.Helper()
@@ -146,7 +187,7 @@ func TestUpNeedsFfmpegForAClock(t *testing.T) {
 }
 
 func TestUpSaysWhichPicturesDoNotGoTogether(t *testing.T) {
-	for _, args := range [][]string{{"--live", "--replay"}, {"--live", "--media=film.mp4"}, {"--replay", "--site=site.yaml"}, {"--segment=3s"}, {"--window=1s"}, {"--origin-fault=late", "--media=" + tinyFilm(t)}} {
+	for _, args := range [][]string{{"--live", "--replay"}, {"--live", "--media=film.mp4"}, {"--replay", "--site=site.yaml"}, {"--low-latency"}, {"--low-latency", "--replay"}, {"--segment=3s"}, {"--window=1s"}, {"--origin-fault=late", "--media=" + tinyFilm(t)}} {
 		if _, errs, code := leeway(t, nil, append([]string{"up", "--data-dir=" + t.TempDir()}, args...)...); code != 2 {
 			t.Errorf("%v: %d %s", args, code, errs)
 		}

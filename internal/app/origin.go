@@ -78,6 +78,7 @@ type origin struct {
 
 	temporary string // folder that goes with the origin; empty: the folder stays
 	replays   bool   // what is served is a film as a live stream
+	reloads   reloads
 
 	mu      sync.Mutex
 	ledger  ledger  // guarded by mu
@@ -179,6 +180,10 @@ func (o *origin) serve(w http.ResponseWriter, r *http.Request, client string) {
 	}
 	if !below || name == "" || path.Clean(name) != name {
 		http.NotFound(out, r)
+		return
+	}
+	if status := o.reloads.hold(r.Context(), name, r.URL.Query()); status != http.StatusOK {
+		http.Error(out, "The playlist or part is not there: see _HLS_msn, _HLS_part and EXT-X-PRELOAD-HINT in RFC 8216bis.", status)
 		return
 	}
 	root, file := o.root, name

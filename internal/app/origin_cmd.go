@@ -22,6 +22,7 @@ type originCmd struct {
 	Admin       *string        `help:"Address of metrics and health." placeholder:"HOST:PORT" key:"origin.admin"`
 	Media       *string        `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"origin.media" xor:"what"`
 	Live        *bool          `help:"A live stream instead of a film: a clock, encoded while it is watched (needs ffmpeg)." key:"origin.live" xor:"what,live"`
+	LowLatency  *bool          `help:"Publish the segments of --live in parts of half a second (low-latency HLS)." key:"origin.low_latency"`
 	Replay      *bool          `help:"Show the film as a live stream without end; nothing is encoded." key:"origin.replay" xor:"live"`
 	Segment     *time.Duration `help:"Length of segments: 2s, 4s or 6s (default 4s, of a live stream 2s)." placeholder:"DURATION" key:"origin.segment"`
 	Window      *time.Duration `help:"How far back a live stream can be watched (default 30s)." placeholder:"DURATION" key:"origin.window"`

@@ -19,6 +19,7 @@ import (
 type picture struct {
 	media   string // video file, or a folder with a master playlist; empty: the sample film
 	live    bool   // a clock, encoded in real time
+	parts   bool   // and published in parts
 	replay  bool   // the film as a live stream
 	segment time.Duration
 	window  time.Duration // of a stream's playlists
@@ -29,6 +30,9 @@ const (
 	filmSegment = 4 * time.Second
 	liveSegment = 2 * time.Second
 
+	// livePart is how long the parts of a low-latency stream are.
+	livePart = 500 * time.Millisecond
+
 	liveWindow  = 30 * time.Second
 	leastWindow = 10 * time.Second
 	mostWindow  = 2 * time.Hour
@@ -38,11 +42,13 @@ const (
 var segmentLengths = []time.Duration{2 * time.Second, 4 * time.Second, 6 * time.Second}
 
 // picture is what the configuration has an up show.
-func (c UpConfig) picture() picture { return picture{c.Media, c.Live, c.Replay, c.Segment, c.Window} }
+func (c UpConfig) picture() picture {
+	return picture{c.Media, c.Live, c.LowLatency, c.Replay, c.Segment, c.Window}
+}
 
 // picture is what the configuration has an origin show.
 func (c OriginConfig) picture() picture {
-	return picture{c.Media, c.Live, c.Replay, c.Segment, c.Window}
+	return picture{c.Media, c.Live, c.LowLatency, c.Replay, c.Segment, c.Window}
 }
 
 // streams says whether it is a live stream.
@@ -53,6 +59,8 @@ func (p picture) check() error {
 	switch {
 	case p.live && p.replay:
 		return cmdline.Usage(errors.New("--live shows a clock and --replay a film: give one of them"))
+	case p.parts && !p.live:
+		return cmdline.Usage(errors.New("--low-latency is of the stream of --live alone"))
 	case p.live && p.media != "":
 		return cmdline.Usage(errors.New("--live shows a clock and no --media (--replay shows a film as a live stream)"))
 	}

@@ -31,6 +31,7 @@ type upCmd struct {
 	Open        *bool          `help:"Let any program that can reach the address join." key:"up.open"`
 	Media       *string        `help:"Film to play: a video file (needs ffmpeg once), or a folder with master.m3u8." placeholder:"FILE" key:"up.media" xor:"what"`
 	Live        *bool          `help:"A live stream instead of a film: a clock, encoded while it is watched (needs ffmpeg)." key:"up.live" xor:"what,live"`
+	LowLatency  *bool          `help:"Publish the segments of --live in parts of half a second (low-latency HLS)." key:"up.low_latency"`
 	Replay      *bool          `help:"Show the film as a live stream without end; nothing is encoded." key:"up.replay" xor:"live"`
 	Segment     *time.Duration `help:"Length of segments: 2s, 4s or 6s (default 4s, of a live stream 2s)." placeholder:"DURATION" key:"up.segment"`
 	Window      *time.Duration `help:"How far back a live stream can be watched (default 30s)." placeholder:"DURATION" key:"up.window"`
@@ -49,6 +50,7 @@ func (upCmd) Help() string {
   leeway up
   leeway up --media holiday.mp4
   leeway up --live
+  leeway up --live --low-latency
   leeway up --replay --window 10m
   leeway up --site my-site.yaml
   leeway up --listen 0.0.0.0:8080 --open

@@ -27,7 +27,7 @@ const module = "github.com/leeway-video/leeway"
 // layers lists the rooms of each layer, lowest first.
 var layers = [][]string{
 	{"site", "segment", "certificate", "swarm", "mesh", "cluster", "schedule", "ledbat", "access", "experiment", "metric", "netstat"},
-	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/jsonscan", "wire/sibling", "wire/proxy", "wire/sdp", "wire/playlist", "wire/mpd", "wire/quality", "wire/cmcd"},
+	{"wire/peer", "wire/signal", "wire/bus", "wire/webtorrent", "wire/jsonscan", "wire/sibling", "wire/proxy", "wire/sdp", "wire/playlist", "wire/mpd", "wire/quality", "wire/cmcd", "wire/cmaf"},
 	{"transfer", "background", "viewer", "parts", "packaging", "stream", "sleep", "buildinfo", "procstat"},
 	{
 		"tracker", "seed", "relay", "probe", "cmcd", "fleet",

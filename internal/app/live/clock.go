@@ -24,7 +24,8 @@ type Clock struct {
 	Segment    time.Duration
 	Window     time.Duration // length of the playlists
 	FPS        int
-	Renditions []Rendition // the lowest first
+	Renditions []Rendition   // the lowest first
+	Part       time.Duration // length of parts; 0: segments have none, and ffmpeg pushes them itself
 }
 
 // goodbye is how long ffmpeg may take to its last playlist.
@@ -32,16 +33,32 @@ const goodbye = 3 * time.Second
 
 // Run pushes the stream until ctx ends, and returns why it could not.
 func (c Clock) Run(ctx context.Context, to Target) error {
+	if c.Part > 0 {
+		return c.runParts(ctx, to)
+	}
+	cmd, said, err := encoder(ctx, c.args(to.Base, time.Now()))
+	if err != nil {
+		return err
+	}
+	return failed(ctx, cmd.Run(), said)
+}
+
+// encoder is an ffmpeg that is told to end when ctx does, and the end of what it says.
+func encoder(ctx context.Context, args []string) (*exec.Cmd, *tail, error) {
 	path, err := exec.LookPath("ffmpeg")
 	if err != nil {
-		return errors.New("live: the clock is made by ffmpeg, which is not on PATH (apt-get install ffmpeg)")
+		return nil, nil, errors.New("live: the clock is made by ffmpeg, which is not on PATH (apt-get install ffmpeg)")
 	}
-	cmd := exec.CommandContext(ctx, path, c.args(to.Base, time.Now())...)
+	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGTERM) }
 	cmd.WaitDelay = goodbye
-	var said tail
-	cmd.Stderr = &said
-	err = cmd.Run()
+	said := &tail{}
+	cmd.Stderr = said
+	return cmd, said, nil
+}
+
+// failed is why a stream ended; nil: ctx did.
+func failed(ctx context.Context, err error, said *tail) error {
 	switch {
 	case ctx.Err() != nil:
 		return nil
@@ -51,17 +68,10 @@ func (c Clock) Run(ctx context.Context, to Target) error {
 	return fmt.Errorf("live: ffmpeg: %w: %s", err, said)
 }
 
-// args of ffmpeg. Numbers and names of segments begin with the time of day: those of a stream that is started again are others.
+// args of an ffmpeg that pushes. Numbers and names of segments begin with the time of day: those of a stream that is started again are
+// others.
 func (c Clock) args(base string, now time.Time) []string {
-	top := c.Renditions[len(c.Renditions)-1]
-	fps, seconds := strconv.Itoa(c.FPS), strconv.FormatFloat(c.Segment.Seconds(), 'f', -1, 64)
-	window := max(leastWindow, int(c.Window/c.Segment))
-	args := []string{
-		"-hide_banner", "-nostdin", "-loglevel", "error",
-		"-re", "-f", "lavfi", "-i", fmt.Sprintf("testsrc2=size=%dx%d:rate=%s", (top.Height*16/9+1)/2*2, top.Height, fps),
-		"-re", "-f", "lavfi", "-i", "sine=frequency=330:beep_factor=4:sample_rate=48000",
-		"-filter_complex", c.filter(now),
-	}
+	args := c.input(now)
 	var streams []string
 	for i, r := range c.Renditions {
 		args = append(args, "-map", fmt.Sprintf("[v%d]", i), "-map", "1:a",
@@ -69,12 +79,33 @@ func (c Clock) args(base string, now time.Time) []string {
 			fmt.Sprintf("-bufsize:v:%d", i), strconv.Itoa(r.Video*2), fmt.Sprintf("-b:a:%d", i), strconv.Itoa(r.Audio))
 		streams = append(streams, fmt.Sprintf("v:%d,a:%d,name:%s", i, i, r.Name))
 	}
-	group := strconv.Itoa(int(math.Round(float64(c.FPS) * c.Segment.Seconds())))
-	return append(args, "-c:v", "libx264", "-preset", "ultrafast", "-g", group, "-keyint_min", group, "-sc_threshold", "0", "-c:a", "aac", "-ac", "2",
-		"-f", "hls", "-hls_time", seconds, "-hls_list_size", strconv.Itoa(window), "-hls_delete_threshold", strconv.Itoa(window+1),
+	seconds, window := strconv.FormatFloat(c.Segment.Seconds(), 'f', -1, 64), c.window()
+	args = append(args, c.codecs()...)
+	return append(args, "-f", "hls", "-hls_time", seconds, "-hls_list_size", strconv.Itoa(window), "-hls_delete_threshold", strconv.Itoa(window+1),
 		"-hls_start_number_source", "epoch", "-hls_flags", "program_date_time+delete_segments+independent_segments",
 		"-master_pl_name", MasterName, "-var_stream_map", strings.Join(streams, " "), "-method", "PUT",
 		"-hls_segment_filename", base+"%v/live-%d.ts", base+"%v/index.m3u8")
+}
+
+// window is how many segments a playlist has.
+func (c Clock) window() int { return max(leastWindow, int(c.Window/c.Segment)) }
+
+// input is the picture and the tone, and their filters.
+func (c Clock) input(now time.Time) []string {
+	top := c.Renditions[len(c.Renditions)-1]
+	fps := strconv.Itoa(c.FPS)
+	return []string{
+		"-hide_banner", "-nostdin", "-loglevel", "error",
+		"-re", "-f", "lavfi", "-i", fmt.Sprintf("testsrc2=size=%dx%d:rate=%s", (top.Height*16/9+1)/2*2, top.Height, fps),
+		"-re", "-f", "lavfi", "-i", "sine=frequency=330:beep_factor=4:sample_rate=48000",
+		"-filter_complex", c.filter(now),
+	}
+}
+
+// codecs are the settings of the encoders: each segment begins with a picture that needs no other.
+func (c Clock) codecs() []string {
+	group := strconv.Itoa(int(math.Round(float64(c.FPS) * c.Segment.Seconds())))
+	return []string{"-c:v", "libx264", "-preset", "ultrafast", "-g", group, "-keyint_min", group, "-sc_threshold", "0", "-c:a", "aac", "-ac", "2"}
 }
 
 // filter writes the time of day, with the number of the frame within its second, on the picture, and scales it for each rendition.
