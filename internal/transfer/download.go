@@ -49,6 +49,9 @@ type DownloadEvents interface {
 // side is. Safe for concurrent use; data is taken in the goroutine that reads the link, so that pieces of several links
 // are digested side by side. No lock is held while DownloadEvents are called.
 type Download struct {
+	// Pushed, if set before the first data, takes the data of pushed pieces (spec/parts.md). Without it they were not asked for.
+	Pushed func(peer.Data) error
+
 	send   func(peer.Message)
 	now    func() time.Time
 	events DownloadEvents
@@ -242,6 +245,9 @@ func (d *Download) Close() {
 
 // Data takes a part of a piece. A *LinkError says that the peer is to be dropped.
 func (d *Download) Data(m peer.Data) error {
+	if _, _, pushed := peer.Pushed(m.Request); pushed && d.Pushed != nil {
+		return d.Pushed(m)
+	}
 	d.mu.Lock()
 	a := d.pending[m.Request]
 	if a == nil {
@@ -302,6 +308,13 @@ func (d *Download) stray(m peer.Data) error {
 		return errCanceled
 	}
 	return d.unasked(len(m.Payload))
+}
+
+// Unsolicited counts n bytes of a message of pushed data as data that was not asked for. A *LinkError says that the peer is to be dropped.
+func (d *Download) Unsolicited(n int) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.unasked(n)
 }
 
 // unasked counts a message of data that was not asked for. Under mu.

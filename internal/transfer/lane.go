@@ -222,7 +222,7 @@ func (u *Uploader) fetch() (did bool, wait time.Duration) {
 		_, there := up.take(q.id)
 		u.mu.Unlock()
 		if there {
-			up.reject(peer.RejectReason(refusal-1), []uint32{q.id})
+			up.refuse(q, peer.RejectReason(refusal-1))
 		}
 		return true, 0
 	}
@@ -301,14 +301,14 @@ func (s source) Next(n int) (part peer.Data, ok bool) {
 	if q.lane == peer.Foreground {
 		back.moved = u.now()
 	}
-	lane, whole := q.lane, end == len(q.data)
+	lane, whole, sent := q.lane, end == len(q.data), *q
 	if whole {
 		up.ready = up.ready[1:]
 	}
 	u.mu.Unlock()
 	up.cfg.Observer.Sent(lane, len(part.Payload))
 	if whole {
-		up.served()
+		up.served(sent)
 		u.nudge()
 	}
 	return part, true

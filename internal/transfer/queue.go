@@ -15,6 +15,7 @@ type queued struct {
 	piece   int
 	lane    peer.Lane
 	at      time.Time
+	pushed  []byte // the piece, if it was not asked for; nil: it was
 	data    []byte // all of the piece; nil: it is not in hand
 	offset  int    // bytes of it that are sent
 }

@@ -121,7 +121,7 @@ func (u *Uploader) step(up *Upload) {
 	})
 	u.buf = b
 	if err != nil { // a piece longer than a piece: not ours to send
-		up.reject(peer.RejectOutOfRange, []uint32{q.id})
+		up.refuse(*q, peer.RejectOutOfRange)
 		u.finish(up)
 		return
 	}
@@ -135,8 +135,9 @@ func (u *Uploader) step(up *Upload) {
 	}
 	up.cfg.Observer.Sent(q.lane, end-q.offset)
 	if q.offset = end; end == len(q.data) {
-		up.served()
+		sent := *q
 		u.finish(up)
+		up.served(sent)
 	}
 }
 
@@ -155,7 +156,7 @@ func (u *Uploader) load(up *Upload) bool {
 		return false
 	}
 	if refusal != Served {
-		up.reject(peer.RejectReason(refusal-1), []uint32{up.sending.id})
+		up.refuse(up.sending, peer.RejectReason(refusal-1))
 		u.finish(up)
 		return false
 	}
@@ -169,7 +170,7 @@ func (u *Uploader) load(up *Upload) bool {
 	}
 	now := u.now()
 	if wait == 0 || now.Sub(up.sending.at) > maxQueueAge {
-		up.reject(peer.RejectBudget, []uint32{up.sending.id})
+		up.refuse(up.sending, peer.RejectBudget)
 		u.finish(up)
 		return false
 	}

@@ -57,6 +57,8 @@ type UploadConfig struct {
 	Observer    Observer
 	MaxRequests int
 	Background  bool // the background lane is served, to peers that ack it
+	// Pushed hears of each piece of Push that has been sent, or that is given up. It may be called from any goroutine; no lock is held.
+	Pushed func(sent bool)
 }
 
 // Uploader serves the requests of many links, one message a turn, round robin; in the background, what the host's
@@ -187,6 +189,17 @@ func (up *Upload) Request(m peer.Request) error {
 	return nil
 }
 
+// Push queues a piece that was not asked for, in the foreground: it is charged and sent as one that was. The ID is one of peer.PushedID.
+// The owner bounds how many wait.
+func (up *Upload) Push(id uint32, data []byte) {
+	u := up.u
+	u.mu.Lock()
+	up.press()
+	up.lanes[peer.Foreground] = append(up.lanes[peer.Foreground], queued{id: id, lane: peer.Foreground, at: u.now(), pushed: data})
+	u.mu.Unlock()
+	u.nudge()
+}
+
 // queued is how many requests wait on all links. Under mu.
 func (u *Uploader) queued() int {
 	n := 0
@@ -225,7 +238,7 @@ func (up *Upload) Cancel(m peer.Cancel) {
 	u, n := up.u, 0
 	u.mu.Lock()
 	for _, id := range m.IDs {
-		if up.cancel(id) {
+		if _, _, pushed := peer.Pushed(id); !pushed && up.cancel(id) {
 			n++
 		}
 	}
@@ -276,6 +289,9 @@ func (up *Upload) piece(q queued, wait *bool) ([]byte, Refusal) {
 	u.mu.Lock()
 	loads := up.loads
 	u.mu.Unlock()
+	if q.pushed != nil {
+		return q.pushed, Served
+	}
 	data, refusal := up.cfg.Pieces.Piece(q.segment, q.piece)
 	if refusal == Later {
 		u.mu.Lock()
@@ -285,8 +301,21 @@ func (up *Upload) piece(q queued, wait *bool) ([]byte, Refusal) {
 	return data, refusal
 }
 
+// refuse rejects a request. What was not asked for is given up.
+func (up *Upload) refuse(q queued, reason peer.RejectReason) {
+	if q.pushed != nil {
+		up.cfg.Pushed(false)
+		return
+	}
+	up.reject(reason, []uint32{q.id})
+}
+
 // served notes that a request has been sent whole.
-func (up *Upload) served() {
+func (up *Upload) served(q queued) {
+	if q.pushed != nil {
+		up.cfg.Pushed(true)
+		return
+	}
 	if up.cfg.Session != nil {
 		up.cfg.Session.served()
 	}
