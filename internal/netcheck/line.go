@@ -26,11 +26,12 @@ var (
 
 // Line is the client's end of a quality test. Its methods Open, Message, Control, Lane and Closed are for what carries it.
 type Line struct {
-	link   *qualitylink.Line
-	began  time.Time
-	opened chan struct{}
-	gone   chan struct{}
-	reason error // of the end; set before gone
+	link     *qualitylink.Line
+	began    time.Time
+	opened   chan struct{}
+	gone     chan struct{}
+	reason   error         // of the end; set before gone
+	answered time.Duration // how long the answer to the offer took
 
 	mu      sync.Mutex
 	streams map[uint16]*stream // guarded by mu
@@ -191,7 +192,9 @@ func Dial(ctx context.Context, host *qualitylink.Host, from netip.Addr, dscp int
 		return nil, err
 	}
 	l.link = link
+	asked := time.Now()
 	answer, err := post(ctx, offer)
+	l.answered = time.Since(asked)
 	if err == nil {
 		err = link.Accept(answer)
 	}
@@ -199,11 +202,15 @@ func Dial(ctx context.Context, host *qualitylink.Host, from netip.Addr, dscp int
 		link.Close()
 		return nil, err
 	}
+	late := time.NewTimer(max(openTime, openTrips*l.answered))
+	defer late.Stop()
 	select {
 	case <-l.opened:
 		return l, nil
 	case <-l.gone:
 		err = l.lost()
+	case <-late.C:
+		err = qualitylink.ErrOpen
 	case <-ctx.Done():
 		err = context.Cause(ctx)
 	}

@@ -23,7 +23,11 @@ const MessageSize = 600
 const (
 	echoInterval  = 50_000
 	leastInterval = 2_000 // µs
-	openTime      = 15 * time.Second
+	leastMessages = 10
+	mostOnTheWay  = 40 // messages of a stream
+	signalTime    = 25 * time.Second // for the offer's answer and the opening
+	openTime      = 10 * time.Second // from the answer; a far line has openTrips times the answer's time
+	openTrips     = 8
 )
 
 // Class is what a mark came to (spec/probe.md, Results).
@@ -84,7 +88,7 @@ func (c *check) line(ctx context.Context, mark int) (*Line, func(), error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, socket.Close())
 	}
-	opening, cancel := context.WithTimeoutCause(ctx, openTime, qualitylink.ErrOpen)
+	opening, cancel := context.WithTimeoutCause(ctx, signalTime, qualitylink.ErrOpen)
 	defer cancel()
 	line, err := Dial(opening, host, c.server.here(), mark, c.offer(mark))
 	if err != nil {
@@ -105,13 +109,7 @@ func (c *check) class(ctx context.Context, mark int) (class Class, err error) {
 		return class, err
 	}
 	defer end()
-	interval := max(leastInterval, c.Duration.Microseconds()/c.Messages)
-	length := c.Messages * interval
-	results, err := line.Run(ctx, []quality.Run{
-		{Stream: 1, Direction: quality.Up, Messages: c.Messages, Interval: interval, Size: MessageSize},
-		{Stream: 2, Direction: quality.Down, Messages: c.Messages, Interval: interval, Size: MessageSize},
-		{Stream: 3, Direction: quality.Both, Messages: max(10, min(c.Messages, length/echoInterval)), Interval: echoInterval, Size: MessageSize},
-	})
+	results, err := line.Run(ctx, runs(c.Messages, c.Duration, line.answered))
 	if err != nil {
 		return class, err
 	}
@@ -127,6 +125,22 @@ func (c *check) class(ctx context.Context, mark int) (class Class, err error) {
 		}
 	}
 	return class, nil
+}
+
+// runs are the three streams of a test of a length. A line that answers late has fewer messages a second, so that the window with which
+// SCTP begins does not hold them back.
+func runs(messages int64, length, answered time.Duration) []quality.Run {
+	interval := max(leastInterval, length.Microseconds()/messages)
+	if far := answered.Microseconds() / mostOnTheWay; far > interval {
+		messages = min(messages, max(leastMessages, messages*interval/far))
+		interval = far
+	}
+	echoes := max(leastMessages, min(messages, messages*interval/echoInterval))
+	return []quality.Run{
+		{Stream: 1, Direction: quality.Up, Messages: messages, Interval: interval, Size: MessageSize},
+		{Stream: 2, Direction: quality.Down, Messages: messages, Interval: interval, Size: MessageSize},
+		{Stream: 3, Direction: quality.Both, Messages: echoes, Interval: echoInterval, Size: MessageSize},
+	}
 }
 
 // add computes the figures of the three streams.

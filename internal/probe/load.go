@@ -87,7 +87,7 @@ func (l *load) run() {
 		x.left()
 	}()
 	defer l.stop()
-	late := time.NewTimer(openTime)
+	late := time.NewTimer(idleTime)
 	defer late.Stop()
 	select {
 	case <-x.line.Lane():

@@ -153,7 +153,7 @@ func TestLoadsOfALineAreBounded(t *testing.T) {
 
 		r = w.raw()
 		r.load(t, 3, quality.Down)
-		<-time.After(openTime + time.Second)
+		<-time.After(idleTime + time.Second)
 		if !r.heard(`{"type":"error","stream":3,"code":"limit"`) {
 			t.Errorf("without a channel the server said %q", r.said)
 		}

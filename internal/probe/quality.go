@@ -17,7 +17,7 @@ import (
 // Bounds of connections of the quality test (spec/probe.md, Quality by data channel; spec/budgets.md).
 const (
 	maxOffer       = 16 << 10 // bytes of a request
-	openTime       = 10 * time.Second
+	openTime       = 20 * time.Second
 	idleTime       = 10 * time.Second // without a stream
 	lineTime       = 180 * time.Second
 	maxHalfOpen    = 32 // connections that are not open yet

@@ -28,15 +28,15 @@ const (
 	largest       = 64 << 10
 	// minCwnd keeps a loss from stopping a stream whose rate is far below the line's, bytes.
 	minCwnd = 64 << 10
-	// openTime is how long a line may take to open.
-	openTime = 10 * time.Second
+	// openTime is how long a line may take to open: seven round trips, of 2 s at most.
+	openTime = 20 * time.Second
 	lostTime = 10 * time.Second
 )
 
 // Errors of a line.
 var (
 	ErrClosed   = errors.New("quality link: closed")
-	ErrOpen     = errors.New("quality link: not open within 10 s")
+	ErrOpen     = errors.New("quality link: not open in time")
 	ErrChannels = errors.New("quality link: the other side opens other channels")
 	errIdentity = errors.New("quality link: the other side's certificate is not the one of its description")
 )

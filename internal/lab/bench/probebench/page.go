@@ -103,8 +103,12 @@ func (p plan) await(ctx context.Context, words <-chan pageWord, ended <-chan err
 					p.begins(w.Phase)
 				}
 			case "results":
-				if err := json.Unmarshal(w.Results, &r); err != nil {
+				var channel struct{ Channel string } // "": it did what it should
+				if err := errors.Join(json.Unmarshal(w.Results, &r), json.Unmarshal(w.Results, &channel)); err != nil {
 					return r, fmt.Errorf("results of the check: %w", err)
+				}
+				if channel.Channel != "" {
+					return r, fmt.Errorf("the page's data channel was %s", channel.Channel)
 				}
 				return r, nil
 			default:

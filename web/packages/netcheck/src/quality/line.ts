@@ -12,7 +12,9 @@ import { Asked, event, Stream } from './stream.ts';
 const maxWaiting = 65_536;
 const leastWait = 2_000; // ms for messages that are late
 const mostWait = 10_000;
-const openWithin = 10_000; // ms
+const openWithin = 10_000; // ms; a far line has openTrips times the answer's time
+const openTrips = 8;
+const openMost = 20_000;
 const beat = 100; // ms between two counts of a load
 const endWithin = 1_000; // ms after a load for the server's last word, which no figure needs
 
@@ -29,6 +31,8 @@ export class Line {
   code: ErrorCode | undefined;
   /** When something came last, ms. */
   heard = performance.now();
+  /** How long the answer to the offer took, ms. */
+  answered = 0;
   private readonly connection: RTCPeerConnection;
   private readonly quality: RTCDataChannel;
   private readonly control: RTCDataChannel;
@@ -43,6 +47,7 @@ export class Line {
     this.control.onmessage = ({ data }) => this.said(data);
     for (const channel of [this.quality, this.control]) {
       channel.onopen = () => {
+        this.heard = performance.now();
         if (this.quality.readyState === 'open' && this.control.readyState === 'open') this.opened.happen();
       };
       channel.onclose = () => this.end('the connection has ended');
@@ -82,7 +87,7 @@ export class Line {
     );
     try {
       this.say(load);
-      if (!(await asked.ready.within(openWithin + silence))) this.end('the server does not begin the load');
+      if (!(await asked.ready.within(mostWait + silence))) this.end('the server does not begin the load');
       if (asked.refused) this.end(asked.refused);
       if (!this.over.happened) lane.begin();
       const came = await this.watch(load, silence, () => lane.bytes, glance);
@@ -216,8 +221,14 @@ export class Line {
 
 /** Connects a line to a server; false: no data channel opens. Rejects with a `CheckError` where the server refuses it, or the page ends it. */
 export async function connects(line: Line, server: Server, signal: AbortSignal): Promise<boolean> {
-  await line.connect((offer) => server.offer(offer, signal));
-  const open = await Promise.race([line.opened.within(openWithin), line.over.within(openWithin).then(() => false)]);
+  await line.connect(async (offer) => {
+    const asked = performance.now();
+    const answer = await server.offer(offer, signal);
+    line.answered = performance.now() - asked;
+    return answer;
+  });
+  const long = Math.min(openMost, Math.max(openWithin, openTrips * line.answered));
+  const open = await Promise.race([line.opened.within(long), line.over.within(long).then(() => false)]);
   if (signal.aborted) throw aborted(signal);
   return open;
 }

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import type { CheckError } from '../error.ts';
 import { planOf } from '../plan.ts';
@@ -7,7 +8,7 @@ import { type PeerBehavior, stubPeer } from '../testing/peer.ts';
 import { serve } from '../testing/server.ts';
 import { qualityFigures } from './figures.ts';
 import { event, Stream } from './stream.ts';
-import { type QualityOutcome, testQuality } from './test.ts';
+import { type QualityOutcome, runs, testQuality } from './test.ts';
 
 beforeEach(() => {
   vi.useFakeTimers();
@@ -137,4 +138,20 @@ test('an event happens once, or is given up', async () => {
   const soon = e.within(10);
   e.happen();
   expect([await soon, await e.within(0), vi.getTimerCount()]).toEqual([true, true, 0]);
+});
+
+interface RunsVector {
+  of: { messages: number; ms: number; answered_ms: number };
+  messages: number;
+  interval_us: number;
+  echoes: number;
+}
+const vectors = JSON.parse(
+  readFileSync(new URL('../../../../../spec/vectors/quality.json', import.meta.url), 'utf8'),
+) as { runs: RunsVector[] };
+
+test.each(vectors.runs)('runs of $of.messages messages and $of.ms ms, answered after $of.answered_ms', (c) => {
+  const [up, down, echo] = runs(c.of.messages, c.of.ms / 1000, c.of.answered_ms);
+  for (const way of [up, down]) expect(way).toMatchObject({ messages: c.messages, interval_us: c.interval_us });
+  expect(echo).toMatchObject({ messages: c.echoes });
 });

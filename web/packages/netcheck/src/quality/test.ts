@@ -10,6 +10,8 @@ import type { Stream } from './stream.ts';
 const messages = 1000;
 const size = 600; // bytes: no two of them fit into a packet
 const leastInterval = 2_000; // µs
+const leastMessages = 10;
+const mostOnTheWay = 40; // messages of a stream
 const echoInterval = 50_000; // µs
 const silence = 12_000; // ms: longer than a server waits for late messages
 const beat = 100; // ms
@@ -42,7 +44,7 @@ export async function testQuality({ server, plan, signal, glance }: QualityTest)
       const done = Math.min(1, (now - began) / (plan.seconds * 1000 + 1000));
       glance({ done, ...(trip && { latency: (trip[3] - trip[0] - (trip[2] - trip[1])) / 1e6 }) });
     }, beat);
-    const streams = await line.run(runs(plan), running);
+    const streams = await line.run(runs(messages, plan.seconds, line.answered), running);
     if (signal.aborted) throw aborted(signal);
     if (line.over.happened) return 'broken';
     return qualityFigures(streams[0]!, streams[1]!, streams[2]!);
@@ -53,9 +55,18 @@ export async function testQuality({ server, plan, signal, glance }: QualityTest)
   }
 }
 
-function runs({ seconds }: Plan): Run[] {
-  const interval = Math.max(leastInterval, Math.floor((seconds * 1e6) / messages));
-  const echoes = Math.max(10, Math.floor((messages * interval) / echoInterval));
+/**
+ * The three streams of a test of so many seconds. A line that answers late (ms) has fewer messages a second, so that the window with
+ * which SCTP begins does not hold them back.
+ */
+export function runs(messages: number, seconds: number, answered: number): Run[] {
+  let interval = Math.max(leastInterval, Math.floor((seconds * 1e6) / messages));
+  const far = Math.floor((answered * 1000) / mostOnTheWay);
+  if (far > interval) {
+    messages = Math.min(messages, Math.max(leastMessages, Math.floor((messages * interval) / far)));
+    interval = far;
+  }
+  const echoes = Math.max(leastMessages, Math.min(messages, Math.floor((messages * interval) / echoInterval)));
   return [
     { type: 'run', stream: 1, direction: 'up', messages, interval_us: interval, size },
     { type: 'run', stream: 2, direction: 'down', messages, interval_us: interval, size },
