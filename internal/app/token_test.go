@@ -118,8 +118,14 @@ func greeting(t *testing.T, addr, token string) signal.Message {
 // greetingOf is that of a page from somewhere else.
 func greetingOf(t *testing.T, addr, origin, token string) signal.Message {
 	t.Helper()
-	d := websocket.Dialer{Subprotocols: []string{signal.Subprotocol}}
-	ws, r, err := d.Dial("ws://"+addr+"/", http.Header{"Origin": {origin}})
+	return greetingBy(t, websocket.Dialer{}, "ws://"+addr+"/", origin, token)
+}
+
+// greetingBy is greetingOf with a dialer and a URL.
+func greetingBy(t *testing.T, d websocket.Dialer, url, origin, token string) signal.Message {
+	t.Helper()
+	d.Subprotocols = []string{signal.Subprotocol}
+	ws, r, err := d.Dial(url, http.Header{"Origin": {origin}})
 	if err != nil {
 		t.Fatal(err)
 	}

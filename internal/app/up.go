@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/leeway-video/leeway/internal/cmdline"
+	"github.com/leeway-video/leeway/internal/relay"
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/webdist"
 )
@@ -94,6 +95,7 @@ type upRun struct {
 	config  *Config
 	log     *slog.Logger
 	metrics *laterSink
+	stun    string // address of the STUN server; empty: none
 	closers []func()
 }
 
@@ -146,6 +148,9 @@ func (u *upRun) run(ctx context.Context) error {
 	at := place{public.Addr(), certificate}
 	shows, err := u.shows(ctx, bundle, film, at, group)
 	if err != nil {
+		return err
+	}
+	if err := u.startSTUN(at); err != nil {
 		return err
 	}
 	door, answer := group.doorway(adminPort)
@@ -210,6 +215,11 @@ func (u *upRun) startServices(ctx context.Context, config site.Config, public ne
 		return nil, err
 	}
 	u.onClose(s.stop)
+	if u.stun != "" {
+		if err := s.registry.Register(nil, relay.Metrics()...); err != nil {
+			return nil, err
+		}
+	}
 	u.metrics.set(s.registry)
 	if err := s.startTracker(filepath.Join(u.config.Up.DataDir, "tracker")); err != nil {
 		return nil, err
@@ -318,6 +328,10 @@ func (u *upRun) announce(bundle *webdist.Bundle, public place, admin, seed strin
 	if !bundle.Built {
 		fmt.Fprintln(w, "\n  This binary carries no browser bundle: run make build, then build/leeway up.")
 	}
+	stun := ""
+	if u.stun != "" {
+		stun = "  stun     " + u.stun + "/udp\n"
+	}
 	_, err := fmt.Fprintf(w, `
   Leeway %s
 
@@ -326,11 +340,11 @@ func (u *upRun) announce(bundle *webdist.Bundle, public place, admin, seed strin
   seed     %s/udp
   probe    %s  ndt7, data channels %s/udp
   check    %s/check
-%s
+%s%s
   For a page of your own, beside hls.js:
   %s
 
-`, Version, public.url(), admin, seed, check.at.addr, check.udp, check.at.shown(), u.elsewhere(public.addr.String(), admin, seed, check.at.addr.String()), public.scriptTag())
+`, Version, public.url(), admin, seed, check.at.addr, check.udp, check.at.shown(), stun, u.elsewhere(public.addr.String(), admin, seed, check.at.addr.String()), public.scriptTag())
 	return err
 }
 
