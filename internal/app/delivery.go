@@ -20,6 +20,7 @@ type deliveryAnswer struct {
 type siteDelivery struct {
 	Site string `json:"site"`
 	received
+	Resting int             `json:"resting"` // titles that seeds let rest
 	Titles  []titleDelivery `json:"titles"`
 	Reasons []reasonRow     `json:"reasons"`
 }
@@ -29,6 +30,7 @@ type titleDelivery struct {
 	Title string `json:"title"` // label in metrics
 	Name  string `json:"name,omitempty"`
 	received
+	Resting bool `json:"resting,omitempty"`
 }
 
 // received is what viewers have, by their own reports.
@@ -61,9 +63,9 @@ func receivedOf(viewers int, bytes map[string]int64) received {
 func answerOf(sites []tracker.Delivery, names bool) deliveryAnswer {
 	answer := deliveryAnswer{Names: names, Sites: []siteDelivery{}}
 	for _, d := range sites {
-		s := siteDelivery{Site: d.Site, received: receivedOf(d.Viewers, d.Bytes)}
+		s := siteDelivery{Site: d.Site, received: receivedOf(d.Viewers, d.Bytes), Resting: d.Resting}
 		for _, title := range d.Titles {
-			one := titleDelivery{Title: title.Label, received: receivedOf(title.Viewers, title.Bytes)}
+			one := titleDelivery{Title: title.Label, received: receivedOf(title.Viewers, title.Bytes), Resting: title.Rests}
 			if names {
 				one.Name = title.Title
 			}

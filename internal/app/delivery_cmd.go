@@ -72,27 +72,33 @@ func (a *deliveryAnswer) print(w io.Writer) error {
 	out := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, s := range a.Sites {
 		fmt.Fprintf(out, "site %s\ttitle\tviewers\torigin MB\tseeds MB\tpeers MB\toffload\n", s.Site)
-		line := func(name string, r received) {
+		line := func(name string, r received, rests bool) {
 			share := "-"
 			if r.Offload != nil {
 				share = fmt.Sprintf("%.0f %%", 100**r.Offload)
 			}
+			if rests {
+				share += "  rests"
+			}
 			b := r.Bytes
 			fmt.Fprintf(out, "\t%s\t%d\t%.1f\t%.1f\t%.1f\t%s\n", name, r.Viewers, megabytes(b["origin"]), megabytes(b["seed"]+b["seed_relay"]), megabytes(b["peer"]+b["peer_relay"]), share)
 		}
-		line("(all)", s.received)
+		line("(all)", s.received, false)
 		for _, title := range s.Titles {
 			name := title.Title
 			if title.Name != "" {
 				name = title.Name
 			}
-			line(name, title.received)
+			line(name, title.received, title.Resting)
 		}
 	}
 	if err := out.Flush(); err != nil {
 		return err
 	}
 	for _, s := range a.Sites {
+		if s.Resting > 0 {
+			fmt.Fprintf(w, "\nsite %s: titles at rest: %d. Their peers cost more than they save, so seeds leave their viewers to the origin for a while; nothing has to be done.\n", s.Site, s.Resting)
+		}
 		rows := slices.DeleteFunc(slices.Clone(s.Reasons), func(r reasonRow) bool { return r.Segments == 0 })
 		slices.SortStableFunc(rows, func(x, y reasonRow) int { return cmp.Compare(y.Segments, x.Segments) })
 		if len(rows) > 0 {

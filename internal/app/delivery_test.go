@@ -15,9 +15,9 @@ import (
 
 func someDelivery() []tracker.Delivery {
 	return []tracker.Delivery{{
-		Site: "demo", Viewers: 5, Bytes: map[string]int64{"origin": 1_000_000, "peer": 2_500_000, "peer_relay": 500_000}, Reasons: map[string]int64{"urgent": 3, "no-cert": 7},
+		Site: "demo", Viewers: 5, Resting: 2, Bytes: map[string]int64{"origin": 1_000_000, "peer": 2_500_000, "peer_relay": 500_000}, Reasons: map[string]int64{"urgent": 3, "no-cert": 7},
 		Titles: []tracker.TitleDelivery{
-			{Label: "0123456789abcdef", Title: "/film/a", Viewers: 4, Bytes: map[string]int64{"peer": 2_500_000}},
+			{Label: "0123456789abcdef", Title: "/film/a", Viewers: 4, Bytes: map[string]int64{"peer": 2_500_000}, Rests: true},
 			{Label: "other", Viewers: 1, Bytes: map[string]int64{}},
 		},
 	}}
@@ -67,7 +67,7 @@ func TestDeliveryAtTheAdminPort(t *testing.T) {
 	}
 
 	out, errs, code := command(t, url, "delivery")
-	for _, want := range []string{"/film/a", "62 %", "no-cert (7): A peer has it", "urgent (3)", "3.0"} {
+	for _, want := range []string{"/film/a", "62 %", "no-cert (7): A peer has it", "urgent (3)", "3.0", "100 %  rests\n", "site demo: titles at rest: 2."} {
 		if !strings.Contains(out, want) {
 			t.Errorf("%d %q, and no %q in\n%s", code, errs, want, out)
 		}

@@ -25,6 +25,7 @@ func (s *Service) beat(gone bool) {
 	signer := s.issuer.key()
 	m := &bus.SeedBeat{
 		Seed: s.id, LoadPermille: max(s.links.places.load(), s.budgets.load()), Gone: gone,
+		Resting:  s.titles.restingTold(),
 		Draining: s.tasks.isEnding() || !s.reach.isReached() || !s.cfg.Fleet.Warm(),
 	}
 	for name := range s.sites {

@@ -2,6 +2,7 @@ package seed_test
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/leeway-video/leeway/internal/site"
 	"github.com/leeway-video/leeway/internal/wire/bus"
 	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // weighs has the seed hear what viewers had from each other.
@@ -53,6 +55,13 @@ func TestATitleRestsWhosePeersCostMore(t *testing.T) {
 			_, none := v.certificate(segmentOf(2))
 			if rests := none != nil && none.Reason == peer.NoneTooFewViewers; rests != c.rests || rests == (o.count("/vod"+string(segmentOf(2))) > 0) {
 				t.Fatalf("rests: %+v; fetched %d times", none, o.count("/vod"+string(segmentOf(2))))
+			}
+			told := wait(t, w.keys, "a beat")
+			for c.rests && len(told.Resting) == 0 {
+				told = wait(t, w.keys, "a beat that says which title rests")
+			}
+			if c.rests != slices.Equal(told.Resting["demo"], []signal.ID{w.swarm}) {
+				t.Errorf("the beat says %v", told.Resting)
 			}
 			held, none := v.certificate(segmentOf(1))
 			if none != nil {

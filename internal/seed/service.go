@@ -188,8 +188,8 @@ func (s *Service) tick() {
 	s.trackers.expire(now)
 	titles, manifests := s.titles.forget(now)
 	m.Set(mTitles, float64(titles))
-	for site, n := range s.titles.resting() {
-		m.Set(mResting, float64(n), site)
+	for site, swarms := range s.titles.resting() {
+		m.Set(mResting, float64(len(swarms)), site)
 	}
 	s.titles.catalog.forget(manifests)
 	s.sayAgain()

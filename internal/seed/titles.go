@@ -6,6 +6,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/swarm"
 	"github.com/leeway-video/leeway/internal/wire/bus"
+	"github.com/leeway-video/leeway/internal/wire/signal"
 )
 
 // titles are the swarms that a seed serves, as trackers name them.
@@ -61,20 +62,32 @@ func (t *titles) named(m *bus.Title) (one *title, full bool) {
 	return one, false
 }
 
-// resting counts the titles of each site that rest.
-func (t *titles) resting() map[string]int {
-	n := map[string]int{}
+// resting lists the swarms of each site whose titles rest.
+func (t *titles) resting() map[string][]signal.ID {
+	all := map[string][]signal.ID{}
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for name := range t.sites {
-		n[name] = 0
+		all[name] = nil
 	}
-	for _, one := range t.all {
+	for swarm, one := range t.all {
 		if one.rests() {
-			n[one.site.name]++
+			all[one.site.name] = append(all[one.site.name], swarm)
 		}
 	}
-	return n
+	return all
+}
+
+// restingTold is what of it fits into a beat.
+func (t *titles) restingTold() map[string][]signal.ID {
+	all, left := t.resting(), bus.MaxResting
+	for site, swarms := range all {
+		told := min(left, len(swarms))
+		if all[site], left = swarms[:told], left-told; told == 0 {
+			delete(all, site)
+		}
+	}
+	return all
 }
 
 // makeRoom drops a title without links that has fewer viewers than one that is wanted: a thousand titles that are named and not

@@ -178,6 +178,7 @@ type Delivery struct {
 	Viewers int              // a session counts once for each title
 	Bytes   map[string]int64 // keys signal.StatBytes
 	Reasons map[string]int64 // segments that were not from peers, keys metric.Reasons
+	Resting int              // titles that seeds let rest, here or at other trackers
 	Titles  []TitleDelivery  // the busiest first, and at the end those that are not told apart
 }
 
@@ -187,6 +188,7 @@ type TitleDelivery struct {
 	Title   string
 	Viewers int
 	Bytes   map[string]int64 // keys signal.StatBytes
+	Rests   bool             // its peers cost more than they save: a seed fetches nothing for it for a while
 }
 
 // deliveries are all sites, by name.
@@ -199,7 +201,7 @@ func (a *audience) deliveries() []Delivery {
 		d := Delivery{Site: site, Viewers: p.viewers, Bytes: p.all.named(), Reasons: maps.Clone(p.reasons)}
 		others := p.viewers
 		for _, c := range p.placed {
-			d.Titles = append(d.Titles, TitleDelivery{c.label, c.title, c.viewers, c.got.named()})
+			d.Titles = append(d.Titles, TitleDelivery{Label: c.label, Title: c.title, Viewers: c.viewers, Bytes: c.got.named()})
 			others -= c.viewers
 		}
 		slices.SortFunc(d.Titles, func(x, y TitleDelivery) int {

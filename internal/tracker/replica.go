@@ -41,7 +41,19 @@ func (r *replica) Collect(tell func(d *metric.Def, v float64, labels ...string))
 }
 
 // Deliveries are what the viewers of this tracker received since its start, by site.
-func (r *replica) Deliveries() []Delivery { return r.audience.deliveries() }
+func (r *replica) Deliveries() []Delivery {
+	all := r.audience.deliveries()
+	for i := range all {
+		d := &all[i]
+		rests := r.roster.resting(d.Site)
+		d.Resting = len(rests)
+		for i := range d.Titles {
+			t := &d.Titles[i]
+			t.Rests = t.Title != "" && rests[r.secrets.swarmID(d.Site, t.Title)]
+		}
+	}
+	return all
+}
 
 // ID names this replica.
 func (r *replica) ID() signal.ID { return r.id }

@@ -77,6 +77,19 @@ func (r *roster) seed(b bus.SeedBeat, now time.Time) (keysChanged bool) {
 	return r.learn(b.VerifyKeys, now)
 }
 
+// resting are the swarms of a site that some seed lets rest.
+func (r *roster) resting(site string) map[signal.ID]bool {
+	all := map[signal.ID]bool{}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, s := range r.seeds {
+		for _, swarm := range s.beat.Resting[site] {
+			all[swarm] = true
+		}
+	}
+	return all
+}
+
 // learn notes verify keys. A seed names its own alone: a packager's come from the configuration. Under mu.
 func (r *roster) learn(keys []bus.SeedKey, now time.Time) (changed bool) {
 	for _, k := range keys {

@@ -31,6 +31,7 @@ func bodies() []Message {
 	return []Message{
 		&TrackerBeat{Tracker: one, StartedMs: 5, Sessions: 3},
 		&SeedBeat{Seed: one, Sites: []string{"demo"}, VerifyKeys: []SeedKey{key}, LoadPermille: 10},
+		&SeedBeat{Seed: one, Sites: []string{"demo"}, VerifyKeys: []SeedKey{key}, Resting: map[string][]signal.ID{"demo": {two, link}}},
 		&HomeRequest{Op: OpJoin, Tracker: one, Session: two, Swarm: link, Site: "demo", Title: "/a", Role: "full", Want: 8, Offers: 2, Range: &signal.Range{From: 1, To: 2}},
 		&HomeRequest{Op: OpFailed, Tracker: one, Session: two, Swarm: link, Peer: one},
 		&HomeRequest{Op: OpJoin, Tracker: one, Session: two, Swarm: link, Site: "demo", Title: "/a", Role: "full", Address: "a", Subnet: "b", Subject: "c"},

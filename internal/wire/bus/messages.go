@@ -12,6 +12,7 @@ import (
 // Limits of bodies.
 const (
 	MaxSites   = 256 // of a seed
+	MaxResting = 64  // titles that a seed says it lets rest
 	MaxPeers   = 64  // in an answer
 	MaxRevoked = 512 // in one message; a list that is longer is cut, the newest first
 )
@@ -37,6 +38,8 @@ type SeedBeat struct {
 	Gone         bool      `json:"gone"`          // the last beat
 
 	Fleet *SeedFleet `json:"fleet,omitempty"` // nil: it is alone
+
+	Resting map[string][]signal.ID `json:"resting,omitempty"` // swarms of titles that rest, by site; for people alone
 }
 
 // SeedFleet says which other seeds have segments of a seed, and where they ask for them.

@@ -34,6 +34,13 @@ func (m *SeedBeat) Validate() error {
 	if len(m.Sites) > MaxSites || m.LoadPermille < 0 || m.LoadPermille > 1000 {
 		return fmt.Errorf("%d sites, load %d; at most %d sites and 1000 permille", len(m.Sites), m.LoadPermille, MaxSites)
 	}
+	resting := 0
+	for _, swarms := range m.Resting {
+		resting += len(swarms)
+	}
+	if resting > MaxResting || len(m.Resting) > MaxSites {
+		return fmt.Errorf("%d titles of %d sites rest; at most %d of %d are told", resting, len(m.Resting), MaxResting, MaxSites)
+	}
 	if f := m.Fleet; f != nil && (len(f.ID) != 8 || f.At().Port() == 0 || f.At().Addr().Zone() != "") {
 		return errors.New("the fleet lacks its id or its address and port")
 	}
