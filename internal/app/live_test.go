@@ -129,6 +129,8 @@ func TestUpShowsAClock(t *testing.T) {
 	}
 }
 
+var livePart1 = regexp.MustCompile(`live-\d+\.\d+\.m4s`)
+
 // TestUpShowsAClockInParts: a request for what comes next waits for it, and what is published in parts is signed as a whole.
 func TestUpShowsAClockInParts(t *testing.T) {
 	if _, err := exec.LookPath("ffmpeg"); err != nil {
@@ -163,6 +165,15 @@ func TestUpShowsAClockInParts(t *testing.T) {
 	_, text := fetch(t, "GET", at+"index.m3u8.leeway")
 	if signed, err := certificate.ParseList([]byte(text)); err != nil || len(signed) < 2 {
 		t.Errorf("%d are signed: %v", len(signed), err)
+	}
+	out, errs, code := leeway(t, nil, "viewer", "--no-peers", "--low-latency", "--leave=3s", r.page+"/media/live/master.m3u8")
+	var s viewer.Summary
+	if err := json.Unmarshal([]byte(out), &s); code != 0 || err != nil || s.Ended != "left" || s.LagMs <= 0 || s.LatencyMs <= 0 {
+		t.Errorf("%d %s%s", code, out, errs)
+	}
+	// Four parts were asked for above, before the viewer came.
+	if _, text := fetch(t, "GET", r.page+"/demo/ledger"); len(livePart1.FindAllString(text, -1)) < 6 {
+		t.Errorf("the viewer has not played parts: %s", text)
 	}
 	if err := r.stop(); err != nil {
 		t.Error(err)

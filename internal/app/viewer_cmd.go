@@ -38,6 +38,7 @@ type viewerCmd struct {
 	Seek         []string      `help:"Seek: AFTER=TO, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=TO"`
 	Pause        []string      `help:"Pause: AFTER=FOR, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=FOR"`
 	CatchUp      float64       `help:"Most at which a live stream is played while it is further behind than it is to be, 1 to 2." default:"1" placeholder:"N"`
+	LowLatency   bool          `help:"Play the parts of a low-latency live stream as they come, as hls.js does by default. They come from the origin." name:"low-latency"`
 	Leave        time.Duration `help:"Leave after this time instead of at the film's end." placeholder:"DURATION"`
 	Site         string        `help:"Name of the site, if the manifest's host does not determine it." placeholder:"NAME"`
 	Token        string        `help:"Join token." env:"LEEWAY_VIEWER_TOKEN" placeholder:"TOKEN" xor:"token"`
@@ -65,6 +66,7 @@ Examples:
   leeway viewer --token-file token.txt https://video.example.com/film/master.m3u8
   leeway viewer --no-peers --rendition highest https://video.example.com/film/master.m3u8
   leeway viewer --pause 20s=10s --catch-up 1.2 http://127.0.0.1:8080/media/live/master.m3u8
+  leeway viewer --low-latency --leave 1m http://127.0.0.1:8080/media/live/master.m3u8
   leeway viewer --seek 20s=5m --seek 40s=1m --record run.jsonl https://video.example.com/film/master.m3u8`
 }
 
@@ -130,7 +132,7 @@ func (c *viewerCmd) config(r *run) (viewer.Config, headless.Network, error) {
 	}
 	cfg := viewer.Config{
 		URL: c.URL, Site: c.Site, Token: c.tokens(log), Title: c.Title, Client: "leeway-viewer/" + Version,
-		Rendition: c.Rendition, Speed: c.Speed, Buffer: c.Buffer, Leave: c.Leave, CatchUp: c.CatchUp,
+		Rendition: c.Rendition, Speed: c.Speed, Buffer: c.Buffer, Leave: c.Leave, CatchUp: c.CatchUp, LowLatency: c.LowLatency,
 		OnNotice: func(code, text string) { log.Warn("viewer: "+text, "code", code) },
 	}
 	if c.Site == "" {

@@ -27,7 +27,7 @@ func (e *edge) leap() bool {
 		return false
 	}
 	to := l.list[i].Start
-	if v.goesOn() && v.t.held[l.list[i].sequence] == nil {
+	if v.goesOn() && v.t.held[l.list[i].place] == nil {
 		to = max(to, v.sync())
 	}
 	e.leaps++
@@ -54,8 +54,8 @@ func (e *edge) keepUp() {
 	}
 	p.look()
 	rate := 1.0
-	late := (v.sync() + p.loop.Now().Sub(v.last.live.began) - p.head.position).Seconds() - v.last.live.target.Seconds()
-	if v.goesOn() && late > 0.05 && p.end()-p.head.position > time.Second {
+	late := (v.sync() + p.loop.Now().Sub(v.last.live.began) - p.head.position).Seconds() - v.last.live.pace.Seconds()
+	if v.goesOn() && late > 0.05 && p.end()-p.head.position > min(time.Second, v.last.live.pace) {
 		rate = math.Round(2/(1+math.Exp(-0.75*late))*20) / 20
 	}
 	p.head.rate = min(max(1, rate), p.cfg.CatchUp)

@@ -16,8 +16,9 @@ type line struct {
 	answer   time.Duration // until the first byte
 	received int64         // bytes from peers
 	wholes   bool          // the origin was asked for a part and did not send it
-	failing  bool          // the last fetch brought an error
-	failed   time.Time     // when one did last
+	parts    shortParts
+	failing  bool      // the last fetch brought an error
+	failed   time.Time // when one did last
 }
 
 func newLine(loop Loop, origin Origin) *line {

@@ -12,8 +12,10 @@ type liveList struct {
 	ended    bool
 	target   time.Duration
 	holdBack time.Duration
-	began    time.Time // when its last load began
-	end      int64     // number of the segment behind the last
+	pace     time.Duration // at which it grows
+	next     *place        // that a request for it may wait for; nil: none waits
+	began    time.Time     // when its last load began, or came where it was waited for
+	end      place         // of what is behind the last
 }
 
 // live is a track of a live stream: its playlist is loaded again and again, segments leave it, and the playhead follows the edge
@@ -22,6 +24,7 @@ type live struct {
 	t      *track
 	last   *rendition // whose playlist came last; nil: the track is not live
 	reload func()     // stops the timer
+	loads  int        // how often the playlist was asked for: an answer to an older request is of no use
 }
 
 // goesOn says whether more segments may come.
@@ -33,21 +36,23 @@ func (v *live) outdated(l *rendition) bool {
 		return false
 	}
 	since := v.t.p.loop.Now().Sub(l.live.began)
-	return since >= l.live.target || l.live.end < v.last.live.end && since >= l.live.target/4
+	return since >= l.live.pace || l.live.end.compare(v.last.live.end) < 0 && since >= l.live.pace/4
 }
 
 // came takes a playlist. One that is older than the last one of its rendition, as a stale cache has it, adds nothing.
 func (v *live) came(l *rendition, list *mediaList, began time.Time) {
-	p, end := v.t.p, int64(0)
+	p, end, again := v.t.p, place{}, list.pace
 	if n := len(list.entries); n > 0 {
-		end = list.entries[n-1].sequence + 1
+		end = place{list.entries[n-1].sequence + 1, 0}
+	}
+	if list.next != nil {
+		began, end, again = p.loop.Now(), *list.next, 0
 	}
 	old := l.live
-	l.live = &liveList{ended: !list.live, target: list.target, holdBack: list.holdBack, began: began, end: end}
-	again := list.target
+	l.live = &liveList{ended: !list.live, target: list.target, holdBack: list.holdBack, pace: list.pace, next: list.next, began: began, end: end}
 	switch {
-	case old != nil && end <= old.end:
-		again /= 2
+	case old != nil && end.compare(old.end) <= 0:
+		again = list.pace / 2
 		l.live.end = old.end
 	default:
 		v.place(l, list)
@@ -71,11 +76,11 @@ func (v *live) place(l *rendition, list *mediaList) {
 		if len(list.entries) > 0 && e.sequence >= list.entries[0].sequence {
 			break
 		}
-		if v.last == nil || v.t.held[e.sequence] == nil {
+		if v.last == nil || v.t.held[e.place] == nil {
 			continue
 		}
 		if e.Start+e.Duration+behind < v.t.p.head.position {
-			delete(v.t.held, e.sequence)
+			delete(v.t.held, e.place)
 			continue
 		}
 		placed = append(placed, e)
@@ -84,6 +89,7 @@ func (v *live) place(l *rendition, list *mediaList) {
 		e.Start += shift
 		placed = append(placed, e)
 	}
+	v.merge(known, placed)
 	l.list = placed
 }
 
@@ -109,12 +115,15 @@ func (v *live) shift(known []entryRef, list *mediaList) time.Duration {
 			i++
 		}
 		if i < len(known) && known[i].sequence == e.sequence {
-			return known[i].Start - e.Start
+			return known[i].Start - known[i].within - (e.Start - e.within)
 		}
 	}
 	last, next := known[len(known)-1], list.entries[0]
 	if next.sequence < last.sequence {
 		return last.Start + last.Duration - list.end()
+	}
+	if last.part != whole {
+		return last.Start - last.within + time.Duration(next.sequence-last.sequence)*list.target
 	}
 	return last.Start + last.Duration + time.Duration(next.sequence-last.sequence-1)*list.target
 }
@@ -128,6 +137,7 @@ func (m *mediaList) end() time.Duration {
 // schedule has the playlist of the rendition that is played loaded again.
 func (v *live) schedule(l *rendition, again time.Duration) {
 	v.stop()
+	v.loads++ // a request that waits is of the rendition that was played before
 	if l.live.ended {
 		return
 	}
@@ -145,7 +155,12 @@ func (v *live) load() {
 		l = t.levels[t.level]
 	}
 	began := t.p.loop.Now()
-	t.p.fetch(l.url, 0, func(got Fetched) error {
+	v.loads++
+	this := v.loads
+	t.p.fetch(reloading(l.url, l.live.next), 0, func(got Fetched) error {
+		if this != v.loads {
+			return nil
+		}
 		if err := t.take(l, got, began); err != nil {
 			return err
 		}
@@ -161,7 +176,7 @@ func (v *live) zero(e entryRef) time.Duration {
 	case v.last == nil:
 		return 0
 	case e.at.IsZero():
-		return time.Duration(e.sequence)*v.last.live.target - e.Start
+		return time.Duration(e.sequence)*v.last.live.target + e.within - e.Start
 	}
 	return time.Duration(e.at.UnixMilli())*time.Millisecond - e.Start
 }

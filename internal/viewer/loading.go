@@ -38,10 +38,14 @@ type bypassed struct {
 	data     []byte
 }
 
-// load gets a segment. Nothing is waited for before there is an engine, which asks those that have said that they hold it.
+// load gets a segment. Nothing is waited for before there is an engine, which asks those that have said that they hold it. A part comes
+// from the origin: viewers do not share them yet.
 func (l *loading) load(r request, done func(*Result, error)) *pull {
 	p := &pull{l: l, r: r, done: done, began: l.loop.Now()}
-	if p.engine = l.engine(); p.engine != nil {
+	if p.engine = l.engine(); r.part {
+		p.engine = nil
+	}
+	if p.engine != nil {
 		p.inner = p.engine.load(p.r, p.done)
 		return p
 	}
@@ -51,7 +55,9 @@ func (l *loading) load(r request, done func(*Result, error)) *pull {
 			p.done(nil, err)
 			return
 		}
-		if !got.Unshared {
+		if r.part {
+			l.line.parts.came(l.line, got)
+		} else if !got.Unshared {
 			l.keep(bypassed{p.r.Reference, p.r.playlist, p.r.bitrate, got.Data})
 		}
 		p.done(p.count(got), nil)

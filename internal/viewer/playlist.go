@@ -23,12 +23,14 @@ type rendition struct {
 	live    *liveList // of a playlist that may grow
 }
 
-// entryRef is a segment and the initialization segment that it needs, which has no duration.
+// entryRef is a segment, or a part of one, and the initialization segment that it needs, which has no duration.
 type entryRef struct {
 	Reference
-	init     *Reference
-	sequence int64     // media sequence number: the same in all renditions
-	at       time.Time // wall clock of its beginning; zero: unknown
+	place
+	init      *Reference
+	within    time.Duration // of a part: from the beginning of its segment
+	dependent bool          // it begins with a picture that needs others
+	at        time.Time     // wall clock of its beginning; zero: unknown
 }
 
 // mediaList is a media playlist, with its first segment at time zero.
@@ -37,6 +39,9 @@ type mediaList struct {
 	live     bool
 	target   time.Duration
 	holdBack time.Duration // how far behind the end the player is to stay
+	pace     time.Duration // at which it grows
+	next     *place        // a request for the playlist with this part in it waits for it; nil: none waits
+	inParts  *mediaList    // the same with the parts of segments; nil: they have none
 }
 
 // end of the rendition on the timeline.
@@ -128,25 +133,58 @@ func mediaOf(p *playlist.Media, base *url.URL, speed float64) *mediaList {
 	if list.holdBack == 0 {
 		list.holdBack = holdTargets * list.target
 	}
-	var object *playlist.Object
-	var init *Reference
-	var at time.Duration
-	for i, s := range p.Segments {
-		if s.Init != object {
-			r := reference(base, *s.Init)
-			r.Start, init, object = at, &r, s.Init
-		}
-		if !(s.Duration > 0 && s.Duration <= longestSegment) {
-			continue // nothing to be seen of it
-		}
-		r := reference(base, s.Object)
-		r.Start, r.Duration = at, max(time.Microsecond, time.Duration(s.Duration/speed*float64(time.Second)).Round(time.Microsecond))
-		at += r.Duration
-		if !s.Gap {
-			list.entries = append(list.entries, entryRef{Reference: r, init: init, sequence: p.Sequence + int64(i), at: s.At})
-		}
+	list.pace = list.target
+	add := appender{list: list, base: base, speed: speed}
+	for i := range p.Segments {
+		add.segment(&p.Segments[i], p.Sequence+int64(i))
+	}
+	if p.Live && p.LowLatency != nil && p.LowLatency.Blocks {
+		list.inParts = partsOf(p, base, speed)
 	}
 	return list
+}
+
+// appender adds segments to a list.
+type appender struct {
+	list  *mediaList
+	base  *url.URL
+	speed float64
+
+	object *playlist.Object
+	init   *Reference
+	at     time.Duration
+}
+
+func (a *appender) segment(s *playlist.Segment, sequence int64) {
+	a.begin(s)
+	if d, ok := a.duration(s.Duration); ok {
+		a.add(s.Object, d, s.Gap, entryRef{place: place{sequence, whole}, at: s.At})
+	}
+}
+
+// begin takes the initialization segment of what follows.
+func (a *appender) begin(s *playlist.Segment) {
+	if s.Init != a.object {
+		r := reference(a.base, *s.Init)
+		r.Start, a.init, a.object = a.at, &r, s.Init
+	}
+}
+
+// duration is how long something is shown; ok is false where there is nothing to be seen of it.
+func (a *appender) duration(seconds float64) (d time.Duration, ok bool) {
+	if !(seconds > 0 && seconds <= longestSegment) {
+		return 0, false
+	}
+	return max(time.Microsecond, time.Duration(seconds/a.speed*float64(time.Second)).Round(time.Microsecond)), true
+}
+
+func (a *appender) add(o playlist.Object, d time.Duration, gap bool, e entryRef) {
+	e.Reference, e.init = reference(a.base, o), a.init
+	e.Start, e.Duration = a.at, d
+	a.at += d
+	if !gap {
+		a.list.entries = append(a.list.entries, e)
+	}
 }
 
 func reference(base *url.URL, o playlist.Object) Reference {

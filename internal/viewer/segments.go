@@ -33,6 +33,7 @@ type request struct {
 	bitrate   int64 // bits per second
 	adaptive  bool
 	live      bool                 // more may follow than is listed
+	part      bool                 // of a segment that may grow still
 	zero      time.Duration        // of a live stream: what makes a moment of the timeline one that all its viewers mean
 	deadline  func() time.Duration // from now until the playhead is there
 	track     int                  // of those that are played side by side

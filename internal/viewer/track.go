@@ -22,9 +22,9 @@ type track struct {
 	levels []*rendition         // the lowest bitrate first
 	fixed  int                  // always this level; -1: by the estimate
 	level  int                  // last asked for; -1 none
-	held   map[int64]*rendition // by media sequence number: what is buffered of it
+	held   map[place]*rendition // what is buffered of it
 	inits  map[Reference]bool
-	asked  int64 // number of the segment that is on its way; -1: an initialization segment
+	asked  *place // that is on its way; nil: an initialization segment
 	pull   *pull
 	list   bool // a playlist is on its way
 	tries  int
@@ -33,7 +33,7 @@ type track struct {
 }
 
 func newTrack(p *player, levels []*rendition) *track {
-	t := &track{p: p, levels: levels, fixed: -1, level: -1, inits: map[Reference]bool{}, held: map[int64]*rendition{}}
+	t := &track{p: p, levels: levels, fixed: -1, level: -1, inits: map[Reference]bool{}, held: map[place]*rendition{}}
 	t.live = live{t: t}
 	return t
 }
@@ -66,7 +66,7 @@ func (t *track) bufferedTo(from time.Duration) time.Duration {
 		return from
 	}
 	to := from
-	for i := l.at(from); i < len(l.list) && t.held[l.list[i].sequence] != nil; i++ {
+	for i := l.at(from); i < len(l.list) && t.held[l.list[i].place] != nil; i++ {
 		if l.live != nil && l.list[i].Start > to {
 			break // what was there has left the playlist
 		}
@@ -79,7 +79,7 @@ func (t *track) bufferedTo(from time.Duration) time.Duration {
 func (t *track) shown(at time.Duration) (*rendition, time.Duration) {
 	l := t.any()
 	i := l.at(at)
-	return t.held[l.list[i].sequence], l.list[i].Start + l.list[i].Duration
+	return t.held[l.list[i].place], l.list[i].Start + l.list[i].Duration
 }
 
 // choose picks the level of the next segment.
@@ -109,13 +109,16 @@ func (t *track) fill() {
 	if t.pull != nil || t.list || p.over || t.timer != nil {
 		return
 	}
+	from := min(p.head.now(), p.end())
 	level := t.choose()
+	if t.midway(from) {
+		level = t.level
+	}
 	l := t.levels[level]
 	if !l.fetched || t.live.outdated(l) {
 		t.fetchList(l)
 		return
 	}
-	from := min(p.head.now(), p.end())
 	to := t.bufferedTo(from)
 	i := l.at(to)
 	if i >= len(l.list) {
@@ -129,13 +132,14 @@ func (t *track) fill() {
 		return
 	}
 	t.level = level
+	i = t.decodable(l, i)
 	e := l.list[i]
 	if e.init != nil && !t.inits[*e.init] {
 		// It cannot wait: nothing can be shown before it.
-		t.load(l, *e.init, i, -1, func() time.Duration { return 0 })
+		t.load(l, *e.init, i, nil, func() time.Duration { return 0 })
 		return
 	}
-	t.load(l, e.Reference, i, e.sequence, func() time.Duration {
+	t.load(l, e.Reference, i, &e.place, func() time.Duration {
 		if !t.anything() {
 			return 0
 		}
@@ -177,7 +181,7 @@ func (t *track) take(l *rendition, got Fetched, began time.Time) error {
 	case list == nil:
 		return fmt.Errorf("playlist %s is a master playlist within one", got.URL)
 	}
-	l.url = got.URL
+	l.url = reloaded(got.URL)
 	t.listed(l, list, began)
 	return nil
 }
@@ -185,6 +189,9 @@ func (t *track) take(l *rendition, got Fetched, began time.Time) error {
 // listed puts what a playlist lists on the timeline.
 func (t *track) listed(l *rendition, list *mediaList, began time.Time) {
 	l.fetched = true
+	if t.p.cfg.LowLatency && list.inParts != nil {
+		list = list.inParts
+	}
 	if list.live || l.live != nil || t.live.last != nil {
 		t.live.came(l, list, began)
 		return
@@ -192,22 +199,22 @@ func (t *track) listed(l *rendition, list *mediaList, began time.Time) {
 	l.list = list.entries
 }
 
-// load asks for the index-th segment of a rendition, or for what that needs before it: number is -1 then.
-func (t *track) load(l *rendition, r Reference, index int, number int64, deadline func() time.Duration) {
+// load asks for the index-th segment of a rendition, or for what that needs before it: at is nil then.
+func (t *track) load(l *rendition, r Reference, index int, at *place, deadline func() time.Duration) {
 	req := request{
 		Reference: r, track: t.number, playlist: l.url, rendition: l.name, bitrate: l.bitrate, adaptive: t.fixed < 0 && len(t.levels) > 1, deadline: deadline,
-		live: t.live.goesOn(), zero: t.live.zero(l.list[index]),
+		live: t.live.goesOn(), zero: t.live.zero(l.list[index]), part: at != nil && at.part != whole,
 	}
-	if number >= 0 {
+	if at != nil && !req.part {
 		for _, next := range l.list[index+1 : min(index+1+schedule.MostAhead, len(l.list))] {
 			req.upcoming = append(req.upcoming, next.Reference)
 		}
 	}
-	t.asked = number
-	t.pull = t.p.title.load(req, func(got *Result, err error) { t.came(l, r, number, got, err) })
+	t.asked = at
+	t.pull = t.p.title.load(req, func(got *Result, err error) { t.came(l, r, at, got, err) })
 }
 
-func (t *track) came(l *rendition, r Reference, number int64, got *Result, err error) {
+func (t *track) came(l *rendition, r Reference, at *place, got *Result, err error) {
 	t.pull = nil
 	p := t.p
 	if p.over {
@@ -223,10 +230,10 @@ func (t *track) came(l *rendition, r Reference, number int64, got *Result, err e
 	if p.cfg.OnSegment != nil {
 		p.cfg.OnSegment(got)
 	}
-	if number < 0 {
+	if at == nil {
 		t.inits[r] = true
 	} else {
-		t.held[number] = l
+		t.held[*at] = l
 	}
 	p.buffered()
 	t.fill()
@@ -239,10 +246,10 @@ func (t *track) sought() {
 		t.timer = nil
 	}
 	l := t.any()
-	if t.pull == nil || l == nil || t.asked < 0 {
+	if t.pull == nil || l == nil || t.asked == nil {
 		return
 	}
-	if i := l.at(t.bufferedTo(t.p.head.now())); i < len(l.list) && t.asked == l.list[i].sequence {
+	if i := l.at(t.bufferedTo(t.p.head.now())); i < len(l.list) && *t.asked == l.list[t.decodable(l, i)].place {
 		return
 	}
 	t.pull.abort()

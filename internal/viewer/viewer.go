@@ -48,13 +48,14 @@ type Config struct {
 	Title  string // explicit; empty: by the title rule
 	Client string // name/version told to the tracker
 
-	Rendition string        // "auto" (default), "lowest", "highest", or a rendition's name
-	Speed     float64       // the film is shown so many times as fast; 0 is 1
-	Buffer    time.Duration // what the player keeps ahead; 0 is DefaultBuffer
-	Seeks     []Seek
-	Pauses    []Pause
-	CatchUp   float64       // the most at which a live stream is played while it is further behind than it is to be; 0 is 1, as in hls.js
-	Leave     time.Duration // after the start; 0: at the film's end
+	Rendition  string        // "auto" (default), "lowest", "highest", or a rendition's name
+	Speed      float64       // the film is shown so many times as fast; 0 is 1
+	Buffer     time.Duration // what the player keeps ahead; 0 is DefaultBuffer
+	Seeks      []Seek
+	Pauses     []Pause
+	CatchUp    float64       // the most at which a live stream is played while it is further behind than it is to be; 0 is 1, as in hls.js
+	LowLatency bool          // parts of a live stream are played as they come, where its playlists have any
+	Leave      time.Duration // after the start; 0: at the film's end
 	// ReadyOffers is how many offers go out with the join, to peers that the tracker picks: those links come a round trip
 	// sooner. At most signal.MaxOffers.
 	ReadyOffers int
