@@ -59,7 +59,7 @@ func (l *link) announced(now int64, m peer.Part) {
 		return
 	}
 	if !s.shelf.near(m.Turn) {
-		if s.shelf.listed {
+		if len(s.shelf.listed) > 0 {
 			l.unsolicited(len(m.Raw))
 		}
 		l.refuse(u)

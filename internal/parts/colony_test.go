@@ -163,7 +163,7 @@ func (c *colony) tick(m *member) {
 // publish makes a part at the origin: the seed has it, and each viewer's playlist names it and its player asks for it.
 func (c *colony) publish() {
 	c.after(partTime, func() {
-		turn := c.edge
+		turn, _ := Turn(int64(c.edge/4), int(c.edge%4))
 		c.edge++
 		id, data := partOf(turn)
 		seed := c.members[ID{0xff}]

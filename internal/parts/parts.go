@@ -1,6 +1,6 @@
 // Package parts is a node's part in low-latency streams (spec/parts.md): which parts it has, which pieces it pushes to which peers, what
 // it takes of them, and when the origin is asked for what the player waits for. It is pure: time is an argument in µs, and what is to be
-// done is returned by Take. Nothing uses it yet: seeds and viewers will. The messages are of package peer, the trees of package mesh.
+// done is returned by Take. The messages are of package peer, the trees of package mesh.
 package parts
 
 import (
@@ -17,8 +17,10 @@ type ID = mesh.ID
 
 // Bounds of spec/parts.md. Times are µs.
 const (
-	// Kept is how many turns before the latest listed one a stream's parts are held, and how many after it they are taken of peers.
+	// Kept is how many parts of a stream are held that its playlist lists, the latest, and how many besides that it does not list yet.
 	Kept = 16
+	// Ahead is how many segments these may be ahead of the playlist.
+	Ahead = 8
 	// MaxPart is the longest part that is taken and pushed, bytes. The origin sends longer ones.
 	MaxPart = 2 << 20
 	// Backlog is how much may wait for a child, and how much of a link's data may wait for certificates, bytes.
@@ -167,6 +169,12 @@ func (n *Node) Followers(id segment.ID) (count int) {
 		}
 	}
 	return count
+}
+
+// Follows says whether a peer follows a stream.
+func (n *Node) Follows(id ID, stream segment.ID) bool {
+	l := n.links[id]
+	return l != nil && l.following(stream)
 }
 
 // Heard takes a message of parts. Its byte slices may be kept.

@@ -159,7 +159,7 @@ func TestWhatWasNotAskedForIsCharged(t *testing.T) {
 	for name, does := range map[string]func(r *rig){
 		"a certificate of a stranger": func(r *rig) { r.announces(2, other, 0, 1) },
 		"data of a stranger":          func(r *rig) { r.sends(2, other, 0, 1, 0) },
-		"a part far ahead":            func(r *rig) { r.announces(2, seed, 0, Kept+1) },
+		"a part far ahead":            func(r *rig) { r.announces(2, seed, 0, Ahead*turns+1) },
 		"a part twice":                func(r *rig) { r.announces(2, seed, 0, 1); r.announces(2, seed, 1, 1) },
 		"two parts of one push":       func(r *rig) { r.announces(2, seed, 0, 1); r.announces(2, seed, 0, 2) },
 		"a piece twice": func(r *rig) {
@@ -418,5 +418,42 @@ func TestAStreamThatIsLeftOwesNothing(t *testing.T) {
 	r.subscribed(6, seed)
 	if len(said[peer.Subscribe](r.settle(6), seed)) != stripes {
 		t.Error("it does not subscribe again")
+	}
+}
+
+// TestTurnsOfSegmentsAreApart, and wrap.
+func TestTurnsOfSegmentsAreApart(t *testing.T) {
+	s := shelf{parts: map[uint32]*part{}}
+	turn := func(sequence int64, n int) uint32 {
+		at, ok := Turn(sequence, n)
+		if !ok {
+			t.Fatalf("no turn of part %d of segment %d", n, sequence)
+		}
+		return at
+	}
+	last := int64(1)<<24 - 1 // the next segment's turns begin at 0 again
+	if turn(last, 3) == turn(last+1, 2) || turn(last+1, 0) != 0 {
+		t.Error("parts share a turn")
+	}
+	for _, at := range []uint32{turn(last, 2), turn(last, 3), turn(last+1, 0)} {
+		if !s.list(at) {
+			t.Errorf("%d is not the latest", at)
+		}
+	}
+	if s.list(turn(last, 3)) || !s.near(turn(last, 2)) || s.near(turn(last, 1)) || !s.near(turn(last+1, 1)) || s.near(turn(last+2+Ahead, 0)) {
+		t.Error("other turns are near")
+	}
+	for _, bad := range [][2]int64{{-1, 0}, {0, -1}, {0, turns}} {
+		if _, ok := Turn(bad[0], int(bad[1])); ok {
+			t.Errorf("part %d of segment %d has a turn", bad[1], bad[0])
+		}
+	}
+	for n := range uint32(2 * Kept) {
+		if at := turn(last+1, 1) + n; s.near(at) {
+			s.part(at)
+		}
+	}
+	if len(s.parts) != Kept {
+		t.Errorf("%d parts ahead of the playlist are taken", len(s.parts))
 	}
 }

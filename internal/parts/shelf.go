@@ -2,6 +2,7 @@ package parts
 
 import (
 	"math"
+	"slices"
 
 	"github.com/leeway-video/leeway/internal/mesh"
 	"github.com/leeway-video/leeway/internal/segment"
@@ -13,8 +14,7 @@ const never = math.MinInt64 / 2
 // shelf has the parts of a stream.
 type shelf struct {
 	parts  map[uint32]*part // by turn
-	listed bool             // the own playlist has named a part
-	edge   uint32           // the latest that it named
+	listed []uint32         // the latest turns that the own playlist has named, in order
 }
 
 // part is what there is of a part.
@@ -44,18 +44,50 @@ type piece struct {
 // lacks says whether nothing has come of a piece, and the origin was not asked for it.
 func (p *piece) lacks() bool { return p.data == nil && p.checking == 0 && !p.asked }
 
+// Turn is that of a part: the number of its segment, and its own number in it. ok is false for a number that no turn has.
+func Turn(sequence int64, number int) (turn uint32, ok bool) {
+	return uint32(sequence<<8 | int64(number)), sequence >= 0 && number >= 0 && number < turns
+}
+
+// turns are the turns of a segment.
+const turns = 256
+
 // list notes the turn of a listed part, and says whether it is the latest.
 func (s *shelf) list(turn uint32) bool {
-	if s.listed && turn <= s.edge {
+	if len(s.listed) > 0 && s.ahead(turn) <= 0 {
 		return false
 	}
-	s.listed, s.edge = true, turn
+	if s.listed = append(s.listed, turn); len(s.listed) > Kept {
+		s.listed = slices.Delete(s.listed, 0, len(s.listed)-Kept)
+	}
 	return true
 }
 
+// ahead is how far a turn is ahead of the latest listed one. Turns wrap.
+func (s *shelf) ahead(turn uint32) int32 { return int32(turn - s.listed[len(s.listed)-1]) }
+
 // near says whether parts of a turn are taken of peers.
 func (s *shelf) near(turn uint32) bool {
-	return s.listed && int64(turn) > int64(s.edge)-Kept && int64(turn) <= int64(s.edge)+Kept
+	if len(s.listed) == 0 {
+		return false
+	}
+	ahead := s.ahead(turn)
+	if ahead <= 0 {
+		return slices.Contains(s.listed, turn)
+	}
+	if ahead > Ahead*turns {
+		return false
+	}
+	if s.parts[turn] != nil {
+		return true
+	}
+	held := 0
+	for t := range s.parts {
+		if s.ahead(t) > 0 {
+			held++
+		}
+	}
+	return held < Kept
 }
 
 // part finds or makes a part.
@@ -102,4 +134,6 @@ func (p *part) size(length int) {
 }
 
 // stripe is the tree of a piece.
-func (p *part) stripe(i int) int { return mesh.StripeOf(int(p.turn), i, len(p.pieces), stripes) }
+func (p *part) stripe(i int) int {
+	return mesh.StripeOf(int(p.turn/turns+p.turn%turns), i, len(p.pieces), stripes)
+}

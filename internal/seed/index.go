@@ -49,6 +49,7 @@ func (e *unpaidError) Error() string { return "the budget of playlist loads is s
 
 func newIndex(ctx context.Context, c *catalog, site *siteState, manifest string) *index {
 	ix := &index{listings: newListings(site.name), signed: signedLists{of: map[string]*signedList{}}, catalog: c, site: site, manifest: manifest, kick: make(chan struct{}, 1), loaded: make(chan struct{})}
+	ix.key = site.rules.KeyOfPath
 	ix.ctx, ix.cancel = context.WithCancel(ctx)
 	return ix
 }
@@ -345,6 +346,35 @@ func (ix *index) fetchPlaylist(ctx context.Context, path string) (m *playlist.Re
 		ix.countPlaylist(err)
 	}
 	return m, r, at, err
+}
+
+// reload asks for a playlist with a query with which the origin keeps the request until the playlist has what it names. It is paid for
+// as any other, but holds no place meanwhile: its follower has one. At is where it is listed.
+func (ix *index) reload(ctx context.Context, path, at string, within time.Duration) (*playlist.Listed, error) {
+	c := ix.catalog
+	payer, refused := c.tolls.pay(ix.site.name, c.payers(ix))
+	if refused != "" {
+		c.sink.Add(mPlaylistRefusals, 1, refused)
+		return nil, &unpaidError{refused}
+	}
+	waits, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	got, err := ix.site.keep(waits, Fetch{Path: path, MaxBytes: playlist.MaxBytes})
+	var r *playlist.Listed
+	if err == nil {
+		c.tolls.charge(ix.site.name, payer, len(got.Data))
+		c.parsing <- struct{}{}
+		_, r, err = playlist.List(ix.site.rules, at, got.Data, c.now())
+		<-c.parsing
+	}
+	if ctx.Err() == nil {
+		ix.countPlaylist(err)
+	}
+	if err == nil && r != nil {
+		ix.take(at, r, c.now())
+		c.weigh(ix)
+	}
+	return r, err
 }
 
 func (ix *index) countPlaylist(err error) {

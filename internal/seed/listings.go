@@ -22,13 +22,15 @@ const (
 // listings are the segments that playlists of one site list, with what they weigh.
 type listings struct {
 	site string
+	key  func(path string) (string, error) // of a playlist; nil: no playlist is a stream of parts
 
 	mu      sync.Mutex
-	bitrate int64               // guarded by mu: highest, bits/s; 0 unknown
-	order   map[string]*listing // guarded by mu: by path of the playlist
-	refs    map[segment.ID]*ref // guarded by mu; the refs are immutable
-	bytes   int64               // guarded by mu: what refs and order weigh
-	live    bool                // guarded by mu: some playlist has no end
+	bitrate int64                 // guarded by mu: highest, bits/s; 0 unknown
+	order   map[string]*listing   // guarded by mu: by path of the playlist
+	streams map[segment.ID]string // guarded by mu: paths of low-latency playlists, by the ID of their stream
+	refs    map[segment.ID]*ref   // guarded by mu; the refs are immutable
+	bytes   int64                 // guarded by mu: what refs and order weigh
+	live    bool                  // guarded by mu: some playlist has no end
 }
 
 // listing is what one playlist lists, in playback order.
@@ -36,6 +38,7 @@ type listing struct {
 	ids  []segment.ID
 	live bool
 	seen time.Time
+	part time.Duration // longest part of a low-latency stream whose origin lets requests wait; 0: it is none
 }
 
 // ref is a listed segment.
@@ -60,7 +63,7 @@ func (r *ref) weight() int64 {
 }
 
 func newListings(site string) *listings {
-	return &listings{site: site, order: map[string]*listing{}, refs: map[segment.ID]*ref{}}
+	return &listings{site: site, order: map[string]*listing{}, streams: map[segment.ID]string{}, refs: map[segment.ID]*ref{}}
 }
 
 // put and remove keep the weight. Under mu.
@@ -104,8 +107,34 @@ func (l *listings) take(path string, r *playlist.Listed, now time.Time) {
 		l.put(&ref{id: id, seg: one, playlist: path, index: i, live: r.Live, seen: now, object: object})
 		order = append(order, id)
 	}
-	l.list(path, &listing{order, r.Live, now})
+	one := &listing{ids: order, live: r.Live, seen: now}
+	if p := r.Parts; p != nil && p.Blocks && r.Live {
+		one.part = p.Target
+	}
+	l.list(path, one)
+	l.nameStream(path, one)
 	l.live = l.live || r.Live // forget says when none is live any more
+}
+
+// nameStream notes the stream that a low-latency playlist is. Under mu.
+func (l *listings) nameStream(path string, one *listing) {
+	if one.part == 0 || l.key == nil || len(l.streams) >= playlist.MaxRenditions {
+		return
+	}
+	if key, err := l.key(path); err == nil {
+		l.streams[segment.NewID(l.site, segment.WholeName(key))] = path
+	}
+}
+
+// lowLatency is the playlist of a low-latency stream, and its longest part; empty: none is listed.
+func (l *listings) lowLatency(stream segment.ID) (path string, part time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	path = l.streams[stream]
+	if one := l.order[path]; one != nil && one.part > 0 {
+		return path, one.part
+	}
+	return "", 0
 }
 
 // forget drops what left the live playlists a while ago, and live playlists that are not named any more.
@@ -113,6 +142,11 @@ func (l *listings) forget(now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.live = false
+	for stream, path := range l.streams {
+		if l.order[path] == nil {
+			delete(l.streams, stream)
+		}
+	}
 	for path, one := range l.order {
 		if one.live && now.Sub(one.seen) > listingKept {
 			l.unlist(path)

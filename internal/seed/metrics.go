@@ -86,6 +86,17 @@ var (
 		Labels: []metric.Label{{Name: "limit", Values: values(peer.Limits)}}}
 )
 
+// The metrics of low-latency streams (spec/parts.md).
+var (
+	mPartStreams = &metric.Def{Name: "leeway_seed_part_streams", Help: "Low-latency streams whose parts are followed, since viewers follow them", Kind: metric.Gauge}
+	mParts       = &metric.Def{Name: "leeway_seed_parts_total", Help: "Parts that followed playlists listed, by what came of them", Kind: metric.Counter,
+		Labels: []metric.Label{metric.Site(), {Name: "outcome", Values: []string{partSigned, partUnpaid, partFailed, partLate, partIdle}}}}
+	mPartLag = &metric.Def{Name: "leeway_seed_part_certificate_seconds", Kind: metric.Histogram, Labels: []metric.Label{metric.Site()},
+		Help:    "From the playlist that lists a part to its certificate",
+		Buckets: []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5}}
+	mPartShed = &metric.Def{Name: "leeway_seed_part_shed_bytes_total", Help: "Bytes of parts that were not pushed, since the viewer did not take what was pushed before", Kind: metric.Counter}
+)
+
 // The metrics of the background lane: gauges and counters of the one controller that a seed has.
 var (
 	mLane = &metric.Def{Name: "leeway_seed_lane_bytes_total", Help: "Piece bytes sent, by the lane of their request", Kind: metric.Counter,
@@ -154,6 +165,7 @@ func Metrics() []*metric.Def {
 		mLinks, mHalfOpen, mDisplaced, mReached, mTitles, mResting, mRests, mSent, mOriginBytes, mOriginRequests, mCertificates, mFresh, mContradictions, mRequests,
 		mPlaylists, mLists, mPlaylistRefusals, mIndexBytes, mIndexEvictions, mStoreBytes, mEvictions, mDiskRead, mCorrupt, mRefusals, mSocket, mSignals, mCandidates, mChecks, mClosed, mOverruns,
 		mFleet, mFetches, mWarm,
+		mPartStreams, mParts, mPartLag, mPartShed,
 		mLane, mPromotions, mQueuing, mBase, mTarget, mWindow, mPacing, mYields, mSlowdowns,
 	}
 }

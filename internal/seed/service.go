@@ -86,7 +86,8 @@ func New(cfg Config, b Bus, links Links) (*Service, error) {
 	uploader.Background = background.NewSender(ledbat.Config{}, cfg.Now)
 	s.links = &viewerLinks{
 		self: s.id, port: links, outbox: s.outbox, tasks: s.tasks, supply: s.supply, budgets: s.budgets, uploader: uploader,
-		places: newPlaces(cfg.MaxLinks, cfg.Now), reach: s.reach, sink: cfg.Metrics, log: cfg.Log, now: cfg.Now, all: map[signal.ID]*viewerLink{},
+		places: newPlaces(cfg.MaxLinks, cfg.Now), reach: s.reach,
+		streams: newStreams(s.id, s.supply, s.tasks, cfg.Metrics, cfg.Log, cfg.Now), sink: cfg.Metrics, log: cfg.Log, now: cfg.Now, all: map[signal.ID]*viewerLink{},
 	}
 	cfg.Fleet.Join(s, cfg.DiskBytes)
 	if cfg.Fleet.Warm() {

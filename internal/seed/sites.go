@@ -24,7 +24,9 @@ type siteState struct {
 	scope   *scope
 	conns   chan struct{}
 	reading chan struct{}
-	sink    metric.Sink
+	// followed has a place for each low-latency stream that is followed. Each keeps two requests open at the origin.
+	followed chan struct{}
+	sink     metric.Sink
 	// packagers are the keys of the site's packagers; nil: it has none, and its playlists have no lists.
 	packagers atomic.Pointer[certificate.KeySet]
 }
@@ -46,7 +48,7 @@ func newSiteState(c Site, sink metric.Sink) *siteState {
 	name := c.Site.Name()
 	return &siteState{
 		rules: c.Site, origin: c.Origin, name: name, scope: newScope("site", c.Rate, c.BytesDaily), conns: make(chan struct{}, originConns),
-		reading: make(chan struct{}, maxReading), sink: sink,
+		reading: make(chan struct{}, maxReading), followed: make(chan struct{}, maxFollowed), sink: sink,
 	}
 }
 
@@ -58,6 +60,11 @@ func (st *siteState) fetch(ctx context.Context, f Fetch) (*Fetched, error) {
 		return nil, &FetchError{Outcome: OutcomeTimeout, Path: f.Path, Cause: ctx.Err()}
 	}
 	defer func() { <-st.conns }()
+	return st.keep(ctx, f)
+}
+
+// keep asks the origin, beside the bound, for what it may keep waiting, and counts.
+func (st *siteState) keep(ctx context.Context, f Fetch) (*Fetched, error) {
 	got, err := st.origin.Get(ctx, f)
 	outcome := OutcomeOK
 	if err != nil {

@@ -3,6 +3,7 @@ package seed
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"time"
 
@@ -275,6 +276,26 @@ func (s *supply) certify(r request, by *signer, issuedAt time.Time, got *Fetched
 	s.keep(h)
 	s.told(r)
 	return result{held: h}, 0
+}
+
+// signPart signs a part of a segment that was asked for at a time, under what held then. It is kept by no store: viewers have it at once
+// or never.
+func (s *supply) signPart(r request, under standing, asked time.Time, got *Fetched) (*held, error) {
+	site, name := r.title.site.name, r.ref.seg.Name
+	if why, is := s.issuer.refuses(site, name); is {
+		return nil, fmt.Errorf("it may not be certified (reason %d)", why)
+	}
+	if s.issuer.standing(site, name) != under {
+		return nil, errors.New("it was purged while it was fetched")
+	}
+	if purged := time.UnixMilli(under.purgedMs); asked.Before(purged) {
+		asked = purged
+	}
+	h, err := s.issuer.issue(site, r.ref, under.signer, asked, got)
+	if err == nil && s.contradicted(r, h) {
+		err = errors.New("a packager has signed other bytes")
+	}
+	return h, err
 }
 
 // told counts how long after its publication a segment at the edge of a live stream has a certificate. Further back viewers ask late,

@@ -36,6 +36,8 @@ type viewer struct {
 	hold     atomic.Pointer[chan struct{}] // control messages are read once it is closed
 	holding  chan struct{}                 // one is being held
 
+	flags  peer.Flags
+	parts  *follower   // nil: it speaks no parts
 	subnet string      // as its tracker tells the seed
 	wanted []signal.ID // by an early offer
 	said   []signal.Bytes
@@ -69,9 +71,13 @@ func (v *viewer) offer(title *bus.Title) {
 		w.t.Fatal(err)
 	}
 	v.link = link
-	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, MaxRequests: 64, Peer: v.id, Swarm: v.swarm}
+	hello := peer.Hello{MinVersion: 1, MaxVersion: 1, Flags: v.flags, MaxRequests: 64, Peer: v.id, Swarm: v.swarm}
 	v.session = transfer.NewSession(link, hello, w.seed.ID(), v, time.Now)
 	v.download = transfer.NewDownload(v.session.Send, time.Now, v)
+	if v.parts != nil {
+		v.download.Pushed = v.parts.pushed
+		v.session.Pong = func(nonce uint32, _ time.Duration) { v.parts.pongs <- nonce }
+	}
 	m := v.message("offer")
 	m.SDP, m.Plan = offer.SDP, &signal.Plan{V: 1, Data: offer.Plan.Data, Message: offer.Plan.Message}
 	m.Early, m.Wanted = v.wanted != nil, v.wanted
@@ -159,6 +165,10 @@ func (v *viewer) Closed(r peer.CloseReason) { v.closed <- r }
 func (v *viewer) Ready(h peer.Hello) error  { v.ready <- h; return nil }
 func (v *viewer) Piece(m peer.Data) error   { return v.download.Data(m) }
 func (v *viewer) Message(m peer.Message) error {
+	if v.parts != nil && m.Type() >= peer.TypeFollow {
+		v.parts.heard(m)
+		return nil
+	}
 	switch m := m.(type) {
 	case peer.Certificate:
 		m.Raw = bytes.Clone(m.Raw)

@@ -34,6 +34,8 @@ type viewerLink struct {
 	used        atomic.Int64 // when it last asked for something, or was sent it: ns since the Unix epoch
 	unsolicited atomic.Int64 // what it sent unasked, as peer.Unsolicited counts it
 
+	sharing atomic.Pointer[sharing] // of the title's parts; nil: the viewer does not speak them
+
 	conn       connection
 	candidates candidates
 	showing    showing
@@ -76,7 +78,7 @@ func (v *viewerLink) answer(offer *bus.Signal) {
 	}
 	v.title.want(v.from) // the playlists are there when the link is
 	hello := peer.Hello{
-		MinVersion: 1, MaxVersion: peer.Version, Flags: peer.OnDemand | peer.AcksBackground, MaxRequests: maxRequests,
+		MinVersion: 1, MaxVersion: peer.Version, Flags: peer.OnDemand | peer.AcksBackground | peer.SpeaksParts, MaxRequests: maxRequests,
 		Peer: l.self, Swarm: v.title.swarm,
 	}
 	session := transfer.NewSession(link, hello, v.from.session, v, l.now)
@@ -172,6 +174,7 @@ func (v *viewerLink) Open() {
 			Link: link, Session: session, Pieces: &v.pieces, Observer: &v.pieces, MaxRequests: maxRequests,
 			Background: v.title.site.rules.Config().Policy.Prefetch == configured.PrefetchAllow,
 			Budget:     l.budgets.ofLink(v.title.site.scope, account),
+			Pushed:     v.pushed,
 		})
 	}) {
 		l.budgets.leave(account) // it has ended: a link that was not answered cannot open, for the viewer needs the answer
@@ -224,6 +227,7 @@ func (v *viewerLink) Drain() {
 func (v *viewerLink) Closed(reason peer.CloseReason) {
 	v.cancel()
 	upload, account := v.conn.ended()
+	v.all.streams.gone(v)
 	if account != nil {
 		v.all.budgets.leave(account)
 	}
@@ -240,12 +244,26 @@ func (v *viewerLink) Ready(h peer.Hello) error {
 	if _, upload := v.conn.parts(); ok && upload != nil && h.Flags&peer.AcksBackground != 0 {
 		upload.Acknowledged(wire)
 	}
+	if h.Flags&peer.SpeaksParts != 0 {
+		v.all.streams.linked(v)
+	}
 	return nil
+}
+
+// pushed hears of each pushed piece that was sent or given up.
+func (v *viewerLink) pushed(bool) {
+	if s := v.sharing.Load(); s != nil {
+		s.sent(v)
+	}
 }
 
 // Message implements transfer.Handler.
 func (v *viewerLink) Message(m peer.Message) error {
 	_, upload := v.conn.parts()
+	if s := v.sharing.Load(); s != nil && ofParts(m) {
+		s.heard(v, m)
+		return nil
+	}
 	if upload == nil {
 		return nil
 	}
@@ -263,8 +281,11 @@ func (v *viewerLink) Message(m peer.Message) error {
 }
 
 // Piece implements transfer.Handler. A seed asks viewers for nothing, so all data is unsolicited.
-func (v *viewerLink) Piece(m peer.Data) error {
-	if v.unsolicited.Add(int64(peer.Unsolicited(len(m.Payload)))) > peer.MaxUnsolicited {
+func (v *viewerLink) Piece(m peer.Data) error { return v.unasked(len(m.Payload)) }
+
+// unasked counts n bytes of a message that the viewer was not asked for.
+func (v *viewerLink) unasked(n int) error {
+	if v.unsolicited.Add(int64(peer.Unsolicited(n))) > peer.MaxUnsolicited {
 		return transfer.Overrun(peer.LimitData)
 	}
 	return nil

@@ -29,6 +29,7 @@ type viewerLinks struct {
 	uploader *transfer.Uploader
 	places   *places
 	reach    *reach
+	streams  *streams
 	sink     metric.Sink
 	log      *slog.Logger
 	now      func() time.Time
@@ -194,6 +195,7 @@ func (l *viewerLinks) tick() {
 		}
 		v.tick()
 	}
+	l.streams.tick()
 }
 
 // drain ends all links and waits for them, for a while: the host that owns them ends what is left.

@@ -201,6 +201,9 @@ func (s *Session) served() {
 	s.may.served()
 }
 
+// Fail ends the link for an error as one of Handler.
+func (s *Session) Fail(err error) { s.judge(err) }
+
 func (s *Session) judge(err error) {
 	var ending *LinkError
 	switch {

@@ -1,0 +1,295 @@
+package seed
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/parts"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/playlist"
+)
+
+const (
+	// maxFollowed is how many low-latency streams of a site are followed at a time: each keeps requests open at the origin.
+	maxFollowed = 64
+	// reloadWait is how long the origin may keep a blocking reload, in durations of a segment, and leastWait the least of it.
+	reloadWait = 3
+	leastWait  = 5 * time.Second
+	// mostBehind is how many parts are certified that the origin publishes at once. Older ones come too late for viewers.
+	mostBehind = 4
+
+	partsOfSegment = 1 << 16 // more than any has, so that parts have an order
+)
+
+// What came of a part that a followed playlist lists.
+const (
+	partSigned = "signed"
+	partUnpaid = "unpaid"
+	partFailed = "failed"
+	partLate   = "late"
+	partIdle   = "idle"
+)
+
+// rendition is a low-latency stream that is followed: its playlist is asked for again as soon as it has come, and the request waits at
+// the origin for the next part.
+type rendition struct {
+	sharing *sharing
+	id      segment.ID
+	path    string // of the playlist
+	ctx     context.Context
+	cancel  context.CancelFunc
+	stream  *parts.Stream // guarded by sharing.mu
+
+	known  *playlist.Parts // as it was last loaded; nil: not yet
+	latest int64           // place in the stream of the latest part that was looked at
+	target time.Duration   // of a segment
+	hinted *ahead          // the next part, asked for before it is listed; nil: it is not
+}
+
+// ahead is a part that the origin was asked for before its playlist lists it.
+type ahead struct {
+	name   segment.Name
+	cancel context.CancelFunc
+	came   chan struct{} // closed when the answer is there
+	got    *Fetched
+	err    error
+	question
+}
+
+// question is what the origin was asked under: for which viewer, when, and what held then.
+type question struct {
+	payer *viewerLink
+	asked time.Time
+	under standing
+}
+
+func newRendition(s *sharing, id segment.ID, path string) *rendition {
+	r := &rendition{sharing: s, id: id, path: path}
+	r.ctx, r.cancel = context.WithCancel(s.all.tasks.ctx)
+	return r
+}
+
+// follow follows the stream until no viewer does.
+func (r *rendition) follow() {
+	site := r.sharing.title.site
+	defer func() { <-site.followed }()
+	defer r.cancel()
+	ticks := time.NewTicker(decideEvery)
+	defer ticks.Stop()
+	for failures := 0; r.ctx.Err() == nil; {
+		began := r.sharing.all.now()
+		loaded := make(chan error, 1)
+		if !r.sharing.all.tasks.begin(func() { loaded <- r.load() }) {
+			return
+		}
+		err := r.await(loaded, ticks)
+		pause := time.Duration(0)
+		switch {
+		case err != nil:
+			pause = min(retryAfter<<min(failures, 4), retryAtMost)
+			failures++
+			if r.ctx.Err() == nil {
+				r.sharing.all.log.Warn("a low-latency playlist could not be followed", "site", site.name, "error", err)
+			}
+		case r.known != nil:
+			failures = 0
+			pause = max(0, r.known.Target/2-r.sharing.all.now().Sub(began)) // an origin that does not wait is not asked all the time
+		}
+		r.rest(pause, ticks)
+	}
+}
+
+// await waits for a load, and looks after the trees meanwhile.
+func (r *rendition) await(loaded <-chan error, ticks *time.Ticker) error {
+	for {
+		select {
+		case err := <-loaded:
+			return err
+		case <-ticks.C:
+			r.sharing.look()
+		}
+	}
+}
+
+func (r *rendition) rest(pause time.Duration, ticks *time.Ticker) {
+	if pause <= 0 {
+		return
+	}
+	timer := time.NewTimer(pause)
+	defer timer.Stop()
+	for {
+		select {
+		case <-r.ctx.Done():
+			return
+		case <-timer.C:
+			return
+		case <-ticks.C:
+			r.sharing.look()
+		}
+	}
+}
+
+// load asks for the playlist with the next part in it, and certifies what is new.
+func (r *rendition) load() error {
+	v := r.sharing.payer(r.id)
+	if v == nil {
+		return &unpaidError{tollSession}
+	}
+	ix := r.sharing.title.want(v.from)
+	if ix == nil {
+		return errors.New("there is no room for the playlists of the title")
+	}
+	path, within := r.path, leastWait
+	if r.known != nil {
+		sign := "?"
+		if strings.Contains(path, "?") {
+			sign = "&"
+		}
+		path += fmt.Sprintf("%s_HLS_msn=%d&_HLS_part=%d", sign, r.known.NextSequence, r.known.NextPart)
+		within = max(leastWait, reloadWait*r.target)
+	}
+	list, err := ix.reload(r.ctx, path, r.path, within)
+	if err != nil {
+		return err
+	}
+	if list == nil || list.Parts == nil || !list.Live {
+		return fmt.Errorf("the playlist lists no parts any more")
+	}
+	if p := list.Parts; r.known != nil && p.NextSequence*partsOfSegment < r.latest-partsOfSegment {
+		r.sharing.restart(r)
+		return errors.New("the playlist has begun anew")
+	}
+	first := r.known == nil
+	r.known, r.target = list.Parts, list.Target
+	r.take(first)
+	r.hint(v)
+	return nil
+}
+
+// take certifies the parts that are new. What was there when the seed began comes too late.
+func (r *rendition) take(first bool) {
+	var fresh []playlist.PartEntry
+	latest := r.latest
+	for _, p := range r.known.Listed {
+		turn := p.Sequence*partsOfSegment + int64(p.Part)
+		if first || turn > r.latest {
+			latest = max(latest, turn)
+			fresh = append(fresh, p)
+		}
+	}
+	r.latest = latest
+	if late := len(fresh) - mostBehind; late > 0 && !first {
+		r.sharing.all.sink.Add(mParts, float64(late), r.sharing.title.site.name, partLate)
+		fresh = fresh[late:]
+	}
+	if first {
+		return
+	}
+	if r.idle() {
+		r.sharing.all.sink.Add(mParts, float64(len(fresh)), r.sharing.title.site.name, partIdle)
+		return
+	}
+	listed := r.sharing.all.now()
+	for _, p := range fresh {
+		r.certify(p, listed)
+	}
+}
+
+// idle says whether nothing is certified for the title now, as with segments.
+func (r *rendition) idle() bool {
+	s := r.sharing
+	site := s.title.site
+	return s.title.rests() || s.all.supply.issuer.takedowns.off(site.name) || s.title.audience() < site.rules.Config().Policy.CertifyFrom
+}
+
+// certify fetches a part, if the hint has not brought it, signs it and tells it.
+func (r *rendition) certify(p playlist.PartEntry, listed time.Time) {
+	s := r.sharing
+	turn, ok := parts.Turn(p.Sequence, p.Part)
+	outcome := partFailed
+	defer func() { s.all.sink.Add(mParts, 1, s.title.site.name, outcome) }()
+	if !ok {
+		return
+	}
+	h, err := r.sign(p.Entry)
+	var unpaid *unpaidError
+	switch {
+	case errors.As(err, &unpaid):
+		outcome = partUnpaid
+	case err != nil:
+		s.all.log.Warn("a part is not certified", "site", s.title.site.name, "error", err)
+	default:
+		s.told(r, turn, h)
+		outcome = partSigned
+		s.all.sink.Observe(mPartLag, s.all.now().Sub(listed).Seconds(), s.title.site.name)
+	}
+}
+
+// sign fetches a part and signs it, under the rules of segments.
+func (r *rendition) sign(e playlist.Entry) (*held, error) {
+	s, site := r.sharing, r.sharing.title.site
+	got, q, err := r.fetched(e)
+	if err != nil {
+		return nil, err
+	}
+	s.all.supply.budgets.charge(q.payer.conn.payer(), len(got.Data))
+	s.title.costs(len(got.Data))
+	if e.Ranged {
+		got.ObjectLength = e.Last + 1 // while the object grows it has no other
+	}
+	ref := &ref{id: segment.NewID(site.name, e.Name), seg: e, playlist: r.path, live: true}
+	return s.all.supply.signPart(request{s.title, ref, q.payer.conn.payer()}, q.under, q.asked, got)
+}
+
+// fetched is a part: the hinted one, or what the origin is asked for now.
+func (r *rendition) fetched(e playlist.Entry) (*Fetched, question, error) {
+	if a := r.hinted; a != nil && a.name == e.Name {
+		r.hinted = nil
+		<-a.came
+		if a.cancel(); a.err == nil {
+			return a.got, a.question, nil
+		}
+	}
+	q := r.asks(r.sharing.payer(r.id), e.Name)
+	if q.payer == nil {
+		return nil, q, &unpaidError{tollSession}
+	}
+	ctx, cancel := context.WithTimeout(r.ctx, leastWait)
+	defer cancel()
+	got, err := r.sharing.title.site.fetch(ctx, partFetch(e))
+	return got, q, err
+}
+
+func (r *rendition) asks(payer *viewerLink, name segment.Name) question {
+	s := r.sharing
+	return question{payer, s.all.now(), s.all.supply.issuer.standing(s.title.site.name, name)}
+}
+
+func partFetch(e playlist.Entry) Fetch {
+	return Fetch{Path: e.Path, Ranged: e.Ranged, First: e.First, Last: e.Last, MaxBytes: parts.MaxPart, Shared: true}
+}
+
+// hint asks for the part that comes next before it is there: the origin keeps the request until it is.
+func (r *rendition) hint(v *viewerLink) {
+	h := r.known.Hint
+	if h == nil || h.Name == "" || r.hinted != nil && r.hinted.name == h.Name {
+		return
+	}
+	if r.hinted != nil {
+		r.hinted.cancel() // the origin has published another one
+	}
+	a := &ahead{name: h.Name, came: make(chan struct{}), question: r.asks(v, h.Name)}
+	ctx, cancel := context.WithTimeout(r.ctx, max(leastWait, reloadWait*r.target))
+	a.cancel = cancel
+	if !r.sharing.all.tasks.begin(func() {
+		defer close(a.came)
+		a.got, a.err = r.sharing.title.site.keep(ctx, partFetch(*h))
+	}) {
+		cancel()
+		return
+	}
+	r.hinted = a
+}

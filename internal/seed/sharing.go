@@ -1,0 +1,293 @@
+package seed
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/parts"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+// sharing is the seed's part in the low-latency streams of one title.
+type sharing struct {
+	all   *streams
+	title *title
+	links atomic.Int32 // guarded by streams.mu where it is compared
+
+	mu       sync.Mutex
+	node     *parts.Node                  // guarded by mu
+	viewers  map[parts.ID]*viewerLink     // guarded by mu
+	wanted   map[segment.ID]bool          // guarded by mu: streams that viewers have said that they follow
+	followed map[segment.ID]*rendition    // guarded by mu
+	unpaid   map[parts.ID]map[uint32]bool // guarded by mu: pushes of which a viewer was not told, for its budget is spent
+	acts     []parts.Act                  // guarded by mu
+	acting   bool                         // guarded by mu
+	shed     int64                        // guarded by mu: bytes, as they were last counted
+}
+
+func newSharing(all *streams, t *title) *sharing {
+	return &sharing{
+		all: all, title: t, node: parts.New(parts.Config{Self: all.self, Seed: true}), viewers: map[parts.ID]*viewerLink{},
+		wanted: map[segment.ID]bool{}, followed: map[segment.ID]*rendition{}, unpaid: map[parts.ID]map[uint32]bool{},
+	}
+}
+
+func (s *sharing) micros() int64 { return s.all.now().UnixMicro() }
+
+// with hands the node to f, and then does what is to be done: one after the other, and under no lock.
+func (s *sharing) with(f func(n *parts.Node, now int64)) {
+	s.mu.Lock()
+	f(s.node, s.micros())
+	s.acts = append(s.acts, s.node.Take()...)
+	if s.acting {
+		s.mu.Unlock()
+		return
+	}
+	s.acting = true
+	for len(s.acts) > 0 {
+		acts := s.acts
+		s.acts = nil
+		s.mu.Unlock()
+		for _, a := range acts {
+			s.act(a)
+		}
+		s.mu.Lock()
+	}
+	s.acting = false
+	s.mu.Unlock()
+}
+
+func (s *sharing) linked(v *viewerLink) {
+	s.with(func(n *parts.Node, now int64) {
+		n.Gone(now, v.from.session) // the viewer's link before
+		s.viewers[v.from.session] = v
+		n.Linked(v.from.session, false)
+	})
+}
+
+func (s *sharing) gone(v *viewerLink) {
+	s.with(func(n *parts.Node, now int64) {
+		if s.viewers[v.from.session] == v {
+			delete(s.viewers, v.from.session)
+			delete(s.unpaid, v.from.session)
+			n.Gone(now, v.from.session)
+		}
+	})
+	s.review()
+}
+
+func (s *sharing) heard(v *viewerLink, m peer.Message) {
+	follow, follows := m.(peer.Follow)
+	s.with(func(n *parts.Node, now int64) {
+		if s.viewers[v.from.session] != v {
+			return
+		}
+		n.Heard(now, v.from.session, m)
+		if follows && n.Followers(follow.Stream) > 0 {
+			s.wanted[follow.Stream] = true
+		}
+	})
+	if follows {
+		s.review()
+	}
+}
+
+// sent says that a link has sent a pushed piece, or has given it up.
+func (s *sharing) sent(v *viewerLink) {
+	s.with(func(n *parts.Node, _ int64) {
+		if s.viewers[v.from.session] == v {
+			n.Sent(v.from.session)
+		}
+	})
+}
+
+// review begins to follow the streams that are wanted and listed, and leaves those that no viewer follows. It returns how many are
+// followed, and how many bytes have been shed since the last time.
+func (s *sharing) review() (followed int, shed int64) {
+	var left []*rendition
+	s.with(func(n *parts.Node, now int64) {
+		for id, r := range s.followed {
+			if n.Followers(id) == 0 {
+				left = append(left, r)
+				delete(s.followed, id)
+				n.Unfollow(now, id)
+			}
+		}
+		for id := range s.wanted {
+			if n.Followers(id) == 0 {
+				delete(s.wanted, id)
+				continue
+			}
+			if s.followed[id] == nil {
+				s.begin(n, now, id)
+			}
+		}
+		followed = len(s.followed)
+		shed, s.shed = n.Counts.Shed-s.shed, n.Counts.Shed
+	})
+	for _, r := range left {
+		r.cancel()
+	}
+	return followed, shed
+}
+
+// begin follows a stream if it is one of the title's, and the site has a place for it. Under mu.
+func (s *sharing) begin(n *parts.Node, now int64, id segment.ID) {
+	ix := s.title.index()
+	if ix == nil {
+		return
+	}
+	path, part := ix.lowLatency(id)
+	if path == "" {
+		return
+	}
+	select {
+	case s.title.site.followed <- struct{}{}:
+	default:
+		return // it is looked again
+	}
+	r := newRendition(s, id, path)
+	if !s.all.tasks.begin(r.follow) {
+		r.cancel()
+		<-s.title.site.followed
+		return
+	}
+	s.followed[id] = r
+	r.stream = n.Follow(now, id, parts.Settings{Part: part.Microseconds()})
+}
+
+// restart leaves a stream. It is followed anew if it is wanted still.
+func (s *sharing) restart(r *rendition) {
+	s.with(func(n *parts.Node, now int64) {
+		if s.followed[r.id] == r {
+			delete(s.followed, r.id)
+			n.Unfollow(now, r.id)
+		}
+	})
+	r.cancel()
+}
+
+// payer is a link whose viewer follows a stream and may have the origin asked; nil: none may.
+func (s *sharing) payer(id segment.ID) *viewerLink {
+	s.mu.Lock()
+	var all []*viewerLink
+	for session, v := range s.viewers {
+		if s.node.Follows(session, id) {
+			all = append(all, v)
+		}
+	}
+	s.mu.Unlock()
+	for _, v := range all {
+		if a := v.conn.payer(); a != nil && s.all.supply.budgets.mayFetch(a) {
+			return v
+		}
+	}
+	return nil
+}
+
+// act does one thing that is to be done.
+func (s *sharing) act(a parts.Act) {
+	switch a := a.(type) {
+	case parts.Say:
+		s.say(a)
+	case parts.Push:
+		s.push(a)
+	case parts.Blame:
+		s.blame(a)
+	}
+}
+
+func (s *sharing) viewer(id parts.ID) *viewerLink {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.viewers[id]
+}
+
+// say sends a message. A certificate is paid for; without one the part's pieces are of no use.
+func (s *sharing) say(a parts.Say) {
+	v := s.viewer(a.To)
+	if v == nil {
+		return
+	}
+	session, _ := v.conn.parts()
+	if session == nil {
+		return
+	}
+	if m, ok := a.Message.(peer.Part); ok {
+		if payer := v.conn.payer(); payer == nil || !s.all.supply.budgets.maySend(payer, len(m.Raw)) {
+			s.notTold(a.To, m.Push)
+			return
+		}
+		v.use()
+	}
+	session.Send(a.Message)
+}
+
+// notTold notes a push that a viewer was not told of.
+func (s *sharing) notTold(to parts.ID, push uint32) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.unpaid[to] == nil || len(s.unpaid[to]) >= parts.Kept {
+		s.unpaid[to] = map[uint32]bool{}
+	}
+	s.unpaid[to][push] = true
+}
+
+func (s *sharing) push(a parts.Push) {
+	v := s.viewer(a.To)
+	if v == nil {
+		return
+	}
+	push, _, _ := peer.Pushed(a.Request)
+	s.mu.Lock()
+	untold := s.unpaid[a.To][push]
+	s.mu.Unlock()
+	_, upload := v.conn.parts()
+	if upload == nil || untold {
+		s.sent(v)
+		return
+	}
+	upload.Push(a.Request, a.Data)
+}
+
+func (s *sharing) blame(a parts.Blame) {
+	v := s.viewer(a.From)
+	if v == nil {
+		return
+	}
+	var err error
+	switch a.Why {
+	case parts.Unsolicited:
+		err = v.unasked(a.Bytes)
+	case parts.TooMuch:
+		err = transfer.Overrun(peer.LimitMessages)
+	}
+	if session, _ := v.conn.parts(); session != nil && err != nil {
+		session.Fail(err)
+	}
+}
+
+// told notes a part that is certified, and tells it.
+func (s *sharing) told(r *rendition, turn uint32, h *held) {
+	c := parts.Content{Segment: h.id, Length: len(h.data), Digests: h.cert.Digests, Raw: h.cert.Bytes()}
+	s.with(func(_ *parts.Node, now int64) {
+		if s.followed[r.id] != r {
+			return
+		}
+		r.stream.Listed(now, turn, h.id, len(h.data))
+		r.stream.Certify(now, turn, c)
+		for i := range segment.Pieces(int64(len(h.data))) {
+			from := i * segment.PieceSize
+			r.stream.Have(now, turn, i, h.data[from:from+segment.PieceLen(int64(len(h.data)), i)])
+		}
+	})
+}
+
+// decideEvery is how often the trees of a stream are looked after.
+const decideEvery = 100 * time.Millisecond
+
+// look has the trees looked after.
+func (s *sharing) look() { s.with(func(n *parts.Node, now int64) { n.Tick(now) }) }

@@ -1,0 +1,57 @@
+package seed
+
+import (
+	"log/slog"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+	"github.com/leeway-video/leeway/internal/wire/playlist"
+	"github.com/leeway-video/leeway/internal/wire/signal"
+)
+
+// TestStreamsOfASiteAreBounded: each keeps requests open at the origin. One that finds no place is followed when another is left.
+func TestStreamsOfASiteAreBounded(t *testing.T) {
+	shelves := newShelves(t, 1<<20, 10)
+	shelves.site.followed = make(chan struct{}, 1)
+	manifest := shelves.put(1, guest(1, "a"), 0)
+	ix := shelves.peek(manifestID{"demo", manifest})
+	var ids []segment.ID
+	for _, path := range []string{"/films/low.m3u8", "/films/high.m3u8"} {
+		ix.take(path, &playlist.Listed{Live: true, Parts: &playlist.Parts{Target: time.Second / 2, Blocks: true}}, shelves.now)
+		ids = append(ids, segment.NewID("demo", segment.WholeName(path)))
+	}
+	ix.take("/films/slow.m3u8", &playlist.Listed{Live: true, Parts: &playlist.Parts{Target: time.Second / 2}}, shelves.now)
+	ids = append(ids, segment.NewID("demo", "/films/slow.m3u8"))
+
+	work := newTasks()
+	t.Cleanup(work.wait)
+	silent := slog.New(slog.DiscardHandler)
+	all := newStreams(signal.ID{9}, &supply{}, work, metric.Discard, silent, time.Now)
+	v := &viewerLink{caller: caller{title: newTitle(shelves.catalog, shelves.site, signal.ID{7}, manifest), from: guest(1, "a")}}
+	all.linked(v)
+	s := v.sharing.Load()
+	for _, id := range ids {
+		s.heard(v, peer.Follow{Stream: id, On: true})
+	}
+	if n, _ := s.review(); n != 1 {
+		t.Fatalf("%d streams are followed", n)
+	}
+	for id := range s.followed {
+		s.heard(v, peer.Follow{Stream: id})
+		if s.followed[id] != nil {
+			t.Error("a stream is followed that no viewer follows")
+		}
+	}
+	shelves.site.followed <- struct{}{} // the one before has gone
+	<-shelves.site.followed
+	if n, _ := s.review(); n != 1 || s.followed[ids[2]] != nil {
+		t.Errorf("%d streams are followed; one whose origin does not let requests wait: %v", n, s.followed[ids[2]] != nil)
+	}
+	all.gone(v)
+	if len(all.all) > 0 || len(s.followed) > 0 {
+		t.Error("streams are followed without viewers")
+	}
+}
