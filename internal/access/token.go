@@ -74,6 +74,7 @@ type Claims struct {
 	Group     string
 	Role      string    // the most that its holder is to others; empty is full
 	Unknown   string    // site.UnknownLineLeech or site.UnknownLineFull; empty: as the site says
+	Upload    int64     // kbit/s that its holder sends to other viewers at most; 0: as the site says
 	NotBefore time.Time // zero: at once
 	Expires   time.Time
 }
@@ -86,6 +87,7 @@ type Grant struct {
 	Group     string
 	Role      string // never empty
 	Unknown   string // as in Claims
+	Upload    int64  // as in Claims
 	KeyID     string // of the key that signed
 	Expires   time.Time
 }
@@ -100,6 +102,7 @@ func ParseClaims(payload []byte) (Claims, error) {
 	out := Claims{
 		Site: c.text("site", 1, 32), Subject: c.text("sub", 0, maxSubject), Titles: c.patterns("title", site.MaxTitle), Manifests: c.patterns("manifest", site.MaxKey),
 		Group: c.text("group", 0, maxGroup), Role: c.text("role", 0, maxGroup), Unknown: c.text("unknown_line", 0, maxGroup),
+		Upload:    c.integer("upload_kbps", site.MinUploadKbps, site.MaxUploadKbps),
 		NotBefore: c.time("nbf", false), Expires: c.time("exp", true),
 	}
 	if out.Role != "" && !slices.Contains([]string{site.RoleFull, site.RoleLeech, site.RoleRelayOnly, site.RoleOff}, out.Role) {
@@ -176,6 +179,20 @@ func (r *reader) patterns(name string, most int) []string {
 	return out
 }
 
+// integer reads a whole number; 0: it is missing.
+func (r *reader) integer(name string, least, most int64) int64 {
+	raw, ok := r.claims[name]
+	if !ok {
+		return 0
+	}
+	var n int64
+	if string(raw) == "null" || json.Unmarshal(raw, &n) != nil || n < least || n > most {
+		r.wrong(name, fmt.Sprintf("is no whole number of %d to %d", least, most))
+		return 0
+	}
+	return n
+}
+
 // time reads seconds since the Unix epoch.
 func (r *reader) time(name string, required bool) time.Time {
 	raw, ok := r.claims[name]
@@ -205,7 +222,7 @@ func (c Claims) Grant(on, keyID string, now time.Time) (*Grant, error) {
 	case !now.Before(c.Expires):
 		return nil, Refuse(Expired, "Ask for another one.", "The token has run out.")
 	}
-	g := &Grant{Subject: c.Subject, Titles: c.Titles, Manifests: c.Manifests, Group: c.Group, Role: c.Role, Unknown: c.Unknown, KeyID: keyID, Expires: c.Expires}
+	g := &Grant{Subject: c.Subject, Titles: c.Titles, Manifests: c.Manifests, Group: c.Group, Role: c.Role, Unknown: c.Unknown, Upload: c.Upload, KeyID: keyID, Expires: c.Expires}
 	if g.Role == "" {
 		g.Role = site.RoleFull
 	}

@@ -124,6 +124,8 @@ func unitOf(key string, t reflect.Type) string {
 		return "bytes per second"
 	case strings.HasSuffix(name, "_permille"):
 		return "of a thousand"
+	case strings.HasSuffix(name, "_kbps"):
+		return "kbit/s"
 	case strings.HasPrefix(name, "port_"):
 		return "port"
 	case strings.HasSuffix(name, "_per_second"):

@@ -113,6 +113,9 @@ func Sign(claims access.Claims, key access.Key) (string, error) {
 			all[name] = value
 		}
 	}
+	if claims.Upload != 0 {
+		all["upload_kbps"] = claims.Upload
+	}
 	var with any = key.Private
 	method := jwt.SigningMethod(jwt.SigningMethodEdDSA)
 	if key.Alg == access.HS256 {

@@ -137,12 +137,15 @@ func (s *session) replaced() {
 // the same at every tracker.
 func policyOf(c *configured.Site, session signal.ID, grant *access.Grant) signal.Policy {
 	p := c.Config().Policy
-	role, unknown := p.Role, p.UnknownLine
+	role, unknown, upload := p.Role, p.UnknownLine, p.UploadKbps
 	if grant != nil {
+		if grant.Upload != 0 && (upload == 0 || grant.Upload < upload) {
+			upload = grant.Upload
+		}
 		role, unknown = configured.NarrowRole(role, grant.Role), cmp.Or(grant.Unknown, unknown)
 	}
 	return signal.Policy{
 		Role: role, ControlGroup: swarm.Draw(session) < p.ControlGroupPermille, Prefetch: p.Prefetch == configured.PrefetchAllow, WasteBytes: p.WasteBytes,
-		MaxLinks: p.MaxLinks, Relay: p.Relay, Local: p.Local, SignedManifests: p.SignedManifests, UploadKbps: p.UploadKbps, UnknownLine: unknown,
+		MaxLinks: p.MaxLinks, Relay: p.Relay, Local: p.Local, SignedManifests: p.SignedManifests, UploadKbps: upload, UnknownLine: unknown,
 	}
 }

@@ -1,6 +1,7 @@
 package tracker
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/leeway-video/leeway/internal/access"
@@ -48,6 +49,19 @@ func TestViewersAreCountedByTheirRole(t *testing.T) {
 		t.Fatal(err)
 	}
 	counted("the other closed its page", nil)
+}
+
+// TestATokenCapsUploads: the lower cap of site and token holds.
+func TestATokenCapsUploads(t *testing.T) {
+	for _, c := range []struct{ site, claim, want int64 }{{0, 0, 0}, {0, 500, 500}, {500, 0, 500}, {500, 2000, 500}, {2000, 500, 500}} {
+		t.Run(fmt.Sprint(c.site, c.claim), func(t *testing.T) {
+			_, n, b := guarded(t, nil, configured.Policy{UploadKbps: c.site})
+			key := b.key(access.EdDSA, "one")
+			if _, welcome := n.enter(b.token(key, access.Claims{Upload: c.claim}), ""); welcome.Policy.UploadKbps != c.want {
+				t.Errorf("%+v gives %d", c, welcome.Policy.UploadKbps)
+			}
+		})
+	}
 }
 
 // TestATokenSaysWhatAnUnknownLineIs has a token's claim go before the site's policy, in both directions.
