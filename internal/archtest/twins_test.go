@@ -16,6 +16,7 @@ var twins = []struct {
 	{"internal/schedule", []string{"schedule/*.ts"}},
 	{"internal/ledbat", []string{"ledbat/*.ts"}},
 	{"internal/mesh", []string{"mesh/*.ts"}},
+	{"internal/parts", []string{"parts/*.ts"}},
 	{"internal/certificate", []string{"certificate/*.ts"}},
 	{"internal/background", []string{"background/*.ts"}},
 	{"internal/viewer", []string{"transfer/*.ts", "session/*.ts", "title/*.ts", "link/*.ts", "engine.ts", "title.ts"}},

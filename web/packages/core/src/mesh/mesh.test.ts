@@ -96,7 +96,7 @@ test('trees of many nodes have no loops, whatever comes, goes and is lost', () =
       expect(faults).toEqual([]);
       expect(fed).toBeGreaterThanOrEqual(Math.min(8, 4 * (colony.nodes.size - 1)));
     }),
-    { numRuns: 6 },
+    { numRuns: 4 },
   );
 });
 

@@ -1,0 +1,214 @@
+/** What peers push: announced, waiting for its certificate, put together, and checked. Times are µs. */
+
+import { maxPieceMessages, unsolicitedCost } from '../protocol/limits.ts';
+import { type PartsMessage, pushed } from '../protocol/parts.ts';
+import type { DataMessage } from '../protocol/peer.ts';
+import { pieceLength } from '../segment/segment.ts';
+import type { Verify, Why } from './act.ts';
+import { type Link, mostPushes, type Opened, type Push } from './link.ts';
+import { backlog, type Content, maxPart, type Part, sameBytes } from './shelf.ts';
+import { type Owner, stripeIn } from './state.ts';
+import type { Stream } from './stream.ts';
+
+/** Pushes of a peer whose data may wait for their certificate. */
+const mostEarly = 2;
+/** Pieces of a peer that are there in part. */
+const mostOpen = 16;
+
+/** The node, as what comes has it. */
+export interface Receiver extends Owner {
+  readonly streams: Map<string, Stream>;
+  /** Streams that the node does not follow any more: until when pieces of them may still come. */
+  readonly left: Map<string, number>;
+}
+
+const unsolicited = (n: Receiver, l: Link, bytes: number): void =>
+  n.do({ do: 'blame', from: l.id, why: 'unsolicited', bytes });
+
+/** Takes a push that a peer announces. A peer tells each part once, and only a seed tells those that did not subscribe. */
+export const announced = (n: Receiver, now: number, l: Link, m: PartsMessage & { type: 'part' }): void => {
+  const { stream, turn, push, certificate: raw } = m;
+  const s = n.streams.get(stream);
+  const left = !s && (n.left.get(stream) ?? 0) > now;
+  if (l.pushes.has(push) || knows(l, stream, turn) || !(left || (s && (l.seed || l.sends(now, stream))))) {
+    unsolicited(n, l, raw.length);
+    return;
+  }
+  const u = announce(l, m);
+  if (!s) {
+    u.state = 'refused';
+    return;
+  }
+  if (!s.shelf.near(turn)) {
+    if (s.shelf.edge !== undefined) unsolicited(n, l, raw.length);
+    refuse(n, l, u);
+    return;
+  }
+  const p = s.shelf.part(turn);
+  if (p.content && sameBytes(p.content.raw, raw)) {
+    settle(n, now, l, u, true);
+    return;
+  }
+  u.raw = raw;
+  if (p.judged.some((other) => sameBytes(other, raw))) return;
+  p.judged.push(raw);
+  n.do({ do: 'verify', from: l.id, stream, turn, raw });
+};
+
+/** Whether the peer has told a part. It may tell it once more if the first was refused. */
+const knows = (l: Link, stream: string, turn: number): boolean => {
+  const told = [...l.pushes.values()].filter((u) => u.stream === stream && u.turn === turn);
+  return told.length >= 2 || told.some((u) => u.state !== 'refused');
+};
+
+const announce = (l: Link, { stream, turn, push: id }: PartsMessage & { type: 'part' }): Push => {
+  if (l.pushes.size >= mostPushes) {
+    const [old] = l.pushes.values();
+    l.open = l.open.filter((o) => o.push !== old);
+    l.pushes.delete(old!.id);
+  }
+  const u: Push = { stream, turn, id, state: 'judging', got: new Set(), spare: 0 };
+  l.pushes.set(id, u);
+  return u;
+};
+
+/** Settles the pushes with a certificate that was verified, or did not verify: those of other peers as well. */
+export const judged = (n: Receiver, now: number, v: Verify, c: Content | undefined): void => {
+  const s = n.streams.get(v.stream);
+  if (!s) return;
+  const p = s.shelf.parts.get(v.turn);
+  if (p) p.judged = p.judged.filter((raw) => !sameBytes(raw, v.raw));
+  const ok = !!c && s.certified(now, v.turn, c);
+  for (const id of n.order()) {
+    const l = n.links.get(id)!;
+    for (const u of [...l.pushes.values()]) {
+      if (u.state !== 'judging' || u.stream !== v.stream || u.turn !== v.turn || !sameBytes(u.raw!, v.raw)) continue;
+      settle(n, now, l, u, ok);
+    }
+  }
+  s.flush(now);
+};
+
+/** Takes what came of a push while its certificate was verified. */
+const settle = (n: Receiver, now: number, l: Link, u: Push, ok: boolean): void => {
+  u.raw = undefined;
+  if (!ok) {
+    refuse(n, l, u);
+    return;
+  }
+  u.state = 'good';
+  if (l.seed) n.streams.get(u.stream)!.heard = now;
+  for (const m of waited(l, u.id)) take(n, now, l, u, m);
+};
+
+const refuse = (n: Receiver, l: Link, u: Push): void => {
+  u.state = 'refused';
+  for (const m of waited(l, u.id)) drop(n, l, u, m.payload.length);
+};
+
+/** Takes out what waits of a push. */
+const waited = (l: Link, push: number): DataMessage[] => {
+  const found = l.early.find((e) => e.push === push);
+  l.early = l.early.filter((e) => e !== found);
+  return found?.data ?? [];
+};
+
+/** Takes the data of a pushed piece. The payload is copied. */
+export const arrives = (n: Receiver, now: number, l: Link, m: DataMessage): void => {
+  const of = pushed(m.request);
+  const u = of && l.pushes.get(of.push);
+  if (!of || (!u && !l.sendsAny(now))) unsolicited(n, l, m.payload.length);
+  else if (!u || u.state === 'judging') keep(n, l, of.push, m);
+  else if (u.state === 'refused') drop(n, l, u, m.payload.length);
+  else take(n, now, l, u, m);
+};
+
+/** Has data wait for its certificate. A push of which none comes was not to be sent. */
+const keep = (n: Receiver, l: Link, push: number, m: DataMessage): void => {
+  const bytes = m.payload.length;
+  let e = l.early.find((other) => other.push === push);
+  if (!e) {
+    if (l.early.length === mostEarly) unsolicited(n, l, l.early.shift()!.bytes);
+    e = { push, bytes: 0, data: [] };
+    l.early.push(e);
+  }
+  const waits = l.early.flatMap((other) => other.data).reduce((sum, d) => sum + d.payload.length, 0);
+  e.bytes += unsolicitedCost(bytes);
+  if (e.bytes > maxPart) unsolicited(n, l, bytes);
+  else if (waits + bytes > backlog || e.data.length >= backlog / 1024) n.counts.dropped += bytes;
+  else e.data.push({ ...m, payload: m.payload.slice() });
+};
+
+/** Counts data of a push that was refused: a certificate of another seed, or a turn that was wrong, is not the peer's fault. */
+const drop = (n: Receiver, l: Link, u: Push, bytes: number): void => {
+  n.counts.dropped += bytes;
+  u.spare += unsolicitedCost(bytes);
+  if (u.spare > backlog) unsolicited(n, l, bytes);
+};
+
+/** Takes data of a part whose certificate is verified. */
+const take = (n: Receiver, now: number, l: Link, u: Push, m: DataMessage): void => {
+  const { piece } = pushed(m.request)!;
+  const s = n.streams.get(u.stream);
+  const p = s?.shelf.parts.get(u.turn);
+  if (!s || !p?.content) {
+    drop(n, l, u, m.payload.length); // on its way when the part was given up
+    return;
+  }
+  if (piece >= p.pieces.length || u.got.has(piece) || !l.sendsStripe(now, s.id, stripeIn(p, piece))) {
+    unsolicited(n, l, m.payload.length);
+    return;
+  }
+  const o = opened(n, l, u, piece, pieceLength(p.length, piece));
+  const why = add(o, m);
+  if (why) {
+    n.do({ do: 'blame', from: l.id, why, bytes: 0 });
+    return;
+  }
+  if (o.left > 0) return;
+  l.open = l.open.filter((other) => other !== o);
+  u.got.add(piece);
+  arrived(n, now, s, l, p, piece, o.data);
+};
+
+/** The piece that data is of. An honest peer sends one after the other, and has as many under way as there are channels. */
+const opened = (n: Receiver, l: Link, push: Push, piece: number, length: number): Opened => {
+  const found = l.open.find((o) => o.push === push && o.piece === piece);
+  if (found) return found;
+  if (l.open.length === mostOpen) {
+    const old = l.open.shift()!;
+    unsolicited(n, l, old.data.length - old.left);
+  }
+  const o: Opened = { push, piece, data: new Uint8Array(length), spans: [], left: length };
+  l.open.push(o);
+  return o;
+};
+
+/** Puts data in its place. */
+const add = (o: Opened, { offset: from, payload }: DataMessage): Why | undefined => {
+  const to = from + payload.length;
+  if (to > o.data.length || o.spans.some((s) => from < s[1] && s[0] < to)) return 'malformed';
+  if (o.spans.length === maxPieceMessages) return 'crumbs';
+  o.spans.push([from, to]);
+  o.data.set(payload, from);
+  o.left -= payload.length;
+  return undefined;
+};
+
+/** Takes a whole piece of a peer. One that is here already proves itself by being the same. */
+const arrived = (n: Receiver, now: number, s: Stream, l: Link, p: Part, i: number, data: Uint8Array): void => {
+  const pc = p.pieces[i]!;
+  p.progress = now;
+  if (!pc.verified) {
+    pc.checking++;
+    s.check(l.id, p, i, data);
+    return;
+  }
+  n.counts.dropped += data.length;
+  if (!sameBytes(pc.data!, data)) {
+    n.do({ do: 'blame', from: l.id, why: 'bad-piece', bytes: 0 });
+    return;
+  }
+  s.mesh.arrived(l.id, stripeIn(p, i));
+  s.flush(now);
+};

@@ -1,0 +1,143 @@
+/** What there is of a peer: what it follows, what it pushes, and what is pushed to it. */
+
+import { maxPushId, stripes } from '../protocol/parts.ts';
+import type { DataMessage } from '../protocol/peer.ts';
+import { grace } from './shelf.ts';
+
+/** Pushes of a peer that are remembered. */
+export const mostPushes = 64;
+
+export const keyOf = (stream: string, n: number): string => `${stream} ${n}`;
+
+/** One that a peer has announced. */
+export interface Push {
+  stream: string;
+  turn: number;
+  id: number;
+  /** Its certificate is being verified; or its data is of no use, and for a while no fault. */
+  state: 'judging' | 'good' | 'refused';
+  /** Its certificate, while it is being verified. */
+  raw?: Uint8Array | undefined;
+  /** Pieces that have come whole. */
+  got: Set<number>;
+  /** Bytes that came although it is refused. */
+  spare: number;
+}
+
+/** Data that came ahead of a verified certificate. */
+export interface Early {
+  push: number;
+  /** Kept or not. */
+  bytes: number;
+  data: DataMessage[];
+}
+
+/** A piece that is there in part. */
+export interface Opened {
+  push: Push;
+  piece: number;
+  data: Uint8Array;
+  /** That have come, one a message. */
+  spans: [from: number, to: number][];
+  left: number;
+}
+
+/** A piece that waits for a child. */
+export interface Queued {
+  stream: string;
+  turn: number;
+  segment: string;
+  request: number;
+  data: Uint8Array;
+}
+
+/** What is pushed to a peer. */
+export class Outgoing {
+  /** Push IDs of the latest parts that it was told of, the oldest first. */
+  readonly told = new Map<string, number>();
+  private next = 0;
+  waiting: Queued[] = [];
+  /** Bytes of `waiting`. */
+  waits = 0;
+  /** Pieces that were handed over and not sent. */
+  handed = 0;
+
+  /** Takes back what waits and matches, and says how many bytes that was. */
+  forget(match: (q: Queued) => boolean): number {
+    let size = 0;
+    this.waiting = this.waiting.filter((q) => {
+      const gone = match(q);
+      if (gone) size += q.data.length;
+      return !gone;
+    });
+    this.waits -= size;
+    return size;
+  }
+
+  /** Notes that a part is told to the peer, and returns its push ID. */
+  tell(key: string): number {
+    if (this.told.size >= mostPushes) this.told.delete(this.told.keys().next().value!);
+    const id = this.next;
+    this.next = (this.next + 1) & maxPushId;
+    this.told.set(key, id);
+    return id;
+  }
+
+  /** Has a part told again. */
+  untell(key: string): void {
+    this.told.delete(key);
+  }
+}
+
+export class Link {
+  /** Streams that it follows. */
+  readonly follows = new Set<string>();
+  /** Of which it wants nothing for now. */
+  readonly held = new Set<string>();
+  /** Stripes that this node subscribed to: until when pieces may come. */
+  readonly subscribed = new Map<string, number>();
+
+  /** What it pushes, as it was announced; */
+  readonly pushes = new Map<number, Push>();
+  early: Early[] = [];
+  open: Opened[] = [];
+
+  readonly out = new Outgoing();
+
+  constructor(
+    readonly id: string,
+    readonly seed: boolean,
+  ) {}
+
+  /** Notes a subscription of this node. It lasts until `ends`. */
+  subscribes(stream: string, stripe: number): void {
+    this.subscribed.set(keyOf(stream, stripe), Number.POSITIVE_INFINITY);
+  }
+
+  ends(now: number, stream: string, stripe: number): void {
+    const key = keyOf(stream, stripe);
+    const until = this.subscribed.get(key) ?? 0;
+    if (until > now) this.subscribed.set(key, Math.min(until, now + grace));
+  }
+
+  /** Whether pieces of a stripe may come from the peer. */
+  sendsStripe(now: number, stream: string, stripe: number): boolean {
+    return (this.subscribed.get(keyOf(stream, stripe)) ?? 0) > now;
+  }
+
+  /** Whether those of any stripe of a stream may, */
+  sends(now: number, stream: string): boolean {
+    return Array.from({ length: stripes }, (_, i) => i).some((stripe) => this.sendsStripe(now, stream, stripe));
+  }
+
+  /** or of any stream. */
+  sendsAny(now: number): boolean {
+    return [...this.subscribed.values()].some((until) => until > now);
+  }
+
+  /** Gives up what came of pushes that match. */
+  close(match: (u: Push) => boolean): void {
+    this.open = this.open.filter((o) => !match(o.push));
+    for (const u of this.pushes.values()) if (match(u)) u.state = 'refused';
+  }
+}

@@ -1,0 +1,200 @@
+/**
+ * A node's part in low-latency streams (spec/parts.md): which parts it has, which pieces it pushes to which peers, what it takes of them,
+ * and when the origin is asked for what the player waits for. It is pure: time is an argument, µs, and what is to be done is returned by
+ * `take`. A browser is never a seed. The engine does not use it yet, so that no script holds it.
+ */
+
+import type { Message } from '../mesh/place.ts';
+import type { PartsMessage } from '../protocol/parts.ts';
+import type { DataMessage } from '../protocol/peer.ts';
+import type { Act, Check, Verify } from './act.ts';
+import { announced, arrives, judged, type Receiver } from './arrive.ts';
+import { Link } from './link.ts';
+import { due } from './player.ts';
+import { enoughOf, hand } from './push.ts';
+import { type Content, grace, maxStreams } from './shelf.ts';
+import type { Settings } from './state.ts';
+import { Stream } from './stream.ts';
+
+const decideEvery = 100_000;
+
+/** A message to the tree of a stripe, as the mesh has it. */
+const ofTree = (m: Extract<PartsMessage, { stripe: number }>): Message => {
+  const { stripe } = m;
+  if (m.type === 'place') {
+    const { rank, path, room, least } = m;
+    return { kind: m.type, stripe, place: { rank, path, room, least } };
+  }
+  return m.type === 'subscribe' ? { kind: m.type, stripe, slots: m.slots } : { kind: m.type, stripe };
+};
+
+/** A node's part in all streams that it follows. */
+export class Node implements Receiver {
+  readonly counts = { shed: 0, dropped: 0 };
+  readonly links = new Map<string, Link>();
+  /** As they were begun. */
+  readonly streams = new Map<string, Stream>();
+  readonly left = new Map<string, number>();
+  private out: Act[] = [];
+
+  constructor(readonly self: string) {}
+
+  /** Returns what is to be done since the last call, in order. Bytes of it stay unchanged. */
+  take(): Act[] {
+    const { out } = this;
+    this.out = [];
+    return out;
+  }
+
+  do(act: Act): void {
+    this.out.push(act);
+  }
+
+  say(to: string, message: PartsMessage): void {
+    this.do({ do: 'say', to, message });
+  }
+
+  order(): string[] {
+    return [...this.links.keys()].sort();
+  }
+
+  /** Adds a peer that speaks parts: both hellos are there, and say so. */
+  linked(id: string, seed: boolean): void {
+    if (this.links.has(id)) return;
+    this.links.set(id, new Link(id, seed));
+    for (const stream of this.streams.keys()) this.say(id, { type: 'follow', stream, on: true });
+  }
+
+  /** Removes a peer. */
+  gone(now: number, id: string): void {
+    if (!this.links.delete(id)) return;
+    for (const s of this.streams.values()) s.lost(now, id);
+  }
+
+  /** Begins to follow a stream. What its playlist lists is to be told right behind (`Stream.listed`): nothing is taken before. */
+  follow(now: number, id: string, set: Settings): Stream {
+    const known = this.streams.get(id);
+    if (known) return known;
+    const s = new Stream(this, id, set);
+    this.streams.set(id, s);
+    this.left.delete(id);
+    for (const to of this.order()) {
+      this.say(to, { type: 'follow', stream: id, on: true });
+      if (this.links.get(to)!.follows.has(id)) s.mesh.linked(to);
+    }
+    s.flush(now);
+    return s;
+  }
+
+  /** Leaves a stream. What is on its way of it is dropped. */
+  unfollow(now: number, id: string): void {
+    const s = this.streams.get(id);
+    if (!s) return;
+    s.deliver(now, s.mesh.leave());
+    this.streams.delete(id);
+    this.left.set(id, now + grace);
+    for (const to of this.order()) {
+      const l = this.links.get(to)!;
+      l.out.forget((q) => q.stream === id);
+      l.close((u) => u.stream === id);
+      this.say(to, { type: 'follow', stream: id, on: false });
+    }
+  }
+
+  /** How many peers follow a stream, whether the node does or not. */
+  followers(id: string): number {
+    return [...this.links.values()].filter((l) => l.follows.has(id)).length;
+  }
+
+  /** Takes a message of parts. Its bytes may be kept. */
+  heard(now: number, from: string, m: PartsMessage): void {
+    const l = this.links.get(from);
+    if (!l) return;
+    const s = this.streams.get(m.stream);
+    if (m.type === 'follow') this.followed(now, l, m);
+    else if (m.type === 'part') announced(this, now, l, m);
+    else if (m.type === 'enough') s && enoughOf(s, l, m.segment);
+    else if (m.type === 'hold') this.hold(l, m);
+    else {
+      if (m.type === 'end') l.ends(now, m.stream, m.stripe);
+      // Any other is about a stream that this side has left.
+      if (s && l.follows.has(m.stream)) {
+        s.mesh.heard(now, l.id, ofTree(m));
+        s.flush(now);
+      }
+    }
+  }
+
+  /** Has nothing pushed to a peer until it says so. */
+  private hold(l: Link, { stream, on }: { stream: string; on: boolean }): void {
+    if (!on) {
+      l.held.delete(stream);
+    } else if (l.follows.has(stream)) {
+      l.held.add(stream);
+      l.out.forget((q) => q.stream === stream);
+    }
+  }
+
+  /** Notes what a peer follows, also what this node does not: it may later. */
+  private followed(now: number, l: Link, { stream, on }: { stream: string; on: boolean }): void {
+    const s = this.streams.get(stream);
+    if (on && !l.follows.has(stream) && l.follows.size >= maxStreams) {
+      this.do({ do: 'blame', from: l.id, why: 'too-much', bytes: 0 });
+      return;
+    }
+    if (on) {
+      l.follows.add(stream);
+      s?.mesh.linked(l.id);
+      s?.flush(now);
+    } else {
+      l.follows.delete(stream);
+      l.held.delete(stream);
+      s?.lost(now, l.id);
+    }
+  }
+
+  /** Takes the data of a pushed piece. The payload is copied. */
+  data(now: number, from: string, m: DataMessage): void {
+    const l = this.links.get(from);
+    if (l) arrives(this, now, l, m);
+  }
+
+  /** The certificate of a `Verify` is valid, */
+  certified(now: number, v: Verify, c: Content): void {
+    judged(this, now, v, c);
+  }
+
+  /** or it is not. */
+  refused(now: number, v: Verify): void {
+    judged(this, now, v, undefined);
+  }
+
+  /** Takes the outcome of a `Check`. */
+  checked(now: number, c: Check, ok: boolean): void {
+    const s = this.streams.get(c.stream);
+    if (s && s.shelf.parts.get(c.turn) === c.of) s.checked(now, c, ok);
+    else if (!ok && c.from !== undefined) this.do({ do: 'blame', from: c.from, why: 'bad-piece', bytes: 0 });
+  }
+
+  /** A link has sent a pushed piece, or has given it up. */
+  sent(to: string): void {
+    const l = this.links.get(to);
+    if (!l?.out.handed) return;
+    l.out.handed--;
+    hand(this, l);
+  }
+
+  /** Looks what is due. It is to be called when `next` says so. */
+  tick(now: number): void {
+    for (const s of this.streams.values()) s.tick(now);
+    for (const [id, until] of this.left) if (until <= now) this.left.delete(id);
+    for (const l of this.links.values())
+      for (const [key, until] of l.subscribed) if (until <= now) l.subscribed.delete(key);
+  }
+
+  /** When `tick` is to be called, at the latest. */
+  next(now: number): number {
+    const dues = [...this.streams.values()].map((s) => Math.max(now, due(s)));
+    return Math.min(now + decideEvery, ...dues);
+  }
+}

@@ -1,0 +1,103 @@
+/** What the player waits for, and when the origin is asked for it. Times are µs. */
+
+import { dueAt } from '../mesh/mesh.ts';
+import { stripes } from '../protocol/parts.ts';
+import { pieceLength } from '../segment/segment.ts';
+import type { Run } from './act.ts';
+import { lacks, type Part } from './shelf.ts';
+import { parents, type State, stripeIn } from './state.ts';
+
+const all = Array.from({ length: stripes }, (_, stripe) => stripe);
+
+/** Gives the part to the player that it waits for, if it is there, and asks the origin for what it is to send. */
+export const look = (s: State, now: number): void => {
+  if (!s.asked) return;
+  const p = s.shelf.part(s.asked.turn);
+  if (ready(s, p)) return;
+  if (now >= due(s)) {
+    isDue(s, now, p);
+  } else if (p.length === 0) {
+    if (s.short || !all.some((stripe) => s.mesh.awaited(stripe))) fetchWhole(s, p);
+  } else {
+    fetch(s, p, (i) => s.short || !s.mesh.awaited(stripeIn(p, i)));
+  }
+};
+
+/** Whether all of the part has come that the player waits for. */
+const ready = (s: State, p: Part): boolean => {
+  if (p.length === 0 || !p.pieces.every((pc) => pc.data)) return false;
+  s.asked = undefined;
+  s.owner.do({ do: 'ready', stream: s.id, turn: p.turn });
+  if (p.whole || p.pieces.some((pc) => pc.origin)) enough(s, p);
+  return true;
+};
+
+/** When the origin is asked for what peers have not sent of the part that the player waits for; Infinity: never. */
+export const due = (s: State): number => {
+  const a = s.asked;
+  if (!a) return Number.POSITIVE_INFINITY;
+  const p = s.shelf.part(a.turn);
+  let missing = 0;
+  for (const [i, pc] of p.pieces.entries()) if (lacks(pc)) missing += pieceLength(p.length, i);
+  if (p.whole || (p.length > 0 && missing === 0)) return Number.POSITIVE_INFINITY;
+  if (p.length === 0) missing = s.shelf.usual();
+  const origin = a.rtt + (a.rate > 0 ? Math.floor((missing * 1_000_000) / a.rate) : 0);
+  return dueAt(Math.max(a.at, p.progress), a.deadline, origin, s.set.part);
+};
+
+/** Asks the origin for what has not come, and takes it back from the parents. Those that had time have missed the part. */
+const isDue = (s: State, now: number, p: Part): void => {
+  const had = now - Math.max(s.asked!.at, p.progress) >= Math.floor(s.set.part / 4);
+  for (const stripe of all) {
+    // Of a part of unknown length all stripes lack.
+    const lack = p.length === 0 || p.pieces.some((pc, i) => stripeIn(p, i) === stripe && lacks(pc));
+    if (!had || p.missed[stripe] || !lack) continue;
+    p.missed[stripe] = true;
+    s.mesh.missed(now, stripe);
+  }
+  if (p.length === 0) fetchWhole(s, p);
+  else fetch(s, p, () => true);
+  enough(s, p);
+};
+
+const fetchWhole = (s: State, p: Part): void => {
+  if (p.whole) return;
+  p.whole = true;
+  s.owner.do({ do: 'fetch', stream: s.id, turn: p.turn, runs: [] });
+};
+
+/** Asks the origin for the runs of pieces that have not come and are wanted of it. */
+const fetch = (s: State, p: Part, want: (i: number) => boolean): void => {
+  if (p.whole) return;
+  const runs: Run[] = [];
+  for (const [i, pc] of p.pieces.entries()) {
+    if (!lacks(pc) || !want(i)) continue;
+    pc.asked = true;
+    const run = runs.at(-1);
+    if (run?.last === i - 1) run.last = i;
+    else runs.push({ first: i, last: i });
+  }
+  if (runs.length) s.owner.do({ do: 'fetch', stream: s.id, turn: p.turn, runs });
+};
+
+/** Tells the parents, once, that nothing more of a part is wanted. */
+const enough = (s: State, p: Part): void => {
+  const segment = p.content?.segment ?? p.named;
+  if (p.enough || segment === undefined) return;
+  p.enough = true;
+  for (const to of parents(s)) s.owner.say(to, { type: 'enough', stream: s.id, segment });
+};
+
+/** Tells the peers that push whether they are to. */
+export const hold = (s: State): void => {
+  const say = (to: string, on: boolean) => s.owner.say(to, { type: 'hold', stream: s.id, on });
+  if (s.short) {
+    for (const id of parents(s)) {
+      if (s.holds.has(id)) continue;
+      s.holds.add(id);
+      say(id, true);
+    }
+    return;
+  }
+  for (const id of s.owner.order()) if (s.holds.delete(id)) say(id, false);
+};

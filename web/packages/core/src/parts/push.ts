@@ -1,0 +1,57 @@
+/** What a node pushes to its children. */
+
+import { pushedId } from '../protocol/parts.ts';
+import { keyOf, type Link } from './link.ts';
+import { backlog, type Part } from './shelf.ts';
+import type { Owner, State } from './state.ts';
+
+/** Pushed pieces that a link has and has not sent. */
+const mostHanded = 2;
+
+/** Tells a peer the certificate of a part, once, and returns its push ID. */
+const head = (s: State, l: Link, p: Part): number => {
+  const key = keyOf(s.id, p.turn);
+  const was = l.out.told.get(key);
+  if (was !== undefined) return was;
+  const push = l.out.tell(key);
+  s.owner.say(l.id, { type: 'part', stream: s.id, push, turn: p.turn, certificate: p.content!.raw });
+  return push;
+};
+
+/** Tells a certificate to those that are to have it at once. */
+export const heads = (s: State, p: Part): void => {
+  for (const id of s.mesh.allChildren()) {
+    const l = s.owner.links.get(id);
+    if (l) head(s, l, p);
+  }
+};
+
+/** Has a verified piece sent to a child, behind what waits for it. */
+export const push = (s: State, to: string, p: Part, piece: number): void => {
+  const l = s.owner.links.get(to);
+  if (!l || p.without.has(to) || l.held.has(s.id)) return;
+  const id = head(s, l, p);
+  const { out } = l;
+  if (out.waits > backlog) s.owner.counts.shed += out.forget((q) => q.stream === s.id && q.turn < p.turn);
+  const data = p.pieces[piece]!.data!;
+  const { segment } = p.content!;
+  out.waiting.push({ stream: s.id, turn: p.turn, segment, request: pushedId(id, piece), data });
+  out.waits += data.length;
+  hand(s.owner, l);
+};
+
+/** Gives a link what it may have at a time. The rest waits here, where it can be taken back. */
+export const hand = (owner: Owner, { id, out }: Link): void => {
+  while (out.handed < mostHanded && out.waiting.length) {
+    const { request, data } = out.waiting.shift()!;
+    out.waits -= data.length;
+    out.handed++;
+    owner.do({ do: 'push', to: id, request, data });
+  }
+};
+
+/** Takes back what waits of a part for a peer that wants nothing more of it. */
+export const enoughOf = (s: State, l: Link, id: string): void => {
+  for (const p of s.shelf.parts.values()) if (p.content?.segment === id) p.without.add(l.id);
+  l.out.forget((q) => q.stream === s.id && q.segment === id);
+};

@@ -1,0 +1,134 @@
+/** The parts of a stream that are here. Times are µs. */
+
+import { stripes } from '../protocol/parts.ts';
+import { pieceCount } from '../segment/segment.ts';
+
+/** How many turns before the latest listed one a stream's parts are held, and how many after it they are taken of peers. */
+export const kept = 16;
+/** The longest part that is taken and pushed, bytes. The origin sends longer ones. */
+export const maxPart = 2 << 20;
+/** How much may wait for a child, and how much of a link's data may wait for certificates, bytes. */
+export const backlog = 128 << 10;
+/** How many streams a peer may follow. */
+export const maxStreams = 8;
+/** How long pieces are taken after the end of a subscription. */
+export const grace = 2_000_000;
+
+/** What a verified certificate says of a part. */
+export interface Content {
+  segment: string;
+  length: number;
+  /** SHA-256 of each piece, one after the other. */
+  digests: Uint8Array;
+  /** The certificate, to pass on. */
+  raw: Uint8Array;
+}
+
+export const sameBytes = (a: Uint8Array, b: Uint8Array): boolean =>
+  a.length === b.length && a.every((x, i) => x === b[i]);
+
+export const sameContent = (c: Content, d: Content): boolean =>
+  c.segment === d.segment && c.length === d.length && sameBytes(c.digests, d.digests);
+
+/** What there is of a piece. */
+export interface Piece {
+  /** Verified, or of the origin. */
+  data?: Uint8Array;
+  verified: boolean;
+  /** The player gets the origin's bytes. */
+  origin: boolean;
+  /** Of the origin. */
+  asked: boolean;
+  /** Copies of peers that are being checked. */
+  checking: number;
+}
+
+/** What there is of a part. */
+export interface Part {
+  turn: number;
+  /** By the own playlist; undefined: not yet. */
+  named?: string;
+  /** Bytes; 0: not known. */
+  length: number;
+  /** Undefined: there is no verified certificate. */
+  content?: Content;
+  pieces: Piece[];
+  /** When a peer's last piece came. */
+  progress: number;
+  /** Peers that want nothing more of it. */
+  without: Set<string>;
+  /** Certificates that are being verified. */
+  judged: Uint8Array[];
+  /** The origin was asked for all of it, at an unknown length. */
+  whole: boolean;
+  /** Parents were told. */
+  enough: boolean;
+  /** Stripes of which the parent was told to have missed it. */
+  missed: boolean[];
+}
+
+/** Whether nothing has come of a piece, and the origin was not asked for it. */
+export const lacks = (p: Piece): boolean => !p.data && !p.checking && !p.asked;
+
+/** Notes the length of a part. */
+export const size = (p: Part, length: number): void => {
+  p.length = length;
+  const empty = () => ({ verified: false, origin: false, asked: false, checking: 0 });
+  p.pieces = Array.from({ length: pieceCount(length) }, empty);
+};
+
+export class Shelf {
+  /** By turn. */
+  readonly parts = new Map<number, Part>();
+  /** The latest that the own playlist has named; undefined: none. */
+  edge: number | undefined;
+
+  /** Notes the turn of a listed part, and says whether it is the latest. */
+  list(turn: number): boolean {
+    if (this.edge !== undefined && turn <= this.edge) return false;
+    this.edge = turn;
+    return true;
+  }
+
+  /** Whether parts of a turn are taken of peers. */
+  near(turn: number): boolean {
+    return this.edge !== undefined && turn > this.edge - kept && turn <= this.edge + kept;
+  }
+
+  /** Finds or makes a part. */
+  part(turn: number): Part {
+    let p = this.parts.get(turn);
+    if (!p) {
+      p = {
+        turn,
+        length: 0,
+        pieces: [],
+        progress: Number.NEGATIVE_INFINITY,
+        without: new Set(),
+        judged: [],
+        whole: false,
+        enough: false,
+        missed: Array(stripes).fill(false),
+      };
+      this.parts.set(turn, p);
+    }
+    return p;
+  }
+
+  /** Drops what is not near, but for the part that the player waits for. */
+  evict(asked: number | undefined): void {
+    for (const turn of this.parts.keys()) if (!this.near(turn) && turn !== asked) this.parts.delete(turn);
+  }
+
+  /** Whether a segment has its place at another turn. */
+  elsewhere(turn: number, id: string): boolean {
+    for (const p of this.parts.values())
+      if (p.turn !== turn && (p.named === id || p.content?.segment === id)) return true;
+    return false;
+  }
+
+  /** How long a part is whose length is not known: as the longest that is here. */
+  usual(): number {
+    return Math.max(0, ...[...this.parts.values()].map((p) => p.length));
+  }
+}

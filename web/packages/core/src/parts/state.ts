@@ -1,0 +1,69 @@
+/** What the parts of a node know of it and of a stream. */
+
+import { type Mesh, stripeOf } from '../mesh/mesh.ts';
+import { type PartsMessage, stripes } from '../protocol/parts.ts';
+import type { Act } from './act.ts';
+import type { Link } from './link.ts';
+import type { Part, Shelf } from './shelf.ts';
+
+/** Totals since the node was made, bytes. */
+export interface Counts {
+  /** Waited for a child that did not read, and was dropped. */
+  shed: number;
+  /** Of peers, and of no use: ahead of its certificate, of a part that was given up, or twice. */
+  dropped: number;
+}
+
+/** The node, as its streams have it. */
+export interface Owner {
+  readonly self: string;
+  readonly counts: Counts;
+  readonly links: Map<string, Link>;
+  /** Of links, by ID. */
+  order(): string[];
+  do(act: Act): void;
+  say(to: string, message: PartsMessage): void;
+}
+
+/** Settings of a stream that the node follows. */
+export interface Settings {
+  /** Children that a viewer takes, of all stripes together. */
+  slots: number;
+  /** How long a part plays. */
+  part: number;
+  /** The packager's certificates come with the playlist. */
+  packaged: boolean;
+}
+
+/** What the player's request for a part bears. */
+export interface Wanted {
+  /** When the playhead gets to the part. */
+  deadline: number;
+  /** To the origin. */
+  rtt: number;
+  /** Of the origin, bytes/s; 0: not known. */
+  rate: number;
+}
+
+/** A stream that the node follows. */
+export interface State {
+  readonly owner: Owner;
+  readonly id: string;
+  readonly set: Settings;
+  readonly mesh: Mesh;
+  readonly shelf: Shelf;
+  /** When a seed's certificate came last. */
+  heard: number;
+  /** Peers that were told to push nothing. */
+  readonly holds: Set<string>;
+  /** The part that the player waits for. */
+  asked: (Wanted & { turn: number; at: number }) | undefined;
+  /** The buffer is short. */
+  short: boolean;
+}
+
+/** The tree of a piece. */
+export const stripeIn = (p: Part, i: number): number => stripeOf(p.turn, i, p.pieces.length, stripes);
+
+/** The peers that push to the node, each once. */
+export const parents = (s: State): string[] => s.mesh.parents().filter((id) => s.owner.links.has(id));

@@ -1,0 +1,217 @@
+/** A stream that the node follows. Times are µs. */
+
+import { Mesh } from '../mesh/mesh.ts';
+import type { Send } from '../mesh/place.ts';
+import { stripes } from '../protocol/parts.ts';
+import { pieceCount } from '../segment/segment.ts';
+import type { Check } from './act.ts';
+import { keyOf } from './link.ts';
+import { hold, look } from './player.ts';
+import { heads, push } from './push.ts';
+import { type Content, maxPart, type Part, Shelf, sameContent, size } from './shelf.ts';
+import { type Owner, type Settings, type State, stripeIn, type Wanted } from './state.ts';
+
+/** Parts without a certificate after which a seed is not counted on. */
+const seedSilence = 4;
+
+export class Stream implements State {
+  readonly mesh: Mesh;
+  readonly shelf = new Shelf();
+  readonly holds = new Set<string>();
+  heard = Number.NEGATIVE_INFINITY;
+  asked: State['asked'];
+  short = false;
+
+  constructor(
+    readonly owner: Owner,
+    readonly id: string,
+    readonly set: Settings,
+  ) {
+    this.mesh = new Mesh({ self: owner.self, stripes, slots: set.slots });
+  }
+
+  /** Removes a peer from the stream. */
+  lost(now: number, id: string): void {
+    this.mesh.gone(id);
+    this.holds.delete(id);
+    for (const p of this.shelf.parts.values()) p.without.delete(id);
+    const l = this.owner.links.get(id);
+    if (l) {
+      l.out.forget((q) => q.stream === this.id);
+      for (let stripe = 0; stripe < stripes; stripe++) l.ends(now, this.id, stripe);
+    }
+    this.flush(now);
+  }
+
+  /** Sends what the mesh wants to say. */
+  flush(now: number): void {
+    this.mesh.canSource(this.set.packaged || this.seeded(now));
+    this.deliver(now, this.mesh.decide(now));
+    hold(this);
+  }
+
+  /** Looks what is due. */
+  tick(now: number): void {
+    look(this, now);
+    this.flush(now);
+  }
+
+  /** Whether a linked seed sends certificates. */
+  private seeded(now: number): boolean {
+    return now - this.heard < seedSilence * this.set.part && [...this.owner.links.values()].some((l) => l.seed);
+  }
+
+  deliver(now: number, sends: Send[]): void {
+    const stream = this.id;
+    for (const m of sends) {
+      const l = this.owner.links.get(m.to);
+      if (!l) continue;
+      const { stripe } = m;
+      if (m.kind === 'place') {
+        this.owner.say(l.id, { type: m.kind, stream, stripe, ...m.place });
+      } else if (m.kind === 'subscribe') {
+        l.subscribes(stream, stripe);
+        this.owner.say(l.id, { type: m.kind, stream, stripe, slots: m.slots });
+      } else {
+        if (m.kind === 'unsubscribe') l.ends(now, stream, stripe);
+        this.owner.say(l.id, { type: m.kind, stream, stripe });
+      }
+    }
+  }
+
+  /**
+   * The node's own playlist names a part: at a turn, with an ID, and a length in bytes if it says one. A peer's turn is a claim, for the
+   * certificate signs the name only. So parts of peers are taken if they are near the latest listed one, and those that the playlist
+   * contradicts are dropped.
+   */
+  listed(now: number, turn: number, id: string, length: number): void {
+    if (this.shelf.list(turn)) this.shelf.evict(this.asked?.turn);
+    if (!this.shelf.near(turn)) return;
+    let p = this.shelf.part(turn);
+    const c = p.content;
+    if (c && (c.segment !== id || (length > 0 && c.length !== length))) {
+      this.contradicted(p);
+      p = this.shelf.part(turn);
+    }
+    p.named = id;
+    if (p.length === 0 && length > 0) size(p, length);
+    look(this, now);
+  }
+
+  /** Forgets a part that peers have told under a turn that is another's. */
+  private contradicted({ turn }: Part): void {
+    this.shelf.parts.delete(turn);
+    const same = (o: { stream: string; turn: number }) => o.stream === this.id && o.turn === turn;
+    for (const l of this.owner.links.values()) {
+      l.close(same);
+      l.out.forget(same);
+      l.out.untell(keyOf(this.id, turn));
+    }
+  }
+
+  /** Takes a verified certificate that no peer told: the packager's. */
+  certify(now: number, turn: number, c: Content): void {
+    this.certified(now, turn, c);
+    this.flush(now);
+  }
+
+  /** Takes a verified certificate, and says whether it is that of the part at its turn. */
+  certified(now: number, turn: number, c: Content): boolean {
+    if (!this.shelf.near(turn) || c.length > maxPart || c.digests.length !== 32 * pieceCount(c.length)) return false;
+    const p = this.shelf.part(turn);
+    if (p.content) return sameContent(p.content, c);
+    if ((p.named ?? c.segment) !== c.segment || (p.length > 0 && p.length !== c.length)) return false;
+    if (this.shelf.elsewhere(turn, c.segment)) return false;
+    p.content = c;
+    if (p.length === 0) size(p, c.length);
+    heads(this, p);
+    for (const [i, pc] of p.pieces.entries()) if (pc.data && !pc.verified) this.check(undefined, p, i, pc.data);
+    look(this, now);
+    return true;
+  }
+
+  check(from: string | undefined, p: Part, piece: number, data: Uint8Array): void {
+    const digest = p.content!.digests.subarray(32 * piece, 32 * piece + 32);
+    this.owner.do({ do: 'check', from, stream: this.id, turn: p.turn, piece, data, digest, of: p });
+  }
+
+  /** Takes the outcome of a check of a part that is still here. */
+  checked(now: number, { from, piece, data, of: p }: Check, ok: boolean): void {
+    const pc = p.pieces[piece]!;
+    if (from !== undefined) {
+      pc.checking--;
+      if (!ok) {
+        this.owner.do({ do: 'blame', from, why: 'bad-piece', bytes: 0 });
+        look(this, now);
+        return;
+      }
+      this.mesh.arrived(from, stripeIn(p, piece));
+    }
+    if (ok && !pc.verified) this.accept(now, p, piece, data);
+    this.flush(now);
+  }
+
+  /** Has a verified piece, and pushes it. */
+  private accept(now: number, p: Part, i: number, data: Uint8Array): void {
+    Object.assign(p.pieces[i]!, { verified: true, data });
+    for (const id of this.mesh.children(stripeIn(p, i))) push(this, id, p, i);
+    look(this, now);
+  }
+
+  /** The bytes of a piece, verified or of the origin; undefined: it has not come. */
+  bytes(turn: number, i: number): Uint8Array | undefined {
+    return this.shelf.parts.get(turn)?.pieces[i]?.data;
+  }
+
+  /** How many pieces a part has; 0: its length is not known. */
+  pieces(turn: number): number {
+    return this.shelf.parts.get(turn)?.pieces.length ?? 0;
+  }
+
+  /**
+   * The player asks for a part that is listed. What it asked for before is not waited for any more. `fetch` says what the origin is to be
+   * asked for, at once and later, `ready` that all has come. A part that is not among the latest is the origin's alone.
+   */
+  ask(now: number, turn: number, wanted: Wanted): void {
+    this.asked = undefined;
+    if (!this.shelf.near(turn)) {
+      this.owner.do({ do: 'fetch', stream: this.id, turn, runs: [] });
+      return;
+    }
+    this.asked = { ...wanted, turn, at: now };
+    const p = this.shelf.part(turn);
+    p.whole = false;
+    for (const pc of p.pieces) pc.asked = false;
+    look(this, now);
+    this.flush(now);
+  }
+
+  /** The player does not wait for a part any more. */
+  leave(): void {
+    this.asked = undefined;
+  }
+
+  /** Takes a piece that the origin sent, verified or not. The length of the part is to be known: `listed` says it. */
+  origin(now: number, turn: number, i: number, data: Uint8Array): void {
+    const p = this.shelf.parts.get(turn);
+    const pc = p?.pieces[i];
+    if (!p || !pc) return;
+    pc.origin = true;
+    if (!pc.verified) {
+      pc.data = data;
+      if (p.content) this.check(undefined, p, i, data);
+    }
+    look(this, now);
+  }
+
+  /**
+   * How much the playhead has in hand, µs, and whether the player has all parts that are listed. While it has little, peers push nothing:
+   * what they push would share the line with the bytes that playback waits for.
+   */
+  buffer(now: number, left: number, all: boolean): void {
+    if (left < Math.floor(this.set.part / 4)) this.short = true;
+    else if (left >= this.set.part && all) this.short = false;
+    look(this, now);
+    this.flush(now);
+  }
+}
