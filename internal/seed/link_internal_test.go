@@ -30,6 +30,9 @@ type wire struct {
 
 func (w *wire) SendControl(b []byte) {
 	m, err := peer.Decode(peer.Control, b)
+	if peer.IsUnknown(err) {
+		m, err = peer.DecodeParts(peer.Control, b)
+	}
 	if err != nil {
 		panic(err)
 	}

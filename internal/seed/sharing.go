@@ -25,6 +25,7 @@ type sharing struct {
 	unpaid   map[parts.ID]map[uint32]bool // guarded by mu: pushes of which a viewer was not told, for its budget is spent
 	acts     []parts.Act                  // guarded by mu
 	acting   bool                         // guarded by mu
+	looked   int64                        // guarded by mu: when the trees were last looked after, µs
 	shed     int64                        // guarded by mu: bytes, as they were last counted
 }
 
@@ -206,7 +207,8 @@ func (s *sharing) viewer(id parts.ID) *viewerLink {
 	return s.viewers[id]
 }
 
-// say sends a message. A certificate is paid for; without one the part's pieces are of no use.
+// say sends a message. A certificate is paid for, and not sent to a viewer that does not read; without one the part's pieces are of no
+// use.
 func (s *sharing) say(a parts.Say) {
 	v := s.viewer(a.To)
 	if v == nil {
@@ -217,7 +219,7 @@ func (s *sharing) say(a parts.Say) {
 		return
 	}
 	if m, ok := a.Message.(peer.Part); ok {
-		if payer := v.conn.payer(); payer == nil || !s.all.supply.budgets.maySend(payer, len(m.Raw)) {
+		if payer := v.conn.payer(); payer == nil || !transfer.HasControlRoom(v.conn.wire()) || !s.all.supply.budgets.maySend(payer, len(m.Raw)) {
 			s.notTold(a.To, m.Push)
 			return
 		}
@@ -289,5 +291,12 @@ func (s *sharing) told(r *rendition, turn uint32, h *held) {
 // decideEvery is how often the trees of a stream are looked after.
 const decideEvery = 100 * time.Millisecond
 
-// look has the trees looked after.
-func (s *sharing) look() { s.with(func(n *parts.Node, now int64) { n.Tick(now) }) }
+// look has the trees looked after: those of all streams of the title, so not by each of them.
+func (s *sharing) look() {
+	s.with(func(n *parts.Node, now int64) {
+		if now-s.looked >= decideEvery.Microseconds()/2 {
+			s.looked = now
+			n.Tick(now)
+		}
+	})
+}

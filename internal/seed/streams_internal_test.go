@@ -3,9 +3,11 @@ package seed
 import (
 	"log/slog"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/parts"
 	"github.com/leeway-video/leeway/internal/segment"
 	"github.com/leeway-video/leeway/internal/wire/peer"
 	"github.com/leeway-video/leeway/internal/wire/playlist"
@@ -54,4 +56,37 @@ func TestStreamsOfASiteAreBounded(t *testing.T) {
 	if len(all.all) > 0 || len(s.followed) > 0 {
 		t.Error("streams are followed without viewers")
 	}
+}
+
+// TestAPartThatCannotBePaidForIsNotTold, and none of its pieces is sent: without its certificate they are of no use.
+func TestAPartThatCannotBePaidForIsNotTold(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newDesk(t, 1<<20)
+		d.all.streams = newStreams(signal.ID{9}, d.supply, d.all.tasks, metric.Discard, silent, func() time.Time { return *d.now })
+		d.all.streams.linked(d.viewerLink)
+		s := d.viewerLink.sharing.Load()
+		to := d.from.session
+		certificate := make([]byte, 1000)
+		s.say(parts.Say{To: to, Message: peer.Part{Push: 1, Raw: certificate}})
+		if said := d.wire.take(); len(said) != 1 {
+			t.Fatalf("said %v", said)
+		}
+		d.wire.fill(true)
+		s.say(parts.Say{To: to, Message: peer.Part{Push: 3, Raw: certificate}})
+		if d.wire.fill(false); len(d.wire.take()) > 0 {
+			t.Error("a certificate is sent to a viewer that does not read")
+		}
+		for d.supply.budgets.maySend(d.conn.payer(), len(certificate)) {
+		}
+		s.say(parts.Say{To: to, Message: peer.Part{Push: 2, Raw: certificate}})
+		_, upload := d.conn.parts()
+		s.push(parts.Push{To: to, Request: peer.PushedID(2, 0), Data: certificate})
+		if said := d.wire.take(); len(said) > 0 || upload.Len() > 0 {
+			t.Errorf("said %v, %d pieces wait", said, upload.Len())
+		}
+		s.push(parts.Push{To: to, Request: peer.PushedID(1, 0), Data: certificate})
+		if upload.Len() != 1 {
+			t.Errorf("%d pieces wait of a part that was told", upload.Len())
+		}
+	})
 }

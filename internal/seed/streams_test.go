@@ -153,6 +153,8 @@ type follower struct {
 	stream  *parts.Stream
 	faults  []string // guarded by mu
 	stripes int      // guarded by mu: subscriptions
+	now     int64    // guarded by mu: stands still until the first piece has come, however slow the machine is
+	begun   bool     // guarded by mu
 }
 
 // connectFollower offers a link of a viewer that speaks parts.
@@ -177,11 +179,13 @@ func (w *world) connectFollower(n byte) *follower {
 func (f *follower) with(do func(now int64)) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	now := time.Now().UnixMicro()
-	do(now)
+	if f.begun || f.now == 0 {
+		f.now = time.Now().UnixMicro()
+	}
+	do(f.now)
 	for acts := f.node.Take(); acts != nil; acts = f.node.Take() {
 		for _, a := range acts {
-			f.act(now, a)
+			f.act(f.now, a)
 		}
 	}
 }
@@ -204,6 +208,7 @@ func (f *follower) act(now int64, a parts.Act) {
 		}
 		f.node.Certified(now, a, parts.Content{Segment: segment.NewID("demo", c.Name), Length: int(c.Length), Digests: c.Digests, Raw: a.Raw})
 	case parts.Check:
+		f.begun = true
 		f.node.Checked(now, a, sha256.Sum256(a.Data) == a.Digest)
 	case parts.Fetch, parts.Blame:
 		f.faults = append(f.faults, fmt.Sprintf("%+v", a))
@@ -283,7 +288,7 @@ func TestASeedSignsAndPushesPartsAsTheyAreListed(t *testing.T) {
 	o.await("/vod" + string(partName(perSegment))) // it is hinted at: the seed follows the playlist
 	wait(t, f.subscribed, "the seed's places")
 	f.settle(t)
-	for n := perSegment; n < 3*perSegment; n++ {
+	for n := perSegment; n < 2*perSegment+2; n++ {
 		data := noise(100_000)
 		o.publish(data)
 		f.list(n, len(data))
