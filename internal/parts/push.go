@@ -38,7 +38,7 @@ func (s *Stream) push(to ID, p *part, piece int) {
 	}
 	s.head(to, p)
 	if l.out.waits > Backlog {
-		s.node.Counts.Shed += int64(l.out.forget(func(q queued) bool { return q.stream == s.id && q.turn < p.turn }))
+		s.node.Counts.Shed += int64(l.out.forget(func(q queued) bool { return q.stream == s.id && int32(q.turn-p.turn) < 0 }))
 	}
 	data := p.pieces[piece].data
 	key := partID{s.id, p.turn}

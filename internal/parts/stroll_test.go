@@ -17,7 +17,8 @@ type stroll struct {
 	rand  *rand.Rand
 	kind  uint64
 	now   int
-	turn  int // the latest that is listed
+	count int // parts that are listed
+	turn  int // of the latest of them
 	peers map[int]*strollPeer
 	wants [][2]int // turns and pieces that the origin was asked for
 	whole []int    // turns, where it does not know the length
@@ -41,6 +42,16 @@ const (
 
 func newStroll(kind uint64) *stroll {
 	return &stroll{walker: newWalker(), rand: rand.New(rand.NewPCG(kind, 17)), kind: kind, peers: map[int]*strollPeer{}}
+}
+
+// at is the turn of a part: four are a segment. The turns of one walk begin again at 0.
+func (s *stroll) at(part int) int {
+	first := int64(7)
+	if s.kind == inTrouble {
+		first = 1<<24 - 1
+	}
+	turn, _ := Turn(first+int64(part/4), part%4)
+	return int(turn)
 }
 
 // step plays a step, and looks at what the node does.
@@ -94,7 +105,7 @@ func (s *stroll) steps(count int) []walkStep {
 	}
 	for len(s.out) < count {
 		s.now += s.rand.IntN(40_000)
-		if s.turn*500_000 <= s.now {
+		if s.count*500_000 <= s.now {
 			s.part()
 		}
 		s.happens()
@@ -136,10 +147,11 @@ func (s *stroll) place(p, stripe int) {
 
 // part lists the next part, and has the player ask for it.
 func (s *stroll) part() {
-	s.turn++
+	s.count++
+	s.turn = s.at(s.count)
 	_, data := walked(1, s.turn)
 	length := len(data)
-	if s.turn%3 == 0 {
+	if s.count%3 == 0 {
 		length = 0
 	}
 	s.step("listed 1 %d %d %d", s.turn, s.turn, length)
@@ -215,11 +227,12 @@ func (s *stroll) breaks(some, stripe, n int) {
 
 // pushes has a peer announce a part near the edge, or send a bit of it.
 func (s *stroll) pushes(some int, p *strollPeer) {
-	turn := s.turn + s.rand.IntN(3) - 1
+	part := s.count + s.rand.IntN(3) - 1
+	turn := s.at(part)
 	bad := s.kind == inTrouble && s.rand.IntN(12) == 0
 	push, told := p.pushes[turn]
 	switch {
-	case turn < 1 || !bad && some != strollSeed && !slices.Contains(p.subscribed[:], true):
+	case part < 1 || !bad && some != strollSeed && !slices.Contains(p.subscribed[:], true):
 	case !told:
 		p.pushes[turn] = p.next
 		p.next++
@@ -233,7 +246,7 @@ func (s *stroll) pushes(some int, p *strollPeer) {
 		count := segment.Pieces(int64(len(data)))
 		piece := s.rand.IntN(count)
 		at := [2]int{turn, piece}
-		if !bad && (p.sent[at] || !p.subscribed[mesh.StripeOf(turn, piece, count, stripes)]) {
+		if !bad && (p.sent[at] || !p.subscribed[mesh.StripeOf(turn/turns+turn%turns, piece, count, stripes)]) {
 			return
 		}
 		p.sent[at] = true

@@ -3,6 +3,7 @@ package parts
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"flag"
@@ -45,12 +46,14 @@ func walked(stream, turn int) (segment.ID, []byte) {
 	for i := range data {
 		data[i] = byte(turn*31 + i + i>>8)
 	}
-	return segment.ID{0x80, byte(stream), byte(turn >> 8), byte(turn)}, data
+	id := segment.ID{0x80, byte(stream)}
+	binary.BigEndian.PutUint32(id[2:], uint32(turn))
+	return id, data
 }
 
 func walkedContent(stream, turn int) Content {
 	id, data := walked(stream, turn)
-	return Content{Segment: id, Length: len(data), Digests: certificate.DigestPieces(data), Raw: []byte{'c', byte(stream), byte(turn >> 8), byte(turn)}}
+	return Content{Segment: id, Length: len(data), Digests: certificate.DigestPieces(data), Raw: binary.BigEndian.AppendUint32([]byte{'c', byte(stream)}, uint32(turn))}
 }
 
 // walker plays steps.
@@ -170,8 +173,8 @@ func (w *walker) answer(now int64) (out []string) {
 		w.pending = w.pending[1:]
 		switch a := a.(type) {
 		case Verify:
-			if len(a.Raw) == 4 && a.Raw[0] == 'c' {
-				w.node.Certified(now, a, walkedContent(int(a.Raw[1]), int(a.Raw[2])<<8|int(a.Raw[3])))
+			if len(a.Raw) == 6 && a.Raw[0] == 'c' {
+				w.node.Certified(now, a, walkedContent(int(a.Raw[1]), int(binary.BigEndian.Uint32(a.Raw[2:]))))
 			} else {
 				w.node.Refused(now, a)
 			}

@@ -40,7 +40,7 @@ export const announced = (n: Receiver, now: number, l: Link, m: PartsMessage & {
     return;
   }
   if (!s.shelf.near(turn)) {
-    if (s.shelf.edge !== undefined) unsolicited(n, l, raw.length);
+    if (s.shelf.listed.length) unsolicited(n, l, raw.length);
     refuse(n, l, u);
     return;
   }

@@ -106,6 +106,11 @@ export class Node implements Receiver {
     return [...this.links.values()].filter((l) => l.follows.has(id)).length;
   }
 
+  /** Whether a peer follows a stream. */
+  follows(id: string, stream: string): boolean {
+    return !!this.links.get(id)?.follows.has(stream);
+  }
+
   /** Takes a message of parts. Its bytes may be kept. */
   heard(now: number, from: string, m: PartsMessage): void {
     const l = this.links.get(from);

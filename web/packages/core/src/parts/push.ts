@@ -32,7 +32,7 @@ export const push = (s: State, to: string, p: Part, piece: number): void => {
   if (!l || p.without.has(to) || l.held.has(s.id)) return;
   const id = head(s, l, p);
   const { out } = l;
-  if (out.waits > backlog) s.owner.counts.shed += out.forget((q) => q.stream === s.id && q.turn < p.turn);
+  if (out.waits > backlog) s.owner.counts.shed += out.forget((q) => q.stream === s.id && ((q.turn - p.turn) | 0) < 0);
   const data = p.pieces[piece]!.data!;
   const { segment } = p.content!;
   out.waiting.push({ stream: s.id, turn: p.turn, segment, request: pushedId(id, piece), data });

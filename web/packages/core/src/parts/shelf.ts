@@ -3,8 +3,12 @@
 import { stripes } from '../protocol/parts.ts';
 import { pieceCount } from '../segment/segment.ts';
 
-/** How many turns before the latest listed one a stream's parts are held, and how many after it they are taken of peers. */
+/** How many parts of a stream are held that its playlist lists, the latest, and how many besides that it does not list yet. */
 export const kept = 16;
+/** How many segments these may be ahead of the playlist. */
+export const ahead = 8;
+/** The turns of a segment. */
+export const turns = 256;
 /** The longest part that is taken and pushed, bytes. The origin sends longer ones. */
 export const maxPart = 2 << 20;
 /** How much may wait for a child, and how much of a link's data may wait for certificates, bytes. */
@@ -77,22 +81,36 @@ export const size = (p: Part, length: number): void => {
   p.pieces = Array.from({ length: pieceCount(length) }, empty);
 };
 
+/** The turn of a part: the number of its segment, and its own number in it; undefined for a number that no turn has. */
+export const turnOf = (sequence: number, number: number): number | undefined =>
+  sequence >= 0 && number >= 0 && number < turns ? (sequence % 2 ** 24) * turns + number : undefined;
+
 export class Shelf {
   /** By turn. */
   readonly parts = new Map<number, Part>();
-  /** The latest that the own playlist has named; undefined: none. */
-  edge: number | undefined;
+  /** The latest turns that the own playlist has named, in order. */
+  readonly listed: number[] = [];
 
   /** Notes the turn of a listed part, and says whether it is the latest. */
   list(turn: number): boolean {
-    if (this.edge !== undefined && turn <= this.edge) return false;
-    this.edge = turn;
+    if (this.listed.length && this.ahead(turn) <= 0) return false;
+    this.listed.push(turn);
+    if (this.listed.length > kept) this.listed.shift();
     return true;
+  }
+
+  /** How far a turn is ahead of the latest listed one. Turns wrap. */
+  private ahead(turn: number): number {
+    return (turn - this.listed.at(-1)!) | 0;
   }
 
   /** Whether parts of a turn are taken of peers. */
   near(turn: number): boolean {
-    return this.edge !== undefined && turn > this.edge - kept && turn <= this.edge + kept;
+    if (!this.listed.length) return false;
+    const before = this.ahead(turn);
+    if (before <= 0) return this.listed.includes(turn);
+    if (before > ahead * turns) return false;
+    return this.parts.has(turn) || [...this.parts.keys()].filter((t) => this.ahead(t) > 0).length < kept;
   }
 
   /** Finds or makes a part. */

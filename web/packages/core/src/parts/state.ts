@@ -4,7 +4,7 @@ import { type Mesh, stripeOf } from '../mesh/mesh.ts';
 import { type PartsMessage, stripes } from '../protocol/parts.ts';
 import type { Act } from './act.ts';
 import type { Link } from './link.ts';
-import type { Part, Shelf } from './shelf.ts';
+import { type Part, type Shelf, turns } from './shelf.ts';
 
 /** Totals since the node was made, bytes. */
 export interface Counts {
@@ -63,7 +63,8 @@ export interface State {
 }
 
 /** The tree of a piece. */
-export const stripeIn = (p: Part, i: number): number => stripeOf(p.turn, i, p.pieces.length, stripes);
+export const stripeIn = (p: Part, i: number): number =>
+  stripeOf(Math.floor(p.turn / turns) + (p.turn % turns), i, p.pieces.length, stripes);
 
 /** The peers that push to the node, each once. */
 export const parents = (s: State): string[] => s.mesh.parents().filter((id) => s.owner.links.has(id));

@@ -6,7 +6,7 @@ import { fromHex, pieceSize, toHex } from '../protocol/peer.ts';
 import { pieceCount, pieceLength } from '../segment/segment.ts';
 import type { Act, Check, Verify } from './act.ts';
 import { Node } from './parts.ts';
-import type { Content } from './shelf.ts';
+import { type Content, turnOf } from './shelf.ts';
 import type { Stream } from './stream.ts';
 
 /** What happens to a viewer, step by step, and what it then does. Written by internal/parts, which has the same walker. */
@@ -20,11 +20,12 @@ const { walks } = JSON.parse(readFileSync(file, 'utf8')) as { walks: Walk[] };
 
 const hex = (...bytes: number[]) => toHex(new Uint8Array(bytes)).padEnd(32, '0');
 const firstOf = (id: string) => Number.parseInt(id.slice(0, 2), 16);
+const bytesOf = (turn: number) => [turn >>> 24, (turn >> 16) & 255, (turn >> 8) & 255, turn & 255];
 const sha256 = (data: Uint8Array) => createHash('sha256').update(data).digest();
 
 /** The part of the walks at a turn of a stream. */
 const walked = (stream: number, turn: number) => ({
-  segment: hex(0x80, stream, turn >> 8, turn & 255),
+  segment: hex(0x80, stream, ...bytesOf(turn)),
   data: Uint8Array.from({ length: 20_000 + ((turn * 7919) % 60_000) }, (_, i) => turn * 31 + i + (i >> 8)),
 });
 
@@ -41,7 +42,7 @@ const content = (stream: number, turn: number): Content => {
 const newContent = (stream: number, turn: number): Content => {
   const { segment, data } = walked(stream, turn);
   const digests = Array.from({ length: pieceCount(data.length) }, (_, i) => sha256(pieceOf(data, i)));
-  const raw = new Uint8Array([0x63, stream, turn >> 8, turn & 255]);
+  const raw = new Uint8Array([0x63, stream, ...bytesOf(turn)]);
   return { segment, length: data.length, digests: new Uint8Array(Buffer.concat(digests)), raw };
 };
 
@@ -176,8 +177,8 @@ class Walker {
     const out: string[] = [];
     for (let a = this.pending.shift(); a; a = this.pending.shift()) {
       if (a.do === 'check') this.node.checked(now, a, toHex(sha256(a.data)) === toHex(a.digest));
-      else if (a.raw.length === 4 && a.raw[0] === 0x63)
-        this.node.certified(now, a, content(a.raw[1]!, a.raw[2]! * 256 + a.raw[3]!));
+      else if (a.raw.length === 6 && a.raw[0] === 0x63)
+        this.node.certified(now, a, content(a.raw[1]!, Number.parseInt(toHex(a.raw.subarray(2)), 16)));
       else this.node.refused(now, a);
       out.push(...this.acts());
     }
@@ -191,6 +192,15 @@ class Walker {
     });
   }
 }
+
+it('counts turns', () => {
+  expect([turnOf(2, 3), turnOf(2 ** 24 + 1, 255), turnOf(1, 256), turnOf(-1, 0)]).toEqual([
+    515,
+    511,
+    undefined,
+    undefined,
+  ]);
+});
 
 it.each(walks)('the vector: $name', ({ steps }) => {
   const w = new Walker();
