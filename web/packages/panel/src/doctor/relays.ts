@@ -26,17 +26,27 @@ export async function checkRelays({ greeting, options }: Examination): Promise<F
   return Promise.all(all.slice(0, most).map(relay));
 }
 
-async function relay(server: { urls: string; username?: string; credential?: string }): Promise<Found> {
+async function relay(server: RTCIceServer & { urls: string }): Promise<Found> {
   const turn = server.urls.startsWith('turn');
   const at = server.urls;
-  let connection: RTCPeerConnection | undefined;
   try {
-    connection = new RTCPeerConnection({ iceServers: [server], iceTransportPolicy: turn ? 'relay' : 'all' });
-    return judge(await answers(connection), at, turn);
+    const answer = await asked(server, turn);
+    // Firefox says nothing of a refusal with 400, which is Leeway's own relay's: where the relay answers STUN it is not dead.
+    const udp = /^turn:([^?]+)(\?transport=udp)?$/.exec(at);
+    if (udp && answer === undefined && (await asked({ urls: `stun:${udp[1]}` }, false)) !== undefined)
+      return fail('turn-refused', `${at} answers STUN, and gives no address`, fixes['turn-refused']);
+    return judge(answer, at, turn);
   } catch (error) {
     return fail(turn ? 'turn-dead' : 'stun-dead', `${at}: ${(error as Error).message}`, fixes['stun-dead']);
+  }
+}
+
+async function asked(server: RTCIceServer, turn: boolean): ReturnType<typeof answers> {
+  const connection = new RTCPeerConnection({ iceServers: [server], iceTransportPolicy: turn ? 'relay' : 'all' });
+  try {
+    return await answers(connection);
   } finally {
-    connection?.close();
+    connection.close();
   }
 }
 
@@ -55,7 +65,8 @@ async function answers(connection: RTCPeerConnection): Promise<RTCIceCandidate |
     };
   });
   await connection.setLocalDescription();
-  return Promise.race([answer, after(answerMs)]);
+  // An error may be known before the browser has given up.
+  return Promise.race([answer, after(answerMs).then(() => code || undefined)]);
 }
 
 /** STUN's own codes are below 700; 701 is a server that was not reached. */
