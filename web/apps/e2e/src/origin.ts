@@ -16,6 +16,8 @@ export interface Request {
   path: string;
   /** Without the question mark. */
   query: string;
+  /** Headers of Common Media Client Data, with commas between them. */
+  cmcd: string;
   status: number;
   bytes: number;
   at: number;
@@ -110,7 +112,9 @@ export class Origin {
     const path = decodeURIComponent(url.pathname);
     const { method = '' } = request;
     const query = url.search.slice(1);
-    const entry: Request = { asker, method, path, query, status: 0, bytes: 0, at: Date.now() };
+    const cmcd = ['object', 'request', 'session', 'status'].map((kind) => request.headers[`cmcd-${kind}`] ?? '');
+    const told = cmcd.filter(Boolean).join(',');
+    const entry: Request = { asker, method, path, query, cmcd: told, status: 0, bytes: 0, at: Date.now() };
     this.ledger.push(entry);
     response.setHeader('Access-Control-Allow-Origin', '*');
     response.setHeader('Timing-Allow-Origin', '*');

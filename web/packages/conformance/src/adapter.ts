@@ -21,8 +21,8 @@ export interface Stage {
   manifest: string;
   /** Seconds that the player shall buffer ahead, as far as it can be told. */
   buffer: number;
-  /** Common Media Client Data, version 2, in queries. */
-  cmcd: boolean;
+  /** Common Media Client Data, version 2: where; empty: none. */
+  cmcd: '' | 'query' | 'headers';
   /** The presentation has parts of segments. */
   lowLatency: boolean;
   /** The presentation is encrypted: where the license is asked for, and what it says (both hex). */

@@ -24,6 +24,8 @@ export interface OriginRequest {
   method: string;
   path: string;
   query: string;
+  /** Its headers of Common Media Client Data, with commas between them; empty: none. */
+  cmcd: string;
   status: number;
   /** Of the body, as far as it went. */
   bytes: number;

@@ -10,6 +10,7 @@ export const caseNames = [
   'clear-key',
   'discontinuities',
   'cmcd',
+  'cmcd-headers',
   'storms',
   'two-players',
   'origin-errors',

@@ -10,7 +10,12 @@ function play(stage: Stage): void {
   player.updateSettings({
     streaming: {
       buffer: { bufferTimeDefault: stage.buffer, bufferTimeAtTopQuality: stage.buffer },
-      cmcd: { enabled: stage.cmcd, version: 2, cid: 'film' },
+      cmcd: {
+        enabled: !!stage.cmcd,
+        version: 2,
+        cid: 'film',
+        mode: stage.cmcd || 'query',
+      },
     },
   });
   // biome-ignore lint/suspicious/noExplicitAny: dash.js's error

@@ -19,7 +19,13 @@ function play(stage: Stage): void {
     maxBufferLength: stage.buffer,
     maxMaxBufferLength: stage.buffer,
     lowLatencyMode: stage.lowLatency,
-    ...(stage.cmcd && { cmcd: { version: 2, includeKeys: ['br', 'd', 'ot', 'sid', 'cid', 'v', 'bl', 'sf'] } }),
+    ...(stage.cmcd && {
+      cmcd: {
+        version: 2,
+        includeKeys: ['br', 'd', 'ot', 'sid', 'cid', 'v', 'bl', 'sf'],
+        useHeaders: stage.cmcd === 'headers',
+      },
+    }),
     ...(stage.clearKey && {
       emeEnabled: true,
       drmSystems: { 'org.w3.clearkey': { licenseUrl: new URL(stage.clearKey.license, location.href).href } },
@@ -36,6 +42,7 @@ const row = (name: string, path: string, skips: Adapter['skips'] = {}) =>
 
 const before17: Adapter['skips'] = {
   cmcd: 'hls.js before 1.7 speaks version 1 of CMCD alone',
+  'cmcd-headers': 'hls.js before 1.7 speaks version 1 of CMCD alone',
   'clear-key': 'hls.js before 1.7 asks for no license of Clear Key here, without Leeway neither',
 };
 

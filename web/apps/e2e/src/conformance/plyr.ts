@@ -10,7 +10,7 @@ function play(stage: Stage): void {
   const hls = new Hls({
     maxBufferLength: stage.buffer,
     maxMaxBufferLength: stage.buffer,
-    ...(stage.cmcd && { cmcd: { version: 2 } }),
+    ...(stage.cmcd && { cmcd: { version: 2, useHeaders: stage.cmcd === 'headers' } }),
     ...(stage.clearKey && {
       emeEnabled: true,
       drmSystems: { 'org.w3.clearkey': { licenseUrl: new URL(stage.clearKey.license, location.href).href } },

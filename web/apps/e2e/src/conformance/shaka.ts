@@ -26,7 +26,7 @@ function play(stage: Stage): Promise<unknown> {
         player.retryStreaming();
       },
     },
-    ...(stage.cmcd && { cmcd: { enabled: true, version: 2, contentId: 'film' } }),
+    ...(stage.cmcd && { cmcd: { enabled: true, version: 2, contentId: 'film', useHeaders: stage.cmcd === 'headers' } }),
     ...(clearKey && {
       drm: { servers: { 'org.w3.clearkey': new URL(clearKey.license, location.href).href } },
     }),

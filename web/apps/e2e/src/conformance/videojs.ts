@@ -40,6 +40,7 @@ function play(stage: Stage): void {
 const own = 'Video.js speaks no CMCD by itself';
 const skips: Adapter['skips'] = {
   cmcd: own,
+  'cmcd-headers': own,
   'clear-key': 'VHS has no EME by itself (videojs-contrib-eme), and reads no keys of SAMPLE-AES-CTR',
 };
 

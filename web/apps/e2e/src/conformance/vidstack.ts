@@ -35,7 +35,7 @@ function play(stage: Stage): void {
       maxBufferLength: stage.buffer,
       maxMaxBufferLength: stage.buffer,
       lowLatencyMode: stage.lowLatency,
-      ...(stage.cmcd && { cmcd: { version: 2 } }),
+      ...(stage.cmcd && { cmcd: { version: 2, useHeaders: stage.cmcd === 'headers' } }),
       ...(stage.clearKey && {
         emeEnabled: true,
         drmSystems: { 'org.w3.clearkey': { licenseUrl: new URL(stage.clearKey.license, location.href).href } },

@@ -105,6 +105,17 @@ async function cmcd(scene: Scene): Promise<Outcome> {
   return { wrong, figures };
 }
 
+async function cmcdHeaders(scene: Scene): Promise<Outcome> {
+  const { wrong, figures } = await together(scene);
+  const asked = scene.requests().filter(({ path, asker }) => scene.media.isMedia(path) && asker !== 'server');
+  const bare = asked.filter(({ cmcd }) => cmcd === '');
+  if (bare.length > 0) wrong.push(`${bare.length} of ${asked.length} requests without CMCD, as ${bare[0]!.path}`);
+  if (!asked.some(({ cmcd }) => /(^|,)v=2(,|$)/.test(cmcd))) wrong.push('no request says version 2');
+  const named = asked.filter(({ query }) => query !== '');
+  if (named.length > 0) wrong.push(`${named.length} requests have a query, as ${named[0]!.query}`);
+  return { wrong, figures };
+}
+
 /** Whether a page without Leeway plays it: what a cell that failed has to say beside its reasons. */
 export async function playsPlain(scene: Scene): Promise<boolean> {
   const view = await scene.view('host', true);
@@ -208,7 +219,13 @@ export const cases: readonly Case[] = [
     scene: { fixture: 'discontinuity' },
     run: (scene) => together(scene),
   },
-  { name: 'cmcd', title: 'CMCD v2', scene: { fixture: 'ts', cmcd: true }, run: cmcd },
+  { name: 'cmcd', title: 'CMCD v2', scene: { fixture: 'ts', cmcd: 'query' }, run: cmcd },
+  {
+    name: 'cmcd-headers',
+    title: 'CMCD v2 in headers',
+    scene: { fixture: 'ts', cmcd: 'headers' },
+    run: cmcdHeaders,
+  },
   { name: 'storms', title: 'abort and seek storms', scene: { fixture: 'ts' }, run: storms },
   {
     name: 'two-players',

@@ -11,7 +11,7 @@ import { pause, View } from './view.ts';
 
 export interface SceneOptions extends Pick<MediaOptions, 'live' | 'lowLatency'> {
   fixture: keyof typeof fixtures;
-  cmcd?: boolean;
+  cmcd?: Setting['cmcd'];
   /** Players on the page. */
   players?: number;
 }
@@ -63,7 +63,7 @@ export class Scene {
     const setting: Setting = {
       manifest: manifest!,
       buffer: bufferSeconds,
-      cmcd: !!options.cmcd,
+      cmcd: options.cmcd ?? '',
       lowLatency: !!options.lowLatency,
       ...(options.fixture === 'clearkey' && { clearKey: { license: 'license', ...clearKey } }),
     };
