@@ -24,7 +24,7 @@ const (
 	echoInterval  = 50_000
 	leastInterval = 2_000 // µs
 	leastMessages = 10
-	mostOnTheWay  = 40 // messages of a stream
+	mostOnTheWay  = 40               // messages of a stream
 	signalTime    = 25 * time.Second // for the offer's answer and the opening
 	openTime      = 10 * time.Second // from the answer; a far line has openTrips times the answer's time
 	openTrips     = 8
