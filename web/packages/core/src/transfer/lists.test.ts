@@ -73,6 +73,20 @@ describe('lists of packagers', () => {
     expect(loads.map(({ url }) => url)).toEqual(['https://cdn/film.mpd.video~2F1.leeway?t=1']);
   });
 
+  it.each([
+    ['?_HLS_msn=7&_HLS_part=2', ''],
+    ['?a=%7E&_HLS_msn=8', '?a=%7E'],
+    ['?_HLS_msn=8&_HLS_part=0&_HLS_skip=YES&a=1', '?a=1'],
+    ['?_HLS_primary_id=1', '?_HLS_primary_id=1'],
+  ])('are one for all reloads of a low-latency playlist: %s', async (reload, rest) => {
+    const { loads, lists, asked, segment, short, answer } = setUp();
+    asked(segment(1, playlist + reload));
+    await answer(listOf([short(1), short(2)]));
+    asked(segment(2, playlist + reload.replace('msn=', 'msn=1')));
+    expect(loads.map(({ url }) => url)).toEqual([`${playlist}.leeway${rest}`]);
+    expect(lists.entry(segment(2))?.name).toBe('/2.ts');
+  });
+
   it('are loaded once, and again for what they lack', async () => {
     const { clock, stats, use, loads, lists, asked, segment, short, answer } = setUp();
     const [a, b] = [segment(1), segment(2)];

@@ -45,6 +45,10 @@ const mostRestMs = 600_000;
 /** So long the first load of a list is waited for. */
 const firstMs = 2_000;
 
+/** A playlist's URL without what a low-latency player adds to each reload (RFC 8216bis, section 6.2.5). */
+const plainUrl = (url: string): string =>
+  url.replace(/\?.*/, (query) => query.replace(/[?&]_HLS_(msn|part|skip)=[^&#]*/g, '').replace(/^&/, '?'));
+
 /** What is known of the list of one playlist. */
 interface List {
   /** Fetches it: the newest request's, since a request of the player keeps its segment. */
@@ -142,7 +146,7 @@ export const createLists = (shared: Shared, { counts, useful, came }: ListsHost)
     },
     asked(s, { playlist, representation, beside }) {
       if (playlist && representation !== undefined) playlist = representationUrl(playlist, representation);
-      s.playlist = playlist;
+      s.playlist = playlist &&= plainUrl(playlist);
       if (!playlist) return;
       const list: List = lists.get(playlist) ?? { beside, entries: new Map(), againMs: 0, misses: 0 };
       list.beside = beside;
