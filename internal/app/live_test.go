@@ -166,10 +166,18 @@ func TestUpShowsAClockInParts(t *testing.T) {
 	if signed, err := certificate.ParseList([]byte(text)); err != nil || len(signed) < 2 {
 		t.Errorf("%d are signed: %v", len(signed), err)
 	}
-	out, errs, code := leeway(t, nil, "viewer", "--no-peers", "--low-latency", "--leave=3s", r.page+"/media/live/master.m3u8")
-	var s viewer.Summary
-	if err := json.Unmarshal([]byte(out), &s); code != 0 || err != nil || s.Ended != "left" || s.LagMs <= 0 || s.LatencyMs <= 0 {
-		t.Errorf("%d %s%s", code, out, errs)
+	// On a slow machine a link may take longer than the first viewer stays.
+	pushed := int64(0)
+	for try := 1; try <= 3 && pushed == 0; try++ {
+		out, errs, code := leeway(t, nil, "viewer", "--low-latency", fmt.Sprintf("--leave=%ds", 4*try), r.page+"/media/live/master.m3u8")
+		var s viewer.Summary
+		if err := json.Unmarshal([]byte(out), &s); code != 0 || err != nil || s.Ended != "left" || s.LagMs <= 0 || s.LatencyMs <= 0 || s.Stats.RejectedBytes > 0 || s.Banned > 0 {
+			t.Errorf("%d %s%s", code, out, errs)
+		}
+		pushed = s.Stats.Bytes["seed"]
+	}
+	if pushed == 0 {
+		t.Error("the seed has pushed nothing to three viewers")
 	}
 	// Four parts were asked for above, before the viewer came.
 	if _, text := fetch(t, "GET", r.page+"/demo/ledger"); len(livePart1.FindAllString(text, -1)) < 6 {

@@ -38,7 +38,7 @@ type viewerCmd struct {
 	Seek         []string      `help:"Seek: AFTER=TO, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=TO"`
 	Pause        []string      `help:"Pause: AFTER=FOR, both as durations, AFTER counted from the first picture; may be repeated." placeholder:"AFTER=FOR"`
 	CatchUp      float64       `help:"Most at which a live stream is played while it is further behind than it is to be, 1 to 2." default:"1" placeholder:"N"`
-	LowLatency   bool          `help:"Play the parts of a low-latency live stream as they come, as hls.js does by default. They come from the origin." name:"low-latency"`
+	LowLatency   bool          `help:"Play the parts of a low-latency live stream as they come, as hls.js does by default, and share them with peers that do." name:"low-latency"`
 	Leave        time.Duration `help:"Leave after this time instead of at the film's end." placeholder:"DURATION"`
 	Site         string        `help:"Name of the site, if the manifest's host does not determine it." placeholder:"NAME"`
 	Token        string        `help:"Join token." env:"LEEWAY_VIEWER_TOKEN" placeholder:"TOKEN" xor:"token"`

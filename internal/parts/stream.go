@@ -211,3 +211,11 @@ func (s *Stream) Pieces(turn uint32) int {
 	}
 	return 0
 }
+
+// Length is how long a part is, bytes; 0: it is not known.
+func (s *Stream) Length(turn uint32) int {
+	if p := s.shelf.parts[turn]; p != nil {
+		return p.length
+	}
+	return 0
+}

@@ -28,6 +28,7 @@ type engineConfig struct {
 	// Playhead tells where the player is, and what it has ahead of that.
 	Playhead   func() (position, buffered time.Duration)
 	StoreBytes int64
+	Parts      bool      // it speaks parts of low-latency streams
 	Record     io.Writer // gets every decision, if set
 }
 
@@ -104,14 +105,25 @@ func newEngine(host engineHost, cfg engineConfig) *engine {
 	signedLists.wanted = func() bool { return host.uploads() && e.verification.keys.Packagers(e.verification.site) }
 	e.loads = &loads{
 		shared: e.shared, credit: host.credit, fromOrigin: e.verification.origin, played: e.ahead.played, lost: e.ahead.lose, released: e.announce,
-		accepted: func(s *seg, n int, data []byte) { e.accepted(s, n, data, nil, "") },
+		accepted: func(s *seg, n int, data []byte) { e.accepted(s, n, data, nil, "") }, streams: e.newStreams(),
 	}
 	e.executor = executor{shared: e.shared, loads: e.loads, ahead: e.ahead, announce: e.announce, wake: e.turn.wake}
-	e.greeting = greeting{store: e.store, segments: e.segments, self: host.self, swarm: host.swarm, uploads: host.uploads}
+	e.greeting = greeting{store: e.store, segments: e.segments, self: host.self, swarm: host.swarm, uploads: host.uploads, parts: cfg.Parts}
 	e.silence = silence{shared: e.shared, unheard: host.unheard, adrift: host.adrift, awoke: host.awoke}
 	e.slowCredit = newSlowCredit(host.credit, e.loop.Now())
 	e.silence.tick()
 	return e
+}
+
+func (e *engine) newStreams() *streams {
+	return &streams{
+		shared: e.shared, site: e.host.rules.Name(), self: e.host.self, uploads: e.host.uploads, drop: e.drop, tracks: map[int]*followed{},
+		verify: func(c *certificate.Certificate) error {
+			v := e.verification
+			return v.keys.Verify(c, v.site, c.Name, v.now(), v.revoked)
+		},
+		agrees: e.verification.agreement.agrees, differs: e.verification.contradicted,
+	}
 }
 
 func (e *engine) evicted(id string) {
@@ -277,6 +289,9 @@ func (e *engine) addLink(id swarm.ID, role schedule.Role, link transfer.Link, gr
 	return r
 }
 
+// sharesParts says whether peers push parts to this viewer.
+func (e *engine) sharesParts() bool { return e.cfg.Parts && e.sharing() }
+
 func bye(reason peer.ByeReason) []byte {
 	b, _ := peer.Append(nil, peer.Bye{Reason: reason})
 	return b
@@ -291,6 +306,7 @@ func (e *engine) linkEnded(r *remote, reason peer.CloseReason) {
 		return
 	}
 	r.ended()
+	e.loads.streams.gone(r)
 	e.peers.remove(r, reason)
 	if slices.Contains(blameworthy, reason) && !e.stopped {
 		e.peers.bans[r.id] = true
@@ -312,6 +328,7 @@ func (e *engine) setOff(reason schedule.Reason) {
 	if e.off != reason {
 		e.off = reason
 		if reason != "" {
+			e.loads.streams.leaveAll()
 			e.verification.lists.stop()
 		}
 		e.changed()
@@ -333,6 +350,7 @@ func (e *engine) stop() {
 	}
 	e.ahead.loseAll()
 	e.stopped = true
+	e.loads.streams.leaveAll()
 	e.silence.stopTick()
 	e.pacing.stop()
 	e.verification.lists.stop()

@@ -19,6 +19,7 @@ type greeting struct {
 	self     func() swarm.ID
 	swarm    swarm.ID
 	uploads  func() bool
+	parts    bool // it speaks parts
 }
 
 // announcement is what to tell of a segment; ok is false if nothing is held of it.
@@ -84,6 +85,9 @@ func (g *greeting) hello(link transfer.Link) peer.Hello {
 	hello := peer.Hello{MinVersion: 1, MaxVersion: peer.Version, MaxRequests: ownMaxRequests, Peer: g.self(), Swarm: g.swarm}
 	if !g.uploads() {
 		hello.Flags = peer.NoUpload
+	}
+	if g.parts {
+		hello.Flags |= peer.SpeaksParts
 	}
 	if _, acks := link.(background.Link); acks {
 		hello.Flags |= peer.AcksBackground

@@ -27,6 +27,7 @@ type pull struct {
 	over   bool
 	engine *engine
 	inner  *load
+	part   *partLoad
 	direct func() // cancels
 }
 
@@ -38,14 +39,19 @@ type bypassed struct {
 	data     []byte
 }
 
-// load gets a segment. Nothing is waited for before there is an engine, which asks those that have said that they hold it. A part comes
-// from the origin: viewers do not share them yet.
+// load gets a segment. Nothing is waited for before there is an engine, which asks those that have said that they hold it.
 func (l *loading) load(r request, done func(*Result, error)) *pull {
 	p := &pull{l: l, r: r, done: done, began: l.loop.Now()}
-	if p.engine = l.engine(); r.part {
-		p.engine = nil
+	p.engine = l.engine()
+	if r.part && p.engine != nil && r.parts != nil && p.engine.sharesParts() {
+		if p.part = p.engine.loads.streams.load(r, func(got *Result, err error) { p.over = true; done(got, err) }); p.part != nil {
+			return p
+		}
 	}
-	if p.engine != nil {
+	if p.engine != nil && !r.part {
+		if r.live && r.Duration > 0 {
+			p.engine.loads.streams.leave(r.track) // segments are played, and no parts
+		}
 		p.inner = p.engine.load(p.r, p.done)
 		return p
 	}
@@ -105,7 +111,9 @@ func (p *pull) abort() {
 		return
 	}
 	p.over = true
-	if p.inner != nil {
+	if p.part != nil {
+		p.engine.loads.streams.abort(p.part)
+	} else if p.inner != nil {
 		p.engine.loads.release(p.inner)
 	} else {
 		p.direct()

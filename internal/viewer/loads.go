@@ -19,6 +19,7 @@ type loads struct {
 	played     func(s *seg)                     // what came of it ahead is the player's
 	lost       func(id string)                  // it came again
 	released   func(id string)                  // no request waits for it any more
+	streams    *streams                         // of which the player asks for parts
 }
 
 // originFetch is one fetch from the origin on its way: of the whole, or of pieces from to until alone.

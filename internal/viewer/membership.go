@@ -334,7 +334,7 @@ func (t *membership) expectLinks() {
 	t.times.at = t.loop.Now()
 	if t.engine == nil {
 		t.engine = newEngine(t.engineHost(), engineConfig{
-			Policy: t.cfg.Policy, StoreBytes: t.cfg.StoreBytes, Record: t.cfg.Record, Prefetch: t.prefetch, Playhead: t.playhead,
+			Policy: t.cfg.Policy, StoreBytes: t.cfg.StoreBytes, Record: t.cfg.Record, Prefetch: t.prefetch, Playhead: t.playhead, Parts: t.cfg.LowLatency,
 		})
 		t.inform(t.welcomed.VerifyKeys, t.welcomed.Revocations)
 		t.engine.setOff(t.off)

@@ -49,6 +49,7 @@ type peerTerms struct {
 	onDemand    bool
 	noUpload    bool // never ask it
 	acks        bool // background data: it may be asked for some
+	speaksParts bool
 	maxRequests int
 	holdings    *holdings
 }
@@ -98,8 +99,12 @@ func newRemote(e *engine, id swarm.ID, role schedule.Role, link transfer.Link) *
 			}
 		},
 	}
+	if e.cfg.Parts {
+		r.download.Pushed = func(m peer.Data) error { return e.loads.streams.pushed(r, m) }
+	}
 	r.upload = e.pacing.uploader.Add(transfer.UploadConfig{
-		Link: link, Session: r.session, Send: r.refuse, Pieces: served{e.store}, Observer: r, MaxRequests: ownMaxRequests, Background: e.ahead.possible(),
+		Pushed: func(bool) { e.loads.streams.sent(r) },
+		Link:   link, Session: r.session, Send: r.refuse, Pieces: served{e.store}, Observer: r, MaxRequests: ownMaxRequests, Background: e.ahead.possible(),
 	})
 	return r
 }
@@ -114,6 +119,10 @@ func (r *remote) Ready(h peer.Hello) error {
 	if r.acking.Link != nil && h.Flags&peer.AcksBackground != 0 {
 		r.acks = true
 		r.upload.Acknowledged(r.acking.Link)
+	}
+	if r.e.cfg.Parts && h.Flags&peer.SpeaksParts != 0 {
+		r.speaksParts = true
+		r.e.loads.streams.linked(r)
 	}
 	r.session.Ping()
 	if r.role == schedule.Viewer {
@@ -179,6 +188,10 @@ func (r *remote) Message(m peer.Message) error {
 		e.pacing.work()
 	case peer.Reject:
 		r.rejected(m)
+	case peer.Follow, peer.Place, peer.Subscribe, peer.Unsubscribe, peer.End, peer.Part, peer.Enough, peer.Hold:
+		if r.speaksParts {
+			e.loads.streams.heard(r, m)
+		}
 	}
 	return nil
 }

@@ -106,6 +106,9 @@ type noted struct {
 
 func (m *noted) SendControl(b []byte) {
 	one, err := peer.Decode(peer.Control, b)
+	if peer.IsUnknown(err) {
+		one, err = peer.DecodeParts(peer.Control, b)
+	}
 	if err != nil {
 		panic(err)
 	}

@@ -34,6 +34,8 @@ type request struct {
 	adaptive  bool
 	live      bool                 // more may follow than is listed
 	part      bool                 // of a segment that may grow still
+	turn      uint32               // of a part
+	parts     []listedPart         // of a part: the latest that its playlist lists; nil: it cannot be shared
 	zero      time.Duration        // of a live stream: what makes a moment of the timeline one that all its viewers mean
 	deadline  func() time.Duration // from now until the playhead is there
 	track     int                  // of those that are played side by side
@@ -175,15 +177,9 @@ type segments struct {
 
 // resolve returns the segment of a reference; it fails when the URL is none of the site's.
 func (b *segments) resolve(r Reference, bitrate int64) (*seg, error) {
-	key, err := b.rules.Key(r.URL)
+	name, err := b.name(r)
 	if err != nil {
 		return nil, err
-	}
-	name := segment.WholeName(key)
-	if r.Ranged {
-		if name = segment.RangeName(key, r.First, r.Last); name == "" {
-			return nil, site.ErrBadPath
-		}
 	}
 	id := segment.NewID(b.rules.Name(), name)
 	if s := b.byID[id.String()]; s != nil {
@@ -194,6 +190,30 @@ func (b *segments) resolve(r Reference, bitrate int64) (*seg, error) {
 	b.byID[s.id] = s
 	b.order = append(b.order, s.id)
 	return s, nil
+}
+
+// name is that of what a reference leads to; it fails when the URL is none of the site's.
+func (b *segments) name(r Reference) (segment.Name, error) {
+	key, err := b.rules.Key(r.URL)
+	if err != nil {
+		return "", err
+	}
+	name := segment.WholeName(key)
+	if r.Ranged {
+		if name = segment.RangeName(key, r.First, r.Last); name == "" {
+			return "", site.ErrBadPath
+		}
+	}
+	return name, nil
+}
+
+// id is that of a part, or of a stream by its playlist; ok is false when the URL is none of the site's.
+func (b *segments) id(r Reference) (id segment.ID, ok bool) {
+	name, err := b.name(r)
+	if err != nil {
+		return id, false
+	}
+	return segment.NewID(b.rules.Name(), name), true
 }
 
 // all lists the segments in the order in which they became known.

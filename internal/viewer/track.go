@@ -205,6 +205,12 @@ func (t *track) load(l *rendition, r Reference, index int, at *place, deadline f
 		Reference: r, track: t.number, playlist: l.url, rendition: l.name, bitrate: l.bitrate, adaptive: t.fixed < 0 && len(t.levels) > 1, deadline: deadline,
 		live: t.live.goesOn(), zero: t.live.zero(l.list[index]), part: at != nil && at.part != whole,
 	}
+	if req.part {
+		var ok bool
+		if req.parts, req.turn, ok = listedParts(l, index); !ok {
+			req.parts = nil
+		}
+	}
 	if at != nil && !req.part {
 		for _, next := range l.list[index+1 : min(index+1+schedule.MostAhead, len(l.list))] {
 			req.upcoming = append(req.upcoming, next.Reference)

@@ -238,15 +238,20 @@ func (v *verification) origin(s *seg, data []byte) {
 // compared takes what the origin sent if it is what the certificate says.
 func (v *verification) compared(s *seg, data []byte, same bool) {
 	if !same {
-		v.ledger.contradiction()
-		if v.agreement.differs() {
-			v.turnOff(schedule.ByPolicy)
-		}
+		v.contradicted()
 		return
 	}
 	v.agreement.agrees()
 	for n := range s.cert.Digests {
 		v.accepted(s, n, pieceOf(data, n), nil, "")
+	}
+}
+
+// contradicted counts that the origin sent something else than a certificate says.
+func (v *verification) contradicted() {
+	v.ledger.contradiction()
+	if v.agreement.differs() {
+		v.turnOff(schedule.ByPolicy)
 	}
 }
 

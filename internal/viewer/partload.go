@@ -1,0 +1,216 @@
+package viewer
+
+import (
+	"time"
+
+	"github.com/leeway-video/leeway/internal/parts"
+	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/segment"
+)
+
+// listedPart is a part that the player's playlist lists.
+type listedPart struct {
+	turn uint32
+	Reference
+}
+
+// partLoad is the player's request for a part.
+type partLoad struct {
+	request
+	turn    uint32
+	done    func(*Result, error)
+	began   time.Time
+	over    bool
+	came    bool // the origin has sent all of it
+	cancels []func()
+}
+
+// listedParts are the latest parts of a rendition, and the turn of the one at an index.
+func listedParts(l *rendition, index int) (listed []listedPart, turn uint32, ok bool) {
+	for _, e := range l.list {
+		if e.part == whole {
+			continue
+		}
+		if t, is := parts.Turn(e.sequence, e.part); is {
+			listed = append(listed, listedPart{t, e.Reference})
+		}
+	}
+	turn, ok = parts.Turn(l.list[index].sequence, l.list[index].part)
+	return listed[max(0, len(listed)-parts.Kept):], turn, ok
+}
+
+// load begins what the player asks for; nil: the part is not the site's, and the origin's alone.
+func (s *streams) load(r request, done func(*Result, error)) *partLoad {
+	f := s.follow(r)
+	if f == nil {
+		return nil
+	}
+	l := &partLoad{request: r, turn: r.turn, done: done, began: s.loop.Now()}
+	f.load = l
+	s.with(func(_ *parts.Node, now int64) {
+		for _, one := range r.parts {
+			if id, ok := s.segments.id(one.Reference); ok {
+				f.stream.Listed(now, one.turn, id, one.length())
+			}
+		}
+		left := r.deadline().Microseconds()
+		f.stream.Buffer(now, left, false)
+		f.stream.Ask(now, r.turn, parts.Wanted{Deadline: now + left, RTT: s.line.answer.Microseconds(), Rate: int64(s.line.estimate() / 8)})
+	})
+	return l
+}
+
+// length is that of a range; 0: it is not known.
+func (p listedPart) length() int {
+	if !p.Ranged {
+		return 0
+	}
+	return int(p.Last - p.First + 1)
+}
+
+// follow follows the stream of a track.
+func (s *streams) follow(r request) *followed {
+	f := s.tracks[r.track]
+	if f != nil && f.playlist == r.playlist {
+		return f
+	}
+	id, ok := s.segments.id(Reference{URL: r.playlist})
+	if !ok {
+		return nil
+	}
+	s.leave(r.track)
+	s.with(func(n *parts.Node, now int64) {
+		set := parts.Settings{Part: r.Duration.Microseconds()}
+		if s.uploads() {
+			set.Slots = children
+		}
+		f = &followed{playlist: r.playlist, id: id, sources: map[uint32]map[int]Source{}, differs: map[uint32]bool{}}
+		f.stream = n.Follow(now, id, set)
+		s.tracks[r.track] = f
+	})
+	return f
+}
+
+// fetch asks the origin for runs of pieces, or for all of the part.
+func (s *streams) fetch(f *followed, runs []parts.Run) {
+	l := f.load
+	whole := l.Reference.fetch()
+	if len(runs) == 0 {
+		s.get(f, l, whole, nil)
+		return
+	}
+	length := f.stream.Length(l.turn)
+	for _, run := range runs {
+		part := whole
+		part.Ranged = true
+		part.First = whole.First + int64(run.First)*segment.PieceSize
+		part.Last = whole.First + min(int64(run.Last+1)*segment.PieceSize, int64(length)) - 1
+		s.get(f, l, part, &run)
+	}
+}
+
+func (s *streams) get(f *followed, l *partLoad, what Fetch, run *parts.Run) {
+	cancel, _ := s.line.fetch(what, run != nil, func(got Fetched, err error) {
+		switch {
+		case l.over:
+		case err != nil:
+			s.finish(f, l, nil, err)
+		case run != nil && int64(len(got.Data)) != what.Last-what.First+1:
+			s.get(f, l, l.Reference.fetch(), nil) // an origin without ranges
+		default:
+			s.came(f, l, got, run)
+		}
+	})
+	l.cancels = append(l.cancels, cancel)
+}
+
+// came takes what the origin sent. All of a part goes to the player as it is.
+func (s *streams) came(f *followed, l *partLoad, got Fetched, run *parts.Run) {
+	s.ledger.played(len(got.Data))
+	l.came = run == nil
+	first := 0
+	if run != nil {
+		first = run.First
+	}
+	if !got.Unshared && s.sharing() {
+		s.with(func(_ *parts.Node, now int64) {
+			if id, ok := s.segments.id(l.Reference); ok && run == nil {
+				f.stream.Listed(now, l.turn, id, len(got.Data))
+			}
+			for i := range segment.Pieces(int64(len(got.Data))) {
+				f.stream.Origin(now, l.turn, first+i, pieceOf(got.Data, i))
+			}
+		})
+	}
+	if run == nil {
+		if !l.over {
+			s.line.parts.came(s.line, got)
+			s.finish(f, l, f.result(l, [][]byte{got.Data}, true, s.loop.Now().Sub(l.began)), nil)
+		}
+		return
+	}
+	if got.Unshared || !s.sharing() {
+		s.get(f, l, l.Reference.fetch(), nil)
+	}
+}
+
+// ready gives the part to the player.
+func (s *streams) ready(f *followed) {
+	l := f.load
+	var pieces [][]byte
+	for i := range f.stream.Pieces(l.turn) {
+		pieces = append(pieces, f.stream.Bytes(l.turn, i))
+	}
+	s.finish(f, l, f.result(l, pieces, false, s.loop.Now().Sub(l.began)), nil)
+}
+
+func (f *followed) result(l *partLoad, pieces [][]byte, whole bool, took time.Duration) *Result {
+	r := &Result{Reference: l.Reference, Rendition: l.rendition, Pieces: pieces, Source: FromPeer, Bytes: map[Source]int64{}, Took: took}
+	for i, p := range pieces {
+		from := f.sources[l.turn][i]
+		if from == "" || whole {
+			from = FromOrigin
+		}
+		r.Bytes[from] += int64(len(p))
+	}
+	origin, seed, peers := r.Bytes[FromOrigin], r.Bytes[FromSeed], r.Bytes[FromPeer]
+	switch {
+	case origin > seed+peers:
+		r.Source = FromOrigin
+	case seed > peers:
+		r.Source = FromSeed
+	}
+	if origin+seed > 0 {
+		r.Reason = schedule.NoHolder
+	}
+	return r
+}
+
+// finish hands the part to the player, in a turn of its own.
+func (s *streams) finish(f *followed, l *partLoad, r *Result, err error) {
+	s.abort(l)
+	s.loop.Post(func() { l.done(r, err) })
+	if err == nil {
+		s.ledger.segment(r.Source, r.Reason)
+		left := l.deadline() + l.Duration
+		all := len(l.request.parts) > 0 && l.request.parts[len(l.request.parts)-1].turn == l.turn
+		s.with(func(_ *parts.Node, now int64) { f.stream.Buffer(now, left.Microseconds(), all) })
+	}
+}
+
+// abort takes a request of the player back.
+func (s *streams) abort(l *partLoad) {
+	if f := s.tracks[l.track]; f != nil && f.load == l {
+		f.load = nil
+		f.stream.Leave()
+	}
+	l.end()
+}
+
+// end takes back what the origin was asked for.
+func (l *partLoad) end() {
+	l.over = true
+	for _, cancel := range l.cancels {
+		cancel()
+	}
+}

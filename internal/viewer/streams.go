@@ -1,0 +1,287 @@
+package viewer
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"slices"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/parts"
+	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/swarm"
+	"github.com/leeway-video/leeway/internal/transfer"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+const (
+	// children is how many a viewer takes, of all stripes together: its uplink is not measured yet.
+	children = 8
+	// decideEvery is how often trees are looked after at least.
+	decideEvery = 100 * time.Millisecond
+)
+
+// streams is a viewer's part in low-latency streams: what internal/parts says is done here, to links, to the origin and to the player.
+type streams struct {
+	*shared
+	site    string
+	self    func() swarm.ID
+	uploads func() bool
+	verify  func(*certificate.Certificate) error
+	drop    func(r *remote, reason peer.CloseReason, why peer.ByeReason)
+	agrees  func() // the origin sends what a certificate says
+	differs func() // it does not
+
+	node   *parts.Node // nil: no peer that speaks parts was linked yet
+	tracks map[int]*followed
+	acting bool
+	tick   func() // stops the timer
+}
+
+// followed is the stream that a track plays.
+type followed struct {
+	playlist string
+	stream   *parts.Stream
+	id       segment.ID
+	sources  map[uint32]map[int]Source // of verified pieces that peers sent, by turn
+	load     *partLoad                 // that the player waits for; nil: for none
+	differs  map[uint32]bool           // turns of which the origin has sent something else than was signed
+}
+
+// with hands the node to f, and does what is to be done then.
+func (s *streams) with(f func(n *parts.Node, now int64)) {
+	if s.node == nil {
+		s.node = parts.New(parts.Config{Self: s.self()})
+	}
+	f(s.node, s.nowUs())
+	if s.acting {
+		return
+	}
+	s.acting = true
+	for acts := s.node.Take(); len(acts) > 0; acts = s.node.Take() {
+		for _, a := range acts {
+			s.act(a)
+		}
+	}
+	s.acting = false
+	s.wake()
+}
+
+// wake has the node look again.
+func (s *streams) wake() {
+	if s.tick != nil {
+		s.tick()
+		s.tick = nil
+	}
+	if s.stopped || len(s.tracks) == 0 {
+		return
+	}
+	wait := min(decideEvery, time.Duration(s.node.Next(s.nowUs())-s.nowUs())*time.Microsecond)
+	s.tick = s.loop.After(max(wait, time.Millisecond), func() {
+		s.tick = nil
+		s.with(func(n *parts.Node, now int64) { n.Tick(now) })
+	})
+}
+
+func (s *streams) linked(r *remote) {
+	s.with(func(n *parts.Node, _ int64) { n.Linked(idOf(r), r.role == schedule.Seed) })
+}
+
+func (s *streams) gone(r *remote) {
+	if r.speaksParts {
+		s.with(func(n *parts.Node, now int64) { n.Gone(now, idOf(r)) })
+	}
+}
+
+func (s *streams) heard(r *remote, m peer.Message) {
+	if told, is := m.(peer.Part); is {
+		told.Raw = bytes.Clone(told.Raw) // the link's, and used again
+		m = told
+	}
+	s.with(func(n *parts.Node, now int64) { n.Heard(now, idOf(r), m) })
+}
+
+// pushed takes data in the link's goroutine.
+func (s *streams) pushed(r *remote, m peer.Data) error {
+	m.Payload = bytes.Clone(m.Payload)
+	s.loop.Post(func() {
+		if r.speaksParts && !r.gone {
+			s.with(func(n *parts.Node, now int64) { n.Data(now, idOf(r), m) })
+		}
+	})
+	return nil
+}
+
+// sent hears in any goroutine that a link has sent a pushed piece, or has given it up.
+func (s *streams) sent(r *remote) {
+	s.loop.Post(func() {
+		if !r.gone {
+			s.with(func(n *parts.Node, _ int64) { n.Sent(idOf(r)) })
+		}
+	})
+}
+
+func idOf(r *remote) (id swarm.ID) {
+	_, _ = hex.Decode(id[:], []byte(r.id)) // the engine has written it
+	return id
+}
+
+func (s *streams) remote(id swarm.ID) *remote { return s.peers.byID[hex.EncodeToString(id[:])] }
+
+// act does one thing that is to be done.
+func (s *streams) act(a parts.Act) {
+	switch a := a.(type) {
+	case parts.Say:
+		if r := s.remote(a.To); r != nil {
+			r.session.Send(a.Message)
+		}
+	case parts.Push:
+		if r := s.remote(a.To); r != nil {
+			r.upload.Push(a.Request, a.Data)
+		}
+	case parts.Verify:
+		s.judge(a)
+	case parts.Check:
+		s.check(a)
+	case parts.Fetch:
+		if f := s.of(a.Stream); f != nil && f.load != nil && f.load.turn == a.Turn {
+			s.fetch(f, a.Runs)
+		}
+	case parts.Ready:
+		switch f := s.of(a.Stream); {
+		case f == nil || f.load == nil || f.load.turn != a.Turn:
+		case f.differs[a.Turn]: // pieces of two versions are none of either
+			if !f.load.came {
+				s.fetch(f, nil)
+			}
+		default:
+			s.ready(f)
+		}
+	case parts.Blame:
+		s.blame(a)
+	}
+}
+
+func (s *streams) of(id segment.ID) *followed {
+	for _, f := range s.tracks {
+		if f.id == id {
+			return f
+		}
+	}
+	return nil
+}
+
+// judge verifies a certificate that a peer told.
+func (s *streams) judge(a parts.Verify) {
+	c, err := certificate.Parse(a.Raw)
+	if err == nil {
+		err = s.verify(c)
+	}
+	if r := s.remote(a.From); r != nil && slices.Contains(dishonest, certificate.OutcomeOf(err)) {
+		s.drop(r, peer.CloseProtocol, peer.ByeProtocolError)
+	}
+	if err != nil {
+		s.node.Refused(s.nowUs(), a)
+		return
+	}
+	s.node.Certified(s.nowUs(), a, parts.Content{Segment: segment.NewID(s.site, c.Name), Length: int(c.Length), Digests: c.Digests, Raw: a.Raw})
+}
+
+// check compares the digest of a piece; of the origin's at once, for the player may wait for nothing else.
+func (s *streams) check(a parts.Check) {
+	ok := false
+	if a.From == (swarm.ID{}) {
+		if ok = sha256.Sum256(a.Data) == a.Digest; !ok {
+			if f := s.of(a.Stream); f != nil && f.contradicted(a.Turn) {
+				s.differs()
+			}
+		} else if f := s.of(a.Stream); f != nil && a.Piece == 0 {
+			s.agrees() // once for each part, as a contradiction is counted
+		}
+		s.with(func(n *parts.Node, now int64) { n.Checked(now, a, ok) })
+		return
+	}
+	s.loop.Go(func() { ok = sha256.Sum256(a.Data) == a.Digest }, func() {
+		if r := s.remote(a.From); r != nil {
+			s.brought(r, a, ok)
+		}
+		s.with(func(n *parts.Node, now int64) { n.Checked(now, a, ok) })
+	})
+}
+
+// contradicted notes that the origin contradicts a part. It says whether that is new.
+func (f *followed) contradicted(turn uint32) bool {
+	if f.differs[turn] {
+		return false
+	}
+	if len(f.differs) > 4*parts.Kept {
+		clear(f.differs)
+	}
+	f.differs[turn] = true
+	return true
+}
+
+// brought counts a piece of a peer.
+func (s *streams) brought(r *remote, a parts.Check, ok bool) {
+	if !ok {
+		s.ledger.rejected(len(a.Data))
+		return
+	}
+	s.line.others(len(a.Data))
+	s.ledger.received(r.id, r.role, r.path, len(a.Data))
+	f := s.of(a.Stream)
+	if f == nil {
+		return
+	}
+	if f.sources[a.Turn] == nil {
+		if len(f.sources) > 4*parts.Kept {
+			clear(f.sources)
+		}
+		f.sources[a.Turn] = map[int]Source{}
+	}
+	f.sources[a.Turn][a.Piece] = FromPeer
+	if r.role == schedule.Seed {
+		f.sources[a.Turn][a.Piece] = FromSeed
+	}
+}
+
+func (s *streams) blame(a parts.Blame) {
+	r := s.remote(a.From)
+	if r == nil {
+		return
+	}
+	switch a.Why {
+	case parts.BadPiece:
+		s.drop(r, peer.CloseBadPiece, peer.ByeBadPiece)
+	case parts.Malformed:
+		s.drop(r, peer.CloseProtocol, peer.ByeProtocolError)
+	case parts.Crumbs:
+		r.session.Fail(transfer.Overrun(peer.LimitData))
+	case parts.TooMuch:
+		r.session.Fail(transfer.Overrun(peer.LimitMessages))
+	case parts.Unsolicited:
+		r.session.Fail(r.download.Unsolicited(a.Bytes))
+	}
+}
+
+// leave leaves the stream of a track. What the player waits for comes from the origin.
+func (s *streams) leave(track int) {
+	f := s.tracks[track]
+	if f == nil {
+		return
+	}
+	delete(s.tracks, track)
+	if f.load != nil {
+		s.fetch(f, nil)
+	}
+	s.with(func(n *parts.Node, now int64) { n.Unfollow(now, f.id) })
+}
+
+// leaveAll leaves all streams.
+func (s *streams) leaveAll() {
+	for track := range s.tracks {
+		s.leave(track)
+	}
+}

@@ -1,0 +1,303 @@
+package viewer
+
+import (
+	"bytes"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/leeway-video/leeway/internal/certificate"
+	"github.com/leeway-video/leeway/internal/parts"
+	"github.com/leeway-video/leeway/internal/schedule"
+	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/peer"
+)
+
+const partDuration = 500 * time.Millisecond
+
+// partRig is a rig whose player plays the parts of a stream, and a seed that pushes them.
+type partRig struct {
+	*rig
+	seed   *friend
+	stream segment.ID
+}
+
+func newPartRig(t *testing.T) *partRig {
+	r := &partRig{rig: newRig(t)}
+	r.cfg.Parts, r.greeting.parts = true, true
+	key, err := testKey().PublicKey.Bytes()
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, err := certificate.NewKeySet(certificate.VerifyKey{KeyID: certificate.KeyIDOf(&testKey().PublicKey), Key: key, Sites: []string{"test"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.verification.keys = set
+	r.stream = segment.NewID("test", segment.WholeName("/live/index.m3u8"))
+	r.seed = r.speaker(3, schedule.Seed)
+	return r
+}
+
+// speaker is a peer that speaks parts.
+func (r *partRig) speaker(n byte, role schedule.Role) *friend {
+	return r.peer(n, role, peer.SpeaksParts)
+}
+
+func partURL(n int) string { return fmt.Sprintf("http://film.test/live/part-%d.m4s", n) }
+
+// plays has the player ask for part n of segment 7, which is listed with those before it, ahead of the playhead by so long.
+func (r *partRig) plays(n int, ahead time.Duration) *outcome {
+	o := &outcome{}
+	q := request{
+		Reference: Reference{URL: partURL(n), Duration: partDuration}, playlist: "http://film.test/live/index.m3u8", live: true, part: true,
+		deadline: func() time.Duration { return ahead },
+	}
+	for i := range n + 1 {
+		turn, _ := parts.Turn(7, i)
+		q.turn = turn
+		q.parts = append(q.parts, listedPart{turn, Reference{URL: partURL(i), Duration: partDuration}})
+	}
+	if r.loads.streams.load(q, func(got *Result, err error) { o.got, o.err, o.n = got, err, o.n+1 }) == nil {
+		r.t.Fatal("the stream is not followed")
+	}
+	r.w.run(time.Millisecond)
+	return o
+}
+
+// joins has a peer be the parent of all stripes from the next part on.
+func (f *friend) joins(r *partRig) {
+	for stripe := range peer.Stripes {
+		f.says(peer.Follow{Stream: r.stream, On: true})
+		f.says(peer.Place{Stream: r.stream, Stripe: uint8(stripe), Room: 2, Least: 255, Path: []parts.ID{{15: 3}}})
+	}
+	r.w.run(2 * decideEvery)
+	if n := len(of[peer.Subscribe](f)); n != peer.Stripes {
+		r.t.Fatalf("%d subscriptions", n)
+	}
+}
+
+// pushes has a peer push pieces of part n.
+func (f *friend) pushes(r *partRig, n int, raw, data []byte, pieces ...int) {
+	turn, _ := parts.Turn(7, n)
+	f.says(peer.Part{Stream: r.stream, Push: uint32(n), Turn: turn, Raw: raw})
+	for _, i := range pieces {
+		for at := 0; at < len(pieceOf(data, i)); at += 1024 {
+			payload := pieceOf(data, i)[at:]
+			b, err := peer.Append(nil, peer.Data{Request: peer.PushedID(uint32(n), i), Offset: uint16(at), Payload: payload[:min(1024, len(payload))]})
+			if err != nil {
+				r.t.Fatal(err)
+			}
+			f.session.Data(b)
+		}
+	}
+	r.w.run(10 * time.Millisecond)
+}
+
+func (r *partRig) signs(n int, data []byte) []byte {
+	return issue(r.w, segment.WholeName(fmt.Sprintf("/live/part-%d.m4s", n)), data)
+}
+
+// first has the origin serve part 0, so that the stream is followed.
+func (r *partRig) first(data []byte) {
+	r.t.Helper()
+	o := r.plays(0, time.Second)
+	if len(r.fetches) != 1 || r.fetches[0].Ranged {
+		r.t.Fatalf("the origin was asked %+v", r.fetches)
+	}
+	r.answer(0, data, nil)
+	if o.n != 1 || !bytes.Equal(bytes.Join(o.got.Pieces, nil), data) || o.got.Source != FromOrigin {
+		r.t.Fatalf("%+v", o)
+	}
+	r.fetches, r.answers = nil, nil
+}
+
+// TestPartsOfAPeerAreGivenToThePlayer without a request to the origin.
+func TestPartsOfAPeerAreGivenToThePlayer(t *testing.T) {
+	r, data := newPartRig(t), media(5)
+	r.first(data)
+	if n := len(of[peer.Follow](r.seed)); n != 1 {
+		t.Errorf("the seed was told of %d streams", n)
+	}
+	r.seed.joins(r)
+	r.seed.pushes(r, 1, r.signs(1, data), data, 0, 1, 2, 3, 4)
+	o := r.plays(1, time.Second)
+	if o.n != 1 || o.got.Source != FromSeed || !bytes.Equal(bytes.Join(o.got.Pieces, nil), data) || len(r.fetches) > 0 {
+		t.Errorf("%+v, the origin was asked %+v", o.got, r.fetches)
+	}
+	if s := r.ledger.sum(); s.Bytes["seed"] != int64(len(data)) {
+		t.Errorf("%v", s.Bytes)
+	}
+}
+
+// TestWhatPeersDoNotBringInTimeTheOriginDoes: one request for each run.
+func TestWhatPeersDoNotBringInTimeTheOriginDoes(t *testing.T) {
+	r, data := newPartRig(t), media(5)
+	r.first(data)
+	r.seed.joins(r)
+	r.seed.pushes(r, 1, r.signs(1, data), data, 0, 1, 2, 3, 4)
+	r.plays(1, time.Second)
+	r.seed.pushes(r, 2, r.signs(2, data), data, 0, 1)
+	o := r.plays(2, 1500*time.Millisecond)
+	if o.n != 0 || len(r.fetches) > 0 {
+		t.Fatalf("nothing is waited for: %+v, %+v", o.got, r.fetches)
+	}
+	r.w.run(time.Second)
+	if len(r.fetches) != 1 || !r.fetches[0].Ranged || r.fetches[0].First != 2*segment.PieceSize || r.fetches[0].Last != int64(len(data))-1 {
+		t.Fatalf("the origin was asked %+v", r.fetches)
+	}
+	if n := len(of[peer.Enough](r.seed)); n != 1 {
+		t.Errorf("enough was said %d times", n)
+	}
+	r.answer(0, data[2*segment.PieceSize:], nil)
+	if o.n != 1 || !bytes.Equal(bytes.Join(o.got.Pieces, nil), data) || o.got.Bytes[FromOrigin] == 0 || o.got.Bytes[FromSeed] != 2*segment.PieceSize {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestAnOriginThatContradictsIsPlayedWhole: pieces of two versions are never mixed.
+func TestAnOriginThatContradictsIsPlayedWhole(t *testing.T) {
+	r, data := newPartRig(t), media(5)
+	r.first(data)
+	r.seed.joins(r)
+	r.seed.pushes(r, 1, r.signs(1, data), data, 0, 1, 2, 3, 4)
+	r.plays(1, time.Second)
+	r.seed.pushes(r, 2, r.signs(2, data), data, 0, 1)
+	o := r.plays(2, 1500*time.Millisecond)
+	r.w.run(time.Second)
+	other := bytes.Repeat([]byte{7}, len(data))
+	r.answer(0, other[2*segment.PieceSize:], nil)
+	if o.n != 0 || len(r.fetches) != 2 || r.fetches[1].Ranged {
+		t.Fatalf("%+v, the origin was asked %+v", o.got, r.fetches)
+	}
+	r.answer(1, other, nil)
+	if o.n != 1 || !bytes.Equal(bytes.Join(o.got.Pieces, nil), other) || o.got.Source != FromOrigin || r.ledger.sum().Contradictions != 1 {
+		t.Errorf("%+v, %d contradictions", o, r.ledger.sum().Contradictions)
+	}
+}
+
+// TestAnOriginWithoutRangesSendsAllOfAPart.
+func TestAnOriginWithoutRangesSendsAllOfAPart(t *testing.T) {
+	r, data := newPartRig(t), media(5)
+	r.first(data)
+	r.seed.joins(r)
+	r.seed.pushes(r, 1, r.signs(1, data), data, 0, 1, 2, 3, 4)
+	r.plays(1, time.Second)
+	r.seed.pushes(r, 2, r.signs(2, data), data, 0)
+	o := r.plays(2, 1500*time.Millisecond)
+	r.w.run(time.Second)
+	r.answer(0, data, nil)
+	if len(r.fetches) != 2 || r.fetches[1].Ranged {
+		t.Fatalf("the origin was asked %+v", r.fetches)
+	}
+	r.answer(1, data, nil)
+	if o.n != 1 || !bytes.Equal(bytes.Join(o.got.Pieces, nil), data) {
+		t.Errorf("%+v", o)
+	}
+}
+
+// TestPeersThatPushWrongPartsAreDropped: a forged certificate ends the link, a wrong piece bans the peer.
+func TestPeersThatPushWrongPartsAreDropped(t *testing.T) {
+	for name, c := range map[string]struct {
+		wrong func(r *partRig, data []byte)
+		ended peer.CloseReason
+	}{
+		"a certificate that is none": {func(r *partRig, data []byte) { r.seed.pushes(r, 1, []byte("certificate"), data) }, peer.CloseProtocol},
+		"a signature that is not the seed's": {func(r *partRig, data []byte) {
+			raw := r.signs(1, data)
+			raw[len(raw)-1] ^= 1
+			r.seed.pushes(r, 1, raw, data)
+		}, peer.CloseProtocol},
+		"a wrong piece": {func(r *partRig, data []byte) {
+			r.seed.pushes(r, 1, r.signs(1, data), bytes.Repeat([]byte{7}, len(data)), 0)
+		}, peer.CloseBadPiece},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, data := newPartRig(t), media(5)
+			r.first(data)
+			r.seed.joins(r)
+			c.wrong(r, data)
+			if r.seed.noted.ended != c.ended || len(r.banned) != 1 {
+				t.Errorf("the link ended %q, %d are banned", r.seed.noted.ended, len(r.banned))
+			}
+			// The player is served as without it.
+			o := r.plays(1, time.Second)
+			if len(r.fetches) != 1 {
+				t.Fatalf("the origin was asked %+v", r.fetches)
+			}
+			r.answer(0, data, nil)
+			if o.n != 1 || !bytes.Equal(bytes.Join(o.got.Pieces, nil), data) {
+				t.Errorf("%+v", o)
+			}
+		})
+	}
+}
+
+// TestPartsGoOnToChildren as soon as they are verified.
+func TestPartsGoOnToChildren(t *testing.T) {
+	r, data := newPartRig(t), media(5)
+	child := r.speaker(2, schedule.Viewer)
+	r.first(data)
+	r.seed.joins(r)
+	r.seed.pushes(r, 1, r.signs(1, data), data, 0, 1, 2, 3, 4)
+	child.says(peer.Follow{Stream: r.stream, On: true})
+	for stripe := range peer.Stripes {
+		child.says(peer.Subscribe{Stream: r.stream, Stripe: uint8(stripe), Slots: 1})
+	}
+	r.w.run(decideEvery)
+	r.seed.pushes(r, 2, r.signs(2, data), data, 0, 1, 2, 3, 4)
+	r.w.run(time.Second)
+	if n := len(of[peer.Part](child)); n != 1 || len(of[peer.End](child)) > 0 {
+		t.Errorf("the child was told %d parts, %d subscriptions were refused", n, len(of[peer.End](child)))
+	}
+	if s := r.ledger.sum(); s.Uploaded["direct"] != int64(len(data)) {
+		t.Errorf("%v were pushed on", s.Uploaded)
+	}
+}
+
+// TestAStreamIsLeft when segments are played instead, when sharing is off, and at the end: the player gets what it waits for.
+func TestAStreamIsLeft(t *testing.T) {
+	for name, leave := range map[string]func(*partRig){
+		"segments": func(r *partRig) { r.loads.streams.leave(0) },
+		"off":      func(r *partRig) { r.setOff(schedule.ByPolicy) },
+		"the end":  func(r *partRig) { r.stop() },
+	} {
+		t.Run(name, func(t *testing.T) {
+			r, data := newPartRig(t), media(5)
+			r.first(data)
+			r.seed.joins(r)
+			r.seed.pushes(r, 1, r.signs(1, data), data, 0, 1, 2, 3, 4)
+			r.plays(1, time.Second)
+			o := r.plays(2, 1500*time.Millisecond)
+			if len(r.fetches) > 0 {
+				t.Fatalf("the origin was asked %+v at once", r.fetches)
+			}
+			leave(r)
+			r.w.run(time.Millisecond)
+			if len(r.fetches) != 1 || r.fetches[0].Ranged {
+				t.Fatalf("the origin was asked %+v", r.fetches)
+			}
+			r.answer(0, data, nil)
+			if o.n != 1 || !bytes.Equal(bytes.Join(o.got.Pieces, nil), data) || len(r.loads.streams.tracks) > 0 || r.loads.streams.tick != nil {
+				t.Errorf("%+v; %d streams are followed", o, len(r.loads.streams.tracks))
+			}
+		})
+	}
+}
+
+// TestAPlayerTakesItsRequestBack: nothing comes for it any more, and what it asks for next does.
+func TestAPlayerTakesItsRequestBack(t *testing.T) {
+	r, data := newPartRig(t), media(5)
+	r.first(data)
+	o := r.plays(1, time.Second)
+	r.loads.streams.abort(r.loads.streams.tracks[0].load)
+	r.answer(0, data, nil)
+	if next := r.plays(2, time.Second); o.n != 0 || r.canceled == 0 || next.n != 0 || len(r.fetches) != 2 {
+		t.Errorf("%+v, %d canceled, %+v", o, r.canceled, r.fetches)
+	}
+	r.answer(1, nil, fmt.Errorf("the origin is down"))
+	r.w.run(time.Millisecond)
+	if r.loads.streams.tracks[0].load != nil {
+		t.Error("a failed request is waited for")
+	}
+}
