@@ -34,7 +34,7 @@ async function relay(server: RTCIceServer & { urls: string }): Promise<Found> {
     // Firefox says nothing of a refusal with 400, which is Leeway's own relay's: where the relay answers STUN it is not dead.
     const udp = /^turn:([^?]+)(\?transport=udp)?$/.exec(at);
     if (udp && answer === undefined && (await asked({ urls: `stun:${udp[1]}` }, false)) !== undefined)
-      return fail('turn-refused', `${at} answers STUN, and gives no address`, fixes['turn-refused']);
+      return fail('turn-refused', `${at} answers STUN and gives no relayed address`, fixes['turn-refused']);
     return judge(answer, at, turn);
   } catch (error) {
     return fail(turn ? 'turn-dead' : 'stun-dead', `${at}: ${(error as Error).message}`, fixes['stun-dead']);
