@@ -85,8 +85,8 @@ function run(): void {
       if (files || hooks.some(({ found }) => found) || leeway.state === 'stopped') return;
       leeway.notice({
         code: 'no-player',
-        message: `There is no window.${Object.keys(players).join(' or window.')} on this page.`,
-        hint: 'Use the npm package: attachHls(leeway, hls).',
+        message: `This page has no window.${Object.keys(players).join(' or window.')}.`,
+        hint: 'Use an npm package.',
       });
     }, playerWaitMs);
   };

@@ -44,7 +44,7 @@ function adapted<V, T>(part: Part, needs: string, meet: (value: V) => T | undefi
       .catch((error) =>
         leeway.notice({
           code: 'engine-missing',
-          message: `Leeway's script for ${needs} does not load, or not take this player. ${error?.message ?? ''}`,
+          message: `The script for ${needs} does not load, or not take this player. ${error?.message ?? ''}`,
           hint: 'Serve it beside the first; allow it in script-src.',
         }),
       );
