@@ -26,6 +26,7 @@ type order struct {
 	Plan     Plan
 	Speed    float64
 	Stay     time.Duration // how long a guest stays
+	Parts    bool          // of a low-latency stream are played and shared
 	Record   string        // file for what the schedule saw and decided; empty: none
 }
 
@@ -95,7 +96,7 @@ func (o order) config() (viewer.Config, error) {
 	}
 	p := o.Plan
 	cfg := viewer.Config{
-		URL: o.Manifest, Origin: at.Scheme + "://" + at.Host, Client: "leeway-bench", Speed: o.Speed, Leave: p.LeaveAfter,
+		URL: o.Manifest, Origin: at.Scheme + "://" + at.Host, Client: "leeway-bench", Speed: o.Speed, Leave: p.LeaveAfter, LowLatency: o.Parts,
 	}
 	if p.Dies {
 		cfg.Leave = 0

@@ -33,6 +33,7 @@ type Outcome struct {
 // Served is what the servers say, in bytes.
 type Served struct {
 	OriginToViewers, OriginToSeeds, Seed, Signaling int64
+	PartLag                                         float64 // seconds within which 99 of 100 parts had their certificate; 0: there were none
 }
 
 // Swarm is one run of a trace.

@@ -18,6 +18,7 @@ type show struct {
 	segment  time.Duration
 	first    int  // viewers that are there from the start; the others come in a rush. 0: all come over the trace's time
 	blackout bool // what a stream depends on fails, one thing after the other
+	parts    bool // a clock in place of the film, published in parts, which headless viewers play and share
 }
 
 // A flash crowd comes once the first viewers play.
@@ -34,8 +35,18 @@ const (
 	goneShare = 3 // one of so many
 )
 
+// The figures of a stream in parts: what of the viewers' bytes other viewers sent, and within what time after the playlist that lists it
+// 99 of 100 parts had their certificate at the seed.
+const (
+	partShare = "part_offload_ratio"
+	partLag   = "certificate_lag_p99_seconds"
+)
+
 // settings of the servers.
 func (l *show) settings() []string {
+	if l.parts {
+		return []string{"LEEWAY_UP_LIVE=true", "LEEWAY_UP_LOW_LATENCY=true", "LEEWAY_UP_SEGMENT=" + l.segment.String()}
+	}
 	return []string{"LEEWAY_UP_REPLAY=true", "LEEWAY_UP_SEGMENT=" + l.segment.String()}
 }
 
@@ -77,6 +88,9 @@ func (l *show) declared(goals map[string]string) []bench.Figure {
 	} {
 		list = append(list, bench.Figure{Name: f.name, Unit: f.unit, Goal: goals[f.name]})
 	}
+	if l.parts {
+		list = append(list, bench.Figure{Name: partShare, Goal: goals[partShare]}, bench.Figure{Name: partLag, Unit: "s", Goal: goals[partLag]})
+	}
 	return list
 }
 
@@ -90,6 +104,10 @@ func (l *show) compare(with, without Swarm) map[string]float64 {
 		for _, o := range s.honest() {
 			v["leaps"+suffix] += float64(o.Leaps)
 		}
+	}
+	if sum := with.sum(); l.parts && sum.received() > 0 {
+		v[partShare] = float64(sum.Bytes["peer"]) / float64(sum.received())
+		v[partLag] = with.Served.PartLag
 	}
 	return v
 }

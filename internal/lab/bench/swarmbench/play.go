@@ -33,6 +33,7 @@ type stage struct {
 	uplinks []*uplink // of those that have the least
 	speed   float64   // of the film; 0 is 1
 	mirror  *mirror   // of what viewers download beside; nil where none does
+	parts   bool      // headless viewers play the parts of a low-latency stream
 	records string    // how files begin that headless viewers write their decisions to; empty: none
 }
 
@@ -125,6 +126,7 @@ func (s scenario) all(ctx context.Context, r *bench.Run, plans []Plan) (swarms [
 		if err != nil {
 			return nil, nil, err
 		}
+		st.parts = s.live != nil && s.live.parts
 		stages = append(stages, st)
 		if folder := os.Getenv(recordVariable); folder != "" {
 			st.records = filepath.Join(folder, fmt.Sprintf("run %d %s ", r.Number, way))
@@ -254,7 +256,7 @@ func (s *stage) headless(ctx context.Context, host *netlab.Host, p Plan, peers b
 	if err != nil {
 		return Outcome{}, err
 	}
-	o := order{Manifest: s.servers.Manifest(), Peers: peers, Plan: p, Speed: s.speed}
+	o := order{Manifest: s.servers.Manifest(), Peers: peers, Plan: p, Speed: s.speed, Parts: s.parts}
 	if s.records != "" && peers {
 		o.Record = s.records + host.Name() + ".jsonl"
 	}

@@ -2,6 +2,8 @@ package swarmbench
 
 import (
 	"context"
+	"fmt"
+	"math"
 
 	"github.com/leeway-video/leeway/internal/lab/bench/demosite"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
@@ -29,5 +31,20 @@ func (s *servers) served() (Served, error) {
 		OriginToSeeds:   sums(`leeway_origin_sent_bytes_total`, `client="seed"`),
 		Seed:            sums(`leeway_seed_sent_bytes_total`),
 		Signaling:       sums(`leeway_tracker_message_bytes_total`),
+		PartLag:         within(sums, `leeway_seed_part_certificate_seconds`, 0.99),
 	}, nil
+}
+
+// within is the least bound of a histogram with so much of it below, of those that are written; 0: it is empty.
+func within(sums func(name string, labels ...string) int64, histogram string, share float64) float64 {
+	all := float64(sums(histogram + "_count"))
+	if all == 0 {
+		return 0
+	}
+	for _, bound := range []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5} {
+		if float64(sums(histogram+"_bucket", fmt.Sprintf("le=\"%g\"", bound))) >= share*all {
+			return bound
+		}
+	}
+	return math.Inf(1)
 }

@@ -61,6 +61,12 @@ var Bench = bench.Bench{
 			"Three viewers of a live stream, and 27 more within ten seconds.")),
 		extra(scenario{viewers: 12, film: liveLength, within: 20 * time.Second, watch: liveLength, goals: unshaken, live: &show{segment: 2 * time.Second, blackout: true}}.of("blackout",
 			"Twelve viewers of a live stream that is published 5 s late for ten seconds; later a third of them is gone at once.")),
+		extra(scenario{viewers: 4, film: liveLength, within: 10 * time.Second, watch: liveLength, goals: livelyParts, live: &show{segment: 2 * time.Second, parts: true}}.of("ll-4",
+			"Four headless viewers of a low-latency stream, parts of 0.5 s: a quick look.")),
+		extra(scenario{viewers: 12, film: liveLength, within: 30 * time.Second, watch: liveLength, goals: livelyParts, live: &show{segment: 2 * time.Second, parts: true}}.of("ll-12",
+			"Twelve headless viewers of trace-30's kinds at the edge of a low-latency stream, parts of 0.5 s.")),
+		extra(scenario{viewers: 30, film: liveLength, within: 30 * time.Second, watch: liveLength, goals: livelyManyParts, live: &show{segment: 2 * time.Second, parts: true}}.of("ll-30",
+			"Thirty of them.")),
 		soakCase(),
 	},
 }
@@ -102,6 +108,19 @@ var livelyFew = func() map[string]string {
 	goals["offload_ratio"], goals["egress_saved_ratio"] = ">= 0.8", ">= 0.75"
 	return goals
 }()
+
+// livelyManyParts is what viewers of a low-latency stream get, and livelyParts what fewer of them get.
+var (
+	livelyManyParts = map[string]string{
+		partShare: ">= 0.6", "lag_added_seconds": "<= 0.15", partLag: "<= 0.1", "stall_ratio_vs_origin_only": "<= 1",
+		"rejected_bytes": "<= 0", "failed_viewers": "<= 0", "wrong_bytes_played": "<= 0", "honest_blamed": "<= 0",
+	}
+	livelyParts = func() map[string]string {
+		goals := maps.Clone(livelyManyParts)
+		goals[partShare] = ">= 0.55"
+		return goals
+	}()
+)
 
 // unshaken is kept where a crowd comes at once, or what a stream depends on fails.
 var unshaken = map[string]string{"stall_ratio_vs_origin_only": "<= 1", "failed_viewers": "<= 0", "wrong_bytes_played": "<= 0", "honest_blamed": "<= 0"}
