@@ -17,7 +17,6 @@ func far(c checker) bench.Case {
 		Name:  "far/" + c.name,
 		About: "The quality test on 20 Mbit/s with a round trip of 2 s: the error of its round trip, what it lost, and how long it took.",
 		Needs: c.needs,
-		Extra: true,
 		// A browser's SCTP takes the first messages for lost and sends less, so that the others wait: no goal there.
 		Figures: []bench.Figure{{Name: "round_trip_error_ratio"}, {Name: "lost_ratio"}, {Name: "check_seconds", Unit: "s", Goal: "<= 90"}},
 		Run: on(both(20*mbit, trip), nil, func(ctx context.Context, r *bench.Run, s *stage) (map[string]float64, error) {
