@@ -21,7 +21,9 @@ type partLoad struct {
 	done    func(*Result, error)
 	began   time.Time
 	over    bool
-	came    bool // the origin has sent all of it
+	all     bool // the origin was asked for all of it
+	came    bool // and has sent it
+	peers   bool // all of it is here, of peers, while the origin is measured
 	cancels []func()
 }
 
@@ -57,8 +59,15 @@ func (s *streams) load(r request, done func(*Result, error)) *partLoad {
 		f.stream.Buffer(now, left, false)
 		f.stream.Ask(now, r.turn, parts.Wanted{Deadline: now + left, RTT: s.line.answer.Microseconds(), Rate: int64(s.line.estimate() / 8)})
 	})
+	if s.unmeasured(l) && !l.over {
+		s.fetch(f, nil)
+	}
 	return l
 }
+
+// unmeasured says whether nothing is known of the line to choose a rendition by. Pieces are too short to measure it, and peers' say
+// nothing of it: a viewer that took them would stay with the first rendition.
+func (s *streams) unmeasured(l *partLoad) bool { return l.adaptive && s.line.estimate() == 0 }
 
 // length is that of a range; 0: it is not known.
 func (p listedPart) length() int {
@@ -95,7 +104,10 @@ func (s *streams) follow(r request) *followed {
 func (s *streams) fetch(f *followed, runs []parts.Run) {
 	l := f.load
 	whole := l.Reference.fetch()
-	if len(runs) == 0 {
+	if l.all {
+		return
+	}
+	if l.all = len(runs) == 0 || s.unmeasured(l); l.all {
 		s.get(f, l, whole, nil)
 		return
 	}
@@ -113,6 +125,8 @@ func (s *streams) get(f *followed, l *partLoad, what Fetch, run *parts.Run) {
 	cancel, _ := s.line.fetch(what, run != nil, func(got Fetched, err error) {
 		switch {
 		case l.over:
+		case err != nil && l.peers:
+			s.give(f, l)
 		case err != nil:
 			s.finish(f, l, nil, err)
 		case run != nil && int64(len(got.Data)) != what.Last-what.First+1:
@@ -154,9 +168,16 @@ func (s *streams) came(f *followed, l *partLoad, got Fetched, run *parts.Run) {
 	}
 }
 
-// ready gives the part to the player.
+// ready gives the part to the player. While the line is to be measured, the origin's answer is awaited: it was asked when the player was.
 func (s *streams) ready(f *followed) {
-	l := f.load
+	if l := f.load; l.all && s.unmeasured(l) {
+		l.peers = true
+	} else {
+		s.give(f, l)
+	}
+}
+
+func (s *streams) give(f *followed, l *partLoad) {
 	var pieces [][]byte
 	for i := range f.stream.Pieces(l.turn) {
 		pieces = append(pieces, f.stream.Bytes(l.turn, i))
