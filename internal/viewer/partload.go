@@ -168,13 +168,15 @@ func (s *streams) came(f *followed, l *partLoad, got Fetched, run *parts.Run) {
 	}
 }
 
-// ready gives the part to the player. While the line is to be measured, the origin's answer is awaited: it was asked when the player was.
+// ready gives the part to the player. While the line is to be measured, the origin's answer is awaited.
 func (s *streams) ready(f *followed) {
-	if l := f.load; l.all && s.unmeasured(l) {
-		l.peers = true
-	} else {
+	l := f.load
+	if !s.unmeasured(l) {
 		s.give(f, l)
+		return
 	}
+	l.peers = true
+	s.fetch(f, nil)
 }
 
 func (s *streams) give(f *followed, l *partLoad) {

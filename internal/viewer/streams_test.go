@@ -2,6 +2,7 @@ package viewer
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -18,8 +19,9 @@ const partDuration = 500 * time.Millisecond
 // partRig is a rig whose player plays the parts of a stream, and a seed that pushes them.
 type partRig struct {
 	*rig
-	seed   *friend
-	stream segment.ID
+	seed     *friend
+	stream   segment.ID
+	adaptive bool // the player chooses its rendition
 }
 
 func newPartRig(t *testing.T) *partRig {
@@ -50,7 +52,7 @@ func partURL(n int) string { return fmt.Sprintf("http://film.test/live/part-%d.m
 func (r *partRig) plays(n int, ahead time.Duration) *outcome {
 	o := &outcome{}
 	q := request{
-		Reference: Reference{URL: partURL(n), Duration: partDuration}, playlist: "http://film.test/live/index.m3u8", live: true, part: true,
+		Reference: Reference{URL: partURL(n), Duration: partDuration}, playlist: "http://film.test/live/index.m3u8", live: true, part: true, adaptive: r.adaptive,
 		deadline: func() time.Duration { return ahead },
 	}
 	for i := range n + 1 {
@@ -127,6 +129,37 @@ func TestPartsOfAPeerAreGivenToThePlayer(t *testing.T) {
 	}
 	if s := r.ledger.sum(); s.Bytes["seed"] != int64(len(data)) {
 		t.Errorf("%v", s.Bytes)
+	}
+}
+
+// TestTheLineIsMeasuredBeforePeersBringAll: a player that chooses its rendition would stay with the first one.
+func TestTheLineIsMeasuredBeforePeersBringAll(t *testing.T) {
+	for _, c := range []struct {
+		name   string
+		failed error
+		source Source
+	}{{"the origin answers", nil, FromOrigin}, {"the origin fails", errors.New("503"), FromSeed}} {
+		t.Run(c.name, func(t *testing.T) {
+			r, data := newPartRig(t), media(2)
+			r.adaptive = true
+			r.first(data) // too short for a measurement
+			r.seed.joins(r)
+			r.seed.pushes(r, 1, r.signs(1, data), data, 0, 1)
+			o := r.plays(1, time.Second)
+			if len(r.fetches) != 1 || r.fetches[0].Ranged || o.n != 0 {
+				t.Fatalf("%+v, the origin was asked %+v", o, r.fetches)
+			}
+			r.answer(0, data, c.failed)
+			if o.n != 1 || o.err != nil || o.got.Source != c.source || !bytes.Equal(bytes.Join(o.got.Pieces, nil), data) {
+				t.Fatalf("%+v", o)
+			}
+			r.line.sample(leastSample, 100*time.Millisecond, 0, time.Time{})
+			r.fetches, r.answers = nil, nil
+			r.seed.pushes(r, 2, r.signs(2, data), data, 0, 1)
+			if o = r.plays(2, time.Second); o.n != 1 || len(r.fetches) > 0 || o.got.Source != FromSeed {
+				t.Errorf("%s %v, the origin was asked %+v", o.got.Source, o.got.Bytes, r.fetches)
+			}
+		})
 	}
 }
 
