@@ -59,7 +59,7 @@ func (s *streams) load(r request, done func(*Result, error)) *partLoad {
 		f.stream.Buffer(now, left, false)
 		f.stream.Ask(now, r.turn, parts.Wanted{Deadline: now + left, RTT: s.line.answer.Microseconds(), Rate: int64(s.line.estimate() / 8)})
 	})
-	if s.unmeasured(l) && !l.over {
+	if l.unmeasured(s.line) && !l.over {
 		s.fetch(f, nil)
 	}
 	return l
@@ -67,7 +67,7 @@ func (s *streams) load(r request, done func(*Result, error)) *partLoad {
 
 // unmeasured says whether nothing is known of the line to choose a rendition by. Pieces are too short to measure it, and peers' say
 // nothing of it: a viewer that took them would stay with the first rendition.
-func (s *streams) unmeasured(l *partLoad) bool { return l.adaptive && s.line.estimate() == 0 }
+func (l *partLoad) unmeasured(of *line) bool { return l.adaptive && of.estimate() == 0 }
 
 // length is that of a range; 0: it is not known.
 func (p listedPart) length() int {
@@ -107,7 +107,7 @@ func (s *streams) fetch(f *followed, runs []parts.Run) {
 	if l.all {
 		return
 	}
-	if l.all = len(runs) == 0 || s.unmeasured(l); l.all {
+	if l.all = len(runs) == 0 || l.unmeasured(s.line); l.all {
 		s.get(f, l, whole, nil)
 		return
 	}
@@ -171,7 +171,7 @@ func (s *streams) came(f *followed, l *partLoad, got Fetched, run *parts.Run) {
 // ready gives the part to the player. While the line is to be measured, the origin's answer is awaited.
 func (s *streams) ready(f *followed) {
 	l := f.load
-	if !s.unmeasured(l) {
+	if !l.unmeasured(s.line) {
 		s.give(f, l)
 		return
 	}
