@@ -27,6 +27,8 @@ const (
 	Backlog = 128 << 10
 	// MaxStreams is how many streams a peer may follow.
 	MaxStreams = 8
+	// DecideEvery is how often the trees are looked after at least.
+	DecideEvery = 100_000
 	// Grace is how long pieces are taken after the end of a subscription.
 	Grace = 2_000_000
 
@@ -36,7 +38,6 @@ const (
 	mostEarly    = 2  // of them whose data may wait for their certificate
 	mostOpen     = 16 // pieces of a peer that are there in part
 	seedSilence  = 4  // parts without a certificate after which a seed is not counted on
-	decideEvery  = 100_000
 )
 
 // Config of a node.
@@ -271,7 +272,7 @@ func (n *Node) Tick(now int64) {
 
 // Next is when Tick is to be called, at the latest.
 func (n *Node) Next(now int64) int64 {
-	next := now + decideEvery
+	next := now + DecideEvery
 	for _, s := range n.streams {
 		if due, waits := s.player.due(); waits {
 			next = min(next, max(now, due))

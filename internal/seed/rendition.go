@@ -174,9 +174,9 @@ func (r *rendition) take(first bool) {
 	var fresh []playlist.PartEntry
 	latest := r.latest
 	for _, p := range r.known.Listed {
-		turn := p.Sequence*partsOfSegment + int64(p.Part)
-		if first || turn > r.latest {
-			latest = max(latest, turn)
+		place := p.Sequence*partsOfSegment + int64(p.Part)
+		if first || place > r.latest {
+			latest = max(latest, place)
 			fresh = append(fresh, p)
 		}
 	}

@@ -289,12 +289,12 @@ func (s *sharing) told(r *rendition, turn uint32, h *held) {
 }
 
 // decideEvery is how often the trees of a stream are looked after.
-const decideEvery = 100 * time.Millisecond
+const decideEvery = parts.DecideEvery * time.Microsecond
 
 // look has the trees looked after: those of all streams of the title, so not by each of them.
 func (s *sharing) look() {
 	s.with(func(n *parts.Node, now int64) {
-		if now-s.looked >= decideEvery.Microseconds()/2 {
+		if now-s.looked >= parts.DecideEvery/2 {
 			s.looked = now
 			n.Tick(now)
 		}

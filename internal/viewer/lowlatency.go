@@ -84,8 +84,9 @@ func reloaded(playlist string) string {
 		return playlist
 	}
 	q := u.Query()
-	q.Del("_HLS_msn")
-	q.Del("_HLS_part")
+	for _, directive := range []string{"_HLS_msn", "_HLS_part", "_HLS_skip"} {
+		q.Del(directive)
+	}
 	u.RawQuery = q.Encode()
 	return u.String()
 }

@@ -22,7 +22,6 @@ type partLoad struct {
 	began   time.Time
 	over    bool
 	all     bool // the origin was asked for all of it
-	came    bool // and has sent it
 	peers   bool // all of it is here, of peers, while the origin is measured
 	cancels []func()
 }
@@ -59,7 +58,7 @@ func (s *streams) load(r request, done func(*Result, error)) *partLoad {
 		f.stream.Buffer(now, left, false)
 		f.stream.Ask(now, r.turn, parts.Wanted{Deadline: now + left, RTT: s.line.answer.Microseconds(), Rate: int64(s.line.estimate() / 8)})
 	})
-	if l.unmeasured(s.line) && !l.over {
+	if l.unmeasured(s.line) {
 		s.fetch(f, nil)
 	}
 	return l
@@ -100,13 +99,13 @@ func (s *streams) follow(r request) *followed {
 	return f
 }
 
-// fetch asks the origin for runs of pieces, or for all of the part.
+// fetch asks the origin for runs of pieces, or for all of the part: once.
 func (s *streams) fetch(f *followed, runs []parts.Run) {
 	l := f.load
-	whole := l.Reference.fetch()
 	if l.all {
 		return
 	}
+	whole := l.Reference.fetch()
 	if l.all = len(runs) == 0 || l.unmeasured(s.line); l.all {
 		s.get(f, l, whole, nil)
 		return
@@ -130,7 +129,7 @@ func (s *streams) get(f *followed, l *partLoad, what Fetch, run *parts.Run) {
 		case err != nil:
 			s.finish(f, l, nil, err)
 		case run != nil && int64(len(got.Data)) != what.Last-what.First+1:
-			s.get(f, l, l.Reference.fetch(), nil) // an origin without ranges
+			s.fetch(f, nil) // an origin without ranges
 		default:
 			s.came(f, l, got, run)
 		}
@@ -141,7 +140,6 @@ func (s *streams) get(f *followed, l *partLoad, what Fetch, run *parts.Run) {
 // came takes what the origin sent. All of a part goes to the player as it is.
 func (s *streams) came(f *followed, l *partLoad, got Fetched, run *parts.Run) {
 	s.ledger.played(len(got.Data))
-	l.came = run == nil
 	first := 0
 	if run != nil {
 		first = run.First
@@ -164,7 +162,7 @@ func (s *streams) came(f *followed, l *partLoad, got Fetched, run *parts.Run) {
 		return
 	}
 	if got.Unshared || !s.sharing() {
-		s.get(f, l, l.Reference.fetch(), nil)
+		s.fetch(f, nil)
 	}
 }
 

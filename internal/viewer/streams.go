@@ -3,7 +3,6 @@ package viewer
 import (
 	"bytes"
 	"crypto/sha256"
-	"encoding/hex"
 	"slices"
 	"time"
 
@@ -16,12 +15,8 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-const (
-	// children is how many a viewer takes, of all stripes together: its uplink is not measured yet.
-	children = 8
-	// decideEvery is how often trees are looked after at least.
-	decideEvery = 100 * time.Millisecond
-)
+// children is how many a viewer takes, of all stripes together: its uplink is not measured yet.
+const children = 8
 
 // streams is a viewer's part in low-latency streams: what internal/parts says is done here, to links, to the origin and to the player.
 type streams struct {
@@ -78,7 +73,8 @@ func (s *streams) wake() {
 	if s.stopped || len(s.tracks) == 0 {
 		return
 	}
-	wait := min(decideEvery, time.Duration(s.node.Next(s.nowUs())-s.nowUs())*time.Microsecond)
+	now := s.nowUs()
+	wait := time.Duration(s.node.Next(now)-now) * time.Microsecond
 	s.tick = s.loop.After(max(wait, time.Millisecond), func() {
 		s.tick = nil
 		s.with(func(n *parts.Node, now int64) { n.Tick(now) })
@@ -86,12 +82,12 @@ func (s *streams) wake() {
 }
 
 func (s *streams) linked(r *remote) {
-	s.with(func(n *parts.Node, _ int64) { n.Linked(idOf(r), r.role == schedule.Seed) })
+	s.with(func(n *parts.Node, _ int64) { n.Linked(linkID(r.id), r.role == schedule.Seed) })
 }
 
 func (s *streams) gone(r *remote) {
 	if r.speaksParts {
-		s.with(func(n *parts.Node, now int64) { n.Gone(now, idOf(r)) })
+		s.with(func(n *parts.Node, now int64) { n.Gone(now, linkID(r.id)) })
 	}
 }
 
@@ -100,7 +96,7 @@ func (s *streams) heard(r *remote, m peer.Message) {
 		told.Raw = bytes.Clone(told.Raw) // the link's, and used again
 		m = told
 	}
-	s.with(func(n *parts.Node, now int64) { n.Heard(now, idOf(r), m) })
+	s.with(func(n *parts.Node, now int64) { n.Heard(now, linkID(r.id), m) })
 }
 
 // pushed takes data in the link's goroutine.
@@ -108,7 +104,7 @@ func (s *streams) pushed(r *remote, m peer.Data) error {
 	m.Payload = bytes.Clone(m.Payload)
 	s.loop.Post(func() {
 		if r.speaksParts && !r.gone {
-			s.with(func(n *parts.Node, now int64) { n.Data(now, idOf(r), m) })
+			s.with(func(n *parts.Node, now int64) { n.Data(now, linkID(r.id), m) })
 		}
 	})
 	return nil
@@ -118,17 +114,12 @@ func (s *streams) pushed(r *remote, m peer.Data) error {
 func (s *streams) sent(r *remote) {
 	s.loop.Post(func() {
 		if !r.gone {
-			s.with(func(n *parts.Node, _ int64) { n.Sent(idOf(r)) })
+			s.with(func(n *parts.Node, _ int64) { n.Sent(linkID(r.id)) })
 		}
 	})
 }
 
-func idOf(r *remote) (id swarm.ID) {
-	_, _ = hex.Decode(id[:], []byte(r.id)) // the engine has written it
-	return id
-}
-
-func (s *streams) remote(id swarm.ID) *remote { return s.peers.byID[hex.EncodeToString(id[:])] }
+func (s *streams) remote(id swarm.ID) *remote { return s.peers.byID[id.Hex()] }
 
 // act does one thing that is to be done.
 func (s *streams) act(a parts.Act) {
@@ -153,9 +144,7 @@ func (s *streams) act(a parts.Act) {
 		switch f := s.of(a.Stream); {
 		case f == nil || f.load == nil || f.load.turn != a.Turn:
 		case f.differs[a.Turn]: // pieces of two versions are none of either
-			if !f.load.came {
-				s.fetch(f, nil)
-			}
+			s.fetch(f, nil)
 		default:
 			s.ready(f)
 		}

@@ -67,13 +67,22 @@ func (r *partRig) plays(n int, ahead time.Duration) *outcome {
 	return o
 }
 
+// fed has the seed push all of part 1 to a player that has played part 0, so that it is the parent of all stripes.
+func (r *partRig) fed(data []byte) {
+	r.t.Helper()
+	r.first(data)
+	r.seed.joins(r)
+	r.seed.pushes(r, 1, r.signs(1, data), data, 0, 1, 2, 3, 4)
+	r.plays(1, time.Second)
+}
+
 // joins has a peer be the parent of all stripes from the next part on.
 func (f *friend) joins(r *partRig) {
 	for stripe := range peer.Stripes {
 		f.says(peer.Follow{Stream: r.stream, On: true})
 		f.says(peer.Place{Stream: r.stream, Stripe: uint8(stripe), Room: 2, Least: 255, Path: []parts.ID{{15: 3}}})
 	}
-	r.w.run(2 * decideEvery)
+	r.w.run(2 * parts.DecideEvery * time.Microsecond)
 	if n := len(of[peer.Subscribe](f)); n != peer.Stripes {
 		r.t.Fatalf("%d subscriptions", n)
 	}
@@ -166,10 +175,7 @@ func TestTheLineIsMeasuredBeforePeersBringAll(t *testing.T) {
 // TestWhatPeersDoNotBringInTimeTheOriginDoes: one request for each run.
 func TestWhatPeersDoNotBringInTimeTheOriginDoes(t *testing.T) {
 	r, data := newPartRig(t), media(5)
-	r.first(data)
-	r.seed.joins(r)
-	r.seed.pushes(r, 1, r.signs(1, data), data, 0, 1, 2, 3, 4)
-	r.plays(1, time.Second)
+	r.fed(data)
 	r.seed.pushes(r, 2, r.signs(2, data), data, 0, 1)
 	o := r.plays(2, 1500*time.Millisecond)
 	if o.n != 0 || len(r.fetches) > 0 {
@@ -191,10 +197,7 @@ func TestWhatPeersDoNotBringInTimeTheOriginDoes(t *testing.T) {
 // TestAnOriginThatContradictsIsPlayedWhole: pieces of two versions are never mixed.
 func TestAnOriginThatContradictsIsPlayedWhole(t *testing.T) {
 	r, data := newPartRig(t), media(5)
-	r.first(data)
-	r.seed.joins(r)
-	r.seed.pushes(r, 1, r.signs(1, data), data, 0, 1, 2, 3, 4)
-	r.plays(1, time.Second)
+	r.fed(data)
 	r.seed.pushes(r, 2, r.signs(2, data), data, 0, 1)
 	o := r.plays(2, 1500*time.Millisecond)
 	r.w.run(time.Second)
@@ -209,23 +212,27 @@ func TestAnOriginThatContradictsIsPlayedWhole(t *testing.T) {
 	}
 }
 
-// TestAnOriginWithoutRangesSendsAllOfAPart.
+// TestAnOriginWithoutRangesSendsAllOfAPart, once, whatever number of runs it was asked for.
 func TestAnOriginWithoutRangesSendsAllOfAPart(t *testing.T) {
-	r, data := newPartRig(t), media(5)
-	r.first(data)
-	r.seed.joins(r)
-	r.seed.pushes(r, 1, r.signs(1, data), data, 0, 1, 2, 3, 4)
-	r.plays(1, time.Second)
-	r.seed.pushes(r, 2, r.signs(2, data), data, 0)
-	o := r.plays(2, 1500*time.Millisecond)
-	r.w.run(time.Second)
-	r.answer(0, data, nil)
-	if len(r.fetches) != 2 || r.fetches[1].Ranged {
-		t.Fatalf("the origin was asked %+v", r.fetches)
-	}
-	r.answer(1, data, nil)
-	if o.n != 1 || !bytes.Equal(bytes.Join(o.got.Pieces, nil), data) {
-		t.Errorf("%+v", o)
+	for runs, pushed := range map[int][]int{1: {0}, 2: {0, 2, 4}} {
+		r, data := newPartRig(t), media(5)
+		r.fed(data)
+		r.seed.pushes(r, 2, r.signs(2, data), data, pushed...)
+		o := r.plays(2, 1500*time.Millisecond)
+		r.w.run(time.Second)
+		if len(r.fetches) != runs {
+			t.Fatalf("the origin was asked %+v, not for %d runs", r.fetches, runs)
+		}
+		for run := range runs {
+			r.answer(run, data, nil)
+		}
+		if len(r.fetches) != runs+1 || r.fetches[runs].Ranged {
+			t.Fatalf("the origin was asked %+v", r.fetches)
+		}
+		r.answer(runs, data, nil)
+		if o.n != 1 || !bytes.Equal(bytes.Join(o.got.Pieces, nil), data) {
+			t.Errorf("%+v", o)
+		}
 	}
 }
 
@@ -277,7 +284,7 @@ func TestPartsGoOnToChildren(t *testing.T) {
 	for stripe := range peer.Stripes {
 		child.says(peer.Subscribe{Stream: r.stream, Stripe: uint8(stripe), Slots: 1})
 	}
-	r.w.run(decideEvery)
+	r.w.run(parts.DecideEvery * time.Microsecond)
 	r.seed.pushes(r, 2, r.signs(2, data), data, 0, 1, 2, 3, 4)
 	r.w.run(time.Second)
 	if n := len(of[peer.Part](child)); n != 1 || len(of[peer.End](child)) > 0 {
