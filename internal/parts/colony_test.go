@@ -2,10 +2,10 @@ package parts
 
 import (
 	"bytes"
-	"container/heap"
 	"crypto/sha256"
 	"encoding/binary"
 	"math/rand/v2"
+	"slices"
 	"sync"
 	"testing"
 
@@ -64,8 +64,7 @@ func pieceOf(data []byte, i int) []byte {
 type colony struct {
 	t       *testing.T
 	now     int64
-	queue   events
-	seq     int
+	queue   []event // in the order of their times
 	members map[ID]*member
 	order   []ID
 	edge    uint32
@@ -87,33 +86,25 @@ type member struct {
 }
 
 type event struct {
-	at  int64
-	seq int
-	do  func()
-}
-
-type events []event
-
-func (e events) Len() int { return len(e) }
-func (e events) Less(i, j int) bool {
-	return e[i].at < e[j].at || e[i].at == e[j].at && e[i].seq < e[j].seq
-}
-func (e events) Swap(i, j int) { e[i], e[j] = e[j], e[i] }
-func (e *events) Push(x any)   { *e = append(*e, x.(event)) }
-func (e *events) Pop() any {
-	last := (*e)[len(*e)-1]
-	*e = (*e)[:len(*e)-1]
-	return last
+	at int64
+	do func()
 }
 
 func (c *colony) after(d int64, do func()) {
-	c.seq++
-	heap.Push(&c.queue, event{c.now + d, c.seq, do})
+	at := c.now + d
+	i, _ := slices.BinarySearchFunc(c.queue, at, func(e event, at int64) int {
+		if e.at <= at { // behind what was put in before it
+			return -1
+		}
+		return 1
+	})
+	c.queue = slices.Insert(c.queue, i, event{at, do})
 }
 
 func (c *colony) run(until int64) {
 	for len(c.queue) > 0 && c.queue[0].at <= until {
-		e := heap.Pop(&c.queue).(event)
+		e := c.queue[0]
+		c.queue = c.queue[1:]
 		c.now = e.at
 		e.do()
 	}
