@@ -185,8 +185,8 @@ func (r *reader) integer(name string, least, most int64) int64 {
 	if !ok {
 		return 0
 	}
-	var n int64
-	if string(raw) == "null" || json.Unmarshal(raw, &n) != nil || n < least || n > most {
+	n, whole := number(raw)
+	if !whole || n < least || n > most {
 		r.wrong(name, fmt.Sprintf("is no whole number of %d to %d", least, most))
 		return 0
 	}
@@ -202,12 +202,17 @@ func (r *reader) time(name string, required bool) time.Time {
 		}
 		return time.Time{}
 	}
-	var n int64
-	if string(raw) == "null" || json.Unmarshal(raw, &n) != nil || n < 0 || n >= 1<<53 {
+	n, whole := number(raw)
+	if !whole || n < 0 || n >= 1<<53 {
 		r.wrong(name, "is no whole number of seconds")
 		return time.Time{}
 	}
 	return time.Unix(n, 0)
+}
+
+func number(raw json.RawMessage) (n int64, whole bool) {
+	whole = string(raw) != "null" && json.Unmarshal(raw, &n) == nil
+	return n, whole
 }
 
 // Grant says what claims of a token allow on a site, now. The error is a *TokenError.
