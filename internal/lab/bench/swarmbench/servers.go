@@ -4,9 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/leeway-video/leeway/internal/lab/bench/demosite"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
+	"github.com/leeway-video/leeway/internal/metric"
+	"github.com/leeway-video/leeway/internal/seed"
 )
 
 // servers is the demo's site, and what it says of itself.
@@ -35,13 +38,15 @@ func (s *servers) served() (Served, error) {
 	}, nil
 }
 
-// within is the least bound of a histogram with so much of it below, of those that are written; 0: it is empty.
+// within is the least bound of a seed's histogram with so much of it below; 0: it is empty.
 func within(sums func(name string, labels ...string) int64, histogram string, share float64) float64 {
 	all := float64(sums(histogram + "_count"))
 	if all == 0 {
 		return 0
 	}
-	for _, bound := range []float64{0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5} {
+	defs := seed.Metrics()
+	def := defs[slices.IndexFunc(defs, func(d *metric.Def) bool { return d.Name == histogram })]
+	for _, bound := range def.Buckets {
 		if float64(sums(histogram+"_bucket", fmt.Sprintf("le=\"%g\"", bound))) >= share*all {
 			return bound
 		}

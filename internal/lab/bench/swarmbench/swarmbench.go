@@ -61,7 +61,7 @@ var Bench = bench.Bench{
 			"Three viewers of a live stream, and 27 more within ten seconds.")),
 		extra(scenario{viewers: 12, film: liveLength, within: 20 * time.Second, watch: liveLength, goals: unshaken, live: &show{segment: 2 * time.Second, blackout: true}}.of("blackout",
 			"Twelve viewers of a live stream that is published 5 s late for ten seconds; later a third of them is gone at once.")),
-		extra(scenario{viewers: 4, film: liveLength, within: 10 * time.Second, watch: liveLength, live: &show{segment: 2 * time.Second, parts: true}}.of("ll-4",
+		extra(scenario{viewers: 4, film: liveLength, within: 10 * time.Second, watch: liveLength, goals: unshaken, live: &show{segment: 2 * time.Second, parts: true}}.of("ll-4",
 			"Four headless viewers of a low-latency stream, parts of 0.5 s: a quick look.")),
 		extra(scenario{viewers: 12, film: liveLength, within: 30 * time.Second, watch: liveLength, goals: livelyParts, live: &show{segment: 2 * time.Second, parts: true}}.of("ll-12",
 			"Twelve headless viewers of trace-30's kinds at the edge of a low-latency stream, parts of 0.5 s.")),
