@@ -49,7 +49,7 @@ async function made(entry, { define = {}, plugins = [] } = {}) {
     external: ['hls.js'],
     write: false,
   });
-  const { code } = await minify(outputFiles[0].text, { ecma: 2020, compress: { passes: 3, sequences: false } });
+  const { code } = await minify(outputFiles[0].text, { ecma: 2020, compress: { passes: 3 } });
   const [{ inputs: left }] = Object.values(metafile.outputs);
   const holds = Object.keys(left).filter((path) => left[path].bytesInOutput > 0);
   return { code, inputs: Object.keys(metafile.inputs), holds };
