@@ -130,7 +130,7 @@ func sets() map[string][]string {
 func figures() []bench.Figure {
 	all := []bench.Figure{
 		{Name: "stall_more", Unit: "s", Goal: "<= 0.25"}, {Name: "startup_more", Unit: "s", Goal: "<= 0.25"},
-		{Name: "until_10s_more", Unit: "s", Goal: "<= 1"},
+		{Name: "until_10s_more", Unit: "s", Goal: "<= 1"}, {Name: "same_media_more", Unit: "s"},
 	}
 	for _, f := range []string{"stall", "startup", "until_10s", "ahead_at_fall"} {
 		all = append(all, bench.Figure{Name: f, Unit: "s"}, bench.Figure{Name: f + "_without", Unit: "s"})
@@ -160,6 +160,9 @@ func compare(with, without watched) map[string]float64 {
 		if f.name != "ahead_at_fall" {
 			v[f.name+"_more"] = mine - theirs
 		}
+	}
+	if later, ok := sameMedia(with, without); ok {
+		v["same_media_more"] = later.Seconds()
 	}
 	return v
 }

@@ -77,6 +77,23 @@ func TestWhatIsNotMeasuredIsNotCompared(t *testing.T) {
 	}
 }
 
+func TestTheSameMediaIsComparedWhereTenSecondsJumpByASegment(t *testing.T) {
+	without := watched{filled: 9 * time.Second, had: []had{{3000, 4}, {6000, 8}, {9000, 12}, {11_000, 16}}}
+	with := watched{filled: 15 * time.Second, had: []had{{3200, 4}, {6200, 8}, {9250, 11.98}, {12_000, 16}, {15_000, 20}}}
+	v := compare(with, without)
+	if v["until_10s_more"] != 6 || v["same_media_more"] != 0.25 {
+		t.Errorf("%v", v)
+	}
+	with.had = with.had[:2]
+	if _, is := compare(with, without)["same_media_more"]; is {
+		t.Error("media that the page never had are compared")
+	}
+	without.filled = 0
+	if _, is := compare(with, without)["same_media_more"]; is {
+		t.Error("a buffer that was never filled is compared")
+	}
+}
+
 // behind is a tracker that answers a handshake and says two things.
 func behind(t *testing.T, messages ...string) func(context.Context) (net.Conn, error) {
 	t.Helper()

@@ -38,14 +38,22 @@ type report struct {
 	StartupMs float64 `json:"startup_ms"` // 0: there is no picture yet
 	StallMs   float64 `json:"stall_ms"`
 	FilledMs  float64 `json:"filled_ms"` // when 10 s were in hand, 0 before
-	Ahead     float64 `json:"ahead"`     // s
-	Others    float64 `json:"others"`    // bytes of peers and seeds
-	Bytes     float64 `json:"bytes"`     // of all segments
+	Had       []had   `json:"had"`
+	Ahead     float64 `json:"ahead"`  // s
+	Others    float64 `json:"others"` // bytes of peers and seeds
+	Bytes     float64 `json:"bytes"`  // of all segments
+}
+
+// had says when a page had the film up to a second.
+type had struct {
+	Ms float64 `json:"ms"` // since the navigation
+	To float64 `json:"to"` // s of the film
 }
 
 // watched is what came of a viewer's watching.
 type watched struct {
 	startup, stall, filled time.Duration
+	had                    []had
 	fell                   bool // its line did
 	aheadAtFall            float64
 	peers, origin          float64 // bytes
@@ -54,6 +62,26 @@ type watched struct {
 func (w watched) String() string {
 	return fmt.Sprintf("startup %.2f s, 10 s in hand after %.2f s, stalls %.2f s, %.1f s in hand as the line fell, %.1f MB from peers and %.1f from the origin",
 		w.startup.Seconds(), w.filled.Seconds(), w.stall.Seconds(), w.aheadAtFall, w.peers/1e6, w.origin/1e6)
+}
+
+// endSlack is what the ends of the same segment may differ by, s.
+const endSlack = 0.05
+
+// sameMedia is how much later a page had the film up to where the other had it when 10 s were in its hand. The moment of 10 s itself jumps
+// by a segment or more: a page that has 9.9 s with one segment has 10 s with a later one.
+func sameMedia(with, without watched) (later time.Duration, ok bool) {
+	var then had
+	for _, h := range without.had {
+		if h.Ms <= without.filled.Seconds()*1000 {
+			then = h
+		}
+	}
+	for _, h := range with.had {
+		if then.To > 0 && h.To >= then.To-endSlack {
+			return time.Duration((h.Ms - then.Ms) * float64(time.Millisecond)), true
+		}
+	}
+	return 0, false
 }
 
 // page is the demo page on a viewer's host: film and page from one server, script and tracker from another.
@@ -173,6 +201,7 @@ func (p *page) watch(ctx context.Context, l *netlab.Line, a access, die func()) 
 func (r report) sum(w watched) watched {
 	ms := func(v float64) time.Duration { return time.Duration(v * float64(time.Millisecond)) }
 	w.startup, w.stall, w.filled = ms(r.StartupMs), ms(r.StallMs), ms(r.FilledMs)
+	w.had = r.Had
 	w.peers, w.origin = r.Others, max(0, r.Bytes-r.Others)
 	return w
 }

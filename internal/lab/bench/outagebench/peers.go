@@ -32,7 +32,7 @@ const (
 	// slowHas is what slow viewers hold before the browsers come.
 	slowHas  = 8 << 20
 	slowWait = time.Minute
-	seedPort = 4601 // beside the port of a seed that serves no site
+	seedPort = 4611 // beside the ports of `leeway up`, whose own seed serves no site
 )
 
 // startSlowPeers has viewers come that play from the origin, announce what they hold, and send it at slowRate.
