@@ -25,6 +25,8 @@ export type {
   LinkPath,
   OriginFetcher,
   OriginResult,
+  PartRef,
+  PartRequest,
   PeerRole,
   PeerSnapshot,
   ProgressFunction,

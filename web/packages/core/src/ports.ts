@@ -132,6 +132,20 @@ export interface SegmentRef {
   durationMs: number;
 }
 
+/** A part of a segment, as a low-latency playlist lists it. */
+export interface PartRef extends SegmentRef {
+  /** Media sequence number of its segment, */
+  sequence: number;
+  /** and the number of the part in it, from 0. */
+  index: number;
+}
+
+/** What makes a request one for a part: all else that the request says is of the part. */
+export interface PartRequest extends Pick<PartRef, 'sequence' | 'index'> {
+  /** The parts that the playlist lists now, the oldest first; none: it is the origin's alone. */
+  listed(): PartRef[];
+}
+
 export interface SegmentRequest extends SegmentRef {
   rendition: string;
   /** Bits per second of the rendition. */
@@ -151,6 +165,8 @@ export interface SegmentRequest extends SegmentRef {
   origin: OriginFetcher;
   /** URL of the media playlist, or of the MPD, that names the segment, if the plug-in knows it. */
   playlist?: string;
+  /** Of a part of a low-latency stream (spec/parts.md). Progress is not told of it, and `origin` may be called several times at once. */
+  part?: PartRequest;
   /** The ID of the representation, where that is an MPD. */
   representation?: string;
   /** Fetches another resource of the same origin, as `origin` fetches the segment. */

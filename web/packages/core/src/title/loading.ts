@@ -48,8 +48,8 @@ export function createLoading(host: LoadingHost): SegmentLoads {
   const early: [request: SegmentRequest, data: Uint8Array][] = [];
 
   /** How long the schedule would hold it, could it already decide. */
-  const patienceMs = ({ durationMs, bitrate, deadlineMs }: SegmentRequest) => {
-    if (engine() || !host.awaitsSeed()) return 0;
+  const patienceMs = ({ durationMs, bitrate, deadlineMs, part }: SegmentRequest) => {
+    if (part || engine() || !host.awaitsSeed()) return 0;
     const timing = { duration_us: durationMs * 1000, origin_us: line.timeUs((bitrate * durationMs) / 8000) };
     const handMs = deadlineMs();
     if (thin(timing, handMs * 1000)) return 0;
