@@ -17,7 +17,10 @@ export const packages = [
     folder: 'core',
     name: '@leeway/core',
     entries: [{ file: 'index', source: 'src/index.ts' }],
-    parts: [{ file: 'compose', source: 'src/compose.ts' }],
+    parts: [
+      { file: 'compose', source: 'src/compose.ts' },
+      { file: 'streams', source: 'src/streams.ts' },
+    ],
   },
   { folder: 'hlsjs', name: '@leeway/hlsjs', entries: [{ file: 'index', source: 'src/index.ts' }] },
   { folder: 'videojs', name: '@leeway/videojs', entries: [{ file: 'index', source: 'src/index.ts' }] },

@@ -9,7 +9,7 @@ import { minify } from 'terser';
 const here = fileURLToPath(new URL('.', import.meta.url));
 
 const { version } = JSON.parse(readFileSync(`${here}package.json`, 'utf8'));
-/** What the first script loads, the engine and the adapters of players: the largest that go out, bytes after brotli. */
+/** What the first script and the engine load: the engine, the adapters of players and so on: the largest that go out, bytes after brotli. */
 const parts = JSON.parse(readFileSync(`${here}parts.json`, 'utf8'));
 
 /** The same with the first script, which the first picture waits beside. */
@@ -17,11 +17,14 @@ export const budgets = { script: 20_000, ...parts };
 
 const target = 'es2022';
 
-/** In place of the core's own way to the engine. */
+/** In place of the core's own ways to the engine, and to what the engine loads. */
 const byScript = {
   name: 'by-script',
   setup({ onResolve }) {
-    onResolve({ filter: /\/load\.ts$/ }, () => ({ path: `${here}src/load.ts`, sideEffects: false }));
+    onResolve({ filter: /\/(load|later)\.ts$/ }, ({ path }) => ({
+      path: `${here}src/${path.split('/').at(-1)}`,
+      sideEffects: false,
+    }));
   },
 };
 
@@ -55,23 +58,32 @@ async function made(entry, { define = {}, plugins = [] } = {}) {
   return { code, inputs: Object.keys(metafile.inputs), holds };
 }
 
+/** What the engine loads. Its hash is there, and not in the first script. */
+const later = 'lowlatency';
+
 /** Stand for the hashes of the parts in the first script. */
-const unknown = Object.fromEntries(Object.keys(parts).map((part) => [part, `<hash of ${part}>`]));
+const unknown = Object.fromEntries(
+  Object.keys(parts)
+    .filter((part) => part !== later)
+    .map((part) => [part, `<hash of ${part}>`]),
+);
+
+const integrityOf = (code) => `sha256-${createHash('sha256').update(code).digest('base64')}`;
 
 /** The scripts in memory: the code, the modules that it was made of, and those of which something is left in it. */
 export async function scripts() {
-  const script = await made('src/dropin.ts', {
-    define: { buildVersion: JSON.stringify(version), hashes: JSON.stringify(unknown) },
-  });
+  const buildVersion = JSON.stringify(version);
+  const script = await made('src/dropin.ts', { define: { buildVersion, hashes: JSON.stringify(unknown) } });
   let { code } = script;
-  const all = {};
-  for (const part of Object.keys(parts)) {
-    all[part] = {
-      name: `leeway-${version}-${part}.js`,
-      ...(await made(`src/parts/${part}.ts`, { plugins: [handedOn] })),
-    };
-    const hash = createHash('sha256').update(all[part].code).digest('base64');
-    code = code.replace(unknown[part], `sha256-${hash}`);
+  const part = async (name, define) => ({
+    name: `leeway-${version}-${name}.js`,
+    ...(await made(`src/parts/${name}.ts`, { define, plugins: [handedOn] })),
+  });
+  const all = { [later]: await part(later) };
+  const define = { buildVersion, lowlatencyHash: JSON.stringify(integrityOf(all[later].code)) };
+  for (const name in unknown) {
+    all[name] = await part(name, define);
+    code = code.replace(unknown[name], integrityOf(all[name].code));
   }
   return { script: { ...script, name: 'leeway.js', code }, ...all };
 }

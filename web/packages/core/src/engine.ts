@@ -21,6 +21,7 @@ import { createGreeting } from './transfer/greeting.ts';
 import type { Line } from './transfer/line.ts';
 import { createLists } from './transfer/lists.ts';
 import { createLoads } from './transfer/loads.ts';
+import { createLowLatency } from './transfer/nodescript.ts';
 import { createParts } from './transfer/parts.ts';
 import { createPeers } from './transfer/peers.ts';
 import type { Peer } from './transfer/ports.ts';
@@ -29,6 +30,7 @@ import { type Shared, sharing } from './transfer/shared.ts';
 import { createSilence, type SilenceHost } from './transfer/silence.ts';
 import { createSlowCredit } from './transfer/slowcredit.ts';
 import { snapshotCache, snapshotPeer } from './transfer/snapshot.ts';
+import type { CreateStreams } from './transfer/streams.ts';
 import { createTurn } from './transfer/turn.ts';
 import { createUnlisted } from './transfer/unlisted.ts';
 import { createVerification } from './transfer/verification.ts';
@@ -57,6 +59,8 @@ export interface EngineDeps extends Pick<SilenceHost, 'hurry' | 'onMoved'> {
   background?(): Background;
   /** What the site and the device say of fetching ahead; left out: nothing is. */
   ahead?(): AheadRules;
+  /** Has the script of low-latency streams come; left out: this viewer speaks of no parts. */
+  loadStreams?(): Promise<CreateStreams>;
   /** Sees every input of the schedule and what came of it. */
   record?(input: ScheduleInput, actions: Action[]): void;
 }
@@ -118,6 +122,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     if (shared.off) return;
     shared.off = broken = reason;
     lists.stop();
+    lowLatency?.leave();
     emit('off', { reason });
     changed();
   };
@@ -157,10 +162,11 @@ export const createEngine = (deps: EngineDeps): Engine => {
     useful: () => deps.uploads() && verification.keys.some((k) => k.alg === 2),
     came: () => verification.listed(),
   });
+  const agreement = deps.agreement ?? createAgreement();
   const verification = createVerification(shared, {
     lists,
     site: rules.config.name,
-    agreement: deps.agreement ?? createAgreement(),
+    agreement,
     accepted,
     large: (s, length) => parts.large(s, length),
     withdrawn(s) {
@@ -206,12 +212,17 @@ export const createEngine = (deps: EngineDeps): Engine => {
 
   const capped = () => deps.ahead?.().upload_kbps;
   let cap = 0;
+  const { loadStreams } = deps;
+  const lowLatency =
+    loadStreams &&
+    createLowLatency(shared, { ...deps, loadStreams, capped, agreement, turnOff, judge: verification.judge, said });
   const peers = createPeers(shared, {
     ...deps,
     said,
     greeting,
     verification,
     silence,
+    lowLatency,
     serves: () => ahead.serves(),
     capped,
   });
@@ -258,19 +269,18 @@ export const createEngine = (deps: EngineDeps): Engine => {
 
   const begin = async (load: Load, isOver: () => boolean) => {
     const { request } = load;
+    const { part, rendition, bitrate } = request;
     view.asked(request);
-    let s: Segment;
-    try {
-      s = await segments.resolve(request, request.rendition, request.bitrate);
-    } catch {
-      // Not one of the site's segments: plain HTTP.
-      s = newSegment('', '', request, request.rendition, request.bitrate);
+    let s = part ? undefined : await segments.resolve(request, rendition, bitrate).catch(() => undefined);
+    if (!s) {
+      // Not one of the site's segments, or a part that no peer has a share in: plain HTTP.
+      s = newSegment('', '', request, rendition, bitrate);
       plain.add(s);
     }
     if (isOver()) return;
     for (const x of plain) if (x !== s && !wanted(x)) plain.delete(x);
     loads.ask(s, load);
-    if (!s.id || shared.stopped) return loads.startOrigin(s, 'policy');
+    if (!s.id || shared.stopped) return loads.startOrigin(s, part ? (shared.off ?? 'no-holder') : 'policy');
     if (wanted(s) && request.adaptive && !shared.off && stale(request.bitrate, () => view.relaxed(s)))
       loads.startOrigin(s, 'policy', true);
     lists.asked(s, request);
@@ -289,6 +299,8 @@ export const createEngine = (deps: EngineDeps): Engine => {
 
   return {
     load(request, onProgress) {
+      const part = lowLatency?.load(request);
+      if (part) return part;
       let over = false;
       let entry!: Load;
       const result = new Promise<SegmentResult>((resolve, reject) => {
@@ -313,6 +325,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       };
     },
     adopt(request, data) {
+      if (request.part) return; // it is not a segment
       const take = async (s: Segment) => {
         lists.asked(s, request);
         if (sharing(shared) && !s.disputed && !complete(cache.get(s.id))) await parts.share(s, data);
@@ -330,7 +343,10 @@ export const createEngine = (deps: EngineDeps): Engine => {
     },
     setOff(reason) {
       shared.off = reason ?? broken;
-      if (shared.off) lists.stop();
+      if (shared.off) {
+        lists.stop();
+        lowLatency?.leave();
+      }
       changed();
     },
     setKeys(keys) {
@@ -363,6 +379,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       turn.stop();
       silence.stop();
       lists.stop();
+      lowLatency?.leave();
       // What the player waits for still comes, from the origin.
       for (const s of segments.byId.values()) if (wanted(s)) loads.startOrigin(s, 'policy');
       for (const p of linked()) p.drop('shutdown', byeLeaving);

@@ -305,7 +305,7 @@ export interface Engine {
   adopt(
     request: Pick<
       SegmentRequest,
-      keyof SegmentRef | 'rendition' | 'bitrate' | 'playlist' | 'representation' | 'beside'
+      keyof SegmentRef | 'rendition' | 'bitrate' | 'playlist' | 'representation' | 'beside' | 'part'
     >,
     data: Uint8Array,
   ): void;

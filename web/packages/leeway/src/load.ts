@@ -8,9 +8,10 @@ import type { Leeway } from '@leeway/core';
 import { deadlineMs, observePlayback } from '../../core/src/media.ts';
 import type { CreateEngine } from '../../core/src/title/options.ts';
 import type parts from '../parts.json';
+import { fetchFrom, own, type PartScript as Script } from './script.ts';
 
-/** A script that is loaded where it is needed. */
-export type Part = keyof typeof parts;
+/** A script that is loaded where it is needed. The engine loads `lowlatency` itself (`later.ts`). */
+export type Part = Exclude<keyof typeof parts, 'lowlatency'>;
 
 /** Written by the build: what each part must hash to, as `integrity` has it, and the version in its name. */
 declare const hashes: Record<Part, string>;
@@ -20,30 +21,12 @@ declare const buildVersion: string;
 export type Attach<T> = (leeway: Leeway, found: T) => () => void;
 
 /** The element of a further script, as that script finds it. */
-export interface PartScript<T> extends HTMLScriptElement {
-  take(part: T): void;
+export interface PartScript<T> extends Script<T> {
   /** What the adapters of players have in common with this script. */
-  media: { deadlineMs: typeof deadlineMs; observePlayback: typeof observePlayback };
+  media: typeof media;
 }
 
-const own = document.currentScript as HTMLScriptElement | null;
-
-const fetchFrom = <T>(src: string, integrity: string): Promise<T> =>
-  new Promise((take, reject) => {
-    const script = Object.assign(document.createElement('script'), {
-      // The scripts are of one build, and what they say to each other has no versions. A page that pins this script by a
-      // hash has pinned the others with it.
-      src,
-      integrity,
-      crossOrigin: 'anonymous',
-      nonce: own?.nonce,
-      take,
-      media: { deadlineMs, observePlayback },
-      onload: reject,
-      onerror: reject,
-    });
-    document.head.append(script);
-  });
+const media = { deadlineMs, observePlayback };
 
 /** Loads a part: from beside this script, else from the tracker. */
 export async function loadPart<T>(tracker: string, part: Part): Promise<T> {
@@ -52,9 +35,9 @@ export async function loadPart<T>(tracker: string, part: Part): Promise<T> {
   const file = `leeway-${buildVersion}-${part}.js?${integrity.slice(-9, -1)}`;
   const host = tracker.replace(/^ws/i, 'http');
   const [beside, there] = [own?.src || host, host].map((base) => new URL(file, base).href) as [string, string];
-  return fetchFrom<T>(beside, integrity).catch((error) => {
+  return fetchFrom<T>(beside, integrity, { media }).catch((error) => {
     if (beside === there) throw error;
-    return fetchFrom<T>(there, integrity);
+    return fetchFrom<T>(there, integrity, { media });
   });
 }
 

@@ -42,7 +42,7 @@ export type Act =
   /** A control message to send. */
   | { do: 'say'; to: string; message: PartsMessage }
   /** A piece to send as the data of a request with this ID. `sent` is to be called once it has been sent, or will not be. */
-  | { do: 'push'; to: string; request: number; data: Uint8Array }
+  | { do: 'push'; to: string; request: number; segment: string; data: Uint8Array }
   | Verify
   | Check
   /**

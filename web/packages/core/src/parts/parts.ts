@@ -1,7 +1,7 @@
 /**
  * A node's part in low-latency streams (spec/parts.md): which parts it has, which pieces it pushes to which peers, what it takes of them,
  * and when the origin is asked for what the player waits for. It is pure: time is an argument, µs, and what is to be done is returned by
- * `take`. A browser is never a seed. The engine does not use it yet, so that no script holds it.
+ * `take`. A browser is never a seed.
  */
 
 import type { Message } from '../mesh/place.ts';

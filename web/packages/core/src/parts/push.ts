@@ -43,10 +43,10 @@ export const push = (s: State, to: string, p: Part, piece: number): void => {
 /** Gives a link what it may have at a time. The rest waits here, where it can be taken back. */
 export const hand = (owner: Owner, { id, out }: Link): void => {
   while (out.handed < mostHanded && out.waiting.length) {
-    const { request, data } = out.waiting.shift()!;
+    const { request, segment, data } = out.waiting.shift()!;
     out.waits -= data.length;
     out.handed++;
-    owner.do({ do: 'push', to: id, request, data });
+    owner.do({ do: 'push', to: id, request, segment, data });
   }
 };
 

@@ -163,6 +163,11 @@ export class Stream implements State {
     return this.shelf.parts.get(turn)?.pieces[i]?.data;
   }
 
+  /** How long a part is, bytes; 0: it is not known. */
+  length(turn: number): number {
+    return this.shelf.parts.get(turn)?.length ?? 0;
+  }
+
   /** How many pieces a part has; 0: its length is not known. */
   pieces(turn: number): number {
     return this.shelf.parts.get(turn)?.pieces.length ?? 0;

@@ -1,6 +1,6 @@
 /**
  * Codec of the messages of parts (spec/parts.md), all of the control channel. It stands apart from `peer.ts`, which has to be there
- * with the first link: these are of low-latency streams alone. The engine does not speak them yet.
+ * with the first link: these are of low-latency streams alone, and come with the script that has the node.
  */
 import { fromHex, type MalformedReason, maxControl, maxPieces, toHex } from './peer.ts';
 
@@ -16,6 +16,15 @@ const maxCertificate = 17837;
 
 /** Of `hello`: the sender knows these messages. Without it none is sent to it. */
 export const flagParts = 8;
+
+/** Type bytes that have limits of their own. */
+export const typeFollow = 0x60;
+export const typeSubscribe = 0x62;
+export const typeUnsubscribe = 0x63;
+export const typeEnd = 0x64;
+
+/** Whether a message of the control channel with this type byte is one of parts. */
+export const isParts = (type: number): boolean => type >> 3 === typeFollow >> 3;
 
 /** Requests below it are of pieces that were asked for. */
 const pushedBit = 2 ** 31;
@@ -51,7 +60,6 @@ const id: Kind = 16;
 const ids: Kind = -1;
 const rest: Kind = -2;
 
-const first = 0x60;
 /** Fields in their order on the wire, in the order of the types from the first on; `stream` goes before all. */
 const layouts: [PartsMessage['type'], Record<string, Kind>][] = [
   ['follow', { on: flag }],
@@ -88,7 +96,7 @@ const wrong = (m: PartsMessage): MalformedReason | undefined => {
  */
 export const decodeParts = (b: Uint8Array): PartsMessage | MalformedReason | undefined => {
   if (b.length === 0) return 'empty';
-  const layout = layouts[b[0]! - first];
+  const layout = layouts[b[0]! - typeFollow];
   if (!layout) return undefined;
   if (b.length > maxControl) return 'long';
   let at = 1;
@@ -126,7 +134,7 @@ export const encodeParts = (m: PartsMessage): Uint8Array<ArrayBuffer> => {
   const reason = wrong(m);
   if (reason) throw new RangeError(`${m.type}: ${reason}`);
   const type = layouts.findIndex((l) => l[0] === m.type);
-  const head = [first + type, ...fromHex(m.stream)];
+  const head = [typeFollow + type, ...fromHex(m.stream)];
   let tail = new Uint8Array();
   for (const [name, kind] of Object.entries(layouts[type]![1])) {
     const v = (m as unknown as Record<string, unknown>)[name];

@@ -11,7 +11,7 @@ const sha256 = (b: Uint8Array | string) => new Uint8Array(createHash('sha256').u
 export const idOf = (name: string): string => toHex(sha256(`leeway segment v1\0${site.name}\0${name}`).subarray(0, 16));
 
 /** Bytes that nothing else has, from a name. */
-const noise = (seed: string, length: number): Uint8Array => {
+export const noise = (seed: string, length: number): Uint8Array => {
   let x = new DataView(sha256(seed).buffer).getUint32(0) | 1;
   const out = new Uint32Array(Math.ceil(length / 4));
   for (let i = 0; i < out.length; i++) {

@@ -14,7 +14,8 @@ export interface Capacity {
   sampledAt(): number | undefined;
 }
 
-const leastBytes = 65_536;
+/** Bytes of a transfer that say something of the line. */
+export const leastBytes = 65_536;
 const halfLivesMs = [3_000, 9_000];
 /** The short mean below this share of the long one: the line has become slower. */
 const fallen = 0.8;

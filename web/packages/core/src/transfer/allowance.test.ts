@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { maxAsked } from '../protocol/limits.ts';
+import { typeFollow } from '../protocol/parts.ts';
 import { createAllowance } from './allowance.ts';
 import { createCertificateQueue } from './certqueue.ts';
 
@@ -15,8 +16,15 @@ interface Step {
 
 const vectors = JSON.parse(readFileSync(new URL('../../../../../spec/vectors/peer.json', import.meta.url), 'utf8'));
 
+/** Messages of parts, in the order of their type bytes. */
+const ofParts = ['follow', 'place', 'subscribe', 'unsubscribe', 'end', 'part', 'enough', 'hold'];
+/** The type byte of a message of parts; below the first of them: it is another message. */
+const byteOf = (type: string) => typeFollow + ofParts.indexOf(type);
+
+const cases: { name: string; limit: string | null; steps: Step[] }[] = [...vectors.rates, ...vectors.parts_rates];
+
 describe('rates of a link', () => {
-  it.each(vectors.rates as { name: string; limit: string | null; steps: Step[] }[])('$name', ({ limit, steps }) => {
+  it.each(cases)('$name', ({ limit, steps }) => {
     let now = 0;
     const may = createAllowance(() => now);
     let over: string | undefined;
@@ -24,7 +32,10 @@ describe('rates of a link', () => {
       for (let n = 0; n < s.times; n++) {
         expect(over).toBeUndefined();
         now = 1_000_000 + s.at + n * s.every + 0.3;
+        const byte = byteOf(s.type);
         if (s.do === 'served') may.served();
+        else if (byte >= typeFollow && s.do === 'said') may.saidType(byte);
+        else if (byte >= typeFollow) over = may.heardType(byte);
         else if (s.do === 'said') may.said(s.type, s.count);
         else over = may.heard(s.type, s.count);
       }

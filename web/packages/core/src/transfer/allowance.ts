@@ -1,14 +1,19 @@
 /** What the other side of a link may say: the rates of spec/peer-protocol.md. */
 import { type Bucket, type Limit, maxStrays, rates } from '../protocol/limits.ts';
+import { typeEnd, typeSubscribe, typeUnsubscribe } from '../protocol/parts.ts';
 import type { Message } from '../protocol/peer.ts';
 
 export interface Allowance {
   /** This side says something that names n things. */
   said(type: Message['type'], n: number): void;
+  /** This side says a message with this type byte. */
+  saidType(type: number): void;
   /** A request of the other side has been sent whole: it was worth the asking. */
   served(): void;
   /** The other side says something that names n things: the limit that this is beyond, if it is. */
   heard(type: Message['type'], n: number): Limit | undefined;
+  /** The other side says a message of parts with this type byte. */
+  heardType(type: number): Limit | undefined;
   /** A data message of the background has gone out, which may be acknowledged. */
   sentBehind(): void;
   /** It has been. */
@@ -16,7 +21,7 @@ export interface Allowance {
 }
 
 /** What there must have been a reason for: what gives it, and what takes it. */
-type Reason = 'cancel' | 'promote' | 'reject' | 'certificate' | 'pong' | 'ack';
+type Reason = 'cancel' | 'promote' | 'reject' | 'certificate' | 'pong' | 'ack' | 'end';
 
 export const createAllowance = (now: () => number): Allowance => {
   /** What is left of each bucket, in thousandths, and when, ms: both languages count alike. */
@@ -52,6 +57,13 @@ export const createAllowance = (now: () => number): Allowance => {
       if (type === 'request') give('reject', n);
       else if (type === 'certificate-request') give('certificate', n);
       else if (type === 'ping') give('pong', 1);
+    },
+    saidType(type) {
+      if (type === typeSubscribe) give('end', 1);
+    },
+    heardType(type) {
+      if (type === typeEnd) return answer('end', 1);
+      return take(type === typeSubscribe || type === typeUnsubscribe ? 'requests' : 'messages', 1);
     },
     served() {
       const level = levels.get('requests');

@@ -1,9 +1,9 @@
 /** When the origin is asked for a segment so that the estimate of the line follows it. */
 import type { Shared } from './shared.ts';
 
-const freshMs = 60_000;
+export const freshMs = 60_000;
 /** A line that is estimated to carry so many times what is played leaves the player no choice to make. */
-const ample = 4;
+export const ample = 4;
 
 export const createFreshness = ({ clock, line, segments }: Shared) => {
   /** When a segment was last asked for that. */

@@ -1,5 +1,6 @@
 /** What is said of what is held: segment by segment, and all at once ahead of a link. */
 import { type Cache, complete } from '../cache/cache.ts';
+import { flagParts } from '../protocol/parts.ts';
 import { encode, flagBackground, flagNoUpload, type HaveEntry, type Message } from '../protocol/peer.ts';
 
 export const ownMaxRequests = 256;
@@ -21,6 +22,8 @@ export interface GreetingHost {
   swarm: string;
   uploads(): boolean;
   background?: unknown;
+  /** What loads the node of low-latency streams, if there is one. */
+  loadStreams?: unknown;
   /** Whether the player waits for a segment. */
   wanted(segment: string): boolean;
   /** The certificate of a segment, if it is at hand. */
@@ -43,7 +46,7 @@ export interface Greeting {
 }
 
 export const createGreeting = (host: GreetingHost): Greeting => {
-  const { cache, self, swarm, uploads, background, wanted, certificate: of } = host;
+  const { cache, self, swarm, uploads, background, loadStreams, wanted, certificate: of } = host;
   const announcement = (segment: string): HaveEntry | undefined => {
     const e = cache.get(segment);
     if (!e || !uploads()) return undefined;
@@ -51,7 +54,7 @@ export const createGreeting = (host: GreetingHost): Greeting => {
     if (!e.count && !wanted(segment)) return undefined;
     return { segment, state: 1, pieces: e.pieces, bitmap: e.bitmap };
   };
-  const flags = () => (uploads() ? 0 : flagNoUpload);
+  const flags = () => (uploads() ? 0 : flagNoUpload) | (loadStreams ? flagParts : 0);
   return {
     announcement,
     held: cache.ids,

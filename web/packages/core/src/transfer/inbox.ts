@@ -2,6 +2,7 @@
 import { backgroundType } from '../background/index.ts';
 import type { PeerLink } from '../ports.ts';
 import { entriesOf, type Limit, unsolicitedCost } from '../protocol/limits.ts';
+import { isParts, pushed } from '../protocol/parts.ts';
 import {
   byeOverLimit,
   byeProtocolError,
@@ -15,6 +16,7 @@ import {
 import type { Stats } from '../stats/stats.ts';
 import type { Allowance } from './allowance.ts';
 import { createCertificateQueue } from './certqueue.ts';
+import type { LowLatency } from './nodescript.ts';
 import type { Peer } from './ports.ts';
 import type { OwnSupply } from './supply.ts';
 import type { Verification } from './verification.ts';
@@ -25,6 +27,7 @@ export interface InboxHost {
   supply: OwnSupply;
   verification: Pick<Verification, 'asked' | 'certificate' | 'none'>;
   stats: Pick<Stats, 'count'>;
+  lowLatency?: Pick<LowLatency, 'heard' | 'pushed'>;
   open(): boolean;
   nowUs(): number;
   /** Anything came. */
@@ -40,7 +43,7 @@ export interface InboxHost {
 export type InboxLink = Pick<PeerLink, 'role' | 'maxMessage' | 'controlRoom'>;
 
 export const createInbox = (peer: Peer, link: InboxLink, host: InboxHost) => {
-  const { allowance, supply, verification, stats, open, changed } = host;
+  const { allowance, supply, verification, stats, lowLatency, open, changed } = host;
   let unknown = 0;
   let unsolicited = 0;
 
@@ -88,6 +91,13 @@ export const createInbox = (peer: Peer, link: InboxLink, host: InboxHost) => {
     }
   };
 
+  const ofParts = (node: Pick<LowLatency, 'heard'>, bytes: Uint8Array) => {
+    const over = allowance.heardType(bytes[0]!);
+    if (over) return overrun(over);
+    if (!peer.ready) return stats.count('early');
+    if (peer.speaksParts) node.heard(peer, bytes);
+  };
+
   const unasked = (bytes: number) => {
     unsolicited += unsolicitedCost(bytes);
     if (unsolicited > maxUnsolicited) overrun('data');
@@ -95,6 +105,7 @@ export const createInbox = (peer: Peer, link: InboxLink, host: InboxHost) => {
 
   const data = (m: Parameters<OwnSupply['data']>[0], size: number) => {
     if (size > link.maxMessage) throw new Malformed('long');
+    if (lowLatency && pushed(m.request) && lowLatency.pushed(peer, m)) return;
     const not = supply.data(m);
     if (not === 'crumbs') overrun('data');
     else if (not) unasked(m.payload.length);
@@ -109,6 +120,7 @@ export const createInbox = (peer: Peer, link: InboxLink, host: InboxHost) => {
       else unasked(bytes.length);
       return;
     }
+    if (lowLatency && channel === 'control' && isParts(bytes[0]!)) return ofParts(lowLatency, bytes);
     const m = decode(channel, bytes);
     if (!m) {
       stats.count('unknown_messages');
@@ -140,6 +152,8 @@ export const createInbox = (peer: Peer, link: InboxLink, host: InboxHost) => {
       if (over) return overrun(over);
       if (!take()) stats.count('malformed_acks');
     },
+    overrun,
+    unasked,
     /** The link has room again. */
     drain: asked.pump,
   };

@@ -46,7 +46,7 @@ const mostRestMs = 600_000;
 const firstMs = 2_000;
 
 /** A playlist's URL without what a low-latency player adds to each reload (RFC 8216bis, section 6.2.5). */
-const plainUrl = (url: string): string =>
+export const plainUrl = (url: string): string =>
   url.replace(/\?.*/, (query) => query.replace(/[?&]_HLS_(msn|part|skip)=[^&#]*/g, '').replace(/^&/, '?'));
 
 /** What is known of the list of one playlist. */

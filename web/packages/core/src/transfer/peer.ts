@@ -2,6 +2,7 @@
 import type { Background, BackgroundLink } from '../background/index.ts';
 import type { Clock, LinkCloseReason, PeerLink } from '../ports.ts';
 import { entriesOf } from '../protocol/limits.ts';
+import { flagParts } from '../protocol/parts.ts';
 import {
   byeOverLimit,
   byeProtocolError,
@@ -20,6 +21,7 @@ import { type Greeting, hello, ownMaxRequests } from './greeting.ts';
 import { createHoldings } from './holdings.ts';
 import { createInbox } from './inbox.ts';
 import { createKeepalive } from './keepalive.ts';
+import type { LowLatency } from './nodescript.ts';
 import type { Peer } from './ports.ts';
 import type { Silence } from './silence.ts';
 import { createSupply } from './supply.ts';
@@ -48,6 +50,8 @@ export interface PeerHost {
   silence: Pick<Silence, 'drifted'>;
   stats: Pick<Stats, 'count' | 'wasted'>;
   uploads: Omit<UploadHost, 'reject' | 'nowUs' | 'sent'>;
+  /** Parts of low-latency streams; left out: this side does not speak of them. */
+  lowLatency?: Pick<LowLatency, 'heard' | 'pushed'>;
 }
 
 /** Sends hello at once, unless an answer has said it; `events.ready` when the other's has come. */
@@ -58,11 +62,17 @@ export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): 
   const allowance = createAllowance(() => clock.now());
   let open = true;
 
-  const send = (m: Message) => {
+  const say = (bytes: Uint8Array) => {
     if (!open) return;
     keepalive.said();
+    allowance.saidType(bytes[0]!);
+    link.sendControl(bytes);
+  };
+
+  const send = (m: Message) => {
+    if (!open) return;
     allowance.said(m.type, entriesOf(m));
-    link.sendControl(encode(m));
+    say(encode(m));
   };
 
   const end = (reason: LinkCloseReason, ban: boolean) => {
@@ -80,13 +90,14 @@ export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): 
     ready: false,
     onDemand: false,
     noUpload: false,
+    speaksParts: false,
     maxRequests: 0,
     holdings: createHoldings(),
     supply: undefined!,
     uploads: createUploads((m) => open && link.sendData(m), link.maxMessage, ownMaxRequests, {
       ...host.uploads,
-      sent(bytes, segment) {
-        allowance.served();
+      sent(bytes, segment, pushed) {
+        if (!pushed) allowance.served();
         peer.uploaded += bytes;
         events.sent(bytes, segment);
       },
@@ -107,6 +118,9 @@ export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): 
       namedUntil: 0,
     },
     send,
+    say,
+    overrun: undefined!,
+    unasked: undefined!,
     ping: (n = 0) => send({ type: 'ping', nonce: n, sentAt: nowUs() % 2 ** 32 }),
     sendIds(type, ids, reason) {
       for (let i = 0; i < ids.length; i += 255) send({ type, reason, ids: ids.slice(i, i + 255) } as Message);
@@ -136,6 +150,7 @@ export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): 
     peer.onDemand = link.role === 'seed' && (m.flags & flagOnDemand) !== 0;
     peer.noUpload = (m.flags & flagNoUpload) !== 0;
     peer.maxRequests = m.maxRequests;
+    peer.speaksParts = !!host.lowLatency && (m.flags & flagParts) !== 0;
     if (paced && m.flags & flagBackground) pace(paced);
     peer.ping();
     for (const segment of greeting.held()) announcer.add(segment);
@@ -160,6 +175,8 @@ export const createPeer = (link: PeerLink, host: PeerHost, events: PeerEvents): 
     },
     changed: events.changed,
   });
+  const { overrun, unasked } = inbox;
+  Object.assign(peer, { overrun, unasked });
 
   /** From here on the controller of the host says when what the peer asks for goes out. */
   const pace = (background: () => Background) => {

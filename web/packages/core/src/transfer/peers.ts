@@ -4,6 +4,7 @@ import type { PeerLink } from '../ports.ts';
 import { byePolicy, byeReplaced, laneForeground } from '../protocol/peer.ts';
 import type { createPeerStats } from '../stats/peers.ts';
 import { createPeer, type PeerHost } from './peer.ts';
+import type { LowLatency } from './nodescript.ts';
 import type { Peer, Peers } from './ports.ts';
 import type { Shared } from './shared.ts';
 import type { Silence } from './silence.ts';
@@ -14,6 +15,7 @@ export interface PeersHost extends Pick<PeerHost, 'self' | 'swarm' | 'background
   said: ReturnType<typeof createPeerStats>;
   verification: PeerHost['verification'] & Pick<Verification, 'gone'>;
   silence: Silence;
+  lowLatency?: LowLatency;
   /** Whether this viewer sends to others, and what they ask for in the background. */
   uploads(): boolean;
   serves(): boolean;
@@ -28,7 +30,7 @@ export interface LinkedPeers extends Peers {
 
 export const createPeers = (shared: Shared, host: PeersHost): LinkedPeers => {
   const { clock, cache, stats, emit, changed } = shared;
-  const { said, verification, silence } = host;
+  const { said, verification, silence, lowLatency } = host;
   const byId = new Map<string, Peer>();
   const banned = new Set<string>();
   const all = () => [...byId.values()];
@@ -53,6 +55,7 @@ export const createPeers = (shared: Shared, host: PeersHost): LinkedPeers => {
       {
         ready() {
           emit('link', { peer: other, role, path: link.path() });
+          lowLatency?.linked(added);
           changed();
         },
         sent(bytes, segment) {
@@ -67,6 +70,7 @@ export const createPeers = (shared: Shared, host: PeersHost): LinkedPeers => {
           }
           byId.delete(other);
           verification.gone(peer);
+          lowLatency?.gone(peer);
           emit('unlink', { peer: other, role, reason, banned: ban });
           silence.gone(peer, reason);
           changed();

@@ -1,6 +1,7 @@
 /** What the parts of an engine know of its peers. */
 import type { BackgroundLane } from '../background/index.ts';
 import type { LinkCloseReason, PeerLink } from '../ports.ts';
+import type { Limit } from '../protocol/limits.ts';
 import type { Message } from '../protocol/peer.ts';
 import type { Download, Downloads } from './downloads.ts';
 import type { Holdings } from './holdings.ts';
@@ -53,6 +54,8 @@ export interface Peer {
   ready: boolean;
   onDemand: boolean;
   noUpload: boolean;
+  /** It speaks of parts. */
+  speaksParts: boolean;
   /** Requests that it queues for us. */
   maxRequests: number;
   readonly holdings: Holdings;
@@ -64,6 +67,12 @@ export interface Peer {
   lane?: BackgroundLane;
   readonly watched: Watched;
   send(m: Message): void;
+  /** Sends what is encoded already. */
+  say(bytes: Uint8Array): void;
+  /** It says more than it may. */
+  overrun(limit: Limit): void;
+  /** So many bytes of one message came that nothing asked for. */
+  unasked(bytes: number): void;
   ping(nonce?: number): void;
   /** A list of IDs in as many messages as it takes. */
   sendIds(type: 'cancel' | 'promote' | 'reject', ids: number[], reason?: number): void;

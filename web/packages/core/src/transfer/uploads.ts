@@ -20,7 +20,8 @@ export interface UploadHost {
   allowed(lane: number, paced: boolean): boolean;
   /** Requests queued over all links. */
   queued(): number;
-  sent(bytes: number, segment: string): void;
+  /** `pushed`: it was not asked for. */
+  sent(bytes: number, segment: string, pushed?: boolean): void;
   reject(reason: number, ids: number[]): void;
   /** µs, for the timestamp of data. */
   nowUs(): number;
@@ -37,6 +38,8 @@ interface Upload {
   /** Once its first message is out: the bytes, and how far they went. */
   data?: Uint8Array;
   offset: number;
+  /** It was not asked for: hears that it has been sent. */
+  pushed?: () => void;
 }
 
 /** Requests queued over all links, from which on a link gets no more than its share: 4 MiB and 512 KiB of pieces. */
@@ -49,6 +52,8 @@ export interface Uploads {
   request(segment: string, lane: number, requests: { id: number; piece: number }[]): void;
   cancel(ids: number[]): void;
   promote(ids: number[]): void;
+  /** Sends a piece that was not asked for, in the foreground. What may not be sent is given up; either way `sent` hears of it. The owner bounds how many wait. */
+  push(id: number, segment: string, data: Uint8Array, sent: () => void): void;
   /** Sends what the link takes, or wakes the part that sends it. */
   pump(): void;
   /** From now on parts are taken by `source`, when the controller of the host has room, and not pushed. */
@@ -70,8 +75,9 @@ export const createUploads = (
   const size = () => lanes[laneForeground]!.length + lanes[laneBackground]!.length;
   const take = (lane: number, ids: number[]): Upload[] => {
     const wanted = new Set(ids);
-    const taken = lanes[lane]!.filter((u) => wanted.has(u.id));
-    lanes[lane] = lanes[lane]!.filter((u) => !wanted.has(u.id));
+    const matches = (u: Upload) => !u.pushed && wanted.has(u.id);
+    const taken = lanes[lane]!.filter(matches);
+    lanes[lane] = lanes[lane]!.filter((u) => !matches(u));
     return taken;
   };
 
@@ -98,7 +104,7 @@ export const createUploads = (
       if (!send(encode({ type: 'data', request: u.id, offset: u.offset, sentAt, payload }))) return false;
       u.offset += payload.length;
     }
-    host.sent(data.length, u.segment);
+    host.sent(data.length, u.segment, !!u.pushed);
     return true;
   };
 
@@ -115,7 +121,8 @@ export const createUploads = (
       const was = lanes[laneForeground]!.length;
       for (const lane of lanes) if (lane[0] === u) lane.shift();
       if (was && !lanes[laneForeground]!.length) host.drained?.();
-      if (data) host.sent(data.length, u.segment);
+      if (data) host.sent(data.length, u.segment, !!u.pushed);
+      u.pushed?.();
     }
     return payload && { request, offset, payload };
   };
@@ -142,6 +149,7 @@ export const createUploads = (
       for (let u = lanes[lane]![0]; u; u = lanes[lane]![0]) {
         if (!sendPiece(u)) return;
         if (lanes[lane]![0] === u) lanes[lane]!.shift();
+        u.pushed?.(); // not before: it may push more
       }
     }
   };
@@ -168,6 +176,11 @@ export const createUploads = (
     },
     promote(ids) {
       lanes[laneForeground]!.push(...take(laneBackground, ids));
+      pump();
+    },
+    push(id, segment, data, pushed) {
+      if (!host.allowed(laneForeground, !!wake)) return pushed();
+      lanes[laneForeground]!.push({ id, segment, piece: 0, data, offset: 0, pushed });
       pump();
     },
     pump,

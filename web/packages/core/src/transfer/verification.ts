@@ -48,6 +48,8 @@ export interface Verification {
   piece(peer: Peer, d: Download): void;
   /** Takes what the origin sent, all of it or a stretch of pieces; false: it does not fit the certificate, or there is none. */
   origin(s: Segment, data: Uint8Array, part?: Stretch): Promise<boolean>;
+  /** What a certificate says that names itself, if it is valid. The peer that showed it is dropped for one that no honest peer shows. */
+  judge(peer: Peer, raw: Uint8Array): Promise<Certificate | undefined>;
   revoke(list: Revocation[]): void;
   /** Whether an entry of a list would verify if its signature is right. */
   counts(c: Certificate): boolean;
@@ -103,7 +105,7 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
   };
 
   const now = () => clock.now() + verification.serverOffsetMs;
-  const verify = (c: Certificate, { name }: Segment) =>
+  const verify = (c: Certificate, { name }: Pick<Segment, 'name'>) =>
     verifyCertificate(c, { site, name }, verification.keys, revocations, now(), crypto);
 
   const certify = (s: Segment, c: Certificate) => {
@@ -133,6 +135,15 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
     dispute,
   });
 
+  /** Whether a certificate holds, of what it names itself if nothing else is expected; and whether an honest peer may show it. */
+  const judge = async (raw: Uint8Array, of?: Segment) => {
+    const parsed = parseCertificate(raw);
+    const outcome = typeof parsed === 'string' ? parsed : await verify(parsed, of ?? parsed);
+    if (outcome === 'valid') return { valid: parsed as Certificate };
+    stats.count(`certificate_${outcome}`);
+    return { lies: dishonest.test(outcome) };
+  };
+
   /** A peer shows a certificate. */
   const shown = async (peer: Peer, id: string, raw: Uint8Array) => {
     const s = segments.byId.get(id);
@@ -145,12 +156,9 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
       if (s.certAskedUs < 0) s.certAskedUs = Math.floor(clock.now() * 1000);
     }
     if (!s || !(suspect || s.certPeers.includes(peer.link.peer))) return stats.count('unasked_certificates');
-    const parsed = parseCertificate(raw);
-    const outcome = typeof parsed === 'string' ? parsed : await verify(parsed, s);
-    const valid = outcome === 'valid' ? (parsed as Certificate) : undefined;
+    const { valid, lies } = await judge(raw, s);
     const other = valid && (await differs(s, valid));
-    if (!valid) stats.count(`certificate_${outcome}`);
-    if (dishonest.test(outcome)) return peer.drop('protocol-error', byeProtocolError, true);
+    if (lies) return peer.drop('protocol-error', byeProtocolError, true);
     if (suspects.of(peer, id)) return hearSuspect(peer, s, valid);
     if (!valid || (s.object && s.object !== valid.objectLength)) return verification.none(peer, id, noneUnknown);
     if (s.disputed || (s.state === 'refused' && !s.loads.size)) return;
@@ -234,6 +242,12 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
       if (fits || !part) compared(s, pieces, fits, from);
       changed();
       return fits;
+    },
+
+    async judge(peer, raw) {
+      const { valid, lies } = await judge(raw);
+      if (lies) peer.drop('protocol-error', byeProtocolError, true);
+      return valid;
     },
 
     revoke(list) {

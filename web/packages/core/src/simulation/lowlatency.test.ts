@@ -1,0 +1,325 @@
+/** Pages that play a low-latency stream, and share its parts. */
+import { describe, expect, it, vi } from 'vitest';
+import type { EngineDeps } from '../engine.ts';
+import type { PeerLink } from '../ports.ts';
+import { pushed } from '../protocol/parts.ts';
+import type { CreateStreams } from '../transfer/streams.ts';
+import { createStreams } from '../transfer/streams.ts';
+import { Broadcast } from './broadcast.ts';
+import { PartSeed } from './partseed.ts';
+import { PartViewer } from './partviewer.ts';
+import { fast, id, signer } from './scene.ts';
+import { type Line, Network, type SimLink, World } from './world.ts';
+
+// Virtual time costs real time on a busy machine.
+vi.setConfig({ testTimeout: 300_000 });
+
+/** 20/5 Mbit/s. */
+const home: Line = { up: 625_000, down: 2_500_000 };
+const seedId = id(15);
+
+interface Joining {
+  line?: Line;
+  deps?: Partial<EngineDeps>;
+  /** Before its links. */
+  adaptive?: boolean;
+  /** It sees its own end of each link first. */
+  meddle?(link: SimLink): void;
+  at?: Broadcast;
+}
+
+/** A stream, a seed, and viewers that join when the test says so, each linked to all others after what links take. */
+const setUp = (options: { seed?: boolean; others?: Broadcast[] } = {}) => {
+  const world = new World();
+  const network = new Network(world);
+  network.addNode('origin', { up: 125_000_000, down: 125_000_000 });
+  network.addNode(seedId, fast);
+  const broadcast = new Broadcast(network);
+  const high = new Broadcast(network, 'high', 110_000);
+  const seed = options.seed === false ? undefined : new PartSeed(seedId, network, signer, [broadcast, high]);
+  const viewers: PartViewer[] = [];
+  const viewer = ({ line = home, deps, adaptive = false, meddle, at = broadcast }: Joining = {}) => {
+    const own = (viewers.length + 1).toString(16).padStart(2, '0').repeat(16);
+    network.addNode(own, line);
+    const v = new PartViewer(own, network, at, signer, deps);
+    v.adaptive = adaptive;
+    const before = [...viewers];
+    viewers.push(v);
+    world.setTimer(() => {
+      for (const other of [seed, ...before]) {
+        if (!other) continue;
+        const role = other === seed ? 'seed' : 'viewer';
+        const [mine, theirs] = network.link({ id: own, role: 'viewer' }, { id: other.id, role });
+        meddle?.(mine);
+        v.addLink(mine);
+        other.addLink(theirs as PeerLink);
+      }
+    }, 400);
+    v.play();
+    return v;
+  };
+  const run = (ms: number) => world.runUntil(world.now() + ms);
+  return { world, network, broadcast, high, seed, viewers, viewer, run };
+};
+
+type Scene = ReturnType<typeof setUp>;
+
+/** Viewers come one a second. */
+const audience = async ({ viewer, run }: Scene, n: number, joining: Joining = {}) => {
+  for (let i = 0; i < n; i++) {
+    viewer(joining);
+    await run(1_000);
+  }
+};
+
+const share = (viewers: PartViewer[], from = 0) => {
+  const sum = { origin: 0, seed: 0, peer: 0 };
+  for (const v of viewers) for (const k of ['origin', 'seed', 'peer'] as const) sum[k] += v.bytes(from)[k];
+  const all = sum.origin + sum.seed + sum.peer;
+  return { origin: sum.origin / all, seed: sum.seed / all, peer: sum.peer / all };
+};
+
+const fine = (viewers: PartViewer[]) => {
+  for (const v of viewers) {
+    expect(v.errors).toEqual([]);
+    expect({ wrong: v.wrong, stalls: v.stalls }).toEqual({ wrong: 0, stalls: 0 });
+  }
+};
+
+const counters = (v: PartViewer) => v.engine.snapshot().counters;
+
+describe('twelve pages of a low-latency stream', () => {
+  it('share its parts', async () => {
+    const scene = setUp();
+    const { viewers, run } = scene;
+    await audience(scene, 12);
+    await run(45_000);
+    fine(viewers);
+    const s = share(viewers);
+    // The bar of docs/experiments/parts.md.
+    expect(s.peer).toBeGreaterThan(0.55);
+    expect(s.origin).toBeLessThan(0.15);
+    for (const v of viewers) {
+      const { totals, peers } = v.engine.snapshot();
+      expect(peers).toHaveLength(12);
+      expect(totals).toMatchObject({ rejected_bytes: 0, contradictions: 0 });
+      expect(totals.bytes.peer + totals.bytes.seed).toBeGreaterThan(0);
+      expect(v.unlinked).toEqual([]);
+      // What came twice, and what the origin was asked for and then not needed.
+      expect(totals.wasted_bytes).toBeLessThan(0.05 * 60_000 * v.results.length);
+    }
+  });
+
+  it('go on with the origin when the seed dies without a word', async () => {
+    const scene = setUp();
+    const { viewers, network, run } = scene;
+    await audience(scene, 12);
+    await run(15_000);
+    network.moves(seedId);
+    const before = viewers.map((v) => v.results.length);
+    await run(20_000);
+    fine(viewers);
+    // Nothing is certified any more, and nothing later than from the origin.
+    for (const [i, v] of viewers.entries()) expect(v.results.length).toBeGreaterThanOrEqual(before[i]! + 39);
+    const last = viewers.map((v) => v.results.slice(-10));
+    for (const r of last.flat()) expect(r.source).toBe('origin');
+  });
+
+  it('drop one that sends wrong bytes at the first piece, and pass none on', async () => {
+    const scene = setUp();
+    const { viewers, viewer, run } = scene;
+    const flip = (message: Uint8Array) => {
+      if (!pushed(new DataView(message.buffer, message.byteOffset).getUint32(1))) return message;
+      const wrong = message.slice();
+      wrong[wrong.length - 1]! ^= 1;
+      return wrong;
+    };
+    const polluter = viewer({
+      line: fast,
+      meddle(link) {
+        const send = link.sendData.bind(link);
+        const behind = link.sendBackground.bind(link);
+        link.sendData = (m) => send(flip(m));
+        link.sendBackground = (m) => behind(flip(m));
+      },
+    });
+    await run(1_000);
+    await audience(scene, 11);
+    await run(30_000);
+    fine(viewers);
+    const honest = viewers.slice(1);
+    const banned = honest.flatMap((v) => v.unlinked);
+    expect(banned.length).toBeGreaterThan(0);
+    for (const u of banned) expect(u).toMatchObject({ peer: polluter.id, reason: 'bad-piece', banned: true });
+    // One wrong piece each, two that came together at worst.
+    for (const v of honest) expect(v.engine.snapshot().totals.rejected_bytes).toBeLessThanOrEqual(2 * 16_384);
+    expect(share(honest, 40).peer).toBeGreaterThan(0.5);
+  });
+});
+
+describe('a page', () => {
+  it('plays by the origin where the script of the node does not come, and asks again', async () => {
+    const scene = setUp();
+    const { viewers, viewer, run } = scene;
+    await audience(scene, 3);
+    let asked = 0;
+    const missing = viewer({ deps: { loadStreams: () => (asked++ < 2 ? Promise.reject(new Error('404')) : come()) } });
+    const come = async (): Promise<CreateStreams> => createStreams;
+    await run(9_000);
+    expect(asked).toBe(1);
+    expect(share([missing]).origin).toBe(1);
+    expect(counters(missing)).toMatchObject({ parts_script_missing: 1 });
+    await run(12_000);
+    expect(asked).toBe(2);
+    expect(share([missing]).origin).toBe(1);
+    await run(25_000);
+    // It knows what its peers have said meanwhile.
+    expect(asked).toBe(3);
+    expect(share([missing], missing.results.length - 20).origin).toBeLessThan(0.1);
+    fine(viewers);
+  });
+
+  it('that has no such script speaks of no parts', async () => {
+    const scene = setUp();
+    const { viewers, viewer, run } = scene;
+    await audience(scene, 2);
+    const old = viewer({ deps: { loadStreams: undefined } });
+    await run(10_000);
+    fine(viewers);
+    expect(share([old]).origin).toBe(1);
+    expect(counters(old)).not.toHaveProperty('unknown_messages');
+    expect(old.unlinked).toEqual([]);
+  });
+
+  it('that does not upload takes parts, and no children', async () => {
+    const scene = setUp();
+    const { viewers, viewer, run } = scene;
+    await audience(scene, 3);
+    const leech = viewer({ deps: { uploads: () => false } });
+    await run(1_000);
+    await audience(scene, 4);
+    await run(20_000);
+    fine(viewers);
+    expect(leech.engine.snapshot().totals.uploaded).toEqual({ direct: 0, relay: 0 });
+    expect(share([leech], 20).origin).toBeLessThan(0.1);
+  });
+
+  it('sends no more than the site lets it', async () => {
+    const scene = setUp();
+    const { viewers, viewer, run } = scene;
+    const kbps = 500; // two stripes of 240 kbit/s
+    const ahead = () => ({ allowed: false, waste_bytes: 0, upload_kbps: kbps, role: 'full' as const, battery: false });
+    const bounded = viewer({ line: fast, deps: { ahead } });
+    await run(1_000);
+    await audience(scene, 6);
+    await run(20_000);
+    fine(viewers);
+    const { direct } = bounded.engine.snapshot().totals.uploaded;
+    expect(direct).toBeGreaterThan(0);
+    expect(direct).toBeLessThan((kbps / 8) * 27_000 * 1.05);
+  });
+
+  it('leaves a stream for another rendition of it, and parts for segments', async () => {
+    const scene = setUp();
+    const { viewers, high, broadcast, run } = scene;
+    await audience(scene, 4);
+    await run(10_000);
+    const [first] = viewers;
+    first!.playing = high;
+    await run(10_000);
+    // None but the seed has it.
+    expect(share([first!], first!.results.length - 10)).toMatchObject({ origin: 0, seed: 1 });
+    first!.playing = broadcast;
+    await run(10_000);
+    expect(share([first!], first!.results.length - 10).origin).toBeLessThan(0.1);
+    first!.segments = true;
+    await run(5_000);
+    const { totals } = first!.engine.snapshot();
+    await run(5_000);
+    const later = first!.engine.snapshot().totals;
+    expect(later.bytes.seed + later.bytes.peer).toBe(totals.bytes.seed + totals.bytes.peer);
+    fine(viewers);
+  });
+
+  it('asks the origin for whole parts until it has measured the line', async () => {
+    const scene = setUp();
+    const { viewers, viewer, broadcast, run } = scene;
+    await audience(scene, 3);
+    const chooser = viewer({ adaptive: true });
+    await run(3_000);
+    expect(broadcast.wholes.get(chooser.id)).toBeGreaterThanOrEqual(2);
+    // 20 Mbit/s.
+    const estimate = chooser.engine.capacity()!;
+    expect(estimate).toBeGreaterThan(12e6);
+    expect(estimate).toBeLessThan(25e6);
+    await run(15_000);
+    expect(share([chooser], 15).origin).toBeLessThan(0.1);
+    fine(viewers);
+  });
+
+  it('takes pieces of an origin without ranges by whole parts', async () => {
+    const scene = setUp();
+    const { viewers, broadcast, run } = scene;
+    broadcast.rangeless = true;
+    await audience(scene, 4);
+    await run(15_000);
+    fine(viewers);
+    expect(share(viewers, 20).peer).toBeGreaterThan(0.3);
+  });
+
+  it('keeps to itself what is not to be stored', async () => {
+    const scene = setUp({ seed: false });
+    const { viewers, broadcast, run } = scene;
+    broadcast.unshared = true;
+    await audience(scene, 3);
+    await run(10_000);
+    fine(viewers);
+    expect(share(viewers).origin).toBe(1);
+  });
+
+  it('stays with an origin that contradicts what was signed', async () => {
+    const scene = setUp();
+    const { viewers, viewer, broadcast, run } = scene;
+    await audience(scene, 3);
+    const fetcher = broadcast.fetcher.bind(broadcast);
+    const other = viewer();
+    broadcast.fetcher = (node, name) => async (signal, onProgress, range) => {
+      const got = await fetcher(node, name)(signal, onProgress, range);
+      if (node === other.id) new Uint8Array(got.data)[0]! ^= 1;
+      return got;
+    };
+    await run(20_000);
+    const { totals, off } = other.engine.snapshot();
+    // Parts of both kinds are whole ones of the origin, and after three in a row peers deliver nothing.
+    expect(totals.contradictions).toBeGreaterThanOrEqual(1);
+    expect(off === 'policy' || totals.contradictions < 3).toBe(true);
+    fine(viewers.slice(0, 3));
+    expect(other.unlinked).toEqual([]);
+  });
+
+  it('drops a seed whose certificates are forged', async () => {
+    const scene = setUp();
+    const { viewers, seed, run } = scene;
+    await audience(scene, 3);
+    await run(5_000);
+    seed!.forges = true;
+    await run(10_000);
+    fine(viewers);
+    for (const v of viewers)
+      expect(v.unlinked).toMatchObject([{ peer: seedId, reason: 'protocol-error', banned: true }]);
+  });
+
+  it('takes back a request, and lets go of everything when it stops', async () => {
+    const scene = setUp();
+    const { viewers, run } = scene;
+    await audience(scene, 3);
+    await run(5_000);
+    const [first] = viewers;
+    first!.abort();
+    for (const v of viewers) v.stop();
+    await run(15_000);
+    expect(viewers.flatMap((v) => v.errors).map((e) => (e as Error).message)).toEqual(
+      viewers.flatMap((v) => v.errors).map(() => 'aborted'),
+    );
+  });
+});

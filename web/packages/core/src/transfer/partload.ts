@@ -1,0 +1,256 @@
+/** The player's requests for parts of low-latency streams: from peers, and from the origin what those do not send in time. */
+
+import { joinBytes } from '../certificate/index.ts';
+import type { Run } from '../parts/act.ts';
+import { kept, turnOf } from '../parts/shelf.ts';
+import type { Stream } from '../parts/stream.ts';
+import type { Loading } from '../playback.ts';
+import type { ByteRange, OriginResult, PartRef, SegmentRef, SegmentRequest, SegmentResult, Source } from '../ports.ts';
+import { pieceSize } from '../segment/segment.ts';
+import { plainUrl } from './lists.ts';
+import { sourceOf } from './segments.ts';
+import { type Shared, sharing } from './shared.ts';
+import { createShortParts } from './shortparts.ts';
+
+/** The stream that a track plays. */
+export interface Followed {
+  track: string | undefined;
+  /** Its playlist. */
+  url: string;
+  id: string;
+  /** Children that the node takes in it. */
+  slots: number;
+  stream: Stream;
+  /** Of verified pieces that peers sent, by turn. */
+  sources: Map<number, Source[]>;
+  /** That the player waits for. */
+  load?: PartLoad | undefined;
+  /** Turns of which the origin has sent something else than was signed; */
+  differs: Set<number>;
+  /** and the comparisons that run. */
+  checking: Promise<unknown>;
+}
+
+/** A request of the player. */
+export interface PartLoad {
+  request: SegmentRequest;
+  /** Its stream, while that is followed. */
+  in?: Followed | undefined;
+  turn: number;
+  id: string;
+  startedMs: number;
+  resolve(result: SegmentResult): void;
+  reject(error: unknown): void;
+  over: boolean;
+  /** The origin was asked for all of it. */
+  all: boolean;
+  /** All of it, as it came of peers and the origin. */
+  pieces?: Uint8Array[];
+  aborts: AbortController[];
+}
+
+export interface PartLoadsHost {
+  /** The ID of what has a name on the site; undefined: it has none. */
+  idOf(ref: Pick<SegmentRef, 'url' | 'range'>): Promise<string | undefined>;
+  /** Follows the stream that a request is of, and no other of its track. */
+  follow(request: SegmentRequest, url: string, id: string, partUs: number): Followed;
+  /** Does something with a stream, if it is still followed. */
+  within(f: Followed, what: (stream: Stream, nowUs: number) => void): void;
+}
+
+export interface PartLoads {
+  load(request: SegmentRequest): Loading;
+  /** Asks the origin for runs of pieces, or for all of the part: once. */
+  fetch(l: PartLoad, runs?: Run[]): void;
+  /** All of it is here. */
+  ready(f: Followed, l: PartLoad): Promise<void>;
+}
+
+/** How soon the origin answers is taken for, µs, until it is measured. */
+const unknownAnswerUs = 100_000;
+/** Further ahead is as good as never, ms. */
+const farMs = 3_600_000;
+
+const toUs = (ms: number): number => Math.floor(Math.max(-farMs, Math.min(ms, farMs)) * 1000);
+/** Bytes of a range; 0: not known. */
+const lengthOf = ({ range }: Pick<PartRef, 'range'>): number => (range ? range.last - range.first + 1 : 0);
+
+export const createPartLoads = (shared: Shared, { idOf, follow, within }: PartLoadsHost): PartLoads => {
+  const { clock, line, stats, emit, settled } = shared;
+  const measure = createShortParts(shared);
+
+  /**
+   * Too little is known of the line to choose a rendition by. Pieces are too short to measure it, and peers' say nothing of it: a viewer
+   * that took them would stay with the first rendition.
+   */
+  const unmeasured = ({ request }: PartLoad) => request.adaptive && measure.needed(request.bitrate);
+
+  const fetch = (l: PartLoad, runs: Run[] = []) => {
+    if (l.all || l.over) return;
+    l.all = !runs.length || line.wholes || unmeasured(l);
+    if (l.all) get(l);
+    else for (const run of runs) get(l, run);
+  };
+
+  /** The bytes of a run in the resource. */
+  const rangeOf = (l: PartLoad, { first, last }: Run): ByteRange => {
+    const base = l.request.range?.first ?? 0;
+    const length = l.in!.stream.length(l.turn);
+    return { first: base + first * pieceSize, last: base + Math.min((last + 1) * pieceSize, length) - 1 };
+  };
+
+  const get = (l: PartLoad, run?: Run) => {
+    const abort = new AbortController();
+    l.aborts.push(abort);
+    const range = run && rangeOf(l, run);
+    let firstMs = clock.now();
+    let had = 0;
+    const look = (loaded: number) => {
+      if (!had && loaded > 0) firstMs = clock.now();
+      had = loaded;
+    };
+    const failed = (error: unknown) => {
+      if (l.over) return stats.add('wasted_bytes', had);
+      // Asked for as the whole, it shows whose fault that is.
+      if (run) return fetch(l);
+      if (l.pieces) return give(l);
+      end(l);
+      l.reject(error);
+    };
+    const came = (got: OriginResult) => {
+      const bytes = got.data.byteLength;
+      const misfits = !!range && bytes !== lengthOf({ range });
+      if (l.over || misfits) stats.add('wasted_bytes', bytes);
+      if (l.over) return;
+      if (misfits) {
+        line.wholes = true;
+        return fetch(l);
+      }
+      stats.played(bytes);
+      if (range) return ran(l, got, run!);
+      share(l, got, got.data.slice(0)); // the player may transfer its buffer away
+      measure.came(bytes, got.transferMs ?? clock.now() - firstMs);
+      finish(l, got.data, { origin: bytes, seed: 0, peer: 0 }, got);
+    };
+    settled(line.fetch(l.request, abort.signal, look, range).then(came, failed));
+  };
+
+  /** A run of pieces came. */
+  const ran = (l: PartLoad, got: OriginResult, run: Run) => {
+    if (!share(l, got, got.data, run.first)) fetch(l);
+  };
+
+  /** Has the stream take what the origin sent. False: it may not be shared, and what it is a part of is not put together. */
+  const share = (l: PartLoad, { unshared }: OriginResult, data: ArrayBuffer, from?: number): boolean => {
+    const f = l.in;
+    if (!f || unshared || !sharing(shared)) return false;
+    const bytes = new Uint8Array(data);
+    within(f, (stream, now) => {
+      if (from === undefined) stream.listed(now, l.turn, l.id, bytes.length);
+      for (let i = 0; i * pieceSize < bytes.length; i++)
+        stream.origin(now, l.turn, (from ?? 0) + i, bytes.subarray(i * pieceSize, (i + 1) * pieceSize));
+    });
+    return true;
+  };
+
+  const give = (l: PartLoad) => {
+    const bytes = { origin: 0, seed: 0, peer: 0 };
+    const sources = l.in?.sources.get(l.turn);
+    for (const [i, p] of l.pieces!.entries()) bytes[sources?.[i] ?? 'origin'] += p.length;
+    finish(l, joinBytes(...l.pieces!).buffer as ArrayBuffer, bytes);
+  };
+
+  const finish = (l: PartLoad, data: ArrayBuffer, bytes: Record<Source, number>, got?: OriginResult) => {
+    const { request, in: f, startedMs } = l;
+    const { url, startMs, durationMs, rendition, part } = request;
+    end(l);
+    const source = sourceOf(bytes);
+    const reason = bytes.origin + bytes.seed ? (shared.off ?? 'no-holder') : undefined;
+    const result = { source, reason, bytes, status: got?.status, crowded: got?.crowded };
+    stats.segment(source, reason);
+    emit('segment', { url, startMs, durationMs, rendition, result, tookMs: clock.now() - startedMs });
+    l.resolve({ ...result, data });
+    const last = part!.listed().at(-1);
+    const all = last?.sequence === part!.sequence && last.index === part!.index;
+    if (f) within(f, (stream, now) => stream.buffer(now, toUs(request.deadlineMs() + durationMs), all));
+  };
+
+  /** It is not waited for any more. */
+  const end = (l: PartLoad) => {
+    l.over = true;
+    const f = l.in;
+    if (f?.load === l) {
+      f.load = undefined;
+      f.stream.leave();
+    }
+    for (const abort of l.aborts) abort.abort();
+  };
+
+  const begin = async (l: PartLoad) => {
+    const { request } = l;
+    const { part, playlist = '' } = request;
+    const url = plainUrl(playlist);
+    const listed = part!.listed().slice(-kept);
+    if (unmeasured(l)) fetch(l);
+    const [ofStream, id, ...ids] = await Promise.all([{ url }, request, ...listed].map(idOf));
+    const turn = turnOf(part!.sequence, part!.index);
+    if (l.over) return;
+    if (!ofStream || !id || turn === undefined || !listed.length || !sharing(shared)) return fetch(l);
+    const f = follow(request, url, ofStream, toUs(Math.max(...listed.map((p) => p.durationMs))));
+    const other = f.load;
+    if (other) {
+      // Another player of the page plays the same.
+      other.in = undefined;
+      fetch(other);
+    }
+    f.load = l;
+    Object.assign(l, { in: f, turn, id });
+    within(f, (stream, now) => {
+      for (const [i, p] of listed.entries()) {
+        const at = turnOf(p.sequence, p.index);
+        const named = ids[i];
+        if (at !== undefined && named) stream.listed(now, at, named, lengthOf(p));
+      }
+      const left = toUs(request.deadlineMs());
+      stream.buffer(now, left, false);
+      const rtt = line.timeUs(1);
+      const rate = Math.floor((line.estimate() ?? 0) / 8);
+      stream.ask(now, turn, { deadline: now + left, rtt: rtt < 0 ? unknownAnswerUs : rtt, rate });
+    });
+  };
+
+  return {
+    load(request) {
+      let l!: PartLoad;
+      const result = new Promise<SegmentResult>((resolve, reject) => {
+        const none = { over: false, all: false, turn: 0, id: '', aborts: [] };
+        l = { ...none, request, resolve, reject, startedMs: clock.now() };
+      });
+      begin(l).catch((error) => {
+        end(l);
+        l.reject(error);
+      });
+      return {
+        result,
+        abort() {
+          if (l.over) return;
+          end(l);
+          l.reject(new Error('aborted'));
+        },
+      };
+    },
+    fetch,
+    async ready(f, l) {
+      const { stream } = f;
+      const pieces = Array.from({ length: stream.pieces(l.turn) }, (_, i) => stream.bytes(l.turn, i)!);
+      // What the origin sent is held against the certificate: pieces of two versions are none of either.
+      await f.checking;
+      if (l.over) return;
+      if (f.differs.has(l.turn)) return fetch(l);
+      l.pieces = pieces;
+      // While the line is to be measured, the origin's answer is awaited.
+      if (unmeasured(l)) fetch(l);
+      else give(l);
+    },
+  };
+};

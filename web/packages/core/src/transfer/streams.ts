@@ -1,0 +1,254 @@
+/**
+ * A viewer's part in low-latency streams: what parts/ says is done here, to links, to the origin and to the player. It is in a script
+ * of its own, which `nodescript.ts` has come.
+ */
+
+import type { Certificate } from '../certificate/index.ts';
+import type { Act, Check, Verify } from '../parts/act.ts';
+import { Node } from '../parts/parts.ts';
+import { sameBytes } from '../parts/shelf.ts';
+import type { Loading } from '../playback.ts';
+import type { Reason, SegmentRequest } from '../ports.ts';
+import { decodeParts, encodeParts, stripes } from '../protocol/parts.ts';
+import { byeBadPiece, byeProtocolError, type DataMessage } from '../protocol/peer.ts';
+import { type SiteRules, segmentId } from '../segment/index.ts';
+import type { createPeerStats } from '../stats/peers.ts';
+import type { Agreement } from './agreement.ts';
+import { createPartLoads, type Followed } from './partload.ts';
+import type { Peer } from './ports.ts';
+import type { Shared } from './shared.ts';
+
+export interface StreamsHost {
+  rules: SiteRules;
+  /** Own peer ID, hex. */
+  self(): string;
+  /** Whether this viewer sends to others. */
+  uploads(): boolean;
+  /** What the site lets it send, kbit/s; 0 or undefined: any. */
+  capped(): number | undefined;
+  agreement: Agreement;
+  turnOff(reason: Reason): void;
+  /** What a certificate of a peer says, if it is valid. The peer is dropped for one that no honest peer sends. */
+  judge(peer: Peer, raw: Uint8Array): Promise<Certificate | undefined>;
+  said: Pick<ReturnType<typeof createPeerStats>, 'moved'>;
+}
+
+export interface Streams {
+  load(request: SegmentRequest): Loading;
+  /** A peer that speaks of parts is ready, */
+  linked(peer: Peer): void;
+  /** or gone. */
+  gone(peer: Peer): void;
+  heard(peer: Peer, message: Uint8Array): void;
+  /** Data of a pushed piece came. */
+  pushed(peer: Peer, m: DataMessage): void;
+  /** Leaves the stream of a track. What the player waits for comes from the origin. */
+  leave(track: string | undefined): void;
+  leaveAll(): void;
+}
+
+export type CreateStreams = (shared: Shared, host: StreamsHost) => Streams;
+
+/** Children that a viewer takes, of all stripes together, where the site lets it send as much (decision 80). */
+const children = 8;
+/** Names and turns that are remembered. */
+const mostKnown = 64;
+
+export const createStreams: CreateStreams = (shared, host) => {
+  const { clock, crypto, stats, line, nowUs, emit, settled } = shared;
+  const { rules, agreement } = host;
+  const site = rules.config.name;
+  const node = new Node(host.self());
+  const tracks = new Map<string | undefined, Followed>();
+  /** IDs by name. */
+  const known = new Map<string, string>();
+  let acting = false;
+  let timer = 0;
+  let had = { ...node.counts };
+
+  const of = (id: string) => [...tracks.values()].find((f) => f.id === id);
+  const peerOf = (id: string) => shared.peers.byId.get(id);
+
+  /** Does something with the node, and what is to be done then. */
+  const during = (what: (nowUs: number) => void) => {
+    what(nowUs());
+    if (acting) return;
+    acting = true;
+    try {
+      for (let acts = node.take(); acts.length; acts = node.take()) for (const a of acts) act(a);
+    } finally {
+      acting = false;
+    }
+    count();
+    wake();
+  };
+
+  /** What the node has thrown away. */
+  const count = () => {
+    const { shed, dropped } = node.counts;
+    if (dropped > had.dropped) stats.add('wasted_bytes', dropped - had.dropped);
+    if (shed > had.shed) stats.count('parts_shed_bytes', shed - had.shed);
+    had = { shed, dropped };
+  };
+
+  /** Has the node look again when something is due. */
+  const wake = () => {
+    clock.clearTimer(timer);
+    if (!tracks.size || shared.stopped) return;
+    const now = nowUs();
+    timer = clock.setTimer(() => during((at) => node.tick(at)), Math.max((node.next(now) - now) / 1000, 1));
+  };
+
+  const act = (a: Act): void => {
+    switch (a.do) {
+      case 'say':
+        return peerOf(a.to)?.say(encodeParts(a.message));
+      case 'push':
+        return peerOf(a.to)?.uploads.push(a.request, a.segment, a.data, () => during(() => node.sent(a.to)));
+      case 'verify':
+        return settled(judge(a));
+      case 'check':
+        return check(a);
+      case 'blame':
+        return blame(a);
+    }
+    const f = of(a.stream);
+    const l = f?.load;
+    if (!f || l?.turn !== a.turn) return;
+    if (a.do === 'fetch') loads.fetch(l, a.runs);
+    else settled(loads.ready(f, l));
+  };
+
+  const blame = ({ from, why, bytes }: Act & { do: 'blame' }): void => {
+    const peer = peerOf(from);
+    if (why === 'bad-piece') peer?.drop(why, byeBadPiece, true);
+    else if (why === 'malformed') peer?.drop('protocol-error', byeProtocolError, true);
+    else if (why === 'unsolicited') peer?.unasked(bytes);
+    else peer?.overrun(why === 'crumbs' ? 'data' : 'messages');
+  };
+
+  /** Verifies a certificate that a peer told. */
+  const judge = async (a: Verify) => {
+    const peer = peerOf(a.from);
+    const c = peer && (await host.judge(peer, a.raw));
+    if (!c) return during((now) => node.refused(now, a));
+    const { length, digests, raw } = c;
+    const segment = await segmentId(site, c.name, crypto);
+    during((now) => node.certified(now, a, { segment, length, digests, raw }));
+  };
+
+  /** Compares the digest of a piece. */
+  const check = (a: Check) => {
+    const f = of(a.stream);
+    const compared = async () => {
+      const ok = sameBytes(await crypto.digest(a.data), a.digest);
+      if (a.from === undefined) contradicts(a, ok);
+      else brought(a, a.from, ok);
+      during((now) => node.checked(now, a, ok));
+    };
+    const checking = compared();
+    if (f && a.from === undefined) f.checking = Promise.all([f.checking, checking]).catch(() => {});
+    settled(checking);
+  };
+
+  /** The origin sent what was signed, or something else: once for each part. */
+  const contradicts = ({ stream, turn, piece, of: { content } }: Check, ok: boolean) => {
+    const f = of(stream);
+    if (ok && !piece) agreement.agrees();
+    if (ok || !f || f.differs.has(turn)) return;
+    if (f.differs.size > mostKnown) f.differs.clear();
+    f.differs.add(turn);
+    stats.add('contradictions', 1);
+    emit('contradiction', { url: f.load?.turn === turn ? f.load.request.url : f.url, segment: content!.segment });
+    if (agreement.differs()) host.turnOff('policy');
+  };
+
+  /** A piece of a peer came. */
+  const brought = ({ stream, turn, piece, data, of: { content } }: Check, from: string, ok: boolean) => {
+    const size = data.length;
+    if (!ok) return stats.add('rejected_bytes', size);
+    const peer = peerOf(from);
+    if (!peer) return;
+    const { link, supply } = peer;
+    const { role } = link;
+    line.others(size);
+    supply.downloaded += size;
+    stats.received(role, link.path(), size);
+    if (role === 'viewer') host.said.moved(from, 'in', link.path(), size);
+    emit('piece', { peer: from, role, direction: 'in', bytes: size, segment: content!.segment });
+    const f = of(stream);
+    if (!f) return;
+    const sources = f.sources.get(turn) ?? [];
+    sources[piece] = role === 'seed' ? 'seed' : 'peer';
+    if (f.sources.size > mostKnown) f.sources.clear();
+    f.sources.set(turn, sources);
+  };
+
+  /** The site may bound what a viewer sends; a child takes a stripe. */
+  const slotsFor = ({ bitrate }: SegmentRequest) => {
+    const kbps = host.capped();
+    if (!host.uploads()) return 0;
+    return kbps ? Math.min(children, Math.floor((kbps * 1000 * stripes) / (bitrate || 1))) : children;
+  };
+
+  const leave = (track: string | undefined) => {
+    const f = tracks.get(track);
+    if (!f) return;
+    tracks.delete(track);
+    if (f.load) loads.fetch(f.load);
+    during((now) => node.unfollow(now, f.id));
+  };
+
+  const loads = createPartLoads(shared, {
+    async idOf({ url, range }) {
+      let name: string;
+      try {
+        name = rules.segmentName(rules.key(url), range);
+      } catch {
+        return undefined;
+      }
+      const id = known.get(name) ?? (await segmentId(site, name, crypto));
+      if (known.size > mostKnown) known.clear();
+      known.set(name, id);
+      return id;
+    },
+    follow(request, url, id, part) {
+      const { track } = request;
+      const slots = slotsFor(request);
+      const was = tracks.get(track);
+      if (was?.id === id && was.slots === slots) return was;
+      leave(track);
+      let f!: Followed;
+      during((now) => {
+        const stream = node.follow(now, id, { slots, part, packaged: false });
+        const rest = { sources: new Map(), differs: new Set<number>(), checking: Promise.resolve() };
+        f = { track, url, id, slots, stream, ...rest };
+        tracks.set(track, f);
+      });
+      return f;
+    },
+    within(f, what) {
+      if (tracks.get(f.track) === f) during((now) => what(f.stream, now));
+    },
+  });
+
+  return {
+    load: loads.load,
+    linked: ({ link }) => during(() => node.linked(link.peer, link.role === 'seed')),
+    gone: ({ link }) => during((now) => node.gone(now, link.peer)),
+    heard(peer, message) {
+      const m = decodeParts(message);
+      if (typeof m === 'string') {
+        stats.count(`malformed_${m}`);
+        return peer.drop('protocol-error', byeProtocolError, true);
+      }
+      if (m?.type === 'part') m.certificate = m.certificate.slice();
+      if (m) during((now) => node.heard(now, peer.link.peer, m));
+    },
+    pushed: ({ link }, m) => during((now) => node.data(now, link.peer, m)),
+    leave,
+    leaveAll() {
+      for (const track of [...tracks.keys()]) leave(track);
+    },
+  };
+};
