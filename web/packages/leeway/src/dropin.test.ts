@@ -2,6 +2,7 @@
 
 import { createHash, webcrypto } from 'node:crypto';
 import { runInNewContext } from 'node:vm';
+import type { Playback } from '@leeway/core';
 import { expect, test } from 'vitest';
 import { scripts } from '../build.mjs';
 
@@ -117,12 +118,13 @@ class Page {
 }
 
 interface Global {
+  open(manifest: string): Playback;
   stats(): { session: object; titles: { playback: object; totals: object; engine: object; links: object }[] };
 }
 
 test('the packed scripts find the player, join, and fetch and run the engine', async () => {
   const page = new Page();
-  const { script, engine } = await built;
+  const { script, engine, lowlatency } = await built;
   runInNewContext(script.code, page.window);
   expect(page.socket).toBeUndefined();
   page.timers.shift()!.f();
@@ -226,7 +228,37 @@ test('the packed scripts find the player, join, and fetch and run the engine', a
   ]);
   const Loader = player.config.fLoader as new (config: object) => { stats: object };
   expect(new Loader(player.config).stats).toEqual({ loading: { start: 0 } });
+  await playsParts(page, leeway.open(player.url), lowlatency);
 }, 60_000);
+
+/** A player of the page asks for a part: the engine has its own script come, from where it came itself. */
+async function playsParts(page: Page, playback: Playback, { name, code }: Awaited<typeof built>['lowlatency']) {
+  const url = 'https://video.example.com/film/1.0.m4s';
+  const part = { url, startMs: 0, durationMs: 500, sequence: 1, index: 0 };
+  const load = () =>
+    playback.load({
+      ...part,
+      rendition: 'main-0',
+      bitrate: 1e6,
+      adaptive: false,
+      deadlineMs: () => 1000,
+      upcoming: [],
+      track: 'main',
+      live: true,
+      playlist: 'https://video.example.com/film/index.m3u8?_HLS_msn=1',
+      part: { sequence: 1, index: 0, listed: () => [part] },
+      origin: async () => ({ data: new ArrayBuffer(1000), status: 200, url }),
+    }).result;
+  const fromOrigin = { source: 'origin', reason: 'no-holder', bytes: { origin: 1000, seed: 0, peer: 0 }, status: 200 };
+  expect(await load()).toMatchObject(fromOrigin);
+  const integrity = `sha256-${createHash('sha256').update(code).digest('base64')}`;
+  const src = `https://t.example.com/${name}?${integrity.slice(-9, -1)}`;
+  expect(page.elements.slice(2)).toMatchObject([{ src, integrity, crossOrigin: 'anonymous', nonce: 'abc' }]);
+  page.run(page.elements[2]!, code);
+  await new Promise(setImmediate);
+  expect(await load()).toMatchObject(fromOrigin);
+  expect(page.elements).toHaveLength(3);
+}
 
 test('the packed scripts find each player whose adapter is a part, fetch that part, and have it attached', async () => {
   const { script, ...parts } = await built;

@@ -89,12 +89,13 @@ export const createLowLatency = (shared: Shared, host: LowLatencyHost): LowLaten
     },
     heard(peer, message) {
       if (streams) return streams.heard(peer, message);
+      if (message[0] !== typeFollow || message.length > followed + 1) return stats.count('parts_early');
       const said = early.get(peer) ?? new Map<string, Uint8Array>();
       const of = message.subarray(0, followed).join();
       said.delete(of);
-      if (message[0] !== typeFollow || message.length > followed + 1 || said.size === mostFollowed)
-        return stats.count('parts_early');
-      if (message[followed] !== 0) early.set(peer, said.set(of, message.slice()));
+      if (message[followed] === 0) return;
+      if (said.size === mostFollowed) return stats.count('parts_early');
+      early.set(peer, said.set(of, message.slice()));
     },
     pushed(peer, m) {
       streams?.pushed(peer, m);

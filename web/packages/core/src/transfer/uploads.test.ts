@@ -1,0 +1,83 @@
+import { expect, it } from 'vitest';
+import { decode, type Message } from '../protocol/peer.ts';
+import { createUploads, type UploadHost } from './uploads.ts';
+
+const setUp = (can: { send: boolean; upload: boolean }, paced = false) => {
+  const said: number[] = [];
+  const sent: [bytes: number, segment: string, pushed?: boolean][] = [];
+  const host: UploadHost = {
+    piece: () => new Uint8Array(100),
+    pieces: () => 4,
+    allowed: () => can.upload,
+    queued: () => 0,
+    sent: (...what) => void sent.push(what),
+    reject: () => {},
+    nowUs: () => 0,
+  };
+  const uploads = createUploads(
+    (b) => {
+      if (!can.send) return false;
+      said.push((decode('data', b) as Message & { type: 'data' }).request);
+      return true;
+    },
+    16_384,
+    256,
+    host,
+  );
+  if (paced) uploads.pace(() => {});
+  return { uploads, said, sent };
+};
+
+const first = 2 ** 31;
+
+it('sends what is pushed in its turn, and says when it is out', () => {
+  const can = { send: false, upload: true };
+  const { uploads, said, sent } = setUp(can);
+  const out: number[] = [];
+  uploads.request('a', 0, [{ id: 7, piece: 0 }]);
+  // Each makes room for the next.
+  const push = (n: number) =>
+    uploads.push(first + n, 'b', new Uint8Array(50), () => {
+      out.push(n);
+      if (n < 3) push(n + 1);
+    });
+  push(0);
+  expect(out).toEqual([]);
+  can.send = true;
+  uploads.pump();
+  expect(said).toEqual([7, first, first + 1, first + 2, first + 3]);
+  expect(out).toEqual([0, 1, 2, 3]);
+  expect(sent).toEqual([[100, 'a', false], ...Array(4).fill([50, 'b', true])]);
+  expect(uploads.size()).toBe(0);
+});
+
+it('has the controller of the host take what is pushed', () => {
+  const { uploads, sent } = setUp({ send: true, upload: true }, true);
+  let out = 0;
+  uploads.push(first, 'b', new Uint8Array(50), () => out++);
+  expect(uploads.source.urgent!()).toBe(true);
+  expect(uploads.source.next(30)?.payload).toHaveLength(30);
+  expect(out).toBe(0);
+  expect(uploads.source.next(30)).toMatchObject({ request: first, offset: 30 });
+  expect(out).toBe(1);
+  expect(sent).toEqual([[50, 'b', true]]);
+  expect(uploads.source.next(30)).toBeUndefined();
+});
+
+it('does not let the peer take back what it did not ask for', () => {
+  const can = { send: false, upload: true };
+  const { uploads, said } = setUp(can);
+  uploads.push(first, 'b', new Uint8Array(50), () => {});
+  uploads.request('a', 0, [{ id: 7, piece: 0 }]);
+  uploads.cancel([first, 7]);
+  can.send = true;
+  uploads.pump();
+  expect(said).toEqual([first]);
+});
+
+it('gives up what may not be sent', () => {
+  const { uploads, said, sent } = setUp({ send: true, upload: false });
+  let out = 0;
+  uploads.push(first, 'b', new Uint8Array(50), () => out++);
+  expect([out, said, sent]).toEqual([1, [], []]);
+});
