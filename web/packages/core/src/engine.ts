@@ -213,9 +213,19 @@ export const createEngine = (deps: EngineDeps): Engine => {
   const capped = () => deps.ahead?.().upload_kbps;
   let cap = 0;
   const { loadStreams } = deps;
+  const freshness = createFreshness(shared);
   const lowLatency =
     loadStreams &&
-    createLowLatency(shared, { ...deps, loadStreams, capped, agreement, turnOff, judge: verification.judge, said });
+    createLowLatency(shared, {
+      ...deps,
+      loadStreams,
+      capped,
+      agreement,
+      turnOff,
+      judge: verification.judge,
+      freshness,
+      said,
+    });
   const peers = createPeers(shared, {
     ...deps,
     said,
@@ -228,11 +238,10 @@ export const createEngine = (deps: EngineDeps): Engine => {
   });
   shared.peers = peers;
 
-  const { stale, dated } = createFreshness(shared);
   const ahead = createLookAhead(shared, {
     rules: deps.background && deps.ahead,
     mayRequest: () => deps.background!().mayRequest(),
-    dated,
+    dated: freshness.dated,
   });
   const view = createView(shared, {
     policy,
@@ -281,7 +290,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
     for (const x of plain) if (x !== s && !wanted(x)) plain.delete(x);
     loads.ask(s, load);
     if (!s.id || shared.stopped) return loads.startOrigin(s, part ? (shared.off ?? 'no-holder') : 'policy');
-    if (wanted(s) && request.adaptive && !shared.off && stale(request.bitrate, () => view.relaxed(s)))
+    if (wanted(s) && request.adaptive && !shared.off && freshness.stale(request.bitrate, () => view.relaxed(s)))
       loads.startOrigin(s, 'policy', true);
     lists.asked(s, request);
     const long = s.object ? undefined : lists.long(s);

@@ -34,7 +34,6 @@ test('the scripts of the drop-in stay within their budgets, and hold nothing twi
     'schedule/rank.ts',
     'segment/segment.ts',
     'stats/capacity.ts',
-    'transfer/freshness.ts',
     'transfer/lists.ts',
     'transfer/segments.ts',
     'transfer/shared.ts',

@@ -9,8 +9,8 @@ export interface Line {
   others(bytes: number): void;
   /** A segment came from peers alone, in so long. While the origin fails, that is what there is to go by. */
   byPeers(bytes: number, ms: number): void;
-  /** A transfer that the player made itself. */
-  bypassed(bytes: number, ms: number): void;
+  /** A transfer that the player made itself; or, with the clock's time, what parts of a stream are together. */
+  bypassed(bytes: number, ms: number, nowMs?: number): void;
   /** Bits per second, once there is a sample. */
   estimate(): number | undefined;
   /** What the player is told of it. */
@@ -41,7 +41,7 @@ export const createLine = (clock: Clock): Line => {
     byPeers(bytes, ms) {
       if (line.failedAt) sample(bytes, ms, 0);
     },
-    bypassed: (bytes, ms) => sample(bytes, ms, 0),
+    bypassed: (bytes, ms, nowMs) => sample(bytes, ms, 0, nowMs),
     estimate,
     told,
     sampledAt,

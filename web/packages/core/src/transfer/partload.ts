@@ -7,6 +7,7 @@ import type { Stream } from '../parts/stream.ts';
 import type { Loading } from '../playback.ts';
 import type { ByteRange, OriginResult, PartRef, SegmentRef, SegmentRequest, SegmentResult, Source } from '../ports.ts';
 import { pieceSize } from '../segment/segment.ts';
+import type { Freshness } from './freshness.ts';
 import { plainUrl } from './lists.ts';
 import { sourceOf } from './segments.ts';
 import { type Shared, sharing } from './shared.ts';
@@ -44,6 +45,8 @@ export interface PartLoad {
   over: boolean;
   /** The origin was asked for all of it. */
   all: boolean;
+  /** Because what is known of the line is old. */
+  looks: boolean;
   /** All of it, as it came of peers and the origin. */
   pieces?: Uint8Array[];
   aborts: AbortController[];
@@ -54,6 +57,7 @@ export interface PartLoadsHost {
   idOf(ref: Pick<SegmentRef, 'url' | 'range'>): Promise<string | undefined>;
   /** Follows the stream that a request is of, and no other of its track. */
   follow(request: SegmentRequest, url: string, id: string, partUs: number): Followed;
+  freshness: Pick<Freshness, 'dated' | 'looked'>;
   /** Does something with a stream, if it is still followed. */
   within(f: Followed, what: (stream: Stream, nowUs: number) => void): void;
 }
@@ -75,15 +79,15 @@ const toUs = (ms: number): number => Math.floor(Math.max(-farMs, Math.min(ms, fa
 /** Bytes of a range; 0: not known. */
 const lengthOf = ({ range }: Pick<PartRef, 'range'>): number => (range ? range.last - range.first + 1 : 0);
 
-export const createPartLoads = (shared: Shared, { idOf, follow, within }: PartLoadsHost): PartLoads => {
+export const createPartLoads = (shared: Shared, { idOf, follow, within, freshness }: PartLoadsHost): PartLoads => {
   const { clock, line, stats, emit, settled } = shared;
-  const measure = createShortParts(shared);
+  const measured = createShortParts(shared);
 
   /**
-   * Too little is known of the line to choose a rendition by. Pieces are too short to measure it, and peers' say nothing of it: a viewer
-   * that took them would stay with the first rendition.
+   * Nothing is known of the line to choose a rendition by. Pieces are too short to measure it, and peers' say nothing of it: a viewer
+   * that took them would stay with the first rendition. What is known for a minute is measured again.
    */
-  const unmeasured = ({ request }: PartLoad) => request.adaptive && measure.needed(request.bitrate);
+  const unmeasured = ({ request, looks }: PartLoad) => looks || (request.adaptive && !line.estimate());
 
   const fetch = (l: PartLoad, runs: Run[] = []) => {
     if (l.all || l.over) return;
@@ -129,7 +133,7 @@ export const createPartLoads = (shared: Shared, { idOf, follow, within }: PartLo
       stats.played(bytes);
       if (range) return ran(l, got, run!);
       share(l, got, got.data.slice(0)); // the player may transfer its buffer away
-      measure.came(bytes, got.transferMs ?? clock.now() - firstMs);
+      if (measured(bytes, got.transferMs ?? clock.now() - firstMs)) freshness.looked();
       finish(l, got.data, { origin: bytes, seed: 0, peer: 0 }, got);
     };
     settled(line.fetch(l.request, abort.signal, look, range).then(came, failed));
@@ -191,6 +195,7 @@ export const createPartLoads = (shared: Shared, { idOf, follow, within }: PartLo
     const { part, playlist = '' } = request;
     const url = plainUrl(playlist);
     const listed = part!.listed().slice(-kept);
+    l.looks = request.adaptive && request.deadlineMs() >= request.durationMs && freshness.dated(request.bitrate);
     if (unmeasured(l)) fetch(l);
     const [ofStream, id, ...ids] = await Promise.all([{ url }, request, ...listed].map(idOf));
     const turn = turnOf(part!.sequence, part!.index);
@@ -212,7 +217,8 @@ export const createPartLoads = (shared: Shared, { idOf, follow, within }: PartLo
         if (at !== undefined && named) stream.listed(now, at, named, lengthOf(p));
       }
       const left = toUs(request.deadlineMs());
-      stream.buffer(now, left, false);
+      // While the line is measured peers hold back: what they push would share it.
+      stream.buffer(now, l.looks ? 0 : left, false);
       const rtt = line.timeUs(1);
       const rate = Math.floor((line.estimate() ?? 0) / 8);
       stream.ask(now, turn, { deadline: now + left, rtt: rtt < 0 ? unknownAnswerUs : rtt, rate });
@@ -223,7 +229,7 @@ export const createPartLoads = (shared: Shared, { idOf, follow, within }: PartLo
     load(request) {
       let l!: PartLoad;
       const result = new Promise<SegmentResult>((resolve, reject) => {
-        const none = { over: false, all: false, turn: 0, id: '', aborts: [] };
+        const none = { over: false, all: false, looks: false, turn: 0, id: '', aborts: [] };
         l = { ...none, request, resolve, reject, startedMs: clock.now() };
       });
       begin(l).catch((error) => {

@@ -14,7 +14,7 @@ import { byeBadPiece, byeProtocolError, type DataMessage } from '../protocol/pee
 import { type SiteRules, segmentId } from '../segment/index.ts';
 import type { createPeerStats } from '../stats/peers.ts';
 import type { Agreement } from './agreement.ts';
-import { createPartLoads, type Followed } from './partload.ts';
+import { createPartLoads, type Followed, type PartLoadsHost } from './partload.ts';
 import type { Peer } from './ports.ts';
 import type { Shared } from './shared.ts';
 
@@ -30,6 +30,7 @@ export interface StreamsHost {
   turnOff(reason: Reason): void;
   /** What a certificate of a peer says, if it is valid. The peer is dropped for one that no honest peer sends. */
   judge(peer: Peer, raw: Uint8Array): Promise<Certificate | undefined>;
+  freshness: PartLoadsHost['freshness'];
   said: Pick<ReturnType<typeof createPeerStats>, 'moved'>;
 }
 
@@ -200,6 +201,7 @@ export const createStreams: CreateStreams = (shared, host) => {
   };
 
   const loads = createPartLoads(shared, {
+    freshness: host.freshness,
     async idOf({ url, range }) {
       let name: string;
       try {
