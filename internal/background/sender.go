@@ -181,7 +181,10 @@ func (s *Sender) Cap(kbps int64) {
 }
 
 // IsCapped says whether there is a cap. It takes no lock: callers hold those of sources.
-func (s *Sender) IsCapped() bool { return s.cap.kbps.Load() > 0 }
+func (s *Sender) IsCapped() bool { return s.Kbps() > 0 }
+
+// Kbps is the cap, kbit/s; 0: there is none. It takes no lock either.
+func (s *Sender) Kbps() int64 { return s.cap.kbps.Load() }
 
 // Stats tells how the host stands.
 func (s *Sender) Stats() ledbat.Stats {

@@ -6,6 +6,7 @@ import (
 	"github.com/leeway-video/leeway/internal/parts"
 	"github.com/leeway-video/leeway/internal/schedule"
 	"github.com/leeway-video/leeway/internal/segment"
+	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
 // listedPart is a part that the player's playlist lists.
@@ -88,15 +89,24 @@ func (s *streams) follow(r request) *followed {
 	}
 	s.leave(r.track)
 	s.with(func(n *parts.Node, now int64) {
-		set := parts.Settings{Part: r.Duration.Microseconds()}
-		if s.uploads() {
-			set.Slots = children
-		}
+		set := parts.Settings{Part: r.Duration.Microseconds(), Slots: s.slots(r.bitrate)}
 		f = &followed{playlist: r.playlist, id: id, sources: map[uint32]map[int]Source{}, differs: map[uint32]bool{}}
 		f.stream = n.Follow(now, id, set)
 		s.tracks[r.track] = f
 	})
 	return f
+}
+
+// slots are the children that the viewer takes of a stream. Each takes a stripe.
+func (s *streams) slots(bitrate int64) int {
+	kbps := s.capped()
+	switch {
+	case !s.uploads():
+		return 0
+	case kbps == 0:
+		return children
+	}
+	return int(min(children, kbps*1000*peer.Stripes/max(bitrate, 1)))
 }
 
 // fetch asks the origin for runs of pieces, or for all of the part: once.

@@ -15,7 +15,7 @@ import (
 	"github.com/leeway-video/leeway/internal/wire/peer"
 )
 
-// children is how many a viewer takes, of all stripes together: its uplink is not measured yet.
+// children is how many a viewer takes, of all stripes together, where the site lets it send as much: its uplink is not measured yet (decision 80).
 const children = 8
 
 // streams is a viewer's part in low-latency streams: what internal/parts says is done here, to links, to the origin and to the player.
@@ -24,6 +24,7 @@ type streams struct {
 	site    string
 	self    func() swarm.ID
 	uploads func() bool
+	capped  func() int64 // what the site lets it send, kbit/s; 0: any
 	verify  func(*certificate.Certificate) error
 	drop    func(r *remote, reason peer.CloseReason, why peer.ByeReason)
 	agrees  func() // the origin sends what a certificate says
