@@ -89,7 +89,10 @@ func (s *streams) follow(r request) *followed {
 	}
 	s.leave(r.track)
 	s.with(func(n *parts.Node, now int64) {
-		set := parts.Settings{Part: r.Duration.Microseconds(), Slots: s.slots(r.bitrate)}
+		set := parts.Settings{Part: r.Duration.Microseconds()}
+		if s.uploads() {
+			set.Slots = slots(s.capped(), r.bitrate)
+		}
 		f = &followed{playlist: r.playlist, id: id, sources: map[uint32]map[int]Source{}, differs: map[uint32]bool{}}
 		f.stream = n.Follow(now, id, set)
 		s.tracks[r.track] = f
@@ -97,13 +100,9 @@ func (s *streams) follow(r request) *followed {
 	return f
 }
 
-// slots are the children that the viewer takes of a stream. Each takes a stripe.
-func (s *streams) slots(bitrate int64) int {
-	kbps := s.capped()
-	switch {
-	case !s.uploads():
-		return 0
-	case kbps == 0:
+// slots are the children that a viewer takes of a stream where the site lets it send so much. Each takes a stripe.
+func slots(kbps, bitrate int64) int {
+	if kbps == 0 {
 		return children
 	}
 	return int(min(children, kbps*1000*peer.Stripes/max(bitrate, 1)))

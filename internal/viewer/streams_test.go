@@ -297,18 +297,12 @@ func TestPartsGoOnToChildren(t *testing.T) {
 
 // TestTheSiteBoundsTheChildren of a viewer: each takes a quarter of the stream.
 func TestTheSiteBoundsTheChildren(t *testing.T) {
-	s := newPartRig(t).loads.streams
 	for _, c := range []struct{ kbps, bitrate, slots int64 }{
 		{0, 2_000_000, children}, {100_000, 2_000_000, children}, {1_600, 2_000_000, 3}, {400, 2_000_000, 0}, {400, 0, children},
 	} {
-		s.capped = func() int64 { return c.kbps }
-		if got := s.slots(c.bitrate); got != int(c.slots) {
+		if got := slots(c.kbps, c.bitrate); got != int(c.slots) {
 			t.Errorf("%+v: %d children", c, got)
 		}
-	}
-	s.uploads = func() bool { return false }
-	if got := s.slots(2_000_000); got != 0 {
-		t.Errorf("without uploads: %d children", got)
 	}
 }
 

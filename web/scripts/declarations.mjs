@@ -19,7 +19,7 @@ export const packages = [
     entries: [{ file: 'index', source: 'src/index.ts' }],
     parts: [
       { file: 'compose', source: 'src/compose.ts' },
-      { file: 'streams', source: 'src/streams.ts' },
+      { file: 'seldom', source: 'src/seldom.ts' },
     ],
   },
   { folder: 'hlsjs', name: '@leeway/hlsjs', entries: [{ file: 'index', source: 'src/index.ts' }] },

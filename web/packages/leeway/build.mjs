@@ -59,7 +59,7 @@ async function made(entry, { define = {}, plugins = [] } = {}) {
 }
 
 /** What the engine loads. Its hash is there, and not in the first script. */
-const later = 'lowlatency';
+const later = 'seldom';
 
 /** Stand for the hashes of the parts in the first script. */
 const unknown = Object.fromEntries(
@@ -80,7 +80,7 @@ export async function scripts() {
     ...(await made(`src/parts/${name}.ts`, { define, plugins: [handedOn] })),
   });
   const all = { [later]: await part(later) };
-  const define = { buildVersion, lowlatencyHash: JSON.stringify(integrityOf(all[later].code)) };
+  const define = { buildVersion, seldomHash: JSON.stringify(integrityOf(all[later].code)) };
   for (const name in unknown) {
     all[name] = await part(name, define);
     code = code.replace(unknown[name], integrityOf(all[name].code));

@@ -5,7 +5,7 @@ import { pageAlarm } from './browser/alarm.ts';
 import { onMoved } from './browser/moved.ts';
 import { pageTabs } from './browser/tabs.ts';
 import { createEngine } from './engine.ts';
-import { loadStreams } from './later.ts';
+import { loadSeldom } from './later.ts';
 import { inspection } from './link/inspect.ts';
 import type { CreateEngine } from './title/options.ts';
 
@@ -20,7 +20,7 @@ export const composeEngine: CreateEngine = (context, { clock, crypto, random }) 
     clock,
     crypto,
     onMoved,
-    loadStreams,
+    loadSeldom,
     background() {
       background ??= createBackground({ clock, random, alarm: pageAlarm(), tabs: pageTabs });
       return background;

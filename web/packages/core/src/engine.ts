@@ -26,13 +26,13 @@ import { createParts } from './transfer/parts.ts';
 import { createPeers } from './transfer/peers.ts';
 import type { Peer } from './transfer/ports.ts';
 import { createSegments, type Load, newSegment, type Segment, wanted } from './transfer/segments.ts';
+import { createSeldom, type Seldom } from './transfer/seldom.ts';
 import { type Shared, sharing } from './transfer/shared.ts';
 import { createSilence, type SilenceHost } from './transfer/silence.ts';
 import { createSlowCredit } from './transfer/slowcredit.ts';
 import { snapshotCache, snapshotPeer } from './transfer/snapshot.ts';
-import type { CreateStreams } from './transfer/streams.ts';
 import { createTurn } from './transfer/turn.ts';
-import { createUnlisted } from './transfer/unlisted.ts';
+import type { Unlisted } from './transfer/unlisted.ts';
 import { createVerification } from './transfer/verification.ts';
 import { createView } from './transfer/view.ts';
 
@@ -59,8 +59,8 @@ export interface EngineDeps extends Pick<SilenceHost, 'hurry' | 'onMoved'> {
   background?(): Background;
   /** What the site and the device say of fetching ahead; left out: nothing is. */
   ahead?(): AheadRules;
-  /** Has the script of low-latency streams come; left out: this viewer speaks of no parts. */
-  loadStreams?(): Promise<CreateStreams>;
+  /** Has the script come of what is seldom needed; left out: there is none of that. */
+  loadSeldom?(): Promise<Seldom>;
   /** Sees every input of the schedule and what came of it. */
   record?(input: ScheduleInput, actions: Action[]): void;
 }
@@ -69,7 +69,7 @@ const defaultCacheBytes = 64 << 20;
 const mostUncertifiedBytes = 32 << 20;
 
 export const createEngine = (deps: EngineDeps): Engine => {
-  const { clock, crypto, rules, line, credit } = deps;
+  const { clock, crypto, rules, line, credit, title = '' } = deps;
   const slowCredit = createSlowCredit(clock, credit);
   const stats = createStats();
   const policy = { ...defaultPolicy, ...deps.policy };
@@ -157,6 +157,16 @@ export const createEngine = (deps: EngineDeps): Engine => {
     changed();
   };
 
+  const need = deps.loadSeldom && createSeldom(shared, deps.loadSeldom);
+  let names: Unlisted | undefined;
+  /** A seed does not know a segment: its name says why, perhaps. So does the title's. */
+  const unlisted = (s?: Segment) =>
+    need?.(({ createUnlisted }) => {
+      names ??= createUnlisted(shared, title);
+      if (s) names.heard(s);
+    });
+  if (title.includes('?')) unlisted();
+
   const lists = createLists(shared, {
     counts: (c) => verification.counts(c),
     useful: () => deps.uploads() && verification.keys.some((k) => k.alg === 2),
@@ -177,7 +187,7 @@ export const createEngine = (deps: EngineDeps): Engine => {
       announce(s.id);
     },
     turnOff,
-    unlisted: createUnlisted(shared, deps.title ?? '').heard,
+    unlisted,
   });
 
   const loads = createLoads(shared, {
@@ -212,13 +222,12 @@ export const createEngine = (deps: EngineDeps): Engine => {
 
   const capped = () => deps.ahead?.().upload_kbps;
   let cap = 0;
-  const { loadStreams } = deps;
   const freshness = createFreshness(shared);
   const lowLatency =
-    loadStreams &&
+    need &&
     createLowLatency(shared, {
       ...deps,
-      loadStreams,
+      need,
       capped,
       agreement,
       turnOff,

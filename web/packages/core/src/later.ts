@@ -1,5 +1,5 @@
-/** How the engine gets what few pages need: bundlers make a file of its own of it. The drop-in has another `later.ts` in place of this one. */
+/** How the engine gets what it seldom needs: bundlers make a file of its own of it. The drop-in has another `later.ts` in place of this one. */
 
-import type { CreateStreams } from './transfer/streams.ts';
+import type { Seldom } from './transfer/seldom.ts';
 
-export const loadStreams = async (): Promise<CreateStreams> => (await import('./streams.ts')).createStreams;
+export const loadSeldom = (): Promise<Seldom> => import('./seldom.ts');

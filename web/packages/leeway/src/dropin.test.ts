@@ -124,7 +124,7 @@ interface Global {
 
 test('the packed scripts find the player, join, and fetch and run the engine', async () => {
   const page = new Page();
-  const { script, engine, lowlatency } = await built;
+  const { script, engine, seldom } = await built;
   runInNewContext(script.code, page.window);
   expect(page.socket).toBeUndefined();
   page.timers.shift()!.f();
@@ -228,11 +228,11 @@ test('the packed scripts find the player, join, and fetch and run the engine', a
   ]);
   const Loader = player.config.fLoader as new (config: object) => { stats: object };
   expect(new Loader(player.config).stats).toEqual({ loading: { start: 0 } });
-  await playsParts(page, leeway.open(player.url), lowlatency);
+  await playsParts(page, leeway.open(player.url), seldom);
 }, 60_000);
 
 /** A player of the page asks for a part: the engine has its own script come, from where it came itself. */
-async function playsParts(page: Page, playback: Playback, { name, code }: Awaited<typeof built>['lowlatency']) {
+async function playsParts(page: Page, playback: Playback, { name, code }: Awaited<typeof built>['seldom']) {
   const url = 'https://video.example.com/film/1.0.m4s';
   const part = { url, startMs: 0, durationMs: 500, sequence: 1, index: 0 };
   const load = () =>

@@ -1,16 +1,14 @@
 /**
- * How the engine of the drop-in gets the node of low-latency streams: by a script beside its own, from wherever that came. It takes the
- * place of the core's `later.ts`. The hash is in the engine, since pages that play no such stream are not to pay for it.
+ * How the engine of the drop-in gets what it seldom needs: by a script beside its own, from wherever that came. It takes the place of the
+ * core's `later.ts`. The hash is in the engine, since the first script has no room for it.
  */
 
-import type { CreateStreams } from '../../core/src/transfer/streams.ts';
+import type { Seldom } from '../../core/src/transfer/seldom.ts';
 import { fetchFrom, own } from './script.ts';
 
 /** Written by the build. */
-declare const lowlatencyHash: string;
+declare const seldomHash: string;
 declare const buildVersion: string;
 
-export const loadStreams = (): Promise<CreateStreams> => {
-  const file = `leeway-${buildVersion}-lowlatency.js?${lowlatencyHash.slice(-9, -1)}`;
-  return fetchFrom(new URL(file, own!.src).href, lowlatencyHash);
-};
+export const loadSeldom = (): Promise<Seldom> =>
+  fetchFrom(new URL(`leeway-${buildVersion}-seldom.js?${seldomHash.slice(-9, -1)}`, own!.src).href, seldomHash);

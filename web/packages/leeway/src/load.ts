@@ -10,8 +10,8 @@ import type { CreateEngine } from '../../core/src/title/options.ts';
 import type parts from '../parts.json';
 import { fetchFrom, own, type PartScript as Script } from './script.ts';
 
-/** A script that is loaded where it is needed. The engine loads `lowlatency` itself (`later.ts`). */
-export type Part = Exclude<keyof typeof parts, 'lowlatency'>;
+/** A script that is loaded where it is needed. The engine loads `seldom` itself (`later.ts`). */
+export type Part = Exclude<keyof typeof parts, 'seldom'>;
 
 /** Written by the build: what each part must hash to, as `integrity` has it, and the version in its name. */
 declare const hashes: Record<Part, string>;

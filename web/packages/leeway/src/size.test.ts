@@ -24,8 +24,8 @@ test('the scripts of the drop-in stay within their budgets, and hold nothing twi
     'session/base64.ts',
     'stats/stats.ts',
   ]);
-  const { lowlatency, engine } = made;
-  const node = lowlatency.holds.filter((path) => engine.holds.includes(path));
+  const { seldom, engine } = made;
+  const node = seldom.holds.filter((path) => engine.holds.includes(path));
   expect(node.map((path) => path.replace('../core/src/', '')).sort()).toEqual([
     'certificate/certificate.ts',
     'protocol/limits.ts',
@@ -39,7 +39,7 @@ test('the scripts of the drop-in stay within their budgets, and hold nothing twi
     'transfer/shared.ts',
   ]);
   for (const kind of Object.keys(budgets) as Kind[]) {
-    if (kind === 'script' || kind === 'engine' || kind === 'lowlatency') continue;
+    if (kind === 'script' || kind === 'engine' || kind === 'seldom') continue;
     const adapter = made[kind].holds.filter((path) => made.script.inputs.includes(path));
     expect(adapter, kind).toEqual([]);
   }

@@ -61,6 +61,7 @@ export class PartSeed {
     };
     const peer = createPeer(link, host, {
       ready: () => {
+        if (!peer.speaksParts) return;
         this.peers.set(link.peer, peer);
         for (const stream of this.streams.keys()) this.say(link.peer, { type: 'follow', stream, on: true });
       },
@@ -90,7 +91,10 @@ export class PartSeed {
     if (!s) return;
     const { peer } = link;
     if (m.type === 'follow') {
-      if (!m.on) return this.lost(s, peer);
+      if (!m.on) {
+        this.lost(s, peer);
+        return;
+      }
       s.followers.add(peer);
       s.mesh.linked(peer);
     } else if (m.type === 'hold') {
@@ -123,9 +127,11 @@ export class PartSeed {
       if (this.stopped) return;
       this.follow(broadcast, n + 1);
       const part = broadcast.part(n);
-      broadcast.fetcher(this.id, part.name)(new AbortController().signal, nothing).then(({ data }) => {
-        if (!this.stopped) this.publish({ ...part, stream: broadcast.stream, data: new Uint8Array(data) });
-      }, nothing);
+      broadcast
+        .fetcher(this.id, part.name)(new AbortController().signal, nothing)
+        .then(({ data }) => {
+          if (!this.stopped) this.publish({ ...part, stream: broadcast.stream, data: new Uint8Array(data) });
+        }, nothing);
     }, broadcast.dueMs(n));
   }
 

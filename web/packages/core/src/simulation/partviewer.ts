@@ -3,9 +3,9 @@
 import { type Background, createBackground } from '../background/index.ts';
 import { createEngine, type EngineDeps } from '../engine.ts';
 import type { Engine, PeerLink, SegmentResult } from '../ports.ts';
+import * as seldom from '../seldom.ts';
 import { createCredit } from '../transfer/credit.ts';
 import { createLine, type Line } from '../transfer/line.ts';
-import { createStreams } from '../transfer/streams.ts';
 import { alarmOf, swarmId } from './actors.ts';
 import type { Broadcast } from './broadcast.ts';
 import { rules, type Signer } from './film.ts';
@@ -60,7 +60,7 @@ export class PartViewer {
       swarm: swarmId,
       uploads: () => true,
       hurry: nothing,
-      loadStreams: async () => createStreams,
+      loadSeldom: async () => seldom,
       ...deps,
     });
     this.engine.setKeys([signer.verifyKey]);

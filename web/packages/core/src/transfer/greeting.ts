@@ -23,7 +23,7 @@ export interface GreetingHost {
   uploads(): boolean;
   background?: unknown;
   /** What loads the node of low-latency streams, if there is one. */
-  loadStreams?: unknown;
+  loadSeldom?: unknown;
   /** Whether the player waits for a segment. */
   wanted(segment: string): boolean;
   /** The certificate of a segment, if it is at hand. */
@@ -46,7 +46,7 @@ export interface Greeting {
 }
 
 export const createGreeting = (host: GreetingHost): Greeting => {
-  const { cache, self, swarm, uploads, background, loadStreams, wanted, certificate: of } = host;
+  const { cache, self, swarm, uploads, background, loadSeldom, wanted, certificate: of } = host;
   const announcement = (segment: string): HaveEntry | undefined => {
     const e = cache.get(segment);
     if (!e || !uploads()) return undefined;
@@ -54,7 +54,7 @@ export const createGreeting = (host: GreetingHost): Greeting => {
     if (!e.count && !wanted(segment)) return undefined;
     return { segment, state: 1, pieces: e.pieces, bitmap: e.bitmap };
   };
-  const flags = () => (uploads() ? 0 : flagNoUpload) | (loadStreams ? flagParts : 0);
+  const flags = () => (uploads() ? 0 : flagNoUpload) | (loadSeldom ? flagParts : 0);
   return {
     announcement,
     held: cache.ids,

@@ -1,14 +1,15 @@
 /**
- * The engine's side of low-latency streams (spec/parts.md). The node comes in a script of its own, when the player asks for a part the
- * first time: few pages play such streams. Until it is there the origin serves them, and what peers say is kept.
+ * The engine's side of low-latency streams (spec/parts.md). The node comes in a script of its own when the player asks for a part the
+ * first time. Until it is there the origin serves them, and what peers say is kept.
  */
 import type { Loading } from '../playback.ts';
 import type { SegmentRequest } from '../ports.ts';
 import { typeFollow } from '../protocol/parts.ts';
 import type { DataMessage } from '../protocol/peer.ts';
 import type { Peer } from './ports.ts';
+import type { Need, Seldom } from './seldom.ts';
 import { type Shared, sharing } from './shared.ts';
-import type { CreateStreams, Streams, StreamsHost } from './streams.ts';
+import type { Streams, StreamsHost } from './streams.ts';
 
 export interface LowLatency {
   /** Loads a part if peers may have a share in it. Another request says what the player does instead. */
@@ -26,46 +27,27 @@ export interface LowLatency {
 }
 
 export interface LowLatencyHost extends StreamsHost {
-  /** Has the script come. */
-  loadStreams(): Promise<CreateStreams>;
+  need: Need;
 }
 
 /** Streams of a peer that are remembered for the node: as many as it may follow. */
 const mostFollowed = 8;
 /** A follow up to its last byte, which says whether it begins or ends. */
 const followed = 17;
-/** When the script is asked for again that did not come; twice as long each time. */
-const retryMs = 10_000;
 
 export const createLowLatency = (shared: Shared, host: LowLatencyHost): LowLatency => {
-  const { clock, stats, settled } = shared;
+  const { stats } = shared;
   /** What peers said last of each stream. They say nothing else to one that follows none. */
   const early = new Map<Peer, Map<string, Uint8Array>>();
   let streams: Streams | undefined;
-  let coming = false;
-  let againMs = 0;
-  let waitMs = retryMs;
 
-  const begin = (create: CreateStreams) => {
-    if (shared.stopped) return;
-    const made = create(shared, host);
+  const begin = ({ createStreams }: Seldom) => {
+    if (shared.stopped || streams) return;
+    const made = createStreams(shared, host);
     streams = made;
     for (const peer of shared.peers.all()) if (peer.speaksParts) made.linked(peer);
     for (const [peer, said] of early) for (const message of said.values()) made.heard(peer, message);
     early.clear();
-  };
-
-  const need = () => {
-    if (coming || clock.now() < againMs) return;
-    coming = true;
-    settled(
-      host.loadStreams().then(begin, () => {
-        stats.count('parts_script_missing');
-        coming = false;
-        againMs = clock.now() + waitMs;
-        waitMs *= 2;
-      }),
-    );
   };
 
   return {
@@ -73,7 +55,7 @@ export const createLowLatency = (shared: Shared, host: LowLatencyHost): LowLaten
       const { part, live, durationMs, track } = request;
       if (part) {
         if (!sharing(shared)) return undefined;
-        if (!streams) need();
+        if (!streams) host.need(begin);
         return streams?.load(request);
       }
       // Segments are played, and no parts. One of no duration begins them.

@@ -3,8 +3,8 @@
 import type { PeerLink } from '../ports.ts';
 import { byePolicy, byeReplaced, laneForeground } from '../protocol/peer.ts';
 import type { createPeerStats } from '../stats/peers.ts';
-import { createPeer, type PeerHost } from './peer.ts';
 import type { LowLatency } from './nodescript.ts';
+import { createPeer, type PeerHost } from './peer.ts';
 import type { Peer, Peers } from './ports.ts';
 import type { Shared } from './shared.ts';
 import type { Silence } from './silence.ts';

@@ -101,18 +101,17 @@ export const createStreams: CreateStreams = (shared, host) => {
   };
 
   const act = (a: Act): void => {
-    switch (a.do) {
-      case 'say':
-        return peerOf(a.to)?.say(encodeParts(a.message));
-      case 'push':
-        return peerOf(a.to)?.uploads.push(a.request, a.segment, a.data, () => during(() => node.sent(a.to)));
-      case 'verify':
-        return settled(judge(a));
-      case 'check':
-        return check(a);
-      case 'blame':
-        return blame(a);
-    }
+    if (a.do === 'say') peerOf(a.to)?.say(encodeParts(a.message));
+    else if (a.do === 'push')
+      peerOf(a.to)?.uploads.push(a.request, a.segment, a.data, () => during(() => node.sent(a.to)));
+    else if (a.do === 'verify') settled(judge(a));
+    else if (a.do === 'check') check(a);
+    else if (a.do === 'blame') blame(a);
+    else serve(a);
+  };
+
+  /** The part that the player waits for is here, or is to be fetched. */
+  const serve = (a: Act & { do: 'fetch' | 'ready' }) => {
     const f = of(a.stream);
     const l = f?.load;
     if (!f || l?.turn !== a.turn) return;

@@ -1,7 +1,12 @@
-/** Notices names that are probably this viewer's alone: their query parameters select no content, and the site's key rule keeps them. */
+/**
+ * Notices names that are probably this viewer's alone: their query parameters select no content, and the site's key rule keeps them. It
+ * is in a script of its own (`seldom.ts`).
+ */
 import { hasCredential } from '../segment/index.ts';
 import type { Segment } from './segments.ts';
 import type { Shared } from './shared.ts';
+
+export type CreateUnlisted = (shared: Shared, title: string) => Unlisted;
 
 export interface Unlisted {
   /** A seed does not know a segment that it should know. */
@@ -24,7 +29,7 @@ const parametersOf = (name: string): string[] => [
   ),
 ];
 
-export const createUnlisted = ({ stats, emit, settled }: Shared, title: string): Unlisted => {
+export const createUnlisted: CreateUnlisted = ({ stats, emit }, title) => {
   const names = new Set<string>();
   let segments = 0;
 
@@ -35,8 +40,7 @@ export const createUnlisted = ({ stats, emit, settled }: Shared, title: string):
       hint: 'If they do not select content, add them to key.ignore_query of the site, or a preset to key.presets.',
     });
 
-  // The listeners come after the engine is made.
-  if (hasCredential(title)) settled(Promise.resolve().then(() => say('The title carries', parametersOf(title))));
+  if (hasCredential(title)) say('The title carries', parametersOf(title));
 
   return {
     heard({ name }) {

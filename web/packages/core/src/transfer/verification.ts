@@ -204,7 +204,7 @@ export const createVerification = (shared: Shared, host: VerificationHost): Veri
       stats.count(`certificate_none_${reason}`);
       if (suspects.of(peer, id)) return suspects.drop(peer);
       peer.holdings.forget(id);
-      if (s && reason === noneUnknown && peer.link.role === 'seed') host.unlisted(s);
+      if (s?.name.includes('?') && reason === noneUnknown && peer.link.role === 'seed') host.unlisted(s);
       if (s && objectLength && peer.link.role === 'seed') return settled(host.large(s, objectLength));
       // Nothing is outstanding any more unless another was asked later.
       if (s?.state === 'asked' && s.certPeers.at(-1) === peer.link.peer) s.state = 'none';
