@@ -22,6 +22,7 @@ test('the scripts of the drop-in stay within their budgets, and hold nothing twi
     'segment/segment.ts',
     'segment/site.ts',
     'session/base64.ts',
+    'src/script.ts',
     'stats/stats.ts',
   ]);
   const { seldom, engine } = made;
@@ -33,7 +34,6 @@ test('the scripts of the drop-in stay within their budgets, and hold nothing twi
     'protocol/peer.ts',
     'schedule/rank.ts',
     'segment/segment.ts',
-    'stats/capacity.ts',
     'transfer/lists.ts',
     'transfer/segments.ts',
     'transfer/shared.ts',
