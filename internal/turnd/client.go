@@ -19,6 +19,7 @@ type clientSocket struct {
 	*net.UDPConn
 	server *Server
 	last   addressCache
+	asked  []byte // the latest request, until the next read: of the reader alone
 }
 
 // ReadFrom implements net.PacketConn; pion calls it from one goroutine.
@@ -33,6 +34,7 @@ func (c *clientSocket) ReadFrom(p []byte) (int, net.Addr, error) {
 			continue
 		}
 		if err == nil {
+			c.asked = request(p[:n])
 			return n, c.last.of(from), nil
 		}
 		if errors.Is(err, net.ErrClosed) {
@@ -47,10 +49,17 @@ func (c *clientSocket) WriteTo(p []byte, to net.Addr) (int, error) {
 	if !ok {
 		return 0, net.InvalidAddrError("no UDP address")
 	}
-	if !c.server.replies(p, at) {
-		return len(p), nil // lost, as on the way
+	n := len(p)
+	if failed(p) {
+		p = c.server.answer(p, c.asked, to)
 	}
-	return c.WriteToUDPAddrPort(p, at)
+	if !c.server.replies(p, at) {
+		return n, nil // lost, as on the way
+	}
+	if _, err := c.WriteToUDPAddrPort(p, at); err != nil {
+		return 0, err
+	}
+	return n, nil
 }
 
 // addressCache makes the *net.UDPAddr that pion wants, and not a new one for each packet: packets come in trains. They are

@@ -31,6 +31,7 @@ type Server struct {
 	secure   net.Listener       // nil without TLS
 	families map[string]*family // by network
 	closing  chan struct{}
+	refused  refusals
 	gone     sync.WaitGroup // relayed addresses, until pion has forgotten them, and streams
 
 	mu       sync.RWMutex
@@ -152,6 +153,7 @@ func (s *Server) start() (err error) {
 func (s *Server) authenticate(r *turn.RequestAttributes) (user string, key []byte, ok bool) {
 	user, password, ok := s.cfg.Policy.Authenticate(r.Username, r.Method == stun.MethodAllocate)
 	if !ok || r.Realm != s.cfg.Realm {
+		s.refused.note(r.SrcAddr)
 		return "", nil, false
 	}
 	return user, turn.GenerateAuthKey(r.Username, r.Realm, password), true
@@ -190,6 +192,11 @@ func (s *Server) events() turn.EventHandler {
 		}
 	}
 	return turn.EventHandler{
+		OnAuth: func(client, _ net.Addr, _, _, _, _ string, right bool) {
+			if !right {
+				s.refused.note(client)
+			}
+		},
 		OnAllocationCreated: func(client, _ net.Addr, _, _, _ string, relay net.Addr, _ int) { s.created(client, of(relay)) },
 		OnAllocationDeleted: func(client, _ net.Addr, _, _, _ string) { s.deleted(client) },
 		OnPermissionCreated: func(_, _ net.Addr, _, _, _ string, relay net.Addr, peer net.IP) {

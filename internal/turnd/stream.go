@@ -34,7 +34,8 @@ type stream struct {
 	server   *Server
 	kind     string // "tcp" or "tls"
 	in       *bufio.Reader
-	expected bool // a balancer has to name the client; used by the reader alone
+	expected bool   // a balancer has to name the client; used by the reader alone
+	asked    []byte // the latest request, until the next read: of the reader alone
 
 	said atomic.Pointer[net.TCPAddr] // what it said
 
@@ -63,7 +64,10 @@ func (s *stream) Read(p []byte) (int, error) {
 	if n == 0 || n > min(maxFrame, len(p)) {
 		return 0, errFrame
 	}
-	return io.ReadFull(s.in, p[:n])
+	if n, err = io.ReadFull(s.in, p[:n]); err == nil {
+		s.asked = request(p[:n])
+	}
+	return n, err
 }
 
 // frameLength is of the frame that begins so, padding and all; 0: none does.
@@ -103,11 +107,15 @@ func (s *stream) Write(p []byte) (int, error) {
 			_ = s.Conn.SetWriteDeadline(next) // of a closed connection: the write says so
 		}
 	}
-	n, err := s.Conn.Write(p)
-	if err != nil {
-		_ = s.Close() // half a frame may be out: nothing after it could be read
+	n := len(p)
+	if failed(p) {
+		p = s.server.answer(p, s.asked, s.RemoteAddr())
 	}
-	return n, err
+	if _, err := s.Conn.Write(p); err != nil {
+		_ = s.Close() // half a frame may be out: nothing after it could be read
+		return 0, err
+	}
+	return n, nil
 }
 
 // Close implements net.Conn.

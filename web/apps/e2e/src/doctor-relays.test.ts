@@ -1,4 +1,4 @@
-/** What `leeway.doctor()` says of relays, in Chromium and in Firefox: a relay that is well, a wrong secret, a port that nothing listens on; STUN likewise. */
+/** What `leeway.doctor()` says of relays, in Chromium and in Firefox: a relay that is well, a wrong secret (by UDP and TCP), a port that nothing listens on; STUN likewise. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -39,6 +39,7 @@ beforeAll(async () => {
   const servers = [
     server(`turn:${address}:${own}?transport=udp`, 'ok', secret),
     server(`turn:${address}:${own}?transport=udp`, 'turn-refused', wrong),
+    server(`turn:${address}:${own}?transport=tcp`, 'turn-refused', wrong),
     server(`turn:${address}:${closed}?transport=udp`, 'turn-dead', secret),
     server(`stun:${address}:${own}`, 'ok'),
     server(`stun:${address}:${closed}`, 'stun-dead'),
@@ -50,7 +51,6 @@ beforeAll(async () => {
     servers.push(
       server(`turn:${address}:${rival}?transport=udp`, 'ok', secret),
       server(`turn:${address}:${rival}?transport=tcp`, 'turn-refused', wrong),
-      server(`stun:${address}:${rival}`, 'ok'),
     );
   }
   stack = await Stack.start({ split: true, tracker: { ice_servers: servers } });

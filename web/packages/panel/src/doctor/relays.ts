@@ -31,7 +31,7 @@ async function relay(server: RTCIceServer & { urls: string }): Promise<Found> {
   const at = server.urls;
   try {
     const answer = await asked(server, turn);
-    // Firefox says nothing of a refusal with 400, which is Leeway's own relay's: where the relay answers STUN it is not dead.
+    // Firefox tells of 401 alone: a relay that refuses with another code (a quota; 400 of other servers) and answers STUN is not dead.
     const udp = /^turn:([^?]+)(\?transport=udp)?$/.exec(at);
     if (udp && answer === undefined && (await asked({ urls: `stun:${udp[1]}` }, false)) !== undefined)
       return fail('turn-refused', `${at} answers STUN and gives no relayed address`, fixes['turn-refused']);
