@@ -64,14 +64,14 @@ var contentTypes = map[string]string{
 	".vtt":  "text/vtt; charset=utf-8",
 }
 
-// dashBelow is where the DASH form of a film is, below the film.
-const dashBelow = "dash/"
+// tsBelow is where a film that was made here is as HLS of MPEG-TS, below the film.
+const tsBelow = "ts/"
 
-// origin serves a directory of HLS below a path, as a plain web server would, and keeps a ledger of the requests:
+// origin serves a directory of HLS, and DASH, below a path, as a plain web server would, and keeps a ledger of the requests:
 // viewers and the seed use different listeners, so the client of a request is known.
 type origin struct {
 	root   *os.Root
-	dash   *os.Root // the film's DASH form, served below dashBelow; nil: there is none
+	ts     *os.Root // the film as MPEG-TS, served below tsBelow; nil: there is none
 	prefix string   // "/media/bbb/"
 	sink   metric.Sink
 	fault  atomic.Value // string
@@ -100,8 +100,8 @@ func openOrigin(dir, prefix string, sink metric.Sink) (*origin, error) {
 // Close releases the directory, and removes it if it was made for the origin.
 func (o *origin) Close() error {
 	err := o.root.Close()
-	if o.dash != nil {
-		err = errors.Join(err, o.dash.Close())
+	if o.ts != nil {
+		err = errors.Join(err, o.ts.Close())
 	}
 	if o.temporary != "" {
 		err = errors.Join(err, os.RemoveAll(o.temporary))
@@ -187,8 +187,8 @@ func (o *origin) serve(w http.ResponseWriter, r *http.Request, client string) {
 		return
 	}
 	root, file := o.root, name
-	if rest, is := strings.CutPrefix(name, dashBelow); is && o.dash != nil {
-		root, file = o.dash, rest
+	if rest, is := strings.CutPrefix(name, tsBelow); is && o.ts != nil {
+		root, file = o.ts, rest
 	}
 	f, err := root.Open(file)
 	if err != nil {

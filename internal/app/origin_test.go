@@ -154,32 +154,46 @@ func TestOriginShapesConnections(t *testing.T) {
 	}
 }
 
-func TestOriginServesTheDASHFormBelowTheFilm(t *testing.T) {
+func TestOriginServesMPEGTSBelowTheFilm(t *testing.T) {
 	o, _ := testOrigin(t)
 	h := o.handler(clientViewer)
-	if r := ask(h, "GET", "/media/x/dash/master.mpd"); r.Code != 404 {
-		t.Errorf("without one: %d", r.Code)
-	}
-	if shown := (picture{}).shown("", o); shown.DASH != "" {
-		t.Errorf("the page is told of %q", shown.DASH)
+	if r := ask(h, "GET", "/media/x/ts/seg-1.ts"); r.Code != 404 {
+		t.Errorf("without it: %d", r.Code)
 	}
 	dir := t.TempDir()
-	write(t, filepath.Join(dir, "master.mpd"), "<MPD/>")
+	write(t, filepath.Join(dir, "seg-1.ts"), "G")
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.dash = root
-	if r := ask(h, "GET", "/media/x/dash/master.mpd"); r.Code != 200 || r.Header().Get("Content-Type") != "application/dash+xml" {
-		t.Errorf("with one: %d %v", r.Code, r.Header())
+	o.ts = root
+	if r := ask(h, "GET", "/media/x/ts/seg-1.ts"); r.Code != 200 || r.Header().Get("Content-Type") != "video/mp2t" {
+		t.Errorf("with it: %d %v", r.Code, r.Header())
 	}
 	if r := ask(h, "GET", segment0); r.Code != 200 {
-		t.Errorf("the film beside it: %d", r.Code)
+		t.Errorf("the film above it: %d", r.Code)
 	}
-	if r := ask(h, "GET", "/media/x/dash/../master.m3u8"); r.Code != 404 {
+	if r := ask(h, "GET", "/media/x/ts/../master.m3u8"); r.Code != 404 {
 		t.Errorf("a path out of it: %d", r.Code)
 	}
-	if shown := (picture{}).shown("", o); shown.DASH != "/media/bbb/dash/master.mpd" {
-		t.Errorf("the page is told of %q", shown.DASH)
+}
+
+func TestThePageIsToldOfAnMPD(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "master.m3u8"), "#EXTM3U\n")
+	o, err := openOrigin(dir, "/media/bbb/", &testkit.Recorder{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer o.Close()
+	if shown := (picture{}).shown("", o); shown.DASH != "" || shown.Source != "/media/bbb/master.m3u8" {
+		t.Errorf("without one the page is told of %+v", shown)
+	}
+	write(t, filepath.Join(dir, "master.mpd"), "<MPD/>")
+	if shown := (picture{}).shown("", o); shown.DASH != "/media/bbb/master.mpd" {
+		t.Errorf("the page is told of %+v", shown)
+	}
+	if r := ask(o.handler(clientViewer), "GET", "/media/bbb/master.mpd"); r.Code != 200 || r.Header().Get("Content-Type") != "application/dash+xml" {
+		t.Errorf("%d %v", r.Code, r.Header())
 	}
 }

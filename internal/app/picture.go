@@ -89,8 +89,8 @@ func (p picture) path() string {
 	return "/media/" + film.Slug(p.media) + "/"
 }
 
-// open returns an origin of the picture, and the folder of the film where there is one. That of a stream is empty until a channel
-// pushes into it, and is removed when it is closed.
+// open returns an origin of the picture, and the folder of the film where there is one: its HLS of MPEG-TS, if it was made here. That
+// of a stream is empty until a channel pushes into it, and is removed when it is closed.
 func (p picture) open(ctx context.Context, env Env, sink metric.Sink) (source *origin, dir string, err error) {
 	if err := p.check(); err != nil {
 		return nil, "", err
@@ -101,9 +101,7 @@ func (p picture) open(ctx context.Context, env Env, sink metric.Sink) (source *o
 		}
 	}
 	if !p.streams() {
-		if source, err = openOrigin(dir, p.path(), sink); err == nil && dir != p.media {
-			p.openDASH(ctx, env, source, dir)
-		}
+		source, err = p.openFilm(ctx, env, dir, sink)
 		return source, dir, err
 	}
 	temporary, err := os.MkdirTemp("", "leeway-live-")
@@ -117,17 +115,32 @@ func (p picture) open(ctx context.Context, env Env, sink metric.Sink) (source *o
 	return source, dir, nil
 }
 
-// openDASH has the origin serve the DASH form too, of a film that was made here. The film plays without it.
-func (p picture) openDASH(ctx context.Context, env Env, source *origin, dir string) {
+// openFilm returns an origin of the film in dir. One that was made here is served as CMAF, which is one swarm for HLS and DASH, and
+// below tsBelow as MPEG-TS; where it cannot be packaged, as MPEG-TS alone.
+func (p picture) openFilm(ctx context.Context, env Env, dir string, sink metric.Sink) (*origin, error) {
+	if dir == p.media {
+		return openOrigin(dir, p.path(), sink)
+	}
+	served := dir
 	options, err := filmOptions(env, p.seconds())
-	if err == nil {
-		if dir, err = film.PrepareDASH(ctx, dir, options); err == nil {
-			source.dash, err = os.OpenRoot(dir)
-		}
+	if err != nil {
+		return nil, err
 	}
-	if err != nil && ctx.Err() == nil {
-		_, _ = fmt.Fprintf(env.Stderr, "the film has no DASH form: %v\n", err)
+	if cmaf, err := film.PrepareCMAF(ctx, dir, options); err == nil {
+		served = cmaf
+	} else if ctx.Err() != nil {
+		return nil, ctx.Err()
+	} else {
+		_, _ = fmt.Fprintf(env.Stderr, "the film plays as MPEG-TS, in players of HLS alone: %v\n", err)
 	}
+	source, err := openOrigin(served, p.path(), sink)
+	if err != nil {
+		return nil, err
+	}
+	if source.ts, err = os.OpenRoot(dir); err != nil {
+		return nil, errors.Join(fmt.Errorf("origin: open the film: %w", err), source.Close())
+	}
+	return source, nil
 }
 
 // folder returns the film's: media itself when it is one, else what is made of it.
@@ -163,8 +176,8 @@ func (p picture) shown(tracker string, source *origin) webdist.Film {
 	if p.streams() {
 		shown.Title += " (live)"
 	}
-	if source.dash != nil {
-		shown.DASH = p.path() + dashBelow + film.DASHName
+	if _, err := source.root.Stat(film.DASHName); err == nil {
+		shown.DASH = p.path() + film.DASHName
 	}
 	return shown
 }

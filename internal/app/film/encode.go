@@ -44,13 +44,13 @@ func (o Options) encode(ctx context.Context, ffmpeg, input, work, out string) er
 		if err := os.Remove(coded); err != nil {
 			return fmt.Errorf("film: tidy up: %w", err)
 		}
-		v, err := measure(dir, r, result)
-		if err != nil {
+		v := variant{track: track{playlist: r.Name + "/index.m3u8"}, rendition: r, coded: result}
+		if err := v.measure(out); err != nil {
 			return err
 		}
 		variants = append(variants, v)
 	}
-	return writeMaster(filepath.Join(out, MasterName), variants)
+	return writeMaster(filepath.Join(out, MasterName), 3, variants, "")
 }
 
 func (r Recipe) encodeArgs(q Rendition, input, output string) []string {

@@ -5,6 +5,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -153,37 +155,90 @@ func TestCacheDir(t *testing.T) {
 	}
 }
 
-func TestDASHIsPackagedOnceAndNotEncoded(t *testing.T) {
+func TestCMAFIsPackagedOnceAndNotEncoded(t *testing.T) {
 	o := Options{Cache: t.TempDir(), Recipe: tiny()}
 	dir, err := Prepare(t.Context(), testFilm(t, true), o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dash, err := PrepareDASH(t.Context(), dir, o)
+	cmaf, err := PrepareCMAF(t.Context(), dir, o)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mpd, err := os.ReadFile(filepath.Join(dash, DASHName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := strings.Count(string(mpd), "<Representation "); n != 3 {
+	mpd := read(t, cmaf, DASHName)
+	if n := strings.Count(mpd, "<Representation "); n != 3 {
 		t.Errorf("%d representations, want two of pictures and one of sound:\n%s", n, mpd)
 	}
-	if n := strings.Count(string(mpd), "<AdaptationSet "); n != 2 {
+	if n := strings.Count(mpd, "<AdaptationSet "); n != 2 {
 		t.Errorf("%d sets, want one of pictures and one of sound:\n%s", n, mpd)
 	}
-	for _, name := range []string{MasterName, "init-0.mp4", "0-00001.m4s", "1-00003.m4s"} {
-		if _, err := os.Stat(filepath.Join(dash, name)); err != nil {
+	for _, name := range []string{"init-0.mp4", "0-00001.m4s", "1-00003.m4s"} {
+		if _, err := os.Stat(filepath.Join(cmaf, name)); err != nil {
 			t.Error(err)
 		}
 	}
 	var lines int
 	o.Progress = func(string, ...any) { lines++ }
-	if again, err := PrepareDASH(t.Context(), dir, o); err != nil || again != dash || lines != 0 {
-		t.Errorf("second time: got %q, %v and %d progress lines, want the cached %q in silence", again, err, lines, dash)
+	if again, err := PrepareCMAF(t.Context(), dir, o); err != nil || again != cmaf || lines != 0 {
+		t.Errorf("second time: got %q, %v and %d progress lines, want the cached %q in silence", again, err, lines, cmaf)
 	}
 	if left, _ := filepath.Glob(filepath.Join(o.Cache, "film", ".making-*")); len(left) != 0 {
 		t.Errorf("left behind: %v", left)
 	}
+}
+
+func TestCMAFListsForHLSWhatItListsForDASH(t *testing.T) {
+	for _, sound := range []bool{true, false} {
+		o := Options{Cache: t.TempDir(), Recipe: tiny()}
+		dir, err := Prepare(t.Context(), testFilm(t, sound), o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cmaf, err := PrepareCMAF(t.Context(), dir, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		master := read(t, cmaf, MasterName)
+		for _, want := range []string{`NAME="90p"`, `NAME="120p"`, "RESOLUTION=160x90,", "\nmedia_0.m3u8\n", "\nmedia_1.m3u8\n"} {
+			if !strings.Contains(master, want) {
+				t.Errorf("sound %v: the master playlist lacks %q:\n%s", sound, want, master)
+			}
+		}
+		if has := strings.Contains(master, `URI="media_2.m3u8"`) && strings.Contains(master, "mp4a") && strings.Contains(master, `AUDIO="sound"`); has != sound {
+			t.Errorf("sound %v: the master playlist has it: %v\n%s", sound, has, master)
+		}
+		// What a rendition takes at most has the sound in it.
+		band, sum := regexp.MustCompile(`BANDWIDTH=(\d+),AVERAGE-BANDWIDTH=(\d+)`).FindStringSubmatch(master), 0
+		lists := []string{"media_0.m3u8"}
+		if sound {
+			lists = append(lists, "media_2.m3u8")
+		}
+		for _, list := range lists {
+			m := track{playlist: list}
+			if err := m.measure(cmaf); err != nil {
+				t.Fatal(err)
+			}
+			sum += m.peak
+		}
+		if band == nil || band[1] != strconv.Itoa(sum) {
+			t.Errorf("sound %v: %v, want a bandwidth of %d\n%s", sound, band, sum, master)
+		}
+		media := read(t, cmaf, "media_0.m3u8")
+		if !strings.Contains(media, "#EXT-X-PLAYLIST-TYPE:VOD\n") || !strings.Contains(media, "#EXT-X-ENDLIST") || strings.Contains(media, "DATE-TIME") {
+			t.Errorf("the playlist of a film that is whole, without dates:\n%s", media)
+		}
+		segments := regexp.MustCompile(`(?m)^0-\d+\.m4s$`).FindAllString(media, -1)
+		if files, _ := filepath.Glob(filepath.Join(cmaf, "0-*.m4s")); len(segments) == 0 || len(files) != len(segments) {
+			t.Errorf("%d segments are listed, and %d are there:\n%s", len(segments), len(files), media)
+		}
+	}
+}
+
+func read(t *testing.T, dir, name string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join(dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }

@@ -8,58 +8,70 @@ import (
 	"strings"
 )
 
-// variant is one line of the master playlist, with what was measured on the finished segments.
-type variant struct {
-	rendition     Rendition
-	peak, average int // bits per second
-	coded         stream
+// track is a media playlist, with what was measured on the finished segments.
+type track struct {
+	playlist      string // from the master playlist's folder, with slashes
+	peak, average int    // bits per second
 }
 
-// measure reads the media playlist in dir and weighs its segments.
-func measure(dir string, r Rendition, coded stream) (variant, error) {
-	text, err := os.ReadFile(filepath.Join(dir, "index.m3u8"))
+// variant is one line of the master playlist. Bitrates are those of picture and sound.
+type variant struct {
+	track
+	rendition Rendition
+	coded     stream
+}
+
+// measure reads the media playlist below dir and weighs its segments.
+func (t *track) measure(dir string) error {
+	path := filepath.Join(dir, filepath.FromSlash(t.playlist))
+	text, err := os.ReadFile(path)
 	if err != nil {
-		return variant{}, fmt.Errorf("film: read the playlist that ffmpeg wrote: %w", err)
+		return fmt.Errorf("film: read the playlist that ffmpeg wrote: %w", err)
 	}
-	v := variant{rendition: r, coded: coded}
 	var bits, seconds, length float64
 	for line := range strings.Lines(string(text)) {
 		line = strings.TrimSpace(line)
 		if d, ok := strings.CutPrefix(line, "#EXTINF:"); ok {
 			if length, err = strconv.ParseFloat(strings.TrimSuffix(d, ","), 64); err != nil {
-				return variant{}, fmt.Errorf("film: read the playlist of %s: %w", r.Name, err)
+				return fmt.Errorf("film: read the playlist %s: %w", t.playlist, err)
 			}
 			continue
 		}
 		if line == "" || line[0] == '#' || length <= 0 {
 			continue
 		}
-		info, err := os.Stat(filepath.Join(dir, line))
+		info, err := os.Stat(filepath.Join(filepath.Dir(path), line))
 		if err != nil {
-			return variant{}, fmt.Errorf("film: weigh a segment of %s: %w", r.Name, err)
+			return fmt.Errorf("film: weigh a segment of %s: %w", t.playlist, err)
 		}
 		b := float64(info.Size()) * 8
 		bits, seconds = bits+b, seconds+length
-		v.peak = max(v.peak, int(b/length))
+		t.peak = max(t.peak, int(b/length))
 		length = 0
 	}
 	if seconds == 0 {
-		return variant{}, fmt.Errorf("film: the playlist of %s has no segments", r.Name)
+		return fmt.Errorf("film: the playlist %s has no segments", t.playlist)
 	}
-	v.average = int(bits / seconds)
-	return v, nil
+	t.average = int(bits / seconds)
+	return nil
 }
 
-func writeMaster(path string, variants []variant) error {
+// writeMaster writes a master playlist of a version of HLS. sound is the playlist of sound apart; empty: there is none.
+func writeMaster(path string, version int, variants []variant, sound string) error {
 	var b strings.Builder
-	b.WriteString("#EXTM3U\n#EXT-X-VERSION:3\n#EXT-X-INDEPENDENT-SEGMENTS\n")
+	fmt.Fprintf(&b, "#EXTM3U\n#EXT-X-VERSION:%d\n#EXT-X-INDEPENDENT-SEGMENTS\n", version)
+	group := ""
+	if sound != "" {
+		group = `,AUDIO="sound"`
+		fmt.Fprintf(&b, "#EXT-X-MEDIA:TYPE=AUDIO,GROUP-ID=\"sound\",NAME=\"sound\",DEFAULT=YES,AUTOSELECT=YES,URI=%q\n", sound)
+	}
 	for _, v := range variants {
 		codecs := "avc1.4d401e" // main profile, level 3.0: what encodeArgs asks for
 		if v.coded.audio {
 			codecs += ",mp4a.40.2"
 		}
-		fmt.Fprintf(&b, "#EXT-X-STREAM-INF:BANDWIDTH=%d,AVERAGE-BANDWIDTH=%d,CODECS=%q,RESOLUTION=%s,NAME=%q\n%s/index.m3u8\n",
-			v.peak, v.average, codecs, v.coded.size, v.rendition.Name, v.rendition.Name)
+		fmt.Fprintf(&b, "#EXT-X-STREAM-INF:BANDWIDTH=%d,AVERAGE-BANDWIDTH=%d,CODECS=%q,RESOLUTION=%s,NAME=%q%s\n%s\n",
+			v.peak, v.average, codecs, v.coded.size, v.rendition.Name, group, v.playlist)
 	}
 	if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
 		return fmt.Errorf("film: write the master playlist: %w", err)

@@ -1,4 +1,5 @@
-// Package film turns a video file into the HLS renditions that the demo plays, once, into the user's cache.
+// Package film turns a video file into the renditions that the demo plays, once, into the user's cache: as HLS of MPEG-TS, and of that
+// as CMAF for HLS and DASH.
 //
 // What is made depends on the recipe and the source alone; both are hashed into the name of the directory, so a
 // changed recipe makes a new film and never a mixture of two.

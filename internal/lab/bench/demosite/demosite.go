@@ -25,11 +25,15 @@ import (
 // Name is what the tracker calls the site.
 const Name = "demo"
 
-// What a site shows: the sample film, or a live stream.
+// What a site shows: the sample film as HLS of MPEG-TS, or a live stream. The demo's page plays the film as CMAF, unless its query has
+// what Site.Page says.
 const (
-	Film   = "bbb"
+	Film   = "bbb/ts"
 	Stream = "live"
 )
+
+// playlist is the path of what the players open.
+func playlist(film string) string { return "/media/" + film + "/master.m3u8" }
 
 // Ports, the ones that the project gives out.
 const (
@@ -53,7 +57,7 @@ type Site struct {
 	host    *netlab.Host
 	cmd     *netlab.Cmd
 	dir     string
-	film    string // its folder on the site
+	film    string // Film or Stream
 	token   string // of its admin port
 	ended   chan error
 	log     bench.Tail
@@ -150,8 +154,11 @@ func (s *Site) Manifest() string { return s.ManifestAt(s.Addr) }
 
 // ManifestAt is the film's URL at another address of the host.
 func (s *Site) ManifestAt(a netip.Addr) string {
-	return "http://" + s.PublicAt(a) + "/media/" + s.film + "/master.m3u8"
+	return "http://" + s.PublicAt(a) + playlist(s.film)
 }
+
+// Page is the part of the page's query that has it play the manifest.
+func (s *Site) Page() string { return "src=" + playlist(s.film) }
 
 // Tracker is the tracker's URL.
 func (s *Site) Tracker() string { return "ws://" + s.Public() + "/" }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/leeway-video/leeway/internal/certificate"
 	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
+	"github.com/leeway-video/leeway/internal/lab/bench/demosite"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
 )
 
@@ -36,10 +37,10 @@ type tab struct {
 
 // open has Chromium open the demo page on a host. The page tells of the first piece that comes from a viewer or a seed,
 // or from either.
-func open(ctx context.Context, host *netlab.Host, servers, from string) (*tab, error) {
+func open(ctx context.Context, host *netlab.Host, s *demosite.Site, from string) (*tab, error) {
 	t := &tab{said: make(chan *told, 1)}
 	var err error
-	t.browser, err = demopage.Open(ctx, host, page(host.DialContext, servers, from, t.said), "", nil)
+	t.browser, err = demopage.Open(ctx, host, page(host.DialContext, s.Public(), from, t.said), "?"+s.Page(), nil)
 	return t, err
 }
 

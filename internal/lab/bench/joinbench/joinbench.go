@@ -84,7 +84,7 @@ func headlessViewer(ctx context.Context, r *bench.Run, h *netlab.Host, s *demosi
 // chromium joins in a browser, and waits for a piece of a peer with the role, or of any.
 func chromium(role string) joiner {
 	return func(ctx context.Context, r *bench.Run, h *netlab.Host, s *demosite.Site, rtt time.Duration) (map[string]float64, error) {
-		page, err := open(ctx, h, s.Public(), role)
+		page, err := open(ctx, h, s, role)
 		if err != nil {
 			return nil, err
 		}
@@ -128,7 +128,7 @@ func tabs(ctx context.Context, hosts []*netlab.Host, s *demosite.Site) (stop fun
 		}
 	}
 	for _, h := range hosts {
-		t, err := open(ctx, h, s.Public(), "")
+		t, err := open(ctx, h, s, "")
 		if err != nil {
 			return stop, err
 		}

@@ -9,9 +9,11 @@ import (
 	"html"
 	"io"
 	"net"
+	"net/netip"
 
 	"github.com/leeway-video/leeway/internal/lab/bench"
 	"github.com/leeway-video/leeway/internal/lab/bench/demopage"
+	"github.com/leeway-video/leeway/internal/lab/bench/demosite"
 	"github.com/leeway-video/leeway/internal/lab/netlab"
 	"github.com/leeway-video/leeway/internal/viewer"
 )
@@ -41,14 +43,14 @@ func telling(dial func(ctx context.Context, network, address string) (net.Conn, 
 }
 
 // browse has Chromium watch on a host, with a user's flags: a page on loopback, or one that counts as public.
-func browse(ctx context.Context, host *netlab.Host, public bool, servers, title, label string) (*watcher, error) {
+func browse(ctx context.Context, host *netlab.Host, public bool, site *demosite.Site, at netip.Addr, title, label string) (*watcher, error) {
 	w, output, open := &watcher{name: label}, &bench.Tail{}, demopage.Open
 	if public {
 		open = demopage.OpenPublic
 	}
-	page := telling(host.DialContext, servers, title, w.hear)
+	page := telling(host.DialContext, site.PublicAt(at), title, w.hear)
 	w.moved = page.Moved
-	browser, err := open(ctx, host, page, lowest, output)
+	browser, err := open(ctx, host, page, lowest+"&"+site.Page(), output)
 	if err != nil {
 		return nil, err
 	}

@@ -176,7 +176,7 @@ func (s *stage) roam(ctx context.Context, r *bench.Run, i int, w roamer) (v roam
 func (s *stage) settle(ctx context.Context, r *bench.Run, i int, w roamer, title string) (*watcher, error) {
 	label := fmt.Sprintf("roaming-%d-mover", i+1)
 	if w.browser {
-		return browse(ctx, s.pairs[i].b, false, s.named.PublicAt(s.named.Addr), title, label)
+		return browse(ctx, s.pairs[i].b, false, s.named, s.named.Addr, title, label)
 	}
 	return start(ctx, r, s.pairs[i].b, s.named, s.named.Addr, title, label)
 }

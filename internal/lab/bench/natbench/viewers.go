@@ -218,7 +218,7 @@ func (s *stage) enter(ctx context.Context, r *bench.Run, i int, w row, newcomer 
 	}
 	title, label := fmt.Sprintf("row %d", i+1), fmt.Sprintf("row-%d-%s", i+1, who)
 	if browser {
-		return browse(ctx, host, w.guarded, site.PublicAt(at), title, label)
+		return browse(ctx, host, w.guarded, site, at, title, label)
 	}
 	return start(ctx, r, host, site, at, title, label)
 }

@@ -170,7 +170,7 @@ func (s *stage) one(ctx context.Context, i int) (w watched, err error) {
 	}
 	p := newPage(host.DialContext, s.film.Public(), s.tracker.Public(), tracker, s.engine)
 	text := &bench.Tail{}
-	query := fmt.Sprintf("?leeway=off&maxbuffer=60&level=%d", rendition) // the page's own tag names its own host
+	query := fmt.Sprintf("?leeway=off&maxbuffer=60&level=%d&%s", rendition, s.film.Page()) // the page's own tag names its own host
 	browser, err := demopage.Open(ctx, host, p, query, text)
 	if err != nil {
 		return w, err

@@ -16,7 +16,7 @@ const goodbye = time.Second
 
 // browse has Chromium watch: the demo page by default flags, in the viewer's host.
 func (s *stage) browse(ctx context.Context, host *netlab.Host, p Plan, peers bool) (Outcome, error) {
-	query := "?maxbuffer=30"
+	query := "?maxbuffer=30&" + s.servers.Page()
 	if !peers {
 		query += "&leeway=off"
 	}

@@ -1,0 +1,44 @@
+package app
+
+import (
+	"io"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/leeway-video/leeway/internal/testkit"
+)
+
+// Players of HLS and of DASH have the manifest of one folder, so they have one title; benches have the MPEG-TS.
+func TestAFilmThatIsMadeHereIsOneTitleForHLSAndDASH(t *testing.T) {
+	if _, err := exec.LookPath("ffmpeg"); err != nil {
+		t.Skip("ffmpeg is not installed (apt-get install ffmpeg)")
+	}
+	file := filepath.Join(t.TempDir(), "Own.mp4")
+	if out, err := exec.Command("ffmpeg", "-loglevel", "error", "-f", "lavfi", "-i", "testsrc=size=160x90:rate=24:duration=4", "-pix_fmt", "yuv420p", file).CombinedOutput(); err != nil {
+		t.Fatalf("make a film: %v: %s", err, out)
+	}
+	p := picture{media: file}
+	source, dir, err := p.open(t.Context(), Env{Stderr: io.Discard, Environ: []string{"XDG_CACHE_HOME=" + t.TempDir()}}, &testkit.Recorder{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer source.Close()
+	shown := p.shown("", source)
+	if shown.Source != "/media/own/master.m3u8" || shown.DASH != "/media/own/master.mpd" {
+		t.Errorf("the page plays %+v", shown)
+	}
+	h := source.handler(clientViewer)
+	for path, want := range map[string]string{
+		shown.Source: "media_0.m3u8", shown.DASH: "$RepresentationID$-$Number%05d$.m4s", "/media/own/media_0.m3u8": "\n0-00001.m4s\n",
+		"/media/own/ts/master.m3u8": "240p/index.m3u8", "/media/own/ts/240p/index.m3u8": "\nseg-00000.ts\n",
+	} {
+		if r := ask(h, "GET", path); r.Code != 200 || !strings.Contains(r.Body.String(), want) {
+			t.Errorf("%s: %d, want %q:\n%s", path, r.Code, want, r.Body)
+		}
+	}
+	if !strings.HasSuffix(source.root.Name(), "-cmaf") || source.root.Name() != dir+"-cmaf" {
+		t.Errorf("the folder of the film is %s, and %s is served", dir, source.root.Name())
+	}
+}
