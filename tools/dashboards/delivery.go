@@ -118,17 +118,17 @@ var delivery = board{
 			{title: "Stalls and failures by players' reports", unit: units.Number,
 				about: "In an hour, of sites with cmcd: players' own word by CMCD, with Leeway and without (docs/operations/observing.md). Stalls here and none under Stall ratio: viewers on whose pages the script does not run. Empty: no site takes reports.",
 				series: []series{
-					{expr: `3600 * sum by (state) (rate(leeway_cmcd_states_total{site=~"$site",state=~"rebuffering|fatal-error"}[$__rate_interval]))`, legend: "{{state}}", rare: true},
+					{expr: `3600 * sum by (state) (rate(leeway_cmcd_states_total{site=~"$site",state=~"rebuffering|fatal-error"}[$__rate_interval]))`, legend: "{{state}}"},
 				}},
 			{title: "Answers to players", unit: units.CountsPerSecond, stacked: true,
 				about: "What origin or CDN answered, by the same reports. 4xx: tokens that ran out, or segments that left a live playlist. 5xx and other: the origin.",
 				series: []series{
-					{expr: `sum by (class) (rate(leeway_cmcd_responses_total{site=~"$site"}[$__rate_interval]))`, legend: "{{class}}", rare: true},
+					{expr: `sum by (class) (rate(leeway_cmcd_responses_total{site=~"$site"}[$__rate_interval]))`, legend: "{{class}}"},
 				}},
 			{title: "Reports that were not counted", unit: units.CountsPerSecond,
 				about: "Of all sites, by reason. origin: the page is on no page_origins. off: the site has no cmcd. malformed: no events of CTA-5004-B.",
 				series: []series{
-					{expr: `sum by (reason) (rate(leeway_cmcd_refused_total[$__rate_interval]))`, legend: "{{reason}}", rare: true},
+					{expr: `sum by (reason) (rate(leeway_cmcd_refused_total[$__rate_interval]))`, legend: "{{reason}}"},
 				}},
 		}},
 		{"Why not from peers", []panel{
