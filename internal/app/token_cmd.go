@@ -88,14 +88,15 @@ func keySet(keys access.Keys) []byte {
 	return append(text, '\n')
 }
 
-// replaceFile writes a file whole, under another name first. It may hold secrets, so its permissions do not change.
+// replaceFile writes a file whole, under another name first. It may hold secrets, and a service of another user may read it: its
+// owner and permissions do not change.
 func replaceFile(path string, text []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-") // mode 0600
 	if err != nil {
 		return err
 	}
 	if info, was := os.Stat(path); was == nil {
-		err = f.Chmod(info.Mode().Perm())
+		err = errors.Join(sameOwner(f, info), f.Chmod(info.Mode().Perm()))
 	}
 	if err == nil {
 		_, err = f.Write(text)

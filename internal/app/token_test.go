@@ -2,11 +2,13 @@ package app
 
 import (
 	"encoding/json"
+	"errors"
 	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -254,5 +256,28 @@ func TestAccessIsStatedWhereStrangersCome(t *testing.T) {
 		if err := upDecided(UpConfig{Listen: "0.0.0.0:8080", Site: file}, Env{}); (err == nil) != open {
 			t.Errorf("up with %q: %v", access, err)
 		}
+	}
+}
+
+// A key that root adds leaves a file of keys to the tracker's user.
+func TestAKeyThatIsAddedLeavesTheOwner(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("files of other users are root's to make")
+	}
+	const tracker = 4242
+	_, keys := keygen(t, "--id", "one")
+	if err := errors.Join(os.Chown(keys, tracker, tracker), os.Chmod(keys, 0o640)); err != nil {
+		t.Fatal(err)
+	}
+	other := filepath.Join(t.TempDir(), "other.jwk")
+	if _, errs, code := leeway(t, nil, "token", "keygen", other, "--keys", keys, "--id", "two"); code != 0 {
+		t.Fatalf("%d %s", code, errs)
+	}
+	info, err := os.Stat(keys)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if of := info.Sys().(*syscall.Stat_t); of.Uid != tracker || of.Gid != tracker || info.Mode().Perm() != 0o640 {
+		t.Errorf("the file is of %d:%d, %v", of.Uid, of.Gid, info.Mode())
 	}
 }
