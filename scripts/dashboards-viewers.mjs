@@ -1,7 +1,7 @@
 // Viewers of the small cluster whose players report to its trackers by CMCD: dashboards-viewers.mjs ADDRESS PORT TRACKERS MANIFEST
 // serves a page with hls.js at ADDRESS:PORT and opens it in four windows of Chromium, until it is ended. The first two have Leeway and
-// report to one tracker each. The third has not, and the network of its window fails for ten seconds now and then: its player stalls and
-// says so. The fourth is of another origin, at the next port, which no site lists: its reports are refused.
+// report to one tracker each. The third has not, and its segments fail for ten seconds now and then: its player stalls and says
+// so. The fourth is of another origin, at the next port, which no site lists: its reports are refused.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
@@ -11,7 +11,7 @@ const puppeteer = e2e('puppeteer-core');
 const hlsScript = readFileSync(e2e.resolve('hls.js/dist/hls.min.js'));
 const [address, port, trackers, manifest] = process.argv.slice(2);
 const bases = trackers.split(',');
-/** Seconds of film that a player holds: less than the network is away. */
+/** Seconds of film that a player holds: fewer than its segments fail. */
 const buffer = 6;
 
 /** Runs in the page: a player as docs/embedding.md has it for reports. */
@@ -74,7 +74,12 @@ await open(`http://${address}:${port}/?tracker=0`);
 await open(`http://${address}:${port}/?tracker=${bases.length - 1}`);
 const plain = await open(`http://${address}:${port}/?tracker=0&plain`);
 await open(`http://${address}:${Number(port) + 1}/?tracker=0&plain`);
-outages = setInterval(async () => {
-  await plain.setOfflineMode(true);
-  setTimeout(() => plain.setOfflineMode(false).catch(() => {}), 10_000);
+let away = false;
+plain.on('request', (request) => (away && request.url().endsWith('.m4s') ? request.abort('failed') : request.continue()));
+await plain.setRequestInterception(true);
+outages = setInterval(() => {
+  away = true;
+  setTimeout(() => {
+    away = false;
+  }, 10_000);
 }, 35_000);
