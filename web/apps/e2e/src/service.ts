@@ -117,6 +117,12 @@ export interface Ledger {
   segments: Record<string, Record<string, number>>;
 }
 
+/**
+ * Has the demo's page play the film as HLS of MPEG-TS: the segments that it lists are all that it is given then. Of CMAF the sound comes
+ * beside them.
+ */
+export const asMpegTs = 'src=/media/bbb/ts/master.m3u8';
+
 /** The demo as `make demo` starts it: `leeway up` with its own page, origin and film. */
 export class Demo {
   private constructor(

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Chromium } from './browser.ts';
 import { figures, round } from './figures.ts';
 import { buildDir } from './paths.ts';
-import { Demo, metrics, sum } from './service.ts';
+import { asMpegTs, Demo, metrics, sum } from './service.ts';
 import { pause, Viewer } from './viewer.ts';
 import type { PageWindow } from './watched.ts';
 
@@ -57,7 +57,7 @@ async function measure(viewer: Viewer) {
 }
 
 test('four viewers, 5 s apart, a minute of play each', async () => {
-  const url = `${demo.url}/?level=2&maxbuffer=20`;
+  const url = `${demo.url}/?level=2&maxbuffer=20&${asMpegTs}`;
   const viewers: Viewer[] = [];
   for (let i = 1; i <= 4; i++) {
     viewers.push(await Viewer.open(browser, `${url}&viewer=${i}`, { name: `viewer ${i}` }));
