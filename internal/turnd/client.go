@@ -51,7 +51,7 @@ func (c *clientSocket) WriteTo(p []byte, to net.Addr) (int, error) {
 	}
 	n := len(p)
 	if failed(p) {
-		p = c.server.answer(p, c.asked, to)
+		p = c.server.refused.answer(p, c.asked, to)
 	}
 	if !c.server.replies(p, at) {
 		return n, nil // lost, as on the way

@@ -15,6 +15,8 @@ import (
 // refusals are the clients whose credentials pion has just found wrong, until it writes its answer. Both are done by the goroutine that
 // reads from the client, so there are never more of them than such goroutines.
 type refusals struct {
+	realm string
+
 	mu sync.Mutex
 	of map[refused]struct{} // guarded by mu
 }
@@ -58,11 +60,11 @@ func failed(p []byte) bool {
 
 // answer is what a client gets of the reply to a request of its that failed: pion's, or 401 where its credentials were wrong. The
 // nonce is that of the request, which pion has found good.
-func (s *Server) answer(reply, request []byte, client net.Addr) []byte {
-	if !s.refused.take(client) {
+func (r *refusals) answer(reply, request []byte, client net.Addr) []byte {
+	if !r.take(client) {
 		return reply
 	}
-	if answer := unauthorized(reply, request, s.cfg.Realm); answer != nil {
+	if answer := unauthorized(reply, request, r.realm); answer != nil {
 		return answer
 	}
 	return reply

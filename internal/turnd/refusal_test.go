@@ -2,6 +2,7 @@ package turnd
 
 import (
 	"net"
+	"strings"
 	"testing"
 	"time"
 
@@ -60,7 +61,7 @@ func TestWrongCredentialsAreUnauthorized(t *testing.T) {
 			}
 			username, password := w.secret.Mint("demo", "a", time.Now().Add(time.Minute))
 			expired, old := w.secret.Mint("demo", "b", time.Now().Add(-time.Minute))
-			other, err := access.NewRelaySecret("another secret of thirty-two bytes")
+			other, err := access.NewRelaySecret(strings.Repeat("o", 32))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -89,7 +90,7 @@ func TestWrongCredentialsAreUnauthorized(t *testing.T) {
 			if _, reply := w.exchange(conn, append(allocates[:2:2], as(username, password, nonce)...)...); reply.Type.Class != stun.ClassSuccessResponse {
 				t.Errorf("the right credentials: %v", reply)
 			}
-			if n := len(w.refused.of); n != 0 {
+			if n := len(w.Server.refused.of); n != 0 {
 				t.Errorf("%d refusals are remembered", n)
 			}
 			_, _ = w.exchange(conn, append([]stun.Setter{stun.NewType(stun.MethodRefresh, stun.ClassRequest), attribute(stun.AttrLifetime, 0, 0, 0, 0)}, as(username, password, nonce)...)...)

@@ -47,7 +47,7 @@ func Listen(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		cfg: cfg, closing: make(chan struct{}),
+		cfg: cfg, closing: make(chan struct{}), refused: refusals{realm: cfg.Realm},
 		relayed: map[netip.AddrPort]*relayed{}, byClient: map[netip.AddrPort]*relayed{}, streams: map[*stream]struct{}{},
 	}
 	err := s.listen()

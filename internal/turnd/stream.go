@@ -109,7 +109,7 @@ func (s *stream) Write(p []byte) (int, error) {
 	}
 	n := len(p)
 	if failed(p) {
-		p = s.server.answer(p, s.asked, s.RemoteAddr())
+		p = s.server.refused.answer(p, s.asked, s.RemoteAddr())
 	}
 	if _, err := s.Conn.Write(p); err != nil {
 		_ = s.Close() // half a frame may be out: nothing after it could be read
