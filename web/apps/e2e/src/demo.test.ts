@@ -59,7 +59,7 @@ test('viewers with Shaka, Video.js and dash.js share the film with one with hls.
     browser = await Chromium.start();
     const open = (player: string) =>
       Viewer.open(browser!, `${demo.url}/?level=0&maxbuffer=16&player=${player}`, { name: player });
-    const peer = async (viewer: Viewer): Promise<number> => (await viewer.stats()).titles[0]?.totals.bytes.peer ?? 0;
+    const peer = async (viewer: Viewer): Promise<number> => (await viewer.stats())?.titles[0]?.totals.bytes.peer ?? 0;
     const first = await open('hlsjs');
     await first.until('12 s ahead', (seen) => seen.bufferedAhead > 12);
     // The MPD of dash.js lists the segments of the playlists.
