@@ -75,7 +75,9 @@ await open(`http://${address}:${port}/?tracker=${bases.length - 1}`);
 const plain = await open(`http://${address}:${port}/?tracker=0&plain`);
 await open(`http://${address}:${Number(port) + 1}/?tracker=0&plain`);
 let away = false;
-plain.on('request', (request) => (away && request.url().endsWith('.m4s') ? request.abort('failed') : request.continue()));
+plain.on('request', (request) =>
+  away && request.url().endsWith('.m4s') ? request.abort('failed') : request.continue(),
+);
 await plain.setRequestInterception(true);
 outages = setInterval(() => {
   away = true;
