@@ -24,10 +24,9 @@ const (
 	MinTarget = 15_000 // µs
 	MaxTarget = 60_000 // µs
 
-	MaxMessage   = 16_384 // bytes; also what a piece has
-	MessageTime  = 7_000  // µs of pacing rate in one message
-	MaxInterval  = 1_000_000
-	SuspendAfter = 1_000_000 // µs between packets from which a host counts as suspended
+	MaxMessage  = 16_384    // bytes; also what a piece has
+	MessageTime = 7_000     // µs of pacing rate in one message
+	MaxInterval = 1_000_000 // µs that pacing puts between two messages at most
 
 	never = 1 << 52 // a moment or a delay that is not known
 )
@@ -115,7 +114,6 @@ const (
 // Stats is the state of a host or of a path, for metrics.
 type Stats struct {
 	State      State
-	Suspended  bool
 	Window     int64 // bytes
 	Flight     int64 // flight size, bytes
 	PacingRate int64 // bytes/s

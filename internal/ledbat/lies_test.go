@@ -139,7 +139,7 @@ func TestNewcomersMoveLittle(t *testing.T) {
 	t.Parallel()
 	for _, r := range []road{slow, fast} {
 		for _, n := range []int{3, 6} {
-			kept := medianOf(3, func(seed uint64) float64 {
+			kept := medianOf(9, func(seed uint64) float64 {
 				s, l := r.open(seed)
 				h := s.sender(ledbat.Config{})
 				for i := range n {

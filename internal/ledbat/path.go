@@ -132,7 +132,8 @@ func (p *Path) OnSent(now, size, waiting int64) Stamp {
 	return stamp
 }
 
-// pace sets the earliest moment of the next message. It makes up for late timers, up to burstTime. A message that waited for the
+// pace sets the earliest moment of the next message, at most MaxInterval away: a round trip of many seconds may be
+// one late ack, and the next message tells. It makes up for late timers, up to burstTime. A message that waited for the
 // window was not late: making up for that wait would be a burst with each ack.
 func (h *Sender) pace(now, size, rtt int64) {
 	late := int64(burstTime)
@@ -142,12 +143,7 @@ func (h *Sender) pace(now, size, rtt int64) {
 	h.held = false
 	h.ceiling.on = h.ceiling.on || h.eager
 	rate := h.ceiling.send(size, pacing(h.controller, rtt))
-	h.next = max(h.next, now-late)
-	if h.controller.Window() < Packet && h.view.RTT > 0 {
-		h.next = now + interval(h.controller.Window(), h.view.RTT)
-	} else {
-		h.next += size * 1e6 / max(1, rate)
-	}
+	h.next = min(max(h.next, now-late)+size*1e6/max(1, rate), now+MaxInterval)
 	h.paced = h.next
 }
 

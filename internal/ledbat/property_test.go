@@ -127,25 +127,18 @@ func TestTheSignalMoves(t *testing.T) {
 	}
 }
 
-// TestSuspends: beside a queue that stays, the host sends a probe a second at most, and counts as suspended.
-func TestSuspends(t *testing.T) {
+// TestProbesASecond: beside a queue that stays, the host sends about a message a second.
+func TestProbesASecond(t *testing.T) {
 	t.Parallel()
 	s, l := slow.open(1)
 	h := s.sender(ledbat.Config{})
 	h.link(1, l, slow.rtt/2)
 	s.rival(0, l, slow.rtt/2).pump()
 	s.run(20 * second)
-	before, suspended, n := l.sent[1], 0, 0
-	s.every(100_000, func() {
-		n++
-		if h.c.Stats().Suspended {
-			suspended++
-		}
-	})
+	before := l.sent[1]
 	s.run(60 * second)
-	packets := (l.sent[1] - before) / (payload + overhead)
-	if suspended < n/2 || packets < 20 || packets > 80 {
-		t.Errorf("suspended %d of %d times, %d packets in 40 s, want most and 20 to 80", suspended, n, packets)
+	if packets := (l.sent[1] - before) / (payload + overhead); packets < 20 || packets > 80 {
+		t.Errorf("%d packets in 40 s, want 20 to 80", packets)
 	}
 }
 

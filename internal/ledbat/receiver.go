@@ -31,11 +31,7 @@ func (r *Receiver) SetParts(n int64) { r.parts = max(1, n) }
 func (r *Receiver) Window() int64 { return r.controller.Window() }
 
 // Stats tells how the host stands.
-func (r *Receiver) Stats() Stats {
-	s := r.stats()
-	s.Suspended = interval(r.controller.Window(), r.view.RTT) >= SuspendAfter
-	return s
-}
+func (r *Receiver) Stats() Stats { return r.stats() }
 
 // MayRequest says whether another size bytes may be asked for now, over any link: the window may be passed by less than
 // one request. If not, at is when to try again, or 0 when the window is full: then data say.

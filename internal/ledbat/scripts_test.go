@@ -12,7 +12,7 @@ var scripts = []struct {
 		t.host(s).link(0, l, 30_000)
 		s.run(2 * second)
 	}},
-	{"gives way", "TCP comes after 1.5 s and leaves after 4 s: the window goes below a packet, the host is suspended, and comes back.", func(t *tape) {
+	{"gives way", "TCP comes after 1.5 s and leaves after 4 s: the window goes below a packet, the host sends a message a second, and comes back.", func(t *tape) {
 		s, l := road{"", 1, 40_000, 60_000}.open(2)
 		t.host(s).link(0, l, 20_000)
 		tcp := s.rival(1, l, 20_000)
@@ -134,6 +134,7 @@ var scripts = []struct {
 	}},
 	{"acks that cannot be", "From the future, beyond their own highest, twice, out of order, with a hold longer than the round trip.", impossibleAcks},
 	{"silence", "A timeout, a second one with twice the wait, a late ack, an idle time, another path, a new payload, two tabs.", silence},
+	{"a late ack", "One ack comes five seconds late: whatever the window, pacing puts no more than a second between two messages.", lateAck},
 	{"base history", "Minutes with another base each; a long queue of others does not become the base; a receiver's clock runs away.", baseHistory},
 	{"acks are made", "Order, holes, duplicates, what asks for its ack, what is too far ahead; a hole that stays is passed.", makeAcks},
 	{"requests", "The receiver's window: slow start, a queue on both links, requests apart in time, data that give no sample.", requests},
@@ -193,6 +194,23 @@ func silence(t *tape) {
 	t.do(13_400_000, "parts", 0, 2)
 	t.do(13_400_000, "run", 0, 30, 91_000, 2368, 90_000, 69_000)
 	t.do(16_200_000, "run", 0, 200, 32_000, 2368, 31_000, 9_000)
+}
+
+func lateAck(t *tape) {
+	t.do(0, "open", 0, 1200, 0, 0)
+	t.do(0, "send", 0, 1200, 0)
+	t.ack(5*second, 0, ledbat.Ack{Cumulative: 1, ReceivedAt: 4_990_000})
+	t.do(5*second, "send", 0, 1200, 0)
+	t.do(13*second, "timeout", 0) // the window is a packet
+	t.do(13*second, "send", 0, 1200, 0)
+	t.ack(13_040_000, 0, ledbat.Ack{Cumulative: 3, Highest: 2, ReceivedAt: 13_020_000})
+	t.do(13_500_000, "may", 0, 1200)
+	t.do(14*second, "parts", 0, 4)
+	t.do(14*second, "send", 0, 1200, 0)
+	t.do(22*second, "timeout", 0) // a quarter of a packet
+	t.do(22*second, "send", 0, 1200, 0)
+	t.ack(22_040_000, 0, ledbat.Ack{Cumulative: 5, Highest: 4, ReceivedAt: 22_020_000})
+	t.do(22_500_000, "may", 0, 1200)
 }
 
 func baseHistory(t *tape) {

@@ -46,7 +46,6 @@ func (h *Sender) PacingRate() int64 { return h.ceiling.of(pacing(h.controller, h
 // Stats tells how the host stands.
 func (h *Sender) Stats() Stats {
 	s := h.stats()
-	s.Suspended = interval(h.controller.Window(), h.view.RTT) >= SuspendAfter
 	s.PacingRate, s.Losses, s.Timeouts = h.PacingRate(), h.losses, h.timeouts
 	return s
 }
@@ -65,6 +64,3 @@ func pacing(l Controller, rtt int64) int64 {
 	}
 	return w * pacingGain * 1000 / rtt
 }
-
-// interval is the time between packets of a window that is below one packet.
-func interval(window, rtt int64) int64 { return min(rtt*Packet/window, MaxInterval) }

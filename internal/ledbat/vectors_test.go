@@ -173,7 +173,7 @@ func (b *bench) sender(at int64, link int) []int64 {
 func (b *bench) receiver() []int64 { return hostSeen(b.r.Stats()) }
 
 func hostSeen(s ledbat.Stats) []int64 {
-	return []int64{stateNumber[s.State], bit(s.Suspended), s.Window, s.Flight, s.Queuing, s.Target, s.Base, s.RTT, s.Slowdowns, s.Yields}
+	return []int64{stateNumber[s.State], s.Window, s.Flight, s.Queuing, s.Target, s.Base, s.RTT, s.Slowdowns, s.Yields}
 }
 
 // tape records what a case does, with what is seen.

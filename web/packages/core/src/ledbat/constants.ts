@@ -8,7 +8,6 @@ export const maxTarget = 60_000;
 export const maxMessage = 16_384;
 export const messageTime = 7_000;
 export const maxInterval = 1_000_000;
-export const suspendAfter = 1_000_000;
 
 /** A moment or a delay that is not known. */
 export const never = 2 ** 52;

@@ -1,22 +1,10 @@
-import {
-  div,
-  firstRtt,
-  idleMin,
-  initialWindow,
-  maxInterval,
-  maxTarget,
-  never,
-  pacingGain,
-  packet,
-  suspendAfter,
-} from './constants.ts';
+import { div, firstRtt, idleMin, initialWindow, maxTarget, never, pacingGain, packet } from './constants.ts';
 import { Controller, type Signal, type State } from './controller.ts';
 import { type Delays, targetOf } from './delay.ts';
 
 /** The state of a host or of a path. Times in µs, sizes in bytes, rates in bytes/s. */
 export interface LedbatStats {
   state: State;
-  suspended: boolean;
   window: number;
   flight: number;
   pacingRate: number;
@@ -43,9 +31,6 @@ const freshView = (parts: number): Signal => ({
 
 /** Of an even number the lower one. */
 const median = (list: number[]): number => list.sort((a, b) => a - b)[(list.length - 1) >> 1]!;
-
-/** The time between packets of a window that is below one packet. */
-export const interval = (window: number, rtt: number): number => Math.min(div(rtt * packet, window), maxInterval);
 
 /** What both sides of the transport share: a controller for all links of a host, and what the links' delays say together. */
 export class Host {
@@ -176,7 +161,6 @@ export class Host {
     const { queuing, target, base, rtt } = this.view;
     return {
       state: this.controller.state,
-      suspended: interval(this.controller.window, rtt) >= suspendAfter,
       window: this.controller.window,
       flight: this.flight,
       pacingRate: this.pacingRate(),

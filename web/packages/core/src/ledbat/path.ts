@@ -7,6 +7,7 @@ import {
   eagerTarget,
   firstRtt,
   leastRtt,
+  maxInterval,
   maxPending,
   messageTime,
   maxMessage as mostMessage,
@@ -18,7 +19,7 @@ import {
 } from './constants.ts';
 import { Controller, type Signal } from './controller.ts';
 import { Delays } from './delay.ts';
-import { Host, interval, type LedbatStats } from './host.ts';
+import { Host, type LedbatStats } from './host.ts';
 import { Pending, type Problem } from './pending.ts';
 import { Tolerance } from './tolerance.ts';
 
@@ -202,12 +203,8 @@ export class Path {
     const { srtt } = this.#delays;
     // Its own round trip, while no other link's is shorter by far.
     const spacing = h.spacing(size, srtt ? Math.min(srtt, h.view.rtt) : undefined);
-    h.next = Math.max(h.next, h.held ? now : now - burstTime);
+    h.paced = h.next = Math.min(Math.max(h.next, h.held ? now : now - burstTime) + spacing, now + maxInterval);
     h.held = false;
-    h.paced = h.next =
-      h.controller.window < packet && h.view.rtt > 0
-        ? now + interval(h.controller.window, h.view.rtt)
-        : h.next + spacing;
   }
 
   /** Takes in an ack that came over the link. */

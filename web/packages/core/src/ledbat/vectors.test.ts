@@ -24,7 +24,6 @@ const states = ['slow-start', 'avoidance', 'slowdown', 'ramp'];
 const asked = (may: true | number) => (may === true ? [1, 0] : [0, may]);
 const seen = (s: LedbatStats) => [
   states.indexOf(s.state),
-  +s.suspended,
   s.window,
   s.flight,
   s.queuing,
