@@ -24,7 +24,7 @@ const documents = [
 const always = ['LICENSE', 'README.md', 'dist/index.d.ts', 'dist/index.js', 'dist/index.js.map', 'package.json'];
 const dropin = Object.values(await scripts());
 const more = {
-  core: ['dist/compose.js', 'dist/compose.js.map'],
+  core: ['dist/compose.js', 'dist/compose.js.map', 'dist/seldom.js', 'dist/seldom.js.map'],
   leeway: ['dist/leeway.d.ts', ...dropin.map(({ name }) => `dist/${name}`)],
 };
 
@@ -289,8 +289,13 @@ async function checkModules(project) {
       metafile: true,
     },
   });
-  const later = Object.values(split.metafile.outputs).find(({ entryPoint }) => entryPoint?.endsWith('compose.js'));
-  assert(later?.exports.includes('composeEngine'), 'a bundler that splits does not keep the engine apart');
+  for (const [file, name] of [
+    ['compose.js', 'composeEngine'],
+    ['seldom.js', 'createStreams'],
+  ]) {
+    const later = Object.values(split.metafile.outputs).find(({ entryPoint }) => entryPoint?.endsWith(file));
+    assert(later?.exports.includes(name), `a bundler that splits does not keep ${file} apart`);
+  }
   for (const { name, code } of dropin) {
     assert.equal(readFileSync(join(modules, 'leeway/dist', name), 'utf8'), code, `${name} differs`);
   }
