@@ -14,26 +14,35 @@ export interface LoaderStats {
   loading: LoadTiming;
 }
 
-export interface FragmentLike {
-  sn: number | 'initSegment';
+/** What a playlist names: a segment, or a part of one. */
+export interface NamedLike {
   start: number;
   duration: number;
+  url: string;
+  byteRangeStartOffset?: number | null;
+  /** Exclusive. */
+  byteRangeEndOffset?: number | null;
+}
+
+export interface FragmentLike extends NamedLike {
+  sn: number | 'initSegment';
   level: number;
   /** `main`, `audio` or `subtitle`. */
   type: string;
-  url: string;
   /** Of the playlist that names it. */
   baseurl?: string;
   bitrateTest?: boolean;
   /** Wall clock of its beginning, ms since the epoch. */
   programDateTime?: number | null;
-  byteRangeStartOffset?: number | null;
-  byteRangeEndOffset?: number | null;
 }
 
-export interface PartLike {
-  duration: number;
-  fragOffset: number;
+/** A part of a segment of a low-latency stream. */
+export interface PartLike extends NamedLike {
+  /** In its segment, from 0. */
+  index: number;
+  fragment: { sn: number | 'initSegment' };
+  /** There is nothing to be loaded. */
+  gap?: boolean;
 }
 
 export interface FragmentContext {
@@ -84,6 +93,8 @@ export interface HlsConfig {
 
 export interface DetailsLike {
   fragments: FragmentLike[];
+  /** Of the latest segments, and of the one that is still being made. */
+  partList?: PartLike[] | null;
   /** More will come. */
   live?: boolean;
   targetduration?: number;

@@ -307,16 +307,16 @@ describe('the fragment loader', () => {
     expect(caught).toHaveBeenCalledOnce();
   });
 
-  test('init segments and parts are due now', () => {
-    for (const context of [{ frag: frag('initSegment') }, { frag: frag(5), part: { duration: 0.5, fragOffset: 1 } }]) {
-      const { load, playback, hls } = setUp(context as Partial<FragmentContext>);
-      const media = new FakeMedia();
-      media.buffered = { length: 1 };
-      hls.media = media as unknown as HTMLMediaElement;
-      load();
-      expect(playback.request!.deadlineMs()).toBe(0);
-      expect(playback.request!.upcoming).toEqual([]);
-    }
+  test('init segments are due now, and nothing comes after them', () => {
+    const { load, playback, hls } = setUp({ frag: { ...frag('initSegment'), duration: 0 } });
+    const media = new FakeMedia();
+    media.buffered = { length: 1 };
+    media.currentTime = 30;
+    hls.media = media as unknown as HTMLMediaElement;
+    hls.levels[1]!.details = { fragments: [frag(5)] };
+    load();
+    expect(playback.request!.deadlineMs()).toBe(0);
+    expect(playback.request).toMatchObject({ upcoming: [], durationMs: 0, part: undefined });
   });
 });
 

@@ -21,7 +21,7 @@ import type {
   LoaderConstructor,
   LoaderStats,
 } from './hls.ts';
-import { bitrateOf, isLive, rangeOf, upcomingOf, zeroOf } from './position.ts';
+import { bitrateOf, isLive, partsOf, rangeOf, upcomingOf, zeroOf } from './position.ts';
 
 export interface LoaderContext {
   hls: HlsLike;
@@ -39,7 +39,10 @@ interface OriginFailure {
   tell(callbacks: LoaderCallbacks): void;
 }
 
-/** One origin fetch by the previous loader, of the fragment or of what is asked for `instead`. Rejects with an `OriginFailure`, which tells the `shown` stats. */
+/**
+ * One origin fetch by the previous loader, of the fragment or of what is asked for `instead`. Rejects with an `OriginFailure`, which
+ * tells the `shown` stats. The loader is done with then.
+ */
 function fetchOrigin(
   loader: FragmentLoaderLike,
   shown: LoaderStats,
@@ -51,12 +54,13 @@ function fetchOrigin(
   instead?: Partial<FragmentContext>,
 ): Promise<OriginResult & { details: unknown }> {
   const { stats } = loader;
+  /** 0: it does not run. */
   let timer = 0;
   return new Promise<OriginResult & { details: unknown }>((resolve, reject) => {
     const fail = (tell: OriginFailure['tell']) => reject({ tell } satisfies OriginFailure);
     const failAborted = (details: unknown) => fail((c) => c.onAbort?.(shown, context, details));
     const abort = () => {
-      loader.abort();
+      if (timer) loader.abort();
       failAborted(null);
     };
     if (signal.aborted) return abort();
@@ -84,7 +88,11 @@ function fetchOrigin(
       onTimeout: (_stats, _context, details) => fail((c) => c.onTimeout(shown, context, details)),
       onAbort: (_stats, _context, details) => failAborted(details),
     });
-  }).finally(() => clock.clearTimer(timer));
+  }).finally(() => {
+    clock.clearTimer(timer);
+    timer = 0;
+    loader.destroy();
+  });
 }
 
 /** From the first byte to the last, where the loader measured it. */
@@ -115,33 +123,31 @@ function shared({ frag }: FragmentContext): boolean {
   return !frag.bitrateTest && frag.type !== 'subtitle';
 }
 
-/** The request to the core. Init segments, and parts of a segment still being made, cannot wait: their deadline is now. */
+/** The request to the core. An init segment begins at 0, so that it is always due; a part of a segment has nothing after it that is there. */
 export function requestFor(
   context: FragmentContext,
   { hls }: LoaderContext,
   origin: SegmentRequest['origin'],
 ): SegmentRequest {
   const { frag, part } = context;
-  const now = frag.sn === 'initSegment' || part !== null;
-  const start = frag.start + (part?.fragOffset ?? 0);
-  const request: SegmentRequest = {
+  const asked = part ?? frag;
+  return {
     url: context.url,
-    startMs: start * 1000,
-    durationMs: (part ?? frag).duration * 1000,
+    range: rangeOf(context),
+    startMs: asked.start * 1000,
+    durationMs: asked.duration * 1000,
     rendition: `${frag.type}-${frag.level}`,
     bitrate: bitrateOf(hls, frag),
     adaptive: hls.autoLevelEnabled && hls.levels.length > 1,
-    deadlineMs: () => (now ? 0 : deadlineMs(hls.media, start)),
-    upcoming: now ? [] : upcomingOf(hls, frag),
+    deadlineMs: () => deadlineMs(hls.media, asked.start),
+    upcoming: part ? [] : upcomingOf(hls, frag),
+    part: part ? { sequence: frag.sn as number, index: part.index, listed: () => partsOf(hls, frag) } : undefined,
     track: frag.type,
     playlist: frag.baseurl,
     live: isLive(hls, frag),
     zeroMs: zeroOf(hls, frag),
     origin,
   };
-  const range = rangeOf(context);
-  if (range) request.range = range;
-  return request;
 }
 
 /**
@@ -171,7 +177,7 @@ export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext)
     /** Set while hls.js waits for an answer. */
     let waiting: LoaderCallbacks | undefined;
     let handle: ReturnType<Playback['load']> | undefined;
-    let origin: FragmentLoaderLike | undefined;
+    /** Of the fetch of all of it from the origin. */
     let originStats: LoaderStats | undefined;
     let details: unknown = null;
     let timer = 0;
@@ -223,11 +229,11 @@ export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext)
 
     const begin = (playback: Playback, context: FragmentContext, config: LoaderConfiguration) => {
       const request = requestFor(context, attached, async (signal, onProgress, part) => {
-        origin = new Previous(hlsConfig);
-        originStats = origin.stats;
+        const origin = new Previous(hlsConfig);
+        if (!part) originStats = origin.stats;
         const range = part && { rangeStart: part.first, rangeEnd: part.last + 1 };
         const result = await fetchOrigin(origin, stats, clock, context, config, signal, onProgress, range);
-        details = result.details;
+        if (!part) details = result.details;
         return result;
       });
       request.beside = (url, ...how) =>
@@ -287,7 +293,6 @@ export function wrapLoader(Previous: LoaderConstructor, attached: LoaderContext)
       },
       destroy() {
         cancel();
-        origin?.destroy();
         plain.destroy();
       },
     };

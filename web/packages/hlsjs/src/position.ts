@@ -1,7 +1,7 @@
 /** Where a fragment stands on the timeline of the playback, in the terms of the core. */
 
-import type { ByteRange, SegmentRef } from '@leeway/core';
-import type { DetailsLike, FragmentContext, FragmentLike, HlsLike } from './hls.ts';
+import type { ByteRange, PartRef, SegmentRef } from '@leeway/core';
+import type { DetailsLike, FragmentContext, FragmentLike, HlsLike, NamedLike } from './hls.ts';
 
 /** Fragments after the asked one that the library hears of: as many as it fetches ahead. */
 const lookahead = 32;
@@ -30,6 +30,21 @@ export function zeroOf(hls: HlsLike, frag: FragmentLike): number {
   return (frag.programDateTime ?? frag.sn * (details.targetduration ?? frag.duration) * 1000) - frag.start * 1000;
 }
 
+/** What a playlist names, as the core has it. */
+const refOf = ({ url, start, duration, byteRangeStartOffset: first, byteRangeEndOffset: end }: NamedLike): SegmentRef => ({
+  url,
+  startMs: start * 1000,
+  durationMs: duration * 1000,
+  // Missing ones are null or undefined, and no number is less than those.
+  range: end! > first! ? { first: first!, last: end! - 1 } : undefined,
+});
+
+/** The parts that the playlist of a fragment lists now. */
+export const partsOf = (hls: HlsLike, frag: FragmentLike): PartRef[] =>
+  (detailsOf(hls, frag)?.partList ?? [])
+    .filter(({ gap }) => !gap)
+    .map((part) => ({ ...refOf(part), sequence: part.fragment.sn as number, index: part.index }));
+
 /** The next fragments of the same rendition. */
 export function upcomingOf(hls: HlsLike, frag: FragmentLike): SegmentRef[] {
   const fragments = detailsOf(hls, frag)?.fragments ?? [];
@@ -38,13 +53,7 @@ export function upcomingOf(hls: HlsLike, frag: FragmentLike): SegmentRef[] {
   return fragments
     .slice(at + 1, at + 1 + lookahead)
     .filter((next) => next.url)
-    .map((next) => {
-      const ref: SegmentRef = { url: next.url, startMs: next.start * 1000, durationMs: next.duration * 1000 };
-      const { byteRangeStartOffset: first, byteRangeEndOffset: end } = next;
-      // Missing ones are null or undefined, and no number is less than those.
-      if (end! > first!) ref.range = { first: first!, last: end! - 1 };
-      return ref;
-    });
+    .map(refOf);
 }
 
 /** Bits per second of the rendition that a fragment belongs to; 0 unknown. */
