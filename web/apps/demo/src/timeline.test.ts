@@ -20,7 +20,10 @@ class Element {
     if (!this.parts.has(name)) this.parts.set(name, new Element());
     return this.parts.get(name)!;
   }
-  setAttribute(): void {}
+  readonly attributes = new Map<string, string>();
+  setAttribute(name: string, value: string): void {
+    this.attributes.set(name, value);
+  }
   addEventListener(): void {}
   append(child: Element): void {
     this.insertBefore(child, null);
@@ -67,4 +70,33 @@ it('the strip of a live stream never goes pale: what stays in it is moved, not m
     timeline.record(slots(first, 15)[14]!, delivered);
     before = [...now];
   }
+});
+
+it('a cell of a stream of low latency is of all its parts, also while it grows', () => {
+  vi.stubGlobal('document', { createElement: () => new Element(), activeElement: null });
+  const root = new Element();
+  const timeline = new Timeline(root as unknown as HTMLElement);
+  const cells = root.querySelector('.cells');
+  const came = (startMs: number, source: 'peer' | 'seed' | 'origin', n: number) => {
+    const bytes = { origin: 0, seed: 0, peer: 0, [source]: n };
+    const reason = source === 'peer' ? undefined : 'no-holder';
+    timeline.record({ startMs, durationMs: 500 }, { source, reason, bytes, early: false, rendition: '240p' });
+  };
+  const growing = (parts: number) => [...slots(0, 1), { startMs: 2000, durationMs: 500 * parts }];
+  timeline.layOut(growing(1), 0, true);
+  came(2020, 'seed', 30_000);
+  expect(cells.children[1]!.dataset.source).toBe('seed');
+  // A part may come before the page has looked at the playlist that lists it.
+  came(2520, 'peer', 20_000);
+  timeline.layOut(growing(2), 0, true);
+  expect(cells.children[1]!.dataset.source).toBe('seed');
+  timeline.layOut(growing(3), 0, true);
+  came(3020, 'peer', 25_000);
+  expect(cells.children[1]!.dataset.source).toBe('peer');
+  const label = () => cells.children[1]!.attributes.get('aria-label')!;
+  expect(label()).toContain('75 kB');
+  // The next segment begins; what was of this one stays.
+  timeline.layOut([...slots(0, 2), { startMs: 4000, durationMs: 500 }], 0, true);
+  expect(label()).toContain('75 kB');
+  expect(cells.children[0]!.dataset.source).toBeUndefined();
 });

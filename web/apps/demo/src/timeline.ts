@@ -21,7 +21,6 @@ export interface Slot {
 
 interface Cell extends Slot {
   element: HTMLElement;
-  delivered: Delivered | undefined;
 }
 
 /** A longer film is shown in windows of this length. */
@@ -36,6 +35,7 @@ export class Timeline {
   private readonly buffer: HTMLElement;
   private readonly tip: HTMLElement;
   private cells: Cell[] = [];
+  /** What came, by when it begins: segments, and parts of them. */
   private readonly delivered = new Map<number, Delivered>();
   private from = 0;
   private to = 0;
@@ -86,12 +86,31 @@ export class Timeline {
     this.layOutAxis();
   }
 
-  /** Records where the segment that starts near `startMs` came from. */
+  /** Records where the segment that starts near `startMs` came from, or the part of one. */
   record(slot: Slot, delivered: Delivered): void {
     this.delivered.set(nearest(slot.startMs), delivered);
     const middle = slot.startMs + slot.durationMs / 2;
     const cell = this.cells.find((c) => c.startMs <= middle && middle < c.startMs + c.durationMs);
-    if (cell !== undefined) this.fill(cell, delivered);
+    if (cell !== undefined) this.fill(cell);
+  }
+
+  /** What came of a cell, all of its parts together; undefined: nothing. */
+  private cameOf({ startMs, durationMs }: Slot): Delivered | undefined {
+    const bytes = { origin: 0, seed: 0, peer: 0 };
+    let last: Delivered | undefined;
+    let reason: string | undefined;
+    const first = nearest(startMs);
+    // A cell has at least the one that begins with it.
+    for (let at = first; at < Math.max(first + 1, nearest(startMs + durationMs)); at++) {
+      const one = this.delivered.get(at);
+      if (one === undefined) continue;
+      last = one;
+      reason = one.reason ?? reason;
+      for (const name of order) bytes[name] += one.bytes[name];
+    }
+    if (last === undefined) return undefined;
+    const most = order.reduce((best, name) => (bytes[name] > bytes[best] ? name : best), last.source);
+    return { ...last, bytes, reason, source: most };
   }
 
   /** Moves the playhead and the line of what is buffered (seconds). */
@@ -108,9 +127,11 @@ export class Timeline {
   }
 
   private place(cell: Cell, slot: Slot): Cell {
+    const grown = slot.durationMs > cell.durationMs;
     const { startMs, durationMs } = Object.assign(cell, slot);
     cell.element.style.left = `${this.share(startMs) * 100}%`;
     cell.element.style.width = `${(this.share(startMs + durationMs) - this.share(startMs)) * 100}%`;
+    if (grown) this.fill(cell);
     return cell;
   }
 
@@ -118,15 +139,15 @@ export class Timeline {
     const element = document.createElement('li');
     element.className = 'cell';
     element.tabIndex = -1;
-    const cell = this.place({ ...slot, element, delivered: undefined }, slot);
-    const delivered = this.delivered.get(nearest(slot.startMs));
-    if (delivered === undefined) element.setAttribute('aria-label', `${span(slot)}, not fetched yet`);
-    else this.fill(cell, delivered);
+    const cell = this.place({ ...slot, element }, slot);
+    this.fill(cell);
     return cell;
   }
 
-  private fill(cell: Cell, delivered: Delivered): void {
-    cell.delivered = delivered;
+  private fill(cell: Cell): void {
+    cell.element.setAttribute('aria-label', this.describe(cell));
+    const delivered = this.cameOf(cell);
+    if (delivered === undefined) return;
     const { bytes, source } = delivered;
     const total = bytes.origin + bytes.seed + bytes.peer || 1;
     let below = 0;
@@ -142,11 +163,10 @@ export class Timeline {
       '--mix',
       `linear-gradient(to top, ${stops.join(', ') || `var(--${source}) 0 100%`})`,
     );
-    cell.element.setAttribute('aria-label', this.describe(cell));
   }
 
   private describe(cell: Cell): string {
-    const { delivered } = cell;
+    const delivered = this.cameOf(cell);
     if (delivered === undefined) return `${span(cell)}, not fetched yet`;
     const { bytes, reason, early, rendition } = delivered;
     const size = formatBytes(bytes.origin + bytes.seed + bytes.peer);
@@ -170,7 +190,7 @@ export class Timeline {
     if (cell === undefined) return;
     const text = this.describe(cell);
     this.tip.textContent = text;
-    this.tip.dataset.source = cell.delivered?.source ?? '';
+    this.tip.dataset.source = cell.element.dataset.source ?? '';
     this.tip.hidden = false;
     const center = this.share(cell.startMs + cell.durationMs / 2);
     const room = this.track.clientWidth - this.tip.offsetWidth;

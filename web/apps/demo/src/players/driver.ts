@@ -1,7 +1,7 @@
 import type { PageOptions } from '../film';
 import type { Slot } from '../timeline';
 
-/** One media segment as the player asked for it, in the order of arrival. */
+/** One media segment, or a part of one, as the player asked for it, in the order of arrival. */
 export interface PlayedSegment {
   url: string;
   /** Its rendition, the lowest bitrate is 0; -1 where the player does not say. */

@@ -1,4 +1,4 @@
-import Hls, { type ErrorData, Events } from 'hls.js';
+import Hls, { type ErrorData, Events, type Level } from 'hls.js';
 import type { Driver, Start } from './driver';
 
 declare global {
@@ -23,15 +23,16 @@ export const start: Start = (video, src, options, listener) => {
     // A refusal (autoplay policy) leaves the controls on screen; nothing else to do.
     if (options.autoplay) video.play().catch(() => undefined);
   });
-  hls.on(Events.FRAG_LOADED, (_, { frag }) => {
+  hls.on(Events.FRAG_LOADED, (_, { frag, part }) => {
     if (frag.sn === 'initSegment' || frag.type !== 'main') return;
+    const { url, start, duration, stats } = part ?? frag;
     listener.segment({
-      url: frag.url,
+      url,
       level: frag.level,
       sn: frag.sn,
-      startMs: Math.round(frag.start * 1000),
-      durationMs: Math.round(frag.duration * 1000),
-      bytes: frag.stats.total || frag.stats.loaded,
+      startMs: Math.round(start * 1000),
+      durationMs: Math.round(duration * 1000),
+      bytes: stats.total || stats.loaded,
     });
   });
   hls.on(Events.FRAG_CHANGED, (_, { frag }) => {
@@ -53,13 +54,21 @@ export const start: Start = (video, src, options, listener) => {
   /** The playlist of the rendition on screen, else of the one that loads. */
   const details = () => hls.levels[hls.currentLevel]?.details ?? hls.levels[hls.loadLevel]?.details;
   return {
-    slots: () => details()?.fragments.map((f) => ({ startMs: f.start * 1000, durationMs: f.duration * 1000 })) ?? [],
+    slots() {
+      // Of low latency the segment that is still being made is played, too, part by part.
+      const { fragments = [], fragmentHint } = details() ?? {};
+      const shown = fragmentHint?.duration ? [...fragments, fragmentHint] : fragments;
+      return shown.map((f) => ({ startMs: f.start * 1000, durationMs: f.duration * 1000 }));
+    },
     live: () => details()?.live ?? false,
     lag() {
       const date = details()?.live ? hls.playingDate : null;
       return date === null ? undefined : Date.now() - date.getTime();
     },
     bitrate: () => hls.levels[shown]?.bitrate ?? 0,
-    height: (url) => hls.levels.find((level) => level.details?.fragments.some((f) => f.url === url))?.height,
+    height(url) {
+      const named = (l: Level) => [...(l.details?.fragments ?? []), ...(l.details?.partList ?? [])];
+      return hls.levels.find((level) => named(level).some((one) => one.url === url))?.height;
+    },
   } satisfies Driver;
 };
